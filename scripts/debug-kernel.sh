@@ -1,0 +1,64 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Build the debug kernel (KUnit, KASAN, lockdep, kmemleak) that the KUnit
+# suites and one of the end-to-end runs use, from Debian's linux-source-6.1
+# and the configuration in .kunitconfig.
+#
+# The result is cached outside the checkout, keyed by the configuration and by
+# the version of the sources. Prints the path of the built tree on stdout;
+# progress goes to stderr.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")/.." && pwd)
+. "$here/scripts/lib.sh"
+
+tarball=/usr/src/linux-source-6.1.tar.xz
+config=$here/.kunitconfig
+
+[ -f "$tarball" ] || die "$tarball is missing: run scripts/setup.sh first"
+
+version=$(dpkg-query -W -f '${Version}' linux-source-6.1)
+key=$({ cat "$config"; echo "$version"; } | sha256sum | cut -c1-16)
+tree=$CACHE/debug-kernel-$key
+
+if [ -f "$tree/.complete" ]; then
+	echo "$tree"
+	exit 0
+fi
+
+# One builder at a time; a second one waits and finds the tree complete.
+mkdir -p "$CACHE"
+exec 9>"$CACHE/debug-kernel.lock"
+flock 9
+if [ -f "$tree/.complete" ]; then
+	echo "$tree"
+	exit 0
+fi
+
+log=$CACHE/debug-kernel-build.log
+say "building the debug kernel in $tree (about 15 minutes on two cores; log: $log)"
+rm -rf "$tree" "$tree.src"
+mkdir -p "$tree.src"
+{
+	tar -C "$tree.src" --strip-components=1 -xf "$tarball"
+	cp "$config" "$tree.src/.config"
+	make -C "$tree.src" olddefconfig
+} >"$log" 2>&1 || { tail -30 "$log" >&2; die "configuring the debug kernel failed"; }
+
+# olddefconfig silently drops what does not fit together: a test kernel
+# without its checkers would pass everything.
+lost=$(grep '^CONFIG_' "$config" | grep -Fxv -f "$tree.src/.config" || true)
+[ -z "$lost" ] || die "the configuration lost these requested lines:
+$lost"
+
+make -C "$tree.src" -j"$(nproc)" bzImage modules >>"$log" 2>&1 ||
+	{ tail -30 "$log" >&2; die "building the debug kernel failed, see $log"; }
+# Only what external modules and a guest need is kept: no objects, and no
+# unstripped vmlinux (the image is in arch/x86/boot).
+find "$tree.src" \( -name '*.o' -o -name '*.a' -o -name '.*.cmd' \) \
+	-not -path '*/scripts/*' -not -path '*/tools/*' -delete
+mv "$tree.src" "$tree"
+touch "$tree/.complete"
+say "debug kernel complete"
+echo "$tree"

@@ -1,0 +1,266 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Boot a QEMU guest, run one program in it, and return that program's exit
+# status.
+#
+#   scripts/guest.sh [options] -- PROGRAM [ARG...]
+#
+#   --debug-kernel     boot the kernel that scripts/debug-kernel.sh builds
+#                      (built now when it is not in the cache yet) instead of
+#                      the newest stock Debian 6.1 kernel
+#   --module M         what is installed under updates/ in the guest: the path
+#                      of a .ko file, which must have been built for the
+#                      guest's kernel, or "in-tree" for none, so that the
+#                      kernel's own rpcrdma.ko is loaded. May be repeated.
+#                      Default: rpcrdma.ko as "make" built it here.
+#   --timeout S        give up after S seconds (default 300)
+#   --run-dir DIR      keep console.log, output.log, dmesg.txt and whatever
+#                      the program writes to $RUN there (default: a temporary
+#                      folder, removed when all went well)
+#   --mem SIZE         default 2G (3G with --debug-kernel)
+#   --smp N            default 2
+#   --append ARGS      more kernel parameters
+#   --qemu-arg ARG     one more argument for QEMU; may be repeated
+#   --icount           one instruction is one guest nanosecond: slow, with
+#                      one processor, and times repeat to a tenth of a percent
+#   --allow-complaints do not fail on complaints in the kernel log
+#   --quiet            do not copy the program's output to stdout
+#
+# The guest sees this machine's file system, the checkout included, at the
+# same paths; what it changes is gone when it ends, but for the folder $RUN,
+# which is the run's folder on the host. PROGRAM is best given by an absolute
+# path, e.g.
+#
+#   scripts/guest.sh --module in-tree -- bash -c 'modprobe rpcrdma && lsmod'
+#   scripts/guest.sh -- $PWD/scripts/guest/try.sh    (rxe, nfsd and a mount)
+#
+# The environment in the guest: RUN, KIND (stock|debug), MODULE_KIND
+# (ours|in-tree), MODULES (names of the installed .ko files).
+#
+# Exit status: the program's; 124 when time ran out; 125 when the guest could
+# not be started or ended by itself, e.g. by a panic; 126 when the program
+# succeeded but the kernel complained.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")/.." && pwd)
+. "$here/scripts/lib.sh"
+. "$here/scripts/guest/complaints.sh"
+
+kind=stock
+modules=()
+timeout=300
+run=
+mem=
+smp=2
+append=
+qemu_args=()
+icount=no
+allow=no
+quiet=no
+
+while [ $# -gt 0 ]; do
+	case $1 in
+	--debug-kernel) kind=debug ;;
+	--module) modules+=("$2"); shift ;;
+	--timeout) timeout=$2; shift ;;
+	--run-dir) run=$2; shift ;;
+	--mem) mem=$2; shift ;;
+	--smp) smp=$2; shift ;;
+	--append) append=$2; shift ;;
+	--qemu-arg) qemu_args+=("$2"); shift ;;
+	--icount) icount=yes ;;
+	--allow-complaints) allow=yes ;;
+	--quiet) quiet=yes ;;
+	-h|--help) sed -n '3,/^set /{/^#/{s/^# \{0,1\}//;p}}' "$0"; exit 0 ;;
+	--) shift; break ;;
+	*) die "unknown option $1; --help tells them all" ;;
+	esac
+	shift
+done
+[ $# -gt 0 ] || die "no program given; --help tells how to call this"
+
+fail() { echo "guest.sh: $*" >&2; exit 125; }
+
+for tool in qemu-system-x86_64 busybox cpio depmod; do
+	PATH=$PATH:/usr/sbin:/sbin command -v $tool >/dev/null ||
+		fail "$tool is missing: run scripts/setup.sh"
+done
+PATH=$PATH:/usr/sbin:/sbin
+
+# Which kernel, and where its modules are.
+if [ $kind = debug ]; then
+	tree=$("$here/scripts/debug-kernel.sh") || fail "no debug kernel"
+	kernel=$tree/arch/x86/boot/bzImage
+	kver=$(cat "$tree/include/config/kernel.release")
+	modroot=$tree/modroot
+	mem=${mem:-3G}
+	append="kmemleak=on $append"
+else
+	kver=${KVER:-$(stock_kernel_version)}
+	[ -n "$kver" ] || fail "no stock Debian 6.1 kernel with headers is installed: run scripts/setup.sh"
+	kernel=/boot/vmlinuz-$kver
+	modroot=
+	mem=${mem:-2G}
+fi
+[ -r "$kernel" ] || fail "cannot read $kernel: install linux-image-$kver"
+[ -d "$modroot/lib/modules/$kver" ] || fail "$modroot/lib/modules/$kver is missing"
+
+if [ -n "$run" ]; then
+	mkdir -p "$run"
+	run=$(cd "$run" && pwd)
+	keep=yes
+else
+	run=$(mktemp -d "${TMPDIR:-/tmp}/rpcrdma-guest.XXXXXX")
+	keep=no
+fi
+rm -rf "$run/status" "$run/modules"
+: >"$run/console.log"
+: >"$run/output.log"
+
+# The modules under test and the index that makes modprobe prefer them.
+if [ ${#modules[@]} -eq 0 ]; then
+	[ -f "$here/net/sunrpc/xprtrdma/rpcrdma.ko" ] ||
+		fail "rpcrdma.ko is not built: run make, or give --module in-tree"
+	modules=("$here/net/sunrpc/xprtrdma/rpcrdma.ko")
+fi
+module_kind=in-tree
+names=()
+mkdir -p "$run/modules/updates"
+for m in "${modules[@]}"; do
+	[ "$m" = in-tree ] && continue
+	[ -f "$m" ] || fail "$m does not exist"
+	vermagic=$(modinfo -F vermagic "$m")
+	[ "${vermagic%% *}" = "$kver" ] ||
+		fail "$m was built for ${vermagic%% *}, and the guest runs $kver"
+	strip --strip-debug -o "$run/modules/updates/$(basename "$m")" "$m"
+	names+=("$(basename "$m" .ko)")
+	[ "$(basename "$m")" = rpcrdma.ko ] && module_kind=ours
+done
+index=$run/index
+rm -rf "$index"
+mkdir -p "$index/lib/modules/$kver"
+ln -s "$modroot/lib/modules/$kver/kernel" "$index/lib/modules/$kver/kernel"
+for f in modules.order modules.builtin modules.builtin.modinfo; do
+	[ -f "$modroot/lib/modules/$kver/$f" ] && ln -s "$modroot/lib/modules/$kver/$f" "$index/lib/modules/$kver/$f"
+done
+cp -r "$run/modules/updates" "$index/lib/modules/$kver/"
+depmod -b "$index" "$kver" || fail "depmod failed"
+find "$index/lib/modules/$kver" -maxdepth 1 -type f -exec cp {} "$run/modules/" \;
+[ $kind = debug ] && cp -r "$modroot/lib/modules/$kver/kernel" "$run/modules/"
+rm -rf "$index"
+
+# The smallest initramfs that reaches the host's file system.
+initrd=$run/initrd
+rm -rf "$initrd"
+mkdir -p "$initrd"/{bin,dev,proc,sys,host,rw,root,modules}
+cp "$(command -v busybox)" "$initrd/bin/busybox"
+cp "$here/scripts/guest/initramfs-init" "$initrd/init"
+chmod +x "$initrd/init"
+for m in virtio_pci 9pnet_virtio 9p overlay; do
+	modprobe -d "$modroot/" -S "$kver" --show-depends "$m" || fail "the kernel has no module $m"
+done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' | while read -r ko; do
+	cp "$ko" "$initrd/modules/"
+	basename "$ko" >>"$initrd/modules/order"
+done
+touch "$initrd/modules/order"
+(cd "$initrd" && find . | cpio --quiet -o -H newc) >"$run/initrd.img"
+rm -rf "$initrd"
+
+cp "$here/scripts/guest/init.sh" "$run/init.sh"
+limit=$((timeout * TIMEOUT_SCALE))
+{
+	printf 'export KIND=%q MODULE_KIND=%q MODULES=%q TIMEOUT=%q TIMEOUT_SCALE=%q\n' \
+		"$kind" "$module_kind" "${names[*]:-}" "$limit" "$TIMEOUT_SCALE"
+	printf 'GUEST_CWD=%q\n' "$PWD"
+	printf 'GUEST_ARGV=('; printf '%q ' "$@"; printf ')\n'
+} >"$run/env"
+
+# A /dev/kvm that no processor feature stands behind lets a guest hang.
+accel=tcg,thread=multi
+if [ $icount = yes ]; then
+	accel=tcg,thread=single
+	qemu_args+=(-icount shift=0,sleep=off)
+	smp=1
+elif grep -qwE 'vmx|svm' /proc/cpuinfo && [ -w /dev/kvm ] &&
+     echo quit | timeout 10 qemu-system-x86_64 -accel kvm -nodefaults -display none -S -monitor stdio >/dev/null 2>&1; then
+	accel=kvm
+fi
+
+qemu=
+follower=
+# Whatever ends this script ends the guest too.
+# shellcheck disable=SC2317
+cleanup()
+{
+	[ -z "$qemu" ] || kill -KILL "$qemu" 2>/dev/null || true
+	[ -z "$follower" ] || kill "$follower" 2>/dev/null || true
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM HUP
+
+started=$SECONDS
+qemu-system-x86_64 \
+	-accel "$accel" -machine q35 -cpu max -smp "$smp" -m "$mem" \
+	-nodefaults -no-user-config -no-reboot -display none -nic none \
+	-kernel "$kernel" -initrd "$run/initrd.img" \
+	-append "console=ttyS0 loglevel=7 panic=-1 net.ifnames=0 random.trust_cpu=on rcupdate.rcu_cpu_stall_timeout=120 $append" \
+	-virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap \
+	-virtfs local,path="$run",mount_tag=run,security_model=none,multidevs=remap \
+	-serial "file:$run/console.log" -serial "file:$run/output.log" \
+	"${qemu_args[@]}" </dev/null >"$run/qemu.log" 2>&1 &
+qemu=$!
+
+if [ $quiet = no ]; then
+	tail -n +1 -s 0.5 -f --pid=$qemu "$run/output.log" &
+	follower=$!
+fi
+
+timed_out=no
+while kill -0 $qemu 2>/dev/null; do
+	if [ $((SECONDS - started)) -ge $limit ]; then
+		timed_out=yes
+		kill -KILL $qemu
+		break
+	fi
+	sleep 0.5
+done
+wait $qemu 2>/dev/null && qemu_status=0 || qemu_status=$?
+qemu=
+if [ -n "$follower" ]; then
+	wait $follower 2>/dev/null || true
+	follower=
+fi
+rm -f "$run/initrd.img"
+rm -rf "$run/modules"
+
+show_console()
+{
+	{
+		echo "guest.sh: the end of the kernel log ($run/console.log):"
+		tail -n 80 "$run/console.log"
+	} >&2
+}
+
+if [ $timed_out = yes ]; then
+	show_console
+	echo "guest.sh: the guest did not finish within $limit seconds" >&2
+	exit 124
+fi
+if [ ! -s "$run/status" ]; then
+	cat "$run/qemu.log" >&2
+	show_console
+	echo "guest.sh: the guest ended by itself (QEMU's status $qemu_status) before its program did" >&2
+	exit 125
+fi
+status=$(cat "$run/status")
+if [ $allow = no ] && found=$(complaints <"$run/console.log"); then
+	{
+		echo "guest.sh: the kernel complained; its whole log is $run/console.log:"
+		head -n 40 <<<"$found"
+	} >&2
+	[ "$status" -ne 0 ] || status=126
+	exit "$status"
+fi
+[ "$status" -ne 0 ] || [ $keep = yes ] || rm -rf "$run"
+exit "$status"

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0
+# What counts as a complaint of the kernel. Sourced on the host (for a whole
+# console log) and in the guest (after each test).
+# shellcheck shell=bash
+
+# One extended regular expression per line; any matching line of a kernel log
+# fails the test during which it was logged.
+complaint_patterns()
+{
+	cat <<-'PATTERNS'
+	WARNING:
+	BUG:
+	Oops
+	kernel BUG at
+	Kernel panic
+	general protection fault
+	[Uu]nable to handle
+	KASAN
+	UBSAN
+	RIP: [0-9]+:
+	Call Trace:
+	possible (circular|recursive|irq|deadlock)
+	inconsistent lock state
+	inconsistent \{
+	bad unlock balance
+	lock held when returning
+	held lock freed
+	nested lock was not taken
+	suspicious RCU usage
+	sleeping function called from invalid context
+	scheduling while atomic
+	refcount_t:
+	DMA-API:
+	list_(add|del) corruption
+	kmemleak: .*(suspected memory leaks|[Dd]isabl|[Cc]annot)
+	memory leak
+	blocked for more than
+	soft lockup
+	hard LOCKUP
+	workqueue lockup
+	detected stall
+	rcu: INFO:
+	Bad page
+	bad_page
+	page allocation failure
+	Out of memory
+	oom-kill
+	Objects remaining
+	Slab cache still has objects
+	(memory|reference) leak
+	ODEBUG
+	Voluntary context switch within RCU
+	unregister_netdevice: waiting
+	module: .* init symbol|Unknown symbol
+	PATTERNS
+}
+
+# Lines that match a pattern above and yet are no complaint. Each is kept as
+# narrow as it can be, and says why it is here.
+allowed_patterns()
+{
+	cat <<-'PATTERNS'
+	DMA-API: preallocated [0-9]+ debug entries$
+	DMA-API: debugging enabled by kernel config$
+	kasan: KernelAddressSanitizer initialized
+	PATTERNS
+	# The first two are what the DMA debugging code says when it starts,
+	# the third is KASAN's own first line.
+}
+
+# Print the complaints in the log on stdin; true when there was one.
+complaints()
+{
+	grep -aE -f <(complaint_patterns) | grep -avE -f <(allowed_patterns)
+}

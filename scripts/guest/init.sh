@@ -1,0 +1,50 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# The guest's init once it stands on the host's file system: settle the
+# machine, run the one script this guest was started for, leave its status
+# where the host finds it, stop.
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 TERM=dumb
+export RUN=/run/guest
+# shellcheck source=/dev/null
+. $RUN/env
+
+exec </dev/null
+stty -F /dev/ttyS1 raw 2>/dev/null
+exec >/dev/ttyS1 2>&1
+
+mkdir -p /dev/pts /dev/shm /run/lock
+mount -t devpts -o mode=620,ptmxmode=666 devpts /dev/pts
+mount -t tmpfs shm /dev/shm
+mount -t debugfs debugfs /sys/kernel/debug
+mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null
+ln -sf /proc/self/fd /dev/fd
+[ -d /var/lock ] || mkdir -p /var/lock 2>/dev/null
+hostname guest
+ip link set lo up
+sysctl -qw kernel.sysrq=1 kernel.printk='7 4 1 7' 2>/dev/null
+# An emulated processor that the machine does not run for a while is no lockup.
+sysctl -qw kernel.watchdog_thresh=30 2>/dev/null
+
+# The modules under test, where an administrator would install them: the
+# module index was made on the host, emulated it would take a minute.
+if [ -d $RUN/modules ]; then
+	mkdir -p "/lib/modules/$(uname -r)"
+	cp -a $RUN/modules/. "/lib/modules/$(uname -r)/"
+fi
+
+# Shortly before the host gives up, say what everyone is waiting for.
+(
+	sleep $((TIMEOUT > 60 ? TIMEOUT - 20 : TIMEOUT * 2 / 3))
+	echo "guest: time is nearly up; blocked tasks and running CPUs follow" >/dev/kmsg
+	echo w >/proc/sysrq-trigger
+	echo l >/proc/sysrq-trigger
+) &
+
+cd "$GUEST_CWD" 2>/dev/null || cd /
+"${GUEST_ARGV[@]}"
+status=$?
+dmesg >$RUN/dmesg.txt
+echo $status >$RUN/status
+sync
+echo b >/proc/sysrq-trigger
+sleep 60

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: GPL-2.0
+# Sourced by what runs in the guest: an RDMA device, an NFS server, mounts.
+# shellcheck shell=bash
+
+# Under the address families' documentation prefixes.
+ADDR4=192.0.2.1
+ADDR6=2001:db8::1
+PORT=20049
+# What the server exports (a tmpfs), and where mounts go.
+EXPORT=/export
+MNT=/mnt
+NFSD_THREADS=8
+
+# An rxe device over a dummy netdev with both address families.
+rdma_up()
+{
+	modprobe dummy numdummies=0
+	ip link add d0 type dummy
+	ip link set d0 mtu 4200 up
+	ip addr add $ADDR4/24 dev d0
+	ip -6 addr add $ADDR6/64 dev d0 nodad
+	rxe_add
+}
+
+rxe_add()
+{
+	modprobe rdma_rxe && rdma link add rxe0 type rxe netdev d0
+}
+
+rxe_del()
+{
+	rdma link delete rxe0
+}
+
+# Wait for up to $1 seconds until the rest of the arguments, a command, is true.
+wait_for()
+{
+	local deadline=$((SECONDS + $1 * TIMEOUT_SCALE))
+	shift
+	until "$@"; do
+		[ $SECONDS -lt $deadline ] || { echo "timed out waiting for: $*"; return 1; }
+		sleep 0.2
+	done
+}
+
+# Everything but nfsd's own threads: what mount, exportfs and lockd need.
+nfs_services_up()
+{
+	modprobe nfsd
+	modprobe nfs
+	mountpoint -q /proc/fs/nfsd || mount -t nfsd nfsd /proc/fs/nfsd
+	mkdir -p /run/rpc_pipefs /var/lib/nfs/v4recovery
+	mountpoint -q /run/rpc_pipefs || mount -t rpc_pipefs rpc_pipefs /run/rpc_pipefs
+	mkdir -p $EXPORT
+	mountpoint -q $EXPORT || mount -t tmpfs -o mode=1777,size=70% export $EXPORT
+	mkdir -p /var/lib/nfs/nfsdcld /var/lib/nfs/sm /var/lib/nfs/sm.bak
+	: >/etc/exports
+	mkdir -p /etc/exports.d
+	echo "$EXPORT *(rw,async,no_root_squash,no_subtree_check,fsid=0,insecure)" >/etc/exports.d/guest.exports
+
+	rpcbind -w 2>/dev/null || rpcbind || return
+	wait_for 20 rpcinfo -p 127.0.0.1 >/dev/null || return
+	rpc.statd --no-notify || return
+	nfsdcld -p /run/rpc_pipefs || return
+	rpc.idmapd -p /run/rpc_pipefs 2>/dev/null || true
+	# lockd's grace period holds locks back as nfsd's does opens
+	[ ! -e /proc/sys/fs/nfs/nlm_grace_period ] || echo 1 >/proc/sys/fs/nfs/nlm_grace_period
+	exportfs -ra || return
+	rpc.mountd || return
+}
+
+# Threads and the RDMA listeners. The grace period is over at once: nothing
+# here was locked before.
+nfsd_up()
+{
+	echo 10 >/proc/fs/nfsd/nfsv4gracetime
+	echo 10 >/proc/fs/nfsd/nfsv4leasetime
+	echo ${1:-$NFSD_THREADS} >/proc/fs/nfsd/threads || return
+	# A listener that is there already is in use, not an error.
+	grep -q '^rdma' /proc/fs/nfsd/portlist ||
+		echo "rdma $PORT" >/proc/fs/nfsd/portlist
+}
+
+nfsd_down()
+{
+	echo 0 >/proc/fs/nfsd/threads
+}
+
+# do_mount VERS DIR [OPTION,...]: an NFS/RDMA mount of the export. The address
+# is IPv4 unless HOST says something else.
+do_mount()
+{
+	local vers=$1 dir=$2 opts=${3:-} path=/
+	case $vers in
+	3) path=$EXPORT; opts=nolock${opts:+,$opts} ;;
+	3lock) vers=3; path=$EXPORT ;;
+	esac
+	mkdir -p "$dir"
+	timeout $((60 * TIMEOUT_SCALE)) mount -t nfs \
+		-o "vers=$vers,proto=rdma,port=$PORT${opts:+,$opts}" \
+		"${HOST:-$ADDR4}:$path" "$dir"
+}
+
+# Unmount, waiting a moment for whoever still has a file open.
+do_umount()
+{
+	local i
+	for i in 1 2 3 4 5 6 7 8 9 10; do
+		umount "$1" 2>/dev/null && return
+		sleep 1
+	done
+	umount "$1"
+}
+
+# The "xprt: rdma" lines of the mount at $1.
+xprt_lines()
+{
+	awk -v dir="$1" '
+		$1 == "device" { mine = $5 == dir }
+		mine && $1 == "xprt:" && $2 == "rdma"' /proc/self/mountstats
+}
+
+# The connections, as the module under test tells them; nothing with the
+# kernel's own.
+connections()
+{
+	cat /sys/kernel/debug/rpcrdma/connections 2>/dev/null
+}
+
+# field KEY: the values of KEY in the connection lines on stdin.
+field()
+{
+	grep -oE "(^| )$1=[^ ]*" | cut -d= -f2
+}
+
+# Stop everything, so that rpcrdma can be unloaded.
+nfs_services_down()
+{
+	local p
+	exportfs -ua
+	nfsd_down
+	for p in rpc.mountd rpc.idmapd nfsdcld rpc.statd rpcbind; do
+		pidof $p >/dev/null && kill $(pidof $p)
+	done
+	sleep 0.5
+}

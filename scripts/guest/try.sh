@@ -1,0 +1,25 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Bring up rxe, nfsd and one NFS/RDMA mount, show what there is, then run the
+# commands given as arguments (in /mnt, the mount), if any. For trying things
+# by hand:
+#   scripts/guest.sh --module in-tree -- $PWD/scripts/guest/try.sh 'dd ...'
+#   VERS=3 by "bash -c 'VERS=3 .../try.sh ...'"; default 4.2
+set -u
+. "$(dirname "$0")/nfs.sh"
+rdma_up || exit
+nfs_services_up || exit
+nfsd_up || exit
+do_mount "${VERS:-4.2}" $MNT || exit
+grep " $MNT " /proc/mounts
+status=0
+if [ $# -gt 0 ]; then
+	(cd $MNT && bash -c "$*") || status=$?
+fi
+xprt_lines $MNT
+connections
+do_umount $MNT || status=1
+nfs_services_down
+rxe_del || status=1
+modprobe -r rpcrdma || status=1
+exit $status

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: GPL-2.0
+# Shared by the scripts in this folder; sourced, not run.
+# shellcheck shell=bash
+
+# Everything large that can be made again lives here, outside the checkout.
+CACHE=${RPCRDMA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rpcrdma-v2}
+
+# Emulated guests on a busy machine are slow: every time limit is multiplied
+# by this.
+TIMEOUT_SCALE=${TIMEOUT_SCALE:-1}
+
+say()
+{
+	echo "[$(date +%H:%M:%S)] $*" >&2
+}
+
+die()
+{
+	echo "$(basename "$0"): $*" >&2
+	exit 1
+}
+
+# The newest installed stock Debian 6.1 kernel that has its headers installed.
+# Not "uname -r": the machine itself may run something else altogether.
+stock_kernel_version()
+{
+	local d v
+	for d in /usr/src/linux-headers-6.1.*-amd64; do
+		v=${d#/usr/src/linux-headers-}
+		[[ $v =~ ^6\.1\.[0-9]+-[0-9]+-amd64$ && -d $d ]] && echo "$v"
+	done | sort -V | tail -n 1
+}
