@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The protocol engine of RPC-over-RDMA: its interface for C and C++.
+ *
+ * The engine turns bytes and plain values into bytes and decisions. It does no
+ * I/O, allocates nothing, takes no lock and keeps no pointer it is given
+ * beyond the call. Everything it remembers about a connection is in struct
+ * rpcrdma_conn, which its user embeds and protects: calls that take a
+ * non-const struct rpcrdma_conn must be serialised per connection, const ones
+ * only need what they read to be stable (nothing they read changes after the
+ * connection is open). Any context will do; no function sleeps.
+ *
+ * Section numbers: "4.2" alone is the version 2 draft, "DR 4.1" the
+ * reliable-reply draft, "WP 3.3" the wire profile in
+ * Documentation/wire-profile.rst.
+ *
+ * Lengths and sizes are in octets unless the name says otherwise. Integers are
+ * in host order everywhere but in the message buffers themselves.
+ */
+#ifndef RPCRDMA_ENGINE_H
+#define RPCRDMA_ENGINE_H
+
+#ifdef __cplusplus
+/* No system header: the engine is freestanding. Same layout as the kernel's. */
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+extern "C" {
+#else
+#include <linux/types.h>
+#endif
+
+/* ------------------------------------------------------------------ */
+/* Protocol constants                                                  */
+
+enum {
+	RPCRDMA_VERS_1 = 1,
+	RPCRDMA_VERS_2 = 2,
+};
+
+/* Header types, 6.1 and DR 4.1.3 */
+enum {
+	RDMA2_MSG = 0,
+	RDMA2_NOMSG = 1,
+	RDMA2_DONE = 3,
+	RDMA2_ERROR = 4,
+	RDMA2_CONNPROP = 5,
+};
+
+/* rdma_flags, 6.2.2 */
+enum {
+	RDMA2_F_RESPONSE = 1,
+	RDMA2_F_MORE = 2,
+	RDMA2_F_TPMORE = 4,
+};
+
+/* Error codes, 8.4 */
+enum {
+	RDMA2_ERR_VERS = 1,
+	RDMA2_ERR_BAD_XDR = 2,
+	RDMA2_ERR_BAD_PROPVAL = 3,
+	RDMA2_ERR_INVAL_HTYPE = 4,
+	RDMA2_ERR_INVAL_CONT = 5,
+	RDMA2_ERR_READ_CHUNKS = 6,
+	RDMA2_ERR_WRITE_CHUNKS = 7,
+	RDMA2_ERR_SEGMENTS = 8,
+	RDMA2_ERR_WRITE_RESOURCE = 9,
+	RDMA2_ERR_REPLY_RESOURCE = 10,
+	RDMA2_ERR_SYSTEM = 100,
+};
+
+/* Transport property ids, 5.2 and WP 3.5 */
+enum {
+	RDMA2_PROPID_SBSIZ = 1,
+	RDMA2_PROPID_RBSIZ = 2,
+	RDMA2_PROPID_RSSIZ = 3,
+	RDMA2_PROPID_RCSIZ = 4,
+	RDMA2_PROPID_BRS = 5,
+	RDMA2_PROPID_HOSTAUTH = 6,
+};
+#define RDMA2_PROPID_REPLY_READ		0xF0000001u
+#define RDMA2_PROPID_REASSEMBLY		0xF0000002u
+
+/* Reverse-direction support, 5.2.5 (CONT is 2: the XDR's 1 is an error) */
+enum {
+	RDMA2_RVRSDIR_NONE = 0,
+	RDMA2_RVRSDIR_SIMPLE = 1,
+	RDMA2_RVRSDIR_CONT = 2,
+	RDMA2_RVRSDIR_GENL = 3,
+};
+
+/* Bits of RDMA2_PROPID_REPLY_READ, WP 3.5 */
+enum {
+	RDMA2_REPLY_READ_PULL = 1,	/* can pull and complete such a Reply */
+	RDMA2_REPLY_READ_PROVIDE = 2,	/* will provide it to one who can */
+};
+
+enum {
+	RPCRDMA_V2_PREFIX = 24,		/* six words, WP 3.1 */
+	RPCRDMA_V2_DEFAULT_INLINE = 4096,
+	RPCRDMA_V2_FIRST_CONNPROP = 1024,	/* 4.2.3: v1's threshold */
+	RPCRDMA_MIN_INLINE_OCTETS = 1024,
+	RPCRDMA_MAX_CREDIT = 65535,	/* WP 3.3 */
+	RPCRDMA_MIN_WINDOW = 4,		/* WP 3.3 */
+	RPCRDMA_MAX_PENDING_CONTROL = 64,	/* WP 3.3 */
+	RPCRDMA_PRIVATE_OCTETS = 8,	/* RFC 8797 */
+};
+
+/* Bounds of this implementation */
+enum {
+	RPCRDMA_MAX_SEGS = 64,		/* segments in one message: our RCSIZ */
+	RPCRDMA_MAX_READ_CHUNKS = 16,	/* Read chunks in one Call */
+	RPCRDMA_MAX_WRITE_CHUNKS = 16,	/* Write chunks in one message */
+	RPCRDMA_MAX_CHUNK_OCTETS = 16 << 20,	/* all chunks of one list */
+};
+
+/* ------------------------------------------------------------------ */
+/* Chunk lists                                                         */
+
+/* A plain segment, 4.3.3 */
+struct rpcrdma_segment {
+	u32 handle;
+	u32 length;			/* octets; 0: an empty segment */
+	u64 offset;
+};
+
+/* A chunk: a run of segments in the containing lists' segs[] */
+struct rpcrdma_chunk {
+	u32 position;			/* octets; Read chunks only */
+	u32 length;			/* octets, the sum over its segments */
+	u16 first;			/* index of its first segment */
+	u16 count;			/* segments; 0: an empty chunk */
+};
+
+/*
+ * The chunk lists of one message, 6.2.3, decoded or to be encoded. Read chunks
+ * are in list order; a Position Zero Read chunk is reads[0] with position 0.
+ * Segments of all chunks lie in segs[] in wire order: reads, writes, reply.
+ */
+struct rpcrdma_lists {
+	u32 inv_handle;			/* 6.2.4; 0: none */
+	u16 nr_segs;
+	u8 nr_reads;
+	u8 nr_writes;
+	u8 has_reply;			/* a Reply chunk is present */
+	struct rpcrdma_chunk reads[RPCRDMA_MAX_READ_CHUNKS];
+	struct rpcrdma_chunk writes[RPCRDMA_MAX_WRITE_CHUNKS];
+	struct rpcrdma_chunk reply;
+	struct rpcrdma_segment segs[RPCRDMA_MAX_SEGS];
+};
+
+/*
+ * Building lists. Chunks must be begun in wire order (reads by ascending
+ * position, writes, reply). Begin a chunk, then append its segments; a Write
+ * chunk may stay empty. Each returns 0, or -1 when the bounds above, or
+ * @max_segs of rpcrdma_conn_limits(), would be exceeded.
+ */
+void rpcrdma_lists_init(struct rpcrdma_lists *lists);
+int rpcrdma_lists_add_read(struct rpcrdma_lists *lists, u32 position);
+int rpcrdma_lists_add_write(struct rpcrdma_lists *lists);
+int rpcrdma_lists_add_reply(struct rpcrdma_lists *lists);
+/* Append a segment to the chunk begun last. */
+int rpcrdma_lists_add_segment(struct rpcrdma_lists *lists, u32 handle,
+			      u32 length, u64 offset);
+
+/* ------------------------------------------------------------------ */
+/* A connection                                                        */
+
+/* Transport properties of one end, WP 3.5. 0 is never "default" here. */
+struct rpcrdma_props {
+	u32 sbsiz;			/* octets, largest message sent */
+	u32 rbsiz;			/* octets, size of its Receives */
+	u32 rssiz;			/* octets per segment; 0: no chunks */
+	u32 rcsiz;			/* segments per message; 0: no chunks */
+	u32 brs;			/* RDMA2_RVRSDIR_*; a client's only */
+	u32 reply_read;			/* RDMA2_REPLY_READ_* */
+	u32 reassembly;			/* octets reassembled from parts */
+};
+
+struct rpcrdma_conn_config {
+	u8 client;			/* 1: this end opens (4.2.3) */
+	u8 version_low, version_high;	/* versions allowed to this role */
+	u8 inv_ok;			/* device can invalidate remotely */
+	u32 window;			/* Receives kept for RPC traffic, >= 4 */
+	struct rpcrdma_props props;	/* what this end announces */
+};
+
+enum rpcrdma_conn_state {
+	RPCRDMA_CONN_OPENING,		/* properties not exchanged yet */
+	RPCRDMA_CONN_OPEN,		/* RPC traffic may pass */
+	RPCRDMA_CONN_CLOSING,		/* the engine asked to close */
+};
+
+enum rpcrdma_format {
+	RPCRDMA_INLINE,			/* Simple Format, 4.4.1 */
+	RPCRDMA_CONTINUED,		/* 4.4.2 */
+	RPCRDMA_SPECIAL,		/* 4.4.3 */
+	RPCRDMA_NR_FORMATS,
+};
+
+/* What a message is, for windows and counters */
+enum rpcrdma_kind {
+	RPCRDMA_KIND_CALL,
+	RPCRDMA_KIND_REPLY,
+	RPCRDMA_KIND_CONTROL,		/* CONNPROP, ERROR, DONE, grant */
+};
+
+struct rpcrdma_conn_counters {
+	u64 calls[RPCRDMA_NR_FORMATS];	/* sent or received, whole Calls */
+	u64 replies[RPCRDMA_NR_FORMATS];
+	u64 read_chunks, write_chunks, reply_chunks;	/* in either direction */
+	u64 errors_sent, errors_received;
+	u64 grants_sent, grants_received;
+	u64 dropped;			/* messages dropped without an answer */
+};
+
+/* A control message that waits for its turn (WP 3.3) */
+struct rpcrdma_pending {
+	u32 xid;
+	u32 htype;
+	u32 code;			/* error code, or handle for DONE */
+	u32 arg[2];
+};
+
+/*
+ * The engine's memory of one connection. Embed it, set it up with
+ * rpcrdma_conn_init(), and read only what the accessors do not give.
+ */
+struct rpcrdma_conn {
+	struct rpcrdma_conn_config cfg;
+	struct rpcrdma_conn_counters counters;
+	struct rpcrdma_props peer;	/* effective once open */
+	struct rpcrdma_props staged;	/* parts received so far */
+	u8 state;			/* enum rpcrdma_conn_state */
+	u8 version;			/* 0 until fixed */
+	u8 props_sent, props_received;	/* all own/peer parts are through */
+	u8 err_vers_high, err_vers_low;	/* from an ERR_VERS */
+	u8 grant_used_last;		/* peer's last grant took its window */
+	u8 answered;			/* client: something valid came back */
+	/* Credits, WP 3.3: serial numbers modulo 2^32 */
+	u32 sent;			/* messages sent by this end */
+	u32 limit;			/* may send while sent < limit */
+	u32 received;			/* messages received by this end */
+	u32 posted;			/* Receives ever posted here */
+	u32 advertised;			/* last received + credit sent */
+	u32 prop_octets;		/* of CONNPROP received, bounded */
+	/* The open continuation sequences, one per direction of wire */
+	u32 rx_xid, rx_htype, rx_flags, rx_octets;
+	u8 rx_open;			/* 0 none, 1 collecting, 2 discarding */
+	u8 tx_open;
+	u32 tx_xid, tx_flags;
+	u32 discard_xid[2];		/* 7.1.3: later parts to discard */
+	u8 nr_discard;
+	/* Control messages in order, a ring */
+	u8 pend_head, pend_count;
+	struct rpcrdma_pending pend[RPCRDMA_MAX_PENDING_CONTROL];
+	const char *reason;		/* why closing, a static string */
+};
+
+/*
+ * Prepare @conn for a new connection. @cfg is copied; values out of range are
+ * clamped into it. No Receive has been posted.
+ */
+void rpcrdma_conn_init(struct rpcrdma_conn *conn,
+		       const struct rpcrdma_conn_config *cfg);
+
+/* What may be sent to the peer of an open connection, WP 3.5. */
+struct rpcrdma_conn_limits {
+	u32 send_inline;		/* octets, inline threshold outbound */
+	u32 recv_inline;		/* octets, inline threshold inbound */
+	u32 max_segment;		/* octets per segment; 0: no chunks */
+	u32 max_segs;			/* segments in a message; 0: no chunks */
+	u32 continued;			/* octets it reassembles; 0: none */
+};
+void rpcrdma_conn_limits(const struct rpcrdma_conn *conn,
+			 struct rpcrdma_conn_limits *limits);
+
+/* ---- Events: what the caller has to do after a call that returned them ---- */
+enum {
+	RPCRDMA_EV_CONTROL = 1,		/* pull rpcrdma_conn_next_control() */
+	RPCRDMA_EV_WINDOW = 2,		/* waiting sends may be tried again */
+	RPCRDMA_EV_OPENED = 4,		/* once: RPC traffic may begin */
+	RPCRDMA_EV_CLOSE = 8,		/* close the connection: conn->reason */
+};
+
+/*
+ * The connection is up: a client's first control message (CONNPROP) becomes
+ * due. Returns events.
+ */
+u32 rpcrdma_conn_established(struct rpcrdma_conn *conn);
+
+/* @count more Receives were posted, WP 3.3. Returns events. */
+u32 rpcrdma_conn_posted(struct rpcrdma_conn *conn, u32 count);
+
+/*
+ * Fetch the next control message that may be sent now, in the order of WP 3.3:
+ * own CONNPROP parts, then ERRORs and DONEs, then a grant that is owed. It is
+ * counted as sent: the caller posts it before any other message, or closes
+ * the connection.
+ * @buf: at least 4096 octets, 4-octet aligned.
+ * @inv_handle: the handle to invalidate with it, 0 for a plain Send.
+ * Returns the octets of the message, 0 when none is due.
+ */
+u32 rpcrdma_conn_next_control(struct rpcrdma_conn *conn, void *buf, u32 size,
+			      u32 *inv_handle);
+
+/* Is a control message due (and sendable) now? */
+bool rpcrdma_conn_control_due(const struct rpcrdma_conn *conn);
+
+/*
+ * May a message of this kind be sent now? Control messages waiting in order
+ * go before Calls; a Call leaves the last two of the window (WP 3.3).
+ */
+bool rpcrdma_conn_may_send(const struct rpcrdma_conn *conn,
+			   enum rpcrdma_kind kind);
+
+/*
+ * Count a Call or Reply, or a part of one, as sent and write the credit fields
+ * into its encoded header. Only after rpcrdma_conn_may_send(), without letting
+ * go of the connection in between; the caller then posts it before any other
+ * message, or closes the connection.
+ * @header: what rpcrdma_encode_header() wrote.
+ */
+void rpcrdma_conn_stamp(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
+			void *header);
+
+/*
+ * Answer a Call with an ERROR (7), or report that a Reply was pulled (DONE).
+ * Queued in order. Returns events; more than 64 waiting is EV_CLOSE.
+ * @arg0, @arg1: the code's data words in wire order, 0 where it has none.
+ * Under version 1, what has no code there becomes ERR_CHUNK.
+ */
+u32 rpcrdma_conn_queue_error(struct rpcrdma_conn *conn, u32 xid, u32 code,
+			     u32 arg0, u32 arg1);
+u32 rpcrdma_conn_queue_done(struct rpcrdma_conn *conn, u32 xid,
+			    u32 inv_handle);
+
+/* ---- Receiving ---- */
+
+enum rpcrdma_verdict {
+	RPCRDMA_RX_DONE,	/* nothing to deliver: post the Receive again */
+	RPCRDMA_RX_PART,	/* append the payload to the open sequence */
+	RPCRDMA_RX_CALL,	/* a Call is complete with this message */
+	RPCRDMA_RX_REPLY,	/* a Reply is complete with this message */
+	RPCRDMA_RX_BAD_REPLY,	/* xid pending: close; otherwise drop */
+	RPCRDMA_RX_ERROR,	/* a Call of ours was refused: error */
+	RPCRDMA_RX_PULLED,	/* DONE: a Reply of ours was pulled */
+	RPCRDMA_RX_CLOSE,	/* close the connection: conn->reason */
+};
+
+/* What becomes of the RPC that an ERROR refuses, WP 3.7 */
+enum rpcrdma_retry {
+	RPCRDMA_RETRY_NONE,	/* ends with rpcrdma_rx.error.status */
+	RPCRDMA_RETRY_NO_READ_CHUNKS,
+	RPCRDMA_RETRY_NO_WRITE_CHUNKS,
+	RPCRDMA_RETRY_FEWER_SEGS,
+	RPCRDMA_RETRY_LARGER_REPLY,
+};
+
+struct rpcrdma_rx {
+	u32 xid;
+	u32 events;		/* RPCRDMA_EV_* */
+	u8 format;		/* enum rpcrdma_format of the whole message */
+	u8 first_part;		/* PART: begins a new sequence */
+	u32 payload_offset;	/* octets into this message */
+	u32 payload_length;	/* octets in this message */
+	u32 total_length;	/* octets of Payload stream over all parts */
+	struct {
+		u32 code;	/* RDMA2_ERR_* */
+		u32 arg[2];
+		int status;	/* negative errno for sunrpc */
+		u8 retry;	/* enum rpcrdma_retry */
+	} error;
+	struct rpcrdma_lists lists;
+};
+
+/*
+ * Take one received message.
+ * @msg: @length octets, 4-octet aligned.
+ * @rx: filled as far as the verdict needs; rx->events always.
+ * Every successful Receive completion must be given here, in order.
+ */
+enum rpcrdma_verdict rpcrdma_conn_receive(struct rpcrdma_conn *conn,
+					  const void *msg, u32 length,
+					  struct rpcrdma_rx *rx);
+
+/*
+ * The Payload stream of a Special Format message arrived: do its first two
+ * words agree with the header? (6.2.2.1, 7.2)
+ * @first: the stream's first 8 octets. Returns false when they do not: BAD_XDR
+ * for a Call, a bad Reply for a Reply.
+ */
+bool rpcrdma_payload_ok(u32 xid, bool response, const void *first);
+
+/*
+ * Was a handle that the peer's Send invalidated one it was offered for this
+ * RPC? (WP 3.6) @offered: inv_handle of the Call. False: close.
+ */
+bool rpcrdma_invalidation_ok(u32 offered, u32 invalidated);
+
+/* ---- Requester ---- */
+
+/* Geometry of a Call about to be sent */
+struct rpcrdma_call {
+	u32 xid;
+	u32 length;		/* whole unreduced Call message */
+	u32 item_position;	/* DDP-eligible argument, ... */
+	u32 item_length;	/* ... without roundup; 0: none */
+	u32 reply_max;		/* largest whole Reply message expected */
+	u32 result_max;		/* DDP-eligible result in it; 0: none */
+	u16 call_segs;		/* segments each would take if registered */
+	u16 item_segs;
+	u16 reply_segs;
+	u16 result_segs;
+	u8 reverse;		/* sent by the server end */
+	u8 ddp;			/* 0: reduction not allowed (GSS i and p) */
+	u8 avoid;		/* enum rpcrdma_retry of an earlier refusal */
+};
+
+struct rpcrdma_call_plan {
+	u8 format;		/* enum rpcrdma_format */
+	u8 read_item;		/* argument goes in a Read chunk */
+	u8 write_chunk;		/* provide a Write chunk for the result */
+	u8 reply_chunk;		/* provide a Reply chunk */
+	u32 inline_length;	/* payload octets that travel in Sends */
+};
+
+/*
+ * How a Call travels and how its Reply may (4.4, 6.4, DR 5.3.1).
+ * Returns 0, or a negative errno: -EMSGSIZE the peer cannot take it in any
+ * form, -ENOTCONN not open, -EOPNOTSUPP reverse Calls are not supported.
+ */
+int rpcrdma_plan_call(const struct rpcrdma_conn *conn,
+		      const struct rpcrdma_call *call,
+		      struct rpcrdma_call_plan *plan);
+
+/*
+ * Encode a message's header, credit fields left for rpcrdma_conn_stamp().
+ * @size: octets at @buf (4-octet aligned). @lists: NULL for none.
+ * @htype, @flags: RDMA2_MSG or RDMA2_NOMSG, RDMA2_F_RESPONSE, RDMA2_F_MORE.
+ * Returns the header's octets, 0 when it does not fit.
+ */
+u32 rpcrdma_encode_header(const struct rpcrdma_conn *conn, void *buf, u32 size,
+			  u32 xid, u32 htype, u32 flags,
+			  const struct rpcrdma_lists *lists);
+
+/* Octets rpcrdma_encode_header() needs for @lists (NULL: none). */
+u32 rpcrdma_header_octets(const struct rpcrdma_conn *conn,
+			  const struct rpcrdma_lists *lists);
+
+/* What a Reply says it placed in the chunks of its Call */
+struct rpcrdma_placed {
+	u32 write_octets;	/* in the Write chunks together */
+	u32 reply_octets;	/* in the Reply chunk, 0: unused */
+	u8 write_chunks;	/* Write chunks not empty or unused */
+};
+
+/*
+ * Check a Reply's returned lists against the Call's (4.3.6: same count and
+ * handles, no segment longer; an unused chunk in either form, WP 2).
+ * Returns 0, or -1: a bad Reply.
+ */
+int rpcrdma_check_reply(const struct rpcrdma_conn *conn,
+			const struct rpcrdma_lists *offered,
+			const struct rpcrdma_rx *rx,
+			struct rpcrdma_placed *placed);
+
+/* ---- Responder ---- */
+
+struct rpcrdma_item {
+	u32 position;		/* octets into the unreduced Reply message */
+	u32 length;		/* octets without roundup */
+};
+
+/* Geometry of a Reply about to be sent */
+struct rpcrdma_reply {
+	u32 xid;
+	u32 length;		/* whole unreduced Reply message */
+	u8 nr_items;		/* DDP-eligible results, ascending */
+	struct rpcrdma_item items[RPCRDMA_MAX_WRITE_CHUNKS];
+	u8 reverse;		/* sent by the client end */
+};
+
+struct rpcrdma_reply_plan {
+	u8 format;		/* enum rpcrdma_format */
+	u8 nr_items;		/* items 0..n-1 go to Write chunks 0..n-1 */
+	u32 inv_handle;		/* Send With Invalidate this; 0: plain Send */
+	u32 inline_length;	/* payload octets that travel in Sends */
+	u32 reply_length;	/* payload octets for the Reply chunk */
+	u32 error, arg[2];	/* RDMA2_ERR_* to send instead, 0: none */
+	/* The Reply's lists: lengths say what to place in each segment */
+	struct rpcrdma_lists lists;
+};
+
+/*
+ * How a Reply travels, given the lists of its Call (4.4.3, 6.4, WP 3.6, DR
+ * 5.3.2). Always fills @plan; plan->error is set when no way is left.
+ */
+void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
+			const struct rpcrdma_lists *call_lists,
+			const struct rpcrdma_reply *reply,
+			struct rpcrdma_reply_plan *plan);
+
+/*
+ * Count a whole Call or Reply by its format once its last part is stamped.
+ * Receiving does this by itself.
+ */
+void rpcrdma_conn_count(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
+			enum rpcrdma_format format,
+			const struct rpcrdma_lists *lists);
+
+/* ---- RFC 8797 private message ---- */
+
+struct rpcrdma_private {
+	u8 valid;		/* decoded: a message was there */
+	u8 inv_ok;
+	u32 send_size, recv_size;	/* octets, 1024..262144 */
+};
+void rpcrdma_encode_private(const struct rpcrdma_private *priv,
+			    u8 buf[RPCRDMA_PRIVATE_OCTETS]);
+/* @buf may be NULL, @length 0. Bytes after the eighth are ignored. */
+void rpcrdma_decode_private(const void *buf, u32 length,
+			    struct rpcrdma_private *priv);
+
+/* Names for logs and traces; never NULL. */
+const char *rpcrdma_error_name(u32 code);
+const char *rpcrdma_htype_name(u32 htype);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* RPCRDMA_ENGINE_H */

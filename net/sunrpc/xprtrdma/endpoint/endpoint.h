@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The endpoint: one RPC-over-RDMA connection over ib_verbs, the same for
+ * client and server, and for both directions of RPC.
+ *
+ * It owns the queue pair, completion queues, Receives, Send contexts, memory
+ * regions and the connection manager id, feeds what arrives to the protocol
+ * engine and carries out what the engine decides. The transports above it see
+ * whole Calls and Replies.
+ *
+ * Locking: ep->lock protects the engine's connection state, the queues of
+ * work not posted yet and the Send Queue's accounts; it is held across
+ * ib_post_send() so that what the engine counts and what the wire carries
+ * have the same order. It is never held across an upcall. Everything here
+ * runs in process context (completions are polled from a workqueue).
+ *
+ * Lifetime: rpcrdma_ep_connect() and the incoming() upcall give the transport
+ * a reference. rpcrdma_ep_close() starts the teardown, from a workqueue of
+ * this module, whoever notices the end first; when nothing of the connection
+ * is left on the device, ops->closed() is called, once, and no upcall follows
+ * it. The memory goes with the last reference.
+ */
+#ifndef RPCRDMA_ENDPOINT_H
+#define RPCRDMA_ENDPOINT_H
+
+#include <linux/bvec.h>
+#include <linux/completion.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/socket.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/rdma_cm.h>
+#include <rdma/rw.h>
+
+#include <rpcrdma/engine.h>
+
+struct rpcrdma_ep;
+struct rpcrdma_listener;
+
+/* ------------------------------------------------------------------ */
+/* Received messages                                                   */
+
+/*
+ * A Receive and, once it completed, the message in it. Owned by the endpoint;
+ * lent to the transport by an upcall until rpcrdma_recv_put().
+ */
+struct rpcrdma_recv {
+	struct list_head	list;		/* for the transport's queues */
+	struct rpcrdma_ep	*ep;
+	struct rpcrdma_rx	rx;		/* the engine's reading of it */
+	u8			verdict;	/* enum rpcrdma_verdict */
+	u32			inv_handle;	/* invalidated by the peer, or 0 */
+	/* Inline part of the Payload stream: octets, in buf or assembled */
+	void			*payload;
+	u32			payload_len;
+	void			*priv;		/* the transport's */
+
+	/* private to the endpoint */
+	struct list_head	all;
+	struct ib_recv_wr	wr;
+	struct ib_sge		sge;
+	struct ib_cqe		cqe;
+	void			*buf;
+	void			*assembled;	/* kvmalloc: continued message */
+};
+
+/*
+ * Give a Receive back; it is posted again at once and a grant that is owed is
+ * sent. Any number may be held by a responder at work: that is what limits
+ * its load (WP 3.3). Process context, no lock held.
+ */
+void rpcrdma_recv_put(struct rpcrdma_recv *rv);
+
+/* ------------------------------------------------------------------ */
+/* Work Requests                                                       */
+
+/* A chain of Work Requests that is posted with one doorbell */
+struct rpcrdma_work {
+	struct list_head	list;
+	struct ib_send_wr	*first, *last;
+	struct ib_cqe		cqe;
+	u32			nr_wrs;
+	u32			sq_mark;	/* SQ slots used up to here */
+	u8			kind;		/* enum rpcrdma_work_kind */
+	bool			signaled;	/* wants its own completion */
+	/*
+	 * Called once for posted work, when the device is through with it, in
+	 * order of posting, process context, ep->lock not held. @ok: false
+	 * when it may not have been carried out.
+	 */
+	void			(*done)(struct rpcrdma_work *work, bool ok);
+};
+
+enum rpcrdma_work_kind {
+	RPCRDMA_WORK_CALL = RPCRDMA_KIND_CALL,
+	RPCRDMA_WORK_REPLY = RPCRDMA_KIND_REPLY,
+	RPCRDMA_WORK_CONTROL = RPCRDMA_KIND_CONTROL,
+	RPCRDMA_WORK_RDMA,		/* Reads, invalidations: no message */
+};
+
+/*
+ * A Send context: a registered buffer for the header and the inline payload,
+ * which are copied into it, so that a Send never holds on to an RPC's memory.
+ */
+struct rpcrdma_send {
+	struct rpcrdma_work	work;
+	struct rpcrdma_ep	*ep;
+	void			*buf;		/* ep->params.send_size octets */
+	u32			header_len;	/* octets */
+	u32			len;		/* octets, header and payload */
+	struct rpcrdma_rw	*rw;		/* Writes that go before it */
+
+	struct ib_send_wr	wr;
+	struct ib_sge		sge;
+};
+
+/*
+ * A free Send context, or NULL: try again after write_space(). Process
+ * context. Give back unused ones with rpcrdma_send_put().
+ */
+struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_ep *ep);
+void rpcrdma_send_put(struct rpcrdma_send *s);
+
+/* Can a Call be sent now? Cheap and unlocked: a hint. */
+bool rpcrdma_ep_may_call(struct rpcrdma_ep *ep);
+
+/*
+ * Send a Call: s->buf holds header and inline payload, s->len octets.
+ * @mrs: the regions its header names, registered with the same doorbell.
+ * Returns 0: @s is the endpoint's. -EAGAIN: no window or no Send Queue space,
+ * write_space() will be called; -ENOTCONN: closing. On error @s and @mrs
+ * remain the caller's, unposted.
+ */
+int rpcrdma_send_call(struct rpcrdma_send *s, struct list_head *mrs,
+		      enum rpcrdma_format format,
+		      const struct rpcrdma_lists *lists);
+
+/*
+ * Send a Reply, waiting in order for window and Send Queue space without
+ * blocking the caller. Takes @s and @rw in every case.
+ * @rw: Writes that go before it, or NULL. @inv_handle: handle to invalidate
+ * at the peer, 0 for a plain Send.
+ * Returns 0 or -ENOTCONN.
+ */
+int rpcrdma_send_reply(struct rpcrdma_send *s, struct rpcrdma_rw *rw,
+		       u32 inv_handle, enum rpcrdma_format format,
+		       const struct rpcrdma_lists *lists);
+
+/*
+ * Refuse the Call with @xid (7): queued, sent in order. Process context.
+ */
+void rpcrdma_ep_send_error(struct rpcrdma_ep *ep, u32 xid, u32 code, u32 arg0,
+			   u32 arg1);
+
+/* ------------------------------------------------------------------ */
+/* Requester: memory regions                                           */
+
+/* A memory region (FRWR) of one connection */
+struct rpcrdma_mr {
+	struct list_head	list;		/* free list, or a request's */
+	struct list_head	all;
+	struct rpcrdma_ep	*ep;
+	u32			handle;
+	u32			length;		/* octets */
+	u64			offset;
+	bool			exposed;	/* posted and not invalidated */
+
+	/* private to the endpoint */
+	struct ib_mr		*ibmr;		/* NULL after the teardown */
+	struct scatterlist	*sg;
+	int			nents;		/* mapped, 0: none */
+	enum dma_data_direction	dir;
+	union {
+		struct ib_reg_wr	reg_wr;
+		struct ib_send_wr	inv_wr;
+	};
+};
+
+/* Segments that registering @nr vectors would take. */
+u32 rpcrdma_mrs_count(const struct rpcrdma_ep *ep, const struct bio_vec *bv,
+		      u32 nr);
+
+/*
+ * Prepare regions for the memory in @bv and append them to @mrs and, as
+ * segments, to the chunk begun last in @lists. They are exposed by the Send
+ * they are given to. No segment is longer than the peer takes.
+ * @remote_write: the peer may write (else read).
+ * Returns 0; -EAGAIN: no region free now, write_space() will be called; or
+ * another errno. On error @mrs keeps what was prepared: rpcrdma_mrs_put() it.
+ */
+int rpcrdma_mrs_map(struct rpcrdma_ep *ep, struct list_head *mrs,
+		    const struct bio_vec *bv, u32 nr, bool remote_write,
+		    struct rpcrdma_lists *lists);
+
+/*
+ * The peer invalidated @handle. Returns true when one of @mrs had it and was
+ * exposed; it no longer is.
+ */
+bool rpcrdma_mrs_invalidated(struct list_head *mrs, u32 handle);
+
+/* Is any of @mrs still exposed? */
+bool rpcrdma_mrs_exposed(const struct list_head *mrs);
+
+/*
+ * Invalidate what is still exposed of @mrs, then call @inv->done() in process
+ * context, with everything invalid or the connection's teardown under way (in
+ * which case @ok is false and the regions die with the connection).
+ * @mrs must stay put until then.
+ */
+struct rpcrdma_inv {
+	struct rpcrdma_work	work;
+	struct rpcrdma_ep	*ep;
+	struct list_head	*mrs;
+	void			(*done)(struct rpcrdma_inv *inv, bool ok);
+};
+void rpcrdma_mrs_invalidate(struct rpcrdma_ep *ep, struct list_head *mrs,
+			    struct rpcrdma_inv *inv);
+
+/*
+ * As above, and wait: for the invalidation, or for the end of the teardown.
+ * Afterwards no peer reaches the memory. Also unmaps and gives the regions
+ * back, @mrs is empty then. Process context, sleeps.
+ */
+void rpcrdma_mrs_release_sync(struct rpcrdma_ep *ep, struct list_head *mrs);
+
+/* Unmap regions none of which is exposed and give them back. */
+void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs);
+
+/* ------------------------------------------------------------------ */
+/* Responder: explicit RDMA                                            */
+
+/* RDMA Reads or Writes of one RPC, over the kernel's rdma_rw API */
+struct rpcrdma_rw {
+	struct rpcrdma_work	work;
+	struct rpcrdma_ep	*ep;
+	enum dma_data_direction	dir;	/* FROM_DEVICE: Read, TO_DEVICE: Write */
+	struct list_head	ctxts;
+	u32			octets;
+	/* Called once; then @rw is freed by the endpoint. Process context. */
+	void			(*done)(struct rpcrdma_rw *rw, bool ok);
+	void			*priv;
+};
+
+struct rpcrdma_rw *rpcrdma_rw_alloc(struct rpcrdma_ep *ep,
+				    enum dma_data_direction dir);
+/* Free an @rw that was not posted; done() is not called. */
+void rpcrdma_rw_free(struct rpcrdma_rw *rw);
+
+/*
+ * Append the transfer of @length octets between @chunk, from @chunk_offset
+ * octets on, and the memory in @bv, from @bv_offset octets on. Returns 0 or a
+ * negative errno (-EINVAL: the chunk is shorter).
+ */
+int rpcrdma_rw_add(struct rpcrdma_rw *rw, const struct rpcrdma_lists *lists,
+		   const struct rpcrdma_chunk *chunk, u32 chunk_offset,
+		   const struct bio_vec *bv, u32 nr_bv, u32 bv_offset,
+		   u32 length);
+
+/*
+ * Post Reads; rw->done() tells the end. Waits in order for Send Queue space
+ * without blocking the caller. Takes @rw; done(false) when closing.
+ */
+void rpcrdma_rw_read(struct rpcrdma_rw *rw);
+
+/* ------------------------------------------------------------------ */
+/* Connections                                                         */
+
+struct rpcrdma_ep_ops {
+	/*
+	 * All upcalls: process context, no lock held, may sleep briefly;
+	 * call, reply and error come one at a time, in order of arrival.
+	 *
+	 * Each may begin before incoming() or connect() has returned.
+	 */
+
+	/* A whole Call arrived; take @rv. */
+	void (*call)(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv);
+	/*
+	 * A Reply arrived (rv->verdict RPCRDMA_RX_REPLY or _BAD_REPLY); take
+	 * @rv. Close the connection for a bad one whose xid is pending.
+	 */
+	void (*reply)(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv);
+	/* A Call of this end was refused: @rv->rx.error; take @rv. */
+	void (*error)(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv);
+	/* Calls that got -EAGAIN may be tried again. */
+	void (*write_space)(struct rpcrdma_ep *ep);
+	/* RPC traffic may begin. Once. */
+	void (*opened)(struct rpcrdma_ep *ep);
+	/*
+	 * The connection is gone from the device: no memory is exposed, no
+	 * work or Receive is left (those lent out are still to be put). Once
+	 * and last, from the module's workqueue.
+	 */
+	void (*closed)(struct rpcrdma_ep *ep);
+};
+
+struct rpcrdma_ep_params {
+	u32	window;			/* Receives for RPC traffic */
+	u32	sends;			/* Send contexts for RPC traffic */
+	u32	send_size, recv_size;	/* octets, 1024..65536 */
+	u32	max_mrs;		/* memory regions at most; 0: responder */
+	u32	rw_ctxts;		/* rdma_rw contexts; 0: requester */
+	u32	brs;			/* RDMA2_RVRSDIR_* to announce */
+	u8	version_low, version_high;
+};
+
+enum rpcrdma_ep_state {
+	RPCRDMA_EP_NEW,
+	RPCRDMA_EP_CONNECTED,		/* QP up, properties under way */
+	RPCRDMA_EP_OPEN,
+	RPCRDMA_EP_CLOSING,
+	RPCRDMA_EP_CLOSED,
+};
+
+struct rpcrdma_ep {
+	spinlock_t		lock;
+	struct rpcrdma_conn	conn;		/* the engine's; under lock */
+	struct rpcrdma_conn_limits limits;	/* set before opened() */
+	const struct rpcrdma_ep_ops *ops;
+	void			*priv;		/* the transport's */
+	struct rpcrdma_ep_params params;
+	bool			client;
+	u8			state;		/* enum rpcrdma_ep_state */
+	int			error;		/* why it failed to open */
+	struct net		*net;
+	struct sockaddr_storage	local, remote;
+
+	struct kref		kref;
+	struct list_head	node;		/* list of all endpoints */
+	struct rdma_cm_id	*id;
+	struct ib_device	*device;
+	struct ib_pd		*pd;
+	struct ib_qp		*qp;
+	struct ib_cq		*send_cq, *recv_cq;
+	u8			port_num;
+	u8			initiator_depth, responder_resources;
+	struct rpcrdma_private	peer_private;
+
+	/* Send side, under lock */
+	struct list_head	rdma_queue;	/* waits for SQ space */
+	struct list_head	reply_queue;	/* waits for window, SQ space */
+	struct list_head	inflight;	/* posted, in order */
+	struct list_head	free_sends;
+	struct rpcrdma_send	*send_ring;
+	u32			nr_sends, nr_free_sends;
+	u32			sq_depth, sq_head, sq_tail, sq_signaled;
+	bool			want_space;	/* a Call got -EAGAIN */
+	struct rpcrdma_send	*control_send;
+
+	/* Receives */
+	struct list_head	all_recvs;
+	u32			nr_recvs;
+	/* The sequence being reassembled; receive handler only */
+	void			*assembly;
+	u32			assembly_len, assembly_size;
+
+	/* Memory regions */
+	spinlock_t		mr_lock;
+	struct list_head	free_mrs, all_mrs;
+	u32			nr_mrs;
+	u32			mr_pages;	/* pages per region */
+	enum ib_mr_type		mr_type;
+	struct work_struct	mr_work;	/* makes more */
+
+	atomic64_t		remote_inv, local_inv;
+
+	struct delayed_work	open_timer;
+	struct work_struct	teardown_work;
+	wait_queue_head_t	wait;		/* state changes */
+	struct completion	gone;		/* teardown is through */
+	unsigned long		flags;
+};
+
+static inline void rpcrdma_ep_get(struct rpcrdma_ep *ep)
+{
+	kref_get(&ep->kref);
+}
+void rpcrdma_ep_put(struct rpcrdma_ep *ep);
+
+/*
+ * Open a connection and exchange properties. Sleeps, with a bound; killable
+ * only by rpcrdma_ep_close(). @src may be NULL.
+ * Returns an open endpoint with a reference, or an ERR_PTR, in which case no
+ * upcall was made except opened(), and none will be.
+ */
+struct rpcrdma_ep *rpcrdma_ep_connect(struct net *net,
+				      const struct sockaddr *dst,
+				      const struct sockaddr *src,
+				      const struct rpcrdma_ep_params *params,
+				      const struct rpcrdma_ep_ops *ops,
+				      void *priv);
+
+/*
+ * Begin to close; returns at once. Any process context, any number of times.
+ * @reason: a static string for the log and the trace, or NULL for an ordinary
+ * end.
+ */
+void rpcrdma_ep_close(struct rpcrdma_ep *ep, const char *reason);
+
+/* Wait until the teardown is through and closed() has returned. */
+void rpcrdma_ep_wait_closed(struct rpcrdma_ep *ep);
+
+static inline bool rpcrdma_ep_is_open(const struct rpcrdma_ep *ep)
+{
+	return READ_ONCE(ep->state) == RPCRDMA_EP_OPEN;
+}
+
+/*
+ * Listen at @addr. @incoming is called in process context with a new endpoint
+ * whose addresses are known: set @ep->ops, @ep->priv and @ep->params and
+ * return 0 to go on with the connection, with a reference for the transport;
+ * or a negative errno to reject it. If going on fails, or the peer does not
+ * finish opening in time, closed() is called, without opened().
+ */
+struct rpcrdma_listener *
+rpcrdma_listen(struct net *net, const struct sockaddr *addr,
+	       int (*incoming)(void *priv, struct rpcrdma_ep *ep), void *priv);
+/* Stop listening; no incoming() runs afterwards. Sleeps. */
+void rpcrdma_listener_destroy(struct rpcrdma_listener *listener);
+/* The address bound, its port filled in. */
+const struct sockaddr *rpcrdma_listener_addr(struct rpcrdma_listener *l);
+
+/* All endpoints, for debugfs: a mutex guards the list. */
+void rpcrdma_ep_for_each(void (*fn)(struct rpcrdma_ep *ep, void *arg),
+			 void *arg);
+
+/* Module start and end. rpcrdma_ep_exit() waits until no endpoint is left. */
+int rpcrdma_ep_init(void);
+void rpcrdma_ep_exit(void);
+
+#endif /* RPCRDMA_ENDPOINT_H */
