@@ -335,8 +335,9 @@ struct rpcrdma_ep {
 	struct ib_pd		*pd;
 	struct ib_qp		*qp;
 	struct ib_cq		*send_cq, *recv_cq;
-	u8			port_num;
 	u8			initiator_depth, responder_resources;
+	int			cm_status;	/* 0 waiting, 1 done, or errno */
+	atomic_t		users;		/* hold off the teardown */
 	struct rpcrdma_private	peer_private;
 
 	/* Send side, under lock */
@@ -346,9 +347,11 @@ struct rpcrdma_ep {
 	struct list_head	free_sends;
 	struct rpcrdma_send	*send_ring;
 	u32			nr_sends, nr_free_sends;
+	/* Send Queue slots, counted modulo 2^32 */
 	u32			sq_depth, sq_head, sq_tail, sq_signaled;
+	u32			sq_batch;	/* signal at least this often */
 	bool			want_space;	/* a Call got -EAGAIN */
-	struct rpcrdma_send	*control_send;
+	struct ib_cqe		reg_cqe;	/* of REG_MRs, never signaled */
 
 	/* Receives */
 	struct list_head	all_recvs;
@@ -370,8 +373,9 @@ struct rpcrdma_ep {
 	struct delayed_work	open_timer;
 	struct work_struct	teardown_work;
 	wait_queue_head_t	wait;		/* state changes */
-	struct completion	gone;		/* teardown is through */
-	unsigned long		flags;
+	struct completion	gone;		/* nothing left on the device */
+	struct completion	closed;		/* and closed() has returned */
+	bool			handed;		/* the transport has it */
 };
 
 static inline void rpcrdma_ep_get(struct rpcrdma_ep *ep)

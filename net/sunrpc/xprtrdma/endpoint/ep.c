@@ -1,0 +1,757 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Connections: making, opening, tearing down.
+ */
+
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/sunrpc/addr.h>
+
+#include "internal.h"
+
+#define CREATE_TRACE_POINTS
+#include "trace.h"
+
+enum {
+	/*
+	 * Every step of getting a connection has an end: the CM's own
+	 * defaults notice a dead peer after up to a minute.
+	 */
+	RPCRDMA_RESOLVE_MS = 5000,
+	RPCRDMA_CONNECT_MS = 20000,
+	RPCRDMA_OPEN_MS = 15000,
+	/* 4.096 us * 2^18: about one second to miss an acknowledgement */
+	RPCRDMA_ACK_TIMEOUT = 18,
+	RPCRDMA_RETRY_COUNT = 6,
+	RPCRDMA_BACKLOG = 64,
+};
+
+struct workqueue_struct *rpcrdma_wq;
+
+static DEFINE_MUTEX(rpcrdma_eps_mutex);
+static LIST_HEAD(rpcrdma_eps);
+static atomic_t rpcrdma_nr_eps;
+static DECLARE_WAIT_QUEUE_HEAD(rpcrdma_eps_wait);
+
+struct rpcrdma_listener {
+	struct rdma_cm_id	*id;
+	int			(*incoming)(void *priv, struct rpcrdma_ep *ep);
+	void			*priv;
+	struct net		*net;
+};
+
+static void rpcrdma_ep_teardown(struct work_struct *work);
+static void rpcrdma_ep_open_expired(struct work_struct *work);
+
+static struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
+{
+	struct rpcrdma_ep *ep;
+
+	/* On the way of memory reclaim: may not start I/O. */
+	ep = kzalloc(sizeof(*ep), GFP_NOFS);
+	if (!ep)
+		return NULL;
+	ep->client = client;
+	spin_lock_init(&ep->lock);
+	spin_lock_init(&ep->mr_lock);
+	/* One for the transport, one that the teardown drops. */
+	kref_init(&ep->kref);
+	kref_get(&ep->kref);
+	atomic_set(&ep->users, 0);
+	atomic64_set(&ep->remote_inv, 0);
+	atomic64_set(&ep->local_inv, 0);
+	INIT_LIST_HEAD(&ep->node);
+	INIT_LIST_HEAD(&ep->rdma_queue);
+	INIT_LIST_HEAD(&ep->reply_queue);
+	INIT_LIST_HEAD(&ep->inflight);
+	INIT_LIST_HEAD(&ep->free_sends);
+	INIT_LIST_HEAD(&ep->all_recvs);
+	INIT_LIST_HEAD(&ep->free_mrs);
+	INIT_LIST_HEAD(&ep->all_mrs);
+	INIT_DELAYED_WORK(&ep->open_timer, rpcrdma_ep_open_expired);
+	INIT_WORK(&ep->teardown_work, rpcrdma_ep_teardown);
+	init_waitqueue_head(&ep->wait);
+	init_completion(&ep->gone);
+	init_completion(&ep->closed);
+
+	atomic_inc(&rpcrdma_nr_eps);
+	mutex_lock(&rpcrdma_eps_mutex);
+	list_add_tail(&ep->node, &rpcrdma_eps);
+	mutex_unlock(&rpcrdma_eps_mutex);
+	return ep;
+}
+
+static void rpcrdma_ep_release(struct kref *kref)
+{
+	struct rpcrdma_ep *ep = container_of(kref, struct rpcrdma_ep, kref);
+
+	mutex_lock(&rpcrdma_eps_mutex);
+	list_del(&ep->node);
+	mutex_unlock(&rpcrdma_eps_mutex);
+
+	rpcrdma_recvs_free(ep);
+	rpcrdma_sends_free(ep);
+	rpcrdma_mrs_free(ep);
+	kvfree(ep->assembly);
+	kfree(ep);
+	if (atomic_dec_and_test(&rpcrdma_nr_eps))
+		wake_up_all(&rpcrdma_eps_wait);
+}
+
+/**
+ * rpcrdma_ep_put - give up a reference
+ * @ep: endpoint
+ *
+ * Process context: the last one frees memory under a mutex.
+ */
+void rpcrdma_ep_put(struct rpcrdma_ep *ep)
+{
+	kref_put(&ep->kref, rpcrdma_ep_release);
+}
+
+bool rpcrdma_ep_enter(struct rpcrdma_ep *ep)
+{
+	atomic_inc(&ep->users);
+	/* Pairs with the barrier in rpcrdma_ep_close(). */
+	smp_mb__after_atomic();
+	if (READ_ONCE(ep->state) < RPCRDMA_EP_CLOSING)
+		return true;
+	rpcrdma_ep_leave(ep);
+	return false;
+}
+
+void rpcrdma_ep_leave(struct rpcrdma_ep *ep)
+{
+	if (atomic_dec_and_test(&ep->users) &&
+	    READ_ONCE(ep->state) >= RPCRDMA_EP_CLOSING)
+		wake_up_all(&ep->wait);
+}
+
+/* ---- Creating the device's objects ---- */
+
+static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep)
+{
+	struct ib_device *dev = ep->id->device;
+	u32 factor = 0, recvs, cqes, want;
+	struct ib_qp_init_attr attr = {
+		.sq_sig_type	= IB_SIGNAL_REQ_WR,
+		.qp_type	= IB_QPT_RC,
+		.port_num	= ep->id->port_num,
+	};
+	int rc;
+
+	ep->device = dev;
+	recvs = ep->params.window + 1;
+	if (ep->params.rw_ctxts)
+		factor = rdma_rw_mr_factor(dev, ep->id->port_num,
+					   RPCRDMA_MAX_MR_PAGES);
+
+	/*
+	 * A requester's Call registers and later invalidates a few regions;
+	 * a responder's Reply writes a few chunks. Work that does not fit
+	 * waits, so these are for speed, not for safety.
+	 */
+	want = ep->params.sends + RPCRDMA_CONTROL_SENDS;
+	want += ep->params.max_mrs ? 4 * ep->params.sends : 0;
+	want = min_t(u32, want, dev->attrs.max_qp_wr / 2);
+	attr.cap.max_send_wr = want + 1;		/* the drain's */
+	attr.cap.max_recv_wr = recvs + 1;
+	attr.cap.max_recv_sge = 1;
+	attr.cap.max_send_sge = 1;
+	if (ep->params.rw_ctxts) {
+		attr.cap.max_rdma_ctxs = ep->params.rw_ctxts;
+		attr.cap.max_send_sge = min_t(u32, dev->attrs.max_send_sge, 32);
+	}
+	if (attr.cap.max_recv_wr > dev->attrs.max_qp_wr)
+		return -ENOMEM;
+
+	ep->pd = ib_alloc_pd(dev, 0);
+	if (IS_ERR(ep->pd)) {
+		rc = PTR_ERR(ep->pd);
+		ep->pd = NULL;
+		return rc;
+	}
+
+	cqes = attr.cap.max_send_wr + 3 * factor * ep->params.rw_ctxts;
+	cqes = min_t(u32, cqes, dev->attrs.max_cqe);
+	ep->send_cq = ib_alloc_cq_any(dev, ep, cqes, IB_POLL_WORKQUEUE);
+	if (IS_ERR(ep->send_cq)) {
+		rc = PTR_ERR(ep->send_cq);
+		ep->send_cq = NULL;
+		return rc;
+	}
+	ep->recv_cq = ib_alloc_cq_any(dev, ep, attr.cap.max_recv_wr,
+				      IB_POLL_WORKQUEUE);
+	if (IS_ERR(ep->recv_cq)) {
+		rc = PTR_ERR(ep->recv_cq);
+		ep->recv_cq = NULL;
+		return rc;
+	}
+	attr.send_cq = ep->send_cq;
+	attr.recv_cq = ep->recv_cq;
+
+	rc = rdma_create_qp(ep->id, ep->pd, &attr);
+	if (rc)
+		return rc;
+	ep->qp = ep->id->qp;
+
+	/* The device may have made it larger; the CQ bounds it, too. */
+	ep->sq_depth = min_t(u32, attr.cap.max_send_wr, cqes) - 1;
+	ep->sq_batch = clamp_t(u32, ep->sq_depth / 8, 1, 16);
+	return 0;
+}
+
+/* Everything up to the point where the CM takes over. */
+static int rpcrdma_ep_setup(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_conn_config cfg;
+	struct ib_device *dev = ep->id->device;
+	u32 rd_in, rd_out;
+	int rc;
+
+	ep->params.send_size = clamp_t(u32, ep->params.send_size,
+				       RPCRDMA_MIN_INLINE_OCTETS,
+				       RPCRDMA_MAX_MESSAGE);
+	ep->params.recv_size = clamp_t(u32, ep->params.recv_size,
+				       RPCRDMA_MIN_INLINE_OCTETS,
+				       RPCRDMA_MAX_MESSAGE);
+	if (!(dev->attrs.device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS)) {
+		pr_warn_ratelimited("rpcrdma: device %s cannot register memory by Work Request (FRWR); use another device\n",
+				    dev->name);
+		return -EOPNOTSUPP;
+	}
+	rpcrdma_mrs_init(ep);
+
+	memset(&cfg, 0, sizeof(cfg));
+	cfg.client = ep->client;
+	cfg.version_low = ep->params.version_low;
+	cfg.version_high = ep->params.version_high;
+	cfg.inv_ok = 1;
+	cfg.window = ep->params.window;
+	cfg.props.sbsiz = ep->params.send_size;
+	cfg.props.rbsiz = ep->params.recv_size;
+	cfg.props.rssiz = RPCRDMA_MAX_CHUNK_OCTETS;
+	cfg.props.rcsiz = RPCRDMA_MAX_SEGS;
+	cfg.props.brs = ep->params.brs;
+	cfg.props.reply_read = 0;
+	cfg.props.reassembly = 0;
+	rpcrdma_conn_init(&ep->conn, &cfg);
+
+	rc = rpcrdma_ep_create_qp(ep);
+	if (rc)
+		return rc;
+	rc = rpcrdma_sends_create(ep);
+	if (rc)
+		return rc;
+	rc = rpcrdma_recvs_create(ep, ep->params.window + 1);
+	if (rc)
+		return rc;
+
+	/* WP 3.4: both ends offer Reads in both directions. */
+	rd_in = min_t(u32, dev->attrs.max_qp_rd_atom, U8_MAX);
+	rd_out = min_t(u32, dev->attrs.max_qp_init_rd_atom, U8_MAX);
+	if (ep->client) {
+		ep->responder_resources = rd_in;
+		ep->initiator_depth = rd_out;
+	} else {
+		ep->responder_resources =
+			min_t(u32, rd_in, ep->responder_resources);
+		ep->initiator_depth = min_t(u32, rd_out, ep->initiator_depth);
+	}
+	return rpcrdma_recvs_post(ep);
+}
+
+static void rpcrdma_ep_conn_param(struct rpcrdma_ep *ep,
+				  struct rdma_conn_param *param, u8 *buf)
+{
+	struct rpcrdma_private priv = {
+		.inv_ok		= 1,
+		.send_size	= ep->params.send_size,
+		.recv_size	= ep->params.recv_size,
+	};
+
+	rpcrdma_encode_private(&priv, buf);
+	memset(param, 0, sizeof(*param));
+	param->private_data = buf;
+	param->private_data_len = RPCRDMA_PRIVATE_OCTETS;
+	param->responder_resources = ep->responder_resources;
+	param->initiator_depth = ep->initiator_depth;
+	param->retry_count = RPCRDMA_RETRY_COUNT;
+	/* Credits make RNR impossible; one that happens shall be seen. */
+	param->rnr_retry_count = 0;
+}
+
+/* ---- Closing ---- */
+
+/**
+ * rpcrdma_ep_close - begin to close a connection
+ * @ep: endpoint
+ * @reason: static string for log and trace, NULL for an ordinary end
+ *
+ * Nothing is posted from here on. Process context, no ep lock held; does not
+ * sleep. Idempotent.
+ */
+void rpcrdma_ep_close(struct rpcrdma_ep *ep, const char *reason)
+{
+	bool first;
+
+	spin_lock(&ep->lock);
+	first = ep->state < RPCRDMA_EP_CLOSING;
+	if (first)
+		WRITE_ONCE(ep->state, RPCRDMA_EP_CLOSING);
+	spin_unlock(&ep->lock);
+	if (!first)
+		return;
+	/* Pairs with the barrier in rpcrdma_ep_enter(). */
+	smp_mb();
+
+	trace_rpcrdma_disconnect(ep, reason);
+	if (reason)
+		pr_warn_ratelimited("rpcrdma: connection to %pISpc closed: %s\n",
+				    &ep->remote, reason);
+	wake_up_all(&ep->wait);
+	queue_work(rpcrdma_wq, &ep->teardown_work);
+}
+
+static void rpcrdma_ep_teardown(struct work_struct *work)
+{
+	struct rpcrdma_ep *ep =
+		container_of(work, struct rpcrdma_ep, teardown_work);
+
+	cancel_delayed_work_sync(&ep->open_timer);
+
+	if (ep->qp) {
+		rdma_disconnect(ep->id);
+		/* Nothing is posted any more: state is CLOSING. */
+		ib_drain_qp(ep->qp);
+		rpcrdma_work_flush(ep);
+	}
+	/* Some may be preparing regions or transfers that will be refused. */
+	wait_event(ep->wait, atomic_read(&ep->users) == 0);
+
+	if (ep->qp)
+		rdma_destroy_qp(ep->id);
+	ep->qp = NULL;
+	rpcrdma_mrs_destroy(ep);
+	if (ep->send_cq)
+		ib_free_cq(ep->send_cq);
+	if (ep->recv_cq)
+		ib_free_cq(ep->recv_cq);
+	rpcrdma_recvs_unmap(ep);
+	rpcrdma_sends_unmap(ep);
+	if (ep->pd)
+		ib_dealloc_pd(ep->pd);
+	/*
+	 * Waits for a CM handler that is running; and lets a device go whose
+	 * removal waits for its last id.
+	 */
+	if (ep->id)
+		rdma_destroy_id(ep->id);
+	ep->id = NULL;
+
+	spin_lock(&ep->lock);
+	WRITE_ONCE(ep->state, RPCRDMA_EP_CLOSED);
+	spin_unlock(&ep->lock);
+	wake_up_all(&ep->wait);
+	complete_all(&ep->gone);
+
+	if (ep->handed)
+		ep->ops->closed(ep);
+	complete_all(&ep->closed);
+	rpcrdma_ep_put(ep);
+}
+
+/**
+ * rpcrdma_ep_wait_closed - wait for the end of a teardown
+ * @ep: endpoint, rpcrdma_ep_close() called by anyone
+ *
+ * Sleeps; not from an upcall. Bounded by the device's flushing its queues.
+ */
+void rpcrdma_ep_wait_closed(struct rpcrdma_ep *ep)
+{
+	wait_for_completion(&ep->closed);
+}
+
+static void rpcrdma_ep_open_expired(struct work_struct *work)
+{
+	struct rpcrdma_ep *ep = container_of(to_delayed_work(work),
+					     struct rpcrdma_ep, open_timer);
+
+	if (READ_ONCE(ep->state) < RPCRDMA_EP_OPEN)
+		rpcrdma_ep_close(ep, "the peer did not finish opening in time");
+}
+
+/* ---- Connection manager ---- */
+
+static void rpcrdma_ep_cm_result(struct rpcrdma_ep *ep, int status)
+{
+	WRITE_ONCE(ep->cm_status, status);
+	wake_up_all(&ep->wait);
+}
+
+static void rpcrdma_ep_established(struct rpcrdma_ep *ep)
+{
+	u32 events = 0;
+
+	spin_lock(&ep->lock);
+	if (ep->state == RPCRDMA_EP_NEW) {
+		WRITE_ONCE(ep->state, RPCRDMA_EP_CONNECTED);
+		events = rpcrdma_conn_established(&ep->conn);
+	}
+	spin_unlock(&ep->lock);
+	trace_rpcrdma_connect(ep);
+	if (events)
+		rpcrdma_ep_pump(ep);
+}
+
+/*
+ * Called with the id's handler mutex held; may sleep. Never returns non-zero:
+ * only the teardown destroys the id.
+ */
+static int rpcrdma_ep_cm_handler(struct rdma_cm_id *id,
+				 struct rdma_cm_event *event)
+{
+	struct rpcrdma_ep *ep = id->context;
+
+	switch (event->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		rpcrdma_ep_cm_result(ep, 1);
+		break;
+	case RDMA_CM_EVENT_ESTABLISHED:
+		if (ep->client)
+			rpcrdma_decode_private(event->param.conn.private_data,
+					       event->param.conn.private_data_len,
+					       &ep->peer_private);
+		rpcrdma_ep_established(ep);
+		rpcrdma_ep_cm_result(ep, 1);
+		break;
+	case RDMA_CM_EVENT_ADDR_ERROR:
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+		rpcrdma_ep_cm_result(ep, -ENETUNREACH);
+		break;
+	case RDMA_CM_EVENT_UNREACHABLE:
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+		rpcrdma_ep_cm_result(ep, -ENOTCONN);
+		rpcrdma_ep_close(ep, NULL);
+		break;
+	case RDMA_CM_EVENT_REJECTED:
+		rpcrdma_ep_cm_result(ep, -ECONNREFUSED);
+		rpcrdma_ep_close(ep, NULL);
+		break;
+	case RDMA_CM_EVENT_DISCONNECTED:
+	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
+		rpcrdma_ep_close(ep, NULL);
+		break;
+	case RDMA_CM_EVENT_ADDR_CHANGE:
+		rpcrdma_ep_cm_result(ep, -ENODEV);
+		rpcrdma_ep_close(ep, "a local address changed");
+		break;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		pr_info("rpcrdma: device %s is removed, closing the connection to %pISpc\n",
+			id->device->name, &ep->remote);
+		rpcrdma_ep_cm_result(ep, -ENODEV);
+		rpcrdma_ep_close(ep, NULL);
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+static void rpcrdma_ep_addresses(struct rpcrdma_ep *ep)
+{
+	memcpy(&ep->local, &ep->id->route.addr.src_addr, sizeof(ep->local));
+	memcpy(&ep->remote, &ep->id->route.addr.dst_addr, sizeof(ep->remote));
+}
+
+/* Wait for the CM to answer the request just made. */
+static int rpcrdma_ep_cm_wait(struct rpcrdma_ep *ep, unsigned int ms)
+{
+	int rc;
+
+	rc = wait_event_timeout(ep->wait, READ_ONCE(ep->cm_status) ||
+				READ_ONCE(ep->state) >= RPCRDMA_EP_CLOSING,
+				msecs_to_jiffies(ms));
+	if (!rc)
+		return -ETIMEDOUT;
+	rc = READ_ONCE(ep->cm_status);
+	if (rc < 0)
+		return rc;
+	return rc ? 0 : -ENOTCONN;
+}
+
+static int rpcrdma_ep_do_connect(struct rpcrdma_ep *ep,
+				 const struct sockaddr *dst,
+				 const struct sockaddr *src)
+{
+	u8 private[RPCRDMA_PRIVATE_OCTETS];
+	struct rdma_conn_param param;
+	struct rdma_cm_id *id;
+	int rc;
+
+	id = rdma_create_id(ep->net, rpcrdma_ep_cm_handler, ep, RDMA_PS_TCP,
+			    IB_QPT_RC);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	ep->id = id;
+
+	rc = rdma_resolve_addr(id, (struct sockaddr *)src,
+			       (struct sockaddr *)dst, RPCRDMA_RESOLVE_MS);
+	if (!rc)
+		rc = rpcrdma_ep_cm_wait(ep, RPCRDMA_RESOLVE_MS);
+	if (rc)
+		return rc;
+
+	WRITE_ONCE(ep->cm_status, 0);
+	rc = rdma_resolve_route(id, RPCRDMA_RESOLVE_MS);
+	if (!rc)
+		rc = rpcrdma_ep_cm_wait(ep, RPCRDMA_RESOLVE_MS);
+	if (rc)
+		return rc;
+
+	rpcrdma_ep_addresses(ep);
+	rc = rpcrdma_ep_setup(ep);
+	if (rc)
+		return rc;
+
+	WRITE_ONCE(ep->cm_status, 0);
+	rdma_set_ack_timeout(id, RPCRDMA_ACK_TIMEOUT);
+	rpcrdma_ep_conn_param(ep, &param, private);
+	rc = rdma_connect(id, &param);
+	if (!rc)
+		rc = rpcrdma_ep_cm_wait(ep, RPCRDMA_CONNECT_MS);
+	if (rc)
+		return rc;
+
+	queue_delayed_work(rpcrdma_wq, &ep->open_timer,
+			   msecs_to_jiffies(RPCRDMA_OPEN_MS));
+	wait_event_timeout(ep->wait, READ_ONCE(ep->state) >= RPCRDMA_EP_OPEN,
+			   msecs_to_jiffies(2 * RPCRDMA_OPEN_MS));
+
+	/* From here on the end of the connection is told to the transport. */
+	rc = -ENOTCONN;
+	spin_lock(&ep->lock);
+	if (ep->state == RPCRDMA_EP_OPEN) {
+		ep->handed = true;
+		rc = 0;
+	}
+	spin_unlock(&ep->lock);
+	return rc;
+}
+
+/**
+ * rpcrdma_ep_connect - open a connection
+ * @net: network namespace
+ * @dst: address of the server
+ * @src: address to bind to, or NULL
+ * @params: what the transport wants
+ * @ops: upcalls
+ * @priv: becomes ep->priv
+ *
+ * Sleeps, with a bound. Returns an open endpoint with a reference, or an
+ * ERR_PTR: nothing is left of it then.
+ */
+struct rpcrdma_ep *rpcrdma_ep_connect(struct net *net,
+				      const struct sockaddr *dst,
+				      const struct sockaddr *src,
+				      const struct rpcrdma_ep_params *params,
+				      const struct rpcrdma_ep_ops *ops,
+				      void *priv)
+{
+	struct rpcrdma_ep *ep;
+	int rc;
+
+	ep = rpcrdma_ep_alloc(true);
+	if (!ep)
+		return ERR_PTR(-ENOMEM);
+	ep->net = net;
+	ep->params = *params;
+	ep->ops = ops;
+	ep->priv = priv;
+	memcpy(&ep->remote, dst, dst->sa_family == AF_INET6 ?
+	       sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
+
+	rc = rpcrdma_ep_do_connect(ep, dst, src);
+	if (!rc)
+		return ep;
+
+	rpcrdma_ep_close(ep, NULL);
+	rpcrdma_ep_wait_closed(ep);
+	rpcrdma_ep_put(ep);
+	return ERR_PTR(rc);
+}
+
+/* ---- Listening ---- */
+
+/* A new connection; always leaves @id to the teardown, or returns non-zero */
+static int rpcrdma_listener_request(struct rpcrdma_listener *l,
+				    struct rdma_cm_id *id,
+				    const struct rdma_conn_param *req)
+{
+	u8 private[RPCRDMA_PRIVATE_OCTETS];
+	struct rdma_conn_param param;
+	struct rpcrdma_ep *ep;
+	int rc;
+
+	ep = rpcrdma_ep_alloc(false);
+	if (!ep)
+		return -ENOMEM;
+	ep->net = l->net;
+	ep->id = id;
+	rpcrdma_ep_addresses(ep);
+	/* Seen from here: the CM has exchanged the two. */
+	ep->initiator_depth = req->initiator_depth;
+	ep->responder_resources = req->responder_resources;
+	rpcrdma_decode_private(req->private_data, req->private_data_len,
+			       &ep->peer_private);
+
+	rc = l->incoming(l->priv, ep);
+	if (rc) {
+		/* The CM destroys the id when this handler returns. */
+		ep->id = NULL;
+		rpcrdma_ep_put(ep);
+		rpcrdma_ep_put(ep);
+		return rc;
+	}
+	ep->handed = true;
+	id->context = ep;
+	id->event_handler = rpcrdma_ep_cm_handler;
+
+	rc = rpcrdma_ep_setup(ep);
+	if (!rc) {
+		queue_delayed_work(rpcrdma_wq, &ep->open_timer,
+				   msecs_to_jiffies(RPCRDMA_OPEN_MS));
+		rdma_set_ack_timeout(id, RPCRDMA_ACK_TIMEOUT);
+		rpcrdma_ep_conn_param(ep, &param, private);
+		rc = rdma_accept(id, &param);
+	}
+	if (rc) {
+		pr_warn_ratelimited("rpcrdma: connection from %pISpc cannot be accepted: error %d\n",
+				    &ep->remote, rc);
+		rpcrdma_ep_close(ep, NULL);
+	}
+	return 0;
+}
+
+static int rpcrdma_listener_handler(struct rdma_cm_id *id,
+				    struct rdma_cm_event *event)
+{
+	/* A new id inherits its listener's context. */
+	struct rpcrdma_listener *l = id->context;
+
+	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
+		return rpcrdma_listener_request(l, id, &event->param.conn);
+	return 0;
+}
+
+/**
+ * rpcrdma_listen - accept connections at an address
+ * @net: network namespace
+ * @addr: address, port 0 for any
+ * @incoming: see endpoint.h
+ * @priv: for @incoming
+ *
+ * Returns a listener or an ERR_PTR. Sleeps.
+ */
+struct rpcrdma_listener *
+rpcrdma_listen(struct net *net, const struct sockaddr *addr,
+	       int (*incoming)(void *priv, struct rpcrdma_ep *ep), void *priv)
+{
+	struct rpcrdma_listener *l;
+	int rc;
+
+	l = kzalloc(sizeof(*l), GFP_KERNEL);
+	if (!l)
+		return ERR_PTR(-ENOMEM);
+	l->incoming = incoming;
+	l->priv = priv;
+	l->net = net;
+	l->id = rdma_create_id(net, rpcrdma_listener_handler, l, RDMA_PS_TCP,
+			       IB_QPT_RC);
+	if (IS_ERR(l->id)) {
+		rc = PTR_ERR(l->id);
+		goto out_free;
+	}
+#if IS_ENABLED(CONFIG_IPV6)
+	/* An IPv4 and an IPv6 listener share a port. */
+	rc = rdma_set_afonly(l->id, 1);
+	if (rc)
+		goto out_id;
+#endif
+	rc = rdma_bind_addr(l->id, (struct sockaddr *)addr);
+	if (rc)
+		goto out_id;
+	rc = rdma_listen(l->id, RPCRDMA_BACKLOG);
+	if (rc)
+		goto out_id;
+	return l;
+
+out_id:
+	rdma_destroy_id(l->id);
+out_free:
+	kfree(l);
+	return ERR_PTR(rc);
+}
+
+/**
+ * rpcrdma_listener_destroy - stop listening
+ * @l: listener, freed
+ *
+ * No incoming() runs after it returned. Sleeps.
+ */
+void rpcrdma_listener_destroy(struct rpcrdma_listener *l)
+{
+	rdma_destroy_id(l->id);
+	kfree(l);
+}
+
+/**
+ * rpcrdma_listener_addr - the address bound
+ * @l: listener
+ */
+const struct sockaddr *rpcrdma_listener_addr(struct rpcrdma_listener *l)
+{
+	return (struct sockaddr *)&l->id->route.addr.src_addr;
+}
+
+/* ---- All of them ---- */
+
+/**
+ * rpcrdma_ep_for_each - visit all endpoints
+ * @fn: called with a mutex held; may sleep
+ * @arg: for @fn
+ */
+void rpcrdma_ep_for_each(void (*fn)(struct rpcrdma_ep *ep, void *arg),
+			 void *arg)
+{
+	struct rpcrdma_ep *ep;
+
+	mutex_lock(&rpcrdma_eps_mutex);
+	list_for_each_entry(ep, &rpcrdma_eps, node)
+		fn(ep, arg);
+	mutex_unlock(&rpcrdma_eps_mutex);
+}
+
+/**
+ * rpcrdma_ep_init - module start
+ *
+ * Returns 0 or a negative errno.
+ */
+int rpcrdma_ep_init(void)
+{
+	/* A client reconnects while memory is being reclaimed through it. */
+	rpcrdma_wq = alloc_workqueue("rpcrdma", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	return rpcrdma_wq ? 0 : -ENOMEM;
+}
+
+/**
+ * rpcrdma_ep_exit - module end
+ *
+ * Waits for endpoints whose teardown is still under way.
+ */
+void rpcrdma_ep_exit(void)
+{
+	wait_event(rpcrdma_eps_wait, atomic_read(&rpcrdma_nr_eps) == 0);
+	destroy_workqueue(rpcrdma_wq);
+}

@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory regions a requester exposes to its peer: registered by the Call that
+ * names them (FRWR), invalidated before its RPC completes.
+ */
+
+#include <linux/delay.h>
+#include <linux/random.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "internal.h"
+#include "trace.h"
+
+static void rpcrdma_mrs_work(struct work_struct *work);
+
+/* Only reads the device's attributes. */
+void rpcrdma_mrs_init(struct rpcrdma_ep *ep)
+{
+	const struct ib_device *dev = ep->id->device;
+
+	INIT_WORK(&ep->mr_work, rpcrdma_mrs_work);
+	ep->mr_pages = clamp_t(u32, dev->attrs.max_fast_reg_page_list_len, 1,
+			       RPCRDMA_MAX_MR_PAGES);
+	ep->mr_type = dev->attrs.kernel_cap_flags & IBK_SG_GAPS_REG ?
+		      IB_MR_TYPE_SG_GAPS : IB_MR_TYPE_MEM_REG;
+}
+
+static struct rpcrdma_mr *rpcrdma_mr_create(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_mr *mr;
+
+	mr = kzalloc(sizeof(*mr), GFP_NOFS);
+	if (!mr)
+		return NULL;
+	mr->sg = kmalloc_array(ep->mr_pages, sizeof(*mr->sg), GFP_NOFS);
+	if (!mr->sg)
+		goto out_free;
+	sg_init_table(mr->sg, ep->mr_pages);
+	mr->ibmr = ib_alloc_mr(ep->pd, ep->mr_type, ep->mr_pages);
+	if (IS_ERR(mr->ibmr))
+		goto out_free;
+	mr->ep = ep;
+	return mr;
+
+out_free:
+	kfree(mr->sg);
+	kfree(mr);
+	return NULL;
+}
+
+/* Make a batch of regions: allocating them may sleep, sending must not. */
+static void rpcrdma_mrs_work(struct work_struct *work)
+{
+	struct rpcrdma_ep *ep = container_of(work, struct rpcrdma_ep, mr_work);
+	unsigned int flags = memalloc_nofs_save();
+	struct rpcrdma_mr *mr;
+	u32 i;
+
+	if (!rpcrdma_ep_enter(ep))
+		goto out;
+	for (i = 0; i < RPCRDMA_MR_BATCH; i++) {
+		if (ep->nr_mrs >= ep->params.max_mrs)
+			break;
+		mr = rpcrdma_mr_create(ep);
+		if (!mr) {
+			/* Senders try again; slow them down. */
+			msleep(20);
+			break;
+		}
+		spin_lock(&ep->mr_lock);
+		list_add(&mr->all, &ep->all_mrs);
+		list_add(&mr->list, &ep->free_mrs);
+		ep->nr_mrs++;
+		spin_unlock(&ep->mr_lock);
+	}
+	rpcrdma_ep_leave(ep);
+	rpcrdma_ep_pump(ep);
+out:
+	memalloc_nofs_restore(flags);
+}
+
+static struct rpcrdma_mr *rpcrdma_mr_take(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_mr *mr;
+	bool more;
+
+	spin_lock(&ep->mr_lock);
+	mr = list_first_entry_or_null(&ep->free_mrs, struct rpcrdma_mr, list);
+	if (mr)
+		list_del_init(&mr->list);
+	/* Make more before they run out. */
+	more = ep->nr_mrs < ep->params.max_mrs && list_empty(&ep->free_mrs);
+	spin_unlock(&ep->mr_lock);
+	if (!mr) {
+		spin_lock(&ep->lock);
+		ep->want_space = true;
+		spin_unlock(&ep->lock);
+	}
+	if (more)
+		queue_work(rpcrdma_wq, &ep->mr_work);
+	return mr;
+}
+
+/* Can @next go into one region behind @prev? */
+static bool rpcrdma_mr_joins(const struct rpcrdma_ep *ep,
+			     const struct bio_vec *prev,
+			     const struct bio_vec *next)
+{
+	if (ep->mr_type == IB_MR_TYPE_SG_GAPS)
+		return true;
+	return next->bv_offset == 0 &&
+	       offset_in_page(prev->bv_offset + prev->bv_len) == 0;
+}
+
+/* How many of @bv the next region takes; their octets in @octets */
+static u32 rpcrdma_mr_span(const struct rpcrdma_ep *ep,
+			   const struct bio_vec *bv, u32 nr, u32 *octets)
+{
+	u32 i, len = bv[0].bv_len;
+
+	for (i = 1; i < nr && i < ep->mr_pages; i++) {
+		if (!rpcrdma_mr_joins(ep, &bv[i - 1], &bv[i]))
+			break;
+		if (len + bv[i].bv_len > ep->limits.max_segment)
+			break;
+		len += bv[i].bv_len;
+	}
+	*octets = len;
+	return i;
+}
+
+/**
+ * rpcrdma_mrs_count - segments that registering memory would take
+ * @ep: open endpoint
+ * @bv: the memory
+ * @nr: number of vectors
+ */
+u32 rpcrdma_mrs_count(const struct rpcrdma_ep *ep, const struct bio_vec *bv,
+		      u32 nr)
+{
+	u32 segs = 0, n, octets;
+
+	for (; nr; nr -= n, bv += n, segs++)
+		n = rpcrdma_mr_span(ep, bv, nr, &octets);
+	return segs;
+}
+
+/* Prepare @mr for @nr vectors. Returns 0 or -EIO with nothing mapped. */
+static int rpcrdma_mr_map(struct rpcrdma_ep *ep, struct rpcrdma_mr *mr,
+			  const struct bio_vec *bv, u32 nr, bool remote_write)
+{
+	struct ib_reg_wr *reg = &mr->reg_wr;
+	struct ib_mr *ibmr = mr->ibmr;
+	int dma_nents, n;
+	u32 i;
+
+	for (i = 0; i < nr; i++)
+		sg_set_page(&mr->sg[i], bv[i].bv_page, bv[i].bv_len,
+			    bv[i].bv_offset);
+	mr->dir = remote_write ? DMA_FROM_DEVICE : DMA_TO_DEVICE;
+	dma_nents = ib_dma_map_sg(ep->device, mr->sg, nr, mr->dir);
+	if (!dma_nents)
+		return -EIO;
+	n = ib_map_mr_sg(ibmr, mr->sg, dma_nents, NULL, PAGE_SIZE);
+	if (n != dma_nents) {
+		ib_dma_unmap_sg(ep->device, mr->sg, nr, mr->dir);
+		return -EIO;
+	}
+	mr->nents = nr;
+
+	/*
+	 * A new key each time, and an offset that tells the peer nothing of
+	 * this host's memory and is hard to guess (11.1.2).
+	 */
+	ib_update_fast_reg_key(ibmr, (u8)(ibmr->rkey + 1));
+	ibmr->iova = offset_in_page(ibmr->iova) |
+		     ((u64)get_random_u32() << PAGE_SHIFT);
+
+	memset(reg, 0, sizeof(*reg));
+	reg->wr.opcode = IB_WR_REG_MR;
+	reg->mr = ibmr;
+	reg->key = ibmr->rkey;
+	reg->access = remote_write ?
+		      IB_ACCESS_REMOTE_WRITE | IB_ACCESS_LOCAL_WRITE :
+		      IB_ACCESS_REMOTE_READ;
+	mr->handle = ibmr->rkey;
+	mr->length = ibmr->length;
+	mr->offset = ibmr->iova;
+	return 0;
+}
+
+/**
+ * rpcrdma_mrs_map - prepare regions for memory
+ * @ep: open endpoint
+ * @mrs: prepared regions are appended here
+ * @bv: the memory
+ * @nr: number of vectors
+ * @remote_write: the peer writes to it, else it reads
+ * @lists: gets a segment for each region
+ *
+ * Process context. Returns 0, -EAGAIN, -ENOTCONN, -EMSGSIZE or -EIO; see
+ * endpoint.h.
+ */
+int rpcrdma_mrs_map(struct rpcrdma_ep *ep, struct list_head *mrs,
+		    const struct bio_vec *bv, u32 nr, bool remote_write,
+		    struct rpcrdma_lists *lists)
+{
+	struct rpcrdma_mr *mr;
+	u32 n, octets;
+	int rc = 0;
+
+	if (!rpcrdma_ep_enter(ep))
+		return -ENOTCONN;
+	for (; nr; nr -= n, bv += n) {
+		n = rpcrdma_mr_span(ep, bv, nr, &octets);
+		mr = rpcrdma_mr_take(ep);
+		if (!mr) {
+			rc = -EAGAIN;
+			break;
+		}
+		list_add_tail(&mr->list, mrs);
+		rc = rpcrdma_mr_map(ep, mr, bv, n, remote_write);
+		if (rc)
+			break;
+		if (rpcrdma_lists_add_segment(lists, mr->handle, mr->length,
+					      mr->offset)) {
+			rc = -EMSGSIZE;
+			break;
+		}
+		trace_rpcrdma_map(ep, mr);
+	}
+	rpcrdma_ep_leave(ep);
+	return rc;
+}
+
+/**
+ * rpcrdma_mrs_invalidated - the peer invalidated a handle
+ * @mrs: a request's regions
+ * @handle: what it invalidated
+ *
+ * Returns true when it was one of these and exposed.
+ */
+bool rpcrdma_mrs_invalidated(struct list_head *mrs, u32 handle)
+{
+	struct rpcrdma_mr *mr;
+
+	list_for_each_entry(mr, mrs, list) {
+		if (mr->handle != handle || !mr->exposed)
+			continue;
+		mr->exposed = false;
+		trace_rpcrdma_invalidate(mr->ep, handle, true);
+		return true;
+	}
+	return false;
+}
+
+/**
+ * rpcrdma_mrs_exposed - is any region still exposed?
+ * @mrs: a request's regions
+ */
+bool rpcrdma_mrs_exposed(const struct list_head *mrs)
+{
+	const struct rpcrdma_mr *mr;
+
+	list_for_each_entry(mr, mrs, list)
+		if (mr->exposed)
+			return true;
+	return false;
+}
+
+static void rpcrdma_inv_done(struct rpcrdma_work *work, bool ok)
+{
+	struct rpcrdma_inv *inv = container_of(work, struct rpcrdma_inv, work);
+	struct rpcrdma_mr *mr;
+
+	if (ok)
+		list_for_each_entry(mr, inv->mrs, list)
+			mr->exposed = false;
+	inv->done(inv, ok);
+}
+
+/**
+ * rpcrdma_mrs_invalidate - make regions unreachable for the peer
+ * @ep: their endpoint
+ * @mrs: a request's regions; must stay put
+ * @inv: caller's, with done() set
+ *
+ * Process context; does not sleep. done() may run before this returns.
+ */
+void rpcrdma_mrs_invalidate(struct rpcrdma_ep *ep, struct list_head *mrs,
+			    struct rpcrdma_inv *inv)
+{
+	struct rpcrdma_work *work = &inv->work;
+	struct ib_send_wr *wr;
+	struct rpcrdma_mr *mr;
+
+	inv->ep = ep;
+	inv->mrs = mrs;
+	memset(work, 0, sizeof(*work));
+	INIT_LIST_HEAD(&work->list);
+	work->done = rpcrdma_inv_done;
+	work->signaled = true;
+
+	list_for_each_entry(mr, mrs, list) {
+		if (!mr->exposed)
+			continue;
+		wr = &mr->inv_wr;
+		memset(wr, 0, sizeof(*wr));
+		wr->opcode = IB_WR_LOCAL_INV;
+		wr->wr_cqe = &ep->reg_cqe;
+		wr->ex.invalidate_rkey = mr->handle;
+		wr->next = work->first;
+		work->first = wr;
+		if (!work->last)
+			work->last = wr;
+		work->nr_wrs++;
+		trace_rpcrdma_invalidate(ep, mr->handle, false);
+	}
+	if (!work->nr_wrs) {
+		inv->done(inv, true);
+		return;
+	}
+	atomic64_add(work->nr_wrs, &ep->local_inv);
+	rpcrdma_work_rdma(ep, work);
+}
+
+struct rpcrdma_sync_inv {
+	struct rpcrdma_inv	inv;
+	struct completion	done;
+	bool			ok;
+};
+
+static void rpcrdma_sync_inv_done(struct rpcrdma_inv *inv, bool ok)
+{
+	struct rpcrdma_sync_inv *sync =
+		container_of(inv, struct rpcrdma_sync_inv, inv);
+
+	sync->ok = ok;
+	complete(&sync->done);
+}
+
+/**
+ * rpcrdma_mrs_release_sync - end the exposure of regions, and give them back
+ * @ep: their endpoint
+ * @mrs: a request's regions, empty afterwards
+ *
+ * Sleeps, at most until the end of a teardown. Not from an upcall.
+ */
+void rpcrdma_mrs_release_sync(struct rpcrdma_ep *ep, struct list_head *mrs)
+{
+	struct rpcrdma_sync_inv sync = {
+		.inv.done	= rpcrdma_sync_inv_done,
+		.done		= COMPLETION_INITIALIZER_ONSTACK(sync.done),
+	};
+	struct rpcrdma_mr *mr;
+
+	if (rpcrdma_mrs_exposed(mrs)) {
+		rpcrdma_mrs_invalidate(ep, mrs, &sync.inv);
+		wait_for_completion(&sync.done);
+		if (!sync.ok) {
+			/* Whatever it was: no connection, no exposure. */
+			rpcrdma_ep_close(ep, NULL);
+			wait_for_completion(&ep->gone);
+			list_for_each_entry(mr, mrs, list)
+				mr->exposed = false;
+		}
+	}
+	rpcrdma_mrs_put(ep, mrs);
+}
+
+/* mr_lock held: teardown and owner may both get here. */
+static void rpcrdma_mr_unmap(struct rpcrdma_ep *ep, struct rpcrdma_mr *mr)
+{
+	if (!mr->nents)
+		return;
+	ib_dma_unmap_sg(ep->device, mr->sg, mr->nents, mr->dir);
+	mr->nents = 0;
+}
+
+/**
+ * rpcrdma_mrs_put - give regions back that are not exposed
+ * @ep: their endpoint
+ * @mrs: a request's regions, empty afterwards
+ *
+ * Process context; does not sleep.
+ */
+void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs)
+{
+	struct rpcrdma_mr *mr, *next;
+
+	if (list_empty(mrs))
+		return;
+	spin_lock(&ep->mr_lock);
+	list_for_each_entry_safe(mr, next, mrs, list) {
+		list_del_init(&mr->list);
+		WARN_ON_ONCE(mr->exposed);
+		rpcrdma_mr_unmap(ep, mr);
+		if (mr->ibmr)
+			list_add(&mr->list, &ep->free_mrs);
+	}
+	spin_unlock(&ep->mr_lock);
+	if (READ_ONCE(ep->want_space))
+		rpcrdma_ep_pump(ep);
+}
+
+/*
+ * Teardown: the queue pair is gone, so no peer reaches them. The structures
+ * stay, requests may still have them on their lists.
+ */
+void rpcrdma_mrs_destroy(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_mr *mr;
+	struct ib_mr *ibmr;
+
+	if (ep->mr_work.func)
+		cancel_work_sync(&ep->mr_work);
+	list_for_each_entry(mr, &ep->all_mrs, all) {
+		spin_lock(&ep->mr_lock);
+		ibmr = mr->ibmr;
+		mr->ibmr = NULL;
+		spin_unlock(&ep->mr_lock);
+		if (ibmr)
+			ib_dereg_mr(ibmr);
+		spin_lock(&ep->mr_lock);
+		rpcrdma_mr_unmap(ep, mr);
+		mr->exposed = false;
+		spin_unlock(&ep->mr_lock);
+	}
+}
+
+/* The last reference is gone. */
+void rpcrdma_mrs_free(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_mr *mr, *next;
+
+	list_for_each_entry_safe(mr, next, &ep->all_mrs, all) {
+		kfree(mr->sg);
+		kfree(mr);
+	}
+}

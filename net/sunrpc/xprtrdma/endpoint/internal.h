@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Shared by the files of the endpoint, and by nobody else.
+ */
+#ifndef RPCRDMA_ENDPOINT_INTERNAL_H
+#define RPCRDMA_ENDPOINT_INTERNAL_H
+
+#include "endpoint.h"
+
+enum {
+	/* Send contexts that only control messages may take */
+	RPCRDMA_CONTROL_SENDS = 16,
+	/* The largest message an RBSIZ or SBSIZ of ours allows */
+	RPCRDMA_MAX_MESSAGE = 65536,
+	/* Pages of one memory region at most: 1 MiB, unaligned */
+	RPCRDMA_MAX_MR_PAGES = 257,
+	/* Memory regions made at a time */
+	RPCRDMA_MR_BATCH = 8,
+};
+
+extern struct workqueue_struct *rpcrdma_wq;
+
+/*
+ * Hold off the teardown while the device's objects are in use without
+ * ep->lock. False: the connection is closing; do not touch them.
+ */
+bool rpcrdma_ep_enter(struct rpcrdma_ep *ep);
+void rpcrdma_ep_leave(struct rpcrdma_ep *ep);
+
+/* recv.c */
+int rpcrdma_recvs_create(struct rpcrdma_ep *ep, u32 count);
+void rpcrdma_recvs_unmap(struct rpcrdma_ep *ep);
+void rpcrdma_recvs_free(struct rpcrdma_ep *ep);
+int rpcrdma_recvs_post(struct rpcrdma_ep *ep);
+
+/* send.c */
+int rpcrdma_sends_create(struct rpcrdma_ep *ep);
+void rpcrdma_sends_unmap(struct rpcrdma_ep *ep);
+void rpcrdma_sends_free(struct rpcrdma_ep *ep);
+/* Post what may go now: control messages, RDMA, Replies. No lock held. */
+void rpcrdma_ep_pump(struct rpcrdma_ep *ep);
+/* Queue work of kind RPCRDMA_WORK_RDMA and post what may go. */
+void rpcrdma_work_rdma(struct rpcrdma_ep *ep, struct rpcrdma_work *work);
+/* After the drain: end everything, posted or waiting. */
+void rpcrdma_work_flush(struct rpcrdma_ep *ep);
+
+/* frwr.c */
+void rpcrdma_mrs_init(struct rpcrdma_ep *ep);
+void rpcrdma_mrs_destroy(struct rpcrdma_ep *ep);
+void rpcrdma_mrs_free(struct rpcrdma_ep *ep);
+
+/* rw.c */
+void rpcrdma_rw_end(struct rpcrdma_rw *rw, bool ok);
+struct ib_send_wr *rpcrdma_rw_chain(struct rpcrdma_rw *rw,
+				    struct ib_send_wr *tail);
+
+#endif /* RPCRDMA_ENDPOINT_INTERNAL_H */

@@ -1,0 +1,563 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The Send Queue: Send contexts, accounting, and what waits for its turn.
+ */
+
+#include <linux/slab.h>
+
+#include "internal.h"
+#include "trace.h"
+
+static void rpcrdma_wc_work(struct ib_cq *cq, struct ib_wc *wc);
+static void rpcrdma_wc_reg(struct ib_cq *cq, struct ib_wc *wc);
+static void rpcrdma_send_done(struct rpcrdma_work *work, bool ok);
+
+/* ---- Send contexts ---- */
+
+/**
+ * rpcrdma_sends_create - allocate and map Send contexts
+ * @ep: endpoint with its device objects
+ *
+ * Returns 0 or -ENOMEM; the teardown cleans up.
+ */
+int rpcrdma_sends_create(struct rpcrdma_ep *ep)
+{
+	u32 count = ep->params.sends + RPCRDMA_CONTROL_SENDS;
+	struct rpcrdma_send *s;
+	u32 i, size;
+
+	/* CONNPROP may use the default threshold whatever was announced. */
+	size = max_t(u32, RPCRDMA_V2_DEFAULT_INLINE, ep->params.send_size);
+	ep->reg_cqe.done = rpcrdma_wc_reg;
+	ep->send_ring = kvcalloc(count, sizeof(*s), GFP_NOFS);
+	if (!ep->send_ring)
+		return -ENOMEM;
+	for (i = 0; i < count; i++) {
+		s = &ep->send_ring[i];
+		s->ep = ep;
+		INIT_LIST_HEAD(&s->work.list);
+		s->buf = kmalloc(size, GFP_NOFS);
+		ep->nr_sends++;
+		if (!s->buf)
+			return -ENOMEM;
+		s->sge.addr = ib_dma_map_single(ep->device, s->buf, size,
+						DMA_TO_DEVICE);
+		if (ib_dma_mapping_error(ep->device, s->sge.addr)) {
+			kfree(s->buf);
+			s->buf = NULL;
+			return -ENOMEM;
+		}
+		s->sge.lkey = ep->pd->local_dma_lkey;
+		s->wr.sg_list = &s->sge;
+		s->wr.num_sge = 1;
+		list_add_tail(&s->work.list, &ep->free_sends);
+		ep->nr_free_sends++;
+	}
+	return 0;
+}
+
+void rpcrdma_sends_unmap(struct rpcrdma_ep *ep)
+{
+	u32 size = max_t(u32, RPCRDMA_V2_DEFAULT_INLINE, ep->params.send_size);
+	u32 i;
+
+	for (i = 0; i < ep->nr_sends; i++)
+		if (ep->send_ring[i].buf)
+			ib_dma_unmap_single(ep->device,
+					    ep->send_ring[i].sge.addr, size,
+					    DMA_TO_DEVICE);
+}
+
+void rpcrdma_sends_free(struct rpcrdma_ep *ep)
+{
+	u32 i;
+
+	for (i = 0; i < ep->nr_sends; i++)
+		kfree(ep->send_ring[i].buf);
+	kvfree(ep->send_ring);
+}
+
+/* ep->lock held. @reserve: how many to leave for others. */
+static struct rpcrdma_send *rpcrdma_send_take(struct rpcrdma_ep *ep,
+					      u32 reserve)
+{
+	struct rpcrdma_send *s;
+
+	if (ep->nr_free_sends <= reserve)
+		return NULL;
+	s = list_first_entry(&ep->free_sends, struct rpcrdma_send, work.list);
+	list_del_init(&s->work.list);
+	ep->nr_free_sends--;
+	s->rw = NULL;
+	s->header_len = 0;
+	s->len = 0;
+	return s;
+}
+
+/**
+ * rpcrdma_send_get - a free Send context
+ * @ep: endpoint
+ *
+ * Returns NULL when there is none: write_space() will be called, if the
+ * connection lasts.
+ */
+struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_send *s;
+
+	spin_lock(&ep->lock);
+	s = rpcrdma_send_take(ep, RPCRDMA_CONTROL_SENDS);
+	if (!s)
+		ep->want_space = true;
+	spin_unlock(&ep->lock);
+	return s;
+}
+
+static void rpcrdma_send_free(struct rpcrdma_send *s)
+{
+	struct rpcrdma_ep *ep = s->ep;
+
+	spin_lock(&ep->lock);
+	list_add(&s->work.list, &ep->free_sends);
+	ep->nr_free_sends++;
+	spin_unlock(&ep->lock);
+}
+
+/**
+ * rpcrdma_send_put - give back a Send context that was not sent
+ * @s: Send context
+ */
+void rpcrdma_send_put(struct rpcrdma_send *s)
+{
+	struct rpcrdma_ep *ep = s->ep;
+
+	rpcrdma_send_free(s);
+	if (READ_ONCE(ep->want_space))
+		rpcrdma_ep_pump(ep);
+}
+
+static void rpcrdma_send_done(struct rpcrdma_work *work, bool ok)
+{
+	struct rpcrdma_send *s = container_of(work, struct rpcrdma_send, work);
+	struct rpcrdma_rw *rw = s->rw;
+
+	s->rw = NULL;
+	rpcrdma_send_free(s);
+	if (rw)
+		rpcrdma_rw_end(rw, ok);
+}
+
+/* ---- Posting; ep->lock held ---- */
+
+static bool rpcrdma_sq_space(const struct rpcrdma_ep *ep, u32 nr_wrs)
+{
+	return ep->sq_head - ep->sq_tail + nr_wrs <= ep->sq_depth;
+}
+
+/* Can so many ever fit? The last few slots may be unsignaled ones. */
+static bool rpcrdma_sq_fits(const struct rpcrdma_ep *ep, u32 nr_wrs)
+{
+	return nr_wrs + ep->sq_batch <= ep->sq_depth;
+}
+
+/* Set up the Send WR itself for @s->len octets. */
+static void rpcrdma_send_prepare(struct rpcrdma_send *s, u8 kind,
+				 u32 inv_handle)
+{
+	struct ib_send_wr *wr = &s->wr;
+
+	s->sge.length = s->len;
+	wr->next = NULL;
+	wr->send_flags = 0;
+	if (inv_handle) {
+		wr->opcode = IB_WR_SEND_WITH_INV;
+		wr->ex.invalidate_rkey = inv_handle;
+	} else {
+		wr->opcode = IB_WR_SEND;
+	}
+	s->work.first = wr;
+	s->work.last = wr;
+	s->work.nr_wrs = 1;
+	s->work.kind = kind;
+	s->work.signaled = false;
+	s->work.done = rpcrdma_send_done;
+}
+
+/*
+ * Post @work, for which there is space. Always takes it: if the device
+ * refuses, the connection ends and the drain returns the work.
+ * Returns false in that case.
+ */
+static bool rpcrdma_work_post(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
+{
+	u32 unsignaled;
+
+	ep->sq_head += work->nr_wrs;
+	work->sq_mark = ep->sq_head;
+	work->cqe.done = rpcrdma_wc_work;
+	work->last->wr_cqe = &work->cqe;
+
+	/* One completion reaps all work before it; see that one comes. */
+	unsignaled = ep->sq_head - ep->sq_signaled;
+	if (work->signaled || unsignaled >= ep->sq_batch ||
+	    ep->nr_free_sends < 2 * RPCRDMA_CONTROL_SENDS) {
+		work->last->send_flags |= IB_SEND_SIGNALED;
+		ep->sq_signaled = ep->sq_head;
+	}
+	list_add_tail(&work->list, &ep->inflight);
+	return ib_post_send(ep->qp, work->first, NULL) == 0;
+}
+
+/* Post a message: count it, stamp it, put it on the wire. */
+static bool rpcrdma_send_post(struct rpcrdma_ep *ep, struct rpcrdma_send *s)
+{
+	if (s->work.kind != RPCRDMA_WORK_CONTROL)
+		rpcrdma_conn_stamp(&ep->conn, s->work.kind, s->buf);
+	trace_rpcrdma_send(ep, s);
+	ib_dma_sync_single_for_device(ep->device, s->sge.addr, s->len,
+				      DMA_TO_DEVICE);
+	return rpcrdma_work_post(ep, &s->work);
+}
+
+/* Returns false when the device refused something. */
+static bool rpcrdma_pump_control(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_send *s;
+	u32 inv_handle;
+
+	while (rpcrdma_conn_control_due(&ep->conn)) {
+		if (!rpcrdma_sq_space(ep, 1))
+			break;
+		s = rpcrdma_send_take(ep, 0);
+		if (!s)
+			break;
+		s->len = rpcrdma_conn_next_control(&ep->conn, s->buf,
+						   RPCRDMA_V2_DEFAULT_INLINE,
+						   &inv_handle);
+		if (!s->len) {
+			list_add(&s->work.list, &ep->free_sends);
+			ep->nr_free_sends++;
+			break;
+		}
+		rpcrdma_send_prepare(s, RPCRDMA_WORK_CONTROL, inv_handle);
+		if (!rpcrdma_send_post(ep, s))
+			return false;
+	}
+	return true;
+}
+
+static bool rpcrdma_pump_rdma(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_work *work;
+
+	while (!list_empty(&ep->rdma_queue)) {
+		work = list_first_entry(&ep->rdma_queue, struct rpcrdma_work,
+					list);
+		if (!rpcrdma_sq_space(ep, work->nr_wrs))
+			break;
+		list_del_init(&work->list);
+		if (!rpcrdma_work_post(ep, work))
+			return false;
+	}
+	return true;
+}
+
+static bool rpcrdma_pump_replies(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_work *work;
+
+	while (!list_empty(&ep->reply_queue)) {
+		work = list_first_entry(&ep->reply_queue, struct rpcrdma_work,
+					list);
+		if (!rpcrdma_conn_may_send(&ep->conn, RPCRDMA_KIND_REPLY) ||
+		    !rpcrdma_sq_space(ep, work->nr_wrs))
+			break;
+		list_del_init(&work->list);
+		if (!rpcrdma_send_post(ep, container_of(work,
+							struct rpcrdma_send,
+							work)))
+			return false;
+	}
+	return true;
+}
+
+/* Returns false: close. */
+static bool rpcrdma_pump_locked(struct rpcrdma_ep *ep)
+{
+	return rpcrdma_pump_control(ep) && rpcrdma_pump_rdma(ep) &&
+	       rpcrdma_pump_replies(ep);
+}
+
+static bool rpcrdma_call_space(const struct rpcrdma_ep *ep)
+{
+	return rpcrdma_conn_may_send(&ep->conn, RPCRDMA_KIND_CALL) &&
+	       ep->nr_free_sends > RPCRDMA_CONTROL_SENDS &&
+	       rpcrdma_sq_space(ep, 1);
+}
+
+/**
+ * rpcrdma_ep_pump - post what may go now
+ * @ep: endpoint
+ *
+ * After anything that may have opened the window, freed space or made a
+ * control message due. Process context, no ep lock held.
+ */
+void rpcrdma_ep_pump(struct rpcrdma_ep *ep)
+{
+	bool space = false, ok = true;
+
+	spin_lock(&ep->lock);
+	if (ep->state == RPCRDMA_EP_CONNECTED || ep->state == RPCRDMA_EP_OPEN ||
+	    (ep->state == RPCRDMA_EP_NEW && !ep->client)) {
+		ok = rpcrdma_pump_locked(ep);
+		if (ok && ep->want_space && rpcrdma_call_space(ep)) {
+			ep->want_space = false;
+			space = true;
+		}
+	}
+	spin_unlock(&ep->lock);
+
+	if (!ok)
+		rpcrdma_ep_close(ep, "a Send could not be posted");
+	else if (space && ep->ops->write_space)
+		ep->ops->write_space(ep);
+}
+
+void rpcrdma_work_rdma(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
+{
+	bool ok = true, closing;
+
+	work->kind = RPCRDMA_WORK_RDMA;
+	spin_lock(&ep->lock);
+	closing = ep->state >= RPCRDMA_EP_CLOSING;
+	if (!rpcrdma_sq_fits(ep, work->nr_wrs)) {
+		ok = false;
+		closing = true;
+	}
+	if (!closing) {
+		list_add_tail(&work->list, &ep->rdma_queue);
+		ok = rpcrdma_pump_rdma(ep);
+	}
+	spin_unlock(&ep->lock);
+	if (!ok)
+		rpcrdma_ep_close(ep, "RDMA Work Requests could not be posted");
+	if (closing)
+		work->done(work, false);
+}
+
+/* ---- Sending RPCs ---- */
+
+/**
+ * rpcrdma_ep_may_call - can a Call be sent now?
+ * @ep: endpoint
+ *
+ * Arranges for write_space() when not.
+ */
+bool rpcrdma_ep_may_call(struct rpcrdma_ep *ep)
+{
+	bool may;
+
+	spin_lock(&ep->lock);
+	may = rpcrdma_call_space(ep);
+	if (!may)
+		ep->want_space = true;
+	spin_unlock(&ep->lock);
+	return may;
+}
+
+/**
+ * rpcrdma_send_call - send a Call
+ * @s: Send context with header and inline payload, @s->len octets
+ * @mrs: regions its header names, or NULL
+ * @format: for the counters
+ * @lists: its chunk lists, or NULL
+ *
+ * Process context. Returns 0, -EAGAIN or -ENOTCONN, see endpoint.h.
+ */
+int rpcrdma_send_call(struct rpcrdma_send *s, struct list_head *mrs,
+		      enum rpcrdma_format format,
+		      const struct rpcrdma_lists *lists)
+{
+	struct rpcrdma_ep *ep = s->ep;
+	struct rpcrdma_mr *mr;
+	bool ok;
+
+	rpcrdma_send_prepare(s, RPCRDMA_WORK_CALL, 0);
+	if (mrs) {
+		/* The registrations go first, with the same doorbell. */
+		list_for_each_entry(mr, mrs, list) {
+			mr->reg_wr.wr.next = s->work.first;
+			mr->reg_wr.wr.wr_cqe = &ep->reg_cqe;
+			s->work.first = &mr->reg_wr.wr;
+			s->work.nr_wrs++;
+		}
+	}
+
+	spin_lock(&ep->lock);
+	if (unlikely(ep->state != RPCRDMA_EP_OPEN)) {
+		spin_unlock(&ep->lock);
+		return -ENOTCONN;
+	}
+	if (unlikely(!rpcrdma_sq_fits(ep, s->work.nr_wrs))) {
+		spin_unlock(&ep->lock);
+		return -EIO;
+	}
+	if (unlikely(!rpcrdma_conn_may_send(&ep->conn, RPCRDMA_KIND_CALL) ||
+		     !rpcrdma_sq_space(ep, s->work.nr_wrs))) {
+		ep->want_space = true;
+		spin_unlock(&ep->lock);
+		return -EAGAIN;
+	}
+	if (mrs)
+		list_for_each_entry(mr, mrs, list)
+			mr->exposed = true;
+	ok = rpcrdma_send_post(ep, s);
+	rpcrdma_conn_count(&ep->conn, RPCRDMA_KIND_CALL, format, lists);
+	spin_unlock(&ep->lock);
+	if (unlikely(!ok))
+		rpcrdma_ep_close(ep, "a Call could not be posted");
+	return 0;
+}
+
+/**
+ * rpcrdma_send_reply - send a Reply, in order
+ * @s: Send context with header and inline payload, @s->len octets; taken
+ * @rw: Writes to go first, or NULL; taken
+ * @inv_handle: to Send With Invalidate, or 0
+ * @format: for the counters
+ * @lists: its chunk lists, or NULL
+ *
+ * Process context. Returns 0 or -ENOTCONN.
+ */
+int rpcrdma_send_reply(struct rpcrdma_send *s, struct rpcrdma_rw *rw,
+		       u32 inv_handle, enum rpcrdma_format format,
+		       const struct rpcrdma_lists *lists)
+{
+	struct rpcrdma_ep *ep = s->ep;
+	bool ok;
+
+	rpcrdma_send_prepare(s, RPCRDMA_WORK_REPLY, inv_handle);
+	s->rw = rw;
+	if (rw && rw->work.nr_wrs) {
+		s->work.first = rpcrdma_rw_chain(rw, &s->wr);
+		s->work.nr_wrs += rw->work.nr_wrs;
+		/* The pages written from are freed by the completion. */
+		s->work.signaled = true;
+	}
+
+	spin_lock(&ep->lock);
+	if (unlikely(ep->state != RPCRDMA_EP_OPEN)) {
+		spin_unlock(&ep->lock);
+		rpcrdma_send_done(&s->work, false);
+		return -ENOTCONN;
+	}
+	if (unlikely(!rpcrdma_sq_fits(ep, s->work.nr_wrs))) {
+		spin_unlock(&ep->lock);
+		rpcrdma_send_done(&s->work, false);
+		rpcrdma_ep_close(ep, "a Reply needs more Work Requests than the Send Queue has");
+		return -ENOTCONN;
+	}
+	rpcrdma_conn_count(&ep->conn, RPCRDMA_KIND_REPLY, format, lists);
+	list_add_tail(&s->work.list, &ep->reply_queue);
+	ok = rpcrdma_pump_locked(ep);
+	spin_unlock(&ep->lock);
+	if (unlikely(!ok))
+		rpcrdma_ep_close(ep, "a Reply could not be posted");
+	return 0;
+}
+
+/**
+ * rpcrdma_ep_send_error - refuse a Call
+ * @ep: endpoint
+ * @xid: of the Call
+ * @code: RDMA2_ERR_*
+ * @arg0: first data word of the code, or 0
+ * @arg1: second
+ */
+void rpcrdma_ep_send_error(struct rpcrdma_ep *ep, u32 xid, u32 code, u32 arg0,
+			   u32 arg1)
+{
+	u32 events = 0;
+
+	spin_lock(&ep->lock);
+	if (ep->state == RPCRDMA_EP_OPEN)
+		events = rpcrdma_conn_queue_error(&ep->conn, xid, code, arg0,
+						  arg1);
+	spin_unlock(&ep->lock);
+	trace_rpcrdma_refuse(ep, xid, code);
+	if (events & RPCRDMA_EV_CLOSE)
+		rpcrdma_ep_close(ep, ep->conn.reason);
+	else if (events)
+		rpcrdma_ep_pump(ep);
+}
+
+/* ---- Completions ---- */
+
+static void rpcrdma_work_end(struct list_head *list, struct rpcrdma_work *last,
+			     bool last_ok)
+{
+	struct rpcrdma_work *work;
+
+	while (!list_empty(list)) {
+		work = list_first_entry(list, struct rpcrdma_work, list);
+		list_del_init(&work->list);
+		work->done(work, work != last || last_ok);
+	}
+}
+
+/* The device is through with a work item, and with all before it. */
+static void rpcrdma_wc_work(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rpcrdma_work *work =
+		container_of(wc->wr_cqe, struct rpcrdma_work, cqe);
+	struct rpcrdma_ep *ep = cq->cq_context;
+	bool ok = wc->status == IB_WC_SUCCESS;
+	LIST_HEAD(through);
+
+	spin_lock(&ep->lock);
+	/* Not there any more: reaped together with a later one. */
+	if (!list_empty(&work->list)) {
+		list_cut_position(&through, &ep->inflight, &work->list);
+		ep->sq_tail = work->sq_mark;
+	}
+	spin_unlock(&ep->lock);
+
+	if (unlikely(!ok)) {
+		trace_rpcrdma_wc_error(ep, wc->status);
+		rpcrdma_ep_close(ep, wc->status == IB_WC_WR_FLUSH_ERR ? NULL :
+				 ib_wc_status_msg(wc->status));
+	}
+	rpcrdma_work_end(&through, work, ok);
+	if (likely(ok))
+		rpcrdma_ep_pump(ep);
+}
+
+/* Only errors arrive here: registrations are never signaled. */
+static void rpcrdma_wc_reg(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rpcrdma_ep *ep = cq->cq_context;
+
+	if (wc->status != IB_WC_SUCCESS)
+		rpcrdma_ep_close(ep, wc->status == IB_WC_WR_FLUSH_ERR ? NULL :
+				 "a memory registration failed");
+}
+
+/* The queue pair is drained, the state says closing. */
+void rpcrdma_work_flush(struct rpcrdma_ep *ep)
+{
+	LIST_HEAD(through);
+
+	spin_lock(&ep->lock);
+	list_splice_tail_init(&ep->inflight, &through);
+	list_splice_tail_init(&ep->rdma_queue, &through);
+	list_splice_tail_init(&ep->reply_queue, &through);
+	spin_unlock(&ep->lock);
+	/* Not one of these is known to have been carried out. */
+	while (!list_empty(&through)) {
+		struct rpcrdma_work *work;
+
+		work = list_first_entry(&through, struct rpcrdma_work, list);
+		list_del_init(&work->list);
+		work->done(work, false);
+	}
+}
