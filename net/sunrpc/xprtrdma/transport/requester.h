@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The Requester: sending the Calls of an rpc_xprt over an endpoint and
+ * completing them with what comes back. The client's transport uses it, and
+ * for callbacks so does the server's reverse-direction transport.
+ *
+ * An rpc_xprt that uses this has xprt_reserve_xprt() and xprt_release_xprt()
+ * as operations: credits are counted in messages by the engine, and what is
+ * not sendable now waits for xprt_write_space().
+ */
+#ifndef RPCRDMA_REQUESTER_H
+#define RPCRDMA_REQUESTER_H
+
+#include <linux/mutex.h>
+#include <linux/sunrpc/clnt.h>
+#include <linux/sunrpc/xprt.h>
+
+#include "../endpoint/endpoint.h"
+#include "xdrbuf.h"
+
+struct seq_file;
+
+/*
+ * What the "xprt: rdma" line of mountstats shows. Each is written by one side
+ * only: sending (under the transport's write lock) or receiving (one message
+ * at a time). Lengths in octets.
+ */
+struct rpcrdma_requester_stats {
+	/* sending */
+	unsigned long	read_chunks, write_chunks, reply_chunks;
+	unsigned long	nomsg_calls;
+	unsigned long	failed_sends;		/* Calls that could not be built */
+	unsigned long	no_send_space;		/* times a Call had to wait */
+	unsigned long	buffer_octets;		/* grown RPC buffers */
+	u64		offered_octets;		/* for results, in chunks */
+	u64		send_copied;		/* page data copied into Sends */
+	/* receiving */
+	u64		placed_octets;		/* results that came in chunks */
+	u64		recv_copied;		/* inline Replies */
+	unsigned long	bad_replies;
+	unsigned long	local_inv;		/* Replies that needed it */
+	unsigned long	reverse_calls;
+};
+
+/*
+ * A request slot of the client. Slots live as long as their transport; the
+ * embedded rpc_rqst is cleared by sunrpc for each new user.
+ */
+struct rpcrdma_req {
+	struct rpc_rqst		rqst;
+	struct list_head	all;		/* list of the transport's slots */
+	struct rpcrdma_requester_stats *stats;
+
+	/* RPC buffers, kept and grown; octets */
+	void			*send_buf, *recv_buf;
+	size_t			send_size, recv_size;
+
+	/*
+	 * Held while a Call is handed to the endpoint, so that no Reply is
+	 * looked at before it is known whether the Call was sent. The Reply
+	 * that sets @sent_ep back to NULL owns what follows until the
+	 * rpc_rqst is unpinned; else it belongs to who sends or frees.
+	 */
+	struct mutex		lock;
+	struct rpcrdma_ep	*sent_ep;	/* sent there, no Reply yet */
+	bool			was_sent;	/* ... ever, */
+	unsigned int		sent_cookie;	/* ... last on this connection */
+	int			refused;	/* errno the peer's ERROR means */
+
+	struct rpcrdma_ep	*ep;		/* of @mrs, with a reference */
+	struct list_head	mrs;		/* regions the Call exposes */
+	struct rpcrdma_lists	lists;		/* what the Call offered */
+
+	/* A Reply that waits for its regions to become invalid */
+	struct rpcrdma_inv	inv;
+	struct rpcrdma_recv	*rv;		/* not placed yet, or NULL */
+	struct rpcrdma_placed	placed;
+	int			copied;		/* octets placed, or -errno */
+
+	struct bio_vec		bv[RPCRDMA_MAX_BVECS];
+};
+
+static inline struct rpcrdma_req *rpcrdma_rqst_req(struct rpc_rqst *rqst)
+{
+	return container_of(rqst, struct rpcrdma_req, rqst);
+}
+
+/* A new slot, or NULL. @size: octets of each RPC buffer to begin with. */
+struct rpcrdma_req *
+rpcrdma_req_create(size_t size, struct rpcrdma_requester_stats *stats,
+		   gfp_t gfp);
+void rpcrdma_req_destroy(struct rpcrdma_req *req);
+
+/*
+ * End whatever an RPC that used @req left behind: afterwards no peer reaches
+ * its memory. The rpc_rqst is in no queue and not pinned. May sleep.
+ */
+void rpcrdma_req_reset(struct rpcrdma_req *req);
+
+/*
+ * Send the Call in @rqst. Process context, the caller has the transport's
+ * write lock.
+ * @ep: the connection, with a reference.
+ * @req: the slot @rqst is embedded in; NULL for an rpc_rqst that is not, whose
+ * Calls and Replies then never use chunks.
+ * @reverse: sent by the server end.
+ *
+ * Returns 0: sent; -ENOTCONN: the connection is closing or must be closed,
+ * which the caller sees to, and sunrpc sends the Call again after a new one;
+ * -EAGAIN: @xprt waits for xprt_write_space(), which must be called from
+ * ep->ops->write_space(); -ENOBUFS: try again after a delay; any other
+ * errno ends the RPC.
+ */
+int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
+			   struct rpc_rqst *rqst, struct rpcrdma_req *req,
+			   bool reverse);
+
+/*
+ * Upcalls reply() and error() of an endpoint: complete the RPC that @rv is
+ * for, or drop it. @rv is taken. An @xprt with a bc_xprt is a server's and has
+ * plain rpc_rqsts, any other has rpcrdma_reqs.
+ */
+void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
+			     struct rpcrdma_recv *rv);
+void rpcrdma_requester_error(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
+			     struct rpcrdma_recv *rv);
+
+/*
+ * Address strings of an rpc_xprt from xprt->addr; servername is not touched.
+ * Returns 0, -EAFNOSUPPORT or -ENOMEM (then nothing is left allocated).
+ */
+int rpcrdma_xprt_format_addresses(struct rpc_xprt *xprt);
+void rpcrdma_xprt_free_addresses(struct rpc_xprt *xprt);
+
+/* The "xprt: rdma" line of mountstats. @stats, @ep may be NULL. */
+void rpcrdma_xprt_print_stats(struct rpc_xprt *xprt, struct seq_file *seq,
+			      const struct rpcrdma_requester_stats *stats,
+			      const struct rpcrdma_ep *ep);
+
+#endif /* RPCRDMA_REQUESTER_H */

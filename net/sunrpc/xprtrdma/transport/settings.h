@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What an administrator may set, as module parameters and below
+ * /proc/sys/sunrpc/, and the server's counters there. Values out of range are
+ * refused when they are written, so they need no check where they are used.
+ * Read them with READ_ONCE(); they take effect with the next connection.
+ */
+#ifndef RPCRDMA_SETTINGS_H
+#define RPCRDMA_SETTINGS_H
+
+#include <linux/percpu_counter.h>
+
+/* Client: sysctl sunrpc/rdma_*; sizes in octets */
+extern unsigned int rpcrdma_slot_table_entries;	/* RPCs under way, 4..16384 */
+extern unsigned int rpcrdma_max_inline_read;	/* Receives, 1024..65536 */
+extern unsigned int rpcrdma_max_inline_write;	/* Sends, 1024..65536 */
+
+/* Server: sysctl sunrpc/svc_rdma/ */
+extern unsigned int svcrdma_max_requests;	/* window, 4..16384 */
+extern unsigned int svcrdma_max_bc_requests;	/* callbacks, 1..64 */
+extern unsigned int svcrdma_max_req_size;	/* octets, 4096..65536 */
+extern unsigned int svcrdma_ord;		/* Reads under way, 1..255 */
+
+/* Protocol versions to use, both roles: RPCRDMA_VERS_1..RPCRDMA_VERS_2 */
+extern unsigned int rpcrdma_min_version;
+extern unsigned int rpcrdma_max_version;
+
+/* Server counters, sunrpc/svc_rdma/rdma_stat_*; percpu_counter_inc() them */
+extern struct percpu_counter svcrdma_stat_read;		/* RDMA Reads */
+extern struct percpu_counter svcrdma_stat_recv;		/* messages received */
+extern struct percpu_counter svcrdma_stat_sq_starve;	/* waits for Send Queue */
+extern struct percpu_counter svcrdma_stat_write;	/* RDMA Writes */
+
+int rpcrdma_settings_init(void);
+void rpcrdma_settings_exit(void);
+
+#endif /* RPCRDMA_SETTINGS_H */
