@@ -7,10 +7,11 @@
 #
 # The result is cached outside the checkout, keyed by the configuration and by
 # the version of the sources. Prints the path of the built tree on stdout;
-# progress goes to stderr.
+# progress goes to stderr. In the tree, modroot/ has its modules installed.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=scripts/lib.sh
 . "$here/scripts/lib.sh"
 
 tarball=/usr/src/linux-source-6.1.tar.xz
@@ -18,25 +19,40 @@ config=$here/.kunitconfig
 
 [ -f "$tarball" ] || die "$tarball is missing: run scripts/setup.sh first"
 
+# shellcheck disable=SC2016
 version=$(dpkg-query -W -f '${Version}' linux-source-6.1)
 key=$({ cat "$config"; echo "$version"; } | sha256sum | cut -c1-16)
 tree=$CACHE/debug-kernel-$key
 
-if [ -f "$tree/.complete" ]; then
+if [ -f "$tree/.complete" ] && [ -d "$tree/modroot" ]; then
 	echo "$tree"
 	exit 0
 fi
+
+log=$CACHE/debug-kernel-build.log
+
+# Where a guest takes the kernel's modules from.
+install_modules()
+{
+	rm -rf "$tree/modroot" "$tree/modroot.new"
+	make -C "$tree" modules_install INSTALL_MOD_PATH="$tree/modroot.new" \
+		INSTALL_MOD_STRIP=1 >>"$log" 2>&1 ||
+		{ tail -30 "$log" >&2; die "installing the debug kernel's modules failed, see $log"; }
+	# Links to the build tree, which nobody follows here.
+	rm -f "$tree"/modroot.new/lib/modules/*/{build,source}
+	mv "$tree/modroot.new" "$tree/modroot"
+}
 
 # One builder at a time; a second one waits and finds the tree complete.
 mkdir -p "$CACHE"
 exec 9>"$CACHE/debug-kernel.lock"
 flock 9
 if [ -f "$tree/.complete" ]; then
+	[ -d "$tree/modroot" ] || install_modules
 	echo "$tree"
 	exit 0
 fi
 
-log=$CACHE/debug-kernel-build.log
 say "building the debug kernel in $tree (about 15 minutes on two cores; log: $log)"
 rm -rf "$tree" "$tree.src"
 mkdir -p "$tree.src"
@@ -54,11 +70,12 @@ $lost"
 
 make -C "$tree.src" -j"$(nproc)" bzImage modules >>"$log" 2>&1 ||
 	{ tail -30 "$log" >&2; die "building the debug kernel failed, see $log"; }
-# Only what external modules and a guest need is kept: no objects, and no
-# unstripped vmlinux (the image is in arch/x86/boot).
+# Only what external modules, a guest and a reader of its traces need is kept:
+# no objects.
 find "$tree.src" \( -name '*.o' -o -name '*.a' -o -name '.*.cmd' \) \
 	-not -path '*/scripts/*' -not -path '*/tools/*' -delete
 mv "$tree.src" "$tree"
+install_modules
 touch "$tree/.complete"
 say "debug kernel complete"
 echo "$tree"

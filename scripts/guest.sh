@@ -44,7 +44,9 @@
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=scripts/lib.sh
 . "$here/scripts/lib.sh"
+# shellcheck source=scripts/guest/complaints.sh
 . "$here/scripts/guest/complaints.sh"
 
 kind=stock
@@ -92,10 +94,10 @@ PATH=$PATH:/usr/sbin:/sbin
 if [ $kind = debug ]; then
 	tree=$("$here/scripts/debug-kernel.sh") || fail "no debug kernel"
 	kernel=$tree/arch/x86/boot/bzImage
-	kver=$(cat "$tree/include/config/kernel.release")
+	kver=$(make -s -C "$tree" kernelrelease)
 	modroot=$tree/modroot
 	mem=${mem:-3G}
-	append="kmemleak=on $append"
+	append="kmemleak=${KML:-on} $append"
 else
 	kver=${KVER:-$(stock_kernel_version)}
 	[ -n "$kver" ] || fail "no stock Debian 6.1 kernel with headers is installed: run scripts/setup.sh"
@@ -180,7 +182,7 @@ limit=$((timeout * TIMEOUT_SCALE))
 accel=tcg,thread=multi
 if [ $icount = yes ]; then
 	accel=tcg,thread=single
-	qemu_args+=(-icount shift=0,sleep=off)
+	qemu_args+=(-icount "shift=0,sleep=off")
 	smp=1
 elif grep -qwE 'vmx|svm' /proc/cpuinfo && [ -w /dev/kvm ] &&
      echo quit | timeout 10 qemu-system-x86_64 -accel kvm -nodefaults -display none -S -monitor stdio >/dev/null 2>&1; then

@@ -2,6 +2,8 @@
 # Shared by the scripts in this folder; sourced, not run.
 # shellcheck shell=bash
 
+# shellcheck disable=SC2034
+
 # Everything large that can be made again lives here, outside the checkout.
 CACHE=${RPCRDMA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rpcrdma-v2}
 

@@ -62,14 +62,14 @@ allowed_patterns()
 	cat <<-'PATTERNS'
 	DMA-API: preallocated [0-9]+ debug entries$
 	DMA-API: debugging enabled by kernel config$
+	kmemleak: Kernel memory leak detector initialized
 	kasan: KernelAddressSanitizer initialized
 	PATTERNS
-	# The first two are what the DMA debugging code says when it starts,
-	# the third is KASAN's own first line.
+	# These are what DMA debugging, kmemleak and KASAN say when they start.
 }
 
 # Print the complaints in the log on stdin; true when there was one.
 complaints()
 {
-	grep -aE -f <(complaint_patterns) | grep -avE -f <(allowed_patterns)
+	tr -d '\r' | grep -aE -f <(complaint_patterns) | grep -avE -f <(allowed_patterns)
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # Sourced by what runs in the guest: an RDMA device, an NFS server, mounts.
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034,SC2046,SC2086
 
 # Under the address families' documentation prefixes.
 ADDR4=192.0.2.1
@@ -75,6 +75,9 @@ nfsd_up()
 {
 	echo 10 >/proc/fs/nfsd/nfsv4gracetime
 	echo 10 >/proc/fs/nfsd/nfsv4leasetime
+	# The default depends on the memory, and is below 1 MiB here. It can only
+	# be set while the server is down.
+	echo 1048576 >/proc/fs/nfsd/max_block_size 2>/dev/null
 	echo ${1:-$NFSD_THREADS} >/proc/fs/nfsd/threads || return
 	# A listener that is there already is in use, not an error.
 	grep -q '^rdma' /proc/fs/nfsd/portlist ||
@@ -105,7 +108,7 @@ do_mount()
 do_umount()
 {
 	local i
-	for i in 1 2 3 4 5 6 7 8 9 10; do
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
 		umount "$1" 2>/dev/null && return
 		sleep 1
 	done

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0
+# For people; what is built, and how, is in Kbuild.
+#
+#   make                  build rpcrdma.ko for the newest installed stock
+#                         Debian 6.1 kernel that has its headers
+#   make KVER=...         ... for this installed kernel version
+#   make KDIR=...         ... for this kernel build folder
+#
+# "make help" tells the rest.
+
+SHELL := /bin/bash
+
+ifneq ($(origin KDIR),undefined)
+# The release that folder builds for; a variable set by hand is believed.
+KVER ?= $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h 2>/dev/null)
+else
+ifeq ($(origin KVER),undefined)
+KVER := $(shell . scripts/lib.sh && stock_kernel_version)
+endif
+KDIR := $(firstword $(wildcard /lib/modules/$(KVER)/build /usr/src/linux-headers-$(KVER)))
+endif
+
+ENGINE_TEST := net/sunrpc/xprtrdma/engine-test
+KBUILD = $(MAKE) -C $(KDIR) M=$(CURDIR)
+
+all: modules
+
+have-kdir:
+	@[ -n "$(KDIR)" ] && [ -d "$(KDIR)" ] || { \
+		echo "No headers of a Debian 6.1 kernel$(if $(KVER), ($(KVER))) found:" \
+		     "install linux-headers-amd64, run scripts/setup.sh, or give KDIR=." >&2; exit 1; }
+
+modules: have-kdir
+	$(KBUILD) modules
+
+# Under updates/, which depmod's search order puts before the kernel's own.
+# The headers of a stock kernel have no signing key and no System.map: do not
+# try to sign, and run depmod here.
+modules_install: modules
+	$(KBUILD) modules_install INSTALL_MOD_DIR=updates INSTALL_MOD_STRIP=1 CONFIG_MODULE_SIG_ALL=
+	PATH=$$PATH:/usr/sbin:/sbin depmod -a $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH)) $(KVER)
+
+clean: have-kdir
+	$(KBUILD) clean
+	@if [ -e $(ENGINE_TEST)/Makefile ]; then $(MAKE) -C $(ENGINE_TEST) clean; fi
+
+# These two install what they need first, so the kernel headers may appear
+# only now: what follows is left to a new make.
+demo:
+	scripts/setup.sh demo
+	scripts/demo.sh
+
+check:
+	scripts/setup.sh check
+	scripts/check.sh $(LEVELS)
+
+fuzz:
+	$(MAKE) -C $(ENGINE_TEST) fuzz
+
+bench-engine:
+	$(MAKE) -C $(ENGINE_TEST) bench
+
+help:
+	@echo '  make                  build rpcrdma.ko ($(or $(KVER),no kernel headers found))'
+	@echo '  make modules_install  install it under updates/ and run depmod (INSTALL_MOD_PATH= is honoured)'
+	@echo '  make clean            remove what was built in this folder'
+	@echo '  make demo             see it at work: boots a guest, mounts, copies, compares'
+	@echo '  make check            all tests; LEVELS="engine build kunit e2e e2e-debug" chooses some'
+	@echo '  make fuzz             fuzz the protocol engine'
+	@echo '  make bench-engine     measure the protocol engine'
+	@echo
+	@echo '  KVER=version or KDIR=folder choose the kernel to build for.'
+	@echo '  demo and check install the Debian packages they need (scripts/setup.sh).'
+	@echo '  MODULE=in-tree runs the guests of demo and check with the kernel'"'"'s own rpcrdma.ko.'
+
+.PHONY: all have-kdir modules modules_install clean demo check fuzz bench-engine help

@@ -1,0 +1,61 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Install, with apt, the Debian packages that building, "make demo" and
+# "make check" need. Says nothing and needs no network when all are there.
+#
+#   scripts/setup.sh [build|demo|check]      default: check, which is all
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=scripts/lib.sh
+. "$here/scripts/lib.sh"
+
+what=${1:-check}
+
+# gcc-12 and g++-12 are what Debian's 6.1 kernel was built with, and what its
+# headers depend on.
+build=(make gcc-12 g++-12 linux-headers-amd64 kmod)
+demo=(qemu-system-x86 busybox-static cpio linux-image-amd64
+      nfs-common nfs-kernel-server rpcbind rdma-core iproute2 procps
+      gcc libc6-dev binutils)
+check=(g++ cmake libgtest-dev clang libclang-rt-14-dev clang-format shellcheck
+       fio acl attr nfs4-acl-tools python3 perl git
+       linux-source-6.1 xz-utils bc bison flex libelf-dev libssl-dev)
+
+case $what in
+build) wanted=("${build[@]}") ;;
+demo) wanted=("${build[@]}" "${demo[@]}") ;;
+check) wanted=("${build[@]}" "${demo[@]}" "${check[@]}") ;;
+*) die "unknown set of packages: $what (build, demo or check)" ;;
+esac
+
+missing=()
+for p in "${wanted[@]}"; do
+	# shellcheck disable=SC2016
+	state=$(dpkg-query -W -f '${db:Status-Abbrev}' "$p" 2>/dev/null || true)
+	[ "${state:0:2}" = ii ] || missing+=("$p")
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+sudo=
+if [ "$(id -u)" -ne 0 ]; then
+	command -v sudo >/dev/null || die "run as root, or install: ${missing[*]}"
+	sudo=sudo
+fi
+
+say "installing: ${missing[*]}"
+# The NFS services are for the guests only: do not start them here. This is
+# how Debian is told; an existing policy stays as it is.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e $policy ]; then
+	# shellcheck disable=SC2064
+	trap "$sudo rm -f $policy" EXIT
+	printf '#!/bin/sh\nexit 101\n' | $sudo tee $policy >/dev/null
+	$sudo chmod 755 $policy
+fi
+# noninteractive: no question may stop an unattended run
+apt_get() { $sudo env DEBIAN_FRONTEND=noninteractive apt-get -y -o DPkg::Lock::Timeout=300 "$@"; }
+apt_get update >&2 || die "apt-get update failed: see above; the packages are: ${missing[*]}"
+apt_get install --no-install-recommends "${missing[@]}" >&2 ||
+	die "apt-get install failed: see above; the packages are: ${missing[*]}"
