@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * /sys/kernel/debug/rpcrdma/connections: one line per connection, fields of
+ * the form key=value with one space between them, always the same fields in
+ * the same order, for scripts.
+ */
+
+#include <linux/debugfs.h>
+#include <linux/module.h>
+#include <linux/seq_file.h>
+
+#include "../endpoint/endpoint.h"
+#include "debugfs.h"
+
+static struct dentry *rpcrdma_debugfs_dir;
+
+static const char *rpcrdma_debugfs_state(u8 state)
+{
+	switch (state) {
+	case RPCRDMA_EP_NEW:
+	case RPCRDMA_EP_CONNECTED:
+		return "opening";
+	case RPCRDMA_EP_OPEN:
+		return "open";
+	default:
+		return "closing";
+	}
+}
+
+/* Sleeps, if only in the caller's mutex. */
+static void rpcrdma_debugfs_connection(struct rpcrdma_ep *ep, void *arg)
+{
+	struct rpcrdma_conn_counters counters;
+	u32 sent, limit, received, advertised;
+	struct rpcrdma_conn_limits limits;
+	struct seq_file *m = arg;
+	u8 state, version;
+
+	spin_lock(&ep->lock);
+	counters = ep->conn.counters;
+	limits = ep->limits;
+	state = ep->state;
+	version = ep->conn.version;
+	sent = ep->conn.sent;
+	limit = ep->conn.limit;
+	received = ep->conn.received;
+	advertised = ep->conn.advertised;
+	spin_unlock(&ep->lock);
+
+	seq_printf(m, "role=%s local=%pISpc remote=%pISpc version=%u state=%s",
+		   ep->client ? "client" : "server", &ep->local, &ep->remote,
+		   version, rpcrdma_debugfs_state(state));
+	seq_printf(m, " send_inline=%u recv_inline=%u",
+		   limits.send_inline, limits.recv_inline);
+	seq_printf(m, " sent=%u limit=%u received=%u advertised=%u",
+		   sent, limit, received, advertised);
+	seq_printf(m, " calls_inline=%llu calls_continued=%llu calls_special=%llu",
+		   counters.calls[RPCRDMA_INLINE],
+		   counters.calls[RPCRDMA_CONTINUED],
+		   counters.calls[RPCRDMA_SPECIAL]);
+	seq_printf(m, " replies_inline=%llu replies_continued=%llu replies_special=%llu",
+		   counters.replies[RPCRDMA_INLINE],
+		   counters.replies[RPCRDMA_CONTINUED],
+		   counters.replies[RPCRDMA_SPECIAL]);
+	seq_printf(m, " read_chunks=%llu write_chunks=%llu reply_chunks=%llu",
+		   counters.read_chunks, counters.write_chunks,
+		   counters.reply_chunks);
+	seq_printf(m, " remote_inv=%llu local_inv=%llu",
+		   (u64)atomic64_read(&ep->remote_inv),
+		   (u64)atomic64_read(&ep->local_inv));
+	seq_printf(m, " errors_sent=%llu errors_received=%llu\n",
+		   counters.errors_sent, counters.errors_received);
+}
+
+static int connections_show(struct seq_file *m, void *unused)
+{
+	rpcrdma_ep_for_each(rpcrdma_debugfs_connection, m);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(connections);
+
+/**
+ * rpcrdma_debugfs_init - module start
+ */
+void rpcrdma_debugfs_init(void)
+{
+	rpcrdma_debugfs_dir = debugfs_create_dir("rpcrdma", NULL);
+	debugfs_create_file("connections", 0444, rpcrdma_debugfs_dir, NULL,
+			    &connections_fops);
+}
+
+/**
+ * rpcrdma_debugfs_exit - module end
+ */
+void rpcrdma_debugfs_exit(void)
+{
+	debugfs_remove_recursive(rpcrdma_debugfs_dir);
+	rpcrdma_debugfs_dir = NULL;
+}

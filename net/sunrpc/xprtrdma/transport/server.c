@@ -1,0 +1,1428 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Server transport: svc_xprts over endpoints.
+ *
+ * A listener and a connection are different things with different operations.
+ * A connection begins as a plain wrapper around its endpoint; its svc_xprt
+ * comes to life only when a service thread accepts it. Until then it belongs
+ * to its listener and ends with its endpoint; from then on it is sunrpc's, and
+ * ends with the last reference to the svc_xprt.
+ *
+ * Nothing here needs a service thread to make progress: the memory of
+ * listeners and connections is given back by this module's own workqueue.
+ */
+
+#include <linux/module.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/sunrpc/addr.h>
+#include <linux/sunrpc/svc.h>
+#include <linux/sunrpc/svc_xprt.h>
+#include <linux/sunrpc/xdr.h>
+#include <linux/sunrpc/xprt.h>
+#include <linux/workqueue.h>
+
+#include "../compat.h"
+#include "server.h"
+#include "server_bc.h"
+#include "settings.h"
+#include "xdrbuf.h"
+
+enum {
+	/* Connections of one listener that are opening or not yet accepted */
+	RPCRDMA_SVC_BACKLOG = 128,
+	/* How long a Reply may wait for a Send context, and in what steps */
+	RPCRDMA_SVC_SEND_WAIT_MS = 5000,
+	RPCRDMA_SVC_SEND_POLL_MS = 20,
+	/*
+	 * Octets that sunrpc reads from rq_arg.head without looking anywhere
+	 * else: an RPC Call up to the length of its credential, the same of
+	 * its verifier (RFC 5531).
+	 */
+	RPCRDMA_SVC_MIN_HEAD = 40,
+	/* What svc_recv() and svc_process() take without any check */
+	RPCRDMA_SVC_MIN_CALL = 8,
+};
+
+struct rpcrdma_svc_listener {
+	struct svc_xprt		xprt;
+	struct rpcrdma_listener	*listener;
+	wait_queue_head_t	wait;
+	struct work_struct	free_work;
+	/* Under rpcrdma_svc_accept_lock */
+	struct list_head	opening;	/* properties not exchanged */
+	struct list_head	opened;		/* wait to be accepted */
+	unsigned int		nr_conns;	/* in both lists */
+	bool			dead;
+};
+
+struct rpcrdma_svc_conn {
+	struct svc_xprt		xprt;		/* valid once published */
+	struct rpcrdma_ep	*ep;		/* a counted reference */
+	wait_queue_head_t	send_wait;
+	atomic_t		send_waiters;
+	struct work_struct	free_work;
+	/* Under rpcrdma_svc_accept_lock; NULL once accepted */
+	struct rpcrdma_svc_listener *listener;
+	struct list_head	node;
+
+	spinlock_t		lock;		/* of what follows */
+	struct list_head	calls;		/* received, as they came */
+	struct list_head	pulled;		/* their Reads are through */
+	bool			published;	/* xprt is sunrpc's */
+	bool			gone;		/* closed() was called */
+};
+
+/*
+ * What a Call with chunks needs besides its Receive, whose priv it is. A Call
+ * without chunks has none.
+ */
+struct rpcrdma_svc_call {
+	struct rpcrdma_svc_conn	*conn;
+	/* Read chunks */
+	struct page		**pages;	/* pulled into; while away */
+	u32			nr_pages;
+	u32			octets;		/* in these pages */
+	bool			item_only;	/* one item, at its page's start */
+	/* Results that may go in Write chunks, as the service named them */
+	ktime_t			pass;		/* rq_stime then */
+	u32			nr_items;
+	struct rpcrdma_item	items[RPCRDMA_MAX_WRITE_CHUNKS];
+};
+
+/* Pages that Writes take their octets from */
+struct rpcrdma_svc_pages {
+	u32			nr;
+	struct page		*pages[];
+};
+
+/* Listeners' lists; taken once or twice in a connection's life */
+static DEFINE_SPINLOCK(rpcrdma_svc_accept_lock);
+static struct workqueue_struct *rpcrdma_svc_wq;
+static struct kmem_cache *rpcrdma_svc_call_cache;
+
+static const struct svc_xprt_ops rpcrdma_svc_listener_ops;
+static const struct svc_xprt_ops rpcrdma_svc_conn_ops;
+
+static struct svc_xprt_class rpcrdma_svc_class = {
+	.xcl_name	= "rdma",
+	.xcl_owner	= THIS_MODULE,
+	.xcl_ops	= &rpcrdma_svc_listener_ops,
+	.xcl_max_payload = RPCSVC_MAXPAYLOAD,
+	.xcl_ident	= XPRT_TRANSPORT_RDMA,
+};
+
+/* What a connection gets, from the administrator's settings as they are now */
+static void rpcrdma_svc_params(struct rpcrdma_ep_params *params)
+{
+	u32 calls = READ_ONCE(svcrdma_max_requests);
+	u32 reverse = READ_ONCE(svcrdma_max_bc_requests);
+
+	memset(params, 0, sizeof(*params));
+	/* Calls one way, Replies the other */
+	params->window = calls + reverse;
+	params->sends = calls + reverse;
+	params->send_size = READ_ONCE(svcrdma_max_req_size);
+	params->recv_size = params->send_size;
+	/* A Call: an argument, a result, the rest of the Reply */
+	params->rw_ctxts = 3 * calls;
+	params->brs = RDMA2_RVRSDIR_NONE;
+	params->version_low = READ_ONCE(rpcrdma_min_version);
+	params->version_high = READ_ONCE(rpcrdma_max_version);
+}
+
+static struct rpcrdma_svc_listener *rpcrdma_svc_l(struct svc_xprt *xprt)
+{
+	return container_of(xprt, struct rpcrdma_svc_listener, xprt);
+}
+
+static struct rpcrdma_svc_conn *rpcrdma_svc_c(struct svc_xprt *xprt)
+{
+	return container_of(xprt, struct rpcrdma_svc_conn, xprt);
+}
+
+/**
+ * rpcrdma_server_ep - the endpoint under a connection
+ * @xprt: an accepted connection of the "rdma" class
+ *
+ * No reference is taken: it lives as long as @xprt does. Any context.
+ */
+struct rpcrdma_ep *rpcrdma_server_ep(struct svc_xprt *xprt)
+{
+	return rpcrdma_svc_c(xprt)->ep;
+}
+
+/*
+ * The connection is of no more use (7.4: a Reply that cannot be sent ends it).
+ * @reason: static string for the log.
+ */
+static void rpcrdma_svc_fail(struct rpcrdma_svc_conn *conn, const char *reason)
+{
+	rpcrdma_ep_close(conn->ep, reason);
+	svc_xprt_deferred_close(&conn->xprt);
+}
+
+/* ---- Calls ---- */
+
+/* Give back all that a Call holds. Process context. */
+static void rpcrdma_svc_call_release(struct rpcrdma_recv *rv)
+{
+	struct rpcrdma_svc_call *call = rv->priv;
+	u32 i;
+
+	rv->priv = NULL;
+	if (call) {
+		if (call->pages)
+			for (i = 0; i < call->nr_pages; i++)
+				put_page(call->pages[i]);
+		kfree(call->pages);
+		kmem_cache_free(rpcrdma_svc_call_cache, call);
+	}
+	rpcrdma_recv_put(rv);
+}
+
+/* Refuse a Call that no service has seen, and forget it. */
+static void rpcrdma_svc_refuse(struct rpcrdma_svc_conn *conn,
+			       struct rpcrdma_recv *rv, u32 code,
+			       const char *what)
+{
+	pr_warn_ratelimited("svcrdma: Call %08x from %pISpc refused (%s): %s\n",
+			    rv->rx.xid, &conn->ep->remote,
+			    rpcrdma_error_name(code), what);
+	rpcrdma_ep_send_error(conn->ep, rv->rx.xid, code, 0, 0);
+	rpcrdma_svc_call_release(rv);
+}
+
+/* The octets that are to be pulled for a Call */
+static u64 rpcrdma_svc_read_octets(const struct rpcrdma_recv *rv)
+{
+	const struct rpcrdma_lists *lists = &rv->rx.lists;
+	u64 octets = 0;
+	u32 i;
+
+	for (i = 0; i < lists->nr_reads; i++)
+		octets += lists->reads[i].length;
+	return octets;
+}
+
+/*
+ * Where the stream that the items are taken out of comes from: a Position Zero
+ * Read chunk (then reads[0]), or the inline payload. Returns its octets;
+ * @first is the first item's index in reads[].
+ */
+static u32 rpcrdma_svc_base(const struct rpcrdma_recv *rv, u32 *first)
+{
+	if (rv->rx.format == RPCRDMA_SPECIAL) {
+		*first = 1;
+		return rv->rx.lists.nr_reads ? rv->rx.lists.reads[0].length : 0;
+	}
+	*first = 0;
+	return rv->payload_len;
+}
+
+/*
+ * The common Call with a Read chunk: one item in an inline message. The pages
+ * take the item alone and the Receive keeps the rest, if that can be read
+ * where it lies.
+ */
+static bool rpcrdma_svc_item_only(const struct rpcrdma_recv *rv)
+{
+	const struct rpcrdma_lists *lists = &rv->rx.lists;
+
+	return rv->rx.format != RPCRDMA_SPECIAL && lists->nr_reads == 1 &&
+	       lists->reads[0].position >= RPCRDMA_SVC_MIN_HEAD &&
+	       lists->reads[0].position <= rv->payload_len &&
+	       !is_vmalloc_addr(rv->payload);
+}
+
+/* Copy @len octets to octet @to of @pages, or clear them (@from NULL). */
+static void rpcrdma_svc_fill(struct page **pages, u32 to, const void *from,
+			     u32 len)
+{
+	u32 n;
+
+	for (; len; len -= n, to += n) {
+		void *p = page_address(pages[to >> PAGE_SHIFT]) +
+			  offset_in_page(to);
+
+		n = min_t(u32, len, PAGE_SIZE - offset_in_page(to));
+		if (from) {
+			memcpy(p, from, n);
+			from += n;
+		} else {
+			memset(p, 0, n);
+		}
+	}
+}
+
+/*
+ * Go through the unreduced message once, from octet 0: the base stream, each
+ * item where its position says, its roundup (4.3.5). With @rw, prepare the
+ * Reads into @bv; without, add what comes from elsewhere to @pages, which hold
+ * what was read.
+ * Returns 0, -EINVAL when a position is not in the stream, or another errno of
+ * rpcrdma_rw_add().
+ */
+static int rpcrdma_svc_walk(const struct rpcrdma_recv *rv,
+			    struct rpcrdma_rw *rw, const struct bio_vec *bv,
+			    u32 nr_bv, struct page **pages)
+{
+	const struct rpcrdma_lists *lists = &rv->rx.lists;
+	bool special = rv->rx.format == RPCRDMA_SPECIAL;
+	u32 i, n, pad, base_len, base = 0, out = 0;
+	const struct rpcrdma_chunk *item;
+	int rc;
+
+	base_len = rpcrdma_svc_base(rv, &i);
+	for (;; i++) {
+		item = i < lists->nr_reads ? &lists->reads[i] : NULL;
+		n = base_len - base;
+		if (item) {
+			if (item->position < out || item->position - out > n)
+				return -EINVAL;
+			n = item->position - out;
+		}
+		if (n && special && rw) {
+			rc = rpcrdma_rw_add(rw, lists, &lists->reads[0], base,
+					    bv, nr_bv, out, n);
+			if (rc)
+				return rc;
+		} else if (n && !special && !rw) {
+			rpcrdma_svc_fill(pages, out, rv->payload + base, n);
+		}
+		base += n;
+		out += n;
+		if (!item)
+			return 0;
+
+		if (item->length && rw) {
+			rc = rpcrdma_rw_add(rw, lists, item, 0, bv, nr_bv, out,
+					    item->length);
+			if (rc)
+				return rc;
+		}
+		out += item->length;
+		pad = xdr_pad_size(item->length);
+		if (!rw)
+			rpcrdma_svc_fill(pages, out, NULL, pad);
+		out += pad;
+	}
+}
+
+/* The Reads of a Call have ended. Process context, not a service thread. */
+static void rpcrdma_svc_pulled(struct rpcrdma_rw *rw, bool ok)
+{
+	struct rpcrdma_recv *rv = rw->priv;
+	struct rpcrdma_svc_call *call = rv->priv;
+	struct rpcrdma_svc_conn *conn = call->conn;
+
+	if (!ok) {
+		/* The queue pair does not survive this; the peer resends. */
+		rpcrdma_ep_close(conn->ep, "an RDMA Read of a Call's data failed");
+		rpcrdma_svc_call_release(rv);
+		return;
+	}
+	spin_lock(&conn->lock);
+	list_add_tail(&rv->list, &conn->pulled);
+	set_bit(XPT_DATA, &conn->xprt.xpt_flags);
+	spin_unlock(&conn->lock);
+	svc_xprt_enqueue(&conn->xprt);
+}
+
+/* Pages of @rqstp that a Call may take: the Reply needs two. */
+static u32 rpcrdma_svc_arg_pages(const struct svc_rqst *rqstp)
+{
+	long nr = rqstp->rq_page_end - rqstp->rq_pages;
+
+	return nr > 2 ? nr - 2 : 0;
+}
+
+/*
+ * Begin to pull the Read chunks of @rv into pages of @rqstp, which go with
+ * it; it comes back through rpcrdma_svc_pulled().
+ */
+static void rpcrdma_svc_pull(struct rpcrdma_svc_conn *conn,
+			     struct svc_rqst *rqstp, struct rpcrdma_recv *rv)
+{
+	const struct rpcrdma_lists *lists = &rv->rx.lists;
+	struct rpcrdma_svc_call *call = rv->priv;
+	struct rpcrdma_rw *rw;
+	u32 i, first;
+	u64 octets;
+	int rc;
+
+	call->item_only = rpcrdma_svc_item_only(rv);
+	if (call->item_only) {
+		octets = lists->reads[0].length;
+	} else {
+		octets = rpcrdma_svc_base(rv, &first);
+		for (i = first; i < lists->nr_reads; i++)
+			octets += xdr_align_size(lists->reads[i].length);
+	}
+	if (octets > (u64)rpcrdma_svc_arg_pages(rqstp) << PAGE_SHIFT ||
+	    DIV_ROUND_UP_ULL(octets, PAGE_SIZE) > ARRAY_SIZE(rqstp->rq_bvec)) {
+		rpcrdma_svc_refuse(conn, rv, RDMA2_ERR_SYSTEM,
+				   "larger than this service takes; mount with a smaller wsize");
+		return;
+	}
+	call->octets = octets;
+	call->nr_pages = DIV_ROUND_UP(call->octets, PAGE_SIZE);
+
+	rw = rpcrdma_rw_alloc(conn->ep, DMA_FROM_DEVICE);
+	if (!rw)
+		goto out_close;
+	for (i = 0; i < call->nr_pages; i++) {
+		rqstp->rq_bvec[i].bv_page = rqstp->rq_pages[i];
+		rqstp->rq_bvec[i].bv_len = PAGE_SIZE;
+		rqstp->rq_bvec[i].bv_offset = 0;
+	}
+	if (call->item_only)
+		rc = rpcrdma_rw_add(rw, lists, &lists->reads[0], 0,
+				    rqstp->rq_bvec, call->nr_pages, 0,
+				    call->octets);
+	else
+		rc = rpcrdma_svc_walk(rv, rw, rqstp->rq_bvec, call->nr_pages,
+				      NULL);
+	if (rc == -EINVAL) {
+		rpcrdma_rw_free(rw);
+		rpcrdma_svc_refuse(conn, rv, RDMA2_ERR_BAD_XDR,
+				   "a Read chunk is not within the message");
+		return;
+	}
+	if (rc)
+		goto out_free;
+
+	call->pages = kmalloc_array(call->nr_pages, sizeof(*call->pages),
+				    GFP_KERNEL);
+	if (!call->pages)
+		goto out_free;
+	for (i = 0; i < call->nr_pages; i++) {
+		call->pages[i] = rqstp->rq_pages[i];
+		rqstp->rq_pages[i] = NULL;
+	}
+	percpu_counter_inc(&svcrdma_stat_read);
+	rw->priv = rv;
+	rw->done = rpcrdma_svc_pulled;
+	rpcrdma_rw_read(rw);
+	return;
+
+out_free:
+	rpcrdma_rw_free(rw);
+out_close:
+	/* Not an error for the peer: it sends the Call again. */
+	rpcrdma_svc_fail(conn, "no resources to pull a Call's data");
+	rpcrdma_svc_call_release(rv);
+}
+
+/* rq_arg is in @nr pages of @rqstp, or in none: the Reply begins behind. */
+static void rpcrdma_svc_respages(struct svc_rqst *rqstp, u32 nr)
+{
+	rqstp->rq_respages = &rqstp->rq_pages[nr];
+	rqstp->rq_next_page = rqstp->rq_respages + 1;
+}
+
+/* rq_arg: @octets in the first pages of @rqstp */
+static void rpcrdma_svc_arg_in_pages(struct svc_rqst *rqstp, u32 octets)
+{
+	struct xdr_buf *arg = &rqstp->rq_arg;
+
+	arg->head[0].iov_base = page_address(rqstp->rq_pages[0]);
+	arg->head[0].iov_len = min_t(u32, octets, PAGE_SIZE);
+	arg->pages = &rqstp->rq_pages[1];
+	arg->page_len = octets - arg->head[0].iov_len;
+	arg->len = octets;
+	rpcrdma_svc_respages(rqstp, DIV_ROUND_UP(octets, PAGE_SIZE));
+}
+
+/*
+ * A Call whose octets are all here, most of them in the Receive. False: too
+ * large; nothing of @rqstp was changed.
+ */
+static bool rpcrdma_svc_arg_inline(struct svc_rqst *rqstp,
+				   struct rpcrdma_recv *rv)
+{
+	struct xdr_buf *arg = &rqstp->rq_arg;
+
+	if (!is_vmalloc_addr(rv->payload)) {
+		arg->head[0].iov_base = rv->payload;
+		arg->head[0].iov_len = rv->payload_len;
+		arg->pages = rqstp->rq_pages;
+		arg->len = rv->payload_len;
+		rpcrdma_svc_respages(rqstp, 0);
+		return true;
+	}
+	/* GSS unwraps in place, by scatterlist: not in vmalloc memory. */
+	if (rv->payload_len >
+	    (u64)rpcrdma_svc_arg_pages(rqstp) << PAGE_SHIFT)
+		return false;
+	rpcrdma_svc_fill(rqstp->rq_pages, 0, rv->payload, rv->payload_len);
+	rpcrdma_svc_arg_in_pages(rqstp, rv->payload_len);
+	return true;
+}
+
+/*
+ * A Call whose Read chunks were pulled: the pages take the place of pages of
+ * this @rqstp, and rq_arg is built. False: refused and released.
+ */
+static bool rpcrdma_svc_arg_pulled(struct rpcrdma_svc_conn *conn,
+				   struct svc_rqst *rqstp,
+				   struct rpcrdma_recv *rv)
+{
+	struct rpcrdma_svc_call *call = rv->priv;
+	struct xdr_buf *arg = &rqstp->rq_arg;
+	u32 i, position;
+
+	if (call->nr_pages > rpcrdma_svc_arg_pages(rqstp)) {
+		rpcrdma_svc_refuse(conn, rv, RDMA2_ERR_SYSTEM,
+				   "larger than this service takes; mount with a smaller wsize");
+		return false;
+	}
+	for (i = 0; i < call->nr_pages; i++) {
+		put_page(rqstp->rq_pages[i]);
+		rqstp->rq_pages[i] = call->pages[i];
+	}
+	kfree(call->pages);
+	call->pages = NULL;
+
+	if (call->item_only) {
+		position = rv->rx.lists.reads[0].position;
+		arg->head[0].iov_base = rv->payload;
+		arg->head[0].iov_len = position;
+		arg->pages = rqstp->rq_pages;
+		arg->page_len = xdr_align_size(call->octets);
+		arg->tail[0].iov_base = rv->payload + position;
+		arg->tail[0].iov_len = rv->payload_len - position;
+		arg->len = rv->payload_len + arg->page_len;
+		rpcrdma_svc_fill(rqstp->rq_pages, call->octets, NULL,
+				 xdr_pad_size(call->octets));
+		rpcrdma_svc_respages(rqstp, call->nr_pages);
+		return true;
+	}
+
+	if (call->octets < RPCRDMA_SVC_MIN_CALL ||
+	    rpcrdma_svc_walk(rv, NULL, NULL, 0, rqstp->rq_pages) ||
+	    !rpcrdma_payload_ok(rv->rx.xid, false,
+				page_address(rqstp->rq_pages[0]))) {
+		rpcrdma_svc_refuse(conn, rv, RDMA2_ERR_BAD_XDR,
+				   "what its Read chunks hold does not belong to it");
+		return false;
+	}
+	rpcrdma_svc_arg_in_pages(rqstp, call->octets);
+	return true;
+}
+
+/**
+ * rpcrdma_svc_recvfrom - take the next Call of a connection
+ * @rqstp: gets it; rqstp->rq_xprt is the connection
+ *
+ * A service thread, holding XPT_BUSY, which is let go of. A Call with Read
+ * chunks comes here twice: the first time it only takes pages of @rqstp along
+ * to be pulled into.
+ * Returns the Call's octets, or 0: nothing to do (now).
+ */
+static int rpcrdma_svc_recvfrom(struct svc_rqst *rqstp)
+{
+	struct svc_xprt *xprt = rqstp->rq_xprt;
+	struct rpcrdma_svc_conn *conn = rpcrdma_svc_c(xprt);
+	struct xdr_buf *arg = &rqstp->rq_arg;
+	struct rpcrdma_svc_call *call;
+	struct rpcrdma_recv *rv;
+
+	/* Nothing is to be freed when there is no Call. */
+	rqstp->rq_respages = rqstp->rq_pages;
+	rqstp->rq_next_page = rqstp->rq_respages;
+	rqstp->rq_xprt_ctxt = NULL;
+
+	spin_lock(&conn->lock);
+	rv = list_first_entry_or_null(&conn->pulled, struct rpcrdma_recv, list);
+	if (!rv)
+		rv = list_first_entry_or_null(&conn->calls,
+					      struct rpcrdma_recv, list);
+	if (rv)
+		list_del_init(&rv->list);
+	else
+		clear_bit(XPT_DATA, &xprt->xpt_flags);
+	spin_unlock(&conn->lock);
+	svc_xprt_received(xprt);
+	if (!rv)
+		return 0;
+
+	arg->page_base = 0;
+	arg->page_len = 0;
+	arg->tail[0].iov_base = NULL;
+	arg->tail[0].iov_len = 0;
+
+	call = rv->priv;
+	if (call) {
+		if (!rpcrdma_svc_arg_pulled(conn, rqstp, rv))
+			return 0;
+		goto out;
+	}
+
+	percpu_counter_inc(&svcrdma_stat_recv);
+	if (rv->rx.lists.nr_reads || rv->rx.lists.nr_writes) {
+		call = kmem_cache_zalloc(rpcrdma_svc_call_cache, GFP_KERNEL);
+		if (!call) {
+			rpcrdma_svc_fail(conn, "no memory to take a Call");
+			rpcrdma_svc_call_release(rv);
+			return 0;
+		}
+		call->conn = conn;
+		rv->priv = call;
+		if (rpcrdma_svc_read_octets(rv)) {
+			rpcrdma_svc_pull(conn, rqstp, rv);
+			return 0;
+		}
+	}
+	if (rv->rx.format == RPCRDMA_SPECIAL ||
+	    rv->payload_len < RPCRDMA_SVC_MIN_CALL) {
+		rpcrdma_svc_refuse(conn, rv, RDMA2_ERR_BAD_XDR,
+				   "too short for an RPC Call");
+		return 0;
+	}
+	if (!rpcrdma_svc_arg_inline(rqstp, rv)) {
+		rpcrdma_svc_refuse(conn, rv, RDMA2_ERR_SYSTEM,
+				   "larger than this service takes");
+		return 0;
+	}
+
+out:
+	arg->buflen = arg->len;
+	rqstp->rq_xprt_ctxt = rv;
+	/* Part of nfsd's reply cache key: the same on every connection */
+	rqstp->rq_prot = IPPROTO_MAX;
+	svc_xprt_copy_addrs(rqstp, xprt);
+	return arg->len;
+}
+
+/**
+ * rpcrdma_svc_release_ctxt - sunrpc is through with a Call, replied or not
+ * @xprt: its connection
+ * @ctxt: rq_xprt_ctxt, or what a deferred request kept of it; may be NULL
+ *
+ * The Receive is posted again: this is what bounds the load. Process context.
+ */
+static void rpcrdma_svc_release_ctxt(struct svc_xprt *xprt, void *ctxt)
+{
+	if (ctxt)
+		rpcrdma_svc_call_release(ctxt);
+}
+
+/* ---- Replies ---- */
+
+/**
+ * rpcrdma_svc_result_payload - note a result that may go in a Write chunk
+ * @rqstp: Call being processed
+ * @offset: octets into rq_res
+ * @length: octets, without roundup
+ *
+ * Whether it does is decided when the Reply is whole. A service may yet take
+ * back what it encoded, see rpcrdma_svc_items(). Always returns 0.
+ */
+static int rpcrdma_svc_result_payload(struct svc_rqst *rqstp,
+				      unsigned int offset, unsigned int length)
+{
+	struct rpcrdma_recv *rv = rqstp->rq_xprt_ctxt;
+	struct rpcrdma_svc_call *call = rv ? rv->priv : NULL;
+
+	if (!call || !rv->rx.lists.nr_writes)
+		return 0;
+	/* What GSS signs or seals as a whole is not reduced. */
+	if (rqstp->rq_auth_slack)
+		return 0;
+	/* A deferred Call is processed from the beginning. */
+	if (call->pass != rqstp->rq_stime) {
+		call->pass = rqstp->rq_stime;
+		call->nr_items = 0;
+	}
+	if (call->nr_items < ARRAY_SIZE(call->items)) {
+		call->items[call->nr_items].position = offset;
+		call->items[call->nr_items].length = length;
+		call->nr_items++;
+	}
+	return 0;
+}
+
+/*
+ * The items of the Reply as it is. Those that are not there any more are left
+ * out: the word before an item of variable length is its length. (The NFSv4
+ * READLINK of some kernels names that word's place in place of the item's.)
+ */
+static void rpcrdma_svc_items(const struct svc_rqst *rqstp,
+			      const struct rpcrdma_svc_call *call,
+			      struct rpcrdma_reply *reply)
+{
+	const struct xdr_buf *res = &rqstp->rq_res;
+	u32 i, position, length, end = 0;
+	__be32 words[2];
+
+	if (!call || call->pass != rqstp->rq_stime)
+		return;
+	for (i = 0; i < call->nr_items; i++) {
+		position = call->items[i].position;
+		length = call->items[i].length;
+		if (position < XDR_UNIT || position % XDR_UNIT ||
+		    position > res->len || length > res->len - position)
+			continue;
+		words[1] = 0;
+		rpcrdma_xdr_copy_out(res, position - XDR_UNIT,
+				     min_t(u32, sizeof(words), res->len -
+					   (position - XDR_UNIT)), words);
+		if (be32_to_cpu(words[0]) != length) {
+			if (!length || be32_to_cpu(words[1]) != length)
+				continue;
+			position += XDR_UNIT;
+			if (length > res->len - position)
+				continue;
+		}
+		if (position < end)
+			continue;
+		reply->items[reply->nr_items].position = position;
+		reply->items[reply->nr_items].length = length;
+		reply->nr_items++;
+		end = position + xdr_align_size(length);
+	}
+}
+
+static bool rpcrdma_svc_try_send(struct rpcrdma_svc_conn *conn,
+				 struct rpcrdma_send **s)
+{
+	if (!rpcrdma_ep_is_open(conn->ep))
+		return true;
+	*s = rpcrdma_send_get(conn->ep);
+	return *s;
+}
+
+/*
+ * A Send context. Waits when the peer gives no window for the Replies that
+ * have theirs already, but not for long. NULL: close the connection. May sleep.
+ */
+static struct rpcrdma_send *rpcrdma_svc_get_send(struct rpcrdma_svc_conn *conn)
+{
+	unsigned long end;
+	struct rpcrdma_send *s = NULL;
+
+	if (likely(rpcrdma_svc_try_send(conn, &s)))
+		return s;
+
+	percpu_counter_inc(&svcrdma_stat_sq_starve);
+	end = jiffies + msecs_to_jiffies(RPCRDMA_SVC_SEND_WAIT_MS);
+	/* No more Calls are taken from this connection meanwhile. */
+	atomic_inc(&conn->send_waiters);
+	while (!wait_event_idle_timeout(conn->send_wait,
+					rpcrdma_svc_try_send(conn, &s),
+					msecs_to_jiffies(RPCRDMA_SVC_SEND_POLL_MS)) &&
+	       time_before(jiffies, end))
+		;
+	if (atomic_dec_and_test(&conn->send_waiters))
+		svc_xprt_enqueue(&conn->xprt);
+	return s;
+}
+
+/* Write @len octets of rq_res from @from on to @chunk, from @to on. */
+static int rpcrdma_svc_write(struct svc_rqst *rqstp, struct rpcrdma_rw *rw,
+			     const struct rpcrdma_lists *lists,
+			     const struct rpcrdma_chunk *chunk, u32 to,
+			     u32 from, u32 len)
+{
+	int nr;
+
+	if (!len)
+		return 0;
+	nr = rpcrdma_xdr_to_bvecs(&rqstp->rq_res, from, len, rqstp->rq_bvec,
+				  ARRAY_SIZE(rqstp->rq_bvec));
+	if (nr < 0)
+		return nr;
+	percpu_counter_inc(&svcrdma_stat_write);
+	return rpcrdma_rw_add(rw, lists, chunk, to, rqstp->rq_bvec, nr, 0, len);
+}
+
+/* All Writes that @plan asks for */
+static int rpcrdma_svc_writes(struct svc_rqst *rqstp, struct rpcrdma_rw *rw,
+			      const struct rpcrdma_reply *reply,
+			      const struct rpcrdma_reply_plan *plan)
+{
+	const struct rpcrdma_lists *lists = &plan->lists;
+	u32 i, end, pos = 0, placed = 0;
+	int rc;
+
+	for (i = 0; i <= plan->nr_items; i++) {
+		end = i < plan->nr_items ? reply->items[i].position :
+					   reply->length;
+		/* Items at the end of a Reply may lack their roundup. */
+		if (plan->reply_length && end > pos) {
+			rc = rpcrdma_svc_write(rqstp, rw, lists, &lists->reply,
+					       placed, pos, end - pos);
+			if (rc)
+				return rc;
+			placed += end - pos;
+		}
+		if (i == plan->nr_items)
+			break;
+		rc = rpcrdma_svc_write(rqstp, rw, lists, &lists->writes[i], 0,
+				       reply->items[i].position,
+				       reply->items[i].length);
+		if (rc)
+			return rc;
+		pos = reply->items[i].position +
+		      xdr_align_size(reply->items[i].length);
+	}
+	return 0;
+}
+
+/* Copy what @plan leaves inline to @to; returns its octets. */
+static u32 rpcrdma_svc_copy_inline(const struct xdr_buf *res,
+				   const struct rpcrdma_reply *reply,
+				   const struct rpcrdma_reply_plan *plan,
+				   void *to, u32 room)
+{
+	u32 i, end, pos = 0, len = 0;
+
+	for (i = 0; i <= plan->nr_items; i++) {
+		end = i < plan->nr_items ? reply->items[i].position :
+					   reply->length;
+		if (end > pos) {
+			if (end - pos > room - len)
+				return U32_MAX;
+			rpcrdma_xdr_copy_out(res, pos, end - pos, to + len);
+			len += end - pos;
+		}
+		if (i < plan->nr_items)
+			pos = reply->items[i].position +
+			      xdr_align_size(reply->items[i].length);
+	}
+	return len;
+}
+
+static void rpcrdma_svc_written(struct rpcrdma_rw *rw, bool ok)
+{
+	struct rpcrdma_svc_pages *p = rw->priv;
+	u32 i;
+
+	for (i = 0; i < p->nr; i++)
+		if (p->pages[i])
+			put_page(p->pages[i]);
+	kfree(p);
+}
+
+/*
+ * The Writes of a Reply, holding the pages of rq_res from then on. Returns an
+ * ERR_PTR when that fails; @rqstp has its pages still.
+ */
+static struct rpcrdma_rw *
+rpcrdma_svc_prepare_writes(struct svc_rqst *rqstp, struct rpcrdma_ep *ep,
+			   const struct rpcrdma_reply *reply,
+			   const struct rpcrdma_reply_plan *plan)
+{
+	u32 i, nr = rqstp->rq_next_page - rqstp->rq_respages;
+	struct rpcrdma_svc_pages *p;
+	struct rpcrdma_rw *rw;
+	int rc = -ENOMEM;
+
+	p = kmalloc(struct_size(p, pages, nr), GFP_KERNEL);
+	if (!p)
+		return ERR_PTR(rc);
+	rw = rpcrdma_rw_alloc(ep, DMA_TO_DEVICE);
+	if (!rw)
+		goto out_free;
+	rc = rpcrdma_svc_writes(rqstp, rw, reply, plan);
+	if (rc)
+		goto out_rw;
+
+	for (i = 0; i < nr; i++) {
+		p->pages[i] = rqstp->rq_respages[i];
+		rqstp->rq_respages[i] = NULL;
+	}
+	p->nr = nr;
+	rqstp->rq_next_page = rqstp->rq_respages;
+	rw->priv = p;
+	rw->done = rpcrdma_svc_written;
+	return rw;
+
+out_rw:
+	rpcrdma_rw_free(rw);
+out_free:
+	kfree(p);
+	return ERR_PTR(rc);
+}
+
+/*
+ * Encode the header and copy the inline payload, all in this one message.
+ * False: they do not fit, here or at the peer.
+ */
+static bool rpcrdma_svc_fill_send(struct rpcrdma_send *s,
+				  const struct xdr_buf *res,
+				  const struct rpcrdma_reply *reply,
+				  const struct rpcrdma_reply_plan *plan)
+{
+	struct rpcrdma_ep *ep = s->ep;
+	u32 room = min(ep->params.send_size, ep->limits.send_inline);
+	u32 len = 0;
+	bool special = plan->format == RPCRDMA_SPECIAL;
+
+	s->header_len = rpcrdma_encode_header(&ep->conn, s->buf, room,
+					      reply->xid,
+					      special ? RDMA2_NOMSG : RDMA2_MSG,
+					      RDMA2_F_RESPONSE, &plan->lists);
+	if (!s->header_len)
+		return false;
+	if (!special)
+		len = rpcrdma_svc_copy_inline(res, reply, plan,
+					      s->buf + s->header_len,
+					      room - s->header_len);
+	s->len = s->header_len + len;
+	return len != U32_MAX;
+}
+
+/* No way to send this Reply, now or later: tell the peer (7.3). */
+static int rpcrdma_svc_no_reply(struct rpcrdma_ep *ep,
+				const struct rpcrdma_reply *reply, u32 code,
+				u32 arg0, u32 arg1)
+{
+	pr_warn_ratelimited("svcrdma: Reply %08x of %u octets to %pISpc cannot be sent (%s): the client has to offer other room for it\n",
+			    reply->xid, reply->length, &ep->remote,
+			    rpcrdma_error_name(code));
+	rpcrdma_ep_send_error(ep, reply->xid, code, arg0, arg1);
+	return 0;
+}
+
+/**
+ * rpcrdma_svc_sendto - send a Reply
+ * @rqstp: Call with its Reply in rq_res
+ *
+ * The way it travels is the engine's decision (6.4). Where there is none, the
+ * peer gets an ERROR; where resources are lacking to carry it out, the
+ * connection ends (7.4) and the peer asks again, on a new one. A service
+ * thread; sleeps, with a bound.
+ * Returns 0 or -ENOTCONN.
+ */
+static int rpcrdma_svc_sendto(struct svc_rqst *rqstp)
+{
+	struct svc_xprt *xprt = rqstp->rq_xprt;
+	struct rpcrdma_svc_conn *conn = rpcrdma_svc_c(xprt);
+	struct rpcrdma_recv *rv = rqstp->rq_xprt_ctxt;
+	struct rpcrdma_ep *ep = conn->ep;
+	struct rpcrdma_reply reply = {};
+	struct rpcrdma_reply_plan plan;
+	struct rpcrdma_rw *rw = NULL;
+	struct rpcrdma_send *s;
+
+	if (!rv || svc_xprt_is_dead(xprt))
+		return -ENOTCONN;
+
+	reply.xid = rv->rx.xid;
+	reply.length = rqstp->rq_res.len;
+	rpcrdma_svc_items(rqstp, rv->priv, &reply);
+	rpcrdma_plan_reply(&ep->conn, &rv->rx.lists, &reply, &plan);
+	if (unlikely(plan.error))
+		return rpcrdma_svc_no_reply(ep, &reply, plan.error,
+					    plan.arg[0], plan.arg[1]);
+
+	s = rpcrdma_svc_get_send(conn);
+	if (!s) {
+		rpcrdma_svc_fail(conn, "the peer gives no window for Replies");
+		return -ENOTCONN;
+	}
+	if (unlikely(!rpcrdma_svc_fill_send(s, &rqstp->rq_res, &reply,
+					    &plan))) {
+		rpcrdma_send_put(s);
+		return rpcrdma_svc_no_reply(ep, &reply, RDMA2_ERR_SYSTEM, 0, 0);
+	}
+	if (plan.nr_items || plan.reply_length) {
+		rw = rpcrdma_svc_prepare_writes(rqstp, ep, &reply, &plan);
+		if (IS_ERR(rw))
+			goto out_send;
+	}
+	return rpcrdma_send_reply(s, rw, plan.inv_handle, plan.format,
+				  &plan.lists);
+
+out_send:
+	rpcrdma_send_put(s);
+	switch (PTR_ERR(rw)) {
+	case -EFAULT:
+	case -E2BIG:
+	case -EINVAL:
+		/* Trying again would not help. */
+		return rpcrdma_svc_no_reply(ep, &reply, RDMA2_ERR_SYSTEM, 0, 0);
+	}
+	rpcrdma_svc_fail(conn, "no resources to write a Reply's data");
+	return -ENOTCONN;
+}
+
+/* ---- The endpoint's upcalls ---- */
+
+static void rpcrdma_svc_call(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
+{
+	struct rpcrdma_svc_conn *conn = ep->priv;
+	bool published;
+
+	rv->priv = NULL;
+	spin_lock(&conn->lock);
+	list_add_tail(&rv->list, &conn->calls);
+	published = conn->published;
+	if (published)
+		set_bit(XPT_DATA, &conn->xprt.xpt_flags);
+	spin_unlock(&conn->lock);
+	if (published)
+		svc_xprt_enqueue(&conn->xprt);
+}
+
+/*
+ * The svc_xprt with a reference, or NULL: not accepted yet, or its last
+ * reference is gone.
+ */
+static struct svc_xprt *rpcrdma_svc_conn_get(struct rpcrdma_svc_conn *conn)
+{
+	bool published;
+
+	spin_lock(&conn->lock);
+	published = conn->published;
+	spin_unlock(&conn->lock);
+	if (!published || !kref_get_unless_zero(&conn->xprt.xpt_ref))
+		return NULL;
+	return &conn->xprt;
+}
+
+/* A Reply to, or a refusal of, a Call of the reverse direction */
+static void rpcrdma_svc_reply(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
+{
+	struct svc_xprt *xprt = rpcrdma_svc_conn_get(ep->priv);
+
+	if (!xprt) {
+		rpcrdma_recv_put(rv);
+		return;
+	}
+	rpcrdma_server_bc_reply(xprt, rv);
+	svc_xprt_put(xprt);
+}
+
+static void rpcrdma_svc_error(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
+{
+	struct svc_xprt *xprt = rpcrdma_svc_conn_get(ep->priv);
+
+	if (!xprt) {
+		rpcrdma_recv_put(rv);
+		return;
+	}
+	rpcrdma_server_bc_error(xprt, rv);
+	svc_xprt_put(xprt);
+}
+
+static void rpcrdma_svc_write_space(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_svc_conn *conn = ep->priv;
+	struct svc_xprt *xprt;
+
+	wake_up_all(&conn->send_wait);
+	xprt = rpcrdma_svc_conn_get(conn);
+	if (xprt) {
+		rpcrdma_server_bc_write_space(xprt);
+		svc_xprt_put(xprt);
+	}
+}
+
+/* Properties are exchanged: there is something to accept. */
+static void rpcrdma_svc_opened(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_svc_conn *conn = ep->priv;
+	struct rpcrdma_svc_listener *l;
+
+	/* The listener stays while a connection is in its lists. */
+	spin_lock(&rpcrdma_svc_accept_lock);
+	l = conn->listener;
+	if (l && !l->dead) {
+		list_move_tail(&conn->node, &l->opened);
+		set_bit(XPT_CONN, &l->xprt.xpt_flags);
+		svc_xprt_enqueue(&l->xprt);
+	}
+	spin_unlock(&rpcrdma_svc_accept_lock);
+}
+
+/* Free a connection that is closed and that nobody knows. */
+static void rpcrdma_svc_conn_free(struct rpcrdma_svc_conn *conn)
+{
+	struct rpcrdma_recv *rv, *next;
+
+	list_splice_tail_init(&conn->calls, &conn->pulled);
+	list_for_each_entry_safe(rv, next, &conn->pulled, list) {
+		list_del_init(&rv->list);
+		rpcrdma_svc_call_release(rv);
+	}
+	rpcrdma_ep_put(conn->ep);
+	kfree(conn);
+}
+
+/* Take a connection out of its listener's lists; accept lock held. */
+static void rpcrdma_svc_unlist(struct rpcrdma_svc_conn *conn)
+{
+	struct rpcrdma_svc_listener *l = conn->listener;
+
+	list_del_init(&conn->node);
+	conn->listener = NULL;
+	/* Under the lock, as the listener may be freed right after it. */
+	if (!--l->nr_conns)
+		wake_up_all(&l->wait);
+}
+
+static void rpcrdma_svc_closed(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_svc_conn *conn = ep->priv;
+	bool unknown, published;
+
+	spin_lock(&rpcrdma_svc_accept_lock);
+	unknown = conn->listener;
+	if (unknown)
+		rpcrdma_svc_unlist(conn);
+	spin_unlock(&rpcrdma_svc_accept_lock);
+	if (unknown) {
+		rpcrdma_svc_conn_free(conn);
+		return;
+	}
+
+	/* Accepted. If not published yet, that will see it. */
+	spin_lock(&conn->lock);
+	conn->gone = true;
+	published = conn->published;
+	spin_unlock(&conn->lock);
+	wake_up_all(&conn->send_wait);
+	if (published)
+		svc_xprt_deferred_close(&conn->xprt);
+}
+
+static const struct rpcrdma_ep_ops rpcrdma_svc_ep_ops = {
+	.call		= rpcrdma_svc_call,
+	.reply		= rpcrdma_svc_reply,
+	.error		= rpcrdma_svc_error,
+	.write_space	= rpcrdma_svc_write_space,
+	.opened		= rpcrdma_svc_opened,
+	.closed		= rpcrdma_svc_closed,
+};
+
+/* ---- Connections ---- */
+
+/*
+ * A peer connects. Called by the connection manager's thread; the svc_xprt is
+ * made when the connection is open and accepted.
+ */
+static int rpcrdma_svc_incoming(void *priv, struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_svc_listener *l = priv;
+	struct rpcrdma_svc_conn *conn;
+	int rc = 0;
+
+	if (ep->remote.ss_family != AF_INET && ep->remote.ss_family != AF_INET6)
+		return -EAFNOSUPPORT;
+	conn = kzalloc(sizeof(*conn), GFP_KERNEL);
+	if (!conn)
+		return -ENOMEM;
+	conn->ep = ep;
+	init_waitqueue_head(&conn->send_wait);
+	spin_lock_init(&conn->lock);
+	INIT_LIST_HEAD(&conn->node);
+	INIT_LIST_HEAD(&conn->calls);
+	INIT_LIST_HEAD(&conn->pulled);
+
+	ep->ops = &rpcrdma_svc_ep_ops;
+	ep->priv = conn;
+	rpcrdma_svc_params(&ep->params);
+
+	spin_lock(&rpcrdma_svc_accept_lock);
+	if (l->dead) {
+		rc = -ECONNREFUSED;
+	} else if (l->nr_conns >= RPCRDMA_SVC_BACKLOG) {
+		rc = -EBUSY;
+	} else {
+		conn->listener = l;
+		list_add_tail(&conn->node, &l->opening);
+		l->nr_conns++;
+	}
+	spin_unlock(&rpcrdma_svc_accept_lock);
+	if (rc == -EBUSY)
+		pr_warn_ratelimited("svcrdma: connection from %pISpc rejected: %u others are opening or wait for a service thread; more nfsd threads may help\n",
+				    &ep->remote, RPCRDMA_SVC_BACKLOG);
+	if (rc)
+		kfree(conn);
+	return rc;
+}
+
+/* Make the svc_xprt of a connection that was taken from its listener. */
+static struct svc_xprt *rpcrdma_svc_publish(struct rpcrdma_svc_conn *conn,
+					    struct svc_xprt *listener)
+{
+	struct svc_xprt *xprt = &conn->xprt;
+	struct sockaddr *sa;
+
+	/* Leaves XPT_BUSY set: until sunrpc has it, flags only add up. */
+	svc_xprt_init(listener->xpt_net, &rpcrdma_svc_class, xprt,
+		      listener->xpt_server);
+	xprt->xpt_ops = &rpcrdma_svc_conn_ops;
+	/* Credits are congestion control enough for NFSv4 (RFC 7530 3.1). */
+	set_bit(XPT_CONG_CTRL, &xprt->xpt_flags);
+
+	sa = (struct sockaddr *)&conn->ep->remote;
+	svc_xprt_set_remote(xprt, sa, svc_addr_len(sa));
+	/*
+	 * The client's port differs from connection to connection, but is in
+	 * the key of nfsd's reply cache.
+	 */
+	rpc_set_port((struct sockaddr *)&xprt->xpt_remote, 0);
+	sa = (struct sockaddr *)&conn->ep->local;
+	svc_xprt_set_local(xprt, sa, svc_addr_len(sa));
+
+	spin_lock(&conn->lock);
+	conn->published = true;
+	if (!list_empty(&conn->calls))
+		set_bit(XPT_DATA, &xprt->xpt_flags);
+	if (conn->gone)
+		set_bit(XPT_CLOSE, &xprt->xpt_flags);
+	spin_unlock(&conn->lock);
+	return xprt;
+}
+
+/**
+ * rpcrdma_svc_accept - take the next open connection
+ * @xprt: listener
+ *
+ * A service thread, holding the listener's XPT_BUSY. Returns a new svc_xprt
+ * with XPT_BUSY set, or NULL when there is none.
+ */
+static struct svc_xprt *rpcrdma_svc_accept(struct svc_xprt *xprt)
+{
+	struct rpcrdma_svc_listener *l = rpcrdma_svc_l(xprt);
+	struct rpcrdma_svc_conn *conn;
+
+	spin_lock(&rpcrdma_svc_accept_lock);
+	conn = list_first_entry_or_null(&l->opened, struct rpcrdma_svc_conn,
+					node);
+	if (conn)
+		rpcrdma_svc_unlist(conn);
+	if (list_empty(&l->opened))
+		clear_bit(XPT_CONN, &xprt->xpt_flags);
+	spin_unlock(&rpcrdma_svc_accept_lock);
+	return conn ? rpcrdma_svc_publish(conn, xprt) : NULL;
+}
+
+/* May a Call be taken from this connection? Called for every wake-up. */
+static int rpcrdma_svc_has_wspace(struct svc_xprt *xprt)
+{
+	return !atomic_read(&rpcrdma_svc_c(xprt)->send_waiters);
+}
+
+/* RDMA has no reserved ports: whoever may use the fabric is trusted. */
+static void rpcrdma_svc_secure_port(struct svc_rqst *rqstp)
+{
+	set_bit(RQ_SECURE, &rqstp->rq_flags);
+}
+
+/* The local address goes away: xpo_detach, which follows, is quick enough. */
+static void rpcrdma_svc_kill_temp_xprt(struct svc_xprt *xprt)
+{
+}
+
+/* No more service for a connection. XPT_BUSY is held for good. */
+static void rpcrdma_svc_conn_detach(struct svc_xprt *xprt)
+{
+	rpcrdma_ep_close(rpcrdma_svc_c(xprt)->ep, NULL);
+}
+
+static void rpcrdma_svc_conn_free_work(struct work_struct *work)
+{
+	struct rpcrdma_svc_conn *conn =
+		container_of(work, struct rpcrdma_svc_conn, free_work);
+
+	rpcrdma_ep_close(conn->ep, NULL);
+	/* No upcall after that, and no Read or Write of ours. */
+	rpcrdma_ep_wait_closed(conn->ep);
+	rpcrdma_svc_conn_free(conn);
+}
+
+/*
+ * The last reference is gone. sunrpc drops a module reference next; the
+ * workqueue is waited for when the module goes.
+ */
+static void rpcrdma_svc_conn_last_put(struct svc_xprt *xprt)
+{
+	struct rpcrdma_svc_conn *conn = rpcrdma_svc_c(xprt);
+
+	/* Not before: without a svc_xprt, closed() frees it. */
+	INIT_WORK(&conn->free_work, rpcrdma_svc_conn_free_work);
+	queue_work(rpcrdma_svc_wq, &conn->free_work);
+}
+
+static const struct svc_xprt_ops rpcrdma_svc_conn_ops = {
+	.xpo_recvfrom		= rpcrdma_svc_recvfrom,
+	.xpo_sendto		= rpcrdma_svc_sendto,
+	.xpo_result_payload	= rpcrdma_svc_result_payload,
+	.xpo_release_ctxt	= rpcrdma_svc_release_ctxt,
+	.xpo_detach		= rpcrdma_svc_conn_detach,
+	.xpo_free		= rpcrdma_svc_conn_last_put,
+	.xpo_has_wspace		= rpcrdma_svc_has_wspace,
+	.xpo_secure_port	= rpcrdma_svc_secure_port,
+	.xpo_kill_temp_xprt	= rpcrdma_svc_kill_temp_xprt,
+};
+
+/* ---- Listeners ---- */
+
+/*
+ * Let nobody in any more, and show those out whom nobody will accept. They
+ * leave the lists in closed(), which waits for the lock.
+ */
+static void rpcrdma_svc_listener_stop(struct rpcrdma_svc_listener *l)
+{
+	struct rpcrdma_svc_conn *conn;
+
+	spin_lock(&rpcrdma_svc_accept_lock);
+	l->dead = true;
+	list_for_each_entry(conn, &l->opening, node)
+		rpcrdma_ep_close(conn->ep, NULL);
+	list_for_each_entry(conn, &l->opened, node)
+		rpcrdma_ep_close(conn->ep, NULL);
+	spin_unlock(&rpcrdma_svc_accept_lock);
+}
+
+static bool rpcrdma_svc_listener_idle(struct rpcrdma_svc_listener *l)
+{
+	bool idle;
+
+	spin_lock(&rpcrdma_svc_accept_lock);
+	idle = !l->nr_conns;
+	spin_unlock(&rpcrdma_svc_accept_lock);
+	return idle;
+}
+
+static void rpcrdma_svc_listener_free_work(struct work_struct *work)
+{
+	struct rpcrdma_svc_listener *l =
+		container_of(work, struct rpcrdma_svc_listener, free_work);
+
+	wait_event(l->wait, rpcrdma_svc_listener_idle(l));
+	kfree(l);
+}
+
+/**
+ * rpcrdma_svc_create - begin to listen
+ * @serv: service that the connections are for
+ * @net: network namespace
+ * @sa: address; port 0 for any
+ * @salen: its octets
+ * @flags: none matter here
+ *
+ * Returns the listener's svc_xprt or an ERR_PTR. Sleeps.
+ */
+static struct svc_xprt *rpcrdma_svc_create(struct svc_serv *serv,
+					   struct net *net, struct sockaddr *sa,
+					   int salen, int flags)
+{
+	struct rpcrdma_svc_listener *l;
+	const struct sockaddr *bound;
+
+	if (sa->sa_family != AF_INET && sa->sa_family != AF_INET6)
+		return ERR_PTR(-EAFNOSUPPORT);
+	l = kzalloc(sizeof(*l), GFP_KERNEL);
+	if (!l)
+		return ERR_PTR(-ENOMEM);
+	init_waitqueue_head(&l->wait);
+	INIT_WORK(&l->free_work, rpcrdma_svc_listener_free_work);
+	INIT_LIST_HEAD(&l->opening);
+	INIT_LIST_HEAD(&l->opened);
+
+	/* Peers may connect before rpcrdma_listen() returns. */
+	svc_xprt_init(net, &rpcrdma_svc_class, &l->xprt, serv);
+	set_bit(XPT_LISTENER, &l->xprt.xpt_flags);
+	strscpy(l->xprt.xpt_remotebuf, "listener",
+		sizeof(l->xprt.xpt_remotebuf));
+
+	l->listener = rpcrdma_listen(net, sa, rpcrdma_svc_incoming, l);
+	if (IS_ERR(l->listener)) {
+		int rc = PTR_ERR(l->listener);
+
+		/*
+		 * Not published, so no svc_xprt_put(). A peer may have come
+		 * in at one device before another one failed.
+		 */
+		put_net_track(l->xprt.xpt_net, &l->xprt.ns_tracker);
+		rpcrdma_svc_listener_stop(l);
+		queue_work(rpcrdma_svc_wq, &l->free_work);
+		return ERR_PTR(rc);
+	}
+	bound = rpcrdma_listener_addr(l->listener);
+	svc_xprt_set_local(&l->xprt, bound, svc_addr_len(bound));
+	return &l->xprt;
+}
+
+static int rpcrdma_svc_listener_has_wspace(struct svc_xprt *xprt)
+{
+	return 1;
+}
+
+/* Stop listening, at once: a new listener may want the port. Sleeps. */
+static void rpcrdma_svc_listener_detach(struct svc_xprt *xprt)
+{
+	struct rpcrdma_svc_listener *l = rpcrdma_svc_l(xprt);
+
+	rpcrdma_listener_destroy(l->listener);
+	rpcrdma_svc_listener_stop(l);
+}
+
+static void rpcrdma_svc_listener_last_put(struct svc_xprt *xprt)
+{
+	queue_work(rpcrdma_svc_wq, &rpcrdma_svc_l(xprt)->free_work);
+}
+
+static const struct svc_xprt_ops rpcrdma_svc_listener_ops = {
+	.xpo_create		= rpcrdma_svc_create,
+	.xpo_accept		= rpcrdma_svc_accept,
+	.xpo_release_ctxt	= rpcrdma_svc_release_ctxt,
+	.xpo_detach		= rpcrdma_svc_listener_detach,
+	.xpo_free		= rpcrdma_svc_listener_last_put,
+	.xpo_has_wspace		= rpcrdma_svc_listener_has_wspace,
+	.xpo_kill_temp_xprt	= rpcrdma_svc_kill_temp_xprt,
+};
+
+/* ---- Module ---- */
+
+/**
+ * rpcrdma_server_init - module start
+ *
+ * After rpcrdma_ep_init() and the settings. Returns 0 or a negative errno.
+ */
+int rpcrdma_server_init(void)
+{
+	int rc = -ENOMEM;
+
+	rpcrdma_svc_call_cache = KMEM_CACHE(rpcrdma_svc_call, 0);
+	if (!rpcrdma_svc_call_cache)
+		return rc;
+	rpcrdma_svc_wq = alloc_workqueue("svcrdma", WQ_UNBOUND, 0);
+	if (!rpcrdma_svc_wq)
+		goto out_cache;
+	rc = rpcrdma_server_bc_init();
+	if (rc)
+		goto out_wq;
+	rc = svc_reg_xprt_class(&rpcrdma_svc_class);
+	if (rc)
+		goto out_bc;
+	return 0;
+
+out_bc:
+	rpcrdma_server_bc_exit();
+out_wq:
+	destroy_workqueue(rpcrdma_svc_wq);
+out_cache:
+	kmem_cache_destroy(rpcrdma_svc_call_cache);
+	return rc;
+}
+
+/**
+ * rpcrdma_server_exit - module end
+ *
+ * Before rpcrdma_ep_exit(). Waits until what is being freed is free. Sleeps.
+ */
+void rpcrdma_server_exit(void)
+{
+	svc_unreg_xprt_class(&rpcrdma_svc_class);
+	rpcrdma_server_bc_exit();
+	/* Runs what is queued; nothing is queued any more. */
+	destroy_workqueue(rpcrdma_svc_wq);
+	kmem_cache_destroy(rpcrdma_svc_call_cache);
+}

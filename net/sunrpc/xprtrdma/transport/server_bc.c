@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The reverse direction at the server.
+ *
+ * Who refers to whom: the svc_xprt has a reference to the rpc_xprt
+ * (xpt_bc_xprt) and drops it when it is freed itself. The rpc_xprt has none to
+ * the svc_xprt (bc_xprt): the service that makes an RPC client over it keeps
+ * the svc_xprt for as long. The rpc_xprt may outlive both by a little, hence a
+ * module reference of its own.
+ */
+
+#include <linux/module.h>
+#include <linux/sunrpc/addr.h>
+#include <linux/sunrpc/clnt.h>
+#include <linux/sunrpc/sched.h>
+#include <linux/sunrpc/svc_xprt.h>
+#include <linux/sunrpc/xprt.h>
+
+#include "requester.h"
+#include "server.h"
+#include "server_bc.h"
+#include "settings.h"
+
+static struct xprt_class rpcrdma_bc_class;
+
+static const struct rpc_timeout rpcrdma_bc_timeout = {
+	.to_initval	= 60 * HZ,
+	.to_maxval	= 60 * HZ,
+};
+
+/*
+ * The rpc_xprt over @sxprt, or NULL. Once there it stays, as long as @sxprt
+ * has references.
+ */
+static struct rpc_xprt *rpcrdma_bc_xprt(struct svc_xprt *sxprt)
+{
+	/* Pairs with the release in rpcrdma_bc_setup(). */
+	return smp_load_acquire(&sxprt->xpt_bc_xprt);
+}
+
+/**
+ * rpcrdma_server_bc_reply - a Reply to a Call of this server arrived
+ * @sxprt: connection
+ * @rv: Reply, good or bad; taken
+ */
+void rpcrdma_server_bc_reply(struct svc_xprt *sxprt, struct rpcrdma_recv *rv)
+{
+	struct rpc_xprt *xprt = rpcrdma_bc_xprt(sxprt);
+
+	if (xprt)
+		rpcrdma_requester_reply(xprt, rpcrdma_server_ep(sxprt), rv);
+	else
+		rpcrdma_recv_put(rv);
+}
+
+/**
+ * rpcrdma_server_bc_error - the client refused a Call of this server
+ * @sxprt: connection
+ * @rv: ERROR; taken
+ */
+void rpcrdma_server_bc_error(struct svc_xprt *sxprt, struct rpcrdma_recv *rv)
+{
+	struct rpc_xprt *xprt = rpcrdma_bc_xprt(sxprt);
+
+	if (xprt)
+		rpcrdma_requester_error(xprt, rpcrdma_server_ep(sxprt), rv);
+	else
+		rpcrdma_recv_put(rv);
+}
+
+/**
+ * rpcrdma_server_bc_write_space - Calls that had to wait may be tried again
+ * @sxprt: connection
+ */
+void rpcrdma_server_bc_write_space(struct svc_xprt *sxprt)
+{
+	struct rpc_xprt *xprt = rpcrdma_bc_xprt(sxprt);
+
+	if (xprt)
+		xprt_write_space(xprt);
+}
+
+/*
+ * Send a callback. It travels inline; what does not fit, fails. The caller has
+ * the rpc_xprt's write lock; may sleep.
+ */
+static int rpcrdma_bc_send_request(struct rpc_rqst *rqst)
+{
+	struct rpc_xprt *xprt = rqst->rq_xprt;
+	struct svc_xprt *sxprt = xprt->bc_xprt;
+	struct rpcrdma_ep *ep = rpcrdma_server_ep(sxprt);
+	int rc;
+
+	if (test_bit(XPT_DEAD, &sxprt->xpt_flags))
+		return -ENOTCONN;
+	rc = rpcrdma_requester_send(xprt, ep, rqst, NULL, true);
+	if (rc == -ENOTCONN) {
+		rpcrdma_ep_close(ep, "a callback could not be sent");
+		svc_xprt_deferred_close(sxprt);
+	}
+	return rc;
+}
+
+/* The connection is gone: wake who waits for it. Called by sunrpc. */
+static void rpcrdma_bc_close(struct rpc_xprt *xprt)
+{
+	xprt_disconnect_done(xprt);
+}
+
+/* Only the client can connect. */
+static void rpcrdma_bc_connect(struct rpc_xprt *xprt, struct rpc_task *task)
+{
+	xprt_clear_connecting(xprt);
+	xprt_wake_pending_tasks(xprt, -ENOTCONN);
+}
+
+static void rpcrdma_bc_destroy(struct rpc_xprt *xprt)
+{
+	rpcrdma_xprt_free_addresses(xprt);
+	xprt_free(xprt);
+	module_put(THIS_MODULE);
+}
+
+static void rpcrdma_bc_print_stats(struct rpc_xprt *xprt, struct seq_file *seq)
+{
+	rpcrdma_xprt_print_stats(xprt, seq, NULL, NULL);
+}
+
+static int rpcrdma_bc_enable_swap(struct rpc_xprt *xprt)
+{
+	return -EINVAL;
+}
+
+static void rpcrdma_bc_disable_swap(struct rpc_xprt *xprt)
+{
+}
+
+/* For fault injection */
+static void rpcrdma_bc_inject_disconnect(struct rpc_xprt *xprt)
+{
+	rpcrdma_ep_close(rpcrdma_server_ep(xprt->bc_xprt),
+			 "disconnected on purpose");
+}
+
+static const struct rpc_xprt_ops rpcrdma_bc_ops = {
+	.reserve_xprt		= xprt_reserve_xprt,
+	.release_xprt		= xprt_release_xprt,
+	.alloc_slot		= xprt_alloc_slot,
+	.free_slot		= xprt_free_slot,
+	.connect		= rpcrdma_bc_connect,
+	.buf_alloc		= rpc_malloc,
+	.buf_free		= rpc_free,
+	.send_request		= rpcrdma_bc_send_request,
+	.wait_for_reply_request	= xprt_wait_for_reply_request_def,
+	.close			= rpcrdma_bc_close,
+	.destroy		= rpcrdma_bc_destroy,
+	.print_stats		= rpcrdma_bc_print_stats,
+	.enable_swap		= rpcrdma_bc_enable_swap,
+	.disable_swap		= rpcrdma_bc_disable_swap,
+	.inject_disconnect	= rpcrdma_bc_inject_disconnect,
+};
+
+/**
+ * rpcrdma_bc_setup - make the rpc_xprt over a client's connection
+ * @args: args->bc_xprt is the connection, a reference held by the caller
+ *
+ * Returns the rpc_xprt or an ERR_PTR. Sleeps.
+ */
+static struct rpc_xprt *rpcrdma_bc_setup(struct xprt_create *args)
+{
+	unsigned int slots = READ_ONCE(svcrdma_max_bc_requests);
+	struct rpc_xprt *xprt;
+	int rc;
+
+	if (!args->bc_xprt)
+		return ERR_PTR(-EINVAL);
+	if (args->addrlen > sizeof(xprt->addr))
+		return ERR_PTR(-EBADF);
+
+	xprt = xprt_alloc(args->net, sizeof(*xprt), slots, slots);
+	if (!xprt)
+		return ERR_PTR(-ENOMEM);
+
+	memcpy(&xprt->addr, args->dstaddr, args->addrlen);
+	xprt->addrlen = args->addrlen;
+	xprt->prot = XPRT_TRANSPORT_BC_RDMA;
+	xprt->xprt_class = &rpcrdma_bc_class;
+	xprt->ops = &rpcrdma_bc_ops;
+	xprt->timeout = &rpcrdma_bc_timeout;
+	xprt->max_payload = rpcrdma_server_ep(args->bc_xprt)->limits.send_inline;
+	xprt->resvport = 0;
+	/* The client bound and connected it, and keeps it. */
+	xprt->bind_timeout = 0;
+	xprt->reestablish_timeout = 0;
+	xprt->idle_timeout = 0;
+	xprt_set_bound(xprt);
+	xprt_set_connected(xprt);
+
+	rc = rpcrdma_xprt_format_addresses(xprt);
+	if (rc)
+		goto out_free;
+	rc = -EINVAL;
+	if (!try_module_get(THIS_MODULE))
+		goto out_addresses;
+
+	/* One reference is the caller's, one the svc_xprt's. */
+	xprt_get(xprt);
+	xprt->bc_xprt = args->bc_xprt;
+	/* Pairs with the acquire in rpcrdma_bc_xprt(). */
+	smp_store_release(&args->bc_xprt->xpt_bc_xprt, xprt);
+	return xprt;
+
+out_addresses:
+	rpcrdma_xprt_free_addresses(xprt);
+out_free:
+	xprt_free(xprt);
+	return ERR_PTR(rc);
+}
+
+static struct xprt_class rpcrdma_bc_class = {
+	.list		= LIST_HEAD_INIT(rpcrdma_bc_class.list),
+	.name		= "rdma backchannel",
+	.owner		= THIS_MODULE,
+	.ident		= XPRT_TRANSPORT_BC_RDMA,
+	.setup		= rpcrdma_bc_setup,
+	/* The lookup by netid walks up to an empty one. */
+	.netid		= { "" },
+};
+
+/**
+ * rpcrdma_server_bc_init - module start
+ *
+ * Returns 0 or a negative errno.
+ */
+int rpcrdma_server_bc_init(void)
+{
+	return xprt_register_transport(&rpcrdma_bc_class);
+}
+
+/**
+ * rpcrdma_server_bc_exit - module end
+ */
+void rpcrdma_server_bc_exit(void)
+{
+	xprt_unregister_transport(&rpcrdma_bc_class);
+}
