@@ -153,8 +153,8 @@ struct rpcrdma_lists {
 /*
  * Building lists. Chunks must be begun in wire order (reads by ascending
  * position, writes, reply). Begin a chunk, then append its segments; a Write
- * chunk may stay empty. Each returns 0, or -1 when the bounds above, or
- * @max_segs of rpcrdma_conn_limits(), would be exceeded.
+ * chunk may stay empty. Each returns 0, or -1 when the bounds above would be
+ * exceeded.
  */
 void rpcrdma_lists_init(struct rpcrdma_lists *lists);
 int rpcrdma_lists_add_read(struct rpcrdma_lists *lists, u32 position);
@@ -235,8 +235,8 @@ struct rpcrdma_conn {
 	u8 state;			/* enum rpcrdma_conn_state */
 	u8 version;			/* 0 until fixed */
 	u8 props_sent, props_received;	/* all own/peer parts are through */
-	u8 err_vers_high, err_vers_low;	/* from an ERR_VERS */
-	u8 grant_used_last;		/* peer's last grant took its window */
+	u8 props_due;			/* own parts may go */
+	u8 err_vers_high, err_vers_low;	/* from an ERR_VERS, 255 at most */
 	u8 answered;			/* client: something valid came back */
 	/* Credits, WP 3.3: serial numbers modulo 2^32 */
 	u32 sent;			/* messages sent by this end */
@@ -244,14 +244,17 @@ struct rpcrdma_conn {
 	u32 received;			/* messages received by this end */
 	u32 posted;			/* Receives ever posted here */
 	u32 advertised;			/* last received + credit sent */
+	u32 grants_got;			/* grants received since then */
 	u32 prop_octets;		/* of CONNPROP received, bounded */
 	/* The open continuation sequences, one per direction of wire */
-	u32 rx_xid, rx_htype, rx_flags, rx_octets;
-	u8 rx_open;			/* 0 none, 1 collecting, 2 discarding */
-	u8 tx_open;
-	u32 tx_xid, tx_flags;
-	u32 discard_xid[2];		/* 7.1.3: later parts to discard */
+	u32 rx_xid, rx_response, rx_octets;
+	u8 rx_open;			/* 1: collecting parts */
+	u8 tx_open;			/* kind of the message being sent, + 1 */
+	/* 7.1.3: sequences whose later parts are to be discarded */
 	u8 nr_discard;
+	struct {
+		u32 xid, response;
+	} discard[2];
 	/* Control messages in order, a ring */
 	u8 pend_head, pend_count;
 	struct rpcrdma_pending pend[RPCRDMA_MAX_PENDING_CONTROL];
@@ -294,11 +297,11 @@ u32 rpcrdma_conn_established(struct rpcrdma_conn *conn);
 u32 rpcrdma_conn_posted(struct rpcrdma_conn *conn, u32 count);
 
 /*
- * Fetch the next control message that may be sent now, in the order of WP 3.3:
- * own CONNPROP parts, then ERRORs and DONEs, then a grant that is owed. It is
- * counted as sent: the caller posts it before any other message, or closes
+ * Fetch the next control message that may be sent now, in the order of WP 3.3
+ * and 3.4: ERRORs and DONEs, own CONNPROP parts, then a grant that is owed. It
+ * is counted as sent: the caller posts it before any other message, or closes
  * the connection.
- * @buf: at least 4096 octets, 4-octet aligned.
+ * @buf: 4-octet aligned; @size: its octets, at least 4096.
  * @inv_handle: the handle to invalidate with it, 0 for a plain Send.
  * Returns the octets of the message, 0 when none is due.
  */
@@ -310,7 +313,9 @@ bool rpcrdma_conn_control_due(const struct rpcrdma_conn *conn);
 
 /*
  * May a message of this kind be sent now? Control messages waiting in order
- * go before Calls; a Call leaves the last two of the window (WP 3.3).
+ * go before Calls; a Call leaves the last two of the window (WP 3.3). While a
+ * continued message has parts to be sent, the answer is about its next part:
+ * no other Call or Reply may go in between (4.1).
  */
 bool rpcrdma_conn_may_send(const struct rpcrdma_conn *conn,
 			   enum rpcrdma_kind kind);
@@ -355,7 +360,7 @@ enum rpcrdma_retry {
 	RPCRDMA_RETRY_NO_READ_CHUNKS,
 	RPCRDMA_RETRY_NO_WRITE_CHUNKS,
 	RPCRDMA_RETRY_FEWER_SEGS,
-	RPCRDMA_RETRY_LARGER_REPLY,
+	RPCRDMA_RETRY_LARGER_REPLY,	/* with arg[0] as reply_max */
 };
 
 struct rpcrdma_rx {
@@ -366,6 +371,10 @@ struct rpcrdma_rx {
 	u32 payload_offset;	/* octets into this message */
 	u32 payload_length;	/* octets in this message */
 	u32 total_length;	/* octets of Payload stream over all parts */
+	/*
+	 * ERROR. A Call that was retried already ends with @status, whatever
+	 * @retry says: that is what keeps retries finite.
+	 */
 	struct {
 		u32 code;	/* RDMA2_ERR_* */
 		u32 arg[2];
@@ -377,6 +386,9 @@ struct rpcrdma_rx {
 
 /*
  * Take one received message.
+ * PART, CALL and REPLY with a payload: append it to the open sequence (@rx->
+ * first_part: begin one); CALL and REPLY end it. A BAD_REPLY may be about the
+ * open sequence, which is then over, and not about @msg: see @rx->xid.
  * @msg: @length octets, 4-octet aligned.
  * @rx: filled as far as the verdict needs; rx->events always.
  * Every successful Receive completion must be given here, in order.
@@ -409,7 +421,7 @@ struct rpcrdma_call {
 	u32 item_length;	/* ... without roundup; 0: none */
 	u32 reply_max;		/* largest whole Reply message expected */
 	u32 result_max;		/* DDP-eligible result in it; 0: none */
-	u16 call_segs;		/* segments each would take if registered */
+	u16 call_segs;		/* segments if registered; 0: cannot be */
 	u16 item_segs;
 	u16 reply_segs;
 	u16 result_segs;
@@ -448,6 +460,14 @@ u32 rpcrdma_encode_header(const struct rpcrdma_conn *conn, void *buf, u32 size,
 /* Octets rpcrdma_encode_header() needs for @lists (NULL: none). */
 u32 rpcrdma_header_octets(const struct rpcrdma_conn *conn,
 			  const struct rpcrdma_lists *lists);
+
+/*
+ * Cut a CONTINUED message (4.4.2): payload octets for its next part, when
+ * @left octets have not been sent yet. @lists go with the last part.
+ * @more: set to whether that part carries RDMA2_F_MORE.
+ */
+u32 rpcrdma_next_part(const struct rpcrdma_conn *conn,
+		      const struct rpcrdma_lists *lists, u32 left, bool *more);
 
 /* What a Reply says it placed in the chunks of its Call */
 struct rpcrdma_placed {

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * From a connection's version to the codec of that version. Everything that
+ * needs a header's size or octets asks here, and not a version's own codec:
+ * this is where another version's codec joins.
+ */
+#ifndef RPCRDMA_ENGINE_CODEC_H
+#define RPCRDMA_ENGINE_CODEC_H
+
+#include "codec_v2.h"
+
+namespace rpcrdma
+{
+
+/* The versions there is a codec for */
+constexpr u32 LOWEST_VERSION = RPCRDMA_VERS_2;
+constexpr u32 HIGHEST_VERSION = RPCRDMA_VERS_2;
+
+/*
+ * Octets of a header with one Read chunk, one Write chunk and a Reply chunk of
+ * that many segments; negative: no such chunk.
+ */
+static inline u32 header_octets(const struct rpcrdma_conn *conn, s32 read_segs,
+				s32 write_segs, s32 reply_segs)
+{
+	switch (conn->version) {
+	default:
+		return v2::header_octets(read_segs, write_segs, reply_segs);
+	}
+}
+
+/* Octets of a header with @lists, which may be null. */
+static inline u32 header_octets(const struct rpcrdma_conn *conn,
+				const struct rpcrdma_lists *lists)
+{
+	switch (conn->version) {
+	default:
+		return v2::header_octets(lists);
+	}
+}
+
+} // namespace rpcrdma
+
+#endif /* RPCRDMA_ENGINE_CODEC_H */

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A connection's life, and everything it sends: what may go, in which order,
+ * and the control messages that the engine makes itself.
+ */
+#include "codec.h"
+#include "credits.h"
+#include "properties.h"
+
+namespace rpcrdma
+{
+
+namespace
+{
+
+/* The control messages of WP 3.2 that can be next */
+enum class control {
+	none,
+	pending, /* an ERROR or DONE that waits */
+	connprop,
+	grant,
+};
+
+/*
+ * Is own CONNPROP waiting for nothing but the @ahead messages before it? The
+ * window a server advertises first must be a normal one.
+ */
+bool connprop_ready(const struct rpcrdma_conn *conn, s32 ahead)
+{
+	return conn->props_due && !conn->props_sent &&
+	       window_left(conn) > ahead &&
+	       (conn->cfg.client ||
+		available(conn) >= static_cast<s32>(RPCRDMA_MIN_WINDOW));
+}
+
+control next_control(const struct rpcrdma_conn *conn)
+{
+	const s32 left = window_left(conn);
+
+	if (conn->state == RPCRDMA_CONN_CLOSING || available(conn) < 0)
+		return control::none;
+	/*
+	 * An ERROR about the peer's CONNPROP must reach it before it has
+	 * everything to finish the opening with (WP 3.4, 3.7).
+	 */
+	if (conn->pend_count && left > 0)
+		return control::pending;
+	if (connprop_ready(conn, 0))
+		return control::connprop;
+	/* A client says nothing more until it was answered (4.2.3). */
+	if (conn->props_sent && (conn->answered || !conn->cfg.client) &&
+	    left >= 0 && grant_owed(conn))
+		return control::grant;
+	return control::none;
+}
+
+/*
+ * The opening is over when the peer's parts are all here and nothing delays
+ * ours: they are sent before anything else is.
+ */
+u32 opening_events(struct rpcrdma_conn *conn)
+{
+	if (conn->state != RPCRDMA_CONN_OPENING || !conn->props_received)
+		return 0;
+	if (!conn->props_sent && !connprop_ready(conn, conn->pend_count))
+		return 0;
+	conn->peer = conn->staged;
+	conn->state = RPCRDMA_CONN_OPEN;
+	return RPCRDMA_EV_OPENED;
+}
+
+/* Finish the prefix of a control message and count it as sent. */
+void stamp_control(struct rpcrdma_conn *conn, void *buf)
+{
+	const u32 credit = advertise(conn);
+
+	v2::store_credits(buf, credit, conn->received);
+}
+
+u32 send_err_vers(struct rpcrdma_conn *conn, void *buf,
+		  const struct rpcrdma_pending &pending)
+{
+	xdr_writer out{ buf };
+
+	/*
+	 * The form that every version shares (WP 3.1). It has no received
+	 * word, and so tells the peer of no limit; version 1 knows no credit
+	 * of zero.
+	 */
+	out.word(pending.xid);
+	out.word(pending.arg[0]);
+	out.word(clamp_u32(static_cast<u32>(available(conn)), 1,
+			   RPCRDMA_MAX_CREDIT));
+	out.word(RDMA2_ERROR);
+	out.word(RDMA2_ERR_VERS);
+	out.word(conn->cfg.version_low);
+	out.word(conn->cfg.version_high);
+	conn->sent++;
+	conn->counters.errors_sent++;
+	return out.offset();
+}
+
+u32 send_pending(struct rpcrdma_conn *conn, void *buf, u32 *inv_handle)
+{
+	const struct rpcrdma_pending pending = conn->pend[conn->pend_head];
+	xdr_writer out{ buf };
+
+	if (++conn->pend_head == RPCRDMA_MAX_PENDING_CONTROL)
+		conn->pend_head = 0;
+	conn->pend_count--;
+
+	if (pending.htype == RDMA2_DONE) {
+		v2::encode_prefix(out, pending.xid, RDMA2_DONE, 0);
+		if (conn->cfg.inv_ok)
+			*inv_handle = pending.code;
+	} else if (pending.code == RDMA2_ERR_VERS) {
+		return send_err_vers(conn, buf, pending);
+	} else {
+		v2::encode_prefix(out, pending.xid, RDMA2_ERROR,
+				  RDMA2_F_RESPONSE);
+		out.word(pending.code);
+		for (u32 i = 0; i < error_words(pending.code); i++)
+			out.word(pending.arg[i]);
+		conn->counters.errors_sent++;
+	}
+	stamp_control(conn, buf);
+	return out.offset();
+}
+
+u32 send_connprop(struct rpcrdma_conn *conn, void *buf)
+{
+	xdr_writer out{ buf };
+
+	/*
+	 * All of ours fit into one message that even a version 1 server could
+	 * receive, so TPMORE is never set.
+	 */
+	v2::encode_prefix(out, 0, RDMA2_CONNPROP, 0);
+	encode_props(out, &conn->cfg.props, conn->cfg.client);
+	stamp_control(conn, buf);
+	conn->props_sent = 1;
+	return out.offset();
+}
+
+u32 send_grant(struct rpcrdma_conn *conn, void *buf)
+{
+	xdr_writer out{ buf };
+
+	v2::encode_prefix(out, 0, RDMA2_NOMSG, 0);
+	v2::encode_lists(out, nullptr);
+	stamp_control(conn, buf);
+	conn->counters.grants_sent++;
+	return out.offset();
+}
+
+} // namespace
+
+void close_connection(struct rpcrdma_conn *conn, const char *why)
+{
+	if (conn->state == RPCRDMA_CONN_CLOSING)
+		return;
+	conn->state = RPCRDMA_CONN_CLOSING;
+	conn->reason = why;
+}
+
+u32 due_events(struct rpcrdma_conn *conn)
+{
+	u32 events;
+
+	if (conn->state == RPCRDMA_CONN_CLOSING)
+		return RPCRDMA_EV_CLOSE;
+	events = opening_events(conn);
+	if (next_control(conn) != control::none)
+		events |= RPCRDMA_EV_CONTROL;
+	return events;
+}
+
+void push_pending(struct rpcrdma_conn *conn, u32 xid, u32 htype, u32 code,
+		  u32 arg0, u32 arg1)
+{
+	u32 tail;
+
+	if (conn->state == RPCRDMA_CONN_CLOSING)
+		return;
+	if (conn->pend_count == RPCRDMA_MAX_PENDING_CONTROL) {
+		close_connection(conn, "too many control messages wait");
+		return;
+	}
+	tail = (conn->pend_head + conn->pend_count) %
+	       RPCRDMA_MAX_PENDING_CONTROL;
+	conn->pend[tail] = {
+		.xid = xid,
+		.htype = htype,
+		.code = code,
+		.arg = { arg0, arg1 },
+	};
+	conn->pend_count++;
+}
+
+} // namespace rpcrdma
+
+using namespace rpcrdma;
+
+/*
+ * Start with nothing sent, received or posted, and the limit of 1 that holds
+ * both ways before the first header (WP 3.3).
+ */
+void rpcrdma_conn_init(struct rpcrdma_conn *conn,
+		       const struct rpcrdma_conn_config *cfg)
+{
+	*conn = {};
+	conn->cfg = *cfg;
+	conn->cfg.client = !!cfg->client;
+	conn->cfg.inv_ok = !!cfg->inv_ok;
+	conn->cfg.version_low = static_cast<u8>(
+		clamp_u32(cfg->version_low, LOWEST_VERSION, HIGHEST_VERSION));
+	conn->cfg.version_high = static_cast<u8>(clamp_u32(
+		cfg->version_high, conn->cfg.version_low, HIGHEST_VERSION));
+	conn->cfg.window =
+		clamp_u32(cfg->window, RPCRDMA_MIN_WINDOW, RPCRDMA_MAX_CREDIT);
+	clamp_props(&conn->cfg.props);
+
+	conn->peer = DEFAULT_PROPS;
+	conn->staged = DEFAULT_PROPS;
+	conn->state = RPCRDMA_CONN_OPENING;
+	conn->limit = 1;
+	conn->advertised = 1;
+}
+
+/* What both ends' properties make of the connection (WP 3.5). */
+void rpcrdma_conn_limits(const struct rpcrdma_conn *conn,
+			 struct rpcrdma_conn_limits *limits)
+{
+	const struct rpcrdma_props *own = &conn->cfg.props;
+	const struct rpcrdma_props *peer = &conn->peer;
+	/* Lowered by a peer's SEGMENTS error while others read it */
+	const u32 rcsiz = __atomic_load_n(&peer->rcsiz, __ATOMIC_RELAXED);
+
+	limits->send_inline = min_u32(own->sbsiz, peer->rbsiz);
+	limits->recv_inline = min_u32(peer->sbsiz, own->rbsiz);
+	limits->max_segment = peer->rssiz;
+	limits->max_segs = min_u32(rcsiz, RPCRDMA_MAX_SEGS);
+	if (!limits->max_segment || !limits->max_segs)
+		limits->max_segment = limits->max_segs = 0;
+	limits->continued = peer->reassembly;
+}
+
+/* The client opens: its CONNPROP is the first message (4.2.3, WP 3.4). */
+u32 rpcrdma_conn_established(struct rpcrdma_conn *conn)
+{
+	if (conn->cfg.client)
+		conn->props_due = 1;
+	return due_events(conn);
+}
+
+/*
+ * More Receives raise the limit that can be advertised; the peer is owed a
+ * grant if it needs one (WP 3.3).
+ */
+u32 rpcrdma_conn_posted(struct rpcrdma_conn *conn, u32 count)
+{
+	const bool was_stuck = available(conn) < 0;
+	const bool opening = conn->state == RPCRDMA_CONN_OPEN &&
+			     !conn->props_sent;
+	u32 events;
+
+	conn->posted += count;
+	events = due_events(conn);
+	if ((was_stuck || opening) && conn->state == RPCRDMA_CONN_OPEN)
+		events |= RPCRDMA_EV_WINDOW;
+	return events;
+}
+
+u32 rpcrdma_conn_next_control(struct rpcrdma_conn *conn, void *buf, u32 size,
+			      u32 *inv_handle)
+{
+	*inv_handle = 0;
+	if (size < RPCRDMA_V2_FIRST_CONNPROP)
+		return 0;
+	switch (next_control(conn)) {
+	case control::none:
+		break;
+	case control::pending:
+		return send_pending(conn, buf, inv_handle);
+	case control::connprop:
+		return send_connprop(conn, buf);
+	case control::grant:
+		return send_grant(conn, buf);
+	}
+	return 0;
+}
+
+bool rpcrdma_conn_control_due(const struct rpcrdma_conn *conn)
+{
+	return next_control(conn) != control::none;
+}
+
+bool rpcrdma_conn_may_send(const struct rpcrdma_conn *conn,
+			   enum rpcrdma_kind kind)
+{
+	const s32 left = window_left(conn);
+
+	if (kind == RPCRDMA_KIND_CONTROL)
+		return rpcrdma_conn_control_due(conn);
+	if (conn->state != RPCRDMA_CONN_OPEN || !conn->props_sent ||
+	    available(conn) < 0)
+		return false;
+	if (conn->tx_open && conn->tx_open != kind + 1)
+		return false;
+	if (kind == RPCRDMA_KIND_CALL)
+		return left > CALL_RESERVE && !conn->pend_count;
+	return left > 0;
+}
+
+/*
+ * The credit fields are as fresh as they can be: they are written when the
+ * message is posted, not when it is encoded (WP 3.3).
+ */
+void rpcrdma_conn_stamp(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
+			void *header)
+{
+	const u32 flags = load_word(header, v2::OFF_FLAGS);
+	const u32 credit = advertise(conn);
+
+	v2::store_credits(header, credit, conn->received);
+	conn->tx_open = flags & RDMA2_F_MORE ? static_cast<u8>(kind + 1) : 0;
+}
+
+u32 rpcrdma_conn_queue_error(struct rpcrdma_conn *conn, u32 xid, u32 code,
+			     u32 arg0, u32 arg1)
+{
+	push_pending(conn, xid, RDMA2_ERROR, code, arg0, arg1);
+	return due_events(conn);
+}
+
+u32 rpcrdma_conn_queue_done(struct rpcrdma_conn *conn, u32 xid, u32 inv_handle)
+{
+	push_pending(conn, xid, RDMA2_DONE, inv_handle, 0, 0);
+	return due_events(conn);
+}
+
+/* Chunks are counted where they are offered: with Calls, and a Reply to pull. */
+void rpcrdma_conn_count(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
+			enum rpcrdma_format format,
+			const struct rpcrdma_lists *lists)
+{
+	struct rpcrdma_conn_counters *counters = &conn->counters;
+
+	if (kind == RPCRDMA_KIND_CONTROL || format >= RPCRDMA_NR_FORMATS)
+		return;
+	if (kind == RPCRDMA_KIND_REPLY) {
+		counters->replies[format]++;
+		if (lists)
+			counters->read_chunks += lists->nr_reads;
+		return;
+	}
+	counters->calls[format]++;
+	if (!lists)
+		return;
+	counters->read_chunks += lists->nr_reads;
+	counters->write_chunks += lists->nr_writes;
+	counters->reply_chunks += lists->has_reply;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Credit windows (WP 3.3): how many messages may be sent, how many the peer
+ * is told it may send, and when it has to be told more.
+ *
+ * All counts wrap at 2^32 and are compared by distance only.
+ */
+#ifndef RPCRDMA_ENGINE_CREDITS_H
+#define RPCRDMA_ENGINE_CREDITS_H
+
+#include "codec_v2.h"
+
+namespace rpcrdma
+{
+
+/* Messages this end may still send, grants from the reserve aside */
+static inline s32 window_left(const struct rpcrdma_conn *conn)
+{
+	return distance(conn->sent, conn->limit);
+}
+
+/*
+ * Messages the peer could be allowed beyond those received: one Receive stays
+ * in reserve for its grant. -1: the reserve itself is used up, and no header
+ * may be sent because none could keep the invariant.
+ */
+static inline s32 available(const struct rpcrdma_conn *conn)
+{
+	return distance(conn->received + 1, conn->posted);
+}
+
+/* Messages the peer may still send, as far as this end has told it */
+static inline s32 peer_left(const struct rpcrdma_conn *conn)
+{
+	return distance(conn->received, conn->advertised);
+}
+
+/*
+ * Count a message as sent and take note of what its header advertises, which
+ * is returned. Only if available() >= 0.
+ */
+static inline u32 advertise(struct rpcrdma_conn *conn)
+{
+	const u32 credit =
+		min_u32(static_cast<u32>(available(conn)), RPCRDMA_MAX_CREDIT);
+
+	conn->sent++;
+	conn->advertised = conn->received + credit;
+	conn->grants_got = 0;
+	return credit;
+}
+
+/* Must the peer be told of a higher limit without delay? */
+bool grant_owed(const struct rpcrdma_conn *conn);
+
+/*
+ * Take the credit fields of a received header. Returns whether Calls that had
+ * to wait may be tried again. Closes the connection on a violation.
+ */
+bool take_credits(struct rpcrdma_conn *conn, const v2::prefix &prefix);
+
+} // namespace rpcrdma
+
+#endif /* RPCRDMA_ENGINE_CREDITS_H */

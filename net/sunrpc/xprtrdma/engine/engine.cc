@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * All of the protocol engine as one translation unit, which is how the kernel
+ * needs it: see internal.h. On the host the parts are compiled one by one.
+ */
+#include "codec_v2.cc"
+#include "lists.cc"
+#include "properties.cc"
+#include "credits.cc"
+#include "continuation.cc"
+#include "errors.cc"
+#include "connection.cc"
+#include "receive.cc"
+#include "requester.cc"
+#include "responder.cc"
+#include "private_message.cc"

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the parts of the protocol engine share.
+ *
+ * In the kernel all parts are one translation unit (engine.cc). Functions
+ * defined in headers are therefore static or always inlined: an inline
+ * function that the compiler puts out of line would become a COMDAT group,
+ * which neither the linker's ftrace sections nor objtool can handle there.
+ */
+#ifndef RPCRDMA_ENGINE_INTERNAL_H
+#define RPCRDMA_ENGINE_INTERNAL_H
+
+#include <rpcrdma/engine.h>
+
+namespace rpcrdma
+{
+
+using s32 = int;
+
+static_assert(sizeof(u8) == 1 && sizeof(u16) == 2 && sizeof(u32) == 4 &&
+	      sizeof(u64) == 8);
+
+/* Linux's numbers; a kernel test compares them with the kernel's headers. */
+enum {
+	E_IO = 5,
+	E_MSGSIZE = 90,
+	E_OPNOTSUPP = 95,
+	E_NOTCONN = 107,
+	E_REMOTEIO = 121,
+};
+
+/* A Call leaves that much of the window to Replies (WP 3.3). */
+constexpr s32 CALL_RESERVE = 2;
+
+/* All CONNPROP parts of one end together (WP 3.4) */
+constexpr u32 MAX_PROP_OCTETS = 64 * 1024;
+
+/* Smallest part of an RPC message: xid and direction */
+constexpr u32 RPC_MIN_OCTETS = 8;
+
+/*
+ * Payload that must have room beside the chunks in the last part of a
+ * continued message, so that a cut at a multiple of four is always possible.
+ */
+constexpr u32 MIN_LAST_PART = 8;
+
+static constexpr u32 min_u32(u32 a, u32 b)
+{
+	return a < b ? a : b;
+}
+
+static constexpr u32 clamp_u32(u32 value, u32 low, u32 high)
+{
+	return value < low ? low : value > high ? high : value;
+}
+
+/* XDR roundup, 3.1.4.2. In 64 bits, so that no length wraps. */
+static constexpr u64 roundup4(u64 octets)
+{
+	return (octets + 3) & ~u64{ 3 };
+}
+
+/*
+ * The distance from @from to @to for counts that wrap at 2^32: negative when
+ * @to lies behind.
+ */
+static constexpr s32 distance(u32 from, u32 to)
+{
+	return static_cast<s32>(to - from);
+}
+
+/*
+ * The engine closes the connection. The first reason is the one to tell.
+ * @why: a static string.
+ */
+void close_connection(struct rpcrdma_conn *conn, const char *why);
+
+/* The events that the connection's state calls for now. */
+u32 due_events(struct rpcrdma_conn *conn);
+
+/*
+ * Append a control message to those that wait (WP 3.3); closes the connection
+ * when there are too many.
+ */
+void push_pending(struct rpcrdma_conn *conn, u32 xid, u32 htype, u32 code,
+		  u32 arg0, u32 arg1);
+
+/* Data words that follow an error code (8.4). */
+u32 error_words(u32 code);
+
+/*
+ * What an ERROR about one of our Calls means for its RPC. May lower the
+ * peer's RCSIZ, which is what makes the retry it allows different.
+ */
+void classify_error(struct rpcrdma_conn *conn, struct rpcrdma_rx *rx);
+
+} // namespace rpcrdma
+
+#endif /* RPCRDMA_ENGINE_INTERNAL_H */

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Building chunk lists, and encoding them into headers.
+ */
+#include "codec.h"
+
+using namespace rpcrdma;
+
+/* Empty lists. The arrays behind the counts need no clearing. */
+void rpcrdma_lists_init(struct rpcrdma_lists *lists)
+{
+	lists->inv_handle = 0;
+	lists->nr_segs = 0;
+	lists->nr_reads = 0;
+	lists->nr_writes = 0;
+	lists->has_reply = 0;
+}
+
+static void begin_chunk(const struct rpcrdma_lists *lists,
+			struct rpcrdma_chunk *chunk, u32 position)
+{
+	chunk->position = position;
+	chunk->length = 0;
+	chunk->first = lists->nr_segs;
+	chunk->count = 0;
+}
+
+/*
+ * Begin a Read chunk at @position, 0 for a Position Zero chunk (4.3.5,
+ * 4.4.3). Returns -1 when there are too many, or not in wire order.
+ */
+int rpcrdma_lists_add_read(struct rpcrdma_lists *lists, u32 position)
+{
+	if (lists->nr_reads >= RPCRDMA_MAX_READ_CHUNKS || lists->nr_writes ||
+	    lists->has_reply)
+		return -1;
+	if (lists->nr_reads &&
+	    position <= lists->reads[lists->nr_reads - 1].position)
+		return -1;
+	begin_chunk(lists, &lists->reads[lists->nr_reads++], position);
+	return 0;
+}
+
+/* Begin a Write chunk (4.3.6). Returns -1 as above. */
+int rpcrdma_lists_add_write(struct rpcrdma_lists *lists)
+{
+	if (lists->nr_writes >= RPCRDMA_MAX_WRITE_CHUNKS || lists->has_reply)
+		return -1;
+	begin_chunk(lists, &lists->writes[lists->nr_writes++], 0);
+	return 0;
+}
+
+/* Begin the Reply chunk (4.4.3). Returns -1 when there is one. */
+int rpcrdma_lists_add_reply(struct rpcrdma_lists *lists)
+{
+	if (lists->has_reply)
+		return -1;
+	lists->has_reply = 1;
+	begin_chunk(lists, &lists->reply, 0);
+	return 0;
+}
+
+/*
+ * Append a segment to the chunk begun last (4.3.3). Returns -1 when there is
+ * no chunk, no room, or the chunk would become too large.
+ */
+int rpcrdma_lists_add_segment(struct rpcrdma_lists *lists, u32 handle,
+			      u32 length, u64 offset)
+{
+	struct rpcrdma_chunk *chunk;
+
+	if (lists->has_reply)
+		chunk = &lists->reply;
+	else if (lists->nr_writes)
+		chunk = &lists->writes[lists->nr_writes - 1];
+	else if (lists->nr_reads)
+		chunk = &lists->reads[lists->nr_reads - 1];
+	else
+		return -1;
+
+	if (lists->nr_segs >= RPCRDMA_MAX_SEGS ||
+	    length > RPCRDMA_MAX_CHUNK_OCTETS - chunk->length)
+		return -1;
+	lists->segs[lists->nr_segs++] = {
+		.handle = handle,
+		.length = length,
+		.offset = offset,
+	};
+	chunk->length += length;
+	chunk->count++;
+	return 0;
+}
+
+/*
+ * What rpcrdma_encode_header() will write, so that senders can leave room in
+ * front of the payload. Chunk lists as in 6.2.3.
+ */
+u32 rpcrdma_header_octets(const struct rpcrdma_conn *conn,
+			  const struct rpcrdma_lists *lists)
+{
+	return header_octets(conn, lists);
+}
+
+/*
+ * Encode the header of a message that conveys an RPC message: the prefix
+ * (6.2.2, WP 3.1), then the chunk lists (6.2.3), which RDMA2_MSG and
+ * RDMA2_NOMSG both have (6.3.1, 6.3.2).
+ */
+u32 rpcrdma_encode_header(const struct rpcrdma_conn *conn, void *buf, u32 size,
+			  u32 xid, u32 htype, u32 flags,
+			  const struct rpcrdma_lists *lists)
+{
+	xdr_writer out{ buf };
+
+	if (header_octets(conn, lists) > size)
+		return 0;
+	v2::encode_prefix(out, xid, htype, flags);
+	v2::encode_lists(out, lists);
+	return out.offset();
+}

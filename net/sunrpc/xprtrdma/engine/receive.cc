@@ -1,0 +1,616 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Receiving: from the octets of one message to a verdict about it. Everything
+ * a peer can say is judged here.
+ */
+#include "codec.h"
+#include "continuation.h"
+#include "credits.h"
+#include "properties.h"
+
+namespace rpcrdma
+{
+
+namespace
+{
+
+using verdict = enum rpcrdma_verdict;
+
+/* Octets of a direction word's place in an RPC message, and its values */
+constexpr u32 RPC_OFF_DIRECTION = 4;
+constexpr u32 RPC_CALL = 0;
+constexpr u32 RPC_REPLY = 1;
+
+/* One version 2 message on its way through the checks */
+struct message {
+	struct rpcrdma_conn *conn;
+	const void *octets;
+	u32 length;
+	v2::prefix prefix;
+	struct rpcrdma_rx *rx;
+
+	bool flag(u32 bit) const
+	{
+		return prefix.flags & bit;
+	}
+
+	bool response() const
+	{
+		return flag(RDMA2_F_RESPONSE);
+	}
+
+	sequence identity() const
+	{
+		return { prefix.xid, prefix.flags & RDMA2_F_RESPONSE };
+	}
+
+	/* What follows the prefix */
+	xdr_reader body() const
+	{
+		return { octets, length, RPCRDMA_V2_PREFIX };
+	}
+};
+
+verdict drop(struct rpcrdma_conn *conn)
+{
+	conn->counters.dropped++;
+	return RPCRDMA_RX_DONE;
+}
+
+/* Tell the sender of a Call, a CONNPROP or a message of unknown type. */
+void answer(const message &m, u32 code, u32 arg)
+{
+	push_pending(m.conn, m.prefix.xid, RDMA2_ERROR, code, arg, 0);
+}
+
+/*
+ * A message that should have conveyed an RPC message, or a part of one, cannot
+ * be used: refuse a Call, report a Reply (WP 3.7). What follows of its
+ * sequence goes the same way.
+ */
+verdict refuse(const message &m, u32 code, u32 arg = 0)
+{
+	struct rpcrdma_conn *conn = m.conn;
+	const sequence seq = m.identity();
+
+	if (sequence_open(conn, seq))
+		conn->rx_open = 0;
+	if (m.prefix.htype == RDMA2_MSG && m.flag(RDMA2_F_MORE))
+		discard_sequence(conn, seq);
+
+	if (m.response())
+		return RPCRDMA_RX_BAD_REPLY;
+	answer(m, code, arg);
+	return RPCRDMA_RX_DONE;
+}
+
+/*
+ * A Call, or a part of one, came between the parts of another message: both
+ * are lost (WP 3.6).
+ */
+verdict broken_by_call(const message &m)
+{
+	struct rpcrdma_conn *conn = m.conn;
+	const sequence open = { conn->rx_xid, conn->rx_response };
+
+	conn->rx_open = 0;
+	discard_sequence(conn, open);
+	if (!open.response)
+		push_pending(conn, open.xid, RDMA2_ERROR, RDMA2_ERR_INVAL_CONT,
+			     0, 0);
+	refuse(m, RDMA2_ERR_INVAL_CONT);
+	if (!open.response)
+		return RPCRDMA_RX_DONE;
+	m.rx->xid = open.xid;
+	return RPCRDMA_RX_BAD_REPLY;
+}
+
+/* What this end takes in a Call's chunk lists (WP 3.5) */
+v2::list_limits call_limits(const struct rpcrdma_conn *conn)
+{
+	const struct rpcrdma_props *own = &conn->cfg.props;
+
+	/* Below GENL a reverse Call has no chunks at all (4.5.4). */
+	if (!own->rcsiz || (conn->cfg.client && own->brs != RDMA2_RVRSDIR_GENL))
+		return {};
+	return {
+		.reads = RPCRDMA_MAX_READ_CHUNKS,
+		.writes = RPCRDMA_MAX_WRITE_CHUNKS,
+		.segs = own->rcsiz,
+		.segment = own->rssiz,
+	};
+}
+
+/* Returned Write and Reply chunks are this end's own: nothing is too large. */
+constexpr v2::list_limits REPLY_LIMITS = {
+	.reads = 1,
+	.writes = RPCRDMA_MAX_WRITE_CHUNKS,
+	.segs = RPCRDMA_MAX_SEGS,
+	.segment = ~0u,
+};
+
+u32 decode_lists(const message &m, xdr_reader &in, u32 &arg)
+{
+	return v2::decode_lists(
+		in, m.response() ? REPLY_LIMITS : call_limits(m.conn),
+		&m.rx->lists, arg);
+}
+
+bool lists_empty(const struct rpcrdma_lists *lists)
+{
+	return !lists->nr_reads && !lists->nr_writes && !lists->has_reply;
+}
+
+/* A Call or Reply is whole: the last of what there is to check */
+verdict deliver(const message &m, enum rpcrdma_format format, u32 stream,
+		u32 total)
+{
+	struct rpcrdma_rx *rx = m.rx;
+
+	rx->format = format;
+	rx->total_length = total;
+	if (m.response()) {
+		rpcrdma_conn_count(m.conn, RPCRDMA_KIND_REPLY, format,
+				   &rx->lists);
+		return RPCRDMA_RX_REPLY;
+	}
+	if (!v2::reads_fit(&rx->lists, stream, format == RPCRDMA_SPECIAL))
+		return refuse(m, RDMA2_ERR_BAD_XDR);
+	rpcrdma_conn_count(m.conn, RPCRDMA_KIND_CALL, format, &rx->lists);
+	return RPCRDMA_RX_CALL;
+}
+
+/* Does the direction of an RPC message agree with its header (6.2.2.1)? */
+bool direction_ok(const message &m, u32 offset)
+{
+	return load_word(m.octets, offset) ==
+	       (m.response() ? RPC_REPLY : RPC_CALL);
+}
+
+/*
+ * Compare the start of an RPC message with its header, as far as it is in this
+ * payload: the direction may be left for the second part.
+ */
+bool payload_start_ok(const message &m, u32 offset, u32 octets)
+{
+	if (load_word(m.octets, offset) != m.prefix.xid)
+		return false;
+	return octets < RPC_MIN_OCTETS ||
+	       direction_ok(m, offset + RPC_OFF_DIRECTION);
+}
+
+verdict receive_msg(const message &m)
+{
+	struct rpcrdma_conn *conn = m.conn;
+	struct rpcrdma_rx *rx = m.rx;
+	const sequence seq = m.identity();
+	const bool more = m.flag(RDMA2_F_MORE);
+	const bool in_sequence = sequence_open(conn, seq);
+	const bool is_part = more || in_sequence;
+	xdr_reader in = m.body();
+	u32 before = 0; /* octets of earlier parts */
+	u32 code, arg;
+
+	code = decode_lists(m, in, arg);
+	if (code)
+		return refuse(m, code, arg);
+	if (m.response() && rx->lists.nr_reads)
+		return refuse(m, RDMA2_ERR_BAD_XDR);
+	if (more && !lists_empty(&rx->lists))
+		return refuse(m, RDMA2_ERR_INVAL_CONT);
+
+	rx->payload_offset = in.offset();
+	rx->payload_length = in.left();
+
+	if (is_part) {
+		/* A client says in BRS whether it takes reverse ones. */
+		if (!m.response() && conn->cfg.client &&
+		    conn->cfg.props.brs < RDMA2_RVRSDIR_CONT)
+			return refuse(m, RDMA2_ERR_INVAL_CONT);
+		if (rx->payload_length < sizeof(u32) ||
+		    (more && rx->payload_length % sizeof(u32)))
+			return refuse(m, RDMA2_ERR_INVAL_CONT);
+	} else if (rx->payload_length < RPC_MIN_OCTETS) {
+		return refuse(m, RDMA2_ERR_BAD_XDR);
+	}
+
+	if (!in_sequence) {
+		if (!payload_start_ok(m, rx->payload_offset,
+				      rx->payload_length))
+			return refuse(m, RDMA2_ERR_BAD_XDR);
+	} else {
+		before = conn->rx_octets;
+		if (before == RPC_OFF_DIRECTION &&
+		    !direction_ok(m, rx->payload_offset))
+			return refuse(m, RDMA2_ERR_BAD_XDR);
+	}
+
+	rx->total_length = before + rx->payload_length;
+	if (!is_part)
+		return deliver(m, RPCRDMA_INLINE, rx->total_length,
+			       rx->total_length);
+
+	/*
+	 * Both summands are bounded: what came before was within the limit,
+	 * and one message is within a Receive.
+	 */
+	if (rx->payload_length > conn->cfg.props.reassembly ||
+	    rx->total_length > conn->cfg.props.reassembly)
+		return refuse(m, RDMA2_ERR_INVAL_CONT);
+
+	if (more) {
+		rx->first_part = !in_sequence;
+		open_sequence(conn, seq, rx->total_length);
+		return RPCRDMA_RX_PART;
+	}
+	conn->rx_open = 0;
+	return deliver(m, RPCRDMA_CONTINUED, rx->total_length,
+		       rx->total_length);
+}
+
+/* A Reply whose Payload stream is in memory (4.4.3, WP 3.8) */
+verdict receive_special_reply(const message &m)
+{
+	const struct rpcrdma_props *own = &m.conn->cfg.props;
+	const struct rpcrdma_lists *lists = &m.rx->lists;
+	const struct rpcrdma_chunk *pull = &lists->reads[0];
+	const u32 pushed = lists->has_reply ? lists->reply.length : 0;
+
+	if (!lists->nr_reads) {
+		if (pushed < RPC_MIN_OCTETS)
+			return refuse(m, RDMA2_ERR_BAD_XDR);
+		return deliver(m, RPCRDMA_SPECIAL, 0, pushed);
+	}
+
+	/* To be pulled: this end said that it can, and how much. */
+	if (!(own->reply_read & RDMA2_REPLY_READ_PULL) || pushed ||
+	    pull->position || pull->length < RPC_MIN_OCTETS ||
+	    pull->count > own->rcsiz)
+		return refuse(m, RDMA2_ERR_BAD_XDR);
+	for (u32 i = 0; i < pull->count; i++) {
+		if (lists->segs[pull->first + i].length > own->rssiz)
+			return refuse(m, RDMA2_ERR_BAD_XDR);
+	}
+	return deliver(m, RPCRDMA_SPECIAL, 0, pull->length);
+}
+
+verdict receive_nomsg(const message &m)
+{
+	const struct rpcrdma_lists *lists = &m.rx->lists;
+	xdr_reader in = m.body();
+	u32 code, arg;
+
+	code = decode_lists(m, in, arg);
+	if (code)
+		return refuse(m, code, arg);
+	if (m.response())
+		return receive_special_reply(m);
+	/* Without a Position Zero Read chunk: BAD_XDR by deliver(). */
+	return deliver(m, RPCRDMA_SPECIAL,
+		       lists->nr_reads ? lists->reads[0].length : 0,
+		       lists->nr_reads ? lists->reads[0].length : 0);
+}
+
+/* RDMA2_MSG, and RDMA2_NOMSG that is not a grant */
+verdict receive_rpc(const message &m)
+{
+	struct rpcrdma_conn *conn = m.conn;
+	const sequence seq = m.identity();
+	const bool is_msg = m.prefix.htype == RDMA2_MSG;
+	const bool more = m.flag(RDMA2_F_MORE);
+
+	if (conn->state != RPCRDMA_CONN_OPEN || !conn->props_sent) {
+		close_connection(conn, "RPC before the opening has finished");
+		return RPCRDMA_RX_CLOSE;
+	}
+
+	if (is_msg && discarded(conn, seq, !more))
+		return drop(conn);
+
+	if (conn->rx_open && !(is_msg && sequence_open(conn, seq))) {
+		if (!m.response())
+			return broken_by_call(m);
+		close_connection(conn, "Reply amid another message's parts");
+		return RPCRDMA_RX_CLOSE;
+	}
+
+	if (m.flag(RDMA2_F_TPMORE))
+		return refuse(m, RDMA2_ERR_INVAL_HTYPE);
+	if (more && !is_msg)
+		return refuse(m, RDMA2_ERR_INVAL_CONT);
+	if (!m.response() && conn->cfg.client &&
+	    conn->cfg.props.brs == RDMA2_RVRSDIR_NONE)
+		return refuse(m, RDMA2_ERR_SYSTEM);
+
+	return is_msg ? receive_msg(m) : receive_nomsg(m);
+}
+
+/*
+ * Is a RDMA2_NOMSG a grant (6.3.2, WP 3.2)? With an xid it is not, and neither
+ * is one that ends too early.
+ */
+bool is_grant(const message &m)
+{
+	xdr_reader in = m.body();
+
+	if (m.prefix.xid || !in.has(v2::EMPTY_LISTS_OCTETS))
+		return false;
+	in.skip(sizeof(u32)); /* inv_handle */
+	return !in.word() && !in.word() && !in.word();
+}
+
+verdict receive_grant(const message &m)
+{
+	struct rpcrdma_conn *conn = m.conn;
+
+	/* Whatever is wrong with it, it asks for no answer. */
+	conn->grants_got++;
+	if (m.prefix.flags & (RDMA2_F_RESPONSE | RDMA2_F_MORE | RDMA2_F_TPMORE))
+		return drop(conn);
+	conn->counters.grants_received++;
+	return RPCRDMA_RX_DONE;
+}
+
+verdict receive_done(const message &m)
+{
+	if (m.conn->state != RPCRDMA_CONN_OPEN ||
+	    m.prefix.flags & (RDMA2_F_RESPONSE | RDMA2_F_MORE | RDMA2_F_TPMORE))
+		return drop(m.conn);
+	return RPCRDMA_RX_PULLED;
+}
+
+/*
+ * The peer does not take our properties: it goes on with what holds for an
+ * end that has said nothing, and so do we (WP 3.4).
+ */
+void own_props_refused(struct rpcrdma_conn *conn)
+{
+	struct rpcrdma_props *own = &conn->cfg.props;
+
+	own->sbsiz = min_u32(own->sbsiz, DEFAULT_PROPS.sbsiz);
+	own->rbsiz = DEFAULT_PROPS.rbsiz;
+	own->brs = DEFAULT_PROPS.brs;
+	own->reply_read = DEFAULT_PROPS.reply_read;
+}
+
+verdict receive_error(const message &m)
+{
+	struct rpcrdma_conn *conn = m.conn;
+	struct rpcrdma_rx *rx = m.rx;
+	xdr_reader in = m.body();
+	u32 code, words;
+
+	if (!m.response() || m.flag(RDMA2_F_MORE) || m.flag(RDMA2_F_TPMORE) ||
+	    !in.get(code))
+		return drop(conn);
+
+	/*
+	 * Codes that nobody defined are dropped (7), and so is ERR_VERS: it
+	 * has a form of its own, and its time is over.
+	 */
+	if ((code < RDMA2_ERR_BAD_XDR || code > RDMA2_ERR_REPLY_RESOURCE) &&
+	    code != RDMA2_ERR_SYSTEM)
+		return drop(conn);
+
+	words = error_words(code);
+	if (!in.has(words * sizeof(u32)))
+		return drop(conn);
+	rx->error.code = code;
+	for (u32 i = 0; i < words; i++)
+		rx->error.arg[i] = in.word();
+
+	if (conn->state != RPCRDMA_CONN_OPEN) {
+		/* Nothing but our CONNPROP can have been refused yet. */
+		if (m.prefix.xid || !conn->props_sent)
+			return drop(conn);
+		conn->counters.errors_received++;
+		own_props_refused(conn);
+		return RPCRDMA_RX_DONE;
+	}
+
+	conn->counters.errors_received++;
+	classify_error(conn, rx);
+	return RPCRDMA_RX_ERROR;
+}
+
+verdict receive_connprop(const message &m)
+{
+	struct rpcrdma_conn *conn = m.conn;
+	xdr_reader in = m.body();
+	u32 code;
+
+	/* Not answered with RESPONSE set: only its sender could be meant. */
+	if (conn->props_received) {
+		if (m.response())
+			return drop(conn);
+		answer(m, RDMA2_ERR_INVAL_HTYPE, 0);
+		return RPCRDMA_RX_DONE;
+	}
+
+	conn->prop_octets += m.length;
+	if (conn->prop_octets > MAX_PROP_OCTETS) {
+		close_connection(conn, "too many transport properties");
+		return RPCRDMA_RX_CLOSE;
+	}
+
+	/* A refused part still counts: the opening goes on without it. */
+	if (m.response())
+		drop(conn);
+	else if (m.flag(RDMA2_F_MORE))
+		answer(m, RDMA2_ERR_INVAL_CONT, 0);
+	else if ((code = decode_props(in, &conn->staged)))
+		answer(m, code, 0);
+
+	/* The server answers the first part with its own (WP 3.4). */
+	conn->props_due = 1;
+	if (!m.flag(RDMA2_F_TPMORE))
+		conn->props_received = 1;
+	return RPCRDMA_RX_DONE;
+}
+
+verdict receive_unknown(const message &m)
+{
+	if (m.response())
+		return drop(m.conn);
+	answer(m, RDMA2_ERR_INVAL_HTYPE, 0);
+	return RPCRDMA_RX_DONE;
+}
+
+verdict receive_v2(struct rpcrdma_conn *conn, const void *msg, u32 length,
+		   struct rpcrdma_rx *rx)
+{
+	if (length < RPCRDMA_V2_PREFIX)
+		return drop(conn);
+
+	const message m = {
+		.conn = conn,
+		.octets = msg,
+		.length = length,
+		.prefix = v2::decode_prefix(msg),
+		.rx = rx,
+	};
+
+	if (take_credits(conn, m.prefix))
+		rx->events |= RPCRDMA_EV_WINDOW;
+	if (conn->state == RPCRDMA_CONN_CLOSING)
+		return RPCRDMA_RX_CLOSE;
+	conn->answered = 1;
+	rx->xid = m.prefix.xid;
+
+	switch (m.prefix.htype) {
+	case RDMA2_NOMSG:
+		if (is_grant(m))
+			return receive_grant(m);
+		[[fallthrough]];
+	case RDMA2_MSG:
+		return receive_rpc(m);
+	case RDMA2_DONE:
+		return receive_done(m);
+	case RDMA2_ERROR:
+		return receive_error(m);
+	case RDMA2_CONNPROP:
+		return receive_connprop(m);
+	default:
+		return receive_unknown(m);
+	}
+}
+
+/* Is a client's first answer ERR_VERS? The rule is WP 3.1's. */
+bool is_err_vers(const void *msg, u32 length)
+{
+	return length == v2::ERROR_OCTETS &&
+	       load_word(msg, v2::OFF_VERS) == RPCRDMA_VERS_2 &&
+	       load_word(msg, v2::OFF_HTYPE) == RDMA2_ERROR &&
+	       load_word(msg, 16) == RDMA2_ERR_VERS &&
+	       load_word(msg, 24) == RPCRDMA_VERS_1;
+}
+
+/* The first messages decide on the version (4.2.3, WP 3.1). */
+verdict choose_version(struct rpcrdma_conn *conn, const void *msg, u32 length)
+{
+	const u32 version = load_word(msg, v2::OFF_VERS);
+
+	if (conn->cfg.client && is_err_vers(msg, length)) {
+		conn->answered = 1;
+		conn->err_vers_low =
+			static_cast<u8>(min_u32(load_word(msg, 20), 255));
+		conn->err_vers_high =
+			static_cast<u8>(min_u32(load_word(msg, 24), 255));
+		close_connection(conn, "peer does not have version 2");
+		return RPCRDMA_RX_CLOSE;
+	}
+
+	if (version >= conn->cfg.version_low &&
+	    version <= conn->cfg.version_high) {
+		conn->version = static_cast<u8>(version);
+		return RPCRDMA_RX_DONE;
+	}
+
+	/* The client has chosen with its first message. */
+	if (conn->cfg.client) {
+		close_connection(conn, "peer answers in another version");
+		return RPCRDMA_RX_CLOSE;
+	}
+	if (load_word(msg, v2::OFF_HTYPE) == RDMA2_ERROR)
+		return drop(conn);
+	push_pending(conn, load_word(msg, v2::OFF_XID), RDMA2_ERROR,
+		     RDMA2_ERR_VERS, version, 0);
+	return RPCRDMA_RX_DONE;
+}
+
+verdict receive(struct rpcrdma_conn *conn, const void *msg, u32 length,
+		struct rpcrdma_rx *rx)
+{
+	if (conn->state == RPCRDMA_CONN_CLOSING)
+		return RPCRDMA_RX_CLOSE;
+
+	conn->received++;
+	if (distance(conn->advertised, conn->received) > 1) {
+		close_connection(conn, "peer exceeds its window");
+		return RPCRDMA_RX_CLOSE;
+	}
+
+	/* Too short to tell whose it is (7, WP 3.1) */
+	if (length < v2::OFF_FLAGS)
+		return drop(conn);
+
+	if (!conn->version) {
+		const verdict v = choose_version(conn, msg, length);
+
+		if (!conn->version)
+			return v;
+	}
+
+	if (load_word(msg, v2::OFF_VERS) != conn->version) {
+		close_connection(conn, "peer changes the version");
+		return RPCRDMA_RX_CLOSE;
+	}
+
+	return receive_v2(conn, msg, length, rx);
+}
+
+} // namespace
+
+} // namespace rpcrdma
+
+using namespace rpcrdma;
+
+enum rpcrdma_verdict rpcrdma_conn_receive(struct rpcrdma_conn *conn,
+					  const void *msg, u32 length,
+					  struct rpcrdma_rx *rx)
+{
+	enum rpcrdma_verdict verdict;
+
+	rx->xid = 0;
+	rx->events = 0;
+	rx->format = RPCRDMA_INLINE;
+	rx->first_part = 0;
+	rx->payload_offset = 0;
+	rx->payload_length = 0;
+	rx->total_length = 0;
+	rx->error = {};
+	rpcrdma_lists_init(&rx->lists);
+
+	verdict = receive(conn, msg, length, rx);
+	if (conn->state == RPCRDMA_CONN_CLOSING)
+		verdict = RPCRDMA_RX_CLOSE;
+	rx->events |= due_events(conn);
+	return verdict;
+}
+
+/*
+ * For Special Format, where header and payload arrive separately: what
+ * receive_msg() checks for the others.
+ */
+bool rpcrdma_payload_ok(u32 xid, bool response, const void *first)
+{
+	return load_word(first, 0) == xid &&
+	       load_word(first, RPC_OFF_DIRECTION) ==
+		       (response ? RPC_REPLY : RPC_CALL);
+}
+
+/* Remote Invalidation is for the one handle that was offered (6.2.4). */
+bool rpcrdma_invalidation_ok(u32 offered, u32 invalidated)
+{
+	return !invalidated || invalidated == offered;
+}

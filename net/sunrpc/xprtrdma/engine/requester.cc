@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The Requester's decisions: how a Call travels, what it offers for its Reply,
+ * and whether the Reply used it as it should.
+ */
+#include "codec.h"
+
+namespace rpcrdma
+{
+
+namespace
+{
+
+/* What the Call offers for its Reply; negative segments: no such chunk. */
+struct offer {
+	s32 write_segs;
+	s32 reply_segs;
+};
+
+/* Everything a plan for one Call depends on */
+class call_planner
+{
+public:
+	call_planner(const struct rpcrdma_conn *conn,
+		     const struct rpcrdma_call *call);
+
+	int plan(struct rpcrdma_call_plan *plan) const;
+
+private:
+	u32 make_offers(offer *offers) const;
+	bool try_forms(const offer &o, struct rpcrdma_call_plan *plan) const;
+	bool try_special(const offer &o, struct rpcrdma_call_plan *plan) const;
+	bool segs_fit(u32 read_segs, const offer &o) const;
+	bool reply_fits(u32 octets, const offer &o) const;
+
+	const struct rpcrdma_conn *conn_;
+	const struct rpcrdma_call *call_;
+	struct rpcrdma_conn_limits limits_;
+	bool chunks_;	    /* the peer takes chunks with this Call */
+	bool may_continue_; /* ... and continued messages */
+	bool reducible_;    /* the argument may go in a Read chunk */
+	u32 reduced_;	    /* octets of the Call without it */
+};
+
+call_planner::call_planner(const struct rpcrdma_conn *conn,
+			   const struct rpcrdma_call *call)
+	: conn_{ conn }, call_{ call }
+{
+	const u32 brs = conn->peer.brs;
+	const u32 position = call->item_position;
+
+	rpcrdma_conn_limits(conn, &limits_);
+	chunks_ = limits_.max_segs &&
+		  (!call->reverse || brs == RDMA2_RVRSDIR_GENL);
+	may_continue_ = limits_.continued &&
+			(!call->reverse || brs >= RDMA2_RVRSDIR_CONT);
+
+	reducible_ = chunks_ && call->ddp && call->item_length &&
+		     call->item_segs && position >= RPC_MIN_OCTETS &&
+		     position % sizeof(u32) == 0 && position < call->length &&
+		     call->item_length <= call->length - position &&
+		     call->avoid != RPCRDMA_RETRY_NO_READ_CHUNKS;
+	reduced_ = call->length;
+	/* The roundup goes, too, unless the stream ends without one. */
+	if (reducible_)
+		reduced_ -= static_cast<u32>(
+			roundup4(call->item_length) < call->length - position ?
+				roundup4(call->item_length) :
+				call->length - position);
+}
+
+/* Do the lists stay within the peer's RCSIZ? */
+bool call_planner::segs_fit(u32 read_segs, const offer &o) const
+{
+	u32 segs = read_segs;
+
+	if (o.write_segs > 0)
+		segs += static_cast<u32>(o.write_segs);
+	if (o.reply_segs > 0)
+		segs += static_cast<u32>(o.reply_segs);
+	return segs <= limits_.max_segs;
+}
+
+/*
+ * Does a Reply of @octets fit into one Receive, with the chunks it has to
+ * return in its header?
+ */
+bool call_planner::reply_fits(u32 octets, const offer &o) const
+{
+	const u32 header = header_octets(conn_, -1, o.write_segs, o.reply_segs);
+
+	return header <= limits_.recv_inline &&
+	       octets <= limits_.recv_inline - header;
+}
+
+/*
+ * What the Call could offer for its Reply, best first (6.4, DR 5.3.1). Returns
+ * how many there are, three at most.
+ */
+u32 call_planner::make_offers(offer *offers) const
+{
+	const struct rpcrdma_props *own = &conn_->cfg.props;
+	const bool larger = call_->avoid == RPCRDMA_RETRY_LARGER_REPLY;
+	const bool pull = own->reply_read & RDMA2_REPLY_READ_PULL &&
+			  conn_->peer.reply_read & RDMA2_REPLY_READ_PROVIDE &&
+			  chunks_;
+	const offer none = { -1, -1 };
+	offer o = none;
+	u32 rest = call_->reply_max;
+	u32 n = 0;
+
+	if (!larger && reply_fits(rest, none)) {
+		offers[n++] = none;
+		return n;
+	}
+
+	/* Direct placement for a result that may not fit inline */
+	if (chunks_ && call_->ddp && call_->result_max && call_->result_segs &&
+	    call_->avoid != RPCRDMA_RETRY_NO_WRITE_CHUNKS) {
+		o.write_segs = call_->result_segs;
+		rest -= static_cast<u32>(roundup4(call_->result_max) < rest ?
+						 roundup4(call_->result_max) :
+						 rest);
+	}
+
+	/* Is there a way for what may still be too large for one message? */
+	if (larger || !(reply_fits(rest, o) || pull ||
+			(may_continue_ && rest <= own->reassembly))) {
+		if (chunks_ && call_->reply_segs) {
+			offer with_reply = o;
+
+			with_reply.reply_segs = call_->reply_segs;
+			if (reply_fits(0, with_reply))
+				offers[n++] = with_reply;
+		}
+		/* This is what the retry is about. */
+		if (larger)
+			return n;
+	}
+	if (o.write_segs >= 0)
+		offers[n++] = o;
+	/*
+	 * A Reply that may be too large seldom is; if it is, the Responder
+	 * says so.
+	 */
+	offers[n++] = none;
+	return n;
+}
+
+/* Special Format: the Call in a Position Zero Read chunk (4.4.3) */
+bool call_planner::try_special(const offer &o,
+			       struct rpcrdma_call_plan *plan) const
+{
+	u32 segs = call_->call_segs;
+
+	if (!chunks_ || !segs)
+		return false;
+
+	/* Only a call that is too large without its item comes here. */
+	plan->read_item = reducible_ && segs_fit(segs + call_->item_segs, o);
+	if (plan->read_item)
+		segs += call_->item_segs;
+	if (!segs_fit(segs, o) ||
+	    header_octets(conn_, static_cast<s32>(segs), o.write_segs,
+			  o.reply_segs) > limits_.send_inline)
+		return false;
+	plan->format = RPCRDMA_SPECIAL;
+	plan->inline_length = 0;
+	return true;
+}
+
+/* The ways a Call can travel with @o, best first (4.4) */
+bool call_planner::try_forms(const offer &o,
+			     struct rpcrdma_call_plan *plan) const
+{
+	const u32 room = limits_.send_inline;
+	const u32 plain = header_octets(conn_, -1, o.write_segs, o.reply_segs);
+	const u32 reading = header_octets(conn_, call_->item_segs, o.write_segs,
+					  o.reply_segs);
+	const bool plain_ok = plain <= room && segs_fit(0, o);
+	const bool reading_ok = reducible_ && reading <= room &&
+				segs_fit(call_->item_segs, o);
+
+	plan->write_chunk = o.write_segs >= 0;
+	plan->reply_chunk = o.reply_segs >= 0;
+
+	/* Small arguments are cheaper to copy than to register. */
+	plan->format = RPCRDMA_INLINE;
+	plan->read_item = 0;
+	plan->inline_length = call_->length;
+	if (plain_ok && call_->length <= room - plain)
+		return true;
+	if (reading_ok && reduced_ <= room - reading) {
+		plan->read_item = 1;
+		plan->inline_length = reduced_;
+		return true;
+	}
+
+	plan->format = RPCRDMA_CONTINUED;
+	if (may_continue_ && reading_ok && reduced_ <= limits_.continued &&
+	    room - reading >= MIN_LAST_PART) {
+		plan->read_item = 1;
+		plan->inline_length = reduced_;
+		return true;
+	}
+	if (may_continue_ && plain_ok && call_->length <= limits_.continued &&
+	    room - plain >= MIN_LAST_PART)
+		return true;
+
+	return try_special(o, plan);
+}
+
+int call_planner::plan(struct rpcrdma_call_plan *plan) const
+{
+	offer offers[3];
+	const u32 n = make_offers(offers);
+
+	for (u32 i = 0; i < n; i++) {
+		if (try_forms(offers[i], plan))
+			return 0;
+	}
+	return -E_MSGSIZE;
+}
+
+/*
+ * Check a returned chunk against the one that was offered, and count what was
+ * placed. The data is contiguous only if no segment follows one that was not
+ * filled.
+ */
+bool chunk_ok(const struct rpcrdma_lists *offered,
+	      const struct rpcrdma_chunk *ours,
+	      const struct rpcrdma_lists *returned,
+	      const struct rpcrdma_chunk *theirs, u32 &placed)
+{
+	bool full = true;
+
+	placed = 0;
+	/* An unused chunk may come back without its segments (WP 2). */
+	if (!theirs->count)
+		return true;
+	if (theirs->count != ours->count)
+		return false;
+
+	for (u32 i = 0; i < ours->count; i++) {
+		const struct rpcrdma_segment *a =
+			&offered->segs[ours->first + i];
+		const struct rpcrdma_segment *b =
+			&returned->segs[theirs->first + i];
+
+		if (b->handle != a->handle || b->length > a->length)
+			return false;
+		if (b->length && !full)
+			return false;
+		full = b->length == a->length;
+		placed += b->length;
+	}
+	return true;
+}
+
+} // namespace
+
+} // namespace rpcrdma
+
+using namespace rpcrdma;
+
+/*
+ * In the order of preference, for the Call: one message; one message and a
+ * Read chunk for its DDP-eligible argument; continued (6.3.2 prefers that to
+ * Special Format); Special Format. For the Reply: inline; a Write chunk for a
+ * result that may not fit; nothing more where continuation or a Reply that the
+ * Responder provides for pulling (WP 3.8) will do; else a Reply chunk.
+ */
+int rpcrdma_plan_call(const struct rpcrdma_conn *conn,
+		      const struct rpcrdma_call *call,
+		      struct rpcrdma_call_plan *plan)
+{
+	*plan = {};
+	if (conn->state != RPCRDMA_CONN_OPEN)
+		return -E_NOTCONN;
+	if (call->reverse && conn->peer.brs == RDMA2_RVRSDIR_NONE)
+		return -E_OPNOTSUPP;
+	return call_planner{ conn, call }.plan(plan);
+}
+
+/*
+ * Parts are as large as they can be, all but the last a multiple of four, and
+ * the last one is never empty (WP 3.6).
+ */
+u32 rpcrdma_next_part(const struct rpcrdma_conn *conn,
+		      const struct rpcrdma_lists *lists, u32 left, bool *more)
+{
+	struct rpcrdma_conn_limits limits;
+	u32 header, part;
+
+	rpcrdma_conn_limits(conn, &limits);
+	header = header_octets(conn, lists);
+	*more = header > limits.send_inline ||
+		left > limits.send_inline - header;
+	if (!*more)
+		return left;
+
+	/*
+	 * With many chunks in its header the last part may hold less than
+	 * the others, and still needs some payload. Plans see to it that
+	 * MIN_LAST_PART octets have room there, so that more is left now.
+	 */
+	part = limits.send_inline - header_octets(conn, nullptr);
+	return min_u32(part, left - static_cast<u32>(sizeof(u32))) & ~3u;
+}
+
+/* Implements the Requester's side of 4.3.6, 4.4.3 and WP 3.6. */
+int rpcrdma_check_reply(const struct rpcrdma_conn *conn,
+			const struct rpcrdma_lists *offered,
+			const struct rpcrdma_rx *rx,
+			struct rpcrdma_placed *placed)
+{
+	const struct rpcrdma_lists *returned = &rx->lists;
+
+	(void)conn;
+	*placed = {};
+
+	if (returned->nr_writes != offered->nr_writes)
+		return -1;
+	for (u32 i = 0; i < offered->nr_writes; i++) {
+		u32 octets;
+
+		if (!chunk_ok(offered, &offered->writes[i], returned,
+			      &returned->writes[i], octets))
+			return -1;
+		placed->write_octets += octets;
+		if (octets)
+			placed->write_chunks++;
+	}
+
+	if (returned->has_reply) {
+		if (!offered->has_reply ||
+		    !chunk_ok(offered, &offered->reply, returned,
+			      &returned->reply, placed->reply_octets))
+			return -1;
+		/* The payload is in one place only. */
+		if (placed->reply_octets &&
+		    (rx->format != RPCRDMA_SPECIAL || returned->nr_reads))
+			return -1;
+	}
+	if (rx->format == RPCRDMA_SPECIAL && !returned->nr_reads &&
+	    !placed->reply_octets)
+		return -1;
+	return 0;
+}

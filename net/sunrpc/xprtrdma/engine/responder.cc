@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The Responder's decisions: how a Reply travels with what its Call offered.
+ */
+#include "codec.h"
+
+namespace rpcrdma
+{
+
+namespace
+{
+
+/*
+ * Copy a chunk of the Call into the Reply's lists, its segments' lengths
+ * telling how @octets fill them (4.3.6).
+ */
+void return_chunk(const struct rpcrdma_lists *call_lists,
+		  const struct rpcrdma_chunk *from, struct rpcrdma_lists *lists,
+		  struct rpcrdma_chunk *to, u32 octets)
+{
+	*to = {
+		.position = 0,
+		.length = octets,
+		.first = lists->nr_segs,
+		.count = from->count,
+	};
+	for (u32 i = 0; i < from->count; i++) {
+		struct rpcrdma_segment seg = call_lists->segs[from->first + i];
+
+		seg.length = min_u32(seg.length, octets);
+		octets -= seg.length;
+		lists->segs[lists->nr_segs++] = seg;
+	}
+}
+
+void give_up(struct rpcrdma_reply_plan *plan, u32 code, u32 arg0, u32 arg1)
+{
+	plan->error = code;
+	plan->arg[0] = arg0;
+	plan->arg[1] = arg1;
+}
+
+} // namespace
+
+} // namespace rpcrdma
+
+using namespace rpcrdma;
+
+/*
+ * The order of WP 3.6: inline, the Reply chunk, continued, and an error when
+ * nothing is left. DDP-eligible results are reduced first, as far as there are
+ * Write chunks (4.4.3).
+ */
+void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
+			const struct rpcrdma_lists *call_lists,
+			const struct rpcrdma_reply *reply,
+			struct rpcrdma_reply_plan *plan)
+{
+	struct rpcrdma_lists *lists = &plan->lists;
+	struct rpcrdma_conn_limits limits;
+	bool may_continue;
+	u32 payload = reply->length;
+	u32 header;
+
+	rpcrdma_conn_limits(conn, &limits);
+	/* A client answers reverse Calls within the level it announced. */
+	may_continue =
+		limits.continued &&
+		(!reply->reverse || conn->cfg.props.brs >= RDMA2_RVRSDIR_CONT);
+
+	plan->format = RPCRDMA_INLINE;
+	plan->nr_items = 0;
+	plan->inv_handle = conn->cfg.inv_ok ? call_lists->inv_handle : 0;
+	plan->inline_length = 0;
+	plan->reply_length = 0;
+	give_up(plan, 0, 0, 0);
+	rpcrdma_lists_init(lists);
+
+	/*
+	 * Items and Write chunks meet one by one. An empty chunk asks for its
+	 * item inline; what comes behind it goes inline, too, since a plan
+	 * names the first items only.
+	 */
+	for (u32 i = 0; i < reply->nr_items && i < call_lists->nr_writes; i++) {
+		const u32 octets = reply->items[i].length;
+		const u64 whole = roundup4(octets);
+
+		if (!call_lists->writes[i].count)
+			break;
+		if (octets > call_lists->writes[i].length) {
+			give_up(plan, RDMA2_ERR_WRITE_RESOURCE, i + 1, octets);
+			return;
+		}
+		payload -= static_cast<u32>(whole < payload ? whole : payload);
+		plan->nr_items++;
+	}
+	for (u32 i = 0; i < call_lists->nr_writes; i++) {
+		return_chunk(call_lists, &call_lists->writes[i], lists,
+			     &lists->writes[lists->nr_writes++],
+			     i < plan->nr_items ? reply->items[i].length : 0);
+	}
+
+	header = header_octets(conn, lists);
+	if (header <= limits.send_inline &&
+	    payload <= limits.send_inline - header) {
+		plan->inline_length = payload;
+		return;
+	}
+
+	if (call_lists->has_reply && payload <= call_lists->reply.length) {
+		const u16 nr_segs = lists->nr_segs;
+
+		lists->has_reply = 1;
+		return_chunk(call_lists, &call_lists->reply, lists,
+			     &lists->reply, payload);
+		if (header_octets(conn, lists) <= limits.send_inline) {
+			plan->format = RPCRDMA_SPECIAL;
+			plan->reply_length = payload;
+			return;
+		}
+		/* The header alone is too large: leave the chunk unused. */
+		lists->has_reply = 0;
+		lists->nr_segs = nr_segs;
+	}
+
+	if (may_continue && payload <= limits.continued &&
+	    header + MIN_LAST_PART <= limits.send_inline) {
+		plan->format = RPCRDMA_CONTINUED;
+		plan->inline_length = payload;
+		return;
+	}
+
+	give_up(plan, RDMA2_ERR_REPLY_RESOURCE, payload, 0);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Reading and writing XDR words.
+ */
+#ifndef RPCRDMA_ENGINE_XDR_H
+#define RPCRDMA_ENGINE_XDR_H
+
+#include "internal.h"
+
+namespace rpcrdma
+{
+
+static constexpr u32 big_endian(u32 value)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	return __builtin_bswap32(value);
+#else
+	return value;
+#endif
+}
+
+/* The XDR word at octet @offset of @buf, which the caller knows to be there. */
+static inline u32 load_word(const void *buf, u32 offset)
+{
+	u32 word;
+
+	__builtin_memcpy(&word, static_cast<const u8 *>(buf) + offset,
+			 sizeof(word));
+	return big_endian(word);
+}
+
+static inline void store_word(void *buf, u32 offset, u32 value)
+{
+	const u32 word = big_endian(value);
+
+	__builtin_memcpy(static_cast<u8 *>(buf) + offset, &word, sizeof(word));
+}
+
+/* Reads words from a message, and never beyond its end. */
+class xdr_reader
+{
+public:
+	[[gnu::always_inline]] xdr_reader(const void *buf, u32 length,
+					  u32 offset)
+		: buf_{ static_cast<const u8 *>(buf) }, length_{ length },
+		  offset_{ offset }
+	{
+	}
+
+	/* Octets read so far, and still to be read */
+	[[gnu::always_inline]] u32 offset() const
+	{
+		return offset_;
+	}
+
+	[[gnu::always_inline]] u32 left() const
+	{
+		return length_ - offset_;
+	}
+
+	/* Are there @octets more? */
+	[[gnu::always_inline]] bool has(u32 octets) const
+	{
+		return left() >= octets;
+	}
+
+	/* Read a word whose presence has() has shown. */
+	[[gnu::always_inline]] u32 word()
+	{
+		const u32 value = load_word(buf_, offset_);
+
+		offset_ += sizeof(u32);
+		return value;
+	}
+
+	[[gnu::always_inline]] u64 hyper()
+	{
+		const u64 high = word();
+
+		return high << 32 | word();
+	}
+
+	/* Pass over octets whose presence has() has shown. */
+	[[gnu::always_inline]] void skip(u32 octets)
+	{
+		offset_ += octets;
+	}
+
+	/* Read a word if there is one. */
+	[[gnu::always_inline]] bool get(u32 &value)
+	{
+		if (!has(sizeof(u32)))
+			return false;
+		value = word();
+		return true;
+	}
+
+	/* Read an XDR boolean: nothing but 0 and 1 is one. */
+	[[gnu::always_inline]] bool get_bool(bool &value)
+	{
+		u32 w;
+
+		if (!get(w) || w > 1)
+			return false;
+		value = w;
+		return true;
+	}
+
+private:
+	const u8 *buf_;
+	u32 length_;
+	u32 offset_;
+};
+
+/* Writes words; its user has made sure that they fit. */
+class xdr_writer
+{
+public:
+	[[gnu::always_inline]] explicit xdr_writer(void *buf)
+		: buf_{ static_cast<u8 *>(buf) }
+	{
+	}
+
+	[[gnu::always_inline]] u32 offset() const
+	{
+		return offset_;
+	}
+
+	[[gnu::always_inline]] void word(u32 value)
+	{
+		store_word(buf_, offset_, value);
+		offset_ += sizeof(u32);
+	}
+
+	[[gnu::always_inline]] void hyper(u64 value)
+	{
+		word(static_cast<u32>(value >> 32));
+		word(static_cast<u32>(value));
+	}
+
+private:
+	u8 *buf_;
+	u32 offset_ = 0;
+};
+
+} // namespace rpcrdma
+
+#endif /* RPCRDMA_ENGINE_XDR_H */
