@@ -648,9 +648,10 @@ static int rpcrdma_svc_result_payload(struct svc_rqst *rqstp,
  * out: the word before an item of variable length is its length. (The NFSv4
  * READLINK of some kernels names that word's place in place of the item's.)
  */
-static void rpcrdma_svc_items(const struct svc_rqst *rqstp,
-			      const struct rpcrdma_svc_call *call,
-			      struct rpcrdma_reply *reply)
+static noinline_for_stack void
+rpcrdma_svc_items(const struct svc_rqst *rqstp,
+		  const struct rpcrdma_svc_call *call,
+		  struct rpcrdma_reply *reply)
 {
 	const struct xdr_buf *res = &rqstp->rq_res;
 	u32 i, position, length, end = 0;
@@ -672,10 +673,9 @@ static void rpcrdma_svc_items(const struct svc_rqst *rqstp,
 			if (!length || be32_to_cpu(words[1]) != length)
 				continue;
 			position += XDR_UNIT;
-			if (length > res->len - position)
-				continue;
 		}
-		if (position < end)
+		if (position < end ||
+		    (u64)position + xdr_align_size(length) > res->len)
 			continue;
 		reply->items[reply->nr_items].position = position;
 		reply->items[reply->nr_items].length = length;
@@ -694,29 +694,37 @@ static bool rpcrdma_svc_try_send(struct rpcrdma_svc_conn *conn,
 }
 
 /*
- * A Send context. Waits when the peer gives no window for the Replies that
- * have theirs already, but not for long. NULL: close the connection. May sleep.
+ * Wait for a Send context: the peer gives no window for the Replies that have
+ * theirs already. Not for long. Sleeps.
  */
-static struct rpcrdma_send *rpcrdma_svc_get_send(struct rpcrdma_svc_conn *conn)
+static noinline_for_stack struct rpcrdma_send *
+rpcrdma_svc_wait_send(struct rpcrdma_svc_conn *conn)
 {
+	unsigned long step = msecs_to_jiffies(RPCRDMA_SVC_SEND_POLL_MS);
 	unsigned long end;
 	struct rpcrdma_send *s = NULL;
-
-	if (likely(rpcrdma_svc_try_send(conn, &s)))
-		return s;
 
 	percpu_counter_inc(&svcrdma_stat_sq_starve);
 	end = jiffies + msecs_to_jiffies(RPCRDMA_SVC_SEND_WAIT_MS);
 	/* No more Calls are taken from this connection meanwhile. */
 	atomic_inc(&conn->send_waiters);
 	while (!wait_event_idle_timeout(conn->send_wait,
-					rpcrdma_svc_try_send(conn, &s),
-					msecs_to_jiffies(RPCRDMA_SVC_SEND_POLL_MS)) &&
+					rpcrdma_svc_try_send(conn, &s), step) &&
 	       time_before(jiffies, end))
 		;
 	if (atomic_dec_and_test(&conn->send_waiters))
 		svc_xprt_enqueue(&conn->xprt);
 	return s;
+}
+
+/* A Send context, or NULL: close the connection. May sleep, see above. */
+static struct rpcrdma_send *rpcrdma_svc_get_send(struct rpcrdma_svc_conn *conn)
+{
+	struct rpcrdma_send *s = NULL;
+
+	if (likely(rpcrdma_svc_try_send(conn, &s)))
+		return s;
+	return rpcrdma_svc_wait_send(conn);
 }
 
 /* Write @len octets of rq_res from @from on to @chunk, from @to on. */
@@ -809,7 +817,7 @@ static void rpcrdma_svc_written(struct rpcrdma_rw *rw, bool ok)
  * The Writes of a Reply, holding the pages of rq_res from then on. Returns an
  * ERR_PTR when that fails; @rqstp has its pages still.
  */
-static struct rpcrdma_rw *
+static noinline_for_stack struct rpcrdma_rw *
 rpcrdma_svc_prepare_writes(struct svc_rqst *rqstp, struct rpcrdma_ep *ep,
 			   const struct rpcrdma_reply *reply,
 			   const struct rpcrdma_reply_plan *plan)
@@ -917,6 +925,11 @@ static int rpcrdma_svc_sendto(struct svc_rqst *rqstp)
 	if (unlikely(plan.error))
 		return rpcrdma_svc_no_reply(ep, &reply, plan.error,
 					    plan.arg[0], plan.arg[1]);
+	/* Parts of several messages cannot be queued in one go yet. */
+	if (unlikely(plan.format == RPCRDMA_CONTINUED))
+		return rpcrdma_svc_no_reply(ep, &reply,
+					    RDMA2_ERR_REPLY_RESOURCE,
+					    plan.inline_length, 0);
 
 	s = rpcrdma_svc_get_send(conn);
 	if (!s) {

@@ -172,7 +172,8 @@ static struct rpc_xprt *rpcrdma_bc_setup(struct xprt_create *args)
 	struct rpc_xprt *xprt;
 	int rc;
 
-	if (!args->bc_xprt)
+	if (!args->bc_xprt ||
+	    args->bc_xprt->xpt_class->xcl_ident != XPRT_TRANSPORT_RDMA)
 		return ERR_PTR(-EINVAL);
 	if (args->addrlen > sizeof(xprt->addr))
 		return ERR_PTR(-EBADF);
