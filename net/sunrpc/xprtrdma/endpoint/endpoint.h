@@ -70,7 +70,8 @@ struct rpcrdma_recv {
 /*
  * Give a Receive back; it is posted again at once and a grant that is owed is
  * sent. Any number may be held by a responder at work: that is what limits
- * its load (WP 3.3). Process context, no lock held.
+ * its load (WP 3.3). One that is lent keeps its endpoint's memory, even past
+ * closed(). Process context, no lock held.
  */
 void rpcrdma_recv_put(struct rpcrdma_recv *rv);
 
@@ -86,6 +87,7 @@ struct rpcrdma_work {
 	u32			sq_mark;	/* SQ slots used up to here */
 	u8			kind;		/* enum rpcrdma_work_kind */
 	bool			signaled;	/* wants its own completion */
+	bool			refused;	/* the device did not take it all */
 	/*
 	 * Called once for posted work, when the device is through with it, in
 	 * order of posting, process context, ep->lock not held. @ok: false
@@ -167,6 +169,7 @@ struct rpcrdma_mr {
 	u32			length;		/* octets */
 	u64			offset;
 	bool			exposed;	/* posted and not invalidated */
+	bool			used;		/* posted since it was mapped */
 
 	/* private to the endpoint */
 	struct ib_mr		*ibmr;		/* NULL after the teardown */
@@ -351,6 +354,7 @@ struct rpcrdma_ep {
 	u32			sq_depth, sq_head, sq_tail, sq_signaled;
 	u32			sq_batch;	/* signal at least this often */
 	bool			want_space;	/* a Call got -EAGAIN */
+	u32			want_wrs;	/* ... for want of so many slots */
 	struct ib_cqe		reg_cqe;	/* of REG_MRs, never signaled */
 
 	/* Receives */
@@ -364,6 +368,7 @@ struct rpcrdma_ep {
 	spinlock_t		mr_lock;
 	struct list_head	free_mrs, all_mrs;
 	u32			nr_mrs;
+	bool			want_mrs;	/* a Call got -EAGAIN; mr_lock */
 	u32			mr_pages;	/* pages per region */
 	enum ib_mr_type		mr_type;
 	struct work_struct	mr_work;	/* makes more */
@@ -373,6 +378,7 @@ struct rpcrdma_ep {
 	struct delayed_work	open_timer;
 	struct work_struct	teardown_work;
 	wait_queue_head_t	wait;		/* state changes */
+	struct completion	made;		/* connect or accept has returned */
 	struct completion	gone;		/* nothing left on the device */
 	struct completion	closed;		/* and closed() has returned */
 	bool			handed;		/* the transport has it */

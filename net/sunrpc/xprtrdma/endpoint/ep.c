@@ -34,7 +34,8 @@ static atomic_t rpcrdma_nr_eps;
 static DECLARE_WAIT_QUEUE_HEAD(rpcrdma_eps_wait);
 
 struct rpcrdma_listener {
-	struct rdma_cm_id	*id;
+	struct rdma_cm_id	*id;		/* NULL: went with its device */
+	struct sockaddr_storage	addr;
 	int			(*incoming)(void *priv, struct rpcrdma_ep *ep);
 	void			*priv;
 	struct net		*net;
@@ -71,6 +72,7 @@ static struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
 	INIT_DELAYED_WORK(&ep->open_timer, rpcrdma_ep_open_expired);
 	INIT_WORK(&ep->teardown_work, rpcrdma_ep_teardown);
 	init_waitqueue_head(&ep->wait);
+	init_completion(&ep->made);
 	init_completion(&ep->gone);
 	init_completion(&ep->closed);
 
@@ -318,6 +320,8 @@ static void rpcrdma_ep_teardown(struct work_struct *work)
 	struct rpcrdma_ep *ep =
 		container_of(work, struct rpcrdma_ep, teardown_work);
 
+	/* The id and what hangs on it may still be in the making. */
+	wait_for_completion(&ep->made);
 	cancel_delayed_work_sync(&ep->open_timer);
 
 	if (ep->qp) {
@@ -389,6 +393,43 @@ static void rpcrdma_ep_cm_result(struct rpcrdma_ep *ep, int status)
 	wake_up_all(&ep->wait);
 }
 
+static void rpcrdma_ep_opened(struct rpcrdma_ep *ep)
+{
+	bool opened = false;
+
+	spin_lock(&ep->lock);
+	if (ep->state < RPCRDMA_EP_OPEN) {
+		rpcrdma_conn_limits(&ep->conn, &ep->limits);
+		WRITE_ONCE(ep->state, RPCRDMA_EP_OPEN);
+		opened = true;
+	}
+	spin_unlock(&ep->lock);
+	if (!opened)
+		return;
+	cancel_delayed_work(&ep->open_timer);
+	trace_rpcrdma_opened(ep);
+	if (ep->ops->opened)
+		ep->ops->opened(ep);
+	wake_up_all(&ep->wait);
+}
+
+/**
+ * rpcrdma_ep_events - do what the engine asked for
+ * @ep: endpoint
+ * @events: RPCRDMA_EV_* as an engine call returned them
+ */
+void rpcrdma_ep_events(struct rpcrdma_ep *ep, u32 events)
+{
+	if (events & RPCRDMA_EV_CLOSE) {
+		rpcrdma_ep_close(ep, ep->conn.reason);
+		return;
+	}
+	if (events & RPCRDMA_EV_OPENED)
+		rpcrdma_ep_opened(ep);
+	if (events & (RPCRDMA_EV_CONTROL | RPCRDMA_EV_WINDOW))
+		rpcrdma_ep_pump(ep);
+}
+
 static void rpcrdma_ep_established(struct rpcrdma_ep *ep)
 {
 	u32 events = 0;
@@ -400,8 +441,7 @@ static void rpcrdma_ep_established(struct rpcrdma_ep *ep)
 	}
 	spin_unlock(&ep->lock);
 	trace_rpcrdma_connect(ep);
-	if (events)
-		rpcrdma_ep_pump(ep);
+	rpcrdma_ep_events(ep, events);
 }
 
 /*
@@ -573,6 +613,7 @@ struct rpcrdma_ep *rpcrdma_ep_connect(struct net *net,
 	       sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
 
 	rc = rpcrdma_ep_do_connect(ep, dst, src);
+	complete_all(&ep->made);
 	if (!rc)
 		return ep;
 
@@ -631,6 +672,7 @@ static int rpcrdma_listener_request(struct rpcrdma_listener *l,
 				    &ep->remote, rc);
 		rpcrdma_ep_close(ep, NULL);
 	}
+	complete_all(&ep->made);
 	return 0;
 }
 
@@ -640,9 +682,18 @@ static int rpcrdma_listener_handler(struct rdma_cm_id *id,
 	/* A new id inherits its listener's context. */
 	struct rpcrdma_listener *l = id->context;
 
-	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
+	switch (event->event) {
+	case RDMA_CM_EVENT_CONNECT_REQUEST:
 		return rpcrdma_listener_request(l, id, &event->param.conn);
-	return 0;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		/*
+		 * Only one bound to an address of the device gets this, and the
+		 * removal waits for its id. Who gets hold of it, destroys it.
+		 */
+		return xchg(&l->id, NULL) ? 1 : 0;
+	default:
+		return 0;
+	}
 }
 
 /**
@@ -685,6 +736,7 @@ rpcrdma_listen(struct net *net, const struct sockaddr *addr,
 	rc = rdma_listen(l->id, RPCRDMA_BACKLOG);
 	if (rc)
 		goto out_id;
+	memcpy(&l->addr, &l->id->route.addr.src_addr, sizeof(l->addr));
 	return l;
 
 out_id:
@@ -702,7 +754,10 @@ out_free:
  */
 void rpcrdma_listener_destroy(struct rpcrdma_listener *l)
 {
-	rdma_destroy_id(l->id);
+	struct rdma_cm_id *id = xchg(&l->id, NULL);
+
+	if (id)
+		rdma_destroy_id(id);
 	kfree(l);
 }
 
@@ -712,7 +767,7 @@ void rpcrdma_listener_destroy(struct rpcrdma_listener *l)
  */
 const struct sockaddr *rpcrdma_listener_addr(struct rpcrdma_listener *l)
 {
-	return (struct sockaddr *)&l->id->route.addr.src_addr;
+	return (struct sockaddr *)&l->addr;
 }
 
 /* ---- All of them ---- */

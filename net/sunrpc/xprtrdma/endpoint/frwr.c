@@ -55,6 +55,7 @@ static void rpcrdma_mrs_work(struct work_struct *work)
 	struct rpcrdma_ep *ep = container_of(work, struct rpcrdma_ep, mr_work);
 	unsigned int flags = memalloc_nofs_save();
 	struct rpcrdma_mr *mr;
+	bool wake;
 	u32 i;
 
 	if (!rpcrdma_ep_enter(ep))
@@ -75,7 +76,12 @@ static void rpcrdma_mrs_work(struct work_struct *work)
 		spin_unlock(&ep->mr_lock);
 	}
 	rpcrdma_ep_leave(ep);
-	rpcrdma_ep_pump(ep);
+	spin_lock(&ep->mr_lock);
+	wake = ep->want_mrs;
+	ep->want_mrs = false;
+	spin_unlock(&ep->mr_lock);
+	if (wake)
+		rpcrdma_ep_write_space(ep);
 out:
 	memalloc_nofs_restore(flags);
 }
@@ -89,14 +95,11 @@ static struct rpcrdma_mr *rpcrdma_mr_take(struct rpcrdma_ep *ep)
 	mr = list_first_entry_or_null(&ep->free_mrs, struct rpcrdma_mr, list);
 	if (mr)
 		list_del_init(&mr->list);
+	else
+		ep->want_mrs = true;
 	/* Make more before they run out. */
 	more = ep->nr_mrs < ep->params.max_mrs && list_empty(&ep->free_mrs);
 	spin_unlock(&ep->mr_lock);
-	if (!mr) {
-		spin_lock(&ep->lock);
-		ep->want_space = true;
-		spin_unlock(&ep->lock);
-	}
 	if (more)
 		queue_work(rpcrdma_wq, &ep->mr_work);
 	return mr;
@@ -113,21 +116,46 @@ static bool rpcrdma_mr_joins(const struct rpcrdma_ep *ep,
 	       offset_in_page(prev->bv_offset + prev->bv_len) == 0;
 }
 
-/* How many of @bv the next region takes; their octets in @octets */
+/*
+ * How many of @bv, without the first @skip octets, the next region takes;
+ * their octets in @octets. The last one is whole, but for a first one that
+ * alone is longer than the peer takes in a segment.
+ */
 static u32 rpcrdma_mr_span(const struct rpcrdma_ep *ep,
-			   const struct bio_vec *bv, u32 nr, u32 *octets)
+			   const struct bio_vec *bv, u32 nr, u32 skip,
+			   u32 *octets)
 {
-	u32 i, len = bv[0].bv_len;
+	u32 most = ep->limits.max_segment ?: U32_MAX;
+	u32 i, len = bv[0].bv_len - skip;
 
+	if (unlikely(len > most)) {
+		*octets = most;
+		return 1;
+	}
 	for (i = 1; i < nr && i < ep->mr_pages; i++) {
 		if (!rpcrdma_mr_joins(ep, &bv[i - 1], &bv[i]))
 			break;
-		if (len + bv[i].bv_len > ep->limits.max_segment)
+		if (len + bv[i].bv_len > most)
 			break;
 		len += bv[i].bv_len;
 	}
 	*octets = len;
 	return i;
+}
+
+/*
+ * Go on behind a span of @n vectors and @octets octets; @skip is what the next
+ * one leaves out. Returns the number of whole vectors to go forward by.
+ */
+static u32 rpcrdma_mr_next(const struct bio_vec *bv, u32 n, u32 octets,
+			   u32 *skip)
+{
+	if (unlikely(n == 1 && octets < bv[0].bv_len - *skip)) {
+		*skip += octets;
+		return 0;
+	}
+	*skip = 0;
+	return n;
 }
 
 /**
@@ -139,25 +167,36 @@ static u32 rpcrdma_mr_span(const struct rpcrdma_ep *ep,
 u32 rpcrdma_mrs_count(const struct rpcrdma_ep *ep, const struct bio_vec *bv,
 		      u32 nr)
 {
-	u32 segs = 0, n, octets;
+	u32 segs = 0, skip = 0, n, octets;
 
-	for (; nr; nr -= n, bv += n, segs++)
-		n = rpcrdma_mr_span(ep, bv, nr, &octets);
+	for (; nr; nr -= n, bv += n, segs++) {
+		n = rpcrdma_mr_span(ep, bv, nr, skip, &octets);
+		n = rpcrdma_mr_next(bv, n, octets, &skip);
+	}
 	return segs;
 }
 
-/* Prepare @mr for @nr vectors. Returns 0 or -EIO with nothing mapped. */
+/*
+ * Prepare @mr for @octets in @nr vectors, without the first @skip octets.
+ * Returns 0 or -EIO with nothing mapped.
+ */
 static int rpcrdma_mr_map(struct rpcrdma_ep *ep, struct rpcrdma_mr *mr,
-			  const struct bio_vec *bv, u32 nr, bool remote_write)
+			  const struct bio_vec *bv, u32 nr, u32 skip,
+			  u32 octets, bool remote_write)
 {
 	struct ib_reg_wr *reg = &mr->reg_wr;
 	struct ib_mr *ibmr = mr->ibmr;
 	int dma_nents, n;
-	u32 i;
+	u32 i, len;
 
-	for (i = 0; i < nr; i++)
-		sg_set_page(&mr->sg[i], bv[i].bv_page, bv[i].bv_len,
-			    bv[i].bv_offset);
+	for (i = 0; i < nr; i++) {
+		len = min_t(u32, octets, bv[i].bv_len - skip);
+		sg_set_page(&mr->sg[i], bv[i].bv_page, len,
+			    bv[i].bv_offset + skip);
+		octets -= len;
+		skip = 0;
+	}
+	mr->used = false;
 	mr->dir = remote_write ? DMA_FROM_DEVICE : DMA_TO_DEVICE;
 	dma_nents = ib_dma_map_sg(ep->device, mr->sg, nr, mr->dir);
 	if (!dma_nents)
@@ -207,20 +246,20 @@ int rpcrdma_mrs_map(struct rpcrdma_ep *ep, struct list_head *mrs,
 		    struct rpcrdma_lists *lists)
 {
 	struct rpcrdma_mr *mr;
-	u32 n, octets;
+	u32 n, octets, skip = 0;
 	int rc = 0;
 
 	if (!rpcrdma_ep_enter(ep))
 		return -ENOTCONN;
 	for (; nr; nr -= n, bv += n) {
-		n = rpcrdma_mr_span(ep, bv, nr, &octets);
+		n = rpcrdma_mr_span(ep, bv, nr, skip, &octets);
 		mr = rpcrdma_mr_take(ep);
 		if (!mr) {
 			rc = -EAGAIN;
 			break;
 		}
 		list_add_tail(&mr->list, mrs);
-		rc = rpcrdma_mr_map(ep, mr, bv, n, remote_write);
+		rc = rpcrdma_mr_map(ep, mr, bv, n, skip, octets, remote_write);
 		if (rc)
 			break;
 		if (rpcrdma_lists_add_segment(lists, mr->handle, mr->length,
@@ -229,6 +268,7 @@ int rpcrdma_mrs_map(struct rpcrdma_ep *ep, struct list_head *mrs,
 			break;
 		}
 		trace_rpcrdma_map(ep, mr);
+		n = rpcrdma_mr_next(bv, n, octets, &skip);
 	}
 	rpcrdma_ep_leave(ep);
 	return rc;
@@ -383,11 +423,14 @@ static void rpcrdma_mr_unmap(struct rpcrdma_ep *ep, struct rpcrdma_mr *mr)
  * @ep: their endpoint
  * @mrs: a request's regions, empty afterwards
  *
- * Process context; does not sleep.
+ * Process context; does not sleep. Calls that wait for regions are told, but
+ * not of regions that came back unused: it is such a Call that gives these
+ * back, because there were too few, and it would only try the same again.
  */
 void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs)
 {
 	struct rpcrdma_mr *mr, *next;
+	bool wake = false;
 
 	if (list_empty(mrs))
 		return;
@@ -396,12 +439,18 @@ void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs)
 		list_del_init(&mr->list);
 		WARN_ON_ONCE(mr->exposed);
 		rpcrdma_mr_unmap(ep, mr);
-		if (mr->ibmr)
-			list_add(&mr->list, &ep->free_mrs);
+		if (!mr->ibmr)
+			continue;
+		list_add(&mr->list, &ep->free_mrs);
+		if (mr->used && ep->want_mrs) {
+			ep->want_mrs = false;
+			wake = true;
+		}
+		mr->used = false;
 	}
 	spin_unlock(&ep->mr_lock);
-	if (READ_ONCE(ep->want_space))
-		rpcrdma_ep_pump(ep);
+	if (wake)
+		rpcrdma_ep_write_space(ep);
 }
 
 /*

@@ -37,6 +37,10 @@ int rpcrdma_recvs_post(struct rpcrdma_ep *ep);
 int rpcrdma_sends_create(struct rpcrdma_ep *ep);
 void rpcrdma_sends_unmap(struct rpcrdma_ep *ep);
 void rpcrdma_sends_free(struct rpcrdma_ep *ep);
+/* Do what the engine asked for. Process context, no lock held. */
+void rpcrdma_ep_events(struct rpcrdma_ep *ep, u32 events);
+/* Waiting Calls may be tried again. No lock held. */
+void rpcrdma_ep_write_space(struct rpcrdma_ep *ep);
 /* Post what may go now: control messages, RDMA, Replies. No lock held. */
 void rpcrdma_ep_pump(struct rpcrdma_ep *ep);
 /* Queue work of kind RPCRDMA_WORK_RDMA and post what may go. */

@@ -101,13 +101,8 @@ int rpcrdma_recvs_post(struct rpcrdma_ep *ep)
 	return 0;
 }
 
-/**
- * rpcrdma_recv_put - give a Receive back
- * @rv: Receive that an upcall lent
- *
- * Process context, no ep lock held.
- */
-void rpcrdma_recv_put(struct rpcrdma_recv *rv)
+/* @rv may be gone when this returns, with the endpoint. */
+static void rpcrdma_recv_repost(struct rpcrdma_recv *rv)
 {
 	struct rpcrdma_ep *ep = rv->ep;
 	u32 events = 0;
@@ -131,8 +126,22 @@ void rpcrdma_recv_put(struct rpcrdma_recv *rv)
 
 	if (rc)
 		rpcrdma_ep_close(ep, "a Receive could not be posted");
-	else if (events)
-		rpcrdma_ep_pump(ep);
+	else
+		rpcrdma_ep_events(ep, events);
+}
+
+/**
+ * rpcrdma_recv_put - give a Receive back
+ * @rv: Receive that an upcall lent
+ *
+ * Process context, no ep lock held.
+ */
+void rpcrdma_recv_put(struct rpcrdma_recv *rv)
+{
+	struct rpcrdma_ep *ep = rv->ep;
+
+	rpcrdma_recv_repost(rv);
+	rpcrdma_ep_put(ep);
 }
 
 /*
@@ -179,21 +188,6 @@ static bool rpcrdma_recv_assemble(struct rpcrdma_ep *ep,
 	return true;
 }
 
-static void rpcrdma_ep_opened(struct rpcrdma_ep *ep)
-{
-	spin_lock(&ep->lock);
-	if (ep->state < RPCRDMA_EP_OPEN) {
-		rpcrdma_conn_limits(&ep->conn, &ep->limits);
-		WRITE_ONCE(ep->state, RPCRDMA_EP_OPEN);
-	}
-	spin_unlock(&ep->lock);
-	cancel_delayed_work(&ep->open_timer);
-	trace_rpcrdma_opened(ep);
-	if (ep->ops->opened)
-		ep->ops->opened(ep);
-	wake_up_all(&ep->wait);
-}
-
 /* A completed Receive; completions of a connection come one at a time. */
 static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc)
 {
@@ -225,8 +219,8 @@ static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc)
 	rv->payload = rv->buf + rv->rx.payload_offset;
 	rv->payload_len = rv->rx.payload_length;
 
-	if (events & RPCRDMA_EV_OPENED)
-		rpcrdma_ep_opened(ep);
+	/* Before any traffic: opened() may be what makes room for it. */
+	rpcrdma_ep_events(ep, events & RPCRDMA_EV_OPENED);
 
 	switch (rv->verdict) {
 	case RPCRDMA_RX_CLOSE:
@@ -256,26 +250,26 @@ static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc)
 		return;
 	}
 
-	/* The transport lets go of @rv when it likes: events come first. */
+	/* What is lent keeps the endpoint: @rv is part of its memory. */
 	switch (rv->verdict) {
 	case RPCRDMA_RX_CALL:
+		rpcrdma_ep_get(ep);
 		ep->ops->call(ep, rv);
 		break;
 	case RPCRDMA_RX_REPLY:
 	case RPCRDMA_RX_BAD_REPLY:
+		rpcrdma_ep_get(ep);
 		ep->ops->reply(ep, rv);
 		break;
 	case RPCRDMA_RX_ERROR:
+		rpcrdma_ep_get(ep);
 		ep->ops->error(ep, rv);
 		break;
 	default:
-		rpcrdma_recv_put(rv);
+		rpcrdma_recv_repost(rv);
 		break;
 	}
-	if (events & RPCRDMA_EV_CLOSE)
-		rpcrdma_ep_close(ep, ep->conn.reason);
-	else if (events & (RPCRDMA_EV_CONTROL | RPCRDMA_EV_WINDOW))
-		rpcrdma_ep_pump(ep);
+	rpcrdma_ep_events(ep, events & ~RPCRDMA_EV_OPENED);
 	return;
 
 out_nomem:

@@ -94,6 +94,13 @@ static struct rpcrdma_send *rpcrdma_send_take(struct rpcrdma_ep *ep,
 	return s;
 }
 
+/* ep->lock held. A Call that takes @nr_wrs slots has to wait. */
+static void rpcrdma_want_space(struct rpcrdma_ep *ep, u32 nr_wrs)
+{
+	ep->want_space = true;
+	ep->want_wrs = max(ep->want_wrs, nr_wrs);
+}
+
 /**
  * rpcrdma_send_get - a free Send context
  * @ep: endpoint
@@ -108,7 +115,7 @@ struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_ep *ep)
 	spin_lock(&ep->lock);
 	s = rpcrdma_send_take(ep, RPCRDMA_CONTROL_SENDS);
 	if (!s)
-		ep->want_space = true;
+		rpcrdma_want_space(ep, 1);
 	spin_unlock(&ep->lock);
 	return s;
 }
@@ -185,7 +192,8 @@ static void rpcrdma_send_prepare(struct rpcrdma_send *s, u8 kind,
 
 /*
  * Post @work, for which there is space. Always takes it: if the device
- * refuses, the connection ends and the drain returns the work.
+ * refuses, the connection ends and the drain returns the work. Others may
+ * post until it does, and their completion must not vouch for this.
  * Returns false in that case.
  */
 static bool rpcrdma_work_post(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
@@ -205,7 +213,8 @@ static bool rpcrdma_work_post(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
 		ep->sq_signaled = ep->sq_head;
 	}
 	list_add_tail(&work->list, &ep->inflight);
-	return ib_post_send(ep->qp, work->first, NULL) == 0;
+	work->refused = ib_post_send(ep->qp, work->first, NULL) != 0;
+	return !work->refused;
 }
 
 /* Post a message: count it, stamp it, put it on the wire. */
@@ -288,11 +297,25 @@ static bool rpcrdma_pump_locked(struct rpcrdma_ep *ep)
 	       rpcrdma_pump_replies(ep);
 }
 
-static bool rpcrdma_call_space(const struct rpcrdma_ep *ep)
+static bool rpcrdma_call_space(const struct rpcrdma_ep *ep, u32 nr_wrs)
 {
 	return rpcrdma_conn_may_send(&ep->conn, RPCRDMA_KIND_CALL) &&
 	       ep->nr_free_sends > RPCRDMA_CONTROL_SENDS &&
-	       rpcrdma_sq_space(ep, 1);
+	       rpcrdma_sq_space(ep, nr_wrs);
+}
+
+/**
+ * rpcrdma_ep_write_space - Calls that got -EAGAIN may be tried again
+ * @ep: endpoint
+ *
+ * Process context, no lock held. Not after closed(), whoever comes here.
+ */
+void rpcrdma_ep_write_space(struct rpcrdma_ep *ep)
+{
+	if (!ep->ops->write_space || !rpcrdma_ep_enter(ep))
+		return;
+	ep->ops->write_space(ep);
+	rpcrdma_ep_leave(ep);
 }
 
 /**
@@ -310,8 +333,10 @@ void rpcrdma_ep_pump(struct rpcrdma_ep *ep)
 	if (ep->state == RPCRDMA_EP_CONNECTED || ep->state == RPCRDMA_EP_OPEN ||
 	    (ep->state == RPCRDMA_EP_NEW && !ep->client)) {
 		ok = rpcrdma_pump_locked(ep);
-		if (ok && ep->want_space && rpcrdma_call_space(ep)) {
+		if (ok && ep->want_space &&
+		    rpcrdma_call_space(ep, ep->want_wrs)) {
 			ep->want_space = false;
+			ep->want_wrs = 0;
 			space = true;
 		}
 	}
@@ -319,8 +344,8 @@ void rpcrdma_ep_pump(struct rpcrdma_ep *ep)
 
 	if (!ok)
 		rpcrdma_ep_close(ep, "a Send could not be posted");
-	else if (space && ep->ops->write_space)
-		ep->ops->write_space(ep);
+	else if (space)
+		rpcrdma_ep_write_space(ep);
 }
 
 void rpcrdma_work_rdma(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
@@ -358,9 +383,9 @@ bool rpcrdma_ep_may_call(struct rpcrdma_ep *ep)
 	bool may;
 
 	spin_lock(&ep->lock);
-	may = rpcrdma_call_space(ep);
+	may = rpcrdma_call_space(ep, 1);
 	if (!may)
-		ep->want_space = true;
+		rpcrdma_want_space(ep, 1);
 	spin_unlock(&ep->lock);
 	return may;
 }
@@ -404,13 +429,16 @@ int rpcrdma_send_call(struct rpcrdma_send *s, struct list_head *mrs,
 	}
 	if (unlikely(!rpcrdma_conn_may_send(&ep->conn, RPCRDMA_KIND_CALL) ||
 		     !rpcrdma_sq_space(ep, s->work.nr_wrs))) {
-		ep->want_space = true;
+		rpcrdma_want_space(ep, s->work.nr_wrs);
 		spin_unlock(&ep->lock);
 		return -EAGAIN;
 	}
-	if (mrs)
-		list_for_each_entry(mr, mrs, list)
+	if (mrs) {
+		list_for_each_entry(mr, mrs, list) {
 			mr->exposed = true;
+			mr->used = true;
+		}
+	}
 	ok = rpcrdma_send_post(ep, s);
 	rpcrdma_conn_count(&ep->conn, RPCRDMA_KIND_CALL, format, lists);
 	spin_unlock(&ep->lock);
@@ -485,10 +513,7 @@ void rpcrdma_ep_send_error(struct rpcrdma_ep *ep, u32 xid, u32 code, u32 arg0,
 						  arg1);
 	spin_unlock(&ep->lock);
 	trace_rpcrdma_refuse(ep, xid, code);
-	if (events & RPCRDMA_EV_CLOSE)
-		rpcrdma_ep_close(ep, ep->conn.reason);
-	else if (events)
-		rpcrdma_ep_pump(ep);
+	rpcrdma_ep_events(ep, events);
 }
 
 /* ---- Completions ---- */
@@ -501,7 +526,7 @@ static void rpcrdma_work_end(struct list_head *list, struct rpcrdma_work *last,
 	while (!list_empty(list)) {
 		work = list_first_entry(list, struct rpcrdma_work, list);
 		list_del_init(&work->list);
-		work->done(work, work != last || last_ok);
+		work->done(work, !work->refused && (work != last || last_ok));
 	}
 }
 
