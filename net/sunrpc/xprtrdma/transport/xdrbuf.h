@@ -27,6 +27,13 @@ void rpcrdma_xdr_copy_out(const struct xdr_buf *buf, u32 offset, u32 len,
 			  void *to);
 
 /*
+ * Copy @len octets from @from to @buf from octet @offset on; what goes beyond
+ * @buf is left out. Returns the octets copied.
+ */
+u32 rpcrdma_xdr_copy_in(const struct xdr_buf *buf, u32 offset,
+			const void *from, u32 len);
+
+/*
  * Copy the Payload stream of @buf to @to, leaving out the octets
  * [@skip, @skip + @skip_len rounded up to 4): a reduced item and its roundup.
  * Returns the octets written.

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# Looks into the headers of the kernel built for and defines the HAVE_* macros
+# of compat.h. Included by the module's Kbuild file.
+
+# $(call compat-has,header below include/,pattern,macro)
+compat-has = $(shell grep -qs '$(2)' $(srctree)/include/$(1) && echo -D$(3))
+
+ccflags-y += $(call compat-has,linux/sysctl.h,register_sysctl_sz,HAVE_REGISTER_SYSCTL_SZ)
+ccflags-y += $(call compat-has,linux/sysctl.h,proc_handler.const struct ctl_table,HAVE_CTL_TABLE_CONST_HANDLER)
+ccflags-y += $(call compat-has,linux/sunrpc/svc.h,struct lwq.*sv_cb_list,HAVE_SVC_CB_LWQ)
+ccflags-y += $(call compat-has,linux/sunrpc/bc_xprt.h,xprt_enqueue_bc_request,HAVE_XPRT_ENQUEUE_BC_REQUEST)
+ccflags-y += $(call compat-has,linux/sunrpc/xprt.h,abort_send_request,HAVE_XPRT_ABORT_SEND_REQUEST)

@@ -1,0 +1,650 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The client's transport class "rdma".
+ *
+ * A transport has at most one connection. It is made by the connect worker and
+ * ended by close(), both under sunrpc's write lock (XPRT_LOCKED), and a new one
+ * is only made when nothing is left of the old one. When a connection ends by
+ * itself, the endpoint says so after its teardown: sunrpc is asked to close
+ * then, and sends again what is pending.
+ */
+
+#include <linux/module.h>
+#include <linux/sched/mm.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/sunrpc/addr.h>
+#include <linux/sunrpc/clnt.h>
+#include <linux/sunrpc/sched.h>
+
+#include "client.h"
+#include "client_bc.h"
+#include "settings.h"
+
+enum {
+	/* Octets of an RPC buffer to begin with */
+	RPCRDMA_CLIENT_BUFFER = 2048,
+	/* Slots that are there from the start; the others when needed */
+	RPCRDMA_CLIENT_SLOTS = 8,
+	RPCRDMA_CLIENT_MAX_PAYLOAD = 1 << 20,
+};
+
+/* What sunrpc and administrators are used to */
+#define RPCRDMA_BIND_TIMEOUT	(60UL * HZ)
+#define RPCRDMA_IDLE_TIMEOUT	(5UL * 60 * HZ)
+#define RPCRDMA_RECONNECT_FIRST	(5UL * HZ)
+
+static const struct rpc_timeout rpcrdma_client_timeout = {
+	.to_initval	= 60 * HZ,
+	.to_maxval	= 60 * HZ,
+};
+
+static struct workqueue_struct *rpcrdma_client_wq;
+static const struct rpc_xprt_ops rpcrdma_client_ops;
+static struct xprt_class rpcrdma_client_class;
+
+/* ---- The connection ---- */
+
+/**
+ * rpcrdma_client_ep - the connection of a transport
+ * @client: transport
+ *
+ * Returns it with a reference for the caller, or NULL.
+ */
+struct rpcrdma_ep *rpcrdma_client_ep(struct rpcrdma_client *client)
+{
+	struct rpcrdma_ep *ep;
+
+	spin_lock(&client->ep_lock);
+	ep = client->ep;
+	if (ep)
+		rpcrdma_ep_get(ep);
+	spin_unlock(&client->ep_lock);
+	return ep;
+}
+
+/* Replace the connection; gives the old one with its reference. */
+static struct rpcrdma_ep *rpcrdma_client_swap_ep(struct rpcrdma_client *client,
+						 struct rpcrdma_ep *ep)
+{
+	spin_lock(&client->ep_lock);
+	swap(client->ep, ep);
+	spin_unlock(&client->ep_lock);
+	return ep;
+}
+
+/* End the connection, if any, and wait until it is gone. Sleeps. */
+static void rpcrdma_client_disconnect(struct rpcrdma_client *client)
+{
+	struct rpcrdma_ep *ep = rpcrdma_client_swap_ep(client, NULL);
+
+	if (!ep)
+		return;
+	rpcrdma_ep_close(ep, NULL);
+	rpcrdma_ep_wait_closed(ep);
+	rpcrdma_ep_put(ep);
+}
+
+/* ---- Upcalls of the endpoint ---- */
+
+static void rpcrdma_client_call(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
+{
+	rpcrdma_client_bc_call(ep->priv, ep, rv);
+}
+
+static void rpcrdma_client_reply(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
+{
+	struct rpcrdma_client *client = ep->priv;
+
+	rpcrdma_requester_reply(&client->xprt, ep, rv);
+}
+
+static void rpcrdma_client_error(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
+{
+	struct rpcrdma_client *client = ep->priv;
+
+	rpcrdma_requester_error(&client->xprt, ep, rv);
+}
+
+static void rpcrdma_client_write_space(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_client *client = ep->priv;
+
+	xprt_write_space(&client->xprt);
+}
+
+/*
+ * The connection ended. Not when this end did that: who takes the endpoint
+ * away from the transport waits for this, and sees to the rest.
+ */
+static void rpcrdma_client_closed(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_client *client = ep->priv;
+	bool current_one;
+
+	spin_lock(&client->ep_lock);
+	current_one = client->ep == ep;
+	spin_unlock(&client->ep_lock);
+	if (current_one)
+		xprt_force_disconnect(&client->xprt);
+}
+
+static const struct rpcrdma_ep_ops rpcrdma_client_ep_ops = {
+	.call		= rpcrdma_client_call,
+	.reply		= rpcrdma_client_reply,
+	.error		= rpcrdma_client_error,
+	.write_space	= rpcrdma_client_write_space,
+	.closed		= rpcrdma_client_closed,
+};
+
+/* ---- Connecting ---- */
+
+/*
+ * An errno for waiting tasks. sunrpc ends an RPC with those it does not know,
+ * even on a hard mount, so they become one it tries again after.
+ */
+static int rpcrdma_connect_status(int rc)
+{
+	switch (rc) {
+	case -ECONNREFUSED:
+	case -ECONNRESET:
+	case -ECONNABORTED:
+	case -ENETDOWN:
+	case -ENETUNREACH:
+	case -EHOSTUNREACH:
+	case -EPIPE:
+	case -EADDRINUSE:
+	case -ETIMEDOUT:
+	case -ENOBUFS:
+		return rc;
+	case -ENOMEM:
+		return -ENOBUFS;
+	case -ENODEV:
+	case -EADDRNOTAVAIL:
+		return -ENETUNREACH;
+	default:
+		return -ENOTCONN;
+	}
+}
+
+static struct rpcrdma_ep *rpcrdma_client_open(struct rpcrdma_client *client)
+{
+	struct rpc_xprt *xprt = &client->xprt;
+	struct rpcrdma_ep_params params = {
+		.window		= xprt->max_reqs + RPCRDMA_CLIENT_BC_SLOTS,
+		.sends		= xprt->max_reqs + RPCRDMA_CLIENT_BC_SLOTS,
+		.send_size	= READ_ONCE(rpcrdma_max_inline_write),
+		.recv_size	= READ_ONCE(rpcrdma_max_inline_read),
+		/* Whatever one Call may need, and a few for each */
+		.max_mrs	= 2 * RPCRDMA_MAX_SEGS + 2 * xprt->max_reqs,
+		.brs		= IS_ENABLED(CONFIG_SUNRPC_BACKCHANNEL) ?
+				  RDMA2_RVRSDIR_SIMPLE : RDMA2_RVRSDIR_NONE,
+		.version_low	= READ_ONCE(rpcrdma_min_version),
+		.version_high	= READ_ONCE(rpcrdma_max_version),
+	};
+	const struct sockaddr *src = NULL;
+
+	if (client->srcaddr.ss_family != AF_UNSPEC)
+		src = (struct sockaddr *)&client->srcaddr;
+	return rpcrdma_ep_connect(xprt->xprt_net,
+				  (struct sockaddr *)&xprt->addr, src, &params,
+				  &rpcrdma_client_ep_ops, client);
+}
+
+static void rpcrdma_client_connect_worker(struct work_struct *work)
+{
+	struct rpcrdma_client *client =
+		container_of(work, struct rpcrdma_client, connect_worker.work);
+	struct rpc_xprt *xprt = &client->xprt;
+	unsigned int pflags = current->flags;
+	struct rpcrdma_ep *ep;
+	int rc = -EAGAIN;
+
+	if (atomic_read(&xprt->swapper))
+		current->flags |= PF_MEMALLOC;
+
+	rpcrdma_client_disconnect(client);
+	ep = rpcrdma_client_open(client);
+	if (IS_ERR(ep)) {
+		rc = rpcrdma_connect_status(PTR_ERR(ep));
+		xprt_clear_connecting(xprt);
+	} else {
+		rpcrdma_client_swap_ep(client, ep);
+		xprt_clear_connecting(xprt);
+		xprt->connect_cookie++;
+		xprt->stat.connect_count++;
+		xprt->stat.connect_time += (long)jiffies -
+					   xprt->stat.connect_start;
+		xprt_set_connected(xprt);
+		/* closed() may have come before there was an endpoint. */
+		if (!rpcrdma_ep_is_open(ep))
+			xprt_force_disconnect(xprt);
+	}
+	xprt_unlock_connect(xprt, client);
+	xprt_wake_pending_tasks(xprt, rc);
+	current_restore_flags(pflags, PF_MEMALLOC);
+}
+
+/*
+ * sunrpc wants a connection; @task has the write lock, which the worker
+ * inherits. The first attempt, and the first after a connection that brought
+ * Replies, begins at once.
+ */
+static void rpcrdma_client_connect(struct rpc_xprt *xprt, struct rpc_task *task)
+{
+	struct rpcrdma_client *client = rpcrdma_xprt_client(xprt);
+	unsigned long delay;
+
+	WARN_ON_ONCE(!xprt_lock_connect(xprt, task, client));
+
+	delay = xprt_reconnect_delay(xprt);
+	xprt_reconnect_backoff(xprt, RPCRDMA_RECONNECT_FIRST);
+	queue_delayed_work(rpcrdma_client_wq, &client->connect_worker, delay);
+}
+
+/* The caller has the write lock. Also called when nothing is connected. */
+static void rpcrdma_client_close(struct rpc_xprt *xprt)
+{
+	rpcrdma_client_disconnect(rpcrdma_xprt_client(xprt));
+	++xprt->connect_cookie;
+	xprt_disconnect_done(xprt);
+}
+
+static void rpcrdma_client_inject_disconnect(struct rpc_xprt *xprt)
+{
+	struct rpcrdma_ep *ep = rpcrdma_client_ep(rpcrdma_xprt_client(xprt));
+
+	if (!ep)
+		return;
+	rpcrdma_ep_close(ep, "fault injection");
+	rpcrdma_ep_put(ep);
+}
+
+/*
+ * An RPC waited too long. An idle connection does not notice that its peer is
+ * gone, and a second Call with the same xid is not possible: connect anew.
+ */
+static void rpcrdma_client_timer(struct rpc_xprt *xprt, struct rpc_task *task)
+{
+	xprt_force_disconnect(xprt);
+}
+
+static void rpcrdma_client_set_connect_timeout(struct rpc_xprt *xprt,
+					       unsigned long connect_timeout,
+					       unsigned long reconnect_timeout)
+{
+	struct rpcrdma_client *client = rpcrdma_xprt_client(xprt);
+	unsigned long initval;
+
+	spin_lock(&xprt->transport_lock);
+	if (reconnect_timeout < xprt->max_reconnect_timeout)
+		xprt->max_reconnect_timeout = reconnect_timeout;
+	if (connect_timeout < xprt->connect_timeout) {
+		/* Not before a reconnection could have been tried twice */
+		initval = max(connect_timeout, 2 * RPCRDMA_RECONNECT_FIRST);
+		client->timeout = *xprt->timeout;
+		client->timeout.to_initval = initval;
+		client->timeout.to_maxval = initval;
+		xprt->timeout = &client->timeout;
+		xprt->connect_timeout = connect_timeout;
+	}
+	spin_unlock(&xprt->transport_lock);
+}
+
+static void rpcrdma_client_set_port(struct rpc_xprt *xprt, unsigned short port)
+{
+	char buf[8];
+
+	rpc_set_port((struct sockaddr *)&xprt->addr, port);
+
+	kfree(xprt->address_strings[RPC_DISPLAY_PORT]);
+	snprintf(buf, sizeof(buf), "%u", port);
+	xprt->address_strings[RPC_DISPLAY_PORT] = kstrdup(buf, GFP_KERNEL);
+
+	kfree(xprt->address_strings[RPC_DISPLAY_HEX_PORT]);
+	snprintf(buf, sizeof(buf), "%4hx", port);
+	xprt->address_strings[RPC_DISPLAY_HEX_PORT] = kstrdup(buf, GFP_KERNEL);
+}
+
+/* ---- Request slots ---- */
+
+/* Make a slot. xprt->num_reqs counts it already. */
+static struct rpcrdma_req *rpcrdma_client_add_slot(struct rpcrdma_client *client,
+						   gfp_t gfp)
+{
+	struct rpc_xprt *xprt = &client->xprt;
+	struct rpcrdma_req *req;
+
+	req = rpcrdma_req_create(RPCRDMA_CLIENT_BUFFER, &client->stats, gfp);
+	spin_lock(&xprt->reserve_lock);
+	if (req)
+		list_add(&req->all, &client->reqs);
+	else
+		xprt->num_reqs--;
+	spin_unlock(&xprt->reserve_lock);
+	return req;
+}
+
+static struct rpc_rqst *rpcrdma_client_free_rqst(struct rpc_xprt *xprt)
+{
+	struct rpc_rqst *rqst;
+
+	rqst = list_first_entry_or_null(&xprt->free, struct rpc_rqst, rq_list);
+	if (rqst)
+		list_del(&rqst->rq_list);
+	return rqst;
+}
+
+/*
+ * Give @task a slot, or put it on the backlog; @task->tk_status tells. The
+ * slot used last is the next one used: it is warm, and idle ones stay idle.
+ */
+static void rpcrdma_client_alloc_slot(struct rpc_xprt *xprt,
+				      struct rpc_task *task)
+{
+	struct rpcrdma_client *client = rpcrdma_xprt_client(xprt);
+	struct rpcrdma_req *req;
+	struct rpc_rqst *rqst;
+
+	spin_lock(&xprt->reserve_lock);
+	rqst = rpcrdma_client_free_rqst(xprt);
+	if (!rqst && xprt->num_reqs < xprt->max_reqs) {
+		xprt->num_reqs++;
+		spin_unlock(&xprt->reserve_lock);
+		req = rpcrdma_client_add_slot(client, rpc_task_gfp_mask());
+		spin_lock(&xprt->reserve_lock);
+		/* Without memory, the slots there are have to do. */
+		rqst = req ? &req->rqst : rpcrdma_client_free_rqst(xprt);
+	}
+	if (rqst) {
+		xprt->stat.max_slots = max_t(unsigned long,
+					     xprt->stat.max_slots,
+					     xprt->num_reqs);
+		task->tk_rqstp = rqst;
+		task->tk_status = 0;
+	} else {
+		xprt_add_backlog(xprt, task);
+		task->tk_status = -EAGAIN;
+	}
+	spin_unlock(&xprt->reserve_lock);
+}
+
+static void rpcrdma_client_free_slot(struct rpc_xprt *xprt,
+				     struct rpc_rqst *rqst)
+{
+	rpcrdma_req_reset(rpcrdma_rqst_req(rqst));
+
+	spin_lock(&xprt->reserve_lock);
+	if (!xprt_wake_up_backlog(xprt, rqst)) {
+		memset(rqst, 0, sizeof(*rqst));
+		list_add(&rqst->rq_list, &xprt->free);
+	}
+	spin_unlock(&xprt->reserve_lock);
+}
+
+static bool rpcrdma_grow_buffer(struct rpcrdma_client *client, void **buf,
+				size_t *size, size_t want, gfp_t gfp)
+{
+	void *grown;
+
+	if (likely(want <= *size))
+		return true;
+	want = roundup_pow_of_two(want);
+	grown = kmalloc(want, gfp);
+	if (!grown)
+		return false;
+	kfree(*buf);
+	*buf = grown;
+	*size = want;
+	client->stats.buffer_octets += want;
+	return true;
+}
+
+/* Provide the buffers for an RPC. Returns 0 or -ENOMEM: try again later. */
+static int rpcrdma_client_buf_alloc(struct rpc_task *task)
+{
+	struct rpc_rqst *rqst = task->tk_rqstp;
+	struct rpcrdma_client *client = rpcrdma_xprt_client(rqst->rq_xprt);
+	struct rpcrdma_req *req = rpcrdma_rqst_req(rqst);
+	gfp_t gfp = rpc_task_gfp_mask() | __GFP_NOWARN;
+
+	if (!rpcrdma_grow_buffer(client, &req->send_buf, &req->send_size,
+				 rqst->rq_callsize, gfp) ||
+	    !rpcrdma_grow_buffer(client, &req->recv_buf, &req->recv_size,
+				 rqst->rq_rcvsize, gfp))
+		return -ENOMEM;
+	rqst->rq_buffer = req->send_buf;
+	rqst->rq_rbuffer = req->recv_buf;
+	return 0;
+}
+
+/*
+ * The RPC is over, by whatever way: a signal, perhaps. Its pages go back to
+ * their owner after this, so the peer must not reach them any more.
+ */
+static void rpcrdma_client_buf_free(struct rpc_task *task)
+{
+	rpcrdma_req_reset(rpcrdma_rqst_req(task->tk_rqstp));
+}
+
+/* ---- Sending ---- */
+
+static int rpcrdma_client_send_request(struct rpc_rqst *rqst)
+{
+	struct rpc_xprt *xprt = rqst->rq_xprt;
+	struct rpcrdma_ep *ep;
+	int rc;
+
+#if defined(CONFIG_SUNRPC_BACKCHANNEL)
+	if (unlikely(bc_prealloc(rqst)))
+		return rpcrdma_client_bc_reply(rqst);
+#endif
+	if (!xprt_connected(xprt))
+		return -ENOTCONN;
+	/* Stays: only the holder of the write lock changes it. */
+	ep = READ_ONCE(rpcrdma_xprt_client(xprt)->ep);
+	if (!ep)
+		return -ENOTCONN;
+
+	rc = rpcrdma_requester_send(xprt, ep, rqst, rpcrdma_rqst_req(rqst),
+				    false);
+	/* Closing begins when the write lock is let go of. */
+	if (rc == -ENOTCONN)
+		xprt_force_disconnect(xprt);
+	return rc;
+}
+
+/* ---- The rest ---- */
+
+static void rpcrdma_client_print_stats(struct rpc_xprt *xprt,
+				       struct seq_file *seq)
+{
+	struct rpcrdma_client *client = rpcrdma_xprt_client(xprt);
+	struct rpcrdma_ep *ep = rpcrdma_client_ep(client);
+
+	rpcrdma_xprt_print_stats(xprt, seq, &client->stats, ep);
+	if (ep)
+		rpcrdma_ep_put(ep);
+}
+
+/* Nothing to prepare: slots are kept, and connecting minds xprt->swapper. */
+static int rpcrdma_client_enable_swap(struct rpc_xprt *xprt)
+{
+	return 0;
+}
+
+static void rpcrdma_client_disable_swap(struct rpc_xprt *xprt)
+{
+}
+
+static void rpcrdma_client_free(struct rpcrdma_client *client)
+{
+	struct rpcrdma_req *req, *next;
+
+	rpcrdma_client_bc_free(client);
+	list_for_each_entry_safe(req, next, &client->reqs, all)
+		rpcrdma_req_destroy(req);
+	/* They are not sunrpc's to free. */
+	INIT_LIST_HEAD(&client->xprt.free);
+	rpcrdma_xprt_free_addresses(&client->xprt);
+	xprt_free(&client->xprt);
+}
+
+/* On our own workqueue, so that the module's end can wait for it. */
+static void rpcrdma_client_destroy_worker(struct work_struct *work)
+{
+	struct rpcrdma_client *client =
+		container_of(work, struct rpcrdma_client, destroy_work);
+
+	cancel_delayed_work_sync(&client->connect_worker);
+	rpcrdma_client_disconnect(client);
+	rpcrdma_client_free(client);
+	module_put(THIS_MODULE);
+}
+
+/* No reference is left, and sunrpc calls nothing after this. */
+static void rpcrdma_client_destroy(struct rpc_xprt *xprt)
+{
+	queue_work(rpcrdma_client_wq,
+		   &rpcrdma_xprt_client(xprt)->destroy_work);
+}
+
+static struct rpc_xprt *rpcrdma_client_setup(struct xprt_create *args)
+{
+	struct rpcrdma_client *client;
+	struct rpc_xprt *xprt;
+	unsigned int i;
+	int rc;
+
+	if (args->addrlen > sizeof(xprt->addr))
+		return ERR_PTR(-EBADF);
+	if (!try_module_get(THIS_MODULE))
+		return ERR_PTR(-EIO);
+
+	rc = -ENOMEM;
+	xprt = xprt_alloc(args->net, sizeof(*client), 0,
+			  READ_ONCE(rpcrdma_slot_table_entries));
+	if (!xprt)
+		goto out_module;
+	client = rpcrdma_xprt_client(xprt);
+
+	spin_lock_init(&client->ep_lock);
+	mutex_init(&client->bc_mutex);
+	INIT_LIST_HEAD(&client->reqs);
+	INIT_DELAYED_WORK(&client->connect_worker,
+			  rpcrdma_client_connect_worker);
+	INIT_WORK(&client->destroy_work, rpcrdma_client_destroy_worker);
+
+	xprt->ops = &rpcrdma_client_ops;
+	xprt->xprt_class = &rpcrdma_client_class;
+	/* Side protocols that look at it want TCP. */
+	xprt->prot = IPPROTO_TCP;
+	xprt->max_payload = RPCRDMA_CLIENT_MAX_PAYLOAD;
+	xprt->timeout = &rpcrdma_client_timeout;
+	xprt->connect_timeout = xprt->timeout->to_initval;
+	xprt->max_reconnect_timeout = xprt->timeout->to_maxval;
+	xprt->bind_timeout = RPCRDMA_BIND_TIMEOUT;
+	xprt->reestablish_timeout = 0;
+	xprt->idle_timeout = RPCRDMA_IDLE_TIMEOUT;
+	xprt->resvport = 0;
+
+	xprt->addrlen = args->addrlen;
+	memcpy(&xprt->addr, args->dstaddr, args->addrlen);
+	if (args->srcaddr)
+		memcpy(&client->srcaddr, args->srcaddr, args->addrlen);
+	if (rpc_get_port((struct sockaddr *)&xprt->addr))
+		xprt_set_bound(xprt);
+	rc = rpcrdma_xprt_format_addresses(xprt);
+	if (rc)
+		goto out_free;
+
+	xprt->min_reqs = min_t(unsigned int, xprt->max_reqs,
+			       RPCRDMA_CLIENT_SLOTS);
+	for (i = 0; i < xprt->min_reqs; i++) {
+		struct rpcrdma_req *req;
+
+		xprt->num_reqs++;
+		req = rpcrdma_client_add_slot(client, GFP_KERNEL);
+		if (!req) {
+			rc = -ENOMEM;
+			goto out_free;
+		}
+		list_add(&req->rqst.rq_list, &xprt->free);
+	}
+	return xprt;
+
+out_free:
+	rpcrdma_client_free(client);
+out_module:
+	module_put(THIS_MODULE);
+	return ERR_PTR(rc);
+}
+
+static const struct rpc_xprt_ops rpcrdma_client_ops = {
+	.reserve_xprt		= xprt_reserve_xprt,
+	.release_xprt		= xprt_release_xprt,
+	.alloc_slot		= rpcrdma_client_alloc_slot,
+	.free_slot		= rpcrdma_client_free_slot,
+	.rpcbind		= rpcb_getport_async,
+	.set_port		= rpcrdma_client_set_port,
+	.connect		= rpcrdma_client_connect,
+	.buf_alloc		= rpcrdma_client_buf_alloc,
+	.buf_free		= rpcrdma_client_buf_free,
+	.send_request		= rpcrdma_client_send_request,
+	.wait_for_reply_request	= xprt_wait_for_reply_request_def,
+	.timer			= rpcrdma_client_timer,
+	.close			= rpcrdma_client_close,
+	.destroy		= rpcrdma_client_destroy,
+	.set_connect_timeout	= rpcrdma_client_set_connect_timeout,
+	.print_stats		= rpcrdma_client_print_stats,
+	.enable_swap		= rpcrdma_client_enable_swap,
+	.disable_swap		= rpcrdma_client_disable_swap,
+	.inject_disconnect	= rpcrdma_client_inject_disconnect,
+#if defined(CONFIG_SUNRPC_BACKCHANNEL)
+	.bc_setup		= rpcrdma_client_bc_setup,
+	.bc_maxpayload		= rpcrdma_client_bc_maxpayload,
+	.bc_num_slots		= rpcrdma_client_bc_num_slots,
+	.bc_free_rqst		= rpcrdma_client_bc_free_rqst,
+	.bc_destroy		= rpcrdma_client_bc_destroy,
+#endif
+};
+
+static struct xprt_class rpcrdma_client_class = {
+	.list	= LIST_HEAD_INIT(rpcrdma_client_class.list),
+	.name	= "rdma",
+	.owner	= THIS_MODULE,
+	.ident	= XPRT_TRANSPORT_RDMA,
+	.setup	= rpcrdma_client_setup,
+	.netid	= { "rdma", "rdma6", "" },
+};
+
+/**
+ * rpcrdma_client_init - make the client's transport known to sunrpc
+ *
+ * Module start. Returns 0 or a negative errno.
+ */
+int rpcrdma_client_init(void)
+{
+	int rc;
+
+	/* Connecting is part of writing back what memory reclaim waits for. */
+	rpcrdma_client_wq = alloc_workqueue("rpcrdma_client",
+					    WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!rpcrdma_client_wq)
+		return -ENOMEM;
+	rc = xprt_register_transport(&rpcrdma_client_class);
+	if (rc)
+		destroy_workqueue(rpcrdma_client_wq);
+	return rc;
+}
+
+/**
+ * rpcrdma_client_exit - the reverse
+ *
+ * Module end. Waits for transports whose destruction is under way.
+ */
+void rpcrdma_client_exit(void)
+{
+	xprt_unregister_transport(&rpcrdma_client_class);
+	destroy_workqueue(rpcrdma_client_wq);
+}

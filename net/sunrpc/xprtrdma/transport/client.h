@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The client's transport: an rpc_xprt over one connection at a time.
+ */
+#ifndef RPCRDMA_CLIENT_H
+#define RPCRDMA_CLIENT_H
+
+#include <linux/mutex.h>
+#include <linux/sunrpc/xprt.h>
+#include <linux/workqueue.h>
+
+#include "requester.h"
+
+enum {
+	/* Reverse-direction Calls under way at most, per transport */
+	RPCRDMA_CLIENT_BC_SLOTS = 16,
+};
+
+struct rpcrdma_client {
+	struct rpc_xprt		xprt;
+	struct sockaddr_storage	srcaddr;	/* AF_UNSPEC: any */
+	struct rpc_timeout	timeout;
+	struct list_head	reqs;		/* all slots; reserve_lock */
+
+	spinlock_t		ep_lock;	/* protects the pointer @ep */
+	struct rpcrdma_ep	*ep;		/* with a reference, or NULL */
+	struct delayed_work	connect_worker;
+	struct work_struct	destroy_work;
+	struct rpcrdma_requester_stats stats;
+
+	/* Reverse direction, client_bc.c */
+	struct mutex		bc_mutex;	/* held while bc_serv is used */
+	unsigned int		bc_sessions;	/* Calls are taken while not 0 */
+	unsigned int		bc_count;	/* rpc_rqsts made; bc_pa_lock */
+};
+
+static inline struct rpcrdma_client *rpcrdma_xprt_client(struct rpc_xprt *xprt)
+{
+	return container_of(xprt, struct rpcrdma_client, xprt);
+}
+
+/* The connection, with a reference for the caller, or NULL. Any context. */
+struct rpcrdma_ep *rpcrdma_client_ep(struct rpcrdma_client *client);
+
+/* Registers the transport class, last of all; returns 0 or a negative errno */
+int rpcrdma_client_init(void);
+/* Waits for transports whose destruction is under way. */
+void rpcrdma_client_exit(void);
+
+#endif /* RPCRDMA_CLIENT_H */

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The reverse direction at the client: Calls from the server (4.5).
+ */
+#ifndef RPCRDMA_CLIENT_BC_H
+#define RPCRDMA_CLIENT_BC_H
+
+#include "client.h"
+
+#if defined(CONFIG_SUNRPC_BACKCHANNEL)
+
+/* bc_* operations of the rpc_xprt */
+int rpcrdma_client_bc_setup(struct rpc_xprt *xprt, unsigned int min_reqs);
+size_t rpcrdma_client_bc_maxpayload(struct rpc_xprt *xprt);
+unsigned int rpcrdma_client_bc_num_slots(struct rpc_xprt *xprt);
+void rpcrdma_client_bc_free_rqst(struct rpc_rqst *rqst);
+void rpcrdma_client_bc_destroy(struct rpc_xprt *xprt, unsigned int max_reqs);
+
+/* Upcall: a Call arrived on @ep. Takes @rv. */
+void rpcrdma_client_bc_call(struct rpcrdma_client *client,
+			    struct rpcrdma_ep *ep, struct rpcrdma_recv *rv);
+/* send_request() of the Reply to such a Call; results as of that. */
+int rpcrdma_client_bc_reply(struct rpc_rqst *rqst);
+
+/* Frees what is left; no rpc_rqst is in use, no upcall comes. */
+void rpcrdma_client_bc_free(struct rpcrdma_client *client);
+
+#else
+
+static inline void rpcrdma_client_bc_call(struct rpcrdma_client *client,
+					  struct rpcrdma_ep *ep,
+					  struct rpcrdma_recv *rv)
+{
+	u32 xid = rv->rx.xid;
+
+	rpcrdma_recv_put(rv);
+	rpcrdma_ep_send_error(ep, xid, RDMA2_ERR_SYSTEM, 0, 0);
+}
+
+static inline int rpcrdma_client_bc_reply(struct rpc_rqst *rqst)
+{
+	return -EIO;
+}
+
+static inline void rpcrdma_client_bc_free(struct rpcrdma_client *client)
+{
+}
+
+#endif /* CONFIG_SUNRPC_BACKCHANNEL */
+
+#endif /* RPCRDMA_CLIENT_BC_H */

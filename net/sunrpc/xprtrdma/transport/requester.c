@@ -1,0 +1,1053 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The Requester: Calls out, Replies in.
+ *
+ * Who may touch a slot: sunrpc sends an rpc_rqst only while it holds the
+ * transport's write lock and has it pinned, encodes or releases it only when
+ * it is not pinned, and finds it by its xid until then. So the sender owns a
+ * slot until the endpoint has taken the Call; from then on the first Reply or
+ * ERROR for it does, by pinning the rpc_rqst and clearing sent_ep, until it
+ * unpins. When none comes, or the connection is lost meanwhile, the slot is
+ * sunrpc's again, which sends the Call once more or releases it.
+ */
+
+#include <linux/module.h>
+#include <linux/mm.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/sunrpc/addr.h>
+#include <linux/sunrpc/auth.h>
+#include <linux/sunrpc/msg_prot.h>
+#include <linux/sunrpc/sched.h>
+
+#include "requester.h"
+
+enum {
+	/* No header without chunks takes more, nor one with an unused chunk */
+	RPCRDMA_HEADER_ROOM = 128,
+};
+
+/* What a Call without chunks offers */
+static const struct rpcrdma_lists rpcrdma_no_lists;
+
+/* ---- Request slots ---- */
+
+static void rpcrdma_requester_inv_done(struct rpcrdma_inv *inv, bool ok);
+
+/**
+ * rpcrdma_req_create - make a request slot
+ * @size: octets of each of its two RPC buffers, which grow when needed
+ * @stats: the transport's counters
+ * @gfp: how to allocate
+ *
+ * Returns a slot or NULL.
+ */
+struct rpcrdma_req *
+rpcrdma_req_create(size_t size, struct rpcrdma_requester_stats *stats,
+		   gfp_t gfp)
+{
+	struct rpcrdma_req *req;
+
+	req = kzalloc(sizeof(*req), gfp);
+	if (!req)
+		return NULL;
+	req->send_buf = kmalloc(size, gfp);
+	req->recv_buf = kmalloc(size, gfp);
+	if (!req->send_buf || !req->recv_buf) {
+		rpcrdma_req_destroy(req);
+		return NULL;
+	}
+	req->send_size = size;
+	req->recv_size = size;
+	req->stats = stats;
+	req->inv.done = rpcrdma_requester_inv_done;
+	mutex_init(&req->lock);
+	INIT_LIST_HEAD(&req->all);
+	INIT_LIST_HEAD(&req->mrs);
+	return req;
+}
+
+/**
+ * rpcrdma_req_destroy - free a request slot
+ * @req: slot that no RPC uses
+ */
+void rpcrdma_req_destroy(struct rpcrdma_req *req)
+{
+	WARN_ON_ONCE(!list_empty(&req->mrs));
+	kfree(req->send_buf);
+	kfree(req->recv_buf);
+	kfree(req);
+}
+
+/* None of the regions is exposed, or they never were. */
+static void rpcrdma_req_put_mrs(struct rpcrdma_req *req)
+{
+	struct rpcrdma_ep *ep = req->ep;
+
+	if (!ep)
+		return;
+	req->ep = NULL;
+	rpcrdma_mrs_put(ep, &req->mrs);
+	rpcrdma_ep_put(ep);
+}
+
+/* Whether they are or not. Sleeps, until the peer cannot reach them. */
+static void rpcrdma_req_release_mrs(struct rpcrdma_req *req)
+{
+	struct rpcrdma_ep *ep = req->ep;
+
+	if (!ep)
+		return;
+	req->ep = NULL;
+	rpcrdma_mrs_release_sync(ep, &req->mrs);
+	rpcrdma_ep_put(ep);
+}
+
+/**
+ * rpcrdma_req_reset - end what an RPC left behind
+ * @req: slot whose rpc_rqst is in no queue and not pinned
+ *
+ * Afterwards no peer reaches the RPC's memory. May sleep, at most until the
+ * end of a connection's teardown; not from an endpoint's upcall.
+ */
+void rpcrdma_req_reset(struct rpcrdma_req *req)
+{
+	req->sent_ep = NULL;
+	req->was_sent = false;
+	req->refused = 0;
+	rpcrdma_req_release_mrs(req);
+}
+
+/* ---- Sending ---- */
+
+/*
+ * Some callers leave it to the transport to provide the pages of a reply. They
+ * must be there before the peer can be told of them.
+ */
+static int rpcrdma_fill_sparse_pages(struct xdr_buf *buf)
+{
+	u32 base = offset_in_page(buf->page_base);
+	struct page **pages = buf->pages + (buf->page_base >> PAGE_SHIFT);
+	u32 i, nr = DIV_ROUND_UP(base + buf->page_len, PAGE_SIZE);
+
+	if (!buf->page_len)
+		return 0;
+	for (i = 0; i < nr; i++) {
+		if (pages[i])
+			continue;
+		pages[i] = alloc_page(GFP_NOWAIT | __GFP_NOWARN);
+		if (!pages[i])
+			return -ENOBUFS;
+	}
+	return 0;
+}
+
+static u32 rpcrdma_xdr_room(const struct xdr_buf *buf)
+{
+	return buf->head[0].iov_len + buf->page_len + buf->tail[0].iov_len;
+}
+
+/* Octets of the tail that are the roundup of the page data */
+static u32 rpcrdma_xdr_pad(const struct xdr_buf *buf)
+{
+	return min_t(u32, xdr_pad_size(buf->page_len), buf->tail[0].iov_len);
+}
+
+/*
+ * Count the segments that @buf would take: all of it, and its page data. The
+ * vectors are made again if the plan wants them, which is cheap against
+ * registering them.
+ */
+static int rpcrdma_req_count(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
+			     const struct xdr_buf *buf, u32 len,
+			     u16 *all_segs, u16 *page_segs)
+{
+	u32 head = min_t(u32, buf->head[0].iov_len, len);
+	u32 pages = min_t(u32, buf->page_len, len - head);
+	int n;
+
+	n = rpcrdma_xdr_to_bvecs(buf, 0, len, req->bv, ARRAY_SIZE(req->bv));
+	if (n < 0)
+		return n;
+	*all_segs = rpcrdma_mrs_count(ep, req->bv, n);
+	if (!pages)
+		return 0;
+	n = rpcrdma_xdr_to_bvecs(buf, head, pages, req->bv,
+				 ARRAY_SIZE(req->bv));
+	if (n < 0)
+		return n;
+	*page_segs = rpcrdma_mrs_count(ep, req->bv, n);
+	return 0;
+}
+
+/* Does @plan want memory registered? */
+static bool rpcrdma_plan_has_chunks(const struct rpcrdma_call_plan *plan)
+{
+	return plan->read_item || plan->write_chunk || plan->reply_chunk ||
+	       plan->format == RPCRDMA_SPECIAL;
+}
+
+static int rpcrdma_requester_plan(struct rpcrdma_ep *ep, struct rpc_rqst *rqst,
+				  struct rpcrdma_req *req, bool reverse,
+				  struct rpcrdma_call_plan *plan)
+{
+	const struct xdr_buf *snd = &rqst->rq_snd_buf;
+	const struct xdr_buf *rcv = &rqst->rq_rcv_buf;
+	struct rpcrdma_call call = {
+		.xid		= be32_to_cpu(rqst->rq_xid),
+		.length		= snd->len,
+		.reply_max	= rpcrdma_xdr_room(rcv),
+		.reverse	= reverse,
+	};
+	int rc;
+
+	/* Integrity and privacy want the messages whole (11.2.2). */
+	call.ddp = req && rqst->rq_cred &&
+		   !test_bit(RPCAUTH_AUTH_DATATOUCH,
+			     &rqst->rq_cred->cr_auth->au_flags);
+	if (call.ddp && (snd->flags & XDRBUF_WRITE)) {
+		call.item_position = snd->head[0].iov_len;
+		call.item_length = snd->page_len;
+	}
+	if (call.ddp && (rcv->flags & XDRBUF_READ))
+		call.result_max = rcv->page_len;
+
+	/*
+	 * Most Calls are small and get small Replies. Only when one may not
+	 * be, it matters how many segments its memory would take.
+	 */
+	if (!req ||
+	    (call.length + RPCRDMA_HEADER_ROOM <= ep->limits.send_inline &&
+	     call.reply_max + RPCRDMA_HEADER_ROOM <= ep->limits.recv_inline)) {
+		rc = rpcrdma_plan_call(&ep->conn, &call, plan);
+		if (!rc && !req && rpcrdma_plan_has_chunks(plan))
+			rc = -EMSGSIZE;
+		if (!req || (!rc && plan->format == RPCRDMA_INLINE &&
+			     !rpcrdma_plan_has_chunks(plan)))
+			return rc;
+	}
+
+	rc = rpcrdma_req_count(req, ep, snd, snd->len, &call.call_segs,
+			       &call.item_segs);
+	if (!rc)
+		rc = rpcrdma_req_count(req, ep, rcv, call.reply_max,
+				       &call.reply_segs, &call.result_segs);
+	if (rc)
+		return rc == -E2BIG ? -EMSGSIZE : rc;
+	return rpcrdma_plan_call(&ep->conn, &call, plan);
+}
+
+/* Map one range of @buf into the chunk begun last. */
+static int rpcrdma_req_map_range(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
+				 const struct xdr_buf *buf, u32 offset, u32 len,
+				 bool remote_write)
+{
+	int n;
+
+	if (!len)
+		return 0;
+	n = rpcrdma_xdr_to_bvecs(buf, offset, len, req->bv,
+				 ARRAY_SIZE(req->bv));
+	if (n < 0)
+		return n == -E2BIG ? -EMSGSIZE : n;
+	return rpcrdma_mrs_map(ep, &req->mrs, req->bv, n, remote_write,
+			       &req->lists);
+}
+
+/*
+ * Map what is left of @buf without its page data: @pad octets at the start of
+ * the tail go with that.
+ */
+static int rpcrdma_req_map_reduced(struct rpcrdma_req *req,
+				   struct rpcrdma_ep *ep,
+				   const struct xdr_buf *buf, u32 pad,
+				   bool remote_write)
+{
+	u32 head = buf->head[0].iov_len;
+	int rc;
+
+	rc = rpcrdma_req_map_range(req, ep, buf, 0, head, remote_write);
+	if (rc)
+		return rc;
+	return rpcrdma_req_map_range(req, ep, buf, head + buf->page_len + pad,
+				     buf->tail[0].iov_len - pad, remote_write);
+}
+
+/* The chunks of @plan, in wire order (6.2.3) */
+static int rpcrdma_req_map(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
+			   const struct rpcrdma_call_plan *plan)
+{
+	const struct xdr_buf *snd = &req->rqst.rq_snd_buf;
+	const struct xdr_buf *rcv = &req->rqst.rq_rcv_buf;
+	struct rpcrdma_lists *lists = &req->lists;
+	struct rpcrdma_mr *mr;
+	u32 largest = 0;
+	int rc = 0;
+
+	if (!req->ep) {
+		rpcrdma_ep_get(ep);
+		req->ep = ep;
+	}
+
+	if (plan->format == RPCRDMA_SPECIAL) {
+		if (rpcrdma_lists_add_read(lists, 0))
+			return -EMSGSIZE;
+		if (plan->read_item)
+			rc = rpcrdma_req_map_reduced(req, ep, snd,
+						     rpcrdma_xdr_pad(snd),
+						     false);
+		else
+			rc = rpcrdma_req_map_range(req, ep, snd, 0, snd->len,
+						   false);
+		if (rc)
+			return rc;
+	}
+	if (plan->read_item) {
+		if (rpcrdma_lists_add_read(lists, snd->head[0].iov_len))
+			return -EMSGSIZE;
+		rc = rpcrdma_req_map_range(req, ep, snd, snd->head[0].iov_len,
+					   snd->page_len, false);
+		if (rc)
+			return rc;
+	}
+	if (plan->write_chunk) {
+		if (rpcrdma_lists_add_write(lists))
+			return -EMSGSIZE;
+		rc = rpcrdma_req_map_range(req, ep, rcv, rcv->head[0].iov_len,
+					   rcv->page_len, true);
+		if (rc)
+			return rc;
+	}
+	if (plan->reply_chunk) {
+		if (rpcrdma_lists_add_reply(lists))
+			return -EMSGSIZE;
+		/* No memory is in two chunks that the peer writes to. */
+		if (plan->write_chunk)
+			rc = rpcrdma_req_map_reduced(req, ep, rcv, 0, true);
+		else
+			rc = rpcrdma_req_map_range(req, ep, rcv, 0,
+						   rpcrdma_xdr_room(rcv), true);
+		if (rc)
+			return rc;
+	}
+
+	/* Offer the peer to invalidate the largest region (6.2.4). */
+	list_for_each_entry(mr, &req->mrs, list) {
+		if (mr->length > largest) {
+			largest = mr->length;
+			lists->inv_handle = mr->handle;
+		}
+	}
+	return 0;
+}
+
+/* Header and inline payload into the Send buffer */
+static int rpcrdma_requester_fill(struct rpcrdma_send *s, struct rpc_rqst *rqst,
+				  const struct rpcrdma_call_plan *plan,
+				  const struct rpcrdma_lists *lists)
+{
+	const struct xdr_buf *snd = &rqst->rq_snd_buf;
+	u32 htype = RDMA2_NOMSG, item = 0, payload = 0;
+	struct rpcrdma_ep *ep = s->ep;
+	u32 size = ep->params.send_size;
+
+	if (plan->format == RPCRDMA_INLINE) {
+		htype = RDMA2_MSG;
+		payload = snd->len;
+		if (plan->read_item) {
+			item = snd->page_len;
+			payload -= min_t(u32, xdr_align_size(item),
+					 snd->len - snd->head[0].iov_len);
+		}
+	}
+	s->header_len = rpcrdma_encode_header(&ep->conn, s->buf, size,
+					      be32_to_cpu(rqst->rq_xid), htype,
+					      0, lists);
+	if (unlikely(!s->header_len || payload > size - s->header_len ||
+		     WARN_ON_ONCE(payload != plan->inline_length)))
+		return -EMSGSIZE;
+	if (payload)
+		rpcrdma_xdr_copy_reduced(snd, snd->head[0].iov_len, item,
+					 s->buf + s->header_len);
+	s->len = s->header_len + payload;
+	return 0;
+}
+
+/* Count a Call about to be sent. */
+static void rpcrdma_req_account(struct rpcrdma_req *req,
+				const struct rpcrdma_call_plan *plan)
+{
+	struct rpcrdma_requester_stats *stats = req->stats;
+	const struct rpcrdma_lists *lists = &req->lists;
+
+	if (plan->format == RPCRDMA_SPECIAL)
+		stats->nomsg_calls++;
+	else if (!plan->read_item)
+		stats->send_copied += req->rqst.rq_snd_buf.page_len;
+	stats->read_chunks += lists->nr_reads;
+	if (lists->nr_writes) {
+		stats->write_chunks++;
+		stats->offered_octets += lists->writes[0].length;
+	}
+	if (lists->has_reply) {
+		stats->reply_chunks++;
+		stats->offered_octets += lists->reply.length;
+	}
+}
+
+/*
+ * Hand the Call to the endpoint. If that takes it, a Reply may complete the
+ * RPC before this returns; the rpc_rqst stays, it is pinned.
+ */
+static int rpcrdma_req_send(struct rpc_xprt *xprt, struct rpcrdma_req *req,
+			    struct rpcrdma_send *s,
+			    const struct rpcrdma_call_plan *plan)
+{
+	bool chunks = rpcrdma_plan_has_chunks(plan);
+	int rc;
+
+	mutex_lock(&req->lock);
+	rc = rpcrdma_send_call(s, chunks ? &req->mrs : NULL, plan->format,
+			       chunks ? &req->lists : NULL);
+	if (!rc) {
+		req->sent_ep = s->ep;
+		req->was_sent = true;
+		req->sent_cookie = xprt->connect_cookie;
+		rpcrdma_req_account(req, plan);
+	}
+	mutex_unlock(&req->lock);
+	return rc;
+}
+
+/* One attempt. -EAGAIN: write_space() is going to be called. */
+static int rpcrdma_requester_try(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
+				 struct rpc_rqst *rqst, struct rpcrdma_req *req,
+				 bool reverse)
+{
+	const struct rpcrdma_lists *lists = NULL;
+	struct rpcrdma_call_plan plan;
+	struct rpcrdma_send *s;
+	int rc;
+
+	if (!rpcrdma_ep_may_call(ep))
+		return -EAGAIN;
+
+	rc = rpcrdma_requester_plan(ep, rqst, req, reverse, &plan);
+	if (rc)
+		return rc;
+	/* A Call is one message here: the engine finds a way with chunks. */
+	if (plan.format == RPCRDMA_CONTINUED)
+		return -EMSGSIZE;
+
+	s = rpcrdma_send_get(ep);
+	if (!s)
+		return -EAGAIN;
+
+	if (req) {
+		rpcrdma_lists_init(&req->lists);
+		if (rpcrdma_plan_has_chunks(&plan)) {
+			lists = &req->lists;
+			rc = rpcrdma_req_map(req, ep, &plan);
+			if (rc)
+				goto out_put;
+		}
+	}
+	rc = rpcrdma_requester_fill(s, rqst, &plan, lists);
+	if (rc)
+		goto out_put;
+
+	rqst->rq_xtime = ktime_get();
+	if (req)
+		rc = rpcrdma_req_send(xprt, req, s, &plan);
+	else
+		rc = rpcrdma_send_call(s, NULL, plan.format, NULL);
+	if (!rc)
+		return 0;
+
+out_put:
+	rpcrdma_send_put(s);
+	if (req)
+		rpcrdma_req_put_mrs(req);
+	return rc;
+}
+
+/**
+ * rpcrdma_requester_send - send a Call
+ * @xprt: its transport; the caller has the write lock
+ * @ep: the connection, with a reference
+ * @rqst: the encoded Call, pinned
+ * @req: the slot @rqst is in, or NULL when it is in none (no chunks then)
+ * @reverse: sent by the server end
+ *
+ * Process context, may sleep. For the results see requester.h.
+ */
+int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
+			   struct rpc_rqst *rqst, struct rpcrdma_req *req,
+			   bool reverse)
+{
+	int rc;
+
+	if (!rpcrdma_ep_is_open(ep))
+		return -ENOTCONN;
+
+	/*
+	 * A second Call with this xid on the same connection would get a
+	 * second Reply, or meet the first one's (WP 3.7).
+	 */
+	if (req) {
+		if (req->refused) {
+			rc = req->refused;
+			req->refused = 0;
+			return rc;
+		}
+		if (req->was_sent && req->sent_cookie == xprt->connect_cookie)
+			return -ENOTCONN;
+		/* Left from a connection that is gone */
+		req->sent_ep = NULL;
+		rpcrdma_req_release_mrs(req);
+	} else if (RPC_WAS_SENT(rqst->rq_task) &&
+		   rqst->rq_connect_cookie == xprt->connect_cookie) {
+		return -ENOTCONN;
+	}
+
+	if (unlikely(rqst->rq_rcv_buf.flags & XDRBUF_SPARSE_PAGES)) {
+		rc = rpcrdma_fill_sparse_pages(&rqst->rq_rcv_buf);
+		if (rc)
+			return rc;
+	}
+
+	rc = rpcrdma_requester_try(xprt, ep, rqst, req, reverse);
+	if (rc == -EAGAIN) {
+		/*
+		 * What was missing may have come before sunrpc knows that it
+		 * is waited for: look again when it does.
+		 */
+		xprt_wait_for_buffer_space(xprt);
+		/* Order that before the look, as write_space() does reversed */
+		smp_mb__after_atomic();
+		rc = rpcrdma_requester_try(xprt, ep, rqst, req, reverse);
+		if (rc != -EAGAIN)
+			xprt_write_space(xprt);
+		else if (req)
+			req->stats->no_send_space++;
+	}
+	switch (rc) {
+	case 0:
+		rqst->rq_xmit_bytes_sent += rqst->rq_snd_buf.len;
+		break;
+	case -EAGAIN:
+	case -ENOTCONN:
+		break;
+	case -ENOMEM:
+		rc = -ENOBUFS;
+		break;
+	default:
+		if (req)
+			req->stats->failed_sends++;
+		pr_warn_ratelimited("rpcrdma: a Call of %u octets to %pISpc cannot be sent (error %d), its RPC fails; a smaller rsize or wsize may help\n",
+				    rqst->rq_snd_buf.len, &ep->remote, rc);
+		break;
+	}
+	return rc;
+}
+
+/* ---- Receiving ---- */
+
+static struct rpc_rqst *rpcrdma_lookup_and_pin(struct rpc_xprt *xprt, u32 xid)
+{
+	struct rpc_rqst *rqst;
+
+	spin_lock(&xprt->queue_lock);
+	rqst = xprt_lookup_rqst(xprt, cpu_to_be32(xid));
+	if (rqst)
+		xprt_pin_rqst(rqst);
+	spin_unlock(&xprt->queue_lock);
+	return rqst;
+}
+
+/* Leave the RPC to sunrpc, which sends it again or gives up. */
+static void rpcrdma_unpin(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
+{
+	spin_lock(&xprt->queue_lock);
+	xprt_unpin_rqst(rqst);
+	spin_unlock(&xprt->queue_lock);
+}
+
+/* @copied: octets of the Reply, or a negative errno that ends the RPC */
+static void rpcrdma_complete(struct rpc_xprt *xprt, struct rpc_rqst *rqst,
+			     int copied)
+{
+	struct rpc_task *task;
+
+	spin_lock(&xprt->queue_lock);
+	task = rqst->rq_task;
+	if (copied < 0) {
+		task->tk_status = copied;
+		copied = 0;
+	}
+	xprt_complete_rqst(task, copied);
+	xprt_unpin_rqst(rqst);
+	spin_unlock(&xprt->queue_lock);
+}
+
+/*
+ * Make the answer to @xid on @ep this caller's: its Call was sent there, and
+ * this is the first answer. Returns the pinned rpc_rqst, or NULL.
+ */
+static struct rpc_rqst *rpcrdma_requester_claim(struct rpc_xprt *xprt,
+						struct rpcrdma_ep *ep, u32 xid,
+						struct rpcrdma_req **reqp)
+{
+	struct rpcrdma_req *req = NULL;
+	struct rpc_rqst *rqst;
+	bool mine;
+
+	*reqp = NULL;
+	rqst = rpcrdma_lookup_and_pin(xprt, xid);
+	if (!rqst || xprt->bc_xprt)
+		return rqst;
+
+	req = rpcrdma_rqst_req(rqst);
+	mutex_lock(&req->lock);
+	mine = req->sent_ep == ep;
+	if (mine)
+		req->sent_ep = NULL;
+	mutex_unlock(&req->lock);
+	if (!mine) {
+		rpcrdma_unpin(xprt, rqst);
+		return NULL;
+	}
+	*reqp = req;
+	return rqst;
+}
+
+static void rpcrdma_requester_bad(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
+				  struct rpc_rqst *rqst,
+				  struct rpcrdma_req *req, const char *reason)
+{
+	if (req)
+		req->stats->bad_replies++;
+	rpcrdma_ep_close(ep, reason);
+	rpcrdma_unpin(xprt, rqst);
+}
+
+/*
+ * Put @len octets of Payload stream at @p to where the upper layer expects
+ * them. With @reduced, @written octets of page data came in a Write chunk and
+ * the stream is what goes around them.
+ *
+ * rq_rcv_buf and its copy rq_private_buf must remain the same.
+ * Returns the octets of the whole Reply message.
+ */
+static u32 rpcrdma_place(struct rpc_rqst *rqst, const u8 *p, u32 len,
+			 bool reduced, u32 written)
+{
+	struct xdr_buf *buf = &rqst->rq_rcv_buf;
+	struct xdr_buf *copy = &rqst->rq_private_buf;
+	u32 head, pad, done;
+
+	if (!reduced) {
+		done = rpcrdma_xdr_copy_in(buf, 0, p, len);
+		/* Cut short, it is not to look like a broken stream. */
+		return done == len ? done : done & ~3U;
+	}
+
+	head = min_t(u32, len, buf->head[0].iov_len);
+	memcpy(buf->head[0].iov_base, p, head);
+	buf->head[0].iov_len = head;
+	buf->page_len = min_t(u32, buf->page_len, written);
+	copy->head[0].iov_len = buf->head[0].iov_len;
+	copy->page_len = buf->page_len;
+
+	/* The item's roundup was not sent; it is the start of the tail. */
+	pad = xdr_pad_size(buf->page_len);
+	done = head + buf->page_len + pad;
+	if (len > head)
+		done += rpcrdma_xdr_copy_in(buf, done, p + head,
+					    len - head) & ~3U;
+	return done;
+}
+
+/*
+ * A Reply chunk has the stream in place, but for a reduced one, which lies in
+ * head and tail memory without the roundup of the page data between them.
+ */
+static u32 rpcrdma_place_reply_chunk(struct rpc_rqst *rqst, u32 len,
+				     bool reduced, u32 written)
+{
+	struct xdr_buf *buf = &rqst->rq_rcv_buf;
+	struct xdr_buf *copy = &rqst->rq_private_buf;
+	u32 head, rest, pad;
+
+	if (!reduced)
+		return len;
+
+	head = min_t(u32, len, buf->head[0].iov_len);
+	rest = len - head;
+	buf->head[0].iov_len = head;
+	buf->page_len = min_t(u32, buf->page_len, written);
+	copy->head[0].iov_len = buf->head[0].iov_len;
+	copy->page_len = buf->page_len;
+
+	pad = xdr_pad_size(buf->page_len);
+	if (rest) {
+		if (pad > buf->tail[0].iov_len)
+			rest = 0;
+		rest = min_t(u32, rest, buf->tail[0].iov_len - pad) & ~3U;
+		memmove(buf->tail[0].iov_base + pad, buf->tail[0].iov_base,
+			rest);
+	}
+	return head + buf->page_len + pad + rest;
+}
+
+static bool rpcrdma_placed_any(const struct rpcrdma_placed *placed)
+{
+	return placed->write_chunks && placed->write_octets;
+}
+
+/* The inline payload of @rv goes where no region is mapped. */
+static void rpcrdma_req_place(struct rpcrdma_req *req, struct rpcrdma_recv *rv)
+{
+	const struct rpcrdma_placed *placed = &req->placed;
+
+	req->copied = rpcrdma_place(&req->rqst, rv->payload, rv->payload_len,
+				    rpcrdma_placed_any(placed),
+				    placed->write_octets);
+	req->stats->recv_copied += rv->payload_len;
+}
+
+/*
+ * Does the inline payload go to memory that is in no chunk? While a region is
+ * mapped for the device, the processor must not write to it.
+ */
+static bool rpcrdma_req_may_place(const struct rpcrdma_req *req,
+				  const struct rpcrdma_recv *rv)
+{
+	if (req->lists.has_reply)
+		return false;
+	return !req->lists.nr_writes || rpcrdma_placed_any(&req->placed) ||
+	       rv->payload_len <= req->rqst.rq_rcv_buf.head[0].iov_len;
+}
+
+/* No region of the RPC is exposed any more. */
+static void rpcrdma_req_finish(struct rpcrdma_req *req, struct rpcrdma_ep *ep)
+{
+	const struct rpcrdma_placed *placed = &req->placed;
+	struct rpc_rqst *rqst = &req->rqst;
+	struct rpcrdma_recv *rv = req->rv;
+	struct rpc_xprt *xprt = rqst->rq_xprt;
+
+	/* What the device wrote is the processor's with this. */
+	rpcrdma_req_put_mrs(req);
+
+	if (rv) {
+		req->rv = NULL;
+		rpcrdma_req_place(req, rv);
+		rpcrdma_recv_put(rv);
+	} else if (placed->reply_octets) {
+		if (placed->reply_octets < 8 ||
+		    rqst->rq_rcv_buf.head[0].iov_len < 8 ||
+		    !rpcrdma_payload_ok(be32_to_cpu(rqst->rq_xid), true,
+					rqst->rq_rcv_buf.head[0].iov_base)) {
+			rpcrdma_requester_bad(xprt, ep, rqst, req,
+					      "the message in a Reply chunk is not the Reply that its header announced");
+			return;
+		}
+		req->copied = rpcrdma_place_reply_chunk(rqst,
+							placed->reply_octets,
+							rpcrdma_placed_any(placed),
+							placed->write_octets);
+	}
+	req->stats->placed_octets += placed->write_octets +
+				     placed->reply_octets;
+	rpcrdma_complete(xprt, rqst, req->copied);
+}
+
+/* The regions of an answered RPC became invalid, or die with @inv->ep. */
+static void rpcrdma_requester_inv_done(struct rpcrdma_inv *inv, bool ok)
+{
+	struct rpcrdma_req *req = container_of(inv, struct rpcrdma_req, inv);
+	struct rpcrdma_ep *ep = inv->ep;
+
+	/* The slot's reference may be the last but this. */
+	rpcrdma_ep_get(ep);
+	if (ok) {
+		rpcrdma_req_finish(req, ep);
+	} else {
+		struct rpc_rqst *rqst = &req->rqst;
+		struct rpcrdma_recv *rv = req->rv;
+
+		/*
+		 * The RPC must not complete while its memory is exposed. It
+		 * is sent again, or released, after the teardown.
+		 */
+		req->rv = NULL;
+		rpcrdma_unpin(rqst->rq_xprt, rqst);
+		if (rv)
+			rpcrdma_recv_put(rv);
+		rpcrdma_ep_close(ep, NULL);
+	}
+	rpcrdma_ep_put(ep);
+}
+
+/* Invalidate what is left, then go on with rpcrdma_req_finish(). */
+static void rpcrdma_req_invalidate(struct rpcrdma_req *req,
+				   struct rpcrdma_ep *ep)
+{
+	if (!rpcrdma_mrs_exposed(&req->mrs)) {
+		rpcrdma_req_finish(req, ep);
+		return;
+	}
+	req->stats->local_inv++;
+	rpcrdma_mrs_invalidate(ep, &req->mrs, &req->inv);
+}
+
+/*
+ * Was the handle that the peer invalidated one of this RPC's? Version 1 has no
+ * word for an offer: there any handle of the Call is one (RFC 8797).
+ */
+static bool rpcrdma_req_invalidated(struct rpcrdma_req *req,
+				    struct rpcrdma_ep *ep, u32 handle)
+{
+	if (ep->conn.version != RPCRDMA_VERS_1 &&
+	    !rpcrdma_invalidation_ok(req->lists.inv_handle, handle))
+		return false;
+	return rpcrdma_mrs_invalidated(&req->mrs, handle);
+}
+
+/* A server's callback: never any chunk */
+static void rpcrdma_requester_plain_reply(struct rpc_xprt *xprt,
+					  struct rpcrdma_ep *ep,
+					  struct rpc_rqst *rqst,
+					  struct rpcrdma_recv *rv)
+{
+	struct rpcrdma_placed placed;
+	u32 copied;
+
+	if (rv->inv_handle ||
+	    rpcrdma_check_reply(&ep->conn, &rpcrdma_no_lists, &rv->rx,
+				&placed)) {
+		rpcrdma_requester_bad(xprt, ep, rqst, NULL,
+				      "bad Reply to a callback");
+	} else {
+		copied = rpcrdma_place(rqst, rv->payload, rv->payload_len,
+				       false, 0);
+		rpcrdma_complete(xprt, rqst, copied);
+	}
+	rpcrdma_recv_put(rv);
+}
+
+/**
+ * rpcrdma_requester_reply - a Reply arrived
+ * @xprt: transport whose Call it should be for
+ * @ep: the connection it came on
+ * @rv: the Receive; taken
+ *
+ * An endpoint's upcall: process context, one at a time. A Reply that nobody
+ * waits for is dropped; a bad one that somebody does ends the connection.
+ */
+void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
+			     struct rpcrdma_recv *rv)
+{
+	struct rpcrdma_req *req;
+	struct rpc_rqst *rqst;
+
+	rqst = rpcrdma_requester_claim(xprt, ep, rv->rx.xid, &req);
+	if (!rqst) {
+		rpcrdma_recv_put(rv);
+		return;
+	}
+	if (unlikely(rv->verdict == RPCRDMA_RX_BAD_REPLY)) {
+		rpcrdma_requester_bad(xprt, ep, rqst, req, "bad Reply");
+		rpcrdma_recv_put(rv);
+		return;
+	}
+
+	/* The server is there and answers: reconnect without delay. */
+	if (xprt->reestablish_timeout)
+		xprt->reestablish_timeout = 0;
+
+	if (!req) {
+		rpcrdma_requester_plain_reply(xprt, ep, rqst, rv);
+		return;
+	}
+
+	if (unlikely(rv->inv_handle &&
+		     !rpcrdma_req_invalidated(req, ep, rv->inv_handle))) {
+		rpcrdma_requester_bad(xprt, ep, rqst, req,
+				      "the peer invalidated a handle it was not offered");
+		rpcrdma_recv_put(rv);
+		return;
+	}
+	if (unlikely(rpcrdma_check_reply(&ep->conn, &req->lists, &rv->rx,
+					 &req->placed))) {
+		rpcrdma_requester_bad(xprt, ep, rqst, req,
+				      "bad Reply: its chunks are not those of the Call");
+		rpcrdma_recv_put(rv);
+		return;
+	}
+
+	req->rv = NULL;
+	req->copied = 0;
+	if (req->placed.reply_octets) {
+		rpcrdma_recv_put(rv);
+	} else if (list_empty(&req->mrs) || rpcrdma_req_may_place(req, rv)) {
+		rpcrdma_req_place(req, rv);
+		rpcrdma_recv_put(rv);
+	} else {
+		req->rv = rv;
+	}
+	rpcrdma_req_invalidate(req, ep);
+}
+
+/**
+ * rpcrdma_requester_error - a Call was refused
+ * @xprt: transport whose Call it should be
+ * @ep: the connection the ERROR came on
+ * @rv: the Receive; taken
+ *
+ * An endpoint's upcall. The RPC ends with the error's errno.
+ */
+void rpcrdma_requester_error(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
+			     struct rpcrdma_recv *rv)
+{
+	int status = rv->rx.error.status < 0 ? rv->rx.error.status : -EIO;
+	u32 xid = rv->rx.xid, code = rv->rx.error.code;
+	struct rpcrdma_req *req;
+	struct rpc_rqst *rqst;
+
+	rqst = rpcrdma_requester_claim(xprt, ep, xid, &req);
+	rpcrdma_recv_put(rv);
+	if (!rqst)
+		return;
+	pr_warn_ratelimited("rpcrdma: %pISpc refused the Call with xid 0x%08x: %s; its RPC fails with error %d\n",
+			    &ep->remote, xid, rpcrdma_error_name(code), status);
+	if (!req) {
+		rpcrdma_complete(xprt, rqst, status);
+		return;
+	}
+
+	/*
+	 * sunrpc takes a status only from a task that sleeps already. One
+	 * that does not yet sends its Call again: that ends with this.
+	 */
+	req->refused = status;
+	req->rv = NULL;
+	req->copied = status;
+	memset(&req->placed, 0, sizeof(req->placed));
+	rpcrdma_req_invalidate(req, ep);
+}
+
+/* ---- What both rpc_xprts show ---- */
+
+static __printf(3, 4)
+int rpcrdma_xprt_string(struct rpc_xprt *xprt, unsigned int which,
+			const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	xprt->address_strings[which] = kvasprintf(GFP_KERNEL, fmt, args);
+	va_end(args);
+	return xprt->address_strings[which] ? 0 : -ENOMEM;
+}
+
+/**
+ * rpcrdma_xprt_format_addresses - fill in the address strings
+ * @xprt: transport with xprt->addr
+ *
+ * Sleeps. Returns 0, -EAFNOSUPPORT or -ENOMEM.
+ */
+int rpcrdma_xprt_format_addresses(struct rpc_xprt *xprt)
+{
+	struct sockaddr *sap = (struct sockaddr *)&xprt->addr;
+	char buf[INET6_ADDRSTRLEN + 16];
+	int rc;
+
+	switch (sap->sa_family) {
+	case AF_INET:
+		rc = rpcrdma_xprt_string(xprt, RPC_DISPLAY_HEX_ADDR, "%08x",
+					 ntohl(((struct sockaddr_in *)sap)->sin_addr.s_addr));
+		xprt->address_strings[RPC_DISPLAY_NETID] = RPCBIND_NETID_RDMA;
+		break;
+	case AF_INET6:
+		rc = rpcrdma_xprt_string(xprt, RPC_DISPLAY_HEX_ADDR, "%pi6",
+					 &((struct sockaddr_in6 *)sap)->sin6_addr);
+		xprt->address_strings[RPC_DISPLAY_NETID] = RPCBIND_NETID_RDMA6;
+		break;
+	default:
+		return -EAFNOSUPPORT;
+	}
+	xprt->address_strings[RPC_DISPLAY_PROTO] = "rdma";
+
+	rpc_ntop(sap, buf, sizeof(buf));
+	rc |= rpcrdma_xprt_string(xprt, RPC_DISPLAY_ADDR, "%s", buf);
+	rc |= rpcrdma_xprt_string(xprt, RPC_DISPLAY_PORT, "%u",
+				  rpc_get_port(sap));
+	rc |= rpcrdma_xprt_string(xprt, RPC_DISPLAY_HEX_PORT, "%4hx",
+				  rpc_get_port(sap));
+	if (rc) {
+		rpcrdma_xprt_free_addresses(xprt);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/**
+ * rpcrdma_xprt_free_addresses - free the address strings
+ * @xprt: transport
+ */
+void rpcrdma_xprt_free_addresses(struct rpc_xprt *xprt)
+{
+	static const u8 allocated[] = {
+		RPC_DISPLAY_ADDR, RPC_DISPLAY_PORT, RPC_DISPLAY_HEX_ADDR,
+		RPC_DISPLAY_HEX_PORT,
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(allocated); i++) {
+		kfree(xprt->address_strings[allocated[i]]);
+		xprt->address_strings[allocated[i]] = NULL;
+	}
+}
+
+/**
+ * rpcrdma_xprt_print_stats - the "xprt: rdma" line of mountstats
+ * @xprt: transport
+ * @seq: where to
+ * @stats: its counters, or NULL
+ * @ep: its connection, or NULL
+ *
+ * Fields and their order are what tools parse: ten that every transport has,
+ * then chunks, octets, copies and trouble, then regions. Some count what this
+ * implementation does not have, and remain 0.
+ */
+void rpcrdma_xprt_print_stats(struct rpc_xprt *xprt, struct seq_file *seq,
+			      const struct rpcrdma_requester_stats *stats,
+			      const struct rpcrdma_ep *ep)
+{
+	static const struct rpcrdma_requester_stats none;
+	long idle = 0;
+
+	if (!stats)
+		stats = &none;
+	if (xprt_connected(xprt))
+		idle = (long)(jiffies - xprt->last_used) / HZ;
+
+	seq_printf(seq, "\txprt:\trdma %u %lu %lu %lu %ld %lu %lu %lu %llu %llu ",
+		   0, xprt->stat.bind_count, xprt->stat.connect_count,
+		   xprt->stat.connect_time / HZ, idle, xprt->stat.sends,
+		   xprt->stat.recvs, xprt->stat.bad_xids, xprt->stat.req_u,
+		   xprt->stat.bklog_u);
+	seq_printf(seq, "%lu %lu %lu %llu %llu %llu %llu %lu %lu %lu %lu ",
+		   stats->read_chunks, stats->write_chunks,
+		   stats->reply_chunks, stats->offered_octets,
+		   stats->placed_octets, stats->send_copied,
+		   stats->recv_copied, stats->buffer_octets,
+		   stats->failed_sends, stats->bad_replies,
+		   stats->nomsg_calls);
+	/* regions recycled, orphaned, allocated; local_inv; no Send; unused */
+	seq_printf(seq, "%lu %lu %lu %lu %lu %lu\n", 0UL, 0UL,
+		   ep ? (unsigned long)READ_ONCE(ep->nr_mrs) : 0UL,
+		   stats->local_inv, stats->no_send_space, 0UL);
+}

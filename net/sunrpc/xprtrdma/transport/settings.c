@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Settings of client and server, and the server's counters.
+ *
+ * Names and ranges below /proc/sys/sunrpc/ are those that administrators know
+ * from the kernel's own RPC-over-RDMA, including a few that never had, or no
+ * longer have, an effect. The module parameters set the same variables.
+ */
+
+#include <linux/limits.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/moduleparam.h>
+#include <linux/string.h>
+#include <linux/sunrpc/xprtrdma.h>
+
+#include <rpcrdma/engine.h>
+
+#include "../compat.h"
+#include "settings.h"
+
+unsigned int rpcrdma_slot_table_entries = RPCRDMA_DEF_SLOT_TABLE;
+unsigned int rpcrdma_max_inline_read = RPCRDMA_DEF_INLINE;
+unsigned int rpcrdma_max_inline_write = RPCRDMA_DEF_INLINE;
+
+unsigned int svcrdma_max_requests = 64;
+unsigned int svcrdma_max_bc_requests = 2;
+unsigned int svcrdma_max_req_size = RPCRDMA_DEF_INLINE;
+unsigned int svcrdma_ord = 16;
+
+unsigned int rpcrdma_min_version = RPCRDMA_VERS_1;
+unsigned int rpcrdma_max_version = RPCRDMA_VERS_2;
+
+struct percpu_counter svcrdma_stat_read;
+struct percpu_counter svcrdma_stat_recv;
+struct percpu_counter svcrdma_stat_sq_starve;
+struct percpu_counter svcrdma_stat_write;
+
+/* ---- Ranges ---- */
+
+static unsigned int slots_min = RPCRDMA_MIN_SLOT_TABLE;
+static unsigned int slots_max = RPCRDMA_MAX_SLOT_TABLE;
+static unsigned int inline_min = RPCRDMA_MIN_INLINE;
+static unsigned int inline_max = RPCRDMA_MAX_INLINE;
+static unsigned int requests_min = 4;
+static unsigned int requests_max = 16384;
+static unsigned int bc_requests_min = 1;
+static unsigned int bc_requests_max = 64;
+static unsigned int req_size_min = 4096;
+static unsigned int req_size_max = 65536;
+static unsigned int ord_min = 1;
+static unsigned int ord_max = 255;
+
+/* ---- Module parameters ---- */
+
+#define RPCRDMA_PARAM(name, var, low, high, description)		\
+static int set_##name(const char *val, const struct kernel_param *kp)	\
+{									\
+	return param_set_uint_minmax(val, kp, low, high);		\
+}									\
+static const struct kernel_param_ops ops_##name = {			\
+	.set	= set_##name,						\
+	.get	= param_get_uint,					\
+};									\
+module_param_cb(name, &ops_##name, &(var), 0644);			\
+__MODULE_PARM_TYPE(name, "uint");					\
+MODULE_PARM_DESC(name, description)
+
+RPCRDMA_PARAM(slot_table_entries, rpcrdma_slot_table_entries, slots_min,
+	      slots_max, "client: RPCs under way per connection (4..16384)");
+RPCRDMA_PARAM(max_inline_read, rpcrdma_max_inline_read, inline_min, inline_max,
+	      "client: octets of a Receive (1024..65536)");
+RPCRDMA_PARAM(max_inline_write, rpcrdma_max_inline_write, inline_min,
+	      inline_max, "client: octets of a Send (1024..65536)");
+RPCRDMA_PARAM(svc_max_requests, svcrdma_max_requests, requests_min,
+	      requests_max, "server: requests under way per connection (4..16384)");
+RPCRDMA_PARAM(svc_max_bc_requests, svcrdma_max_bc_requests, bc_requests_min,
+	      bc_requests_max, "server: callbacks under way per connection (1..64)");
+RPCRDMA_PARAM(svc_max_req_size, svcrdma_max_req_size, req_size_min,
+	      req_size_max, "server: octets of a Receive and of a Send (4096..65536)");
+RPCRDMA_PARAM(svc_ord, svcrdma_ord, ord_min, ord_max,
+	      "server: RDMA Reads under way per connection (1..255)");
+RPCRDMA_PARAM(min_version, rpcrdma_min_version, RPCRDMA_VERS_1,
+	      READ_ONCE(rpcrdma_max_version),
+	      "lowest protocol version to use (1..2)");
+RPCRDMA_PARAM(max_version, rpcrdma_max_version, READ_ONCE(rpcrdma_min_version),
+	      RPCRDMA_VERS_2, "highest protocol version to use (1..2)");
+
+/* ---- sysctl ---- */
+
+static unsigned int padding_max = PAGE_SIZE;
+static unsigned int memreg_min = RPCRDMA_BOUNCEBUFFERS;
+static unsigned int memreg_max = RPCRDMA_LAST - 1;
+static unsigned int memreg_strategy = RPCRDMA_FRWR;
+static unsigned int inline_write_padding;
+static int pad_optimize;
+static unsigned int unused, zero;
+
+#define RPCRDMA_UINT(name, var, low, high) {				\
+	.procname	= name,						\
+	.data		= &(var),					\
+	.maxlen		= sizeof(unsigned int),				\
+	.mode		= 0644,						\
+	.proc_handler	= proc_douintvec_minmax,			\
+	.extra1		= &(low),					\
+	.extra2		= &(high),					\
+}
+
+#define RPCRDMA_COUNTER(name, var) {					\
+	.procname	= name,						\
+	.data		= &(var),					\
+	.maxlen		= sizeof(u64),					\
+	.mode		= 0644,						\
+	.proc_handler	= rpcrdma_counter_handler,			\
+}
+
+static struct ctl_table rpcrdma_client_table[] = {
+	RPCRDMA_UINT("rdma_slot_table_entries", rpcrdma_slot_table_entries,
+		     slots_min, slots_max),
+	RPCRDMA_UINT("rdma_max_inline_read", rpcrdma_max_inline_read,
+		     inline_min, inline_max),
+	RPCRDMA_UINT("rdma_max_inline_write", rpcrdma_max_inline_write,
+		     inline_min, inline_max),
+	/* Without effect, kept for scripts that write them: */
+	RPCRDMA_UINT("rdma_inline_write_padding", inline_write_padding,
+		     zero, padding_max),
+	RPCRDMA_UINT("rdma_memreg_strategy", memreg_strategy,
+		     memreg_min, memreg_max),
+	{
+		.procname	= "rdma_pad_optimize",
+		.data		= &pad_optimize,
+		.maxlen		= sizeof(int),
+		.mode		= 0644,
+		.proc_handler	= proc_dointvec,
+	},
+	{ }
+};
+
+/* Reading gives the sum; writing anything sets it to zero. */
+static int rpcrdma_counter_handler(rpcrdma_ctl_table *table, int write,
+				   void *buffer, size_t *lenp, loff_t *ppos)
+{
+	struct percpu_counter *counter = table->data;
+	char text[24];
+	size_t len;
+
+	if (write) {
+		percpu_counter_set(counter, 0);
+		return 0;
+	}
+	len = scnprintf(text, sizeof(text), "%lld\n",
+			percpu_counter_sum_positive(counter));
+	if (*ppos >= len) {
+		*lenp = 0;
+		return 0;
+	}
+	len = min_t(size_t, len - *ppos, *lenp);
+	memcpy(buffer, text + *ppos, len);
+	*lenp = len;
+	*ppos += len;
+	return 0;
+}
+
+static struct ctl_table rpcrdma_server_table[] = {
+	RPCRDMA_UINT("max_requests", svcrdma_max_requests,
+		     requests_min, requests_max),
+	RPCRDMA_UINT("max_req_size", svcrdma_max_req_size,
+		     req_size_min, req_size_max),
+	RPCRDMA_UINT("max_outbound_read_requests", svcrdma_ord,
+		     ord_min, ord_max),
+	RPCRDMA_COUNTER("rdma_stat_read", svcrdma_stat_read),
+	RPCRDMA_COUNTER("rdma_stat_recv", svcrdma_stat_recv),
+	RPCRDMA_COUNTER("rdma_stat_write", svcrdma_stat_write),
+	RPCRDMA_COUNTER("rdma_stat_sq_starve", svcrdma_stat_sq_starve),
+	/* Always zero, kept for scripts that read them: */
+	RPCRDMA_UINT("rdma_stat_rq_starve", unused, zero, zero),
+	RPCRDMA_UINT("rdma_stat_rq_poll", unused, zero, zero),
+	RPCRDMA_UINT("rdma_stat_rq_prod", unused, zero, zero),
+	RPCRDMA_UINT("rdma_stat_sq_poll", unused, zero, zero),
+	RPCRDMA_UINT("rdma_stat_sq_prod", unused, zero, zero),
+	{ }
+};
+
+static struct ctl_table_header *rpcrdma_client_header;
+static struct ctl_table_header *rpcrdma_server_header;
+
+static struct percpu_counter *const rpcrdma_counters[] = {
+	&svcrdma_stat_read,
+	&svcrdma_stat_recv,
+	&svcrdma_stat_sq_starve,
+	&svcrdma_stat_write,
+};
+
+/**
+ * rpcrdma_settings_init - make the settings visible
+ *
+ * Module start. Returns 0 or -ENOMEM.
+ */
+int rpcrdma_settings_init(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(rpcrdma_counters); i++)
+		if (percpu_counter_init(rpcrdma_counters[i], 0, GFP_KERNEL))
+			goto out_counters;
+
+	if (!IS_ENABLED(CONFIG_SYSCTL))
+		return 0;
+	rpcrdma_client_header =
+		rpcrdma_register_sysctl("sunrpc", rpcrdma_client_table,
+					ARRAY_SIZE(rpcrdma_client_table) - 1);
+	if (!rpcrdma_client_header)
+		goto out_counters;
+	rpcrdma_server_header =
+		rpcrdma_register_sysctl("sunrpc/svc_rdma", rpcrdma_server_table,
+					ARRAY_SIZE(rpcrdma_server_table) - 1);
+	if (!rpcrdma_server_header)
+		goto out_client;
+	return 0;
+
+out_client:
+	unregister_sysctl_table(rpcrdma_client_header);
+	rpcrdma_client_header = NULL;
+out_counters:
+	while (i--)
+		percpu_counter_destroy(rpcrdma_counters[i]);
+	return -ENOMEM;
+}
+
+/**
+ * rpcrdma_settings_exit - take the settings away
+ *
+ * Module end, when neither client nor server transports are left.
+ */
+void rpcrdma_settings_exit(void)
+{
+	unsigned int i;
+
+	/* NULL is fine with these. */
+	unregister_sysctl_table(rpcrdma_server_header);
+	unregister_sysctl_table(rpcrdma_client_header);
+	for (i = 0; i < ARRAY_SIZE(rpcrdma_counters); i++)
+		percpu_counter_destroy(rpcrdma_counters[i]);
+}
