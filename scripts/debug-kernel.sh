@@ -3,7 +3,7 @@
 #
 # Build the debug kernel (KUnit, KASAN, lockdep, kmemleak) that the KUnit
 # suites and one of the end-to-end runs use, from Debian's linux-source-6.1
-# and the configuration in .kunitconfig.
+# and the configuration in .kunitconfig, with scripts/debug-kernel.config over it.
 #
 # The result is cached outside the checkout, keyed by the configuration and by
 # the version of the sources. Prints the path of the built tree on stdout;
@@ -15,13 +15,27 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 . "$here/scripts/lib.sh"
 
 tarball=/usr/src/linux-source-6.1.tar.xz
-config=$here/.kunitconfig
+
+# The options asked for: what the second file sets wins.
+config()
+{
+	awk '
+		/^(# )?CONFIG_[A-Za-z0-9_]+(=| is not set)/ {
+			name = $1 == "#" ? $2 : $1
+			sub(/=.*/, "", name)
+			if (!(name in line))
+				order[++n] = name
+			line[name] = $0
+		}
+		END { for (i = 1; i <= n; i++) print line[order[i]] }' \
+		"$here/.kunitconfig" "$here/scripts/debug-kernel.config"
+}
 
 [ -f "$tarball" ] || die "$tarball is missing: run scripts/setup.sh first"
 
 # shellcheck disable=SC2016
 version=$(dpkg-query -W -f '${Version}' linux-source-6.1)
-key=$({ cat "$config"; echo "$version"; } | sha256sum | cut -c1-16)
+key=$({ config; echo "$version"; } | sha256sum | cut -c1-16)
 tree=$CACHE/debug-kernel-$key
 
 if [ -f "$tree/.complete" ] && [ -d "$tree/modroot" ]; then
@@ -58,13 +72,13 @@ rm -rf "$tree" "$tree.src"
 mkdir -p "$tree.src"
 {
 	tar -C "$tree.src" --strip-components=1 -xf "$tarball"
-	cp "$config" "$tree.src/.config"
+	config >"$tree.src/.config"
 	make -C "$tree.src" olddefconfig
 } >"$log" 2>&1 || { tail -30 "$log" >&2; die "configuring the debug kernel failed"; }
 
 # olddefconfig silently drops what does not fit together: a test kernel
 # without its checkers would pass everything.
-lost=$(grep '^CONFIG_' "$config" | grep -Fxv -f "$tree.src/.config" || true)
+lost=$(config | grep '^CONFIG_' | grep -Fxv -f "$tree.src/.config" || true)
 [ -z "$lost" ] || die "the configuration lost these requested lines:
 $lost"
 
