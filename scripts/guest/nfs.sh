@@ -89,11 +89,11 @@ nfsd_down()
 	echo 0 >/proc/fs/nfsd/threads
 }
 
-# do_mount VERS DIR [OPTION,...]: an NFS/RDMA mount of the export. The address
+# do_mount VERS [DIR [OPTION,...]]: an NFS/RDMA mount of the export. The address
 # is IPv4 unless HOST says something else.
 do_mount()
 {
-	local vers=$1 dir=$2 opts=${3:-} path=/
+	local vers=$1 dir=${2:-$MNT} opts=${3:-} path=/
 	case $vers in
 	3) path=$EXPORT; opts=nolock${opts:+,$opts} ;;
 	3lock) vers=3; path=$EXPORT ;;

@@ -5,7 +5,7 @@
 # by hand:
 #   scripts/guest.sh --module in-tree -- $PWD/scripts/guest/try.sh 'dd ...'
 #   VERS=3 by "bash -c 'VERS=3 .../try.sh ...'"; default 4.2
-# shellcheck source-path=SCRIPTDIR disable=SC2086
+# shellcheck source-path=SCRIPTDIR disable=SC2086,SC2119
 set -u
 . "$(dirname "$0")/nfs.sh"
 rdma_up || exit

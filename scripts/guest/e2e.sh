@@ -1,0 +1,518 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The end-to-end tests: real mounts over soft-RoCE from a real nfsd in the same
+# guest. One boot, many tests; see harness.sh for what is printed.
+#
+#   e2e.sh full|reduced [PREFIX [ONLY]]
+#
+# "reduced" is for the debug kernel, which is many times slower: the same
+# tests with less load. $RUN/nfsio is nfsio.c, compiled on the host.
+# shellcheck disable=SC2012,SC2086,SC2119,SC2317
+set -u
+
+PROFILE=$1
+PREFIX=${2:-}
+ONLY=${3:-}
+# shellcheck source-path=SCRIPTDIR source=harness.sh
+. "$(dirname "$0")/harness.sh"
+NFSIO=$RUN/nfsio
+
+case $PROFILE in
+full)
+	MAXSIZE=1100000 FIO_SIZE=8m MANY='24 12' ENTRIES=3000
+	LOAD=15 ROUNDS=3 KILLS=12 RELOADS=5 VERSIONS='3 4.0 4.1 4.2' TROUBLE='3 4.1 4.2' ;;
+reduced)
+	MAXSIZE=70000 FIO_SIZE=1m MANY='6 4' ENTRIES=400
+	LOAD=15 ROUNDS=2 KILLS=4 RELOADS=3 VERSIONS='3 4.0 4.1 4.2' TROUBLE='3 4.2' ;;
+*) echo "unknown profile: $PROFILE"; exit 2 ;;
+esac
+
+# ---- one of each kind of work, in the mount $MNT ---------------------------
+
+work_sizes()
+{
+	"$NFSIO" sizes $MNT $EXPORT $MAXSIZE
+}
+
+# work_fio NAME DIRECT BLOCKSIZES: writes at random offsets, all read back and
+# verified, first by the writer, then once more from the server's copy.
+work_fio()
+{
+	local file=fio-$1
+	fio --name=$file --filename=$file --directory=$MNT --rw=randwrite --bs=$3 \
+		--size=$FIO_SIZE --direct=$2 --ioengine=libaio --iodepth=8 --numjobs=1 \
+		--verify=crc32c --verify_fatal=1 --randseed=7 --do_verify=1 \
+		--output-format=terse --output=/tmp/fio.out || { cat /tmp/fio.out; return 1; }
+	fio --name=$file --filename=$file --directory=$EXPORT --rw=randwrite --bs=$3 \
+		--size=$FIO_SIZE --direct=0 --ioengine=psync --verify=crc32c --verify_fatal=1 \
+		--randseed=7 --verify_only --output-format=terse --output=/tmp/fio.out ||
+		{ cat /tmp/fio.out; complain "wrong data in the export"; }
+	rm -f $MNT/$file
+}
+
+work_many()
+{
+	mkdir -p $MNT/many
+	"$NFSIO" many $MNT/many $EXPORT/many $MANY 11
+	rm -rf $MNT/many
+}
+
+work_dir()
+{
+	mkdir -p $MNT/dir
+	"$NFSIO" dir $MNT/dir $EXPORT/dir $ENTRIES
+	[ "$(ls -A $EXPORT/dir | wc -l)" -gt $ENTRIES ]
+	rm -rf $MNT/dir
+	[ ! -e $EXPORT/dir ] || complain "rm -rf left something"
+}
+
+# v3 carries POSIX ACLs in a side protocol, v4 has its own, and extended
+# attributes since 4.2. Long ones, so that they need chunks.
+work_acl()
+{
+	local f=acl$1 i value
+	: >$MNT/$f
+	case $1 in
+	3)
+		for ((i = 0; i < 300; i++)); do echo "u:$((10000 + i)):r-x"; done >/tmp/acl
+		setfacl -M /tmp/acl $MNT/$f
+		[ "$(getfacl -cn $EXPORT/$f | md5sum)" = "$(getfacl -cn $MNT/$f | md5sum)" ] ||
+			complain "the mount and the export show different ACLs"
+		[ "$(getfacl -cn $MNT/$f | grep -c '^user:1')" -eq 300 ] || complain "the ACL is not complete"
+		;;
+	*)
+		for ((i = 0; i < 60; i++)); do echo "A::$((10000 + i)):rx"; done >/tmp/acl
+		nfs4_setfacl -A /tmp/acl $MNT/$f
+		nfs4_getfacl $MNT/$f >/tmp/acl.out
+		[ "$(grep -c '^A::10' /tmp/acl.out)" -eq 60 ] || complain "the ACL is not complete"
+		[ "$(getfacl -cn $EXPORT/$f | grep -c '^user:1')" -eq 60 ] ||
+			complain "the server has another ACL"
+		;;
+	esac
+	if [ $1 = 4.2 ]; then
+		f=disk/xattr
+		: >$MNT/$f
+		for ((i = 1; i < 3500; i = i * 2 + 1)); do
+			value=$(head -c $i /dev/zero | tr '\0' x)
+			setfattr -n user.a$i -v "$value" $MNT/$f
+			[ "$(getfattr --only-values -n user.a$i $EXPORT/$f)" = "$value" ] ||
+				complain "an attribute of $i octets did not reach the server"
+			# one that the client has not cached
+			setfattr -n user.b -v "$value" $EXPORT/$f
+			touch $EXPORT/$f
+			sleep 0.1
+			[ "$(getfattr --only-values -n user.a$i $MNT/$f)" = "$value" ] ||
+				complain "an attribute of $i octets came back differently"
+			setfattr -x user.a$i $MNT/$f
+		done
+		[ "$(getfattr $MNT/$f 2>/dev/null | grep -c user.b)" -eq 1 ] || complain "listing the attributes failed"
+	fi
+	rm -f $MNT/$f $MNT/acl$1
+}
+
+delegations()
+{
+	cat /proc/fs/nfsd/clients/*/states 2>/dev/null | grep -c 'type: deleg'
+}
+
+# How often the client returned a delegation: 4th field of its counter.
+delegreturns()
+{
+	awk '$1 == "DELEGRETURN:" { n += $2 } END { print n + 0 }' /proc/self/mountstats
+}
+
+# A read delegation is given, a local write recalls it over the reverse
+# direction, the client returns it and sees what was written.
+work_delegation()
+{
+	local i returned
+	returned=$(delegreturns)
+	# Not given while the server still checks the callback's path, nor for
+	# a file that was the reason of a conflict just now.
+	for ((i = 0; i < 20; i++)); do
+		echo before >$EXPORT/deleg$i
+		sleep 0.5
+		exec 7<$MNT/deleg$i
+		[ "$(cat <&7)" = before ]
+		[ "$(delegations)" -eq 0 ] || break
+		exec 7<&-
+	done
+	[ "$(delegations)" -gt 0 ] || complain "the server gives no delegation"
+	timeout $((30 * TIMEOUT_SCALE)) bash -c "echo after >$EXPORT/deleg$i" ||
+		complain "the conflicting write did not get through"
+	[ "$(delegations)" -eq 0 ] || complain "the delegation is still there after the conflicting write"
+	[ "$(delegreturns)" -gt $returned ] || complain "the client did not return the delegation"
+	[ "$(cat $MNT/deleg$i)" = after ] || complain "the client shows what was there before"
+	exec 7<&-
+	rm -f $MNT/deleg*
+	echo "recalled and returned; DELEGRETURN $returned -> $(delegreturns)"
+}
+
+mount_works()
+{
+	local vers=$1
+	do_mount $vers $MNT ${2:-}
+	grep " $MNT nfs" /proc/mounts
+	grep " $MNT nfs" /proc/mounts | grep -q "proto=rdma6\?,"
+	case $vers in 3lock) vers=3 ;; esac
+	grep " $MNT nfs" /proc/mounts | grep -q "vers=$vers,"
+	echo hello >$MNT/hello
+	[ "$(cat $EXPORT/hello)" = hello ]
+}
+
+umount_works()
+{
+	do_umount $MNT
+	! grep " $MNT nfs" /proc/mounts || complain "it is still mounted"
+}
+
+# Several connections: each has carried something.
+work_nconnect()
+{
+	local unused
+	"$NFSIO" many $MNT $EXPORT 8 4 5
+	[ "$(xprt_lines $MNT | wc -l)" -eq 4 ] || complain "there should be four transports"
+	# the tenth number is the count of Calls sent
+	unused=$(xprt_lines $MNT | awk '$9 == 0' | wc -l)
+	[ $unused -eq 0 ] || complain "$unused of the four transports were not used"
+}
+
+# ---- troubles ---------------------------------------------------------------
+
+# Start loads in the mount; trouble_end waits for them and what they verified.
+LOADS=()
+load_begin()
+{
+	local seconds=$1 i
+	# as the script waits for several, each leaves its status
+	LOADS=()
+	for i in 1 2 3; do
+		"$NFSIO" load $MNT/load$i $EXPORT/load$i $seconds $i >/tmp/load$i.log 2>&1 &
+		LOADS+=($!)
+	done
+	sleep 2
+}
+
+load_end()
+{
+	local i bad=
+	for i in 1 2 3; do
+		wait ${LOADS[i - 1]} || bad="$bad $i"
+		sed "s/^/load $i: /" /tmp/load$i.log
+	done
+	rm -f $MNT/load?
+	[ -z "$bad" ] || complain "load$bad: $(cat /tmp/load${bad##* }.log)"
+}
+
+trouble_restart()
+{
+	local i
+	load_begin $LOAD
+	for ((i = 0; i < ROUNDS; i++)); do
+		sleep 2
+		nfsd_down
+		sleep 1
+		nfsd_up
+	done
+	load_end
+}
+
+# Writing a client's server address, even the same, makes it reconnect.
+trouble_client_drop()
+{
+	local i f found=0
+	load_begin $LOAD
+	for ((i = 0; i < ROUNDS * 2; i++)); do
+		sleep 1
+		for f in /sys/kernel/sunrpc/xprt-switches/switch-*/xprt-*-rdma/dstaddr; do
+			[ -e $f ] || continue
+			echo $ADDR4 >$f
+			found=1
+		done
+	done
+	load_end
+	[ $found -eq 1 ] || complain "no transport was found to drop"
+}
+
+# The server forgets the client, connection included.
+trouble_server_drop()
+{
+	local i f
+	load_begin $LOAD
+	for ((i = 0; i < ROUNDS; i++)); do
+		sleep 2
+		for f in /proc/fs/nfsd/clients/*/ctl; do
+			[ ! -e $f ] || timeout $((30 * TIMEOUT_SCALE)) bash -c "echo expire >$f" || true
+		done
+	done
+	load_end
+}
+
+# Faults that sunrpc injects, where the kernel has that: both ends drop
+# connections at random.
+trouble_injected()
+{
+	local d=/sys/kernel/debug/fail_sunrpc
+	echo $1 >$d/ignore-client-disconnect
+	echo $2 >$d/ignore-server-disconnect
+	echo 1 >$d/ignore-cache-wait
+	echo 0 >$d/verbose
+	echo 100 >$d/interval
+	echo 100 >$d/probability
+	echo 20 >$d/times
+	load_begin $LOAD
+	sleep $((LOAD / 2))
+	echo 0 >$d/probability
+	echo "$((20 - $(cat $d/times))) faults were injected"
+	load_end
+	[ "$(cat $d/times)" -lt 20 ] || complain "no fault was injected"
+}
+
+trouble_link()
+{
+	local i
+	load_begin $LOAD
+	for ((i = 0; i < ROUNDS; i++)); do
+		sleep 2
+		rxe_del
+		sleep 1
+		rxe_add
+		# The listeners went with the device: nfsd makes new ones.
+		nfsd_down
+		nfsd_up
+	done
+	load_end
+}
+
+# The callers of RPCs in progress die; a bystander's data must not suffer.
+trouble_kill()
+{
+	local i pids p
+	load_begin $LOAD
+	for ((i = 0; i < KILLS; i++)); do
+		pids=
+		for p in 1 2 3 4; do
+			"$NFSIO" burn $MNT/burn$p >/dev/null 2>&1 &
+			pids="$pids $!"
+		done
+		sleep 0.$((RANDOM % 9 + 1))
+		kill -KILL $pids
+		wait $pids 2>/dev/null || true
+	done
+	load_end
+	rm -f $MNT/burn*
+}
+
+# A soft mount of a server that went away gives up in bounded time, and works
+# again when the server is back.
+trouble_soft()
+{
+	local dir=/mnt-soft started=$SECONDS
+	do_mount $1 $dir soft,timeo=20,retrans=1,noac
+	echo there >$dir/soft
+	nfsd_down
+	if timeout -s KILL $((60 * TIMEOUT_SCALE)) stat $dir/soft >/dev/null 2>&1; then
+		nfsd_up
+		complain "stat worked without a server"
+	fi
+	echo "gave up after $((SECONDS - started)) s"
+	nfsd_up
+	wait_for 60 grep -q there $dir/soft 2>/dev/null
+	umount $dir
+}
+
+# Mount while the server is away, then let it come.
+trouble_late_server()
+{
+	local pid dir=/mnt-late
+	nfsd_down
+	mkdir -p $dir
+	do_mount $1 $dir &
+	pid=$!
+	sleep 3
+	nfsd_up
+	# mount.nfs itself may have given up: then a second try has to work
+	wait $pid || do_mount $1 $dir
+	umount $dir
+}
+
+trouble_mount_loop()
+{
+	local i
+	for ((i = 0; i < ROUNDS * 2; i++)); do
+		do_mount ${1:-4.2} /mnt-loop
+		echo $i >/mnt-loop/loop
+		[ "$(cat $EXPORT/loop)" = $i ]
+		umount /mnt-loop
+	done
+}
+
+# ---- loading and unloading --------------------------------------------------
+
+stop_all()
+{
+	! grep ' nfs4\? .*proto=rdma' /proc/mounts || complain "something is still mounted"
+	nfsd_down
+	rmmod_works
+}
+
+rmmod_works()
+{
+	# the last transports are destroyed from a work queue
+	wait_for 30 modprobe -r rpcrdma
+	check_unloaded
+}
+
+reload()
+{
+	local i
+	for ((i = 0; i < RELOADS; i++)); do
+		modprobe rpcrdma
+		check_module
+		nfsd_up
+		do_mount 4.1 $MNT
+		echo $i >$MNT/reload
+		[ "$(cat $EXPORT/reload)" = $i ]
+		dd if=/dev/zero of=$MNT/reload bs=256k count=4 status=none
+		[ "$(stat -c %s $EXPORT/reload)" -eq 1048576 ]
+		umount $MNT
+		nfsd_down
+		rmmod_works
+	done
+}
+
+# The device goes while nothing is mounted but nfsd listens on it.
+device_goes_idle()
+{
+	modprobe rpcrdma
+	nfsd_up
+	rxe_del
+	rxe_add
+	nfsd_down
+	rmmod_works
+}
+
+# Slab objects that would be of ours; and what kmemleak finds.
+no_slab_left()
+{
+	! grep -iE 'rpcrdma|xprtrdma|svcrdma' /proc/slabinfo || complain "slab caches are left"
+}
+
+no_leaks()
+{
+	# An object must be unreferenced in two scans, and old enough.
+	echo scan >/sys/kernel/debug/kmemleak
+	sleep 6
+	echo scan >/sys/kernel/debug/kmemleak
+	cat /sys/kernel/debug/kmemleak
+	[ -z "$(cat /sys/kernel/debug/kmemleak)" ] || complain "memory was leaked"
+}
+
+# ---- the run ----------------------------------------------------------------
+
+# A file system with user extended attributes, which tmpfs has not.
+disk_up()
+{
+	mkdir -p $EXPORT/disk
+	truncate -s 64M /export.img
+	mke2fs -q -t ext4 -O ^has_journal /export.img
+	modprobe loop 2>/dev/null || true
+	mount -o loop /export.img $EXPORT/disk
+	echo "$EXPORT/disk *(rw,async,no_root_squash,no_subtree_check,insecure)" >>/etc/exports.d/guest.exports
+	exportfs -ra
+}
+
+bring_up()
+{
+	rdma_up
+	nfs_services_up
+	disk_up
+	[ ! -d /sys/module/rpcrdma ] || complain "rpcrdma is loaded before anyone asked for it"
+	nfsd_up
+	grep rdma /proc/fs/nfsd/portlist
+}
+
+SECONDS=0
+t setup.server 120 bring_up
+[ $FAILED -eq 0 ] || abort "there is no server to test with"
+t setup.module 20 check_module
+
+for v in $VERSIONS; do
+	t $v.mount 90 mount_works $v
+	mountpoint -q $MNT || continue
+	t $v.sizes 120 work_sizes
+	t $v.fio-buffered 120 work_fio buffered 0 1k-256k
+	t $v.fio-direct 120 work_fio direct 1 512-300k
+	t $v.many-processes 120 work_many
+	t $v.directories 120 work_dir
+	t $v.acl 60 work_acl $v
+	case $v in 4.*) t $v.delegation 90 work_delegation ;; esac
+	t $v.connection 20 check_connections 1 read_chunks write_chunks calls_inline replies_inline remote_inv
+	t $v.umount 60 umount_works
+done
+
+for v in 3 4.2; do
+	HOST=[$ADDR6]
+	t ipv6.$v.mount 90 mount_works $v
+	if mountpoint -q $MNT; then
+		t ipv6.$v.many-processes 60 work_many
+		t ipv6.$v.connection 20 check_connections 1
+		t ipv6.$v.umount 60 umount_works
+	fi
+	unset HOST
+done
+
+for v in 3 4.1; do
+	t nconnect.$v.mount 90 mount_works $v nconnect=4
+	if mountpoint -q $MNT; then
+		t nconnect.$v.all-used 90 work_nconnect
+		t nconnect.$v.connections 20 check_connections 4
+		t nconnect.$v.umount 60 umount_works
+	fi
+done
+
+for size in 1048576 32768 4096; do
+	t rsize.$size.mount 90 mount_works 4.2 rsize=$size,wsize=$size,sec=sys
+	if mountpoint -q $MNT; then
+		t rsize.$size.fio-direct 90 work_fio rsize 1 1k-1100k
+		t rsize.$size.fio-buffered 90 work_fio rsize 0 4k-1m
+		t rsize.$size.umount 60 umount_works
+	fi
+done
+
+for v in 3lock 4.0 4.1; do
+	t lock.$v.mount 90 mount_works $v
+	if mountpoint -q $MNT; then
+		t lock.$v.conflicts 90 "$NFSIO" lock $MNT/lock $EXPORT/lock
+		t lock.$v.umount 60 umount_works
+	fi
+done
+
+for v in $TROUBLE; do
+	t trouble.$v.mount 90 mount_works $v
+	mountpoint -q $MNT || continue
+	t trouble.$v.callers-killed 120 trouble_kill
+	t trouble.$v.client-reconnects 120 trouble_client_drop
+	case $v in 4.*) t trouble.$v.server-expires-client 150 trouble_server_drop ;; esac
+	t trouble.$v.server-restarts 180 trouble_restart
+	t trouble.$v.link-replaced 180 trouble_link
+	if [ -d /sys/kernel/debug/fail_sunrpc ]; then
+		t trouble.$v.injected-client-drops 150 trouble_injected 0 1
+		t trouble.$v.injected-server-drops 150 trouble_injected 1 0
+	fi
+	t trouble.$v.works-after 60 work_many
+	t trouble.$v.umount 60 umount_works
+	t trouble.$v.mount-loop 120 trouble_mount_loop $v
+	t trouble.$v.server-late 120 trouble_late_server $v
+	t trouble.$v.server-gone-soft-mount 180 trouble_soft $v
+done
+
+t unload.stop 60 stop_all
+t unload.repeated 240 reload
+t unload.device-removed 60 device_goes_idle
+t unload.slab 10 no_slab_left
+if [ -e /sys/kernel/debug/kmemleak ]; then
+	t unload.kmemleak 120 no_leaks
+fi
+end_of_run

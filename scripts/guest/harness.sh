@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: GPL-2.0
+# Sourced by the test programs that run in the guest. They print
+#
+#   ok NAME
+#   ok NAME # SKIP reason
+#   not ok NAME - reason
+#
+# and at the end "# end of run", which the host waits for: a guest that ends
+# without has failed.
+# shellcheck shell=bash disable=SC2086,SC2119
+
+# shellcheck source-path=SCRIPTDIR source=complaints.sh
+. "$(dirname "${BASH_SOURCE[0]}")/complaints.sh"
+# shellcheck source-path=SCRIPTDIR source=nfs.sh
+. "$(dirname "${BASH_SOURCE[0]}")/nfs.sh"
+
+# What is put before every name, e.g. "stock/".
+PREFIX=${PREFIX:-}
+# Regular expression of the names to run; empty for all.
+ONLY=${ONLY:-}
+FAILED=0
+# Lines of the kernel log that were looked at already.
+LOG_SEEN=0
+TESTLOG=/tmp/test.log
+
+end_of_run()
+{
+	echo "# end of run"
+	[ $FAILED -eq 0 ]
+	exit
+}
+
+# What follows can tell nothing any more.
+abort()
+{
+	echo "# giving up: $*"
+	end_of_run
+}
+
+# Set COMPLAINT to what the kernel complained of since the last call.
+new_complaints()
+{
+	local log=/tmp/dmesg.now lines
+	dmesg >$log
+	lines=$(wc -l <$log)
+	# The kernel's own log is large enough never to wrap (log_buf_len).
+	COMPLAINT=$(tail -n +$((LOG_SEEN + 1)) $log | complaints)
+	LOG_SEEN=$lines
+}
+
+# skip NAME REASON
+skip()
+{
+	[[ -z $ONLY || $1 =~ $ONLY ]] || return 0
+	echo "ok $PREFIX$1 # SKIP $2"
+}
+
+# t NAME SECONDS COMMAND...: one test. The command runs in a subshell with -e
+# and must succeed, in time, without a complaint of the kernel; the last line
+# that it printed is the reason when it did not.
+t()
+{
+	local name=$1 limit=$(($2 * TIMEOUT_SCALE)) started=$SECONDS pid status reason
+	shift 2
+	[[ -z $ONLY || $name =~ $ONLY ]] || return 0
+	# The debug kernel is several times slower.
+	[ $KIND = stock ] || limit=$((limit * 4))
+	echo "test: $PREFIX$name" >/dev/kmsg
+	: >$TESTLOG
+	set -m
+	( set -e; "$@" ) >$TESTLOG 2>&1 &
+	pid=$!
+	set +m
+	status=
+	while [ -z "$status" ]; do
+		if ! kill -0 $pid 2>/dev/null; then
+			wait $pid && status=0 || status=$?
+		elif [ $((SECONDS - started)) -ge $limit ]; then
+			status=hung
+			echo "test: $PREFIX$name takes too long; blocked tasks follow" >/dev/kmsg
+			echo w >/proc/sysrq-trigger
+			kill -KILL -- -$pid
+		else
+			pause
+		fi
+	done
+	new_complaints
+	reason=
+	if [ "$status" = hung ]; then
+		reason="not done after $limit s"
+	elif [ -n "$COMPLAINT" ]; then
+		reason="the kernel complained: $(head -n 1 <<<"$COMPLAINT")"
+	elif [ $status -ne 0 ]; then
+		reason=$(tail -n 1 $TESTLOG)
+		reason=${reason:-"exit status $status"}
+	fi
+	if [ -z "$reason" ]; then
+		echo "ok $PREFIX$name ($((SECONDS - started)) s)"
+		sed 's/^/#   /' $TESTLOG | grep -v '^#   + ' | tail -n 6
+		return 0
+	fi
+	echo "not ok $PREFIX$name - $reason"
+	tail -n 40 $TESTLOG | sed 's/^/#   /'
+	[ -z "$COMPLAINT" ] || head -n 20 <<<"$COMPLAINT" | sed 's/^/#   kernel: /'
+	FAILED=$((FAILED + 1))
+	# After a hang nothing is certain; after a report the checkers of the
+	# debug kernel are off.
+	[ "$status" != hung ] || abort "$name hangs"
+	[ -z "$COMPLAINT" ] || [ $KIND = stock ] || abort "the kernel's checkers stop at the first report"
+	return 1
+}
+
+# A fifth of a second without starting a process, which is slow here.
+exec {PAUSE_FD}<> <(:)
+pause()
+{
+	read -r -t 0.2 -u $PAUSE_FD || true
+}
+
+# complain MESSAGE: what a test says before it gives up.
+complain()
+{
+	echo "$*"
+	return 1
+}
+
+# The module under test: is it what got loaded, and not the kernel's own?
+check_module()
+{
+	local file
+	file=$(modinfo -n rpcrdma)
+	case $MODULE_KIND in
+	ours) [[ $file == */updates/* ]] || complain "modprobe would load $file" ;;
+	*) [[ $file == */kernel/* ]] || complain "modprobe would load $file" ;;
+	esac
+	[ -d /sys/module/rpcrdma ] || complain "rpcrdma is not loaded"
+	if [ -e /sys/module/rpcrdma/srcversion ]; then
+		[ "$(modinfo -F srcversion rpcrdma)" = "$(cat /sys/module/rpcrdma/srcversion)" ] ||
+			complain "another rpcrdma is loaded than $file"
+	fi
+}
+
+# The connections both ends of which are in this guest: as many of the client
+# as given and at least as many of the server, open, of version 2, without
+# protocol errors, within their credits.
+# check_connections COUNT [KEY...]: each KEY must be above zero on some
+# connection of the client.
+check_connections()
+{
+	local count=$1 lines client key line value
+	shift
+	[ $MODULE_KIND = ours ] || return 0
+	lines=$(connections) || complain "there is no /sys/kernel/debug/rpcrdma/connections"
+	echo "$lines"
+	client=$(grep '^role=client .* state=open ' <<<"$lines") || complain "no open connection of the client"
+	[ "$(wc -l <<<"$client")" -eq $count ] || complain "there should be $count open connections of the client"
+	[ "$(grep -c '^role=server .* state=open ' <<<"$lines")" -ge $count ] ||
+		complain "the server shows fewer than $count open connections"
+	if grep ' state=open ' <<<"$lines" | grep -v ' version=2 '; then
+		complain "a connection is not of version 2"
+	fi
+	while read -r line; do
+		[ $(($(field limit <<<"$line") - $(field sent <<<"$line"))) -ge 0 ] ||
+			complain "more was sent than the peer allowed"
+		for key in errors_sent errors_received; do
+			[ "$(field $key <<<"$line")" -eq 0 ] || complain "$key is not zero"
+		done
+	done < <(grep ' state=open ' <<<"$lines")
+	for key in "$@"; do
+		value=0
+		for line in $(field $key <<<"$client"); do
+			value=$((value + line))
+		done
+		[ $value -gt 0 ] || complain "$key is zero"
+	done
+}
+
+# Nothing of the RDMA transports is left anywhere.
+check_unloaded()
+{
+	local f
+	[ ! -d /sys/module/rpcrdma ] || complain "rpcrdma is still loaded"
+	[ ! -d /sys/kernel/debug/rpcrdma ] || complain "/sys/kernel/debug/rpcrdma is still there"
+	! ls /proc/sys/sunrpc/rdma_* /proc/sys/sunrpc/svc_rdma 2>/dev/null || complain "sysctls are left"
+	# The kernel's own module leaks those of the reverse direction, and
+	# looking at them is an oops.
+	[ $MODULE_KIND = ours ] || return 0
+	for f in /sys/kernel/debug/sunrpc/rpc_xprt/*/info; do
+		[ -e "$f" ] || continue
+		if grep -q rdma "$f"; then
+			cat "$f"
+			complain "$f is left"
+		fi
+	done
+}
