@@ -245,6 +245,8 @@ struct rpcrdma_conn {
 	u32 posted;			/* Receives ever posted here */
 	u32 advertised;			/* last received + credit sent */
 	u32 grants_got;			/* grants received since then */
+	u32 unreplaced;			/* Receives to be replaced at once */
+	u8 last_was_grant;		/* the last of these took a grant */
 	u32 prop_octets;		/* of CONNPROP received, bounded */
 	/* The open continuation sequences, one per direction of wire */
 	u32 rx_xid, rx_response, rx_octets;

@@ -265,6 +265,7 @@ u32 rpcrdma_conn_posted(struct rpcrdma_conn *conn, u32 count)
 	u32 events;
 
 	conn->posted += count;
+	conn->unreplaced -= min_u32(count, conn->unreplaced);
 	events = due_events(conn);
 	if ((was_stuck || opening) && conn->state == RPCRDMA_CONN_OPEN)
 		events |= RPCRDMA_EV_WINDOW;

@@ -20,6 +20,10 @@ namespace rpcrdma
  * that the answer leaves room for a grant and a Call (available >= 4). Then
  * each grant costs two of the other direction before it is answered again, so
  * that two idle ends cannot keep each other busy.
+ *
+ * For the same reason the second one waits until Receives that are replaced at
+ * once have been: a grant that gives less than there is to give would need
+ * another one soon.
  */
 bool grant_owed(const struct rpcrdma_conn *conn)
 {
@@ -34,11 +38,12 @@ bool grant_owed(const struct rpcrdma_conn *conn)
 
 	if (could < 0 || gain <= 0)
 		return false;
-	if (own >= half || left <= 0)
+	if (own >= half)
 		return true;
-	if (left > CALL_RESERVE)
+	if (conn->unreplaced || left > CALL_RESERVE)
 		return false;
-	return could >= CALL_RESERVE + 2 || (own > 0 && could > CALL_RESERVE);
+	return left <= 0 || could >= CALL_RESERVE + 2 ||
+	       (own > 0 && could > CALL_RESERVE);
 }
 
 bool take_credits(struct rpcrdma_conn *conn, const v2::prefix &prefix)

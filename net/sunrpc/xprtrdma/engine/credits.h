@@ -46,7 +46,8 @@ static inline u32 advertise(struct rpcrdma_conn *conn)
 
 	conn->sent++;
 	conn->advertised = conn->received + credit;
-	conn->grants_got = 0;
+	/* The replacement of a grant's Receive may still be to come. */
+	conn->grants_got = conn->unreplaced ? conn->last_was_grant : 0;
 	return credit;
 }
 

@@ -278,17 +278,18 @@ verdict receive_nomsg(const message &m)
 {
 	const struct rpcrdma_lists *lists = &m.rx->lists;
 	xdr_reader in = m.body();
-	u32 code, arg;
+	u32 code, arg, stream;
 
 	code = decode_lists(m, in, arg);
 	if (code)
 		return refuse(m, code, arg);
 	if (m.response())
 		return receive_special_reply(m);
-	/* Without a Position Zero Read chunk: BAD_XDR by deliver(). */
-	return deliver(m, RPCRDMA_SPECIAL,
-		       lists->nr_reads ? lists->reads[0].length : 0,
-		       lists->nr_reads ? lists->reads[0].length : 0);
+	/* deliver() sees whether it is a Position Zero Read chunk. */
+	stream = lists->nr_reads ? lists->reads[0].length : 0;
+	if (stream < RPC_MIN_OCTETS)
+		return refuse(m, RDMA2_ERR_BAD_XDR);
+	return deliver(m, RPCRDMA_SPECIAL, stream, stream);
 }
 
 /* RDMA2_MSG, and RDMA2_NOMSG that is not a grant */
@@ -345,6 +346,7 @@ verdict receive_grant(const message &m)
 
 	/* Whatever is wrong with it, it asks for no answer. */
 	conn->grants_got++;
+	conn->last_was_grant = 1;
 	if (m.prefix.flags & (RDMA2_F_RESPONSE | RDMA2_F_MORE | RDMA2_F_TPMORE))
 		return drop(conn);
 	conn->counters.grants_received++;
@@ -591,9 +593,13 @@ enum rpcrdma_verdict rpcrdma_conn_receive(struct rpcrdma_conn *conn,
 	rx->error = {};
 	rpcrdma_lists_init(&rx->lists);
 
+	conn->last_was_grant = 0;
 	verdict = receive(conn, msg, length, rx);
 	if (conn->state == RPCRDMA_CONN_CLOSING)
 		verdict = RPCRDMA_RX_CLOSE;
+	/* Only a Call may keep its Receive (WP 3.3). */
+	if (verdict != RPCRDMA_RX_CALL)
+		conn->unreplaced++;
 	rx->events |= due_events(conn);
 	return verdict;
 }
