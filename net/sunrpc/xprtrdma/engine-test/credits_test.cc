@@ -1,0 +1,683 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Credit windows (WP 3.3). */
+#include <gtest/gtest.h>
+
+#include "sim.h"
+#include "support.h"
+
+using namespace engine_test;
+
+namespace
+{
+
+/* A grant, with the credit fields given */
+message grant(u32 credit, u32 received)
+{
+	return message().prefix(0, RDMA2_NOMSG, 0, credit, received).no_lists();
+}
+
+message call(u32 xid, u32 credit, u32 received)
+{
+	return message()
+		.prefix(xid, RDMA2_MSG, 0, credit, received)
+		.no_lists()
+		.rpc(xid, CALL, 40);
+}
+
+message reply(u32 xid, u32 credit, u32 received)
+{
+	return message()
+		.prefix(xid, RDMA2_MSG, RDMA2_F_RESPONSE, credit, received)
+		.no_lists()
+		.rpc(xid, REPLY, 40);
+}
+
+TEST(Window, OneBeforeTheFirstHeader)
+{
+	end client{ usual_config(true) };
+
+	client.post(33);
+	rpcrdma_conn_established(&client.conn);
+	EXPECT_EQ(client.control().size(), 112u);
+	EXPECT_EQ(client.control().size(), 0u);
+	EXPECT_FALSE(rpcrdma_conn_may_send(&client.conn, RPCRDMA_KIND_CALL));
+	EXPECT_FALSE(rpcrdma_conn_may_send(&client.conn, RPCRDMA_KIND_REPLY));
+}
+
+TEST(Window, CallsLeaveTwoToReplies)
+{
+	auto e = open_server(6); /* its CONNPROP took one of them */
+	u32 calls = 0, replies = 0;
+
+	while (rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL)) {
+		e->send(RPCRDMA_KIND_CALL, 1);
+		calls++;
+	}
+	EXPECT_EQ(calls, 3u);
+	while (rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_REPLY)) {
+		e->send(RPCRDMA_KIND_REPLY, 1);
+		replies++;
+	}
+	EXPECT_EQ(replies, 2u);
+}
+
+TEST(Window, PartsOfACallLeaveTwo)
+{
+	auto e = open_server(5);
+
+	e->send(RPCRDMA_KIND_CALL, 1, RDMA2_F_MORE);
+	ASSERT_TRUE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL));
+	e->send(RPCRDMA_KIND_CALL, 1, RDMA2_F_MORE);
+	EXPECT_FALSE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL));
+	/* And nothing else goes in between. */
+	EXPECT_FALSE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_REPLY));
+	e->receive(grant(8, 1));
+	EXPECT_TRUE(e->events & RPCRDMA_EV_WINDOW);
+	ASSERT_TRUE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL));
+	EXPECT_FALSE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_REPLY));
+	e->send(RPCRDMA_KIND_CALL, 1);
+	EXPECT_TRUE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_REPLY));
+}
+
+TEST(Window, LimitNeverMovesBack)
+{
+	auto e = open_server(10);
+
+	EXPECT_EQ(e->conn.limit, 10u);
+	e->receive(grant(2, 1));
+	EXPECT_EQ(e->conn.limit, 10u);
+	e->receive(grant(0, 0));
+	EXPECT_EQ(e->conn.limit, 10u);
+	/* As if 16 had been received before the connection began */
+	e->receive(grant(0, 0xfffffff0));
+	EXPECT_EQ(e->conn.limit, 10u);
+	e->receive(grant(10, 1));
+	EXPECT_EQ(e->conn.limit, 11u);
+	EXPECT_EQ(e->conn.state, RPCRDMA_CONN_OPEN);
+}
+
+TEST(Window, ClampsWhatIsTooLarge)
+{
+	for (u32 credit : { 65535u, 65536u, 0x7fffffffu, 0x80000000u, ~0u }) {
+		auto e = open_server(10);
+
+		e->receive(grant(credit, 1));
+		EXPECT_EQ(e->conn.limit, 65536u);
+		EXPECT_TRUE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL));
+	}
+}
+
+TEST(Window, AdvertisesAtMostTheClamp)
+{
+	auto e = open_server();
+
+	e->post(100000);
+	EXPECT_EQ(e->send(RPCRDMA_KIND_REPLY, 1).get(8), 65535u);
+	EXPECT_FALSE(rpcrdma_conn_control_due(&e->conn));
+}
+
+TEST(Window, ReceivedMoreThanSentCloses)
+{
+	for (u32 start : { 0u, 5u, 0x7ffffff0u, 0xfffffffeu, 0xffffffffu }) {
+		for (u32 more : { 1u, 2u, 1000u, 0x7fffffffu }) {
+			auto e = open_server(10);
+
+			e->conn.sent += start;
+			e->conn.limit += start;
+			ASSERT_EQ(e->receive(grant(10, e->conn.sent)),
+				  RPCRDMA_RX_DONE);
+			EXPECT_EQ(e->receive(grant(10, e->conn.sent + more)),
+				  RPCRDMA_RX_CLOSE);
+			EXPECT_TRUE(e->events & RPCRDMA_EV_CLOSE);
+			EXPECT_NE(e->conn.reason, nullptr);
+		}
+	}
+}
+
+/* Refused messages update the credits, too. */
+TEST(Window, EveryWholePrefixCounts)
+{
+	const message cases[] = {
+		message().prefix(7, RDMA2_MSG, 0, 20, 1), /* no lists */
+		message().prefix(7, 77, 0, 21, 1),	  /* unknown */
+		message().prefix(7, RDMA2_DONE, 0, 22, 1),
+		message().prefix(7, RDMA2_ERROR, RDMA2_F_RESPONSE, 23, 1),
+		message().prefix(0, RDMA2_CONNPROP, 0, 24, 1),
+	};
+	auto e = open_server(10);
+	u32 limit = 21;
+
+	for (const message &m : cases) {
+		e->receive(m);
+		EXPECT_EQ(e->conn.limit, limit++);
+	}
+	/* Not so what has no whole prefix */
+	e->receive(message().prefix(7, RDMA2_MSG, 0, 99, 1).truncate(20));
+	EXPECT_EQ(e->conn.limit, 25u);
+	EXPECT_EQ(e->conn.received, 7u);
+}
+
+TEST(Window, PeerBeyondLimitAndReserveCloses)
+{
+	auto e = open_server();
+
+	/* Its CONNPROP told the peer of 32 in all, and one is in reserve. */
+	EXPECT_EQ(e->conn.advertised, 33u);
+	for (u32 i = e->conn.received; i < 33; i++)
+		ASSERT_EQ(e->receive(call(i, 10, 1), true), RPCRDMA_RX_CALL);
+	ASSERT_EQ(e->receive(grant(10, 1), true), RPCRDMA_RX_DONE);
+	EXPECT_EQ(e->receive(grant(10, 1), true), RPCRDMA_RX_CLOSE);
+}
+
+TEST(Window, EventsWhenItOpens)
+{
+	auto e = open_server(5);
+
+	e->receive(grant(6, 1));
+	EXPECT_FALSE(e->events & RPCRDMA_EV_WINDOW) << "it was not short";
+	while (rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL))
+		e->send(RPCRDMA_KIND_CALL, 1);
+	e->receive(grant(6, e->conn.sent - 5));
+	EXPECT_FALSE(e->events & RPCRDMA_EV_WINDOW) << "nothing changed";
+	e->receive(grant(8, e->conn.sent - 4));
+	EXPECT_TRUE(e->events & RPCRDMA_EV_WINDOW);
+	EXPECT_TRUE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL));
+}
+
+TEST(Reserve, NothingGoesWhileItIsUsed)
+{
+	auto cfg = usual_config(false, 4);
+	auto e = open_end(cfg, usual_config(true));
+
+	/* All Receives used, the reserve by a grant */
+	for (u32 i = 0; i < 4; i++)
+		e->receive(call(i, 100, 1), true);
+	e->receive(grant(100, 1), true);
+	ASSERT_EQ(e->conn.posted, e->conn.received);
+	EXPECT_FALSE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_REPLY));
+	rpcrdma_conn_queue_error(&e->conn, 1, RDMA2_ERR_SYSTEM, 0, 0);
+	EXPECT_EQ(e->control().size(), 0u);
+	e->post(1);
+	EXPECT_TRUE(e->events & RPCRDMA_EV_WINDOW);
+	EXPECT_TRUE(e->events & RPCRDMA_EV_CONTROL);
+	EXPECT_TRUE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_REPLY));
+	EXPECT_EQ(e->control().get(8), 0u) << "no credit to give";
+}
+
+TEST(Reserve, OnlyAGrantUsesThePeers)
+{
+	auto cfg = usual_config(false, 4);
+	auto e = open_end(cfg, usual_config(true), 3);
+
+	while (rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_REPLY))
+		e->send(RPCRDMA_KIND_REPLY, 1);
+	EXPECT_EQ(e->conn.sent, e->conn.limit);
+	rpcrdma_conn_queue_error(&e->conn, 1, RDMA2_ERR_SYSTEM, 0, 0);
+	EXPECT_EQ(e->control().size(), 0u);
+
+	/* The peer uses up its window: a grant is owed, and may go. */
+	for (u32 i = 0; i < 3; i++)
+		e->receive(reply(i, 0, 0));
+
+	const message m = e->control();
+
+	ASSERT_EQ(m.size(), 40u);
+	EXPECT_EQ(m.get(12), +RDMA2_NOMSG);
+	EXPECT_EQ(m.get(0), 0u);
+	EXPECT_EQ(e->conn.sent, e->conn.limit + 1);
+	EXPECT_EQ(e->control().size(), 0u) << "no second one";
+}
+
+/* When is a grant owed? */
+TEST(Grants, ByHalfTheWindow)
+{
+	for (u32 window : { 4u, 5u, 8u, 9u, 32u, 128u, 1000u }) {
+		auto e = open_end(usual_config(false, window),
+				  usual_config(true));
+
+		for (u32 i = 1; i < window / 2; i++) {
+			e->receive(reply(i, 1000, 1));
+			EXPECT_FALSE(rpcrdma_conn_control_due(&e->conn))
+				<< window << " " << i;
+		}
+		e->receive(reply(1, 1000, 1));
+		EXPECT_TRUE(e->events & RPCRDMA_EV_CONTROL);
+
+		const message m = e->control();
+
+		EXPECT_EQ(m.size(), 40u) << window;
+		EXPECT_EQ(m.get(8), window);
+		EXPECT_EQ(m.get(20), 1 + window / 2);
+		EXPECT_FALSE(rpcrdma_conn_control_due(&e->conn));
+		EXPECT_EQ(e->conn.counters.grants_sent, 1u);
+	}
+}
+
+TEST(Grants, AnyHeaderPays)
+{
+	auto e = open_server();
+
+	for (u32 i = 0; i < 15; i++)
+		e->receive(reply(i, 1000, 1));
+	e->send(RPCRDMA_KIND_REPLY, 1);
+	e->receive(reply(1, 1000, 1));
+	EXPECT_FALSE(rpcrdma_conn_control_due(&e->conn));
+	for (u32 i = 0; i < 15; i++)
+		e->receive(reply(i, 1000, 1));
+	EXPECT_TRUE(rpcrdma_conn_control_due(&e->conn));
+	rpcrdma_conn_queue_error(&e->conn, 1, RDMA2_ERR_SYSTEM, 0, 0);
+	EXPECT_EQ(e->control().get(12), +RDMA2_ERROR);
+	EXPECT_EQ(e->control().size(), 0u);
+}
+
+TEST(Grants, HeldReceivesAreNotGranted)
+{
+	auto e = open_server();
+
+	for (u32 i = 0; i < 30; i++)
+		e->receive(call(i, 1000, 1), true);
+	EXPECT_FALSE(rpcrdma_conn_control_due(&e->conn));
+	/* Given back without a Reply: owed by half the window, or at once
+	 * because only the Replies' reserve is left.
+	 */
+	e->post(1);
+	EXPECT_TRUE(rpcrdma_conn_control_due(&e->conn));
+}
+
+/*
+ * With Calls held, less than half the window can be owed while the peer is
+ * down to what Calls may not use. A Call that the held ones wait for could
+ * then never come.
+ */
+TEST(Grants, CallsAreNotStuckBehindHeldOnes)
+{
+	for (u32 window : { 4u, 6u, 8u, 32u }) {
+		for (u32 held = 1; held + 3 <= window; held++) {
+			auto e = open_end(usual_config(false, window),
+					  usual_config(true));
+			u32 used = 0;
+
+			for (; used < held; used++)
+				e->receive(call(used, 1000, 1), true);
+			for (; used < window - 2; used++) {
+				e->receive(reply(used, 1000, 1));
+				while (e->control().size())
+					used = held;
+			}
+			/*
+			 * However the window was used: what the peer has left
+			 * suffices for a Call.
+			 */
+			EXPECT_GT(static_cast<int>(e->conn.advertised -
+						   e->conn.received),
+				  2)
+				<< window << " " << held;
+		}
+	}
+}
+
+TEST(Grants, GrantForGrantOnlyWhenItTookTheLast)
+{
+	auto e = open_end(usual_config(false, 8), usual_config(true));
+	u32 answered = 0;
+
+	/* 8 advertised; a Call needs 3, so that 5 grants may go unanswered. */
+	for (u32 i = 0; i < 5; i++) {
+		e->receive(grant(1000, 1));
+		EXPECT_EQ(e->control().size(), 0u) << i;
+	}
+	e->receive(grant(1000, 1));
+	answered += e->control().size() == 40;
+	EXPECT_EQ(answered, 1u);
+	EXPECT_EQ(e->conn.counters.grants_received, 6u);
+}
+
+/* Two idle ends do not keep each other busy, whatever their windows. */
+TEST(Grants, NoStorms)
+{
+	for (u32 a = 4; a < 12; a++) {
+		for (u32 b = 4; b < 12; b++) {
+			for (u32 held_a = 0; held_a <= a - 2; held_a++) {
+				for (u32 held_b = 0; held_b <= b - 2;
+				     held_b++) {
+					sim s{ usual_options(a, b) };
+
+					ASSERT_TRUE(s.open());
+					for (u32 i = 0; i < held_b; i++)
+						s.call(sim::CLIENT, {});
+					for (u32 i = 0; i < held_a; i++)
+						s.call(sim::SERVER, {});
+					ASSERT_TRUE(s.drain(false));
+					s.inject_grant(sim::CLIENT);
+					s.inject_grant(sim::SERVER);
+					s.inject_grant(sim::CLIENT);
+					ASSERT_TRUE(s.drain(false));
+					ASSERT_EQ(s.complaint(), "")
+						<< a << b << held_a << held_b;
+				}
+			}
+		}
+	}
+}
+
+TEST(Grants, NotBeforeTheAnswerToConnprop)
+{
+	end client{ usual_config(true) };
+
+	client.post(2);
+	rpcrdma_conn_established(&client.conn);
+	client.control();
+	client.post(100);
+	EXPECT_EQ(client.control().size(), 0u);
+	client.receive(connprop_of(usual_config(false), 16, 1));
+	EXPECT_TRUE(client.events & RPCRDMA_EV_CONTROL);
+	EXPECT_EQ(client.control().size(), 40u);
+}
+
+TEST(Pending, OrderAndBound)
+{
+	auto e = open_server(1);
+
+	ASSERT_EQ(e->conn.sent, e->conn.limit);
+	for (u32 i = 0; i < 64; i++) {
+		EXPECT_EQ(i % 2 ? rpcrdma_conn_queue_done(&e->conn, i, i) :
+				  rpcrdma_conn_queue_error(
+					  &e->conn, i, RDMA2_ERR_SYSTEM, 0, 0),
+			  0u);
+	}
+	e->receive(grant(100, 1));
+	EXPECT_TRUE(e->events & RPCRDMA_EV_CONTROL);
+	EXPECT_FALSE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL));
+	EXPECT_TRUE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_REPLY));
+	for (u32 i = 0; i < 64; i++) {
+		const message m = e->control();
+
+		ASSERT_EQ(m.get(0), i);
+		EXPECT_EQ(m.get(12), i % 2 ? +RDMA2_DONE : +RDMA2_ERROR);
+		EXPECT_EQ(m.get(16), i % 2 ? 0u : +RDMA2_F_RESPONSE);
+		EXPECT_EQ(m.size(), i % 2 ? 24u : 28u);
+		EXPECT_EQ(e->inv_handle, i % 2 ? i : 0);
+	}
+	EXPECT_EQ(e->control().size(), 0u);
+	EXPECT_TRUE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL));
+	EXPECT_EQ(e->conn.counters.errors_sent, 32u);
+}
+
+TEST(Pending, OneTooManyCloses)
+{
+	auto e = open_server(1);
+
+	for (u32 i = 0; i < 64; i++)
+		EXPECT_EQ(rpcrdma_conn_queue_done(&e->conn, i, 0), 0u);
+	EXPECT_EQ(rpcrdma_conn_queue_done(&e->conn, 64, 0), +RPCRDMA_EV_CLOSE);
+	EXPECT_EQ(e->conn.state, RPCRDMA_CONN_CLOSING);
+	EXPECT_EQ(e->receive(grant(100, 1)), RPCRDMA_RX_CLOSE);
+	EXPECT_EQ(e->control().size(), 0u);
+	EXPECT_FALSE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_REPLY));
+}
+
+TEST(Pending, DoneWithoutRemoteInvalidation)
+{
+	auto cfg = usual_config(false);
+
+	cfg.inv_ok = 0;
+	auto e = open_end(cfg, usual_config(true));
+
+	rpcrdma_conn_queue_done(&e->conn, 5, 99);
+	EXPECT_EQ(e->control().size(), 24u);
+	EXPECT_EQ(e->inv_handle, 0u);
+}
+
+/* ---- Two engines ---- */
+
+struct traffic {
+	u32 client_window, server_window;
+	u32 seed;
+};
+
+std::string traffic_name(const testing::TestParamInfo<traffic> &info)
+{
+	return "w" + std::to_string(info.param.client_window) + "_" +
+	       std::to_string(info.param.server_window) + "_" +
+	       std::to_string(info.param.seed);
+}
+
+class Traffic : public testing::TestWithParam<traffic>
+{
+};
+
+rpc_shape random_shape(generator &random)
+{
+	rpc_shape shape;
+
+	shape.call_length = 100 + random.below(300);
+	shape.reply_length = 100 + random.below(300);
+	switch (random.below(6)) {
+	case 0: /* continued Call */
+		shape.call_length = 4000 + random.below(30000);
+		break;
+	case 1: /* continued Reply */
+		shape.reply_length = 4000 + random.below(30000);
+		break;
+	case 2: /* Read chunk */
+		shape.call_item = 20000 + random.below(100000);
+		shape.call_length += shape.call_item + 3;
+		break;
+	case 3: /* Write chunk */
+		shape.reply_item = 20000 + random.below(100000);
+		shape.reply_length += shape.reply_item + 3;
+		break;
+	case 4: /* Position Zero, Reply chunk */
+		shape.call_length = 300000 + random.below(100000);
+		shape.reply_length = 300000 + random.below(100000);
+		break;
+	default:
+		break;
+	}
+	shape.call_length &= ~3u;
+	shape.reply_length &= ~3u;
+	return shape;
+}
+
+/* Random traffic both ways: nothing is lost, stuck or beyond a limit. */
+TEST_P(Traffic, BothWaysAtRandom)
+{
+	const traffic &t = GetParam();
+	sim_options options = usual_options(t.client_window, t.server_window);
+	generator random{ t.seed };
+
+	/* Also across the wrap of the counts */
+	options.start[0] = t.seed % 3 ? 0u - random.below(300) : 0;
+	options.start[1] = t.seed % 2 ? 0u - random.below(300) : 0x7fffff80;
+
+	sim s{ options };
+	u32 made[2] = {}, refused[2] = {};
+
+	ASSERT_TRUE(s.open()) << s.complaint();
+	for (u32 i = 0; i < 3000 && s.complaint().empty(); i++) {
+		const sim::side side = random.chance(50) ? sim::CLIENT :
+							   sim::SERVER;
+
+		switch (random.below(9)) {
+		case 0:
+		case 1:
+			if (s.outstanding(side) < 40 &&
+			    s.call(side, random_shape(random)))
+				made[side]++;
+			break;
+		case 2:
+		case 3:
+			s.answer(side, random.below(s.working(side)));
+			break;
+		case 4:
+			if (random.chance(10) &&
+			    s.refuse(side, random.below(s.working(side)),
+				     RDMA2_ERR_SYSTEM))
+				refused[1 - side]++;
+			break;
+		case 5:
+			if (random.chance(10) &&
+			    s.forget(side, random.below(s.working(side))))
+				made[1 - side]--;
+			break;
+		default:
+			s.deliver(side);
+			break;
+		}
+	}
+	ASSERT_TRUE(s.drain());
+	ASSERT_EQ(s.complaint(), "");
+	for (sim::side side : { sim::CLIENT, sim::SERVER }) {
+		EXPECT_EQ(s.outstanding(side), 0u);
+		EXPECT_EQ(s.completed(side) + s.failed(side), made[side]);
+		EXPECT_EQ(s.failed(side), refused[side]);
+		EXPECT_EQ(s.working(side), 0u);
+		/* Nothing is held: Calls can be made again. */
+		EXPECT_TRUE(rpcrdma_conn_may_send(&s.conn(side),
+						  RPCRDMA_KIND_CALL));
+	}
+	EXPECT_GT(made[0] + made[1], 100u);
+}
+
+std::vector<traffic> all_traffic()
+{
+	std::vector<traffic> all;
+	u32 seed = 1;
+
+	for (u32 a : { 4u, 5u, 6u, 8u, 32u }) {
+		for (u32 b : { 4u, 5u, 7u, 16u, 128u }) {
+			for (u32 i = 0; i < 4; i++)
+				all.push_back({ a, b, seed++ });
+		}
+	}
+	return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Traffic, testing::ValuesIn(all_traffic()),
+			 traffic_name);
+
+/*
+ * A Call that completes only after a reverse Call did, which completes only
+ * after another Call did: the chain of a recalled delegation.
+ */
+TEST(Deadlock, ChainsOfCallsComplete)
+{
+	for (u32 window : { 4u, 5u, 8u }) {
+		for (u32 noise = 0; noise < 12; noise++) {
+			sim s{ usual_options(window, window) };
+
+			ASSERT_TRUE(s.open());
+			/* Bring the windows into another state. */
+			for (u32 i = 0; i < noise; i++) {
+				s.call(i & 1 ? sim::CLIENT : sim::SERVER, {});
+				if (noise & 2)
+					s.drain();
+			}
+			ASSERT_TRUE(s.drain());
+
+			/* The Call waits for the answer to the recall ... */
+			ASSERT_NE(s.call(sim::CLIENT, {}), 0u);
+			ASSERT_TRUE(s.drain(false));
+			ASSERT_EQ(s.working(sim::SERVER), 1u);
+			ASSERT_NE(s.call(sim::SERVER, {}), 0u);
+			ASSERT_TRUE(s.drain(false));
+			ASSERT_EQ(s.working(sim::CLIENT), 1u) << window;
+			/* ... and the recall for this one. */
+			ASSERT_NE(s.call(sim::CLIENT, {}), 0u);
+			ASSERT_TRUE(s.drain(false));
+			ASSERT_EQ(s.working(sim::SERVER), 2u) << window;
+			s.answer(sim::SERVER, 1);
+			ASSERT_TRUE(s.drain(false));
+			s.answer(sim::CLIENT, 0);
+			ASSERT_TRUE(s.drain(false));
+			s.answer(sim::SERVER, 0);
+			ASSERT_TRUE(s.drain(false));
+			EXPECT_EQ(s.outstanding(sim::CLIENT), 0u);
+			EXPECT_EQ(s.outstanding(sim::SERVER), 0u);
+			EXPECT_EQ(s.complaint(), "");
+		}
+	}
+}
+
+/* Many Calls wait for as many reverse ones. */
+TEST(Deadlock, AllCallsWaitForReverseOnes)
+{
+	for (u32 window : { 4u, 6u, 16u }) {
+		sim s{ usual_options(window, window) };
+
+		ASSERT_TRUE(s.open());
+		for (u32 i = 0; i < 3 * window; i++)
+			s.call(sim::CLIENT, {});
+		ASSERT_TRUE(s.drain(false));
+		EXPECT_EQ(s.working(sim::SERVER), window - 2);
+		while (s.working(sim::SERVER)) {
+			const u32 before = s.completed(sim::SERVER);
+
+			s.call(sim::SERVER, {});
+			ASSERT_TRUE(s.drain(false));
+			ASSERT_TRUE(s.answer(sim::CLIENT));
+			ASSERT_TRUE(s.drain(false));
+			ASSERT_EQ(s.completed(sim::SERVER), before + 1);
+			ASSERT_TRUE(s.answer(sim::SERVER));
+			ASSERT_TRUE(s.drain(false));
+		}
+		EXPECT_EQ(s.completed(sim::CLIENT), 3 * window);
+		EXPECT_EQ(s.complaint(), "");
+	}
+}
+
+/* One way only, with Calls that are never answered: grants alone carry it. */
+TEST(Deadlock, UnansweredCalls)
+{
+	for (u32 window : { 4u, 5u, 16u }) {
+		sim s{ usual_options(window, window) };
+
+		ASSERT_TRUE(s.open());
+		for (u32 i = 0; i < 200; i++) {
+			s.call(sim::CLIENT, {});
+			ASSERT_TRUE(s.drain(false));
+			ASSERT_TRUE(s.forget(sim::SERVER, 0)) << i;
+			ASSERT_TRUE(s.drain(false));
+		}
+		EXPECT_EQ(s.complaint(), "");
+	}
+}
+
+/* A continued message longer than both windows */
+TEST(Deadlock, ContinuedBeyondTheWindow)
+{
+	for (u32 window : { 4u, 5u, 9u }) {
+		sim s{ usual_options(window, window) };
+		rpc_shape shape;
+
+		shape.call_length = 200000;
+		shape.reply_length = 200000;
+		ASSERT_TRUE(s.open());
+		for (u32 i = 0; i < 3; i++) {
+			s.call(sim::CLIENT, shape);
+			s.call(sim::SERVER, shape);
+		}
+		ASSERT_TRUE(s.drain());
+		EXPECT_EQ(s.complaint(), "");
+		EXPECT_EQ(s.completed(sim::CLIENT), 3u);
+		EXPECT_EQ(s.completed(sim::SERVER), 3u);
+		EXPECT_EQ(s.conn(sim::SERVER).counters.calls[RPCRDMA_CONTINUED],
+			  6u);
+	}
+}
+
+/* Idle connections are quiet. */
+TEST(Deadlock, NothingIsSentWithoutNeed)
+{
+	sim s{ usual_options(32, 32) };
+
+	ASSERT_TRUE(s.open());
+	for (u32 i = 0; i < 1000; i++) {
+		s.call(sim::CLIENT, {});
+		ASSERT_TRUE(s.drain());
+	}
+	EXPECT_EQ(s.conn(sim::CLIENT).counters.grants_sent, 0u);
+	EXPECT_EQ(s.conn(sim::SERVER).counters.grants_sent, 0u);
+}
+
+} // namespace

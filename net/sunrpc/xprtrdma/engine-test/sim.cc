@@ -1,0 +1,599 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "sim.h"
+
+#include <cstdlib>
+#include <cstring>
+
+namespace engine_test
+{
+
+/* Octets of an item start here in every message that has one. */
+constexpr u32 ITEM_POSITION = 64;
+
+using s32 = int;
+
+static s32 distance(u32 from, u32 to)
+{
+	return static_cast<s32>(to - from);
+}
+
+static u32 roundup4(u32 n)
+{
+	return (n + 3) & ~3u;
+}
+
+/* The octets of an RPC message that has its items taken out */
+static octets rpc_octets(u32 xid, u32 direction, u32 length)
+{
+	message m;
+	octets result;
+
+	m.rpc(xid, direction, length);
+	result = m.data();
+	for (u32 i = 8; i < result.size(); i++)
+		result[i] = static_cast<uint8_t>(xid * 31 + i);
+	return result;
+}
+
+sim_options usual_options(u32 client_window, u32 server_window)
+{
+	return {
+		.cfg = { usual_config(true, client_window),
+			 usual_config(false, server_window) },
+		.posted = { client_window + 1, server_window + 1 },
+		.start = { 0, 0 },
+	};
+}
+
+sim::sim(const sim_options &options)
+{
+	for (side s : { CLIENT, SERVER }) {
+		rpcrdma_conn *conn = &ends_[s].conn;
+
+		rpcrdma_conn_init(conn, &options.cfg[s]);
+		/* As if that many messages had gone this way before */
+		conn->sent += options.start[s];
+		conn->limit += options.start[s];
+		conn->received += options.start[1 - s];
+		conn->advertised += options.start[1 - s];
+		conn->posted = conn->received;
+		ends_[s].last_limit = conn->limit;
+		ends_[s].last_advertised = conn->advertised;
+		ends_[s].next_xid = s == CLIENT ? 1 : 0x80000001;
+		start_[s] = options.posted[s];
+	}
+}
+
+bool sim::open()
+{
+	/* Receives are there before the connection is (WP 3.4). */
+	handle(SERVER,
+	       rpcrdma_conn_posted(&ends_[SERVER].conn, start_[SERVER]));
+	handle(CLIENT,
+	       rpcrdma_conn_posted(&ends_[CLIENT].conn, start_[CLIENT]));
+	handle(CLIENT, rpcrdma_conn_established(&ends_[CLIENT].conn));
+	drain();
+	return !closed_ && ends_[CLIENT].conn.state == RPCRDMA_CONN_OPEN &&
+	       ends_[SERVER].conn.state == RPCRDMA_CONN_OPEN;
+}
+
+void sim::complain(const std::string &what)
+{
+	if (complaint_.empty())
+		complaint_ = what;
+}
+
+/* What must hold after every step */
+void sim::check()
+{
+	for (side s : { CLIENT, SERVER }) {
+		end_state &me = ends_[s];
+		const rpcrdma_conn &conn = me.conn;
+		const std::string who = s == CLIENT ? "client: " : "server: ";
+
+		/* Local ones, which no peer can spoil */
+		if (distance(conn.advertised, conn.posted - 1) < 0)
+			complain(who + "advertises its reserve");
+		if (distance(me.last_advertised, conn.advertised) < 0)
+			complain(who + "takes back what it advertised");
+		if (distance(me.last_limit, conn.limit) < 0)
+			complain(who + "limit moved back");
+		if (distance(conn.limit, conn.sent) > 1)
+			complain(who + "sends beyond limit and reserve");
+		me.last_advertised = conn.advertised;
+		me.last_limit = conn.limit;
+
+		/* Between honest ends */
+		if (!honest_ || closed_)
+			continue;
+		const end_state &other = ends_[1 - s];
+
+		if (distance(conn.posted - 1, other.conn.limit) > 0)
+			complain(who + "peer may use the reserve");
+		if (distance(conn.received, other.conn.sent) !=
+		    static_cast<s32>(other.wire.size()))
+			complain(who + "miscounts messages");
+		if (distance(other.conn.sent, conn.posted) < 0)
+			complain(who + "message without a Receive");
+	}
+	if (closed_ && honest_) {
+		for (side s : { CLIENT, SERVER }) {
+			if (ends_[s].conn.reason)
+				complain(std::string("closed: ") +
+					 ends_[s].conn.reason);
+		}
+	}
+}
+
+void sim::put(side s, octets data)
+{
+	ends_[s].wire.push_back(std::move(data));
+}
+
+void sim::repost(side s)
+{
+	handle(s, rpcrdma_conn_posted(&ends_[s].conn, 1));
+}
+
+void sim::handle(side s, u32 events)
+{
+	if (events & RPCRDMA_EV_CLOSE) {
+		closed_ = true;
+		return;
+	}
+	if (events)
+		pump(s);
+}
+
+/* Send the next message of @out; false: it has to wait. */
+bool sim::send_one(side s, outgoing &out)
+{
+	end_state &me = ends_[s];
+	u32 flags = out.kind == RPCRDMA_KIND_REPLY ? RDMA2_F_RESPONSE : 0;
+	const rpcrdma_lists *lists = &out.lists;
+	u32 part = static_cast<u32>(out.payload.size());
+	bool more = false;
+	octets buf(65536);
+	u32 header;
+
+	if (!rpcrdma_conn_may_send(&me.conn, out.kind))
+		return false;
+
+	if (out.format == RPCRDMA_CONTINUED) {
+		const u32 left =
+			static_cast<u32>(out.payload.size()) - out.sent;
+
+		part = rpcrdma_next_part(&me.conn, lists, left, &more);
+		if (part > left || (more && (part == left || part % 4)) ||
+		    part < 4)
+			complain("bad cut of a continued message");
+		if (more) {
+			flags |= RDMA2_F_MORE;
+			lists = nullptr;
+		}
+	}
+	header = rpcrdma_encode_header(
+		&me.conn, buf.data(), 65536, out.xid,
+		out.format == RPCRDMA_SPECIAL ? RDMA2_NOMSG : RDMA2_MSG, flags,
+		lists);
+	if (!header)
+		complain("header does not fit");
+	if (out.format == RPCRDMA_SPECIAL)
+		part = 0;
+	rpcrdma_conn_stamp(&me.conn, out.kind, buf.data());
+
+	struct rpcrdma_conn_limits limits;
+
+	rpcrdma_conn_limits(&me.conn, &limits);
+	if (header + part > limits.send_inline)
+		complain("message above the inline threshold");
+	buf.resize(header);
+	buf.insert(buf.end(), out.payload.begin() + out.sent,
+		   out.payload.begin() + out.sent + part);
+	put(s, std::move(buf));
+	out.sent += part;
+	me.current = more;
+	me.current_kind = out.kind;
+	return true;
+}
+
+void sim::pump(side s)
+{
+	end_state &me = ends_[s];
+	u32 inv;
+
+	for (;;) {
+		octets buf(4096);
+		const u32 n = rpcrdma_conn_next_control(&me.conn, buf.data(),
+							4096, &inv);
+
+		if (!n)
+			break;
+		buf.resize(n);
+		put(s, std::move(buf));
+	}
+
+	for (;;) {
+		std::deque<outgoing> *queue;
+
+		if (closed_)
+			return;
+		if (me.current)
+			queue = me.current_kind == RPCRDMA_KIND_CALL ?
+					&me.calls :
+					&me.replies;
+		else
+			queue = me.replies.empty() ? &me.calls : &me.replies;
+		if (queue->empty() || !send_one(s, queue->front()))
+			break;
+		if (!me.current) {
+			const outgoing &out = queue->front();
+
+			if (out.kind == RPCRDMA_KIND_CALL)
+				me.pending[out.xid].sent = true;
+			rpcrdma_conn_count(&me.conn, out.kind, out.format,
+					   &out.lists);
+			queue->pop_front();
+		}
+	}
+	/* Calls need not wait for Replies that do. */
+	if (!me.current && !me.calls.empty() && !me.replies.empty() &&
+	    rpcrdma_conn_may_send(&me.conn, RPCRDMA_KIND_CALL) &&
+	    !rpcrdma_conn_may_send(&me.conn, RPCRDMA_KIND_REPLY))
+		complain("a Call may go where a Reply may not");
+}
+
+u32 sim::call(side from, const rpc_shape &shape)
+{
+	end_state &me = ends_[from];
+	const u32 xid = me.next_xid;
+	const u32 reply_max = shape.reply_max ? shape.reply_max :
+						shape.reply_length;
+	rpcrdma_call call = {};
+	rpcrdma_call_plan plan;
+	outgoing out = {};
+
+	call.xid = xid;
+	call.length = shape.call_length;
+	call.item_position = shape.call_item ? ITEM_POSITION : 0;
+	call.item_length = shape.call_item;
+	call.reply_max = reply_max;
+	call.result_max = shape.reply_item;
+	call.call_segs = static_cast<u16>(shape.call_length / 65536 + 1);
+	call.item_segs = static_cast<u16>(shape.call_item / 65536 + 1);
+	call.reply_segs = static_cast<u16>(reply_max / 65536 + 1);
+	call.result_segs = static_cast<u16>(shape.reply_item / 65536 + 1);
+	call.reverse = from == SERVER;
+	call.ddp = 1;
+	if (closed_ || rpcrdma_plan_call(&me.conn, &call, &plan))
+		return 0;
+
+	out.xid = xid;
+	out.kind = RPCRDMA_KIND_CALL;
+	out.format = static_cast<rpcrdma_format>(plan.format);
+	rpcrdma_lists_init(&out.lists);
+
+	const u32 item = plan.read_item ? roundup4(shape.call_item) : 0;
+	const u32 stream = shape.call_length - item;
+
+	if (out.format == RPCRDMA_SPECIAL)
+		add_read(&out.lists, 0, 1, stream);
+	else if (plan.inline_length != stream)
+		complain("plan and reduced length disagree");
+	if (plan.read_item)
+		add_read(&out.lists, ITEM_POSITION, 1, shape.call_item);
+	if (plan.write_chunk)
+		add_write(&out.lists, call.result_segs, 65536);
+	if (plan.reply_chunk)
+		add_reply(&out.lists, call.reply_segs, 65536);
+	if (out.lists.nr_segs)
+		out.lists.inv_handle = out.lists.segs[0].handle;
+	if (out.format != RPCRDMA_SPECIAL)
+		out.payload = rpc_octets(xid, CALL, stream);
+
+	me.next_xid++;
+	me.pending[xid] = { shape, out.lists, false };
+	me.calls.push_back(std::move(out));
+	pump(from);
+	check();
+	return xid;
+}
+
+void sim::got_call(side s, const rpcrdma_rx &rx, const octets &payload)
+{
+	end_state &me = ends_[s];
+	auto found = peer(s).pending.find(rx.xid);
+
+	if (honest_) {
+		if (found == peer(s).pending.end()) {
+			complain("a Call nobody made");
+		} else if (!same_lists(found->second.lists, rx.lists)) {
+			complain("a Call's lists differ");
+		} else if (rx.format != RPCRDMA_SPECIAL &&
+			   payload != rpc_octets(rx.xid, CALL,
+						 static_cast<u32>(
+							 payload.size()))) {
+			complain("a Call's payload differs");
+		}
+	}
+	me.working.push_back({ rx.xid, rx.lists });
+	if (on_call)
+		on_call(s, rx.xid);
+}
+
+void sim::got_reply(side s, const rpcrdma_rx &rx, const octets &payload)
+{
+	end_state &me = ends_[s];
+	auto found = me.pending.find(rx.xid);
+	rpcrdma_placed placed;
+
+	if (found == me.pending.end()) {
+		if (honest_)
+			complain("a Reply nobody waits for");
+		return;
+	}
+	if (rpcrdma_check_reply(&me.conn, &found->second.lists, &rx, &placed)) {
+		if (honest_)
+			complain("a Reply with bad lists");
+	} else if (honest_) {
+		const rpc_shape &shape = found->second.shape;
+		const u32 total = (rx.format == RPCRDMA_SPECIAL ?
+					   placed.reply_octets :
+					   static_cast<u32>(payload.size())) +
+				  roundup4(placed.write_octets);
+
+		if (total != shape.reply_length)
+			complain("a Reply's octets are missing");
+	}
+	me.pending.erase(found);
+	me.completed++;
+}
+
+bool sim::deliver(side to)
+{
+	end_state &me = ends_[to];
+	end_state &other = peer(to);
+	rpcrdma_verdict verdict;
+	octets data;
+	u8 *copy;
+	bool hold = false;
+
+	if (closed_ || other.wire.empty())
+		return false;
+	/* The device would find no Receive: a dishonest peer's own fault */
+	if (!distance(me.conn.received, me.conn.posted)) {
+		closed_ = true;
+		check();
+		return false;
+	}
+	data = std::move(other.wire.front());
+	other.wire.pop_front();
+
+	copy = static_cast<u8 *>(malloc(data.size() + 1));
+	memcpy(copy, data.data(), data.size());
+	if (data.size())
+		copy = static_cast<u8 *>(realloc(copy, data.size()));
+	memset(&rx_, 0xaa, sizeof(rx_));
+	verdict = rpcrdma_conn_receive(&me.conn, copy,
+				       static_cast<u32>(data.size()), &rx_);
+	const u32 events = rx_.events;
+
+	switch (verdict) {
+	case RPCRDMA_RX_PART:
+		if (rx_.first_part)
+			me.assembly.clear();
+		[[fallthrough]];
+	case RPCRDMA_RX_CALL:
+	case RPCRDMA_RX_REPLY: {
+		octets payload;
+
+		if (rx_.format != RPCRDMA_SPECIAL ||
+		    verdict == RPCRDMA_RX_PART) {
+			if (rx_.payload_offset + rx_.payload_length !=
+			    data.size())
+				complain("payload is not the message's end");
+			me.assembly.resize(
+				verdict == RPCRDMA_RX_PART ||
+						rx_.format ==
+							RPCRDMA_CONTINUED ?
+					me.assembly.size() :
+					0);
+			me.assembly.insert(
+				me.assembly.end(), copy + rx_.payload_offset,
+				copy + rx_.payload_offset + rx_.payload_length);
+			if (me.assembly.size() != rx_.total_length)
+				complain("parts and total length disagree");
+			if (rx_.total_length >
+			    (rx_.format == RPCRDMA_INLINE &&
+					     verdict != RPCRDMA_RX_PART ?
+				     data.size() :
+				     me.conn.cfg.props.reassembly))
+				complain("reassembles too much");
+		}
+		if (verdict == RPCRDMA_RX_PART)
+			break;
+		payload.swap(me.assembly);
+		if (verdict == RPCRDMA_RX_CALL) {
+			hold = true;
+			got_call(to, rx_, payload);
+		} else {
+			got_reply(to, rx_, payload);
+		}
+		break;
+	}
+	case RPCRDMA_RX_BAD_REPLY:
+		if (honest_)
+			complain("a bad Reply");
+		if (me.pending.count(rx_.xid))
+			closed_ = true;
+		break;
+	case RPCRDMA_RX_ERROR:
+		if (me.pending.erase(rx_.xid))
+			me.failed++;
+		if (rx_.error.status >= 0)
+			complain("an error that is none");
+		break;
+	case RPCRDMA_RX_DONE:
+	case RPCRDMA_RX_PULLED:
+		break;
+	case RPCRDMA_RX_CLOSE:
+		closed_ = true;
+		break;
+	}
+	free(copy);
+
+	handle(to, events);
+	if (!closed_ && !hold)
+		repost(to);
+	check();
+	return true;
+}
+
+bool sim::answer(side at, u32 index)
+{
+	end_state &me = ends_[at];
+
+	if (closed_ || index >= me.working.size())
+		return false;
+
+	const incoming_call in = me.working[index];
+	auto found = peer(at).pending.find(in.xid);
+	const rpc_shape shape = found == peer(at).pending.end() ?
+					rpc_shape{} :
+					found->second.shape;
+	rpcrdma_reply reply = {};
+	rpcrdma_reply_plan plan;
+
+	me.working.erase(me.working.begin() + index);
+	reply.xid = in.xid;
+	reply.length = shape.reply_length;
+	reply.reverse = at == CLIENT;
+	if (shape.reply_item) {
+		reply.nr_items = 1;
+		reply.items[0] = { ITEM_POSITION, shape.reply_item };
+	}
+	rpcrdma_plan_reply(&me.conn, &in.lists, &reply, &plan);
+	if (plan.error) {
+		handle(at,
+		       rpcrdma_conn_queue_error(&me.conn, in.xid, plan.error,
+						plan.arg[0], plan.arg[1]));
+	} else {
+		outgoing out = {};
+
+		out.xid = in.xid;
+		out.kind = RPCRDMA_KIND_REPLY;
+		out.format = static_cast<rpcrdma_format>(plan.format);
+		out.lists = plan.lists;
+		out.payload = rpc_octets(in.xid, REPLY, plan.inline_length);
+		if (out.format == RPCRDMA_SPECIAL)
+			out.payload.clear();
+		me.replies.push_back(std::move(out));
+		pump(at);
+	}
+	repost(at);
+	check();
+	return true;
+}
+
+bool sim::refuse(side at, u32 index, u32 code)
+{
+	end_state &me = ends_[at];
+
+	if (closed_ || index >= me.working.size())
+		return false;
+	const u32 xid = me.working[index].xid;
+
+	me.working.erase(me.working.begin() + index);
+	handle(at, rpcrdma_conn_queue_error(&me.conn, xid, code, 1, 1));
+	repost(at);
+	check();
+	return true;
+}
+
+bool sim::forget(side at, u32 index)
+{
+	end_state &me = ends_[at];
+
+	if (closed_ || index >= me.working.size())
+		return false;
+	peer(at).pending.erase(me.working[index].xid);
+	me.working.erase(me.working.begin() + index);
+	repost(at);
+	check();
+	return true;
+}
+
+bool sim::corrupt(side to, u32 offset, uint8_t value)
+{
+	end_state &other = peer(to);
+
+	if (other.wire.empty() || other.wire.front().empty())
+		return false;
+	octets &data = other.wire.front();
+
+	honest_ = false;
+	data[offset % data.size()] ^= value;
+	return true;
+}
+
+bool sim::replace(side to, const octets &with)
+{
+	end_state &other = peer(to);
+
+	if (other.wire.empty())
+		return false;
+
+	octets data = with;
+	const octets &old = other.wire.front();
+
+	if (data.size() >= 24 && old.size() >= 24) {
+		memcpy(data.data() + 8, old.data() + 8, 4);
+		memcpy(data.data() + 20, old.data() + 20, 4);
+	}
+	honest_ = false;
+	other.wire.front() = std::move(data);
+	return true;
+}
+
+/* Only where the rules let a grant be sent, but without it being owed. */
+void sim::inject_grant(side from)
+{
+	rpcrdma_conn &conn = ends_[from].conn;
+	octets buf(40);
+
+	if (closed_ || conn.state != RPCRDMA_CONN_OPEN || !conn.props_sent ||
+	    distance(conn.sent, conn.limit) < 0 ||
+	    distance(conn.received + 1, conn.posted) < 0)
+		return;
+	rpcrdma_encode_header(&conn, buf.data(), 40, 0, RDMA2_NOMSG, 0,
+			      nullptr);
+	/* A continued message may be open: leave that alone. */
+	const u8 tx_open = conn.tx_open;
+
+	rpcrdma_conn_stamp(&conn, RPCRDMA_KIND_CONTROL, buf.data());
+	conn.tx_open = tx_open;
+	put(from, std::move(buf));
+	check();
+}
+
+bool sim::drain(bool answer_calls)
+{
+	/* Far more than any queue here needs: beyond, nothing ever ends. */
+	for (u32 i = 0; i < 200000; i++) {
+		bool moved = false;
+
+		if (closed_ || !complaint_.empty())
+			return true;
+		for (side s : { CLIENT, SERVER }) {
+			moved |= deliver(s);
+			if (answer_calls)
+				moved |= answer(s);
+		}
+		if (!moved)
+			return true;
+	}
+	complain("messages go round without end");
+	return false;
+}
+
+} // namespace engine_test
