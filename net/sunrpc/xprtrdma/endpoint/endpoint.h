@@ -101,6 +101,7 @@ enum rpcrdma_work_kind {
 	RPCRDMA_WORK_REPLY = RPCRDMA_KIND_REPLY,
 	RPCRDMA_WORK_CONTROL = RPCRDMA_KIND_CONTROL,
 	RPCRDMA_WORK_RDMA,		/* Reads, invalidations: no message */
+	RPCRDMA_WORK_STREAM,		/* a continued message in a queue */
 };
 
 /*
@@ -114,6 +115,7 @@ struct rpcrdma_send {
 	u32			header_len;	/* octets */
 	u32			len;		/* octets, header and payload */
 	struct rpcrdma_rw	*rw;		/* Writes that go before it */
+	struct rpcrdma_stream	*stream;	/* this is its last part */
 
 	struct ib_send_wr	wr;
 	struct ib_sge		sge;
@@ -150,6 +152,48 @@ int rpcrdma_send_call(struct rpcrdma_send *s, struct list_head *mrs,
 int rpcrdma_send_reply(struct rpcrdma_send *s, struct rpcrdma_rw *rw,
 		       u32 inv_handle, enum rpcrdma_format format,
 		       const struct rpcrdma_lists *lists);
+
+/*
+ * A Call or Reply that is sent in parts (4.4.2), cut as the window allows. It
+ * has its own copy of the Payload stream, so it does not hold on to an RPC's
+ * memory either.
+ */
+struct rpcrdma_stream {
+	struct rpcrdma_work	work;		/* its place in a queue */
+	enum rpcrdma_kind	kind;
+	u32			xid;
+	u32			len, sent;	/* octets of data */
+	u32			inv_handle;	/* with the last part */
+	struct rpcrdma_rw	*rw;		/* Writes before the last part */
+	struct rpcrdma_lists	lists;		/* in the last part's header */
+	/* Registrations that go before the first part */
+	struct ib_send_wr	*reg_first, *reg_last;
+	u32			nr_regs;
+	u8			data[];
+};
+
+/*
+ * A stream with room for @len octets of payload, which the caller fills in;
+ * NULL without memory. Process context, may sleep. @lists: NULL for none.
+ */
+struct rpcrdma_stream *rpcrdma_stream_alloc(enum rpcrdma_kind kind, u32 xid,
+					    u32 len,
+					    const struct rpcrdma_lists *lists);
+/* Free one that was not sent. */
+void rpcrdma_stream_free(struct rpcrdma_stream *st);
+
+/*
+ * Send a continued Call: the first part goes now, the others as the window
+ * opens. Results as for rpcrdma_send_call(); on error @st is the caller's.
+ */
+int rpcrdma_send_continued_call(struct rpcrdma_ep *ep,
+				struct rpcrdma_stream *st,
+				struct list_head *mrs);
+
+/* Send a continued Reply, in order; as rpcrdma_send_reply(). Takes @st, @rw. */
+int rpcrdma_send_continued_reply(struct rpcrdma_ep *ep,
+				 struct rpcrdma_stream *st,
+				 struct rpcrdma_rw *rw, u32 inv_handle);
 
 /*
  * Refuse the Call with @xid (7): queued, sent in order. Process context.
@@ -304,6 +348,7 @@ struct rpcrdma_ep_params {
 	u32	window;			/* Receives for RPC traffic */
 	u32	sends;			/* Send contexts for RPC traffic */
 	u32	send_size, recv_size;	/* octets, 1024..65536 */
+	u32	reassembly;		/* octets taken in parts; 0: none */
 	u32	max_mrs;		/* memory regions at most; 0: responder */
 	u32	rw_ctxts;		/* rdma_rw contexts; 0: requester */
 	u32	brs;			/* RDMA2_RVRSDIR_* to announce */
@@ -346,6 +391,7 @@ struct rpcrdma_ep {
 	/* Send side, under lock */
 	struct list_head	rdma_queue;	/* waits for SQ space */
 	struct list_head	reply_queue;	/* waits for window, SQ space */
+	struct rpcrdma_stream	*stream;	/* begun, not all parts posted */
 	struct list_head	inflight;	/* posted, in order */
 	struct list_head	free_sends;
 	struct rpcrdma_send	*send_ring;
@@ -371,7 +417,7 @@ struct rpcrdma_ep {
 	bool			want_mrs;	/* a Call got -EAGAIN; mr_lock */
 	u32			mr_pages;	/* pages per region */
 	enum ib_mr_type		mr_type;
-	struct work_struct	mr_work;	/* makes more */
+	struct delayed_work	mr_work;	/* makes more */
 
 	atomic64_t		remote_inv, local_inv;
 

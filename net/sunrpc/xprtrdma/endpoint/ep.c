@@ -236,7 +236,7 @@ static int rpcrdma_ep_setup(struct rpcrdma_ep *ep)
 	cfg.props.rcsiz = RPCRDMA_MAX_SEGS;
 	cfg.props.brs = ep->params.brs;
 	cfg.props.reply_read = 0;
-	cfg.props.reassembly = 0;
+	cfg.props.reassembly = ep->params.reassembly;
 	rpcrdma_conn_init(&ep->conn, &cfg);
 
 	rc = rpcrdma_ep_create_qp(ep);

@@ -19,7 +19,7 @@ void rpcrdma_mrs_init(struct rpcrdma_ep *ep)
 {
 	const struct ib_device *dev = ep->id->device;
 
-	INIT_WORK(&ep->mr_work, rpcrdma_mrs_work);
+	INIT_DELAYED_WORK(&ep->mr_work, rpcrdma_mrs_work);
 	ep->mr_pages = clamp_t(u32, dev->attrs.max_fast_reg_page_list_len, 1,
 			       RPCRDMA_MAX_MR_PAGES);
 	ep->mr_type = dev->attrs.kernel_cap_flags & IBK_SG_GAPS_REG ?
@@ -52,7 +52,8 @@ out_free:
 /* Make a batch of regions: allocating them may sleep, sending must not. */
 static void rpcrdma_mrs_work(struct work_struct *work)
 {
-	struct rpcrdma_ep *ep = container_of(work, struct rpcrdma_ep, mr_work);
+	struct rpcrdma_ep *ep = container_of(to_delayed_work(work),
+					     struct rpcrdma_ep, mr_work);
 	unsigned int flags = memalloc_nofs_save();
 	struct rpcrdma_mr *mr;
 	bool wake;
@@ -66,7 +67,7 @@ static void rpcrdma_mrs_work(struct work_struct *work)
 		mr = rpcrdma_mr_create(ep);
 		if (!mr) {
 			/* Senders try again; slow them down. */
-			msleep(20);
+			msleep(RPCRDMA_MR_RETRY_MS);
 			break;
 		}
 		spin_lock(&ep->mr_lock);
@@ -101,7 +102,7 @@ static struct rpcrdma_mr *rpcrdma_mr_take(struct rpcrdma_ep *ep)
 	more = ep->nr_mrs < ep->params.max_mrs && list_empty(&ep->free_mrs);
 	spin_unlock(&ep->mr_lock);
 	if (more)
-		queue_work(rpcrdma_wq, &ep->mr_work);
+		mod_delayed_work(rpcrdma_wq, &ep->mr_work, 0);
 	return mr;
 }
 
@@ -424,13 +425,13 @@ static void rpcrdma_mr_unmap(struct rpcrdma_ep *ep, struct rpcrdma_mr *mr)
  * @mrs: a request's regions, empty afterwards
  *
  * Process context; does not sleep. Calls that wait for regions are told, but
- * not of regions that came back unused: it is such a Call that gives these
- * back, because there were too few, and it would only try the same again.
+ * only a little later of regions that came back unused: it is such a Call that
+ * gives these back, because there were too few, and would try again at once.
  */
 void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs)
 {
 	struct rpcrdma_mr *mr, *next;
-	bool wake = false;
+	bool wake = false, later = false;
 
 	if (list_empty(mrs))
 		return;
@@ -442,15 +443,20 @@ void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs)
 		if (!mr->ibmr)
 			continue;
 		list_add(&mr->list, &ep->free_mrs);
-		if (mr->used && ep->want_mrs) {
-			ep->want_mrs = false;
-			wake = true;
-		}
+		wake |= mr->used && ep->want_mrs;
+		later |= ep->want_mrs;
 		mr->used = false;
 	}
-	spin_unlock(&ep->mr_lock);
 	if (wake)
+		ep->want_mrs = false;
+	spin_unlock(&ep->mr_lock);
+	if (wake) {
 		rpcrdma_ep_write_space(ep);
+	} else if (later && rpcrdma_ep_enter(ep)) {
+		queue_delayed_work(rpcrdma_wq, &ep->mr_work,
+				   msecs_to_jiffies(RPCRDMA_MR_RETRY_MS));
+		rpcrdma_ep_leave(ep);
+	}
 }
 
 /*
@@ -462,8 +468,8 @@ void rpcrdma_mrs_destroy(struct rpcrdma_ep *ep)
 	struct rpcrdma_mr *mr;
 	struct ib_mr *ibmr;
 
-	if (ep->mr_work.func)
-		cancel_work_sync(&ep->mr_work);
+	if (ep->mr_work.work.func)
+		cancel_delayed_work_sync(&ep->mr_work);
 	list_for_each_entry(mr, &ep->all_mrs, all) {
 		spin_lock(&ep->mr_lock);
 		ibmr = mr->ibmr;

@@ -16,6 +16,8 @@ enum {
 	RPCRDMA_MAX_MR_PAGES = 257,
 	/* Memory regions made at a time */
 	RPCRDMA_MR_BATCH = 8,
+	/* Before Calls that found too few of them try again, at least */
+	RPCRDMA_MR_RETRY_MS = 20,
 };
 
 extern struct workqueue_struct *rpcrdma_wq;

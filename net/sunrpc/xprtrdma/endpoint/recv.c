@@ -157,7 +157,8 @@ static bool rpcrdma_recv_append(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 		ep->assembly_len = 0;
 	need = ep->assembly_len + rv->rx.payload_length;
 	if (need > ep->assembly_size) {
-		size = max_t(u32, need, 2 * ep->assembly_size);
+		size = clamp_t(u32, 2 * ep->assembly_size, need,
+			       max(need, ep->params.reassembly));
 		grown = kvmalloc(size, GFP_NOFS);
 		if (!grown)
 			return false;

@@ -89,6 +89,7 @@ static struct rpcrdma_send *rpcrdma_send_take(struct rpcrdma_ep *ep,
 	list_del_init(&s->work.list);
 	ep->nr_free_sends--;
 	s->rw = NULL;
+	s->stream = NULL;
 	s->header_len = 0;
 	s->len = 0;
 	return s;
@@ -146,12 +147,15 @@ void rpcrdma_send_put(struct rpcrdma_send *s)
 static void rpcrdma_send_done(struct rpcrdma_work *work, bool ok)
 {
 	struct rpcrdma_send *s = container_of(work, struct rpcrdma_send, work);
+	struct rpcrdma_stream *st = s->stream;
 	struct rpcrdma_rw *rw = s->rw;
 
 	s->rw = NULL;
+	s->stream = NULL;
 	rpcrdma_send_free(s);
 	if (rw)
 		rpcrdma_rw_end(rw, ok);
+	rpcrdma_stream_free(st);
 }
 
 /* ---- Posting; ep->lock held ---- */
@@ -217,6 +221,18 @@ static bool rpcrdma_work_post(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
 	return !work->refused;
 }
 
+/* Put @rw's Writes in front of @s, in one chain. */
+static void rpcrdma_send_chain_rw(struct rpcrdma_send *s, struct rpcrdma_rw *rw)
+{
+	s->rw = rw;
+	if (!rw || !rw->work.nr_wrs)
+		return;
+	s->work.first = rpcrdma_rw_chain(rw, &s->wr);
+	s->work.nr_wrs += rw->work.nr_wrs;
+	/* The pages written from are freed by the completion. */
+	s->work.signaled = true;
+}
+
 /* Post a message: count it, stamp it, put it on the wire. */
 static bool rpcrdma_send_post(struct rpcrdma_ep *ep, struct rpcrdma_send *s)
 {
@@ -271,6 +287,62 @@ static bool rpcrdma_pump_rdma(struct rpcrdma_ep *ep)
 	return true;
 }
 
+/*
+ * Post parts of the stream that is under way, as long as there is window and
+ * space. Until its last part is posted no other Call or Reply may go.
+ */
+static bool rpcrdma_pump_stream(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_stream *st;
+	struct rpcrdma_send *s;
+	u32 flags, octets, wrs;
+	bool more;
+
+	while ((st = ep->stream)) {
+		octets = rpcrdma_next_part(&ep->conn, &st->lists,
+					   st->len - st->sent, &more);
+		wrs = 1 + st->nr_regs;
+		if (!more && st->rw)
+			wrs += st->rw->work.nr_wrs;
+		if (!rpcrdma_conn_may_send(&ep->conn, st->kind) ||
+		    !rpcrdma_sq_space(ep, wrs))
+			break;
+		s = rpcrdma_send_take(ep, RPCRDMA_CONTROL_SENDS);
+		if (!s)
+			break;
+
+		flags = st->kind == RPCRDMA_KIND_REPLY ? RDMA2_F_RESPONSE : 0;
+		if (more)
+			flags |= RDMA2_F_MORE;
+		s->header_len = rpcrdma_encode_header(&ep->conn, s->buf,
+						      ep->params.send_size,
+						      st->xid, RDMA2_MSG, flags,
+						      more ? NULL : &st->lists);
+		memcpy(s->buf + s->header_len, st->data + st->sent, octets);
+		s->len = s->header_len + octets;
+		rpcrdma_send_prepare(s, st->kind, more ? 0 : st->inv_handle);
+		if (st->nr_regs) {
+			st->reg_last->next = s->work.first;
+			s->work.first = st->reg_first;
+			s->work.nr_wrs += st->nr_regs;
+			st->nr_regs = 0;
+		}
+		st->sent += octets;
+		if (!more) {
+			rpcrdma_send_chain_rw(s, st->rw);
+			st->rw = NULL;
+			/* Freed when the lock is not held. */
+			s->stream = st;
+			ep->stream = NULL;
+			rpcrdma_conn_count(&ep->conn, st->kind,
+					   RPCRDMA_CONTINUED, &st->lists);
+		}
+		if (!rpcrdma_send_post(ep, s))
+			return false;
+	}
+	return true;
+}
+
 static bool rpcrdma_pump_replies(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_work *work;
@@ -278,6 +350,19 @@ static bool rpcrdma_pump_replies(struct rpcrdma_ep *ep)
 	while (!list_empty(&ep->reply_queue)) {
 		work = list_first_entry(&ep->reply_queue, struct rpcrdma_work,
 					list);
+		if (work->kind == RPCRDMA_WORK_STREAM) {
+			if (!ep->stream) {
+				list_del_init(&work->list);
+				ep->stream = container_of(work,
+							  struct rpcrdma_stream,
+							  work);
+			}
+			if (!rpcrdma_pump_stream(ep))
+				return false;
+			if (ep->stream)
+				break;
+			continue;
+		}
 		if (!rpcrdma_conn_may_send(&ep->conn, RPCRDMA_KIND_REPLY) ||
 		    !rpcrdma_sq_space(ep, work->nr_wrs))
 			break;
@@ -293,13 +378,17 @@ static bool rpcrdma_pump_replies(struct rpcrdma_ep *ep)
 /* Returns false: close. */
 static bool rpcrdma_pump_locked(struct rpcrdma_ep *ep)
 {
-	return rpcrdma_pump_control(ep) && rpcrdma_pump_rdma(ep) &&
-	       rpcrdma_pump_replies(ep);
+	if (!rpcrdma_pump_control(ep) || !rpcrdma_pump_rdma(ep) ||
+	    !rpcrdma_pump_stream(ep))
+		return false;
+	/* One message's parts must not be amid another's (WP 3.6). */
+	return ep->stream || rpcrdma_pump_replies(ep);
 }
 
 static bool rpcrdma_call_space(const struct rpcrdma_ep *ep, u32 nr_wrs)
 {
-	return rpcrdma_conn_may_send(&ep->conn, RPCRDMA_KIND_CALL) &&
+	return !ep->stream &&
+	       rpcrdma_conn_may_send(&ep->conn, RPCRDMA_KIND_CALL) &&
 	       ep->nr_free_sends > RPCRDMA_CONTROL_SENDS &&
 	       rpcrdma_sq_space(ep, nr_wrs);
 }
@@ -390,6 +479,52 @@ bool rpcrdma_ep_may_call(struct rpcrdma_ep *ep)
 	return may;
 }
 
+/* Put the registrations of @mrs in front of *@first; returns their number. */
+static u32 rpcrdma_mrs_chain(struct rpcrdma_ep *ep, struct list_head *mrs,
+			     struct ib_send_wr **first)
+{
+	struct rpcrdma_mr *mr;
+	u32 nr = 0;
+
+	if (!mrs)
+		return 0;
+	list_for_each_entry(mr, mrs, list) {
+		mr->reg_wr.wr.next = *first;
+		mr->reg_wr.wr.wr_cqe = &ep->reg_cqe;
+		*first = &mr->reg_wr.wr;
+		nr++;
+	}
+	return nr;
+}
+
+static void rpcrdma_mrs_expose(struct list_head *mrs)
+{
+	struct rpcrdma_mr *mr;
+
+	if (!mrs)
+		return;
+	list_for_each_entry(mr, mrs, list) {
+		mr->exposed = true;
+		mr->used = true;
+	}
+}
+
+/* ep->lock held: may a Call of @nr_wrs Work Requests be posted? */
+static int rpcrdma_call_check(struct rpcrdma_ep *ep, u32 nr_wrs)
+{
+	if (unlikely(ep->state != RPCRDMA_EP_OPEN))
+		return -ENOTCONN;
+	if (unlikely(!rpcrdma_sq_fits(ep, nr_wrs)))
+		return -EIO;
+	if (unlikely(ep->stream ||
+		     !rpcrdma_conn_may_send(&ep->conn, RPCRDMA_KIND_CALL) ||
+		     !rpcrdma_sq_space(ep, nr_wrs))) {
+		rpcrdma_want_space(ep, nr_wrs);
+		return -EAGAIN;
+	}
+	return 0;
+}
+
 /**
  * rpcrdma_send_call - send a Call
  * @s: Send context with header and inline payload, @s->len octets
@@ -404,41 +539,20 @@ int rpcrdma_send_call(struct rpcrdma_send *s, struct list_head *mrs,
 		      const struct rpcrdma_lists *lists)
 {
 	struct rpcrdma_ep *ep = s->ep;
-	struct rpcrdma_mr *mr;
 	bool ok;
+	int rc;
 
 	rpcrdma_send_prepare(s, RPCRDMA_WORK_CALL, 0);
-	if (mrs) {
-		/* The registrations go first, with the same doorbell. */
-		list_for_each_entry(mr, mrs, list) {
-			mr->reg_wr.wr.next = s->work.first;
-			mr->reg_wr.wr.wr_cqe = &ep->reg_cqe;
-			s->work.first = &mr->reg_wr.wr;
-			s->work.nr_wrs++;
-		}
-	}
+	/* The registrations go first, with the same doorbell. */
+	s->work.nr_wrs += rpcrdma_mrs_chain(ep, mrs, &s->work.first);
 
 	spin_lock(&ep->lock);
-	if (unlikely(ep->state != RPCRDMA_EP_OPEN)) {
+	rc = rpcrdma_call_check(ep, s->work.nr_wrs);
+	if (unlikely(rc)) {
 		spin_unlock(&ep->lock);
-		return -ENOTCONN;
+		return rc;
 	}
-	if (unlikely(!rpcrdma_sq_fits(ep, s->work.nr_wrs))) {
-		spin_unlock(&ep->lock);
-		return -EIO;
-	}
-	if (unlikely(!rpcrdma_conn_may_send(&ep->conn, RPCRDMA_KIND_CALL) ||
-		     !rpcrdma_sq_space(ep, s->work.nr_wrs))) {
-		rpcrdma_want_space(ep, s->work.nr_wrs);
-		spin_unlock(&ep->lock);
-		return -EAGAIN;
-	}
-	if (mrs) {
-		list_for_each_entry(mr, mrs, list) {
-			mr->exposed = true;
-			mr->used = true;
-		}
-	}
+	rpcrdma_mrs_expose(mrs);
 	ok = rpcrdma_send_post(ep, s);
 	rpcrdma_conn_count(&ep->conn, RPCRDMA_KIND_CALL, format, lists);
 	spin_unlock(&ep->lock);
@@ -465,13 +579,7 @@ int rpcrdma_send_reply(struct rpcrdma_send *s, struct rpcrdma_rw *rw,
 	bool ok;
 
 	rpcrdma_send_prepare(s, RPCRDMA_WORK_REPLY, inv_handle);
-	s->rw = rw;
-	if (rw && rw->work.nr_wrs) {
-		s->work.first = rpcrdma_rw_chain(rw, &s->wr);
-		s->work.nr_wrs += rw->work.nr_wrs;
-		/* The pages written from are freed by the completion. */
-		s->work.signaled = true;
-	}
+	rpcrdma_send_chain_rw(s, rw);
 
 	spin_lock(&ep->lock);
 	if (unlikely(ep->state != RPCRDMA_EP_OPEN)) {
@@ -491,6 +599,136 @@ int rpcrdma_send_reply(struct rpcrdma_send *s, struct rpcrdma_rw *rw,
 	spin_unlock(&ep->lock);
 	if (unlikely(!ok))
 		rpcrdma_ep_close(ep, "a Reply could not be posted");
+	return 0;
+}
+
+/* ---- Continued messages ---- */
+
+static void rpcrdma_stream_done(struct rpcrdma_work *work, bool ok)
+{
+	struct rpcrdma_stream *st = container_of(work, struct rpcrdma_stream,
+						 work);
+
+	if (st->rw)
+		rpcrdma_rw_end(st->rw, false);
+	rpcrdma_stream_free(st);
+}
+
+/**
+ * rpcrdma_stream_alloc - prepare a message that is sent in parts
+ * @kind: RPCRDMA_KIND_CALL or RPCRDMA_KIND_REPLY
+ * @xid: of the RPC
+ * @len: octets of Payload stream; the caller fills them in
+ * @lists: its chunk lists, or NULL
+ *
+ * Process context; may sleep, without starting I/O. Returns NULL when there is
+ * no memory.
+ */
+struct rpcrdma_stream *rpcrdma_stream_alloc(enum rpcrdma_kind kind, u32 xid,
+					    u32 len,
+					    const struct rpcrdma_lists *lists)
+{
+	struct rpcrdma_stream *st;
+
+	st = kvmalloc(struct_size(st, data, len), GFP_NOFS);
+	if (!st)
+		return NULL;
+	memset(st, 0, offsetof(struct rpcrdma_stream, lists));
+	INIT_LIST_HEAD(&st->work.list);
+	st->work.kind = RPCRDMA_WORK_STREAM;
+	st->work.done = rpcrdma_stream_done;
+	st->kind = kind;
+	st->xid = xid;
+	st->len = len;
+	if (lists)
+		st->lists = *lists;
+	else
+		rpcrdma_lists_init(&st->lists);
+	st->nr_regs = 0;
+	return st;
+}
+
+/**
+ * rpcrdma_stream_free - give up a message that was not sent
+ * @st: stream, or NULL
+ */
+void rpcrdma_stream_free(struct rpcrdma_stream *st)
+{
+	kvfree(st);
+}
+
+/**
+ * rpcrdma_send_continued_call - send a Call in parts
+ * @ep: endpoint
+ * @st: the Call; taken when this returns 0
+ * @mrs: regions its last part names, or NULL
+ *
+ * The regions are registered with the first part, which is posted at once:
+ * from then on @st knows nothing of them, and the RPC may end at any time.
+ * Process context. Returns 0, -EAGAIN, -ENOTCONN or -EIO.
+ */
+int rpcrdma_send_continued_call(struct rpcrdma_ep *ep,
+				struct rpcrdma_stream *st,
+				struct list_head *mrs)
+{
+	bool ok;
+	int rc;
+
+	st->reg_first = NULL;
+	st->nr_regs = rpcrdma_mrs_chain(ep, mrs, &st->reg_first);
+	if (st->nr_regs)
+		st->reg_last = &list_first_entry(mrs, struct rpcrdma_mr,
+						 list)->reg_wr.wr;
+
+	spin_lock(&ep->lock);
+	rc = rpcrdma_call_check(ep, 1 + st->nr_regs);
+	if (!rc && ep->nr_free_sends <= RPCRDMA_CONTROL_SENDS) {
+		rpcrdma_want_space(ep, 1 + st->nr_regs);
+		rc = -EAGAIN;
+	}
+	if (rc) {
+		spin_unlock(&ep->lock);
+		return rc;
+	}
+	rpcrdma_mrs_expose(mrs);
+	ep->stream = st;
+	ok = rpcrdma_pump_stream(ep);
+	spin_unlock(&ep->lock);
+	if (unlikely(!ok))
+		rpcrdma_ep_close(ep, "a part of a Call could not be posted");
+	return 0;
+}
+
+/**
+ * rpcrdma_send_continued_reply - send a Reply in parts
+ * @ep: endpoint
+ * @st: the Reply; taken
+ * @rw: Writes to go before its last part, or NULL; taken
+ * @inv_handle: to invalidate with its last part, or 0
+ *
+ * Process context. Returns 0 or -ENOTCONN.
+ */
+int rpcrdma_send_continued_reply(struct rpcrdma_ep *ep,
+				 struct rpcrdma_stream *st,
+				 struct rpcrdma_rw *rw, u32 inv_handle)
+{
+	bool ok;
+
+	st->rw = rw;
+	st->inv_handle = inv_handle;
+	spin_lock(&ep->lock);
+	if (unlikely(ep->state != RPCRDMA_EP_OPEN ||
+		     !rpcrdma_sq_fits(ep, 1 + (rw ? rw->work.nr_wrs : 0)))) {
+		spin_unlock(&ep->lock);
+		rpcrdma_stream_done(&st->work, false);
+		rpcrdma_ep_close(ep, "a Reply needs more Work Requests than the Send Queue has");
+		return -ENOTCONN;
+	}
+	list_add_tail(&st->work.list, &ep->reply_queue);
+	ok = rpcrdma_pump_locked(ep);
+	spin_unlock(&ep->lock);
+	if (unlikely(!ok))
+		rpcrdma_ep_close(ep, "a part of a Reply could not be posted");
 	return 0;
 }
 
@@ -576,6 +814,9 @@ void rpcrdma_work_flush(struct rpcrdma_ep *ep)
 	list_splice_tail_init(&ep->inflight, &through);
 	list_splice_tail_init(&ep->rdma_queue, &through);
 	list_splice_tail_init(&ep->reply_queue, &through);
+	if (ep->stream)
+		list_add_tail(&ep->stream->work.list, &through);
+	ep->stream = NULL;
 	spin_unlock(&ep->lock);
 	/* Not one of these is known to have been carried out. */
 	while (!list_empty(&through)) {

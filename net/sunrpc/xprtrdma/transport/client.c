@@ -177,6 +177,7 @@ static struct rpcrdma_ep *rpcrdma_client_open(struct rpcrdma_client *client)
 		.recv_size	= READ_ONCE(rpcrdma_max_inline_read),
 		/* Whatever one Call may need, and a few for each */
 		.max_mrs	= 2 * RPCRDMA_MAX_SEGS + 2 * xprt->max_reqs,
+		.reassembly	= READ_ONCE(rpcrdma_max_reassembly),
 		.brs		= IS_ENABLED(CONFIG_SUNRPC_BACKCHANNEL) ?
 				  RDMA2_RVRSDIR_SIMPLE : RDMA2_RVRSDIR_NONE,
 		.version_low	= READ_ONCE(rpcrdma_min_version),

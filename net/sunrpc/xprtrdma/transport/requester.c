@@ -341,36 +341,56 @@ static int rpcrdma_req_map(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
 	return 0;
 }
 
-/* Header and inline payload into the Send buffer */
-static int rpcrdma_requester_fill(struct rpcrdma_send *s, struct rpc_rqst *rqst,
-				  const struct rpcrdma_call_plan *plan,
-				  const struct rpcrdma_lists *lists)
+/*
+ * The Payload stream that goes in Sends, @plan->inline_length octets of room
+ * at @to. Returns false when the plan and the Call do not agree.
+ */
+static bool rpcrdma_requester_copy(const struct rpc_rqst *rqst,
+				   const struct rpcrdma_call_plan *plan,
+				   void *to)
 {
 	const struct xdr_buf *snd = &rqst->rq_snd_buf;
-	u32 htype = RDMA2_NOMSG, item = 0, payload = 0;
-	struct rpcrdma_ep *ep = s->ep;
-	u32 size = ep->params.send_size;
+	u32 item = 0, payload = snd->len;
 
-	if (plan->format == RPCRDMA_INLINE) {
-		htype = RDMA2_MSG;
-		payload = snd->len;
-		if (plan->read_item) {
-			item = snd->page_len;
-			payload -= min_t(u32, xdr_align_size(item),
-					 snd->len - snd->head[0].iov_len);
-		}
+	if (plan->read_item) {
+		item = snd->page_len;
+		payload -= min_t(u32, xdr_align_size(item),
+				 snd->len - snd->head[0].iov_len);
 	}
+	if (unlikely(WARN_ON_ONCE(payload != plan->inline_length)))
+		return false;
+	rpcrdma_xdr_copy_reduced(snd, snd->head[0].iov_len, item, to);
+	return true;
+}
+
+/* Header and inline payload into a Send context. Returns it or an ERR_PTR. */
+static struct rpcrdma_send *
+rpcrdma_requester_fill(struct rpcrdma_ep *ep, struct rpc_rqst *rqst,
+		       const struct rpcrdma_call_plan *plan,
+		       const struct rpcrdma_lists *lists)
+{
+	u32 htype = plan->format == RPCRDMA_SPECIAL ? RDMA2_NOMSG : RDMA2_MSG;
+	u32 size = ep->params.send_size;
+	struct rpcrdma_send *s;
+
+	s = rpcrdma_send_get(ep);
+	if (!s)
+		return ERR_PTR(-EAGAIN);
 	s->header_len = rpcrdma_encode_header(&ep->conn, s->buf, size,
 					      be32_to_cpu(rqst->rq_xid), htype,
 					      0, lists);
-	if (unlikely(!s->header_len || payload > size - s->header_len ||
-		     WARN_ON_ONCE(payload != plan->inline_length)))
-		return -EMSGSIZE;
-	if (payload)
-		rpcrdma_xdr_copy_reduced(snd, snd->head[0].iov_len, item,
-					 s->buf + s->header_len);
-	s->len = s->header_len + payload;
-	return 0;
+	if (unlikely(!s->header_len ||
+		     plan->inline_length > size - s->header_len))
+		goto out_put;
+	if (htype == RDMA2_MSG &&
+	    !rpcrdma_requester_copy(rqst, plan, s->buf + s->header_len))
+		goto out_put;
+	s->len = s->header_len + plan->inline_length;
+	return s;
+
+out_put:
+	rpcrdma_send_put(s);
+	return ERR_PTR(-EMSGSIZE);
 }
 
 /* Count a Call about to be sent. */
@@ -396,21 +416,65 @@ static void rpcrdma_req_account(struct rpcrdma_req *req,
 }
 
 /*
- * Hand the Call to the endpoint. If that takes it, a Reply may complete the
- * RPC before this returns; the rpc_rqst stays, it is pinned.
+ * Encode the Call and hand it to the endpoint. Nothing is taken when this does
+ * not return 0.
  */
-static int rpcrdma_req_send(struct rpc_xprt *xprt, struct rpcrdma_req *req,
-			    struct rpcrdma_send *s,
+static int rpcrdma_requester_post(struct rpcrdma_ep *ep, struct rpc_rqst *rqst,
+				  const struct rpcrdma_call_plan *plan,
+				  struct list_head *mrs,
+				  const struct rpcrdma_lists *lists)
+{
+	struct rpcrdma_stream *st;
+	struct rpcrdma_send *s;
+	int rc;
+
+	if (plan->format == RPCRDMA_CONTINUED) {
+		st = rpcrdma_stream_alloc(RPCRDMA_KIND_CALL,
+					  be32_to_cpu(rqst->rq_xid),
+					  plan->inline_length, lists);
+		if (!st)
+			return -ENOMEM;
+		rc = -EMSGSIZE;
+		if (rpcrdma_requester_copy(rqst, plan, st->data))
+			rc = rpcrdma_send_continued_call(ep, st, mrs);
+		if (rc)
+			rpcrdma_stream_free(st);
+		return rc;
+	}
+
+	s = rpcrdma_requester_fill(ep, rqst, plan, lists);
+	if (IS_ERR(s))
+		return PTR_ERR(s);
+	rc = rpcrdma_send_call(s, mrs, plan->format, lists);
+	if (rc)
+		rpcrdma_send_put(s);
+	return rc;
+}
+
+/*
+ * As above, with chunks. If the endpoint takes the Call, a Reply may complete
+ * the RPC before this returns; the rpc_rqst stays, it is pinned.
+ */
+static int rpcrdma_req_post(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
+			    struct rpcrdma_req *req,
 			    const struct rpcrdma_call_plan *plan)
 {
 	bool chunks = rpcrdma_plan_has_chunks(plan);
 	int rc;
 
+	rpcrdma_lists_init(&req->lists);
+	if (chunks) {
+		rc = rpcrdma_req_map(req, ep, plan);
+		if (rc)
+			return rc;
+	}
+
 	mutex_lock(&req->lock);
-	rc = rpcrdma_send_call(s, chunks ? &req->mrs : NULL, plan->format,
-			       chunks ? &req->lists : NULL);
+	rc = rpcrdma_requester_post(ep, &req->rqst, plan,
+				    chunks ? &req->mrs : NULL,
+				    chunks ? &req->lists : NULL);
 	if (!rc) {
-		req->sent_ep = s->ep;
+		req->sent_ep = ep;
 		req->was_sent = true;
 		req->sent_cookie = xprt->connect_cookie;
 		rpcrdma_req_account(req, plan);
@@ -424,49 +488,20 @@ static int rpcrdma_requester_try(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 				 struct rpc_rqst *rqst, struct rpcrdma_req *req,
 				 bool reverse)
 {
-	const struct rpcrdma_lists *lists = NULL;
 	struct rpcrdma_call_plan plan;
-	struct rpcrdma_send *s;
 	int rc;
 
 	if (!rpcrdma_ep_may_call(ep))
 		return -EAGAIN;
-
 	rc = rpcrdma_requester_plan(ep, rqst, req, reverse, &plan);
 	if (rc)
 		return rc;
-	/* A Call is one message here: the engine finds a way with chunks. */
-	if (plan.format == RPCRDMA_CONTINUED)
-		return -EMSGSIZE;
-
-	s = rpcrdma_send_get(ep);
-	if (!s)
-		return -EAGAIN;
-
-	if (req) {
-		rpcrdma_lists_init(&req->lists);
-		if (rpcrdma_plan_has_chunks(&plan)) {
-			lists = &req->lists;
-			rc = rpcrdma_req_map(req, ep, &plan);
-			if (rc)
-				goto out_put;
-		}
-	}
-	rc = rpcrdma_requester_fill(s, rqst, &plan, lists);
-	if (rc)
-		goto out_put;
 
 	rqst->rq_xtime = ktime_get();
-	if (req)
-		rc = rpcrdma_req_send(xprt, req, s, &plan);
-	else
-		rc = rpcrdma_send_call(s, NULL, plan.format, NULL);
-	if (!rc)
-		return 0;
-
-out_put:
-	rpcrdma_send_put(s);
-	if (req)
+	if (!req)
+		return rpcrdma_requester_post(ep, rqst, &plan, NULL, NULL);
+	rc = rpcrdma_req_post(xprt, ep, req, &plan);
+	if (rc)
 		rpcrdma_req_put_mrs(req);
 	return rc;
 }

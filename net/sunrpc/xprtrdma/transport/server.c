@@ -126,6 +126,7 @@ static void rpcrdma_svc_params(struct rpcrdma_ep_params *params)
 	params->recv_size = params->send_size;
 	/* A Call: an argument, a result, the rest of the Reply */
 	params->rw_ctxts = 3 * calls;
+	params->reassembly = READ_ONCE(rpcrdma_max_reassembly);
 	params->brs = RDMA2_RVRSDIR_NONE;
 	params->version_low = READ_ONCE(rpcrdma_min_version);
 	params->version_high = READ_ONCE(rpcrdma_max_version);
@@ -894,6 +895,81 @@ static int rpcrdma_svc_no_reply(struct rpcrdma_ep *ep,
 	return 0;
 }
 
+/* Why a Reply could not be made: lasting, or for want of resources (7.4) */
+static int rpcrdma_svc_cannot(struct rpcrdma_svc_conn *conn,
+			      const struct rpcrdma_reply *reply, int rc)
+{
+	switch (rc) {
+	case -EFAULT:
+	case -E2BIG:
+	case -EINVAL:
+		/* Trying again would not help. */
+		return rpcrdma_svc_no_reply(conn->ep, reply, RDMA2_ERR_SYSTEM,
+					    0, 0);
+	}
+	rpcrdma_svc_fail(conn, "no resources to send a Reply");
+	return -ENOTCONN;
+}
+
+/* Send a Reply in one message. Returns as sendto does. */
+static int rpcrdma_svc_send_one(struct svc_rqst *rqstp,
+				struct rpcrdma_svc_conn *conn,
+				const struct rpcrdma_reply *reply,
+				const struct rpcrdma_reply_plan *plan)
+{
+	struct rpcrdma_rw *rw = NULL;
+	struct rpcrdma_send *s;
+
+	s = rpcrdma_svc_get_send(conn);
+	if (!s) {
+		rpcrdma_svc_fail(conn, "the peer gives no window for Replies");
+		return -ENOTCONN;
+	}
+	if (unlikely(!rpcrdma_svc_fill_send(s, &rqstp->rq_res, reply, plan))) {
+		rpcrdma_send_put(s);
+		return rpcrdma_svc_cannot(conn, reply, -EINVAL);
+	}
+	/* This takes the pages away: the inline payload is copied first. */
+	if (plan->nr_items || plan->reply_length) {
+		rw = rpcrdma_svc_prepare_writes(rqstp, conn->ep, reply, plan);
+		if (IS_ERR(rw)) {
+			rpcrdma_send_put(s);
+			return rpcrdma_svc_cannot(conn, reply, PTR_ERR(rw));
+		}
+	}
+	return rpcrdma_send_reply(s, rw, plan->inv_handle, plan->format,
+				  &plan->lists);
+}
+
+/* Send a Reply in parts (4.4.2). Returns as sendto does. */
+static int rpcrdma_svc_send_parts(struct svc_rqst *rqstp,
+				  struct rpcrdma_svc_conn *conn,
+				  const struct rpcrdma_reply *reply,
+				  const struct rpcrdma_reply_plan *plan)
+{
+	struct rpcrdma_rw *rw = NULL;
+	struct rpcrdma_stream *st;
+
+	st = rpcrdma_stream_alloc(RPCRDMA_KIND_REPLY, reply->xid,
+				  plan->inline_length, &plan->lists);
+	if (!st)
+		return rpcrdma_svc_cannot(conn, reply, -ENOMEM);
+	if (unlikely(rpcrdma_svc_copy_inline(&rqstp->rq_res, reply, plan,
+					     st->data, st->len) != st->len)) {
+		rpcrdma_stream_free(st);
+		return rpcrdma_svc_cannot(conn, reply, -EINVAL);
+	}
+	if (plan->nr_items) {
+		rw = rpcrdma_svc_prepare_writes(rqstp, conn->ep, reply, plan);
+		if (IS_ERR(rw)) {
+			rpcrdma_stream_free(st);
+			return rpcrdma_svc_cannot(conn, reply, PTR_ERR(rw));
+		}
+	}
+	return rpcrdma_send_continued_reply(conn->ep, st, rw,
+					    plan->inv_handle);
+}
+
 /**
  * rpcrdma_svc_sendto - send a Reply
  * @rqstp: Call with its Reply in rq_res
@@ -912,8 +988,6 @@ static int rpcrdma_svc_sendto(struct svc_rqst *rqstp)
 	struct rpcrdma_ep *ep = conn->ep;
 	struct rpcrdma_reply reply = {};
 	struct rpcrdma_reply_plan plan;
-	struct rpcrdma_rw *rw = NULL;
-	struct rpcrdma_send *s;
 
 	if (!rv || svc_xprt_is_dead(xprt))
 		return -ENOTCONN;
@@ -925,41 +999,9 @@ static int rpcrdma_svc_sendto(struct svc_rqst *rqstp)
 	if (unlikely(plan.error))
 		return rpcrdma_svc_no_reply(ep, &reply, plan.error,
 					    plan.arg[0], plan.arg[1]);
-	/* Parts of several messages cannot be queued in one go yet. */
-	if (unlikely(plan.format == RPCRDMA_CONTINUED))
-		return rpcrdma_svc_no_reply(ep, &reply,
-					    RDMA2_ERR_REPLY_RESOURCE,
-					    plan.inline_length, 0);
-
-	s = rpcrdma_svc_get_send(conn);
-	if (!s) {
-		rpcrdma_svc_fail(conn, "the peer gives no window for Replies");
-		return -ENOTCONN;
-	}
-	if (unlikely(!rpcrdma_svc_fill_send(s, &rqstp->rq_res, &reply,
-					    &plan))) {
-		rpcrdma_send_put(s);
-		return rpcrdma_svc_no_reply(ep, &reply, RDMA2_ERR_SYSTEM, 0, 0);
-	}
-	if (plan.nr_items || plan.reply_length) {
-		rw = rpcrdma_svc_prepare_writes(rqstp, ep, &reply, &plan);
-		if (IS_ERR(rw))
-			goto out_send;
-	}
-	return rpcrdma_send_reply(s, rw, plan.inv_handle, plan.format,
-				  &plan.lists);
-
-out_send:
-	rpcrdma_send_put(s);
-	switch (PTR_ERR(rw)) {
-	case -EFAULT:
-	case -E2BIG:
-	case -EINVAL:
-		/* Trying again would not help. */
-		return rpcrdma_svc_no_reply(ep, &reply, RDMA2_ERR_SYSTEM, 0, 0);
-	}
-	rpcrdma_svc_fail(conn, "no resources to write a Reply's data");
-	return -ENOTCONN;
+	if (plan.format == RPCRDMA_CONTINUED)
+		return rpcrdma_svc_send_parts(rqstp, conn, &reply, &plan);
+	return rpcrdma_svc_send_one(rqstp, conn, &reply, &plan);
 }
 
 /* ---- The endpoint's upcalls ---- */

@@ -31,6 +31,8 @@ unsigned int svcrdma_ord = 16;
 unsigned int rpcrdma_min_version = RPCRDMA_VERS_1;
 unsigned int rpcrdma_max_version = RPCRDMA_VERS_2;
 
+unsigned int rpcrdma_max_reassembly = 262144;
+
 struct percpu_counter svcrdma_stat_read;
 struct percpu_counter svcrdma_stat_recv;
 struct percpu_counter svcrdma_stat_sq_starve;
@@ -48,6 +50,7 @@ static unsigned int bc_requests_min = 1;
 static unsigned int bc_requests_max = 64;
 static unsigned int req_size_min = 4096;
 static unsigned int req_size_max = 65536;
+static unsigned int reassembly_max = 1048576;
 static unsigned int ord_min = 1;
 static unsigned int ord_max = 255;
 
@@ -80,6 +83,8 @@ RPCRDMA_PARAM(svc_max_req_size, svcrdma_max_req_size, req_size_min,
 	      req_size_max, "server: octets of a Receive and of a Send (4096..65536)");
 RPCRDMA_PARAM(svc_ord, svcrdma_ord, ord_min, ord_max,
 	      "server: RDMA Reads under way per connection (1..255)");
+RPCRDMA_PARAM(max_reassembly, rpcrdma_max_reassembly, 0, reassembly_max,
+	      "octets reassembled from a message in parts, 0 for none (0..1048576)");
 RPCRDMA_PARAM(min_version, rpcrdma_min_version, RPCRDMA_VERS_1,
 	      READ_ONCE(rpcrdma_max_version),
 	      "lowest protocol version to use (1..2)");

@@ -25,6 +25,9 @@ extern unsigned int svcrdma_ord;		/* Reads under way, 1..255 */
 extern unsigned int rpcrdma_min_version;
 extern unsigned int rpcrdma_max_version;
 
+/* Octets reassembled from a continued message, both roles; 0..1048576 */
+extern unsigned int rpcrdma_max_reassembly;
+
 /* Server counters, sunrpc/svc_rdma/rdma_stat_*; percpu_counter_inc() them */
 extern struct percpu_counter svcrdma_stat_read;		/* RDMA Reads */
 extern struct percpu_counter svcrdma_stat_recv;		/* messages received */
