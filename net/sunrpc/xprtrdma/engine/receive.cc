@@ -472,7 +472,7 @@ verdict receive_v2(struct rpcrdma_conn *conn, const void *msg, u32 length,
 		.rx = rx,
 	};
 
-	if (take_credits(conn, m.prefix))
+	if (take_credits(conn, m.prefix) && conn->state == RPCRDMA_CONN_OPEN)
 		rx->events |= RPCRDMA_EV_WINDOW;
 	if (conn->state == RPCRDMA_CONN_CLOSING)
 		return RPCRDMA_RX_CLOSE;
