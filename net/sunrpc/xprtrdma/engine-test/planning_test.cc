@@ -1,0 +1,1100 @@
+// SPDX-License-Identifier: GPL-2.0
+/* How Calls and Replies travel (4.4, 6.4, WP 3.5, 3.6). */
+#include <algorithm>
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+#include "support.h"
+
+using namespace engine_test;
+
+namespace
+{
+
+/* Octets of headers, counted by hand: prefix, inv_handle, three list ends */
+constexpr u32 PLAIN = 24 + 4 + 12;
+constexpr u32 READ_SEG = 24;
+constexpr u32 WRITE = 8;
+constexpr u32 REPLY_CHUNK = 4;
+constexpr u32 SEG = 16;
+
+constexpr u32 LOTS = 1048576;
+
+/* A Requester whose peer announced what is given */
+std::unique_ptr<end> requester(bool client = true,
+			       rpcrdma_props peer = usual_props(),
+			       rpcrdma_props own = usual_props())
+{
+	auto cfg = usual_config(client);
+	auto other = usual_config(!client);
+
+	cfg.props = own;
+	other.props = peer;
+	return open_end(cfg, other);
+}
+
+rpcrdma_call simple_call(u32 length, u32 reply_max = 200)
+{
+	rpcrdma_call call = {};
+
+	call.xid = 1;
+	call.length = length;
+	call.reply_max = reply_max;
+	call.call_segs = 1;
+	call.reply_segs = 1;
+	call.item_segs = 1;
+	call.result_segs = 1;
+	call.ddp = 1;
+	return call;
+}
+
+struct planned {
+	int ret;
+	rpcrdma_call_plan plan;
+};
+
+planned plan_call(const end &e, const rpcrdma_call &call)
+{
+	planned p;
+
+	memset(&p, 0xaa, sizeof(p));
+	p.ret = rpcrdma_plan_call(&e.conn, &call, &p.plan);
+	return p;
+}
+
+TEST(PlanCall, InlineUpToTheThreshold)
+{
+	for (u32 threshold : { 1024u, 4096u, 16384u }) {
+		auto own = usual_props(), peer = usual_props();
+
+		own.sbsiz = 16384;
+		peer.rbsiz = threshold;
+
+		auto e = requester(true, peer, own);
+
+		for (u32 length = threshold - PLAIN - 4;
+		     length <= threshold - PLAIN + 4; length++) {
+			const planned p = plan_call(*e, simple_call(length));
+
+			ASSERT_EQ(p.ret, 0);
+			EXPECT_EQ(p.plan.format, length + PLAIN <= threshold ?
+							 RPCRDMA_INLINE :
+							 RPCRDMA_CONTINUED)
+				<< length;
+			EXPECT_EQ(p.plan.inline_length, length);
+			EXPECT_FALSE(p.plan.read_item);
+			EXPECT_FALSE(p.plan.write_chunk);
+			EXPECT_FALSE(p.plan.reply_chunk);
+		}
+	}
+}
+
+TEST(PlanCall, ArgumentIsReducedOnlyAboveTheThreshold)
+{
+	auto e = requester();
+
+	for (int d : { -8, -4, -1, 0, 1, 4, 8 }) {
+		rpcrdma_call call = simple_call(4096 - PLAIN + d);
+
+		call.item_position = 100;
+		call.item_length = 2000;
+
+		const planned p = plan_call(*e, call);
+
+		ASSERT_EQ(p.ret, 0);
+		EXPECT_EQ(p.plan.format, RPCRDMA_INLINE);
+		EXPECT_EQ(p.plan.read_item, d > 0);
+		EXPECT_EQ(p.plan.inline_length,
+			  call.length - (d > 0 ? 2000 : 0));
+	}
+}
+
+TEST(PlanCall, ReducedCallAtTheThreshold)
+{
+	for (u32 segs : { 1u, 5u, 20u }) {
+		auto e = requester();
+
+		for (int d : { -4, -1, 0, 1, 4 }) {
+			/* The rest is this much from what fits inline. */
+			const u32 rest = 4096 - PLAIN - READ_SEG * segs +
+					 static_cast<u32>(d);
+			rpcrdma_call call = simple_call(rest + 65536);
+
+			call.item_position = 100;
+			call.item_length = 65533; /* and roundup */
+			call.item_segs = static_cast<u16>(segs);
+
+			const planned p = plan_call(*e, call);
+
+			ASSERT_EQ(p.ret, 0);
+			EXPECT_EQ(p.plan.format,
+				  d <= 0 ? RPCRDMA_INLINE : RPCRDMA_CONTINUED);
+			EXPECT_TRUE(p.plan.read_item);
+			EXPECT_EQ(p.plan.inline_length, rest);
+		}
+	}
+}
+
+/* An item at the very end whose roundup is not in the message */
+TEST(PlanCall, ItemWithoutRoundup)
+{
+	auto e = requester();
+
+	for (u32 pad = 0; pad < 4; pad++) {
+		rpcrdma_call call = simple_call(100 + 65533 + pad);
+
+		call.item_position = 100;
+		call.item_length = 65533;
+
+		const planned p = plan_call(*e, call);
+
+		ASSERT_EQ(p.ret, 0);
+		EXPECT_TRUE(p.plan.read_item);
+		EXPECT_EQ(p.plan.inline_length, pad == 3 ? 100u : 100u);
+	}
+}
+
+/* Items that cannot be what they claim are not reduced. */
+TEST(PlanCall, ImpossibleItems)
+{
+	auto e = requester();
+	const struct {
+		u32 position, length;
+		u16 segs;
+		u8 ddp;
+	} cases[] = {
+		{ 0, 60000, 1, 1 },   { 4, 60000, 1, 1 },
+		{ 102, 60000, 1, 1 }, { 100, 70000, 1, 1 },
+		{ 70000, 1, 1, 1 },   { 100, ~0u, 1, 1 },
+		{ ~3u, ~0u, 1, 1 },   { 100, 60000, 0, 1 },
+		{ 100, 60000, 1, 0 }, { 100, 0, 1, 1 },
+	};
+
+	for (const auto &c : cases) {
+		rpcrdma_call call = simple_call(65536);
+
+		call.item_position = c.position;
+		call.item_length = c.length;
+		call.item_segs = c.segs;
+		call.ddp = c.ddp;
+
+		const planned p = plan_call(*e, call);
+
+		ASSERT_EQ(p.ret, 0);
+		EXPECT_FALSE(p.plan.read_item) << c.position << " " << c.length;
+		EXPECT_EQ(p.plan.format, RPCRDMA_CONTINUED);
+		EXPECT_EQ(p.plan.inline_length, 65536u);
+	}
+}
+
+TEST(PlanCall, ContinuedWithinReassembly)
+{
+	for (u32 reassembly : { 0u, 4096u, 8192u, 262144u }) {
+		auto peer = usual_props();
+
+		peer.reassembly = reassembly;
+		auto e = requester(true, peer);
+
+		for (int d : { -4, -1, 0, 1, 4 }) {
+			const u32 length = std::max(reassembly, 8192u) +
+					   static_cast<u32>(d);
+			const planned p = plan_call(*e, simple_call(length));
+
+			ASSERT_EQ(p.ret, 0);
+			if (length <= reassembly) {
+				EXPECT_EQ(p.plan.format, RPCRDMA_CONTINUED);
+				EXPECT_EQ(p.plan.inline_length, length);
+			} else {
+				EXPECT_EQ(p.plan.format, RPCRDMA_SPECIAL);
+				EXPECT_EQ(p.plan.inline_length, 0u);
+			}
+		}
+	}
+}
+
+/* Position Zero: with the item inside, or beside it when that is allowed */
+TEST(PlanCall, Special)
+{
+	auto peer = usual_props();
+
+	peer.reassembly = 0;
+	peer.rcsiz = 8;
+	auto e = requester(true, peer);
+	const struct {
+		u16 call_segs, item_segs;
+		u8 ddp;
+		int ret;
+		u32 read_item;
+	} cases[] = {
+		{ 1, 1, 0, 0, 0 },   { 1, 1, 1, 0, 1 },	  { 8, 1, 0, 0, 0 },
+		{ 7, 1, 1, 0, 1 },   { 8, 1, 1, 0, 0 },	  { 9, 1, 1, -90, 0 },
+		{ 9, 1, 0, -90, 0 }, { 0, 1, 1, -90, 0 },
+	};
+
+	for (const auto &c : cases) {
+		rpcrdma_call call = simple_call(LOTS);
+
+		call.item_position = 200;
+		call.item_length = LOTS / 2;
+		call.call_segs = c.call_segs;
+		call.item_segs = c.item_segs;
+		call.ddp = c.ddp;
+
+		const planned p = plan_call(*e, call);
+
+		ASSERT_EQ(p.ret, c.ret);
+		if (p.ret)
+			continue;
+		EXPECT_EQ(p.plan.format, RPCRDMA_SPECIAL);
+		EXPECT_EQ(p.plan.read_item, c.read_item);
+	}
+}
+
+TEST(PlanCall, NoChunksTaken)
+{
+	for (u32 rpcrdma_props::*member :
+	     { &rpcrdma_props::rssiz, &rpcrdma_props::rcsiz }) {
+		auto peer = usual_props();
+
+		peer.*member = 0;
+		auto e = requester(true, peer);
+		rpcrdma_call call = simple_call(65536, 65536);
+
+		call.item_position = 100;
+		call.item_length = 60000;
+		call.result_max = 60000;
+
+		planned p = plan_call(*e, call);
+
+		ASSERT_EQ(p.ret, 0);
+		EXPECT_EQ(p.plan.format, RPCRDMA_CONTINUED);
+		EXPECT_FALSE(p.plan.read_item);
+		EXPECT_FALSE(p.plan.write_chunk);
+		EXPECT_FALSE(p.plan.reply_chunk);
+
+		call.length = 262145;
+		EXPECT_EQ(plan_call(*e, call).ret, -90);
+	}
+}
+
+/* ---- What the Call offers for its Reply ---- */
+
+TEST(PlanCall, ReplyChunkOnlyWithoutContinuation)
+{
+	for (u32 own_reassembly : { 0u, 262144u }) {
+		for (u32 peer_reassembly : { 0u, 262144u }) {
+			auto own = usual_props(), peer = usual_props();
+
+			own.reassembly = own_reassembly;
+			peer.reassembly = peer_reassembly;
+
+			auto e = requester(true, peer, own);
+			const bool continuation = own_reassembly &&
+						  peer_reassembly;
+
+			for (int d : { -4, -1, 0, 1, 4 }) {
+				const planned p = plan_call(
+					*e, simple_call(100, 4096 - PLAIN + d));
+
+				ASSERT_EQ(p.ret, 0);
+				EXPECT_EQ(p.plan.reply_chunk,
+					  d > 0 && !continuation)
+					<< d;
+			}
+		}
+	}
+}
+
+TEST(PlanCall, ReplyChunkBeyondOwnReassembly)
+{
+	auto own = usual_props();
+
+	own.reassembly = 10000;
+	auto e = requester(true, usual_props(), own);
+
+	for (int d : { -4, -1, 0, 1, 4 }) {
+		const planned p = plan_call(*e, simple_call(100, 10000 + d));
+
+		EXPECT_EQ(p.plan.reply_chunk, d > 0);
+	}
+}
+
+TEST(PlanCall, WriteChunkOnlyAboveTheThreshold)
+{
+	auto e = requester();
+
+	for (int d : { -4, -1, 0, 1, 4 }) {
+		rpcrdma_call call = simple_call(100, 4096 - PLAIN + d);
+
+		call.result_max = 2000;
+
+		const planned p = plan_call(*e, call);
+
+		EXPECT_EQ(p.plan.write_chunk, d > 0);
+		EXPECT_FALSE(p.plan.reply_chunk);
+	}
+}
+
+/* The returned Write list takes room in the Reply's header. */
+TEST(PlanCall, ReplyChunkBesideAWriteChunk)
+{
+	auto own = usual_props();
+
+	own.reassembly = 0;
+	auto e = requester(true, usual_props(), own);
+
+	for (u32 segs : { 1u, 3u, 10u }) {
+		for (int d : { -4, -1, 0, 1, 4 }) {
+			const u32 rest = 4096 - PLAIN - WRITE - SEG * segs +
+					 static_cast<u32>(d);
+			rpcrdma_call call = simple_call(100, rest + 65536);
+
+			call.result_max = 65533;
+			call.result_segs = static_cast<u16>(segs);
+
+			const planned p = plan_call(*e, call);
+
+			EXPECT_TRUE(p.plan.write_chunk);
+			EXPECT_EQ(p.plan.reply_chunk, d > 0)
+				<< segs << " " << d;
+		}
+	}
+}
+
+TEST(PlanCall, ReplyToBePulled)
+{
+	for (u32 own_bits = 0; own_bits < 4; own_bits++) {
+		for (u32 peer_bits = 0; peer_bits < 4; peer_bits++) {
+			auto own = usual_props(), peer = usual_props();
+
+			own.reassembly = 0;
+			own.reply_read = own_bits;
+			peer.reply_read = peer_bits;
+
+			auto e = requester(true, peer, own);
+			const planned p =
+				plan_call(*e, simple_call(100, 100000));
+
+			EXPECT_EQ(p.plan.reply_chunk,
+				  !(own_bits & RDMA2_REPLY_READ_PULL &&
+				    peer_bits & RDMA2_REPLY_READ_PROVIDE));
+		}
+	}
+}
+
+TEST(PlanCall, HeadersCountAgainstTheThreshold)
+{
+	auto own = usual_props();
+
+	own.reassembly = 0;
+	auto e = requester(true, usual_props(), own);
+
+	/* A Call with a Write chunk and a Reply chunk in its header */
+	for (int d : { -4, -1, 0, 1, 4 }) {
+		const u32 header =
+			PLAIN + WRITE + 3 * SEG + REPLY_CHUNK + 2 * SEG;
+		rpcrdma_call call = simple_call(4096 - header + d, LOTS);
+
+		call.result_max = LOTS / 2;
+		call.result_segs = 3;
+		call.reply_segs = 2;
+
+		const planned p = plan_call(*e, call);
+
+		EXPECT_TRUE(p.plan.write_chunk);
+		EXPECT_TRUE(p.plan.reply_chunk);
+		EXPECT_EQ(p.plan.format,
+			  d <= 0 ? RPCRDMA_INLINE : RPCRDMA_CONTINUED);
+	}
+}
+
+TEST(PlanCall, RcsizCountsAllLists)
+{
+	auto own = usual_props(), peer = usual_props();
+
+	own.reassembly = 0;
+	for (u32 rcsiz = 1; rcsiz < 12; rcsiz++) {
+		peer.rcsiz = rcsiz;
+		auto e = requester(true, peer, own);
+		rpcrdma_call call = simple_call(65536, 3 * LOTS);
+
+		call.item_position = 100;
+		call.item_length = 65000;
+		call.item_segs = 4;
+		call.result_max = LOTS;
+		call.result_segs = 3;
+		call.reply_segs = 3;
+
+		const planned p = plan_call(*e, call);
+		u32 segs = 0;
+
+		ASSERT_EQ(p.ret, 0);
+		segs += p.plan.read_item ? 4 : 0;
+		segs += p.plan.write_chunk ? 3 : 0;
+		segs += p.plan.reply_chunk ? 3 : 0;
+		EXPECT_LE(segs, rcsiz);
+		/* What can be had, for the Reply first */
+		EXPECT_EQ(p.plan.reply_chunk, rcsiz >= 6);
+		EXPECT_EQ(p.plan.write_chunk, rcsiz >= 3);
+		EXPECT_EQ(p.plan.read_item, rcsiz >= 10 || rcsiz == 0);
+	}
+}
+
+TEST(PlanCall, Avoidance)
+{
+	auto e = requester();
+	rpcrdma_call call = simple_call(65536, 65536);
+
+	call.item_position = 100;
+	call.item_length = 65000;
+	call.result_max = 65000;
+
+	planned p = plan_call(*e, call);
+
+	EXPECT_TRUE(p.plan.read_item);
+	EXPECT_TRUE(p.plan.write_chunk);
+
+	call.avoid = RPCRDMA_RETRY_NO_READ_CHUNKS;
+	p = plan_call(*e, call);
+	EXPECT_FALSE(p.plan.read_item);
+	EXPECT_TRUE(p.plan.write_chunk);
+	EXPECT_EQ(p.plan.format, RPCRDMA_CONTINUED);
+
+	call.avoid = RPCRDMA_RETRY_NO_WRITE_CHUNKS;
+	p = plan_call(*e, call);
+	EXPECT_TRUE(p.plan.read_item);
+	EXPECT_FALSE(p.plan.write_chunk);
+
+	/* The result has to come in some other way. */
+	call.reply_max = 300000;
+	p = plan_call(*e, call);
+	EXPECT_FALSE(p.plan.write_chunk);
+	EXPECT_TRUE(p.plan.reply_chunk);
+
+	call.avoid = RPCRDMA_RETRY_LARGER_REPLY;
+	call.reply_max = 5000;
+	p = plan_call(*e, call);
+	EXPECT_TRUE(p.plan.reply_chunk);
+	call.reply_segs = 0;
+	EXPECT_EQ(plan_call(*e, call).ret, -90) << "no endless retry";
+
+	call.avoid = RPCRDMA_RETRY_FEWER_SEGS;
+	call.item_segs = 20;
+	EXPECT_TRUE(plan_call(*e, call).plan.read_item);
+	e->receive(message()
+			   .prefix(1, RDMA2_ERROR, RDMA2_F_RESPONSE, 100, 1)
+			   .word(RDMA2_ERR_SEGMENTS)
+			   .word(19));
+	EXPECT_FALSE(plan_call(*e, call).plan.read_item);
+}
+
+TEST(PlanCall, Reverse)
+{
+	for (u32 brs = 0; brs < 4; brs++) {
+		auto peer = usual_props();
+
+		peer.brs = brs;
+		auto e = requester(false, peer);
+		rpcrdma_call call = simple_call(100);
+
+		call.reverse = 1;
+		EXPECT_EQ(plan_call(*e, call).ret, brs ? 0 : -95);
+		if (!brs)
+			continue;
+
+		call.length = 5000;
+		planned p = plan_call(*e, call);
+		EXPECT_EQ(p.ret, brs >= 2 ? 0 : -90);
+		if (brs >= 2)
+			EXPECT_EQ(p.plan.format, RPCRDMA_CONTINUED);
+
+		call.length = LOTS;
+		p = plan_call(*e, call);
+		EXPECT_EQ(p.ret, brs == 3 ? 0 : -90);
+
+		call.length = 100;
+		call.reply_max = LOTS;
+		call.result_max = LOTS;
+		p = plan_call(*e, call);
+		ASSERT_EQ(p.ret, 0);
+		EXPECT_EQ(p.plan.write_chunk, brs == 3);
+
+		call.length = 65536;
+		call.item_position = 100;
+		call.item_length = 65000;
+		p = plan_call(*e, call);
+		EXPECT_EQ(p.ret, brs >= 2 ? 0 : -90);
+		EXPECT_EQ(p.plan.read_item, brs == 3);
+	}
+}
+
+TEST(PlanCall, NotOpen)
+{
+	end e{ usual_config(true) };
+
+	EXPECT_EQ(plan_call(e, simple_call(100)).ret, -107);
+	auto o = requester();
+	o->conn.state = RPCRDMA_CONN_CLOSING;
+	EXPECT_EQ(plan_call(*o, simple_call(100)).ret, -107);
+}
+
+/* Whatever the geometry, a plan keeps every limit. */
+TEST(PlanCall, AlwaysWithinLimits)
+{
+	generator random{ 7 };
+
+	for (u32 i = 0; i < 20000; i++) {
+		auto own = usual_props(), peer = usual_props();
+
+		own.sbsiz = 1024 + random.below(8000);
+		own.rbsiz = 1024 + random.below(8000);
+		peer.sbsiz = 1024 + random.below(8000);
+		peer.rbsiz = 1024 + random.below(8000);
+		peer.rcsiz = random.below(70);
+		peer.reassembly = random.chance(50) ? 0 : random.below(300000);
+		own.reassembly = random.chance(50) ? 0 : random.below(300000);
+
+		auto e = requester(true, peer, own);
+		struct rpcrdma_conn_limits limits;
+		rpcrdma_call call = simple_call(24 + random.below(400000),
+						24 + random.below(400000));
+
+		call.item_position = random.below(call.length);
+		call.item_length = random.below(call.length);
+		call.result_max = random.below(call.reply_max);
+		call.call_segs = static_cast<u16>(random.below(40));
+		call.item_segs = static_cast<u16>(random.below(40));
+		call.reply_segs = static_cast<u16>(random.below(40));
+		call.result_segs = static_cast<u16>(random.below(40));
+		call.ddp = random.chance(70);
+		call.avoid = static_cast<u8>(random.below(5));
+
+		const planned p = plan_call(*e, call);
+
+		if (p.ret) {
+			ASSERT_EQ(p.ret, -90);
+			continue;
+		}
+		rpcrdma_conn_limits(&e->conn, &limits);
+
+		rpcrdma_lists lists;
+		u32 segs = 0, header;
+
+		rpcrdma_lists_init(&lists);
+		if (p.plan.format == RPCRDMA_SPECIAL) {
+			segs += call.call_segs;
+			add_read(&lists, 0, call.call_segs, 1);
+		}
+		if (p.plan.read_item) {
+			segs += call.item_segs;
+			add_read(&lists, call.item_position, call.item_segs, 1);
+		}
+		if (p.plan.write_chunk) {
+			segs += call.result_segs;
+			add_write(&lists, call.result_segs, 1);
+		}
+		if (p.plan.reply_chunk) {
+			segs += call.reply_segs;
+			add_reply(&lists, call.reply_segs, 1);
+		}
+		ASSERT_LE(segs, limits.max_segs);
+		ASSERT_EQ(segs, lists.nr_segs);
+		header = rpcrdma_header_octets(&e->conn, &lists);
+
+		u32 left = p.plan.inline_length;
+		bool more;
+
+		switch (p.plan.format) {
+		case RPCRDMA_INLINE:
+			ASSERT_LE(header + left, limits.send_inline);
+			break;
+		case RPCRDMA_SPECIAL:
+			ASSERT_LE(header, limits.send_inline);
+			ASSERT_EQ(left, 0u);
+			break;
+		default:
+			ASSERT_LE(left, limits.continued);
+			do {
+				const u32 part = rpcrdma_next_part(
+					&e->conn, &lists, left, &more);
+
+				ASSERT_GE(part, 4u);
+				ASSERT_LE(part + (more ? PLAIN : header),
+					  limits.send_inline);
+				if (more) {
+					ASSERT_EQ(part % 4, 0u);
+					ASSERT_LE(part + 4, left);
+				} else {
+					ASSERT_EQ(part, left);
+				}
+				left -= part;
+			} while (more);
+			ASSERT_EQ(left, 0u);
+			break;
+		}
+	}
+}
+
+/* Cuts around every boundary, with few and with many chunks */
+TEST(NextPart, AroundTheBoundaries)
+{
+	auto e = requester();
+
+	for (u32 segs : { 0u, 1u, 30u, 64u }) {
+		rpcrdma_lists lists;
+		u32 room;
+
+		rpcrdma_lists_init(&lists);
+		if (segs)
+			add_write(&lists, segs, 100);
+		room = 4096 - rpcrdma_header_octets(&e->conn, &lists);
+		for (u32 total = 24; total < 13000; total++) {
+			u32 left = total, parts = 0;
+			bool more;
+
+			do {
+				const u32 part = rpcrdma_next_part(
+					&e->conn, &lists, left, &more);
+
+				ASSERT_TRUE(part >= 4 && part <= left);
+				ASSERT_LE(part, more ? 4096 - PLAIN : room);
+				ASSERT_TRUE(!more || part % 4 == 0);
+				left -= part;
+				parts++;
+			} while (more);
+			ASSERT_EQ(left, 0u);
+			/* No more of them than needed */
+			ASSERT_EQ(parts, total <= room ? 1 :
+							 1 + (total - room +
+							      4055) / 4056)
+				<< total;
+		}
+	}
+}
+
+/* ---- Replies ---- */
+
+std::unique_ptr<end> responder(bool client = false,
+			       rpcrdma_props peer = usual_props(),
+			       rpcrdma_props own = usual_props())
+{
+	return requester(client, peer, own);
+}
+
+std::unique_ptr<rpcrdma_reply_plan>
+plan_reply(const end &e, const rpcrdma_lists &lists, u32 length,
+	   std::vector<rpcrdma_item> items = {}, bool reverse = false)
+{
+	auto plan = std::make_unique<rpcrdma_reply_plan>();
+	rpcrdma_reply reply = {};
+
+	memset(plan.get(), 0xaa, sizeof(*plan));
+	reply.xid = 1;
+	reply.length = length;
+	reply.reverse = reverse;
+	for (const rpcrdma_item &item : items)
+		reply.items[reply.nr_items++] = item;
+	rpcrdma_plan_reply(&e.conn, &lists, &reply, plan.get());
+	return plan;
+}
+
+rpcrdma_lists no_lists()
+{
+	rpcrdma_lists lists;
+
+	rpcrdma_lists_init(&lists);
+	return lists;
+}
+
+TEST(PlanReply, InlineUpToTheThreshold)
+{
+	auto e = responder();
+
+	for (int d : { -4, -1, 0, 1, 4 }) {
+		const u32 length = 4096 - PLAIN + static_cast<u32>(d);
+		const auto plan = plan_reply(*e, no_lists(), length);
+
+		EXPECT_EQ(plan->error, 0u);
+		EXPECT_EQ(plan->format,
+			  d <= 0 ? RPCRDMA_INLINE : RPCRDMA_CONTINUED);
+		EXPECT_EQ(plan->inline_length, length);
+		EXPECT_EQ(plan->lists.nr_segs, 0);
+	}
+}
+
+TEST(PlanReply, ReplyChunkBeforeContinuation)
+{
+	auto e = responder();
+	rpcrdma_lists lists = no_lists();
+
+	add_reply(&lists, 3, 4000);
+	for (u32 length : { 5000u, 11999u, 12000u, 12001u, 20000u }) {
+		const auto plan = plan_reply(*e, lists, length);
+
+		EXPECT_EQ(plan->error, 0u);
+		if (length > 12000) {
+			EXPECT_EQ(plan->format, RPCRDMA_CONTINUED);
+			EXPECT_FALSE(plan->lists.has_reply);
+			EXPECT_EQ(plan->lists.nr_segs, 0);
+			continue;
+		}
+		EXPECT_EQ(plan->format, RPCRDMA_SPECIAL);
+		EXPECT_EQ(plan->reply_length, length);
+		EXPECT_EQ(plan->inline_length, 0u);
+		EXPECT_TRUE(plan->lists.has_reply);
+		EXPECT_EQ(plan->lists.reply.length, length);
+		EXPECT_EQ(plan->lists.segs[0].length, 4000u);
+		EXPECT_EQ(plan->lists.segs[1].length,
+			  std::min(length - 4000, 4000u));
+		EXPECT_EQ(plan->lists.segs[2].length,
+			  length > 8000 ? length - 8000 : 0);
+		EXPECT_EQ(plan->lists.segs[2].handle, lists.segs[2].handle);
+		EXPECT_EQ(plan->lists.segs[2].offset, lists.segs[2].offset);
+	}
+	/* Unused: returned absent */
+	const auto plan = plan_reply(*e, lists, 100);
+
+	EXPECT_EQ(plan->format, RPCRDMA_INLINE);
+	EXPECT_FALSE(plan->lists.has_reply);
+}
+
+TEST(PlanReply, NoWayLeft)
+{
+	auto peer = usual_props();
+
+	peer.reassembly = 8000;
+	auto e = responder(false, peer);
+	rpcrdma_lists lists = no_lists();
+
+	add_reply(&lists, 1, 7000);
+	for (u32 length : { 8000u, 8001u }) {
+		const auto plan = plan_reply(*e, lists, length);
+
+		EXPECT_EQ(plan->error,
+			  length > 8000 ? +RDMA2_ERR_REPLY_RESOURCE : 0u);
+		EXPECT_EQ(plan->arg[0], length > 8000 ? length : 0);
+	}
+}
+
+TEST(PlanReply, WriteChunks)
+{
+	auto e = responder();
+	rpcrdma_lists lists = no_lists();
+
+	add_write(&lists, 2, 1000);
+	add_write(&lists, 3, 1000);
+	add_write(&lists, 1, 1000);
+
+	auto plan =
+		plan_reply(*e, lists, 3000, { { 100, 1501 }, { 1700, 17 } });
+
+	EXPECT_EQ(plan->error, 0u);
+	EXPECT_EQ(plan->format, RPCRDMA_INLINE);
+	EXPECT_EQ(plan->nr_items, 2);
+	EXPECT_EQ(plan->inline_length, 3000u - 1504 - 20);
+	ASSERT_EQ(plan->lists.nr_writes, 3);
+	ASSERT_EQ(plan->lists.nr_segs, 6);
+
+	const u32 lengths[] = { 1000, 501, 17, 0, 0, 0 };
+
+	for (u32 i = 0; i < 6; i++) {
+		EXPECT_EQ(plan->lists.segs[i].length, lengths[i]) << i;
+		EXPECT_EQ(plan->lists.segs[i].handle, lists.segs[i].handle);
+		EXPECT_EQ(plan->lists.segs[i].offset, lists.segs[i].offset);
+	}
+	EXPECT_EQ(plan->lists.writes[0].length, 1501u);
+	EXPECT_EQ(plan->lists.writes[1].length, 17u);
+	EXPECT_EQ(plan->lists.writes[2].length, 0u);
+
+	/* More items than chunks: the rest stays in the message. */
+	lists = no_lists();
+	add_write(&lists, 1, 1000);
+	plan = plan_reply(*e, lists, 3000, { { 100, 1000 }, { 1700, 17 } });
+	EXPECT_EQ(plan->nr_items, 1);
+	EXPECT_EQ(plan->inline_length, 2000u);
+
+	/* An empty result uses a chunk, too, with nothing in it. */
+	plan = plan_reply(*e, lists, 3000, { { 100, 0 } });
+	EXPECT_EQ(plan->nr_items, 1);
+	EXPECT_EQ(plan->inline_length, 3000u);
+	EXPECT_EQ(plan->lists.segs[0].length, 0u);
+}
+
+TEST(PlanReply, WriteChunkTooShort)
+{
+	auto e = responder();
+	rpcrdma_lists lists = no_lists();
+
+	add_write(&lists, 2, 1000);
+	add_write(&lists, 2, 500);
+	for (u32 length : { 999u, 1000u, 1001u }) {
+		const auto plan = plan_reply(
+			*e, lists, 3000, { { 100, 2000 }, { 2200, length } });
+
+		EXPECT_EQ(plan->error,
+			  length > 1000 ? +RDMA2_ERR_WRITE_RESOURCE : 0u);
+		if (length > 1000) {
+			EXPECT_EQ(plan->arg[0], 2u) << "counted from one";
+			EXPECT_EQ(plan->arg[1], length);
+		}
+	}
+}
+
+/* An empty Write chunk asks for its item inline. */
+TEST(PlanReply, EmptyWriteChunk)
+{
+	auto e = responder();
+	rpcrdma_lists lists = no_lists();
+
+	add_write(&lists, 0, 0);
+
+	const auto plan = plan_reply(*e, lists, 3000, { { 100, 2000 } });
+
+	EXPECT_EQ(plan->error, 0u);
+	EXPECT_EQ(plan->nr_items, 0);
+	EXPECT_EQ(plan->inline_length, 3000u);
+	EXPECT_EQ(plan->lists.nr_writes, 1);
+	EXPECT_EQ(plan->lists.writes[0].count, 0);
+}
+
+/* The returned Write list counts against the threshold. */
+TEST(PlanReply, HeaderAtTheThreshold)
+{
+	auto e = responder();
+
+	for (u32 segs : { 1u, 8u, 32u }) {
+		rpcrdma_lists lists = no_lists();
+
+		add_write(&lists, segs, 10000);
+		for (int d : { -4, -1, 0, 1, 4 }) {
+			const u32 rest = 4096 - PLAIN - WRITE - SEG * segs +
+					 static_cast<u32>(d);
+			const auto plan = plan_reply(*e, lists, rest + 8000,
+						     { { 100, 7998 } });
+
+			EXPECT_EQ(plan->inline_length, rest);
+			EXPECT_EQ(plan->format,
+				  d <= 0 ? RPCRDMA_INLINE : RPCRDMA_CONTINUED);
+			EXPECT_EQ(rpcrdma_header_octets(&e->conn, &plan->lists),
+				  PLAIN + WRITE + SEG * segs);
+		}
+	}
+}
+
+/* So many chunks that not even their list fits */
+TEST(PlanReply, HeaderTooLarge)
+{
+	auto peer = usual_props();
+
+	peer.rbsiz = 1024;
+	peer.reassembly = 0;
+	auto e = responder(false, peer);
+	rpcrdma_lists lists = no_lists();
+
+	add_write(&lists, 57, 1000);
+	add_reply(&lists, 1, 65536);
+	/* 40 + 8 + 57 * 16 + 4 + 16 <= 1024 */
+	EXPECT_EQ(plan_reply(*e, lists, 900)->format, RPCRDMA_SPECIAL);
+
+	lists = no_lists();
+	add_write(&lists, 58, 1000);
+	add_reply(&lists, 2, 65536);
+	EXPECT_EQ(plan_reply(*e, lists, 900)->error, +RDMA2_ERR_REPLY_RESOURCE);
+	EXPECT_EQ(plan_reply(*e, lists, 40)->error, 0u);
+}
+
+TEST(PlanReply, RemoteInvalidation)
+{
+	rpcrdma_lists lists = no_lists();
+
+	lists.inv_handle = 77;
+	for (u8 inv_ok : { 0, 1 }) {
+		auto cfg = usual_config(false);
+
+		cfg.inv_ok = inv_ok;
+		auto e = open_end(cfg, usual_config(true));
+
+		for (u32 length : { 100u, 10000u }) {
+			const auto plan = plan_reply(*e, lists, length);
+
+			EXPECT_EQ(plan->inv_handle, inv_ok ? 77u : 0u);
+			EXPECT_EQ(plan->lists.inv_handle, 0u);
+		}
+	}
+}
+
+TEST(PlanReply, Reverse)
+{
+	for (u32 brs = 1; brs < 4; brs++) {
+		auto own = usual_props();
+
+		own.brs = brs;
+		auto e = responder(true, usual_props(), own);
+		const auto plan = plan_reply(*e, no_lists(), 5000, {}, true);
+
+		if (brs >= 2) {
+			EXPECT_EQ(plan->error, 0u);
+			EXPECT_EQ(plan->format, RPCRDMA_CONTINUED);
+		} else {
+			EXPECT_EQ(plan->error, +RDMA2_ERR_REPLY_RESOURCE);
+		}
+	}
+}
+
+/* ---- What comes back ---- */
+
+struct returned_case {
+	const char *name;
+	bool special;
+	/* What is done to the lists of a Reply that used everything */
+	void (*change)(rpcrdma_lists *);
+	int ret;
+	u32 write_octets, reply_octets, write_chunks;
+};
+
+const returned_case returned_cases[] = {
+	{ "all_used", true, [](rpcrdma_lists *) {}, 0, 2500, 3000, 2 },
+	{ "inline_reply_absent", false,
+	  [](rpcrdma_lists *l) { l->has_reply = 0; }, 0, 2500, 0, 2 },
+	{ "inline_reply_zero", false,
+	  [](rpcrdma_lists *l) {
+		  for (u32 i = 3; i < 5; i++)
+			  l->segs[i].length = 0;
+	  },
+	  0, 2500, 0, 2 },
+	{ "inline_reply_no_segments", false,
+	  [](rpcrdma_lists *l) { l->reply.count = 0; }, 0, 2500, 0, 2 },
+	{ "inline_but_used", false, [](rpcrdma_lists *) {}, -1, 0, 0, 0 },
+	{ "special_but_unused", true,
+	  [](rpcrdma_lists *l) { l->reply.count = 0; }, -1, 0, 0, 0 },
+	{ "special_absent", true, [](rpcrdma_lists *l) { l->has_reply = 0; },
+	  -1, 0, 0, 0 },
+	{ "write_unused", true,
+	  [](rpcrdma_lists *l) { l->segs[0].length = l->segs[1].length = 0; },
+	  0, 500, 3000, 1 },
+	{ "write_unused_no_segments", true,
+	  [](rpcrdma_lists *l) { l->writes[0].count = 0; }, 0, 500, 3000, 1 },
+	{ "write_missing", true, [](rpcrdma_lists *l) { l->nr_writes = 1; }, -1,
+	  0, 0, 0 },
+	{ "write_too_many", true, [](rpcrdma_lists *l) { l->nr_writes = 3; },
+	  -1, 0, 0, 0 },
+	{ "segment_missing", true,
+	  [](rpcrdma_lists *l) { l->writes[0].count = 1; }, -1, 0, 0, 0 },
+	{ "segment_too_long", true,
+	  [](rpcrdma_lists *l) { l->segs[0].length++; }, -1, 0, 0, 0 },
+	{ "segment_short_then_data", true,
+	  [](rpcrdma_lists *l) { l->segs[0].length--; }, -1, 0, 0, 0 },
+	{ "last_segment_short", true,
+	  [](rpcrdma_lists *l) { l->segs[1].length = 7; }, 0, 1507, 3000, 2 },
+	{ "wrong_handle", true, [](rpcrdma_lists *l) { l->segs[1].handle++; },
+	  -1, 0, 0, 0 },
+	{ "wrong_reply_handle", true,
+	  [](rpcrdma_lists *l) { l->segs[3].handle++; }, -1, 0, 0, 0 },
+	{ "reply_too_long", true, [](rpcrdma_lists *l) { l->segs[3].length++; },
+	  -1, 0, 0, 0 },
+};
+
+class Returned : public testing::TestWithParam<returned_case>
+{
+};
+
+TEST_P(Returned, Lists)
+{
+	const returned_case &c = GetParam();
+	auto e = requester();
+	rpcrdma_lists offered = no_lists();
+	auto rx = std::make_unique<rpcrdma_rx>();
+	rpcrdma_placed placed;
+
+	add_write(&offered, 2, 1000);
+	add_write(&offered, 1, 500);
+	add_reply(&offered, 2, 1500);
+
+	memset(rx.get(), 0, sizeof(*rx));
+	rx->format = c.special ? RPCRDMA_SPECIAL : RPCRDMA_INLINE;
+	rx->lists = offered;
+	c.change(&rx->lists);
+	EXPECT_EQ(rpcrdma_check_reply(&e->conn, &offered, rx.get(), &placed),
+		  c.ret);
+	if (!c.ret) {
+		EXPECT_EQ(placed.write_octets, c.write_octets);
+		EXPECT_EQ(placed.reply_octets, c.reply_octets);
+		EXPECT_EQ(placed.write_chunks, c.write_chunks);
+	}
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Returned, testing::ValuesIn(returned_cases),
+			 [](const auto &info) {
+				 return std::string(info.param.name);
+			 });
+
+TEST(ReturnedLists, NothingWasOffered)
+{
+	auto e = requester();
+	const rpcrdma_lists offered = no_lists();
+	auto rx = std::make_unique<rpcrdma_rx>();
+	rpcrdma_placed placed;
+
+	memset(rx.get(), 0, sizeof(*rx));
+	EXPECT_EQ(rpcrdma_check_reply(&e->conn, &offered, rx.get(), &placed),
+		  0);
+	add_reply(&rx->lists, 1, 0);
+	EXPECT_EQ(rpcrdma_check_reply(&e->conn, &offered, rx.get(), &placed),
+		  -1);
+	rx->lists = no_lists();
+	add_write(&rx->lists, 1, 0);
+	EXPECT_EQ(rpcrdma_check_reply(&e->conn, &offered, rx.get(), &placed),
+		  -1);
+	/* A Reply to be pulled places nothing. */
+	rx->lists = no_lists();
+	rx->format = RPCRDMA_SPECIAL;
+	add_read(&rx->lists, 0, 1, 5000);
+	EXPECT_EQ(rpcrdma_check_reply(&e->conn, &offered, rx.get(), &placed),
+		  0);
+	EXPECT_EQ(placed.reply_octets, 0u);
+}
+
+/* What a plan returns is what the Requester accepts. */
+TEST(ReturnedLists, PlansAreAccepted)
+{
+	generator random{ 11 };
+	auto server = responder();
+	auto client = requester();
+
+	for (u32 i = 0; i < 5000; i++) {
+		rpcrdma_lists lists = no_lists();
+		std::vector<rpcrdma_item> items;
+		auto rx = std::make_unique<rpcrdma_rx>();
+		rpcrdma_placed placed;
+		u32 length = 24 + random.below(5000);
+		u32 octets = 0;
+
+		for (u32 n = random.below(4); n; n--)
+			add_write(&lists, random.below(4), random.below(9000));
+		if (random.chance(50))
+			add_reply(&lists, 1 + random.below(4),
+				  random.below(9000));
+		for (u32 n = random.below(4); n; n--) {
+			items.push_back({ 24, random.below(9000) });
+			length += (items.back().length + 3) & ~3u;
+		}
+
+		const auto plan = plan_reply(*server, lists, length, items);
+
+		if (plan->error)
+			continue;
+		for (u32 n = 0; n < plan->nr_items; n++)
+			octets += items[n].length;
+		memset(rx.get(), 0, sizeof(*rx));
+		rx->format = plan->format;
+		rx->lists = plan->lists;
+		ASSERT_EQ(rpcrdma_check_reply(&client->conn, &lists, rx.get(),
+					      &placed),
+			  0);
+		ASSERT_EQ(placed.write_octets, octets);
+		ASSERT_EQ(placed.reply_octets, plan->reply_length);
+	}
+}
+
+} // namespace
