@@ -351,6 +351,7 @@ struct rpcrdma_ep_params {
 	u32	reassembly;		/* octets taken in parts; 0: none */
 	u32	max_mrs;		/* memory regions at most; 0: responder */
 	u32	rw_ctxts;		/* rdma_rw contexts; 0: requester */
+	u32	ord;			/* Reads under way; 0: device's limit */
 	u32	brs;			/* RDMA2_RVRSDIR_* to announce */
 	u8	version_low, version_high;
 };

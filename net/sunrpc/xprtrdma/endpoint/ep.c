@@ -164,9 +164,6 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep)
 		attr.cap.max_rdma_ctxs = ep->params.rw_ctxts;
 		attr.cap.max_send_sge = min_t(u32, dev->attrs.max_send_sge, 32);
 	}
-	if (attr.cap.max_recv_wr > dev->attrs.max_qp_wr)
-		return -ENOMEM;
-
 	ep->pd = ib_alloc_pd(dev, 0);
 	if (IS_ERR(ep->pd)) {
 		rc = PTR_ERR(ep->pd);
@@ -224,6 +221,15 @@ static int rpcrdma_ep_setup(struct rpcrdma_ep *ep)
 	}
 	rpcrdma_mrs_init(ep);
 
+	/* A large setting is no reason not to have a connection at all. */
+	ep->params.window = clamp_t(u32, ep->params.window, RPCRDMA_MIN_WINDOW,
+				    dev->attrs.max_qp_wr - 2);
+	ep->params.sends = min_t(u32, ep->params.sends,
+				 dev->attrs.max_qp_wr / 4);
+	if (ep->params.rw_ctxts)
+		ep->params.rw_ctxts = min_t(u32, ep->params.rw_ctxts,
+					    dev->attrs.max_qp_wr / 4);
+
 	memset(&cfg, 0, sizeof(cfg));
 	cfg.client = ep->client;
 	cfg.version_low = ep->params.version_low;
@@ -252,6 +258,8 @@ static int rpcrdma_ep_setup(struct rpcrdma_ep *ep)
 	/* WP 3.4: both ends offer Reads in both directions. */
 	rd_in = min_t(u32, dev->attrs.max_qp_rd_atom, U8_MAX);
 	rd_out = min_t(u32, dev->attrs.max_qp_init_rd_atom, U8_MAX);
+	if (ep->params.ord)
+		rd_out = min(rd_out, ep->params.ord);
 	if (ep->client) {
 		ep->responder_resources = rd_in;
 		ep->initiator_depth = rd_out;

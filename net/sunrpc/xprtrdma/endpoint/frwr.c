@@ -179,7 +179,7 @@ u32 rpcrdma_mrs_count(const struct rpcrdma_ep *ep, const struct bio_vec *bv,
 
 /*
  * Prepare @mr for @octets in @nr vectors, without the first @skip octets.
- * Returns 0 or -EIO with nothing mapped.
+ * Returns 0, -ENOMEM or -EIO, with nothing mapped.
  */
 static int rpcrdma_mr_map(struct rpcrdma_ep *ep, struct rpcrdma_mr *mr,
 			  const struct bio_vec *bv, u32 nr, u32 skip,
@@ -201,7 +201,7 @@ static int rpcrdma_mr_map(struct rpcrdma_ep *ep, struct rpcrdma_mr *mr,
 	mr->dir = remote_write ? DMA_FROM_DEVICE : DMA_TO_DEVICE;
 	dma_nents = ib_dma_map_sg(ep->device, mr->sg, nr, mr->dir);
 	if (!dma_nents)
-		return -EIO;
+		return -ENOMEM;
 	n = ib_map_mr_sg(ibmr, mr->sg, dma_nents, NULL, PAGE_SIZE);
 	if (n != dma_nents) {
 		ib_dma_unmap_sg(ep->device, mr->sg, nr, mr->dir);
@@ -239,7 +239,8 @@ static int rpcrdma_mr_map(struct rpcrdma_ep *ep, struct rpcrdma_mr *mr,
  * @remote_write: the peer writes to it, else it reads
  * @lists: gets a segment for each region
  *
- * Process context. Returns 0, -EAGAIN, -ENOTCONN, -EMSGSIZE or -EIO; see
+ * Process context. Returns 0, -EAGAIN, -ENOTCONN, -EMSGSIZE, -EIO or
+ * -ENOMEM (no room to map it now); see
  * endpoint.h.
  */
 int rpcrdma_mrs_map(struct rpcrdma_ep *ep, struct list_head *mrs,

@@ -126,6 +126,7 @@ static void rpcrdma_svc_params(struct rpcrdma_ep_params *params)
 	params->recv_size = params->send_size;
 	/* A Call: an argument, a result, the rest of the Reply */
 	params->rw_ctxts = 3 * calls;
+	params->ord = READ_ONCE(svcrdma_ord);
 	params->reassembly = READ_ONCE(rpcrdma_max_reassembly);
 	params->brs = RDMA2_RVRSDIR_NONE;
 	params->version_low = READ_ONCE(rpcrdma_min_version);
