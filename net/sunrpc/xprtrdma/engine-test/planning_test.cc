@@ -898,10 +898,10 @@ TEST(PlanReply, HeaderTooLarge)
 	EXPECT_EQ(plan_reply(*e, lists, 900)->format, RPCRDMA_SPECIAL);
 
 	lists = no_lists();
-	add_write(&lists, 58, 1000);
-	add_reply(&lists, 2, 65536);
+	add_write(&lists, 60, 1000);
+	add_reply(&lists, 4, 65536);
 	EXPECT_EQ(plan_reply(*e, lists, 900)->error, +RDMA2_ERR_REPLY_RESOURCE);
-	EXPECT_EQ(plan_reply(*e, lists, 40)->error, 0u);
+	EXPECT_EQ(plan_reply(*e, lists, 16)->error, 0u);
 }
 
 TEST(PlanReply, RemoteInvalidation)

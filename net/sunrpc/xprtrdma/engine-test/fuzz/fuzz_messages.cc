@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * One message at a time. The input's first octet chooses the state of the end
+ * that receives it; the rest is the message, but for the words that say what
+ * kind of message it is: those are set, or hardly any input would be that far.
+ */
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "fuzz/fuzz_targets.h"
+#include "support.h"
+
+using namespace engine_test;
+
+namespace
+{
+
+#define REQUIRE(condition)                                                 \
+	do {                                                               \
+		if (!(condition)) {                                        \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, \
+				#condition);                               \
+			abort();                                           \
+		}                                                          \
+	} while (0)
+
+/* Bits of the first octet */
+enum {
+	STATE_CLIENT = 1,
+	STATE_OPENING = 2,
+	STATE_SEQUENCE = 4, /* a continued message is open */
+	STATE_SMALL = 8,    /* low limits */
+	STATE_PULL = 16,
+	STATE_WINDOW = 32, /* no window to answer */
+	STATE_RAW = 64,	   /* leave version and credits alone, too */
+};
+
+std::unique_ptr<end> make_end(uint8_t state)
+{
+	const bool client = state & STATE_CLIENT;
+	auto cfg = usual_config(client, 8);
+
+	if (state & STATE_SMALL) {
+		cfg.props.rcsiz = 3;
+		cfg.props.rssiz = 5000;
+		cfg.props.reassembly = 200;
+		cfg.props.brs = RDMA2_RVRSDIR_SIMPLE;
+	}
+	if (state & STATE_PULL)
+		cfg.props.reply_read = RDMA2_REPLY_READ_PULL;
+
+	if (state & STATE_OPENING) {
+		auto e = std::make_unique<end>(cfg);
+
+		e->post(9);
+		rpcrdma_conn_established(&e->conn);
+		e->control();
+		return e;
+	}
+
+	auto e = open_end(cfg, usual_config(!client, 8),
+			  state & STATE_WINDOW ? 1 : 100);
+
+	if (state & STATE_SEQUENCE)
+		e->receive(
+			message()
+				.prefix(7, RDMA2_MSG,
+					RDMA2_F_MORE |
+						(client ? RDMA2_F_RESPONSE : 0),
+					1, 1)
+				.no_lists()
+				.rpc(7, client ? REPLY : CALL, 40));
+	return e;
+}
+
+void check_chunk(const rpcrdma_lists &lists, const rpcrdma_chunk &chunk,
+		 u32 &segs)
+{
+	u64 length = 0;
+
+	REQUIRE(chunk.first == segs);
+	segs += chunk.count;
+	REQUIRE(segs <= lists.nr_segs);
+	for (u32 i = 0; i < chunk.count; i++)
+		length += lists.segs[chunk.first + i].length;
+	REQUIRE(length == chunk.length);
+}
+
+/* What every list that is let through keeps to */
+void check_lists(const end &e, const rpcrdma_lists &lists, bool response)
+{
+	u32 segs = 0;
+
+	REQUIRE(lists.nr_segs <= RPCRDMA_MAX_SEGS);
+	REQUIRE(lists.nr_reads <= RPCRDMA_MAX_READ_CHUNKS);
+	REQUIRE(lists.nr_writes <= RPCRDMA_MAX_WRITE_CHUNKS);
+	for (u32 i = 0; i < lists.nr_reads; i++) {
+		REQUIRE(lists.reads[i].position % 4 == 0);
+		REQUIRE(!i ||
+			lists.reads[i].position > lists.reads[i - 1].position);
+		check_chunk(lists, lists.reads[i], segs);
+	}
+	for (u32 i = 0; i < lists.nr_writes; i++)
+		check_chunk(lists, lists.writes[i], segs);
+	if (lists.has_reply)
+		check_chunk(lists, lists.reply, segs);
+	REQUIRE(segs == lists.nr_segs);
+	if (response)
+		return;
+	REQUIRE(segs <= e.conn.cfg.props.rcsiz);
+	for (u32 i = 0; i < segs; i++)
+		REQUIRE(lists.segs[i].length <= e.conn.cfg.props.rssiz);
+}
+
+/* Answer a Call in some way: the plan must fit into the peer's limits. */
+void check_answer(end &e, u32 length)
+{
+	auto plan = std::make_unique<rpcrdma_reply_plan>();
+	struct rpcrdma_conn_limits limits;
+	rpcrdma_reply reply = {};
+	u32 header;
+
+	reply.xid = e.rx.xid;
+	reply.length = 24 + length;
+	reply.nr_items = length % 3;
+	reply.items[0] = { 24, length / 3 };
+	reply.items[1] = { 24 + length / 2, length / 4 };
+	rpcrdma_plan_reply(&e.conn, &e.rx.lists, &reply, plan.get());
+	if (plan->error)
+		return;
+	rpcrdma_conn_limits(&e.conn, &limits);
+	header = rpcrdma_header_octets(&e.conn, &plan->lists);
+	REQUIRE(header <= limits.send_inline);
+	REQUIRE(plan->lists.nr_writes == e.rx.lists.nr_writes);
+	if (plan->format == RPCRDMA_INLINE)
+		REQUIRE(header + plan->inline_length <= limits.send_inline);
+	else if (plan->format == RPCRDMA_SPECIAL)
+		REQUIRE(plan->reply_length <= e.rx.lists.reply.length);
+	else
+		REQUIRE(plan->inline_length <= limits.continued);
+
+	/* And it must be one that a Requester accepts. */
+	auto rx = std::make_unique<rpcrdma_rx>();
+	rpcrdma_placed placed;
+
+	memset(rx.get(), 0, sizeof(*rx));
+	rx->format = plan->format;
+	rx->lists = plan->lists;
+	REQUIRE(!rpcrdma_check_reply(&e.conn, &e.rx.lists, rx.get(), &placed));
+}
+
+/* What was decoded must encode to the octets it came from. */
+void check_round_trip(const end &e, const message &m)
+{
+	octets buf(m.size() + 64);
+	const u32 n = rpcrdma_encode_header(&e.conn, buf.data(),
+					    static_cast<u32>(buf.size()),
+					    e.rx.xid, m.get(12), m.get(16),
+					    &e.rx.lists);
+
+	REQUIRE(n == rpcrdma_header_octets(&e.conn, &e.rx.lists));
+	REQUIRE(n <= m.size());
+	memcpy(buf.data() + 8, m.data().data() + 8, 4);
+	memcpy(buf.data() + 20, m.data().data() + 20, 4);
+	REQUIRE(!memcmp(buf.data(), m.data().data(), n));
+	REQUIRE(m.get(12) != RDMA2_MSG || n == e.rx.payload_offset);
+}
+
+int one_message(const uint8_t *data, size_t size, u32 htype)
+{
+	if (size < 1 || size > 4097)
+		return 0;
+
+	const uint8_t state = data[0];
+	auto e = make_end(state);
+	message m{ octets(data + 1, data + size) };
+	const rpcrdma_conn before = e->conn;
+	rpcrdma_verdict verdict;
+
+	if (m.size() >= 16)
+		m.set(12, htype);
+	if (!(state & STATE_RAW)) {
+		if (m.size() >= 8)
+			m.set(4, 2);
+		if (m.size() >= 24)
+			m.set(20, 1);
+	}
+
+	verdict = e->receive(m, true);
+	REQUIRE(e->conn.received == before.received + 1 ||
+		before.state == RPCRDMA_CONN_CLOSING);
+	REQUIRE(static_cast<int>(e->conn.limit - before.limit) >= 0);
+	REQUIRE((verdict == RPCRDMA_RX_CLOSE) ==
+		(e->conn.state == RPCRDMA_CONN_CLOSING));
+	REQUIRE((verdict == RPCRDMA_RX_CLOSE) ==
+		!!(e->rx.events & RPCRDMA_EV_CLOSE));
+	REQUIRE((verdict != RPCRDMA_RX_CLOSE) || e->conn.reason);
+	REQUIRE(e->conn.pend_count <= 2);
+
+	switch (verdict) {
+	case RPCRDMA_RX_PART:
+		REQUIRE(!e->rx.lists.nr_segs);
+		[[fallthrough]];
+	case RPCRDMA_RX_CALL:
+	case RPCRDMA_RX_REPLY:
+		REQUIRE(before.state == RPCRDMA_CONN_OPEN);
+		REQUIRE(htype == RDMA2_MSG || htype == RDMA2_NOMSG);
+		if (htype == RDMA2_MSG) {
+			REQUIRE(e->rx.payload_offset + e->rx.payload_length ==
+				m.size());
+			REQUIRE(e->rx.total_length >= e->rx.payload_length);
+		}
+		REQUIRE(e->rx.total_length >= 4);
+		REQUIRE(e->rx.total_length <= e->conn.cfg.props.reassembly ||
+			e->rx.format != RPCRDMA_CONTINUED);
+		check_lists(*e, e->rx.lists, verdict == RPCRDMA_RX_REPLY);
+		check_round_trip(*e, m);
+		if (verdict == RPCRDMA_RX_CALL)
+			check_answer(*e, m.get(8) % 300000);
+		break;
+	case RPCRDMA_RX_ERROR:
+		REQUIRE(e->rx.error.status < 0);
+		REQUIRE(htype == RDMA2_ERROR);
+		break;
+	case RPCRDMA_RX_PULLED:
+		REQUIRE(htype == RDMA2_DONE);
+		break;
+	case RPCRDMA_RX_BAD_REPLY:
+		REQUIRE(htype == RDMA2_MSG || htype == RDMA2_NOMSG);
+		break;
+	default:
+		break;
+	}
+
+	/* Answers are well-formed, and never to an ERROR, DONE or Reply. */
+	for (u32 i = 0; i < 4; i++) {
+		const message answer = e->control();
+
+		if (!answer.size())
+			break;
+		REQUIRE(answer.size() >= 24);
+		if (answer.get(12) != RDMA2_ERROR)
+			continue;
+		REQUIRE(htype != RDMA2_ERROR && htype != RDMA2_DONE);
+	}
+	return 0;
+}
+
+} // namespace
+
+int fuzz_msg(const uint8_t *data, size_t size)
+{
+	return one_message(data, size, RDMA2_MSG);
+}
+
+int fuzz_nomsg(const uint8_t *data, size_t size)
+{
+	return one_message(data, size, RDMA2_NOMSG);
+}
+
+int fuzz_done(const uint8_t *data, size_t size)
+{
+	return one_message(data, size, RDMA2_DONE);
+}
+
+int fuzz_error(const uint8_t *data, size_t size)
+{
+	return one_message(data, size, RDMA2_ERROR);
+}
+
+int fuzz_connprop(const uint8_t *data, size_t size)
+{
+	return one_message(data, size, RDMA2_CONNPROP);
+}
+
+int fuzz_private(const uint8_t *data, size_t size)
+{
+	rpcrdma_private priv, again;
+	u8 buf[RPCRDMA_PRIVATE_OCTETS];
+
+	rpcrdma_decode_private(data, static_cast<u32>(size), &priv);
+	REQUIRE(priv.send_size >= 1024 && priv.send_size <= 262144);
+	REQUIRE(priv.recv_size >= 1024 && priv.recv_size <= 262144);
+	REQUIRE(priv.inv_ok <= 1 && priv.valid <= 1);
+	if (!priv.valid)
+		return 0;
+	rpcrdma_encode_private(&priv, buf);
+	rpcrdma_decode_private(buf, sizeof(buf), &again);
+	REQUIRE(!memcmp(&priv, &again, sizeof(priv)));
+	return 0;
+}

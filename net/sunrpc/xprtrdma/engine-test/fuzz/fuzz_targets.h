@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The fuzz targets. Each takes octets and returns, or aborts when the engine
+ * did what it must not.
+ */
+#ifndef ENGINE_TEST_FUZZ_TARGETS_H
+#define ENGINE_TEST_FUZZ_TARGETS_H
+
+#include <cstddef>
+#include <cstdint>
+
+/* One message of a kind, in a state that the first octet chooses */
+int fuzz_msg(const uint8_t *data, size_t size);
+int fuzz_nomsg(const uint8_t *data, size_t size);
+int fuzz_done(const uint8_t *data, size_t size);
+int fuzz_error(const uint8_t *data, size_t size);
+int fuzz_connprop(const uint8_t *data, size_t size);
+
+/* Two engines, and a script of what happens to them */
+int fuzz_connection(const uint8_t *data, size_t size);
+
+/* The private message of a connection request */
+int fuzz_private(const uint8_t *data, size_t size);
+
+#endif /* ENGINE_TEST_FUZZ_TARGETS_H */
