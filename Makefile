@@ -40,6 +40,17 @@ modules_install: modules
 	$(KBUILD) modules_install INSTALL_MOD_DIR=updates INSTALL_MOD_STRIP=1 CONFIG_MODULE_SIG_ALL=
 	PATH=$$PATH:/usr/sbin:/sbin depmod -a $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH)) $(KVER)
 
+# DKMS wants the sources under /usr/src, and builds them for each new kernel.
+DKMS_VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' scripts/dkms.conf)
+DKMS_SRC := /usr/src/rpcrdma-v2-$(DKMS_VERSION)
+dkms_install:
+	@command -v dkms >/dev/null || { echo "dkms is not installed: apt-get install dkms" >&2; exit 1; }
+	rm -rf $(DKMS_SRC)
+	mkdir -p $(DKMS_SRC)
+	cp -r Makefile Kbuild COPYING README include net scripts $(DKMS_SRC)
+	cp scripts/dkms.conf $(DKMS_SRC)
+	dkms install --force rpcrdma-v2/$(DKMS_VERSION) $(if $(KVER),-k $(KVER))
+
 clean: have-kdir
 	$(KBUILD) clean
 	@if [ -e $(ENGINE_TEST)/Makefile ]; then $(MAKE) -C $(ENGINE_TEST) clean; fi
@@ -63,6 +74,7 @@ bench-engine:
 help:
 	@echo '  make                  build rpcrdma.ko ($(or $(KVER),no kernel headers found))'
 	@echo '  make modules_install  install it under updates/ and run depmod (INSTALL_MOD_PATH= is honoured)'
+	@echo '  make dkms_install     install it through DKMS, for future kernels, too'
 	@echo '  make clean            remove what was built in this folder'
 	@echo '  make demo             see it at work: boots a guest, mounts, copies, compares'
 	@echo '  make check            all tests; LEVELS="engine build kunit e2e e2e-debug" chooses some'
@@ -73,4 +85,4 @@ help:
 	@echo '  demo and check install the Debian packages they need (scripts/setup.sh).'
 	@echo '  MODULE=in-tree runs the guests of demo and check with the kernel'"'"'s own rpcrdma.ko.'
 
-.PHONY: all have-kdir modules modules_install clean demo check fuzz bench-engine help
+.PHONY: all have-kdir modules modules_install dkms_install clean demo check fuzz bench-engine help
