@@ -106,6 +106,7 @@ t()
 	# After a hang nothing is certain; after a report the checkers of the
 	# debug kernel are off.
 	[ "$status" != hung ] || abort "$name hangs"
+	! grep -qE 'BUG:|Oops' <<<"$COMPLAINT" || abort "the kernel is not to be trusted any more"
 	[ -z "$COMPLAINT" ] || [ $KIND = stock ] || abort "the kernel's checkers stop at the first report"
 	return 1
 }

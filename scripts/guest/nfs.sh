@@ -93,14 +93,16 @@ nfsd_down()
 # is IPv4 unless HOST says something else.
 do_mount()
 {
-	local vers=$1 dir=${2:-$MNT} opts=${3:-} path=/
+	local vers=$1 dir=${2:-$MNT} opts=${3:-} path=/ proto=rdma
 	case $vers in
 	3) path=$EXPORT; opts=nolock${opts:+,$opts} ;;
 	3lock) vers=3; path=$EXPORT ;;
 	esac
+	# The netid tells the address family, not the address.
+	[[ ${HOST:-} == \[* ]] && proto=rdma6
 	mkdir -p "$dir"
 	timeout $((60 * TIMEOUT_SCALE)) mount -t nfs \
-		-o "vers=$vers,proto=rdma,port=$PORT${opts:+,$opts}" \
+		-o "vers=$vers,proto=$proto,port=$PORT${opts:+,$opts}" \
 		"${HOST:-$ADDR4}:$path" "$dir"
 }
 
