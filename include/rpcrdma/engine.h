@@ -335,6 +335,7 @@ void rpcrdma_conn_stamp(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
 /*
  * Answer a Call with an ERROR (7), or report that a Reply was pulled (DONE).
  * Queued in order. Returns events; more than 64 waiting is EV_CLOSE.
+ * @code: not RDMA2_ERR_VERS, which the engine sends by itself.
  * @arg0, @arg1: the code's data words in wire order, 0 where it has none.
  * Under version 1, what has no code there becomes ERR_CHUNK.
  */

@@ -131,7 +131,7 @@ rpcrdma_verdict end::receive(const message &m, bool hold)
 	rpcrdma_verdict verdict;
 	u32 now;
 
-	memcpy(copy, m.data().data(), m.size());
+	std::copy(m.data().begin(), m.data().end(), static_cast<u8 *>(copy));
 	verdict = rpcrdma_conn_receive(&conn, copy, m.size(), &rx);
 	free(copy);
 	now = rx.events;

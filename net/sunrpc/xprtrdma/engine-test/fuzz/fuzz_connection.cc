@@ -15,6 +15,9 @@ using namespace engine_test;
 namespace
 {
 
+/* Small, or most of the time would go into copying. */
+constexpr u32 REASSEMBLY = 20000;
+
 class script
 {
 public:
@@ -51,7 +54,7 @@ rpc_shape next_shape(script &in)
 	const uint8_t kind = in.octet();
 
 	/* Small, near the threshold, continued, or beyond reassembly */
-	static constexpr u32 base[] = { 64, 4000, 20000, 262100 };
+	static constexpr u32 base[] = { 64, 4000, 9000, REASSEMBLY - 100 };
 
 	shape.call_length = (base[kind & 3] + in.octet()) & ~3u;
 	shape.reply_length = (base[kind >> 2 & 3] + in.octet()) & ~3u;
@@ -92,8 +95,7 @@ int fuzz_connection(const uint8_t *data, size_t size)
 	options.start[0] = 0u - (counts & 15);
 	options.start[1] = 0x80000000u - (counts >> 4);
 	for (auto &cfg : options.cfg) {
-		if (props & 1)
-			cfg.props.reassembly = 0;
+		cfg.props.reassembly = props & 1 ? 0 : REASSEMBLY;
 		if (props & 2)
 			cfg.props.rcsiz = 2;
 		if (props & 4)
@@ -123,10 +125,14 @@ int fuzz_connection(const uint8_t *data, size_t size)
 		case 2:
 			s.answer(side, in.octet());
 			break;
-		case 3:
-			s.refuse(side, in.octet(),
-				 1 + in.octet() % RDMA2_ERR_REPLY_RESOURCE);
+		case 3: {
+			const u32 index = in.octet();
+
+			/* Any error but ERR_VERS, which is the engine's */
+			s.refuse(side, index,
+				 RDMA2_ERR_BAD_XDR + in.octet() % 9);
 			break;
+		}
 		case 4:
 			s.forget(side, in.octet());
 			break;

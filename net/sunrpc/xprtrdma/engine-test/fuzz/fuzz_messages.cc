@@ -243,7 +243,11 @@ int one_message(const uint8_t *data, size_t size, u32 htype)
 		REQUIRE(answer.size() >= 24);
 		if (answer.get(12) != RDMA2_ERROR)
 			continue;
-		REQUIRE(htype != RDMA2_ERROR && htype != RDMA2_DONE);
+		/* In another version the type means something else. */
+		REQUIRE(htype != RDMA2_ERROR);
+		if (!e->conn.version)
+			continue;
+		REQUIRE(htype != RDMA2_DONE);
 	}
 	return 0;
 }
@@ -288,6 +292,8 @@ int fuzz_private(const uint8_t *data, size_t size)
 		return 0;
 	rpcrdma_encode_private(&priv, buf);
 	rpcrdma_decode_private(buf, sizeof(buf), &again);
-	REQUIRE(!memcmp(&priv, &again, sizeof(priv)));
+	REQUIRE(again.valid && again.inv_ok == priv.inv_ok);
+	REQUIRE(again.send_size == priv.send_size);
+	REQUIRE(again.recv_size == priv.recv_size);
 	return 0;
 }
