@@ -89,9 +89,9 @@ struct rpcrdma_work {
 	bool			signaled;	/* wants its own completion */
 	bool			refused;	/* the device did not take it all */
 	/*
-	 * Called once for posted work, when the device is through with it, in
-	 * order of posting, process context, ep->lock not held. @ok: false
-	 * when it may not have been carried out.
+	 * Called once for posted work, when the device is through with it;
+	 * process context, ep->lock not held. @ok: false when it may not have
+	 * been carried out.
 	 */
 	void			(*done)(struct rpcrdma_work *work, bool ok);
 };

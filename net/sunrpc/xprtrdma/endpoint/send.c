@@ -209,10 +209,11 @@ static bool rpcrdma_work_post(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
 	work->cqe.done = rpcrdma_wc_work;
 	work->last->wr_cqe = &work->cqe;
 
-	/* One completion reaps all work before it; see that one comes. */
+	/* One completion reaps what goes before it; see that one comes. */
 	unsignaled = ep->sq_head - ep->sq_signaled;
 	if (work->signaled || unsignaled >= ep->sq_batch ||
 	    ep->nr_free_sends < 2 * RPCRDMA_CONTROL_SENDS) {
+		work->signaled = true;
 		work->last->send_flags |= IB_SEND_SIGNALED;
 		ep->sq_signaled = ep->sq_head;
 	}
@@ -561,6 +562,16 @@ int rpcrdma_send_call(struct rpcrdma_send *s, struct list_head *mrs,
 	return 0;
 }
 
+/* A Reply was queued, and what may go was posted. */
+static void rpcrdma_reply_pumped(struct rpcrdma_ep *ep, bool ok)
+{
+	if (unlikely(!ok))
+		rpcrdma_ep_close(ep, "a Reply could not be posted");
+	else if (unlikely(READ_ONCE(ep->want_space)))
+		/* It may have been the end of a stream that held up a Call. */
+		rpcrdma_ep_pump(ep);
+}
+
 /**
  * rpcrdma_send_reply - send a Reply, in order
  * @s: Send context with header and inline payload, @s->len octets; taken
@@ -597,8 +608,7 @@ int rpcrdma_send_reply(struct rpcrdma_send *s, struct rpcrdma_rw *rw,
 	list_add_tail(&s->work.list, &ep->reply_queue);
 	ok = rpcrdma_pump_locked(ep);
 	spin_unlock(&ep->lock);
-	if (unlikely(!ok))
-		rpcrdma_ep_close(ep, "a Reply could not be posted");
+	rpcrdma_reply_pumped(ep, ok);
 	return 0;
 }
 
@@ -727,8 +737,7 @@ int rpcrdma_send_continued_reply(struct rpcrdma_ep *ep,
 	list_add_tail(&st->work.list, &ep->reply_queue);
 	ok = rpcrdma_pump_locked(ep);
 	spin_unlock(&ep->lock);
-	if (unlikely(!ok))
-		rpcrdma_ep_close(ep, "a part of a Reply could not be posted");
+	rpcrdma_reply_pumped(ep, ok);
 	return 0;
 }
 
@@ -768,7 +777,28 @@ static void rpcrdma_work_end(struct list_head *list, struct rpcrdma_work *last,
 	}
 }
 
-/* The device is through with a work item, and with all before it. */
+/*
+ * ep->lock held. Take @work, which has completed, out of those in flight, and
+ * those before it that will not report themselves. Some devices (siw) complete
+ * Sends while Reads before them are still under way: what reports itself is
+ * not through before it does.
+ */
+static void rpcrdma_work_reap(struct rpcrdma_ep *ep, struct rpcrdma_work *work,
+			      struct list_head *through)
+{
+	struct rpcrdma_work *w, *next;
+
+	list_for_each_entry_safe(w, next, &ep->inflight, list) {
+		if (w == work || !w->signaled)
+			list_move_tail(&w->list, through);
+		if (w == work)
+			break;
+	}
+	w = list_first_entry_or_null(&ep->inflight, struct rpcrdma_work, list);
+	ep->sq_tail = w ? w->sq_mark - w->nr_wrs : ep->sq_head;
+}
+
+/* The device is through with a work item. */
 static void rpcrdma_wc_work(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rpcrdma_work *work =
@@ -779,10 +809,8 @@ static void rpcrdma_wc_work(struct ib_cq *cq, struct ib_wc *wc)
 
 	spin_lock(&ep->lock);
 	/* Not there any more: reaped together with a later one. */
-	if (!list_empty(&work->list)) {
-		list_cut_position(&through, &ep->inflight, &work->list);
-		ep->sq_tail = work->sq_mark;
-	}
+	if (!list_empty(&work->list))
+		rpcrdma_work_reap(ep, work, &through);
 	spin_unlock(&ep->lock);
 
 	if (unlikely(!ok)) {
