@@ -598,6 +598,8 @@ const read_case read_cases[] = {
 	{ "overlapping", false, 40, { { 8, 9 }, { 16, 4 } }, 2, false },
 	{ "overlapping_all", false, 40, { { 8, 999 }, { 12, 4 } }, 2, false },
 	{ "out_of_order", false, 40, { { 16, 4 }, { 8, 4 } }, 2, false },
+	{ "odd_stream", false, 41, { { 40, 100 } }, 1, true },
+	{ "past_odd_end", false, 41, { { 44, 100 } }, 1, false },
 	{ "second_at_end", false, 40, { { 8, 100 }, { 140, 4 } }, 2, true },
 	{ "second_past_end", false, 40, { { 8, 100 }, { 144, 4 } }, 2, false },
 	{ "second_counts_whole_stream",
@@ -843,6 +845,24 @@ TEST(Replies, ToBePulled)
 				  d.rx.lists.reads[0].length);
 			EXPECT_EQ(e->conn.counters.read_chunks, 1u);
 		}
+	}
+}
+
+TEST(Replies, ToBePulledWithinOwnRcsiz)
+{
+	for (u32 segs = 1; segs < 5; segs++) {
+		auto cfg = usual_config(true);
+		message m = reply_prefix(RDMA2_NOMSG).word(0);
+
+		cfg.props.reply_read = RDMA2_REPLY_READ_PULL;
+		cfg.props.rcsiz = 3;
+
+		auto e = open_end(cfg, usual_config(false));
+
+		for (u32 i = 0; i < segs; i++)
+			m.read_segment(0, i, 100);
+		EXPECT_EQ(decode(*e, m.word(0).word(0).word(0)).verdict,
+			  segs <= 3 ? RPCRDMA_RX_REPLY : RPCRDMA_RX_BAD_REPLY);
 	}
 }
 

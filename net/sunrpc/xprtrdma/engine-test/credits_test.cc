@@ -332,6 +332,38 @@ TEST(Grants, GrantForGrantOnlyWhenItTookTheLast)
 	EXPECT_EQ(e->conn.counters.grants_received, 6u);
 }
 
+/* With all Calls held, what is left is for Replies: it is granted, too. */
+TEST(Grants, WhenThereIsNoWindowLeft)
+{
+	for (u32 window : { 4u, 8u, 32u }) {
+		auto e = open_end(usual_config(false, window),
+				  usual_config(true));
+
+		for (u32 i = 0; i < window - 2; i++)
+			e->receive(call(i, 1000, 1), true);
+		e->receive(reply(1, 1000, 1));
+		EXPECT_EQ(e->control().size(), 0u) << "one is left";
+		e->receive(reply(2, 1000, 1));
+		ASSERT_EQ(e->control().size(), 40u);
+		EXPECT_EQ(e->conn.advertised - e->conn.received, 2u);
+	}
+}
+
+/* Its Receive's replacement is a grant's, even after a header in between. */
+TEST(Grants, ReplacementAfterAHeader)
+{
+	auto e = open_end(usual_config(false, 8), usual_config(true));
+
+	e->receive(grant(1000, 1), true);
+	e->send(RPCRDMA_KIND_REPLY, 1);
+	e->post(1);
+	EXPECT_EQ(e->conn.grants_got, 1u);
+	e->receive(reply(1, 1000, 1), true);
+	e->send(RPCRDMA_KIND_REPLY, 1);
+	e->post(1);
+	EXPECT_EQ(e->conn.grants_got, 0u);
+}
+
 /* Two idle ends do not keep each other busy, whatever their windows. */
 TEST(Grants, NoStorms)
 {

@@ -251,6 +251,28 @@ TEST(PlanCall, Special)
 	}
 }
 
+/* The last part must have room for payload beside the chunks. */
+TEST(PlanCall, NoRoomInTheLastPart)
+{
+	for (u32 room = 0; room < 12; room++) {
+		auto peer = usual_props();
+
+		peer.rbsiz = PLAIN + READ_SEG * 60 + room;
+		auto e = requester(true, peer);
+		rpcrdma_call call = simple_call(65536);
+
+		call.item_position = 100;
+		call.item_length = 50000;
+		call.item_segs = 60;
+
+		const planned p = plan_call(*e, call);
+
+		ASSERT_EQ(p.ret, 0);
+		EXPECT_EQ(p.plan.format, RPCRDMA_CONTINUED);
+		EXPECT_EQ(p.plan.read_item, room >= 8);
+	}
+}
+
 TEST(PlanCall, NoChunksTaken)
 {
 	for (u32 rpcrdma_props::*member :

@@ -84,11 +84,11 @@ public:
 		     u32 payload = 64);
 
 	rpcrdma_conn conn;
-	/* With a guard on either side: nothing may be written there. */
-	rpcrdma_rx rx;
 	u32 events = 0;	    /* of the last call */
 	u32 all_events = 0; /* of all calls */
 	u32 inv_handle = 0; /* of the last control message */
+	/* Last: ASan sees what is written behind its lists. */
+	rpcrdma_rx rx;
 };
 
 /* The CONNPROP of an end with @cfg */

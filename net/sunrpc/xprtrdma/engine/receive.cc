@@ -230,12 +230,8 @@ verdict receive_msg(const message &m)
 		return deliver(m, RPCRDMA_INLINE, rx->total_length,
 			       rx->total_length);
 
-	/*
-	 * Both summands are bounded: what came before was within the limit,
-	 * and one message is within a Receive.
-	 */
-	if (rx->payload_length > conn->cfg.props.reassembly ||
-	    rx->total_length > conn->cfg.props.reassembly)
+	/* It cannot wrap: one summand is within this, the other a Receive. */
+	if (rx->total_length > conn->cfg.props.reassembly)
 		return refuse(m, RDMA2_ERR_INVAL_CONT);
 
 	if (more) {
