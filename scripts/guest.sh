@@ -122,9 +122,9 @@ rm -rf "$run/status" "$run/modules"
 
 # The modules under test and the index that makes modprobe prefer them.
 if [ ${#modules[@]} -eq 0 ]; then
-	[ -f "$here/net/sunrpc/xprtrdma/rpcrdma.ko" ] ||
+	[ -f "$here/rpcrdma.ko" ] ||
 		fail "rpcrdma.ko is not built: run make, or give --module in-tree"
-	modules=("$here/net/sunrpc/xprtrdma/rpcrdma.ko")
+	modules=("$here/rpcrdma.ko")
 fi
 module_kind=in-tree
 names=()

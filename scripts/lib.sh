@@ -32,3 +32,22 @@ stock_kernel_version()
 		[[ $v =~ ^6\.1\.[0-9]+-[0-9]+-amd64$ && -d $d ]] && echo "$v"
 	done | sort -V | tail -n 1
 }
+
+# What the guests' tests use, compiled for them into the folder $1.
+build_guest_tools()
+{
+	gcc -O2 -Wall -Wextra -Werror -o "$1/nfsio" \
+		"$(dirname "${BASH_SOURCE[0]}")/guest/nfsio.c"
+}
+
+# Where the logs of runs are kept until the next run of the same name.
+RUNS=${RPCRDMA_RUNS:-$CACHE/runs}
+
+# A fresh folder for the run called $1.
+new_run()
+{
+	local dir=$RUNS/$1
+	rm -rf "$dir"
+	mkdir -p "$dir"
+	(cd "$dir" && pwd)
+}

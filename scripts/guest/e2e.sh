@@ -110,62 +110,6 @@ work_acl()
 	rm -f $MNT/$f $MNT/acl$1
 }
 
-delegations()
-{
-	cat /proc/fs/nfsd/clients/*/states 2>/dev/null | grep -c 'type: deleg'
-}
-
-# How often the client returned a delegation: 4th field of its counter.
-delegreturns()
-{
-	awk '$1 == "DELEGRETURN:" { n += $2 } END { print n + 0 }' /proc/self/mountstats
-}
-
-# A read delegation is given, a local write recalls it over the reverse
-# direction, the client returns it and sees what was written.
-work_delegation()
-{
-	local i returned
-	returned=$(delegreturns)
-	# Not given while the server still checks the callback's path, nor for
-	# a file that was the reason of a conflict just now.
-	for ((i = 0; i < 20; i++)); do
-		echo before >$EXPORT/deleg$i
-		sleep 0.5
-		exec 7<$MNT/deleg$i
-		[ "$(cat <&7)" = before ]
-		[ "$(delegations)" -eq 0 ] || break
-		exec 7<&-
-	done
-	[ "$(delegations)" -gt 0 ] || complain "the server gives no delegation"
-	timeout $((30 * TIMEOUT_SCALE)) bash -c "echo after >$EXPORT/deleg$i" ||
-		complain "the conflicting write did not get through"
-	[ "$(delegations)" -eq 0 ] || complain "the delegation is still there after the conflicting write"
-	[ "$(delegreturns)" -gt $returned ] || complain "the client did not return the delegation"
-	[ "$(cat $MNT/deleg$i)" = after ] || complain "the client shows what was there before"
-	exec 7<&-
-	rm -f $MNT/deleg*
-	echo "recalled and returned; DELEGRETURN $returned -> $(delegreturns)"
-}
-
-mount_works()
-{
-	local vers=$1
-	do_mount $vers $MNT ${2:-}
-	grep " $MNT nfs" /proc/mounts
-	grep " $MNT nfs" /proc/mounts | grep -q "proto=rdma6\?,"
-	case $vers in 3lock) vers=3 ;; esac
-	grep " $MNT nfs" /proc/mounts | grep -q "vers=$vers,"
-	echo hello >$MNT/hello
-	[ "$(cat $EXPORT/hello)" = hello ]
-}
-
-umount_works()
-{
-	do_umount $MNT
-	! grep " $MNT nfs" /proc/mounts || complain "it is still mounted"
-}
-
 # Several connections: each has carried something. (6.1 opens them for v3
 # only, and one for v4.)
 work_nconnect()

@@ -1,0 +1,369 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# "make check": all tests, from fast to slow. Ends with the line
+# "N passed, N failed" (", N skipped" may follow) and fails when a test did.
+#
+#   scripts/check.sh [LEVEL...]
+#
+#   engine      the protocol engine on this machine, under sanitizers
+#   build       the module's build for the stock kernel, and the sources' form
+#   kunit       KUnit suites, in a guest with the debug kernel
+#   e2e         mounts and troubles in a guest with the stock kernel
+#   e2e-debug   the same with less load on the debug kernel
+#
+#   MODULE=in-tree    the guests run the kernel's own rpcrdma.ko (e2e levels)
+#   ONLY=regex        of the guests' tests, run only these
+#   TIMEOUT_SCALE=n   multiplies every time limit
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=scripts/lib.sh
+. "$here/scripts/lib.sh"
+cd "$here"
+PATH=$PATH:/usr/sbin:/sbin
+
+levels=("$@")
+[ ${#levels[@]} -gt 0 ] || levels=(engine build kunit e2e e2e-debug)
+
+passed=0
+failed=0
+skipped=0
+failures=()
+
+# One result line of a test program: counted, and shown.
+result()
+{
+	case $1 in
+	'ok '*'# SKIP'*) skipped=$((skipped + 1)) ;;
+	'ok '*) passed=$((passed + 1)) ;;
+	'not ok '*) failed=$((failed + 1)); failures+=("$1") ;;
+	*) return 0 ;;
+	esac
+}
+
+ok() { echo "ok $1"; result "ok $1"; }
+not_ok() { echo "not ok $1 - $2"; result "not ok $1 - $2"; }
+
+# The results in the file $1, their names with $2 before them.
+results()
+{
+	local line
+	while read -r line; do
+		case $line in
+		'ok '*) line="ok $2${line#ok }" ;;
+		'not ok '*) line="not ok $2${line#not ok }"; echo "$line" ;;
+		esac
+		result "$line"
+	done <"$1"
+}
+
+# try NAME COMMAND...: a test that is one command; what it printed is the
+# reason when it fails.
+try()
+{
+	local name=$1 out
+	shift
+	if out=$("$@" 2>&1); then
+		ok "$name"
+	else
+		not_ok "$name" "$(grep -v '^$' <<<"$out" | tail -n 1)"
+		tail -n 40 <<<"$out" | sed 's/^/#   /'
+	fi
+}
+
+# A copy of the sources in $1, so that each kernel has a build folder of its
+# own and the checkout stays as it is. Times are kept: what did not change is
+# not built again; what is gone here goes there.
+mirror()
+{
+	local to=$1 list=$1.list
+	mkdir -p "$to"
+	if git rev-parse --git-dir >/dev/null 2>&1; then
+		git ls-files -co --exclude-standard
+	else
+		find . -type f -printf '%P\n'
+	fi | grep -E '^(Makefile|Kbuild|net/|include/|kunit/|scripts/lib\.sh)' |
+		while read -r f; do [ ! -f "$f" ] || echo "$f"; done | sort >"$list.new"
+	if [ -f "$list" ]; then
+		comm -23 "$list" "$list.new" | (cd "$to" && xargs -r -d '\n' rm -f)
+	fi
+	mv "$list.new" "$list"
+	tar -cf - -T "$list" | tar -C "$to" -xf -
+}
+
+# Folders of two checkouts must not mix.
+build_root=$CACHE/build/$(sha256sum <<<"$here" | cut -c1-12)
+
+# One build at a time in a folder; sets $build. A failed build is reported
+# once, as a test of the level that needs it.
+build_for()
+{
+	local kind=$1 log=$build_root/$1.log
+	build=$build_root/$kind
+	shift
+	mkdir -p "$build_root"
+	mirror "$build"
+	say "building the modules for the $kind kernel (log: $log)"
+	make --no-print-directory -C "$build" -j"$(nproc)" modules "$@" >"$log" 2>&1
+}
+
+level_engine()
+{
+	local dir=$1 status=0 f
+	make --no-print-directory -C net/sunrpc/xprtrdma/engine-test check \
+		TEST_XML_DIR="$dir/xml" >"$dir/make.log" 2>&1 || status=$?
+	f=$(find "$dir/xml" -name '*.xml' 2>/dev/null | sort)
+	if [ -z "$f" ]; then
+		tail -n 30 "$dir/make.log" | sed 's/^/#   /'
+		not_ok engine/build "make -C net/sunrpc/xprtrdma/engine-test check left no results"
+		return
+	fi
+	# shellcheck disable=SC2086
+	scripts/count-junit.py $f >"$dir/results"
+	results "$dir/results" engine/
+	# A sanitizer's report ends the program with no test to blame.
+	if [ $status -eq 0 ]; then
+		ok engine/ends-well
+	else
+		tail -n 60 "$dir/make.log" | sed 's/^/#   /'
+		not_ok engine/ends-well "make check in engine-test failed with status $status"
+	fi
+}
+
+no_warnings()
+{
+	# What Debian's headers say to every external module, ours or not.
+	! grep -E 'warning:|WARNING|objtool:|modpost:' "$1" |
+		grep -vE 'warning: the compiler differs from the one used to build the kernel'
+}
+
+no_cxx_runtime()
+{
+	[ -f "$1" ] || { echo "$1 is missing"; return 1; }
+	! nm -u "$1" | grep -E '[ _](_Z|__cxa_|__gxx_|_Unwind_|__dso_handle|__stack_chk_fail_local|atexit)'
+}
+
+no_constructors()
+{
+	! readelf -SW "$1" | grep -E '\.(init_array|fini_array|ctors|dtors)'
+}
+
+# Two objects that both have a function in a COMDAT group do not link, or the
+# kernel warns when the module is loaded.
+no_code_groups()
+{
+	local source object count=0
+	while read -r source; do
+		object=${source%.cc}.o
+		[ -f "$object" ] || continue
+		count=$((count + 1))
+		if readelf -gW "$object" | grep -E '\.text'; then
+			echo "$object has code in a section group: mark the function static or always_inline"
+			return 1
+		fi
+	done < <(find "$1" -name '*.cc')
+	[ $count -gt 0 ] || { echo "no C++ object was found in $1"; return 1; }
+}
+
+installs()
+{
+	local root=$1/root file
+	rm -rf "$root"
+	mkdir -p "$root/lib/modules/$kver"
+	# depmod has to see that the module takes the place of another
+	ln -s "/lib/modules/$kver/kernel" "$root/lib/modules/$kver/kernel"
+	make --no-print-directory -C "$build" modules_install INSTALL_MOD_PATH="$root" KVER="$kver" || return
+	file=$(find "$root/lib/modules/$kver/updates" -name rpcrdma.ko)
+	[ -n "$file" ] || { echo "rpcrdma.ko was not installed under updates/"; return 1; }
+	for name in rpcrdma xprtrdma svcrdma rpcrdma6; do
+		modprobe -d "$root" -S "$kver" --show-depends "$name" | tail -n 1 | grep -q '/updates/.*rpcrdma.ko' ||
+			{ echo "modprobe $name would not load the module under updates/"; return 1; }
+	done
+}
+
+# Neither the headers nor linux-kbuild has it.
+checkpatch_tools()
+{
+	local version dir
+	# shellcheck disable=SC2016
+	version=$(dpkg-query -W -f '${Version}' linux-source-6.1)
+	dir=$CACHE/checkpatch-$version
+	if [ ! -f "$dir/scripts/checkpatch.pl" ]; then
+		rm -rf "$dir.new"
+		mkdir -p "$dir.new"
+		tar -C "$dir.new" --strip-components=1 --wildcards -xf /usr/src/linux-source-6.1.tar.xz \
+			'*/scripts/checkpatch.pl' '*/scripts/spelling.txt' '*/scripts/const_structs.checkpatch'
+		rm -rf "$dir"
+		mv "$dir.new" "$dir"
+	fi
+	echo "$dir/scripts/checkpatch.pl"
+}
+
+sources() { git ls-files -co --exclude-standard -- "$@" 2>/dev/null | while read -r f; do [ ! -f "$f" ] || echo "$f"; done; }
+
+checkpatch()
+{
+	local out
+	# shellcheck disable=SC2046
+	out=$(perl "$(checkpatch_tools)" --no-tree --terse --no-summary --show-types -f \
+		$(sources 'net/*.[ch]' 'include/*.h' 'kunit/*.[ch]' | grep -v engine-test) || true)
+	echo "$out" | grep -c 'WARNING' | sed 's/$/ warnings/'
+	! grep -E ': ERROR:' <<<"$out"
+}
+
+formatted()
+{
+	# shellcheck disable=SC2046
+	clang-format --dry-run -Werror $(sources 'net/*.cc' 'net/sunrpc/xprtrdma/engine/*.h' 'kunit/*.cc')
+}
+
+shell_clean()
+{
+	shellcheck -x -- scripts/*.sh scripts/guest/*.sh .ci/run
+}
+
+licensed()
+{
+	local f bad=0
+	while read -r f; do
+		head -n 4 "$f" | grep -q 'SPDX-License-Identifier: ' || { echo "$f has no SPDX line"; bad=1; }
+	done < <(sources '*.c' '*.h' '*.cc' '*.sh' '*.py' Makefile Kbuild)
+	return $bad
+}
+
+level_build()
+{
+	local dir=$1 log=$build_root/stock.log
+	# From nothing: a warning is only seen when its file is compiled.
+	rm -rf "$build_root/stock" "$build_root/stock.list"
+	if ! build_for stock KVER="$kver"; then
+		tail -n 40 "$log" | sed 's/^/#   /'
+		not_ok build/modules "rpcrdma.ko does not build for $kver, see $log"
+	else
+		ok build/modules
+		try build/no-warnings no_warnings "$log"
+		try build/no-c++-runtime no_cxx_runtime "$build/rpcrdma.ko"
+		try build/no-constructors no_constructors "$build/rpcrdma.ko"
+		try build/no-code-in-groups no_code_groups "$build/net"
+		try build/modules-install installs "$dir"
+	fi
+	try build/checkpatch checkpatch
+	[ ! -f .clang-format ] || try build/clang-format formatted
+	try build/shellcheck shell_clean
+	try build/spdx licensed
+}
+
+level_kunit()
+{
+	local dir=$1 log=$build_root/debug.log tree tests=() ko name status=0 suites
+	tree=$(scripts/debug-kernel.sh) || { not_ok kunit/kernel "the debug kernel does not build"; return; }
+	if ! build_for debug KDIR="$tree" CONFIG_RPCRDMA_KUNIT_TEST=m; then
+		tail -n 40 "$log" | sed 's/^/#   /'
+		not_ok kunit/modules "the modules do not build for the debug kernel, see $log"
+		return
+	fi
+	while read -r ko; do
+		tests+=(--module "$ko")
+	done < <(find "$build/kunit" -name '*_test.ko' | sort)
+	if [ ${#tests[@]} -eq 0 ]; then
+		not_ok kunit/modules "no kunit/*_test.ko was built"
+		return
+	fi
+	scripts/guest.sh --debug-kernel --module "$build/rpcrdma.ko" "${tests[@]}" --timeout 900 \
+		--run-dir "$dir" --quiet -- "$here/scripts/guest/kunit.sh" || status=$?
+	while read -r ko; do
+		name=$(basename "$ko" .ko)
+		if [ ! -f "$dir/$name.dmesg" ]; then
+			not_ok "kunit/$name" "the module was not loaded"
+			continue
+		fi
+		# one pointer for each suite
+		suites=$((16#$(objdump -h "$ko" | awk '$2 == ".kunit_test_suites" { print $3 }') / 8))
+		"$here/scripts/kunit-results.py" "$tree/tools/testing/kunit" "$dir/$name.dmesg" $suites >"$dir/$name.results" ||
+			not_ok "kunit/$name" "its results cannot be read"
+		results "$dir/$name.results" "kunit/"
+	done < <(find "$build/kunit" -name '*_test.ko' | sort)
+	guest_ended kunit $status "$dir"
+}
+
+# The guest's own end is a test too: that there is one, and no complaint of
+# the kernel between the tests.
+guest_ended()
+{
+	local level=$1 status=$2 dir=$3
+	if ! grep -q '^# end of run' "$dir/output.log"; then
+		not_ok "$level/end-of-run" "the guest ended before its tests did (status $status), see $dir/console.log"
+	elif [ "$status" -eq 126 ]; then
+		not_ok "$level/end-of-run" "the kernel complained outside of any test, see $dir/console.log"
+	elif [ "$status" -ge 124 ]; then
+		not_ok "$level/end-of-run" "the guest ended with status $status, see $dir/console.log"
+	elif grep -q '^# giving up' "$dir/output.log"; then
+		not_ok "$level/end-of-run" "$(grep -m1 '^# giving up' "$dir/output.log" | cut -c3-)"
+	else
+		ok "$level/end-of-run"
+	fi
+}
+
+run_e2e()
+{
+	local level=$1 dir=$2 status=0
+	shift 2
+	build_guest_tools "$dir"
+	scripts/guest.sh --mem 3G --run-dir "$dir" "$@" "$level/" "${ONLY:-}" || status=$?
+	results "$dir/output.log" "" >/dev/null
+	guest_ended "$level" $status "$dir"
+}
+
+level_e2e()
+{
+	local module=${MODULE:-}
+	if [ -z "$module" ]; then
+		if ! build_for stock KVER="$kver"; then
+			not_ok e2e/module "rpcrdma.ko does not build for $kver, see $build_root/stock.log"
+			return
+		fi
+		module=$build/rpcrdma.ko
+	fi
+	run_e2e e2e "$1" --module "$module" --timeout 2400 -- "$here/scripts/guest/e2e.sh" full
+}
+
+level_e2e-debug()
+{
+	local module=${MODULE:-} tree
+	tree=$(scripts/debug-kernel.sh) || { not_ok e2e-debug/kernel "the debug kernel does not build"; return; }
+	if [ -z "$module" ]; then
+		if ! build_for debug KDIR="$tree" CONFIG_RPCRDMA_KUNIT_TEST=m; then
+			not_ok e2e-debug/module "rpcrdma.ko does not build for the debug kernel, see $build_root/debug.log"
+			return
+		fi
+		module=$build/rpcrdma.ko
+	fi
+	run_e2e e2e-debug "$1" --debug-kernel --module "$module" --timeout 3000 -- "$here/scripts/guest/e2e.sh" reduced
+}
+
+kver=${KVER:-$(stock_kernel_version)}
+[ -n "$kver" ] || die "no stock Debian 6.1 kernel with headers is installed: run scripts/setup.sh"
+
+for level in "${levels[@]}"; do
+	declare -F "level_$level" >/dev/null || die "there is no level $level"
+done
+for level in "${levels[@]}"; do
+	started=$SECONDS
+	before="$passed $failed"
+	echo "== $level"
+	"level_$level" "$(new_run "check-$level")"
+	read -r p f <<<"$before"
+	echo "== $level: $((passed - p)) passed, $((failed - f)) failed, $((SECONDS - started)) s"
+done
+
+if [ $failed -gt 0 ]; then
+	echo
+	echo "What failed:"
+	printf '  %s\n' "${failures[@]}"
+fi
+closing="$passed passed, $failed failed"
+[ $skipped -eq 0 ] || closing="$closing, $skipped skipped"
+[ -z "${CLOSING_LINE_FILE:-}" ] || echo "$closing" >"$CLOSING_LINE_FILE"
+echo "$closing"
+[ $failed -eq 0 ] && [ $passed -gt 0 ]

@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""kunit-results.py KUNIT_DIR DMESG EXPECTED_SUITES
+
+Print "ok NAME" or "not ok NAME - reason" for each KUnit case in DMESG, what the
+kernel logged while one test module was loaded. The parser is the kernel's own,
+in KUNIT_DIR (tools/testing/kunit); EXPECTED_SUITES is how many suites the
+module has."""
+import io
+import re
+import sys
+
+
+def ktap(path):
+    """A complete KTAP document: a module's suites come without the head."""
+    lines = []
+    with open(path, encoding="utf-8", errors="replace") as log:
+        for line in log:
+            lines.append(re.sub(r"^(<\d+>)?\[ *\d+\.\d+\](\[ *[TC]\d+\])? ?", "", line.rstrip("\n")))
+    suites = sum(1 for line in lines if re.match(r"(not )?ok \d+ ", line))
+    return ["KTAP version 1", f"1..{suites}"] + lines, suites
+
+
+def main():
+    kunit_dir, path, expected = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    lines, suites = ktap(path)
+    # What the parser prints itself is of no use here.
+    said, sys.stdout = sys.stdout, io.StringIO()
+    try:
+        sys.path.insert(0, kunit_dir)
+        import kunit_parser  # pylint: disable=import-error,import-outside-toplevel
+
+        result = kunit_parser.parse_run_tests(lines)
+    finally:
+        sys.stdout = said
+
+    status = kunit_parser.TestStatus
+    cases = 0
+
+    def walk(test, names):
+        nonlocal cases
+        # A case with parameters has the parameters as its parts: those are
+        # not counted, the case is.
+        if not test.subtests or len(names) >= 2:
+            if not names:
+                return
+            cases += 1
+            name = ".".join(names)
+            if test.status == status.SUCCESS:
+                print(f"ok {name}")
+            elif test.status == status.SKIPPED:
+                print(f"ok {name} # SKIP")
+            else:
+                why = [l.strip() for l in test.log if "EXPECTATION FAILED" in l or "ASSERTION FAILED" in l]
+                print(f"not ok {name} - {why[0].lstrip('# ') if why else test.status.name.lower()}")
+            return
+        for part in test.subtests:
+            walk(part, names + [part.name])
+
+    walk(result, [])
+    if suites != expected:
+        print(f"not ok suites - the module has {expected} suites and {suites} have run")
+    if cases == 0:
+        print("not ok cases - no test case has run")
+
+
+if __name__ == "__main__":
+    main()
