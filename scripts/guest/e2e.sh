@@ -392,7 +392,7 @@ bring_up()
 SECONDS=0
 t setup.server 120 bring_up
 [ $FAILED -eq 0 ] || abort "there is no server to test with"
-t setup.module 20 check_module
+t setup.module 60 check_module
 
 for v in $VERSIONS; do
 	t $v.mount 90 mount_works $v
@@ -404,7 +404,7 @@ for v in $VERSIONS; do
 	t $v.directories 120 work_dir
 	t $v.acl 60 work_acl $v
 	case $v in 4.*) t $v.delegation 90 work_delegation ;; esac
-	t $v.connection 20 check_connections 1 read_chunks write_chunks calls_inline replies_inline remote_inv
+	t $v.connection 60 check_connections 1 read_chunks write_chunks calls_inline replies_inline remote_inv
 	t $v.umount 60 umount_works
 done
 
@@ -413,7 +413,7 @@ for v in 3 4.2; do
 	t ipv6.$v.mount 90 mount_works $v
 	if mountpoint -q $MNT; then
 		t ipv6.$v.many-processes 60 work_many
-		t ipv6.$v.connection 20 check_connections 1
+		t ipv6.$v.connection 60 check_connections 1
 		t ipv6.$v.umount 60 umount_works
 	fi
 	unset HOST
@@ -422,7 +422,7 @@ done
 t nconnect.mount 90 mount_works 3 nconnect=4
 if mountpoint -q $MNT; then
 	t nconnect.all-used 90 work_nconnect 4
-	t nconnect.connections 20 check_connections 4
+	t nconnect.connections 60 check_connections 4
 	t nconnect.umount 60 umount_works
 fi
 
@@ -465,7 +465,7 @@ done
 t unload.stop 60 stop_all
 t unload.repeated 240 reload
 t unload.device-removed 60 device_goes_idle
-t unload.slab 10 no_slab_left
+t unload.slab 60 no_slab_left
 if [ -e /sys/kernel/debug/kmemleak ]; then
 	t unload.kmemleak 120 no_leaks
 fi
