@@ -285,6 +285,21 @@ TEST(Order, ServerWaitsForAWindow)
 	EXPECT_EQ(e.control().get(8), 4u);
 }
 
+/* A window of one: the ERROR takes it, own CONNPROP has to wait. */
+TEST(Order, OpenedOnlyWhenOwnPartsCanGo)
+{
+	auto e = new_server();
+
+	e->receive(connprop({ prop32(1, 1) }).set(8, 1));
+	EXPECT_EQ(e->all_events, +RPCRDMA_EV_CONTROL);
+	EXPECT_EQ(e->control().get(12), +RDMA2_ERROR);
+	EXPECT_EQ(e->control().size(), 0u);
+	EXPECT_EQ(e->conn.state, RPCRDMA_CONN_OPENING);
+	e->receive(message().prefix(0, RDMA2_NOMSG, 0, 1, 1).no_lists());
+	EXPECT_TRUE(e->events & RPCRDMA_EV_OPENED);
+	EXPECT_EQ(e->control().get(12), +RDMA2_CONNPROP);
+}
+
 TEST(Order, RpcBeforeTheEndOfOpeningCloses)
 {
 	const message cases[] = {
