@@ -122,6 +122,26 @@ work_nconnect()
 	[ $unused -eq 0 ] || complain "$unused of the transports were not used"
 }
 
+# What the next connections get: octets of Sends and Receives of the client, and
+# octets that both ends reassemble from parts.
+set_formats()
+{
+	local p=/sys/module/rpcrdma/parameters
+	echo $1 >$p/max_inline_read
+	echo $1 >$p/max_inline_write
+	echo $2 >$p/max_reassembly
+}
+
+# The other formats: with small messages and without continuation all that is
+# large goes by Position Zero Read chunk and Reply chunk, with it in parts.
+work_format()
+{
+	work_sizes
+	work_dir
+	work_acl $1
+	check_connections 1 calls_$2 replies_$2
+}
+
 # ---- troubles ---------------------------------------------------------------
 
 # How often the mount's transports have connected.
@@ -407,6 +427,19 @@ for v in $VERSIONS; do
 	t $v.connection 60 check_connections 1 read_chunks write_chunks calls_inline replies_inline remote_inv
 	t $v.umount 60 umount_works
 done
+
+if [ $MODULE_KIND = ours ]; then
+	for format in special continued; do
+		set_formats 1024 $([ $format = special ] && echo 0 || echo 262144)
+		for v in 3 4.2; do
+			t $format.$v.mount 90 mount_works $v
+			mountpoint -q $MNT || continue
+			t $format.$v.all 180 work_format $v $format
+			t $format.$v.umount 60 umount_works
+		done
+	done
+	set_formats 4096 262144
+fi
 
 for v in 3 4.2; do
 	HOST=[$ADDR6]
