@@ -183,7 +183,15 @@ struct rpcrdma_conn_config {
 	u8 version_low, version_high;	/* versions allowed to this role */
 	u8 inv_ok;			/* device can invalidate remotely */
 	u32 window;			/* Receives kept for RPC traffic, >= 4 */
+	u32 reverse;			/* of these for the reverse direction */
 	struct rpcrdma_props props;	/* what this end announces */
+};
+
+/* The private message of connection requests and accepts, RFC 8797 */
+struct rpcrdma_private {
+	u8 valid;		/* decoded: a message was there */
+	u8 inv_ok;
+	u32 send_size, recv_size;	/* octets, 1024..262144 */
 };
 
 enum rpcrdma_conn_state {
@@ -248,6 +256,10 @@ struct rpcrdma_conn {
 	u32 unreplaced;			/* Receives to be replaced at once */
 	u8 last_was_grant;		/* the last of these took a grant */
 	u32 prop_octets;		/* of CONNPROP received, bounded */
+	/* Version 1: its credits, and what its limits come from */
+	u32 calls_out;			/* Calls sent and not answered */
+	u32 call_limit;			/* ... at most */
+	struct rpcrdma_private peer_private;
 	/* The open continuation sequences, one per direction of wire */
 	u32 rx_xid, rx_response, rx_octets;
 	u8 rx_open;			/* 1: collecting parts */
@@ -290,8 +302,15 @@ enum {
 };
 
 /*
+ * The peer's private message, as rpcrdma_decode_private() read it: before the
+ * connection is up, or at the latest when it becomes so.
+ */
+void rpcrdma_conn_private(struct rpcrdma_conn *conn,
+			  const struct rpcrdma_private *priv);
+
+/*
  * The connection is up: a client's first control message (CONNPROP) becomes
- * due. Returns events.
+ * due, or, where only version 1 is allowed, it is open. Returns events.
  */
 u32 rpcrdma_conn_established(struct rpcrdma_conn *conn);
 
@@ -410,9 +429,11 @@ bool rpcrdma_payload_ok(u32 xid, bool response, const void *first);
 
 /*
  * Was a handle that the peer's Send invalidated one it was offered for this
- * RPC? (WP 3.6) @offered: inv_handle of the Call. False: close.
+ * RPC? (WP 3.6) @offered: the Call's lists. False: close.
  */
-bool rpcrdma_invalidation_ok(u32 offered, u32 invalidated);
+bool rpcrdma_invalidation_ok(const struct rpcrdma_conn *conn,
+			     const struct rpcrdma_lists *offered,
+			     u32 invalidated);
 
 /* ---- Requester ---- */
 
@@ -526,6 +547,16 @@ void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 			struct rpcrdma_reply_plan *plan);
 
 /*
+ * Does a Reply, by being sent, let the peer send another Call? Then the
+ * Receive of the Call that it answers has to be posted again before it goes:
+ * version 1 has nothing else to hold the peer back with.
+ */
+static inline bool rpcrdma_reply_is_credit(const struct rpcrdma_conn *conn)
+{
+	return conn->version == RPCRDMA_VERS_1;
+}
+
+/*
  * Count a whole Call or Reply by its format once its last part is stamped.
  * Receiving does this by itself.
  */
@@ -535,11 +566,6 @@ void rpcrdma_conn_count(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
 
 /* ---- RFC 8797 private message ---- */
 
-struct rpcrdma_private {
-	u8 valid;		/* decoded: a message was there */
-	u8 inv_ok;
-	u32 send_size, recv_size;	/* octets, 1024..262144 */
-};
 void rpcrdma_encode_private(const struct rpcrdma_private *priv,
 			    u8 buf[RPCRDMA_PRIVATE_OCTETS]);
 /* @buf may be NULL, @length 0. Bytes after the eighth are ignored. */

@@ -749,11 +749,20 @@ TEST(Received, ErrorsSentHaveTheirData)
 
 TEST(Invalidation, OfTheOfferedHandleOnly)
 {
-	EXPECT_TRUE(rpcrdma_invalidation_ok(5, 5));
-	EXPECT_TRUE(rpcrdma_invalidation_ok(5, 0));
-	EXPECT_TRUE(rpcrdma_invalidation_ok(0, 0));
-	EXPECT_FALSE(rpcrdma_invalidation_ok(5, 6));
-	EXPECT_FALSE(rpcrdma_invalidation_ok(0, 6));
+	auto e = open_client();
+	rpcrdma_lists lists;
+
+	/* Segments are handles 0x1000 and 0x1001. */
+	rpcrdma_lists_init(&lists);
+	add_write(&lists, 2, 4096);
+	lists.inv_handle = 0x1001;
+	EXPECT_TRUE(rpcrdma_invalidation_ok(&e->conn, &lists, 0x1001));
+	EXPECT_TRUE(rpcrdma_invalidation_ok(&e->conn, &lists, 0));
+	EXPECT_FALSE(rpcrdma_invalidation_ok(&e->conn, &lists, 0x1000));
+	EXPECT_FALSE(rpcrdma_invalidation_ok(&e->conn, &lists, 6));
+	lists.inv_handle = 0;
+	EXPECT_TRUE(rpcrdma_invalidation_ok(&e->conn, &lists, 0));
+	EXPECT_FALSE(rpcrdma_invalidation_ok(&e->conn, &lists, 0x1000));
 }
 
 /* Nothing gets a closed connection going again. */

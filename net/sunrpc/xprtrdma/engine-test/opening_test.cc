@@ -446,9 +446,10 @@ TEST(Props, ConfigIsClamped)
 	rpcrdma_conn conn;
 
 	rpcrdma_conn_init(&conn, &cfg);
-	EXPECT_EQ(conn.cfg.version_low, 2);
-	EXPECT_EQ(conn.cfg.version_high, 2);
+	EXPECT_EQ(conn.cfg.version_low, 1);
+	EXPECT_EQ(conn.cfg.version_high, 1);
 	EXPECT_EQ(conn.cfg.window, +RPCRDMA_MIN_WINDOW);
+	EXPECT_EQ(conn.cfg.reverse, 1u);
 	EXPECT_EQ(conn.cfg.props.sbsiz, 1024u);
 	EXPECT_EQ(conn.cfg.props.rbsiz, 1024u);
 
@@ -457,7 +458,7 @@ TEST(Props, ConfigIsClamped)
 	cfg.window = ~0u;
 	cfg.props = { ~0u, ~0u, ~0u, ~0u, ~0u, ~0u, ~0u };
 	rpcrdma_conn_init(&conn, &cfg);
-	EXPECT_EQ(conn.cfg.version_low, 2);
+	EXPECT_EQ(conn.cfg.version_low, 1);
 	EXPECT_EQ(conn.cfg.version_high, 2);
 	EXPECT_EQ(conn.cfg.window, +RPCRDMA_MAX_CREDIT);
 	EXPECT_EQ(conn.cfg.props.sbsiz, 262144u);

@@ -108,6 +108,7 @@ rpcrdma_conn_config usual_config(bool client, u32 window)
 		.version_high = 2,
 		.inv_ok = 1,
 		.window = window,
+		.reverse = window / 4,
 		.props = usual_props(),
 	};
 }

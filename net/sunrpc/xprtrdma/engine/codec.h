@@ -7,14 +7,23 @@
 #ifndef RPCRDMA_ENGINE_CODEC_H
 #define RPCRDMA_ENGINE_CODEC_H
 
+#include "codec_v1.h"
 #include "codec_v2.h"
 
 namespace rpcrdma
 {
 
 /* The versions there is a codec for */
-constexpr u32 LOWEST_VERSION = RPCRDMA_VERS_2;
+constexpr u32 LOWEST_VERSION = RPCRDMA_VERS_1;
 constexpr u32 HIGHEST_VERSION = RPCRDMA_VERS_2;
+
+/* Octets of a header without chunks */
+static inline u32 plain_octets(const struct rpcrdma_conn *conn)
+{
+	if (conn->version == RPCRDMA_VERS_1)
+		return v1::PLAIN_HEADER_OCTETS;
+	return v2::PLAIN_HEADER_OCTETS;
+}
 
 /*
  * Octets of a header with one Read chunk, one Write chunk and a Reply chunk of
@@ -23,20 +32,15 @@ constexpr u32 HIGHEST_VERSION = RPCRDMA_VERS_2;
 static inline u32 header_octets(const struct rpcrdma_conn *conn, s32 read_segs,
 				s32 write_segs, s32 reply_segs)
 {
-	switch (conn->version) {
-	default:
-		return v2::header_octets(read_segs, write_segs, reply_segs);
-	}
+	return plain_octets(conn) +
+	       chunk_octets(read_segs, write_segs, reply_segs);
 }
 
 /* Octets of a header with @lists, which may be null. */
 static inline u32 header_octets(const struct rpcrdma_conn *conn,
 				const struct rpcrdma_lists *lists)
 {
-	switch (conn->version) {
-	default:
-		return v2::header_octets(lists);
-	}
+	return plain_octets(conn) + chunk_octets(lists);
 }
 
 } // namespace rpcrdma

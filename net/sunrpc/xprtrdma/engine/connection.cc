@@ -6,6 +6,7 @@
 #include "codec.h"
 #include "credits.h"
 #include "properties.h"
+#include "version1.h"
 
 namespace rpcrdma
 {
@@ -37,6 +38,12 @@ control next_control(const struct rpcrdma_conn *conn)
 {
 	const s32 left = window_left(conn);
 
+	if (conn->version == RPCRDMA_VERS_1) {
+		/* A peer has a Receive for the answer to its Call. */
+		return conn->pend_count && conn->state == RPCRDMA_CONN_OPEN ?
+			       control::pending :
+			       control::none;
+	}
 	if (conn->state == RPCRDMA_CONN_CLOSING || available(conn) < 0)
 		return control::none;
 	/*
@@ -108,6 +115,9 @@ u32 send_pending(struct rpcrdma_conn *conn, void *buf, u32 *inv_handle)
 	if (++conn->pend_head == RPCRDMA_MAX_PENDING_CONTROL)
 		conn->pend_head = 0;
 	conn->pend_count--;
+
+	if (conn->version == RPCRDMA_VERS_1 && pending.code != RDMA2_ERR_VERS)
+		return v1::send_error(conn, buf, pending.xid);
 
 	if (pending.htype == RDMA2_DONE) {
 		v2::encode_prefix(out, pending.xid, RDMA2_DONE, 0);
@@ -218,7 +228,10 @@ void rpcrdma_conn_init(struct rpcrdma_conn *conn,
 		cfg->version_high, conn->cfg.version_low, HIGHEST_VERSION));
 	conn->cfg.window =
 		clamp_u32(cfg->window, RPCRDMA_MIN_WINDOW, RPCRDMA_MAX_CREDIT);
+	/* Neither direction may be left without. */
+	conn->cfg.reverse = clamp_u32(cfg->reverse, 1, conn->cfg.window - 1);
 	clamp_props(&conn->cfg.props);
+	rpcrdma_decode_private(nullptr, 0, &conn->peer_private);
 
 	conn->peer = DEFAULT_PROPS;
 	conn->staged = DEFAULT_PROPS;
@@ -245,11 +258,38 @@ void rpcrdma_conn_limits(const struct rpcrdma_conn *conn,
 	limits->continued = peer->reassembly;
 }
 
-/* The client opens: its CONNPROP is the first message (4.2.3, WP 3.4). */
+/* Version 1 has its thresholds from the private message (RFC 8797). */
+void rpcrdma_conn_private(struct rpcrdma_conn *conn,
+			  const struct rpcrdma_private *priv)
+{
+	if (priv->valid)
+		conn->peer_private = *priv;
+}
+
+/*
+ * The client opens: its CONNPROP is the first message (4.2.3, WP 3.4), if it
+ * may use version 2.
+ */
 u32 rpcrdma_conn_established(struct rpcrdma_conn *conn)
 {
-	if (conn->cfg.client)
-		conn->props_due = 1;
+	if (!conn->cfg.client)
+		return due_events(conn);
+	if (conn->cfg.version_high < RPCRDMA_VERS_2) {
+		v1::open(conn);
+		return RPCRDMA_EV_OPENED | due_events(conn);
+	}
+	conn->props_due = 1;
+	return due_events(conn);
+}
+
+/* Were Calls of version 1 held up by a lack of Receives only? */
+static u32 posted_v1(struct rpcrdma_conn *conn, u32 count)
+{
+	const bool stuck = !v1::may_call(conn);
+
+	conn->posted += count;
+	if (stuck && v1::may_call(conn) && conn->state == RPCRDMA_CONN_OPEN)
+		return RPCRDMA_EV_WINDOW | due_events(conn);
 	return due_events(conn);
 }
 
@@ -264,6 +304,8 @@ u32 rpcrdma_conn_posted(struct rpcrdma_conn *conn, u32 count)
 			     !conn->props_sent;
 	u32 events;
 
+	if (conn->version == RPCRDMA_VERS_1)
+		return posted_v1(conn, count);
 	conn->posted += count;
 	conn->unreplaced -= min_u32(count, conn->unreplaced);
 	events = due_events(conn);
@@ -303,6 +345,9 @@ bool rpcrdma_conn_may_send(const struct rpcrdma_conn *conn,
 
 	if (kind == RPCRDMA_KIND_CONTROL)
 		return rpcrdma_conn_control_due(conn);
+	if (conn->version == RPCRDMA_VERS_1)
+		return conn->state == RPCRDMA_CONN_OPEN &&
+		       (kind == RPCRDMA_KIND_REPLY || v1::may_call(conn));
 	if (conn->state != RPCRDMA_CONN_OPEN || !conn->props_sent ||
 	    available(conn) < 0)
 		return false;
@@ -320,6 +365,11 @@ bool rpcrdma_conn_may_send(const struct rpcrdma_conn *conn,
 void rpcrdma_conn_stamp(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
 			void *header)
 {
+	if (conn->version == RPCRDMA_VERS_1) {
+		v1::stamp(conn, kind, header);
+		return;
+	}
+
 	const u32 flags = load_word(header, v2::OFF_FLAGS);
 	const u32 credit = advertise(conn);
 

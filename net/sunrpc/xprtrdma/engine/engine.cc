@@ -3,6 +3,8 @@
  * All of the protocol engine as one translation unit, which is how the kernel
  * needs it: see internal.h. On the host the parts are compiled one by one.
  */
+#include "chunk_lists.cc"
+#include "codec_v1.cc"
 #include "codec_v2.cc"
 #include "lists.cc"
 #include "properties.cc"
@@ -10,6 +12,7 @@
 #include "continuation.cc"
 #include "errors.cc"
 #include "connection.cc"
+#include "version1.cc"
 #include "receive.cc"
 #include "requester.cc"
 #include "responder.cc"

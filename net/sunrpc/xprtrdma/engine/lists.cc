@@ -114,7 +114,13 @@ u32 rpcrdma_encode_header(const struct rpcrdma_conn *conn, void *buf, u32 size,
 
 	if (header_octets(conn, lists) > size)
 		return 0;
-	v2::encode_prefix(out, xid, htype, flags);
-	v2::encode_lists(out, lists);
+	if (conn->version == RPCRDMA_VERS_1) {
+		/* The header types have the same numbers; flags there are none. */
+		v1::encode_fixed(out, xid, htype);
+		v1::encode_lists(out, lists);
+	} else {
+		v2::encode_prefix(out, xid, htype, flags);
+		v2::encode_lists(out, lists);
+	}
 	return out.offset();
 }

@@ -7,6 +7,7 @@
 #include "continuation.h"
 #include "credits.h"
 #include "properties.h"
+#include "version1.h"
 
 namespace rpcrdma
 {
@@ -106,7 +107,7 @@ verdict broken_by_call(const message &m)
 }
 
 /* What this end takes in a Call's chunk lists (WP 3.5) */
-v2::list_limits call_limits(const struct rpcrdma_conn *conn)
+list_limits call_limits(const struct rpcrdma_conn *conn)
 {
 	const struct rpcrdma_props *own = &conn->cfg.props;
 
@@ -118,15 +119,17 @@ v2::list_limits call_limits(const struct rpcrdma_conn *conn)
 		.writes = RPCRDMA_MAX_WRITE_CHUNKS,
 		.segs = own->rcsiz,
 		.segment = own->rssiz,
+		.any_order = false,
 	};
 }
 
 /* Returned Write and Reply chunks are this end's own: nothing is too large. */
-constexpr v2::list_limits REPLY_LIMITS = {
+constexpr list_limits REPLY_LIMITS = {
 	.reads = 1,
 	.writes = RPCRDMA_MAX_WRITE_CHUNKS,
 	.segs = RPCRDMA_MAX_SEGS,
 	.segment = ~0u,
+	.any_order = false,
 };
 
 u32 decode_lists(const message &m, xdr_reader &in, u32 &arg)
@@ -154,7 +157,7 @@ verdict deliver(const message &m, enum rpcrdma_format format, u32 stream,
 				   &rx->lists);
 		return RPCRDMA_RX_REPLY;
 	}
-	if (!v2::reads_fit(&rx->lists, stream, format == RPCRDMA_SPECIAL))
+	if (!reads_fit(&rx->lists, stream, format == RPCRDMA_SPECIAL))
 		return refuse(m, RDMA2_ERR_BAD_XDR);
 	rpcrdma_conn_count(m.conn, RPCRDMA_KIND_CALL, format, &rx->lists);
 	return RPCRDMA_RX_CALL;
@@ -503,37 +506,57 @@ bool is_err_vers(const void *msg, u32 length)
 	       load_word(msg, 24) == RPCRDMA_VERS_1;
 }
 
-/* The first messages decide on the version (4.2.3, WP 3.1). */
-verdict choose_version(struct rpcrdma_conn *conn, const void *msg, u32 length)
+/*
+ * The peer has no version 2: go on with version 1 if that is allowed here and
+ * there (WP 3.4).
+ */
+void refused_version(struct rpcrdma_conn *conn, const void *msg)
+{
+	const u32 low = load_word(msg, v1::OFF_ERR_LOW);
+	const u32 high = load_word(msg, v1::OFF_ERR_HIGH);
+
+	conn->answered = 1;
+	conn->err_vers_low = static_cast<u8>(min_u32(low, 255));
+	conn->err_vers_high = static_cast<u8>(min_u32(high, 255));
+	if (conn->cfg.version_low > RPCRDMA_VERS_1 || low > RPCRDMA_VERS_1)
+		close_connection(conn, "peer does not have version 2");
+	else
+		v1::open(conn);
+}
+
+/*
+ * The first messages decide on the version (4.2.3, WP 3.1). Returns whether
+ * @msg is still to be looked at.
+ */
+bool choose_version(struct rpcrdma_conn *conn, const void *msg, u32 length)
 {
 	const u32 version = load_word(msg, v2::OFF_VERS);
 
 	if (conn->cfg.client && is_err_vers(msg, length)) {
-		conn->answered = 1;
-		conn->err_vers_low =
-			static_cast<u8>(min_u32(load_word(msg, 20), 255));
-		conn->err_vers_high =
-			static_cast<u8>(min_u32(load_word(msg, 24), 255));
-		close_connection(conn, "peer does not have version 2");
-		return RPCRDMA_RX_CLOSE;
+		refused_version(conn, msg);
+		return false;
 	}
 
+	/* A client has chosen with its first message. */
+	if (conn->cfg.client && version != RPCRDMA_VERS_2) {
+		close_connection(conn, "peer answers in another version");
+		return false;
+	}
 	if (version >= conn->cfg.version_low &&
 	    version <= conn->cfg.version_high) {
+		if (version == RPCRDMA_VERS_1)
+			v1::open(conn);
 		conn->version = static_cast<u8>(version);
-		return RPCRDMA_RX_DONE;
+		return true;
 	}
 
-	/* The client has chosen with its first message. */
-	if (conn->cfg.client) {
-		close_connection(conn, "peer answers in another version");
-		return RPCRDMA_RX_CLOSE;
+	if (load_word(msg, v2::OFF_HTYPE) == RDMA2_ERROR) {
+		drop(conn);
+		return false;
 	}
-	if (load_word(msg, v2::OFF_HTYPE) == RDMA2_ERROR)
-		return drop(conn);
 	push_pending(conn, load_word(msg, v2::OFF_XID), RDMA2_ERROR,
 		     RDMA2_ERR_VERS, version, 0);
-	return RPCRDMA_RX_DONE;
+	return false;
 }
 
 verdict receive(struct rpcrdma_conn *conn, const void *msg, u32 length,
@@ -543,7 +566,9 @@ verdict receive(struct rpcrdma_conn *conn, const void *msg, u32 length,
 		return RPCRDMA_RX_CLOSE;
 
 	conn->received++;
-	if (distance(conn->advertised, conn->received) > 1) {
+	/* A peer of version 1 that sends too much, the device stops. */
+	if (distance(conn->advertised, conn->received) > 1 &&
+	    conn->version != RPCRDMA_VERS_1) {
 		close_connection(conn, "peer exceeds its window");
 		return RPCRDMA_RX_CLOSE;
 	}
@@ -553,10 +578,12 @@ verdict receive(struct rpcrdma_conn *conn, const void *msg, u32 length,
 		return drop(conn);
 
 	if (!conn->version) {
-		const verdict v = choose_version(conn, msg, length);
+		const bool go_on = choose_version(conn, msg, length);
 
-		if (!conn->version)
-			return v;
+		if (conn->version == RPCRDMA_VERS_1)
+			rx->events |= RPCRDMA_EV_OPENED;
+		if (!go_on)
+			return RPCRDMA_RX_DONE;
 	}
 
 	if (load_word(msg, v2::OFF_VERS) != conn->version) {
@@ -564,6 +591,8 @@ verdict receive(struct rpcrdma_conn *conn, const void *msg, u32 length,
 		return RPCRDMA_RX_CLOSE;
 	}
 
+	if (conn->version == RPCRDMA_VERS_1)
+		return v1::receive(conn, msg, length, rx);
 	return receive_v2(conn, msg, length, rx);
 }
 
@@ -611,8 +640,16 @@ bool rpcrdma_payload_ok(u32 xid, bool response, const void *first)
 		       (response ? RPC_REPLY : RPC_CALL);
 }
 
-/* Remote Invalidation is for the one handle that was offered (6.2.4). */
-bool rpcrdma_invalidation_ok(u32 offered, u32 invalidated)
+/*
+ * Remote Invalidation is for the one handle that was offered (6.2.4). Version
+ * 1 has no word for an offer: there any handle of the Call is one (RFC 8797).
+ */
+bool rpcrdma_invalidation_ok(const struct rpcrdma_conn *conn,
+			     const struct rpcrdma_lists *offered,
+			     u32 invalidated)
 {
-	return !invalidated || invalidated == offered;
+	if (!invalidated || invalidated == offered->inv_handle)
+		return true;
+	return conn->version == RPCRDMA_VERS_1 &&
+	       v1::handle_offered(offered, invalidated);
 }

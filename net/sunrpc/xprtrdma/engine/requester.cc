@@ -38,6 +38,7 @@ private:
 	struct rpcrdma_conn_limits limits_;
 	bool chunks_;	    /* the peer takes chunks with this Call */
 	bool may_continue_; /* ... and continued messages */
+	bool simple_;	    /* as few kinds of chunks at a time as possible */
 	bool reducible_;    /* the argument may go in a Read chunk */
 	u32 reduced_;	    /* octets of the Call without it */
 };
@@ -50,6 +51,11 @@ call_planner::call_planner(const struct rpcrdma_conn *conn,
 	const u32 position = call->item_position;
 
 	rpcrdma_conn_limits(conn, &limits_);
+	/*
+	 * Combinations that version 1 allows, but that its peers may never
+	 * have seen from the client that all of them were tried with
+	 */
+	simple_ = conn->version == RPCRDMA_VERS_1;
 	chunks_ = limits_.max_segs &&
 		  (!call->reverse || brs == RDMA2_RVRSDIR_GENL);
 	may_continue_ = limits_.continued &&
@@ -127,14 +133,18 @@ u32 call_planner::make_offers(offer *offers) const
 	if (larger || !(reply_fits(rest, o) || pull ||
 			(may_continue_ && rest <= own->reassembly))) {
 		if (chunks_ && call_->reply_segs) {
-			offer with_reply = o;
+			offer with_reply = simple_ ? none : o;
 
 			with_reply.reply_segs = call_->reply_segs;
 			if (reply_fits(0, with_reply))
 				offers[n++] = with_reply;
 		}
-		/* This is what the retry is about. */
-		if (larger)
+		/*
+		 * This is what the retry is about. And a Responder of version
+		 * 1 has no error for it but one that is for good, if it looks
+		 * at the length at all.
+		 */
+		if (larger || (simple_ && !call_->reverse))
 			return n;
 	}
 	if (o.write_segs >= 0)
@@ -157,7 +167,8 @@ bool call_planner::try_special(const offer &o,
 		return false;
 
 	/* Only a call that is too large without its item comes here. */
-	plan->read_item = reducible_ && segs_fit(segs + call_->item_segs, o);
+	plan->read_item = reducible_ && !simple_ &&
+			  segs_fit(segs + call_->item_segs, o);
 	if (plan->read_item)
 		segs += call_->item_segs;
 	if (!segs_fit(segs, o) ||

@@ -837,17 +837,12 @@ static void rpcrdma_req_invalidate(struct rpcrdma_req *req,
 	rpcrdma_mrs_invalidate(ep, &req->mrs, &req->inv);
 }
 
-/*
- * Was the handle that the peer invalidated one of this RPC's? Version 1 has no
- * word for an offer: there any handle of the Call is one (RFC 8797).
- */
+/* Was the handle that the peer invalidated one that this RPC offered? */
 static bool rpcrdma_req_invalidated(struct rpcrdma_req *req,
 				    struct rpcrdma_ep *ep, u32 handle)
 {
-	if (ep->conn.version != RPCRDMA_VERS_1 &&
-	    !rpcrdma_invalidation_ok(req->lists.inv_handle, handle))
-		return false;
-	return rpcrdma_mrs_invalidated(&req->mrs, handle);
+	return rpcrdma_invalidation_ok(&ep->conn, &req->lists, handle) &&
+	       rpcrdma_mrs_invalidated(&req->mrs, handle);
 }
 
 /* A server's callback: never any chunk */

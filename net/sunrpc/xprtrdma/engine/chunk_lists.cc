@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "chunk_lists.h"
+
+namespace rpcrdma
+{
+
+namespace
+{
+
+/*
+ * Decodes chunk lists. It goes on counting where it can no longer store, so
+ * that a list that is malformed behind the receiver's limits is still found.
+ */
+class list_decoder
+{
+public:
+	list_decoder(xdr_reader &in, const list_limits &max,
+		     struct rpcrdma_lists *lists)
+		: in_{ in }, max_{ max }, lists_{ lists }
+	{
+	}
+
+	/* Each returns false when the octets are not what XDR says. */
+	bool reads();
+	bool reads_in_any_order();
+	bool writes();
+	bool reply();
+
+	/* What is wrong with lists that are well-formed, 0: nothing */
+	u32 verdict(u32 &arg) const;
+
+private:
+	struct rpcrdma_segment read_segment(u64 &total);
+	void segment(struct rpcrdma_chunk *chunk, u64 &total);
+	bool array(struct rpcrdma_chunk *chunk);
+	u32 insert_segment(const u32 *positions, u32 position);
+
+	xdr_reader &in_;
+	const list_limits &max_;
+	struct rpcrdma_lists *lists_;
+	u32 nr_reads_ = 0, nr_writes_ = 0, nr_segs_ = 0;
+	u64 read_octets_ = 0, write_octets_ = 0;
+	bool has_reply_ = false;
+	bool too_long_ = false;
+};
+
+/* Read and count a segment; the caller has seen that it is there. */
+struct rpcrdma_segment list_decoder::read_segment(u64 &total)
+{
+	struct rpcrdma_segment seg;
+
+	seg.handle = in_.word();
+	seg.length = in_.word();
+	seg.offset = in_.hyper();
+	total += seg.length;
+	if (seg.length > max_.segment)
+		too_long_ = true;
+	nr_segs_++;
+	return seg;
+}
+
+/* One segment, for @chunk, which may be null */
+void list_decoder::segment(struct rpcrdma_chunk *chunk, u64 &total)
+{
+	const struct rpcrdma_segment seg = read_segment(total);
+
+	if (nr_segs_ > RPCRDMA_MAX_SEGS || !chunk)
+		return;
+	lists_->segs[nr_segs_ - 1] = seg;
+	chunk->length += seg.length;
+	chunk->count++;
+}
+
+bool list_decoder::reads()
+{
+	u32 last_position = 0;
+
+	for (;;) {
+		struct rpcrdma_chunk *chunk = nullptr;
+		bool more;
+		u32 position;
+
+		if (!in_.get_bool(more))
+			return false;
+		if (!more)
+			return true;
+		if (!in_.has(READ_SEGMENT_OCTETS - sizeof(u32)))
+			return false;
+
+		/* Segments of one Position are one chunk (4.3.5). */
+		position = in_.word();
+		if (!nr_reads_ || position != last_position) {
+			/* In ascending order, and aligned (WP 3.6) */
+			if ((nr_reads_ && position < last_position) ||
+			    position % sizeof(u32))
+				return false;
+			last_position = position;
+			if (nr_reads_ < RPCRDMA_MAX_READ_CHUNKS)
+				lists_->reads[nr_reads_] = {
+					.position = position,
+					.length = 0,
+					.first = static_cast<u16>(nr_segs_),
+					.count = 0,
+				};
+			nr_reads_++;
+		}
+		if (nr_reads_ <= RPCRDMA_MAX_READ_CHUNKS)
+			chunk = &lists_->reads[nr_reads_ - 1];
+		segment(chunk, read_octets_);
+	}
+}
+
+/*
+ * Make room among the segments there are for one with @position: behind those
+ * of its chunk. Returns its index. Only while nothing but Read chunks is there.
+ */
+u32 list_decoder::insert_segment(const u32 *positions, u32 position)
+{
+	u32 index = nr_segs_;
+
+	while (index && positions[index - 1] > position) {
+		lists_->segs[index] = lists_->segs[index - 1];
+		index--;
+	}
+	return index;
+}
+
+/*
+ * As above, for a version that leaves the order to the sender: afterwards the
+ * lists are as if it had been the usual one.
+ */
+bool list_decoder::reads_in_any_order()
+{
+	u32 positions[RPCRDMA_MAX_SEGS];
+	struct rpcrdma_chunk *chunk = nullptr;
+
+	for (;;) {
+		u32 position, index;
+		bool more;
+
+		if (!in_.get_bool(more))
+			return false;
+		if (!more)
+			break;
+		if (!in_.has(READ_SEGMENT_OCTETS - sizeof(u32)))
+			return false;
+		position = in_.word();
+		if (position % sizeof(u32))
+			return false;
+		if (nr_segs_ >= RPCRDMA_MAX_SEGS) {
+			segment(nullptr, read_octets_);
+			continue;
+		}
+		index = insert_segment(positions, position);
+		for (u32 i = nr_segs_; i > index; i--)
+			positions[i] = positions[i - 1];
+		positions[index] = position;
+		lists_->segs[index] = read_segment(read_octets_);
+	}
+
+	/* Segments of one Position are one chunk. */
+	for (u32 i = 0; i < min_u32(nr_segs_, RPCRDMA_MAX_SEGS); i++) {
+		const u32 length = lists_->segs[i].length;
+
+		if (!i || positions[i] != positions[i - 1]) {
+			if (nr_reads_++ >= RPCRDMA_MAX_READ_CHUNKS)
+				continue;
+			chunk = &lists_->reads[nr_reads_ - 1];
+			*chunk = {
+				.position = positions[i],
+				.length = 0,
+				.first = static_cast<u16>(i),
+				.count = 0,
+			};
+		}
+		if (nr_reads_ <= RPCRDMA_MAX_READ_CHUNKS) {
+			chunk->length += length;
+			chunk->count++;
+		}
+	}
+	return true;
+}
+
+/* A counted array of segments. @chunk may be null. */
+bool list_decoder::array(struct rpcrdma_chunk *chunk)
+{
+	u32 count;
+
+	if (!in_.get(count))
+		return false;
+	/* Believe a count only as far as there are octets. */
+	if (count > in_.left() / SEGMENT_OCTETS)
+		return false;
+	if (chunk)
+		*chunk = {
+			.position = 0,
+			.length = 0,
+			.first = static_cast<u16>(nr_segs_),
+			.count = 0,
+		};
+	while (count--)
+		segment(chunk, write_octets_);
+	return true;
+}
+
+bool list_decoder::writes()
+{
+	for (;;) {
+		struct rpcrdma_chunk *chunk = nullptr;
+		bool more;
+
+		if (!in_.get_bool(more))
+			return false;
+		if (!more)
+			return true;
+		if (nr_writes_ < RPCRDMA_MAX_WRITE_CHUNKS)
+			chunk = &lists_->writes[nr_writes_];
+		nr_writes_++;
+		if (!array(chunk))
+			return false;
+	}
+}
+
+bool list_decoder::reply()
+{
+	if (!in_.get_bool(has_reply_))
+		return false;
+	return !has_reply_ || array(&lists_->reply);
+}
+
+u32 list_decoder::verdict(u32 &arg) const
+{
+	if (nr_reads_ > max_.reads) {
+		arg = max_.reads;
+		return RDMA2_ERR_READ_CHUNKS;
+	}
+	if (nr_writes_ > max_.writes) {
+		arg = max_.writes;
+		return RDMA2_ERR_WRITE_CHUNKS;
+	}
+	if (nr_segs_ > max_.segs) {
+		arg = max_.segs;
+		return RDMA2_ERR_SEGMENTS;
+	}
+	/* The peer knows RSSIZ and should not have sent this. */
+	if (too_long_)
+		return RDMA2_ERR_BAD_XDR;
+	/* Legal, but more than anybody here wants to move */
+	if (read_octets_ > RPCRDMA_MAX_CHUNK_OCTETS ||
+	    write_octets_ > RPCRDMA_MAX_CHUNK_OCTETS)
+		return RDMA2_ERR_SYSTEM;
+
+	lists_->nr_reads = static_cast<u8>(nr_reads_);
+	lists_->nr_writes = static_cast<u8>(nr_writes_);
+	lists_->nr_segs = static_cast<u16>(nr_segs_);
+	lists_->has_reply = has_reply_;
+	return 0;
+}
+
+} // namespace
+
+u32 decode_chunks(xdr_reader &in, const list_limits &max,
+		  struct rpcrdma_lists *lists, u32 &arg)
+{
+	list_decoder decoder{ in, max, lists };
+
+	arg = 0;
+	if (!(max.any_order ? decoder.reads_in_any_order() : decoder.reads()) ||
+	    !decoder.writes() || !decoder.reply())
+		return RDMA2_ERR_BAD_XDR;
+	return decoder.verdict(arg);
+}
+
+bool reads_fit(const struct rpcrdma_lists *lists, u32 stream, bool special)
+{
+	u64 reduced = 0; /* octets of items and roundup so far */
+	u64 passed = 0;	 /* octets of the stream so far */
+	u32 i = 0;
+
+	if (special) {
+		if (!lists->nr_reads || lists->reads[0].position)
+			return false;
+		i = 1;
+	}
+
+	for (; i < lists->nr_reads; i++) {
+		const struct rpcrdma_chunk *chunk = &lists->reads[i];
+		const u64 position = chunk->position;
+
+		/*
+		 * Position 0 is for Special Format, and the words that were
+		 * compared with the header must not be elsewhere.
+		 */
+		if (position < RPC_MIN_OCTETS)
+			return false;
+		/* Not before the end of the item in front of it ... */
+		if (position < reduced || position - reduced < passed)
+			return false;
+		/* ... and not behind the stream's end */
+		passed = position - reduced;
+		if (passed > stream)
+			return false;
+		reduced += roundup4(chunk->length);
+	}
+	return true;
+}
+
+u32 chunk_octets(const struct rpcrdma_lists *lists)
+{
+	u32 octets = 0;
+
+	if (!lists)
+		return octets;
+	for (u32 i = 0; i < lists->nr_reads; i++)
+		octets += READ_SEGMENT_OCTETS * lists->reads[i].count;
+	for (u32 i = 0; i < lists->nr_writes; i++)
+		octets += WRITE_CHUNK_OCTETS +
+			  SEGMENT_OCTETS * lists->writes[i].count;
+	if (lists->has_reply)
+		octets += REPLY_CHUNK_OCTETS +
+			  SEGMENT_OCTETS * lists->reply.count;
+	return octets;
+}
+
+u32 chunk_octets(s32 read_segs, s32 write_segs, s32 reply_segs)
+{
+	u32 octets = 0;
+
+	if (read_segs > 0)
+		octets += READ_SEGMENT_OCTETS * static_cast<u32>(read_segs);
+	if (write_segs >= 0)
+		octets += WRITE_CHUNK_OCTETS +
+			  SEGMENT_OCTETS * static_cast<u32>(write_segs);
+	if (reply_segs >= 0)
+		octets += REPLY_CHUNK_OCTETS +
+			  SEGMENT_OCTETS * static_cast<u32>(reply_segs);
+	return octets;
+}
+
+static void encode_segment(xdr_writer &out, const struct rpcrdma_segment &seg)
+{
+	out.word(seg.handle);
+	out.word(seg.length);
+	out.hyper(seg.offset);
+}
+
+static void encode_array(xdr_writer &out, const struct rpcrdma_lists *lists,
+			 const struct rpcrdma_chunk &chunk)
+{
+	out.word(1);
+	out.word(chunk.count);
+	for (u32 i = 0; i < chunk.count; i++)
+		encode_segment(out, lists->segs[chunk.first + i]);
+}
+
+void encode_chunks(xdr_writer &out, const struct rpcrdma_lists *lists)
+{
+	for (u32 i = 0; i < lists->nr_reads; i++) {
+		const struct rpcrdma_chunk &chunk = lists->reads[i];
+
+		for (u32 j = 0; j < chunk.count; j++) {
+			out.word(1);
+			out.word(chunk.position);
+			encode_segment(out, lists->segs[chunk.first + j]);
+		}
+	}
+	out.word(0);
+
+	for (u32 i = 0; i < lists->nr_writes; i++)
+		encode_array(out, lists, lists->writes[i]);
+	out.word(0);
+
+	if (lists->has_reply)
+		encode_array(out, lists, lists->reply);
+	else
+		out.word(0);
+}
+
+} // namespace rpcrdma

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Chunk lists as octets (6.2.3; RFC 8166, 4.3): the same in both versions.
+ */
+#ifndef RPCRDMA_ENGINE_CHUNK_LISTS_H
+#define RPCRDMA_ENGINE_CHUNK_LISTS_H
+
+#include "xdr.h"
+
+namespace rpcrdma
+{
+
+/* Octets of what chunk lists consist of */
+enum {
+	SEGMENT_OCTETS = 16,
+	/* "one more follows", position, segment */
+	READ_SEGMENT_OCTETS = 8 + SEGMENT_OCTETS,
+	/* "one more follows", count */
+	WRITE_CHUNK_OCTETS = 8,
+	/* count, beside the flag that empty lists have, too */
+	REPLY_CHUNK_OCTETS = 4,
+	/* The ends of three lists */
+	EMPTY_CHUNKS_OCTETS = 12,
+};
+
+/* What the receiver of chunk lists takes */
+struct list_limits {
+	u32 reads, writes; /* chunks */
+	u32 segs;	   /* segments, of all chunks together */
+	u32 segment;	   /* octets, of one segment */
+	bool any_order;	   /* Read segments need not be in order */
+};
+
+/*
+ * Decode chunk lists and check everything about them that does not depend on
+ * the rest of the message. Read chunks come out in ascending order.
+ * @in: stands at the first list; behind the lists afterwards.
+ * Returns 0, or the RDMA2_ERR_* the message deserves, with its data word in
+ * @arg. Lists that are malformed anywhere are BAD_XDR, whatever else is wrong.
+ */
+u32 decode_chunks(xdr_reader &in, const list_limits &max,
+		  struct rpcrdma_lists *lists, u32 &arg);
+
+/*
+ * Do the Read chunks of a Call fit into its Payload stream (4.3.5, WP 3.6)?
+ * @stream: octets of the stream without the reduced items.
+ * @special: the stream is in a Position Zero Read chunk, which is reads[0].
+ */
+bool reads_fit(const struct rpcrdma_lists *lists, u32 stream, bool special);
+
+/* Octets that @lists, which may be null, take beyond empty ones. */
+u32 chunk_octets(const struct rpcrdma_lists *lists);
+
+/*
+ * The same for one Read chunk, one Write chunk and a Reply chunk of that many
+ * segments; negative: no such chunk.
+ */
+u32 chunk_octets(s32 read_segs, s32 write_segs, s32 reply_segs);
+
+void encode_chunks(xdr_writer &out, const struct rpcrdma_lists *lists);
+
+} // namespace rpcrdma
+
+#endif /* RPCRDMA_ENGINE_CHUNK_LISTS_H */

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The headers of version 1 as octets (RFC 8166, section 4).
+ */
+#ifndef RPCRDMA_ENGINE_CODEC_V1_H
+#define RPCRDMA_ENGINE_CODEC_V1_H
+
+#include "chunk_lists.h"
+
+namespace rpcrdma::v1
+{
+
+/* Octet offsets */
+enum {
+	OFF_XID = 0,
+	OFF_VERS = 4,
+	OFF_CREDIT = 8,
+	OFF_PROC = 12,
+	OFF_LISTS = 16,
+	/* RDMA_ERROR */
+	OFF_ERR = 16,
+	OFF_ERR_LOW = 20,
+	OFF_ERR_HIGH = 24,
+};
+
+/* Procedures. What is missing is not used any more, but may be received. */
+enum {
+	RDMA_MSG = 0,
+	RDMA_NOMSG = 1,
+	RDMA_MSGP = 2,
+	RDMA_DONE = 3,
+	RDMA_ERROR = 4,
+};
+
+enum {
+	ERR_VERS = 1,
+	ERR_CHUNK = 2,
+};
+
+/* Octets of headers */
+enum {
+	PLAIN_HEADER_OCTETS = 16 + EMPTY_CHUNKS_OCTETS,
+	ERR_CHUNK_OCTETS = 20,
+	ERR_VERS_OCTETS = 28,
+};
+
+/* Write the fixed words, credit zero. */
+void encode_fixed(xdr_writer &out, u32 xid, u32 proc);
+void encode_lists(xdr_writer &out, const struct rpcrdma_lists *lists);
+
+} // namespace rpcrdma::v1
+
+#endif /* RPCRDMA_ENGINE_CODEC_V1_H */

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "version1.h"
+
+namespace rpcrdma::v1
+{
+
+namespace
+{
+
+using verdict = enum rpcrdma_verdict;
+
+constexpr u32 OFF_DIRECTION = 4;
+constexpr u32 DIRECTION_CALL = 0;
+constexpr u32 DIRECTION_REPLY = 1;
+
+/*
+ * Segments in one message, Read and Reply chunk together: each of both as
+ * many as the kernel's own client has ever sent.
+ */
+constexpr u32 MAX_SEGS = 32;
+
+/* One message on its way through the checks */
+struct message {
+	struct rpcrdma_conn *conn;
+	const void *octets;
+	u32 length;
+	struct rpcrdma_rx *rx;
+
+	u32 word(u32 offset) const
+	{
+		return load_word(octets, offset);
+	}
+};
+
+/*
+ * For debugfs and traces: the words of version 2's windows that say the same
+ * here.
+ */
+void note_window(struct rpcrdma_conn *conn)
+{
+	const u32 left = conn->calls_out < conn->call_limit ?
+				 conn->call_limit - conn->calls_out :
+				 0;
+
+	conn->limit = conn->sent + left;
+	conn->advertised = conn->received + granted(conn);
+}
+
+verdict drop(const message &m)
+{
+	m.conn->counters.dropped++;
+	return RPCRDMA_RX_DONE;
+}
+
+/*
+ * A Call of this end was answered. The grant is absolute; none at all would be
+ * the end of all Calls and is not meant.
+ */
+void answered(const message &m)
+{
+	struct rpcrdma_conn *conn = m.conn;
+	const bool stuck = !may_call(conn);
+
+	if (conn->calls_out)
+		conn->calls_out--;
+	conn->call_limit = clamp_u32(m.word(OFF_CREDIT), 1, wanted(conn));
+	if (stuck && may_call(conn))
+		m.rx->events |= RPCRDMA_EV_WINDOW;
+}
+
+verdict refuse_call(const message &m)
+{
+	push_pending(m.conn, m.rx->xid, RDMA2_ERROR, RDMA2_ERR_BAD_XDR, 0, 0);
+	return RPCRDMA_RX_DONE;
+}
+
+/*
+ * RFC 8166 lets a Requester discard a bad Reply. That would leave its RPC
+ * without end; its memory can only be taken back together with the connection.
+ */
+verdict bad_reply(const message &m)
+{
+	answered(m);
+	return RPCRDMA_RX_BAD_REPLY;
+}
+
+/*
+ * Nothing can be made of a message, not even its direction: it is what most
+ * messages to this end are.
+ */
+verdict refuse(const message &m)
+{
+	return m.conn->cfg.client ? bad_reply(m) : refuse_call(m);
+}
+
+bool lists_empty(const struct rpcrdma_lists *lists)
+{
+	return !lists->nr_reads && !lists->nr_writes && !lists->has_reply;
+}
+
+/*
+ * The handle that the Reply may invalidate: one is only named if the Call has
+ * no other (RFC 8797), since its sender invalidates the others anyway.
+ */
+u32 invalidatable(const struct rpcrdma_conn *conn,
+		  const struct rpcrdma_lists *lists)
+{
+	if (!conn->peer_private.inv_ok || !lists->nr_segs)
+		return 0;
+	for (u32 i = 1; i < lists->nr_segs; i++) {
+		if (lists->segs[i].handle != lists->segs[0].handle)
+			return 0;
+	}
+	return lists->segs[0].handle;
+}
+
+verdict deliver_call(const message &m, enum rpcrdma_format format, u32 stream)
+{
+	struct rpcrdma_rx *rx = m.rx;
+
+	/* In the reverse direction there are no chunks (RFC 8167). */
+	if (m.conn->cfg.client && !lists_empty(&rx->lists))
+		return refuse_call(m);
+	if (stream < RPC_MIN_OCTETS ||
+	    !reads_fit(&rx->lists, stream, format == RPCRDMA_SPECIAL))
+		return refuse_call(m);
+
+	rx->format = format;
+	rx->total_length = stream;
+	rx->lists.inv_handle = invalidatable(m.conn, &rx->lists);
+	rpcrdma_conn_count(m.conn, RPCRDMA_KIND_CALL, format, &rx->lists);
+	return RPCRDMA_RX_CALL;
+}
+
+verdict deliver_reply(const message &m, enum rpcrdma_format format, u32 stream)
+{
+	struct rpcrdma_rx *rx = m.rx;
+
+	if (stream < RPC_MIN_OCTETS || rx->lists.nr_reads ||
+	    (!m.conn->cfg.client && !lists_empty(&rx->lists)))
+		return bad_reply(m);
+
+	answered(m);
+	rx->format = format;
+	rx->total_length = stream;
+	rpcrdma_conn_count(m.conn, RPCRDMA_KIND_REPLY, format, &rx->lists);
+	return RPCRDMA_RX_REPLY;
+}
+
+/* What this end takes in chunk lists. Returned chunks are this end's own. */
+list_limits limits(const struct rpcrdma_conn *conn)
+{
+	const struct rpcrdma_props *own = &conn->cfg.props;
+
+	return {
+		.reads = RPCRDMA_MAX_READ_CHUNKS,
+		.writes = RPCRDMA_MAX_WRITE_CHUNKS,
+		.segs = conn->cfg.client ? u32{ RPCRDMA_MAX_SEGS } : own->rcsiz,
+		.segment = conn->cfg.client ? ~0u : own->rssiz,
+		.any_order = true,
+	};
+}
+
+/* There is no flag for the direction: the lists and the payload tell. */
+verdict receive_rpc(const message &m, bool nomsg)
+{
+	struct rpcrdma_rx *rx = m.rx;
+	const struct rpcrdma_lists *lists = &rx->lists;
+	xdr_reader in{ m.octets, m.length, OFF_LISTS };
+	u32 arg;
+
+	if (decode_chunks(in, limits(m.conn), &rx->lists, arg))
+		return refuse(m);
+
+	if (nomsg) {
+		/* Only Calls have Read chunks. */
+		if (lists->nr_reads)
+			return deliver_call(m, RPCRDMA_SPECIAL,
+					    lists->reads[0].length);
+		if (m.conn->cfg.client && lists->has_reply)
+			return deliver_reply(m, RPCRDMA_SPECIAL,
+					     lists->reply.length);
+		return refuse(m);
+	}
+
+	rx->payload_offset = in.offset();
+	rx->payload_length = in.left();
+	if (rx->payload_length < RPC_MIN_OCTETS ||
+	    m.word(rx->payload_offset) != rx->xid)
+		return refuse(m);
+	switch (m.word(rx->payload_offset + OFF_DIRECTION)) {
+	case DIRECTION_CALL:
+		return deliver_call(m, RPCRDMA_INLINE, rx->payload_length);
+	case DIRECTION_REPLY:
+		return deliver_reply(m, RPCRDMA_INLINE, rx->payload_length);
+	default:
+		return refuse(m);
+	}
+}
+
+/* An error is for good: the Call would not fare better a second time. */
+verdict receive_error(const message &m)
+{
+	struct rpcrdma_rx *rx = m.rx;
+
+	if (m.length < ERR_CHUNK_OCTETS)
+		return drop(m);
+	switch (m.word(OFF_ERR)) {
+	case ERR_VERS:
+		if (m.length < ERR_VERS_OCTETS)
+			return drop(m);
+		rx->error.code = RDMA2_ERR_VERS;
+		rx->error.arg[0] = m.word(OFF_ERR_LOW);
+		rx->error.arg[1] = m.word(OFF_ERR_HIGH);
+		break;
+	case ERR_CHUNK:
+		rx->error.code = RDMA2_ERR_BAD_XDR;
+		break;
+	default:
+		return drop(m);
+	}
+	answered(m);
+	rx->error.status = -E_IO;
+	rx->error.retry = RPCRDMA_RETRY_NONE;
+	m.conn->counters.errors_received++;
+	return RPCRDMA_RX_ERROR;
+}
+
+verdict receive_any(const message &m)
+{
+	const u32 proc = m.word(OFF_PROC);
+
+	m.rx->xid = m.word(OFF_XID);
+	if (proc == RDMA_ERROR)
+		return receive_error(m);
+	if (m.length < PLAIN_HEADER_OCTETS)
+		return drop(m);
+
+	switch (proc) {
+	case RDMA_MSG:
+		return receive_rpc(m, false);
+	case RDMA_NOMSG:
+		return receive_rpc(m, true);
+	case RDMA_DONE:
+		return drop(m);
+	case RDMA_MSGP:
+	default:
+		/* Requesters discard, Responders object (RFC 8166, 4.6). */
+		return m.conn->cfg.client ? drop(m) : refuse_call(m);
+	}
+}
+
+} // namespace
+
+void open(struct rpcrdma_conn *conn)
+{
+	conn->version = RPCRDMA_VERS_1;
+	conn->state = RPCRDMA_CONN_OPEN;
+	conn->call_limit = 1;
+	conn->calls_out = 0;
+	/* What has no name here is not there; the rest is as it always was. */
+	conn->peer = {
+		.sbsiz = conn->peer_private.send_size,
+		.rbsiz = conn->peer_private.recv_size,
+		.rssiz = RPCRDMA_MAX_CHUNK_OCTETS,
+		.rcsiz = MAX_SEGS,
+		.brs = RDMA2_RVRSDIR_SIMPLE,
+		.reply_read = 0,
+		.reassembly = 0,
+	};
+	note_window(conn);
+}
+
+void stamp(struct rpcrdma_conn *conn, enum rpcrdma_kind kind, void *header)
+{
+	const bool call = kind == RPCRDMA_KIND_CALL;
+
+	conn->sent++;
+	if (call)
+		conn->calls_out++;
+	store_word(header, OFF_CREDIT, call ? wanted(conn) : granted(conn));
+	note_window(conn);
+}
+
+u32 send_error(struct rpcrdma_conn *conn, void *buf, u32 xid)
+{
+	xdr_writer out{ buf };
+
+	encode_fixed(out, xid, RDMA_ERROR);
+	out.word(ERR_CHUNK);
+	stamp(conn, RPCRDMA_KIND_CONTROL, buf);
+	conn->counters.errors_sent++;
+	return out.offset();
+}
+
+verdict receive(struct rpcrdma_conn *conn, const void *msg, u32 length,
+		struct rpcrdma_rx *rx)
+{
+	const message m = { conn, msg, length, rx };
+	verdict v;
+
+	conn->answered = 1;
+	v = receive_any(m);
+	note_window(conn);
+	return v;
+}
+
+bool handle_offered(const struct rpcrdma_lists *offered, u32 handle)
+{
+	for (u32 i = 0; i < offered->nr_segs; i++) {
+		if (offered->segs[i].handle == handle)
+			return true;
+	}
+	return false;
+}
+
+} // namespace rpcrdma::v1

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What version 1 does differently on a connection (RFC 8166, RFC 8167): its
+ * credits, its messages, and that it needs no opening.
+ *
+ * Credits: each direction of Calls has a limit of Calls that may be without
+ * their Reply, one until the first Reply came; every Reply tells it anew, and
+ * may lower it. Replies and errors need no credit.
+ */
+#ifndef RPCRDMA_ENGINE_VERSION1_H
+#define RPCRDMA_ENGINE_VERSION1_H
+
+#include "codec_v1.h"
+
+namespace rpcrdma::v1
+{
+
+/* Calls that this end would like to have without Reply */
+static inline u32 wanted(const struct rpcrdma_conn *conn)
+{
+	return conn->cfg.client ? conn->cfg.window - conn->cfg.reverse :
+				  conn->cfg.reverse;
+}
+
+/* Calls that the peer may have without Reply, for all this end says */
+static inline u32 granted(const struct rpcrdma_conn *conn)
+{
+	return conn->cfg.client ? conn->cfg.reverse :
+				  conn->cfg.window - conn->cfg.reverse;
+}
+
+/*
+ * May a Call be sent? A client also sees to it that there is a Receive for
+ * every Reply that is due, and for the Calls that it has granted: some may
+ * still be held by Replies that wait for their memory. At a server Calls hold
+ * back Receives, but then they use up the grant.
+ */
+static inline bool may_call(const struct rpcrdma_conn *conn)
+{
+	if (conn->calls_out >= conn->call_limit)
+		return false;
+	return !conn->cfg.client ||
+	       distance(conn->received + conn->calls_out + granted(conn),
+			conn->posted) > 0;
+}
+
+/* Go on with version 1: there is nothing to negotiate. */
+void open(struct rpcrdma_conn *conn);
+
+/* Count a Call or Reply as sent and write the credit into its header. */
+void stamp(struct rpcrdma_conn *conn, enum rpcrdma_kind kind, void *header);
+
+/* Write an ERROR and count it as sent; returns its octets. */
+u32 send_error(struct rpcrdma_conn *conn, void *buf, u32 xid);
+
+/* Take a message of version 1, as rpcrdma_conn_receive() does. */
+enum rpcrdma_verdict receive(struct rpcrdma_conn *conn, const void *msg,
+			     u32 length, struct rpcrdma_rx *rx);
+
+/* Was @handle among those that a Call offered? */
+bool handle_offered(const struct rpcrdma_lists *offered, u32 handle);
+
+} // namespace rpcrdma::v1
+
+#endif /* RPCRDMA_ENGINE_VERSION1_H */
