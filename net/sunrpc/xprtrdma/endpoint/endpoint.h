@@ -346,6 +346,7 @@ struct rpcrdma_ep_ops {
 
 struct rpcrdma_ep_params {
 	u32	window;			/* Receives for RPC traffic */
+	u32	reverse;		/* of these, for reverse direction */
 	u32	sends;			/* Send contexts for RPC traffic */
 	u32	send_size, recv_size;	/* octets, 1024..65536 */
 	u32	reassembly;		/* octets taken in parts; 0: none */
@@ -441,7 +442,8 @@ void rpcrdma_ep_put(struct rpcrdma_ep *ep);
  * Open a connection and exchange properties. Sleeps, with a bound; killable
  * only by rpcrdma_ep_close(). @src may be NULL.
  * Returns an open endpoint with a reference, or an ERR_PTR, in which case no
- * upcall was made except opened(), and none will be.
+ * upcall was made except opened(), and none will be. -EPROTONOSUPPORT: the
+ * peer accepted the connection, and said nothing on it.
  */
 struct rpcrdma_ep *rpcrdma_ep_connect(struct net *net,
 				      const struct sockaddr *dst,

@@ -144,6 +144,8 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep)
 
 	ep->device = dev;
 	recvs = ep->params.window + 1;
+	if (!ep->client && ep->params.version_low == RPCRDMA_VERS_1)
+		recvs += RPCRDMA_V1_SPARE_RECVS;
 	if (ep->params.rw_ctxts)
 		factor = rdma_rw_mr_factor(dev, ep->id->port_num,
 					   RPCRDMA_MAX_MR_PAGES);
@@ -223,7 +225,8 @@ static int rpcrdma_ep_setup(struct rpcrdma_ep *ep)
 
 	/* A large setting is no reason not to have a connection at all. */
 	ep->params.window = clamp_t(u32, ep->params.window, RPCRDMA_MIN_WINDOW,
-				    dev->attrs.max_qp_wr - 2);
+				    dev->attrs.max_qp_wr - 2 -
+				    RPCRDMA_V1_SPARE_RECVS);
 	ep->params.sends = min_t(u32, ep->params.sends,
 				 dev->attrs.max_qp_wr / 4);
 	if (ep->params.rw_ctxts)
@@ -236,6 +239,7 @@ static int rpcrdma_ep_setup(struct rpcrdma_ep *ep)
 	cfg.version_high = ep->params.version_high;
 	cfg.inv_ok = 1;
 	cfg.window = ep->params.window;
+	cfg.reverse = ep->params.reverse;
 	cfg.props.sbsiz = ep->params.send_size;
 	cfg.props.rbsiz = ep->params.recv_size;
 	cfg.props.rssiz = RPCRDMA_MAX_CHUNK_OCTETS;
@@ -244,6 +248,8 @@ static int rpcrdma_ep_setup(struct rpcrdma_ep *ep)
 	cfg.props.reply_read = 0;
 	cfg.props.reassembly = ep->params.reassembly;
 	rpcrdma_conn_init(&ep->conn, &cfg);
+	/* A server has the peer's already. */
+	rpcrdma_conn_private(&ep->conn, &ep->peer_private);
 
 	rc = rpcrdma_ep_create_qp(ep);
 	if (rc)
@@ -401,6 +407,17 @@ static void rpcrdma_ep_cm_result(struct rpcrdma_ep *ep, int status)
 	wake_up_all(&ep->wait);
 }
 
+/* The connection is of version 1. Say so where more was asked for. */
+static void rpcrdma_ep_opened_v1(struct rpcrdma_ep *ep)
+{
+	if (!ep->client)
+		rpcrdma_recvs_add(ep, RPCRDMA_V1_SPARE_RECVS);
+	else if (ep->params.version_high > RPCRDMA_VERS_1)
+		pr_info_ratelimited("rpcrdma: %pISpc does not have version 2 (it has %u to %u), using version 1\n",
+				    &ep->remote, ep->conn.err_vers_low,
+				    ep->conn.err_vers_high);
+}
+
 static void rpcrdma_ep_opened(struct rpcrdma_ep *ep)
 {
 	bool opened = false;
@@ -416,6 +433,8 @@ static void rpcrdma_ep_opened(struct rpcrdma_ep *ep)
 		return;
 	cancel_delayed_work(&ep->open_timer);
 	trace_rpcrdma_opened(ep);
+	if (ep->conn.version == RPCRDMA_VERS_1)
+		rpcrdma_ep_opened_v1(ep);
 	if (ep->ops->opened)
 		ep->ops->opened(ep);
 	wake_up_all(&ep->wait);
@@ -445,6 +464,8 @@ static void rpcrdma_ep_established(struct rpcrdma_ep *ep)
 	spin_lock(&ep->lock);
 	if (ep->state == RPCRDMA_EP_NEW) {
 		WRITE_ONCE(ep->state, RPCRDMA_EP_CONNECTED);
+		if (ep->client)
+			rpcrdma_conn_private(&ep->conn, &ep->peer_private);
 		events = rpcrdma_conn_established(&ep->conn);
 	}
 	spin_unlock(&ep->lock);
@@ -583,6 +604,9 @@ static int rpcrdma_ep_do_connect(struct rpcrdma_ep *ep,
 	if (ep->state == RPCRDMA_EP_OPEN) {
 		ep->handed = true;
 		rc = 0;
+	} else if (!ep->conn.answered) {
+		/* Connected, but not a word: perhaps it is the version. */
+		rc = -EPROTONOSUPPORT;
 	}
 	spin_unlock(&ep->lock);
 	return rc;

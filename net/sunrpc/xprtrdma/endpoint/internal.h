@@ -10,6 +10,12 @@
 enum {
 	/* Send contexts that only control messages may take */
 	RPCRDMA_CONTROL_SENDS = 16,
+	/*
+	 * Receives that a server adds for a peer of version 1: an ERROR may go
+	 * out, and be answered by the next Call, a little before the Receive
+	 * of the Call that it refuses is posted again.
+	 */
+	RPCRDMA_V1_SPARE_RECVS = 16,
 	/* The largest message an RBSIZ or SBSIZ of ours allows */
 	RPCRDMA_MAX_MESSAGE = 65536,
 	/* Pages of one memory region at most: 1 MiB, unaligned */
@@ -34,6 +40,7 @@ int rpcrdma_recvs_create(struct rpcrdma_ep *ep, u32 count);
 void rpcrdma_recvs_unmap(struct rpcrdma_ep *ep);
 void rpcrdma_recvs_free(struct rpcrdma_ep *ep);
 int rpcrdma_recvs_post(struct rpcrdma_ep *ep);
+void rpcrdma_recvs_add(struct rpcrdma_ep *ep, u32 count);
 
 /* send.c */
 int rpcrdma_sends_create(struct rpcrdma_ep *ep);

@@ -131,6 +131,26 @@ static void rpcrdma_recv_repost(struct rpcrdma_recv *rv)
 }
 
 /**
+ * rpcrdma_recvs_add - post more Receives
+ * @ep: endpoint
+ * @count: how many; the Receive Queue was made for them
+ *
+ * From the receive handler: the teardown waits for it. Without memory there
+ * are fewer, which is no reason to give up the connection.
+ */
+void rpcrdma_recvs_add(struct rpcrdma_ep *ep, u32 count)
+{
+	struct rpcrdma_recv *rv;
+
+	for (; count; count--) {
+		if (rpcrdma_recvs_create(ep, 1))
+			return;
+		rv = list_last_entry(&ep->all_recvs, struct rpcrdma_recv, all);
+		rpcrdma_recv_repost(rv);
+	}
+}
+
+/**
  * rpcrdma_recv_put - give a Receive back
  * @rv: Receive that an upcall lent
  *

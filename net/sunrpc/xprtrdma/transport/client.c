@@ -34,6 +34,9 @@ enum {
 #define RPCRDMA_IDLE_TIMEOUT	(5UL * 60 * HZ)
 #define RPCRDMA_RECONNECT_FIRST	(5UL * HZ)
 
+/* How long to believe that a server does not even refuse version 2 */
+#define RPCRDMA_ONLY_V1_TIME	(5UL * 60 * HZ)
+
 static const struct rpc_timeout rpcrdma_client_timeout = {
 	.to_initval	= 60 * HZ,
 	.to_maxval	= 60 * HZ,
@@ -82,6 +85,9 @@ static void rpcrdma_client_disconnect(struct rpcrdma_client *client)
 		return;
 	rpcrdma_ep_close(ep, NULL);
 	rpcrdma_ep_wait_closed(ep);
+	/* If version 1 brought no answer either, it was not the version. */
+	if (ep->conn.version == RPCRDMA_VERS_1 && !ep->conn.answered)
+		client->only_v1 = false;
 	rpcrdma_ep_put(ep);
 }
 
@@ -167,11 +173,13 @@ static int rpcrdma_connect_status(int rc)
 	}
 }
 
-static struct rpcrdma_ep *rpcrdma_client_open(struct rpcrdma_client *client)
+static struct rpcrdma_ep *rpcrdma_client_try(struct rpcrdma_client *client,
+					     u8 version_low, u8 version_high)
 {
 	struct rpc_xprt *xprt = &client->xprt;
 	struct rpcrdma_ep_params params = {
 		.window		= xprt->max_reqs + RPCRDMA_CLIENT_BC_SLOTS,
+		.reverse	= RPCRDMA_CLIENT_BC_SLOTS,
 		.sends		= xprt->max_reqs + RPCRDMA_CLIENT_BC_SLOTS,
 		.send_size	= READ_ONCE(rpcrdma_max_inline_write),
 		.recv_size	= READ_ONCE(rpcrdma_max_inline_read),
@@ -180,8 +188,8 @@ static struct rpcrdma_ep *rpcrdma_client_open(struct rpcrdma_client *client)
 		.reassembly	= READ_ONCE(rpcrdma_max_reassembly),
 		.brs		= IS_ENABLED(CONFIG_SUNRPC_BACKCHANNEL) ?
 				  RDMA2_RVRSDIR_SIMPLE : RDMA2_RVRSDIR_NONE,
-		.version_low	= READ_ONCE(rpcrdma_min_version),
-		.version_high	= READ_ONCE(rpcrdma_max_version),
+		.version_low	= version_low,
+		.version_high	= version_high,
 	};
 	const struct sockaddr *src = NULL;
 
@@ -190,6 +198,43 @@ static struct rpcrdma_ep *rpcrdma_client_open(struct rpcrdma_client *client)
 	return rpcrdma_ep_connect(xprt->xprt_net,
 				  (struct sockaddr *)&xprt->addr, src, &params,
 				  &rpcrdma_client_ep_ops, client);
+}
+
+/*
+ * A server that has only version 1 refuses version 2, and the connection goes
+ * on with version 1. One that says nothing at all, or lets go of the
+ * connection, gets a second one that begins with version 1; and so it is for
+ * some time, as long as it answers there (WP 3.4).
+ */
+static struct rpcrdma_ep *rpcrdma_client_open(struct rpcrdma_client *client)
+{
+	u8 low = READ_ONCE(rpcrdma_min_version);
+	u8 high = READ_ONCE(rpcrdma_max_version);
+	struct rpcrdma_ep *ep;
+
+	if (client->only_v1 &&
+	    time_after(jiffies, client->only_v1_until))
+		client->only_v1 = false;
+	if (client->only_v1 && low == RPCRDMA_VERS_1)
+		high = RPCRDMA_VERS_1;
+
+	ep = rpcrdma_client_try(client, low, high);
+	if (likely(!IS_ERR(ep)))
+		return ep;
+	client->only_v1 = false;
+	if (PTR_ERR(ep) != -EPROTONOSUPPORT || low > RPCRDMA_VERS_1 ||
+	    high == RPCRDMA_VERS_1)
+		return ep;
+
+	pr_info_ratelimited("rpcrdma: %s port %s does not answer version 2, trying version 1\n",
+			    client->xprt.address_strings[RPC_DISPLAY_ADDR],
+			    client->xprt.address_strings[RPC_DISPLAY_PORT]);
+	ep = rpcrdma_client_try(client, RPCRDMA_VERS_1, RPCRDMA_VERS_1);
+	if (!IS_ERR(ep)) {
+		client->only_v1 = true;
+		client->only_v1_until = jiffies + RPCRDMA_ONLY_V1_TIME;
+	}
+	return ep;
 }
 
 static void rpcrdma_client_connect_worker(struct work_struct *work)

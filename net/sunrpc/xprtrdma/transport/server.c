@@ -121,6 +121,7 @@ static void rpcrdma_svc_params(struct rpcrdma_ep_params *params)
 	memset(params, 0, sizeof(*params));
 	/* Calls one way, Replies the other */
 	params->window = calls + reverse;
+	params->reverse = reverse;
 	params->sends = calls + reverse;
 	params->send_size = READ_ONCE(svcrdma_max_req_size);
 	params->recv_size = params->send_size;
@@ -129,8 +130,8 @@ static void rpcrdma_svc_params(struct rpcrdma_ep_params *params)
 	params->ord = READ_ONCE(svcrdma_ord);
 	params->reassembly = READ_ONCE(rpcrdma_max_reassembly);
 	params->brs = RDMA2_RVRSDIR_NONE;
-	params->version_low = READ_ONCE(rpcrdma_min_version);
-	params->version_high = READ_ONCE(rpcrdma_max_version);
+	params->version_low = READ_ONCE(svcrdma_min_version);
+	params->version_high = READ_ONCE(svcrdma_max_version);
 }
 
 static struct rpcrdma_svc_listener *rpcrdma_svc_l(struct svc_xprt *xprt)
@@ -188,11 +189,14 @@ static void rpcrdma_svc_refuse(struct rpcrdma_svc_conn *conn,
 			       struct rpcrdma_recv *rv, u32 code,
 			       const char *what)
 {
+	u32 xid = rv->rx.xid;
+
 	pr_warn_ratelimited("svcrdma: Call %08x from %pISpc refused (%s): %s\n",
-			    rv->rx.xid, &conn->ep->remote,
+			    xid, &conn->ep->remote,
 			    rpcrdma_error_name(code), what);
-	rpcrdma_ep_send_error(conn->ep, rv->rx.xid, code, 0, 0);
+	/* To the peer an ERROR may mean that there is a Receive again. */
 	rpcrdma_svc_call_release(rv);
+	rpcrdma_ep_send_error(conn->ep, xid, code, 0, 0);
 }
 
 /* The octets that are to be pulled for a Call */
@@ -937,6 +941,13 @@ static int rpcrdma_svc_send_one(struct svc_rqst *rqstp,
 			rpcrdma_send_put(s);
 			return rpcrdma_svc_cannot(conn, reply, PTR_ERR(rw));
 		}
+	}
+	/* Nobody looks at the Call any more. */
+	if (rpcrdma_reply_is_credit(&conn->ep->conn)) {
+		struct rpcrdma_recv *rv = rqstp->rq_xprt_ctxt;
+
+		rqstp->rq_xprt_ctxt = NULL;
+		rpcrdma_svc_call_release(rv);
 	}
 	return rpcrdma_send_reply(s, rw, plan->inv_handle, plan->format,
 				  &plan->lists);

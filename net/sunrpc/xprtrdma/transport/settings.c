@@ -30,6 +30,8 @@ unsigned int svcrdma_ord = 16;
 
 unsigned int rpcrdma_min_version = RPCRDMA_VERS_1;
 unsigned int rpcrdma_max_version = RPCRDMA_VERS_2;
+unsigned int svcrdma_min_version = RPCRDMA_VERS_1;
+unsigned int svcrdma_max_version = RPCRDMA_VERS_2;
 
 unsigned int rpcrdma_max_reassembly = 262144;
 
@@ -53,6 +55,8 @@ static unsigned int req_size_max = 65536;
 static unsigned int reassembly_max = 1048576;
 static unsigned int ord_min = 1;
 static unsigned int ord_max = 255;
+static unsigned int version_min = RPCRDMA_VERS_1;
+static unsigned int version_max = RPCRDMA_VERS_2;
 
 /* ---- Module parameters ---- */
 
@@ -87,9 +91,16 @@ RPCRDMA_PARAM(max_reassembly, rpcrdma_max_reassembly, 0, reassembly_max,
 	      "octets reassembled from a message in parts, 0 for none (0..1048576)");
 RPCRDMA_PARAM(min_version, rpcrdma_min_version, RPCRDMA_VERS_1,
 	      READ_ONCE(rpcrdma_max_version),
-	      "lowest protocol version to use (1..2)");
+	      "client: lowest protocol version to use (1..2)");
 RPCRDMA_PARAM(max_version, rpcrdma_max_version, READ_ONCE(rpcrdma_min_version),
-	      RPCRDMA_VERS_2, "highest protocol version to use (1..2)");
+	      RPCRDMA_VERS_2,
+	      "client: highest protocol version to use (1..2)");
+RPCRDMA_PARAM(svc_min_version, svcrdma_min_version, RPCRDMA_VERS_1,
+	      READ_ONCE(svcrdma_max_version),
+	      "server: lowest protocol version to use (1..2)");
+RPCRDMA_PARAM(svc_max_version, svcrdma_max_version,
+	      READ_ONCE(svcrdma_min_version), RPCRDMA_VERS_2,
+	      "server: highest protocol version to use (1..2)");
 
 /* ---- sysctl ---- */
 
@@ -126,6 +137,10 @@ static struct ctl_table rpcrdma_client_table[] = {
 		     inline_min, inline_max),
 	RPCRDMA_UINT("rdma_max_inline_write", rpcrdma_max_inline_write,
 		     inline_min, inline_max),
+	RPCRDMA_UINT("rdma_min_version", rpcrdma_min_version,
+		     version_min, rpcrdma_max_version),
+	RPCRDMA_UINT("rdma_max_version", rpcrdma_max_version,
+		     rpcrdma_min_version, version_max),
 	/* Without effect, kept for scripts that write them: */
 	RPCRDMA_UINT("rdma_inline_write_padding", inline_write_padding,
 		     zero, padding_max),
@@ -173,6 +188,10 @@ static struct ctl_table rpcrdma_server_table[] = {
 		     req_size_min, req_size_max),
 	RPCRDMA_UINT("max_outbound_read_requests", svcrdma_ord,
 		     ord_min, ord_max),
+	RPCRDMA_UINT("min_version", svcrdma_min_version,
+		     version_min, svcrdma_max_version),
+	RPCRDMA_UINT("max_version", svcrdma_max_version,
+		     svcrdma_min_version, version_max),
 	RPCRDMA_COUNTER("rdma_stat_read", svcrdma_stat_read),
 	RPCRDMA_COUNTER("rdma_stat_recv", svcrdma_stat_recv),
 	RPCRDMA_COUNTER("rdma_stat_write", svcrdma_stat_write),

@@ -21,9 +21,11 @@ extern unsigned int svcrdma_max_bc_requests;	/* callbacks, 1..64 */
 extern unsigned int svcrdma_max_req_size;	/* octets, 4096..65536 */
 extern unsigned int svcrdma_ord;		/* Reads under way, 1..255 */
 
-/* Protocol versions to use, both roles: RPCRDMA_VERS_1..RPCRDMA_VERS_2 */
+/* Protocol versions to use, of each role: RPCRDMA_VERS_1..RPCRDMA_VERS_2 */
 extern unsigned int rpcrdma_min_version;
 extern unsigned int rpcrdma_max_version;
+extern unsigned int svcrdma_min_version;
+extern unsigned int svcrdma_max_version;
 
 /* Octets reassembled from a continued message, both roles; 0..1048576 */
 extern unsigned int rpcrdma_max_reassembly;
