@@ -16,6 +16,9 @@ int fuzz_done(const uint8_t *data, size_t size);
 int fuzz_error(const uint8_t *data, size_t size);
 int fuzz_connprop(const uint8_t *data, size_t size);
 
+/* One message of version 1 */
+int fuzz_v1(const uint8_t *data, size_t size);
+
 /* Two engines, and a script of what happens to them */
 int fuzz_connection(const uint8_t *data, size_t size);
 

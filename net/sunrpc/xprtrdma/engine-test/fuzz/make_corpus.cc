@@ -271,6 +271,63 @@ void private_seeds()
 	write("private", "flags", { 0xf6, 0xab, 0x0e, 0x18, 1, 0xfe, 0, 0 });
 }
 
+/* See fuzz_v1.cc for the states. */
+void v1_seeds()
+{
+	const std::string t = "v1";
+	const auto v1 = [](u32 proc) {
+		return message().word(XID).word(1).word(16).word(proc);
+	};
+	const auto plain = [&](u32 direction) {
+		return v1(0).word(0).word(0).word(0).rpc(XID, direction, 64);
+	};
+
+	for (uint8_t state : { 0, 1, 2, 3, 5, 8, 9 }) {
+		const std::string s = std::to_string(state);
+
+		seed(t, "call-" + s, state, plain(0));
+		seed(t, "reply-" + s, state, plain(1));
+		seed(t, "chunk-" + s, state, v1(4).word(2));
+		seed(t, "vers-" + s, state,
+		     v1(4).word(1).word(1).word(1).set(4, 2));
+	}
+	seed(t, "reads", 0,
+	     v1(0).read_segment(40, 5, 40)
+		     .read_segment(16, 6, 8)
+		     .read_segment(40, 7, 2)
+		     .word(0)
+		     .word(0)
+		     .word(0)
+		     .rpc(XID, 0, 64));
+	seed(t, "long-call", 0,
+	     v1(1).read_segment(120, 5, 40)
+		     .read_segment(0, 6, 4000)
+		     .word(0)
+		     .word(0)
+		     .word(1)
+		     .word(1)
+		     .segment(6, 65536, 0));
+	for (uint8_t state : { 0, 1, 4 }) {
+		const std::string s = std::to_string(state);
+
+		seed(t, "writes-" + s, state,
+		     v1(0).word(0)
+			     .word(1)
+			     .word(2)
+			     .segment(9, 4096, 0)
+			     .segment(9, 100, 0)
+			     .word(1)
+			     .word(0)
+			     .word(0)
+			     .word(0)
+			     .rpc(XID, state & 1, 64));
+	}
+	seed(t, "long-reply", 1,
+	     v1(1).word(0).word(0).word(1).word(1).segment(6, 9000, 0));
+	seed(t, "msgp", 0, v1(2).fill(40, 0));
+	seed(t, "done", 0, v1(3).fill(40, 0));
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -286,5 +343,6 @@ int main(int argc, char **argv)
 	connprop_seeds();
 	connection_seeds();
 	private_seeds();
+	v1_seeds();
 	return 0;
 }

@@ -1,0 +1,768 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Version 1 (RFC 8166, 8167, 8797): opening, messages, credits, plans.
+ */
+#include <gtest/gtest.h>
+
+#include "support.h"
+
+using namespace engine_test;
+
+namespace
+{
+
+enum {
+	MSG = 0,
+	NOMSG = 1,
+	MSGP = 2,
+	DONE = 3,
+	ERROR = 4
+};
+enum {
+	ERR_VERS = 1,
+	ERR_CHUNK = 2
+};
+
+constexpr u32 X = 0x11223344;
+
+rpcrdma_conn_config config(bool client, u8 low = 1, u8 high = 2)
+{
+	auto cfg = usual_config(client, 32);
+
+	cfg.version_low = low;
+	cfg.version_high = high;
+	cfg.reverse = 8;
+	return cfg;
+}
+
+/* The fixed words of a header */
+message fixed(u32 xid, u32 proc, u32 credit = 16)
+{
+	return message().word(xid).word(1).word(credit).word(proc);
+}
+
+message inline_msg(u32 xid, u32 direction, u32 credit = 16, u32 octets = 64)
+{
+	return fixed(xid, MSG, credit)
+		.word(0)
+		.word(0)
+		.word(0)
+		.rpc(xid, direction, octets);
+}
+
+message err_vers(u32 vers, u32 low, u32 high)
+{
+	return message()
+		.word(0)
+		.word(vers)
+		.word(64)
+		.word(ERROR)
+		.word(ERR_VERS)
+		.word(low)
+		.word(high);
+}
+
+rpcrdma_private private_of(u32 send, u32 recv, bool inv = true)
+{
+	return {
+		.valid = 1, .inv_ok = inv, .send_size = send, .recv_size = recv
+	};
+}
+
+/* A client that only has version 1 is open as soon as it is connected. */
+std::unique_ptr<end> client1(u32 window = 32)
+{
+	auto cfg = config(true, 1, 1);
+	const auto priv = private_of(4096, 4096);
+
+	cfg.window = window;
+
+	auto e = std::make_unique<end>(cfg);
+
+	e->post(window + 1);
+	rpcrdma_conn_private(&e->conn, &priv);
+	e->events = rpcrdma_conn_established(&e->conn);
+	return e;
+}
+
+/* A server at which a Call has opened the connection */
+std::unique_ptr<end> server1(bool inv = true)
+{
+	auto e = std::make_unique<end>(config(false));
+	const auto priv = private_of(4096, 4096, inv);
+
+	rpcrdma_conn_private(&e->conn, &priv);
+	e->post(33);
+	EXPECT_EQ(e->receive(inline_msg(1, CALL)), RPCRDMA_RX_CALL);
+	return e;
+}
+
+bool may_call(const end &e)
+{
+	return rpcrdma_conn_may_send(&e.conn, RPCRDMA_KIND_CALL);
+}
+
+/* Send something; returns its header. */
+message header_of(end &e, rpcrdma_kind kind, u32 xid)
+{
+	octets buf(1024);
+
+	buf.resize(rpcrdma_encode_header(
+		&e.conn, buf.data(), 1024, xid, RDMA2_MSG,
+		kind == RPCRDMA_KIND_REPLY ? RDMA2_F_RESPONSE : 0, nullptr));
+	rpcrdma_conn_stamp(&e.conn, kind, buf.data());
+	return message{ std::move(buf) };
+}
+
+} // namespace
+
+/* ---- Opening ---- */
+
+TEST(OpeningV1, FirstCallOpensAndIsDelivered)
+{
+	end e{ config(false) };
+
+	e.post(33);
+	EXPECT_EQ(e.receive(inline_msg(X, CALL)), RPCRDMA_RX_CALL);
+	EXPECT_TRUE(e.events & RPCRDMA_EV_OPENED);
+	EXPECT_EQ(e.conn.version, 1);
+	EXPECT_EQ(e.conn.state, RPCRDMA_CONN_OPEN);
+	EXPECT_EQ(e.rx.xid, X);
+	EXPECT_EQ(e.rx.payload_offset, 28u);
+	EXPECT_EQ(e.rx.payload_length, 64u);
+	EXPECT_EQ(e.rx.format, RPCRDMA_INLINE);
+	/* Once. */
+	EXPECT_EQ(e.receive(inline_msg(2, CALL)), RPCRDMA_RX_CALL);
+	EXPECT_FALSE(e.events & RPCRDMA_EV_OPENED);
+	EXPECT_EQ(e.control().size(), 0u);
+}
+
+TEST(OpeningV1, OnlyVersion2IsRefusedToAVersion1Client)
+{
+	end e{ config(false, 2, 2) };
+
+	e.post(33);
+	EXPECT_EQ(e.receive(inline_msg(X, CALL)), RPCRDMA_RX_DONE);
+	EXPECT_TRUE(e.events & RPCRDMA_EV_CONTROL);
+
+	const message m = e.control();
+
+	ASSERT_EQ(m.size(), 28u);
+	EXPECT_EQ(m.get(0), X);
+	EXPECT_EQ(m.get(4), 1u);
+	EXPECT_NE(m.get(8), 0u);
+	EXPECT_EQ(m.get(12), +ERROR);
+	EXPECT_EQ(m.get(16), +ERR_VERS);
+	EXPECT_EQ(m.get(20), 2u);
+	EXPECT_EQ(m.get(24), 2u);
+}
+
+TEST(OpeningV1, OnlyVersion1RefusesConnpropAndGoesOn)
+{
+	end e{ config(false, 1, 1) };
+
+	e.post(33);
+	EXPECT_EQ(e.receive(connprop_of(usual_config(true))), RPCRDMA_RX_DONE);
+	EXPECT_EQ(e.control().get(24), 1u);
+	EXPECT_EQ(e.receive(inline_msg(X, CALL)), RPCRDMA_RX_CALL);
+	EXPECT_EQ(e.conn.version, 1);
+	EXPECT_TRUE(e.events & RPCRDMA_EV_OPENED);
+}
+
+TEST(OpeningV1, ClientFallsBackOnErrVers)
+{
+	end e{ config(true) };
+	const auto priv = private_of(8192, 2048);
+	struct rpcrdma_conn_limits limits;
+
+	e.post(33);
+	rpcrdma_conn_private(&e.conn, &priv);
+	rpcrdma_conn_established(&e.conn);
+	EXPECT_EQ(e.control().get(4), 2u);
+	EXPECT_EQ(e.receive(err_vers(2, 1, 1)), RPCRDMA_RX_DONE);
+	EXPECT_TRUE(e.events & RPCRDMA_EV_OPENED);
+	EXPECT_EQ(e.conn.version, 1);
+	EXPECT_EQ(e.conn.err_vers_high, 1);
+
+	rpcrdma_conn_limits(&e.conn, &limits);
+	EXPECT_EQ(limits.send_inline, 2048u);
+	EXPECT_EQ(limits.recv_inline, 4096u);
+	EXPECT_EQ(limits.continued, 0u);
+
+	/* From one credit */
+	ASSERT_TRUE(may_call(e));
+	EXPECT_EQ(header_of(e, RPCRDMA_KIND_CALL, X).get(4), 1u);
+	EXPECT_FALSE(may_call(e));
+	EXPECT_EQ(e.receive(inline_msg(X, REPLY, 5)), RPCRDMA_RX_REPLY);
+	EXPECT_TRUE(e.events & RPCRDMA_EV_WINDOW);
+}
+
+TEST(OpeningV1, ErrVersClosesWhereVersion1IsNotAllowed)
+{
+	end e{ config(true, 2, 2) };
+
+	e.post(33);
+	rpcrdma_conn_established(&e.conn);
+	e.control();
+	EXPECT_EQ(e.receive(err_vers(2, 1, 1)), RPCRDMA_RX_CLOSE);
+	EXPECT_TRUE(e.conn.answered);
+}
+
+TEST(OpeningV1, NoPrivateMessageMeans1024)
+{
+	end e{ config(true, 1, 1) };
+	struct rpcrdma_conn_limits limits;
+	rpcrdma_private none;
+
+	rpcrdma_decode_private(nullptr, 0, &none);
+	e.post(33);
+	rpcrdma_conn_private(&e.conn, &none);
+	EXPECT_TRUE(rpcrdma_conn_established(&e.conn) & RPCRDMA_EV_OPENED);
+	rpcrdma_conn_limits(&e.conn, &limits);
+	EXPECT_EQ(limits.send_inline, 1024u);
+	EXPECT_EQ(limits.recv_inline, 1024u);
+}
+
+TEST(OpeningV1, ClientOfVersion1SendsNoConnprop)
+{
+	auto e = client1();
+
+	EXPECT_TRUE(e->events & RPCRDMA_EV_OPENED);
+	EXPECT_FALSE(e->events & RPCRDMA_EV_CONTROL);
+	EXPECT_EQ(e->control().size(), 0u);
+	EXPECT_FALSE(e->conn.answered);
+}
+
+/* To a first Call, by a server that has no version 1 */
+TEST(OpeningV1, ErrVersEndsTheCall)
+{
+	auto e = client1();
+
+	header_of(*e, RPCRDMA_KIND_CALL, X);
+	EXPECT_EQ(e->receive(err_vers(1, 2, 2).set(0, X)), RPCRDMA_RX_ERROR);
+	EXPECT_EQ(e->rx.xid, X);
+	EXPECT_EQ(e->rx.error.code, +RDMA2_ERR_VERS);
+	EXPECT_LT(e->rx.error.status, 0);
+	EXPECT_EQ(e->rx.error.retry, RPCRDMA_RETRY_NONE);
+}
+
+TEST(OpeningV1, AnotherVersionLaterCloses)
+{
+	auto e = server1();
+
+	EXPECT_EQ(e->receive(inline_msg(X, CALL).set(4, 2)), RPCRDMA_RX_CLOSE);
+}
+
+/* ---- Credits ---- */
+
+TEST(CreditsV1, GrantIsAbsoluteAndMayShrink)
+{
+	auto e = client1();
+	u32 xid = 1, answered = 1;
+
+	header_of(*e, RPCRDMA_KIND_CALL, xid++);
+	e->receive(inline_msg(answered++, REPLY, 4));
+	for (int i = 0; i < 4; i++) {
+		ASSERT_TRUE(may_call(*e)) << i;
+		header_of(*e, RPCRDMA_KIND_CALL, xid++);
+	}
+	EXPECT_FALSE(may_call(*e));
+
+	/* Three are left, and two are allowed. */
+	e->receive(inline_msg(answered++, REPLY, 2));
+	EXPECT_FALSE(e->events & RPCRDMA_EV_WINDOW);
+	EXPECT_FALSE(may_call(*e));
+	e->receive(inline_msg(answered++, REPLY, 2));
+	EXPECT_FALSE(may_call(*e));
+	e->receive(inline_msg(answered++, REPLY, 2));
+	EXPECT_TRUE(e->events & RPCRDMA_EV_WINDOW);
+	EXPECT_TRUE(may_call(*e));
+
+	/* Zero would be the end of it. */
+	e->receive(inline_msg(answered++, REPLY, 0));
+	EXPECT_TRUE(may_call(*e));
+	header_of(*e, RPCRDMA_KIND_CALL, xid++);
+	EXPECT_FALSE(may_call(*e));
+	/* An ERROR is an answer, too. */
+	e->receive(fixed(answered++, ERROR, 1).word(ERR_CHUNK));
+	EXPECT_TRUE(may_call(*e));
+}
+
+TEST(CreditsV1, NotMoreThanThereAreReceives)
+{
+	auto e = client1(16); /* of which 8 are for reverse Calls */
+
+	header_of(*e, RPCRDMA_KIND_CALL, 1);
+	/* This Reply is still held; it leaves 16 Receives. */
+	e->receive(inline_msg(1, REPLY, 1000), true);
+	for (u32 i = 0; i < 8; i++) {
+		ASSERT_TRUE(may_call(*e)) << i;
+		header_of(*e, RPCRDMA_KIND_CALL, 2 + i);
+	}
+	EXPECT_FALSE(may_call(*e));
+	/* Seven more are out, and one of the Receives is missing. */
+	e->receive(inline_msg(2, REPLY, 1000), true);
+	EXPECT_FALSE(may_call(*e));
+	e->post(1);
+	EXPECT_TRUE(e->events & RPCRDMA_EV_WINDOW);
+	EXPECT_TRUE(may_call(*e));
+}
+
+TEST(CreditsV1, WhatHeadersSay)
+{
+	auto c = client1();
+	auto s = server1();
+
+	/* 32 Receives, 8 of them for the reverse direction */
+	EXPECT_EQ(header_of(*c, RPCRDMA_KIND_CALL, X).get(8), 24u);
+	EXPECT_EQ(header_of(*c, RPCRDMA_KIND_REPLY, X).get(8), 8u);
+	EXPECT_EQ(header_of(*s, RPCRDMA_KIND_REPLY, X).get(8), 24u);
+	EXPECT_EQ(header_of(*s, RPCRDMA_KIND_CALL, X).get(8), 8u);
+}
+
+/* Nothing but a Call needs a credit. */
+TEST(CreditsV1, RepliesGoAtOnce)
+{
+	auto e = server1();
+
+	for (u32 i = 0; i < 100; i++) {
+		ASSERT_TRUE(
+			rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_REPLY));
+		header_of(*e, RPCRDMA_KIND_REPLY, i);
+		ASSERT_EQ(e->receive(inline_msg(i + 1, CALL)), RPCRDMA_RX_CALL);
+	}
+}
+
+/* ---- Reverse direction ---- */
+
+TEST(ReverseV1, CallAndReply)
+{
+	auto s = server1();
+	auto c = client1();
+
+	ASSERT_TRUE(may_call(*s));
+	header_of(*s, RPCRDMA_KIND_CALL, X);
+	EXPECT_FALSE(may_call(*s));
+	EXPECT_EQ(c->receive(inline_msg(X, CALL)), RPCRDMA_RX_CALL);
+	/* The same xid in both directions */
+	header_of(*c, RPCRDMA_KIND_CALL, X);
+	EXPECT_EQ(c->receive(inline_msg(X, REPLY)), RPCRDMA_RX_REPLY);
+	EXPECT_EQ(s->receive(inline_msg(X, REPLY, 16)), RPCRDMA_RX_REPLY);
+	EXPECT_TRUE(s->events & RPCRDMA_EV_WINDOW);
+	/* Not more than it wanted */
+	for (u32 i = 0; i < 8; i++)
+		header_of(*s, RPCRDMA_KIND_CALL, i);
+	EXPECT_FALSE(may_call(*s));
+}
+
+TEST(ReverseV1, ChunksAreRefused)
+{
+	auto c = client1();
+
+	EXPECT_EQ(c->receive(fixed(X, MSG)
+				     .read_segment(16, 1, 4)
+				     .word(0)
+				     .word(0)
+				     .word(0)
+				     .rpc(X, CALL, 40)),
+		  RPCRDMA_RX_DONE);
+
+	const message m = c->control();
+
+	ASSERT_EQ(m.size(), 20u);
+	EXPECT_EQ(m.get(0), X);
+	EXPECT_EQ(m.get(4), 1u);
+	EXPECT_EQ(m.get(12), +ERROR);
+	EXPECT_EQ(m.get(16), +ERR_CHUNK);
+	EXPECT_EQ(c->receive(fixed(X, NOMSG)
+				     .read_segment(0, 1, 400)
+				     .word(0)
+				     .word(0)
+				     .word(0)),
+		  RPCRDMA_RX_DONE);
+	EXPECT_EQ(c->control().get(16), +ERR_CHUNK);
+}
+
+/* ---- Messages ---- */
+
+TEST(MessagesV1, ReadListInAnyOrder)
+{
+	auto e = server1();
+
+	/* Two items, the second first, the first one in two pieces */
+	EXPECT_EQ(e->receive(fixed(X, NOMSG)
+				     .read_segment(120, 5, 40)
+				     .read_segment(100, 6, 8)
+				     .read_segment(0, 7, 100)
+				     .read_segment(100, 8, 10)
+				     .read_segment(0, 9, 60)
+				     .word(0)
+				     .word(0)
+				     .word(0)),
+		  RPCRDMA_RX_CALL);
+
+	const rpcrdma_lists &l = e->rx.lists;
+
+	EXPECT_EQ(e->rx.format, RPCRDMA_SPECIAL);
+	EXPECT_EQ(e->rx.total_length, 160u);
+	ASSERT_EQ(l.nr_reads, 3);
+	ASSERT_EQ(l.nr_segs, 5);
+	const u32 handles[] = { 7, 9, 6, 8, 5 };
+	for (u32 i = 0; i < 5; i++)
+		EXPECT_EQ(l.segs[i].handle, handles[i]);
+	EXPECT_EQ(l.reads[0].position, 0u);
+	EXPECT_EQ(l.reads[0].length, 160u);
+	EXPECT_EQ(l.reads[0].count, 2);
+	EXPECT_EQ(l.reads[1].position, 100u);
+	EXPECT_EQ(l.reads[1].length, 18u);
+	EXPECT_EQ(l.reads[1].first, 2);
+	EXPECT_EQ(l.reads[2].position, 120u);
+	EXPECT_EQ(l.reads[2].first, 4);
+	EXPECT_EQ(l.inv_handle, 0u);
+}
+
+TEST(MessagesV1, OneHandleMayBeInvalidated)
+{
+	for (bool inv : { true, false }) {
+		auto e = server1(inv);
+
+		EXPECT_EQ(e->receive(fixed(X, MSG)
+					     .word(0)
+					     .word(1)
+					     .word(2)
+					     .segment(77, 10, 0)
+					     .segment(77, 10, 10)
+					     .word(0)
+					     .word(1)
+					     .word(1)
+					     .segment(77, 10, 20)
+					     .rpc(X, CALL, 40)),
+			  RPCRDMA_RX_CALL);
+		EXPECT_EQ(e->rx.lists.inv_handle, inv ? 77u : 0u);
+		EXPECT_EQ(e->receive(fixed(X, MSG)
+					     .word(0)
+					     .word(1)
+					     .word(1)
+					     .segment(77, 10, 0)
+					     .word(0)
+					     .word(1)
+					     .word(1)
+					     .segment(78, 10, 20)
+					     .rpc(X, CALL, 40)),
+			  RPCRDMA_RX_CALL);
+		EXPECT_EQ(e->rx.lists.inv_handle, 0u);
+	}
+}
+
+TEST(MessagesV1, BadCallsGetErrChunk)
+{
+	auto e = server1();
+	const message bad[] = {
+		/* Position Zero with an inline payload */
+		fixed(X, MSG).read_segment(0, 1, 40).word(0).word(0).word(0).rpc(
+			X, CALL, 40),
+		/* No payload anywhere */
+		fixed(X, NOMSG).word(0).word(0).word(0),
+		fixed(X, NOMSG).word(0).word(0).word(1).word(1).segment(1, 99,
+									0),
+		/* Unaligned, beyond the end */
+		fixed(X, MSG).read_segment(17, 1, 4).word(0).word(0).word(0).rpc(
+			X, CALL, 40),
+		fixed(X, MSG).read_segment(44, 1, 4).word(0).word(0).word(0).rpc(
+			X, CALL, 40),
+		/* Another xid, no direction */
+		inline_msg(X, CALL).set(28, X + 1),
+		inline_msg(X, 2),
+		/* Cut off, not a boolean, a count from nowhere */
+		fixed(X, MSG).word(1).fill(20),
+		fixed(X, MSG).word(2).fill(40),
+		fixed(X, MSG).word(0).word(1).word(0xffffffff).fill(40),
+		/* What nobody uses any more, or ever did */
+		fixed(X, MSGP).fill(40),
+		fixed(X, 5).fill(40),
+	};
+
+	for (const message &m : bad) {
+		EXPECT_EQ(e->receive(m), RPCRDMA_RX_DONE);
+		const message answer = e->control();
+		ASSERT_EQ(answer.size(), 20u) << &m - bad;
+		EXPECT_EQ(answer.get(0), X);
+		EXPECT_EQ(answer.get(16), +ERR_CHUNK);
+		EXPECT_EQ(e->control().size(), 0u);
+	}
+	EXPECT_EQ(e->conn.counters.errors_sent, std::size(bad));
+}
+
+TEST(MessagesV1, Dropped)
+{
+	const message m[] = {
+		fixed(X, DONE).fill(12),
+		fixed(X, MSG).word(0).word(0), /* under 28 octets */
+		fixed(X, ERROR),
+		fixed(X, ERROR).word(9).fill(8),
+		fixed(X, ERROR).word(ERR_VERS),
+	};
+
+	for (bool client : { false, true }) {
+		auto e = client ? client1() : server1();
+
+		for (const message &each : m)
+			EXPECT_EQ(e->receive(each), RPCRDMA_RX_DONE);
+		EXPECT_EQ(e->conn.counters.dropped, std::size(m));
+		EXPECT_EQ(e->control().size(), 0u);
+		if (client) {
+			EXPECT_EQ(e->receive(fixed(X, MSGP).fill(40)),
+				  RPCRDMA_RX_DONE);
+			EXPECT_EQ(e->control().size(), 0u);
+		}
+	}
+}
+
+TEST(MessagesV1, Replies)
+{
+	auto e = client1();
+	rpcrdma_lists offered;
+	rpcrdma_placed placed;
+
+	rpcrdma_lists_init(&offered);
+	add_write(&offered, 2, 4096);
+	/* Used in part, then not at all in both forms */
+	EXPECT_EQ(e->receive(fixed(X, MSG)
+				     .word(0)
+				     .word(1)
+				     .word(2)
+				     .segment(0x1000, 4096, 0)
+				     .segment(0x1001, 10, 0)
+				     .word(0)
+				     .word(0)
+				     .rpc(X, REPLY, 40)),
+		  RPCRDMA_RX_REPLY);
+	EXPECT_EQ(rpcrdma_check_reply(&e->conn, &offered, &e->rx, &placed), 0);
+	EXPECT_EQ(placed.write_octets, 4106u);
+	EXPECT_EQ(e->receive(fixed(X, MSG)
+				     .word(0)
+				     .word(1)
+				     .word(2)
+				     .segment(0x1000, 0, 0)
+				     .segment(0x1001, 0, 0)
+				     .word(0)
+				     .word(0)
+				     .rpc(X, REPLY, 40)),
+		  RPCRDMA_RX_REPLY);
+	EXPECT_EQ(rpcrdma_check_reply(&e->conn, &offered, &e->rx, &placed), 0);
+	EXPECT_EQ(placed.write_octets, 0u);
+	EXPECT_EQ(
+		e->receive(
+			fixed(X, MSG).word(0).word(1).word(0).word(0).word(0).rpc(
+				X, REPLY, 40)),
+		RPCRDMA_RX_REPLY);
+	EXPECT_EQ(rpcrdma_check_reply(&e->conn, &offered, &e->rx, &placed), 0);
+	EXPECT_EQ(placed.write_octets, 0u);
+
+	rpcrdma_lists_init(&offered);
+	add_reply(&offered, 1, 65536);
+	EXPECT_EQ(
+		e->receive(
+			fixed(X, NOMSG).word(0).word(0).word(1).word(1).segment(
+				0x1000, 9000, 0)),
+		RPCRDMA_RX_REPLY);
+	EXPECT_EQ(e->rx.format, RPCRDMA_SPECIAL);
+	EXPECT_EQ(rpcrdma_check_reply(&e->conn, &offered, &e->rx, &placed), 0);
+	EXPECT_EQ(placed.reply_octets, 9000u);
+}
+
+TEST(MessagesV1, BadReplies)
+{
+	auto e = client1();
+	const message bad[] = {
+		fixed(X, NOMSG).word(0).word(0).word(0),
+		fixed(X, NOMSG).word(0).word(0).word(1).word(1).segment(1, 7,
+									0),
+		inline_msg(X, REPLY).set(28, X + 1),
+		inline_msg(X, 3),
+		fixed(X, MSG).read_segment(16, 1, 4).word(0).word(0).word(0).rpc(
+			X, REPLY, 40),
+		fixed(X, MSG).word(7).fill(40),
+	};
+
+	for (const message &m : bad) {
+		EXPECT_EQ(e->receive(m), RPCRDMA_RX_BAD_REPLY) << &m - bad;
+		EXPECT_EQ(e->rx.xid, X);
+		EXPECT_EQ(e->control().size(), 0u);
+	}
+}
+
+TEST(MessagesV1, Invalidation)
+{
+	auto e = client1();
+	rpcrdma_lists lists;
+
+	/* Any handle of the Call, whatever was meant to be offered */
+	rpcrdma_lists_init(&lists);
+	add_write(&lists, 2, 4096);
+	lists.inv_handle = 0x1001;
+	EXPECT_TRUE(rpcrdma_invalidation_ok(&e->conn, &lists, 0x1000));
+	EXPECT_TRUE(rpcrdma_invalidation_ok(&e->conn, &lists, 0x1001));
+	EXPECT_TRUE(rpcrdma_invalidation_ok(&e->conn, &lists, 0));
+	EXPECT_FALSE(rpcrdma_invalidation_ok(&e->conn, &lists, 0x1002));
+}
+
+TEST(MessagesV1, HeadersAsOctets)
+{
+	auto e = client1();
+	rpcrdma_lists lists;
+	octets buf(512);
+
+	rpcrdma_lists_init(&lists);
+	rpcrdma_lists_add_read(&lists, 0);
+	rpcrdma_lists_add_segment(&lists, 1, 100, 1ull << 40);
+	rpcrdma_lists_add_reply(&lists);
+	rpcrdma_lists_add_segment(&lists, 2, 200, 7);
+	lists.inv_handle = 2;
+	buf.resize(rpcrdma_encode_header(&e->conn, buf.data(), 512, X,
+					 RDMA2_NOMSG, 0, &lists));
+	rpcrdma_conn_stamp(&e->conn, RPCRDMA_KIND_CALL, buf.data());
+	EXPECT_EQ(buf.size(), rpcrdma_header_octets(&e->conn, &lists));
+	EXPECT_EQ(buf, fixed(X, NOMSG, 24)
+			       .read_segment(0, 1, 100, 1ull << 40)
+			       .word(0)
+			       .word(0)
+			       .word(1)
+			       .word(1)
+			       .segment(2, 200, 7)
+			       .data());
+	EXPECT_EQ(rpcrdma_header_octets(&e->conn, nullptr), 28u);
+}
+
+/* ---- Plans ---- */
+
+namespace
+{
+
+int plan(const end &e, rpcrdma_call &call, rpcrdma_call_plan &plan)
+{
+	call.xid = X;
+	return rpcrdma_plan_call(&e.conn, &call, &plan);
+}
+
+} // namespace
+
+TEST(PlansV1, Calls)
+{
+	auto e = client1();
+	rpcrdma_call call = {};
+	rpcrdma_call_plan p;
+
+	call.ddp = 1;
+	call.call_segs = call.item_segs = 1;
+	call.reply_segs = call.result_segs = 1;
+
+	/* Short, up to the octet */
+	call.length = 4096 - 28;
+	call.reply_max = 4096 - 28;
+	ASSERT_EQ(plan(*e, call, p), 0);
+	EXPECT_EQ(p.format, RPCRDMA_INLINE);
+	EXPECT_FALSE(p.reply_chunk || p.write_chunk || p.read_item);
+
+	/* Long, never continued, and with a Reply chunk */
+	call.length++;
+	call.reply_max++;
+	ASSERT_EQ(plan(*e, call, p), 0);
+	EXPECT_EQ(p.format, RPCRDMA_SPECIAL);
+	EXPECT_TRUE(p.reply_chunk);
+
+	/* Chunked */
+	call.length = 65536 + 200;
+	call.item_position = 200;
+	call.item_length = 65536;
+	call.reply_max = 200;
+	ASSERT_EQ(plan(*e, call, p), 0);
+	EXPECT_EQ(p.format, RPCRDMA_INLINE);
+	EXPECT_TRUE(p.read_item);
+	EXPECT_EQ(p.inline_length, 200u);
+
+	/* Long with an item: in one chunk */
+	call.item_position = 8000;
+	call.length = 8000 + 65536;
+	ASSERT_EQ(plan(*e, call, p), 0);
+	EXPECT_EQ(p.format, RPCRDMA_SPECIAL);
+	EXPECT_FALSE(p.read_item);
+
+	/* A result goes to a Write chunk ... */
+	call = {};
+	call.ddp = 1;
+	call.length = 200;
+	call.reply_segs = call.result_segs = 1;
+	call.reply_max = 65536 + 200;
+	call.result_max = 65536;
+	ASSERT_EQ(plan(*e, call, p), 0);
+	EXPECT_TRUE(p.write_chunk);
+	EXPECT_FALSE(p.reply_chunk);
+
+	/* ... unless the rest may be too large, too. */
+	call.reply_max = 65536 + 5000;
+	ASSERT_EQ(plan(*e, call, p), 0);
+	EXPECT_FALSE(p.write_chunk);
+	EXPECT_TRUE(p.reply_chunk);
+
+	/* No room for the Reply: not a Call that hopes for the best */
+	call.reply_segs = 33;
+	EXPECT_LT(plan(*e, call, p), 0);
+}
+
+TEST(PlansV1, RepliesUseTheReplyChunkOnlyIfTheyMust)
+{
+	auto e = server1();
+	rpcrdma_lists lists;
+	rpcrdma_reply reply = {};
+	rpcrdma_reply_plan p;
+
+	rpcrdma_lists_init(&lists);
+	add_reply(&lists, 1, 65536);
+	reply.xid = X;
+	reply.length = 200;
+	rpcrdma_plan_reply(&e->conn, &lists, &reply, &p);
+	EXPECT_EQ(p.format, RPCRDMA_INLINE);
+	/* The kernel's own client takes no unused one. */
+	EXPECT_FALSE(p.lists.has_reply);
+
+	reply.length = 4096 - 27;
+	rpcrdma_plan_reply(&e->conn, &lists, &reply, &p);
+	EXPECT_EQ(p.format, RPCRDMA_SPECIAL);
+	EXPECT_EQ(p.reply_length, reply.length);
+
+	reply.length = 65537;
+	rpcrdma_plan_reply(&e->conn, &lists, &reply, &p);
+	EXPECT_NE(p.error, 0u);
+	EXPECT_TRUE(rpcrdma_conn_queue_error(&e->conn, X, p.error, p.arg[0],
+					     p.arg[1]) &
+		    RPCRDMA_EV_CONTROL);
+	EXPECT_EQ(e->control().get(16), +ERR_CHUNK);
+}
+
+TEST(PlansV1, SeveralWriteChunks)
+{
+	auto e = server1();
+	rpcrdma_lists lists;
+	rpcrdma_reply reply = {};
+	rpcrdma_reply_plan p;
+
+	rpcrdma_lists_init(&lists);
+	add_write(&lists, 1, 4096);
+	add_write(&lists, 2, 4096);
+	add_write(&lists, 1, 4096);
+	reply.xid = X;
+	reply.length = 200 + 1000 + 6000;
+	reply.nr_items = 2;
+	reply.items[0] = { 100, 1000 };
+	reply.items[1] = { 1150, 6000 };
+	rpcrdma_plan_reply(&e->conn, &lists, &reply, &p);
+	EXPECT_EQ(p.error, 0u);
+	EXPECT_EQ(p.format, RPCRDMA_INLINE);
+	EXPECT_EQ(p.inline_length, 200u);
+	ASSERT_EQ(p.lists.nr_writes, 3);
+	EXPECT_EQ(p.lists.writes[0].length, 1000u);
+	EXPECT_EQ(p.lists.writes[1].length, 6000u);
+	EXPECT_EQ(p.lists.writes[2].length, 0u);
+	EXPECT_EQ(p.lists.writes[2].count, 1);
+}
