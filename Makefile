@@ -21,7 +21,7 @@ KDIR := $(firstword $(wildcard /lib/modules/$(KVER)/build /usr/src/linux-headers
 endif
 
 ENGINE_TEST := net/sunrpc/xprtrdma/engine-test
-KBUILD = $(MAKE) -C $(KDIR) M=$(CURDIR)
+in_kdir = -C $(KDIR) M=$(CURDIR)
 
 all: modules
 
@@ -31,13 +31,13 @@ have-kdir:
 		     "install linux-headers-amd64, run scripts/setup.sh, or give KDIR=." >&2; exit 1; }
 
 modules: have-kdir
-	$(KBUILD) modules
+	$(MAKE) $(in_kdir) modules
 
 # Under updates/, which depmod's search order puts before the kernel's own.
 # The headers of a stock kernel have no signing key and no System.map: do not
 # try to sign, and run depmod here.
 modules_install: modules
-	$(KBUILD) modules_install INSTALL_MOD_DIR=updates INSTALL_MOD_STRIP=1 CONFIG_MODULE_SIG_ALL=
+	$(MAKE) $(in_kdir) modules_install INSTALL_MOD_DIR=updates INSTALL_MOD_STRIP=1 CONFIG_MODULE_SIG_ALL=
 	PATH=$$PATH:/usr/sbin:/sbin depmod -a $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH)) $(KVER)
 
 # DKMS wants the sources under /usr/src, and builds them for each new kernel.
@@ -52,7 +52,7 @@ dkms_install:
 	dkms install --force rpcrdma-v2/$(DKMS_VERSION) $(if $(KVER),-k $(KVER))
 
 clean: have-kdir
-	$(KBUILD) clean
+	$(MAKE) $(in_kdir) clean
 	@if [ -e $(ENGINE_TEST)/Makefile ]; then $(MAKE) -C $(ENGINE_TEST) clean; fi
 
 # These two install what they need first, so the kernel headers may appear

@@ -99,13 +99,17 @@ build_root=$CACHE/build/$(sha256sum <<<"$here" | cut -c1-12)
 # once, as a test of the level that needs it.
 build_for()
 {
-	local kind=$1 log=$build_root/$1.log
+	local kind=$1 log=$build_root/$1.log status=0 build_lock
 	build=$build_root/$kind
 	shift
 	mkdir -p "$build_root"
+	exec {build_lock}>"$build.lock"
+	flock "$build_lock"
 	mirror "$build"
 	say "building the modules for the $kind kernel (log: $log)"
-	make --no-print-directory -C "$build" -j"$(nproc)" modules "$@" >"$log" 2>&1
+	make --no-print-directory -C "$build" -j"$(nproc)" modules "$@" >"$log" 2>&1 || status=$?
+	exec {build_lock}>&-
+	return $status
 }
 
 level_engine()
@@ -205,9 +209,11 @@ sources() { git ls-files -co --exclude-standard -- "$@" 2>/dev/null | while read
 checkpatch()
 {
 	local out
+	# The engine is C++, clang-format's.
 	# shellcheck disable=SC2046
 	out=$(perl "$(checkpatch_tools)" --no-tree --terse --no-summary --show-types -f \
-		$(sources 'net/*.[ch]' 'include/*.h' 'kunit/*.[ch]' | grep -v engine-test) || true)
+		$(sources 'net/*.[ch]' 'include/*.h' 'kunit/*.[ch]' |
+			grep -vE '/engine(-test)?/') || true)
 	echo "$out" | grep -c 'WARNING' | sed 's/$/ warnings/'
 	! grep -E ': ERROR:' <<<"$out"
 }
@@ -271,7 +277,7 @@ level_kunit()
 		return
 	fi
 	scripts/guest.sh --debug-kernel --module "$build/rpcrdma.ko" "${tests[@]}" --timeout 900 \
-		--run-dir "$dir" --quiet -- "$here/scripts/guest/kunit.sh" || status=$?
+		--run-dir "$dir" --quiet -- "$dir/guest/kunit.sh" || status=$?
 	while read -r ko; do
 		name=$(basename "$ko" .ko)
 		if [ ! -f "$dir/$name.dmesg" ]; then
@@ -325,7 +331,7 @@ level_e2e()
 		fi
 		module=$build/rpcrdma.ko
 	fi
-	run_e2e e2e "$1" --module "$module" --timeout 2400 -- "$here/scripts/guest/e2e.sh" full
+	run_e2e e2e "$1" --module "$module" --timeout 2400 -- "$1/guest/e2e.sh" full
 }
 
 level_e2e-debug()
@@ -339,7 +345,7 @@ level_e2e-debug()
 		fi
 		module=$build/rpcrdma.ko
 	fi
-	run_e2e e2e-debug "$1" --debug-kernel --module "$module" --timeout 3000 -- "$here/scripts/guest/e2e.sh" reduced
+	run_e2e e2e-debug "$1" --debug-kernel --module "$module" --timeout 3000 -- "$1/guest/e2e.sh" reduced
 }
 
 kver=${KVER:-$(stock_kernel_version)}
@@ -348,11 +354,13 @@ kver=${KVER:-$(stock_kernel_version)}
 for level in "${levels[@]}"; do
 	declare -F "level_$level" >/dev/null || die "there is no level $level"
 done
+run=
 for level in "${levels[@]}"; do
 	started=$SECONDS
 	before="$passed $failed"
 	echo "== $level"
-	"level_$level" "$(new_run "check-$level")"
+	new_run "check-$level"
+	"level_$level" "$run"
 	read -r p f <<<"$before"
 	echo "== $level: $((passed - p)) passed, $((failed - f)) failed, $((SECONDS - started)) s"
 done

@@ -20,13 +20,14 @@ if [ -z "$module" ]; then
 	module=$here/rpcrdma.ko
 fi
 
-run=$(new_run demo)
+run=
+new_run demo
 build_guest_tools "$run"
 say "booting a guest; its logs are in $run"
 status=0
 # 2500 small files and two big ones, the second of an odd size on purpose.
 scripts/guest.sh --module "$module" --mem 3G --timeout 1500 --run-dir "$run" -- \
-	"$here/scripts/guest/demo.sh" 2500 67108864 68157443 || status=$?
+	"$run/guest/demo.sh" 2500 67108864 68157443 || status=$?
 
 passed=$(grep -c '^ok ' "$run/output.log" || true)
 failed=$(grep -c '^not ok ' "$run/output.log" || true)

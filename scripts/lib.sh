@@ -43,11 +43,17 @@ build_guest_tools()
 # Where the logs of runs are kept until the next run of the same name.
 RUNS=${RPCRDMA_RUNS:-$CACHE/runs}
 
-# A fresh folder for the run called $1.
+# A fresh folder for the run called $1: set run to it. Another one that is
+# under way by the same name keeps its own.
 new_run()
 {
-	local dir=$RUNS/$1
-	rm -rf "$dir"
-	mkdir -p "$dir"
-	(cd "$dir" && pwd)
+	run=$RUNS/$1
+	mkdir -p "$RUNS"
+	exec {run_lock}>"$run.lock"
+	flock -n "$run_lock" || run=$run-$$
+	rm -rf "$run"
+	mkdir -p "$run"
+	run=$(cd "$run" && pwd)
+	# A script that is edited while a guest reads it is two halves.
+	cp -r "$(dirname "${BASH_SOURCE[0]}")/guest" "$run/guest"
 }

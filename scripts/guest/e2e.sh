@@ -430,7 +430,10 @@ done
 
 if [ $MODULE_KIND = ours ]; then
 	for format in special continued; do
-		set_formats 1024 $([ $format = special ] && echo 0 || echo 262144)
+		case $format in
+		special) set_formats 1024 0 ;;
+		continued) set_formats 1024 262144 ;;
+		esac
 		for v in 3 4.2; do
 			t $format.$v.mount 90 mount_works $v
 			mountpoint -q $MNT || continue
