@@ -66,9 +66,11 @@ check:
 	scripts/check.sh $(LEVELS)
 
 fuzz:
+	scripts/setup.sh bench
 	$(MAKE) -C $(ENGINE_TEST) fuzz
 
 bench-engine:
+	scripts/setup.sh bench
 	$(MAKE) -C $(ENGINE_TEST) bench
 
 help:

@@ -4,7 +4,7 @@
 # Install, with apt, the Debian packages that building, "make demo" and
 # "make check" need. Says nothing and needs no network when all are there.
 #
-#   scripts/setup.sh [build|demo|check]      default: check, which is all
+#   scripts/setup.sh [build|demo|check|bench]   default: check, which has the first two
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -23,11 +23,14 @@ check=(g++ cmake libgtest-dev clang libclang-rt-14-dev clang-format shellcheck
        fio acl attr nfs4-acl-tools python3 perl git
        linux-source-6.1 xz-utils bc bison flex libelf-dev libssl-dev)
 
+bench=(make g++ libbenchmark-dev clang libclang-rt-14-dev)
+
 case $what in
+bench) wanted=("${bench[@]}") ;;
 build) wanted=("${build[@]}") ;;
 demo) wanted=("${build[@]}" "${demo[@]}") ;;
 check) wanted=("${build[@]}" "${demo[@]}" "${check[@]}") ;;
-*) die "unknown set of packages: $what (build, demo or check)" ;;
+*) die "unknown set of packages: $what (build, demo, check or bench)" ;;
 esac
 
 missing=()
