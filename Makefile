@@ -65,6 +65,10 @@ check:
 	scripts/setup.sh check
 	scripts/check.sh $(LEVELS)
 
+interop:
+	scripts/setup.sh check
+	scripts/check.sh interop
+
 fuzz:
 	scripts/setup.sh bench
 	$(MAKE) -C $(ENGINE_TEST) fuzz
@@ -80,6 +84,7 @@ help:
 	@echo '  make clean            remove what was built in this folder'
 	@echo '  make demo             see it at work: boots a guest, mounts, copies, compares'
 	@echo '  make check            all tests; LEVELS="engine build kunit e2e e2e-debug" chooses some'
+	@echo '  make interop          two guests, one with the kernel'"'"'s own rpcrdma.ko (long)'
 	@echo '  make fuzz             fuzz the protocol engine'
 	@echo '  make bench-engine     measure the protocol engine'
 	@echo
@@ -87,4 +92,4 @@ help:
 	@echo '  demo and check install the Debian packages they need (scripts/setup.sh).'
 	@echo '  MODULE=in-tree runs the guests of demo and check with the kernel'"'"'s own rpcrdma.ko.'
 
-.PHONY: all have-kdir modules modules_install dkms_install clean demo check fuzz bench-engine help
+.PHONY: all have-kdir modules modules_install dkms_install clean demo check interop fuzz bench-engine help

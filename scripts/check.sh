@@ -11,6 +11,8 @@
 #   kunit       KUnit suites, in a guest with the debug kernel
 #   e2e         mounts and troubles in a guest with the stock kernel
 #   e2e-debug   the same with less load on the debug kernel
+#   interop     two guests, one with the kernel's own rpcrdma.ko; long, and
+#               only when asked for
 #
 #   MODULE=in-tree    the guests run the kernel's own rpcrdma.ko (e2e levels)
 #   ONLY=regex        of the guests' tests, run only these
@@ -332,6 +334,18 @@ level_e2e()
 		module=$build/rpcrdma.ko
 	fi
 	run_e2e e2e "$1" --module "$module" --timeout 2400 -- "$1/guest/e2e.sh" full
+}
+
+level_interop()
+{
+	local status=0
+	if ! build_for stock KVER="$kver"; then
+		not_ok interop/module "rpcrdma.ko does not build for $kver, see $build_root/stock.log"
+		return
+	fi
+	scripts/interop.sh --module "$build/rpcrdma.ko" --run-dir "$1" | tee "$1/interop.log" || status=$?
+	results "$1/results" interop/ >/dev/null
+	[ -s "$1/results" ] || not_ok interop/run "no test ran (status $status), see $1"
 }
 
 level_e2e-debug()
