@@ -329,6 +329,20 @@ void rpcrdma_ep_close(struct rpcrdma_ep *ep, const char *reason)
 	queue_work(rpcrdma_wq, &ep->teardown_work);
 }
 
+/*
+ * Completions may be there before the device has stopped working on what they
+ * are for: the drain of rxe does not wait for that, a reset does. Devices that
+ * cannot do this need not.
+ */
+static void rpcrdma_ep_quiet(struct rpcrdma_ep *ep)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
+
+	/* Before anything was posted, the CM may yet be at work on it. */
+	if (ep->sq_head)
+		ib_modify_qp(ep->qp, &attr, IB_QP_STATE);
+}
+
 static void rpcrdma_ep_teardown(struct work_struct *work)
 {
 	struct rpcrdma_ep *ep =
@@ -342,6 +356,7 @@ static void rpcrdma_ep_teardown(struct work_struct *work)
 		rdma_disconnect(ep->id);
 		/* Nothing is posted any more: state is CLOSING. */
 		ib_drain_qp(ep->qp);
+		rpcrdma_ep_quiet(ep);
 		rpcrdma_work_flush(ep);
 	}
 	/* Some may be preparing regions or transfers that will be refused. */

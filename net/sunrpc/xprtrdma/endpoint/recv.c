@@ -219,6 +219,13 @@ static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc)
 	u32 events;
 
 	if (unlikely(wc->status != IB_WC_SUCCESS)) {
+		/*
+		 * Refused by the peer: the CM stops the queue pair first, and
+		 * then says why.
+		 */
+		if (wc->status == IB_WC_WR_FLUSH_ERR && ep->client &&
+		    READ_ONCE(ep->state) == RPCRDMA_EP_NEW)
+			return;
 		rpcrdma_ep_close(ep, wc->status == IB_WC_WR_FLUSH_ERR ? NULL :
 				 "a Receive failed: a message longer than announced?");
 		return;

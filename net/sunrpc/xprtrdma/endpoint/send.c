@@ -765,18 +765,6 @@ void rpcrdma_ep_send_error(struct rpcrdma_ep *ep, u32 xid, u32 code, u32 arg0,
 
 /* ---- Completions ---- */
 
-static void rpcrdma_work_end(struct list_head *list, struct rpcrdma_work *last,
-			     bool last_ok)
-{
-	struct rpcrdma_work *work;
-
-	while (!list_empty(list)) {
-		work = list_first_entry(list, struct rpcrdma_work, list);
-		list_del_init(&work->list);
-		work->done(work, !work->refused && (work != last || last_ok));
-	}
-}
-
 /*
  * ep->lock held. Take @work, which has completed, out of those in flight, and
  * those before it that will not report themselves. Some devices (siw) complete
@@ -804,23 +792,31 @@ static void rpcrdma_wc_work(struct ib_cq *cq, struct ib_wc *wc)
 	struct rpcrdma_work *work =
 		container_of(wc->wr_cqe, struct rpcrdma_work, cqe);
 	struct rpcrdma_ep *ep = cq->cq_context;
-	bool ok = wc->status == IB_WC_SUCCESS;
 	LIST_HEAD(through);
+
+	if (unlikely(wc->status != IB_WC_SUCCESS)) {
+		/*
+		 * It ends in the teardown, like all that is behind it, when the
+		 * queue pair is quiet: rxe completes work with an error while
+		 * it still reads the memory of it.
+		 */
+		trace_rpcrdma_wc_error(ep, wc->status);
+		rpcrdma_ep_close(ep, wc->status == IB_WC_WR_FLUSH_ERR ? NULL :
+				 ib_wc_status_msg(wc->status));
+		return;
+	}
 
 	spin_lock(&ep->lock);
 	/* Not there any more: reaped together with a later one. */
 	if (!list_empty(&work->list))
 		rpcrdma_work_reap(ep, work, &through);
 	spin_unlock(&ep->lock);
-
-	if (unlikely(!ok)) {
-		trace_rpcrdma_wc_error(ep, wc->status);
-		rpcrdma_ep_close(ep, wc->status == IB_WC_WR_FLUSH_ERR ? NULL :
-				 ib_wc_status_msg(wc->status));
+	while (!list_empty(&through)) {
+		work = list_first_entry(&through, struct rpcrdma_work, list);
+		list_del_init(&work->list);
+		work->done(work, !work->refused);
 	}
-	rpcrdma_work_end(&through, work, ok);
-	if (likely(ok))
-		rpcrdma_ep_pump(ep);
+	rpcrdma_ep_pump(ep);
 }
 
 /* Only errors arrive here: registrations are never signaled. */
