@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * KUnit tests of the endpoint and the xdr_buf geometry, as one module with its
+ * own copy of both and of the engine: rpcrdma.ko exports nothing.
+ *
+ * The endpoint is compiled against stand-ins for the kernel's RDMA interfaces
+ * that count what has to balance, check what software devices do not check,
+ * and fail or stay silent on demand.
+ */
+#ifndef RPCRDMA_SHIM_H
+#define RPCRDMA_SHIM_H
+
+#include <kunit/test.h>
+#include <linux/atomic.h>
+#include <linux/completion.h>
+#include <linux/in.h>
+#include <linux/mutex.h>
+#include <linux/wait.h>
+
+#include "../net/sunrpc/xprtrdma/endpoint/endpoint.h"
+
+/* What is made and not yet destroyed, over all endpoints */
+struct shim_balance {
+	atomic_t	pds, cqs, qps, mrs;
+	atomic_t	rws;		/* rdma_rw contexts */
+	atomic_t	maps;		/* DMA mappings: single ones and lists */
+	atomic64_t	octets;		/* mapped by these */
+};
+extern struct shim_balance shim_balance;
+
+/*
+ * Breaches of the rules for posting: lock not held, Work Requests not
+ * accounted for, slots that are not there, a region registered twice.
+ */
+extern atomic_t shim_misuse;
+/* Invalidations of a handle that was not valid */
+extern atomic_t shim_double_inv;
+/* Registered and not invalidated handles */
+unsigned int shim_valid_handles(void);
+
+/* Fail at the n-th place that can fail from now on; 0: never. */
+void shim_fail_at(unsigned int n);
+/* Did it? */
+bool shim_failed(void);
+
+/* Whose Work Requests are taken and never carried out */
+enum {
+	SHIM_MUTE_CLIENT = 1,
+	SHIM_MUTE_SERVER = 2,
+};
+extern unsigned int shim_mute;
+
+/* Endpoints whose memory is still there */
+unsigned int shim_nr_endpoints(void);
+
+/* ---- Two ends ---- */
+
+/* What a transport would be */
+struct shim_side {
+	struct rpcrdma_ep	*ep;		/* with a reference, or NULL */
+	wait_queue_head_t	wait;
+	spinlock_t		lock;
+	struct list_head	held;		/* Receives not put yet */
+	unsigned int		nr_held;
+	struct list_head	rpcs;		/* wait for their Replies */
+	bool			hold_calls, hold_replies;
+	bool			close_on_open;
+	bool			no_inv;		/* Replies by plain Sends */
+	u32			xid;
+	atomic_t		calls, replies, errors, served;
+	atomic_t		opened, space, closed;
+	atomic_t		late;		/* upcalls after closed() */
+	atomic_t		bad;		/* anything else unexpected */
+	struct completion	gone;		/* closed() was called */
+};
+
+struct shim_pair {
+	struct rpcrdma_listener	*listener;
+	struct shim_side	client, server;
+	struct rpcrdma_ep_params client_params, server_params;
+	bool			reject;
+	/* A request may arrive when its connection was closed long ago. */
+	struct mutex		lock;
+	bool			over;
+};
+
+/* Memory of an RPC: @len octets from @base of the first page on */
+struct shim_buf {
+	struct page		**pages;
+	struct bio_vec		*bv;
+	u32			nr, base, len;
+	u32			chop;
+};
+
+int shim_buf_alloc(struct shim_buf *buf, u32 base, u32 len);
+/* ... no more than @chop octets in each page, so that they do not join */
+int shim_buf_alloc_chopped(struct shim_buf *buf, u32 base, u32 len, u32 chop);
+void shim_buf_free(struct shim_buf *buf);
+void shim_buf_fill(struct shim_buf *buf, u32 seed);
+/* The first octet that is not as shim_buf_fill() made it, or buf->len */
+u32 shim_buf_check(const struct shim_buf *buf, u32 seed);
+
+/* One RPC of the tests */
+struct shim_rpc {
+	struct list_head	list;
+	u32			xid;
+	struct list_head	mrs;
+	struct rpcrdma_lists	lists;
+	struct completion	done;
+	int			status;
+	bool			exposed;	/* its regions, at the Reply */
+	u32			placed;
+	/* Memory to send in a Read chunk, to be filled by a Write chunk */
+	struct shim_buf		*arg, *res;
+	/* Octets in the messages themselves; large ones go in parts */
+	u32			inline_arg, inline_res;
+	u32			got;		/* of the latter */
+	u32			seed;
+};
+
+int shim_suite_init(struct kunit_suite *suite);
+void shim_suite_exit(struct kunit_suite *suite);
+
+/* A fixture with a listener and no connection */
+int shim_test_init(struct kunit *test);
+void shim_test_exit(struct kunit *test);
+
+/* Connect; 0 or a negative errno. */
+int shim_connect(struct shim_pair *pair);
+/* Close, wait for both closed(), drop references; check that all is gone. */
+void shim_disconnect(struct kunit *test, struct shim_pair *pair);
+/* closed() of @side within bounded time? */
+bool shim_wait_gone(struct shim_side *side);
+
+void shim_rpc_init(struct shim_rpc *rpc, struct shim_buf *arg,
+		   struct shim_buf *res);
+/* Send; waits for space. 0, or a negative errno: nothing was sent. */
+int shim_rpc_send(struct shim_side *side, struct shim_rpc *rpc);
+/* One attempt: may also be -EAGAIN. */
+int shim_rpc_try(struct shim_side *side, struct shim_rpc *rpc);
+/* Wait for the Reply. 0 or a negative errno. */
+int shim_rpc_wait(struct shim_side *side, struct shim_rpc *rpc);
+/* Give up what it holds; its memory is safe afterwards. */
+void shim_rpc_end(struct shim_side *side, struct shim_rpc *rpc);
+/* All three */
+int shim_rpc_do(struct shim_side *side, struct shim_rpc *rpc);
+
+/* Serve held Calls, put held Replies: @n of them. */
+void shim_release(struct shim_side *side, unsigned int n);
+
+/* Wait until nothing moves, then check every account of @side. */
+void shim_check_idle(struct kunit *test, struct shim_side *side);
+
+/* The device's address */
+extern struct sockaddr_in shim_addr;
+/*
+ * iWARP, which here means siw: its connect() cannot be interrupted, and it lets
+ * a peer read what is registered for writing.
+ */
+extern bool shim_iwarp;
+
+#endif /* RPCRDMA_SHIM_H */

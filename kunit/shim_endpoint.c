@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The endpoint, compiled against stand-ins for what it calls.
+ */
+
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/xarray.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/rdma_cm.h>
+#include <rdma/rw.h>
+
+#include "shim.h"
+
+struct shim_balance shim_balance;
+atomic_t shim_misuse;
+atomic_t shim_double_inv;
+unsigned int shim_mute;
+
+static atomic_t shim_countdown;
+static bool shim_has_failed;
+static DEFINE_XARRAY(shim_valid);
+/* Regions of the endpoint, and not of the rdma_rw API */
+static DEFINE_XARRAY(shim_ours);
+
+unsigned int shim_valid_handles(void)
+{
+	unsigned long index;
+	unsigned int n = 0;
+	void *entry;
+
+	xa_for_each(&shim_valid, index, entry)
+		n++;
+	return n;
+}
+
+void shim_fail_at(unsigned int n)
+{
+	shim_has_failed = false;
+	atomic_set(&shim_countdown, n);
+}
+
+bool shim_failed(void)
+{
+	return READ_ONCE(shim_has_failed);
+}
+
+static bool shim_fault(void)
+{
+	if (atomic_read(&shim_countdown) <= 0 ||
+	    !atomic_dec_and_test(&shim_countdown))
+		return false;
+	WRITE_ONCE(shim_has_failed, true);
+	return true;
+}
+
+static void *shim_made(atomic_t *count, void *object)
+{
+	if (!IS_ERR(object))
+		atomic_inc(count);
+	return object;
+}
+
+static struct ib_pd *shim_alloc_pd(struct ib_device *dev)
+{
+	if (shim_fault())
+		return ERR_PTR(-ENOMEM);
+	return shim_made(&shim_balance.pds, ib_alloc_pd(dev, 0));
+}
+
+static void shim_dealloc_pd(struct ib_pd *pd)
+{
+	atomic_dec(&shim_balance.pds);
+	ib_dealloc_pd(pd);
+}
+
+static struct ib_cq *shim_alloc_cq(struct ib_device *dev, void *priv, int cqes,
+				   enum ib_poll_context ctx)
+{
+	if (shim_fault())
+		return ERR_PTR(-ENOMEM);
+	return shim_made(&shim_balance.cqs,
+			 ib_alloc_cq_any(dev, priv, cqes, ctx));
+}
+
+static void shim_free_cq(struct ib_cq *cq)
+{
+	atomic_dec(&shim_balance.cqs);
+	ib_free_cq(cq);
+}
+
+static struct ib_mr *shim_alloc_mr(struct ib_pd *pd, enum ib_mr_type type,
+				   u32 pages)
+{
+	struct ib_mr *mr;
+
+	if (shim_fault())
+		return ERR_PTR(-ENOMEM);
+	mr = shim_made(&shim_balance.mrs, ib_alloc_mr(pd, type, pages));
+	if (!IS_ERR(mr))
+		xa_store(&shim_ours, mr->rkey >> 8, mr, GFP_KERNEL);
+	return mr;
+}
+
+static int shim_dereg_mr(struct ib_mr *mr)
+{
+	atomic_dec(&shim_balance.mrs);
+	xa_erase(&shim_valid, mr->rkey);
+	xa_erase(&shim_ours, mr->rkey >> 8);
+	return ib_dereg_mr(mr);
+}
+
+static int shim_create_qp(struct rdma_cm_id *id, struct ib_pd *pd,
+			  struct ib_qp_init_attr *attr)
+{
+	int rc = shim_fault() ? -ENOMEM : rdma_create_qp(id, pd, attr);
+
+	if (!rc)
+		atomic_inc(&shim_balance.qps);
+	return rc;
+}
+
+static void shim_destroy_qp(struct rdma_cm_id *id)
+{
+	atomic_dec(&shim_balance.qps);
+	rdma_destroy_qp(id);
+}
+
+static u64 shim_map_single(struct ib_device *dev, void *p, size_t size,
+			   enum dma_data_direction dir)
+{
+	u64 addr = ib_dma_map_single(dev, p, size, dir);
+
+	if (!ib_dma_mapping_error(dev, addr)) {
+		atomic_inc(&shim_balance.maps);
+		atomic64_add(size, &shim_balance.octets);
+	}
+	return addr;
+}
+
+static void shim_unmap_single(struct ib_device *dev, u64 addr, size_t size,
+			      enum dma_data_direction dir)
+{
+	atomic_dec(&shim_balance.maps);
+	atomic64_sub(size, &shim_balance.octets);
+	ib_dma_unmap_single(dev, addr, size, dir);
+}
+
+static u64 shim_sg_octets(struct scatterlist *sg, int nents)
+{
+	u64 octets = 0;
+	int i;
+
+	for (i = 0; i < nents; i++)
+		octets += sg[i].length;
+	return octets;
+}
+
+static int shim_map_sg(struct ib_device *dev, struct scatterlist *sg, int nents,
+		       enum dma_data_direction dir)
+{
+	int rc = shim_fault() ? 0 : ib_dma_map_sg(dev, sg, nents, dir);
+
+	if (rc) {
+		atomic_inc(&shim_balance.maps);
+		atomic64_add(shim_sg_octets(sg, nents), &shim_balance.octets);
+	}
+	return rc;
+}
+
+static void shim_unmap_sg(struct ib_device *dev, struct scatterlist *sg,
+			  int nents, enum dma_data_direction dir)
+{
+	atomic_dec(&shim_balance.maps);
+	atomic64_sub(shim_sg_octets(sg, nents), &shim_balance.octets);
+	ib_dma_unmap_sg(dev, sg, nents, dir);
+}
+
+static int shim_rw_init(struct rdma_rw_ctx *ctx, struct ib_qp *qp, u32 port,
+			struct scatterlist *sg, u32 cnt, u32 offset, u64 addr,
+			u32 rkey, enum dma_data_direction dir)
+{
+	int rc;
+
+	if (shim_fault())
+		return -ENOMEM;
+	rc = rdma_rw_ctx_init(ctx, qp, port, sg, cnt, offset, addr, rkey, dir);
+	if (rc >= 0)
+		atomic_inc(&shim_balance.rws);
+	return rc;
+}
+
+static void shim_rw_destroy(struct rdma_rw_ctx *ctx, struct ib_qp *qp,
+			    u32 port, struct scatterlist *sg, u32 cnt,
+			    enum dma_data_direction dir)
+{
+	atomic_dec(&shim_balance.rws);
+	rdma_rw_ctx_destroy(ctx, qp, port, sg, cnt, dir);
+}
+
+/* What a device with a bounded queue and real protection would object to */
+static void shim_check_wrs(struct rpcrdma_ep *ep, const struct ib_send_wr *wr)
+{
+	const struct rpcrdma_work *work =
+		list_last_entry(&ep->inflight, struct rpcrdma_work, list);
+	const struct ib_send_wr *last = NULL;
+	u32 n, key;
+
+	for (n = 0; wr; wr = wr->next, n++) {
+		last = wr;
+		switch (wr->opcode) {
+		case IB_WR_REG_MR:
+			key = reg_wr(wr)->key;
+			if (!xa_load(&shim_ours, key >> 8))
+				break;
+			if (xa_store(&shim_valid, key, xa_mk_value(1),
+				     GFP_ATOMIC))
+				atomic_inc(&shim_misuse);
+			break;
+		case IB_WR_LOCAL_INV:
+		case IB_WR_SEND_WITH_INV:
+			key = wr->ex.invalidate_rkey;
+			if (xa_load(&shim_ours, key >> 8) &&
+			    !xa_erase(&shim_valid, key))
+				atomic_inc(&shim_double_inv);
+			break;
+		default:
+			break;
+		}
+	}
+	if (n != work->nr_wrs || last != work->last ||
+	    ep->sq_head - ep->sq_tail > ep->sq_depth)
+		atomic_inc(&shim_misuse);
+}
+
+static int shim_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
+			  const struct ib_send_wr **bad)
+{
+	struct rpcrdma_ep *ep = qp->send_cq->cq_context;
+
+	lockdep_assert_held(&ep->lock);
+	if (shim_fault())
+		return -ENOMEM;
+	shim_check_wrs(ep, wr);
+	if (READ_ONCE(shim_mute) &
+	    (ep->client ? SHIM_MUTE_CLIENT : SHIM_MUTE_SERVER))
+		return 0;
+	return ib_post_send(qp, wr, bad);
+}
+
+static int shim_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr,
+			  const struct ib_recv_wr **bad)
+{
+	if (shim_fault())
+		return -ENOMEM;
+	return ib_post_recv(qp, wr, bad);
+}
+
+#undef ib_alloc_pd
+#define ib_alloc_pd(dev, flags)			shim_alloc_pd(dev)
+#define ib_dealloc_pd(pd)			shim_dealloc_pd(pd)
+#define ib_alloc_cq_any(dev, priv, nr, ctx)	shim_alloc_cq(dev, priv, nr, ctx)
+#define ib_free_cq(cq)				shim_free_cq(cq)
+#define ib_alloc_mr(pd, type, pages)		shim_alloc_mr(pd, type, pages)
+#define ib_dereg_mr(mr)				shim_dereg_mr(mr)
+#define rdma_create_qp(id, pd, attr)		shim_create_qp(id, pd, attr)
+#define rdma_destroy_qp(id)			shim_destroy_qp(id)
+#define ib_dma_map_single(dev, p, n, dir)	shim_map_single(dev, p, n, dir)
+#define ib_dma_unmap_single(dev, a, n, dir)	shim_unmap_single(dev, a, n, dir)
+#define ib_dma_map_sg(dev, sg, n, dir)		shim_map_sg(dev, sg, n, dir)
+#define ib_dma_unmap_sg(dev, sg, n, dir)	shim_unmap_sg(dev, sg, n, dir)
+#define rdma_rw_ctx_init(...)			shim_rw_init(__VA_ARGS__)
+#define rdma_rw_ctx_destroy(...)		shim_rw_destroy(__VA_ARGS__)
+#define ib_post_send(qp, wr, bad)		shim_post_send(qp, wr, bad)
+#define ib_post_recv(qp, wr, bad)		shim_post_recv(qp, wr, bad)
+#define rdma_resolve_addr(...) \
+	(shim_fault() ? -ENOMEM : rdma_resolve_addr(__VA_ARGS__))
+#define rdma_resolve_route(...) \
+	(shim_fault() ? -ENOMEM : rdma_resolve_route(__VA_ARGS__))
+#define rdma_connect(...) \
+	(shim_fault() ? -ENOMEM : rdma_connect(__VA_ARGS__))
+#define rdma_accept(...) \
+	(shim_fault() ? -ENOMEM : rdma_accept(__VA_ARGS__))
+#define kzalloc(...)		(shim_fault() ? NULL : kzalloc(__VA_ARGS__))
+#define kmalloc(...)		(shim_fault() ? NULL : kmalloc(__VA_ARGS__))
+#define kmalloc_array(...)	(shim_fault() ? NULL : kmalloc_array(__VA_ARGS__))
+#define kvcalloc(...)		(shim_fault() ? NULL : kvcalloc(__VA_ARGS__))
+#define kvmalloc(...)		(shim_fault() ? NULL : kvmalloc(__VA_ARGS__))
+
+#include "../net/sunrpc/xprtrdma/endpoint/ep.c"
+/* define_trace.h leaves it defined. */
+#undef CREATE_TRACE_POINTS
+#include "../net/sunrpc/xprtrdma/endpoint/send.c"
+#include "../net/sunrpc/xprtrdma/endpoint/recv.c"
+#include "../net/sunrpc/xprtrdma/endpoint/frwr.c"
+#include "../net/sunrpc/xprtrdma/endpoint/rw.c"
+
+unsigned int shim_nr_endpoints(void)
+{
+	return atomic_read(&rpcrdma_nr_eps);
+}

@@ -1,0 +1,1344 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Suites of the endpoint: credits and Receives, data, teardown.
+ */
+
+#include <linux/kthread.h>
+#include <linux/module.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <rdma/ib_verbs.h>
+
+#include "shim.h"
+
+/* ---- Callers in threads of their own ---- */
+
+struct shim_caller {
+	struct shim_side	*side;
+	struct task_struct	*task;
+	struct completion	done;
+	unsigned int		count;		/* RPCs to do */
+	u32			max_len;	/* octets of their data; 0: none */
+	u32			max_inline;	/* octets in their messages */
+	u32			chop;
+	bool			may_fail;	/* the connection is closed */
+	unsigned int		ok, failed;
+};
+
+/* @arg_len, @res_len octets in chunks, the others inline */
+static int shim_an_rpc(struct shim_side *side, u32 arg_len, u32 res_len,
+		       u32 base, u32 chop, u32 inline_arg, u32 inline_res)
+{
+	struct shim_buf arg = {}, res = {};
+	struct shim_rpc *rpc;
+	int rc = -ENOMEM;
+
+	rpc = kzalloc(sizeof(*rpc), GFP_KERNEL);
+	if (!rpc)
+		return rc;
+	if (arg_len && shim_buf_alloc_chopped(&arg, base, arg_len, chop))
+		goto out_free;
+	if (res_len && shim_buf_alloc_chopped(&res, base, res_len, chop))
+		goto out_free;
+	shim_rpc_init(rpc, arg_len ? &arg : NULL, res_len ? &res : NULL);
+	rpc->seed = get_random_u32();
+	rpc->inline_arg = inline_arg;
+	rpc->inline_res = inline_res;
+	if (arg_len)
+		shim_buf_fill(&arg, rpc->seed);
+	rc = shim_rpc_do(side, rpc);
+	/* Fails too when the Reply never comes. */
+	if (rc)
+		shim_rpc_end(side, rpc);
+out_free:
+	shim_buf_free(&res);
+	shim_buf_free(&arg);
+	kfree(rpc);
+	return rc;
+}
+
+static int shim_one_rpc(struct shim_side *side, u32 arg_len, u32 res_len,
+			u32 base, u32 chop)
+{
+	return shim_an_rpc(side, arg_len, res_len, base, chop, 0, 0);
+}
+
+static int shim_caller_fn(void *data)
+{
+	struct shim_caller *c = data;
+	u32 arg, res, base, inline_arg, inline_res;
+	unsigned int i;
+	int rc;
+
+	for (i = 0; i < c->count; i++) {
+		arg = res = base = inline_arg = inline_res = 0;
+		if (c->max_len) {
+			if (i & 1)
+				arg = 1 + get_random_u32() % c->max_len;
+			if (i & 2)
+				res = 1 + get_random_u32() % c->max_len;
+			base = get_random_u32() %
+			       (c->chop == PAGE_SIZE ? PAGE_SIZE :
+						       PAGE_SIZE - c->chop);
+		}
+		if (c->max_inline) {
+			if (i % 3)
+				inline_arg = get_random_u32() % c->max_inline;
+			if (i % 3 == 2)
+				inline_res = get_random_u32() % c->max_inline;
+		}
+		rc = shim_an_rpc(c->side, arg, res, base, c->chop, inline_arg,
+				 inline_res);
+		if (!rc) {
+			c->ok++;
+			continue;
+		}
+		c->failed++;
+		if (rc == -ENOTCONN)
+			break;
+	}
+	kthread_complete_and_exit(&c->done, 0);
+}
+
+static void shim_caller_start(struct kunit *test, struct shim_caller *c,
+			      struct shim_side *side, unsigned int count,
+			      u32 max_len)
+{
+	c->side = side;
+	c->count = count;
+	c->max_len = max_len;
+	if (!c->chop)
+		c->chop = PAGE_SIZE;
+	init_completion(&c->done);
+	c->task = kthread_run(shim_caller_fn, c, "shim_caller");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(c->task));
+}
+
+static void shim_caller_wait(struct kunit *test, struct shim_caller *c)
+{
+	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&c->done,
+							    120 * HZ));
+	if (c->may_fail)
+		return;
+	KUNIT_EXPECT_EQ(test, c->failed, 0U);
+	KUNIT_EXPECT_EQ(test, c->ok, c->count);
+}
+
+#define shim_wait_until(side, cond) \
+	wait_event_timeout((side)->wait, cond, 30 * HZ)
+
+/* Poll for what no upcall tells of. */
+#define shim_poll_until(cond)						\
+({									\
+	unsigned long __end = jiffies + 30 * HZ;			\
+									\
+	while (!(cond) && time_before(jiffies, __end))			\
+		schedule_timeout_uninterruptible(1);			\
+	(cond);								\
+})
+
+static struct shim_pair *shim_open(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	bool opened;
+
+	KUNIT_ASSERT_EQ(test, shim_connect(pair), 0);
+	/* With version 1 it takes a Call to tell a server that it is open. */
+	if (pair->client.ep->conn.version == RPCRDMA_VERS_1)
+		return pair;
+	opened = shim_wait_until(&pair->server,
+				 atomic_read(&pair->server.opened));
+	KUNIT_ASSERT_TRUE(test, opened);
+	return pair;
+}
+
+/* ---- Credits and Receives ---- */
+
+static void credits_one_at_a_time(struct kunit *test)
+{
+	struct shim_pair *pair = shim_open(test);
+	struct rpcrdma_ep *c = pair->client.ep, *s = pair->server.ep;
+	int i;
+
+	shim_check_idle(test, &pair->client);
+	shim_check_idle(test, &pair->server);
+	for (i = 0; i < 200; i++)
+		KUNIT_ASSERT_EQ(test, shim_one_rpc(&pair->client, 0, 0, 0,
+						   PAGE_SIZE), 0);
+	shim_check_idle(test, &pair->client);
+	shim_check_idle(test, &pair->server);
+	KUNIT_EXPECT_EQ(test, atomic_read(&pair->server.calls), 200);
+	KUNIT_EXPECT_EQ(test, atomic_read(&pair->client.replies), 200);
+	KUNIT_EXPECT_EQ(test, c->conn.sent, s->conn.received);
+	KUNIT_EXPECT_EQ(test, s->conn.sent, c->conn.received);
+	/* Headers carry the credits: hardly any grant is needed. */
+	KUNIT_EXPECT_LE(test, c->conn.counters.grants_sent, 2ULL);
+	KUNIT_EXPECT_LE(test, s->conn.counters.grants_sent, 2ULL);
+}
+
+#define SHIM_MANY 48
+
+static struct shim_rpc *shim_rpcs(struct kunit *test, unsigned int n)
+{
+	struct shim_rpc *rpcs = kunit_kcalloc(test, n, sizeof(*rpcs),
+					      GFP_KERNEL);
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, rpcs);
+	for (i = 0; i < n; i++)
+		shim_rpc_init(&rpcs[i], NULL, NULL);
+	return rpcs;
+}
+
+static void credits_held_calls(struct kunit *test)
+{
+	struct shim_pair *pair = shim_open(test);
+	struct shim_rpc *rpcs = shim_rpcs(test, SHIM_MANY);
+	u32 window = pair->server_params.window;
+	struct shim_side *c = &pair->client, *s = &pair->server;
+	int sent = 0, seen, i;
+
+	s->hold_calls = true;
+	while (sent < SHIM_MANY && !shim_rpc_try(c, &rpcs[sent]))
+		sent++;
+	/* A Call leaves the last two of the window. */
+	KUNIT_EXPECT_GE(test, sent, (int)window - 3);
+	KUNIT_EXPECT_LE(test, sent, (int)window - 2);
+	KUNIT_ASSERT_TRUE(test, shim_wait_until(s, READ_ONCE(s->nr_held) ==
+						(u32)sent));
+	KUNIT_EXPECT_EQ(test, shim_rpc_try(c, &rpcs[sent]), -EAGAIN);
+	shim_check_idle(test, s);
+
+	/* Each that is put makes room for another, told without being asked. */
+	for (i = 0; i < 8; i++) {
+		seen = atomic_read(&c->space);
+		if (shim_rpc_try(c, &rpcs[sent]) == -EAGAIN) {
+			shim_release(s, 1);
+			KUNIT_ASSERT_TRUE(test, shim_wait_until(c,
+					  atomic_read(&c->space) != seen));
+			KUNIT_ASSERT_EQ(test, shim_rpc_try(c, &rpcs[sent]), 0);
+		}
+		sent++;
+	}
+	s->hold_calls = false;
+	for (i = 0; i < sent; i++) {
+		shim_release(s, UINT_MAX);
+		KUNIT_EXPECT_EQ(test, shim_rpc_wait(c, &rpcs[i]), 0);
+		shim_rpc_end(c, &rpcs[i]);
+	}
+	shim_check_idle(test, c);
+	shim_check_idle(test, s);
+}
+
+static bool shim_replies_wait(struct rpcrdma_ep *ep)
+{
+	bool wait;
+
+	spin_lock(&ep->lock);
+	wait = !list_empty(&ep->reply_queue);
+	spin_unlock(&ep->lock);
+	return wait;
+}
+
+static void credits_held_replies(struct kunit *test)
+{
+	struct shim_pair *pair = shim_open(test);
+	struct shim_rpc *rpcs = shim_rpcs(test, SHIM_MANY);
+	struct shim_side *c = &pair->client, *s = &pair->server;
+	int i;
+
+	c->hold_replies = true;
+	for (i = 0; i < SHIM_MANY; i++)
+		KUNIT_ASSERT_EQ(test, shim_rpc_send(c, &rpcs[i]), 0);
+	KUNIT_EXPECT_TRUE(test, shim_poll_until(shim_replies_wait(s->ep)));
+	KUNIT_EXPECT_LE(test, READ_ONCE(c->nr_held),
+			pair->client_params.window);
+	for (i = 0; i < SHIM_MANY; i++) {
+		KUNIT_ASSERT_TRUE(test, shim_wait_until(c,
+				  READ_ONCE(c->nr_held)));
+		shim_release(c, 1);
+	}
+	for (i = 0; i < SHIM_MANY; i++) {
+		KUNIT_EXPECT_EQ(test, shim_rpc_wait(c, &rpcs[i]), 0);
+		shim_rpc_end(c, &rpcs[i]);
+	}
+	shim_check_idle(test, c);
+	shim_check_idle(test, s);
+}
+
+static void shim_traffic(struct kunit *test, struct shim_pair *pair,
+			 unsigned int callers, unsigned int count, u32 max_len,
+			 u32 chop, u32 max_inline, bool reverse)
+{
+	struct shim_caller *c;
+	unsigned int i;
+
+	c = kunit_kcalloc(test, callers, sizeof(*c), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	for (i = 0; i < callers; i++) {
+		c[i].chop = chop;
+		c[i].max_inline = max_inline;
+		shim_caller_start(test, &c[i], reverse && i & 1 ?
+				  &pair->server : &pair->client, count,
+				  max_len);
+	}
+	for (i = 0; i < callers; i++)
+		shim_caller_wait(test, &c[i]);
+	shim_check_idle(test, &pair->client);
+	shim_check_idle(test, &pair->server);
+}
+
+static void credits_both_directions(struct kunit *test)
+{
+	struct shim_pair *pair = shim_open(test);
+
+	shim_traffic(test, pair, 6, 60, 5000, PAGE_SIZE, 0, true);
+	KUNIT_EXPECT_EQ(test, atomic_read(&pair->client.calls), 180);
+	KUNIT_EXPECT_EQ(test, atomic_read(&pair->server.calls), 180);
+}
+
+/* The smallest window: nothing to spare anywhere */
+static void credits_smallest_window(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+
+	pair->client_params.window = RPCRDMA_MIN_WINDOW;
+	pair->server_params.window = RPCRDMA_MIN_WINDOW;
+	shim_open(test);
+	shim_traffic(test, pair, 6, 40, 0, PAGE_SIZE, 0, true);
+}
+
+static void credits_lopsided_windows(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+
+	pair->client_params.window = RPCRDMA_MIN_WINDOW;
+	pair->server_params.window = 64;
+	shim_open(test);
+	shim_traffic(test, pair, 8, 40, 0, PAGE_SIZE, 0, true);
+}
+
+/* Messages in parts, of both directions, amid others */
+static void credits_continued(struct kunit *test)
+{
+	struct shim_pair *pair = shim_open(test);
+	struct rpcrdma_conn_counters *c = &pair->client.ep->conn.counters;
+
+	shim_traffic(test, pair, 6, 40, 5000, PAGE_SIZE, 20000, true);
+	KUNIT_EXPECT_GT(test, c->calls[RPCRDMA_CONTINUED], 0ULL);
+	KUNIT_EXPECT_GT(test, c->replies[RPCRDMA_CONTINUED], 0ULL);
+}
+
+static void credits_continued_smallest_window(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+
+	pair->client_params.window = RPCRDMA_MIN_WINDOW;
+	pair->server_params.window = RPCRDMA_MIN_WINDOW;
+	shim_open(test);
+	shim_traffic(test, pair, 6, 20, 0, PAGE_SIZE, 20000, true);
+}
+
+/* The server answers ERR_VERS; the client goes on with version 1. */
+static void credits_version_1(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	int i;
+
+	pair->server_params.version_low = RPCRDMA_VERS_1;
+	pair->server_params.version_high = RPCRDMA_VERS_1;
+	pair->client_params.version_low = RPCRDMA_VERS_1;
+	shim_open(test);
+	KUNIT_EXPECT_EQ(test, pair->client.ep->conn.version, RPCRDMA_VERS_1);
+	for (i = 0; i < 50; i++)
+		KUNIT_ASSERT_EQ(test, shim_one_rpc(&pair->client, 0, 0, 0,
+						   PAGE_SIZE), 0);
+	shim_traffic(test, pair, 6, 40, 0, PAGE_SIZE, 0, true);
+	shim_traffic(test, pair, 6, 40, 5000, PAGE_SIZE, 0, false);
+}
+
+/* Callers wait for regions: each may need half of all there are. */
+static void credits_few_regions(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+
+	pair->client_params.max_mrs = 8;
+	shim_open(test);
+	shim_traffic(test, pair, 5, 40, 4000, 1000, 0, false);
+	KUNIT_EXPECT_LE(test, pair->client.ep->nr_mrs, 8U);
+}
+
+/* Callers wait for Send Queue slots: a Call takes up to half of it. */
+static void credits_short_send_queue(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+
+	pair->client_params.sends = 4;
+	pair->client_params.rw_ctxts = 0;
+	shim_open(test);
+	kunit_info(test, "Send Queue of %u", pair->client.ep->sq_depth);
+	shim_traffic(test, pair, 5, 40, 8000, 1000, 0, false);
+}
+
+static struct kunit_case credits_cases[] = {
+	KUNIT_CASE(credits_one_at_a_time),
+	KUNIT_CASE(credits_held_calls),
+	KUNIT_CASE(credits_held_replies),
+	KUNIT_CASE(credits_both_directions),
+	KUNIT_CASE(credits_smallest_window),
+	KUNIT_CASE(credits_lopsided_windows),
+	KUNIT_CASE(credits_continued),
+	KUNIT_CASE(credits_continued_smallest_window),
+	KUNIT_CASE(credits_version_1),
+	KUNIT_CASE(credits_few_regions),
+	KUNIT_CASE(credits_short_send_queue),
+	{}
+};
+
+static struct kunit_suite credits_suite = {
+	.name		= "rpcrdma_ep_credits",
+	.suite_init	= shim_suite_init,
+	.suite_exit	= shim_suite_exit,
+	.init		= shim_test_init,
+	.exit		= shim_test_exit,
+	.test_cases	= credits_cases,
+};
+
+/* ---- Data ---- */
+
+static const u32 data_lengths[] = {
+	1, 3, 4, 4095, 4096, 4097, 8192, 65537, 262144, 1 << 20,
+};
+static const u32 data_bases[] = { 0, 1, 2048, 4095 };
+
+static void data_all_lengths(struct kunit *test, bool arg, bool res)
+{
+	struct shim_pair *pair = shim_open(test);
+	int i, j;
+
+	for (i = 0; i < ARRAY_SIZE(data_lengths); i++) {
+		for (j = 0; j < ARRAY_SIZE(data_bases); j++) {
+			u32 len = data_lengths[i];
+
+			KUNIT_ASSERT_EQ_MSG(test,
+				shim_one_rpc(&pair->client, arg ? len : 0,
+					     res ? len : 0, data_bases[j],
+					     PAGE_SIZE),
+				0, "%u octets at %u", len, data_bases[j]);
+		}
+	}
+	shim_check_idle(test, &pair->client);
+	shim_check_idle(test, &pair->server);
+	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+}
+
+static void data_read(struct kunit *test)
+{
+	data_all_lengths(test, true, false);
+}
+
+static void data_write(struct kunit *test)
+{
+	data_all_lengths(test, false, true);
+}
+
+/* In one message, in several, up to what the peer takes; alone and with chunks */
+static void data_continued(struct kunit *test)
+{
+	static const u32 lengths[] = {
+		4000, 4020, 4024, 4028, 4032, 4036, 4040, 4100, 8000, 8064,
+		8068, 8072, 8080, 100001, 262144 - 16,
+	};
+	struct shim_pair *pair = shim_open(test);
+	u32 i, n;
+
+	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
+		n = lengths[i];
+		KUNIT_EXPECT_EQ_MSG(test, 0, shim_an_rpc(&pair->client, 0, 0,
+				    0, PAGE_SIZE, n, 0), "%u octets", n);
+		KUNIT_EXPECT_EQ_MSG(test, 0, shim_an_rpc(&pair->client, 0, 0,
+				    0, PAGE_SIZE, 0, n), "%u octets", n);
+		/* The last part's header has many segments. */
+		KUNIT_EXPECT_EQ_MSG(test, 0, shim_an_rpc(&pair->client, 3000,
+				    2000, 5, 100, n, 0), "%u octets", n);
+		KUNIT_EXPECT_EQ_MSG(test, 0, shim_an_rpc(&pair->server, 5000,
+				    5000, 5, PAGE_SIZE, n, 0), "%u octets", n);
+	}
+	/* More than it takes */
+	KUNIT_EXPECT_EQ(test, -EREMOTEIO, shim_an_rpc(&pair->client, 0, 0, 0,
+			PAGE_SIZE, 0, 262144));
+	shim_check_idle(test, &pair->client);
+	shim_check_idle(test, &pair->server);
+	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+}
+
+static void data_version_1(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+
+	pair->client_params.version_low = RPCRDMA_VERS_1;
+	pair->client_params.version_high = RPCRDMA_VERS_1;
+	pair->server_params.version_low = RPCRDMA_VERS_1;
+	data_all_lengths(test, true, true);
+	KUNIT_EXPECT_EQ(test, pair->server.ep->conn.version, RPCRDMA_VERS_1);
+}
+
+/* Many segments in a chunk, none joining its neighbour */
+static void data_segments(struct kunit *test)
+{
+	struct shim_pair *pair = shim_open(test);
+	u32 n;
+
+	for (n = 1; n <= 16; n += 5) {
+		KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, n * 100, 0,
+						   3, 100), 0);
+		KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 0, n * 100,
+						   3, 100), 0);
+		KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, n * 100,
+						   n * 100, 0, 100), 0);
+	}
+	shim_check_idle(test, &pair->client);
+}
+
+/*
+ * A peer may take only small segments: a vector longer than that is split, and
+ * the count made beforehand agrees.
+ */
+static void data_small_segments(struct kunit *test)
+{
+	static const u32 most[] = { 100, 1000, 4095, 4096, 5000 };
+	struct shim_pair *pair = shim_open(test);
+	struct rpcrdma_ep *ep = pair->client.ep;
+	struct rpcrdma_lists *lists;
+	struct shim_buf buf;
+	u32 i, j, octets;
+	LIST_HEAD(mrs);
+	int rc;
+
+	lists = kunit_kzalloc(test, sizeof(*lists), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, lists);
+	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 1234, 5800), 0);
+	for (i = 0; i < ARRAY_SIZE(most); i++) {
+		ep->limits.max_segment = most[i];
+		do {
+			rpcrdma_mrs_put(ep, &mrs);
+			rpcrdma_lists_init(lists);
+			rpcrdma_lists_add_write(lists);
+			rc = rpcrdma_mrs_map(ep, &mrs, buf.bv, buf.nr, true,
+					     lists);
+			schedule_timeout_uninterruptible(1);
+		} while (rc == -EAGAIN);
+		KUNIT_EXPECT_EQ(test, rc, 0);
+		KUNIT_EXPECT_EQ(test, (u32)lists->nr_segs,
+				rpcrdma_mrs_count(ep, buf.bv, buf.nr));
+		for (j = 0, octets = 0; j < lists->nr_segs; j++) {
+			KUNIT_EXPECT_LE(test, lists->segs[j].length, most[i]);
+			octets += lists->segs[j].length;
+		}
+		KUNIT_EXPECT_EQ(test, octets, buf.len);
+		rpcrdma_mrs_put(ep, &mrs);
+	}
+	shim_buf_free(&buf);
+}
+
+static void data_invalidation(struct kunit *test)
+{
+	struct shim_pair *pair = shim_open(test);
+	struct rpcrdma_ep *ep = pair->client.ep;
+	struct shim_rpc *rpc = shim_rpcs(test, 1);
+	struct shim_buf buf;
+	s64 local, remote;
+	int i;
+
+	KUNIT_ASSERT_EQ(test, shim_buf_alloc_chopped(&buf, 0, 300, 100), 0);
+	for (i = 0; i < 8; i++) {
+		bool no_inv = i & 1;
+
+		/* One region, or three of which the peer gets one */
+		buf.nr = i & 2 ? 3 : 1;
+		buf.len = buf.nr * 100;
+		pair->server.no_inv = no_inv;
+		local = atomic64_read(&ep->local_inv);
+		remote = atomic64_read(&ep->remote_inv);
+		shim_rpc_init(rpc, i & 4 ? &buf : NULL, i & 4 ? NULL : &buf);
+		rpc->seed = i;
+		shim_buf_fill(&buf, i);
+		KUNIT_ASSERT_EQ(test, shim_rpc_do(&pair->client, rpc), 0);
+		KUNIT_EXPECT_EQ(test, rpc->exposed, no_inv || buf.nr > 1);
+		KUNIT_EXPECT_EQ(test, atomic64_read(&ep->local_inv) - local,
+				(s64)buf.nr - !no_inv);
+		KUNIT_EXPECT_EQ(test, atomic64_read(&ep->remote_inv) - remote,
+				(s64)!no_inv);
+		KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+	}
+	buf.nr = 3;
+	shim_buf_free(&buf);
+	shim_check_idle(test, &pair->client);
+}
+
+struct shim_intrusion {
+	struct completion	done;
+	bool			ok;
+};
+
+static void shim_intruded(struct rpcrdma_rw *rw, bool ok)
+{
+	struct shim_intrusion *i = rw->priv;
+
+	i->ok = ok;
+	complete(&i->done);
+}
+
+/* What the server does must fail, and end the connection. */
+static void shim_intrude(struct kunit *test, struct shim_pair *pair,
+			 const struct rpcrdma_lists *lists,
+			 const struct rpcrdma_chunk *chunk)
+{
+	struct shim_intrusion intr = {
+		.done = COMPLETION_INITIALIZER_ONSTACK(intr.done),
+		.ok = true,
+	};
+	struct rpcrdma_rw *rw;
+	struct shim_buf buf;
+
+	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 0, chunk->length), 0);
+	rw = rpcrdma_rw_alloc(pair->server.ep, DMA_FROM_DEVICE);
+	KUNIT_ASSERT_NOT_NULL(test, rw);
+	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, chunk, 0, buf.bv,
+					     buf.nr, 0, chunk->length), 0);
+	rw->priv = &intr;
+	rw->done = shim_intruded;
+	rpcrdma_rw_read(rw);
+	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&intr.done,
+							    60 * HZ));
+	KUNIT_EXPECT_FALSE(test, intr.ok);
+	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->server));
+	shim_buf_free(&buf);
+}
+
+/* An RPC's memory is out of the peer's reach when the RPC is over. */
+static void data_no_access_afterwards(struct kunit *test)
+{
+	struct shim_pair *pair = shim_open(test);
+	struct shim_rpc *rpc = shim_rpcs(test, 1);
+	struct shim_buf buf;
+
+	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 0, 5000), 0);
+	shim_rpc_init(rpc, &buf, NULL);
+	shim_buf_fill(&buf, 0);
+	KUNIT_ASSERT_EQ(test, shim_rpc_do(&pair->client, rpc), 0);
+	shim_intrude(test, pair, &rpc->lists, &rpc->lists.reads[0]);
+	shim_buf_free(&buf);
+}
+
+/* What is offered for writing cannot be read. */
+static void data_no_read_of_results(struct kunit *test)
+{
+	struct shim_pair *pair = shim_open(test);
+	struct shim_rpc *rpc = shim_rpcs(test, 1);
+	struct shim_buf buf;
+
+	if (shim_iwarp)
+		kunit_skip(test, "siw does not look at the access rights");
+	pair->server.hold_calls = true;
+	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 0, 5000), 0);
+	shim_rpc_init(rpc, NULL, &buf);
+	KUNIT_ASSERT_EQ(test, shim_rpc_send(&pair->client, rpc), 0);
+	KUNIT_ASSERT_TRUE(test, shim_wait_until(&pair->server,
+						READ_ONCE(pair->server.nr_held)));
+	shim_intrude(test, pair, &rpc->lists, &rpc->lists.writes[0]);
+	shim_rpc_end(&pair->client, rpc);
+	shim_buf_free(&buf);
+}
+
+/* Neither side takes an @rw_add beyond what it has. */
+static void data_bounds(struct kunit *test)
+{
+	struct shim_pair *pair = shim_open(test);
+	struct rpcrdma_ep *ep = pair->server.ep;
+	struct rpcrdma_lists *lists;
+	struct rpcrdma_rw *rw;
+	struct shim_buf buf;
+
+	lists = kunit_kzalloc(test, sizeof(*lists), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, lists);
+	rpcrdma_lists_init(lists);
+	rpcrdma_lists_add_read(lists, SHIM_MANY);
+	rpcrdma_lists_add_segment(lists, 1, 1000, 0);
+	rpcrdma_lists_add_segment(lists, 2, 0, 0);
+	rpcrdma_lists_add_segment(lists, 3, 500, 0);
+	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 4000, 1400), 0);
+	rw = rpcrdma_rw_alloc(ep, DMA_FROM_DEVICE);
+	KUNIT_ASSERT_NOT_NULL(test, rw);
+	/* The memory ends before the chunk, */
+	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->reads[0], 0,
+					     buf.bv, buf.nr, 0, 1401), -EINVAL);
+	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->reads[0], 0,
+					     buf.bv, buf.nr, 1400, 1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->reads[0], 0,
+					     buf.bv, buf.nr, 5000, 1), -EINVAL);
+	/* the chunk before the memory. */
+	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->reads[0], 101,
+					     buf.bv, buf.nr, 0, 1400), -EINVAL);
+	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->reads[0], 1500,
+					     buf.bv, buf.nr, 0, 1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->reads[0],
+					     U32_MAX, buf.bv, buf.nr, 0, 1),
+			-EINVAL);
+	/* All of both, and nothing */
+	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->reads[0], 100,
+					     buf.bv, buf.nr, 0, 1400), 0);
+	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->reads[0], 1500,
+					     buf.bv, buf.nr, 1400, 0), 0);
+	rpcrdma_rw_free(rw);
+	shim_buf_free(&buf);
+}
+
+static struct kunit_case data_cases[] = {
+	KUNIT_CASE(data_read),
+	KUNIT_CASE(data_write),
+	KUNIT_CASE(data_continued),
+	KUNIT_CASE(data_version_1),
+	KUNIT_CASE(data_segments),
+	KUNIT_CASE(data_small_segments),
+	KUNIT_CASE(data_invalidation),
+	KUNIT_CASE(data_no_access_afterwards),
+	KUNIT_CASE(data_no_read_of_results),
+	KUNIT_CASE(data_bounds),
+	{}
+};
+
+static struct kunit_suite data_suite = {
+	.name		= "rpcrdma_ep_data",
+	.suite_init	= shim_suite_init,
+	.suite_exit	= shim_suite_exit,
+	.init		= shim_test_init,
+	.exit		= shim_test_exit,
+	.test_cases	= data_cases,
+};
+
+/* ---- Teardown ---- */
+
+/* Close what there is, from outside the code that is making it. */
+static void shim_close_client(struct rpcrdma_ep *ep, void *arg)
+{
+	if (ep->client)
+		rpcrdma_ep_close(ep, NULL);
+}
+
+static int shim_closer_fn(void *data)
+{
+	struct shim_caller *c = data;
+
+	schedule_timeout_uninterruptible(c->count);
+	rpcrdma_ep_for_each(shim_close_client, NULL);
+	kthread_complete_and_exit(&c->done, 0);
+}
+
+static void shim_closer_start(struct kunit *test, struct shim_caller *c,
+			      unsigned int delay)
+{
+	c->count = delay;
+	init_completion(&c->done);
+	c->task = kthread_run(shim_closer_fn, c, "shim_closer");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(c->task));
+}
+
+static void close_refused(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+
+	pair->reject = true;
+	KUNIT_EXPECT_EQ(test, shim_connect(pair), -ECONNREFUSED);
+	KUNIT_EXPECT_PTR_EQ(test, pair->server.ep, NULL);
+}
+
+static void close_nobody_listens(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	struct sockaddr_in addr = shim_addr;
+	struct rpcrdma_ep *ep;
+
+	addr.sin_port = htons(1);
+	ep = rpcrdma_ep_connect(&init_net, (struct sockaddr *)&addr, NULL,
+				&pair->client_params, NULL, NULL);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(ep), (long)-ECONNREFUSED);
+}
+
+/* Nobody answers at all: the connection manager would try for a minute. */
+static void close_connecting(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	struct sockaddr_in addr = shim_addr;
+	unsigned long start = jiffies;
+	struct shim_caller closer = {};
+	struct rpcrdma_ep *ep;
+
+	if (shim_iwarp)
+		kunit_skip(test, "siw waits for TCP's own time limit");
+	addr.sin_addr.s_addr ^= htonl(0x55);
+	addr.sin_port = htons(20049);
+	shim_closer_start(test, &closer, HZ / 2);
+	ep = rpcrdma_ep_connect(&init_net, (struct sockaddr *)&addr, NULL,
+				&pair->client_params, NULL, NULL);
+	KUNIT_EXPECT_TRUE(test, IS_ERR(ep));
+	KUNIT_EXPECT_LT(test, jiffies - start, 8UL * HZ);
+	wait_for_completion(&closer.done);
+}
+
+/* At any moment while a connection is being made */
+static void close_during_connect(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	unsigned int i, opened = 0;
+
+	for (i = 0; i < 24; i++) {
+		struct shim_caller closer = {};
+
+		shim_closer_start(test, &closer, i / 2);
+		if (!shim_connect(pair))
+			opened++;
+		wait_for_completion(&closer.done);
+		shim_disconnect(test, pair);
+	}
+	kunit_info(test, "%u of %u were opened first", opened, i);
+}
+
+/* The peer is connected and says nothing. */
+static void close_opening(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	unsigned long start = jiffies;
+	struct shim_caller closer = {};
+
+	shim_mute = SHIM_MUTE_SERVER;
+	shim_closer_start(test, &closer, 3 * HZ);
+	KUNIT_EXPECT_EQ(test, shim_connect(pair), -EPROTONOSUPPORT);
+	KUNIT_EXPECT_LT(test, jiffies - start, 8UL * HZ);
+	wait_for_completion(&closer.done);
+}
+
+/* ... and nobody closes the connection */
+static void close_opening_timeout(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	unsigned long start = jiffies;
+
+	shim_mute = SHIM_MUTE_CLIENT;
+	KUNIT_EXPECT_EQ(test, shim_connect(pair), -EPROTONOSUPPORT);
+	KUNIT_EXPECT_LT(test, jiffies - start, 40UL * HZ);
+	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->server));
+}
+
+static void close_from_opened(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+
+	pair->client.close_on_open = true;
+	shim_connect(pair);
+	shim_disconnect(test, pair);
+	pair->server.close_on_open = true;
+	shim_connect(pair);
+	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->server));
+}
+
+static void close_no_common_version(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+
+
+	pair->server_params.version_low = RPCRDMA_VERS_1;
+	pair->server_params.version_high = RPCRDMA_VERS_1;
+	KUNIT_EXPECT_EQ(test, shim_connect(pair), -ENOTCONN);
+}
+
+static void close_idle_by_client(struct kunit *test)
+{
+	struct shim_pair *pair = shim_open(test);
+
+	rpcrdma_ep_close(pair->client.ep, NULL);
+	rpcrdma_ep_close(pair->client.ep, NULL);
+	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->client));
+	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->server));
+	rpcrdma_ep_close(pair->client.ep, NULL);
+	rpcrdma_ep_wait_closed(pair->client.ep);
+}
+
+static void close_idle_by_server(struct kunit *test)
+{
+	struct shim_pair *pair = shim_open(test);
+
+	rpcrdma_ep_close(pair->server.ep, NULL);
+	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->server));
+	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->client));
+}
+
+static int shim_close_fn(void *data)
+{
+	struct shim_caller *c = data;
+
+	rpcrdma_ep_close(c->side->ep, NULL);
+	rpcrdma_ep_wait_closed(c->side->ep);
+	kthread_complete_and_exit(&c->done, 0);
+}
+
+/* Four threads at once, from both ends */
+static void shim_close_by_many(struct kunit *test, struct shim_pair *pair)
+{
+	struct shim_caller c[4] = {};
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(c); i++) {
+		c[i].side = i & 1 ? &pair->server : &pair->client;
+		init_completion(&c[i].done);
+		c[i].task = kthread_run(shim_close_fn, &c[i], "shim_close");
+		KUNIT_ASSERT_FALSE(test, IS_ERR(c[i].task));
+	}
+	for (i = 0; i < ARRAY_SIZE(c); i++)
+		KUNIT_ASSERT_TRUE(test,
+				  wait_for_completion_timeout(&c[i].done,
+							      60 * HZ));
+}
+
+static void close_by_many(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	int i;
+
+	for (i = 0; i < 5; i++) {
+		shim_open(test);
+		shim_close_by_many(test, pair);
+		shim_disconnect(test, pair);
+	}
+}
+
+/* Calls at work, their Receives lent past the end of the connection */
+static void close_calls_held(struct kunit *test)
+{
+	struct shim_pair *pair = shim_open(test);
+	struct shim_rpc *rpcs = shim_rpcs(test, 8);
+	struct shim_side *c = &pair->client, *s = &pair->server;
+	struct shim_buf buf;
+	int i;
+
+	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 100, 10000), 0);
+	s->hold_calls = true;
+	for (i = 0; i < 8; i++) {
+		shim_rpc_init(&rpcs[i], i & 1 ? &buf : NULL,
+			      i & 1 ? NULL : &buf);
+		KUNIT_ASSERT_EQ(test, shim_rpc_send(c, &rpcs[i]), 0);
+	}
+	KUNIT_ASSERT_TRUE(test, shim_wait_until(s, READ_ONCE(s->nr_held) == 8));
+	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 8U);
+	rpcrdma_ep_close(c->ep, NULL);
+	for (i = 0; i < 8; i++) {
+		KUNIT_EXPECT_EQ(test, shim_rpc_wait(c, &rpcs[i]), -ENOTCONN);
+		shim_rpc_end(c, &rpcs[i]);
+	}
+	KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));
+	/* Serving them now must be harmless. */
+	shim_release(s, 4);
+	shim_buf_free(&buf);
+}
+
+/* Regions are given back, waiting, while the connection ends. */
+static void close_invalidating(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	struct shim_rpc *rpcs = shim_rpcs(test, 8);
+	struct shim_buf buf;
+	int i, round;
+
+	KUNIT_ASSERT_EQ(test, shim_buf_alloc_chopped(&buf, 0, 500, 100), 0);
+	for (round = 0; round < 6; round++) {
+		shim_open(test);
+		pair->server.hold_calls = true;
+		for (i = 0; i < 8; i++) {
+			shim_rpc_init(&rpcs[i], NULL, &buf);
+			KUNIT_ASSERT_EQ(test, shim_rpc_send(&pair->client,
+							    &rpcs[i]), 0);
+		}
+		if (round & 1)
+			shim_mute = SHIM_MUTE_CLIENT;
+		for (i = 0; i < 8; i++) {
+			/* Nothing muted ends but by the teardown. */
+			if (i == (round & 1 ? 0 : round))
+				rpcrdma_ep_close(round & 2 ?
+						 pair->server.ep :
+						 pair->client.ep, NULL);
+			shim_rpc_end(&pair->client, &rpcs[i]);
+		}
+		shim_disconnect(test, pair);
+	}
+	shim_buf_free(&buf);
+}
+
+/* An RPC is given up while its Call is at the server. */
+static void close_not_cancelled(struct kunit *test)
+{
+	struct shim_pair *pair = shim_open(test);
+	struct shim_rpc *rpc = shim_rpcs(test, 1);
+	struct shim_buf buf;
+
+	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 0, 5000), 0);
+	pair->server.hold_calls = true;
+	shim_rpc_init(rpc, &buf, NULL);
+	KUNIT_ASSERT_EQ(test, shim_rpc_send(&pair->client, rpc), 0);
+	KUNIT_ASSERT_TRUE(test, shim_wait_until(&pair->server,
+						READ_ONCE(pair->server.nr_held)));
+	shim_rpc_end(&pair->client, rpc);
+	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+	/* The connection is as good as before. */
+	pair->server.hold_calls = false;
+	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 100, 100, 0,
+					   PAGE_SIZE), 0);
+	/* Pulling that Call's argument is an error now. */
+	shim_release(&pair->server, 1);
+	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->server));
+	shim_buf_free(&buf);
+}
+
+static void close_replies_queued(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	struct shim_rpc *rpcs = shim_rpcs(test, SHIM_MANY);
+	struct shim_side *c = &pair->client, *s = &pair->server;
+	int i, round;
+
+	for (round = 0; round < 2; round++) {
+		shim_open(test);
+		c->hold_replies = true;
+		for (i = 0; i < SHIM_MANY; i++) {
+			shim_rpc_init(&rpcs[i], NULL, NULL);
+			KUNIT_ASSERT_EQ(test, shim_rpc_send(c, &rpcs[i]), 0);
+		}
+		KUNIT_EXPECT_TRUE(test,
+				  shim_poll_until(shim_replies_wait(s->ep)));
+		rpcrdma_ep_close(round ? c->ep : s->ep, NULL);
+		KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));
+		KUNIT_EXPECT_TRUE(test, shim_wait_gone(c));
+		for (i = 0; i < SHIM_MANY; i++)
+			shim_rpc_end(c, &rpcs[i]);
+		shim_disconnect(test, pair);
+	}
+}
+
+static bool shim_streaming(struct rpcrdma_ep *ep)
+{
+	return READ_ONCE(ep->stream);
+}
+
+/* Some parts of a Call, or of Replies, were sent: the window is used up. */
+static void close_streams(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	struct shim_rpc *rpcs = shim_rpcs(test, 4);
+	struct shim_side *c = &pair->client, *s = &pair->server;
+	struct shim_buf buf;
+	int i, round;
+
+	KUNIT_ASSERT_EQ(test, shim_buf_alloc_chopped(&buf, 0, 1000, 100), 0);
+	for (round = 0; round < 8; round++) {
+		bool calls = round & 1;
+
+		shim_open(test);
+		for (i = 0; i < 4; i++) {
+			shim_rpc_init(&rpcs[i], calls ? &buf : NULL, NULL);
+			rpcs[i].inline_arg = calls ? 250000 : 0;
+			rpcs[i].inline_res = calls ? 0 : 250000;
+		}
+		if (calls) {
+			/* It takes them and grants nothing. */
+			shim_mute = SHIM_MUTE_SERVER;
+			KUNIT_ASSERT_EQ(test, shim_rpc_send(c, &rpcs[0]), 0);
+			KUNIT_EXPECT_TRUE(test,
+					  shim_poll_until(c->ep->conn.sent >= 14));
+			KUNIT_EXPECT_TRUE(test, shim_streaming(c->ep));
+			KUNIT_EXPECT_EQ(test, shim_rpc_try(c, &rpcs[1]),
+					-EAGAIN);
+		} else {
+			for (i = 0; i < 4; i++)
+				KUNIT_ASSERT_EQ(test, 0,
+						shim_rpc_send(c, &rpcs[i]));
+			shim_mute = SHIM_MUTE_CLIENT;
+			if (!(round & 4))
+				KUNIT_EXPECT_TRUE(test,
+						  shim_poll_until(shim_streaming(s->ep)));
+		}
+		rpcrdma_ep_close(round & 2 ? c->ep : s->ep, NULL);
+		KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));
+		KUNIT_EXPECT_TRUE(test, shim_wait_gone(c));
+		for (i = 0; i < 4; i++)
+			shim_rpc_end(c, &rpcs[i]);
+		shim_disconnect(test, pair);
+	}
+	shim_buf_free(&buf);
+}
+
+/* Reads that are posted, and Reads that wait for the Send Queue */
+static void close_reads(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	struct shim_side *c = &pair->client, *s = &pair->server;
+	struct shim_rpc *rpcs = shim_rpcs(test, 8);
+	struct shim_buf buf;
+	int i, round;
+
+	pair->client_params.max_mrs = 256;
+	pair->server_params.rw_ctxts = 4;
+	pair->server_params.max_mrs = 0;
+	pair->server_params.sends = 8;
+	KUNIT_ASSERT_EQ(test, shim_buf_alloc_chopped(&buf, 0, 1200, 100), 0);
+	for (round = 0; round < 4; round++) {
+		shim_open(test);
+		s->hold_calls = true;
+		for (i = 0; i < 8; i++) {
+			shim_rpc_init(&rpcs[i], &buf, NULL);
+			KUNIT_ASSERT_EQ(test, shim_rpc_send(c, &rpcs[i]), 0);
+		}
+		KUNIT_ASSERT_TRUE(test, shim_wait_until(s,
+				  READ_ONCE(s->nr_held) == 8));
+		/* Every other time the device never answers. */
+		if (round & 1)
+			shim_mute = SHIM_MUTE_SERVER;
+		shim_release(s, 8);
+		if (round & 1)
+			KUNIT_EXPECT_FALSE(test, list_empty(&s->ep->rdma_queue));
+		rpcrdma_ep_close(round & 2 ? c->ep : s->ep, NULL);
+		KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));
+		for (i = 0; i < 8; i++) {
+			shim_rpc_wait(c, &rpcs[i]);
+			shim_rpc_end(c, &rpcs[i]);
+		}
+		shim_disconnect(test, pair);
+	}
+	shim_buf_free(&buf);
+}
+
+/* Replies with Writes that the device never carries out */
+static void close_writes(struct kunit *test)
+{
+	struct shim_pair *pair = shim_open(test);
+	struct shim_side *c = &pair->client, *s = &pair->server;
+	struct shim_rpc *rpcs = shim_rpcs(test, 8);
+	struct shim_buf buf;
+	int i;
+
+	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 0, 100000), 0);
+	s->hold_calls = true;
+	for (i = 0; i < 8; i++) {
+		shim_rpc_init(&rpcs[i], NULL, &buf);
+		KUNIT_ASSERT_EQ(test, shim_rpc_send(c, &rpcs[i]), 0);
+	}
+	KUNIT_ASSERT_TRUE(test, shim_wait_until(s, READ_ONCE(s->nr_held) == 8));
+	shim_mute = SHIM_MUTE_SERVER;
+	shim_release(s, 8);
+	shim_close_by_many(test, pair);
+	for (i = 0; i < 8; i++)
+		shim_rpc_end(c, &rpcs[i]);
+	/* Handles the muted Sends should have invalidated */
+	atomic_set(&shim_double_inv, 0);
+	shim_buf_free(&buf);
+}
+
+/* Whatever is under way, from either end, at any time */
+static void close_under_load(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	struct shim_caller *c;
+	unsigned int i, round, ok = 0;
+
+	c = kunit_kcalloc(test, 6, sizeof(*c), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	for (round = 0; round < 12; round++) {
+		shim_open(test);
+		for (i = 0; i < 6; i++) {
+			memset(&c[i], 0, sizeof(c[i]));
+			c[i].may_fail = true;
+			c[i].max_inline = i & 2 ? 30000 : 0;
+			shim_caller_start(test, &c[i], i % 3 == 2 ?
+					  &pair->server : &pair->client,
+					  UINT_MAX, i & 1 ? 100000 : 3000);
+		}
+		schedule_timeout_uninterruptible(HZ / 10 +
+						 get_random_u32() % (HZ / 2));
+		switch (round % 3) {
+		case 0:
+			rpcrdma_ep_close(pair->client.ep, NULL);
+			break;
+		case 1:
+			rpcrdma_ep_close(pair->server.ep, NULL);
+			break;
+		case 2:
+			shim_close_by_many(test, pair);
+			break;
+		}
+		KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->client));
+		KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->server));
+		for (i = 0; i < 6; i++) {
+			shim_caller_wait(test, &c[i]);
+			ok += c[i].ok;
+		}
+		shim_disconnect(test, pair);
+	}
+	kunit_info(test, "%u RPCs were done", ok);
+	KUNIT_EXPECT_GT(test, ok, 0U);
+}
+
+/*
+ * Fail at each place that can fail, one after the other, until connecting and
+ * an RPC with data both ways come through untouched.
+ */
+static void close_after_any_fault(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	unsigned int n;
+	bool failed;
+
+	/* Few of everything, so that there are few places. */
+	pair->client_params.window = RPCRDMA_MIN_WINDOW;
+	pair->client_params.sends = 2;
+	pair->client_params.max_mrs = 2;
+	pair->client_params.rw_ctxts = 0;
+	pair->server_params = pair->client_params;
+	pair->server_params.max_mrs = 0;
+	pair->server_params.rw_ctxts = 8;
+	for (n = 1; n < 1000; n++) {
+		shim_fail_at(n);
+		if (!shim_connect(pair) &&
+		    shim_wait_until(&pair->server,
+				    atomic_read(&pair->server.opened) ||
+				    atomic_read(&pair->server.closed)))
+			shim_an_rpc(&pair->client, 5000, 5000, 77, PAGE_SIZE,
+				    9000, 0);
+		failed = shim_failed();
+		shim_fail_at(0);
+		shim_disconnect(test, pair);
+		if (!failed)
+			break;
+	}
+	kunit_info(test, "%u places", n - 1);
+	KUNIT_EXPECT_GT(test, n, 50U);
+	KUNIT_EXPECT_LT(test, n, 1000U);
+}
+
+static void close_listener_first(struct kunit *test)
+{
+	struct shim_pair *pair = shim_open(test);
+
+	rpcrdma_listener_destroy(pair->listener);
+	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 100, 100, 0,
+					   PAGE_SIZE), 0);
+	shim_disconnect(test, pair);
+	pair->listener = rpcrdma_listen(&init_net,
+					(struct sockaddr *)&shim_addr, NULL,
+					NULL);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(pair->listener));
+}
+
+static struct kunit_case close_cases[] = {
+	KUNIT_CASE(close_refused),
+	KUNIT_CASE(close_nobody_listens),
+	KUNIT_CASE(close_connecting),
+	KUNIT_CASE(close_during_connect),
+	KUNIT_CASE(close_opening),
+	KUNIT_CASE(close_opening_timeout),
+	KUNIT_CASE(close_from_opened),
+	KUNIT_CASE(close_no_common_version),
+	KUNIT_CASE(close_idle_by_client),
+	KUNIT_CASE(close_idle_by_server),
+	KUNIT_CASE(close_by_many),
+	KUNIT_CASE(close_calls_held),
+	KUNIT_CASE(close_invalidating),
+	KUNIT_CASE(close_not_cancelled),
+	KUNIT_CASE(close_replies_queued),
+	KUNIT_CASE(close_streams),
+	KUNIT_CASE(close_reads),
+	KUNIT_CASE(close_writes),
+	KUNIT_CASE(close_under_load),
+	KUNIT_CASE(close_after_any_fault),
+	KUNIT_CASE(close_listener_first),
+	{}
+};
+
+static struct kunit_suite close_suite = {
+	.name		= "rpcrdma_ep_close",
+	.suite_init	= shim_suite_init,
+	.suite_exit	= shim_suite_exit,
+	.init		= shim_test_init,
+	.exit		= shim_test_exit,
+	.test_cases	= close_cases,
+};
+
+/* ---- Device removal: the last suite, for there is no device afterwards ---- */
+
+struct shim_removal {
+	struct ib_device	*dev;
+	struct completion	done;
+};
+
+static int shim_remove_fn(void *data)
+{
+	struct shim_removal *r = data;
+
+	/* What "rdma link delete" does */
+	ib_unregister_device_and_put(r->dev);
+	kthread_complete_and_exit(&r->done, 0);
+}
+
+/* Connections under load and a listener bound to an address of the device */
+static void removal_under_load(struct kunit *test)
+{
+	struct shim_pair *pair = shim_open(test);
+	struct shim_removal *r;
+	struct shim_caller *c;
+	int i;
+
+	c = kunit_kcalloc(test, 4, sizeof(*c), GFP_KERNEL);
+	/* Not the test's memory: it may outlive the test. */
+	r = kzalloc(sizeof(*r), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	for (i = 0; i < 4; i++) {
+		c[i].may_fail = true;
+		shim_caller_start(test, &c[i], i & 1 ? &pair->server :
+				  &pair->client, UINT_MAX, 50000);
+	}
+	init_completion(&r->done);
+	r->dev = ib_device_get_by_name(dev_name(&pair->client.ep->device->dev),
+				       RDMA_DRIVER_UNKNOWN);
+	KUNIT_ASSERT_NOT_NULL(test, r->dev);
+	schedule_timeout_uninterruptible(HZ / 2);
+	kthread_run(shim_remove_fn, r, "shim_remove");
+
+	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->client));
+	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->server));
+	for (i = 0; i < 4; i++)
+		shim_caller_wait(test, &c[i]);
+	/* Nothing of ours holds the device up, whoever still has references. */
+	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&r->done, 60 * HZ));
+	kfree(r);
+	shim_disconnect(test, pair);
+	KUNIT_EXPECT_TRUE(test, IS_ERR(rpcrdma_ep_connect(&init_net,
+			  rpcrdma_listener_addr(pair->listener), NULL,
+			  &pair->client_params, NULL, NULL)));
+}
+
+static struct kunit_case removal_cases[] = {
+	KUNIT_CASE(removal_under_load),
+	{}
+};
+
+static struct kunit_suite removal_suite = {
+	.name		= "rpcrdma_ep_removal",
+	.suite_init	= shim_suite_init,
+	.suite_exit	= shim_suite_exit,
+	.init		= shim_test_init,
+	.exit		= shim_test_exit,
+	.test_cases	= removal_cases,
+};
+
+kunit_test_suites(&credits_suite, &data_suite, &close_suite, &removal_suite);
+
+MODULE_DESCRIPTION("KUnit tests of the RPC-over-RDMA endpoint");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,948 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Two endpoints over the RDMA device there is, and RPCs between them. An RPC
+ * Call here is xid, direction, seed, result octets; a Reply is xid, direction,
+ * status, result octets. Octets that the seed tells follow inline, are conveyed
+ * by a Read chunk at the Call's end, and by a Write chunk for the result.
+ */
+
+#include <linux/inetdevice.h>
+#include <linux/mm.h>
+#include <linux/rtnetlink.h>
+#include <linux/slab.h>
+#include <rdma/ib_verbs.h>
+
+#include "shim.h"
+#include "../net/sunrpc/xprtrdma/endpoint/internal.h"
+
+enum {
+	SHIM_HEAD = 16,		/* octets of a Call or Reply without data */
+	SHIM_WAIT_S = 60,	/* emulated machines are slow */
+};
+
+struct sockaddr_in shim_addr;
+bool shim_iwarp;
+
+static void shim_side_init(struct shim_side *side, u32 xid)
+{
+	memset(side, 0, sizeof(*side));
+	init_waitqueue_head(&side->wait);
+	spin_lock_init(&side->lock);
+	INIT_LIST_HEAD(&side->held);
+	INIT_LIST_HEAD(&side->rpcs);
+	init_completion(&side->gone);
+	side->xid = xid;
+}
+
+/* ---- Memory ---- */
+
+int shim_buf_alloc(struct shim_buf *buf, u32 base, u32 len)
+{
+	return shim_buf_alloc_chopped(buf, base, len, PAGE_SIZE);
+}
+
+int shim_buf_alloc_chopped(struct shim_buf *buf, u32 base, u32 len, u32 chop)
+{
+	u32 i, off = base, left = len;
+
+	memset(buf, 0, sizeof(*buf));
+	buf->nr = DIV_ROUND_UP((chop == PAGE_SIZE ? base : 0) + len, chop);
+	buf->base = base;
+	buf->len = len;
+	buf->chop = chop;
+	buf->pages = kvcalloc(buf->nr, sizeof(*buf->pages), GFP_KERNEL);
+	buf->bv = kvcalloc(buf->nr, sizeof(*buf->bv), GFP_KERNEL);
+	if (!buf->pages || !buf->bv)
+		goto out_free;
+	for (i = 0; i < buf->nr; i++) {
+		buf->pages[i] = alloc_page(GFP_KERNEL | __GFP_ZERO);
+		if (!buf->pages[i])
+			goto out_free;
+		buf->bv[i].bv_page = buf->pages[i];
+		buf->bv[i].bv_offset = off;
+		buf->bv[i].bv_len = min3(left, chop, (u32)PAGE_SIZE - off);
+		left -= buf->bv[i].bv_len;
+		if (chop == PAGE_SIZE)
+			off = 0;
+	}
+	return 0;
+
+out_free:
+	shim_buf_free(buf);
+	return -ENOMEM;
+}
+
+void shim_buf_free(struct shim_buf *buf)
+{
+	u32 i;
+
+	for (i = 0; buf->pages && i < buf->nr; i++)
+		if (buf->pages[i])
+			__free_page(buf->pages[i]);
+	kvfree(buf->pages);
+	kvfree(buf->bv);
+	memset(buf, 0, sizeof(*buf));
+}
+
+static u8 shim_octet(u32 seed, u32 i)
+{
+	return seed + i * 7 + (i >> 8) * 13;
+}
+
+static u8 *shim_buf_at(const struct shim_buf *buf, u32 i)
+{
+	if (buf->chop != PAGE_SIZE)
+		return page_address(buf->pages[i / buf->chop]) + buf->base +
+		       i % buf->chop;
+	return page_address(buf->pages[(buf->base + i) >> PAGE_SHIFT]) +
+	       offset_in_page(buf->base + i);
+}
+
+void shim_buf_fill(struct shim_buf *buf, u32 seed)
+{
+	u32 i;
+
+	for (i = 0; i < buf->len; i++)
+		*shim_buf_at(buf, i) = shim_octet(seed, i);
+}
+
+u32 shim_buf_check(const struct shim_buf *buf, u32 seed)
+{
+	u32 i;
+
+	for (i = 0; i < buf->len; i++)
+		if (*shim_buf_at(buf, i) != shim_octet(seed, i))
+			break;
+	return i;
+}
+
+/* ---- The Responder ---- */
+
+static void shim_written(struct rpcrdma_rw *rw, bool ok)
+{
+	struct shim_buf *buf = rw->priv;
+
+	shim_buf_free(buf);
+	kfree(buf);
+}
+
+/* The Writes of @want octets into the first Write chunk of @lists */
+static struct rpcrdma_rw *shim_writes(struct rpcrdma_ep *ep,
+				      const struct rpcrdma_lists *lists,
+				      u32 want, u32 seed)
+{
+	struct rpcrdma_rw *rw = NULL;
+	struct shim_buf *buf;
+
+	buf = kzalloc(sizeof(*buf), GFP_KERNEL);
+	if (!buf)
+		return NULL;
+	/* Aligned differently than at the other end */
+	if (shim_buf_alloc(buf, seed % PAGE_SIZE, want))
+		goto out_free;
+	shim_buf_fill(buf, seed);
+	rw = rpcrdma_rw_alloc(ep, DMA_TO_DEVICE);
+	if (!rw)
+		goto out_buf;
+	if (rpcrdma_rw_add(rw, lists, &lists->writes[0], 0, buf->bv, buf->nr,
+			   0, want))
+		goto out_rw;
+	rw->priv = buf;
+	rw->done = shim_written;
+	return rw;
+
+out_rw:
+	rpcrdma_rw_free(rw);
+out_buf:
+	shim_buf_free(buf);
+out_free:
+	kfree(buf);
+	return NULL;
+}
+
+/* An RPC message: the four words, then @len octets. */
+static void shim_payload(u8 *to, u32 xid, u32 direction, u32 word, u32 octets,
+			 u32 seed, u32 len)
+{
+	u32 i;
+
+	put_unaligned_be32(xid, to);
+	put_unaligned_be32(direction, to + 4);
+	put_unaligned_be32(word, to + 8);
+	put_unaligned_be32(octets, to + 12);
+	for (i = 0; i < len; i++)
+		to[SHIM_HEAD + i] = shim_octet(seed, i);
+}
+
+static bool shim_payload_ok(const u8 *p, u32 seed, u32 len)
+{
+	u32 i;
+
+	for (i = 0; i < len; i++)
+		if (p[i] != shim_octet(seed, i))
+			return false;
+	return true;
+}
+
+/*
+ * Takes @rvp, or leaves it. False: it is the connection, or a fault that is
+ * being injected.
+ */
+static bool shim_try_reply(struct shim_side *side, struct rpcrdma_recv **rvp,
+			   u32 status, struct rpcrdma_reply_plan *plan)
+{
+	struct rpcrdma_recv *rv = *rvp;
+	struct rpcrdma_ep *ep = rv->ep;
+	const __be32 *p = rv->payload;
+	u32 seed = be32_to_cpu(p[2]), want = be32_to_cpu(p[3]), inv_handle;
+	struct rpcrdma_stream *st = NULL;
+	struct rpcrdma_send *s = NULL;
+	struct rpcrdma_reply *reply;
+	struct rpcrdma_rw *rw = NULL;
+	u8 *to;
+
+	reply = kzalloc(sizeof(*reply), GFP_KERNEL);
+	if (!reply)
+		return false;
+	reply->xid = rv->rx.xid;
+	reply->length = SHIM_HEAD + ALIGN(want, 4);
+	reply->reverse = ep->client;
+	if (want) {
+		reply->nr_items = 1;
+		reply->items[0].position = SHIM_HEAD;
+		reply->items[0].length = want;
+	}
+	rpcrdma_plan_reply(&ep->conn, &rv->rx.lists, reply, plan);
+	kfree(reply);
+	inv_handle = side->no_inv ? 0 : plan->inv_handle;
+	if (plan->error) {
+		rpcrdma_ep_send_error(ep, rv->rx.xid, plan->error,
+				      plan->arg[0], plan->arg[1]);
+		return true;
+	}
+
+	if (plan->format == RPCRDMA_CONTINUED) {
+		st = rpcrdma_stream_alloc(RPCRDMA_KIND_REPLY, rv->rx.xid,
+					  plan->inline_length, &plan->lists);
+		if (!st)
+			return false;
+		to = st->data;
+	} else {
+		s = rpcrdma_send_get(ep);
+		if (!s)
+			return false;
+		s->header_len = rpcrdma_encode_header(&ep->conn, s->buf,
+						      ep->params.send_size,
+						      rv->rx.xid, RDMA2_MSG,
+						      RDMA2_F_RESPONSE,
+						      &plan->lists);
+		to = s->buf + s->header_len;
+		s->len = s->header_len + plan->inline_length;
+	}
+	if (plan->nr_items) {
+		rw = shim_writes(ep, &plan->lists, want, seed);
+		if (!rw) {
+			if (s)
+				rpcrdma_send_put(s);
+			rpcrdma_stream_free(st);
+			return false;
+		}
+	}
+	shim_payload(to, rv->rx.xid, 1, status, want, seed,
+		     plan->inline_length - SHIM_HEAD);
+	if (rpcrdma_reply_is_credit(&ep->conn)) {
+		*rvp = NULL;
+		rpcrdma_recv_put(rv);
+	}
+	if (st)
+		return !rpcrdma_send_continued_reply(ep, st, rw, inv_handle);
+	return !rpcrdma_send_reply(s, rw, inv_handle, plan->format,
+				   &plan->lists);
+}
+
+static void shim_reply(struct shim_side *side, struct rpcrdma_recv *rv,
+		       u32 status)
+{
+	struct rpcrdma_reply_plan *plan = kzalloc(sizeof(*plan), GFP_KERNEL);
+	struct rpcrdma_ep *ep = rv->ep;
+
+	rpcrdma_ep_get(ep);
+	if (plan && shim_try_reply(side, &rv, status, plan))
+		atomic_inc(&side->served);
+	else
+		rpcrdma_ep_close(ep, NULL);
+	kfree(plan);
+	if (rv)
+		rpcrdma_recv_put(rv);
+	rpcrdma_ep_put(ep);
+}
+
+struct shim_pull {
+	struct shim_side	*side;
+	struct rpcrdma_recv	*rv;
+	struct shim_buf		buf;
+};
+
+static void shim_pulled(struct rpcrdma_rw *rw, bool ok)
+{
+	struct shim_pull *pull = rw->priv;
+	struct rpcrdma_recv *rv = pull->rv;
+	struct shim_side *side = pull->side;
+	const __be32 *p = rv->payload;
+	u32 status;
+
+	status = shim_buf_check(&pull->buf, be32_to_cpu(p[2])) ==
+		 pull->buf.len ? 0 : EIO;
+	shim_buf_free(&pull->buf);
+	kfree(pull);
+	if (ok)
+		shim_reply(side, rv, status);
+	else
+		rpcrdma_recv_put(rv);
+}
+
+static bool shim_pull(struct shim_side *side, struct rpcrdma_recv *rv)
+{
+	const struct rpcrdma_lists *lists = &rv->rx.lists;
+	const struct rpcrdma_chunk *chunk = &lists->reads[0];
+	struct shim_pull *pull;
+	struct rpcrdma_rw *rw;
+
+	pull = kzalloc(sizeof(*pull), GFP_KERNEL);
+	if (!pull)
+		return false;
+	pull->side = side;
+	pull->rv = rv;
+	if (shim_buf_alloc(&pull->buf, rv->rx.xid % PAGE_SIZE, chunk->length))
+		goto out_free;
+	rw = rpcrdma_rw_alloc(rv->ep, DMA_FROM_DEVICE);
+	if (!rw)
+		goto out_buf;
+	/* In two pieces, which is how a server with several items does it */
+	if (rpcrdma_rw_add(rw, lists, chunk, 0, pull->buf.bv, pull->buf.nr, 0,
+			   chunk->length / 2) ||
+	    rpcrdma_rw_add(rw, lists, chunk, chunk->length / 2, pull->buf.bv,
+			   pull->buf.nr, chunk->length / 2,
+			   chunk->length - chunk->length / 2)) {
+		rpcrdma_rw_free(rw);
+		goto out_buf;
+	}
+	rw->priv = pull;
+	rw->done = shim_pulled;
+	rpcrdma_rw_read(rw);
+	return true;
+
+out_buf:
+	shim_buf_free(&pull->buf);
+out_free:
+	kfree(pull);
+	return false;
+}
+
+/* Answer a Call, whose Receive is given back after its Reply was sent. */
+static void shim_serve(struct shim_side *side, struct rpcrdma_recv *rv)
+{
+	struct rpcrdma_ep *ep = rv->ep;
+
+	const u8 *p = rv->payload;
+
+	if (rv->rx.format == RPCRDMA_SPECIAL || rv->payload_len < SHIM_HEAD ||
+	    !shim_payload_ok(p + SHIM_HEAD, get_unaligned_be32(p + 8),
+			     rv->payload_len - SHIM_HEAD)) {
+		atomic_inc(&side->bad);
+		rpcrdma_recv_put(rv);
+		return;
+	}
+	if (!rv->rx.lists.nr_reads) {
+		shim_reply(side, rv, 0);
+		return;
+	}
+	if (shim_pull(side, rv))
+		return;
+	rpcrdma_ep_close(ep, NULL);
+	rpcrdma_recv_put(rv);
+}
+
+/* ---- Upcalls ---- */
+
+static void shim_hold(struct shim_side *side, struct rpcrdma_recv *rv)
+{
+	spin_lock(&side->lock);
+	list_add_tail(&rv->list, &side->held);
+	side->nr_held++;
+	spin_unlock(&side->lock);
+	wake_up_all(&side->wait);
+}
+
+void shim_release(struct shim_side *side, unsigned int n)
+{
+	struct rpcrdma_recv *rv;
+
+	for (; n; n--) {
+		spin_lock(&side->lock);
+		rv = list_first_entry_or_null(&side->held, struct rpcrdma_recv,
+					      list);
+		if (rv) {
+			list_del_init(&rv->list);
+			side->nr_held--;
+		}
+		spin_unlock(&side->lock);
+		if (!rv)
+			break;
+		if (rv->verdict == RPCRDMA_RX_CALL)
+			shim_serve(side, rv);
+		else
+			rpcrdma_recv_put(rv);
+	}
+}
+
+static struct shim_side *shim_upcall(struct rpcrdma_ep *ep)
+{
+	struct shim_side *side = ep->priv;
+
+	might_sleep();
+	if (atomic_read(&side->closed))
+		atomic_inc(&side->late);
+	return side;
+}
+
+static void shim_op_call(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
+{
+	struct shim_side *side = shim_upcall(ep);
+
+	atomic_inc(&side->calls);
+	if (READ_ONCE(side->hold_calls))
+		shim_hold(side, rv);
+	else
+		shim_serve(side, rv);
+}
+
+static struct shim_rpc *shim_claim(struct shim_side *side, u32 xid)
+{
+	struct shim_rpc *rpc;
+
+	spin_lock(&side->lock);
+	list_for_each_entry(rpc, &side->rpcs, list) {
+		if (rpc->xid != xid)
+			continue;
+		list_del_init(&rpc->list);
+		spin_unlock(&side->lock);
+		return rpc;
+	}
+	spin_unlock(&side->lock);
+	return NULL;
+}
+
+static void shim_op_reply(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
+{
+	struct shim_side *side = shim_upcall(ep);
+	struct rpcrdma_placed placed;
+	const u8 *p = rv->payload;
+	struct shim_rpc *rpc;
+
+	rpc = shim_claim(side, rv->rx.xid);
+	if (!rpc) {
+		/* Of an RPC that was given up */
+		rpcrdma_recv_put(rv);
+		return;
+	}
+	if (rv->verdict != RPCRDMA_RX_REPLY || rv->payload_len < SHIM_HEAD ||
+	    rpcrdma_check_reply(&ep->conn, &rpc->lists, &rv->rx, &placed)) {
+		atomic_inc(&side->bad);
+		rpc->status = -EIO;
+		goto out;
+	}
+	rpc->placed = placed.write_octets;
+	rpc->status = -(int)get_unaligned_be32(p + 8);
+	rpc->got = rv->payload_len - SHIM_HEAD;
+	if (!shim_payload_ok(p + SHIM_HEAD, rpc->seed, rpc->got))
+		rpc->status = -EIO;
+	if (rv->inv_handle &&
+	    (!rpcrdma_invalidation_ok(&ep->conn, &rpc->lists, rv->inv_handle) ||
+	     !rpcrdma_mrs_invalidated(&rpc->mrs, rv->inv_handle)))
+		atomic_inc(&side->bad);
+	rpc->exposed = rpcrdma_mrs_exposed(&rpc->mrs);
+out:
+	atomic_inc(&side->replies);
+	if (READ_ONCE(side->hold_replies))
+		shim_hold(side, rv);
+	else
+		rpcrdma_recv_put(rv);
+	complete_all(&rpc->done);
+}
+
+static void shim_op_error(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
+{
+	struct shim_side *side = shim_upcall(ep);
+	struct shim_rpc *rpc = shim_claim(side, rv->rx.xid);
+
+	atomic_inc(&side->errors);
+	rpcrdma_recv_put(rv);
+	if (rpc) {
+		rpc->status = -EREMOTEIO;
+		rpc->exposed = rpcrdma_mrs_exposed(&rpc->mrs);
+		complete_all(&rpc->done);
+	}
+}
+
+static void shim_op_write_space(struct rpcrdma_ep *ep)
+{
+	struct shim_side *side = shim_upcall(ep);
+
+	atomic_inc(&side->space);
+	wake_up_all(&side->wait);
+}
+
+static void shim_op_opened(struct rpcrdma_ep *ep)
+{
+	struct shim_side *side = shim_upcall(ep);
+
+	atomic_inc(&side->opened);
+	wake_up_all(&side->wait);
+	if (side->close_on_open)
+		rpcrdma_ep_close(ep, NULL);
+}
+
+static void shim_op_closed(struct rpcrdma_ep *ep)
+{
+	struct shim_side *side = shim_upcall(ep);
+
+	/* By now nothing may be left. */
+	if (ep->qp || ep->id || !list_empty(&ep->inflight) ||
+	    !list_empty(&ep->rdma_queue) || !list_empty(&ep->reply_queue) ||
+	    ep->stream || atomic_read(&ep->users))
+		atomic_inc(&side->bad);
+	atomic_inc(&side->closed);
+	wake_up_all(&side->wait);
+	complete_all(&side->gone);
+}
+
+static const struct rpcrdma_ep_ops shim_ops = {
+	.call		= shim_op_call,
+	.reply		= shim_op_reply,
+	.error		= shim_op_error,
+	.write_space	= shim_op_write_space,
+	.opened		= shim_op_opened,
+	.closed		= shim_op_closed,
+};
+
+/* ---- Connections ---- */
+
+static int shim_incoming(void *priv, struct rpcrdma_ep *ep)
+{
+	struct shim_pair *pair = priv;
+
+	int rc = -ECONNREFUSED;
+
+	mutex_lock(&pair->lock);
+	if (!pair->reject && !pair->over && !pair->server.ep) {
+		ep->ops = &shim_ops;
+		ep->priv = &pair->server;
+		ep->params = pair->server_params;
+		pair->server.ep = ep;
+		rc = 0;
+	}
+	mutex_unlock(&pair->lock);
+	return rc;
+}
+
+int shim_connect(struct shim_pair *pair)
+{
+	struct rpcrdma_ep *ep;
+
+	ep = rpcrdma_ep_connect(&init_net,
+				rpcrdma_listener_addr(pair->listener), NULL,
+				&pair->client_params, &shim_ops,
+				&pair->client);
+	if (IS_ERR(ep))
+		return PTR_ERR(ep);
+	pair->client.ep = ep;
+	return 0;
+}
+
+bool shim_wait_gone(struct shim_side *side)
+{
+	return wait_for_completion_timeout(&side->gone, SHIM_WAIT_S * HZ);
+}
+
+/* True when it came true in time */
+#define shim_poll(cond)							\
+({									\
+	unsigned long __end = jiffies + SHIM_WAIT_S * HZ;		\
+									\
+	while (!(cond) && time_before(jiffies, __end))			\
+		schedule_timeout_uninterruptible(1);			\
+	(cond);								\
+})
+
+static void shim_end_side(struct kunit *test, struct shim_side *side)
+{
+	struct rpcrdma_ep *ep = side->ep;
+
+	if (!ep)
+		return;
+	rpcrdma_ep_close(ep, NULL);
+	KUNIT_ASSERT_TRUE_MSG(test, shim_wait_gone(side), "%s: not closed",
+			      ep->client ? "client" : "server");
+	/* What is still lent goes last. */
+	side->ep = NULL;
+	rpcrdma_ep_wait_closed(ep);
+	rpcrdma_ep_put(ep);
+	shim_release(side, UINT_MAX);
+	KUNIT_EXPECT_EQ(test, atomic_read(&side->closed), 1);
+	KUNIT_EXPECT_LE(test, atomic_read(&side->opened), 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&side->late), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&side->bad), 0);
+}
+
+void shim_disconnect(struct kunit *test, struct shim_pair *pair)
+{
+	bool gone;
+
+	mutex_lock(&pair->lock);
+	pair->over = true;
+	mutex_unlock(&pair->lock);
+	if (pair->client.ep)
+		rpcrdma_ep_close(pair->client.ep, NULL);
+	shim_end_side(test, &pair->server);
+	shim_end_side(test, &pair->client);
+	shim_mute = 0;
+
+	gone = shim_poll(!shim_nr_endpoints());
+	KUNIT_EXPECT_TRUE(test, gone);
+	KUNIT_EXPECT_EQ(test, atomic_read(&shim_balance.pds), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&shim_balance.cqs), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&shim_balance.qps), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&shim_balance.mrs), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&shim_balance.rws), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&shim_balance.maps), 0);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&shim_balance.octets), 0LL);
+	KUNIT_EXPECT_EQ(test, atomic_read(&shim_misuse), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&shim_double_inv), 0);
+	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+
+	shim_side_init(&pair->client, 0x1000);
+	shim_side_init(&pair->server, 0x80001000);
+	mutex_lock(&pair->lock);
+	pair->over = false;
+	mutex_unlock(&pair->lock);
+}
+
+/* ---- The Requester ---- */
+
+void shim_rpc_init(struct shim_rpc *rpc, struct shim_buf *arg,
+		   struct shim_buf *res)
+{
+	memset(rpc, 0, sizeof(*rpc));
+	INIT_LIST_HEAD(&rpc->list);
+	INIT_LIST_HEAD(&rpc->mrs);
+	init_completion(&rpc->done);
+	rpc->arg = arg;
+	rpc->res = res;
+}
+
+static int shim_rpc_map(struct rpcrdma_ep *ep, struct shim_rpc *rpc)
+{
+	int rc = 0;
+
+	rpcrdma_lists_init(&rpc->lists);
+	if (rpc->arg) {
+		rpcrdma_lists_add_read(&rpc->lists,
+				       SHIM_HEAD + ALIGN(rpc->inline_arg, 4));
+		rc = rpcrdma_mrs_map(ep, &rpc->mrs, rpc->arg->bv, rpc->arg->nr,
+				     false, &rpc->lists);
+	}
+	if (!rc && rpc->res) {
+		rpcrdma_lists_add_write(&rpc->lists);
+		rc = rpcrdma_mrs_map(ep, &rpc->mrs, rpc->res->bv, rpc->res->nr,
+				     true, &rpc->lists);
+	}
+	if (!rc && rpc->lists.nr_segs)
+		rpc->lists.inv_handle = rpc->lists.segs[0].handle;
+	return rc;
+}
+
+int shim_rpc_try(struct shim_side *side, struct shim_rpc *rpc)
+{
+	u32 len = SHIM_HEAD + ALIGN(rpc->inline_arg, 4);
+	u32 want = rpc->res ? rpc->res->len : rpc->inline_res;
+	struct rpcrdma_ep *ep = side->ep;
+	struct rpcrdma_stream *st = NULL;
+	struct rpcrdma_send *s = NULL;
+	int rc;
+
+	if (!rpcrdma_ep_is_open(ep))
+		return -ENOTCONN;
+	if (!rpcrdma_ep_may_call(ep))
+		return -EAGAIN;
+	rc = shim_rpc_map(ep, rpc);
+	if (rc)
+		goto out_put;
+	if (rpcrdma_header_octets(&ep->conn, &rpc->lists) + len <=
+	    ep->limits.send_inline)
+		s = rpcrdma_send_get(ep);
+	else
+		st = rpcrdma_stream_alloc(RPCRDMA_KIND_CALL, 0, len,
+					  &rpc->lists);
+	if (!s && !st) {
+		rc = len <= ep->limits.send_inline ? -EAGAIN : -ENOMEM;
+		goto out_put;
+	}
+
+	spin_lock(&side->lock);
+	rpc->xid = side->xid++;
+	list_add_tail(&rpc->list, &side->rpcs);
+	spin_unlock(&side->lock);
+	if (st) {
+		st->xid = rpc->xid;
+		shim_payload(st->data, rpc->xid, 0, rpc->seed, want, rpc->seed,
+			     len - SHIM_HEAD);
+		rc = rpcrdma_send_continued_call(ep, st, &rpc->mrs);
+	} else {
+		s->header_len = rpcrdma_encode_header(&ep->conn, s->buf,
+						      ep->params.send_size,
+						      rpc->xid, RDMA2_MSG, 0,
+						      &rpc->lists);
+		s->len = s->header_len + len;
+		shim_payload(s->buf + s->header_len, rpc->xid, 0, rpc->seed,
+			     want, rpc->seed, len - SHIM_HEAD);
+		rc = rpcrdma_send_call(s, &rpc->mrs, RPCRDMA_INLINE,
+				       &rpc->lists);
+	}
+	if (!rc)
+		return 0;
+
+	spin_lock(&side->lock);
+	list_del_init(&rpc->list);
+	rpc->xid = 0;
+	spin_unlock(&side->lock);
+out_put:
+	if (s)
+		rpcrdma_send_put(s);
+	rpcrdma_stream_free(st);
+	rpcrdma_mrs_put(ep, &rpc->mrs);
+	return rc;
+}
+
+int shim_rpc_send(struct shim_side *side, struct shim_rpc *rpc)
+{
+	int rc, seen;
+
+	for (;;) {
+		seen = atomic_read(&side->space);
+		rc = shim_rpc_try(side, rpc);
+		if (rc != -EAGAIN)
+			return rc;
+		/* write_space() is promised, unless the connection ends. */
+		if (!wait_event_timeout(side->wait,
+					atomic_read(&side->space) != seen ||
+					atomic_read(&side->closed),
+					SHIM_WAIT_S * HZ)) {
+			atomic_inc(&side->bad);
+			return -ETIMEDOUT;
+		}
+		if (atomic_read(&side->closed))
+			return -ENOTCONN;
+	}
+}
+
+int shim_rpc_wait(struct shim_side *side, struct shim_rpc *rpc)
+{
+	unsigned long end = jiffies + SHIM_WAIT_S * HZ;
+
+	while (!wait_for_completion_timeout(&rpc->done, HZ / 20)) {
+		if (atomic_read(&side->closed) && !completion_done(&rpc->done))
+			return -ENOTCONN;
+		if (time_after(jiffies, end))
+			return -ETIMEDOUT;
+	}
+	return rpc->status;
+}
+
+void shim_rpc_end(struct shim_side *side, struct shim_rpc *rpc)
+{
+	/* A Reply that has claimed it is about to complete it. */
+	if (rpc->xid && shim_claim(side, rpc->xid) != rpc)
+		shim_rpc_wait(side, rpc);
+	rpcrdma_mrs_release_sync(side->ep, &rpc->mrs);
+}
+
+int shim_rpc_do(struct shim_side *side, struct shim_rpc *rpc)
+{
+	int rc;
+
+	rc = shim_rpc_send(side, rpc);
+	if (rc)
+		return rc;
+	rc = shim_rpc_wait(side, rpc);
+	shim_rpc_end(side, rpc);
+	if (!rc && rpc->res &&
+	    (rpc->placed != rpc->res->len ||
+	     shim_buf_check(rpc->res, rpc->seed) != rpc->res->len))
+		rc = -EIO;
+	if (!rc && !rpc->res && rpc->got != ALIGN(rpc->inline_res, 4))
+		rc = -EIO;
+	return rc;
+}
+
+/* ---- Accounts ---- */
+
+struct shim_accounts {
+	u32	inflight_wrs, sends, slots, receives;
+	s32	beyond;		/* advertised less what is allowed */
+	u32	queued, mrs;
+};
+
+static void shim_read_accounts(struct shim_side *side,
+			       struct shim_accounts *a)
+{
+	struct rpcrdma_ep *ep = side->ep;
+	struct rpcrdma_work *work;
+	struct rpcrdma_mr *mr;
+
+	memset(a, 0, sizeof(*a));
+	spin_lock(&ep->lock);
+	list_for_each_entry(work, &ep->inflight, list) {
+		a->inflight_wrs += work->nr_wrs;
+		a->sends += work->kind != RPCRDMA_WORK_RDMA;
+	}
+	list_for_each_entry(work, &ep->reply_queue, list) {
+		a->queued++;
+		a->sends += work->kind != RPCRDMA_WORK_STREAM;
+	}
+	a->queued += ep->stream != NULL;
+	list_for_each_entry(work, &ep->rdma_queue, list)
+		a->queued++;
+	a->sends += ep->nr_free_sends;
+	a->slots = ep->sq_head - ep->sq_tail;
+	a->receives = ep->conn.posted - ep->conn.received;
+	if (ep->conn.version == RPCRDMA_VERS_2)
+		a->beyond = ep->conn.advertised - (ep->conn.posted - 1);
+	spin_unlock(&ep->lock);
+
+	spin_lock(&ep->mr_lock);
+	list_for_each_entry(mr, &ep->free_mrs, list)
+		a->mrs++;
+	spin_unlock(&ep->mr_lock);
+}
+
+static bool shim_accounts_ok(struct shim_side *side, struct shim_accounts *a)
+{
+	struct rpcrdma_ep *ep = side->ep;
+
+	shim_read_accounts(side, a);
+	return a->inflight_wrs == a->slots && a->sends == ep->nr_sends &&
+	       a->receives == ep->nr_recvs - READ_ONCE(side->nr_held) &&
+	       a->beyond <= 0 && !a->queued && a->mrs == ep->nr_mrs;
+}
+
+void shim_check_idle(struct kunit *test, struct shim_side *side)
+{
+	struct rpcrdma_ep *ep = side->ep;
+	struct shim_accounts a;
+
+	/* The last completions may still be on their way. */
+	if (shim_poll(shim_accounts_ok(side, &a)))
+		return;
+	kunit_err(test, "%s: slots %u of %u, sends %u of %u, receives %u of %u, %u held, beyond %d, queued %u, mrs %u of %u",
+		  ep->client ? "client" : "server", a.inflight_wrs, a.slots,
+		  a.sends, ep->nr_sends, a.receives, ep->nr_recvs,
+		  side->nr_held, a.beyond, a.queued, a.mrs, ep->nr_mrs);
+	KUNIT_FAIL(test, "the accounts do not balance");
+}
+
+/* ---- Suites and fixtures ---- */
+
+/* An address of a network device that has an RDMA device */
+static bool shim_find_address(void)
+{
+	const struct in_ifaddr *ifa;
+	struct net_device *ndev;
+	struct ib_device *dev;
+	struct in_device *in;
+
+	shim_addr.sin_family = 0;
+	rtnl_lock();
+	for_each_netdev(&init_net, ndev) {
+		dev = ib_device_get_by_netdev(ndev, RDMA_DRIVER_UNKNOWN);
+		if (!dev)
+			continue;
+		shim_iwarp = rdma_protocol_iwarp(dev, 1);
+		ib_device_put(dev);
+		in = __in_dev_get_rtnl(ndev);
+		ifa = in ? rtnl_dereference(in->ifa_list) : NULL;
+		if (!ifa)
+			continue;
+		shim_addr.sin_family = AF_INET;
+		shim_addr.sin_addr.s_addr = ifa->ifa_local;
+		break;
+	}
+	rtnl_unlock();
+	return shim_addr.sin_family == AF_INET;
+}
+
+int shim_suite_init(struct kunit_suite *suite)
+{
+	/* Passing without having tested anything would be worse. */
+	if (!shim_find_address()) {
+		pr_err("rpcrdma_shim_test: no RDMA device with an IPv4 address: make one first, such as rxe on a dummy netdev\n");
+		return -ENODEV;
+	}
+	return rpcrdma_ep_init();
+}
+
+void shim_suite_exit(struct kunit_suite *suite)
+{
+	if (rpcrdma_wq)
+		rpcrdma_ep_exit();
+	rpcrdma_wq = NULL;
+}
+
+int shim_test_init(struct kunit *test)
+{
+	struct shim_pair *pair;
+
+	pair = kunit_kzalloc(test, sizeof(*pair), GFP_KERNEL);
+	if (!pair)
+		return -ENOMEM;
+	pair->client_params = (struct rpcrdma_ep_params){
+		.window		= 16,
+		.reverse	= 4,
+		.sends		= 16,
+		.send_size	= 4096,
+		.recv_size	= 4096,
+		.reassembly	= 262144,
+		.max_mrs	= 64,
+		.rw_ctxts	= 48,
+		.brs		= RDMA2_RVRSDIR_GENL,
+		.version_low	= RPCRDMA_VERS_2,
+		.version_high	= RPCRDMA_VERS_2,
+	};
+	pair->server_params = pair->client_params;
+	pair->server_params.sends = 64;
+	pair->server_params.rw_ctxts = 64;
+	mutex_init(&pair->lock);
+	shim_side_init(&pair->client, 0x1000);
+	shim_side_init(&pair->server, 0x80001000);
+	atomic_set(&shim_misuse, 0);
+	atomic_set(&shim_double_inv, 0);
+
+	pair->listener = rpcrdma_listen(&init_net,
+					(struct sockaddr *)&shim_addr,
+					shim_incoming, pair);
+	if (IS_ERR(pair->listener))
+		return PTR_ERR(pair->listener);
+	test->priv = pair;
+	return 0;
+}
+
+void shim_test_exit(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+
+	if (!pair)
+		return;
+	shim_fail_at(0);
+	rpcrdma_listener_destroy(pair->listener);
+	shim_disconnect(test, pair);
+}

@@ -1,0 +1,506 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Geometry of xdr_bufs in; vectors, segments and header octets out.
+ */
+
+#include <linux/highmem.h>
+#include <linux/sunrpc/xdr.h>
+#include <linux/vmalloc.h>
+
+#include "shim.h"
+#include "../net/sunrpc/xprtrdma/transport/xdrbuf.h"
+
+enum {
+	XDR_PAGES = 5,
+	XDR_ROOM = 2 * PAGE_SIZE,	/* of head and tail each */
+	XDR_FLAT = XDR_PAGES * PAGE_SIZE + 2 * XDR_ROOM,
+};
+
+struct xdr_fixture {
+	u8		*head, *tail;	/* two pages each */
+	struct page	*pages[XDR_PAGES];
+	u8		*flat;		/* what the buffer holds */
+	u8		*out;
+	struct bio_vec	bv[RPCRDMA_MAX_BVECS];
+	struct xdr_buf	buf;
+};
+
+struct xdr_geometry {
+	u32	head_off, head, base, page, tail_off, tail;
+};
+
+/* Empty parts, odd lengths, parts that cross pages, all alignments of pages */
+static const struct xdr_geometry geometries[] = {
+	{ 0, 0, 0, 0, 0, 0 },
+	{ 0, 40, 0, 0, 0, 0 },
+	{ 0, 0, 0, 0, 0, 40 },
+	{ 16, 132, 0, 0, 64, 4 },
+	{ 0, 100, 0, 4096, 0, 0 },
+	{ 0, 100, 0, 1, 0, 3 },
+	{ 8, 100, 1, 4095, 0, 0 },
+	{ 8, 100, 1, 4096, 1, 2 },
+	{ 3, 101, 4095, 2, 5, 7 },
+	{ 0, 0, 4095, 1, 0, 0 },
+	{ 0, 0, 4095, 4098, 0, 0 },
+	{ 4000, 200, 2048, 2048, 4090, 12 },
+	{ 4000, 4192, 2048, 10001, 1, 4096 },
+	{ 0, 8192, 0, 20480, 0, 8192 },
+	{ 96, 128, 4096, 4096, 0, 0 },		/* page_base of a page and more */
+	{ 96, 128, 8193, 8191, 4, 1 },
+};
+
+static int xdr_init(struct kunit *test)
+{
+	struct xdr_fixture *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
+	int i;
+
+	if (!f)
+		return -ENOMEM;
+	test->priv = f;
+	f->head = (u8 *)__get_free_pages(GFP_KERNEL, 1);
+	f->tail = (u8 *)__get_free_pages(GFP_KERNEL, 1);
+	f->flat = kunit_kmalloc(test, XDR_FLAT, GFP_KERNEL);
+	f->out = kunit_kmalloc(test, XDR_FLAT + 8, GFP_KERNEL);
+	if (!f->head || !f->tail || !f->flat || !f->out)
+		return -ENOMEM;
+	for (i = 0; i < XDR_PAGES; i++) {
+		f->pages[i] = alloc_page(GFP_KERNEL);
+		if (!f->pages[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void xdr_exit(struct kunit *test)
+{
+	struct xdr_fixture *f = test->priv;
+	int i;
+
+	if (!f)
+		return;
+	free_pages((unsigned long)f->head, 1);
+	free_pages((unsigned long)f->tail, 1);
+	for (i = 0; i < XDR_PAGES; i++)
+		if (f->pages[i])
+			__free_page(f->pages[i]);
+}
+
+/* Lay out @g, each octet different from its neighbours. Returns its octets. */
+static u32 xdr_set(struct xdr_fixture *f, const struct xdr_geometry *g)
+{
+	struct xdr_buf *buf = &f->buf;
+	u32 i, n = 0, at;
+
+	memset(buf, 0, sizeof(*buf));
+	buf->head[0].iov_base = f->head + g->head_off;
+	buf->head[0].iov_len = g->head;
+	buf->tail[0].iov_base = g->tail ? f->tail + g->tail_off : NULL;
+	buf->tail[0].iov_len = g->tail;
+	buf->pages = f->pages;
+	buf->page_base = g->base;
+	buf->page_len = g->page;
+	buf->len = g->head + g->page + g->tail;
+	buf->buflen = buf->len;
+
+	for (i = 0; i < g->head; i++)
+		f->head[g->head_off + i] = f->flat[n++] = 1 + i * 3;
+	for (i = 0; i < g->page; i++) {
+		at = g->base + i;
+		f->flat[n] = 100 + i * 5 + (i >> 8);
+		((u8 *)page_address(f->pages[at >> PAGE_SHIFT]))
+			[offset_in_page(at)] = f->flat[n++];
+	}
+	for (i = 0; i < g->tail; i++)
+		f->tail[g->tail_off + i] = f->flat[n++] = 200 + i * 7;
+	return n;
+}
+
+static void xdr_check_vectors(struct kunit *test, struct xdr_fixture *f,
+			      const struct bio_vec *bv, int nr, u32 offset,
+			      u32 len)
+{
+	u32 done = 0;
+	int i;
+
+	for (i = 0; i < nr; i++) {
+		KUNIT_EXPECT_GT(test, bv[i].bv_len, 0U);
+		KUNIT_ASSERT_LE(test, bv[i].bv_offset + bv[i].bv_len,
+				(unsigned int)PAGE_SIZE);
+		KUNIT_ASSERT_LE(test, done + bv[i].bv_len, len);
+		KUNIT_EXPECT_EQ(test, 0,
+				memcmp(page_address(bv[i].bv_page) +
+				       bv[i].bv_offset,
+				       f->flat + offset + done, bv[i].bv_len));
+		done += bv[i].bv_len;
+	}
+	KUNIT_EXPECT_EQ(test, done, len);
+}
+
+/* Ranges that begin and end at, before and behind every border */
+static u32 xdr_border(const struct xdr_geometry *g, u32 i)
+{
+	u32 total = g->head + g->page + g->tail;
+	const u32 at[] = {
+		0, 1, 4, g->head - 1, g->head, g->head + 1, g->head + 4,
+		g->head + g->page / 2, g->head + g->page - 1,
+		g->head + g->page, g->head + g->page + 1, total - 1, total,
+	};
+
+	return i < ARRAY_SIZE(at) ? min(at[i], total) : U32_MAX;
+}
+
+static void xdr_vectors(struct kunit *test)
+{
+	struct xdr_fixture *f = test->priv;
+	u32 g, i, j, from, to;
+	int nr;
+
+	for (g = 0; g < ARRAY_SIZE(geometries); g++) {
+		xdr_set(f, &geometries[g]);
+		for (i = 0; (from = xdr_border(&geometries[g], i)) != U32_MAX;
+		     i++) {
+			for (j = 0; (to = xdr_border(&geometries[g], j)) !=
+				    U32_MAX; j++) {
+				if (to < from)
+					continue;
+				nr = rpcrdma_xdr_to_bvecs(&f->buf, from,
+							  to - from, f->bv,
+							  ARRAY_SIZE(f->bv));
+				KUNIT_ASSERT_GE_MSG(test, nr, 0,
+						    "geometry %u, %u to %u",
+						    g, from, to);
+				xdr_check_vectors(test, f, f->bv, nr, from,
+						  to - from);
+				if (!nr)
+					continue;
+				/* Exactly enough, and one too few */
+				KUNIT_EXPECT_EQ(test, nr,
+					rpcrdma_xdr_to_bvecs(&f->buf, from,
+							     to - from, f->bv,
+							     nr));
+				KUNIT_EXPECT_EQ(test, -E2BIG,
+					rpcrdma_xdr_to_bvecs(&f->buf, from,
+							     to - from, f->bv,
+							     nr - 1));
+			}
+		}
+	}
+}
+
+static void xdr_vectors_refused(struct kunit *test)
+{
+	struct xdr_fixture *f = test->priv;
+	struct page *page;
+	void *p;
+	u32 n;
+
+	n = xdr_set(f, &geometries[12]);
+	KUNIT_EXPECT_EQ(test, -EFAULT,
+			rpcrdma_xdr_to_bvecs(&f->buf, 0, n + 1, f->bv, 264));
+	KUNIT_EXPECT_EQ(test, -EFAULT,
+			rpcrdma_xdr_to_bvecs(&f->buf, n, 1, f->bv, 264));
+	KUNIT_EXPECT_EQ(test, -EFAULT,
+			rpcrdma_xdr_to_bvecs(&f->buf, U32_MAX, 2, f->bv, 264));
+
+	page = f->pages[1];
+	f->pages[1] = NULL;
+	KUNIT_EXPECT_EQ(test, -EFAULT,
+			rpcrdma_xdr_to_bvecs(&f->buf, 0, n, f->bv, 264));
+	/* It does not matter when the range ends before it. */
+	KUNIT_EXPECT_GT(test, rpcrdma_xdr_to_bvecs(&f->buf, 0, 4192 + 2048,
+						   f->bv, 264), 0);
+	f->pages[1] = page;
+
+	p = vmalloc(100);
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	f->buf.head[0].iov_base = p;
+	f->buf.head[0].iov_len = 100;
+	KUNIT_EXPECT_EQ(test, -EFAULT,
+			rpcrdma_xdr_to_bvecs(&f->buf, 0, 100, f->bv, 264));
+	vfree(p);
+}
+
+static void xdr_copying(struct kunit *test)
+{
+	struct xdr_fixture *f = test->priv;
+	u32 g, i, j, n, from, to;
+
+	for (g = 0; g < ARRAY_SIZE(geometries); g++) {
+		n = xdr_set(f, &geometries[g]);
+		for (i = 0; (from = xdr_border(&geometries[g], i)) != U32_MAX;
+		     i++) {
+			for (j = 0; (to = xdr_border(&geometries[g], j)) !=
+				    U32_MAX; j++) {
+				if (to < from)
+					continue;
+				memset(f->out, 0xee, to - from + 1);
+				rpcrdma_xdr_copy_out(&f->buf, from, to - from,
+						     f->out);
+				KUNIT_EXPECT_EQ(test, 0,
+						memcmp(f->out, f->flat + from,
+						       to - from));
+				KUNIT_EXPECT_EQ(test, f->out[to - from], 0xee);
+
+				/* And in again, over what was there */
+				memset(f->out, 0x55, to - from);
+				KUNIT_EXPECT_EQ(test, to - from,
+					rpcrdma_xdr_copy_in(&f->buf, from,
+							    f->out, to - from));
+				memset(f->flat + from, 0x55, to - from);
+				rpcrdma_xdr_copy_out(&f->buf, 0, n, f->out);
+				KUNIT_EXPECT_EQ(test, 0,
+						memcmp(f->out, f->flat, n));
+				xdr_set(f, &geometries[g]);
+			}
+		}
+		/* What goes beyond the buffer is left out. */
+		if (n)
+			KUNIT_EXPECT_EQ(test, 1U,
+					rpcrdma_xdr_copy_in(&f->buf, n - 1,
+							    f->out, 100));
+	}
+}
+
+static void xdr_reduced(struct kunit *test)
+{
+	struct xdr_fixture *f = test->priv;
+	const struct xdr_geometry *g;
+	u32 i, n, skip_len, after, expected;
+
+	for (i = 0; i < ARRAY_SIZE(geometries); i++) {
+		g = &geometries[i];
+		n = xdr_set(f, g);
+		/* Nothing left out, then the page data with its roundup */
+		KUNIT_EXPECT_EQ(test, n,
+				rpcrdma_xdr_copy_reduced(&f->buf, g->head, 0,
+							 f->out));
+		KUNIT_EXPECT_EQ(test, 0, memcmp(f->out, f->flat, n));
+
+		skip_len = g->page;
+		if (!skip_len)
+			continue;
+		after = min(g->head + ALIGN(skip_len, 4), n);
+		expected = g->head + n - after;
+		memset(f->out, 0xee, expected + 1);
+		KUNIT_EXPECT_EQ(test, expected,
+				rpcrdma_xdr_copy_reduced(&f->buf, g->head,
+							 skip_len, f->out));
+		KUNIT_EXPECT_EQ(test, 0, memcmp(f->out, f->flat, g->head));
+		KUNIT_EXPECT_EQ(test, 0, memcmp(f->out + g->head,
+						f->flat + after, n - after));
+		KUNIT_EXPECT_EQ(test, f->out[expected], 0xee);
+	}
+}
+
+/* ---- Segments ---- */
+
+static struct rpcrdma_ep *xdr_endpoint(struct kunit *test, u32 max_segment,
+				       enum ib_mr_type type, u32 pages)
+{
+	struct rpcrdma_ep *ep = kunit_kzalloc(test, sizeof(*ep), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, ep);
+	ep->mr_type = type;
+	ep->mr_pages = pages;
+	ep->limits.max_segment = max_segment;
+	return ep;
+}
+
+static u32 xdr_segments(struct kunit *test, const struct xdr_geometry *g,
+			struct rpcrdma_ep *ep)
+{
+	struct xdr_fixture *f = test->priv;
+	u32 n = xdr_set(f, g);
+	int nr;
+
+	nr = rpcrdma_xdr_to_bvecs(&f->buf, 0, n, f->bv, ARRAY_SIZE(f->bv));
+	KUNIT_ASSERT_GE(test, nr, 0);
+	return rpcrdma_mrs_count(ep, f->bv, nr);
+}
+
+static void xdr_segment_counts(struct kunit *test)
+{
+	struct rpcrdma_ep *ep = xdr_endpoint(test, 1 << 20, IB_MR_TYPE_MEM_REG,
+					     256);
+	struct rpcrdma_ep *gaps = xdr_endpoint(test, 1 << 20,
+					       IB_MR_TYPE_SG_GAPS, 256);
+	struct rpcrdma_ep *two = xdr_endpoint(test, 1 << 20,
+					      IB_MR_TYPE_MEM_REG, 2);
+	struct rpcrdma_ep *small = xdr_endpoint(test, 8192, IB_MR_TYPE_MEM_REG,
+						256);
+	struct rpcrdma_ep *tiny = xdr_endpoint(test, 1000, IB_MR_TYPE_MEM_REG,
+					       256);
+	struct rpcrdma_ep *none = xdr_endpoint(test, 0, IB_MR_TYPE_MEM_REG,
+					       256);
+	static const struct xdr_geometry
+		empty = { 0, 0, 0, 0, 0, 0 },
+		head = { 0, 100, 0, 0, 0, 0 },
+		three = { 16, 100, 0, 100, 64, 4 },
+		/* The head ends with its page, the pages begin with theirs. */
+		joined = { 4096, 4096, 0, 20480, 0, 100 },
+		pages = { 0, 0, 0, 20480, 0, 0 },
+		unaligned = { 0, 0, 100, 10000, 0, 0 };
+
+	KUNIT_EXPECT_EQ(test, xdr_segments(test, &empty, ep), 0U);
+	KUNIT_EXPECT_EQ(test, xdr_segments(test, &head, ep), 1U);
+	KUNIT_EXPECT_EQ(test, xdr_segments(test, &three, ep), 3U);
+	KUNIT_EXPECT_EQ(test, xdr_segments(test, &three, gaps), 1U);
+	KUNIT_EXPECT_EQ(test, xdr_segments(test, &joined, ep), 1U);
+	KUNIT_EXPECT_EQ(test, xdr_segments(test, &joined, two), 4U);
+	KUNIT_EXPECT_EQ(test, xdr_segments(test, &pages, ep), 1U);
+	KUNIT_EXPECT_EQ(test, xdr_segments(test, &pages, two), 3U);
+	KUNIT_EXPECT_EQ(test, xdr_segments(test, &pages, small), 3U);
+	KUNIT_EXPECT_EQ(test, xdr_segments(test, &pages, tiny), 25U);
+	KUNIT_EXPECT_EQ(test, xdr_segments(test, &unaligned, ep), 1U);
+	KUNIT_EXPECT_EQ(test, xdr_segments(test, &unaligned, small), 2U);
+	/* A peer that takes no chunks: any number, but an end */
+	KUNIT_EXPECT_EQ(test, xdr_segments(test, &pages, none), 1U);
+}
+
+/* ---- Header octets ---- */
+
+struct xdr_words {
+	const __be32	*p;
+	u32		nr, at;
+};
+
+#define XDR_WORD(test, w, value)					\
+do {									\
+	KUNIT_ASSERT_LT(test, (w)->at, (w)->nr);			\
+	KUNIT_EXPECT_EQ_MSG(test, be32_to_cpu((w)->p[(w)->at]),		\
+			    (u32)(value), "word %u", (w)->at);		\
+	(w)->at++;							\
+} while (0)
+
+static void xdr_expect_segment(struct kunit *test, struct xdr_words *w,
+			       const struct rpcrdma_segment *seg)
+{
+	XDR_WORD(test, w, seg->handle);
+	XDR_WORD(test, w, seg->length);
+	XDR_WORD(test, w, upper_32_bits(seg->offset));
+	XDR_WORD(test, w, lower_32_bits(seg->offset));
+}
+
+/* A segment for each vector of a range of the buffer */
+static void xdr_add_segments(struct kunit *test, struct rpcrdma_lists *lists,
+			     u32 offset, u32 len)
+{
+	struct xdr_fixture *f = test->priv;
+	int i, nr;
+
+	nr = rpcrdma_xdr_to_bvecs(&f->buf, offset, len, f->bv,
+				  ARRAY_SIZE(f->bv));
+	KUNIT_ASSERT_GE(test, nr, 0);
+	for (i = 0; i < nr; i++)
+		KUNIT_ASSERT_EQ(test, 0,
+			rpcrdma_lists_add_segment(lists,
+						  0xabc00000 + lists->nr_segs,
+						  f->bv[i].bv_len,
+						  0x123456789ULL * (i + 1)));
+}
+
+/*
+ * A Call with a Position Zero chunk for head and tail, a Read chunk for the
+ * page data, a Write chunk and a Reply chunk: every word of its header, 6.2.
+ */
+static void xdr_header_words(struct kunit *test)
+{
+	struct xdr_fixture *f = test->priv;
+	const struct xdr_geometry *g = &geometries[12];
+	struct rpcrdma_conn_config cfg = {
+		.client		= 1,
+		.version_low	= RPCRDMA_VERS_2,
+		.version_high	= RPCRDMA_VERS_2,
+		.window		= 8,
+		.props		= { .sbsiz = 4096, .rbsiz = 4096,
+				    .rssiz = 1 << 20, .rcsiz = 64 },
+	};
+	struct rpcrdma_lists *lists;
+	struct rpcrdma_conn *conn;
+	struct xdr_words w;
+	u32 i, j, len;
+
+	lists = kunit_kzalloc(test, sizeof(*lists), GFP_KERNEL);
+	conn = kunit_kzalloc(test, sizeof(*conn), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, lists);
+	KUNIT_ASSERT_NOT_NULL(test, conn);
+	rpcrdma_conn_init(conn, &cfg);
+
+	xdr_set(f, g);
+	rpcrdma_lists_init(lists);
+	rpcrdma_lists_add_read(lists, 0);
+	xdr_add_segments(test, lists, 0, g->head);
+	xdr_add_segments(test, lists, g->head + g->page + 3, g->tail - 3);
+	rpcrdma_lists_add_read(lists, g->head);
+	xdr_add_segments(test, lists, g->head, g->page);
+	rpcrdma_lists_add_write(lists);
+	xdr_add_segments(test, lists, g->head, 5000);
+	rpcrdma_lists_add_reply(lists);
+	xdr_add_segments(test, lists, 0, 300);
+	lists->inv_handle = 0xabc00001;
+
+	KUNIT_EXPECT_EQ(test, lists->reads[0].length, g->head + g->tail - 3);
+	KUNIT_EXPECT_EQ(test, lists->reads[1].length, g->page);
+	KUNIT_EXPECT_EQ(test, lists->reads[1].position, g->head);
+	KUNIT_EXPECT_EQ(test, lists->writes[0].length, 5000U);
+	KUNIT_EXPECT_EQ(test, lists->reply.length, 300U);
+
+	len = rpcrdma_header_octets(conn, lists);
+	KUNIT_EXPECT_EQ(test, 0U, rpcrdma_encode_header(conn, f->out, len - 1,
+							0x11223344, RDMA2_NOMSG,
+							0, lists));
+	memset(f->out, 0xee, len + 4);
+	KUNIT_ASSERT_EQ(test, len,
+			rpcrdma_encode_header(conn, f->out, len, 0x11223344,
+					      RDMA2_NOMSG, 0, lists));
+	KUNIT_EXPECT_EQ(test, f->out[len], 0xee);
+
+	w = (struct xdr_words){ .p = (__be32 *)f->out, .nr = len / 4 };
+	XDR_WORD(test, &w, 0x11223344);
+	XDR_WORD(test, &w, 2);
+	w.at++;				/* credit: when it is posted */
+	XDR_WORD(test, &w, RDMA2_NOMSG);
+	XDR_WORD(test, &w, 0);
+	w.at++;				/* received: likewise */
+	XDR_WORD(test, &w, 0xabc00001);
+	for (i = 0; i < 2; i++) {
+		for (j = 0; j < lists->reads[i].count; j++) {
+			XDR_WORD(test, &w, 1);
+			XDR_WORD(test, &w, lists->reads[i].position);
+			xdr_expect_segment(test, &w,
+				&lists->segs[lists->reads[i].first + j]);
+		}
+	}
+	XDR_WORD(test, &w, 0);
+	XDR_WORD(test, &w, 1);
+	XDR_WORD(test, &w, lists->writes[0].count);
+	for (j = 0; j < lists->writes[0].count; j++)
+		xdr_expect_segment(test, &w,
+				   &lists->segs[lists->writes[0].first + j]);
+	XDR_WORD(test, &w, 0);
+	XDR_WORD(test, &w, 1);
+	XDR_WORD(test, &w, lists->reply.count);
+	for (j = 0; j < lists->reply.count; j++)
+		xdr_expect_segment(test, &w,
+				   &lists->segs[lists->reply.first + j]);
+	KUNIT_EXPECT_EQ(test, w.at, w.nr);
+}
+
+static struct kunit_case xdr_cases[] = {
+	KUNIT_CASE(xdr_vectors),
+	KUNIT_CASE(xdr_vectors_refused),
+	KUNIT_CASE(xdr_copying),
+	KUNIT_CASE(xdr_reduced),
+	KUNIT_CASE(xdr_segment_counts),
+	KUNIT_CASE(xdr_header_words),
+	{}
+};
+
+static struct kunit_suite xdr_suite = {
+	.name		= "rpcrdma_xdrbuf",
+	.init		= xdr_init,
+	.exit		= xdr_exit,
+	.test_cases	= xdr_cases,
+};
+
+kunit_test_suite(xdr_suite);
