@@ -181,15 +181,7 @@ for protocol in "$@"; do
 		t $name/parallel 180 work_parallel
 		case $v in 4.*) t $name/delegation 90 work_delegation ;; esac
 		case $v in 3|4.2) t $name/server-restart 240 trouble_restart $protocol ;; esac
-		if [ $v = 4.2 ]; then
-			# It is not this module that is tested by what the
-			# other one's guest does then.
-			if [ $MODULE_KIND = ours ]; then
-				t $name/cut-link 300 trouble_cut $protocol
-			else
-				skip $name/cut-link "the guest of the kernel's own client does not survive it"
-			fi
-		fi
+		case $v in 4.2) t $name/cut-link 300 trouble_cut $protocol ;; esac
 		t $name/umount 90 umount_works
 	done
 done
