@@ -418,8 +418,8 @@ for v in $VERSIONS; do
 	t $v.mount 90 mount_works $v
 	mountpoint -q $MNT || continue
 	t $v.sizes 120 work_sizes
-	t $v.fio-buffered 120 work_fio buffered 0 1k-256k
-	t $v.fio-direct 120 work_fio direct 1 512-300k
+	t $v.fio-buffered 240 work_fio buffered 0 1k-256k
+	t $v.fio-direct 240 work_fio direct 1 512-300k
 	t $v.many-processes 120 work_many
 	t $v.directories 120 work_dir
 	t $v.acl 60 work_acl $v
@@ -465,8 +465,8 @@ fi
 for size in 1048576 32768 4096; do
 	t rsize.$size.mount 90 mount_works 4.2 rsize=$size,wsize=$size,sec=sys
 	if mountpoint -q $MNT; then
-		t rsize.$size.fio-direct 90 work_fio rsize 1 1k-1100k
-		t rsize.$size.fio-buffered 90 work_fio rsize 0 4k-1m
+		t rsize.$size.fio-direct 240 work_fio rsize 1 1k-1100k
+		t rsize.$size.fio-buffered 240 work_fio rsize 0 4k-1m
 		t rsize.$size.umount 60 umount_works
 	fi
 done

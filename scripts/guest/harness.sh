@@ -48,6 +48,23 @@ new_complaints()
 	LOG_SEEN=$lines
 }
 
+# What may tell why a test takes too long.
+what_hangs()
+{
+	local f
+	echo "--- processes"
+	ps -eo pid,stat,pcpu,wchan:32,args --sort=-pcpu | grep -v '\]$' | head -n 12
+	for f in /sys/kernel/debug/sunrpc/rpc_clnt/*/tasks; do
+		[ ! -s "$f" ] || { echo "--- $f"; head -n 10 "$f"; }
+	done
+	echo "--- transports"
+	xprt_lines $MNT
+	connections
+	sleep 2
+	echo "--- two seconds later"
+	connections
+}
+
 # skip NAME REASON
 skip()
 {
@@ -79,6 +96,8 @@ t()
 			status=hung
 			echo "test: $PREFIX$name takes too long; blocked tasks follow" >/dev/kmsg
 			echo w >/proc/sysrq-trigger
+			echo l >/proc/sysrq-trigger
+			what_hangs >>$TESTLOG 2>&1
 			kill -KILL -- -$pid
 		else
 			pause
@@ -100,7 +119,7 @@ t()
 		return 0
 	fi
 	echo "not ok $PREFIX$name - $reason"
-	tail -n 40 $TESTLOG | sed 's/^/#   /'
+	tail -n 60 $TESTLOG | sed 's/^/#   /'
 	[ -z "$COMPLAINT" ] || head -n 20 <<<"$COMPLAINT" | sed 's/^/#   kernel: /'
 	FAILED=$((FAILED + 1))
 	# After a hang nothing is certain; after a report the checkers of the
