@@ -179,15 +179,25 @@ load_end()
 	[ $i -ge ${1:-0} ] || complain "there should have been $1 new connections at least, and there were $i"
 }
 
+# Has the mount connected more than $1 times? A client backs off when it is
+# refused, for 5 s and more: ask for something, so that it tries.
+connected_again()
+{
+	timeout -s KILL 5 stat -f $MNT >/dev/null 2>&1 || true
+	[ "$(connects)" -gt "$1" ]
+}
+
 trouble_restart()
 {
-	local i
-	load_begin $LOAD
+	local i before
+	load_begin $((LOAD * 2))
 	for ((i = 0; i < ROUNDS; i++)); do
 		sleep 2
+		before=$(connects)
 		nfsd_down
 		sleep 1
 		nfsd_up
+		wait_for 60 connected_again $before
 	done
 	load_end $ROUNDS
 }
@@ -247,16 +257,18 @@ trouble_injected()
 
 trouble_link()
 {
-	local i
-	load_begin $LOAD
+	local i before
+	load_begin $((LOAD * 2))
 	for ((i = 0; i < ROUNDS; i++)); do
 		sleep 2
+		before=$(connects)
 		rxe_del
 		sleep 1
 		rxe_add
 		# The listeners went with the device: nfsd makes new ones.
 		nfsd_down
 		nfsd_up
+		wait_for 60 connected_again $before
 	done
 	load_end $ROUNDS
 }
