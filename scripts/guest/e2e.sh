@@ -213,7 +213,10 @@ trouble_client_drop()
 			# not the server's ones for the reverse direction
 			grep -qs dst_port=$PORT $f/xprt_info || continue
 			grep -qs CONNECTED $f/xprt_state || continue
-			echo $ADDR4 >$f/dstaddr
+			# It waits for the transport's lock, and 6.1 does not
+			# wake it when that becomes free: it may have to try
+			# again.
+			timeout -s KILL 3 bash -c "echo $ADDR4 >$f/dstaddr" || continue
 			found=1
 		done
 	done
