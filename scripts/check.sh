@@ -119,7 +119,8 @@ level_engine()
 	local dir=$1 status=0 f
 	make --no-print-directory -C net/sunrpc/xprtrdma/engine-test check \
 		TEST_XML_DIR="$dir/xml" >"$dir/make.log" 2>&1 || status=$?
-	f=$(find "$dir/xml" -name '*.xml' 2>/dev/null | sort)
+	mkdir -p "$dir/xml"
+	f=$(find "$dir/xml" -name '*.xml' | sort)
 	if [ -z "$f" ]; then
 		tail -n 30 "$dir/make.log" | sed 's/^/#   /'
 		not_ok engine/build "make -C net/sunrpc/xprtrdma/engine-test check left no results"
