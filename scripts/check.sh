@@ -117,7 +117,7 @@ build_for()
 level_engine()
 {
 	local dir=$1 status=0 f
-	make --no-print-directory -C net/sunrpc/xprtrdma/engine-test check \
+	make --no-print-directory -C net/sunrpc/xprtrdma/engine-test -j"$(nproc)" check \
 		TEST_XML_DIR="$dir/xml" >"$dir/make.log" 2>&1 || status=$?
 	mkdir -p "$dir/xml"
 	f=$(find "$dir/xml" -name '*.xml' | sort)
