@@ -25,6 +25,8 @@
 enum {
 	/* No header without chunks takes more, nor one with an unused chunk */
 	RPCRDMA_HEADER_ROOM = 128,
+	/* ... nor one that offers chunks for the Reply */
+	RPCRDMA_OFFER_ROOM = RPCRDMA_HEADER_ROOM + 16 * RPCRDMA_MAX_SEGS,
 };
 
 /* What a Call without chunks offers */
@@ -199,7 +201,8 @@ static int rpcrdma_requester_plan(struct rpcrdma_ep *ep, struct rpc_rqst *rqst,
 		.reply_max	= rpcrdma_xdr_room(rcv),
 		.reverse	= reverse,
 	};
-	int rc;
+	bool large_call, large_reply;
+	int rc = 0;
 
 	/* Integrity and privacy want the messages whole (11.2.2). */
 	call.ddp = req && rqst->rq_cred &&
@@ -213,28 +216,23 @@ static int rpcrdma_requester_plan(struct rpcrdma_ep *ep, struct rpc_rqst *rqst,
 		call.result_max = rcv->page_len;
 
 	/*
-	 * Most Calls are small and get small Replies. Only when one may not
-	 * be, it matters how many segments its memory would take.
+	 * Most messages are small. Only of one that may not be, it matters how
+	 * many segments its memory would take.
 	 */
-	if (!req ||
-	    (call.length + RPCRDMA_HEADER_ROOM <= ep->limits.send_inline &&
-	     call.reply_max + RPCRDMA_HEADER_ROOM <= ep->limits.recv_inline)) {
-		rc = rpcrdma_plan_call(&ep->conn, &call, plan);
-		if (!rc && !req && rpcrdma_plan_has_chunks(plan))
-			rc = -EMSGSIZE;
-		if (!req || (!rc && plan->format == RPCRDMA_INLINE &&
-			     !rpcrdma_plan_has_chunks(plan)))
-			return rc;
-	}
-
-	rc = rpcrdma_req_count(req, ep, snd, snd->len, &call.call_segs,
-			       &call.item_segs);
-	if (!rc)
+	large_call = call.length + RPCRDMA_OFFER_ROOM > ep->limits.send_inline;
+	large_reply = call.reply_max + RPCRDMA_HEADER_ROOM >
+		      ep->limits.recv_inline;
+	if (req && large_call)
+		rc = rpcrdma_req_count(req, ep, snd, snd->len, &call.call_segs,
+				       &call.item_segs);
+	if (req && large_reply && !rc)
 		rc = rpcrdma_req_count(req, ep, rcv, call.reply_max,
 				       &call.reply_segs, &call.result_segs);
-	if (rc)
-		return rc == -E2BIG ? -EMSGSIZE : rc;
-	return rpcrdma_plan_call(&ep->conn, &call, plan);
+	if (!rc)
+		rc = rpcrdma_plan_call(&ep->conn, &call, plan);
+	if (!rc && !req && rpcrdma_plan_has_chunks(plan))
+		rc = -EMSGSIZE;
+	return rc == -E2BIG ? -EMSGSIZE : rc;
 }
 
 /* Map one range of @buf into the chunk begun last. */
