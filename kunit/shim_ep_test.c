@@ -602,7 +602,7 @@ static void shim_intrude(struct kunit *test, struct shim_pair *pair,
 	struct shim_buf buf;
 
 	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 0, chunk->length), 0);
-	rw = rpcrdma_rw_alloc(pair->server.ep, DMA_FROM_DEVICE);
+	rw = rpcrdma_rw_alloc(pair->server.ep, DMA_FROM_DEVICE, 0, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, rw);
 	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, chunk, 0, buf.bv,
 					     buf.nr, 0, chunk->length), 0);
@@ -668,7 +668,7 @@ static void data_bounds(struct kunit *test)
 	rpcrdma_lists_add_segment(lists, 2, 0, 0);
 	rpcrdma_lists_add_segment(lists, 3, 500, 0);
 	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 4000, 1400), 0);
-	rw = rpcrdma_rw_alloc(ep, DMA_FROM_DEVICE);
+	rw = rpcrdma_rw_alloc(ep, DMA_FROM_DEVICE, 0, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, rw);
 	/* The memory ends before the chunk, */
 	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->reads[0], 0,

@@ -141,7 +141,7 @@ static struct rpcrdma_rw *shim_writes(struct rpcrdma_ep *ep,
 	if (shim_buf_alloc(buf, seed % PAGE_SIZE, want))
 		goto out_free;
 	shim_buf_fill(buf, seed);
-	rw = rpcrdma_rw_alloc(ep, DMA_TO_DEVICE);
+	rw = rpcrdma_rw_alloc(ep, DMA_TO_DEVICE, 0, GFP_KERNEL);
 	if (!rw)
 		goto out_buf;
 	if (rpcrdma_rw_add(rw, lists, &lists->writes[0], 0, buf->bv, buf->nr,
@@ -315,7 +315,7 @@ static bool shim_pull(struct shim_side *side, struct rpcrdma_recv *rv)
 	pull->rv = rv;
 	if (shim_buf_alloc(&pull->buf, rv->rx.xid % PAGE_SIZE, chunk->length))
 		goto out_free;
-	rw = rpcrdma_rw_alloc(rv->ep, DMA_FROM_DEVICE);
+	rw = rpcrdma_rw_alloc(rv->ep, DMA_FROM_DEVICE, 0, GFP_KERNEL);
 	if (!rw)
 		goto out_buf;
 	/* In two pieces, which is how a server with several items does it */

@@ -284,15 +284,17 @@ struct rpcrdma_rw {
 	struct rpcrdma_work	work;
 	struct rpcrdma_ep	*ep;
 	enum dma_data_direction	dir;	/* FROM_DEVICE: Read, TO_DEVICE: Write */
+	gfp_t			gfp;
 	struct list_head	ctxts;
 	u32			octets;
 	/* Called once; then @rw is freed by the endpoint. Process context. */
 	void			(*done)(struct rpcrdma_rw *rw, bool ok);
-	void			*priv;
+	void			*priv;	/* the owner's; at first, its memory */
 };
 
 struct rpcrdma_rw *rpcrdma_rw_alloc(struct rpcrdma_ep *ep,
-				    enum dma_data_direction dir);
+				    enum dma_data_direction dir, size_t priv,
+				    gfp_t gfp);
 /* Free an @rw that was not posted; done() is not called. */
 void rpcrdma_rw_free(struct rpcrdma_rw *rw);
 

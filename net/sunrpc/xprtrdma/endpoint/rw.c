@@ -22,24 +22,29 @@ struct rpcrdma_rw_ctxt {
  * rpcrdma_rw_alloc - begin a transfer
  * @ep: open endpoint
  * @dir: DMA_FROM_DEVICE to Read, DMA_TO_DEVICE to Write
+ * @priv: octets of memory for its owner, at rw->priv, freed with it
+ * @gfp: how to allocate what this transfer takes
  *
  * Holds off the teardown until it has ended or is freed. Process context.
  * Returns NULL without memory or when the connection is closing.
  */
 struct rpcrdma_rw *rpcrdma_rw_alloc(struct rpcrdma_ep *ep,
-				    enum dma_data_direction dir)
+				    enum dma_data_direction dir, size_t priv,
+				    gfp_t gfp)
 {
 	struct rpcrdma_rw *rw;
 
 	if (!rpcrdma_ep_enter(ep))
 		return NULL;
-	rw = kzalloc(sizeof(*rw), GFP_KERNEL);
+	rw = kzalloc(sizeof(*rw) + priv, gfp);
 	if (!rw) {
 		rpcrdma_ep_leave(ep);
 		return NULL;
 	}
+	rw->priv = rw + 1;
 	rw->ep = ep;
 	rw->dir = dir;
+	rw->gfp = gfp;
 	INIT_LIST_HEAD(&rw->ctxts);
 	INIT_LIST_HEAD(&rw->work.list);
 	return rw;
@@ -125,7 +130,7 @@ static int rpcrdma_rw_add_segment(struct rpcrdma_rw *rw, u32 handle,
 	nents = rpcrdma_bv_count(pos, octets);
 	if (!nents)
 		return -EINVAL;
-	ctxt = kmalloc(struct_size(ctxt, sg, nents), GFP_KERNEL);
+	ctxt = kmalloc(struct_size(ctxt, sg, nents), rw->gfp);
 	if (!ctxt)
 		return -ENOMEM;
 	ctxt->nents = nents;

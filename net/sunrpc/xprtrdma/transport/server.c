@@ -14,6 +14,7 @@
 
 #include <linux/module.h>
 #include <linux/mm.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/sunrpc/addr.h>
 #include <linux/sunrpc/svc.h>
@@ -31,6 +32,8 @@
 enum {
 	/* Connections of one listener that are opening or not yet accepted */
 	RPCRDMA_SVC_BACKLOG = 128,
+	/* Largest Calls that a connection pulls ahead of its service threads */
+	RPCRDMA_SVC_EARLY = 8,
 	/* How long a Reply may wait for a Send context, and in what steps */
 	RPCRDMA_SVC_SEND_WAIT_MS = 5000,
 	RPCRDMA_SVC_SEND_POLL_MS = 20,
@@ -69,6 +72,10 @@ struct rpcrdma_svc_conn {
 	spinlock_t		lock;		/* of what follows */
 	struct list_head	calls;		/* received, as they came */
 	struct list_head	pulled;		/* their Reads are through */
+	struct list_head	spare;		/* pages to pull into */
+	u32			nr_spare;
+	u32			nr_early;	/* pages of Calls ahead of threads */
+	u32			arg_pages;	/* a Call's largest, 0: not known */
 	bool			published;	/* xprt is sunrpc's */
 	bool			gone;		/* closed() was called */
 };
@@ -80,8 +87,9 @@ struct rpcrdma_svc_conn {
 struct rpcrdma_svc_call {
 	struct rpcrdma_svc_conn	*conn;
 	/* Read chunks */
-	struct page		**pages;	/* pulled into; while away */
+	struct bio_vec		*bv;		/* whole pages, pulled into */
 	u32			nr_pages;
+	u32			nr_early;	/* of them in conn->nr_early */
 	u32			octets;		/* in these pages */
 	bool			item_only;	/* one item, at its page's start */
 	/* Results that may go in Write chunks, as the service named them */
@@ -167,20 +175,31 @@ static void rpcrdma_svc_fail(struct rpcrdma_svc_conn *conn, const char *reason)
 
 /* ---- Calls ---- */
 
-/* Give back all that a Call holds. Process context. */
-static void rpcrdma_svc_call_release(struct rpcrdma_recv *rv)
+/* Forget what was to be pulled for a Call, and its pages. */
+static void rpcrdma_svc_call_free(struct rpcrdma_recv *rv)
 {
 	struct rpcrdma_svc_call *call = rv->priv;
 	u32 i;
 
 	rv->priv = NULL;
-	if (call) {
-		if (call->pages)
-			for (i = 0; i < call->nr_pages; i++)
-				put_page(call->pages[i]);
-		kfree(call->pages);
-		kmem_cache_free(rpcrdma_svc_call_cache, call);
+	if (!call)
+		return;
+	if (call->nr_early) {
+		spin_lock(&call->conn->lock);
+		call->conn->nr_early -= call->nr_early;
+		spin_unlock(&call->conn->lock);
 	}
+	if (call->bv)
+		for (i = 0; i < call->nr_pages; i++)
+			put_page(call->bv[i].bv_page);
+	kfree(call->bv);
+	kmem_cache_free(rpcrdma_svc_call_cache, call);
+}
+
+/* Give back all that a Call holds. Process context. */
+static void rpcrdma_svc_call_release(struct rpcrdma_recv *rv)
+{
+	rpcrdma_svc_call_free(rv);
 	rpcrdma_recv_put(rv);
 }
 
@@ -344,19 +363,132 @@ static u32 rpcrdma_svc_arg_pages(const struct svc_rqst *rqstp)
 }
 
 /*
- * Begin to pull the Read chunks of @rv into pages of @rqstp, which go with
- * it; it comes back through rpcrdma_svc_pulled().
+ * Pulling for a Call takes pages, and handing it to a service thread sets as
+ * many pages of that thread free. They go round: up to one largest Call's are
+ * kept. Calls that are pulled before a thread asks for them have at most
+ * RPCRDMA_SVC_EARLY such largest Calls' pages in all, whatever the peer sends.
  */
-static void rpcrdma_svc_pull(struct rpcrdma_svc_conn *conn,
-			     struct svc_rqst *rqstp, struct rpcrdma_recv *rv)
+static void rpcrdma_svc_swap_pages(struct rpcrdma_svc_conn *conn,
+				   struct rpcrdma_svc_call *call,
+				   struct page **pages)
 {
+	u32 i, kept = 0;
+
+	spin_lock(&conn->lock);
+	conn->nr_early -= call->nr_early;
+	call->nr_early = 0;
+	if (!conn->gone && conn->nr_spare < conn->arg_pages)
+		kept = min(call->nr_pages, conn->arg_pages - conn->nr_spare);
+	for (i = 0; i < kept; i++)
+		list_add(&pages[i]->lru, &conn->spare);
+	conn->nr_spare += kept;
+	spin_unlock(&conn->lock);
+	for (; i < call->nr_pages; i++)
+		put_page(pages[i]);
+	for (i = 0; i < call->nr_pages; i++)
+		pages[i] = call->bv[i].bv_page;
+}
+
+/*
+ * Pages for @call, which no thread has asked for, without waiting for any.
+ * False: there are not enough; @call has those that there were.
+ */
+static bool rpcrdma_svc_early_pages(struct rpcrdma_svc_conn *conn,
+				    struct rpcrdma_svc_call *call)
+{
+	u32 i, nr = call->nr_pages, spare = 0;
+	struct page *page;
+	bool ok;
+
+	/* There are always pages to pull: an empty chunk is not pulled. */
+	spin_lock(&conn->lock);
+	ok = conn->nr_early + nr <= RPCRDMA_SVC_EARLY * conn->arg_pages;
+	if (ok) {
+		conn->nr_early += nr;
+		call->nr_early = nr;
+		spare = min(nr, conn->nr_spare);
+		conn->nr_spare -= spare;
+	}
+	for (i = 0; i < spare; i++) {
+		page = list_first_entry(&conn->spare, struct page, lru);
+		list_del(&page->lru);
+		call->bv[i].bv_page = page;
+	}
+	spin_unlock(&conn->lock);
+
+	for (; ok && i < nr; i++) {
+		page = alloc_page(GFP_NOWAIT | __GFP_NOWARN);
+		if (!page)
+			break;
+		call->bv[i].bv_page = page;
+	}
+	call->nr_pages = i;
+	return i == nr;
+}
+
+static void rpcrdma_svc_spare_free(struct rpcrdma_svc_conn *conn)
+{
+	struct page *page, *next;
+	LIST_HEAD(spare);
+
+	spin_lock(&conn->lock);
+	list_splice_init(&conn->spare, &spare);
+	conn->nr_spare = 0;
+	spin_unlock(&conn->lock);
+	list_for_each_entry_safe(page, next, &spare, lru) {
+		list_del(&page->lru);
+		put_page(page);
+	}
+}
+
+/* Take pages away from @rqstp, which gets new ones. */
+static void rpcrdma_svc_take_pages(struct svc_rqst *rqstp,
+				   struct rpcrdma_svc_call *call)
+{
+	u32 i;
+
+	for (i = 0; i < call->nr_pages; i++) {
+		call->bv[i].bv_page = rqstp->rq_pages[i];
+		rqstp->rq_pages[i] = NULL;
+	}
+}
+
+/* What a Call with chunks needs; NULL without memory. */
+static struct rpcrdma_svc_call *
+rpcrdma_svc_call_alloc(struct rpcrdma_svc_conn *conn, struct rpcrdma_recv *rv,
+		       gfp_t gfp)
+{
+	struct rpcrdma_svc_call *call;
+
+	call = kmem_cache_zalloc(rpcrdma_svc_call_cache, gfp);
+	if (call)
+		call->conn = conn;
+	rv->priv = call;
+	return call;
+}
+
+/*
+ * Begin to pull the Read chunks of @rv; it comes back through
+ * rpcrdma_svc_pulled(). The pages are those of @rqstp, a service thread, or
+ * with NULL what is there without waiting.
+ * Returns 0, -E2BIG: larger than @max_pages, -EINVAL: a chunk is not within
+ * the message, or another errno: no resources. On error @rv is the caller's.
+ */
+static int rpcrdma_svc_pull(struct rpcrdma_svc_conn *conn,
+			    struct rpcrdma_recv *rv, struct svc_rqst *rqstp,
+			    u32 max_pages)
+{
+	gfp_t gfp = rqstp ? GFP_KERNEL : GFP_NOWAIT | __GFP_NOWARN;
 	const struct rpcrdma_lists *lists = &rv->rx.lists;
-	struct rpcrdma_svc_call *call = rv->priv;
+	struct rpcrdma_svc_call *call;
 	struct rpcrdma_rw *rw;
 	u32 i, first;
 	u64 octets;
 	int rc;
 
+	call = rpcrdma_svc_call_alloc(conn, rv, gfp);
+	if (!call)
+		return -ENOMEM;
 	call->item_only = rpcrdma_svc_item_only(rv);
 	if (call->item_only) {
 		octets = lists->reads[0].length;
@@ -365,59 +497,64 @@ static void rpcrdma_svc_pull(struct rpcrdma_svc_conn *conn,
 		for (i = first; i < lists->nr_reads; i++)
 			octets += xdr_align_size(lists->reads[i].length);
 	}
-	if (octets > (u64)rpcrdma_svc_arg_pages(rqstp) << PAGE_SHIFT ||
-	    DIV_ROUND_UP_ULL(octets, PAGE_SIZE) > ARRAY_SIZE(rqstp->rq_bvec)) {
-		rpcrdma_svc_refuse(conn, rv, RDMA2_ERR_SYSTEM,
-				   "larger than this service takes; mount with a smaller wsize");
-		return;
-	}
+	if (octets > (u64)max_pages << PAGE_SHIFT)
+		return -E2BIG;
 	call->octets = octets;
-	call->nr_pages = DIV_ROUND_UP(call->octets, PAGE_SIZE);
 
-	rw = rpcrdma_rw_alloc(conn->ep, DMA_FROM_DEVICE);
+	i = DIV_ROUND_UP(call->octets, PAGE_SIZE);
+	call->bv = kmalloc_array(i, sizeof(*call->bv), gfp);
+	if (!call->bv)
+		return -ENOMEM;
+	call->nr_pages = i;
+	if (rqstp)
+		rpcrdma_svc_take_pages(rqstp, call);
+	else if (!rpcrdma_svc_early_pages(conn, call))
+		return -ENOMEM;
+	for (i = 0; i < call->nr_pages; i++) {
+		call->bv[i].bv_len = PAGE_SIZE;
+		call->bv[i].bv_offset = 0;
+	}
+
+	rw = rpcrdma_rw_alloc(conn->ep, DMA_FROM_DEVICE, 0, gfp);
 	if (!rw)
-		goto out_close;
-	for (i = 0; i < call->nr_pages; i++) {
-		rqstp->rq_bvec[i].bv_page = rqstp->rq_pages[i];
-		rqstp->rq_bvec[i].bv_len = PAGE_SIZE;
-		rqstp->rq_bvec[i].bv_offset = 0;
-	}
+		return -ENOMEM;
 	if (call->item_only)
-		rc = rpcrdma_rw_add(rw, lists, &lists->reads[0], 0,
-				    rqstp->rq_bvec, call->nr_pages, 0,
-				    call->octets);
+		rc = rpcrdma_rw_add(rw, lists, &lists->reads[0], 0, call->bv,
+				    call->nr_pages, 0, call->octets);
 	else
-		rc = rpcrdma_svc_walk(rv, rw, rqstp->rq_bvec, call->nr_pages,
-				      NULL);
-	if (rc == -EINVAL) {
+		rc = rpcrdma_svc_walk(rv, rw, call->bv, call->nr_pages, NULL);
+	if (rc) {
 		rpcrdma_rw_free(rw);
-		rpcrdma_svc_refuse(conn, rv, RDMA2_ERR_BAD_XDR,
-				   "a Read chunk is not within the message");
-		return;
-	}
-	if (rc)
-		goto out_free;
-
-	call->pages = kmalloc_array(call->nr_pages, sizeof(*call->pages),
-				    GFP_KERNEL);
-	if (!call->pages)
-		goto out_free;
-	for (i = 0; i < call->nr_pages; i++) {
-		call->pages[i] = rqstp->rq_pages[i];
-		rqstp->rq_pages[i] = NULL;
+		return rc;
 	}
 	percpu_counter_inc(&svcrdma_stat_read);
 	rw->priv = rv;
 	rw->done = rpcrdma_svc_pulled;
 	rpcrdma_rw_read(rw);
-	return;
+	return 0;
+}
 
-out_free:
-	rpcrdma_rw_free(rw);
-out_close:
-	/* Not an error for the peer: it sends the Call again. */
-	rpcrdma_svc_fail(conn, "no resources to pull a Call's data");
-	rpcrdma_svc_call_release(rv);
+/* As above, by a service thread, which may wait and says what is wrong. */
+static void rpcrdma_svc_pull_by(struct rpcrdma_svc_conn *conn,
+				struct svc_rqst *rqstp, struct rpcrdma_recv *rv)
+{
+	switch (rpcrdma_svc_pull(conn, rv, rqstp,
+				 rpcrdma_svc_arg_pages(rqstp))) {
+	case 0:
+		return;
+	case -E2BIG:
+		rpcrdma_svc_refuse(conn, rv, RDMA2_ERR_SYSTEM,
+				   "larger than this service takes; mount with a smaller wsize");
+		return;
+	case -EINVAL:
+		rpcrdma_svc_refuse(conn, rv, RDMA2_ERR_BAD_XDR,
+				   "a Read chunk is not within the message");
+		return;
+	default:
+		/* Not an error for the peer: it sends the Call again. */
+		rpcrdma_svc_fail(conn, "no resources to pull a Call's data");
+		rpcrdma_svc_call_release(rv);
+	}
 }
 
 /* rq_arg is in @nr pages of @rqstp, or in none: the Reply begins behind. */
@@ -476,19 +613,16 @@ static bool rpcrdma_svc_arg_pulled(struct rpcrdma_svc_conn *conn,
 {
 	struct rpcrdma_svc_call *call = rv->priv;
 	struct xdr_buf *arg = &rqstp->rq_arg;
-	u32 i, position;
+	u32 position;
 
 	if (call->nr_pages > rpcrdma_svc_arg_pages(rqstp)) {
 		rpcrdma_svc_refuse(conn, rv, RDMA2_ERR_SYSTEM,
 				   "larger than this service takes; mount with a smaller wsize");
 		return false;
 	}
-	for (i = 0; i < call->nr_pages; i++) {
-		put_page(rqstp->rq_pages[i]);
-		rqstp->rq_pages[i] = call->pages[i];
-	}
-	kfree(call->pages);
-	call->pages = NULL;
+	rpcrdma_svc_swap_pages(conn, call, rqstp->rq_pages);
+	kfree(call->bv);
+	call->bv = NULL;
 
 	if (call->item_only) {
 		position = rv->rx.lists.reads[0].position;
@@ -522,8 +656,9 @@ static bool rpcrdma_svc_arg_pulled(struct rpcrdma_svc_conn *conn,
  * @rqstp: gets it; rqstp->rq_xprt is the connection
  *
  * A service thread, holding XPT_BUSY, which is let go of. A Call with Read
- * chunks comes here twice: the first time it only takes pages of @rqstp along
- * to be pulled into.
+ * chunks usually comes here when they are pulled. Where that could not begin
+ * without waiting for memory it comes twice: the first time it only takes
+ * pages of @rqstp along to be pulled into.
  * Returns the Call's octets, or 0: nothing to do (now).
  */
 static int rpcrdma_svc_recvfrom(struct svc_rqst *rqstp)
@@ -546,7 +681,8 @@ static int rpcrdma_svc_recvfrom(struct svc_rqst *rqstp)
 					      struct rpcrdma_recv, list);
 	if (rv)
 		list_del_init(&rv->list);
-	else
+	/* Now and not next time: no thread wakes up for nothing. */
+	if (list_empty(&conn->pulled) && list_empty(&conn->calls))
 		clear_bit(XPT_DATA, &xprt->xpt_flags);
 	spin_unlock(&conn->lock);
 	svc_xprt_received(xprt);
@@ -566,19 +702,15 @@ static int rpcrdma_svc_recvfrom(struct svc_rqst *rqstp)
 	}
 
 	percpu_counter_inc(&svcrdma_stat_recv);
-	if (rv->rx.lists.nr_reads || rv->rx.lists.nr_writes) {
-		call = kmem_cache_zalloc(rpcrdma_svc_call_cache, GFP_KERNEL);
-		if (!call) {
-			rpcrdma_svc_fail(conn, "no memory to take a Call");
-			rpcrdma_svc_call_release(rv);
-			return 0;
-		}
-		call->conn = conn;
-		rv->priv = call;
-		if (rpcrdma_svc_read_octets(rv)) {
-			rpcrdma_svc_pull(conn, rqstp, rv);
-			return 0;
-		}
+	if (rpcrdma_svc_read_octets(rv)) {
+		rpcrdma_svc_pull_by(conn, rqstp, rv);
+		return 0;
+	}
+	if (rv->rx.lists.nr_writes &&
+	    !rpcrdma_svc_call_alloc(conn, rv, GFP_KERNEL)) {
+		rpcrdma_svc_fail(conn, "no memory to take a Call");
+		rpcrdma_svc_call_release(rv);
+		return 0;
 	}
 	if (rv->rx.format == RPCRDMA_SPECIAL ||
 	    rv->payload_len < RPCRDMA_SVC_MIN_CALL) {
@@ -816,7 +948,21 @@ static void rpcrdma_svc_written(struct rpcrdma_rw *rw, bool ok)
 	for (i = 0; i < p->nr; i++)
 		if (p->pages[i])
 			put_page(p->pages[i]);
-	kfree(p);
+}
+
+/* Does @plan write nothing but page data of @res? */
+static bool rpcrdma_svc_writes_pages_only(const struct xdr_buf *res,
+					  const struct rpcrdma_reply *reply,
+					  const struct rpcrdma_reply_plan *plan)
+{
+	const struct rpcrdma_item *last;
+
+	if (plan->reply_length)
+		return false;
+	last = &reply->items[plan->nr_items - 1];
+	return reply->items[0].position >= res->head[0].iov_len &&
+	       last->position + last->length <=
+	       res->head[0].iov_len + res->page_len;
 }
 
 /*
@@ -828,36 +974,36 @@ rpcrdma_svc_prepare_writes(struct svc_rqst *rqstp, struct rpcrdma_ep *ep,
 			   const struct rpcrdma_reply *reply,
 			   const struct rpcrdma_reply_plan *plan)
 {
-	u32 i, nr = rqstp->rq_next_page - rqstp->rq_respages;
+	struct page **pages = rqstp->rq_respages;
+	u32 i, nr = rqstp->rq_next_page - pages;
 	struct rpcrdma_svc_pages *p;
 	struct rpcrdma_rw *rw;
-	int rc = -ENOMEM;
+	int rc;
 
-	p = kmalloc(struct_size(p, pages, nr), GFP_KERNEL);
-	if (!p)
-		return ERR_PTR(rc);
-	rw = rpcrdma_rw_alloc(ep, DMA_TO_DEVICE);
+	/* The head's page only if they take something from it */
+	if (nr && rpcrdma_svc_writes_pages_only(&rqstp->rq_res, reply, plan)) {
+		pages++;
+		nr--;
+	}
+	rw = rpcrdma_rw_alloc(ep, DMA_TO_DEVICE, struct_size(p, pages, nr),
+			      GFP_KERNEL);
 	if (!rw)
-		goto out_free;
+		return ERR_PTR(-ENOMEM);
 	rc = rpcrdma_svc_writes(rqstp, rw, reply, plan);
-	if (rc)
-		goto out_rw;
+	if (rc) {
+		rpcrdma_rw_free(rw);
+		return ERR_PTR(rc);
+	}
 
+	p = rw->priv;
 	for (i = 0; i < nr; i++) {
-		p->pages[i] = rqstp->rq_respages[i];
-		rqstp->rq_respages[i] = NULL;
+		p->pages[i] = pages[i];
+		pages[i] = NULL;
 	}
 	p->nr = nr;
 	rqstp->rq_next_page = rqstp->rq_respages;
-	rw->priv = p;
 	rw->done = rpcrdma_svc_written;
 	return rw;
-
-out_rw:
-	rpcrdma_rw_free(rw);
-out_free:
-	kfree(p);
-	return ERR_PTR(rc);
 }
 
 /*
@@ -982,6 +1128,23 @@ static int rpcrdma_svc_send_parts(struct svc_rqst *rqstp,
 					    plan->inv_handle);
 }
 
+/*
+ * Release the pages of a Reply that were copied from, as sunrpc would do next,
+ * but for the head's: nobody else has that one, so the thread keeps it for its
+ * next Reply. The others may be some file's pages.
+ */
+static void rpcrdma_svc_free_respages(struct svc_rqst *rqstp)
+{
+	while (rqstp->rq_next_page - rqstp->rq_respages > 1) {
+		struct page **page = --rqstp->rq_next_page;
+
+		if (*page)
+			put_page(*page);
+		*page = NULL;
+	}
+	rqstp->rq_next_page = rqstp->rq_respages;
+}
+
 /**
  * rpcrdma_svc_sendto - send a Reply
  * @rqstp: Call with its Reply in rq_res
@@ -998,25 +1161,58 @@ static int rpcrdma_svc_sendto(struct svc_rqst *rqstp)
 	struct rpcrdma_svc_conn *conn = rpcrdma_svc_c(xprt);
 	struct rpcrdma_recv *rv = rqstp->rq_xprt_ctxt;
 	struct rpcrdma_ep *ep = conn->ep;
-	struct rpcrdma_reply reply = {};
 	struct rpcrdma_reply_plan plan;
+	struct rpcrdma_reply reply;
+	int rc;
 
 	if (!rv || svc_xprt_is_dead(xprt))
 		return -ENOTCONN;
 
 	reply.xid = rv->rx.xid;
 	reply.length = rqstp->rq_res.len;
+	reply.nr_items = 0;
+	reply.reverse = 0;
 	rpcrdma_svc_items(rqstp, rv->priv, &reply);
 	rpcrdma_plan_reply(&ep->conn, &rv->rx.lists, &reply, &plan);
 	if (unlikely(plan.error))
 		return rpcrdma_svc_no_reply(ep, &reply, plan.error,
 					    plan.arg[0], plan.arg[1]);
 	if (plan.format == RPCRDMA_CONTINUED)
-		return rpcrdma_svc_send_parts(rqstp, conn, &reply, &plan);
-	return rpcrdma_svc_send_one(rqstp, conn, &reply, &plan);
+		rc = rpcrdma_svc_send_parts(rqstp, conn, &reply, &plan);
+	else
+		rc = rpcrdma_svc_send_one(rqstp, conn, &reply, &plan);
+	rpcrdma_svc_free_respages(rqstp);
+	return rc;
 }
 
 /* ---- The endpoint's upcalls ---- */
+
+/*
+ * Begin to pull a Call's Read chunks, so that a service thread is only woken
+ * when it is whole. This may not wait for memory: what frees it may be a Call
+ * behind this one. False: leave the Call to a service thread, whatever was in
+ * the way.
+ */
+static bool rpcrdma_svc_pull_early(struct rpcrdma_svc_conn *conn,
+				   struct rpcrdma_recv *rv)
+{
+	u32 max_pages = READ_ONCE(conn->arg_pages);
+	unsigned int flags;
+	int rc;
+
+	if (!max_pages || !rpcrdma_svc_read_octets(rv))
+		return false;
+	/* The rdma_rw API takes no gfp flags. */
+	flags = memalloc_nofs_save();
+	rc = rpcrdma_svc_pull(conn, rv, NULL, max_pages);
+	memalloc_nofs_restore(flags);
+	if (rc) {
+		rpcrdma_svc_call_free(rv);
+		return false;
+	}
+	percpu_counter_inc(&svcrdma_stat_recv);
+	return true;
+}
 
 static void rpcrdma_svc_call(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 {
@@ -1024,6 +1220,8 @@ static void rpcrdma_svc_call(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 	bool published;
 
 	rv->priv = NULL;
+	if (rpcrdma_svc_pull_early(conn, rv))
+		return;
 	spin_lock(&conn->lock);
 	list_add_tail(&rv->list, &conn->calls);
 	published = conn->published;
@@ -1115,6 +1313,7 @@ static void rpcrdma_svc_conn_free(struct rpcrdma_svc_conn *conn)
 		list_del_init(&rv->list);
 		rpcrdma_svc_call_release(rv);
 	}
+	rpcrdma_svc_spare_free(conn);
 	rpcrdma_ep_put(conn->ep);
 	kfree(conn);
 }
@@ -1152,6 +1351,7 @@ static void rpcrdma_svc_closed(struct rpcrdma_ep *ep)
 	published = conn->published;
 	spin_unlock(&conn->lock);
 	wake_up_all(&conn->send_wait);
+	rpcrdma_svc_spare_free(conn);
 	if (published)
 		svc_xprt_deferred_close(&conn->xprt);
 }
@@ -1188,6 +1388,7 @@ static int rpcrdma_svc_incoming(void *priv, struct rpcrdma_ep *ep)
 	INIT_LIST_HEAD(&conn->node);
 	INIT_LIST_HEAD(&conn->calls);
 	INIT_LIST_HEAD(&conn->pulled);
+	INIT_LIST_HEAD(&conn->spare);
 
 	ep->ops = &rpcrdma_svc_ep_ops;
 	ep->priv = conn;
@@ -1237,6 +1438,9 @@ static struct svc_xprt *rpcrdma_svc_publish(struct rpcrdma_svc_conn *conn,
 	svc_xprt_set_local(xprt, sa, svc_addr_len(sa));
 
 	spin_lock(&conn->lock);
+	/* Upcalls may come when the service is no more: note it here. */
+	WRITE_ONCE(conn->arg_pages,
+		   listener->xpt_server->sv_max_mesg >> PAGE_SHIFT);
 	conn->published = true;
 	if (!list_empty(&conn->calls))
 		set_bit(XPT_DATA, &xprt->xpt_flags);
