@@ -433,6 +433,72 @@ TEST(LimitsOfProps, OwnRcsiz)
 	}
 }
 
+/* 7.3.1, 7.3.2: where no chunks are taken at all, the number told is zero. */
+TEST(LimitsOfProps, NoChunksTaken)
+{
+	const message read = call_prefix()
+				     .word(0)
+				     .read_segment(8, 1, 4)
+				     .word(0)
+				     .word(0)
+				     .word(0)
+				     .rpc(XID, CALL, 40);
+	const message special = call_prefix(RDMA2_NOMSG)
+					.word(0)
+					.read_segment(0, 1, 100)
+					.word(0)
+					.word(0)
+					.word(0);
+	const message write = call_prefix()
+				      .word(0)
+				      .word(0)
+				      .word(1)
+				      .word(1)
+				      .segment(1, 4, 0)
+				      .word(0)
+				      .word(0)
+				      .rpc(XID, CALL, 40);
+	const struct {
+		bool client;
+		u32 rcsiz, brs, reassembly; /* the peer's, in octets */
+		bool continues;
+	} cases[] = {
+		{ false, 0, RDMA2_RVRSDIR_GENL, 262144, true },
+		{ false, 0, RDMA2_RVRSDIR_GENL, 0, false },
+		{ true, 64, RDMA2_RVRSDIR_SIMPLE, 262144, false },
+		{ true, 64, RDMA2_RVRSDIR_CONT, 262144, true },
+		{ true, 64, RDMA2_RVRSDIR_CONT, 0, false },
+		{ true, 0, RDMA2_RVRSDIR_GENL, 0, false },
+	};
+
+	for (const auto &c : cases) {
+		auto own = usual_config(c.client);
+		auto peer = usual_config(!c.client);
+
+		own.props.rcsiz = c.rcsiz;
+		own.props.brs = c.brs;
+		peer.props.reassembly = c.reassembly;
+
+		auto e = open_end(own, peer);
+
+		for (const message &m : { read, special }) {
+			const decoded d = decode(*e, m);
+
+			EXPECT_EQ(d.verdict, RPCRDMA_RX_DONE);
+			EXPECT_EQ(d.error, +RDMA2_ERR_READ_CHUNKS);
+			EXPECT_EQ(d.arg, 0u);
+		}
+
+		/* No way for a large Reply is left if it cannot be continued. */
+		const decoded d = decode(*e, write);
+
+		EXPECT_EQ(d.verdict, RPCRDMA_RX_DONE);
+		EXPECT_EQ(d.error, c.continues ? +RDMA2_ERR_WRITE_CHUNKS :
+						 +RDMA2_ERR_REPLY_RESOURCE);
+		EXPECT_EQ(d.arg, 0u);
+	}
+}
+
 /* Counts that lie, lists that never end, and booleans that are neither */
 TEST(Lies, Counts)
 {

@@ -440,6 +440,30 @@ TEST(Props, OwnOnes)
 			  .data());
 }
 
+/* A peer that announces nothing (4.2.2, table 1 in 5.2) */
+TEST(Props, Defaults)
+{
+	auto cfg = usual_config(false);
+	struct rpcrdma_conn_limits limits;
+
+	cfg.props.sbsiz = 16384;
+	cfg.props.rbsiz = 16384;
+
+	end e{ cfg };
+
+	e.post(33);
+	e.receive(connprop({}));
+	ASSERT_EQ(e.conn.state, RPCRDMA_CONN_OPEN);
+	rpcrdma_conn_limits(&e.conn, &limits);
+	EXPECT_EQ(limits.send_inline, 4096u);
+	EXPECT_EQ(limits.recv_inline, 4096u);
+	EXPECT_EQ(limits.max_segment, 1048576u);
+	EXPECT_EQ(limits.max_segs, 16u);
+	EXPECT_EQ(limits.continued, 262144u);
+	EXPECT_EQ(e.conn.peer.brs, +RDMA2_RVRSDIR_NONE);
+	EXPECT_EQ(e.conn.peer.reply_read, 0u);
+}
+
 TEST(Props, ConfigIsClamped)
 {
 	rpcrdma_conn_config cfg = {};

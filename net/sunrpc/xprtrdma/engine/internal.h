@@ -85,6 +85,12 @@ u32 due_events(struct rpcrdma_conn *conn);
 void push_pending(struct rpcrdma_conn *conn, u32 xid, u32 htype, u32 code,
 		  u32 arg0, u32 arg1);
 
+/*
+ * May this end's Replies be continued? @reverse: those to reverse Calls, for
+ * which a client is bound by the level that it announced (5.2.5).
+ */
+bool may_continue_replies(const struct rpcrdma_conn *conn, bool reverse);
+
 /* Data words that follow an error code (8.4). */
 u32 error_words(u32 code);
 

@@ -134,9 +134,17 @@ constexpr list_limits REPLY_LIMITS = {
 
 u32 decode_lists(const message &m, xdr_reader &in, u32 &arg)
 {
-	return v2::decode_lists(
-		in, m.response() ? REPLY_LIMITS : call_limits(m.conn),
-		&m.rx->lists, arg);
+	const list_limits limits = m.response() ? REPLY_LIMITS :
+						  call_limits(m.conn);
+	const u32 code = v2::decode_lists(in, limits, &m.rx->lists, arg);
+
+	/* No chunks to write to, and no other way for a large Reply (7.3.2) */
+	if (code == RDMA2_ERR_WRITE_CHUNKS && !limits.writes &&
+	    !may_continue_replies(m.conn, m.conn->cfg.client)) {
+		arg = 0;
+		return RDMA2_ERR_REPLY_RESOURCE;
+	}
+	return code;
 }
 
 bool lists_empty(const struct rpcrdma_lists *lists)

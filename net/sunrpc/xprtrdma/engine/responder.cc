@@ -42,6 +42,12 @@ void give_up(struct rpcrdma_reply_plan *plan, u32 code, u32 arg0, u32 arg1)
 
 } // namespace
 
+bool may_continue_replies(const struct rpcrdma_conn *conn, bool reverse)
+{
+	return conn->peer.reassembly &&
+	       (!reverse || conn->cfg.props.brs >= RDMA2_RVRSDIR_CONT);
+}
+
 } // namespace rpcrdma
 
 using namespace rpcrdma;
@@ -58,15 +64,10 @@ void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 {
 	struct rpcrdma_lists *lists = &plan->lists;
 	struct rpcrdma_conn_limits limits;
-	bool may_continue;
 	u32 payload = reply->length;
 	u32 header;
 
 	rpcrdma_conn_limits(conn, &limits);
-	/* A client answers reverse Calls within the level it announced. */
-	may_continue =
-		limits.continued &&
-		(!reply->reverse || conn->cfg.props.brs >= RDMA2_RVRSDIR_CONT);
 
 	plan->format = RPCRDMA_INLINE;
 	plan->nr_items = 0;
@@ -123,7 +124,8 @@ void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 		lists->nr_segs = nr_segs;
 	}
 
-	if (may_continue && payload <= limits.continued &&
+	if (may_continue_replies(conn, reply->reverse) &&
+	    payload <= limits.continued &&
 	    header + MIN_LAST_PART <= limits.send_inline) {
 		plan->format = RPCRDMA_CONTINUED;
 		plan->inline_length = payload;
