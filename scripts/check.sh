@@ -7,7 +7,8 @@
 #   scripts/check.sh [LEVEL...]
 #
 #   engine      the protocol engine on this machine, under sanitizers
-#   build       the module's build for the stock kernel, and the sources' form
+#   build       the module's build for the stock kernel, the sources' form, and
+#               whether each rule of the documents has its test
 #   kunit       KUnit suites, in a guest with the debug kernel
 #   e2e         mounts and troubles in a guest with the stock kernel
 #   e2e-debug   the same with less load on the debug kernel
@@ -261,6 +262,9 @@ level_build()
 	[ ! -f .clang-format ] || try build/clang-format formatted
 	try build/shellcheck shell_clean
 	try build/spdx licensed
+	try build/conformance-check scripts/conformance-test.py
+	try build/conformance scripts/conformance.py
+	scripts/conformance.py --counts | sed 's/^/#   /'
 }
 
 level_kunit()
