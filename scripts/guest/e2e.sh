@@ -16,6 +16,8 @@ PREFIX=${2:-}
 ONLY=${3:-}
 # shellcheck source-path=SCRIPTDIR source=harness.sh
 . "$(dirname "$0")/harness.sh"
+# shellcheck source-path=SCRIPTDIR source=work.sh
+. "$(dirname "$0")/work.sh"
 NFSIO=$RUN/nfsio
 
 case $PROFILE in
@@ -28,87 +30,7 @@ reduced)
 *) echo "unknown profile: $PROFILE"; exit 2 ;;
 esac
 
-# ---- one of each kind of work, in the mount $MNT ---------------------------
-
-work_sizes()
-{
-	"$NFSIO" sizes $MNT $EXPORT $MAXSIZE
-}
-
-# work_fio NAME DIRECT BLOCKSIZES: writes at random offsets, all read back and
-# verified by the writer; then the server's copy is compared with what the
-# mount shows when nothing is cached.
-work_fio()
-{
-	local file=fio-$1
-	fio --name=$file --filename=$MNT/$file --rw=randwrite --bs=$3 \
-		--size=$FIO_SIZE --direct=$2 --ioengine=libaio --iodepth=8 \
-		--verify=crc32c --verify_fatal=1 --randseed=7 --do_verify=1 \
-		--output-format=terse --output=/tmp/fio.out || complain "fio failed"
-	echo 3 >/proc/sys/vm/drop_caches
-	cmp $MNT/$file $EXPORT/$file
-	rm $MNT/$file
-}
-
-work_many()
-{
-	mkdir -p $MNT/many
-	"$NFSIO" many $MNT/many $EXPORT/many $MANY 11
-	rm -rf $MNT/many
-}
-
-work_dir()
-{
-	mkdir -p $MNT/dir
-	"$NFSIO" dir $MNT/dir $EXPORT/dir $ENTRIES
-	[ "$(ls -A $EXPORT/dir | wc -l)" -gt $ENTRIES ]
-	rm -rf $MNT/dir
-	[ ! -e $EXPORT/dir ] || complain "rm -rf left something"
-}
-
-# v3 carries POSIX ACLs in a side protocol, v4 has its own, and extended
-# attributes since 4.2. Long ones, so that they need chunks.
-work_acl()
-{
-	local f=acl$1 i value
-	: >$MNT/$f
-	case $1 in
-	3)
-		for ((i = 0; i < 300; i++)); do echo "u:$((10000 + i)):r-x"; done >/tmp/acl
-		setfacl -M /tmp/acl $MNT/$f
-		[ "$(getfacl -cnp $EXPORT/$f | md5sum)" = "$(getfacl -cnp $MNT/$f | md5sum)" ] ||
-			complain "the mount and the export show different ACLs"
-		[ "$(getfacl -cnp $MNT/$f | grep -c '^user:1')" -eq 300 ] || complain "the ACL is not complete"
-		;;
-	*)
-		for ((i = 0; i < 60; i++)); do echo "A::$((10000 + i)):rx"; done >/tmp/acl
-		nfs4_setfacl -A /tmp/acl $MNT/$f
-		nfs4_getfacl $MNT/$f >/tmp/acl.out
-		[ "$(grep -c '^A::10' /tmp/acl.out)" -eq 60 ] || complain "the ACL is not complete"
-		[ "$(getfacl -cnp $EXPORT/$f | grep -c '^user:1')" -eq 60 ] ||
-			complain "the server has another ACL"
-		;;
-	esac
-	if [ $1 = 4.2 ]; then
-		f=disk/xattr
-		: >$MNT/$f
-		for ((i = 1; i < 4000; i = i * 2 + 1)); do
-			value=$(head -c $i /dev/zero | tr '\0' x)
-			setfattr -n user.a$i -v "$value" $MNT/$f
-			[ "$(getfattr --absolute-names --only-values -n user.a$i $EXPORT/$f)" = "$value" ] ||
-				complain "an attribute of $i octets did not reach the server"
-			setfattr -x user.a$i $MNT/$f
-			# one that the client has not cached
-			setfattr -n user.b$i -v "$value" $EXPORT/$f
-			echo 2 >/proc/sys/vm/drop_caches
-			[ "$(getfattr --absolute-names --only-values -n user.b$i $MNT/$f)" = "$value" ] ||
-				complain "an attribute of $i octets came back differently"
-			getfattr --absolute-names $MNT/$f | grep -q user.b$i || complain "listing the attributes failed"
-			setfattr -x user.b$i $EXPORT/$f
-		done
-	fi
-	rm -f $MNT/$f $MNT/acl$1
-}
+# ---- what only this has of work in the mount $MNT ---------------------------
 
 # Several connections: each has carried something. (6.1 opens them for v3
 # only, and one for v4.)
@@ -144,12 +66,6 @@ work_format()
 
 # ---- troubles ---------------------------------------------------------------
 
-# How often the mount's transports have connected.
-connects()
-{
-	xprt_lines $MNT | awk '{ n += $5 } END { print n + 0 }'
-}
-
 # Start loads in the mount; load_end waits for them and for what they verify.
 # Its argument is how many new connections there must have been at least.
 LOADS=()
@@ -177,14 +93,6 @@ load_end()
 	i=$(($(connects) - CONNECTS))
 	echo "connected $i times more"
 	[ $i -ge ${1:-0} ] || complain "there should have been $1 new connections at least, and there were $i"
-}
-
-# Has the mount connected more than $1 times? A client backs off when it is
-# refused, for 5 s and more: ask for something, so that it tries.
-connected_again()
-{
-	timeout -s KILL 5 stat -f $MNT >/dev/null 2>&1 || true
-	[ "$(connects)" -gt "$1" ]
 }
 
 trouble_restart()

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: GPL-2.0
+# Sourced by the test programs: work in the mount $MNT, one function for each
+# kind, and whether the mount connected again. $EXPORT shows the server's files
+# by another way than the mount under test: it is the export itself, or the
+# export mounted over another transport. The work's size is in MAXSIZE, FIO_SIZE,
+# MANY and ENTRIES; NFSIO is the program made of nfsio.c.
+# shellcheck shell=bash disable=SC2012,SC2086,SC2154
+
+# at_server COMMAND: by the server itself; bounded.
+at_server()
+{
+	timeout $((30 * TIMEOUT_SCALE)) bash -c "$1"
+}
+
+work_sizes()
+{
+	"$NFSIO" sizes $MNT $EXPORT $MAXSIZE
+}
+
+# work_fio NAME DIRECT BLOCKSIZES: writes at random offsets, all read back and
+# verified by the writer; then the server's copy is compared with what the
+# mount shows when nothing is cached.
+work_fio()
+{
+	local file=fio-$1
+	fio --name=$file --filename=$MNT/$file --rw=randwrite --bs=$3 \
+		--size=$FIO_SIZE --direct=$2 --ioengine=libaio --iodepth=8 \
+		--verify=crc32c --verify_fatal=1 --randseed=7 --do_verify=1 \
+		--output-format=terse --output=/tmp/fio.out || complain "fio failed"
+	echo 3 >/proc/sys/vm/drop_caches
+	cmp $MNT/$file $EXPORT/$file
+	rm $MNT/$file
+}
+
+work_many()
+{
+	mkdir -p $MNT/many
+	"$NFSIO" many $MNT/many $EXPORT/many $MANY 11
+	rm -rf $MNT/many
+}
+
+work_dir()
+{
+	mkdir -p $MNT/dir
+	"$NFSIO" dir $MNT/dir $EXPORT/dir $ENTRIES
+	[ "$(ls -A $EXPORT/dir | wc -l)" -gt $ENTRIES ]
+	rm -rf $MNT/dir
+	[ ! -e $EXPORT/dir ] || complain "rm -rf left something"
+}
+
+# v3 carries POSIX ACLs in a side protocol, v4 has its own, and extended
+# attributes since 4.2. Long ones, so that they need chunks.
+work_acl()
+{
+	local f=acl$1 i value
+	: >$MNT/$f
+	case $1 in
+	3)
+		for ((i = 0; i < 300; i++)); do echo "u:$((10000 + i)):r-x"; done >/tmp/acl
+		setfacl -M /tmp/acl $MNT/$f
+		[ "$(getfacl -cnp $EXPORT/$f | md5sum)" = "$(getfacl -cnp $MNT/$f | md5sum)" ] ||
+			complain "the mount and the export show different ACLs"
+		[ "$(getfacl -cnp $MNT/$f | grep -c '^user:1')" -eq 300 ] || complain "the ACL is not complete"
+		;;
+	*)
+		for ((i = 0; i < 60; i++)); do echo "A::$((10000 + i)):rx"; done >/tmp/acl
+		nfs4_setfacl -A /tmp/acl $MNT/$f
+		nfs4_getfacl $MNT/$f >/tmp/acl.out
+		[ "$(grep -c '^A::10' /tmp/acl.out)" -eq 60 ] || complain "the ACL is not complete"
+		[ "$(getfacl -cnp $EXPORT/$f | grep -c '^user:1')" -eq 60 ] ||
+			complain "the server has another ACL"
+		;;
+	esac
+	# These want a disk file system at the server, which is not everywhere.
+	if [ $1 = 4.2 ] && mountpoint -q $EXPORT/disk; then
+		f=disk/xattr
+		: >$MNT/$f
+		for ((i = 1; i < 4000; i = i * 2 + 1)); do
+			value=$(head -c $i /dev/zero | tr '\0' x)
+			setfattr -n user.a$i -v "$value" $MNT/$f
+			[ "$(getfattr --absolute-names --only-values -n user.a$i $EXPORT/$f)" = "$value" ] ||
+				complain "an attribute of $i octets did not reach the server"
+			setfattr -x user.a$i $MNT/$f
+			# one that the client has not cached
+			setfattr -n user.b$i -v "$value" $EXPORT/$f
+			echo 2 >/proc/sys/vm/drop_caches
+			[ "$(getfattr --absolute-names --only-values -n user.b$i $MNT/$f)" = "$value" ] ||
+				complain "an attribute of $i octets came back differently"
+			getfattr --absolute-names $MNT/$f | grep -q user.b$i || complain "listing the attributes failed"
+			setfattr -x user.b$i $EXPORT/$f
+		done
+	fi
+	rm -f $MNT/$f $MNT/acl$1
+}
+
+# delegations NAME: how many the server has given for the file
+delegations()
+{
+	at_server "cat /proc/fs/nfsd/clients/*/states 2>/dev/null | grep -c 'type: deleg.*[/\"]$1\"'"
+}
+
+# How often the client returned a delegation.
+delegreturns()
+{
+	awk '$1 == "DELEGRETURN:" { n += $2 } END { print n + 0 }' /proc/self/mountstats
+}
+
+# A read delegation is given, a write at the server recalls it over the reverse
+# direction, the client returns it and sees what was written.
+work_delegation()
+{
+	local i returned
+	returned=$(delegreturns)
+	# Not given while the server still checks the callback's path, nor for
+	# a file that was the reason of a conflict just now.
+	for ((i = 0; i < 20; i++)); do
+		at_server "echo before >$EXPORT/deleg$i"
+		sleep 0.5
+		exec 7<$MNT/deleg$i
+		[ "$(cat <&7)" = before ]
+		[ "$(delegations deleg$i)" -eq 0 ] || break
+		exec 7<&-
+	done
+	[ "$(delegations deleg$i)" -gt 0 ] || complain "the server gives no delegation"
+	at_server "echo after >$EXPORT/deleg$i" ||
+		complain "the conflicting write did not get through"
+	[ "$(delegations deleg$i)" -eq 0 ] || complain "the delegation is still there after the conflicting write"
+	[ "$(delegreturns)" -gt $returned ] || complain "the client did not return the delegation"
+	[ "$(cat $MNT/deleg$i)" = after ] || complain "the client shows what was there before"
+	exec 7<&-
+	rm -f $MNT/deleg*
+	echo "recalled and returned; DELEGRETURN $returned -> $(delegreturns)"
+}
+
+# How often the mount's transports have connected.
+connects()
+{
+	xprt_lines $MNT | awk '{ n += $5 } END { print n + 0 }'
+}
+
+# Has the mount connected more than $1 times? A client backs off when it is
+# refused, for 5 s and more: ask for something, so that it tries.
+connected_again()
+{
+	timeout -s KILL 5 stat -f $MNT >/dev/null 2>&1 || true
+	[ "$(connects)" -gt "$1" ]
+}
