@@ -83,8 +83,8 @@ help:
 	@echo '  make dkms_install     install it through DKMS, for future kernels, too'
 	@echo '  make clean            remove what was built in this folder'
 	@echo '  make demo             see it at work: boots a guest, mounts, copies, compares'
-	@echo '  make check            all tests; LEVELS="engine build kunit e2e e2e-debug" chooses some'
-	@echo '  make interop          two guests, one with the kernel'"'"'s own rpcrdma.ko (long)'
+	@echo '  make check            all tests; LEVELS="engine build" chooses some'
+	@echo '  make interop          two guests, this module and the kernel'"'"'s own: a table'
 	@echo '  make fuzz             fuzz the protocol engine'
 	@echo '  make bench-engine     measure the protocol engine'
 	@echo

@@ -12,11 +12,11 @@
 #   kunit       KUnit suites, in a guest with the debug kernel
 #   e2e         mounts and troubles in a guest with the stock kernel
 #   e2e-debug   the same with less load on the debug kernel
-#   interop     two guests, one with the kernel's own rpcrdma.ko; long, and
-#               only when asked for
+#   interop     two guests, client and server, each with this module and with
+#               the kernel's own rpcrdma.ko
 #
 #   MODULE=in-tree    the guests run the kernel's own rpcrdma.ko (e2e levels)
-#   ONLY=regex        of the guests' tests, run only these
+#   ONLY=regex        of the guests' tests, run only these (mounts included)
 #   TIMEOUT_SCALE=n   multiplies every time limit
 set -euo pipefail
 
@@ -27,7 +27,7 @@ cd "$here"
 PATH=$PATH:/usr/sbin:/sbin
 
 levels=("$@")
-[ ${#levels[@]} -gt 0 ] || levels=(engine build kunit e2e e2e-debug)
+[ ${#levels[@]} -gt 0 ] || levels=(engine build kunit e2e interop e2e-debug)
 
 passed=0
 failed=0
@@ -348,8 +348,8 @@ level_interop()
 		not_ok interop/module "rpcrdma.ko does not build for $kver, see $build_root/stock.log"
 		return
 	fi
-	scripts/interop.sh --module "$build/rpcrdma.ko" --run-dir "$1" | tee "$1/interop.log" || status=$?
-	results "$1/results" interop/ >/dev/null
+	PREFIX=interop/ scripts/interop.sh --module "$build/rpcrdma.ko" --run-dir "$1" || status=$?
+	results "$1/results" "" >/dev/null
 	[ -s "$1/results" ] || not_ok interop/run "no test ran (status $status), see $1"
 }
 

@@ -2,24 +2,26 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Interoperation: two guests with the stock kernel, joined by a virtual wire,
-# one of them an NFS client and one the server, each with this module or with
-# the kernel's own.
+# an NFS client and a server, each with this module and with the kernel's own.
 #
 #   scripts/interop.sh [--module rpcrdma.ko] [--run-dir DIR] [CASE...]
 #
-#   CASE  in-tree:ours  ours:in-tree  ours:ours  in-tree:in-tree
-#         client:server; default: the first three
+#   CASE  CLIENT:SERVER:VERSION, e.g. ours:in-tree:1: the modules of the two, and
+#         the version of RPC-over-RDMA that must come of it; or "switch": a
+#         server restarts with the other module (only after ours:in-tree:1);
+#         or "silent" or "drop": a server that does that with version 2
+#         default: all that matter
 #
 # Prints the tests' results and a table, and fails when a test did. VERSIONS
-# in the environment chooses NFS versions; TIMEOUT_SCALE multiplies time limits.
+# in the environment chooses NFS versions, ONLY (a regular expression) tests;
+# TIMEOUT_SCALE multiplies time limits; PREFIX is put before the tests' names.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=scripts/lib.sh
 . "$here/scripts/lib.sh"
 
-module=$here/net/sunrpc/xprtrdma/rpcrdma.ko
-[ -f "$module" ] || module=$here/rpcrdma.ko
+module=$here/rpcrdma.ko
 run=
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -31,12 +33,17 @@ while [ $# -gt 0 ]; do
 	esac
 	shift
 done
-[ $# -gt 0 ] || set -- in-tree:ours ours:in-tree ours:ours
-[ -f "$module" ] || die "rpcrdma.ko is not built: run make, or give --module"
+[ $# -gt 0 ] || set -- in-tree:ours:1 ours:ours:2 ours:ours:1 ours:in-tree:1 switch silent drop
+for case in "$@"; do
+	[[ $case =~ ^((ours|in-tree):(ours|in-tree):[12]|switch|silent|drop)$ ]] || die "$case is not a case; --help tells them"
+done
+[ "$(basename "$module")" = rpcrdma.ko ] && [ -f "$module" ] || die "rpcrdma.ko is not built: run make, or give --module"
 [ -n "$run" ] || run=$(mktemp -d "${TMPDIR:-/tmp}/rpcrdma-interop.XXXXXX")
-mkdir -p "$run"
+mkdir -p "$run/shared" "$run/client" "$run/server"
 run=$(cd "$run" && pwd)
-: >"$run/results"
+build_guest_tools "$run/client"
+gcc -O2 -Wall -Wextra -Werror -o "$run/client/version1-server" \
+	"$here/scripts/guest/version1-server.c" -lrdmacm -libverbs -lpthread
 # Guests read their scripts while they run: they must not change then.
 rm -rf "$run/guest"
 cp -r "$here/scripts/guest" "$run/guest"
@@ -47,63 +54,63 @@ cleanup() { [ -z "$server" ] || kill "$server" 2>/dev/null || true; }
 trap cleanup EXIT
 trap 'exit 130' INT TERM HUP
 
-# guest END KIND DIR WIRE ARGUMENT...: one of the two
+# guest END WIRE OPTION... -- ARGUMENT...: one of the two
 guest()
 {
-	local end=$1 kind=$2 dir=$3 wire=$4 mac=1 m=$module
-	shift 4
+	local end=$1 wire=$2 mac=1 options=()
+	shift 2
 	[ "$end" = server ] || mac=2
-	[ "$kind" = ours ] || m=in-tree
-	"$here/scripts/guest.sh" --module "$m" --timeout "${TIMEOUT:-1500}" \
-		--run-dir "$dir/$end" --mem 1536M --quiet \
-		--qemu-arg -netdev --qemu-arg "stream,id=wire,$wire,addr.type=unix,addr.path=$dir/wire" \
-		--qemu-arg -device --qemu-arg "virtio-net-pci,netdev=wire,mac=52:54:00:00:00:0$mac,host_mtu=9000" \
-		--qemu-arg -virtfs --qemu-arg "local,path=$dir/shared,mount_tag=shared,security_model=none" \
-		-- env VERSIONS="${VERSIONS:-}" "$run/guest/interop-$end.sh" "$@"
-}
-
-# pair CLIENT SERVER: both guests of one case
-pair()
-{
-	local client=$1 kind=$2 name=client-$1-server-$2 dir status=0 i
-	local protocols=1
-	dir=$run/$name
-	rm -rf "$dir"
-	mkdir -p "$dir/shared"
-	[ "$kind" = ours ] && touch "$dir/shared/server-ours"
-	[ "$client$kind" = oursours ] && protocols="2 1"
-	guest server "$kind" "$dir" server=on >"$dir/server.log" 2>&1 &
-	server=$!
-	# The client's end of the wire needs the server's.
-	for ((i = 0; i < 600; i++)); do
-		[ ! -S "$dir/wire" ] || break
-		sleep 0.2
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
 	done
-	# shellcheck disable=SC2086
-	guest client "$client" "$dir" server=off "$name" $protocols >"$dir/client.log" 2>&1 || status=$?
-	touch "$dir/shared/stop"
-	wait $server || { echo "not ok $name/server - its guest ended with status $?, see $dir/server" >>"$run/results"; }
-	server=
-	cat "$dir/client/output.log"
-	grep -E '^(ok|not ok) ' "$dir/client/output.log" >>"$run/results" || true
-	if ! grep -q '^# end of run' "$dir/client/output.log"; then
-		echo "not ok $name/client - the guest ended before its tests did (status $status), see $dir/client" |
-			tee -a "$run/results"
-	elif [ $status -ne 0 ] && [ $status -ne 1 ]; then
-		echo "not ok $name/client - its guest ended with status $status, see $dir/client" | tee -a "$run/results"
-	fi
+	shift
+	"$here/scripts/guest.sh" --module "$module" --timeout 1500 --run-dir "$run/$end" --mem 1536M \
+		"${options[@]}" \
+		--qemu-arg -netdev --qemu-arg "stream,id=wire,$wire,addr.type=unix,addr.path=$run/wire" \
+		--qemu-arg -device --qemu-arg "virtio-net-pci,netdev=wire,mac=52:54:00:00:00:0$mac,host_mtu=9000" \
+		--qemu-arg -virtfs --qemu-arg "local,path=$run/shared,mount_tag=shared,security_model=none" \
+		-- env VERSIONS="${VERSIONS:-3 4.0 4.1 4.2}" ONLY="${ONLY:-}" PREFIX="${PREFIX:-}" \
+		"$run/guest/interop-$end.sh" "$@"
 }
 
-for case in "$@"; do
-	[[ $case =~ ^(ours|in-tree):(ours|in-tree)$ ]] || die "$case is not a case; --help tells them"
-	pair "${case%:*}" "${case#*:}"
+status=0
+rm -f "$run/wire"
+guest server server=on --quiet -- >"$run/server.log" 2>&1 &
+server=$!
+# The client's end of the wire needs the server's.
+for ((i = 0; i < 600; i++)); do
+	[ ! -S "$run/wire" ] || break
+	sleep 0.2
 done
+guest client server=off -- "$@" 2>"$run/client.log" || status=$?
+touch "$run/shared/stop"
+server_status=0
+wait $server || server_status=$?
+server=
 
-# client, server, NFS version, RPC-over-RDMA version, result
+grep -E '^(ok|not ok) ' "$run/client/output.log" >"$run/results" || true
+# not_ok NAME REASON: what the guests themselves cannot report
+not_ok() { echo "not ok ${PREFIX:-}$1 - $2" | tee -a "$run/results"; }
+if ! grep -q '^# end of run' "$run/client/output.log"; then
+	not_ok client-guest "it ended before its tests did (status $status), see $run/client"
+elif [ $status -eq 126 ]; then
+	not_ok client-guest "the kernel complained outside of any test, see $run/client/console.log"
+elif [ $status -gt 1 ]; then
+	not_ok client-guest "it ended with status $status, see $run/client"
+elif grep -q '^# giving up' "$run/client/output.log"; then
+	not_ok client-guest "$(grep -m1 '^# giving up' "$run/client/output.log" | cut -c3-)"
+fi
+case $server_status in
+0) ;;
+126) not_ok server-guest "the kernel complained, see $run/server/console.log" ;;
+*) not_ok server-guest "it ended with status $server_status, see $run/server" ;;
+esac
+
 echo
-printf '%-8s  %-8s  %-4s  %-13s  %s\n' client server NFS RPC-over-RDMA result
+printf '%-8s  %-17s  %-4s  %-13s  %s\n' client server NFS RPC-over-RDMA result
 awk '
-	match($0, /client-(ours|in-tree)-server-(ours|in-tree)\/rpcrdma[12]\/nfs[0-9.]+\//) {
+	match($0, /client-(ours|in-tree)-server-[a-z-]+\/rpcrdma[12]\/(all|nfs[0-9.]+)\//) {
 		split(substr($0, RSTART, RLENGTH), part, "/")
 		key = part[1] "/" part[2] "/" part[3]
 		if (!(key in good)) { order[++n] = key; good[key] = 0; bad[key] = "" }
@@ -115,11 +122,11 @@ awk '
 			split(order[i], part, "/")
 			ends = part[1]; sub(/^client-/, "", ends)
 			client = ends; sub(/-server-.*/, "", client)
-			server = ends; sub(/.*-server-/, "", server)
+			server = ends; sub(/.*-server-/, "", server); gsub(/-then-/, ", ", server)
 			rdma = part[2]; sub(/rpcrdma/, "", rdma)
 			nfs = part[3]; sub(/nfs/, "", nfs)
-			printf "%-8s  %-8s  %-4s  %-13s  %s\n", client, server, nfs, rdma,
-				bad[order[i]] ? "FAILED:" bad[order[i]] : good[order[i]] " tests passed"
+			printf "%-8s  %-17s  %-4s  %-13s  %s\n", client, server, nfs, rdma,
+				bad[order[i]] ? "FAILED:" bad[order[i]] : good[order[i]] " passed"
 		}
 	}' "$run/results"
-! grep -q '^not ok' "$run/results"
+[ -s "$run/results" ] && ! grep -q '^not ok' "$run/results"

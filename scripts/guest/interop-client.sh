@@ -1,164 +1,278 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # The client's guest of scripts/interop.sh: mounts, work, troubles.
-#   interop-client.sh NAME PROTOCOL...
-# NAME is put before the tests' names. PROTOCOL is the version of
-# RPC-over-RDMA that the connections must have (1 or 2); where both ends can
-# do both, giving "1" forces it.
-# shellcheck source-path=SCRIPTDIR disable=SC2086,SC2119
+#   interop-client.sh CASE...
+# A case is CLIENT:SERVER:PROTOCOL: which module the ends have (ours, in-tree),
+# and the version of RPC-over-RDMA that the connections must have (1 or 2);
+# where both ends can do both, 1 is forced. The case "switch" goes on with the
+# mounts of the case before it, which must be ours:in-tree:1. "silent" and "drop"
+# are about a server that does that with version 2, of this guest's user space.
+# $RUN/nfsio and $RUN/version1-server are the programs of those names, compiled
+# on the host. Tests are called
+#   client-CLIENT-server-SERVER/rpcrdmaPROTOCOL/nfsVERSION/TEST
+# with "all" for NFSVERSION where it is about all mounts at once.
+# shellcheck disable=SC2086,SC2119,SC2154,SC2317
 set -u
+# shellcheck source-path=SCRIPTDIR source=interop.sh
 . "$(dirname "$0")/interop.sh"
+# shellcheck source-path=SCRIPTDIR source=work.sh
+. "$(dirname "$0")/work.sh"
+NFSIO=$RUN/nfsio
+VERSIONS=${VERSIONS:-3 4.0 4.1 4.2}
+MAXSIZE=300000 FIO_SIZE=3m MANY='12 6' ENTRIES=400
 
-NAME=$1
-shift
+# What work.sh asks of the server.
+at_server()
+{
+	on_server "$1"
+}
 
-# The version of the connections, by the end that can tell.
+mnt() { echo /mnt/$1; }
+
+# The protocol's versions on the open connections, by the end that can tell.
 protocol()
 {
-	if [ $MODULE_KIND = ours ]; then
+	if [ "$(module_kind)" = ours ]; then
 		connections
 	else
 		on_server connections
 	fi | grep ' state=open ' | field version | sort -u
 }
 
-set_protocol()
+check_protocol()
 {
-	[ $MODULE_KIND = ours ] || return 0
-	if [ -e $SHARED/server-ours ]; then
-		echo $1 >/proc/sys/sunrpc/rdma_max_version
-		on_server "echo $1 >/proc/sys/sunrpc/svc_rdma/max_version"
+	local found
+	found=$(protocol)
+	[ "$found" = $1 ] || complain "the connections are of version ${found:-none}, not $1"
+}
+
+# The modules of a case, and the settings that force version 1.
+set_up()
+{
+	local client=$1 server=$2 protocol=$3
+	use_module $client
+	on_server server_module $server
+	if [ $client$server = oursours ]; then
+		on_server "echo $protocol >/proc/sys/sunrpc/svc_rdma/max_version"
 	fi
 }
 
-sum() { md5sum <"$1" | cut -d' ' -f1; }
+# Look at what the server has by another way: NFS 3 over TCP, nothing cached.
+export_up()
+{
+	mkdir -p $EXPORT
+	timeout $((60 * TIMEOUT_SCALE)) mount -t nfs \
+		-o vers=3,proto=tcp,nolock,noac,lookupcache=none,nosharecache \
+		$SERVER_ADDR:$EXPORT $EXPORT
+}
 
+# mount_works VERSION PROTOCOL
 mount_works()
 {
 	do_mount $1 $MNT
-	touch $MNT/there
-	[ "$(protocol)" = "$2" ] || complain "the connection is of version $(protocol), not $2"
-}
-
-# Files of all sizes there and back, compared at the server, too.
-work_files()
-{
-	local size f
-	for size in 1 900 4000 5000 65537 1048576 5242881; do
-		head -c $size /dev/urandom >/tmp/f.$size
-		cp /tmp/f.$size $MNT/f.$size
-		dd if=/tmp/f.$size of=$MNT/d.$size bs=256K oflag=direct conv=fsync 2>/dev/null ||
-			dd if=/tmp/f.$size of=$MNT/d.$size bs=256K conv=fsync 2>/dev/null
-	done
-	sync
-	for f in /tmp/f.*; do
-		size=${f##*.}
-		[ "$(on_server md5sum "<$EXPORT/f.$size")" = "$(sum $f)  -" ] || complain "the server has something else in f.$size"
-	done
-	echo 3 >/proc/sys/vm/drop_caches
-	for f in /tmp/f.*; do
-		size=${f##*.}
-		cmp $f $MNT/f.$size
-		cmp $f $MNT/d.$size
-	done
-	rm /tmp/f.*
-}
-
-# What has large Replies, and long Calls
-work_names()
-{
-	local i long
-	mkdir $MNT/dir
-	for ((i = 0; i < 200; i++)); do
-		: >$MNT/dir/a-name-that-makes-directories-large-$i
-	done
-	echo 3 >/proc/sys/vm/drop_caches
-	[ "$(find $MNT/dir -name "a-name*" | wc -l)" -eq 200 ] || complain "names are missing"
-	long=$(head -c 1000 /dev/zero | tr '\0' x)
-	ln -s $long $MNT/symlink
-	echo 3 >/proc/sys/vm/drop_caches
-	[ "$(readlink $MNT/symlink)" = $long ] || complain "the link is another"
-	rm -r $MNT/dir
-}
-
-# More RPCs at a time than there are credits
-work_parallel()
-{
-	local i pids=()
-	for ((i = 0; i < 24; i++)); do
-		(
-			for _ in 1 2 3; do
-				head -c 70000 /dev/urandom >/tmp/p.$i
-				cp /tmp/p.$i $MNT/p.$i
-				sync $MNT/p.$i
-				cmp /tmp/p.$i $MNT/p.$i
-			done
-		) &
-		pids+=($!)
-	done
-	for i in "${pids[@]}"; do
-		wait $i || complain "a process failed"
-	done
-	rm -f $MNT/p.* /tmp/p.*
-}
-
-# A delegation is granted, and given back when the server's side writes.
-work_delegation()
-{
-	local started took
-	echo before >$MNT/delegated
-	sync
-	cat $MNT/delegated >/dev/null
-	exec 9<$MNT/delegated
-	cat <&9 >/dev/null
-	on_server 'cat /proc/fs/nfsd/clients/*/states' | grep -q 'type: deleg' ||
-		complain "no delegation was granted"
-	started=$SECONDS
-	on_server "echo after >>$EXPORT/delegated"
-	took=$((SECONDS - started))
-	[ $took -lt $((8 * TIMEOUT_SCALE)) ] || complain "it took $took s to get the delegation back"
-	exec 9<&-
-	grep -q after $MNT/delegated || complain "the client does not see what was written"
-}
-
-load_begin()
-{
-	head -c 30000000 /dev/urandom >/tmp/load
-	(
-		for _ in 1 2 3; do
-			cp /tmp/load $MNT/load && sync $MNT/load && cmp /tmp/load $MNT/load || exit
-		done
-	) &
-	load=$!
-	sleep 2
-}
-
-load_end()
-{
-	wait $load || complain "the load failed"
-	[ "$(on_server md5sum "<$EXPORT/load")" = "$(sum /tmp/load)  -" ] || complain "the server has something else"
-	rm -f $MNT/load /tmp/load
-	[ "$(protocol)" = $1 ] || complain "after it the connection is of version $(protocol), not $1"
-}
-
-trouble_restart()
-{
-	load_begin
-	on_server "nfsd_down; sleep 1; nfsd_up"
-	load_end $1
-}
-
-trouble_cut()
-{
-	load_begin
-	on_server "ip link set eth0 down; sleep 12; ip link set eth0 up"
-	load_end $1
+	grep " $MNT nfs" /proc/mounts | grep -q "proto=rdma,"
+	grep " $MNT nfs" /proc/mounts | grep -q "vers=$1,"
+	echo hello >$MNT/hello
+	[ "$(cat $EXPORT/hello)" = hello ]
+	rm $MNT/hello
+	check_protocol $2
 }
 
 umount_works()
 {
-	rm -rf ${MNT:?}/*
 	do_umount $MNT
+}
+
+# ---- troubles, with a load in every mount -----------------------------------
+
+mounted()
+{
+	local v
+	for v in $VERSIONS; do
+		! grep -q " $(mnt $v) nfs" /proc/mounts || echo $v
+	done
+}
+
+loads_begin()
+{
+	local v
+	for v in $(mounted); do
+		rm -f /tmp/load-$v.status
+		MNT=$(mnt $v)
+		connects >/tmp/load-$v.connects
+		(
+			"$NFSIO" load $MNT/load-$v $EXPORT/load-$v 100000 ${v#*.} >/tmp/load-$v.log 2>&1 &
+			echo $! >/tmp/load-$v.pid
+			wait $!
+			echo $? >/tmp/load-$v.status
+		) &
+	done
+	sleep 2
+}
+
+# Have all mounts connected since the load began?
+all_connected()
+{
+	local v MNT bad=0
+	for v in $(mounted); do
+		MNT=$(mnt $v)
+		connected_again "$(cat /tmp/load-$v.connects)" || bad=1
+	done
+	return $bad
+}
+
+# load_verified VERSION PROTOCOL: end the load, which looks at all its data.
+load_verified()
+{
+	kill -TERM "$(cat /tmp/load-$1.pid)" || true
+	wait_for 80 test -s /tmp/load-$1.status
+	cat /tmp/load-$1.log
+	[ "$(cat /tmp/load-$1.status)" -eq 0 ] || complain "$(tail -n 1 /tmp/load-$1.log)"
+	echo "connected $(($(connects) - $(cat /tmp/load-$1.connects))) times more"
+	check_protocol $2
+}
+
+trouble_restart()
+{
+	on_server "nfsd_down; sleep 1; nfsd_up"
+	wait_for 90 all_connected
+}
+
+# For longer than either end takes to notice, whatever is sent gets lost. (That
+# an end's own netdev goes down is no loss to rxe, but an error, for good: its
+# queue pair of the connection manager does not come back from it.)
+trouble_cut()
+{
+	on_server link_cut
+	link_cut
+	sleep 20
+	link_mend
+	on_server link_mend
+	wait_for 90 all_connected
+}
+
+trouble_switch()
+{
+	on_server server_module $1
+	wait_for 90 all_connected
+}
+
+# trouble NAME PROTOCOL TEST FUNCTION [ARGUMENT...]
+trouble()
+{
+	local name=$1/rpcrdma$2 protocol=$2 test=$3 v
+	shift 3
+	[[ -z $ONLY || $name/all/$test =~ $ONLY ]] || return 0
+	[ -n "$(mounted)" ] || return
+	loads_begin
+	t $name/all/$test 150 "$@"
+	for v in $(mounted); do
+		MNT=$(mnt $v)
+		t $name/nfs$v/$test 120 load_verified $v $protocol
+	done
+}
+
+# ---- a server that does not even refuse version 2 ---------------------------
+
+V1LOG=/tmp/version1-server.log
+V1PORT=20060
+
+# begins: the versions that its connections began with so far
+begins()
+{
+	sed -n 's/^connection [0-9]* begins with version //p' $V1LOG | tr '\n' ' '
+}
+
+mount_of_version1()
+{
+	mkdir -p $MNT
+	timeout $((90 * TIMEOUT_SCALE)) mount -t nfs -o \
+		vers=3,proto=rdma,port=$V1PORT,mountproto=tcp,mountaddr=$SERVER_ADDR,nolock,rsize=1024,wsize=1024 \
+		$CLIENT_ADDR:$EXPORT $MNT
+}
+
+# Version 2 is tried first, then version 1, over a second connection; the
+# connection line and the log say why.
+version1_works()
+{
+	modprobe rdma_ucm
+	mount_of_version1
+	head -c 5000 /dev/urandom >$MNT/old
+	sync $MNT/old
+	cmp $MNT/old $EXPORT/old
+	connections | grep "role=client .*:$V1PORT version=1 why=silence state=open"
+	dmesg | grep "$CLIENT_ADDR port $V1PORT does not answer version 2, trying version 1"
+	[ "$(begins)" = "2 1 " ] || complain "the connections began with versions $(begins)"
+}
+
+# ... and is remembered, by the mount and by later ones.
+version1_remembered()
+{
+	local before
+	before=$(connects)
+	kill -USR1 $V1PID
+	wait_for 60 connected_again $before
+	[ "$(begins)" = "2 1 1 " ] || complain "the connections began with versions $(begins)"
+	rm $MNT/old
+	do_umount $MNT
+	mount_of_version1
+	[ "$(begins)" = "2 1 1 1 " ] || complain "the connections began with versions $(begins)"
+	do_umount $MNT
+}
+
+case_version1()
+{
+	local name=client-ours-server-$1/rpcrdma1/nfs3
+	MNT=/mnt/old
+	t client-ours-server-$1/rpcrdma1/all/modules 60 use_module ours
+	modprobe rdma_ucm
+	: >$V1LOG
+	"$RUN/version1-server" $V1PORT $1 $SERVER_ADDR >$V1LOG 2>&1 &
+	V1PID=$!
+	wait_for 20 grep -q listening $V1LOG
+	t $name/falls-back 120 version1_works
+	t $name/remembered 120 version1_remembered
+	kill $V1PID
+	# Another port is another server, of which nothing is known.
+	V1PORT=$((V1PORT + 1))
+}
+
+# ---- the run ----------------------------------------------------------------
+
+case_works()
+{
+	local client=$1 server=$2 protocol=$3 name v
+	name=client-$client-server-$server
+	t $name/rpcrdma$protocol/all/modules 90 set_up $client $server $protocol || return
+	for v in $VERSIONS; do
+		MNT=$(mnt $v)
+		t $name/rpcrdma$protocol/nfs$v/mount 90 mount_works $v $protocol
+		grep -q " $MNT nfs" /proc/mounts || continue
+		t $name/rpcrdma$protocol/nfs$v/sizes 120 work_sizes
+		t $name/rpcrdma$protocol/nfs$v/fio-buffered 120 work_fio buffered 0 1k-256k
+		t $name/rpcrdma$protocol/nfs$v/fio-direct 120 work_fio direct 1 512-300k
+		t $name/rpcrdma$protocol/nfs$v/many-processes 120 work_many
+		t $name/rpcrdma$protocol/nfs$v/directories 120 work_dir
+		t $name/rpcrdma$protocol/nfs$v/acl 60 work_acl $v
+		case $v in 4.*) t $name/rpcrdma$protocol/nfs$v/delegation 90 work_delegation ;; esac
+	done
+	trouble $name $protocol server-restart trouble_restart
+	trouble $name $protocol cut-link trouble_cut
+}
+
+case_switch()
+{
+	trouble client-ours-server-in-tree-then-ours 2 switch trouble_switch ours
+	trouble client-ours-server-ours-then-in-tree 1 switch trouble_switch in-tree
+}
+
+umount_all()
+{
+	local v
+	for v in $(mounted); do
+		MNT=$(mnt $v)
+		t $1/nfs$v/umount 90 umount_works
+	done
 }
 
 shared_up || exit
@@ -166,27 +280,26 @@ link_up $CLIENT_ADDR || exit
 modprobe nfs
 mkdir -p /run/rpc_pipefs
 mount -t rpc_pipefs rpc_pipefs /run/rpc_pipefs
-modprobe rpcrdma
-t $NAME/module 60 check_module
 wait_for 240 test -e $SHARED/ready || abort "the server's guest does not come up"
+export_up || abort "the server cannot be reached"
 
-for protocol in "$@"; do
-	set_protocol $protocol
-	for v in ${VERSIONS:-3 4.0 4.1 4.2}; do
-		name=$NAME/rpcrdma$protocol/nfs$v
-		t $name/mount 120 mount_works $v $protocol
-		mountpoint -q $MNT || continue
-		t $name/files 180 work_files
-		t $name/names 120 work_names
-		t $name/parallel 180 work_parallel
-		case $v in 4.*) t $name/delegation 90 work_delegation ;; esac
-		case $v in 3|4.2) t $name/server-restart 240 trouble_restart $protocol ;; esac
-		case $v in 4.2) t $name/cut-link 300 trouble_cut $protocol ;; esac
-		t $name/umount 90 umount_works
-	done
+after=
+for case in "$@"; do
+	IFS=: read -r client server protocol <<<"$case"
+	case $case in
+	switch) case_switch; continue ;;
+	esac
+	umount_all $after
+	after=
+	case $case in
+	silent|drop) case_version1 $case; continue ;;
+	esac
+	after=client-$client-server-$server/rpcrdma$protocol
+	case_works $client $server $protocol
 done
-
+umount_all $after
+umount $EXPORT
 touch $SHARED/stop
 rxe_del
-t $NAME/unload 60 modprobe -r rpcrdma
+t unload 60 wait_for 30 modprobe -r rpcrdma
 end_of_run

@@ -5,14 +5,20 @@
 set -u
 . "$(dirname "$0")/interop.sh"
 
+# server_module ours|in-tree: restart the server with that module. What clients
+# have mounted stays mounted.
+server_module()
+{
+	nfsd_down
+	use_module "$1" && nfsd_up
+}
+
 shared_up || exit
 link_up $SERVER_ADDR || exit
 nfs_services_up || exit
-modprobe rpcrdma
-check_module || exit
 nfsd_up || exit
 touch $SHARED/ready
 serve_requests
 nfs_services_down
 rxe_del
-modprobe -r rpcrdma
+[ ! -d /sys/module/rpcrdma ] || wait_for 30 modprobe -r rpcrdma

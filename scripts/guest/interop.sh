@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-# Sourced by the two ends of an interop run: the link between the guests, and
-# how the client's guest has the server's guest do something. They share the
-# folder $SHARED, which the host provides.
+# Sourced by the two ends of an interop run: the link between the guests, which
+# module is loaded, and how the client's guest has the server's guest do
+# something. They share the folder $SHARED, which the host provides.
 # shellcheck shell=bash disable=SC2034
 
 # shellcheck source-path=SCRIPTDIR source=harness.sh
@@ -22,6 +22,18 @@ link_up()
 	modprobe rdma_rxe && rdma link add rxe0 type rxe netdev eth0
 }
 
+# Nothing arrives any more, and it does again.
+link_cut()
+{
+	tc qdisc add dev eth0 ingress &&
+		tc filter add dev eth0 ingress matchall action drop
+}
+
+link_mend()
+{
+	tc qdisc del dev eth0 ingress
+}
+
 shared_up()
 {
 	mkdir -p $SHARED
@@ -29,8 +41,38 @@ shared_up()
 	mount -t 9p -o trans=virtio,version=9p2000.L,rw,cache=none shared $SHARED
 }
 
+# Which module is loaded: ours, in-tree, or none?
+module_kind()
+{
+	if [ ! -d /sys/module/rpcrdma ]; then
+		echo none
+	elif [ -e /sys/module/rpcrdma/parameters/max_version ]; then
+		echo ours
+	else
+		echo in-tree
+	fi
+}
+
+# use_module ours|in-tree: load it, in the place of the other one. Nothing may
+# be mounted or exported over RDMA.
+use_module()
+{
+	local file dep
+	[ "$(module_kind)" != $1 ] || return 0
+	# the last transports are destroyed from a work queue
+	[ ! -d /sys/module/rpcrdma ] || wait_for 30 modprobe -r rpcrdma || return
+	case $1 in
+	ours) file=$(modinfo -n rpcrdma) ;;
+	in-tree) file=/lib/modules/$(uname -r)/kernel/net/sunrpc/xprtrdma/rpcrdma.ko ;;
+	esac
+	for dep in $(modinfo -F depends $file | tr , ' '); do
+		modprobe $dep || return
+	done
+	insmod $file || return
+	[ "$(module_kind)" = $1 ] || complain "$file is not what was asked for"
+}
+
 # on_server COMMAND: run it in the server's guest; its output, and its status.
-REQUEST=0
 on_server()
 {
 	local n i
@@ -43,8 +85,8 @@ on_server()
 		[ ! -e $SHARED/status.$n ] || break
 		pause
 	done
+	[ -e $SHARED/status.$n ] || complain "the server's guest does not answer" || return
 	cat $SHARED/output.$n
-	[ -e $SHARED/status.$n ] || complain "the server's guest does not answer"
 	return "$(cat $SHARED/status.$n)"
 }
 
