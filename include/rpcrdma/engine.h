@@ -182,6 +182,7 @@ struct rpcrdma_conn_config {
 	u8 client;			/* 1: this end opens (4.2.3) */
 	u8 version_low, version_high;	/* versions allowed to this role */
 	u8 inv_ok;			/* device can invalidate remotely */
+	u8 guess;			/* version 1 only: 2 got no answer */
 	u32 window;			/* Receives kept for RPC traffic, >= 4 */
 	u32 reverse;			/* of these for the reverse direction */
 	struct rpcrdma_props props;	/* what this end announces */
@@ -281,6 +282,37 @@ struct rpcrdma_conn {
  */
 void rpcrdma_conn_init(struct rpcrdma_conn *conn,
 		       const struct rpcrdma_conn_config *cfg);
+
+/* Why the connection has its version, one word for logs; never NULL. */
+const char *rpcrdma_version_why(const struct rpcrdma_conn *conn);
+
+/*
+ * What a client remembers of a server's versions from one connection to the
+ * next, WP 3.4. All zero at first. @now below: seconds, of a clock that does
+ * not go back.
+ */
+struct rpcrdma_version_memory {
+	u64 only_v1_until;		/* seconds; 0: no */
+	u8 silent;			/* attempts without an answer in a row */
+	u8 has_v2;			/* it has spoken version 2 */
+};
+
+/*
+ * The version to begin with: @high, or 1 where the memory says so and @low
+ * allows it. A connection with a lower one than @high is a guess
+ * (rpcrdma_conn_config.guess).
+ */
+u8 rpcrdma_version_first(const struct rpcrdma_version_memory *memory, u64 now,
+			 u8 low, u8 high);
+
+/*
+ * A connection was made, and has opened or ended. @tried: the version it began
+ * with. @answered: the version of what the server said, 0 if it was silent. If
+ * rpcrdma_version_first() gives another one than @tried after a connection
+ * that brought no answer, that one may be tried at once.
+ */
+void rpcrdma_version_learn(struct rpcrdma_version_memory *memory, u64 now,
+			   u8 tried, u8 answered);
 
 /* What may be sent to the peer of an open connection, WP 3.5. */
 struct rpcrdma_conn_limits {

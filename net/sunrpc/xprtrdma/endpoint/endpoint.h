@@ -357,6 +357,7 @@ struct rpcrdma_ep_params {
 	u32	ord;			/* Reads under way; 0: device's limit */
 	u32	brs;			/* RDMA2_RVRSDIR_* to announce */
 	u8	version_low, version_high;
+	bool	guess;			/* version_high: 2 got no answer */
 };
 
 enum rpcrdma_ep_state {

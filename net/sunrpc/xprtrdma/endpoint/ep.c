@@ -237,6 +237,7 @@ static int rpcrdma_ep_setup(struct rpcrdma_ep *ep)
 	cfg.client = ep->client;
 	cfg.version_low = ep->params.version_low;
 	cfg.version_high = ep->params.version_high;
+	cfg.guess = ep->params.guess;
 	cfg.inv_ok = 1;
 	cfg.window = ep->params.window;
 	cfg.reverse = ep->params.reverse;

@@ -253,6 +253,129 @@ TEST(OpeningV1, AnotherVersionLaterCloses)
 	EXPECT_EQ(e->receive(inline_msg(X, CALL).set(4, 2)), RPCRDMA_RX_CLOSE);
 }
 
+/* A guess that is refused ends with the connection, not with the Call. */
+TEST(OpeningV1, ErrVersToAGuessCloses)
+{
+	auto cfg = config(true, 1, 1);
+
+	cfg.guess = 1;
+
+	end e{ cfg };
+
+	e.post(33);
+	rpcrdma_conn_established(&e.conn);
+	EXPECT_STREQ(rpcrdma_version_why(&e.conn), "silence");
+	header_of(e, RPCRDMA_KIND_CALL, X);
+	EXPECT_EQ(e.receive(err_vers(1, 2, 2).set(0, X)), RPCRDMA_RX_CLOSE);
+	EXPECT_FALSE(e.conn.answered);
+}
+
+TEST(OpeningV1, WhyItIsThatVersion)
+{
+	end undecided{ config(false) };
+
+	EXPECT_STREQ(rpcrdma_version_why(&undecided.conn), "undecided");
+	EXPECT_STREQ(rpcrdma_version_why(&client1()->conn), "setting");
+	EXPECT_STREQ(rpcrdma_version_why(&server1()->conn), "peer");
+	EXPECT_STREQ(rpcrdma_version_why(&open_client()->conn), "both");
+
+	end refused{ config(true) };
+
+	refused.post(33);
+	rpcrdma_conn_established(&refused.conn);
+	refused.control();
+	refused.receive(err_vers(2, 1, 1));
+	EXPECT_STREQ(rpcrdma_version_why(&refused.conn), "refused");
+}
+
+/* ---- What is remembered ---- */
+
+TEST(VersionMemory, NothingKnownBeginsWithTheHighest)
+{
+	const rpcrdma_version_memory memory = {};
+
+	EXPECT_EQ(rpcrdma_version_first(&memory, 0, 1, 2), 2);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 0, 1, 1), 1);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 0, 2, 2), 2);
+}
+
+TEST(VersionMemory, SilenceMeansVersion1ForAWhile)
+{
+	rpcrdma_version_memory memory = {};
+
+	rpcrdma_version_learn(&memory, 1000, 2, 0);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 1000, 1, 2), 1);
+	/* Not where version 1 is not wanted */
+	EXPECT_EQ(rpcrdma_version_first(&memory, 1000, 2, 2), 2);
+	/* Version 1 answers: it stays so, but not longer. */
+	rpcrdma_version_learn(&memory, 1200, 1, 1);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 1299, 1, 2), 1);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 1300, 1, 2), 2);
+	/* And again */
+	rpcrdma_version_learn(&memory, 1300, 2, 0);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 1301, 1, 2), 1);
+}
+
+TEST(VersionMemory, SilenceInVersion1TooWasNotTheVersion)
+{
+	rpcrdma_version_memory memory = {};
+
+	rpcrdma_version_learn(&memory, 1000, 2, 0);
+	rpcrdma_version_learn(&memory, 1060, 1, 0);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 1060, 1, 2), 2);
+}
+
+/* A server that restarts lets go of connections without a word. */
+TEST(VersionMemory, OneThatHasVersion2GetsAnotherChance)
+{
+	rpcrdma_version_memory memory = {};
+
+	for (u64 now = 1000; now < 1100; now += 20) {
+		rpcrdma_version_learn(&memory, now, 2, 2);
+		EXPECT_EQ(rpcrdma_version_first(&memory, now, 1, 2), 2);
+		rpcrdma_version_learn(&memory, now + 5, 2, 0);
+		EXPECT_EQ(rpcrdma_version_first(&memory, now + 5, 1, 2), 2);
+	}
+	/* It may have become one that does not. */
+	rpcrdma_version_learn(&memory, 1100, 2, 0);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 1100, 1, 2), 1);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 1400, 1, 2), 2);
+}
+
+/* One that refuses version 2 does so each time: nothing is to be remembered. */
+TEST(VersionMemory, ARefusalIsAnAnswer)
+{
+	rpcrdma_version_memory memory = {};
+
+	rpcrdma_version_learn(&memory, 1000, 2, 2);
+	rpcrdma_version_learn(&memory, 1010, 2, 0);
+	rpcrdma_version_learn(&memory, 1020, 2, 1);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 1020, 1, 2), 2);
+	EXPECT_EQ(memory.has_v2, 0);
+	EXPECT_EQ(memory.silent, 0);
+}
+
+/* Against a peer that never answers, both versions have their turn. */
+TEST(VersionMemory, SilenceForEverTriesBothInTurn)
+{
+	rpcrdma_version_memory memory = {};
+	u32 tried[3] = {};
+	u8 last = 1;
+
+	memory.has_v2 = 1;
+	for (u64 now = 1000; now < 5000; now += 10) {
+		const u8 version = rpcrdma_version_first(&memory, now, 1, 2);
+
+		/* Version 1 only ever once in a row */
+		EXPECT_FALSE(version == 1 && last == 1);
+		last = version;
+		tried[version]++;
+		rpcrdma_version_learn(&memory, now, version, 0);
+	}
+	EXPECT_GT(tried[1], 100u);
+	EXPECT_GT(tried[2], 100u);
+}
+
 /* ---- Credits ---- */
 
 TEST(CreditsV1, GrantIsAbsoluteAndMayShrink)

@@ -107,6 +107,7 @@ rpcrdma_conn_config usual_config(bool client, u32 window)
 		.version_low = 2,
 		.version_high = 2,
 		.inv_ok = 1,
+		.guess = 0,
 		.window = window,
 		.reverse = window / 4,
 		.props = usual_props(),

@@ -17,3 +17,4 @@
 #include "requester.cc"
 #include "responder.cc"
 #include "private_message.cc"
+#include "version_choice.cc"

@@ -209,6 +209,13 @@ verdict receive_error(const message &m)
 	case ERR_VERS:
 		if (m.length < ERR_VERS_OCTETS)
 			return drop(m);
+		if (m.conn->cfg.guess) {
+			/* The guess was wrong: as if this had never been said. */
+			m.conn->answered = 0;
+			close_connection(m.conn,
+					 "peer does not have version 1");
+			return RPCRDMA_RX_CLOSE;
+		}
 		rx->error.code = RDMA2_ERR_VERS;
 		rx->error.arg[0] = m.word(OFF_ERR_LOW);
 		rx->error.arg[1] = m.word(OFF_ERR_HIGH);

@@ -20,6 +20,7 @@
 #include "client.h"
 #include "client_bc.h"
 #include "settings.h"
+#include "versions.h"
 
 enum {
 	/* Octets of an RPC buffer to begin with */
@@ -33,9 +34,6 @@ enum {
 #define RPCRDMA_BIND_TIMEOUT	(60UL * HZ)
 #define RPCRDMA_IDLE_TIMEOUT	(5UL * 60 * HZ)
 #define RPCRDMA_RECONNECT_FIRST	(5UL * HZ)
-
-/* How long to believe that a server does not even refuse version 2 */
-#define RPCRDMA_ONLY_V1_TIME	(5UL * 60 * HZ)
 
 static const struct rpc_timeout rpcrdma_client_timeout = {
 	.to_initval	= 60 * HZ,
@@ -76,6 +74,17 @@ static struct rpcrdma_ep *rpcrdma_client_swap_ep(struct rpcrdma_client *client,
 	return ep;
 }
 
+/* What a connection that opened has shown of its server's versions. */
+static void rpcrdma_client_learn(struct rpcrdma_client *client,
+				 const struct rpcrdma_ep *ep)
+{
+	struct rpc_xprt *xprt = &client->xprt;
+
+	rpcrdma_versions_learn(xprt->xprt_net, (struct sockaddr *)&xprt->addr,
+			       ep->params.version_high,
+			       ep->conn.answered ? ep->conn.version : 0);
+}
+
 /* End the connection, if any, and wait until it is gone. Sleeps. */
 static void rpcrdma_client_disconnect(struct rpcrdma_client *client)
 {
@@ -85,9 +94,7 @@ static void rpcrdma_client_disconnect(struct rpcrdma_client *client)
 		return;
 	rpcrdma_ep_close(ep, NULL);
 	rpcrdma_ep_wait_closed(ep);
-	/* If version 1 brought no answer either, it was not the version. */
-	if (ep->conn.version == RPCRDMA_VERS_1 && !ep->conn.answered)
-		client->only_v1 = false;
+	rpcrdma_client_learn(client, ep);
 	rpcrdma_ep_put(ep);
 }
 
@@ -174,7 +181,8 @@ static int rpcrdma_connect_status(int rc)
 }
 
 static struct rpcrdma_ep *rpcrdma_client_try(struct rpcrdma_client *client,
-					     u8 version_low, u8 version_high)
+					     u8 version_low, u8 version_high,
+					     bool guess)
 {
 	struct rpc_xprt *xprt = &client->xprt;
 	struct rpcrdma_ep_params params = {
@@ -190,6 +198,7 @@ static struct rpcrdma_ep *rpcrdma_client_try(struct rpcrdma_client *client,
 				  RDMA2_RVRSDIR_SIMPLE : RDMA2_RVRSDIR_NONE,
 		.version_low	= version_low,
 		.version_high	= version_high,
+		.guess		= guess,
 	};
 	const struct sockaddr *src = NULL;
 
@@ -208,32 +217,28 @@ static struct rpcrdma_ep *rpcrdma_client_try(struct rpcrdma_client *client,
  */
 static struct rpcrdma_ep *rpcrdma_client_open(struct rpcrdma_client *client)
 {
+	const struct sockaddr *addr = (struct sockaddr *)&client->xprt.addr;
+	struct net *net = client->xprt.xprt_net;
 	u8 low = READ_ONCE(rpcrdma_min_version);
 	u8 high = READ_ONCE(rpcrdma_max_version);
+	u8 first, second;
 	struct rpcrdma_ep *ep;
 
-	if (client->only_v1 &&
-	    time_after(jiffies, client->only_v1_until))
-		client->only_v1 = false;
-	if (client->only_v1 && low == RPCRDMA_VERS_1)
-		high = RPCRDMA_VERS_1;
-
-	ep = rpcrdma_client_try(client, low, high);
-	if (likely(!IS_ERR(ep)))
-		return ep;
-	client->only_v1 = false;
-	if (PTR_ERR(ep) != -EPROTONOSUPPORT || low > RPCRDMA_VERS_1 ||
-	    high == RPCRDMA_VERS_1)
-		return ep;
-
-	pr_info_ratelimited("rpcrdma: %s port %s does not answer version 2, trying version 1\n",
-			    client->xprt.address_strings[RPC_DISPLAY_ADDR],
-			    client->xprt.address_strings[RPC_DISPLAY_PORT]);
-	ep = rpcrdma_client_try(client, RPCRDMA_VERS_1, RPCRDMA_VERS_1);
-	if (!IS_ERR(ep)) {
-		client->only_v1 = true;
-		client->only_v1_until = jiffies + RPCRDMA_ONLY_V1_TIME;
+	first = rpcrdma_versions_first(net, addr, low, high);
+	ep = rpcrdma_client_try(client, low, first, first < high);
+	if (PTR_ERR(ep) == -EPROTONOSUPPORT) {
+		rpcrdma_versions_learn(net, addr, first, 0);
+		second = rpcrdma_versions_first(net, addr, low, high);
+		if (second == first)
+			return ep;
+		pr_info_ratelimited("rpcrdma: %s port %s does not answer version %u, trying version %u\n",
+				    client->xprt.address_strings[RPC_DISPLAY_ADDR],
+				    client->xprt.address_strings[RPC_DISPLAY_PORT],
+				    first, second);
+		ep = rpcrdma_client_try(client, low, second, second < high);
 	}
+	if (!IS_ERR(ep) && ep->conn.answered)
+		rpcrdma_client_learn(client, ep);
 	return ep;
 }
 

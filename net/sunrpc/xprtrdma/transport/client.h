@@ -24,8 +24,6 @@ struct rpcrdma_client {
 
 	spinlock_t		ep_lock;	/* protects the pointer @ep */
 	struct rpcrdma_ep	*ep;		/* with a reference, or NULL */
-	bool			only_v1;	/* begin with version 1 ... */
-	unsigned long		only_v1_until;	/* ... up to then; jiffies */
 	struct delayed_work	connect_worker;
 	struct work_struct	destroy_work;
 	struct rpcrdma_requester_stats stats;

@@ -34,6 +34,7 @@ static void rpcrdma_debugfs_connection(struct rpcrdma_ep *ep, void *arg)
 	u32 sent, limit, received, advertised;
 	struct rpcrdma_conn_limits limits;
 	struct seq_file *m = arg;
+	const char *why;
 	u8 state, version;
 
 	spin_lock(&ep->lock);
@@ -41,15 +42,16 @@ static void rpcrdma_debugfs_connection(struct rpcrdma_ep *ep, void *arg)
 	limits = ep->limits;
 	state = ep->state;
 	version = ep->conn.version;
+	why = rpcrdma_version_why(&ep->conn);
 	sent = ep->conn.sent;
 	limit = ep->conn.limit;
 	received = ep->conn.received;
 	advertised = ep->conn.advertised;
 	spin_unlock(&ep->lock);
 
-	seq_printf(m, "role=%s local=%pISpc remote=%pISpc version=%u state=%s",
+	seq_printf(m, "role=%s local=%pISpc remote=%pISpc version=%u why=%s state=%s",
 		   ep->client ? "client" : "server", &ep->local, &ep->remote,
-		   version, rpcrdma_debugfs_state(state));
+		   version, why, rpcrdma_debugfs_state(state));
 	seq_printf(m, " send_inline=%u recv_inline=%u",
 		   limits.send_inline, limits.recv_inline);
 	seq_printf(m, " sent=%u limit=%u received=%u advertised=%u",

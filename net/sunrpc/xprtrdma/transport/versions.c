@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A small table, shared by all client transports: a server's mounts and their
+ * connections learn from each other. When it is full, the server that was not
+ * heard of for the longest time is forgotten; at worst it is asked once more.
+ */
+
+#include <linux/spinlock.h>
+#include <linux/string.h>
+#include <linux/sunrpc/addr.h>
+#include <linux/timekeeping.h>
+
+#include <rpcrdma/engine.h>
+
+#include "versions.h"
+
+enum {
+	RPCRDMA_SERVERS = 32,
+};
+
+struct rpcrdma_server_versions {
+	const struct net	*net;		/* only compared; NULL: free */
+	struct sockaddr_storage	addr;
+	u64			used;		/* seconds */
+	struct rpcrdma_version_memory memory;
+};
+
+static DEFINE_SPINLOCK(rpcrdma_versions_lock);
+static struct rpcrdma_server_versions rpcrdma_servers[RPCRDMA_SERVERS];
+
+/* The lock is held. NULL: nothing is known of it. */
+static struct rpcrdma_server_versions *
+rpcrdma_versions_find(const struct net *net, const struct sockaddr *addr)
+{
+	struct rpcrdma_server_versions *s;
+
+	for (s = rpcrdma_servers; s < rpcrdma_servers + RPCRDMA_SERVERS; s++)
+		if (s->net == net &&
+		    rpc_cmp_addr_port((struct sockaddr *)&s->addr, addr))
+			return s;
+	return NULL;
+}
+
+/* The lock is held. */
+static struct rpcrdma_server_versions *
+rpcrdma_versions_replace(const struct net *net, const struct sockaddr *addr)
+{
+	struct rpcrdma_server_versions *s, *oldest = rpcrdma_servers;
+
+	for (s = rpcrdma_servers; s < rpcrdma_servers + RPCRDMA_SERVERS; s++)
+		if (s->used < oldest->used)
+			oldest = s;
+	memset(oldest, 0, sizeof(*oldest));
+	oldest->net = net;
+	memcpy(&oldest->addr, addr, addr->sa_family == AF_INET6 ?
+	       sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
+	return oldest;
+}
+
+/**
+ * rpcrdma_versions_first - which version to begin with
+ * @net: network namespace
+ * @addr: address of the server
+ * @low: lowest version allowed
+ * @high: highest version allowed
+ */
+u8 rpcrdma_versions_first(const struct net *net, const struct sockaddr *addr,
+			  u8 low, u8 high)
+{
+	struct rpcrdma_server_versions *s;
+
+	spin_lock(&rpcrdma_versions_lock);
+	s = rpcrdma_versions_find(net, addr);
+	if (s)
+		high = rpcrdma_version_first(&s->memory, ktime_get_seconds(),
+					     low, high);
+	spin_unlock(&rpcrdma_versions_lock);
+	return high;
+}
+
+/**
+ * rpcrdma_versions_learn - a connection has opened or ended
+ * @net: network namespace
+ * @addr: address of the server
+ * @tried: version it began with
+ * @answered: version of what the server said, 0 if it was silent
+ */
+void rpcrdma_versions_learn(const struct net *net, const struct sockaddr *addr,
+			    u8 tried, u8 answered)
+{
+	struct rpcrdma_server_versions *s;
+
+	spin_lock(&rpcrdma_versions_lock);
+	s = rpcrdma_versions_find(net, addr);
+	if (!s)
+		s = rpcrdma_versions_replace(net, addr);
+	/* Not zero, which is what sorts the free ones first. */
+	s->used = ktime_get_seconds() + 1;
+	rpcrdma_version_learn(&s->memory, ktime_get_seconds(), tried,
+			      answered);
+	spin_unlock(&rpcrdma_versions_lock);
+}
