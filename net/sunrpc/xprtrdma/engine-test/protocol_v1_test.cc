@@ -208,6 +208,29 @@ TEST(OpeningV1, ErrVersClosesWhereVersion1IsNotAllowed)
 	EXPECT_TRUE(e.conn.answered);
 }
 
+/* What one connection's peer said is not known to the next one. */
+TEST(OpeningV1, ThePrivateMessageIsOfOneConnection)
+{
+	end e{ config(true, 1, 1) };
+	const auto priv = private_of(8192, 8192);
+	struct rpcrdma_conn_limits limits;
+
+	e.post(33);
+	rpcrdma_conn_private(&e.conn, &priv);
+	rpcrdma_conn_established(&e.conn);
+	rpcrdma_conn_limits(&e.conn, &limits);
+	EXPECT_EQ(limits.recv_inline, 4096u);
+
+	const auto cfg = e.conn.cfg;
+
+	rpcrdma_conn_init(&e.conn, &cfg);
+	e.post(33);
+	rpcrdma_conn_established(&e.conn);
+	rpcrdma_conn_limits(&e.conn, &limits);
+	EXPECT_EQ(limits.recv_inline, 1024u);
+	EXPECT_FALSE(e.conn.peer_private.inv_ok);
+}
+
 TEST(OpeningV1, NoPrivateMessageMeans1024)
 {
 	end e{ config(true, 1, 1) };
@@ -443,6 +466,34 @@ TEST(CreditsV1, WhatHeadersSay)
 	EXPECT_EQ(header_of(*s, RPCRDMA_KIND_CALL, X).get(8), 8u);
 }
 
+/* A grant of zero would be the end of all Calls. */
+TEST(CreditsV1, NeverGrantsNothing)
+{
+	for (u32 window : { 0u, 1u, 4u }) {
+		for (u32 reverse : { 0u, 1u, 4u, 100u }) {
+			for (bool client : { true, false }) {
+				auto cfg = config(client, 1, 1);
+
+				cfg.window = window;
+				cfg.reverse = reverse;
+
+				end e{ cfg };
+
+				e.post(10);
+				if (client)
+					rpcrdma_conn_established(&e.conn);
+				e.receive(inline_msg(X, CALL));
+				EXPECT_GT(header_of(e, RPCRDMA_KIND_REPLY, X)
+						  .get(8),
+					  0u);
+				EXPECT_GT(header_of(e, RPCRDMA_KIND_CALL, X)
+						  .get(8),
+					  0u);
+			}
+		}
+	}
+}
+
 /* Nothing but a Call needs a credit. */
 TEST(CreditsV1, RepliesGoAtOnce)
 {
@@ -476,6 +527,24 @@ TEST(ReverseV1, CallAndReply)
 	for (u32 i = 0; i < 8; i++)
 		header_of(*s, RPCRDMA_KIND_CALL, i);
 	EXPECT_FALSE(may_call(*s));
+}
+
+/* They could be what the peer wants, or what it grants. */
+TEST(ReverseV1, CreditsOfNoDirectionAreIgnored)
+{
+	auto e = client1();
+
+	header_of(*e, RPCRDMA_KIND_CALL, 1);
+	e->receive(inline_msg(1, REPLY, 3));
+	ASSERT_EQ(e->conn.call_limit, 3u);
+	EXPECT_EQ(e->receive(inline_msg(2, 7, 20)), RPCRDMA_RX_BAD_REPLY);
+	EXPECT_EQ(e->conn.call_limit, 3u);
+	EXPECT_EQ(e->receive(fixed(2, MSG, 20).word(7).fill(40)),
+		  RPCRDMA_RX_BAD_REPLY);
+	EXPECT_EQ(e->conn.call_limit, 3u);
+	/* A Call tells what its sender wants. */
+	EXPECT_EQ(e->receive(inline_msg(2, CALL, 20)), RPCRDMA_RX_CALL);
+	EXPECT_EQ(e->conn.call_limit, 3u);
 }
 
 TEST(ReverseV1, ChunksAreRefused)
@@ -639,6 +708,35 @@ TEST(MessagesV1, Dropped)
 			EXPECT_EQ(e->control().size(), 0u);
 		}
 	}
+}
+
+/* An ERROR is taken as the answer to a Call, and never answered itself. */
+TEST(MessagesV1, ErrorsAnswerCallsOnly)
+{
+	for (bool client : { false, true }) {
+		auto e = client ? client1() : server1();
+
+		/* 20 octets, the only messages of less than 28 that are taken */
+		const message m = fixed(X, ERROR).word(ERR_CHUNK);
+
+		ASSERT_EQ(m.size(), 20u);
+		EXPECT_EQ(e->receive(m), RPCRDMA_RX_ERROR);
+		EXPECT_EQ(e->rx.xid, X);
+		EXPECT_LT(e->rx.error.status, 0);
+		EXPECT_EQ(e->control().size(), 0u);
+		/* Neither is a Reply, however bad. */
+		e->receive(inline_msg(X, REPLY).set(28, X + 1));
+		if (client)
+			EXPECT_EQ(e->control().size(), 0u);
+	}
+}
+
+TEST(MessagesV1, NoDone)
+{
+	auto e = client1();
+
+	EXPECT_EQ(rpcrdma_conn_queue_done(&e->conn, X, 77), 0u);
+	EXPECT_EQ(e->control().size(), 0u);
 }
 
 TEST(MessagesV1, Replies)
@@ -833,7 +931,7 @@ TEST(PlansV1, Calls)
 	EXPECT_LT(plan(*e, call, p), 0);
 }
 
-TEST(PlansV1, RepliesUseTheReplyChunkOnlyIfTheyMust)
+TEST(PlansV1, TheReplyChunkIsAlwaysReturned)
 {
 	auto e = server1();
 	rpcrdma_lists lists;
@@ -845,14 +943,28 @@ TEST(PlansV1, RepliesUseTheReplyChunkOnlyIfTheyMust)
 	reply.xid = X;
 	reply.length = 200;
 	rpcrdma_plan_reply(&e->conn, &lists, &reply, &p);
-	EXPECT_EQ(p.format, RPCRDMA_INLINE);
-	/* The kernel's own client takes no unused one. */
-	EXPECT_FALSE(p.lists.has_reply);
+	EXPECT_EQ(p.format, RPCRDMA_SPECIAL);
+	EXPECT_EQ(p.reply_length, 200u);
+	EXPECT_EQ(p.lists.reply.length, 200u);
+	EXPECT_EQ(p.lists.segs[0].length, 200u);
+	EXPECT_EQ(p.lists.segs[0].handle, lists.segs[0].handle);
 
 	reply.length = 4096 - 27;
 	rpcrdma_plan_reply(&e->conn, &lists, &reply, &p);
 	EXPECT_EQ(p.format, RPCRDMA_SPECIAL);
 	EXPECT_EQ(p.reply_length, reply.length);
+
+	/* Too small for the Reply: unused, and returned with a length of 0 */
+	rpcrdma_lists_init(&lists);
+	add_reply(&lists, 2, 50);
+	reply.length = 200;
+	rpcrdma_plan_reply(&e->conn, &lists, &reply, &p);
+	EXPECT_EQ(p.format, RPCRDMA_INLINE);
+	EXPECT_EQ(p.inline_length, 200u);
+	ASSERT_TRUE(p.lists.has_reply);
+	EXPECT_EQ(p.lists.reply.length, 0u);
+	EXPECT_EQ(p.lists.reply.count, 2);
+	EXPECT_EQ(p.lists.segs[1].length, 0u);
 
 	reply.length = 65537;
 	rpcrdma_plan_reply(&e->conn, &lists, &reply, &p);
@@ -861,6 +973,27 @@ TEST(PlansV1, RepliesUseTheReplyChunkOnlyIfTheyMust)
 					     p.arg[1]) &
 		    RPCRDMA_EV_CONTROL);
 	EXPECT_EQ(e->control().get(16), +ERR_CHUNK);
+}
+
+TEST(PlansV1, EmptyWriteChunk)
+{
+	auto e = server1();
+	rpcrdma_lists lists;
+	rpcrdma_reply reply = {};
+	rpcrdma_reply_plan p;
+
+	rpcrdma_lists_init(&lists);
+	rpcrdma_lists_add_write(&lists);
+	reply.xid = X;
+	reply.length = 1200;
+	reply.nr_items = 1;
+	reply.items[0] = { 100, 1000 };
+	rpcrdma_plan_reply(&e->conn, &lists, &reply, &p);
+	EXPECT_EQ(p.format, RPCRDMA_INLINE);
+	EXPECT_EQ(p.inline_length, 1200u);
+	EXPECT_EQ(p.nr_items, 0);
+	ASSERT_EQ(p.lists.nr_writes, 1);
+	EXPECT_EQ(p.lists.writes[0].count, 0);
 }
 
 TEST(PlansV1, SeveralWriteChunks)

@@ -387,7 +387,9 @@ u32 rpcrdma_conn_queue_error(struct rpcrdma_conn *conn, u32 xid, u32 code,
 
 u32 rpcrdma_conn_queue_done(struct rpcrdma_conn *conn, u32 xid, u32 inv_handle)
 {
-	push_pending(conn, xid, RDMA2_DONE, inv_handle, 0, 0);
+	/* Version 1 has no such message any more (RFC 8166, 4.6.2). */
+	if (conn->version != RPCRDMA_VERS_1)
+		push_pending(conn, xid, RDMA2_DONE, inv_handle, 0, 0);
 	return due_events(conn);
 }
 

@@ -33,6 +33,32 @@ void return_chunk(const struct rpcrdma_lists *call_lists,
 	}
 }
 
+/*
+ * Plan for @octets of payload in the Reply chunk. False when they have no room
+ * there, or the header that returns it is too large; the plan is as it was.
+ */
+bool use_reply_chunk(const struct rpcrdma_conn *conn,
+		     const struct rpcrdma_lists *call_lists, u32 octets,
+		     u32 room, struct rpcrdma_reply_plan *plan)
+{
+	struct rpcrdma_lists *lists = &plan->lists;
+	const u16 nr_segs = lists->nr_segs;
+
+	if (!call_lists->has_reply || octets > call_lists->reply.length)
+		return false;
+	lists->has_reply = 1;
+	return_chunk(call_lists, &call_lists->reply, lists, &lists->reply,
+		     octets);
+	if (header_octets(conn, lists) > room) {
+		lists->has_reply = 0;
+		lists->nr_segs = nr_segs;
+		return false;
+	}
+	plan->format = RPCRDMA_SPECIAL;
+	plan->reply_length = octets;
+	return true;
+}
+
 void give_up(struct rpcrdma_reply_plan *plan, u32 code, u32 arg0, u32 arg1)
 {
 	plan->error = code;
@@ -64,6 +90,7 @@ void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 {
 	struct rpcrdma_lists *lists = &plan->lists;
 	struct rpcrdma_conn_limits limits;
+	const bool v1 = conn->version == RPCRDMA_VERS_1;
 	u32 payload = reply->length;
 	u32 header;
 
@@ -101,6 +128,19 @@ void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 			     i < plan->nr_items ? reply->items[i].length : 0);
 	}
 
+	/*
+	 * A Requester of version 1 gets its Reply chunk back in any case (RFC
+	 * 8166, 4.3.3), and always found the Reply in it.
+	 */
+	if (v1 && use_reply_chunk(conn, call_lists, payload, limits.send_inline,
+				  plan))
+		return;
+	if (v1 && call_lists->has_reply) {
+		lists->has_reply = 1;
+		return_chunk(call_lists, &call_lists->reply, lists,
+			     &lists->reply, 0);
+	}
+
 	header = header_octets(conn, lists);
 	if (header <= limits.send_inline &&
 	    payload <= limits.send_inline - header) {
@@ -108,21 +148,9 @@ void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 		return;
 	}
 
-	if (call_lists->has_reply && payload <= call_lists->reply.length) {
-		const u16 nr_segs = lists->nr_segs;
-
-		lists->has_reply = 1;
-		return_chunk(call_lists, &call_lists->reply, lists,
-			     &lists->reply, payload);
-		if (header_octets(conn, lists) <= limits.send_inline) {
-			plan->format = RPCRDMA_SPECIAL;
-			plan->reply_length = payload;
-			return;
-		}
-		/* The header alone is too large: leave the chunk unused. */
-		lists->has_reply = 0;
-		lists->nr_segs = nr_segs;
-	}
+	if (!v1 && use_reply_chunk(conn, call_lists, payload,
+				   limits.send_inline, plan))
+		return;
 
 	if (may_continue_replies(conn, reply->reverse) &&
 	    payload <= limits.continued &&

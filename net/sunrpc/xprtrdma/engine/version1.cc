@@ -52,20 +52,26 @@ verdict drop(const message &m)
 	return RPCRDMA_RX_DONE;
 }
 
-/*
- * A Call of this end was answered. The grant is absolute; none at all would be
- * the end of all Calls and is not meant.
- */
-void answered(const message &m)
+/* A Call of this end was answered, which leaves @limit of them. */
+void answered(const message &m, u32 limit)
 {
 	struct rpcrdma_conn *conn = m.conn;
 	const bool stuck = !may_call(conn);
 
 	if (conn->calls_out)
 		conn->calls_out--;
-	conn->call_limit = clamp_u32(m.word(OFF_CREDIT), 1, wanted(conn));
+	conn->call_limit = limit;
 	if (stuck && may_call(conn))
 		m.rx->events |= RPCRDMA_EV_WINDOW;
+}
+
+/*
+ * ... by a message with a grant. It is absolute; none at all would be the end
+ * of all Calls and is not meant.
+ */
+void answered(const message &m)
+{
+	answered(m, clamp_u32(m.word(OFF_CREDIT), 1, wanted(m.conn)));
 }
 
 verdict refuse_call(const message &m)
@@ -86,11 +92,15 @@ verdict bad_reply(const message &m)
 
 /*
  * Nothing can be made of a message, not even its direction: it is what most
- * messages to this end are.
+ * messages to this end are, but its credits may be meant otherwise (RFC 8167,
+ * 4.1).
  */
 verdict refuse(const message &m)
 {
-	return m.conn->cfg.client ? bad_reply(m) : refuse_call(m);
+	if (!m.conn->cfg.client)
+		return refuse_call(m);
+	answered(m, m.conn->call_limit);
+	return RPCRDMA_RX_BAD_REPLY;
 }
 
 bool lists_empty(const struct rpcrdma_lists *lists)
