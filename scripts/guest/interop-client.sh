@@ -83,6 +83,37 @@ umount_works()
 	do_umount $MNT
 }
 
+# The end of the connections that can tell, of both where both can
+lines_of()
+{
+	{ connections; on_server connections || true; } | grep "^role=$1 .* state=open "
+}
+
+# What the connections can do is what those of the kernel's own module can:
+# thresholds of 4096 octets, 64 credits, 1 MiB in a Read or Write.
+limits_ok()
+{
+	local line
+	grep " $MNT nfs" /proc/mounts | grep -q "rsize=1048576,wsize=1048576," || return
+	for line in $(lines_of '[a-z]*' | field send_inline) $(lines_of '[a-z]*' | field recv_inline); do
+		[ $line -ge 4096 ] || return
+	done
+	[ $1 = 1 ] || return 0
+	while read -r line; do
+		[ $(($(field limit <<<"$line") - $(field sent <<<"$line"))) -ge 64 ] || return
+	done < <(lines_of client)
+	while read -r line; do
+		[ $(($(field advertised <<<"$line") - $(field received <<<"$line"))) -ge 64 ] || return
+	done < <(lines_of server)
+}
+
+# A Call under way takes a credit for a moment.
+work_limits()
+{
+	wait_for 20 limits_ok $1 || { lines_of '[a-z]*'; grep " $MNT nfs" /proc/mounts; return 1; }
+	[ -n "$(lines_of '[a-z]*')" ]
+}
+
 # ---- troubles, with a load in every mount -----------------------------------
 
 mounted()
@@ -254,6 +285,7 @@ case_works()
 		t $name/rpcrdma$protocol/nfs$v/many-processes 120 work_many
 		t $name/rpcrdma$protocol/nfs$v/directories 120 work_dir
 		t $name/rpcrdma$protocol/nfs$v/acl 60 work_acl $v
+		t $name/rpcrdma$protocol/nfs$v/limits 40 work_limits $protocol
 		case $v in 4.*) t $name/rpcrdma$protocol/nfs$v/delegation 90 work_delegation ;; esac
 	done
 	trouble $name $protocol server-restart trouble_restart
