@@ -19,7 +19,7 @@ set -u
 . "$(dirname "$0")/work.sh"
 NFSIO=$RUN/nfsio
 VERSIONS=${VERSIONS:-3 4.0 4.1 4.2}
-MAXSIZE=300000 FIO_SIZE=3m MANY='12 6' ENTRIES=400
+MAXSIZE=66000 FIO_SIZE=2m MANY='10 5' ENTRIES=150
 
 # What work.sh asks of the server.
 at_server()
@@ -152,10 +152,18 @@ all_connected()
 	return $bad
 }
 
-# load_verified VERSION PROTOCOL: end the load, which looks at all its data.
+# They look at all their data then.
+loads_end()
+{
+	local v
+	for v in $(mounted); do
+		kill -TERM "$(cat /tmp/load-$v.pid)" 2>/dev/null || true
+	done
+}
+
+# load_verified VERSION PROTOCOL
 load_verified()
 {
-	kill -TERM "$(cat /tmp/load-$1.pid)" || true
 	wait_for 80 test -s /tmp/load-$1.status
 	cat /tmp/load-$1.log
 	[ "$(cat /tmp/load-$1.status)" -eq 0 ] || complain "$(tail -n 1 /tmp/load-$1.log)"
@@ -176,7 +184,7 @@ trouble_cut()
 {
 	on_server link_cut
 	link_cut
-	sleep 20
+	sleep 17
 	link_mend
 	on_server link_mend
 	wait_for 90 all_connected
@@ -197,6 +205,7 @@ trouble()
 	[ -n "$(mounted)" ] || return
 	loads_begin
 	t $name/all/$test 150 "$@"
+	loads_end
 	for v in $(mounted); do
 		MNT=$(mnt $v)
 		t $name/nfs$v/$test 120 load_verified $v $protocol
