@@ -54,7 +54,8 @@ cleanup() { [ -z "$server" ] || kill "$server" 2>/dev/null || true; }
 trap cleanup EXIT
 trap 'exit 130' INT TERM HUP
 
-# guest END WIRE OPTION... -- ARGUMENT...: one of the two
+# guest END WIRE OPTION... -- ARGUMENT...: one of the two, in the place of this
+# shell, so that it ends when the shell is ended
 guest()
 {
 	local end=$1 wire=$2 mac=1 options=()
@@ -65,7 +66,7 @@ guest()
 		shift
 	done
 	shift
-	"$here/scripts/guest.sh" --module "$module" --timeout 1500 --run-dir "$run/$end" --mem 1536M \
+	exec "$here/scripts/guest.sh" --module "$module" --timeout 1500 --run-dir "$run/$end" --mem 1536M \
 		"${options[@]}" \
 		--qemu-arg -netdev --qemu-arg "stream,id=wire,$wire,addr.type=unix,addr.path=$run/wire" \
 		--qemu-arg -device --qemu-arg "virtio-net-pci,netdev=wire,mac=52:54:00:00:00:0$mac,host_mtu=9000" \
@@ -83,7 +84,7 @@ for ((i = 0; i < 600; i++)); do
 	[ ! -S "$run/wire" ] || break
 	sleep 0.2
 done
-guest client server=off -- "$@" 2>"$run/client.log" || status=$?
+(guest client server=off -- "$@") 2>"$run/client.log" || status=$?
 touch "$run/shared/stop"
 server_status=0
 wait $server || server_status=$?
