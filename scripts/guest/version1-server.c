@@ -2,7 +2,8 @@
 /*
  * A server that has never heard of version 2, and does not say so: what a
  * client has to find out by itself. What it is asked in version 1 it asks nfsd
- * over TCP, and sends the answer back. It knows short messages only: mount
+ * over TCP, and sends the answer back, always inline: chunks that are offered
+ * for it come back unused, and Read chunks are more than it can take. Mount
  * with rsize=1024,wsize=1024.
  *
  *   version1-server PORT silent|drop NFSD
@@ -113,10 +114,46 @@ static uint32_t ask(struct connection *c, uint32_t *call, uint32_t len, uint32_t
 	return got;
 }
 
+/*
+ * Copy the chunk lists of a Call, @len words, to its Reply: unused. Returns the
+ * index of the word behind them, 0 when there is no such.
+ */
+static uint32_t lists(const uint32_t *in, uint32_t len, uint32_t *out)
+{
+	uint32_t at = 4, reply = 0, count, i;
+
+	if (len <= HEADER / 4 || in[at])
+		return 0;
+	out[at++] = 0;
+	/* The Write list's chunks, and then the Reply chunk */
+	while (reply < 2) {
+		if (at >= len)
+			return 0;
+		out[at] = in[at];
+		if (!in[at++]) {
+			reply++;
+			continue;
+		}
+		if (at >= len)
+			return 0;
+		count = ntohl(in[at]);
+		if (count > (len - at) / 4)
+			return 0;
+		out[at] = in[at];
+		at++;
+		for (i = 0; i < 4 * count; i++)
+			out[at + i] = i % 4 == 1 ? 0 : in[at + i];
+		at += 4 * count;
+		if (reply)
+			reply++;
+	}
+	return at < len ? at : 0;
+}
+
 /* One message. Returns false when the connection is to end. */
 static bool message(struct connection *c, uint32_t *in, uint32_t len, bool first)
 {
-	uint32_t *out = c->buf[RECVS], version, octets;
+	uint32_t *out = c->buf[RECVS], version, octets, at;
 	struct ibv_wc wc;
 
 	if (len < 16)
@@ -126,18 +163,21 @@ static bool message(struct connection *c, uint32_t *in, uint32_t len, bool first
 		say("connection %d begins with version %u", c->number, version);
 	if (version != 1)
 		return !drop;
-	if (len <= HEADER || in[3] || in[4] || in[5] || in[6]) {
-		say("connection %d: procedure %u, or chunks", c->number, ntohl(in[3]));
+	at = in[3] ? 0 : lists(in, len / 4, out);
+	if (!at) {
+		say("connection %d: procedure %u, or Read chunks", c->number, ntohl(in[3]));
 		return false;
 	}
-	octets = ask(c, in + HEADER / 4, len - HEADER, out + HEADER / 4, SIZE - HEADER);
-	if (!octets)
+	octets = ask(c, in + at, len - 4 * at, out + at, SIZE - 4 * at);
+	if (!octets) {
+		say("connection %d: no answer to a Call of %u octets", c->number, len);
 		return false;
-	memset(out, 0, HEADER);
+	}
 	out[0] = in[0];
 	out[1] = htonl(1);
 	out[2] = htonl(CREDITS);
-	return !rdma_post_send(c->id, NULL, out, HEADER + octets, c->mr, IBV_SEND_SIGNALED) &&
+	out[3] = 0;
+	return !rdma_post_send(c->id, NULL, out, 4 * at + octets, c->mr, IBV_SEND_SIGNALED) &&
 	       rdma_get_send_comp(c->id, &wc) == 1 && wc.status == IBV_WC_SUCCESS;
 }
 
