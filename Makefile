@@ -77,6 +77,10 @@ bench-engine:
 	scripts/setup.sh bench
 	$(MAKE) -C $(ENGINE_TEST) bench
 
+bench-kernel:
+	scripts/setup.sh demo
+	scripts/bench.sh
+
 help:
 	@echo '  make                  build rpcrdma.ko ($(or $(KVER),no kernel headers found))'
 	@echo '  make modules_install  install it under updates/ and run depmod (INSTALL_MOD_PATH= is honoured)'
@@ -87,9 +91,10 @@ help:
 	@echo '  make interop          two guests, this module and the kernel'"'"'s own: a table'
 	@echo '  make fuzz             fuzz the protocol engine'
 	@echo '  make bench-engine     measure the protocol engine'
+	@echo '  make bench-kernel     measure this module against the kernel'"'"'s own'
 	@echo
 	@echo '  KVER=version or KDIR=folder choose the kernel to build for.'
 	@echo '  demo and check install the Debian packages they need (scripts/setup.sh).'
 	@echo '  MODULE=in-tree runs the guests of demo and check with the kernel'"'"'s own rpcrdma.ko.'
 
-.PHONY: all have-kdir modules modules_install dkms_install clean demo check interop fuzz bench-engine help
+.PHONY: all have-kdir modules modules_install dkms_install clean demo check interop fuzz bench-engine bench-kernel help

@@ -171,9 +171,11 @@ rm -rf "$initrd"
 
 cp "$here/scripts/guest/init.sh" "$run/init.sh"
 limit=$((timeout * TIMEOUT_SCALE))
+# Guest time that counts instructions says nothing of the time that is left.
+[ $icount = no ] && guest_limit=$limit || guest_limit=0
 {
 	printf 'export KIND=%q MODULE_KIND=%q MODULES=%q TIMEOUT=%q TIMEOUT_SCALE=%q\n' \
-		"$kind" "$module_kind" "${names[*]:-}" "$limit" "$TIMEOUT_SCALE"
+		"$kind" "$module_kind" "${names[*]:-}" "$guest_limit" "$TIMEOUT_SCALE"
 	printf 'GUEST_CWD=%q\n' "$PWD"
 	printf 'GUEST_ARGV=('; printf '%q ' "$@"; printf ')\n'
 } >"$run/env"

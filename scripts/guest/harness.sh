@@ -163,11 +163,11 @@ check_module()
 # The connections both ends of which are in this guest: as many of the client
 # as given and at least as many of the server, open, of version 2, without
 # protocol errors, within their credits.
-# check_connections COUNT [KEY...]: each KEY must be above zero on some
-# connection of the client.
+# check_connections COUNT [KEY[:N]...]: the sum of each KEY over the client's
+# connections must be above zero, or above N.
 check_connections()
 {
-	local count=$1 lines client key line value
+	local count=$1 lines client key least line value
 	shift
 	[ $MODULE_KIND = ours ] || return 0
 	lines=$(connections) || complain "there is no /sys/kernel/debug/rpcrdma/connections"
@@ -187,11 +187,14 @@ check_connections()
 		done
 	done < <(grep ' state=open ' <<<"$lines")
 	for key in "$@"; do
+		least=0
+		[[ $key != *:* ]] || least=${key#*:}
+		key=${key%:*}
 		value=0
 		for line in $(field $key <<<"$client"); do
 			value=$((value + line))
 		done
-		[ $value -gt 0 ] || complain "$key is zero"
+		[ $value -gt $least ] || complain "$key is $value, and should be above $least"
 	done
 }
 

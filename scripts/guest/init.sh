@@ -33,7 +33,7 @@ if [ -d $RUN/modules ]; then
 fi
 
 # Shortly before the host gives up, say what everyone is waiting for.
-(
+[ $TIMEOUT -eq 0 ] || (
 	sleep $((TIMEOUT > 60 ? TIMEOUT - 20 : TIMEOUT * 2 / 3))
 	echo "guest: time is nearly up; blocked tasks and running CPUs follow" >/dev/kmsg
 	echo w >/proc/sysrq-trigger

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0
+# Sourced by tests in the guest: a Kerberos realm of the guest's own, for mounts
+# with sec=krb5, krb5i and krb5p.
+# shellcheck shell=bash disable=SC2034,SC2086
+
+KRB5_REALM=EXAMPLE.TEST
+KRB5_HOST=guest.example.test
+
+# A KDC, keys for the host, and the daemons of both ends; nfs_services_up was
+# before. The machine's own credentials are mapped to root, for the tests are.
+krb5_up()
+{
+	hostname ${KRB5_HOST%%.*}
+	echo "$ADDR4 $KRB5_HOST ${KRB5_HOST%%.*}" >>/etc/hosts
+	# Linux 6.1 has no encryption types with SHA-2.
+	cat >/etc/krb5.conf <<-CONF
+	[libdefaults]
+		default_realm = $KRB5_REALM
+		dns_lookup_kdc = false
+		dns_lookup_realm = false
+		dns_canonicalize_hostname = false
+		rdns = false
+		permitted_enctypes = aes256-cts-hmac-sha1-96
+	[realms]
+		$KRB5_REALM = {
+			kdc = $ADDR4
+		}
+	[domain_realm]
+		.example.test = $KRB5_REALM
+	CONF
+	mkdir -p /etc/krb5kdc /var/lib/krb5kdc
+	cat >/etc/krb5kdc/kdc.conf <<-CONF
+	[realms]
+		$KRB5_REALM = {
+			database_name = /var/lib/krb5kdc/principal
+			key_stash_file = /etc/krb5kdc/stash
+			supported_enctypes = aes256-cts-hmac-sha1-96:normal
+			master_key_type = aes256-cts-hmac-sha1-96
+			max_life = 1d
+		}
+	CONF
+	cat >/etc/idmapd.conf <<-CONF
+	[General]
+	Domain = example.test
+	[Translation]
+	Method = nsswitch
+	GSS-Methods = static,nsswitch
+	[Static]
+	nfs/$KRB5_HOST@$KRB5_REALM = root
+	CONF
+	rm -f /etc/krb5.keytab /var/lib/krb5kdc/*
+	kdb5_util create -s -r $KRB5_REALM -P guest
+	kadmin.local -q "addprinc -randkey nfs/$KRB5_HOST"
+	kadmin.local -q "ktadd -k /etc/krb5.keytab nfs/$KRB5_HOST"
+	krb5kdc
+	wait_for 20 kinit -k nfs/$KRB5_HOST
+	kdestroy
+
+	modprobe -q rpcsec_gss_krb5 || true
+	mkdir -p /run/rpc_pipefs
+	rpc.svcgssd
+	rpc.gssd
+	wait_for 20 pidof rpc.gssd rpc.svcgssd >/dev/null
+	echo "$EXPORT *(rw,async,no_root_squash,no_subtree_check,fsid=0,insecure,sec=sys:krb5:krb5i:krb5p)" \
+		>/etc/exports.d/guest.exports
+	exportfs -ra
+}
