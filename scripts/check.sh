@@ -373,16 +373,76 @@ kver=${KVER:-$(stock_kernel_version)}
 for level in "${levels[@]}"; do
 	declare -F "level_$level" >/dev/null || die "there is no level $level"
 done
-run=
-for level in "${levels[@]}"; do
-	started=$SECONDS
-	before="$passed $failed"
+
+# Run one level; what it counted is added up here.
+run_level()
+{
+	local level=$1 started=$SECONDS p=$passed f=$failed run=
 	echo "== $level"
 	new_run "check-$level"
 	"level_$level" "$run"
-	read -r p f <<<"$before"
 	echo "== $level: $((passed - p)) passed, $((failed - f)) failed, $((SECONDS - started)) s"
+}
+
+# The same, one after the other, beside others: what is printed comes when a
+# level has ended, and the counts go to the file $1.
+run_lane()
+{
+	local counts=$1 out level
+	shift
+	out=$counts.out
+	for level in "$@"; do
+		echo "== $level begins" >&2
+		run_level "$level" >"$out" 2>&1
+		flock "$counts_dir" cat "$out"
+	done
+	{
+		echo "$passed $failed $skipped"
+		[ $failed -eq 0 ] || printf '%s\n' "${failures[@]}"
+	} >"$counts.new"
+	mv "$counts.new" "$counts"
+}
+
+# A guest keeps one core busy and waits much. So the levels with the debug
+# kernel go beside the others.
+lanes=('' '')
+for level in "${levels[@]}"; do
+	case $level in
+	kunit|*-debug|hostile) lanes[1]+=" $level" ;;
+	*) lanes[0]+=" $level" ;;
+	esac
 done
+if [ -z "${lanes[0]}" ] || [ -z "${lanes[1]}" ]; then
+	for level in "${levels[@]}"; do
+		run_level "$level"
+	done
+else
+	# Each has less of the machine.
+	export TIMEOUT_SCALE=$((TIMEOUT_SCALE * 2))
+	counts_dir=$(mktemp -d)
+	trap 'rm -rf "$counts_dir"' EXIT
+	pids=()
+	for i in 0 1; do
+		# shellcheck disable=SC2086
+		( trap - EXIT; run_lane "$counts_dir/$i" ${lanes[i]} ) &
+		pids+=($!)
+	done
+	wait "${pids[0]}" || true
+	wait "${pids[1]}" || true
+	for i in 0 1; do
+		if [ ! -s "$counts_dir/$i" ]; then
+			cat "$counts_dir/$i.out" || true
+			not_ok "run/lane-$i" "one of these levels ended the run:${lanes[i]}"
+			continue
+		fi
+		{
+			read -r p f k
+			mapfile -t lines
+		} <"$counts_dir/$i"
+		passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + k))
+		failures+=("${lines[@]}")
+	done
+fi
 
 if [ $failed -gt 0 ]; then
 	echo
