@@ -81,13 +81,20 @@ work_format()
 # such that there are thousands of these.
 work_bulk()
 {
-	local megs=$1 format=$2 least=$(($1 * 100))
-	# Before the first mount nobody has seen it.
-	"$NFSIO" tree $EXPORT/bulk-in 3 0 $((megs << 20))
-	cp -r $EXPORT/bulk-in $MNT/bulk-out
-	diff -r $EXPORT/bulk-in $EXPORT/bulk-out
-	diff -r $EXPORT/bulk-in $MNT/bulk-in
-	rm -rf $MNT/bulk-in $MNT/bulk-out
+	local megs=$1 format=$2 least=$(($1 * 100)) before
+	for _ in 1 2 3; do
+		before=$(connects)
+		# Made by the server: no client has seen it.
+		"$NFSIO" tree $EXPORT/bulk-in 3 0 $((megs << 20))
+		cp -r $EXPORT/bulk-in $MNT/bulk-out
+		diff -r $EXPORT/bulk-in $EXPORT/bulk-out
+		diff -r $EXPORT/bulk-in $MNT/bulk-in
+		rm -rf $MNT/bulk-in $MNT/bulk-out
+		# When rxe retransmits, as it may on a busy machine, it executes
+		# registrations again, which ends the connection; a new one
+		# counts anew.
+		[ "$(connects)" -ne $before ] || break
+	done
 	check_connections 1 calls_$format:$least replies_$format:$least
 }
 
