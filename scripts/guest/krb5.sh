@@ -5,11 +5,13 @@
 
 KRB5_REALM=EXAMPLE.TEST
 KRB5_HOST=guest.example.test
+KRB5_DOMAIN=example.test
 
 # A KDC, keys for the host, and the daemons of both ends; nfs_services_up was
 # before. The machine's own credentials are mapped to root, for the tests are.
 krb5_up()
 {
+	local i
 	hostname ${KRB5_HOST%%.*}
 	echo "$ADDR4 $KRB5_HOST ${KRB5_HOST%%.*}" >>/etc/hosts
 	# Linux 6.1 has no encryption types with SHA-2.
@@ -26,7 +28,7 @@ krb5_up()
 			kdc = $ADDR4
 		}
 	[domain_realm]
-		.example.test = $KRB5_REALM
+		.$KRB5_DOMAIN = $KRB5_REALM
 	CONF
 	mkdir -p /etc/krb5kdc /var/lib/krb5kdc
 	cat >/etc/krb5kdc/kdc.conf <<-CONF
@@ -41,13 +43,21 @@ krb5_up()
 	CONF
 	cat >/etc/idmapd.conf <<-CONF
 	[General]
-	Domain = example.test
+	Domain = $KRB5_DOMAIN
 	[Translation]
 	Method = nsswitch
 	GSS-Methods = static,nsswitch
 	[Static]
 	nfs/$KRB5_HOST@$KRB5_REALM = root
 	CONF
+	# Those that ACLs name
+	for ((i = 10000; i < 10060; i++)); do
+		echo "u$i:x:$i:$i::/:/bin/false"
+	done >>/etc/passwd
+	# shellcheck disable=SC2046
+	kill $(pidof rpc.idmapd) || true
+	rpc.idmapd -p /run/rpc_pipefs
+
 	rm -f /etc/krb5.keytab /var/lib/krb5kdc/*
 	kdb5_util create -s -r $KRB5_REALM -P guest
 	kadmin.local -q "addprinc -randkey nfs/$KRB5_HOST"

@@ -52,7 +52,7 @@ work_dir()
 # attributes since 4.2. Long ones, so that they need chunks.
 work_acl()
 {
-	local f=acl$1 i value
+	local f=acl$1 i value who
 	: >$MNT/$f
 	case $1 in
 	3)
@@ -63,11 +63,16 @@ work_acl()
 		[ "$(getfacl -cnp $MNT/$f | grep -c '^user:1')" -eq 300 ] || complain "the ACL is not complete"
 		;;
 	*)
-		for ((i = 0; i < 60; i++)); do echo "A::$((10000 + i)):rx"; done >/tmp/acl
+		# By number, but where Kerberos wants names
+		for ((i = 0; i < 60; i++)); do
+			who=$((10000 + i))
+			[ -z "${ACL_DOMAIN:-}" ] || who=u$who@$ACL_DOMAIN
+			echo "A::$who:rx"
+		done >/tmp/acl
 		nfs4_setfacl -A /tmp/acl $MNT/$f
 		nfs4_getfacl $MNT/$f >/tmp/acl.out
-		[ "$(grep -c '^A::10' /tmp/acl.out)" -eq 60 ] || complain "the ACL is not complete"
-		[ "$(getfacl -cnp $EXPORT/$f | grep -c '^user:1')" -eq 60 ] ||
+		[ "$(grep -c '^A::u\?10' /tmp/acl.out)" -eq 60 ] || complain "the ACL is not complete"
+		[ "$(getfacl -cnp $EXPORT/$f | grep -c '^user:10')" -eq 60 ] ||
 			complain "the server has another ACL"
 		;;
 	esac
@@ -109,26 +114,26 @@ delegreturns()
 # direction, the client returns it and sees what was written.
 work_delegation()
 {
-	local i returned
+	local i returned name=deleg${1:-}
 	returned=$(delegreturns)
 	# Not given while the server still checks the callback's path, nor for
 	# a file that was the reason of a conflict just now.
 	for ((i = 0; i < 20; i++)); do
-		at_server "echo before >$EXPORT/deleg$i"
+		at_server "echo before >$EXPORT/$name$i"
 		sleep 0.5
-		exec 7<$MNT/deleg$i
+		exec 7<$MNT/$name$i
 		[ "$(cat <&7)" = before ]
-		[ "$(delegations deleg$i)" -eq 0 ] || break
+		[ "$(delegations $name$i)" -eq 0 ] || break
 		exec 7<&-
 	done
-	[ "$(delegations deleg$i)" -gt 0 ] || complain "the server gives no delegation"
-	at_server "echo after >$EXPORT/deleg$i" ||
+	[ "$(delegations $name$i)" -gt 0 ] || complain "the server gives no delegation"
+	at_server "echo after >$EXPORT/$name$i" ||
 		complain "the conflicting write did not get through"
-	[ "$(delegations deleg$i)" -eq 0 ] || complain "the delegation is still there after the conflicting write"
+	[ "$(delegations $name$i)" -eq 0 ] || complain "the delegation is still there after the conflicting write"
 	[ "$(delegreturns)" -gt $returned ] || complain "the client did not return the delegation"
-	[ "$(cat $MNT/deleg$i)" = after ] || complain "the client shows what was there before"
+	[ "$(cat $MNT/$name$i)" = after ] || complain "the client shows what was there before"
 	exec 7<&-
-	rm -f $MNT/deleg*
+	rm -f $MNT/$name*
 	echo "recalled and returned; DELEGRETURN $returned -> $(delegreturns)"
 }
 
