@@ -208,7 +208,7 @@ qemu-system-x86_64 \
 	-accel "$accel" -machine q35 -cpu max -smp "$smp" -m "$mem" \
 	-nodefaults -no-user-config -no-reboot -display none -nic none \
 	-kernel "$kernel" -initrd "$run/initrd.img" \
-	-append "console=ttyS0 loglevel=7 log_buf_len=8M panic=-1 net.ifnames=0 random.trust_cpu=on rcupdate.rcu_cpu_stall_timeout=120 $append" \
+	-append "console=ttyS0 loglevel=7 no_timer_check log_buf_len=8M panic=-1 net.ifnames=0 random.trust_cpu=on rcupdate.rcu_cpu_stall_timeout=120 $append" \
 	-virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap \
 	-virtfs local,path="$run",mount_tag=run,security_model=none,multidevs=remap \
 	-serial "file:$run/console.log" -serial "file:$run/output.log" \
