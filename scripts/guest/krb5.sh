@@ -11,7 +11,6 @@ KRB5_DOMAIN=example.test
 # before. The machine's own credentials are mapped to root, for the tests are.
 krb5_up()
 {
-	local i
 	hostname ${KRB5_HOST%%.*}
 	echo "$ADDR4 $KRB5_HOST ${KRB5_HOST%%.*}" >>/etc/hosts
 	# Linux 6.1 has no encryption types with SHA-2.
@@ -50,14 +49,6 @@ krb5_up()
 	[Static]
 	nfs/$KRB5_HOST@$KRB5_REALM = root
 	CONF
-	# Those that ACLs name
-	for ((i = 10000; i < 10060; i++)); do
-		echo "u$i:x:$i:$i::/:/bin/false"
-	done >>/etc/passwd
-	# shellcheck disable=SC2046
-	kill $(pidof rpc.idmapd) || true
-	rpc.idmapd -p /run/rpc_pipefs
-
 	rm -f /etc/krb5.keytab /var/lib/krb5kdc/*
 	kdb5_util create -s -r $KRB5_REALM -P guest
 	kadmin.local -q "addprinc -randkey nfs/$KRB5_HOST"
