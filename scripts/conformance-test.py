@@ -68,6 +68,14 @@ VERSIONS='3 4.2'
 for v in $VERSIONS; do
 	t $v.mount 90 mount_works $v
 done
+for group in first second; do
+	t program.$group 90 cases $group
+done
+"""
+
+PROGRAM = """
+CASE(first, case) { }
+CASE(third, case) { }
 """
 
 PAGE = """
@@ -127,7 +135,7 @@ STARS = """
    * - 1 #1
      - \\*
      - One.
-     - ``e2e/in.part``
+     - ``e2e/in.part``, ``e2e/program.second``, ``e2e/cases.first.case``
    * - 1 #2
      - \\*
      - Two.
@@ -159,6 +167,7 @@ class Conformance(unittest.TestCase):
         self.write("scripts/guest/e2e.sh", E2E)
         self.write("scripts/guest/part.sh", "t in.part 10 true\n")
         self.write("scripts/guest/other.sh", "t elsewhere 10 true\n")
+        self.write("scripts/guest/e2e/cases.c", PROGRAM)
         self.write("net/sunrpc/xprtrdma/engine-test/a_test.cc", ENGINE)
         self.write("kunit/suites.c", KUNIT)
         self.write("Documentation/wire-profile.rst", PROFILE)
@@ -202,7 +211,8 @@ class Conformance(unittest.TestCase):
     def test_tests_that_are_not_there(self):
         for name in ("engine/Suite.Other", "engine/Suite.InComment", "engine/Suite.DISABLED_Off", "engine/Unused.All",
                      "engine/Params.All/second", "kunit/suite.other", "kunit/suite.in_no_suite", "e2e/4.0.mount",
-                     "interop/elsewhere", "e2e/elsewhere", "build/other", "Suite.Plain"):
+                     "interop/elsewhere", "e2e/elsewhere", "e2e/program.third",
+                     "e2e/cases.third.case", "build/other", "Suite.Plain"):
             self.doc("engine/Suite.Plain", name, f"make check runs no test {name}")
 
     def test_level_that_does_not_run(self):

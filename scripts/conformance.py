@@ -63,10 +63,10 @@ class Tests:
             if name.endswith(end):
                 text = self.read(f"{folder}/{name}")
                 text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
-                yield re.sub(r"//[^\n]*", "", text)
+                yield name, re.sub(r"//[^\n]*", "", text)
 
     def engine(self, folder):
-        for text in self.sources(folder, "_test.cc"):
+        for _, text in self.sources(folder, "_test.cc"):
             whole = set(re.findall(r"^INSTANTIATE_TEST_SUITE_P\(\s*\w+,\s*(\w+)", text, re.M))
             for kind, suite, case in re.findall(r"^(TEST|TEST_F|TEST_P)\(\s*(\w+),\s*(\w+)\s*\)", text, re.M):
                 name = f"engine/{suite}.{case}"
@@ -77,7 +77,7 @@ class Tests:
                     self.with_params[name] = text
 
     def kunit(self, folder):
-        for text in self.sources(folder, ".c"):
+        for _, text in self.sources(folder, ".c"):
             for body in re.findall(r"struct kunit_suite \w+ = \{(.*?)\n\}", text, re.S):
                 suite = re.search(r'\.name\s*=\s*"(\w+)"', body)
                 cases = re.search(r"\.test_cases\s*=\s*(\w+)", body)
@@ -104,6 +104,14 @@ class Tests:
                     use = re.compile(rf"\$(?:{variable}\b|\{{{variable}\}})")
                     names = [use.sub(value, n) for n in names for value in (values if use.search(n) else [""])]
                 self.names.update(n for n in names if "$" not in n)
+        # A program beside the script, in C, with cases that are results, too
+        groups = re.findall(r"^for group in (.*); do$", text, re.M)
+        groups = set(" ".join(groups).split())
+        folder = os.path.splitext(path)[0]
+        for source, cases in self.sources(folder, ".c"):
+            for group, case in re.findall(r"^CASE\((\w+), (\w+)\)", cases, re.M):
+                if group in groups:
+                    self.names.add(f"{level}/{source[:-2]}.{group}.{case}")
         for other in re.findall(r"^\s*(?:\.|source) .*?/([\w-]+\.sh)\"?$", text, re.M):
             self.guest(level, os.path.dirname(path) + "/" + other, seen)
 
@@ -321,7 +329,8 @@ def read_documents(root):
     if not listed:
         errors.append("Documentation/conformance.rst lists no table")
     for name in sorted(set(there) ^ set(listed)):
-        errors.append(f"conformance/{name} is " + ("not listed in Documentation/conformance.rst" if name in there else "missing"))
+        what = "not listed in Documentation/conformance.rst" if name in there else "missing"
+        errors.append(f"conformance/{name} is {what}")
     for name in listed:
         if name in there:
             with open(os.path.join(folder, name + ".rst"), encoding="utf-8") as page:
@@ -348,7 +357,8 @@ def summary(documents):
     total = [0] * 5
     for document in documents:
         states = document.states
-        counts = [sum(states.values()), states["shown"], states["Replaced"], states["Does not apply"], states["Not built yet"]]
+        counts = [sum(states.values())]
+        counts += [states[state] for state in ("shown", "Replaced", "Does not apply", "Not built yet")]
         total = [a + b for a, b in zip(total, counts)]
         print(line.format(document.name, *counts))
     print(line.format("all", *total))

@@ -42,6 +42,11 @@ TEST(Window, OneBeforeTheFirstHeader)
 	EXPECT_EQ(client.control().size(), 0u);
 	EXPECT_FALSE(rpcrdma_conn_may_send(&client.conn, RPCRDMA_KIND_CALL));
 	EXPECT_FALSE(rpcrdma_conn_may_send(&client.conn, RPCRDMA_KIND_REPLY));
+	/* Not even what waits for nothing but the window */
+	rpcrdma_conn_queue_error(&client.conn, 1, RDMA2_ERR_SYSTEM, 0, 0);
+	EXPECT_EQ(client.control().size(), 0u);
+	client.receive(connprop_of(usual_config(false), 16, 1));
+	EXPECT_EQ(client.control().get(12), +RDMA2_ERROR);
 }
 
 TEST(Window, CallsLeaveTwoToReplies)

@@ -420,7 +420,9 @@ TEST(Reassembly, DiscardsToTheEndWhileGranting)
 	for (u32 i = 0; i < 100; i++) {
 		EXPECT_EQ(e->receive(next(X, MORE, 600)), RPCRDMA_RX_DONE);
 		grants += e->events & RPCRDMA_EV_CONTROL ? 1 : 0;
-		errors(*e);
+		EXPECT_EQ(errors(*e),
+			  i ? error_list{} :
+			      (error_list{ { X, RDMA2_ERR_INVAL_CONT } }));
 	}
 	EXPECT_GT(grants, 30u);
 	EXPECT_EQ(e->receive(next(X, 0, 600)), RPCRDMA_RX_DONE);

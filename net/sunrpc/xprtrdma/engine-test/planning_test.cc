@@ -828,6 +828,8 @@ TEST(PlanReply, WriteChunks)
 	EXPECT_EQ(plan->lists.writes[0].length, 1501u);
 	EXPECT_EQ(plan->lists.writes[1].length, 17u);
 	EXPECT_EQ(plan->lists.writes[2].length, 0u);
+	for (u32 i = 0; i < 3; i++)
+		EXPECT_EQ(plan->lists.writes[i].count, lists.writes[i].count);
 
 	/* More items than chunks: the rest stays in the message. */
 	lists = no_lists();

@@ -464,6 +464,11 @@ TEST(CreditsV1, WhatHeadersSay)
 	EXPECT_EQ(header_of(*c, RPCRDMA_KIND_REPLY, X).get(8), 8u);
 	EXPECT_EQ(header_of(*s, RPCRDMA_KIND_REPLY, X).get(8), 24u);
 	EXPECT_EQ(header_of(*s, RPCRDMA_KIND_CALL, X).get(8), 8u);
+	/* The version of the first message (4.2.3.3) */
+	for (end *e : { c.get(), s.get() }) {
+		EXPECT_EQ(header_of(*e, RPCRDMA_KIND_CALL, X).get(4), 1u);
+		EXPECT_EQ(header_of(*e, RPCRDMA_KIND_REPLY, X).get(4), 1u);
+	}
 }
 
 /* A grant of zero would be the end of all Calls. */
