@@ -50,6 +50,9 @@ enum {
 };
 extern unsigned int shim_mute;
 
+/* Whose Work Requests cannot be posted, and which: an enum ib_wr_opcode */
+extern unsigned int shim_unpostable, shim_unpostable_opcode;
+
 /* Endpoints whose memory is still there */
 unsigned int shim_nr_endpoints(void);
 

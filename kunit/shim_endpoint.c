@@ -16,6 +16,7 @@ struct shim_balance shim_balance;
 atomic_t shim_misuse;
 atomic_t shim_double_inv;
 unsigned int shim_mute;
+unsigned int shim_unpostable, shim_unpostable_opcode;
 
 static atomic_t shim_countdown;
 static bool shim_has_failed;
@@ -237,13 +238,14 @@ static int shim_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
 			  const struct ib_send_wr **bad)
 {
 	struct rpcrdma_ep *ep = qp->send_cq->cq_context;
+	unsigned int side = ep->client ? SHIM_MUTE_CLIENT : SHIM_MUTE_SERVER;
 
 	lockdep_assert_held(&ep->lock);
-	if (shim_fault())
+	if (shim_fault() || (READ_ONCE(shim_unpostable) & side &&
+			     wr->opcode == READ_ONCE(shim_unpostable_opcode)))
 		return -ENOMEM;
 	shim_check_wrs(ep, wr);
-	if (READ_ONCE(shim_mute) &
-	    (ep->client ? SHIM_MUTE_CLIENT : SHIM_MUTE_SERVER))
+	if (READ_ONCE(shim_mute) & side)
 		return 0;
 	return ib_post_send(qp, wr, bad);
 }

@@ -160,6 +160,9 @@ static void credits_one_at_a_time(struct kunit *test)
 	struct rpcrdma_ep *c = pair->client.ep, *s = pair->server.ep;
 	int i;
 
+	/* 4.2.1: reliable, in order */
+	KUNIT_EXPECT_EQ(test, c->qp->qp_type, IB_QPT_RC);
+	KUNIT_EXPECT_EQ(test, s->qp->qp_type, IB_QPT_RC);
 	shim_check_idle(test, &pair->client);
 	shim_check_idle(test, &pair->server);
 	for (i = 0; i < 200; i++)
@@ -998,6 +1001,53 @@ static void close_not_cancelled(struct kunit *test)
 	shim_buf_free(&buf);
 }
 
+/*
+ * 7.4: a region that cannot be invalidated ends the connection, and whoever
+ * waits for it goes on only then.
+ */
+static void close_no_invalidation(struct kunit *test)
+{
+	struct shim_pair *pair = shim_open(test);
+	struct shim_rpc *rpc = shim_rpcs(test, 1);
+	struct shim_buf buf;
+
+	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 0, 5000), 0);
+	pair->server.no_inv = true;
+	shim_rpc_init(rpc, &buf, NULL);
+	shim_buf_fill(&buf, 0);
+	KUNIT_ASSERT_EQ(test, shim_rpc_send(&pair->client, rpc), 0);
+	KUNIT_ASSERT_EQ(test, shim_rpc_wait(&pair->client, rpc), 0);
+	KUNIT_ASSERT_TRUE(test, rpc->exposed);
+	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 1U);
+
+	shim_unpostable_opcode = IB_WR_LOCAL_INV;
+	shim_unpostable = SHIM_MUTE_CLIENT;
+	shim_rpc_end(&pair->client, rpc);
+	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->client));
+	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->server));
+	shim_buf_free(&buf);
+}
+
+/* 7.4: a Reply that cannot be sent ends the connection. */
+static void close_no_reply(struct kunit *test)
+{
+	struct shim_pair *pair = shim_open(test);
+	struct shim_rpc *rpc = shim_rpcs(test, 1);
+
+	pair->server.hold_calls = true;
+	shim_rpc_init(rpc, NULL, NULL);
+	KUNIT_ASSERT_EQ(test, shim_rpc_send(&pair->client, rpc), 0);
+	KUNIT_ASSERT_TRUE(test, shim_wait_until(&pair->server,
+						READ_ONCE(pair->server.nr_held)));
+	shim_unpostable_opcode = IB_WR_SEND;
+	shim_unpostable = SHIM_MUTE_SERVER;
+	shim_release(&pair->server, 1);
+	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->server));
+	KUNIT_EXPECT_EQ(test, shim_rpc_wait(&pair->client, rpc), -ENOTCONN);
+	shim_rpc_end(&pair->client, rpc);
+}
+
 static void close_replies_queued(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -1251,6 +1301,8 @@ static struct kunit_case close_cases[] = {
 	KUNIT_CASE(close_calls_held),
 	KUNIT_CASE(close_invalidating),
 	KUNIT_CASE(close_not_cancelled),
+	KUNIT_CASE(close_no_invalidation),
+	KUNIT_CASE(close_no_reply),
 	KUNIT_CASE(close_replies_queued),
 	KUNIT_CASE(close_streams),
 	KUNIT_CASE(close_reads),

@@ -607,6 +607,7 @@ void shim_disconnect(struct kunit *test, struct shim_pair *pair)
 	shim_end_side(test, &pair->server);
 	shim_end_side(test, &pair->client);
 	shim_mute = 0;
+	shim_unpostable = 0;
 
 	gone = shim_poll(!shim_nr_endpoints());
 	KUNIT_EXPECT_TRUE(test, gone);
