@@ -113,6 +113,11 @@ enum {
 	RPCRDMA_MAX_READ_CHUNKS = 16,	/* Read chunks in one Call */
 	RPCRDMA_MAX_WRITE_CHUNKS = 16,	/* Write chunks in one message */
 	RPCRDMA_MAX_CHUNK_OCTETS = 16 << 20,	/* all chunks of one list */
+	/*
+	 * Replies exposed at a time for the peer to pull. Their DONEs may all
+	 * wait at a peer with our RPCRDMA_MAX_PENDING_CONTROL, beside ERRORs.
+	 */
+	RPCRDMA_MAX_EXPOSED = 48,
 };
 
 /* ------------------------------------------------------------------ */
@@ -185,6 +190,8 @@ struct rpcrdma_conn_config {
 	u8 guess;			/* version 1 only: 2 got no answer */
 	u32 window;			/* Receives kept for RPC traffic, >= 4 */
 	u32 reverse;			/* of these for the reverse direction */
+	u32 expose_octets;		/* of Replies exposed at a time, at most */
+	u32 done_ms;			/* milliseconds to wait for their DONE */
 	struct rpcrdma_props props;	/* what this end announces */
 };
 
@@ -222,6 +229,10 @@ struct rpcrdma_conn_counters {
 	u64 errors_sent, errors_received;
 	u64 grants_sent, grants_received;
 	u64 dropped;			/* messages dropped without an answer */
+	/* Replies by Read chunk (WP 3.8): exposed here, received to be pulled */
+	u64 replies_exposed, replies_to_pull;
+	u64 dones_sent, dones_received;	/* a DONE is received for one of ours */
+	u64 dones_overdue;		/* Replies taken back without one */
 };
 
 /* A control message that waits for its turn (WP 3.3) */
@@ -270,6 +281,17 @@ struct rpcrdma_conn {
 	struct {
 		u32 xid, response;
 	} discard[2];
+	/*
+	 * WP 3.8: Replies that the peer can pull, or will be able to. A slot
+	 * is taken until the memory behind it is out of the peer's reach.
+	 */
+	u32 exposed_octets;
+	struct {
+		u32 xid, octets;
+		u32 handle;		/* that DONE may invalidate, 0: none */
+		u32 since;		/* milliseconds, when it was sent */
+		u8 state;		/* the engine's */
+	} exposed[RPCRDMA_MAX_EXPOSED];
 	/* Control messages in order, a ring */
 	u8 pend_head, pend_count;
 	struct rpcrdma_pending pend[RPCRDMA_MAX_PENDING_CONTROL];
@@ -341,6 +363,15 @@ void rpcrdma_conn_private(struct rpcrdma_conn *conn,
 			  const struct rpcrdma_private *priv);
 
 /*
+ * How many RDMA Reads may be under way, as the connection managers agreed:
+ * @outbound: of this end, @inbound: of the peer. What needs a direction that
+ * has none is not announced (WP 3.8). Before the connection is up, or at the
+ * latest when it becomes so.
+ */
+void rpcrdma_conn_read_depth(struct rpcrdma_conn *conn, u32 outbound,
+			     u32 inbound);
+
+/*
  * The connection is up: a client's first control message (CONNPROP) becomes
  * due, or, where only version 1 is allowed, it is open. Returns events.
  */
@@ -404,7 +435,7 @@ enum rpcrdma_verdict {
 	RPCRDMA_RX_REPLY,	/* a Reply is complete with this message */
 	RPCRDMA_RX_BAD_REPLY,	/* xid pending: close; otherwise drop */
 	RPCRDMA_RX_ERROR,	/* a Call of ours was refused: error */
-	RPCRDMA_RX_PULLED,	/* DONE: a Reply of ours was pulled */
+	RPCRDMA_RX_PULLED,	/* DONE: rx.exposed is out of use */
 	RPCRDMA_RX_CLOSE,	/* close the connection: conn->reason */
 };
 
@@ -425,6 +456,7 @@ struct rpcrdma_rx {
 	u32 payload_offset;	/* octets into this message */
 	u32 payload_length;	/* octets in this message */
 	u32 total_length;	/* octets of Payload stream over all parts */
+	u32 exposed;		/* PULLED: which Reply, as its slot */
 	/*
 	 * ERROR. A Call that was retried already ends with @status, whatever
 	 * @retry says: that is what keeps retries finite.
@@ -467,6 +499,20 @@ bool rpcrdma_invalidation_ok(const struct rpcrdma_conn *conn,
 			     const struct rpcrdma_lists *offered,
 			     u32 invalidated);
 
+/* The same for the handle that came with a DONE of verdict PULLED */
+bool rpcrdma_done_ok(const struct rpcrdma_conn *conn,
+		     const struct rpcrdma_rx *rx, u32 invalidated);
+
+/*
+ * Has a Reply to be pulled? (DR 4.1.2) Then a DONE is due when that has ended,
+ * well or not, and at once when nobody waits for the Reply any more: give
+ * rpcrdma_conn_queue_done() its xid and inv_handle.
+ */
+static inline bool rpcrdma_reply_needs_done(const struct rpcrdma_rx *rx)
+{
+	return rx->lists.nr_reads;
+}
+
 /* ---- Requester ---- */
 
 /* Geometry of a Call about to be sent */
@@ -483,6 +529,7 @@ struct rpcrdma_call {
 	u16 result_segs;
 	u8 reverse;		/* sent by the server end */
 	u8 ddp;			/* 0: reduction not allowed (GSS i and p) */
+	u8 bulk;		/* the Reply is expected to be that large */
 	u8 avoid;		/* enum rpcrdma_retry of an earlier refusal */
 };
 
@@ -529,6 +576,7 @@ u32 rpcrdma_next_part(const struct rpcrdma_conn *conn,
 struct rpcrdma_placed {
 	u32 write_octets;	/* in the Write chunks together */
 	u32 reply_octets;	/* in the Reply chunk, 0: unused */
+	u32 pull_octets;	/* to be pulled from the Responder (WP 3.8) */
 	u8 write_chunks;	/* Write chunks not empty or unused */
 };
 
@@ -564,6 +612,7 @@ struct rpcrdma_reply_plan {
 	u32 inv_handle;		/* Send With Invalidate this; 0: plain Send */
 	u32 inline_length;	/* payload octets that travel in Sends */
 	u32 reply_length;	/* payload octets for the Reply chunk */
+	u32 read_length;	/* payload octets to expose for pulling */
 	u32 error, arg[2];	/* RDMA2_ERR_* to send instead, 0: none */
 	/* The Reply's lists: lengths say what to place in each segment */
 	struct rpcrdma_lists lists;
@@ -571,12 +620,48 @@ struct rpcrdma_reply_plan {
 
 /*
  * How a Reply travels, given the lists of its Call (4.4.3, 6.4, WP 3.6, DR
- * 5.3.2). Always fills @plan; plan->error is set when no way is left.
+ * 5.3.2). Always fills @plan; plan->error is set when no way is left. A plan
+ * with a read_length is not whole yet, see below.
  */
 void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 			const struct rpcrdma_lists *call_lists,
 			const struct rpcrdma_reply *reply,
 			struct rpcrdma_reply_plan *plan);
+
+/*
+ * A plan with a read_length (WP 3.8, DR 4.1.1), in three steps.
+ *
+ * 1. Reserve a slot for it. Returns the slot, or -1 with @plan->error set: as
+ * much is exposed as may be, or another Reply to that xid still is.
+ */
+int rpcrdma_conn_expose(struct rpcrdma_conn *conn, u32 xid,
+			struct rpcrdma_reply_plan *plan);
+
+/*
+ * 2. Put the chunk into @plan->lists. @chunk has nothing but that, a Read
+ * chunk with the handles of the memory. Returns 0, or -1 with @plan->error set
+ * when the peer does not take a message with so many segments.
+ */
+int rpcrdma_plan_expose(const struct rpcrdma_conn *conn,
+			const struct rpcrdma_lists *chunk,
+			struct rpcrdma_reply_plan *plan);
+
+/*
+ * 3. The Reply was sent: from now on the peer may pull it, and its time runs.
+ * @inv_handle: @plan->lists.inv_handle. @now: any clock of milliseconds.
+ */
+void rpcrdma_conn_exposed(struct rpcrdma_conn *conn, u32 slot, u32 inv_handle,
+			  u32 now);
+
+/*
+ * A Reply whose DONE did not come in time: returns its slot, which DONE does
+ * not find any more, or -1. *@wait: milliseconds until it is worth asking
+ * again, when -1 was returned; 0: nothing waits.
+ */
+int rpcrdma_conn_overdue(struct rpcrdma_conn *conn, u32 now, u32 *wait);
+
+/* The memory of @slot is not exposed any more, or never was. */
+void rpcrdma_conn_unexpose(struct rpcrdma_conn *conn, u32 slot);
 
 /*
  * Does a Reply, by being sent, let the peer send another Call? Then the

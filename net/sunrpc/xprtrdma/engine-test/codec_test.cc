@@ -904,7 +904,11 @@ TEST(Replies, ToBePulled)
 		const decoded d = decode(*e, message{ data });
 
 		EXPECT_EQ(d.verdict, c.verdict) << c.what;
+		/* DR 4.1.2: who does not pull says DONE nevertheless. */
+		EXPECT_EQ(e->conn.counters.dones_sent, !c.pull) << c.what;
+		EXPECT_EQ(e->inv_handle, c.pull ? 0u : 9u) << c.what;
 		if (d.verdict == RPCRDMA_RX_REPLY) {
+			EXPECT_TRUE(rpcrdma_reply_needs_done(&d.rx));
 			EXPECT_EQ(d.rx.format, RPCRDMA_SPECIAL);
 			EXPECT_EQ(d.rx.lists.inv_handle, 9u);
 			EXPECT_EQ(d.rx.total_length,

@@ -91,8 +91,9 @@ TEST(Continuation, ControlBetweenParts)
 
 	e->receive(first(X, MORE));
 	EXPECT_EQ(e->receive(grant()), RPCRDMA_RX_DONE);
+	/* For no Reply of ours */
 	EXPECT_EQ(e->receive(message().prefix(Y, RDMA2_DONE, 0, 100, 1)),
-		  RPCRDMA_RX_PULLED);
+		  RPCRDMA_RX_DONE);
 	EXPECT_EQ(e->receive(message()
 				     .prefix(Y, RDMA2_ERROR, RESP, 100, 1)
 				     .word(RDMA2_ERR_SYSTEM)),
@@ -551,14 +552,22 @@ TEST(Control, Grants)
 TEST(Control, Done)
 {
 	auto e = open_server();
+	rpcrdma_reply_plan plan = {};
 
-	EXPECT_EQ(e->receive(message().prefix(X, RDMA2_DONE, 0, 100, 1)),
-		  RPCRDMA_RX_PULLED);
-	EXPECT_EQ(e->rx.xid, X);
+	plan.read_length = 100;
+	const int slot = rpcrdma_conn_expose(&e->conn, X, &plan);
+
+	ASSERT_GE(slot, 0);
+	rpcrdma_conn_exposed(&e->conn, static_cast<u32>(slot), 7, 0);
+	/* It has no flags. */
 	for (u32 flag : { RESP, MORE, TPMORE })
 		EXPECT_EQ(e->receive(message().prefix(X, RDMA2_DONE, flag, 100,
 						      1)),
 			  RPCRDMA_RX_DONE);
+	EXPECT_EQ(e->receive(message().prefix(X, RDMA2_DONE, 0, 100, 1)),
+		  RPCRDMA_RX_PULLED);
+	EXPECT_EQ(e->rx.xid, X);
+	EXPECT_EQ(e->rx.exposed, static_cast<u32>(slot));
 	EXPECT_EQ(errors(*e), error_list{});
 }
 

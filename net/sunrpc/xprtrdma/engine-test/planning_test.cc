@@ -405,6 +405,43 @@ TEST(PlanCall, ReplyToBePulled)
 	}
 }
 
+/*
+ * Where a large Reply is what one expects, the round trip of a Read chunk
+ * would be paid each time (DR 5.2.2). Not if a Write chunk takes the result.
+ */
+TEST(PlanCall, BulkReplyIsNotPulled)
+{
+	for (u32 reassembly : { 0u, 262144u }) {
+		auto own = usual_props(), peer = usual_props();
+
+		own.reassembly = reassembly;
+		own.reply_read = RDMA2_REPLY_READ_PULL;
+		peer.reply_read = RDMA2_REPLY_READ_PROVIDE;
+
+		auto e = requester(true, peer, own);
+		rpcrdma_call call = simple_call(100, 100000);
+
+		EXPECT_FALSE(plan_call(*e, call).plan.reply_chunk);
+		call.bulk = 1;
+		EXPECT_EQ(plan_call(*e, call).plan.reply_chunk, !reassembly);
+		call.reply_max = 2000;
+		EXPECT_FALSE(plan_call(*e, call).plan.reply_chunk);
+
+		call.reply_max = 100000;
+		call.result_max = 90000;
+		EXPECT_TRUE(plan_call(*e, call).plan.write_chunk);
+		EXPECT_FALSE(plan_call(*e, call).plan.reply_chunk);
+		/* GSS wants it whole. */
+		call.ddp = 0;
+		EXPECT_EQ(plan_call(*e, call).plan.reply_chunk, !reassembly);
+
+		/* Refused with less: that is what the retry is for. */
+		call.bulk = 0;
+		call.avoid = RPCRDMA_RETRY_LARGER_REPLY;
+		EXPECT_TRUE(plan_call(*e, call).plan.reply_chunk);
+	}
+}
+
 TEST(PlanCall, HeadersCountAgainstTheThreshold)
 {
 	auto own = usual_props();

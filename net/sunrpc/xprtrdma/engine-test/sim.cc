@@ -182,6 +182,11 @@ bool sim::send_one(side s, outgoing &out)
 	if (out.format == RPCRDMA_SPECIAL)
 		part = 0;
 	rpcrdma_conn_stamp(&me.conn, out.kind, buf.data());
+	if (out.slot >= 0) {
+		rpcrdma_conn_exposed(&me.conn, static_cast<u32>(out.slot),
+				     out.lists.inv_handle, 0);
+		me.exposed++;
+	}
 
 	struct rpcrdma_conn_limits limits;
 
@@ -328,8 +333,14 @@ void sim::got_reply(side s, const rpcrdma_rx &rx, const octets &payload)
 	auto found = me.pending.find(rx.xid);
 	rpcrdma_placed placed;
 
+	/* Whoever waits for it, or nobody (DR 4.1.2) */
+	if (rpcrdma_reply_needs_done(&rx) && send_done)
+		handle(s, rpcrdma_conn_queue_done(&me.conn, rx.xid,
+						  rx.lists.inv_handle));
 	if (found == me.pending.end()) {
-		if (honest_)
+		if (me.abandoned)
+			me.abandoned--;
+		else if (honest_)
 			complain("a Reply nobody waits for");
 		return;
 	}
@@ -338,16 +349,65 @@ void sim::got_reply(side s, const rpcrdma_rx &rx, const octets &payload)
 			complain("a Reply with bad lists");
 	} else if (honest_) {
 		const rpc_shape &shape = found->second.shape;
-		const u32 total = (rx.format == RPCRDMA_SPECIAL ?
-					   placed.reply_octets :
-					   static_cast<u32>(payload.size())) +
-				  roundup4(placed.write_octets);
+		const u32 total =
+			(rx.format == RPCRDMA_SPECIAL ?
+				 placed.reply_octets + placed.pull_octets :
+				 static_cast<u32>(payload.size())) +
+			roundup4(placed.write_octets);
 
 		if (total != shape.reply_length)
 			complain("a Reply's octets are missing");
 	}
 	me.pending.erase(found);
 	me.completed++;
+}
+
+/* What DONE invalidated is not looked at here: the wire has no place for it. */
+void sim::got_done(side s, const rpcrdma_rx &rx)
+{
+	if (rx.exposed >= RPCRDMA_MAX_EXPOSED || !ends_[s].exposed) {
+		complain("a DONE for nothing");
+		return;
+	}
+	rpcrdma_conn_unexpose(&ends_[s].conn, rx.exposed);
+	ends_[s].exposed--;
+}
+
+u32 sim::take_back(side at, u32 now)
+{
+	u32 wait, n = 0;
+	int slot;
+
+	while ((slot = rpcrdma_conn_overdue(&ends_[at].conn, now, &wait)) >=
+	       0) {
+		rpcrdma_conn_unexpose(&ends_[at].conn, static_cast<u32>(slot));
+		ends_[at].exposed--;
+		n++;
+	}
+	check();
+	return n;
+}
+
+/* Three regions: the ends of a Reply seldom join its middle. */
+bool sim::expose(side at, outgoing *out, rpcrdma_reply_plan *plan)
+{
+	rpcrdma_conn *conn = &ends_[at].conn;
+	const u32 third = plan->read_length / 3 & ~3u;
+	rpcrdma_lists chunk;
+
+	out->slot = rpcrdma_conn_expose(conn, out->xid, plan);
+	if (out->slot < 0)
+		return false;
+	rpcrdma_lists_init(&chunk);
+	rpcrdma_lists_add_read(&chunk, 0);
+	rpcrdma_lists_add_segment(&chunk, out->xid * 4, third, 0);
+	rpcrdma_lists_add_segment(&chunk, out->xid * 4 + 1, third, 4096);
+	rpcrdma_lists_add_segment(&chunk, out->xid * 4 + 2,
+				  plan->read_length - 2 * third, 8192);
+	if (!rpcrdma_plan_expose(conn, &chunk, plan))
+		return true;
+	rpcrdma_conn_unexpose(conn, static_cast<u32>(out->slot));
+	return false;
 }
 
 bool sim::deliver(side to)
@@ -434,7 +494,9 @@ bool sim::deliver(side to)
 			complain("an error that is none");
 		break;
 	case RPCRDMA_RX_DONE:
+		break;
 	case RPCRDMA_RX_PULLED:
+		got_done(to, rx_);
 		break;
 	case RPCRDMA_RX_CLOSE:
 		closed_ = true;
@@ -473,14 +535,17 @@ bool sim::answer(side at, u32 index)
 		reply.items[0] = { ITEM_POSITION, shape.reply_item };
 	}
 	rpcrdma_plan_reply(&me.conn, &in.lists, &reply, &plan);
+
+	outgoing out = {};
+
+	out.xid = in.xid;
+	if (!plan.error && plan.read_length)
+		expose(at, &out, &plan);
 	if (plan.error) {
 		handle(at,
 		       rpcrdma_conn_queue_error(&me.conn, in.xid, plan.error,
 						plan.arg[0], plan.arg[1]));
 	} else {
-		outgoing out = {};
-
-		out.xid = in.xid;
 		out.kind = RPCRDMA_KIND_REPLY;
 		out.format = static_cast<rpcrdma_format>(plan.format);
 		out.lists = plan.lists;
@@ -521,6 +586,12 @@ bool sim::forget(side at, u32 index)
 	repost(at);
 	check();
 	return true;
+}
+
+void sim::abandon(side from)
+{
+	ends_[from].abandoned += static_cast<u32>(ends_[from].pending.size());
+	ends_[from].pending.clear();
 }
 
 bool sim::corrupt(side to, u32 offset, uint8_t value)

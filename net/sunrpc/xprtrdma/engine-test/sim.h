@@ -58,10 +58,19 @@ public:
 	/* ... with an ERROR, or not at all */
 	bool refuse(side at, u32 index, u32 code);
 	bool forget(side at, u32 index);
+	/* The callers of all Calls of @from that are under way give up. */
+	void abandon(side from);
 	/* Change an octet of the message that @to will get next. */
 	bool corrupt(side to, u32 offset, uint8_t value);
 	/* Replace it altogether; credit fields stay as they are. */
 	bool replace(side to, const octets &with);
+	/* Replies that wait at @at to be pulled, and their octets */
+	u32 exposed(side at) const
+	{
+		return ends_[at].exposed;
+	}
+	/* Nobody says DONE: take back what is overdue at @now. */
+	u32 take_back(side at, u32 now);
 	/* An extra message nobody asked for, with honest credit fields */
 	void inject_grant(side from);
 
@@ -102,6 +111,9 @@ public:
 		return ends_[s].conn;
 	}
 
+	/* Requesters that say DONE, as they should */
+	bool send_done = true;
+
 	/* Called with each Call that arrives: (side, xid) */
 	std::function<void(side, u32)> on_call;
 
@@ -113,6 +125,7 @@ private:
 		rpcrdma_lists lists;
 		octets payload;
 		u32 sent = 0;
+		int slot = -1; /* of a Reply to be pulled */
 	};
 	struct pending_call {
 		rpc_shape shape;
@@ -134,6 +147,8 @@ private:
 		octets assembly;
 		u32 next_xid = 1;
 		u32 completed = 0, failed = 0;
+		u32 exposed = 0;
+		u32 abandoned = 0; /* Replies that nobody waits for */
 		u32 last_limit = 0, last_advertised = 0;
 	};
 
@@ -152,6 +167,8 @@ private:
 	void repost(side s);
 	void got_call(side s, const rpcrdma_rx &rx, const octets &payload);
 	void got_reply(side s, const rpcrdma_rx &rx, const octets &payload);
+	void got_done(side s, const rpcrdma_rx &rx);
+	bool expose(side at, outgoing *out, rpcrdma_reply_plan *plan);
 	void complain(const std::string &what);
 	void check();
 

@@ -110,6 +110,8 @@ rpcrdma_conn_config usual_config(bool client, u32 window)
 		.guess = 0,
 		.window = window,
 		.reverse = window / 4,
+		.expose_octets = 1048576,
+		.done_ms = 1000,
 		.props = usual_props(),
 	};
 }

@@ -123,6 +123,7 @@ u32 send_pending(struct rpcrdma_conn *conn, void *buf, u32 *inv_handle)
 		v2::encode_prefix(out, pending.xid, RDMA2_DONE, 0);
 		if (conn->cfg.inv_ok)
 			*inv_handle = pending.code;
+		conn->counters.dones_sent++;
 	} else if (pending.code == RDMA2_ERR_VERS) {
 		return send_err_vers(conn, buf, pending);
 	} else {
@@ -231,6 +232,8 @@ void rpcrdma_conn_init(struct rpcrdma_conn *conn,
 		clamp_u32(cfg->window, RPCRDMA_MIN_WINDOW, RPCRDMA_MAX_CREDIT);
 	/* Neither direction may be left without. */
 	conn->cfg.reverse = clamp_u32(cfg->reverse, 1, conn->cfg.window - 1);
+	/* Half of what a clock of 32 bits can tell apart */
+	conn->cfg.done_ms = clamp_u32(cfg->done_ms, 1, ~0u / 2);
 	clamp_props(&conn->cfg.props);
 	rpcrdma_decode_private(nullptr, 0, &conn->peer_private);
 
@@ -265,6 +268,23 @@ void rpcrdma_conn_private(struct rpcrdma_conn *conn,
 {
 	if (priv->valid)
 		conn->peer_private = *priv;
+}
+
+/*
+ * WP 3.8: without Reads one way, what is read that way is not for this
+ * connection. A client Reads the chunks of reverse Calls.
+ */
+void rpcrdma_conn_read_depth(struct rpcrdma_conn *conn, u32 outbound,
+			     u32 inbound)
+{
+	struct rpcrdma_props *own = &conn->cfg.props;
+
+	if (!outbound) {
+		own->reply_read &= ~u32{ RDMA2_REPLY_READ_PULL };
+		own->brs = min_u32(own->brs, RDMA2_RVRSDIR_CONT);
+	}
+	if (!inbound)
+		own->reply_read &= ~u32{ RDMA2_REPLY_READ_PROVIDE };
 }
 
 /*

@@ -13,6 +13,7 @@
 #include "errors.cc"
 #include "connection.cc"
 #include "version1.cc"
+#include "exposure.cc"
 #include "receive.cc"
 #include "requester.cc"
 #include "responder.cc"

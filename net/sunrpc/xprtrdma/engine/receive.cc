@@ -6,6 +6,7 @@
 #include "codec.h"
 #include "continuation.h"
 #include "credits.h"
+#include "exposure.h"
 #include "properties.h"
 #include "version1.h"
 
@@ -269,15 +270,24 @@ verdict receive_special_reply(const message &m)
 		return deliver(m, RPCRDMA_SPECIAL, 0, pushed);
 	}
 
-	/* To be pulled: this end said that it can, and how much. */
-	if (!(own->reply_read & RDMA2_REPLY_READ_PULL) || pushed ||
-	    pull->position || pull->length < RPC_MIN_OCTETS ||
+	/*
+	 * To be pulled. From a Responder that was not told that this end can,
+	 * it is a bad one; but even so its DONE is due (DR 4.1.2).
+	 */
+	if (!(own->reply_read & RDMA2_REPLY_READ_PULL)) {
+		push_pending(m.conn, m.prefix.xid, RDMA2_DONE,
+			     lists->inv_handle, 0, 0);
+		return refuse(m, RDMA2_ERR_BAD_XDR);
+	}
+	/* This end said how much, too. */
+	if (pushed || pull->position || pull->length < RPC_MIN_OCTETS ||
 	    pull->count > own->rcsiz)
 		return refuse(m, RDMA2_ERR_BAD_XDR);
 	for (u32 i = 0; i < pull->count; i++) {
 		if (lists->segs[pull->first + i].length > own->rssiz)
 			return refuse(m, RDMA2_ERR_BAD_XDR);
 	}
+	m.conn->counters.replies_to_pull++;
 	return deliver(m, RPCRDMA_SPECIAL, 0, pull->length);
 }
 
@@ -360,11 +370,19 @@ verdict receive_grant(const message &m)
 	return RPCRDMA_RX_DONE;
 }
 
+/* One for which no Reply waits is dropped (DR 4.1.3): a second one, say. */
 verdict receive_done(const message &m)
 {
+	s32 slot;
+
 	if (m.conn->state != RPCRDMA_CONN_OPEN ||
 	    m.prefix.flags & (RDMA2_F_RESPONSE | RDMA2_F_MORE | RDMA2_F_TPMORE))
 		return drop(m.conn);
+	slot = find_done(m.conn, m.prefix.xid);
+	if (slot < 0)
+		return drop(m.conn);
+	m.rx->exposed = static_cast<u32>(slot);
+	take_done(m.conn, m.rx->exposed);
 	return RPCRDMA_RX_PULLED;
 }
 
@@ -623,6 +641,7 @@ enum rpcrdma_verdict rpcrdma_conn_receive(struct rpcrdma_conn *conn,
 	rx->payload_offset = 0;
 	rx->payload_length = 0;
 	rx->total_length = 0;
+	rx->exposed = 0;
 	rx->error = {};
 	rpcrdma_lists_init(&rx->lists);
 

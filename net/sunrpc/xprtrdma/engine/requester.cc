@@ -102,6 +102,19 @@ bool call_planner::reply_fits(u32 octets, const offer &o) const
 /*
  * What the Call could offer for its Reply, best first (6.4, DR 5.3.1). Returns
  * how many there are, three at most.
+ *
+ * - Nothing, when the largest Reply fits into one message: registering memory
+ *   costs two Work Requests and makes the RPC wait for the invalidation.
+ * - A Write chunk for a DDP-eligible result that may not fit: no copy.
+ * - Nothing beside it, when what is left can be continued within our
+ *   reassembly: that costs something only when the Reply is large.
+ * - Nothing either, when it is possible but unlikely that the Reply is large,
+ *   and the Responder said that it provides Read chunks: these, too, cost
+ *   something only if it is, and there is no limit to get wrong (DR 5.1).
+ * - A Reply chunk otherwise: the Responder has nothing else for a large Reply;
+ *   or the Reply is expected to be large (a READ whose result GSS wants
+ *   whole), and the round trip of a Read chunk would be paid each time (DR
+ *   5.2.2); or a smaller offer was refused before.
  */
 u32 call_planner::make_offers(offer *offers) const
 {
@@ -111,6 +124,7 @@ u32 call_planner::make_offers(offer *offers) const
 			  conn_->peer.reply_read & RDMA2_REPLY_READ_PROVIDE &&
 			  chunks_;
 	const offer none = { -1, -1 };
+	bool bulk = call_->bulk;
 	offer o = none;
 	u32 rest = call_->reply_max;
 	u32 n = 0;
@@ -127,10 +141,11 @@ u32 call_planner::make_offers(offer *offers) const
 		rest -= static_cast<u32>(roundup4(call_->result_max) < rest ?
 						 roundup4(call_->result_max) :
 						 rest);
+		bulk = false;
 	}
 
 	/* Is there a way for what may still be too large for one message? */
-	if (larger || !(reply_fits(rest, o) || pull ||
+	if (larger || !(reply_fits(rest, o) || (pull && !bulk) ||
 			(may_continue_ && rest <= own->reassembly))) {
 		if (chunks_ && call_->reply_segs) {
 			offer with_reply = simple_ ? none : o;
@@ -279,7 +294,8 @@ using namespace rpcrdma;
  * Read chunk for its DDP-eligible argument; continued (6.3.2 prefers that to
  * Special Format); Special Format. For the Reply: inline; a Write chunk for a
  * result that may not fit; nothing more where continuation or a Reply that the
- * Responder provides for pulling (WP 3.8) will do; else a Reply chunk.
+ * Responder provides for pulling (WP 3.8) will do; else a Reply chunk. Why, is
+ * said where it is decided: try_forms(), make_offers().
  */
 int rpcrdma_plan_call(const struct rpcrdma_conn *conn,
 		      const struct rpcrdma_call *call,
@@ -353,8 +369,9 @@ int rpcrdma_check_reply(const struct rpcrdma_conn *conn,
 		    (rx->format != RPCRDMA_SPECIAL || returned->nr_reads))
 			return -1;
 	}
-	if (rx->format == RPCRDMA_SPECIAL && !returned->nr_reads &&
-	    !placed->reply_octets)
+	if (returned->nr_reads)
+		placed->pull_octets = returned->reads[0].length;
+	else if (rx->format == RPCRDMA_SPECIAL && !placed->reply_octets)
 		return -1;
 	return 0;
 }

@@ -59,6 +59,18 @@ bool use_reply_chunk(const struct rpcrdma_conn *conn,
 	return true;
 }
 
+/*
+ * Only towards a peer that says it can pull (WP 3.8, DR 6), and within the
+ * level of the reverse direction
+ */
+bool may_expose(const struct rpcrdma_conn *conn,
+		const struct rpcrdma_reply *reply)
+{
+	return conn->cfg.props.reply_read & RDMA2_REPLY_READ_PROVIDE &&
+	       conn->peer.reply_read & RDMA2_REPLY_READ_PULL &&
+	       (!reply->reverse || conn->cfg.props.brs == RDMA2_RVRSDIR_GENL);
+}
+
 void give_up(struct rpcrdma_reply_plan *plan, u32 code, u32 arg0, u32 arg1)
 {
 	plan->error = code;
@@ -79,9 +91,19 @@ bool may_continue_replies(const struct rpcrdma_conn *conn, bool reverse)
 using namespace rpcrdma;
 
 /*
- * The order of WP 3.6: inline, the Reply chunk, continued, and an error when
- * nothing is left. DDP-eligible results are reduced first, as far as there are
- * Write chunks (4.4.3).
+ * DDP-eligible results are reduced first, as far as there are Write chunks
+ * (4.4.3). What is left goes the first of these ways that is possible (WP 3.6;
+ * the drafts leave the order open):
+ *
+ * 1. Inline: one message, and no RDMA. An offered Reply chunk stays unused.
+ * 2. The Reply chunk, if it is large enough: 4.4.3 says MUST, and its Requester
+ *    has paid for it already; no round trip is added, and nothing exposed.
+ * 3. Continued (6.4 says SHOULD), if the Requester reassembles as much: copies
+ *    and credits, but no registration and no memory exposed at this end.
+ * 4. A Read chunk for the Requester to pull (DR 4.1.1 says MUST): a round trip
+ *    more, and memory of this end that is exposed until the DONE. It takes
+ *    Replies of any size, so it is for what all others are too small for.
+ * 5. RDMA2_ERR_REPLY_RESOURCE: the Requester may ask again, with a Reply chunk.
  */
 void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 			const struct rpcrdma_lists *call_lists,
@@ -101,6 +123,7 @@ void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 	plan->inv_handle = conn->cfg.inv_ok ? call_lists->inv_handle : 0;
 	plan->inline_length = 0;
 	plan->reply_length = 0;
+	plan->read_length = 0;
 	give_up(plan, 0, 0, 0);
 	rpcrdma_lists_init(lists);
 
@@ -157,6 +180,13 @@ void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 	    header + MIN_LAST_PART <= limits.send_inline) {
 		plan->format = RPCRDMA_CONTINUED;
 		plan->inline_length = payload;
+		return;
+	}
+
+	if (may_expose(conn, reply) && limits.max_segs &&
+	    payload <= RPCRDMA_MAX_CHUNK_OCTETS) {
+		plan->format = RPCRDMA_SPECIAL;
+		plan->read_length = payload;
 		return;
 	}
 

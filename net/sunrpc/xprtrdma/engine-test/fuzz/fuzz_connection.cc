@@ -100,6 +100,11 @@ int fuzz_connection(const uint8_t *data, size_t size)
 			cfg.props.rcsiz = 2;
 		if (props & 4)
 			cfg.props.rbsiz = 1024;
+		if (props & 64)
+			cfg.props.reply_read = RDMA2_REPLY_READ_PULL |
+					       RDMA2_REPLY_READ_PROVIDE;
+		if (props & 128)
+			cfg.expose_octets = 30000;
 		if (props & 8 && cfg.client)
 			cfg.props.brs = props >> 4 & 3;
 	}
@@ -171,7 +176,8 @@ int fuzz_connection(const uint8_t *data, size_t size)
 	}
 	verify(s);
 	for (sim::side side : { sim::CLIENT, sim::SERVER }) {
-		if (s.outstanding(side) || s.working(side)) {
+		if (s.outstanding(side) || s.working(side) || s.exposed(side) ||
+		    s.conn(side).exposed_octets) {
 			fprintf(stderr, "an RPC was lost\n");
 			abort();
 		}

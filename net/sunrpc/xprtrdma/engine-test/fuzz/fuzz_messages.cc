@@ -32,9 +32,9 @@ enum {
 	STATE_OPENING = 2,
 	STATE_SEQUENCE = 4, /* a continued message is open */
 	STATE_SMALL = 8,    /* low limits */
-	STATE_PULL = 16,
-	STATE_WINDOW = 32, /* no window to answer */
-	STATE_RAW = 64,	   /* leave version and credits alone, too */
+	STATE_PULL = 16,    /* pulls Replies; has one to be pulled */
+	STATE_WINDOW = 32,  /* no window to answer */
+	STATE_RAW = 64,	    /* leave version and credits alone, too */
 };
 
 std::unique_ptr<end> make_end(uint8_t state)
@@ -49,7 +49,8 @@ std::unique_ptr<end> make_end(uint8_t state)
 		cfg.props.brs = RDMA2_RVRSDIR_SIMPLE;
 	}
 	if (state & STATE_PULL)
-		cfg.props.reply_read = RDMA2_REPLY_READ_PULL;
+		cfg.props.reply_read = RDMA2_REPLY_READ_PULL |
+				       RDMA2_REPLY_READ_PROVIDE;
 
 	if (state & STATE_OPENING) {
 		auto e = std::make_unique<end>(cfg);
@@ -63,6 +64,14 @@ std::unique_ptr<end> make_end(uint8_t state)
 	auto e = open_end(cfg, usual_config(!client, 8),
 			  state & STATE_WINDOW ? 1 : 100);
 
+	if (state & STATE_PULL) {
+		rpcrdma_reply_plan plan = {};
+
+		plan.read_length = 1000;
+		rpcrdma_conn_exposed(&e->conn,
+				     rpcrdma_conn_expose(&e->conn, 7, &plan), 9,
+				     0);
+	}
 	if (state & STATE_SEQUENCE)
 		e->receive(
 			message()
@@ -226,6 +235,12 @@ int one_message(const uint8_t *data, size_t size, u32 htype)
 		break;
 	case RPCRDMA_RX_PULLED:
 		REQUIRE(htype == RDMA2_DONE);
+		REQUIRE(state & STATE_PULL && e->rx.xid == 7);
+		REQUIRE(e->rx.exposed < RPCRDMA_MAX_EXPOSED);
+		REQUIRE(rpcrdma_done_ok(&e->conn, &e->rx, 9));
+		REQUIRE(!rpcrdma_done_ok(&e->conn, &e->rx, 7));
+		rpcrdma_conn_unexpose(&e->conn, e->rx.exposed);
+		REQUIRE(!e->conn.exposed_octets);
 		break;
 	case RPCRDMA_RX_BAD_REPLY:
 		REQUIRE(htype == RDMA2_MSG || htype == RDMA2_NOMSG);

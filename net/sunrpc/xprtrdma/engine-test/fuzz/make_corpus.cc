@@ -150,6 +150,7 @@ void nomsg_seeds()
 void control_seeds()
 {
 	seed("done", "plain", 0, head(RDMA2_DONE, 0));
+	seed("done", "waiting", 16, head(RDMA2_DONE, 0));
 	seed("done", "response", 0, head(RDMA2_DONE, RESP));
 	seed("done", "more", 4, head(RDMA2_DONE, MORE));
 	seed("done", "opening", 2, head(RDMA2_DONE, 0));
