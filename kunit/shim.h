@@ -69,8 +69,11 @@ struct shim_side {
 	bool			hold_calls, hold_replies;
 	bool			close_on_open;
 	bool			no_inv;		/* Replies by plain Sends */
+	bool			no_done;	/* never says DONE, */
+	bool			plain_done;	/* ... or by plain Sends */
 	u32			xid;
 	atomic_t		calls, replies, errors, served;
+	atomic_t		exposed, released;	/* Replies to be pulled */
 	atomic_t		opened, space, closed;
 	atomic_t		late;		/* upcalls after closed() */
 	atomic_t		bad;		/* anything else unexpected */
@@ -115,9 +118,14 @@ struct shim_rpc {
 	u32			placed;
 	/* Memory to send in a Read chunk, to be filled by a Write chunk */
 	struct shim_buf		*arg, *res;
-	/* Octets in the messages themselves; large ones go in parts */
+	/*
+	 * Octets in the messages themselves; large ones go in parts, or are
+	 * pulled
+	 */
 	u32			inline_arg, inline_res;
 	u32			got;		/* of the latter */
+	bool			pulled;
+	struct rpcrdma_lists	reply_lists;	/* of a Reply that was pulled */
 	u32			seed;
 };
 

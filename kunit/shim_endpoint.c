@@ -295,6 +295,7 @@ static int shim_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr,
 #include "../net/sunrpc/xprtrdma/endpoint/send.c"
 #include "../net/sunrpc/xprtrdma/endpoint/recv.c"
 #include "../net/sunrpc/xprtrdma/endpoint/frwr.c"
+#include "../net/sunrpc/xprtrdma/endpoint/expose.c"
 #include "../net/sunrpc/xprtrdma/endpoint/rw.c"
 
 unsigned int shim_nr_endpoints(void)

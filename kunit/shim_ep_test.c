@@ -592,10 +592,11 @@ static void shim_intruded(struct rpcrdma_rw *rw, bool ok)
 	complete(&i->done);
 }
 
-/* What the server does must fail, and end the connection. */
-static void shim_intrude(struct kunit *test, struct shim_pair *pair,
+/* What @side does must fail, and end the connection. */
+static void shim_intrude(struct kunit *test, struct shim_side *side,
 			 const struct rpcrdma_lists *lists,
-			 const struct rpcrdma_chunk *chunk)
+			 const struct rpcrdma_chunk *chunk,
+			 enum dma_data_direction dir)
 {
 	struct shim_intrusion intr = {
 		.done = COMPLETION_INITIALIZER_ONSTACK(intr.done),
@@ -605,7 +606,7 @@ static void shim_intrude(struct kunit *test, struct shim_pair *pair,
 	struct shim_buf buf;
 
 	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 0, chunk->length), 0);
-	rw = rpcrdma_rw_alloc(pair->server.ep, DMA_FROM_DEVICE, 0, GFP_KERNEL);
+	rw = rpcrdma_rw_alloc(side->ep, dir, 0, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, rw);
 	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, chunk, 0, buf.bv,
 					     buf.nr, 0, chunk->length), 0);
@@ -615,7 +616,7 @@ static void shim_intrude(struct kunit *test, struct shim_pair *pair,
 	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&intr.done,
 							    60 * HZ));
 	KUNIT_EXPECT_FALSE(test, intr.ok);
-	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->server));
+	KUNIT_EXPECT_TRUE(test, shim_wait_gone(side));
 	shim_buf_free(&buf);
 }
 
@@ -630,7 +631,8 @@ static void data_no_access_afterwards(struct kunit *test)
 	shim_rpc_init(rpc, &buf, NULL);
 	shim_buf_fill(&buf, 0);
 	KUNIT_ASSERT_EQ(test, shim_rpc_do(&pair->client, rpc), 0);
-	shim_intrude(test, pair, &rpc->lists, &rpc->lists.reads[0]);
+	shim_intrude(test, &pair->server, &rpc->lists, &rpc->lists.reads[0],
+		     DMA_FROM_DEVICE);
 	shim_buf_free(&buf);
 }
 
@@ -649,7 +651,8 @@ static void data_no_read_of_results(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, shim_rpc_send(&pair->client, rpc), 0);
 	KUNIT_ASSERT_TRUE(test, shim_wait_until(&pair->server,
 						READ_ONCE(pair->server.nr_held)));
-	shim_intrude(test, pair, &rpc->lists, &rpc->lists.writes[0]);
+	shim_intrude(test, &pair->server, &rpc->lists, &rpc->lists.writes[0],
+		     DMA_FROM_DEVICE);
 	shim_rpc_end(&pair->client, rpc);
 	shim_buf_free(&buf);
 }
@@ -1235,11 +1238,20 @@ static void close_under_load(struct kunit *test)
 	KUNIT_EXPECT_GT(test, ok, 0U);
 }
 
+static void shim_fault_rpcs(struct shim_pair *pair)
+{
+	if (shim_an_rpc(&pair->client, 5000, 5000, 77, PAGE_SIZE, 9000, 0))
+		return;
+	/* A Reply to be pulled */
+	if (pair->client_params.pull)
+		shim_an_rpc(&pair->client, 0, 0, 0, PAGE_SIZE, 0, 9000);
+}
+
 /*
  * Fail at each place that can fail, one after the other, until connecting and
  * an RPC with data both ways come through untouched.
  */
-static void close_after_any_fault(struct kunit *test)
+static void shim_after_any_fault(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
 	unsigned int n;
@@ -1249,9 +1261,9 @@ static void close_after_any_fault(struct kunit *test)
 	pair->client_params.window = RPCRDMA_MIN_WINDOW;
 	pair->client_params.sends = 2;
 	pair->client_params.max_mrs = 2;
-	pair->client_params.rw_ctxts = 0;
-	pair->server_params = pair->client_params;
-	pair->server_params.max_mrs = 0;
+	pair->client_params.rw_ctxts = pair->client_params.pull ? 8 : 0;
+	pair->server_params.window = RPCRDMA_MIN_WINDOW;
+	pair->server_params.sends = 2;
 	pair->server_params.rw_ctxts = 8;
 	for (n = 1; n < 1000; n++) {
 		shim_fail_at(n);
@@ -1259,8 +1271,7 @@ static void close_after_any_fault(struct kunit *test)
 		    shim_wait_until(&pair->server,
 				    atomic_read(&pair->server.opened) ||
 				    atomic_read(&pair->server.closed)))
-			shim_an_rpc(&pair->client, 5000, 5000, 77, PAGE_SIZE,
-				    9000, 0);
+			shim_fault_rpcs(pair);
 		failed = shim_failed();
 		shim_fail_at(0);
 		shim_disconnect(test, pair);
@@ -1270,6 +1281,14 @@ static void close_after_any_fault(struct kunit *test)
 	kunit_info(test, "%u places", n - 1);
 	KUNIT_EXPECT_GT(test, n, 50U);
 	KUNIT_EXPECT_LT(test, n, 1000U);
+}
+
+static void close_after_any_fault(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+
+	pair->server_params.max_mrs = 0;
+	shim_after_any_fault(test);
 }
 
 static void close_listener_first(struct kunit *test)
@@ -1322,6 +1341,399 @@ static struct kunit_suite close_suite = {
 	.test_cases	= close_cases,
 };
 
+/* ---- Replies that are pulled ---- */
+
+enum {
+	PULL_DONE_MS = 400,
+	PULL_OCTETS = 3 << 20,	/* exposed at a time */
+};
+
+/* The client reassembles nothing: what is large is pulled. */
+static void shim_pull_params(struct shim_pair *pair)
+{
+	pair->client_params.pull = true;
+	pair->client_params.reassembly = 0;
+	pair->server_params.expose_octets = PULL_OCTETS;
+	/* Long, where it is not what is tested */
+	pair->server_params.done_ms = 60000;
+}
+
+static struct shim_pair *shim_open_pull(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+
+	shim_pull_params(pair);
+	return shim_open(test);
+}
+
+static int shim_pull_rpc(struct shim_pair *pair, u32 len)
+{
+	return shim_an_rpc(&pair->client, 0, 0, 0, PAGE_SIZE, 0, len);
+}
+
+static bool shim_all_released(struct shim_side *side)
+{
+	return atomic_read(&side->released) == atomic_read(&side->exposed);
+}
+
+static struct rpcrdma_conn_counters *shim_counters(struct shim_side *side)
+{
+	return &side->ep->conn.counters;
+}
+
+/* Exposed, read, DONE with invalidation; nothing is left. */
+static void pull_all_lengths(struct kunit *test)
+{
+	static const u32 lengths[] = {
+		4076, 4080, 4096, 5000, 8192, 65536, 100004, 262144, 1 << 20,
+		(1 << 20) + 4096,
+	};
+	struct shim_pair *pair = shim_open_pull(test);
+	struct shim_side *c = &pair->client, *s = &pair->server;
+	u32 i, n = ARRAY_SIZE(lengths);
+
+	/* Inline still */
+	KUNIT_EXPECT_EQ(test, shim_pull_rpc(pair, 4000), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&s->exposed), 0);
+	for (i = 0; i < n; i++)
+		KUNIT_ASSERT_EQ_MSG(test, shim_pull_rpc(pair, lengths[i]), 0,
+				    "%u octets", lengths[i]);
+	KUNIT_EXPECT_TRUE(test, shim_wait_until(s, shim_all_released(s)));
+	KUNIT_EXPECT_EQ(test, atomic_read(&s->exposed), (int)n);
+	KUNIT_EXPECT_EQ(test, shim_counters(s)->replies_exposed, (u64)n);
+	KUNIT_EXPECT_EQ(test, shim_counters(c)->replies_to_pull, (u64)n);
+	KUNIT_EXPECT_EQ(test, shim_counters(c)->dones_sent, (u64)n);
+	KUNIT_EXPECT_EQ(test, shim_counters(s)->dones_received, (u64)n);
+	KUNIT_EXPECT_EQ(test, shim_counters(s)->dones_overdue, 0ULL);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&s->ep->remote_inv), (s64)n);
+	KUNIT_EXPECT_EQ(test, s->ep->conn.exposed_octets, 0U);
+	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+	shim_check_idle(test, c);
+	shim_check_idle(test, s);
+}
+
+/* DONE by a plain Send: the responder invalidates all by itself. */
+static void pull_plain_done(struct kunit *test)
+{
+	struct shim_pair *pair = shim_open_pull(test);
+	struct shim_side *s = &pair->server;
+	int i;
+
+	pair->client.plain_done = true;
+	for (i = 0; i < 10; i++)
+		KUNIT_ASSERT_EQ(test, shim_pull_rpc(pair, 20000 * i + 5000), 0);
+	KUNIT_EXPECT_TRUE(test, shim_wait_until(s, shim_all_released(s)));
+	KUNIT_EXPECT_EQ(test, atomic_read(&s->exposed), 10);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&s->ep->remote_inv), 0LL);
+	KUNIT_EXPECT_GE(test, atomic64_read(&s->ep->local_inv), 10LL);
+	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+	shim_check_idle(test, s);
+}
+
+/* Many at once, amid other traffic of both directions */
+static void pull_traffic(struct kunit *test)
+{
+	struct shim_pair *pair = shim_open_pull(test);
+	struct shim_side *s = &pair->server;
+
+	shim_traffic(test, pair, 8, 60, 5000, PAGE_SIZE, 30000, false);
+	KUNIT_EXPECT_GT(test, atomic_read(&s->exposed), 50);
+	KUNIT_EXPECT_TRUE(test, shim_wait_until(s, shim_all_released(s)));
+	KUNIT_EXPECT_EQ(test, shim_counters(s)->dones_received,
+			(u64)atomic_read(&s->exposed));
+	KUNIT_EXPECT_EQ(test, shim_counters(s)->errors_sent, 0ULL);
+}
+
+static void pull_smallest_window(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+
+	pair->client_params.window = RPCRDMA_MIN_WINDOW;
+	pair->server_params.window = RPCRDMA_MIN_WINDOW;
+	pull_traffic(test);
+}
+
+/* No DONE: taken back in time, and not before; a late one is nothing. */
+static void pull_never_done(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	struct shim_side *c = &pair->client, *s = &pair->server;
+	u32 xid = c->xid;
+	int i;
+
+	shim_pull_params(pair);
+	pair->server_params.done_ms = PULL_DONE_MS;
+	shim_open(test);
+	c->no_done = true;
+	for (i = 0; i < 3; i++)
+		KUNIT_ASSERT_EQ(test, shim_pull_rpc(pair, 50000), 0);
+	KUNIT_EXPECT_GT(test, shim_valid_handles(), 0U);
+	KUNIT_EXPECT_TRUE(test, shim_wait_until(s, shim_all_released(s)));
+	KUNIT_EXPECT_EQ(test, shim_counters(s)->dones_overdue, 3ULL);
+	KUNIT_EXPECT_EQ(test, s->ep->conn.exposed_octets, 0U);
+	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+	for (i = 0; i < 3; i++)
+		rpcrdma_ep_send_done(c->ep, xid + i, 0);
+	c->no_done = false;
+	KUNIT_EXPECT_EQ(test, shim_pull_rpc(pair, 50000), 0);
+	KUNIT_EXPECT_TRUE(test, shim_wait_until(s, shim_all_released(s)));
+	KUNIT_EXPECT_EQ(test, shim_counters(s)->dones_received, 1ULL);
+	KUNIT_EXPECT_EQ(test, shim_counters(s)->dropped, 3ULL);
+	shim_check_idle(test, c);
+	shim_check_idle(test, s);
+}
+
+/* A second DONE, DONE for nothing: nothing happens. */
+static void pull_other_dones(struct kunit *test)
+{
+	struct shim_pair *pair = shim_open_pull(test);
+	struct shim_side *c = &pair->client, *s = &pair->server;
+	u32 i, xid = c->xid;
+
+	for (i = 0; i < 5; i++) {
+		rpcrdma_ep_send_done(c->ep, xid + i, 0);
+		KUNIT_ASSERT_EQ(test, shim_pull_rpc(pair, 50000), 0);
+		rpcrdma_ep_send_done(c->ep, xid + i, 0);
+		rpcrdma_ep_send_done(c->ep, ~xid, 0);
+	}
+	KUNIT_EXPECT_EQ(test, shim_pull_rpc(pair, 100), 0);
+	KUNIT_EXPECT_TRUE(test, shim_wait_until(s, shim_all_released(s)));
+	KUNIT_EXPECT_EQ(test, shim_counters(s)->dones_received, 5ULL);
+	KUNIT_EXPECT_EQ(test, shim_counters(s)->dropped, 15ULL);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_ep_is_open(s->ep));
+	shim_check_idle(test, c);
+	shim_check_idle(test, s);
+}
+
+/* DONE that invalidates the handle of another Reply ends the connection. */
+static void pull_wrong_handle(struct kunit *test)
+{
+	struct shim_pair *pair = shim_open_pull(test);
+	struct shim_side *c = &pair->client, *s = &pair->server;
+	struct shim_rpc *rpcs = shim_rpcs(test, 2);
+	int i;
+
+	c->no_done = true;
+	for (i = 0; i < 2; i++) {
+		rpcs[i].inline_res = 50000;
+		KUNIT_ASSERT_EQ(test, shim_rpc_do(c, &rpcs[i]), 0);
+	}
+	rpcrdma_ep_send_done(c->ep, rpcs[0].xid,
+			     rpcs[1].reply_lists.inv_handle);
+	KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));
+	KUNIT_EXPECT_TRUE(test, shim_all_released(s));
+}
+
+/* The caller has given up when the Reply arrives. */
+static void pull_forgotten(struct kunit *test)
+{
+	struct shim_pair *pair = shim_open_pull(test);
+	struct shim_side *c = &pair->client, *s = &pair->server;
+	struct shim_rpc *rpcs = shim_rpcs(test, 4);
+	int i;
+
+	s->hold_calls = true;
+	for (i = 0; i < 4; i++) {
+		rpcs[i].inline_res = 50000;
+		KUNIT_ASSERT_EQ(test, shim_rpc_send(c, &rpcs[i]), 0);
+	}
+	KUNIT_ASSERT_TRUE(test, shim_wait_until(s, READ_ONCE(s->nr_held) == 4));
+	for (i = 0; i < 4; i++)
+		shim_rpc_end(c, &rpcs[i]);
+	shim_release(s, 4);
+	KUNIT_EXPECT_TRUE(test, shim_wait_until(s, shim_all_released(s)));
+	KUNIT_EXPECT_EQ(test, atomic_read(&s->exposed), 4);
+	KUNIT_EXPECT_EQ(test, shim_counters(s)->dones_received, 4ULL);
+	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+	shim_check_idle(test, c);
+	shim_check_idle(test, s);
+}
+
+/* No more octets exposed than may be: an error, until some are taken back. */
+static void pull_beyond_the_bound(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	struct shim_side *c = &pair->client, *s = &pair->server;
+	int i;
+
+	shim_pull_params(pair);
+	pair->server_params.expose_octets = 200000;
+	pair->server_params.done_ms = PULL_DONE_MS;
+	shim_open(test);
+	c->no_done = true;
+	for (i = 0; i < 3; i++)
+		KUNIT_EXPECT_EQ(test, shim_pull_rpc(pair, 60000), 0);
+	KUNIT_EXPECT_EQ(test, shim_pull_rpc(pair, 60000), -EREMOTEIO);
+	KUNIT_EXPECT_TRUE(test, shim_wait_until(s, shim_all_released(s)));
+	KUNIT_EXPECT_EQ(test, shim_pull_rpc(pair, 199000), 0);
+	KUNIT_EXPECT_EQ(test, shim_pull_rpc(pair, 300000), -EREMOTEIO);
+	shim_check_idle(test, c);
+	shim_check_idle(test, s);
+}
+
+/* Only between ends that both said so */
+static void pull_not_negotiated(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+
+	shim_pull_params(pair);
+	pair->client_params.pull = false;
+	shim_open(test);
+	KUNIT_EXPECT_EQ(test, shim_pull_rpc(pair, 60000), -EREMOTEIO);
+	shim_disconnect(test, pair);
+	pair->client_params.pull = true;
+	pair->server_params.expose_octets = 0;
+	shim_open(test);
+	KUNIT_EXPECT_EQ(test, shim_pull_rpc(pair, 60000), -EREMOTEIO);
+}
+
+/* What was taken back cannot be read any more. */
+static void pull_no_access_afterwards(struct kunit *test)
+{
+	struct shim_pair *pair = shim_open_pull(test);
+	struct shim_side *c = &pair->client, *s = &pair->server;
+	struct shim_rpc *rpc = shim_rpcs(test, 1);
+
+	rpc->inline_res = 50000;
+	KUNIT_ASSERT_EQ(test, shim_rpc_do(c, rpc), 0);
+	KUNIT_EXPECT_TRUE(test, rpc->pulled);
+	KUNIT_EXPECT_TRUE(test, shim_wait_until(s, shim_all_released(s)));
+	shim_intrude(test, c, &rpc->reply_lists, &rpc->reply_lists.reads[0],
+		     DMA_FROM_DEVICE);
+}
+
+/* What is exposed for reading cannot be written. */
+static void pull_read_only(struct kunit *test)
+{
+	struct shim_pair *pair = shim_open_pull(test);
+	struct shim_side *c = &pair->client;
+	struct shim_rpc *rpc = shim_rpcs(test, 1);
+
+	if (shim_iwarp)
+		kunit_skip(test, "siw does not look at the access rights");
+	c->no_done = true;
+	rpc->inline_res = 50000;
+	KUNIT_ASSERT_EQ(test, shim_rpc_do(c, rpc), 0);
+	shim_intrude(test, c, &rpc->reply_lists, &rpc->reply_lists.reads[0],
+		     DMA_TO_DEVICE);
+}
+
+/* Either end goes while the Reads are under way, or never answered. */
+static void pull_close_reading(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	struct shim_side *c = &pair->client, *s = &pair->server;
+	struct shim_rpc *rpcs = shim_rpcs(test, 6);
+	int i, round;
+
+	shim_pull_params(pair);
+	for (round = 0; round < 8; round++) {
+		shim_open(test);
+		s->hold_calls = true;
+		for (i = 0; i < 6; i++) {
+			shim_rpc_init(&rpcs[i], NULL, NULL);
+			rpcs[i].inline_res = 400000;
+			KUNIT_ASSERT_EQ(test, shim_rpc_send(c, &rpcs[i]), 0);
+		}
+		KUNIT_ASSERT_TRUE(test, shim_wait_until(s,
+				  READ_ONCE(s->nr_held) == 6));
+		if (round & 1)
+			shim_mute = SHIM_MUTE_CLIENT;
+		shim_release(s, 6);
+		KUNIT_EXPECT_TRUE(test, shim_poll_until(
+				  atomic_read(&c->replies) > round % 3));
+		if (round & 4)
+			shim_close_by_many(test, pair);
+		else
+			rpcrdma_ep_close(round & 2 ? c->ep : s->ep, NULL);
+		KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));
+		KUNIT_EXPECT_TRUE(test, shim_wait_gone(c));
+		KUNIT_EXPECT_TRUE(test, shim_all_released(s));
+		for (i = 0; i < 6; i++)
+			shim_rpc_end(c, &rpcs[i]);
+		shim_disconnect(test, pair);
+	}
+}
+
+/* Whatever waits at the responder: for a DONE, for a window */
+static void pull_close_exposed(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	struct shim_side *c = &pair->client, *s = &pair->server;
+	struct shim_rpc *rpcs = shim_rpcs(test, 8);
+	int i, round;
+
+	shim_pull_params(pair);
+	pair->client_params.window = RPCRDMA_MIN_WINDOW;
+	for (round = 0; round < 4; round++) {
+		shim_open(test);
+		c->no_done = true;
+		s->hold_calls = true;
+		for (i = 0; i < 8; i++) {
+			shim_rpc_init(&rpcs[i], NULL, NULL);
+			rpcs[i].inline_res = 60000;
+			KUNIT_ASSERT_EQ(test, shim_rpc_send(c, &rpcs[i]), 0);
+		}
+		KUNIT_ASSERT_TRUE(test, shim_wait_until(s,
+				  READ_ONCE(s->nr_held) == 8));
+		if (round & 1)
+			shim_mute = SHIM_MUTE_SERVER;
+		shim_release(s, 8);
+		rpcrdma_ep_close(round & 2 ? c->ep : s->ep, NULL);
+		KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));
+		KUNIT_EXPECT_TRUE(test, shim_all_released(s));
+		for (i = 0; i < 8; i++) {
+			shim_rpc_wait(c, &rpcs[i]);
+			shim_rpc_end(c, &rpcs[i]);
+		}
+		shim_disconnect(test, pair);
+	}
+}
+
+static void pull_close_under_load(struct kunit *test)
+{
+	shim_pull_params(test->priv);
+	close_under_load(test);
+}
+
+static void pull_after_any_fault(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+
+	shim_pull_params(pair);
+	pair->server_params.max_mrs = 4;
+	shim_after_any_fault(test);
+}
+
+static struct kunit_case pull_cases[] = {
+	KUNIT_CASE(pull_all_lengths),
+	KUNIT_CASE(pull_plain_done),
+	KUNIT_CASE(pull_traffic),
+	KUNIT_CASE(pull_smallest_window),
+	KUNIT_CASE(pull_never_done),
+	KUNIT_CASE(pull_other_dones),
+	KUNIT_CASE(pull_wrong_handle),
+	KUNIT_CASE(pull_forgotten),
+	KUNIT_CASE(pull_beyond_the_bound),
+	KUNIT_CASE(pull_not_negotiated),
+	KUNIT_CASE(pull_no_access_afterwards),
+	KUNIT_CASE(pull_read_only),
+	KUNIT_CASE(pull_close_reading),
+	KUNIT_CASE(pull_close_exposed),
+	KUNIT_CASE(pull_close_under_load),
+	KUNIT_CASE(pull_after_any_fault),
+	{}
+};
+
+static struct kunit_suite pull_suite = {
+	.name		= "rpcrdma_ep_pull",
+	.suite_init	= shim_suite_init,
+	.suite_exit	= shim_suite_exit,
+	.init		= shim_test_init,
+	.exit		= shim_test_exit,
+	.test_cases	= pull_cases,
+};
+
 /* ---- Device removal: the last suite, for there is no device afterwards ---- */
 
 struct shim_removal {
@@ -1341,7 +1753,7 @@ static int shim_remove_fn(void *data)
 /* Connections under load and a listener bound to an address of the device */
 static void removal_under_load(struct kunit *test)
 {
-	struct shim_pair *pair = shim_open(test);
+	struct shim_pair *pair = shim_open_pull(test);
 	struct shim_removal *r;
 	struct shim_caller *c;
 	int i;
@@ -1353,6 +1765,8 @@ static void removal_under_load(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, r);
 	for (i = 0; i < 4; i++) {
 		c[i].may_fail = true;
+		/* These are pulled. */
+		c[i].max_inline = i == 2 ? 100000 : 0;
 		shim_caller_start(test, &c[i], i & 1 ? &pair->server :
 				  &pair->client, UINT_MAX, 50000);
 	}
@@ -1390,7 +1804,8 @@ static struct kunit_suite removal_suite = {
 	.test_cases	= removal_cases,
 };
 
-kunit_test_suites(&credits_suite, &data_suite, &close_suite, &removal_suite);
+kunit_test_suites(&credits_suite, &data_suite, &close_suite, &pull_suite,
+		  &removal_suite);
 
 MODULE_DESCRIPTION("KUnit tests of the RPC-over-RDMA endpoint");
 MODULE_LICENSE("GPL");

@@ -160,6 +160,70 @@ out_free:
 	return NULL;
 }
 
+static void shim_payload(u8 *to, u32 xid, u32 direction, u32 word, u32 octets,
+			 u32 seed, u32 len);
+
+/* A Reply whose octets wait to be pulled */
+struct shim_exposed {
+	struct rpcrdma_exposed	exposed;
+	struct shim_side	*side;
+	struct shim_buf		buf;
+};
+
+static void shim_unexposed(struct rpcrdma_exposed *x)
+{
+	struct shim_exposed *e = container_of(x, struct shim_exposed, exposed);
+	struct shim_side *side = e->side;
+
+	/* What somebody reads too late is seen. */
+	shim_buf_fill(&e->buf, ~0);
+	shim_buf_free(&e->buf);
+	kfree(e);
+	atomic_inc(&side->released);
+	wake_up_all(&side->wait);
+}
+
+/* An ERR_PTR: with an error in @plan, or of the connection's or a fault */
+static struct rpcrdma_exposed *shim_expose(struct shim_side *side,
+					   struct rpcrdma_ep *ep,
+					   struct rpcrdma_reply_plan *plan,
+					   u32 xid, u32 status, u32 want,
+					   u32 seed)
+{
+	u32 i, len = plan->read_length;
+	struct shim_exposed *e;
+	int rc = -ENOMEM;
+	u8 *octets;
+
+	e = kzalloc(sizeof(*e), GFP_KERNEL);
+	octets = kvmalloc(len, GFP_KERNEL);
+	if (!e || !octets || shim_buf_alloc(&e->buf, seed % PAGE_SIZE, len))
+		goto out_free;
+	shim_payload(octets, xid, 1, status, want, seed, len - SHIM_HEAD);
+	for (i = 0; i < len; i++)
+		*shim_buf_at(&e->buf, i) = octets[i];
+	e->side = side;
+	e->exposed.release = shim_unexposed;
+	do {
+		rc = rpcrdma_expose(ep, &e->exposed, xid, e->buf.bv, e->buf.nr,
+				    plan);
+		if (rc == -EAGAIN)
+			schedule_timeout_uninterruptible(1);
+	} while (rc == -EAGAIN);
+	if (rc)
+		goto out_free;
+	kvfree(octets);
+	atomic_inc(&side->exposed);
+	return &e->exposed;
+
+out_free:
+	kvfree(octets);
+	if (e)
+		shim_buf_free(&e->buf);
+	kfree(e);
+	return ERR_PTR(rc);
+}
+
 /* An RPC message: the four words, then @len octets. */
 static void shim_payload(u8 *to, u32 xid, u32 direction, u32 word, u32 octets,
 			 u32 seed, u32 len)
@@ -195,6 +259,8 @@ static bool shim_try_reply(struct shim_side *side, struct rpcrdma_recv **rvp,
 	struct rpcrdma_ep *ep = rv->ep;
 	const __be32 *p = rv->payload;
 	u32 seed = be32_to_cpu(p[2]), want = be32_to_cpu(p[3]), inv_handle;
+	u32 htype = RDMA2_MSG, xid = rv->rx.xid;
+	struct rpcrdma_exposed *x = NULL;
 	struct rpcrdma_stream *st = NULL;
 	struct rpcrdma_send *s = NULL;
 	struct rpcrdma_reply *reply;
@@ -215,6 +281,21 @@ static bool shim_try_reply(struct shim_side *side, struct rpcrdma_recv **rvp,
 	rpcrdma_plan_reply(&ep->conn, &rv->rx.lists, reply, plan);
 	kfree(reply);
 	inv_handle = side->no_inv ? 0 : plan->inv_handle;
+	if (!plan->error && plan->read_length) {
+		htype = RDMA2_NOMSG;
+		/* Before it holds off the teardown, which ends these waits. */
+		while (!(s = rpcrdma_send_get(ep))) {
+			if (!rpcrdma_ep_is_open(ep))
+				return false;
+			schedule_timeout_uninterruptible(1);
+		}
+		x = shim_expose(side, ep, plan, xid, status, want, seed);
+		if (IS_ERR(x)) {
+			rpcrdma_send_put(s);
+			if (!plan->error)
+				return false;
+		}
+	}
 	if (plan->error) {
 		rpcrdma_ep_send_error(ep, rv->rx.xid, plan->error,
 				      plan->arg[0], plan->arg[1]);
@@ -228,12 +309,14 @@ static bool shim_try_reply(struct shim_side *side, struct rpcrdma_recv **rvp,
 			return false;
 		to = st->data;
 	} else {
-		s = rpcrdma_send_get(ep);
+		if (!s)
+			s = rpcrdma_send_get(ep);
 		if (!s)
 			return false;
+		s->exposed = x;
 		s->header_len = rpcrdma_encode_header(&ep->conn, s->buf,
 						      ep->params.send_size,
-						      rv->rx.xid, RDMA2_MSG,
+						      xid, htype,
 						      RDMA2_F_RESPONSE,
 						      &plan->lists);
 		to = s->buf + s->header_len;
@@ -242,14 +325,19 @@ static bool shim_try_reply(struct shim_side *side, struct rpcrdma_recv **rvp,
 	if (plan->nr_items) {
 		rw = shim_writes(ep, &plan->lists, want, seed);
 		if (!rw) {
+			if (x) {
+				rpcrdma_expose_cancel(x);
+				x->release(x);
+			}
 			if (s)
 				rpcrdma_send_put(s);
 			rpcrdma_stream_free(st);
 			return false;
 		}
 	}
-	shim_payload(to, rv->rx.xid, 1, status, want, seed,
-		     plan->inline_length - SHIM_HEAD);
+	if (!x)
+		shim_payload(to, xid, 1, status, want, seed,
+			     plan->inline_length - SHIM_HEAD);
 	if (rpcrdma_reply_is_credit(&ep->conn)) {
 		*rvp = NULL;
 		rpcrdma_recv_put(rv);
@@ -433,35 +521,129 @@ static struct shim_rpc *shim_claim(struct shim_side *side, u32 xid)
 	return NULL;
 }
 
+struct shim_reply_pull {
+	struct shim_side	*side;
+	struct shim_rpc		*rpc;
+	struct shim_buf		buf;
+};
+
+static void shim_say_done(struct shim_side *side, struct rpcrdma_ep *ep,
+			  u32 xid, u32 handle)
+{
+	if (!READ_ONCE(side->no_done))
+		rpcrdma_ep_send_done(ep, xid, side->plain_done ? 0 : handle);
+}
+
+static void shim_reply_pulled(struct rpcrdma_rw *rw, bool ok)
+{
+	struct shim_reply_pull *pull = rw->priv;
+	u32 xid = pull->rpc->xid, i, word[4] = {};
+	struct shim_rpc *rpc = pull->rpc;
+
+	if (ok) {
+		for (i = 0; i < SHIM_HEAD; i++)
+			word[i / 4] = word[i / 4] << 8 |
+				      *shim_buf_at(&pull->buf, i);
+		rpc->got = pull->buf.len - SHIM_HEAD;
+		rpc->status = -(int)word[2];
+		for (i = 0; i < rpc->got; i++)
+			if (*shim_buf_at(&pull->buf, SHIM_HEAD + i) !=
+			    shim_octet(rpc->seed, i))
+				break;
+		if (word[0] != xid || word[1] != 1 || i < rpc->got)
+			rpc->status = -EIO;
+		rpc->pulled = true;
+		shim_say_done(pull->side, rw->ep, xid,
+			      rpc->reply_lists.inv_handle);
+	} else {
+		rpc->status = -ENOTCONN;
+	}
+	shim_buf_free(&pull->buf);
+	complete_all(&rpc->done);
+	kfree(pull);
+}
+
+/* The Reply in @rv, for @rpc, is to be pulled. @rv is put. */
+static void shim_pull_reply(struct shim_side *side, struct rpcrdma_recv *rv,
+			    struct shim_rpc *rpc)
+{
+	const struct rpcrdma_chunk *chunk = &rpc->reply_lists.reads[0];
+	struct rpcrdma_ep *ep = rv->ep;
+	struct shim_reply_pull *pull;
+	struct rpcrdma_rw *rw = NULL;
+
+	rpcrdma_ep_get(ep);
+	rpc->reply_lists = rv->rx.lists;
+	rpcrdma_recv_put(rv);
+	pull = kzalloc(sizeof(*pull), GFP_KERNEL);
+	if (!pull)
+		goto out_close;
+	pull->side = side;
+	pull->rpc = rpc;
+	if (shim_buf_alloc(&pull->buf, rpc->xid % PAGE_SIZE, chunk->length))
+		goto out_close;
+	rw = rpcrdma_rw_alloc(ep, DMA_FROM_DEVICE, 0, GFP_KERNEL);
+	if (!rw || rpcrdma_rw_add(rw, &rpc->reply_lists, chunk, 0,
+				  pull->buf.bv, pull->buf.nr, 0,
+				  chunk->length))
+		goto out_close;
+	rw->priv = pull;
+	rw->done = shim_reply_pulled;
+	rpcrdma_rw_read(rw);
+	rpcrdma_ep_put(ep);
+	return;
+
+out_close:
+	if (rw)
+		rpcrdma_rw_free(rw);
+	if (pull)
+		shim_buf_free(&pull->buf);
+	kfree(pull);
+	rpc->status = -ENOTCONN;
+	complete_all(&rpc->done);
+	rpcrdma_ep_close(ep, NULL);
+	rpcrdma_ep_put(ep);
+}
+
 static void shim_op_reply(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 {
 	struct shim_side *side = shim_upcall(ep);
-	struct rpcrdma_placed placed;
+	struct rpcrdma_placed placed = {};
 	const u8 *p = rv->payload;
 	struct shim_rpc *rpc;
 
 	rpc = shim_claim(side, rv->rx.xid);
 	if (!rpc) {
 		/* Of an RPC that was given up */
+		if (rv->verdict == RPCRDMA_RX_REPLY &&
+		    rpcrdma_reply_needs_done(&rv->rx))
+			shim_say_done(side, ep, rv->rx.xid,
+				      rv->rx.lists.inv_handle);
 		rpcrdma_recv_put(rv);
 		return;
 	}
-	if (rv->verdict != RPCRDMA_RX_REPLY || rv->payload_len < SHIM_HEAD ||
-	    rpcrdma_check_reply(&ep->conn, &rpc->lists, &rv->rx, &placed)) {
+	if (rv->verdict != RPCRDMA_RX_REPLY ||
+	    rpcrdma_check_reply(&ep->conn, &rpc->lists, &rv->rx, &placed) ||
+	    (!placed.pull_octets && rv->payload_len < SHIM_HEAD)) {
 		atomic_inc(&side->bad);
 		rpc->status = -EIO;
 		goto out;
+	}
+	if (rv->inv_handle &&
+	    (!rpcrdma_invalidation_ok(&ep->conn, &rpc->lists, rv->inv_handle) ||
+	     !rpcrdma_mrs_invalidated(&rpc->mrs, rv->inv_handle)))
+		atomic_inc(&side->bad);
+	rpc->exposed = rpcrdma_mrs_exposed(&rpc->mrs);
+	if (placed.pull_octets) {
+		atomic_inc(&side->replies);
+		shim_pull_reply(side, rv, rpc);
+		return;
 	}
 	rpc->placed = placed.write_octets;
 	rpc->status = -(int)get_unaligned_be32(p + 8);
 	rpc->got = rv->payload_len - SHIM_HEAD;
 	if (!shim_payload_ok(p + SHIM_HEAD, rpc->seed, rpc->got))
 		rpc->status = -EIO;
-	if (rv->inv_handle &&
-	    (!rpcrdma_invalidation_ok(&ep->conn, &rpc->lists, rv->inv_handle) ||
-	     !rpcrdma_mrs_invalidated(&rpc->mrs, rv->inv_handle)))
-		atomic_inc(&side->bad);
-	rpc->exposed = rpcrdma_mrs_exposed(&rpc->mrs);
 out:
 	atomic_inc(&side->replies);
 	if (READ_ONCE(side->hold_replies))
@@ -510,7 +692,8 @@ static void shim_op_closed(struct rpcrdma_ep *ep)
 	/* By now nothing may be left. */
 	if (ep->qp || ep->id || !list_empty(&ep->inflight) ||
 	    !list_empty(&ep->rdma_queue) || !list_empty(&ep->reply_queue) ||
-	    ep->stream || atomic_read(&ep->users))
+	    ep->stream || atomic_read(&ep->users) ||
+	    atomic_read(&side->exposed) != atomic_read(&side->released))
 		atomic_inc(&side->bad);
 	atomic_inc(&side->closed);
 	wake_up_all(&side->wait);

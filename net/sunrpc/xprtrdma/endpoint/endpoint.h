@@ -116,6 +116,7 @@ struct rpcrdma_send {
 	u32			len;		/* octets, header and payload */
 	struct rpcrdma_rw	*rw;		/* Writes that go before it */
 	struct rpcrdma_stream	*stream;	/* this is its last part */
+	struct rpcrdma_exposed	*exposed;	/* memory its header names */
 
 	struct ib_send_wr	wr;
 	struct ib_sge		sge;
@@ -144,7 +145,8 @@ int rpcrdma_send_call(struct rpcrdma_send *s, struct list_head *mrs,
 
 /*
  * Send a Reply, waiting in order for window and Send Queue space without
- * blocking the caller. Takes @s and @rw in every case.
+ * blocking the caller. Takes @s and @rw in every case, and @s->exposed, which
+ * the caller may have set.
  * @rw: Writes that go before it, or NULL. @inv_handle: handle to invalidate
  * at the peer, 0 for a plain Send.
  * Returns 0 or -ENOTCONN.
@@ -201,8 +203,15 @@ int rpcrdma_send_continued_reply(struct rpcrdma_ep *ep,
 void rpcrdma_ep_send_error(struct rpcrdma_ep *ep, u32 xid, u32 code, u32 arg0,
 			   u32 arg1);
 
+/*
+ * Tell the peer that this end is through with the Reply to @xid that was to be
+ * pulled (DR 4.1.3): queued, sent in order. Process context.
+ * @inv_handle: what the Reply named, or 0.
+ */
+void rpcrdma_ep_send_done(struct rpcrdma_ep *ep, u32 xid, u32 inv_handle);
+
 /* ------------------------------------------------------------------ */
-/* Requester: memory regions                                           */
+/* Memory regions: of a Requester's Calls, of a Responder's Replies     */
 
 /* A memory region (FRWR) of one connection */
 struct rpcrdma_mr {
@@ -277,7 +286,41 @@ void rpcrdma_mrs_release_sync(struct rpcrdma_ep *ep, struct list_head *mrs);
 void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs);
 
 /* ------------------------------------------------------------------ */
-/* Responder: explicit RDMA                                            */
+/* Responder: Replies that the peer pulls                              */
+
+/* Embed it in what holds the memory of the Reply. */
+struct rpcrdma_exposed {
+	struct rpcrdma_ep	*ep;
+	/*
+	 * Called once for one that was given to a Send, when no peer reaches
+	 * the memory any more, at the latest before closed(): pulled, not
+	 * pulled in time, or not even sent. Takes @x. Process context.
+	 */
+	void			(*release)(struct rpcrdma_exposed *x);
+
+	/* private to the endpoint */
+	struct list_head	mrs;
+	struct rpcrdma_inv	inv;
+	u32			slot, inv_handle;
+	struct rpcrdma_lists	lists;
+};
+
+/*
+ * Prepare to expose the memory in @bv as the Reply that @plan wants to be
+ * pulled (plan->read_length), and complete @plan. It is exposed by the Send
+ * that it is given to, as s->exposed, read-only.
+ * Returns 0, and holds off the teardown until the Send or the cancellation;
+ * -EAGAIN: no region free now, write_space() will be called; or another errno,
+ * with @plan->error set when the peer has to know.
+ */
+int rpcrdma_expose(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x, u32 xid,
+		   const struct bio_vec *bv, u32 nr,
+		   struct rpcrdma_reply_plan *plan);
+/* Give up one that was not sent; release() is not called. */
+void rpcrdma_expose_cancel(struct rpcrdma_exposed *x);
+
+/* ------------------------------------------------------------------ */
+/* Explicit RDMA: a Responder's, and a Requester's that pulls a Reply   */
 
 /* RDMA Reads or Writes of one RPC, over the kernel's rdma_rw API */
 struct rpcrdma_rw {
@@ -352,10 +395,14 @@ struct rpcrdma_ep_params {
 	u32	sends;			/* Send contexts for RPC traffic */
 	u32	send_size, recv_size;	/* octets, 1024..65536 */
 	u32	reassembly;		/* octets taken in parts; 0: none */
-	u32	max_mrs;		/* memory regions at most; 0: responder */
-	u32	rw_ctxts;		/* rdma_rw contexts; 0: requester */
+	u32	max_mrs;		/* memory regions at most */
+	u32	rw_ctxts;		/* rdma_rw contexts */
 	u32	ord;			/* Reads under way; 0: device's limit */
 	u32	brs;			/* RDMA2_RVRSDIR_* to announce */
+	/* Replies by Read chunk (WP 3.8) */
+	u32	expose_octets;		/* exposed at a time; 0: none at all */
+	u32	done_ms;		/* milliseconds to wait for their DONE */
+	bool	pull;			/* the peer may provide them */
 	u8	version_low, version_high;
 	bool	guess;			/* version_high: 2 got no answer */
 };
@@ -423,6 +470,9 @@ struct rpcrdma_ep {
 	u32			mr_pages;	/* pages per region */
 	enum ib_mr_type		mr_type;
 	struct delayed_work	mr_work;	/* makes more */
+	/* Replies to be pulled, by the engine's slots; under lock */
+	struct rpcrdma_exposed	*exposed[RPCRDMA_MAX_EXPOSED];
+	struct delayed_work	exposed_work;	/* looks for those overdue */
 
 	atomic64_t		remote_inv, local_inv;
 

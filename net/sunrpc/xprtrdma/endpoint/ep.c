@@ -70,6 +70,7 @@ static struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
 	INIT_LIST_HEAD(&ep->free_mrs);
 	INIT_LIST_HEAD(&ep->all_mrs);
 	INIT_DELAYED_WORK(&ep->open_timer, rpcrdma_ep_open_expired);
+	INIT_DELAYED_WORK(&ep->exposed_work, rpcrdma_exposed_overdue);
 	INIT_WORK(&ep->teardown_work, rpcrdma_ep_teardown);
 	init_waitqueue_head(&ep->wait);
 	init_completion(&ep->made);
@@ -156,7 +157,8 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep)
 	 * waits, so these are for speed, not for safety.
 	 */
 	want = ep->params.sends + RPCRDMA_CONTROL_SENDS;
-	want += ep->params.max_mrs ? 4 * ep->params.sends : 0;
+	if (ep->params.max_mrs)
+		want += ep->client ? 4 * ep->params.sends : ep->params.max_mrs;
 	want = min_t(u32, want, dev->attrs.max_qp_wr / 2);
 	attr.cap.max_send_wr = want + 1;		/* the drain's */
 	attr.cap.max_recv_wr = recvs + 1;
@@ -164,7 +166,9 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep)
 	attr.cap.max_send_sge = 1;
 	if (ep->params.rw_ctxts) {
 		attr.cap.max_rdma_ctxs = ep->params.rw_ctxts;
-		attr.cap.max_send_sge = min_t(u32, dev->attrs.max_send_sge, 32);
+		attr.cap.max_send_sge =
+			min_t(u32, dev->attrs.max_send_sge, ep->client ?
+			      RPCRDMA_CLIENT_SGES : RPCRDMA_SERVER_SGES);
 	}
 	ep->pd = ib_alloc_pd(dev, 0);
 	if (IS_ERR(ep->pd)) {
@@ -246,7 +250,12 @@ static int rpcrdma_ep_setup(struct rpcrdma_ep *ep)
 	cfg.props.rssiz = RPCRDMA_MAX_CHUNK_OCTETS;
 	cfg.props.rcsiz = RPCRDMA_MAX_SEGS;
 	cfg.props.brs = ep->params.brs;
-	cfg.props.reply_read = 0;
+	if (ep->params.pull)
+		cfg.props.reply_read |= RDMA2_REPLY_READ_PULL;
+	if (ep->params.expose_octets)
+		cfg.props.reply_read |= RDMA2_REPLY_READ_PROVIDE;
+	cfg.expose_octets = ep->params.expose_octets;
+	cfg.done_ms = ep->params.done_ms;
 	cfg.props.reassembly = ep->params.reassembly;
 	rpcrdma_conn_init(&ep->conn, &cfg);
 	/* A server has the peer's already. */
@@ -274,6 +283,8 @@ static int rpcrdma_ep_setup(struct rpcrdma_ep *ep)
 		ep->responder_resources =
 			min_t(u32, rd_in, ep->responder_resources);
 		ep->initiator_depth = min_t(u32, rd_out, ep->initiator_depth);
+		rpcrdma_conn_read_depth(&ep->conn, ep->initiator_depth,
+					ep->responder_resources);
 	}
 	return rpcrdma_recvs_post(ep);
 }
@@ -367,6 +378,7 @@ static void rpcrdma_ep_teardown(struct work_struct *work)
 		rdma_destroy_qp(ep->id);
 	ep->qp = NULL;
 	rpcrdma_mrs_destroy(ep);
+	rpcrdma_exposed_destroy(ep);
 	if (ep->send_cq)
 		ib_free_cq(ep->send_cq);
 	if (ep->recv_cq)
@@ -480,13 +492,27 @@ static void rpcrdma_ep_established(struct rpcrdma_ep *ep)
 	spin_lock(&ep->lock);
 	if (ep->state == RPCRDMA_EP_NEW) {
 		WRITE_ONCE(ep->state, RPCRDMA_EP_CONNECTED);
-		if (ep->client)
+		if (ep->client) {
 			rpcrdma_conn_private(&ep->conn, &ep->peer_private);
+			rpcrdma_conn_read_depth(&ep->conn, ep->initiator_depth,
+						ep->responder_resources);
+		}
 		events = rpcrdma_conn_established(&ep->conn);
 	}
 	spin_unlock(&ep->lock);
 	trace_rpcrdma_connect(ep);
 	rpcrdma_ep_events(ep, events);
+}
+
+/* What the server's answer to the connect request says */
+static void rpcrdma_ep_accepted(struct rpcrdma_ep *ep,
+				const struct rdma_conn_param *param)
+{
+	rpcrdma_decode_private(param->private_data, param->private_data_len,
+			       &ep->peer_private);
+	ep->initiator_depth = min(ep->initiator_depth, param->initiator_depth);
+	ep->responder_resources = min(ep->responder_resources,
+				      param->responder_resources);
 }
 
 /*
@@ -505,9 +531,7 @@ static int rpcrdma_ep_cm_handler(struct rdma_cm_id *id,
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
 		if (ep->client)
-			rpcrdma_decode_private(event->param.conn.private_data,
-					       event->param.conn.private_data_len,
-					       &ep->peer_private);
+			rpcrdma_ep_accepted(ep, &event->param.conn);
 		rpcrdma_ep_established(ep);
 		rpcrdma_ep_cm_result(ep, 1);
 		break;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory regions a requester exposes to its peer: registered by the Call that
- * names them (FRWR), invalidated before its RPC completes.
+ * Memory regions exposed to the peer: registered by the Send that names them
+ * (FRWR); a requester's are invalidated before its RPC completes.
  */
 
 #include <linux/delay.h>

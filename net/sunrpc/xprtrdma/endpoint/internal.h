@@ -24,6 +24,12 @@ enum {
 	RPCRDMA_MR_BATCH = 8,
 	/* Before Calls that found too few of them try again, at least */
 	RPCRDMA_MR_RETRY_MS = 20,
+	/*
+	 * Scatter/gather elements of a Work Request: a server's Writes; a
+	 * client's Reads, which are so few that one may take several.
+	 */
+	RPCRDMA_SERVER_SGES = 32,
+	RPCRDMA_CLIENT_SGES = 8,
 };
 
 extern struct workqueue_struct *rpcrdma_wq;
@@ -61,6 +67,12 @@ void rpcrdma_work_flush(struct rpcrdma_ep *ep);
 void rpcrdma_mrs_init(struct rpcrdma_ep *ep);
 void rpcrdma_mrs_destroy(struct rpcrdma_ep *ep);
 void rpcrdma_mrs_free(struct rpcrdma_ep *ep);
+
+/* expose.c */
+void rpcrdma_exposed_post(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x);
+void rpcrdma_exposed_pulled(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv);
+void rpcrdma_exposed_overdue(struct work_struct *work);
+void rpcrdma_exposed_destroy(struct rpcrdma_ep *ep);
 
 /* rw.c */
 void rpcrdma_rw_end(struct rpcrdma_rw *rw, bool ok);

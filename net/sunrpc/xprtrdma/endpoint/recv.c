@@ -268,7 +268,8 @@ static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc)
 		inv_allowed = rv->verdict != RPCRDMA_RX_CALL;
 		break;
 	case RPCRDMA_RX_PULLED:
-		inv_allowed = true;
+		inv_allowed = rpcrdma_done_ok(&ep->conn, &rv->rx,
+					      rv->inv_handle);
 		break;
 	default:
 		break;
@@ -293,6 +294,9 @@ static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc)
 		rpcrdma_ep_get(ep);
 		ep->ops->error(ep, rv);
 		break;
+	case RPCRDMA_RX_PULLED:
+		rpcrdma_exposed_pulled(ep, rv);
+		fallthrough;
 	default:
 		rpcrdma_recv_repost(rv);
 		break;

@@ -90,6 +90,7 @@ static struct rpcrdma_send *rpcrdma_send_take(struct rpcrdma_ep *ep,
 	ep->nr_free_sends--;
 	s->rw = NULL;
 	s->stream = NULL;
+	s->exposed = NULL;
 	s->header_len = 0;
 	s->len = 0;
 	return s;
@@ -234,9 +235,29 @@ static void rpcrdma_send_chain_rw(struct rpcrdma_send *s, struct rpcrdma_rw *rw)
 	s->work.signaled = true;
 }
 
+static void rpcrdma_mrs_expose(struct list_head *mrs)
+{
+	struct rpcrdma_mr *mr;
+
+	if (!mrs)
+		return;
+	list_for_each_entry(mr, mrs, list) {
+		mr->exposed = true;
+		mr->used = true;
+	}
+}
+
 /* Post a message: count it, stamp it, put it on the wire. */
 static bool rpcrdma_send_post(struct rpcrdma_ep *ep, struct rpcrdma_send *s)
 {
+	struct rpcrdma_exposed *x = s->exposed;
+
+	if (x) {
+		/* From here on it is the peer's, or the time limit's. */
+		s->exposed = NULL;
+		rpcrdma_mrs_expose(&x->mrs);
+		rpcrdma_exposed_post(ep, x);
+	}
 	if (s->work.kind != RPCRDMA_WORK_CONTROL)
 		rpcrdma_conn_stamp(&ep->conn, s->work.kind, s->buf);
 	trace_rpcrdma_send(ep, s);
@@ -498,18 +519,6 @@ static u32 rpcrdma_mrs_chain(struct rpcrdma_ep *ep, struct list_head *mrs,
 	return nr;
 }
 
-static void rpcrdma_mrs_expose(struct list_head *mrs)
-{
-	struct rpcrdma_mr *mr;
-
-	if (!mrs)
-		return;
-	list_for_each_entry(mr, mrs, list) {
-		mr->exposed = true;
-		mr->used = true;
-	}
-}
-
 /* ep->lock held: may a Call of @nr_wrs Work Requests be posted? */
 static int rpcrdma_call_check(struct rpcrdma_ep *ep, u32 nr_wrs)
 {
@@ -574,7 +583,8 @@ static void rpcrdma_reply_pumped(struct rpcrdma_ep *ep, bool ok)
 
 /**
  * rpcrdma_send_reply - send a Reply, in order
- * @s: Send context with header and inline payload, @s->len octets; taken
+ * @s: Send context with header and inline payload, @s->len octets; taken, with
+ *     @s->exposed
  * @rw: Writes to go first, or NULL; taken
  * @inv_handle: to Send With Invalidate, or 0
  * @format: for the counters
@@ -586,30 +596,41 @@ int rpcrdma_send_reply(struct rpcrdma_send *s, struct rpcrdma_rw *rw,
 		       u32 inv_handle, enum rpcrdma_format format,
 		       const struct rpcrdma_lists *lists)
 {
+	struct rpcrdma_exposed *x = s->exposed;
 	struct rpcrdma_ep *ep = s->ep;
 	bool ok;
 
 	rpcrdma_send_prepare(s, RPCRDMA_WORK_REPLY, inv_handle);
 	rpcrdma_send_chain_rw(s, rw);
+	if (x)
+		s->work.nr_wrs += rpcrdma_mrs_chain(ep, &x->mrs,
+						    &s->work.first);
 
 	spin_lock(&ep->lock);
 	if (unlikely(ep->state != RPCRDMA_EP_OPEN)) {
 		spin_unlock(&ep->lock);
-		rpcrdma_send_done(&s->work, false);
-		return -ENOTCONN;
+		goto out_free;
 	}
 	if (unlikely(!rpcrdma_sq_fits(ep, s->work.nr_wrs))) {
 		spin_unlock(&ep->lock);
-		rpcrdma_send_done(&s->work, false);
 		rpcrdma_ep_close(ep, "a Reply needs more Work Requests than the Send Queue has");
-		return -ENOTCONN;
+		goto out_free;
 	}
 	rpcrdma_conn_count(&ep->conn, RPCRDMA_KIND_REPLY, format, lists);
 	list_add_tail(&s->work.list, &ep->reply_queue);
 	ok = rpcrdma_pump_locked(ep);
 	spin_unlock(&ep->lock);
 	rpcrdma_reply_pumped(ep, ok);
+	if (x)
+		rpcrdma_ep_leave(ep);
 	return 0;
+
+out_free:
+	rpcrdma_send_done(&s->work, false);
+	/* The teardown, which was held off, releases it. */
+	if (x)
+		rpcrdma_ep_leave(ep);
+	return -ENOTCONN;
 }
 
 /* ---- Continued messages ---- */
@@ -760,6 +781,23 @@ void rpcrdma_ep_send_error(struct rpcrdma_ep *ep, u32 xid, u32 code, u32 arg0,
 						  arg1);
 	spin_unlock(&ep->lock);
 	trace_rpcrdma_refuse(ep, xid, code);
+	rpcrdma_ep_events(ep, events);
+}
+
+/**
+ * rpcrdma_ep_send_done - a Reply that was to be pulled is of no more use
+ * @ep: endpoint
+ * @xid: of the Reply
+ * @inv_handle: handle that it named, or 0
+ */
+void rpcrdma_ep_send_done(struct rpcrdma_ep *ep, u32 xid, u32 inv_handle)
+{
+	u32 events = 0;
+
+	spin_lock(&ep->lock);
+	if (ep->state == RPCRDMA_EP_OPEN)
+		events = rpcrdma_conn_queue_done(&ep->conn, xid, inv_handle);
+	spin_unlock(&ep->lock);
 	rpcrdma_ep_events(ep, events);
 }
 

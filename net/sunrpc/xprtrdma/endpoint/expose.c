@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Replies that this end exposes for its peer to pull (WP 3.8): registered
+ * read-only by the Send that names them, taken back when the peer says that it
+ * is through, when it does not say so in time, or with the connection.
+ *
+ * ep->exposed has one place for each of the engine's slots. Who brings a slot
+ * to its end, by the engine's word, owns what is there: the receive handler
+ * with DONE, or the work item that looks for those overdue. What is left is
+ * the teardown's, when nobody else can be at work any more.
+ */
+
+#include <linux/ktime.h>
+
+#include "internal.h"
+#include "trace.h"
+
+static u32 rpcrdma_now_ms(void)
+{
+	return (u32)ktime_to_ms(ktime_get());
+}
+
+/* The slot becomes free. */
+static void rpcrdma_exposed_free_slot(struct rpcrdma_exposed *x)
+{
+	struct rpcrdma_ep *ep = x->ep;
+
+	spin_lock(&ep->lock);
+	ep->exposed[x->slot] = NULL;
+	rpcrdma_conn_unexpose(&ep->conn, x->slot);
+	spin_unlock(&ep->lock);
+	rpcrdma_mrs_put(ep, &x->mrs);
+}
+
+static void rpcrdma_exposed_inv_done(struct rpcrdma_inv *inv, bool ok)
+{
+	struct rpcrdma_exposed *x =
+		container_of(inv, struct rpcrdma_exposed, inv);
+
+	if (!ok) {
+		/* The regions die with the connection; then it is released. */
+		rpcrdma_ep_close(x->ep, NULL);
+		return;
+	}
+	rpcrdma_exposed_free_slot(x);
+	x->release(x);
+}
+
+/* Nobody is to read it any more. */
+static void rpcrdma_exposed_end(struct rpcrdma_exposed *x)
+{
+	x->inv.done = rpcrdma_exposed_inv_done;
+	rpcrdma_mrs_invalidate(x->ep, &x->mrs, &x->inv);
+}
+
+/**
+ * rpcrdma_expose - prepare a Reply to be pulled
+ * @ep: open endpoint
+ * @x: caller's, with release() set
+ * @xid: of the Reply
+ * @bv: memory of its Payload stream
+ * @nr: number of vectors
+ * @plan: the engine's plan, with a read_length; gets the chunk
+ *
+ * Process context, does not sleep. Returns 0: give @x to a Send, or to
+ * rpcrdma_expose_cancel(); the teardown waits for that. -EAGAIN: no region
+ * free now, write_space() will be called; any other errno, with @plan->error
+ * set when it is for the peer to know. On error @x is the caller's.
+ */
+int rpcrdma_expose(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x, u32 xid,
+		   const struct bio_vec *bv, u32 nr,
+		   struct rpcrdma_reply_plan *plan)
+{
+	int slot, rc;
+
+	if (!rpcrdma_ep_enter(ep))
+		return -ENOTCONN;
+	x->ep = ep;
+	INIT_LIST_HEAD(&x->mrs);
+	spin_lock(&ep->lock);
+	slot = rpcrdma_conn_expose(&ep->conn, xid, plan);
+	if (slot >= 0)
+		ep->exposed[slot] = x;
+	spin_unlock(&ep->lock);
+	if (slot < 0) {
+		rpcrdma_ep_leave(ep);
+		return -ENOBUFS;
+	}
+
+	x->slot = slot;
+	rpcrdma_lists_init(&x->lists);
+	rpcrdma_lists_add_read(&x->lists, 0);
+	rc = rpcrdma_mrs_map(ep, &x->mrs, bv, nr, false, &x->lists);
+	/* With too many segments it is not whole, which the engine sees. */
+	if ((!rc || rc == -EMSGSIZE) &&
+	    rpcrdma_plan_expose(&ep->conn, &x->lists, plan))
+		rc = -EMSGSIZE;
+	if (rc)
+		rpcrdma_expose_cancel(x);
+	else
+		x->inv_handle = plan->lists.inv_handle;
+	return rc;
+}
+
+/**
+ * rpcrdma_expose_cancel - give up a Reply that was not sent
+ * @x: the caller's again, release() is not called
+ */
+void rpcrdma_expose_cancel(struct rpcrdma_exposed *x)
+{
+	rpcrdma_exposed_free_slot(x);
+	rpcrdma_ep_leave(x->ep);
+}
+
+/* ep->lock held: the Reply that names @x is being posted. */
+void rpcrdma_exposed_post(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x)
+{
+	rpcrdma_conn_exposed(&ep->conn, x->slot, x->inv_handle,
+			     rpcrdma_now_ms());
+	/* For the first one. The others are not due before. */
+	queue_delayed_work(rpcrdma_wq, &ep->exposed_work,
+			   msecs_to_jiffies(ep->conn.cfg.done_ms) + 1);
+}
+
+/*
+ * DONE came, about rv->rx.exposed: invalidate what it did not. From the
+ * receive handler.
+ */
+void rpcrdma_exposed_pulled(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
+{
+	struct rpcrdma_exposed *x = ep->exposed[rv->rx.exposed];
+
+	if (rv->inv_handle)
+		rpcrdma_mrs_invalidated(&x->mrs, rv->inv_handle);
+	rpcrdma_exposed_end(x);
+}
+
+/* Take back what was not pulled in time (DR 4.1.3). */
+void rpcrdma_exposed_overdue(struct work_struct *work)
+{
+	struct rpcrdma_ep *ep = container_of(to_delayed_work(work),
+					     struct rpcrdma_ep, exposed_work);
+	struct rpcrdma_exposed *x;
+	u32 wait;
+	int slot;
+
+	if (!rpcrdma_ep_enter(ep))
+		return;
+	do {
+		x = NULL;
+		spin_lock(&ep->lock);
+		slot = rpcrdma_conn_overdue(&ep->conn, rpcrdma_now_ms(), &wait);
+		if (slot >= 0)
+			x = ep->exposed[slot];
+		else if (wait)
+			queue_delayed_work(rpcrdma_wq, &ep->exposed_work,
+					   msecs_to_jiffies(wait) + 1);
+		spin_unlock(&ep->lock);
+		if (x) {
+			pr_warn_ratelimited("rpcrdma: %pISpc did not say in time that it has read a Reply: it is taken back\n",
+					    &ep->remote);
+			rpcrdma_exposed_end(x);
+		}
+	} while (x);
+	rpcrdma_ep_leave(ep);
+}
+
+/* Teardown: no peer reaches any region, and nobody else is at work here. */
+void rpcrdma_exposed_destroy(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_exposed *x;
+	u32 i;
+
+	cancel_delayed_work_sync(&ep->exposed_work);
+	for (i = 0; i < ARRAY_SIZE(ep->exposed); i++) {
+		x = ep->exposed[i];
+		if (!x)
+			continue;
+		rpcrdma_exposed_free_slot(x);
+		x->release(x);
+	}
+}
