@@ -31,7 +31,7 @@ static const char *rpcrdma_debugfs_state(u8 state)
 static void rpcrdma_debugfs_connection(struct rpcrdma_ep *ep, void *arg)
 {
 	struct rpcrdma_conn_counters counters;
-	u32 sent, limit, received, advertised;
+	u32 sent, limit, received, advertised, exposed;
 	struct rpcrdma_conn_limits limits;
 	struct seq_file *m = arg;
 	const char *why;
@@ -47,6 +47,7 @@ static void rpcrdma_debugfs_connection(struct rpcrdma_ep *ep, void *arg)
 	limit = ep->conn.limit;
 	received = ep->conn.received;
 	advertised = ep->conn.advertised;
+	exposed = ep->conn.exposed_octets;
 	spin_unlock(&ep->lock);
 
 	seq_printf(m, "role=%s local=%pISpc remote=%pISpc version=%u why=%s state=%s",
@@ -70,8 +71,13 @@ static void rpcrdma_debugfs_connection(struct rpcrdma_ep *ep, void *arg)
 	seq_printf(m, " remote_inv=%llu local_inv=%llu",
 		   (u64)atomic64_read(&ep->remote_inv),
 		   (u64)atomic64_read(&ep->local_inv));
-	seq_printf(m, " errors_sent=%llu errors_received=%llu\n",
+	seq_printf(m, " errors_sent=%llu errors_received=%llu",
 		   counters.errors_sent, counters.errors_received);
+	seq_printf(m, " replies_exposed=%llu replies_to_pull=%llu",
+		   counters.replies_exposed, counters.replies_to_pull);
+	seq_printf(m, " dones_sent=%llu dones_received=%llu dones_overdue=%llu exposed_octets=%u\n",
+		   counters.dones_sent, counters.dones_received,
+		   counters.dones_overdue, exposed);
 }
 
 static int connections_show(struct seq_file *m, void *unused)

@@ -37,6 +37,10 @@ enum {
 	/* How long a Reply may wait for a Send context, and in what steps */
 	RPCRDMA_SVC_SEND_WAIT_MS = 5000,
 	RPCRDMA_SVC_SEND_POLL_MS = 20,
+	/* The same for memory regions: they may have to be made first. */
+	RPCRDMA_SVC_MR_WAIT_MS = 1000,
+	/* Regions that a Reply seldom exceeds: head, page data, tail */
+	RPCRDMA_SVC_REPLY_MRS = 3,
 	/*
 	 * Octets that sunrpc reads from rq_arg.head without looking anywhere
 	 * else: an RPC Call up to the length of its credential, the same of
@@ -104,6 +108,13 @@ struct rpcrdma_svc_pages {
 	struct page		*pages[];
 };
 
+/* Pages that the peer pulls a Reply from, with references of their own */
+struct rpcrdma_svc_exposed {
+	struct rpcrdma_exposed	exposed;
+	u32			nr;
+	struct page		*pages[];
+};
+
 /* Listeners' lists; taken once or twice in a connection's life */
 static DEFINE_SPINLOCK(rpcrdma_svc_accept_lock);
 static struct workqueue_struct *rpcrdma_svc_wq;
@@ -138,6 +149,10 @@ static void rpcrdma_svc_params(struct rpcrdma_ep_params *params)
 	params->ord = READ_ONCE(svcrdma_ord);
 	params->reassembly = READ_ONCE(rpcrdma_max_reassembly);
 	params->brs = RDMA2_RVRSDIR_NONE;
+	params->expose_octets = READ_ONCE(svcrdma_expose);
+	params->done_ms = READ_ONCE(svcrdma_done_timeout) * MSEC_PER_SEC;
+	if (params->expose_octets)
+		params->max_mrs = RPCRDMA_SVC_REPLY_MRS * RPCRDMA_MAX_EXPOSED;
 	params->version_low = READ_ONCE(svcrdma_min_version);
 	params->version_high = READ_ONCE(svcrdma_max_version);
 }
@@ -940,14 +955,20 @@ static u32 rpcrdma_svc_copy_inline(const struct xdr_buf *res,
 	return len;
 }
 
+static void rpcrdma_svc_put_pages(struct page **pages, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++)
+		if (pages[i])
+			put_page(pages[i]);
+}
+
 static void rpcrdma_svc_written(struct rpcrdma_rw *rw, bool ok)
 {
 	struct rpcrdma_svc_pages *p = rw->priv;
-	u32 i;
 
-	for (i = 0; i < p->nr; i++)
-		if (p->pages[i])
-			put_page(p->pages[i]);
+	rpcrdma_svc_put_pages(p->pages, p->nr);
 }
 
 /* Does @plan write nothing but page data of @res? */
@@ -1004,6 +1025,105 @@ rpcrdma_svc_prepare_writes(struct svc_rqst *rqstp, struct rpcrdma_ep *ep,
 	rqstp->rq_next_page = rqstp->rq_respages;
 	rw->done = rpcrdma_svc_written;
 	return rw;
+}
+
+/* No peer reaches the pages of a Reply that was to be pulled any more. */
+static void rpcrdma_svc_unexposed(struct rpcrdma_exposed *x)
+{
+	struct rpcrdma_svc_exposed *e =
+		container_of(x, struct rpcrdma_svc_exposed, exposed);
+
+	rpcrdma_svc_put_pages(e->pages, e->nr);
+	kfree(e);
+}
+
+/* Vectors of what @plan does not put in Write chunks, in rq_bvec */
+static int rpcrdma_svc_stream(struct svc_rqst *rqstp,
+			      const struct rpcrdma_reply *reply,
+			      const struct rpcrdma_reply_plan *plan)
+{
+	u32 i, end, pos = 0;
+	int n, nr = 0;
+
+	for (i = 0; i <= plan->nr_items; i++) {
+		end = i < plan->nr_items ? reply->items[i].position :
+					   reply->length;
+		if (end > pos) {
+			n = rpcrdma_xdr_to_bvecs(&rqstp->rq_res, pos,
+						 end - pos,
+						 rqstp->rq_bvec + nr,
+						 ARRAY_SIZE(rqstp->rq_bvec) -
+						 nr);
+			if (n < 0)
+				return n;
+			nr += n;
+		}
+		if (i < plan->nr_items)
+			pos = reply->items[i].position +
+			      xdr_align_size(reply->items[i].length);
+	}
+	return nr;
+}
+
+/*
+ * Expose what is left of rq_res for the peer to pull, and complete @plan. The
+ * pages get another reference: Writes may take theirs. May sleep, with a
+ * bound, while memory regions are made. Returns an ERR_PTR when that fails;
+ * then @plan->error may say what to tell the peer.
+ */
+static noinline_for_stack struct rpcrdma_exposed *
+rpcrdma_svc_expose(struct svc_rqst *rqstp, struct rpcrdma_svc_conn *conn,
+		   const struct rpcrdma_reply *reply,
+		   struct rpcrdma_reply_plan *plan)
+{
+	u32 i, nr = rqstp->rq_next_page - rqstp->rq_respages;
+	struct rpcrdma_svc_exposed *e;
+	unsigned long end, step = 1;
+	int nr_bv, rc;
+
+	nr_bv = rpcrdma_svc_stream(rqstp, reply, plan);
+	if (nr_bv < 0)
+		return ERR_PTR(nr_bv);
+	e = kmalloc(struct_size(e, pages, nr), GFP_KERNEL);
+	if (!e)
+		return ERR_PTR(-ENOMEM);
+	e->exposed.release = rpcrdma_svc_unexposed;
+	end = jiffies + msecs_to_jiffies(RPCRDMA_SVC_MR_WAIT_MS);
+	for (;;) {
+		rc = rpcrdma_expose(conn->ep, &e->exposed, reply->xid,
+				    rqstp->rq_bvec, nr_bv, plan);
+		if (rc != -EAGAIN || time_after(jiffies, end))
+			break;
+		/* They are being made, or others have them. */
+		schedule_timeout_idle(step);
+		step = msecs_to_jiffies(RPCRDMA_SVC_SEND_POLL_MS);
+	}
+	if (rc) {
+		kfree(e);
+		return ERR_PTR(rc);
+	}
+	for (i = 0; i < nr; i++) {
+		e->pages[i] = rqstp->rq_respages[i];
+		if (e->pages[i])
+			get_page(e->pages[i]);
+	}
+	e->nr = nr;
+	return &e->exposed;
+}
+
+/*
+ * The peer pulls from the pages of @x: this thread must not write its next
+ * Reply there. Writes may have taken most of them already.
+ */
+static void rpcrdma_svc_give_pages(struct svc_rqst *rqstp,
+				   struct rpcrdma_exposed *x)
+{
+	u32 i, nr = container_of(x, struct rpcrdma_svc_exposed, exposed)->nr;
+
+	rpcrdma_svc_put_pages(rqstp->rq_respages, nr);
+	for (i = 0; i < nr; i++)
+		rqstp->rq_respages[i] = NULL;
+	rqstp->rq_next_page = rqstp->rq_respages;
 }
 
 /*
@@ -1066,28 +1186,37 @@ static int rpcrdma_svc_cannot(struct rpcrdma_svc_conn *conn,
 static int rpcrdma_svc_send_one(struct svc_rqst *rqstp,
 				struct rpcrdma_svc_conn *conn,
 				const struct rpcrdma_reply *reply,
-				const struct rpcrdma_reply_plan *plan)
+				struct rpcrdma_reply_plan *plan)
 {
+	struct rpcrdma_exposed *x = NULL;
 	struct rpcrdma_rw *rw = NULL;
 	struct rpcrdma_send *s;
+	int rc;
 
 	s = rpcrdma_svc_get_send(conn);
 	if (!s) {
 		rpcrdma_svc_fail(conn, "the peer gives no window for Replies");
 		return -ENOTCONN;
 	}
-	if (unlikely(!rpcrdma_svc_fill_send(s, &rqstp->rq_res, reply, plan))) {
-		rpcrdma_send_put(s);
-		return rpcrdma_svc_cannot(conn, reply, -EINVAL);
+	if (plan->read_length) {
+		/* The header names the memory. */
+		x = rpcrdma_svc_expose(rqstp, conn, reply, plan);
+		rc = PTR_ERR(x);
+		if (IS_ERR(x))
+			goto out_put;
 	}
+	rc = -EINVAL;
+	if (unlikely(!rpcrdma_svc_fill_send(s, &rqstp->rq_res, reply, plan)))
+		goto out_cancel;
 	/* This takes the pages away: the inline payload is copied first. */
 	if (plan->nr_items || plan->reply_length) {
 		rw = rpcrdma_svc_prepare_writes(rqstp, conn->ep, reply, plan);
-		if (IS_ERR(rw)) {
-			rpcrdma_send_put(s);
-			return rpcrdma_svc_cannot(conn, reply, PTR_ERR(rw));
-		}
+		rc = PTR_ERR(rw);
+		if (IS_ERR(rw))
+			goto out_cancel;
 	}
+	if (x)
+		rpcrdma_svc_give_pages(rqstp, x);
 	/* Nobody looks at the Call any more. */
 	if (rpcrdma_reply_is_credit(&conn->ep->conn)) {
 		struct rpcrdma_recv *rv = rqstp->rq_xprt_ctxt;
@@ -1095,8 +1224,21 @@ static int rpcrdma_svc_send_one(struct svc_rqst *rqstp,
 		rqstp->rq_xprt_ctxt = NULL;
 		rpcrdma_svc_call_release(rv);
 	}
+	s->exposed = x;
 	return rpcrdma_send_reply(s, rw, plan->inv_handle, plan->format,
 				  &plan->lists);
+
+out_cancel:
+	if (x) {
+		rpcrdma_expose_cancel(x);
+		x->release(x);
+	}
+out_put:
+	rpcrdma_send_put(s);
+	if (plan->error)
+		return rpcrdma_svc_no_reply(conn->ep, reply, plan->error,
+					    plan->arg[0], plan->arg[1]);
+	return rpcrdma_svc_cannot(conn, reply, rc);
 }
 
 /* Send a Reply in parts (4.4.2). Returns as sendto does. */

@@ -22,11 +22,14 @@
 unsigned int rpcrdma_slot_table_entries = RPCRDMA_DEF_SLOT_TABLE;
 unsigned int rpcrdma_max_inline_read = RPCRDMA_DEF_INLINE;
 unsigned int rpcrdma_max_inline_write = RPCRDMA_DEF_INLINE;
+unsigned int rpcrdma_pull_replies = 1;
 
 unsigned int svcrdma_max_requests = 64;
 unsigned int svcrdma_max_bc_requests = 2;
 unsigned int svcrdma_max_req_size = RPCRDMA_DEF_INLINE;
 unsigned int svcrdma_ord = 16;
+unsigned int svcrdma_expose = 16 << 20;
+unsigned int svcrdma_done_timeout = 30;
 
 unsigned int rpcrdma_min_version = RPCRDMA_VERS_1;
 unsigned int rpcrdma_max_version = RPCRDMA_VERS_2;
@@ -55,6 +58,10 @@ static unsigned int req_size_max = 65536;
 static unsigned int reassembly_max = 1048576;
 static unsigned int ord_min = 1;
 static unsigned int ord_max = 255;
+static unsigned int expose_max = 1 << 30;
+static unsigned int done_timeout_min = 1;
+static unsigned int done_timeout_max = 600;
+static unsigned int pull_max = 1;
 static unsigned int version_min = RPCRDMA_VERS_1;
 static unsigned int version_max = RPCRDMA_VERS_2;
 
@@ -87,6 +94,13 @@ RPCRDMA_PARAM(svc_max_req_size, svcrdma_max_req_size, req_size_min,
 	      req_size_max, "server: octets of a Receive and of a Send (4096..65536)");
 RPCRDMA_PARAM(svc_ord, svcrdma_ord, ord_min, ord_max,
 	      "server: RDMA Reads under way per connection (1..255)");
+RPCRDMA_PARAM(svc_expose, svcrdma_expose, 0, expose_max,
+	      "server: octets of Replies exposed per connection for the client to read, 0 for none (0..1073741824)");
+RPCRDMA_PARAM(svc_done_timeout, svcrdma_done_timeout, done_timeout_min,
+	      done_timeout_max,
+	      "server: seconds that a client has to read such a Reply (1..600)");
+RPCRDMA_PARAM(pull_replies, rpcrdma_pull_replies, 0, pull_max,
+	      "client: read Replies that the server exposes (0..1)");
 RPCRDMA_PARAM(max_reassembly, rpcrdma_max_reassembly, 0, reassembly_max,
 	      "octets reassembled from a message in parts, 0 for none (0..1048576)");
 RPCRDMA_PARAM(min_version, rpcrdma_min_version, RPCRDMA_VERS_1,
@@ -137,6 +151,8 @@ static struct ctl_table rpcrdma_client_table[] = {
 		     inline_min, inline_max),
 	RPCRDMA_UINT("rdma_max_inline_write", rpcrdma_max_inline_write,
 		     inline_min, inline_max),
+	RPCRDMA_UINT("rdma_pull_replies", rpcrdma_pull_replies,
+		     zero, pull_max),
 	RPCRDMA_UINT("rdma_min_version", rpcrdma_min_version,
 		     version_min, rpcrdma_max_version),
 	RPCRDMA_UINT("rdma_max_version", rpcrdma_max_version,
@@ -188,6 +204,9 @@ static struct ctl_table rpcrdma_server_table[] = {
 		     req_size_min, req_size_max),
 	RPCRDMA_UINT("max_outbound_read_requests", svcrdma_ord,
 		     ord_min, ord_max),
+	RPCRDMA_UINT("expose", svcrdma_expose, zero, expose_max),
+	RPCRDMA_UINT("done_timeout", svcrdma_done_timeout,
+		     done_timeout_min, done_timeout_max),
 	RPCRDMA_UINT("min_version", svcrdma_min_version,
 		     version_min, svcrdma_max_version),
 	RPCRDMA_UINT("max_version", svcrdma_max_version,

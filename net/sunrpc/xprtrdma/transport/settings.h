@@ -14,12 +14,16 @@
 extern unsigned int rpcrdma_slot_table_entries;	/* RPCs under way, 4..16384 */
 extern unsigned int rpcrdma_max_inline_read;	/* Receives, 1024..65536 */
 extern unsigned int rpcrdma_max_inline_write;	/* Sends, 1024..65536 */
+extern unsigned int rpcrdma_pull_replies;	/* whether to, 0..1 */
 
 /* Server: sysctl sunrpc/svc_rdma/ */
 extern unsigned int svcrdma_max_requests;	/* window, 4..16384 */
 extern unsigned int svcrdma_max_bc_requests;	/* callbacks, 1..64 */
 extern unsigned int svcrdma_max_req_size;	/* octets, 4096..65536 */
 extern unsigned int svcrdma_ord;		/* Reads under way, 1..255 */
+/* Octets of Replies exposed for a client to pull, 0 for none; 0..2^30 */
+extern unsigned int svcrdma_expose;
+extern unsigned int svcrdma_done_timeout;	/* seconds until DONE, 1..600 */
 
 /* Protocol versions to use, of each role: RPCRDMA_VERS_1..RPCRDMA_VERS_2 */
 extern unsigned int rpcrdma_min_version;
