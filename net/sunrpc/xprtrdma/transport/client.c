@@ -28,6 +28,8 @@ enum {
 	/* Slots that are there from the start; the others when needed */
 	RPCRDMA_CLIENT_SLOTS = 8,
 	RPCRDMA_CLIENT_MAX_PAYLOAD = 1 << 20,
+	/* Reads under way; more wait. Those of a Reply are seldom so many. */
+	RPCRDMA_CLIENT_READS = RPCRDMA_MAX_SEGS,
 };
 
 /* What sunrpc and administrators are used to */
@@ -194,6 +196,7 @@ static struct rpcrdma_ep *rpcrdma_client_try(struct rpcrdma_client *client,
 		/* Whatever one Call may need, and a few for each */
 		.max_mrs	= 2 * RPCRDMA_MAX_SEGS + 2 * xprt->max_reqs,
 		.reassembly	= READ_ONCE(rpcrdma_max_reassembly),
+		.pull		= READ_ONCE(rpcrdma_pull_replies),
 		.brs		= IS_ENABLED(CONFIG_SUNRPC_BACKCHANNEL) ?
 				  RDMA2_RVRSDIR_SIMPLE : RDMA2_RVRSDIR_NONE,
 		.version_low	= version_low,
@@ -202,6 +205,8 @@ static struct rpcrdma_ep *rpcrdma_client_try(struct rpcrdma_client *client,
 	};
 	const struct sockaddr *src = NULL;
 
+	if (params.pull)
+		params.rw_ctxts = RPCRDMA_CLIENT_READS;
 	if (client->srcaddr.ss_family != AF_UNSPEC)
 		src = (struct sockaddr *)&client->srcaddr;
 	return rpcrdma_ep_connect(xprt->xprt_net,

@@ -14,6 +14,7 @@
 #include <linux/module.h>
 #include <linux/mm.h>
 #include <linux/seq_file.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/sunrpc/addr.h>
 #include <linux/sunrpc/auth.h>
@@ -212,7 +213,12 @@ static int rpcrdma_requester_plan(struct rpcrdma_ep *ep, struct rpc_rqst *rqst,
 		call.item_position = snd->head[0].iov_len;
 		call.item_length = snd->page_len;
 	}
-	if (call.ddp && (rcv->flags & XDRBUF_READ))
+	/*
+	 * sunrpc says how large a Reply can be, and only of file data that it
+	 * is likely to be so large: lists, ACLs and links seldom are.
+	 */
+	call.bulk = !!(rcv->flags & XDRBUF_READ);
+	if (call.ddp && call.bulk)
 		call.result_max = rcv->page_len;
 
 	/*
@@ -762,6 +768,172 @@ static bool rpcrdma_req_may_place(const struct rpcrdma_req *req,
 	       rv->payload_len <= req->rqst.rq_rcv_buf.head[0].iov_len;
 }
 
+/*
+ * This end is through with a Reply that nobody waits for (any more). If it was
+ * to be pulled, the Responder has to know (DR 4.1.2). @rv is put.
+ */
+static void rpcrdma_requester_drop(struct rpcrdma_ep *ep,
+				   struct rpcrdma_recv *rv)
+{
+	bool done = rv->verdict == RPCRDMA_RX_REPLY &&
+		    rpcrdma_reply_needs_done(&rv->rx);
+	u32 xid = rv->rx.xid, handle = rv->rx.lists.inv_handle;
+
+	rpcrdma_recv_put(rv);
+	if (done)
+		rpcrdma_ep_send_done(ep, xid, handle);
+}
+
+/*
+ * Divide the stream that is to be pulled among the parts of rq_rcv_buf, as
+ * rpcrdma_place() does. What is beyond it is left where it is.
+ */
+static void rpcrdma_req_layout(struct rpcrdma_req *req)
+{
+	const struct xdr_buf *buf = &req->rqst.rq_rcv_buf;
+	const struct rpcrdma_placed *placed = &req->placed;
+	u32 len = placed->pull_octets, room;
+
+	req->pull_head = min_t(u32, len, buf->head[0].iov_len);
+	len -= req->pull_head;
+	req->pull_pad = 0;
+	room = buf->tail[0].iov_len;
+	if (rpcrdma_placed_any(placed)) {
+		/* The page data is there; its roundup was not sent. */
+		req->pull_pages = min_t(u32, buf->page_len,
+					placed->write_octets);
+		req->pull_pad = xdr_pad_size(req->pull_pages);
+		room -= min(room, req->pull_pad);
+	} else {
+		req->pull_pages = min_t(u32, len, buf->page_len);
+		len -= req->pull_pages;
+	}
+	req->pull_tail = min(len, room);
+	if (req->pull_tail < len)
+		req->pull_tail &= ~3U;
+}
+
+/* Add the Read of @len octets from octet @from of the stream on. */
+static int rpcrdma_req_read(struct rpcrdma_req *req, struct rpcrdma_rw *rw,
+			    const struct rpcrdma_lists *lists, u32 from,
+			    u32 offset, u32 len)
+{
+	int n;
+
+	if (!len)
+		return 0;
+	n = rpcrdma_xdr_to_bvecs(&req->rqst.rq_rcv_buf, offset, len, req->bv,
+				 ARRAY_SIZE(req->bv));
+	if (n < 0)
+		return n;
+	return rpcrdma_rw_add(rw, lists, &lists->reads[0], from, req->bv, n, 0,
+			      len);
+}
+
+static int rpcrdma_req_reads(struct rpcrdma_req *req, struct rpcrdma_rw *rw,
+			     const struct rpcrdma_lists *lists)
+{
+	const struct xdr_buf *buf = &req->rqst.rq_rcv_buf;
+	u32 head = req->pull_head, pages = req->pull_pages;
+	int rc;
+
+	/* Either there is nothing behind the head, or that is full. */
+	if (rpcrdma_placed_any(&req->placed))
+		pages = 0;
+	rc = rpcrdma_req_read(req, rw, lists, 0, 0, head + pages);
+	if (rc)
+		return rc;
+	return rpcrdma_req_read(req, rw, lists, head + pages,
+				buf->head[0].iov_len + buf->page_len +
+				req->pull_pad, req->pull_tail);
+}
+
+/* The Reads of a Reply have ended; @rqst is still pinned. */
+static void rpcrdma_requester_pulled(struct rpcrdma_rw *rw, bool ok)
+{
+	struct rpcrdma_req *req = rw->priv;
+	struct rpc_rqst *rqst = &req->rqst;
+	struct xdr_buf *buf = &rqst->rq_rcv_buf, *copy = &rqst->rq_private_buf;
+	u32 xid = be32_to_cpu(rqst->rq_xid), handle = req->pull_handle;
+	struct rpc_xprt *xprt = rqst->rq_xprt;
+	struct rpcrdma_ep *ep = rw->ep;
+	u32 octets;
+
+	if (unlikely(!ok)) {
+		/* It is sent again, or released. */
+		rpcrdma_ep_close(ep, "an RDMA Read of a Reply failed");
+		rpcrdma_unpin(xprt, rqst);
+		return;
+	}
+	if (unlikely(req->pull_head < 8 ||
+		     !rpcrdma_payload_ok(xid, true, buf->head[0].iov_base))) {
+		rpcrdma_requester_bad(xprt, ep, rqst, req,
+				      "the message that was pulled is not the Reply that its header announced");
+		return;
+	}
+	octets = req->pull_head + req->pull_pages + req->pull_pad +
+		 req->pull_tail;
+	if (rpcrdma_placed_any(&req->placed)) {
+		buf->head[0].iov_len = req->pull_head;
+		buf->page_len = req->pull_pages;
+		copy->head[0].iov_len = buf->head[0].iov_len;
+		copy->page_len = buf->page_len;
+	} else if (octets < req->placed.pull_octets) {
+		/* Cut short, it is not to look like a broken stream. */
+		octets &= ~3U;
+	}
+	req->stats->placed_octets += req->placed.write_octets +
+				     req->placed.pull_octets;
+	rpcrdma_complete(xprt, rqst, octets);
+	/* The slot may be another RPC's by now. */
+	rpcrdma_ep_send_done(ep, xid, handle);
+}
+
+/*
+ * Pull a Reply that the Responder provides (DR 4.1.2). The memory is the
+ * RPC's: it stays pinned until the Reads have ended, with the connection at
+ * the latest.
+ */
+static void rpcrdma_req_pull(struct rpcrdma_req *req, struct rpcrdma_ep *ep)
+{
+	/* Memory reclaim may wait for this RPC. */
+	unsigned int flags = memalloc_nofs_save();
+	struct rpc_rqst *rqst = &req->rqst;
+	struct rpc_xprt *xprt = rqst->rq_xprt;
+	u32 xid = be32_to_cpu(rqst->rq_xid);
+	struct rpcrdma_recv *rv = req->rv;
+	struct rpcrdma_rw *rw;
+	int rc = -ENOMEM;
+
+	req->rv = NULL;
+	req->pull_handle = rv->rx.lists.inv_handle;
+	rpcrdma_req_layout(req);
+	rw = rpcrdma_rw_alloc(ep, DMA_FROM_DEVICE, 0, GFP_NOFS);
+	if (rw)
+		rc = rpcrdma_req_reads(req, rw, &rv->rx.lists);
+	rpcrdma_recv_put(rv);
+	if (likely(!rc)) {
+		rw->priv = req;
+		rw->done = rpcrdma_requester_pulled;
+		rpcrdma_rw_read(rw);
+		goto out;
+	}
+	if (rw)
+		rpcrdma_rw_free(rw);
+	if (rc == -EFAULT || rc == -E2BIG || rc == -EINVAL) {
+		/* It would be the same the next time. */
+		u32 handle = req->pull_handle;
+
+		rpcrdma_complete(xprt, rqst, -EIO);
+		rpcrdma_ep_send_done(ep, xid, handle);
+	} else {
+		rpcrdma_ep_close(ep, "no resources to pull a Reply");
+		rpcrdma_unpin(xprt, rqst);
+	}
+out:
+	memalloc_nofs_restore(flags);
+}
+
 /* No region of the RPC is exposed any more. */
 static void rpcrdma_req_finish(struct rpcrdma_req *req, struct rpcrdma_ep *ep)
 {
@@ -773,6 +945,10 @@ static void rpcrdma_req_finish(struct rpcrdma_req *req, struct rpcrdma_ep *ep)
 	/* What the device wrote is the processor's with this. */
 	rpcrdma_req_put_mrs(req);
 
+	if (placed->pull_octets) {
+		rpcrdma_req_pull(req, ep);
+		return;
+	}
 	if (rv) {
 		req->rv = NULL;
 		rpcrdma_req_place(req, rv);
@@ -854,7 +1030,8 @@ static void rpcrdma_requester_plain_reply(struct rpc_xprt *xprt,
 
 	if (rv->inv_handle ||
 	    rpcrdma_check_reply(&ep->conn, &rpcrdma_no_lists, &rv->rx,
-				&placed)) {
+				&placed) ||
+	    placed.pull_octets) {
 		rpcrdma_requester_bad(xprt, ep, rqst, NULL,
 				      "bad Reply to a callback");
 	} else {
@@ -872,7 +1049,8 @@ static void rpcrdma_requester_plain_reply(struct rpc_xprt *xprt,
  * @rv: the Receive; taken
  *
  * An endpoint's upcall: process context, one at a time. A Reply that nobody
- * waits for is dropped; a bad one that somebody does ends the connection.
+ * waits for is dropped, with a DONE if it was to be pulled; a bad one that
+ * somebody does ends the connection.
  */
 void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 			     struct rpcrdma_recv *rv)
@@ -882,7 +1060,7 @@ void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 
 	rqst = rpcrdma_requester_claim(xprt, ep, rv->rx.xid, &req);
 	if (!rqst) {
-		rpcrdma_recv_put(rv);
+		rpcrdma_requester_drop(ep, rv);
 		return;
 	}
 	if (unlikely(rv->verdict == RPCRDMA_RX_BAD_REPLY)) {
@@ -917,7 +1095,10 @@ void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 
 	req->rv = NULL;
 	req->copied = 0;
-	if (req->placed.reply_octets) {
+	if (req->placed.pull_octets) {
+		/* It names what to pull, when no region is exposed any more. */
+		req->rv = rv;
+	} else if (req->placed.reply_octets) {
 		rpcrdma_recv_put(rv);
 	} else if (list_empty(&req->mrs) || rpcrdma_req_may_place(req, rv)) {
 		rpcrdma_req_place(req, rv);

@@ -71,11 +71,14 @@ struct rpcrdma_req {
 	struct list_head	mrs;		/* regions the Call exposes */
 	struct rpcrdma_lists	lists;		/* what the Call offered */
 
-	/* A Reply that waits for its regions to become invalid */
+	/* A Reply that waits for its regions to become invalid, ... */
 	struct rpcrdma_inv	inv;
 	struct rpcrdma_recv	*rv;		/* not placed yet, or NULL */
 	struct rpcrdma_placed	placed;
 	int			copied;		/* octets placed, or -errno */
+	/* ... and then to be pulled: the octets of each part of rq_rcv_buf */
+	u32			pull_handle;
+	u32			pull_head, pull_pages, pull_pad, pull_tail;
 
 	struct bio_vec		bv[RPCRDMA_MAX_BVECS];
 };
