@@ -25,11 +25,11 @@ NFSIO=$RUN/nfsio
 case $PROFILE in
 full)
 	MAXSIZE=1100000 FIO_SIZE=8m MANY='24 12' ENTRIES=3000
-	BULK=24 KRB5='krb5 krb5i krb5p'
+	LINKS=500 BULK=24 KRB5='krb5 krb5i krb5p'
 	LOAD=15 ROUNDS=3 KILLS=12 RELOADS=5 VERSIONS='3 4.0 4.1 4.2' TROUBLE='3 4.1 4.2' ;;
 reduced)
 	MAXSIZE=70000 FIO_SIZE=1m MANY='6 4' ENTRIES=400
-	BULK=12 KRB5='krb5i krb5p'
+	LINKS=60 BULK=12 KRB5='krb5i krb5p'
 	LOAD=15 ROUNDS=2 KILLS=4 RELOADS=3 VERSIONS='3 4.0 4.1 4.2' TROUBLE='3 4.2' ;;
 *) echo "unknown profile: $PROFILE"; exit 2 ;;
 esac
@@ -56,24 +56,80 @@ work_nconnect()
 	[ $unused -eq 0 ] || complain "$unused of the transports were not used"
 }
 
-# What the next connections get: octets of Sends and Receives of the client, and
-# octets that both ends reassemble from parts.
+# What the next connections get: octets of Sends and Receives of the client,
+# octets that both ends reassemble from parts, and whether the client pulls
+# Replies (1 unless told).
 set_formats()
 {
 	local p=/sys/module/rpcrdma/parameters
 	echo $1 >$p/max_inline_read
 	echo $1 >$p/max_inline_write
 	echo $2 >$p/max_reassembly
+	echo ${3:-1} >$p/pull_replies
+}
+
+# Links with long targets, read by several processes: each one is a Reply that
+# seldom is so large.
+work_links()
+{
+	local i bad='' pids=()
+	for i in 1 2 3 4; do
+		"$NFSIO" links $MNT/links$i $EXPORT/links$i $LINKS 0 $i &
+		pids+=($!)
+	done
+	for i in "${pids[@]}"; do wait $i || bad=1; done
+	rm -rf $EXPORT/links*
+	[ -z "$bad" ] || complain "links were not read well"
+}
+
+# Of the one connection of client and server: the sum of field $2 of role $1.
+sum_of()
+{
+	local n=0 v
+	for v in $(connections | grep "^role=$1 .* state=open " | field $2); do n=$((n + v)); done
+	echo $n
+}
+
+none_exposed() { [ "$(sum_of server exposed_octets)" -eq 0 ]; }
+
+# At least $1 Replies were pulled; each of them is over.
+check_pulled()
+{
+	local pulled
+	wait_for 20 none_exposed
+	connections
+	pulled=$(sum_of client replies_to_pull)
+	[ $pulled -ge $1 ] || complain "only $pulled Replies were pulled, not $1"
+	[ "$(sum_of client dones_sent)" -eq $pulled ] || complain "not every Reply that was pulled got a DONE"
+	[ "$(sum_of server dones_received)" -eq $pulled ] || complain "DONEs were lost"
+	[ "$(sum_of server replies_exposed)" -eq $pulled ] || complain "Replies were exposed that nobody pulled"
+	[ "$(sum_of server dones_overdue)" -eq 0 ] || complain "Replies were taken back"
+	[ "$(sum_of server remote_inv)" -ge $pulled ] || complain "DONE went without invalidation"
 }
 
 # The other formats: with small messages and without continuation all that is
-# large goes by Position Zero Read chunk and Reply chunk, with it in parts.
+# large goes by Position Zero Read chunk and Reply chunk, or is pulled from the
+# server; with it, in parts.
 work_format()
 {
+	local before
 	work_sizes
 	work_dir
 	work_acl $1
-	check_connections 1 calls_$2 replies_$2
+	case $2 in
+	special) check_connections 1 calls_special replies_special reply_chunks ;;
+	pulled)
+		# As in work_bulk: a new connection counts anew.
+		for _ in 1 2 3; do
+			before=$(connects)
+			work_links
+			[ "$(connects)" -ne $before ] || break
+		done
+		check_connections 1 calls_special replies_special replies_to_pull dones_sent
+		[ "$(sum_of client reply_chunks)" -eq 0 ] || complain "Reply chunks were provided"
+		check_pulled $((LINKS * 4)) ;;
+	*) check_connections 1 calls_$2 replies_$2 ;;
+	esac
 }
 
 # What integrity and privacy protect is one piece: no item of it may be reduced,
@@ -121,6 +177,7 @@ over_tcp()
 
 # Start loads in the mount; load_end waits for them and for what they verify.
 # Its argument is how many new connections there must have been at least.
+# LOAD_KIND: links for Replies that are pulled.
 LOADS=()
 load_begin()
 {
@@ -128,7 +185,11 @@ load_begin()
 	CONNECTS=$(connects)
 	LOADS=()
 	for i in 1 2 3; do
-		"$NFSIO" load $MNT/load$i $EXPORT/load$i $seconds $i >/tmp/load$i.log 2>&1 &
+		if [ "${LOAD_KIND:-}" = links ]; then
+			"$NFSIO" links $MNT/load$i $EXPORT/load$i 50 $seconds $i >/tmp/load$i.log 2>&1 &
+		else
+			"$NFSIO" load $MNT/load$i $EXPORT/load$i $seconds $i >/tmp/load$i.log 2>&1 &
+		fi
 		LOADS+=($!)
 	done
 	sleep 2
@@ -141,7 +202,7 @@ load_end()
 		wait ${LOADS[i - 1]} || bad="$bad $i"
 		sed "s/^/load $i: /" /tmp/load$i.log
 	done
-	rm -f $MNT/load*
+	rm -rf $MNT/load*
 	[ -z "$bad" ] || complain "load$bad: $(cat /tmp/load${bad##* }.log)"
 	i=$(($(connects) - CONNECTS))
 	echo "connected $i times more"
@@ -181,7 +242,7 @@ trouble_client_drop()
 			found=1
 		done
 	done
-	load_end $ROUNDS
+	load_end ${1:-$ROUNDS}
 	[ $found -eq 1 ] || complain "no transport was found to drop"
 }
 
@@ -257,7 +318,11 @@ trouble_kill()
 	for ((i = 0; i < KILLS; i++)); do
 		pids=
 		for p in 1 2 3 4; do
-			"$NFSIO" burn $MNT/burn$p >/dev/null 2>&1 &
+			if [ "${LOAD_KIND:-}" = links ]; then
+				"$NFSIO" links $MNT/burn$p $EXPORT/burn$p 50 1000 $p >/dev/null 2>&1 &
+			else
+				"$NFSIO" burn $MNT/burn$p >/dev/null 2>&1 &
+			fi
 			pids="$pids $!"
 		done
 		sleep 0.$((RANDOM % 9 + 1))
@@ -265,7 +330,7 @@ trouble_kill()
 		wait $pids 2>/dev/null || true
 	done
 	load_end
-	rm -f $MNT/burn*
+	rm -rf $MNT/burn*
 }
 
 # A soft mount of a server that went away gives up in bounded time, and works
@@ -417,19 +482,28 @@ for v in $VERSIONS; do
 done
 
 if [ $MODULE_KIND = ours ]; then
-	for format in special continued; do
+	for format in special pulled continued; do
 		case $format in
-		special) set_formats 1024 0 ;;
-		continued) set_formats 1024 262144 ;;
+		special) set_formats 1024 0 0 ;;
+		pulled) set_formats 1024 0 1 ;;
+		continued) set_formats 1024 262144 1 ;;
 		esac
 		for v in 3 4.2; do
 			t $format.$v.mount 90 mount_works $v
 			mountpoint -q $MNT || continue
-			t $format.$v.all 180 work_format $v $format
+			t $format.$v.all 240 work_format $v $format
+			if [ $format = pulled ]; then
+				LOAD_KIND=links
+				t $format.$v.callers-killed 120 trouble_kill
+				t $format.$v.after-kill 60 check_pulled 1
+				t $format.$v.client-reconnects 120 trouble_client_drop 1
+				t $format.$v.link-replaced 180 trouble_link
+				LOAD_KIND=
+			fi
 			t $format.$v.umount 60 umount_works
 		done
 	done
-	set_formats 4096 262144
+	set_formats 4096 262144 1
 fi
 
 for v in 3 4.2; do

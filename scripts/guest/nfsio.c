@@ -15,6 +15,10 @@
  *   nfsio many DIR EXPDIR PROCS FILES SEED
  *					many processes, each with its files
  *   nfsio dir DIR EXPDIR COUNT		long listings
+ *   nfsio links DIR EXPDIR COUNT SECONDS SEED
+ *					long symbolic links, made in EXPDIR and
+ *					read through DIR, none of them cached:
+ *					all once, then for that long
  *   nfsio lock FILE EXPFILE		record locks against a local holder
  *   nfsio burn FILE			Write and Read for ever (to be killed)
  *
@@ -569,6 +573,63 @@ static int dirs(const char *dir, const char *expdir, int count)
 	return 0;
 }
 
+/* The target of a link: 1100 to 4000 octets, none of them NUL */
+static size_t link_target(char *target, uint64_t seed, int i)
+{
+	uint64_t state = mix(seed) + i;
+	size_t k, len = 1100 + rnd(&state) % 2900;
+
+	for (k = 0; k < len; k++)
+		target[k] = 'a' + rnd(&state) % 26;
+	target[len] = 0;
+	return len;
+}
+
+/* What the client has cached of links is not asked for again. */
+static void uncache(void)
+{
+	int i, fd = xopen("/proc/sys/vm/drop_caches", O_WRONLY);
+
+	/* What was used lately survives the first time. */
+	for (i = 0; i < 2; i++)
+		if (pwrite(fd, "2", 1, 0) != 1)
+			fail("drop_caches: %m");
+	xclose(fd, "drop_caches");
+}
+
+static int links(const char *dir, const char *expdir, int count, int seconds, uint64_t seed)
+{
+	char path[PATH_MAX], want[4096], got[4096];
+	unsigned int done = 0;
+	double end = now() + seconds;
+	int i;
+
+	if (mkdir(expdir, 0755) && errno != EEXIST)
+		fail("mkdir %s: %m", expdir);
+	for (i = 0; i < count; i++) {
+		link_target(want, seed, i);
+		snprintf(path, sizeof(path), "%s/l%d", expdir, i);
+		if (symlink(want, path) && errno != EEXIST)
+			fail("symlink %s: %m", path);
+	}
+	do {
+		uncache();
+		for (i = 0; i < count; i++) {
+			ssize_t n, len = link_target(want, seed, i);
+
+			snprintf(path, sizeof(path), "%s/l%d", dir, i);
+			n = readlink(path, got, sizeof(got));
+			if (n < 0)
+				fail("readlink %s: %m", path);
+			if (n != len || memcmp(got, want, len))
+				fail("%s: %zd octets, not the target of %zd", path, n, len);
+			done++;
+		}
+	} while (now() < end);
+	printf("%u links were read\n", done);
+	return 0;
+}
+
 static int lock(int fd, int cmd, int type, off_t start, off_t len, struct flock *out)
 {
 	struct flock fl = { .l_type = type, .l_whence = SEEK_SET, .l_start = start, .l_len = len };
@@ -665,6 +726,9 @@ int main(int argc, char **argv)
 		return many(argv[2], argv[3], atoi(argv[4]), atoi(argv[5]), strtoull(argv[6], NULL, 0));
 	if (!strcmp(cmd, "dir") && argc == 5)
 		return dirs(argv[2], argv[3], atoi(argv[4]));
+	if (!strcmp(cmd, "links") && argc == 7)
+		return links(argv[2], argv[3], atoi(argv[4]), atoi(argv[5]),
+			     strtoull(argv[6], NULL, 0));
 	if (!strcmp(cmd, "lock") && argc == 4)
 		return locks(argv[2], argv[3]);
 	if (!strcmp(cmd, "burn") && argc == 3)
