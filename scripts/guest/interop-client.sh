@@ -83,35 +83,32 @@ umount_works()
 	do_umount $MNT
 }
 
-# The end of the connections that can tell, of both where both can
-lines_of()
-{
-	{ connections; on_server connections || true; } | grep "^role=$1 .* state=open "
-}
-
 # What the connections can do is what those of the kernel's own module can:
-# thresholds of 4096 octets, 64 credits, 1 MiB in a Read or Write.
+# thresholds of 4096 octets, 64 credits, 1 MiB in a Read or Write. The ends that
+# can tell say so, in CONNECTIONS.
 limits_ok()
 {
 	local line
+	CONNECTIONS=$({ connections; on_server connections; } | grep ' state=open ')
+	[ -n "$CONNECTIONS" ] || return
 	grep " $MNT nfs" /proc/mounts | grep -q "rsize=1048576,wsize=1048576," || return
-	for line in $(lines_of '[a-z]*' | field send_inline) $(lines_of '[a-z]*' | field recv_inline); do
+	for line in $(field send_inline <<<"$CONNECTIONS") $(field recv_inline <<<"$CONNECTIONS"); do
 		[ $line -ge 4096 ] || return
 	done
 	[ $1 = 1 ] || return 0
 	while read -r line; do
-		[ $(($(field limit <<<"$line") - $(field sent <<<"$line"))) -ge 64 ] || return
-	done < <(lines_of client)
-	while read -r line; do
-		[ $(($(field advertised <<<"$line") - $(field received <<<"$line"))) -ge 64 ] || return
-	done < <(lines_of server)
+		case $line in
+		role=client*) line=$(($(field limit <<<"$line") - $(field sent <<<"$line"))) ;;
+		role=server*) line=$(($(field advertised <<<"$line") - $(field received <<<"$line"))) ;;
+		esac
+		[ $line -ge 64 ] || return
+	done <<<"$CONNECTIONS"
 }
 
 # A Call under way takes a credit for a moment.
 work_limits()
 {
-	wait_for 20 limits_ok $1 || { lines_of '[a-z]*'; grep " $MNT nfs" /proc/mounts; return 1; }
-	[ -n "$(lines_of '[a-z]*')" ]
+	wait_for 20 limits_ok $1 || { echo "$CONNECTIONS"; grep " $MNT nfs" /proc/mounts; return 1; }
 }
 
 # ---- troubles, with a load in every mount -----------------------------------
