@@ -27,7 +27,7 @@ cd "$here"
 PATH=$PATH:/usr/sbin:/sbin
 
 levels=("$@")
-[ ${#levels[@]} -gt 0 ] || levels=(engine build kunit e2e e2e-debug)
+[ ${#levels[@]} -gt 0 ] || levels=(engine build kunit e2e interop e2e-debug)
 
 passed=0
 failed=0
