@@ -403,12 +403,12 @@ run_lane()
 	mv "$counts.new" "$counts"
 }
 
-# A guest keeps one core busy and waits much. So the levels with the debug
+# A guest keeps one core busy and waits much. So these levels with the debug
 # kernel go beside the others.
 lanes=('' '')
 for level in "${levels[@]}"; do
 	case $level in
-	kunit|*-debug|hostile) lanes[1]+=" $level" ;;
+	kunit|e2e-debug) lanes[1]+=" $level" ;;
 	*) lanes[0]+=" $level" ;;
 	esac
 done
