@@ -12,11 +12,13 @@
 #   kunit       KUnit suites, in a guest with the debug kernel
 #   e2e         mounts and troubles in a guest with the stock kernel
 #   e2e-debug   the same with less load on the debug kernel
+#   hostile     peers that keep no rule, on the debug kernel
 #   interop     two guests, client and server, each with this module and with
 #               the kernel's own rpcrdma.ko
 #
 #   MODULE=in-tree    the guests run the kernel's own rpcrdma.ko (e2e levels)
 #   ONLY=regex        of the guests' tests, run only these (mounts included)
+#   HOSTILE_SEED=n HOSTILE_STEPS=n   the random walks' (level hostile)
 #   TIMEOUT_SCALE=n   multiplies every time limit
 set -euo pipefail
 
@@ -27,7 +29,7 @@ cd "$here"
 PATH=$PATH:/usr/sbin:/sbin
 
 levels=("$@")
-[ ${#levels[@]} -gt 0 ] || levels=(engine build kunit e2e interop e2e-debug)
+[ ${#levels[@]} -gt 0 ] || levels=(engine build kunit e2e interop e2e-debug hostile)
 
 passed=0
 failed=0
@@ -353,18 +355,34 @@ level_interop()
 	[ -s "$1/results" ] || not_ok interop/run "no test ran (status $status), see $1"
 }
 
+# Set module to the one under test for the debug kernel, for the level $1.
+debug_module()
+{
+	local tree
+	module=${MODULE:-}
+	tree=$(scripts/debug-kernel.sh) || { not_ok "$1/kernel" "the debug kernel does not build"; return 1; }
+	[ -z "$module" ] || return 0
+	if ! build_for debug KDIR="$tree" CONFIG_RPCRDMA_KUNIT_TEST=m; then
+		not_ok "$1/module" "rpcrdma.ko does not build for the debug kernel, see $build_root/debug.log"
+		return 1
+	fi
+	module=$build/rpcrdma.ko
+}
+
 level_e2e-debug()
 {
-	local module=${MODULE:-} tree
-	tree=$(scripts/debug-kernel.sh) || { not_ok e2e-debug/kernel "the debug kernel does not build"; return; }
-	if [ -z "$module" ]; then
-		if ! build_for debug KDIR="$tree" CONFIG_RPCRDMA_KUNIT_TEST=m; then
-			not_ok e2e-debug/module "rpcrdma.ko does not build for the debug kernel, see $build_root/debug.log"
-			return
-		fi
-		module=$build/rpcrdma.ko
-	fi
+	local module
+	debug_module e2e-debug || return 0
 	run_e2e e2e-debug "$1" --debug-kernel --module "$module" --timeout 3000 -- "$1/guest/e2e.sh" reduced
+}
+
+level_hostile()
+{
+	local module
+	debug_module hostile || return 0
+	build_hostile "$1"
+	run_e2e hostile "$1" --debug-kernel --smp 1 --module "$module" --timeout 1500 -- \
+		"$1/guest/hostile.sh" "${HOSTILE_SEED:-1}" "${HOSTILE_STEPS:-600}"
 }
 
 kver=${KVER:-$(stock_kernel_version)}
@@ -408,7 +426,7 @@ run_lane()
 lanes=('' '')
 for level in "${levels[@]}"; do
 	case $level in
-	kunit|e2e-debug) lanes[1]+=" $level" ;;
+	kunit|e2e-debug|hostile) lanes[1]+=" $level" ;;
 	*) lanes[0]+=" $level" ;;
 	esac
 done

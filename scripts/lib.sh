@@ -40,6 +40,13 @@ build_guest_tools()
 		"$(dirname "${BASH_SOURCE[0]}")/guest/nfsio.c"
 }
 
+# The hostile peer, which needs the libraries of user-space RDMA.
+build_hostile()
+{
+	gcc -O2 -D_GNU_SOURCE -Wall -Wextra -Werror -o "$1/hostile" \
+		"$(dirname "${BASH_SOURCE[0]}")"/guest/hostile/*.c -lrdmacm -libverbs
+}
+
 # Where the logs of runs are kept until the next run of the same name.
 RUNS=${RPCRDMA_RUNS:-$CACHE/runs}
 

@@ -379,20 +379,6 @@ trouble_mount_loop()
 
 # ---- loading and unloading --------------------------------------------------
 
-stop_all()
-{
-	! grep ' nfs4\? .*proto=rdma' /proc/mounts || complain "something is still mounted"
-	nfsd_down
-	rmmod_works
-}
-
-rmmod_works()
-{
-	# the last transports are destroyed from a work queue
-	wait_for 30 modprobe -r rpcrdma
-	check_unloaded
-}
-
 reload()
 {
 	local i
@@ -420,22 +406,6 @@ device_goes_idle()
 	rxe_add
 	nfsd_down
 	rmmod_works
-}
-
-# Slab objects that would be of ours; and what kmemleak finds.
-no_slab_left()
-{
-	! grep -iE 'rpcrdma|xprtrdma|svcrdma' /proc/slabinfo || complain "slab caches are left"
-}
-
-no_leaks()
-{
-	# An object must be unreferenced in two scans, and old enough.
-	echo scan >/sys/kernel/debug/kmemleak
-	sleep 6
-	echo scan >/sys/kernel/debug/kmemleak
-	cat /sys/kernel/debug/kmemleak
-	[ -z "$(cat /sys/kernel/debug/kmemleak)" ] || complain "memory was leaked"
 }
 
 # ---- the run ----------------------------------------------------------------

@@ -1,0 +1,133 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Clients that keep no rule: a user-space program on rxe plays the client of the
+# kernel's server. After each group of cases a mount that was there all the time
+# still works, another one can be made, and nothing of the hostile connections is
+# left.
+#
+#   hostile.sh SEED STEPS [PREFIX [ONLY]]
+#
+# SEED and STEPS are the random walk's. $RUN/hostile is the program, compiled
+# on the host; each of its cases is a line of results, too.
+# shellcheck disable=SC2086,SC2119,SC2317
+set -u
+
+SEED=$1
+STEPS=$2
+PREFIX=${3:-}
+ONLY=${4:-}
+# shellcheck source-path=SCRIPTDIR source=harness.sh
+. "$(dirname "$0")/harness.sh"
+HOSTILE=$RUN/hostile
+RESULTS=$RUN/results.now
+export TIMEOUT_SCALE
+# The debug kernel is several times slower.
+[ $KIND = stock ] || TIMEOUT_SCALE=$((TIMEOUT_SCALE * 2))
+
+bring_up()
+{
+	# stock kernels have them as modules
+	modprobe -a ib_uverbs rdma_ucm 2>/dev/null || true
+	rdma_up
+	nfs_services_up
+	nfsd_up
+	head -c 65536 /dev/zero | tr '\0' h >$EXPORT/hostile
+	mount_works 4.1
+}
+
+# What devices count of the connections that there are
+resources()
+{
+	rdma resource show | sed 's/ mr [0-9]*//'
+}
+
+# Objects of the slab that Receives and Send contexts are in, without those
+# that the sanitizer holds back
+slab_objects()
+{
+	local slab=/sys/kernel/slab/kmalloc-4k
+	[ ! -e $slab/shrink ] || echo 1 >$slab/shrink
+	cat $slab/objects 2>/dev/null || echo 0
+}
+
+settled()
+{
+	[ "$(connections | wc -l)" -eq $CONNECTIONS ] && [ "$(resources)" = "$RESOURCES" ]
+}
+
+baseline()
+{
+	sleep 1
+	CONNECTIONS=$(connections | wc -l)
+	RESOURCES=$(resources)
+	SLAB=$(slab_objects)
+}
+
+# The mount that was there before is as good as ever, another one can be made,
+# and of the others there is nothing left.
+aftermath()
+{
+	local now
+	cat /proc/sys/kernel/random/uuid >/tmp/good
+	cp /tmp/good $MNT/good
+	cmp $EXPORT/good /tmp/good
+	echo 3 >/proc/sys/vm/drop_caches
+	cmp $MNT/good /tmp/good
+	cmp $MNT/hostile $EXPORT/hostile
+	do_mount 3 /mnt-other
+	cmp /mnt-other/good /tmp/good
+	umount /mnt-other
+	if ! wait_for 30 settled; then
+		connections
+		echo "$RESOURCES; and now:"
+		resources
+		complain "something is left of the hostile connections"
+	fi
+	now=$(slab_objects)
+	echo "kmalloc-4k: $SLAB objects before, $now now"
+	# A connection of the server has more than 130.
+	[ $now -lt $((SLAB + 100)) ] || complain "memory is left: $now objects of 4 KiB, and $SLAB before"
+}
+
+# The cases' own results, as tests of the name $1
+case_results()
+{
+	[ ! -e $RESULTS ] || sed -nE "s,^((not )?ok) ,\1 $PREFIX$1.,p" $RESULTS
+	rm -f $RESULTS
+}
+
+client_cases()
+{
+	local status=0
+	baseline
+	"$HOSTILE" client $ADDR4 $PORT $1 >$RESULTS || status=$?
+	aftermath
+	[ $status -eq 0 ] || complain "$(grep -c '^not ok' $RESULTS) cases went wrong, the first: $(grep -m1 '^not ok' $RESULTS)"
+}
+
+client_walk()
+{
+	baseline
+	"$HOSTILE" client $ADDR4 $PORT walk $SEED $STEPS
+	aftermath
+}
+
+SECONDS=0
+t setup 120 bring_up
+[ $FAILED -eq 0 ] || abort "there is no server to test with"
+t setup.module 60 check_module
+
+for group in prefix opening properties messages credits chunks placing continuation version1 leaving; do
+	t client.$group 120 client_cases $group
+	case_results client
+done
+t client.walk 180 client_walk
+
+t umount 60 umount_works
+t unload.stop 60 stop_all
+t unload.slab 60 no_slab_left
+if [ -e /sys/kernel/debug/kmemleak ]; then
+	t unload.kmemleak 120 no_leaks
+fi
+end_of_run

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A peer that keeps no rule: the hostile client of the kernel module under
+ * test. See scripts/guest/hostile.sh.
+ *
+ *   hostile client ADDR PORT GROUP[.CASE]...
+ *   hostile client ADDR PORT walk SEED STEPS
+ */
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "peer.h"
+
+/*
+ * rxe does in this process what the peer's queue pair has to do with a message
+ * and, in 6.1, writes to that queue pair after it let go of it: when the other
+ * end destroys it at once, freed memory. With one processor, and without
+ * anybody coming in between, it cannot be destroyed in time.
+ */
+static void do_not_disturb(void)
+{
+	struct sched_param param = { .sched_priority = 1 };
+
+	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &param))
+		perror("hostile: sched_setscheduler");
+}
+
+int main(int argc, char **argv)
+{
+	const char *cmd = argc > 1 ? argv[1] : "", *s = getenv("TIMEOUT_SCALE");
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (s && atoi(s) > 0)
+		scale = atoi(s);
+	do_not_disturb();
+	if (!strcmp(cmd, "client"))
+		return client_main(argc - 2, argv + 2);
+	if (!strcmp(cmd, "step"))
+		return step_main(argc - 2, argv + 2);
+	fprintf(stderr, "hostile: bad usage, see the head of main.c\n");
+	return 2;
+}
