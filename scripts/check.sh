@@ -12,7 +12,8 @@
 #   kunit       KUnit suites, in a guest with the debug kernel
 #   e2e         mounts and troubles in a guest with the stock kernel
 #   e2e-debug   the same with less load on the debug kernel
-#   hostile     peers that keep no rule, on the debug kernel
+#   hostile     clients that keep no rule, on the debug kernel
+#   hostile-server  servers that keep no rule; only when asked for
 #   interop     two guests, client and server, each with this module and with
 #               the kernel's own rpcrdma.ko
 #
@@ -376,13 +377,24 @@ level_e2e-debug()
 	run_e2e e2e-debug "$1" --debug-kernel --module "$module" --timeout 3000 -- "$1/guest/e2e.sh" reduced
 }
 
-level_hostile()
+# run_hostile LEVEL DIR SCRIPT
+run_hostile()
 {
 	local module
-	debug_module hostile || return 0
-	build_hostile "$1"
-	run_e2e hostile "$1" --debug-kernel --smp 1 --module "$module" --timeout 1500 -- \
-		"$1/guest/hostile.sh" "${HOSTILE_SEED:-1}" "${HOSTILE_STEPS:-600}"
+	debug_module "$1" || return 0
+	build_hostile "$2"
+	run_e2e "$1" "$2" --debug-kernel --smp 1 --module "$module" --timeout 1500 -- \
+		"$3" "${HOSTILE_SEED:-1}" "${HOSTILE_STEPS:-600}"
+}
+
+level_hostile()
+{
+	run_hostile hostile "$1" "$1/guest/hostile.sh"
+}
+
+level_hostile-server()
+{
+	run_hostile hostile-server "$1" "$1/guest/hostile-server.sh"
 }
 
 kver=${KVER:-$(stock_kernel_version)}

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A peer that keeps no rule: the hostile client of the kernel module under
- * test. See scripts/guest/hostile.sh.
+ * A peer that keeps no rule: the hostile client or the hostile server of the
+ * kernel module under test. See scripts/guest/hostile.sh.
  *
  *   hostile client ADDR PORT GROUP[.CASE]...
  *   hostile client ADDR PORT walk SEED STEPS
+ *   hostile server ADDR PORT NFSPORT DIR REFDIR MOUNT UMOUNT GROUP[.CASE]...
+ *   hostile server ADDR PORT NFSPORT DIR REFDIR MOUNT UMOUNT walk SEED STEPS
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -33,9 +35,13 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (s && atoi(s) > 0)
 		scale = atoi(s);
+	if (!strcmp(cmd, "op"))
+		return op_main(argc - 2, argv + 2);
 	do_not_disturb();
 	if (!strcmp(cmd, "client"))
 		return client_main(argc - 2, argv + 2);
+	if (!strcmp(cmd, "server"))
+		return server_main(argc - 2, argv + 2);
 	if (!strcmp(cmd, "step"))
 		return step_main(argc - 2, argv + 2);
 	fprintf(stderr, "hostile: bad usage, see the head of main.c\n");

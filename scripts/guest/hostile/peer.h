@@ -142,10 +142,12 @@ const char *describe(const struct msg *m);
 
 uint64_t rnd(uint64_t *state);
 
-/* ---- The roles ---- */
+/* ---- The two roles ---- */
 
 int client_main(int argc, char **argv);
 int step_main(int argc, char **argv);	/* a client that is killed */
+int server_main(int argc, char **argv);
+int op_main(int argc, char **argv);	/* something done in a mount */
 
 
 #endif

@@ -1,0 +1,1881 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The hostile server: a gateway between the kernel's client and nfsd's TCP
+ * socket, so that what it is hostile with can be one message of a mount that
+ * works. Each case spoils one thing, once or for ever, while a process does
+ * something in the mount; it knows how that ends, and that the mount works
+ * again afterwards.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "peer.h"
+
+enum {
+	MAX_RPC = 256 << 10,
+	/* Of exposed: where Calls are read to, and Replies are written from */
+	AT_CALL = 0,
+	AT_REPLY = EXPOSED / 2,
+	/* Where the data of an NFSv3 READ begins in its Reply */
+	READ3_ITEM = 128,
+	NFS3_GETATTR = 1, NFS3_READ = 6, NFS3_WRITE = 7,
+	/* A Call leaves the last two of the window. */
+	CREDIT = 40,
+	/* What the kernel's client says it reassembles, and its Receives */
+	CLIENT_REASSEMBLY = 262144,
+	CLIENT_RECV = 4096,
+	CASE_MS = 90000,
+};
+
+struct chunk {
+	uint32_t count, octets;
+	struct {
+		uint32_t handle, len;
+		uint64_t offset;
+	} seg[16];
+};
+
+struct call {
+	struct peer *p;
+	uint32_t xid, proc, inv;
+	bool has_write, has_reply, has_read;
+	struct chunk read, write, reply;
+	uint8_t *rpc;
+	uint32_t len;
+	uint8_t *answer;	/* the Reply of nfsd */
+	uint32_t answer_len;
+};
+
+enum { CONNECT = 1, PROPS, CALL, READ, WRITE };		/* when */
+enum {
+	OK = 1,			/* the data is as it must be */
+	FAILS = 2,		/* an errno */
+	CLOSES = 4,		/* besides: the client lets go of the connection */
+	STAYS = 8,		/* besides: it does not */
+};
+
+struct scase {
+	const char *group, *name;
+	int when;
+	const char *op;
+	unsigned int expect;
+	bool forever, version1;
+	uint32_t code;		/* an ERROR that the client should send */
+	void (*run)(struct peer *p, struct call *c);
+	struct scase *next;
+};
+
+static struct scase *cases, **cases_end = &cases;
+
+#define SCASE(grp, nm, when, op, ...)					\
+	static void grp##_##nm(struct peer *p, struct call *c);		\
+	static struct scase case_##grp##_##nm = {			\
+		#grp, #nm, when, op, __VA_ARGS__, .run = grp##_##nm };	\
+	static void __attribute__((constructor)) add_##grp##_##nm(void)	\
+	{								\
+		*cases_end = &case_##grp##_##nm;			\
+		cases_end = &case_##grp##_##nm.next;			\
+	}								\
+	static void grp##_##nm(struct peer *p __attribute__((unused)),	\
+			       struct call *c __attribute__((unused)))
+
+static const char *addr, *port, *dir, *refdir;
+static uint16_t nfs_port;
+static int nfs = -1;
+static struct peer *current;		/* the connection there is */
+static struct scase *armed;
+static bool want_version1;
+static unsigned int hits, closings;
+static uint32_t hit_serial;		/* of the connection it happened on */
+static uint32_t errors[128];		/* ERRORs received, by code */
+static const char *wrong;		/* found by a case itself */
+static uint64_t walk_state;
+static unsigned int walk_left;
+
+static void walk_reply(struct call *c);
+
+/* ---- nfsd ---- */
+
+static void nfs_close(void)
+{
+	if (nfs >= 0)
+		close(nfs);
+	nfs = -1;
+}
+
+static bool nfs_io(void *data, size_t len, bool out)
+{
+	while (len) {
+		ssize_t n = out ? write(nfs, data, len) : read(nfs, data, len);
+
+		if (n <= 0)
+			return false;
+		data = (uint8_t *)data + n;
+		len -= n;
+	}
+	return true;
+}
+
+/* Ask nfsd. Returns the Reply's octets, 0: none. */
+static uint32_t nfs_ask(void *rpc, uint32_t len, uint8_t *answer)
+{
+	struct sockaddr_in sin = {
+		.sin_family = AF_INET,
+		.sin_port = htons(nfs_port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	struct timeval tv = { .tv_sec = 20 * scale };
+	uint32_t mark = htonl(0x80000000 | len), got = 0;
+
+	if (nfs < 0) {
+		nfs = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		setsockopt(nfs, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+		if (connect(nfs, (struct sockaddr *)&sin, sizeof(sin)))
+			goto fail;
+	}
+	if (!nfs_io(&mark, 4, true) || !nfs_io(rpc, len, true))
+		goto fail;
+	do {
+		if (!nfs_io(&mark, 4, false))
+			goto fail;
+		mark = ntohl(mark);
+		if ((mark & 0x7fffffff) > MAX_RPC - got ||
+		    !nfs_io(answer + got, mark & 0x7fffffff, false))
+			goto fail;
+		got += mark & 0x7fffffff;
+	} while (!(mark & 0x80000000));
+	return got;
+
+fail:
+	nfs_close();
+	return 0;
+}
+
+/* ---- Replies as they should be ---- */
+
+static void begin_reply(struct call *c, uint32_t type, uint32_t flags)
+{
+	begin(c->p, c->xid, type, RESPONSE | flags);
+	if (c->p->version == 2)
+		w(c->p, 0);
+	w(c->p, 0);
+}
+
+/* A chunk as it comes back with @octets in it */
+static void return_chunk(struct peer *p, const struct chunk *k, uint32_t octets)
+{
+	uint32_t i, n;
+
+	ww(p, 2, 1, k->count);
+	for (i = 0; i < k->count; i++) {
+		n = octets < k->seg[i].len ? octets : k->seg[i].len;
+		segment(p, k->seg[i].handle, n, k->seg[i].offset);
+		octets -= n;
+	}
+}
+
+/* The Write list of a Reply: the chunk, if there is one, with @octets */
+static void return_write(struct call *c, uint32_t octets)
+{
+	if (c->has_write)
+		return_chunk(c->p, &c->write, octets);
+	w(c->p, 0);
+}
+
+static void put_answer(struct call *c, uint32_t from, uint32_t len)
+{
+	struct peer *p = c->p;
+
+	if (p->len + len > sizeof(p->out))
+		bad("a Reply of %u octets is too long for this program", len);
+	memcpy(p->out + p->len, c->answer + from, len);
+	p->len += len;
+}
+
+/* Write @len octets of the answer from @from on to @k. */
+static void push(struct call *c, const struct chunk *k, uint32_t from, uint32_t len)
+{
+	uint32_t i, n;
+
+	memcpy(exposed + AT_REPLY, c->answer + from, len);
+	for (i = 0, from = 0; i < k->count && from < len; i++) {
+		n = len - from < k->seg[i].len ? len - from : k->seg[i].len;
+		rdma_post(c->p, false, AT_REPLY + from, n, k->seg[i].handle, k->seg[i].offset);
+		from += n;
+	}
+}
+
+/* Octets of the item in the Reply to a READ, if it is to be reduced */
+static uint32_t item_octets(const struct call *c)
+{
+	uint32_t len;
+
+	if (!c->has_write || c->proc != NFS3_READ || c->answer_len < READ3_ITEM)
+		return 0;
+	len = get(c->answer, READ3_ITEM - 4);
+	return len <= c->answer_len - READ3_ITEM && len <= c->write.octets ? len : 0;
+}
+
+/* Only the message; the item has been pushed already. */
+static void make_reduced(struct call *c, uint32_t item)
+{
+	begin_reply(c, MSG, 0);
+	return_write(c, item);
+	w(c->p, 0);
+	put_answer(c, 0, READ3_ITEM);
+}
+
+static void make_inline(struct call *c)
+{
+	begin_reply(c, MSG, 0);
+	return_write(c, 0);
+	w(c->p, 0);
+	put_answer(c, 0, c->answer_len);
+}
+
+static void make_special(struct call *c)
+{
+	begin_reply(c, NOMSG, 0);
+	return_write(c, 0);
+	return_chunk(c->p, &c->reply, c->answer_len);
+}
+
+/* The Reply in p->out, its RDMA done */
+static void make_good(struct call *c)
+{
+	uint32_t item = item_octets(c);
+
+	if (item) {
+		push(c, &c->write, READ3_ITEM, item);
+		make_reduced(c, item);
+	} else if (c->answer_len > 3000 && c->has_reply && c->answer_len <= c->reply.octets) {
+		push(c, &c->reply, 0, c->answer_len);
+		make_special(c);
+	} else {
+		make_inline(c);
+	}
+}
+
+static void send_good(struct call *c)
+{
+	make_good(c);
+	send_out(c->p);
+}
+
+/* A Reply in parts, as long as @octets say */
+static void send_parts(struct call *c, uint32_t octets)
+{
+	uint32_t done = 0, room = CLIENT_RECV - HEADER;
+
+	while (done < octets && !c->p->closed) {
+		bool more = octets - done > room;
+
+		begin_reply(c, MSG, more ? MORE : 0);
+		if (!more) {
+			return_write(c, 0);
+			w(c->p, 0);
+		} else {
+			ww(c->p, 2, 0, 0);
+		}
+		if (done + room <= c->answer_len) {
+			put_answer(c, done, more ? room : octets - done);
+		} else if (more) {
+			while (c->p->len < CLIENT_RECV)
+				w(c->p, 0);
+		} else {
+			put_answer(c, done, octets - done);
+		}
+		done += more ? room : octets - done;
+		send_out(c->p);
+		/* Leave room for a last part with a chunk. */
+		if (octets - done > room - 300 && octets - done <= room)
+			room -= 300;
+	}
+}
+
+/* ---- Calls ---- */
+
+static bool take_chunk(const uint8_t *m, uint32_t len, uint32_t *at, struct chunk *k)
+{
+	uint32_t i, n;
+
+	if (*at + 4 > len)
+		return false;
+	n = get(m, *at);
+	*at += 4;
+	if (n > 16 || *at + 16 * n > len)
+		return false;
+	k->count = n;
+	k->octets = 0;
+	for (i = 0; i < n; i++, *at += 16) {
+		k->seg[i].handle = get(m, *at);
+		k->seg[i].len = get(m, *at + 4);
+		k->seg[i].offset = (uint64_t)get(m, *at + 8) << 32 | get(m, *at + 12);
+		k->octets += k->seg[i].len;
+	}
+	return true;
+}
+
+/*
+ * The lists and the payload of a Call. All the kernel's client does is one
+ * Read chunk, one Write chunk and a Reply chunk; other Calls are not for this.
+ */
+static bool take_call(struct call *c, const struct msg *m)
+{
+	const uint8_t *d = m->data;
+	uint32_t at = c->p->version == 2 ? PREFIX : 16, i, octets = 0, position = 0, n;
+	struct chunk *k = &c->read;
+
+	if (c->p->version == 2) {
+		c->inv = get(d, at);
+		at += 4;
+	}
+	k->count = 0;
+	k->octets = 0;
+	while (at + 4 <= m->len && get(d, at)) {
+		if (at + 24 > m->len || k->count == 16)
+			return false;
+		c->has_read = true;
+		position = get(d, at + 4);
+		i = k->count++;
+		k->seg[i].handle = get(d, at + 8);
+		k->seg[i].len = get(d, at + 12);
+		k->seg[i].offset = (uint64_t)get(d, at + 16) << 32 | get(d, at + 20);
+		k->octets += k->seg[i].len;
+		at += 24;
+	}
+	at += 4;
+	if (at + 4 > m->len)
+		return false;
+	if (get(d, at)) {
+		at += 4;
+		c->has_write = true;
+		if (!take_chunk(d, m->len, &at, &c->write) || at + 4 > m->len || get(d, at))
+			return false;
+	}
+	at += 4;
+	if (at + 4 > m->len)
+		return false;
+	if (get(d, at)) {
+		at += 4;
+		c->has_reply = true;
+		if (!take_chunk(d, m->len, &at, &c->reply))
+			return false;
+	} else {
+		at += 4;
+	}
+
+	n = m->len - at;
+	if (n > MAX_RPC || k->octets > MAX_RPC - n || position > n)
+		return false;
+	for (i = 0; i < k->count; i++) {
+		rdma_post(c->p, true, AT_CALL + octets, k->seg[i].len, k->seg[i].handle,
+			  k->seg[i].offset);
+		octets += k->seg[i].len;
+	}
+	if (k->count && !sends_done(c->p))
+		return false;
+	memcpy(c->rpc, d + at, position);
+	memcpy(c->rpc + position, exposed + AT_CALL, octets);
+	c->len = position + octets;
+	while (k->count && c->len % 4)
+		c->rpc[c->len++] = 0;
+	memcpy(c->rpc + c->len, d + at + position, n - position);
+	c->len += n - position;
+	return c->len >= 24;
+}
+
+static bool fits(const struct call *c)
+{
+	if (!armed || (hits && !armed->forever))
+		return false;
+	switch (armed->when) {
+	case CALL:
+		return c->proc;
+	case READ:
+		return c->proc == NFS3_READ;
+	case WRITE:
+		return c->proc == NFS3_WRITE;
+	}
+	return false;
+}
+
+static void serve_call(struct peer *p, const struct msg *m)
+{
+	static uint8_t rpc[MAX_RPC + 8], answer[MAX_RPC + 8];
+	static struct call c;
+
+	memset(&c, 0, sizeof(c));
+	c.p = p;
+	c.rpc = rpc;
+	c.answer = answer;
+	c.xid = get(m->data, 0);
+	if (!take_call(&c, m)) {
+		if (!p->closed)
+			fprintf(stderr, "a Call that this program cannot take: %s\n", describe(m));
+		return;
+	}
+	c.proc = get(c.rpc, 20);
+	c.answer_len = nfs_ask(c.rpc, c.len, c.answer);
+	if (!c.answer_len)
+		return;
+	if (walk_left) {
+		walk_reply(&c);
+		return;
+	}
+	if (fits(&c)) {
+		hits++;
+		hit_serial = p->serial;
+		armed->run(p, &c);
+	} else {
+		send_good(&c);
+	}
+}
+
+/* ---- Opening ---- */
+
+static void send_props(struct peer *p)
+{
+	begin(p, 0, CONNPROP, 0);
+	w(p, 5);
+	prop(p, SBSIZ, 4096);
+	prop(p, RBSIZ, 4096);
+	prop(p, RSSIZ, 1 << 20);
+	prop(p, RCSIZ, 16);
+	prop(p, REASSEMBLY, 0);
+	send_out(p);
+}
+
+static void send_err_vers(struct peer *p, uint32_t low, uint32_t high)
+{
+	raw(p);
+	ww(p, 7, 0, 2, CREDIT, ERROR, ERR_VERS, low, high);
+	p->no_wait = true;
+	send_out(p);
+	p->no_wait = false;
+}
+
+static bool opening_armed(int when)
+{
+	return armed && armed->when == when && (!hits || armed->forever);
+}
+
+/* With HOSTILE_VERBOSE: what passes, on stderr */
+static void tell(const char *what, const struct peer *p, const struct msg *m)
+{
+	struct timespec ts;
+
+	if (!getenv("HOSTILE_VERBOSE"))
+		return;
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	fprintf(stderr, "%ld.%03ld %s %s %u: %s\n", (long)ts.tv_sec, ts.tv_nsec / 1000000,
+		armed ? armed->name : "-", what, p->serial, m ? describe(m) : "");
+}
+
+static void serve(struct peer *p, struct msg *m)
+{
+	uint32_t code;
+
+	tell("received on", p, m);
+	if (m->len < 16)
+		return;
+	/* A client that believes there is no version 2 here; see below. */
+	if (get(m->data, 4) == 1 && p->version == 2) {
+		peer_disconnect(p);
+		return;
+	}
+	switch (get(m->data, 12)) {
+	case CONNPROP:
+		if (want_version1) {
+			send_err_vers(p, 1, 1);
+			p->version = 1;
+		} else if (opening_armed(PROPS)) {
+			hits++;
+			hit_serial = p->serial;
+			armed->run(p, NULL);
+		} else {
+			send_props(p);
+		}
+		break;
+	case NOMSG:
+		if (p->version == 2 && is_grant(m))
+			break;
+		/* fall through */
+	case MSG:
+		if (p->version == 1 || !(get(m->data, 16) & RESPONSE))
+			serve_call(p, m);
+		break;
+	case ERROR:
+		code = p->version == 2 && m->len >= 28 ? get(m->data, 24) :
+		       p->version == 1 && m->len >= 20 ? get(m->data, 16) : 0;
+		errors[code < 128 ? code : 0]++;
+		break;
+	}
+}
+
+static void gone(struct peer *p)
+{
+	tell("gone", p, NULL);
+	closings++;
+	if (current == p)
+		current = NULL;
+	peer_free(p);
+}
+
+static void request(struct rdma_cm_id *id)
+{
+	struct rdma_conn_param param;
+	uint32_t words[2];
+	struct peer *p = peer_new();
+
+	p->id = id;
+	p->server = true;
+	p->credit = CREDIT;
+	id->context = p;
+	tell("request", p, NULL);
+	if (opening_armed(CONNECT)) {
+		hits++;
+		armed->run(p, NULL);
+		return;
+	}
+	peer_setup(p);
+	peer_param(p, &param, words);
+	if (rdma_accept(id, &param))
+		p->closed = true;
+	current = p;
+}
+
+/* ---- Processes in the mount ---- */
+
+enum { IO_SIZE = 32768 };
+
+/* op NAME DIR REFDIR: 0, or 1: an errno, 3: not what must be there */
+int op_main(int argc, char **argv)
+{
+	static uint8_t buf[IO_SIZE] __attribute__((aligned(4096)));
+	static uint8_t ref[IO_SIZE] __attribute__((aligned(4096)));
+	char path[512], refpath[512];
+	const char *name;
+	bool writes;
+	int fd, i;
+
+	if (argc < 3)
+		return 2;
+	writes = !strcmp(argv[0], "write");
+	/* Several mounts write at the same time. */
+	name = writes ? strrchr(argv[1], '/') + 1 : "hostile";
+	snprintf(path, sizeof(path), "%s/%s", argv[1], name);
+	snprintf(refpath, sizeof(refpath), "%s/%s", argv[2], name);
+	if (!writes) {
+		fd = open(path, O_RDONLY | O_DIRECT);
+		if (fd < 0 || pread(fd, buf, IO_SIZE, 0) != IO_SIZE)
+			return 1;
+	} else {
+		for (i = 0; i < IO_SIZE; i++)
+			buf[i] = i * 7 + getpid();
+		fd = open(path, O_WRONLY | O_CREAT | O_DIRECT, 0644);
+		if (fd < 0 || pwrite(fd, buf, IO_SIZE, 0) != IO_SIZE)
+			return 1;
+	}
+	close(fd);
+	fd = open(refpath, O_RDONLY);
+	if (fd < 0 || pread(fd, ref, IO_SIZE, 0) != IO_SIZE)
+		return 3;
+	return memcmp(buf, ref, IO_SIZE) ? 3 : 0;
+}
+
+static pid_t start(char *const argv[])
+{
+	const char *path = argv[0][0] == '/' ? argv[0] : "/proc/self/exe";
+	pid_t pid;
+
+	if (posix_spawn(&pid, path, NULL, NULL, argv, environ))
+		bad("posix_spawn: %s", strerror(errno));
+	return pid;
+}
+
+static bool ended(pid_t pid, int *status)
+{
+	return waitpid(pid, status, WNOHANG) == pid;
+}
+
+/* Serve until @pid ends, and with pid 0 for @ms. False: it takes too long. */
+static bool serve_until(pid_t pid, int ms, int *status)
+{
+	struct msg *m;
+	int i;
+
+	for (i = 0; i < ms / 20; i++) {
+		if (pid && ended(pid, status))
+			return true;
+		while (current && (m = receive(current, 0))) {
+			serve(current, m);
+			free(m);
+		}
+		peers_run(current, 20);
+		peers_reap(gone);
+	}
+	return !pid;
+}
+
+/* Returns the exit status of @argv, -1: it took too long. */
+static int do_process(char *const argv[], int ms)
+{
+	pid_t pid = start(argv);
+	int status = 0;
+
+	if (!serve_until(pid, ms, &status)) {
+		/* It may be beyond that; the test as a whole has its limit. */
+		kill(pid, SIGKILL);
+		return -1;
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 2;
+}
+
+static int do_op(const char *op)
+{
+	char *argv[] = { "hostile", "op", (char *)op, (char *)dir, (char *)refdir, NULL };
+
+	return do_process(argv, CASE_MS);
+}
+
+static int do_command(const char *command)
+{
+	char *argv[] = { "/bin/sh", "-c", (char *)command, NULL };
+
+	return do_process(argv, CASE_MS);
+}
+
+/*
+ * ---- Opening: the cases ----
+ *
+ * After a connection that brought no Reply the client waits before the next
+ * one, longer each time: a soft mount may give up before.
+ */
+
+SCASE(opening, control, PROPS, "read", OK)
+{
+	send_props(p);
+}
+
+SCASE(opening, rejected, CONNECT, "read", OK | FAILS)
+{
+	rdma_reject(p->id, NULL, 0);
+	p->server = false;
+}
+
+SCASE(opening, rejected_for_ever, CONNECT, "read", FAILS, true)
+{
+	rdma_reject(p->id, "no", 2);
+	p->server = false;
+}
+
+SCASE(opening, let_go_at_once, PROPS, "read", OK | FAILS | CLOSES)
+{
+	peer_disconnect(p);
+}
+
+SCASE(opening, silence, PROPS, "read", OK | FAILS)
+{
+}
+
+SCASE(opening, dead, PROPS, "read", OK | FAILS)
+{
+	peer_die(p);
+}
+
+SCASE(opening, short_messages, PROPS, "read", OK | STAYS)
+{
+	for (p->no_wait = true; p->sent < 2; ) {
+		begin(p, 0, CONNPROP, 0);
+		p->len = p->sent ? 23 : 3;
+		send_out(p);
+	}
+	p->no_wait = false;
+	send_props(p);
+}
+
+static void first_answer(struct peer *p, uint32_t version)
+{
+	begin(p, 0, CONNPROP, 0);
+	w(p, 0);
+	put(p->out, 4, version);
+	send_out(p);
+}
+
+SCASE(opening, version_1_first, PROPS, "read", OK | FAILS | CLOSES) { first_answer(p, 1); }
+SCASE(opening, version_3_first, PROPS, "read", OK | FAILS | CLOSES) { first_answer(p, 3); }
+SCASE(opening, version_0_first, PROPS, "read", OK | FAILS | CLOSES) { first_answer(p, 0); }
+
+SCASE(opening, err_vers_2_to_9, PROPS, "read", OK | FAILS | CLOSES)
+{
+	send_err_vers(p, 2, 9);
+}
+
+SCASE(opening, err_vers_high, PROPS, "read", OK | FAILS | CLOSES)
+{
+	send_err_vers(p, 0xffffffff, 1);
+}
+
+SCASE(opening, err_vers_too_long, PROPS, "read", OK | STAYS)
+{
+	begin(p, 0, ERROR, 0);
+	put(p->out, 16, ERR_VERS);
+	ww(p, 2, 1, 0);
+	send_out(p);
+	send_props(p);
+}
+
+SCASE(opening, errors_about_connprop, PROPS, "read", OK | STAYS)
+{
+	uint32_t code;
+
+	for (code = 1; code < 12; code++) {
+		begin(p, code == 3 ? 77 : 0, ERROR, RESPONSE);
+		ww(p, 3, code, 0, 0);
+		send_out(p);
+	}
+	send_props(p);
+}
+
+SCASE(opening, reply_before_the_end, PROPS, "read", OK | FAILS | CLOSES)
+{
+	begin(p, 0x4711, MSG, RESPONSE);
+	no_lists(p);
+	ww(p, 6, 0x4711, 1, 0, 0, 0, 0);
+	send_out(p);
+}
+
+SCASE(opening, call_amid_properties, PROPS, "read", OK | FAILS | CLOSES)
+{
+	begin(p, 0, CONNPROP, TPMORE);
+	w(p, 0);
+	send_out(p);
+	begin(p, 1, MSG, 0);
+	no_lists(p);
+	rpc_null(p, 1);
+	send_out(p);
+}
+
+SCASE(opening, properties_without_end, PROPS, "read", OK | FAILS | CLOSES)
+{
+	int i;
+
+	for (i = 0; i < 30 && !p->closed; i++) {
+		begin(p, 0, CONNPROP, TPMORE);
+		ww(p, 3, 1, 0x1234, 4096 - 36);
+		while (p->len < 4096)
+			w(p, i);
+		send_out(p);
+	}
+}
+
+SCASE(opening, part_and_silence, PROPS, "read", OK | FAILS)
+{
+	begin(p, 0, CONNPROP, TPMORE);
+	w(p, 0);
+	send_out(p);
+}
+
+static void odd_props(struct peer *p, int words, ...)
+{
+	va_list args;
+
+	begin(p, 0, CONNPROP, 0);
+	va_start(args, words);
+	while (words--)
+		w(p, va_arg(args, uint32_t));
+	va_end(args);
+	send_out(p);
+}
+
+/* Refused, and yet the opening goes on (WP 4) */
+#define BAD_PROPS(name, error, ...) \
+	SCASE(properties, name, PROPS, "read", OK | STAYS, .code = error) \
+	{ odd_props(p, __VA_ARGS__); }
+
+BAD_PROPS(no_count, BAD_XDR, 0)
+BAD_PROPS(count_lies, BAD_XDR, 4, 2, RBSIZ, 4, 4096)
+BAD_PROPS(count_high, BAD_XDR, 4, 0xffffffff, RBSIZ, 4, 4096)
+BAD_PROPS(length_lies, BAD_PROPVAL, 4, 1, 0x999, 5, 0)
+BAD_PROPS(length_high, BAD_PROPVAL, 4, 1, 0x999, 0xffffffff, 0)
+BAD_PROPS(long_value, BAD_PROPVAL, 5, 1, RBSIZ, 8, 1024, 0)
+BAD_PROPS(rbsiz_1023, BAD_PROPVAL, 4, 1, RBSIZ, 4, 1023)
+BAD_PROPS(sbsiz_0, BAD_PROPVAL, 4, 1, SBSIZ, 4, 0)
+BAD_PROPS(brs_high, BAD_PROPVAL, 4, 1, BRS, 4, 0xffffffff)
+
+SCASE(properties, more, PROPS, "read", OK | STAYS, .code = INVAL_CONT)
+{
+	begin(p, 0, CONNPROP, MORE);
+	w(p, 0);
+	send_out(p);
+}
+
+SCASE(properties, response, PROPS, "read", OK | STAYS)
+{
+	begin(p, 0, CONNPROP, RESPONSE);
+	w(p, 0);
+	send_out(p);
+}
+
+SCASE(properties, high, PROPS, "write", OK | STAYS)
+{
+	odd_props(p, 22, 7, SBSIZ, 4, 0xffffffff, RBSIZ, 4, 0xffffffff, RSSIZ, 4, 0xffffffff,
+		  RCSIZ, 4, 0xffffffff, BRS, 4, 3, REPLY_READ, 4, 0, REASSEMBLY, 4, 0);
+}
+
+/* Without chunks and continuation what is large has no way at all. */
+SCASE(properties, low, PROPS, "write", FAILS | STAYS)
+{
+	odd_props(p, 16, 5, SBSIZ, 4, 1024, RBSIZ, 4, 1024, RSSIZ, 4, 0, RCSIZ, 4, 0,
+		  REASSEMBLY, 4, 0);
+}
+
+SCASE(properties, one_segment, PROPS, "write", OK | STAYS)
+{
+	odd_props(p, 13, 4, RBSIZ, 4, 1024, SBSIZ, 4, 1024, RCSIZ, 4, 2, REASSEMBLY, 4, 0);
+}
+
+SCASE(properties, again, READ, "read", OK | STAYS, .code = INVAL_HTYPE)
+{
+	begin(p, 0, CONNPROP, 0);
+	w(p, 0);
+	send_out(p);
+	send_good(c);
+}
+
+/* ---- Replies ---- */
+
+SCASE(replies, control, READ, "read", OK | STAYS) { send_good(c); }
+
+SCASE(replies, control_invalidates, READ, "read", OK | STAYS)
+{
+	make_good(c);
+	send_inv(p, c->inv);
+}
+
+SCASE(replies, control_continued, READ, "read", OK | STAYS)
+{
+	send_parts(c, c->answer_len);
+}
+
+SCASE(replies, to_nobody, READ, "read", OK | STAYS)
+{
+	struct call other = *c;
+
+	other.xid += 0x1000;
+	other.has_write = false;
+	begin_reply(&other, MSG, 0);
+	ww(p, 2, 0, 0);
+	ww(p, 6, other.xid, 1, 0, 0, 0, 0);
+	send_out(p);
+	begin_reply(&other, NOMSG, 0);
+	ww(p, 2, 0, 0);
+	send_out(p);
+	begin_reply(&other, MSG, TPMORE);
+	send_out(p);
+	send_good(c);
+}
+
+SCASE(replies, twice, READ, "read", OK | STAYS)
+{
+	send_good(c);
+	send_out(p);
+	send_out(p);
+}
+
+SCASE(replies, is_a_call, READ, "read", OK | CLOSES)
+{
+	put(c->answer, 4, 0);
+	send_good(c);
+}
+
+SCASE(replies, of_another, READ, "read", OK | CLOSES)
+{
+	put(c->answer, 0, c->xid + 1);
+	send_good(c);
+}
+
+SCASE(replies, short_payload, READ, "read", OK | CLOSES)
+{
+	make_good(c);
+	p->len -= READ3_ITEM - 4;
+	send_out(p);
+}
+
+SCASE(replies, response_clear, READ, "read", OK | STAYS)
+{
+	make_good(c);
+	put(p->out, 16, 0);
+	send_out(p);
+	put(p->out, 16, RESPONSE);
+	send_out(p);
+}
+
+SCASE(replies, lists_cut, READ, "read", OK | CLOSES)
+{
+	make_good(c);
+	p->len = 36;
+	send_out(p);
+}
+
+SCASE(replies, tpmore, READ, "read", OK | CLOSES)
+{
+	make_good(c);
+	put(p->out, 16, RESPONSE | TPMORE);
+	send_out(p);
+}
+
+SCASE(replies, nomsg_more, READ, "read", OK | CLOSES)
+{
+	begin_reply(c, NOMSG, MORE);
+	ww(p, 2, 0, 0);
+	send_out(p);
+}
+
+SCASE(replies, no_write_list, READ, "read", OK | CLOSES)
+{
+	begin_reply(c, MSG, 0);
+	ww(p, 2, 0, 0);
+	put_answer(c, 0, READ3_ITEM);
+	send_out(p);
+}
+
+SCASE(replies, write_list_twice, READ, "read", OK | CLOSES)
+{
+	begin_reply(c, MSG, 0);
+	return_chunk(p, &c->write, 100);
+	return_write(c, 100);
+	w(p, 0);
+	put_answer(c, 0, READ3_ITEM);
+	send_out(p);
+}
+
+/* Where the first segment of the Write list is */
+enum { AT_SEG = 40 };
+
+SCASE(replies, write_handle, READ, "read", OK | CLOSES)
+{
+	make_good(c);
+	put(p->out, AT_SEG, get(p->out, AT_SEG) + 1);
+	send_out(p);
+}
+
+SCASE(replies, write_length, READ, "read", OK | CLOSES)
+{
+	make_good(c);
+	put(p->out, AT_SEG + 4, c->write.seg[0].len + 1);
+	send_out(p);
+}
+
+SCASE(replies, write_length_high, READ, "read", OK | CLOSES)
+{
+	make_good(c);
+	put(p->out, AT_SEG + 4, 0xffffffff);
+	send_out(p);
+}
+
+SCASE(replies, write_count_lies, READ, "read", OK | CLOSES)
+{
+	make_good(c);
+	put(p->out, AT_SEG - 4, 0x10000001);
+	send_out(p);
+}
+
+SCASE(replies, more_segments, READ, "read", OK | CLOSES)
+{
+	struct call other = *c;
+
+	other.write.seg[other.write.count] = other.write.seg[0];
+	other.write.count++;
+	make_reduced(&other, 100);
+	send_out(p);
+}
+
+/* As good as unused, which leaves a READ without data: not the transport's affair */
+SCASE(replies, fewer_segments, READ, "read", FAILS | STAYS)
+{
+	struct call other = *c;
+
+	other.write.count = 0;
+	make_reduced(&other, 0);
+	send_out(p);
+}
+
+SCASE(replies, reply_chunk_not_offered, READ, "read", OK | CLOSES)
+{
+	begin_reply(c, NOMSG, 0);
+	return_write(c, 0);
+	return_chunk(p, &c->write, 1000);
+	send_out(p);
+}
+
+SCASE(replies, nomsg_without_chunks, READ, "read", OK | CLOSES)
+{
+	begin_reply(c, NOMSG, 0);
+	return_write(c, 0);
+	w(p, 0);
+	send_out(p);
+}
+
+SCASE(replies, read_chunk, READ, "read", OK | CLOSES)
+{
+	begin(p, c->xid, MSG, RESPONSE);
+	w(p, 0);
+	read_segment(p, 8, exposed_mr->rkey, 100, (uintptr_t)exposed);
+	w(p, 0);
+	return_write(c, 0);
+	w(p, 0);
+	put_answer(c, 0, READ3_ITEM);
+	send_out(p);
+}
+
+SCASE(replies, to_be_pulled_from_nowhere, READ, "read", OK | CLOSES)
+{
+	begin(p, c->xid, NOMSG, RESPONSE);
+	w(p, 0xfffff700);
+	read_segment(p, 0, 0xfffff700, 1000, 0);
+	w(p, 0);
+	return_write(c, 0);
+	w(p, 0);
+	send_out(p);
+}
+
+SCASE(replies, part_and_silence, READ, "read", OK | CLOSES)
+{
+	begin_reply(c, MSG, MORE);
+	ww(p, 2, 0, 0);
+	put_answer(c, 0, 1000);
+	send_out(p);
+}
+
+SCASE(replies, part_and_another, READ, "read", OK | CLOSES)
+{
+	begin_reply(c, MSG, MORE);
+	ww(p, 2, 0, 0);
+	put_answer(c, 0, 1000);
+	send_out(p);
+	begin(p, c->xid + 1, MSG, RESPONSE);
+	no_lists(p);
+	ww(p, 6, c->xid + 1, 1, 0, 0, 0, 0);
+	send_out(p);
+}
+
+SCASE(replies, part_and_call, READ, "read", OK | CLOSES)
+{
+	begin_reply(c, MSG, MORE);
+	ww(p, 2, 0, 0);
+	put_answer(c, 0, 1000);
+	send_out(p);
+	begin(p, 0x99, MSG, 0);
+	no_lists(p);
+	rpc_null(p, 0x99);
+	send_out(p);
+}
+
+SCASE(replies, odd_part, READ, "read", OK | CLOSES)
+{
+	begin_reply(c, MSG, MORE);
+	ww(p, 2, 0, 0);
+	put_answer(c, 0, 1001);
+	send_out(p);
+}
+
+SCASE(replies, without_end, READ, "read", OK | CLOSES)
+{
+	uint32_t octets;
+
+	for (octets = 0; octets < CLIENT_REASSEMBLY + 10000 && !p->closed; octets += 4056) {
+		begin_reply(c, MSG, MORE);
+		ww(p, 2, 0, 0);
+		if (!octets)
+			ww(p, 2, c->xid, 1);
+		while (p->len < CLIENT_RECV)
+			w(p, 0);
+		send_out(p);
+	}
+}
+
+SCASE(replies, parts_of_nobodys, READ, "read", OK | STAYS)
+{
+	int i;
+
+	for (i = 0; i < 80; i++) {
+		begin(p, c->xid + 5, MSG, RESPONSE | (i < 79 ? MORE : 0));
+		no_lists(p);
+		ww(p, 2, c->xid + 5, 1);
+		while (p->len < CLIENT_RECV)
+			w(p, 0);
+		send_out(p);
+	}
+	send_good(c);
+}
+
+SCASE(replies, too_long, READ, "read", OK | CLOSES)
+{
+	make_good(c);
+	while (p->len <= CLIENT_RECV)
+		w(p, 0);
+	send_out(p);
+}
+
+SCASE(replies, version_3, READ, "read", OK | CLOSES)
+{
+	make_good(c);
+	put(p->out, 4, 3);
+	send_out(p);
+}
+
+SCASE(replies, version_1, READ, "read", OK | CLOSES)
+{
+	p->version = 1;
+	make_good(c);
+	send_out(p);
+}
+
+SCASE(replies, short_messages, READ, "read", OK | STAYS)
+{
+	uint32_t len;
+
+	make_good(c);
+	for (len = 0; len < PREFIX; len++) {
+		uint32_t whole = p->len;
+
+		p->len = len;
+		send_out(p);
+		p->len = whole;
+	}
+	send_out(p);
+}
+
+SCASE(replies, wrong_invalidation, READ, "read", OK | CLOSES)
+{
+	make_good(c);
+	send_inv(p, 0xfffff700);
+}
+
+SCASE(replies, invalidating_grant, READ, "read", OK | CLOSES)
+{
+	begin(p, 0, NOMSG, 0);
+	no_lists(p);
+	send_inv(p, c->inv);
+}
+
+SCASE(replies, invalidates_twice, READ, "read", OK)
+{
+	make_good(c);
+	send_inv(p, c->inv);
+	send_inv(p, c->inv);
+}
+
+SCASE(replies, silence, READ, "read", OK | CLOSES) { }
+SCASE(replies, silence_for_ever, READ, "read", FAILS, true) { }
+SCASE(replies, disconnect, READ, "read", OK) { peer_disconnect(p); }
+SCASE(replies, dead, READ, "read", OK | CLOSES) { peer_die(p); }
+
+SCASE(replies, disconnect_amid, READ, "read", OK)
+{
+	begin_reply(c, MSG, MORE);
+	ww(p, 2, 0, 0);
+	put_answer(c, 0, 1000);
+	send_out(p);
+	sends_done(p);
+	peer_disconnect(p);
+}
+
+SCASE(replies, disconnect_behind, READ, "read", OK)
+{
+	send_good(c);
+	sends_done(p);
+	peer_disconnect(p);
+}
+
+SCASE(replies, to_first_calls, CALL, "read", OK | CLOSES)
+{
+	begin_reply(c, NOMSG, 0);
+	ww(p, 2, 0, 0);
+	send_out(p);
+}
+
+/* ---- Control messages ---- */
+
+SCASE(control, done_for_anything, READ, "read", OK | STAYS)
+{
+	uint32_t flags;
+
+	for (flags = 0; flags < 8; flags++) {
+		begin(p, c->xid + flags, DONE, flags);
+		send_out(p);
+	}
+	send_good(c);
+}
+
+SCASE(control, unknown_types, READ, "read", OK | STAYS, .code = INVAL_HTYPE)
+{
+	static const uint32_t types[] = { 2, 6, 0x7fffffff, 0xffffffff };
+	int i;
+
+	for (i = 0; i < 8; i++) {
+		begin(p, c->xid, types[i / 2], i % 2 ? RESPONSE : 0);
+		no_lists(p);
+		send_out(p);
+	}
+	send_good(c);
+}
+
+SCASE(control, storm_of_grants, READ, "read", OK | STAYS)
+{
+	int i;
+
+	for (i = 0; i < 200; i++) {
+		begin(p, 0, NOMSG, i % 8);
+		no_lists(p);
+		send_out(p);
+	}
+	send_good(c);
+}
+
+SCASE(control, errors_for_nobody, READ, "read", OK | STAYS)
+{
+	uint32_t code;
+
+	for (code = 0; code < 13; code++) {
+		begin(p, c->xid + 3, ERROR, RESPONSE);
+		ww(p, 3, code == 12 ? ERR_SYSTEM : code, 0xffffffff, 0);
+		send_out(p);
+	}
+	send_good(c);
+}
+
+SCASE(control, counts_never_sent, READ, "read", OK | CLOSES)
+{
+	make_good(c);
+	p->stamp = false;
+	put(p->out, 8, 10);
+	put(p->out, 20, p->received + 1);
+	send_out(p);
+}
+
+SCASE(control, no_more_credit, READ, "read", OK)
+{
+	p->credit = 0;
+	send_good(c);
+}
+
+SCASE(control, callback_nobody_serves, READ, "read", OK | STAYS, .code = ERR_SYSTEM)
+{
+	begin(p, 0x77, MSG, 0);
+	no_lists(p);
+	ww(p, 10, 0x77, 0, 2, 0x40000000, 1, 0, 0, 0, 0, 0);
+	send_out(p);
+	send_good(c);
+}
+
+SCASE(control, callbacks_with_chunks, READ, "read", OK | STAYS)
+{
+	begin(p, 0x78, MSG, 0);
+	w(p, 0);
+	read_segment(p, 40, exposed_mr->rkey, 1000, (uintptr_t)exposed);
+	ww(p, 3, 0, 0, 0);
+	ww(p, 10, 0x78, 0, 2, 0x40000000, 1, 0, 0, 0, 0, 0);
+	send_out(p);
+	begin(p, 0x79, NOMSG, 0);
+	w(p, 0);
+	read_segment(p, 0, exposed_mr->rkey, 1000, (uintptr_t)exposed);
+	ww(p, 3, 0, 0, 0);
+	send_out(p);
+	begin(p, 0x7a, MSG, 0);
+	ww(p, 4, 0, 0, 1, 1);
+	segment(p, exposed_mr->rkey, 1000, (uintptr_t)exposed);
+	ww(p, 2, 0, 0);
+	ww(p, 10, 0x7a, 0, 2, 0x40000000, 1, 0, 0, 0, 0, 0);
+	send_out(p);
+	send_good(c);
+}
+
+SCASE(control, callback_in_parts, READ, "read", OK | STAYS)
+{
+	begin(p, 0x7b, MSG, MORE);
+	no_lists(p);
+	rpc_null(p, 0x7b);
+	send_out(p);
+	begin(p, 0x7b, MSG, 0);
+	no_lists(p);
+	rpc_null(p, 0x7b);
+	send_out(p);
+	send_good(c);
+}
+
+SCASE(control, many_callbacks, READ, "read", OK | STAYS)
+{
+	uint32_t i;
+
+	for (i = 0; i < 60; i++) {
+		begin(p, 0x80 + i, MSG, 0);
+		no_lists(p);
+		ww(p, 10, 0x80 + i, 0, 2, 0x40000000, 1, 0, 0, 0, 0, 0);
+		send_out(p);
+	}
+	send_good(c);
+}
+
+/* ---- ERRORs about a Call that is pending ---- */
+
+static void send_error(struct call *c, uint32_t code, uint32_t arg0, uint32_t arg1, uint32_t len)
+{
+	begin(c->p, c->xid, ERROR, RESPONSE);
+	ww(c->p, 3, code, arg0, arg1);
+	c->p->len = len;
+	send_out(c->p);
+}
+
+/* Those that nothing can be done about, and one after which it is tried again */
+#define ERRORS(name, expect, code, arg0, arg1, len) \
+	SCASE(errors, name, READ, "read", expect) { send_error(c, code, arg0, arg1, len); }
+#define ERRORS_WRITE(name, expect, code, arg0, arg1, len) \
+	SCASE(errors, name, WRITE, "write", expect) { send_error(c, code, arg0, arg1, len); }
+
+ERRORS(bad_xdr, FAILS | STAYS, BAD_XDR, 0, 0, 28)
+ERRORS(bad_propval, FAILS | STAYS, BAD_PROPVAL, 0, 0, 28)
+ERRORS(inval_htype, FAILS | STAYS, INVAL_HTYPE, 0, 0, 28)
+ERRORS(inval_cont, FAILS | STAYS, INVAL_CONT, 0, 0, 28)
+ERRORS(system, FAILS | STAYS, ERR_SYSTEM, 0, 0, 28)
+ERRORS(write_resource, FAILS | STAYS, WRITE_RESOURCE, 1, 0xffffffff, 36)
+ERRORS(reply_resource_0, FAILS | STAYS, REPLY_RESOURCE, 0, 0, 32)
+ERRORS(reply_resource_high, FAILS | STAYS, REPLY_RESOURCE, 0xffffffff, 0, 32)
+ERRORS(reply_resource, OK | FAILS, REPLY_RESOURCE, 65536, 0, 32)
+ERRORS(read_chunks, OK | FAILS, READ_CHUNKS, 0, 0, 32)
+ERRORS(write_chunks, OK | FAILS, WRITE_CHUNKS, 0, 0, 32)
+ERRORS(segments_0, OK | FAILS, SEGMENTS, 0, 0, 32)
+ERRORS(segments_1, OK | FAILS, SEGMENTS, 1, 0, 32)
+ERRORS(segments_high, FAILS | STAYS, SEGMENTS, 0xffffffff, 0, 32)
+ERRORS_WRITE(write_read_chunks, OK | FAILS, READ_CHUNKS, 0, 0, 32)
+ERRORS_WRITE(write_segments, OK | FAILS, SEGMENTS, 1, 0, 32)
+
+/* Without meaning, or not whole: dropped, as if nothing had come */
+ERRORS(vers, OK | CLOSES, ERR_VERS, 1, 1, 36)
+ERRORS(code_0, OK | CLOSES, 0, 0, 0, 28)
+ERRORS(code_11, OK | CLOSES, 11, 0, 0, 28)
+ERRORS(code_high, OK | CLOSES, 0xffffffff, 0, 0, 28)
+ERRORS(no_code, OK | CLOSES, BAD_XDR, 0, 0, 24)
+ERRORS(no_data, OK | CLOSES, WRITE_RESOURCE, 0, 0, 32)
+
+#define FOREVER(name, code, arg0, len) \
+	SCASE(errors, name, READ, "read", OK | FAILS, true) { send_error(c, code, arg0, 0, len); }
+
+FOREVER(read_chunks_for_ever, READ_CHUNKS, 0, 32)
+FOREVER(write_chunks_for_ever, WRITE_CHUNKS, 0, 32)
+FOREVER(reply_resource_for_ever, REPLY_RESOURCE, 70000, 32)
+
+SCASE(errors, segments_fewer_and_fewer, READ, "read", OK | FAILS, true)
+{
+	static uint32_t n = 17;
+
+	send_error(c, SEGMENTS, n ? --n : 0, 0, 32);
+}
+
+/* ---- Memory that is not the server's ---- */
+
+/* The client's queue pair must refuse that: an error, here as well. */
+static void refused(struct peer *p, const char *what)
+{
+	if (sends_done(p))
+		wrong = what;
+}
+
+SCASE(memory, read_of_a_write_chunk, READ, "read", OK)
+{
+	rdma_post(p, true, AT_CALL, 100, c->write.seg[0].handle, c->write.seg[0].offset);
+	refused(p, "a Write chunk can be read");
+}
+
+SCASE(memory, beyond_a_write_chunk, READ, "read", OK)
+{
+	rdma_post(p, false, AT_REPLY, 100, c->write.seg[0].handle,
+		  c->write.seg[0].offset + c->write.seg[0].len - 50);
+	refused(p, "what lies behind a Write chunk can be written");
+}
+
+SCASE(memory, before_a_write_chunk, READ, "read", OK)
+{
+	rdma_post(p, false, AT_REPLY, 100, c->write.seg[0].handle, c->write.seg[0].offset - 1);
+	refused(p, "what lies in front of a Write chunk can be written");
+}
+
+SCASE(memory, write_to_a_read_chunk, WRITE, "write", OK)
+{
+	rdma_post(p, false, AT_REPLY, 100, c->read.seg[0].handle, c->read.seg[0].offset);
+	refused(p, "a Read chunk can be written");
+}
+
+SCASE(memory, after_the_reply, READ, "read", OK)
+{
+	make_good(c);
+	send_inv(p, c->inv);
+	rdma_post(p, false, AT_REPLY, 100, c->write.seg[0].handle, c->write.seg[0].offset);
+	refused(p, "a Write chunk can be written after the Reply that invalidated it");
+}
+
+SCASE(memory, after_a_plain_reply, READ, "read", OK)
+{
+	send_good(c);
+	peers_run(NULL, 500);
+	rdma_post(p, false, AT_REPLY, 100, c->write.seg[0].handle, c->write.seg[0].offset);
+	refused(p, "a Write chunk can be written long after the Reply");
+}
+
+SCASE(memory, next_handle, READ, "read", OK)
+{
+	rdma_post(p, false, AT_REPLY, 100, c->write.seg[0].handle ^ 1, c->write.seg[0].offset);
+	refused(p, "a handle that was not given can be used");
+}
+
+/* ---- Version 1 ---- */
+
+#define V1CASE(name, when, op, expect) \
+	SCASE(version1, name, when, op, expect, .version1 = true)
+
+V1CASE(control, READ, "read", OK | STAYS) { send_good(c); }
+V1CASE(control_write, WRITE, "write", OK | STAYS) { send_good(c); }
+
+static void v1_error(struct call *c, uint32_t code, uint32_t len)
+{
+	begin(c->p, c->xid, ERROR, 0);
+	ww(c->p, 3, code, 1, 1);
+	c->p->len = len;
+	send_out(c->p);
+}
+
+V1CASE(err_chunk, READ, "read", FAILS | STAYS) { v1_error(c, 2, 20); }
+V1CASE(err_vers, READ, "read", FAILS | STAYS) { v1_error(c, 1, 28); }
+V1CASE(err_unknown, READ, "read", OK | CLOSES) { v1_error(c, 3, 28); }
+V1CASE(err_cut, READ, "read", OK | CLOSES) { v1_error(c, 1, 24); }
+
+V1CASE(msgp, READ, "read", OK | CLOSES)
+{
+	make_good(c);
+	put(p->out, 12, MSGP);
+	send_out(p);
+}
+
+V1CASE(unknown_procedure, READ, "read", OK | STAYS)
+{
+	make_good(c);
+	put(p->out, 12, 77);
+	send_out(p);
+	put(p->out, 12, MSG);
+	send_out(p);
+}
+
+V1CASE(done, READ, "read", OK | STAYS)
+{
+	begin(p, c->xid, DONE, 0);
+	no_lists(p);
+	send_out(p);
+	send_good(c);
+}
+
+V1CASE(version_2, READ, "read", OK | CLOSES)
+{
+	p->version = 2;
+	make_good(c);
+	send_out(p);
+}
+
+V1CASE(short_messages, READ, "read", OK | STAYS)
+{
+	uint32_t len, whole;
+
+	make_good(c);
+	for (len = 0, whole = p->len; len < HEADER1; len++) {
+		p->len = len;
+		send_out(p);
+	}
+	p->len = whole;
+	send_out(p);
+}
+
+V1CASE(lists_cut, READ, "read", OK | CLOSES)
+{
+	make_good(c);
+	p->len = 32;
+	send_out(p);
+}
+
+V1CASE(write_handle, READ, "read", OK | CLOSES)
+{
+	make_good(c);
+	put(p->out, 28, get(p->out, 28) + 1);
+	send_out(p);
+}
+
+V1CASE(write_length, READ, "read", OK | CLOSES)
+{
+	make_good(c);
+	put(p->out, 32, 0xffffffff);
+	send_out(p);
+}
+
+V1CASE(no_write_list, READ, "read", OK | CLOSES)
+{
+	begin_reply(c, MSG, 0);
+	ww(p, 2, 0, 0);
+	put_answer(c, 0, READ3_ITEM);
+	send_out(p);
+}
+
+V1CASE(read_chunk, READ, "read", OK | CLOSES)
+{
+	begin(p, c->xid, MSG, 0);
+	read_segment(p, 8, exposed_mr->rkey, 100, (uintptr_t)exposed);
+	w(p, 0);
+	return_write(c, 0);
+	w(p, 0);
+	put_answer(c, 0, READ3_ITEM);
+	send_out(p);
+}
+
+V1CASE(of_another, READ, "read", OK | CLOSES)
+{
+	put(c->answer, 0, c->xid + 1);
+	send_good(c);
+}
+
+V1CASE(twice, READ, "read", OK | STAYS)
+{
+	send_good(c);
+	send_out(p);
+}
+
+V1CASE(no_credit, READ, "read", OK | STAYS)
+{
+	p->credit = 0;
+	send_good(c);
+}
+
+V1CASE(high_credit, READ, "read", OK | STAYS)
+{
+	p->credit = 0xffffffff;
+	send_good(c);
+}
+
+V1CASE(too_long, READ, "read", OK | CLOSES)
+{
+	make_good(c);
+	while (p->len <= CLIENT_RECV)
+		w(p, 0);
+	send_out(p);
+}
+
+V1CASE(callback_nobody_serves, READ, "read", OK | STAYS)
+{
+	begin(p, 0x77, MSG, 0);
+	no_lists(p);
+	ww(p, 10, 0x77, 0, 2, 0x40000000, 1, 0, 0, 0, 0, 0);
+	send_out(p);
+	send_good(c);
+}
+
+V1CASE(silence, READ, "read", OK | CLOSES) { }
+
+V1CASE(wrong_invalidation, READ, "read", OK | CLOSES)
+{
+	make_good(c);
+	send_inv(p, 0xfffff700);
+}
+
+/* ---- A random walk ---- */
+
+static uint32_t below(uint32_t n)
+{
+	return rnd(&walk_state) % n;
+}
+
+/* Headers are spoilt, not what nfsd says: that would be another test. */
+static void walk_reply(struct call *c)
+{
+	static const uint32_t extremes[] = {
+		0, 1, 2, 3, 4, 5, 100, 0x7fffffff, 0x80000000, 0xfffffffc, 0xffffffff,
+	};
+	struct peer *p = c->p;
+	uint32_t header, n, at;
+
+	walk_left--;
+	switch (below(12)) {
+	case 0:
+		return;
+	case 1:
+		peer_disconnect(p);
+		return;
+	case 2:
+		begin(p, c->xid, ERROR, RESPONSE);
+		ww(p, 3, 1 + below(11), extremes[below(11)], extremes[below(11)]);
+		break;
+	case 3:
+		begin(p, below(2) ? c->xid : 0, below(7), below(8));
+		no_lists(p);
+		break;
+	case 4:
+		send_parts(c, c->answer_len);
+		return;
+	case 5:
+		begin_reply(c, MSG, MORE);
+		ww(p, 2, 0, 0);
+		put_answer(c, 0, 4 * below(c->answer_len < 3000 ? c->answer_len / 4 : 700));
+		break;
+	default:
+		make_good(c);
+	}
+	header = p->version == 2 ? HEADER : HEADER1;
+	if (c->has_write)
+		header += 8 + 16 * c->write.count;
+	if (header > p->len)
+		header = p->len;
+	for (n = below(3) ? 0 : 1 + below(3); n; n--) {
+		at = 4 * below(header / 4);
+		if (at == 4 && below(10))
+			continue;
+		if (at == 8 || at == 20)
+			p->stamp = false;
+		switch (below(3)) {
+		case 0:
+			put(p->out, at, get(p->out, at) ^ 1u << below(32));
+			break;
+		case 1:
+			put(p->out, at, extremes[below(11)]);
+			break;
+		case 2:
+			p->len = below(2) ? at + below(4) : p->len;
+			break;
+		}
+	}
+	if (!p->stamp && below(4)) {
+		put(p->out, 8, CREDIT);
+		put(p->out, 20, p->received);
+	}
+	send_out(p);
+	if (!below(6))
+		send_out(p);
+}
+
+/* ---- main ---- */
+
+static jmp_buf failed;
+
+static void fresh_connection(void)
+{
+	if (current)
+		peer_disconnect(current);
+	peers_run(NULL, 50);
+	peers_reap(gone);
+}
+
+/* Whatever the client still waits for: in the end it works again. */
+static bool recovers(void)
+{
+	int i;
+
+	for (i = 0; i < 8; i++)
+		if (!do_op("read"))
+			return true;
+	return false;
+}
+
+static const char *judge(const struct scase *c, int rc)
+{
+	static char text[128];
+
+	if (wrong)
+		return wrong;
+	if (rc < 0)
+		return "it took too long";
+	if (!hits)
+		return "it was never tried";
+	if (rc == 3)
+		return "the data is wrong";
+	if (!(c->expect & (rc ? FAILS : OK)))
+		return rc ? "it should have worked" : "it should have failed";
+	if ((c->expect & CLOSES) && !closings)
+		return "the client should have closed the connection";
+	if (c->code && !errors[c->code]) {
+		snprintf(text, sizeof(text), "the client should have sent ERROR %u", c->code);
+		return text;
+	}
+	if ((c->expect & STAYS) && closings) {
+		snprintf(text, sizeof(text), "the connection should have stayed, and ended %u times", closings);
+		return text;
+	}
+	return NULL;
+}
+
+static bool run_case(struct scase *c)
+{
+	const char *why;
+	int rc;
+
+	/* What it is going to be hostile on */
+	if (want_version1 != c->version1 || c->when <= PROPS) {
+		want_version1 = c->version1;
+		fresh_connection();
+	}
+	if (c->when > PROPS && !recovers()) {
+		printf("not ok %s.%s - the mount did not work before\n", c->group, c->name);
+		return false;
+	}
+	memset(errors, 0, sizeof(errors));
+	wrong = NULL;
+	hits = 0;
+	hit_serial = 0;
+	closings = 0;
+	armed = c;
+	rc = do_op(c->op);
+	if (c->code && !errors[c->code])
+		serve_until(0, 1000, NULL);
+	why = judge(c, rc);
+	armed = NULL;
+	/*
+	 * What it may have left goes with the connection; not another one,
+	 * since each that brings no Reply makes the client wait longer.
+	 */
+	if (current && current->serial == hit_serial &&
+	    (c->when == PROPS || (c->expect & FAILS) || current->credit != CREDIT))
+		fresh_connection();
+	if (!recovers() && !why)
+		why = "the mount does not work afterwards";
+	if (why) {
+		printf("not ok %s.%s - %s (status %d, %u times, %u closed)\n", c->group, c->name,
+		       why, rc, hits, closings);
+		return false;
+	}
+	printf("ok %s.%s\n", c->group, c->name);
+	return true;
+}
+
+static bool matches(const char *pattern, const struct scase *c)
+{
+	size_t n = strlen(c->group);
+
+	if (strncmp(pattern, c->group, n))
+		return false;
+	return !pattern[n] || (pattern[n] == '.' && !strcmp(pattern + n + 1, c->name));
+}
+
+static int walk(const char *seed, const char *steps)
+{
+	unsigned int fails = 0, works = 0;
+
+	printf("seed %s, %s steps\n", seed, steps);
+	walk_state = strtoull(seed, NULL, 0);
+	walk_left = strtoul(steps, NULL, 0);
+	while (walk_left) {
+		int rc = do_op(below(4) ? "read" : "write");
+
+		if (rc < 0) {
+			printf("not done in time, with %u steps left\n", walk_left);
+			return 1;
+		}
+		rc ? fails++ : works++;
+		if (!below(6)) {
+			want_version1 = below(3) == 0;
+			fresh_connection();
+		}
+	}
+	printf("%u operations worked, %u did not\n", works, fails);
+	want_version1 = false;
+	fresh_connection();
+	if (!recovers()) {
+		printf("the mount does not work afterwards\n");
+		return 1;
+	}
+	return 0;
+}
+
+static void listen_at(void)
+{
+	struct rdma_addrinfo hints = { .ai_port_space = RDMA_PS_TCP, .ai_flags = RAI_PASSIVE };
+	struct rdma_addrinfo *res;
+	struct rdma_cm_id *id;
+
+	if (rdma_getaddrinfo(addr, port, &hints, &res) ||
+	    rdma_create_id(peer_channel(), &id, NULL, RDMA_PS_TCP) ||
+	    rdma_bind_addr(id, res->ai_src_addr) || rdma_listen(id, 16)) {
+		fprintf(stderr, "hostile: cannot listen at %s port %s: %s\n", addr, port,
+			strerror(errno));
+		exit(2);
+	}
+	rdma_freeaddrinfo(res);
+	on_request = request;
+}
+
+static int run_all(int argc, char **argv)
+{
+	int i, count = 0, bads = 0;
+	struct scase *c;
+
+	if (!strcmp(argv[0], "walk") && argc == 3)
+		return walk(argv[1], argv[2]);
+	for (c = cases; c; c = c->next) {
+		for (i = 0; i < argc && !matches(argv[i], c); i++)
+			;
+		if (i == argc)
+			continue;
+		count++;
+		bads += !run_case(c);
+	}
+	if (!count)
+		printf("no such case\n");
+	return count && !bads ? 0 : 1;
+}
+
+static void server_failed(const char *reason)
+{
+	printf("not ok server.%s - %s\n", armed ? armed->name : "none", reason);
+	longjmp(failed, 1);
+}
+
+/*
+ * server ADDR PORT NFSPORT DIR REFDIR MOUNT UMOUNT GROUP[.CASE]...
+ * server ADDR PORT NFSPORT DIR REFDIR MOUNT UMOUNT walk SEED STEPS
+ *
+ * MOUNT and UMOUNT are the commands that mount DIR from here, and unmount it.
+ * REFDIR is what nfsd exports.
+ */
+int server_main(int argc, char **argv)
+{
+	int status = 1;
+
+	if (argc < 8)
+		return 2;
+	addr = argv[0];
+	port = argv[1];
+	nfs_port = atoi(argv[2]);
+	dir = argv[3];
+	refdir = argv[4];
+	on_bad = server_failed;
+	listen_at();
+	if (setjmp(failed))
+		return 1;
+	if (do_command(argv[5])) {
+		printf("the mount failed\n");
+		return 1;
+	}
+	status = run_all(argc - 7, argv + 7);
+	armed = NULL;
+	if (do_command(argv[6])) {
+		printf("unmounting failed\n");
+		return 1;
+	}
+	return status;
+}
