@@ -841,23 +841,24 @@ static void errors_in_replies(struct kunit *test)
 
 struct status_case {
 	u32 code, arg;
-	int status;
-	u8 retry;
+	int status, again;
 };
 
+/* What they mean for a Call with a Read chunk and a Write chunk */
 static const struct status_case status_cases[] = {
-	{ RDMA2_ERR_BAD_XDR, 0, -EIO, RPCRDMA_RETRY_NONE },
-	{ RDMA2_ERR_INVAL_HTYPE, 0, -EIO, RPCRDMA_RETRY_NONE },
-	{ RDMA2_ERR_INVAL_CONT, 0, -EIO, RPCRDMA_RETRY_NONE },
-	{ RDMA2_ERR_READ_CHUNKS, 1, -EIO, RPCRDMA_RETRY_NO_READ_CHUNKS },
-	{ RDMA2_ERR_WRITE_CHUNKS, 1, -EIO, RPCRDMA_RETRY_NO_WRITE_CHUNKS },
-	{ RDMA2_ERR_SEGMENTS, 1, -EIO, RPCRDMA_RETRY_FEWER_SEGS },
-	{ RDMA2_ERR_SEGMENTS, 64, -EIO, RPCRDMA_RETRY_NONE },
-	{ RDMA2_ERR_WRITE_RESOURCE, 1, -EREMOTEIO, RPCRDMA_RETRY_NONE },
-	{ RDMA2_ERR_REPLY_RESOURCE, 9000, -EREMOTEIO,
-	  RPCRDMA_RETRY_LARGER_REPLY },
-	{ RDMA2_ERR_REPLY_RESOURCE, 0, -EREMOTEIO, RPCRDMA_RETRY_NONE },
-	{ RDMA2_ERR_SYSTEM, 0, -EREMOTEIO, RPCRDMA_RETRY_NONE },
+	{ RDMA2_ERR_BAD_XDR, 0, -EIO, -EIO },
+	{ RDMA2_ERR_INVAL_HTYPE, 0, -EIO, -EIO },
+	{ RDMA2_ERR_INVAL_CONT, 0, -EIO, -EIO },
+	{ RDMA2_ERR_READ_CHUNKS, 0, -EIO, 0 },
+	{ RDMA2_ERR_READ_CHUNKS, 1, -EIO, -EIO },
+	{ RDMA2_ERR_WRITE_CHUNKS, 0, -EIO, 0 },
+	{ RDMA2_ERR_WRITE_CHUNKS, 1, -EIO, -EIO },
+	{ RDMA2_ERR_SEGMENTS, 1, -EIO, 0 },
+	{ RDMA2_ERR_SEGMENTS, 64, -EIO, -EIO },
+	{ RDMA2_ERR_WRITE_RESOURCE, 1, -EREMOTEIO, -EREMOTEIO },
+	{ RDMA2_ERR_REPLY_RESOURCE, 9000, -EREMOTEIO, 0 },
+	{ RDMA2_ERR_REPLY_RESOURCE, 0, -EREMOTEIO, -EREMOTEIO },
+	{ RDMA2_ERR_SYSTEM, 0, -EREMOTEIO, -EREMOTEIO },
 };
 
 static void status_desc(const struct status_case *c, char *desc)
@@ -871,6 +872,28 @@ static void errors_received(struct kunit *test)
 {
 	const struct status_case *c = test->param_value;
 	struct fixture *f = test->priv;
+	struct rpcrdma_lists *lists;
+	struct rpcrdma_call call = {
+		.xid		= XID,
+		.length		= 10000,
+		.item_position	= 100,
+		.item_length	= 9000,
+		.reply_max	= 20000,
+		.result_max	= 8000,
+		.call_segs	= 1,
+		.item_segs	= 1,
+		.reply_segs	= 1,
+		.result_segs	= 1,
+		.ddp		= 1,
+	};
+
+	lists = kunit_kzalloc(test, sizeof(*lists), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, lists);
+	rpcrdma_lists_init(lists);
+	rpcrdma_lists_add_read(lists, 100);
+	rpcrdma_lists_add_segment(lists, 1, 9000, 0);
+	rpcrdma_lists_add_write(lists);
+	rpcrdma_lists_add_segment(lists, 2, 8000, 0);
 
 	rpcrdma_conn_queue_error(&f->server.conn, XID, c->code, c->arg, 5);
 	KUNIT_ASSERT_NE(test, control(&f->server, &f->m), 0);
@@ -879,7 +902,14 @@ static void errors_received(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f->client.rx.xid, XID);
 	KUNIT_EXPECT_EQ(test, f->client.rx.error.code, c->code);
 	KUNIT_EXPECT_EQ(test, f->client.rx.error.status, c->status);
-	KUNIT_EXPECT_EQ(test, f->client.rx.error.retry, c->retry);
+
+	KUNIT_EXPECT_EQ(test, rpcrdma_call_refused(&f->client.conn,
+						   &f->client.rx, &call, lists,
+						   &call.recovery), c->again);
+	/* Not a second time */
+	KUNIT_EXPECT_EQ(test, rpcrdma_call_refused(&f->client.conn,
+						   &f->client.rx, &call, lists,
+						   &call.recovery), c->status);
 }
 
 static void errors_broken_sequence(struct kunit *test)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * KUnit tests of the endpoint and the xdr_buf geometry, as one module with its
+ * KUnit tests of endpoint, xdr_buf geometry and client transport, as one module with its
  * own copy of both and of the engine: rpcrdma.ko exports nothing.
  *
  * The endpoint is compiled against stand-ins for the kernel's RDMA interfaces
@@ -131,6 +131,10 @@ struct shim_rpc {
 
 int shim_suite_init(struct kunit_suite *suite);
 void shim_suite_exit(struct kunit_suite *suite);
+
+/* Before a test, and after one when all is closed */
+void shim_test_begin(void);
+void shim_check_gone(struct kunit *test);
 
 /* A fixture with a listener and no connection */
 int shim_test_init(struct kunit *test);

@@ -1128,6 +1128,49 @@ static void close_streams(struct kunit *test)
 	shim_buf_free(&buf);
 }
 
+/*
+ * An RPC is given up when some parts of its Call were sent. The others follow,
+ * and name memory that nobody reaches any more.
+ */
+static void close_half_sent(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	struct shim_rpc *rpc = shim_rpcs(test, 1);
+	struct shim_side *c = &pair->client, *s = &pair->server;
+	struct shim_buf buf;
+	int chunk;
+
+	for (chunk = 0; chunk < 2; chunk++) {
+		KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 0, 5000), 0);
+		shim_open(test);
+		shim_rpc_init(rpc, chunk ? &buf : NULL, NULL);
+		rpc->inline_arg = 250000;
+		shim_mute = SHIM_MUTE_SERVER;
+		KUNIT_ASSERT_EQ(test, shim_rpc_send(c, rpc), 0);
+		KUNIT_EXPECT_TRUE(test,
+				  shim_poll_until(c->ep->conn.sent >= 14));
+		KUNIT_EXPECT_TRUE(test, shim_streaming(c->ep));
+		shim_rpc_end(c, rpc);
+		KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+		shim_buf_free(&buf);
+
+		/* Any message brings window, and the rest goes. */
+		shim_mute = 0;
+		rpcrdma_ep_send_error(s->ep, 1, RDMA2_ERR_SYSTEM, 0, 0);
+		if (chunk) {
+			KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));
+			KUNIT_EXPECT_TRUE(test, shim_wait_gone(c));
+		} else {
+			KUNIT_EXPECT_TRUE(test,
+					  shim_wait_until(s,
+							  atomic_read(&s->served)));
+			KUNIT_EXPECT_EQ(test, shim_one_rpc(c, 100, 100, 0,
+							   PAGE_SIZE), 0);
+		}
+		shim_disconnect(test, pair);
+	}
+}
+
 /* Reads that are posted, and Reads that wait for the Send Queue */
 static void close_reads(struct kunit *test)
 {
@@ -1324,6 +1367,7 @@ static struct kunit_case close_cases[] = {
 	KUNIT_CASE(close_no_reply),
 	KUNIT_CASE(close_replies_queued),
 	KUNIT_CASE(close_streams),
+	KUNIT_CASE(close_half_sent),
 	KUNIT_CASE(close_reads),
 	KUNIT_CASE(close_writes),
 	KUNIT_CASE(close_under_load),

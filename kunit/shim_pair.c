@@ -778,21 +778,11 @@ static void shim_end_side(struct kunit *test, struct shim_side *side)
 	KUNIT_EXPECT_EQ(test, atomic_read(&side->bad), 0);
 }
 
-void shim_disconnect(struct kunit *test, struct shim_pair *pair)
+/* Every account of what is made and destroyed balances: after a bit of time. */
+void shim_check_gone(struct kunit *test)
 {
-	bool gone;
+	bool gone = shim_poll(!shim_nr_endpoints());
 
-	mutex_lock(&pair->lock);
-	pair->over = true;
-	mutex_unlock(&pair->lock);
-	if (pair->client.ep)
-		rpcrdma_ep_close(pair->client.ep, NULL);
-	shim_end_side(test, &pair->server);
-	shim_end_side(test, &pair->client);
-	shim_mute = 0;
-	shim_unpostable = 0;
-
-	gone = shim_poll(!shim_nr_endpoints());
 	KUNIT_EXPECT_TRUE(test, gone);
 	KUNIT_EXPECT_EQ(test, atomic_read(&shim_balance.pds), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&shim_balance.cqs), 0);
@@ -804,6 +794,27 @@ void shim_disconnect(struct kunit *test, struct shim_pair *pair)
 	KUNIT_EXPECT_EQ(test, atomic_read(&shim_misuse), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&shim_double_inv), 0);
 	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+}
+
+void shim_test_begin(void)
+{
+	atomic_set(&shim_misuse, 0);
+	atomic_set(&shim_double_inv, 0);
+}
+
+void shim_disconnect(struct kunit *test, struct shim_pair *pair)
+{
+	mutex_lock(&pair->lock);
+	pair->over = true;
+	mutex_unlock(&pair->lock);
+	if (pair->client.ep)
+		rpcrdma_ep_close(pair->client.ep, NULL);
+	shim_end_side(test, &pair->server);
+	shim_end_side(test, &pair->client);
+	shim_mute = 0;
+	shim_unpostable = 0;
+
+	shim_check_gone(test);
 
 	shim_side_init(&pair->client, 0x1000);
 	shim_side_init(&pair->server, 0x80001000);
@@ -1108,8 +1119,7 @@ int shim_test_init(struct kunit *test)
 	mutex_init(&pair->lock);
 	shim_side_init(&pair->client, 0x1000);
 	shim_side_init(&pair->server, 0x80001000);
-	atomic_set(&shim_misuse, 0);
-	atomic_set(&shim_double_inv, 0);
+	shim_test_begin();
 
 	pair->listener = rpcrdma_listen(&init_net,
 					(struct sockaddr *)&shim_addr,

@@ -9,7 +9,6 @@
 
 enum {
 	REQ_PAGES = 4,
-	REQ_BUF = 1024,		/* octets of the RPC buffers */
 	REQ_BASE = 100,		/* of the page data in its first page */
 	REQ_HEAD = 128,
 	REQ_TAIL = 40,		/* octets of the tail, roundup included */
@@ -19,6 +18,7 @@ enum {
 struct req_fixture {
 	struct shim_pair		*pair;
 	struct rpcrdma_ep		*ep;
+	struct rpc_xprt			xprt;
 	struct rpcrdma_requester_stats	stats;
 	struct rpcrdma_req		*req;
 	struct rpc_auth			auth;
@@ -56,8 +56,9 @@ static struct req_fixture *req_open(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, shim_connect(pair), 0);
 	f->ep = pair->client.ep;
 	KUNIT_ASSERT_EQ(test, f->ep->limits.send_inline, (u32)REQ_LIMIT);
-	f->req = rpcrdma_req_create(REQ_BUF, &f->stats, GFP_KERNEL);
+	f->req = rpcrdma_req_create(&f->stats, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, f->req);
+	f->req->rqst.rq_xprt = &f->xprt;
 	for (i = 0; i < REQ_PAGES; i++) {
 		f->pages[i] = alloc_page(GFP_KERNEL | __GFP_ZERO);
 		KUNIT_ASSERT_NOT_NULL(test, f->pages[i]);
@@ -220,15 +221,13 @@ static void requester_reduces(struct kunit *test)
 		rqst->rq_rcv_buf.flags = res ? XDRBUF_READ : 0;
 		f->auth.au_flags = touch ? BIT(RPCAUTH_AUTH_DATATOUCH) : 0;
 		KUNIT_ASSERT_EQ(test, 0,
-				rpcrdma_requester_plan(f->ep, rqst, f->req,
-						       false, &f->plan));
+				rpcrdma_req_plan(f->req, f->ep, &f->plan));
 		KUNIT_EXPECT_EQ(test, !!f->plan.read_item, arg && !touch);
 		KUNIT_EXPECT_EQ(test, !!f->plan.write_chunk, res && !touch);
 		/* An RPC without credentials is nobody's to reduce. */
 		rqst->rq_cred = NULL;
 		KUNIT_ASSERT_EQ(test, 0,
-				rpcrdma_requester_plan(f->ep, rqst, f->req,
-						       false, &f->plan));
+				rpcrdma_req_plan(f->req, f->ep, &f->plan));
 		KUNIT_EXPECT_FALSE(test, f->plan.read_item);
 		KUNIT_EXPECT_FALSE(test, f->plan.write_chunk);
 		rqst->rq_cred = &f->cred;
@@ -254,9 +253,7 @@ static void requester_payload(struct kunit *test)
 		memset(f->tail, 0, 4);
 		memset(f->tail + 4, 0xaa, REQ_TAIL);
 		KUNIT_ASSERT_EQ(test, 0,
-				rpcrdma_requester_plan(f->ep, &f->req->rqst,
-						       f->req, false,
-						       &f->plan));
+				rpcrdma_req_plan(f->req, f->ep, &f->plan));
 		KUNIT_EXPECT_EQ(test, !!f->plan.read_item, len > REQ_LIMIT);
 		if (!f->plan.read_item)
 			continue;

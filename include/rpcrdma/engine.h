@@ -347,6 +347,12 @@ struct rpcrdma_conn_limits {
 void rpcrdma_conn_limits(const struct rpcrdma_conn *conn,
 			 struct rpcrdma_conn_limits *limits);
 
+/*
+ * Octets of the largest RPC message that passes without chunks in the reverse
+ * direction, Call or Reply, at the level this client announced (5.2.5).
+ */
+u32 rpcrdma_reverse_payload(const struct rpcrdma_conn *conn);
+
 /* ---- Events: what the caller has to do after a call that returned them ---- */
 enum {
 	RPCRDMA_EV_CONTROL = 1,		/* pull rpcrdma_conn_next_control() */
@@ -439,15 +445,6 @@ enum rpcrdma_verdict {
 	RPCRDMA_RX_CLOSE,	/* close the connection: conn->reason */
 };
 
-/* What becomes of the RPC that an ERROR refuses, WP 3.7 */
-enum rpcrdma_retry {
-	RPCRDMA_RETRY_NONE,	/* ends with rpcrdma_rx.error.status */
-	RPCRDMA_RETRY_NO_READ_CHUNKS,
-	RPCRDMA_RETRY_NO_WRITE_CHUNKS,
-	RPCRDMA_RETRY_FEWER_SEGS,
-	RPCRDMA_RETRY_LARGER_REPLY,	/* with arg[0] as reply_max */
-};
-
 struct rpcrdma_rx {
 	u32 xid;
 	u32 events;		/* RPCRDMA_EV_* */
@@ -457,15 +454,11 @@ struct rpcrdma_rx {
 	u32 payload_length;	/* octets in this message */
 	u32 total_length;	/* octets of Payload stream over all parts */
 	u32 exposed;		/* PULLED: which Reply, as its slot */
-	/*
-	 * ERROR. A Call that was retried already ends with @status, whatever
-	 * @retry says: that is what keeps retries finite.
-	 */
+	/* ERROR: rpcrdma_call_refused() says what becomes of the RPC. */
 	struct {
 		u32 code;	/* RDMA2_ERR_* */
 		u32 arg[2];
-		int status;	/* negative errno for sunrpc */
-		u8 retry;	/* enum rpcrdma_retry */
+		int status;	/* negative errno for sunrpc, if it ends */
 	} error;
 	struct rpcrdma_lists lists;
 };
@@ -515,6 +508,19 @@ static inline bool rpcrdma_reply_needs_done(const struct rpcrdma_rx *rx)
 
 /* ---- Requester ---- */
 
+/*
+ * What the ERRORs about a Call have ruled out for it (7.3, WP 3.7). All zero
+ * for a Call that was not refused, and again for one that is planned for
+ * another connection; only rpcrdma_call_refused() writes it.
+ */
+struct rpcrdma_recovery {
+	u32 given_in;			/* bit for each code: not a second time */
+	u32 reply_needed;		/* octets of Reply chunk, 0: not told */
+	u32 max_reads;			/* Read chunks, with few_reads */
+	u8 few_reads;
+	u8 no_writes;			/* no Write chunk any more */
+};
+
 /* Geometry of a Call about to be sent */
 struct rpcrdma_call {
 	u32 xid;
@@ -530,7 +536,7 @@ struct rpcrdma_call {
 	u8 reverse;		/* sent by the server end */
 	u8 ddp;			/* 0: reduction not allowed (GSS i and p) */
 	u8 bulk;		/* the Reply is expected to be that large */
-	u8 avoid;		/* enum rpcrdma_retry of an earlier refusal */
+	struct rpcrdma_recovery recovery;
 };
 
 struct rpcrdma_call_plan {
@@ -549,6 +555,24 @@ struct rpcrdma_call_plan {
 int rpcrdma_plan_call(const struct rpcrdma_conn *conn,
 		      const struct rpcrdma_call *call,
 		      struct rpcrdma_call_plan *plan);
+
+/*
+ * An ERROR came about a Call: can it be sent again in a form that this error
+ * leaves (7.3, WP 3.7)? Each kind of error allows that once, so a Call has an
+ * end; a plan is known to exist. Lowers the peer's RCSIZ, if that is what the
+ * error says.
+ * @rx: the ERROR. @call: the Call's geometry, with segments counted;
+ * @call->recovery is what earlier errors left.
+ * @offered: the lists it was sent with.
+ * @recovery: what to plan and send it with. The earlier attempt's memory must
+ * be invalid before.
+ * Returns 0: send it again, xid and payload unchanged; or the negative errno
+ * that ends the RPC.
+ */
+int rpcrdma_call_refused(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
+			 const struct rpcrdma_call *call,
+			 const struct rpcrdma_lists *offered,
+			 struct rpcrdma_recovery *recovery);
 
 /*
  * Encode a message's header, credit fields left for rpcrdma_conn_stamp().

@@ -210,6 +210,15 @@ void rpcrdma_ep_send_error(struct rpcrdma_ep *ep, u32 xid, u32 code, u32 arg0,
  */
 void rpcrdma_ep_send_done(struct rpcrdma_ep *ep, u32 xid, u32 inv_handle);
 
+/*
+ * rpcrdma_call_refused() for a Call of this end. ep->limits.max_segs follows
+ * what the engine has learnt. Process context, no lock held.
+ */
+int rpcrdma_ep_refused(struct rpcrdma_ep *ep, const struct rpcrdma_rx *rx,
+		       const struct rpcrdma_call *call,
+		       const struct rpcrdma_lists *offered,
+		       struct rpcrdma_recovery *recovery);
+
 /* ------------------------------------------------------------------ */
 /* Memory regions: of a Requester's Calls, of a Responder's Replies     */
 
@@ -418,7 +427,8 @@ enum rpcrdma_ep_state {
 struct rpcrdma_ep {
 	spinlock_t		lock;
 	struct rpcrdma_conn	conn;		/* the engine's; under lock */
-	struct rpcrdma_conn_limits limits;	/* set before opened() */
+	/* Set before opened(); but see rpcrdma_ep_refused() */
+	struct rpcrdma_conn_limits limits;
 	const struct rpcrdma_ep_ops *ops;
 	void			*priv;		/* the transport's */
 	struct rpcrdma_ep_params params;

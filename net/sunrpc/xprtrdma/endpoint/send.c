@@ -801,6 +801,32 @@ void rpcrdma_ep_send_done(struct rpcrdma_ep *ep, u32 xid, u32 inv_handle)
 	rpcrdma_ep_events(ep, events);
 }
 
+/**
+ * rpcrdma_ep_refused - what becomes of a Call that the peer refused
+ * @ep: endpoint
+ * @rx: the ERROR
+ * @call: the Call's geometry, as for planning it
+ * @offered: the lists it was sent with
+ * @recovery: what to plan it with the next time
+ *
+ * Returns 0: send it again; or the errno that ends the RPC.
+ */
+int rpcrdma_ep_refused(struct rpcrdma_ep *ep, const struct rpcrdma_rx *rx,
+		       const struct rpcrdma_call *call,
+		       const struct rpcrdma_lists *offered,
+		       struct rpcrdma_recovery *recovery)
+{
+	struct rpcrdma_conn_limits limits;
+	int rc;
+
+	spin_lock(&ep->lock);
+	rc = rpcrdma_call_refused(&ep->conn, rx, call, offered, recovery);
+	rpcrdma_conn_limits(&ep->conn, &limits);
+	WRITE_ONCE(ep->limits.max_segs, limits.max_segs);
+	spin_unlock(&ep->lock);
+	return rc;
+}
+
 /* ---- Completions ---- */
 
 /*

@@ -607,56 +607,27 @@ struct error_case {
 	std::vector<u32> args;
 	rpcrdma_verdict verdict;
 	int status;
-	u32 retry;
 };
 
 const error_case error_cases[] = {
-	{ RDMA2_ERR_VERS, { 1, 2 }, RPCRDMA_RX_DONE, 0, 0 },
-	{ RDMA2_ERR_BAD_XDR, {}, RPCRDMA_RX_ERROR, -5, RPCRDMA_RETRY_NONE },
-	{ RDMA2_ERR_BAD_PROPVAL, {}, RPCRDMA_RX_ERROR, -5, RPCRDMA_RETRY_NONE },
-	{ RDMA2_ERR_INVAL_HTYPE, {}, RPCRDMA_RX_ERROR, -5, RPCRDMA_RETRY_NONE },
-	{ RDMA2_ERR_INVAL_CONT, {}, RPCRDMA_RX_ERROR, -5, RPCRDMA_RETRY_NONE },
-	{ RDMA2_ERR_READ_CHUNKS,
-	  { 3 },
-	  RPCRDMA_RX_ERROR,
-	  -5,
-	  RPCRDMA_RETRY_NO_READ_CHUNKS },
-	{ RDMA2_ERR_WRITE_CHUNKS,
-	  { 3 },
-	  RPCRDMA_RX_ERROR,
-	  -5,
-	  RPCRDMA_RETRY_NO_WRITE_CHUNKS },
-	{ RDMA2_ERR_SEGMENTS,
-	  { 3 },
-	  RPCRDMA_RX_ERROR,
-	  -5,
-	  RPCRDMA_RETRY_FEWER_SEGS },
-	{ RDMA2_ERR_WRITE_RESOURCE,
-	  { 1, 5000 },
-	  RPCRDMA_RX_ERROR,
-	  -121,
-	  RPCRDMA_RETRY_NONE },
-	{ RDMA2_ERR_REPLY_RESOURCE,
-	  { 5000 },
-	  RPCRDMA_RX_ERROR,
-	  -121,
-	  RPCRDMA_RETRY_LARGER_REPLY },
-	{ RDMA2_ERR_REPLY_RESOURCE,
-	  { 0 },
-	  RPCRDMA_RX_ERROR,
-	  -121,
-	  RPCRDMA_RETRY_NONE },
-	{ RDMA2_ERR_REPLY_RESOURCE,
-	  { ~0u },
-	  RPCRDMA_RX_ERROR,
-	  -121,
-	  RPCRDMA_RETRY_NONE },
-	{ RDMA2_ERR_SYSTEM, {}, RPCRDMA_RX_ERROR, -121, RPCRDMA_RETRY_NONE },
-	{ 0, {}, RPCRDMA_RX_DONE, 0, 0 },
-	{ 11, { 1, 2 }, RPCRDMA_RX_DONE, 0, 0 },
-	{ 99, {}, RPCRDMA_RX_DONE, 0, 0 },
-	{ 101, {}, RPCRDMA_RX_DONE, 0, 0 },
-	{ ~0u, { 1, 2 }, RPCRDMA_RX_DONE, 0, 0 },
+	{ RDMA2_ERR_VERS, { 1, 2 }, RPCRDMA_RX_DONE, 0 },
+	{ RDMA2_ERR_BAD_XDR, {}, RPCRDMA_RX_ERROR, -5 },
+	{ RDMA2_ERR_BAD_PROPVAL, {}, RPCRDMA_RX_ERROR, -5 },
+	{ RDMA2_ERR_INVAL_HTYPE, {}, RPCRDMA_RX_ERROR, -5 },
+	{ RDMA2_ERR_INVAL_CONT, {}, RPCRDMA_RX_ERROR, -5 },
+	{ RDMA2_ERR_READ_CHUNKS, { 3 }, RPCRDMA_RX_ERROR, -5 },
+	{ RDMA2_ERR_WRITE_CHUNKS, { 3 }, RPCRDMA_RX_ERROR, -5 },
+	{ RDMA2_ERR_SEGMENTS, { 3 }, RPCRDMA_RX_ERROR, -5 },
+	{ RDMA2_ERR_WRITE_RESOURCE, { 1, 5000 }, RPCRDMA_RX_ERROR, -121 },
+	{ RDMA2_ERR_REPLY_RESOURCE, { 5000 }, RPCRDMA_RX_ERROR, -121 },
+	{ RDMA2_ERR_REPLY_RESOURCE, { 0 }, RPCRDMA_RX_ERROR, -121 },
+	{ RDMA2_ERR_REPLY_RESOURCE, { ~0u }, RPCRDMA_RX_ERROR, -121 },
+	{ RDMA2_ERR_SYSTEM, {}, RPCRDMA_RX_ERROR, -121 },
+	{ 0, {}, RPCRDMA_RX_DONE, 0 },
+	{ 11, { 1, 2 }, RPCRDMA_RX_DONE, 0 },
+	{ 99, {}, RPCRDMA_RX_DONE, 0 },
+	{ 101, {}, RPCRDMA_RX_DONE, 0 },
+	{ ~0u, { 1, 2 }, RPCRDMA_RX_DONE, 0 },
 };
 
 class Received : public testing::TestWithParam<error_case>
@@ -680,7 +651,6 @@ TEST_P(Received, Error)
 	EXPECT_EQ(e->rx.xid, X);
 	EXPECT_EQ(e->rx.error.code, c.code);
 	EXPECT_EQ(e->rx.error.status, c.status);
-	EXPECT_EQ(e->rx.error.retry, c.retry);
 	for (size_t i = 0; i < c.args.size(); i++)
 		EXPECT_EQ(e->rx.error.arg[i], c.args[i]);
 	EXPECT_EQ(e->conn.counters.errors_received, 1u);
@@ -701,31 +671,6 @@ TEST_P(Received, Error)
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Received, testing::ValuesIn(error_cases));
-
-TEST(Received, SegmentsIsRcsiz)
-{
-	auto e = open_client();
-	auto segments = [](u32 max) {
-		return message()
-			.prefix(X, RDMA2_ERROR, RESP, 100, 1)
-			.word(RDMA2_ERR_SEGMENTS)
-			.word(max);
-	};
-	struct rpcrdma_conn_limits limits;
-
-	e->receive(segments(64));
-	EXPECT_EQ(e->rx.error.retry, RPCRDMA_RETRY_NONE) << "no news";
-	e->receive(segments(10));
-	EXPECT_EQ(e->rx.error.retry, RPCRDMA_RETRY_FEWER_SEGS);
-	rpcrdma_conn_limits(&e->conn, &limits);
-	EXPECT_EQ(limits.max_segs, 10u);
-	e->receive(segments(10));
-	EXPECT_EQ(e->rx.error.retry, RPCRDMA_RETRY_NONE) << "no progress";
-	e->receive(segments(0));
-	rpcrdma_conn_limits(&e->conn, &limits);
-	EXPECT_EQ(limits.max_segs, 0u);
-	EXPECT_EQ(limits.max_segment, 0u);
-}
 
 TEST(Received, ErrorsSentHaveTheirData)
 {

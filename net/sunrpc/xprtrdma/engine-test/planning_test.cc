@@ -437,7 +437,7 @@ TEST(PlanCall, BulkReplyIsNotPulled)
 
 		/* Refused with less: that is what the retry is for. */
 		call.bulk = 0;
-		call.avoid = RPCRDMA_RETRY_LARGER_REPLY;
+		call.recovery.reply_needed = 90000;
 		EXPECT_TRUE(plan_call(*e, call).plan.reply_chunk);
 	}
 }
@@ -500,54 +500,6 @@ TEST(PlanCall, RcsizCountsAllLists)
 	}
 }
 
-TEST(PlanCall, Avoidance)
-{
-	auto e = requester();
-	rpcrdma_call call = simple_call(65536, 65536);
-
-	call.item_position = 100;
-	call.item_length = 65000;
-	call.result_max = 65000;
-
-	planned p = plan_call(*e, call);
-
-	EXPECT_TRUE(p.plan.read_item);
-	EXPECT_TRUE(p.plan.write_chunk);
-
-	call.avoid = RPCRDMA_RETRY_NO_READ_CHUNKS;
-	p = plan_call(*e, call);
-	EXPECT_FALSE(p.plan.read_item);
-	EXPECT_TRUE(p.plan.write_chunk);
-	EXPECT_EQ(p.plan.format, RPCRDMA_CONTINUED);
-
-	call.avoid = RPCRDMA_RETRY_NO_WRITE_CHUNKS;
-	p = plan_call(*e, call);
-	EXPECT_TRUE(p.plan.read_item);
-	EXPECT_FALSE(p.plan.write_chunk);
-
-	/* The result has to come in some other way. */
-	call.reply_max = 300000;
-	p = plan_call(*e, call);
-	EXPECT_FALSE(p.plan.write_chunk);
-	EXPECT_TRUE(p.plan.reply_chunk);
-
-	call.avoid = RPCRDMA_RETRY_LARGER_REPLY;
-	call.reply_max = 5000;
-	p = plan_call(*e, call);
-	EXPECT_TRUE(p.plan.reply_chunk);
-	call.reply_segs = 0;
-	EXPECT_EQ(plan_call(*e, call).ret, -90) << "no endless retry";
-
-	call.avoid = RPCRDMA_RETRY_FEWER_SEGS;
-	call.item_segs = 20;
-	EXPECT_TRUE(plan_call(*e, call).plan.read_item);
-	e->receive(message()
-			   .prefix(1, RDMA2_ERROR, RDMA2_F_RESPONSE, 100, 1)
-			   .word(RDMA2_ERR_SEGMENTS)
-			   .word(19));
-	EXPECT_FALSE(plan_call(*e, call).plan.read_item);
-}
-
 TEST(PlanCall, Reverse)
 {
 	for (u32 brs = 0; brs < 4; brs++) {
@@ -585,6 +537,47 @@ TEST(PlanCall, Reverse)
 		p = plan_call(*e, call);
 		EXPECT_EQ(p.ret, brs >= 2 ? 0 : -90);
 		EXPECT_EQ(p.plan.read_item, brs == 3);
+	}
+}
+
+/* No Reads of this end: reverse Calls with chunks could not be pulled. */
+TEST(PlanCall, ReverseGeneralNeedsReads)
+{
+	for (u32 outbound : { 0u, 1u }) {
+		for (u32 brs = 0; brs < 4; brs++) {
+			auto cfg = usual_config(true);
+
+			cfg.props.brs = brs;
+			end e{ cfg };
+
+			rpcrdma_conn_read_depth(&e.conn, outbound, 0);
+			EXPECT_EQ(e.conn.cfg.props.brs,
+				  outbound ? brs : std::min(brs, 2u));
+		}
+	}
+}
+
+/* What a client tells its Upper Layer: what passes at the level it announced */
+TEST(PlanCall, ReversePayload)
+{
+	for (u32 brs = 0; brs < 4; brs++) {
+		for (u32 own_max : { 0u, 3000u, 20000u }) {
+			auto own = usual_props(), peer = usual_props();
+
+			own.brs = brs;
+			own.reassembly = own_max;
+			own.sbsiz = 1024;
+			peer.reassembly = 10000;
+
+			auto e = requester(true, peer, own);
+			const u32 max = rpcrdma_reverse_payload(&e->conn);
+
+			if (brs < RDMA2_RVRSDIR_CONT)
+				EXPECT_EQ(max, 1024 - PLAIN);
+			else
+				EXPECT_EQ(max, std::clamp(own_max, 1024 - PLAIN,
+							  10000u));
+		}
 	}
 }
 
@@ -627,7 +620,11 @@ TEST(PlanCall, AlwaysWithinLimits)
 		call.reply_segs = static_cast<u16>(random.below(40));
 		call.result_segs = static_cast<u16>(random.below(40));
 		call.ddp = random.chance(70);
-		call.avoid = static_cast<u8>(random.below(5));
+		call.recovery.few_reads = random.chance(20);
+		call.recovery.max_reads = random.below(3);
+		call.recovery.no_writes = random.chance(20);
+		call.recovery.reply_needed =
+			random.chance(80) ? 0 : random.below(400000);
 
 		const planned p = plan_call(*e, call);
 
@@ -645,6 +642,14 @@ TEST(PlanCall, AlwaysWithinLimits)
 			segs += call.call_segs;
 			add_read(&lists, 0, call.call_segs, 1);
 		}
+		if (call.recovery.few_reads)
+			ASSERT_LE((p.plan.format == RPCRDMA_SPECIAL) +
+					  u32{ p.plan.read_item },
+				  call.recovery.max_reads);
+		if (call.recovery.no_writes)
+			ASSERT_FALSE(p.plan.write_chunk);
+		if (call.recovery.reply_needed)
+			ASSERT_TRUE(p.plan.reply_chunk);
 		if (p.plan.read_item) {
 			segs += call.item_segs;
 			add_read(&lists, call.item_position, call.item_segs, 1);

@@ -266,7 +266,17 @@ TEST(OpeningV1, ErrVersEndsTheCall)
 	EXPECT_EQ(e->rx.xid, X);
 	EXPECT_EQ(e->rx.error.code, +RDMA2_ERR_VERS);
 	EXPECT_LT(e->rx.error.status, 0);
-	EXPECT_EQ(e->rx.error.retry, RPCRDMA_RETRY_NONE);
+
+	rpcrdma_lists none;
+	rpcrdma_recovery recovery = {};
+	rpcrdma_call call = {};
+
+	call.length = 100;
+	call.reply_max = 100;
+	rpcrdma_lists_init(&none);
+	EXPECT_EQ(rpcrdma_call_refused(&e->conn, &e->rx, &call, &none,
+				       &recovery),
+		  e->rx.error.status);
 }
 
 TEST(OpeningV1, AnotherVersionLaterCloses)

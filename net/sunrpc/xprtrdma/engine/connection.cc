@@ -262,6 +262,23 @@ void rpcrdma_conn_limits(const struct rpcrdma_conn *conn,
 	limits->continued = peer->reassembly;
 }
 
+/* In one message, or in as many as both ends put together again */
+u32 rpcrdma_reverse_payload(const struct rpcrdma_conn *conn)
+{
+	const struct rpcrdma_props *own = &conn->cfg.props;
+	struct rpcrdma_conn_limits limits;
+	u32 header, inlined, parts;
+
+	rpcrdma_conn_limits(conn, &limits);
+	header = header_octets(conn, nullptr);
+	inlined = min_u32(limits.send_inline, limits.recv_inline);
+	inlined -= min_u32(inlined, header);
+	if (own->brs < RDMA2_RVRSDIR_CONT)
+		return inlined;
+	parts = min_u32(own->reassembly, limits.continued);
+	return parts > inlined ? parts : inlined;
+}
+
 /* Version 1 has its thresholds from the private message (RFC 8797). */
 void rpcrdma_conn_private(struct rpcrdma_conn *conn,
 			  const struct rpcrdma_private *priv)

@@ -27,50 +27,101 @@ u32 error_words(u32 code)
  * Neither status is one that sunrpc answers by sending the Call again: -EIO
  * says that the Call was wrong, -EREMOTEIO that the peer could not do it.
  */
-void classify_error(struct rpcrdma_conn *conn, struct rpcrdma_rx *rx)
+int error_status(u32 code)
 {
-	rx->error.status = -E_IO;
-	rx->error.retry = RPCRDMA_RETRY_NONE;
-
-	switch (rx->error.code) {
-	case RDMA2_ERR_READ_CHUNKS:
-		rx->error.retry = RPCRDMA_RETRY_NO_READ_CHUNKS;
-		break;
-	case RDMA2_ERR_WRITE_CHUNKS:
-		rx->error.retry = RPCRDMA_RETRY_NO_WRITE_CHUNKS;
-		break;
-	case RDMA2_ERR_SEGMENTS:
-		/*
-		 * The peer's RCSIZ by another name (WP 3.5). Once it is known
-		 * plans obey it, so there is a retry only if it is news.
-		 */
-		if (rx->error.arg[0] >= conn->peer.rcsiz)
-			break;
-		__atomic_store_n(&conn->peer.rcsiz, rx->error.arg[0],
-				 __ATOMIC_RELAXED);
-		rx->error.retry = RPCRDMA_RETRY_FEWER_SEGS;
-		break;
-	case RDMA2_ERR_REPLY_RESOURCE:
-		rx->error.status = -E_REMOTEIO;
-		/* Zero: no size would help (7.3.5). */
-		if (rx->error.arg[0] &&
-		    rx->error.arg[0] <= RPCRDMA_MAX_CHUNK_OCTETS)
-			rx->error.retry = RPCRDMA_RETRY_LARGER_REPLY;
-		break;
+	switch (code) {
 	case RDMA2_ERR_WRITE_RESOURCE:
-		/*
-		 * The Write chunk is as large as the ULP can take the result;
-		 * a larger one is of no use to it.
-		 */
+	case RDMA2_ERR_REPLY_RESOURCE:
 	case RDMA2_ERR_SYSTEM:
-		rx->error.status = -E_REMOTEIO;
-		break;
+		return -E_REMOTEIO;
 	default:
-		break;
+		return -E_IO;
 	}
 }
 
+namespace
+{
+
+/*
+ * Take in what an ERROR says. Returns whether that rules out the form the Call
+ * was sent in: if it does not, the peer contradicts itself, and sending the
+ * same once more would not help.
+ */
+bool give_in(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
+	     const struct rpcrdma_call *call,
+	     const struct rpcrdma_lists *offered,
+	     struct rpcrdma_recovery *recovery)
+{
+	const u32 arg = rx->error.arg[0];
+
+	switch (rx->error.code) {
+	case RDMA2_ERR_READ_CHUNKS:
+		recovery->few_reads = 1;
+		recovery->max_reads = arg;
+		return offered->nr_reads > arg;
+	case RDMA2_ERR_WRITE_CHUNKS:
+		recovery->no_writes = 1;
+		return offered->nr_writes > arg;
+	case RDMA2_ERR_SEGMENTS:
+		/* The peer's RCSIZ by another name (WP 3.5) */
+		if (arg < conn->peer.rcsiz)
+			__atomic_store_n(&conn->peer.rcsiz, arg,
+					 __ATOMIC_RELAXED);
+		return offered->nr_segs > arg;
+	case RDMA2_ERR_WRITE_RESOURCE:
+		/*
+		 * Zero: the peer could not tell (7.3.4). The chunk has all the
+		 * memory there is for the result, so only a peer that counts
+		 * the roundup, too, gets further: with the result among the
+		 * rest of the Reply, where that has room.
+		 */
+		recovery->no_writes = 1;
+		return arg && arg <= offered->nr_writes &&
+		       rx->error.arg[1] > offered->writes[arg - 1].length &&
+		       rx->error.arg[1] <= roundup4(call->result_max);
+	case RDMA2_ERR_REPLY_RESOURCE:
+		/* Zero: no size would help (7.3.5). */
+		recovery->reply_needed = arg;
+		return arg &&
+		       !(offered->has_reply && offered->reply.length >= arg);
+	default:
+		return false;
+	}
+}
+
+} // namespace
+
 } // namespace rpcrdma
+
+using namespace rpcrdma;
+
+/*
+ * READ_CHUNKS: continued, or special where that has fewer of them (7.3.1).
+ * WRITE_CHUNKS: a Reply chunk instead (7.3.2). SEGMENTS: what fits the lower
+ * limit (7.3.3). WRITE_RESOURCE and REPLY_RESOURCE: enough, if there is as
+ * much (7.3.4, 7.3.5). All others are for good.
+ */
+int rpcrdma_call_refused(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
+			 const struct rpcrdma_call *call,
+			 const struct rpcrdma_lists *offered,
+			 struct rpcrdma_recovery *recovery)
+{
+	const u32 code = rx->error.code;
+	struct rpcrdma_call again = *call;
+	struct rpcrdma_call_plan plan;
+	const u32 bit = code < 32 ? 1u << code : 0;
+	/* Whatever comes of this RPC, what is learnt is for the others, too. */
+	const bool hope = give_in(conn, rx, call, offered, &again.recovery);
+
+	*recovery = call->recovery;
+	if (!hope || call->recovery.given_in & bit)
+		return rx->error.status;
+	again.recovery.given_in |= bit;
+	if (rpcrdma_plan_call(conn, &again, &plan))
+		return rx->error.status;
+	*recovery = again.recovery;
+	return 0;
+}
 
 /* The code's name as in 8.4, for logs. */
 const char *rpcrdma_error_name(u32 code)

@@ -94,11 +94,8 @@ bool may_continue_replies(const struct rpcrdma_conn *conn, bool reverse);
 /* Data words that follow an error code (8.4). */
 u32 error_words(u32 code);
 
-/*
- * What an ERROR about one of our Calls means for its RPC. May lower the
- * peer's RCSIZ, which is what makes the retry it allows different.
- */
-void classify_error(struct rpcrdma_conn *conn, struct rpcrdma_rx *rx);
+/* The errno of an RPC that an ERROR with this code ends */
+int error_status(u32 code);
 
 } // namespace rpcrdma
 

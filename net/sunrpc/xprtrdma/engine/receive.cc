@@ -436,7 +436,7 @@ verdict receive_error(const message &m)
 	}
 
 	conn->counters.errors_received++;
-	classify_error(conn, rx);
+	rx->error.status = error_status(code);
 	return RPCRDMA_RX_ERROR;
 }
 

@@ -30,6 +30,8 @@ private:
 	u32 make_offers(offer *offers) const;
 	bool try_forms(const offer &o, struct rpcrdma_call_plan *plan) const;
 	bool try_special(const offer &o, struct rpcrdma_call_plan *plan) const;
+	bool reads_ok(u32 chunks) const;
+	bool reply_chunk_enough(const offer &o) const;
 	bool segs_fit(u32 read_segs, const offer &o) const;
 	bool reply_fits(u32 octets, const offer &o) const;
 
@@ -65,7 +67,7 @@ call_planner::call_planner(const struct rpcrdma_conn *conn,
 		     call->item_segs && position >= RPC_MIN_OCTETS &&
 		     position % sizeof(u32) == 0 && position < call->length &&
 		     call->item_length <= call->length - position &&
-		     call->avoid != RPCRDMA_RETRY_NO_READ_CHUNKS;
+		     reads_ok(1);
 	reduced_ = call->length;
 	/* The roundup goes, too, unless the stream ends without one. */
 	if (reducible_)
@@ -73,6 +75,28 @@ call_planner::call_planner(const struct rpcrdma_conn *conn,
 			roundup4(call->item_length) < call->length - position ?
 				roundup4(call->item_length) :
 				call->length - position);
+}
+
+/* Would the peer read so many chunks? It said so if not (7.3.1). */
+bool call_planner::reads_ok(u32 chunks) const
+{
+	const struct rpcrdma_recovery &r = call_->recovery;
+
+	return !r.few_reads || chunks <= r.max_reads;
+}
+
+/*
+ * Is the Reply chunk as large as the peer said it has to be (7.3.5)? It has
+ * the memory for the Reply less what is in the Write chunk. Without one it may
+ * have to take the item, too, but then it has all there is.
+ */
+bool call_planner::reply_chunk_enough(const offer &o) const
+{
+	u32 room = call_->reply_max;
+
+	if (o.write_segs >= 0)
+		room -= min_u32(room, call_->result_max);
+	return call_->recovery.reply_needed <= room;
 }
 
 /* Do the lists stay within the peer's RCSIZ? */
@@ -119,7 +143,9 @@ bool call_planner::reply_fits(u32 octets, const offer &o) const
 u32 call_planner::make_offers(offer *offers) const
 {
 	const struct rpcrdma_props *own = &conn_->cfg.props;
-	const bool larger = call_->avoid == RPCRDMA_RETRY_LARGER_REPLY;
+	/* What a refusal asks for instead of what it refused (7.3.2, 7.3.5) */
+	const bool larger = call_->recovery.reply_needed;
+	const bool instead = larger || call_->recovery.no_writes;
 	const bool pull = own->reply_read & RDMA2_REPLY_READ_PULL &&
 			  conn_->peer.reply_read & RDMA2_REPLY_READ_PROVIDE &&
 			  chunks_;
@@ -129,14 +155,14 @@ u32 call_planner::make_offers(offer *offers) const
 	u32 rest = call_->reply_max;
 	u32 n = 0;
 
-	if (!larger && reply_fits(rest, none)) {
+	if (!instead && reply_fits(rest, none)) {
 		offers[n++] = none;
 		return n;
 	}
 
 	/* Direct placement for a result that may not fit inline */
 	if (chunks_ && call_->ddp && call_->result_max && call_->result_segs &&
-	    call_->avoid != RPCRDMA_RETRY_NO_WRITE_CHUNKS) {
+	    !call_->recovery.no_writes) {
 		o.write_segs = call_->result_segs;
 		rest -= static_cast<u32>(roundup4(call_->result_max) < rest ?
 						 roundup4(call_->result_max) :
@@ -145,13 +171,19 @@ u32 call_planner::make_offers(offer *offers) const
 	}
 
 	/* Is there a way for what may still be too large for one message? */
-	if (larger || !(reply_fits(rest, o) || (pull && !bulk) ||
-			(may_continue_ && rest <= own->reassembly))) {
+	if (instead || !(reply_fits(rest, o) || (pull && !bulk) ||
+			 (may_continue_ && rest <= own->reassembly))) {
 		if (chunks_ && call_->reply_segs) {
 			offer with_reply = simple_ ? none : o;
 
 			with_reply.reply_segs = call_->reply_segs;
-			if (reply_fits(0, with_reply))
+			if (reply_fits(0, with_reply) &&
+			    reply_chunk_enough(with_reply))
+				offers[n++] = with_reply;
+			with_reply.write_segs = -1;
+			if (larger && o.write_segs >= 0 &&
+			    reply_fits(0, with_reply) &&
+			    reply_chunk_enough(with_reply))
 				offers[n++] = with_reply;
 		}
 		/*
@@ -178,11 +210,11 @@ bool call_planner::try_special(const offer &o,
 {
 	u32 segs = call_->call_segs;
 
-	if (!chunks_ || !segs)
+	if (!chunks_ || !segs || !reads_ok(1))
 		return false;
 
 	/* Only a call that is too large without its item comes here. */
-	plan->read_item = reducible_ && !simple_ &&
+	plan->read_item = reducible_ && !simple_ && reads_ok(2) &&
 			  segs_fit(segs + call_->item_segs, o);
 	if (plan->read_item)
 		segs += call_->item_segs;

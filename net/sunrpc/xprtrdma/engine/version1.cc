@@ -237,8 +237,7 @@ verdict receive_error(const message &m)
 		return drop(m);
 	}
 	answered(m);
-	rx->error.status = -E_IO;
-	rx->error.retry = RPCRDMA_RETRY_NONE;
+	rx->error.status = error_status(rx->error.code);
 	m.conn->counters.errors_received++;
 	return RPCRDMA_RX_ERROR;
 }

@@ -23,10 +23,6 @@
 #include "versions.h"
 
 enum {
-	/* Octets of an RPC buffer to begin with */
-	RPCRDMA_CLIENT_BUFFER = 2048,
-	/* Slots that are there from the start; the others when needed */
-	RPCRDMA_CLIENT_SLOTS = 8,
 	RPCRDMA_CLIENT_MAX_PAYLOAD = 1 << 20,
 	/* Reads under way; more wait. Those of a Reply are seldom so many. */
 	RPCRDMA_CLIENT_READS = RPCRDMA_MAX_SEGS,
@@ -80,7 +76,7 @@ static struct rpcrdma_ep *rpcrdma_client_swap_ep(struct rpcrdma_client *client,
 static void rpcrdma_client_learn(struct rpcrdma_client *client,
 				 const struct rpcrdma_ep *ep)
 {
-	struct rpc_xprt *xprt = &client->xprt;
+	struct rpc_xprt *xprt = &client->requester.xprt;
 
 	rpcrdma_versions_learn(xprt->xprt_net, (struct sockaddr *)&xprt->addr,
 			       ep->params.version_high,
@@ -111,21 +107,21 @@ static void rpcrdma_client_reply(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 {
 	struct rpcrdma_client *client = ep->priv;
 
-	rpcrdma_requester_reply(&client->xprt, ep, rv);
+	rpcrdma_requester_reply(&client->requester.xprt, ep, rv);
 }
 
 static void rpcrdma_client_error(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 {
 	struct rpcrdma_client *client = ep->priv;
 
-	rpcrdma_requester_error(&client->xprt, ep, rv);
+	rpcrdma_requester_error(&client->requester.xprt, ep, rv);
 }
 
 static void rpcrdma_client_write_space(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_client *client = ep->priv;
 
-	xprt_write_space(&client->xprt);
+	xprt_write_space(&client->requester.xprt);
 }
 
 /*
@@ -141,7 +137,7 @@ static void rpcrdma_client_closed(struct rpcrdma_ep *ep)
 	current_one = client->ep == ep;
 	spin_unlock(&client->ep_lock);
 	if (current_one)
-		xprt_force_disconnect(&client->xprt);
+		xprt_force_disconnect(&client->requester.xprt);
 }
 
 static const struct rpcrdma_ep_ops rpcrdma_client_ep_ops = {
@@ -186,7 +182,7 @@ static struct rpcrdma_ep *rpcrdma_client_try(struct rpcrdma_client *client,
 					     u8 version_low, u8 version_high,
 					     bool guess)
 {
-	struct rpc_xprt *xprt = &client->xprt;
+	struct rpc_xprt *xprt = &client->requester.xprt;
 	struct rpcrdma_ep_params params = {
 		.window		= xprt->max_reqs + RPCRDMA_CLIENT_BC_SLOTS,
 		.reverse	= RPCRDMA_CLIENT_BC_SLOTS,
@@ -198,7 +194,8 @@ static struct rpcrdma_ep *rpcrdma_client_try(struct rpcrdma_client *client,
 		.reassembly	= READ_ONCE(rpcrdma_max_reassembly),
 		.pull		= READ_ONCE(rpcrdma_pull_replies),
 		.brs		= IS_ENABLED(CONFIG_SUNRPC_BACKCHANNEL) ?
-				  RDMA2_RVRSDIR_SIMPLE : RDMA2_RVRSDIR_NONE,
+				  READ_ONCE(rpcrdma_reverse_level) :
+				  RDMA2_RVRSDIR_NONE,
 		.version_low	= version_low,
 		.version_high	= version_high,
 		.guess		= guess,
@@ -207,6 +204,10 @@ static struct rpcrdma_ep *rpcrdma_client_try(struct rpcrdma_client *client,
 
 	if (params.pull)
 		params.rw_ctxts = RPCRDMA_CLIENT_READS;
+	/* Calls with chunks are pulled, and their Replies written. */
+	if (params.brs == RDMA2_RVRSDIR_GENL)
+		params.rw_ctxts = max_t(u32, params.rw_ctxts,
+					2 * RPCRDMA_CLIENT_BC_SLOTS);
 	if (client->srcaddr.ss_family != AF_UNSPEC)
 		src = (struct sockaddr *)&client->srcaddr;
 	return rpcrdma_ep_connect(xprt->xprt_net,
@@ -222,8 +223,8 @@ static struct rpcrdma_ep *rpcrdma_client_try(struct rpcrdma_client *client,
  */
 static struct rpcrdma_ep *rpcrdma_client_open(struct rpcrdma_client *client)
 {
-	const struct sockaddr *addr = (struct sockaddr *)&client->xprt.addr;
-	struct net *net = client->xprt.xprt_net;
+	const struct sockaddr *addr = (struct sockaddr *)&client->requester.xprt.addr;
+	struct net *net = client->requester.xprt.xprt_net;
 	u8 low = READ_ONCE(rpcrdma_min_version);
 	u8 high = READ_ONCE(rpcrdma_max_version);
 	u8 first, second;
@@ -237,8 +238,8 @@ static struct rpcrdma_ep *rpcrdma_client_open(struct rpcrdma_client *client)
 		if (second == first)
 			return ep;
 		pr_info_ratelimited("rpcrdma: %s port %s does not answer version %u, trying version %u\n",
-				    client->xprt.address_strings[RPC_DISPLAY_ADDR],
-				    client->xprt.address_strings[RPC_DISPLAY_PORT],
+				    client->requester.xprt.address_strings[RPC_DISPLAY_ADDR],
+				    client->requester.xprt.address_strings[RPC_DISPLAY_PORT],
 				    first, second);
 		ep = rpcrdma_client_try(client, low, second, second < high);
 	}
@@ -251,7 +252,7 @@ static void rpcrdma_client_connect_worker(struct work_struct *work)
 {
 	struct rpcrdma_client *client =
 		container_of(work, struct rpcrdma_client, connect_worker.work);
-	struct rpc_xprt *xprt = &client->xprt;
+	struct rpc_xprt *xprt = &client->requester.xprt;
 	unsigned int pflags = current->flags;
 	struct rpcrdma_ep *ep;
 	int rc = -EAGAIN;
@@ -362,127 +363,6 @@ static void rpcrdma_client_set_port(struct rpc_xprt *xprt, unsigned short port)
 	xprt->address_strings[RPC_DISPLAY_HEX_PORT] = kstrdup(buf, GFP_KERNEL);
 }
 
-/* ---- Request slots ---- */
-
-/* Make a slot. xprt->num_reqs counts it already. */
-static struct rpcrdma_req *rpcrdma_client_add_slot(struct rpcrdma_client *client,
-						   gfp_t gfp)
-{
-	struct rpc_xprt *xprt = &client->xprt;
-	struct rpcrdma_req *req;
-
-	req = rpcrdma_req_create(RPCRDMA_CLIENT_BUFFER, &client->stats, gfp);
-	spin_lock(&xprt->reserve_lock);
-	if (req)
-		list_add(&req->all, &client->reqs);
-	else
-		xprt->num_reqs--;
-	spin_unlock(&xprt->reserve_lock);
-	return req;
-}
-
-static struct rpc_rqst *rpcrdma_client_free_rqst(struct rpc_xprt *xprt)
-{
-	struct rpc_rqst *rqst;
-
-	rqst = list_first_entry_or_null(&xprt->free, struct rpc_rqst, rq_list);
-	if (rqst)
-		list_del(&rqst->rq_list);
-	return rqst;
-}
-
-/*
- * Give @task a slot, or put it on the backlog; @task->tk_status tells. The
- * slot used last is the next one used: it is warm, and idle ones stay idle.
- */
-static void rpcrdma_client_alloc_slot(struct rpc_xprt *xprt,
-				      struct rpc_task *task)
-{
-	struct rpcrdma_client *client = rpcrdma_xprt_client(xprt);
-	struct rpcrdma_req *req;
-	struct rpc_rqst *rqst;
-
-	spin_lock(&xprt->reserve_lock);
-	rqst = rpcrdma_client_free_rqst(xprt);
-	if (!rqst && xprt->num_reqs < xprt->max_reqs) {
-		xprt->num_reqs++;
-		spin_unlock(&xprt->reserve_lock);
-		req = rpcrdma_client_add_slot(client, rpc_task_gfp_mask());
-		spin_lock(&xprt->reserve_lock);
-		/* Without memory, the slots there are have to do. */
-		rqst = req ? &req->rqst : rpcrdma_client_free_rqst(xprt);
-	}
-	if (rqst) {
-		xprt->stat.max_slots = max_t(unsigned long,
-					     xprt->stat.max_slots,
-					     xprt->num_reqs);
-		task->tk_rqstp = rqst;
-		task->tk_status = 0;
-	} else {
-		xprt_add_backlog(xprt, task);
-		task->tk_status = -EAGAIN;
-	}
-	spin_unlock(&xprt->reserve_lock);
-}
-
-static void rpcrdma_client_free_slot(struct rpc_xprt *xprt,
-				     struct rpc_rqst *rqst)
-{
-	rpcrdma_req_reset(rpcrdma_rqst_req(rqst));
-
-	spin_lock(&xprt->reserve_lock);
-	if (!xprt_wake_up_backlog(xprt, rqst)) {
-		memset(rqst, 0, sizeof(*rqst));
-		list_add(&rqst->rq_list, &xprt->free);
-	}
-	spin_unlock(&xprt->reserve_lock);
-}
-
-static bool rpcrdma_grow_buffer(struct rpcrdma_client *client, void **buf,
-				size_t *size, size_t want, gfp_t gfp)
-{
-	void *grown;
-
-	if (likely(want <= *size))
-		return true;
-	want = roundup_pow_of_two(want);
-	grown = kmalloc(want, gfp);
-	if (!grown)
-		return false;
-	kfree(*buf);
-	*buf = grown;
-	*size = want;
-	client->stats.buffer_octets += want;
-	return true;
-}
-
-/* Provide the buffers for an RPC. Returns 0 or -ENOMEM: try again later. */
-static int rpcrdma_client_buf_alloc(struct rpc_task *task)
-{
-	struct rpc_rqst *rqst = task->tk_rqstp;
-	struct rpcrdma_client *client = rpcrdma_xprt_client(rqst->rq_xprt);
-	struct rpcrdma_req *req = rpcrdma_rqst_req(rqst);
-	gfp_t gfp = rpc_task_gfp_mask() | __GFP_NOWARN;
-
-	if (!rpcrdma_grow_buffer(client, &req->send_buf, &req->send_size,
-				 rqst->rq_callsize, gfp) ||
-	    !rpcrdma_grow_buffer(client, &req->recv_buf, &req->recv_size,
-				 rqst->rq_rcvsize, gfp))
-		return -ENOMEM;
-	rqst->rq_buffer = req->send_buf;
-	rqst->rq_rbuffer = req->recv_buf;
-	return 0;
-}
-
-/*
- * The RPC is over, by whatever way: a signal, perhaps. Its pages go back to
- * their owner after this, so the peer must not reach them any more.
- */
-static void rpcrdma_client_buf_free(struct rpc_task *task)
-{
-	rpcrdma_req_reset(rpcrdma_rqst_req(task->tk_rqstp));
-}
-
 /* ---- Sending ---- */
 
 static int rpcrdma_client_send_request(struct rpc_rqst *rqst)
@@ -502,8 +382,7 @@ static int rpcrdma_client_send_request(struct rpc_rqst *rqst)
 	if (!ep)
 		return -ENOTCONN;
 
-	rc = rpcrdma_requester_send(xprt, ep, rqst, rpcrdma_rqst_req(rqst),
-				    false);
+	rc = rpcrdma_requester_send(xprt, ep, rqst);
 	/* Closing begins when the write lock is let go of. */
 	if (rc == -ENOTCONN)
 		xprt_force_disconnect(xprt);
@@ -518,7 +397,7 @@ static void rpcrdma_client_print_stats(struct rpc_xprt *xprt,
 	struct rpcrdma_client *client = rpcrdma_xprt_client(xprt);
 	struct rpcrdma_ep *ep = rpcrdma_client_ep(client);
 
-	rpcrdma_xprt_print_stats(xprt, seq, &client->stats, ep);
+	rpcrdma_xprt_print_stats(xprt, seq, &client->requester.stats, ep);
 	if (ep)
 		rpcrdma_ep_put(ep);
 }
@@ -535,15 +414,9 @@ static void rpcrdma_client_disable_swap(struct rpc_xprt *xprt)
 
 static void rpcrdma_client_free(struct rpcrdma_client *client)
 {
-	struct rpcrdma_req *req, *next;
-
 	rpcrdma_client_bc_free(client);
-	list_for_each_entry_safe(req, next, &client->reqs, all)
-		rpcrdma_req_destroy(req);
-	/* They are not sunrpc's to free. */
-	INIT_LIST_HEAD(&client->xprt.free);
-	rpcrdma_xprt_free_addresses(&client->xprt);
-	xprt_free(&client->xprt);
+	rpcrdma_xprt_free_addresses(&client->requester.xprt);
+	rpcrdma_requester_free(&client->requester);
 }
 
 /* On our own workqueue, so that the module's end can wait for it. */
@@ -569,7 +442,6 @@ static struct rpc_xprt *rpcrdma_client_setup(struct xprt_create *args)
 {
 	struct rpcrdma_client *client;
 	struct rpc_xprt *xprt;
-	unsigned int i;
 	int rc;
 
 	if (args->addrlen > sizeof(xprt->addr))
@@ -586,10 +458,12 @@ static struct rpc_xprt *rpcrdma_client_setup(struct xprt_create *args)
 
 	spin_lock_init(&client->ep_lock);
 	mutex_init(&client->bc_mutex);
-	INIT_LIST_HEAD(&client->reqs);
 	INIT_DELAYED_WORK(&client->connect_worker,
 			  rpcrdma_client_connect_worker);
 	INIT_WORK(&client->destroy_work, rpcrdma_client_destroy_worker);
+	rc = rpcrdma_requester_init(&client->requester);
+	if (rc)
+		goto out_free;
 
 	xprt->ops = &rpcrdma_client_ops;
 	xprt->xprt_class = &rpcrdma_client_class;
@@ -613,20 +487,6 @@ static struct rpc_xprt *rpcrdma_client_setup(struct xprt_create *args)
 	rc = rpcrdma_xprt_format_addresses(xprt);
 	if (rc)
 		goto out_free;
-
-	xprt->min_reqs = min_t(unsigned int, xprt->max_reqs,
-			       RPCRDMA_CLIENT_SLOTS);
-	for (i = 0; i < xprt->min_reqs; i++) {
-		struct rpcrdma_req *req;
-
-		xprt->num_reqs++;
-		req = rpcrdma_client_add_slot(client, GFP_KERNEL);
-		if (!req) {
-			rc = -ENOMEM;
-			goto out_free;
-		}
-		list_add(&req->rqst.rq_list, &xprt->free);
-	}
 	return xprt;
 
 out_free:
@@ -639,15 +499,15 @@ out_module:
 static const struct rpc_xprt_ops rpcrdma_client_ops = {
 	.reserve_xprt		= xprt_reserve_xprt,
 	.release_xprt		= xprt_release_xprt,
-	.alloc_slot		= rpcrdma_client_alloc_slot,
-	.free_slot		= rpcrdma_client_free_slot,
+	.alloc_slot		= rpcrdma_requester_alloc_slot,
+	.free_slot		= rpcrdma_requester_free_slot,
 	.rpcbind		= rpcb_getport_async,
 	.set_port		= rpcrdma_client_set_port,
 	.connect		= rpcrdma_client_connect,
-	.buf_alloc		= rpcrdma_client_buf_alloc,
-	.buf_free		= rpcrdma_client_buf_free,
+	.buf_alloc		= rpcrdma_requester_buf_alloc,
+	.buf_free		= rpcrdma_requester_buf_free,
 	.send_request		= rpcrdma_client_send_request,
-	.wait_for_reply_request	= xprt_wait_for_reply_request_def,
+	.wait_for_reply_request	= rpcrdma_requester_wait_for_reply,
 	.timer			= rpcrdma_client_timer,
 	.close			= rpcrdma_client_close,
 	.destroy		= rpcrdma_client_destroy,

@@ -17,16 +17,14 @@ enum {
 };
 
 struct rpcrdma_client {
-	struct rpc_xprt		xprt;
+	struct rpcrdma_requester requester;	/* first */
 	struct sockaddr_storage	srcaddr;	/* AF_UNSPEC: any */
 	struct rpc_timeout	timeout;
-	struct list_head	reqs;		/* all slots; reserve_lock */
 
 	spinlock_t		ep_lock;	/* protects the pointer @ep */
 	struct rpcrdma_ep	*ep;		/* with a reference, or NULL */
 	struct delayed_work	connect_worker;
 	struct work_struct	destroy_work;
-	struct rpcrdma_requester_stats stats;
 
 	/* Reverse direction, client_bc.c */
 	struct mutex		bc_mutex;	/* held while bc_serv is used */
@@ -36,7 +34,7 @@ struct rpcrdma_client {
 
 static inline struct rpcrdma_client *rpcrdma_xprt_client(struct rpc_xprt *xprt)
 {
-	return container_of(xprt, struct rpcrdma_client, xprt);
+	return container_of(xprt, struct rpcrdma_client, requester.xprt);
 }
 
 /* The connection, with a reference for the caller, or NULL. Any context. */

@@ -14,28 +14,52 @@
 
 #include "../compat.h"
 #include "client_bc.h"
+#include "responder.h"
 #include "settings.h"
 
 #if defined(CONFIG_SUNRPC_BACKCHANNEL)
 
-/* A reverse-direction Call and its Reply, a page each */
+enum {
+	/* Pages of a Call; no callback of NFS needs more than one */
+	RPCRDMA_BC_PAGES = 16,
+};
+
+/* A reverse-direction Call and its Reply, which is a page at most */
 struct rpcrdma_bc_rqst {
 	struct rpc_rqst		rqst;
 	struct rpcrdma_ep	*ep;	/* where the Call came from */
-	void			*call, *reply;
+	/* The Call; the first page is always there, others while in use */
+	struct page		*pages[RPCRDMA_BC_PAGES];
+	u32			octets;
+	struct rpcrdma_recv	*rv;	/* until the Call is whole */
+	struct rpcrdma_lists	lists;	/* what it offers for its Reply */
+	struct bio_vec		bv[RPCRDMA_BC_PAGES];
+	void			*reply;
 	struct rpcrdma_reply_plan plan;
 };
 
-static const struct rpcrdma_lists rpcrdma_bc_no_lists;
+/* A Call that finds no memory is refused. */
+#define RPCRDMA_BC_GFP	(GFP_NOFS | __GFP_NORETRY | __GFP_NOWARN)
 
 static struct rpcrdma_bc_rqst *rpcrdma_rqst_bc(struct rpc_rqst *rqst)
 {
 	return container_of(rqst, struct rpcrdma_bc_rqst, rqst);
 }
 
+/* Free the pages from the @first on. */
+static void rpcrdma_bc_free_pages(struct rpcrdma_bc_rqst *bc, u32 first)
+{
+	u32 i;
+
+	for (i = first; i < RPCRDMA_BC_PAGES && bc->pages[i]; i++) {
+		__free_page(bc->pages[i]);
+		bc->pages[i] = NULL;
+	}
+}
+
 static void rpcrdma_bc_destroy_rqst(struct rpcrdma_bc_rqst *bc)
 {
-	free_page((unsigned long)bc->call);
+	rpcrdma_bc_free_pages(bc, 0);
 	free_page((unsigned long)bc->reply);
 	kfree(bc);
 }
@@ -43,15 +67,14 @@ static void rpcrdma_bc_destroy_rqst(struct rpcrdma_bc_rqst *bc)
 /* bc_count counts it already. */
 static struct rpcrdma_bc_rqst *rpcrdma_bc_create_rqst(void)
 {
-	gfp_t gfp = GFP_NOFS | __GFP_NORETRY | __GFP_NOWARN;
 	struct rpcrdma_bc_rqst *bc;
 
-	bc = kzalloc(sizeof(*bc), gfp);
+	bc = kzalloc(sizeof(*bc), RPCRDMA_BC_GFP);
 	if (!bc)
 		return NULL;
-	bc->call = (void *)__get_free_page(gfp);
-	bc->reply = (void *)__get_free_page(gfp);
-	if (!bc->call || !bc->reply) {
+	bc->pages[0] = alloc_page(RPCRDMA_BC_GFP);
+	bc->reply = (void *)__get_free_page(RPCRDMA_BC_GFP);
+	if (!bc->pages[0] || !bc->reply) {
 		rpcrdma_bc_destroy_rqst(bc);
 		return NULL;
 	}
@@ -62,23 +85,23 @@ static bool rpcrdma_bc_reserve(struct rpcrdma_client *client)
 {
 	bool room;
 
-	spin_lock(&client->xprt.bc_pa_lock);
+	spin_lock(&client->requester.xprt.bc_pa_lock);
 	room = client->bc_count < RPCRDMA_CLIENT_BC_SLOTS;
 	client->bc_count += room;
-	spin_unlock(&client->xprt.bc_pa_lock);
+	spin_unlock(&client->requester.xprt.bc_pa_lock);
 	return room;
 }
 
 static void rpcrdma_bc_unreserve(struct rpcrdma_client *client)
 {
-	spin_lock(&client->xprt.bc_pa_lock);
+	spin_lock(&client->requester.xprt.bc_pa_lock);
 	client->bc_count--;
-	spin_unlock(&client->xprt.bc_pa_lock);
+	spin_unlock(&client->requester.xprt.bc_pa_lock);
 }
 
 static struct rpcrdma_bc_rqst *rpcrdma_bc_pop(struct rpcrdma_client *client)
 {
-	struct rpc_xprt *xprt = &client->xprt;
+	struct rpc_xprt *xprt = &client->requester.xprt;
 	struct rpc_rqst *rqst;
 
 	spin_lock(&xprt->bc_pa_lock);
@@ -93,7 +116,7 @@ static struct rpcrdma_bc_rqst *rpcrdma_bc_pop(struct rpcrdma_client *client)
 static void rpcrdma_bc_push(struct rpcrdma_client *client,
 			    struct rpcrdma_bc_rqst *bc)
 {
-	struct rpc_xprt *xprt = &client->xprt;
+	struct rpc_xprt *xprt = &client->requester.xprt;
 
 	spin_lock(&xprt->bc_pa_lock);
 	list_add(&bc->rqst.rq_bc_pa_list, &xprt->bc_pa_list);
@@ -197,18 +220,16 @@ void rpcrdma_client_bc_free(struct rpcrdma_client *client)
 size_t rpcrdma_client_bc_maxpayload(struct rpc_xprt *xprt)
 {
 	struct rpcrdma_client *client = rpcrdma_xprt_client(xprt);
-	/* What every connection has */
-	u32 room = RPCRDMA_MIN_INLINE_OCTETS, header = 64;
+	/* What every connection has, of any version */
+	u32 max = RPCRDMA_MIN_INLINE_OCTETS - 64;
 	struct rpcrdma_ep *ep;
 
 	spin_lock(&client->ep_lock);
 	ep = client->ep;
-	if (ep && rpcrdma_ep_is_open(ep)) {
-		room = min(ep->limits.send_inline, ep->limits.recv_inline);
-		header = rpcrdma_header_octets(&ep->conn, NULL);
-	}
+	if (ep && rpcrdma_ep_is_open(ep))
+		max = rpcrdma_reverse_payload(&ep->conn);
 	spin_unlock(&client->ep_lock);
-	return min_t(u32, room - header, PAGE_SIZE);
+	return min_t(u32, max, PAGE_SIZE);
 }
 
 /**
@@ -220,6 +241,19 @@ unsigned int rpcrdma_client_bc_num_slots(struct rpc_xprt *xprt)
 	return RPCRDMA_CLIENT_BC_SLOTS;
 }
 
+/* The transport may be gone after this. */
+static void rpcrdma_bc_release(struct rpcrdma_client *client,
+			       struct rpcrdma_bc_rqst *bc)
+{
+	struct rpcrdma_ep *ep = bc->ep;
+
+	bc->ep = NULL;
+	rpcrdma_bc_free_pages(bc, 1);
+	rpcrdma_bc_push(client, bc);
+	rpcrdma_ep_put(ep);
+	xprt_put(&client->requester.xprt);
+}
+
 /**
  * rpcrdma_client_bc_free_rqst - a Call is finished with
  * @rqst: its rpc_rqst, which has a reference to the transport
@@ -227,63 +261,155 @@ unsigned int rpcrdma_client_bc_num_slots(struct rpc_xprt *xprt)
 void rpcrdma_client_bc_free_rqst(struct rpc_rqst *rqst)
 {
 	struct rpcrdma_bc_rqst *bc = rpcrdma_rqst_bc(rqst);
-	struct rpc_xprt *xprt = rqst->rq_xprt;
-	struct rpcrdma_ep *ep = bc->ep;
 
-	bc->ep = NULL;
 	clear_bit(RPC_BC_PA_IN_USE, &rqst->rq_bc_pa_state);
-	rpcrdma_bc_push(rpcrdma_xprt_client(xprt), bc);
-	if (ep)
-		rpcrdma_ep_put(ep);
-	xprt_put(xprt);
+	rpcrdma_bc_release(rpcrdma_xprt_client(rqst->rq_xprt), bc);
 }
 
-/* bc_mutex held. Returns false when the Call has to be refused. */
-static bool rpcrdma_bc_accept(struct rpcrdma_client *client,
-			      struct rpcrdma_ep *ep,
-			      const struct rpcrdma_recv *rv)
+/* Is there a service for Calls? bc_mutex held. */
+static bool rpcrdma_bc_served(const struct rpcrdma_client *client)
 {
-	struct rpc_xprt *xprt = &client->xprt;
-	struct rpcrdma_bc_rqst *bc;
-	struct rpc_rqst *rqst;
+	return client->bc_sessions && client->requester.xprt.bc_serv;
+}
 
-	if (!client->bc_sessions || !xprt->bc_serv)
-		return false;
-	/* Not what RDMA2_RVRSDIR_SIMPLE stands for, nor bc_maxpayload() */
-	if (rv->rx.lists.nr_segs || rv->rx.lists.nr_writes ||
-	    rv->rx.lists.has_reply || rv->payload_len > PAGE_SIZE)
-		return false;
+/* bc_mutex held. Prepare to take the Call in @rv; NULL: refuse it. */
+static struct rpcrdma_bc_rqst *rpcrdma_bc_begin(struct rpcrdma_client *client,
+						struct rpcrdma_ep *ep,
+						struct rpcrdma_recv *rv)
+{
+	u64 octets = rpcrdma_call_octets(rv);
+	struct rpcrdma_bc_rqst *bc;
+	u32 i;
+
+	if (!rpcrdma_bc_served(client) ||
+	    octets > RPCRDMA_BC_PAGES * PAGE_SIZE)
+		return NULL;
 	bc = rpcrdma_bc_get(client);
 	if (!bc)
-		return false;
-	if (!xprt_get(xprt)) {
-		/* It is being destroyed. */
-		rpcrdma_bc_push(client, bc);
-		return false;
+		return NULL;
+	for (i = 1; i < DIV_ROUND_UP(octets, PAGE_SIZE); i++) {
+		bc->pages[i] = alloc_page(RPCRDMA_BC_GFP);
+		if (!bc->pages[i])
+			goto out_push;
 	}
+	/* It may be being destroyed. */
+	if (!xprt_get(&client->requester.xprt))
+		goto out_push;
 	rpcrdma_ep_get(ep);
 	bc->ep = ep;
+	bc->rv = rv;
+	bc->octets = octets;
+	bc->lists = rv->rx.lists;
+	return bc;
 
-	memcpy(bc->call, rv->payload, rv->payload_len);
-	rqst = &bc->rqst;
+out_push:
+	rpcrdma_bc_free_pages(bc, 1);
+	rpcrdma_bc_push(client, bc);
+	return NULL;
+}
+
+/* bc_mutex held. The Call is whole: give it to the service. */
+static void rpcrdma_bc_deliver(struct rpcrdma_client *client,
+			       struct rpcrdma_bc_rqst *bc, u32 xid)
+{
+	struct rpc_xprt *xprt = &client->requester.xprt;
+	struct rpc_rqst *rqst = &bc->rqst;
+	u32 head = min_t(u32, bc->octets, PAGE_SIZE);
+
 	memset(rqst, 0, sizeof(*rqst));
 	rqst->rq_xprt = xprt;
-	rqst->rq_xid = cpu_to_be32(rv->rx.xid);
+	rqst->rq_xid = cpu_to_be32(xid);
 	rqst->rq_connect_cookie = xprt->connect_cookie;
 	INIT_LIST_HEAD(&rqst->rq_xmit);
 	INIT_LIST_HEAD(&rqst->rq_xmit2);
-	xdr_buf_init(&rqst->rq_rcv_buf, bc->call, PAGE_SIZE);
-	rqst->rq_rcv_buf.head[0].iov_len = rv->payload_len;
-	rqst->rq_rcv_buf.len = rv->payload_len;
+	xdr_buf_init(&rqst->rq_rcv_buf, page_address(bc->pages[0]), PAGE_SIZE);
+	rqst->rq_rcv_buf.head[0].iov_len = head;
+	rqst->rq_rcv_buf.pages = &bc->pages[1];
+	rqst->rq_rcv_buf.page_len = bc->octets - head;
+	rqst->rq_rcv_buf.len = bc->octets;
 	xdr_buf_init(&rqst->rq_snd_buf, bc->reply, PAGE_SIZE);
-	rqst->rq_private_buf.len = rv->payload_len;
+	rqst->rq_private_buf.len = bc->octets;
 	__set_bit(RPC_BC_PA_IN_USE, &rqst->rq_bc_pa_state);
 
-	client->stats.reverse_calls++;
+	client->requester.stats.reverse_calls++;
 	/* The service takes it off again when it has processed the Call. */
 	atomic_inc(&xprt->bc_slot_count);
 	rpcrdma_bc_enqueue(xprt->bc_serv, rqst);
-	return true;
+}
+
+/*
+ * What is to be pulled is there. Add what came inline, and let the service
+ * have the Call, or refuse it. No lock held.
+ */
+static void rpcrdma_bc_complete(struct rpcrdma_client *client,
+				struct rpcrdma_bc_rqst *bc)
+{
+	struct rpcrdma_recv *rv = bc->rv;
+	struct rpcrdma_ep *ep = bc->ep;
+	u32 code = 0, xid = rv->rx.xid;
+
+	/* The engine has seen the start of what came inline. */
+	if (rpcrdma_call_walk(rv, NULL, NULL, 0, bc->pages) ||
+	    (rv->rx.format == RPCRDMA_SPECIAL &&
+	     !rpcrdma_payload_ok(xid, false, page_address(bc->pages[0]))))
+		code = RDMA2_ERR_BAD_XDR;
+	bc->rv = NULL;
+	rpcrdma_recv_put(rv);
+
+	mutex_lock(&client->bc_mutex);
+	if (!code && !rpcrdma_bc_served(client))
+		code = RDMA2_ERR_SYSTEM;
+	if (!code)
+		rpcrdma_bc_deliver(client, bc, xid);
+	mutex_unlock(&client->bc_mutex);
+	if (code) {
+		rpcrdma_ep_send_error(ep, xid, code, 0, 0);
+		rpcrdma_bc_release(client, bc);
+	}
+}
+
+/* The Reads of a Call have ended. */
+static void rpcrdma_bc_pulled(struct rpcrdma_rw *rw, bool ok)
+{
+	struct rpcrdma_bc_rqst *bc = rw->priv;
+	struct rpcrdma_client *client = bc->ep->priv;
+	struct rpcrdma_recv *rv = bc->rv;
+
+	if (likely(ok)) {
+		rpcrdma_bc_complete(client, bc);
+		return;
+	}
+	/* The queue pair does not survive this; the server sends it again. */
+	rpcrdma_ep_close(bc->ep, "an RDMA Read of a callback's data failed");
+	bc->rv = NULL;
+	rpcrdma_recv_put(rv);
+	rpcrdma_bc_release(client, bc);
+}
+
+/* Begin to pull the Call's Read chunks. Returns 0 or a negative errno. */
+static int rpcrdma_bc_pull(struct rpcrdma_bc_rqst *bc)
+{
+	struct rpcrdma_rw *rw;
+	u32 i;
+	int rc;
+
+	rw = rpcrdma_rw_alloc(bc->ep, DMA_FROM_DEVICE, 0, RPCRDMA_BC_GFP);
+	if (!rw)
+		return -ENOMEM;
+	for (i = 0; i < RPCRDMA_BC_PAGES && bc->pages[i]; i++) {
+		bc->bv[i].bv_page = bc->pages[i];
+		bc->bv[i].bv_len = PAGE_SIZE;
+		bc->bv[i].bv_offset = 0;
+	}
+	rc = rpcrdma_call_walk(bc->rv, rw, bc->bv, i, NULL);
+	if (rc) {
+		rpcrdma_rw_free(rw);
+		return rc;
+	}
+	rw->priv = bc;
+	rw->done = rpcrdma_bc_pulled;
+	rpcrdma_rw_read(rw);
+	return 0;
 }
 
 /**
@@ -292,20 +418,66 @@ static bool rpcrdma_bc_accept(struct rpcrdma_client *client,
  * @ep: its connection
  * @rv: the Receive; taken
  *
- * An endpoint's upcall: process context, one at a time.
+ * An endpoint's upcall: process context, one at a time. It has what the level
+ * that this client announced allows: the engine has seen to that.
  */
 void rpcrdma_client_bc_call(struct rpcrdma_client *client,
 			    struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 {
-	u32 xid = rv->rx.xid;
-	bool accepted;
+	u32 xid = rv->rx.xid, code = RDMA2_ERR_SYSTEM;
+	struct rpcrdma_bc_rqst *bc;
 
 	mutex_lock(&client->bc_mutex);
-	accepted = rpcrdma_bc_accept(client, ep, rv);
+	bc = rpcrdma_bc_begin(client, ep, rv);
 	mutex_unlock(&client->bc_mutex);
+	if (bc && !rv->rx.lists.nr_reads) {
+		rpcrdma_bc_complete(client, bc);
+		return;
+	}
+	if (bc) {
+		switch (rpcrdma_bc_pull(bc)) {
+		case 0:
+			return;
+		case -EINVAL:
+			code = RDMA2_ERR_BAD_XDR;
+		}
+		bc->rv = NULL;
+	}
 	rpcrdma_recv_put(rv);
-	if (!accepted)
-		rpcrdma_ep_send_error(ep, xid, RDMA2_ERR_SYSTEM, 0, 0);
+	rpcrdma_ep_send_error(ep, xid, code, 0, 0);
+	if (bc)
+		rpcrdma_bc_release(client, bc);
+}
+
+/*
+ * The Writes of the Reply's whole stream to the Reply chunk, from memory of
+ * their own: the rpc_rqst may be in use again before they are through.
+ */
+static struct rpcrdma_rw *rpcrdma_bc_writes(struct rpcrdma_bc_rqst *bc)
+{
+	const struct rpcrdma_lists *lists = &bc->plan.lists;
+	const struct xdr_buf *snd = &bc->rqst.rq_snd_buf;
+	u32 n, nr, done;
+	struct bio_vec bv[2];
+	struct rpcrdma_rw *rw;
+	int rc;
+
+	rw = rpcrdma_rw_alloc(bc->ep, DMA_TO_DEVICE, snd->len, GFP_NOFS);
+	if (!rw)
+		return NULL;
+	rpcrdma_xdr_copy_out(snd, 0, snd->len, rw->priv);
+	for (nr = 0, done = 0; done < snd->len; nr++, done += n) {
+		n = min_t(u32, snd->len - done,
+			  PAGE_SIZE - offset_in_page(rw->priv + done));
+		bv[nr].bv_page = virt_to_page(rw->priv + done);
+		bv[nr].bv_offset = offset_in_page(rw->priv + done);
+		bv[nr].bv_len = n;
+	}
+	rc = rpcrdma_rw_add(rw, lists, &lists->reply, 0, bv, nr, 0, snd->len);
+	if (!rc)
+		return rw;
+	rpcrdma_rw_free(rw);
+	return NULL;
 }
 
 static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
@@ -318,12 +490,16 @@ static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
 		.length		= snd->len,
 		.reverse	= 1,
 	};
+	bool special = false;
+	struct rpcrdma_rw *rw = NULL;
 	struct rpcrdma_ep *ep = bc->ep;
+	struct rpcrdma_stream *st;
 	struct rpcrdma_send *s;
-	u32 size;
+	u32 len = snd->len;
 
-	rpcrdma_plan_reply(&ep->conn, &rpcrdma_bc_no_lists, &reply, plan);
-	if (!plan->error && plan->format != RPCRDMA_INLINE)
+	/* A service here names no results that could go in Write chunks. */
+	rpcrdma_plan_reply(&ep->conn, &bc->lists, &reply, plan);
+	if (!plan->error && snd->len > PAGE_SIZE)
 		plan->error = RDMA2_ERR_SYSTEM;
 	if (plan->error) {
 		rpcrdma_ep_send_error(ep, xid, plan->error, plan->arg[0],
@@ -331,21 +507,43 @@ static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
 		return 0;
 	}
 
+	if (plan->format == RPCRDMA_CONTINUED) {
+		st = rpcrdma_stream_alloc(RPCRDMA_KIND_REPLY, xid, snd->len,
+					  &plan->lists);
+		if (!st)
+			return -ENOBUFS;
+		rpcrdma_xdr_copy_out(snd, 0, snd->len, st->data);
+		rpcrdma_send_continued_reply(ep, st, NULL, plan->inv_handle);
+		return 0;
+	}
+
 	s = rpcrdma_send_get(ep);
 	if (!s)
 		return -EAGAIN;
-	size = ep->params.send_size;
-	s->header_len = rpcrdma_encode_header(&ep->conn, s->buf, size, xid,
-					      RDMA2_MSG, RDMA2_F_RESPONSE,
-					      NULL);
-	if (WARN_ON_ONCE(!s->header_len || snd->len > size - s->header_len)) {
+	if (plan->format == RPCRDMA_SPECIAL) {
+		special = true;
+		len = 0;
+		rw = rpcrdma_bc_writes(bc);
+		if (!rw) {
+			rpcrdma_send_put(s);
+			return -ENOBUFS;
+		}
+	}
+	s->header_len = rpcrdma_encode_header(&ep->conn, s->buf,
+					      ep->params.send_size, xid,
+					      special ? RDMA2_NOMSG : RDMA2_MSG,
+					      RDMA2_F_RESPONSE, &plan->lists);
+	if (WARN_ON_ONCE(!s->header_len ||
+			 len > ep->params.send_size - s->header_len)) {
 		rpcrdma_send_put(s);
+		if (rw)
+			rpcrdma_rw_free(rw);
 		rpcrdma_ep_send_error(ep, xid, RDMA2_ERR_SYSTEM, 0, 0);
 		return 0;
 	}
-	rpcrdma_xdr_copy_out(snd, 0, snd->len, s->buf + s->header_len);
-	s->len = s->header_len + snd->len;
-	rpcrdma_send_reply(s, NULL, 0, plan->format, NULL);
+	rpcrdma_xdr_copy_out(snd, 0, len, s->buf + s->header_len);
+	s->len = s->header_len + len;
+	rpcrdma_send_reply(s, rw, plan->inv_handle, plan->format, &plan->lists);
 	return 0;
 }
 
@@ -355,7 +553,7 @@ static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
  *
  * The caller has the write lock. It goes where its Call came from, or, when
  * that connection is gone, nowhere: the server sends the Call again.
- * Returns 0 or -EAGAIN.
+ * Returns 0, -EAGAIN or -ENOBUFS.
  */
 int rpcrdma_client_bc_reply(struct rpc_rqst *rqst)
 {

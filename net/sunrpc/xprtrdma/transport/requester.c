@@ -9,6 +9,10 @@
  * ERROR for it does, by pinning the rpc_rqst and clearing sent_ep, until it
  * unpins. When none comes, or the connection is lost meanwhile, the slot is
  * sunrpc's again, which sends the Call once more or releases it.
+ *
+ * A Call that is refused in a way that leaves another form for it goes back to
+ * sunrpc's transmit queue as it is encoded: so it keeps its octets, and waits
+ * for window, memory or its end as any Call does.
  */
 
 #include <linux/module.h>
@@ -28,58 +32,47 @@ enum {
 	RPCRDMA_HEADER_ROOM = 128,
 	/* ... nor one that offers chunks for the Reply */
 	RPCRDMA_OFFER_ROOM = RPCRDMA_HEADER_ROOM + 16 * RPCRDMA_MAX_SEGS,
+	/* Octets of an RPC buffer to begin with */
+	RPCRDMA_BUFFER = 2048,
+	/* Slots that are there from the start; the others when needed */
+	RPCRDMA_FIRST_SLOTS = 8,
 };
-
-/* What a Call without chunks offers */
-static const struct rpcrdma_lists rpcrdma_no_lists;
 
 /* ---- Request slots ---- */
 
 static void rpcrdma_requester_inv_done(struct rpcrdma_inv *inv, bool ok);
 
-/**
- * rpcrdma_req_create - make a request slot
- * @size: octets of each of its two RPC buffers, which grow when needed
- * @stats: the transport's counters
- * @gfp: how to allocate
- *
- * Returns a slot or NULL.
- */
-struct rpcrdma_req *
-rpcrdma_req_create(size_t size, struct rpcrdma_requester_stats *stats,
-		   gfp_t gfp)
+static void rpcrdma_req_destroy(struct rpcrdma_req *req)
+{
+	WARN_ON_ONCE(!list_empty(&req->mrs));
+	kfree(req->send_buf);
+	kfree(req->recv_buf);
+	kfree(req);
+}
+
+/* A new slot, or NULL */
+static struct rpcrdma_req *
+rpcrdma_req_create(struct rpcrdma_requester_stats *stats, gfp_t gfp)
 {
 	struct rpcrdma_req *req;
 
 	req = kzalloc(sizeof(*req), gfp);
 	if (!req)
 		return NULL;
-	req->send_buf = kmalloc(size, gfp);
-	req->recv_buf = kmalloc(size, gfp);
+	INIT_LIST_HEAD(&req->mrs);
+	req->send_buf = kmalloc(RPCRDMA_BUFFER, gfp);
+	req->recv_buf = kmalloc(RPCRDMA_BUFFER, gfp);
 	if (!req->send_buf || !req->recv_buf) {
 		rpcrdma_req_destroy(req);
 		return NULL;
 	}
-	req->send_size = size;
-	req->recv_size = size;
+	req->send_size = RPCRDMA_BUFFER;
+	req->recv_size = RPCRDMA_BUFFER;
 	req->stats = stats;
 	req->inv.done = rpcrdma_requester_inv_done;
 	mutex_init(&req->lock);
 	INIT_LIST_HEAD(&req->all);
-	INIT_LIST_HEAD(&req->mrs);
 	return req;
-}
-
-/**
- * rpcrdma_req_destroy - free a request slot
- * @req: slot that no RPC uses
- */
-void rpcrdma_req_destroy(struct rpcrdma_req *req)
-{
-	WARN_ON_ONCE(!list_empty(&req->mrs));
-	kfree(req->send_buf);
-	kfree(req->recv_buf);
-	kfree(req);
 }
 
 /* None of the regions is exposed, or they never were. */
@@ -106,19 +99,193 @@ static void rpcrdma_req_release_mrs(struct rpcrdma_req *req)
 	rpcrdma_ep_put(ep);
 }
 
-/**
- * rpcrdma_req_reset - end what an RPC left behind
- * @req: slot whose rpc_rqst is in no queue and not pinned
- *
- * Afterwards no peer reaches the RPC's memory. May sleep, at most until the
- * end of a connection's teardown; not from an endpoint's upcall.
+/*
+ * End what an RPC left behind, whose rpc_rqst is in no queue and not pinned:
+ * afterwards no peer reaches its memory. Sleeps, at most until the end of a
+ * connection's teardown; not from an endpoint's upcall.
  */
-void rpcrdma_req_reset(struct rpcrdma_req *req)
+static void rpcrdma_req_reset(struct rpcrdma_req *req)
 {
 	req->sent_ep = NULL;
 	req->was_sent = false;
 	req->refused = 0;
+	req->again = false;
+	req->requeue = false;
+	req->own = false;
+	memset(&req->recovery, 0, sizeof(req->recovery));
 	rpcrdma_req_release_mrs(req);
+}
+
+/* Make a slot. xprt->num_reqs counts it already. */
+static struct rpcrdma_req *
+rpcrdma_requester_add_slot(struct rpcrdma_requester *r, gfp_t gfp)
+{
+	struct rpc_xprt *xprt = &r->xprt;
+	struct rpcrdma_req *req;
+
+	req = rpcrdma_req_create(&r->stats, gfp);
+	spin_lock(&xprt->reserve_lock);
+	if (req)
+		list_add(&req->all, &r->reqs);
+	else
+		xprt->num_reqs--;
+	spin_unlock(&xprt->reserve_lock);
+	return req;
+}
+
+/**
+ * rpcrdma_requester_init - prepare an rpc_xprt's request slots
+ * @r: made by xprt_alloc(), which has set max_reqs
+ *
+ * Sleeps. Returns 0 or -ENOMEM; then, too, rpcrdma_requester_free() it.
+ */
+int rpcrdma_requester_init(struct rpcrdma_requester *r)
+{
+	struct rpc_xprt *xprt = &r->xprt;
+	struct rpcrdma_req *req;
+	unsigned int i;
+
+	INIT_LIST_HEAD(&r->reqs);
+	xprt->min_reqs = min_t(unsigned int, xprt->max_reqs,
+			       RPCRDMA_FIRST_SLOTS);
+	for (i = 0; i < xprt->min_reqs; i++) {
+		xprt->num_reqs++;
+		req = rpcrdma_requester_add_slot(r, GFP_KERNEL);
+		if (!req)
+			return -ENOMEM;
+		list_add(&req->rqst.rq_list, &xprt->free);
+	}
+	return 0;
+}
+
+/**
+ * rpcrdma_requester_free - free an rpc_xprt and its request slots
+ * @r: no RPC uses it
+ */
+void rpcrdma_requester_free(struct rpcrdma_requester *r)
+{
+	struct rpcrdma_req *req, *next;
+
+	list_for_each_entry_safe(req, next, &r->reqs, all)
+		rpcrdma_req_destroy(req);
+	/* They are not sunrpc's to free. */
+	INIT_LIST_HEAD(&r->xprt.free);
+	xprt_free(&r->xprt);
+}
+
+static struct rpc_rqst *rpcrdma_requester_free_rqst(struct rpc_xprt *xprt)
+{
+	struct rpc_rqst *rqst;
+
+	rqst = list_first_entry_or_null(&xprt->free, struct rpc_rqst, rq_list);
+	if (rqst)
+		list_del(&rqst->rq_list);
+	return rqst;
+}
+
+/**
+ * rpcrdma_requester_alloc_slot - give a task a slot, or put it on the backlog
+ * @xprt: transport
+ * @task: @task->tk_status tells
+ *
+ * The slot used last is the next one used: it is warm, and idle ones stay idle.
+ */
+void rpcrdma_requester_alloc_slot(struct rpc_xprt *xprt, struct rpc_task *task)
+{
+	struct rpcrdma_requester *r = rpcrdma_xprt_requester(xprt);
+	struct rpcrdma_req *req;
+	struct rpc_rqst *rqst;
+
+	spin_lock(&xprt->reserve_lock);
+	rqst = rpcrdma_requester_free_rqst(xprt);
+	if (!rqst && xprt->num_reqs < xprt->max_reqs) {
+		xprt->num_reqs++;
+		spin_unlock(&xprt->reserve_lock);
+		req = rpcrdma_requester_add_slot(r, rpc_task_gfp_mask());
+		spin_lock(&xprt->reserve_lock);
+		/* Without memory, the slots there are have to do. */
+		rqst = req ? &req->rqst : rpcrdma_requester_free_rqst(xprt);
+	}
+	if (rqst) {
+		xprt->stat.max_slots = max_t(unsigned long,
+					     xprt->stat.max_slots,
+					     xprt->num_reqs);
+		task->tk_rqstp = rqst;
+		task->tk_status = 0;
+	} else {
+		xprt_add_backlog(xprt, task);
+		task->tk_status = -EAGAIN;
+	}
+	spin_unlock(&xprt->reserve_lock);
+}
+
+/**
+ * rpcrdma_requester_free_slot - a task is through with its slot
+ * @xprt: transport
+ * @rqst: the slot's rpc_rqst
+ */
+void rpcrdma_requester_free_slot(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
+{
+	rpcrdma_req_reset(rpcrdma_rqst_req(rqst));
+
+	spin_lock(&xprt->reserve_lock);
+	if (!xprt_wake_up_backlog(xprt, rqst)) {
+		memset(rqst, 0, sizeof(*rqst));
+		list_add(&rqst->rq_list, &xprt->free);
+	}
+	spin_unlock(&xprt->reserve_lock);
+}
+
+static bool rpcrdma_req_grow(struct rpcrdma_req *req, void **buf, size_t *size,
+			     size_t want, gfp_t gfp)
+{
+	void *grown;
+
+	if (likely(want <= *size))
+		return true;
+	want = roundup_pow_of_two(want);
+	grown = kmalloc(want, gfp);
+	if (!grown)
+		return false;
+	kfree(*buf);
+	*buf = grown;
+	*size = want;
+	req->stats->buffer_octets += want;
+	return true;
+}
+
+/**
+ * rpcrdma_requester_buf_alloc - provide the buffers for an RPC
+ * @task: with a slot
+ *
+ * Returns 0 or -ENOMEM: try again later.
+ */
+int rpcrdma_requester_buf_alloc(struct rpc_task *task)
+{
+	struct rpc_rqst *rqst = task->tk_rqstp;
+	struct rpcrdma_req *req = rpcrdma_rqst_req(rqst);
+	gfp_t gfp = rpc_task_gfp_mask() | __GFP_NOWARN;
+
+	if (!rpcrdma_req_grow(req, &req->send_buf, &req->send_size,
+			      rqst->rq_callsize, gfp) ||
+	    !rpcrdma_req_grow(req, &req->recv_buf, &req->recv_size,
+			      rqst->rq_rcvsize, gfp))
+		return -ENOMEM;
+	rqst->rq_buffer = req->send_buf;
+	rqst->rq_rbuffer = req->recv_buf;
+	return 0;
+}
+
+/**
+ * rpcrdma_requester_buf_free - an RPC is over
+ * @task: with a slot
+ *
+ * By whatever way: a signal, perhaps. Its pages go back to their owner after
+ * this, so the peer must not reach them any more.
+ */
+void rpcrdma_requester_buf_free(struct rpc_task *task)
+{
+	rpcrdma_req_reset(rpcrdma_rqst_req(task->tk_rqstp));
 }
 
 /* ---- Sending ---- */
@@ -190,55 +357,62 @@ static bool rpcrdma_plan_has_chunks(const struct rpcrdma_call_plan *plan)
 	       plan->format == RPCRDMA_SPECIAL;
 }
 
-static int rpcrdma_requester_plan(struct rpcrdma_ep *ep, struct rpc_rqst *rqst,
-				  struct rpcrdma_req *req, bool reverse,
-				  struct rpcrdma_call_plan *plan)
+/*
+ * The geometry of a Call. Most messages are small: only of one that may not
+ * be, it matters how many segments its memory would take, but for a Call that
+ * was @refused as small as it is. Returns 0 or a negative errno.
+ */
+static int rpcrdma_req_call(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
+			    bool refused, struct rpcrdma_call *call)
 {
+	const struct rpc_rqst *rqst = &req->rqst;
 	const struct xdr_buf *snd = &rqst->rq_snd_buf;
 	const struct xdr_buf *rcv = &rqst->rq_rcv_buf;
-	struct rpcrdma_call call = {
-		.xid		= be32_to_cpu(rqst->rq_xid),
-		.length		= snd->len,
-		.reply_max	= rpcrdma_xdr_room(rcv),
-		.reverse	= reverse,
-	};
-	bool large_call, large_reply;
 	int rc = 0;
 
+	memset(call, 0, sizeof(*call));
+	call->xid = be32_to_cpu(rqst->rq_xid);
+	call->length = snd->len;
+	call->reply_max = rpcrdma_xdr_room(rcv);
+	call->reverse = rqst->rq_xprt->bc_xprt != NULL;
+	call->recovery = req->recovery;
+	refused |= call->recovery.given_in != 0;
 	/* Integrity and privacy want the messages whole (11.2.2). */
-	call.ddp = req && rqst->rq_cred &&
-		   !test_bit(RPCAUTH_AUTH_DATATOUCH,
-			     &rqst->rq_cred->cr_auth->au_flags);
-	if (call.ddp && (snd->flags & XDRBUF_WRITE)) {
-		call.item_position = snd->head[0].iov_len;
-		call.item_length = snd->page_len;
+	call->ddp = rqst->rq_cred &&
+		    !test_bit(RPCAUTH_AUTH_DATATOUCH,
+			      &rqst->rq_cred->cr_auth->au_flags);
+	if (call->ddp && (snd->flags & XDRBUF_WRITE)) {
+		call->item_position = snd->head[0].iov_len;
+		call->item_length = snd->page_len;
 	}
 	/*
 	 * sunrpc says how large a Reply can be, and only of file data that it
 	 * is likely to be so large: lists, ACLs and links seldom are.
 	 */
-	call.bulk = !!(rcv->flags & XDRBUF_READ);
-	if (call.ddp && call.bulk)
-		call.result_max = rcv->page_len;
+	call->bulk = !!(rcv->flags & XDRBUF_READ);
+	if (call->ddp && call->bulk)
+		call->result_max = rcv->page_len;
 
-	/*
-	 * Most messages are small. Only of one that may not be, it matters how
-	 * many segments its memory would take.
-	 */
-	large_call = call.length + RPCRDMA_OFFER_ROOM > ep->limits.send_inline;
-	large_reply = call.reply_max + RPCRDMA_HEADER_ROOM >
-		      ep->limits.recv_inline;
-	if (req && large_call)
-		rc = rpcrdma_req_count(req, ep, snd, snd->len, &call.call_segs,
-				       &call.item_segs);
-	if (req && large_reply && !rc)
-		rc = rpcrdma_req_count(req, ep, rcv, call.reply_max,
-				       &call.reply_segs, &call.result_segs);
-	if (!rc)
-		rc = rpcrdma_plan_call(&ep->conn, &call, plan);
-	if (!rc && !req && rpcrdma_plan_has_chunks(plan))
-		rc = -EMSGSIZE;
+	if (refused ||
+	    call->length + RPCRDMA_OFFER_ROOM > ep->limits.send_inline)
+		rc = rpcrdma_req_count(req, ep, snd, snd->len, &call->call_segs,
+				       &call->item_segs);
+	if (!rc && (refused ||
+		    call->reply_max + RPCRDMA_HEADER_ROOM >
+		    ep->limits.recv_inline))
+		rc = rpcrdma_req_count(req, ep, rcv, call->reply_max,
+				       &call->reply_segs, &call->result_segs);
 	return rc == -E2BIG ? -EMSGSIZE : rc;
+}
+
+static int rpcrdma_req_plan(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
+			    struct rpcrdma_call_plan *plan)
+{
+	struct rpcrdma_call call;
+	int rc;
+
+	rc = rpcrdma_req_call(req, ep, false, &call);
+	return rc ?: rpcrdma_plan_call(&ep->conn, &call, plan);
 }
 
 /* Map one range of @buf into the chunk begun last. */
@@ -419,51 +593,67 @@ static void rpcrdma_req_account(struct rpcrdma_req *req,
 	}
 }
 
-/*
- * Encode the Call and hand it to the endpoint. Nothing is taken when this does
- * not return 0.
- */
-static int rpcrdma_requester_post(struct rpcrdma_ep *ep, struct rpc_rqst *rqst,
+/* A Call that is encoded: one message, or what is cut into parts */
+struct rpcrdma_built {
+	struct rpcrdma_send	*send;
+	struct rpcrdma_stream	*stream;
+};
+
+/* Encode the Call, @lists NULL for none. Returns 0 or a negative errno. */
+static int rpcrdma_requester_build(struct rpcrdma_ep *ep,
+				   struct rpc_rqst *rqst,
+				   const struct rpcrdma_call_plan *plan,
+				   const struct rpcrdma_lists *lists,
+				   struct rpcrdma_built *built)
+{
+	memset(built, 0, sizeof(*built));
+	if (plan->format != RPCRDMA_CONTINUED) {
+		built->send = rpcrdma_requester_fill(ep, rqst, plan, lists);
+		return PTR_ERR_OR_ZERO(built->send);
+	}
+	built->stream = rpcrdma_stream_alloc(RPCRDMA_KIND_CALL,
+					     be32_to_cpu(rqst->rq_xid),
+					     plan->inline_length, lists);
+	if (!built->stream)
+		return -ENOMEM;
+	if (!rpcrdma_requester_copy(rqst, plan, built->stream->data)) {
+		rpcrdma_stream_free(built->stream);
+		return -EMSGSIZE;
+	}
+	return 0;
+}
+
+/* Hand it to the endpoint. Nothing is taken when this does not return 0. */
+static int rpcrdma_requester_post(struct rpcrdma_ep *ep,
+				  const struct rpcrdma_built *built,
 				  const struct rpcrdma_call_plan *plan,
 				  struct list_head *mrs,
 				  const struct rpcrdma_lists *lists)
 {
-	struct rpcrdma_stream *st;
-	struct rpcrdma_send *s;
-	int rc;
+	if (built->stream)
+		return rpcrdma_send_continued_call(ep, built->stream, mrs);
+	return rpcrdma_send_call(built->send, mrs, plan->format, lists);
+}
 
-	if (plan->format == RPCRDMA_CONTINUED) {
-		st = rpcrdma_stream_alloc(RPCRDMA_KIND_CALL,
-					  be32_to_cpu(rqst->rq_xid),
-					  plan->inline_length, lists);
-		if (!st)
-			return -ENOMEM;
-		rc = -EMSGSIZE;
-		if (rpcrdma_requester_copy(rqst, plan, st->data))
-			rc = rpcrdma_send_continued_call(ep, st, mrs);
-		if (rc)
-			rpcrdma_stream_free(st);
-		return rc;
-	}
-
-	s = rpcrdma_requester_fill(ep, rqst, plan, lists);
-	if (IS_ERR(s))
-		return PTR_ERR(s);
-	rc = rpcrdma_send_call(s, mrs, plan->format, lists);
-	if (rc)
-		rpcrdma_send_put(s);
-	return rc;
+/* It was not sent. */
+static void rpcrdma_requester_discard(const struct rpcrdma_built *built)
+{
+	if (built->send)
+		rpcrdma_send_put(built->send);
+	rpcrdma_stream_free(built->stream);
 }
 
 /*
- * As above, with chunks. If the endpoint takes the Call, a Reply may complete
- * the RPC before this returns; the rpc_rqst stays, it is pinned.
+ * If the endpoint takes the Call, a Reply may complete the RPC before this
+ * returns; the rpc_rqst stays, it is pinned.
  */
 static int rpcrdma_req_post(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 			    struct rpcrdma_req *req,
 			    const struct rpcrdma_call_plan *plan)
 {
 	bool chunks = rpcrdma_plan_has_chunks(plan);
+	const struct rpcrdma_lists *lists = chunks ? &req->lists : NULL;
+	struct rpcrdma_built built;
 	int rc;
 
 	rpcrdma_lists_init(&req->lists);
@@ -472,38 +662,40 @@ static int rpcrdma_req_post(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 		if (rc)
 			return rc;
 	}
+	rc = rpcrdma_requester_build(ep, &req->rqst, plan, lists, &built);
+	if (rc)
+		return rc;
 
 	mutex_lock(&req->lock);
-	rc = rpcrdma_requester_post(ep, &req->rqst, plan,
-				    chunks ? &req->mrs : NULL,
-				    chunks ? &req->lists : NULL);
+	rc = rpcrdma_requester_post(ep, &built, plan,
+				    chunks ? &req->mrs : NULL, lists);
 	if (!rc) {
 		req->sent_ep = ep;
 		req->was_sent = true;
+		req->own = false;
 		req->sent_cookie = xprt->connect_cookie;
 		rpcrdma_req_account(req, plan);
 	}
 	mutex_unlock(&req->lock);
+	if (rc)
+		rpcrdma_requester_discard(&built);
 	return rc;
 }
 
 /* One attempt. -EAGAIN: write_space() is going to be called. */
 static int rpcrdma_requester_try(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
-				 struct rpc_rqst *rqst, struct rpcrdma_req *req,
-				 bool reverse)
+				 struct rpcrdma_req *req)
 {
 	struct rpcrdma_call_plan plan;
 	int rc;
 
 	if (!rpcrdma_ep_may_call(ep))
 		return -EAGAIN;
-	rc = rpcrdma_requester_plan(ep, rqst, req, reverse, &plan);
+	rc = rpcrdma_req_plan(req, ep, &plan);
 	if (rc)
 		return rc;
 
-	rqst->rq_xtime = ktime_get();
-	if (!req)
-		return rpcrdma_requester_post(ep, rqst, &plan, NULL, NULL);
+	req->rqst.rq_xtime = ktime_get();
 	rc = rpcrdma_req_post(xprt, ep, req, &plan);
 	if (rc)
 		rpcrdma_req_put_mrs(req);
@@ -515,15 +707,13 @@ static int rpcrdma_requester_try(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
  * @xprt: its transport; the caller has the write lock
  * @ep: the connection, with a reference
  * @rqst: the encoded Call, pinned
- * @req: the slot @rqst is in, or NULL when it is in none (no chunks then)
- * @reverse: sent by the server end
  *
  * Process context, may sleep. For the results see requester.h.
  */
 int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
-			   struct rpc_rqst *rqst, struct rpcrdma_req *req,
-			   bool reverse)
+			   struct rpc_rqst *rqst)
 {
+	struct rpcrdma_req *req = rpcrdma_rqst_req(rqst);
 	int rc;
 
 	if (!rpcrdma_ep_is_open(ep))
@@ -533,21 +723,25 @@ int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 	 * A second Call with this xid on the same connection would get a
 	 * second Reply, or meet the first one's (WP 3.7).
 	 */
-	if (req) {
-		if (req->refused) {
-			rc = req->refused;
-			req->refused = 0;
-			return rc;
-		}
-		if (req->was_sent && req->sent_cookie == xprt->connect_cookie)
-			return -ENOTCONN;
-		/* Left from a connection that is gone */
-		req->sent_ep = NULL;
-		rpcrdma_req_release_mrs(req);
-	} else if (RPC_WAS_SENT(rqst->rq_task) &&
-		   rqst->rq_connect_cookie == xprt->connect_cookie) {
-		return -ENOTCONN;
+	if (req->refused) {
+		rc = req->refused;
+		req->refused = 0;
+		return rc;
 	}
+	if (req->was_sent && req->sent_cookie == xprt->connect_cookie)
+		return -ENOTCONN;
+	/*
+	 * The task of a Call that is sent again is awake. If another sent it
+	 * first, this one would encode it once more.
+	 */
+	if (unlikely(req->own && xprt->snd_task != rqst->rq_task))
+		return -ENOBUFS;
+	req->requeue = false;
+	if (req->recovery_cookie != xprt->connect_cookie)
+		memset(&req->recovery, 0, sizeof(req->recovery));
+	/* Left from a connection that is gone */
+	req->sent_ep = NULL;
+	rpcrdma_req_release_mrs(req);
 
 	if (unlikely(rqst->rq_rcv_buf.flags & XDRBUF_SPARSE_PAGES)) {
 		rc = rpcrdma_fill_sparse_pages(&rqst->rq_rcv_buf);
@@ -555,7 +749,7 @@ int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 			return rc;
 	}
 
-	rc = rpcrdma_requester_try(xprt, ep, rqst, req, reverse);
+	rc = rpcrdma_requester_try(xprt, ep, req);
 	if (rc == -EAGAIN) {
 		/*
 		 * What was missing may have come before sunrpc knows that it
@@ -564,10 +758,10 @@ int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 		xprt_wait_for_buffer_space(xprt);
 		/* Order that before the look, as write_space() does reversed */
 		smp_mb__after_atomic();
-		rc = rpcrdma_requester_try(xprt, ep, rqst, req, reverse);
+		rc = rpcrdma_requester_try(xprt, ep, req);
 		if (rc != -EAGAIN)
 			xprt_write_space(xprt);
-		else if (req)
+		else
 			req->stats->no_send_space++;
 	}
 	switch (rc) {
@@ -581,8 +775,7 @@ int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 		rc = -ENOBUFS;
 		break;
 	default:
-		if (req)
-			req->stats->failed_sends++;
+		req->stats->failed_sends++;
 		pr_warn_ratelimited("rpcrdma: a Call of %u octets to %pISpc cannot be sent (error %d), its RPC fails; a smaller rsize or wsize may help\n",
 				    rqst->rq_snd_buf.len, &ep->remote, rc);
 		break;
@@ -602,6 +795,69 @@ static struct rpc_rqst *rpcrdma_lookup_and_pin(struct rpc_xprt *xprt, u32 xid)
 		xprt_pin_rqst(rqst);
 	spin_unlock(&xprt->queue_lock);
 	return rqst;
+}
+
+/*
+ * queue_lock held. What xprt_request_enqueue_transmit() does, for a Call that
+ * sunrpc has sent and that must not be encoded anew.
+ */
+static void rpcrdma_xmit_requeue(struct rpc_rqst *rqst)
+{
+	struct rpc_xprt *xprt = rqst->rq_xprt;
+
+	rqst->rq_bytes_sent = 0;
+	list_add_tail(&rqst->rq_xmit, &xprt->xmit_queue);
+	INIT_LIST_HEAD(&rqst->rq_xmit2);
+	atomic_long_inc(&xprt->xmit_queuelen);
+	set_bit(RPC_TASK_NEED_XMIT, &rqst->rq_task->tk_runstate);
+}
+
+/* queue_lock held. Queue the Call of @req if it is to be sent again. */
+static void rpcrdma_req_try_requeue(struct rpcrdma_req *req)
+{
+	struct rpc_rqst *rqst = &req->rqst;
+
+	/*
+	 * The sender of the earlier attempt may not have taken it off the
+	 * queue yet; then the task is on its way to wait for the Reply.
+	 */
+	if (!req->requeue ||
+	    test_bit(RPC_TASK_NEED_XMIT, &rqst->rq_task->tk_runstate))
+		return;
+	req->requeue = false;
+	rpcrdma_xmit_requeue(rqst);
+}
+
+/**
+ * rpcrdma_requester_wait_for_reply - put a task to sleep until its Reply comes
+ * @task: its Call was sent
+ *
+ * @task->tk_rqstp->rq_xprt->queue_lock is held. A task whose Call was refused
+ * before it could go to sleep, stays awake and sends it again.
+ */
+void rpcrdma_requester_wait_for_reply(struct rpc_task *task)
+{
+	rpcrdma_req_try_requeue(rpcrdma_rqst_req(task->tk_rqstp));
+	if (!test_bit(RPC_TASK_NEED_XMIT, &task->tk_runstate))
+		xprt_wait_for_reply_request_def(task);
+}
+
+/* Have a refused Call sent again, which nothing is left of. */
+static void rpcrdma_req_send_again(struct rpc_xprt *xprt,
+				   struct rpcrdma_req *req)
+{
+	struct rpc_rqst *rqst = &req->rqst;
+
+	req->again = false;
+	req->was_sent = false;
+	req->own = true;
+	spin_lock(&xprt->queue_lock);
+	req->requeue = true;
+	rpcrdma_req_try_requeue(req);
+	/* A task without a status or a Reply looks whether it is queued. */
+	rpc_wake_up_queued_task(&xprt->pending, rqst->rq_task);
+	xprt_unpin_rqst(rqst);
+	spin_unlock(&xprt->queue_lock);
 }
 
 /* Leave the RPC to sunrpc, which sends it again or gives up. */
@@ -631,20 +887,19 @@ static void rpcrdma_complete(struct rpc_xprt *xprt, struct rpc_rqst *rqst,
 
 /*
  * Make the answer to @xid on @ep this caller's: its Call was sent there, and
- * this is the first answer. Returns the pinned rpc_rqst, or NULL.
+ * this is the first answer. Returns the slot, its rpc_rqst pinned, or NULL.
  */
-static struct rpc_rqst *rpcrdma_requester_claim(struct rpc_xprt *xprt,
-						struct rpcrdma_ep *ep, u32 xid,
-						struct rpcrdma_req **reqp)
+static struct rpcrdma_req *rpcrdma_requester_claim(struct rpc_xprt *xprt,
+						   struct rpcrdma_ep *ep,
+						   u32 xid)
 {
-	struct rpcrdma_req *req = NULL;
+	struct rpcrdma_req *req;
 	struct rpc_rqst *rqst;
 	bool mine;
 
-	*reqp = NULL;
 	rqst = rpcrdma_lookup_and_pin(xprt, xid);
-	if (!rqst || xprt->bc_xprt)
-		return rqst;
+	if (!rqst)
+		return NULL;
 
 	req = rpcrdma_rqst_req(rqst);
 	mutex_lock(&req->lock);
@@ -656,18 +911,15 @@ static struct rpc_rqst *rpcrdma_requester_claim(struct rpc_xprt *xprt,
 		rpcrdma_unpin(xprt, rqst);
 		return NULL;
 	}
-	*reqp = req;
-	return rqst;
+	return req;
 }
 
 static void rpcrdma_requester_bad(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
-				  struct rpc_rqst *rqst,
 				  struct rpcrdma_req *req, const char *reason)
 {
-	if (req)
-		req->stats->bad_replies++;
+	req->stats->bad_replies++;
 	rpcrdma_ep_close(ep, reason);
-	rpcrdma_unpin(xprt, rqst);
+	rpcrdma_unpin(xprt, &req->rqst);
 }
 
 /*
@@ -867,7 +1119,7 @@ static void rpcrdma_requester_pulled(struct rpcrdma_rw *rw, bool ok)
 	}
 	if (unlikely(req->pull_head < 8 ||
 		     !rpcrdma_payload_ok(xid, true, buf->head[0].iov_base))) {
-		rpcrdma_requester_bad(xprt, ep, rqst, req,
+		rpcrdma_requester_bad(xprt, ep, req,
 				      "the message that was pulled is not the Reply that its header announced");
 		return;
 	}
@@ -949,6 +1201,10 @@ static void rpcrdma_req_finish(struct rpcrdma_req *req, struct rpcrdma_ep *ep)
 		rpcrdma_req_pull(req, ep);
 		return;
 	}
+	if (unlikely(req->again)) {
+		rpcrdma_req_send_again(xprt, req);
+		return;
+	}
 	if (rv) {
 		req->rv = NULL;
 		rpcrdma_req_place(req, rv);
@@ -958,7 +1214,7 @@ static void rpcrdma_req_finish(struct rpcrdma_req *req, struct rpcrdma_ep *ep)
 		    rqst->rq_rcv_buf.head[0].iov_len < 8 ||
 		    !rpcrdma_payload_ok(be32_to_cpu(rqst->rq_xid), true,
 					rqst->rq_rcv_buf.head[0].iov_base)) {
-			rpcrdma_requester_bad(xprt, ep, rqst, req,
+			rpcrdma_requester_bad(xprt, ep, req,
 					      "the message in a Reply chunk is not the Reply that its header announced");
 			return;
 		}
@@ -1019,29 +1275,6 @@ static bool rpcrdma_req_invalidated(struct rpcrdma_req *req,
 	       rpcrdma_mrs_invalidated(&req->mrs, handle);
 }
 
-/* A server's callback: never any chunk */
-static void rpcrdma_requester_plain_reply(struct rpc_xprt *xprt,
-					  struct rpcrdma_ep *ep,
-					  struct rpc_rqst *rqst,
-					  struct rpcrdma_recv *rv)
-{
-	struct rpcrdma_placed placed;
-	u32 copied;
-
-	if (rv->inv_handle ||
-	    rpcrdma_check_reply(&ep->conn, &rpcrdma_no_lists, &rv->rx,
-				&placed) ||
-	    placed.pull_octets) {
-		rpcrdma_requester_bad(xprt, ep, rqst, NULL,
-				      "bad Reply to a callback");
-	} else {
-		copied = rpcrdma_place(rqst, rv->payload, rv->payload_len,
-				       false, 0);
-		rpcrdma_complete(xprt, rqst, copied);
-	}
-	rpcrdma_recv_put(rv);
-}
-
 /**
  * rpcrdma_requester_reply - a Reply arrived
  * @xprt: transport whose Call it should be for
@@ -1056,15 +1289,14 @@ void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 			     struct rpcrdma_recv *rv)
 {
 	struct rpcrdma_req *req;
-	struct rpc_rqst *rqst;
 
-	rqst = rpcrdma_requester_claim(xprt, ep, rv->rx.xid, &req);
-	if (!rqst) {
+	req = rpcrdma_requester_claim(xprt, ep, rv->rx.xid);
+	if (!req) {
 		rpcrdma_requester_drop(ep, rv);
 		return;
 	}
 	if (unlikely(rv->verdict == RPCRDMA_RX_BAD_REPLY)) {
-		rpcrdma_requester_bad(xprt, ep, rqst, req, "bad Reply");
+		rpcrdma_requester_bad(xprt, ep, req, "bad Reply");
 		rpcrdma_recv_put(rv);
 		return;
 	}
@@ -1073,21 +1305,16 @@ void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 	if (xprt->reestablish_timeout)
 		xprt->reestablish_timeout = 0;
 
-	if (!req) {
-		rpcrdma_requester_plain_reply(xprt, ep, rqst, rv);
-		return;
-	}
-
 	if (unlikely(rv->inv_handle &&
 		     !rpcrdma_req_invalidated(req, ep, rv->inv_handle))) {
-		rpcrdma_requester_bad(xprt, ep, rqst, req,
+		rpcrdma_requester_bad(xprt, ep, req,
 				      "the peer invalidated a handle it was not offered");
 		rpcrdma_recv_put(rv);
 		return;
 	}
 	if (unlikely(rpcrdma_check_reply(&ep->conn, &req->lists, &rv->rx,
 					 &req->placed))) {
-		rpcrdma_requester_bad(xprt, ep, rqst, req,
+		rpcrdma_requester_bad(xprt, ep, req,
 				      "bad Reply: its chunks are not those of the Call");
 		rpcrdma_recv_put(rv);
 		return;
@@ -1109,38 +1336,57 @@ void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 	rpcrdma_req_invalidate(req, ep);
 }
 
+/*
+ * What becomes of the RPC whose Call was refused? Returns 0: it is sent again;
+ * or the errno it ends with.
+ */
+static int rpcrdma_req_refused(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
+			       const struct rpcrdma_rx *rx)
+{
+	struct rpcrdma_call call;
+
+	if (rpcrdma_req_call(req, ep, true, &call))
+		return rx->error.status;
+	req->recovery_cookie = req->sent_cookie;
+	return rpcrdma_ep_refused(ep, rx, &call, &req->lists, &req->recovery);
+}
+
 /**
  * rpcrdma_requester_error - a Call was refused
  * @xprt: transport whose Call it should be
  * @ep: the connection the ERROR came on
  * @rv: the Receive; taken
  *
- * An endpoint's upcall. The RPC ends with the error's errno.
+ * An endpoint's upcall. If the engine knows another form for the Call, it is
+ * sent again when its memory is out of the peer's reach. Otherwise the RPC
+ * ends with the error's errno.
  */
 void rpcrdma_requester_error(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 			     struct rpcrdma_recv *rv)
 {
-	int status = rv->rx.error.status < 0 ? rv->rx.error.status : -EIO;
 	u32 xid = rv->rx.xid, code = rv->rx.error.code;
 	struct rpcrdma_req *req;
-	struct rpc_rqst *rqst;
+	int status = 0;
 
-	rqst = rpcrdma_requester_claim(xprt, ep, xid, &req);
+	req = rpcrdma_requester_claim(xprt, ep, xid);
+	if (req)
+		status = rpcrdma_req_refused(req, ep, &rv->rx);
 	rpcrdma_recv_put(rv);
-	if (!rqst)
+	if (!req)
 		return;
-	pr_warn_ratelimited("rpcrdma: %pISpc refused the Call with xid 0x%08x: %s; its RPC fails with error %d\n",
-			    &ep->remote, xid, rpcrdma_error_name(code), status);
-	if (!req) {
-		rpcrdma_complete(xprt, rqst, status);
-		return;
-	}
-
+	if (status)
+		pr_warn_ratelimited("rpcrdma: %pISpc refused the Call with xid 0x%08x: %s; its RPC fails with error %d\n",
+				    &ep->remote, xid, rpcrdma_error_name(code),
+				    status);
+	else
+		pr_info_ratelimited("rpcrdma: %pISpc refused the Call with xid 0x%08x: %s; sending it in another form\n",
+				    &ep->remote, xid, rpcrdma_error_name(code));
 	/*
 	 * sunrpc takes a status only from a task that sleeps already. One
 	 * that does not yet sends its Call again: that ends with this.
 	 */
 	req->refused = status;
+	req->again = !status;
 	req->rv = NULL;
 	req->copied = status;
 	memset(&req->placed, 0, sizeof(req->placed));

@@ -43,8 +43,29 @@ struct rpcrdma_requester_stats {
 };
 
 /*
- * A request slot of the client. Slots live as long as their transport; the
- * embedded rpc_rqst is cleared by sunrpc for each new user.
+ * What every rpc_xprt that uses this begins with, and xprt_alloc() is told to
+ * make. The rpc_xprt's max_reqs says how many slots there may be.
+ */
+struct rpcrdma_requester {
+	struct rpc_xprt		xprt;
+	struct list_head	reqs;		/* all slots; reserve_lock */
+	struct rpcrdma_requester_stats stats;
+};
+
+static inline struct rpcrdma_requester *
+rpcrdma_xprt_requester(struct rpc_xprt *xprt)
+{
+	return container_of(xprt, struct rpcrdma_requester, xprt);
+}
+
+/* Prepare a new one. Sleeps. Returns 0 or -ENOMEM: free it then, too. */
+int rpcrdma_requester_init(struct rpcrdma_requester *r);
+/* Free all slots, which no RPC uses, and the rpc_xprt itself. */
+void rpcrdma_requester_free(struct rpcrdma_requester *r);
+
+/*
+ * A request slot. Slots live as long as their transport; the embedded rpc_rqst
+ * is cleared by sunrpc for each new user.
  */
 struct rpcrdma_req {
 	struct rpc_rqst		rqst;
@@ -66,6 +87,12 @@ struct rpcrdma_req {
 	bool			was_sent;	/* ... ever, */
 	unsigned int		sent_cookie;	/* ... last on this connection */
 	int			refused;	/* errno the peer's ERROR means */
+	/* The engine's, of @recovery_cookie's connection */
+	struct rpcrdma_recovery	recovery;
+	unsigned int		recovery_cookie;
+	bool			again;		/* refused, to be sent again, ... */
+	bool			requeue;	/* ... now; xprt->queue_lock */
+	bool			own;		/* ... by nobody but its task */
 
 	struct rpcrdma_ep	*ep;		/* of @mrs, with a reference */
 	struct list_head	mrs;		/* regions the Call exposes */
@@ -88,25 +115,16 @@ static inline struct rpcrdma_req *rpcrdma_rqst_req(struct rpc_rqst *rqst)
 	return container_of(rqst, struct rpcrdma_req, rqst);
 }
 
-/* A new slot, or NULL. @size: octets of each RPC buffer to begin with. */
-struct rpcrdma_req *
-rpcrdma_req_create(size_t size, struct rpcrdma_requester_stats *stats,
-		   gfp_t gfp);
-void rpcrdma_req_destroy(struct rpcrdma_req *req);
-
-/*
- * End whatever an RPC that used @req left behind: afterwards no peer reaches
- * its memory. The rpc_rqst is in no queue and not pinned. May sleep.
- */
-void rpcrdma_req_reset(struct rpcrdma_req *req);
+/* Operations of the rpc_xprt: a slot for a task, and buffers for its RPC */
+void rpcrdma_requester_alloc_slot(struct rpc_xprt *xprt, struct rpc_task *task);
+void rpcrdma_requester_free_slot(struct rpc_xprt *xprt, struct rpc_rqst *rqst);
+int rpcrdma_requester_buf_alloc(struct rpc_task *task);
+void rpcrdma_requester_buf_free(struct rpc_task *task);
 
 /*
  * Send the Call in @rqst. Process context, the caller has the transport's
- * write lock.
+ * write lock. An @xprt with a bc_xprt is a server's.
  * @ep: the connection, with a reference.
- * @req: the slot @rqst is embedded in; NULL for an rpc_rqst that is not, whose
- * Calls and Replies then never use chunks.
- * @reverse: sent by the server end.
  *
  * Returns 0: sent; -ENOTCONN: the connection is closing or must be closed,
  * which the caller sees to, and sunrpc sends the Call again after a new one;
@@ -115,13 +133,17 @@ void rpcrdma_req_reset(struct rpcrdma_req *req);
  * errno ends the RPC.
  */
 int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
-			   struct rpc_rqst *rqst, struct rpcrdma_req *req,
-			   bool reverse);
+			   struct rpc_rqst *rqst);
+
+/*
+ * Operation wait_for_reply_request() of an rpc_xprt that uses this.
+ * @xprt->queue_lock is held.
+ */
+void rpcrdma_requester_wait_for_reply(struct rpc_task *task);
 
 /*
  * Upcalls reply() and error() of an endpoint: complete the RPC that @rv is
- * for, or drop it. @rv is taken. An @xprt with a bc_xprt is a server's and has
- * plain rpc_rqsts, any other has rpcrdma_reqs.
+ * for, have its Call sent again, or drop it. @rv is taken.
  */
 void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 			     struct rpcrdma_recv *rv);

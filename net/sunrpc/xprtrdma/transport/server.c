@@ -24,6 +24,7 @@
 #include <linux/workqueue.h>
 
 #include "../compat.h"
+#include "responder.h"
 #include "server.h"
 #include "server_bc.h"
 #include "settings.h"
@@ -146,13 +147,15 @@ static void rpcrdma_svc_params(struct rpcrdma_ep_params *params)
 	params->recv_size = params->send_size;
 	/* A Call: an argument, a result, the rest of the Reply */
 	params->rw_ctxts = 3 * calls;
+	/* A callback: an argument or its stream, a result, the Reply */
+	params->max_mrs = max_t(u32, RPCRDMA_MAX_SEGS, 4 * reverse);
 	params->ord = READ_ONCE(svcrdma_ord);
 	params->reassembly = READ_ONCE(rpcrdma_max_reassembly);
 	params->brs = RDMA2_RVRSDIR_NONE;
 	params->expose_octets = READ_ONCE(svcrdma_expose);
 	params->done_ms = READ_ONCE(svcrdma_done_timeout) * MSEC_PER_SEC;
 	if (params->expose_octets)
-		params->max_mrs = RPCRDMA_SVC_REPLY_MRS * RPCRDMA_MAX_EXPOSED;
+		params->max_mrs += RPCRDMA_SVC_REPLY_MRS * RPCRDMA_MAX_EXPOSED;
 	params->version_low = READ_ONCE(svcrdma_min_version);
 	params->version_high = READ_ONCE(svcrdma_max_version);
 }
@@ -246,21 +249,6 @@ static u64 rpcrdma_svc_read_octets(const struct rpcrdma_recv *rv)
 }
 
 /*
- * Where the stream that the items are taken out of comes from: a Position Zero
- * Read chunk (then reads[0]), or the inline payload. Returns its octets;
- * @first is the first item's index in reads[].
- */
-static u32 rpcrdma_svc_base(const struct rpcrdma_recv *rv, u32 *first)
-{
-	if (rv->rx.format == RPCRDMA_SPECIAL) {
-		*first = 1;
-		return rv->rx.lists.nr_reads ? rv->rx.lists.reads[0].length : 0;
-	}
-	*first = 0;
-	return rv->payload_len;
-}
-
-/*
  * The common Call with a Read chunk: one item in an inline message. The pages
  * take the item alone and the Receive keeps the rest, if that can be read
  * where it lies.
@@ -273,80 +261,6 @@ static bool rpcrdma_svc_item_only(const struct rpcrdma_recv *rv)
 	       lists->reads[0].position >= RPCRDMA_SVC_MIN_HEAD &&
 	       lists->reads[0].position <= rv->payload_len &&
 	       !is_vmalloc_addr(rv->payload);
-}
-
-/* Copy @len octets to octet @to of @pages, or clear them (@from NULL). */
-static void rpcrdma_svc_fill(struct page **pages, u32 to, const void *from,
-			     u32 len)
-{
-	u32 n;
-
-	for (; len; len -= n, to += n) {
-		void *p = page_address(pages[to >> PAGE_SHIFT]) +
-			  offset_in_page(to);
-
-		n = min_t(u32, len, PAGE_SIZE - offset_in_page(to));
-		if (from) {
-			memcpy(p, from, n);
-			from += n;
-		} else {
-			memset(p, 0, n);
-		}
-	}
-}
-
-/*
- * Go through the unreduced message once, from octet 0: the base stream, each
- * item where its position says, its roundup (4.3.5). With @rw, prepare the
- * Reads into @bv; without, add what comes from elsewhere to @pages, which hold
- * what was read.
- * Returns 0, -EINVAL when a position is not in the stream, or another errno of
- * rpcrdma_rw_add().
- */
-static int rpcrdma_svc_walk(const struct rpcrdma_recv *rv,
-			    struct rpcrdma_rw *rw, const struct bio_vec *bv,
-			    u32 nr_bv, struct page **pages)
-{
-	const struct rpcrdma_lists *lists = &rv->rx.lists;
-	bool special = rv->rx.format == RPCRDMA_SPECIAL;
-	u32 i, n, pad, base_len, base = 0, out = 0;
-	const struct rpcrdma_chunk *item;
-	int rc;
-
-	base_len = rpcrdma_svc_base(rv, &i);
-	for (;; i++) {
-		item = i < lists->nr_reads ? &lists->reads[i] : NULL;
-		n = base_len - base;
-		if (item) {
-			if (item->position < out || item->position - out > n)
-				return -EINVAL;
-			n = item->position - out;
-		}
-		if (n && special && rw) {
-			rc = rpcrdma_rw_add(rw, lists, &lists->reads[0], base,
-					    bv, nr_bv, out, n);
-			if (rc)
-				return rc;
-		} else if (n && !special && !rw) {
-			rpcrdma_svc_fill(pages, out, rv->payload + base, n);
-		}
-		base += n;
-		out += n;
-		if (!item)
-			return 0;
-
-		if (item->length && rw) {
-			rc = rpcrdma_rw_add(rw, lists, item, 0, bv, nr_bv, out,
-					    item->length);
-			if (rc)
-				return rc;
-		}
-		out += item->length;
-		pad = xdr_pad_size(item->length);
-		if (!rw)
-			rpcrdma_svc_fill(pages, out, NULL, pad);
-		out += pad;
-	}
 }
 
 /* The Reads of a Call have ended. Process context, not a service thread. */
@@ -497,21 +411,16 @@ static int rpcrdma_svc_pull(struct rpcrdma_svc_conn *conn,
 	const struct rpcrdma_lists *lists = &rv->rx.lists;
 	struct rpcrdma_svc_call *call;
 	struct rpcrdma_rw *rw;
-	u32 i, first;
 	u64 octets;
+	u32 i;
 	int rc;
 
 	call = rpcrdma_svc_call_alloc(conn, rv, gfp);
 	if (!call)
 		return -ENOMEM;
 	call->item_only = rpcrdma_svc_item_only(rv);
-	if (call->item_only) {
-		octets = lists->reads[0].length;
-	} else {
-		octets = rpcrdma_svc_base(rv, &first);
-		for (i = first; i < lists->nr_reads; i++)
-			octets += xdr_align_size(lists->reads[i].length);
-	}
+	octets = call->item_only ? lists->reads[0].length :
+				   rpcrdma_call_octets(rv);
 	if (octets > (u64)max_pages << PAGE_SHIFT)
 		return -E2BIG;
 	call->octets = octets;
@@ -537,7 +446,7 @@ static int rpcrdma_svc_pull(struct rpcrdma_svc_conn *conn,
 		rc = rpcrdma_rw_add(rw, lists, &lists->reads[0], 0, call->bv,
 				    call->nr_pages, 0, call->octets);
 	else
-		rc = rpcrdma_svc_walk(rv, rw, call->bv, call->nr_pages, NULL);
+		rc = rpcrdma_call_walk(rv, rw, call->bv, call->nr_pages, NULL);
 	if (rc) {
 		rpcrdma_rw_free(rw);
 		return rc;
@@ -613,7 +522,7 @@ static bool rpcrdma_svc_arg_inline(struct svc_rqst *rqstp,
 	if (rv->payload_len >
 	    (u64)rpcrdma_svc_arg_pages(rqstp) << PAGE_SHIFT)
 		return false;
-	rpcrdma_svc_fill(rqstp->rq_pages, 0, rv->payload, rv->payload_len);
+	rpcrdma_pages_fill(rqstp->rq_pages, 0, rv->payload, rv->payload_len);
 	rpcrdma_svc_arg_in_pages(rqstp, rv->payload_len);
 	return true;
 }
@@ -648,14 +557,14 @@ static bool rpcrdma_svc_arg_pulled(struct rpcrdma_svc_conn *conn,
 		arg->tail[0].iov_base = rv->payload + position;
 		arg->tail[0].iov_len = rv->payload_len - position;
 		arg->len = rv->payload_len + arg->page_len;
-		rpcrdma_svc_fill(rqstp->rq_pages, call->octets, NULL,
-				 xdr_pad_size(call->octets));
+		rpcrdma_pages_fill(rqstp->rq_pages, call->octets, NULL,
+				   xdr_pad_size(call->octets));
 		rpcrdma_svc_respages(rqstp, call->nr_pages);
 		return true;
 	}
 
 	if (call->octets < RPCRDMA_SVC_MIN_CALL ||
-	    rpcrdma_svc_walk(rv, NULL, NULL, 0, rqstp->rq_pages) ||
+	    rpcrdma_call_walk(rv, NULL, NULL, 0, rqstp->rq_pages) ||
 	    !rpcrdma_payload_ok(rv->rx.xid, false,
 				page_address(rqstp->rq_pages[0]))) {
 		rpcrdma_svc_refuse(conn, rv, RDMA2_ERR_BAD_XDR,

@@ -81,8 +81,8 @@ void rpcrdma_server_bc_write_space(struct svc_xprt *sxprt)
 }
 
 /*
- * Send a callback. It travels inline; what does not fit, fails. The caller has
- * the rpc_xprt's write lock; may sleep.
+ * Send a callback, in as many messages as the client takes at its level; what
+ * it does not take, fails. The caller has the rpc_xprt's write lock; may sleep.
  */
 static int rpcrdma_bc_send_request(struct rpc_rqst *rqst)
 {
@@ -93,7 +93,7 @@ static int rpcrdma_bc_send_request(struct rpc_rqst *rqst)
 
 	if (test_bit(XPT_DEAD, &sxprt->xpt_flags))
 		return -ENOTCONN;
-	rc = rpcrdma_requester_send(xprt, ep, rqst, NULL, true);
+	rc = rpcrdma_requester_send(xprt, ep, rqst);
 	if (rc == -ENOTCONN) {
 		rpcrdma_ep_close(ep, "a callback could not be sent");
 		svc_xprt_deferred_close(sxprt);
@@ -117,13 +117,14 @@ static void rpcrdma_bc_connect(struct rpc_xprt *xprt, struct rpc_task *task)
 static void rpcrdma_bc_destroy(struct rpc_xprt *xprt)
 {
 	rpcrdma_xprt_free_addresses(xprt);
-	xprt_free(xprt);
+	rpcrdma_requester_free(rpcrdma_xprt_requester(xprt));
 	module_put(THIS_MODULE);
 }
 
 static void rpcrdma_bc_print_stats(struct rpc_xprt *xprt, struct seq_file *seq)
 {
-	rpcrdma_xprt_print_stats(xprt, seq, NULL, NULL);
+	rpcrdma_xprt_print_stats(xprt, seq,
+				 &rpcrdma_xprt_requester(xprt)->stats, NULL);
 }
 
 static int rpcrdma_bc_enable_swap(struct rpc_xprt *xprt)
@@ -145,13 +146,13 @@ static void rpcrdma_bc_inject_disconnect(struct rpc_xprt *xprt)
 static const struct rpc_xprt_ops rpcrdma_bc_ops = {
 	.reserve_xprt		= xprt_reserve_xprt,
 	.release_xprt		= xprt_release_xprt,
-	.alloc_slot		= xprt_alloc_slot,
-	.free_slot		= xprt_free_slot,
+	.alloc_slot		= rpcrdma_requester_alloc_slot,
+	.free_slot		= rpcrdma_requester_free_slot,
 	.connect		= rpcrdma_bc_connect,
-	.buf_alloc		= rpc_malloc,
-	.buf_free		= rpc_free,
+	.buf_alloc		= rpcrdma_requester_buf_alloc,
+	.buf_free		= rpcrdma_requester_buf_free,
 	.send_request		= rpcrdma_bc_send_request,
-	.wait_for_reply_request	= xprt_wait_for_reply_request_def,
+	.wait_for_reply_request	= rpcrdma_requester_wait_for_reply,
 	.close			= rpcrdma_bc_close,
 	.destroy		= rpcrdma_bc_destroy,
 	.print_stats		= rpcrdma_bc_print_stats,
@@ -178,9 +179,13 @@ static struct rpc_xprt *rpcrdma_bc_setup(struct xprt_create *args)
 	if (args->addrlen > sizeof(xprt->addr))
 		return ERR_PTR(-EBADF);
 
-	xprt = xprt_alloc(args->net, sizeof(*xprt), slots, slots);
+	xprt = xprt_alloc(args->net, sizeof(struct rpcrdma_requester), 0,
+			  slots);
 	if (!xprt)
 		return ERR_PTR(-ENOMEM);
+	rc = rpcrdma_requester_init(rpcrdma_xprt_requester(xprt));
+	if (rc)
+		goto out_free;
 
 	memcpy(&xprt->addr, args->dstaddr, args->addrlen);
 	xprt->addrlen = args->addrlen;
@@ -214,7 +219,7 @@ static struct rpc_xprt *rpcrdma_bc_setup(struct xprt_create *args)
 out_addresses:
 	rpcrdma_xprt_free_addresses(xprt);
 out_free:
-	xprt_free(xprt);
+	rpcrdma_requester_free(rpcrdma_xprt_requester(xprt));
 	return ERR_PTR(rc);
 }
 

@@ -24,6 +24,8 @@ unsigned int rpcrdma_max_inline_read = RPCRDMA_DEF_INLINE;
 unsigned int rpcrdma_max_inline_write = RPCRDMA_DEF_INLINE;
 unsigned int rpcrdma_pull_replies = 1;
 
+unsigned int rpcrdma_reverse_level = RDMA2_RVRSDIR_GENL;
+
 unsigned int svcrdma_max_requests = 64;
 unsigned int svcrdma_max_bc_requests = 2;
 unsigned int svcrdma_max_req_size = RPCRDMA_DEF_INLINE;
@@ -64,6 +66,8 @@ static unsigned int done_timeout_max = 600;
 static unsigned int pull_max = 1;
 static unsigned int version_min = RPCRDMA_VERS_1;
 static unsigned int version_max = RPCRDMA_VERS_2;
+static unsigned int level_min = RDMA2_RVRSDIR_NONE;
+static unsigned int level_max = RDMA2_RVRSDIR_GENL;
 
 /* ---- Module parameters ---- */
 
@@ -86,6 +90,8 @@ RPCRDMA_PARAM(max_inline_read, rpcrdma_max_inline_read, inline_min, inline_max,
 	      "client: octets of a Receive (1024..65536)");
 RPCRDMA_PARAM(max_inline_write, rpcrdma_max_inline_write, inline_min,
 	      inline_max, "client: octets of a Send (1024..65536)");
+RPCRDMA_PARAM(reverse_level, rpcrdma_reverse_level, level_min, level_max,
+	      "client: reverse-direction Calls taken: 0 none, 1 inline, 2 in parts, 3 with chunks");
 RPCRDMA_PARAM(svc_max_requests, svcrdma_max_requests, requests_min,
 	      requests_max, "server: requests under way per connection (4..16384)");
 RPCRDMA_PARAM(svc_max_bc_requests, svcrdma_max_bc_requests, bc_requests_min,
@@ -157,6 +163,8 @@ static struct ctl_table rpcrdma_client_table[] = {
 		     version_min, rpcrdma_max_version),
 	RPCRDMA_UINT("rdma_max_version", rpcrdma_max_version,
 		     rpcrdma_min_version, version_max),
+	RPCRDMA_UINT("rdma_reverse_level", rpcrdma_reverse_level,
+		     level_min, level_max),
 	/* Without effect, kept for scripts that write them: */
 	RPCRDMA_UINT("rdma_inline_write_padding", inline_write_padding,
 		     zero, padding_max),

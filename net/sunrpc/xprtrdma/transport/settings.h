@@ -15,6 +15,7 @@ extern unsigned int rpcrdma_slot_table_entries;	/* RPCs under way, 4..16384 */
 extern unsigned int rpcrdma_max_inline_read;	/* Receives, 1024..65536 */
 extern unsigned int rpcrdma_max_inline_write;	/* Sends, 1024..65536 */
 extern unsigned int rpcrdma_pull_replies;	/* whether to, 0..1 */
+extern unsigned int rpcrdma_reverse_level;	/* RDMA2_RVRSDIR_*, 0..3 */
 
 /* Server: sysctl sunrpc/svc_rdma/ */
 extern unsigned int svcrdma_max_requests;	/* window, 4..16384 */

@@ -1,0 +1,1588 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Suites of the client's transport: sunrpc's own RPC client over it, against a
+ * peer that follows a script.
+ *
+ * A Call's arguments are: octets wanted back, octets of plain argument, octets
+ * of bulk argument, then these. The result is a count and as many octets.
+ */
+
+#include <linux/kthread.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/sunrpc/clnt.h>
+#include <linux/sunrpc/sched.h>
+#include <linux/sunrpc/svc.h>
+#include <linux/sunrpc/svc_xprt.h>
+#include <linux/sunrpc/xdr.h>
+#include <asm/unaligned.h>
+#include <rdma/ib_verbs.h>
+
+#include "../net/sunrpc/xprtrdma/transport/client.h"
+#include "../net/sunrpc/xprtrdma/transport/server.h"
+#include "../net/sunrpc/xprtrdma/transport/server_bc.h"
+#include "../net/sunrpc/xprtrdma/transport/settings.h"
+#include "shim.h"
+
+enum {
+	PEER_STEPS	= 8,
+	PEER_ATTEMPTS	= 16,
+	PEER_PAGES	= 16,		/* of bulk data, each way */
+	PEER_PLAIN	= 8192,		/* of plain argument at most */
+	PEER_MESSAGE	= 128 << 10,	/* octets of any message */
+	PEER_CALL_HEAD	= 40,		/* RPC Call with AUTH_NULL */
+	PEER_REPLY_HEAD	= 24,
+	PEER_WAIT_S	= 40,		/* less than a retransmission timeout */
+};
+
+/* ---- The peer ---- */
+
+/* What to do about a Call */
+struct peer_step {
+	u32	code;		/* RDMA2_ERR_*, 0: serve it */
+	u32	arg0, arg1;
+	u32	errors;		/* how many of these, 0: one */
+	bool	serve;		/* ... and serve it all the same */
+};
+
+/* What a Call was like */
+struct peer_attempt {
+	u32	xid;
+	u8	format, nr_reads, nr_writes, has_reply;
+	u16	nr_segs;
+	bool	sound;		/* all octets right; if it was served */
+};
+
+struct peer {
+	struct rpcrdma_listener	*listener;
+	struct rpcrdma_ep_params params;
+	struct rpcrdma_ep	*ep;
+	spinlock_t		lock;
+	wait_queue_head_t	wait;
+	struct peer_step	steps[PEER_STEPS];
+	unsigned int		nr_steps;
+	bool			every;		/* steps[0] for each new xid */
+	struct peer_attempt	attempts[PEER_ATTEMPTS];
+	unsigned int		nr_attempts;
+	bool			hold;		/* keep Receives of Calls */
+	struct list_head	held;
+	unsigned int		nr_held;
+	struct list_head	queue;		/* Calls not looked at yet */
+	struct work_struct	work;
+	atomic_t		connections, connected;	/* now, ever */
+	u8			*call;		/* whole Call being looked at */
+	u32			seen[1024];	/* xids */
+	unsigned int		nr_seen;
+	struct rpc_clnt		*clnt;
+	/* Reverse direction: an RPC client here, a service at the other end */
+	struct svc_xprt		sxprt;
+	struct svc_xprt_class	sclass;
+	struct rpc_clnt		*callback;
+	struct svc_serv		*serv;
+	struct task_struct	*service;
+	u8			*cb_call;	/* the Call it looks at */
+	unsigned int		cb_served;
+	bool			cb_sound;	/* all of them were */
+};
+
+/* What the reverse direction's transport asks the server's */
+struct rpcrdma_ep *rpcrdma_server_ep(struct svc_xprt *xprt)
+{
+	return container_of(xprt, struct peer, sxprt)->ep;
+}
+
+static u8 peer_octet(u32 i)
+{
+	return 11 + i * 7 + (i >> 8) * 3;
+}
+
+static bool peer_octets_ok(const u8 *p, u32 len)
+{
+	u32 i;
+
+	for (i = 0; i < len; i++)
+		if (p[i] != peer_octet(i))
+			return false;
+	return true;
+}
+
+static void peer_fill(u8 *p, u32 len)
+{
+	u32 i;
+
+	for (i = 0; i < len; i++)
+		p[i] = peer_octet(i);
+}
+
+/* Vectors of @len octets of linear memory */
+static u32 peer_bvecs(struct bio_vec *bv, u8 *p, u32 len)
+{
+	u32 n, nr = 0;
+
+	for (; len; p += n, len -= n, nr++) {
+		n = min_t(u32, len, PAGE_SIZE - offset_in_page(p));
+		bv[nr].bv_page = virt_to_page(p);
+		bv[nr].bv_offset = offset_in_page(p);
+		bv[nr].bv_len = n;
+	}
+	return nr;
+}
+
+struct peer_rdma {
+	struct completion	done;
+	bool			ok;
+	struct bio_vec		bv[PEER_MESSAGE / PAGE_SIZE + 1];
+};
+
+static void peer_read_done(struct rpcrdma_rw *rw, bool ok)
+{
+	struct peer_rdma *r = rw->priv;
+
+	r->ok = ok;
+	complete(&r->done);
+}
+
+/* Read a whole chunk. Sleeps; not in an upcall, for which a teardown waits. */
+static bool peer_read(struct rpcrdma_recv *rv,
+		      const struct rpcrdma_chunk *chunk, u8 *to)
+{
+	struct peer_rdma *r;
+	struct rpcrdma_rw *rw;
+	bool ok = false;
+	u32 nr;
+
+	r = kzalloc(sizeof(*r), GFP_KERNEL);
+	if (!r)
+		return false;
+	init_completion(&r->done);
+	rw = rpcrdma_rw_alloc(rv->ep, DMA_FROM_DEVICE, 0, GFP_KERNEL);
+	if (!rw)
+		goto out;
+	nr = peer_bvecs(r->bv, to, chunk->length);
+	if (rpcrdma_rw_add(rw, &rv->rx.lists, chunk, 0, r->bv, nr, 0,
+			   chunk->length)) {
+		rpcrdma_rw_free(rw);
+		goto out;
+	}
+	rw->priv = r;
+	rw->done = peer_read_done;
+	rpcrdma_rw_read(rw);
+	wait_for_completion(&r->done);
+	ok = r->ok;
+out:
+	kfree(r);
+	return ok;
+}
+
+/* The whole unreduced Call in peer->call; returns its octets, 0: no. */
+static u32 peer_gather(struct peer *peer, struct rpcrdma_recv *rv)
+{
+	const struct rpcrdma_lists *lists = &rv->rx.lists;
+	bool special = rv->rx.format == RPCRDMA_SPECIAL;
+	u32 len, pos, gap;
+
+	if (special) {
+		len = lists->reads[0].length;
+		if (len > PEER_MESSAGE ||
+		    !peer_read(rv, &lists->reads[0], peer->call))
+			return 0;
+	} else {
+		len = rv->payload_len;
+		if (len > PEER_MESSAGE)
+			return 0;
+		memcpy(peer->call, rv->payload, len);
+	}
+	if (lists->nr_reads > special) {
+		pos = lists->reads[special].position;
+		gap = xdr_align_size(lists->reads[special].length);
+		if (pos > len || gap > PEER_MESSAGE - len)
+			return 0;
+		memmove(peer->call + pos + gap, peer->call + pos, len - pos);
+		memset(peer->call + pos, 0, gap);
+		if (!peer_read(rv, &lists->reads[special], peer->call + pos))
+			return 0;
+		len += gap;
+	}
+	return len;
+}
+
+static bool peer_sound(const u8 *call, u32 len, u32 *want)
+{
+	const u8 *p = call + PEER_CALL_HEAD;
+	u32 plain, bulk;
+
+	if (len < PEER_CALL_HEAD + 12)
+		return false;
+	*want = get_unaligned_be32(p);
+	plain = get_unaligned_be32(p + 4);
+	bulk = get_unaligned_be32(p + 8);
+	return len == PEER_CALL_HEAD + 12 + plain + xdr_align_size(bulk) &&
+	       peer_octets_ok(p + 12, plain) &&
+	       peer_octets_ok(p + 12 + plain, bulk);
+}
+
+struct peer_reply {
+	struct rpcrdma_reply		reply;
+	struct rpcrdma_reply_plan	plan;
+	struct bio_vec			bv[PEER_MESSAGE / PAGE_SIZE + 1];
+	u8				*octets;
+};
+
+static void peer_reply_free(struct peer_reply *r)
+{
+	kfree(r->octets);
+	kfree(r);
+}
+
+static void peer_written(struct rpcrdma_rw *rw, bool ok)
+{
+	peer_reply_free(rw->priv);
+}
+
+/* The whole Reply, its result in a Write chunk if there is one */
+static bool peer_reply(struct rpcrdma_recv *rv, u32 want)
+{
+	u32 nr, inline_len, xid = rv->rx.xid;
+	struct rpcrdma_ep *ep = rv->ep;
+	struct rpcrdma_stream *st = NULL;
+	struct rpcrdma_send *s = NULL;
+	struct rpcrdma_rw *rw = NULL;
+	struct peer_reply *r;
+	__be32 *p;
+
+	r = kzalloc(sizeof(*r), GFP_KERNEL);
+	if (!r)
+		return false;
+	r->reply.xid = xid;
+	r->reply.length = PEER_REPLY_HEAD + 4 + xdr_align_size(want);
+	r->reply.reverse = ep->client;
+	if (want) {
+		r->reply.nr_items = 1;
+		r->reply.items[0].position = PEER_REPLY_HEAD + 4;
+		r->reply.items[0].length = want;
+	}
+	rpcrdma_plan_reply(&ep->conn, &rv->rx.lists, &r->reply, &r->plan);
+	if (r->plan.error) {
+		rpcrdma_ep_send_error(ep, xid, r->plan.error, r->plan.arg[0],
+				      r->plan.arg[1]);
+		kfree(r);
+		return true;
+	}
+	r->octets = kzalloc(r->reply.length, GFP_KERNEL);
+	if (!r->octets)
+		goto out_free;
+	p = (__be32 *)r->octets;
+	p[0] = cpu_to_be32(xid);
+	p[1] = cpu_to_be32(1);
+	p[6] = cpu_to_be32(want);
+	peer_fill(r->octets + PEER_REPLY_HEAD + 4, want);
+	nr = peer_bvecs(r->bv, r->octets, r->reply.length);
+
+	if (r->plan.nr_items || r->plan.reply_length) {
+		rw = rpcrdma_rw_alloc(ep, DMA_TO_DEVICE, 0, GFP_KERNEL);
+		if (!rw)
+			goto out_free;
+		if (r->plan.nr_items &&
+		    rpcrdma_rw_add(rw, &r->plan.lists, &r->plan.lists.writes[0],
+				   0, r->bv, nr, PEER_REPLY_HEAD + 4, want))
+			goto out_rw;
+		if (rpcrdma_rw_add(rw, &r->plan.lists, &r->plan.lists.reply, 0,
+				   r->bv, nr, 0, r->plan.reply_length))
+			goto out_rw;
+		rw->priv = r;
+		rw->done = peer_written;
+	}
+	inline_len = r->plan.inline_length;
+	if (r->plan.format == RPCRDMA_CONTINUED) {
+		st = rpcrdma_stream_alloc(RPCRDMA_KIND_REPLY, xid, inline_len,
+					  &r->plan.lists);
+		if (!st)
+			goto out_rw;
+		memcpy(st->data, r->octets, inline_len);
+		rpcrdma_send_continued_reply(ep, st, rw, r->plan.inv_handle);
+	} else {
+		s = rpcrdma_send_get(ep);
+		if (!s)
+			goto out_rw;
+		s->header_len = rpcrdma_encode_header(&ep->conn, s->buf,
+			ep->params.send_size, xid,
+			r->plan.format == RPCRDMA_SPECIAL ? RDMA2_NOMSG :
+							    RDMA2_MSG,
+			RDMA2_F_RESPONSE, &r->plan.lists);
+		memcpy(s->buf + s->header_len, r->octets, inline_len);
+		s->len = s->header_len + inline_len;
+		rpcrdma_send_reply(s, rw, r->plan.inv_handle, r->plan.format,
+				   &r->plan.lists);
+	}
+	if (!rw)
+		peer_reply_free(r);
+	return true;
+
+out_rw:
+	if (rw)
+		rpcrdma_rw_free(rw);
+out_free:
+	peer_reply_free(r);
+	return false;
+}
+
+static void peer_serve(struct peer *peer, struct rpcrdma_recv *rv,
+		       struct peer_attempt *attempt)
+{
+	u32 len, want = 0;
+
+	len = peer_gather(peer, rv);
+	attempt->sound = len && peer_sound(peer->call, len, &want);
+	/* Sooner or later the client asks again. */
+	if (!attempt->sound || !peer_reply(rv, want))
+		rpcrdma_ep_close(rv->ep, NULL);
+}
+
+/* Is this another attempt at a Call that was seen? */
+static bool peer_seen(struct peer *peer, u32 xid)
+{
+	unsigned int i;
+
+	for (i = 0; i < peer->nr_seen; i++)
+		if (peer->seen[i] == xid)
+			return true;
+	if (peer->nr_seen < ARRAY_SIZE(peer->seen))
+		peer->seen[peer->nr_seen++] = xid;
+	return false;
+}
+
+static void peer_take(struct peer *peer, struct rpcrdma_recv *rv)
+{
+	const struct rpcrdma_lists *lists = &rv->rx.lists;
+	struct rpcrdma_ep *ep = rv->ep;
+	struct peer_attempt attempt = {
+		.xid		= rv->rx.xid,
+		.format		= rv->rx.format,
+		.nr_reads	= lists->nr_reads,
+		.nr_writes	= lists->nr_writes,
+		.has_reply	= lists->has_reply,
+		.nr_segs	= lists->nr_segs,
+	};
+	struct peer_step step = {};
+	unsigned int n = peer->nr_attempts;
+	u32 i;
+
+	if (peer->every ? !peer_seen(peer, rv->rx.xid) : n < peer->nr_steps)
+		step = peer->steps[peer->every ? 0 : n];
+	for (i = 0; i < max(step.errors, 1u) && step.code; i++)
+		rpcrdma_ep_send_error(ep, rv->rx.xid, step.code, step.arg0,
+				      step.arg1);
+	if (!step.code || step.serve)
+		peer_serve(peer, rv, &attempt);
+
+	spin_lock(&peer->lock);
+	if (n < PEER_ATTEMPTS)
+		peer->attempts[n] = attempt;
+	peer->nr_attempts++;
+	if (peer->hold) {
+		list_add_tail(&rv->list, &peer->held);
+		peer->nr_held++;
+		rv = NULL;
+	}
+	spin_unlock(&peer->lock);
+	wake_up_all(&peer->wait);
+	if (rv)
+		rpcrdma_recv_put(rv);
+}
+
+static void peer_worker(struct work_struct *work)
+{
+	struct peer *peer = container_of(work, struct peer, work);
+	struct rpcrdma_recv *rv;
+
+	for (;;) {
+		spin_lock(&peer->lock);
+		rv = list_first_entry_or_null(&peer->queue, struct rpcrdma_recv,
+					      list);
+		if (rv)
+			list_del_init(&rv->list);
+		spin_unlock(&peer->lock);
+		if (!rv)
+			break;
+		peer_take(peer, rv);
+	}
+}
+
+static void peer_op_call(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
+{
+	struct peer *peer = ep->priv;
+
+	spin_lock(&peer->lock);
+	list_add_tail(&rv->list, &peer->queue);
+	spin_unlock(&peer->lock);
+	queue_work(system_long_wq, &peer->work);
+}
+
+static void peer_release(struct peer *peer)
+{
+	struct rpcrdma_recv *rv;
+
+	for (;;) {
+		spin_lock(&peer->lock);
+		peer->hold = false;
+		rv = list_first_entry_or_null(&peer->held, struct rpcrdma_recv,
+					      list);
+		if (rv) {
+			list_del_init(&rv->list);
+			peer->nr_held--;
+		}
+		spin_unlock(&peer->lock);
+		if (!rv)
+			break;
+		rpcrdma_recv_put(rv);
+	}
+}
+
+static void peer_op_reply(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
+{
+	struct peer *peer = ep->priv;
+
+	rpcrdma_server_bc_reply(&peer->sxprt, rv);
+}
+
+static void peer_op_error(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
+{
+	struct peer *peer = ep->priv;
+
+	rpcrdma_server_bc_error(&peer->sxprt, rv);
+}
+
+static void peer_op_write_space(struct rpcrdma_ep *ep)
+{
+	struct peer *peer = ep->priv;
+
+	rpcrdma_server_bc_write_space(&peer->sxprt);
+}
+
+static void peer_op_closed(struct rpcrdma_ep *ep)
+{
+	struct peer *peer = ep->priv;
+
+	spin_lock(&peer->lock);
+	if (peer->ep == ep)
+		peer->ep = NULL;
+	spin_unlock(&peer->lock);
+	atomic_dec(&peer->connections);
+	wake_up_all(&peer->wait);
+	rpcrdma_ep_put(ep);
+}
+
+static const struct rpcrdma_ep_ops peer_ops = {
+	.call		= peer_op_call,
+	.reply		= peer_op_reply,
+	.error		= peer_op_error,
+	.write_space	= peer_op_write_space,
+	.closed		= peer_op_closed,
+};
+
+static int peer_incoming(void *priv, struct rpcrdma_ep *ep)
+{
+	struct peer *peer = priv;
+
+	ep->ops = &peer_ops;
+	ep->priv = peer;
+	ep->params = peer->params;
+	atomic_inc(&peer->connections);
+	atomic_inc(&peer->connected);
+	spin_lock(&peer->lock);
+	peer->ep = ep;
+	spin_unlock(&peer->lock);
+	return 0;
+}
+
+/* ---- The RPC program ---- */
+
+struct peer_rpc {
+	u32		plain;		/* octets of plain argument */
+	u32		bulk;		/* octets of argument in pages */
+	u32		want;		/* octets of result in pages */
+	bool		ddp;		/* these are DDP-eligible */
+	u32		got;
+	struct page	*arg[PEER_PAGES], *res[PEER_PAGES];
+};
+
+static void peer_encode(struct rpc_rqst *req, struct xdr_stream *xdr,
+			const void *obj)
+{
+	const struct peer_rpc *rpc = obj;
+	__be32 *p;
+
+	p = xdr_reserve_space(xdr, 12 + rpc->plain);
+	if (WARN_ON_ONCE(!p))
+		return;
+	*p++ = cpu_to_be32(rpc->want);
+	*p++ = cpu_to_be32(rpc->plain);
+	*p++ = cpu_to_be32(rpc->bulk);
+	peer_fill((u8 *)p, rpc->plain);
+	if (rpc->bulk) {
+		xdr_write_pages(xdr, (struct page **)rpc->arg, 0, rpc->bulk);
+		if (rpc->ddp)
+			req->rq_snd_buf.flags |= XDRBUF_WRITE;
+	}
+	if (rpc->want) {
+		rpc_prepare_reply_pages(req, (struct page **)rpc->res, 0,
+					rpc->want, 1);
+		if (rpc->ddp)
+			req->rq_rcv_buf.flags |= XDRBUF_READ;
+	}
+}
+
+static int peer_decode(struct rpc_rqst *req, struct xdr_stream *xdr, void *obj)
+{
+	struct peer_rpc *rpc = obj;
+	__be32 *p = xdr_inline_decode(xdr, 4);
+
+	if (!p)
+		return -EIO;
+	rpc->got = be32_to_cpup(p);
+	return xdr_read_pages(xdr, rpc->got) == rpc->got ? 0 : -EIO;
+}
+
+static const struct rpc_procinfo peer_procs[] = {
+	{ .p_proc = 0 },
+	{
+		.p_proc		= 1,
+		.p_encode	= peer_encode,
+		.p_decode	= peer_decode,
+		.p_arglen	= 3 + PEER_PLAIN / 4,
+		.p_replen	= 1,
+		.p_statidx	= 1,
+		.p_name		= "ECHO",
+	},
+};
+
+static unsigned int peer_counts[ARRAY_SIZE(peer_procs)];
+static const struct rpc_version peer_version = {
+	.number		= 1,
+	.nrprocs	= ARRAY_SIZE(peer_procs),
+	.procs		= peer_procs,
+	.counts		= peer_counts,
+};
+static const struct rpc_version *peer_versions[] = { NULL, &peer_version };
+static const struct rpc_program peer_program;
+static struct rpc_stat peer_stat = { .program = &peer_program };
+static const struct rpc_program peer_program = {
+	.name		= "shim",
+	.number		= 0x20000042,
+	.nrvers		= ARRAY_SIZE(peer_versions),
+	.version	= peer_versions,
+	.stats		= &peer_stat,
+};
+
+static void peer_rpc_free(struct peer_rpc *rpc)
+{
+	int i;
+
+	for (i = 0; rpc && i < PEER_PAGES; i++) {
+		if (rpc->arg[i])
+			put_page(rpc->arg[i]);
+		if (rpc->res[i])
+			put_page(rpc->res[i]);
+	}
+	kfree(rpc);
+}
+
+static struct peer_rpc *peer_rpc_alloc(u32 plain, u32 bulk, u32 want, bool ddp)
+{
+	struct peer_rpc *rpc = kzalloc(sizeof(*rpc), GFP_KERNEL);
+	u32 i, j;
+
+	if (!rpc)
+		return NULL;
+	rpc->plain = plain;
+	rpc->bulk = bulk;
+	rpc->want = want;
+	rpc->ddp = ddp;
+	for (i = 0; i < PEER_PAGES; i++) {
+		rpc->arg[i] = alloc_page(GFP_KERNEL);
+		rpc->res[i] = alloc_page(GFP_KERNEL | __GFP_ZERO);
+		if (!rpc->arg[i] || !rpc->res[i]) {
+			peer_rpc_free(rpc);
+			return NULL;
+		}
+		for (j = 0; j < PAGE_SIZE; j++)
+			((u8 *)page_address(rpc->arg[i]))[j] =
+				peer_octet(i * PAGE_SIZE + j);
+	}
+	return rpc;
+}
+
+/* 0: the result is all there. */
+static int peer_rpc_result(const struct peer_rpc *rpc)
+{
+	u32 i;
+
+	if (rpc->got != rpc->want)
+		return -EBADMSG;
+	for (i = 0; i < rpc->want; i++)
+		if (((u8 *)page_address(rpc->res[i >> PAGE_SHIFT]))
+		    [offset_in_page(i)] != peer_octet(i))
+			return -EILSEQ;
+	return 0;
+}
+
+/* One RPC from begin to end; its status. */
+static int peer_call_by(struct kunit *test, struct rpc_clnt *clnt, u32 plain,
+			u32 bulk, u32 want, bool ddp)
+{
+	unsigned long start = jiffies;
+	struct rpc_message msg = {
+		.rpc_proc	= &peer_procs[1],
+	};
+	struct peer_rpc *rpc;
+	int rc;
+
+	rpc = peer_rpc_alloc(plain, bulk, want, ddp);
+	KUNIT_ASSERT_NOT_NULL(test, rpc);
+	msg.rpc_argp = rpc;
+	msg.rpc_resp = rpc;
+	rc = rpc_call_sync(clnt, &msg, 0);
+	if (!rc)
+		rc = peer_rpc_result(rpc);
+	peer_rpc_free(rpc);
+	/* Nobody waited for a timeout. */
+	KUNIT_EXPECT_LT(test, jiffies - start, (unsigned long)PEER_WAIT_S * HZ);
+	return rc;
+}
+
+static int peer_call(struct kunit *test, u32 plain, u32 bulk, u32 want,
+		     bool ddp)
+{
+	struct peer *peer = test->priv;
+
+	return peer_call_by(test, peer->clnt, plain, bulk, want, ddp);
+}
+
+/* ---- Fixture ---- */
+
+static int peer_suite_init(struct kunit_suite *suite)
+{
+	int rc = shim_suite_init(suite);
+
+	if (rc)
+		return rc;
+	rc = rpcrdma_client_init();
+	if (rc)
+		goto out_shim;
+	rc = rpcrdma_server_bc_init();
+	if (rc)
+		goto out_client;
+	return 0;
+
+out_client:
+	rpcrdma_client_exit();
+out_shim:
+	shim_suite_exit(suite);
+	return rc;
+}
+
+static void peer_suite_exit(struct kunit_suite *suite)
+{
+	rpcrdma_server_bc_exit();
+	rpcrdma_client_exit();
+	shim_suite_exit(suite);
+}
+
+static int peer_connect(struct peer *peer)
+{
+	const struct sockaddr *addr = rpcrdma_listener_addr(peer->listener);
+	struct rpc_create_args args = {
+		.net		= &init_net,
+		.protocol	= XPRT_TRANSPORT_RDMA,
+		.address	= (struct sockaddr *)addr,
+		.addrsize	= sizeof(struct sockaddr_in),
+		.servername	= "shim",
+		.program	= &peer_program,
+		.version	= 1,
+		.authflavor	= RPC_AUTH_NULL,
+		.flags		= RPC_CLNT_CREATE_NOPING |
+				  RPC_CLNT_CREATE_HARDRTRY,
+		.cred		= current_cred(),
+	};
+
+	peer->clnt = rpc_create(&args);
+	return PTR_ERR_OR_ZERO(peer->clnt);
+}
+
+/* What tests change */
+static void peer_settings(void)
+{
+	rpcrdma_slot_table_entries = 128;
+	rpcrdma_max_inline_write = 4096;
+	rpcrdma_max_reassembly = 262144;
+	rpcrdma_reverse_level = RDMA2_RVRSDIR_GENL;
+}
+
+static int peer_test_init(struct kunit *test)
+{
+	struct peer *peer;
+
+	peer = kunit_kzalloc(test, sizeof(*peer), GFP_KERNEL);
+	if (!peer)
+		return -ENOMEM;
+	peer->call = kunit_kzalloc(test, PEER_MESSAGE, GFP_KERNEL);
+	if (!peer->call)
+		return -ENOMEM;
+	spin_lock_init(&peer->lock);
+	init_waitqueue_head(&peer->wait);
+	INIT_LIST_HEAD(&peer->held);
+	INIT_LIST_HEAD(&peer->queue);
+	INIT_WORK(&peer->work, peer_worker);
+	peer->params = (struct rpcrdma_ep_params){
+		.window		= 32,
+		.reverse	= 4,
+		.sends		= 64,
+		.send_size	= 4096,
+		.recv_size	= 4096,
+		.reassembly	= 262144,
+		.max_mrs	= 64,
+		.rw_ctxts	= 64,
+		.version_low	= RPCRDMA_VERS_2,
+		.version_high	= RPCRDMA_VERS_2,
+	};
+	shim_test_begin();
+	peer->listener = rpcrdma_listen(&init_net,
+					(struct sockaddr *)&shim_addr,
+					peer_incoming, peer);
+	if (IS_ERR(peer->listener))
+		return PTR_ERR(peer->listener);
+	peer_settings();
+	test->priv = peer;
+	return 0;
+}
+
+static void peer_test_exit(struct kunit *test)
+{
+	struct peer *peer = test->priv;
+	bool idle;
+
+	if (!peer)
+		return;
+	if (!IS_ERR_OR_NULL(peer->clnt))
+		rpc_shutdown_client(peer->clnt);
+	peer_release(peer);
+	idle = wait_event_timeout(peer->wait, !atomic_read(&peer->connections),
+				  60 * HZ);
+	KUNIT_EXPECT_TRUE(test, idle);
+	rpcrdma_listener_destroy(peer->listener);
+	flush_work(&peer->work);
+	peer_release(peer);
+	shim_check_gone(test);
+}
+
+static struct peer *peer_open(struct kunit *test)
+{
+	struct peer *peer = test->priv;
+
+	KUNIT_ASSERT_EQ(test, peer_connect(peer), 0);
+	return peer;
+}
+
+/* Another fresh script */
+static void peer_script(struct peer *peer, const struct peer_step *steps,
+			unsigned int nr)
+{
+	spin_lock(&peer->lock);
+	memset(peer->attempts, 0, sizeof(peer->attempts));
+	peer->nr_attempts = 0;
+	if (nr)
+		memcpy(peer->steps, steps, nr * sizeof(*steps));
+	peer->nr_steps = nr;
+	spin_unlock(&peer->lock);
+}
+
+/* One step */
+static void peer_refuse(struct peer *peer, u32 code, u32 arg0, u32 arg1)
+{
+	struct peer_step step = {
+		.code = code, .arg0 = arg0, .arg1 = arg1,
+	};
+
+	peer_script(peer, &step, 1);
+}
+
+/* The RPC came through at the second attempt. */
+static const struct peer_attempt *peer_second(struct kunit *test)
+{
+	struct peer *peer = test->priv;
+
+	KUNIT_ASSERT_EQ(test, peer->nr_attempts, 2U);
+	KUNIT_EXPECT_EQ(test, peer->attempts[0].xid, peer->attempts[1].xid);
+	KUNIT_EXPECT_TRUE(test, peer->attempts[1].sound);
+	KUNIT_EXPECT_EQ(test, atomic_read(&peer->connected), 1);
+	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+	return &peer->attempts[1];
+}
+
+/* ---- Recovery ---- */
+
+/* No errors: that the peer can do all this */
+static void recover_nothing(struct kunit *test)
+{
+	struct peer *peer = peer_open(test);
+
+	peer_script(peer, NULL, 0);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 0, 0, true), 0);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 8, 0, 300, true), 0);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 4, 60000, 0, true), 0);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 4, 0, 60001, true), 0);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 4, 50003, 60001, true), 0);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 6000, 50003, 60001, true), 0);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 6000, 50003, 60001, false), 0);
+	KUNIT_EXPECT_EQ(test, peer->nr_attempts, 7U);
+}
+
+static void recover_read_chunks(struct kunit *test)
+{
+	struct peer *peer = peer_open(test);
+	const struct peer_attempt *a;
+
+	peer_refuse(peer, RDMA2_ERR_READ_CHUNKS, 0, 0);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 50001, 100, true), 0);
+	KUNIT_EXPECT_EQ(test, peer->attempts[0].nr_reads, 1);
+	a = peer_second(test);
+	KUNIT_EXPECT_EQ(test, a->nr_reads, 0);
+	KUNIT_EXPECT_EQ(test, a->format, RPCRDMA_CONTINUED);
+}
+
+static void recover_read_chunks_special(struct kunit *test)
+{
+	struct peer *peer = test->priv;
+	const struct peer_attempt *a;
+
+	peer->params.reassembly = 0;
+	peer_open(test);
+	peer_refuse(peer, RDMA2_ERR_READ_CHUNKS, 1, 0);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 6000, 50001, 100, true), 0);
+	KUNIT_EXPECT_EQ(test, peer->attempts[0].nr_reads, 2);
+	a = peer_second(test);
+	KUNIT_EXPECT_EQ(test, a->nr_reads, 1);
+	KUNIT_EXPECT_EQ(test, a->format, RPCRDMA_SPECIAL);
+}
+
+static void recover_write_chunks(struct kunit *test)
+{
+	struct peer *peer = peer_open(test);
+	const struct peer_attempt *a;
+
+	peer_refuse(peer, RDMA2_ERR_WRITE_CHUNKS, 0, 0);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 0, 60001, true), 0);
+	KUNIT_EXPECT_EQ(test, peer->attempts[0].nr_writes, 1);
+	a = peer_second(test);
+	KUNIT_EXPECT_EQ(test, a->nr_writes, 0);
+	KUNIT_EXPECT_EQ(test, a->has_reply, 1);
+}
+
+/* ... and those that follow know */
+static void recover_segments(struct kunit *test)
+{
+	struct peer *peer = peer_open(test);
+	struct rpcrdma_client *client;
+	const struct peer_attempt *a;
+	struct rpcrdma_ep *ep;
+
+	peer_refuse(peer, RDMA2_ERR_SEGMENTS, 1, 0);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 50001, 60001, true), 0);
+	KUNIT_EXPECT_EQ(test, peer->attempts[0].nr_segs, 2);
+	a = peer_second(test);
+	KUNIT_EXPECT_LE(test, a->nr_segs, 1);
+
+	client = rpcrdma_xprt_client(rcu_access_pointer(peer->clnt->cl_xprt));
+	ep = rpcrdma_client_ep(client);
+	KUNIT_ASSERT_NOT_NULL(test, ep);
+	KUNIT_EXPECT_EQ(test, ep->limits.max_segs, 1U);
+	rpcrdma_ep_put(ep);
+	peer_script(peer, NULL, 0);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 50001, 60001, true), 0);
+	KUNIT_EXPECT_EQ(test, peer->nr_attempts, 1U);
+	KUNIT_EXPECT_LE(test, peer->attempts[0].nr_segs, 1);
+}
+
+static void recover_reply_resource(struct kunit *test)
+{
+	struct peer *peer = peer_open(test);
+	const struct peer_attempt *a;
+
+	peer_refuse(peer, RDMA2_ERR_REPLY_RESOURCE, 60000, 0);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 0, 60001, false), 0);
+	KUNIT_EXPECT_EQ(test, peer->attempts[0].has_reply, 0);
+	a = peer_second(test);
+	KUNIT_EXPECT_EQ(test, a->has_reply, 1);
+
+	/* More than there is room for; or nobody knows how much */
+	peer_refuse(peer, RDMA2_ERR_REPLY_RESOURCE, 70000, 0);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 0, 60001, false), -EREMOTEIO);
+	KUNIT_EXPECT_EQ(test, peer->nr_attempts, 1U);
+	peer_refuse(peer, RDMA2_ERR_REPLY_RESOURCE, 0, 0);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 0, 60001, false), -EREMOTEIO);
+	KUNIT_EXPECT_EQ(test, peer->nr_attempts, 1U);
+}
+
+/* A peer that wants room for the roundup, too */
+static void recover_write_resource(struct kunit *test)
+{
+	struct peer *peer = peer_open(test);
+	const struct peer_attempt *a;
+
+	peer_refuse(peer, RDMA2_ERR_WRITE_RESOURCE, 1, 60004);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 0, 60001, true), 0);
+	KUNIT_EXPECT_EQ(test, peer->attempts[0].nr_writes, 1);
+	a = peer_second(test);
+	KUNIT_EXPECT_EQ(test, a->nr_writes, 0);
+
+	peer_refuse(peer, RDMA2_ERR_WRITE_RESOURCE, 1, 60005);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 0, 60001, true), -EREMOTEIO);
+	KUNIT_EXPECT_EQ(test, peer->nr_attempts, 1U);
+	peer_refuse(peer, RDMA2_ERR_WRITE_RESOURCE, 0, 0);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 0, 60001, true), -EREMOTEIO);
+	KUNIT_EXPECT_EQ(test, peer->nr_attempts, 1U);
+}
+
+/* Errors that are for good end the RPC, and nothing else. */
+static void recover_permanent(struct kunit *test)
+{
+	static const struct {
+		u32 code;
+		int status;
+	} cases[] = {
+		{ RDMA2_ERR_BAD_XDR, -EIO },
+		{ RDMA2_ERR_BAD_PROPVAL, -EIO },
+		{ RDMA2_ERR_INVAL_HTYPE, -EIO },
+		{ RDMA2_ERR_INVAL_CONT, -EIO },
+		{ RDMA2_ERR_SYSTEM, -EREMOTEIO },
+	};
+	struct peer *peer = peer_open(test);
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		peer_refuse(peer, cases[i].code, 0, 0);
+		KUNIT_EXPECT_EQ(test, peer_call(test, 0, 50001, 60001, true),
+				cases[i].status);
+		KUNIT_EXPECT_EQ(test, peer->nr_attempts, 1U);
+		KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+	}
+	peer_script(peer, NULL, 0);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 50001, 60001, true), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&peer->connected), 1);
+}
+
+/* A peer that is never content */
+static void recover_ends(struct kunit *test)
+{
+	static const struct peer_step steps[] = {
+		{ RDMA2_ERR_SEGMENTS, 3 },
+		{ RDMA2_ERR_READ_CHUNKS, 0 },
+		{ RDMA2_ERR_WRITE_CHUNKS, 0 },
+		{ RDMA2_ERR_SEGMENTS, 0 },
+		{ RDMA2_ERR_READ_CHUNKS, 0 },
+		{ RDMA2_ERR_WRITE_CHUNKS, 0 },
+		{ RDMA2_ERR_SEGMENTS, 0 },
+		{ RDMA2_ERR_READ_CHUNKS, 0 },
+	};
+	struct peer *peer = peer_open(test);
+	int i;
+
+	peer_script(peer, steps, ARRAY_SIZE(steps));
+	KUNIT_EXPECT_LT(test, peer_call(test, 6000, 50001, 60001, true), 0);
+	KUNIT_EXPECT_LE(test, peer->nr_attempts, 4U);
+	for (i = 1; i < ARRAY_SIZE(steps); i++) {
+		struct peer_step same[ARRAY_SIZE(steps)];
+		int j;
+
+		for (j = 0; j < ARRAY_SIZE(same); j++)
+			same[j] = steps[i];
+		peer_script(peer, same, ARRAY_SIZE(same));
+		KUNIT_EXPECT_LT(test, peer_call(test, 0, 50001, 60001, true),
+				0);
+		KUNIT_EXPECT_LE(test, peer->nr_attempts, 2U);
+	}
+	peer_script(peer, NULL, 0);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 50001, 60001, true), 0);
+	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+}
+
+/* The same ERROR twice, and a Reply to what was refused */
+static void recover_confused_peer(struct kunit *test)
+{
+	static const struct peer_step confused[] = {
+		{ RDMA2_ERR_READ_CHUNKS, 0, 0, 2 },
+		{ RDMA2_ERR_WRITE_CHUNKS, 0, 0, 2 },
+		{ RDMA2_ERR_BAD_XDR, 0, 0, 3 },
+		/* Reads or writes what is not there any more, perhaps */
+		{ RDMA2_ERR_READ_CHUNKS, 0, 0, 1, true },
+		{ RDMA2_ERR_WRITE_CHUNKS, 0, 0, 1, true },
+		{ RDMA2_ERR_SYSTEM, 0, 0, 2, true },
+	};
+	struct peer *peer = peer_open(test);
+	int i, rc;
+
+	for (i = 0; i < ARRAY_SIZE(confused); i++) {
+		peer_script(peer, &confused[i], 1);
+		rc = peer_call(test, 0, 50001, 60001, true);
+		kunit_info(test, "step %d: %d, %u attempts", i, rc,
+			   peer->nr_attempts);
+		KUNIT_EXPECT_LE(test, rc, 0);
+		peer_script(peer, NULL, 0);
+		KUNIT_EXPECT_EQ(test, peer_call(test, 0, 50001, 60001, true),
+				0);
+	}
+	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+	/* Its Replies invalidate what is invalid already. */
+	atomic_set(&shim_double_inv, 0);
+}
+
+/* ---- Many at once ---- */
+
+struct peer_task {
+	struct peer_rpc		*rpc;
+	struct rpc_task		*task;
+};
+
+static const struct rpc_call_ops peer_call_ops;
+
+static struct rpc_task *peer_start_by(struct rpc_clnt *clnt,
+				      struct peer_rpc *rpc)
+{
+	struct rpc_message msg = {
+		.rpc_proc	= &peer_procs[1],
+		.rpc_argp	= rpc,
+		.rpc_resp	= rpc,
+	};
+	struct rpc_task_setup setup = {
+		.rpc_client	= clnt,
+		.rpc_message	= &msg,
+		.callback_ops	= &peer_call_ops,
+		.flags		= RPC_TASK_ASYNC,
+	};
+
+	return rpc_run_task(&setup);
+}
+
+static struct rpc_task *peer_start(struct peer *peer, struct peer_rpc *rpc)
+{
+	return peer_start_by(peer->clnt, rpc);
+}
+
+static void peer_done(struct rpc_task *task, void *data)
+{
+}
+
+static const struct rpc_call_ops peer_call_ops = {
+	.rpc_call_done	= peer_done,
+};
+
+#define PEER_MANY 50
+
+/*
+ * Each Call is refused at once, whatever its task is doing then: none may be
+ * left waiting.
+ */
+static void recover_many(struct kunit *test)
+{
+	struct peer *peer = peer_open(test);
+	unsigned long start = jiffies;
+	struct peer_task *t;
+	int i, round;
+
+	t = kunit_kcalloc(test, PEER_MANY, sizeof(*t), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	peer_refuse(peer, RDMA2_ERR_READ_CHUNKS, 0, 0);
+	peer->every = true;
+	for (round = 0; round < 3; round++) {
+		for (i = 0; i < PEER_MANY; i++) {
+			t[i].rpc = peer_rpc_alloc(0, 5000 + i, 10, true);
+			KUNIT_ASSERT_NOT_NULL(test, t[i].rpc);
+			t[i].task = peer_start(peer, t[i].rpc);
+			KUNIT_ASSERT_FALSE(test, IS_ERR(t[i].task));
+		}
+		for (i = 0; i < PEER_MANY; i++) {
+			rpc_wait_for_completion_task(t[i].task);
+			KUNIT_EXPECT_EQ(test, t[i].task->tk_status, 0);
+			KUNIT_EXPECT_EQ(test, peer_rpc_result(t[i].rpc), 0);
+			rpc_put_task(t[i].task);
+			peer_rpc_free(t[i].rpc);
+		}
+	}
+	KUNIT_EXPECT_EQ(test, peer->nr_attempts, 2U * 3 * PEER_MANY);
+	KUNIT_EXPECT_EQ(test, atomic_read(&peer->connected), 1);
+	KUNIT_EXPECT_LT(test, jiffies - start, (unsigned long)PEER_WAIT_S * HZ);
+	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+}
+
+static bool peer_attempted(struct peer *peer, unsigned int n)
+{
+	return wait_event_timeout(peer->wait,
+				  READ_ONCE(peer->nr_attempts) >= n,
+				  PEER_WAIT_S * HZ);
+}
+
+/* Calls are refused and there is no window to send them again. */
+static void recover_without_window(struct kunit *test)
+{
+	struct peer *peer = test->priv;
+	struct peer_task t[6];
+	int i, kill;
+
+	peer->params.window = 8;
+	peer_open(test);
+	for (kill = 0; kill < 2; kill++) {
+		peer_refuse(peer, RDMA2_ERR_READ_CHUNKS, 0, 0);
+		peer->every = true;
+		peer->hold = true;
+		for (i = 0; i < ARRAY_SIZE(t); i++) {
+			t[i].rpc = peer_rpc_alloc(0, 20000, 10, true);
+			KUNIT_ASSERT_NOT_NULL(test, t[i].rpc);
+			t[i].task = peer_start(peer, t[i].rpc);
+			KUNIT_ASSERT_FALSE(test, IS_ERR(t[i].task));
+		}
+		/* All but the last two of the window, and the reserve */
+		KUNIT_EXPECT_TRUE(test, peer_attempted(peer, 5));
+		schedule_timeout_uninterruptible(HZ / 2);
+		KUNIT_EXPECT_LE(test, peer->nr_attempts, 7U);
+		if (kill)
+			rpc_killall_tasks(peer->clnt);
+		else
+			peer_release(peer);
+		for (i = 0; i < ARRAY_SIZE(t); i++) {
+			rpc_wait_for_completion_task(t[i].task);
+			/* Some may have found a window before that. */
+			if (kill)
+				KUNIT_EXPECT_LE(test, t[i].task->tk_status, 0);
+			else
+				KUNIT_EXPECT_EQ(test, t[i].task->tk_status, 0);
+			rpc_put_task(t[i].task);
+			peer_rpc_free(t[i].rpc);
+		}
+		peer_release(peer);
+		peer->every = false;
+		peer_script(peer, NULL, 0);
+		KUNIT_EXPECT_EQ(test, peer_call(test, 0, 5000, 100, true), 0);
+	}
+	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+}
+
+/* The connection is lost while a Call waits to be sent again. */
+static void recover_reconnect(struct kunit *test)
+{
+	struct peer *peer = test->priv;
+	struct peer_task t[6];
+	struct rpcrdma_ep *ep;
+	int i;
+
+	peer->params.window = 8;
+	peer_open(test);
+	peer_refuse(peer, RDMA2_ERR_READ_CHUNKS, 0, 0);
+	peer->every = true;
+	peer->hold = true;
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		t[i].rpc = peer_rpc_alloc(0, 20000, 10, true);
+		KUNIT_ASSERT_NOT_NULL(test, t[i].rpc);
+		t[i].task = peer_start(peer, t[i].rpc);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(t[i].task));
+	}
+	KUNIT_EXPECT_TRUE(test, peer_attempted(peer, 5));
+	/* On the new connection each is planned as if for the first time. */
+	spin_lock(&peer->lock);
+	ep = peer->ep;
+	rpcrdma_ep_get(ep);
+	peer->nr_attempts = 0;
+	spin_unlock(&peer->lock);
+	peer_release(peer);
+	rpcrdma_ep_close(ep, NULL);
+	rpcrdma_ep_put(ep);
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		rpc_wait_for_completion_task(t[i].task);
+		KUNIT_EXPECT_EQ(test, t[i].task->tk_status, 0);
+		rpc_put_task(t[i].task);
+		peer_rpc_free(t[i].rpc);
+	}
+	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+}
+
+/* An RPC is killed when some parts of its Call were sent. */
+static void recover_killed_half_sent(struct kunit *test)
+{
+	struct peer *peer = test->priv;
+	struct rpcrdma_client *client;
+	struct peer_rpc *rpc;
+	struct rpc_task *task;
+	struct rpcrdma_ep *ep, *server;
+	unsigned long end;
+	int chunks;
+
+	peer->params.window = 4;
+	peer_open(test);
+	client = rpcrdma_xprt_client(rcu_access_pointer(peer->clnt->cl_xprt));
+	for (chunks = 0; chunks < 2; chunks++) {
+		peer_script(peer, NULL, 0);
+		KUNIT_ASSERT_EQ(test, peer_call(test, 0, 0, 0, true), 0);
+		ep = rpcrdma_client_ep(client);
+		KUNIT_ASSERT_NOT_NULL(test, ep);
+		spin_lock(&peer->lock);
+		server = peer->ep;
+		rpcrdma_ep_get(server);
+		spin_unlock(&peer->lock);
+
+		shim_mute = SHIM_MUTE_SERVER;
+		rpc = peer_rpc_alloc(8192, 30000, 20000, chunks);
+		KUNIT_ASSERT_NOT_NULL(test, rpc);
+		task = peer_start(peer, rpc);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+		end = jiffies + PEER_WAIT_S * HZ;
+		while (!(READ_ONCE(ep->stream) && READ_ONCE(ep->stream->sent)) &&
+		       time_before(jiffies, end))
+			schedule_timeout_uninterruptible(1);
+		KUNIT_EXPECT_NOT_NULL(test, READ_ONCE(ep->stream));
+		rpc_killall_tasks(peer->clnt);
+		rpc_wait_for_completion_task(task);
+		KUNIT_EXPECT_LT(test, task->tk_status, 0);
+		rpc_put_task(task);
+		KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+		peer_rpc_free(rpc);
+
+		shim_mute = 0;
+		rpcrdma_ep_send_error(server, 1, RDMA2_ERR_SYSTEM, 0, 0);
+		KUNIT_EXPECT_EQ(test, peer_call(test, 0, 5000, 5000, true), 0);
+		rpcrdma_ep_put(server);
+		rpcrdma_ep_put(ep);
+	}
+}
+
+static struct kunit_case recover_cases[] = {
+	KUNIT_CASE(recover_nothing),
+	KUNIT_CASE(recover_read_chunks),
+	KUNIT_CASE(recover_read_chunks_special),
+	KUNIT_CASE(recover_write_chunks),
+	KUNIT_CASE(recover_segments),
+	KUNIT_CASE(recover_reply_resource),
+	KUNIT_CASE(recover_write_resource),
+	KUNIT_CASE(recover_permanent),
+	KUNIT_CASE(recover_ends),
+	KUNIT_CASE(recover_confused_peer),
+	KUNIT_CASE(recover_many),
+	KUNIT_CASE(recover_without_window),
+	KUNIT_CASE(recover_reconnect),
+	KUNIT_CASE(recover_killed_half_sent),
+	{}
+};
+
+/* ---- The reverse direction ---- */
+
+/* Where a Call of the server arrives: what nfs4_callback_svc() would do */
+static void peer_callback(struct peer *peer, struct rpc_rqst *rqst)
+{
+	const struct xdr_buf *arg = &rqst->rq_rcv_buf;
+	struct xdr_buf *res = &rqst->rq_snd_buf;
+	u32 want = 0, len = arg->len;
+	__be32 *p;
+	int rc;
+
+	if (len > PEER_MESSAGE || rqst->rq_private_buf.len != len) {
+		peer->cb_sound = false;
+		len = 0;
+	}
+	rpcrdma_xdr_copy_out(arg, 0, len, peer->cb_call);
+	if (!peer_sound(peer->cb_call, len, &want) || want > 3000) {
+		peer->cb_sound = false;
+		want = 0;
+	}
+
+	p = res->head[0].iov_base;
+	memset(p, 0, PEER_REPLY_HEAD + 4 + xdr_align_size(want));
+	p[0] = rqst->rq_xid;
+	p[1] = cpu_to_be32(1);
+	p[6] = cpu_to_be32(want);
+	peer_fill((u8 *)&p[7], want);
+	res->head[0].iov_len = PEER_REPLY_HEAD + 4 + xdr_align_size(want);
+	res->len = res->head[0].iov_len;
+
+	atomic_dec(&rqst->rq_xprt->bc_slot_count);
+	while ((rc = rqst->rq_xprt->ops->send_request(rqst)) == -EAGAIN ||
+	       rc == -ENOBUFS)
+		schedule_timeout_uninterruptible(1);
+	peer->cb_served++;
+	rqst->rq_xprt->ops->bc_free_rqst(rqst);
+}
+
+static struct rpc_rqst *peer_next_callback(struct svc_serv *serv)
+{
+	struct rpc_rqst *rqst;
+
+	spin_lock_bh(&serv->sv_cb_lock);
+	rqst = list_first_entry_or_null(&serv->sv_cb_list, struct rpc_rqst,
+					rq_bc_list);
+	if (rqst)
+		list_del(&rqst->rq_bc_list);
+	spin_unlock_bh(&serv->sv_cb_lock);
+	return rqst;
+}
+
+static int peer_service_fn(void *data)
+{
+	struct peer *peer = data;
+	struct rpc_rqst *rqst;
+
+	while (!kthread_should_stop()) {
+		rqst = peer_next_callback(peer->serv);
+		if (rqst)
+			peer_callback(peer, rqst);
+		else
+			schedule_timeout_uninterruptible(1);
+	}
+	return 0;
+}
+
+/* Connect, with a callback service and a client that calls it. */
+static struct peer *peer_open_reverse(struct kunit *test)
+{
+	struct peer *peer = peer_open(test);
+	const struct sockaddr *addr = rpcrdma_listener_addr(peer->listener);
+	struct rpc_xprt *xprt = rcu_access_pointer(peer->clnt->cl_xprt);
+	struct rpc_create_args args = {
+		.net		= &init_net,
+		.protocol	= XPRT_TRANSPORT_BC_RDMA,
+		.address	= (struct sockaddr *)addr,
+		.addrsize	= sizeof(struct sockaddr_in),
+		.servername	= "client",
+		.program	= &peer_program,
+		.version	= 1,
+		.authflavor	= RPC_AUTH_NULL,
+		.flags		= RPC_CLNT_CREATE_NOPING |
+				  RPC_CLNT_CREATE_HARDRTRY,
+		.bc_xprt	= &peer->sxprt,
+		.cred		= current_cred(),
+	};
+
+	KUNIT_ASSERT_EQ(test, peer_call(test, 0, 0, 0, true), 0);
+	peer->serv = kunit_kzalloc(test, sizeof(*peer->serv), GFP_KERNEL);
+	peer->cb_call = kunit_kzalloc(test, PEER_MESSAGE, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, peer->serv);
+	KUNIT_ASSERT_NOT_NULL(test, peer->cb_call);
+	spin_lock_init(&peer->serv->sv_cb_lock);
+	INIT_LIST_HEAD(&peer->serv->sv_cb_list);
+	init_waitqueue_head(&peer->serv->sv_cb_waitq);
+	peer->cb_sound = true;
+	peer->service = kthread_run(peer_service_fn, peer, "shim_callback");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(peer->service));
+	xprt->bc_serv = peer->serv;
+	KUNIT_ASSERT_EQ(test, xprt->ops->bc_setup(xprt, 2), 0);
+
+	peer->sclass.xcl_ident = XPRT_TRANSPORT_RDMA;
+	peer->sxprt.xpt_class = &peer->sclass;
+	peer->callback = rpc_create(&args);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(peer->callback));
+	return peer;
+}
+
+static void peer_close_reverse(struct kunit *test)
+{
+	struct peer *peer = test->priv;
+	struct rpc_xprt *xprt = rcu_access_pointer(peer->clnt->cl_xprt);
+	struct rpc_xprt *bc = peer->sxprt.xpt_bc_xprt;
+
+	rpc_shutdown_client(peer->callback);
+	kthread_stop(peer->service);
+	xprt->ops->bc_destroy(xprt, 2);
+	xprt->bc_serv = NULL;
+	KUNIT_EXPECT_TRUE(test, peer->cb_sound);
+	/* What svc_xprt_free() does */
+	peer->sxprt.xpt_bc_xprt = NULL;
+	xprt_put(bc);
+}
+
+/* A Call of the server; its status */
+static int peer_call_back(struct kunit *test, u32 plain, u32 bulk, u32 want)
+{
+	struct peer *peer = test->priv;
+
+	return peer_call_by(test, peer->callback, plain, bulk, want, false);
+}
+
+/* ... with a DDP-eligible argument */
+static int peer_call_back_ddp(struct kunit *test, u32 plain, u32 bulk)
+{
+	struct peer *peer = test->priv;
+
+	return peer_call_by(test, peer->callback, plain, bulk, 0, true);
+}
+
+static void reverse_none(struct kunit *test)
+{
+	struct peer *peer = test->priv;
+	u64 sent;
+
+	rpcrdma_reverse_level = RDMA2_RVRSDIR_NONE;
+	peer_open_reverse(test);
+	sent = peer->ep->conn.sent;
+	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 0, 0), -EOPNOTSUPP);
+	KUNIT_EXPECT_EQ(test, peer->cb_served, 0U);
+	KUNIT_EXPECT_EQ(test, peer->ep->conn.sent, sent);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 0, 0, true), 0);
+	peer_close_reverse(test);
+}
+
+static void reverse_simple(struct kunit *test)
+{
+	struct peer *peer = test->priv;
+	u64 sent;
+
+	rpcrdma_reverse_level = RDMA2_RVRSDIR_SIMPLE;
+	peer_open_reverse(test);
+	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 0, 0), 0);
+	KUNIT_EXPECT_EQ(test, peer_call_back(test, 4000, 0, 2000), 0);
+	/* Nothing beyond its level is sent. */
+	sent = peer->ep->conn.sent;
+	KUNIT_EXPECT_EQ(test, peer_call_back(test, 4008, 0, 0), -EMSGSIZE);
+	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 9000, 0), -EMSGSIZE);
+	KUNIT_EXPECT_EQ(test, peer->ep->conn.sent, sent);
+	KUNIT_EXPECT_EQ(test, peer->cb_served, 2U);
+	peer_close_reverse(test);
+}
+
+/* Calls and Replies in parts */
+static void reverse_continued(struct kunit *test)
+{
+	struct peer *peer = test->priv;
+	struct rpcrdma_conn_counters *c;
+
+	rpcrdma_reverse_level = RDMA2_RVRSDIR_CONT;
+	rpcrdma_max_inline_write = 1024;
+	peer_open_reverse(test);
+	c = &peer->ep->conn.counters;
+	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 0, 0), 0);
+	KUNIT_EXPECT_EQ(test, peer_call_back(test, 4008, 0, 0), 0);
+	KUNIT_EXPECT_EQ(test, c->calls[RPCRDMA_CONTINUED], 1ULL);
+	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 0, 3000), 0);
+	KUNIT_EXPECT_EQ(test, c->replies[RPCRDMA_CONTINUED], 1ULL);
+	KUNIT_EXPECT_EQ(test, peer_call_back(test, 8192, 50000, 3000), 0);
+	KUNIT_EXPECT_EQ(test, peer->cb_served, 4U);
+	/* More than it has pages for; and the next one is fine. */
+	KUNIT_EXPECT_EQ(test, peer_call_back(test, 8192, 60000, 0),
+			-EREMOTEIO);
+	KUNIT_EXPECT_EQ(test, peer_call_back(test, 8, 30000, 8), 0);
+	KUNIT_EXPECT_EQ(test, peer->cb_served, 5U);
+	KUNIT_EXPECT_EQ(test, atomic_read(&peer->connected), 1);
+	peer_close_reverse(test);
+}
+
+/* Calls with chunks: pulled and written by the client */
+static void reverse_general(struct kunit *test)
+{
+	struct peer *peer = test->priv;
+	struct rpcrdma_conn_counters *c;
+
+	/* Neither end puts parts together: chunks are the only other way. */
+	rpcrdma_max_reassembly = 0;
+	rpcrdma_max_inline_write = 1024;
+	peer->params.reassembly = 0;
+	peer_open_reverse(test);
+	c = &peer->ep->conn.counters;
+	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 0, 0), 0);
+	KUNIT_EXPECT_EQ(test, c->read_chunks, 0ULL);
+	KUNIT_EXPECT_EQ(test, peer_call_back_ddp(test, 100, 50001), 0);
+	KUNIT_EXPECT_EQ(test, c->read_chunks, 1ULL);
+	/* Position Zero, with the item inside or beside it */
+	KUNIT_EXPECT_EQ(test, peer_call_back(test, 8192, 30001, 0), 0);
+	KUNIT_EXPECT_EQ(test, c->calls[RPCRDMA_SPECIAL], 1ULL);
+	KUNIT_EXPECT_EQ(test, c->read_chunks, 2ULL);
+	KUNIT_EXPECT_EQ(test, peer_call_back_ddp(test, 8192, 30001), 0);
+	KUNIT_EXPECT_EQ(test, c->calls[RPCRDMA_SPECIAL], 2ULL);
+	KUNIT_EXPECT_EQ(test, c->read_chunks, 4ULL);
+	/* A Reply in a Reply chunk */
+	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 0, 3000), 0);
+	KUNIT_EXPECT_EQ(test, c->replies[RPCRDMA_SPECIAL], 1ULL);
+	KUNIT_EXPECT_EQ(test, peer_call_back(test, 8192, 30000, 2999), 0);
+	KUNIT_EXPECT_EQ(test, c->replies[RPCRDMA_SPECIAL], 2ULL);
+	KUNIT_EXPECT_EQ(test, peer->cb_served, 6U);
+	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+	/* More than it has pages for */
+	KUNIT_EXPECT_EQ(test, peer_call_back_ddp(test, 8192, 60000),
+			-EREMOTEIO);
+	KUNIT_EXPECT_EQ(test, peer_call_back_ddp(test, 8, 60000), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&peer->connected), 1);
+	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+	peer_close_reverse(test);
+}
+
+/* ... beside those of the other direction, with hardly any window */
+static void reverse_both(struct kunit *test)
+{
+	struct peer *peer = test->priv;
+	struct peer_task t[8];
+	int i, round;
+
+	peer->params.window = 8;
+	rpcrdma_slot_table_entries = 4;
+	peer_open_reverse(test);
+	for (round = 0; round < 5; round++) {
+		for (i = 0; i < ARRAY_SIZE(t); i++) {
+			t[i].rpc = peer_rpc_alloc(0, 20000, i & 1 ? 2000 :
+						  20000, false);
+			KUNIT_ASSERT_NOT_NULL(test, t[i].rpc);
+			t[i].task = peer_start_by(i & 1 ? peer->callback :
+						  peer->clnt, t[i].rpc);
+			KUNIT_ASSERT_FALSE(test, IS_ERR(t[i].task));
+		}
+		for (i = 0; i < ARRAY_SIZE(t); i++) {
+			rpc_wait_for_completion_task(t[i].task);
+			KUNIT_EXPECT_EQ(test, t[i].task->tk_status, 0);
+			KUNIT_EXPECT_EQ(test, peer_rpc_result(t[i].rpc), 0);
+			rpc_put_task(t[i].task);
+			peer_rpc_free(t[i].rpc);
+		}
+	}
+	KUNIT_EXPECT_EQ(test, peer->cb_served, 20U);
+	KUNIT_EXPECT_EQ(test, atomic_read(&peer->connected), 1);
+	peer_close_reverse(test);
+}
+
+/* No service any more */
+static void reverse_no_service(struct kunit *test)
+{
+	struct peer *peer = peer_open_reverse(test);
+	struct rpc_xprt *xprt = rcu_access_pointer(peer->clnt->cl_xprt);
+
+	xprt->ops->bc_destroy(xprt, 2);
+	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 20000, 0), -EREMOTEIO);
+	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 0, 0), -EREMOTEIO);
+	KUNIT_EXPECT_EQ(test, peer->cb_served, 0U);
+	KUNIT_ASSERT_EQ(test, xprt->ops->bc_setup(xprt, 2), 0);
+	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 20000, 0), 0);
+	peer_close_reverse(test);
+}
+
+static struct kunit_case reverse_cases[] = {
+	KUNIT_CASE(reverse_none),
+	KUNIT_CASE(reverse_simple),
+	KUNIT_CASE(reverse_continued),
+	KUNIT_CASE(reverse_general),
+	KUNIT_CASE(reverse_both),
+	KUNIT_CASE(reverse_no_service),
+	{}
+};
+
+static struct kunit_suite reverse_suite = {
+	.name		= "rpcrdma_client_reverse",
+	.suite_init	= peer_suite_init,
+	.suite_exit	= peer_suite_exit,
+	.init		= peer_test_init,
+	.exit		= peer_test_exit,
+	.test_cases	= reverse_cases,
+};
+
+static struct kunit_suite recover_suite = {
+	.name		= "rpcrdma_client_recovery",
+	.suite_init	= peer_suite_init,
+	.suite_exit	= peer_suite_exit,
+	.init		= peer_test_init,
+	.exit		= peer_test_exit,
+	.test_cases	= recover_cases,
+};
+
+kunit_test_suites(&recover_suite, &reverse_suite);

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What becomes of a Call that an ERROR refuses (7.3, WP 3.5, 3.7). */
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+#include "support.h"
+
+using namespace engine_test;
+
+namespace
+{
+
+constexpr u32 X = 0x12345678;
+
+/*
+ * A Call as a requester sends it, again and again: planned, refused, planned
+ * with what is left.
+ */
+class requester
+{
+public:
+	explicit requester(const rpcrdma_props &own = usual_props(),
+			   const rpcrdma_props &peer = usual_props())
+	{
+		auto cfg = usual_config(true), other = usual_config(false);
+
+		cfg.props = own;
+		other.props = peer;
+		e = open_end(cfg, other);
+		call.xid = X;
+		call.length = 65536;
+		call.item_position = 100;
+		call.item_length = 65000;
+		call.reply_max = 65536;
+		call.result_max = 65000;
+		call.call_segs = 2;
+		call.item_segs = 2;
+		call.reply_segs = 2;
+		call.result_segs = 2;
+		call.ddp = 1;
+	}
+
+	/* Plan it; the lists it would have are in @lists. */
+	int send()
+	{
+		const int rc = rpcrdma_plan_call(&e->conn, &call, &plan);
+
+		rpcrdma_lists_init(&lists);
+		if (rc)
+			return rc;
+		if (plan.format == RPCRDMA_SPECIAL)
+			add_read(&lists, 0, call.call_segs,
+				 call.length / call.call_segs);
+		if (plan.read_item)
+			add_read(&lists, call.item_position, call.item_segs,
+				 call.item_length / call.item_segs);
+		if (plan.write_chunk)
+			add_write(&lists, call.result_segs,
+				  call.result_max / call.result_segs);
+		if (plan.reply_chunk)
+			add_reply(&lists, call.reply_segs,
+				  (call.reply_max -
+				   (plan.write_chunk ? call.result_max : 0)) /
+					  call.reply_segs);
+		return 0;
+	}
+
+	/* An ERROR about it; 0: it can be sent again. */
+	int refuse(u32 code, std::vector<u32> args = {})
+	{
+		message m = message()
+				    .prefix(X, RDMA2_ERROR, RDMA2_F_RESPONSE,
+					    100, 1)
+				    .word(code);
+
+		for (u32 arg : args)
+			m.word(arg);
+		EXPECT_EQ(e->receive(m), RPCRDMA_RX_ERROR);
+		return rpcrdma_call_refused(&e->conn, &e->rx, &call, &lists,
+					    &call.recovery);
+	}
+
+	u32 max_segs() const
+	{
+		struct rpcrdma_conn_limits limits;
+
+		rpcrdma_conn_limits(&e->conn, &limits);
+		return limits.max_segs;
+	}
+
+	std::unique_ptr<end> e;
+	rpcrdma_call call = {};
+	rpcrdma_call_plan plan = {};
+	rpcrdma_lists lists = {};
+};
+
+rpcrdma_props props(u32 reassembly)
+{
+	auto p = usual_props();
+
+	p.reassembly = reassembly;
+	return p;
+}
+
+TEST(Recovery, ReadChunksContinued)
+{
+	requester r;
+
+	ASSERT_EQ(r.send(), 0);
+	ASSERT_TRUE(r.plan.read_item);
+	ASSERT_EQ(r.refuse(RDMA2_ERR_READ_CHUNKS, { 0 }), 0);
+	ASSERT_EQ(r.send(), 0);
+	EXPECT_FALSE(r.plan.read_item);
+	EXPECT_EQ(r.plan.format, RPCRDMA_CONTINUED);
+	EXPECT_EQ(r.plan.inline_length, 65536u);
+	EXPECT_TRUE(r.plan.write_chunk) << "that was not refused";
+}
+
+/* Without continuation: one Read chunk for all, if it takes one */
+TEST(Recovery, ReadChunksSpecial)
+{
+	for (u32 max : { 0u, 1u, 2u, 100u }) {
+		requester r{ usual_props(), props(0) };
+
+		r.call.length = 100000;
+		r.call.item_position = 20000;
+		ASSERT_EQ(r.send(), 0);
+		ASSERT_EQ(r.lists.nr_reads, 2);
+		ASSERT_EQ(r.refuse(RDMA2_ERR_READ_CHUNKS, { max }),
+			  max == 1 ? 0 : -5);
+		if (max != 1)
+			continue;
+		ASSERT_EQ(r.send(), 0);
+		EXPECT_EQ(r.plan.format, RPCRDMA_SPECIAL);
+		EXPECT_FALSE(r.plan.read_item);
+		EXPECT_EQ(r.refuse(RDMA2_ERR_READ_CHUNKS, { 0 }), -5);
+	}
+}
+
+TEST(Recovery, WriteChunksReplyChunk)
+{
+	for (u32 reassembly : { 0u, 262144u }) {
+		requester r{ props(reassembly), usual_props() };
+
+		ASSERT_EQ(r.send(), 0);
+		ASSERT_TRUE(r.plan.write_chunk);
+		ASSERT_FALSE(r.plan.reply_chunk);
+		ASSERT_EQ(r.refuse(RDMA2_ERR_WRITE_CHUNKS, { 0 }), 0);
+		ASSERT_EQ(r.send(), 0);
+		EXPECT_FALSE(r.plan.write_chunk);
+		EXPECT_TRUE(r.plan.reply_chunk);
+		EXPECT_TRUE(r.plan.read_item) << "that was not refused";
+	}
+}
+
+/* No Reply chunk possible, but continuation */
+TEST(Recovery, WriteChunksContinued)
+{
+	requester r;
+
+	r.call.reply_segs = 0;
+	ASSERT_EQ(r.send(), 0);
+	ASSERT_TRUE(r.plan.write_chunk);
+	ASSERT_EQ(r.refuse(RDMA2_ERR_WRITE_CHUNKS, { 0 }), 0);
+	ASSERT_EQ(r.send(), 0);
+	EXPECT_FALSE(r.plan.write_chunk);
+	EXPECT_FALSE(r.plan.reply_chunk);
+}
+
+TEST(Recovery, SegmentsWithinTheNewLimit)
+{
+	for (u32 max = 0; max < 6; max++) {
+		requester r;
+
+		ASSERT_EQ(r.send(), 0);
+		ASSERT_EQ(r.lists.nr_segs, 4);
+		EXPECT_EQ(r.refuse(RDMA2_ERR_SEGMENTS, { max }),
+			  max < 4 ? 0 : -5);
+		EXPECT_EQ(r.max_segs(), max);
+		ASSERT_EQ(r.send(), 0);
+		EXPECT_LE(r.lists.nr_segs, max);
+	}
+}
+
+/* Several Calls are under way when the limit becomes known. */
+TEST(Recovery, SegmentsIsNewsOnceAndForEachCall)
+{
+	requester r;
+
+	ASSERT_EQ(r.send(), 0);
+	EXPECT_EQ(r.refuse(RDMA2_ERR_SEGMENTS, { 3 }), 0);
+	r.call.recovery = {}; /* another Call, sent before */
+	EXPECT_EQ(r.refuse(RDMA2_ERR_SEGMENTS, { 3 }), 0);
+	/* It does not rise again. */
+	r.call.recovery = {};
+	r.refuse(RDMA2_ERR_SEGMENTS, { 60 });
+	EXPECT_EQ(r.max_segs(), 3u);
+}
+
+/* The largest result, and the peer takes fewer segments than that has. */
+TEST(Recovery, SegmentsWithNoWayLeft)
+{
+	requester r{ props(0), props(0) };
+
+	r.call.call_segs = r.call.item_segs = 20;
+	ASSERT_EQ(r.send(), 0);
+	EXPECT_EQ(r.refuse(RDMA2_ERR_SEGMENTS, { 19 }), -5);
+	EXPECT_EQ(r.max_segs(), 19u) << "the next Call knows";
+	EXPECT_EQ(r.send(), -90);
+}
+
+TEST(Recovery, ReplyResource)
+{
+	for (u32 needed : { 0u, 1u, 5000u, 65536u, 65537u, ~0u }) {
+		requester r;
+
+		r.call.result_max = 0;
+		ASSERT_EQ(r.send(), 0);
+		ASSERT_FALSE(r.plan.reply_chunk);
+		ASSERT_EQ(r.refuse(RDMA2_ERR_REPLY_RESOURCE, { needed }),
+			  needed && needed <= 65536 ? 0 : -121)
+			<< needed;
+		if (!needed || needed > 65536)
+			continue;
+		ASSERT_EQ(r.send(), 0);
+		EXPECT_TRUE(r.plan.reply_chunk);
+	}
+}
+
+/*
+ * A Reply chunk beside a Write chunk has what the result does not take;
+ * without one it has everything.
+ */
+TEST(Recovery, ReplyResourceBesideAWriteChunk)
+{
+	for (u32 needed : { 536u, 537u, 65536u, 65537u }) {
+		requester r;
+
+		ASSERT_EQ(r.send(), 0);
+		ASSERT_TRUE(r.plan.write_chunk);
+		ASSERT_FALSE(r.plan.reply_chunk);
+		ASSERT_EQ(r.refuse(RDMA2_ERR_REPLY_RESOURCE, { needed }),
+			  needed <= 65536 ? 0 : -121);
+		if (needed > 65536)
+			continue;
+		ASSERT_EQ(r.send(), 0);
+		EXPECT_EQ(r.plan.write_chunk, needed <= 536);
+		EXPECT_TRUE(r.plan.reply_chunk);
+	}
+}
+
+TEST(Recovery, ReplyResourceThatWasThere)
+{
+	requester r{ props(0), usual_props() };
+
+	r.call.result_max = 0;
+	ASSERT_EQ(r.send(), 0);
+	ASSERT_TRUE(r.plan.reply_chunk);
+	EXPECT_EQ(r.refuse(RDMA2_ERR_REPLY_RESOURCE, { 65536 }), -121);
+	EXPECT_EQ(r.refuse(RDMA2_ERR_REPLY_RESOURCE, { 65537 }), -121);
+}
+
+/* Only what counts the roundup makes a difference. */
+TEST(Recovery, WriteResource)
+{
+	const struct {
+		u32 index, needed;
+		int ret;
+	} cases[] = {
+		{ 0, 0, -121 },	      { 0, 65002, -121 }, { 1, 0, -121 },
+		{ 1, 64000, -121 },   { 1, 65001, 0 },	  { 1, 65004, 0 },
+		{ 1, 65005, -121 },   { 1, ~0u, -121 },	  { 2, 65001, -121 },
+		{ ~0u, 65001, -121 },
+	};
+
+	for (const auto &c : cases) {
+		requester r;
+
+		r.call.result_max = 65001;
+		ASSERT_EQ(r.send(), 0);
+		ASSERT_EQ(r.lists.writes[0].length, 65000u);
+		EXPECT_EQ(r.refuse(RDMA2_ERR_WRITE_RESOURCE,
+				   { c.index, c.needed }),
+			  c.ret)
+			<< c.index << " " << c.needed;
+		if (c.ret)
+			continue;
+		ASSERT_EQ(r.send(), 0);
+		EXPECT_FALSE(r.plan.write_chunk);
+		EXPECT_TRUE(r.plan.reply_chunk);
+	}
+}
+
+TEST(Recovery, Permanent)
+{
+	const struct {
+		u32 code;
+		int status;
+	} cases[] = {
+		{ RDMA2_ERR_BAD_XDR, -5 },     { RDMA2_ERR_BAD_PROPVAL, -5 },
+		{ RDMA2_ERR_INVAL_HTYPE, -5 }, { RDMA2_ERR_INVAL_CONT, -5 },
+		{ RDMA2_ERR_SYSTEM, -121 },
+	};
+
+	for (const auto &c : cases) {
+		requester r;
+
+		ASSERT_EQ(r.send(), 0);
+		EXPECT_EQ(r.refuse(c.code), c.status);
+	}
+}
+
+/* An error about what the Call did not have is for good, too. */
+TEST(Recovery, Contradictions)
+{
+	requester r;
+
+	r.call.length = 100;
+	r.call.item_length = 0;
+	r.call.reply_max = 100;
+	r.call.result_max = 0;
+	ASSERT_EQ(r.send(), 0);
+	EXPECT_EQ(r.refuse(RDMA2_ERR_READ_CHUNKS, { 0 }), -5);
+	EXPECT_EQ(r.refuse(RDMA2_ERR_WRITE_CHUNKS, { 0 }), -5);
+	EXPECT_EQ(r.refuse(RDMA2_ERR_SEGMENTS, { 0 }), -5);
+	EXPECT_EQ(r.refuse(RDMA2_ERR_WRITE_RESOURCE, { 1, 1 }), -121);
+
+	requester q;
+
+	ASSERT_EQ(q.send(), 0);
+	EXPECT_EQ(q.refuse(RDMA2_ERR_READ_CHUNKS, { 1 }), -5);
+	EXPECT_EQ(q.refuse(RDMA2_ERR_WRITE_CHUNKS, { 1 }), -5);
+}
+
+/* Whatever a peer answers, however often: the RPC ends. */
+TEST(Recovery, Ends)
+{
+	generator random{ 42 };
+	const u32 codes[] = { RDMA2_ERR_READ_CHUNKS, RDMA2_ERR_WRITE_CHUNKS,
+			      RDMA2_ERR_SEGMENTS, RDMA2_ERR_WRITE_RESOURCE,
+			      RDMA2_ERR_REPLY_RESOURCE };
+
+	for (u32 i = 0; i < 3000; i++) {
+		requester r{ props(random.chance(50) ? 0 : 262144),
+			     props(random.chance(50) ? 0 : 262144) };
+		u32 attempts = 0;
+
+		r.call.length = 200 + random.below(100000);
+		r.call.item_length = random.below(r.call.length);
+		r.call.reply_max = 200 + random.below(100000);
+		r.call.result_max = random.below(r.call.reply_max);
+		r.call.call_segs = static_cast<u16>(random.below(12));
+		r.call.item_segs = static_cast<u16>(1 + random.below(12));
+		r.call.reply_segs = static_cast<u16>(random.below(12));
+		r.call.result_segs = static_cast<u16>(1 + random.below(12));
+		if (!r.call.call_segs)
+			r.call.call_segs = 1;
+		if (!r.call.reply_segs)
+			r.call.reply_segs = 1;
+		if (r.send())
+			continue;
+		for (;;) {
+			const u32 code = codes[random.below(5)];
+			const rpcrdma_lists before = r.lists;
+			const rpcrdma_call_plan plan = r.plan;
+			const u32 max = random.chance(70) ? random.below(4) :
+							    random.below(70000);
+
+			ASSERT_LE(++attempts, 6u);
+			if (r.refuse(code, { max, random.below(70000) }))
+				break;
+			ASSERT_EQ(r.send(), 0) << "a plan was promised";
+			/* ... and a different one */
+			EXPECT_FALSE(r.plan.format == plan.format &&
+				     same_lists(before, r.lists));
+		}
+	}
+}
+
+} // namespace
