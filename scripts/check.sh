@@ -30,7 +30,7 @@ cd "$here"
 PATH=$PATH:/usr/sbin:/sbin
 
 levels=("$@")
-[ ${#levels[@]} -gt 0 ] || levels=(engine build kunit e2e interop e2e-debug hostile)
+[ ${#levels[@]} -gt 0 ] || levels=(engine build demo kunit e2e interop e2e-debug hostile)
 
 passed=0
 failed=0
@@ -342,6 +342,21 @@ level_e2e()
 		module=$build/rpcrdma.ko
 	fi
 	run_e2e e2e "$1" --module "$module" --timeout 2400 -- "$1/guest/e2e.sh" full
+}
+
+# What "make demo" shows, with few files
+level_demo()
+{
+	local status=0
+	if ! build_for stock KVER="$kver"; then
+		not_ok demo/module "rpcrdma.ko does not build for $kver, see $build_root/stock.log"
+		return
+	fi
+	build_guest_tools "$1"
+	scripts/guest.sh --module "$build/rpcrdma.ko" --mem 2G --timeout 600 --run-dir "$1" --quiet -- \
+		"$1/guest/demo.sh" 60 1000003 || status=$?
+	results "$1/output.log" demo/
+	guest_ended demo $status "$1"
 }
 
 level_interop()

@@ -10,6 +10,8 @@
 set -u
 # shellcheck source-path=SCRIPTDIR source=harness.sh
 . "$(dirname "$0")/harness.sh"
+# shellcheck source-path=SCRIPTDIR source=work.sh
+. "$(dirname "$0")/work.sh"
 NFSIO=$RUN/nfsio
 TREE=/tree
 
