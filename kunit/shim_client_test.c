@@ -365,8 +365,18 @@ static void peer_take(struct peer *peer, struct rpcrdma_recv *rv)
 		.nr_segs	= lists->nr_segs,
 	};
 	struct peer_step step = {};
-	unsigned int n = peer->nr_attempts;
+	struct peer_attempt *kept = &attempt;
+	unsigned int n;
 	u32 i;
+
+	/* Before the answer, after which the test looks */
+	spin_lock(&peer->lock);
+	n = peer->nr_attempts++;
+	if (n < PEER_ATTEMPTS) {
+		kept = &peer->attempts[n];
+		*kept = attempt;
+	}
+	spin_unlock(&peer->lock);
 
 	if (peer->every ? !peer_seen(peer, rv->rx.xid) : n < peer->nr_steps)
 		step = peer->steps[peer->every ? 0 : n];
@@ -374,12 +384,9 @@ static void peer_take(struct peer *peer, struct rpcrdma_recv *rv)
 		rpcrdma_ep_send_error(ep, rv->rx.xid, step.code, step.arg0,
 				      step.arg1);
 	if (!step.code || step.serve)
-		peer_serve(peer, rv, &attempt);
+		peer_serve(peer, rv, kept);
 
 	spin_lock(&peer->lock);
-	if (n < PEER_ATTEMPTS)
-		peer->attempts[n] = attempt;
-	peer->nr_attempts++;
 	if (peer->hold) {
 		list_add_tail(&rv->list, &peer->held);
 		peer->nr_held++;
