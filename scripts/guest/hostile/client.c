@@ -131,6 +131,16 @@ static struct msg *expect_reply(struct peer *p, uint32_t xid)
 	return m;
 }
 
+static void expect_done(struct peer *p, uint32_t xid)
+{
+	struct msg *m = answer(p, "DONE");
+
+	if (m->len != PREFIX || get(m->data, 0) != xid || get(m->data, 12) != DONE ||
+	    get(m->data, 16))
+		bad("DONE for %x should come, not %s", xid, describe(m));
+	free(m);
+}
+
 static void expect_closed(struct peer *p)
 {
 	struct msg *m = receive_more(p, 2 * ANSWER_MS);
@@ -769,15 +779,18 @@ CASE(messages, replies_nobody_asked_for)
 	w(p, 1);
 	segment(p, 1, 4096, 0);
 	send_out(p);
-	begin(p, ++p->xid, NOMSG, RESPONSE);
-	w(p, 0x77);
-	read_segment(p, 0, exposed_mr->rkey, 4096, (uintptr_t)exposed);
-	ww(p, 3, 0, 0, 0);
-	send_out(p);
 	begin(p, ++p->xid, MSG, RESPONSE);
 	p->len = PREFIX;
 	send_out(p);
 	dropped(p);
+	/* One that is to be pulled and is not gets its DONE all the same. */
+	begin(p, ++p->xid, NOMSG, RESPONSE);
+	w(p, 0);
+	read_segment(p, 0, exposed_mr->rkey, 4096, (uintptr_t)exposed);
+	ww(p, 3, 0, 0, 0);
+	send_out(p);
+	expect_done(p, p->xid);
+	alive(p);
 }
 
 CASE(messages, errors_nobody_asked_for)
