@@ -542,6 +542,7 @@ for sec in $KRB5; do
 	done
 done
 unset HOST
+krb5_down
 
 for v in 3lock 4.0 4.1; do
 	t lock.$v.mount 90 mount_works $v
