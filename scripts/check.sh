@@ -332,29 +332,33 @@ run_e2e()
 	guest_ended "$level" $status "$dir"
 }
 
+# Set module: $2, or what is built now for the stock kernel. Not 0: the level
+# $1 has failed.
+stock_module()
+{
+	module=${2:-}
+	[ -z "$module" ] || return 0
+	if ! build_for stock KVER="$kver"; then
+		not_ok "$1/module" "rpcrdma.ko does not build for $kver, see $build_root/stock.log"
+		return 1
+	fi
+	module=$build/rpcrdma.ko
+}
+
 level_e2e()
 {
-	local module=${MODULE:-}
-	if [ -z "$module" ]; then
-		if ! build_for stock KVER="$kver"; then
-			not_ok e2e/module "rpcrdma.ko does not build for $kver, see $build_root/stock.log"
-			return
-		fi
-		module=$build/rpcrdma.ko
-	fi
+	local module
+	stock_module e2e "${MODULE:-}" || return 0
 	run_e2e e2e "$1" --module "$module" --timeout 2400 -- "$1/guest/e2e.sh" full
 }
 
 # What "make demo" shows, with few files
 level_demo()
 {
-	local status=0
-	if ! build_for stock KVER="$kver"; then
-		not_ok demo/module "rpcrdma.ko does not build for $kver, see $build_root/stock.log"
-		return
-	fi
+	local status=0 module
+	stock_module demo || return 0
 	build_guest_tools "$1"
-	scripts/guest.sh --module "$build/rpcrdma.ko" --mem 2G --timeout 600 --run-dir "$1" --quiet -- \
+	scripts/guest.sh --module "$module" --mem 2G --timeout 600 --run-dir "$1" --quiet -- \
 		"$1/guest/demo.sh" 60 1000003 || status=$?
 	results "$1/output.log" demo/
 	guest_ended demo $status "$1"
@@ -362,12 +366,9 @@ level_demo()
 
 level_interop()
 {
-	local status=0
-	if ! build_for stock KVER="$kver"; then
-		not_ok interop/module "rpcrdma.ko does not build for $kver, see $build_root/stock.log"
-		return
-	fi
-	PREFIX=interop/ scripts/interop.sh --module "$build/rpcrdma.ko" --run-dir "$1" || status=$?
+	local status=0 module
+	stock_module interop || return 0
+	PREFIX=interop/ scripts/interop.sh --module "$module" --run-dir "$1" || status=$?
 	results "$1/results" "" >/dev/null
 	[ -s "$1/results" ] || not_ok interop/run "no test ran (status $status), see $1"
 }

@@ -58,16 +58,22 @@ work_nconnect()
 	[ $unused -eq 0 ] || complain "$unused of the transports were not used"
 }
 
-# What the next connections get: octets of Sends and Receives of the client,
-# octets that both ends reassemble from parts, and whether the client pulls
-# Replies (1 unless told).
-set_formats()
+# How the next connections send what is large: "special", "pulled" or
+# "continued", and anything but a little is large; or "usual", the defaults.
+set_format()
 {
-	local p=/sys/module/rpcrdma/parameters
-	echo $1 >$p/max_inline_read
-	echo $1 >$p/max_inline_write
-	echo $2 >$p/max_reassembly
-	echo ${3:-1} >$p/pull_replies
+	local p=/sys/module/rpcrdma/parameters inline=1024 reassembly=262144 pull=1
+	case $1 in
+	special) reassembly=0 pull=0 ;;
+	pulled) reassembly=0 ;;
+	continued) ;;
+	usual) inline=4096 ;;
+	*) complain "there is no format $1" ;;
+	esac
+	echo $inline >$p/max_inline_read
+	echo $inline >$p/max_inline_write
+	echo $reassembly >$p/max_reassembly
+	echo $pull >$p/pull_replies
 }
 
 # Links with long targets, read by several processes: each one is a Reply that
@@ -455,11 +461,7 @@ done
 
 if [ $MODULE_KIND = ours ]; then
 	for format in special pulled continued; do
-		case $format in
-		special) set_formats 1024 0 0 ;;
-		pulled) set_formats 1024 0 1 ;;
-		continued) set_formats 1024 262144 1 ;;
-		esac
+		set_format $format
 		for v in $SOME; do
 			t $format.$v.mount 90 mount_works $v
 			mountpoint -q $MNT || continue
@@ -475,7 +477,7 @@ if [ $MODULE_KIND = ours ]; then
 			t $format.$v.umount 60 umount_works
 		done
 	done
-	set_formats 4096 262144 1
+	set_format usual
 fi
 
 for v in $SOME; do
@@ -527,10 +529,7 @@ for sec in $KRB5; do
 	t $sec.umount 60 umount_works
 	[ $MODULE_KIND = ours ] && [ $sec != krb5 ] || continue
 	for format in special continued; do
-		case $format in
-		special) set_formats 1024 0 ;;
-		continued) set_formats 1024 262144 ;;
-		esac
+		set_format $format
 		for v in $SOME; do
 			t $sec.$format.$v.mount 90 mount_works $v sec=$sec,rsize=8192,wsize=8192
 			mountpoint -q $MNT || continue
@@ -538,7 +537,7 @@ for sec in $KRB5; do
 			t $sec.$format.$v.directories 120 work_dir
 			t $sec.$format.$v.umount 60 umount_works
 		done
-		set_formats 4096 262144
+		set_format usual
 	done
 done
 unset HOST

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Sourced by tests in the guest: a Kerberos realm of the guest's own, for mounts
 # with sec=krb5, krb5i and krb5p.
-# shellcheck shell=bash disable=SC2034,SC2046,SC2086
+# shellcheck shell=bash disable=SC2034,SC2086
 
 KRB5_REALM=EXAMPLE.TEST
 KRB5_HOST=guest.example.test
@@ -71,9 +71,6 @@ krb5_up()
 # identifies itself by Kerberos even where the mount does not ask for it.
 krb5_down()
 {
-	local p
-	for p in rpc.gssd rpc.svcgssd krb5kdc; do
-		pidof $p >/dev/null && kill $(pidof $p)
-	done
+	stop_daemons rpc.gssd rpc.svcgssd krb5kdc
 	rm -f /etc/krb5.keytab
 }

@@ -138,14 +138,20 @@ field()
 	grep -oE "(^| )$1=[^ ]*" | cut -d= -f2
 }
 
+# stop_daemons NAME...: those that run
+stop_daemons()
+{
+	local p
+	for p in "$@"; do
+		pidof $p >/dev/null && kill $(pidof $p)
+	done
+}
+
 # Stop everything, so that rpcrdma can be unloaded.
 nfs_services_down()
 {
-	local p
 	exportfs -ua
 	nfsd_down
-	for p in rpc.mountd rpc.idmapd nfsdcld rpc.statd rpcbind; do
-		pidof $p >/dev/null && kill $(pidof $p)
-	done
+	stop_daemons rpc.mountd rpc.idmapd nfsdcld rpc.statd rpcbind
 	sleep 0.5
 }

@@ -2729,15 +2729,6 @@ static uint32_t walk_from(uint64_t seed, uint32_t steps)
 
 /* ---- main ---- */
 
-static bool matches(const char *pattern, const struct testcase *c)
-{
-	size_t n = strlen(c->group);
-
-	if (strncmp(pattern, c->group, n))
-		return false;
-	return !pattern[n] || (pattern[n] == '.' && !strcmp(pattern + n + 1, c->name));
-}
-
 static bool run_case(const struct testcase *c)
 {
 	if (setjmp(failed)) {
@@ -2777,7 +2768,7 @@ int client_main(int argc, char **argv)
 	if (!strcmp(argv[2], "walk") && argc == 5)
 		return run_walk(argv[3], argv[4]);
 	for (c = cases; c; c = c->next) {
-		for (i = 2; i < argc && !matches(argv[i], c); i++)
+		for (i = 2; i < argc && !selects(argv[i], c->group, c->name); i++)
 			;
 		if (i == argc)
 			continue;

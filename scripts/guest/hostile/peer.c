@@ -607,3 +607,12 @@ uint64_t rnd(uint64_t *state)
 	x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
 	return x ^ (x >> 31);
 }
+
+bool selects(const char *pattern, const char *group, const char *name)
+{
+	size_t n = strlen(group);
+
+	if (strncmp(pattern, group, n))
+		return false;
+	return !pattern[n] || (pattern[n] == '.' && !strcmp(pattern + n + 1, name));
+}

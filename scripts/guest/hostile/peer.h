@@ -149,5 +149,7 @@ int step_main(int argc, char **argv);	/* a client that is killed */
 int server_main(int argc, char **argv);
 int op_main(int argc, char **argv);	/* something done in a mount */
 
+/* Is @pattern GROUP, or GROUP.NAME? */
+bool selects(const char *pattern, const char *group, const char *name);
 
 #endif

@@ -1763,15 +1763,6 @@ static bool run_case(struct scase *c)
 	return true;
 }
 
-static bool matches(const char *pattern, const struct scase *c)
-{
-	size_t n = strlen(c->group);
-
-	if (strncmp(pattern, c->group, n))
-		return false;
-	return !pattern[n] || (pattern[n] == '.' && !strcmp(pattern + n + 1, c->name));
-}
-
 static int walk(const char *seed, const char *steps)
 {
 	unsigned int fails = 0, works = 0;
@@ -1827,7 +1818,7 @@ static int run_all(int argc, char **argv)
 	if (!strcmp(argv[0], "walk") && argc == 3)
 		return walk(argv[1], argv[2]);
 	for (c = cases; c; c = c->next) {
-		for (i = 0; i < argc && !matches(argv[i], c); i++)
+		for (i = 0; i < argc && !selects(argv[i], c->group, c->name); i++)
 			;
 		if (i == argc)
 			continue;

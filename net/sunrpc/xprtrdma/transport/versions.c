@@ -89,14 +89,14 @@ void rpcrdma_versions_learn(const struct net *net, const struct sockaddr *addr,
 			    u8 tried, u8 answered)
 {
 	struct rpcrdma_server_versions *s;
+	u64 now = ktime_get_seconds();
 
 	spin_lock(&rpcrdma_versions_lock);
 	s = rpcrdma_versions_find(net, addr);
 	if (!s)
 		s = rpcrdma_versions_replace(net, addr);
 	/* Not zero, which is what sorts the free ones first. */
-	s->used = ktime_get_seconds() + 1;
-	rpcrdma_version_learn(&s->memory, ktime_get_seconds(), tried,
-			      answered);
+	s->used = now + 1;
+	rpcrdma_version_learn(&s->memory, now, tried, answered);
 	spin_unlock(&rpcrdma_versions_lock);
 }
