@@ -110,6 +110,12 @@ enum {
 /* Bounds of this implementation */
 enum {
 	RPCRDMA_MAX_SEGS = 64,		/* segments in one message: our RCSIZ */
+	/*
+	 * Version 1 has no RCSIZ, and clients may count on what other servers
+	 * take: with these, a segment for each page that 1 MiB of payload and
+	 * the rest of its message touch.
+	 */
+	RPCRDMA_MORE_SEGS = 200,
 	RPCRDMA_MAX_READ_CHUNKS = 16,	/* Read chunks in one Call */
 	RPCRDMA_MAX_WRITE_CHUNKS = 16,	/* Write chunks in one message */
 	RPCRDMA_MAX_CHUNK_OCTETS = 16 << 20,	/* all chunks of one list */
@@ -130,7 +136,7 @@ struct rpcrdma_segment {
 	u64 offset;
 };
 
-/* A chunk: a run of segments in the containing lists' segs[] */
+/* A chunk: a run of segments of the containing lists */
 struct rpcrdma_chunk {
 	u32 position;			/* octets; Read chunks only */
 	u32 length;			/* octets, the sum over its segments */
@@ -141,7 +147,10 @@ struct rpcrdma_chunk {
 /*
  * The chunk lists of one message, 6.2.3, decoded or to be encoded. Read chunks
  * are in list order; a Position Zero Read chunk is reads[0] with position 0.
- * Segments of all chunks lie in segs[] in wire order: reads, writes, reply.
+ * Segments of all chunks are in wire order: reads, writes, reply. The first ones
+ * lie in segs[], those that have no room there in more[]: rpcrdma_lists_seg()
+ * finds them. @more belongs to the user of the lists, and a copy of them does
+ * not outlive it.
  */
 struct rpcrdma_lists {
 	u32 inv_handle;			/* 6.2.4; 0: none */
@@ -149,17 +158,26 @@ struct rpcrdma_lists {
 	u8 nr_reads;
 	u8 nr_writes;
 	u8 has_reply;			/* a Reply chunk is present */
+	struct rpcrdma_segment *more;	/* RPCRDMA_MORE_SEGS, or NULL: none */
 	struct rpcrdma_chunk reads[RPCRDMA_MAX_READ_CHUNKS];
 	struct rpcrdma_chunk writes[RPCRDMA_MAX_WRITE_CHUNKS];
 	struct rpcrdma_chunk reply;
 	struct rpcrdma_segment segs[RPCRDMA_MAX_SEGS];
 };
 
+/* Segment @i, which is there, of @lists */
+static inline const struct rpcrdma_segment *
+rpcrdma_lists_seg(const struct rpcrdma_lists *lists, u32 i)
+{
+	return i < RPCRDMA_MAX_SEGS ? &lists->segs[i] :
+				      &lists->more[i - RPCRDMA_MAX_SEGS];
+}
+
 /*
  * Building lists. Chunks must be begun in wire order (reads by ascending
  * position, writes, reply). Begin a chunk, then append its segments; a Write
  * chunk may stay empty. Each returns 0, or -1 when the bounds above would be
- * exceeded.
+ * exceeded. Lists begin without more[], which may be set while they are empty.
  */
 void rpcrdma_lists_init(struct rpcrdma_lists *lists);
 int rpcrdma_lists_add_read(struct rpcrdma_lists *lists, u32 position);
@@ -464,12 +482,22 @@ struct rpcrdma_rx {
 };
 
 /*
+ * Does a message that was just received have more segments than lists hold by
+ * themselves, and may it? Then rpcrdma_conn_receive() takes it with
+ * @rx->lists.more; without, it refuses it as one with too many.
+ * @msg: @length octets, 4-octet aligned.
+ */
+bool rpcrdma_wants_more_segs(const struct rpcrdma_conn *conn, const void *msg,
+			     u32 length);
+
+/*
  * Take one received message.
  * PART, CALL and REPLY with a payload: append it to the open sequence (@rx->
  * first_part: begin one); CALL and REPLY end it. A BAD_REPLY may be about the
  * open sequence, which is then over, and not about @msg: see @rx->xid.
  * @msg: @length octets, 4-octet aligned.
- * @rx: filled as far as the verdict needs; rx->events always.
+ * @rx: filled as far as the verdict needs; rx->events always. What counts
+ * before is only its lists.more, see above, or NULL.
  * Every successful Receive completion must be given here, in order.
  */
 enum rpcrdma_verdict rpcrdma_conn_receive(struct rpcrdma_conn *conn,
@@ -646,6 +674,8 @@ struct rpcrdma_reply_plan {
  * How a Reply travels, given the lists of its Call (4.4.3, 6.4, WP 3.6, DR
  * 5.3.2). Always fills @plan; plan->error is set when no way is left. A plan
  * with a read_length is not whole yet, see below.
+ * The plan's lists use the more[] of @call_lists, too, and overwrite it: what was
+ * in there of the Call is lost, so a Reply is planned once.
  */
 void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 			const struct rpcrdma_lists *call_lists,

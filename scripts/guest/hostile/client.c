@@ -2191,7 +2191,7 @@ CASE(version1, lists)
 		send_out(p);
 		expect_err_chunk(p, xid);
 	}
-	/* A count that lies; too many segments; positions that are nowhere */
+	/* A count that lies, with many segments, too; positions that are nowhere */
 	xid = ++p->xid;
 	begin(p, xid, MSG, 0);
 	ww(p, 3, 0, 1, 0xffffffff);
@@ -2200,10 +2200,12 @@ CASE(version1, lists)
 	expect_err_chunk(p, xid);
 	xid = ++p->xid;
 	begin(p, xid, MSG, 0);
+	ww(p, 3, 0, 1, 100);
 	for (i = 0; i < 100; i++)
-		read_segment(p, 40, exposed_mr->rkey, 1, at(0));
-	ww(p, 3, 0, 0, 0);
-	rpc_null(p, xid);
+		segment(p, exposed_mr->rkey, 10, at(0));
+	ww(p, 3, 0, 1, 100);
+	for (i = 0; i < 99; i++)
+		segment(p, exposed_mr->rkey, 10, at(0));
 	send_out(p);
 	expect_err_chunk(p, xid);
 	for (i = 0; i < 5; i++) {
@@ -2223,6 +2225,117 @@ CASE(version1, lists)
 	no_lists(p);
 	send_out(p);
 	expect_err_chunk(p, xid);
+	alive(p);
+}
+
+enum {
+	MANY = 240,	/* segments: few more would fit into a Receive */
+	MANY_LEN = 250,	/* octets of each */
+	MANY_GAP = 4096,	/* ... from one to the next */
+};
+
+static void many_segments(struct peer *p)
+{
+	uint32_t i;
+
+	for (i = 0; i < MANY; i++)
+		segment(p, exposed_mr->rkey, MANY_LEN, at(i * MANY_GAP));
+}
+
+/*
+ * Do the segments, from their octet @from on, hold @len octets of the file and
+ * nothing else? @sizes: of the segments as they were returned
+ */
+static void expect_spread(uint32_t from, uint32_t len, const uint8_t *sizes)
+{
+	uint32_t i, n, skip, end = from + len;
+
+	for (i = 0; i < MANY; i++, from -= skip, end -= n) {
+		n = end < MANY_LEN ? end : MANY_LEN;
+		skip = from < n ? from : n;
+		if (get(sizes, 16 * i) != n)
+			bad("segment %u comes back with %u octets, not %u", i, get(sizes, 16 * i), n);
+		if (!exposed_is(i * MANY_GAP + skip, n - skip, 'h') ||
+		    !exposed_is(i * MANY_GAP + n, MANY_GAP - n, 0))
+			bad("segment %u holds something else", i);
+	}
+}
+
+/* More than version 2 would let a client use */
+CASE(version1, many_segments)
+{
+	struct peer *p = connected1();
+	uint8_t call[1000];
+	uint32_t xid, i, len;
+	struct msg *m;
+
+	/* A Write chunk, not all of it used */
+	memset(exposed, 0, EXPOSED);
+	xid = ++p->xid;
+	begin(p, xid, MSG, 0);
+	ww(p, 3, 0, 1, MANY);
+	many_segments(p);
+	ww(p, 2, 0, 0);
+	rpc_read(p, xid, 56000);
+	send_out(p);
+	m = expect_reply(p, xid);
+	if (get(m->data, 20) != 1 || get(m->data, 24) != MANY)
+		bad("the Write chunk comes back otherwise: %s", describe(m));
+	expect_spread(0, 56000, m->data + 32);
+	free(m);
+
+	/* A Reply chunk */
+	memset(exposed, 0, EXPOSED);
+	xid = ++p->xid;
+	begin(p, xid, MSG, 0);
+	ww(p, 4, 0, 0, 1, MANY);
+	many_segments(p);
+	rpc_read(p, xid, 50000);
+	send_out(p);
+	m = answer(p, "Reply");
+	if (m->len != 32 + 16 * MANY || get(m->data, 0) != xid || get(m->data, 12) != NOMSG ||
+	    get(m->data, 28) != MANY)
+		bad("a Reply in the Reply chunk should come, not %s", describe(m));
+	expect_spread(READ_ITEM, 50000, m->data + 36);
+	if (get(exposed, 0) != xid)
+		bad("the Reply chunk does not hold the Reply");
+	free(m);
+
+	/* A whole Call in a Read chunk, each octet on its own */
+	xid = ++p->xid;
+	raw(p);
+	rpc_read(p, xid, 1000);
+	len = p->len;
+	memcpy(call, p->out, len);
+	memset(exposed, 0xff, EXPOSED);
+	begin(p, xid, NOMSG, 0);
+	for (i = 0; i < len; i++) {
+		exposed[(len - i) * MANY_GAP] = call[i];
+		read_segment(p, 0, exposed_mr->rkey, 1, at((len - i) * MANY_GAP));
+	}
+	ww(p, 3, 0, 0, 0);
+	send_out(p);
+	m = expect_reply(p, xid);
+	if (m->len != HEADER1 + READ_ITEM + 1000 || m->data[HEADER1 + READ_ITEM] != 'h')
+		bad("a READ gets %s", describe(m));
+	free(m);
+
+	/* Two items, the second one's segments first, and all kinds of chunks */
+	xid = ++p->xid;
+	begin(p, xid, MSG, 0);
+	for (i = 0; i < 100; i++)
+		read_segment(p, i < 60 ? 80 : 40, exposed_mr->rkey, 1, at(i));
+	ww(p, 3, 0, 1, 40);
+	for (i = 0; i < 40; i++)
+		segment(p, exposed_mr->rkey, 1, at(i));
+	ww(p, 2, 0, 0);
+	rpc_null(p, xid);
+	send_out(p);
+	m = expect_reply(p, xid);
+	for (i = 0; i < 40; i++)
+		if (get(m->data, 28 + 16 * i) != exposed_mr->rkey || get(m->data, 32 + 16 * i))
+			bad("an unused Write chunk comes back otherwise: %s", describe(m));
+	free(m);
 	alive(p);
 }
 

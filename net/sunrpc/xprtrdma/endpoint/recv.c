@@ -70,6 +70,7 @@ void rpcrdma_recvs_free(struct rpcrdma_ep *ep)
 
 	list_for_each_entry_safe(rv, next, &ep->all_recvs, all) {
 		kvfree(rv->assembled);
+		kfree(rv->rx.lists.more);
 		kfree(rv->buf);
 		kfree(rv);
 	}
@@ -110,6 +111,8 @@ static void rpcrdma_recv_repost(struct rpcrdma_recv *rv)
 
 	kvfree(rv->assembled);
 	rv->assembled = NULL;
+	kfree(rv->rx.lists.more);
+	rv->rx.lists.more = NULL;
 	rv->priv = NULL;
 
 	spin_lock(&ep->lock);
@@ -237,6 +240,13 @@ static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc)
 			 wc->ex.invalidate_rkey : 0;
 	if (rv->inv_handle)
 		atomic64_inc(&ep->remote_inv);
+
+	/* Without memory the engine refuses it. */
+	if (unlikely(rpcrdma_wants_more_segs(&ep->conn, rv->buf, wc->byte_len)))
+		rv->rx.lists.more =
+			kmalloc_array(RPCRDMA_MORE_SEGS,
+				      sizeof(*rv->rx.lists.more),
+				      GFP_NOFS | __GFP_NOWARN);
 
 	spin_lock(&ep->lock);
 	rv->verdict = rpcrdma_conn_receive(&ep->conn, rv->buf, wc->byte_len,

@@ -173,12 +173,13 @@ int rpcrdma_rw_add(struct rpcrdma_rw *rw, const struct rpcrdma_lists *lists,
 		   u32 length)
 {
 	struct rpcrdma_bv_pos pos = { .bv = bv, .nr = nr_bv };
-	const struct rpcrdma_segment *seg = &lists->segs[chunk->first];
+	const struct rpcrdma_segment *seg;
 	u32 i, n;
 	int rc;
 
 	rpcrdma_bv_skip(&pos, bv_offset);
-	for (i = 0; i < chunk->count && length; i++, seg++) {
+	for (i = 0; i < chunk->count && length; i++) {
+		seg = rpcrdma_lists_seg(lists, chunk->first + i);
 		if (chunk_offset >= seg->length) {
 			chunk_offset -= seg->length;
 			continue;

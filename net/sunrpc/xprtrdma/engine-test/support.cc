@@ -120,6 +120,7 @@ end::end(const rpcrdma_conn_config &cfg)
 {
 	rpcrdma_conn_init(&conn, &cfg);
 	memset(&rx, 0xaa, sizeof(rx));
+	rx.lists.more = nullptr;
 }
 
 void end::post(u32 count)
@@ -136,6 +137,11 @@ rpcrdma_verdict end::receive(const message &m, bool hold)
 	u32 now;
 
 	std::copy(m.data().begin(), m.data().end(), static_cast<u8 *>(copy));
+	/* As the endpoint does */
+	more.reset();
+	if (may_have_more && rpcrdma_wants_more_segs(&conn, copy, m.size()))
+		more.reset(new rpcrdma_segment[RPCRDMA_MORE_SEGS]);
+	rx.lists.more = more.get();
 	verdict = rpcrdma_conn_receive(&conn, copy, m.size(), &rx);
 	free(copy);
 	now = rx.events;
@@ -238,6 +244,19 @@ void add_reply(rpcrdma_lists *lists, u32 segs, u32 length)
 	add_segments(lists, segs, length);
 }
 
+rpcrdma_lists copy_of(const rpcrdma_lists &lists,
+		      std::unique_ptr<rpcrdma_segment[]> &more)
+{
+	rpcrdma_lists copy = lists;
+
+	if (lists.more) {
+		more.reset(new rpcrdma_segment[RPCRDMA_MORE_SEGS]);
+		std::copy_n(lists.more, +RPCRDMA_MORE_SEGS, more.get());
+		copy.more = more.get();
+	}
+	return copy;
+}
+
 static bool same_chunk(const rpcrdma_lists &a, const rpcrdma_chunk &x,
 		       const rpcrdma_lists &b, const rpcrdma_chunk &y,
 		       bool read)
@@ -247,8 +266,8 @@ static bool same_chunk(const rpcrdma_lists &a, const rpcrdma_chunk &x,
 	if (read && x.position != y.position)
 		return false;
 	for (u32 i = 0; i < x.count; i++) {
-		const rpcrdma_segment &s = a.segs[x.first + i];
-		const rpcrdma_segment &t = b.segs[y.first + i];
+		const rpcrdma_segment &s = *rpcrdma_lists_seg(&a, x.first + i);
+		const rpcrdma_segment &t = *rpcrdma_lists_seg(&b, y.first + i);
 
 		if (s.handle != t.handle || s.length != t.length ||
 		    s.offset != t.offset)

@@ -74,7 +74,8 @@ public:
 	void post(u32 count);
 	/*
 	 * Give a message to the engine, from memory that ends where it ends,
-	 * and post another Receive in its place unless @hold.
+	 * with room for more segments if it wants that and @may_have_more, and
+	 * post another Receive in its place unless @hold.
 	 */
 	rpcrdma_verdict receive(const message &m, bool hold = false);
 	/* The next control message, empty: none */
@@ -87,6 +88,8 @@ public:
 	u32 events = 0;	    /* of the last call */
 	u32 all_events = 0; /* of all calls */
 	u32 inv_handle = 0; /* of the last control message */
+	bool may_have_more = true;
+	std::unique_ptr<rpcrdma_segment[]> more;
 	/* Last: ASan sees what is written behind its lists. */
 	rpcrdma_rx rx;
 };
@@ -109,6 +112,13 @@ std::unique_ptr<end> open_client(u32 credit = 1000);
 void add_read(rpcrdma_lists *lists, u32 position, u32 segs, u32 length);
 void add_write(rpcrdma_lists *lists, u32 segs, u32 length);
 void add_reply(rpcrdma_lists *lists, u32 segs, u32 length);
+
+/*
+ * A copy of @lists, with its own more[], which is @more then: plans overwrite
+ * that of the lists they are for.
+ */
+rpcrdma_lists copy_of(const rpcrdma_lists &lists,
+		      std::unique_ptr<rpcrdma_segment[]> &more);
 
 /* Are these the same lists, as far as they have meaning? */
 bool same_lists(const rpcrdma_lists &a, const rpcrdma_lists &b);

@@ -38,6 +38,7 @@ private:
 	xdr_reader &in_;
 	const list_limits &max_;
 	struct rpcrdma_lists *lists_;
+	const u32 room_ = segment_room(lists_);
 	u32 nr_reads_ = 0, nr_writes_ = 0, nr_segs_ = 0;
 	u64 read_octets_ = 0, write_octets_ = 0;
 	bool has_reply_ = false;
@@ -64,9 +65,9 @@ void list_decoder::segment(struct rpcrdma_chunk *chunk, u64 &total)
 {
 	const struct rpcrdma_segment seg = read_segment(total);
 
-	if (nr_segs_ > RPCRDMA_MAX_SEGS || !chunk)
+	if (nr_segs_ > room_ || !chunk)
 		return;
-	lists_->segs[nr_segs_ - 1] = seg;
+	segment_at(lists_, nr_segs_ - 1) = seg;
 	chunk->length += seg.length;
 	chunk->count++;
 }
@@ -119,7 +120,7 @@ u32 list_decoder::insert_segment(const u32 *positions, u32 position)
 	u32 index = nr_segs_;
 
 	while (index && positions[index - 1] > position) {
-		lists_->segs[index] = lists_->segs[index - 1];
+		segment_at(lists_, index) = segment_at(lists_, index - 1);
 		index--;
 	}
 	return index;
@@ -131,7 +132,7 @@ u32 list_decoder::insert_segment(const u32 *positions, u32 position)
  */
 bool list_decoder::reads_in_any_order()
 {
-	u32 positions[RPCRDMA_MAX_SEGS];
+	u32 positions[RPCRDMA_MAX_SEGS + RPCRDMA_MORE_SEGS];
 	struct rpcrdma_chunk *chunk = nullptr;
 
 	for (;;) {
@@ -147,7 +148,7 @@ bool list_decoder::reads_in_any_order()
 		position = in_.word();
 		if (position % sizeof(u32))
 			return false;
-		if (nr_segs_ >= RPCRDMA_MAX_SEGS) {
+		if (nr_segs_ >= room_) {
 			segment(nullptr, read_octets_);
 			continue;
 		}
@@ -155,12 +156,12 @@ bool list_decoder::reads_in_any_order()
 		for (u32 i = nr_segs_; i > index; i--)
 			positions[i] = positions[i - 1];
 		positions[index] = position;
-		lists_->segs[index] = read_segment(read_octets_);
+		segment_at(lists_, index) = read_segment(read_octets_);
 	}
 
 	/* Segments of one Position are one chunk. */
-	for (u32 i = 0; i < min_u32(nr_segs_, RPCRDMA_MAX_SEGS); i++) {
-		const u32 length = lists_->segs[i].length;
+	for (u32 i = 0; i < min_u32(nr_segs_, room_); i++) {
+		const u32 length = rpcrdma_lists_seg(lists_, i)->length;
 
 		if (!i || positions[i] != positions[i - 1]) {
 			if (nr_reads_++ >= RPCRDMA_MAX_READ_CHUNKS)
@@ -257,6 +258,25 @@ u32 list_decoder::verdict(u32 &arg) const
 	return 0;
 }
 
+/*
+ * Pass over a counted array of segments, if it is there. False when the octets
+ * are not what XDR says.
+ */
+bool skip_array(xdr_reader &in, bool &there, u32 &segs)
+{
+	u32 count;
+
+	if (!in.get_bool(there))
+		return false;
+	if (!there)
+		return true;
+	if (!in.get(count) || count > in.left() / SEGMENT_OCTETS)
+		return false;
+	in.skip(count * SEGMENT_OCTETS);
+	segs += count;
+	return true;
+}
+
 } // namespace
 
 u32 decode_chunks(xdr_reader &in, const list_limits &max,
@@ -269,6 +289,24 @@ u32 decode_chunks(xdr_reader &in, const list_limits &max,
 	    !decoder.writes() || !decoder.reply())
 		return RDMA2_ERR_BAD_XDR;
 	return decoder.verdict(arg);
+}
+
+u32 count_segments(xdr_reader in)
+{
+	u32 segs = 0;
+	bool more;
+
+	while (in.get_bool(more) && more) {
+		if (!in.has(READ_SEGMENT_OCTETS - sizeof(u32)))
+			return 0;
+		in.skip(READ_SEGMENT_OCTETS - sizeof(u32));
+		segs++;
+	}
+	do {
+		if (!skip_array(in, more, segs))
+			return 0;
+	} while (more);
+	return skip_array(in, more, segs) ? segs : 0;
 }
 
 bool reads_fit(const struct rpcrdma_lists *lists, u32 stream, bool special)
@@ -350,7 +388,7 @@ static void encode_array(xdr_writer &out, const struct rpcrdma_lists *lists,
 	out.word(1);
 	out.word(chunk.count);
 	for (u32 i = 0; i < chunk.count; i++)
-		encode_segment(out, lists->segs[chunk.first + i]);
+		encode_segment(out, *rpcrdma_lists_seg(lists, chunk.first + i));
 }
 
 void encode_chunks(xdr_writer &out, const struct rpcrdma_lists *lists)
@@ -361,7 +399,8 @@ void encode_chunks(xdr_writer &out, const struct rpcrdma_lists *lists)
 		for (u32 j = 0; j < chunk.count; j++) {
 			out.word(1);
 			out.word(chunk.position);
-			encode_segment(out, lists->segs[chunk.first + j]);
+			encode_segment(out, *rpcrdma_lists_seg(
+						    lists, chunk.first + j));
 		}
 	}
 	out.word(0);

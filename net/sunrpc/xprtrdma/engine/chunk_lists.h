@@ -23,6 +23,20 @@ enum {
 	EMPTY_CHUNKS_OCTETS = 12,
 };
 
+/* Segments that @lists can hold */
+static inline u32 segment_room(const struct rpcrdma_lists *lists)
+{
+	return RPCRDMA_MAX_SEGS + (lists->more ? RPCRDMA_MORE_SEGS : 0);
+}
+
+/* rpcrdma_lists_seg(), to be written */
+static inline struct rpcrdma_segment &segment_at(struct rpcrdma_lists *lists,
+						 u32 i)
+{
+	return const_cast<struct rpcrdma_segment &>(
+		*rpcrdma_lists_seg(lists, i));
+}
+
 /* What the receiver of chunk lists takes */
 struct list_limits {
 	u32 reads, writes; /* chunks */
@@ -40,6 +54,12 @@ struct list_limits {
  */
 u32 decode_chunks(xdr_reader &in, const list_limits &max,
 		  struct rpcrdma_lists *lists, u32 &arg);
+
+/*
+ * The segments of well-formed chunk lists, 0 for others.
+ * @in: stands at the first list.
+ */
+u32 count_segments(xdr_reader in);
 
 /*
  * Do the Read chunks of a Call fit into its Payload stream (4.3.5, WP 3.6)?

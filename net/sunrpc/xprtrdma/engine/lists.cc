@@ -14,6 +14,7 @@ void rpcrdma_lists_init(struct rpcrdma_lists *lists)
 	lists->nr_reads = 0;
 	lists->nr_writes = 0;
 	lists->has_reply = 0;
+	lists->more = nullptr;
 }
 
 static void begin_chunk(const struct rpcrdma_lists *lists,
@@ -78,10 +79,10 @@ int rpcrdma_lists_add_segment(struct rpcrdma_lists *lists, u32 handle,
 	else
 		return -1;
 
-	if (lists->nr_segs >= RPCRDMA_MAX_SEGS ||
+	if (lists->nr_segs >= segment_room(lists) ||
 	    length > RPCRDMA_MAX_CHUNK_OCTETS - chunk->length)
 		return -1;
-	lists->segs[lists->nr_segs++] = {
+	segment_at(lists, lists->nr_segs++) = {
 		.handle = handle,
 		.length = length,
 		.offset = offset,

@@ -284,7 +284,8 @@ verdict receive_special_reply(const message &m)
 	    pull->count > own->rcsiz)
 		return refuse(m, RDMA2_ERR_BAD_XDR);
 	for (u32 i = 0; i < pull->count; i++) {
-		if (lists->segs[pull->first + i].length > own->rssiz)
+		if (rpcrdma_lists_seg(lists, pull->first + i)->length >
+		    own->rssiz)
 			return refuse(m, RDMA2_ERR_BAD_XDR);
 	}
 	m.conn->counters.replies_to_pull++;
@@ -628,10 +629,25 @@ verdict receive(struct rpcrdma_conn *conn, const void *msg, u32 length,
 
 using namespace rpcrdma;
 
+/*
+ * Only from clients of version 1 (RFC 8166 bounds no list): version 2 has its
+ * RCSIZ, and a client knows how much it has offered. The first message of a
+ * connection tells its version.
+ */
+bool rpcrdma_wants_more_segs(const struct rpcrdma_conn *conn, const void *msg,
+			     u32 length)
+{
+	return !conn->cfg.client && conn->version != RPCRDMA_VERS_2 &&
+	       length >= v2::OFF_FLAGS &&
+	       load_word(msg, v2::OFF_VERS) == RPCRDMA_VERS_1 &&
+	       v1::wants_more_segs(msg, length);
+}
+
 enum rpcrdma_verdict rpcrdma_conn_receive(struct rpcrdma_conn *conn,
 					  const void *msg, u32 length,
 					  struct rpcrdma_rx *rx)
 {
+	struct rpcrdma_segment *const more = rx->lists.more;
 	enum rpcrdma_verdict verdict;
 
 	rx->xid = 0;
@@ -644,6 +660,7 @@ enum rpcrdma_verdict rpcrdma_conn_receive(struct rpcrdma_conn *conn,
 	rx->exposed = 0;
 	rx->error = {};
 	rpcrdma_lists_init(&rx->lists);
+	rx->lists.more = more;
 
 	conn->last_was_grant = 0;
 	verdict = receive(conn, msg, length, rx);

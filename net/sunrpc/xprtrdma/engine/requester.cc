@@ -301,9 +301,9 @@ bool chunk_ok(const struct rpcrdma_lists *offered,
 
 	for (u32 i = 0; i < ours->count; i++) {
 		const struct rpcrdma_segment *a =
-			&offered->segs[ours->first + i];
+			rpcrdma_lists_seg(offered, ours->first + i);
 		const struct rpcrdma_segment *b =
-			&returned->segs[theirs->first + i];
+			rpcrdma_lists_seg(returned, theirs->first + i);
 
 		if (b->handle != a->handle || b->length > a->length)
 			return false;

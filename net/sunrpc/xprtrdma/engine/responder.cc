@@ -12,7 +12,8 @@ namespace
 
 /*
  * Copy a chunk of the Call into the Reply's lists, its segments' lengths
- * telling how @octets fill them (4.3.6).
+ * telling how @octets fill them (4.3.6). Both lists may have the same more[]: no
+ * segment has a higher index here than in the Call.
  */
 void return_chunk(const struct rpcrdma_lists *call_lists,
 		  const struct rpcrdma_chunk *from, struct rpcrdma_lists *lists,
@@ -25,12 +26,21 @@ void return_chunk(const struct rpcrdma_lists *call_lists,
 		.count = from->count,
 	};
 	for (u32 i = 0; i < from->count; i++) {
-		struct rpcrdma_segment seg = call_lists->segs[from->first + i];
+		struct rpcrdma_segment seg =
+			*rpcrdma_lists_seg(call_lists, from->first + i);
 
 		seg.length = min_u32(seg.length, octets);
 		octets -= seg.length;
-		lists->segs[lists->nr_segs++] = seg;
+		segment_at(lists, lists->nr_segs++) = seg;
 	}
+}
+
+void return_reply_chunk(const struct rpcrdma_lists *call_lists,
+			struct rpcrdma_lists *lists, u32 octets)
+{
+	lists->has_reply = 1;
+	return_chunk(call_lists, &call_lists->reply, lists, &lists->reply,
+		     octets);
 }
 
 /*
@@ -42,18 +52,13 @@ bool use_reply_chunk(const struct rpcrdma_conn *conn,
 		     u32 room, struct rpcrdma_reply_plan *plan)
 {
 	struct rpcrdma_lists *lists = &plan->lists;
-	const u16 nr_segs = lists->nr_segs;
 
-	if (!call_lists->has_reply || octets > call_lists->reply.length)
+	if (!call_lists->has_reply || octets > call_lists->reply.length ||
+	    header_octets(conn, lists) +
+			    chunk_octets(0, -1, call_lists->reply.count) >
+		    room)
 		return false;
-	lists->has_reply = 1;
-	return_chunk(call_lists, &call_lists->reply, lists, &lists->reply,
-		     octets);
-	if (header_octets(conn, lists) > room) {
-		lists->has_reply = 0;
-		lists->nr_segs = nr_segs;
-		return false;
-	}
+	return_reply_chunk(call_lists, lists, octets);
 	plan->format = RPCRDMA_SPECIAL;
 	plan->reply_length = octets;
 	return true;
@@ -126,6 +131,7 @@ void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 	plan->read_length = 0;
 	give_up(plan, 0, 0, 0);
 	rpcrdma_lists_init(lists);
+	lists->more = call_lists->more;
 
 	/*
 	 * Items and Write chunks meet one by one. An empty chunk asks for its
@@ -158,11 +164,8 @@ void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 	if (v1 && use_reply_chunk(conn, call_lists, payload, limits.send_inline,
 				  plan))
 		return;
-	if (v1 && call_lists->has_reply) {
-		lists->has_reply = 1;
-		return_chunk(call_lists, &call_lists->reply, lists,
-			     &lists->reply, 0);
-	}
+	if (v1 && call_lists->has_reply)
+		return_reply_chunk(call_lists, lists, 0);
 
 	header = header_octets(conn, lists);
 	if (header <= limits.send_inline &&

@@ -117,11 +117,14 @@ u32 invalidatable(const struct rpcrdma_conn *conn,
 {
 	if (!conn->peer_private.inv_ok || !lists->nr_segs)
 		return 0;
+
+	const u32 handle = rpcrdma_lists_seg(lists, 0)->handle;
+
 	for (u32 i = 1; i < lists->nr_segs; i++) {
-		if (lists->segs[i].handle != lists->segs[0].handle)
+		if (rpcrdma_lists_seg(lists, i)->handle != handle)
 			return 0;
 	}
-	return lists->segs[0].handle;
+	return handle;
 }
 
 verdict deliver_call(const message &m, enum rpcrdma_format format, u32 stream)
@@ -158,14 +161,17 @@ verdict deliver_reply(const message &m, enum rpcrdma_format format, u32 stream)
 }
 
 /* What this end takes in chunk lists. Returned chunks are this end's own. */
-list_limits limits(const struct rpcrdma_conn *conn)
+list_limits limits(const struct rpcrdma_conn *conn,
+		   const struct rpcrdma_lists *lists)
 {
 	const struct rpcrdma_props *own = &conn->cfg.props;
+	const u32 more = lists->more ? u32{ RPCRDMA_MORE_SEGS } : 0;
 
 	return {
 		.reads = RPCRDMA_MAX_READ_CHUNKS,
 		.writes = RPCRDMA_MAX_WRITE_CHUNKS,
-		.segs = conn->cfg.client ? u32{ RPCRDMA_MAX_SEGS } : own->rcsiz,
+		.segs = conn->cfg.client ? u32{ RPCRDMA_MAX_SEGS } :
+					   own->rcsiz + more,
 		.segment = conn->cfg.client ? ~0u : own->rssiz,
 		.any_order = true,
 	};
@@ -179,7 +185,7 @@ verdict receive_rpc(const message &m, bool nomsg)
 	xdr_reader in{ m.octets, m.length, OFF_LISTS };
 	u32 arg;
 
-	if (decode_chunks(in, limits(m.conn), &rx->lists, arg))
+	if (decode_chunks(in, limits(m.conn, lists), &rx->lists, arg))
 		return refuse(m);
 
 	if (nomsg) {
@@ -321,10 +327,20 @@ verdict receive(struct rpcrdma_conn *conn, const void *msg, u32 length,
 	return v;
 }
 
+bool wants_more_segs(const void *msg, u32 length)
+{
+	/* Seldom enough: most messages are too short, or payload. */
+	if (length < PLAIN_HEADER_OCTETS +
+			     SEGMENT_OCTETS * u32{ RPCRDMA_MAX_SEGS } ||
+	    load_word(msg, OFF_PROC) > RDMA_NOMSG)
+		return false;
+	return count_segments({ msg, length, OFF_LISTS }) > RPCRDMA_MAX_SEGS;
+}
+
 bool handle_offered(const struct rpcrdma_lists *offered, u32 handle)
 {
 	for (u32 i = 0; i < offered->nr_segs; i++) {
-		if (offered->segs[i].handle == handle)
+		if (rpcrdma_lists_seg(offered, i)->handle == handle)
 			return true;
 	}
 	return false;

@@ -57,6 +57,9 @@ u32 send_error(struct rpcrdma_conn *conn, void *buf, u32 xid);
 enum rpcrdma_verdict receive(struct rpcrdma_conn *conn, const void *msg,
 			     u32 length, struct rpcrdma_rx *rx);
 
+/* rpcrdma_wants_more_segs() for a message of version 1 to a server */
+bool wants_more_segs(const void *msg, u32 length);
+
 /* Was @handle among those that a Call offered? */
 bool handle_offered(const struct rpcrdma_lists *offered, u32 handle);
 

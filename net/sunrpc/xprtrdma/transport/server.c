@@ -1126,7 +1126,7 @@ static int rpcrdma_svc_send_one(struct svc_rqst *rqstp,
 	}
 	if (x)
 		rpcrdma_svc_give_pages(rqstp, x);
-	/* Nobody looks at the Call any more. */
+	/* Nobody looks at the Call any more, or at the segments of @plan. */
 	if (rpcrdma_reply_is_credit(&conn->ep->conn)) {
 		struct rpcrdma_recv *rv = rqstp->rq_xprt_ctxt;
 

@@ -31,6 +31,7 @@ enum {
 	STATE_OPENING = 2, /* the first message of the connection */
 	STATE_SMALL = 4,   /* low limits, no remote invalidation */
 	STATE_BUSY = 8,	   /* has a Call out */
+	STATE_POOR = 16,   /* no memory for more segments than usual */
 };
 
 message plain(u32 xid, u32 direction)
@@ -88,6 +89,7 @@ std::unique_ptr<end> make_end(uint8_t state)
 void check_lists(const end &e, bool call)
 {
 	const rpcrdma_lists &lists = e.rx.lists;
+	const u32 more = lists.more ? RPCRDMA_MORE_SEGS : 0;
 	u32 segs = 0;
 	auto chunk = [&](const rpcrdma_chunk &c) {
 		u64 length = 0;
@@ -96,11 +98,13 @@ void check_lists(const end &e, bool call)
 		segs += c.count;
 		REQUIRE(segs <= lists.nr_segs);
 		for (u32 i = 0; i < c.count; i++)
-			length += lists.segs[c.first + i].length;
+			length +=
+				rpcrdma_lists_seg(&lists, c.first + i)->length;
 		REQUIRE(length == c.length);
 	};
 
-	REQUIRE(lists.nr_segs <= RPCRDMA_MAX_SEGS);
+	REQUIRE(!lists.more || (call && !e.conn.cfg.client));
+	REQUIRE(lists.nr_segs <= RPCRDMA_MAX_SEGS + more);
 	REQUIRE(lists.nr_reads <= RPCRDMA_MAX_READ_CHUNKS);
 	REQUIRE(lists.nr_writes <= RPCRDMA_MAX_WRITE_CHUNKS);
 	for (u32 i = 0; i < lists.nr_reads; i++) {
@@ -118,14 +122,16 @@ void check_lists(const end &e, bool call)
 		REQUIRE(!lists.nr_reads);
 		return;
 	}
-	REQUIRE(segs <= e.conn.cfg.props.rcsiz);
+	REQUIRE(segs <= e.conn.cfg.props.rcsiz + more);
 	for (u32 i = 0; i < segs; i++)
-		REQUIRE(lists.segs[i].length <= e.conn.cfg.props.rssiz);
+		REQUIRE(rpcrdma_lists_seg(&lists, i)->length <=
+			e.conn.cfg.props.rssiz);
 	/* Alone, and one that was offered */
 	if (lists.inv_handle) {
 		REQUIRE(e.conn.peer_private.inv_ok);
 		for (u32 i = 0; i < segs; i++)
-			REQUIRE(lists.segs[i].handle == lists.inv_handle);
+			REQUIRE(rpcrdma_lists_seg(&lists, i)->handle ==
+				lists.inv_handle);
 	}
 	REQUIRE(!e.conn.cfg.client || !segs);
 }
@@ -137,6 +143,8 @@ void check_answer(const end &e, u32 length)
 	auto rx = std::make_unique<rpcrdma_rx>();
 	struct rpcrdma_conn_limits limits;
 	rpcrdma_reply reply = {};
+	std::unique_ptr<rpcrdma_segment[]> more;
+	const rpcrdma_lists offered = copy_of(e.rx.lists, more);
 	rpcrdma_placed placed;
 	u32 header;
 
@@ -160,14 +168,14 @@ void check_answer(const end &e, u32 length)
 	memset(rx.get(), 0, sizeof(*rx));
 	rx->format = plan->format;
 	rx->lists = plan->lists;
-	REQUIRE(!rpcrdma_check_reply(&e.conn, &e.rx.lists, rx.get(), &placed));
+	REQUIRE(!rpcrdma_check_reply(&e.conn, &offered, rx.get(), &placed));
 }
 
 } // namespace
 
 int fuzz_v1(const uint8_t *data, size_t size)
 {
-	if (size < 1 || size > 4097)
+	if (size < 1 || size > 8193)
 		return 0;
 
 	const uint8_t state = data[0];
@@ -178,6 +186,7 @@ int fuzz_v1(const uint8_t *data, size_t size)
 	if (m.size() >= 8 && !(state & STATE_OPENING))
 		m.set(4, 1);
 
+	e->may_have_more = !(state & STATE_POOR);
 	verdict = e->receive(m, true);
 	REQUIRE((verdict == RPCRDMA_RX_CLOSE) ==
 		(e->conn.state == RPCRDMA_CONN_CLOSING));

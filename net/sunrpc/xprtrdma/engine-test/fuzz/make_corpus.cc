@@ -325,6 +325,32 @@ void v1_seeds()
 	}
 	seed(t, "long-reply", 1,
 	     v1(1).word(0).word(0).word(1).word(1).segment(6, 9000, 0));
+	/* More segments than struct rpcrdma_lists has by itself */
+	for (uint8_t state : { 0, 2, 4, 16 }) {
+		const std::string s = std::to_string(state);
+		message reads = v1(0), writes = v1(0).word(0), all = v1(0);
+
+		for (u32 i = 0; i < 150; i++)
+			reads.read_segment(40 - i / 15 * 4, i, 4);
+		seed(t, "many-reads-" + s, state,
+		     reads.word(0).word(0).word(0).rpc(XID, 0, 64));
+		writes.word(1).word(240);
+		for (u32 i = 0; i < 240; i++)
+			writes.segment(9, 4096, i * 4096);
+		seed(t, "many-writes-" + s, state,
+		     writes.word(0).word(0).rpc(XID, 0, 64));
+		for (u32 i = 0; i < 64; i++)
+			all.read_segment(40, i, 4);
+		all.word(0).word(1).word(100);
+		for (u32 i = 0; i < 100; i++)
+			all.segment(i, 2048, i);
+		all.word(0).word(1).word(100);
+		for (u32 i = 0; i < 100; i++)
+			all.segment(i, 1024, i);
+		seed(t, "many-" + s, state, all.rpc(XID, 0, 64));
+		seed(t, "too-many-" + s, state,
+		     all.set(16 + 64 * 24 + 12 + 100 * 16 + 8, 101));
+	}
 	seed(t, "msgp", 0, v1(2).fill(40, 0));
 	seed(t, "done", 0, v1(3).fill(40, 0));
 }
