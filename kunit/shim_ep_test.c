@@ -700,6 +700,50 @@ static void data_bounds(struct kunit *test)
 	shim_buf_free(&buf);
 }
 
+/*
+ * However little else there is to be sent, the Send Queue takes a Write to each
+ * segment that a Call of version 1 may have. More than it takes is refused.
+ */
+static void data_send_queue(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	u32 n, most = RPCRDMA_MAX_SEGS + RPCRDMA_MORE_SEGS;
+	struct rpcrdma_lists *lists;
+	struct rpcrdma_rw *rw;
+	struct shim_buf buf;
+	int rc;
+
+	pair->server_params.version_low = RPCRDMA_VERS_1;
+	pair->server_params.sends = 4;
+	pair->server_params.rw_ctxts = 4;
+	pair->server_params.max_mrs = 0;
+	shim_open(test);
+	lists = kunit_kzalloc(test, sizeof(*lists), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, lists);
+	rpcrdma_lists_init(lists);
+	lists->more = kunit_kcalloc(test, RPCRDMA_MORE_SEGS,
+				    sizeof(*lists->more), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, lists->more);
+	rpcrdma_lists_add_write(lists);
+	for (n = 0; n < most; n++)
+		rpcrdma_lists_add_segment(lists, 1, 1, 0);
+	KUNIT_ASSERT_EQ(test, (u32)lists->writes[0].count, most);
+
+	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 0, most), 0);
+	rw = rpcrdma_rw_alloc(pair->server.ep, DMA_TO_DEVICE, 0, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, rw);
+	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->writes[0], 0,
+					     buf.bv, buf.nr, 0, most), 0);
+	KUNIT_EXPECT_EQ(test, rw->work.nr_wrs, most);
+	do {
+		rc = rpcrdma_rw_add(rw, lists, &lists->writes[0], 0, buf.bv,
+				    buf.nr, 0, 1);
+	} while (!rc && rw->work.nr_wrs <= pair->server.ep->sq_depth);
+	KUNIT_EXPECT_EQ(test, rc, -E2BIG);
+	rpcrdma_rw_free(rw);
+	shim_buf_free(&buf);
+}
+
 static struct kunit_case data_cases[] = {
 	KUNIT_CASE(data_read),
 	KUNIT_CASE(data_write),
@@ -711,6 +755,7 @@ static struct kunit_case data_cases[] = {
 	KUNIT_CASE(data_no_access_afterwards),
 	KUNIT_CASE(data_no_read_of_results),
 	KUNIT_CASE(data_bounds),
+	KUNIT_CASE(data_send_queue),
 	{}
 };
 

@@ -353,7 +353,8 @@ void rpcrdma_rw_free(struct rpcrdma_rw *rw);
 /*
  * Append the transfer of @length octets between @chunk, from @chunk_offset
  * octets on, and the memory in @bv, from @bv_offset octets on. Returns 0 or a
- * negative errno (-EINVAL: the chunk is shorter).
+ * negative errno (-EINVAL: the chunk is shorter; -E2BIG: the device cannot do
+ * so much at once, now or later).
  */
 int rpcrdma_rw_add(struct rpcrdma_rw *rw, const struct rpcrdma_lists *lists,
 		   const struct rpcrdma_chunk *chunk, u32 chunk_offset,

@@ -135,6 +135,8 @@ void rpcrdma_ep_leave(struct rpcrdma_ep *ep)
 static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep)
 {
 	struct ib_device *dev = ep->id->device;
+	bool v1_server = !ep->client &&
+			 ep->params.version_low == RPCRDMA_VERS_1;
 	u32 factor = 0, recvs, cqes, want;
 	struct ib_qp_init_attr attr = {
 		.sq_sig_type	= IB_SIGNAL_REQ_WR,
@@ -145,7 +147,7 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep)
 
 	ep->device = dev;
 	recvs = ep->params.window + 1;
-	if (!ep->client && ep->params.version_low == RPCRDMA_VERS_1)
+	if (v1_server)
 		recvs += RPCRDMA_V1_SPARE_RECVS;
 	if (ep->params.rw_ctxts)
 		factor = rdma_rw_mr_factor(dev, ep->id->port_num,
@@ -159,6 +161,8 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep)
 	want = ep->params.sends + RPCRDMA_CONTROL_SENDS;
 	if (ep->params.max_mrs)
 		want += ep->client ? 4 * ep->params.sends : ep->params.max_mrs;
+	if (v1_server)
+		want = max_t(u32, want, RPCRDMA_V1_SEND_WRS);
 	want = min_t(u32, want, dev->attrs.max_qp_wr / 2);
 	attr.cap.max_send_wr = want + 1;		/* the drain's */
 	attr.cap.max_recv_wr = recvs + 1;
@@ -202,7 +206,7 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep)
 
 	/* The device may have made it larger; the CQ bounds it, too. */
 	ep->sq_depth = min_t(u32, attr.cap.max_send_wr, cqes) - 1;
-	ep->sq_batch = clamp_t(u32, ep->sq_depth / 8, 1, 16);
+	ep->sq_batch = clamp_t(u32, ep->sq_depth / 8, 1, RPCRDMA_SQ_BATCH);
 	return 0;
 }
 

@@ -16,6 +16,14 @@ enum {
 	 * of the Call that it refuses is posted again.
 	 */
 	RPCRDMA_V1_SPARE_RECVS = 16,
+	/* Of so many Work Requests posted, one at least reports itself. */
+	RPCRDMA_SQ_BATCH = 16,
+	/*
+	 * Slots of a server's Send Queue for a peer of version 1, at least: for
+	 * a Write to each segment of a Call, and the Reply
+	 */
+	RPCRDMA_V1_SEND_WRS = RPCRDMA_MAX_SEGS + RPCRDMA_MORE_SEGS + 1 +
+			      RPCRDMA_SQ_BATCH,
 	/* The largest message an RBSIZ or SBSIZ of ours allows */
 	RPCRDMA_MAX_MESSAGE = 65536,
 	/* Pages of one memory region at most: 1 MiB, unaligned */
@@ -58,6 +66,8 @@ void rpcrdma_ep_events(struct rpcrdma_ep *ep, u32 events);
 void rpcrdma_ep_write_space(struct rpcrdma_ep *ep);
 /* Post what may go now: control messages, RDMA, Replies. No lock held. */
 void rpcrdma_ep_pump(struct rpcrdma_ep *ep);
+/* Can so many Work Requests ever be posted at once? Any context. */
+bool rpcrdma_sq_fits(const struct rpcrdma_ep *ep, u32 nr_wrs);
 /* Queue work of kind RPCRDMA_WORK_RDMA and post what may go. */
 void rpcrdma_work_rdma(struct rpcrdma_ep *ep, struct rpcrdma_work *work);
 /* After the drain: end everything, posted or waiting. */

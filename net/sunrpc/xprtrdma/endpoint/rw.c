@@ -150,7 +150,8 @@ static int rpcrdma_rw_add_segment(struct rpcrdma_rw *rw, u32 handle,
 	}
 	rw->work.nr_wrs += rc;
 	list_add_tail(&ctxt->list, &rw->ctxts);
-	return 0;
+	/* All are posted at once, and maybe a Send behind them. */
+	return rpcrdma_sq_fits(ep, rw->work.nr_wrs + 1) ? 0 : -E2BIG;
 }
 
 /**
@@ -165,7 +166,8 @@ static int rpcrdma_rw_add_segment(struct rpcrdma_rw *rw, u32 handle,
  * @length: octets to move
  *
  * Process context, may sleep. Returns 0 or a negative errno: -EINVAL when
- * either side is shorter.
+ * either side is shorter, -E2BIG when it takes more Work Requests than the
+ * Send Queue has.
  */
 int rpcrdma_rw_add(struct rpcrdma_rw *rw, const struct rpcrdma_lists *lists,
 		   const struct rpcrdma_chunk *chunk, u32 chunk_offset,

@@ -166,8 +166,8 @@ static bool rpcrdma_sq_space(const struct rpcrdma_ep *ep, u32 nr_wrs)
 	return ep->sq_head - ep->sq_tail + nr_wrs <= ep->sq_depth;
 }
 
-/* Can so many ever fit? The last few slots may be unsignaled ones. */
-static bool rpcrdma_sq_fits(const struct rpcrdma_ep *ep, u32 nr_wrs)
+/* The last few slots may be unsignaled ones. */
+bool rpcrdma_sq_fits(const struct rpcrdma_ep *ep, u32 nr_wrs)
 {
 	return nr_wrs + ep->sq_batch <= ep->sq_depth;
 }

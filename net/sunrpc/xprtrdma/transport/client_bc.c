@@ -451,7 +451,8 @@ void rpcrdma_client_bc_call(struct rpcrdma_client *client,
 
 /*
  * The Writes of the Reply's whole stream to the Reply chunk, from memory of
- * their own: the rpc_rqst may be in use again before they are through.
+ * their own: the rpc_rqst may be in use again before they are through. Returns
+ * an ERR_PTR when that fails.
  */
 static struct rpcrdma_rw *rpcrdma_bc_writes(struct rpcrdma_bc_rqst *bc)
 {
@@ -464,7 +465,7 @@ static struct rpcrdma_rw *rpcrdma_bc_writes(struct rpcrdma_bc_rqst *bc)
 
 	rw = rpcrdma_rw_alloc(bc->ep, DMA_TO_DEVICE, snd->len, GFP_NOFS);
 	if (!rw)
-		return NULL;
+		return ERR_PTR(-ENOMEM);
 	rpcrdma_xdr_copy_out(snd, 0, snd->len, rw->priv);
 	for (nr = 0, done = 0; done < snd->len; nr++, done += n) {
 		n = min_t(u32, snd->len - done,
@@ -477,7 +478,7 @@ static struct rpcrdma_rw *rpcrdma_bc_writes(struct rpcrdma_bc_rqst *bc)
 	if (!rc)
 		return rw;
 	rpcrdma_rw_free(rw);
-	return NULL;
+	return ERR_PTR(rc);
 }
 
 static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
@@ -524,9 +525,12 @@ static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
 		special = true;
 		len = 0;
 		rw = rpcrdma_bc_writes(bc);
-		if (!rw) {
+		if (IS_ERR(rw)) {
 			rpcrdma_send_put(s);
-			return -ENOBUFS;
+			if (PTR_ERR(rw) != -E2BIG)
+				return -ENOBUFS;
+			rpcrdma_ep_send_error(ep, xid, RDMA2_ERR_SYSTEM, 0, 0);
+			return 0;
 		}
 	}
 	s->header_len = rpcrdma_encode_header(&ep->conn, s->buf,
