@@ -1126,6 +1126,82 @@ static bool shim_streaming(struct rpcrdma_ep *ep)
 	return READ_ONCE(ep->stream);
 }
 
+/* A peer that grants nothing to what waits, for too long */
+enum {
+	STALL_MS = 500,
+};
+
+/* Calls that are not sent */
+static void close_no_grants(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	struct shim_side *c = &pair->client, *s = &pair->server;
+	struct shim_rpc *rpcs;
+	u32 i, sent = 0;
+
+	pair->client_params.stall_ms = STALL_MS;
+	shim_open(test);
+	rpcs = shim_rpcs(test, SHIM_MANY);
+	s->hold_calls = true;
+	while (sent < SHIM_MANY && !shim_rpc_try(c, &rpcs[sent]))
+		sent++;
+	KUNIT_EXPECT_TRUE(test, shim_wait_gone(c));
+	KUNIT_EXPECT_STREQ(test, c->ep->conn.reason,
+			   "the peer does not grant credits");
+	KUNIT_EXPECT_EQ(test, shim_rpc_try(c, &rpcs[sent]), -ENOTCONN);
+	shim_release(s, UINT_MAX);
+	for (i = 0; i < sent; i++)
+		shim_rpc_end(c, &rpcs[i]);
+}
+
+/* ... Replies */
+static void close_no_grants_to_replies(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	struct shim_side *c = &pair->client, *s = &pair->server;
+	struct shim_rpc *rpcs;
+	u32 i, sent = 0;
+
+	pair->server_params.stall_ms = STALL_MS;
+	shim_open(test);
+	rpcs = shim_rpcs(test, SHIM_MANY);
+	c->hold_replies = true;
+	while (sent < SHIM_MANY && !shim_rpc_send(c, &rpcs[sent]))
+		sent++;
+	KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));
+	shim_release(c, UINT_MAX);
+	KUNIT_EXPECT_TRUE(test, shim_wait_gone(c));
+	for (i = 0; i < sent; i++)
+		shim_rpc_end(c, &rpcs[i]);
+}
+
+/* What is slow, but goes on, stays. */
+static void close_not_while_granted(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	struct shim_side *c = &pair->client, *s = &pair->server;
+	struct shim_rpc *rpcs;
+	u32 i, sent = 0;
+
+	pair->client_params.stall_ms = 4 * STALL_MS;
+	shim_open(test);
+	rpcs = shim_rpcs(test, SHIM_MANY);
+	s->hold_calls = true;
+	for (i = 0; i < 12; i++) {
+		while (sent < SHIM_MANY && !shim_rpc_try(c, &rpcs[sent]))
+			sent++;
+		msleep(STALL_MS);
+		shim_release(s, 1);
+	}
+	KUNIT_EXPECT_EQ(test, READ_ONCE(c->ep->state), RPCRDMA_EP_OPEN);
+	s->hold_calls = false;
+	shim_release(s, UINT_MAX);
+	for (i = 0; i < sent; i++) {
+		KUNIT_EXPECT_EQ(test, shim_rpc_wait(c, &rpcs[i]), 0);
+		shim_rpc_end(c, &rpcs[i]);
+	}
+}
+
 /* Some parts of a Call, or of Replies, were sent: the window is used up. */
 static void close_streams(struct kunit *test)
 {
@@ -1411,6 +1487,9 @@ static struct kunit_case close_cases[] = {
 	KUNIT_CASE(close_no_invalidation),
 	KUNIT_CASE(close_no_reply),
 	KUNIT_CASE(close_replies_queued),
+	KUNIT_CASE(close_no_grants),
+	KUNIT_CASE(close_no_grants_to_replies),
+	KUNIT_CASE(close_not_while_granted),
 	KUNIT_CASE(close_streams),
 	KUNIT_CASE(close_half_sent),
 	KUNIT_CASE(close_reads),

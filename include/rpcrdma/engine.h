@@ -124,6 +124,11 @@ enum {
 	 * wait at a peer with our RPCRDMA_MAX_PENDING_CONTROL, beside ERRORs.
 	 */
 	RPCRDMA_MAX_EXPOSED = 48,
+	/*
+	 * Milliseconds that a peer may leave its window closed to what waits:
+	 * as long as an RPC waits for its Reply before it is sent again.
+	 */
+	RPCRDMA_STALL_MS = 60000,
 };
 
 /* ------------------------------------------------------------------ */
@@ -210,6 +215,7 @@ struct rpcrdma_conn_config {
 	u32 reverse;			/* of these for the reverse direction */
 	u32 expose_octets;		/* of Replies exposed at a time, at most */
 	u32 done_ms;			/* milliseconds to wait for their DONE */
+	u32 stall_ms;			/* ... for window; 0: RPCRDMA_STALL_MS */
 	struct rpcrdma_props props;	/* what this end announces */
 };
 
@@ -285,6 +291,9 @@ struct rpcrdma_conn {
 	u32 grants_got;			/* grants received since then */
 	u32 unreplaced;			/* Receives to be replaced at once */
 	u8 last_was_grant;		/* the last of these took a grant */
+	u8 stalled;			/* something has to wait for window, */
+	u32 stalled_since;		/* ... milliseconds, since then, with */
+	u32 stalled_at;			/* ... this limit */
 	u32 prop_octets;		/* of CONNPROP received, bounded */
 	/* Version 1: its credits, and what its limits come from */
 	u32 calls_out;			/* Calls sent and not answered */
@@ -449,6 +458,18 @@ u32 rpcrdma_conn_queue_error(struct rpcrdma_conn *conn, u32 xid, u32 code,
 			     u32 arg0, u32 arg1);
 u32 rpcrdma_conn_queue_done(struct rpcrdma_conn *conn, u32 xid,
 			    u32 inv_handle);
+
+/*
+ * How long may what waits for window still wait? A peer owes grants (WP 3.3);
+ * one that lets no Call go for cfg.stall_ms is given up, as nothing else would
+ * ever end the wait of a Call that was not sent.
+ * @waits: Calls or Replies of the caller's that could not be sent wait;
+ * control messages need no mention. @now: any clock of milliseconds.
+ * Returns the milliseconds after which to ask again, 0 when nothing waits for
+ * window (any more). *@events: EV_CLOSE when the time is over.
+ */
+u32 rpcrdma_conn_stalled(struct rpcrdma_conn *conn, bool waits, u32 now,
+			 u32 *events);
 
 /* ---- Receiving ---- */
 

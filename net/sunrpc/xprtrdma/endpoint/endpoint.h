@@ -57,6 +57,7 @@ struct rpcrdma_recv {
 	void			*payload;
 	u32			payload_len;
 	void			*priv;		/* the transport's */
+	u32			order;		/* the transport's */
 
 	/* private to the endpoint */
 	struct list_head	all;
@@ -412,6 +413,7 @@ struct rpcrdma_ep_params {
 	/* Replies by Read chunk (WP 3.8) */
 	u32	expose_octets;		/* exposed at a time; 0: none at all */
 	u32	done_ms;		/* milliseconds to wait for their DONE */
+	u32	stall_ms;		/* ... for window; 0: the default */
 	bool	pull;			/* the peer may provide them */
 	u8	version_low, version_high;
 	bool	guess;			/* version_high: 2 got no answer */
@@ -464,6 +466,7 @@ struct rpcrdma_ep {
 	u32			sq_batch;	/* signal at least this often */
 	bool			want_space;	/* a Call got -EAGAIN */
 	u32			want_wrs;	/* ... for want of so many slots */
+	bool			stall_watched;	/* stall_timer runs */
 	struct ib_cqe		reg_cqe;	/* of REG_MRs, never signaled */
 
 	/* Receives */
@@ -488,6 +491,7 @@ struct rpcrdma_ep {
 	atomic64_t		remote_inv, local_inv;
 
 	struct delayed_work	open_timer;
+	struct delayed_work	stall_timer;
 	struct work_struct	teardown_work;
 	wait_queue_head_t	wait;		/* state changes */
 	struct completion	made;		/* connect or accept has returned */

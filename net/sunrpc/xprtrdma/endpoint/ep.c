@@ -71,6 +71,7 @@ static struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
 	INIT_LIST_HEAD(&ep->all_mrs);
 	INIT_DELAYED_WORK(&ep->open_timer, rpcrdma_ep_open_expired);
 	INIT_DELAYED_WORK(&ep->exposed_work, rpcrdma_exposed_overdue);
+	INIT_DELAYED_WORK(&ep->stall_timer, rpcrdma_stall_expired);
 	INIT_WORK(&ep->teardown_work, rpcrdma_ep_teardown);
 	init_waitqueue_head(&ep->wait);
 	init_completion(&ep->made);
@@ -260,6 +261,7 @@ static int rpcrdma_ep_setup(struct rpcrdma_ep *ep)
 		cfg.props.reply_read |= RDMA2_REPLY_READ_PROVIDE;
 	cfg.expose_octets = ep->params.expose_octets;
 	cfg.done_ms = ep->params.done_ms;
+	cfg.stall_ms = ep->params.stall_ms;
 	cfg.props.reassembly = ep->params.reassembly;
 	rpcrdma_conn_init(&ep->conn, &cfg);
 	/* A server has the peer's already. */
@@ -367,6 +369,7 @@ static void rpcrdma_ep_teardown(struct work_struct *work)
 	/* The id and what hangs on it may still be in the making. */
 	wait_for_completion(&ep->made);
 	cancel_delayed_work_sync(&ep->open_timer);
+	cancel_delayed_work_sync(&ep->stall_timer);
 
 	if (ep->qp) {
 		rdma_disconnect(ep->id);

@@ -10,15 +10,8 @@
  * the teardown's, when nobody else can be at work any more.
  */
 
-#include <linux/ktime.h>
-
 #include "internal.h"
 #include "trace.h"
-
-static u32 rpcrdma_now_ms(void)
-{
-	return (u32)ktime_to_ms(ktime_get());
-}
 
 /* The slot becomes free. */
 static void rpcrdma_exposed_free_slot(struct rpcrdma_exposed *x)

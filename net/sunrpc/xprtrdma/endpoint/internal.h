@@ -5,6 +5,8 @@
 #ifndef RPCRDMA_ENDPOINT_INTERNAL_H
 #define RPCRDMA_ENDPOINT_INTERNAL_H
 
+#include <linux/ktime.h>
+
 #include "endpoint.h"
 
 enum {
@@ -42,6 +44,12 @@ enum {
 
 extern struct workqueue_struct *rpcrdma_wq;
 
+/* The engine's clock of milliseconds */
+static inline u32 rpcrdma_now_ms(void)
+{
+	return (u32)ktime_to_ms(ktime_get());
+}
+
 /*
  * Hold off the teardown while the device's objects are in use without
  * ep->lock. False: the connection is closing; do not touch them.
@@ -70,6 +78,8 @@ void rpcrdma_ep_pump(struct rpcrdma_ep *ep);
 bool rpcrdma_sq_fits(const struct rpcrdma_ep *ep, u32 nr_wrs);
 /* Queue work of kind RPCRDMA_WORK_RDMA and post what may go. */
 void rpcrdma_work_rdma(struct rpcrdma_ep *ep, struct rpcrdma_work *work);
+/* The window has been closed for too long? */
+void rpcrdma_stall_expired(struct work_struct *work);
 /* After the drain: end everything, posted or waiting. */
 void rpcrdma_work_flush(struct rpcrdma_ep *ep);
 

@@ -96,11 +96,48 @@ static struct rpcrdma_send *rpcrdma_send_take(struct rpcrdma_ep *ep,
 	return s;
 }
 
+/*
+ * ep->lock held. What waits for window, if anything does, has a time limit.
+ * Returns events, but only when that is over.
+ */
+static u32 rpcrdma_stall_watch(struct rpcrdma_ep *ep)
+{
+	bool waits = ep->want_space || ep->stream ||
+		     !list_empty(&ep->reply_queue);
+	u32 wait, events;
+
+	/* Later than that, the teardown would not stop the timer. */
+	if (ep->stall_watched || ep->state != RPCRDMA_EP_OPEN)
+		return 0;
+	wait = rpcrdma_conn_stalled(&ep->conn, waits, rpcrdma_now_ms(),
+				    &events);
+	if (wait) {
+		ep->stall_watched = true;
+		queue_delayed_work(rpcrdma_wq, &ep->stall_timer,
+				   msecs_to_jiffies(wait) + 1);
+	}
+	return events;
+}
+
+void rpcrdma_stall_expired(struct work_struct *work)
+{
+	struct rpcrdma_ep *ep = container_of(to_delayed_work(work),
+					     struct rpcrdma_ep, stall_timer);
+	u32 events;
+
+	spin_lock(&ep->lock);
+	ep->stall_watched = false;
+	events = rpcrdma_stall_watch(ep);
+	spin_unlock(&ep->lock);
+	rpcrdma_ep_events(ep, events);
+}
+
 /* ep->lock held. A Call that takes @nr_wrs slots has to wait. */
 static void rpcrdma_want_space(struct rpcrdma_ep *ep, u32 nr_wrs)
 {
 	ep->want_space = true;
 	ep->want_wrs = max(ep->want_wrs, nr_wrs);
+	rpcrdma_stall_watch(ep);
 }
 
 /**
@@ -404,7 +441,12 @@ static bool rpcrdma_pump_locked(struct rpcrdma_ep *ep)
 	    !rpcrdma_pump_stream(ep))
 		return false;
 	/* One message's parts must not be amid another's (WP 3.6). */
-	return ep->stream || rpcrdma_pump_replies(ep);
+	if (!ep->stream && !rpcrdma_pump_replies(ep))
+		return false;
+	if (unlikely(ep->stream || !list_empty(&ep->reply_queue) ||
+		     ep->conn.pend_count))
+		rpcrdma_stall_watch(ep);
+	return true;
 }
 
 static bool rpcrdma_call_space(const struct rpcrdma_ep *ep, u32 nr_wrs)

@@ -84,6 +84,69 @@ TEST(Window, PartsOfACallLeaveTwo)
 	EXPECT_TRUE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_REPLY));
 }
 
+/* A server's end with a closed window, at the time 1000 */
+std::unique_ptr<end> open_stalled()
+{
+	auto e = open_server(6);
+	u32 events;
+
+	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, true, 0, &events), 0u);
+	while (rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL))
+		e->send(RPCRDMA_KIND_CALL, 1);
+	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, true, 1000, &events), 60000u);
+	EXPECT_EQ(events, 0u);
+	return e;
+}
+
+TEST(Stall, EndsTheConnection)
+{
+	auto e = open_stalled();
+	u32 events;
+
+	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, true, 60999, &events), 1u);
+	EXPECT_EQ(events, 0u);
+	/* Words alone do not help. */
+	e->receive(reply(1, 0, 0));
+	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, true, 61000, &events), 0u);
+	EXPECT_EQ(events, +RPCRDMA_EV_CLOSE);
+	EXPECT_EQ(e->conn.state, RPCRDMA_CONN_CLOSING);
+	EXPECT_STREQ(e->conn.reason, "the peer does not grant credits");
+	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, true, 61001, &events), 0u);
+	EXPECT_EQ(events, 0u);
+}
+
+TEST(Stall, OnlyOfWhatWaits)
+{
+	auto e = open_stalled();
+	u32 events;
+
+	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, false, 50000, &events), 0u);
+	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, true, 90000, &events), 60000u);
+	/* A control message, too */
+	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, false, 100000, &events), 0u);
+	rpcrdma_conn_queue_error(&e->conn, 1, RDMA2_ERR_SYSTEM, 0, 0);
+	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, false, 100000, &events),
+		  60000u);
+	EXPECT_EQ(e->conn.state, RPCRDMA_CONN_OPEN);
+}
+
+TEST(Stall, BeginsAnewWithEachGrant)
+{
+	auto e = open_stalled();
+	u32 events;
+
+	/* Not enough for a Call, after Replies took what it leaves */
+	e->send(RPCRDMA_KIND_REPLY, 1);
+	e->send(RPCRDMA_KIND_REPLY, 1);
+	e->receive(grant(6, 1));
+	EXPECT_FALSE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL));
+	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, true, 60000, &events), 60000u);
+	e->receive(grant(10, 1));
+	EXPECT_TRUE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL));
+	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, true, 130000, &events), 0u);
+	EXPECT_EQ(e->conn.state, RPCRDMA_CONN_OPEN);
+}
+
 TEST(Window, LimitNeverMovesBack)
 {
 	auto e = open_server(10);

@@ -112,6 +112,7 @@ rpcrdma_conn_config usual_config(bool client, u32 window)
 		.reverse = window / 4,
 		.expose_octets = 1048576,
 		.done_ms = 1000,
+		.stall_ms = 0,
 		.props = usual_props(),
 	};
 }

@@ -234,6 +234,9 @@ void rpcrdma_conn_init(struct rpcrdma_conn *conn,
 	conn->cfg.reverse = clamp_u32(cfg->reverse, 1, conn->cfg.window - 1);
 	/* Half of what a clock of 32 bits can tell apart */
 	conn->cfg.done_ms = clamp_u32(cfg->done_ms, 1, ~0u / 2);
+	conn->cfg.stall_ms = clamp_u32(cfg->stall_ms ? cfg->stall_ms :
+						       u32{ RPCRDMA_STALL_MS },
+				       1, ~0u / 2);
 	clamp_props(&conn->cfg.props);
 	rpcrdma_decode_private(nullptr, 0, &conn->peer_private);
 
@@ -394,6 +397,36 @@ bool rpcrdma_conn_may_send(const struct rpcrdma_conn *conn,
 	if (kind == RPCRDMA_KIND_CALL)
 		return left > CALL_RESERVE && !conn->pend_count;
 	return left > 0;
+}
+
+/*
+ * What counts is the limit: a peer that says much and grants nothing is no
+ * better than a silent one. While the limit rises, a Call may wait for long,
+ * but others do not.
+ */
+u32 rpcrdma_conn_stalled(struct rpcrdma_conn *conn, bool waits, u32 now,
+			 u32 *events)
+{
+	const bool closed = conn->version == RPCRDMA_VERS_1 ?
+				    !v1::may_call(conn) :
+				    window_left(conn) <= CALL_RESERVE;
+
+	*events = 0;
+	if (conn->state != RPCRDMA_CONN_OPEN || !closed ||
+	    (!waits && !conn->pend_count)) {
+		conn->stalled = 0;
+		return 0;
+	}
+	if (!conn->stalled || conn->stalled_at != conn->limit) {
+		conn->stalled = 1;
+		conn->stalled_at = conn->limit;
+		conn->stalled_since = now;
+	}
+	if (now - conn->stalled_since < conn->cfg.stall_ms)
+		return conn->cfg.stall_ms - (now - conn->stalled_since);
+	close_connection(conn, "the peer does not grant credits");
+	*events = RPCRDMA_EV_CLOSE;
+	return 0;
 }
 
 /*

@@ -73,6 +73,7 @@ struct rpcrdma_svc_conn {
 	/* Under rpcrdma_svc_accept_lock; NULL once accepted */
 	struct rpcrdma_svc_listener *listener;
 	struct list_head	node;
+	u32			nr_calls;	/* the receive handler's: so far */
 
 	spinlock_t		lock;		/* of what follows */
 	struct list_head	calls;		/* received, as they came */
@@ -575,6 +576,25 @@ static bool rpcrdma_svc_arg_pulled(struct rpcrdma_svc_conn *conn,
 	return true;
 }
 
+/*
+ * The Call that came first of those that can go on; conn->lock held. Neither
+ * list may starve the other: besides what a client makes of it, RPCSEC_GSS has
+ * a window of sequence numbers, and a Call that falls out of it costs the
+ * connection.
+ */
+static struct rpcrdma_recv *rpcrdma_svc_oldest(struct rpcrdma_svc_conn *conn)
+{
+	struct rpcrdma_recv *call, *pulled;
+
+	call = list_first_entry_or_null(&conn->calls, struct rpcrdma_recv,
+					list);
+	pulled = list_first_entry_or_null(&conn->pulled, struct rpcrdma_recv,
+					  list);
+	if (!call || !pulled)
+		return call ?: pulled;
+	return (s32)(call->order - pulled->order) < 0 ? call : pulled;
+}
+
 /**
  * rpcrdma_svc_recvfrom - take the next Call of a connection
  * @rqstp: gets it; rqstp->rq_xprt is the connection
@@ -599,10 +619,7 @@ static int rpcrdma_svc_recvfrom(struct svc_rqst *rqstp)
 	rqstp->rq_xprt_ctxt = NULL;
 
 	spin_lock(&conn->lock);
-	rv = list_first_entry_or_null(&conn->pulled, struct rpcrdma_recv, list);
-	if (!rv)
-		rv = list_first_entry_or_null(&conn->calls,
-					      struct rpcrdma_recv, list);
+	rv = rpcrdma_svc_oldest(conn);
 	if (rv)
 		list_del_init(&rv->list);
 	/* Now and not next time: no thread wakes up for nothing. */
@@ -1271,6 +1288,7 @@ static void rpcrdma_svc_call(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 	bool published;
 
 	rv->priv = NULL;
+	rv->order = conn->nr_calls++;
 	if (rpcrdma_svc_pull_early(conn, rv))
 		return;
 	spin_lock(&conn->lock);
