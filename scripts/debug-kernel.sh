@@ -4,9 +4,11 @@
 # Build the debug kernel (KUnit, KASAN, lockdep, kmemleak) that the KUnit
 # suites and one of the end-to-end runs use, from Debian's linux-source-6.1
 # and the configuration in .kunitconfig, with scripts/debug-kernel.config over it.
+# scripts/debug-kernel.patch goes in where it fits: it mends what keeps tests
+# from running, nothing of what is tested.
 #
-# The result is cached outside the checkout, keyed by the configuration and by
-# the version of the sources. Prints the path of the built tree on stdout;
+# The result is cached outside the checkout, keyed by the configuration, the
+# patch and the version of the sources. Prints the path of the built tree on stdout;
 # progress goes to stderr. In the tree, modroot/ has its modules installed.
 set -euo pipefail
 
@@ -35,7 +37,8 @@ config()
 
 # shellcheck disable=SC2016
 version=$(dpkg-query -W -f '${Version}' linux-source-6.1)
-key=$({ config; echo "$version"; } | sha256sum | cut -c1-16)
+fix=$here/scripts/debug-kernel.patch
+key=$({ config; cat "$fix"; echo "$version"; } | sha256sum | cut -c1-16)
 tree=$CACHE/debug-kernel-$key
 
 if [ -f "$tree/.complete" ] && [ -d "$tree/modroot" ]; then
@@ -72,6 +75,9 @@ rm -rf "$tree" "$tree.src"
 mkdir -p "$tree.src"
 {
 	tar -C "$tree.src" --strip-components=1 -xf "$tarball"
+	if patch -d "$tree.src" -p1 --dry-run <"$fix"; then
+		patch -d "$tree.src" -p1 <"$fix"
+	fi
 	config >"$tree.src/.config"
 	make -C "$tree.src" olddefconfig
 } >"$log" 2>&1 || { tail -30 "$log" >&2; die "configuring the debug kernel failed"; }

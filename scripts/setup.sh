@@ -21,7 +21,7 @@ demo=(qemu-system-x86 busybox-static cpio linux-image-amd64
       gcc libc6-dev binutils)
 check=(g++ cmake libgtest-dev clang libclang-rt-14-dev clang-format shellcheck
        fio acl attr nfs4-acl-tools krb5-kdc krb5-admin-server krb5-user
-       hostname diffutils python3 perl git
+       hostname diffutils patch python3 perl git
        libibverbs-dev librdmacm-dev ibverbs-providers
        linux-source-6.1 xz-utils bc bison flex libelf-dev libssl-dev)
 
