@@ -1309,11 +1309,12 @@ static void peer_callback(struct peer *peer, struct rpc_rqst *rqst)
 	res->head[0].iov_len = PEER_REPLY_HEAD + 4 + xdr_align_size(want);
 	res->len = res->head[0].iov_len;
 
+	/* The Reply may be there, and looked at, before this goes on. */
+	peer->cb_served++;
 	atomic_dec(&rqst->rq_xprt->bc_slot_count);
 	while ((rc = rqst->rq_xprt->ops->send_request(rqst)) == -EAGAIN ||
 	       rc == -ENOBUFS)
 		schedule_timeout_uninterruptible(1);
-	peer->cb_served++;
 	rqst->rq_xprt->ops->bc_free_rqst(rqst);
 }
 
