@@ -13,14 +13,14 @@
 #   e2e         mounts and troubles in a guest with the stock kernel
 #   e2e-debug   the same with less load on the debug kernel
 #   hostile     clients that keep no rule, on the debug kernel
-#   hostile-server  servers that keep no rule; only when asked for
+#   hostile-server  servers that keep no rule, on the debug kernel
 #   interop     two guests, client and server, each with this module and with
 #               the kernel's own rpcrdma.ko; only when asked for, it is long
 #   demo        what "make demo" does, with few files; only when asked for
 #
 #   MODULE=in-tree    the guests run the kernel's own rpcrdma.ko (e2e levels)
 #   ONLY=regex        of the guests' tests, run only these (mounts included)
-#   HOSTILE_SEED=n HOSTILE_STEPS=n   the random walks' (level hostile)
+#   HOSTILE_SEED=n HOSTILE_STEPS=n   the random walks' (hostile levels)
 #   TIMEOUT_SCALE=n   multiplies every time limit
 set -euo pipefail
 
@@ -31,7 +31,7 @@ cd "$here"
 PATH=$PATH:/usr/sbin:/sbin
 
 levels=("$@")
-[ ${#levels[@]} -gt 0 ] || levels=(engine build kunit e2e e2e-debug hostile)
+[ ${#levels[@]} -gt 0 ] || levels=(engine build kunit e2e e2e-debug hostile hostile-server)
 
 passed=0
 failed=0

@@ -1,7 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-# Sourced by hostile.sh and hostile-server.sh, after harness.sh: the program that
-# is hostile, and what must be there when it is gone.
+# Sourced by hostile.sh and hostile-server.sh with their arguments: the program
+# that is hostile, and what must be there when it is gone.
 # shellcheck shell=bash disable=SC2034,SC2086,SC2119
+
+SEED=$1
+STEPS=$2
+PREFIX=${3:-}
+ONLY=${4:-}
+# shellcheck source-path=SCRIPTDIR source=harness.sh
+. "$(dirname "${BASH_SOURCE[0]}")/harness.sh"
 
 HOSTILE=$RUN/hostile
 RESULTS=$RUN/results.now
@@ -74,9 +81,35 @@ aftermath()
 	[ $now -lt $((SLAB + 100)) ] || complain "memory is left: $now objects of 4 KiB, and $SLAB before"
 }
 
-# The cases' own results, as tests of the name $1
+# The cases' own results, as tests of the name $1, and what they said of them
 case_results()
 {
-	[ ! -e $RESULTS ] || sed -nE "s,^((not )?ok) ,\1 $PREFIX$1.,p" $RESULTS
+	[ ! -e $RESULTS ] || sed -nE "s,^((not )?ok) ,\1 $PREFIX$1.,p; s,^# ,#   ,p" $RESULTS
 	rm -f $RESULTS
+}
+
+wrong_cases()
+{
+	grep -vE '^((not )?ok|#) ' $RESULTS || true
+	complain "$(grep -c '^not ok' $RESULTS) cases went wrong, the first: $(grep -m1 '^not ok' $RESULTS)"
+}
+
+# The tests before and behind those that are hostile
+hostile_begin()
+{
+	SECONDS=0
+	t setup 120 bring_up
+	[ $FAILED -eq 0 ] || abort "there is no server to test with"
+	t setup.module 60 check_module
+}
+
+hostile_end()
+{
+	t umount 60 umount_works
+	t unload.stop 60 stop_all
+	t unload.slab 60 no_slab_left
+	if [ -e /sys/kernel/debug/kmemleak ]; then
+		t unload.kmemleak 120 no_leaks
+	fi
+	end_of_run
 }

@@ -13,12 +13,6 @@
 # shellcheck disable=SC2086,SC2119,SC2317
 set -u
 
-SEED=$1
-STEPS=$2
-PREFIX=${3:-}
-ONLY=${4:-}
-# shellcheck source-path=SCRIPTDIR source=harness.sh
-. "$(dirname "$0")/harness.sh"
 # shellcheck source-path=SCRIPTDIR source=aftermath.sh
 . "$(dirname "$0")/aftermath.sh"
 
@@ -28,7 +22,7 @@ client_cases()
 	baseline
 	"$HOSTILE" client $ADDR4 $PORT $1 >$RESULTS || status=$?
 	aftermath
-	[ $status -eq 0 ] || complain "$(grep -c '^not ok' $RESULTS) cases went wrong, the first: $(grep -m1 '^not ok' $RESULTS)"
+	[ $status -eq 0 ] || wrong_cases
 }
 
 client_walk()
@@ -38,21 +32,10 @@ client_walk()
 	aftermath
 }
 
-SECONDS=0
-t setup 120 bring_up
-[ $FAILED -eq 0 ] || abort "there is no server to test with"
-t setup.module 60 check_module
-
+hostile_begin
 for group in prefix opening properties messages credits chunks placing continuation version1 leaving; do
 	t client.$group 120 client_cases $group
 	case_results client
 done
 t client.walk 180 client_walk
-
-t umount 60 umount_works
-t unload.stop 60 stop_all
-t unload.slab 60 no_slab_left
-if [ -e /sys/kernel/debug/kmemleak ]; then
-	t unload.kmemleak 120 no_leaks
-fi
-end_of_run
+hostile_end

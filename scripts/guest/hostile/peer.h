@@ -88,6 +88,13 @@ extern struct ibv_mr *foreign_mr;	/* the same memory, for nobody here */
 extern void (*on_bad)(const char *reason);
 void __attribute__((noreturn, format(printf, 1, 2))) bad(const char *fmt, ...);
 
+double now(void);	/* seconds, of some clock */
+
+/* Let things happen, until something did or for @ms. */
+void run_once(int ms);
+/* What else is something, once; -1: nothing */
+extern int wake_fd;
+
 /* Run all connections for @ms, or until @p has a message or is closed. */
 bool peers_run(struct peer *p, int ms);
 /* A connection request for the listener; set by the server. */
