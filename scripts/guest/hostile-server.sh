@@ -16,12 +16,13 @@ set -u
 . "$(dirname "$0")/aftermath.sh"
 
 # The hostile server is a gateway to nfsd's TCP socket, and makes its mount
-# itself. server_begin NUMBER WHAT...
+# itself, with TIMEO tenths of a second for an RPC. server_begin NUMBER WHAT...
 SERVERS=()
+TIMEO=80
 server_begin()
 {
 	local i=$1 port=$((20100 + $1)) dir=/mnt-hostile$1
-	local opts=vers=3,proto=rdma,port=$port,nolock,noac,soft,timeo=80,retrans=2,retry=0
+	local opts=vers=3,proto=rdma,port=$port,nolock,noac,soft,timeo=$TIMEO,retrans=2,retry=0
 	shift
 	mkdir -p $dir
 	"$HOSTILE" server $ADDR4 $port 2049 $dir $EXPORT \
@@ -61,6 +62,8 @@ server_cases()
 	for ((i = 1; i <= shares; i++)); do
 		server_begin $i $i/$shares opening properties control replies errors memory version1
 	done
+	TIMEO=40
+	server_begin $i 1/1 waiting
 	servers_end
 }
 

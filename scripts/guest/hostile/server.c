@@ -839,6 +839,17 @@ SCASE(opening, rejected, CONNECT, "read", OK)
 	p->server = false;
 }
 
+/*
+ * With a mount whose RPCs have 4 s for an attempt: 3 s after the refusal sunrpc
+ * wants to connect, which the client does 5 s later. By then the RPC waits for
+ * its turn to send, not for the connection. It sends its Call only once.
+ */
+SCASE(waiting, rejected, CONNECT, "read", OK | STAYS)
+{
+	rdma_reject(p->id, NULL, 0);
+	p->server = false;
+}
+
 SCASE(opening, rejected_for_ever, CONNECT, "read", FAILS, true)
 {
 	rdma_reject(p->id, "no", 2);

@@ -277,8 +277,13 @@ static void rpcrdma_client_connect_worker(struct work_struct *work)
 		if (!rpcrdma_ep_is_open(ep))
 			xprt_force_disconnect(xprt);
 	}
-	xprt_unlock_connect(xprt, client);
+	/*
+	 * While nobody can send: a task that has, waits for its Reply on the
+	 * same queue. Woken there, it would send its Call a second time, which
+	 * ends the connection.
+	 */
 	xprt_wake_pending_tasks(xprt, rc);
+	xprt_unlock_connect(xprt, client);
 	current_restore_flags(pflags, PF_MEMALLOC);
 }
 
