@@ -74,7 +74,7 @@ server_walk()
 	gateway_up
 	baseline
 	for ((i = 0; i < walks; i++)); do
-		server_begin $((20 + i)) walk $((SEED + i)) $((STEPS / 4 / walks))
+		server_begin $((20 + i)) walk $((SEED + i)) $((STEPS / 8 / walks))
 	done
 	servers_end
 }
