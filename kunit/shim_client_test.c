@@ -66,6 +66,7 @@ struct peer {
 	struct peer_attempt	attempts[PEER_ATTEMPTS];
 	unsigned int		nr_attempts;
 	bool			hold;		/* keep Receives of Calls */
+	bool			mute_client;	/* before a Reply is sent */
 	struct list_head	held;
 	unsigned int		nr_held;
 	struct list_head	queue;		/* Calls not looked at yet */
@@ -223,6 +224,7 @@ static bool peer_sound(const u8 *call, u32 len, u32 *want)
 }
 
 struct peer_reply {
+	struct rpcrdma_exposed		exposed;
 	struct rpcrdma_reply		reply;
 	struct rpcrdma_reply_plan	plan;
 	struct bio_vec			bv[PEER_MESSAGE / PAGE_SIZE + 1];
@@ -240,16 +242,26 @@ static void peer_written(struct rpcrdma_rw *rw, bool ok)
 	peer_reply_free(rw->priv);
 }
 
-/* The whole Reply, its result in a Write chunk if there is one */
+static void peer_pulled(struct rpcrdma_exposed *x)
+{
+	peer_reply_free(container_of(x, struct peer_reply, exposed));
+}
+
+/*
+ * The whole Reply, its result in a Write chunk if there is one; or all of it
+ * in a Read chunk
+ */
 static bool peer_reply(struct rpcrdma_recv *rv, u32 want)
 {
 	u32 nr, inline_len, xid = rv->rx.xid;
+	bool exposed = false;
 	struct rpcrdma_ep *ep = rv->ep;
 	struct rpcrdma_stream *st = NULL;
 	struct rpcrdma_send *s = NULL;
 	struct rpcrdma_rw *rw = NULL;
 	struct peer_reply *r;
 	__be32 *p;
+	int rc;
 
 	r = kzalloc(sizeof(*r), GFP_KERNEL);
 	if (!r)
@@ -293,6 +305,16 @@ static bool peer_reply(struct rpcrdma_recv *rv, u32 want)
 		rw->priv = r;
 		rw->done = peer_written;
 	}
+	if (r->plan.read_length) {
+		/* Regions are made when they are first wanted. */
+		while ((rc = rpcrdma_expose(ep, &r->exposed, xid, r->bv, nr,
+					    &r->plan)) == -EAGAIN)
+			schedule_timeout_uninterruptible(1);
+		if (rc)
+			goto out_free;
+		r->exposed.release = peer_pulled;
+		exposed = true;
+	}
 	inline_len = r->plan.inline_length;
 	if (r->plan.format == RPCRDMA_CONTINUED) {
 		st = rpcrdma_stream_alloc(RPCRDMA_KIND_REPLY, xid, inline_len,
@@ -312,14 +334,18 @@ static bool peer_reply(struct rpcrdma_recv *rv, u32 want)
 			RDMA2_F_RESPONSE, &r->plan.lists);
 		memcpy(s->buf + s->header_len, r->octets, inline_len);
 		s->len = s->header_len + inline_len;
+		if (exposed)
+			s->exposed = &r->exposed;
 		rpcrdma_send_reply(s, rw, r->plan.inv_handle, r->plan.format,
 				   &r->plan.lists);
 	}
-	if (!rw)
+	if (!rw && !exposed)
 		peer_reply_free(r);
 	return true;
 
 out_rw:
+	if (exposed)
+		rpcrdma_expose_cancel(&r->exposed);
 	if (rw)
 		rpcrdma_rw_free(rw);
 out_free:
@@ -334,6 +360,8 @@ static void peer_serve(struct peer *peer, struct rpcrdma_recv *rv,
 
 	len = peer_gather(peer, rv);
 	attempt->sound = len && peer_sound(peer->call, len, &want);
+	if (peer->mute_client)
+		shim_mute = SHIM_MUTE_CLIENT;
 	/* Sooner or later the client asks again. */
 	if (!attempt->sound || !peer_reply(rv, want))
 		rpcrdma_ep_close(rv->ep, NULL);
@@ -1584,6 +1612,124 @@ static struct kunit_suite reverse_suite = {
 	.test_cases	= reverse_cases,
 };
 
+/* ---- Replies that are pulled ---- */
+
+/* Neither end puts parts together, and no Reply chunk is offered. */
+static struct peer *peer_open_pull(struct kunit *test)
+{
+	struct peer *peer = test->priv;
+
+	rpcrdma_max_reassembly = 0;
+	peer->params.reassembly = 0;
+	peer->params.expose_octets = 1 << 20;
+	peer->params.done_ms = 60000;
+	return peer_open(test);
+}
+
+static struct rpcrdma_ep *peer_client_ep(struct peer *peer)
+{
+	struct rpc_xprt *xprt = rcu_access_pointer(peer->clnt->cl_xprt);
+
+	return rpcrdma_client_ep(rpcrdma_xprt_client(xprt));
+}
+
+static void pull_replies(struct kunit *test)
+{
+	struct peer *peer = peer_open_pull(test);
+	struct rpcrdma_ep *ep;
+
+	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 0, 100, false), 0);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 0, 5000, false), 0);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 0, 60001, false), 0);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 6000, 20000, 60001, false), 0);
+	KUNIT_EXPECT_EQ(test, peer->attempts[2].has_reply, 0);
+	ep = peer_client_ep(peer);
+	KUNIT_ASSERT_NOT_NULL(test, ep);
+	KUNIT_EXPECT_EQ(test, ep->conn.counters.replies_to_pull, 3ULL);
+	rpcrdma_ep_put(ep);
+	KUNIT_EXPECT_EQ(test, atomic_read(&peer->connected), 1);
+}
+
+/*
+ * A Read is under way and does not end. With @kill the RPC is killed then.
+ * What ends the Read is the loss of the connection.
+ */
+static void pull_interrupted(struct kunit *test, bool kill)
+{
+	struct peer *peer = peer_open_pull(test);
+	unsigned long end = jiffies + PEER_WAIT_S * HZ;
+	struct rpcrdma_ep *ep, *server;
+	struct peer_rpc *rpc;
+	struct rpc_task *task;
+
+	KUNIT_ASSERT_EQ(test, peer_call(test, 0, 0, 0, false), 0);
+	ep = peer_client_ep(peer);
+	KUNIT_ASSERT_NOT_NULL(test, ep);
+	spin_lock(&peer->lock);
+	server = peer->ep;
+	rpcrdma_ep_get(server);
+	spin_unlock(&peer->lock);
+
+	peer->mute_client = true;
+	rpc = peer_rpc_alloc(0, 0, 60001, false);
+	KUNIT_ASSERT_NOT_NULL(test, rpc);
+	task = peer_start(peer, rpc);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	while (!READ_ONCE(ep->conn.counters.replies_to_pull) &&
+	       time_before(jiffies, end))
+		schedule_timeout_uninterruptible(1);
+	KUNIT_EXPECT_EQ(test, ep->conn.counters.replies_to_pull, 1ULL);
+	schedule_timeout_uninterruptible(HZ / 10);
+	if (kill)
+		rpc_killall_tasks(peer->clnt);
+	schedule_timeout_uninterruptible(HZ / 2);
+	/* The device may yet write to the RPC's memory. */
+	KUNIT_EXPECT_TRUE(test, RPC_IS_ACTIVATED(task));
+
+	peer->mute_client = false;
+	shim_mute = 0;
+	rpcrdma_ep_close(server, NULL);
+	rpc_wait_for_completion_task(task);
+	if (kill) {
+		KUNIT_EXPECT_LT(test, task->tk_status, 0);
+	} else {
+		KUNIT_EXPECT_EQ(test, task->tk_status, 0);
+		KUNIT_EXPECT_EQ(test, peer_rpc_result(rpc), 0);
+	}
+	rpc_put_task(task);
+	peer_rpc_free(rpc);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 0, 60001, false), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&peer->connected), 2);
+	rpcrdma_ep_put(server);
+	rpcrdma_ep_put(ep);
+}
+
+static void pull_killed(struct kunit *test)
+{
+	pull_interrupted(test, true);
+}
+
+static void pull_reconnect(struct kunit *test)
+{
+	pull_interrupted(test, false);
+}
+
+static struct kunit_case pull_cases[] = {
+	KUNIT_CASE(pull_replies),
+	KUNIT_CASE(pull_killed),
+	KUNIT_CASE(pull_reconnect),
+	{}
+};
+
+static struct kunit_suite client_pull_suite = {
+	.name		= "rpcrdma_client_pull",
+	.suite_init	= peer_suite_init,
+	.suite_exit	= peer_suite_exit,
+	.init		= peer_test_init,
+	.exit		= peer_test_exit,
+	.test_cases	= pull_cases,
+};
+
 static struct kunit_suite recover_suite = {
 	.name		= "rpcrdma_client_recovery",
 	.suite_init	= peer_suite_init,
@@ -1593,4 +1739,4 @@ static struct kunit_suite recover_suite = {
 	.test_cases	= recover_cases,
 };
 
-kunit_test_suites(&recover_suite, &reverse_suite);
+kunit_test_suites(&recover_suite, &reverse_suite, &client_pull_suite);
