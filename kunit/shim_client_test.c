@@ -819,6 +819,25 @@ static struct peer *peer_open(struct kunit *test)
 	return peer;
 }
 
+/* The client's endpoint, or NULL, and the peer's, each with a reference */
+static struct rpcrdma_ep *peer_client_ep(struct peer *peer)
+{
+	struct rpc_xprt *xprt = rcu_access_pointer(peer->clnt->cl_xprt);
+
+	return rpcrdma_client_ep(rpcrdma_xprt_client(xprt));
+}
+
+static struct rpcrdma_ep *peer_server_ep(struct peer *peer)
+{
+	struct rpcrdma_ep *ep;
+
+	spin_lock(&peer->lock);
+	ep = peer->ep;
+	rpcrdma_ep_get(ep);
+	spin_unlock(&peer->lock);
+	return ep;
+}
+
 /* Another fresh script */
 static void peer_script(struct peer *peer, const struct peer_step *steps,
 			unsigned int nr)
@@ -918,7 +937,6 @@ static void recover_write_chunks(struct kunit *test)
 static void recover_segments(struct kunit *test)
 {
 	struct peer *peer = peer_open(test);
-	struct rpcrdma_client *client;
 	const struct peer_attempt *a;
 	struct rpcrdma_ep *ep;
 
@@ -928,8 +946,7 @@ static void recover_segments(struct kunit *test)
 	a = peer_second(test);
 	KUNIT_EXPECT_LE(test, a->nr_segs, 1);
 
-	client = rpcrdma_xprt_client(rcu_access_pointer(peer->clnt->cl_xprt));
-	ep = rpcrdma_client_ep(client);
+	ep = peer_client_ep(peer);
 	KUNIT_ASSERT_NOT_NULL(test, ep);
 	KUNIT_EXPECT_EQ(test, ep->limits.max_segs, 1U);
 	rpcrdma_ep_put(ep);
@@ -1244,7 +1261,6 @@ static void recover_reconnect(struct kunit *test)
 static void recover_killed_half_sent(struct kunit *test)
 {
 	struct peer *peer = test->priv;
-	struct rpcrdma_client *client;
 	struct peer_rpc *rpc;
 	struct rpc_task *task;
 	struct rpcrdma_ep *ep, *server;
@@ -1253,16 +1269,12 @@ static void recover_killed_half_sent(struct kunit *test)
 
 	peer->params.window = 4;
 	peer_open(test);
-	client = rpcrdma_xprt_client(rcu_access_pointer(peer->clnt->cl_xprt));
 	for (chunks = 0; chunks < 2; chunks++) {
 		peer_script(peer, NULL, 0);
 		KUNIT_ASSERT_EQ(test, peer_call(test, 0, 0, 0, true), 0);
-		ep = rpcrdma_client_ep(client);
+		ep = peer_client_ep(peer);
 		KUNIT_ASSERT_NOT_NULL(test, ep);
-		spin_lock(&peer->lock);
-		server = peer->ep;
-		rpcrdma_ep_get(server);
-		spin_unlock(&peer->lock);
+		server = peer_server_ep(peer);
 
 		shim_mute = SHIM_MUTE_SERVER;
 		rpc = peer_rpc_alloc(8192, 30000, 20000, chunks);
@@ -1626,13 +1638,6 @@ static struct peer *peer_open_pull(struct kunit *test)
 	return peer_open(test);
 }
 
-static struct rpcrdma_ep *peer_client_ep(struct peer *peer)
-{
-	struct rpc_xprt *xprt = rcu_access_pointer(peer->clnt->cl_xprt);
-
-	return rpcrdma_client_ep(rpcrdma_xprt_client(xprt));
-}
-
 static void pull_replies(struct kunit *test)
 {
 	struct peer *peer = peer_open_pull(test);
@@ -1665,10 +1670,7 @@ static void pull_interrupted(struct kunit *test, bool kill)
 	KUNIT_ASSERT_EQ(test, peer_call(test, 0, 0, 0, false), 0);
 	ep = peer_client_ep(peer);
 	KUNIT_ASSERT_NOT_NULL(test, ep);
-	spin_lock(&peer->lock);
-	server = peer->ep;
-	rpcrdma_ep_get(server);
-	spin_unlock(&peer->lock);
+	server = peer_server_ep(peer);
 
 	peer->mute_client = true;
 	rpc = peer_rpc_alloc(0, 0, 60001, false);

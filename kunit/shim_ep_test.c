@@ -193,17 +193,27 @@ static struct shim_rpc *shim_rpcs(struct kunit *test, unsigned int n)
 	return rpcs;
 }
 
+/* Send @rpcs until one has to wait, @n at most; returns how many went. */
+static u32 shim_fill_window(struct shim_side *side, struct shim_rpc *rpcs,
+			    u32 n)
+{
+	u32 sent = 0;
+
+	while (sent < n && !shim_rpc_try(side, &rpcs[sent]))
+		sent++;
+	return sent;
+}
+
 static void credits_held_calls(struct kunit *test)
 {
 	struct shim_pair *pair = shim_open(test);
 	struct shim_rpc *rpcs = shim_rpcs(test, SHIM_MANY);
 	u32 window = pair->server_params.window;
 	struct shim_side *c = &pair->client, *s = &pair->server;
-	int sent = 0, seen, i;
+	int sent, seen, i;
 
 	s->hold_calls = true;
-	while (sent < SHIM_MANY && !shim_rpc_try(c, &rpcs[sent]))
-		sent++;
+	sent = shim_fill_window(c, rpcs, SHIM_MANY);
 	/* A Call leaves the last two of the window. */
 	KUNIT_EXPECT_GE(test, sent, (int)window - 3);
 	KUNIT_EXPECT_LE(test, sent, (int)window - 2);
@@ -1121,11 +1131,6 @@ static void close_replies_queued(struct kunit *test)
 	}
 }
 
-static bool shim_streaming(struct rpcrdma_ep *ep)
-{
-	return READ_ONCE(ep->stream);
-}
-
 /* A peer that grants nothing to what waits, for too long */
 enum {
 	STALL_MS = 500,
@@ -1137,14 +1142,13 @@ static void close_no_grants(struct kunit *test)
 	struct shim_pair *pair = test->priv;
 	struct shim_side *c = &pair->client, *s = &pair->server;
 	struct shim_rpc *rpcs;
-	u32 i, sent = 0;
+	u32 i, sent;
 
 	pair->client_params.stall_ms = STALL_MS;
 	shim_open(test);
 	rpcs = shim_rpcs(test, SHIM_MANY);
 	s->hold_calls = true;
-	while (sent < SHIM_MANY && !shim_rpc_try(c, &rpcs[sent]))
-		sent++;
+	sent = shim_fill_window(c, rpcs, SHIM_MANY);
 	KUNIT_EXPECT_TRUE(test, shim_wait_gone(c));
 	KUNIT_EXPECT_STREQ(test, c->ep->conn.reason,
 			   "the peer does not grant credits");
@@ -1188,8 +1192,7 @@ static void close_not_while_granted(struct kunit *test)
 	rpcs = shim_rpcs(test, SHIM_MANY);
 	s->hold_calls = true;
 	for (i = 0; i < 12; i++) {
-		while (sent < SHIM_MANY && !shim_rpc_try(c, &rpcs[sent]))
-			sent++;
+		sent += shim_fill_window(c, rpcs + sent, SHIM_MANY - sent);
 		msleep(STALL_MS);
 		shim_release(s, 1);
 	}
@@ -1200,6 +1203,11 @@ static void close_not_while_granted(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, shim_rpc_wait(c, &rpcs[i]), 0);
 		shim_rpc_end(c, &rpcs[i]);
 	}
+}
+
+static bool shim_streaming(struct rpcrdma_ep *ep)
+{
+	return READ_ONCE(ep->stream);
 }
 
 /* Some parts of a Call, or of Replies, were sent: the window is used up. */
