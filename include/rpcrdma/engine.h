@@ -6,9 +6,13 @@
  * I/O, allocates nothing, takes no lock and keeps no pointer it is given
  * beyond the call. Everything it remembers about a connection is in struct
  * rpcrdma_conn, which its user embeds and protects: calls that take a
- * non-const struct rpcrdma_conn must be serialised per connection, const ones
- * only need what they read to be stable (nothing they read changes after the
- * connection is open). Any context will do; no function sleeps.
+ * non-const struct rpcrdma_conn must be serialised per connection. Const ones
+ * may run beside them, once the connection is open, if they ask what holds of it
+ * from then on: version, properties and limits, plans and codec. Of these, only
+ * the peer's RCSIZ changes (rpcrdma_call_refused()), in one word, and the state,
+ * to closing. What they tell of windows and of what waits is only true, and may
+ * only be asked, in the same serialisation. Any context will do; no function
+ * sleeps.
  *
  * Section numbers: "4.2" alone is the version 2 draft, "DR 4.1" the
  * reliable-reply draft, "WP 3.3" the wire profile in
@@ -118,7 +122,8 @@ enum {
 	RPCRDMA_MORE_SEGS = 200,
 	RPCRDMA_MAX_READ_CHUNKS = 16,	/* Read chunks in one Call */
 	RPCRDMA_MAX_WRITE_CHUNKS = 16,	/* Write chunks in one message */
-	RPCRDMA_MAX_CHUNK_OCTETS = 16 << 20,	/* all chunks of one list */
+	/* Read chunks together, and Write chunks and Reply chunk together */
+	RPCRDMA_MAX_CHUNK_OCTETS = 16 << 20,
 	/*
 	 * Replies exposed at a time for the peer to pull. Their DONEs may all
 	 * wait at a peer with our RPCRDMA_MAX_PENDING_CONTROL, beside ERRORs.
@@ -210,6 +215,7 @@ struct rpcrdma_conn_config {
 	u8 client;			/* 1: this end opens (4.2.3) */
 	u8 version_low, version_high;	/* versions allowed to this role */
 	u8 inv_ok;			/* device can invalidate remotely */
+	u8 no_regions;			/* device cannot register memory */
 	u8 guess;			/* version 1 only: 2 got no answer */
 	u32 window;			/* Receives kept for RPC traffic, >= 4 */
 	u32 reverse;			/* of these for the reverse direction */
@@ -282,18 +288,23 @@ struct rpcrdma_conn {
 	u8 props_due;			/* own parts may go */
 	u8 err_vers_high, err_vers_low;	/* from an ERR_VERS, 255 at most */
 	u8 answered;			/* client: something valid came back */
+	u8 refused;			/* ... which was ERR_VERS, and no more */
 	/* Credits, WP 3.3: serial numbers modulo 2^32 */
 	u32 sent;			/* messages sent by this end */
 	u32 limit;			/* may send while sent < limit */
 	u32 received;			/* messages received by this end */
 	u32 posted;			/* Receives ever posted here */
+	u32 counted;			/* last received that the peer sent */
+	u32 said;			/* sent, when all after it are grants */
 	u32 advertised;			/* last received + credit sent */
-	u32 grants_got;			/* grants received since then */
 	u32 unreplaced;			/* Receives to be replaced at once */
-	u8 last_was_grant;		/* the last of these took a grant */
+	u16 grants_unreplaced;		/* ... of grants since that header */
+	u16 moved;			/* more than such grants came since */
+	u32 whole;			/* sent, when last what waits was */
 	u8 stalled;			/* something has to wait for window, */
 	u32 stalled_since;		/* ... milliseconds, since then, with */
-	u32 stalled_at;			/* ... this limit */
+	u32 stalled_sent;		/* ... so many messages sent, and the */
+	u32 stalled_whole;		/* ... last whole one that needs it */
 	u32 prop_octets;		/* of CONNPROP received, bounded */
 	/* Version 1: its credits, and what its limits come from */
 	u32 calls_out;			/* Calls sent and not answered */
@@ -354,14 +365,25 @@ struct rpcrdma_version_memory {
 u8 rpcrdma_version_first(const struct rpcrdma_version_memory *memory, u64 now,
 			 u8 low, u8 high);
 
+/* What a server has said on a connection */
+enum rpcrdma_answer {
+	RPCRDMA_ANSWER_NONE,
+	RPCRDMA_ANSWER_V1,
+	RPCRDMA_ANSWER_V2,
+	RPCRDMA_ANSWER_REFUSED,		/* ERR_VERS, and nothing after that */
+};
+
+/* @ended: the connection is over, so that no more can come. */
+enum rpcrdma_answer rpcrdma_conn_answer(const struct rpcrdma_conn *conn,
+					bool ended);
+
 /*
  * A connection was made, and has opened or ended. @tried: the version it began
- * with. @answered: the version of what the server said, 0 if it was silent. If
- * rpcrdma_version_first() gives another one than @tried after a connection
- * that brought no answer, that one may be tried at once.
+ * with. If rpcrdma_version_first() gives another one than @tried after a
+ * connection that brought no answer, that one may be tried at once.
  */
 void rpcrdma_version_learn(struct rpcrdma_version_memory *memory, u64 now,
-			   u8 tried, u8 answered);
+			   u8 tried, enum rpcrdma_answer answer);
 
 /* What may be sent to the peer of an open connection, WP 3.5. */
 struct rpcrdma_conn_limits {
@@ -418,7 +440,8 @@ u32 rpcrdma_conn_posted(struct rpcrdma_conn *conn, u32 count);
  * and 3.4: ERRORs and DONEs, own CONNPROP parts, then a grant that is owed. It
  * is counted as sent: the caller posts it before any other message, or closes
  * the connection.
- * @buf: 4-octet aligned; @size: its octets, at least 4096.
+ * @buf: 4-octet aligned; @size: its octets, at least
+ * RPCRDMA_V2_FIRST_CONNPROP, or nothing is due.
  * @inv_handle: the handle to invalidate with it, 0 for a plain Send.
  * Returns the octets of the message, 0 when none is due.
  */
@@ -461,8 +484,9 @@ u32 rpcrdma_conn_queue_done(struct rpcrdma_conn *conn, u32 xid,
 
 /*
  * How long may what waits for window still wait? A peer owes grants (WP 3.3);
- * one that lets no Call go for cfg.stall_ms is given up, as nothing else would
- * ever end the wait of a Call that was not sent.
+ * one that for cfg.stall_ms lets nothing of it go, or grants so little that no
+ * Call could have, is given up, as nothing else would ever end the wait of a
+ * Call that was not sent.
  * @waits: Calls or Replies of the caller's that could not be sent wait;
  * control messages need no mention. @now: any clock of milliseconds.
  * Returns the milliseconds after which to ask again, 0 when nothing waits for
@@ -478,7 +502,7 @@ enum rpcrdma_verdict {
 	RPCRDMA_RX_PART,	/* append the payload to the open sequence */
 	RPCRDMA_RX_CALL,	/* a Call is complete with this message */
 	RPCRDMA_RX_REPLY,	/* a Reply is complete with this message */
-	RPCRDMA_RX_BAD_REPLY,	/* xid pending: close; otherwise drop */
+	RPCRDMA_RX_BAD_REPLY,	/* xid pending: end its RPC; else drop */
 	RPCRDMA_RX_ERROR,	/* a Call of ours was refused: error */
 	RPCRDMA_RX_PULLED,	/* DONE: rx.exposed is out of use */
 	RPCRDMA_RX_CLOSE,	/* close the connection: conn->reason */
@@ -493,7 +517,10 @@ struct rpcrdma_rx {
 	u32 payload_length;	/* octets in this message */
 	u32 total_length;	/* octets of Payload stream over all parts */
 	u32 exposed;		/* PULLED: which Reply, as its slot */
-	/* ERROR: rpcrdma_call_refused() says what becomes of the RPC. */
+	/*
+	 * ERROR: rpcrdma_call_refused() says what becomes of the RPC.
+	 * BAD_REPLY: the RPC ends with @status; code and arg are 0.
+	 */
 	struct {
 		u32 code;	/* RDMA2_ERR_* */
 		u32 arg[2];
@@ -514,8 +541,12 @@ bool rpcrdma_wants_more_segs(const struct rpcrdma_conn *conn, const void *msg,
 /*
  * Take one received message.
  * PART, CALL and REPLY with a payload: append it to the open sequence (@rx->
- * first_part: begin one); CALL and REPLY end it. A BAD_REPLY may be about the
- * open sequence, which is then over, and not about @msg: see @rx->xid.
+ * first_part: begin one); CALL and REPLY end it.
+ * BAD_REPLY: if the RPC @rx->xid waits for its Reply, it ends with
+ * @rx->error.status when its memory is out of the peer's reach; otherwise there
+ * is nothing to do. The connection goes on (WP 7), and a DONE that the Reply
+ * needs is queued already. It may be about the open sequence, which is then
+ * over, and not about @msg.
  * @msg: @length octets, 4-octet aligned.
  * @rx: filled as far as the verdict needs; rx->events always. What counts
  * before is only its lists.more, see above, or NULL.
@@ -547,7 +578,8 @@ bool rpcrdma_done_ok(const struct rpcrdma_conn *conn,
 
 /*
  * Has a Reply to be pulled? (DR 4.1.2) Then a DONE is due when that has ended,
- * well or not, and at once when nobody waits for the Reply any more: give
+ * well or not, and at once when nobody waits for the Reply any more, or when
+ * rpcrdma_check_reply() finds that it is a bad one: give
  * rpcrdma_conn_queue_done() its xid and inv_handle.
  */
 static inline bool rpcrdma_reply_needs_done(const struct rpcrdma_rx *rx)
@@ -585,6 +617,9 @@ struct rpcrdma_call {
 	u8 reverse;		/* sent by the server end */
 	u8 ddp;			/* 0: reduction not allowed (GSS i and p) */
 	u8 bulk;		/* the Reply is expected to be that large */
+	/* rpcrdma_lessons_recall() writes these two. */
+	u8 whole_writes;	/* a Write chunk must have room for roundup */
+	u32 reply_chunk_from;	/* Replies as large need a chunk; 0: not told */
 	struct rpcrdma_recovery recovery;
 };
 
@@ -615,13 +650,36 @@ int rpcrdma_plan_call(const struct rpcrdma_conn *conn,
  * @offered: the lists it was sent with.
  * @recovery: what to plan and send it with. The earlier attempt's memory must
  * be invalid before.
- * Returns 0: send it again, xid and payload unchanged; or the negative errno
+ * Returns 0: send it again, with the same xid; or the negative errno
  * that ends the RPC.
  */
 int rpcrdma_call_refused(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
 			 const struct rpcrdma_call *call,
 			 const struct rpcrdma_lists *offered,
 			 struct rpcrdma_recovery *recovery);
+
+/*
+ * What a requester remembers of a peer's refusals from one RPC to the next, and
+ * from one connection to the next (WP 7). A Call that was executed before it was
+ * refused comes back as another RPC where NFS has sessions: what it needs must be
+ * known by then. All zero at first. @now: seconds, of a clock that does not go
+ * back.
+ */
+struct rpcrdma_lessons {
+	u64 reply_until;		/* seconds; later it is asked anew */
+	u64 writes_until;
+	u32 reply_octets;		/* the least that needed a Reply chunk */
+};
+
+/* @rx, @call, @offered: as for rpcrdma_call_refused(), before that. */
+void rpcrdma_lessons_learn(struct rpcrdma_lessons *lessons, u64 now,
+			   const struct rpcrdma_rx *rx,
+			   const struct rpcrdma_call *call,
+			   const struct rpcrdma_lists *offered);
+
+/* What is known bears on any Call that is about to be planned. */
+void rpcrdma_lessons_recall(const struct rpcrdma_lessons *lessons, u64 now,
+			    struct rpcrdma_call *call);
 
 /*
  * Encode a message's header, credit fields left for rpcrdma_conn_stamp().
@@ -656,7 +714,8 @@ struct rpcrdma_placed {
 /*
  * Check a Reply's returned lists against the Call's (4.3.6: same count and
  * handles, no segment longer; an unused chunk in either form, WP 2).
- * Returns 0, or -1: a bad Reply.
+ * Returns 0; or, for a bad Reply, the negative errno with which its RPC ends as
+ * with verdict BAD_REPLY.
  */
 int rpcrdma_check_reply(const struct rpcrdma_conn *conn,
 			const struct rpcrdma_lists *offered,
@@ -681,7 +740,8 @@ struct rpcrdma_reply {
 
 struct rpcrdma_reply_plan {
 	u8 format;		/* enum rpcrdma_format */
-	u8 nr_items;		/* items 0..n-1 go to Write chunks 0..n-1 */
+	u8 nr_items;		/* items behind the last one placed: all inline */
+	u16 placed;		/* bit i: item i goes to Write chunk i */
 	u32 inv_handle;		/* Send With Invalidate this; 0: plain Send */
 	u32 inline_length;	/* payload octets that travel in Sends */
 	u32 reply_length;	/* payload octets for the Reply chunk */
@@ -690,6 +750,13 @@ struct rpcrdma_reply_plan {
 	/* The Reply's lists: lengths say what to place in each segment */
 	struct rpcrdma_lists lists;
 };
+
+/* Does item @i of the Reply go to its Write chunk, or with the message? */
+static inline bool
+rpcrdma_item_placed(const struct rpcrdma_reply_plan *plan, u32 i)
+{
+	return plan->placed >> i & 1;
+}
 
 /*
  * How a Reply travels, given the lists of its Call (4.4.3, 6.4, WP 3.6, DR
@@ -749,12 +816,68 @@ static inline bool rpcrdma_reply_is_credit(const struct rpcrdma_conn *conn)
 }
 
 /*
- * Count a whole Call or Reply by its format once its last part is stamped.
- * Receiving does this by itself.
+ * Count a whole Call or Reply by its format, once, when nothing but window and
+ * Send Queue delays it any more, or later. Receiving does this by itself.
  */
 void rpcrdma_conn_count(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
 			enum rpcrdma_format format,
 			const struct rpcrdma_lists *lists);
+
+/* ------------------------------------------------------------------ */
+/* Memory held for peers                                               */
+
+/*
+ * A server's connections make it hold memory, of which each is promised some:
+ * its Receives and Sends, and one message for each use below. Beyond that they
+ * share what is left of a limit for all, none having more of it than it leaves
+ * to the others. Both structures are protected by one lock of the user's.
+ */
+enum rpcrdma_memory_use {
+	RPCRDMA_MEMORY_PARTS,	/* a message that is being put together */
+	RPCRDMA_MEMORY_CALLS,	/* messages received, until they are done with */
+	RPCRDMA_MEMORY_REPLIES,	/* Replies, until the peer has them */
+	RPCRDMA_MEMORY_USES,
+};
+
+/* All connections; octets */
+struct rpcrdma_memory {
+	u64 limit;
+	u64 used;		/* promised, and held beyond that */
+};
+
+/* One connection; octets. All zero, but for what is promised, at first. */
+struct rpcrdma_memory_account {
+	u64 fixed;		/* held as long as it lasts */
+	u64 share[RPCRDMA_MEMORY_USES];	/* promised */
+	u64 held[RPCRDMA_MEMORY_USES];
+	u8 member;		/* of the connections that share a limit */
+};
+
+/* A new connection: returns 0, or -1 when nothing is left to promise it. */
+int rpcrdma_memory_join(struct rpcrdma_memory *all,
+			struct rpcrdma_memory_account *account);
+/*
+ * It counts no more, whatever it still holds for a moment. Any number of
+ * times, joined or not.
+ */
+void rpcrdma_memory_leave(struct rpcrdma_memory *all,
+			  struct rpcrdma_memory_account *account);
+
+/*
+ * May so much more be held for it? Of what has not joined, all is counted and
+ * nothing is bounded.
+ */
+bool rpcrdma_memory_room(const struct rpcrdma_memory *all,
+			 const struct rpcrdma_memory_account *account,
+			 enum rpcrdma_memory_use use, u64 octets);
+/* It is held, whether or not there was room. */
+void rpcrdma_memory_hold(struct rpcrdma_memory *all,
+			 struct rpcrdma_memory_account *account,
+			 enum rpcrdma_memory_use use, u64 octets);
+/* ... and no longer. */
+void rpcrdma_memory_give(struct rpcrdma_memory *all,
+			 struct rpcrdma_memory_account *account,
+			 enum rpcrdma_memory_use use, u64 octets);
 
 /* ---- RFC 8797 private message ---- */
 

@@ -84,6 +84,41 @@ TEST(Window, PartsOfACallLeaveTwo)
 	EXPECT_TRUE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_REPLY));
 }
 
+/*
+ * Receives of grants are replaced without a word: a Call may count on them,
+ * but not if anything else is under way.
+ */
+TEST(Window, UncountedGrantsLeaveRoomForACall)
+{
+	auto e = open_server(4);
+
+	e->receive(grant(3, 1));
+	for (u32 i = 0; i < 16; i++)
+		e->receive(reply(i, 3, 1));
+	ASSERT_EQ(e->control().size(), 40u);
+	ASSERT_EQ(e->conn.limit - e->conn.sent, 2u);
+	EXPECT_TRUE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL));
+	/* Its Receive was not replaced when the peer counted it. */
+	e->receive(reply(1, 2, 2));
+	EXPECT_FALSE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL));
+	e->receive(grant(4, 2));
+	EXPECT_TRUE(e->events & RPCRDMA_EV_WINDOW);
+	EXPECT_TRUE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL));
+
+	/* A Reply that is not counted */
+	e->send(RPCRDMA_KIND_REPLY, 1);
+	for (u32 i = 0; i < 16; i++)
+		e->receive(reply(i, 4, 2));
+	ASSERT_EQ(e->control().size(), 40u);
+	ASSERT_EQ(e->conn.limit - e->conn.sent, 2u);
+	EXPECT_FALSE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL));
+	/* It was counted, which is enough: the limit stays what it is. */
+	e->receive(grant(3, 3));
+	EXPECT_EQ(e->conn.limit - e->conn.sent, 2u);
+	EXPECT_TRUE(e->events & RPCRDMA_EV_WINDOW);
+	EXPECT_TRUE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL));
+}
+
 /* A server's end with a closed window, at the time 1000 */
 std::unique_ptr<end> open_stalled()
 {
@@ -130,7 +165,7 @@ TEST(Stall, OnlyOfWhatWaits)
 	EXPECT_EQ(e->conn.state, RPCRDMA_CONN_OPEN);
 }
 
-TEST(Stall, BeginsAnewWithEachGrant)
+TEST(Stall, BeginsAnewWhenWhatWaitsGoes)
 {
 	auto e = open_stalled();
 	u32 events;
@@ -145,6 +180,65 @@ TEST(Stall, BeginsAnewWithEachGrant)
 	EXPECT_TRUE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL));
 	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, true, 130000, &events), 0u);
 	EXPECT_EQ(e->conn.state, RPCRDMA_CONN_OPEN);
+}
+
+/* A Call every 59 seconds: slow, but that is how a load is limited. */
+TEST(Stall, NotWhileCallsGo)
+{
+	auto e = open_stalled();
+	u32 events, now = 1000;
+
+	for (u32 i = 1; i < 10; i++) {
+		now += 59000;
+		e->receive(grant(6, i));
+		ASSERT_TRUE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL));
+		e->send(RPCRDMA_KIND_CALL, 1);
+		EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, true, now, &events),
+			  60000u);
+	}
+	EXPECT_EQ(e->conn.state, RPCRDMA_CONN_OPEN);
+}
+
+/* Replies wait, which nothing but a peer's will can delay. */
+TEST(Stall, CreditsNowAndThenAreNotEnough)
+{
+	auto e = open_stalled();
+	u32 events;
+
+	e->send(RPCRDMA_KIND_REPLY, 1);
+	e->send(RPCRDMA_KIND_REPLY, 1);
+	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, false, 2000, &events), 0u);
+	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, true, 2000, &events), 60000u);
+	e->receive(grant(6, 1));
+	ASSERT_TRUE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_REPLY));
+	e->send(RPCRDMA_KIND_REPLY, 1);
+	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, true, 61000, &events), 1000u);
+	e->receive(grant(6, 2));
+	e->send(RPCRDMA_KIND_REPLY, 1);
+	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, true, 62000, &events), 0u);
+	EXPECT_EQ(events, +RPCRDMA_EV_CLOSE);
+}
+
+/* Nor is it enough that a part of a long message goes at a time. */
+TEST(Stall, PartsAreNotEnough)
+{
+	for (u32 flags : { 0u, u32{ RDMA2_F_MORE } }) {
+		auto e = open_stalled();
+		u32 events;
+
+		for (u32 i = 0; i < 59; i++) {
+			e->receive(grant(6, i));
+			while (rpcrdma_conn_may_send(&e->conn,
+						     RPCRDMA_KIND_REPLY))
+				e->send(RPCRDMA_KIND_REPLY, 1, flags);
+			EXPECT_GT(rpcrdma_conn_stalled(&e->conn, true,
+						       2000 + 1000 * i,
+						       &events),
+				  0u);
+		}
+		rpcrdma_conn_stalled(&e->conn, true, 61000, &events);
+		EXPECT_EQ(events, flags ? +RPCRDMA_EV_CLOSE : 0u);
+	}
 }
 
 TEST(Window, LimitNeverMovesBack)
@@ -401,7 +495,7 @@ TEST(Grants, GrantForGrantOnlyWhenItTookTheLast)
 }
 
 /* With all Calls held, what is left is for Replies: it is granted, too. */
-TEST(Grants, WhenThereIsNoWindowLeft)
+TEST(Grants, WhatCallsLeaveIsGranted)
 {
 	for (u32 window : { 4u, 8u, 32u }) {
 		auto e = open_end(usual_config(false, window),
@@ -409,27 +503,85 @@ TEST(Grants, WhenThereIsNoWindowLeft)
 
 		for (u32 i = 0; i < window - 2; i++)
 			e->receive(call(i, 1000, 1), true);
-		e->receive(reply(1, 1000, 1));
-		EXPECT_EQ(e->control().size(), 0u) << "one is left";
-		e->receive(reply(2, 1000, 1));
-		ASSERT_EQ(e->control().size(), 40u);
-		EXPECT_EQ(e->conn.advertised - e->conn.received, 2u);
+		EXPECT_EQ(e->control().size(), 0u) << "nothing to give";
+		for (u32 i = 0; i < 3; i++) {
+			e->receive(reply(i, 1000, 1));
+			ASSERT_EQ(e->control().size(), 40u);
+			EXPECT_EQ(e->conn.advertised - e->conn.received, 2u);
+			EXPECT_EQ(e->control().size(), 0u);
+		}
 	}
 }
 
-/* Its Receive's replacement is a grant's, even after a header in between. */
+/* A Call that arrives posts no Receive, but may leave too little. */
+TEST(Grants, WhenACallLeavesTheLastTwo)
+{
+	auto e = open_end(usual_config(false, 32), usual_config(true));
+
+	e->receive(reply(1, 1000, 1));
+	for (u32 i = 0; i < 28; i++)
+		e->receive(call(i, 1000, 1), true);
+	EXPECT_EQ(e->control().size(), 0u) << "three are left";
+	e->receive(call(28, 1000, 1), true);
+	EXPECT_TRUE(e->events & RPCRDMA_EV_CONTROL);
+	EXPECT_EQ(e->control().get(8), 3u);
+}
+
+/* A server that can take one Call, and may send @own messages */
+std::unique_ptr<end> open_for_one_call(u32 own)
+{
+	auto e = open_end(usual_config(false, 8), usual_config(true), own + 2);
+
+	for (u32 i = 0; i < 5; i++)
+		e->receive(call(i, own, 1), true);
+	/* What has come was no news since. */
+	e->send(RPCRDMA_KIND_REPLY, 1);
+	EXPECT_EQ(e->conn.advertised - e->conn.received, 3u);
+	EXPECT_EQ(e->conn.limit - e->conn.sent, own);
+	EXPECT_EQ(e->control().size(), 0u);
+	return e;
+}
+
+/* A peer that is as narrow would answer the answer, and so on. */
+TEST(Grants, OfOneCallAreNotAnswered)
+{
+	for (u32 own = 2; own < 6; own++) {
+		auto e = open_for_one_call(own);
+
+		e->receive(grant(own, 2));
+		EXPECT_EQ(e->control().size() == 40, own > 3) << own;
+	}
+
+	auto e = open_for_one_call(3);
+
+	/* One that took the last of the window is answered ... */
+	e->receive(grant(3, 2));
+	e->receive(grant(3, 2));
+	EXPECT_EQ(e->control().size(), 0u);
+	e->receive(grant(3, 2));
+	EXPECT_EQ(e->control().size(), 40u);
+	/* ... and so is anything else. */
+	e->receive(grant(3, 3));
+	EXPECT_EQ(e->control().size(), 0u);
+	e->receive(reply(1, 3, 3));
+	EXPECT_EQ(e->control().size(), 40u);
+	e->receive(grant(3, 4));
+	e->receive(call(6, 3, 4), true);
+	EXPECT_EQ(e->control().size(), 40u);
+}
+
+/*
+ * A header that counts a grant whose Receive is not replaced takes back what
+ * its sender could count on.
+ */
 TEST(Grants, ReplacementAfterAHeader)
 {
-	auto e = open_end(usual_config(false, 8), usual_config(true));
+	auto e = open_for_one_call(3);
 
-	e->receive(grant(1000, 1), true);
+	e->receive(grant(3, 2), true);
 	e->send(RPCRDMA_KIND_REPLY, 1);
 	e->post(1);
-	EXPECT_EQ(e->conn.grants_got, 1u);
-	e->receive(reply(1, 1000, 1), true);
-	e->send(RPCRDMA_KIND_REPLY, 1);
-	e->post(1);
-	EXPECT_EQ(e->conn.grants_got, 0u);
+	EXPECT_EQ(e->control().size(), 40u);
 }
 
 /* Two idle ends do not keep each other busy, whatever their windows. */

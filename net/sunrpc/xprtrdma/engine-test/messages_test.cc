@@ -252,8 +252,13 @@ TEST_P(Violations, OfAReply)
 		m.set(m.size() - 36, REPLY);
 	EXPECT_EQ(e->receive(m), RPCRDMA_RX_BAD_REPLY);
 	EXPECT_EQ(e->rx.xid, X);
+	EXPECT_EQ(e->rx.error.status, -5) << "the RPC ends with it";
 	EXPECT_EQ(errors(*e), error_list{}) << "never about a Reply";
 	EXPECT_EQ(e->conn.rx_open, 0);
+	/* The other RPCs of the connection lose nothing. */
+	EXPECT_EQ(e->receive(first(Y, RESP)), RPCRDMA_RX_REPLY);
+	EXPECT_EQ(e->rx.error.status, 0);
+	EXPECT_EQ(e->conn.state, RPCRDMA_CONN_OPEN);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Violations, testing::ValuesIn(violations),
@@ -323,6 +328,49 @@ TEST(Broken, ByACall)
 		EXPECT_EQ(e->receive(first(X, 0)), RPCRDMA_RX_CALL);
 		EXPECT_EQ(e->receive(first(Y, 0)), RPCRDMA_RX_CALL);
 	}
+}
+
+/*
+ * Its sender takes INVAL_CONT as the end of the Call, and uses the xid again
+ * without having sent the parts that were left.
+ */
+TEST(Broken, TheXidIsUsedAgain)
+{
+	const message again[] = {
+		first(X, 0),
+		message()
+			.prefix(X, RDMA2_NOMSG, 0, 100, 1)
+			.word(0)
+			.read_segment(0, 1, 100)
+			.word(0)
+			.word(0)
+			.word(0),
+	};
+
+	for (const message &m : again) {
+		auto e = open_server();
+
+		e->receive(first(X, MORE));
+		e->receive(first(Y, 0));
+		EXPECT_EQ(errors(*e),
+			  (error_list{ { X, RDMA2_ERR_INVAL_CONT },
+				       { Y, RDMA2_ERR_INVAL_CONT } }));
+		EXPECT_EQ(e->receive(m), RPCRDMA_RX_CALL);
+		/* And nothing is left that the next one could fall over. */
+		EXPECT_EQ(e->receive(next(X, 0)), RPCRDMA_RX_DONE);
+		EXPECT_EQ(errors(*e), (error_list{ { X, RDMA2_ERR_BAD_XDR } }));
+		EXPECT_EQ(e->receive(first(X, 0)), RPCRDMA_RX_CALL);
+	}
+	/* Amid the parts of another one it is a break as any. */
+	auto e = open_server();
+
+	e->receive(first(X, MORE));
+	e->receive(first(Y, 0));
+	e->receive(first(Z, MORE));
+	errors(*e);
+	EXPECT_EQ(e->receive(first(X, 0)), RPCRDMA_RX_DONE);
+	EXPECT_EQ(errors(*e), (error_list{ { Z, RDMA2_ERR_INVAL_CONT },
+					   { X, RDMA2_ERR_INVAL_CONT } }));
 }
 
 TEST(Broken, AgainAndAgain)
@@ -569,6 +617,21 @@ TEST(Control, Done)
 	EXPECT_EQ(e->rx.xid, X);
 	EXPECT_EQ(e->rx.exposed, static_cast<u32>(slot));
 	EXPECT_EQ(errors(*e), error_list{});
+}
+
+/* Where no Reply was ever offered to be pulled DONE is a known type, too. */
+TEST(Control, DoneThatWasNotNegotiated)
+{
+	auto cfg = usual_config(false);
+
+	cfg.props.reply_read = 0;
+	auto e = open_end(cfg, usual_config(true));
+
+	EXPECT_EQ(e->receive(message().prefix(X, RDMA2_DONE, 0, 100, 1)),
+		  RPCRDMA_RX_DONE);
+	EXPECT_EQ(errors(*e), error_list{});
+	EXPECT_EQ(e->conn.counters.dropped, 1u);
+	EXPECT_EQ(e->conn.state, RPCRDMA_CONN_OPEN);
 }
 
 TEST(Control, UnknownTypes)

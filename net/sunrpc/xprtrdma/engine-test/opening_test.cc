@@ -205,6 +205,25 @@ TEST(Version, ClientTellsOtherErrorsFromErrVers)
 	EXPECT_EQ(e->conn.state, RPCRDMA_CONN_OPEN);
 }
 
+/*
+ * The draft's own prefix has no received word: what is there is the number of
+ * properties, which says that more was received than was sent.
+ */
+TEST(Version, ThePrefixOfTheDraftCloses)
+{
+	for (u32 props : { 1u, 2u, 6u }) {
+		auto e = new_server();
+		message m;
+
+		m.word(0).word(2).word(0x00200020).word(RDMA2_CONNPROP).word(0);
+		m.word(props);
+		for (u32 id = 1; id <= props; id++)
+			m.word(id).word(4).word(4096);
+		EXPECT_EQ(e->receive(m), RPCRDMA_RX_CLOSE) << props;
+		EXPECT_EQ(e->control().size(), 0u) << props;
+	}
+}
+
 TEST(Version, ClientAnsweredInAnotherCloses)
 {
 	auto e = new_client();
@@ -686,6 +705,11 @@ TEST(Props, OwnOnesRefused)
 
 	cfg.props.sbsiz = 16384;
 	cfg.props.rbsiz = 16384;
+	cfg.props.rssiz = 4096;
+	cfg.props.rcsiz = 3;
+	cfg.props.brs = RDMA2_RVRSDIR_GENL;
+	cfg.props.reply_read = RDMA2_REPLY_READ_PULL;
+	cfg.props.reassembly = 77;
 
 	end e{ cfg };
 
@@ -706,6 +730,34 @@ TEST(Props, OwnOnesRefused)
 	EXPECT_EQ(limits.send_inline, 4096u);
 	EXPECT_EQ(limits.recv_inline, 4096u);
 	EXPECT_EQ(e.conn.cfg.props.brs, +RDMA2_RVRSDIR_NONE);
+	EXPECT_EQ(e.conn.cfg.props.rssiz, 1048576u);
+	EXPECT_EQ(e.conn.cfg.props.rcsiz, 16u);
+	EXPECT_EQ(e.conn.cfg.props.reply_read, 0u);
+	EXPECT_EQ(e.conn.cfg.props.reassembly, 262144u);
+}
+
+/* What it sends is not larger than it said it would be. */
+TEST(Props, OwnOnesRefusedButSmall)
+{
+	auto cfg = usual_config(true);
+
+	cfg.props.sbsiz = 1024;
+	cfg.props.rbsiz = 1024;
+
+	end e{ cfg };
+	struct rpcrdma_conn_limits limits;
+
+	e.post(33);
+	rpcrdma_conn_established(&e.conn);
+	e.control();
+	e.receive(message()
+			  .prefix(0, RDMA2_ERROR, 1, 16, 1)
+			  .word(RDMA2_ERR_BAD_XDR));
+	e.receive(connprop({}, 0, 0, 1));
+	ASSERT_EQ(e.conn.state, RPCRDMA_CONN_OPEN);
+	rpcrdma_conn_limits(&e.conn, &limits);
+	EXPECT_EQ(limits.send_inline, 1024u);
+	EXPECT_EQ(limits.recv_inline, 4096u);
 }
 
 TEST(Props, LimitsOfBothEnds)
@@ -749,6 +801,23 @@ TEST(Props, LimitsOfBothEnds)
 	}
 }
 
+TEST(Props, NoChunksWithoutRegions)
+{
+	auto own = usual_config(false);
+
+	own.no_regions = 1;
+
+	end e{ own };
+	struct rpcrdma_conn_limits limits;
+
+	e.post(33);
+	e.receive(connprop({ prop32(1, 4096), prop32(2, 4096) }));
+	rpcrdma_conn_limits(&e.conn, &limits);
+	EXPECT_EQ(limits.max_segs, 0u);
+	EXPECT_EQ(limits.max_segment, 0u);
+	EXPECT_EQ(limits.send_inline, 4096u);
+}
+
 /* Both ends, with every small number of Receives */
 TEST(Opening, OfTwoEngines)
 {
@@ -769,6 +838,27 @@ TEST(Opening, OfTwoEngines)
 }
 
 /* ---- RFC 8797 ---- */
+
+/* Of the flags' octet only the lowest bit has a meaning (RFC 8797, 4). */
+TEST(Private, ReservedFlagsAreIgnored)
+{
+	const rpcrdma_private out = {
+		.valid = 1, .inv_ok = 0, .send_size = 4096, .recv_size = 8192
+	};
+	u8 buf[8];
+
+	rpcrdma_encode_private(&out, buf);
+	for (u32 flags = 0; flags < 256; flags++) {
+		rpcrdma_private in;
+
+		buf[5] = static_cast<u8>(flags);
+		rpcrdma_decode_private(buf, 8, &in);
+		EXPECT_EQ(in.valid, 1);
+		EXPECT_EQ(in.inv_ok, flags & 1) << flags;
+		EXPECT_EQ(in.send_size, 4096u);
+		EXPECT_EQ(in.recv_size, 8192u);
+	}
+}
 
 TEST(Private, RoundTrip)
 {

@@ -137,6 +137,24 @@ TEST(PlanCall, ReducedCallAtTheThreshold)
 }
 
 /* An item at the very end whose roundup is not in the message */
+/* As of a READ whose result GSS wraps: it goes whole, or not at all. */
+TEST(PlanCall, ResultsThatMayNotBeReduced)
+{
+	auto e = requester();
+	rpcrdma_call call = simple_call(200, LOTS);
+
+	call.result_max = LOTS - 200;
+	EXPECT_TRUE(plan_call(*e, call).plan.write_chunk);
+	call.ddp = 0;
+	call.bulk = 1;
+
+	const planned p = plan_call(*e, call);
+
+	ASSERT_EQ(p.ret, 0);
+	EXPECT_FALSE(p.plan.write_chunk);
+	EXPECT_TRUE(p.plan.reply_chunk);
+}
+
 TEST(PlanCall, ItemWithoutRoundup)
 {
 	auto e = requester();
@@ -151,7 +169,16 @@ TEST(PlanCall, ItemWithoutRoundup)
 
 		ASSERT_EQ(p.ret, 0);
 		EXPECT_TRUE(p.plan.read_item);
-		EXPECT_EQ(p.plan.inline_length, pad == 3 ? 100u : 100u);
+		EXPECT_EQ(p.plan.inline_length, 100u);
+	}
+
+	/* With something behind it the roundup is there, and goes, too. */
+	for (u32 odd = 0; odd < 4; odd++) {
+		rpcrdma_call call = simple_call(100 + 65536 + 8);
+
+		call.item_position = 100;
+		call.item_length = 65536 - odd;
+		EXPECT_EQ(plan_call(*e, call).plan.inline_length, 108u) << odd;
 	}
 }
 
@@ -558,6 +585,22 @@ TEST(PlanCall, ReverseGeneralNeedsReads)
 }
 
 /* What a client tells its Upper Layer: what passes at the level it announced */
+/* What a server says about reverse Calls is nothing about a client's. */
+TEST(PlanCall, AServersLevelIsIgnored)
+{
+	for (u32 brs = 0; brs < 4; brs++) {
+		auto e = requester();
+		rpcrdma_call call = simple_call(5000);
+
+		e->conn.peer.brs = brs;
+		EXPECT_EQ(plan_call(*e, call).plan.format, RPCRDMA_CONTINUED);
+
+		call.item_position = 100;
+		call.item_length = 4800;
+		EXPECT_TRUE(plan_call(*e, call).plan.read_item) << brs;
+	}
+}
+
 TEST(PlanCall, ReversePayload)
 {
 	for (u32 brs = 0; brs < 4; brs++) {
@@ -898,13 +941,96 @@ TEST(PlanReply, WriteChunkTooShort)
 		const auto plan = plan_reply(
 			*e, lists, 3000, { { 100, 2000 }, { 2200, length } });
 
-		EXPECT_EQ(plan->error,
-			  length > 1000 ? +RDMA2_ERR_WRITE_RESOURCE : 0u);
-		if (length > 1000) {
-			EXPECT_EQ(plan->arg[0], 2u) << "counted from one";
-			EXPECT_EQ(plan->arg[1], length);
-		}
+		EXPECT_EQ(plan->error, 0u);
+		EXPECT_EQ(plan->nr_items, length > 1000 ? 1 : 2);
+		EXPECT_EQ(plan->inline_length,
+			  length > 1000 ? 1000u : 1000 - ((length + 3) & ~3u));
 	}
+}
+
+/* A result that is too long for its chunk goes every way that there is. */
+TEST(PlanReply, WriteChunkTooShortIsNoError)
+{
+	const struct {
+		const char *what;
+		u32 result, reassembly, reply_chunk;
+		bool pull;
+		u32 format, error;
+	} cases[] = {
+		{ "inline", 3000, 0, 0, false, RPCRDMA_INLINE, 0 },
+		{ "inline, however much there is", 3000, 262144, 60000, true,
+		  RPCRDMA_INLINE, 0 },
+		{ "Reply chunk", 30000, 262144, 60000, true, RPCRDMA_SPECIAL,
+		  0 },
+		{ "continued", 30000, 262144, 20000, true, RPCRDMA_CONTINUED,
+		  0 },
+		{ "pulled", 30000, 20000, 20000, true, RPCRDMA_SPECIAL, 0 },
+		{ "no way left", 30000, 20000, 20000, false, 0,
+		  RDMA2_ERR_WRITE_RESOURCE },
+	};
+
+	for (const auto &c : cases) {
+		auto own = usual_props(), peer = usual_props();
+
+		own.reply_read = RDMA2_REPLY_READ_PROVIDE;
+		peer.reply_read = c.pull ? RDMA2_REPLY_READ_PULL : 0;
+		peer.reassembly = c.reassembly;
+		auto e = responder(false, peer, own);
+		rpcrdma_lists lists = no_lists();
+
+		add_write(&lists, 2, 400);
+		add_write(&lists, 1, 400);
+		if (c.reply_chunk)
+			add_reply(&lists, 2, c.reply_chunk / 2);
+
+		const auto plan = plan_reply(*e, lists, c.result + 600,
+					     { { 100, c.result },
+					       { c.result + 200, 200 } });
+
+		EXPECT_EQ(plan->error, c.error) << c.what;
+		if (c.error) {
+			EXPECT_EQ(plan->arg[0], 1u) << "counted from one";
+			EXPECT_EQ(plan->arg[1], c.result);
+			continue;
+		}
+		EXPECT_EQ(plan->format, c.format) << c.what;
+		EXPECT_EQ(plan->inline_length + plan->reply_length +
+				  plan->read_length,
+			  c.result + 400)
+			<< c.what;
+		/* Its chunk comes back unused, the other one's item is in it. */
+		EXPECT_EQ(plan->nr_items, 2);
+		EXPECT_FALSE(rpcrdma_item_placed(plan.get(), 0));
+		EXPECT_TRUE(rpcrdma_item_placed(plan.get(), 1));
+		ASSERT_EQ(plan->lists.nr_writes, 2);
+		EXPECT_EQ(plan->lists.writes[0].count, 2);
+		EXPECT_EQ(plan->lists.writes[0].length, 0u);
+		EXPECT_EQ(plan->lists.writes[1].length, 200u);
+	}
+}
+
+/* An empty Write chunk is for its item only, not the end of the list. */
+TEST(PlanReply, EmptyWriteChunkKeepsItsPlace)
+{
+	auto e = responder();
+	rpcrdma_lists lists = no_lists();
+
+	add_write(&lists, 0, 0);
+	add_write(&lists, 1, 1000);
+	add_write(&lists, 0, 0);
+
+	const auto plan =
+		plan_reply(*e, lists, 3000, { { 100, 900 }, { 1000, 1000 } });
+
+	EXPECT_EQ(plan->error, 0u);
+	EXPECT_FALSE(rpcrdma_item_placed(plan.get(), 0));
+	EXPECT_TRUE(rpcrdma_item_placed(plan.get(), 1));
+	EXPECT_EQ(plan->nr_items, 2);
+	EXPECT_EQ(plan->inline_length, 2000u);
+	ASSERT_EQ(plan->lists.nr_writes, 3);
+	EXPECT_EQ(plan->lists.writes[0].count, 0);
+	EXPECT_EQ(plan->lists.writes[1].length, 1000u);
+	EXPECT_EQ(plan->lists.writes[2].count, 0);
 }
 
 /* An empty Write chunk asks for its item inline. */
@@ -1031,34 +1157,34 @@ const returned_case returned_cases[] = {
 	  0, 2500, 0, 2 },
 	{ "inline_reply_no_segments", false,
 	  [](rpcrdma_lists *l) { l->reply.count = 0; }, 0, 2500, 0, 2 },
-	{ "inline_but_used", false, [](rpcrdma_lists *) {}, -1, 0, 0, 0 },
+	{ "inline_but_used", false, [](rpcrdma_lists *) {}, -5, 0, 0, 0 },
 	{ "special_but_unused", true,
-	  [](rpcrdma_lists *l) { l->reply.count = 0; }, -1, 0, 0, 0 },
+	  [](rpcrdma_lists *l) { l->reply.count = 0; }, -5, 0, 0, 0 },
 	{ "special_absent", true, [](rpcrdma_lists *l) { l->has_reply = 0; },
-	  -1, 0, 0, 0 },
+	  -5, 0, 0, 0 },
 	{ "write_unused", true,
 	  [](rpcrdma_lists *l) { l->segs[0].length = l->segs[1].length = 0; },
 	  0, 500, 3000, 1 },
 	{ "write_unused_no_segments", true,
 	  [](rpcrdma_lists *l) { l->writes[0].count = 0; }, 0, 500, 3000, 1 },
-	{ "write_missing", true, [](rpcrdma_lists *l) { l->nr_writes = 1; }, -1,
+	{ "write_missing", true, [](rpcrdma_lists *l) { l->nr_writes = 1; }, -5,
 	  0, 0, 0 },
 	{ "write_too_many", true, [](rpcrdma_lists *l) { l->nr_writes = 3; },
-	  -1, 0, 0, 0 },
+	  -5, 0, 0, 0 },
 	{ "segment_missing", true,
-	  [](rpcrdma_lists *l) { l->writes[0].count = 1; }, -1, 0, 0, 0 },
+	  [](rpcrdma_lists *l) { l->writes[0].count = 1; }, -5, 0, 0, 0 },
 	{ "segment_too_long", true,
-	  [](rpcrdma_lists *l) { l->segs[0].length++; }, -1, 0, 0, 0 },
+	  [](rpcrdma_lists *l) { l->segs[0].length++; }, -5, 0, 0, 0 },
 	{ "segment_short_then_data", true,
-	  [](rpcrdma_lists *l) { l->segs[0].length--; }, -1, 0, 0, 0 },
+	  [](rpcrdma_lists *l) { l->segs[0].length--; }, -5, 0, 0, 0 },
 	{ "last_segment_short", true,
 	  [](rpcrdma_lists *l) { l->segs[1].length = 7; }, 0, 1507, 3000, 2 },
 	{ "wrong_handle", true, [](rpcrdma_lists *l) { l->segs[1].handle++; },
-	  -1, 0, 0, 0 },
+	  -5, 0, 0, 0 },
 	{ "wrong_reply_handle", true,
-	  [](rpcrdma_lists *l) { l->segs[3].handle++; }, -1, 0, 0, 0 },
+	  [](rpcrdma_lists *l) { l->segs[3].handle++; }, -5, 0, 0, 0 },
 	{ "reply_too_long", true, [](rpcrdma_lists *l) { l->segs[3].length++; },
-	  -1, 0, 0, 0 },
+	  -5, 0, 0, 0 },
 };
 
 class Returned : public testing::TestWithParam<returned_case>
@@ -1107,11 +1233,11 @@ TEST(ReturnedLists, NothingWasOffered)
 		  0);
 	add_reply(&rx->lists, 1, 0);
 	EXPECT_EQ(rpcrdma_check_reply(&e->conn, &offered, rx.get(), &placed),
-		  -1);
+		  -5);
 	rx->lists = no_lists();
 	add_write(&rx->lists, 1, 0);
 	EXPECT_EQ(rpcrdma_check_reply(&e->conn, &offered, rx.get(), &placed),
-		  -1);
+		  -5);
 	/* A Reply to be pulled places nothing. */
 	rx->lists = no_lists();
 	rx->format = RPCRDMA_SPECIAL;
@@ -1150,8 +1276,10 @@ TEST(ReturnedLists, PlansAreAccepted)
 
 		if (plan->error)
 			continue;
-		for (u32 n = 0; n < plan->nr_items; n++)
-			octets += items[n].length;
+		for (u32 n = 0; n < plan->nr_items; n++) {
+			if (rpcrdma_item_placed(plan.get(), n))
+				octets += items[n].length;
+		}
 		memset(rx.get(), 0, sizeof(*rx));
 		rx->format = plan->format;
 		rx->lists = plan->lists;

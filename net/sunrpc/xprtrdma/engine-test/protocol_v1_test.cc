@@ -4,6 +4,9 @@
  */
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
+
 #include "support.h"
 
 using namespace engine_test;
@@ -340,16 +343,16 @@ TEST(VersionMemory, SilenceMeansVersion1ForAWhile)
 {
 	rpcrdma_version_memory memory = {};
 
-	rpcrdma_version_learn(&memory, 1000, 2, 0);
+	rpcrdma_version_learn(&memory, 1000, 2, RPCRDMA_ANSWER_NONE);
 	EXPECT_EQ(rpcrdma_version_first(&memory, 1000, 1, 2), 1);
 	/* Not where version 1 is not wanted */
 	EXPECT_EQ(rpcrdma_version_first(&memory, 1000, 2, 2), 2);
 	/* Version 1 answers: it stays so, but not longer. */
-	rpcrdma_version_learn(&memory, 1200, 1, 1);
+	rpcrdma_version_learn(&memory, 1200, 1, RPCRDMA_ANSWER_V1);
 	EXPECT_EQ(rpcrdma_version_first(&memory, 1299, 1, 2), 1);
 	EXPECT_EQ(rpcrdma_version_first(&memory, 1300, 1, 2), 2);
 	/* And again */
-	rpcrdma_version_learn(&memory, 1300, 2, 0);
+	rpcrdma_version_learn(&memory, 1300, 2, RPCRDMA_ANSWER_NONE);
 	EXPECT_EQ(rpcrdma_version_first(&memory, 1301, 1, 2), 1);
 }
 
@@ -357,8 +360,8 @@ TEST(VersionMemory, SilenceInVersion1TooWasNotTheVersion)
 {
 	rpcrdma_version_memory memory = {};
 
-	rpcrdma_version_learn(&memory, 1000, 2, 0);
-	rpcrdma_version_learn(&memory, 1060, 1, 0);
+	rpcrdma_version_learn(&memory, 1000, 2, RPCRDMA_ANSWER_NONE);
+	rpcrdma_version_learn(&memory, 1060, 1, RPCRDMA_ANSWER_NONE);
 	EXPECT_EQ(rpcrdma_version_first(&memory, 1060, 1, 2), 2);
 }
 
@@ -368,28 +371,78 @@ TEST(VersionMemory, OneThatHasVersion2GetsAnotherChance)
 	rpcrdma_version_memory memory = {};
 
 	for (u64 now = 1000; now < 1100; now += 20) {
-		rpcrdma_version_learn(&memory, now, 2, 2);
+		rpcrdma_version_learn(&memory, now, 2, RPCRDMA_ANSWER_V2);
 		EXPECT_EQ(rpcrdma_version_first(&memory, now, 1, 2), 2);
-		rpcrdma_version_learn(&memory, now + 5, 2, 0);
+		rpcrdma_version_learn(&memory, now + 5, 2, RPCRDMA_ANSWER_NONE);
 		EXPECT_EQ(rpcrdma_version_first(&memory, now + 5, 1, 2), 2);
 	}
 	/* It may have become one that does not. */
-	rpcrdma_version_learn(&memory, 1100, 2, 0);
+	rpcrdma_version_learn(&memory, 1100, 2, RPCRDMA_ANSWER_NONE);
 	EXPECT_EQ(rpcrdma_version_first(&memory, 1100, 1, 2), 1);
 	EXPECT_EQ(rpcrdma_version_first(&memory, 1400, 1, 2), 2);
 }
 
-/* One that refuses version 2 does so each time: nothing is to be remembered. */
+/* A refusal that version 1 can follow costs no more than a message. */
 TEST(VersionMemory, ARefusalIsAnAnswer)
 {
 	rpcrdma_version_memory memory = {};
 
-	rpcrdma_version_learn(&memory, 1000, 2, 2);
-	rpcrdma_version_learn(&memory, 1010, 2, 0);
-	rpcrdma_version_learn(&memory, 1020, 2, 1);
+	rpcrdma_version_learn(&memory, 1000, 2, RPCRDMA_ANSWER_V2);
+	rpcrdma_version_learn(&memory, 1010, 2, RPCRDMA_ANSWER_NONE);
+	rpcrdma_version_learn(&memory, 1020, 2, RPCRDMA_ANSWER_V1);
 	EXPECT_EQ(rpcrdma_version_first(&memory, 1020, 1, 2), 2);
 	EXPECT_EQ(memory.has_v2, 0);
 	EXPECT_EQ(memory.silent, 0);
+}
+
+/* One that refuses and lets go does not meet version 2 at once (4.2.3.2). */
+TEST(VersionMemory, ARefusalThatEndsTheConnectionIsRemembered)
+{
+	rpcrdma_version_memory memory = {};
+
+	memory.has_v2 = 1;
+	for (u64 now = 1000; now < 5000; now += 400) {
+		EXPECT_EQ(rpcrdma_version_first(&memory, now, 1, 2), 2);
+		rpcrdma_version_learn(&memory, now, 2, RPCRDMA_ANSWER_REFUSED);
+		EXPECT_EQ(rpcrdma_version_first(&memory, now, 1, 2), 1);
+		/* Version 1 works, and that connection ends, too. */
+		rpcrdma_version_learn(&memory, now + 200, 1, RPCRDMA_ANSWER_V1);
+		EXPECT_EQ(rpcrdma_version_first(&memory, now + 299, 1, 2), 1);
+		EXPECT_EQ(memory.has_v2, 0);
+	}
+	/* If version 1 brings nothing either, it was not the version. */
+	rpcrdma_version_learn(&memory, 6000, 2, RPCRDMA_ANSWER_REFUSED);
+	rpcrdma_version_learn(&memory, 6001, 1, RPCRDMA_ANSWER_NONE);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 6001, 1, 2), 2);
+}
+
+TEST(VersionMemory, WhatAConnectionSaysOfItsServer)
+{
+	end e{ config(true) };
+
+	e.post(33);
+	rpcrdma_conn_established(&e.conn);
+	e.control();
+	EXPECT_EQ(rpcrdma_conn_answer(&e.conn, true), RPCRDMA_ANSWER_NONE);
+	e.receive(err_vers(2, 1, 1));
+	EXPECT_EQ(rpcrdma_conn_answer(&e.conn, false), RPCRDMA_ANSWER_V1);
+	EXPECT_EQ(rpcrdma_conn_answer(&e.conn, true), RPCRDMA_ANSWER_REFUSED);
+	e.send(RPCRDMA_KIND_CALL, X);
+	EXPECT_EQ(e.receive(inline_msg(X, REPLY)), RPCRDMA_RX_REPLY);
+	EXPECT_EQ(rpcrdma_conn_answer(&e.conn, true), RPCRDMA_ANSWER_V1);
+
+	auto v2 = open_client();
+
+	EXPECT_EQ(rpcrdma_conn_answer(&v2->conn, true), RPCRDMA_ANSWER_V2);
+
+	/* It has neither: nothing that version 1 could be better for */
+	end none{ config(true) };
+
+	none.post(33);
+	rpcrdma_conn_established(&none.conn);
+	none.control();
+	none.receive(err_vers(2, 3, 3));
+	EXPECT_EQ(rpcrdma_conn_answer(&none.conn, true), RPCRDMA_ANSWER_NONE);
 }
 
 /* Against a peer that never answers, both versions have their turn. */
@@ -407,7 +460,8 @@ TEST(VersionMemory, SilenceForEverTriesBothInTurn)
 		EXPECT_FALSE(version == 1 && last == 1);
 		last = version;
 		tried[version]++;
-		rpcrdma_version_learn(&memory, now, version, 0);
+		rpcrdma_version_learn(&memory, now, version,
+				      RPCRDMA_ANSWER_NONE);
 	}
 	EXPECT_GT(tried[1], 100u);
 	EXPECT_GT(tried[2], 100u);
@@ -549,6 +603,44 @@ TEST(ReverseV1, CallAndReply)
 }
 
 /* They could be what the peer wants, or what it grants. */
+/* What is sent one way or the other has the xid of its RPC (RFC 8167, 5). */
+TEST(ReverseV1, HeadersHaveTheirXid)
+{
+	auto s = server1();
+	auto c = client1();
+	const message call = header_of(*s, RPCRDMA_KIND_CALL, X);
+	const message reply = header_of(*c, RPCRDMA_KIND_REPLY, X);
+
+	for (const message &m : { call, reply }) {
+		EXPECT_EQ(m.get(0), X);
+		EXPECT_EQ(m.get(4), 1u);
+		EXPECT_EQ(m.get(12), 0u);
+	}
+}
+
+/* And what does not agree with its header is not taken for it. */
+TEST(ReverseV1, PayloadMustAgreeWithTheHeader)
+{
+	auto s = server1();
+	auto c = client1();
+
+	header_of(*s, RPCRDMA_KIND_CALL, X);
+	for (const message &m :
+	     { inline_msg(X, REPLY).set(28, X + 1), inline_msg(X, 7) }) {
+		EXPECT_EQ(s->receive(m), RPCRDMA_RX_DONE);
+		EXPECT_EQ(s->control().get(16), +ERR_CHUNK);
+	}
+	EXPECT_FALSE(may_call(*s));
+	EXPECT_EQ(s->receive(inline_msg(X, REPLY)), RPCRDMA_RX_REPLY);
+	EXPECT_TRUE(may_call(*s));
+
+	EXPECT_NE(c->receive(inline_msg(X, CALL).set(28, X + 1)),
+		  RPCRDMA_RX_CALL);
+	EXPECT_NE(c->receive(inline_msg(X, 7)), RPCRDMA_RX_CALL);
+	EXPECT_EQ(c->control().size(), 0u);
+	EXPECT_EQ(c->receive(inline_msg(X, CALL)), RPCRDMA_RX_CALL);
+}
+
 TEST(ReverseV1, CreditsOfNoDirectionAreIgnored)
 {
 	auto e = client1();
@@ -704,6 +796,34 @@ TEST(MessagesV1, BadCallsGetErrChunk)
 	EXPECT_EQ(e->conn.counters.errors_sent, std::size(bad));
 }
 
+/* Positions count octets that went into Read chunks, too (3.4.5). */
+TEST(MessagesV1, PositionsCountTheUnreducedStream)
+{
+	/* 40 octets inline; behind 16 of them 100 were taken out. */
+	const struct {
+		u32 second;
+		bool ok;
+	} cases[] = {
+		{ 112, false }, { 116, true },	{ 128, true },
+		{ 140, true },	{ 144, false },
+	};
+
+	for (const auto &c : cases) {
+		auto e = server1();
+
+		EXPECT_EQ(e->receive(fixed(X, MSG)
+					     .read_segment(16, 1, 100)
+					     .read_segment(c.second, 2, 8)
+					     .word(0)
+					     .word(0)
+					     .word(0)
+					     .rpc(X, CALL, 40)),
+			  c.ok ? RPCRDMA_RX_CALL : RPCRDMA_RX_DONE)
+			<< c.second;
+		EXPECT_EQ(e->control().size(), c.ok ? 0u : 20u) << c.second;
+	}
+}
+
 TEST(MessagesV1, Dropped)
 {
 	const message m[] = {
@@ -828,6 +948,7 @@ TEST(MessagesV1, BadReplies)
 	for (const message &m : bad) {
 		EXPECT_EQ(e->receive(m), RPCRDMA_RX_BAD_REPLY) << &m - bad;
 		EXPECT_EQ(e->rx.xid, X);
+		EXPECT_EQ(e->rx.error.status, -5);
 		EXPECT_EQ(e->control().size(), 0u);
 	}
 }
@@ -1015,6 +1136,33 @@ TEST(PlansV1, EmptyWriteChunk)
 	EXPECT_EQ(p.lists.writes[0].count, 0);
 }
 
+/* It is for its item only (RFC 8166, 4.3.2). */
+TEST(PlansV1, EmptyWriteChunkFirst)
+{
+	auto e = server1();
+	rpcrdma_lists lists;
+	rpcrdma_reply reply = {};
+	rpcrdma_reply_plan p;
+
+	rpcrdma_lists_init(&lists);
+	rpcrdma_lists_add_write(&lists);
+	add_write(&lists, 2, 4096);
+	reply.xid = X;
+	reply.length = 200 + 100 + 6000;
+	reply.nr_items = 2;
+	reply.items[0] = { 100, 100 };
+	reply.items[1] = { 250, 6000 };
+	rpcrdma_plan_reply(&e->conn, &lists, &reply, &p);
+	EXPECT_EQ(p.error, 0u);
+	EXPECT_EQ(p.format, RPCRDMA_INLINE);
+	EXPECT_EQ(p.inline_length, 300u);
+	EXPECT_FALSE(rpcrdma_item_placed(&p, 0));
+	EXPECT_TRUE(rpcrdma_item_placed(&p, 1));
+	ASSERT_EQ(p.lists.nr_writes, 2);
+	EXPECT_EQ(p.lists.writes[0].count, 0);
+	EXPECT_EQ(p.lists.writes[1].length, 6000u);
+}
+
 TEST(PlansV1, SeveralWriteChunks)
 {
 	auto e = server1();
@@ -1027,17 +1175,21 @@ TEST(PlansV1, SeveralWriteChunks)
 	add_write(&lists, 2, 4096);
 	add_write(&lists, 1, 4096);
 	reply.xid = X;
-	reply.length = 200 + 1000 + 6000;
+	reply.length = 200 + 1004 + 6000;
 	reply.nr_items = 2;
-	reply.items[0] = { 100, 1000 };
-	reply.items[1] = { 1150, 6000 };
+	reply.items[0] = { 100, 1001 };
+	reply.items[1] = { 1150, 5999 };
 	rpcrdma_plan_reply(&e->conn, &lists, &reply, &p);
 	EXPECT_EQ(p.error, 0u);
 	EXPECT_EQ(p.format, RPCRDMA_INLINE);
 	EXPECT_EQ(p.inline_length, 200u);
 	ASSERT_EQ(p.lists.nr_writes, 3);
-	EXPECT_EQ(p.lists.writes[0].length, 1000u);
-	EXPECT_EQ(p.lists.writes[1].length, 6000u);
+	EXPECT_EQ(p.lists.nr_reads, 0);
+	ASSERT_EQ(p.lists.nr_segs, 4);
+	for (u32 i = 0; i < 4; i++)
+		EXPECT_EQ(p.lists.segs[i].handle, lists.segs[i].handle);
+	EXPECT_EQ(p.lists.writes[0].length, 1001u);
+	EXPECT_EQ(p.lists.writes[1].length, 5999u);
 	EXPECT_EQ(p.lists.writes[2].length, 0u);
 	EXPECT_EQ(p.lists.writes[2].count, 1);
 }
@@ -1258,6 +1410,74 @@ TEST(SegmentsV1, ReadsInReverseOrder)
 		EXPECT_EQ(e->rx.lists.reads[k].count, COUNT);
 		EXPECT_EQ(e->rx.lists.reads[k].length, 4 * COUNT);
 	}
+}
+
+/* As many Positions as there may be chunks, and more, in the worst order */
+TEST(SegmentsV1, ManyPositions)
+{
+	for (int chunks :
+	     { +RPCRDMA_MAX_READ_CHUNKS, RPCRDMA_MAX_READ_CHUNKS + 1, MOST }) {
+		const int count = MOST / chunks;
+		auto e = server1();
+		message m = fixed(X, MSG);
+
+		for (int i = 0; i < count * chunks; i++) {
+			const int k = chunks - 1 - i % chunks;
+
+			m.read_segment(
+				16 + 4 * count * k, count * k + i / chunks, 4,
+				static_cast<u64>(count * k + i / chunks) << 12);
+		}
+		m.word(0).word(0).word(0).rpc(X, CALL, 40);
+		if (chunks > RPCRDMA_MAX_READ_CHUNKS) {
+			EXPECT_EQ(e->receive(m), RPCRDMA_RX_DONE) << chunks;
+			continue;
+		}
+		ASSERT_EQ(e->receive(m), RPCRDMA_RX_CALL);
+		expect_segments(e->rx.lists, count * chunks, 4);
+		EXPECT_EQ(e->rx.lists.nr_reads, chunks);
+	}
+}
+
+/*
+ * A peer chooses the order, but not what it costs: nothing else happens on the
+ * connection while the lists are decoded. The worst order once cost many
+ * times as much.
+ */
+TEST(SegmentsV1, ReverseOrderCostsNoMore)
+{
+	constexpr int CHUNKS = 8, COUNT = MOST / CHUNKS;
+	u64 least[2] = { ~u64{ 0 }, ~u64{ 0 } };
+	auto e = server1();
+	message lists[2];
+
+	for (bool reverse : { false, true }) {
+		message &m = lists[reverse] = fixed(X, MSG);
+
+		for (int i = 0; i < MOST; i++) {
+			const int k = i / COUNT;
+
+			m.read_segment(
+				16 + 4 * COUNT * (reverse ? CHUNKS - 1 - k : k),
+				i, 4);
+		}
+		m.word(0).word(0).word(0).rpc(X, CALL, 40);
+	}
+	/* For room in its lists */
+	ASSERT_EQ(e->receive(lists[0]), RPCRDMA_RX_CALL);
+	for (u32 i = 0; i < 1000; i++) {
+		const message &m = lists[i & 1];
+		const auto begin = std::chrono::steady_clock::now();
+		const rpcrdma_verdict v = rpcrdma_conn_receive(
+			&e->conn, m.data().data(), m.size(), &e->rx);
+		const auto taken = std::chrono::steady_clock::now() - begin;
+
+		e->post(1);
+		ASSERT_EQ(v, RPCRDMA_RX_CALL);
+		least[i & 1] =
+			std::min(least[i & 1], static_cast<u64>(taken.count()));
+	}
+	EXPECT_LT(least[1], 4 * least[0]);
 }
 
 TEST(SegmentsV1, AsManyAsMayBeAndOneMore)

@@ -77,8 +77,17 @@ public:
 		for (u32 arg : args)
 			m.word(arg);
 		EXPECT_EQ(e->receive(m), RPCRDMA_RX_ERROR);
+		rpcrdma_lessons_learn(&lessons, now, &e->rx, &call, &lists);
 		return rpcrdma_call_refused(&e->conn, &e->rx, &call, &lists,
 					    &call.recovery);
+	}
+
+	/* Another RPC, later: the same Call, and nothing but the lessons. */
+	void next_rpc(u64 seconds)
+	{
+		now += seconds;
+		call.recovery = {};
+		rpcrdma_lessons_recall(&lessons, now, &call);
 	}
 
 	u32 max_segs() const
@@ -93,6 +102,8 @@ public:
 	rpcrdma_call call = {};
 	rpcrdma_call_plan plan = {};
 	rpcrdma_lists lists = {};
+	rpcrdma_lessons lessons = {};
+	u64 now = 1000;
 };
 
 rpcrdma_props props(u32 reassembly)
@@ -290,6 +301,135 @@ TEST(Recovery, WriteResource)
 		EXPECT_FALSE(r.plan.write_chunk);
 		EXPECT_TRUE(r.plan.reply_chunk);
 	}
+}
+
+/* A Call that was executed comes back as another RPC, and others follow. */
+TEST(Lessons, ReplyChunk)
+{
+	requester r;
+
+	r.call.result_max = 0;
+	r.next_rpc(0);
+	ASSERT_EQ(r.send(), 0);
+	ASSERT_FALSE(r.plan.reply_chunk);
+	ASSERT_EQ(r.refuse(RDMA2_ERR_REPLY_RESOURCE, { 6000 }), 0);
+	for (u32 seconds : { 0u, 1u, 298u }) {
+		r.next_rpc(seconds);
+		ASSERT_EQ(r.send(), 0);
+		EXPECT_TRUE(r.plan.reply_chunk);
+	}
+	/* A smaller Reply may have a way without. */
+	r.call.reply_max = 5999;
+	ASSERT_EQ(r.send(), 0);
+	EXPECT_FALSE(r.plan.reply_chunk);
+	/* ... and one that fits inline needs none, however small it was. */
+	ASSERT_EQ(r.refuse(RDMA2_ERR_REPLY_RESOURCE, { 1 }), 0);
+	r.next_rpc(0);
+	ASSERT_EQ(r.send(), 0);
+	EXPECT_TRUE(r.plan.reply_chunk);
+	r.call.reply_max = 100;
+	ASSERT_EQ(r.send(), 0);
+	EXPECT_FALSE(r.plan.reply_chunk);
+	/* Servers learn, too: it is not for ever. */
+	r.call.reply_max = 65536;
+	r.next_rpc(300);
+	ASSERT_EQ(r.send(), 0);
+	EXPECT_FALSE(r.plan.reply_chunk);
+	ASSERT_EQ(r.refuse(RDMA2_ERR_REPLY_RESOURCE, { 50000 }), 0);
+	r.call.reply_max = 40000;
+	r.next_rpc(0);
+	ASSERT_EQ(r.send(), 0);
+	EXPECT_FALSE(r.plan.reply_chunk) << "what was known before is over";
+}
+
+/* Beside a Write chunk the rest of the Reply is what counts. */
+TEST(Lessons, ReplyChunkBesideAWriteChunk)
+{
+	requester r;
+
+	ASSERT_EQ(r.send(), 0);
+	ASSERT_EQ(r.refuse(RDMA2_ERR_REPLY_RESOURCE, { 6000 }), 0);
+	r.next_rpc(0);
+	ASSERT_EQ(r.send(), 0);
+	EXPECT_TRUE(r.plan.write_chunk);
+	EXPECT_FALSE(r.plan.reply_chunk);
+	r.call.reply_max = r.call.result_max + 6000;
+	ASSERT_EQ(r.send(), 0);
+	EXPECT_TRUE(r.plan.write_chunk);
+	EXPECT_TRUE(r.plan.reply_chunk);
+}
+
+/* If there is no room for one, it goes as if nothing had been learnt. */
+TEST(Lessons, AreNoCommands)
+{
+	requester r;
+
+	r.call.result_max = 0;
+	ASSERT_EQ(r.send(), 0);
+	ASSERT_EQ(r.refuse(RDMA2_ERR_REPLY_RESOURCE, { 6000 }), 0);
+	r.next_rpc(0);
+	r.call.reply_segs = 0;
+	ASSERT_EQ(r.send(), 0);
+	EXPECT_FALSE(r.plan.reply_chunk);
+}
+
+TEST(Lessons, WriteChunkWithoutRoundup)
+{
+	requester r;
+
+	r.call.result_max = 65001;
+	ASSERT_EQ(r.send(), 0);
+	ASSERT_TRUE(r.plan.write_chunk);
+	ASSERT_EQ(r.refuse(RDMA2_ERR_WRITE_RESOURCE, { 1, 65004 }), 0);
+	r.next_rpc(299);
+	ASSERT_EQ(r.send(), 0);
+	EXPECT_FALSE(r.plan.write_chunk);
+	/* Nothing is amiss where there is no roundup. */
+	r.call.result_max = 65000;
+	ASSERT_EQ(r.send(), 0);
+	EXPECT_TRUE(r.plan.write_chunk);
+	r.call.result_max = 65001;
+	r.next_rpc(1);
+	ASSERT_EQ(r.send(), 0);
+	EXPECT_TRUE(r.plan.write_chunk);
+}
+
+/* Neither from contradictions, nor from errors of Calls not yet executed */
+TEST(Lessons, NothingIsLearnt)
+{
+	const struct {
+		u32 code;
+		std::vector<u32> args;
+	} cases[] = {
+		{ RDMA2_ERR_REPLY_RESOURCE, { 0 } },
+		{ RDMA2_ERR_WRITE_RESOURCE, { 0, 0 } },
+		{ RDMA2_ERR_WRITE_RESOURCE, { 1, 64000 } },
+		{ RDMA2_ERR_WRITE_RESOURCE, { 1, 65005 } },
+		{ RDMA2_ERR_WRITE_RESOURCE, { 2, 65004 } },
+		{ RDMA2_ERR_WRITE_CHUNKS, { 0 } },
+		{ RDMA2_ERR_READ_CHUNKS, { 0 } },
+		{ RDMA2_ERR_SYSTEM, {} },
+	};
+
+	for (const auto &c : cases) {
+		requester r;
+
+		r.call.result_max = 65001;
+		ASSERT_EQ(r.send(), 0);
+		r.refuse(c.code, c.args);
+		r.next_rpc(0);
+		EXPECT_EQ(r.call.reply_chunk_from, 0u);
+		EXPECT_EQ(r.call.whole_writes, 0);
+	}
+
+	requester r{ props(0), usual_props() };
+
+	r.call.result_max = 0;
+	ASSERT_EQ(r.send(), 0);
+	ASSERT_TRUE(r.plan.reply_chunk);
+	r.refuse(RDMA2_ERR_REPLY_RESOURCE, { 60000 });
+	r.next_rpc(0);
+	EXPECT_EQ(r.call.reply_chunk_from, 0u) << "it had one";
 }
 
 TEST(Recovery, Permanent)

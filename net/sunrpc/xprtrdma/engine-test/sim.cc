@@ -55,6 +55,8 @@ sim::sim(const sim_options &options)
 		/* As if that many messages had gone this way before */
 		conn->sent += options.start[s];
 		conn->limit += options.start[s];
+		conn->counted += options.start[s];
+		conn->said += options.start[s];
 		conn->received += options.start[1 - s];
 		conn->advertised += options.start[1 - s];
 		conn->posted = conn->received;
@@ -485,9 +487,7 @@ bool sim::deliver(side to)
 	case RPCRDMA_RX_BAD_REPLY:
 		if (honest_)
 			complain("a bad Reply");
-		if (me.pending.count(rx_.xid))
-			closed_ = true;
-		break;
+		[[fallthrough]];
 	case RPCRDMA_RX_ERROR:
 		if (me.pending.erase(rx_.xid))
 			me.failed++;

@@ -29,6 +29,8 @@ message &message::fill(u32 count, uint8_t value)
 message &message::prefix(u32 xid, u32 htype, u32 flags, u32 credit,
 			 u32 received)
 {
+	/* The most of what follows: these are built by the million. */
+	data_.reserve(64);
 	return word(xid)
 		.word(RPCRDMA_VERS_2)
 		.word(credit)
@@ -107,6 +109,7 @@ rpcrdma_conn_config usual_config(bool client, u32 window)
 		.version_low = 2,
 		.version_high = 2,
 		.inv_ok = 1,
+		.no_regions = 0,
 		.guess = 0,
 		.window = window,
 		.reverse = window / 4,

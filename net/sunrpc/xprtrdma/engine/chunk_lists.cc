@@ -33,7 +33,8 @@ private:
 	struct rpcrdma_segment read_segment(u64 &total);
 	void segment(struct rpcrdma_chunk *chunk, u64 &total);
 	bool array(struct rpcrdma_chunk *chunk);
-	u32 insert_segment(const u32 *positions, u32 position);
+	struct rpcrdma_chunk *chunk_at(u32 position, u32 &index);
+	void sort_chunks();
 
 	xdr_reader &in_;
 	const list_limits &max_;
@@ -45,14 +46,22 @@ private:
 	bool too_long_ = false;
 };
 
-/* Read and count a segment; the caller has seen that it is there. */
-struct rpcrdma_segment list_decoder::read_segment(u64 &total)
+/* A segment; the caller has seen that it is there. */
+struct rpcrdma_segment decode_segment(xdr_reader &in)
 {
 	struct rpcrdma_segment seg;
 
-	seg.handle = in_.word();
-	seg.length = in_.word();
-	seg.offset = in_.hyper();
+	seg.handle = in.word();
+	seg.length = in.word();
+	seg.offset = in.hyper();
+	return seg;
+}
+
+/* Read and count a segment. */
+struct rpcrdma_segment list_decoder::read_segment(u64 &total)
+{
+	const struct rpcrdma_segment seg = decode_segment(in_);
+
 	total += seg.length;
 	if (seg.length > max_.segment)
 		too_long_ = true;
@@ -112,32 +121,68 @@ bool list_decoder::reads()
 }
 
 /*
- * Make room among the segments there are for one with @position: behind those
- * of its chunk. Returns its index. Only while nothing but Read chunks is there.
+ * The Read chunk with @position, begun if it is new; null when there are too
+ * many. Segments of one Position mostly come in a row, so the last one found,
+ * @index, is looked at first.
  */
-u32 list_decoder::insert_segment(const u32 *positions, u32 position)
+struct rpcrdma_chunk *list_decoder::chunk_at(u32 position, u32 &index)
 {
-	u32 index = nr_segs_;
+	struct rpcrdma_chunk *const chunks = lists_->reads;
 
-	while (index && positions[index - 1] > position) {
-		segment_at(lists_, index) = segment_at(lists_, index - 1);
-		index--;
+	if (index < nr_reads_ && chunks[index].position == position)
+		return &chunks[index];
+	for (index = 0; index < nr_reads_; index++) {
+		if (chunks[index].position == position)
+			return &chunks[index];
 	}
-	return index;
+	if (nr_reads_ == RPCRDMA_MAX_READ_CHUNKS)
+		return nullptr;
+	chunks[nr_reads_++] = {
+		.position = position,
+		.length = 0,
+		.first = 0,
+		.count = 0,
+	};
+	return &chunks[index];
+}
+
+/* Bring the Read chunks into order; how many segments each has is known. */
+void list_decoder::sort_chunks()
+{
+	struct rpcrdma_chunk *const chunks = lists_->reads;
+	u32 first = 0;
+
+	for (u32 i = 1; i < nr_reads_; i++) {
+		const struct rpcrdma_chunk moved = chunks[i];
+		u32 to = i;
+
+		for (; to && chunks[to - 1].position > moved.position; to--)
+			chunks[to] = chunks[to - 1];
+		chunks[to] = moved;
+	}
+	for (u32 i = 0; i < nr_reads_; i++) {
+		chunks[i].first = static_cast<u16>(first);
+		first += chunks[i].count;
+		chunks[i].count = 0;
+	}
 }
 
 /*
  * As above, for a version that leaves the order to the sender: afterwards the
- * lists are as if it had been the usual one.
+ * lists are as if it had been the usual one. A list is gone through twice, as
+ * any sorting of its segments would cost more: to find and count the chunks,
+ * of which there are few, and to put each segment where it belongs.
  */
 bool list_decoder::reads_in_any_order()
 {
-	u32 positions[RPCRDMA_MAX_SEGS + RPCRDMA_MORE_SEGS];
-	struct rpcrdma_chunk *chunk = nullptr;
+	xdr_reader again = in_;
+	bool too_many = false;
+	u32 index = 0, nr_segs;
 
 	for (;;) {
-		u32 position, index;
+		struct rpcrdma_chunk *chunk;
 		bool more;
+		u32 position;
 
 		if (!in_.get_bool(more))
 			return false;
@@ -148,36 +193,35 @@ bool list_decoder::reads_in_any_order()
 		position = in_.word();
 		if (position % sizeof(u32))
 			return false;
-		if (nr_segs_ >= room_) {
-			segment(nullptr, read_octets_);
+		read_segment(read_octets_);
+		/* What is beyond the limits is only counted. */
+		if (nr_segs_ > room_ || too_many)
 			continue;
-		}
-		index = insert_segment(positions, position);
-		for (u32 i = nr_segs_; i > index; i--)
-			positions[i] = positions[i - 1];
-		positions[index] = position;
-		segment_at(lists_, index) = read_segment(read_octets_);
-	}
-
-	/* Segments of one Position are one chunk. */
-	for (u32 i = 0; i < min_u32(nr_segs_, room_); i++) {
-		const u32 length = rpcrdma_lists_seg(lists_, i)->length;
-
-		if (!i || positions[i] != positions[i - 1]) {
-			if (nr_reads_++ >= RPCRDMA_MAX_READ_CHUNKS)
-				continue;
-			chunk = &lists_->reads[nr_reads_ - 1];
-			*chunk = {
-				.position = positions[i],
-				.length = 0,
-				.first = static_cast<u16>(i),
-				.count = 0,
-			};
-		}
-		if (nr_reads_ <= RPCRDMA_MAX_READ_CHUNKS) {
-			chunk->length += length;
+		chunk = chunk_at(position, index);
+		if (chunk)
 			chunk->count++;
-		}
+		else
+			too_many = true;
+	}
+	if (too_many)
+		nr_reads_ = RPCRDMA_MAX_READ_CHUNKS + 1;
+	if (too_many || nr_segs_ > room_)
+		return true;
+
+	sort_chunks();
+	nr_segs = nr_segs_;
+	index = 0;
+	for (u32 i = 0; i < nr_segs; i++) {
+		struct rpcrdma_chunk *chunk;
+		u32 position;
+
+		again.skip(sizeof(u32)); /* there is one more */
+		position = again.word();
+		chunk = chunk_at(position, index);
+		const struct rpcrdma_segment seg = decode_segment(again);
+
+		segment_at(lists_, u32{ chunk->first } + chunk->count++) = seg;
+		chunk->length += seg.length;
 	}
 	return true;
 }

@@ -76,12 +76,20 @@ u32 opening_events(struct rpcrdma_conn *conn)
 	return RPCRDMA_EV_OPENED;
 }
 
-/* Finish the prefix of a control message and count it as sent. */
-void stamp_control(struct rpcrdma_conn *conn, void *buf)
+/* Finish a message's header and count it as sent. */
+void stamp(struct rpcrdma_conn *conn, void *header)
 {
 	const u32 credit = advertise(conn);
 
-	v2::store_credits(buf, credit, conn->received);
+	v2::store_credits(header, credit, conn->received);
+}
+
+/* The same for a control message that is not a grant */
+void stamp_control(struct rpcrdma_conn *conn, void *header)
+{
+	stamp(conn, header);
+	conn->said = conn->sent;
+	conn->whole = conn->sent;
 }
 
 u32 send_err_vers(struct rpcrdma_conn *conn, void *buf,
@@ -102,7 +110,7 @@ u32 send_err_vers(struct rpcrdma_conn *conn, void *buf,
 	out.word(RDMA2_ERR_VERS);
 	out.word(conn->cfg.version_low);
 	out.word(conn->cfg.version_high);
-	conn->sent++;
+	conn->said = ++conn->sent;
 	conn->counters.errors_sent++;
 	return out.offset();
 }
@@ -159,7 +167,7 @@ u32 send_grant(struct rpcrdma_conn *conn, void *buf)
 
 	v2::encode_prefix(out, 0, RDMA2_NOMSG, 0);
 	v2::encode_lists(out, nullptr);
-	stamp_control(conn, buf);
+	stamp(conn, buf);
 	conn->counters.grants_sent++;
 	return out.offset();
 }
@@ -223,6 +231,7 @@ void rpcrdma_conn_init(struct rpcrdma_conn *conn,
 	conn->cfg = *cfg;
 	conn->cfg.client = !!cfg->client;
 	conn->cfg.inv_ok = !!cfg->inv_ok;
+	conn->cfg.no_regions = !!cfg->no_regions;
 	conn->cfg.guess = !!cfg->guess;
 	conn->cfg.version_low = static_cast<u8>(
 		clamp_u32(cfg->version_low, LOWEST_VERSION, HIGHEST_VERSION));
@@ -260,6 +269,9 @@ void rpcrdma_conn_limits(const struct rpcrdma_conn *conn,
 	limits->recv_inline = min_u32(peer->sbsiz, own->rbsiz);
 	limits->max_segment = peer->rssiz;
 	limits->max_segs = min_u32(rcsiz, RPCRDMA_MAX_SEGS);
+	/* Whatever the peer takes, this end has nothing to offer it. */
+	if (conn->cfg.no_regions)
+		limits->max_segs = 0;
 	if (!limits->max_segment || !limits->max_segs)
 		limits->max_segment = limits->max_segs = 0;
 	limits->continued = peer->reassembly;
@@ -349,6 +361,12 @@ u32 rpcrdma_conn_posted(struct rpcrdma_conn *conn, u32 count)
 		return posted_v1(conn, count);
 	conn->posted += count;
 	conn->unreplaced -= min_u32(count, conn->unreplaced);
+	if (count > conn->grants_unreplaced) {
+		conn->grants_unreplaced = 0;
+		conn->moved = 1;
+	} else {
+		conn->grants_unreplaced -= static_cast<u16>(count);
+	}
 	events = due_events(conn);
 	if ((was_stuck || opening) && conn->state == RPCRDMA_CONN_OPEN)
 		events |= RPCRDMA_EV_WINDOW;
@@ -395,13 +413,15 @@ bool rpcrdma_conn_may_send(const struct rpcrdma_conn *conn,
 	if (conn->tx_open && conn->tx_open != kind + 1)
 		return false;
 	if (kind == RPCRDMA_KIND_CALL)
-		return left > CALL_RESERVE && !conn->pend_count;
+		return room_for_call(conn) && !conn->pend_count;
 	return left > 0;
 }
 
 /*
- * What counts is the limit: a peer that says much and grants nothing is no
- * better than a silent one. While the limit rises, a Call may wait for long,
+ * What counts is whether something that waited was let through, all of it, and
+ * as much as a Call needs was granted for that: a peer that says much and
+ * grants nothing is no better than a silent one, and neither is one that grants
+ * a message now and then. While Calls are let through, one may wait for long,
  * but others do not.
  */
 u32 rpcrdma_conn_stalled(struct rpcrdma_conn *conn, bool waits, u32 now,
@@ -409,7 +429,9 @@ u32 rpcrdma_conn_stalled(struct rpcrdma_conn *conn, bool waits, u32 now,
 {
 	const bool closed = conn->version == RPCRDMA_VERS_1 ?
 				    !v1::may_call(conn) :
-				    window_left(conn) <= CALL_RESERVE;
+				    !room_for_call(conn);
+
+	const s32 needed = conn->version == RPCRDMA_VERS_1 ? 0 : CALL_RESERVE;
 
 	*events = 0;
 	if (conn->state != RPCRDMA_CONN_OPEN || !closed ||
@@ -417,9 +439,12 @@ u32 rpcrdma_conn_stalled(struct rpcrdma_conn *conn, bool waits, u32 now,
 		conn->stalled = 0;
 		return 0;
 	}
-	if (!conn->stalled || conn->stalled_at != conn->limit) {
+	if (!conn->stalled ||
+	    (conn->whole != conn->stalled_whole &&
+	     distance(conn->stalled_sent, conn->limit) > needed)) {
 		conn->stalled = 1;
-		conn->stalled_at = conn->limit;
+		conn->stalled_sent = conn->sent;
+		conn->stalled_whole = conn->whole;
 		conn->stalled_since = now;
 	}
 	if (now - conn->stalled_since < conn->cfg.stall_ms)
@@ -442,10 +467,15 @@ void rpcrdma_conn_stamp(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
 	}
 
 	const u32 flags = load_word(header, v2::OFF_FLAGS);
-	const u32 credit = advertise(conn);
 
-	v2::store_credits(header, credit, conn->received);
-	conn->tx_open = flags & RDMA2_F_MORE ? static_cast<u8>(kind + 1) : 0;
+	stamp(conn, header);
+	conn->said = conn->sent;
+	if (flags & RDMA2_F_MORE) {
+		conn->tx_open = static_cast<u8>(kind + 1);
+		return;
+	}
+	conn->tx_open = 0;
+	conn->whole = conn->sent;
 }
 
 u32 rpcrdma_conn_queue_error(struct rpcrdma_conn *conn, u32 xid, u32 code,

@@ -34,15 +34,17 @@ void discard_sequence(struct rpcrdma_conn *conn, const sequence &seq)
 	conn->nr_discard++;
 }
 
-bool discarded(struct rpcrdma_conn *conn, const sequence &seq, bool last)
+bool discarding(const struct rpcrdma_conn *conn, const sequence &seq)
+{
+	return find_discarded(conn, seq) >= 0;
+}
+
+void end_discarding(struct rpcrdma_conn *conn, const sequence &seq)
 {
 	const s32 index = find_discarded(conn, seq);
 
-	if (index < 0)
-		return false;
-	if (last)
+	if (index >= 0)
 		forget(conn, static_cast<u32>(index));
-	return true;
 }
 
 } // namespace rpcrdma

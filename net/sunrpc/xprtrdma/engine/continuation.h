@@ -44,11 +44,11 @@ static inline void open_sequence(struct rpcrdma_conn *conn, const sequence &seq,
  */
 void discard_sequence(struct rpcrdma_conn *conn, const sequence &seq);
 
-/*
- * Is a part of @seq to be discarded? @last: it is the last one, so that the
- * next message of this identity is a new one.
- */
-bool discarded(struct rpcrdma_conn *conn, const sequence &seq, bool last);
+/* Are parts of @seq discarded? */
+bool discarding(const struct rpcrdma_conn *conn, const sequence &seq);
+
+/* The next message of this identity is a new one, if any is to be discarded. */
+void end_discarding(struct rpcrdma_conn *conn, const sequence &seq);
 
 } // namespace rpcrdma
 

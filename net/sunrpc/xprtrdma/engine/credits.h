@@ -20,6 +20,22 @@ static inline s32 window_left(const struct rpcrdma_conn *conn)
 }
 
 /*
+ * Does the window leave room for a Call, or a part of one? Not its last
+ * CALL_RESERVE messages. Grants that the peer has not counted yet, if nothing
+ * else is uncounted, are looked upon as not sent: their Receives are replaced
+ * at once, but no grant needs to tell of that.
+ */
+static inline bool room_for_call(const struct rpcrdma_conn *conn)
+{
+	const s32 left = window_left(conn);
+
+	if (left > CALL_RESERVE)
+		return true;
+	return left > 0 && distance(conn->said, conn->counted) >= 0 &&
+	       distance(conn->counted, conn->limit) > CALL_RESERVE;
+}
+
+/*
  * Messages the peer could be allowed beyond those received: one Receive stays
  * in reserve for its grant. -1: the reserve itself is used up, and no header
  * may be sent because none could keep the invariant.
@@ -46,8 +62,12 @@ static inline u32 advertise(struct rpcrdma_conn *conn)
 
 	conn->sent++;
 	conn->advertised = conn->received + credit;
-	/* The replacement of a grant's Receive may still be to come. */
-	conn->grants_got = conn->unreplaced ? conn->last_was_grant : 0;
+	/*
+	 * What only replaces Receives of grants from now on is not news. But
+	 * this header has counted those that are still to be replaced.
+	 */
+	conn->grants_unreplaced = 0;
+	conn->moved = 0;
 	return credit;
 }
 

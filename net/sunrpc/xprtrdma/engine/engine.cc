@@ -14,6 +14,7 @@
 #include "connection.cc"
 #include "version1.cc"
 #include "exposure.cc"
+#include "memory.cc"
 #include "receive.cc"
 #include "requester.cc"
 #include "responder.cc"

@@ -42,6 +42,37 @@ int error_status(u32 code)
 namespace
 {
 
+/* How long a peer is taken at its word: as long as for its versions */
+constexpr u64 LESSON_SECONDS = 300;
+
+/*
+ * Is a Reply chunk of the length that the error tells something new? Zero: no
+ * size would help (7.3.5).
+ */
+bool reply_chunk_helps(const struct rpcrdma_rx *rx,
+		       const struct rpcrdma_lists *offered)
+{
+	const u32 needed = rx->error.arg[0];
+
+	return needed &&
+	       !(offered->has_reply && offered->reply.length >= needed);
+}
+
+/*
+ * Zero: the peer could not tell (7.3.4). The chunk has all the memory there is
+ * for the result, so only a peer that counts the roundup, too, gets further:
+ * with the result among the rest of the Reply, where that has room.
+ */
+bool roundup_helps(const struct rpcrdma_rx *rx, const struct rpcrdma_call *call,
+		   const struct rpcrdma_lists *offered)
+{
+	const u32 index = rx->error.arg[0], needed = rx->error.arg[1];
+
+	return index && index <= offered->nr_writes &&
+	       needed > offered->writes[index - 1].length &&
+	       needed <= roundup4(call->result_max);
+}
+
 /*
  * Take in what an ERROR says. Returns whether that rules out the form the Call
  * was sent in: if it does not, the peer contradicts itself, and sending the
@@ -69,21 +100,11 @@ bool give_in(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
 					 __ATOMIC_RELAXED);
 		return offered->nr_segs > arg;
 	case RDMA2_ERR_WRITE_RESOURCE:
-		/*
-		 * Zero: the peer could not tell (7.3.4). The chunk has all the
-		 * memory there is for the result, so only a peer that counts
-		 * the roundup, too, gets further: with the result among the
-		 * rest of the Reply, where that has room.
-		 */
 		recovery->no_writes = 1;
-		return arg && arg <= offered->nr_writes &&
-		       rx->error.arg[1] > offered->writes[arg - 1].length &&
-		       rx->error.arg[1] <= roundup4(call->result_max);
+		return roundup_helps(rx, call, offered);
 	case RDMA2_ERR_REPLY_RESOURCE:
-		/* Zero: no size would help (7.3.5). */
 		recovery->reply_needed = arg;
-		return arg &&
-		       !(offered->has_reply && offered->reply.length >= arg);
+		return reply_chunk_helps(rx, offered);
 	default:
 		return false;
 	}
@@ -121,6 +142,38 @@ int rpcrdma_call_refused(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
 		return rx->error.status;
 	*recovery = again.recovery;
 	return 0;
+}
+
+/*
+ * Only what a Call is refused with when it has been executed (7.3.4, 7.3.5): with
+ * the others it is sent once more, and the peer has not seen it yet. Of Replies the
+ * smallest counts: the peer could not provide it otherwise.
+ */
+void rpcrdma_lessons_learn(struct rpcrdma_lessons *lessons, u64 now,
+			   const struct rpcrdma_rx *rx,
+			   const struct rpcrdma_call *call,
+			   const struct rpcrdma_lists *offered)
+{
+	const u32 octets = rx->error.arg[0];
+
+	if (rx->error.code == RDMA2_ERR_REPLY_RESOURCE &&
+	    reply_chunk_helps(rx, offered)) {
+		if (now >= lessons->reply_until ||
+		    octets < lessons->reply_octets)
+			lessons->reply_octets = octets;
+		lessons->reply_until = now + LESSON_SECONDS;
+	} else if (rx->error.code == RDMA2_ERR_WRITE_RESOURCE &&
+		   roundup_helps(rx, call, offered)) {
+		lessons->writes_until = now + LESSON_SECONDS;
+	}
+}
+
+void rpcrdma_lessons_recall(const struct rpcrdma_lessons *lessons, u64 now,
+			    struct rpcrdma_call *call)
+{
+	call->reply_chunk_from =
+		now < lessons->reply_until ? lessons->reply_octets : 0;
+	call->whole_writes = now < lessons->writes_until;
 }
 
 /* The code's name as in 8.4, for logs. */

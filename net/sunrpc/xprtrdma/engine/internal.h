@@ -97,6 +97,12 @@ u32 error_words(u32 code);
 /* The errno of an RPC that an ERROR with this code ends */
 int error_status(u32 code);
 
+/*
+ * The errno of an RPC that a bad Reply ends (WP 3.7): not one that sunrpc
+ * answers by sending the Call again, which the same Reply would answer.
+ */
+constexpr int BAD_REPLY_STATUS = -E_IO;
+
 } // namespace rpcrdma
 
 #endif /* RPCRDMA_ENGINE_INTERNAL_H */

@@ -61,13 +61,33 @@ int rpcrdma_lists_add_reply(struct rpcrdma_lists *lists)
 	return 0;
 }
 
+/* Octets of the chunks that RPCRDMA_MAX_CHUNK_OCTETS is for together */
+static u32 octets_pulled(const struct rpcrdma_lists *lists)
+{
+	u32 octets = 0;
+
+	for (u32 i = 0; i < lists->nr_reads; i++)
+		octets += lists->reads[i].length;
+	return octets;
+}
+
+static u32 octets_pushed(const struct rpcrdma_lists *lists)
+{
+	u32 octets = lists->has_reply ? lists->reply.length : 0;
+
+	for (u32 i = 0; i < lists->nr_writes; i++)
+		octets += lists->writes[i].length;
+	return octets;
+}
+
 /*
  * Append a segment to the chunk begun last (4.3.3). Returns -1 when there is
- * no chunk, no room, or the chunk would become too large.
+ * no chunk, no room, or more octets than a receiver takes (WP 3.5).
  */
 int rpcrdma_lists_add_segment(struct rpcrdma_lists *lists, u32 handle,
 			      u32 length, u64 offset)
 {
+	const bool read = !lists->has_reply && !lists->nr_writes;
 	struct rpcrdma_chunk *chunk;
 
 	if (lists->has_reply)
@@ -80,7 +100,8 @@ int rpcrdma_lists_add_segment(struct rpcrdma_lists *lists, u32 handle,
 		return -1;
 
 	if (lists->nr_segs >= segment_room(lists) ||
-	    length > RPCRDMA_MAX_CHUNK_OCTETS - chunk->length)
+	    length > RPCRDMA_MAX_CHUNK_OCTETS - (read ? octets_pulled(lists) :
+							octets_pushed(lists)))
 		return -1;
 	segment_at(lists, lists->nr_segs++) = {
 		.handle = handle,

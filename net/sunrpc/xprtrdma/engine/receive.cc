@@ -126,7 +126,7 @@ list_limits call_limits(const struct rpcrdma_conn *conn)
 
 /* Returned Write and Reply chunks are this end's own: nothing is too large. */
 constexpr list_limits REPLY_LIMITS = {
-	.reads = 1,
+	.reads = RPCRDMA_MAX_READ_CHUNKS,
 	.writes = RPCRDMA_MAX_WRITE_CHUNKS,
 	.segs = RPCRDMA_MAX_SEGS,
 	.segment = ~0u,
@@ -256,12 +256,32 @@ verdict receive_msg(const message &m)
 		       rx->total_length);
 }
 
-/* A Reply whose Payload stream is in memory (4.4.3, WP 3.8) */
-verdict receive_special_reply(const message &m)
+/*
+ * Can this end pull the Reply that is in the Read chunk of @m? It said whether
+ * it does, and how much.
+ */
+bool pull_ok(const message &m, u32 pushed)
 {
 	const struct rpcrdma_props *own = &m.conn->cfg.props;
 	const struct rpcrdma_lists *lists = &m.rx->lists;
 	const struct rpcrdma_chunk *pull = &lists->reads[0];
+
+	if (!(own->reply_read & RDMA2_REPLY_READ_PULL) || pushed ||
+	    lists->nr_reads != 1 || pull->position ||
+	    pull->length < RPC_MIN_OCTETS || pull->count > own->rcsiz)
+		return false;
+	for (u32 i = 0; i < pull->count; i++) {
+		if (rpcrdma_lists_seg(lists, pull->first + i)->length >
+		    own->rssiz)
+			return false;
+	}
+	return true;
+}
+
+/* A Reply whose Payload stream is in memory (4.4.3, WP 3.8) */
+verdict receive_special_reply(const message &m)
+{
+	const struct rpcrdma_lists *lists = &m.rx->lists;
 	const u32 pushed = lists->has_reply ? lists->reply.length : 0;
 
 	if (!lists->nr_reads) {
@@ -271,25 +291,16 @@ verdict receive_special_reply(const message &m)
 	}
 
 	/*
-	 * To be pulled. From a Responder that was not told that this end can,
-	 * it is a bad one; but even so its DONE is due (DR 4.1.2).
+	 * The Responder keeps its memory until the DONE, so one is due even of
+	 * a Reply that this end does not pull (DR 4.1.2, 4.1.3).
 	 */
-	if (!(own->reply_read & RDMA2_REPLY_READ_PULL)) {
+	if (!pull_ok(m, pushed)) {
 		push_pending(m.conn, m.prefix.xid, RDMA2_DONE,
 			     lists->inv_handle, 0, 0);
 		return refuse(m, RDMA2_ERR_BAD_XDR);
 	}
-	/* This end said how much, too. */
-	if (pushed || pull->position || pull->length < RPC_MIN_OCTETS ||
-	    pull->count > own->rcsiz)
-		return refuse(m, RDMA2_ERR_BAD_XDR);
-	for (u32 i = 0; i < pull->count; i++) {
-		if (rpcrdma_lists_seg(lists, pull->first + i)->length >
-		    own->rssiz)
-			return refuse(m, RDMA2_ERR_BAD_XDR);
-	}
 	m.conn->counters.replies_to_pull++;
-	return deliver(m, RPCRDMA_SPECIAL, 0, pull->length);
+	return deliver(m, RPCRDMA_SPECIAL, 0, lists->reads[0].length);
 }
 
 verdict receive_nomsg(const message &m)
@@ -310,6 +321,38 @@ verdict receive_nomsg(const message &m)
 	return deliver(m, RPCRDMA_SPECIAL, stream, stream);
 }
 
+/*
+ * Is a message without RDMA2_F_MORE an RPC message of its own, and not the last
+ * part of one? It begins as the first part would.
+ */
+bool is_whole_message(const message &m)
+{
+	xdr_reader in = m.body();
+	u32 arg;
+
+	if (m.prefix.htype == RDMA2_NOMSG)
+		return true;
+	return !decode_lists(m, in, arg) && in.left() >= RPC_MIN_OCTETS &&
+	       payload_start_ok(m, in.offset(), in.left());
+}
+
+/*
+ * Is @m a part of a sequence that was refused (7.1.3)? Its sender may also have
+ * left the rest unsent, and begun anew with the same xid: that is not lost.
+ */
+bool is_discarded(const message &m)
+{
+	struct rpcrdma_conn *conn = m.conn;
+	const sequence seq = m.identity();
+
+	if (!discarding(conn, seq))
+		return false;
+	if (m.prefix.htype == RDMA2_MSG && m.flag(RDMA2_F_MORE))
+		return true;
+	end_discarding(conn, seq);
+	return !is_whole_message(m);
+}
+
 /* RDMA2_MSG, and RDMA2_NOMSG that is not a grant */
 verdict receive_rpc(const message &m)
 {
@@ -323,7 +366,7 @@ verdict receive_rpc(const message &m)
 		return RPCRDMA_RX_CLOSE;
 	}
 
-	if (is_msg && discarded(conn, seq, !more))
+	if (is_discarded(m))
 		return drop(conn);
 
 	if (conn->rx_open && !(is_msg && sequence_open(conn, seq))) {
@@ -363,8 +406,7 @@ verdict receive_grant(const message &m)
 	struct rpcrdma_conn *conn = m.conn;
 
 	/* Whatever is wrong with it, it asks for no answer. */
-	conn->grants_got++;
-	conn->last_was_grant = 1;
+	conn->grants_unreplaced++;
 	if (m.prefix.flags & (RDMA2_F_RESPONSE | RDMA2_F_MORE | RDMA2_F_TPMORE))
 		return drop(conn);
 	conn->counters.grants_received++;
@@ -394,11 +436,11 @@ verdict receive_done(const message &m)
 void own_props_refused(struct rpcrdma_conn *conn)
 {
 	struct rpcrdma_props *own = &conn->cfg.props;
+	const u32 sbsiz = min_u32(own->sbsiz, DEFAULT_PROPS.sbsiz);
 
-	own->sbsiz = min_u32(own->sbsiz, DEFAULT_PROPS.sbsiz);
-	own->rbsiz = DEFAULT_PROPS.rbsiz;
-	own->brs = DEFAULT_PROPS.brs;
-	own->reply_read = DEFAULT_PROPS.reply_read;
+	/* Receives have the default size in any case, Sends may be smaller. */
+	*own = DEFAULT_PROPS;
+	own->sbsiz = sbsiz;
 }
 
 verdict receive_error(const message &m)
@@ -543,6 +585,7 @@ void refused_version(struct rpcrdma_conn *conn, const void *msg)
 	const u32 high = load_word(msg, v1::OFF_ERR_HIGH);
 
 	conn->answered = 1;
+	conn->refused = 1;
 	conn->err_vers_low = static_cast<u8>(min_u32(low, 255));
 	conn->err_vers_high = static_cast<u8>(min_u32(high, 255));
 	if (conn->cfg.version_low > RPCRDMA_VERS_1 || low > RPCRDMA_VERS_1)
@@ -662,12 +705,15 @@ enum rpcrdma_verdict rpcrdma_conn_receive(struct rpcrdma_conn *conn,
 	rpcrdma_lists_init(&rx->lists);
 	rx->lists.more = more;
 
-	conn->last_was_grant = 0;
 	verdict = receive(conn, msg, length, rx);
 	if (conn->state == RPCRDMA_CONN_CLOSING)
 		verdict = RPCRDMA_RX_CLOSE;
+	if (verdict == RPCRDMA_RX_BAD_REPLY)
+		rx->error.status = BAD_REPLY_STATUS;
 	/* Only a Call may keep its Receive (WP 3.3). */
-	if (verdict != RPCRDMA_RX_CALL)
+	if (verdict == RPCRDMA_RX_CALL)
+		conn->moved = 1;
+	else
 		conn->unreplaced++;
 	rx->events |= due_events(conn);
 	return verdict;

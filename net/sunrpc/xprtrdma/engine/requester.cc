@@ -135,6 +135,8 @@ bool call_planner::reply_fits(u32 octets, const offer &o) const
  * - Nothing either, when it is possible but unlikely that the Reply is large,
  *   and the Responder said that it provides Read chunks: these, too, cost
  *   something only if it is, and there is no limit to get wrong (DR 5.1).
+ * - None of these but a Reply chunk, when a Reply as large was refused to a Call
+ *   that had none, not long ago.
  * - A Reply chunk otherwise: the Responder has nothing else for a large Reply;
  *   or the Reply is expected to be large (a READ whose result GSS wants
  *   whole), and the round trip of a Read chunk would be paid each time (DR
@@ -150,7 +152,11 @@ u32 call_planner::make_offers(offer *offers) const
 			  conn_->peer.reply_read & RDMA2_REPLY_READ_PROVIDE &&
 			  chunks_;
 	const offer none = { -1, -1 };
-	bool bulk = call_->bulk;
+	/* The memory is there without the roundup. */
+	const bool writes_ok =
+		!call_->recovery.no_writes &&
+		!(call_->whole_writes && call_->result_max % sizeof(u32));
+	bool bulk = call_->bulk, learnt;
 	offer o = none;
 	u32 rest = call_->reply_max;
 	u32 n = 0;
@@ -162,7 +168,7 @@ u32 call_planner::make_offers(offer *offers) const
 
 	/* Direct placement for a result that may not fit inline */
 	if (chunks_ && call_->ddp && call_->result_max && call_->result_segs &&
-	    !call_->recovery.no_writes) {
+	    writes_ok) {
 		o.write_segs = call_->result_segs;
 		rest -= static_cast<u32>(roundup4(call_->result_max) < rest ?
 						 roundup4(call_->result_max) :
@@ -171,8 +177,11 @@ u32 call_planner::make_offers(offer *offers) const
 	}
 
 	/* Is there a way for what may still be too large for one message? */
-	if (instead || !(reply_fits(rest, o) || (pull && !bulk) ||
-			 (may_continue_ && rest <= own->reassembly))) {
+	learnt = call_->reply_chunk_from && call_->reply_chunk_from <= rest;
+	if (instead ||
+	    !(reply_fits(rest, o) ||
+	      (!learnt && ((pull && !bulk) ||
+			   (may_continue_ && rest <= own->reassembly))))) {
 		if (chunks_ && call_->reply_segs) {
 			offer with_reply = simple_ ? none : o;
 
@@ -379,13 +388,13 @@ int rpcrdma_check_reply(const struct rpcrdma_conn *conn,
 	*placed = {};
 
 	if (returned->nr_writes != offered->nr_writes)
-		return -1;
+		return BAD_REPLY_STATUS;
 	for (u32 i = 0; i < offered->nr_writes; i++) {
 		u32 octets;
 
 		if (!chunk_ok(offered, &offered->writes[i], returned,
 			      &returned->writes[i], octets))
-			return -1;
+			return BAD_REPLY_STATUS;
 		placed->write_octets += octets;
 		if (octets)
 			placed->write_chunks++;
@@ -395,15 +404,15 @@ int rpcrdma_check_reply(const struct rpcrdma_conn *conn,
 		if (!offered->has_reply ||
 		    !chunk_ok(offered, &offered->reply, returned,
 			      &returned->reply, placed->reply_octets))
-			return -1;
+			return BAD_REPLY_STATUS;
 		/* The payload is in one place only. */
 		if (placed->reply_octets &&
 		    (rx->format != RPCRDMA_SPECIAL || returned->nr_reads))
-			return -1;
+			return BAD_REPLY_STATUS;
 	}
 	if (returned->nr_reads)
 		placed->pull_octets = returned->reads[0].length;
 	else if (rx->format == RPCRDMA_SPECIAL && !placed->reply_octets)
-		return -1;
+		return BAD_REPLY_STATUS;
 	return 0;
 }

@@ -96,9 +96,9 @@ bool may_continue_replies(const struct rpcrdma_conn *conn, bool reverse)
 using namespace rpcrdma;
 
 /*
- * DDP-eligible results are reduced first, as far as there are Write chunks
- * (4.4.3). What is left goes the first of these ways that is possible (WP 3.6;
- * the drafts leave the order open):
+ * DDP-eligible results are reduced first, as far as there are Write chunks that
+ * are large enough (4.4.3). What is left goes the first of these ways that is
+ * possible (WP 3.6; the drafts leave the order open):
  *
  * 1. Inline: one message, and no RDMA. An offered Reply chunk stays unused.
  * 2. The Reply chunk, if it is large enough: 4.4.3 says MUST, and its Requester
@@ -108,7 +108,8 @@ using namespace rpcrdma;
  * 4. A Read chunk for the Requester to pull (DR 4.1.1 says MUST): a round trip
  *    more, and memory of this end that is exposed until the DONE. It takes
  *    Replies of any size, so it is for what all others are too small for.
- * 5. RDMA2_ERR_REPLY_RESOURCE: the Requester may ask again, with a Reply chunk.
+ * 5. RDMA2_ERR_WRITE_RESOURCE, if a Write chunk was too short for its result, or
+ *    RDMA2_ERR_REPLY_RESOURCE: the Requester may ask again, with more memory.
  */
 void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 			const struct rpcrdma_lists *call_lists,
@@ -119,12 +120,14 @@ void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 	struct rpcrdma_conn_limits limits;
 	const bool v1 = conn->version == RPCRDMA_VERS_1;
 	u32 payload = reply->length;
+	u32 too_short = 0; /* the first such Write chunk, from one */
 	u32 header;
 
 	rpcrdma_conn_limits(conn, &limits);
 
 	plan->format = RPCRDMA_INLINE;
 	plan->nr_items = 0;
+	plan->placed = 0;
 	plan->inv_handle = conn->cfg.inv_ok ? call_lists->inv_handle : 0;
 	plan->inline_length = 0;
 	plan->reply_length = 0;
@@ -135,26 +138,36 @@ void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 
 	/*
 	 * Items and Write chunks meet one by one. An empty chunk asks for its
-	 * item inline; what comes behind it goes inline, too, since a plan
-	 * names the first items only.
+	 * item with the message (RFC 8166, 4.3.2), where one that does not fit
+	 * its chunk goes, too (6.4); the chunks behind it are for the items
+	 * behind it. Version 1 has no other way for what is large.
 	 */
 	for (u32 i = 0; i < reply->nr_items && i < call_lists->nr_writes; i++) {
 		const u32 octets = reply->items[i].length;
 		const u64 whole = roundup4(octets);
 
 		if (!call_lists->writes[i].count)
-			break;
+			continue;
 		if (octets > call_lists->writes[i].length) {
-			give_up(plan, RDMA2_ERR_WRITE_RESOURCE, i + 1, octets);
-			return;
+			if (!too_short)
+				too_short = i + 1;
+			continue;
 		}
 		payload -= static_cast<u32>(whole < payload ? whole : payload);
-		plan->nr_items++;
+		plan->placed = static_cast<u16>(plan->placed | 1u << i);
+		plan->nr_items = static_cast<u8>(i + 1);
+	}
+	if (v1 && too_short) {
+		give_up(plan, RDMA2_ERR_WRITE_RESOURCE, too_short,
+			reply->items[too_short - 1].length);
+		return;
 	}
 	for (u32 i = 0; i < call_lists->nr_writes; i++) {
 		return_chunk(call_lists, &call_lists->writes[i], lists,
 			     &lists->writes[lists->nr_writes++],
-			     i < plan->nr_items ? reply->items[i].length : 0);
+			     rpcrdma_item_placed(plan, i) ?
+				     reply->items[i].length :
+				     0);
 	}
 
 	/*
@@ -193,5 +206,9 @@ void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 		return;
 	}
 
-	give_up(plan, RDMA2_ERR_REPLY_RESOURCE, payload, 0);
+	if (too_short)
+		give_up(plan, RDMA2_ERR_WRITE_RESOURCE, too_short,
+			reply->items[too_short - 1].length);
+	else
+		give_up(plan, RDMA2_ERR_REPLY_RESOURCE, payload, 0);
 }

@@ -33,8 +33,8 @@ struct message {
 };
 
 /*
- * For debugfs and traces: the words of version 2's windows that say the same
- * here.
+ * The words of version 2's windows that say the same here, for debugfs, traces
+ * and rpcrdma_conn_stalled().
  */
 void note_window(struct rpcrdma_conn *conn)
 {
@@ -82,7 +82,7 @@ verdict refuse_call(const message &m)
 
 /*
  * RFC 8166 lets a Requester discard a bad Reply. That would leave its RPC
- * without end; its memory can only be taken back together with the connection.
+ * without end, so it ends with an error (WP 3.7).
  */
 verdict bad_reply(const message &m)
 {
@@ -298,8 +298,10 @@ void stamp(struct rpcrdma_conn *conn, enum rpcrdma_kind kind, void *header)
 	const bool call = kind == RPCRDMA_KIND_CALL;
 
 	conn->sent++;
-	if (call)
+	if (call) {
 		conn->calls_out++;
+		conn->whole = conn->sent;
+	}
 	store_word(header, OFF_CREDIT, call ? wanted(conn) : granted(conn));
 	note_window(conn);
 }
@@ -322,6 +324,7 @@ verdict receive(struct rpcrdma_conn *conn, const void *msg, u32 length,
 	verdict v;
 
 	conn->answered = 1;
+	conn->refused = 0;
 	v = receive_any(m);
 	note_window(conn);
 	return v;

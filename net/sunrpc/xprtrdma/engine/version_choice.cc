@@ -10,7 +10,7 @@ using namespace rpcrdma;
 namespace
 {
 
-/* How long to believe that a server does not even refuse version 2 */
+/* How long to believe that to ask a server for version 2 is in vain */
 constexpr u64 ONLY_V1_SECONDS = 300;
 
 /*
@@ -37,17 +37,36 @@ u8 rpcrdma_version_first(const struct rpcrdma_version_memory *memory, u64 now,
 		       high;
 }
 
-void rpcrdma_version_learn(struct rpcrdma_version_memory *memory, u64 now,
-			   u8 tried, u8 answered)
+/*
+ * A refusal counts against version 2 when it was the end of the connection: the
+ * next one would end the same way, and so on (4.2.3.2). As long as it lasts,
+ * version 1 may still answer.
+ */
+enum rpcrdma_answer rpcrdma_conn_answer(const struct rpcrdma_conn *conn,
+					bool ended)
 {
-	if (answered == RPCRDMA_VERS_2) {
+	if (!conn->answered || !conn->version)
+		return RPCRDMA_ANSWER_NONE;
+	if (conn->version == RPCRDMA_VERS_2)
+		return RPCRDMA_ANSWER_V2;
+	return conn->refused && ended ? RPCRDMA_ANSWER_REFUSED :
+					RPCRDMA_ANSWER_V1;
+}
+
+void rpcrdma_version_learn(struct rpcrdma_version_memory *memory, u64 now,
+			   u8 tried, enum rpcrdma_answer answer)
+{
+	if (answer == RPCRDMA_ANSWER_V2) {
 		*memory = {};
 		memory->has_v2 = 1;
+	} else if (answer == RPCRDMA_ANSWER_REFUSED) {
+		*memory = {};
+		memory->only_v1_until = now + ONLY_V1_SECONDS;
 	} else if (tried == RPCRDMA_VERS_1) {
 		/* If version 1 got no answer either, it was not the version. */
-		if (!answered)
+		if (answer == RPCRDMA_ANSWER_NONE)
 			memory->only_v1_until = 0;
-	} else if (answered) {
+	} else if (answer == RPCRDMA_ANSWER_V1) {
 		*memory = {};
 	} else if (++memory->silent >= enough_silence(memory)) {
 		memory->silent = 0;

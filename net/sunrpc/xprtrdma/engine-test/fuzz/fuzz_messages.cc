@@ -244,6 +244,7 @@ int one_message(const uint8_t *data, size_t size, u32 htype)
 		break;
 	case RPCRDMA_RX_BAD_REPLY:
 		REQUIRE(htype == RDMA2_MSG || htype == RDMA2_NOMSG);
+		REQUIRE(e->rx.error.status < 0);
 		break;
 	default:
 		break;

@@ -210,8 +210,10 @@ int fuzz_v1(const uint8_t *data, size_t size)
 	case RPCRDMA_RX_ERROR:
 		REQUIRE(e->rx.error.status < 0 && m.get(12) == 4);
 		break;
-	case RPCRDMA_RX_DONE:
 	case RPCRDMA_RX_BAD_REPLY:
+		REQUIRE(e->rx.error.status < 0);
+		break;
+	case RPCRDMA_RX_DONE:
 		break;
 	default:
 		REQUIRE(false);

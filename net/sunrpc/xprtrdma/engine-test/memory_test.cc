@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What peers can make this end hold. */
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "support.h"
+
+namespace
+{
+
+constexpr u64 FIXED = 100, PARTS = 50, CALLS = 20, REPLIES = 30;
+constexpr u64 PROMISE = FIXED + PARTS + CALLS + REPLIES;
+
+rpcrdma_memory_account account()
+{
+	rpcrdma_memory_account a = {};
+
+	a.fixed = FIXED;
+	a.share[RPCRDMA_MEMORY_PARTS] = PARTS;
+	a.share[RPCRDMA_MEMORY_CALLS] = CALLS;
+	a.share[RPCRDMA_MEMORY_REPLIES] = REPLIES;
+	return a;
+}
+
+/* Take as much as there is, one by one. */
+u64 take_all(rpcrdma_memory &all, rpcrdma_memory_account &a,
+	     rpcrdma_memory_use use)
+{
+	u64 n = 0;
+
+	while (rpcrdma_memory_room(&all, &a, use, 1)) {
+		rpcrdma_memory_hold(&all, &a, use, 1);
+		n++;
+	}
+	return n;
+}
+
+TEST(Memory, ConnectionsAreBounded)
+{
+	rpcrdma_memory all = { 3 * PROMISE + PROMISE / 2, 0 };
+	std::vector<rpcrdma_memory_account> a(4, account());
+
+	for (u32 i = 0; i < 3; i++)
+		EXPECT_EQ(rpcrdma_memory_join(&all, &a[i]), 0);
+	EXPECT_EQ(rpcrdma_memory_join(&all, &a[3]), -1);
+	EXPECT_EQ(all.used, 3 * PROMISE);
+	rpcrdma_memory_leave(&all, &a[1]);
+	EXPECT_EQ(rpcrdma_memory_join(&all, &a[3]), 0);
+	/* A limit that was lowered lets nobody in. */
+	rpcrdma_memory_leave(&all, &a[0]);
+	all.limit = PROMISE;
+	EXPECT_EQ(rpcrdma_memory_join(&all, &a[0]), -1);
+}
+
+/* Whatever others hold, and whatever it holds for another use */
+TEST(Memory, PromisesAreKept)
+{
+	rpcrdma_memory all = { 100 * PROMISE, 0 };
+	rpcrdma_memory_account good = account();
+	std::vector<rpcrdma_memory_account> greedy(5, account());
+
+	ASSERT_EQ(rpcrdma_memory_join(&all, &good), 0);
+	for (auto &g : greedy) {
+		ASSERT_EQ(rpcrdma_memory_join(&all, &g), 0);
+		take_all(all, g, RPCRDMA_MEMORY_REPLIES);
+		take_all(all, g, RPCRDMA_MEMORY_CALLS);
+	}
+	EXPECT_GE(take_all(all, good, RPCRDMA_MEMORY_REPLIES), REPLIES);
+	EXPECT_GE(take_all(all, good, RPCRDMA_MEMORY_CALLS), CALLS);
+	EXPECT_GE(take_all(all, good, RPCRDMA_MEMORY_PARTS), PARTS);
+	EXPECT_LE(all.used, all.limit);
+}
+
+/* The only one that wants more has half of what nobody was promised. */
+TEST(Memory, WhoWantsAllGetsHalf)
+{
+	rpcrdma_memory all = { PROMISE + 1000, 0 };
+	rpcrdma_memory_account a = account();
+
+	ASSERT_EQ(rpcrdma_memory_join(&all, &a), 0);
+	EXPECT_EQ(take_all(all, a, RPCRDMA_MEMORY_REPLIES), REPLIES + 500);
+	EXPECT_EQ(take_all(all, a, RPCRDMA_MEMORY_CALLS), CALLS);
+	EXPECT_EQ(all.used, PROMISE + 500);
+}
+
+TEST(Memory, ThereIsRoomForWhoComesNext)
+{
+	rpcrdma_memory all = { 100 * PROMISE, 0 };
+	rpcrdma_memory_account greedy = account();
+	std::vector<rpcrdma_memory_account> others(40, account());
+
+	ASSERT_EQ(rpcrdma_memory_join(&all, &greedy), 0);
+	take_all(all, greedy, RPCRDMA_MEMORY_REPLIES);
+	for (auto &a : others)
+		EXPECT_EQ(rpcrdma_memory_join(&all, &a), 0);
+}
+
+/* A connection that was given up may still give back what it held. */
+TEST(Memory, LeavingIsOnce)
+{
+	rpcrdma_memory all = { 10 * PROMISE, 0 };
+	rpcrdma_memory_account a = account(), b = account();
+
+	ASSERT_EQ(rpcrdma_memory_join(&all, &a), 0);
+	ASSERT_EQ(rpcrdma_memory_join(&all, &b), 0);
+	rpcrdma_memory_hold(&all, &a, RPCRDMA_MEMORY_CALLS, 500);
+	rpcrdma_memory_leave(&all, &a);
+	EXPECT_EQ(all.used, PROMISE);
+	rpcrdma_memory_leave(&all, &a);
+	rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_CALLS, 500);
+	EXPECT_EQ(all.used, PROMISE);
+	EXPECT_EQ(a.held[RPCRDMA_MEMORY_CALLS], 0U);
+}
+
+/* One that never joined, which is a client's, is counted and not bounded. */
+TEST(Memory, WhoDidNotJoinIsNotBounded)
+{
+	rpcrdma_memory all = { 10, 0 };
+	rpcrdma_memory_account a = {};
+
+	EXPECT_TRUE(rpcrdma_memory_room(&all, &a, RPCRDMA_MEMORY_CALLS, 1000));
+	rpcrdma_memory_hold(&all, &a, RPCRDMA_MEMORY_CALLS, 1000);
+	EXPECT_EQ(a.held[RPCRDMA_MEMORY_CALLS], 1000U);
+	rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_CALLS, 1000);
+	EXPECT_EQ(a.held[RPCRDMA_MEMORY_CALLS], 0U);
+	EXPECT_EQ(all.used, 0U);
+}
+
+/* Whoever takes only what there is room for never takes all beyond the limit */
+TEST(Memory, TheSumIsBounded)
+{
+	std::mt19937 random(7);
+	rpcrdma_memory all = { 30 * PROMISE, 0 };
+	std::vector<rpcrdma_memory_account> a(20);
+
+	for (u32 step = 0; step < 200000; step++) {
+		auto &one = a[random() % a.size()];
+		const auto use = static_cast<rpcrdma_memory_use>(
+			random() % RPCRDMA_MEMORY_USES);
+		const u64 octets = random() % 200;
+
+		if (!one.member) {
+			one = account();
+			rpcrdma_memory_join(&all, &one);
+		} else if (random() % 50 == 0) {
+			rpcrdma_memory_leave(&all, &one);
+		} else if (random() % 3 == 0) {
+			rpcrdma_memory_give(&all, &one, use,
+					    one.held[use] < octets ?
+						    one.held[use] :
+						    octets);
+		} else if (rpcrdma_memory_room(&all, &one, use, octets)) {
+			rpcrdma_memory_hold(&all, &one, use, octets);
+		}
+		ASSERT_LE(all.used, all.limit);
+	}
+	for (auto &one : a)
+		rpcrdma_memory_leave(&all, &one);
+	EXPECT_EQ(all.used, 0U);
+}
+
+} // namespace

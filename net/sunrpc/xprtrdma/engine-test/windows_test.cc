@@ -1,0 +1,950 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Windows of all sizes: the engine against an end that follows the wire
+ * profile's section 3 to the letter, against itself, and two such ends against
+ * each other. Whatever happened before, when nothing moves any more
+ *
+ *  - no Reply, ERROR or DONE waits, nor a part of a Reply,
+ *  - a Call or a part of one waits only where its receiver holds all Receives
+ *    that Calls may take,
+ *  - and grants did not answer each other for long.
+ *
+ * Under a sanitizer only a sample of the windows is tried; the same tests are
+ * built without one to try them all.
+ */
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <deque>
+#include <string>
+
+#include "support.h"
+
+using namespace engine_test;
+
+namespace
+{
+
+#ifdef ALL_WINDOWS
+constexpr bool SAMPLE = false;
+#else
+constexpr bool SAMPLE = true;
+#endif
+
+/* What a message is, as far as credits care */
+enum class what {
+	CALL,
+	REPLY,
+	GRANT,
+	OTHER,
+};
+
+/* One end of a connection, without the RPCs that use it */
+class party
+{
+public:
+	virtual ~party() = default;
+	/* The connection is up. */
+	virtual void established() = 0;
+	virtual void receive(const octets &m) = 0;
+	virtual void post(u32 count) = 0;
+	virtual bool open() const = 0;
+	virtual bool may_send(what kind) const = 0;
+	/* A Call or Reply, or a part of one */
+	virtual octets send(what kind, u32 xid, bool first, bool more,
+			    u32 payload) = 0;
+	virtual void queue_error(u32 xid) = 0;
+	virtual void queue_done(u32 xid) = 0;
+	virtual u32 waiting() const = 0; /* ERRORs and DONEs */
+	/* The next control message that may go, empty: none */
+	virtual octets control() = 0;
+};
+
+/* The word at @offset of a message */
+u32 word(const octets &m, u32 offset)
+{
+	u32 value = 0;
+
+	for (u32 i = offset; i < offset + 4; i++)
+		value = value << 8 | m.at(i);
+	return value;
+}
+
+message rpc_message(what kind, u32 xid, bool first, bool more, u32 payload)
+{
+	const u32 flags = (kind == what::REPLY ? +RDMA2_F_RESPONSE : 0) |
+			  (more ? +RDMA2_F_MORE : 0);
+	message m;
+
+	m.prefix(xid, RDMA2_MSG, flags).no_lists();
+	if (first)
+		m.rpc(xid, kind == what::REPLY ? REPLY : CALL, payload);
+	else
+		m.fill(payload);
+	return m;
+}
+
+/* ---- The engine ---- */
+
+class engine final : public party
+{
+public:
+	explicit engine(const rpcrdma_conn_config &cfg)
+	{
+		rpcrdma_conn_init(&conn_, &cfg);
+		rx_.lists.more = nullptr;
+	}
+
+	void established() override
+	{
+		rpcrdma_conn_established(&conn_);
+	}
+
+	void receive(const octets &m) override
+	{
+		rpcrdma_conn_receive(&conn_, m.data(),
+				     static_cast<u32>(m.size()), &rx_);
+	}
+
+	void post(u32 count) override
+	{
+		rpcrdma_conn_posted(&conn_, count);
+	}
+
+	bool open() const override
+	{
+		return conn_.state == RPCRDMA_CONN_OPEN && conn_.props_sent;
+	}
+
+	bool may_send(what kind) const override
+	{
+		return rpcrdma_conn_may_send(&conn_, kind_of(kind));
+	}
+
+	octets send(what kind, u32 xid, bool first, bool more,
+		    u32 payload) override
+	{
+		octets m = rpc_message(kind, xid, first, more, payload).data();
+
+		rpcrdma_conn_stamp(&conn_, kind_of(kind), m.data());
+		return m;
+	}
+
+	void queue_error(u32 xid) override
+	{
+		rpcrdma_conn_queue_error(&conn_, xid, RDMA2_ERR_SYSTEM, 0, 0);
+	}
+
+	void queue_done(u32 xid) override
+	{
+		rpcrdma_conn_queue_done(&conn_, xid, 0);
+	}
+
+	u32 waiting() const override
+	{
+		return conn_.pend_count;
+	}
+
+	octets control() override
+	{
+		alignas(8) u8 buf[4096];
+		u32 inv;
+		const u32 n = rpcrdma_conn_next_control(&conn_, buf,
+							sizeof(buf), &inv);
+
+		return octets(buf, buf + n);
+	}
+
+private:
+	static rpcrdma_kind kind_of(what kind)
+	{
+		return kind == what::CALL ? RPCRDMA_KIND_CALL :
+					    RPCRDMA_KIND_REPLY;
+	}
+
+	rpcrdma_conn conn_;
+	rpcrdma_rx rx_;
+};
+
+/* ---- The profile to the letter ---- */
+
+class letter final : public party
+{
+public:
+	letter(bool client, u32 window) : client_{ client }, window_{ window }
+	{
+	}
+
+	void established() override
+	{
+		if (client_)
+			props_due_ = true;
+	}
+
+	void receive(const octets &m) override
+	{
+		const number credit = std::min(word(m, 8), 65535u);
+		const u32 htype = word(m, 12), flags = word(m, 16);
+		const number received = word(m, 20);
+		const bool grant = htype == RDMA2_NOMSG;
+		const bool call = htype == RDMA2_MSG &&
+				  !(flags & (RDMA2_F_RESPONSE | RDMA2_F_MORE));
+
+		received_++;
+		if (!grant)
+			others_ = true;
+		counted_ = std::max(counted_, received);
+		limit_ = std::max(limit_, received + credit);
+		if (htype == RDMA2_CONNPROP) {
+			answered_ = true;
+			if (!client_)
+				props_due_ = true;
+		}
+		/* The Receive of anything else is posted at once. */
+		if (call)
+			evaluate();
+		else
+			replacing_ = grant ? replacing::GRANT :
+					     replacing::OTHER;
+	}
+
+	void post(u32 count) override
+	{
+		posted_ += count;
+		if (replacing_ != replacing::GRANT)
+			others_ = true;
+		replacing_ = replacing::NOTHING;
+		evaluate();
+	}
+
+	bool open() const override
+	{
+		return answered_ && props_sent_;
+	}
+
+	bool may_send(what kind) const override
+	{
+		if (!open())
+			return false;
+		if (in_sequence_ && sequence_ != kind)
+			return false;
+		if (sent_ >= limit_)
+			return false;
+		if (kind == what::REPLY)
+			return true;
+		if (!queue_.empty())
+			return false;
+		return limit_ - sent_ > 2 ||
+		       (last_other_ <= counted_ && limit_ - counted_ > 2);
+	}
+
+	octets send(what kind, u32 xid, bool first, bool more,
+		    u32 payload) override
+	{
+		message m = rpc_message(kind, xid, first, more, payload);
+
+		in_sequence_ = more;
+		sequence_ = kind;
+		return finish(m, false);
+	}
+
+	void queue_error(u32 xid) override
+	{
+		message m;
+
+		queue_.push_back(m.prefix(xid, RDMA2_ERROR, RDMA2_F_RESPONSE)
+					 .word(RDMA2_ERR_SYSTEM));
+	}
+
+	void queue_done(u32 xid) override
+	{
+		message m;
+
+		queue_.push_back(m.prefix(xid, RDMA2_DONE, 0));
+	}
+
+	u32 waiting() const override
+	{
+		return static_cast<u32>(queue_.size());
+	}
+
+	octets control() override
+	{
+		message m;
+
+		if (!queue_.empty() && sent_ < limit_) {
+			m = queue_.front();
+			queue_.pop_front();
+			return finish(m, false);
+		}
+		if (props_due_ && !props_sent_ && sent_ < limit_) {
+			static const message props =
+				connprop_of(usual_config(true));
+
+			m = props;
+			props_sent_ = true;
+			return finish(m, false);
+		}
+		if (open() && owed_ && replacing_ == replacing::NOTHING &&
+		    sent_ <= limit_)
+			return finish(m.prefix(0, RDMA2_NOMSG, 0).no_lists(),
+				      true);
+		return {};
+	}
+
+private:
+	using number = int64_t;
+
+	/* Any header pays what is owed. */
+	octets finish(message &m, bool grant)
+	{
+		const number credit = could();
+
+		sent_++;
+		if (!grant)
+			last_other_ = sent_;
+		told_ = received_ + credit;
+		owed_ = false;
+		others_ = false;
+		/* A grant that this header counts, without its Receive */
+		if (replacing_ == replacing::GRANT)
+			replacing_ = replacing::OTHER;
+		m.set(8, static_cast<u32>(credit));
+		m.set(20, static_cast<u32>(received_));
+		return m.data();
+	}
+
+	number could() const
+	{
+		return std::min<number>(posted_ - 1 - received_, 65535);
+	}
+
+	void evaluate()
+	{
+		owed_ = rule();
+	}
+
+	bool rule() const
+	{
+		const number left = told_ - received_;
+		const number rise = could() - left;
+
+		if (rise < 1)
+			return false;
+		if (others_)
+			return rise >= window_ / 2 || left <= 2;
+		/* Only grants, which are answered in three cases. */
+		if (left > 2)
+			return false;
+		if (left <= 0)
+			return true;
+		if (could() >= 4)
+			return true;
+		return could() == 3 && limit_ - sent_ >= 4;
+	}
+
+	const bool client_;
+	const number window_;
+	number posted_ = 0, received_ = 0, sent_ = 0;
+	number limit_ = 1, counted_ = 0, told_ = 1;
+	number last_other_ = 0;
+	bool others_ = false;
+	bool owed_ = false;
+	enum class replacing {
+		NOTHING,
+		GRANT,
+		OTHER
+	} replacing_{};
+	bool answered_ = false, props_due_ = false, props_sent_ = false;
+	bool in_sequence_ = false;
+	what sequence_ = what::CALL;
+	std::deque<message> queue_;
+};
+
+/* ---- What lies between and above them ---- */
+
+enum side {
+	CLIENT,
+	SERVER,
+};
+
+/* In which order messages arrive that are under way both ways */
+enum class order {
+	BY_TURNS,
+	ALL_OF_ONE_SIDE,
+	CROSSING, /* all that is under way, before anybody reacts */
+	AT_RANDOM,
+	NR_ORDERS,
+};
+
+class table
+{
+public:
+	table(bool engines[2], const u32 windows[2], u64 seed)
+		: windows_{ windows[0], windows[1] }, random_{ seed }
+	{
+		for (side s : { CLIENT, SERVER }) {
+			if (engines[s])
+				ends_[s] = std::make_unique<engine>(
+					usual_config(s == CLIENT, windows[s]));
+			else
+				ends_[s] = std::make_unique<letter>(s == CLIENT,
+								    windows[s]);
+			limit_[s] = 1;
+			xid_[s] = s == CLIENT ? 1 : 0x80000001;
+		}
+	}
+
+	bool open()
+	{
+		for (side s : { SERVER, CLIENT })
+			post(s, windows_[s] + 1);
+		ends_[SERVER]->established();
+		ends_[CLIENT]->established();
+		pump(CLIENT);
+		settle(order::BY_TURNS);
+		return ends_[CLIENT]->open() && ends_[SERVER]->open() &&
+		       complaint_.empty();
+	}
+
+	/* Calls and Replies in as many parts, of @payload octets each */
+	void call(side from, u32 parts = 1, u32 payload = 8)
+	{
+		calls_[from].push_back(
+			{ what::CALL, xid_[from]++, parts, payload, 0 });
+		outstanding_[from]++;
+		pump(from);
+	}
+
+	bool answer(side at, u32 index = 0, u32 parts = 1, u32 payload = 8)
+	{
+		u32 xid;
+
+		if (!take_held(at, index, &xid))
+			return false;
+		replies_[at].push_back({ what::REPLY, xid, parts, payload, 0 });
+		give_back(at);
+		return true;
+	}
+
+	bool refuse(side at, u32 index = 0)
+	{
+		u32 xid;
+
+		if (!take_held(at, index, &xid))
+			return false;
+		if (ends_[at]->waiting() > 60)
+			return false;
+		ends_[at]->queue_error(xid);
+		give_back(at);
+		return true;
+	}
+
+	/* Silently: nothing is ever said about it. */
+	bool drop(side at, u32 index = 0)
+	{
+		u32 xid;
+
+		if (!take_held(at, index, &xid))
+			return false;
+		outstanding_[!at]--;
+		give_back(at);
+		return true;
+	}
+
+	void done(side from)
+	{
+		if (ends_[from]->waiting() > 60)
+			return;
+		ends_[from]->queue_done(1);
+		pump(from);
+	}
+
+	/* Deliver what is under way, in any order, until nothing moves. */
+	void settle(order how)
+	{
+		while (complaint_.empty() &&
+		       (!wire_[0].empty() || !wire_[1].empty()))
+			step(how);
+		check_quiet();
+	}
+
+	void step(order how)
+	{
+		const side one = random_.chance(50) ? CLIENT : SERVER;
+		u32 n[2];
+
+		switch (how) {
+		case order::BY_TURNS:
+			deliver(CLIENT);
+			deliver(SERVER);
+			break;
+		case order::ALL_OF_ONE_SIDE:
+			while (!wire_[!one].empty() && complaint_.empty())
+				deliver(one);
+			break;
+		case order::CROSSING:
+			for (side s : { CLIENT, SERVER })
+				n[s] = static_cast<u32>(wire_[!s].size());
+			for (side s : { CLIENT, SERVER }) {
+				while (n[s]--)
+					deliver(s, false);
+			}
+			pump(CLIENT);
+			pump(SERVER);
+			break;
+		default:
+			deliver(one);
+			break;
+		}
+	}
+
+	u32 held(side at) const
+	{
+		return static_cast<u32>(held_[at].size());
+	}
+	u32 outstanding(side from) const
+	{
+		return outstanding_[from];
+	}
+	bool waits(side from) const
+	{
+		return !calls_[from].empty() || !replies_[from].empty();
+	}
+	u32 grants() const
+	{
+		return grants_;
+	}
+	const std::string &complaint() const
+	{
+		return complaint_;
+	}
+	generator &random()
+	{
+		return random_;
+	}
+
+private:
+	struct item {
+		what kind;
+		u32 xid;
+		u32 parts;
+		u32 payload;
+		u32 sent;
+	};
+
+	void complain(const std::string &what)
+	{
+		if (complaint_.empty())
+			complaint_ = what;
+	}
+
+	void post(side s, u32 count)
+	{
+		posted_[s] += count;
+		ends_[s]->post(count);
+	}
+
+	bool take_held(side at, u32 index, u32 *xid)
+	{
+		if (index >= held_[at].size())
+			return false;
+		*xid = held_[at][index];
+		held_[at].erase(held_[at].begin() + index);
+		return true;
+	}
+
+	void give_back(side at)
+	{
+		quiet_grants_ = 0;
+		/* What there is to say may go before or after that. */
+		if (random_.chance(50))
+			pump(at);
+		post(at, 1);
+		pump(at);
+	}
+
+	void put(side from, octets data, what kind)
+	{
+		const u32 beyond = kind == what::GRANT ? 1 : 0;
+
+		if (++sent_[from] > limit_[from] + beyond)
+			complain("a message beyond the limit");
+		if (word(data, 8) + word(data, 20) > posted_[from] - 1)
+			complain("a limit beyond the Receives");
+		wire_[from].push_back(std::move(data));
+	}
+
+	void pump(side s)
+	{
+		for (;;) {
+			octets m = ends_[s]->control();
+
+			if (m.empty())
+				break;
+			const u32 htype = word(m, 12);
+
+			put(s, std::move(m),
+			    htype == RDMA2_NOMSG ? what::GRANT : what::OTHER);
+		}
+		while (ends_[s]->open()) {
+			std::deque<item> *queue = &calls_[s];
+
+			if (in_sequence_[s] ? sequence_[s] == what::REPLY :
+					      !replies_[s].empty())
+				queue = &replies_[s];
+			if (queue->empty())
+				break;
+
+			item &next = queue->front();
+
+			if (!ends_[s]->may_send(next.kind))
+				break;
+
+			const bool first = !next.sent;
+			const bool more = ++next.sent < next.parts;
+
+			in_sequence_[s] = more;
+			sequence_[s] = next.kind;
+			put(s,
+			    ends_[s]->send(next.kind, next.xid, first, more,
+					   next.payload),
+			    next.kind);
+			if (!more)
+				queue->pop_front();
+		}
+	}
+
+	void deliver(side to, bool react = true)
+	{
+		const side from = to == CLIENT ? SERVER : CLIENT;
+		octets data;
+		bool call;
+
+		if (wire_[from].empty())
+			return;
+		data = std::move(wire_[from].front());
+		wire_[from].pop_front();
+		if (++received_[to] > posted_[to])
+			complain("a message without a Receive");
+
+		const u32 htype = word(data, 12), flags = word(data, 16);
+
+		limit_[to] =
+			std::max(limit_[to], word(data, 8) + word(data, 20));
+		if (htype == RDMA2_NOMSG) {
+			grants_++;
+			if (++quiet_grants_ > MANY_GRANTS)
+				complain("grants answer each other");
+		} else {
+			quiet_grants_ = 0;
+		}
+		call = htype == RDMA2_MSG &&
+		       !(flags & (RDMA2_F_RESPONSE | RDMA2_F_MORE));
+		if (htype == RDMA2_ERROR ||
+		    (htype == RDMA2_MSG &&
+		     (flags & (RDMA2_F_RESPONSE | RDMA2_F_MORE)) ==
+			     RDMA2_F_RESPONSE))
+			outstanding_[to]--;
+		ends_[to]->receive(data);
+		/* Something may be said before the Receive is posted. */
+		if (react && random_.chance(30))
+			pump(to);
+		if (call)
+			held_[to].push_back(word(data, 0));
+		else
+			post(to, 1);
+		if (react)
+			pump(to);
+	}
+
+	/* What must hold when nothing is under way */
+	void check_quiet()
+	{
+		quiet_grants_ = 0;
+		for (side s : { CLIENT, SERVER }) {
+			const side other = s == CLIENT ? SERVER : CLIENT;
+			const std::string who = s == CLIENT ? "the client's" :
+							      "the server's";
+
+			if (!ends_[s]->open() || !complaint_.empty())
+				continue;
+			if (in_sequence_[s] ? sequence_[s] == what::REPLY :
+					      !replies_[s].empty())
+				complain(who + " Reply waits for ever");
+			if (ends_[s]->waiting())
+				complain(who + " ERROR or DONE waits for ever");
+			if (!calls_[s].empty() &&
+			    held(other) + 3 <= windows_[other])
+				complain(who +
+					 " Call waits for ever, with only " +
+					 std::to_string(held(other)) + " held");
+		}
+	}
+
+	/* Far more than the rule needs when nothing else happens */
+	static constexpr u32 MANY_GRANTS = 8;
+
+	const u32 windows_[2];
+	generator random_;
+	std::unique_ptr<party> ends_[2];
+	std::deque<octets> wire_[2]; /* sent by, not received */
+	std::deque<item> calls_[2], replies_[2];
+	bool in_sequence_[2] = {};
+	what sequence_[2] = {};
+	std::deque<u32> held_[2];
+	u32 xid_[2];
+	u32 outstanding_[2] = {};
+	/* As the wire shows it */
+	u32 posted_[2] = {}, received_[2] = {}, sent_[2] = {}, limit_[2];
+	u32 grants_ = 0, quiet_grants_ = 0;
+	std::string complaint_;
+};
+
+/* ---- Who meets whom ---- */
+
+struct meeting {
+	bool engines[2]; /* client, server */
+};
+
+std::string meeting_name(const testing::TestParamInfo<meeting> &info)
+{
+	const char *const names[] = { "Letter", "Engine" };
+
+	return std::string(names[info.param.engines[0]]) + "And" +
+	       names[info.param.engines[1]];
+}
+
+class Windows : public testing::TestWithParam<meeting>
+{
+protected:
+	std::unique_ptr<table> meet(u32 client, u32 server, u64 seed = 1)
+	{
+		bool engines[2] = { GetParam().engines[0],
+				    GetParam().engines[1] };
+		const u32 windows[2] = { client, server };
+		auto t = std::make_unique<table>(engines, windows, seed);
+
+		EXPECT_TRUE(t->open()) << t->complaint();
+		return t;
+	}
+};
+
+/* All of them, or those where something is likely to be different */
+std::vector<u32> windows()
+{
+	std::vector<u32> all;
+
+	for (u32 w = 4; w <= 128; w++) {
+		if (!SAMPLE || w < 10 || w == 16 || w == 33 || w == 64 ||
+		    w == 128)
+			all.push_back(w);
+	}
+	return all;
+}
+
+constexpr order ORDERS[] = { order::BY_TURNS, order::ALL_OF_ONE_SIDE,
+			     order::CROSSING, order::AT_RANDOM };
+
+/*
+ * The peer holds Calls, by which its grants come in small change. A continued
+ * message longer than the window has to get through all the same, and a plain
+ * Call that takes the last Receive there is for one.
+ */
+TEST_P(Windows, ContinuedCallWhileOthersAreHeld)
+{
+	for (side s : { CLIENT, SERVER }) {
+		const side peer = s == CLIENT ? SERVER : CLIENT;
+
+		for (u32 window : windows()) {
+			for (u32 held = 0; held + 3 <= window; held++) {
+				/* All of some windows, the ends of others */
+				if (window > 20 && window != 64 && held > 1 &&
+				    held + 5 < window && held + 2 != window / 2)
+					continue;
+				auto t = s == CLIENT ? meet(32, window) :
+						       meet(window, 32);
+				const order how = ORDERS[held % 4];
+
+				for (u32 i = 0; i < held; i++)
+					t->call(s);
+				t->settle(how);
+				ASSERT_EQ(t->held(peer), held);
+				/* 240,000 octets */
+				t->call(s, 60, SAMPLE ? 4000 : 8);
+				t->settle(how);
+				ASSERT_EQ(t->complaint(), "")
+					<< window << " " << held;
+				ASSERT_EQ(t->held(peer), held + 1);
+				/* A Reply as long, while all that is held */
+				t->answer(peer, held, 60, SAMPLE ? 4000 : 8);
+				t->settle(how);
+				ASSERT_EQ(t->complaint(), "")
+					<< window << " " << held;
+				/* All that Calls may take, and no more */
+				for (u32 i = held; i < window - 1; i++) {
+					t->call(s);
+					t->settle(how);
+				}
+				ASSERT_EQ(t->complaint(), "")
+					<< window << " " << held;
+				ASSERT_EQ(t->held(peer), window - 2);
+				ASSERT_TRUE(t->waits(s));
+			}
+		}
+	}
+}
+
+/*
+ * The chain of a recalled delegation: a Call that is answered only after a
+ * reverse Call, which was answered or not, and after another Call.
+ */
+TEST_P(Windows, ChainOfARecall)
+{
+	for (u32 client : windows()) {
+		for (u32 server : windows()) {
+			if (client > 16 && server > 16)
+				continue;
+			/* Noise does not get far with wide windows. */
+			const u32 variants = client > 16 || server > 16 ? 8 :
+									  32;
+
+			for (u32 variant = 0; variant < variants; variant++) {
+				const order how = ORDERS[variant % 4];
+				const u32 noise = variant / 8 * 3;
+				const bool answered = variant & 4;
+				auto t = meet(client, server, variant + 1);
+
+				/* Bring the windows into another state. */
+				for (u32 i = 0; i < noise; i++) {
+					t->call(i & 1 ? SERVER : CLIENT);
+					t->settle(how);
+					t->answer(i & 1 ? CLIENT : SERVER);
+					if (i & 2)
+						t->settle(how);
+				}
+				t->settle(how);
+
+				t->call(CLIENT); /* OPEN */
+				t->settle(how);
+				t->call(SERVER); /* CB_RECALL */
+				t->settle(how);
+				ASSERT_EQ(t->held(CLIENT), 1u);
+				if (answered)
+					t->answer(CLIENT);
+				t->settle(how);
+				for (u32 i = 0; i < 4; i++) {
+					t->call(CLIENT); /* DELEGRETURN */
+					t->settle(how);
+					ASSERT_EQ(t->held(SERVER), 2u)
+						<< client << " " << server
+						<< " " << variant << " "
+						<< t->complaint();
+					t->answer(SERVER, 1);
+					t->settle(how);
+				}
+				t->answer(CLIENT);
+				t->answer(SERVER);
+				t->settle(how);
+				ASSERT_EQ(t->complaint(), "")
+					<< client << " " << server << " "
+					<< variant;
+				ASSERT_EQ(t->outstanding(CLIENT), 0u);
+				ASSERT_EQ(t->outstanding(SERVER), 0u);
+			}
+		}
+	}
+}
+
+/* Something happens at the end @s. */
+void happen(table &t, side s)
+{
+	generator &random = t.random();
+	const u32 index = random.below(t.held(s));
+
+	switch (random.below(10)) {
+	case 0:
+	case 1:
+		if (t.outstanding(s) < 200)
+			t.call(s);
+		break;
+	case 2:
+		if (t.outstanding(s) < 200)
+			t.call(s, 2 + random.below(8));
+		break;
+	case 3:
+		t.answer(s, index);
+		break;
+	case 4:
+		t.answer(s, index, 2 + random.below(8));
+		break;
+	case 5:
+		t.refuse(s, index);
+		break;
+	case 6:
+		t.drop(s, index);
+		break;
+	case 7:
+	case 8:
+		t.done(s);
+		break;
+	default:
+		break;
+	}
+}
+
+/*
+ * Anything may happen, mostly where only a few Receives are left to Calls:
+ * continued Calls and Replies both ways, Calls answered, refused, dropped and
+ * held, and DONEs.
+ */
+TEST_P(Windows, AnythingMayHappen)
+{
+	u64 seed = 1;
+
+	for (u32 client : windows()) {
+		for (u32 server : windows()) {
+			const u32 size[2] = { client, server };
+			auto t = meet(client, server, seed++);
+			generator &random = t->random();
+
+			/* To the places where windows are narrow */
+			for (side s : { CLIENT, SERVER }) {
+				const u32 left = 2 + random.below(4);
+
+				if (random.chance(20))
+					continue;
+				for (u32 i = left; i < size[!s]; i++)
+					t->call(s);
+			}
+			for (u32 i = 0; i < 60; i++) {
+				const order how = ORDERS[random.below(4)];
+
+				happen(*t, random.chance(50) ? CLIENT : SERVER);
+				if (random.chance(40))
+					t->settle(how);
+				else if (random.chance(60))
+					t->step(how);
+			}
+			t->settle(order::BY_TURNS);
+			ASSERT_EQ(t->complaint(), "")
+				<< client << " " << server << " " << seed - 1;
+			while (t->answer(CLIENT) || t->answer(SERVER))
+				t->settle(order::AT_RANDOM);
+			ASSERT_EQ(t->complaint(), "")
+				<< client << " " << server << " " << seed - 1;
+			ASSERT_EQ(t->outstanding(CLIENT), 0u);
+			ASSERT_EQ(t->outstanding(SERVER), 0u);
+		}
+	}
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Windows,
+			 testing::Values(meeting{ { true, true } },
+					 meeting{ { true, false } },
+					 meeting{ { false, true } },
+					 meeting{ { false, false } }),
+			 meeting_name);
+
+} // namespace
