@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "device.h"
+
+#include <cstring>
+
+#include "endpoint.h"
+
+namespace simulation
+{
+
+queue_pair::queue_pair(world &w, endpoint &owner, u32 depth, u32 nr_regions)
+	: regions(nr_regions), w_{ w }, owner_{ owner }, depth_{ depth }
+{
+	for (u32 i = 0; i < nr_regions; i++)
+		regions[i].handle = (i + 1) << 8;
+}
+
+queue_pair::~queue_pair() = default;
+
+void queue_pair::connect(queue_pair &a, queue_pair &b)
+{
+	a.peer_ = &b;
+	b.peer_ = &a;
+	a.run(a.transmitting_, TRANSMIT, 10);
+	b.run(b.transmitting_, TRANSMIT, 10);
+}
+
+/* One event of each sort at a time keeps their order. */
+void queue_pair::run(bool &scheduled, u32 what, u64 usual)
+{
+	if (scheduled)
+		return;
+	scheduled = true;
+	w_.after(w_.delay(usual), this, what);
+}
+
+bool queue_pair::post(work *w)
+{
+	if (sq_.size() + w->requests.size() > depth_)
+		w_.complain("more Work Requests than the Send Queue has");
+	for (const request &r : w->requests) {
+		const bool last = &r == &w->requests.back();
+
+		if (r.mem)
+			r.mem->posted++;
+		sq_.push_back({ r, w, last, false, false });
+	}
+	/* Nothing of it will be done, which the drain finds out. */
+	if (dead_)
+		return true;
+	if (peer_)
+		run(transmitting_, TRANSMIT, 5);
+	return true;
+}
+
+void queue_pair::settle(const request &r)
+{
+	if (r.mem)
+		r.mem->posted--;
+}
+
+void queue_pair::act(u32 what, u64 arg)
+{
+	switch (what) {
+	case TRANSMIT:
+		transmitting_ = false;
+		if (!dead_)
+			transmit();
+		break;
+	case DELIVER:
+		delivering_ = false;
+		if (!dead_)
+			deliver();
+		break;
+	case RESPONSE:
+		/* Its entry is there: a Read stays until it is finished. */
+		if (!dead_) {
+			entry &e = at(arg);
+			const region *reg =
+				peer_->find(e.what.handle, e.what.offset,
+					    e.what.length, false, "Read");
+
+			if (!reg) {
+				error();
+				break;
+			}
+			memcpy(&e.what.mem->octets[e.what.at],
+			       &reg->mem->octets[reg->at + e.what.offset -
+						 reg->offset],
+			       e.what.length);
+			finish(arg);
+		}
+		break;
+	case SEND_COMPLETION: {
+		completing_ = false;
+		if (completions_.empty())
+			break;
+		work *w = completions_.front();
+
+		completions_.pop_front();
+		if (!completions_.empty())
+			run(completing_, SEND_COMPLETION, 5);
+		owner_.completed(w);
+		break;
+	}
+	case RECEIVE_COMPLETION: {
+		receiving_ = false;
+		if (arrivals_.empty())
+			break;
+		received *rv = arrivals_.front();
+
+		arrivals_.pop_front();
+		if (!arrivals_.empty())
+			run(receiving_, RECEIVE_COMPLETION, 5);
+		owner_.arrived(rv);
+		break;
+	}
+	}
+}
+
+/* Begin with the next Work Request. */
+void queue_pair::transmit()
+{
+	if (next_ == base_ + sq_.size())
+		return;
+
+	const u64 index = next_++;
+	const request &r = at(index).what;
+
+	switch (r.what) {
+	case op::reg:
+		if (r.reg->valid)
+			w_.complain("a valid region is registered again");
+		if (w_.fault(2)) {
+			w_.tell("a registration fails");
+			error();
+			return;
+		}
+		r.reg->valid = true;
+		r.reg->mem->exposed++;
+		finish(index);
+		break;
+	case op::invalidate:
+		/* The peer may have been first. */
+		if (r.reg->valid) {
+			r.reg->valid = false;
+			r.reg->mem->exposed--;
+		}
+		finish(index);
+		break;
+	case op::send:
+	case op::write:
+	case op::read:
+		wire_.push_back(index);
+		run(delivering_, DELIVER, 10);
+		break;
+	}
+	if (!dead_ && next_ != base_ + sq_.size())
+		run(transmitting_, TRANSMIT, 3);
+}
+
+/* What was sent first arrives at the peer. */
+void queue_pair::deliver()
+{
+	const u64 index = wire_.front();
+	entry &e = at(index);
+
+	wire_.pop_front();
+	if (e.what.what == op::read) {
+		/* Answered some time later; others are not held up. */
+		w_.after(w_.delay(30), this, RESPONSE, index);
+	} else if (!arrive(e)) {
+		error();
+		return;
+	} else {
+		finish(index);
+	}
+	if (!wire_.empty())
+		run(delivering_, DELIVER, 4);
+}
+
+bool queue_pair::arrive(entry &e)
+{
+	const request &r = e.what;
+
+	if (r.what == op::send)
+		return peer_->receive(r);
+
+	region *reg = peer_->find(r.handle, r.offset, r.length, true, "Write");
+
+	if (!reg)
+		return false;
+	memcpy(&reg->mem->octets[reg->at + r.offset - reg->offset],
+	       &r.mem->octets[r.at], r.length);
+	return true;
+}
+
+/* May the peer reach that? */
+region *queue_pair::find(u32 handle, u64 offset, u32 length, bool write,
+			 const char *what)
+{
+	const u32 i = (handle >> 8) - 1;
+	region *reg = i < regions.size() ? &regions[i] : nullptr;
+
+	if (!reg || reg->handle != handle || !reg->valid) {
+		if (!is_excused(handle))
+			w_.complain(std::string(what) +
+				    " of memory that is not exposed");
+		return nullptr;
+	}
+	if (write && !reg->writable) {
+		w_.complain("Write to memory that is to be read");
+		return nullptr;
+	}
+	if (!write && reg->writable) {
+		w_.complain("Read of memory that is to be written");
+		return nullptr;
+	}
+	if (offset < reg->offset || offset - reg->offset > reg->length ||
+	    length > reg->length - (offset - reg->offset)) {
+		w_.complain(std::string(what) + " beyond a region");
+		return nullptr;
+	}
+	return reg;
+}
+
+/* A Send arrives here. */
+bool queue_pair::receive(const request &r)
+{
+	if (dead_)
+		return false;
+	if (receives_.empty()) {
+		w_.complain("a message finds no Receive");
+		return false;
+	}
+	if (r.handle) {
+		const u32 i = (r.handle >> 8) - 1;
+		region *reg = i < regions.size() ? &regions[i] : nullptr;
+
+		if (!reg || reg->handle != r.handle || !reg->valid) {
+			if (!is_excused(r.handle))
+				w_.complain(
+					"a handle is invalidated that is not valid");
+			return false;
+		}
+		reg->valid = false;
+		reg->mem->exposed--;
+	}
+
+	received *rv = receives_.front();
+
+	if (r.length > rv->buf.size()) {
+		w_.complain("a message is larger than the Receive");
+		return false;
+	}
+	receives_.pop_front();
+	memcpy(rv->buf.data(), &r.mem->octets[r.at], r.length);
+	rv->length = r.length;
+	rv->inv_handle = r.handle;
+	arrivals_.push_back(rv);
+	run(receiving_, RECEIVE_COMPLETION, 5);
+	return true;
+}
+
+void queue_pair::finish(u64 index)
+{
+	at(index).done = true;
+	retire();
+}
+
+/* Report what is through, as far as the order allows. */
+void queue_pair::retire()
+{
+	bool read_before = false;
+
+	for (entry &e : sq_) {
+		if (!e.done) {
+			if (!reorders || e.what.what != op::read)
+				break;
+			read_before = true;
+			continue;
+		}
+		if (e.reported)
+			continue;
+		/* Only Sends overtake. */
+		if (read_before && e.what.what != op::send)
+			break;
+		e.reported = true;
+		settle(e.what);
+		if (e.last && e.owner->signaled) {
+			completions_.push_back(e.owner);
+			run(completing_, SEND_COMPLETION, 5);
+		}
+	}
+	while (!sq_.empty() && sq_.front().reported) {
+		sq_.pop_front();
+		base_++;
+	}
+}
+
+/* Of what is under way, some arrives; the others never do. */
+void queue_pair::cut()
+{
+	if (dead_)
+		return;
+	w_.tell("the connection is cut");
+	for (queue_pair *qp : { this, peer_ }) {
+		u32 n;
+
+		if (!qp || !qp->peer_)
+			continue;
+		n = w_.choose.below(static_cast<u32>(qp->wire_.size()) + 1);
+		for (; n && !qp->wire_.empty(); n--) {
+			const u64 index = qp->wire_.front();
+			entry &e = qp->at(index);
+
+			qp->wire_.pop_front();
+			if (e.what.what == op::read)
+				continue;
+			if (!qp->arrive(e))
+				break;
+			/* Acknowledged, or that is lost. */
+			if (w_.choose.below(2))
+				qp->finish(index);
+		}
+	}
+	dead_ = true;
+	if (peer_) {
+		peer_->dead_ = true;
+		peer_->owner_.lost();
+	}
+	owner_.lost();
+}
+
+void queue_pair::error()
+{
+	cut();
+}
+
+/* The queue pair is reset and then destroyed; no memory is reached now. */
+void queue_pair::quiet()
+{
+	dead_ = true;
+	for (entry &e : sq_) {
+		if (!e.reported)
+			settle(e.what);
+	}
+	base_ += sq_.size();
+	next_ = base_;
+	sq_.clear();
+	wire_.clear();
+	completions_.clear();
+	arrivals_.clear();
+	receives_.clear();
+	for (region &reg : regions) {
+		if (reg.valid)
+			reg.mem->exposed--;
+		reg.valid = false;
+	}
+}
+
+} // namespace simulation

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A model of a reliable connection between two RNICs: queue pairs, memory
+ * regions, RDMA. What verbs promise is kept, and nothing beyond: Work Requests
+ * begin in order; a Send arrives after the Writes before it and may be
+ * completed long before or after the receiver has looked at it; a Read takes
+ * its time; some devices complete Sends before the Reads in front of them; with
+ * the connection lost, any number of what was under way has arrived.
+ */
+#ifndef SIMULATION_DEVICE_H
+#define SIMULATION_DEVICE_H
+
+#include <deque>
+
+#include "world.h"
+
+namespace simulation
+{
+
+/*
+ * Memory that a device may reach. Who frees it says so with retire(), which
+ * complains if one still does.
+ */
+struct memory {
+	std::vector<u8> octets;
+	u32 exposed = 0; /* regions a peer may use */
+	u32 posted = 0;	 /* Work Requests not completed */
+
+	void retire(world &w, const char *what)
+	{
+		if (exposed)
+			w.complain(std::string(what) +
+				   " is freed while a peer may reach it");
+		if (posted)
+			w.complain(std::string(what) +
+				   " is freed while the device works on it");
+		octets = {};
+	}
+};
+
+struct region {
+	/* The device's */
+	u32 handle = 0;
+	u64 offset = 0;
+	u32 length = 0;
+	memory *mem = nullptr;
+	u32 at = 0; /* octets into mem */
+	bool writable = false;
+	bool valid = false;
+	/* The endpoint's */
+	bool exposed = false;
+	bool used = false;
+};
+
+enum class op : u8 {
+	reg,
+	invalidate,
+	send,
+	write,
+	read,
+};
+
+/* A Work Request */
+struct request {
+	op what;
+	region *reg; /* reg, invalidate */
+	u32 handle;  /* the peer's; send: to invalidate, 0 for none */
+	u64 offset;
+	memory *mem; /* local */
+	u32 at, length;
+};
+
+class endpoint;
+
+/* A chain of Work Requests that is posted at once */
+struct work {
+	std::vector<request> requests;
+	u32 sq_mark = 0;
+	u8 kind = 0;
+	bool signaled = false;
+	bool refused = false;
+	bool inflight = false;
+
+	virtual ~work() = default;
+	/* Called once, when the device is through with it. */
+	virtual void done(bool ok) = 0;
+};
+
+struct received {
+	endpoint *ep;
+	rpcrdma_rx rx;
+	rpcrdma_segment more[RPCRDMA_MORE_SEGS];
+	enum rpcrdma_verdict verdict;
+	u32 inv_handle;
+	u32 length; /* octets of the message */
+	const u8 *payload;
+	u32 payload_length;
+	std::vector<u8> buf, assembled;
+	bool lent = false;
+};
+
+class queue_pair : public actor
+{
+public:
+	queue_pair(world &w, endpoint &owner, u32 depth, u32 nr_regions);
+	~queue_pair() override;
+
+	/* Connect the two: from now on, what is posted goes. */
+	static void connect(queue_pair &a, queue_pair &b);
+	/* Lose it: what is under way arrives in part, nothing is after that. */
+	void cut();
+	bool dead() const
+	{
+		return dead_;
+	}
+	bool connected() const
+	{
+		return peer_;
+	}
+	queue_pair *peer()
+	{
+		return peer_;
+	}
+
+	/* False: the device does not take it, or not all of it. */
+	bool post(work *w);
+	void post_receive(received *rv)
+	{
+		receives_.push_back(rv);
+	}
+	/* Its owner has given up: a peer may meet a closed door. */
+	void excuse(const region *reg)
+	{
+		excused_.push_back(reg->handle);
+	}
+	/* Nothing works any more, and nobody may be told: end all. */
+	void quiet();
+
+	void act(u32 what, u64 arg) override;
+
+	std::vector<region> regions;
+	bool reorders = false; /* Sends complete before Reads */
+
+private:
+	enum {
+		TRANSMIT,
+		DELIVER,
+		RESPONSE,
+		SEND_COMPLETION,
+		RECEIVE_COMPLETION,
+	};
+	struct entry {
+		request what;
+		work *owner;
+		bool last, done, reported;
+	};
+
+	entry &at(u64 index)
+	{
+		return sq_[index - base_];
+	}
+	void transmit();
+	void deliver();
+	bool arrive(entry &e);
+	bool receive(const request &r);
+	region *find(u32 handle, u64 offset, u32 length, bool write,
+		     const char *what);
+	bool is_excused(u32 handle) const
+	{
+		return std::find(excused_.begin(), excused_.end(), handle) !=
+		       excused_.end();
+	}
+	void finish(u64 index);
+	void retire();
+	void settle(const request &r);
+	void run(bool &scheduled, u32 what, u64 usual);
+	void error();
+
+	world &w_;
+	endpoint &owner_;
+	queue_pair *peer_ = nullptr;
+	u32 depth_;
+	std::deque<entry> sq_;
+	u64 base_ = 0; /* index of sq_[0] */
+	u64 next_ = 0; /* to be transmitted next */
+	std::deque<u64> wire_;
+	std::deque<received *> receives_;
+	std::deque<work *> completions_;
+	std::deque<received *> arrivals_;
+	std::vector<u32> excused_; /* handles */
+	bool transmitting_ = false, delivering_ = false;
+	bool completing_ = false, receiving_ = false;
+	bool dead_ = false;
+};
+
+} // namespace simulation
+
+#endif /* SIMULATION_DEVICE_H */

@@ -1,0 +1,1254 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "endpoint.h"
+
+#include <cerrno>
+#include <cstring>
+
+namespace simulation
+{
+
+static s32 distance(u32 from, u32 to)
+{
+	return static_cast<s32>(to - from);
+}
+
+/*
+ * Send contexts and Receives are large: they are used again by later
+ * connections, but not where a sanitizer looks for what is used too late.
+ */
+template <typename T>
+class store
+{
+public:
+	std::unique_ptr<T> take()
+	{
+		if (kept_.empty())
+			return std::make_unique<T>();
+
+		std::unique_ptr<T> t = std::move(kept_.back());
+
+		kept_.pop_back();
+		return t;
+	}
+	void keep(std::unique_ptr<T> t)
+	{
+#ifdef __SANITIZE_ADDRESS__
+		t.reset();
+#else
+		kept_.push_back(std::move(t));
+#endif
+	}
+
+private:
+	std::vector<std::unique_ptr<T>> kept_;
+};
+
+static store<send_context> spare_sends;
+static store<received> spare_receives;
+
+endpoint::endpoint(world &w, const endpoint_params &p, upcalls &ops,
+		   const char *name)
+	: params{ p }, qp{ w, *this, p.sq_depth + 1, p.max_regions },
+	  name{ name }, w_{ w }, ops_{ ops }
+{
+	const u32 size =
+		std::max<u32>(RPCRDMA_V2_DEFAULT_INLINE, p.cfg.props.sbsiz);
+
+	rpcrdma_conn_init(&conn, &params.cfg);
+	qp.reorders = params.reorders;
+	sq_depth_ = params.sq_depth;
+	sq_batch_ = std::clamp<u32>(sq_depth_ / 8, 1, SQ_BATCH);
+	region_size_ = params.region_size;
+	for (u32 i = 0; i < params.sends + CONTROL_SENDS; i++) {
+		auto s = spare_sends.take();
+
+		s->ep = this;
+		/* A run that failed may have left it in any state. */
+		s->buf = {};
+		s->buf.octets.resize(size);
+		s->inflight = false;
+		free_sends_.push_back(s.get());
+		sends_.push_back(std::move(s));
+	}
+	for (u32 i = 0; i < params.cfg.window + 1; i++) {
+		new_received();
+		qp.post_receive(receives_.back().get());
+	}
+	for (region &reg : qp.regions)
+		free_regions_.push_back(&reg);
+	last_limit_ = conn.limit;
+	last_advertised_ = conn.advertised;
+	rpcrdma_conn_posted(&conn, params.cfg.window + 1);
+}
+
+endpoint::~endpoint()
+{
+	for (auto &s : sends_)
+		spare_sends.keep(std::move(s));
+	for (auto &rv : receives_)
+		spare_receives.keep(std::move(rv));
+}
+
+void endpoint::new_received()
+{
+	auto rv = spare_receives.take();
+
+	rv->ep = this;
+	rv->buf.resize(std::max<u32>(RPCRDMA_V2_DEFAULT_INLINE,
+				     params.cfg.props.rbsiz));
+	rv->lent = false;
+	receives_.push_back(std::move(rv));
+}
+
+/* ---- Opening and closing ---- */
+
+void endpoint::established()
+{
+	if (state != NEW)
+		return;
+	state = CONNECTED;
+	w_.after(OPEN_TIME, this, OPEN_EXPIRED);
+	events(rpcrdma_conn_established(&conn));
+}
+
+void endpoint::opened()
+{
+	if (state >= OPEN)
+		return;
+	rpcrdma_conn_limits(&conn, &limits);
+	state = OPEN;
+	w_.tell("%s: open, version %u", name, conn.version);
+	if (conn.version == RPCRDMA_VERS_1 && !conn.cfg.client) {
+		for (u32 i = 0; i < V1_SPARE_RECVS; i++) {
+			new_received();
+			repost(receives_.back().get());
+		}
+	}
+	ops_.opened(*this);
+}
+
+void endpoint::close(const char *reason)
+{
+	if (state >= CLOSING)
+		return;
+	state = CLOSING;
+	w_.tell("%s: closes: %s", name, reason ? reason : "-");
+	if (!teardown_) {
+		teardown_ = true;
+		w_.after(w_.delay(50), this, TEARDOWN);
+	}
+}
+
+void endpoint::lost()
+{
+	if (noticed_)
+		return;
+	noticed_ = true;
+	w_.after(w_.delay(2000), this, NOTICE);
+}
+
+bool endpoint::enter()
+{
+	if (state >= CLOSING)
+		return false;
+	users_++;
+	return true;
+}
+
+void endpoint::leave()
+{
+	users_--;
+}
+
+void endpoint::gone()
+{
+	/* Some may be preparing transfers that will be refused. */
+	if (users_) {
+		w_.after(1000, this, GONE);
+		return;
+	}
+	for (auto &x : exposed_) {
+		exposure *was = x;
+
+		if (!was)
+			continue;
+		for (region *reg : was->regions)
+			reg->exposed = false;
+		free_slot(was);
+		release(was);
+	}
+	for (region &reg : qp.regions)
+		reg.exposed = false;
+	state = CLOSED;
+	w_.tell("%s: closed", name);
+	ops_.closed(*this);
+}
+
+void endpoint::act(u32 what, u64)
+{
+	u32 ev = 0;
+
+	switch (what) {
+	case NOTICE:
+		close(nullptr);
+		break;
+	case TEARDOWN:
+		qp.cut();
+		w_.after(w_.delay(100), this, FLUSH);
+		break;
+	case FLUSH:
+		qp.quiet();
+		flush();
+		gone();
+		break;
+	case GONE:
+		gone();
+		break;
+	case STALL:
+		stall_watched_ = false;
+		ev = stall_watch();
+		if ((ev & RPCRDMA_EV_CLOSE) && !excuse_stall)
+			w_.complain(std::string(name) + ": " + conn.reason);
+		events(ev);
+		break;
+	case OVERDUE: {
+		u32 wait;
+		int slot;
+
+		overdue_watched_ = false;
+		if (!enter())
+			break;
+		while ((slot = rpcrdma_conn_overdue(&conn, w_.now_ms(),
+						    &wait)) >= 0) {
+			exposure *x = exposed_[slot];
+
+			for (region *reg : x->regions)
+				qp.excuse(reg);
+			end_exposure(x);
+		}
+		if (wait) {
+			overdue_watched_ = true;
+			w_.after((wait + 1) * MILLISECOND, this, OVERDUE);
+		}
+		leave();
+		break;
+	}
+	case REGIONS:
+		regions_watched_ = false;
+		if (want_regions_) {
+			want_regions_ = false;
+			do_write_space();
+		}
+		break;
+	case OPEN_EXPIRED:
+		if (state < OPEN)
+			close("the peer did not finish opening in time");
+		break;
+	}
+	check();
+}
+
+/* Do what the engine asked for. */
+void endpoint::events(u32 ev)
+{
+	if (ev & RPCRDMA_EV_CLOSE) {
+		close(conn.reason);
+		return;
+	}
+	if (ev & RPCRDMA_EV_OPENED)
+		opened();
+	if (ev & (RPCRDMA_EV_CONTROL | RPCRDMA_EV_WINDOW))
+		pump();
+}
+
+/* ---- Send contexts ---- */
+
+send_context *endpoint::take(u32 reserve)
+{
+	send_context *s;
+
+	if (free_sends_.size() <= reserve)
+		return nullptr;
+	s = free_sends_.back();
+	free_sends_.pop_back();
+	s->header_length = 0;
+	s->length = 0;
+	s->writes = nullptr;
+	s->last_of = nullptr;
+	s->exposed = nullptr;
+	return s;
+}
+
+send_context *endpoint::take_send()
+{
+	send_context *s = take(CONTROL_SENDS);
+
+	if (!s)
+		want_space(1);
+	return s;
+}
+
+/* Replies leave some to others: to a Call, or to parts of a message. */
+send_context *endpoint::take_reply_send()
+{
+	const u32 reserve =
+		CONTROL_SENDS + std::min(params.cfg.reverse, params.sends / 2);
+	send_context *s = take(conn.cfg.client ? CONTROL_SENDS : reserve);
+
+	if (!s)
+		want_space(1);
+	return s;
+}
+
+void endpoint::put_send(send_context *s)
+{
+	free_sends_.push_back(s);
+	if (want_space_)
+		pump();
+}
+
+void send_context::done(bool ok)
+{
+	transfer *t = writes;
+	stream *st = last_of;
+
+	if (buf.posted)
+		ep->w_.complain("a Send is given back while the device has it");
+	writes = nullptr;
+	last_of = nullptr;
+	ep->free_sends_.push_back(this);
+	if (t)
+		t->done(ok);
+	if (st) {
+		ep->live_--;
+		delete st;
+	}
+}
+
+void stream::done(bool)
+{
+	if (writes)
+		writes->done(false);
+	ep->live_--;
+	delete this;
+}
+
+void transfer::done(bool ok)
+{
+	if (ended)
+		ended(ok);
+	ep->free_transfer(this);
+}
+
+void invalidation::done(bool ok)
+{
+	endpoint *on = ep;
+
+	ended(ok);
+	on->live_--;
+	delete this;
+}
+
+/* ---- Posting ---- */
+
+bool endpoint::post(work *w)
+{
+	sq_head_ += static_cast<u32>(w->requests.size());
+	w->sq_mark = sq_head_;
+	if (w->signaled || sq_head_ - sq_signaled_ >= sq_batch_ ||
+	    free_sends_.size() < 2 * CONTROL_SENDS) {
+		w->signaled = true;
+		sq_signaled_ = sq_head_;
+	}
+	w->inflight = true;
+	inflight_.push_back(w);
+	/* One that the device refuses comes back with the teardown. */
+	if (w_.fault(1)) {
+		w_.tell("%s: the device refuses work", name);
+		w->refused = true;
+		return false;
+	}
+	w->refused = !qp.post(w);
+	return !w->refused;
+}
+
+void endpoint::prepare(send_context *s, u8 kind, u32 inv_handle)
+{
+	s->requests.clear();
+	s->requests.push_back(
+		{ op::send, nullptr, inv_handle, 0, &s->buf, 0, s->length });
+	s->kind = kind;
+	s->signaled = false;
+}
+
+void endpoint::chain_writes(send_context *s, transfer *writes)
+{
+	s->writes = writes;
+	if (!writes || writes->requests.empty())
+		return;
+	s->requests.insert(s->requests.begin(), writes->requests.begin(),
+			   writes->requests.end());
+	s->signaled = true;
+}
+
+void endpoint::chain_registrations(work *w,
+				   const std::vector<region *> &regions)
+{
+	for (region *reg : regions)
+		w->requests.insert(w->requests.begin(),
+				   { op::reg, reg, reg->handle, 0, nullptr, 0,
+				     0 });
+}
+
+void endpoint::expose_regions(const std::vector<region *> &regions)
+{
+	for (region *reg : regions) {
+		reg->exposed = true;
+		reg->used = true;
+	}
+}
+
+bool endpoint::post_send(send_context *s)
+{
+	exposure *x = s->exposed;
+
+	if (x) {
+		s->exposed = nullptr;
+		expose_regions(x->regions);
+		rpcrdma_conn_exposed(&conn, x->slot, x->inv_handle,
+				     w_.now_ms());
+		if (!overdue_watched_) {
+			overdue_watched_ = true;
+			w_.after((conn.cfg.done_ms + 1) * MILLISECOND, this,
+				 OVERDUE);
+		}
+	}
+	if (s->kind != WORK_CONTROL)
+		rpcrdma_conn_stamp(&conn,
+				   static_cast<enum rpcrdma_kind>(s->kind),
+				   s->buf.octets.data());
+	return post(s);
+}
+
+bool endpoint::pump_control()
+{
+	while (rpcrdma_conn_control_due(&conn)) {
+		send_context *s;
+		u32 inv_handle;
+
+		if (!space(1))
+			break;
+		s = take(0);
+		if (!s)
+			break;
+		s->length = rpcrdma_conn_next_control(&conn,
+						      s->buf.octets.data(),
+						      RPCRDMA_V2_DEFAULT_INLINE,
+						      &inv_handle);
+		if (!s->length) {
+			free_sends_.push_back(s);
+			break;
+		}
+		prepare(s, WORK_CONTROL, inv_handle);
+		if (!post_send(s))
+			return false;
+	}
+	return true;
+}
+
+bool endpoint::pump_rdma()
+{
+	while (!rdma_queue_.empty()) {
+		work *w = rdma_queue_.front();
+
+		if (!space(static_cast<u32>(w->requests.size())))
+			break;
+		rdma_queue_.pop_front();
+		if (!post(w))
+			return false;
+	}
+	return true;
+}
+
+bool endpoint::pump_stream()
+{
+	stream *st;
+
+	while ((st = stream_)) {
+		const u32 left = static_cast<u32>(st->data.size()) - st->sent;
+		u32 flags = st->rpc == RPCRDMA_KIND_REPLY ? RDMA2_F_RESPONSE :
+							    0;
+		send_context *s;
+		u32 octets, wrs;
+		bool more;
+
+		octets = rpcrdma_next_part(&conn, &st->lists, left, &more);
+		if (octets > left || (more && (octets == left || octets % 4)))
+			w_.complain("a message is cut wrongly");
+		wrs = 1 + static_cast<u32>(st->regions.size());
+		if (!more && st->writes)
+			wrs += static_cast<u32>(st->writes->requests.size());
+		if (!rpcrdma_conn_may_send(&conn, st->rpc) || !space(wrs))
+			break;
+		s = take(CONTROL_SENDS);
+		if (!s)
+			break;
+		if (more)
+			flags |= RDMA2_F_MORE;
+		s->header_length = rpcrdma_encode_header(
+			&conn, s->buf.octets.data(), params.cfg.props.sbsiz,
+			st->xid, RDMA2_MSG, flags, more ? nullptr : &st->lists);
+		if (!s->header_length ||
+		    s->header_length + octets > limits.send_inline)
+			w_.complain("a part does not fit");
+		memcpy(&s->buf.octets[s->header_length], &st->data[st->sent],
+		       octets);
+		s->length = s->header_length + octets;
+		prepare(s, static_cast<u8>(st->rpc), more ? 0 : st->inv_handle);
+		chain_registrations(s, st->regions);
+		st->regions.clear();
+		st->sent += octets;
+		if (!more) {
+			chain_writes(s, st->writes);
+			st->writes = nullptr;
+			s->last_of = st;
+			stream_ = nullptr;
+			rpcrdma_conn_count(&conn, st->rpc, RPCRDMA_CONTINUED,
+					   &st->lists);
+		}
+		if (!post_send(s))
+			return false;
+	}
+	return true;
+}
+
+bool endpoint::pump_replies()
+{
+	while (!reply_queue_.empty()) {
+		work *w = reply_queue_.front();
+
+		if (w->kind == WORK_STREAM) {
+			if (!stream_) {
+				reply_queue_.pop_front();
+				stream_ = static_cast<stream *>(w);
+			}
+			if (!pump_stream())
+				return false;
+			if (stream_)
+				break;
+			continue;
+		}
+		if (!rpcrdma_conn_may_send(&conn, RPCRDMA_KIND_REPLY) ||
+		    !space(static_cast<u32>(w->requests.size())))
+			break;
+		reply_queue_.pop_front();
+		if (!post_send(static_cast<send_context *>(w)))
+			return false;
+	}
+	return true;
+}
+
+bool endpoint::pump_locked()
+{
+	if (!pump_control() || !pump_rdma() || !pump_stream())
+		return false;
+	/* One message's parts must not be amid another's. */
+	if (!stream_ && !pump_replies())
+		return false;
+	if (stream_ || !reply_queue_.empty() || conn.pend_count)
+		stall_watch();
+	return true;
+}
+
+bool endpoint::call_space(u32 wrs) const
+{
+	return !stream_ && rpcrdma_conn_may_send(&conn, RPCRDMA_KIND_CALL) &&
+	       free_sends_.size() > CONTROL_SENDS && space(wrs);
+}
+
+void endpoint::pump()
+{
+	bool is_space = false, ok = true;
+
+	if (state == CONNECTED || state == OPEN ||
+	    (state == NEW && !conn.cfg.client)) {
+		ok = pump_locked();
+		if (ok && want_space_ && call_space(want_wrs_)) {
+			want_space_ = false;
+			want_wrs_ = 0;
+			is_space = true;
+		}
+	}
+	if (!ok)
+		close("a Send could not be posted");
+	else if (is_space)
+		do_write_space();
+}
+
+void endpoint::do_write_space()
+{
+	if (!enter())
+		return;
+	ops_.write_space(*this);
+	leave();
+}
+
+void endpoint::want_space(u32 wrs)
+{
+	want_space_ = true;
+	want_wrs_ = std::max(want_wrs_, wrs);
+	stall_watch();
+}
+
+u32 endpoint::stall_watch()
+{
+	const bool waits = want_space_ || stream_ || !reply_queue_.empty();
+	u32 wait, ev;
+
+	if (stall_watched_ || state != OPEN)
+		return 0;
+	wait = rpcrdma_conn_stalled(&conn, waits, w_.now_ms(), &ev);
+	if (wait) {
+		stall_watched_ = true;
+		w_.after((wait + 1) * MILLISECOND, this, STALL);
+	}
+	return ev;
+}
+
+void endpoint::work_rdma(work *w)
+{
+	bool ok = true, closing = state >= CLOSING;
+
+	w->kind = WORK_RDMA;
+	if (!fits(static_cast<u32>(w->requests.size()))) {
+		w_.complain("RDMA that never fits the Send Queue");
+		ok = false;
+		closing = true;
+	}
+	if (!closing) {
+		rdma_queue_.push_back(w);
+		ok = pump_rdma();
+	}
+	if (!ok)
+		close("RDMA Work Requests could not be posted");
+	if (closing)
+		w->done(false);
+}
+
+/* ---- Calls and Replies ---- */
+
+bool endpoint::may_call()
+{
+	const bool may = call_space(1);
+
+	if (!may)
+		want_space(1);
+	return may;
+}
+
+int endpoint::call_check(u32 wrs)
+{
+	if (state != OPEN)
+		return -ENOTCONN;
+	if (!fits(wrs))
+		return -EIO;
+	if (stream_ || !rpcrdma_conn_may_send(&conn, RPCRDMA_KIND_CALL) ||
+	    !space(wrs)) {
+		want_space(wrs);
+		return -EAGAIN;
+	}
+	return 0;
+}
+
+int endpoint::send_call(send_context *s, const std::vector<region *> &regions,
+			enum rpcrdma_format format, const rpcrdma_lists *lists)
+{
+	int rc;
+
+	prepare(s, WORK_CALL, 0);
+	chain_registrations(s, regions);
+	rc = call_check(static_cast<u32>(s->requests.size()));
+	if (rc)
+		return rc;
+	if (s->length > limits.send_inline)
+		w_.complain("a Call is above the inline threshold");
+	expose_regions(regions);
+	rpcrdma_conn_count(&conn, RPCRDMA_KIND_CALL, format, lists);
+	if (!post_send(s))
+		close("a Call could not be posted");
+	return 0;
+}
+
+stream *endpoint::new_stream(enum rpcrdma_kind kind, u32 xid,
+			     const rpcrdma_lists *lists)
+{
+	auto *st = new stream;
+
+	live_++;
+	st->ep = this;
+	st->kind = WORK_STREAM;
+	st->rpc = kind;
+	st->xid = xid;
+	st->sent = 0;
+	st->inv_handle = 0;
+	st->writes = nullptr;
+	if (lists)
+		st->lists = *lists;
+	else
+		rpcrdma_lists_init(&st->lists);
+	return st;
+}
+
+int endpoint::send_continued_call(stream *st)
+{
+	const u32 wrs = 1 + static_cast<u32>(st->regions.size());
+	int rc = call_check(wrs);
+
+	if (!rc && free_sends_.size() <= CONTROL_SENDS) {
+		want_space(wrs);
+		rc = -EAGAIN;
+	}
+	if (rc)
+		return rc;
+	expose_regions(st->regions);
+	stream_ = st;
+	if (!pump_stream())
+		close("a part of a Call could not be posted");
+	return 0;
+}
+
+void endpoint::send_reply(send_context *s, transfer *writes, u32 inv_handle,
+			  enum rpcrdma_format format,
+			  const rpcrdma_lists *lists)
+{
+	exposure *x = s->exposed;
+	bool ok;
+
+	prepare(s, WORK_REPLY, inv_handle);
+	chain_writes(s, writes);
+	if (x)
+		chain_registrations(s, x->regions);
+	if (state != OPEN || !fits(static_cast<u32>(s->requests.size()))) {
+		if (state == OPEN)
+			w_.complain("a Reply never fits the Send Queue");
+		s->exposed = nullptr;
+		s->done(false);
+	} else {
+		if (s->length > limits.send_inline)
+			w_.complain("a Reply is above the inline threshold");
+		rpcrdma_conn_count(&conn, RPCRDMA_KIND_REPLY, format, lists);
+		reply_queue_.push_back(s);
+		ok = pump_locked();
+		if (!ok)
+			close("a Reply could not be posted");
+		else if (want_space_)
+			pump();
+	}
+	if (x)
+		leave();
+}
+
+void endpoint::send_continued_reply(stream *st)
+{
+	bool ok;
+
+	if (state != OPEN) {
+		st->done(false);
+		return;
+	}
+	reply_queue_.push_back(st);
+	ok = pump_locked();
+	if (!ok)
+		close("a Reply could not be posted");
+	else if (want_space_)
+		pump();
+}
+
+void endpoint::send_error(u32 xid, u32 code, u32 arg0, u32 arg1)
+{
+	if (state == OPEN)
+		events(rpcrdma_conn_queue_error(&conn, xid, code, arg0, arg1));
+}
+
+void endpoint::send_done(u32 xid, u32 inv_handle)
+{
+	if (state == OPEN)
+		events(rpcrdma_conn_queue_done(&conn, xid, inv_handle));
+}
+
+/* ---- Completions ---- */
+
+void endpoint::completed(work *w)
+{
+	std::vector<work *> through;
+	size_t kept = 0, i;
+
+	if (!w->inflight)
+		return;
+	for (i = 0; i < inflight_.size(); i++) {
+		work *other = inflight_[i];
+
+		if (other == w || !other->signaled)
+			through.push_back(other);
+		else
+			inflight_[kept++] = other;
+		if (other == w)
+			break;
+	}
+	inflight_.erase(inflight_.begin() + static_cast<long>(kept),
+			inflight_.begin() + static_cast<long>(i + 1));
+	sq_tail_ =
+		inflight_.empty() ?
+			sq_head_ :
+			inflight_[0]->sq_mark -
+				static_cast<u32>(inflight_[0]->requests.size());
+	for (work *each : through) {
+		each->inflight = false;
+		each->done(!each->refused);
+	}
+	pump();
+	check();
+}
+
+void endpoint::flush()
+{
+	std::vector<work *> through;
+
+	through.swap(inflight_);
+	through.insert(through.end(), rdma_queue_.begin(), rdma_queue_.end());
+	through.insert(through.end(), reply_queue_.begin(), reply_queue_.end());
+	if (stream_)
+		through.push_back(stream_);
+	rdma_queue_.clear();
+	reply_queue_.clear();
+	stream_ = nullptr;
+	for (work *w : through) {
+		w->inflight = false;
+		w->done(false);
+	}
+}
+
+/* ---- Receiving ---- */
+
+void endpoint::repost(received *rv)
+{
+	rv->assembled.clear();
+	if (state < CLOSING) {
+		qp.post_receive(rv);
+		events(rpcrdma_conn_posted(&conn, 1));
+	}
+}
+
+void endpoint::put(received *rv)
+{
+	if (!rv->lent)
+		w_.complain("a Receive is put twice");
+	rv->lent = false;
+	lent--;
+	repost(rv);
+	check();
+}
+
+bool endpoint::append(received *rv)
+{
+	const u8 *from = rv->buf.data() + rv->rx.payload_offset;
+
+	if (rv->rx.first_part)
+		assembly_.clear();
+	if (assembly_.size() + rv->rx.payload_length >
+	    params.cfg.props.reassembly)
+		w_.complain("more is reassembled than was announced");
+	/* Without memory the connection ends. */
+	if (w_.fault(2))
+		return false;
+	assembly_.insert(assembly_.end(), from, from + rv->rx.payload_length);
+	return true;
+}
+
+void endpoint::arrived(received *rv)
+{
+	bool inv_allowed = false;
+	u32 ev;
+
+	if (params.silent || state >= CLOSING)
+		return;
+	rv->rx.lists.more = nullptr;
+	if (rpcrdma_wants_more_segs(&conn, rv->buf.data(), rv->length))
+		rv->rx.lists.more = rv->more;
+	rv->verdict = rpcrdma_conn_receive(&conn, rv->buf.data(), rv->length,
+					   &rv->rx);
+	ev = rv->rx.events;
+	rv->payload = rv->buf.data() + rv->rx.payload_offset;
+	rv->payload_length = rv->rx.payload_length;
+	if (rv->rx.payload_offset + rv->rx.payload_length > rv->length)
+		w_.complain("a payload beyond its message");
+	events(ev & RPCRDMA_EV_OPENED);
+
+	switch (rv->verdict) {
+	case RPCRDMA_RX_CLOSE:
+		if (!conn.reason)
+			w_.complain("the engine closes without a reason");
+		close(conn.reason);
+		return;
+	case RPCRDMA_RX_PART:
+		if (!append(rv)) {
+			close("no memory to reassemble a message");
+			return;
+		}
+		break;
+	case RPCRDMA_RX_CALL:
+	case RPCRDMA_RX_REPLY:
+		if (rv->rx.format == RPCRDMA_CONTINUED) {
+			if (!append(rv)) {
+				close("no memory to reassemble a message");
+				return;
+			}
+			rv->assembled.swap(assembly_);
+			assembly_.clear();
+			rv->payload = rv->assembled.data();
+			rv->payload_length =
+				static_cast<u32>(rv->assembled.size());
+			if (rv->payload_length != rv->rx.total_length)
+				w_.complain("parts of a message are missing");
+		}
+		inv_allowed = rv->verdict == RPCRDMA_RX_REPLY;
+		break;
+	case RPCRDMA_RX_BAD_REPLY:
+		inv_allowed = true;
+		break;
+	case RPCRDMA_RX_PULLED:
+		inv_allowed = rpcrdma_done_ok(&conn, &rv->rx, rv->inv_handle);
+		break;
+	default:
+		break;
+	}
+	if (rv->inv_handle && !inv_allowed) {
+		w_.complain("a handle is invalidated that was not offered");
+		close("the peer invalidated a handle it was not offered");
+		return;
+	}
+
+	switch (rv->verdict) {
+	case RPCRDMA_RX_CALL:
+		rv->lent = true;
+		lent++;
+		ops_.call(*this, rv);
+		break;
+	case RPCRDMA_RX_REPLY:
+	case RPCRDMA_RX_BAD_REPLY:
+		rv->lent = true;
+		lent++;
+		ops_.reply(*this, rv);
+		break;
+	case RPCRDMA_RX_ERROR:
+		rv->lent = true;
+		lent++;
+		ops_.error(*this, rv);
+		break;
+	case RPCRDMA_RX_PULLED: {
+		exposure *x = exposed_[rv->rx.exposed];
+
+		if (!x) {
+			w_.complain("a DONE for nothing");
+			return;
+		}
+		if (rv->inv_handle)
+			invalidated(x->regions, rv->inv_handle);
+		end_exposure(x);
+		repost(rv);
+		break;
+	}
+	default:
+		repost(rv);
+		break;
+	}
+	events(ev & ~u32{ RPCRDMA_EV_OPENED });
+	check();
+}
+
+/* ---- Memory regions ---- */
+
+int endpoint::map(std::vector<region *> &regions, memory &mem, u32 at,
+		  u32 length, bool writable, rpcrdma_lists &lists)
+{
+	while (length) {
+		const u32 n =
+			std::min({ length, region_size_, limits.max_segment });
+		region *reg;
+
+		if (free_regions_.empty()) {
+			want_regions_ = true;
+			if (!regions_watched_) {
+				regions_watched_ = true;
+				w_.after(20 * MILLISECOND, this, REGIONS);
+			}
+			return -EAGAIN;
+		}
+		reg = free_regions_.back();
+		free_regions_.pop_back();
+		/* A key of its own for each time */
+		reg->handle = (reg->handle & ~255u) | ((reg->handle + 1) & 255);
+		reg->offset = u64{ reg->handle } << 20 | at;
+		reg->length = n;
+		reg->mem = &mem;
+		reg->at = at;
+		reg->writable = writable;
+		reg->exposed = false;
+		reg->used = false;
+		regions.push_back(reg);
+		if (rpcrdma_lists_add_segment(&lists, reg->handle, n,
+					      reg->offset))
+			return -EMSGSIZE;
+		at += n;
+		length -= n;
+	}
+	return 0;
+}
+
+void endpoint::put_regions(std::vector<region *> &regions)
+{
+	bool wake = false;
+
+	for (region *reg : regions) {
+		if (reg->exposed || reg->valid)
+			w_.complain("a region is given back that is exposed");
+		wake |= reg->used && want_regions_;
+		free_regions_.push_back(reg);
+	}
+	regions.clear();
+	if (wake) {
+		want_regions_ = false;
+		do_write_space();
+	}
+}
+
+bool endpoint::any_exposed(const std::vector<region *> &regions)
+{
+	for (const region *reg : regions) {
+		if (reg->exposed)
+			return true;
+	}
+	return false;
+}
+
+bool endpoint::invalidated(std::vector<region *> &regions, u32 handle)
+{
+	for (region *reg : regions) {
+		if (reg->handle == handle && reg->exposed) {
+			reg->exposed = false;
+			return true;
+		}
+	}
+	return false;
+}
+
+void endpoint::invalidate(const std::vector<region *> &regions,
+			  std::function<void(bool)> ended)
+{
+	auto *inv = new invalidation;
+
+	live_++;
+	inv->ep = this;
+	inv->signaled = true;
+	for (region *reg : regions) {
+		if (reg->exposed)
+			inv->requests.push_back({ op::invalidate, reg,
+						  reg->handle, 0, nullptr, 0,
+						  0 });
+	}
+	/* With @ok they are out of everybody's reach. */
+	inv->ended = [regions, ended](bool ok) {
+		if (ok) {
+			for (region *reg : regions)
+				reg->exposed = false;
+		}
+		ended(ok);
+	};
+	if (inv->requests.empty()) {
+		inv->done(true);
+		return;
+	}
+	work_rdma(inv);
+}
+
+/* ---- RDMA ---- */
+
+transfer *endpoint::new_transfer()
+{
+	transfer *t;
+
+	if (!enter())
+		return nullptr;
+	t = new transfer;
+	live_++;
+	t->ep = this;
+	return t;
+}
+
+void endpoint::free_transfer(transfer *t)
+{
+	live_--;
+	delete t;
+	leave();
+}
+
+bool endpoint::add_transfer(transfer *t, op what, const rpcrdma_lists &lists,
+			    const rpcrdma_chunk &chunk, u32 chunk_offset,
+			    memory &mem, u32 at, u32 length)
+{
+	for (u32 i = 0; i < chunk.count && length; i++) {
+		const rpcrdma_segment *seg =
+			rpcrdma_lists_seg(&lists, chunk.first + i);
+		u32 n;
+
+		if (chunk_offset >= seg->length) {
+			chunk_offset -= seg->length;
+			continue;
+		}
+		n = std::min(length, seg->length - chunk_offset);
+		t->requests.push_back({ what, nullptr, seg->handle,
+					seg->offset + chunk_offset, &mem, at,
+					n });
+		chunk_offset = 0;
+		at += n;
+		length -= n;
+	}
+	return !length;
+}
+
+void endpoint::read(transfer *t)
+{
+	t->signaled = true;
+	if (t->requests.empty()) {
+		t->done(true);
+		return;
+	}
+	work_rdma(t);
+}
+
+/* ---- Replies to be pulled ---- */
+
+void endpoint::free_slot(exposure *x)
+{
+	exposed_[x->slot] = nullptr;
+	rpcrdma_conn_unexpose(&conn, x->slot);
+	put_regions(x->regions);
+}
+
+void endpoint::release(exposure *x)
+{
+	x->data.retire(w_, "a Reply to be pulled");
+	live_--;
+	delete x;
+}
+
+int endpoint::expose(exposure *x, u32 xid, rpcrdma_reply_plan *plan)
+{
+	int slot, rc;
+
+	if (!enter())
+		return -ENOTCONN;
+	x->ep = this;
+	slot = rpcrdma_conn_expose(&conn, xid, plan);
+	if (slot < 0) {
+		leave();
+		return -ENOBUFS;
+	}
+	live_++;
+	exposed_[slot] = x;
+	x->slot = static_cast<u32>(slot);
+	rpcrdma_lists_init(&x->lists);
+	rpcrdma_lists_add_read(&x->lists, 0);
+	rc = map(x->regions, x->data, 0, plan->read_length, false, x->lists);
+	if ((!rc || rc == -EMSGSIZE) &&
+	    rpcrdma_plan_expose(&conn, &x->lists, plan))
+		rc = -EMSGSIZE;
+	if (rc)
+		cancel_exposure(x);
+	else
+		x->inv_handle = plan->lists.inv_handle;
+	return rc;
+}
+
+void endpoint::cancel_exposure(exposure *x)
+{
+	free_slot(x);
+	live_--;
+	leave();
+}
+
+void endpoint::end_exposure(exposure *x)
+{
+	invalidate(x->regions, [this, x](bool ok) {
+		if (!ok) {
+			close(nullptr);
+			return;
+		}
+		free_slot(x);
+		release(x);
+	});
+}
+
+/* ---- What must hold at any time ---- */
+
+void endpoint::describe() const
+{
+	w_.tell("%s: state %u, version %u; sent %u of %u, received %u, posted %u, advertised %u; %zu Sends free, %u of %u slots used; waiting: %zu Replies, %zu RDMA, %u control%s%s; %u Receives lent",
+		name, state, conn.version, conn.sent, conn.limit, conn.received,
+		conn.posted, conn.advertised, free_sends_.size(),
+		sq_head_ - sq_tail_, sq_depth_, reply_queue_.size(),
+		rdma_queue_.size(), conn.pend_count,
+		stream_ ? ", a stream" : "", want_space_ ? ", Calls" : "",
+		lent);
+}
+
+void endpoint::check()
+{
+	const std::string who = std::string(name) + ": ";
+
+	if (sq_head_ - sq_tail_ > sq_depth_)
+		w_.complain(who + "the Send Queue runs over");
+	if (conn.version == RPCRDMA_VERS_1 || params.silent)
+		return;
+	if (distance(conn.advertised, conn.posted - 1) < 0)
+		w_.complain(who + "advertises its reserve");
+	if (distance(last_advertised_, conn.advertised) < 0)
+		w_.complain(who + "takes back what it advertised");
+	if (distance(last_limit_, conn.limit) < 0)
+		w_.complain(who + "its limit moved back");
+	if (distance(conn.limit, conn.sent) > 1)
+		w_.complain(who + "sends beyond limit and reserve");
+	if (conn.pend_count > RPCRDMA_MAX_PENDING_CONTROL)
+		w_.complain(who + "too many control messages wait");
+	last_advertised_ = conn.advertised;
+	last_limit_ = conn.limit;
+	/* Between ends that keep the rules nothing of that has a place. */
+	if (conn.state == RPCRDMA_CONN_CLOSING && conn.reason && !excuse_stall)
+		w_.complain(who + conn.reason);
+}
+
+void endpoint::check_gone()
+{
+	const std::string who = std::string(name) + ": ";
+
+	if (state != CLOSED) {
+		w_.complain(who + "is never closed");
+		return;
+	}
+	if (lent)
+		w_.complain(who + "Receives are lent for ever");
+	if (live_)
+		w_.complain(who + "work is not freed");
+	if (free_sends_.size() != sends_.size())
+		w_.complain(who + "Sends are not given back");
+	if (free_regions_.size() != qp.regions.size())
+		w_.complain(who + "regions are not given back");
+	for (const region &reg : qp.regions) {
+		if (reg.valid)
+			w_.complain(who + "a region is valid for ever");
+	}
+	if (conn.exposed_octets)
+		w_.complain(who + "exposed octets are miscounted");
+}
+
+} // namespace simulation

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A model of the endpoint (endpoint/send.c, recv.c, frwr.c, expose.c and ep.c):
+ * one end of one connection around the engine, on the model of a device. Where
+ * the module takes a lock, nothing else happens here meanwhile; where it sleeps
+ * or queues work, other things do.
+ */
+#ifndef SIMULATION_ENDPOINT_H
+#define SIMULATION_ENDPOINT_H
+
+#include <functional>
+#include <memory>
+
+#include "device.h"
+
+namespace simulation
+{
+
+/* The module's own numbers, see endpoint/internal.h */
+constexpr u32 CONTROL_SENDS = 16;
+constexpr u32 V1_SPARE_RECVS = 16;
+constexpr u32 SQ_BATCH = 16;
+constexpr u64 OPEN_TIME = 15 * SECOND;
+
+enum {
+	WORK_CALL = RPCRDMA_KIND_CALL,
+	WORK_REPLY = RPCRDMA_KIND_REPLY,
+	WORK_CONTROL = RPCRDMA_KIND_CONTROL,
+	WORK_RDMA,
+	WORK_STREAM,
+};
+
+struct endpoint_params {
+	rpcrdma_conn_config cfg;
+	u32 sends;	 /* Send contexts for RPC traffic */
+	u32 sq_depth;	 /* of the device */
+	u32 max_regions; /* memory regions */
+	u32 region_size; /* octets at most */
+	bool reorders;	 /* the device completes Sends before Reads */
+	bool silent;	 /* reads nothing, answers nothing */
+};
+
+/* RDMA Reads, or the Writes in front of a Reply */
+struct transfer final : work {
+	endpoint *ep;
+	/* Who holds the memory; called once, at the end */
+	std::function<void(bool ok)> ended;
+
+	void done(bool ok) override;
+};
+
+/* Local invalidation of some regions */
+struct invalidation final : work {
+	endpoint *ep;
+	std::function<void(bool ok)> ended;
+
+	void done(bool ok) override;
+};
+
+struct exposure {
+	endpoint *ep;
+	u32 slot, inv_handle;
+	std::vector<region *> regions;
+	rpcrdma_lists lists;
+	memory data;
+	bool closing = false;
+};
+
+struct stream;
+
+struct send_context final : work {
+	endpoint *ep;
+	memory buf;
+	u32 header_length, length;
+	transfer *writes;
+	stream *last_of;
+	exposure *exposed;
+
+	void done(bool ok) override;
+};
+
+/* A message in parts */
+struct stream final : work {
+	endpoint *ep;
+	enum rpcrdma_kind rpc;
+	u32 xid, sent, inv_handle;
+	transfer *writes;
+	rpcrdma_lists lists;
+	std::vector<region *> regions; /* to be registered with the first */
+	std::vector<u8> data;
+
+	void done(bool ok) override;
+};
+
+class endpoint;
+
+/* What the transports hear */
+class upcalls
+{
+public:
+	virtual ~upcalls() = default;
+	virtual void call(endpoint &ep, received *rv) = 0;
+	virtual void reply(endpoint &ep, received *rv) = 0;
+	virtual void error(endpoint &ep, received *rv) = 0;
+	virtual void write_space(endpoint &ep) = 0;
+	virtual void opened(endpoint &ep) = 0;
+	virtual void closed(endpoint &ep) = 0;
+};
+
+class endpoint : public actor
+{
+public:
+	enum life {
+		NEW,
+		CONNECTED,
+		OPEN,
+		CLOSING,
+		CLOSED,
+	};
+
+	endpoint(world &w, const endpoint_params &params, upcalls &ops,
+		 const char *name);
+	~endpoint() override;
+
+	/* Opening and closing */
+	void established();
+	void close(const char *reason);
+	/* The device says that the connection is gone. */
+	void lost();
+	bool is_open() const
+	{
+		return state == OPEN;
+	}
+	/* Hold off the teardown; false: too late. */
+	bool enter();
+	void leave();
+
+	/* Sending */
+	send_context *take_send();
+	send_context *take_reply_send();
+	void put_send(send_context *s);
+	bool may_call();
+	int send_call(send_context *s, const std::vector<region *> &regions,
+		      enum rpcrdma_format format, const rpcrdma_lists *lists);
+	int send_continued_call(stream *st);
+	void send_reply(send_context *s, transfer *writes, u32 inv_handle,
+			enum rpcrdma_format format, const rpcrdma_lists *lists);
+	void send_continued_reply(stream *st);
+	void send_error(u32 xid, u32 code, u32 arg0, u32 arg1);
+	void send_done(u32 xid, u32 inv_handle);
+	stream *new_stream(enum rpcrdma_kind kind, u32 xid,
+			   const rpcrdma_lists *lists);
+
+	/* Memory */
+	u32 count_regions(u32 length) const
+	{
+		const u32 most = std::min(region_size_, limits.max_segment);
+
+		/* Without chunks the number does not matter. */
+		return most ? (length + most - 1) / most : 1;
+	}
+	/* Returns 0, or -EAGAIN: write_space() comes. */
+	int map(std::vector<region *> &regions, memory &mem, u32 at, u32 length,
+		bool writable, rpcrdma_lists &lists);
+	void put_regions(std::vector<region *> &regions);
+	static bool any_exposed(const std::vector<region *> &regions);
+	static bool invalidated(std::vector<region *> &regions, u32 handle);
+	void invalidate(const std::vector<region *> &regions,
+			std::function<void(bool)> ended);
+	transfer *new_transfer();
+	/* Between a chunk and @mem from @at on; false: the chunk is short. */
+	bool add_transfer(transfer *t, op what, const rpcrdma_lists &lists,
+			  const rpcrdma_chunk &chunk, u32 chunk_offset,
+			  memory &mem, u32 at, u32 length);
+	void read(transfer *t);
+	void free_transfer(transfer *t);
+	int expose(exposure *x, u32 xid, rpcrdma_reply_plan *plan);
+	void cancel_exposure(exposure *x);
+
+	/* Receiving */
+	void put(received *rv);
+
+	/* The device's upcalls */
+	void completed(work *w);
+	void arrived(received *rv);
+
+	void act(u32 what, u64 arg) override;
+	void check();
+	/* For the story of a run that failed */
+	void describe() const;
+	/* After closed(): is anything left? */
+	void check_gone();
+
+	rpcrdma_conn conn;
+	struct rpcrdma_conn_limits limits {
+	};
+	endpoint_params params;
+	life state = NEW;
+	queue_pair qp;
+	const char *name;
+	u32 lent = 0; /* Receives */
+	bool handed = false;
+	bool excuse_stall = false;
+
+private:
+	enum {
+		NOTICE,
+		TEARDOWN,
+		FLUSH,
+		GONE,
+		STALL,
+		OVERDUE,
+		REGIONS,
+		OPEN_EXPIRED,
+	};
+
+	void events(u32 ev);
+	void pump();
+	bool pump_locked();
+	bool pump_control();
+	bool pump_rdma();
+	bool pump_stream();
+	bool pump_replies();
+	bool post(work *w);
+	bool post_send(send_context *s);
+	void prepare(send_context *s, u8 kind, u32 inv_handle);
+	void chain_writes(send_context *s, transfer *writes);
+	send_context *take(u32 reserve);
+	bool space(u32 wrs) const
+	{
+		return sq_head_ - sq_tail_ + wrs <= sq_depth_;
+	}
+	bool fits(u32 wrs) const
+	{
+		return wrs + sq_batch_ <= sq_depth_;
+	}
+	bool call_space(u32 wrs) const;
+	int call_check(u32 wrs);
+	void want_space(u32 wrs);
+	u32 stall_watch();
+	void do_write_space();
+	void work_rdma(work *w);
+	void flush();
+	void opened();
+	void repost(received *rv);
+	void new_received();
+	bool append(received *rv);
+	void free_slot(exposure *x);
+	void end_exposure(exposure *x);
+	void release(exposure *x);
+	void gone();
+	static void expose_regions(const std::vector<region *> &regions);
+	void chain_registrations(work *w, const std::vector<region *> &regions);
+
+	friend struct transfer;
+	friend struct invalidation;
+	friend struct send_context;
+	friend struct stream;
+
+	world &w_;
+	upcalls &ops_;
+	u32 users_ = 0;
+	std::deque<work *> rdma_queue_, reply_queue_;
+	stream *stream_ = nullptr;
+	std::vector<work *> inflight_;
+	std::vector<std::unique_ptr<send_context>> sends_;
+	std::vector<send_context *> free_sends_;
+	std::vector<std::unique_ptr<received>> receives_;
+	u32 sq_depth_, sq_batch_, sq_head_ = 0, sq_tail_ = 0, sq_signaled_ = 0;
+	bool want_space_ = false, want_regions_ = false;
+	u32 want_wrs_ = 0;
+	bool stall_watched_ = false, overdue_watched_ = false;
+	bool regions_watched_ = false;
+	bool teardown_ = false, noticed_ = false;
+	u32 region_size_;
+	std::vector<region *> free_regions_;
+	exposure *exposed_[RPCRDMA_MAX_EXPOSED]{};
+	std::vector<u8> assembly_;
+	u32 live_ = 0; /* works, streams and the like not freed */
+	/* What was last seen, for check() */
+	u32 last_limit_, last_advertised_;
+};
+
+} // namespace simulation
+
+#endif /* SIMULATION_ENDPOINT_H */

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Time, the order of what happens, and the first thing found wrong.
+ */
+#ifndef SIMULATION_WORLD_H
+#define SIMULATION_WORLD_H
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "choices.h"
+
+namespace simulation
+{
+
+using s32 = int;
+
+constexpr u64 MILLISECOND = 1000; /* of microseconds */
+constexpr u64 SECOND = 1000 * MILLISECOND;
+
+static inline u32 roundup4(u32 n)
+{
+	return (n + 3) & ~3u;
+}
+
+/* What may happen to an object at a time */
+class actor
+{
+public:
+	virtual ~actor() = default;
+	virtual void act(u32 what, u64 arg) = 0;
+};
+
+struct totals {
+	u64 runs, exchanges, steps, connections, losses;
+	u64 killed, timed_out, refused, failed, pulled, callbacks, version1;
+};
+
+class world
+{
+public:
+	explicit world(choices &choose) : choose{ choose }
+	{
+	}
+
+	/* @whom->act(@what, @arg) in @delay microseconds */
+	void after(u64 delay, actor *whom, u32 what, u64 arg = 0)
+	{
+		events_.push_back({ now + delay, order_++, whom, what, arg });
+		std::push_heap(events_.begin(), events_.end(), later);
+	}
+	/* Let the next thing happen; false: there is none. */
+	bool step()
+	{
+		if (events_.empty())
+			return false;
+		std::pop_heap(events_.begin(), events_.end(), later);
+
+		const event e = events_.back();
+
+		events_.pop_back();
+		now = e.at;
+		steps++;
+		e.whom->act(e.what, e.arg);
+		return true;
+	}
+
+	void complain(const std::string &what)
+	{
+		if (complaint.empty())
+			complaint = what;
+	}
+	/* For a story of the run, line by line */
+	__attribute__((format(printf, 2, 3))) void tell(const char *format,
+							...);
+
+	u32 now_ms() const
+	{
+		return static_cast<u32>(now / MILLISECOND);
+	}
+	/* Does something go wrong now? Not when there was enough of that. */
+	bool fault(u32 parts)
+	{
+		if (!faults_left || !parts || !choose.chance(parts))
+			return false;
+		faults_left--;
+		return true;
+	}
+	/* How long something takes: mostly little, at times far longer */
+	u64 delay(u64 usual)
+	{
+		const u32 sort = choose.below(slowness ? 64 : 1);
+
+		if (sort < 2)
+			return 1;
+		if (sort < 60)
+			return 1 + choose.below(static_cast<u32>(usual));
+		return usual * (1 + choose.below(slowness));
+	}
+
+	choices &choose;
+	totals sum{};
+	u64 now = 0, steps = 0;
+	u32 faults_left = 0;
+	u32 slowness = 0;
+	bool verbose = false;
+	std::string complaint;
+
+private:
+	struct event {
+		u64 at, order;
+		actor *whom;
+		u32 what;
+		u64 arg;
+	};
+	static bool later(const event &a, const event &b)
+	{
+		return a.at != b.at ? a.at > b.at : a.order > b.order;
+	}
+
+	std::vector<event> events_;
+	u64 order_ = 0;
+};
+
+} // namespace simulation
+
+#endif /* SIMULATION_WORLD_H */
