@@ -36,6 +36,90 @@
 	((void)(count), register_sysctl(path, table))
 #endif
 
+/* ---- A service thread's pages ---- */
+
+#ifdef HAVE_RQ_MAXPAGES
+/* Elements of rq_bvec */
+static inline u32 rpcrdma_rqst_max_bvecs(const struct svc_rqst *rqstp)
+{
+	return rqstp->rq_maxpages;
+}
+#else
+static inline u32 rpcrdma_rqst_max_bvecs(const struct svc_rqst *rqstp)
+{
+	return ARRAY_SIZE(rqstp->rq_bvec);
+}
+#endif
+
+#ifdef HAVE_RQ_PAGES_NFREE
+
+/*
+ * Call and Reply have an array each, of rq_maxpages. sunrpc fills rq_pages
+ * again as far as it is told, and rq_respages up to rq_next_page.
+ */
+
+/* Pages of rq_pages that a Call may take */
+static inline u32 rpcrdma_rqst_arg_pages(const struct svc_rqst *rqstp)
+{
+	return rqstp->rq_maxpages;
+}
+
+/* The first @nr of rq_pages were taken away, and NULL left. */
+static inline void rpcrdma_rqst_pages_taken(struct svc_rqst *rqstp, u32 nr)
+{
+	rqstp->rq_pages_nfree = nr;
+}
+
+/* A Call is in the first @nr of rq_pages: say where its Reply begins. */
+static inline void rpcrdma_rqst_set_respages(struct svc_rqst *rqstp, u32 nr)
+{
+	rqstp->rq_next_page = rqstp->rq_respages;
+}
+
+/* All but the first of the Reply's pages are NULL, and that one is unused. */
+static inline void rpcrdma_rqst_keep_first(struct svc_rqst *rqstp)
+{
+}
+
+#else /* one array; what is NULL in it is filled again */
+
+static inline u32 rpcrdma_rqst_arg_pages(const struct svc_rqst *rqstp)
+{
+	long nr = rqstp->rq_page_end - rqstp->rq_pages;
+
+	/* The Reply needs two. */
+	return nr > 2 ? nr - 2 : 0;
+}
+
+static inline void rpcrdma_rqst_pages_taken(struct svc_rqst *rqstp, u32 nr)
+{
+}
+
+static inline void rpcrdma_rqst_set_respages(struct svc_rqst *rqstp, u32 nr)
+{
+	rqstp->rq_respages = &rqstp->rq_pages[nr];
+	rqstp->rq_next_page = rqstp->rq_respages;
+}
+
+static inline void rpcrdma_rqst_keep_first(struct svc_rqst *rqstp)
+{
+	rqstp->rq_next_page = rqstp->rq_respages;
+}
+
+#endif
+
+/* ---- Reserved ports ---- */
+
+/*
+ * Where sunrpc asks, this is the member of svc_xprt_ops; elsewhere the
+ * transport sets RQ_SECURE as it receives a Call.
+ */
+#ifdef HAVE_XPO_SECURE_PORT
+#define RPCRDMA_SECURE_PORT_OP(fn)	.xpo_secure_port = (fn),
+#else
+#define RPCRDMA_SECURE_PORT_OP(fn)
+#endif
+
 /* ---- Calls that arrive in the reverse direction at a client ---- */
 
 #if defined(CONFIG_SUNRPC_BACKCHANNEL)
@@ -50,12 +134,14 @@
 static inline void rpcrdma_bc_enqueue(struct svc_serv *serv,
 				      struct rpc_rqst *rqst)
 {
-	/* Takes a reference of its own */
+	struct rpc_xprt *xprt = rqst->rq_xprt;
+
+	/* Takes a reference of its own; @rqst may be finished with already. */
 	xprt_enqueue_bc_request(rqst);
-	xprt_put(rqst->rq_xprt);
+	xprt_put(xprt);
 }
 
-/* What the service has not begun with is taken back by it in its own way. */
+/* What the service has not begun with it gives back when it ends. */
 static inline struct rpc_rqst *rpcrdma_bc_dequeue(struct svc_serv *serv,
 						  struct rpc_xprt *xprt)
 {
@@ -71,10 +157,25 @@ static inline void rpcrdma_bc_enqueue(struct svc_serv *serv,
 	svc_pool_wake_idle_thread(&serv->sv_pools[0]);
 }
 
+/*
+ * Such a queue can only be taken as a whole. Calls of other transports go back,
+ * in their order, and a thread that found nothing meanwhile is woken.
+ */
 static inline struct rpc_rqst *rpcrdma_bc_dequeue(struct svc_serv *serv,
 						  struct rpc_xprt *xprt)
 {
-	return NULL;
+	struct llist_node *node = lwq_dequeue_all(&serv->sv_cb_list), *next;
+	struct rpc_rqst *rqst, *found = NULL;
+
+	for (; node; node = next) {
+		next = node->next;
+		rqst = container_of(node, struct rpc_rqst, rq_bc_list.node);
+		if (!found && rqst->rq_xprt == xprt)
+			found = rqst;
+		else
+			rpcrdma_bc_enqueue(serv, rqst);
+	}
+	return found;
 }
 
 #else /* a list under a lock */

@@ -57,6 +57,7 @@ struct rpcrdma_recv {
 	void			*payload;
 	u32			payload_len;
 	void			*priv;		/* the transport's */
+	struct rpcrdma_send	*send;		/* the transport's */
 	u32			order;		/* the transport's */
 
 	/* private to the endpoint */
@@ -66,6 +67,7 @@ struct rpcrdma_recv {
 	struct ib_cqe		cqe;
 	void			*buf;
 	void			*assembled;	/* kvmalloc: continued message */
+	u32			assembled_size;	/* its octets, as they count */
 };
 
 /*
@@ -130,15 +132,27 @@ struct rpcrdma_send {
 struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_ep *ep);
 void rpcrdma_send_put(struct rpcrdma_send *s);
 
-/* Can a Call be sent now? Cheap and unlocked: a hint. */
+/*
+ * One for a Reply, taken before the Call goes to work, so that its Reply never
+ * waits for one; or NULL. Some are left for Calls of this end. Can one be had?
+ * If not, write_space() will be called, if the connection lasts.
+ */
+struct rpcrdma_send *rpcrdma_send_reserve(struct rpcrdma_ep *ep);
+bool rpcrdma_ep_may_reply(struct rpcrdma_ep *ep);
+
+/*
+ * Can a Call be sent now? When not, write_space() will be called. A hint:
+ * others may be quicker. Process context, no lock held.
+ */
 bool rpcrdma_ep_may_call(struct rpcrdma_ep *ep);
 
 /*
  * Send a Call: s->buf holds header and inline payload, s->len octets.
  * @mrs: the regions its header names, registered with the same doorbell.
  * Returns 0: @s is the endpoint's. -EAGAIN: no window or no Send Queue space,
- * write_space() will be called; -ENOTCONN: closing. On error @s and @mrs
- * remain the caller's, unposted.
+ * write_space() will be called; -EIO: more Work Requests than the Send Queue
+ * has, now or later; -ENOTCONN: closing. On error @s and @mrs remain the
+ * caller's, unposted.
  */
 int rpcrdma_send_call(struct rpcrdma_send *s, struct list_head *mrs,
 		      enum rpcrdma_format format,
@@ -168,6 +182,7 @@ struct rpcrdma_stream {
 	u32			len, sent;	/* octets of data */
 	u32			inv_handle;	/* with the last part */
 	struct rpcrdma_rw	*rw;		/* Writes before the last part */
+	struct rpcrdma_ep	*held_for;	/* Replies: counts its octets */
 	struct rpcrdma_lists	lists;		/* in the last part's header */
 	/* Registrations that go before the first part */
 	struct ib_send_wr	*reg_first, *reg_last;
@@ -338,6 +353,8 @@ struct rpcrdma_rw {
 	struct rpcrdma_ep	*ep;
 	enum dma_data_direction	dir;	/* FROM_DEVICE: Read, TO_DEVICE: Write */
 	gfp_t			gfp;
+	bool			waits;	/* for memory regions, not prepared */
+	u32			nr_mrs;	/* that it takes at most, if any */
 	struct list_head	ctxts;
 	u32			octets;
 	/* Called once; then @rw is freed by the endpoint. Process context. */
@@ -363,10 +380,37 @@ int rpcrdma_rw_add(struct rpcrdma_rw *rw, const struct rpcrdma_lists *lists,
 		   u32 length);
 
 /*
- * Post Reads; rw->done() tells the end. Waits in order for Send Queue space
- * without blocking the caller. Takes @rw; done(false) when closing.
+ * Post Reads; rw->done() tells the end. Waits in order for Send Queue space,
+ * and for the memory regions that some devices take for Reads, without
+ * blocking the caller. Takes @rw; done(false) when closing.
  */
 void rpcrdma_rw_read(struct rpcrdma_rw *rw);
+
+/* ------------------------------------------------------------------ */
+/* Memory held for the peer                                            */
+
+/*
+ * The transport has a connection join those that share @limit octets, from
+ * incoming(); it leaves with its memory, or before, when it is given up.
+ * Nothing is refused to one that has not joined.
+ */
+int rpcrdma_ep_join(struct rpcrdma_ep *ep, u64 limit, u32 message);
+void rpcrdma_ep_part(struct rpcrdma_ep *ep);
+
+/*
+ * The endpoint counts what it holds itself: messages in parts and Replies that
+ * wait as streams. The transport counts its pages. has_room() arranges for
+ * write_space() when there is none; hold() always succeeds; give() is for
+ * process context without a lock.
+ */
+bool rpcrdma_ep_has_room(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
+			 u64 octets);
+void rpcrdma_ep_hold(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
+		     u64 octets);
+void rpcrdma_ep_give(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
+		     u64 octets);
+void rpcrdma_ep_memory(struct rpcrdma_ep *ep,
+		       struct rpcrdma_memory_account *account);
 
 /* ------------------------------------------------------------------ */
 /* Connections                                                         */
@@ -388,7 +432,7 @@ struct rpcrdma_ep_ops {
 	void (*reply)(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv);
 	/* A Call of this end was refused: @rv->rx.error; take @rv. */
 	void (*error)(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv);
-	/* Calls that got -EAGAIN may be tried again. */
+	/* Calls that got -EAGAIN may be tried again, and Replies be made. */
 	void (*write_space)(struct rpcrdma_ep *ep);
 	/* RPC traffic may begin. Once. */
 	void (*opened)(struct rpcrdma_ep *ep);
@@ -407,7 +451,8 @@ struct rpcrdma_ep_params {
 	u32	send_size, recv_size;	/* octets, 1024..65536 */
 	u32	reassembly;		/* octets taken in parts; 0: none */
 	u32	max_mrs;		/* memory regions at most */
-	u32	rw_ctxts;		/* rdma_rw contexts */
+	u32	rw_ctxts;		/* transfers by rdma_rw at a time */
+	u32	rw_writes;		/* ... of these, Writes */
 	u32	ord;			/* Reads under way; 0: device's limit */
 	u32	brs;			/* RDMA2_RVRSDIR_* to announce */
 	/* Replies by Read chunk (WP 3.8) */
@@ -429,6 +474,9 @@ enum rpcrdma_ep_state {
 
 struct rpcrdma_ep {
 	spinlock_t		lock;
+	/* What is held for the peer; under a lock for all connections */
+	struct rpcrdma_memory_account memory;
+	bool			want_memory;	/* something waits for it */
 	struct rpcrdma_conn	conn;		/* the engine's; under lock */
 	/* Set before opened(); but see rpcrdma_ep_refused() */
 	struct rpcrdma_conn_limits limits;
@@ -454,6 +502,7 @@ struct rpcrdma_ep {
 	struct rpcrdma_private	peer_private;
 
 	/* Send side, under lock */
+	struct list_head	rw_waiting;	/* waits for memory regions */
 	struct list_head	rdma_queue;	/* waits for SQ space */
 	struct list_head	reply_queue;	/* waits for window, SQ space */
 	struct rpcrdma_stream	*stream;	/* begun, not all parts posted */
@@ -464,10 +513,18 @@ struct rpcrdma_ep {
 	/* Send Queue slots, counted modulo 2^32 */
 	u32			sq_depth, sq_head, sq_tail, sq_signaled;
 	u32			sq_batch;	/* signal at least this often */
+	bool			want_reply;	/* no Send context for one */
 	bool			want_space;	/* a Call got -EAGAIN */
 	u32			want_wrs;	/* ... for want of so many slots */
 	bool			stall_watched;	/* stall_timer runs */
 	struct ib_cqe		reg_cqe;	/* of REG_MRs, never signaled */
+	struct ib_cqe		rw_cqe;		/* of transfers' WRs, the same */
+
+	/* Memory regions of the rdma_rw API, where the device takes any */
+	u32			rw_mrs;		/* how many there are */
+	u32			rw_mr_pages;	/* pages per region */
+	atomic_t		rw_waiters;	/* transfers in want of them */
+	struct work_struct	rw_work;	/* tries again */
 
 	/* Receives */
 	struct list_head	all_recvs;
@@ -492,6 +549,8 @@ struct rpcrdma_ep {
 
 	struct delayed_work	open_timer;
 	struct delayed_work	stall_timer;
+	struct work_struct	broken_work;	/* the device gave it up */
+	struct work_struct	accept_work;	/* a server's setup */
 	struct work_struct	teardown_work;
 	wait_queue_head_t	wait;		/* state changes */
 	struct completion	made;		/* connect or accept has returned */
@@ -499,6 +558,13 @@ struct rpcrdma_ep {
 	struct completion	closed;		/* and closed() has returned */
 	bool			handed;		/* the transport has it */
 };
+
+/* Is anything held? A hint, without the lock that all connections share. */
+static inline bool rpcrdma_ep_holds(const struct rpcrdma_ep *ep,
+				    enum rpcrdma_memory_use use)
+{
+	return READ_ONCE(ep->memory.held[use]);
+}
 
 static inline void rpcrdma_ep_get(struct rpcrdma_ep *ep)
 {
@@ -539,7 +605,8 @@ static inline bool rpcrdma_ep_is_open(const struct rpcrdma_ep *ep)
  * Listen at @addr. @incoming is called in process context with a new endpoint
  * whose addresses are known: set @ep->ops, @ep->priv and @ep->params and
  * return 0 to go on with the connection, with a reference for the transport;
- * or a negative errno to reject it. If going on fails, or the peer does not
+ * or a negative errno to reject it. The device's objects are made afterwards,
+ * in a work item: @incoming should be quick, too. If going on fails, or the peer does not
  * finish opening in time, closed() is called, without opened().
  */
 struct rpcrdma_listener *

@@ -4,8 +4,11 @@
  */
 
 #include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/sunrpc/addr.h>
+#include <rdma/ib_cm.h>
 
 #include "internal.h"
 
@@ -24,9 +27,14 @@ enum {
 	RPCRDMA_ACK_TIMEOUT = 18,
 	RPCRDMA_RETRY_COUNT = 6,
 	RPCRDMA_BACKLOG = 64,
+	/* After a change of address: an interface may take its time. */
+	RPCRDMA_RENEW_MS = 1000,
+	RPCRDMA_RENEW_TRIES = 30,
 };
 
 struct workqueue_struct *rpcrdma_wq;
+/* Teardowns wait for these, which therefore must not wait behind them. */
+static struct workqueue_struct *rpcrdma_accept_wq;
 
 static DEFINE_MUTEX(rpcrdma_eps_mutex);
 static LIST_HEAD(rpcrdma_eps);
@@ -34,15 +42,27 @@ static atomic_t rpcrdma_nr_eps;
 static DECLARE_WAIT_QUEUE_HEAD(rpcrdma_eps_wait);
 
 struct rpcrdma_listener {
-	struct rdma_cm_id	*id;		/* NULL: went with its device */
+	/*
+	 * NULL: not listening yet, or it went with its device. Who takes it
+	 * from here, destroys it.
+	 */
+	struct rdma_cm_id	*id;
 	struct sockaddr_storage	addr;
 	int			(*incoming)(void *priv, struct rpcrdma_ep *ep);
 	void			*priv;
 	struct net		*net;
+	bool			removed;	/* the device of one being made */
+	/* Listens anew, when the device behind the address is another */
+	struct delayed_work	renew_work;
+	struct mutex		renew_mutex;	/* against the destruction */
+	u32			renew_tries;	/* before it gives up */
+	bool			dead;		/* under renew_mutex */
 };
 
+static void rpcrdma_ep_accept(struct work_struct *work);
 static void rpcrdma_ep_teardown(struct work_struct *work);
 static void rpcrdma_ep_open_expired(struct work_struct *work);
+static void rpcrdma_ep_broken(struct work_struct *work);
 
 static struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
 {
@@ -62,6 +82,7 @@ static struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
 	atomic64_set(&ep->remote_inv, 0);
 	atomic64_set(&ep->local_inv, 0);
 	INIT_LIST_HEAD(&ep->node);
+	INIT_LIST_HEAD(&ep->rw_waiting);
 	INIT_LIST_HEAD(&ep->rdma_queue);
 	INIT_LIST_HEAD(&ep->reply_queue);
 	INIT_LIST_HEAD(&ep->inflight);
@@ -72,6 +93,9 @@ static struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
 	INIT_DELAYED_WORK(&ep->open_timer, rpcrdma_ep_open_expired);
 	INIT_DELAYED_WORK(&ep->exposed_work, rpcrdma_exposed_overdue);
 	INIT_DELAYED_WORK(&ep->stall_timer, rpcrdma_stall_expired);
+	INIT_WORK(&ep->broken_work, rpcrdma_ep_broken);
+	INIT_WORK(&ep->rw_work, rpcrdma_rw_retry);
+	INIT_WORK(&ep->accept_work, rpcrdma_ep_accept);
 	INIT_WORK(&ep->teardown_work, rpcrdma_ep_teardown);
 	init_waitqueue_head(&ep->wait);
 	init_completion(&ep->made);
@@ -93,6 +117,7 @@ static void rpcrdma_ep_release(struct kref *kref)
 	list_del(&ep->node);
 	mutex_unlock(&rpcrdma_eps_mutex);
 
+	rpcrdma_ep_part(ep);
 	rpcrdma_recvs_free(ep);
 	rpcrdma_sends_free(ep);
 	rpcrdma_mrs_free(ep);
@@ -133,48 +158,104 @@ void rpcrdma_ep_leave(struct rpcrdma_ep *ep)
 
 /* ---- Creating the device's objects ---- */
 
-static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep)
+/*
+ * What becomes of a queue pair that no completion tells of. Any context, until
+ * the queue pair is destroyed.
+ */
+static void rpcrdma_ep_qp_event(struct ib_event *event, void *context)
 {
-	struct ib_device *dev = ep->id->device;
-	bool v1_server = !ep->client &&
-			 ep->params.version_low == RPCRDMA_VERS_1;
-	u32 factor = 0, recvs, cqes, want;
-	struct ib_qp_init_attr attr = {
-		.sq_sig_type	= IB_SIGNAL_REQ_WR,
-		.qp_type	= IB_QPT_RC,
-		.port_num	= ep->id->port_num,
-	};
-	int rc;
+	struct rpcrdma_ep *ep = context;
 
-	ep->device = dev;
-	recvs = ep->params.window + 1;
-	if (v1_server)
-		recvs += RPCRDMA_V1_SPARE_RECVS;
-	if (ep->params.rw_ctxts)
-		factor = rdma_rw_mr_factor(dev, ep->id->port_num,
-					   RPCRDMA_MAX_MR_PAGES);
+	switch (event->event) {
+	case IB_EVENT_QP_FATAL:
+	case IB_EVENT_QP_REQ_ERR:
+	case IB_EVENT_QP_ACCESS_ERR:
+	case IB_EVENT_DEVICE_FATAL:
+		queue_work(rpcrdma_wq, &ep->broken_work);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Send Queue slots for messages, their registrations and invalidations */
+static u32 rpcrdma_ep_sq_slots(const struct rpcrdma_ep *ep)
+{
+	u32 want = ep->params.sends + RPCRDMA_CONTROL_SENDS;
 
 	/*
 	 * A requester's Call registers and later invalidates a few regions;
 	 * a responder's Reply writes a few chunks. Work that does not fit
 	 * waits, so these are for speed, not for safety.
 	 */
-	want = ep->params.sends + RPCRDMA_CONTROL_SENDS;
 	if (ep->params.max_mrs)
 		want += ep->client ? 4 * ep->params.sends : ep->params.max_mrs;
-	if (v1_server)
+	if (!ep->client && ep->params.version_low == RPCRDMA_VERS_1)
 		want = max_t(u32, want, RPCRDMA_V1_SEND_WRS);
-	want = min_t(u32, want, dev->attrs.max_qp_wr / 2);
-	attr.cap.max_send_wr = want + 1;		/* the drain's */
+	return min_t(u32, want, ep->device->attrs.max_qp_wr / 2);
+}
+
+/*
+ * What a device has room for cannot be told beforehand: it depends on the size
+ * of an entry, which is the driver's affair. Where the queue pair turns out to
+ * be too large, a shorter Send Queue has to do.
+ */
+static int rpcrdma_ep_fit_qp(struct rpcrdma_ep *ep,
+			     struct ib_qp_init_attr *attr)
+{
+	u32 slots = rpcrdma_ep_sq_slots(ep), writes = ep->params.rw_writes;
+	u32 reads = ep->params.rw_ctxts - writes;
+	struct ib_qp_init_attr want = *attr;
+	int rc;
+
+	for (;;) {
+		/* The API adds what the Reads take; they may take regions. */
+		*attr = want;
+		attr->cap.max_send_wr = slots + writes + 1;	/* the drain's */
+		attr->cap.max_rdma_ctxs = reads;
+		rc = rdma_create_qp(ep->id, ep->pd, attr);
+		if (rc != -ENOMEM || slots <= RPCRDMA_MIN_SEND_WRS)
+			break;
+		slots = max_t(u32, slots / 2, RPCRDMA_MIN_SEND_WRS);
+		writes /= 2;
+		reads = DIV_ROUND_UP(reads, 2);
+	}
+	if (rc)
+		return rc;
+	if (slots < rpcrdma_ep_sq_slots(ep))
+		pr_info_ratelimited("rpcrdma: device %s has room for a Send Queue of %u only: lower settings would do for %pISpc\n",
+				    ep->device->name, attr->cap.max_send_wr,
+				    &ep->remote);
+	ep->rw_mrs = reads;
+	return 0;
+}
+
+static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep)
+{
+	struct ib_device *dev = ep->id->device;
+	struct ib_qp_init_attr attr = {
+		.event_handler	= rpcrdma_ep_qp_event,
+		.qp_context	= ep,
+		.sq_sig_type	= IB_SIGNAL_REQ_WR,
+		.qp_type	= IB_QPT_RC,
+		.port_num	= ep->id->port_num,
+	};
+	u32 recvs, cqes;
+	int rc;
+
+	ep->device = dev;
+	ep->rw_mr_pages = clamp_t(u32, dev->attrs.max_fast_reg_page_list_len, 1,
+				  RPCRDMA_RW_MR_PAGES);
+	recvs = ep->params.window + 1;
+	if (!ep->client && ep->params.version_low == RPCRDMA_VERS_1)
+		recvs += RPCRDMA_V1_SPARE_RECVS;
 	attr.cap.max_recv_wr = recvs + 1;
 	attr.cap.max_recv_sge = 1;
 	attr.cap.max_send_sge = 1;
-	if (ep->params.rw_ctxts) {
-		attr.cap.max_rdma_ctxs = ep->params.rw_ctxts;
+	if (ep->params.rw_ctxts)
 		attr.cap.max_send_sge =
 			min_t(u32, dev->attrs.max_send_sge, ep->client ?
 			      RPCRDMA_CLIENT_SGES : RPCRDMA_SERVER_SGES);
-	}
 	ep->pd = ib_alloc_pd(dev, 0);
 	if (IS_ERR(ep->pd)) {
 		rc = PTR_ERR(ep->pd);
@@ -182,7 +263,9 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep)
 		return rc;
 	}
 
-	cqes = attr.cap.max_send_wr + 3 * factor * ep->params.rw_ctxts;
+	/* As many as the Send Queue can have, and one for the drain */
+	cqes = rpcrdma_ep_sq_slots(ep) + 1 + ep->params.rw_writes +
+	       RPCRDMA_RW_MR_WRS * (ep->params.rw_ctxts - ep->params.rw_writes);
 	cqes = min_t(u32, cqes, dev->attrs.max_cqe);
 	ep->send_cq = ib_alloc_cq_any(dev, ep, cqes, IB_POLL_WORKQUEUE);
 	if (IS_ERR(ep->send_cq)) {
@@ -200,7 +283,7 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep)
 	attr.send_cq = ep->send_cq;
 	attr.recv_cq = ep->recv_cq;
 
-	rc = rdma_create_qp(ep->id, ep->pd, &attr);
+	rc = rpcrdma_ep_fit_qp(ep, &attr);
 	if (rc)
 		return rc;
 	ep->qp = ep->id->qp;
@@ -217,6 +300,7 @@ static int rpcrdma_ep_setup(struct rpcrdma_ep *ep)
 	struct rpcrdma_conn_config cfg;
 	struct ib_device *dev = ep->id->device;
 	u32 rd_in, rd_out;
+	bool registers;
 	int rc;
 
 	ep->params.send_size = clamp_t(u32, ep->params.send_size,
@@ -225,7 +309,17 @@ static int rpcrdma_ep_setup(struct rpcrdma_ep *ep)
 	ep->params.recv_size = clamp_t(u32, ep->params.recv_size,
 				       RPCRDMA_MIN_INLINE_OCTETS,
 				       RPCRDMA_MAX_MESSAGE);
-	if (!(dev->attrs.device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS)) {
+	/*
+	 * A server can do without, as long as the device reads without memory
+	 * regions: it invalidates nothing, offers no chunks, and its Replies
+	 * are not pulled.
+	 */
+	registers = dev->attrs.device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS;
+	if (!registers && !ep->client &&
+	    !rdma_protocol_iwarp(dev, ep->id->port_num)) {
+		ep->params.max_mrs = 0;
+		ep->params.expose_octets = 0;
+	} else if (!registers) {
 		pr_warn_ratelimited("rpcrdma: device %s cannot register memory by Work Request (FRWR); use another device\n",
 				    dev->name);
 		return -EOPNOTSUPP;
@@ -238,16 +332,17 @@ static int rpcrdma_ep_setup(struct rpcrdma_ep *ep)
 				    RPCRDMA_V1_SPARE_RECVS);
 	ep->params.sends = min_t(u32, ep->params.sends,
 				 dev->attrs.max_qp_wr / 4);
-	if (ep->params.rw_ctxts)
-		ep->params.rw_ctxts = min_t(u32, ep->params.rw_ctxts,
-					    dev->attrs.max_qp_wr / 4);
+	ep->params.rw_ctxts = min_t(u32, ep->params.rw_ctxts,
+				    dev->attrs.max_qp_wr / 4);
+	ep->params.rw_writes = min(ep->params.rw_writes, ep->params.rw_ctxts);
 
 	memset(&cfg, 0, sizeof(cfg));
 	cfg.client = ep->client;
 	cfg.version_low = ep->params.version_low;
 	cfg.version_high = ep->params.version_high;
 	cfg.guess = ep->params.guess;
-	cfg.inv_ok = 1;
+	cfg.inv_ok = registers;
+	cfg.no_regions = !registers;
 	cfg.window = ep->params.window;
 	cfg.reverse = ep->params.reverse;
 	cfg.props.sbsiz = ep->params.send_size;
@@ -299,7 +394,7 @@ static void rpcrdma_ep_conn_param(struct rpcrdma_ep *ep,
 				  struct rdma_conn_param *param, u8 *buf)
 {
 	struct rpcrdma_private priv = {
-		.inv_ok		= 1,
+		.inv_ok		= ep->conn.cfg.inv_ok,
 		.send_size	= ep->params.send_size,
 		.recv_size	= ep->params.recv_size,
 	};
@@ -347,6 +442,14 @@ void rpcrdma_ep_close(struct rpcrdma_ep *ep, const char *reason)
 	queue_work(rpcrdma_wq, &ep->teardown_work);
 }
 
+static void rpcrdma_ep_broken(struct work_struct *work)
+{
+	struct rpcrdma_ep *ep = container_of(work, struct rpcrdma_ep,
+					     broken_work);
+
+	rpcrdma_ep_close(ep, "the device reported an error of the queue pair");
+}
+
 /*
  * Completions may be there before the device has stopped working on what they
  * are for: the drain of rxe does not wait for that, a reset does. Devices that
@@ -365,6 +468,8 @@ static void rpcrdma_ep_teardown(struct work_struct *work)
 {
 	struct rpcrdma_ep *ep =
 		container_of(work, struct rpcrdma_ep, teardown_work);
+	/* Memory reclaim may wait for an RPC, and that for this. */
+	unsigned int nofs = memalloc_nofs_save();
 
 	/* The id and what hangs on it may still be in the making. */
 	wait_for_completion(&ep->made);
@@ -380,10 +485,12 @@ static void rpcrdma_ep_teardown(struct work_struct *work)
 	}
 	/* Some may be preparing regions or transfers that will be refused. */
 	wait_event(ep->wait, atomic_read(&ep->users) == 0);
+	cancel_work_sync(&ep->rw_work);
 
 	if (ep->qp)
 		rdma_destroy_qp(ep->id);
 	ep->qp = NULL;
+	cancel_work_sync(&ep->broken_work);
 	rpcrdma_mrs_destroy(ep);
 	rpcrdma_exposed_destroy(ep);
 	if (ep->send_cq)
@@ -412,6 +519,7 @@ static void rpcrdma_ep_teardown(struct work_struct *work)
 		ep->ops->closed(ep);
 	complete_all(&ep->closed);
 	rpcrdma_ep_put(ep);
+	memalloc_nofs_restore(nofs);
 }
 
 /**
@@ -522,6 +630,30 @@ static void rpcrdma_ep_accepted(struct rpcrdma_ep *ep,
 				      param->responder_resources);
 }
 
+/**
+ * rpcrdma_cm_errno - why a connection was not made
+ * @event: what the CM says of it
+ */
+int rpcrdma_cm_errno(const struct rdma_cm_event *event)
+{
+	switch (event->event) {
+	case RDMA_CM_EVENT_ADDR_ERROR:
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+	case RDMA_CM_EVENT_UNREACHABLE:
+		return -ENETUNREACH;
+	case RDMA_CM_EVENT_REJECTED:
+		/*
+		 * Nobody refused: the peer has yet to forget a connection that
+		 * had the same numbers, before this end was started anew.
+		 */
+		if (event->status == IB_CM_REJ_STALE_CONN)
+			return -ENOTCONN;
+		return -ECONNREFUSED;
+	default:
+		return -ENOTCONN;
+	}
+}
+
 /*
  * Called with the id's handler mutex held; may sleep. Never returns non-zero:
  * only the teardown destroys the id.
@@ -544,15 +676,12 @@ static int rpcrdma_ep_cm_handler(struct rdma_cm_id *id,
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
 	case RDMA_CM_EVENT_ROUTE_ERROR:
-		rpcrdma_ep_cm_result(ep, -ENETUNREACH);
+		rpcrdma_ep_cm_result(ep, rpcrdma_cm_errno(event));
 		break;
 	case RDMA_CM_EVENT_UNREACHABLE:
 	case RDMA_CM_EVENT_CONNECT_ERROR:
-		rpcrdma_ep_cm_result(ep, -ENOTCONN);
-		rpcrdma_ep_close(ep, NULL);
-		break;
 	case RDMA_CM_EVENT_REJECTED:
-		rpcrdma_ep_cm_result(ep, -ECONNREFUSED);
+		rpcrdma_ep_cm_result(ep, rpcrdma_cm_errno(event));
 		rpcrdma_ep_close(ep, NULL);
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
@@ -678,12 +807,16 @@ struct rpcrdma_ep *rpcrdma_ep_connect(struct net *net,
 				      const struct rpcrdma_ep_ops *ops,
 				      void *priv)
 {
+	/* Memory reclaim may wait for an RPC, and that for a connection. */
+	unsigned int nofs = memalloc_nofs_save();
 	struct rpcrdma_ep *ep;
 	int rc;
 
 	ep = rpcrdma_ep_alloc(true);
-	if (!ep)
-		return ERR_PTR(-ENOMEM);
+	if (!ep) {
+		ep = ERR_PTR(-ENOMEM);
+		goto out;
+	}
 	ep->net = net;
 	ep->params = *params;
 	ep->ops = ops;
@@ -694,23 +827,58 @@ struct rpcrdma_ep *rpcrdma_ep_connect(struct net *net,
 	rc = rpcrdma_ep_do_connect(ep, dst, src);
 	complete_all(&ep->made);
 	if (!rc)
-		return ep;
+		goto out;
 
 	rpcrdma_ep_close(ep, NULL);
 	rpcrdma_ep_wait_closed(ep);
 	rpcrdma_ep_put(ep);
-	return ERR_PTR(rc);
+	ep = ERR_PTR(rc);
+out:
+	memalloc_nofs_restore(nofs);
+	return ep;
 }
 
 /* ---- Listening ---- */
+
+/*
+ * Make what a new connection takes, and accept it. Not in the handler of its
+ * request: the connection manager has one thread for the requests of all
+ * devices and protocols, and making a queue pair takes milliseconds.
+ */
+static void rpcrdma_ep_accept(struct work_struct *work)
+{
+	struct rpcrdma_ep *ep = container_of(work, struct rpcrdma_ep,
+					     accept_work);
+	u8 private[RPCRDMA_PRIVATE_OCTETS];
+	struct rdma_conn_param param;
+	int rc;
+
+	rc = rpcrdma_ep_setup(ep);
+	if (!rc) {
+		queue_delayed_work(rpcrdma_wq, &ep->open_timer,
+				   msecs_to_jiffies(RPCRDMA_OPEN_MS));
+		rdma_set_ack_timeout(ep->id, RPCRDMA_ACK_TIMEOUT);
+		rpcrdma_ep_conn_param(ep, &param, private);
+		/* No event of it comes meanwhile; one may have come before. */
+		rdma_lock_handler(ep->id);
+		if (READ_ONCE(ep->state) < RPCRDMA_EP_CLOSING)
+			rc = rdma_accept(ep->id, &param);
+		rdma_unlock_handler(ep->id);
+	}
+	if (rc) {
+		pr_warn_ratelimited("rpcrdma: connection from %pISpc cannot be accepted: error %d\n",
+				    &ep->remote, rc);
+		/* It is rejected when its id is destroyed. */
+		rpcrdma_ep_close(ep, NULL);
+	}
+	complete_all(&ep->made);
+}
 
 /* A new connection; always leaves @id to the teardown, or returns non-zero */
 static int rpcrdma_listener_request(struct rpcrdma_listener *l,
 				    struct rdma_cm_id *id,
 				    const struct rdma_conn_param *req)
 {
-	u8 private[RPCRDMA_PRIVATE_OCTETS];
-	struct rdma_conn_param param;
 	struct rpcrdma_ep *ep;
 	int rc;
 
@@ -737,21 +905,7 @@ static int rpcrdma_listener_request(struct rpcrdma_listener *l,
 	ep->handed = true;
 	id->context = ep;
 	id->event_handler = rpcrdma_ep_cm_handler;
-
-	rc = rpcrdma_ep_setup(ep);
-	if (!rc) {
-		queue_delayed_work(rpcrdma_wq, &ep->open_timer,
-				   msecs_to_jiffies(RPCRDMA_OPEN_MS));
-		rdma_set_ack_timeout(id, RPCRDMA_ACK_TIMEOUT);
-		rpcrdma_ep_conn_param(ep, &param, private);
-		rc = rdma_accept(id, &param);
-	}
-	if (rc) {
-		pr_warn_ratelimited("rpcrdma: connection from %pISpc cannot be accepted: error %d\n",
-				    &ep->remote, rc);
-		rpcrdma_ep_close(ep, NULL);
-	}
-	complete_all(&ep->made);
+	queue_work(rpcrdma_accept_wq, &ep->accept_work);
 	return 0;
 }
 
@@ -767,12 +921,88 @@ static int rpcrdma_listener_handler(struct rdma_cm_id *id,
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		/*
 		 * Only one bound to an address of the device gets this, and the
-		 * removal waits for its id. Who gets hold of it, destroys it.
+		 * removal waits for its id. One that is being made belongs to
+		 * who makes it.
 		 */
+		WRITE_ONCE(l->removed, true);
 		return xchg(&l->id, NULL) ? 1 : 0;
+	case RDMA_CM_EVENT_ADDR_CHANGE:
+		/* As when a bond turns to another of its interfaces */
+		l->renew_tries = RPCRDMA_RENEW_TRIES;
+		mod_delayed_work(rpcrdma_wq, &l->renew_work, 0);
+		return 0;
 	default:
 		return 0;
 	}
+}
+
+/*
+ * renew_mutex held. Make and publish the id of @l, which has none. Returns 0
+ * or a negative errno.
+ */
+static int rpcrdma_listener_start(struct rpcrdma_listener *l)
+{
+	struct rdma_cm_id *id;
+	int rc;
+
+	WRITE_ONCE(l->removed, false);
+	id = rdma_create_id(l->net, rpcrdma_listener_handler, l, RDMA_PS_TCP,
+			    IB_QPT_RC);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+#if IS_ENABLED(CONFIG_IPV6)
+	/* An IPv4 and an IPv6 listener share a port. */
+	rc = rdma_set_afonly(id, 1);
+	if (rc)
+		goto out_id;
+#endif
+	rc = rdma_bind_addr(id, (struct sockaddr *)&l->addr);
+	if (rc)
+		goto out_id;
+	rc = rdma_listen(id, RPCRDMA_BACKLOG);
+	if (rc)
+		goto out_id;
+	memcpy(&l->addr, &id->route.addr.src_addr, sizeof(l->addr));
+	/* The removal of its device either finds it here, or is seen here. */
+	xchg(&l->id, id);
+	if (likely(!READ_ONCE(l->removed)))
+		return 0;
+	if (xchg(&l->id, NULL))
+		rdma_destroy_id(id);
+	return -ENODEV;
+
+out_id:
+	rdma_destroy_id(id);
+	return rc;
+}
+
+static void rpcrdma_listener_renew(struct work_struct *work)
+{
+	struct rpcrdma_listener *l =
+		container_of(to_delayed_work(work), struct rpcrdma_listener,
+			     renew_work);
+	struct rdma_cm_id *id;
+	int rc;
+
+	mutex_lock(&l->renew_mutex);
+	if (l->dead)
+		goto out;
+	/* It has the port; and with it goes its handler. */
+	id = xchg(&l->id, NULL);
+	if (id)
+		rdma_destroy_id(id);
+	rc = rpcrdma_listener_start(l);
+	if (!rc)
+		pr_info("rpcrdma: listening anew at %pISpc, whose device changed\n",
+			&l->addr);
+	else if (--l->renew_tries)
+		queue_delayed_work(rpcrdma_wq, &l->renew_work,
+				   msecs_to_jiffies(RPCRDMA_RENEW_MS));
+	else
+		pr_warn("rpcrdma: no longer listening at %pISpc, whose device changed: error %d\n",
+			&l->addr, rc);
+out:
+	mutex_unlock(&l->renew_mutex);
 }
 
 /**
@@ -797,31 +1027,16 @@ rpcrdma_listen(struct net *net, const struct sockaddr *addr,
 	l->incoming = incoming;
 	l->priv = priv;
 	l->net = net;
-	l->id = rdma_create_id(net, rpcrdma_listener_handler, l, RDMA_PS_TCP,
-			       IB_QPT_RC);
-	if (IS_ERR(l->id)) {
-		rc = PTR_ERR(l->id);
-		goto out_free;
-	}
-#if IS_ENABLED(CONFIG_IPV6)
-	/* An IPv4 and an IPv6 listener share a port. */
-	rc = rdma_set_afonly(l->id, 1);
-	if (rc)
-		goto out_id;
-#endif
-	rc = rdma_bind_addr(l->id, (struct sockaddr *)addr);
-	if (rc)
-		goto out_id;
-	rc = rdma_listen(l->id, RPCRDMA_BACKLOG);
-	if (rc)
-		goto out_id;
-	memcpy(&l->addr, &l->id->route.addr.src_addr, sizeof(l->addr));
-	return l;
-
-out_id:
-	rdma_destroy_id(l->id);
-out_free:
-	kfree(l);
+	INIT_DELAYED_WORK(&l->renew_work, rpcrdma_listener_renew);
+	mutex_init(&l->renew_mutex);
+	memcpy(&l->addr, addr, addr->sa_family == AF_INET6 ?
+	       sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
+	mutex_lock(&l->renew_mutex);
+	rc = rpcrdma_listener_start(l);
+	mutex_unlock(&l->renew_mutex);
+	if (!rc)
+		return l;
+	rpcrdma_listener_destroy(l);
 	return ERR_PTR(rc);
 }
 
@@ -833,10 +1048,16 @@ out_free:
  */
 void rpcrdma_listener_destroy(struct rpcrdma_listener *l)
 {
-	struct rdma_cm_id *id = xchg(&l->id, NULL);
+	struct rdma_cm_id *id;
 
+	mutex_lock(&l->renew_mutex);
+	l->dead = true;
+	mutex_unlock(&l->renew_mutex);
+	/* From here on there will be no other. */
+	id = xchg(&l->id, NULL);
 	if (id)
 		rdma_destroy_id(id);
+	cancel_delayed_work_sync(&l->renew_work);
 	kfree(l);
 }
 
@@ -876,7 +1097,16 @@ int rpcrdma_ep_init(void)
 {
 	/* A client reconnects while memory is being reclaimed through it. */
 	rpcrdma_wq = alloc_workqueue("rpcrdma", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	return rpcrdma_wq ? 0 : -ENOMEM;
+	rpcrdma_accept_wq = alloc_workqueue("rpcrdma_accept",
+					    WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (rpcrdma_wq && rpcrdma_accept_wq)
+		return 0;
+	if (rpcrdma_wq)
+		destroy_workqueue(rpcrdma_wq);
+	if (rpcrdma_accept_wq)
+		destroy_workqueue(rpcrdma_accept_wq);
+	rpcrdma_wq = NULL;
+	return -ENOMEM;
 }
 
 /**
@@ -887,5 +1117,6 @@ int rpcrdma_ep_init(void)
 void rpcrdma_ep_exit(void)
 {
 	wait_event(rpcrdma_eps_wait, atomic_read(&rpcrdma_nr_eps) == 0);
+	destroy_workqueue(rpcrdma_accept_wq);
 	destroy_workqueue(rpcrdma_wq);
 }

@@ -37,7 +37,13 @@ static struct rpcrdma_mr *rpcrdma_mr_create(struct rpcrdma_ep *ep)
 	if (!mr->sg)
 		goto out_free;
 	sg_init_table(mr->sg, ep->mr_pages);
-	mr->ibmr = ib_alloc_mr(ep->pd, ep->mr_type, ep->mr_pages);
+	/*
+	 * One page more than is used, if the device has as many: when rxe has
+	 * read the last of 256, it looks where the next one would be.
+	 */
+	mr->ibmr = ib_alloc_mr(ep->pd, ep->mr_type,
+			       min(ep->mr_pages + 1,
+				   ep->device->attrs.max_fast_reg_page_list_len));
 	if (IS_ERR(mr->ibmr))
 		goto out_free;
 	mr->ep = ep;
@@ -411,7 +417,10 @@ void rpcrdma_mrs_release_sync(struct rpcrdma_ep *ep, struct list_head *mrs)
 	rpcrdma_mrs_put(ep, mrs);
 }
 
-/* mr_lock held: teardown and owner may both get here. */
+/*
+ * By its owner while that holds off the teardown; afterwards both may get
+ * here, with mr_lock held.
+ */
 static void rpcrdma_mr_unmap(struct rpcrdma_ep *ep, struct rpcrdma_mr *mr)
 {
 	if (!mr->nents)
@@ -432,10 +441,15 @@ static void rpcrdma_mr_unmap(struct rpcrdma_ep *ep, struct rpcrdma_mr *mr)
 void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs)
 {
 	struct rpcrdma_mr *mr, *next;
-	bool wake = false, later = false;
+	bool wake = false, later = false, open;
 
 	if (list_empty(mrs))
 		return;
+	/* It may take long, with an IOMMU: not under the lock if possible. */
+	open = rpcrdma_ep_enter(ep);
+	if (likely(open))
+		list_for_each_entry(mr, mrs, list)
+			rpcrdma_mr_unmap(ep, mr);
 	spin_lock(&ep->mr_lock);
 	list_for_each_entry_safe(mr, next, mrs, list) {
 		list_del_init(&mr->list);
@@ -451,13 +465,13 @@ void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs)
 	if (wake)
 		ep->want_mrs = false;
 	spin_unlock(&ep->mr_lock);
-	if (wake) {
+	if (wake)
 		rpcrdma_ep_write_space(ep);
-	} else if (later && rpcrdma_ep_enter(ep)) {
+	else if (later && open)
 		queue_delayed_work(rpcrdma_wq, &ep->mr_work,
 				   msecs_to_jiffies(RPCRDMA_MR_RETRY_MS));
+	if (likely(open))
 		rpcrdma_ep_leave(ep);
-	}
 }
 
 /*

@@ -28,8 +28,17 @@ enum {
 			      RPCRDMA_SQ_BATCH,
 	/* The largest message an RBSIZ or SBSIZ of ours allows */
 	RPCRDMA_MAX_MESSAGE = 65536,
-	/* Pages of one memory region at most: 1 MiB, unaligned */
-	RPCRDMA_MAX_MR_PAGES = 257,
+	/* The shortest Send Queue that is tried, without a responder's share */
+	RPCRDMA_MIN_SEND_WRS = 2 * RPCRDMA_CONTROL_SENDS,
+	/*
+	 * Pages of one memory region at most: 1 MiB. One more would take a
+	 * scatterlist of each region to the next larger slab.
+	 */
+	RPCRDMA_MAX_MR_PAGES = 256,
+	/* What the rdma_rw API puts in one memory region at most */
+	RPCRDMA_RW_MR_PAGES = 256,
+	/* Work Requests of a Read to one: invalidate, register, read */
+	RPCRDMA_RW_MR_WRS = 3,
 	/* Memory regions made at a time */
 	RPCRDMA_MR_BATCH = 8,
 	/* Before Calls that found too few of them try again, at least */
@@ -56,6 +65,11 @@ static inline u32 rpcrdma_now_ms(void)
  */
 bool rpcrdma_ep_enter(struct rpcrdma_ep *ep);
 void rpcrdma_ep_leave(struct rpcrdma_ep *ep);
+
+struct rdma_cm_event;
+
+/* The errno for an event that ends an attempt to connect */
+int rpcrdma_cm_errno(const struct rdma_cm_event *event);
 
 /* recv.c */
 int rpcrdma_recvs_create(struct rpcrdma_ep *ep, u32 count);
@@ -96,6 +110,7 @@ void rpcrdma_exposed_destroy(struct rpcrdma_ep *ep);
 
 /* rw.c */
 void rpcrdma_rw_end(struct rpcrdma_rw *rw, bool ok);
+void rpcrdma_rw_retry(struct work_struct *work);
 struct ib_send_wr *rpcrdma_rw_chain(struct rpcrdma_rw *rw,
 				    struct ib_send_wr *tail);
 

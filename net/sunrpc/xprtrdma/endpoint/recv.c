@@ -3,6 +3,7 @@
  * Receives: what arrives goes to the engine, and on to the transport.
  */
 
+#include <linux/dma-mapping.h>
 #include <linux/slab.h>
 #include <linux/mm.h>
 
@@ -49,7 +50,12 @@ int rpcrdma_recvs_create(struct rpcrdma_ep *ep, u32 count)
 	return 0;
 }
 
-/* The queue pair is gone. */
+/*
+ * The queue pair is gone. What arrived became the processor's when its Receive
+ * completed. A transport that still has a message may have changed it since,
+ * as when it is deciphered in place, so nothing may be copied there from a
+ * bounce buffer, and no cache line be dropped.
+ */
 void rpcrdma_recvs_unmap(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_recv *rv;
@@ -57,8 +63,11 @@ void rpcrdma_recvs_unmap(struct rpcrdma_ep *ep)
 	list_for_each_entry(rv, &ep->all_recvs, all) {
 		if (!rv->sge.length)
 			continue;
-		ib_dma_unmap_single(ep->device, rv->sge.addr, rv->sge.length,
-				    DMA_FROM_DEVICE);
+		if (!ib_uses_virt_dma(ep->device))
+			dma_unmap_single_attrs(ep->device->dma_device,
+					       rv->sge.addr, rv->sge.length,
+					       DMA_FROM_DEVICE,
+					       DMA_ATTR_SKIP_CPU_SYNC);
 		rv->sge.length = 0;
 	}
 }
@@ -109,8 +118,11 @@ static void rpcrdma_recv_repost(struct rpcrdma_recv *rv)
 	u32 events = 0;
 	int rc = 0;
 
-	kvfree(rv->assembled);
-	rv->assembled = NULL;
+	if (rv->assembled) {
+		kvfree(rv->assembled);
+		rv->assembled = NULL;
+		rpcrdma_ep_give(ep, RPCRDMA_MEMORY_CALLS, rv->assembled_size);
+	}
 	kfree(rv->rx.lists.more);
 	rv->rx.lists.more = NULL;
 	rv->priv = NULL;
@@ -188,6 +200,9 @@ static bool rpcrdma_recv_append(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 		if (ep->assembly_len)
 			memcpy(grown, ep->assembly, ep->assembly_len);
 		kvfree(ep->assembly);
+		/* Within what every peer is promised */
+		rpcrdma_ep_hold(ep, RPCRDMA_MEMORY_PARTS,
+				size - ep->assembly_size);
 		ep->assembly = grown;
 		ep->assembly_size = size;
 	}
@@ -197,12 +212,20 @@ static bool rpcrdma_recv_append(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 	return true;
 }
 
-/* Hand the whole Payload stream of a continued message to @rv. */
+/*
+ * Hand the whole Payload stream of a continued message to @rv. Returns false
+ * when there is no memory, or none for this peer: with its earlier messages it
+ * holds more than its share of what there is.
+ */
 static bool rpcrdma_recv_assemble(struct rpcrdma_ep *ep,
 				  struct rpcrdma_recv *rv)
 {
-	if (!rpcrdma_recv_append(ep, rv))
+	if (!rpcrdma_recv_append(ep, rv) ||
+	    !rpcrdma_ep_has_room(ep, RPCRDMA_MEMORY_CALLS, ep->assembly_size))
 		return false;
+	rpcrdma_ep_hold(ep, RPCRDMA_MEMORY_CALLS, ep->assembly_size);
+	rpcrdma_ep_give(ep, RPCRDMA_MEMORY_PARTS, ep->assembly_size);
+	rv->assembled_size = ep->assembly_size;
 	rv->assembled = ep->assembly;
 	rv->payload = rv->assembled;
 	rv->payload_len = ep->assembly_len;

@@ -4,6 +4,7 @@
  * kernel's rdma_rw API, which knows what each device needs for them.
  */
 
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/scatterlist.h>
 
@@ -14,6 +15,9 @@
 struct rpcrdma_rw_ctxt {
 	struct list_head	list;
 	struct rdma_rw_ctx	rw;
+	u32			handle;
+	u64			offset;
+	bool			ready;		/* mapped, @rw made */
 	u32			nents;
 	struct scatterlist	sg[];
 };
@@ -50,18 +54,71 @@ struct rpcrdma_rw *rpcrdma_rw_alloc(struct rpcrdma_ep *ep,
 	return rw;
 }
 
-/* Release the device's side of it: the memory is the owner's again. */
-static void rpcrdma_rw_unmap(struct rpcrdma_rw *rw)
+/*
+ * Some devices read into memory regions only, of which the rdma_rw API has a
+ * pool for each queue pair. A transfer that finds too few of them there is
+ * prepared later, as a whole: it holds none while it waits, so that nobody
+ * waits for one that waits. Whoever gives some back lets those try that wait,
+ * in order; a transfer that is under way ends, if only with the connection.
+ */
+static void rpcrdma_rw_wait(struct rpcrdma_rw *rw, bool waits)
+{
+	if (rw->waits != waits)
+		atomic_add(waits ? 1 : -1, &rw->ep->rw_waiters);
+	rw->waits = waits;
+}
+
+/* Before rpcrdma_ep_leave() */
+static void rpcrdma_rw_wake(struct rpcrdma_ep *ep)
+{
+	if (unlikely(atomic_read(&ep->rw_waiters)))
+		queue_work(rpcrdma_wq, &ep->rw_work);
+}
+
+/* Let the device reach the memory, and take what it needs for it. */
+static int rpcrdma_rw_prepare(struct rpcrdma_rw *rw,
+			      struct rpcrdma_rw_ctxt *ctxt)
 {
 	struct rpcrdma_ep *ep = rw->ep;
+	int rc;
+
+	rc = rdma_rw_ctx_init(&ctxt->rw, ep->qp, ep->id->port_num, ctxt->sg,
+			      ctxt->nents, 0, ctxt->offset, ctxt->handle,
+			      rw->dir);
+	if (rc < 0)
+		return rc;
+	ctxt->ready = true;
+	rw->work.nr_wrs += rc;
+	return 0;
+}
+
+/* Release the device's side of it: the memory is the owner's again. */
+static void rpcrdma_rw_unprepare(struct rpcrdma_rw *rw)
+{
+	struct rpcrdma_ep *ep = rw->ep;
+	struct rpcrdma_rw_ctxt *ctxt;
+
+	list_for_each_entry(ctxt, &rw->ctxts, list) {
+		if (ctxt->ready)
+			rdma_rw_ctx_destroy(&ctxt->rw, ep->qp,
+					    ep->id->port_num, ctxt->sg,
+					    ctxt->nents, rw->dir);
+		ctxt->ready = false;
+	}
+	rw->work.nr_wrs = 0;
+}
+
+static void rpcrdma_rw_unmap(struct rpcrdma_rw *rw)
+{
 	struct rpcrdma_rw_ctxt *ctxt, *next;
 
+	rpcrdma_rw_unprepare(rw);
 	list_for_each_entry_safe(ctxt, next, &rw->ctxts, list) {
-		rdma_rw_ctx_destroy(&ctxt->rw, ep->qp, ep->id->port_num,
-				    ctxt->sg, ctxt->nents, rw->dir);
 		list_del(&ctxt->list);
 		kfree(ctxt);
 	}
+	rpcrdma_rw_wait(rw, false);
+	rpcrdma_rw_wake(rw->ep);
 }
 
 /**
@@ -124,7 +181,7 @@ static int rpcrdma_rw_add_segment(struct rpcrdma_rw *rw, u32 handle,
 {
 	struct rpcrdma_ep *ep = rw->ep;
 	struct rpcrdma_rw_ctxt *ctxt;
-	u32 i, n, nents;
+	u32 i, n, nents, nr_wrs;
 	int rc;
 
 	nents = rpcrdma_bv_count(pos, octets);
@@ -133,6 +190,9 @@ static int rpcrdma_rw_add_segment(struct rpcrdma_rw *rw, u32 handle,
 	ctxt = kmalloc(struct_size(ctxt, sg, nents), rw->gfp);
 	if (!ctxt)
 		return -ENOMEM;
+	ctxt->handle = handle;
+	ctxt->offset = offset;
+	ctxt->ready = false;
 	ctxt->nents = nents;
 	sg_init_table(ctxt->sg, nents);
 	for (i = 0; i < nents; i++) {
@@ -142,16 +202,27 @@ static int rpcrdma_rw_add_segment(struct rpcrdma_rw *rw, u32 handle,
 		octets -= n;
 		rpcrdma_bv_skip(pos, n);
 	}
-	rc = rdma_rw_ctx_init(&ctxt->rw, ep->qp, ep->id->port_num, ctxt->sg,
-			      nents, 0, offset, handle, rw->dir);
-	if (rc < 0) {
-		kfree(ctxt);
-		return rc;
-	}
-	rw->work.nr_wrs += rc;
 	list_add_tail(&ctxt->list, &rw->ctxts);
+	rw->nr_mrs += DIV_ROUND_UP(nents, ep->rw_mr_pages);
+	if (!rw->waits) {
+		rc = rpcrdma_rw_prepare(rw, ctxt);
+		/* Writes need none, unless a parameter of ib_core is set. */
+		if (rc == -EAGAIN && rw->dir == DMA_FROM_DEVICE) {
+			rpcrdma_rw_wait(rw, true);
+			rpcrdma_rw_unprepare(rw);
+			rpcrdma_rw_wake(ep);
+		} else if (rc) {
+			return rc;
+		}
+	}
 	/* All are posted at once, and maybe a Send behind them. */
-	return rpcrdma_sq_fits(ep, rw->work.nr_wrs + 1) ? 0 : -E2BIG;
+	nr_wrs = rw->work.nr_wrs;
+	if (unlikely(rw->waits)) {
+		if (rw->nr_mrs > ep->rw_mrs)
+			return -E2BIG;
+		nr_wrs = RPCRDMA_RW_MR_WRS * rw->nr_mrs;
+	}
+	return rpcrdma_sq_fits(ep, nr_wrs + 1) ? 0 : -E2BIG;
 }
 
 /**
@@ -167,7 +238,7 @@ static int rpcrdma_rw_add_segment(struct rpcrdma_rw *rw, u32 handle,
  *
  * Process context, may sleep. Returns 0 or a negative errno: -EINVAL when
  * either side is shorter, -E2BIG when it takes more Work Requests than the
- * Send Queue has.
+ * Send Queue has, or more memory regions than there are.
  */
 int rpcrdma_rw_add(struct rpcrdma_rw *rw, const struct rpcrdma_lists *lists,
 		   const struct rpcrdma_chunk *chunk, u32 chunk_offset,
@@ -179,6 +250,10 @@ int rpcrdma_rw_add(struct rpcrdma_rw *rw, const struct rpcrdma_lists *lists,
 	u32 i, n;
 	int rc;
 
+	/* Behind those that wait */
+	if (unlikely(atomic_read(&rw->ep->rw_waiters)) &&
+	    rw->dir == DMA_FROM_DEVICE && list_empty(&rw->ctxts))
+		rpcrdma_rw_wait(rw, true);
 	rpcrdma_bv_skip(&pos, bv_offset);
 	for (i = 0; i < chunk->count && length; i++) {
 		seg = rpcrdma_lists_seg(lists, chunk->first + i);
@@ -201,7 +276,9 @@ int rpcrdma_rw_add(struct rpcrdma_rw *rw, const struct rpcrdma_lists *lists,
 
 /*
  * Chain all Work Requests of @rw, in front of @tail. Returns the first one,
- * @tail when there are none.
+ * @tail when there are none. The rdma_rw API gives a cqe to the last one at
+ * most, and it is another that fails first: without one of its own, nobody
+ * would hear why.
  */
 struct ib_send_wr *rpcrdma_rw_chain(struct rpcrdma_rw *rw,
 				    struct ib_send_wr *tail)
@@ -210,18 +287,101 @@ struct ib_send_wr *rpcrdma_rw_chain(struct rpcrdma_rw *rw,
 	struct ib_send_wr *first = tail;
 	struct ib_cqe *cqe = tail ? NULL : &rw->work.cqe;
 	struct rpcrdma_rw_ctxt *ctxt;
+	struct ib_send_wr *wr;
 
 	list_for_each_entry_reverse(ctxt, &rw->ctxts, list) {
 		first = rdma_rw_ctx_wrs(&ctxt->rw, ep->qp, ep->id->port_num,
 					cqe, first);
 		cqe = NULL;
 	}
+	for (wr = first; wr != tail; wr = wr->next)
+		wr->wr_cqe = &ep->rw_cqe;
 	return first;
 }
 
 static void rpcrdma_read_done(struct rpcrdma_work *work, bool ok)
 {
 	rpcrdma_rw_end(container_of(work, struct rpcrdma_rw, work), ok);
+}
+
+static void rpcrdma_rw_post(struct rpcrdma_rw *rw)
+{
+	struct rpcrdma_work *work = &rw->work;
+	struct ib_send_wr *wr;
+
+	work->first = rpcrdma_rw_chain(rw, NULL);
+	for (wr = work->first; wr->next; wr = wr->next)
+		;
+	work->last = wr;
+	trace_rpcrdma_read(rw->ep, rw->octets, work->nr_wrs);
+	rpcrdma_work_rdma(rw->ep, work);
+}
+
+/* Returns false when the connection is closing, and nobody would look there. */
+static bool rpcrdma_rw_enqueue(struct rpcrdma_rw *rw, bool first)
+{
+	struct rpcrdma_ep *ep = rw->ep;
+	bool open;
+
+	spin_lock(&ep->lock);
+	open = ep->state < RPCRDMA_EP_CLOSING;
+	if (open && first)
+		list_add(&rw->work.list, &ep->rw_waiting);
+	else if (open)
+		list_add_tail(&rw->work.list, &ep->rw_waiting);
+	spin_unlock(&ep->lock);
+	return open;
+}
+
+static struct rpcrdma_rw *rpcrdma_rw_dequeue(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_rw *rw;
+
+	spin_lock(&ep->lock);
+	rw = list_first_entry_or_null(&ep->rw_waiting, struct rpcrdma_rw,
+				      work.list);
+	if (rw)
+		list_del_init(&rw->work.list);
+	spin_unlock(&ep->lock);
+	return rw;
+}
+
+static int rpcrdma_rw_prepare_all(struct rpcrdma_rw *rw)
+{
+	struct rpcrdma_rw_ctxt *ctxt;
+	int rc;
+
+	list_for_each_entry(ctxt, &rw->ctxts, list) {
+		rc = rpcrdma_rw_prepare(rw, ctxt);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* Memory regions came back: prepare and post what waits for them. */
+void rpcrdma_rw_retry(struct work_struct *work)
+{
+	struct rpcrdma_ep *ep = container_of(work, struct rpcrdma_ep, rw_work);
+	/* Memory reclaim may wait for a Reply that is pulled. */
+	unsigned int flags = memalloc_nofs_save();
+	struct rpcrdma_rw *rw;
+	int rc;
+
+	while ((rw = rpcrdma_rw_dequeue(ep))) {
+		rc = rpcrdma_rw_prepare_all(rw);
+		if (!rc) {
+			rpcrdma_rw_wait(rw, false);
+			rpcrdma_rw_post(rw);
+			continue;
+		}
+		rpcrdma_rw_unprepare(rw);
+		/* Who gives the missing one back, comes here again. */
+		if (rc == -EAGAIN && rpcrdma_rw_enqueue(rw, true))
+			break;
+		rpcrdma_rw_end(rw, false);
+	}
+	memalloc_nofs_restore(flags);
 }
 
 /**
@@ -232,19 +392,16 @@ static void rpcrdma_read_done(struct rpcrdma_work *work, bool ok)
  */
 void rpcrdma_rw_read(struct rpcrdma_rw *rw)
 {
-	struct rpcrdma_work *work = &rw->work;
-	struct ib_send_wr *wr;
+	struct rpcrdma_ep *ep = rw->ep;
 
-	work->done = rpcrdma_read_done;
-	work->signaled = true;
-	if (list_empty(&rw->ctxts)) {
+	rw->work.done = rpcrdma_read_done;
+	rw->work.signaled = true;
+	if (list_empty(&rw->ctxts))
 		rpcrdma_rw_end(rw, true);
-		return;
-	}
-	work->first = rpcrdma_rw_chain(rw, NULL);
-	for (wr = work->first; wr->next; wr = wr->next)
-		;
-	work->last = wr;
-	trace_rpcrdma_read(rw->ep, rw->octets, work->nr_wrs);
-	rpcrdma_work_rdma(rw->ep, work);
+	else if (likely(!rw->waits))
+		rpcrdma_rw_post(rw);
+	else if (rpcrdma_rw_enqueue(rw, false))
+		rpcrdma_rw_wake(ep);
+	else
+		rpcrdma_rw_end(rw, false);
 }

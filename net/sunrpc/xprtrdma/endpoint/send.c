@@ -10,6 +10,7 @@
 
 static void rpcrdma_wc_work(struct ib_cq *cq, struct ib_wc *wc);
 static void rpcrdma_wc_reg(struct ib_cq *cq, struct ib_wc *wc);
+static void rpcrdma_wc_rw(struct ib_cq *cq, struct ib_wc *wc);
 static void rpcrdma_send_done(struct rpcrdma_work *work, bool ok);
 
 /* ---- Send contexts ---- */
@@ -29,6 +30,7 @@ int rpcrdma_sends_create(struct rpcrdma_ep *ep)
 	/* CONNPROP may use the default threshold whatever was announced. */
 	size = max_t(u32, RPCRDMA_V2_DEFAULT_INLINE, ep->params.send_size);
 	ep->reg_cqe.done = rpcrdma_wc_reg;
+	ep->rw_cqe.done = rpcrdma_wc_rw;
 	ep->send_ring = kvcalloc(count, sizeof(*s), GFP_NOFS);
 	if (!ep->send_ring)
 		return -ENOMEM;
@@ -159,6 +161,52 @@ struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_ep *ep)
 	return s;
 }
 
+/*
+ * Send contexts that Replies leave to others, so that a Call of this end finds
+ * one when all are waiting for it.
+ */
+static u32 rpcrdma_reply_reserve(const struct rpcrdma_ep *ep)
+{
+	return RPCRDMA_CONTROL_SENDS +
+	       min(ep->params.reverse, ep->params.sends / 2);
+}
+
+/**
+ * rpcrdma_ep_may_reply - is there a Send context for another Reply?
+ * @ep: endpoint
+ *
+ * Arranges for write_space() when not. Process context, no ep lock held.
+ */
+bool rpcrdma_ep_may_reply(struct rpcrdma_ep *ep)
+{
+	bool may;
+
+	if (likely(READ_ONCE(ep->nr_free_sends) > rpcrdma_reply_reserve(ep)))
+		return true;
+	spin_lock(&ep->lock);
+	may = ep->nr_free_sends > rpcrdma_reply_reserve(ep);
+	if (!may)
+		ep->want_reply = true;
+	spin_unlock(&ep->lock);
+	return may;
+}
+
+/**
+ * rpcrdma_send_reserve - a free Send context for a Reply yet to be made
+ * @ep: endpoint
+ *
+ * Returns NULL when there is none; see rpcrdma_ep_may_reply().
+ */
+struct rpcrdma_send *rpcrdma_send_reserve(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_send *s;
+
+	spin_lock(&ep->lock);
+	s = rpcrdma_send_take(ep, rpcrdma_reply_reserve(ep));
+	spin_unlock(&ep->lock);
+	return s;
+}
+
 static void rpcrdma_send_free(struct rpcrdma_send *s)
 {
 	struct rpcrdma_ep *ep = s->ep;
@@ -178,7 +226,7 @@ void rpcrdma_send_put(struct rpcrdma_send *s)
 	struct rpcrdma_ep *ep = s->ep;
 
 	rpcrdma_send_free(s);
-	if (READ_ONCE(ep->want_space))
+	if (READ_ONCE(ep->want_space) || READ_ONCE(ep->want_reply))
 		rpcrdma_ep_pump(ep);
 }
 
@@ -392,6 +440,9 @@ static bool rpcrdma_pump_stream(struct rpcrdma_ep *ep)
 			st->rw = NULL;
 			/* Freed when the lock is not held. */
 			s->stream = st;
+			/* A Call may wait until its octets count no more. */
+			if (st->held_for)
+				s->work.signaled = true;
 			ep->stream = NULL;
 			rpcrdma_conn_count(&ep->conn, st->kind,
 					   RPCRDMA_CONTINUED, &st->lists);
@@ -458,7 +509,7 @@ static bool rpcrdma_call_space(const struct rpcrdma_ep *ep, u32 nr_wrs)
 }
 
 /**
- * rpcrdma_ep_write_space - Calls that got -EAGAIN may be tried again
+ * rpcrdma_ep_write_space - what had to wait may be tried again
  * @ep: endpoint
  *
  * Process context, no lock held. Not after closed(), whoever comes here.
@@ -490,6 +541,11 @@ void rpcrdma_ep_pump(struct rpcrdma_ep *ep)
 		    rpcrdma_call_space(ep, ep->want_wrs)) {
 			ep->want_space = false;
 			ep->want_wrs = 0;
+			space = true;
+		}
+		if (ok && ep->want_reply &&
+		    ep->nr_free_sends > rpcrdma_reply_reserve(ep)) {
+			ep->want_reply = false;
 			space = true;
 		}
 	}
@@ -584,7 +640,7 @@ static int rpcrdma_call_check(struct rpcrdma_ep *ep, u32 nr_wrs)
  * @format: for the counters
  * @lists: its chunk lists, or NULL
  *
- * Process context. Returns 0, -EAGAIN or -ENOTCONN, see endpoint.h.
+ * Process context. Returns 0, -EAGAIN, -EIO or -ENOTCONN, see endpoint.h.
  */
 int rpcrdma_send_call(struct rpcrdma_send *s, struct list_head *mrs,
 		      enum rpcrdma_format format,
@@ -727,6 +783,9 @@ struct rpcrdma_stream *rpcrdma_stream_alloc(enum rpcrdma_kind kind, u32 xid,
  */
 void rpcrdma_stream_free(struct rpcrdma_stream *st)
 {
+	if (st && st->held_for)
+		rpcrdma_ep_give(st->held_for, RPCRDMA_MEMORY_REPLIES,
+				struct_size(st, data, st->len));
 	kvfree(st);
 }
 
@@ -789,6 +848,9 @@ int rpcrdma_send_continued_reply(struct rpcrdma_ep *ep,
 
 	st->rw = rw;
 	st->inv_handle = inv_handle;
+	st->held_for = ep;
+	rpcrdma_ep_hold(ep, RPCRDMA_MEMORY_REPLIES,
+			struct_size(st, data, st->len));
 	spin_lock(&ep->lock);
 	if (unlikely(ep->state != RPCRDMA_EP_OPEN ||
 		     !rpcrdma_sq_fits(ep, 1 + (rw ? rw->work.nr_wrs : 0)))) {
@@ -892,6 +954,18 @@ static void rpcrdma_work_reap(struct rpcrdma_ep *ep, struct rpcrdma_work *work,
 	ep->sq_tail = w ? w->sq_mark - w->nr_wrs : ep->sq_head;
 }
 
+/*
+ * A Work Request has failed. It ends in the teardown, like all that is behind
+ * it, when the queue pair is quiet: rxe completes work with an error while it
+ * still reads the memory of it.
+ */
+static void rpcrdma_wc_failed(struct rpcrdma_ep *ep, const struct ib_wc *wc)
+{
+	trace_rpcrdma_wc_error(ep, wc->status);
+	rpcrdma_ep_close(ep, wc->status == IB_WC_WR_FLUSH_ERR ? NULL :
+			 ib_wc_status_msg(wc->status));
+}
+
 /* The device is through with a work item. */
 static void rpcrdma_wc_work(struct ib_cq *cq, struct ib_wc *wc)
 {
@@ -901,14 +975,7 @@ static void rpcrdma_wc_work(struct ib_cq *cq, struct ib_wc *wc)
 	LIST_HEAD(through);
 
 	if (unlikely(wc->status != IB_WC_SUCCESS)) {
-		/*
-		 * It ends in the teardown, like all that is behind it, when the
-		 * queue pair is quiet: rxe completes work with an error while
-		 * it still reads the memory of it.
-		 */
-		trace_rpcrdma_wc_error(ep, wc->status);
-		rpcrdma_ep_close(ep, wc->status == IB_WC_WR_FLUSH_ERR ? NULL :
-				 ib_wc_status_msg(wc->status));
+		rpcrdma_wc_failed(ep, wc);
 		return;
 	}
 
@@ -935,6 +1002,13 @@ static void rpcrdma_wc_reg(struct ib_cq *cq, struct ib_wc *wc)
 				 "a memory registration failed");
 }
 
+/* ... and here: a transfer reports itself with its last Work Request. */
+static void rpcrdma_wc_rw(struct ib_cq *cq, struct ib_wc *wc)
+{
+	if (wc->status != IB_WC_SUCCESS)
+		rpcrdma_wc_failed(cq->cq_context, wc);
+}
+
 /* The queue pair is drained, the state says closing. */
 void rpcrdma_work_flush(struct rpcrdma_ep *ep)
 {
@@ -942,6 +1016,7 @@ void rpcrdma_work_flush(struct rpcrdma_ep *ep)
 
 	spin_lock(&ep->lock);
 	list_splice_tail_init(&ep->inflight, &through);
+	list_splice_tail_init(&ep->rw_waiting, &through);
 	list_splice_tail_init(&ep->rdma_queue, &through);
 	list_splice_tail_init(&ep->reply_queue, &through);
 	if (ep->stream)

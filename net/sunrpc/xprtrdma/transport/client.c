@@ -32,6 +32,13 @@ enum {
 #define RPCRDMA_BIND_TIMEOUT	(60UL * HZ)
 #define RPCRDMA_IDLE_TIMEOUT	(5UL * 60 * HZ)
 #define RPCRDMA_RECONNECT_FIRST	(5UL * HZ)
+/*
+ * From one attempt to the next at most. An NFSv4 client has to be heard of once
+ * in a lease, 90 s by default, and renews it when two thirds are over: what an
+ * outage leaves of it must not be waited away. An attempt costs the server, and
+ * the network, next to nothing.
+ */
+#define RPCRDMA_RECONNECT_MAX	(10UL * HZ)
 
 static const struct rpc_timeout rpcrdma_client_timeout = {
 	.to_initval	= 60 * HZ,
@@ -41,6 +48,15 @@ static const struct rpc_timeout rpcrdma_client_timeout = {
 static struct workqueue_struct *rpcrdma_client_wq;
 static const struct rpc_xprt_ops rpcrdma_client_ops;
 static struct xprt_class rpcrdma_client_class;
+
+/**
+ * rpcrdma_client_queue - have something done outside of an upcall
+ * @work: which the module's end waits for
+ */
+void rpcrdma_client_queue(struct work_struct *work)
+{
+	queue_work(rpcrdma_client_wq, work);
+}
 
 /* ---- The connection ---- */
 
@@ -72,15 +88,15 @@ static struct rpcrdma_ep *rpcrdma_client_swap_ep(struct rpcrdma_client *client,
 	return ep;
 }
 
-/* What a connection that opened has shown of its server's versions. */
+/* What a connection that opened, or @ended, has shown of its server's versions */
 static void rpcrdma_client_learn(struct rpcrdma_client *client,
-				 const struct rpcrdma_ep *ep)
+				 const struct rpcrdma_ep *ep, bool ended)
 {
 	struct rpc_xprt *xprt = &client->requester.xprt;
 
 	rpcrdma_versions_learn(xprt->xprt_net, (struct sockaddr *)&xprt->addr,
 			       ep->params.version_high,
-			       ep->conn.answered ? ep->conn.version : 0);
+			       rpcrdma_conn_answer(&ep->conn, ended));
 }
 
 /* End the connection, if any, and wait until it is gone. Sleeps. */
@@ -92,7 +108,7 @@ static void rpcrdma_client_disconnect(struct rpcrdma_client *client)
 		return;
 	rpcrdma_ep_close(ep, NULL);
 	rpcrdma_ep_wait_closed(ep);
-	rpcrdma_client_learn(client, ep);
+	rpcrdma_client_learn(client, ep, true);
 	rpcrdma_ep_put(ep);
 }
 
@@ -150,11 +166,16 @@ static const struct rpcrdma_ep_ops rpcrdma_client_ep_ops = {
 
 /* ---- Connecting ---- */
 
-/*
- * An errno for waiting tasks. sunrpc ends an RPC with those it does not know,
- * even on a hard mount, so they become one it tries again after.
+/**
+ * rpcrdma_client_connect_status - an errno for tasks that wait for a connection
+ * @rc: why it was not made
+ *
+ * sunrpc ends an RPC with those it does not know, even on a hard mount. Of the
+ * others there are two kinds: the first few here end an RPC that wants to know
+ * whether there is a connection, a mount's first one, and others try again. They
+ * are for what will be the same the next time. After the rest all try again.
  */
-static int rpcrdma_connect_status(int rc)
+int rpcrdma_client_connect_status(int rc)
 {
 	switch (rc) {
 	case -ECONNREFUSED:
@@ -173,6 +194,13 @@ static int rpcrdma_connect_status(int rc)
 	case -ENODEV:
 	case -EADDRNOTAVAIL:
 		return -ENETUNREACH;
+	case -EINVAL:
+	case -EACCES:
+	case -EPERM:
+	case -EAFNOSUPPORT:
+	case -EOPNOTSUPP:
+		/* Of this end: its addresses, its device, its settings */
+		return -EPROTO;
 	default:
 		return -ENOTCONN;
 	}
@@ -233,7 +261,8 @@ static struct rpcrdma_ep *rpcrdma_client_open(struct rpcrdma_client *client)
 	first = rpcrdma_versions_first(net, addr, low, high);
 	ep = rpcrdma_client_try(client, low, first, first < high);
 	if (PTR_ERR(ep) == -EPROTONOSUPPORT) {
-		rpcrdma_versions_learn(net, addr, first, 0);
+		rpcrdma_versions_learn(net, addr, first,
+				       RPCRDMA_ANSWER_NONE);
 		second = rpcrdma_versions_first(net, addr, low, high);
 		if (second == first)
 			return ep;
@@ -244,7 +273,7 @@ static struct rpcrdma_ep *rpcrdma_client_open(struct rpcrdma_client *client)
 		ep = rpcrdma_client_try(client, low, second, second < high);
 	}
 	if (!IS_ERR(ep) && ep->conn.answered)
-		rpcrdma_client_learn(client, ep);
+		rpcrdma_client_learn(client, ep, false);
 	return ep;
 }
 
@@ -263,7 +292,7 @@ static void rpcrdma_client_connect_worker(struct work_struct *work)
 	rpcrdma_client_disconnect(client);
 	ep = rpcrdma_client_open(client);
 	if (IS_ERR(ep)) {
-		rc = rpcrdma_connect_status(PTR_ERR(ep));
+		rc = rpcrdma_client_connect_status(PTR_ERR(ep));
 		xprt_clear_connecting(xprt);
 	} else {
 		rpcrdma_client_swap_ep(client, ep);
@@ -477,7 +506,7 @@ static struct rpc_xprt *rpcrdma_client_setup(struct xprt_create *args)
 	xprt->max_payload = RPCRDMA_CLIENT_MAX_PAYLOAD;
 	xprt->timeout = &rpcrdma_client_timeout;
 	xprt->connect_timeout = xprt->timeout->to_initval;
-	xprt->max_reconnect_timeout = xprt->timeout->to_maxval;
+	xprt->max_reconnect_timeout = RPCRDMA_RECONNECT_MAX;
 	xprt->bind_timeout = RPCRDMA_BIND_TIMEOUT;
 	xprt->reestablish_timeout = 0;
 	xprt->idle_timeout = RPCRDMA_IDLE_TIMEOUT;

@@ -40,6 +40,12 @@ static inline struct rpcrdma_client *rpcrdma_xprt_client(struct rpc_xprt *xprt)
 /* The connection, with a reference for the caller, or NULL. Any context. */
 struct rpcrdma_ep *rpcrdma_client_ep(struct rpcrdma_client *client);
 
+/* Have @work done outside of an upcall; the module's end waits for it. */
+void rpcrdma_client_queue(struct work_struct *work);
+
+/* An errno for tasks that wait for a connection which was not made due to @rc */
+int rpcrdma_client_connect_status(int rc);
+
 /* Registers the transport class, last of all; returns 0 or a negative errno */
 int rpcrdma_client_init(void);
 /* Waits for transports whose destruction is under way. */

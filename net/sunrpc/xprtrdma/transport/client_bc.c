@@ -36,6 +36,7 @@ struct rpcrdma_bc_rqst {
 	struct bio_vec		bv[RPCRDMA_BC_PAGES];
 	void			*reply;
 	struct rpcrdma_reply_plan plan;
+	struct work_struct	drop_work;
 };
 
 /* A Call that finds no memory is refused. */
@@ -59,10 +60,14 @@ static void rpcrdma_bc_free_pages(struct rpcrdma_bc_rqst *bc, u32 first)
 
 static void rpcrdma_bc_destroy_rqst(struct rpcrdma_bc_rqst *bc)
 {
+	/* It has put @bc where this comes from, but may not have returned. */
+	flush_work(&bc->drop_work);
 	rpcrdma_bc_free_pages(bc, 0);
 	free_page((unsigned long)bc->reply);
 	kfree(bc);
 }
+
+static void rpcrdma_bc_drop_worker(struct work_struct *work);
 
 /* bc_count counts it already. */
 static struct rpcrdma_bc_rqst *rpcrdma_bc_create_rqst(void)
@@ -72,6 +77,7 @@ static struct rpcrdma_bc_rqst *rpcrdma_bc_create_rqst(void)
 	bc = kzalloc(sizeof(*bc), RPCRDMA_BC_GFP);
 	if (!bc)
 		return NULL;
+	INIT_WORK(&bc->drop_work, rpcrdma_bc_drop_worker);
 	bc->pages[0] = alloc_page(RPCRDMA_BC_GFP);
 	bc->reply = (void *)__get_free_page(RPCRDMA_BC_GFP);
 	if (!bc->pages[0] || !bc->reply) {
@@ -254,6 +260,24 @@ static void rpcrdma_bc_release(struct rpcrdma_client *client,
 	xprt_put(&client->requester.xprt);
 }
 
+static void rpcrdma_bc_drop_worker(struct work_struct *work)
+{
+	struct rpcrdma_bc_rqst *bc =
+		container_of(work, struct rpcrdma_bc_rqst, drop_work);
+
+	rpcrdma_bc_release(bc->ep->priv, bc);
+}
+
+/*
+ * A Call that the service does not get is finished with. In an upcall: if the
+ * reference to the transport is the last, putting it waits for an autoclose,
+ * which may be waiting for the upcall to return.
+ */
+static void rpcrdma_bc_drop(struct rpcrdma_bc_rqst *bc)
+{
+	rpcrdma_client_queue(&bc->drop_work);
+}
+
 /**
  * rpcrdma_client_bc_free_rqst - a Call is finished with
  * @rqst: its rpc_rqst, which has a reference to the transport
@@ -364,7 +388,7 @@ static void rpcrdma_bc_complete(struct rpcrdma_client *client,
 	mutex_unlock(&client->bc_mutex);
 	if (code) {
 		rpcrdma_ep_send_error(ep, xid, code, 0, 0);
-		rpcrdma_bc_release(client, bc);
+		rpcrdma_bc_drop(bc);
 	}
 }
 
@@ -372,18 +396,17 @@ static void rpcrdma_bc_complete(struct rpcrdma_client *client,
 static void rpcrdma_bc_pulled(struct rpcrdma_rw *rw, bool ok)
 {
 	struct rpcrdma_bc_rqst *bc = rw->priv;
-	struct rpcrdma_client *client = bc->ep->priv;
 	struct rpcrdma_recv *rv = bc->rv;
 
 	if (likely(ok)) {
-		rpcrdma_bc_complete(client, bc);
+		rpcrdma_bc_complete(bc->ep->priv, bc);
 		return;
 	}
 	/* The queue pair does not survive this; the server sends it again. */
 	rpcrdma_ep_close(bc->ep, "an RDMA Read of a callback's data failed");
 	bc->rv = NULL;
 	rpcrdma_recv_put(rv);
-	rpcrdma_bc_release(client, bc);
+	rpcrdma_bc_drop(bc);
 }
 
 /* Begin to pull the Call's Read chunks. Returns 0 or a negative errno. */
@@ -446,7 +469,7 @@ void rpcrdma_client_bc_call(struct rpcrdma_client *client,
 	rpcrdma_recv_put(rv);
 	rpcrdma_ep_send_error(ep, xid, code, 0, 0);
 	if (bc)
-		rpcrdma_bc_release(client, bc);
+		rpcrdma_bc_drop(bc);
 }
 
 /*

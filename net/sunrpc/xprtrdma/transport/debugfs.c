@@ -32,6 +32,7 @@ static void rpcrdma_debugfs_connection(struct rpcrdma_ep *ep, void *arg)
 {
 	struct rpcrdma_conn_counters counters;
 	u32 sent, limit, received, advertised, exposed;
+	struct rpcrdma_memory_account memory;
 	struct rpcrdma_conn_limits limits;
 	struct seq_file *m = arg;
 	const char *why;
@@ -49,6 +50,7 @@ static void rpcrdma_debugfs_connection(struct rpcrdma_ep *ep, void *arg)
 	advertised = ep->conn.advertised;
 	exposed = ep->conn.exposed_octets;
 	spin_unlock(&ep->lock);
+	rpcrdma_ep_memory(ep, &memory);
 
 	seq_printf(m, "role=%s local=%pISpc remote=%pISpc version=%u why=%s state=%s",
 		   ep->client ? "client" : "server", &ep->local, &ep->remote,
@@ -75,9 +77,13 @@ static void rpcrdma_debugfs_connection(struct rpcrdma_ep *ep, void *arg)
 		   counters.errors_sent, counters.errors_received);
 	seq_printf(m, " replies_exposed=%llu replies_to_pull=%llu",
 		   counters.replies_exposed, counters.replies_to_pull);
-	seq_printf(m, " dones_sent=%llu dones_received=%llu dones_overdue=%llu exposed_octets=%u\n",
+	seq_printf(m, " dones_sent=%llu dones_received=%llu dones_overdue=%llu exposed_octets=%u",
 		   counters.dones_sent, counters.dones_received,
 		   counters.dones_overdue, exposed);
+	seq_printf(m, " memory_fixed=%llu memory_parts=%llu memory_calls=%llu memory_replies=%llu\n",
+		   memory.fixed, memory.held[RPCRDMA_MEMORY_PARTS],
+		   memory.held[RPCRDMA_MEMORY_CALLS],
+		   memory.held[RPCRDMA_MEMORY_REPLIES]);
 }
 
 static int connections_show(struct seq_file *m, void *unused)

@@ -14,6 +14,8 @@
 
 MODULE_DESCRIPTION("RPC-over-RDMA transports for SunRPC, versions 1 and 2");
 MODULE_LICENSE("GPL");
+/* DKMS takes a module without one for the kernel's own. */
+MODULE_VERSION(RPCRDMA_VERSION);
 MODULE_ALIAS("svcrdma");
 MODULE_ALIAS("xprtrdma");
 MODULE_ALIAS("rpcrdma6");
@@ -39,6 +41,7 @@ static int __init rpcrdma_init(void)
 	rc = rpcrdma_client_init();
 	if (rc)
 		goto out_server;
+	pr_info("rpcrdma: version " RPCRDMA_VERSION " of rpcrdma-v2\n");
 	return 0;
 
 out_server:

@@ -10,9 +10,10 @@
  * unpins. When none comes, or the connection is lost meanwhile, the slot is
  * sunrpc's again, which sends the Call once more or releases it.
  *
- * A Call that is refused in a way that leaves another form for it goes back to
- * sunrpc's transmit queue as it is encoded: so it keeps its octets, and waits
- * for window, memory or its end as any Call does.
+ * The task of a Call that is refused in a way that leaves another form for it
+ * is told to try again, as after a connection that was lost. sunrpc encodes the
+ * Call once more, with the same xid: so one that was executed passes for a new
+ * one with RPCSEC_GSS, and it waits for window, memory or its end as any does.
  */
 
 #include <linux/module.h>
@@ -108,10 +109,8 @@ static void rpcrdma_req_reset(struct rpcrdma_req *req)
 {
 	req->sent_ep = NULL;
 	req->was_sent = false;
-	req->refused = 0;
 	req->again = false;
-	req->requeue = false;
-	req->own = false;
+	req->resend = false;
 	memset(&req->recovery, 0, sizeof(req->recovery));
 	rpcrdma_req_release_mrs(req);
 }
@@ -146,6 +145,7 @@ int rpcrdma_requester_init(struct rpcrdma_requester *r)
 	unsigned int i;
 
 	INIT_LIST_HEAD(&r->reqs);
+	spin_lock_init(&r->lessons_lock);
 	xprt->min_reqs = min_t(unsigned int, xprt->max_reqs,
 			       RPCRDMA_FIRST_SLOTS);
 	for (i = 0; i < xprt->min_reqs; i++) {
@@ -368,6 +368,7 @@ static int rpcrdma_req_call(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
 	const struct rpc_rqst *rqst = &req->rqst;
 	const struct xdr_buf *snd = &rqst->rq_snd_buf;
 	const struct xdr_buf *rcv = &rqst->rq_rcv_buf;
+	struct rpcrdma_requester *r = rpcrdma_xprt_requester(rqst->rq_xprt);
 	int rc = 0;
 
 	memset(call, 0, sizeof(*call));
@@ -392,6 +393,10 @@ static int rpcrdma_req_call(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
 	call->bulk = !!(rcv->flags & XDRBUF_READ);
 	if (call->ddp && call->bulk)
 		call->result_max = rcv->page_len;
+
+	spin_lock(&r->lessons_lock);
+	rpcrdma_lessons_recall(&r->lessons, ktime_get_seconds(), call);
+	spin_unlock(&r->lessons_lock);
 
 	if (refused ||
 	    call->length + RPCRDMA_OFFER_ROOM > ep->limits.send_inline)
@@ -672,7 +677,6 @@ static int rpcrdma_req_post(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 	if (!rc) {
 		req->sent_ep = ep;
 		req->was_sent = true;
-		req->own = false;
 		req->sent_cookie = xprt->connect_cookie;
 		rpcrdma_req_account(req, plan);
 	}
@@ -723,20 +727,9 @@ int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 	 * A second Call with this xid on the same connection would get a
 	 * second Reply, or meet the first one's (WP 3.7).
 	 */
-	if (req->refused) {
-		rc = req->refused;
-		req->refused = 0;
-		return rc;
-	}
 	if (req->was_sent && req->sent_cookie == xprt->connect_cookie)
 		return -ENOTCONN;
-	/*
-	 * The task of a Call that is sent again is awake. If another sent it
-	 * first, this one would encode it once more.
-	 */
-	if (unlikely(req->own && xprt->snd_task != rqst->rq_task))
-		return -ENOBUFS;
-	req->requeue = false;
+	req->resend = false;
 	if (req->recovery_cookie != xprt->connect_cookie)
 		memset(&req->recovery, 0, sizeof(req->recovery));
 	/* Left from a connection that is gone */
@@ -798,34 +791,17 @@ static struct rpc_rqst *rpcrdma_lookup_and_pin(struct rpc_xprt *xprt, u32 xid)
 }
 
 /*
- * queue_lock held. What xprt_request_enqueue_transmit() does, for a Call that
- * sunrpc has sent and that must not be encoded anew.
+ * queue_lock held. The task encodes and sends its Call once more when it finds
+ * this status: sunrpc must not take it for one that was sent on the connection
+ * there is, where some tasks wait for the Reply for ever. It does not drop that
+ * connection either, as it would if the task found no status and no Reply.
  */
-static void rpcrdma_xmit_requeue(struct rpc_rqst *rqst)
-{
-	struct rpc_xprt *xprt = rqst->rq_xprt;
-
-	rqst->rq_bytes_sent = 0;
-	list_add_tail(&rqst->rq_xmit, &xprt->xmit_queue);
-	INIT_LIST_HEAD(&rqst->rq_xmit2);
-	atomic_long_inc(&xprt->xmit_queuelen);
-	set_bit(RPC_TASK_NEED_XMIT, &rqst->rq_task->tk_runstate);
-}
-
-/* queue_lock held. Queue the Call of @req if it is to be sent again. */
-static void rpcrdma_req_try_requeue(struct rpcrdma_req *req)
+static void rpcrdma_req_resend(struct rpcrdma_req *req)
 {
 	struct rpc_rqst *rqst = &req->rqst;
 
-	/*
-	 * The sender of the earlier attempt may not have taken it off the
-	 * queue yet; then the task is on its way to wait for the Reply.
-	 */
-	if (!req->requeue ||
-	    test_bit(RPC_TASK_NEED_XMIT, &rqst->rq_task->tk_runstate))
-		return;
-	req->requeue = false;
-	rpcrdma_xmit_requeue(rqst);
+	rqst->rq_connect_cookie = rqst->rq_xprt->connect_cookie - 1;
+	rqst->rq_task->tk_status = -EAGAIN;
 }
 
 /**
@@ -837,9 +813,14 @@ static void rpcrdma_req_try_requeue(struct rpcrdma_req *req)
  */
 void rpcrdma_requester_wait_for_reply(struct rpc_task *task)
 {
-	rpcrdma_req_try_requeue(rpcrdma_rqst_req(task->tk_rqstp));
-	if (!test_bit(RPC_TASK_NEED_XMIT, &task->tk_runstate))
+	struct rpcrdma_req *req = rpcrdma_rqst_req(task->tk_rqstp);
+
+	if (likely(!req->resend)) {
 		xprt_wait_for_reply_request_def(task);
+		return;
+	}
+	req->resend = false;
+	rpcrdma_req_resend(req);
 }
 
 /* Have a refused Call sent again, which nothing is left of. */
@@ -850,11 +831,13 @@ static void rpcrdma_req_send_again(struct rpc_xprt *xprt,
 
 	req->again = false;
 	req->was_sent = false;
-	req->own = true;
 	spin_lock(&xprt->queue_lock);
-	req->requeue = true;
-	rpcrdma_req_try_requeue(req);
-	/* A task without a status or a Reply looks whether it is queued. */
+	/*
+	 * A task that does not sleep is on its way to do so, and whoever sent
+	 * its Call may have words of it yet to write. Sending clears this.
+	 */
+	req->resend = true;
+	rpcrdma_req_resend(req);
 	rpc_wake_up_queued_task(&xprt->pending, rqst->rq_task);
 	xprt_unpin_rqst(rqst);
 	spin_unlock(&xprt->queue_lock);
@@ -877,6 +860,12 @@ static void rpcrdma_complete(struct rpc_xprt *xprt, struct rpc_rqst *rqst,
 	spin_lock(&xprt->queue_lock);
 	task = rqst->rq_task;
 	if (copied < 0) {
+		/*
+		 * sunrpc takes a status only from a task that sleeps. This
+		 * one ends a task before the next thing it does, as a signal
+		 * would; it is the first that counts.
+		 */
+		cmpxchg(&task->tk_rpc_status, 0, copied);
 		task->tk_status = copied;
 		copied = 0;
 	}
@@ -914,12 +903,26 @@ static struct rpcrdma_req *rpcrdma_requester_claim(struct rpc_xprt *xprt,
 	return req;
 }
 
-static void rpcrdma_requester_bad(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
-				  struct rpcrdma_req *req, const char *reason)
+static void rpcrdma_req_invalidate(struct rpcrdma_req *req,
+				   struct rpcrdma_ep *ep);
+
+/*
+ * A Reply came that cannot be used, and asking again might bring another like
+ * it: its RPC ends with @status when its memory is out of the peer's reach (DR
+ * 4.1.3, A.1). The connection goes on, if the caller does not say otherwise.
+ */
+static void rpcrdma_requester_bad(struct rpcrdma_ep *ep,
+				  struct rpcrdma_req *req, int status,
+				  const char *reason)
 {
 	req->stats->bad_replies++;
-	rpcrdma_ep_close(ep, reason);
-	rpcrdma_unpin(xprt, &req->rqst);
+	pr_warn_ratelimited("rpcrdma: the Reply with xid 0x%08x from %pISpc is bad: %s; its RPC fails\n",
+			    be32_to_cpu(req->rqst.rq_xid), &ep->remote, reason);
+	req->again = false;
+	req->rv = NULL;
+	req->copied = status;
+	memset(&req->placed, 0, sizeof(req->placed));
+	rpcrdma_req_invalidate(req, ep);
 }
 
 /*
@@ -960,21 +963,29 @@ static u32 rpcrdma_place(struct rpc_rqst *rqst, const u8 *p, u32 len,
 }
 
 /*
- * A Reply chunk has the stream in place, but for a reduced one, which lies in
- * head and tail memory without the roundup of the page data between them.
+ * A Reply chunk has the stream in place, but for one @beside a Write chunk: it
+ * lies in head and tail memory, without the roundup of the page data between
+ * them if it is @reduced, and else with the page data, too.
  */
 static u32 rpcrdma_place_reply_chunk(struct rpc_rqst *rqst, u32 len,
-				     bool reduced, u32 written)
+				     bool beside, bool reduced, u32 written)
 {
 	struct xdr_buf *buf = &rqst->rq_rcv_buf;
 	struct xdr_buf *copy = &rqst->rq_private_buf;
-	u32 head, rest, pad;
+	u32 head, rest, pad, pages;
 
-	if (!reduced)
+	if (!beside)
 		return len;
 
 	head = min_t(u32, len, buf->head[0].iov_len);
 	rest = len - head;
+	if (!reduced) {
+		pages = min_t(u32, rest, buf->page_len);
+		rpcrdma_xdr_copy_in(buf, head, buf->tail[0].iov_base, pages);
+		memmove(buf->tail[0].iov_base, buf->tail[0].iov_base + pages,
+			rest - pages);
+		return len;
+	}
 	buf->head[0].iov_len = head;
 	buf->page_len = min_t(u32, buf->page_len, written);
 	copy->head[0].iov_len = buf->head[0].iov_len;
@@ -1119,8 +1130,9 @@ static void rpcrdma_requester_pulled(struct rpcrdma_rw *rw, bool ok)
 	}
 	if (unlikely(req->pull_head < 8 ||
 		     !rpcrdma_payload_ok(xid, true, buf->head[0].iov_base))) {
-		rpcrdma_requester_bad(xprt, ep, req,
-				      "the message that was pulled is not the Reply that its header announced");
+		rpcrdma_requester_bad(ep, req, -EIO,
+				      "what was pulled is not what its header announced");
+		rpcrdma_ep_send_done(ep, xid, handle);
 		return;
 	}
 	octets = req->pull_head + req->pull_pages + req->pull_pad +
@@ -1214,12 +1226,13 @@ static void rpcrdma_req_finish(struct rpcrdma_req *req, struct rpcrdma_ep *ep)
 		    rqst->rq_rcv_buf.head[0].iov_len < 8 ||
 		    !rpcrdma_payload_ok(be32_to_cpu(rqst->rq_xid), true,
 					rqst->rq_rcv_buf.head[0].iov_base)) {
-			rpcrdma_requester_bad(xprt, ep, req,
-					      "the message in a Reply chunk is not the Reply that its header announced");
+			rpcrdma_requester_bad(ep, req, -EIO,
+					      "what is in the Reply chunk is not what its header announced");
 			return;
 		}
 		req->copied = rpcrdma_place_reply_chunk(rqst,
 							placed->reply_octets,
+							req->lists.nr_writes,
 							rpcrdma_placed_any(placed),
 							placed->write_octets);
 	}
@@ -1243,11 +1256,14 @@ static void rpcrdma_requester_inv_done(struct rpcrdma_inv *inv, bool ok)
 		struct rpcrdma_recv *rv = req->rv;
 
 		/*
-		 * The RPC must not complete while its memory is exposed. It
-		 * is sent again, or released, after the teardown.
+		 * The RPC must not succeed while its memory is exposed. It is
+		 * sent again, or released, after the teardown.
 		 */
 		req->rv = NULL;
-		rpcrdma_unpin(rqst->rq_xprt, rqst);
+		if (req->copied < 0)
+			rpcrdma_complete(rqst->rq_xprt, rqst, req->copied);
+		else
+			rpcrdma_unpin(rqst->rq_xprt, rqst);
 		if (rv)
 			rpcrdma_recv_put(rv);
 		rpcrdma_ep_close(ep, NULL);
@@ -1283,40 +1299,45 @@ static bool rpcrdma_req_invalidated(struct rpcrdma_req *req,
  *
  * An endpoint's upcall: process context, one at a time. A Reply that nobody
  * waits for is dropped, with a DONE if it was to be pulled; a bad one that
- * somebody does ends the connection.
+ * somebody does ends the RPC.
  */
 void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 			     struct rpcrdma_recv *rv)
 {
 	struct rpcrdma_req *req;
+	int status;
 
 	req = rpcrdma_requester_claim(xprt, ep, rv->rx.xid);
 	if (!req) {
 		rpcrdma_requester_drop(ep, rv);
 		return;
 	}
-	if (unlikely(rv->verdict == RPCRDMA_RX_BAD_REPLY)) {
-		rpcrdma_requester_bad(xprt, ep, req, "bad Reply");
-		rpcrdma_recv_put(rv);
-		return;
-	}
-
 	/* The server is there and answers: reconnect without delay. */
 	if (xprt->reestablish_timeout)
 		xprt->reestablish_timeout = 0;
 
 	if (unlikely(rv->inv_handle &&
 		     !rpcrdma_req_invalidated(req, ep, rv->inv_handle))) {
-		rpcrdma_requester_bad(xprt, ep, req,
-				      "the peer invalidated a handle it was not offered");
 		rpcrdma_recv_put(rv);
+		rpcrdma_ep_close(ep,
+				 "the peer invalidated a handle it was not offered");
+		rpcrdma_requester_bad(ep, req, -EIO,
+				      "it came with a wrong handle");
 		return;
 	}
-	if (unlikely(rpcrdma_check_reply(&ep->conn, &req->lists, &rv->rx,
-					 &req->placed))) {
-		rpcrdma_requester_bad(xprt, ep, req,
-				      "bad Reply: its chunks are not those of the Call");
+	if (unlikely(rv->verdict == RPCRDMA_RX_BAD_REPLY)) {
+		status = rv->rx.error.status;
+		/* The engine has seen to the DONE, if it needs one. */
 		rpcrdma_recv_put(rv);
+		rpcrdma_requester_bad(ep, req, status, "it breaks the protocol");
+		return;
+	}
+	status = rpcrdma_check_reply(&ep->conn, &req->lists, &rv->rx,
+				     &req->placed);
+	if (unlikely(status)) {
+		rpcrdma_requester_drop(ep, rv);
+		rpcrdma_requester_bad(ep, req, status,
+				      "its chunks are not those of the Call");
 		return;
 	}
 
@@ -1343,10 +1364,16 @@ void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 static int rpcrdma_req_refused(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
 			       const struct rpcrdma_rx *rx)
 {
+	struct rpcrdma_requester *r = rpcrdma_xprt_requester(req->rqst.rq_xprt);
 	struct rpcrdma_call call;
 
 	if (rpcrdma_req_call(req, ep, true, &call))
 		return rx->error.status;
+	/* For all that follow, and this one if it comes as another RPC */
+	spin_lock(&r->lessons_lock);
+	rpcrdma_lessons_learn(&r->lessons, ktime_get_seconds(), rx, &call,
+			      &req->lists);
+	spin_unlock(&r->lessons_lock);
 	req->recovery_cookie = req->sent_cookie;
 	return rpcrdma_ep_refused(ep, rx, &call, &req->lists, &req->recovery);
 }
@@ -1381,11 +1408,6 @@ void rpcrdma_requester_error(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 	else
 		pr_info_ratelimited("rpcrdma: %pISpc refused the Call with xid 0x%08x: %s; sending it in another form\n",
 				    &ep->remote, xid, rpcrdma_error_name(code));
-	/*
-	 * sunrpc takes a status only from a task that sleeps already. One
-	 * that does not yet sends its Call again: that ends with this.
-	 */
-	req->refused = status;
 	req->again = !status;
 	req->rv = NULL;
 	req->copied = status;

@@ -50,6 +50,9 @@ struct rpcrdma_requester {
 	struct rpc_xprt		xprt;
 	struct list_head	reqs;		/* all slots; reserve_lock */
 	struct rpcrdma_requester_stats stats;
+	/* What the peer's refusals taught, on any connection */
+	spinlock_t		lessons_lock;
+	struct rpcrdma_lessons	lessons;
 };
 
 static inline struct rpcrdma_requester *
@@ -86,13 +89,11 @@ struct rpcrdma_req {
 	struct rpcrdma_ep	*sent_ep;	/* sent there, no Reply yet */
 	bool			was_sent;	/* ... ever, */
 	unsigned int		sent_cookie;	/* ... last on this connection */
-	int			refused;	/* errno the peer's ERROR means */
 	/* The engine's, of @recovery_cookie's connection */
 	struct rpcrdma_recovery	recovery;
 	unsigned int		recovery_cookie;
 	bool			again;		/* refused, to be sent again, ... */
-	bool			requeue;	/* ... now; xprt->queue_lock */
-	bool			own;		/* ... by nobody but its task */
+	bool			resend;		/* ... now; xprt->queue_lock */
 
 	struct rpcrdma_ep	*ep;		/* of @mrs, with a reference */
 	struct list_head	mrs;		/* regions the Call exposes */

@@ -33,13 +33,16 @@
 enum {
 	/* Connections of one listener that are opening or not yet accepted */
 	RPCRDMA_SVC_BACKLOG = 128,
+	/* ... with those that were given up and are being torn down */
+	RPCRDMA_SVC_BACKLOG_ALL = 2 * RPCRDMA_SVC_BACKLOG,
 	/* Largest Calls that a connection pulls ahead of its service threads */
 	RPCRDMA_SVC_EARLY = 8,
-	/* How long a Reply may wait for a Send context, and in what steps */
-	RPCRDMA_SVC_SEND_WAIT_MS = 5000,
-	RPCRDMA_SVC_SEND_POLL_MS = 20,
-	/* The same for memory regions: they may have to be made first. */
+	/*
+	 * How long a Reply may wait for memory regions to be made, and in what
+	 * steps
+	 */
 	RPCRDMA_SVC_MR_WAIT_MS = 1000,
+	RPCRDMA_SVC_MR_POLL_MS = 20,
 	/* Regions that a Reply seldom exceeds: head, page data, tail */
 	RPCRDMA_SVC_REPLY_MRS = 3,
 	/*
@@ -50,6 +53,8 @@ enum {
 	RPCRDMA_SVC_MIN_HEAD = 40,
 	/* What svc_recv() and svc_process() take without any check */
 	RPCRDMA_SVC_MIN_CALL = 8,
+	/* Octets that peers may always hold, if there is no setting */
+	RPCRDMA_SVC_MIN_MEMORY = 64 << 20,
 };
 
 struct rpcrdma_svc_listener {
@@ -60,19 +65,18 @@ struct rpcrdma_svc_listener {
 	/* Under rpcrdma_svc_accept_lock */
 	struct list_head	opening;	/* properties not exchanged */
 	struct list_head	opened;		/* wait to be accepted */
-	unsigned int		nr_conns;	/* in both lists */
+	unsigned int		nr_listed;	/* in both lists */
+	unsigned int		nr_conns;	/* these, and those given up */
 	bool			dead;
 };
 
 struct rpcrdma_svc_conn {
 	struct svc_xprt		xprt;		/* valid once published */
 	struct rpcrdma_ep	*ep;		/* a counted reference */
-	wait_queue_head_t	send_wait;
-	atomic_t		send_waiters;
 	struct work_struct	free_work;
 	/* Under rpcrdma_svc_accept_lock; NULL once accepted */
 	struct rpcrdma_svc_listener *listener;
-	struct list_head	node;
+	struct list_head	node;		/* empty, too, once given up */
 	u32			nr_calls;	/* the receive handler's: so far */
 
 	spinlock_t		lock;		/* of what follows */
@@ -97,6 +101,7 @@ struct rpcrdma_svc_call {
 	u32			nr_pages;
 	u32			nr_early;	/* of them in conn->nr_early */
 	u32			octets;		/* in these pages */
+	u32			held;		/* octets of them that count */
 	bool			item_only;	/* one item, at its page's start */
 	/* Results that may go in Write chunks, as the service named them */
 	ktime_t			pass;		/* rq_stime then */
@@ -148,6 +153,7 @@ static void rpcrdma_svc_params(struct rpcrdma_ep_params *params)
 	params->recv_size = params->send_size;
 	/* A Call: an argument, a result, the rest of the Reply */
 	params->rw_ctxts = 3 * calls;
+	params->rw_writes = 2 * calls;
 	/* A callback: an argument or its stream, a result, the Reply */
 	params->max_mrs = max_t(u32, RPCRDMA_MAX_SEGS, 4 * reverse);
 	params->ord = READ_ONCE(svcrdma_ord);
@@ -159,6 +165,17 @@ static void rpcrdma_svc_params(struct rpcrdma_ep_params *params)
 		params->max_mrs += RPCRDMA_SVC_REPLY_MRS * RPCRDMA_MAX_EXPOSED;
 	params->version_low = READ_ONCE(svcrdma_min_version);
 	params->version_high = READ_ONCE(svcrdma_max_version);
+}
+
+/* Octets that all connections together may hold; by default a quarter */
+static u64 rpcrdma_svc_memory_limit(void)
+{
+	u64 mib = READ_ONCE(svcrdma_max_memory);
+
+	if (mib)
+		return mib << 20;
+	return max_t(u64, RPCRDMA_SVC_MIN_MEMORY,
+		     ((u64)totalram_pages() << PAGE_SHIFT) / 4);
 }
 
 static struct rpcrdma_svc_listener *rpcrdma_svc_l(struct svc_xprt *xprt)
@@ -194,6 +211,15 @@ static void rpcrdma_svc_fail(struct rpcrdma_svc_conn *conn, const char *reason)
 
 /* ---- Calls ---- */
 
+/* The pages of @call are none of the peer's any more. */
+static void rpcrdma_svc_call_give(struct rpcrdma_svc_call *call)
+{
+	u32 held = call->held;
+
+	call->held = 0;
+	rpcrdma_ep_give(call->conn->ep, RPCRDMA_MEMORY_CALLS, held);
+}
+
 /* Forget what was to be pulled for a Call, and its pages. */
 static void rpcrdma_svc_call_free(struct rpcrdma_recv *rv)
 {
@@ -212,6 +238,7 @@ static void rpcrdma_svc_call_free(struct rpcrdma_recv *rv)
 		for (i = 0; i < call->nr_pages; i++)
 			put_page(call->bv[i].bv_page);
 	kfree(call->bv);
+	rpcrdma_svc_call_give(call);
 	kmem_cache_free(rpcrdma_svc_call_cache, call);
 }
 
@@ -219,6 +246,9 @@ static void rpcrdma_svc_call_free(struct rpcrdma_recv *rv)
 static void rpcrdma_svc_call_release(struct rpcrdma_recv *rv)
 {
 	rpcrdma_svc_call_free(rv);
+	if (rv->send)
+		rpcrdma_send_put(rv->send);
+	rv->send = NULL;
 	rpcrdma_recv_put(rv);
 }
 
@@ -284,14 +314,6 @@ static void rpcrdma_svc_pulled(struct rpcrdma_rw *rw, bool ok)
 	svc_xprt_enqueue(&conn->xprt);
 }
 
-/* Pages of @rqstp that a Call may take: the Reply needs two. */
-static u32 rpcrdma_svc_arg_pages(const struct svc_rqst *rqstp)
-{
-	long nr = rqstp->rq_page_end - rqstp->rq_pages;
-
-	return nr > 2 ? nr - 2 : 0;
-}
-
 /*
  * Pulling for a Call takes pages, and handing it to a service thread sets as
  * many pages of that thread free. They go round: up to one largest Call's are
@@ -317,6 +339,7 @@ static void rpcrdma_svc_swap_pages(struct rpcrdma_svc_conn *conn,
 		put_page(pages[i]);
 	for (i = 0; i < call->nr_pages; i++)
 		pages[i] = call->bv[i].bv_page;
+	rpcrdma_svc_call_give(call);
 }
 
 /*
@@ -381,6 +404,7 @@ static void rpcrdma_svc_take_pages(struct svc_rqst *rqstp,
 		call->bv[i].bv_page = rqstp->rq_pages[i];
 		rqstp->rq_pages[i] = NULL;
 	}
+	rpcrdma_rqst_pages_taken(rqstp, call->nr_pages);
 }
 
 /* What a Call with chunks needs; NULL without memory. */
@@ -395,6 +419,13 @@ rpcrdma_svc_call_alloc(struct rpcrdma_svc_conn *conn, struct rpcrdma_recv *rv,
 		call->conn = conn;
 	rv->priv = call;
 	return call;
+}
+
+/* What pages have to take when the Read chunks of @rv are pulled; octets */
+static u64 rpcrdma_svc_pull_octets(const struct rpcrdma_recv *rv)
+{
+	return rpcrdma_svc_item_only(rv) ? rv->rx.lists.reads[0].length :
+					   rpcrdma_call_octets(rv);
 }
 
 /*
@@ -420,11 +451,18 @@ static int rpcrdma_svc_pull(struct rpcrdma_svc_conn *conn,
 	if (!call)
 		return -ENOMEM;
 	call->item_only = rpcrdma_svc_item_only(rv);
-	octets = call->item_only ? lists->reads[0].length :
-				   rpcrdma_call_octets(rv);
+	octets = rpcrdma_svc_pull_octets(rv);
 	if (octets > (u64)max_pages << PAGE_SHIFT)
 		return -E2BIG;
 	call->octets = octets;
+
+	/* For a thread, which has looked before it took the Call, there is. */
+	octets = PAGE_ALIGN(octets);
+	if (!rqstp && !rpcrdma_ep_has_room(conn->ep, RPCRDMA_MEMORY_CALLS,
+					   octets))
+		return -ENOMEM;
+	rpcrdma_ep_hold(conn->ep, RPCRDMA_MEMORY_CALLS, octets);
+	call->held = octets;
 
 	i = DIV_ROUND_UP(call->octets, PAGE_SIZE);
 	call->bv = kmalloc_array(i, sizeof(*call->bv), gfp);
@@ -464,7 +502,7 @@ static void rpcrdma_svc_pull_by(struct rpcrdma_svc_conn *conn,
 				struct svc_rqst *rqstp, struct rpcrdma_recv *rv)
 {
 	switch (rpcrdma_svc_pull(conn, rv, rqstp,
-				 rpcrdma_svc_arg_pages(rqstp))) {
+				 rpcrdma_rqst_arg_pages(rqstp))) {
 	case 0:
 		return;
 	case -E2BIG:
@@ -485,8 +523,8 @@ static void rpcrdma_svc_pull_by(struct rpcrdma_svc_conn *conn,
 /* rq_arg is in @nr pages of @rqstp, or in none: the Reply begins behind. */
 static void rpcrdma_svc_respages(struct svc_rqst *rqstp, u32 nr)
 {
-	rqstp->rq_respages = &rqstp->rq_pages[nr];
-	rqstp->rq_next_page = rqstp->rq_respages + 1;
+	rpcrdma_rqst_set_respages(rqstp, nr);
+	rqstp->rq_next_page++;
 }
 
 /* rq_arg: @octets in the first pages of @rqstp */
@@ -521,7 +559,7 @@ static bool rpcrdma_svc_arg_inline(struct svc_rqst *rqstp,
 	}
 	/* GSS unwraps in place, by scatterlist: not in vmalloc memory. */
 	if (rv->payload_len >
-	    (u64)rpcrdma_svc_arg_pages(rqstp) << PAGE_SHIFT)
+	    (u64)rpcrdma_rqst_arg_pages(rqstp) << PAGE_SHIFT)
 		return false;
 	rpcrdma_pages_fill(rqstp->rq_pages, 0, rv->payload, rv->payload_len);
 	rpcrdma_svc_arg_in_pages(rqstp, rv->payload_len);
@@ -540,7 +578,7 @@ static bool rpcrdma_svc_arg_pulled(struct rpcrdma_svc_conn *conn,
 	struct xdr_buf *arg = &rqstp->rq_arg;
 	u32 position;
 
-	if (call->nr_pages > rpcrdma_svc_arg_pages(rqstp)) {
+	if (call->nr_pages > rpcrdma_rqst_arg_pages(rqstp)) {
 		rpcrdma_svc_refuse(conn, rv, RDMA2_ERR_SYSTEM,
 				   "larger than this service takes; mount with a smaller wsize");
 		return false;
@@ -577,6 +615,24 @@ static bool rpcrdma_svc_arg_pulled(struct rpcrdma_svc_conn *conn,
 }
 
 /*
+ * May a Call that was not pulled yet go to a thread? Not when that has to wait
+ * until others of this peer's give back the memory that they hold; then one
+ * that needs none may go before it. conn->lock held.
+ */
+static bool rpcrdma_svc_may_begin(struct rpcrdma_svc_conn *conn,
+				  const struct rpcrdma_recv *rv)
+{
+	u64 octets;
+
+	if (!rpcrdma_svc_read_octets(rv))
+		return true;
+	octets = PAGE_ALIGN(rpcrdma_svc_pull_octets(rv));
+	/* One that is too large is refused by whoever gets it. */
+	return octets > (u64)conn->arg_pages << PAGE_SHIFT ||
+	       rpcrdma_ep_has_room(conn->ep, RPCRDMA_MEMORY_CALLS, octets);
+}
+
+/*
  * The Call that came first of those that can go on; conn->lock held. Neither
  * list may starve the other: besides what a client makes of it, RPCSEC_GSS has
  * a window of sequence numbers, and a Call that falls out of it costs the
@@ -584,15 +640,25 @@ static bool rpcrdma_svc_arg_pulled(struct rpcrdma_svc_conn *conn,
  */
 static struct rpcrdma_recv *rpcrdma_svc_oldest(struct rpcrdma_svc_conn *conn)
 {
-	struct rpcrdma_recv *call, *pulled;
+	struct rpcrdma_recv *call = NULL, *pulled, *rv;
 
-	call = list_first_entry_or_null(&conn->calls, struct rpcrdma_recv,
-					list);
+	list_for_each_entry(rv, &conn->calls, list) {
+		if (rpcrdma_svc_may_begin(conn, rv)) {
+			call = rv;
+			break;
+		}
+	}
 	pulled = list_first_entry_or_null(&conn->pulled, struct rpcrdma_recv,
 					  list);
 	if (!call || !pulled)
 		return call ?: pulled;
 	return (s32)(call->order - pulled->order) < 0 ? call : pulled;
+}
+
+/* RDMA has no reserved ports: whoever may use the fabric is trusted. */
+static void rpcrdma_svc_secure_port(struct svc_rqst *rqstp)
+{
+	set_bit(RQ_SECURE, &rqstp->rq_flags);
 }
 
 /**
@@ -611,24 +677,42 @@ static int rpcrdma_svc_recvfrom(struct svc_rqst *rqstp)
 	struct rpcrdma_svc_conn *conn = rpcrdma_svc_c(xprt);
 	struct xdr_buf *arg = &rqstp->rq_arg;
 	struct rpcrdma_svc_call *call;
+	struct rpcrdma_send *reply;
 	struct rpcrdma_recv *rv;
 
 	/* Nothing is to be freed when there is no Call. */
-	rqstp->rq_respages = rqstp->rq_pages;
-	rqstp->rq_next_page = rqstp->rq_respages;
+	rpcrdma_rqst_set_respages(rqstp, 0);
 	rqstp->rq_xprt_ctxt = NULL;
+
+	/*
+	 * First what its Reply will go with: whoever has Replies lying here
+	 * that he gives no window for waits with his Calls, and no thread
+	 * waits for him.
+	 */
+	reply = rpcrdma_send_reserve(conn->ep);
+	if (!reply) {
+		percpu_counter_inc(&svcrdma_stat_sq_starve);
+		svc_xprt_received(xprt);
+		return 0;
+	}
 
 	spin_lock(&conn->lock);
 	rv = rpcrdma_svc_oldest(conn);
 	if (rv)
 		list_del_init(&rv->list);
-	/* Now and not next time: no thread wakes up for nothing. */
-	if (list_empty(&conn->pulled) && list_empty(&conn->calls))
+	/*
+	 * Now and not next time: no thread wakes up for nothing. What waits
+	 * for memory is brought to mind by write_space().
+	 */
+	if (!rv || (list_empty(&conn->pulled) && list_empty(&conn->calls)))
 		clear_bit(XPT_DATA, &xprt->xpt_flags);
 	spin_unlock(&conn->lock);
 	svc_xprt_received(xprt);
-	if (!rv)
+	if (!rv) {
+		rpcrdma_send_put(reply);
 		return 0;
+	}
+	rv->send = reply;
 
 	arg->page_base = 0;
 	arg->page_len = 0;
@@ -644,6 +728,8 @@ static int rpcrdma_svc_recvfrom(struct svc_rqst *rqstp)
 
 	percpu_counter_inc(&svcrdma_stat_recv);
 	if (rpcrdma_svc_read_octets(rv)) {
+		rv->send = NULL;
+		rpcrdma_send_put(reply);
 		rpcrdma_svc_pull_by(conn, rqstp, rv);
 		return 0;
 	}
@@ -670,6 +756,7 @@ out:
 	rqstp->rq_xprt_ctxt = rv;
 	/* Part of nfsd's reply cache key: the same on every connection */
 	rqstp->rq_prot = IPPROTO_MAX;
+	rpcrdma_svc_secure_port(rqstp);
 	svc_xprt_copy_addrs(rqstp, xprt);
 	return arg->len;
 }
@@ -763,49 +850,6 @@ rpcrdma_svc_items(const struct svc_rqst *rqstp,
 	}
 }
 
-static bool rpcrdma_svc_try_send(struct rpcrdma_svc_conn *conn,
-				 struct rpcrdma_send **s)
-{
-	if (!rpcrdma_ep_is_open(conn->ep))
-		return true;
-	*s = rpcrdma_send_get(conn->ep);
-	return *s;
-}
-
-/*
- * Wait for a Send context: the peer gives no window for the Replies that have
- * theirs already. Not for long. Sleeps.
- */
-static noinline_for_stack struct rpcrdma_send *
-rpcrdma_svc_wait_send(struct rpcrdma_svc_conn *conn)
-{
-	unsigned long step = msecs_to_jiffies(RPCRDMA_SVC_SEND_POLL_MS);
-	unsigned long end;
-	struct rpcrdma_send *s = NULL;
-
-	percpu_counter_inc(&svcrdma_stat_sq_starve);
-	end = jiffies + msecs_to_jiffies(RPCRDMA_SVC_SEND_WAIT_MS);
-	/* No more Calls are taken from this connection meanwhile. */
-	atomic_inc(&conn->send_waiters);
-	while (!wait_event_idle_timeout(conn->send_wait,
-					rpcrdma_svc_try_send(conn, &s), step) &&
-	       time_before(jiffies, end))
-		;
-	if (atomic_dec_and_test(&conn->send_waiters))
-		svc_xprt_enqueue(&conn->xprt);
-	return s;
-}
-
-/* A Send context, or NULL: close the connection. May sleep, see above. */
-static struct rpcrdma_send *rpcrdma_svc_get_send(struct rpcrdma_svc_conn *conn)
-{
-	struct rpcrdma_send *s = NULL;
-
-	if (likely(rpcrdma_svc_try_send(conn, &s)))
-		return s;
-	return rpcrdma_svc_wait_send(conn);
-}
-
 /* Write @len octets of rq_res from @from on to @chunk, from @to on. */
 static int rpcrdma_svc_write(struct svc_rqst *rqstp, struct rpcrdma_rw *rw,
 			     const struct rpcrdma_lists *lists,
@@ -817,7 +861,7 @@ static int rpcrdma_svc_write(struct svc_rqst *rqstp, struct rpcrdma_rw *rw,
 	if (!len)
 		return 0;
 	nr = rpcrdma_xdr_to_bvecs(&rqstp->rq_res, from, len, rqstp->rq_bvec,
-				  ARRAY_SIZE(rqstp->rq_bvec));
+				  rpcrdma_rqst_max_bvecs(rqstp));
 	if (nr < 0)
 		return nr;
 	percpu_counter_inc(&svcrdma_stat_write);
@@ -834,6 +878,8 @@ static int rpcrdma_svc_writes(struct svc_rqst *rqstp, struct rpcrdma_rw *rw,
 	int rc;
 
 	for (i = 0; i <= plan->nr_items; i++) {
+		if (i < plan->nr_items && !rpcrdma_item_placed(plan, i))
+			continue;
 		end = i < plan->nr_items ? reply->items[i].position :
 					   reply->length;
 		/* Items at the end of a Reply may lack their roundup. */
@@ -866,6 +912,8 @@ static u32 rpcrdma_svc_copy_inline(const struct xdr_buf *res,
 	u32 i, end, pos = 0, len = 0;
 
 	for (i = 0; i <= plan->nr_items; i++) {
+		if (i < plan->nr_items && !rpcrdma_item_placed(plan, i))
+			continue;
 		end = i < plan->nr_items ? reply->items[i].position :
 					   reply->length;
 		if (end > pos) {
@@ -895,6 +943,8 @@ static void rpcrdma_svc_written(struct rpcrdma_rw *rw, bool ok)
 	struct rpcrdma_svc_pages *p = rw->priv;
 
 	rpcrdma_svc_put_pages(p->pages, p->nr);
+	rpcrdma_ep_give(rw->ep, RPCRDMA_MEMORY_REPLIES,
+			(u64)p->nr << PAGE_SHIFT);
 }
 
 /* Does @plan write nothing but page data of @res? */
@@ -948,7 +998,7 @@ rpcrdma_svc_prepare_writes(struct svc_rqst *rqstp, struct rpcrdma_ep *ep,
 		pages[i] = NULL;
 	}
 	p->nr = nr;
-	rqstp->rq_next_page = rqstp->rq_respages;
+	rpcrdma_ep_hold(ep, RPCRDMA_MEMORY_REPLIES, (u64)nr << PAGE_SHIFT);
 	rw->done = rpcrdma_svc_written;
 	return rw;
 }
@@ -960,6 +1010,8 @@ static void rpcrdma_svc_unexposed(struct rpcrdma_exposed *x)
 		container_of(x, struct rpcrdma_svc_exposed, exposed);
 
 	rpcrdma_svc_put_pages(e->pages, e->nr);
+	rpcrdma_ep_give(x->ep, RPCRDMA_MEMORY_REPLIES,
+			(u64)e->nr << PAGE_SHIFT);
 	kfree(e);
 }
 
@@ -972,13 +1024,15 @@ static int rpcrdma_svc_stream(struct svc_rqst *rqstp,
 	int n, nr = 0;
 
 	for (i = 0; i <= plan->nr_items; i++) {
+		if (i < plan->nr_items && !rpcrdma_item_placed(plan, i))
+			continue;
 		end = i < plan->nr_items ? reply->items[i].position :
 					   reply->length;
 		if (end > pos) {
 			n = rpcrdma_xdr_to_bvecs(&rqstp->rq_res, pos,
 						 end - pos,
 						 rqstp->rq_bvec + nr,
-						 ARRAY_SIZE(rqstp->rq_bvec) -
+						 rpcrdma_rqst_max_bvecs(rqstp) -
 						 nr);
 			if (n < 0)
 				return n;
@@ -994,7 +1048,8 @@ static int rpcrdma_svc_stream(struct svc_rqst *rqstp,
 /*
  * Expose what is left of rq_res for the peer to pull, and complete @plan. The
  * pages get another reference: Writes may take theirs. May sleep, with a
- * bound, while memory regions are made. Returns an ERR_PTR when that fails;
+ * bound, while memory regions are made; for those that the peer has it does
+ * not wait. Returns an ERR_PTR when that fails;
  * then @plan->error may say what to tell the peer.
  */
 static noinline_for_stack struct rpcrdma_exposed *
@@ -1020,9 +1075,9 @@ rpcrdma_svc_expose(struct svc_rqst *rqstp, struct rpcrdma_svc_conn *conn,
 				    rqstp->rq_bvec, nr_bv, plan);
 		if (rc != -EAGAIN || time_after(jiffies, end))
 			break;
-		/* They are being made, or others have them. */
+		/* They are being made. */
 		schedule_timeout_idle(step);
-		step = msecs_to_jiffies(RPCRDMA_SVC_SEND_POLL_MS);
+		step = msecs_to_jiffies(RPCRDMA_SVC_MR_POLL_MS);
 	}
 	if (rc) {
 		kfree(e);
@@ -1034,6 +1089,8 @@ rpcrdma_svc_expose(struct svc_rqst *rqstp, struct rpcrdma_svc_conn *conn,
 			get_page(e->pages[i]);
 	}
 	e->nr = nr;
+	rpcrdma_ep_hold(conn->ep, RPCRDMA_MEMORY_REPLIES,
+			(u64)nr << PAGE_SHIFT);
 	return &e->exposed;
 }
 
@@ -1049,7 +1106,6 @@ static void rpcrdma_svc_give_pages(struct svc_rqst *rqstp,
 	rpcrdma_svc_put_pages(rqstp->rq_respages, nr);
 	for (i = 0; i < nr; i++)
 		rqstp->rq_respages[i] = NULL;
-	rqstp->rq_next_page = rqstp->rq_respages;
 }
 
 /*
@@ -1116,14 +1172,11 @@ static int rpcrdma_svc_send_one(struct svc_rqst *rqstp,
 {
 	struct rpcrdma_exposed *x = NULL;
 	struct rpcrdma_rw *rw = NULL;
-	struct rpcrdma_send *s;
+	struct rpcrdma_recv *rv = rqstp->rq_xprt_ctxt;
+	struct rpcrdma_send *s = rv->send;
 	int rc;
 
-	s = rpcrdma_svc_get_send(conn);
-	if (!s) {
-		rpcrdma_svc_fail(conn, "the peer gives no window for Replies");
-		return -ENOTCONN;
-	}
+	rv->send = NULL;
 	if (plan->read_length) {
 		/* The header names the memory. */
 		x = rpcrdma_svc_expose(rqstp, conn, reply, plan);
@@ -1145,8 +1198,6 @@ static int rpcrdma_svc_send_one(struct svc_rqst *rqstp,
 		rpcrdma_svc_give_pages(rqstp, x);
 	/* Nobody looks at the Call any more, or at the segments of @plan. */
 	if (rpcrdma_reply_is_credit(&conn->ep->conn)) {
-		struct rpcrdma_recv *rv = rqstp->rq_xprt_ctxt;
-
 		rqstp->rq_xprt_ctxt = NULL;
 		rpcrdma_svc_call_release(rv);
 	}
@@ -1203,14 +1254,14 @@ static int rpcrdma_svc_send_parts(struct svc_rqst *rqstp,
  */
 static void rpcrdma_svc_free_respages(struct svc_rqst *rqstp)
 {
-	while (rqstp->rq_next_page - rqstp->rq_respages > 1) {
-		struct page **page = --rqstp->rq_next_page;
+	struct page **page;
 
+	for (page = rqstp->rq_respages + 1; page < rqstp->rq_next_page; page++) {
 		if (*page)
 			put_page(*page);
 		*page = NULL;
 	}
-	rqstp->rq_next_page = rqstp->rq_respages;
+	rpcrdma_rqst_keep_first(rqstp);
 }
 
 /**
@@ -1220,7 +1271,7 @@ static void rpcrdma_svc_free_respages(struct svc_rqst *rqstp)
  * The way it travels is the engine's decision (6.4). Where there is none, the
  * peer gets an ERROR; where resources are lacking to carry it out, the
  * connection ends (7.4) and the peer asks again, on a new one. A service
- * thread; sleeps, with a bound.
+ * thread; waits for no peer, but maybe for memory.
  * Returns 0 or -ENOTCONN.
  */
 static int rpcrdma_svc_sendto(struct svc_rqst *rqstp)
@@ -1233,7 +1284,7 @@ static int rpcrdma_svc_sendto(struct svc_rqst *rqstp)
 	struct rpcrdma_reply reply;
 	int rc;
 
-	if (!rv || svc_xprt_is_dead(xprt))
+	if (!rv || svc_xprt_is_dead(xprt) || !rpcrdma_ep_is_open(ep))
 		return -ENOTCONN;
 
 	reply.xid = rv->rx.xid;
@@ -1288,6 +1339,7 @@ static void rpcrdma_svc_call(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 	bool published;
 
 	rv->priv = NULL;
+	rv->send = NULL;
 	rv->order = conn->nr_calls++;
 	if (rpcrdma_svc_pull_early(conn, rv))
 		return;
@@ -1347,10 +1399,15 @@ static void rpcrdma_svc_write_space(struct rpcrdma_ep *ep)
 	struct rpcrdma_svc_conn *conn = ep->priv;
 	struct svc_xprt *xprt;
 
-	wake_up_all(&conn->send_wait);
 	xprt = rpcrdma_svc_conn_get(conn);
 	if (xprt) {
 		rpcrdma_server_bc_write_space(xprt);
+		/* Some of these may have waited for memory. */
+		spin_lock(&conn->lock);
+		if (!list_empty(&conn->calls))
+			set_bit(XPT_DATA, &xprt->xpt_flags);
+		spin_unlock(&conn->lock);
+		svc_xprt_enqueue(xprt);
 		svc_xprt_put(xprt);
 	}
 }
@@ -1364,7 +1421,7 @@ static void rpcrdma_svc_opened(struct rpcrdma_ep *ep)
 	/* The listener stays while a connection is in its lists. */
 	spin_lock(&rpcrdma_svc_accept_lock);
 	l = conn->listener;
-	if (l && !l->dead) {
+	if (l && !l->dead && !list_empty(&conn->node)) {
 		list_move_tail(&conn->node, &l->opened);
 		set_bit(XPT_CONN, &l->xprt.xpt_flags);
 		svc_xprt_enqueue(&l->xprt);
@@ -1390,9 +1447,18 @@ static void rpcrdma_svc_conn_free(struct rpcrdma_svc_conn *conn)
 /* Take a connection out of its listener's lists; accept lock held. */
 static void rpcrdma_svc_unlist(struct rpcrdma_svc_conn *conn)
 {
+	if (list_empty(&conn->node))
+		return;
+	list_del_init(&conn->node);
+	conn->listener->nr_listed--;
+}
+
+/* ... for good: its listener is no more concern of it. */
+static void rpcrdma_svc_leave_listener(struct rpcrdma_svc_conn *conn)
+{
 	struct rpcrdma_svc_listener *l = conn->listener;
 
-	list_del_init(&conn->node);
+	rpcrdma_svc_unlist(conn);
 	conn->listener = NULL;
 	/* Under the lock, as the listener may be freed right after it. */
 	if (!--l->nr_conns)
@@ -1407,7 +1473,7 @@ static void rpcrdma_svc_closed(struct rpcrdma_ep *ep)
 	spin_lock(&rpcrdma_svc_accept_lock);
 	unknown = conn->listener;
 	if (unknown)
-		rpcrdma_svc_unlist(conn);
+		rpcrdma_svc_leave_listener(conn);
 	spin_unlock(&rpcrdma_svc_accept_lock);
 	if (unknown) {
 		rpcrdma_svc_conn_free(conn);
@@ -1419,7 +1485,6 @@ static void rpcrdma_svc_closed(struct rpcrdma_ep *ep)
 	conn->gone = true;
 	published = conn->published;
 	spin_unlock(&conn->lock);
-	wake_up_all(&conn->send_wait);
 	rpcrdma_svc_spare_free(conn);
 	if (published)
 		svc_xprt_deferred_close(&conn->xprt);
@@ -1437,6 +1502,29 @@ static const struct rpcrdma_ep_ops rpcrdma_svc_ep_ops = {
 /* ---- Connections ---- */
 
 /*
+ * Make room for another connection, accept lock held: the one that has been
+ * opening for longest is given up. A client takes moments to open; who says
+ * nothing must not keep the others out until his time is over. Its memory,
+ * which goes with the teardown, is promised to the new one.
+ * False: none is opening, or more are being torn down than that goes with.
+ */
+static bool rpcrdma_svc_give_up_oldest(struct rpcrdma_svc_listener *l)
+{
+	struct rpcrdma_svc_conn *conn;
+
+	conn = list_first_entry_or_null(&l->opening, struct rpcrdma_svc_conn,
+					node);
+	if (!conn || l->nr_conns >= RPCRDMA_SVC_BACKLOG_ALL)
+		return false;
+	/* It is freed in closed(), which waits for the lock. */
+	rpcrdma_svc_unlist(conn);
+	rpcrdma_ep_part(conn->ep);
+	rpcrdma_ep_close(conn->ep,
+			 "it did not finish opening, and others want to open");
+	return true;
+}
+
+/*
  * A peer connects. Called by the connection manager's thread; the svc_xprt is
  * made when the connection is open and accepted.
  */
@@ -1444,6 +1532,8 @@ static int rpcrdma_svc_incoming(void *priv, struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_svc_listener *l = priv;
 	struct rpcrdma_svc_conn *conn;
+	u32 message;
+	u64 limit;
 	int rc = 0;
 
 	if (ep->remote.ss_family != AF_INET && ep->remote.ss_family != AF_INET6)
@@ -1452,7 +1542,6 @@ static int rpcrdma_svc_incoming(void *priv, struct rpcrdma_ep *ep)
 	if (!conn)
 		return -ENOMEM;
 	conn->ep = ep;
-	init_waitqueue_head(&conn->send_wait);
 	spin_lock_init(&conn->lock);
 	INIT_LIST_HEAD(&conn->node);
 	INIT_LIST_HEAD(&conn->calls);
@@ -1462,21 +1551,32 @@ static int rpcrdma_svc_incoming(void *priv, struct rpcrdma_ep *ep)
 	ep->ops = &rpcrdma_svc_ep_ops;
 	ep->priv = conn;
 	rpcrdma_svc_params(&ep->params);
+	limit = rpcrdma_svc_memory_limit();
+	message = l->xprt.xpt_server->sv_max_mesg;
 
 	spin_lock(&rpcrdma_svc_accept_lock);
 	if (l->dead) {
 		rc = -ECONNREFUSED;
-	} else if (l->nr_conns >= RPCRDMA_SVC_BACKLOG) {
+	} else if (rpcrdma_ep_join(ep, limit, message) &&
+		   (!rpcrdma_svc_give_up_oldest(l) ||
+		    rpcrdma_ep_join(ep, limit, message))) {
+		rc = -ENOMEM;
+	} else if (l->nr_listed >= RPCRDMA_SVC_BACKLOG &&
+		   !rpcrdma_svc_give_up_oldest(l)) {
 		rc = -EBUSY;
 	} else {
 		conn->listener = l;
 		list_add_tail(&conn->node, &l->opening);
+		l->nr_listed++;
 		l->nr_conns++;
 	}
 	spin_unlock(&rpcrdma_svc_accept_lock);
 	if (rc == -EBUSY)
 		pr_warn_ratelimited("svcrdma: connection from %pISpc rejected: %u others are opening or wait for a service thread; more nfsd threads may help\n",
 				    &ep->remote, RPCRDMA_SVC_BACKLOG);
+	if (rc == -ENOMEM)
+		pr_warn_ratelimited("svcrdma: connection from %pISpc rejected: the others may hold all of the %llu MiB that svc_max_memory allows\n",
+				    &ep->remote, limit >> 20);
 	if (rc)
 		kfree(conn);
 	return rc;
@@ -1535,7 +1635,7 @@ static struct svc_xprt *rpcrdma_svc_accept(struct svc_xprt *xprt)
 	conn = list_first_entry_or_null(&l->opened, struct rpcrdma_svc_conn,
 					node);
 	if (conn)
-		rpcrdma_svc_unlist(conn);
+		rpcrdma_svc_leave_listener(conn);
 	if (list_empty(&l->opened))
 		clear_bit(XPT_CONN, &xprt->xpt_flags);
 	spin_unlock(&rpcrdma_svc_accept_lock);
@@ -1545,13 +1645,22 @@ static struct svc_xprt *rpcrdma_svc_accept(struct svc_xprt *xprt)
 /* May a Call be taken from this connection? Called for every wake-up. */
 static int rpcrdma_svc_has_wspace(struct svc_xprt *xprt)
 {
-	return !atomic_read(&rpcrdma_svc_c(xprt)->send_waiters);
-}
+	struct rpcrdma_svc_conn *conn = rpcrdma_svc_c(xprt);
+	struct rpcrdma_ep *ep = conn->ep;
+	u64 octets;
 
-/* RDMA has no reserved ports: whoever may use the fabric is trusted. */
-static void rpcrdma_svc_secure_port(struct svc_rqst *rqstp)
-{
-	set_bit(RQ_SECURE, &rqstp->rq_flags);
+	/* Deferred ones have what they need, and others may wait for it. */
+	if (test_bit(XPT_DEFERRED, &xprt->xpt_flags))
+		return 1;
+	if (!rpcrdma_ep_may_reply(ep))
+		return 0;
+	/* No Reply waits: what threads work on is theirs, not the peer's. */
+	if (!rpcrdma_ep_holds(ep, RPCRDMA_MEMORY_REPLIES))
+		return 1;
+	/* What the Calls at work may yet become, and this one */
+	octets = ((u64)READ_ONCE(conn->arg_pages) << PAGE_SHIFT) +
+		 atomic_read(&xprt->xpt_reserved);
+	return rpcrdma_ep_has_room(ep, RPCRDMA_MEMORY_REPLIES, octets);
 }
 
 /* The local address goes away: xpo_detach, which follows, is quick enough. */
@@ -1597,7 +1706,7 @@ static const struct svc_xprt_ops rpcrdma_svc_conn_ops = {
 	.xpo_detach		= rpcrdma_svc_conn_detach,
 	.xpo_free		= rpcrdma_svc_conn_last_put,
 	.xpo_has_wspace		= rpcrdma_svc_has_wspace,
-	.xpo_secure_port	= rpcrdma_svc_secure_port,
+	RPCRDMA_SECURE_PORT_OP(rpcrdma_svc_secure_port)
 	.xpo_kill_temp_xprt	= rpcrdma_svc_kill_temp_xprt,
 };
 

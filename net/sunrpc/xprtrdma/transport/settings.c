@@ -32,6 +32,7 @@ unsigned int svcrdma_max_req_size = RPCRDMA_DEF_INLINE;
 unsigned int svcrdma_ord = 16;
 unsigned int svcrdma_expose = 16 << 20;
 unsigned int svcrdma_done_timeout = 30;
+unsigned int svcrdma_max_memory;
 
 unsigned int rpcrdma_min_version = RPCRDMA_VERS_1;
 unsigned int rpcrdma_max_version = RPCRDMA_VERS_2;
@@ -63,6 +64,7 @@ static unsigned int ord_max = 255;
 static unsigned int expose_max = 1 << 30;
 static unsigned int done_timeout_min = 1;
 static unsigned int done_timeout_max = 600;
+static unsigned int memory_max = 1 << 20;
 static unsigned int pull_max = 1;
 static unsigned int version_min = RPCRDMA_VERS_1;
 static unsigned int version_max = RPCRDMA_VERS_2;
@@ -105,6 +107,8 @@ RPCRDMA_PARAM(svc_expose, svcrdma_expose, 0, expose_max,
 RPCRDMA_PARAM(svc_done_timeout, svcrdma_done_timeout, done_timeout_min,
 	      done_timeout_max,
 	      "server: seconds that a client has to read such a Reply (1..600)");
+RPCRDMA_PARAM(svc_max_memory, svcrdma_max_memory, 0, memory_max,
+	      "server: MiB that all connections may hold, 0 for a quarter of the memory (0..1048576)");
 RPCRDMA_PARAM(pull_replies, rpcrdma_pull_replies, 0, pull_max,
 	      "client: read Replies that the server exposes (0..1)");
 RPCRDMA_PARAM(max_reassembly, rpcrdma_max_reassembly, 0, reassembly_max,
@@ -215,6 +219,7 @@ static struct ctl_table rpcrdma_server_table[] = {
 	RPCRDMA_UINT("expose", svcrdma_expose, zero, expose_max),
 	RPCRDMA_UINT("done_timeout", svcrdma_done_timeout,
 		     done_timeout_min, done_timeout_max),
+	RPCRDMA_UINT("max_memory", svcrdma_max_memory, zero, memory_max),
 	RPCRDMA_UINT("min_version", svcrdma_min_version,
 		     version_min, svcrdma_max_version),
 	RPCRDMA_UINT("max_version", svcrdma_max_version,

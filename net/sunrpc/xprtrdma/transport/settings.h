@@ -25,6 +25,8 @@ extern unsigned int svcrdma_ord;		/* Reads under way, 1..255 */
 /* Octets of Replies exposed for a client to pull, 0 for none; 0..2^30 */
 extern unsigned int svcrdma_expose;
 extern unsigned int svcrdma_done_timeout;	/* seconds until DONE, 1..600 */
+/* MiB held for all connections, 0 for a quarter of the memory; 0..2^20 */
+extern unsigned int svcrdma_max_memory;
 
 /* Protocol versions to use, of each role: RPCRDMA_VERS_1..RPCRDMA_VERS_2 */
 extern unsigned int rpcrdma_min_version;

@@ -83,10 +83,10 @@ u8 rpcrdma_versions_first(const struct net *net, const struct sockaddr *addr,
  * @net: network namespace
  * @addr: address of the server
  * @tried: version it began with
- * @answered: version of what the server said, 0 if it was silent
+ * @answer: what the server said
  */
 void rpcrdma_versions_learn(const struct net *net, const struct sockaddr *addr,
-			    u8 tried, u8 answered)
+			    u8 tried, enum rpcrdma_answer answer)
 {
 	struct rpcrdma_server_versions *s;
 	u64 now = ktime_get_seconds();
@@ -97,6 +97,6 @@ void rpcrdma_versions_learn(const struct net *net, const struct sockaddr *addr,
 		s = rpcrdma_versions_replace(net, addr);
 	/* Not zero, which is what sorts the free ones first. */
 	s->used = now + 1;
-	rpcrdma_version_learn(&s->memory, now, tried, answered);
+	rpcrdma_version_learn(&s->memory, now, tried, answer);
 	spin_unlock(&rpcrdma_versions_lock);
 }

@@ -8,6 +8,8 @@
 #include <linux/socket.h>
 #include <linux/types.h>
 
+#include <rpcrdma/engine.h>
+
 struct net;
 
 /*
@@ -17,6 +19,6 @@ struct net;
 u8 rpcrdma_versions_first(const struct net *net, const struct sockaddr *addr,
 			  u8 low, u8 high);
 void rpcrdma_versions_learn(const struct net *net, const struct sockaddr *addr,
-			    u8 tried, u8 answered);
+			    u8 tried, enum rpcrdma_answer answer);
 
 #endif /* RPCRDMA_VERSIONS_H */
