@@ -30,7 +30,9 @@ extern struct shim_balance shim_balance;
 
 /*
  * Breaches of the rules for posting: lock not held, Work Requests not
- * accounted for, slots that are not there, a region registered twice.
+ * accounted for or whose failure nobody hears of, slots that are not there, a
+ * region registered twice. And of those for memory: connections made or ended
+ * where reclaim may come back, lists unmapped with a lock held.
  */
 extern atomic_t shim_misuse;
 /* Invalidations of a handle that was not valid */
@@ -52,6 +54,28 @@ extern unsigned int shim_mute;
 
 /* Whose Work Requests cannot be posted, and which: an enum ib_wr_opcode */
 extern unsigned int shim_unpostable, shim_unpostable_opcode;
+
+/*
+ * So many servers' endpoints are set up at the same time: the first ones wait
+ * for the last, and it is misuse when that does not come. 0: as they like.
+ */
+void shim_expect_crowd(unsigned int n);
+/* The next server's device goes while its endpoint is set up. */
+extern bool shim_removal_in_setup;
+/* The longest Send Queue of a server [0], a client [1], if not 0 */
+extern unsigned int shim_max_send_wr[2];
+/*
+ * How many rdma_rw contexts for Reads there may be, if not 0; how often there
+ * would have been more
+ */
+extern int shim_reads_at_most;
+extern atomic_t shim_reads_refused;
+
+/* How many listeners were made; the device of the next goes just then */
+extern unsigned int shim_listens;
+extern bool shim_removal_at_listen;
+/* Tell @l of an event, a RDMA_CM_EVENT_*, and wait for what that starts. */
+void shim_listener_event(struct rpcrdma_listener *l, int type);
 
 /* Endpoints whose memory is still there */
 unsigned int shim_nr_endpoints(void);
@@ -85,6 +109,8 @@ struct shim_pair {
 	struct shim_side	client, server;
 	struct rpcrdma_ep_params client_params, server_params;
 	bool			reject;
+	/* The device cannot register memory; but this is noticed too late. */
+	bool			no_frwr;
 	/* A request may arrive when its connection was closed long ago. */
 	struct mutex		lock;
 	bool			over;

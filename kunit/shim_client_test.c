@@ -17,8 +17,11 @@
 #include <linux/sunrpc/svc_xprt.h>
 #include <linux/sunrpc/xdr.h>
 #include <asm/unaligned.h>
+#include <rdma/ib_cm.h>
 #include <rdma/ib_verbs.h>
+#include <rdma/rdma_cm.h>
 
+#include "../net/sunrpc/xprtrdma/endpoint/internal.h"
 #include "../net/sunrpc/xprtrdma/transport/client.h"
 #include "../net/sunrpc/xprtrdma/transport/server.h"
 #include "../net/sunrpc/xprtrdma/transport/server_bc.h"
@@ -30,6 +33,7 @@ enum {
 	PEER_ATTEMPTS	= 16,
 	PEER_PAGES	= 16,		/* of bulk data, each way */
 	PEER_PLAIN	= 8192,		/* of plain argument at most */
+	PEER_TAIL	= 16384,	/* room behind a result, see ROOM */
 	PEER_MESSAGE	= 128 << 10,	/* octets of any message */
 	PEER_CALL_HEAD	= 40,		/* RPC Call with AUTH_NULL */
 	PEER_REPLY_HEAD	= 24,
@@ -38,12 +42,19 @@ enum {
 
 /* ---- The peer ---- */
 
+/* What is wrong with a Reply */
+enum {
+	PEER_BAD_CHUNK = 1,	/* it returns what the Call did not offer */
+	PEER_BAD_XID,		/* the message is another one's */
+};
+
 /* What to do about a Call */
 struct peer_step {
 	u32	code;		/* RDMA2_ERR_*, 0: serve it */
 	u32	arg0, arg1;
 	u32	errors;		/* how many of these, 0: one */
 	bool	serve;		/* ... and serve it all the same */
+	u32	bad;		/* PEER_BAD_*, 0: serve it well */
 };
 
 /* What a Call was like */
@@ -63,6 +74,8 @@ struct peer {
 	struct peer_step	steps[PEER_STEPS];
 	unsigned int		nr_steps;
 	bool			every;		/* steps[0] for each new xid */
+	bool			marked;		/* ... for each with 8 octets */
+	bool			whole;		/* leaves Write chunks unused */
 	struct peer_attempt	attempts[PEER_ATTEMPTS];
 	unsigned int		nr_attempts;
 	bool			hold;		/* keep Receives of Calls */
@@ -75,6 +88,7 @@ struct peer {
 	u8			*call;		/* whole Call being looked at */
 	u32			seen[1024];	/* xids */
 	unsigned int		nr_seen;
+	const struct peer_kind	*kind;
 	struct rpc_clnt		*clnt;
 	/* Reverse direction: an RPC client here, a service at the other end */
 	struct svc_xprt		sxprt;
@@ -251,7 +265,7 @@ static void peer_pulled(struct rpcrdma_exposed *x)
  * The whole Reply, its result in a Write chunk if there is one; or all of it
  * in a Read chunk
  */
-static bool peer_reply(struct rpcrdma_recv *rv, u32 want)
+static bool peer_reply(struct rpcrdma_recv *rv, u32 want, u32 bad)
 {
 	u32 nr, inline_len, xid = rv->rx.xid;
 	bool exposed = false;
@@ -269,7 +283,7 @@ static bool peer_reply(struct rpcrdma_recv *rv, u32 want)
 	r->reply.xid = xid;
 	r->reply.length = PEER_REPLY_HEAD + 4 + xdr_align_size(want);
 	r->reply.reverse = ep->client;
-	if (want) {
+	if (want && !((struct peer *)ep->priv)->whole) {
 		r->reply.nr_items = 1;
 		r->reply.items[0].position = PEER_REPLY_HEAD + 4;
 		r->reply.items[0].length = want;
@@ -285,7 +299,7 @@ static bool peer_reply(struct rpcrdma_recv *rv, u32 want)
 	if (!r->octets)
 		goto out_free;
 	p = (__be32 *)r->octets;
-	p[0] = cpu_to_be32(xid);
+	p[0] = cpu_to_be32(bad == PEER_BAD_XID ? ~xid : xid);
 	p[1] = cpu_to_be32(1);
 	p[6] = cpu_to_be32(want);
 	peer_fill(r->octets + PEER_REPLY_HEAD + 4, want);
@@ -315,6 +329,8 @@ static bool peer_reply(struct rpcrdma_recv *rv, u32 want)
 		r->exposed.release = peer_pulled;
 		exposed = true;
 	}
+	if (bad == PEER_BAD_CHUNK)
+		r->plan.lists.segs[0].handle++;
 	inline_len = r->plan.inline_length;
 	if (r->plan.format == RPCRDMA_CONTINUED) {
 		st = rpcrdma_stream_alloc(RPCRDMA_KIND_REPLY, xid, inline_len,
@@ -354,7 +370,7 @@ out_free:
 }
 
 static void peer_serve(struct peer *peer, struct rpcrdma_recv *rv,
-		       struct peer_attempt *attempt)
+		       struct peer_attempt *attempt, u32 bad)
 {
 	u32 len, want = 0;
 
@@ -363,7 +379,7 @@ static void peer_serve(struct peer *peer, struct rpcrdma_recv *rv,
 	if (peer->mute_client)
 		shim_mute = SHIM_MUTE_CLIENT;
 	/* Sooner or later the client asks again. */
-	if (!attempt->sound || !peer_reply(rv, want))
+	if (!attempt->sound || !peer_reply(rv, want, bad))
 		rpcrdma_ep_close(rv->ep, NULL);
 }
 
@@ -378,6 +394,13 @@ static bool peer_seen(struct peer *peer, u32 xid)
 	if (peer->nr_seen < ARRAY_SIZE(peer->seen))
 		peer->seen[peer->nr_seen++] = xid;
 	return false;
+}
+
+/* Does the Call, which is inline, have 8 octets of plain argument? */
+static bool peer_is_marked(const struct rpcrdma_recv *rv)
+{
+	return rv->payload_len >= PEER_CALL_HEAD + 8 &&
+	       get_unaligned_be32(rv->payload + PEER_CALL_HEAD + 4) == 8;
 }
 
 static void peer_take(struct peer *peer, struct rpcrdma_recv *rv)
@@ -406,13 +429,14 @@ static void peer_take(struct peer *peer, struct rpcrdma_recv *rv)
 	}
 	spin_unlock(&peer->lock);
 
-	if (peer->every ? !peer_seen(peer, rv->rx.xid) : n < peer->nr_steps)
-		step = peer->steps[peer->every ? 0 : n];
+	if (peer->marked ? peer_is_marked(rv) : peer->every ?
+	    !peer_seen(peer, rv->rx.xid) : n < peer->nr_steps)
+		step = peer->steps[peer->marked || peer->every ? 0 : n];
 	for (i = 0; i < max(step.errors, 1u) && step.code; i++)
 		rpcrdma_ep_send_error(ep, rv->rx.xid, step.code, step.arg0,
 				      step.arg1);
 	if (!step.code || step.serve)
-		peer_serve(peer, rv, kept);
+		peer_serve(peer, rv, kept, step.bad);
 
 	spin_lock(&peer->lock);
 	if (peer->hold) {
@@ -590,6 +614,15 @@ static const struct rpc_procinfo peer_procs[] = {
 		.p_statidx	= 1,
 		.p_name		= "ECHO",
 	},
+	{
+		.p_proc		= 1,
+		.p_encode	= peer_encode,
+		.p_decode	= peer_decode,
+		.p_arglen	= 3 + PEER_PLAIN / 4,
+		.p_replen	= PEER_TAIL / 4,
+		.p_statidx	= 1,
+		.p_name		= "ROOM",
+	},
 };
 
 static unsigned int peer_counts[ARRAY_SIZE(peer_procs)];
@@ -662,13 +695,14 @@ static int peer_rpc_result(const struct peer_rpc *rpc)
 	return 0;
 }
 
-/* One RPC from begin to end; its status. */
-static int peer_call_by(struct kunit *test, struct rpc_clnt *clnt, u32 plain,
-			u32 bulk, u32 want, bool ddp)
+/* One RPC of a procedure from begin to end; its status. */
+static int peer_call_proc(struct kunit *test, struct rpc_clnt *clnt,
+			  unsigned int proc, u32 plain, u32 bulk, u32 want,
+			  bool ddp)
 {
 	unsigned long start = jiffies;
 	struct rpc_message msg = {
-		.rpc_proc	= &peer_procs[1],
+		.rpc_proc	= &peer_procs[proc],
 	};
 	struct peer_rpc *rpc;
 	int rc;
@@ -686,6 +720,12 @@ static int peer_call_by(struct kunit *test, struct rpc_clnt *clnt, u32 plain,
 	return rc;
 }
 
+static int peer_call_by(struct kunit *test, struct rpc_clnt *clnt, u32 plain,
+			u32 bulk, u32 want, bool ddp)
+{
+	return peer_call_proc(test, clnt, 1, plain, bulk, want, ddp);
+}
+
 static int peer_call(struct kunit *test, u32 plain, u32 bulk, u32 want,
 		     bool ddp)
 {
@@ -695,6 +735,25 @@ static int peer_call(struct kunit *test, u32 plain, u32 bulk, u32 want,
 }
 
 /* ---- Fixture ---- */
+
+/* Whose client it is. A test without parameters is NFSv3's. */
+struct peer_kind {
+	const char	*name;
+	unsigned long	flags;
+};
+
+static const struct peer_kind peer_kinds[] = {
+	{ "v3", 0 },
+	/* As fs/nfs/nfs4client.c has it */
+	{ "v4", RPC_CLNT_CREATE_DISCRTRY | RPC_CLNT_CREATE_NO_RETRANS_TIMEOUT },
+};
+
+static void peer_kind_name(const struct peer_kind *kind, char *desc)
+{
+	strscpy(desc, kind->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(peer_kind, peer_kinds, peer_kind_name);
 
 static int peer_suite_init(struct kunit_suite *suite)
 {
@@ -737,7 +796,7 @@ static int peer_connect(struct peer *peer)
 		.version	= 1,
 		.authflavor	= RPC_AUTH_NULL,
 		.flags		= RPC_CLNT_CREATE_NOPING |
-				  RPC_CLNT_CREATE_HARDRTRY,
+				  RPC_CLNT_CREATE_HARDRTRY | peer->kind->flags,
 		.cred		= current_cred(),
 	};
 
@@ -769,6 +828,7 @@ static int peer_test_init(struct kunit *test)
 	INIT_LIST_HEAD(&peer->held);
 	INIT_LIST_HEAD(&peer->queue);
 	INIT_WORK(&peer->work, peer_worker);
+	peer->kind = test->param_value ?: peer_kinds;
 	peer->params = (struct rpcrdma_ep_params){
 		.window		= 32,
 		.reverse	= 4,
@@ -892,6 +952,36 @@ static void recover_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, peer->nr_attempts, 7U);
 }
 
+/* A Responder leaves the Write chunk unused, whichever way the Reply goes. */
+static void recover_unused_write_chunk(struct kunit *test)
+{
+	struct peer *peer = test->priv;
+	u32 want;
+
+	peer->whole = true;
+	peer_open(test);
+	peer_script(peer, NULL, 0);
+	/* Inline, and continued */
+	for (want = 1001; want < 60000; want *= 3) {
+		KUNIT_EXPECT_EQ(test, peer_call_proc(test, peer->clnt, 2, 0, 0,
+						     want, true), 0);
+	}
+	KUNIT_EXPECT_EQ(test, peer->attempts[0].nr_writes, 1);
+	KUNIT_EXPECT_EQ(test, peer->attempts[0].has_reply, 0);
+	rpc_shutdown_client(peer->clnt);
+
+	/* Inline, and in a Reply chunk of head and tail */
+	rpcrdma_max_reassembly = 0;
+	KUNIT_ASSERT_EQ(test, peer_connect(peer), 0);
+	peer_script(peer, NULL, 0);
+	for (want = 1001; want < PEER_TAIL; want += 1001) {
+		KUNIT_EXPECT_EQ(test, peer_call_proc(test, peer->clnt, 2, 0, 0,
+						     want, true), 0);
+	}
+	KUNIT_EXPECT_EQ(test, peer->attempts[0].nr_writes, 1);
+	KUNIT_EXPECT_EQ(test, peer->attempts[0].has_reply, 1);
+}
+
 static void recover_read_chunks(struct kunit *test)
 {
 	struct peer *peer = peer_open(test);
@@ -966,6 +1056,14 @@ static void recover_reply_resource(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, peer->attempts[0].has_reply, 0);
 	a = peer_second(test);
 	KUNIT_EXPECT_EQ(test, a->has_reply, 1);
+
+	/* ... and those that follow know */
+	peer_script(peer, NULL, 0);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 0, 60001, false), 0);
+	KUNIT_EXPECT_EQ(test, peer->nr_attempts, 1U);
+	KUNIT_EXPECT_EQ(test, peer->attempts[0].has_reply, 1);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 0, 50000, false), 0);
+	KUNIT_EXPECT_EQ(test, peer->attempts[1].has_reply, 0);
 
 	/* More than there is room for; or nobody knows how much */
 	peer_refuse(peer, RDMA2_ERR_REPLY_RESOURCE, 70000, 0);
@@ -1057,6 +1155,33 @@ static void recover_ends(struct kunit *test)
 	peer_script(peer, NULL, 0);
 	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 50001, 60001, true), 0);
 	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+}
+
+/* Replies that are bad, and would be the next time: the RPC ends with that. */
+static void recover_bad_reply(struct kunit *test)
+{
+	static const struct {
+		u32 bad, want;
+		bool ddp;
+	} cases[] = {
+		{ PEER_BAD_CHUNK, 60001, true },
+		{ PEER_BAD_XID, 100, false },
+		{ PEER_BAD_XID, 60001, true },
+	};
+	struct peer *peer = peer_open(test);
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct peer_step step = { .bad = cases[i].bad };
+
+		peer_script(peer, &step, 1);
+		KUNIT_EXPECT_EQ(test, peer_call(test, 0, 50001, cases[i].want,
+						cases[i].ddp), -EIO);
+		KUNIT_EXPECT_EQ(test, peer->nr_attempts, 1U);
+		KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+	}
+	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 50001, 60001, true), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&peer->connected), 1);
 }
 
 /* The same ERROR twice, and a Reply to what was refused */
@@ -1165,6 +1290,40 @@ static void recover_many(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&peer->connected), 1);
 	KUNIT_EXPECT_LT(test, jiffies - start, (unsigned long)PEER_WAIT_S * HZ);
 	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+}
+
+/*
+ * Every other Call is refused for good, at once, while the tasks of others send
+ * theirs: each RPC gets its own result and nobody else's.
+ */
+static void recover_own_result(struct kunit *test)
+{
+	struct peer *peer = peer_open(test);
+	struct peer_task *t;
+	int i, round;
+
+	t = kunit_kcalloc(test, PEER_MANY, sizeof(*t), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	/* Eight plain octets ask for it, four do not. */
+	peer_refuse(peer, RDMA2_ERR_BAD_XDR, 0, 0);
+	peer->marked = true;
+	for (round = 0; round < 4; round++) {
+		for (i = 0; i < PEER_MANY; i++) {
+			t[i].rpc = peer_rpc_alloc(4 + (i & 1) * 4, 0, 10, true);
+			KUNIT_ASSERT_NOT_NULL(test, t[i].rpc);
+			t[i].task = peer_start(peer, t[i].rpc);
+			KUNIT_ASSERT_FALSE(test, IS_ERR(t[i].task));
+		}
+		for (i = 0; i < PEER_MANY; i++) {
+			rpc_wait_for_completion_task(t[i].task);
+			KUNIT_EXPECT_EQ(test, t[i].task->tk_status,
+					i & 1 ? -EIO : 0);
+			rpc_put_task(t[i].task);
+			peer_rpc_free(t[i].rpc);
+		}
+	}
+	KUNIT_EXPECT_EQ(test, peer->nr_attempts, 4U * PEER_MANY);
+	KUNIT_EXPECT_EQ(test, atomic_read(&peer->connected), 1);
 }
 
 static bool peer_attempted(struct peer *peer, unsigned int n)
@@ -1302,21 +1461,127 @@ static void recover_killed_half_sent(struct kunit *test)
 }
 
 static struct kunit_case recover_cases[] = {
-	KUNIT_CASE(recover_nothing),
-	KUNIT_CASE(recover_read_chunks),
-	KUNIT_CASE(recover_read_chunks_special),
-	KUNIT_CASE(recover_write_chunks),
-	KUNIT_CASE(recover_segments),
-	KUNIT_CASE(recover_reply_resource),
-	KUNIT_CASE(recover_write_resource),
-	KUNIT_CASE(recover_permanent),
-	KUNIT_CASE(recover_ends),
-	KUNIT_CASE(recover_confused_peer),
-	KUNIT_CASE(recover_many),
-	KUNIT_CASE(recover_without_window),
-	KUNIT_CASE(recover_reconnect),
-	KUNIT_CASE(recover_killed_half_sent),
+	KUNIT_CASE_PARAM(recover_nothing, peer_kind_gen_params),
+	KUNIT_CASE_PARAM(recover_unused_write_chunk, peer_kind_gen_params),
+	KUNIT_CASE_PARAM(recover_read_chunks, peer_kind_gen_params),
+	KUNIT_CASE_PARAM(recover_read_chunks_special, peer_kind_gen_params),
+	KUNIT_CASE_PARAM(recover_write_chunks, peer_kind_gen_params),
+	KUNIT_CASE_PARAM(recover_segments, peer_kind_gen_params),
+	KUNIT_CASE_PARAM(recover_reply_resource, peer_kind_gen_params),
+	KUNIT_CASE_PARAM(recover_write_resource, peer_kind_gen_params),
+	KUNIT_CASE_PARAM(recover_permanent, peer_kind_gen_params),
+	KUNIT_CASE_PARAM(recover_ends, peer_kind_gen_params),
+	KUNIT_CASE_PARAM(recover_bad_reply, peer_kind_gen_params),
+	KUNIT_CASE_PARAM(recover_confused_peer, peer_kind_gen_params),
+	KUNIT_CASE_PARAM(recover_many, peer_kind_gen_params),
+	KUNIT_CASE_PARAM(recover_own_result, peer_kind_gen_params),
+	KUNIT_CASE_PARAM(recover_without_window, peer_kind_gen_params),
+	KUNIT_CASE_PARAM(recover_reconnect, peer_kind_gen_params),
+	KUNIT_CASE_PARAM(recover_killed_half_sent, peer_kind_gen_params),
 	{}
+};
+
+/* ---- Connections that are not made ---- */
+
+/* What the CM says, and what a task that waits for it hears */
+static void connect_errors(struct kunit *test)
+{
+	static const struct {
+		struct rdma_cm_event event;
+		int rc, status;
+	} cases[] = {
+		{ { .event = RDMA_CM_EVENT_ADDR_ERROR },
+		  -ENETUNREACH, -ENETUNREACH },
+		{ { .event = RDMA_CM_EVENT_ROUTE_ERROR },
+		  -ENETUNREACH, -ENETUNREACH },
+		{ { .event = RDMA_CM_EVENT_UNREACHABLE },
+		  -ENETUNREACH, -ENETUNREACH },
+		{ { .event = RDMA_CM_EVENT_REJECTED,
+		    .status = IB_CM_REJ_INVALID_SERVICE_ID },
+		  -ECONNREFUSED, -ECONNREFUSED },
+		{ { .event = RDMA_CM_EVENT_REJECTED,
+		    .status = IB_CM_REJ_CONSUMER_DEFINED },
+		  -ECONNREFUSED, -ECONNREFUSED },
+		/* A client that was started anew has to try again. */
+		{ { .event = RDMA_CM_EVENT_REJECTED,
+		    .status = IB_CM_REJ_STALE_CONN },
+		  -ENOTCONN, -ENOTCONN },
+		{ { .event = RDMA_CM_EVENT_CONNECT_ERROR },
+		  -ENOTCONN, -ENOTCONN },
+	};
+	static const int at_once[] = {
+		-EINVAL, -EACCES, -EPERM, -EAFNOSUPPORT, -EOPNOTSUPP,
+	};
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		KUNIT_EXPECT_EQ(test, rpcrdma_cm_errno(&cases[i].event),
+				cases[i].rc);
+		KUNIT_EXPECT_EQ(test,
+				rpcrdma_client_connect_status(cases[i].rc),
+				cases[i].status);
+	}
+	for (i = 0; i < ARRAY_SIZE(at_once); i++)
+		KUNIT_EXPECT_EQ(test, rpcrdma_client_connect_status(at_once[i]),
+				-EPROTO);
+}
+
+/* After attempts that failed: what is left of a lease is not waited away. */
+static void connect_backoff(struct kunit *test)
+{
+	struct peer *peer = test->priv;
+	struct sockaddr_in nobody = shim_addr;
+	struct rpc_create_args args = {
+		.net		= &init_net,
+		.protocol	= XPRT_TRANSPORT_RDMA,
+		.address	= (struct sockaddr *)&nobody,
+		.addrsize	= sizeof(nobody),
+		.servername	= "shim",
+		.program	= &peer_program,
+		.version	= 1,
+		.authflavor	= RPC_AUTH_NULL,
+		.flags		= RPC_CLNT_CREATE_NOPING |
+				  RPC_CLNT_CREATE_HARDRTRY,
+		.cred		= current_cred(),
+	};
+	struct rpc_message msg = {
+		.rpc_proc	= &peer_procs[1],
+	};
+	struct rpc_xprt *xprt;
+	int i;
+
+	msg.rpc_argp = peer_rpc_alloc(0, 0, 0, false);
+	KUNIT_ASSERT_NOT_NULL(test, msg.rpc_argp);
+	msg.rpc_resp = msg.rpc_argp;
+	nobody.sin_port = htons(9);
+	peer->clnt = rpc_create(&args);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(peer->clnt));
+	xprt = rcu_access_pointer(peer->clnt->cl_xprt);
+	/* Each gets as far as the other end, which refuses. */
+	for (i = 0; i < 6; i++) {
+		KUNIT_EXPECT_EQ(test, rpc_call_sync(peer->clnt, &msg,
+						    RPC_TASK_SOFTCONN),
+				-ECONNREFUSED);
+		KUNIT_EXPECT_LE(test, xprt->reestablish_timeout, 10UL * HZ);
+		/* This test need not wait for the time to pass. */
+		xprt->stat.connect_start = jiffies - 3600 * HZ;
+	}
+	peer_rpc_free(msg.rpc_argp);
+}
+
+static struct kunit_case connect_cases[] = {
+	KUNIT_CASE(connect_errors),
+	KUNIT_CASE(connect_backoff),
+	{}
+};
+
+static struct kunit_suite connect_suite = {
+	.name		= "rpcrdma_client_connect",
+	.suite_init	= peer_suite_init,
+	.suite_exit	= peer_suite_exit,
+	.init		= peer_test_init,
+	.exit		= peer_test_exit,
+	.test_cases	= connect_cases,
 };
 
 /* ---- The reverse direction ---- */
@@ -1605,6 +1870,60 @@ static void reverse_no_service(struct kunit *test)
 	peer_close_reverse(test);
 }
 
+/*
+ * Of the client's transport nothing is left but a Call that is being pulled,
+ * and sunrpc closes it.
+ */
+static void reverse_last_reference(struct kunit *test)
+{
+	struct peer *peer = test->priv;
+	unsigned long end = jiffies + PEER_WAIT_S * HZ;
+	struct rpc_xprt *xprt, *bc;
+	struct rpcrdma_ep *ep;
+	struct peer_task t;
+	unsigned int refs;
+
+	rpcrdma_max_reassembly = 0;
+	peer_open_reverse(test);
+	xprt = rcu_access_pointer(peer->clnt->cl_xprt);
+	ep = peer_client_ep(peer);
+	KUNIT_ASSERT_NOT_NULL(test, ep);
+
+	refs = kref_read(&xprt->kref);
+	shim_mute = SHIM_MUTE_CLIENT;
+	t.rpc = peer_rpc_alloc(8, 30000, 0, true);
+	KUNIT_ASSERT_NOT_NULL(test, t.rpc);
+	t.task = peer_start_by(peer->callback, t.rpc);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(t.task));
+	/* The Call takes its reference. */
+	while (kref_read(&xprt->kref) == refs && time_before(jiffies, end))
+		schedule_timeout_uninterruptible(1);
+	KUNIT_ASSERT_EQ(test, kref_read(&xprt->kref), refs + 1);
+
+	xprt->ops->bc_destroy(xprt, 2);
+	xprt->bc_serv = NULL;
+	rpc_shutdown_client(peer->clnt);
+	peer->clnt = NULL;
+	while (kref_read(&xprt->kref) > 1 && time_before(jiffies, end))
+		schedule_timeout_uninterruptible(1);
+	KUNIT_EXPECT_EQ(test, kref_read(&xprt->kref), 1U);
+	xprt_force_disconnect(xprt);
+	/* What is lost with this is freed with the test's other things. */
+	rpcrdma_ep_wait_closed(ep);
+	rpcrdma_ep_put(ep);
+
+	shim_mute = 0;
+	bc = peer->sxprt.xpt_bc_xprt;
+	rpc_killall_tasks(peer->callback);
+	rpc_wait_for_completion_task(t.task);
+	rpc_put_task(t.task);
+	peer_rpc_free(t.rpc);
+	rpc_shutdown_client(peer->callback);
+	kthread_stop(peer->service);
+	peer->sxprt.xpt_bc_xprt = NULL;
+	xprt_put(bc);
+}
+
 static struct kunit_case reverse_cases[] = {
 	KUNIT_CASE(reverse_none),
 	KUNIT_CASE(reverse_simple),
@@ -1612,6 +1931,7 @@ static struct kunit_case reverse_cases[] = {
 	KUNIT_CASE(reverse_general),
 	KUNIT_CASE(reverse_both),
 	KUNIT_CASE(reverse_no_service),
+	KUNIT_CASE(reverse_last_reference),
 	{}
 };
 
@@ -1741,4 +2061,5 @@ static struct kunit_suite recover_suite = {
 	.test_cases	= recover_cases,
 };
 
-kunit_test_suites(&recover_suite, &reverse_suite, &client_pull_suite);
+kunit_test_suites(&recover_suite, &connect_suite, &reverse_suite,
+		  &client_pull_suite);

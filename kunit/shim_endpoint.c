@@ -3,6 +3,7 @@
  * The endpoint, compiled against stand-ins for what it calls.
  */
 
+#include <linux/dma-mapping.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/xarray.h>
@@ -17,6 +18,16 @@ atomic_t shim_misuse;
 atomic_t shim_double_inv;
 unsigned int shim_mute;
 unsigned int shim_unpostable, shim_unpostable_opcode;
+static unsigned int shim_crowd;
+bool shim_removal_in_setup;
+static atomic_t shim_in_setup;
+static DECLARE_WAIT_QUEUE_HEAD(shim_crowd_wait);
+unsigned int shim_max_send_wr[2];
+int shim_reads_at_most;
+atomic_t shim_reads_refused;
+static atomic_t shim_reads;
+unsigned int shim_listens;
+bool shim_removal_at_listen;
 
 static atomic_t shim_countdown;
 static bool shim_has_failed;
@@ -111,11 +122,42 @@ static int shim_dereg_mr(struct ib_mr *mr)
 	return ib_dereg_mr(mr);
 }
 
+/*
+ * Memory reclaim may wait for connections to come and go: what makes and ends
+ * them must not wait for it to write back a file.
+ */
+static void shim_check_nofs(void)
+{
+	if (!(current->flags & PF_MEMALLOC_NOFS))
+		atomic_inc(&shim_misuse);
+}
+
 static int shim_create_qp(struct rdma_cm_id *id, struct ib_pd *pd,
 			  struct ib_qp_init_attr *attr)
 {
-	int rc = shim_fault() ? -ENOMEM : rdma_create_qp(id, pd, attr);
+	struct rpcrdma_ep *ep = attr->send_cq->cq_context;
+	struct rdma_cm_event removal = {
+		.event = RDMA_CM_EVENT_DEVICE_REMOVAL,
+	};
+	int rc = -ENOMEM;
 
+	if (shim_crowd && !ep->client) {
+		atomic_inc(&shim_in_setup);
+		wake_up_all(&shim_crowd_wait);
+		if (!wait_event_timeout(shim_crowd_wait,
+					atomic_read(&shim_in_setup) >=
+					shim_crowd, 10 * HZ))
+			atomic_inc(&shim_misuse);
+	}
+	if (shim_removal_in_setup && !ep->client) {
+		shim_removal_in_setup = false;
+		id->event_handler(id, &removal);
+	}
+	/* As drivers do whose entries are larger than one would think */
+	if (!shim_fault() &&
+	    (!READ_ONCE(shim_max_send_wr[ep->client]) ||
+	     attr->cap.max_send_wr <= shim_max_send_wr[ep->client]))
+		rc = rdma_create_qp(id, pd, attr);
 	if (!rc)
 		atomic_inc(&shim_balance.qps);
 	return rc;
@@ -123,6 +165,7 @@ static int shim_create_qp(struct rdma_cm_id *id, struct ib_pd *pd,
 
 static void shim_destroy_qp(struct rdma_cm_id *id)
 {
+	shim_check_nofs();
 	atomic_dec(&shim_balance.qps);
 	rdma_destroy_qp(id);
 }
@@ -145,6 +188,19 @@ static void shim_unmap_single(struct ib_device *dev, u64 addr, size_t size,
 	atomic_dec(&shim_balance.maps);
 	atomic64_sub(size, &shim_balance.octets);
 	ib_dma_unmap_single(dev, addr, size, dir);
+	/* Here an address is a pointer; a bounce buffer would be copied to it. */
+	if (dir == DMA_FROM_DEVICE)
+		memset((void *)(uintptr_t)addr, 0xdb, size);
+}
+
+/* As above, of a device that has a bounce buffer. @dev: not one, in truth */
+static void shim_unmap_attrs(struct device *dev, u64 addr, size_t size,
+			     enum dma_data_direction dir, unsigned long attrs)
+{
+	atomic_dec(&shim_balance.maps);
+	atomic64_sub(size, &shim_balance.octets);
+	if (dir == DMA_FROM_DEVICE && !(attrs & DMA_ATTR_SKIP_CPU_SYNC))
+		memset((void *)(uintptr_t)addr, 0xdb, size);
 }
 
 static u64 shim_sg_octets(struct scatterlist *sg, int nents)
@@ -169,9 +225,17 @@ static int shim_map_sg(struct ib_device *dev, struct scatterlist *sg, int nents,
 	return rc;
 }
 
-static void shim_unmap_sg(struct ib_device *dev, struct scatterlist *sg,
+static void shim_unmap_sg(struct rpcrdma_ep *ep, struct scatterlist *sg,
 			  int nents, enum dma_data_direction dir)
 {
+	struct ib_device *dev = ep->device;
+
+#ifdef CONFIG_LOCKDEP
+	/* Only where the teardown may be at it, too */
+	if (READ_ONCE(ep->state) < RPCRDMA_EP_CLOSING &&
+	    lockdep_is_held(&ep->mr_lock) == LOCK_STATE_HELD)
+		atomic_inc(&shim_misuse);
+#endif
 	atomic_dec(&shim_balance.maps);
 	atomic64_sub(shim_sg_octets(sg, nents), &shim_balance.octets);
 	ib_dma_unmap_sg(dev, sg, nents, dir);
@@ -185,9 +249,19 @@ static int shim_rw_init(struct rdma_rw_ctx *ctx, struct ib_qp *qp, u32 port,
 
 	if (shim_fault())
 		return -ENOMEM;
+	/* As where each context takes a memory region: the pool is empty. */
+	if (dir == DMA_FROM_DEVICE &&
+	    atomic_inc_return(&shim_reads) > shim_reads_at_most &&
+	    shim_reads_at_most) {
+		atomic_dec(&shim_reads);
+		atomic_inc(&shim_reads_refused);
+		return -EAGAIN;
+	}
 	rc = rdma_rw_ctx_init(ctx, qp, port, sg, cnt, offset, addr, rkey, dir);
 	if (rc >= 0)
 		atomic_inc(&shim_balance.rws);
+	else if (dir == DMA_FROM_DEVICE)
+		atomic_dec(&shim_reads);
 	return rc;
 }
 
@@ -196,6 +270,8 @@ static void shim_rw_destroy(struct rdma_rw_ctx *ctx, struct ib_qp *qp,
 			    enum dma_data_direction dir)
 {
 	atomic_dec(&shim_balance.rws);
+	if (dir == DMA_FROM_DEVICE)
+		atomic_dec(&shim_reads);
 	rdma_rw_ctx_destroy(ctx, qp, port, sg, cnt, dir);
 }
 
@@ -209,6 +285,9 @@ static void shim_check_wrs(struct rpcrdma_ep *ep, const struct ib_send_wr *wr)
 
 	for (n = 0; wr; wr = wr->next, n++) {
 		last = wr;
+		/* Its failure would be lost. */
+		if (!wr->wr_cqe)
+			atomic_inc(&shim_misuse);
 		switch (wr->opcode) {
 		case IB_WR_REG_MR:
 			key = reg_wr(wr)->key;
@@ -250,6 +329,20 @@ static int shim_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
 	return ib_post_send(qp, wr, bad);
 }
 
+static int shim_listen(struct rdma_cm_id *id, int backlog)
+{
+	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_DEVICE_REMOVAL };
+
+	shim_listens++;
+	if (!shim_removal_at_listen)
+		return rdma_listen(id, backlog);
+	shim_removal_at_listen = false;
+	/* As the connection manager: it destroys what it is told to. */
+	if (id->event_handler(id, &event))
+		rdma_destroy_id(id);
+	return -EINVAL;
+}
+
 static int shim_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr,
 			  const struct ib_recv_wr **bad)
 {
@@ -269,20 +362,24 @@ static int shim_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr,
 #define rdma_destroy_qp(id)			shim_destroy_qp(id)
 #define ib_dma_map_single(dev, p, n, dir)	shim_map_single(dev, p, n, dir)
 #define ib_dma_unmap_single(dev, a, n, dir)	shim_unmap_single(dev, a, n, dir)
+#define ib_uses_virt_dma(dev)			false
+#define dma_unmap_single_attrs(...)		shim_unmap_attrs(__VA_ARGS__)
 #define ib_dma_map_sg(dev, sg, n, dir)		shim_map_sg(dev, sg, n, dir)
-#define ib_dma_unmap_sg(dev, sg, n, dir)	shim_unmap_sg(dev, sg, n, dir)
+#define ib_dma_unmap_sg(dev, sg, n, dir)	shim_unmap_sg(ep, sg, n, dir)
 #define rdma_rw_ctx_init(...)			shim_rw_init(__VA_ARGS__)
 #define rdma_rw_ctx_destroy(...)		shim_rw_destroy(__VA_ARGS__)
 #define ib_post_send(qp, wr, bad)		shim_post_send(qp, wr, bad)
 #define ib_post_recv(qp, wr, bad)		shim_post_recv(qp, wr, bad)
 #define rdma_resolve_addr(...) \
-	(shim_fault() ? -ENOMEM : rdma_resolve_addr(__VA_ARGS__))
+	(shim_check_nofs(), \
+	 shim_fault() ? -ENOMEM : rdma_resolve_addr(__VA_ARGS__))
 #define rdma_resolve_route(...) \
 	(shim_fault() ? -ENOMEM : rdma_resolve_route(__VA_ARGS__))
 #define rdma_connect(...) \
 	(shim_fault() ? -ENOMEM : rdma_connect(__VA_ARGS__))
 #define rdma_accept(...) \
 	(shim_fault() ? -ENOMEM : rdma_accept(__VA_ARGS__))
+#define rdma_listen(id, backlog)		shim_listen(id, backlog)
 #define kzalloc(...)		(shim_fault() ? NULL : kzalloc(__VA_ARGS__))
 #define kmalloc(...)		(shim_fault() ? NULL : kmalloc(__VA_ARGS__))
 #define kmalloc_array(...)	(shim_fault() ? NULL : kmalloc_array(__VA_ARGS__))
@@ -297,6 +394,21 @@ static int shim_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr,
 #include "../net/sunrpc/xprtrdma/endpoint/frwr.c"
 #include "../net/sunrpc/xprtrdma/endpoint/expose.c"
 #include "../net/sunrpc/xprtrdma/endpoint/rw.c"
+#include "../net/sunrpc/xprtrdma/endpoint/memory.c"
+
+void shim_expect_crowd(unsigned int n)
+{
+	atomic_set(&shim_in_setup, 0);
+	shim_crowd = n;
+}
+
+void shim_listener_event(struct rpcrdma_listener *l, int type)
+{
+	struct rdma_cm_event event = { .event = type };
+
+	l->id->event_handler(l->id, &event);
+	flush_delayed_work(&l->renew_work);
+}
 
 unsigned int shim_nr_endpoints(void)
 {

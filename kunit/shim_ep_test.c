@@ -393,6 +393,28 @@ static void credits_short_send_queue(struct kunit *test)
 	shim_traffic(test, pair, 5, 40, 8000, 1000, 0, false);
 }
 
+/* A device that has less room than it is asked for, at either end */
+static void credits_shrunk_send_queue(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	int client;
+
+	for (client = 0; client < 2; client++) {
+		shim_max_send_wr[client] = 80;
+		shim_open(test);
+		KUNIT_EXPECT_LT(test, client ? pair->client.ep->rw_mrs :
+				pair->server.ep->rw_mrs,
+				client ? pair->client_params.rw_ctxts :
+				pair->server_params.rw_ctxts);
+		shim_traffic(test, pair, 4, 30, 100000, PAGE_SIZE, 0, true);
+		shim_disconnect(test, pair);
+		/* There is an end to it. */
+		shim_max_send_wr[client] = 8;
+		KUNIT_EXPECT_NE(test, shim_connect(pair), 0);
+		shim_disconnect(test, pair);
+	}
+}
+
 static struct kunit_case credits_cases[] = {
 	KUNIT_CASE(credits_one_at_a_time),
 	KUNIT_CASE(credits_held_calls),
@@ -405,6 +427,7 @@ static struct kunit_case credits_cases[] = {
 	KUNIT_CASE(credits_version_1),
 	KUNIT_CASE(credits_few_regions),
 	KUNIT_CASE(credits_short_send_queue),
+	KUNIT_CASE(credits_shrunk_send_queue),
 	{}
 };
 
@@ -589,6 +612,29 @@ static void data_invalidation(struct kunit *test)
 	shim_check_idle(test, &pair->client);
 }
 
+/* A server whose device neither registers nor invalidates: all else goes. */
+static void data_no_registration(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	struct rpcrdma_ep *c, *s;
+	struct ib_device *dev;
+
+	pair->no_frwr = true;
+	shim_open(test);
+	c = pair->client.ep;
+	s = pair->server.ep;
+	dev = s->device;
+	shim_traffic(test, pair, 4, 30, 50000, PAGE_SIZE, 20000, false);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&c->remote_inv), 0LL);
+	KUNIT_EXPECT_GT(test, atomic64_read(&c->local_inv), 0LL);
+	KUNIT_EXPECT_EQ(test, s->nr_mrs, 0U);
+	KUNIT_EXPECT_EQ(test, s->limits.max_segs, 0U);
+	/* A client cannot. */
+	shim_disconnect(test, pair);
+	KUNIT_EXPECT_EQ(test, shim_connect(pair), -EOPNOTSUPP);
+	dev->attrs.device_cap_flags |= IB_DEVICE_MEM_MGT_EXTENSIONS;
+}
+
 struct shim_intrusion {
 	struct completion	done;
 	bool			ok;
@@ -754,6 +800,112 @@ static void data_send_queue(struct kunit *test)
 	shim_buf_free(&buf);
 }
 
+#define SHIM_FEW_REGIONS 6
+
+/*
+ * A server whose device reads into memory regions, of which it has few; eight
+ * Calls whose data it is to read; and a transfer that has half of the regions.
+ */
+static struct rpcrdma_rw *shim_few_regions(struct kunit *test,
+					   struct shim_rpc *rpcs,
+					   struct shim_buf *arg,
+					   struct shim_buf *own)
+{
+	struct shim_pair *pair = test->priv;
+	struct shim_side *c = &pair->client, *s = &pair->server;
+	const struct rpcrdma_lists *lists;
+	struct rpcrdma_rw *rw;
+	int i;
+
+	pair->server_params.rw_ctxts = SHIM_FEW_REGIONS;
+	shim_open(test);
+	/* Three segments each, which shim_pull() cuts in four */
+	KUNIT_ASSERT_EQ(test, shim_buf_alloc_chopped(arg, 100, 300, 100), 0);
+	KUNIT_ASSERT_EQ(test, shim_buf_alloc(own, 0, 300), 0);
+	shim_buf_fill(arg, 0);
+	s->hold_calls = true;
+	for (i = 0; i < 8; i++) {
+		shim_rpc_init(&rpcs[i], arg, NULL);
+		KUNIT_ASSERT_EQ(test, shim_rpc_send(c, &rpcs[i]), 0);
+	}
+	KUNIT_ASSERT_TRUE(test, shim_wait_until(s, READ_ONCE(s->nr_held) == 8));
+	WRITE_ONCE(s->hold_calls, false);
+
+	shim_reads_at_most = SHIM_FEW_REGIONS;
+	atomic_set(&shim_reads_refused, 0);
+	lists = &list_first_entry(&s->held, struct rpcrdma_recv, list)->rx.lists;
+	rw = rpcrdma_rw_alloc(s->ep, DMA_FROM_DEVICE, 0, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, rw);
+	KUNIT_ASSERT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->reads[0], 0,
+					     own->bv, own->nr, 0, 300), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&shim_reads_refused), 0);
+	return rw;
+}
+
+/* Too few regions now: wait; too few at all: say so. */
+static void data_few_read_regions(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	struct shim_side *c = &pair->client, *s = &pair->server;
+	struct shim_rpc *rpcs = shim_rpcs(test, 8);
+	const struct rpcrdma_lists *lists;
+	struct rpcrdma_rw *rw, *large;
+	struct shim_buf arg, own;
+	int i;
+
+	rw = shim_few_regions(test, rpcs, &arg, &own);
+	lists = &list_first_entry(&s->held, struct rpcrdma_recv, list)->rx.lists;
+	large = rpcrdma_rw_alloc(s->ep, DMA_FROM_DEVICE, 0, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, large);
+	for (i = 0; i < 3; i++)
+		KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(large, lists,
+						     &lists->reads[0], 0,
+						     own.bv, own.nr, 0, 300),
+				i < 2 ? 0 : -E2BIG);
+	rpcrdma_rw_free(large);
+	KUNIT_EXPECT_EQ(test, atomic_read(&s->ep->rw_waiters), 0);
+
+	shim_release(s, 8);
+	KUNIT_EXPECT_EQ(test, atomic_read(&s->ep->rw_waiters), 8);
+	KUNIT_EXPECT_EQ(test, atomic_read(&s->served), 0);
+	KUNIT_EXPECT_GE(test, atomic_read(&shim_reads_refused), 2);
+	rpcrdma_rw_free(rw);
+	for (i = 0; i < 8; i++) {
+		KUNIT_EXPECT_EQ(test, shim_rpc_wait(c, &rpcs[i]), 0);
+		shim_rpc_end(c, &rpcs[i]);
+	}
+	shim_check_idle(test, c);
+	shim_check_idle(test, s);
+	/* And with others at it from both sides */
+	shim_traffic(test, pair, 4, 30, 2500, 1000, 0, false);
+	shim_buf_free(&own);
+	shim_buf_free(&arg);
+}
+
+/* Those that wait end with their connection. */
+static void data_few_regions_closed(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	struct shim_side *c = &pair->client, *s = &pair->server;
+	struct shim_rpc *rpcs = shim_rpcs(test, 8);
+	struct shim_buf arg, own;
+	struct rpcrdma_rw *rw;
+	int i;
+
+	rw = shim_few_regions(test, rpcs, &arg, &own);
+	shim_release(s, 8);
+	KUNIT_EXPECT_EQ(test, atomic_read(&s->ep->rw_waiters), 8);
+	rpcrdma_ep_close(c->ep, NULL);
+	KUNIT_EXPECT_TRUE(test, shim_poll_until(!atomic_read(&s->ep->rw_waiters)));
+	rpcrdma_rw_free(rw);
+	KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));
+	for (i = 0; i < 8; i++)
+		shim_rpc_end(c, &rpcs[i]);
+	KUNIT_EXPECT_EQ(test, atomic_read(&s->served), 0);
+	shim_buf_free(&own);
+	shim_buf_free(&arg);
+}
+
 static struct kunit_case data_cases[] = {
 	KUNIT_CASE(data_read),
 	KUNIT_CASE(data_write),
@@ -766,6 +918,9 @@ static struct kunit_case data_cases[] = {
 	KUNIT_CASE(data_no_read_of_results),
 	KUNIT_CASE(data_bounds),
 	KUNIT_CASE(data_send_queue),
+	KUNIT_CASE(data_no_registration),
+	KUNIT_CASE(data_few_read_regions),
+	KUNIT_CASE(data_few_regions_closed),
 	{}
 };
 
@@ -934,6 +1089,23 @@ static void close_idle_by_server(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->client));
 }
 
+/* The device says that a queue pair is broken, and nothing else. */
+static void close_device_event(struct kunit *test)
+{
+	struct shim_pair *pair = shim_open(test);
+	struct ib_qp *qp = pair->server.ep->qp;
+	struct ib_event event = { .element.qp = qp };
+
+	event.event = IB_EVENT_COMM_EST;
+	qp->event_handler(&event, qp->qp_context);
+	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 0, 0, 0, PAGE_SIZE),
+			0);
+	event.event = IB_EVENT_QP_FATAL;
+	qp->event_handler(&event, qp->qp_context);
+	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->server));
+	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->client));
+}
+
 static int shim_close_fn(void *data)
 {
 	struct shim_caller *c = data;
@@ -987,6 +1159,8 @@ static void close_calls_held(struct kunit *test)
 	for (i = 0; i < 8; i++) {
 		shim_rpc_init(&rpcs[i], i & 1 ? &buf : NULL,
 			      i & 1 ? NULL : &buf);
+		rpcs[i].seed = i;
+		rpcs[i].inline_arg = 100 * i;
 		KUNIT_ASSERT_EQ(test, shim_rpc_send(c, &rpcs[i]), 0);
 	}
 	KUNIT_ASSERT_TRUE(test, shim_wait_until(s, READ_ONCE(s->nr_held) == 8));
@@ -997,7 +1171,10 @@ static void close_calls_held(struct kunit *test)
 		shim_rpc_end(c, &rpcs[i]);
 	}
 	KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));
-	/* Serving them now must be harmless. */
+	/*
+	 * Serving them now must be harmless, and they are as they were: those
+	 * that are not count as bad.
+	 */
 	shim_release(s, 4);
 	shim_buf_free(&buf);
 }
@@ -1477,6 +1654,175 @@ static void close_listener_first(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(pair->listener));
 }
 
+#define SHIM_CROWD 24
+
+struct shim_crowd;
+
+struct shim_crowd_client {
+	struct shim_crowd	*crowd;
+	struct completion	done;
+	struct rpcrdma_ep	*ep;
+};
+
+/* Many clients of one server, that do no more than connect */
+struct shim_crowd {
+	struct rpcrdma_ep_params params;
+	struct rpcrdma_listener	*listener;
+	struct rpcrdma_ep	*servers[SHIM_CROWD];
+	atomic_t		nr_servers, opened, closed;
+	struct shim_crowd_client clients[SHIM_CROWD];
+};
+
+static void shim_crowd_rv(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
+{
+	rpcrdma_recv_put(rv);
+}
+
+static void shim_crowd_opened(struct rpcrdma_ep *ep)
+{
+	struct shim_crowd *crowd = ep->priv;
+
+	atomic_inc(&crowd->opened);
+}
+
+static void shim_crowd_closed(struct rpcrdma_ep *ep)
+{
+	struct shim_crowd *crowd = ep->priv;
+
+	atomic_inc(&crowd->closed);
+}
+
+static const struct rpcrdma_ep_ops shim_crowd_ops = {
+	.call	= shim_crowd_rv,
+	.reply	= shim_crowd_rv,
+	.error	= shim_crowd_rv,
+	.opened	= shim_crowd_opened,
+	.closed	= shim_crowd_closed,
+};
+
+static int shim_crowd_incoming(void *priv, struct rpcrdma_ep *ep)
+{
+	struct shim_crowd *crowd = priv;
+	int n = atomic_inc_return(&crowd->nr_servers);
+
+	if (n > SHIM_CROWD)
+		return -EBUSY;
+	ep->ops = &shim_crowd_ops;
+	ep->priv = crowd;
+	ep->params = crowd->params;
+	crowd->servers[n - 1] = ep;
+	return 0;
+}
+
+static int shim_crowd_fn(void *data)
+{
+	struct shim_crowd_client *c = data;
+	struct shim_crowd *crowd = c->crowd;
+
+	c->ep = rpcrdma_ep_connect(&init_net,
+				   rpcrdma_listener_addr(crowd->listener),
+				   NULL, &crowd->params, &shim_crowd_ops,
+				   crowd);
+	kthread_complete_and_exit(&c->done, 0);
+}
+
+static void shim_crowd_end(struct rpcrdma_ep *ep)
+{
+	if (IS_ERR_OR_NULL(ep))
+		return;
+	rpcrdma_ep_close(ep, NULL);
+	rpcrdma_ep_wait_closed(ep);
+	rpcrdma_ep_put(ep);
+}
+
+/*
+ * As after a power cut: they all come at once, and none waits until another's
+ * connection is made, nor does the connection manager.
+ */
+static void connect_all_at_once(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	struct shim_crowd *crowd;
+	struct task_struct *task;
+	int i;
+
+	crowd = kunit_kzalloc(test, sizeof(*crowd), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, crowd);
+	crowd->params = pair->client_params;
+	crowd->params.window = RPCRDMA_MIN_WINDOW;
+	crowd->params.reverse = 1;
+	crowd->params.sends = 2;
+	crowd->params.max_mrs = 2;
+	crowd->params.rw_ctxts = 0;
+	crowd->listener = rpcrdma_listen(&init_net,
+					 (struct sockaddr *)&shim_addr,
+					 shim_crowd_incoming, crowd);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(crowd->listener));
+
+	shim_expect_crowd(SHIM_CROWD);
+	for (i = 0; i < SHIM_CROWD; i++) {
+		crowd->clients[i].crowd = crowd;
+		init_completion(&crowd->clients[i].done);
+		task = kthread_run(shim_crowd_fn, &crowd->clients[i],
+				   "shim_crowd");
+		KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	}
+	for (i = 0; i < SHIM_CROWD; i++) {
+		wait_for_completion(&crowd->clients[i].done);
+		KUNIT_EXPECT_FALSE(test, IS_ERR(crowd->clients[i].ep));
+	}
+	KUNIT_EXPECT_TRUE(test, shim_poll_until(atomic_read(&crowd->opened) ==
+						2 * SHIM_CROWD));
+	shim_expect_crowd(0);
+	for (i = 0; i < SHIM_CROWD; i++)
+		shim_crowd_end(crowd->clients[i].ep);
+	rpcrdma_listener_destroy(crowd->listener);
+	for (i = 0; i < SHIM_CROWD; i++)
+		shim_crowd_end(crowd->servers[i]);
+	KUNIT_EXPECT_EQ(test, atomic_read(&crowd->closed), 2 * SHIM_CROWD);
+	shim_check_gone(test);
+}
+
+/* A device that goes while a connection is being made */
+static void close_removed_in_setup(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+
+	shim_removal_in_setup = true;
+	KUNIT_EXPECT_NE(test, shim_connect(pair), 0);
+	KUNIT_EXPECT_FALSE(test, shim_removal_in_setup);
+	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->server));
+}
+
+/* The device goes when a listener is bound to its address, and no more. */
+static void listen_device_removed(struct kunit *test)
+{
+	struct rpcrdma_listener *l;
+
+	shim_removal_at_listen = true;
+	l = rpcrdma_listen(&init_net, (struct sockaddr *)&shim_addr, NULL,
+			   NULL);
+	KUNIT_EXPECT_TRUE(test, IS_ERR(l));
+	KUNIT_EXPECT_FALSE(test, shim_removal_at_listen);
+}
+
+/* Another device has the address: the listener is to be reached there. */
+static void listen_address_changed(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	struct sockaddr_in before, after;
+	unsigned int listens = shim_listens;
+
+	memcpy(&before, rpcrdma_listener_addr(pair->listener), sizeof(before));
+	shim_listener_event(pair->listener, RDMA_CM_EVENT_ADDR_CHANGE);
+	KUNIT_EXPECT_EQ(test, shim_listens, listens + 1);
+	memcpy(&after, rpcrdma_listener_addr(pair->listener), sizeof(after));
+	KUNIT_EXPECT_EQ(test, before.sin_port, after.sin_port);
+	shim_open(test);
+	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 100, 100, 0,
+					   PAGE_SIZE), 0);
+}
+
 static struct kunit_case close_cases[] = {
 	KUNIT_CASE(close_refused),
 	KUNIT_CASE(close_nobody_listens),
@@ -1488,6 +1834,7 @@ static struct kunit_case close_cases[] = {
 	KUNIT_CASE(close_no_common_version),
 	KUNIT_CASE(close_idle_by_client),
 	KUNIT_CASE(close_idle_by_server),
+	KUNIT_CASE(close_device_event),
 	KUNIT_CASE(close_by_many),
 	KUNIT_CASE(close_calls_held),
 	KUNIT_CASE(close_invalidating),
@@ -1505,6 +1852,10 @@ static struct kunit_case close_cases[] = {
 	KUNIT_CASE(close_under_load),
 	KUNIT_CASE(close_after_any_fault),
 	KUNIT_CASE(close_listener_first),
+	KUNIT_CASE(connect_all_at_once),
+	KUNIT_CASE(close_removed_in_setup),
+	KUNIT_CASE(listen_device_removed),
+	KUNIT_CASE(listen_address_changed),
 	{}
 };
 

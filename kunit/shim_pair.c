@@ -692,6 +692,7 @@ static void shim_op_closed(struct rpcrdma_ep *ep)
 	/* By now nothing may be left. */
 	if (ep->qp || ep->id || !list_empty(&ep->inflight) ||
 	    !list_empty(&ep->rdma_queue) || !list_empty(&ep->reply_queue) ||
+	    !list_empty(&ep->rw_waiting) || atomic_read(&ep->rw_waiters) ||
 	    ep->stream || atomic_read(&ep->users) ||
 	    atomic_read(&side->exposed) != atomic_read(&side->released))
 		atomic_inc(&side->bad);
@@ -723,6 +724,10 @@ static int shim_incoming(void *priv, struct rpcrdma_ep *ep)
 		ep->priv = &pair->server;
 		ep->params = pair->server_params;
 		pair->server.ep = ep;
+		/* The client has looked at it already. */
+		if (pair->no_frwr)
+			ep->id->device->attrs.device_cap_flags &=
+				~(u64)IB_DEVICE_MEM_MGT_EXTENSIONS;
 		rc = 0;
 	}
 	mutex_unlock(&pair->lock);
@@ -813,6 +818,8 @@ void shim_disconnect(struct kunit *test, struct shim_pair *pair)
 	shim_end_side(test, &pair->client);
 	shim_mute = 0;
 	shim_unpostable = 0;
+	shim_reads_at_most = 0;
+	memset(shim_max_send_wr, 0, sizeof(shim_max_send_wr));
 
 	shim_check_gone(test);
 
@@ -986,11 +993,13 @@ struct shim_accounts {
 	u32	inflight_wrs, sends, slots, receives;
 	s32	beyond;		/* advertised less what is allowed */
 	u32	queued, mrs;
+	u64	held;		/* for the peer */
 };
 
 static void shim_read_accounts(struct shim_side *side,
 			       struct shim_accounts *a)
 {
+	struct rpcrdma_memory_account memory;
 	struct rpcrdma_ep *ep = side->ep;
 	struct rpcrdma_work *work;
 	struct rpcrdma_mr *mr;
@@ -1008,6 +1017,7 @@ static void shim_read_accounts(struct shim_side *side,
 	a->queued += ep->stream != NULL;
 	list_for_each_entry(work, &ep->rdma_queue, list)
 		a->queued++;
+	a->queued += atomic_read(&ep->rw_waiters);
 	a->sends += ep->nr_free_sends;
 	a->slots = ep->sq_head - ep->sq_tail;
 	a->receives = ep->conn.posted - ep->conn.received;
@@ -1019,6 +1029,12 @@ static void shim_read_accounts(struct shim_side *side,
 	list_for_each_entry(mr, &ep->free_mrs, list)
 		a->mrs++;
 	spin_unlock(&ep->mr_lock);
+
+	/* A message that came in parts is held as a Receive is. */
+	rpcrdma_ep_memory(ep, &memory);
+	if (!READ_ONCE(side->nr_held))
+		a->held = memory.held[RPCRDMA_MEMORY_CALLS];
+	a->held += memory.held[RPCRDMA_MEMORY_REPLIES];
 }
 
 static bool shim_accounts_ok(struct shim_side *side, struct shim_accounts *a)
@@ -1028,7 +1044,8 @@ static bool shim_accounts_ok(struct shim_side *side, struct shim_accounts *a)
 	shim_read_accounts(side, a);
 	return a->inflight_wrs == a->slots && a->sends == ep->nr_sends &&
 	       a->receives == ep->nr_recvs - READ_ONCE(side->nr_held) &&
-	       a->beyond <= 0 && !a->queued && a->mrs == ep->nr_mrs;
+	       a->beyond <= 0 && !a->queued && !a->held &&
+	       a->mrs == ep->nr_mrs;
 }
 
 void shim_check_idle(struct kunit *test, struct shim_side *side)
@@ -1039,10 +1056,10 @@ void shim_check_idle(struct kunit *test, struct shim_side *side)
 	/* The last completions may still be on their way. */
 	if (shim_poll(shim_accounts_ok(side, &a)))
 		return;
-	kunit_err(test, "%s: slots %u of %u, sends %u of %u, receives %u of %u, %u held, beyond %d, queued %u, mrs %u of %u",
+	kunit_err(test, "%s: slots %u of %u, sends %u of %u, receives %u of %u, %u held, beyond %d, queued %u, octets held %llu, mrs %u of %u",
 		  ep->client ? "client" : "server", a.inflight_wrs, a.slots,
 		  a.sends, ep->nr_sends, a.receives, ep->nr_recvs,
-		  side->nr_held, a.beyond, a.queued, a.mrs, ep->nr_mrs);
+		  side->nr_held, a.beyond, a.queued, a.held, a.mrs, ep->nr_mrs);
 	KUNIT_FAIL(test, "the accounts do not balance");
 }
 

@@ -18,7 +18,7 @@ enum {
 struct req_fixture {
 	struct shim_pair		*pair;
 	struct rpcrdma_ep		*ep;
-	struct rpc_xprt			xprt;
+	struct rpcrdma_requester	requester;
 	struct rpcrdma_requester_stats	stats;
 	struct rpcrdma_req		*req;
 	struct rpc_auth			auth;
@@ -58,7 +58,8 @@ static struct req_fixture *req_open(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, f->ep->limits.send_inline, (u32)REQ_LIMIT);
 	f->req = rpcrdma_req_create(&f->stats, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, f->req);
-	f->req->rqst.rq_xprt = &f->xprt;
+	spin_lock_init(&f->requester.lessons_lock);
+	f->req->rqst.rq_xprt = &f->requester.xprt;
 	for (i = 0; i < REQ_PAGES; i++) {
 		f->pages[i] = alloc_page(GFP_KERNEL | __GFP_ZERO);
 		KUNIT_ASSERT_NOT_NULL(test, f->pages[i]);
