@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # For people; what is built, and how, is in Kbuild.
 #
-#   make                  build rpcrdma.ko for the newest installed stock
-#                         Debian 6.1 kernel that has its headers
+#   make                  build rpcrdma.ko for the running kernel if its
+#                         headers are installed, or else for the newest
+#                         kernel whose are
 #   make KVER=...         ... for this installed kernel version
 #   make KDIR=...         ... for this kernel build folder
 #
@@ -15,19 +16,20 @@ ifneq ($(origin KDIR),undefined)
 KVER ?= $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h 2>/dev/null)
 else
 ifeq ($(origin KVER),undefined)
-KVER := $(shell . scripts/lib.sh && stock_kernel_version)
+KVER := $(shell . scripts/lib.sh && kernel_version)
 endif
 KDIR := $(firstword $(wildcard /lib/modules/$(KVER)/build /usr/src/linux-headers-$(KVER)))
 endif
 
 ENGINE_TEST := net/sunrpc/xprtrdma/engine-test
+SIMULATION := net/sunrpc/xprtrdma/simulation
 in_kdir = -C $(KDIR) M=$(CURDIR)
 
 all: modules
 
 have-kdir:
 	@[ -n "$(KDIR)" ] && [ -d "$(KDIR)" ] || { \
-		echo "No headers of a Debian 6.1 kernel$(if $(KVER), ($(KVER))) found:" \
+		echo "No kernel headers$(if $(KVER), of $(KVER)) found:" \
 		     "install linux-headers-amd64, run scripts/setup.sh, or give KDIR=." >&2; exit 1; }
 
 modules: have-kdir
@@ -40,20 +42,45 @@ modules_install: modules
 	$(MAKE) $(in_kdir) modules_install INSTALL_MOD_DIR=updates INSTALL_MOD_STRIP=1 CONFIG_MODULE_SIG_ALL=
 	PATH=$$PATH:/usr/sbin:/sbin depmod -a $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH)) $(KVER)
 
-# DKMS wants the sources under /usr/src, and builds them for each new kernel.
-DKMS_VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' scripts/dkms.conf)
-DKMS_SRC := /usr/src/rpcrdma-v2-$(DKMS_VERSION)
+# The same, and what would go wrong is refused first.
+install:
+	@scripts/install.sh check '$(KVER)' '$(KDIR)'
+	$(MAKE) modules_install KVER=$(KVER) KDIR=$(KDIR)
+	@scripts/install.sh done '$(KVER)'
+
+uninstall:
+	@scripts/install.sh uninstall '$(KVER)'
+
+# DKMS wants the sources under /usr/src, and builds them for each new kernel:
+# what is compiled, and nothing else.
+VERSION := $(shell sed -n 's/^version := //p' Kbuild)
+DKMS_SRC := $(DESTDIR)/usr/src/rpcrdma-v2-$(VERSION)
+dkms_source:
+	rm -rf $(DKMS_SRC)
+	mkdir -p $(DKMS_SRC)/scripts
+	cp -r Makefile Kbuild COPYING include net $(DKMS_SRC)
+	rm -rf $(DKMS_SRC)/$(ENGINE_TEST)
+	find $(DKMS_SRC) -name '*.o' -delete -o -name '.*.cmd' -delete -o -name '.*.d' -delete
+	cp scripts/lib.sh scripts/dkms-make.sh scripts/install.sh $(DKMS_SRC)/scripts
+	sed 's/#MODULE_VERSION#/$(VERSION)/' scripts/dkms.conf >$(DKMS_SRC)/dkms.conf
+
 dkms_install:
 	@command -v dkms >/dev/null || { echo "dkms is not installed: apt-get install dkms" >&2; exit 1; }
-	rm -rf $(DKMS_SRC)
-	mkdir -p $(DKMS_SRC)
-	cp -r Makefile Kbuild COPYING README include net scripts $(DKMS_SRC)
-	cp scripts/dkms.conf $(DKMS_SRC)
-	dkms install --force rpcrdma-v2/$(DKMS_VERSION) $(if $(KVER),-k $(KVER))
+	@[ -z "$(wildcard /lib/modules/$(KVER)/updates/rpcrdma.ko*)" ] || { \
+		echo "make install has installed the module, and that copy would win: make uninstall first" >&2; exit 1; }
+	$(MAKE) dkms_source
+	dkms install rpcrdma-v2/$(VERSION) $(if $(KVER),-k $(KVER))
+
+# HTML and man pages, in Documentation/_build
+docs:
+	@command -v sphinx-build >/dev/null || { echo "sphinx-build is missing: apt-get install python3-sphinx" >&2; exit 1; }
+	sphinx-build -q -W --keep-going -b html Documentation Documentation/_build/html
+	sphinx-build -q -W --keep-going -b man Documentation Documentation/_build/man
 
 clean: have-kdir
 	$(MAKE) $(in_kdir) clean
 	@if [ -e $(ENGINE_TEST)/Makefile ]; then $(MAKE) -C $(ENGINE_TEST) clean; fi
+	@if [ -e $(SIMULATION)/Makefile ]; then $(MAKE) -C $(SIMULATION) clean; fi
 
 # These two install what they need first, so the kernel headers may appear
 # only now: what follows is left to a new make.
@@ -69,32 +96,45 @@ interop:
 	scripts/setup.sh check
 	scripts/check.sh interop
 
+matrix:
+	scripts/setup.sh matrix
+	scripts/matrix.sh $(SUITES)
+
 fuzz:
 	scripts/setup.sh bench
 	$(MAKE) -C $(ENGINE_TEST) fuzz
+
+simulate:
+	scripts/setup.sh bench
+	$(MAKE) -C $(SIMULATION) simulate
 
 bench-engine:
 	scripts/setup.sh bench
 	$(MAKE) -C $(ENGINE_TEST) bench
 
-bench-kernel:
-	scripts/setup.sh demo
-	scripts/bench.sh
+cost:
+	scripts/setup.sh cost
+	scripts/cost.sh
 
 help:
 	@echo '  make                  build rpcrdma.ko ($(or $(KVER),no kernel headers found))'
 	@echo '  make modules_install  install it under updates/ and run depmod (INSTALL_MOD_PATH= is honoured)'
+	@echo '  make install          the same, safely: refuses what would go wrong; make uninstall'
 	@echo '  make dkms_install     install it through DKMS, for future kernels, too'
+	@echo '  make docs             HTML and man pages, in Documentation/_build'
 	@echo '  make clean            remove what was built in this folder'
 	@echo '  make demo             see it at work: boots a guest, mounts, copies, compares'
 	@echo '  make check            all tests; LEVELS="engine build" chooses some'
 	@echo '  make interop          two guests, this module and the kernel'"'"'s own: a table'
+	@echo '  make matrix           build, and a guest, for the stock kernels of SUITES="trixie sid ..."'
 	@echo '  make fuzz             fuzz the protocol engine'
+	@echo '  make simulate         two ends in a model of all around the engine (SEEDS=a-b, SECONDS=n)'
 	@echo '  make bench-engine     measure the protocol engine'
-	@echo '  make bench-kernel     measure this module against the kernel'"'"'s own'
+	@echo '  make cost             what operations cost, against the kernel'"'"'s own module; CHECK=1 compares'
+	@echo '                        with the committed figures'
 	@echo
 	@echo '  KVER=version or KDIR=folder choose the kernel to build for.'
 	@echo '  demo and check install the Debian packages they need (scripts/setup.sh).'
 	@echo '  MODULE=in-tree runs the guests of demo and check with the kernel'"'"'s own rpcrdma.ko.'
 
-.PHONY: all have-kdir modules modules_install dkms_install clean demo check interop fuzz bench-engine bench-kernel help
+.PHONY: all have-kdir modules modules_install install uninstall dkms_source dkms_install docs clean demo check interop matrix fuzz simulate bench-engine cost help

@@ -90,7 +90,7 @@ mirror()
 		git ls-files -co --exclude-standard
 	else
 		find . -type f -printf '%P\n'
-	fi | grep -E '^(Makefile|Kbuild|net/|include/|kunit/|scripts/lib\.sh)' |
+	fi | grep -E '^(Makefile|Kbuild|net/|include/|kunit/|scripts/(lib|install)\.sh)' |
 		while read -r f; do [ ! -f "$f" ] || echo "$f"; done | sort >"$list.new"
 	if [ -f "$list" ]; then
 		comm -23 "$list" "$list.new" | (cd "$to" && xargs -r -d '\n' rm -f)
@@ -141,6 +141,29 @@ level_engine()
 		tail -n 60 "$dir/make.log" | sed 's/^/#   /'
 		not_ok engine/ends-well "make check in engine-test failed with status $status"
 	fi
+	level_simulation "$dir"
+}
+
+# Two ends and all around them, with chosen seeds: part of the engine's level.
+level_simulation()
+{
+	local dir=$1 sort
+	if ! make --no-print-directory -C net/sunrpc/xprtrdma/simulation -j"$(nproc)" \
+		build >"$dir/simulation.log" 2>&1; then
+		tail -n 30 "$dir/simulation.log" | sed 's/^/#   /'
+		not_ok engine/simulation/build "make build in simulation failed"
+		return
+	fi
+	for sort in fast sanitized; do
+		make --no-print-directory -C net/sunrpc/xprtrdma/simulation check-$sort \
+			>"$dir/simulation-$sort.log" 2>&1 || true
+		if grep -q '^ok ' "$dir/simulation-$sort.log"; then
+			ok engine/simulation/$sort
+		else
+			tail -n 60 "$dir/simulation-$sort.log" | sed 's/^/#   /'
+			not_ok engine/simulation/$sort "see the seed and the story above"
+		fi
+	done
 }
 
 no_warnings()
@@ -221,7 +244,7 @@ checkpatch()
 	# shellcheck disable=SC2046
 	out=$(perl "$(checkpatch_tools)" --no-tree --terse --no-summary --show-types -f \
 		$(sources 'net/*.[ch]' 'include/*.h' 'kunit/*.[ch]' |
-			grep -vE '/engine(-test)?/') || true)
+			grep -vE '/(engine(-test)?|simulation)/') || true)
 	echo "$out" | grep -c 'WARNING' | sed 's/$/ warnings/'
 	! grep -E ': ERROR:' <<<"$out"
 }
@@ -246,6 +269,14 @@ licensed()
 	return $bad
 }
 
+# Neither HTML nor man pages may have anything to complain of.
+documents()
+{
+	sphinx-build -q -W --keep-going -b html Documentation "$1/html" || return
+	sphinx-build -q -W --keep-going -b man Documentation "$1/man" || return
+	[ -f "$1/man/rpcrdma-v2.7" ] || { echo "rpcrdma-v2.7 was not made"; return 1; }
+}
+
 level_build()
 {
 	local dir=$1 log=$build_root/stock.log
@@ -266,8 +297,11 @@ level_build()
 	[ ! -f .clang-format ] || try build/clang-format formatted
 	try build/shellcheck shell_clean
 	try build/spdx licensed
+	try build/documents documents "$dir"
+	try build/install scripts/install-test.sh "$kver"
 	try build/conformance-check scripts/conformance-test.py
 	try build/conformance scripts/conformance.py
+	try build/mutants scripts/mutants.py --check
 	scripts/conformance.py --counts | sed 's/^/#   /'
 }
 

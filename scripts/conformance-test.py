@@ -121,6 +121,10 @@ This \\* is one, * \\* this another.
 =========
 
 \\* And one.
+
+* An item
+  without one.
+* \\* With one.
 """
 
 STARS = """
@@ -144,6 +148,14 @@ STARS = """
      - \\*
      - Three.
      - Not built yet: the second half of it.
+   * - 2 #2
+     - \\*
+     - Four.
+     - ``build/form``
+   * - 2 #a
+     - (implied)
+     - Five.
+     - ``build/form``
 """
 
 TEXT = """
@@ -205,8 +217,8 @@ class Conformance(unittest.TestCase):
     def test_counts(self):
         rows = [line.split() for line in self.passes().splitlines()]
         self.assertIn(["doc", "4", "1", "1", "2", "0"], rows)
-        self.assertIn(["stars", "3", "2", "0", "0", "1"], rows)
-        self.assertIn(["all", "7", "3", "1", "2", "1"], rows)
+        self.assertIn(["stars", "5", "4", "0", "0", "1"], rows)
+        self.assertIn(["all", "9", "5", "1", "2", "1"], rows)
 
     def test_tests_that_are_not_there(self):
         for name in ("engine/Suite.Other", "engine/Suite.InComment", "engine/Suite.DISABLED_Off", "engine/Unused.All",
@@ -244,9 +256,22 @@ class Conformance(unittest.TestCase):
 
     def test_stars(self):
         self.write("Documentation/wire-profile.rst", PROFILE + "\n* \\* And one more.\n")
-        self.fails("2 #2 (\\*) of Documentation/wire-profile.rst has no row")
+        self.fails("2 #3 (\\*) of Documentation/wire-profile.rst has no row")
         self.write("Documentation/wire-profile.rst", PROFILE.replace("This \\* is", "This is"))
         self.fails("1 #2 is not in Documentation/wire-profile.rst")
+
+    def test_letters(self):
+        self.write("Documentation/wire-profile.rst", PROFILE + "* And one more\n  without it.\n")
+        self.fails("has 2 list items without a star in section 2, and 1 rows")
+        self.write("Documentation/wire-profile.rst", PROFILE.replace("without one", "with \\* one"))
+        self.fails("has 0 list items without a star in section 2, and 1 rows")
+        self.write("Documentation/wire-profile.rst", PROFILE)
+        self.write("Documentation/conformance/stars.rst", STARS.replace("2 #a", "2 #b"))
+        self.fails("2 #b is not the next letter of its section")
+        self.write("Documentation/conformance/stars.rst", STARS.replace("(implied)", "MUST"))
+        self.fails("2 #a: its word is none of (lower case), (implied)")
+        self.write("Documentation/conformance/stars.rst", STARS.replace("     - Five.\n", "     -\n"))
+        self.fails("2 #a does not say what it asks")
 
     def test_pages(self):
         self.write("Documentation/conformance.rst", "\n   conformance/doc\n")

@@ -22,6 +22,9 @@ import sys
 WORDS = re.compile(r"\b(MUST NOT|MUST|SHALL NOT|SHALL|SHOULD NOT|SHOULD|REQUIRED|NOT RECOMMENDED|RECOMMENDED)\b")
 STATES = ("Does not apply", "Replaced", "Not built yet")
 RULE = re.compile(r"^(\S+) #(\d+)(?:-(\d+))?$")
+# A rule without a capitalised word, or without a star
+LETTERED = re.compile(r"^(\S+) #([a-z])$")
+LETTERED_WORDS = ("(lower case)", "(implied)")
 
 
 class Tests:
@@ -213,6 +216,22 @@ def stars_of(text):
     return [(section, found[section]) for section in order]
 
 
+def starless_of(text):
+    """{section: number of list items without a star} of such a page"""
+    found, section = {}, "0"
+    lines = text.split("\n")
+    for line, below in zip(lines, lines[1:] + [""]):
+        heading = re.match(r"^(\d+)\. \S", line)
+        if heading and re.match(r"^=+$", below):
+            section = heading[1]
+        items = found.setdefault(section, [])
+        if line.startswith("* "):
+            items.append(line)
+        elif line.startswith("  ") and items:
+            items[-1] += line
+    return {name: sum("\\*" not in item for item in items) for name, items in found.items()}
+
+
 class Document:
     """One of the tables: a page in Documentation/conformance."""
 
@@ -222,6 +241,7 @@ class Document:
         self.errors = []
         self.sections = {}
         self.rules = {}
+        self.lettered = {}
         self.states = {state: 0 for state in ("shown",) + STATES}
         self.tests = []
         counted = re.search(r"^:Counted in: (\S+)$", text, re.M)
@@ -246,7 +266,22 @@ class Document:
         else:
             self.sections[row[0]] = int(row[1])
 
+    def add_lettered(self, row, section, letter):
+        """Rules that are not counted in the text: as many as were found."""
+        if row[1] not in LETTERED_WORDS:
+            self.error(f"{row[0]}: its word is none of {', '.join(LETTERED_WORDS)}")
+        if not row[2]:
+            self.error(f"{row[0]} does not say what it asks")
+        if letter != chr(ord("a") + self.lettered.get(section, 0)):
+            self.error(f"{row[0]} is not the next letter of its section")
+        self.lettered[section] = self.lettered.get(section, 0) + 1
+        self.judge(row[0], row[3], 1)
+
     def add_rule(self, row):
+        lettered = LETTERED.match(row[0]) if len(row) == 4 else None
+        if lettered:
+            self.add_lettered(row, lettered[1], lettered[2])
+            return
         rule = RULE.match(row[0]) if row else None
         if len(row) != 4 or not rule:
             self.error(f"not a row of four cells that begins with SECTION #NUMBER: {row}")
@@ -314,6 +349,13 @@ class Document:
             if number > there.get(section, 0):
                 self.error(f"{section} #{number} is not in {source}")
 
+    def against_starless(self, items, source):
+        """Each list item without a star is a rule with a letter."""
+        for section in sorted(set(items) | set(self.lettered)):
+            there, rows = items.get(section, 0), self.lettered.get(section, 0)
+            if there != rows:
+                self.error(f"{source} has {there} list items without a star in section {section}, and {rows} rows")
+
 
 def read_documents(root):
     """([Document], [error])"""
@@ -343,7 +385,9 @@ def check(root):
     documents, errors = read_documents(root)
     for document in documents:
         if document.counted_in:
-            document.against(stars_of(tests.read(document.counted_in)), document.counted_in)
+            page = tests.read(document.counted_in)
+            document.against(stars_of(page), document.counted_in)
+            document.against_starless(starless_of(page), document.counted_in)
         for rule, test in document.tests:
             if not tests.has(test):
                 document.error(f"{rule}: make check runs no test {test}")

@@ -16,7 +16,7 @@ cd "$here"
 module=${MODULE:-}
 if [ -z "$module" ]; then
 	say "building rpcrdma.ko"
-	make --no-print-directory modules >&2
+	make --no-print-directory modules KVER="${KVER:-$(stock_kernel_version)}" >&2
 	module=$here/rpcrdma.ko
 fi
 

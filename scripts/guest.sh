@@ -9,6 +9,7 @@
 #   --debug-kernel     boot the kernel that scripts/debug-kernel.sh builds
 #                      (built now when it is not in the cache yet) instead of
 #                      the newest stock Debian 6.1 kernel
+#   --kernel DIR       boot the stock kernel that scripts/stock-kernel.sh left there
 #   --module M         what is installed under updates/ in the guest: the path
 #                      of a .ko file, which must have been built for the
 #                      guest's kernel, or "in-tree" for none, so that the
@@ -22,6 +23,7 @@
 #   --smp N            default 2
 #   --append ARGS      more kernel parameters
 #   --qemu-arg ARG     one more argument for QEMU; may be repeated
+#   --cpu MODEL        QEMU's name of the processor (default max)
 #   --icount           one instruction is one guest nanosecond: slow, with
 #                      one processor, and times repeat to a tenth of a percent
 #   --allow-complaints do not fail on complaints in the kernel log
@@ -50,11 +52,13 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 . "$here/scripts/guest/complaints.sh"
 
 kind=stock
+stock=
 modules=()
 timeout=300
 run=
 mem=
 smp=2
+cpu=max
 append=
 qemu_args=()
 icount=no
@@ -64,6 +68,7 @@ quiet=no
 while [ $# -gt 0 ]; do
 	case $1 in
 	--debug-kernel) kind=debug ;;
+	--kernel) stock=$2; shift ;;
 	--module) modules+=("$2"); shift ;;
 	--timeout) timeout=$2; shift ;;
 	--run-dir) run=$2; shift ;;
@@ -71,6 +76,7 @@ while [ $# -gt 0 ]; do
 	--smp) smp=$2; shift ;;
 	--append) append=$2; shift ;;
 	--qemu-arg) qemu_args+=("$2"); shift ;;
+	--cpu) cpu=$2; shift ;;
 	--icount) icount=yes ;;
 	--allow-complaints) allow=yes ;;
 	--quiet) quiet=yes ;;
@@ -98,6 +104,11 @@ if [ $kind = debug ]; then
 	modroot=$tree/modroot
 	mem=${mem:-3G}
 	append="kmemleak=${KML:-on} $append"
+elif [ -n "$stock" ]; then
+	kver=$(cat "$stock/version") || fail "$stock has no kernel of scripts/stock-kernel.sh"
+	kernel=$stock/vmlinuz
+	modroot=$stock/root
+	mem=${mem:-2G}
 else
 	kver=${KVER:-$(stock_kernel_version)}
 	[ -n "$kver" ] || fail "no stock Debian 6.1 kernel with headers is installed: run scripts/setup.sh"
@@ -149,7 +160,11 @@ done
 cp -r "$run/modules/updates" "$index/lib/modules/$kver/"
 depmod -b "$index" "$kver" || fail "depmod failed"
 find "$index/lib/modules/$kver" -maxdepth 1 -type f -exec cp {} "$run/modules/" \;
-[ $kind = debug ] && cp -r "$modroot/lib/modules/$kver/kernel" "$run/modules/"
+case $kind$stock in
+debug) cp -r "$modroot/lib/modules/$kver/kernel" "$run/modules/" ;;
+# The guest sees them where they are here.
+stock?*) ln -s "$modroot/lib/modules/$kver/kernel" "$run/modules/kernel" ;;
+esac
 rm -rf "$index"
 
 # The smallest initramfs that reaches the host's file system.
@@ -162,8 +177,12 @@ chmod +x "$initrd/init"
 for m in virtio_pci 9pnet_virtio 9p overlay; do
 	modprobe -d "$modroot/" -S "$kver" --show-depends "$m" || fail "the kernel has no module $m"
 done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' | while read -r ko; do
-	cp "$ko" "$initrd/modules/"
-	basename "$ko" >>"$initrd/modules/order"
+	case $ko in
+	*.xz) xz -dc "$ko" >"$initrd/modules/$(basename "$ko" .xz)" ;;
+	*.zst) zstd -qdc "$ko" >"$initrd/modules/$(basename "$ko" .zst)" ;;
+	*) cp "$ko" "$initrd/modules/" ;;
+	esac
+	basename "$ko" | sed 's/\.\(xz\|zst\)$//' >>"$initrd/modules/order"
 done
 touch "$initrd/modules/order"
 (cd "$initrd" && find . | cpio --quiet -o -H newc) >"$run/initrd.img"
@@ -184,7 +203,9 @@ limit=$((timeout * TIMEOUT_SCALE))
 accel=tcg,thread=multi
 if [ $icount = yes ]; then
 	accel=tcg,thread=single
-	qemu_args+=(-icount "shift=0,sleep=off")
+	# Time goes on while the processor waits for the host: without that it
+	# leaps to the next timer, and everything runs into its time limit.
+	qemu_args+=(-icount "shift=0,sleep=on")
 	smp=1
 elif grep -qwE 'vmx|svm' /proc/cpuinfo && [ -w /dev/kvm ] &&
      echo quit | timeout 10 qemu-system-x86_64 -accel kvm -nodefaults -display none -S -monitor stdio >/dev/null 2>&1; then
@@ -205,7 +226,7 @@ trap 'exit 130' INT TERM HUP
 
 started=$SECONDS
 qemu-system-x86_64 \
-	-accel "$accel" -machine q35 -cpu max -smp "$smp" -m "$mem" \
+	-accel "$accel" -machine q35 -cpu "$cpu" -smp "$smp" -m "$mem" \
 	-nodefaults -no-user-config -no-reboot -display none -nic none \
 	-kernel "$kernel" -initrd "$run/initrd.img" \
 	-append "console=ttyS0 loglevel=7 no_timer_check log_buf_len=8M panic=-1 net.ifnames=0 random.trust_cpu=on rcupdate.rcu_cpu_stall_timeout=120 $append" \

@@ -33,6 +33,20 @@ stock_kernel_version()
 	done | sort -V | tail -n 1
 }
 
+# What "make" builds for: the running kernel, if that can be, or else the newest
+# one with headers. Those of 6.1 come first: the tests are of them.
+kernel_version()
+{
+	local v
+	v=$(uname -r)
+	if [ ! -e "/lib/modules/$v/build/Makefile" ]; then
+		v=$(stock_kernel_version)
+		[ -n "$v" ] || v=$(find /lib/modules/*/build/Makefile 2>/dev/null |
+			sed 's,^/lib/modules/,,; s,/build/Makefile$,,' | sort -V | tail -n 1)
+	fi
+	echo "$v"
+}
+
 # What the guests' tests use, compiled for them into the folder $1.
 build_guest_tools()
 {

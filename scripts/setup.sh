@@ -4,7 +4,8 @@
 # Install, with apt, the Debian packages that building, "make demo" and
 # "make check" need. Says nothing and needs no network when all are there.
 #
-#   scripts/setup.sh [build|demo|check|bench]   default: check, which has the first two
+#   scripts/setup.sh [build|demo|check|matrix|bench|cost]
+#   default: check, which has the first two; matrix has these three
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -23,16 +24,21 @@ check=(g++ cmake libgtest-dev clang libclang-rt-14-dev clang-format shellcheck
        fio acl attr nfs4-acl-tools krb5-kdc krb5-admin-server krb5-user
        hostname diffutils patch python3 perl git
        libibverbs-dev librdmacm-dev ibverbs-providers
-       linux-source-6.1 xz-utils bc bison flex libelf-dev libssl-dev)
+       linux-source-6.1 xz-utils bc bison flex libelf-dev libssl-dev python3-sphinx)
+# Systems of other suites, to build for their kernels and to install packages in
+matrix=(debootstrap debian-archive-keyring pahole zstd)
 
+cost=(python3 python3-matplotlib)
 bench=(make g++ libbenchmark-dev clang libclang-rt-14-dev)
 
 case $what in
 bench) wanted=("${bench[@]}") ;;
+cost) wanted=("${build[@]}" "${demo[@]}" "${cost[@]}") ;;
 build) wanted=("${build[@]}") ;;
 demo) wanted=("${build[@]}" "${demo[@]}") ;;
 check) wanted=("${build[@]}" "${demo[@]}" "${check[@]}") ;;
-*) die "unknown set of packages: $what (build, demo, check or bench)" ;;
+matrix) wanted=("${build[@]}" "${demo[@]}" "${check[@]}" "${matrix[@]}") ;;
+*) die "unknown set of packages: $what (build, demo, check, matrix, bench or cost)" ;;
 esac
 
 missing=()

@@ -22,6 +22,7 @@ ONLY=${3:-}
 . "$(dirname "$0")/krb5.sh"
 NFSIO=$RUN/nfsio
 
+REFUSED='3 4.0 4.1 4.2'
 case $PROFILE in
 full)
 	MAXSIZE=1100000 FIO_SIZE=8m MANY='24 12' ENTRIES=3000
@@ -59,14 +60,17 @@ work_nconnect()
 }
 
 # How the next connections send what is large: "special", "pulled" or
-# "continued", and anything but a little is large; or "usual", the defaults.
+# "continued", and anything but a little is large; "refused", the client counts
+# on pulling what is more than the server exposes; or "usual", the defaults.
 set_format()
 {
 	local p=/sys/module/rpcrdma/parameters inline=1024 reassembly=262144 pull=1
+	local expose=16777216
 	case $1 in
 	special) reassembly=0 pull=0 ;;
 	pulled) reassembly=0 ;;
 	continued) ;;
+	refused) inline=4096 reassembly=0 expose=4096 ;;
 	usual) inline=4096 ;;
 	*) complain "there is no format $1" ;;
 	esac
@@ -74,6 +78,7 @@ set_format()
 	echo $inline >$p/max_inline_write
 	echo $reassembly >$p/max_reassembly
 	echo $pull >$p/pull_replies
+	echo $expose >$p/svc_expose
 }
 
 # Links with long targets, read by several processes: each one is a Reply that
@@ -138,6 +143,22 @@ work_format()
 		check_pulled $((LINKS * 4)) ;;
 	*) check_connections 1 calls_$2 replies_$2 ;;
 	esac
+}
+
+# Replies that the server refuses when it has executed the Call: the client
+# asks again, in a way that leads to the end, and keeps its connection.
+work_refused()
+{
+	local names before
+	mkdir $EXPORT/names
+	(cd $EXPORT/names && seq -f %0200.0f 3000 | xargs touch)
+	before=$(connects)
+	names=$(ls -U $MNT/names | wc -l)
+	rm -rf $EXPORT/names
+	[ "$names" -eq 3000 ] || complain "$names names were listed, not 3000"
+	[ "$(connects)" -eq $before ] || complain "it connected $(($(connects) - before)) times more"
+	connections
+	[ "$(sum_of server errors_sent)" -gt 0 ] || complain "no Call was refused"
 }
 
 # What integrity and privacy protect is one piece: no item of it may be reduced,
@@ -244,10 +265,7 @@ trouble_client_drop()
 			# not the server's ones for the reverse direction
 			grep -qs dst_port=$PORT $f/xprt_info || continue
 			grep -qs CONNECTED $f/xprt_state || continue
-			# It waits for the transport's lock, and 6.1 does not
-			# wake it when that becomes free: it may have to try
-			# again.
-			timeout -s KILL 3 bash -c "echo $ADDR4 >$f/dstaddr" || continue
+			"$NFSIO" drop $f/dstaddr $ADDR4 10 || continue
 			found=1
 		done
 	done
@@ -478,6 +496,13 @@ if [ $MODULE_KIND = ours ]; then
 			t $format.$v.umount 60 umount_works
 		done
 	done
+	set_format refused
+	for v in $REFUSED; do
+		t refused.$v.mount 90 mount_works $v
+		mountpoint -q $MNT || continue
+		t refused.$v.list 120 work_refused
+		t refused.$v.umount 60 umount_works
+	done
 	set_format usual
 fi
 
@@ -530,6 +555,15 @@ for sec in $KRB5; do
 	t $sec.all 240 work_protected
 	t $sec.delegation 90 work_delegation
 	t $sec.umount 60 umount_works
+	if [ $MODULE_KIND = ours ] && [ $sec != krb5p ]; then
+		set_format refused
+		t $sec.refused.mount 90 mount_works 3 sec=$sec
+		if mountpoint -q $MNT; then
+			t $sec.refused.list 60 work_refused
+			t $sec.refused.umount 60 umount_works
+		fi
+		set_format usual
+	fi
 	[ $MODULE_KIND = ours ] && [ $sec != krb5 ] || continue
 	for format in special continued; do
 		set_format $format

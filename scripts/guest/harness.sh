@@ -53,7 +53,7 @@ what_hangs()
 {
 	local f
 	echo "--- processes"
-	ps -eo pid,stat,pcpu,wchan:32,args --sort=-pcpu | grep -v '\]$' | head -n 12
+	ps -eo pid,ppid,stat,pcpu,wchan:32,args --sort=-pcpu | grep -v '\]$' | head -n 40
 	for f in /sys/kernel/debug/sunrpc/rpc_clnt/*/tasks; do
 		[ ! -s "$f" ] || { echo "--- $f"; head -n 10 "$f"; }
 	done
@@ -63,6 +63,16 @@ what_hangs()
 	sleep 2
 	echo "--- two seconds later"
 	connections
+}
+
+# Is the child $1 still at work? Not so when it waits to be reaped.
+runs()
+{
+	local line
+	read -r line 2>/dev/null <"/proc/$1/stat" || return
+	# What follows the name, which is in parentheses, is the state.
+	line=${line##*) }
+	[ "${line:0:1}" != Z ]
 }
 
 # skip NAME REASON
@@ -90,7 +100,7 @@ t()
 	set +m
 	status=
 	while [ -z "$status" ]; do
-		if ! kill -0 $pid 2>/dev/null; then
+		if ! runs $pid; then
 			wait $pid && status=0 || status=$?
 		elif [ $((SECONDS - started)) -ge $limit ]; then
 			status=hung

@@ -78,8 +78,17 @@ nfsd_up()
 	# The default depends on the memory, and is below 1 MiB here. It can only
 	# be set while the server is down.
 	echo 1048576 >/proc/fs/nfsd/max_block_size 2>/dev/null
-	echo ${1:-$NFSD_THREADS} >/proc/fs/nfsd/threads || return
-	# A listener that is there already is in use, not an error.
+	# Newer kernels start no service without a listener; older ones add those
+	# for TCP and UDP only where there is none.
+	if ! echo ${1:-$NFSD_THREADS} >/proc/fs/nfsd/threads 2>/dev/null; then
+		nfsd_listen && echo ${1:-$NFSD_THREADS} >/proc/fs/nfsd/threads || return
+	fi
+	nfsd_listen
+}
+
+# A listener that is there already is in use, not an error.
+nfsd_listen()
+{
 	grep -q '^rdma' /proc/fs/nfsd/portlist ||
 		echo "rdma $PORT" >/proc/fs/nfsd/portlist
 }

@@ -21,6 +21,9 @@
  *					all once, then for that long
  *   nfsio lock FILE EXPFILE		record locks against a local holder
  *   nfsio burn FILE			Write and Read for ever (to be killed)
+ *   nfsio drop FILE ADDRESS SECONDS	write ADDRESS to FILE, a client
+ *					transport's dstaddr in sysfs, which
+ *					makes it reconnect; try for that long
  *
  * Exit status 0 when all was as it must be; else a line on stderr says what
  * was not.
@@ -711,6 +714,51 @@ static void __attribute__((noreturn)) burn(const char *path)
 	}
 }
 
+/* Has @pid, a child, ended within @ms? Sets *@status then. */
+static int ended_within(pid_t pid, int ms, int *status)
+{
+	static const struct timespec tick = { .tv_nsec = 1000000 };
+	double until = now() + ms / 1e3;
+
+	do {
+		if (waitpid(pid, status, WNOHANG) == pid)
+			return 1;
+		nanosleep(&tick, NULL);
+	} while (now() < until);
+	return 0;
+}
+
+/*
+ * A write to dstaddr waits for the transport's lock, and 6.1 wakes nobody when
+ * that becomes free: a process that did not get it at once waits until it is
+ * killed. So processes look for it one after the other, each for a moment.
+ */
+static int drop(const char *path, const char *address, int seconds)
+{
+	double until = now() + seconds;
+	int status;
+	pid_t pid;
+
+	do {
+		pid = fork();
+		if (pid < 0)
+			fail("fork: %m");
+		if (!pid) {
+			int fd = open(path, O_WRONLY);
+
+			_exit(fd < 0 || write(fd, address, strlen(address)) < 0);
+		}
+		if (ended_within(pid, 50, &status))
+			return !WIFEXITED(status) || WEXITSTATUS(status);
+		kill(pid, SIGKILL);
+		waitpid(pid, &status, 0);
+		/* It may have been done just before it was killed. */
+		if (WIFEXITED(status))
+			return WEXITSTATUS(status);
+	} while (now() < until);
+	fail("%s: its lock was never seen free", path);
+}
+
 int main(int argc, char **argv)
 {
 	const char *cmd = argc > 1 ? argv[1] : "";
@@ -733,6 +781,8 @@ int main(int argc, char **argv)
 		return locks(argv[2], argv[3]);
 	if (!strcmp(cmd, "burn") && argc == 3)
 		burn(argv[2]);
+	if (!strcmp(cmd, "drop") && argc == 5)
+		return drop(argv[2], argv[3], atoi(argv[4]));
 	fprintf(stderr, "nfsio: bad usage, see the head of nfsio.c\n");
 	return 2;
 }

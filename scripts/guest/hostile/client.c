@@ -252,6 +252,18 @@ static struct peer *connected1(void)
 	return p;
 }
 
+/* What connections from now on get */
+static void set_parameter(const char *name, uint32_t value)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/module/rpcrdma/parameters/%s", name);
+	f = fopen(path, "w");
+	if (!f || fprintf(f, "%u\n", value) < 0 || fclose(f))
+		bad("%s cannot be set to %u", path, value);
+}
+
 /* ---- The list of cases, in the order of their definition ---- */
 
 struct testcase {
@@ -1066,6 +1078,55 @@ CASE(credits, replies_wait)
 	alive(p);
 }
 
+/*
+ * More Calls than the server has Sends for their Replies: the others wait,
+ * and cost nobody a service thread.
+ */
+CASE(credits, more_calls_than_sends)
+{
+	uint32_t first, i, n = 0;
+	struct peer *p, *q;
+	struct msg *m;
+
+	set_parameter("svc_max_requests", 4);
+	p = opened_shut();
+	set_parameter("svc_max_requests", 64);
+	first = p->xid + 1;
+	for (;;) {
+		if ((int32_t)(p->limit - p->sent) <= 0) {
+			m = receive_more(p, 500);
+			if (m)
+				bad("beyond the window came %s", describe(m));
+			if ((int32_t)(p->limit - p->sent) <= 0)
+				break;
+		}
+		null_call(p, ++p->xid, 0);
+		send_out(p);
+		n++;
+	}
+	if (n < 8)
+		bad("the server took %u Calls only", n);
+	/* As long as threads would have waited; no more, as it is a stall. */
+	q = opened();
+	for (i = 0; i < 6; i++) {
+		alive(q);
+		if (peers_run(p, 1000 / scale))
+			bad("the connection with the Calls is %s", p->closed ? "closed" : "open beyond its window");
+	}
+	/* What is left is the reserve, for this. */
+	p->credit = 64;
+	p->no_wait = true;
+	grant(p, 0);
+	p->no_wait = false;
+	for (i = 0; i < n; i++) {
+		m = answer(p, "Reply that waited");
+		if (get(m->data, 0) - first >= n)
+			bad("a Reply to one of the Calls should come, not %s", describe(m));
+		free(m);
+	}
+	alive(p);
+}
+
 CASE(credits, errors_wait)
 {
 	struct peer *p = opened_shut();
@@ -1865,7 +1926,8 @@ CASE(continuation, chunks_in_a_part)
 		rpc_null(p, xid);
 		send_out(p);
 		expect_error(p, xid, INVAL_CONT, 0);
-		part(p, xid, 0, 40, false);
+		/* Not from its start: that would be another Call. */
+		part(p, xid, 20, 20, false);
 		dropped(p);
 	}
 }
@@ -1999,7 +2061,7 @@ CASE(continuation, without_end)
 	expect_error(p, xid, INVAL_CONT, 0);
 	for (i = 0; i < 100; i++)
 		part(p, xid, 0, 40, true);
-	part(p, xid, 0, 40, false);
+	part(p, xid, 20, 20, false);
 	dropped(p);
 }
 
@@ -2576,6 +2638,27 @@ CASE(leaving, silent_opening)
 	}
 }
 
+/*
+ * More silent ones than the server lets open at a time: those that came first
+ * are given up, and nobody is kept out.
+ */
+CASE(leaving, silent_crowd)
+{
+	enum { CROWD = 136 };		/* the module's bound and some */
+	struct peer *p[CROWD];
+	int i;
+
+	/* On a slow machine it may be that the time of the first is over. */
+	for (i = 0; i < CROWD && (!i || !p[0]->closed); i++) {
+		p[i] = peer_new();
+		p[i]->nr_recvs = 2;
+		peer_connect(p[i], addr, port);
+	}
+	alive(opened());
+	if (!p[0]->closed && !peers_run(p[0], ANSWER_MS))
+		bad("the oldest of %u silent ones is still there", CROWD);
+}
+
 /* An opened connection may be idle, whatever was the last it said. */
 CASE(leaving, silent_later)
 {
@@ -2618,6 +2701,80 @@ CASE(leaving, many_at_once)
 		for (i = 0; i < 24; i++)
 			peer_free(p[i]);
 	}
+}
+
+/* ---- What a connection can make the server hold ---- */
+
+/* The largest @field of the server's connections */
+static unsigned long long largest(const char *field)
+{
+	unsigned long long value, most = 0;
+	char line[4096], *at;
+	FILE *f;
+
+	f = fopen("/sys/kernel/debug/rpcrdma/connections", "r");
+	if (!f)
+		bad("there is no list of connections");
+	while (fgets(line, sizeof(line), f)) {
+		at = strstr(line, field);
+		if (!at || sscanf(at + strlen(field), "=%llu", &value) != 1)
+			bad("a connection has no %s", field);
+		if (!strncmp(line, "role=server", 11) && value > most)
+			most = value;
+	}
+	fclose(f);
+	return most;
+}
+
+/*
+ * Replies in parts, of which it takes one part when that lets it make more
+ * Calls: the limit moves, but what lies here for it has a bound.
+ */
+CASE(pressure, replies_hoarded)
+{
+	enum { LIMIT_MIB = 16, CALLS = 400 };
+	struct peer *p, *q;
+	uint32_t n = 0;
+
+	set_parameter("svc_max_memory", LIMIT_MIB);
+	p = connected();
+	q = opened();
+	set_parameter("svc_max_memory", 0);
+	begin(p, 0, CONNPROP, 0);
+	w(p, 1);
+	prop(p, REASSEMBLY, 1 << 20);
+	p->credit = 1;
+	send_out(p);
+	expect_connprop(p);
+	p->credit = 0;
+	while (n < CALLS && !p->closed) {
+		if ((int32_t)(p->limit - p->sent) <= 0) {
+			/* One more message: the next part of the first Reply */
+			p->credit = 1;
+			p->no_wait = true;
+			grant(p, 0);
+			p->no_wait = false;
+			p->credit = 0;
+			free(receive_more(p, 2000));
+			if ((int32_t)(p->limit - p->sent) <= 0)
+				break;
+		}
+		begin_read(p);
+		ww(p, 2, 0, 0);
+		rpc_read(p, p->xid, FILE_OCTETS);
+		send_out(p);
+		n++;
+	}
+	if (p->closed)
+		bad("the connection is closed after %u Calls", n);
+	printf("# %u Calls taken, %llu octets of Replies held\n", n, largest("memory_replies"));
+	if (n == CALLS)
+		bad("the server took %u Calls, and none of their Replies was taken", n);
+	if (largest("memory_replies") < FILE_OCTETS || largest("memory_replies") > LIMIT_MIB << 20)
+		bad("the server holds %llu octets of Replies", largest("memory_replies"));
+	/* Nobody else notices. */
+	alive(q);
+	alive(q);
 }
 
 /* ---- A random walk ---- */

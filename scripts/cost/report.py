@@ -1,0 +1,227 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""What file operations cost, from what scripts/cost.sh leaves.
+
+  report.py [--check] [--update] RUN KIND...   the table, the kinds side by side
+  report.py --top N --row ROW RUN KIND         the heaviest functions of one row
+  report.py --against KIND --row ROW RUN KIND  where two kinds differ in one row
+
+RUN/KIND has kallsyms, work (a line "WORK NAME COUNT" for each dump), the dumps
+insns.0, insns.1 ..., and perhaps idle (KiB for each idle connection).
+"""
+import argparse
+import bisect
+import collections
+import json
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DOCS = os.path.join(HERE, "..", "..", "Documentation", "performance")
+FIGURES = os.path.join(DOCS, "figures.json")
+# A row may be this much above its committed figure.
+TOLERANCE = 1.02
+
+NAMES = {"own": "kernel's own", "v1": "version 1", "v2": "version 2", "tcp": "TCP"}
+
+# What is counted for each operation: instructions of these modules, or times
+# that these functions are entered.
+INSTRUCTIONS = {
+    "all": None,
+    "rpcrdma": {"rpcrdma"},
+    "rpcrdma+sunrpc+ib_core": {"rpcrdma", "sunrpc", "ib_core"},
+}
+ENTRIES = {
+    "schedules": {"__schedule"},
+    "posts": {"rxe_post_send", "rxe_post_recv"},
+    "CQ arms": {"rxe_req_notify_cq"},
+    "CQEs": {"rxe_cq_post"},
+}
+# Figures that small are noise when they are compared.
+LEAST = {"schedules": 0.3, "posts": 0.1, "CQ arms": 0.1, "CQEs": 0.1}
+
+
+class Run:
+    """The dumps of one guest."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        symbols = []
+        with open(os.path.join(folder, "kallsyms"), encoding="ascii", errors="replace") as f:
+            for line in f:
+                word = line.split()
+                module = word[3].strip("[]") if len(word) > 3 else "kernel"
+                symbols.append((int(word[0], 16), word[2], module))
+        symbols.sort()
+        self.symbols = symbols
+        self.addresses = [s[0] for s in symbols]
+        with open(os.path.join(folder, "work"), encoding="ascii") as f:
+            lines = [line.split() for line in f if line.startswith("WORK ")]
+        self.rows = {name: (i, int(count)) for i, (_, name, count) in enumerate(lines)}
+        self.idle = None
+        path = os.path.join(folder, "idle")
+        if os.path.exists(path):
+            with open(path, encoding="ascii") as f:
+                self.idle = int(f.read())
+
+    def functions(self, row):
+        """Instructions by (module, function) and entries by function, both for each operation."""
+        dump, operations = self.rows[row]
+        cost, entries = collections.Counter(), collections.Counter()
+        with open(os.path.join(self.folder, f"insns.{dump}"), encoding="ascii") as f:
+            for line in f:
+                address, insns, count = line.split()
+                address, executed = int(address, 16), int(count)
+                if address >> 47 == 0:
+                    cost["user space", "user space"] += int(insns) * executed / operations
+                    continue
+                i = bisect.bisect_right(self.addresses, address) - 1
+                start, name, module = self.symbols[i] if i >= 0 else (0, "?", "kernel")
+                cost[module, name] += int(insns) * executed / operations
+                if address == start:
+                    entries[name.split(".")[0]] += executed / operations
+        return cost, entries
+
+    def figures(self):
+        """{row: {quantity: number}}"""
+        all_rows = {}
+        for row in self.rows:
+            cost, entries = self.functions(row)
+            figures = {
+                what: sum(c for (module, _), c in cost.items() if modules is None or module in modules)
+                for what, modules in INSTRUCTIONS.items()
+            }
+            figures.update({what: sum(entries[f] for f in functions) for what, functions in ENTRIES.items()})
+            all_rows[row] = figures
+        if self.idle is not None:
+            all_rows["idle connection"] = {"KiB": self.idle}
+        return all_rows
+
+
+def shown(what, number):
+    return f"{number:,.0f}" if what in INSTRUCTIONS or what == "KiB" else f"{number:.2f}"
+
+
+def table(figures, kinds):
+    """Lines of words: a head, then a line for each row and quantity."""
+    base = figures.get("own")
+    lines = [["operation.octets.depth", "what"] + [NAMES[k] for k in kinds]]
+    if base:
+        lines[0] += [f"{NAMES[k]} / own" for k in kinds if k not in ("own", "tcp")]
+    for row, first in figures[kinds[0]].items():
+        for what in first:
+            numbers = {k: figures[k].get(row, {}).get(what) for k in kinds}
+            line = [row, what] + ["" if n is None else shown(what, n) for n in numbers.values()]
+            if base:
+                for k in kinds:
+                    if k in ("own", "tcp"):
+                        continue
+                    ok = numbers["own"] and numbers[k] is not None
+                    line.append(f"{numbers[k] / numbers['own']:.2f}" if ok else "")
+            lines.append(line)
+    return lines
+
+
+def print_table(lines):
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    for line in lines:
+        print("  ".join(w.ljust(n) if i < 2 else w.rjust(n) for i, (w, n) in enumerate(zip(line, widths))))
+
+
+def write_csv(lines):
+    with open(os.path.join(DOCS, "table.csv"), "w", encoding="ascii") as f:
+        for line in lines:
+            f.write(",".join(f'"{w}"' for w in line) + "\n")
+
+
+def plot(figures, kinds, what, path):
+    """A bar for each row: the quantity, as a part of the kernel's own."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    matplotlib.rcParams["svg.hashsalt"] = "rpcrdma"
+    from matplotlib import pyplot
+
+    kinds = [k for k in kinds if k in ("v1", "v2")]
+    rows = [r for r, f in figures["own"].items() if f.get(what)]
+    chart, axes = pyplot.subplots(figsize=(9, 4.5))
+    width = 0.8 / len(kinds)
+    for n, kind in enumerate(kinds):
+        heights = [figures[kind][r][what] / figures["own"][r][what] for r in rows]
+        axes.bar([i + n * width for i in range(len(rows))], heights, width, label=NAMES[kind])
+    axes.axhline(1, color="black", linewidth=0.8)
+    axes.set_xticks([i + 0.4 - width / 2 for i in range(len(rows))], rows, rotation=40, ha="right", fontsize=8)
+    axes.set_ylabel(f"{what}: part of the kernel's own")
+    axes.legend(loc="lower right")
+    chart.tight_layout()
+    chart.savefig(path, metadata={"Date": None})
+    pyplot.close(chart)
+
+
+def check(figures):
+    """The rows that are worse than the committed figures."""
+    with open(FIGURES, encoding="ascii") as f:
+        committed = json.load(f)
+    worse = []
+    for kind in ("v1", "v2"):
+        for row, numbers in figures.get(kind, {}).items():
+            for what, number in numbers.items():
+                before = committed.get(kind, {}).get(row, {}).get(what)
+                if before is None:
+                    continue
+                if number > max(before * TOLERANCE, before + LEAST.get(what, 0)):
+                    worse.append(f"{NAMES[kind]}, {row}, {what}: {shown(what, number)}, was {shown(what, before)}")
+    return worse
+
+
+def differences(this, other, count):
+    both = sorted(set(this) | set(other), key=lambda f: other[f] - this[f])
+    for f in both[:count] + both[-count:]:
+        print(f"{this[f] - other[f]:+9.0f} {this[f]:9.0f} {other[f]:9.0f}  {f[1]} [{f[0]}]")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--update", action="store_true")
+    parser.add_argument("--top", type=int, default=40)
+    parser.add_argument("--row")
+    parser.add_argument("--against")
+    parser.add_argument("run")
+    parser.add_argument("kinds", nargs="+")
+    arguments = parser.parse_args()
+
+    if arguments.row:
+        cost, _ = Run(os.path.join(arguments.run, arguments.kinds[0])).functions(arguments.row)
+        if arguments.against:
+            other, _ = Run(os.path.join(arguments.run, arguments.against)).functions(arguments.row)
+            differences(cost, other, arguments.top)
+        else:
+            for (module, name), c in cost.most_common(arguments.top):
+                print(f"{c:9.0f}  {name} [{module}]")
+        return 0
+
+    figures = {k: Run(os.path.join(arguments.run, k)).figures() for k in arguments.kinds}
+    lines = table(figures, arguments.kinds)
+    print_table(lines)
+    if arguments.update:
+        os.makedirs(DOCS, exist_ok=True)
+        with open(FIGURES, "w", encoding="ascii") as f:
+            rounded = {
+                k: {r: {w: round(n, 2) for w, n in numbers.items()} for r, numbers in rows.items()}
+                for k, rows in figures.items()
+            }
+            json.dump(rounded, f, indent=1, sort_keys=True)
+            f.write("\n")
+        write_csv(lines)
+        for what, name in (("all", "all"), ("rpcrdma", "module"), ("schedules", "schedules")):
+            plot(figures, arguments.kinds, what, os.path.join(DOCS, f"{name}.svg"))
+    if arguments.check:
+        worse = check(figures)
+        for line in worse:
+            print(f"worse: {line}")
+        return 1 if worse else 0
+    return 0
+
+
+sys.exit(main())

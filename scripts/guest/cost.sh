@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# For scripts/cost.sh: mount, work, and leave in $RUN what is needed to tell
+# what it cost: kallsyms, work (what nfswork printed), idle (memory).
+#
+#   cost.sh rdma|tcp NFSVERS short|long [MODULE-OPTION...]
+# shellcheck disable=SC2086
+set -eu
+
+proto=$1
+vers=$2
+length=$3
+shift 3
+TIMEOUT_SCALE=${TIMEOUT_SCALE:-1}
+# shellcheck source-path=SCRIPTDIR source=nfs.sh
+. "$(dirname "$0")/nfs.sh"
+
+# Free memory in KiB, when nothing is left to be freed.
+free_memory()
+{
+	local i
+	for i in 1 2 3; do
+		echo 3 >/proc/sys/vm/drop_caches
+		sleep 1
+	done
+	awk '$1 == "MemFree:" { print $2 }' /proc/meminfo
+}
+
+# Mount $1 with the options $2; the first messages may be lost while the device
+# comes up.
+mount_it()
+{
+	local i
+	for ((i = 0; i < 3; i++)); do
+		if [ $proto = tcp ]; then
+			mkdir -p $MNT
+			timeout 60 mount -t nfs -o vers=$1,proto=tcp,port=2049$2 $ADDR4:$3 $MNT && return
+		else
+			do_mount $1 $MNT "${2#,}" && return
+		fi
+	done
+	echo "cost: the mount failed"
+	return 1
+}
+
+rdma_up
+nfs_services_up
+modprobe rpcrdma "$@"
+nfsd_up
+path=/
+[ $vers != 3 ] || path=$EXPORT
+mount_it $vers "" $path
+cat /proc/kallsyms >/tmp/kallsyms
+grep -E '^[0-9a-f]+ [tTwW] ' /tmp/kallsyms >$RUN/kallsyms
+"$RUN/nfswork" $MNT $length | tee $RUN/work
+connections | tee $RUN/connections
+do_umount $MNT
+[ $length = long ] || exit 0
+
+# What a connection takes that does nothing: version 3 opens as many as it is
+# told, at once.
+mount_it 3 ,nolock $EXPORT
+do_umount $MNT
+before=$(free_memory)
+mount_it 3 ,nolock,nconnect=16 $EXPORT
+ls $MNT >/dev/null
+for i in {1..64}; do stat -c %s $MNT/none-$i 2>/dev/null || true; done
+after=$(free_memory)
+echo $(((before - after) / 16)) | tee $RUN/idle
+do_umount $MNT

@@ -1,0 +1,80 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The main job in short, for a guest with any stock kernel: mounts, files
+# compared, data verified, a delegation recalled, Replies that are large and
+# split, and the module unloaded.
+#
+#   kernels.sh [PREFIX]
+#
+# $RUN/nfsio is nfsio.c, compiled on the host.
+# shellcheck disable=SC2086,SC2317
+set -u
+
+PREFIX=${1:-}
+# shellcheck source-path=SCRIPTDIR source=harness.sh
+. "$(dirname "$0")/harness.sh"
+# shellcheck source-path=SCRIPTDIR source=work.sh
+. "$(dirname "$0")/work.sh"
+NFSIO=$RUN/nfsio
+MAXSIZE=300000 FIO_SIZE=4m MANY='6 6' ENTRIES=600
+
+bring_up()
+{
+	rdma_up
+	nfs_services_up
+	nfsd_up
+}
+
+# $1: small messages, so that what is large is split into many
+work_split()
+{
+	work_sizes
+	work_dir
+	[ $MODULE_KIND = ours ] || return 0
+	check_connections 1 calls_continued replies_continued
+}
+
+set_inline()
+{
+	local p=/sys/module/rpcrdma/parameters
+	[ $MODULE_KIND = ours ] || return 0
+	echo $1 >$p/max_inline_read
+	echo $1 >$p/max_inline_write
+	[ $1 = 4096 ] || echo 0 >$p/pull_replies
+}
+
+version_logged()
+{
+	[ $MODULE_KIND = ours ] || return 0
+	dmesg | grep -qF "rpcrdma: version $(modinfo -F version rpcrdma) " ||
+		complain "the kernel's log does not say which version was loaded"
+}
+
+SECONDS=0
+uname -r | sed 's/^/# /'
+t setup.server 120 bring_up
+[ $FAILED -eq 0 ] || abort "there is no server to test with"
+t setup.module 60 check_module
+t setup.version 20 version_logged
+for v in 3 4.2; do
+	t $v.mount 90 mount_works $v
+	mountpoint -q $MNT || continue
+	t $v.sizes 120 work_sizes
+	t $v.fio 240 work_fio buffered 0 1k-256k
+	t $v.many-processes 120 work_many
+	t $v.directories 120 work_dir
+	[ $v = 3 ] || t $v.delegation 90 work_delegation
+	t $v.connection 60 check_connections 1 read_chunks write_chunks calls_inline replies_inline
+	t $v.umount 60 umount_works
+done
+set_inline 1024
+for v in 3 4.2; do
+	t split.$v.mount 90 mount_works $v
+	mountpoint -q $MNT || continue
+	t split.$v.work 240 work_split
+	t split.$v.umount 60 umount_works
+done
+t unload 60 stop_all
+t unload.slab 60 no_slab_left
+end_of_run

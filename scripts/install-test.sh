@@ -1,0 +1,96 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# What scripts/install.sh refuses and removes, in a folder that stands for the
+# root: install-test.sh KVER
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")/.." && pwd)
+kver=$1
+kdir=$(readlink -f "/lib/modules/$kver/build")
+PATH=$PATH:/usr/sbin:/sbin
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+modules=$root/lib/modules/$kver
+mkdir -p "$modules/updates/dkms"
+ln -s "/lib/modules/$kver/kernel" "$modules/kernel"
+cp "/lib/modules/$kver"/modules.{order,builtin,builtin.modinfo} "$modules/"
+own=/lib/modules/$kver/kernel/net/sunrpc/xprtrdma/rpcrdma.ko
+export INSTALL_MOD_PATH=$root
+
+install_sh() { "$here/scripts/install.sh" "$@" </dev/null; }
+
+# refuses WORDS COMMAND...: it fails, in one line that has these words
+refuses()
+{
+	local words=$1 out
+	shift
+	if out=$("$@" 2>&1); then
+		echo "not refused: $*"
+		exit 1
+	fi
+	[ "$(wc -l <<<"$out")" -eq 1 ] && grep -qE -- "$words" <<<"$out" ||
+		{ echo "refused, but not as it should be: $out"; exit 1; }
+}
+
+# says WORDS COMMAND...: it works, and says so
+says()
+{
+	local words=$1 out
+	shift
+	out=$("$@") || exit
+	grep -qE -- "$words" <<<"$out" || { echo "it did not say \"$words\": $out"; exit 1; }
+}
+
+# What is not there, or wrong
+refuses 'no kernel build folder' install_sh check "$kver" /usr
+refuses 'is not installed here' install_sh check 1.2.3-none "$kdir"
+mkdir "$root/kdir"
+cp -r "$kdir/Makefile" "$kdir/include" "$root/kdir/"
+echo "CC = \$(CROSS_COMPILE)gcc-1" >"$root/kdir/.kernelvariables"
+refuses 'gcc-1 is missing: apt-get install' install_sh check "$kver" "$root/kdir"
+
+# Another kernel than the running one
+if [ "$kver" != "$(uname -r)" ]; then
+	refuses 'FORCE=1 goes on' install_sh check "$kver" "$kdir"
+fi
+export FORCE=1
+install_sh check "$kver" "$kdir"
+
+# Second copies, compressed too
+for copy in updates/dkms/rpcrdma.ko updates/dkms/rpcrdma.ko.xz extra/rpcrdma.ko.zst; do
+	mkdir -p "$(dirname "$modules/$copy")"
+	: >"$modules/$copy"
+	refuses "$copy" install_sh check "$kver" "$kdir"
+	rm "$modules/$copy"
+done
+
+# A foreign RDMA core
+cp "/lib/modules/$kver/kernel/drivers/infiniband/core/ib_core.ko" "$modules/updates/"
+depmod -b "$root" "$kver"
+refuses 'RDMA core is not the kernel' install_sh check "$kver" "$kdir"
+rm "$modules/updates/ib_core.ko"
+
+# Installed, again over itself, and removed, compressed too
+depmod -b "$root" "$kver"
+refuses 'modprobe would load' install_sh "done" "$kver"
+for ext in '' .xz; do
+	case $ext in
+	.xz) xz -c "$own" >"$modules/updates/rpcrdma.ko.xz" ;;
+	*) cp "$own" "$modules/updates/rpcrdma.ko" ;;
+	esac
+	depmod -b "$root" "$kver"
+	install_sh check "$kver" "$kdir"
+	says "/updates/rpcrdma.ko$ext" install_sh "done" "$kver"
+	says 'modprobe loads .*/kernel/net/' install_sh uninstall "$kver"
+	[ -z "$(find "$modules/updates" -name 'rpcrdma.ko*')" ]
+done
+says 'there is no' install_sh uninstall "$kver"
+
+# Not root: as nobody, who can write nothing here anyway
+unset INSTALL_MOD_PATH
+if [ "$(id -u)" -eq 0 ]; then
+	refuses 'run it as root' setpriv --reuid 65534 --clear-groups bash -s check "$kver" "$kdir" <"$here/scripts/install.sh"
+	refuses 'run it as root' setpriv --reuid 65534 --clear-groups bash -s uninstall "$kver" <"$here/scripts/install.sh"
+fi
+echo "all was refused that should be"

@@ -1,0 +1,286 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Break the engine rule by rule, and see that the tests of the rule notice.
+
+  mutants.py                 each mutation in turn: builds the engine with it,
+                             runs the engine tests that the row of its rule
+                             names, and fails if they all pass
+  mutants.py NAME ...        those of a document, or of a rule: "version-two",
+                             "version-two:7.1.2 #1"
+  mutants.py --check         builds nothing: each mutation still applies, and
+                             each rule with an engine test has one, or a reason
+
+Documentation/conformance/mutants has the mutations, a file for each table:
+
+  4.2.1.2 #1, 4.2.3 #1                 the rules that it breaks
+    receive.cc                         a file of the engine
+    - received) > 1                    found there exactly once, but for spaces
+    + received) > 2                    what is put in its place
+
+  5.1 #2: in a header                  or why a rule has none
+
+Several files, and pairs of lines, may follow one another. Not for "make check",
+which only does --check: all of them take some ten minutes.
+"""
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+from conformance import read_documents
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ENGINE = "net/sunrpc/xprtrdma/engine"
+TESTS = "net/sunrpc/xprtrdma/engine-test"
+FOLDER = "Documentation/conformance/mutants"
+RULE = re.compile(r"\S+ #(\d+|[a-z])")
+# A test that does not end any more has noticed, too.
+SECONDS = 120
+
+
+class Mutation:
+    """What is changed in which files, and the rules that this breaks."""
+
+    def __init__(self, document, rules, reason, where):
+        self.document = document
+        self.rules = rules
+        self.reason = reason
+        self.where = where
+        self.changes = []  # [file, old, new]
+
+    def name(self):
+        return f"{self.document}:{', '.join(self.rules)}"
+
+
+def read_mutations(root):
+    """([Mutation], [error])"""
+    found, errors = [], []
+    folder = os.path.join(root, FOLDER)
+    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
+        document, end = os.path.splitext(name)
+        if end != ".txt":
+            continue
+        path, source = f"{FOLDER}/{name}", None
+        with open(os.path.join(folder, name), encoding="utf-8") as text:
+            lines = text.read().split("\n")
+        for number, line in enumerate(lines, 1):
+            where, bare = f"{path}:{number}", line.strip()
+            if not bare or line.startswith("#"):
+                continue
+            if not line.startswith(" "):
+                rules, _, reason = bare.partition(": ")
+                found.append(Mutation(document, rules.split(", "), reason, where))
+                for rule in found[-1].rules:
+                    if not RULE.fullmatch(rule):
+                        errors.append(f"{where}: not SECTION #NUMBER: {rule}")
+            elif not found or found[-1].reason:
+                errors.append(f"{where}: belongs to no rule")
+            elif bare.startswith("- "):
+                found[-1].changes.append([source, bare[2:], None])
+            elif bare.startswith("+"):
+                changes = found[-1].changes
+                if not changes or changes[-1][2] is not None:
+                    errors.append(f"{where}: a + without its -")
+                else:
+                    changes[-1][2] = bare[1:].strip()
+            else:
+                source = bare
+    return found, errors
+
+
+def pattern(old):
+    """Finds @old however the formatter has broken its lines."""
+    return re.compile(r"\s+".join(re.escape(word) for word in old.split()))
+
+
+def mutated(root, mutation):
+    """({file: text}, [error])"""
+    texts, errors = {}, []
+    for source, old, new in mutation.changes:
+        try:
+            if source not in texts:
+                with open(os.path.join(root, ENGINE, source or "?"), encoding="utf-8") as text:
+                    texts[source] = text.read()
+        except OSError as error:
+            errors.append(f"{mutation.where}: {error}")
+            continue
+        there = pattern(old).findall(texts[source])
+        if len(there) != 1 or new is None:
+            errors.append(f"{mutation.where}: {source} has {len(there)} times: {old}")
+        else:
+            texts[source] = pattern(old).sub(lambda _, new=new: new, texts[source])
+    return texts, errors
+
+
+def engine_tests(root):
+    """{document: {rule: [names of engine tests]}}"""
+    documents, errors = read_documents(root)
+    tests = {}
+    for document in documents:
+        rules = tests.setdefault(document.name, {})
+        for rule, name in document.tests:
+            if name.startswith("engine/"):
+                rules.setdefault(rule, []).append(name[len("engine/"):])
+    return tests, errors
+
+
+def check(root, mutations):
+    tests, errors = engine_tests(root)
+    done = set()
+    for mutation in mutations:
+        for rule in mutation.rules:
+            if rule not in tests.get(mutation.document, {}):
+                errors.append(f"{mutation.where}: no row of {mutation.document} with an engine test: {rule}")
+            if (mutation.document, rule) in done:
+                errors.append(f"{mutation.where}: {rule} again")
+            done.add((mutation.document, rule))
+        if not mutation.changes and not mutation.reason:
+            errors.append(f"{mutation.where}: {mutation.name()} changes nothing")
+        errors += mutated(root, mutation)[1]
+    for document, rules in tests.items():
+        for rule in rules:
+            if (document, rule) not in done:
+                errors.append(f"{FOLDER}/{document}.txt: {rule} has no mutation, and no reason")
+    return errors
+
+
+def gtest_filter(names, listed):
+    """The filter for names of rows: parameters there are suffixes here."""
+    found = []
+    for name in names:
+        case, _, parameter = name.rpartition("/")
+        if case:
+            found.append(f"*/{case}/{parameter}" if f"{case}/" in listed else name)
+        else:
+            found.append(f"*/{name}/*" if f"{name}/" in listed else name)
+    return ":".join(found)
+
+
+class Build:
+    """
+    The engine as a library, built anew for each mutation, and the engine tests
+    as "make check" compiles them, which need no new link.
+    """
+
+    def __init__(self, root):
+        self.root = root
+        top = self.make("-s", "build-dir", capture_output=True).stdout.strip()
+        self.folder = os.path.join(top, "mutants")
+        self.copy = os.path.join(self.folder, "engine")
+        self.program = os.path.join(self.folder, "engine_test")
+        shutil.rmtree(self.copy, ignore_errors=True)
+        shutil.copytree(os.path.join(root, ENGINE), self.copy)
+        self.parts = sorted(name[:-3] for name in os.listdir(self.copy) if name.endswith(".cc") and name != "engine.cc")
+        complaint = self.library(self.parts, mutation=False)
+        if complaint:
+            raise ValueError(complaint)
+        self.make("-s", os.path.join(self.folder, "engine_test"))
+        listing = subprocess.run([self.program, "--gtest_list_tests"], capture_output=True, text=True, check=True)
+        # "All/Suite." and under it "Case/parameter"
+        self.listed, suite = set(), ""
+        for line in listing.stdout.split("\n"):
+            if line and not line.startswith(" "):
+                suite = line.split()[0].rpartition("/")[2]
+            elif "/" in line:
+                self.listed.add(suite + line.split()[0].partition("/")[0] + "/")
+
+    def make(self, *what, **options):
+        return subprocess.run(["make", "--no-print-directory", "-C", os.path.join(self.root, TESTS), *what],
+                              text=True, check=True, **options)
+
+    def library(self, parts, mutation=True):
+        """None if it was built, or what the compiler said"""
+        flags = ["-std=c++20", "-ffreestanding", "-nostdinc++", "-fno-exceptions", "-fno-rtti", "-O0", "-fPIC", "-w",
+                 f"-I{os.path.join(self.root, 'include')}"]
+        # A part that is not changed is there as it was built first.
+        objects = {part: os.path.join(self.copy, part + ".o") for part in self.parts}
+        for part in parts:
+            if mutation:
+                objects[part] = os.path.join(self.copy, part + ".mutated.o")
+            built = subprocess.run(["g++", *flags, "-c", "-o", objects[part], os.path.join(self.copy, part + ".cc")],
+                                   capture_output=True, text=True, check=False)
+            if built.returncode:
+                return built.stderr
+        built = subprocess.run(["g++", "-shared", "-nostdlib", "-o", os.path.join(self.folder, "libengine.so"),
+                                *objects.values()], capture_output=True, text=True, check=False)
+        return built.stderr if built.returncode else None
+
+    def parts_of(self, texts):
+        """What to compile anew when these files change"""
+        if any(name.endswith(".h") for name in texts):
+            return self.parts
+        return [name[:-3] for name in texts]
+
+    def run(self, names):
+        """Whether one of these tests fails"""
+        try:
+            done = subprocess.run([self.program, "--gtest_brief=1", "--gtest_fail_fast",
+                                   "--gtest_filter=" + gtest_filter(names, self.listed)],
+                                  capture_output=True, text=True, errors="replace", check=False, timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            return True
+        if not done.returncode and "[  PASSED  ] 0 tests" in done.stdout:
+            raise ValueError(f"no such tests: {gtest_filter(names, self.listed)}")
+        return done.returncode != 0
+
+    def replace(self, texts):
+        for name, text in texts.items():
+            with open(os.path.join(self.copy, name), "w", encoding="utf-8") as source:
+                source.write(text)
+
+    def restore(self, texts):
+        for name in texts:
+            shutil.copy(os.path.join(self.root, ENGINE, name), os.path.join(self.copy, name))
+
+
+def try_all(root, mutations):
+    """How many the tests did not notice"""
+    tests, _ = engine_tests(root)
+    build, bad, count, start = Build(root), 0, 0, time.time()
+    for mutation in mutations:
+        texts, errors = mutated(root, mutation)
+        if mutation.reason or errors:
+            continue
+        build.replace(texts)
+        complaint = build.library(build.parts_of(texts))
+        for rule in mutation.rules:
+            count += 1
+            if complaint:
+                verdict = "does not build: " + complaint.split("\n")[0]
+            elif build.run(tests[mutation.document][rule]):
+                continue
+            else:
+                verdict = "survives " + ", ".join(tests[mutation.document][rule])
+            bad += 1
+            print(f"{mutation.where}: {mutation.document} {rule}: {verdict}", flush=True)
+        build.restore(texts)
+    print(f"{count} rules broken, {count - bad} noticed, {bad} not, {time.time() - start:.0f} s")
+    return bad
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--root", default=ROOT, help="the checkout")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("name", nargs="*")
+    options = parser.parse_args()
+
+    mutations, errors = read_mutations(options.root)
+    errors += check(options.root, mutations)
+    for error in errors:
+        print(error)
+    if options.check:
+        print(f"{sum(len(m.rules) for m in mutations if m.changes)} rules have a mutation, "
+              f"{sum(len(m.rules) for m in mutations if m.reason)} a reason to have none")
+        return 1 if errors else 0
+    if options.name:
+        mutations = [m for m in mutations
+                     if m.document in options.name or any(f"{m.document}:{rule}" in options.name for rule in m.rules)]
+    return 1 if try_all(options.root, mutations) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

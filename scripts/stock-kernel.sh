@@ -1,0 +1,160 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Fetch the stock kernel of a Debian suite, with its headers, without
+# installing it here. Prints the path of a folder in the cache with
+#
+#   version    the kernel's release
+#   vmlinuz    the kernel
+#   root/      its packages, unpacked: lib/modules/* and others
+#   build      the kernel build folder (KDIR)
+#   chroot     where to build for it; absent: this system will do
+#
+#   scripts/stock-kernel.sh SUITE
+#
+#   SUITE   e.g. bookworm-backports, trixie, trixie-security, sid
+#
+# The kernel of a suite whose tools this system has not, needs a system of that
+# suite to build in: debootstrap makes one in the cache, and has to be root.
+# The archive is the one that apt is configured for here. What is in the cache
+# is used for a week, then the archive is asked whether there is a newer one.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=scripts/lib.sh
+. "$here/scripts/lib.sh"
+
+[ $# -eq 1 ] || die "give one suite"
+suite=$1
+codename=${suite%%-*}
+dir=$CACHE/kernels/$suite
+PATH=$PATH:/usr/sbin:/sbin
+
+mkdir -p "$CACHE/kernels"
+exec 9>"$dir.lock"
+flock 9
+if [ -e "$dir/.complete" ] && [ -n "$(find "$dir/.complete" -mtime -7)" ]; then
+	echo "$dir"
+	exit 0
+fi
+
+# shellcheck source=/dev/null
+host=$(. /etc/os-release && echo "$VERSION_CODENAME")
+
+# Where apt here takes the suite $1 from
+archive()
+{
+	# shellcheck disable=SC2016
+	apt-get indextargets --format '$(RELEASE) $(CODENAME) $(REPO_URI)' \
+		'Created-By: Packages' 'Component: main' |
+		awk -v suite="$1" '$1 == suite || $2 == suite { print $3; exit }'
+}
+
+case $suite in
+*-security) like=$host-security ;;
+*) like=$host ;;
+esac
+uri=$(archive "$like")
+[ -n "$uri" ] || die "apt is not configured here for $like, or 'apt-get update' never ran: $suite cannot be found"
+key=/usr/share/keyrings/debian-archive-keyring.gpg
+
+# An apt of its own, which knows this one suite and no installed package
+apt=$dir.apt
+mkdir -p "$apt"/{parts,lists/partial,archives/partial}
+: >"$apt/status"
+echo "deb [signed-by=$key] $uri $suite main" >"$apt/sources.list"
+apt_here()
+{
+	local tool=$1
+	shift
+	"$tool" -q -o Dir::Etc::SourceList="$apt/sources.list" -o Dir::Etc::SourceParts="$apt/parts" \
+		-o Dir::State::Lists="$apt/lists" -o Dir::State::status="$apt/status" \
+		-o Dir::Cache="$apt" -o Dir::Cache::archives="$apt/archives" \
+		-o APT::Sandbox::User=root -o APT::Default-Release= "$@"
+}
+
+log=$dir.log
+: >"$log"
+if ! apt_here apt-get update >>"$log" 2>&1 || grep -q '^\(E\|W: Failed\)' "$log"; then
+	grep '^[EW]:' "$log" >&2 || true
+	die "the suite $suite cannot be reached at $uri"
+fi
+
+# The packages of the kernel that the metapackages want: all they name that
+# is a part of it
+depends()
+{
+	apt_here apt-cache show --no-all-versions "$1" | sed -n 's/^\(Pre-\)\?Depends: //p' |
+		tr ',|' '\n\n' | sed 's/^ *//; s/ .*//' | grep -E '^linux-(image|headers|kbuild|modules|binary|base-)' || true
+}
+packages=()
+wanted=(linux-image-amd64 linux-headers-amd64)
+while [ ${#wanted[@]} -gt 0 ]; do
+	p=${wanted[0]}
+	wanted=("${wanted[@]:1}")
+	case " ${packages[*]} " in *" $p "*) continue ;; esac
+	packages+=("$p")
+	mapfile -t more < <(depends "$p")
+	wanted+=("${more[@]}")
+done
+kver=$(printf '%s\n' "${packages[@]}" | sed -n 's/^linux-headers-\([0-9].*-amd64\)$/\1/p' | head -n 1)
+[ -n "$kver" ] || die "$suite has no kernel: see $log"
+
+if [ -e "$dir/.complete" ] && [ "$(cat "$dir/version")" = "$kver" ]; then
+	touch "$dir/.complete"
+	echo "$dir"
+	exit 0
+fi
+
+say "fetching $kver of $suite (log: $log)"
+rm -rf "$dir" "$apt"/archives/*.deb
+# From trixie on, packages know only usr/lib.
+mkdir -p "$dir/root/usr/lib"
+ln -s usr/lib "$dir/root/lib"
+( cd "$apt/archives" && apt_here apt-get download "${packages[@]}" ) >>"$log" 2>&1 ||
+	{ tail -n 5 "$log" >&2; die "$kver cannot be fetched from $suite"; }
+for p in "$apt"/archives/*.deb; do
+	dpkg-deb --fsys-tarfile "$p" | tar -C "$dir/root" --keep-directory-symlink -xf - >>"$log" 2>&1
+done
+rm -f "$apt"/archives/*.deb
+for p in "boot/vmlinuz-$kver" "lib/modules/$kver/vmlinuz"; do
+	[ ! -r "$dir/root/$p" ] || ln -sf "root/$p" "$dir/vmlinuz"
+done
+[ -r "$dir/vmlinuz" ] || die "the packages of $kver have no vmlinuz: see $log"
+# Headers name each other by where they are to be installed.
+grep -rlE '/usr/(src|lib)/linux-' "$dir/root/usr/src/linux-headers-$kver/Makefile" \
+	"$dir/root/usr/src/linux-headers-$kver/.kernelvariables" 2>/dev/null |
+	xargs -r sed -i -E "s,(^|[ =])/usr/(src|lib)/linux-,\1$dir/root/usr/\2/linux-,g"
+ln -s "root/usr/src/linux-headers-$kver" "$dir/build"
+# What its installation would do
+depmod -b "$dir/root" "$kver"
+echo "$kver" >"$dir/version"
+
+# Their tools are linked with the C library of their suite, and the compiler of
+# C++ has to be of the same release as the compiler of C.
+if [ "$codename" != "$host" ]; then
+	chroot=$CACHE/kernels/$codename.chroot
+	exec 8>"$chroot.lock"
+	flock 8
+	if [ ! -e "$chroot/.complete" ]; then
+		[ "$(id -u)" -eq 0 ] || die "$suite needs a system of its own to build in: run this as root"
+		command -v debootstrap >/dev/null || die "debootstrap is missing: run scripts/setup.sh matrix"
+		say "making a $codename in $chroot (log: $chroot.log)"
+		rm -rf "$chroot"
+		debootstrap --variant=minbase --keyring=$key "$codename" "$chroot" "$(archive "$host")" >"$chroot.log" 2>&1 ||
+			{ tail -n 5 "$chroot.log" >&2; die "debootstrap cannot make a $codename"; }
+		touch "$chroot/.complete"
+	fi
+	cc=$(sed -n 's/^CONFIG_CC_VERSION_TEXT="[a-z0-9_-]*gcc-\([0-9]*\) .*/\1/p' "$dir/build/.config")
+	[ -n "$cc" ] || die "$dir/build/.config does not say which compiler $kver was built with"
+	# An old mirror is as good there as it is here.
+	valid=$(apt-config dump --format '%v' Acquire::Check-Valid-Until)
+	chroot "$chroot" sh -c "apt-get -qq -o Acquire::Check-Valid-Until=${valid:-true} update &&
+		DEBIAN_FRONTEND=noninteractive apt-get -qq -y install --no-install-recommends \
+			make kmod pahole libelf1t64 gcc-$cc g++-$cc" >>"$chroot.log" 2>&1 ||
+		{ tail -n 5 "$chroot.log" >&2; die "$codename has no gcc-$cc and g++-$cc to install"; }
+	exec 8>&-
+	ln -s "$chroot" "$dir/chroot"
+fi
+touch "$dir/.complete"
+echo "$dir"
