@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: GPL-2.0
+# How Sphinx makes HTML and man pages of these documents ("make docs").
+import pathlib
+import re
+
+kbuild = (pathlib.Path(__file__).parent.parent / 'Kbuild').read_text()
+project = 'rpcrdma-v2'
+copyright = 'the authors of rpcrdma-v2, GPL-2.0'
+version = release = re.search(r'^version := (\S+)', kbuild, re.M).group(1)
+root_doc = 'index'
+exclude_patterns = ['_build']
+html_theme = 'alabaster'
+html_copy_source = False
+man_pages = [
+    ('installation', 'rpcrdma-v2', 'installing RPC-over-RDMA version 2', '', 7),
+    ('administration', 'rpcrdma-v2-administration', 'running RPC-over-RDMA version 2', '', 7),
+    ('settings', 'rpcrdma-v2-settings', 'settings of rpcrdma.ko', '', 7),
+]
