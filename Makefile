@@ -94,7 +94,7 @@ check:
 
 interop:
 	scripts/setup.sh check
-	scripts/check.sh interop
+	VERSIONS="$${VERSIONS:-3 4.0 4.1 4.2}" scripts/check.sh interop
 
 matrix:
 	scripts/setup.sh matrix

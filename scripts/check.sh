@@ -18,6 +18,8 @@
 #               the kernel's own rpcrdma.ko
 #   demo        what "make demo" does, with few files
 #
+#   VERSIONS="3 4.0 4.1 4.2"   of NFS, for interop (default 3 and 4.2)
+#   PROFILE=everything   what e2e leaves to e2e-debug, too
 #   MODULE=in-tree    the guests run the kernel's own rpcrdma.ko (e2e levels)
 #   ONLY=regex        of the guests' tests, run only these (mounts included)
 #   HOSTILE_SEED=n HOSTILE_STEPS=n   the random walks' (hostile levels)
@@ -383,7 +385,7 @@ level_e2e()
 {
 	local module
 	stock_module e2e "${MODULE:-}" || return 0
-	run_e2e e2e "$1" --module "$module" --timeout 2400 -- "$1/guest/e2e.sh" full
+	run_e2e e2e "$1" --module "$module" --timeout 2400 -- "$1/guest/e2e.sh" "${PROFILE:-full}"
 }
 
 # What "make demo" shows, with few files
@@ -402,6 +404,8 @@ level_interop()
 {
 	local status=0 module
 	stock_module interop || return 0
+	# The versions between them have nothing of their own in the transport.
+	export VERSIONS=${VERSIONS:-3 4.2}
 	PREFIX=interop/ scripts/interop.sh --module "$module" --run-dir "$1" || status=$?
 	results "$1/results" "" >/dev/null
 	[ -s "$1/results" ] || not_ok interop/run "no test ran (status $status), see $1"

@@ -259,11 +259,23 @@ fi
 rm -f "$run/initrd.img"
 rm -rf "$run/modules"
 
+# What tells most of a guest that went wrong: how it began, what ran and waited
+# when time was nearly up, and the end. Long lists are cut.
 show_console()
 {
 	{
+		if found=$(complaints <"$run/console.log"); then
+			echo "guest.sh: the first complaints in the kernel log ($run/console.log):"
+			head -n 1 <<<"$found" | cut -c1-80 |
+				grep -aF -m1 -A 60 -f - "$run/console.log" | cut -c1-160
+			echo "guest.sh: ... and their sort:"
+			sed 's/^\[[^]]*\]//' <<<"$found" | cut -c1-120 | sort | uniq -c | sort -rn | head -n 10
+		fi
+		echo "guest.sh: what ran and what waited:"
+		grep -aE -A 120 'running CPUs( and blocked tasks)? follow' "$run/console.log" |
+			grep -avE 'cm_work_handler, cm_work_handler|pwq |pending:|inactive:' | cut -c1-160 | head -n 150
 		echo "guest.sh: the end of the kernel log ($run/console.log):"
-		tail -n 80 "$run/console.log"
+		tail -n 40 "$run/console.log" | cut -c1-160
 	} >&2
 }
 
@@ -279,6 +291,7 @@ if [ ! -s "$run/status" ]; then
 	exit 125
 fi
 status=$(cat "$run/status")
+! grep -q '^# giving up' "$run/output.log" || show_console
 if [ $allow = no ] && found=$(complaints <"$run/console.log"); then
 	{
 		echo "guest.sh: the kernel complained; its whole log is $run/console.log:"

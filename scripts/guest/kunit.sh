@@ -4,16 +4,46 @@
 # the results are read on the host.
 # shellcheck source-path=SCRIPTDIR disable=SC2086
 set -u
-. "$(dirname "$0")/nfs.sh"
+. "$(dirname "$0")/harness.sh"
+
+# No case takes longer than that, in seconds. KUnit's own time limit lets what
+# hangs run on beside the cases that follow.
+SILENCE=$((100 * TIMEOUT_SCALE))
+
+# Load the module $1, which runs its suites. Not 0: they stand still.
+run_suites()
+{
+	local pid results seen=-1 since=$SECONDS
+	modprobe $1 &
+	pid=$!
+	while runs $pid; do
+		results=$(dmesg | grep -cE '\] +(ok|not ok) [0-9]')
+		if [ $results -ne $seen ]; then
+			seen=$results
+			since=$SECONDS
+		elif [ $((SECONDS - since)) -ge $SILENCE ]; then
+			echo "kunit: no result for $SILENCE s; running CPUs and blocked tasks follow" >/dev/kmsg
+			echo l >/proc/sysrq-trigger
+			echo w >/proc/sysrq-trigger
+			sleep 2
+			echo l >/proc/sysrq-trigger
+			dmesg >$RUN/$1.dmesg
+			return 1
+		fi
+		sleep 1
+	done
+	wait $pid || echo "modprobe $1 failed"
+	dmesg >$RUN/$1.dmesg
+	modprobe -r $1 || echo "modprobe -r $1 failed"
+}
+
 # The suites of the endpoint connect over soft-RoCE.
 rdma_up || exit
 for m in $MODULES; do
 	[[ $m == *_test ]] || continue
 	# The kernel's own log buffer may be cleared; the console log is whole.
 	dmesg -C
-	modprobe $m || echo "modprobe $m failed"
-	dmesg >$RUN/$m.dmesg
-	modprobe -r $m || echo "modprobe -r $m failed"
+	run_suites $m || abort "$m stands still after $(grep -E '\] +(ok|not ok) [0-9]' $RUN/$m.dmesg | tail -n 1)"
 done
 rxe_del
 echo "# end of run"
