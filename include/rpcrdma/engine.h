@@ -212,6 +212,7 @@ struct rpcrdma_props {
 };
 
 struct rpcrdma_conn_config {
+	u32 number;			/* no other connection has; not 0 */
 	u8 client;			/* 1: this end opens (4.2.3) */
 	u8 version_low, version_high;	/* versions allowed to this role */
 	u8 inv_ok;			/* device can invalidate remotely */
@@ -721,6 +722,154 @@ int rpcrdma_check_reply(const struct rpcrdma_conn *conn,
 			const struct rpcrdma_lists *offered,
 			const struct rpcrdma_rx *rx,
 			struct rpcrdma_placed *placed);
+
+/*
+ * The life of an RPC at its Requester, from its first Call to its end. Zero it,
+ * and embed it in what holds the RPC's memory. What happens is told by the
+ * functions below, one at a time for each RPC; they return what is to be done.
+ *
+ * Who sends or releases the Call owns it until the Call is sent. From then on
+ * that is whose rpcrdma_exchange_claim() succeeds, until a step completes the RPC,
+ * sends it again or leaves it. Between the two only rpcrdma_exchange_sent() and
+ * _claim() need an order: no Reply is looked at before it is known that its Call
+ * was sent.
+ */
+
+/* Memory that waits for a Reply; octets */
+struct rpcrdma_room {
+	u32 head;
+	u32 pages;			/* of the result, if it is reduced */
+	u32 tail;
+};
+
+/* How a Payload stream is divided among that: one after the other */
+struct rpcrdma_parts {
+	u32 head;
+	u32 pages;			/* reduced: not from the stream */
+	u32 pad;			/* reduced: their roundup, not sent */
+	u32 tail;			/* behind @pad */
+	u32 octets;			/* of the whole Reply, as far as there is room */
+	u8 reduced;			/* a Write chunk has the page data */
+};
+
+struct rpcrdma_exchange {
+	u8 state;			/* the engine's */
+	int status;			/* errno that it ends with */
+	u32 conn;			/* number of the connection it was sent on */
+	u32 xid, pull_handle;		/* of the Reply */
+	struct rpcrdma_recovery recovery;	/* on that connection */
+	struct rpcrdma_placed placed;
+	struct rpcrdma_parts parts;
+	struct rpcrdma_lists lists;	/* what the Call offers: its sender's */
+};
+
+/* What is to be done, in this order */
+enum {
+	RPCRDMA_STEP_REPORT = 1,	/* tell that the Reply is bad: @reason */
+	RPCRDMA_STEP_PLACE = 2,		/* the inline payload goes to @parts */
+	RPCRDMA_STEP_MOVE = 4,		/* what lies in head and tail memory does */
+	RPCRDMA_STEP_PUT = 8,		/* its Receive has been read */
+	RPCRDMA_STEP_CLOSE = 16,	/* the connection: @reason, or NULL */
+	/*
+	 * One of these, or nothing: take its regions out of the peer's reach and
+	 * give them back, then rpcrdma_exchange_invalidated();
+	 */
+	RPCRDMA_STEP_INVALIDATE = 32,
+	/* ... read the Reply to @parts, then rpcrdma_exchange_pulled(); */
+	RPCRDMA_STEP_PULL = 64,
+	/* ... the RPC ends with @status: octets of the Reply, or an errno; */
+	RPCRDMA_STEP_COMPLETE = 128,
+	/* ... it is encoded and sent again: rpcrdma_exchange_again(); */
+	RPCRDMA_STEP_AGAIN = 256,
+	/* ... it waits for another connection, or for being released. */
+	RPCRDMA_STEP_LEAVE = 512,
+	RPCRDMA_STEP_DONE = 1024,	/* rpcrdma_conn_queue_done() */
+};
+
+struct rpcrdma_step {
+	u32 todo;			/* RPCRDMA_STEP_* */
+	int status;
+	u32 xid, handle;		/* of the DONE */
+	const char *reason;		/* a static string */
+};
+
+/*
+ * It is going to be sent on @conn. Returns 0: what regions of an earlier attempt
+ * are left have to be released first; or -ENOTCONN: it was sent there before, and
+ * with a second Call of that xid (WP 3.7) would get a second Reply, or meet the
+ * first one's.
+ */
+int rpcrdma_exchange_begin(struct rpcrdma_exchange *x,
+			   const struct rpcrdma_conn *conn);
+
+/* It was sent, with x->lists, which are initialised even if they are empty. */
+void rpcrdma_exchange_sent(struct rpcrdma_exchange *x,
+			   const struct rpcrdma_conn *conn);
+
+/*
+ * A Reply to it arrived on @conn, or an ERROR. Returns true: it waits for that,
+ * and the caller owns it; rpcrdma_exchange_reply() or _error() follows.
+ */
+bool rpcrdma_exchange_claim(struct rpcrdma_exchange *x,
+			    const struct rpcrdma_conn *conn);
+
+/* A Reply that was claimed, and what is known about it and its RPC */
+struct rpcrdma_arrival {
+	const struct rpcrdma_rx *rx;
+	bool bad;			/* verdict BAD_REPLY */
+	u32 inv_handle;			/* that the peer invalidated, 0: none */
+	bool exposed;			/* ... which was one of the RPC's regions */
+	u32 length;			/* inline payload */
+	struct rpcrdma_room room;
+};
+
+/* The Receive is kept until a step says PUT; with PULL it can be put then. */
+struct rpcrdma_step rpcrdma_exchange_reply(struct rpcrdma_exchange *x,
+					   const struct rpcrdma_conn *conn,
+					   const struct rpcrdma_arrival *a);
+
+/* A Reply that nobody waits for (any more). @bad: verdict BAD_REPLY. */
+struct rpcrdma_step rpcrdma_exchange_stray(const struct rpcrdma_rx *rx,
+					   bool bad);
+
+/* @status: what rpcrdma_call_refused() returned about the ERROR */
+struct rpcrdma_step rpcrdma_exchange_error(struct rpcrdma_exchange *x,
+					   int status);
+
+/*
+ * The regions were invalidated, and given back to the processor; or, not @ok,
+ * the connection ends, and they are out of reach when it has.
+ * @first: the first 8 octets of the Reply's memory, NULL if that is shorter.
+ */
+struct rpcrdma_step rpcrdma_exchange_invalidated(struct rpcrdma_exchange *x,
+						 bool ok, const void *first);
+
+enum rpcrdma_pull {
+	RPCRDMA_PULL_OK,
+	RPCRDMA_PULL_FAILED,		/* the connection cannot do it (now) */
+	RPCRDMA_PULL_SHORT,		/* no resources for it now */
+	RPCRDMA_PULL_NEVER,		/* it would be the same the next time */
+};
+
+/* The Reads have ended, or cannot be made. @first: as above. */
+struct rpcrdma_step rpcrdma_exchange_pulled(struct rpcrdma_exchange *x,
+					    enum rpcrdma_pull how,
+					    const void *first);
+
+/*
+ * A step said AGAIN: the RPC's task is told now. rpcrdma_exchange_resend() asks,
+ * in the same serialisation and once for each, whether that has happened to a task
+ * that is about to wait for the Reply.
+ */
+void rpcrdma_exchange_again(struct rpcrdma_exchange *x);
+bool rpcrdma_exchange_resend(struct rpcrdma_exchange *x);
+
+/*
+ * The RPC is over for its task, which has its end or was killed, and nobody will
+ * claim it: its regions have to be released. Any number of times. Returns false
+ * while a step is under way, which has to come to its end first.
+ */
+bool rpcrdma_exchange_release(struct rpcrdma_exchange *x);
 
 /* ---- Responder ---- */
 

@@ -105,6 +105,7 @@ rpcrdma_props usual_props()
 rpcrdma_conn_config usual_config(bool client, u32 window)
 {
 	return {
+		.number = 1,
 		.client = client,
 		.version_low = 2,
 		.version_high = 2,

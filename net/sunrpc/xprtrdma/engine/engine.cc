@@ -17,6 +17,7 @@
 #include "memory.cc"
 #include "receive.cc"
 #include "requester.cc"
+#include "exchange.cc"
 #include "responder.cc"
 #include "private_message.cc"
 #include "version_choice.cc"

@@ -1,0 +1,625 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The life of an RPC at its Requester: each event in each state. */
+#include <cstring>
+#include <functional>
+#include <map>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "support.h"
+
+using namespace engine_test;
+
+namespace
+{
+
+constexpr u32 XID = 0x1234, HANDLE = 0x1000, OTHER_HANDLE = 0x1001;
+constexpr int ENOTCONN_ = 107, EIO_ = 5;
+constexpr rpcrdma_room ROOM = { 100, 1000, 60 };
+
+constexpr u32 REPORT = RPCRDMA_STEP_REPORT, PLACE = RPCRDMA_STEP_PLACE,
+	      MOVE = RPCRDMA_STEP_MOVE, PUT = RPCRDMA_STEP_PUT,
+	      CLOSE = RPCRDMA_STEP_CLOSE, INVALIDATE = RPCRDMA_STEP_INVALIDATE,
+	      PULL = RPCRDMA_STEP_PULL, COMPLETE = RPCRDMA_STEP_COMPLETE,
+	      AGAIN = RPCRDMA_STEP_AGAIN, LEAVE = RPCRDMA_STEP_LEAVE,
+	      DONE = RPCRDMA_STEP_DONE;
+
+/* The first words of a Reply */
+constexpr u8 GOOD[8] = { 0, 0, 0x12, 0x34, 0, 0, 0, 1 };
+constexpr u8 CALL_WORDS[8] = { 0, 0, 0x12, 0x34, 0, 0, 0, 0 };
+
+/* An RPC, two connections, and a Reply to it that can be changed */
+struct exchange {
+	exchange() : rx{ std::make_unique<rpcrdma_rx>() }
+	{
+		rpcrdma_conn_config cfg = usual_config(true);
+
+		cfg.number = 7;
+		rpcrdma_conn_init(&conn, &cfg);
+		cfg.number = 8;
+		rpcrdma_conn_init(&next, &cfg);
+		conn.version = next.version = RPCRDMA_VERS_2;
+		rpcrdma_lists_init(&x.lists);
+		rpcrdma_lists_init(&rx->lists);
+		rx->xid = XID;
+		a.rx = rx.get();
+		a.length = 80;
+		a.room = ROOM;
+	}
+
+	/* What the Call offers */
+	exchange &write(u32 octets = 1000)
+	{
+		rpcrdma_lists_add_write(&x.lists);
+		rpcrdma_lists_add_segment(&x.lists, HANDLE, octets, 0);
+		x.lists.inv_handle = HANDLE;
+		return *this;
+	}
+	exchange &reply_chunk(u32 octets)
+	{
+		rpcrdma_lists_add_reply(&x.lists);
+		rpcrdma_lists_add_segment(&x.lists, OTHER_HANDLE, octets, 0);
+		x.lists.inv_handle = OTHER_HANDLE;
+		return *this;
+	}
+	/* What the Reply says: so many octets in the chunks of the Call */
+	exchange &in_write(u32 octets)
+	{
+		rpcrdma_lists_add_write(&rx->lists);
+		rpcrdma_lists_add_segment(&rx->lists, HANDLE, octets, 0);
+		return *this;
+	}
+	exchange &in_reply(u32 octets)
+	{
+		rpcrdma_lists_add_reply(&rx->lists);
+		rpcrdma_lists_add_segment(&rx->lists, OTHER_HANDLE, octets, 0);
+		rx->format = RPCRDMA_SPECIAL;
+		a.length = 0;
+		return *this;
+	}
+	/* ... or that it is to be pulled; before in_write() */
+	exchange &provided(u32 octets, u32 inv_handle = 0x77)
+	{
+		rpcrdma_lists_add_read(&rx->lists, 0);
+		rpcrdma_lists_add_segment(&rx->lists, 0x2000, octets, 0);
+		rx->lists.inv_handle = inv_handle;
+		rx->format = RPCRDMA_SPECIAL;
+		a.length = 0;
+		return *this;
+	}
+	exchange &invalidates(u32 handle, bool exposed = true)
+	{
+		a.inv_handle = handle;
+		a.exposed = exposed;
+		return *this;
+	}
+	exchange &payload(u32 octets)
+	{
+		a.length = octets;
+		return *this;
+	}
+
+	exchange &send()
+	{
+		EXPECT_EQ(rpcrdma_exchange_begin(&x, &conn), 0);
+		rpcrdma_exchange_sent(&x, &conn);
+		return *this;
+	}
+	exchange &claim()
+	{
+		EXPECT_TRUE(rpcrdma_exchange_claim(&x, &conn));
+		return *this;
+	}
+	rpcrdma_step reply()
+	{
+		send().claim();
+		return rpcrdma_exchange_reply(&x, &conn, &a);
+	}
+	rpcrdma_step error(int status)
+	{
+		send().claim();
+		return rpcrdma_exchange_error(&x, status);
+	}
+	rpcrdma_step invalidated(bool ok = true, const u8 *first = GOOD)
+	{
+		return rpcrdma_exchange_invalidated(&x, ok, first);
+	}
+	rpcrdma_step pulled(rpcrdma_pull how = RPCRDMA_PULL_OK,
+			    const u8 *first = GOOD)
+	{
+		return rpcrdma_exchange_pulled(&x, how, first);
+	}
+
+	rpcrdma_conn conn, next;
+	rpcrdma_exchange x{};
+	std::unique_ptr<rpcrdma_rx> rx;
+	rpcrdma_arrival a{};
+};
+
+void expect_parts(const rpcrdma_parts &p, u32 head, u32 pages, u32 pad,
+		  u32 tail, u32 octets)
+{
+	EXPECT_EQ(p.head, head);
+	EXPECT_EQ(p.pages, pages);
+	EXPECT_EQ(p.pad, pad);
+	EXPECT_EQ(p.tail, tail);
+	EXPECT_EQ(p.octets, octets);
+}
+
+/* ---- Each event in each state ---- */
+
+using event = std::function<std::string(exchange &)>;
+
+std::string name_of(const rpcrdma_step &s)
+{
+	static const char *const names[] = {
+		"report", "place",    "move",  "put",	"close", "inval",
+		"pull",	  "complete", "again", "leave", "done",
+	};
+	std::string text;
+
+	for (u32 i = 0; i < std::size(names); i++) {
+		if (s.todo >> i & 1)
+			text += (text.empty() ? "" : " ") +
+				std::string(names[i]);
+	}
+	return text;
+}
+
+/* One that is in the state of that name */
+std::unique_ptr<exchange> in_state(const std::string &name)
+{
+	auto e = std::make_unique<exchange>();
+
+	e->write();
+	if (name == "idle")
+		return e;
+	if (name == "sent") {
+		e->send();
+	} else if (name == "claimed") {
+		e->send().claim();
+	} else if (name == "placed") {
+		e->in_write(8).reply();
+	} else if (name == "kept") {
+		e->in_write(0).payload(101).reply();
+	} else if (name == "in chunk") {
+		e->reply_chunk(160).in_write(0).in_reply(80).reply();
+	} else if (name == "provided") {
+		e->provided(160).in_write(0).reply();
+	} else if (name == "failed") {
+		e->error(-EIO_);
+	} else if (name == "refused") {
+		e->error(0);
+	} else if (name == "pulling") {
+		e->provided(160).in_write(0).reply();
+		e->invalidated();
+	} else if (name == "again") {
+		e->error(0);
+		e->invalidated();
+		rpcrdma_exchange_again(&e->x);
+	} else if (name == "lost") {
+		e->in_write(8).reply();
+		e->invalidated(false);
+	} else if (name == "over") {
+		e->in_write(8).reply();
+		e->invalidated();
+	} else {
+		ADD_FAILURE() << name;
+	}
+	return e;
+}
+
+const char *const states[] = {
+	"idle",	    "sent",	"claimed", "placed",  "kept",
+	"in chunk", "provided", "failed",  "refused", "pulling",
+	"again",    "lost",	"over",
+};
+
+/*
+ * What an event leads to, by the state it comes in; in the others, to nothing.
+ * Of events that say yes or no, only yes is here.
+ */
+void expect(const char *what, const event &happens,
+	    const std::map<std::string, std::string> &results)
+{
+	for (const char *state : states) {
+		auto found = results.find(state);
+		auto e = in_state(state);
+		const u8 before = e->x.state;
+
+		SCOPED_TRACE(std::string(what) + " when " + state);
+		if (found != results.end()) {
+			EXPECT_EQ(happens(*e), found->second);
+		} else {
+			EXPECT_EQ(happens(*e), "");
+			EXPECT_EQ(e->x.state, before);
+		}
+	}
+}
+
+std::string yes(bool is)
+{
+	return is ? "yes" : "";
+}
+
+TEST(Exchange, IsSentOnceOnEachConnection)
+{
+	expect("begun on the same connection",
+	       [](exchange &e) {
+		       return yes(!rpcrdma_exchange_begin(&e.x, &e.conn));
+	       },
+	       { { "idle", "yes" }, { "again", "yes" } });
+	expect("begun on another",
+	       [](exchange &e) {
+		       return yes(!rpcrdma_exchange_begin(&e.x, &e.next));
+	       },
+	       { { "idle", "yes" },
+		 { "sent", "yes" },
+		 { "again", "yes" },
+		 { "lost", "yes" },
+		 { "over", "yes" } });
+}
+
+TEST(Exchange, IsAnsweredOnce)
+{
+	expect("an answer",
+	       [](exchange &e) {
+		       return yes(rpcrdma_exchange_claim(&e.x, &e.conn));
+	       },
+	       { { "sent", "yes" } });
+	expect("an answer on another connection",
+	       [](exchange &e) {
+		       return yes(rpcrdma_exchange_claim(&e.x, &e.next));
+	       },
+	       {});
+}
+
+TEST(Exchange, AnswersCountWhenTheyAreClaimed)
+{
+	expect("a Reply",
+	       [](exchange &e) {
+		       e.a.length = 80;
+		       e.rx->format = RPCRDMA_INLINE;
+		       rpcrdma_lists_init(&e.rx->lists);
+		       e.in_write(0);
+		       return name_of(
+			       rpcrdma_exchange_reply(&e.x, &e.conn, &e.a));
+	       },
+	       { { "claimed", "place put inval" } });
+	expect("an ERROR that ends it",
+	       [](exchange &e) {
+		       return name_of(rpcrdma_exchange_error(&e.x, -EIO_));
+	       },
+	       { { "claimed", "inval" } });
+	expect("an ERROR",
+	       [](exchange &e) {
+		       return name_of(rpcrdma_exchange_error(&e.x, 0));
+	       },
+	       { { "claimed", "inval" } });
+}
+
+TEST(Exchange, ItsEndWaitsForItsMemory)
+{
+	expect("the end of an invalidation",
+	       [](exchange &e) { return name_of(e.invalidated()); },
+	       { { "placed", "complete" },
+		 { "kept", "place put complete" },
+		 { "in chunk", "move complete" },
+		 { "provided", "pull" },
+		 { "failed", "complete" },
+		 { "refused", "again" } });
+	expect("the connection's end instead",
+	       [](exchange &e) { return name_of(e.invalidated(false)); },
+	       { { "placed", "close leave" },
+		 { "kept", "put close leave" },
+		 { "in chunk", "close leave" },
+		 { "provided", "put close leave" },
+		 { "failed", "close complete" },
+		 { "refused", "close leave" } });
+	expect("the end of Reads",
+	       [](exchange &e) { return name_of(e.pulled()); },
+	       { { "pulling", "complete done" } });
+	expect("Reads that failed",
+	       [](exchange &e) {
+		       return name_of(e.pulled(RPCRDMA_PULL_FAILED));
+	       },
+	       { { "pulling", "close leave" } });
+	expect("Reads that cannot be made now",
+	       [](exchange &e) {
+		       return name_of(e.pulled(RPCRDMA_PULL_SHORT));
+	       },
+	       { { "pulling", "close leave" } });
+	expect("Reads that can never be made",
+	       [](exchange &e) {
+		       return name_of(e.pulled(RPCRDMA_PULL_NEVER));
+	       },
+	       { { "pulling", "complete done" } });
+}
+
+TEST(Exchange, ATaskHearsOnceThatItIsToSendAgain)
+{
+	expect("a task that is about to wait",
+	       [](exchange &e) {
+		       return yes(rpcrdma_exchange_resend(&e.x) &&
+				  !rpcrdma_exchange_resend(&e.x));
+	       },
+	       { { "again", "yes" } });
+	expect("being told, and then that",
+	       [](exchange &e) {
+		       rpcrdma_exchange_again(&e.x);
+		       return yes(rpcrdma_exchange_resend(&e.x));
+	       },
+	       { { "refused", "yes" }, { "again", "yes" } });
+}
+
+/* A task that is killed waits for the end of what is under way. */
+TEST(Exchange, CanBeReleasedWhenNothingIsUnderWay)
+{
+	expect("its release",
+	       [](exchange &e) { return yes(rpcrdma_exchange_release(&e.x)); },
+	       { { "idle", "yes" },
+		 { "sent", "yes" },
+		 { "again", "yes" },
+		 { "lost", "yes" },
+		 { "over", "yes" } });
+	expect("a late answer after that, or a second RPC",
+	       [](exchange &e) {
+		       if (!rpcrdma_exchange_release(&e.x))
+			       return std::string();
+		       EXPECT_FALSE(rpcrdma_exchange_claim(&e.x, &e.conn));
+		       EXPECT_TRUE(rpcrdma_exchange_release(&e.x));
+		       EXPECT_EQ(rpcrdma_exchange_begin(&e.x, &e.conn), 0);
+		       return std::string("sent anew");
+	       },
+	       { { "idle", "sent anew" },
+		 { "sent", "sent anew" },
+		 { "again", "sent anew" },
+		 { "lost", "sent anew" },
+		 { "over", "sent anew" } });
+}
+
+/* ---- What is done with a Reply ---- */
+
+TEST(Exchange, AReplyWithoutRegionsEndsIt)
+{
+	exchange e;
+	const rpcrdma_step s = e.reply();
+
+	EXPECT_EQ(s.todo, PLACE | PUT | COMPLETE);
+	EXPECT_EQ(s.status, 80);
+	expect_parts(e.x.parts, 80, 0, 0, 0, 80);
+	EXPECT_EQ(rpcrdma_exchange_begin(&e.x, &e.conn), -ENOTCONN_);
+}
+
+/* What is in a chunk is the device's until that is invalid. */
+TEST(Exchange, AReplyIsPlacedWhereNothingIsMapped)
+{
+	struct {
+		u32 payload, written;
+		bool with_chunk;
+		u32 todo;
+	} static constexpr cases[] = {
+		{ 100, 0, false, PLACE | PUT | INVALIDATE },
+		{ 101, 0, false, INVALIDATE },
+		{ 160, 12, false, PLACE | PUT | INVALIDATE },
+		{ 80, 0, true, INVALIDATE },
+		{ 160, 12, true, INVALIDATE },
+	};
+
+	for (const auto &c : cases) {
+		exchange e;
+
+		e.write();
+		if (c.with_chunk)
+			e.reply_chunk(160);
+		e.in_write(c.written).payload(c.payload);
+		EXPECT_EQ(e.reply().todo, c.todo) << c.payload;
+		EXPECT_EQ(e.invalidated().todo,
+			  c.todo & PLACE ? COMPLETE : PLACE | PUT | COMPLETE);
+	}
+}
+
+TEST(Exchange, AReplyIsDividedAmongItsMemory)
+{
+	struct {
+		u32 payload, written;
+		u32 head, pages, pad, tail, octets;
+	} static constexpr cases[] = {
+		{ 8, 0, 8, 0, 0, 0, 8 },
+		{ 100, 0, 100, 0, 0, 0, 100 },
+		{ 104, 0, 100, 4, 0, 0, 104 },
+		{ 1100, 0, 100, 1000, 0, 0, 1100 },
+		{ 1160, 0, 100, 1000, 0, 60, 1160 },
+		/* cut short */
+		{ 1164, 0, 100, 1000, 0, 60, 1160 },
+		{ 0xfffffffc, 0, 100, 1000, 0, 60, 1160 },
+		/* around a result */
+		{ 100, 7, 100, 7, 1, 0, 108 },
+		{ 120, 7, 100, 7, 1, 20, 128 },
+		{ 60, 1000, 60, 1000, 0, 0, 1060 },
+		{ 160, 5, 100, 5, 3, 56, 164 },
+		{ 156, 5, 100, 5, 3, 56, 164 },
+	};
+
+	for (const auto &c : cases) {
+		exchange e;
+
+		SCOPED_TRACE(c.payload);
+		e.write();
+		e.in_write(c.written).payload(c.payload);
+		e.reply();
+		expect_parts(e.x.parts, c.head, c.pages, c.pad, c.tail,
+			     c.octets);
+		EXPECT_EQ(e.x.parts.reduced, c.written != 0);
+		EXPECT_EQ(e.invalidated().status, static_cast<int>(c.octets));
+	}
+}
+
+/* No tail has room for the roundup. */
+TEST(Exchange, AResultBehindWhichNothingHasRoom)
+{
+	exchange e;
+
+	e.write();
+	e.a.room.tail = 2;
+	e.in_write(5).payload(108).reply();
+	expect_parts(e.x.parts, 100, 5, 3, 0, 108);
+}
+
+TEST(Exchange, AReplyInTheReplyChunk)
+{
+	exchange alone, beside;
+
+	EXPECT_EQ(alone.reply_chunk(1160).in_reply(1160).reply().todo,
+		  PUT | INVALIDATE);
+	EXPECT_EQ(alone.invalidated().todo, COMPLETE);
+	expect_parts(alone.x.parts, 100, 1000, 0, 60, 1160);
+
+	beside.write().reply_chunk(160).in_write(6).in_reply(120);
+	EXPECT_EQ(beside.reply().todo, PUT | INVALIDATE);
+	EXPECT_EQ(beside.invalidated().todo, MOVE | COMPLETE);
+	expect_parts(beside.x.parts, 100, 6, 2, 20, 128);
+}
+
+TEST(Exchange, SomethingElseInTheReplyChunk)
+{
+	const u8 *const firsts[] = { nullptr, CALL_WORDS };
+
+	for (const u8 *first : firsts) {
+		exchange e;
+
+		e.reply_chunk(160).in_reply(80).reply();
+
+		const rpcrdma_step s = e.invalidated(true, first);
+
+		EXPECT_EQ(s.todo, REPORT | COMPLETE);
+		EXPECT_EQ(s.status, -EIO_);
+		EXPECT_NE(s.reason, nullptr);
+		EXPECT_EQ(e.x.placed.reply_octets, 0u);
+	}
+	exchange e;
+
+	e.reply_chunk(160).in_reply(4).reply();
+	EXPECT_EQ(e.invalidated().todo, REPORT | COMPLETE);
+}
+
+TEST(Exchange, AReplyThatIsPulled)
+{
+	exchange e;
+	rpcrdma_step s = e.provided(120).reply();
+
+	/* No region, no invalidation; the Receive says what to read. */
+	EXPECT_EQ(s.todo, PULL);
+	s = e.pulled();
+	EXPECT_EQ(s.todo, COMPLETE | DONE);
+	EXPECT_EQ(s.status, 120);
+	EXPECT_EQ(s.xid, XID);
+	EXPECT_EQ(s.handle, 0x77u);
+
+	exchange bad;
+
+	bad.provided(120).reply();
+	s = bad.pulled(RPCRDMA_PULL_OK, CALL_WORDS);
+	EXPECT_EQ(s.todo, REPORT | COMPLETE | DONE);
+	EXPECT_EQ(s.status, -EIO_);
+	EXPECT_EQ(s.handle, 0x77u);
+
+	exchange never;
+
+	never.provided(120).reply();
+	EXPECT_EQ(never.pulled(RPCRDMA_PULL_NEVER).status, -EIO_);
+}
+
+TEST(Exchange, ABadReplyEndsItWhenItsMemoryIsOutOfReach)
+{
+	exchange verdict, chunks, provided;
+	rpcrdma_step s;
+
+	verdict.a.bad = true;
+	verdict.rx->error.status = -EIO_;
+	s = verdict.write().reply();
+	EXPECT_EQ(s.todo, REPORT | PUT | INVALIDATE);
+	EXPECT_EQ(verdict.invalidated().status, -EIO_);
+
+	/* One that does not return the Write chunk */
+	s = chunks.write().reply();
+	EXPECT_EQ(s.todo, REPORT | PUT | INVALIDATE);
+	s = chunks.invalidated();
+	EXPECT_EQ(s.todo, COMPLETE);
+	EXPECT_EQ(s.status, -EIO_);
+
+	s = provided.write().provided(120).reply();
+	EXPECT_EQ(s.todo, REPORT | PUT | INVALIDATE | DONE);
+	EXPECT_EQ(s.xid, XID);
+	EXPECT_EQ(s.handle, 0x77u);
+}
+
+TEST(Exchange, AHandleThatWasNotOfferedEndsTheConnection)
+{
+	exchange wrong, not_exposed, right;
+	rpcrdma_step s;
+
+	wrong.write().reply_chunk(160).in_write(0);
+	s = wrong.invalidates(HANDLE).reply();
+	EXPECT_EQ(s.todo, REPORT | PUT | CLOSE | INVALIDATE);
+	EXPECT_EQ(wrong.invalidated().status, -EIO_);
+
+	not_exposed.write().in_write(0);
+	s = not_exposed.invalidates(HANDLE, false).reply();
+	EXPECT_EQ(s.todo, REPORT | PUT | CLOSE | INVALIDATE);
+
+	right.write().in_write(0);
+	EXPECT_EQ(right.invalidates(HANDLE).reply().todo,
+		  PLACE | PUT | INVALIDATE);
+}
+
+TEST(Exchange, AReplyThatNobodyWaitsFor)
+{
+	exchange plain, provided;
+	rpcrdma_step s;
+
+	EXPECT_EQ(rpcrdma_exchange_stray(plain.rx.get(), false).todo, PUT);
+	provided.provided(120);
+	s = rpcrdma_exchange_stray(provided.rx.get(), false);
+	EXPECT_EQ(s.todo, PUT | DONE);
+	EXPECT_EQ(s.xid, XID);
+	EXPECT_EQ(s.handle, 0x77u);
+	/* The engine has done that already. */
+	EXPECT_EQ(rpcrdma_exchange_stray(provided.rx.get(), true).todo, PUT);
+}
+
+TEST(Exchange, ARefusedCall)
+{
+	exchange fatal, plain;
+
+	EXPECT_EQ(fatal.error(-121).todo, COMPLETE);
+	EXPECT_EQ(plain.error(0).todo, AGAIN);
+	rpcrdma_exchange_again(&plain.x);
+	plain.send();
+	EXPECT_EQ(rpcrdma_exchange_begin(&plain.x, &plain.conn), -ENOTCONN_);
+}
+
+/* What a refusal rules out holds for the connection it came on. */
+TEST(Exchange, ANewConnectionForgetsWhatWasRuledOut)
+{
+	exchange e;
+
+	e.x.recovery.no_writes = 1;
+	EXPECT_EQ(rpcrdma_exchange_begin(&e.x, &e.conn), 0);
+	EXPECT_EQ(e.x.recovery.no_writes, 0);
+
+	e.error(0);
+	e.x.recovery.no_writes = 1;
+	rpcrdma_exchange_again(&e.x);
+	EXPECT_EQ(rpcrdma_exchange_begin(&e.x, &e.conn), 0);
+	EXPECT_EQ(e.x.recovery.no_writes, 1);
+	EXPECT_EQ(rpcrdma_exchange_begin(&e.x, &e.next), 0);
+	EXPECT_EQ(e.x.recovery.no_writes, 0);
+
+	e.x.recovery.no_writes = 1;
+	EXPECT_TRUE(rpcrdma_exchange_release(&e.x));
+	EXPECT_EQ(e.x.recovery.no_writes, 0);
+}
+
+} // namespace
