@@ -99,7 +99,7 @@ static int req_map(struct kunit *test, struct req_fixture *f)
 	/* The pool of regions fills in the background. */
 	for (;;) {
 		rpcrdma_req_put_mrs(f->req);
-		rpcrdma_lists_init(&f->req->lists);
+		rpcrdma_lists_init(&f->req->x.lists);
 		rc = rpcrdma_req_map(f->req, f->ep, &f->plan);
 		if (rc != -EAGAIN || time_after(jiffies, end))
 			break;
@@ -116,7 +116,7 @@ static const u32 req_lengths[] = { 8000, 8001, 8002, 8003, 1, 12345 };
 static void requester_read_chunk(struct kunit *test)
 {
 	struct req_fixture *f = req_open(test);
-	const struct rpcrdma_lists *lists = &f->req->lists;
+	const struct rpcrdma_lists *lists = &f->req->x.lists;
 	u32 i, len;
 
 	for (i = 0; i < ARRAY_SIZE(req_lengths); i++) {
@@ -139,7 +139,7 @@ static void requester_read_chunk(struct kunit *test)
 static void requester_special(struct kunit *test)
 {
 	struct req_fixture *f = req_open(test);
-	const struct rpcrdma_lists *lists = &f->req->lists;
+	const struct rpcrdma_lists *lists = &f->req->x.lists;
 	u32 i, j, len;
 
 	for (i = 0; i < ARRAY_SIZE(req_lengths); i++) {
@@ -176,7 +176,7 @@ static void requester_special(struct kunit *test)
 static void requester_write_chunk(struct kunit *test)
 {
 	struct req_fixture *f = req_open(test);
-	const struct rpcrdma_lists *lists = &f->req->lists;
+	const struct rpcrdma_lists *lists = &f->req->x.lists;
 	u32 i, len;
 
 	for (i = 0; i < ARRAY_SIZE(req_lengths); i++) {

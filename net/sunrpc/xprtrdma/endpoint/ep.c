@@ -39,6 +39,8 @@ static struct workqueue_struct *rpcrdma_accept_wq;
 static DEFINE_MUTEX(rpcrdma_eps_mutex);
 static LIST_HEAD(rpcrdma_eps);
 static atomic_t rpcrdma_nr_eps;
+/* The number of the connection made last; none is 0 */
+static atomic_t rpcrdma_last_ep;
 static DECLARE_WAIT_QUEUE_HEAD(rpcrdma_eps_wait);
 
 struct rpcrdma_listener {
@@ -337,6 +339,9 @@ static int rpcrdma_ep_setup(struct rpcrdma_ep *ep)
 	ep->params.rw_writes = min(ep->params.rw_writes, ep->params.rw_ctxts);
 
 	memset(&cfg, 0, sizeof(cfg));
+	do {
+		cfg.number = atomic_inc_return(&rpcrdma_last_ep);
+	} while (!cfg.number);
 	cfg.client = ep->client;
 	cfg.version_low = ep->params.version_low;
 	cfg.version_high = ep->params.version_high;

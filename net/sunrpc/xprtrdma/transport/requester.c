@@ -6,9 +6,12 @@
  * transport's write lock and has it pinned, encodes or releases it only when
  * it is not pinned, and finds it by its xid until then. So the sender owns a
  * slot until the endpoint has taken the Call; from then on the first Reply or
- * ERROR for it does, by pinning the rpc_rqst and clearing sent_ep, until it
+ * ERROR for it does, by pinning the rpc_rqst and claiming its exchange, until it
  * unpins. When none comes, or the connection is lost meanwhile, the slot is
  * sunrpc's again, which sends the Call once more or releases it.
+ *
+ * What is to be done with a Reply, and when an RPC may end, the engine says: see
+ * struct rpcrdma_step, and rpcrdma_req_carry_out() here.
  *
  * The task of a Call that is refused in a way that leaves another form for it
  * is told to try again, as after a connection that was lost. sunrpc encodes the
@@ -107,11 +110,7 @@ static void rpcrdma_req_release_mrs(struct rpcrdma_req *req)
  */
 static void rpcrdma_req_reset(struct rpcrdma_req *req)
 {
-	req->sent_ep = NULL;
-	req->was_sent = false;
-	req->again = false;
-	req->resend = false;
-	memset(&req->recovery, 0, sizeof(req->recovery));
+	WARN_ON_ONCE(!rpcrdma_exchange_release(&req->x));
 	rpcrdma_req_release_mrs(req);
 }
 
@@ -376,7 +375,7 @@ static int rpcrdma_req_call(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
 	call->length = snd->len;
 	call->reply_max = rpcrdma_xdr_room(rcv);
 	call->reverse = rqst->rq_xprt->bc_xprt != NULL;
-	call->recovery = req->recovery;
+	call->recovery = req->x.recovery;
 	refused |= call->recovery.given_in != 0;
 	/* Integrity and privacy want the messages whole (11.2.2). */
 	call->ddp = rqst->rq_cred &&
@@ -434,7 +433,7 @@ static int rpcrdma_req_map_range(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
 	if (n < 0)
 		return n == -E2BIG ? -EMSGSIZE : n;
 	return rpcrdma_mrs_map(ep, &req->mrs, req->bv, n, remote_write,
-			       &req->lists);
+			       &req->x.lists);
 }
 
 /*
@@ -462,7 +461,7 @@ static int rpcrdma_req_map(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
 {
 	const struct xdr_buf *snd = &req->rqst.rq_snd_buf;
 	const struct xdr_buf *rcv = &req->rqst.rq_rcv_buf;
-	struct rpcrdma_lists *lists = &req->lists;
+	struct rpcrdma_lists *lists = &req->x.lists;
 	struct rpcrdma_mr *mr;
 	u32 largest = 0;
 	int rc = 0;
@@ -581,7 +580,7 @@ static void rpcrdma_req_account(struct rpcrdma_req *req,
 				const struct rpcrdma_call_plan *plan)
 {
 	struct rpcrdma_requester_stats *stats = req->stats;
-	const struct rpcrdma_lists *lists = &req->lists;
+	const struct rpcrdma_lists *lists = &req->x.lists;
 
 	if (plan->format == RPCRDMA_SPECIAL)
 		stats->nomsg_calls++;
@@ -652,16 +651,15 @@ static void rpcrdma_requester_discard(const struct rpcrdma_built *built)
  * If the endpoint takes the Call, a Reply may complete the RPC before this
  * returns; the rpc_rqst stays, it is pinned.
  */
-static int rpcrdma_req_post(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
-			    struct rpcrdma_req *req,
+static int rpcrdma_req_post(struct rpcrdma_ep *ep, struct rpcrdma_req *req,
 			    const struct rpcrdma_call_plan *plan)
 {
 	bool chunks = rpcrdma_plan_has_chunks(plan);
-	const struct rpcrdma_lists *lists = chunks ? &req->lists : NULL;
+	const struct rpcrdma_lists *lists = chunks ? &req->x.lists : NULL;
 	struct rpcrdma_built built;
 	int rc;
 
-	rpcrdma_lists_init(&req->lists);
+	rpcrdma_lists_init(&req->x.lists);
 	if (chunks) {
 		rc = rpcrdma_req_map(req, ep, plan);
 		if (rc)
@@ -675,9 +673,7 @@ static int rpcrdma_req_post(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 	rc = rpcrdma_requester_post(ep, &built, plan,
 				    chunks ? &req->mrs : NULL, lists);
 	if (!rc) {
-		req->sent_ep = ep;
-		req->was_sent = true;
-		req->sent_cookie = xprt->connect_cookie;
+		rpcrdma_exchange_sent(&req->x, &ep->conn);
 		rpcrdma_req_account(req, plan);
 	}
 	mutex_unlock(&req->lock);
@@ -687,7 +683,7 @@ static int rpcrdma_req_post(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 }
 
 /* One attempt. -EAGAIN: write_space() is going to be called. */
-static int rpcrdma_requester_try(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
+static int rpcrdma_requester_try(struct rpcrdma_ep *ep,
 				 struct rpcrdma_req *req)
 {
 	struct rpcrdma_call_plan plan;
@@ -700,7 +696,7 @@ static int rpcrdma_requester_try(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 		return rc;
 
 	req->rqst.rq_xtime = ktime_get();
-	rc = rpcrdma_req_post(xprt, ep, req, &plan);
+	rc = rpcrdma_req_post(ep, req, &plan);
 	if (rc)
 		rpcrdma_req_put_mrs(req);
 	return rc;
@@ -723,17 +719,10 @@ int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 	if (!rpcrdma_ep_is_open(ep))
 		return -ENOTCONN;
 
-	/*
-	 * A second Call with this xid on the same connection would get a
-	 * second Reply, or meet the first one's (WP 3.7).
-	 */
-	if (req->was_sent && req->sent_cookie == xprt->connect_cookie)
-		return -ENOTCONN;
-	req->resend = false;
-	if (req->recovery_cookie != xprt->connect_cookie)
-		memset(&req->recovery, 0, sizeof(req->recovery));
+	rc = rpcrdma_exchange_begin(&req->x, &ep->conn);
+	if (rc)
+		return rc;
 	/* Left from a connection that is gone */
-	req->sent_ep = NULL;
 	rpcrdma_req_release_mrs(req);
 
 	if (unlikely(rqst->rq_rcv_buf.flags & XDRBUF_SPARSE_PAGES)) {
@@ -742,7 +731,7 @@ int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 			return rc;
 	}
 
-	rc = rpcrdma_requester_try(xprt, ep, req);
+	rc = rpcrdma_requester_try(ep, req);
 	if (rc == -EAGAIN) {
 		/*
 		 * What was missing may have come before sunrpc knows that it
@@ -751,7 +740,7 @@ int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 		xprt_wait_for_buffer_space(xprt);
 		/* Order that before the look, as write_space() does reversed */
 		smp_mb__after_atomic();
-		rc = rpcrdma_requester_try(xprt, ep, req);
+		rc = rpcrdma_requester_try(ep, req);
 		if (rc != -EAGAIN)
 			xprt_write_space(xprt);
 		else
@@ -815,11 +804,10 @@ void rpcrdma_requester_wait_for_reply(struct rpc_task *task)
 {
 	struct rpcrdma_req *req = rpcrdma_rqst_req(task->tk_rqstp);
 
-	if (likely(!req->resend)) {
+	if (likely(!rpcrdma_exchange_resend(&req->x))) {
 		xprt_wait_for_reply_request_def(task);
 		return;
 	}
-	req->resend = false;
 	rpcrdma_req_resend(req);
 }
 
@@ -829,14 +817,12 @@ static void rpcrdma_req_send_again(struct rpc_xprt *xprt,
 {
 	struct rpc_rqst *rqst = &req->rqst;
 
-	req->again = false;
-	req->was_sent = false;
 	spin_lock(&xprt->queue_lock);
 	/*
 	 * A task that does not sleep is on its way to do so, and whoever sent
-	 * its Call may have words of it yet to write. Sending clears this.
+	 * its Call may have words of it yet to write.
 	 */
-	req->resend = true;
+	rpcrdma_exchange_again(&req->x);
 	rpcrdma_req_resend(req);
 	rpc_wake_up_queued_task(&xprt->pending, rqst->rq_task);
 	xprt_unpin_rqst(rqst);
@@ -851,32 +837,49 @@ static void rpcrdma_unpin(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
 	spin_unlock(&xprt->queue_lock);
 }
 
-/* @copied: octets of the Reply, or a negative errno that ends the RPC */
-static void rpcrdma_complete(struct rpc_xprt *xprt, struct rpc_rqst *rqst,
-			     int copied)
+/*
+ * The end: @status has the octets of the Reply, or a negative errno. Of a Reply
+ * whose result came in a Write chunk, rq_rcv_buf now says where it lies.
+ * rq_rcv_buf and its copy rq_private_buf must remain the same.
+ */
+static void rpcrdma_req_complete(struct rpcrdma_req *req, int status)
 {
+	const struct rpcrdma_placed *placed = &req->x.placed;
+	struct rpc_rqst *rqst = &req->rqst;
+	struct xdr_buf *buf = &rqst->rq_rcv_buf, *copy = &rqst->rq_private_buf;
+	struct rpc_xprt *xprt = rqst->rq_xprt;
 	struct rpc_task *task;
+
+	req->stats->placed_octets += placed->write_octets +
+				     placed->reply_octets +
+				     placed->pull_octets;
+	if (status >= 0 && req->x.parts.reduced) {
+		buf->head[0].iov_len = req->x.parts.head;
+		buf->page_len = req->x.parts.pages;
+		copy->head[0].iov_len = buf->head[0].iov_len;
+		copy->page_len = buf->page_len;
+	}
 
 	spin_lock(&xprt->queue_lock);
 	task = rqst->rq_task;
-	if (copied < 0) {
+	if (status < 0) {
 		/*
 		 * sunrpc takes a status only from a task that sleeps. This
 		 * one ends a task before the next thing it does, as a signal
 		 * would; it is the first that counts.
 		 */
-		cmpxchg(&task->tk_rpc_status, 0, copied);
-		task->tk_status = copied;
-		copied = 0;
+		cmpxchg(&task->tk_rpc_status, 0, status);
+		task->tk_status = status;
+		status = 0;
 	}
-	xprt_complete_rqst(task, copied);
+	xprt_complete_rqst(task, status);
 	xprt_unpin_rqst(rqst);
 	spin_unlock(&xprt->queue_lock);
 }
 
 /*
- * Make the answer to @xid on @ep this caller's: its Call was sent there, and
- * this is the first answer. Returns the slot, its rpc_rqst pinned, or NULL.
+ * Make the answer to @xid on @ep this caller's. Returns the slot, its rpc_rqst
+ * pinned, or NULL: nobody waits for it.
  */
 static struct rpcrdma_req *rpcrdma_requester_claim(struct rpc_xprt *xprt,
 						   struct rpcrdma_ep *ep,
@@ -892,9 +895,7 @@ static struct rpcrdma_req *rpcrdma_requester_claim(struct rpc_xprt *xprt,
 
 	req = rpcrdma_rqst_req(rqst);
 	mutex_lock(&req->lock);
-	mine = req->sent_ep == ep;
-	if (mine)
-		req->sent_ep = NULL;
+	mine = rpcrdma_exchange_claim(&req->x, &ep->conn);
 	mutex_unlock(&req->lock);
 	if (!mine) {
 		rpcrdma_unpin(xprt, rqst);
@@ -903,177 +904,42 @@ static struct rpcrdma_req *rpcrdma_requester_claim(struct rpc_xprt *xprt,
 	return req;
 }
 
-static void rpcrdma_req_invalidate(struct rpcrdma_req *req,
-				   struct rpcrdma_ep *ep);
+/* ---- Carrying out what the engine says ---- */
 
-/*
- * A Reply came that cannot be used, and asking again might bring another like
- * it: its RPC ends with @status when its memory is out of the peer's reach (DR
- * 4.1.3, A.1). The connection goes on, if the caller does not say otherwise.
- */
-static void rpcrdma_requester_bad(struct rpcrdma_ep *ep,
-				  struct rpcrdma_req *req, int status,
-				  const char *reason)
+/* The inline payload goes to its place. */
+static void rpcrdma_req_place(struct rpcrdma_req *req)
 {
-	req->stats->bad_replies++;
-	pr_warn_ratelimited("rpcrdma: the Reply with xid 0x%08x from %pISpc is bad: %s; its RPC fails\n",
-			    be32_to_cpu(req->rqst.rq_xid), &ep->remote, reason);
-	req->again = false;
-	req->rv = NULL;
-	req->copied = status;
-	memset(&req->placed, 0, sizeof(req->placed));
-	rpcrdma_req_invalidate(req, ep);
-}
+	const struct rpcrdma_parts *parts = &req->x.parts;
+	struct xdr_buf *buf = &req->rqst.rq_rcv_buf;
+	struct rpcrdma_recv *rv = req->rv;
 
-/*
- * Put @len octets of Payload stream at @p to where the upper layer expects
- * them. With @reduced, @written octets of page data came in a Write chunk and
- * the stream is what goes around them.
- *
- * rq_rcv_buf and its copy rq_private_buf must remain the same.
- * Returns the octets of the whole Reply message.
- */
-static u32 rpcrdma_place(struct rpc_rqst *rqst, const u8 *p, u32 len,
-			 bool reduced, u32 written)
-{
-	struct xdr_buf *buf = &rqst->rq_rcv_buf;
-	struct xdr_buf *copy = &rqst->rq_private_buf;
-	u32 head, pad, done;
-
-	if (!reduced) {
-		done = rpcrdma_xdr_copy_in(buf, 0, p, len);
-		/* Cut short, it is not to look like a broken stream. */
-		return done == len ? done : done & ~3U;
-	}
-
-	head = min_t(u32, len, buf->head[0].iov_len);
-	memcpy(buf->head[0].iov_base, p, head);
-	buf->head[0].iov_len = head;
-	buf->page_len = min_t(u32, buf->page_len, written);
-	copy->head[0].iov_len = buf->head[0].iov_len;
-	copy->page_len = buf->page_len;
-
-	/* The item's roundup was not sent; it is the start of the tail. */
-	pad = xdr_pad_size(buf->page_len);
-	done = head + buf->page_len + pad;
-	if (len > head)
-		done += rpcrdma_xdr_copy_in(buf, done, p + head,
-					    len - head) & ~3U;
-	return done;
-}
-
-/*
- * A Reply chunk has the stream in place, but for one @beside a Write chunk: it
- * lies in head and tail memory, without the roundup of the page data between
- * them if it is @reduced, and else with the page data, too.
- */
-static u32 rpcrdma_place_reply_chunk(struct rpc_rqst *rqst, u32 len,
-				     bool beside, bool reduced, u32 written)
-{
-	struct xdr_buf *buf = &rqst->rq_rcv_buf;
-	struct xdr_buf *copy = &rqst->rq_private_buf;
-	u32 head, rest, pad, pages;
-
-	if (!beside)
-		return len;
-
-	head = min_t(u32, len, buf->head[0].iov_len);
-	rest = len - head;
-	if (!reduced) {
-		pages = min_t(u32, rest, buf->page_len);
-		rpcrdma_xdr_copy_in(buf, head, buf->tail[0].iov_base, pages);
-		memmove(buf->tail[0].iov_base, buf->tail[0].iov_base + pages,
-			rest - pages);
-		return len;
-	}
-	buf->head[0].iov_len = head;
-	buf->page_len = min_t(u32, buf->page_len, written);
-	copy->head[0].iov_len = buf->head[0].iov_len;
-	copy->page_len = buf->page_len;
-
-	pad = xdr_pad_size(buf->page_len);
-	if (rest) {
-		if (pad > buf->tail[0].iov_len)
-			rest = 0;
-		rest = min_t(u32, rest, buf->tail[0].iov_len - pad) & ~3U;
-		memmove(buf->tail[0].iov_base + pad, buf->tail[0].iov_base,
-			rest);
-	}
-	return head + buf->page_len + pad + rest;
-}
-
-static bool rpcrdma_placed_any(const struct rpcrdma_placed *placed)
-{
-	return placed->write_chunks && placed->write_octets;
-}
-
-/* The inline payload of @rv goes where no region is mapped. */
-static void rpcrdma_req_place(struct rpcrdma_req *req, struct rpcrdma_recv *rv)
-{
-	const struct rpcrdma_placed *placed = &req->placed;
-
-	req->copied = rpcrdma_place(&req->rqst, rv->payload, rv->payload_len,
-				    rpcrdma_placed_any(placed),
-				    placed->write_octets);
 	req->stats->recv_copied += rv->payload_len;
-}
-
-/*
- * Does the inline payload go to memory that is in no chunk? While a region is
- * mapped for the device, the processor must not write to it.
- */
-static bool rpcrdma_req_may_place(const struct rpcrdma_req *req,
-				  const struct rpcrdma_recv *rv)
-{
-	if (req->lists.has_reply)
-		return false;
-	return !req->lists.nr_writes || rpcrdma_placed_any(&req->placed) ||
-	       rv->payload_len <= req->rqst.rq_rcv_buf.head[0].iov_len;
-}
-
-/*
- * This end is through with a Reply that nobody waits for (any more). If it was
- * to be pulled, the Responder has to know (DR 4.1.2). @rv is put.
- */
-static void rpcrdma_requester_drop(struct rpcrdma_ep *ep,
-				   struct rpcrdma_recv *rv)
-{
-	bool done = rv->verdict == RPCRDMA_RX_REPLY &&
-		    rpcrdma_reply_needs_done(&rv->rx);
-	u32 xid = rv->rx.xid, handle = rv->rx.lists.inv_handle;
-
-	rpcrdma_recv_put(rv);
-	if (done)
-		rpcrdma_ep_send_done(ep, xid, handle);
-}
-
-/*
- * Divide the stream that is to be pulled among the parts of rq_rcv_buf, as
- * rpcrdma_place() does. What is beyond it is left where it is.
- */
-static void rpcrdma_req_layout(struct rpcrdma_req *req)
-{
-	const struct xdr_buf *buf = &req->rqst.rq_rcv_buf;
-	const struct rpcrdma_placed *placed = &req->placed;
-	u32 len = placed->pull_octets, room;
-
-	req->pull_head = min_t(u32, len, buf->head[0].iov_len);
-	len -= req->pull_head;
-	req->pull_pad = 0;
-	room = buf->tail[0].iov_len;
-	if (rpcrdma_placed_any(placed)) {
-		/* The page data is there; its roundup was not sent. */
-		req->pull_pages = min_t(u32, buf->page_len,
-					placed->write_octets);
-		req->pull_pad = xdr_pad_size(req->pull_pages);
-		room -= min(room, req->pull_pad);
-	} else {
-		req->pull_pages = min_t(u32, len, buf->page_len);
-		len -= req->pull_pages;
+	if (!parts->reduced) {
+		rpcrdma_xdr_copy_in(buf, 0, rv->payload, rv->payload_len);
+		return;
 	}
-	req->pull_tail = min(len, room);
-	if (req->pull_tail < len)
-		req->pull_tail &= ~3U;
+	memcpy(buf->head[0].iov_base, rv->payload, parts->head);
+	if (parts->tail)
+		memcpy(buf->tail[0].iov_base + parts->pad,
+		       rv->payload + parts->head, parts->tail);
+}
+
+/*
+ * A Reply chunk beside a Write chunk is head and tail memory. What belongs to
+ * other parts lies at the start of the tail.
+ */
+static void rpcrdma_req_move(struct rpcrdma_req *req)
+{
+	const struct rpcrdma_parts *parts = &req->x.parts;
+	struct xdr_buf *buf = &req->rqst.rq_rcv_buf;
+	void *tail = buf->tail[0].iov_base;
+
+	if (parts->reduced) {
+		memmove(tail + parts->pad, tail, parts->tail);
+		return;
+	}
+	rpcrdma_xdr_copy_in(buf, parts->head, tail, parts->pages);
+	memmove(tail, tail + parts->pages, parts->tail);
 }
 
 /* Add the Read of @len octets from octet @from of the stream on. */
@@ -1097,60 +963,41 @@ static int rpcrdma_req_reads(struct rpcrdma_req *req, struct rpcrdma_rw *rw,
 			     const struct rpcrdma_lists *lists)
 {
 	const struct xdr_buf *buf = &req->rqst.rq_rcv_buf;
-	u32 head = req->pull_head, pages = req->pull_pages;
+	const struct rpcrdma_parts *parts = &req->x.parts;
+	u32 before = parts->head;
 	int rc;
 
 	/* Either there is nothing behind the head, or that is full. */
-	if (rpcrdma_placed_any(&req->placed))
-		pages = 0;
-	rc = rpcrdma_req_read(req, rw, lists, 0, 0, head + pages);
+	if (!parts->reduced)
+		before += parts->pages;
+	rc = rpcrdma_req_read(req, rw, lists, 0, 0, before);
 	if (rc)
 		return rc;
-	return rpcrdma_req_read(req, rw, lists, head + pages,
+	return rpcrdma_req_read(req, rw, lists, before,
 				buf->head[0].iov_len + buf->page_len +
-				req->pull_pad, req->pull_tail);
+				parts->pad, parts->tail);
 }
 
-/* The Reads of a Reply have ended; @rqst is still pinned. */
+static void rpcrdma_req_carry_out(struct rpcrdma_req *req,
+				  struct rpcrdma_ep *ep, struct rpcrdma_step s);
+
+/* What the engine looks at of a Reply that is not in a Receive */
+static const void *rpcrdma_req_first(const struct rpcrdma_req *req)
+{
+	const struct kvec *head = &req->rqst.rq_rcv_buf.head[0];
+
+	return head->iov_len < 8 ? NULL : head->iov_base;
+}
+
+/* The Reads of a Reply have ended; the rpc_rqst is still pinned. */
 static void rpcrdma_requester_pulled(struct rpcrdma_rw *rw, bool ok)
 {
+	enum rpcrdma_pull how = ok ? RPCRDMA_PULL_OK : RPCRDMA_PULL_FAILED;
 	struct rpcrdma_req *req = rw->priv;
-	struct rpc_rqst *rqst = &req->rqst;
-	struct xdr_buf *buf = &rqst->rq_rcv_buf, *copy = &rqst->rq_private_buf;
-	u32 xid = be32_to_cpu(rqst->rq_xid), handle = req->pull_handle;
-	struct rpc_xprt *xprt = rqst->rq_xprt;
-	struct rpcrdma_ep *ep = rw->ep;
-	u32 octets;
+	struct rpcrdma_step s;
 
-	if (unlikely(!ok)) {
-		/* It is sent again, or released. */
-		rpcrdma_ep_close(ep, "an RDMA Read of a Reply failed");
-		rpcrdma_unpin(xprt, rqst);
-		return;
-	}
-	if (unlikely(req->pull_head < 8 ||
-		     !rpcrdma_payload_ok(xid, true, buf->head[0].iov_base))) {
-		rpcrdma_requester_bad(ep, req, -EIO,
-				      "what was pulled is not what its header announced");
-		rpcrdma_ep_send_done(ep, xid, handle);
-		return;
-	}
-	octets = req->pull_head + req->pull_pages + req->pull_pad +
-		 req->pull_tail;
-	if (rpcrdma_placed_any(&req->placed)) {
-		buf->head[0].iov_len = req->pull_head;
-		buf->page_len = req->pull_pages;
-		copy->head[0].iov_len = buf->head[0].iov_len;
-		copy->page_len = buf->page_len;
-	} else if (octets < req->placed.pull_octets) {
-		/* Cut short, it is not to look like a broken stream. */
-		octets &= ~3U;
-	}
-	req->stats->placed_octets += req->placed.write_octets +
-				     req->placed.pull_octets;
-	rpcrdma_complete(xprt, rqst, octets);
-	/* The slot may be another RPC's by now. */
-	rpcrdma_ep_send_done(ep, xid, handle);
+	s = rpcrdma_exchange_pulled(&req->x, how, rpcrdma_req_first(req));
+	rpcrdma_req_carry_out(req, rw->ep, s);
 }
 
 /*
@@ -1162,16 +1009,12 @@ static void rpcrdma_req_pull(struct rpcrdma_req *req, struct rpcrdma_ep *ep)
 {
 	/* Memory reclaim may wait for this RPC. */
 	unsigned int flags = memalloc_nofs_save();
-	struct rpc_rqst *rqst = &req->rqst;
-	struct rpc_xprt *xprt = rqst->rq_xprt;
-	u32 xid = be32_to_cpu(rqst->rq_xid);
+	enum rpcrdma_pull how = RPCRDMA_PULL_SHORT;
 	struct rpcrdma_recv *rv = req->rv;
 	struct rpcrdma_rw *rw;
 	int rc = -ENOMEM;
 
 	req->rv = NULL;
-	req->pull_handle = rv->rx.lists.inv_handle;
-	rpcrdma_req_layout(req);
 	rw = rpcrdma_rw_alloc(ep, DMA_FROM_DEVICE, 0, GFP_NOFS);
 	if (rw)
 		rc = rpcrdma_req_reads(req, rw, &rv->rx.lists);
@@ -1184,61 +1027,12 @@ static void rpcrdma_req_pull(struct rpcrdma_req *req, struct rpcrdma_ep *ep)
 	}
 	if (rw)
 		rpcrdma_rw_free(rw);
-	if (rc == -EFAULT || rc == -E2BIG || rc == -EINVAL) {
-		/* It would be the same the next time. */
-		u32 handle = req->pull_handle;
-
-		rpcrdma_complete(xprt, rqst, -EIO);
-		rpcrdma_ep_send_done(ep, xid, handle);
-	} else {
-		rpcrdma_ep_close(ep, "no resources to pull a Reply");
-		rpcrdma_unpin(xprt, rqst);
-	}
+	if (rc == -EFAULT || rc == -E2BIG || rc == -EINVAL)
+		how = RPCRDMA_PULL_NEVER;
+	rpcrdma_req_carry_out(req, ep,
+			      rpcrdma_exchange_pulled(&req->x, how, NULL));
 out:
 	memalloc_nofs_restore(flags);
-}
-
-/* No region of the RPC is exposed any more. */
-static void rpcrdma_req_finish(struct rpcrdma_req *req, struct rpcrdma_ep *ep)
-{
-	const struct rpcrdma_placed *placed = &req->placed;
-	struct rpc_rqst *rqst = &req->rqst;
-	struct rpcrdma_recv *rv = req->rv;
-	struct rpc_xprt *xprt = rqst->rq_xprt;
-
-	/* What the device wrote is the processor's with this. */
-	rpcrdma_req_put_mrs(req);
-
-	if (placed->pull_octets) {
-		rpcrdma_req_pull(req, ep);
-		return;
-	}
-	if (unlikely(req->again)) {
-		rpcrdma_req_send_again(xprt, req);
-		return;
-	}
-	if (rv) {
-		req->rv = NULL;
-		rpcrdma_req_place(req, rv);
-		rpcrdma_recv_put(rv);
-	} else if (placed->reply_octets) {
-		if (placed->reply_octets < 8 ||
-		    rqst->rq_rcv_buf.head[0].iov_len < 8 ||
-		    !rpcrdma_payload_ok(be32_to_cpu(rqst->rq_xid), true,
-					rqst->rq_rcv_buf.head[0].iov_base)) {
-			rpcrdma_requester_bad(ep, req, -EIO,
-					      "what is in the Reply chunk is not what its header announced");
-			return;
-		}
-		req->copied = rpcrdma_place_reply_chunk(rqst,
-							placed->reply_octets,
-							req->lists.nr_writes,
-							rpcrdma_placed_any(placed),
-							placed->write_octets);
-	}
-	req->stats->placed_octets += placed->write_octets +
-				     placed->reply_octets;
-	rpcrdma_complete(xprt, rqst, req->copied);
 }
 
 /* The regions of an answered RPC became invalid, or die with @inv->ep. */
@@ -1246,49 +1040,79 @@ static void rpcrdma_requester_inv_done(struct rpcrdma_inv *inv, bool ok)
 {
 	struct rpcrdma_req *req = container_of(inv, struct rpcrdma_req, inv);
 	struct rpcrdma_ep *ep = inv->ep;
+	struct rpcrdma_step s;
 
 	/* The slot's reference may be the last but this. */
 	rpcrdma_ep_get(ep);
-	if (ok) {
-		rpcrdma_req_finish(req, ep);
-	} else {
-		struct rpc_rqst *rqst = &req->rqst;
-		struct rpcrdma_recv *rv = req->rv;
-
-		/*
-		 * The RPC must not succeed while its memory is exposed. It is
-		 * sent again, or released, after the teardown.
-		 */
-		req->rv = NULL;
-		if (req->copied < 0)
-			rpcrdma_complete(rqst->rq_xprt, rqst, req->copied);
-		else
-			rpcrdma_unpin(rqst->rq_xprt, rqst);
-		if (rv)
-			rpcrdma_recv_put(rv);
-		rpcrdma_ep_close(ep, NULL);
-	}
+	/* What the device wrote is the processor's with this. */
+	if (ok)
+		rpcrdma_req_put_mrs(req);
+	s = rpcrdma_exchange_invalidated(&req->x, ok, rpcrdma_req_first(req));
+	rpcrdma_req_carry_out(req, ep, s);
 	rpcrdma_ep_put(ep);
 }
 
-/* Invalidate what is left, then go on with rpcrdma_req_finish(). */
-static void rpcrdma_req_invalidate(struct rpcrdma_req *req,
-				   struct rpcrdma_ep *ep)
+/*
+ * Regions of which the peer has invalidated all are given back at once, which
+ * leads to another step; returns whether it did.
+ */
+static bool rpcrdma_req_invalidate(struct rpcrdma_req *req,
+				   struct rpcrdma_ep *ep,
+				   struct rpcrdma_step *s)
 {
-	if (!rpcrdma_mrs_exposed(&req->mrs)) {
-		rpcrdma_req_finish(req, ep);
-		return;
+	if (rpcrdma_mrs_exposed(&req->mrs)) {
+		req->stats->local_inv++;
+		rpcrdma_mrs_invalidate(ep, &req->mrs, &req->inv);
+		return false;
 	}
-	req->stats->local_inv++;
-	rpcrdma_mrs_invalidate(ep, &req->mrs, &req->inv);
+	rpcrdma_req_put_mrs(req);
+	*s = rpcrdma_exchange_invalidated(&req->x, true,
+					  rpcrdma_req_first(req));
+	return true;
 }
 
-/* Was the handle that the peer invalidated one that this RPC offered? */
-static bool rpcrdma_req_invalidated(struct rpcrdma_req *req,
-				    struct rpcrdma_ep *ep, u32 handle)
+/*
+ * Do what the engine says, in its order. The rpc_rqst is pinned; once the RPC is
+ * complete, left or told to be sent again, the slot may be another one's.
+ */
+static void rpcrdma_req_carry_out(struct rpcrdma_req *req,
+				  struct rpcrdma_ep *ep, struct rpcrdma_step s)
 {
-	return rpcrdma_invalidation_ok(&ep->conn, &req->lists, handle) &&
-	       rpcrdma_mrs_invalidated(&req->mrs, handle);
+	struct rpc_rqst *rqst = &req->rqst;
+	struct rpcrdma_recv *rv;
+
+	do {
+		if (unlikely(s.todo & RPCRDMA_STEP_REPORT)) {
+			req->stats->bad_replies++;
+			pr_warn_ratelimited("rpcrdma: the Reply with xid 0x%08x from %pISpc is bad: %s; its RPC fails\n",
+					    be32_to_cpu(rqst->rq_xid),
+					    &ep->remote, s.reason);
+		}
+		if (s.todo & RPCRDMA_STEP_PLACE)
+			rpcrdma_req_place(req);
+		if (s.todo & RPCRDMA_STEP_MOVE)
+			rpcrdma_req_move(req);
+		if (s.todo & RPCRDMA_STEP_PUT) {
+			rv = req->rv;
+			req->rv = NULL;
+			rpcrdma_recv_put(rv);
+		}
+		if (unlikely(s.todo & RPCRDMA_STEP_CLOSE))
+			rpcrdma_ep_close(ep, s.reason);
+
+		if (s.todo & RPCRDMA_STEP_COMPLETE)
+			rpcrdma_req_complete(req, s.status);
+		else if (s.todo & RPCRDMA_STEP_PULL)
+			rpcrdma_req_pull(req, ep);
+		else if (s.todo & RPCRDMA_STEP_AGAIN)
+			rpcrdma_req_send_again(rqst->rq_xprt, req);
+		else if (s.todo & RPCRDMA_STEP_LEAVE)
+			rpcrdma_unpin(rqst->rq_xprt, rqst);
+
+		if (s.todo & RPCRDMA_STEP_DONE)
+			rpcrdma_ep_send_done(ep, s.xid, s.handle);
+	} while (s.todo & RPCRDMA_STEP_INVALIDATE &&
+		 rpcrdma_req_invalidate(req, ep, &s));
 }
 
 /**
@@ -1304,57 +1128,37 @@ static bool rpcrdma_req_invalidated(struct rpcrdma_req *req,
 void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 			     struct rpcrdma_recv *rv)
 {
+	struct rpcrdma_arrival a = {
+		.rx		= &rv->rx,
+		.bad		= rv->verdict == RPCRDMA_RX_BAD_REPLY,
+		.inv_handle	= rv->inv_handle,
+		.length		= rv->payload_len,
+	};
+	const struct xdr_buf *buf;
 	struct rpcrdma_req *req;
-	int status;
+	struct rpcrdma_step s;
 
 	req = rpcrdma_requester_claim(xprt, ep, rv->rx.xid);
 	if (!req) {
-		rpcrdma_requester_drop(ep, rv);
+		s = rpcrdma_exchange_stray(&rv->rx, a.bad);
+		rpcrdma_recv_put(rv);
+		if (s.todo & RPCRDMA_STEP_DONE)
+			rpcrdma_ep_send_done(ep, s.xid, s.handle);
 		return;
 	}
 	/* The server is there and answers: reconnect without delay. */
 	if (xprt->reestablish_timeout)
 		xprt->reestablish_timeout = 0;
 
-	if (unlikely(rv->inv_handle &&
-		     !rpcrdma_req_invalidated(req, ep, rv->inv_handle))) {
-		rpcrdma_recv_put(rv);
-		rpcrdma_ep_close(ep,
-				 "the peer invalidated a handle it was not offered");
-		rpcrdma_requester_bad(ep, req, -EIO,
-				      "it came with a wrong handle");
-		return;
-	}
-	if (unlikely(rv->verdict == RPCRDMA_RX_BAD_REPLY)) {
-		status = rv->rx.error.status;
-		/* The engine has seen to the DONE, if it needs one. */
-		rpcrdma_recv_put(rv);
-		rpcrdma_requester_bad(ep, req, status, "it breaks the protocol");
-		return;
-	}
-	status = rpcrdma_check_reply(&ep->conn, &req->lists, &rv->rx,
-				     &req->placed);
-	if (unlikely(status)) {
-		rpcrdma_requester_drop(ep, rv);
-		rpcrdma_requester_bad(ep, req, status,
-				      "its chunks are not those of the Call");
-		return;
-	}
-
-	req->rv = NULL;
-	req->copied = 0;
-	if (req->placed.pull_octets) {
-		/* It names what to pull, when no region is exposed any more. */
-		req->rv = rv;
-	} else if (req->placed.reply_octets) {
-		rpcrdma_recv_put(rv);
-	} else if (list_empty(&req->mrs) || rpcrdma_req_may_place(req, rv)) {
-		rpcrdma_req_place(req, rv);
-		rpcrdma_recv_put(rv);
-	} else {
-		req->rv = rv;
-	}
-	rpcrdma_req_invalidate(req, ep);
+	req->rv = rv;
+	if (a.inv_handle)
+		a.exposed = rpcrdma_mrs_invalidated(&req->mrs, a.inv_handle);
+	buf = &req->rqst.rq_rcv_buf;
+	a.room.head = buf->head[0].iov_len;
+	a.room.pages = buf->page_len;
+	a.room.tail = buf->tail[0].iov_len;
+	s = rpcrdma_exchange_reply(&req->x, &ep->conn, &a);
+	rpcrdma_req_carry_out(req, ep, s);
 }
 
 /*
@@ -1372,10 +1176,10 @@ static int rpcrdma_req_refused(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
 	/* For all that follow, and this one if it comes as another RPC */
 	spin_lock(&r->lessons_lock);
 	rpcrdma_lessons_learn(&r->lessons, ktime_get_seconds(), rx, &call,
-			      &req->lists);
+			      &req->x.lists);
 	spin_unlock(&r->lessons_lock);
-	req->recovery_cookie = req->sent_cookie;
-	return rpcrdma_ep_refused(ep, rx, &call, &req->lists, &req->recovery);
+	return rpcrdma_ep_refused(ep, rx, &call, &req->x.lists,
+				  &req->x.recovery);
 }
 
 /**
@@ -1408,11 +1212,8 @@ void rpcrdma_requester_error(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 	else
 		pr_info_ratelimited("rpcrdma: %pISpc refused the Call with xid 0x%08x: %s; sending it in another form\n",
 				    &ep->remote, xid, rpcrdma_error_name(code));
-	req->again = !status;
-	req->rv = NULL;
-	req->copied = status;
-	memset(&req->placed, 0, sizeof(req->placed));
-	rpcrdma_req_invalidate(req, ep);
+	rpcrdma_req_carry_out(req, ep,
+			      rpcrdma_exchange_error(&req->x, status));
 }
 
 /* ---- What both rpc_xprts show ---- */

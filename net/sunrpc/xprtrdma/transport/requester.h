@@ -80,33 +80,17 @@ struct rpcrdma_req {
 	size_t			send_size, recv_size;
 
 	/*
-	 * Held while a Call is handed to the endpoint, so that no Reply is
-	 * looked at before it is known whether the Call was sent. The Reply
-	 * that sets @sent_ep back to NULL owns what follows until the
-	 * rpc_rqst is unpinned; else it belongs to who sends or frees.
+	 * Held while a Call is handed to the endpoint, and by who claims its
+	 * answer, who then owns all below until the rpc_rqst is unpinned. Else
+	 * it belongs to who sends or releases.
 	 */
 	struct mutex		lock;
-	struct rpcrdma_ep	*sent_ep;	/* sent there, no Reply yet */
-	bool			was_sent;	/* ... ever, */
-	unsigned int		sent_cookie;	/* ... last on this connection */
-	/* The engine's, of @recovery_cookie's connection */
-	struct rpcrdma_recovery	recovery;
-	unsigned int		recovery_cookie;
-	bool			again;		/* refused, to be sent again, ... */
-	bool			resend;		/* ... now; xprt->queue_lock */
+	struct rpcrdma_exchange	x;
 
 	struct rpcrdma_ep	*ep;		/* of @mrs, with a reference */
 	struct list_head	mrs;		/* regions the Call exposes */
-	struct rpcrdma_lists	lists;		/* what the Call offered */
-
-	/* A Reply that waits for its regions to become invalid, ... */
 	struct rpcrdma_inv	inv;
-	struct rpcrdma_recv	*rv;		/* not placed yet, or NULL */
-	struct rpcrdma_placed	placed;
-	int			copied;		/* octets placed, or -errno */
-	/* ... and then to be pulled: the octets of each part of rq_rcv_buf */
-	u32			pull_handle;
-	u32			pull_head, pull_pages, pull_pad, pull_tail;
+	struct rpcrdma_recv	*rv;		/* the Reply's, until it is read */
 
 	struct bio_vec		bv[RPCRDMA_MAX_BVECS];
 };
