@@ -131,6 +131,8 @@ void host::complete(rpc *task, int status)
 
 void host::release(rpc *task)
 {
+	if (!rpcrdma_exchange_release(&task->x))
+		w_.complain("an RPC is released while a step is under way");
 	if (!task->regions.empty())
 		task->regions_of->put_regions(task->regions);
 	task->call.retire(w_, "a Call");
@@ -148,8 +150,7 @@ void host::kill(rpc *task)
 {
 	auto queued = std::find(xmit_.begin(), xmit_.end(), task);
 
-	/* One whose answer is being worked on is through in a moment. */
-	if (task->state != rpc::QUEUED && task->state != rpc::SENT)
+	if (task->state != rpc::QUEUED && task->state != rpc::WAITING)
 		return;
 	w_.tell("RPC %u is killed", task->id);
 	w_.sum.killed++;
@@ -157,11 +158,12 @@ void host::kill(rpc *task)
 		xmit_.erase(queued);
 	tasks_.erase(task->xid);
 	task->state = rpc::DYING;
-	task->killed = true;
 	task->status = -EINTR;
 	for (region *reg : task->regions)
 		task->regions_of->qp.excuse(reg);
-	take_back(task);
+	/* As sunrpc does, wait until its answer is not worked on any more. */
+	if (!task->pinned)
+		take_back(task);
 }
 
 /* The task's memory may only go when nobody reaches it. */
@@ -183,7 +185,7 @@ void host::take_back(rpc *task)
 
 void host::timed_out(rpc *task)
 {
-	if (task->state != rpc::SENT)
+	if (task->state != rpc::WAITING || task->pinned)
 		return;
 	w_.sum.timed_out++;
 	w_.tell("RPC %u waited too long", task->id);
@@ -304,7 +306,7 @@ void host::geometry(rpc *task, const endpoint *on, rpcrdma_call *call)
 	call->length = what.call_length;
 	call->reply_max = what.reply_max;
 	call->reverse = !client_;
-	call->recovery = task->recovery;
+	call->recovery = task->x.recovery;
 	call->ddp = what.ddp;
 	call->bulk = what.bulk;
 	if (what.ddp && what.call_item) {
@@ -326,7 +328,7 @@ void host::geometry(rpc *task, const endpoint *on, rpcrdma_call *call)
 
 int host::map(rpc *task, endpoint *on, const rpcrdma_call_plan &plan)
 {
-	rpcrdma_lists &lists = task->lists;
+	rpcrdma_lists &lists = task->x.lists;
 	const spec &what = task->what;
 	u32 largest = 0;
 	int rc = 0;
@@ -386,14 +388,14 @@ int host::post(rpc *task, endpoint *on, const rpcrdma_call_plan &plan)
 {
 	const bool chunks = plan.read_item || plan.write_chunk ||
 			    plan.reply_chunk || plan.format == RPCRDMA_SPECIAL;
-	const rpcrdma_lists *lists = chunks ? &task->lists : nullptr;
+	const rpcrdma_lists *lists = chunks ? &task->x.lists : nullptr;
 	const u32 htype = plan.format == RPCRDMA_SPECIAL ? RDMA2_NOMSG :
 							   RDMA2_MSG;
 	std::vector<u8> payload;
 	send_context *s;
 	int rc;
 
-	rpcrdma_lists_init(&task->lists);
+	rpcrdma_lists_init(&task->x.lists);
 	if (chunks) {
 		rc = map(task, on, plan);
 		if (rc)
@@ -445,14 +447,12 @@ int host::try_send(rpc *task, endpoint *on)
 
 	if (!on || !on->is_open())
 		return -ENOTCONN;
-	if (task->was_sent && task->cookie == cookie) {
+	if (rpcrdma_exchange_begin(&task->x, &on->conn)) {
 		w_.complain("a Call is sent twice on one connection");
 		return -ENOTCONN;
 	}
-	if (task->cookie != cookie)
-		task->recovery = {};
-	if (task->what.reply_max >= learnt_ && !task->recovery.given_in)
-		task->recovery.reply_needed = task->what.reply_max;
+	if (task->what.reply_max >= learnt_ && !task->x.recovery.given_in)
+		task->x.recovery.reply_needed = task->what.reply_max;
 	if (!task->regions.empty()) {
 		if (task->regions_of->state != endpoint::CLOSED)
 			w_.complain("regions of a connection that is not gone");
@@ -471,10 +471,9 @@ int host::try_send(rpc *task, endpoint *on)
 			on->put_regions(task->regions);
 		return rc;
 	}
+	rpcrdma_exchange_sent(&task->x, &on->conn);
 	task->sent_on = on;
-	task->cookie = cookie;
-	task->was_sent = true;
-	task->state = rpc::SENT;
+	task->state = rpc::WAITING;
 	w_.after(RPC_TIME, task, TIMEOUT, ++task->timer);
 	return 0;
 }
@@ -483,63 +482,54 @@ rpc *host::claim(endpoint &from, u32 xid)
 {
 	auto found = tasks_.find(xid);
 
-	if (found == tasks_.end() || found->second->sent_on != &from ||
-	    found->second->state != rpc::SENT)
+	if (found == tasks_.end() ||
+	    !rpcrdma_exchange_claim(&found->second->x, &from.conn))
 		return nullptr;
-	found->second->sent_on = nullptr;
-	found->second->state = rpc::CLAIMED;
+	found->second->pinned = true;
 	return found->second;
 }
 
-void host::drop_reply(endpoint &from, received *rv)
+/* Nothing is left to be done for the answer: the task may be killed, or is. */
+void host::unpin(rpc *task)
 {
-	const bool done = rv->verdict == RPCRDMA_RX_REPLY &&
-			  rpcrdma_reply_needs_done(&rv->rx);
-	const u32 xid = rv->rx.xid, handle = rv->rx.lists.inv_handle;
-
-	from.put(rv);
-	if (done)
-		from.send_done(xid, handle);
+	task->pinned = false;
+	if (task->state == rpc::DYING)
+		take_back(task);
 }
 
-void host::bad(rpc *task, endpoint &from, const char *why)
+/* What is known about a Reply's memory: its result has a place of its own. */
+static rpcrdma_room room_of(const spec &what)
 {
-	w_.complain(why);
-	task->state = rpc::SENT;
-	from.close(why);
+	if (what.ddp && what.reply_item)
+		return { ITEM_POSITION, what.reply_item,
+			 what.reply_max - ITEM_POSITION };
+	return { what.reply_max, 0, 0 };
 }
 
 void host::reply(endpoint &from, received *rv)
 {
+	rpcrdma_arrival a{};
+	rpcrdma_step s;
 	rpc *task = claim(from, rv->rx.xid);
 
+	a.rx = &rv->rx;
+	a.bad = rv->verdict == RPCRDMA_RX_BAD_REPLY;
 	if (!task) {
-		drop_reply(from, rv);
+		s = rpcrdma_exchange_stray(a.rx, a.bad);
+		from.put(rv);
+		if (s.todo & RPCRDMA_STEP_DONE)
+			from.send_done(s.xid, s.handle);
 		return;
 	}
 	if (client_)
 		net_.reset_backoff();
-	if (rv->verdict == RPCRDMA_RX_BAD_REPLY) {
-		bad(task, from, "bad Reply");
-		from.put(rv);
-		return;
-	}
-	if (rv->inv_handle &&
-	    !(rpcrdma_invalidation_ok(&from.conn, &task->lists,
-				      rv->inv_handle) &&
-	      endpoint::invalidated(task->regions, rv->inv_handle))) {
-		bad(task, from, "a handle is invalidated that was not offered");
-		from.put(rv);
-		return;
-	}
-	if (rpcrdma_check_reply(&from.conn, &task->lists, &rv->rx,
-				&task->placed)) {
-		bad(task, from, "a Reply's chunks are not those of its Call");
-		from.put(rv);
-		return;
-	}
 	task->rv = rv;
-	invalidate(task, from);
+	a.inv_handle = rv->inv_handle;
+	if (a.inv_handle)
+		a.exposed = endpoint::invalidated(task->regions, a.inv_handle);
+	a.length = rv->payload_length;
+	a.room = room_of(task->what);
+	carry_out(task, from, rpcrdma_exchange_reply(&task->x, &from.conn, &a));
 }
 
 void host::error(endpoint &from, received *rv)
@@ -556,8 +546,8 @@ void host::error(endpoint &from, received *rv)
 	w_.tell("RPC %u is refused: %s", task->id, rpcrdma_error_name(code));
 	w_.sum.refused++;
 	geometry(task, &from, &call);
-	status = rpcrdma_call_refused(&from.conn, &rv->rx, &call, &task->lists,
-				      &task->recovery);
+	status = rpcrdma_call_refused(&from.conn, &rv->rx, &call,
+				      &task->x.lists, &task->x.recovery);
 	rpcrdma_conn_limits(&from.conn, &from.limits);
 	from.put(rv);
 	/* It was executed: the service may know another copy of it. */
@@ -569,136 +559,152 @@ void host::error(endpoint &from, received *rv)
 	}
 	if (++task->refusals > 16)
 		w_.complain("a Call is refused for ever");
-	task->again = !status;
-	task->status = status;
-	task->rv = nullptr;
-	task->placed = {};
-	invalidate(task, from);
+	carry_out(task, from, rpcrdma_exchange_error(&task->x, status));
 }
 
-void host::invalidate(rpc *task, endpoint &from)
+/* What the engine looks at of a Reply that is not in a Receive */
+static const void *first_of(const rpc *task)
+{
+	return task->reply.octets.size() < 8 ? nullptr :
+					       task->reply.octets.data();
+}
+
+/* Do what the engine says, in its order. */
+void host::carry_out(rpc *task, endpoint &from, rpcrdma_step s)
+{
+	do {
+		/* No end that follows the profile sends such a Reply. */
+		if (s.todo & RPCRDMA_STEP_REPORT)
+			w_.complain(s.reason);
+		if (s.todo & RPCRDMA_STEP_PLACE)
+			task->stream.assign(task->rv->payload,
+					    task->rv->payload +
+						    task->rv->payload_length);
+		if (s.todo & RPCRDMA_STEP_PUT) {
+			received *rv = task->rv;
+
+			task->rv = nullptr;
+			from.put(rv);
+		}
+		if (s.todo & RPCRDMA_STEP_CLOSE)
+			from.close(s.reason);
+
+		if (s.todo & RPCRDMA_STEP_COMPLETE) {
+			if (s.status < 0) {
+				w_.sum.failed++;
+				task->status = s.status;
+			}
+			if (s.status >= 0 && task->state != rpc::DYING) {
+				task->pinned = false;
+				deliver(task, assemble(task));
+			} else {
+				/* Its memory may still be in reach. */
+				tasks_.erase(task->xid);
+				task->state = rpc::DYING;
+				unpin(task);
+			}
+		} else if (s.todo & RPCRDMA_STEP_PULL) {
+			pull(task, from);
+		} else if (s.todo & RPCRDMA_STEP_AGAIN) {
+			requeue(task);
+		} else if (s.todo & RPCRDMA_STEP_LEAVE) {
+			unpin(task);
+		}
+
+		if (s.todo & RPCRDMA_STEP_DONE)
+			from.send_done(s.xid, s.handle);
+	} while (s.todo & RPCRDMA_STEP_INVALIDATE &&
+		 invalidate(task, from, &s));
+}
+
+/* Returns whether there is another step to be carried out. */
+bool host::invalidate(rpc *task, endpoint &from, rpcrdma_step *s)
 {
 	if (!endpoint::any_exposed(task->regions)) {
-		finish(task, from);
-		return;
+		from.put_regions(task->regions);
+		*s = rpcrdma_exchange_invalidated(&task->x, true,
+						  first_of(task));
+		return true;
 	}
 	from.invalidate(task->regions, [this, task, &from](bool ok) {
-		if (ok) {
-			finish(task, from);
-			return;
-		}
-		received *rv = task->rv;
-
-		/* Sent again after the teardown */
-		task->rv = nullptr;
-		task->again = false;
-		task->state = rpc::SENT;
-		if (rv)
-			from.put(rv);
-		from.close(nullptr);
+		if (ok)
+			from.put_regions(task->regions);
+		carry_out(task, from,
+			  rpcrdma_exchange_invalidated(&task->x, ok,
+						       first_of(task)));
 	});
-}
-
-/* No region of the RPC is exposed any more. */
-void host::finish(rpc *task, endpoint &from)
-{
-	const rpcrdma_placed &placed = task->placed;
-	received *rv = task->rv;
-	std::vector<u8> whole;
-	u32 item;
-
-	if (!task->regions.empty())
-		from.put_regions(task->regions);
-	if (task->again) {
-		requeue(task);
-		return;
-	}
-	if (!rv) {
-		w_.sum.failed++;
-		complete(task, task->status);
-		return;
-	}
-	if (placed.pull_octets) {
-		pull(task, from);
-		return;
-	}
-	if (placed.reply_octets) {
-		if (!rpcrdma_payload_ok(task->xid, true,
-					task->reply.octets.data()))
-			w_.complain("a Reply chunk holds something else");
-		whole.assign(task->reply.octets.begin(),
-			     task->reply.octets.begin() + placed.reply_octets);
-	} else {
-		whole.assign(rv->payload, rv->payload + rv->payload_length);
-	}
-	task->rv = nullptr;
-	from.put(rv);
-	if (placed.write_octets) {
-		item = placed.write_octets;
-		if (whole.size() < ITEM_POSITION) {
-			w_.complain("a Reply is short");
-			item = 0;
-		} else {
-			whole.insert(whole.begin() + ITEM_POSITION,
-				     task->item.octets.begin(),
-				     task->item.octets.begin() + item);
-			whole.insert(whole.begin() + ITEM_POSITION + item,
-				     roundup4(item) - item, 0);
-		}
-	}
-	deliver(task, whole);
+	return false;
 }
 
 void host::pull(rpc *task, endpoint &from)
 {
+	const u32 octets = task->x.placed.pull_octets;
 	received *rv = task->rv;
-	const u32 handle = rv->rx.lists.inv_handle, xid = task->xid;
-	const rpcrdma_placed placed = task->placed;
 	transfer *t;
 
 	task->rv = nullptr;
 	w_.sum.pulled++;
-	task->reply.octets.resize(placed.pull_octets);
+	task->reply.octets.resize(octets);
 	t = from.new_transfer();
 	if (!t) {
 		from.put(rv);
-		task->state = rpc::SENT;
+		carry_out(task, from,
+			  rpcrdma_exchange_pulled(&task->x, RPCRDMA_PULL_SHORT,
+						  nullptr));
 		return;
 	}
 	if (!from.add_transfer(t, op::read, rv->rx.lists, rv->rx.lists.reads[0],
-			       0, task->reply, 0, placed.pull_octets))
+			       0, task->reply, 0, octets))
 		w_.complain("a Read chunk is short");
 	from.put(rv);
-	t->ended = [this, task, &from, handle, xid, placed](bool ok) {
-		std::vector<u8> whole;
-
-		if (!ok) {
-			task->state = rpc::SENT;
-			from.close("an RDMA Read of a Reply failed");
-			return;
-		}
-		whole = task->reply.octets;
-		if (!rpcrdma_payload_ok(task->xid, true, whole.data()))
-			w_.complain("what was pulled is something else");
-		if (placed.write_octets) {
-			const u32 item = placed.write_octets;
-
-			whole.insert(whole.begin() + ITEM_POSITION,
-				     task->item.octets.begin(),
-				     task->item.octets.begin() + item);
-			whole.insert(whole.begin() + ITEM_POSITION + item,
-				     roundup4(item) - item, 0);
-		}
-		deliver(task, whole);
-		from.send_done(xid, handle);
+	t->ended = [this, task, &from](bool ok) {
+		carry_out(task, from,
+			  rpcrdma_exchange_pulled(&task->x,
+						  ok ? RPCRDMA_PULL_OK :
+						       RPCRDMA_PULL_FAILED,
+						  first_of(task)));
 	};
 	from.read(t);
 }
 
+/* The whole Reply from where its parts are */
+std::vector<u8> host::assemble(rpc *task) const
+{
+	const rpcrdma_parts &parts = task->x.parts;
+	const rpcrdma_placed &placed = task->x.placed;
+	const std::vector<u8> &stream =
+		placed.pull_octets || placed.reply_octets ? task->reply.octets :
+							    task->stream;
+	const u8 *from = stream.data();
+	std::vector<u8> whole(from, from + parts.head);
+
+	from += parts.head;
+	if (parts.reduced) {
+		const u8 *item = task->item.octets.data();
+
+		whole.insert(whole.end(), item, item + parts.pages);
+	} else {
+		whole.insert(whole.end(), from, from + parts.pages);
+		from += parts.pages;
+	}
+	whole.insert(whole.end(), parts.pad, 0);
+	whole.insert(whole.end(), from, from + parts.tail);
+	if (whole.size() != parts.octets)
+		w_.complain("the parts of a Reply are not the whole of it");
+	return whole;
+}
+
 void host::requeue(rpc *task)
 {
-	task->again = false;
-	task->was_sent = false;
+	rpcrdma_exchange_again(&task->x);
+	task->pinned = false;
+	if (task->state == rpc::DYING) {
+		take_back(task);
+		return;
+	}
+	/* Some tasks hear of it before they go to sleep. */
+	if (task->id & 1 && !rpcrdma_exchange_resend(&task->x))
+		w_.complain("a task waits for a Call that is not sent");
 	task->state = rpc::QUEUED;
 	xmit_.push_back(task);
 	transmit_soon();
@@ -747,7 +753,6 @@ void host::deliver(rpc *task, const std::vector<u8> &whole)
 void host::connected(endpoint *now)
 {
 	ep = now;
-	cookie++;
 	transmit_soon();
 }
 
@@ -759,18 +764,16 @@ void host::disconnected(endpoint *gone)
 	for (auto &each : tasks_) {
 		rpc *task = each.second;
 
-		if (task->bound == gone ? task->state == rpc::SENT ||
-						  task->state == rpc::QUEUED :
-					  task->state == rpc::SENT &&
-						  !task->bound && ep == gone)
+		if (task->pinned)
+			w_.complain("an answer outlives its connection");
+		if (task->bound == gone ||
+		    (task->state == rpc::WAITING && !task->bound && ep == gone))
 			again.push_back(task);
 	}
 	std::sort(again.begin(), again.end(),
 		  [](const rpc *a, const rpc *b) { return a->id < b->id; });
-	if (ep == gone) {
+	if (ep == gone)
 		ep = nullptr;
-		cookie++;
-	}
 	for (rpc *task : again) {
 		if (task->bound) {
 			auto queued =

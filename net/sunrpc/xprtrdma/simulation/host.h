@@ -36,10 +36,10 @@ class host;
 
 /* An RPC and its task */
 struct rpc final : actor {
+	/* Its task's; what becomes of the Call, the engine knows. */
 	enum life {
 		QUEUED,	 /* to be sent */
-		SENT,	 /* a Reply is waited for */
-		CLAIMED, /* it came; regions are being invalidated */
+		WAITING, /* for the Reply */
 		DYING,	 /* killed: its memory is being taken back */
 		OVER,
 	};
@@ -53,18 +53,15 @@ struct rpc final : actor {
 	endpoint *bound = nullptr; /* a callback's connection */
 	endpoint *sent_on = nullptr;
 	endpoint *regions_of = nullptr;
-	u64 cookie = 0;
-	bool was_sent = false, killed = false;
+	bool pinned = false; /* an answer is being worked on */
 	u32 sequence = 0; /* of GSS: one for each time it is encoded */
 	u32 timer = 0;
 	u32 refusals = 0, replays = 0;
-	rpcrdma_recovery recovery{};
-	rpcrdma_lists lists;
-	rpcrdma_placed placed{};
+	rpcrdma_exchange x{};
 	std::vector<region *> regions;
+	std::vector<u8> stream; /* of a Reply, inline */
 	memory call, reply, item; /* item: room for a Write chunk */
-	received *rv = nullptr;
-	bool again = false;
+	received *rv = nullptr; /* the Reply's, until it is read */
 	int status = 0;
 	bool unanswered = false; /* by right */
 	std::function<void()> ended;
@@ -129,7 +126,6 @@ public:
 	}
 
 	endpoint *ep = nullptr; /* for new Calls */
-	u64 cookie = 0;		/* of the connection */
 
 private:
 	/* Requester */
@@ -144,14 +140,14 @@ private:
 	void encode(rpc *task);
 	void take_back(rpc *task);
 	rpc *claim(endpoint &from, u32 xid);
-	void invalidate(rpc *task, endpoint &from);
-	void finish(rpc *task, endpoint &from);
+	void unpin(rpc *task);
+	void carry_out(rpc *task, endpoint &from, rpcrdma_step s);
+	bool invalidate(rpc *task, endpoint &from, rpcrdma_step *s);
 	void pull(rpc *task, endpoint &from);
+	std::vector<u8> assemble(rpc *task) const;
 	void deliver(rpc *task, const std::vector<u8> &whole);
 	void complete(rpc *task, int status);
 	void release(rpc *task);
-	void bad(rpc *task, endpoint &from, const char *why);
-	void drop_reply(endpoint &from, received *rv);
 	void requeue(rpc *task);
 	void transmit_soon();
 

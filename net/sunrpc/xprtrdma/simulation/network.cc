@@ -247,6 +247,7 @@ void network::connect()
 				       p.cfg.version_low, high);
 	p.cfg.version_high = tried_;
 	p.cfg.guess = tried_ < high;
+	p.cfg.number = static_cast<u32>(endpoints_.size()) + 1;
 	endpoints_.push_back(
 		std::make_unique<endpoint>(w_, p, client_, "client"));
 	attempt_ = endpoints_.back().get();
@@ -273,6 +274,7 @@ void network::request(u32 index)
 			return;
 		}
 	}
+	p.cfg.number = static_cast<u32>(endpoints_.size()) + 1;
 	endpoints_.push_back(
 		std::make_unique<endpoint>(w_, p, server_, "server"));
 	server = endpoints_.back().get();
