@@ -389,7 +389,10 @@ static int shim_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr,
 #include "../net/sunrpc/xprtrdma/endpoint/ep.c"
 /* define_trace.h leaves it defined. */
 #undef CREATE_TRACE_POINTS
+#include "../net/sunrpc/xprtrdma/endpoint/qp.c"
+#include "../net/sunrpc/xprtrdma/endpoint/listen.c"
 #include "../net/sunrpc/xprtrdma/endpoint/send.c"
+#include "../net/sunrpc/xprtrdma/endpoint/sq.c"
 #include "../net/sunrpc/xprtrdma/endpoint/recv.c"
 #include "../net/sunrpc/xprtrdma/endpoint/frwr.c"
 #include "../net/sunrpc/xprtrdma/endpoint/expose.c"

@@ -4,6 +4,8 @@
  */
 
 #include "../net/sunrpc/xprtrdma/transport/requester.c"
+#include "../net/sunrpc/xprtrdma/transport/requester_reply.c"
+#include "../net/sunrpc/xprtrdma/transport/requester_show.c"
 
 #include "shim.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The client's transport, settings, and what the reverse direction shares with
- * them, but for requester.c, which is in shim_requester_test.c.
+ * them, but for the Requester, which is in shim_requester_test.c.
  */
 #include "../net/sunrpc/xprtrdma/transport/settings.c"
 #include "../net/sunrpc/xprtrdma/transport/versions.c"

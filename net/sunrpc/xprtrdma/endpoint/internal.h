@@ -10,6 +10,10 @@
 #include "endpoint.h"
 
 enum {
+	/* Until both ends' properties are exchanged */
+	RPCRDMA_OPEN_MS = 15000,
+	/* 4.096 us * 2^18: about one second to miss an acknowledgement */
+	RPCRDMA_ACK_TIMEOUT = 18,
 	/* Send contexts that only control messages may take */
 	RPCRDMA_CONTROL_SENDS = 16,
 	/*
@@ -52,6 +56,8 @@ enum {
 };
 
 extern struct workqueue_struct *rpcrdma_wq;
+/* Teardowns wait for accepting, which therefore must not wait behind them. */
+extern struct workqueue_struct *rpcrdma_accept_wq;
 
 /* The engine's clock of milliseconds */
 static inline u32 rpcrdma_now_ms(void)
@@ -66,10 +72,22 @@ static inline u32 rpcrdma_now_ms(void)
 bool rpcrdma_ep_enter(struct rpcrdma_ep *ep);
 void rpcrdma_ep_leave(struct rpcrdma_ep *ep);
 
-struct rdma_cm_event;
-
+/* ep.c */
+struct rpcrdma_ep *rpcrdma_ep_alloc(bool client);
+int rpcrdma_ep_cm_handler(struct rdma_cm_id *id,
+			  struct rdma_cm_event *event);
+void rpcrdma_ep_addresses(struct rpcrdma_ep *ep);
 /* The errno for an event that ends an attempt to connect */
 int rpcrdma_cm_errno(const struct rdma_cm_event *event);
+
+/* qp.c: make the device's objects; the teardown cleans up. Sleeps. */
+int rpcrdma_ep_setup(struct rpcrdma_ep *ep);
+/* ... and what is said of them in a request or an accept; @buf is in @param. */
+void rpcrdma_ep_conn_param(struct rpcrdma_ep *ep,
+			   struct rdma_conn_param *param, u8 *buf);
+
+/* listen.c */
+void rpcrdma_ep_accept(struct work_struct *work);
 
 /* recv.c */
 int rpcrdma_recvs_create(struct rpcrdma_ep *ep, u32 count);
@@ -78,10 +96,16 @@ void rpcrdma_recvs_free(struct rpcrdma_ep *ep);
 int rpcrdma_recvs_post(struct rpcrdma_ep *ep);
 void rpcrdma_recvs_add(struct rpcrdma_ep *ep, u32 count);
 
-/* send.c */
+/* sq.c */
 int rpcrdma_sends_create(struct rpcrdma_ep *ep);
 void rpcrdma_sends_unmap(struct rpcrdma_ep *ep);
 void rpcrdma_sends_free(struct rpcrdma_ep *ep);
+/* The device is through with a work item. */
+void rpcrdma_wc_work(struct ib_cq *cq, struct ib_wc *wc);
+/* After the drain: end everything, posted or waiting. */
+void rpcrdma_work_flush(struct rpcrdma_ep *ep);
+
+/* send.c */
 /* Do what the engine asked for. Process context, no lock held. */
 void rpcrdma_ep_events(struct rpcrdma_ep *ep, u32 events);
 /* Waiting Calls may be tried again. No lock held. */
@@ -94,8 +118,6 @@ bool rpcrdma_sq_fits(const struct rpcrdma_ep *ep, u32 nr_wrs);
 void rpcrdma_work_rdma(struct rpcrdma_ep *ep, struct rpcrdma_work *work);
 /* The window has been closed for too long? */
 void rpcrdma_stall_expired(struct work_struct *work);
-/* After the drain: end everything, posted or waiting. */
-void rpcrdma_work_flush(struct rpcrdma_ep *ep);
 
 /* frwr.c */
 void rpcrdma_mrs_init(struct rpcrdma_ep *ep);

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a connection takes from the device: queue pair, completion queues, and
+ * how much of each.
+ */
+
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/sunrpc/addr.h>
+#include <rdma/ib_cm.h>
+
+#include "internal.h"
+#include "trace.h"
+
+enum {
+	RPCRDMA_RETRY_COUNT = 6,
+};
+
+/* The number of the connection made last; none is 0 */
+static atomic_t rpcrdma_last_ep;
+
+/*
+ * What becomes of a queue pair that no completion tells of. Any context, until
+ * the queue pair is destroyed.
+ */
+static void rpcrdma_ep_qp_event(struct ib_event *event, void *context)
+{
+	struct rpcrdma_ep *ep = context;
+
+	switch (event->event) {
+	case IB_EVENT_QP_FATAL:
+	case IB_EVENT_QP_REQ_ERR:
+	case IB_EVENT_QP_ACCESS_ERR:
+	case IB_EVENT_DEVICE_FATAL:
+		queue_work(rpcrdma_wq, &ep->broken_work);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Send Queue slots for messages, their registrations and invalidations */
+static u32 rpcrdma_ep_sq_slots(const struct rpcrdma_ep *ep)
+{
+	u32 want = ep->params.sends + RPCRDMA_CONTROL_SENDS;
+
+	/*
+	 * A requester's Call registers and later invalidates a few regions;
+	 * a responder's Reply writes a few chunks. Work that does not fit
+	 * waits, so these are for speed, not for safety.
+	 */
+	if (ep->params.max_mrs)
+		want += ep->client ? 4 * ep->params.sends : ep->params.max_mrs;
+	if (!ep->client && ep->params.version_low == RPCRDMA_VERS_1)
+		want = max_t(u32, want, RPCRDMA_V1_SEND_WRS);
+	return min_t(u32, want, ep->device->attrs.max_qp_wr / 2);
+}
+
+/*
+ * What a device has room for cannot be told beforehand: it depends on the size
+ * of an entry, which is the driver's affair. Where the queue pair turns out to
+ * be too large, a shorter Send Queue has to do.
+ */
+static int rpcrdma_ep_fit_qp(struct rpcrdma_ep *ep,
+			     struct ib_qp_init_attr *attr)
+{
+	u32 slots = rpcrdma_ep_sq_slots(ep), writes = ep->params.rw_writes;
+	u32 reads = ep->params.rw_ctxts - writes;
+	struct ib_qp_init_attr want = *attr;
+	int rc;
+
+	for (;;) {
+		/* The API adds what the Reads take; they may take regions. */
+		*attr = want;
+		attr->cap.max_send_wr = slots + writes + 1;	/* the drain's */
+		attr->cap.max_rdma_ctxs = reads;
+		rc = rdma_create_qp(ep->id, ep->pd, attr);
+		if (rc != -ENOMEM || slots <= RPCRDMA_MIN_SEND_WRS)
+			break;
+		slots = max_t(u32, slots / 2, RPCRDMA_MIN_SEND_WRS);
+		writes /= 2;
+		reads = DIV_ROUND_UP(reads, 2);
+	}
+	if (rc)
+		return rc;
+	if (slots < rpcrdma_ep_sq_slots(ep))
+		pr_info_ratelimited("rpcrdma: device %s has room for a Send Queue of %u only: lower settings would do for %pISpc\n",
+				    ep->device->name, attr->cap.max_send_wr,
+				    &ep->remote);
+	ep->rw_mrs = reads;
+	return 0;
+}
+
+static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep)
+{
+	struct ib_device *dev = ep->id->device;
+	struct ib_qp_init_attr attr = {
+		.event_handler	= rpcrdma_ep_qp_event,
+		.qp_context	= ep,
+		.sq_sig_type	= IB_SIGNAL_REQ_WR,
+		.qp_type	= IB_QPT_RC,
+		.port_num	= ep->id->port_num,
+	};
+	u32 recvs, cqes;
+	int rc;
+
+	ep->device = dev;
+	ep->rw_mr_pages = clamp_t(u32, dev->attrs.max_fast_reg_page_list_len, 1,
+				  RPCRDMA_RW_MR_PAGES);
+	recvs = ep->params.window + 1;
+	if (!ep->client && ep->params.version_low == RPCRDMA_VERS_1)
+		recvs += RPCRDMA_V1_SPARE_RECVS;
+	attr.cap.max_recv_wr = recvs + 1;
+	attr.cap.max_recv_sge = 1;
+	attr.cap.max_send_sge = 1;
+	if (ep->params.rw_ctxts)
+		attr.cap.max_send_sge =
+			min_t(u32, dev->attrs.max_send_sge, ep->client ?
+			      RPCRDMA_CLIENT_SGES : RPCRDMA_SERVER_SGES);
+	ep->pd = ib_alloc_pd(dev, 0);
+	if (IS_ERR(ep->pd)) {
+		rc = PTR_ERR(ep->pd);
+		ep->pd = NULL;
+		return rc;
+	}
+
+	/* As many as the Send Queue can have, and one for the drain */
+	cqes = rpcrdma_ep_sq_slots(ep) + 1 + ep->params.rw_writes +
+	       RPCRDMA_RW_MR_WRS * (ep->params.rw_ctxts - ep->params.rw_writes);
+	cqes = min_t(u32, cqes, dev->attrs.max_cqe);
+	ep->send_cq = ib_alloc_cq_any(dev, ep, cqes, IB_POLL_WORKQUEUE);
+	if (IS_ERR(ep->send_cq)) {
+		rc = PTR_ERR(ep->send_cq);
+		ep->send_cq = NULL;
+		return rc;
+	}
+	ep->recv_cq = ib_alloc_cq_any(dev, ep, attr.cap.max_recv_wr,
+				      IB_POLL_WORKQUEUE);
+	if (IS_ERR(ep->recv_cq)) {
+		rc = PTR_ERR(ep->recv_cq);
+		ep->recv_cq = NULL;
+		return rc;
+	}
+	attr.send_cq = ep->send_cq;
+	attr.recv_cq = ep->recv_cq;
+
+	rc = rpcrdma_ep_fit_qp(ep, &attr);
+	if (rc)
+		return rc;
+	ep->qp = ep->id->qp;
+
+	/* The device may have made it larger; the CQ bounds it, too. */
+	ep->sq_depth = min_t(u32, attr.cap.max_send_wr, cqes) - 1;
+	ep->sq_batch = clamp_t(u32, ep->sq_depth / 8, 1, RPCRDMA_SQ_BATCH);
+	return 0;
+}
+
+/* Everything up to the point where the CM takes over. */
+int rpcrdma_ep_setup(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_conn_config cfg;
+	struct ib_device *dev = ep->id->device;
+	u32 rd_in, rd_out;
+	bool registers;
+	int rc;
+
+	ep->params.send_size = clamp_t(u32, ep->params.send_size,
+				       RPCRDMA_MIN_INLINE_OCTETS,
+				       RPCRDMA_MAX_MESSAGE);
+	ep->params.recv_size = clamp_t(u32, ep->params.recv_size,
+				       RPCRDMA_MIN_INLINE_OCTETS,
+				       RPCRDMA_MAX_MESSAGE);
+	/*
+	 * A server can do without, as long as the device reads without memory
+	 * regions: it invalidates nothing, offers no chunks, and its Replies
+	 * are not pulled.
+	 */
+	registers = dev->attrs.device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS;
+	if (!registers && !ep->client &&
+	    !rdma_protocol_iwarp(dev, ep->id->port_num)) {
+		ep->params.max_mrs = 0;
+		ep->params.expose_octets = 0;
+	} else if (!registers) {
+		pr_warn_ratelimited("rpcrdma: device %s cannot register memory by Work Request (FRWR); use another device\n",
+				    dev->name);
+		return -EOPNOTSUPP;
+	}
+	rpcrdma_mrs_init(ep);
+
+	/* A large setting is no reason not to have a connection at all. */
+	ep->params.window = clamp_t(u32, ep->params.window, RPCRDMA_MIN_WINDOW,
+				    dev->attrs.max_qp_wr - 2 -
+				    RPCRDMA_V1_SPARE_RECVS);
+	ep->params.sends = min_t(u32, ep->params.sends,
+				 dev->attrs.max_qp_wr / 4);
+	ep->params.rw_ctxts = min_t(u32, ep->params.rw_ctxts,
+				    dev->attrs.max_qp_wr / 4);
+	ep->params.rw_writes = min(ep->params.rw_writes, ep->params.rw_ctxts);
+
+	memset(&cfg, 0, sizeof(cfg));
+	do {
+		cfg.number = atomic_inc_return(&rpcrdma_last_ep);
+	} while (!cfg.number);
+	cfg.client = ep->client;
+	cfg.version_low = ep->params.version_low;
+	cfg.version_high = ep->params.version_high;
+	cfg.guess = ep->params.guess;
+	cfg.inv_ok = registers;
+	cfg.no_regions = !registers;
+	cfg.window = ep->params.window;
+	cfg.reverse = ep->params.reverse;
+	cfg.props.sbsiz = ep->params.send_size;
+	cfg.props.rbsiz = ep->params.recv_size;
+	cfg.props.rssiz = RPCRDMA_MAX_CHUNK_OCTETS;
+	cfg.props.rcsiz = RPCRDMA_MAX_SEGS;
+	cfg.props.brs = ep->params.brs;
+	if (ep->params.pull)
+		cfg.props.reply_read |= RDMA2_REPLY_READ_PULL;
+	if (ep->params.expose_octets)
+		cfg.props.reply_read |= RDMA2_REPLY_READ_PROVIDE;
+	cfg.expose_octets = ep->params.expose_octets;
+	cfg.done_ms = ep->params.done_ms;
+	cfg.stall_ms = ep->params.stall_ms;
+	cfg.props.reassembly = ep->params.reassembly;
+	rpcrdma_conn_init(&ep->conn, &cfg);
+	/* A server has the peer's already. */
+	rpcrdma_conn_private(&ep->conn, &ep->peer_private);
+
+	rc = rpcrdma_ep_create_qp(ep);
+	if (rc)
+		return rc;
+	rc = rpcrdma_sends_create(ep);
+	if (rc)
+		return rc;
+	rc = rpcrdma_recvs_create(ep, ep->params.window + 1);
+	if (rc)
+		return rc;
+
+	/* WP 3.4: both ends offer Reads in both directions. */
+	rd_in = min_t(u32, dev->attrs.max_qp_rd_atom, U8_MAX);
+	rd_out = min_t(u32, dev->attrs.max_qp_init_rd_atom, U8_MAX);
+	if (ep->params.ord)
+		rd_out = min(rd_out, ep->params.ord);
+	if (ep->client) {
+		ep->responder_resources = rd_in;
+		ep->initiator_depth = rd_out;
+	} else {
+		ep->responder_resources =
+			min_t(u32, rd_in, ep->responder_resources);
+		ep->initiator_depth = min_t(u32, rd_out, ep->initiator_depth);
+		rpcrdma_conn_read_depth(&ep->conn, ep->initiator_depth,
+					ep->responder_resources);
+	}
+	return rpcrdma_recvs_post(ep);
+}
+
+void rpcrdma_ep_conn_param(struct rpcrdma_ep *ep,
+			   struct rdma_conn_param *param, u8 *buf)
+{
+	struct rpcrdma_private priv = {
+		.inv_ok		= ep->conn.cfg.inv_ok,
+		.send_size	= ep->params.send_size,
+		.recv_size	= ep->params.recv_size,
+	};
+
+	rpcrdma_encode_private(&priv, buf);
+	memset(param, 0, sizeof(*param));
+	param->private_data = buf;
+	param->private_data_len = RPCRDMA_PRIVATE_OCTETS;
+	param->responder_resources = ep->responder_resources;
+	param->initiator_depth = ep->initiator_depth;
+	param->retry_count = RPCRDMA_RETRY_COUNT;
+	/* Credits make RNR impossible; one that happens shall be seen. */
+	param->rnr_retry_count = 0;
+}

@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The Requester: what comes back. The engine says what is to be done with a
+ * Reply, and when an RPC may end (struct rpcrdma_step); here it is carried out.
+ *
+ * The task of a Call that is refused in a way that leaves another form for it
+ * is told to try again, as after a connection that was lost. sunrpc encodes the
+ * Call once more, with the same xid: so one that was executed passes for a new
+ * one with RPCSEC_GSS, and it waits for window, memory or its end as any does.
+ */
+
+#include <linux/module.h>
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/sunrpc/sched.h>
+
+#include "internal.h"
+#include "requester.h"
+
+static struct rpc_rqst *rpcrdma_lookup_and_pin(struct rpc_xprt *xprt, u32 xid)
+{
+	struct rpc_rqst *rqst;
+
+	spin_lock(&xprt->queue_lock);
+	rqst = xprt_lookup_rqst(xprt, cpu_to_be32(xid));
+	if (rqst)
+		xprt_pin_rqst(rqst);
+	spin_unlock(&xprt->queue_lock);
+	return rqst;
+}
+
+/*
+ * queue_lock held. The task encodes and sends its Call once more when it finds
+ * this status: sunrpc must not take it for one that was sent on the connection
+ * there is, where some tasks wait for the Reply for ever. It does not drop that
+ * connection either, as it would if the task found no status and no Reply.
+ */
+static void rpcrdma_req_resend(struct rpcrdma_req *req)
+{
+	struct rpc_rqst *rqst = &req->rqst;
+
+	rqst->rq_connect_cookie = rqst->rq_xprt->connect_cookie - 1;
+	rqst->rq_task->tk_status = -EAGAIN;
+}
+
+/**
+ * rpcrdma_requester_wait_for_reply - put a task to sleep until its Reply comes
+ * @task: its Call was sent
+ *
+ * @task->tk_rqstp->rq_xprt->queue_lock is held. A task whose Call was refused
+ * before it could go to sleep, stays awake and sends it again.
+ */
+void rpcrdma_requester_wait_for_reply(struct rpc_task *task)
+{
+	struct rpcrdma_req *req = rpcrdma_rqst_req(task->tk_rqstp);
+
+	if (likely(!rpcrdma_exchange_resend(&req->x))) {
+		xprt_wait_for_reply_request_def(task);
+		return;
+	}
+	rpcrdma_req_resend(req);
+}
+
+/* Have a refused Call sent again, which nothing is left of. */
+static void rpcrdma_req_send_again(struct rpc_xprt *xprt,
+				   struct rpcrdma_req *req)
+{
+	struct rpc_rqst *rqst = &req->rqst;
+
+	spin_lock(&xprt->queue_lock);
+	/*
+	 * A task that does not sleep is on its way to do so, and whoever sent
+	 * its Call may have words of it yet to write.
+	 */
+	rpcrdma_exchange_again(&req->x);
+	rpcrdma_req_resend(req);
+	rpc_wake_up_queued_task(&xprt->pending, rqst->rq_task);
+	xprt_unpin_rqst(rqst);
+	spin_unlock(&xprt->queue_lock);
+}
+
+/* Leave the RPC to sunrpc, which sends it again or gives up. */
+static void rpcrdma_unpin(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
+{
+	spin_lock(&xprt->queue_lock);
+	xprt_unpin_rqst(rqst);
+	spin_unlock(&xprt->queue_lock);
+}
+
+/*
+ * The end: @status has the octets of the Reply, or a negative errno. Of a Reply
+ * whose result came in a Write chunk, rq_rcv_buf now says where it lies.
+ * rq_rcv_buf and its copy rq_private_buf must remain the same.
+ */
+static void rpcrdma_req_complete(struct rpcrdma_req *req, int status)
+{
+	const struct rpcrdma_placed *placed = &req->x.placed;
+	struct rpc_rqst *rqst = &req->rqst;
+	struct xdr_buf *buf = &rqst->rq_rcv_buf, *copy = &rqst->rq_private_buf;
+	struct rpc_xprt *xprt = rqst->rq_xprt;
+	struct rpc_task *task;
+
+	req->stats->placed_octets += placed->write_octets +
+				     placed->reply_octets +
+				     placed->pull_octets;
+	if (status >= 0 && req->x.parts.reduced) {
+		buf->head[0].iov_len = req->x.parts.head;
+		buf->page_len = req->x.parts.pages;
+		copy->head[0].iov_len = buf->head[0].iov_len;
+		copy->page_len = buf->page_len;
+	}
+
+	spin_lock(&xprt->queue_lock);
+	task = rqst->rq_task;
+	if (status < 0) {
+		/*
+		 * sunrpc takes a status only from a task that sleeps. This
+		 * one ends a task before the next thing it does, as a signal
+		 * would; it is the first that counts.
+		 */
+		cmpxchg(&task->tk_rpc_status, 0, status);
+		task->tk_status = status;
+		status = 0;
+	}
+	xprt_complete_rqst(task, status);
+	xprt_unpin_rqst(rqst);
+	spin_unlock(&xprt->queue_lock);
+}
+
+/*
+ * Make the answer to @xid on @ep this caller's. Returns the slot, its rpc_rqst
+ * pinned, or NULL: nobody waits for it.
+ */
+static struct rpcrdma_req *rpcrdma_requester_claim(struct rpc_xprt *xprt,
+						   struct rpcrdma_ep *ep,
+						   u32 xid)
+{
+	struct rpcrdma_req *req;
+	struct rpc_rqst *rqst;
+	bool mine;
+
+	rqst = rpcrdma_lookup_and_pin(xprt, xid);
+	if (!rqst)
+		return NULL;
+
+	req = rpcrdma_rqst_req(rqst);
+	mutex_lock(&req->lock);
+	mine = rpcrdma_exchange_claim(&req->x, &ep->conn);
+	mutex_unlock(&req->lock);
+	if (!mine) {
+		rpcrdma_unpin(xprt, rqst);
+		return NULL;
+	}
+	return req;
+}
+
+/* ---- Carrying out what the engine says ---- */
+
+/* The inline payload goes to its place. */
+static void rpcrdma_req_place(struct rpcrdma_req *req)
+{
+	const struct rpcrdma_parts *parts = &req->x.parts;
+	struct xdr_buf *buf = &req->rqst.rq_rcv_buf;
+	struct rpcrdma_recv *rv = req->rv;
+
+	req->stats->recv_copied += rv->payload_len;
+	if (!parts->reduced) {
+		rpcrdma_xdr_copy_in(buf, 0, rv->payload, rv->payload_len);
+		return;
+	}
+	memcpy(buf->head[0].iov_base, rv->payload, parts->head);
+	if (parts->tail)
+		memcpy(buf->tail[0].iov_base + parts->pad,
+		       rv->payload + parts->head, parts->tail);
+}
+
+/*
+ * A Reply chunk beside a Write chunk is head and tail memory. What belongs to
+ * other parts lies at the start of the tail.
+ */
+static void rpcrdma_req_move(struct rpcrdma_req *req)
+{
+	const struct rpcrdma_parts *parts = &req->x.parts;
+	struct xdr_buf *buf = &req->rqst.rq_rcv_buf;
+	void *tail = buf->tail[0].iov_base;
+
+	if (parts->reduced) {
+		memmove(tail + parts->pad, tail, parts->tail);
+		return;
+	}
+	rpcrdma_xdr_copy_in(buf, parts->head, tail, parts->pages);
+	memmove(tail, tail + parts->pages, parts->tail);
+}
+
+/* Add the Read of @len octets from octet @from of the stream on. */
+static int rpcrdma_req_read(struct rpcrdma_req *req, struct rpcrdma_rw *rw,
+			    const struct rpcrdma_lists *lists, u32 from,
+			    u32 offset, u32 len)
+{
+	int n;
+
+	if (!len)
+		return 0;
+	n = rpcrdma_xdr_to_bvecs(&req->rqst.rq_rcv_buf, offset, len, req->bv,
+				 ARRAY_SIZE(req->bv));
+	if (n < 0)
+		return n;
+	return rpcrdma_rw_add(rw, lists, &lists->reads[0], from, req->bv, n, 0,
+			      len);
+}
+
+static int rpcrdma_req_reads(struct rpcrdma_req *req, struct rpcrdma_rw *rw,
+			     const struct rpcrdma_lists *lists)
+{
+	const struct xdr_buf *buf = &req->rqst.rq_rcv_buf;
+	const struct rpcrdma_parts *parts = &req->x.parts;
+	u32 before = parts->head;
+	int rc;
+
+	/* Either there is nothing behind the head, or that is full. */
+	if (!parts->reduced)
+		before += parts->pages;
+	rc = rpcrdma_req_read(req, rw, lists, 0, 0, before);
+	if (rc)
+		return rc;
+	return rpcrdma_req_read(req, rw, lists, before,
+				buf->head[0].iov_len + buf->page_len +
+				parts->pad, parts->tail);
+}
+
+static void rpcrdma_req_carry_out(struct rpcrdma_req *req,
+				  struct rpcrdma_ep *ep, struct rpcrdma_step s);
+
+/* What the engine looks at of a Reply that is not in a Receive */
+static const void *rpcrdma_req_first(const struct rpcrdma_req *req)
+{
+	const struct kvec *head = &req->rqst.rq_rcv_buf.head[0];
+
+	return head->iov_len < 8 ? NULL : head->iov_base;
+}
+
+/* The Reads of a Reply have ended; the rpc_rqst is still pinned. */
+static void rpcrdma_requester_pulled(struct rpcrdma_rw *rw, bool ok)
+{
+	enum rpcrdma_pull how = ok ? RPCRDMA_PULL_OK : RPCRDMA_PULL_FAILED;
+	struct rpcrdma_req *req = rw->priv;
+	struct rpcrdma_step s;
+
+	s = rpcrdma_exchange_pulled(&req->x, how, rpcrdma_req_first(req));
+	rpcrdma_req_carry_out(req, rw->ep, s);
+}
+
+/*
+ * Pull a Reply that the Responder provides (DR 4.1.2). The memory is the
+ * RPC's: it stays pinned until the Reads have ended, with the connection at
+ * the latest.
+ */
+static void rpcrdma_req_pull(struct rpcrdma_req *req, struct rpcrdma_ep *ep)
+{
+	/* Memory reclaim may wait for this RPC. */
+	unsigned int flags = memalloc_nofs_save();
+	enum rpcrdma_pull how = RPCRDMA_PULL_SHORT;
+	struct rpcrdma_recv *rv = req->rv;
+	struct rpcrdma_rw *rw;
+	int rc = -ENOMEM;
+
+	req->rv = NULL;
+	rw = rpcrdma_rw_alloc(ep, DMA_FROM_DEVICE, 0, GFP_NOFS);
+	if (rw)
+		rc = rpcrdma_req_reads(req, rw, &rv->rx.lists);
+	rpcrdma_recv_put(rv);
+	if (likely(!rc)) {
+		rw->priv = req;
+		rw->done = rpcrdma_requester_pulled;
+		rpcrdma_rw_read(rw);
+		goto out;
+	}
+	if (rw)
+		rpcrdma_rw_free(rw);
+	if (rc == -EFAULT || rc == -E2BIG || rc == -EINVAL)
+		how = RPCRDMA_PULL_NEVER;
+	rpcrdma_req_carry_out(req, ep,
+			      rpcrdma_exchange_pulled(&req->x, how, NULL));
+out:
+	memalloc_nofs_restore(flags);
+}
+
+/* The regions of an answered RPC became invalid, or die with @inv->ep. */
+void rpcrdma_requester_inv_done(struct rpcrdma_inv *inv, bool ok)
+{
+	struct rpcrdma_req *req = container_of(inv, struct rpcrdma_req, inv);
+	struct rpcrdma_ep *ep = inv->ep;
+	struct rpcrdma_step s;
+
+	/* The slot's reference may be the last but this. */
+	rpcrdma_ep_get(ep);
+	/* What the device wrote is the processor's with this. */
+	if (ok)
+		rpcrdma_req_put_mrs(req);
+	s = rpcrdma_exchange_invalidated(&req->x, ok, rpcrdma_req_first(req));
+	rpcrdma_req_carry_out(req, ep, s);
+	rpcrdma_ep_put(ep);
+}
+
+/*
+ * Regions of which the peer has invalidated all are given back at once, which
+ * leads to another step; returns whether it did.
+ */
+static bool rpcrdma_req_invalidate(struct rpcrdma_req *req,
+				   struct rpcrdma_ep *ep,
+				   struct rpcrdma_step *s)
+{
+	if (rpcrdma_mrs_exposed(&req->mrs)) {
+		req->stats->local_inv++;
+		rpcrdma_mrs_invalidate(ep, &req->mrs, &req->inv);
+		return false;
+	}
+	rpcrdma_req_put_mrs(req);
+	*s = rpcrdma_exchange_invalidated(&req->x, true,
+					  rpcrdma_req_first(req));
+	return true;
+}
+
+/*
+ * Do what the engine says, in its order. The rpc_rqst is pinned; once the RPC is
+ * complete, left or told to be sent again, the slot may be another one's.
+ */
+static void rpcrdma_req_carry_out(struct rpcrdma_req *req,
+				  struct rpcrdma_ep *ep, struct rpcrdma_step s)
+{
+	struct rpc_rqst *rqst = &req->rqst;
+	struct rpcrdma_recv *rv;
+
+	do {
+		if (unlikely(s.todo & RPCRDMA_STEP_REPORT)) {
+			req->stats->bad_replies++;
+			pr_warn_ratelimited("rpcrdma: the Reply with xid 0x%08x from %pISpc is bad: %s; its RPC fails\n",
+					    be32_to_cpu(rqst->rq_xid),
+					    &ep->remote, s.reason);
+		}
+		if (s.todo & RPCRDMA_STEP_PLACE)
+			rpcrdma_req_place(req);
+		if (s.todo & RPCRDMA_STEP_MOVE)
+			rpcrdma_req_move(req);
+		if (s.todo & RPCRDMA_STEP_PUT) {
+			rv = req->rv;
+			req->rv = NULL;
+			rpcrdma_recv_put(rv);
+		}
+		if (unlikely(s.todo & RPCRDMA_STEP_CLOSE))
+			rpcrdma_ep_close(ep, s.reason);
+
+		if (s.todo & RPCRDMA_STEP_COMPLETE)
+			rpcrdma_req_complete(req, s.status);
+		else if (s.todo & RPCRDMA_STEP_PULL)
+			rpcrdma_req_pull(req, ep);
+		else if (s.todo & RPCRDMA_STEP_AGAIN)
+			rpcrdma_req_send_again(rqst->rq_xprt, req);
+		else if (s.todo & RPCRDMA_STEP_LEAVE)
+			rpcrdma_unpin(rqst->rq_xprt, rqst);
+
+		if (s.todo & RPCRDMA_STEP_DONE)
+			rpcrdma_ep_send_done(ep, s.xid, s.handle);
+	} while (s.todo & RPCRDMA_STEP_INVALIDATE &&
+		 rpcrdma_req_invalidate(req, ep, &s));
+}
+
+/**
+ * rpcrdma_requester_reply - a Reply arrived
+ * @xprt: transport whose Call it should be for
+ * @ep: the connection it came on
+ * @rv: the Receive; taken
+ *
+ * An endpoint's upcall: process context, one at a time. A Reply that nobody
+ * waits for is dropped, with a DONE if it was to be pulled; a bad one that
+ * somebody does ends the RPC.
+ */
+void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
+			     struct rpcrdma_recv *rv)
+{
+	struct rpcrdma_arrival a = {
+		.rx		= &rv->rx,
+		.bad		= rv->verdict == RPCRDMA_RX_BAD_REPLY,
+		.inv_handle	= rv->inv_handle,
+		.length		= rv->payload_len,
+	};
+	const struct xdr_buf *buf;
+	struct rpcrdma_req *req;
+	struct rpcrdma_step s;
+
+	req = rpcrdma_requester_claim(xprt, ep, rv->rx.xid);
+	if (!req) {
+		s = rpcrdma_exchange_stray(&rv->rx, a.bad);
+		rpcrdma_recv_put(rv);
+		if (s.todo & RPCRDMA_STEP_DONE)
+			rpcrdma_ep_send_done(ep, s.xid, s.handle);
+		return;
+	}
+	/* The server is there and answers: reconnect without delay. */
+	if (xprt->reestablish_timeout)
+		xprt->reestablish_timeout = 0;
+
+	req->rv = rv;
+	if (a.inv_handle)
+		a.exposed = rpcrdma_mrs_invalidated(&req->mrs, a.inv_handle);
+	buf = &req->rqst.rq_rcv_buf;
+	a.room.head = buf->head[0].iov_len;
+	a.room.pages = buf->page_len;
+	a.room.tail = buf->tail[0].iov_len;
+	s = rpcrdma_exchange_reply(&req->x, &ep->conn, &a);
+	rpcrdma_req_carry_out(req, ep, s);
+}
+
+/*
+ * What becomes of the RPC whose Call was refused? Returns 0: it is sent again;
+ * or the errno it ends with.
+ */
+static int rpcrdma_req_refused(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
+			       const struct rpcrdma_rx *rx)
+{
+	struct rpcrdma_requester *r = rpcrdma_xprt_requester(req->rqst.rq_xprt);
+	struct rpcrdma_call call;
+
+	if (rpcrdma_req_call(req, ep, true, &call))
+		return rx->error.status;
+	/* For all that follow, and this one if it comes as another RPC */
+	spin_lock(&r->lessons_lock);
+	rpcrdma_lessons_learn(&r->lessons, ktime_get_seconds(), rx, &call,
+			      &req->x.lists);
+	spin_unlock(&r->lessons_lock);
+	return rpcrdma_ep_refused(ep, rx, &call, &req->x.lists,
+				  &req->x.recovery);
+}
+
+/**
+ * rpcrdma_requester_error - a Call was refused
+ * @xprt: transport whose Call it should be
+ * @ep: the connection the ERROR came on
+ * @rv: the Receive; taken
+ *
+ * An endpoint's upcall. If the engine knows another form for the Call, it is
+ * sent again when its memory is out of the peer's reach. Otherwise the RPC
+ * ends with the error's errno.
+ */
+void rpcrdma_requester_error(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
+			     struct rpcrdma_recv *rv)
+{
+	u32 xid = rv->rx.xid, code = rv->rx.error.code;
+	struct rpcrdma_req *req;
+	int status = 0;
+
+	req = rpcrdma_requester_claim(xprt, ep, xid);
+	if (req)
+		status = rpcrdma_req_refused(req, ep, &rv->rx);
+	rpcrdma_recv_put(rv);
+	if (!req)
+		return;
+	if (status)
+		pr_warn_ratelimited("rpcrdma: %pISpc refused the Call with xid 0x%08x: %s; its RPC fails with error %d\n",
+				    &ep->remote, xid, rpcrdma_error_name(code),
+				    status);
+	else
+		pr_info_ratelimited("rpcrdma: %pISpc refused the Call with xid 0x%08x: %s; sending it in another form\n",
+				    &ep->remote, xid, rpcrdma_error_name(code));
+	rpcrdma_req_carry_out(req, ep,
+			      rpcrdma_exchange_error(&req->x, status));
+}

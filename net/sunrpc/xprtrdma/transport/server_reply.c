@@ -1,0 +1,568 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Server transport: Replies, and the results that go in their Call's chunks.
+ */
+
+#include <linux/module.h>
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/sunrpc/svc.h>
+#include <linux/sunrpc/svc_xprt.h>
+#include <linux/sunrpc/xdr.h>
+
+#include "../compat.h"
+#include "internal.h"
+#include "responder.h"
+#include "settings.h"
+#include "xdrbuf.h"
+
+enum {
+	/*
+	 * How long a Reply may wait for memory regions to be made, and in what
+	 * steps
+	 */
+	RPCRDMA_SVC_MR_WAIT_MS = 1000,
+	RPCRDMA_SVC_MR_POLL_MS = 20,
+};
+
+/* Pages that Writes take their octets from */
+struct rpcrdma_svc_pages {
+	u32			nr;
+	struct page		*pages[];
+};
+
+/* Pages that the peer pulls a Reply from, with references of their own */
+struct rpcrdma_svc_exposed {
+	struct rpcrdma_exposed	exposed;
+	u32			nr;
+	struct page		*pages[];
+};
+
+/**
+ * rpcrdma_svc_result_payload - note a result that may go in a Write chunk
+ * @rqstp: Call being processed
+ * @offset: octets into rq_res
+ * @length: octets, without roundup
+ *
+ * Whether it does is decided when the Reply is whole. A service may yet take
+ * back what it encoded, see rpcrdma_svc_items(). Always returns 0.
+ */
+int rpcrdma_svc_result_payload(struct svc_rqst *rqstp,
+			       unsigned int offset, unsigned int length)
+{
+	struct rpcrdma_recv *rv = rqstp->rq_xprt_ctxt;
+	struct rpcrdma_svc_call *call = rv ? rv->priv : NULL;
+
+	if (!call || !rv->rx.lists.nr_writes)
+		return 0;
+	/* What GSS signs or seals as a whole is not reduced. */
+	if (rqstp->rq_auth_slack)
+		return 0;
+	/* A deferred Call is processed from the beginning. */
+	if (call->pass != rqstp->rq_stime) {
+		call->pass = rqstp->rq_stime;
+		call->nr_items = 0;
+	}
+	if (call->nr_items < ARRAY_SIZE(call->items)) {
+		call->items[call->nr_items].position = offset;
+		call->items[call->nr_items].length = length;
+		call->nr_items++;
+	}
+	return 0;
+}
+
+/*
+ * The items of the Reply as it is. Those that are not there any more are left
+ * out: the word before an item of variable length is its length. (The NFSv4
+ * READLINK of some kernels names that word's place in place of the item's.)
+ */
+static noinline_for_stack void
+rpcrdma_svc_items(const struct svc_rqst *rqstp,
+		  const struct rpcrdma_svc_call *call,
+		  struct rpcrdma_reply *reply)
+{
+	const struct xdr_buf *res = &rqstp->rq_res;
+	u32 i, position, length, end = 0;
+	__be32 words[2];
+
+	if (!call || call->pass != rqstp->rq_stime)
+		return;
+	for (i = 0; i < call->nr_items; i++) {
+		position = call->items[i].position;
+		length = call->items[i].length;
+		if (position < XDR_UNIT || position % XDR_UNIT ||
+		    position > res->len || length > res->len - position)
+			continue;
+		words[1] = 0;
+		rpcrdma_xdr_copy_out(res, position - XDR_UNIT,
+				     min_t(u32, sizeof(words), res->len -
+					   (position - XDR_UNIT)), words);
+		if (be32_to_cpu(words[0]) != length) {
+			if (!length || be32_to_cpu(words[1]) != length)
+				continue;
+			position += XDR_UNIT;
+		}
+		if (position < end ||
+		    (u64)position + xdr_align_size(length) > res->len)
+			continue;
+		reply->items[reply->nr_items].position = position;
+		reply->items[reply->nr_items].length = length;
+		reply->nr_items++;
+		end = position + xdr_align_size(length);
+	}
+}
+
+/* Write @len octets of rq_res from @from on to @chunk, from @to on. */
+static int rpcrdma_svc_write(struct svc_rqst *rqstp, struct rpcrdma_rw *rw,
+			     const struct rpcrdma_lists *lists,
+			     const struct rpcrdma_chunk *chunk, u32 to,
+			     u32 from, u32 len)
+{
+	int nr;
+
+	if (!len)
+		return 0;
+	nr = rpcrdma_xdr_to_bvecs(&rqstp->rq_res, from, len, rqstp->rq_bvec,
+				  rpcrdma_rqst_max_bvecs(rqstp));
+	if (nr < 0)
+		return nr;
+	percpu_counter_inc(&svcrdma_stat_write);
+	return rpcrdma_rw_add(rw, lists, chunk, to, rqstp->rq_bvec, nr, 0, len);
+}
+
+/* All Writes that @plan asks for */
+static int rpcrdma_svc_writes(struct svc_rqst *rqstp, struct rpcrdma_rw *rw,
+			      const struct rpcrdma_reply *reply,
+			      const struct rpcrdma_reply_plan *plan)
+{
+	const struct rpcrdma_lists *lists = &plan->lists;
+	u32 i, end, pos = 0, placed = 0;
+	int rc;
+
+	for (i = 0; i <= plan->nr_items; i++) {
+		if (i < plan->nr_items && !rpcrdma_item_placed(plan, i))
+			continue;
+		end = i < plan->nr_items ? reply->items[i].position :
+					   reply->length;
+		/* Items at the end of a Reply may lack their roundup. */
+		if (plan->reply_length && end > pos) {
+			rc = rpcrdma_svc_write(rqstp, rw, lists, &lists->reply,
+					       placed, pos, end - pos);
+			if (rc)
+				return rc;
+			placed += end - pos;
+		}
+		if (i == plan->nr_items)
+			break;
+		rc = rpcrdma_svc_write(rqstp, rw, lists, &lists->writes[i], 0,
+				       reply->items[i].position,
+				       reply->items[i].length);
+		if (rc)
+			return rc;
+		pos = reply->items[i].position +
+		      xdr_align_size(reply->items[i].length);
+	}
+	return 0;
+}
+
+/* Copy what @plan leaves inline to @to; returns its octets. */
+static u32 rpcrdma_svc_copy_inline(const struct xdr_buf *res,
+				   const struct rpcrdma_reply *reply,
+				   const struct rpcrdma_reply_plan *plan,
+				   void *to, u32 room)
+{
+	u32 i, end, pos = 0, len = 0;
+
+	for (i = 0; i <= plan->nr_items; i++) {
+		if (i < plan->nr_items && !rpcrdma_item_placed(plan, i))
+			continue;
+		end = i < plan->nr_items ? reply->items[i].position :
+					   reply->length;
+		if (end > pos) {
+			if (end - pos > room - len)
+				return U32_MAX;
+			rpcrdma_xdr_copy_out(res, pos, end - pos, to + len);
+			len += end - pos;
+		}
+		if (i < plan->nr_items)
+			pos = reply->items[i].position +
+			      xdr_align_size(reply->items[i].length);
+	}
+	return len;
+}
+
+static void rpcrdma_svc_put_pages(struct page **pages, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++)
+		if (pages[i])
+			put_page(pages[i]);
+}
+
+static void rpcrdma_svc_written(struct rpcrdma_rw *rw, bool ok)
+{
+	struct rpcrdma_svc_pages *p = rw->priv;
+
+	rpcrdma_svc_put_pages(p->pages, p->nr);
+	rpcrdma_ep_give(rw->ep, RPCRDMA_MEMORY_REPLIES,
+			(u64)p->nr << PAGE_SHIFT);
+}
+
+/* Does @plan write nothing but page data of @res? */
+static bool rpcrdma_svc_writes_pages_only(const struct xdr_buf *res,
+					  const struct rpcrdma_reply *reply,
+					  const struct rpcrdma_reply_plan *plan)
+{
+	const struct rpcrdma_item *last;
+
+	if (plan->reply_length)
+		return false;
+	last = &reply->items[plan->nr_items - 1];
+	return reply->items[0].position >= res->head[0].iov_len &&
+	       last->position + last->length <=
+	       res->head[0].iov_len + res->page_len;
+}
+
+/*
+ * The Writes of a Reply, holding the pages of rq_res from then on. Returns an
+ * ERR_PTR when that fails; @rqstp has its pages still.
+ */
+static noinline_for_stack struct rpcrdma_rw *
+rpcrdma_svc_prepare_writes(struct svc_rqst *rqstp, struct rpcrdma_ep *ep,
+			   const struct rpcrdma_reply *reply,
+			   const struct rpcrdma_reply_plan *plan)
+{
+	struct page **pages = rqstp->rq_respages;
+	u32 i, nr = rqstp->rq_next_page - pages;
+	struct rpcrdma_svc_pages *p;
+	struct rpcrdma_rw *rw;
+	int rc;
+
+	/* The head's page only if they take something from it */
+	if (nr && rpcrdma_svc_writes_pages_only(&rqstp->rq_res, reply, plan)) {
+		pages++;
+		nr--;
+	}
+	rw = rpcrdma_rw_alloc(ep, DMA_TO_DEVICE, struct_size(p, pages, nr),
+			      GFP_KERNEL);
+	if (!rw)
+		return ERR_PTR(-ENOMEM);
+	rc = rpcrdma_svc_writes(rqstp, rw, reply, plan);
+	if (rc) {
+		rpcrdma_rw_free(rw);
+		return ERR_PTR(rc);
+	}
+
+	p = rw->priv;
+	for (i = 0; i < nr; i++) {
+		p->pages[i] = pages[i];
+		pages[i] = NULL;
+	}
+	p->nr = nr;
+	rpcrdma_ep_hold(ep, RPCRDMA_MEMORY_REPLIES, (u64)nr << PAGE_SHIFT);
+	rw->done = rpcrdma_svc_written;
+	return rw;
+}
+
+/* No peer reaches the pages of a Reply that was to be pulled any more. */
+static void rpcrdma_svc_unexposed(struct rpcrdma_exposed *x)
+{
+	struct rpcrdma_svc_exposed *e =
+		container_of(x, struct rpcrdma_svc_exposed, exposed);
+
+	rpcrdma_svc_put_pages(e->pages, e->nr);
+	rpcrdma_ep_give(x->ep, RPCRDMA_MEMORY_REPLIES,
+			(u64)e->nr << PAGE_SHIFT);
+	kfree(e);
+}
+
+/* Vectors of what @plan does not put in Write chunks, in rq_bvec */
+static int rpcrdma_svc_stream(struct svc_rqst *rqstp,
+			      const struct rpcrdma_reply *reply,
+			      const struct rpcrdma_reply_plan *plan)
+{
+	u32 i, end, pos = 0;
+	int n, nr = 0;
+
+	for (i = 0; i <= plan->nr_items; i++) {
+		if (i < plan->nr_items && !rpcrdma_item_placed(plan, i))
+			continue;
+		end = i < plan->nr_items ? reply->items[i].position :
+					   reply->length;
+		if (end > pos) {
+			n = rpcrdma_xdr_to_bvecs(&rqstp->rq_res, pos,
+						 end - pos,
+						 rqstp->rq_bvec + nr,
+						 rpcrdma_rqst_max_bvecs(rqstp) -
+						 nr);
+			if (n < 0)
+				return n;
+			nr += n;
+		}
+		if (i < plan->nr_items)
+			pos = reply->items[i].position +
+			      xdr_align_size(reply->items[i].length);
+	}
+	return nr;
+}
+
+/*
+ * Expose what is left of rq_res for the peer to pull, and complete @plan. The
+ * pages get another reference: Writes may take theirs. May sleep, with a
+ * bound, while memory regions are made; for those that the peer has it does
+ * not wait. Returns an ERR_PTR when that fails;
+ * then @plan->error may say what to tell the peer.
+ */
+static noinline_for_stack struct rpcrdma_exposed *
+rpcrdma_svc_expose(struct svc_rqst *rqstp, struct rpcrdma_svc_conn *conn,
+		   const struct rpcrdma_reply *reply,
+		   struct rpcrdma_reply_plan *plan)
+{
+	u32 i, nr = rqstp->rq_next_page - rqstp->rq_respages;
+	struct rpcrdma_svc_exposed *e;
+	unsigned long end, step = 1;
+	int nr_bv, rc;
+
+	nr_bv = rpcrdma_svc_stream(rqstp, reply, plan);
+	if (nr_bv < 0)
+		return ERR_PTR(nr_bv);
+	e = kmalloc(struct_size(e, pages, nr), GFP_KERNEL);
+	if (!e)
+		return ERR_PTR(-ENOMEM);
+	e->exposed.release = rpcrdma_svc_unexposed;
+	end = jiffies + msecs_to_jiffies(RPCRDMA_SVC_MR_WAIT_MS);
+	for (;;) {
+		rc = rpcrdma_expose(conn->ep, &e->exposed, reply->xid,
+				    rqstp->rq_bvec, nr_bv, plan);
+		if (rc != -EAGAIN || time_after(jiffies, end))
+			break;
+		/* They are being made. */
+		schedule_timeout_idle(step);
+		step = msecs_to_jiffies(RPCRDMA_SVC_MR_POLL_MS);
+	}
+	if (rc) {
+		kfree(e);
+		return ERR_PTR(rc);
+	}
+	for (i = 0; i < nr; i++) {
+		e->pages[i] = rqstp->rq_respages[i];
+		if (e->pages[i])
+			get_page(e->pages[i]);
+	}
+	e->nr = nr;
+	rpcrdma_ep_hold(conn->ep, RPCRDMA_MEMORY_REPLIES,
+			(u64)nr << PAGE_SHIFT);
+	return &e->exposed;
+}
+
+/*
+ * The peer pulls from the pages of @x: this thread must not write its next
+ * Reply there. Writes may have taken most of them already.
+ */
+static void rpcrdma_svc_give_pages(struct svc_rqst *rqstp,
+				   struct rpcrdma_exposed *x)
+{
+	u32 i, nr = container_of(x, struct rpcrdma_svc_exposed, exposed)->nr;
+
+	rpcrdma_svc_put_pages(rqstp->rq_respages, nr);
+	for (i = 0; i < nr; i++)
+		rqstp->rq_respages[i] = NULL;
+}
+
+/*
+ * Encode the header and copy the inline payload, all in this one message.
+ * False: they do not fit, here or at the peer.
+ */
+static bool rpcrdma_svc_fill_send(struct rpcrdma_send *s,
+				  const struct xdr_buf *res,
+				  const struct rpcrdma_reply *reply,
+				  const struct rpcrdma_reply_plan *plan)
+{
+	struct rpcrdma_ep *ep = s->ep;
+	u32 room = min(ep->params.send_size, ep->limits.send_inline);
+	u32 len = 0;
+	bool special = plan->format == RPCRDMA_SPECIAL;
+
+	s->header_len = rpcrdma_encode_header(&ep->conn, s->buf, room,
+					      reply->xid,
+					      special ? RDMA2_NOMSG : RDMA2_MSG,
+					      RDMA2_F_RESPONSE, &plan->lists);
+	if (!s->header_len)
+		return false;
+	if (!special)
+		len = rpcrdma_svc_copy_inline(res, reply, plan,
+					      s->buf + s->header_len,
+					      room - s->header_len);
+	s->len = s->header_len + len;
+	return len != U32_MAX;
+}
+
+/* No way to send this Reply, now or later: tell the peer (7.3). */
+static int rpcrdma_svc_no_reply(struct rpcrdma_ep *ep,
+				const struct rpcrdma_reply *reply, u32 code,
+				u32 arg0, u32 arg1)
+{
+	pr_warn_ratelimited("svcrdma: Reply %08x of %u octets to %pISpc cannot be sent (%s): the client has to offer other room for it\n",
+			    reply->xid, reply->length, &ep->remote,
+			    rpcrdma_error_name(code));
+	rpcrdma_ep_send_error(ep, reply->xid, code, arg0, arg1);
+	return 0;
+}
+
+/* Why a Reply could not be made: lasting, or for want of resources (7.4) */
+static int rpcrdma_svc_cannot(struct rpcrdma_svc_conn *conn,
+			      const struct rpcrdma_reply *reply, int rc)
+{
+	switch (rc) {
+	case -EFAULT:
+	case -E2BIG:
+	case -EINVAL:
+		/* Trying again would not help. */
+		return rpcrdma_svc_no_reply(conn->ep, reply, RDMA2_ERR_SYSTEM,
+					    0, 0);
+	}
+	rpcrdma_svc_fail(conn, "no resources to send a Reply");
+	return -ENOTCONN;
+}
+
+/* Send a Reply in one message. Returns as sendto does. */
+static int rpcrdma_svc_send_one(struct svc_rqst *rqstp,
+				struct rpcrdma_svc_conn *conn,
+				const struct rpcrdma_reply *reply,
+				struct rpcrdma_reply_plan *plan)
+{
+	struct rpcrdma_exposed *x = NULL;
+	struct rpcrdma_rw *rw = NULL;
+	struct rpcrdma_recv *rv = rqstp->rq_xprt_ctxt;
+	struct rpcrdma_send *s = rv->send;
+	int rc;
+
+	rv->send = NULL;
+	if (plan->read_length) {
+		/* The header names the memory. */
+		x = rpcrdma_svc_expose(rqstp, conn, reply, plan);
+		rc = PTR_ERR(x);
+		if (IS_ERR(x))
+			goto out_put;
+	}
+	rc = -EINVAL;
+	if (unlikely(!rpcrdma_svc_fill_send(s, &rqstp->rq_res, reply, plan)))
+		goto out_cancel;
+	/* This takes the pages away: the inline payload is copied first. */
+	if (plan->nr_items || plan->reply_length) {
+		rw = rpcrdma_svc_prepare_writes(rqstp, conn->ep, reply, plan);
+		rc = PTR_ERR(rw);
+		if (IS_ERR(rw))
+			goto out_cancel;
+	}
+	if (x)
+		rpcrdma_svc_give_pages(rqstp, x);
+	/* Nobody looks at the Call any more, or at the segments of @plan. */
+	if (rpcrdma_reply_is_credit(&conn->ep->conn)) {
+		rqstp->rq_xprt_ctxt = NULL;
+		rpcrdma_svc_call_release(rv);
+	}
+	s->exposed = x;
+	return rpcrdma_send_reply(s, rw, plan->inv_handle, plan->format,
+				  &plan->lists);
+
+out_cancel:
+	if (x) {
+		rpcrdma_expose_cancel(x);
+		x->release(x);
+	}
+out_put:
+	rpcrdma_send_put(s);
+	if (plan->error)
+		return rpcrdma_svc_no_reply(conn->ep, reply, plan->error,
+					    plan->arg[0], plan->arg[1]);
+	return rpcrdma_svc_cannot(conn, reply, rc);
+}
+
+/* Send a Reply in parts (4.4.2). Returns as sendto does. */
+static int rpcrdma_svc_send_parts(struct svc_rqst *rqstp,
+				  struct rpcrdma_svc_conn *conn,
+				  const struct rpcrdma_reply *reply,
+				  const struct rpcrdma_reply_plan *plan)
+{
+	struct rpcrdma_rw *rw = NULL;
+	struct rpcrdma_stream *st;
+
+	st = rpcrdma_stream_alloc(RPCRDMA_KIND_REPLY, reply->xid,
+				  plan->inline_length, &plan->lists);
+	if (!st)
+		return rpcrdma_svc_cannot(conn, reply, -ENOMEM);
+	if (unlikely(rpcrdma_svc_copy_inline(&rqstp->rq_res, reply, plan,
+					     st->data, st->len) != st->len)) {
+		rpcrdma_stream_free(st);
+		return rpcrdma_svc_cannot(conn, reply, -EINVAL);
+	}
+	if (plan->nr_items) {
+		rw = rpcrdma_svc_prepare_writes(rqstp, conn->ep, reply, plan);
+		if (IS_ERR(rw)) {
+			rpcrdma_stream_free(st);
+			return rpcrdma_svc_cannot(conn, reply, PTR_ERR(rw));
+		}
+	}
+	return rpcrdma_send_continued_reply(conn->ep, st, rw,
+					    plan->inv_handle);
+}
+
+/*
+ * Release the pages of a Reply that were copied from, as sunrpc would do next,
+ * but for the head's: nobody else has that one, so the thread keeps it for its
+ * next Reply. The others may be some file's pages.
+ */
+static void rpcrdma_svc_free_respages(struct svc_rqst *rqstp)
+{
+	struct page **page;
+
+	for (page = rqstp->rq_respages + 1; page < rqstp->rq_next_page; page++) {
+		if (*page)
+			put_page(*page);
+		*page = NULL;
+	}
+	rpcrdma_rqst_keep_first(rqstp);
+}
+
+/**
+ * rpcrdma_svc_sendto - send a Reply
+ * @rqstp: Call with its Reply in rq_res
+ *
+ * The way it travels is the engine's decision (6.4). Where there is none, the
+ * peer gets an ERROR; where resources are lacking to carry it out, the
+ * connection ends (7.4) and the peer asks again, on a new one. A service
+ * thread; waits for no peer, but maybe for memory.
+ * Returns 0 or -ENOTCONN.
+ */
+int rpcrdma_svc_sendto(struct svc_rqst *rqstp)
+{
+	struct svc_xprt *xprt = rqstp->rq_xprt;
+	struct rpcrdma_svc_conn *conn = rpcrdma_svc_c(xprt);
+	struct rpcrdma_recv *rv = rqstp->rq_xprt_ctxt;
+	struct rpcrdma_ep *ep = conn->ep;
+	struct rpcrdma_reply_plan plan;
+	struct rpcrdma_reply reply;
+	int rc;
+
+	if (!rv || svc_xprt_is_dead(xprt) || !rpcrdma_ep_is_open(ep))
+		return -ENOTCONN;
+
+	reply.xid = rv->rx.xid;
+	reply.length = rqstp->rq_res.len;
+	reply.nr_items = 0;
+	reply.reverse = 0;
+	rpcrdma_svc_items(rqstp, rv->priv, &reply);
+	rpcrdma_plan_reply(&ep->conn, &rv->rx.lists, &reply, &plan);
+	if (unlikely(plan.error))
+		return rpcrdma_svc_no_reply(ep, &reply, plan.error,
+					    plan.arg[0], plan.arg[1]);
+	if (plan.format == RPCRDMA_CONTINUED)
+		rc = rpcrdma_svc_send_parts(rqstp, conn, &reply, &plan);
+	else
+		rc = rpcrdma_svc_send_one(rqstp, conn, &reply, &plan);
+	rpcrdma_svc_free_respages(rqstp);
+	return rc;
+}
