@@ -196,6 +196,8 @@ int rpcrdma_lists_add_reply(struct rpcrdma_lists *lists);
 /* Append a segment to the chunk begun last. */
 int rpcrdma_lists_add_segment(struct rpcrdma_lists *lists, u32 handle,
 			      u32 length, u64 offset);
+/* Let the peer invalidate the largest segment (6.2.4), if there is one. */
+void rpcrdma_lists_offer(struct rpcrdma_lists *lists);
 
 /* ------------------------------------------------------------------ */
 /* A connection                                                        */
@@ -691,6 +693,14 @@ void rpcrdma_lessons_recall(const struct rpcrdma_lessons *lessons, u64 now,
 u32 rpcrdma_encode_header(const struct rpcrdma_conn *conn, void *buf, u32 size,
 			  u32 xid, u32 htype, u32 flags,
 			  const struct rpcrdma_lists *lists);
+
+/*
+ * The same for a Call or Reply of that format, with its header type and flags.
+ * @more: the message is a part of one, and not the last.
+ */
+u32 rpcrdma_encode_rpc(const struct rpcrdma_conn *conn, void *buf, u32 size,
+		       enum rpcrdma_kind kind, enum rpcrdma_format format,
+		       u32 xid, bool more, const struct rpcrdma_lists *lists);
 
 /* Octets rpcrdma_encode_header() needs for @lists (NULL: none). */
 u32 rpcrdma_header_octets(const struct rpcrdma_conn *conn,

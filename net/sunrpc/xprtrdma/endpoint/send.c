@@ -335,7 +335,7 @@ static bool rpcrdma_pump_stream(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_stream *st;
 	struct rpcrdma_send *s;
-	u32 flags, octets, wrs;
+	u32 octets, wrs;
 	bool more;
 
 	while ((st = ep->stream)) {
@@ -351,13 +351,11 @@ static bool rpcrdma_pump_stream(struct rpcrdma_ep *ep)
 		if (!s)
 			break;
 
-		flags = st->kind == RPCRDMA_KIND_REPLY ? RDMA2_F_RESPONSE : 0;
-		if (more)
-			flags |= RDMA2_F_MORE;
-		s->header_len = rpcrdma_encode_header(&ep->conn, s->buf,
-						      ep->params.send_size,
-						      st->xid, RDMA2_MSG, flags,
-						      more ? NULL : &st->lists);
+		s->header_len = rpcrdma_encode_rpc(&ep->conn, s->buf,
+						   ep->params.send_size,
+						   st->kind, RPCRDMA_CONTINUED,
+						   st->xid, more,
+						   more ? NULL : &st->lists);
 		memcpy(s->buf + s->header_len, st->data + st->sent, octets);
 		s->len = s->header_len + octets;
 		rpcrdma_send_prepare(s, st->kind, more ? 0 : st->inv_handle);

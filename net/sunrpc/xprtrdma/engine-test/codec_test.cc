@@ -1062,6 +1062,69 @@ TEST(Counters, ByFormatAndChunks)
 	EXPECT_EQ(e->conn.counters.replies[RPCRDMA_CONTINUED], 1u);
 }
 
+/* The header type is the format's, and flags are what the message is. */
+TEST(Encode, CallsAndRepliesByFormat)
+{
+	struct {
+		rpcrdma_kind kind;
+		rpcrdma_format format;
+		bool more;
+		u32 htype, flags;
+	} static constexpr cases[] = {
+		{ RPCRDMA_KIND_CALL, RPCRDMA_INLINE, false, RDMA2_MSG, 0 },
+		{ RPCRDMA_KIND_CALL, RPCRDMA_SPECIAL, false, RDMA2_NOMSG, 0 },
+		{ RPCRDMA_KIND_CALL, RPCRDMA_CONTINUED, true, RDMA2_MSG,
+		  RDMA2_F_MORE },
+		{ RPCRDMA_KIND_CALL, RPCRDMA_CONTINUED, false, RDMA2_MSG, 0 },
+		{ RPCRDMA_KIND_REPLY, RPCRDMA_INLINE, false, RDMA2_MSG,
+		  RDMA2_F_RESPONSE },
+		{ RPCRDMA_KIND_REPLY, RPCRDMA_SPECIAL, false, RDMA2_NOMSG,
+		  RDMA2_F_RESPONSE },
+		{ RPCRDMA_KIND_REPLY, RPCRDMA_CONTINUED, true, RDMA2_MSG,
+		  RDMA2_F_RESPONSE | RDMA2_F_MORE },
+	};
+	auto e = open_client();
+
+	for (const auto &c : cases) {
+		octets ours(40), theirs(40);
+
+		EXPECT_EQ(rpcrdma_encode_rpc(&e->conn, ours.data(), 40, c.kind,
+					     c.format, XID, c.more, nullptr),
+			  40u);
+		EXPECT_EQ(rpcrdma_encode_header(&e->conn, theirs.data(), 40,
+						XID, c.htype, c.flags, nullptr),
+			  40u);
+		EXPECT_EQ(ours, theirs);
+	}
+	octets buf(40);
+
+	EXPECT_EQ(rpcrdma_encode_rpc(&e->conn, buf.data(), 39,
+				     RPCRDMA_KIND_CALL, RPCRDMA_INLINE, XID,
+				     false, nullptr),
+		  0u);
+}
+
+TEST(Lists, OfferTheLargestSegmentForInvalidation)
+{
+	rpcrdma_lists lists;
+
+	rpcrdma_lists_init(&lists);
+	lists.inv_handle = 5;
+	rpcrdma_lists_offer(&lists);
+	EXPECT_EQ(lists.inv_handle, 0u);
+
+	rpcrdma_lists_add_read(&lists, 64);
+	rpcrdma_lists_add_segment(&lists, 1, 100, 0);
+	rpcrdma_lists_add_segment(&lists, 2, 200, 0);
+	rpcrdma_lists_add_write(&lists);
+	rpcrdma_lists_add_segment(&lists, 3, 200, 0);
+	rpcrdma_lists_offer(&lists);
+	EXPECT_EQ(lists.inv_handle, 2u);
+	rpcrdma_lists_add_segment(&lists, 4, 201, 0);
+	rpcrdma_lists_offer(&lists);
+	EXPECT_EQ(lists.inv_handle, 4u);
+}
+
 TEST(Names, AreNeverNull)
 {
 	for (u32 i = 0; i < 200; i++) {

@@ -98,7 +98,6 @@ int rpcrdma_conn_expose(struct rpcrdma_conn *conn, u32 xid,
 /*
  * Read chunks come first on the wire, in front of the Write chunks that the
  * plan returns already; these do not count against the peer's RCSIZ (WP 3.5).
- * The largest segment is the one to invalidate remotely.
  */
 int rpcrdma_plan_expose(const struct rpcrdma_conn *conn,
 			const struct rpcrdma_lists *chunk,
@@ -107,7 +106,6 @@ int rpcrdma_plan_expose(const struct rpcrdma_conn *conn,
 	struct rpcrdma_lists *lists = &plan->lists;
 	const u32 added = chunk->nr_segs;
 	struct rpcrdma_conn_limits limits;
-	u32 largest = 0;
 
 	rpcrdma_conn_limits(conn, &limits);
 	if (chunk->nr_reads != 1 || added > limits.max_segs ||
@@ -125,11 +123,9 @@ int rpcrdma_plan_expose(const struct rpcrdma_conn *conn,
 		if (seg.length > limits.max_segment)
 			return no_room(plan);
 		lists->segs[i] = seg;
-		if (conn->cfg.inv_ok && seg.length > largest) {
-			largest = seg.length;
-			lists->inv_handle = seg.handle;
-		}
 	}
+	if (conn->cfg.inv_ok)
+		lists->inv_handle = largest_segment(chunk);
 	lists->reads[0] = chunk->reads[0];
 	lists->nr_reads = 1;
 	lists->nr_segs = static_cast<u16>(lists->nr_segs + added);

@@ -75,6 +75,12 @@ static constexpr s32 distance(u32 from, u32 to)
  */
 void close_connection(struct rpcrdma_conn *conn, const char *why);
 
+/*
+ * The handle to invalidate remotely, 0: there is none. A Send can invalidate one:
+ * with the largest, the most memory is out of reach at once (6.2.4).
+ */
+u32 largest_segment(const struct rpcrdma_lists *lists);
+
 /* The events that the connection's state calls for now. */
 u32 due_events(struct rpcrdma_conn *conn);
 

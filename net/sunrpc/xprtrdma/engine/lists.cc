@@ -4,6 +4,26 @@
  */
 #include "codec.h"
 
+namespace rpcrdma
+{
+
+u32 largest_segment(const struct rpcrdma_lists *lists)
+{
+	u32 largest = 0, handle = 0;
+
+	for (u32 i = 0; i < lists->nr_segs; i++) {
+		const struct rpcrdma_segment *seg = rpcrdma_lists_seg(lists, i);
+
+		if (seg->length > largest) {
+			largest = seg->length;
+			handle = seg->handle;
+		}
+	}
+	return handle;
+}
+
+} // namespace rpcrdma
+
 using namespace rpcrdma;
 
 /* Empty lists. The arrays behind the counts need no clearing. */
@@ -113,6 +133,11 @@ int rpcrdma_lists_add_segment(struct rpcrdma_lists *lists, u32 handle,
 	return 0;
 }
 
+void rpcrdma_lists_offer(struct rpcrdma_lists *lists)
+{
+	lists->inv_handle = largest_segment(lists);
+}
+
 /*
  * What rpcrdma_encode_header() will write, so that senders can leave room in
  * front of the payload. Chunk lists as in 6.2.3.
@@ -145,4 +170,19 @@ u32 rpcrdma_encode_header(const struct rpcrdma_conn *conn, void *buf, u32 size,
 		v2::encode_lists(out, lists);
 	}
 	return out.offset();
+}
+
+/* 4.4.3 has a header type of its own; parts are told by MORE (4.4.2). */
+u32 rpcrdma_encode_rpc(const struct rpcrdma_conn *conn, void *buf, u32 size,
+		       enum rpcrdma_kind kind, enum rpcrdma_format format,
+		       u32 xid, bool more, const struct rpcrdma_lists *lists)
+{
+	const u32 htype = format == RPCRDMA_SPECIAL ? RDMA2_NOMSG : RDMA2_MSG;
+	u32 flags = 0;
+
+	if (kind == RPCRDMA_KIND_REPLY)
+		flags |= RDMA2_F_RESPONSE;
+	if (more)
+		flags |= RDMA2_F_MORE;
+	return rpcrdma_encode_header(conn, buf, size, xid, htype, flags, lists);
 }

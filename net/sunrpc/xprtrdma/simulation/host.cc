@@ -330,7 +330,6 @@ int host::map(rpc *task, endpoint *on, const rpcrdma_call_plan &plan)
 {
 	rpcrdma_lists &lists = task->x.lists;
 	const spec &what = task->what;
-	u32 largest = 0;
 	int rc = 0;
 
 	task->regions_of = on;
@@ -374,12 +373,7 @@ int host::map(rpc *task, endpoint *on, const rpcrdma_call_plan &plan)
 	}
 	if (rc)
 		return rc;
-	for (const region *reg : task->regions) {
-		if (reg->length > largest) {
-			largest = reg->length;
-			lists.inv_handle = reg->handle;
-		}
-	}
+	rpcrdma_lists_offer(&lists);
 	return 0;
 }
 

@@ -514,7 +514,6 @@ static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
 		.length		= snd->len,
 		.reverse	= 1,
 	};
-	bool special = false;
 	struct rpcrdma_rw *rw = NULL;
 	struct rpcrdma_ep *ep = bc->ep;
 	struct rpcrdma_stream *st;
@@ -545,7 +544,6 @@ static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
 	if (!s)
 		return -EAGAIN;
 	if (plan->format == RPCRDMA_SPECIAL) {
-		special = true;
 		len = 0;
 		rw = rpcrdma_bc_writes(bc);
 		if (IS_ERR(rw)) {
@@ -556,10 +554,10 @@ static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
 			return 0;
 		}
 	}
-	s->header_len = rpcrdma_encode_header(&ep->conn, s->buf,
-					      ep->params.send_size, xid,
-					      special ? RDMA2_NOMSG : RDMA2_MSG,
-					      RDMA2_F_RESPONSE, &plan->lists);
+	s->header_len = rpcrdma_encode_rpc(&ep->conn, s->buf,
+					   ep->params.send_size,
+					   RPCRDMA_KIND_REPLY, plan->format,
+					   xid, false, &plan->lists);
 	if (WARN_ON_ONCE(!s->header_len ||
 			 len > ep->params.send_size - s->header_len)) {
 		rpcrdma_send_put(s);

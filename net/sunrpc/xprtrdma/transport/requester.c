@@ -450,8 +450,6 @@ static int rpcrdma_req_map(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
 	const struct xdr_buf *snd = &req->rqst.rq_snd_buf;
 	const struct xdr_buf *rcv = &req->rqst.rq_rcv_buf;
 	struct rpcrdma_lists *lists = &req->x.lists;
-	struct rpcrdma_mr *mr;
-	u32 largest = 0;
 	int rc = 0;
 
 	if (!req->ep) {
@@ -501,13 +499,7 @@ static int rpcrdma_req_map(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
 			return rc;
 	}
 
-	/* Offer the peer to invalidate the largest region (6.2.4). */
-	list_for_each_entry(mr, &req->mrs, list) {
-		if (mr->length > largest) {
-			largest = mr->length;
-			lists->inv_handle = mr->handle;
-		}
-	}
+	rpcrdma_lists_offer(lists);
 	return 0;
 }
 
@@ -539,20 +531,20 @@ rpcrdma_requester_fill(struct rpcrdma_ep *ep, struct rpc_rqst *rqst,
 		       const struct rpcrdma_call_plan *plan,
 		       const struct rpcrdma_lists *lists)
 {
-	u32 htype = plan->format == RPCRDMA_SPECIAL ? RDMA2_NOMSG : RDMA2_MSG;
 	u32 size = ep->params.send_size;
 	struct rpcrdma_send *s;
 
 	s = rpcrdma_send_get(ep);
 	if (!s)
 		return ERR_PTR(-EAGAIN);
-	s->header_len = rpcrdma_encode_header(&ep->conn, s->buf, size,
-					      be32_to_cpu(rqst->rq_xid), htype,
-					      0, lists);
+	s->header_len = rpcrdma_encode_rpc(&ep->conn, s->buf, size,
+					   RPCRDMA_KIND_CALL, plan->format,
+					   be32_to_cpu(rqst->rq_xid), false,
+					   lists);
 	if (unlikely(!s->header_len ||
 		     plan->inline_length > size - s->header_len))
 		goto out_put;
-	if (htype == RDMA2_MSG &&
+	if (plan->format != RPCRDMA_SPECIAL &&
 	    !rpcrdma_requester_copy(rqst, plan, s->buf + s->header_len))
 		goto out_put;
 	s->len = s->header_len + plan->inline_length;

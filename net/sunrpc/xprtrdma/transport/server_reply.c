@@ -383,15 +383,13 @@ static bool rpcrdma_svc_fill_send(struct rpcrdma_send *s,
 	struct rpcrdma_ep *ep = s->ep;
 	u32 room = min(ep->params.send_size, ep->limits.send_inline);
 	u32 len = 0;
-	bool special = plan->format == RPCRDMA_SPECIAL;
 
-	s->header_len = rpcrdma_encode_header(&ep->conn, s->buf, room,
-					      reply->xid,
-					      special ? RDMA2_NOMSG : RDMA2_MSG,
-					      RDMA2_F_RESPONSE, &plan->lists);
+	s->header_len = rpcrdma_encode_rpc(&ep->conn, s->buf, room,
+					   RPCRDMA_KIND_REPLY, plan->format,
+					   reply->xid, false, &plan->lists);
 	if (!s->header_len)
 		return false;
-	if (!special)
+	if (plan->format != RPCRDMA_SPECIAL)
 		len = rpcrdma_svc_copy_inline(res, reply, plan,
 					      s->buf + s->header_len,
 					      room - s->header_len);
