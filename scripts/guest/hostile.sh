@@ -59,7 +59,7 @@ client_walk()
 }
 
 hostile_begin
-for group in prefix opening properties messages credits chunks placing continuation version1 leaving; do
+for group in prefix opening properties messages credits chunks placing pulling continuation version1 leaving; do
 	t client.$group 120 client_cases $group
 	case_results client
 done

@@ -1614,16 +1614,27 @@ CASE(chunks, special_changes)
 
 /* ---- Chunks that the server writes to ---- */
 
-/* NFS 4.0: PUTROOTFH, LOOKUP "hostile", READ of @count octets */
-static void rpc_read(struct peer *p, uint32_t xid, uint32_t count)
+/* NFS 4.0: PUTROOTFH, LOOKUP "hostile", READ of each of @reads counts of octets */
+static void rpc_reads(struct peer *p, uint32_t xid, int reads, ...)
 {
+	va_list args;
+
 	rpc_call(p, xid, 100003, 4, 1);
-	ww(p, 3, 0, 0, 3);
+	ww(p, 3, 0, 0, 2 + reads);
 	w(p, 24);
 	ww(p, 4, 15, 7, 0x686f7374, 0x696c6500);
-	w(p, 25);
-	ww(p, 4, 0, 0, 0, 0);
-	ww(p, 3, 0, 0, count);
+	va_start(args, reads);
+	while (reads--) {
+		w(p, 25);
+		ww(p, 4, 0, 0, 0, 0);
+		ww(p, 3, 0, 0, va_arg(args, uint32_t));
+	}
+	va_end(args);
+}
+
+static void rpc_read(struct peer *p, uint32_t xid, uint32_t count)
+{
+	rpc_reads(p, xid, 1, count);
 }
 
 /* The prefix of a READ; the Write list and Reply chunk are to follow. */
@@ -1769,6 +1780,69 @@ CASE(placing, too_small)
 	alive(p);
 }
 
+/*
+ * Two READs, the first with a Write chunk of @len octets, or of no segments: its
+ * result goes in the Payload stream, and its chunk comes back unused (WP 6).
+ */
+static void second_only(struct peer *p, bool empty, uint32_t len)
+{
+	enum { FIRST = 1000, SECOND = 20000 };
+	uint32_t xid = begin_read(p), at_second = empty ? 48 : 64;
+	struct msg *m;
+
+	memset(exposed, 0, EXPOSED);
+	if (empty)
+		ww(p, 2, 1, 0);
+	else
+		write_chunk(p, exposed_mr->rkey, len, at(0));
+	write_chunk(p, exposed_mr->rkey, 30000, at(FILE_OCTETS));
+	ww(p, 2, 0, 0);
+	rpc_reads(p, xid, 2, FIRST, SECOND);
+	send_out(p);
+	m = expect_reply(p, xid);
+	if (get(m->data, 32) != 1 || get(m->data, 36) != !empty ||
+	    (!empty && (get(m->data, 40) != exposed_mr->rkey || get(m->data, 44))))
+		bad("the first Write chunk does not come back unused: %s", describe(m));
+	if (get(m->data, at_second - 4) != 1 || get(m->data, at_second) != exposed_mr->rkey ||
+	    get(m->data, at_second + 4) != SECOND)
+		bad("the second Write chunk comes back otherwise than filled: %s", describe(m));
+	if (m->len != payload(m, 2) + READ_ITEM + FIRST + 16 ||
+	    m->data[payload(m, 2) + READ_ITEM] != 'h' ||
+	    m->data[payload(m, 2) + READ_ITEM + FIRST - 1] != 'h' ||
+	    get(m->data, m->len - 4) != SECOND)
+		bad("the first result is not in the Payload stream: %s", describe(m));
+	if (!exposed_is(0, FILE_OCTETS, 0) || !exposed_is(FILE_OCTETS, SECOND, 'h') ||
+	    !exposed_is(FILE_OCTETS + SECOND, 30000, 0))
+		bad("the octets are not where the second Write chunk has them");
+	free(m);
+}
+
+CASE(placing, second_only)
+{
+	struct peer *p = opened_with(1, REASSEMBLY, 0);
+	uint32_t xid;
+
+	second_only(p, true, 0);
+	second_only(p, false, 999);
+	second_only(p, false, 0);
+	/* Too long to go any other way */
+	xid = begin_read(p);
+	ww(p, 2, 1, 0);
+	write_chunk(p, exposed_mr->rkey, 30000, at(0));
+	ww(p, 2, 0, 0);
+	rpc_reads(p, xid, 2, 20000, 1000);
+	send_out(p);
+	expect_error(p, xid, REPLY_RESOURCE, 1, READ_ITEM + 20000 + 16);
+	xid = begin_read(p);
+	write_chunk(p, exposed_mr->rkey, 19999, at(0));
+	write_chunk(p, exposed_mr->rkey, 30000, at(FILE_OCTETS));
+	ww(p, 2, 0, 0);
+	rpc_reads(p, xid, 2, 20000, 1000);
+	send_out(p);
+	expect_error(p, xid, WRITE_RESOURCE, 2, 1, 20000);
+	alive(p);
+}
+
 CASE(placing, one_memory_for_all)
 {
 	struct peer *p = opened();
@@ -1844,6 +1918,109 @@ CASE(placing, continued_without_window)
 	m = receive_more(p, 1000);
 	if (m)
 		bad("beyond the window came %s", describe(m));
+}
+
+/* ---- Memory of the server's (WP 8) ---- */
+
+/* A Reply of @octets that @p has to read, and where it is */
+struct exposure {
+	uint32_t xid, count, handle[16], len[16];
+	uint64_t offset[16];
+};
+
+static void take_exposure(struct exposure *e, const struct msg *m)
+{
+	uint32_t at = 28;
+
+	memset(e, 0, sizeof(*e));
+	e->xid = get(m->data, 0);
+	if (m->len < HEADER || get(m->data, 12) != NOMSG || get(m->data, 16) != RESPONSE)
+		bad("a Reply to be read should come, not %s", describe(m));
+	for (; at + 28 <= m->len && get(m->data, at) && e->count < 16; at += 24, e->count++) {
+		e->handle[e->count] = get(m->data, at + 8);
+		e->len[e->count] = get(m->data, at + 12);
+		e->offset[e->count] = (uint64_t)get(m->data, at + 16) << 32 |
+				      get(m->data, at + 20);
+	}
+	if (!e->count)
+		bad("a Reply to be read should come, not %s", describe(m));
+}
+
+static void pull(struct peer *p, const struct exposure *e, uint32_t to)
+{
+	uint32_t i;
+
+	for (i = 0; i < e->count; i++, to += e->len[i - 1])
+		rdma_post(p, true, to, e->len[i], e->handle[i], e->offset[i]);
+}
+
+static void done(struct peer *p, uint32_t xid)
+{
+	begin(p, xid, DONE, 0);
+	send_out(p);
+}
+
+static struct exposure exposed_to(struct peer *p)
+{
+	uint32_t xid = begin_read(p);
+	struct exposure e;
+	struct msg *m;
+
+	ww(p, 2, 0, 0);
+	rpc_read(p, xid, 20000);
+	send_out(p);
+	m = answer(p, "Reply to be read");
+	take_exposure(&e, m);
+	free(m);
+	if (e.xid != xid)
+		bad("the Reply to %x should come, not that to %x", xid, e.xid);
+	return e;
+}
+
+CASE(pulling, controls)
+{
+	struct peer *p = opened_with(2, REPLY_READ, 1, REASSEMBLY, 0);
+	struct exposure e = exposed_to(p);
+
+	memset(exposed, 0, EXPOSED);
+	pull(p, &e, 0);
+	if (!sends_done(p))
+		bad("an exposed Reply cannot be read");
+	if (get(exposed, 0) != e.xid || !exposed_is(READ_ITEM, 20000, 'h') ||
+	    !exposed_is(READ_ITEM + 20000, 1000, 0))
+		bad("what is exposed is not the Reply");
+	done(p, e.xid);
+	alive(p);
+	/* That was all: it is invalid now. */
+	pull(p, &e, 0);
+	if (sends_done(p))
+		bad("an exposed Reply can be read after DONE");
+}
+
+CASE(pulling, of_another_connection)
+{
+	struct peer *p = opened_with(2, REPLY_READ, 1, REASSEMBLY, 0), *q = opened();
+	struct exposure e = exposed_to(p);
+
+	pull(q, &e, 0);
+	if (sends_done(q))
+		bad("what is exposed to one connection can be read on another one");
+	alive(p);
+	pull(p, &e, 0);
+	if (!sends_done(p))
+		bad("an exposed Reply cannot be read");
+	done(p, e.xid);
+	alive(p);
+}
+
+CASE(pulling, only_reads)
+{
+	struct peer *p = opened_with(2, REPLY_READ, 1, REASSEMBLY, 0);
+	struct exposure e = exposed_to(p);
+
+	rdma_post(p, false, 0, 100, e.handle[0], e.offset[0]);
+	if (sends_done(p))
+		bad("an exposed Reply can be written to");
 }
 
 /* ---- Continuation (WP 6) ---- */
