@@ -107,13 +107,14 @@ class Tests:
                     use = re.compile(rf"\$(?:{variable}\b|\{{{variable}\}})")
                     names = [use.sub(value, n) for n in names for value in (values if use.search(n) else [""])]
                 self.names.update(n for n in names if "$" not in n)
-        # A program beside the script, in C, with cases that are results, too
+        # A program beside the script, in C, with cases that are results, too: those
+        # of groups that are tests of the script, in a loop or by themselves
         groups = re.findall(r"^for group in (.*); do$", text, re.M)
         groups = set(" ".join(groups).split())
         folder = os.path.splitext(path)[0]
         for source, cases in self.sources(folder, ".c"):
             for group, case in re.findall(r"^CASE\((\w+), (\w+)\)", cases, re.M):
-                if group in groups:
+                if group in groups or f"{level}/{source[:-2]}.{group}" in self.names:
                     self.names.add(f"{level}/{source[:-2]}.{group}.{case}")
         for other in re.findall(r"^\s*(?:\.|source) .*?/([\w-]+\.sh)\"?$", text, re.M):
             self.guest(level, os.path.dirname(path) + "/" + other, seen)
