@@ -59,7 +59,7 @@ dkms_source:
 	rm -rf $(DKMS_SRC)
 	mkdir -p $(DKMS_SRC)/scripts
 	cp -r Makefile Kbuild COPYING include net $(DKMS_SRC)
-	rm -rf $(DKMS_SRC)/$(ENGINE_TEST)
+	rm -rf $(DKMS_SRC)/$(ENGINE_TEST) $(DKMS_SRC)/$(SIMULATION)
 	find $(DKMS_SRC) -name '*.o' -delete -o -name '.*.cmd' -delete -o -name '.*.d' -delete
 	cp scripts/lib.sh scripts/dkms-make.sh scripts/install.sh $(DKMS_SRC)/scripts
 	sed 's/#MODULE_VERSION#/$(VERSION)/' scripts/dkms.conf >$(DKMS_SRC)/dkms.conf
@@ -70,6 +70,11 @@ dkms_install:
 		echo "make install has installed the module, and that copy would win: make uninstall first" >&2; exit 1; }
 	$(MAKE) dkms_source
 	dkms install rpcrdma-v2/$(VERSION) $(if $(KVER),-k $(KVER))
+
+# Debian packages, in deb/
+deb:
+	scripts/setup.sh deb
+	scripts/deb.sh
 
 # HTML and man pages, in Documentation/_build
 docs:
@@ -121,6 +126,7 @@ help:
 	@echo '  make modules_install  install it under updates/ and run depmod (INSTALL_MOD_PATH= is honoured)'
 	@echo '  make install          the same, safely: refuses what would go wrong; make uninstall'
 	@echo '  make dkms_install     install it through DKMS, for future kernels, too'
+	@echo '  make deb              Debian packages, in deb/: DKMS sources, documents'
 	@echo '  make docs             HTML and man pages, in Documentation/_build'
 	@echo '  make clean            remove what was built in this folder'
 	@echo '  make demo             see it at work: boots a guest, mounts, copies, compares'
@@ -137,4 +143,4 @@ help:
 	@echo '  demo and check install the Debian packages they need (scripts/setup.sh).'
 	@echo '  MODULE=in-tree runs the guests of demo and check with the kernel'"'"'s own rpcrdma.ko.'
 
-.PHONY: all have-kdir modules modules_install install uninstall dkms_source dkms_install docs clean demo check interop matrix fuzz simulate bench-engine cost help
+.PHONY: all have-kdir modules modules_install install uninstall dkms_source dkms_install deb docs clean demo check interop matrix fuzz simulate bench-engine cost help

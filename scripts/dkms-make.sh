@@ -12,7 +12,8 @@
 set -uo pipefail
 
 if [ "$1" = said ]; then
-	[ ! -e dkms-make.said ] || cat dkms-make.said
+	# A package's installation throws away what is not an error.
+	[ ! -e dkms-make.said ] || cat dkms-make.said >&2
 	exit 0
 fi
 kver=$1
@@ -20,25 +21,29 @@ kdir=$2
 log=dkms-make.log
 
 rm -f dkms-make.said
-if make KVER="$kver" KDIR="$kdir" modules >$log 2>&1; then
+if make -j"$(nproc)" KVER="$kver" KDIR="$kdir" modules >$log 2>&1; then
 	cat $log
 	exit 0
 fi
 cat $log
 rm -f rpcrdma.ko
+own=$(echo "/lib/modules/$kver"/kernel/net/sunrpc/xprtrdma/rpcrdma.ko*)
+case $own in
+*'*') instead="has no rpcrdma of its own" ;;
+*) instead="keeps its own rpcrdma (version 1 only)" ;;
+esac
 # The reason, as the compiler or make gave it first
 why=$(grep -m1 -E 'error:|\*\*\*|is missing|not found' $log)
-echo "rpcrdma-v2 does not build for Linux $kver, which keeps its own rpcrdma (version 1 only): ${why:-see make.log}" |
+echo "rpcrdma-v2 does not build for Linux $kver, which $instead: ${why:-see make.log}" |
 	tee dkms-make.said
 
-for own in "/lib/modules/$kver"/kernel/net/sunrpc/xprtrdma/rpcrdma.ko*; do
-	case $own in
-	*.ko) cp "$own" rpcrdma.ko ;;
-	*.xz) xz -dc "$own" >rpcrdma.ko ;;
-	*.zst) zstd -qdc "$own" >rpcrdma.ko ;;
-	*.gz) gzip -dc "$own" >rpcrdma.ko ;;
-	esac && [ -s rpcrdma.ko ] && exit 0
-done
+case $own in
+*.ko) cp "$own" rpcrdma.ko ;;
+*.xz) xz -dc "$own" >rpcrdma.ko ;;
+*.zst) zstd -qdc "$own" >rpcrdma.ko ;;
+*.gz) gzip -dc "$own" >rpcrdma.ko ;;
+esac
+[ ! -s rpcrdma.ko ] || exit 0
 
 # A kernel without NFS/RDMA, such as one for clouds: a module that only says so
 dir=none

@@ -47,6 +47,54 @@ kernel_version()
 	echo "$v"
 }
 
+# The project's files in this folder: with git what is not ignored, or else all.
+project_files()
+{
+	if git rev-parse --git-dir >/dev/null 2>&1; then
+		git ls-files -co --exclude-standard
+	else
+		find . -type f -printf '%P\n'
+	fi | while read -r f; do [ ! -f "$f" ] || echo "$f"; done | sort
+}
+
+# Where apt here takes the suite $1 from
+archive()
+{
+	# shellcheck disable=SC2016
+	apt-get indextargets --format '$(RELEASE) $(CODENAME) $(REPO_URI)' \
+		'Created-By: Packages' 'Component: main' |
+		awk -v suite="$1" '$1 == suite || $2 == suite { print $3; exit }'
+}
+
+# shellcheck source=/dev/null
+host_suite() { (. /etc/os-release && echo "$VERSION_CODENAME"); }
+
+debian_key=/usr/share/keyrings/debian-archive-keyring.gpg
+
+# A minimal system of the Debian suite $1 in the folder $2, unless it is there
+debian_system()
+{
+	local suite=$1 to=$2 lock valid
+	exec {lock}>"$to.lock"
+	flock "$lock"
+	if [ ! -e "$to/.complete" ]; then
+		[ "$(id -u)" -eq 0 ] || die "a $suite in $to is needed: run this as root"
+		command -v debootstrap >/dev/null || die "debootstrap is missing: run scripts/setup.sh check"
+		say "making a $suite in $to (log: $to.log)"
+		rm -rf "$to"
+		debootstrap --variant=minbase --keyring=$debian_key "$suite" "$to" "$(archive "$(host_suite)")" >"$to.log" 2>&1 ||
+			{ tail -n 5 "$to.log" >&2; die "debootstrap cannot make a $suite"; }
+		# An old mirror is as good there as it is here.
+		valid=$(apt-config dump --format '%v' Acquire::Check-Valid-Until)
+		echo "Acquire::Check-Valid-Until \"${valid:-true}\";" >"$to/etc/apt/apt.conf.d/90mirror"
+		# Nothing is started there.
+		printf '#!/bin/sh\nexit 101\n' >"$to/usr/sbin/policy-rc.d"
+		chmod 755 "$to/usr/sbin/policy-rc.d"
+		touch "$to/.complete"
+	fi
+	exec {lock}>&-
+}
+
 # What the guests' tests use, compiled for them into the folder $1.
 build_guest_tools()
 {

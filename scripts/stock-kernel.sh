@@ -38,31 +38,19 @@ if [ -e "$dir/.complete" ] && [ -n "$(find "$dir/.complete" -mtime -7)" ]; then
 	exit 0
 fi
 
-# shellcheck source=/dev/null
-host=$(. /etc/os-release && echo "$VERSION_CODENAME")
-
-# Where apt here takes the suite $1 from
-archive()
-{
-	# shellcheck disable=SC2016
-	apt-get indextargets --format '$(RELEASE) $(CODENAME) $(REPO_URI)' \
-		'Created-By: Packages' 'Component: main' |
-		awk -v suite="$1" '$1 == suite || $2 == suite { print $3; exit }'
-}
-
+host=$(host_suite)
 case $suite in
 *-security) like=$host-security ;;
 *) like=$host ;;
 esac
 uri=$(archive "$like")
 [ -n "$uri" ] || die "apt is not configured here for $like, or 'apt-get update' never ran: $suite cannot be found"
-key=/usr/share/keyrings/debian-archive-keyring.gpg
 
 # An apt of its own, which knows this one suite and no installed package
 apt=$dir.apt
 mkdir -p "$apt"/{parts,lists/partial,archives/partial}
 : >"$apt/status"
-echo "deb [signed-by=$key] $uri $suite main" >"$apt/sources.list"
+echo "deb [signed-by=$debian_key] $uri $suite main" >"$apt/sources.list"
 apt_here()
 {
 	local tool=$1
@@ -134,22 +122,12 @@ echo "$kver" >"$dir/version"
 # C++ has to be of the same release as the compiler of C.
 if [ "$codename" != "$host" ]; then
 	chroot=$CACHE/kernels/$codename.chroot
-	exec 8>"$chroot.lock"
-	flock 8
-	if [ ! -e "$chroot/.complete" ]; then
-		[ "$(id -u)" -eq 0 ] || die "$suite needs a system of its own to build in: run this as root"
-		command -v debootstrap >/dev/null || die "debootstrap is missing: run scripts/setup.sh matrix"
-		say "making a $codename in $chroot (log: $chroot.log)"
-		rm -rf "$chroot"
-		debootstrap --variant=minbase --keyring=$key "$codename" "$chroot" "$(archive "$host")" >"$chroot.log" 2>&1 ||
-			{ tail -n 5 "$chroot.log" >&2; die "debootstrap cannot make a $codename"; }
-		touch "$chroot/.complete"
-	fi
+	debian_system "$codename" "$chroot"
 	cc=$(sed -n 's/^CONFIG_CC_VERSION_TEXT="[a-z0-9_-]*gcc-\([0-9]*\) .*/\1/p' "$dir/build/.config")
 	[ -n "$cc" ] || die "$dir/build/.config does not say which compiler $kver was built with"
-	# An old mirror is as good there as it is here.
-	valid=$(apt-config dump --format '%v' Acquire::Check-Valid-Until)
-	chroot "$chroot" sh -c "apt-get -qq -o Acquire::Check-Valid-Until=${valid:-true} update &&
+	exec 8>"$chroot.lock"
+	flock 8
+	chroot "$chroot" sh -c "apt-get -qq update &&
 		DEBIAN_FRONTEND=noninteractive apt-get -qq -y install --no-install-recommends \
 			make kmod pahole libelf1t64 gcc-$cc g++-$cc" >>"$chroot.log" 2>&1 ||
 		{ tail -n 5 "$chroot.log" >&2; die "$codename has no gcc-$cc and g++-$cc to install"; }
