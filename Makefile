@@ -76,6 +76,11 @@ deb:
 	scripts/setup.sh deb
 	scripts/deb.sh
 
+# A package of the DKMS sources for hosts that have RPM, in rpm/
+rpm:
+	scripts/setup.sh rpm
+	scripts/rpm.sh
+
 # HTML and man pages, in Documentation/_build
 docs:
 	@command -v sphinx-build >/dev/null || { echo "sphinx-build is missing: apt-get install python3-sphinx" >&2; exit 1; }
@@ -127,6 +132,7 @@ help:
 	@echo '  make install          the same, safely: refuses what would go wrong; make uninstall'
 	@echo '  make dkms_install     install it through DKMS, for future kernels, too'
 	@echo '  make deb              Debian packages, in deb/: DKMS sources, documents'
+	@echo '  make rpm              an RPM package of the DKMS sources, in rpm/'
 	@echo '  make docs             HTML and man pages, in Documentation/_build'
 	@echo '  make clean            remove what was built in this folder'
 	@echo '  make demo             see it at work: boots a guest, mounts, copies, compares'
@@ -143,4 +149,4 @@ help:
 	@echo '  demo and check install the Debian packages they need (scripts/setup.sh).'
 	@echo '  MODULE=in-tree runs the guests of demo and check with the kernel'"'"'s own rpcrdma.ko.'
 
-.PHONY: all have-kdir modules modules_install install uninstall dkms_source dkms_install deb docs clean demo check interop matrix fuzz simulate bench-engine cost help
+.PHONY: all have-kdir modules modules_install install uninstall dkms_source dkms_install deb rpm docs clean demo check interop matrix fuzz simulate bench-engine cost help

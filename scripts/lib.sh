@@ -57,6 +57,42 @@ project_files()
 	fi | while read -r f; do [ ! -f "$f" ] || echo "$f"; done | sort
 }
 
+# The project's files in the folder $1, with the version $2
+source_tree()
+{
+	mkdir "$1"
+	project_files | tar -cf - -T - | tar -C "$1" -xf -
+	sed -i "s/^version := .*/version := $2/" "$1/Kbuild"
+}
+
+# When they changed: packages that are made again are the same.
+source_date() { echo "${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}"; }
+
+# The items of the changelog's newest section, in the form of packages: $1 is
+# before each, and $2 before its further lines.
+changes()
+{
+	sed -n '/^[0-9]/,$p' Documentation/changelog.rst | awk -v first="$1" -v next_="$2" '
+		function wrap(text,	words, n, i, line) {
+			n = split(text, words, " ")
+			line = first words[2]
+			for (i = 3; i <= n; i++) {
+				if (length(line " " words[i]) > 78) {
+					print line
+					line = next_ words[i]
+				} else {
+					line = line " " words[i]
+				}
+			}
+			print line
+		}
+		{ gsub("``", "") }
+		/^===/ && ++sections > 1 { exit }
+		/^[*] / { if (item) wrap(item); item = $0 }
+		/^  / { item = item $0 }
+		END { wrap(item) }'
+}
+
 # Where apt here takes the suite $1 from
 archive()
 {

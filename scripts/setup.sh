@@ -4,8 +4,8 @@
 # Install, with apt, the Debian packages that building, "make demo" and
 # "make check" need. Says nothing and needs no network when all are there.
 #
-#   scripts/setup.sh [build|demo|check|matrix|deb|bench|cost]
-#   default: check, which has the first two and deb, and matrix is the same
+#   scripts/setup.sh [build|demo|check|matrix|deb|rpm|bench|cost]
+#   default: check, which has the first two, deb and rpm, and matrix is the same
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -21,12 +21,13 @@ demo=(qemu-system-x86 busybox-static cpio linux-image-amd64
       nfs-common nfs-kernel-server rpcbind rdma-core iproute2 procps
       gcc libc6-dev binutils)
 deb=(make dpkg-dev debhelper dh-dkms python3-sphinx)
+rpm=(make rpm)
 check=(g++ cmake libgtest-dev clang libclang-rt-14-dev clang-format shellcheck
        fio acl attr nfs4-acl-tools krb5-kdc krb5-admin-server krb5-user
        hostname diffutils patch python3 perl git
        libibverbs-dev librdmacm-dev ibverbs-providers
        linux-source-6.1 xz-utils bc bison flex libelf-dev libssl-dev
-       lintian debootstrap debian-archive-keyring pahole zstd)
+       lintian rpmlint debootstrap debian-archive-keyring pahole zstd)
 
 cost=(python3 python3-matplotlib)
 bench=(make g++ libbenchmark-dev clang libclang-rt-14-dev)
@@ -36,9 +37,10 @@ bench) wanted=("${bench[@]}") ;;
 cost) wanted=("${build[@]}" "${demo[@]}" "${cost[@]}") ;;
 build) wanted=("${build[@]}") ;;
 demo) wanted=("${build[@]}" "${demo[@]}") ;;
-check|matrix) wanted=("${build[@]}" "${demo[@]}" "${deb[@]}" "${check[@]}") ;;
+check|matrix) wanted=("${build[@]}" "${demo[@]}" "${deb[@]}" "${rpm[@]}" "${check[@]}") ;;
 deb) wanted=("${deb[@]}") ;;
-*) die "unknown set of packages: $what (build, demo, check, matrix, deb, bench or cost)" ;;
+rpm) wanted=("${rpm[@]}") ;;
+*) die "unknown set of packages: $what (build, demo, check, matrix, deb, rpm, bench or cost)" ;;
 esac
 
 missing=()
