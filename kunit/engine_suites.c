@@ -11,9 +11,10 @@
 #include <linux/prandom.h>
 #include <linux/slab.h>
 #include <linux/string.h>
-#include <asm/unaligned.h>
 
 #include <rpcrdma/engine.h>
+
+#include "../net/sunrpc/xprtrdma/compat.h"
 
 /* The engine includes no header that would tell it these. */
 static_assert(EIO == 5);
@@ -25,8 +26,6 @@ static_assert(EREMOTEIO == 121);
 #define XID		0x12345678
 #define HEADER		40		/* without chunks */
 #define ERROR_LEN	28		/* without data */
-
-enum { RPC_CALL, RPC_REPLY };
 
 /* A message under construction */
 struct msg {

@@ -16,11 +16,11 @@
 #include <linux/sunrpc/svc.h>
 #include <linux/sunrpc/svc_xprt.h>
 #include <linux/sunrpc/xdr.h>
-#include <asm/unaligned.h>
 #include <rdma/ib_cm.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
 
+#include "../net/sunrpc/xprtrdma/compat.h"
 #include "../net/sunrpc/xprtrdma/endpoint/internal.h"
 #include "../net/sunrpc/xprtrdma/transport/client.h"
 #include "../net/sunrpc/xprtrdma/transport/server.h"
@@ -1626,26 +1626,13 @@ static void peer_callback(struct peer *peer, struct rpc_rqst *rqst)
 	rqst->rq_xprt->ops->bc_free_rqst(rqst);
 }
 
-static struct rpc_rqst *peer_next_callback(struct svc_serv *serv)
-{
-	struct rpc_rqst *rqst;
-
-	spin_lock_bh(&serv->sv_cb_lock);
-	rqst = list_first_entry_or_null(&serv->sv_cb_list, struct rpc_rqst,
-					rq_bc_list);
-	if (rqst)
-		list_del(&rqst->rq_bc_list);
-	spin_unlock_bh(&serv->sv_cb_lock);
-	return rqst;
-}
-
 static int peer_service_fn(void *data)
 {
 	struct peer *peer = data;
 	struct rpc_rqst *rqst;
 
 	while (!kthread_should_stop()) {
-		rqst = peer_next_callback(peer->serv);
+		rqst = rpcrdma_bc_next(peer->serv);
 		if (rqst)
 			peer_callback(peer, rqst);
 		else
@@ -1680,9 +1667,11 @@ static struct peer *peer_open_reverse(struct kunit *test)
 	peer->cb_call = kunit_kzalloc(test, PEER_MESSAGE, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, peer->serv);
 	KUNIT_ASSERT_NOT_NULL(test, peer->cb_call);
-	spin_lock_init(&peer->serv->sv_cb_lock);
-	INIT_LIST_HEAD(&peer->serv->sv_cb_list);
-	init_waitqueue_head(&peer->serv->sv_cb_waitq);
+	/* Where some kernels look for a thread to wake */
+	peer->serv->sv_pools = kunit_kzalloc(test, sizeof(struct svc_pool),
+					     GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, peer->serv->sv_pools);
+	rpcrdma_bc_queue_init(peer->serv);
 	peer->cb_sound = true;
 	peer->service = kthread_run(peer_service_fn, peer, "shim_callback");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(peer->service));

@@ -351,6 +351,32 @@ static int shim_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr,
 	return ib_post_recv(qp, wr, bad);
 }
 
+/* Functions, because some kernels have macros by these names. */
+static void *shim_kzalloc(size_t size, gfp_t gfp)
+{
+	return shim_fault() ? NULL : kzalloc(size, gfp);
+}
+
+static void *shim_kmalloc(size_t size, gfp_t gfp)
+{
+	return shim_fault() ? NULL : kmalloc(size, gfp);
+}
+
+static void *shim_kmalloc_array(size_t n, size_t size, gfp_t gfp)
+{
+	return shim_fault() ? NULL : kmalloc_array(n, size, gfp);
+}
+
+static void *shim_kvcalloc(size_t n, size_t size, gfp_t gfp)
+{
+	return shim_fault() ? NULL : kvcalloc(n, size, gfp);
+}
+
+static void *shim_kvmalloc(size_t size, gfp_t gfp)
+{
+	return shim_fault() ? NULL : kvmalloc(size, gfp);
+}
+
 #undef ib_alloc_pd
 #define ib_alloc_pd(dev, flags)			shim_alloc_pd(dev)
 #define ib_dealloc_pd(pd)			shim_dealloc_pd(pd)
@@ -380,11 +406,16 @@ static int shim_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr,
 #define rdma_accept(...) \
 	(shim_fault() ? -ENOMEM : rdma_accept(__VA_ARGS__))
 #define rdma_listen(id, backlog)		shim_listen(id, backlog)
-#define kzalloc(...)		(shim_fault() ? NULL : kzalloc(__VA_ARGS__))
-#define kmalloc(...)		(shim_fault() ? NULL : kmalloc(__VA_ARGS__))
-#define kmalloc_array(...)	(shim_fault() ? NULL : kmalloc_array(__VA_ARGS__))
-#define kvcalloc(...)		(shim_fault() ? NULL : kvcalloc(__VA_ARGS__))
-#define kvmalloc(...)		(shim_fault() ? NULL : kvmalloc(__VA_ARGS__))
+#undef kzalloc
+#undef kmalloc
+#undef kmalloc_array
+#undef kvcalloc
+#undef kvmalloc
+#define kzalloc(size, gfp)		shim_kzalloc(size, gfp)
+#define kmalloc(size, gfp)		shim_kmalloc(size, gfp)
+#define kmalloc_array(n, size, gfp)	shim_kmalloc_array(n, size, gfp)
+#define kvcalloc(n, size, gfp)		shim_kvcalloc(n, size, gfp)
+#define kvmalloc(size, gfp)		shim_kvmalloc(size, gfp)
 
 #include "../net/sunrpc/xprtrdma/endpoint/ep.c"
 /* define_trace.h leaves it defined. */

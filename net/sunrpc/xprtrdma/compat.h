@@ -15,6 +15,11 @@
 #include <linux/sunrpc/svc.h>
 #include <linux/sunrpc/xprt.h>
 #include <linux/sysctl.h>
+#ifdef HAVE_LINUX_UNALIGNED_H
+#include <linux/unaligned.h>
+#else
+#include <asm/unaligned.h>
+#endif
 
 /* ---- sysctl ---- */
 
@@ -205,6 +210,43 @@ static inline struct rpc_rqst *rpcrdma_bc_dequeue(struct svc_serv *serv,
 	}
 	spin_unlock_bh(&serv->sv_cb_lock);
 	return found;
+}
+
+#endif
+
+/* The service's end of that queue, for tests that are the service */
+#ifdef HAVE_SVC_CB_LWQ
+
+static inline void rpcrdma_bc_queue_init(struct svc_serv *serv)
+{
+	lwq_init(&serv->sv_cb_list);
+}
+
+static inline struct rpc_rqst *rpcrdma_bc_next(struct svc_serv *serv)
+{
+	return lwq_dequeue(&serv->sv_cb_list, struct rpc_rqst, rq_bc_list);
+}
+
+#else
+
+static inline void rpcrdma_bc_queue_init(struct svc_serv *serv)
+{
+	spin_lock_init(&serv->sv_cb_lock);
+	INIT_LIST_HEAD(&serv->sv_cb_list);
+	init_waitqueue_head(&serv->sv_cb_waitq);
+}
+
+static inline struct rpc_rqst *rpcrdma_bc_next(struct svc_serv *serv)
+{
+	struct rpc_rqst *rqst;
+
+	spin_lock_bh(&serv->sv_cb_lock);
+	rqst = list_first_entry_or_null(&serv->sv_cb_list, struct rpc_rqst,
+					rq_bc_list);
+	if (rqst)
+		list_del(&rqst->rq_bc_list);
+	spin_unlock_bh(&serv->sv_cb_lock);
+	return rqst;
 }
 
 #endif
