@@ -220,42 +220,76 @@ installs()
 	done
 }
 
-# Neither the headers nor linux-kbuild has it.
-checkpatch_tools()
+# Set kernel_scripts: where checkpatch and coccinelle's scripts are. Neither the
+# headers nor linux-kbuild has them.
+kernel_scripts()
 {
 	local version dir
 	# shellcheck disable=SC2016
 	version=$(dpkg-query -W -f '${Version}' linux-source-6.1)
 	dir=$CACHE/checkpatch-$version
-	if [ ! -f "$dir/scripts/checkpatch.pl" ]; then
+	if [ ! -d "$dir/scripts/coccinelle" ]; then
 		rm -rf "$dir.new"
 		mkdir -p "$dir.new"
 		tar -C "$dir.new" --strip-components=1 --wildcards -xf /usr/src/linux-source-6.1.tar.xz \
-			'*/scripts/checkpatch.pl' '*/scripts/spelling.txt' '*/scripts/const_structs.checkpatch'
+			'*/scripts/checkpatch.pl' '*/scripts/spelling.txt' '*/scripts/const_structs.checkpatch' \
+			'*/scripts/coccinelle'
 		rm -rf "$dir"
 		mv "$dir.new" "$dir"
 	fi
-	echo "$dir/scripts/checkpatch.pl"
+	kernel_scripts=$dir/scripts
 }
 
 sources() { git ls-files -co --exclude-standard -- "$@" 2>/dev/null | while read -r f; do [ ! -f "$f" ] || echo "$f"; done; }
 
 checkpatch()
 {
-	local out
+	local out kernel_scripts
+	kernel_scripts
 	# The engine is C++, clang-format's.
 	# shellcheck disable=SC2046
-	out=$(perl "$(checkpatch_tools)" --no-tree --terse --no-summary --show-types -f \
+	out=$(perl "$kernel_scripts/checkpatch.pl" --no-tree --terse --no-summary --show-types -f \
 		$(sources 'net/*.[ch]' 'include/*.h' 'kunit/*.[ch]' |
 			grep -vE '/(engine(-test)?|simulation)/') || true)
 	echo "$out" | grep -c 'WARNING' | sed 's/$/ warnings/'
 	! grep -E ': ERROR:' <<<"$out"
 }
 
+# All C of the build, read by a compiler that asks for more
+sparse_clean()
+{
+	local out
+	out=$(make --no-print-directory -C "$build" -j"$(nproc)" modules C=2 CHECK=sparse KVER="$kver" 2>&1) ||
+		{ echo "$out"; return 1; }
+	grep -q '^  CHECK ' <<<"$out" || { echo "nothing was checked"; return 1; }
+	! grep -E 'warning:|error:' <<<"$out"
+}
+
+# The kernel's own scripts of what is known to be wrong; a few have no "report".
+coccinelle()
+{
+	local out kernel_scripts
+	kernel_scripts
+	# shellcheck disable=SC2016
+	out=$(find "$kernel_scripts/coccinelle" -name '*.cocci' | sort |
+		xargs -P"$(nproc)" -n 1 sh -c 'spatch --very-quiet -D report --no-includes \
+			--include-headers-for-types --dir net/sunrpc/xprtrdma --cocci-file "$0" 2>/dev/null &&
+			echo "#ran"' || true)
+	[ "$(grep -c '^#ran' <<<"$out")" -gt 50 ] || { echo "too few scripts could be run"; return 1; }
+	! grep -v '^#ran' <<<"$out"
+}
+
 formatted()
 {
 	# shellcheck disable=SC2046
 	clang-format --dry-run -Werror $(sources 'net/*.cc' 'net/sunrpc/xprtrdma/engine/*.h' 'kunit/*.cc')
+}
+
+# As the kernel builds it: one file that has all others in it
+tidy()
+{
+	clang-tidy --quiet net/sunrpc/xprtrdma/engine/engine.cc -- -std=c++20 -ffreestanding \
+		-nostdinc++ -fno-exceptions -fno-rtti -Iinclude
 }
 
 shell_clean()
@@ -295,9 +329,12 @@ level_build()
 		try build/no-constructors no_constructors "$build/rpcrdma.ko"
 		try build/no-code-in-groups no_code_groups "$build/net"
 		try build/modules-install installs "$dir"
+		try build/sparse sparse_clean
 	fi
 	try build/checkpatch checkpatch
+	try build/coccinelle coccinelle
 	[ ! -f .clang-format ] || try build/clang-format formatted
+	try build/clang-tidy tidy
 	try build/shellcheck shell_clean
 	try build/spdx licensed
 	try build/documents documents "$dir"

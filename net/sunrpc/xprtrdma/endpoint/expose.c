@@ -110,9 +110,10 @@ void rpcrdma_expose_cancel(struct rpcrdma_exposed *x)
 	rpcrdma_ep_leave(x->ep);
 }
 
-/* ep->lock held: the Reply that names @x is being posted. */
+/* The Reply that names @x is being posted. */
 void rpcrdma_exposed_post(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x)
 {
+	lockdep_assert_held(&ep->lock);
 	rpcrdma_conn_exposed(&ep->conn, x->slot, x->inv_handle,
 			     rpcrdma_now_ms());
 	/* For the first one. The others are not due before. */

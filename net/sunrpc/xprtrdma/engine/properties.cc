@@ -109,8 +109,9 @@ u32 decode_props(xdr_reader &in, struct rpcrdma_props *props)
 
 u32 props_octets(bool client)
 {
-	return sizeof(u32) +
-	       PROP_OCTETS * (NR_OWN_PROPS + (client ? NR_CLIENT_PROPS : 0));
+	const u32 nr = NR_OWN_PROPS + (client ? NR_CLIENT_PROPS : 0);
+
+	return u32{sizeof(u32)} + PROP_OCTETS * nr;
 }
 
 static void encode_prop(xdr_writer &out, u32 id, u32 value)

@@ -28,12 +28,13 @@ struct rpcrdma_server_versions {
 static DEFINE_SPINLOCK(rpcrdma_versions_lock);
 static struct rpcrdma_server_versions rpcrdma_servers[RPCRDMA_SERVERS];
 
-/* The lock is held. NULL: nothing is known of it. */
+/* NULL: nothing is known of it. */
 static struct rpcrdma_server_versions *
 rpcrdma_versions_find(const struct net *net, const struct sockaddr *addr)
 {
 	struct rpcrdma_server_versions *s;
 
+	lockdep_assert_held(&rpcrdma_versions_lock);
 	for (s = rpcrdma_servers; s < rpcrdma_servers + RPCRDMA_SERVERS; s++)
 		if (s->net == net &&
 		    rpc_cmp_addr_port((struct sockaddr *)&s->addr, addr))
@@ -41,12 +42,12 @@ rpcrdma_versions_find(const struct net *net, const struct sockaddr *addr)
 	return NULL;
 }
 
-/* The lock is held. */
 static struct rpcrdma_server_versions *
 rpcrdma_versions_replace(const struct net *net, const struct sockaddr *addr)
 {
 	struct rpcrdma_server_versions *s, *oldest = rpcrdma_servers;
 
+	lockdep_assert_held(&rpcrdma_versions_lock);
 	for (s = rpcrdma_servers; s < rpcrdma_servers + RPCRDMA_SERVERS; s++)
 		if (s->used < oldest->used)
 			oldest = s;
