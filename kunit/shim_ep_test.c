@@ -5,7 +5,9 @@
 
 #include <linux/kthread.h>
 #include <linux/module.h>
+#include <linux/netdevice.h>
 #include <linux/random.h>
+#include <linux/rtnetlink.h>
 #include <linux/slab.h>
 #include <rdma/ib_verbs.h>
 
@@ -2277,6 +2279,25 @@ static int shim_remove_fn(void *data)
 	kthread_complete_and_exit(&r->done, 0);
 }
 
+/* A reference to @device, for who takes it away */
+static struct ib_device *shim_get_device(const struct ib_device *device)
+{
+	struct ib_device *dev = NULL;
+	struct net_device *ndev;
+
+	rtnl_lock();
+	for_each_netdev(&init_net, ndev) {
+		dev = ib_device_get_by_netdev(ndev, RDMA_DRIVER_UNKNOWN);
+		if (dev == device)
+			break;
+		if (dev)
+			ib_device_put(dev);
+		dev = NULL;
+	}
+	rtnl_unlock();
+	return dev;
+}
+
 /* Connections under load and a listener bound to an address of the device */
 static void removal_under_load(struct kunit *test)
 {
@@ -2298,8 +2319,7 @@ static void removal_under_load(struct kunit *test)
 				  &pair->client, UINT_MAX, 50000);
 	}
 	init_completion(&r->done);
-	r->dev = ib_device_get_by_name(dev_name(&pair->client.ep->device->dev),
-				       RDMA_DRIVER_UNKNOWN);
+	r->dev = shim_get_device(pair->client.ep->device);
 	KUNIT_ASSERT_NOT_NULL(test, r->dev);
 	schedule_timeout_uninterruptible(HZ / 2);
 	kthread_run(shim_remove_fn, r, "shim_remove");
