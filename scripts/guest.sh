@@ -127,7 +127,7 @@ else
 	run=$(mktemp -d "${TMPDIR:-/tmp}/rpcrdma-guest.XXXXXX")
 	keep=no
 fi
-rm -rf "$run/status" "$run/modules"
+rm -rf "$run/status" "$run/booted" "$run/modules" "$run/console-first-boot.log"
 : >"$run/console.log"
 : >"$run/output.log"
 
@@ -224,35 +224,50 @@ cleanup()
 trap cleanup EXIT
 trap 'exit 130' INT TERM HUP
 
-started=$SECONDS
-qemu-system-x86_64 \
-	-accel "$accel" -machine q35 -cpu "$cpu" -smp "$smp" -m "$mem" \
-	-nodefaults -no-user-config -no-reboot -display none -nic none \
-	-kernel "$kernel" -initrd "$run/initrd.img" \
-	-append "console=ttyS0 loglevel=7 no_timer_check log_buf_len=8M panic=-1 net.ifnames=0 random.trust_cpu=on rcupdate.rcu_cpu_stall_timeout=120 $append" \
-	-virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap \
-	-virtfs local,path="$run",mount_tag=run,security_model=none,multidevs=remap \
-	-serial "file:$run/console.log" -serial "file:$run/output.log" \
-	"${qemu_args[@]}" </dev/null >"$run/qemu.log" 2>&1 &
-qemu=$!
+# Has the program begun?
+booted() { [ -s "$run/booted" ]; }
 
-if [ $quiet = no ]; then
-	tail -n +1 -s 0.5 -f --pid=$qemu "$run/output.log" &
-	follower=$!
-fi
+# A kernel that hangs or panics before that, as emulated ones do now and then,
+# is tried once more.
+boot_limit=$((240 * TIMEOUT_SCALE))
+for attempt in 1 2; do
+	started=$SECONDS
+	qemu-system-x86_64 \
+		-accel "$accel" -machine q35 -cpu "$cpu" -smp "$smp" -m "$mem" \
+		-nodefaults -no-user-config -no-reboot -display none -nic none \
+		-kernel "$kernel" -initrd "$run/initrd.img" \
+		-append "console=ttyS0 loglevel=7 no_timer_check log_buf_len=8M panic=-1 net.ifnames=0 random.trust_cpu=on rcupdate.rcu_cpu_stall_timeout=120 $append" \
+		-virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap \
+		-virtfs local,path="$run",mount_tag=run,security_model=none,multidevs=remap \
+		-serial "file:$run/console.log" -serial "file:$run/output.log" \
+		"${qemu_args[@]}" </dev/null >"$run/qemu.log" 2>&1 &
+	qemu=$!
 
-timed_out=no
-while kill -0 $qemu 2>/dev/null; do
-	if [ $((SECONDS - started)) -ge $limit ]; then
-		timed_out=yes
-		kill -KILL $qemu
-		break
+	if [ $quiet = no ] && [ -z "$follower" ]; then
+		tail -n +1 -s 0.5 -F "$run/output.log" 2>/dev/null &
+		follower=$!
 	fi
-	sleep 0.5
+
+	timed_out=no
+	while kill -0 $qemu 2>/dev/null; do
+		if [ $((SECONDS - started)) -ge $limit ] ||
+		   { [ $attempt -eq 1 ] && [ $((SECONDS - started)) -ge $boot_limit ] && ! booted; }; then
+			timed_out=yes
+			kill -KILL $qemu
+			break
+		fi
+		sleep 0.5
+	done
+	wait $qemu 2>/dev/null && qemu_status=0 || qemu_status=$?
+	! booted && [ $attempt -eq 1 ] || break
+	mv "$run/console.log" "$run/console-first-boot.log"
+	say "the guest did not boot ($run/console-first-boot.log): once more"
 done
-wait $qemu 2>/dev/null && qemu_status=0 || qemu_status=$?
 qemu=
 if [ -n "$follower" ]; then
+	# What it has not shown yet
+	sleep 1
+	kill $follower 2>/dev/null || true
 	wait $follower 2>/dev/null || true
 	follower=
 fi

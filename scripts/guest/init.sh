@@ -9,6 +9,7 @@ export RUN=/run/guest
 . $RUN/env
 
 exec </dev/null
+echo yes >$RUN/booted
 stty -F /dev/ttyS1 raw 2>/dev/null
 exec >/dev/ttyS1 2>&1
 
