@@ -9,9 +9,11 @@
 #   engine      the protocol engine on this machine, under sanitizers
 #   build       the module's build for the stock kernel, the sources' form, and
 #               whether each rule of the documents has its test
+#   packages    the Debian packages: installed, upgraded, purged, and kernels that
+#               come later, in a system of their own
 #   kunit       KUnit suites, in a guest with the debug kernel
 #   e2e         mounts and troubles in a guest with the stock kernel
-#   e2e-debug   the same with less load on the debug kernel
+#   e2e-debug   the same as e2e with less load on the debug kernel
 #   hostile     clients that keep no rule, on the debug kernel
 #   hostile-server  servers that keep no rule, on the debug kernel
 #   interop     two guests, client and server, each with this module and with
@@ -34,7 +36,7 @@ PATH=$PATH:/usr/sbin:/sbin
 
 levels=("$@")
 # What takes longest begins first: two run at a time, and the last one alone.
-[ ${#levels[@]} -gt 0 ] || levels=(kunit e2e e2e-debug interop engine hostile hostile-server build demo)
+[ ${#levels[@]} -gt 0 ] || levels=(kunit e2e e2e-debug interop engine hostile hostile-server build packages demo)
 
 passed=0
 failed=0
@@ -89,12 +91,7 @@ mirror()
 {
 	local to=$1 list=$1.list
 	mkdir -p "$to"
-	if git rev-parse --git-dir >/dev/null 2>&1; then
-		git ls-files -co --exclude-standard
-	else
-		find . -type f -printf '%P\n'
-	fi | grep -E '^(Makefile|Kbuild|net/|include/|kunit/|scripts/(lib|install)\.sh)' |
-		while read -r f; do [ ! -f "$f" ] || echo "$f"; done | sort >"$list.new"
+	project_files | grep -E '^(Makefile|Kbuild|net/|include/|kunit/|scripts/(lib|install)\.sh)' >"$list.new"
 	if [ -f "$list" ]; then
 		comm -23 "$list" "$list.new" | (cd "$to" && xargs -r -d '\n' rm -f)
 	fi
@@ -343,6 +340,18 @@ level_build()
 	try build/conformance scripts/conformance.py
 	try build/mutants scripts/mutants.py --check
 	scripts/conformance.py --counts | sed 's/^/#   /'
+}
+
+level_packages()
+{
+	local status=0
+	if [ "$(id -u)" -ne 0 ]; then
+		result "ok packages # SKIP a system to install packages in takes root"
+		return
+	fi
+	scripts/package-test.sh "$1" >"$1/results" 2>"$1/log" || status=$?
+	results "$1/results" packages/
+	[ -s "$1/results" ] || { sed 's/^/#   /' "$1/log"; not_ok packages/run "no test ran (status $status)"; }
 }
 
 level_kunit()

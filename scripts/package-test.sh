@@ -1,0 +1,283 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# What lintian says of the packages that "make deb" builds, and rpmlint of that of
+# "make rpm"; and the life of the former in a Debian system of their own:
+# installed, kernels that come later, kernels that the module does not build for,
+# upgrade, purge. Prints one result line for each.
+#
+#   scripts/package-test.sh DIR [SUITE]
+#
+#   DIR     for the packages and logs
+#   SUITE   default: this system's
+#
+# The system, with two kernels of the archive, is kept in the cache; what a run
+# changes there is gone afterwards. It needs root, and the network only the
+# first time.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=scripts/lib.sh
+. "$here/scripts/lib.sh"
+PATH=$PATH:/usr/sbin:/sbin
+
+[ $# -ge 1 ] || die "give a folder"
+mkdir -p "$1"
+dir=$(cd "$1" && pwd)
+suite=${2:-$(host_suite)}
+[ "$(id -u)" -eq 0 ] || die "run this as root"
+
+# Mounts go with this process, and nothing is fetched while the tests run.
+if [ -z "${PACKAGE_TEST_MOUNTS:-}" ]; then
+	version=$(sed -n 's/^version := //p' "$here/Kbuild")
+	next=$version.1
+	"$here/scripts/deb.sh" "$dir" >"$dir/deb.log"
+	DEB_BUILD_PROFILES=nodoc "$here/scripts/deb.sh" "$dir" "$next" >>"$dir/deb.log"
+	export PACKAGE_TEST_MOUNTS=1 version next
+fi
+
+base=$CACHE/packages/$suite
+# Only what the packages ask for is there, and what apt is told to fetch.
+depends=$(for p in dkms doc; do dpkg-deb -f "$dir/rpcrdma-v2-${p}_${version}_all.deb" Depends; done | paste -sd,)
+
+prepare()
+{
+	local key lock kernels
+	key=$(sha256sum <<<"$depends" | cut -c1-12)
+	exec {lock}>"$base.prepare"
+	flock "$lock"
+	[ ! -e "$base/ready-$key" ] || return 0
+	rm -rf "$base"
+	debian_system "$suite" "$base"
+	say "the kernels and what the packages depend on, in $base (log: $base.log)"
+	echo force-unsafe-io >"$base/etc/dpkg/dpkg.cfg.d/unsafe-io"
+	# The cloud kernels are small, and have NFS/RDMA. Where there is but one,
+	# the other is the usual one.
+	apt_in "$base" update
+	mapfile -t kernels < <({
+		chroot "$base" apt-cache pkgnames linux-headers- | grep -E '^linux-headers-[0-9].*[0-9]-amd64$' | sort -V | tail -n 1
+		chroot "$base" apt-cache pkgnames linux-headers- | grep -E '^linux-headers-[0-9].*[0-9]-cloud-amd64$' | sort -V | tail -n 2
+	} | tail -n 2 | sed 's/^linux-headers-//')
+	[ ${#kernels[@]} -eq 2 ] || die "$suite has not two kernels"
+	mount -t proc proc "$base/proc"
+	apt_in "$base" satisfy "$depends"
+	apt_in "$base" install "linux-image-${kernels[0]}" "linux-headers-${kernels[0]}"
+	apt_in "$base" clean
+	apt_in "$base" --download-only install "linux-image-${kernels[1]}" "linux-headers-${kernels[1]}"
+	umount "$base/proc"
+	printf '%s\n' "${kernels[@]}" >"$base/kernels"
+	touch "$base/ready-$key"
+}
+
+# No initramfs: nothing boots here.
+apt_in()
+{
+	local root=$1
+	shift
+	chroot "$root" env DEBIAN_FRONTEND=noninteractive INITRD=No LC_ALL=C \
+		apt-get -y --no-install-recommends "$@" >>"$base.log" 2>&1 ||
+		{ tail -n 5 "$base.log" >&2; die "apt-get $* failed, see $base.log"; }
+}
+
+if [ $PACKAGE_TEST_MOUNTS = 1 ]; then
+	mkdir -p "$(dirname "$base")"
+	PACKAGE_TEST_MOUNTS=2 exec unshare --mount "$0" "$dir" "$suite"
+fi
+if [ "$PACKAGE_TEST_MOUNTS" = 2 ]; then
+	prepare
+	PACKAGE_TEST_MOUNTS=3 exec unshare --net "$0" "$dir" "$suite"
+fi
+
+{ read -r old; read -r new; } <"$base/kernels"
+scratch=$(mktemp -d)
+trap 'umount -R "$scratch/root" 2>/dev/null; rm -rf "$scratch"' EXIT
+mkdir "$scratch"/{root,upper,work}
+mount -t overlay overlay -o "lowerdir=$base,upperdir=$scratch/upper,workdir=$scratch/work" "$scratch/root"
+root=$scratch/root
+mount -t proc proc "$root/proc"
+mkdir -p "$root/packages"
+cp "$dir"/*.deb "$root/packages/"
+
+# In that system; what is printed is kept for those who want to look into it.
+inside() { chroot "$root" env DEBIAN_FRONTEND=noninteractive INITRD=No LC_ALL=C "$@" >"$dir/said" 2>&1 </dev/null; }
+install() { inside apt-get -y --no-install-recommends install "$@"; }
+
+# picks KERNEL WHERE: modprobe loads the module there, by each of its names
+picks()
+{
+	local name file
+	for name in rpcrdma xprtrdma svcrdma rpcrdma6; do
+		file=$(modprobe -d "$root" -S "$1" --show-depends "$name" | awk '$1 == "insmod" { f = $2 } END { print f }')
+		[[ $file == *"/lib/modules/$1/$2/"* ]] ||
+			{ echo "modprobe $name of $1 loads ${file:-nothing}, and it should be in $2"; return 1; }
+	done
+}
+
+# is VERSION KERNEL: what modprobe loads is ours, of that version
+is()
+{
+	local found
+	picks "$2" updates/dkms || return
+	found=$(modinfo -b "$root" -k "$2" -F version rpcrdma)
+	[ "$found" = "$1" ] || { echo "the module of $2 has version ${found:-none}, and not $1"; return 1; }
+}
+
+# Neither half installed nor unpacked only
+whole()
+{
+	local audit
+	audit=$(chroot "$root" dpkg --audit)
+	[ -z "$audit" ] || { echo "$audit"; return 1; }
+	chroot "$root" apt-get -qq check
+}
+
+# said TIMES WORDS: so many lines of the last command have them
+said()
+{
+	local times
+	times=$(grep -cF -- "$2" "$dir/said" || true)
+	[ "$times" -eq "$1" ] || { echo "\"$2\" was said $times times, and not $1"; return 1; }
+}
+
+test_lintian()
+{
+	[ "$suite" = "$(host_suite)" ] || return 0
+	lintian --pedantic --fail-on error,warning "$dir/rpcrdma-v2_${version}_"*.changes >"$dir/said" 2>&1 || return
+}
+
+test_rpmlint()
+{
+	[ "$suite" = "$(host_suite)" ] || return 0
+	"$here/scripts/rpm.sh" "$dir/rpm" >"$dir/said" || return
+	rpmlint --strict -c "$here/scripts/rpmlint.toml" "$dir"/rpm/*.{rpm,spec} >>"$dir/said" 2>&1
+}
+
+test_install()
+{
+	install "/packages/rpcrdma-v2-dkms_${version}_all.deb" "/packages/rpcrdma-v2-doc_${version}_all.deb" || return
+	whole && is "$version" "$old" || return
+	[ -e "$root/usr/share/man/man7/rpcrdma-v2.7.gz" ] || { echo "there is no rpcrdma-v2(7)"; return 1; }
+}
+
+test_new_kernel()
+{
+	install --no-download "linux-image-$new" "linux-headers-$new" || return
+	whole && is "$version" "$new" && is "$version" "$old"
+}
+
+# As what runs at boot does
+test_autoinstall()
+{
+	inside dkms uninstall "rpcrdma-v2/$version" -k "$new" || return
+	picks "$new" kernel || return
+	inside dkms autoinstall -k "$new" || return
+	is "$version" "$new"
+}
+
+# Make a package of a kernel that only this module does not build for, with the
+# hooks that Debian's have. $1: its release; $2: its own module, or nothing
+odd_kernel()
+{
+	local release=$1 own=$2 tree=$scratch/odd-$1 file
+	mkdir -p "$tree"/{DEBIAN,boot,usr/src,lib/modules/"$release"/kernel/net/sunrpc/xprtrdma}
+	cp -r "$root/usr/src/linux-headers-$new" "$tree/usr/src/linux-headers-$release"
+	cp "$root/lib/modules/$new"/modules.{order,builtin,builtin.modinfo} "$tree/lib/modules/$release/"
+	[ -z "$own" ] || cp "$own" "$tree/lib/modules/$release/kernel/net/sunrpc/xprtrdma/"
+	ln -s "/usr/src/linux-headers-$release" "$tree/lib/modules/$release/build"
+	for file in autoconf.h utsrelease.h; do
+		sed -i "s/$new/$release/" "$tree/usr/src/linux-headers-$release/include/generated/$file"
+	done
+	# What compat.mk finds in all headers so far, and nobody else defines
+	cat >>"$tree/usr/src/linux-headers-$release/include/generated/autoconf.h" <<-'C'
+		#if defined(HAVE_XPO_SECURE_PORT) || defined(HAVE_SVC_CB_LWQ)
+		#error an interface of tomorrow
+		#endif
+	C
+	: >"$tree/boot/vmlinuz-$release"
+	cat >"$tree/DEBIAN/control" <<-C
+		Package: linux-image-$release
+		Version: 1
+		Architecture: all
+		Maintainer: nobody <nobody@example.invalid>
+		Description: kernel that the module does not build for
+	C
+	cat >"$tree/DEBIAN/postinst" <<-C
+		#!/bin/sh -e
+		[ "\$1" = configure ] || exit 0
+		depmod $release
+		DEB_MAINT_PARAMS="\$*" run-parts --report --exit-on-error --arg=$release \\
+			--arg=/boot/vmlinuz-$release /etc/kernel/postinst.d
+	C
+	chmod 755 "$tree/DEBIAN/postinst"
+	dpkg-deb --root-owner-group -Znone -b "$tree" "$root/packages/$release.deb" >/dev/null
+}
+
+test_kernel_with_its_own()
+{
+	odd_kernel 9.0-own "$(find "$root/lib/modules/$new/kernel/net/sunrpc/xprtrdma" -name 'rpcrdma.ko*')"
+	install /packages/9.0-own.deb || return
+	whole && picks 9.0-own kernel || return
+	said 1 'rpcrdma-v2 does not build for Linux 9.0-own, which keeps its own rpcrdma (version 1 only): ' &&
+		said 1 'an interface of tomorrow'
+}
+
+test_kernel_without()
+{
+	odd_kernel 9.0-none ""
+	install /packages/9.0-none.deb || return
+	whole || return
+	said 1 'rpcrdma-v2 does not build for Linux 9.0-none, which has no rpcrdma of its own: ' || return
+	modinfo -b "$root" -k 9.0-none -F description rpcrdma | grep -q '^Says that there is no' ||
+		{ echo "9.0-none has another module than the one that only says so"; return 1; }
+}
+
+# dkms builds for the newest kernel then, and for the one that runs.
+test_upgrade()
+{
+	install "/packages/rpcrdma-v2-dkms_${next}_all.deb" || return
+	whole && is "$next" "$new" && picks 9.0-own kernel || return
+	[ ! -e "$root/usr/src/rpcrdma-v2-$version" ] && [ ! -e "$root/var/lib/dkms/rpcrdma-v2/$version" ] ||
+		{ echo "something of version $version is left"; return 1; }
+}
+
+test_purge()
+{
+	local kernel left
+	inside apt-get -y purge rpcrdma-v2-dkms rpcrdma-v2-doc || return
+	whole || return
+	for kernel in "$old" "$new" 9.0-own; do
+		picks "$kernel" kernel || return
+	done
+	left=$(find "$root"/usr/src/rpcrdma* "$root"/var/lib/dkms/rpcrdma* "$root"/lib/modules/*/updates/dkms/rpcrdma* \
+		"$root"/usr/share/{doc,doc-base,man/man7}/rpcrdma* 2>/dev/null | head -n 3)
+	[ -z "$left" ] || { echo "left: $left"; return 1; }
+}
+
+failed=0
+# t NAME: the function test_NAME is a test; after one that failed the others
+# would say little.
+t()
+{
+	local why
+	[ $failed -eq 0 ] || { echo "not ok $1 - an earlier one failed"; return; }
+	# shellcheck disable=SC2310
+	if why=$("test_${1//-/_}" 2>&1); then
+		echo "ok $1"
+	else
+		failed=1
+		echo "not ok $1 - $(tail -n 1 <<<"$why")"
+		{ echo "$why"; tail -n 30 "$dir/said"; } | sed 's/^/#   /'
+	fi
+	cp "$dir/said" "$dir/$1.log"
+}
+
+t lintian
+t rpmlint
+t install
+t new-kernel
+t autoinstall
+t kernel-with-its-own
+t kernel-without
+t upgrade
+t purge
+exit $failed
