@@ -13,7 +13,9 @@
 #               come later, in a system of their own
 #   kunit       KUnit suites, in a guest with the debug kernel
 #   e2e         mounts and troubles in a guest with the stock kernel
-#   e2e-debug   the same as e2e with less load on the debug kernel
+#   kernels     Linux 6.12, that of bookworm-backports: the module and the KUnit
+#               modules are built, and the main job in short in a guest
+#   e2e-debug   much the same as e2e with less load on the debug kernel
 #   hostile     clients that keep no rule, on the debug kernel
 #   hostile-server  servers that keep no rule, on the debug kernel
 #   interop     two guests, client and server, each with this module and with
@@ -36,7 +38,7 @@ PATH=$PATH:/usr/sbin:/sbin
 
 levels=("$@")
 # What takes longest begins first: two run at a time, and the last one alone.
-[ ${#levels[@]} -gt 0 ] || levels=(kunit e2e e2e-debug interop engine hostile hostile-server build packages demo)
+[ ${#levels[@]} -gt 0 ] || levels=(kunit e2e e2e-debug interop engine hostile hostile-server kernels build packages demo)
 
 passed=0
 failed=0
@@ -433,6 +435,16 @@ level_e2e()
 	local module
 	stock_module e2e "${MODULE:-}" || return 0
 	run_e2e e2e "$1" --module "$module" --timeout 2400 -- "$1/guest/e2e.sh" "${PROFILE:-full}"
+}
+
+# What "make matrix" does, with one kernel
+level_kernels()
+{
+	local status=0
+	CONTROL=no scripts/matrix.sh bookworm-backports >"$1/results" 2>"$1/log" || status=$?
+	results "$1/results" kernels/
+	[ $status -eq 0 ] || tail -n 60 "$1/log" | sed 's/^/#   /'
+	grep -qE '^(not )?ok ' "$1/results" || not_ok kernels/run "nothing was tried (status $status), see $1/log"
 }
 
 # What "make demo" shows, with few files

@@ -229,7 +229,7 @@ booted() { [ -s "$run/booted" ]; }
 
 # A kernel that hangs or panics before that, as emulated ones do now and then,
 # is tried once more.
-boot_limit=$((240 * TIMEOUT_SCALE))
+[ $icount = no ] && boot_limit=$((240 * TIMEOUT_SCALE)) || boot_limit=$limit
 for attempt in 1 2; do
 	started=$SECONDS
 	qemu-system-x86_64 \

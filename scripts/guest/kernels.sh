@@ -26,11 +26,13 @@ bring_up()
 	nfsd_up
 }
 
-# $1: small messages, so that what is large is split into many
+# The mount $1 has small messages, so that what is large is split into many:
+# directories in Replies, and in Calls a long ACL.
 work_split()
 {
 	work_sizes
 	work_dir
+	work_acl $1
 	[ $MODULE_KIND = ours ] || return 0
 	check_connections 1 calls_continued replies_continued
 }
@@ -72,7 +74,7 @@ set_inline 1024
 for v in 3 4.2; do
 	t split.$v.mount 90 mount_works $v
 	mountpoint -q $MNT || continue
-	t split.$v.work 240 work_split
+	t split.$v.work 240 work_split $v
 	t split.$v.umount 60 umount_works
 done
 t unload 60 stop_all
