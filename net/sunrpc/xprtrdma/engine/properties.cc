@@ -111,7 +111,7 @@ u32 props_octets(bool client)
 {
 	const u32 nr = NR_OWN_PROPS + (client ? NR_CLIENT_PROPS : 0);
 
-	return u32{sizeof(u32)} + PROP_OCTETS * nr;
+	return u32{ sizeof(u32) } + PROP_OCTETS * nr;
 }
 
 static void encode_prop(xdr_writer &out, u32 id, u32 value)
