@@ -282,13 +282,13 @@ show_console()
 		if found=$(complaints <"$run/console.log"); then
 			echo "guest.sh: the first complaints in the kernel log ($run/console.log):"
 			head -n 1 <<<"$found" | cut -c1-80 |
-				grep -aF -m1 -A 60 -f - "$run/console.log" | cut -c1-160
+				grep -aF -m1 -A 60 -f - "$run/console.log" | cut -c1-160 || true
 			echo "guest.sh: ... and their sort:"
 			sed 's/^\[[^]]*\]//' <<<"$found" | cut -c1-120 | sort | uniq -c | sort -rn | head -n 10
 		fi
 		echo "guest.sh: what ran and what waited:"
 		grep -aE -A 120 'running CPUs( and blocked tasks)? follow' "$run/console.log" |
-			grep -avE 'cm_work_handler, cm_work_handler|pwq |pending:|inactive:' | cut -c1-160 | head -n 150
+			grep -avE 'cm_work_handler, cm_work_handler|pwq |pending:|inactive:' | cut -c1-160 | head -n 150 || true
 		echo "guest.sh: the end of the kernel log ($run/console.log):"
 		tail -n 40 "$run/console.log" | cut -c1-160
 	} >&2
