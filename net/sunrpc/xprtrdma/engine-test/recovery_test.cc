@@ -359,6 +359,24 @@ TEST(Lessons, ReplyChunkBesideAWriteChunk)
 	EXPECT_TRUE(r.plan.reply_chunk);
 }
 
+/* Where both are more than the peer takes, the Reply chunk holds it all. */
+TEST(Lessons, ReplyChunkInsteadOfAWriteChunk)
+{
+	requester r;
+
+	r.call.result_segs = 40;
+	r.call.reply_segs = 40;
+	r.call.reply_max = r.call.result_max + 6000;
+	ASSERT_EQ(r.send(), 0);
+	ASSERT_TRUE(r.plan.write_chunk);
+	ASSERT_FALSE(r.plan.reply_chunk);
+	ASSERT_EQ(r.refuse(RDMA2_ERR_REPLY_RESOURCE, { 6000 }), 0);
+	r.next_rpc(0);
+	ASSERT_EQ(r.send(), 0);
+	EXPECT_FALSE(r.plan.write_chunk);
+	EXPECT_TRUE(r.plan.reply_chunk);
+}
+
 /* If there is no room for one, it goes as if nothing had been learnt. */
 TEST(Lessons, AreNoCommands)
 {

@@ -190,7 +190,7 @@ u32 call_planner::make_offers(offer *offers) const
 			    reply_chunk_enough(with_reply))
 				offers[n++] = with_reply;
 			with_reply.write_segs = -1;
-			if (larger && o.write_segs >= 0 &&
+			if ((larger || learnt) && o.write_segs >= 0 &&
 			    reply_fits(0, with_reply) &&
 			    reply_chunk_enough(with_reply))
 				offers[n++] = with_reply;
