@@ -19,6 +19,7 @@
 #include <deque>
 #include <string>
 
+#include "letter.h"
 #include "support.h"
 
 using namespace engine_test;
@@ -172,7 +173,7 @@ private:
 class letter final : public party
 {
 public:
-	letter(bool client, u32 window) : client_{ client }, window_{ window }
+	letter(bool client, u32 window) : client_{ client }, credits_{ window }
 	{
 	}
 
@@ -184,38 +185,22 @@ public:
 
 	void receive(const octets &m) override
 	{
-		const number credit = std::min(word(m, 8), 65535u);
 		const u32 htype = word(m, 12), flags = word(m, 16);
-		const number received = word(m, 20);
-		const bool grant = htype == RDMA2_NOMSG;
-		const bool call = htype == RDMA2_MSG &&
-				  !(flags & (RDMA2_F_RESPONSE | RDMA2_F_MORE));
 
-		received_++;
-		if (!grant)
-			others_ = true;
-		counted_ = std::max(counted_, received);
-		limit_ = std::max(limit_, received + credit);
 		if (htype == RDMA2_CONNPROP) {
 			answered_ = true;
 			if (!client_)
 				props_due_ = true;
 		}
-		/* The Receive of anything else is posted at once. */
-		if (call)
-			evaluate();
-		else
-			replacing_ = grant ? replacing::GRANT :
-					     replacing::OTHER;
+		credits_.receive(
+			{ word(m, 8), word(m, 20) }, htype == RDMA2_NOMSG,
+			htype == RDMA2_MSG &&
+				!(flags & (RDMA2_F_RESPONSE | RDMA2_F_MORE)));
 	}
 
 	void post(u32 count) override
 	{
-		posted_ += count;
-		if (replacing_ != replacing::GRANT)
-			others_ = true;
-		replacing_ = replacing::NOTHING;
-		evaluate();
+		credits_.post(count);
 	}
 
 	bool open() const override
@@ -229,14 +214,9 @@ public:
 			return false;
 		if (in_sequence_ && sequence_ != kind)
 			return false;
-		if (sent_ >= limit_)
-			return false;
 		if (kind == what::REPLY)
-			return true;
-		if (!queue_.empty())
-			return false;
-		return limit_ - sent_ > 2 ||
-		       (last_other_ <= counted_ && limit_ - counted_ > 2);
+			return credits_.may_send();
+		return queue_.empty() && credits_.may_call();
 	}
 
 	octets send(what kind, u32 xid, bool first, bool more,
@@ -273,12 +253,12 @@ public:
 	{
 		message m;
 
-		if (!queue_.empty() && sent_ < limit_) {
+		if (!queue_.empty() && credits_.may_send()) {
 			m = queue_.front();
 			queue_.pop_front();
 			return finish(m, false);
 		}
-		if (props_due_ && !props_sent_ && sent_ < limit_) {
+		if (props_due_ && !props_sent_ && credits_.may_send()) {
 			static const message props =
 				connprop_of(usual_config(true));
 
@@ -286,76 +266,24 @@ public:
 			props_sent_ = true;
 			return finish(m, false);
 		}
-		if (open() && owed_ && replacing_ == replacing::NOTHING &&
-		    sent_ <= limit_)
+		if (open() && credits_.grant_due())
 			return finish(m.prefix(0, RDMA2_NOMSG, 0).no_lists(),
 				      true);
 		return {};
 	}
 
 private:
-	using number = int64_t;
-
-	/* Any header pays what is owed. */
 	octets finish(message &m, bool grant)
 	{
-		const number credit = could();
+		const auto fields = credits_.send(grant);
 
-		sent_++;
-		if (!grant)
-			last_other_ = sent_;
-		told_ = received_ + credit;
-		owed_ = false;
-		others_ = false;
-		/* A grant that this header counts, without its Receive */
-		if (replacing_ == replacing::GRANT)
-			replacing_ = replacing::OTHER;
-		m.set(8, static_cast<u32>(credit));
-		m.set(20, static_cast<u32>(received_));
+		m.set(8, fields.credit);
+		m.set(20, fields.received);
 		return m.data();
 	}
 
-	number could() const
-	{
-		return std::min<number>(posted_ - 1 - received_, 65535);
-	}
-
-	void evaluate()
-	{
-		owed_ = rule();
-	}
-
-	bool rule() const
-	{
-		const number left = told_ - received_;
-		const number rise = could() - left;
-
-		if (rise < 1)
-			return false;
-		if (others_)
-			return rise >= window_ / 2 || left <= 2;
-		/* Only grants, which are answered in three cases. */
-		if (left > 2)
-			return false;
-		if (left <= 0)
-			return true;
-		if (could() >= 4)
-			return true;
-		return could() == 3 && limit_ - sent_ >= 4;
-	}
-
 	const bool client_;
-	const number window_;
-	number posted_ = 0, received_ = 0, sent_ = 0;
-	number limit_ = 1, counted_ = 0, told_ = 1;
-	number last_other_ = 0;
-	bool others_ = false;
-	bool owed_ = false;
-	enum class replacing {
-		NOTHING,
-		GRANT,
-		OTHER
-	} replacing_{};
+	letter_credits credits_;
 	bool answered_ = false, props_due_ = false, props_sent_ = false;
 	bool in_sequence_ = false;
 	what sequence_ = what::CALL;

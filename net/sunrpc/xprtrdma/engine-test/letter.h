@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The credits of an end that follows section 3 of the wire profile to the
+ * letter: what it may send, and not one grant more than it owes. Written from
+ * that page; nothing of the engine is in it.
+ */
+#ifndef ENGINE_TEST_LETTER_H
+#define ENGINE_TEST_LETTER_H
+
+#include <algorithm>
+#include <cstdint>
+
+#include <rpcrdma/engine.h>
+
+namespace engine_test
+{
+
+class letter_credits
+{
+public:
+	/* The credit fields of a header */
+	struct fields {
+		u32 credit, received;
+	};
+
+	explicit letter_credits(u32 window) : window_{ window }
+	{
+	}
+
+	/*
+	 * A message came. The Receive of a Call that is whole may be held back,
+	 * that of anything else is posted at once, with post().
+	 */
+	void receive(fields said, bool grant, bool call)
+	{
+		const number credit = std::min(said.credit, 65535u);
+		const number received = said.received;
+
+		received_++;
+		if (!grant)
+			others_ = true;
+		counted_ = std::max(counted_, received);
+		limit_ = std::max(limit_, received + credit);
+		if (call)
+			owed_ = rule();
+		else
+			replacing_ = grant ? replacing::GRANT :
+					     replacing::OTHER;
+	}
+
+	void post(u32 count)
+	{
+		posted_ += count;
+		if (replacing_ != replacing::GRANT)
+			others_ = true;
+		replacing_ = replacing::NOTHING;
+		owed_ = rule();
+	}
+
+	/* A Reply, or a part of one, or what is no RPC message nor a grant */
+	bool may_send() const
+	{
+		return sent_ < limit_;
+	}
+
+	/* A Call, or a part of one */
+	bool may_call() const
+	{
+		return may_send() &&
+		       (limit_ - sent_ > 2 ||
+			(last_other_ <= counted_ && limit_ - counted_ > 2));
+	}
+
+	bool grant_due() const
+	{
+		return owed_ && replacing_ == replacing::NOTHING &&
+		       sent_ <= limit_;
+	}
+
+	/* A message goes, and pays what is owed. */
+	fields send(bool grant)
+	{
+		const number credit = could();
+
+		sent_++;
+		if (!grant)
+			last_other_ = sent_;
+		told_ = received_ + credit;
+		owed_ = false;
+		others_ = false;
+		/* A grant that this header counts, without its Receive */
+		if (replacing_ == replacing::GRANT)
+			replacing_ = replacing::OTHER;
+		return { static_cast<u32>(credit),
+			 static_cast<u32>(received_) };
+	}
+
+private:
+	using number = int64_t;
+
+	number could() const
+	{
+		return std::min<number>(posted_ - 1 - received_, 65535);
+	}
+
+	bool rule() const
+	{
+		const number left = told_ - received_;
+		const number rise = could() - left;
+
+		if (rise < 1)
+			return false;
+		if (others_)
+			return rise >= window_ / 2 || left <= 2;
+		/* Only grants, which are answered in three cases. */
+		if (left > 2)
+			return false;
+		if (left <= 0)
+			return true;
+		if (could() >= 4)
+			return true;
+		return could() == 3 && limit_ - sent_ >= 4;
+	}
+
+	const number window_;
+	number posted_ = 0, received_ = 0, sent_ = 0;
+	number limit_ = 1, counted_ = 0, told_ = 1;
+	number last_other_ = 0;
+	bool others_ = false;
+	bool owed_ = false;
+	enum class replacing {
+		NOTHING,
+		GRANT,
+		OTHER
+	} replacing_{};
+};
+
+} // namespace engine_test
+
+#endif /* ENGINE_TEST_LETTER_H */
