@@ -19,6 +19,20 @@
 
 #include "../net/sunrpc/xprtrdma/endpoint/endpoint.h"
 
+enum {
+	SHIM_WAIT_S = 60,	/* emulated machines are slow */
+};
+
+/* Poll for what no upcall tells of. True when it came true in time */
+#define shim_poll(cond)							\
+({									\
+	unsigned long __end = jiffies + SHIM_WAIT_S * HZ;		\
+									\
+	while (!(cond) && time_before(jiffies, __end))			\
+		schedule_timeout_uninterruptible(1);			\
+	(cond);								\
+})
+
 /* What is made and not yet destroyed, over all endpoints */
 struct shim_balance {
 	atomic_t	pds, cqs, qps, mrs;

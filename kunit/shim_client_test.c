@@ -90,6 +90,7 @@ struct peer {
 	unsigned int		nr_seen;
 	const struct peer_kind	*kind;
 	struct rpc_clnt		*clnt;
+	int			module_refs;	/* before there were transports */
 	/* Reverse direction: an RPC client here, a service at the other end */
 	struct svc_xprt		sxprt;
 	struct svc_xprt_class	sclass;
@@ -841,6 +842,7 @@ static int peer_test_init(struct kunit *test)
 		.version_low	= RPCRDMA_VERS_2,
 		.version_high	= RPCRDMA_VERS_2,
 	};
+	peer->module_refs = module_refcount(THIS_MODULE);
 	shim_test_begin();
 	peer->listener = rpcrdma_listen(&init_net,
 					(struct sockaddr *)&shim_addr,
@@ -869,6 +871,12 @@ static void peer_test_exit(struct kunit *test)
 	flush_work(&peer->work);
 	peer_release(peer);
 	shim_check_gone(test);
+	/*
+	 * sunrpc destroys transports later. Each has a reference to the module,
+	 * so the real one stays until then; here only the suite's end knows.
+	 */
+	KUNIT_EXPECT_TRUE(test, shim_poll(module_refcount(THIS_MODULE) ==
+					  peer->module_refs));
 }
 
 static struct peer *peer_open(struct kunit *test)
@@ -1685,20 +1693,29 @@ static struct peer *peer_open_reverse(struct kunit *test)
 	return peer;
 }
 
+/* The callback's client goes, and what svc_xprt_free() gives up. */
+static void peer_end_callback(struct peer *peer)
+{
+	struct rpc_xprt *bc = peer->sxprt.xpt_bc_xprt;
+
+	/* The svc_xprt's reference to the switch, xpt_bc_xps */
+	rpc_clnt_xprt_switch_put(peer->callback);
+	rpc_shutdown_client(peer->callback);
+	kthread_stop(peer->service);
+	peer->sxprt.xpt_bc_xps = NULL;
+	peer->sxprt.xpt_bc_xprt = NULL;
+	xprt_put(bc);
+}
+
 static void peer_close_reverse(struct kunit *test)
 {
 	struct peer *peer = test->priv;
 	struct rpc_xprt *xprt = rcu_access_pointer(peer->clnt->cl_xprt);
-	struct rpc_xprt *bc = peer->sxprt.xpt_bc_xprt;
 
-	rpc_shutdown_client(peer->callback);
-	kthread_stop(peer->service);
+	peer_end_callback(peer);
 	xprt->ops->bc_destroy(xprt, 2);
 	xprt->bc_serv = NULL;
 	KUNIT_EXPECT_TRUE(test, peer->cb_sound);
-	/* What svc_xprt_free() does */
-	peer->sxprt.xpt_bc_xprt = NULL;
-	xprt_put(bc);
 }
 
 /* A Call of the server; its status */
@@ -1870,7 +1887,7 @@ static void reverse_last_reference(struct kunit *test)
 {
 	struct peer *peer = test->priv;
 	unsigned long end = jiffies + PEER_WAIT_S * HZ;
-	struct rpc_xprt *xprt, *bc;
+	struct rpc_xprt *xprt;
 	struct rpcrdma_ep *ep;
 	struct peer_task t;
 	unsigned int refs;
@@ -1905,15 +1922,11 @@ static void reverse_last_reference(struct kunit *test)
 	rpcrdma_ep_put(ep);
 
 	shim_mute = 0;
-	bc = peer->sxprt.xpt_bc_xprt;
 	rpc_killall_tasks(peer->callback);
 	rpc_wait_for_completion_task(t.task);
 	rpc_put_task(t.task);
 	peer_rpc_free(t.rpc);
-	rpc_shutdown_client(peer->callback);
-	kthread_stop(peer->service);
-	peer->sxprt.xpt_bc_xprt = NULL;
-	xprt_put(bc);
+	peer_end_callback(peer);
 }
 
 static struct kunit_case reverse_cases[] = {

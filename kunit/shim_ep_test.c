@@ -129,16 +129,6 @@ static void shim_caller_wait(struct kunit *test, struct shim_caller *c)
 #define shim_wait_until(side, cond) \
 	wait_event_timeout((side)->wait, cond, 30 * HZ)
 
-/* Poll for what no upcall tells of. */
-#define shim_poll_until(cond)						\
-({									\
-	unsigned long __end = jiffies + 30 * HZ;			\
-									\
-	while (!(cond) && time_before(jiffies, __end))			\
-		schedule_timeout_uninterruptible(1);			\
-	(cond);								\
-})
-
 static struct shim_pair *shim_open(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -265,7 +255,7 @@ static void credits_held_replies(struct kunit *test)
 	c->hold_replies = true;
 	for (i = 0; i < SHIM_MANY; i++)
 		KUNIT_ASSERT_EQ(test, shim_rpc_send(c, &rpcs[i]), 0);
-	KUNIT_EXPECT_TRUE(test, shim_poll_until(shim_replies_wait(s->ep)));
+	KUNIT_EXPECT_TRUE(test, shim_poll(shim_replies_wait(s->ep)));
 	KUNIT_EXPECT_LE(test, READ_ONCE(c->nr_held),
 			pair->client_params.window);
 	for (i = 0; i < SHIM_MANY; i++) {
@@ -898,7 +888,7 @@ static void data_few_regions_closed(struct kunit *test)
 	shim_release(s, 8);
 	KUNIT_EXPECT_EQ(test, atomic_read(&s->ep->rw_waiters), 8);
 	rpcrdma_ep_close(c->ep, NULL);
-	KUNIT_EXPECT_TRUE(test, shim_poll_until(!atomic_read(&s->ep->rw_waiters)));
+	KUNIT_EXPECT_TRUE(test, shim_poll(!atomic_read(&s->ep->rw_waiters)));
 	rpcrdma_rw_free(rw);
 	KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));
 	for (i = 0; i < 8; i++)
@@ -1063,7 +1053,6 @@ static void close_from_opened(struct kunit *test)
 static void close_no_common_version(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
-
 
 	pair->server_params.version_low = RPCRDMA_VERS_1;
 	pair->server_params.version_high = RPCRDMA_VERS_1;
@@ -1300,7 +1289,7 @@ static void close_replies_queued(struct kunit *test)
 			KUNIT_ASSERT_EQ(test, shim_rpc_send(c, &rpcs[i]), 0);
 		}
 		KUNIT_EXPECT_TRUE(test,
-				  shim_poll_until(shim_replies_wait(s->ep)));
+				  shim_poll(shim_replies_wait(s->ep)));
 		rpcrdma_ep_close(round ? c->ep : s->ep, NULL);
 		KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));
 		KUNIT_EXPECT_TRUE(test, shim_wait_gone(c));
@@ -1413,7 +1402,7 @@ static void close_streams(struct kunit *test)
 			shim_mute = SHIM_MUTE_SERVER;
 			KUNIT_ASSERT_EQ(test, shim_rpc_send(c, &rpcs[0]), 0);
 			KUNIT_EXPECT_TRUE(test,
-					  shim_poll_until(c->ep->conn.sent >= 14));
+					  shim_poll(c->ep->conn.sent >= 14));
 			KUNIT_EXPECT_TRUE(test, shim_streaming(c->ep));
 			KUNIT_EXPECT_EQ(test, shim_rpc_try(c, &rpcs[1]),
 					-EAGAIN);
@@ -1424,7 +1413,7 @@ static void close_streams(struct kunit *test)
 			shim_mute = SHIM_MUTE_CLIENT;
 			if (!(round & 4))
 				KUNIT_EXPECT_TRUE(test,
-						  shim_poll_until(shim_streaming(s->ep)));
+						  shim_poll(shim_streaming(s->ep)));
 		}
 		rpcrdma_ep_close(round & 2 ? c->ep : s->ep, NULL);
 		KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));
@@ -1456,7 +1445,7 @@ static void close_half_sent(struct kunit *test)
 		shim_mute = SHIM_MUTE_SERVER;
 		KUNIT_ASSERT_EQ(test, shim_rpc_send(c, rpc), 0);
 		KUNIT_EXPECT_TRUE(test,
-				  shim_poll_until(c->ep->conn.sent >= 14));
+				  shim_poll(c->ep->conn.sent >= 14));
 		KUNIT_EXPECT_TRUE(test, shim_streaming(c->ep));
 		shim_rpc_end(c, rpc);
 		KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
@@ -1773,7 +1762,7 @@ static void connect_all_at_once(struct kunit *test)
 		wait_for_completion(&crowd->clients[i].done);
 		KUNIT_EXPECT_FALSE(test, IS_ERR(crowd->clients[i].ep));
 	}
-	KUNIT_EXPECT_TRUE(test, shim_poll_until(atomic_read(&crowd->opened) ==
+	KUNIT_EXPECT_TRUE(test, shim_poll(atomic_read(&crowd->opened) ==
 						2 * SHIM_CROWD));
 	shim_expect_crowd(0);
 	for (i = 0; i < SHIM_CROWD; i++)
@@ -2169,7 +2158,7 @@ static void pull_close_reading(struct kunit *test)
 		if (round & 1)
 			shim_mute = SHIM_MUTE_CLIENT;
 		shim_release(s, 6);
-		KUNIT_EXPECT_TRUE(test, shim_poll_until(
+		KUNIT_EXPECT_TRUE(test, shim_poll(
 				  atomic_read(&c->replies) > round % 3));
 		if (round & 4)
 			shim_close_by_many(test, pair);

@@ -17,7 +17,6 @@
 
 enum {
 	SHIM_HEAD = 16,		/* octets of a Call or Reply without data */
-	SHIM_WAIT_S = 60,	/* emulated machines are slow */
 };
 
 struct sockaddr_in shim_addr;
@@ -752,16 +751,6 @@ bool shim_wait_gone(struct shim_side *side)
 {
 	return wait_for_completion_timeout(&side->gone, SHIM_WAIT_S * HZ);
 }
-
-/* True when it came true in time */
-#define shim_poll(cond)							\
-({									\
-	unsigned long __end = jiffies + SHIM_WAIT_S * HZ;		\
-									\
-	while (!(cond) && time_before(jiffies, __end))			\
-		schedule_timeout_uninterruptible(1);			\
-	(cond);								\
-})
 
 static void shim_end_side(struct kunit *test, struct shim_side *side)
 {

@@ -34,7 +34,6 @@ run_suites()
 	done
 	wait $pid || echo "modprobe $1 failed"
 	dmesg >$RUN/$1.dmesg
-	modprobe -r $1 || echo "modprobe -r $1 failed"
 }
 
 # The suites of the endpoint connect over soft-RoCE.
@@ -44,6 +43,8 @@ for m in $MODULES; do
 	# The kernel's own log buffer may be cleared; the console log is whole.
 	dmesg -C
 	run_suites $m || abort "$m stands still after $(grep -E '\] +(ok|not ok) [0-9]' $RUN/$m.dmesg | tail -n 1)"
+	# Whatever holds it was not freed.
+	modprobe -r $m || abort "$m cannot be unloaded"
 done
 rxe_del
 echo "# end of run"
