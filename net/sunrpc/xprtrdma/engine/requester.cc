@@ -17,6 +17,9 @@ struct offer {
 	s32 reply_segs;
 };
 
+/* Write and Reply chunk, either alone, or none */
+constexpr u32 MAX_OFFERS = 4;
+
 /* Everything a plan for one Call depends on */
 class call_planner
 {
@@ -27,7 +30,7 @@ public:
 	int plan(struct rpcrdma_call_plan *plan) const;
 
 private:
-	u32 make_offers(offer *offers) const;
+	u32 make_offers(offer (&offers)[MAX_OFFERS]) const;
 	bool try_forms(const offer &o, struct rpcrdma_call_plan *plan) const;
 	bool try_special(const offer &o, struct rpcrdma_call_plan *plan) const;
 	bool reads_ok(u32 chunks) const;
@@ -142,7 +145,7 @@ bool call_planner::reply_fits(u32 octets, const offer &o) const
  *   whole), and the round trip of a Read chunk would be paid each time (DR
  *   5.2.2); or a smaller offer was refused before.
  */
-u32 call_planner::make_offers(offer *offers) const
+u32 call_planner::make_offers(offer (&offers)[MAX_OFFERS]) const
 {
 	const struct rpcrdma_props *own = &conn_->cfg.props;
 	/* What a refusal asks for instead of what it refused (7.3.2, 7.3.5) */
@@ -279,7 +282,7 @@ bool call_planner::try_forms(const offer &o,
 
 int call_planner::plan(struct rpcrdma_call_plan *plan) const
 {
-	offer offers[3];
+	offer offers[MAX_OFFERS];
 	const u32 n = make_offers(offers);
 
 	for (u32 i = 0; i < n; i++) {
