@@ -10,11 +10,12 @@
 #   build       the module's build for the stock kernel, the sources' form, and
 #               whether each rule of the documents has its test
 #   packages    the Debian packages: installed, upgraded, purged, and kernels that
-#               come later, in a system of their own
+#               come later, in a system of their own; only when named
 #   kunit       KUnit suites, in a guest with the debug kernel
 #   e2e         mounts and troubles in a guest with the stock kernel
 #   kernels     Linux 6.12, that of bookworm-backports: the module and the KUnit
-#               modules are built, and the main job in short in a guest
+#               modules are built, and the main job in short in a guest; only
+#               when named
 #   e2e-debug   much the same as e2e with less load on the debug kernel
 #   hostile     clients that keep no rule, on the debug kernel
 #   hostile-server  servers that keep no rule, on the debug kernel
@@ -38,7 +39,7 @@ PATH=$PATH:/usr/sbin:/sbin
 
 levels=("$@")
 # What takes longest begins first: two run at a time, and the last one alone.
-[ ${#levels[@]} -gt 0 ] || levels=(kunit e2e e2e-debug interop engine hostile hostile-server kernels build packages demo)
+[ ${#levels[@]} -gt 0 ] || levels=(kunit e2e e2e-debug interop engine hostile hostile-server build demo)
 
 passed=0
 failed=0
