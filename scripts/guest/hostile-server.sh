@@ -16,15 +16,17 @@ set -u
 . "$(dirname "$0")/aftermath.sh"
 
 # The hostile server is a gateway to nfsd's TCP socket, and makes its mount
-# itself, with TIMEO tenths of a second for an RPC.
+# itself, with TIMEO tenths of a second for an attempt at an RPC, and RETRANS
+# more of these before it fails.
 # server_begin NUMBER VERS WHAT...
 SERVERS=()
 VERSIONS=()
 TIMEO=80
+RETRANS=2
 server_begin()
 {
 	local i=$1 vers=$2 port=$((20100 + $1)) dir=/mnt-hostile$1 path=/
-	local opts=vers=$vers,proto=rdma,port=$port,noac,soft,timeo=$TIMEO,retrans=2,retry=0
+	local opts=vers=$vers,proto=rdma,port=$port,noac,soft,timeo=$TIMEO,retrans=$RETRANS,retry=0
 	shift 2
 	[ $vers != 3 ] || { path=$EXPORT; opts=$opts,nolock; }
 	mkdir -p $dir
@@ -72,7 +74,8 @@ server_cases()
 		server_begin $((shares + i)) 4.2 $i/$shares replies errors memory sessions \
 			$((2 * i))/$((2 * shares)) opening properties control version1
 	done
-	TIMEO=40
+	# What is waited for takes 8 s where nothing else has to be done.
+	TIMEO=40 RETRANS=6
 	server_begin $((2 * shares + 1)) 3 waiting
 	servers_end
 }
