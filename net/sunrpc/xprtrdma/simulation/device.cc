@@ -3,12 +3,10 @@
 
 #include <cstring>
 
-#include "endpoint.h"
-
 namespace simulation
 {
 
-queue_pair::queue_pair(world &w, endpoint &owner, u32 depth, u32 nr_regions)
+queue_pair::queue_pair(world &w, queue_owner &owner, u32 depth, u32 nr_regions)
 	: regions(nr_regions), w_{ w }, owner_{ owner }, depth_{ depth }
 {
 	for (u32 i = 0; i < nr_regions; i++)
@@ -59,6 +57,22 @@ void queue_pair::settle(const request &r)
 		r.mem->posted--;
 }
 
+/* The completion that is due, and the event for the one after it */
+template <typename T>
+T *queue_pair::next(std::deque<T *> &queue, bool &scheduled, u32 what)
+{
+	T *due;
+
+	scheduled = false;
+	if (queue.empty())
+		return nullptr;
+	due = queue.front();
+	queue.pop_front();
+	if (!queue.empty())
+		run(scheduled, what, 5);
+	return due;
+}
+
 void queue_pair::act(u32 what, u64 arg)
 {
 	switch (what) {
@@ -91,30 +105,14 @@ void queue_pair::act(u32 what, u64 arg)
 			finish(arg);
 		}
 		break;
-	case SEND_COMPLETION: {
-		completing_ = false;
-		if (completions_.empty())
-			break;
-		work *w = completions_.front();
-
-		completions_.pop_front();
-		if (!completions_.empty())
-			run(completing_, SEND_COMPLETION, 5);
-		owner_.completed(w);
+	case SEND_COMPLETION:
+		if (work *w = next(completions_, completing_, what))
+			owner_.completed(w);
 		break;
-	}
-	case RECEIVE_COMPLETION: {
-		receiving_ = false;
-		if (arrivals_.empty())
-			break;
-		received *rv = arrivals_.front();
-
-		arrivals_.pop_front();
-		if (!arrivals_.empty())
-			run(receiving_, RECEIVE_COMPLETION, 5);
-		owner_.arrived(rv);
+	case RECEIVE_COMPLETION:
+		if (received *rv = next(arrivals_, receiving_, what))
+			owner_.arrived(rv);
 		break;
-	}
 	}
 }
 

@@ -70,6 +70,17 @@ struct request {
 	u32 at, length;
 };
 
+/* Whose queue pair it is: what its completions go to */
+class queue_owner
+{
+public:
+	virtual ~queue_owner() = default;
+	virtual void completed(struct work *w) = 0;
+	virtual void arrived(struct received *rv) = 0;
+	/* The device says that the connection is gone. */
+	virtual void lost() = 0;
+};
+
 class endpoint;
 
 /* A chain of Work Requests that is posted at once */
@@ -96,13 +107,15 @@ struct received {
 	const u8 *payload;
 	u32 payload_length;
 	std::vector<u8> buf, assembled;
+	u64 held = 0; /* octets of assembled that are counted */
 	bool lent = false;
+	bool spare = false; /* another one was posted in its place */
 };
 
 class queue_pair : public actor
 {
 public:
-	queue_pair(world &w, endpoint &owner, u32 depth, u32 nr_regions);
+	queue_pair(world &w, queue_owner &owner, u32 depth, u32 nr_regions);
 	~queue_pair() override;
 
 	/* Connect the two: from now on, what is posted goes. */
@@ -132,6 +145,11 @@ public:
 	void excuse(const region *reg)
 	{
 		excused_.push_back(reg->handle);
+	}
+	bool is_excused(u32 handle) const
+	{
+		return std::find(excused_.begin(), excused_.end(), handle) !=
+		       excused_.end();
 	}
 	/* Nothing works any more, and nobody may be told: end all. */
 	void quiet();
@@ -165,19 +183,16 @@ private:
 	bool receive(const request &r);
 	region *find(u32 handle, u64 offset, u32 length, bool write,
 		     const char *what);
-	bool is_excused(u32 handle) const
-	{
-		return std::find(excused_.begin(), excused_.end(), handle) !=
-		       excused_.end();
-	}
 	void finish(u64 index);
 	void retire();
 	void settle(const request &r);
 	void run(bool &scheduled, u32 what, u64 usual);
+	template <typename T>
+	T *next(std::deque<T *> &queue, bool &scheduled, u32 what);
 	void error();
 
 	world &w_;
-	endpoint &owner_;
+	queue_owner &owner_;
 	queue_pair *peer_ = nullptr;
 	u32 depth_;
 	std::deque<entry> sq_;

@@ -17,7 +17,7 @@ static s32 distance(u32 from, u32 to)
  * connections, but not where a sanitizer looks for what is used too late.
  */
 template <typename T>
-class store
+class stock
 {
 public:
 	std::unique_ptr<T> take()
@@ -43,8 +43,8 @@ private:
 	std::vector<std::unique_ptr<T>> kept_;
 };
 
-static store<send_context> spare_sends;
-static store<received> spare_receives;
+static stock<send_context> spare_sends;
+static stock<received> spare_receives;
 
 endpoint::endpoint(world &w, const endpoint_params &p, upcalls &ops,
 		   const char *name)
@@ -74,11 +74,17 @@ endpoint::endpoint(world &w, const endpoint_params &p, upcalls &ops,
 		new_received();
 		qp.post_receive(receives_.back().get());
 	}
+	if (params.letter) {
+		letter_ = std::make_unique<engine_test::letter_credits>(
+			params.cfg.window);
+		letter_->post(params.cfg.window + 1);
+	}
 	for (region &reg : qp.regions)
 		free_regions_.push_back(&reg);
 	last_limit_ = conn.limit;
 	last_advertised_ = conn.advertised;
 	rpcrdma_conn_posted(&conn, params.cfg.window + 1);
+	open_wide();
 }
 
 endpoint::~endpoint()
@@ -97,6 +103,8 @@ void endpoint::new_received()
 	rv->buf.resize(std::max<u32>(RPCRDMA_V2_DEFAULT_INLINE,
 				     params.cfg.props.rbsiz));
 	rv->lent = false;
+	rv->spare = false;
+	rv->held = 0;
 	receives_.push_back(std::move(rv));
 }
 
@@ -133,6 +141,9 @@ void endpoint::close(const char *reason)
 		return;
 	state = CLOSING;
 	w_.tell("%s: closes: %s", name, reason ? reason : "-");
+	if (reason && !w_.trouble && !params.silent)
+		w_.complain(std::string(name) +
+			    ": closes without need: " + reason);
 	if (!teardown_) {
 		teardown_ = true;
 		w_.after(w_.delay(50), this, TEARDOWN);
@@ -180,6 +191,10 @@ void endpoint::gone()
 	for (region &reg : qp.regions)
 		reg.exposed = false;
 	state = CLOSED;
+	give(RPCRDMA_MEMORY_PARTS, assembly_.size());
+	assembly_.clear();
+	if (params.memory)
+		rpcrdma_memory_leave(params.memory, &account);
 	w_.tell("%s: closed", name);
 	ops_.closed(*this);
 }
@@ -320,6 +335,7 @@ void send_context::done(bool ok)
 	if (t)
 		t->done(ok);
 	if (st) {
+		ep->give(RPCRDMA_MEMORY_REPLIES, st->held);
 		ep->live_--;
 		delete st;
 	}
@@ -329,6 +345,7 @@ void stream::done(bool)
 {
 	if (writes)
 		writes->done(false);
+	ep->give(RPCRDMA_MEMORY_REPLIES, held);
 	ep->live_--;
 	delete this;
 }
@@ -423,16 +440,18 @@ bool endpoint::post_send(send_context *s)
 				 OVERDUE);
 		}
 	}
-	if (s->kind != WORK_CONTROL)
+	if (s->kind != WORK_CONTROL) {
 		rpcrdma_conn_stamp(&conn,
 				   static_cast<enum rpcrdma_kind>(s->kind),
 				   s->buf.octets.data());
+		letter_stamp(s->buf.octets.data(), false);
+	}
 	return post(s);
 }
 
 bool endpoint::pump_control()
 {
-	while (rpcrdma_conn_control_due(&conn)) {
+	while (control_due()) {
 		send_context *s;
 		u32 inv_handle;
 
@@ -441,10 +460,7 @@ bool endpoint::pump_control()
 		s = take(0);
 		if (!s)
 			break;
-		s->length = rpcrdma_conn_next_control(&conn,
-						      s->buf.octets.data(),
-						      RPCRDMA_V2_DEFAULT_INLINE,
-						      &inv_handle);
+		s->length = next_control(s->buf.octets.data(), &inv_handle);
 		if (!s->length) {
 			free_sends_.push_back(s);
 			break;
@@ -488,7 +504,7 @@ bool endpoint::pump_stream()
 		wrs = 1 + static_cast<u32>(st->regions.size());
 		if (!more && st->writes)
 			wrs += static_cast<u32>(st->writes->requests.size());
-		if (!rpcrdma_conn_may_send(&conn, st->rpc) || !space(wrs))
+		if (!may_send(st->rpc) || !space(wrs))
 			break;
 		s = take(CONTROL_SENDS);
 		if (!s)
@@ -512,6 +528,9 @@ bool endpoint::pump_stream()
 			chain_writes(s, st->writes);
 			st->writes = nullptr;
 			s->last_of = st;
+			/* A Call may wait until its octets count no more. */
+			if (st->held)
+				s->signaled = true;
 			stream_ = nullptr;
 			rpcrdma_conn_count(&conn, st->rpc, RPCRDMA_CONTINUED,
 					   &st->lists);
@@ -538,7 +557,7 @@ bool endpoint::pump_replies()
 				break;
 			continue;
 		}
-		if (!rpcrdma_conn_may_send(&conn, RPCRDMA_KIND_REPLY) ||
+		if (!may_send(RPCRDMA_KIND_REPLY) ||
 		    !space(static_cast<u32>(w->requests.size())))
 			break;
 		reply_queue_.pop_front();
@@ -562,7 +581,7 @@ bool endpoint::pump_locked()
 
 bool endpoint::call_space(u32 wrs) const
 {
-	return !stream_ && rpcrdma_conn_may_send(&conn, RPCRDMA_KIND_CALL) &&
+	return !stream_ && may_send(RPCRDMA_KIND_CALL) &&
 	       free_sends_.size() > CONTROL_SENDS && space(wrs);
 }
 
@@ -652,8 +671,7 @@ int endpoint::call_check(u32 wrs)
 		return -ENOTCONN;
 	if (!fits(wrs))
 		return -EIO;
-	if (stream_ || !rpcrdma_conn_may_send(&conn, RPCRDMA_KIND_CALL) ||
-	    !space(wrs)) {
+	if (stream_ || !may_send(RPCRDMA_KIND_CALL) || !space(wrs)) {
 		want_space(wrs);
 		return -EAGAIN;
 	}
@@ -690,6 +708,7 @@ stream *endpoint::new_stream(enum rpcrdma_kind kind, u32 xid,
 	st->rpc = kind;
 	st->xid = xid;
 	st->sent = 0;
+	st->held = 0;
 	st->inv_handle = 0;
 	st->writes = nullptr;
 	if (lists)
@@ -833,10 +852,44 @@ void endpoint::flush()
 void endpoint::repost(received *rv)
 {
 	rv->assembled.clear();
-	if (state < CLOSING) {
-		qp.post_receive(rv);
-		events(rpcrdma_conn_posted(&conn, 1));
+	give(RPCRDMA_MEMORY_CALLS, rv->held);
+	rv->held = 0;
+	if (rv->spare) {
+		rv->spare = false;
+		spares_.push_back(rv);
+		return;
 	}
+	if (state < CLOSING) {
+		u32 ev;
+
+		qp.post_receive(rv);
+		ev = rpcrdma_conn_posted(&conn, 1);
+		if (is_letter()) {
+			letter_->post(1);
+			open_wide();
+			ev |= RPCRDMA_EV_CONTROL;
+		}
+		events(ev);
+	}
+}
+
+void endpoint::lend(received *rv)
+{
+	received *spare;
+
+	rv->lent = true;
+	lent++;
+	/* Only Calls hold their Receives back. */
+	if (!is_letter() || rv->verdict == RPCRDMA_RX_CALL)
+		return;
+	if (spares_.empty()) {
+		new_received();
+		spares_.push_back(receives_.back().get());
+	}
+	spare = spares_.back();
+	spares_.pop_back();
+	repost(spare);
+	rv->spare = true;
 }
 
 void endpoint::put(received *rv)
@@ -853,15 +906,43 @@ bool endpoint::append(received *rv)
 {
 	const u8 *from = rv->buf.data() + rv->rx.payload_offset;
 
-	if (rv->rx.first_part)
+	if (rv->rx.first_part) {
+		give(RPCRDMA_MEMORY_PARTS, assembly_.size());
 		assembly_.clear();
+	}
 	if (assembly_.size() + rv->rx.payload_length >
-	    params.cfg.props.reassembly)
+	    conn.cfg.props.reassembly)
 		w_.complain("more is reassembled than was announced");
 	/* Without memory the connection ends. */
 	if (w_.fault(2))
 		return false;
 	assembly_.insert(assembly_.end(), from, from + rv->rx.payload_length);
+	hold(RPCRDMA_MEMORY_PARTS, rv->rx.payload_length);
+	return true;
+}
+
+/* The last part came: what is whole is one of the Calls. */
+bool endpoint::assemble(received *rv)
+{
+	const u64 octets = assembly_.size() + rv->rx.payload_length;
+
+	if (!append(rv))
+		return false;
+	/* With its earlier messages it has more than its share. */
+	if (!room(RPCRDMA_MEMORY_CALLS, octets)) {
+		w_.trouble = true;
+		w_.sum.no_room++;
+		return false;
+	}
+	give(RPCRDMA_MEMORY_PARTS, octets);
+	hold(RPCRDMA_MEMORY_CALLS, octets);
+	rv->held = octets;
+	rv->assembled.swap(assembly_);
+	assembly_.clear();
+	rv->payload = rv->assembled.data();
+	rv->payload_length = static_cast<u32>(octets);
+	if (rv->payload_length != rv->rx.total_length)
+		w_.complain("parts of a message are missing");
 	return true;
 }
 
@@ -872,6 +953,8 @@ void endpoint::arrived(received *rv)
 
 	if (params.silent || state >= CLOSING)
 		return;
+	if (params.refuses_props)
+		spoil_props(rv);
 	rv->rx.lists.more = nullptr;
 	if (rpcrdma_wants_more_segs(&conn, rv->buf.data(), rv->length))
 		rv->rx.lists.more = rv->more;
@@ -882,6 +965,10 @@ void endpoint::arrived(received *rv)
 	rv->payload_length = rv->rx.payload_length;
 	if (rv->rx.payload_offset + rv->rx.payload_length > rv->length)
 		w_.complain("a payload beyond its message");
+	if (is_letter()) {
+		letter_received(rv);
+		ev |= RPCRDMA_EV_CONTROL | RPCRDMA_EV_WINDOW;
+	}
 	events(ev & RPCRDMA_EV_OPENED);
 
 	switch (rv->verdict) {
@@ -898,18 +985,9 @@ void endpoint::arrived(received *rv)
 		break;
 	case RPCRDMA_RX_CALL:
 	case RPCRDMA_RX_REPLY:
-		if (rv->rx.format == RPCRDMA_CONTINUED) {
-			if (!append(rv)) {
-				close("no memory to reassemble a message");
-				return;
-			}
-			rv->assembled.swap(assembly_);
-			assembly_.clear();
-			rv->payload = rv->assembled.data();
-			rv->payload_length =
-				static_cast<u32>(rv->assembled.size());
-			if (rv->payload_length != rv->rx.total_length)
-				w_.complain("parts of a message are missing");
+		if (rv->rx.format == RPCRDMA_CONTINUED && !assemble(rv)) {
+			close("no memory to reassemble a message");
+			return;
 		}
 		inv_allowed = rv->verdict == RPCRDMA_RX_REPLY;
 		break;
@@ -923,26 +1001,27 @@ void endpoint::arrived(received *rv)
 		break;
 	}
 	if (rv->inv_handle && !inv_allowed) {
-		w_.complain("a handle is invalidated that was not offered");
+		if (qp.is_excused(rv->inv_handle))
+			w_.trouble = true;
+		else
+			w_.complain(
+				"a handle is invalidated that was not offered");
 		close("the peer invalidated a handle it was not offered");
 		return;
 	}
 
 	switch (rv->verdict) {
 	case RPCRDMA_RX_CALL:
-		rv->lent = true;
-		lent++;
+		lend(rv);
 		ops_.call(*this, rv);
 		break;
 	case RPCRDMA_RX_REPLY:
 	case RPCRDMA_RX_BAD_REPLY:
-		rv->lent = true;
-		lent++;
+		lend(rv);
 		ops_.reply(*this, rv);
 		break;
 	case RPCRDMA_RX_ERROR:
-		rv->lent = true;
-		lent++;
+		lend(rv);
 		ops_.error(*this, rv);
 		break;
 	case RPCRDMA_RX_PULLED: {
@@ -964,6 +1043,116 @@ void endpoint::arrived(received *rv)
 	}
 	events(ev & ~u32{ RPCRDMA_EV_OPENED });
 	check();
+}
+
+/* A value that no property may have: the peer's are refused. */
+void endpoint::spoil_props(received *rv)
+{
+	constexpr u32 FIRST_VALUE = RPCRDMA_V2_PREFIX + 12;
+
+	if (rv->length >= FIRST_VALUE + 4 &&
+	    load(&rv->buf[4]) == RPCRDMA_VERS_2 &&
+	    load(&rv->buf[12]) == RDMA2_CONNPROP)
+		store(&rv->buf[FIRST_VALUE], 1);
+}
+
+/* ---- Memory that is shared ---- */
+
+void endpoint::hold(rpcrdma_memory_use use, u64 octets)
+{
+	if (!params.memory)
+		return;
+	rpcrdma_memory_hold(params.memory, &account, use, octets);
+	if (params.memory->used > params.most_memory)
+		w_.complain(std::string(name) +
+			    ": more memory is held than may be");
+}
+
+void endpoint::give(rpcrdma_memory_use use, u64 octets)
+{
+	if (!params.memory || !octets)
+		return;
+	rpcrdma_memory_give(params.memory, &account, use, octets);
+	if (state == OPEN)
+		ops_.memory_freed(*this);
+}
+
+/* ---- Credits to the letter ---- */
+
+/*
+ * Such an end has the engine for everything but its credits: what the engine
+ * thinks of these is never in the way.
+ */
+void endpoint::open_wide()
+{
+	if (!is_letter())
+		return;
+	conn.limit = conn.sent + 1000;
+	conn.advertised = conn.received + 1000;
+	/* No grant of the engine's own */
+	conn.grants_unreplaced = 1;
+}
+
+bool endpoint::may_send(enum rpcrdma_kind kind) const
+{
+	if (!rpcrdma_conn_may_send(&conn, kind))
+		return false;
+	if (!is_letter())
+		return true;
+	return kind == RPCRDMA_KIND_CALL ? letter_->may_call() :
+					   letter_->may_send();
+}
+
+bool endpoint::control_due() const
+{
+	if (!is_letter())
+		return rpcrdma_conn_control_due(&conn);
+	if (conn.state == RPCRDMA_CONN_CLOSING)
+		return false;
+	return (rpcrdma_conn_control_due(&conn) && letter_->may_send()) ||
+	       (conn.props_sent && conn.answered && letter_->grant_due());
+}
+
+u32 endpoint::next_control(u8 *buf, u32 *inv_handle)
+{
+	const u32 size = RPCRDMA_V2_DEFAULT_INLINE;
+	u32 n;
+
+	if (!is_letter())
+		return rpcrdma_conn_next_control(&conn, buf, size, inv_handle);
+	if (rpcrdma_conn_control_due(&conn) && letter_->may_send()) {
+		n = rpcrdma_conn_next_control(&conn, buf, size, inv_handle);
+		letter_stamp(buf, false);
+	} else {
+		*inv_handle = 0;
+		n = rpcrdma_encode_header(&conn, buf, size, 0, RDMA2_NOMSG, 0,
+					  nullptr);
+		conn.sent++;
+		letter_stamp(buf, true);
+	}
+	return n;
+}
+
+void endpoint::letter_stamp(u8 *header, bool grant)
+{
+	if (!is_letter())
+		return;
+
+	const auto fields = letter_->send(grant);
+
+	store(header + 8, fields.credit);
+	store(header + 20, fields.received);
+	open_wide();
+}
+
+void endpoint::letter_received(const received *rv)
+{
+	const u8 *m = rv->buf.data();
+
+	letter_->receive({ load(m + 8), load(m + 20) },
+			 load(m + 12) == RDMA2_NOMSG && !load(m),
+			 rv->verdict == RPCRDMA_RX_CALL);
+	open_wide();
 }
 
 /* ---- Memory regions ---- */
@@ -1138,6 +1327,7 @@ void endpoint::free_slot(exposure *x)
 void endpoint::release(exposure *x)
 {
 	x->data.retire(w_, "a Reply to be pulled");
+	give(RPCRDMA_MEMORY_REPLIES, x->held);
 	live_--;
 	delete x;
 }
@@ -1208,7 +1398,7 @@ void endpoint::check()
 
 	if (sq_head_ - sq_tail_ > sq_depth_)
 		w_.complain(who + "the Send Queue runs over");
-	if (conn.version == RPCRDMA_VERS_1 || params.silent)
+	if (conn.version == RPCRDMA_VERS_1 || params.silent || is_letter())
 		return;
 	if (distance(conn.advertised, conn.posted - 1) < 0)
 		w_.complain(who + "advertises its reserve");
@@ -1249,6 +1439,10 @@ void endpoint::check_gone()
 	}
 	if (conn.exposed_octets)
 		w_.complain(who + "exposed octets are miscounted");
+	for (u64 octets : account.held) {
+		if (octets)
+			w_.complain(who + "memory is held for ever");
+	}
 }
 
 } // namespace simulation

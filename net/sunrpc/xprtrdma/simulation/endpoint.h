@@ -11,6 +11,8 @@
 #include <functional>
 #include <memory>
 
+#include <letter.h>
+
 #include "device.h"
 
 namespace simulation
@@ -38,6 +40,12 @@ struct endpoint_params {
 	u32 region_size; /* octets at most */
 	bool reorders;	 /* the device completes Sends before Reads */
 	bool silent;	 /* reads nothing, answers nothing */
+	/* Its credits are those of the wire profile's letter, not the engine's. */
+	bool letter;
+	bool refuses_props; /* of the peer */
+	/* What it shares with others; NULL: nothing is bounded */
+	rpcrdma_memory *memory;
+	u64 most_memory; /* never more of it than that, octets */
 };
 
 /* RDMA Reads, or the Writes in front of a Reply */
@@ -63,6 +71,7 @@ struct exposure {
 	std::vector<region *> regions;
 	rpcrdma_lists lists;
 	memory data;
+	u64 held = 0; /* octets that are counted */
 	bool closing = false;
 };
 
@@ -88,6 +97,7 @@ struct stream final : work {
 	rpcrdma_lists lists;
 	std::vector<region *> regions; /* to be registered with the first */
 	std::vector<u8> data;
+	u64 held; /* octets that are counted */
 
 	void done(bool ok) override;
 };
@@ -103,11 +113,13 @@ public:
 	virtual void reply(endpoint &ep, received *rv) = 0;
 	virtual void error(endpoint &ep, received *rv) = 0;
 	virtual void write_space(endpoint &ep) = 0;
+	/* What waited for memory may look again. */
+	virtual void memory_freed(endpoint &ep) = 0;
 	virtual void opened(endpoint &ep) = 0;
 	virtual void closed(endpoint &ep) = 0;
 };
 
-class endpoint : public actor
+class endpoint : public actor, public queue_owner
 {
 public:
 	enum life {
@@ -125,8 +137,7 @@ public:
 	/* Opening and closing */
 	void established();
 	void close(const char *reason);
-	/* The device says that the connection is gone. */
-	void lost();
+	void lost() override;
 	bool is_open() const
 	{
 		return state == OPEN;
@@ -180,9 +191,19 @@ public:
 	/* Receiving */
 	void put(received *rv);
 
+	/* Memory that is held for the peer, with the others' */
+	bool room(rpcrdma_memory_use use, u64 octets) const
+	{
+		return !params.memory ||
+		       rpcrdma_memory_room(params.memory, &account, use,
+					   octets);
+	}
+	void hold(rpcrdma_memory_use use, u64 octets);
+	void give(rpcrdma_memory_use use, u64 octets);
+
 	/* The device's upcalls */
-	void completed(work *w);
-	void arrived(received *rv);
+	void completed(work *w) override;
+	void arrived(received *rv) override;
 
 	void act(u32 what, u64 arg) override;
 	void check();
@@ -192,6 +213,7 @@ public:
 	void check_gone();
 
 	rpcrdma_conn conn;
+	rpcrdma_memory_account account{};
 	struct rpcrdma_conn_limits limits {
 	};
 	endpoint_params params;
@@ -243,8 +265,21 @@ private:
 	void flush();
 	void opened();
 	void repost(received *rv);
+	void lend(received *rv);
+	bool may_send(enum rpcrdma_kind kind) const;
+	bool control_due() const;
+	u32 next_control(u8 *buf, u32 *inv_handle);
+	bool is_letter() const
+	{
+		return letter_ && conn.version != RPCRDMA_VERS_1;
+	}
+	void open_wide();
+	void letter_stamp(u8 *header, bool grant);
+	void letter_received(const received *rv);
 	void new_received();
 	bool append(received *rv);
+	bool assemble(received *rv);
+	void spoil_props(received *rv);
 	void free_slot(exposure *x);
 	void end_exposure(exposure *x);
 	void release(exposure *x);
@@ -276,6 +311,8 @@ private:
 	std::vector<region *> free_regions_;
 	exposure *exposed_[RPCRDMA_MAX_EXPOSED]{};
 	std::vector<u8> assembly_;
+	std::unique_ptr<engine_test::letter_credits> letter_;
+	std::vector<received *> spares_;
 	u32 live_ = 0; /* works, streams and the like not freed */
 	/* What was last seen, for check() */
 	u32 last_limit_, last_advertised_;

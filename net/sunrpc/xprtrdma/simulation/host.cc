@@ -9,42 +9,17 @@
 namespace simulation
 {
 
-constexpr u32 CALL = 0;
-constexpr u32 REPLY = 1;
-constexpr u32 STATUS_OK = 0;
-constexpr u32 STATUS_UNCACHED = 1;
-
 enum {
 	/* an rpc's */
 	TIMEOUT,
 	WAIT_FOR_END,
-	/* a served one's */
-	SERVED,
 	/* a host's */
 	TRANSMIT_AGAIN,
 	POLL,
 };
 
-static void store(u8 *to, u32 value)
-{
-	to[0] = static_cast<u8>(value >> 24);
-	to[1] = static_cast<u8>(value >> 16);
-	to[2] = static_cast<u8>(value >> 8);
-	to[3] = static_cast<u8>(value);
-}
-
-static u32 load(const u8 *from)
-{
-	return u32{ from[0] } << 24 | u32{ from[1] } << 16 |
-	       u32{ from[2] } << 8 | from[3];
-}
-
-/*
- * A whole RPC message: xid, direction, which RPC it is, one word more, and
- * octets that no other RPC has there. The roundup of an item is 0.
- */
-static void fill(std::vector<u8> &m, u32 xid, u32 direction, u32 id, u32 word,
-		 u32 length, u32 item)
+void fill(std::vector<u8> &m, u32 xid, u32 direction, u32 id, u32 word,
+	  u32 length, u32 item)
 {
 	u64 x = (u64{ id } << 1 | direction) * 0x9e3779b97f4a7c15ull;
 
@@ -77,11 +52,6 @@ void rpc::act(u32 event, u64 arg)
 	} else {
 		owner->act(event, id);
 	}
-}
-
-void served::act(u32, u64)
-{
-	owner->serve(this);
 }
 
 host::host(world &w, network &net, bool client)
@@ -124,6 +94,10 @@ void host::encode(rpc *task)
 /* Its Reply came, or it will never come. */
 void host::complete(rpc *task, int status)
 {
+	/* What could not be sent is this one, and no other. */
+	if (task->state == rpc::QUEUED && status && status != -ENOTCONN &&
+	    status != task->refused)
+		w_.complain("an RPC ends for what another one met");
 	tasks_.erase(task->xid);
 	task->status = status;
 	release(task);
@@ -135,6 +109,8 @@ void host::release(rpc *task)
 		w_.complain("an RPC is released while a step is under way");
 	if (!task->regions.empty())
 		task->regions_of->put_regions(task->regions);
+	if (task->what.bad && !task->status)
+		w_.complain("a bad Reply is taken");
 	task->call.retire(w_, "a Call");
 	task->reply.retire(w_, "a Reply");
 	task->item.retire(w_, "a result");
@@ -235,6 +211,8 @@ void host::act(u32 what, u64 arg)
 		again.swap(waiting_);
 		for (served *s : again)
 			answer(s);
+		read_waiting();
+		take();
 		break;
 	}
 	}
@@ -273,6 +251,7 @@ void host::transmit()
 		if (!rc)
 			continue;
 		if (rc != -ENOTCONN) {
+			task->refused = rc;
 			w_.sum.failed++;
 			w_.tell("RPC %u cannot be sent: %d", task->id, rc);
 		}
@@ -297,9 +276,51 @@ void host::poll(u64 delay)
 	w_.after(delay, this, POLL, ++poll_);
 }
 
+/* @f(index, offset, length) for each item of @length octets in all */
+template <typename F>
+static void each_item(u32 pieces, u32 item, F f)
+{
+	for (u32 i = 0; i < pieces; i++) {
+		const u32 from = spec::piece(item, pieces, i);
+
+		f(i, from, spec::piece(item, pieces, i + 1) - from);
+	}
+}
+
+/* ... for each result, with the length of its Write chunk */
+template <typename F>
+static void each_chunk(const rpc *task, F f)
+{
+	const spec &what = task->what;
+
+	each_item(what.reply_pieces, what.reply_item,
+		  [&](u32 i, u32 from, u32 length) {
+			  if (what.empty >> i & 1)
+				  length = 0;
+			  else if (what.too_short >> i & 1)
+				  length /= 2;
+			  f(i, from, length);
+		  });
+}
+
+/* Octets of the result that have a Write chunk: others come with the message. */
+static u32 offered(const rpc *task)
+{
+	const spec &what = task->what;
+	u32 octets = 0;
+
+	each_item(what.reply_pieces, what.reply_item,
+		  [&](u32 i, u32, u32 length) {
+			  if (!(what.empty >> i & 1))
+				  octets += length;
+		  });
+	return octets;
+}
+
 void host::geometry(rpc *task, const endpoint *on, rpcrdma_call *call)
 {
 	const spec &what = task->what;
+	u32 read_segs = 0, write_segs = 0;
 
 	memset(call, 0, sizeof(*call));
 	call->xid = task->xid;
@@ -312,18 +333,51 @@ void host::geometry(rpc *task, const endpoint *on, rpcrdma_call *call)
 	if (what.ddp && what.call_item) {
 		call->item_position = ITEM_POSITION;
 		call->item_length = what.call_item;
-		call->item_segs =
-			static_cast<u16>(on->count_regions(what.call_item));
+		each_item(what.call_pieces, what.call_item,
+			  [&](u32, u32, u32 length) {
+				  read_segs += on->count_regions(length);
+			  });
+		call->item_segs = static_cast<u16>(read_segs);
 	}
 	if (what.ddp && what.reply_item) {
-		call->result_max = what.reply_item;
-		call->result_segs =
-			static_cast<u16>(on->count_regions(what.reply_item));
+		call->result_max = offered(task);
+		each_chunk(task, [&](u32, u32, u32 length) {
+			write_segs += on->count_regions(length);
+		});
+		call->result_segs = static_cast<u16>(write_segs);
 	}
 	/* Around an item, it is in two pieces. */
 	call->call_segs =
 		static_cast<u16>(on->count_regions(what.call_length) + 1);
 	call->reply_segs = static_cast<u16>(on->count_regions(what.reply_max));
+	rpcrdma_lessons_recall(&lessons_, w_.now / SECOND, call);
+}
+
+/* Is there room in the header for chunks of their own for all the pieces? */
+bool host::pieces_fit(const rpc *task, const endpoint *on,
+		      const rpcrdma_call_plan &plan) const
+{
+	u32 octets = rpcrdma_header_octets(&on->conn, &task->x.lists);
+	rpcrdma_lists returned;
+	u32 rest, more;
+
+	if (plan.format == RPCRDMA_INLINE)
+		octets += plan.inline_length;
+	else if (plan.format == RPCRDMA_CONTINUED)
+		octets += 8;
+	if (octets > on->limits.send_inline)
+		return false;
+	/* One Write chunk may have fewer segments than several. */
+	if (!plan.write_chunk)
+		return task->what.reply_pieces == 1;
+	/* The plan is for one Write chunk, which comes back with the Reply. */
+	returned = task->x.lists;
+	returned.nr_reads = 0;
+	octets = rpcrdma_header_octets(&on->conn, &returned);
+	rest = task->what.reply_max - roundup4(offered(task));
+	more = 8 * (returned.nr_writes - 1u);
+	return octets + rest <= on->limits.recv_inline ||
+	       octets + rest - more > on->limits.recv_inline;
 }
 
 int host::map(rpc *task, endpoint *on, const rpcrdma_call_plan &plan)
@@ -351,18 +405,29 @@ int host::map(rpc *task, endpoint *on, const rpcrdma_call_plan &plan)
 				     what.call_length, false, lists);
 		}
 	}
-	if (!rc && plan.read_item) {
-		if (rpcrdma_lists_add_read(&lists, ITEM_POSITION))
-			return -EMSGSIZE;
-		rc = on->map(task->regions, task->call, ITEM_POSITION,
-			     what.call_item, false, lists);
-	}
+	if (plan.read_item)
+		each_item(what.call_pieces, what.call_item,
+			  [&](u32, u32 from, u32 length) {
+				  const u32 at = ITEM_POSITION + from;
+
+				  if (rc)
+					  return;
+				  rc = rpcrdma_lists_add_read(&lists, at) ?
+					       -EMSGSIZE :
+					       on->map(task->regions,
+						       task->call, at, length,
+						       false, lists);
+			  });
 	if (!rc && plan.write_chunk) {
-		if (rpcrdma_lists_add_write(&lists))
-			return -EMSGSIZE;
 		task->item.octets.resize(what.reply_item);
-		rc = on->map(task->regions, task->item, 0, what.reply_item,
-			     true, lists);
+		each_chunk(task, [&](u32, u32 from, u32 length) {
+			if (rc)
+				return;
+			rc = rpcrdma_lists_add_write(&lists) ?
+				     -EMSGSIZE :
+				     on->map(task->regions, task->item, from,
+					     length, true, lists);
+		});
 	}
 	if (!rc && plan.reply_chunk) {
 		if (rpcrdma_lists_add_reply(&lists))
@@ -390,11 +455,13 @@ int host::post(rpc *task, endpoint *on, const rpcrdma_call_plan &plan)
 	int rc;
 
 	rpcrdma_lists_init(&task->x.lists);
-	if (chunks) {
-		rc = map(task, on, plan);
-		if (rc)
-			return rc;
-	}
+	rc = chunks ? map(task, on, plan) : 0;
+	if (!rc &&
+	    (task->what.call_pieces > 1 || task->what.reply_pieces > 1) &&
+	    !pieces_fit(task, on, plan))
+		rc = -E2BIG;
+	if (rc)
+		return rc;
 	if (plan.format != RPCRDMA_SPECIAL)
 		payload = plan.read_item ? reduced(task->call.octets,
 						   task->what.call_item) :
@@ -445,8 +512,6 @@ int host::try_send(rpc *task, endpoint *on)
 		w_.complain("a Call is sent twice on one connection");
 		return -ENOTCONN;
 	}
-	if (task->what.reply_max >= learnt_ && !task->x.recovery.given_in)
-		task->x.recovery.reply_needed = task->what.reply_max;
 	if (!task->regions.empty()) {
 		if (task->regions_of->state != endpoint::CLOSED)
 			w_.complain("regions of a connection that is not gone");
@@ -460,11 +525,17 @@ int host::try_send(rpc *task, endpoint *on)
 		return rc;
 	/* What is sent may be answered before this returns. */
 	rc = post(task, on, plan);
-	if (rc) {
-		if (!task->regions.empty())
-			on->put_regions(task->regions);
-		return rc;
+	if (rc && !task->regions.empty())
+		on->put_regions(task->regions);
+	if (rc == -E2BIG) {
+		task->what.call_pieces = 1;
+		task->what.reply_pieces = 1;
+		task->what.empty = 0;
+		task->what.too_short = 0;
+		return try_send(task, on);
 	}
+	if (rc)
+		return rc;
 	rpcrdma_exchange_sent(&task->x, &on->conn);
 	task->sent_on = on;
 	task->state = rpc::WAITING;
@@ -491,10 +562,13 @@ void host::unpin(rpc *task)
 		take_back(task);
 }
 
-/* What is known about a Reply's memory: its result has a place of its own. */
+/*
+ * What is known about a Reply's memory: its result has a place of its own. The
+ * engine knows of one; of several, the host finds each one's octets.
+ */
 static rpcrdma_room room_of(const spec &what)
 {
-	if (what.ddp && what.reply_item)
+	if (what.ddp && what.reply_item && what.reply_pieces == 1)
 		return { ITEM_POSITION, what.reply_item,
 			 what.reply_max - ITEM_POSITION };
 	return { what.reply_max, 0, 0 };
@@ -517,6 +591,10 @@ void host::reply(endpoint &from, received *rv)
 	}
 	if (client_)
 		net_.reset_backoff();
+	for (u32 i = 0; i < std::size(task->written); i++)
+		task->written[i] = i < rv->rx.lists.nr_writes ?
+					   rv->rx.lists.writes[i].length :
+					   0;
 	task->rv = rv;
 	a.inv_handle = rv->inv_handle;
 	if (a.inv_handle)
@@ -537,20 +615,23 @@ void host::error(endpoint &from, received *rv)
 		from.put(rv);
 		return;
 	}
-	w_.tell("RPC %u is refused: %s", task->id, rpcrdma_error_name(code));
+	w_.tell("RPC %u is refused: %s, %u", task->id, rpcrdma_error_name(code),
+		rv->rx.error.arg[0]);
 	w_.sum.refused++;
 	geometry(task, &from, &call);
+	rpcrdma_lessons_learn(&lessons_, w_.now / SECOND, &rv->rx, &call,
+			      &task->x.lists);
 	status = rpcrdma_call_refused(&from.conn, &rv->rx, &call,
 				      &task->x.lists, &task->x.recovery);
 	rpcrdma_conn_limits(&from.conn, &from.limits);
 	from.put(rv);
 	/* It was executed: the service may know another copy of it. */
 	if (!status && (code == RDMA2_ERR_REPLY_RESOURCE ||
-			code == RDMA2_ERR_WRITE_RESOURCE)) {
+			code == RDMA2_ERR_WRITE_RESOURCE))
 		encode(task);
-		/* Nor may the next one of that size be refused. */
-		learnt_ = std::min(learnt_, task->what.reply_max);
-	}
+	/* Nor does it offer a chunk that is too short when it has more. */
+	if (code == RDMA2_ERR_WRITE_RESOURCE)
+		task->what.too_short = 0;
 	if (++task->refusals > 16)
 		w_.complain("a Call is refused for ever");
 	carry_out(task, from, rpcrdma_exchange_error(&task->x, status));
@@ -563,13 +644,24 @@ static const void *first_of(const rpc *task)
 					       task->reply.octets.data();
 }
 
+/* No end that follows the profile sends such a Reply, but by order. */
+void host::report(const rpc *task, const rpcrdma_step &s)
+{
+	w_.tell("RPC %u has a bad Reply: %s", task->id, s.reason);
+	if (!task->what.bad || s.todo & RPCRDMA_STEP_CLOSE)
+		w_.complain(s.reason);
+	w_.sum.bad++;
+	/* It ends now, whatever more of such a Reply is under way. */
+	for (const region *reg : task->regions)
+		task->regions_of->qp.excuse(reg);
+}
+
 /* Do what the engine says, in its order. */
 void host::carry_out(rpc *task, endpoint &from, rpcrdma_step s)
 {
 	do {
-		/* No end that follows the profile sends such a Reply. */
 		if (s.todo & RPCRDMA_STEP_REPORT)
-			w_.complain(s.reason);
+			report(task, s);
 		if (s.todo & RPCRDMA_STEP_PLACE)
 			task->stream.assign(task->rv->payload,
 					    task->rv->payload +
@@ -661,17 +753,55 @@ void host::pull(rpc *task, endpoint &from)
 	from.read(t);
 }
 
+/* A Reply's Payload stream, and between its octets what Write chunks hold */
+std::vector<u8> host::with_items(const rpc *task,
+				 const std::vector<u8> &stream) const
+{
+	std::vector<u8> whole;
+	u32 at = ITEM_POSITION;
+
+	if (!task->x.placed.write_octets)
+		return stream;
+	if (stream.size() < ITEM_POSITION) {
+		w_.complain("a Reply is short");
+		return stream;
+	}
+	whole.assign(stream.begin(), stream.begin() + at);
+	each_item(task->what.reply_pieces, task->what.reply_item,
+		  [&](u32 i, u32 from, u32 length) {
+			  const std::vector<u8> &item = task->item.octets;
+
+			  if (task->written[i] == length) {
+				  whole.insert(whole.end(), item.begin() + from,
+					       item.begin() + from + length);
+				  whole.resize(roundup4(
+					  static_cast<u32>(whole.size())));
+			  } else if (task->written[i] ||
+				     at + roundup4(length) > stream.size()) {
+				  w_.complain("a result is cut");
+			  } else {
+				  whole.insert(whole.end(), stream.begin() + at,
+					       stream.begin() + at +
+						       roundup4(length));
+				  at += roundup4(length);
+			  }
+		  });
+	whole.insert(whole.end(), stream.begin() + at, stream.end());
+	return whole;
+}
+
 /* The whole Reply from where its parts are */
-std::vector<u8> host::assemble(rpc *task) const
+std::vector<u8> host::assemble(const rpc *task) const
 {
 	const rpcrdma_parts &parts = task->x.parts;
 	const rpcrdma_placed &placed = task->x.placed;
-	const std::vector<u8> &stream =
-		placed.pull_octets || placed.reply_octets ? task->reply.octets :
-							    task->stream;
-	const u8 *from = stream.data();
+	const u8 *from = placed.pull_octets || placed.reply_octets ?
+				 task->reply.octets.data() :
+				 task->stream.data();
 	std::vector<u8> whole(from, from + parts.head);
 
+	if (task->what.reply_pieces > 1)
+		return with_items(task, whole);
 	from += parts.head;
 	if (parts.reduced) {
 		const u8 *item = task->item.octets.data();
@@ -707,7 +837,7 @@ void host::requeue(rpc *task)
 /* The Reply is whole: is it the right one? */
 void host::deliver(rpc *task, const std::vector<u8> &whole)
 {
-	const spec what = task->what;
+	spec what = task->what;
 	const u32 id = task->id, replays = task->replays;
 	std::vector<u8> expected;
 	std::function<void()> ended;
@@ -728,6 +858,8 @@ void host::deliver(rpc *task, const std::vector<u8> &whole)
 		ended = std::move(task->ended);
 		task->ended = nullptr;
 		w_.tell("RPC %u was executed before: anew", id);
+		/* Its size may be refused again and again, but not for that. */
+		what.too_short = 0;
 		next = begin(what, nullptr, std::move(ended));
 		next->replays = replays + 1;
 		if (next->replays > 40)
@@ -790,7 +922,13 @@ void host::disconnected(endpoint *gone)
 void host::write_space(endpoint &)
 {
 	transmit_soon();
-	if (!waiting_.empty())
+	if (!waiting_.empty() || !calls_.empty())
+		poll(1);
+}
+
+void host::memory_freed(endpoint &)
+{
+	if (!unread_.empty() || !calls_.empty())
 		poll(1);
 }
 
@@ -803,314 +941,8 @@ void host::closed(endpoint &from)
 {
 	net_.closed(from);
 	disconnected(&from);
-}
-
-/* ---- Responder ---- */
-
-void host::end(served *s)
-{
-	received *rv = s->rv;
-
-	s->rv = nullptr;
-	s->call.retire(w_, "a Call that is served");
-	serving_--;
-	if (rv)
-		s->ep->put(rv);
-}
-
-void host::refuse(served *s, u32 code, u32 arg0, u32 arg1)
-{
-	s->ep->send_error(s->rv->rx.xid, code, arg0, arg1);
-	end(s);
-}
-
-void host::call(endpoint &from, received *rv)
-{
-	const rpcrdma_lists &lists = rv->rx.lists;
-	const bool special = rv->rx.format == RPCRDMA_SPECIAL;
-	u32 base_length, base = 0, out = 0, i = 0, total;
-	transfer *t = nullptr;
-	served *s;
-
-	all_served_.push_back(std::make_unique<served>());
-	s = all_served_.back().get();
-	s->owner = this;
-	s->ep = &from;
-	s->rv = rv;
-	serving_++;
-
-	if (special) {
-		base_length = lists.reads[0].length;
-		i = 1;
-	} else {
-		base_length = rv->payload_length;
-	}
-	total = base_length;
-	for (u32 n = i; n < lists.nr_reads; n++)
-		total += roundup4(lists.reads[n].length);
-	s->call.octets.resize(total);
-	if (lists.nr_reads) {
-		t = from.new_transfer();
-		if (!t) {
-			end(s);
-			return;
-		}
-	}
-	for (;; i++) {
-		const rpcrdma_chunk *item =
-			i < lists.nr_reads ? &lists.reads[i] : nullptr;
-		u32 n = base_length - base;
-
-		if (item) {
-			if (item->position < out || item->position - out > n) {
-				w_.complain("a Read chunk is nowhere");
-				n = 0;
-			} else {
-				n = item->position - out;
-			}
-		}
-		if (n && special) {
-			if (!from.add_transfer(t, op::read, lists,
-					       lists.reads[0], base, s->call,
-					       out, n))
-				w_.complain("a Read chunk is short");
-		} else if (n) {
-			memcpy(&s->call.octets[out], rv->payload + base, n);
-		}
-		base += n;
-		out += n;
-		if (!item)
-			break;
-		if (!from.add_transfer(t, op::read, lists, *item, 0, s->call,
-				       out, item->length))
-			w_.complain("a Read chunk is short");
-		out += roundup4(item->length);
-	}
-	if (!t) {
-		execute(s);
-		return;
-	}
-	t->ended = [this, s](bool ok) {
-		pulled(s, ok);
-	};
-	from.read(t);
-}
-
-void host::pulled(served *s, bool ok)
-{
-	if (!ok) {
-		s->ep->close("Reads of a Call failed");
-		end(s);
-		return;
-	}
-	execute(s);
-}
-
-/* The Call is whole. */
-void host::execute(served *s)
-{
-	const std::vector<u8> &call = s->call.octets;
-	std::vector<u8> expected;
-	rpc *task = nullptr;
-	u32 sequence;
-
-	if (call.size() >= MIN_MESSAGE)
-		task = net_.find(load(&call[8]));
-	if (!task || task->owner == this) {
-		w_.complain("a Call that nobody made");
-		end(s);
-		return;
-	}
-	sequence = load(&call[12]);
-	fill(expected, task->xid, CALL, task->id, sequence,
-	     task->what.call_length, task->what.call_item);
-	if (call != expected)
-		w_.complain("octets of a Call are wrong");
-	s->rpc_id = task->id;
-	if (!net_.new_sequence(task->id, sequence) && task->what.sequenced) {
-		task->unanswered = true;
-		w_.complain("a sequence number comes a second time");
-		end(s);
-		return;
-	}
-	s->uncached = net_.executed(task->id) && task->what.session;
-	w_.after(w_.delay(net_.chosen().slow ? 2000 : 20), s, SERVED);
-}
-
-/* The service has finished, but for what it waits for. */
-void host::serve(served *s)
-{
-	rpc *task = net_.find(s->rpc_id);
-	spec inner;
-
-	s->ready = true;
-	s->since = w_.now;
-	/*
-	 * Version 1 lets one Call go until the first Reply: if that one waited
-	 * for a second, it would wait for ever.
-	 */
-	if (!task->what.chain || s->uncached || !s->ep->is_open() ||
-	    (client_ && s->ep->conn.version == RPCRDMA_VERS_1)) {
-		answer(s);
-		return;
-	}
-	inner.chain = static_cast<u8>(task->what.chain - 1);
-	inner.call_length = MIN_MESSAGE + 4 * w_.choose.below(64);
-	w_.sum.callbacks += !client_;
-	begin(inner, client_ ? nullptr : s->ep, [this, s] { answer(s); });
-}
-
-/* Send the Reply. */
-void host::answer(served *s)
-{
-	endpoint *on = s->ep;
-	const spec &what = net_.find(s->rpc_id)->what;
-	rpcrdma_reply reply{};
-	rpcrdma_reply_plan plan;
-	std::vector<u8> whole;
-	send_context *send;
-	int rc;
-
-	if (!on->is_open()) {
-		end(s);
-		return;
-	}
-	/* A plan uses up the Call's lists: first, what it may lack. */
-	send = on->take_reply_send();
-	if (!send) {
-		if (w_.now - s->since > 5 * SECOND)
-			w_.complain("a Reply waits too long for a Send");
-		waiting_.push_back(s);
-		poll(100 * MILLISECOND);
-		return;
-	}
-
-	reply.xid = s->rv->rx.xid;
-	reply.reverse = client_;
-	if (s->uncached) {
-		fill(whole, reply.xid, REPLY, s->rpc_id, STATUS_UNCACHED,
-		     MIN_MESSAGE, 0);
-	} else {
-		fill(whole, reply.xid, REPLY, s->rpc_id, STATUS_OK,
-		     what.reply_length, what.reply_item);
-		if (what.reply_item && what.ddp) {
-			reply.nr_items = 1;
-			reply.items[0] = { ITEM_POSITION, what.reply_item };
-		}
-	}
-	reply.length = static_cast<u32>(whole.size());
-	rpcrdma_plan_reply(&on->conn, &s->rv->rx.lists, &reply, &plan);
-	if (plan.error) {
-		on->put_send(send);
-		refuse(s, plan.error, plan.arg[0], plan.arg[1]);
-		return;
-	}
-	rc = answer_one(s, whole, reply, &plan, send);
-	if (rc == -EAGAIN) {
-		/* Regions are taken; others give theirs back. */
-		waiting_.push_back(s);
-		poll(20 * MILLISECOND);
-		return;
-	}
-	if (plan.error) {
-		refuse(s, plan.error, plan.arg[0], plan.arg[1]);
-		return;
-	}
-	end(s);
-}
-
-int host::answer_one(served *s, const std::vector<u8> &whole,
-		     const rpcrdma_reply &reply, rpcrdma_reply_plan *plan,
-		     send_context *send)
-{
-	endpoint *on = s->ep;
-	const u32 item = plan->nr_items ? reply.items[0].length : 0;
-	const u32 htype = plan->format == RPCRDMA_SPECIAL ? RDMA2_NOMSG :
-							    RDMA2_MSG;
-	std::vector<u8> rest = item ? reduced(whole, item) : whole;
-	exposure *x = nullptr;
-	transfer *t = nullptr;
-	int rc;
-
-	if (plan->inline_length + plan->reply_length + plan->read_length !=
-	    rest.size())
-		w_.complain("a plan and its Reply do not agree");
-	if (plan->read_length) {
-		x = new exposure;
-		x->data.octets = rest;
-		rc = on->expose(x, reply.xid, plan);
-		if (rc) {
-			delete x;
-			on->put_send(send);
-			if (rc != -EAGAIN && !plan->error)
-				on->close("no resources to send a Reply");
-			return rc;
-		}
-	}
-	if (item || plan->reply_length) {
-		/* The pages of the Reply, until the device has read them */
-		auto pages = std::make_shared<memory>();
-		bool ok = true;
-
-		pages->octets = rest;
-		pages->octets.insert(pages->octets.end(),
-				     whole.begin() + ITEM_POSITION,
-				     whole.begin() + ITEM_POSITION + item);
-		t = on->new_transfer();
-		if (!t) {
-			if (x) {
-				on->cancel_exposure(x);
-				delete x;
-			}
-			on->put_send(send);
-			return -ENOTCONN;
-		}
-		if (item)
-			ok = on->add_transfer(t, op::write, plan->lists,
-					      plan->lists.writes[0], 0, *pages,
-					      static_cast<u32>(rest.size()),
-					      item);
-		if (plan->reply_length)
-			ok &= on->add_transfer(t, op::write, plan->lists,
-					       plan->lists.reply, 0, *pages, 0,
-					       plan->reply_length);
-		if (!ok)
-			w_.complain("a chunk to be written is short");
-		t->ended = [this, pages](bool) {
-			pages->retire(w_, "a Reply that is written");
-		};
-	}
-	if (plan->format == RPCRDMA_CONTINUED) {
-		on->put_send(send);
-
-		stream *st = on->new_stream(RPCRDMA_KIND_REPLY, reply.xid,
-					    &plan->lists);
-
-		st->data = std::move(rest);
-		st->writes = t;
-		st->inv_handle = plan->inv_handle;
-		on->send_continued_reply(st);
-		return 0;
-	}
-	send->header_length = rpcrdma_encode_header(
-		&on->conn, send->buf.octets.data(), on->limits.send_inline,
-		reply.xid, htype, RDMA2_F_RESPONSE, &plan->lists);
-	if (!send->header_length ||
-	    send->header_length + plan->inline_length > on->limits.send_inline)
-		w_.complain("a planned Reply does not fit");
-	std::copy_n(rest.begin(), plan->inline_length,
-		    send->buf.octets.begin() + send->header_length);
-	send->length = send->header_length + plan->inline_length;
-	if (rpcrdma_reply_is_credit(&on->conn)) {
-		received *rv = s->rv;
-
-		s->rv = nullptr;
-		on->put(rv);
-	}
-	send->exposed = x;
-	on->send_reply(send, t, plan->inv_handle,
-		       static_cast<rpcrdma_format>(plan->format), &plan->lists);
-	return 0;
+	read_waiting();
+	take();
 }
 
 } // namespace simulation

@@ -17,6 +17,8 @@ namespace simulation
 /* An item that may be reduced begins here in its message. */
 constexpr u32 ITEM_POSITION = 64;
 constexpr u32 MIN_MESSAGE = 24;
+/* No RPC message is larger. */
+constexpr u32 MAX_MESSAGE = 65536;
 /* As long as sunrpc waits for a Reply */
 constexpr u64 RPC_TIME = 60 * SECOND;
 
@@ -30,7 +32,31 @@ struct spec {
 	bool session = false;	/* a second execution is refused */
 	bool sequenced = false; /* GSS: a second copy is not answered */
 	u8 chain = 0; /* RPCs the other way, one in another, to wait for */
+	/* Items that follow each other there, each reduced by itself */
+	u8 call_pieces = 1, reply_pieces = 1;
+	/* Bits: the Write chunks of these are empty, or too short */
+	u8 empty = 0, too_short = 0;
+	bool bad = false; /* each Reply to it breaks the protocol */
+
+	/* Where piece @i of an item begins, and the last one ends */
+	static u32 piece(u32 item, u32 pieces, u32 i)
+	{
+		return i == pieces ? item : item / pieces * i & ~3u;
+	}
 };
+
+/* Words of a whole RPC message, and what its fourth one says in a Reply */
+constexpr u32 CALL = 0;
+constexpr u32 REPLY = 1;
+constexpr u32 STATUS_OK = 0;
+constexpr u32 STATUS_UNCACHED = 1;
+
+/*
+ * A whole RPC message: xid, direction, which RPC it is, one word more, and
+ * octets that no other RPC has there. The roundup of an item is 0.
+ */
+void fill(std::vector<u8> &m, u32 xid, u32 direction, u32 id, u32 word,
+	  u32 length, u32 item);
 
 class host;
 
@@ -54,16 +80,18 @@ struct rpc final : actor {
 	endpoint *sent_on = nullptr;
 	endpoint *regions_of = nullptr;
 	bool pinned = false; /* an answer is being worked on */
-	u32 sequence = 0; /* of GSS: one for each time it is encoded */
+	u32 sequence = 0;    /* of GSS: one for each time it is encoded */
 	u32 timer = 0;
 	u32 refusals = 0, replays = 0;
 	rpcrdma_exchange x{};
 	std::vector<region *> regions;
-	std::vector<u8> stream; /* of a Reply, inline */
+	std::vector<u8> stream;	  /* of a Reply, inline */
 	memory call, reply, item; /* item: room for a Write chunk */
-	received *rv = nullptr; /* the Reply's, until it is read */
+	received *rv = nullptr;	  /* the Reply's, until it is read */
 	int status = 0;
 	bool unanswered = false; /* by right */
+	int refused = 0;	 /* why it cannot be sent */
+	u32 written[4]{};	 /* octets of the result in each Write chunk */
 	std::function<void()> ended;
 };
 
@@ -76,9 +104,10 @@ struct served final : actor {
 	received *rv;
 	memory call;
 	u32 rpc_id = 0;
+	u64 held = 0; /* octets of call that are counted */
 	bool uncached = false;
-	/* The Reply waits for a Send context or for regions. */
-	bool ready = false;
+	/* What its Reply will go with */
+	send_context *send = nullptr;
 	u64 since = 0;
 };
 
@@ -103,6 +132,7 @@ public:
 	void reply(endpoint &ep, received *rv) override;
 	void error(endpoint &ep, received *rv) override;
 	void write_space(endpoint &ep) override;
+	void memory_freed(endpoint &ep) override;
 	void opened(endpoint &ep) override;
 	void closed(endpoint &ep) override;
 	void act(u32 what, u64 arg) override;
@@ -125,7 +155,9 @@ public:
 		return client_;
 	}
 
-	endpoint *ep = nullptr; /* for new Calls */
+	endpoint *ep = nullptr;	 /* for new Calls */
+	rpcrdma_memory memory{}; /* what all peers make it hold */
+	u32 threads = ~0u;	 /* of the service */
 
 private:
 	/* Requester */
@@ -140,24 +172,36 @@ private:
 	void encode(rpc *task);
 	void take_back(rpc *task);
 	rpc *claim(endpoint &from, u32 xid);
+	bool pieces_fit(const rpc *task, const endpoint *on,
+			const rpcrdma_call_plan &plan) const;
+	void report(const rpc *task, const rpcrdma_step &s);
 	void unpin(rpc *task);
 	void carry_out(rpc *task, endpoint &from, rpcrdma_step s);
 	bool invalidate(rpc *task, endpoint &from, rpcrdma_step *s);
 	void pull(rpc *task, endpoint &from);
-	std::vector<u8> assemble(rpc *task) const;
+	std::vector<u8> assemble(const rpc *task) const;
+	std::vector<u8> with_items(const rpc *task,
+				   const std::vector<u8> &stream) const;
 	void deliver(rpc *task, const std::vector<u8> &whole);
 	void complete(rpc *task, int status);
 	void release(rpc *task);
 	void requeue(rpc *task);
 	void transmit_soon();
 
-	/* Responder */
+	/* Responder, in service.cc */
+	void begin_reads(served *s);
+	void read_waiting();
 	void pulled(served *s, bool ok);
+	void take();
+	bool may_take(endpoint &on) const;
+	void thread_is_free();
 	void execute(served *s);
 	void answer(served *s);
 	int answer_one(served *s, const std::vector<u8> &whole,
-		       const rpcrdma_reply &reply, rpcrdma_reply_plan *plan,
-		       send_context *send);
+		       const rpcrdma_reply &reply, rpcrdma_reply_plan *plan);
+	void check_plan(const served *s, const rpcrdma_reply &reply,
+			const rpcrdma_reply_plan &plan);
+	void spoil(rpcrdma_reply_plan *plan, std::vector<u8> &rest);
 	void refuse(served *s, u32 code, u32 arg0, u32 arg1);
 	void end(served *s);
 	void poll(u64 delay);
@@ -168,14 +212,14 @@ private:
 	std::deque<rpc *> xmit_;
 	std::unordered_map<u32, rpc *> tasks_; /* by xid */
 	std::vector<std::unique_ptr<served>> all_served_;
-	std::vector<served *> waiting_; /* with a Reply */
-	u32 serving_ = 0;
+	std::deque<served *> unread_, calls_; /* wait for memory, for service */
+	std::vector<served *> waiting_;	      /* with a Reply */
+	u32 serving_ = 0, busy_ = 0;
 	bool transmitting_ = false;
 	u64 poll_ = 0, poll_at_ = 0; /* the next look at waiting_ */
 	u32 next_xid_;
 	u32 next_sequence_ = 0;
-	/* Replies that large need a Reply chunk: octets */
-	u32 learnt_ = ~0u;
+	rpcrdma_lessons lessons_{};
 };
 
 } // namespace simulation

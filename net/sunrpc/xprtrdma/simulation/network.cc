@@ -13,8 +13,10 @@ constexpr u64 MOST_STEPS = 2000000;
 enum {
 	CUT = 100,
 	KILL,
-	FIRST_CHOICE = 0,
 };
+
+/* In place of an endpoint's index */
+constexpr u32 PEER1 = ~0u;
 
 network::network(world &w)
 	: w_{ w }, client_{ w, *this, true }, server_{ w, *this, false }
@@ -95,6 +97,13 @@ void network::choose_setup()
 		setup_.client.cfg.props.brs = RDMA2_RVRSDIR_SIMPLE;
 	}
 
+	for (endpoint_params *p : { &setup_.client, &setup_.server }) {
+		if (setup_.client.cfg.version_high == 1 ||
+		    setup_.server.cfg.version_high == 1)
+			break;
+		p->letter = c.below(4) == 3;
+		p->refuses_props = c.chance(200);
+	}
 	setup_.rpcs = 1 + c.below(c.chance(1000) ? 1500 : 400);
 	setup_.at_once = 1 + c.below(c.below(2) ? 100 : 8);
 	setup_.large = c.below(4) * 1000;
@@ -114,12 +123,67 @@ void network::choose_setup()
 		setup_.chains = std::max(setup_.chains, 1u);
 		setup_.chains = 1 + c.below(setup_.chains);
 	}
+	setup_.pieces = c.below(3) == 2;
+	setup_.short_chunks = setup_.pieces && c.below(2) &&
+			      setup_.client.cfg.version_high > 1 &&
+			      setup_.server.cfg.version_high > 1;
+	setup_.bad = c.below(4) == 3 ? 200 : 0;
+	setup_.peer1_client = versions == 7 && c.below(3);
+	setup_.peer1_server = versions == 8 && c.below(3);
+	if (setup_.peer1_client || setup_.peer1_server) {
+		const endpoint_params &p = setup_.peer1_client ? setup_.client :
+								 setup_.server;
+		const u32 reverse = p.cfg.reverse;
+
+		peer1_ = std::make_unique<peer1>(
+			w_, *this, setup_.peer1_client ? client_ : server_,
+			peer1_params{ setup_.peer1_client,
+				      setup_.peer1_client ?
+					      reverse :
+					      p.cfg.window - reverse,
+				      p.cfg.props.rbsiz, c.below(3) == 2,
+				      c.below(2) != 0 });
+		setup_.bad = 0;
+	}
+	bound_memory();
 	w_.slowness = c.below(4) == 3 ? 1 + c.below(50) : c.below(2) * 4;
 	if (c.below(2)) {
 		w_.faults_left = 1 + c.below(12);
 		setup_.kills = c.below(3) * 100;
 		setup_.cuts = c.below(3) * 100;
 	}
+}
+
+/* What the server holds for all its peers, and the threads it has */
+void network::bound_memory()
+{
+	static constexpr u64 shared[] = { 64 << 20, 256 << 10, 64 << 10,
+					  16 << 10 };
+	choices &c = w_.choose;
+	const rpcrdma_conn_config &cfg = setup_.server.cfg;
+	const u64 buffer =
+		std::max<u32>(RPCRDMA_V2_DEFAULT_INLINE, cfg.props.rbsiz);
+	const u64 free = shared[c.below(std::size(shared))];
+	/* One thread, and a Reply that waits for the peer, is all it has. */
+	const bool tight = free == shared[std::size(shared) - 1];
+
+	promised_ = {};
+	promised_.fixed = 2 * cfg.window * buffer;
+	promised_.share[RPCRDMA_MEMORY_PARTS] = cfg.props.reassembly;
+	promised_.share[RPCRDMA_MEMORY_CALLS] =
+		std::max<u64>(MAX_MESSAGE, cfg.props.reassembly);
+	promised_.share[RPCRDMA_MEMORY_REPLIES] = tight ? 0 : MAX_MESSAGE;
+	server_.threads = tight ? 1 : 1 + c.below(c.below(2) ? 16 : 3);
+	/* Another connection has to wait for the end of the one before. */
+	server_.memory = {};
+	server_.memory.limit = free + promised_.fixed;
+	for (u64 share : promised_.share)
+		server_.memory.limit += share;
+	setup_.server.memory = &server_.memory;
+	/* Replies that were begun when there was room for any */
+	setup_.server.most_memory =
+		server_.memory.limit +
+		u64{ MAX_MESSAGE } * (server_.threads + setup_.chains);
 }
 
 spec network::choose_spec()
@@ -151,10 +215,22 @@ spec network::choose_spec()
 			s.reply_length += roundup4(size);
 		}
 	}
+	if (setup_.pieces && s.call_item >= 64)
+		s.call_pieces = static_cast<u8>(1 + c.below(4));
+	if (setup_.pieces && s.reply_item >= 64)
+		s.reply_pieces = static_cast<u8>(1 + c.below(4));
+	if (setup_.short_chunks) {
+		const u32 all = (1u << s.reply_pieces) - 1;
+
+		s.empty = static_cast<u8>(c.below(all));
+		s.too_short = static_cast<u8>(c.below(all));
+	}
+	s.bad = c.chance(setup_.bad);
 	s.reply_max = s.reply_length + (c.below(4) ? 0 : 4 * c.below(2000));
 	if (chains_ < setup_.chains && c.below(4) == 0) {
 		s.chain = static_cast<u8>(2 - c.below(2));
 		s.session = false;
+		s.bad = false;
 	}
 	return s;
 }
@@ -185,25 +261,33 @@ void network::work()
 {
 	choices &c = w_.choose;
 
-	while (begun_ < setup_.rpcs && client_.outstanding() < setup_.at_once) {
+	while (begun_ < setup_.rpcs && outstanding() < setup_.at_once) {
 		const spec s = choose_spec();
+
+		std::function<void()> ended;
 
 		begun_++;
 		if (s.chain) {
 			chains_++;
-			client_.begin(s, nullptr, [this] { chains_--; });
-		} else {
-			client_.begin(s, nullptr, nullptr);
+			ended = [this] {
+				chains_--;
+			};
 		}
+		if (setup_.peer1_client)
+			peer1_->begin(s, ended);
+		else
+			client_.begin(s, nullptr, ended);
 		if (w_.fault(setup_.cuts))
 			w_.after(w_.delay(300), this, CUT, c.below(4));
+		if (w_.fault(setup_.cuts / 10))
+			w_.after(w_.delay(300), this, REMOVE, c.below(2));
 		if (w_.fault(setup_.kills))
 			w_.after(w_.delay(300), this, KILL);
 		if (c.below(4) == 3)
 			break;
 	}
 	/* One that is over makes room for another. */
-	if (begun_ < setup_.rpcs && client_.outstanding() < setup_.at_once &&
+	if (begun_ < setup_.rpcs && outstanding() < setup_.at_once &&
 	    !work_scheduled_) {
 		work_scheduled_ = true;
 		w_.after(w_.delay(40), this, WORK);
@@ -239,8 +323,15 @@ void network::connect()
 	endpoint_params p = setup_.client;
 	const u8 high = p.cfg.version_high;
 
-	if (++attempts_ > 200) {
+	/* Some find too little memory. What there is has to come to an end. */
+	if (++attempts_ > 100)
+		setup_.rpcs = begun_;
+	if (attempts_ > 400) {
 		w_.complain("connections are made for ever");
+		return;
+	}
+	if (setup_.peer1_client) {
+		w_.after(w_.delay(200), this, REQUEST, PEER1);
 		return;
 	}
 	tried_ = rpcrdma_version_first(&memory_, w_.now / SECOND,
@@ -254,16 +345,42 @@ void network::connect()
 	w_.after(w_.delay(200), this, REQUEST, endpoints_.size() - 1);
 }
 
-void network::request(u32 index)
+/* Private messages both ways; some peers have none. */
+void network::exchange_private(endpoint *client, endpoint *server)
 {
-	endpoint *client = endpoints_[index].get();
-	endpoint_params p = setup_.server;
+	const rpcrdma_conn_config &mine = setup_.client.cfg;
+	const rpcrdma_conn_config &theirs = setup_.server.cfg;
 	rpcrdma_private priv{};
-	endpoint *server;
 	u8 octets[RPCRDMA_PRIVATE_OCTETS];
 
+	private_ = !w_.choose.chance(500);
+	if (!private_)
+		return;
+	priv = { 1, mine.inv_ok, mine.props.sbsiz, mine.props.rbsiz };
+	rpcrdma_encode_private(&priv, octets);
+	rpcrdma_decode_private(octets, sizeof(octets), &priv);
+	if (server)
+		rpcrdma_conn_private(&server->conn, &priv);
+	priv = { 1, theirs.inv_ok, theirs.props.sbsiz, theirs.props.rbsiz };
+	rpcrdma_encode_private(&priv, octets);
+	rpcrdma_decode_private(octets, sizeof(octets), &priv);
+	if (client)
+		rpcrdma_conn_private(&client->conn, &priv);
+}
+
+void network::request(u32 index)
+{
+	endpoint *client = index == PEER1 ? nullptr : endpoints_[index].get();
+	endpoint *server = nullptr;
+	endpoint_params p = setup_.server;
+	queue_pair *one = nullptr;
+
+	if (w_.now < std::max(away_until_[0], away_until_[1])) {
+		w_.after(1, this, NO_ANSWER, index);
+		return;
+	}
 	if (w_.fault(1000)) {
-		const u32 sort = w_.choose.below(3);
+		const u32 sort = w_.choose.below(peer1_ ? 2 : 3);
 
 		w_.tell("connect: trouble %u", sort);
 		if (sort == 2) {
@@ -274,33 +391,48 @@ void network::request(u32 index)
 			return;
 		}
 	}
-	p.cfg.number = static_cast<u32>(endpoints_.size()) + 1;
-	endpoints_.push_back(
-		std::make_unique<endpoint>(w_, p, server_, "server"));
-	server = endpoints_.back().get();
-
-	/* Private messages both ways; some peers have none. */
-	if (!w_.choose.chance(500)) {
-		const rpcrdma_conn_config &mine = setup_.client.cfg;
-
-		priv = { 1, mine.inv_ok, mine.props.sbsiz, mine.props.rbsiz };
-		rpcrdma_encode_private(&priv, octets);
-		rpcrdma_decode_private(octets, sizeof(octets), &priv);
-		rpcrdma_conn_private(&server->conn, &priv);
-		priv = { 1, p.cfg.inv_ok, p.cfg.props.sbsiz,
-			 p.cfg.props.rbsiz };
-		rpcrdma_encode_private(&priv, octets);
-		rpcrdma_decode_private(octets, sizeof(octets), &priv);
-		rpcrdma_conn_private(&client->conn, &priv);
+	if (!setup_.peer1_server) {
+		p.cfg.number = static_cast<u32>(endpoints_.size()) + 1;
+		endpoints_.push_back(
+			std::make_unique<endpoint>(w_, p, server_, "server"));
+		server = endpoints_.back().get();
+		server->account = promised_;
+		if (rpcrdma_memory_join(p.memory, &server->account)) {
+			endpoints_.pop_back();
+			w_.after(1, this, NO_ANSWER, index);
+			return;
+		}
 	}
+	w_.sum.letters += p.letter || setup_.client.letter;
+	exchange_private(client, server);
 	if (w_.choose.chance(300)) {
 		/* A device without Reads one way */
-		rpcrdma_conn_read_depth(&server->conn, 16, 0);
-		rpcrdma_conn_read_depth(&client->conn, 0, 16);
+		if (server)
+			rpcrdma_conn_read_depth(&server->conn, 16, 0);
+		if (client)
+			rpcrdma_conn_read_depth(&client->conn, 0, 16);
 	}
-	queue_pair::connect(client->qp, server->qp);
-	w_.after(w_.delay(100), this, ACCEPTED, index);
-	w_.after(w_.delay(300), this, ESTABLISHED, endpoints_.size() - 1);
+	if (peer1_) {
+		const rpcrdma_props &mine = setup_.client.cfg.props;
+		const rpcrdma_props &theirs = setup_.server.cfg.props;
+		u32 size = std::min(theirs.sbsiz, mine.rbsiz);
+
+		/* It has one threshold for both ways. */
+		if (!client)
+			size = std::min({ size, mine.sbsiz, theirs.rbsiz });
+		w_.sum.peers1++;
+		one = &peer1_->connect(private_ ? size : 1024,
+				       private_ && setup_.client.cfg.inv_ok);
+	}
+	queue_pair::connect(client ? client->qp : *one,
+			    server ? server->qp : *one);
+	if (client)
+		w_.after(w_.delay(100), this, ACCEPTED, index);
+	if (server)
+		w_.after(w_.delay(300), this, ESTABLISHED,
+			 endpoints_.size() - 1);
+	if (peer1_)
+		w_.after(w_.delay(200), this, PEER1_UP);
 }
 
 void network::opened(endpoint &ep)
@@ -370,7 +502,29 @@ void network::act(u32 what, u64 arg)
 		endpoints_[arg]->established();
 		break;
 	case NO_ANSWER:
-		endpoints_[arg]->close(nullptr);
+		if (arg == PEER1) {
+			connecting_ = false;
+			want_connection();
+		} else {
+			endpoints_[arg]->close(nullptr);
+		}
+		break;
+	case PEER1_UP:
+		if (setup_.peer1_client)
+			connecting_ = false;
+		peer1_->established();
+		break;
+	case REMOVE:
+		remove(arg);
+		break;
+	case REMOVED:
+		for (size_t i = 0; i < removed_[arg]; i++) {
+			const endpoint &ep = *endpoints_[i];
+
+			if (!ep.conn.cfg.client == !arg &&
+			    ep.state != endpoint::CLOSED)
+				w_.complain("a device cannot be removed");
+		}
 		break;
 	case CUT: {
 		endpoint *ep = arg & 1 ? server_.ep : client_.ep;
@@ -393,6 +547,28 @@ void network::act(u32 what, u64 arg)
 	}
 }
 
+/* A device goes, and comes back some time later; or it is just gone. */
+void network::remove(bool client)
+{
+	const bool surprise = w_.choose.below(2);
+
+	w_.tell("the %s's device is removed", client ? "client" : "server");
+	w_.sum.removals++;
+	away_until_[client] = w_.now + 2 * SECOND;
+	removed_[client] = endpoints_.size();
+	for (size_t i = 0; i < removed_[client]; i++) {
+		endpoint &ep = *endpoints_[i];
+
+		if (!ep.conn.cfg.client == client ||
+		    ep.state >= endpoint::CLOSING)
+			continue;
+		if (surprise && ep.qp.connected())
+			ep.qp.cut();
+		ep.close("its device is removed");
+	}
+	w_.after(SECOND, this, REMOVED, client);
+}
+
 void network::run()
 {
 	u64 end;
@@ -404,8 +580,7 @@ void network::run()
 		setup_.rpcs, setup_.at_once, setup_.chains);
 	w_.after(1, this, WORK);
 	while (w_.complaint.empty() &&
-	       (begun_ < setup_.rpcs || over_ < rpcs_.size() ||
-		client_.serving() || server_.serving())) {
+	       (begun_ < setup_.rpcs || over_ < rpcs_.size() || serving())) {
 		if (!w_.step()) {
 			w_.complain("nothing happens any more");
 			break;
@@ -422,6 +597,8 @@ void network::run()
 	}
 
 	/* All is well, and over: nothing may be left. */
+	if (peer1_)
+		peer1_->close();
 	for (auto &ep : endpoints_)
 		ep->close(nullptr);
 	end = w_.now + 30 * SECOND;
@@ -437,6 +614,8 @@ void network::run()
 		return;
 	for (auto &ep : endpoints_)
 		ep->check_gone();
+	if (peer1_)
+		peer1_->check_gone();
 }
 
 } // namespace simulation

@@ -6,7 +6,7 @@
 #ifndef SIMULATION_NETWORK_H
 #define SIMULATION_NETWORK_H
 
-#include "host.h"
+#include "peer1.h"
 
 namespace simulation
 {
@@ -20,7 +20,12 @@ struct setup {
 	u32 large;   /* of 10000 */
 	u32 kills;   /* of 10000 */
 	u32 cuts;    /* of 10000, for each RPC begun */
+	u32 bad;     /* of 10000 */
 	bool sessions, gss, callbacks, slow;
+	bool pieces;	   /* items of a message in several chunks */
+	bool short_chunks; /* ... of which some are too short */
+	/* One end is a peer of version 1, and no engine. */
+	bool peer1_client, peer1_server;
 };
 
 class network : public actor
@@ -74,6 +79,9 @@ private:
 		ACCEPTED,
 		ESTABLISHED,
 		NO_ANSWER,
+		PEER1_UP,
+		REMOVE,
+		REMOVED,
 	};
 
 	void choose_setup();
@@ -81,22 +89,39 @@ private:
 	void work();
 	void connect();
 	void request(u32 index);
-	void ended_attempt(int rc);
+	void exchange_private(endpoint *client, endpoint *server);
+	u32 outstanding() const
+	{
+		return setup_.peer1_client ? peer1_->outstanding() :
+					     client_.outstanding();
+	}
+	bool serving() const
+	{
+		return client_.serving() || server_.serving() ||
+		       (peer1_ && peer1_->serving());
+	}
+	void bound_memory();
+	void remove(bool client);
 
 	world &w_;
 	setup setup_;
 	host client_, server_;
 	std::vector<std::unique_ptr<endpoint>> endpoints_;
+	std::unique_ptr<peer1> peer1_;
+	bool private_ = false; /* private messages were exchanged */
 	std::vector<std::unique_ptr<rpc>> rpcs_;
 	std::vector<u32> executed_;
 	std::vector<u32> sequences_;
 	rpcrdma_version_memory memory_{};
+	rpcrdma_memory_account promised_{};
 	bool connecting_ = false;
 	endpoint *attempt_ = nullptr;
 	u8 tried_ = 0;
 	u64 backoff_ = 0;
 	u32 begun_ = 0, over_ = 0, chains_ = 0, attempts_ = 0;
 	bool work_scheduled_ = false;
+	u64 away_until_[2] = {}; /* the device of server, client */
+	size_t removed_[2] = {}; /* endpoints that have to go with it */
 };
 
 } // namespace simulation

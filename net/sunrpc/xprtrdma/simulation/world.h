@@ -24,6 +24,21 @@ static inline u32 roundup4(u32 n)
 	return (n + 3) & ~3u;
 }
 
+/* Words of messages */
+static inline void store(u8 *to, u32 value)
+{
+	to[0] = static_cast<u8>(value >> 24);
+	to[1] = static_cast<u8>(value >> 16);
+	to[2] = static_cast<u8>(value >> 8);
+	to[3] = static_cast<u8>(value);
+}
+
+static inline u32 load(const u8 *from)
+{
+	return u32{ from[0] } << 24 | u32{ from[1] } << 16 |
+	       u32{ from[2] } << 8 | from[3];
+}
+
 /* What may happen to an object at a time */
 class actor
 {
@@ -35,6 +50,8 @@ public:
 struct totals {
 	u64 runs, exchanges, steps, connections, losses;
 	u64 killed, timed_out, refused, failed, pulled, callbacks, version1;
+	u64 letters, peers1, removals, bad, in_pieces, short_chunks, waited;
+	u64 no_room;
 };
 
 class world
@@ -85,6 +102,7 @@ public:
 		if (!faults_left || !parts || !choose.chance(parts))
 			return false;
 		faults_left--;
+		trouble = true;
 		return true;
 	}
 	/* How long something takes: mostly little, at times far longer */
@@ -104,6 +122,8 @@ public:
 	u64 now = 0, steps = 0;
 	u32 faults_left = 0;
 	u32 slowness = 0;
+	/* Something went wrong already, as it may. */
+	bool trouble = false;
 	bool verbose = false;
 	std::string complaint;
 

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A machine that has version 1 and nothing else, as RFC 8166 and RFC 8167 have
+ * it: a client with its tasks, or a server with its service. Nothing of the
+ * engine is in it. It uses what those that it meets in the field use, and some
+ * of what they only may: many small segments, several chunks of a sort, unused
+ * chunks that come back in each of the forms there are.
+ */
+#ifndef SIMULATION_PEER1_H
+#define SIMULATION_PEER1_H
+
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "host.h"
+
+namespace simulation
+{
+
+struct peer1_params {
+	bool client;
+	u32 credits;   /* Calls it lets the other end have */
+	u32 size;      /* octets of its Receives, and of what it sends */
+	bool hangs_up; /* after it has refused version 2 */
+	bool reply_chunk_first; /* a Reply chunk is used if it is there */
+};
+
+class peer1 final : public actor, public queue_owner
+{
+public:
+	peer1(world &w, network &net, host &stands_for,
+	      const peer1_params &params);
+	~peer1() override;
+
+	/*
+	 * A new connection, for which the one before has to be given up; with
+	 * what both private messages said, or would have
+	 */
+	queue_pair &connect(u32 threshold, bool inv_ok);
+	void established();
+	/* Begin an RPC; those that a lost connection leaves are sent again. */
+	void begin(const spec &what, std::function<void()> ended);
+	void close();
+
+	u32 outstanding() const
+	{
+		return static_cast<u32>(tasks_.size());
+	}
+	bool serving() const
+	{
+		return serving_;
+	}
+	bool connected() const
+	{
+		return up_;
+	}
+	void check_gone();
+
+	void completed(work *w) override;
+	void arrived(received *rv) override;
+	void lost() override;
+	void act(u32 what, u64 arg) override;
+
+private:
+	enum {
+		ANSWER,
+		CLOSE,
+		SEND_AGAIN,
+	};
+	struct segment {
+		u32 position, handle, length;
+		u64 offset;
+	};
+	using chunk = std::vector<segment>;
+	struct lists {
+		chunk reads;
+		std::vector<chunk> writes;
+		chunk reply;
+		bool has_reply = false;
+		u32 end = 0; /* octets of the header */
+	};
+	struct job;
+	struct task;
+	struct call;
+
+	static u32 octets_of(const chunk &c);
+	static bool parse(const received *rv, lists *l);
+
+	job *new_job(const std::vector<u8> &message, u32 handle);
+	void post(job *j);
+	void pump();
+	void send(const std::vector<u8> &message, u32 handle = 0);
+	void refuse(u32 xid);
+
+	/* Calls it makes */
+	void transmit();
+	bool send_call(task &t);
+	bool map(task &t, job *j, memory &mem, u32 at, u32 length,
+		 bool writable, u32 position, chunk *c);
+	void reply(received *rv, const lists &l);
+	void finish(task &t, const std::vector<u8> &stream,
+		    const std::vector<u32> &written);
+	void over(u32 xid, int status);
+
+	/* Calls it gets */
+	void serve(received *rv, const lists &l);
+	void execute(const std::shared_ptr<call> &c);
+	void answer(const std::shared_ptr<call> &c);
+
+	world &w_;
+	network &net_;
+	host &host_; /* whose RPCs these are */
+	peer1_params params_;
+	std::vector<std::unique_ptr<queue_pair>> qps_;
+	queue_pair *qp_ = nullptr;
+	bool up_ = false, closing_ = false, refused_ = false;
+	u32 generation_ = 0; /* of the connection */
+	u32 threshold_ = 1024;
+	bool inv_ok_ = false;
+	u32 used_ = 0; /* of the Send Queue */
+	std::deque<job *> queue_;
+	std::vector<job *> posted_;
+	std::vector<std::unique_ptr<received>> receives_;
+	std::vector<region *> free_regions_;
+	std::map<u32, std::unique_ptr<task>> tasks_; /* by xid */
+	std::vector<std::shared_ptr<call>> ready_;
+	u32 limit_ = 1; /* Calls the other end lets it have */
+	u32 out_ = 0;	/* ... and those it has */
+	u32 serving_ = 0;
+	u32 next_xid_;
+};
+
+} // namespace simulation
+
+#endif /* SIMULATION_PEER1_H */
