@@ -9,6 +9,11 @@
                              "version-two:7.1.2 #1"
   mutants.py --check         builds nothing: each mutation still applies, and
                              each rule with an engine test has one, or a reason
+  mutants.py --simulation [NAME ...]
+                             puts defects back, or those of a name ("P1", "T2 #1"),
+                             into the engine or into the simulation's model of what
+                             is around it, and fails if the simulation's fixed seeds
+                             do not notice; says at which seed they do
 
 Documentation/conformance/mutants has the mutations, a file for each table:
 
@@ -19,8 +24,10 @@ Documentation/conformance/mutants has the mutations, a file for each table:
 
   5.1 #2: in a header                  or why a rule has none
 
-Several files, and pairs of lines, may follow one another. Not for "make check",
-which only does --check: all of them take some ten minutes.
+Several files, and pairs of lines, may follow one another. The simulation's are
+written the same way in net/sunrpc/xprtrdma/simulation/mutants.txt, with defects for
+rules and the files' folders in front. Not for "make check", which only does --check:
+all of them take some ten minutes.
 """
 import argparse
 import os
@@ -36,16 +43,21 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ENGINE = "net/sunrpc/xprtrdma/engine"
 TESTS = "net/sunrpc/xprtrdma/engine-test"
 FOLDER = "Documentation/conformance/mutants"
+XPRTRDMA = "net/sunrpc/xprtrdma"
+SIMULATION = "simulation"
+DEFECTS = f"{XPRTRDMA}/{SIMULATION}/mutants.txt"
 RULE = re.compile(r"\S+ #(\d+|[a-z])")
 # A test that does not end any more has noticed, too.
 SECONDS = 120
+SIMULATION_SECONDS = 900
 
 
 class Mutation:
     """What is changed in which files, and the rules that this breaks."""
 
-    def __init__(self, document, rules, reason, where):
+    def __init__(self, document, base, rules, reason, where):
         self.document = document
+        self.base = base  # the folder that the names of files begin in
         self.rules = rules
         self.reason = reason
         self.where = where
@@ -55,40 +67,55 @@ class Mutation:
         return f"{self.document}:{', '.join(self.rules)}"
 
 
+def read_table(root, path, base):
+    """([Mutation], [error]) of one file"""
+    found, errors, source = [], [], None
+    document = os.path.splitext(os.path.basename(path))[0]
+    with open(os.path.join(root, path), encoding="utf-8") as text:
+        lines = text.read().split("\n")
+    for number, line in enumerate(lines, 1):
+        where, bare = f"{path}:{number}", line.strip()
+        if not bare or line.startswith("#"):
+            continue
+        if not line.startswith(" "):
+            rules, _, reason = bare.partition(": ")
+            found.append(Mutation(document, base, rules.split(", "), reason, where))
+            for rule in found[-1].rules:
+                if not RULE.fullmatch(rule):
+                    errors.append(f"{where}: not SECTION #NUMBER: {rule}")
+        elif not found or found[-1].reason:
+            errors.append(f"{where}: belongs to no rule")
+        elif bare.startswith("- "):
+            found[-1].changes.append([source, bare[2:], None])
+        elif bare.startswith("+"):
+            changes = found[-1].changes
+            if not changes or changes[-1][2] is not None:
+                errors.append(f"{where}: a + without its -")
+            else:
+                changes[-1][2] = bare[1:].strip()
+        else:
+            source = bare
+    return found, errors
+
+
 def read_mutations(root):
-    """([Mutation], [error])"""
+    """([Mutation], [error]) of the rules"""
     found, errors = [], []
     folder = os.path.join(root, FOLDER)
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
-        document, end = os.path.splitext(name)
-        if end != ".txt":
+        if not name.endswith(".txt"):
             continue
-        path, source = f"{FOLDER}/{name}", None
-        with open(os.path.join(folder, name), encoding="utf-8") as text:
-            lines = text.read().split("\n")
-        for number, line in enumerate(lines, 1):
-            where, bare = f"{path}:{number}", line.strip()
-            if not bare or line.startswith("#"):
-                continue
-            if not line.startswith(" "):
-                rules, _, reason = bare.partition(": ")
-                found.append(Mutation(document, rules.split(", "), reason, where))
-                for rule in found[-1].rules:
-                    if not RULE.fullmatch(rule):
-                        errors.append(f"{where}: not SECTION #NUMBER: {rule}")
-            elif not found or found[-1].reason:
-                errors.append(f"{where}: belongs to no rule")
-            elif bare.startswith("- "):
-                found[-1].changes.append([source, bare[2:], None])
-            elif bare.startswith("+"):
-                changes = found[-1].changes
-                if not changes or changes[-1][2] is not None:
-                    errors.append(f"{where}: a + without its -")
-                else:
-                    changes[-1][2] = bare[1:].strip()
-            else:
-                source = bare
+        table = read_table(root, f"{FOLDER}/{name}", ENGINE)
+        found += table[0]
+        errors += table[1]
     return found, errors
+
+
+def read_defects(root):
+    """([Mutation], [error]) of the simulation"""
+    if not os.path.exists(os.path.join(root, DEFECTS)):
+        return [], []
+    return read_table(root, DEFECTS, XPRTRDMA)
 
 
 def pattern(old):
@@ -102,7 +129,7 @@ def mutated(root, mutation):
     for source, old, new in mutation.changes:
         try:
             if source not in texts:
-                with open(os.path.join(root, ENGINE, source or "?"), encoding="utf-8") as text:
+                with open(os.path.join(root, mutation.base, source or "?"), encoding="utf-8") as text:
                     texts[source] = text.read()
         except OSError as error:
             errors.append(f"{mutation.where}: {error}")
@@ -261,21 +288,122 @@ def try_all(root, mutations):
     return bad
 
 
+class Simulation:
+    """The simulation and the engine, of which make builds anew what is changed."""
+
+    def __init__(self, root):
+        self.root = root
+        top = subprocess.run(["make", "--no-print-directory", "-s", "-C", os.path.join(root, XPRTRDMA, SIMULATION),
+                              "build-dir"], capture_output=True, text=True, check=True).stdout.strip()
+        self.folder = os.path.join(top, "mutants")
+        self.copy = os.path.join(self.folder, "xprtrdma")
+        self.objects = os.path.join(self.folder, "build", "fast")
+        self.program = os.path.join(self.folder, "build", "simulate")
+        shutil.rmtree(self.copy, ignore_errors=True)
+        for part in ("engine", "engine-test", SIMULATION):
+            # With the times they have: what was built before is still good.
+            shutil.copytree(os.path.join(root, XPRTRDMA, part), os.path.join(self.copy, part))
+        complaint = self.build()
+        if complaint:
+            raise ValueError(complaint)
+        self.good = self.folder + "/good"
+        shutil.rmtree(self.good, ignore_errors=True)
+        shutil.copytree(self.objects, self.good)
+
+    def build(self):
+        """None if it was built, or what the compiler said"""
+        built = subprocess.run(["make", "--no-print-directory", "-s", "-C", os.path.join(self.copy, SIMULATION),
+                                f"BUILD_DIR={self.folder}/build", f"include_dir={self.root}/include", "OPTIMISE=-O0",
+                                self.program],
+                               capture_output=True, text=True, check=False)
+        return built.stderr if built.returncode else None
+
+    def replace(self, texts):
+        for name, text in texts.items():
+            with open(os.path.join(self.copy, name), "w", encoding="utf-8") as source:
+                source.write(text)
+
+    def restore(self, texts):
+        for name in texts:
+            shutil.copy2(os.path.join(self.root, XPRTRDMA, name), os.path.join(self.copy, name))
+        # Newer than their sources, and not built again
+        for name in os.listdir(self.good):
+            shutil.copy(os.path.join(self.good, name), os.path.join(self.objects, name))
+
+    def run(self, seeds):
+        """(seed, complaint) of the first run that fails, or None"""
+        try:
+            done = subprocess.run([self.program, "-n", seeds], capture_output=True, text=True, errors="replace",
+                                  check=False, timeout=SIMULATION_SECONDS)
+        except subprocess.TimeoutExpired:
+            return "?", "a run does not end"
+        if not done.returncode:
+            return None
+        found = re.search(r"# seed (\d+): (.*)", done.stdout)
+        return found.groups() if found else ("?", f"status {done.returncode}")
+
+
+def try_simulation(root, mutations, seeds):
+    """How many the seeds did not notice"""
+    simulation, bad, count, start = Simulation(root), 0, 0, time.time()
+    for mutation in mutations:
+        texts, errors = mutated(root, mutation)
+        if mutation.reason or errors:
+            continue
+        count += 1
+        simulation.replace(texts)
+        complaint = simulation.build()
+        found = None if complaint else simulation.run(seeds)
+        simulation.restore(texts)
+        if found:
+            print(f"{', '.join(mutation.rules)}: seed {found[0]}: {found[1]}", flush=True)
+            continue
+        bad += 1
+        verdict = "does not build: " + complaint.split("\n")[0] if complaint else f"survives the seeds {seeds}"
+        print(f"{mutation.where}: {', '.join(mutation.rules)}: {verdict}", flush=True)
+    print(f"{count} defects put back, {count - bad} noticed, {bad} not, {time.time() - start:.0f} s")
+    return bad
+
+
+def check_defects(root, mutations):
+    errors, done = [], set()
+    for mutation in mutations:
+        for defect in mutation.rules:
+            if defect in done:
+                errors.append(f"{mutation.where}: {defect} again")
+            done.add(defect)
+        if not mutation.changes and not mutation.reason:
+            errors.append(f"{mutation.where}: {mutation.name()} changes nothing")
+        errors += mutated(root, mutation)[1]
+    return errors
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", default=ROOT, help="the checkout")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--simulation", action="store_true")
+    parser.add_argument("--seeds", default="1-3000", help="of the simulation")
     parser.add_argument("name", nargs="*")
     options = parser.parse_args()
 
     mutations, errors = read_mutations(options.root)
     errors += check(options.root, mutations)
+    defects, more = read_defects(options.root)
+    errors += more + check_defects(options.root, defects)
     for error in errors:
         print(error)
     if options.check:
         print(f"{sum(len(m.rules) for m in mutations if m.changes)} rules have a mutation, "
-              f"{sum(len(m.rules) for m in mutations if m.reason)} a reason to have none")
+              f"{sum(len(m.rules) for m in mutations if m.reason)} a reason to have none; "
+              f"{sum(len(m.rules) for m in defects if m.changes)} defects are put back in the simulation, "
+              f"{sum(len(m.rules) for m in defects if m.reason)} cannot be")
         return 1 if errors else 0
+    if options.simulation:
+        if options.name:
+            defects = [m for m in defects
+                       if any(rule in options.name or rule.split(" ")[0] in options.name for rule in m.rules)]
+        return 1 if try_simulation(options.root, defects, options.seeds) else 0
     if options.name:
         mutations = [m for m in mutations
                      if m.document in options.name or any(f"{m.document}:{rule}" in options.name for rule in m.rules)]
