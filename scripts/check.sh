@@ -28,6 +28,8 @@
 #   MODULE=in-tree    the guests run the kernel's own rpcrdma.ko (e2e levels)
 #   ONLY=regex        of the guests' tests, run only these (mounts included)
 #   HOSTILE_SEED=n HOSTILE_STEPS=n   the random walks' (hostile levels)
+#   PRESSURE_SECONDS=n   of each load whose latencies are compared (hostile);
+#               without it they are not
 #   TIMEOUT_SCALE=n   multiplies every time limit
 set -euo pipefail
 
@@ -499,7 +501,7 @@ run_hostile()
 	debug_module "$1" || return 0
 	build_hostile "$2"
 	run_e2e "$1" "$2" --debug-kernel --smp 1 --module "$module" --timeout 1500 -- \
-		"$3" "${HOSTILE_SEED:-1}" "${HOSTILE_STEPS:-600}"
+		"$3" "${HOSTILE_SEED:-1}" "${HOSTILE_STEPS:-600}" "${PRESSURE_SECONDS:-0}"
 }
 
 level_hostile()

@@ -5,8 +5,9 @@
 
 SEED=$1
 STEPS=$2
-PREFIX=${3:-}
-ONLY=${4:-}
+PRESSURE=$3
+PREFIX=${4:-}
+ONLY=${5:-}
 # shellcheck source-path=SCRIPTDIR source=harness.sh
 . "$(dirname "${BASH_SOURCE[0]}")/harness.sh"
 

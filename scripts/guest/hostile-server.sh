@@ -5,10 +5,11 @@
 # kernel's client. Afterwards a mount of the real one still works, another one
 # can be made, and nothing of the hostile connections is left.
 #
-#   hostile-server.sh SEED STEPS [PREFIX [ONLY]]
+#   hostile-server.sh SEED STEPS SECONDS [PREFIX [ONLY]]
 #
-# SEED and STEPS are the random walks'. $RUN/hostile is the program, compiled
-# on the host; each of its cases is a line of results, too.
+# SEED and STEPS are the random walks', SECONDS is of no use here. $RUN/hostile
+# is the program, compiled on the host; each of its cases is a line of results,
+# too.
 # shellcheck disable=SC2086,SC2119,SC2317
 set -u
 

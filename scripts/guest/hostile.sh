@@ -6,10 +6,12 @@
 # still works, another one can be made, and nothing of the hostile connections is
 # left.
 #
-#   hostile.sh SEED STEPS [PREFIX [ONLY]]
+#   hostile.sh SEED STEPS SECONDS [PREFIX [ONLY]]
 #
-# SEED and STEPS are the random walk's. $RUN/hostile is the program, compiled
-# on the host; each of its cases is a line of results, too.
+# SEED and STEPS are the random walk's, and SECONDS is how long each sort of
+# hoarder is looked at, and each of those that it is compared with; with 0 they
+# are not. $RUN/hostile is the program, compiled on the host; each of its cases is
+# a line of results, too.
 # shellcheck disable=SC2086,SC2119,SC2317
 set -u
 
@@ -51,6 +53,61 @@ client_pressure()
 	[ $status -eq 0 ] || wrong_cases
 }
 
+# load_of NAME takes|hoards: while others load the server so, what a mount's
+# operations take. FIGURES: median and 95 % in microseconds; octets that the
+# server held, and those of them in the slab.
+load_of()
+{
+	local peer slab beside words status=0
+	slab=$(slab_objects)
+	"$HOSTILE" client $ADDR4 $PORT load $1 $2 >$RESULTS.load &
+	peer=$!
+	sleep 1
+	beside=$("$HOSTILE" beside $MNT $PRESSURE) || status=$?
+	slab=$(($(slab_objects) - slab))
+	kill $peer || status=$?
+	wait $peer || status=$?
+	[ $status -eq 0 ] || complain "$1, $2: $beside $(cat $RESULTS.load)"
+	read -ra words <<<"$beside $(cat $RESULTS.load)"
+	FIGURES=("${words[3]}" "${words[5]}" "${words[7]}" $((slab * 4096)))
+	echo "# $1, $2: $beside us, $(cat $RESULTS.load), slab ${FIGURES[3]}" >>$RESULTS
+	rm -f $RESULTS.load
+}
+
+# Beside peers who make the server hold what they asked for, and then leave it
+# there, a mount is no slower than beside peers with as many Calls under way who
+# take their Replies, but for a factor of two. Once in three times is enough:
+# this machine may have become busy meanwhile.
+no_slower()
+{
+	local good _
+	for _ in 1 2 3; do
+		load_of $1 takes
+		good=${FIGURES[0]}
+		load_of $1 hoards
+		[ ${FIGURES[2]} -le $((LIMIT << 20)) ] || complain "$1: the server holds ${FIGURES[2]} octets"
+		[ ${FIGURES[3]} -le $((LIMIT << 20)) ] || complain "$1: ${FIGURES[3]} octets are in the slab"
+		[ ${FIGURES[0]} -gt $((2 * good)) ] || return 0
+	done
+	complain "$1: ${FIGURES[0]} us beside hoarders, and $good beside others"
+}
+
+# Here svc_max_memory is LIMIT MiB.
+LIMIT=128
+client_latency()
+{
+	local load
+	baseline
+	echo $LIMIT >/sys/module/rpcrdma/parameters/svc_max_memory
+	echo "# alone: $("$HOSTILE" beside $MNT $PRESSURE) us" >$RESULTS
+	for load in replies exposed parts chunks windows; do
+		no_slower $load
+	done
+	echo 0 >/sys/module/rpcrdma/parameters/svc_max_memory
+	rm -f $MNT/beside
+	aftermath
+}
+
 client_walk()
 {
 	baseline
@@ -65,5 +122,9 @@ for group in prefix opening properties messages credits chunks placing pulling c
 done
 t client.pressure 60 client_pressure
 case_results client
+if [ $PRESSURE -gt 0 ]; then
+	t client.latency $((120 + 30 * PRESSURE)) client_latency
+	case_results client
+fi
 t client.walk 180 client_walk
 hostile_end

@@ -2903,6 +2903,32 @@ static unsigned long long largest(const char *field)
 	return most;
 }
 
+/* What the server says that it holds for all connections together */
+static unsigned long long memory_held(void)
+{
+	static const char *const fields[] = {
+		"memory_fixed", "memory_parts", "memory_calls", "memory_replies",
+	};
+	unsigned long long value, sum = 0;
+	char line[4096], *at;
+	uint32_t i;
+	FILE *f;
+
+	f = fopen("/sys/kernel/debug/rpcrdma/connections", "r");
+	if (!f)
+		bad("there is no list of connections");
+	while (fgets(line, sizeof(line), f))
+		for (i = 0; i < 4; i++) {
+			at = strstr(line, fields[i]);
+			if (!at || sscanf(at + strlen(fields[i]), "=%llu", &value) != 1)
+				bad("a connection has no %s", fields[i]);
+			if (!strncmp(line, "role=server", 11))
+				sum += value;
+		}
+	fclose(f);
+	return sum;
+}
+
 /*
  * Replies in parts, of which it takes one part when that lets it make more
  * Calls: the limit moves, but what lies here for it has a bound.
@@ -2952,6 +2978,280 @@ CASE(pressure, replies_hoarded)
 	/* Nobody else notices. */
 	alive(q);
 	alive(q);
+}
+
+/*
+ * ---- A load that is taken, or hoarded ----
+ *
+ * The same Calls by the same number of clients twice: of those who take what
+ * they asked for and then ask for more, and of those who leave all of it with
+ * the server and make it hold as much as it will.
+ */
+enum {
+	LOAD_PEERS = 32,
+	/* How often a hoarder has a credit for the server, and looks anew */
+	LOAD_MS = 100,
+	/*
+	 * Nobody else runs while this program does (main.c), and others are to
+	 * have half of the time: it pauses for as long as a round took, and this.
+	 */
+	LOAD_PAUSE_MS = 20,
+	/* Octets of a continued Call, and of a part of it */
+	LOAD_CALL = 100000,
+	LOAD_PART = 4096 - HEADER,
+};
+
+struct load_peer {
+	struct peer *p;
+	bool asked, open, dead;
+	uint32_t flight;	/* Calls under way */
+	uint32_t at;		/* octets of this one that were sent */
+	double anew;		/* when its Calls may have been given up */
+};
+
+struct load {
+	const char *name;
+	uint32_t peers, flight;
+	uint32_t prop, value;
+	bool mute;		/* hoarders let the server say nothing */
+	/* One more message of a Call */
+	void (*call)(struct load_peer *l, bool takes);
+};
+
+/* READs of which the Replies come in parts, or are to be read */
+static void load_read(struct load_peer *l, bool takes __attribute__((unused)))
+{
+	uint32_t xid = begin_read(l->p);
+
+	ww(l->p, 2, 0, 0);
+	rpc_read(l->p, xid, FILE_OCTETS);
+	send_out(l->p);
+	l->flight++;
+}
+
+static void load_null(struct load_peer *l, bool takes __attribute__((unused)))
+{
+	null_call(l->p, ++l->p->xid, 0);
+	send_out(l->p);
+	l->flight++;
+}
+
+/* Calls in parts, of which a hoarder sends all but the last */
+static void load_part(struct load_peer *l, bool takes)
+{
+	struct peer *p = l->p;
+	uint32_t end;
+	bool more;
+
+	if (!l->at)
+		p->xid++;
+	more = l->at + LOAD_PART < LOAD_CALL;
+	if (!more && !takes) {
+		l->flight++;
+		l->at = 0;
+		return;
+	}
+	begin(p, p->xid, MSG, more ? MORE : 0);
+	no_lists(p);
+	end = p->len + LOAD_PART;
+	if (!l->at)
+		rpc_null(p, p->xid);
+	memset(p->out + p->len, 0, end - p->len);
+	p->len = end;
+	send_out(p);
+	l->at = more ? l->at + LOAD_PART : 0;
+	if (!more)
+		l->flight++;
+}
+
+/* Calls with much to be read, from one who is dead when the server does */
+static void load_chunk(struct load_peer *l, bool takes)
+{
+	read_at(l->p, 40, LOAD_CALL);
+	if (++l->flight == 8 && !takes) {
+		sends_done(l->p);
+		peer_die(l->p);
+		l->dead = true;
+	}
+}
+
+static uint32_t load_replies, load_errors;
+
+static const struct load loads[] = {
+	{ "replies", 4, 8, REASSEMBLY, 1 << 20, true, load_read },
+	{ "exposed", 4, 48, REPLY_READ, 1, false, load_read },
+	{ "parts", 16, 1, REASSEMBLY, 0, true, load_part },
+	{ "chunks", 4, 8, REASSEMBLY, 0, true, load_chunk },
+	{ "windows", LOAD_PEERS, 4, REASSEMBLY, 0, true, load_null },
+};
+
+static void load_open(struct load_peer *l)
+{
+	if (l->p)
+		peer_free(l->p);
+	memset(l, 0, sizeof(*l));
+	l->p = peer_new();
+	peer_connect_begin(l->p, addr, port);
+}
+
+/* What the server says while it is still new */
+static void load_opening(const struct load *load, struct load_peer *l, bool takes)
+{
+	struct peer *p = l->p;
+	struct msg *m;
+
+	if (!l->asked && p->connected) {
+		begin(p, 0, CONNPROP, 0);
+		w(p, load->prop == REASSEMBLY ? 1 : 2);
+		prop(p, load->prop, load->value);
+		if (load->prop != REASSEMBLY)
+			prop(p, REASSEMBLY, 0);
+		if (!takes && load->mute)
+			p->credit = 1;
+		send_out(p);
+		if (!takes && load->mute)
+			p->credit = 0;
+		l->asked = true;
+	}
+	if (p->inbox) {
+		m = receive(p, 0);
+		l->open = get(m->data, 12) == CONNPROP;
+		free(m);
+	}
+}
+
+static void load_take(const struct load *load, struct load_peer *l, const struct msg *m)
+{
+	struct exposure e;
+
+	if (is_grant(m) || !l->flight)
+		return;
+	if (load->prop == REPLY_READ && get(m->data, 12) != ERROR) {
+		take_exposure(&e, m);
+		while (l->p->posted - l->p->completed > 16 && !l->p->closed)
+			run_once(10);
+		pull(l->p, &e, 0);
+		done(l->p, e.xid);
+	}
+	if (!(get(m->data, 16) & MORE))
+		l->flight--;
+}
+
+/* Room for more of a Call: it leaves two messages to others (WP 3). */
+static bool has_window(const struct peer *p)
+{
+	return (int32_t)(p->limit - p->sent) > 2;
+}
+
+static void load_step(const struct load *load, struct load_peer *l, bool takes)
+{
+	struct msg *m;
+
+	if (l->dead)
+		return;
+	if (!l->open) {
+		load_opening(load, l, takes);
+		return;
+	}
+	while (l->p->inbox) {
+		m = receive(l->p, 0);
+		if (get(m->data, 12) == ERROR)
+			load_errors++;
+		else if (!is_grant(m) && !(get(m->data, 16) & MORE))
+			load_replies++;
+		if (takes)
+			load_take(load, l, m);
+		free(m);
+	}
+	while (l->flight < load->flight && has_window(l->p) && !l->p->closed && !l->dead)
+		load->call(l, takes);
+}
+
+/*
+ * Now and then a hoarder lets the server say that it may ask for more; one that
+ * hears all asks for more once in a second, and is refused or not.
+ */
+static void load_tempt(const struct load *load, struct load_peer *l)
+{
+	if (!l->open || l->dead || l->p->closed)
+		return;
+	if (!load->mute) {
+		if (l->anew < now()) {
+			l->flight = 0;
+			l->anew = now() + 1;
+		}
+		return;
+	}
+	if ((int32_t)(l->p->limit - l->p->sent) >= 0) {
+		l->p->credit = 1;
+		l->p->no_wait = true;
+		grant(l->p, 0);
+		l->p->no_wait = false;
+		l->p->credit = 0;
+	}
+	/* Whatever number of Calls a good one would have under way */
+	if (load->flight > 1)
+		l->flight = 0;
+}
+
+static volatile sig_atomic_t load_ends;
+
+static void load_end(int sig __attribute__((unused)))
+{
+	load_ends = 1;
+}
+
+static void load_until_the_end(const struct load *load, bool takes)
+{
+	struct load_peer peers[LOAD_PEERS] = { { NULL } };
+	unsigned long long held = 0;
+	uint32_t i, opened = 0;
+	double look = 0;
+
+	signal(SIGTERM, load_end);
+	while (!load_ends) {
+		double begun = now();
+		bool again = begun >= look;
+
+		for (i = 0; i < load->peers; i++) {
+			if (again && (!peers[i].p || peers[i].p->closed)) {
+				load_open(&peers[i]);
+				opened++;
+			}
+			if (peers[i].p && !peers[i].p->closed)
+				load_step(load, &peers[i], takes);
+			if (again && !takes && peers[i].p && !peers[i].p->closed)
+				load_tempt(load, &peers[i]);
+		}
+		if (again) {
+			unsigned long long sum = memory_held();
+
+			held = sum > held ? sum : held;
+			look = now() + LOAD_MS / 1e3;
+		}
+		run_once(0);
+		usleep((now() - begun) * 1e6 + LOAD_PAUSE_MS * 1e3);
+	}
+	printf("held %llu connections %u Replies %u ERRORs %u\n", held, opened,
+	       load_replies, load_errors);
+}
+
+static int run_load(const char *name, bool takes)
+{
+	uint32_t i;
+
+	if (setjmp(failed)) {
+		printf("%s\n", reason);
+		return 1;
+	}
+	for (i = 0; i < sizeof(loads) / sizeof(*loads); i++) {
+		if (strcmp(loads[i].name, name))
+			continue;
+		load_until_the_end(&loads[i], takes);
+		return 0;
+	}
+	printf("there is no load %s\n", name);
+	return 1;
 }
 
 /* ---- A random walk ---- */
@@ -3200,6 +3500,7 @@ static int run_walk(const char *seed, const char *steps)
 
 /*
  * client ADDR PORT walk SEED STEPS	a random walk
+ * client ADDR PORT load NAME takes|hoards	until a SIGTERM
  * client ADDR PORT GROUP[.CASE]...	cases; one line each says how it went
  */
 int client_main(int argc, char **argv)
@@ -3214,6 +3515,8 @@ int client_main(int argc, char **argv)
 	on_bad = client_failed;
 	if (!strcmp(argv[2], "walk") && argc == 5)
 		return run_walk(argv[3], argv[4]);
+	if (!strcmp(argv[2], "load") && argc == 5)
+		return run_load(argv[3], !strcmp(argv[4], "takes"));
 	for (c = cases; c; c = c->next) {
 		for (i = 2; i < argc && !selects(argv[i], c->group, c->name); i++)
 			;

@@ -5,6 +5,8 @@
  *
  *   hostile client ADDR PORT GROUP[.CASE]...
  *   hostile client ADDR PORT walk SEED STEPS
+ *   hostile client ADDR PORT load NAME takes|hoards
+ *   hostile beside DIR SECONDS
  *   hostile server ADDR PORT NFSPORT DIR REFDIR MOUNT UMOUNT {[N/M] GROUP[.CASE]...}...
  *   hostile server ADDR PORT NFSPORT DIR REFDIR MOUNT UMOUNT walk SEED STEPS
  */
@@ -37,6 +39,8 @@ int main(int argc, char **argv)
 		scale = atoi(s);
 	if (!strcmp(cmd, "op"))
 		return op_main(argc - 2, argv + 2);
+	if (!strcmp(cmd, "beside"))
+		return beside_main(argc - 2, argv + 2);
 	do_not_disturb();
 	if (!strcmp(cmd, "client"))
 		return client_main(argc - 2, argv + 2);

@@ -155,6 +155,7 @@ int client_main(int argc, char **argv);
 int step_main(int argc, char **argv);	/* a client that is killed */
 int server_main(int argc, char **argv);
 int op_main(int argc, char **argv);	/* something done in a mount */
+int beside_main(int argc, char **argv);	/* ... and how long that takes */
 
 /* Is @pattern GROUP, or GROUP.NAME? */
 bool selects(const char *pattern, const char *group, const char *name);

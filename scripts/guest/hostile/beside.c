@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Who shares a server with others: small operations in a mount, one after
+ * another, and how long they take.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "peer.h"
+
+enum { OCTETS = 4096, MIN_SAMPLES = 30, MAX_SAMPLES = 1 << 20 };
+
+static int compare(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* One of three operations, each of which asks the server */
+static bool operate(const char *path, int fd, void *buf, uint32_t nr)
+{
+	int other;
+
+	switch (nr % 3) {
+	case 0:
+		return pwrite(fd, buf, OCTETS, 0) == OCTETS;
+	case 1:
+		return pread(fd, buf, OCTETS, 0) == OCTETS;
+	}
+	/* A name that is not there is looked for each time. */
+	other = open(path, O_RDONLY);
+	if (other >= 0)
+		close(other);
+	return other < 0;
+}
+
+/*
+ * beside DIR SECONDS: prints how many operations were done and, in
+ * microseconds, what half of them, and 95 of 100, took at most. On a machine so
+ * slow that too few are done in that time it takes longer.
+ */
+int beside_main(int argc, char **argv)
+{
+	static uint32_t took[MAX_SAMPLES];
+	char path[512], missing[512];
+	double end, begun;
+	uint32_t n = 0;
+	void *buf;
+	int fd;
+
+	if (argc < 2)
+		return 2;
+	snprintf(path, sizeof(path), "%s/beside", argv[0]);
+	fd = open(path, O_RDWR | O_CREAT | O_DIRECT, 0644);
+	buf = aligned_alloc(OCTETS, OCTETS);
+	if (fd < 0 || !buf) {
+		perror(path);
+		return 1;
+	}
+	memset(buf, 'b', OCTETS);
+	end = now() + atof(argv[1]);
+	for (begun = now(); (begun < end || n < MIN_SAMPLES) && n < MAX_SAMPLES; begun = now()) {
+		snprintf(missing, sizeof(missing), "%s/no-%u", argv[0], n);
+		if (!operate(missing, fd, buf, n)) {
+			perror(path);
+			return 1;
+		}
+		took[n++] = (now() - begun) * 1e6;
+	}
+	close(fd);
+	qsort(took, n, sizeof(*took), compare);
+	printf("operations %u median %u most %u\n", n, took[n / 2], took[n * 95 / 100]);
+	return 0;
+}
