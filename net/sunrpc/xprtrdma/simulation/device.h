@@ -50,6 +50,19 @@ struct region {
 	/* The endpoint's */
 	bool exposed = false;
 	bool used = false;
+
+	/* For octets of @m from @from on, with a key of its own for each time */
+	void take(memory &m, u32 from, u32 octets, bool write)
+	{
+		handle = (handle & ~255u) | ((handle + 1) & 255);
+		offset = u64{ handle } << 20 | from;
+		length = octets;
+		mem = &m;
+		at = from;
+		writable = write;
+		exposed = false;
+		used = false;
+	}
 };
 
 enum class op : u8 {

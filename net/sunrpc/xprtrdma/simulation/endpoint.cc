@@ -1175,15 +1175,7 @@ int endpoint::map(std::vector<region *> &regions, memory &mem, u32 at,
 		}
 		reg = free_regions_.back();
 		free_regions_.pop_back();
-		/* A key of its own for each time */
-		reg->handle = (reg->handle & ~255u) | ((reg->handle + 1) & 255);
-		reg->offset = u64{ reg->handle } << 20 | at;
-		reg->length = n;
-		reg->mem = &mem;
-		reg->at = at;
-		reg->writable = writable;
-		reg->exposed = false;
-		reg->used = false;
+		reg->take(mem, at, n, writable);
 		regions.push_back(reg);
 		if (rpcrdma_lists_add_segment(&lists, reg->handle, n,
 					      reg->offset))

@@ -403,12 +403,7 @@ bool peer1::map(task &t, job *j, memory &mem, u32 at, u32 length, bool writable,
 			return false;
 		reg = free_regions_.back();
 		free_regions_.pop_back();
-		reg->handle = (reg->handle & ~255u) | ((reg->handle + 1) & 255);
-		reg->offset = u64{ reg->handle } << 20 | at;
-		reg->length = n;
-		reg->mem = &mem;
-		reg->at = at;
-		reg->writable = writable;
+		reg->take(mem, at, n, writable);
 		t.regions.push_back(reg);
 		c->push_back({ position, reg->handle, n, reg->offset });
 		j->requests.push_back(
