@@ -96,7 +96,7 @@ mirror()
 {
 	local to=$1 list=$1.list
 	mkdir -p "$to"
-	project_files | grep -E '^(Makefile|Kbuild|net/|include/|kunit/|scripts/(lib|install)\.sh)' >"$list.new"
+	module_files >"$list.new"
 	if [ -f "$list" ]; then
 		comm -23 "$list" "$list.new" | (cd "$to" && xargs -r -d '\n' rm -f)
 	fi

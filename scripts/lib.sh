@@ -57,6 +57,12 @@ project_files()
 	fi | while read -r f; do [ ! -f "$f" ] || echo "$f"; done | sort
 }
 
+# Those of them that the module and its KUnit suites are built from
+module_files()
+{
+	project_files | grep -E '^(Makefile|Kbuild|net/|include/|kunit/|scripts/(lib|install)\.sh)'
+}
+
 # The project's files in the folder $1, with the version $2
 source_tree()
 {

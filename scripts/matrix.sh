@@ -77,8 +77,7 @@ copy()
 {
 	rm -rf "$1"
 	mkdir -p "$1"
-	project_files | grep -E '^(Makefile|Kbuild|net/|include/|kunit/|scripts/(lib|install)\.sh)' |
-		tar -cf - -T - | tar -C "$1" -xf -
+	module_files | tar -cf - -T - | tar -C "$1" -xf -
 }
 
 # Run the short main job with the module $3 on the kernel in $1; $2: which one.

@@ -186,6 +186,13 @@ def gtest_filter(names, listed):
     return ":".join(found)
 
 
+def write(folder, texts):
+    """Put these files into the folder: {name: text}"""
+    for name, text in texts.items():
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as source:
+            source.write(text)
+
+
 class Build:
     """
     The engine as a library, built anew for each mutation, and the engine tests
@@ -253,11 +260,6 @@ class Build:
             raise ValueError(f"no such tests: {gtest_filter(names, self.listed)}")
         return done.returncode != 0
 
-    def replace(self, texts):
-        for name, text in texts.items():
-            with open(os.path.join(self.copy, name), "w", encoding="utf-8") as source:
-                source.write(text)
-
     def restore(self, texts):
         for name in texts:
             shutil.copy(os.path.join(self.root, ENGINE, name), os.path.join(self.copy, name))
@@ -271,7 +273,7 @@ def try_all(root, mutations):
         texts, errors = mutated(root, mutation)
         if mutation.reason or errors:
             continue
-        build.replace(texts)
+        write(build.copy, texts)
         complaint = build.library(build.parts_of(texts))
         for rule in mutation.rules:
             count += 1
@@ -318,11 +320,6 @@ class Simulation:
                                capture_output=True, text=True, check=False)
         return built.stderr if built.returncode else None
 
-    def replace(self, texts):
-        for name, text in texts.items():
-            with open(os.path.join(self.copy, name), "w", encoding="utf-8") as source:
-                source.write(text)
-
     def restore(self, texts):
         for name in texts:
             shutil.copy2(os.path.join(self.root, XPRTRDMA, name), os.path.join(self.copy, name))
@@ -351,7 +348,7 @@ def try_simulation(root, mutations, seeds):
         if mutation.reason or errors:
             continue
         count += 1
-        simulation.replace(texts)
+        write(simulation.copy, texts)
         complaint = simulation.build()
         found = None if complaint else simulation.run(seeds)
         simulation.restore(texts)
