@@ -24,7 +24,8 @@ Documentation/conformance/mutants has the mutations, a file for each table:
 
   5.1 #2: in a header                  or why a rule has none
 
-Several files, and pairs of lines, may follow one another. The simulation's are
+Several files, and pairs of lines, may follow one another; a rule that is kept in
+several places may have several entries. The simulation's are
 written the same way in net/sunrpc/xprtrdma/simulation/mutants.txt, with defects for
 rules and the files' folders in front. Not for "make check", which only does --check:
 all of them take some ten minutes.
@@ -156,13 +157,14 @@ def engine_tests(root):
 
 def check(root, mutations):
     tests, errors = engine_tests(root)
-    done = set()
+    done, changes = set(), set()
     for mutation in mutations:
         for rule in mutation.rules:
             if rule not in tests.get(mutation.document, {}):
                 errors.append(f"{mutation.where}: no row of {mutation.document} with an engine test: {rule}")
-            if (mutation.document, rule) in done:
+            if (mutation.document, rule, str(mutation.changes)) in changes:
                 errors.append(f"{mutation.where}: {rule} again")
+            changes.add((mutation.document, rule, str(mutation.changes)))
             done.add((mutation.document, rule))
         if not mutation.changes and not mutation.reason:
             errors.append(f"{mutation.where}: {mutation.name()} changes nothing")
