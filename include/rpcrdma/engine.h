@@ -929,6 +929,70 @@ void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 			const struct rpcrdma_reply *reply,
 			struct rpcrdma_reply_plan *plan);
 
+/* Octets of a message that lie together, and where they go together */
+enum rpcrdma_origin {
+	RPCRDMA_PIECE_INLINE,		/* the Payload stream outside of chunks */
+	RPCRDMA_PIECE_CHUNK,
+	RPCRDMA_PIECE_ROUNDUP,		/* zeroes, which nobody sends */
+};
+
+struct rpcrdma_piece {
+	const struct rpcrdma_chunk *chunk;	/* CHUNK: which; else NULL */
+	enum rpcrdma_origin origin;
+	u32 from;			/* octets into where they come from */
+	u32 to;				/* octets into where they go */
+	u32 length;			/* never 0 */
+};
+
+/* How far a walk has come. Zero it to begin. */
+struct rpcrdma_pieces {
+	u8 next;			/* the engine's, all of it */
+	u32 item, stream, out;
+};
+
+/* Octets of a whole Call: what came inline, and its Read chunks (4.3.5) */
+u64 rpcrdma_call_octets(const struct rpcrdma_rx *rx);
+
+/*
+ * The next piece of a Call, in the order of its octets: from the inline payload,
+ * a Read chunk or nowhere, to the Call as it was before it was reduced.
+ * @rx: a Call that was delivered. Returns false when there is none any more.
+ */
+bool rpcrdma_call_next(const struct rpcrdma_rx *rx, struct rpcrdma_pieces *at,
+		       struct rpcrdma_piece *piece);
+
+/*
+ * The next piece of a Reply, in the order of its octets: from the whole Reply,
+ * to its item's Write chunk, or else to what is sent, written to the Reply chunk
+ * or exposed, as @plan says. Returns false when there is none any more.
+ */
+bool rpcrdma_reply_next(const struct rpcrdma_reply *reply,
+			const struct rpcrdma_reply_plan *plan,
+			struct rpcrdma_pieces *at, struct rpcrdma_piece *piece);
+
+/*
+ * Why a Responder that has a Call, or its Reply, gives it up for good. Where it
+ * might do better the next time, it closes the connection instead (7.4).
+ */
+enum rpcrdma_fault {
+	RPCRDMA_FAULT_NONE,
+	RPCRDMA_FAULT_TOO_LARGE,	/* a Call, for the service */
+	RPCRDMA_FAULT_ANOTHERS,		/* Read chunks have another message */
+	RPCRDMA_FAULT_NO_SERVICE,	/* for a Call, now */
+	RPCRDMA_FAULT_NO_REPLY,		/* a Reply cannot be sent in any form */
+};
+
+/* The ERROR's code, RDMA2_ERR_*, and what to say of it in a log */
+u32 rpcrdma_fault_code(enum rpcrdma_fault fault);
+const char *rpcrdma_fault_text(enum rpcrdma_fault fault);
+
+/*
+ * The Read chunks of a Call have been read: is it one (6.2.2.1, 7.2)?
+ * @first: its first 8 octets.
+ */
+enum rpcrdma_fault rpcrdma_call_fault(const struct rpcrdma_rx *rx,
+				      const void *first);
+
 /*
  * A plan with a read_length (WP 3.8, DR 4.1.1), in three steps.
  *

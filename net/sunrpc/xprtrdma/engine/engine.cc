@@ -19,5 +19,6 @@
 #include "requester.cc"
 #include "exchange.cc"
 #include "responder.cc"
+#include "pieces.cc"
 #include "private_message.cc"
 #include "version_choice.cc"

@@ -225,3 +225,35 @@ const char *rpcrdma_htype_name(u32 htype)
 		return "unknown";
 	}
 }
+
+namespace
+{
+
+struct fault {
+	u32 code;
+	const char *text;
+};
+
+/* By enum rpcrdma_fault */
+constexpr fault FAULTS[] = {
+	{ 0, "nothing is wrong" },
+	{ RDMA2_ERR_SYSTEM,
+	  "larger than this service takes; mount with a smaller wsize" },
+	{ RDMA2_ERR_BAD_XDR,
+	  "what its Read chunks hold does not belong to it" },
+	{ RDMA2_ERR_SYSTEM, "there is no service for it, or no memory" },
+	{ RDMA2_ERR_SYSTEM, "there is no way to send its Reply" },
+};
+static_assert(sizeof(FAULTS) / sizeof(FAULTS[0]) == RPCRDMA_FAULT_NO_REPLY + 1);
+
+} // namespace
+
+u32 rpcrdma_fault_code(enum rpcrdma_fault fault)
+{
+	return FAULTS[fault].code;
+}
+
+const char *rpcrdma_fault_text(enum rpcrdma_fault fault)
+{
+	return FAULTS[fault].text;
+}

@@ -97,51 +97,27 @@ void host::begin_reads(served *s)
 {
 	const received *rv = s->rv;
 	const rpcrdma_lists &lists = rv->rx.lists;
-	const bool special = rv->rx.format == RPCRDMA_SPECIAL;
-	const u32 base_length = special ? lists.reads[0].length :
-					  rv->payload_length;
-	u32 base = 0, out = 0, i = special ? 1 : 0, total = base_length;
+	rpcrdma_pieces at{};
+	rpcrdma_piece piece;
 	transfer *t;
 
-	for (u32 n = i; n < lists.nr_reads; n++)
-		total += roundup4(lists.reads[n].length);
-	s->call.octets.resize(total);
-	if (lists.nr_reads > i + 1)
+	s->call.octets.resize(rpcrdma_call_octets(&rv->rx));
+	if (lists.nr_reads > (rv->rx.format == RPCRDMA_SPECIAL ? 2u : 1u))
 		w_.sum.in_pieces++;
 	t = s->ep->new_transfer();
 	if (!t) {
 		end(s);
 		return;
 	}
-	for (;; i++) {
-		const rpcrdma_chunk *item =
-			i < lists.nr_reads ? &lists.reads[i] : nullptr;
-		u32 n = base_length - base;
-
-		if (item) {
-			if (item->position < out || item->position - out > n) {
-				w_.complain("a Read chunk is nowhere");
-				n = 0;
-			} else {
-				n = item->position - out;
-			}
-		}
-		if (n && special) {
-			if (!s->ep->add_transfer(t, op::read, lists,
-						 lists.reads[0], base, s->call,
-						 out, n))
-				w_.complain("a Read chunk is short");
-		} else if (n) {
-			memcpy(&s->call.octets[out], rv->payload + base, n);
-		}
-		base += n;
-		out += n;
-		if (!item)
-			break;
-		if (!s->ep->add_transfer(t, op::read, lists, *item, 0, s->call,
-					 out, item->length))
+	while (rpcrdma_call_next(&rv->rx, &at, &piece)) {
+		if (piece.origin == RPCRDMA_PIECE_INLINE)
+			memcpy(&s->call.octets[piece.to],
+			       rv->payload + piece.from, piece.length);
+		else if (piece.origin == RPCRDMA_PIECE_CHUNK &&
+			 !s->ep->add_transfer(t, op::read, lists, *piece.chunk,
+					      piece.from, s->call, piece.to,
+					      piece.length))
 			w_.complain("a Read chunk is short");
-		out += roundup4(item->length);
 	}
 	t->ended = [this, s](bool ok) {
 		pulled(s, ok);
@@ -262,22 +238,19 @@ void host::serve(served *s)
 
 /* @whole without the items that @plan places in Write chunks */
 static std::vector<u8> without(const std::vector<u8> &whole,
-			       const rpcrdma_reply &reply, u32 placed)
+			       const rpcrdma_reply &reply,
+			       const rpcrdma_reply_plan &plan)
 {
 	std::vector<u8> rest;
-	size_t at = 0;
+	rpcrdma_pieces at{};
+	rpcrdma_piece piece;
 
-	for (u32 i = 0; i < reply.nr_items; i++) {
-		const rpcrdma_item &item = reply.items[i];
+	while (rpcrdma_reply_next(&reply, &plan, &at, &piece)) {
+		const auto from = whole.begin() + piece.from;
 
-		if (!(placed >> i & 1))
-			continue;
-		rest.insert(rest.end(), whole.begin() + static_cast<long>(at),
-			    whole.begin() + item.position);
-		at = item.position + roundup4(item.length);
+		if (!piece.chunk)
+			rest.insert(rest.end(), from, from + piece.length);
 	}
-	rest.insert(rest.end(), whole.begin() + static_cast<long>(at),
-		    whole.end());
 	return rest;
 }
 
@@ -410,7 +383,7 @@ int host::answer_one(served *s, const std::vector<u8> &whole,
 	endpoint *on = s->ep;
 	const u32 htype = plan->format == RPCRDMA_SPECIAL ? RDMA2_NOMSG :
 							    RDMA2_MSG;
-	std::vector<u8> rest = without(whole, reply, plan->placed);
+	std::vector<u8> rest = without(whole, reply, *plan);
 	send_context *send = s->send;
 	rpcrdma_lists returned;
 	exposure *x = nullptr;
@@ -441,6 +414,8 @@ int host::answer_one(served *s, const std::vector<u8> &whole,
 		/* The pages of the Reply, until the device has read them */
 		auto pages = std::make_shared<simulation::memory>();
 		u64 octets = plan->reply_length;
+		rpcrdma_pieces at{};
+		rpcrdma_piece piece;
 		bool ok = true;
 
 		pages->octets = rest;
@@ -454,22 +429,25 @@ int host::answer_one(served *s, const std::vector<u8> &whole,
 			}
 			return -ENOTCONN;
 		}
-		for (u32 i = 0; i < reply.nr_items; i++) {
-			const rpcrdma_item &item = reply.items[i];
+		while (rpcrdma_reply_next(&reply, plan, &at, &piece)) {
+			const u64 index = piece.chunk - plan->lists.writes;
 
-			if (!(plan->placed >> i & 1))
-				continue;
-			octets += item.length;
-			ok &= on->add_transfer(t, op::write, returned,
-					       returned.writes[i], 0, *pages,
-					       static_cast<u32>(rest.size()) +
-						       item.position,
-					       item.length);
+			if (piece.chunk) {
+				octets += piece.length;
+				ok &= on->add_transfer(
+					t, op::write, returned,
+					returned.writes[index], piece.to,
+					*pages,
+					static_cast<u32>(rest.size()) +
+						piece.from,
+					piece.length);
+			} else if (plan->reply_length) {
+				ok &= on->add_transfer(t, op::write, returned,
+						       returned.reply, piece.to,
+						       *pages, piece.to,
+						       piece.length);
+			}
 		}
-		if (plan->reply_length)
-			ok &= on->add_transfer(t, op::write, returned,
-					       returned.reply, 0, *pages, 0,
-					       plan->reply_length);
 		if (!ok)
 			w_.complain("a chunk to be written is short");
 		on->hold(RPCRDMA_MEMORY_REPLIES, octets);

@@ -290,6 +290,13 @@ void rpcrdma_client_bc_free_rqst(struct rpc_rqst *rqst)
 	rpcrdma_bc_release(rpcrdma_xprt_client(rqst->rq_xprt), bc);
 }
 
+/* A Call is not served, or its Reply not sent. */
+static void rpcrdma_bc_refuse(struct rpcrdma_ep *ep, u32 xid,
+			      enum rpcrdma_fault fault)
+{
+	rpcrdma_ep_send_error(ep, xid, rpcrdma_fault_code(fault), 0, 0);
+}
+
 /* Is there a service for Calls? bc_mutex held. */
 static bool rpcrdma_bc_served(const struct rpcrdma_client *client)
 {
@@ -301,7 +308,7 @@ static struct rpcrdma_bc_rqst *rpcrdma_bc_begin(struct rpcrdma_client *client,
 						struct rpcrdma_ep *ep,
 						struct rpcrdma_recv *rv)
 {
-	u64 octets = rpcrdma_call_octets(rv);
+	u64 octets = rpcrdma_call_octets(&rv->rx);
 	struct rpcrdma_bc_rqst *bc;
 	u32 i;
 
@@ -370,24 +377,22 @@ static void rpcrdma_bc_complete(struct rpcrdma_client *client,
 {
 	struct rpcrdma_recv *rv = bc->rv;
 	struct rpcrdma_ep *ep = bc->ep;
-	u32 code = 0, xid = rv->rx.xid;
+	enum rpcrdma_fault fault;
+	u32 xid = rv->rx.xid;
 
-	/* The engine has seen the start of what came inline. */
-	if (rpcrdma_call_walk(rv, NULL, NULL, 0, bc->pages) ||
-	    (rv->rx.format == RPCRDMA_SPECIAL &&
-	     !rpcrdma_payload_ok(xid, false, page_address(bc->pages[0]))))
-		code = RDMA2_ERR_BAD_XDR;
+	rpcrdma_call_fill(rv, bc->pages);
+	fault = rpcrdma_call_fault(&rv->rx, page_address(bc->pages[0]));
 	bc->rv = NULL;
 	rpcrdma_recv_put(rv);
 
 	mutex_lock(&client->bc_mutex);
-	if (!code && !rpcrdma_bc_served(client))
-		code = RDMA2_ERR_SYSTEM;
-	if (!code)
+	if (!fault && !rpcrdma_bc_served(client))
+		fault = RPCRDMA_FAULT_NO_SERVICE;
+	if (!fault)
 		rpcrdma_bc_deliver(client, bc, xid);
 	mutex_unlock(&client->bc_mutex);
-	if (code) {
-		rpcrdma_ep_send_error(ep, xid, code, 0, 0);
+	if (fault) {
+		rpcrdma_bc_refuse(ep, xid, fault);
 		rpcrdma_bc_drop(bc);
 	}
 }
@@ -424,7 +429,7 @@ static int rpcrdma_bc_pull(struct rpcrdma_bc_rqst *bc)
 		bc->bv[i].bv_len = PAGE_SIZE;
 		bc->bv[i].bv_offset = 0;
 	}
-	rc = rpcrdma_call_walk(bc->rv, rw, bc->bv, i, NULL);
+	rc = rpcrdma_call_read(bc->rv, rw, bc->bv, i);
 	if (rc) {
 		rpcrdma_rw_free(rw);
 		return rc;
@@ -447,8 +452,8 @@ static int rpcrdma_bc_pull(struct rpcrdma_bc_rqst *bc)
 void rpcrdma_client_bc_call(struct rpcrdma_client *client,
 			    struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 {
-	u32 xid = rv->rx.xid, code = RDMA2_ERR_SYSTEM;
 	struct rpcrdma_bc_rqst *bc;
+	u32 xid = rv->rx.xid;
 
 	mutex_lock(&client->bc_mutex);
 	bc = rpcrdma_bc_begin(client, ep, rv);
@@ -458,16 +463,12 @@ void rpcrdma_client_bc_call(struct rpcrdma_client *client,
 		return;
 	}
 	if (bc) {
-		switch (rpcrdma_bc_pull(bc)) {
-		case 0:
+		if (!rpcrdma_bc_pull(bc))
 			return;
-		case -EINVAL:
-			code = RDMA2_ERR_BAD_XDR;
-		}
 		bc->rv = NULL;
 	}
 	rpcrdma_recv_put(rv);
-	rpcrdma_ep_send_error(ep, xid, code, 0, 0);
+	rpcrdma_bc_refuse(ep, xid, RPCRDMA_FAULT_NO_SERVICE);
 	if (bc)
 		rpcrdma_bc_drop(bc);
 }
@@ -522,11 +523,13 @@ static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
 
 	/* A service here names no results that could go in Write chunks. */
 	rpcrdma_plan_reply(&ep->conn, &bc->lists, &reply, plan);
-	if (!plan->error && snd->len > PAGE_SIZE)
-		plan->error = RDMA2_ERR_SYSTEM;
 	if (plan->error) {
 		rpcrdma_ep_send_error(ep, xid, plan->error, plan->arg[0],
 				      plan->arg[1]);
+		return 0;
+	}
+	if (snd->len > PAGE_SIZE) {
+		rpcrdma_bc_refuse(ep, xid, RPCRDMA_FAULT_NO_REPLY);
 		return 0;
 	}
 
@@ -550,7 +553,7 @@ static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
 			rpcrdma_send_put(s);
 			if (PTR_ERR(rw) != -E2BIG)
 				return -ENOBUFS;
-			rpcrdma_ep_send_error(ep, xid, RDMA2_ERR_SYSTEM, 0, 0);
+			rpcrdma_bc_refuse(ep, xid, RPCRDMA_FAULT_NO_REPLY);
 			return 0;
 		}
 	}
@@ -563,7 +566,7 @@ static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
 		rpcrdma_send_put(s);
 		if (rw)
 			rpcrdma_rw_free(rw);
-		rpcrdma_ep_send_error(ep, xid, RDMA2_ERR_SYSTEM, 0, 0);
+		rpcrdma_bc_refuse(ep, xid, RPCRDMA_FAULT_NO_REPLY);
 		return 0;
 	}
 	rpcrdma_xdr_copy_out(snd, 0, len, s->buf + s->header_len);

@@ -9,37 +9,6 @@
 
 #include "responder.h"
 
-/*
- * Where the stream that the items are taken out of comes from: a Position Zero
- * Read chunk (then reads[0]), or the inline payload. Returns its octets;
- * @first is the first item's index in reads[].
- */
-static u32 rpcrdma_call_base(const struct rpcrdma_recv *rv, u32 *first)
-{
-	if (rv->rx.format == RPCRDMA_SPECIAL) {
-		*first = 1;
-		return rv->rx.lists.nr_reads ? rv->rx.lists.reads[0].length : 0;
-	}
-	*first = 0;
-	return rv->payload_len;
-}
-
-/**
- * rpcrdma_call_octets - the length of an unreduced Call
- * @rv: Call
- */
-u64 rpcrdma_call_octets(const struct rpcrdma_recv *rv)
-{
-	const struct rpcrdma_lists *lists = &rv->rx.lists;
-	u64 octets;
-	u32 i;
-
-	octets = rpcrdma_call_base(rv, &i);
-	for (; i < lists->nr_reads; i++)
-		octets += xdr_align_size(lists->reads[i].length);
-	return octets;
-}
-
 /**
  * rpcrdma_pages_fill - copy octets to pages, or clear them
  * @pages: in the linear mapping
@@ -67,59 +36,47 @@ void rpcrdma_pages_fill(struct page **pages, u32 to, const void *from,
 }
 
 /**
- * rpcrdma_call_walk - go through an unreduced Call once, from octet 0
+ * rpcrdma_call_read - prepare the Reads of a Call's chunks
  * @rv: Call
- * @rw: prepare Reads here into @bv; or NULL
- * @bv: memory for the whole Call, with @rw
+ * @rw: gets them
+ * @bv: memory for the whole Call
  * @nr_bv: number of vectors
- * @pages: without @rw, the same memory, which holds what was read: gets what
- * comes from elsewhere
  *
- * The base stream, each item where its position says, its roundup (4.3.5).
- * Returns 0, -EINVAL when a position is not in the stream, or another errno of
- * rpcrdma_rw_add().
+ * Returns 0 or an errno of rpcrdma_rw_add().
  */
-int rpcrdma_call_walk(const struct rpcrdma_recv *rv, struct rpcrdma_rw *rw,
-		      const struct bio_vec *bv, u32 nr_bv, struct page **pages)
+int rpcrdma_call_read(const struct rpcrdma_recv *rv, struct rpcrdma_rw *rw,
+		      const struct bio_vec *bv, u32 nr_bv)
 {
-	const struct rpcrdma_lists *lists = &rv->rx.lists;
-	bool special = rv->rx.format == RPCRDMA_SPECIAL;
-	u32 i, n, pad, base_len, base = 0, out = 0;
-	const struct rpcrdma_chunk *item;
+	struct rpcrdma_pieces at = {};
+	struct rpcrdma_piece piece;
 	int rc;
 
-	base_len = rpcrdma_call_base(rv, &i);
-	for (;; i++) {
-		item = i < lists->nr_reads ? &lists->reads[i] : NULL;
-		n = base_len - base;
-		if (item) {
-			if (item->position < out || item->position - out > n)
-				return -EINVAL;
-			n = item->position - out;
-		}
-		if (n && special && rw) {
-			rc = rpcrdma_rw_add(rw, lists, &lists->reads[0], base,
-					    bv, nr_bv, out, n);
-			if (rc)
-				return rc;
-		} else if (n && !special && !rw) {
-			rpcrdma_pages_fill(pages, out, rv->payload + base, n);
-		}
-		base += n;
-		out += n;
-		if (!item)
-			return 0;
+	while (rpcrdma_call_next(&rv->rx, &at, &piece)) {
+		if (piece.origin != RPCRDMA_PIECE_CHUNK)
+			continue;
+		rc = rpcrdma_rw_add(rw, &rv->rx.lists, piece.chunk, piece.from,
+				    bv, nr_bv, piece.to, piece.length);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
 
-		if (item->length && rw) {
-			rc = rpcrdma_rw_add(rw, lists, item, 0, bv, nr_bv, out,
-					    item->length);
-			if (rc)
-				return rc;
-		}
-		out += item->length;
-		pad = xdr_pad_size(item->length);
-		if (!rw)
-			rpcrdma_pages_fill(pages, out, NULL, pad);
-		out += pad;
+/**
+ * rpcrdma_call_fill - add what was not read to a Call
+ * @rv: Call, whose Reads have ended
+ * @pages: where they have read to, in the linear mapping
+ */
+void rpcrdma_call_fill(const struct rpcrdma_recv *rv, struct page **pages)
+{
+	struct rpcrdma_pieces at = {};
+	struct rpcrdma_piece piece;
+
+	while (rpcrdma_call_next(&rv->rx, &at, &piece)) {
+		if (piece.origin != RPCRDMA_PIECE_CHUNK)
+			rpcrdma_pages_fill(pages, piece.to,
+					   piece.origin == RPCRDMA_PIECE_INLINE ?
+					   rv->payload + piece.from : NULL,
+					   piece.length);
 	}
 }

@@ -30,8 +30,6 @@ enum {
 	 * its verifier (RFC 5531).
 	 */
 	RPCRDMA_SVC_MIN_HEAD = 40,
-	/* What svc_recv() and svc_process() take without any check */
-	RPCRDMA_SVC_MIN_CALL = 8,
 };
 
 /* The pages of @call are none of the peer's any more. */
@@ -77,14 +75,14 @@ void rpcrdma_svc_call_release(struct rpcrdma_recv *rv)
 
 /* Refuse a Call that no service has seen, and forget it. */
 static void rpcrdma_svc_refuse(struct rpcrdma_svc_conn *conn,
-			       struct rpcrdma_recv *rv, u32 code,
-			       const char *what)
+			       struct rpcrdma_recv *rv,
+			       enum rpcrdma_fault fault)
 {
-	u32 xid = rv->rx.xid;
+	u32 xid = rv->rx.xid, code = rpcrdma_fault_code(fault);
 
 	pr_warn_ratelimited("svcrdma: Call %08x from %pISpc refused (%s): %s\n",
 			    xid, &conn->ep->remote,
-			    rpcrdma_error_name(code), what);
+			    rpcrdma_error_name(code), rpcrdma_fault_text(fault));
 	/* To the peer an ERROR may mean that there is a Receive again. */
 	rpcrdma_svc_call_release(rv);
 	rpcrdma_ep_send_error(conn->ep, xid, code, 0, 0);
@@ -248,15 +246,15 @@ rpcrdma_svc_call_alloc(struct rpcrdma_svc_conn *conn, struct rpcrdma_recv *rv,
 static u64 rpcrdma_svc_pull_octets(const struct rpcrdma_recv *rv)
 {
 	return rpcrdma_svc_item_only(rv) ? rv->rx.lists.reads[0].length :
-					   rpcrdma_call_octets(rv);
+					   rpcrdma_call_octets(&rv->rx);
 }
 
 /*
  * Begin to pull the Read chunks of @rv; it comes back through
  * rpcrdma_svc_pulled(). The pages are those of @rqstp, a service thread, or
  * with NULL what is there without waiting.
- * Returns 0, -E2BIG: larger than @max_pages, -EINVAL: a chunk is not within
- * the message, or another errno: no resources. On error @rv is the caller's.
+ * Returns 0, -E2BIG: larger than @max_pages, or another errno: no resources. On
+ * error @rv is the caller's.
  */
 static int rpcrdma_svc_pull(struct rpcrdma_svc_conn *conn,
 			    struct rpcrdma_recv *rv, struct svc_rqst *rqstp,
@@ -308,7 +306,7 @@ static int rpcrdma_svc_pull(struct rpcrdma_svc_conn *conn,
 		rc = rpcrdma_rw_add(rw, lists, &lists->reads[0], 0, call->bv,
 				    call->nr_pages, 0, call->octets);
 	else
-		rc = rpcrdma_call_walk(rv, rw, call->bv, call->nr_pages, NULL);
+		rc = rpcrdma_call_read(rv, rw, call->bv, call->nr_pages);
 	if (rc) {
 		rpcrdma_rw_free(rw);
 		return rc;
@@ -329,12 +327,7 @@ static void rpcrdma_svc_pull_by(struct rpcrdma_svc_conn *conn,
 	case 0:
 		return;
 	case -E2BIG:
-		rpcrdma_svc_refuse(conn, rv, RDMA2_ERR_SYSTEM,
-				   "larger than this service takes; mount with a smaller wsize");
-		return;
-	case -EINVAL:
-		rpcrdma_svc_refuse(conn, rv, RDMA2_ERR_BAD_XDR,
-				   "a Read chunk is not within the message");
+		rpcrdma_svc_refuse(conn, rv, RPCRDMA_FAULT_TOO_LARGE);
 		return;
 	default:
 		/* Not an error for the peer: it sends the Call again. */
@@ -399,11 +392,11 @@ static bool rpcrdma_svc_arg_pulled(struct rpcrdma_svc_conn *conn,
 {
 	struct rpcrdma_svc_call *call = rv->priv;
 	struct xdr_buf *arg = &rqstp->rq_arg;
+	enum rpcrdma_fault fault;
 	u32 position;
 
 	if (call->nr_pages > rpcrdma_rqst_arg_pages(rqstp)) {
-		rpcrdma_svc_refuse(conn, rv, RDMA2_ERR_SYSTEM,
-				   "larger than this service takes; mount with a smaller wsize");
+		rpcrdma_svc_refuse(conn, rv, RPCRDMA_FAULT_TOO_LARGE);
 		return false;
 	}
 	rpcrdma_svc_swap_pages(conn, call, rqstp->rq_pages);
@@ -425,12 +418,10 @@ static bool rpcrdma_svc_arg_pulled(struct rpcrdma_svc_conn *conn,
 		return true;
 	}
 
-	if (call->octets < RPCRDMA_SVC_MIN_CALL ||
-	    rpcrdma_call_walk(rv, NULL, NULL, 0, rqstp->rq_pages) ||
-	    !rpcrdma_payload_ok(rv->rx.xid, false,
-				page_address(rqstp->rq_pages[0]))) {
-		rpcrdma_svc_refuse(conn, rv, RDMA2_ERR_BAD_XDR,
-				   "what its Read chunks hold does not belong to it");
+	rpcrdma_call_fill(rv, rqstp->rq_pages);
+	fault = rpcrdma_call_fault(&rv->rx, page_address(rqstp->rq_pages[0]));
+	if (fault) {
+		rpcrdma_svc_refuse(conn, rv, fault);
 		return false;
 	}
 	rpcrdma_svc_arg_in_pages(rqstp, call->octets);
@@ -562,15 +553,8 @@ int rpcrdma_svc_recvfrom(struct svc_rqst *rqstp)
 		rpcrdma_svc_call_release(rv);
 		return 0;
 	}
-	if (rv->rx.format == RPCRDMA_SPECIAL ||
-	    rv->payload_len < RPCRDMA_SVC_MIN_CALL) {
-		rpcrdma_svc_refuse(conn, rv, RDMA2_ERR_BAD_XDR,
-				   "too short for an RPC Call");
-		return 0;
-	}
 	if (!rpcrdma_svc_arg_inline(rqstp, rv)) {
-		rpcrdma_svc_refuse(conn, rv, RDMA2_ERR_SYSTEM,
-				   "larger than this service takes");
+		rpcrdma_svc_refuse(conn, rv, RPCRDMA_FAULT_TOO_LARGE);
 		return 0;
 	}
 

@@ -121,8 +121,6 @@ static int rpcrdma_svc_write(struct svc_rqst *rqstp, struct rpcrdma_rw *rw,
 {
 	int nr;
 
-	if (!len)
-		return 0;
 	nr = rpcrdma_xdr_to_bvecs(&rqstp->rq_res, from, len, rqstp->rq_bvec,
 				  rpcrdma_rqst_max_bvecs(rqstp));
 	if (nr < 0)
@@ -137,31 +135,21 @@ static int rpcrdma_svc_writes(struct svc_rqst *rqstp, struct rpcrdma_rw *rw,
 			      const struct rpcrdma_reply_plan *plan)
 {
 	const struct rpcrdma_lists *lists = &plan->lists;
-	u32 i, end, pos = 0, placed = 0;
+	const struct rpcrdma_chunk *chunk;
+	struct rpcrdma_pieces at = {};
+	struct rpcrdma_piece piece;
 	int rc;
 
-	for (i = 0; i <= plan->nr_items; i++) {
-		if (i < plan->nr_items && !rpcrdma_item_placed(plan, i))
+	while (rpcrdma_reply_next(reply, plan, &at, &piece)) {
+		chunk = piece.chunk;
+		if (!chunk && plan->reply_length)
+			chunk = &lists->reply;
+		if (!chunk)
 			continue;
-		end = i < plan->nr_items ? reply->items[i].position :
-					   reply->length;
-		/* Items at the end of a Reply may lack their roundup. */
-		if (plan->reply_length && end > pos) {
-			rc = rpcrdma_svc_write(rqstp, rw, lists, &lists->reply,
-					       placed, pos, end - pos);
-			if (rc)
-				return rc;
-			placed += end - pos;
-		}
-		if (i == plan->nr_items)
-			break;
-		rc = rpcrdma_svc_write(rqstp, rw, lists, &lists->writes[i], 0,
-				       reply->items[i].position,
-				       reply->items[i].length);
+		rc = rpcrdma_svc_write(rqstp, rw, lists, chunk, piece.to,
+				       piece.from, piece.length);
 		if (rc)
 			return rc;
-		pos = reply->items[i].position +
-		      xdr_align_size(reply->items[i].length);
 	}
 	return 0;
 }
@@ -172,22 +160,17 @@ static u32 rpcrdma_svc_copy_inline(const struct xdr_buf *res,
 				   const struct rpcrdma_reply_plan *plan,
 				   void *to, u32 room)
 {
-	u32 i, end, pos = 0, len = 0;
+	struct rpcrdma_pieces at = {};
+	struct rpcrdma_piece piece;
+	u32 len = 0;
 
-	for (i = 0; i <= plan->nr_items; i++) {
-		if (i < plan->nr_items && !rpcrdma_item_placed(plan, i))
+	while (rpcrdma_reply_next(reply, plan, &at, &piece)) {
+		if (piece.chunk)
 			continue;
-		end = i < plan->nr_items ? reply->items[i].position :
-					   reply->length;
-		if (end > pos) {
-			if (end - pos > room - len)
-				return U32_MAX;
-			rpcrdma_xdr_copy_out(res, pos, end - pos, to + len);
-			len += end - pos;
-		}
-		if (i < plan->nr_items)
-			pos = reply->items[i].position +
-			      xdr_align_size(reply->items[i].length);
+		if (piece.length > room - len)
+			return U32_MAX;
+		rpcrdma_xdr_copy_out(res, piece.from, piece.length, to + len);
+		len += piece.length;
 	}
 	return len;
 }
@@ -283,27 +266,19 @@ static int rpcrdma_svc_stream(struct svc_rqst *rqstp,
 			      const struct rpcrdma_reply *reply,
 			      const struct rpcrdma_reply_plan *plan)
 {
-	u32 i, end, pos = 0;
+	struct rpcrdma_pieces at = {};
+	struct rpcrdma_piece piece;
 	int n, nr = 0;
 
-	for (i = 0; i <= plan->nr_items; i++) {
-		if (i < plan->nr_items && !rpcrdma_item_placed(plan, i))
+	while (rpcrdma_reply_next(reply, plan, &at, &piece)) {
+		if (piece.chunk)
 			continue;
-		end = i < plan->nr_items ? reply->items[i].position :
-					   reply->length;
-		if (end > pos) {
-			n = rpcrdma_xdr_to_bvecs(&rqstp->rq_res, pos,
-						 end - pos,
-						 rqstp->rq_bvec + nr,
-						 rpcrdma_rqst_max_bvecs(rqstp) -
-						 nr);
-			if (n < 0)
-				return n;
-			nr += n;
-		}
-		if (i < plan->nr_items)
-			pos = reply->items[i].position +
-			      xdr_align_size(reply->items[i].length);
+		n = rpcrdma_xdr_to_bvecs(&rqstp->rq_res, piece.from,
+					 piece.length, rqstp->rq_bvec + nr,
+					 rpcrdma_rqst_max_bvecs(rqstp) - nr);
+		if (n < 0)
+			return n;
+		nr += n;
 	}
 	return nr;
 }
@@ -418,7 +393,8 @@ static int rpcrdma_svc_cannot(struct rpcrdma_svc_conn *conn,
 	case -E2BIG:
 	case -EINVAL:
 		/* Trying again would not help. */
-		return rpcrdma_svc_no_reply(conn->ep, reply, RDMA2_ERR_SYSTEM,
+		return rpcrdma_svc_no_reply(conn->ep, reply,
+					    rpcrdma_fault_code(RPCRDMA_FAULT_NO_REPLY),
 					    0, 0);
 	}
 	rpcrdma_svc_fail(conn, "no resources to send a Reply");

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Calls are put together, and Replies taken apart (4.3.5, 4.4.3). */
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "support.h"
+
+using namespace engine_test;
+
+namespace
+{
+
+octets some_octets(u32 count)
+{
+	octets data(count);
+
+	for (u32 i = 0; i < count; i++)
+		data[i] = static_cast<uint8_t>(i * 7 + i / 251 + 1);
+	return data;
+}
+
+void append(octets &to, const octets &from, u32 begin, u32 count)
+{
+	to.insert(to.end(), from.begin() + begin, from.begin() + begin + count);
+}
+
+/* A Call, reduced, with what its chunks hold */
+struct call {
+	octets whole, stream;
+	std::vector<octets> chunks;
+	std::unique_ptr<rpcrdma_rx> rx = std::make_unique<rpcrdma_rx>();
+
+	/* @items: their positions and lengths in @whole, roundup behind each */
+	call(u32 length, const std::vector<rpcrdma_item> &items,
+	     rpcrdma_format format)
+		: whole{ some_octets(length) }
+	{
+		rpcrdma_lists &lists = rx->lists;
+		u32 at = 0;
+
+		rpcrdma_lists_init(&lists);
+		for (const auto &item : items) {
+			append(stream, whole, at, item.position - at);
+			at = item.position + item.length;
+			while (at % 4)
+				whole[at++] = 0;
+		}
+		append(stream, whole, at, length - at);
+		rx->format = static_cast<u8>(format);
+		rx->total_length = static_cast<u32>(stream.size());
+		if (format == RPCRDMA_SPECIAL) {
+			add_read(&lists, 0, 1, rx->total_length);
+			chunks.push_back(stream);
+		}
+		for (const auto &item : items) {
+			chunks.emplace_back();
+			append(chunks.back(), whole, item.position,
+			       item.length);
+			add_read(&lists, item.position, 1, item.length);
+		}
+	}
+
+	octets put_together() const
+	{
+		octets made(rpcrdma_call_octets(rx.get()), 0xee);
+		rpcrdma_pieces at = {};
+		rpcrdma_piece piece;
+		u32 end = 0;
+
+		while (rpcrdma_call_next(rx.get(), &at, &piece)) {
+			const octets *from = &stream;
+
+			EXPECT_EQ(piece.to, end);
+			EXPECT_NE(piece.length, 0u);
+			EXPECT_EQ(piece.chunk != nullptr,
+				  piece.origin == RPCRDMA_PIECE_CHUNK);
+			end = piece.to + piece.length;
+			if (end > made.size()) {
+				ADD_FAILURE() << "too long: " << end;
+				return {};
+			}
+			if (piece.origin == RPCRDMA_PIECE_ROUNDUP) {
+				std::fill_n(made.begin() + piece.to,
+					    piece.length, uint8_t{ 0 });
+				continue;
+			}
+			if (piece.chunk)
+				from = &chunks[static_cast<size_t>(
+					piece.chunk - rx->lists.reads)];
+			std::copy_n(from->begin() + piece.from, piece.length,
+				    made.begin() + piece.to);
+		}
+		EXPECT_EQ(end, made.size());
+		EXPECT_FALSE(rpcrdma_call_next(rx.get(), &at, &piece));
+		return made;
+	}
+};
+
+TEST(Pieces, OfACall)
+{
+	const std::vector<rpcrdma_item> cases[] = {
+		{},
+		{ { 40, 400 } },
+		{ { 40, 401 } },
+		/* to the end, and one behind the other */
+		{ { 100, 899 } },
+		{ { 40, 3 }, { 44, 1 }, { 48, 400 }, { 900, 0 } },
+		{ { 8, 5 }, { 500, 6 }, { 600, 7 }, { 700, 300 } },
+	};
+
+	for (const auto &items : cases) {
+		for (const auto format :
+		     { RPCRDMA_INLINE, RPCRDMA_CONTINUED, RPCRDMA_SPECIAL }) {
+			const call c{ 1000, items, format };
+
+			EXPECT_EQ(c.put_together(), c.whole);
+		}
+	}
+}
+
+TEST(Pieces, OfAnyCall)
+{
+	generator random{ 5 };
+
+	for (u32 n = 0; n < 2000; n++) {
+		std::vector<rpcrdma_item> items;
+		u32 at = 8;
+
+		for (u32 i = random.below(6); i; i--) {
+			at += 4 * random.below(30);
+			items.push_back({ at, random.below(200) });
+			at += (items.back().length + 3) & ~3u;
+		}
+		const call c{ at + 4 * random.below(50), items,
+			      random.chance(50) ? RPCRDMA_INLINE :
+						  RPCRDMA_SPECIAL };
+
+		ASSERT_EQ(c.put_together(), c.whole);
+	}
+}
+
+/* It is refused before, and yet nothing is outside of the memory for it. */
+TEST(Pieces, OfACallThatFitsNowhere)
+{
+	generator random{ 6 };
+
+	for (u32 n = 0; n < 2000; n++) {
+		call c{ 200, { { 40, 21 }, { 100, 40 } }, RPCRDMA_INLINE };
+
+		for (u32 i = 0; i < 2; i++)
+			c.rx->lists.reads[i].position =
+				random.chance(50) ? random.below(300) :
+						    ~random.below(9);
+		c.put_together();
+	}
+}
+
+TEST(Pieces, OfAnyReply)
+{
+	generator random{ 7 };
+
+	for (u32 n = 0; n < 2000; n++) {
+		auto plan = std::make_unique<rpcrdma_reply_plan>();
+		auto reply = std::make_unique<rpcrdma_reply>();
+		octets whole, rest, expected;
+		rpcrdma_pieces at = {};
+		rpcrdma_piece piece;
+		u32 end = 24, written = 0;
+
+		*reply = {};
+		*plan = {};
+		for (u32 i = random.below(5); i; i--) {
+			rpcrdma_item &item = reply->items[reply->nr_items];
+
+			end += 4 * random.below(20);
+			item = { end, random.below(100) };
+			end += item.length;
+			/* The last one may lack its roundup. */
+			if (i > 1 || random.chance(50))
+				end = (end + 3) & ~3u;
+			if (random.chance(60)) {
+				plan->placed = static_cast<u16>(
+					plan->placed | 1u << reply->nr_items);
+				plan->nr_items =
+					static_cast<u8>(reply->nr_items + 1);
+			}
+			reply->nr_items++;
+		}
+		reply->length = end % 4 ? end : end + 4 * random.below(20);
+		whole = some_octets(reply->length);
+
+		end = 0;
+		for (u32 i = 0; i < plan->nr_items; i++) {
+			const rpcrdma_item &item = reply->items[i];
+
+			if (!rpcrdma_item_placed(plan.get(), i))
+				continue;
+			append(expected, whole, end, item.position - end);
+			end = std::min((item.position + item.length + 3) & ~3u,
+				       reply->length);
+			written += item.length;
+		}
+		append(expected, whole, end, reply->length - end);
+
+		while (rpcrdma_reply_next(reply.get(), plan.get(), &at,
+					  &piece)) {
+			ASSERT_NE(piece.length, 0u);
+			ASSERT_LE(piece.from + piece.length, whole.size());
+			if (!piece.chunk) {
+				ASSERT_EQ(piece.to, rest.size());
+				append(rest, whole, piece.from, piece.length);
+				continue;
+			}
+			const auto i = piece.chunk - plan->lists.writes;
+
+			EXPECT_TRUE(rpcrdma_item_placed(plan.get(),
+							static_cast<u32>(i)));
+			EXPECT_EQ(piece.from, reply->items[i].position);
+			EXPECT_EQ(piece.length, reply->items[i].length);
+			EXPECT_EQ(piece.to, 0u);
+			written -= piece.length;
+		}
+		ASSERT_EQ(rest, expected);
+		ASSERT_EQ(written, 0u);
+	}
+}
+
+TEST(Faults, OfACallThatWasRead)
+{
+	message right, xid, direction;
+	auto rx = std::make_unique<rpcrdma_rx>();
+
+	rx->xid = 7;
+	rx->format = RPCRDMA_SPECIAL;
+	right.rpc(7, CALL, 40);
+	xid.rpc(8, CALL, 40);
+	direction.rpc(7, REPLY, 40);
+	EXPECT_EQ(rpcrdma_call_fault(rx.get(), right.data().data()),
+		  RPCRDMA_FAULT_NONE);
+	EXPECT_EQ(rpcrdma_call_fault(rx.get(), xid.data().data()),
+		  RPCRDMA_FAULT_ANOTHERS);
+	EXPECT_EQ(rpcrdma_call_fault(rx.get(), direction.data().data()),
+		  RPCRDMA_FAULT_ANOTHERS);
+	/* It was looked at when it arrived. */
+	rx->format = RPCRDMA_INLINE;
+	EXPECT_EQ(rpcrdma_call_fault(rx.get(), xid.data().data()),
+		  RPCRDMA_FAULT_NONE);
+}
+
+TEST(Faults, HaveACode)
+{
+	EXPECT_EQ(rpcrdma_fault_code(RPCRDMA_FAULT_TOO_LARGE),
+		  u32{ RDMA2_ERR_SYSTEM });
+	EXPECT_EQ(rpcrdma_fault_code(RPCRDMA_FAULT_ANOTHERS),
+		  u32{ RDMA2_ERR_BAD_XDR });
+	EXPECT_EQ(rpcrdma_fault_code(RPCRDMA_FAULT_NO_SERVICE),
+		  u32{ RDMA2_ERR_SYSTEM });
+	EXPECT_EQ(rpcrdma_fault_code(RPCRDMA_FAULT_NO_REPLY),
+		  u32{ RDMA2_ERR_SYSTEM });
+	for (int i = RPCRDMA_FAULT_NONE; i <= RPCRDMA_FAULT_NO_REPLY; i++)
+		EXPECT_NE(rpcrdma_fault_text(static_cast<rpcrdma_fault>(i)),
+			  nullptr);
+}
+
+} // namespace
