@@ -143,6 +143,7 @@ static int rpcrdma_listener_start(struct rpcrdma_listener *l)
 	struct rdma_cm_id *id;
 	int rc;
 
+	lockdep_assert_held(&l->renew_mutex);
 	WRITE_ONCE(l->removed, false);
 	id = rdma_create_id(l->net, rpcrdma_listener_handler, l, RDMA_PS_TCP,
 			    IB_QPT_RC);

@@ -18,6 +18,7 @@ static struct rpcrdma_send *rpcrdma_send_take(struct rpcrdma_ep *ep,
 {
 	struct rpcrdma_send *s;
 
+	lockdep_assert_held(&ep->lock);
 	if (ep->nr_free_sends <= reserve)
 		return NULL;
 	s = list_first_entry(&ep->free_sends, struct rpcrdma_send, work.list);
@@ -41,6 +42,7 @@ static u32 rpcrdma_stall_watch(struct rpcrdma_ep *ep)
 		     !list_empty(&ep->reply_queue);
 	u32 wait, events;
 
+	lockdep_assert_held(&ep->lock);
 	/* Later than that, the teardown would not stop the timer. */
 	if (ep->stall_watched || ep->state != RPCRDMA_EP_OPEN)
 		return 0;
@@ -70,6 +72,7 @@ void rpcrdma_stall_expired(struct work_struct *work)
 /* ep->lock held. A Call that takes @nr_wrs slots has to wait. */
 static void rpcrdma_want_space(struct rpcrdma_ep *ep, u32 nr_wrs)
 {
+	lockdep_assert_held(&ep->lock);
 	ep->want_space = true;
 	ep->want_wrs = max(ep->want_wrs, nr_wrs);
 	rpcrdma_stall_watch(ep);
@@ -181,6 +184,7 @@ static void rpcrdma_send_done(struct rpcrdma_work *work, bool ok)
 
 static bool rpcrdma_sq_space(const struct rpcrdma_ep *ep, u32 nr_wrs)
 {
+	lockdep_assert_held(&ep->lock);
 	return ep->sq_head - ep->sq_tail + nr_wrs <= ep->sq_depth;
 }
 
@@ -223,6 +227,7 @@ static bool rpcrdma_work_post(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
 {
 	u32 unsignaled;
 
+	lockdep_assert_held(&ep->lock);
 	ep->sq_head += work->nr_wrs;
 	work->sq_mark = ep->sq_head;
 	work->cqe.done = rpcrdma_wc_work;
@@ -270,6 +275,7 @@ static bool rpcrdma_send_post(struct rpcrdma_ep *ep, struct rpcrdma_send *s)
 {
 	struct rpcrdma_exposed *x = s->exposed;
 
+	lockdep_assert_held(&ep->lock);
 	if (x) {
 		/* From here on it is the peer's, or the time limit's. */
 		s->exposed = NULL;
@@ -290,6 +296,7 @@ static bool rpcrdma_pump_control(struct rpcrdma_ep *ep)
 	struct rpcrdma_send *s;
 	u32 inv_handle;
 
+	lockdep_assert_held(&ep->lock);
 	while (rpcrdma_conn_control_due(&ep->conn)) {
 		if (!rpcrdma_sq_space(ep, 1))
 			break;
@@ -315,6 +322,7 @@ static bool rpcrdma_pump_rdma(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_work *work;
 
+	lockdep_assert_held(&ep->lock);
 	while (!list_empty(&ep->rdma_queue)) {
 		work = list_first_entry(&ep->rdma_queue, struct rpcrdma_work,
 					list);
@@ -338,6 +346,7 @@ static bool rpcrdma_pump_stream(struct rpcrdma_ep *ep)
 	u32 octets, wrs;
 	bool more;
 
+	lockdep_assert_held(&ep->lock);
 	while ((st = ep->stream)) {
 		octets = rpcrdma_next_part(&ep->conn, &st->lists,
 					   st->len - st->sent, &more);
@@ -388,6 +397,7 @@ static bool rpcrdma_pump_replies(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_work *work;
 
+	lockdep_assert_held(&ep->lock);
 	while (!list_empty(&ep->reply_queue)) {
 		work = list_first_entry(&ep->reply_queue, struct rpcrdma_work,
 					list);
@@ -419,6 +429,7 @@ static bool rpcrdma_pump_replies(struct rpcrdma_ep *ep)
 /* Returns false: close. */
 static bool rpcrdma_pump_locked(struct rpcrdma_ep *ep)
 {
+	lockdep_assert_held(&ep->lock);
 	if (!rpcrdma_pump_control(ep) || !rpcrdma_pump_rdma(ep) ||
 	    !rpcrdma_pump_stream(ep))
 		return false;
@@ -433,6 +444,7 @@ static bool rpcrdma_pump_locked(struct rpcrdma_ep *ep)
 
 static bool rpcrdma_call_space(const struct rpcrdma_ep *ep, u32 nr_wrs)
 {
+	lockdep_assert_held(&ep->lock);
 	return !ep->stream &&
 	       rpcrdma_conn_may_send(&ep->conn, RPCRDMA_KIND_CALL) &&
 	       ep->nr_free_sends > RPCRDMA_CONTROL_SENDS &&
@@ -551,6 +563,7 @@ static u32 rpcrdma_mrs_chain(struct rpcrdma_ep *ep, struct list_head *mrs,
 /* ep->lock held: may a Call of @nr_wrs Work Requests be posted? */
 static int rpcrdma_call_check(struct rpcrdma_ep *ep, u32 nr_wrs)
 {
+	lockdep_assert_held(&ep->lock);
 	if (unlikely(ep->state != RPCRDMA_EP_OPEN))
 		return -ENOTCONN;
 	if (unlikely(!rpcrdma_sq_fits(ep, nr_wrs)))

@@ -21,6 +21,7 @@ static void rpcrdma_work_reap(struct rpcrdma_ep *ep, struct rpcrdma_work *work,
 {
 	struct rpcrdma_work *w, *next;
 
+	lockdep_assert_held(&ep->lock);
 	list_for_each_entry_safe(w, next, &ep->inflight, list) {
 		if (w == work || !w->signaled)
 			list_move_tail(&w->list, through);

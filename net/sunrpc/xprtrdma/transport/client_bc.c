@@ -300,6 +300,7 @@ static void rpcrdma_bc_refuse(struct rpcrdma_ep *ep, u32 xid,
 /* Is there a service for Calls? bc_mutex held. */
 static bool rpcrdma_bc_served(const struct rpcrdma_client *client)
 {
+	lockdep_assert_held(&client->bc_mutex);
 	return client->bc_sessions && client->requester.xprt.bc_serv;
 }
 
@@ -312,6 +313,7 @@ static struct rpcrdma_bc_rqst *rpcrdma_bc_begin(struct rpcrdma_client *client,
 	struct rpcrdma_bc_rqst *bc;
 	u32 i;
 
+	lockdep_assert_held(&client->bc_mutex);
 	if (!rpcrdma_bc_served(client) ||
 	    octets > RPCRDMA_BC_PAGES * PAGE_SIZE)
 		return NULL;
@@ -347,6 +349,7 @@ static void rpcrdma_bc_deliver(struct rpcrdma_client *client,
 	struct rpc_rqst *rqst = &bc->rqst;
 	u32 head = min_t(u32, bc->octets, PAGE_SIZE);
 
+	lockdep_assert_held(&client->bc_mutex);
 	memset(rqst, 0, sizeof(*rqst));
 	rqst->rq_xprt = xprt;
 	rqst->rq_xid = cpu_to_be32(xid);

@@ -39,6 +39,7 @@ static void rpcrdma_req_resend(struct rpcrdma_req *req)
 {
 	struct rpc_rqst *rqst = &req->rqst;
 
+	lockdep_assert_held(&rqst->rq_xprt->queue_lock);
 	rqst->rq_connect_cookie = rqst->rq_xprt->connect_cookie - 1;
 	rqst->rq_task->tk_status = -EAGAIN;
 }
@@ -54,6 +55,7 @@ void rpcrdma_requester_wait_for_reply(struct rpc_task *task)
 {
 	struct rpcrdma_req *req = rpcrdma_rqst_req(task->tk_rqstp);
 
+	lockdep_assert_held(&task->tk_rqstp->rq_xprt->queue_lock);
 	if (likely(!rpcrdma_exchange_resend(&req->x))) {
 		xprt_wait_for_reply_request_def(task);
 		return;

@@ -231,6 +231,7 @@ static void rpcrdma_svc_conn_free(struct rpcrdma_svc_conn *conn)
 /* Take a connection out of its listener's lists; accept lock held. */
 static void rpcrdma_svc_unlist(struct rpcrdma_svc_conn *conn)
 {
+	lockdep_assert_held(&rpcrdma_svc_accept_lock);
 	if (list_empty(&conn->node))
 		return;
 	list_del_init(&conn->node);
@@ -242,6 +243,7 @@ static void rpcrdma_svc_leave_listener(struct rpcrdma_svc_conn *conn)
 {
 	struct rpcrdma_svc_listener *l = conn->listener;
 
+	lockdep_assert_held(&rpcrdma_svc_accept_lock);
 	rpcrdma_svc_unlist(conn);
 	conn->listener = NULL;
 	/* Under the lock, as the listener may be freed right after it. */
@@ -296,6 +298,7 @@ static bool rpcrdma_svc_give_up_oldest(struct rpcrdma_svc_listener *l)
 {
 	struct rpcrdma_svc_conn *conn;
 
+	lockdep_assert_held(&rpcrdma_svc_accept_lock);
 	conn = list_first_entry_or_null(&l->opening, struct rpcrdma_svc_conn,
 					node);
 	if (!conn || l->nr_conns >= RPCRDMA_SVC_BACKLOG_ALL)

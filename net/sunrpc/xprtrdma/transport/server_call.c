@@ -438,6 +438,7 @@ static bool rpcrdma_svc_may_begin(struct rpcrdma_svc_conn *conn,
 {
 	u64 octets;
 
+	lockdep_assert_held(&conn->lock);
 	if (!rpcrdma_svc_read_octets(rv))
 		return true;
 	octets = PAGE_ALIGN(rpcrdma_svc_pull_octets(rv));
@@ -456,6 +457,7 @@ static struct rpcrdma_recv *rpcrdma_svc_oldest(struct rpcrdma_svc_conn *conn)
 {
 	struct rpcrdma_recv *call = NULL, *pulled, *rv;
 
+	lockdep_assert_held(&conn->lock);
 	list_for_each_entry(rv, &conn->calls, list) {
 		if (rpcrdma_svc_may_begin(conn, rv)) {
 			call = rv;
