@@ -1649,6 +1649,15 @@ static int peer_service_fn(void *data)
 	return 0;
 }
 
+/* The memory is @peer's. */
+static void peer_sxprt_free(struct svc_xprt *sxprt)
+{
+}
+
+static const struct svc_xprt_ops peer_sxprt_ops = {
+	.xpo_free	= peer_sxprt_free,
+};
+
 /* Connect, with a callback service and a client that calls it. */
 static struct peer *peer_open_reverse(struct kunit *test)
 {
@@ -1687,23 +1696,24 @@ static struct peer *peer_open_reverse(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, xprt->ops->bc_setup(xprt, 2), 0);
 
 	peer->sclass.xcl_ident = XPRT_TRANSPORT_RDMA;
-	peer->sxprt.xpt_class = &peer->sclass;
+	peer->sclass.xcl_ops = &peer_sxprt_ops;
+	svc_xprt_init(&init_net, &peer->sclass, &peer->sxprt, peer->serv);
 	peer->callback = rpc_create(&args);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(peer->callback));
 	return peer;
 }
 
-/* The callback's client goes, and what svc_xprt_free() gives up. */
+/* The callback's client goes, and the svc_xprt with its references. */
 static void peer_end_callback(struct peer *peer)
 {
 	struct rpc_xprt *bc = peer->sxprt.xpt_bc_xprt;
 
-	/* The svc_xprt's reference to the switch, xpt_bc_xps */
-	rpc_clnt_xprt_switch_put(peer->callback);
 	rpc_shutdown_client(peer->callback);
 	kthread_stop(peer->service);
-	peer->sxprt.xpt_bc_xps = NULL;
+	/* Upcalls may still come, and must not find what is gone. */
 	peer->sxprt.xpt_bc_xprt = NULL;
+	svc_xprt_put(&peer->sxprt);
+	peer->sxprt.xpt_bc_xps = NULL;
 	xprt_put(bc);
 }
 
