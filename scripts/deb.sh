@@ -8,28 +8,24 @@
 #
 #   DIR       where they go (default: deb/ in this checkout)
 #   VERSION   another one than Kbuild says, to try an upgrade
+#
+#   DEBEMAIL=address DEBFULLNAME=name   who answers for them
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=scripts/lib.sh
 . "$here/scripts/lib.sh"
 
-mkdir -p "${1:-$here/deb}"
-to=$(cd "${1:-$here/deb}" && pwd)
-cd "$here"
-version=${2:-$(sed -n 's/^version := //p' Kbuild)}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-tree=$work/rpcrdma-v2-$version
-source_tree "$tree" "$version"
+begin_package "${1:-$here/deb}" "${2:-}"
 mv "$tree/scripts/debian" "$tree/debian"
+sed -i '/^Source:/r /dev/stdin' "$tree/debian/control" <<<"Maintainer: $(maintainer)"
 
 {
 	echo "rpcrdma-v2 ($version) unstable; urgency=medium"
 	echo
 	changes "  * " "    "
 	echo
-	echo " -- $(sed -n 's/^Maintainer: //p' "$tree/debian/control")  $(LC_ALL=C date -u -R -d "@$(source_date)")"
+	echo " -- $(maintainer)  $(LC_ALL=C date -u -R -d "@$(source_date)")"
 } >"$tree/debian/changelog"
 
 ( cd "$tree" && dpkg-buildpackage -us -uc -d ) >"$work/log" 2>&1 || { tail -n 40 "$work/log" >&2; die "the packages do not build"; }

@@ -71,6 +71,34 @@ source_tree()
 	sed -i "s/^version := .*/version := $2/" "$1/Kbuild"
 }
 
+project_version() { sed -n 's/^version := //p' "$(dirname "${BASH_SOURCE[0]}")/../Kbuild"; }
+
+# Who answers for packages: whoever builds them, where that is said as Debian's
+# tools have it said, or else an address that is nobody's.
+maintainer()
+{
+	if [ -n "${DEBEMAIL:-}" ]; then
+		echo "${DEBFULLNAME:-$DEBEMAIL} <$DEBEMAIL>"
+	else
+		echo "The rpcrdma-v2 maintainers <maintainers@rpcrdma-v2.invalid>"
+	fi
+}
+
+# begin_package DIR [VERSION]: in this checkout, which becomes the current folder,
+# set to: DIR, made if need be; version; work: a folder for this script alone; and
+# tree: the project's files in it, with that version.
+begin_package()
+{
+	mkdir -p "$1"
+	to=$(cd "$1" && pwd)
+	cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
+	version=${2:-$(project_version)}
+	work=$(mktemp -d)
+	trap 'rm -rf "$work"' EXIT
+	tree=$work/rpcrdma-v2-$version
+	source_tree "$tree" "$version"
+}
+
 # When they changed: packages that are made again are the same.
 source_date() { echo "${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}"; }
 
