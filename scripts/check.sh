@@ -26,6 +26,8 @@
 #   VERSIONS="3 4.0 4.1 4.2"   of NFS, for interop (default 3 and 4.2)
 #   PROFILE=everything   what e2e leaves to e2e-debug, too
 #   MODULE=in-tree    the guests run the kernel's own rpcrdma.ko (e2e levels)
+#   GUEST=uml         guests are no machines of QEMU but a kernel that is a program
+#               (scripts/uml-kernel.sh): all levels with a guest but interop
 #   ONLY=regex        of the guests' tests, run only these (mounts included)
 #   HOSTILE_SEED=n HOSTILE_STEPS=n   the random walks' (hostile levels)
 #   PRESSURE_SECONDS=n   of each load whose latencies are compared (hostile);
@@ -361,13 +363,8 @@ level_packages()
 
 level_kunit()
 {
-	local dir=$1 log=$build_root/debug.log tree tests=() ko name status=0 suites
-	tree=$(scripts/debug-kernel.sh) || { not_ok kunit/kernel "the debug kernel does not build"; return; }
-	if ! build_for debug KDIR="$tree" CONFIG_RPCRDMA_KUNIT_TEST=m; then
-		tail -n 40 "$log" | sed 's/^/#   /'
-		not_ok kunit/modules "the modules do not build for the debug kernel, see $log"
-		return
-	fi
+	local dir=$1 module guest tree tests=() ko name status=0 suites
+	MODULE='' guest_module kunit debug || return 0
 	while read -r ko; do
 		tests+=(--module "$ko")
 	done < <(find "$build/kunit" -name '*_test.ko' | sort)
@@ -375,7 +372,7 @@ level_kunit()
 		not_ok kunit/modules "no kunit/*_test.ko was built"
 		return
 	fi
-	scripts/guest.sh --debug-kernel --module "$build/rpcrdma.ko" "${tests[@]}" --timeout 900 \
+	scripts/guest.sh "${guest[@]}" --module "$module" "${tests[@]}" --timeout 900 \
 		--run-dir "$dir" --quiet -- "$dir/guest/kunit.sh" || status=$?
 	while read -r ko; do
 		name=$(basename "$ko" .ko)
@@ -420,14 +417,34 @@ run_e2e()
 	guest_ended "$level" $status "$dir"
 }
 
-# Set module: $2, or what is built now for the stock kernel. Not 0: the level
-# $1 has failed.
-stock_module()
+# guest_module LEVEL stock|debug: set module to the one under test, built now for the
+# kernel of that sort unless MODULE names it; guest to what scripts/guest.sh is told to
+# run that kernel; tree to its build folder, if it is none of Debian's. Not 0: the
+# level has failed.
+guest_module()
 {
-	module=${2:-}
+	local kind=${GUEST:-$2} args
+	case $kind in
+	stock)
+		guest=()
+		args=(KVER="$kver")
+		;;
+	debug)
+		tree=$(scripts/debug-kernel.sh) || { not_ok "$1/kernel" "the debug kernel does not build"; return 1; }
+		guest=(--debug-kernel)
+		args=(KDIR="$tree" CONFIG_RPCRDMA_KUNIT_TEST=m)
+		;;
+	uml)
+		tree=$(scripts/uml-kernel.sh) || { not_ok "$1/kernel" "the kernel that is a program does not build"; return 1; }
+		guest=(--uml)
+		args=(KDIR="$tree" ARCH=um CONFIG_RPCRDMA_KUNIT_TEST=m)
+		;;
+	esac
+	module=${MODULE:-}
 	[ -z "$module" ] || return 0
-	if ! build_for stock KVER="$kver"; then
-		not_ok "$1/module" "rpcrdma.ko does not build for $kver, see $build_root/stock.log"
+	if ! build_for "$kind" "${args[@]}"; then
+		tail -n 40 "$build_root/$kind.log" | sed 's/^/#   /'
+		not_ok "$1/module" "rpcrdma.ko does not build for the $kind kernel, see $build_root/$kind.log"
 		return 1
 	fi
 	module=$build/rpcrdma.ko
@@ -435,9 +452,9 @@ stock_module()
 
 level_e2e()
 {
-	local module
-	stock_module e2e "${MODULE:-}" || return 0
-	run_e2e e2e "$1" --module "$module" --timeout 2400 -- "$1/guest/e2e.sh" "${PROFILE:-full}"
+	local module guest tree
+	guest_module e2e stock || return 0
+	run_e2e e2e "$1" "${guest[@]}" --module "$module" --timeout 2400 -- "$1/guest/e2e.sh" "${PROFILE:-full}"
 }
 
 # What "make matrix" does, with one kernel
@@ -453,10 +470,10 @@ level_kernels()
 # What "make demo" shows, with few files
 level_demo()
 {
-	local status=0 module
-	stock_module demo || return 0
+	local status=0 module guest tree
+	MODULE='' guest_module demo stock || return 0
 	build_guest_tools "$1"
-	scripts/guest.sh --module "$module" --mem 2G --timeout 600 --run-dir "$1" --quiet -- \
+	scripts/guest.sh "${guest[@]}" --module "$module" --mem 2G --timeout 600 --run-dir "$1" --quiet -- \
 		"$1/guest/demo.sh" 60 1000003 || status=$?
 	results "$1/output.log" demo/
 	guest_ended demo $status "$1"
@@ -464,8 +481,8 @@ level_demo()
 
 level_interop()
 {
-	local status=0 module
-	stock_module interop || return 0
+	local status=0 module guest tree
+	MODULE='' guest_module interop stock || return 0
 	# The versions between them have nothing of their own in the transport.
 	export VERSIONS=${VERSIONS:-3 4.2}
 	PREFIX=interop/ scripts/interop.sh --module "$module" --run-dir "$1" || status=$?
@@ -473,34 +490,20 @@ level_interop()
 	[ -s "$1/results" ] || not_ok interop/run "no test ran (status $status), see $1"
 }
 
-# Set module to the one under test for the debug kernel, for the level $1.
-debug_module()
-{
-	local tree
-	module=${MODULE:-}
-	tree=$(scripts/debug-kernel.sh) || { not_ok "$1/kernel" "the debug kernel does not build"; return 1; }
-	[ -z "$module" ] || return 0
-	if ! build_for debug KDIR="$tree" CONFIG_RPCRDMA_KUNIT_TEST=m; then
-		not_ok "$1/module" "rpcrdma.ko does not build for the debug kernel, see $build_root/debug.log"
-		return 1
-	fi
-	module=$build/rpcrdma.ko
-}
-
 level_e2e-debug()
 {
-	local module
-	debug_module e2e-debug || return 0
-	run_e2e e2e-debug "$1" --debug-kernel --module "$module" --timeout 3000 -- "$1/guest/e2e.sh" reduced
+	local module guest tree
+	guest_module e2e-debug debug || return 0
+	run_e2e e2e-debug "$1" "${guest[@]}" --module "$module" --timeout 3000 -- "$1/guest/e2e.sh" reduced
 }
 
 # run_hostile LEVEL DIR SCRIPT
 run_hostile()
 {
-	local module
-	debug_module "$1" || return 0
+	local module guest tree
+	guest_module "$1" debug || return 0
 	build_hostile "$2"
-	run_e2e "$1" "$2" --debug-kernel --smp 1 --module "$module" --timeout 1500 -- \
+	run_e2e "$1" "$2" "${guest[@]}" --smp 1 --module "$module" --timeout 1500 -- \
 		"$3" "${HOSTILE_SEED:-1}" "${HOSTILE_STEPS:-600}" "${PRESSURE_SECONDS:-0}"
 }
 
@@ -517,7 +520,12 @@ level_hostile-server()
 kver=${KVER:-$(stock_kernel_version)}
 [ -n "$kver" ] || die "no stock Debian 6.1 kernel with headers is installed: run scripts/setup.sh"
 
+case ${GUEST:-} in
+''|uml) ;;
+*) die "there is no guest $GUEST; GUEST=uml is all there is" ;;
+esac
 for level in "${levels[@]}"; do
+	[ "$level" != interop ] || [ -z "${GUEST:-}" ] || die "interop takes two machines, of QEMU"
 	declare -F "level_$level" >/dev/null || die "there is no level $level"
 done
 

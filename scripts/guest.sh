@@ -1,14 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Boot a QEMU guest, run one program in it, and return that program's exit
-# status.
+# Boot a guest, run one program in it, and return that program's exit status. The
+# guest is one of QEMU, or a kernel that is a program (User-Mode Linux).
 #
 #   scripts/guest.sh [options] -- PROGRAM [ARG...]
 #
 #   --debug-kernel     boot the kernel that scripts/debug-kernel.sh builds
 #                      (built now when it is not in the cache yet) instead of
 #                      the newest stock Debian 6.1 kernel
+#   --uml              run the kernel that scripts/uml-kernel.sh builds: at this
+#                      machine's own speed, without QEMU
 #   --kernel DIR       boot the stock kernel that scripts/stock-kernel.sh left there
 #   --module M         what is installed under updates/ in the guest: the path
 #                      of a .ko file, which must have been built for the
@@ -19,9 +21,10 @@
 #   --run-dir DIR      keep console.log, output.log, dmesg.txt and whatever
 #                      the program writes to $RUN there (default: a temporary
 #                      folder, removed when all went well)
-#   --mem SIZE         default 2G (3G with --debug-kernel)
-#   --smp N            default 2
+#   --mem SIZE         default 2G (3G with --debug-kernel or --uml)
+#   --smp N            default 2 (1 with --uml)
 #   --append ARGS      more kernel parameters
+#                      The following are of QEMU alone:
 #   --qemu-arg ARG     one more argument for QEMU; may be repeated
 #   --cpu MODEL        QEMU's name of the processor (default max)
 #   --icount           one instruction is one guest nanosecond: slow, with
@@ -37,7 +40,7 @@
 #   scripts/guest.sh --module in-tree -- bash -c 'modprobe rpcrdma && lsmod'
 #   scripts/guest.sh -- $PWD/scripts/guest/try.sh    (rxe, nfsd and a mount)
 #
-# The environment in the guest: RUN, KIND (stock|debug), MODULE_KIND
+# The environment in the guest: RUN, KIND (stock|debug|uml), MODULE_KIND
 # (ours|in-tree), MODULES (names of the installed .ko files).
 #
 # Exit status: the program's; 124 when time ran out; 125 when the guest could
@@ -57,7 +60,7 @@ modules=()
 timeout=300
 run=
 mem=
-smp=2
+smp=
 cpu=max
 append=
 qemu_args=()
@@ -68,6 +71,7 @@ quiet=no
 while [ $# -gt 0 ]; do
 	case $1 in
 	--debug-kernel) kind=debug ;;
+	--uml) kind=uml ;;
 	--kernel) stock=$2; shift ;;
 	--module) modules+=("$2"); shift ;;
 	--timeout) timeout=$2; shift ;;
@@ -90,7 +94,9 @@ done
 
 fail() { echo "guest.sh: $*" >&2; exit 125; }
 
-for tool in qemu-system-x86_64 busybox cpio depmod; do
+emulator=qemu-system-x86_64
+[ $kind != uml ] || emulator=
+for tool in $emulator busybox cpio depmod; do
 	PATH=$PATH:/usr/sbin:/sbin command -v $tool >/dev/null ||
 		fail "$tool is missing: run scripts/setup.sh"
 done
@@ -104,6 +110,14 @@ if [ $kind = debug ]; then
 	modroot=$tree/modroot
 	mem=${mem:-3G}
 	append="kmemleak=${KML:-on} $append"
+elif [ $kind = uml ]; then
+	tree=$("$here/scripts/uml-kernel.sh") || fail "no kernel for User-Mode Linux"
+	kernel=$tree/linux
+	kver=$(make -s -C "$tree" ARCH=um kernelrelease)
+	modroot=$tree/modroot
+	mem=${mem:-3G}
+	smp=${smp:-1}
+	append="kmemleak=${KML:-off} $append"
 elif [ -n "$stock" ]; then
 	kver=$(cat "$stock/version") || fail "$stock has no kernel of scripts/stock-kernel.sh"
 	kernel=$stock/vmlinuz
@@ -116,6 +130,7 @@ else
 	modroot=
 	mem=${mem:-2G}
 fi
+smp=${smp:-2}
 [ -r "$kernel" ] || fail "cannot read $kernel: install linux-image-$kver"
 [ -d "$modroot/lib/modules/$kver" ] || fail "$modroot/lib/modules/$kver is missing"
 
@@ -129,6 +144,7 @@ else
 fi
 rm -rf "$run/status" "$run/booted" "$run/modules" "$run/console-first-boot.log"
 : >"$run/console.log"
+: >"$run/machine.log"
 : >"$run/output.log"
 
 # The modules under test and the index that makes modprobe prefer them.
@@ -161,7 +177,7 @@ cp -r "$run/modules/updates" "$index/lib/modules/$kver/"
 depmod -b "$index" "$kver" || fail "depmod failed"
 find "$index/lib/modules/$kver" -maxdepth 1 -type f -exec cp {} "$run/modules/" \;
 case $kind$stock in
-debug) cp -r "$modroot/lib/modules/$kver/kernel" "$run/modules/" ;;
+debug|uml) cp -r "$modroot/lib/modules/$kver/kernel" "$run/modules/" ;;
 # The guest sees them where they are here.
 stock?*) ln -s "$modroot/lib/modules/$kver/kernel" "$run/modules/kernel" ;;
 esac
@@ -174,7 +190,7 @@ mkdir -p "$initrd"/{bin,dev,proc,sys,host,rw,root,modules}
 cp "$(command -v busybox)" "$initrd/bin/busybox"
 cp "$here/scripts/guest/initramfs-init" "$initrd/init"
 chmod +x "$initrd/init"
-for m in virtio_pci 9pnet_virtio 9p overlay; do
+[ $kind = uml ] || for m in virtio_pci 9pnet_virtio 9p overlay; do
 	modprobe -d "$modroot/" -S "$kver" --show-depends "$m" || fail "the kernel has no module $m"
 done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' | while read -r ko; do
 	case $ko in
@@ -212,13 +228,40 @@ elif grep -qwE 'vmx|svm' /proc/cpuinfo && [ -w /dev/kvm ] &&
 	accel=kvm
 fi
 
-qemu=
+# What every kernel is told
+append="loglevel=7 log_buf_len=8M panic=-1 net.ifnames=0 rcupdate.rcu_cpu_stall_timeout=120 $append"
+
+# Become the guest's process: its kernel log goes to console.log, what its
+# program prints to output.log.
+boot_qemu()
+{
+	exec qemu-system-x86_64 \
+		-accel "$accel" -machine q35 -cpu "$cpu" -smp "$smp" -m "$mem" \
+		-nodefaults -no-user-config -no-reboot -display none -nic none \
+		-kernel "$kernel" -initrd "$run/initrd.img" \
+		-append "console=ttyS0 no_timer_check random.trust_cpu=on $append" \
+		-virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap \
+		-virtfs local,path="$run",mount_tag=run,security_model=none,multidevs=remap \
+		-serial "file:$run/console.log" -serial "file:$run/output.log" \
+		"${qemu_args[@]}" </dev/null >"$run/machine.log" 2>&1
+}
+
+boot_uml()
+{
+	# Its second serial line is what is open here as 3.
+	# shellcheck disable=SC2086
+	exec "$kernel" "mem=$mem" "ncpus=$smp" "initrd=$run/initrd.img" "uml_dir=$run/uml" umid=guest \
+		noreboot con=null con0=null,fd:1 ssl=null ssl1=null,fd:3 "run=$run" $append \
+		</dev/null 3>>"$run/output.log" >"$run/console.log" 2>&1
+}
+
+machine=
 follower=
 # Whatever ends this script ends the guest too.
 # shellcheck disable=SC2317
 cleanup()
 {
-	[ -z "$qemu" ] || kill -KILL "$qemu" 2>/dev/null || true
+	[ -z "$machine" ] || kill -KILL "$machine" 2>/dev/null || true
 	[ -z "$follower" ] || kill "$follower" 2>/dev/null || true
 }
 trap cleanup EXIT
@@ -232,16 +275,12 @@ booted() { [ -s "$run/booted" ]; }
 [ $icount = no ] && boot_limit=$((240 * TIMEOUT_SCALE)) || boot_limit=$limit
 for attempt in 1 2; do
 	started=$SECONDS
-	qemu-system-x86_64 \
-		-accel "$accel" -machine q35 -cpu "$cpu" -smp "$smp" -m "$mem" \
-		-nodefaults -no-user-config -no-reboot -display none -nic none \
-		-kernel "$kernel" -initrd "$run/initrd.img" \
-		-append "console=ttyS0 loglevel=7 no_timer_check log_buf_len=8M panic=-1 net.ifnames=0 random.trust_cpu=on rcupdate.rcu_cpu_stall_timeout=120 $append" \
-		-virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap \
-		-virtfs local,path="$run",mount_tag=run,security_model=none,multidevs=remap \
-		-serial "file:$run/console.log" -serial "file:$run/output.log" \
-		"${qemu_args[@]}" </dev/null >"$run/qemu.log" 2>&1 &
-	qemu=$!
+	if [ $kind = uml ]; then
+		boot_uml &
+	else
+		boot_qemu &
+	fi
+	machine=$!
 
 	if [ $quiet = no ] && [ -z "$follower" ]; then
 		tail -n +1 -s 0.5 -F "$run/output.log" 2>/dev/null &
@@ -249,21 +288,21 @@ for attempt in 1 2; do
 	fi
 
 	timed_out=no
-	while kill -0 $qemu 2>/dev/null; do
+	while kill -0 $machine 2>/dev/null; do
 		if [ $((SECONDS - started)) -ge $limit ] ||
 		   { [ $attempt -eq 1 ] && [ $((SECONDS - started)) -ge $boot_limit ] && ! booted; }; then
 			timed_out=yes
-			kill -KILL $qemu
+			kill -KILL $machine
 			break
 		fi
 		sleep 0.5
 	done
-	wait $qemu 2>/dev/null && qemu_status=0 || qemu_status=$?
+	wait $machine 2>/dev/null && machine_status=0 || machine_status=$?
 	! booted && [ $attempt -eq 1 ] || break
 	mv "$run/console.log" "$run/console-first-boot.log"
 	say "the guest did not boot ($run/console-first-boot.log): once more"
 done
-qemu=
+machine=
 if [ -n "$follower" ]; then
 	# What it has not shown yet
 	sleep 1
@@ -300,9 +339,9 @@ if [ $timed_out = yes ]; then
 	exit 124
 fi
 if [ ! -s "$run/status" ]; then
-	cat "$run/qemu.log" >&2
+	cat "$run/machine.log" >&2
 	show_console
-	echo "guest.sh: the guest ended by itself (QEMU's status $qemu_status) before its program did" >&2
+	echo "guest.sh: the guest ended by itself (its machine's status $machine_status) before its program did" >&2
 	exit 125
 fi
 status=$(cat "$run/status")

@@ -141,6 +141,96 @@ host_suite() { (. /etc/os-release && echo "$VERSION_CODENAME"); }
 
 debian_key=/usr/share/keyrings/debian-archive-keyring.gpg
 
+# Set apt: the folder of an apt of its own, in the cache's kernels/, which knows
+# the one suite $1 and no installed package. What it says goes to the file $2.
+suite_apt()
+{
+	local suite=$1 log=$2 host like uri
+	apt=$CACHE/kernels/$suite.apt
+	host=$(host_suite)
+	case $suite in
+	*-security) like=$host-security ;;
+	*) like=$host ;;
+	esac
+	uri=$(archive "$like")
+	[ -n "$uri" ] || die "apt is not configured here for $like, or 'apt-get update' never ran: $suite cannot be found"
+	mkdir -p "$apt"/{parts,lists/partial,archives/partial}
+	: >"$apt/status"
+	echo "deb [signed-by=$debian_key] $uri $suite main" >"$apt/sources.list"
+	if ! apt_here apt-get update >>"$log" 2>&1 || grep -q '^\(E\|W: Failed\)' "$log"; then
+		grep '^[EW]:' "$log" >&2 || true
+		die "the suite $suite cannot be reached at $uri"
+	fi
+}
+
+# A tool of that apt: apt_here TOOL ARG...
+apt_here()
+{
+	local tool=$1
+	shift
+	"$tool" -q -o Dir::Etc::SourceList="$apt/sources.list" -o Dir::Etc::SourceParts="$apt/parts" \
+		-o Dir::State::Lists="$apt/lists" -o Dir::State::status="$apt/status" \
+		-o Dir::Cache="$apt" -o Dir::Cache::archives="$apt/archives" \
+		-o APT::Sandbox::User=root -o APT::Default-Release= "$@"
+}
+
+# What the packages named in the field Depends of the package $1 are called
+apt_depends()
+{
+	apt_here apt-cache show --no-all-versions "$1" | sed -n 's/^\(Pre-\)\?Depends: //p' |
+		tr ',|' '\n\n' | sed 's/^ *//; s/ .*//'
+}
+
+# test_kernel NAME KEY UNPACK CONFIG [MAKE-ARGUMENT...]: build a kernel for tests
+# from sources and keep it in the cache, outside the checkout. Set tree to its
+# folder, in which modroot/ has its modules installed.
+#
+# NAME is what the folder is called, KEY tells what it was built from: another
+# key is another kernel. The command UNPACK puts the sources into the folder that
+# it is given; the command CONFIG prints the options asked for; both only when
+# the kernel is not in the cache. MAKE-ARGUMENTs are what each make is given.
+test_kernel()
+{
+	local name=$1 unpack=$3 config=$4 log=$CACHE/$1-build.log lost lock
+	tree=$CACHE/$1-$(sha256sum <<<"$2" | cut -c1-16)
+	shift 4
+	[ ! -f "$tree/.complete" ] || return 0
+	# One builder at a time; a second one waits and finds the tree complete.
+	mkdir -p "$CACHE"
+	exec {lock}>"$CACHE/$name.lock"
+	flock "$lock"
+	if [ ! -f "$tree/.complete" ]; then
+		say "building the $name in $tree (about 15 minutes on two cores; log: $log)"
+		rm -rf "$tree" "$tree.src"
+		mkdir -p "$tree.src"
+		{
+			"$unpack" "$tree.src" && "$config" >"$tree.src/.config" &&
+				make -C "$tree.src" "$@" olddefconfig
+		} >"$log" 2>&1 || { tail -30 "$log" >&2; die "configuring the $name failed, see $log"; }
+		# olddefconfig silently drops what does not fit together: a test kernel
+		# without its checkers would pass everything.
+		lost=$("$config" | grep '^CONFIG_' | grep -Fxv -f "$tree.src/.config" || true)
+		[ -z "$lost" ] || die "the configuration lost these requested lines:
+$lost"
+		# The kernel goes where its makefiles put it; "all" has its modules.
+		make -C "$tree.src" -j"$(nproc)" "$@" all >>"$log" 2>&1 ||
+			{ tail -30 "$log" >&2; die "building the $name failed, see $log"; }
+		make -C "$tree.src" "$@" modules_install INSTALL_MOD_PATH="$tree.src/modroot" \
+			INSTALL_MOD_STRIP=1 >>"$log" 2>&1 ||
+			{ tail -30 "$log" >&2; die "installing the modules of the $name failed, see $log"; }
+		# Links to the build tree, which nobody follows here.
+		rm -f "$tree.src"/modroot/lib/modules/*/{build,source}
+		# Only what external modules, a guest and a reader of its traces need is
+		# kept: no objects.
+		find "$tree.src" \( -name '*.o' -o -name '*.a' -o -name '.*.cmd' \) \
+			-not -path '*/scripts/*' -not -path '*/tools/*' -delete
+		mv "$tree.src" "$tree"
+		touch "$tree/.complete"
+		say "the $name is complete"
+	fi
+	exec {lock}>&-
+}
+
 # A minimal system of the Debian suite $1 in the folder $2, unless it is there
 debian_system()
 {

@@ -38,42 +38,15 @@ if [ -e "$dir/.complete" ] && [ -n "$(find "$dir/.complete" -mtime -7)" ]; then
 	exit 0
 fi
 
-host=$(host_suite)
-case $suite in
-*-security) like=$host-security ;;
-*) like=$host ;;
-esac
-uri=$(archive "$like")
-[ -n "$uri" ] || die "apt is not configured here for $like, or 'apt-get update' never ran: $suite cannot be found"
-
-# An apt of its own, which knows this one suite and no installed package
-apt=$dir.apt
-mkdir -p "$apt"/{parts,lists/partial,archives/partial}
-: >"$apt/status"
-echo "deb [signed-by=$debian_key] $uri $suite main" >"$apt/sources.list"
-apt_here()
-{
-	local tool=$1
-	shift
-	"$tool" -q -o Dir::Etc::SourceList="$apt/sources.list" -o Dir::Etc::SourceParts="$apt/parts" \
-		-o Dir::State::Lists="$apt/lists" -o Dir::State::status="$apt/status" \
-		-o Dir::Cache="$apt" -o Dir::Cache::archives="$apt/archives" \
-		-o APT::Sandbox::User=root -o APT::Default-Release= "$@"
-}
-
 log=$dir.log
 : >"$log"
-if ! apt_here apt-get update >>"$log" 2>&1 || grep -q '^\(E\|W: Failed\)' "$log"; then
-	grep '^[EW]:' "$log" >&2 || true
-	die "the suite $suite cannot be reached at $uri"
-fi
+suite_apt "$suite" "$log"
 
 # The packages of the kernel that the metapackages want: all they name that
 # is a part of it
 depends()
 {
-	apt_here apt-cache show --no-all-versions "$1" | sed -n 's/^\(Pre-\)\?Depends: //p' |
-		tr ',|' '\n\n' | sed 's/^ *//; s/ .*//' | grep -E '^linux-(image|headers|kbuild|modules|binary|base-)' || true
+	apt_depends "$1" | grep -E '^linux-(image|headers|kbuild|modules|binary|base-)' || true
 }
 packages=()
 wanted=(linux-image-amd64 linux-headers-amd64)
@@ -120,7 +93,7 @@ echo "$kver" >"$dir/version"
 
 # Their tools are linked with the C library of their suite, and the compiler of
 # C++ has to be of the same release as the compiler of C.
-if [ "$codename" != "$host" ]; then
+if [ "$codename" != "$(host_suite)" ]; then
 	chroot=$CACHE/kernels/$codename.chroot
 	debian_system "$codename" "$chroot"
 	cc=$(sed -n 's/^CONFIG_CC_VERSION_TEXT="[a-z0-9_-]*gcc-\([0-9]*\) .*/\1/p' "$dir/build/.config")

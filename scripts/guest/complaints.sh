@@ -63,9 +63,11 @@ allowed_patterns()
 	DMA-API: preallocated [0-9]+ debug entries$
 	DMA-API: debugging enabled by kernel config$
 	kmemleak: Kernel memory leak detector initialized
+	^\[ +0\.0+\] kmemleak: Kernel memory leak detector disabled$
 	kasan: KernelAddressSanitizer initialized
 	PATTERNS
-	# These are what DMA debugging, kmemleak and KASAN say when they start.
+	# These are what DMA debugging, kmemleak and KASAN say when they start, or when
+	# the kernel was told not to start them.
 }
 
 # Print the complaints in the log on stdin; true when there was one.
