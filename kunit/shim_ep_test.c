@@ -530,7 +530,7 @@ static void data_segments(struct kunit *test)
 
 /*
  * A peer may take only small segments: a vector longer than that is split, and
- * the count made beforehand agrees.
+ * there are no more than was said beforehand.
  */
 static void data_small_segments(struct kunit *test)
 {
@@ -557,8 +557,9 @@ static void data_small_segments(struct kunit *test)
 			schedule_timeout_uninterruptible(1);
 		} while (rc == -EAGAIN);
 		KUNIT_EXPECT_EQ(test, rc, 0);
-		KUNIT_EXPECT_EQ(test, (u32)lists->nr_segs,
-				rpcrdma_mrs_count(ep, buf.bv, buf.nr));
+		KUNIT_EXPECT_LE(test, (u32)lists->nr_segs,
+				rpcrdma_mrs_most(ep, buf.bv[0].bv_offset,
+						 buf.len));
 		for (j = 0, octets = 0; j < lists->nr_segs; j++) {
 			KUNIT_EXPECT_LE(test, lists->segs[j].length, most[i]);
 			octets += lists->segs[j].length;

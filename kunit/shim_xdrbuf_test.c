@@ -306,55 +306,43 @@ static struct rpcrdma_ep *xdr_endpoint(struct kunit *test, u32 max_segment,
 	return ep;
 }
 
-static u32 xdr_segments(struct kunit *test, const struct xdr_geometry *g,
-			struct rpcrdma_ep *ep)
-{
-	struct xdr_fixture *f = test->priv;
-	u32 n = xdr_set(f, g);
-	int nr;
-
-	nr = rpcrdma_xdr_to_bvecs(&f->buf, 0, n, f->bv, ARRAY_SIZE(f->bv));
-	KUNIT_ASSERT_GE(test, nr, 0);
-	return rpcrdma_mrs_count(ep, f->bv, nr);
-}
-
 static void xdr_segment_counts(struct kunit *test)
 {
-	struct rpcrdma_ep *ep = xdr_endpoint(test, 1 << 20, IB_MR_TYPE_MEM_REG,
-					     256);
-	struct rpcrdma_ep *gaps = xdr_endpoint(test, 1 << 20,
-					       IB_MR_TYPE_SG_GAPS, 256);
-	struct rpcrdma_ep *two = xdr_endpoint(test, 1 << 20,
-					      IB_MR_TYPE_MEM_REG, 2);
-	struct rpcrdma_ep *small = xdr_endpoint(test, 8192, IB_MR_TYPE_MEM_REG,
-						256);
-	struct rpcrdma_ep *tiny = xdr_endpoint(test, 1000, IB_MR_TYPE_MEM_REG,
-					       256);
-	struct rpcrdma_ep *none = xdr_endpoint(test, 0, IB_MR_TYPE_MEM_REG,
-					       256);
-	static const struct xdr_geometry
-		empty = { 0, 0, 0, 0, 0, 0 },
-		head = { 0, 100, 0, 0, 0, 0 },
-		three = { 16, 100, 0, 100, 64, 4 },
-		/* The head ends with its page, the pages begin with theirs. */
-		joined = { 4096, 4096, 0, 20480, 0, 100 },
-		pages = { 0, 0, 0, 20480, 0, 0 },
-		unaligned = { 0, 0, 100, 10000, 0, 0 };
+	static const struct {
+		u32 max_segment, mr_pages;
+		u32 offset, len, most;
+	} cases[] = {
+		{ 1 << 20, 256, 0, 0, 0 },
+		{ 1 << 20, 256, 100, 0, 0 },
+		{ 1 << 20, 256, 0, 100, 1 },
+		{ 1 << 20, 256, 0, 20480, 1 },
+		{ 1 << 20, 256, 100, 10000, 1 },
+		/* 257 pages, and 1 MiB in as many segments as that takes */
+		{ 1 << 20, 256, 1, 1 << 20, 2 },
+		{ 1 << 20, 256, 0, 1 << 20, 1 },
+		{ 1 << 20, 2, 0, 20480, 3 },
+		{ 1 << 20, 2, 4095, 8192, 2 },
+		{ 8192, 256, 0, 20480, 3 },
+		{ 8192, 256, 100, 10000, 2 },
+		{ 8192, 256, 100, 8092, 1 },
+		/* Pieces of pages */
+		{ 1000, 256, 0, 20480, 25 },
+		{ 1000, 256, 0, 1000, 1 },
+		{ 1000, 256, 4095, 1001, 10 },
+		/* A peer that takes no chunks: any number, but an end */
+		{ 0, 256, 0, 20480, 1 },
+	};
+	struct rpcrdma_ep *ep;
+	u32 i;
 
-	KUNIT_EXPECT_EQ(test, xdr_segments(test, &empty, ep), 0U);
-	KUNIT_EXPECT_EQ(test, xdr_segments(test, &head, ep), 1U);
-	KUNIT_EXPECT_EQ(test, xdr_segments(test, &three, ep), 3U);
-	KUNIT_EXPECT_EQ(test, xdr_segments(test, &three, gaps), 1U);
-	KUNIT_EXPECT_EQ(test, xdr_segments(test, &joined, ep), 1U);
-	KUNIT_EXPECT_EQ(test, xdr_segments(test, &joined, two), 4U);
-	KUNIT_EXPECT_EQ(test, xdr_segments(test, &pages, ep), 1U);
-	KUNIT_EXPECT_EQ(test, xdr_segments(test, &pages, two), 3U);
-	KUNIT_EXPECT_EQ(test, xdr_segments(test, &pages, small), 3U);
-	KUNIT_EXPECT_EQ(test, xdr_segments(test, &pages, tiny), 25U);
-	KUNIT_EXPECT_EQ(test, xdr_segments(test, &unaligned, ep), 1U);
-	KUNIT_EXPECT_EQ(test, xdr_segments(test, &unaligned, small), 2U);
-	/* A peer that takes no chunks: any number, but an end */
-	KUNIT_EXPECT_EQ(test, xdr_segments(test, &pages, none), 1U);
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		ep = xdr_endpoint(test, cases[i].max_segment,
+				  IB_MR_TYPE_MEM_REG, cases[i].mr_pages);
+		KUNIT_EXPECT_EQ_MSG(test, cases[i].most,
+				    rpcrdma_mrs_most(ep, cases[i].offset,
+						     cases[i].len),
+				    "case %u", i);
+	}
 }
 
 /* ---- Header octets ---- */

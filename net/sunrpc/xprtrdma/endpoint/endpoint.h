@@ -260,9 +260,11 @@ struct rpcrdma_mr {
 	};
 };
 
-/* Segments that registering @nr vectors would take. */
-u32 rpcrdma_mrs_count(const struct rpcrdma_ep *ep, const struct bio_vec *bv,
-		      u32 nr);
+/*
+ * Segments that registering @len octets takes at most: from octet @offset of a
+ * page on, and all of the pages behind it but the end of the last.
+ */
+u32 rpcrdma_mrs_most(const struct rpcrdma_ep *ep, u32 offset, u32 len);
 
 /*
  * Prepare regions for the memory in @bv and append them to @mrs and, as

@@ -117,33 +117,56 @@ static bool rpcrdma_mr_joins(const struct rpcrdma_ep *ep,
 			     const struct bio_vec *prev,
 			     const struct bio_vec *next)
 {
-	if (ep->mr_type == IB_MR_TYPE_SG_GAPS)
-		return true;
-	return next->bv_offset == 0 &&
-	       offset_in_page(prev->bv_offset + prev->bv_len) == 0;
+	return ep->mr_type == IB_MR_TYPE_SG_GAPS ||
+	       (next->bv_offset == 0 &&
+		offset_in_page(prev->bv_offset + prev->bv_len) == 0);
+}
+
+/**
+ * rpcrdma_mrs_most - segments that registering memory takes at most
+ * @ep: open endpoint
+ * @offset: octets of its first page in front of it
+ * @len: octets
+ *
+ * What rpcrdma_mrs_map() makes of such a run, or a little more: what comes
+ * before and behind it may share a region with it. Any context.
+ */
+u32 rpcrdma_mrs_most(const struct rpcrdma_ep *ep, u32 offset, u32 len)
+{
+	u32 pages = DIV_ROUND_UP(offset + len, PAGE_SIZE);
+	u32 most = ep->limits.max_segment ?: U32_MAX;
+
+	if (!len)
+		return 0;
+	if (likely(pages <= ep->mr_pages && len <= most))
+		return 1;
+	if (unlikely(most < PAGE_SIZE))
+		return pages * DIV_ROUND_UP(PAGE_SIZE, most);
+	return DIV_ROUND_UP(pages, min_t(u32, ep->mr_pages,
+					 most >> PAGE_SHIFT));
 }
 
 /*
- * How many of @bv, without the first @skip octets, the next region takes;
- * their octets in @octets. The last one is whole, but for a first one that
- * alone is longer than the peer takes in a segment.
+ * Put as much of @bv into @mr as one region takes, without the first @skip
+ * octets. The last vector is whole, but for a first one that alone is longer
+ * than the peer takes in a segment. Returns the number of vectors; their octets
+ * in @octets.
  */
-static u32 rpcrdma_mr_span(const struct rpcrdma_ep *ep,
+static u32 rpcrdma_mr_fill(const struct rpcrdma_ep *ep, struct rpcrdma_mr *mr,
 			   const struct bio_vec *bv, u32 nr, u32 skip,
 			   u32 *octets)
 {
 	u32 most = ep->limits.max_segment ?: U32_MAX;
-	u32 i, len = bv[0].bv_len - skip;
+	u32 i, len = min(bv->bv_len - skip, most);
 
-	if (unlikely(len > most)) {
-		*octets = most;
-		return 1;
-	}
-	for (i = 1; i < nr && i < ep->mr_pages; i++) {
-		if (!rpcrdma_mr_joins(ep, &bv[i - 1], &bv[i]))
+	sg_set_page(mr->sg, bv->bv_page, len, bv->bv_offset + skip);
+	nr = min(nr, ep->mr_pages);
+	for (i = 1; i < nr; i++) {
+		if (!rpcrdma_mr_joins(ep, &bv[i - 1], &bv[i]) ||
+		    bv[i].bv_len > most - len)
 			break;
-		if (len + bv[i].bv_len > most)
-			break;
+		sg_set_page(&mr->sg[i], bv[i].bv_page, bv[i].bv_len,
+			    bv[i].bv_offset);
 		len += bv[i].bv_len;
 	}
 	*octets = len;
@@ -151,58 +174,16 @@ static u32 rpcrdma_mr_span(const struct rpcrdma_ep *ep,
 }
 
 /*
- * Go on behind a span of @n vectors and @octets octets; @skip is what the next
- * one leaves out. Returns the number of whole vectors to go forward by.
- */
-static u32 rpcrdma_mr_next(const struct bio_vec *bv, u32 n, u32 octets,
-			   u32 *skip)
-{
-	if (unlikely(n == 1 && octets < bv[0].bv_len - *skip)) {
-		*skip += octets;
-		return 0;
-	}
-	*skip = 0;
-	return n;
-}
-
-/**
- * rpcrdma_mrs_count - segments that registering memory would take
- * @ep: open endpoint
- * @bv: the memory
- * @nr: number of vectors
- */
-u32 rpcrdma_mrs_count(const struct rpcrdma_ep *ep, const struct bio_vec *bv,
-		      u32 nr)
-{
-	u32 segs = 0, skip = 0, n, octets;
-
-	for (; nr; nr -= n, bv += n, segs++) {
-		n = rpcrdma_mr_span(ep, bv, nr, skip, &octets);
-		n = rpcrdma_mr_next(bv, n, octets, &skip);
-	}
-	return segs;
-}
-
-/*
- * Prepare @mr for @octets in @nr vectors, without the first @skip octets.
+ * Map what @nr elements of its scatterlist say, and prepare the registration.
  * Returns 0, -ENOMEM or -EIO, with nothing mapped.
  */
 static int rpcrdma_mr_map(struct rpcrdma_ep *ep, struct rpcrdma_mr *mr,
-			  const struct bio_vec *bv, u32 nr, u32 skip,
-			  u32 octets, bool remote_write)
+			  u32 nr, bool remote_write)
 {
 	struct ib_reg_wr *reg = &mr->reg_wr;
 	struct ib_mr *ibmr = mr->ibmr;
 	int dma_nents, n;
-	u32 i, len;
 
-	for (i = 0; i < nr; i++) {
-		len = min_t(u32, octets, bv[i].bv_len - skip);
-		sg_set_page(&mr->sg[i], bv[i].bv_page, len,
-			    bv[i].bv_offset + skip);
-		octets -= len;
-		skip = 0;
-	}
 	mr->used = false;
 	mr->dir = remote_write ? DMA_FROM_DEVICE : DMA_TO_DEVICE;
 	dma_nents = ib_dma_map_sg(ep->device, mr->sg, nr, mr->dir);
@@ -259,15 +240,15 @@ int rpcrdma_mrs_map(struct rpcrdma_ep *ep, struct list_head *mrs,
 
 	if (!rpcrdma_ep_enter(ep))
 		return -ENOTCONN;
-	for (; nr; nr -= n, bv += n) {
-		n = rpcrdma_mr_span(ep, bv, nr, skip, &octets);
+	while (nr) {
 		mr = rpcrdma_mr_take(ep);
 		if (!mr) {
 			rc = -EAGAIN;
 			break;
 		}
 		list_add_tail(&mr->list, mrs);
-		rc = rpcrdma_mr_map(ep, mr, bv, n, skip, octets, remote_write);
+		n = rpcrdma_mr_fill(ep, mr, bv, nr, skip, &octets);
+		rc = rpcrdma_mr_map(ep, mr, n, remote_write);
 		if (rc)
 			break;
 		if (rpcrdma_lists_add_segment(lists, mr->handle, mr->length,
@@ -276,7 +257,13 @@ int rpcrdma_mrs_map(struct rpcrdma_ep *ep, struct list_head *mrs,
 			break;
 		}
 		trace_rpcrdma_map(ep, mr);
-		n = rpcrdma_mr_next(bv, n, octets, &skip);
+		if (unlikely(octets < bv->bv_len - skip)) {
+			skip += octets;
+			continue;
+		}
+		skip = 0;
+		bv += n;
+		nr -= n;
 	}
 	rpcrdma_ep_leave(ep);
 	return rc;

@@ -174,34 +174,60 @@ static u32 rpcrdma_bv_count(const struct rpcrdma_bv_pos *pos, u32 octets)
 	return 0;
 }
 
-/* @octets > 0, all within one segment */
+/*
+ * Describe the next @octets in @sg, which has room for them, and go on behind
+ * them. Returns the elements, 0: there are not so many octets.
+ */
+static u32 rpcrdma_bv_take(struct rpcrdma_bv_pos *pos, u32 octets,
+			   struct scatterlist *sg)
+{
+	const struct bio_vec *bv = pos->bv, *end = bv + pos->nr;
+	u32 n, nents = 0, skip = pos->skip;
+
+	for (; bv < end; bv++) {
+		n = bv->bv_len - skip;
+		if (n >= octets)
+			break;
+		sg_set_page(&sg[nents++], bv->bv_page, n, bv->bv_offset + skip);
+		octets -= n;
+		skip = 0;
+	}
+	if (unlikely(bv == end))
+		return 0;
+	sg_set_page(&sg[nents], bv->bv_page, octets, bv->bv_offset + skip);
+	pos->bv = bv;
+	pos->nr = end - bv;
+	pos->skip = skip;
+	rpcrdma_bv_skip(pos, octets);
+	return nents + 1;
+}
+
+/* @octets > 0, all within one segment. @last: the last ones that are moved. */
 static int rpcrdma_rw_add_segment(struct rpcrdma_rw *rw, u32 handle,
 				  u64 offset, struct rpcrdma_bv_pos *pos,
-				  u32 octets)
+				  u32 octets, bool last)
 {
 	struct rpcrdma_ep *ep = rw->ep;
 	struct rpcrdma_rw_ctxt *ctxt;
-	u32 i, n, nents, nr_wrs;
+	u32 room, nents, nr_wrs;
 	int rc;
 
-	nents = rpcrdma_bv_count(pos, octets);
-	if (!nents)
+	/* The last, often the only one, has what is left: no need to count. */
+	room = last ? pos->nr : rpcrdma_bv_count(pos, octets);
+	if (!room)
 		return -EINVAL;
-	ctxt = kmalloc(struct_size(ctxt, sg, nents), rw->gfp);
+	ctxt = kzalloc(struct_size(ctxt, sg, room), rw->gfp);
 	if (!ctxt)
 		return -ENOMEM;
+	nents = rpcrdma_bv_take(pos, octets, ctxt->sg);
+	if (!nents) {
+		kfree(ctxt);
+		return -EINVAL;
+	}
+	sg_mark_end(&ctxt->sg[nents - 1]);
 	ctxt->handle = handle;
 	ctxt->offset = offset;
-	ctxt->ready = false;
 	ctxt->nents = nents;
-	sg_init_table(ctxt->sg, nents);
-	for (i = 0; i < nents; i++) {
-		n = min_t(u32, octets, pos->bv->bv_len - pos->skip);
-		sg_set_page(&ctxt->sg[i], pos->bv->bv_page, n,
-			    pos->bv->bv_offset + pos->skip);
-		octets -= n;
-		rpcrdma_bv_skip(pos, n);
-	}
 	list_add_tail(&ctxt->list, &rw->ctxts);
 	rw->nr_mrs += DIV_ROUND_UP(nents, ep->rw_mr_pages);
 	if (!rw->waits) {
@@ -264,7 +290,7 @@ int rpcrdma_rw_add(struct rpcrdma_rw *rw, const struct rpcrdma_lists *lists,
 		n = min(length, seg->length - chunk_offset);
 		rc = rpcrdma_rw_add_segment(rw, seg->handle,
 					    seg->offset + chunk_offset, &pos,
-					    n);
+					    n, n == length);
 		if (rc)
 			return rc;
 		chunk_offset = 0;

@@ -16,8 +16,8 @@ struct rpcrdma_req;
 /* None of the regions is exposed, or they never were. */
 void rpcrdma_req_put_mrs(struct rpcrdma_req *req);
 /* The geometry of its Call, as the engine wants it */
-int rpcrdma_req_call(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
-		     bool refused, struct rpcrdma_call *call);
+void rpcrdma_req_call(const struct rpcrdma_req *req,
+		      const struct rpcrdma_ep *ep, struct rpcrdma_call *call);
 /* The regions of an answered RPC became invalid, or die with @inv->ep. */
 void rpcrdma_requester_inv_done(struct rpcrdma_inv *inv, bool ok);
 

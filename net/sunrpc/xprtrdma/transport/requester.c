@@ -22,10 +22,6 @@
 #include "requester.h"
 
 enum {
-	/* No header without chunks takes more, nor one with an unused chunk */
-	RPCRDMA_HEADER_ROOM = 128,
-	/* ... nor one that offers chunks for the Reply */
-	RPCRDMA_OFFER_ROOM = RPCRDMA_HEADER_ROOM + 16 * RPCRDMA_MAX_SEGS,
 	/* Octets of an RPC buffer to begin with */
 	RPCRDMA_BUFFER = 2048,
 	/* Slots that are there from the start; the others when needed */
@@ -311,30 +307,24 @@ static u32 rpcrdma_xdr_pad(const struct xdr_buf *buf)
 }
 
 /*
- * Count the segments that @buf would take: all of it, and its page data. The
- * vectors are made again if the plan wants them, which is cheap against
- * registering them.
+ * Count the segments that @len octets of @buf would take: all of them, and its
+ * page data.
  */
-static int rpcrdma_req_count(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
-			     const struct xdr_buf *buf, u32 len,
-			     u16 *all_segs, u16 *page_segs)
+static void rpcrdma_req_count(const struct rpcrdma_ep *ep,
+			      const struct xdr_buf *buf, u32 len,
+			      u16 *all_segs, u16 *page_segs)
 {
-	u32 head = min_t(u32, buf->head[0].iov_len, len);
-	u32 pages = min_t(u32, buf->page_len, len - head);
-	int n;
+	const struct kvec *head = &buf->head[0], *tail = &buf->tail[0];
+	u32 head_len = min_t(u32, head->iov_len, len);
+	u32 page_len = min_t(u32, buf->page_len, len - head_len);
+	u32 segs;
 
-	n = rpcrdma_xdr_to_bvecs(buf, 0, len, req->bv, ARRAY_SIZE(req->bv));
-	if (n < 0)
-		return n;
-	*all_segs = rpcrdma_mrs_count(ep, req->bv, n);
-	if (!pages)
-		return 0;
-	n = rpcrdma_xdr_to_bvecs(buf, head, pages, req->bv,
-				 ARRAY_SIZE(req->bv));
-	if (n < 0)
-		return n;
-	*page_segs = rpcrdma_mrs_count(ep, req->bv, n);
-	return 0;
+	segs = rpcrdma_mrs_most(ep, offset_in_page(buf->page_base), page_len);
+	*page_segs = min_t(u32, segs, U16_MAX);
+	segs += rpcrdma_mrs_most(ep, offset_in_page(head->iov_base), head_len);
+	segs += rpcrdma_mrs_most(ep, offset_in_page(tail->iov_base),
+				 len - head_len - page_len);
+	*all_segs = min_t(u32, segs, U16_MAX);
 }
 
 /* Does @plan want memory registered? */
@@ -344,19 +334,14 @@ static bool rpcrdma_plan_has_chunks(const struct rpcrdma_call_plan *plan)
 	       plan->format == RPCRDMA_SPECIAL;
 }
 
-/*
- * The geometry of a Call. Most messages are small: only of one that may not
- * be, it matters how many segments its memory would take, but for a Call that
- * was @refused as small as it is. Returns 0 or a negative errno.
- */
-int rpcrdma_req_call(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
-		     bool refused, struct rpcrdma_call *call)
+/* The geometry of a Call */
+void rpcrdma_req_call(const struct rpcrdma_req *req,
+		      const struct rpcrdma_ep *ep, struct rpcrdma_call *call)
 {
 	const struct rpc_rqst *rqst = &req->rqst;
 	const struct xdr_buf *snd = &rqst->rq_snd_buf;
 	const struct xdr_buf *rcv = &rqst->rq_rcv_buf;
 	struct rpcrdma_requester *r = rpcrdma_xprt_requester(rqst->rq_xprt);
-	int rc = 0;
 
 	memset(call, 0, sizeof(*call));
 	call->xid = be32_to_cpu(rqst->rq_xid);
@@ -364,7 +349,6 @@ int rpcrdma_req_call(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
 	call->reply_max = rpcrdma_xdr_room(rcv);
 	call->reverse = rqst->rq_xprt->bc_xprt != NULL;
 	call->recovery = req->x.recovery;
-	refused |= call->recovery.given_in != 0;
 	/* Integrity and privacy want the messages whole (11.2.2). */
 	call->ddp = rqst->rq_cred &&
 		    !test_bit(RPCAUTH_AUTH_DATATOUCH,
@@ -380,31 +364,16 @@ int rpcrdma_req_call(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
 	call->bulk = !!(rcv->flags & XDRBUF_READ);
 	if (call->ddp && call->bulk)
 		call->result_max = rcv->page_len;
+	rpcrdma_req_count(ep, snd, snd->len, &call->call_segs,
+			  &call->item_segs);
+	rpcrdma_req_count(ep, rcv, call->reply_max, &call->reply_segs,
+			  &call->result_segs);
 
+	if (likely(!READ_ONCE(r->taught)))
+		return;
 	spin_lock(&r->lessons_lock);
 	rpcrdma_lessons_recall(&r->lessons, ktime_get_seconds(), call);
 	spin_unlock(&r->lessons_lock);
-
-	if (refused ||
-	    call->length + RPCRDMA_OFFER_ROOM > ep->limits.send_inline)
-		rc = rpcrdma_req_count(req, ep, snd, snd->len, &call->call_segs,
-				       &call->item_segs);
-	if (!rc && (refused ||
-		    call->reply_max + RPCRDMA_HEADER_ROOM >
-		    ep->limits.recv_inline))
-		rc = rpcrdma_req_count(req, ep, rcv, call->reply_max,
-				       &call->reply_segs, &call->result_segs);
-	return rc == -E2BIG ? -EMSGSIZE : rc;
-}
-
-static int rpcrdma_req_plan(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
-			    struct rpcrdma_call_plan *plan)
-{
-	struct rpcrdma_call call;
-	int rc;
-
-	rc = rpcrdma_req_call(req, ep, false, &call);
-	return rc ?: rpcrdma_plan_call(&ep->conn, &call, plan);
 }
 
 /* Map one range of @buf into the chunk begun last. */
@@ -667,11 +636,13 @@ static int rpcrdma_requester_try(struct rpcrdma_ep *ep,
 				 struct rpcrdma_req *req)
 {
 	struct rpcrdma_call_plan plan;
+	struct rpcrdma_call call;
 	int rc;
 
 	if (!rpcrdma_ep_may_call(ep))
 		return -EAGAIN;
-	rc = rpcrdma_req_plan(req, ep, &plan);
+	rpcrdma_req_call(req, ep, &call);
+	rc = rpcrdma_plan_call(&ep->conn, &call, &plan);
 	if (rc)
 		return rc;
 

@@ -423,12 +423,12 @@ static int rpcrdma_req_refused(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
 	struct rpcrdma_requester *r = rpcrdma_xprt_requester(req->rqst.rq_xprt);
 	struct rpcrdma_call call;
 
-	if (rpcrdma_req_call(req, ep, true, &call))
-		return rx->error.status;
+	rpcrdma_req_call(req, ep, &call);
 	/* For all that follow, and this one if it comes as another RPC */
 	spin_lock(&r->lessons_lock);
 	rpcrdma_lessons_learn(&r->lessons, ktime_get_seconds(), rx, &call,
 			      &req->x.lists);
+	WRITE_ONCE(r->taught, true);
 	spin_unlock(&r->lessons_lock);
 	return rpcrdma_ep_refused(ep, rx, &call, &req->x.lists,
 				  &req->x.recovery);

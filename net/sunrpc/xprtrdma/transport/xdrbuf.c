@@ -64,6 +64,37 @@ static int rpcrdma_bvec_add(struct bio_vec *bv, int n, u32 max,
 	return n + 1;
 }
 
+/* @len octets of @pages, from octet @base of the first one on; n >= 0 */
+static int rpcrdma_bvec_pages(struct bio_vec *bv, int n, u32 max,
+			      struct page **pages, u32 base, u32 len)
+{
+	u32 here = min_t(u32, len, PAGE_SIZE - base);
+
+	if (!len)
+		return n;
+	if (unlikely(!*pages))
+		return -EFAULT;
+	n = rpcrdma_bvec_add(bv, n, max, *pages, base, here);
+	if (n < 0)
+		return n;
+	len -= here;
+	if (unlikely(n + DIV_ROUND_UP(len, PAGE_SIZE) > max))
+		return -E2BIG;
+	/* None of the others goes on where the one before it ends. */
+	for (; len; len -= here) {
+		struct page *page = *++pages;
+
+		if (unlikely(!page))
+			return -EFAULT;
+		here = min_t(u32, len, PAGE_SIZE);
+		bv[n].bv_page = page;
+		bv[n].bv_offset = 0;
+		bv[n].bv_len = here;
+		n++;
+	}
+	return n;
+}
+
 static int rpcrdma_bvec_kvec(struct bio_vec *bv, int n, u32 max,
 			     const u8 *p, u32 len)
 {
@@ -96,30 +127,20 @@ int rpcrdma_xdr_to_bvecs(const struct xdr_buf *buf, u32 offset, u32 len,
 			 struct bio_vec *bv, u32 max)
 {
 	struct rpcrdma_xdr_range r;
-	struct page **pages;
-	u32 base, here;
-	int n = 0;
+	u32 base;
+	int n;
 
 	rpcrdma_xdr_range(buf, offset, len, &r);
 	if (unlikely(r.head_len + r.page_len + r.tail_len != len))
 		return -EFAULT;
 
-	n = rpcrdma_bvec_kvec(bv, n, max, buf->head[0].iov_base + r.head,
+	n = rpcrdma_bvec_kvec(bv, 0, max, buf->head[0].iov_base + r.head,
 			      r.head_len);
-
+	if (n < 0)
+		return n;
 	base = buf->page_base + r.page;
-	pages = buf->pages + (base >> PAGE_SHIFT);
-	base = offset_in_page(base);
-	while (r.page_len && n >= 0) {
-		if (unlikely(!*pages))
-			return -EFAULT;
-		here = min_t(u32, r.page_len, PAGE_SIZE - base);
-		n = rpcrdma_bvec_add(bv, n, max, *pages, base, here);
-		r.page_len -= here;
-		base = 0;
-		pages++;
-	}
-
+	n = rpcrdma_bvec_pages(bv, n, max, buf->pages + (base >> PAGE_SHIFT),
+			       offset_in_page(base), r.page_len);
 	if (n < 0)
 		return n;
 	return rpcrdma_bvec_kvec(bv, n, max, buf->tail[0].iov_base + r.tail,
