@@ -29,6 +29,12 @@ public:
 	/* What is wrong with lists that are well-formed, 0: nothing */
 	u32 verdict(u32 &arg) const;
 
+	/* What follows */
+	xdr_reader rest() const
+	{
+		return in_;
+	}
+
 private:
 	struct rpcrdma_segment read_segment(u64 &total);
 	void segment(struct rpcrdma_chunk *chunk, u64 &total);
@@ -36,7 +42,7 @@ private:
 	struct rpcrdma_chunk *chunk_at(u32 position, u32 &index);
 	void sort_chunks();
 
-	xdr_reader &in_;
+	xdr_reader in_;
 	const list_limits &max_;
 	struct rpcrdma_lists *lists_;
 	const u32 room_ = segment_room(lists_);
@@ -47,7 +53,7 @@ private:
 };
 
 /* A segment; the caller has seen that it is there. */
-struct rpcrdma_segment decode_segment(xdr_reader &in)
+[[gnu::always_inline]] inline struct rpcrdma_segment decode_segment(xdr_reader &in)
 {
 	struct rpcrdma_segment seg;
 
@@ -58,7 +64,7 @@ struct rpcrdma_segment decode_segment(xdr_reader &in)
 }
 
 /* Read and count a segment. */
-struct rpcrdma_segment list_decoder::read_segment(u64 &total)
+[[gnu::always_inline]] inline struct rpcrdma_segment list_decoder::read_segment(u64 &total)
 {
 	const struct rpcrdma_segment seg = decode_segment(in_);
 
@@ -70,7 +76,7 @@ struct rpcrdma_segment list_decoder::read_segment(u64 &total)
 }
 
 /* One segment, for @chunk, which may be null */
-void list_decoder::segment(struct rpcrdma_chunk *chunk, u64 &total)
+[[gnu::always_inline]] inline void list_decoder::segment(struct rpcrdma_chunk *chunk, u64 &total)
 {
 	const struct rpcrdma_segment seg = read_segment(total);
 
@@ -81,7 +87,7 @@ void list_decoder::segment(struct rpcrdma_chunk *chunk, u64 &total)
 	chunk->count++;
 }
 
-bool list_decoder::reads()
+[[gnu::always_inline]] inline bool list_decoder::reads()
 {
 	u32 last_position = 0;
 
@@ -227,7 +233,7 @@ bool list_decoder::reads_in_any_order()
 }
 
 /* A counted array of segments. @chunk may be null. */
-bool list_decoder::array(struct rpcrdma_chunk *chunk)
+[[gnu::always_inline]] inline bool list_decoder::array(struct rpcrdma_chunk *chunk)
 {
 	u32 count;
 
@@ -248,7 +254,7 @@ bool list_decoder::array(struct rpcrdma_chunk *chunk)
 	return true;
 }
 
-bool list_decoder::writes()
+[[gnu::always_inline]] inline bool list_decoder::writes()
 {
 	for (;;) {
 		struct rpcrdma_chunk *chunk = nullptr;
@@ -266,14 +272,14 @@ bool list_decoder::writes()
 	}
 }
 
-bool list_decoder::reply()
+[[gnu::always_inline]] inline bool list_decoder::reply()
 {
 	if (!in_.get_bool(has_reply_))
 		return false;
 	return !has_reply_ || array(&lists_->reply);
 }
 
-u32 list_decoder::verdict(u32 &arg) const
+[[gnu::always_inline]] inline u32 list_decoder::verdict(u32 &arg) const
 {
 	if (nr_reads_ > max_.reads) {
 		arg = max_.reads;
@@ -321,17 +327,45 @@ bool skip_array(xdr_reader &in, bool &there, u32 &segs)
 	return true;
 }
 
+/* A decoder of its own: the usual one stays in registers. */
+[[gnu::noinline]] u32 decode_in_any_order(xdr_reader &in,
+					  const list_limits &max,
+					  struct rpcrdma_lists *lists, u32 &arg)
+{
+	list_decoder decoder{ in, max, lists };
+
+	if (!decoder.reads_in_any_order() || !decoder.writes() ||
+	    !decoder.reply())
+		return RDMA2_ERR_BAD_XDR;
+	in = decoder.rest();
+	return decoder.verdict(arg);
+}
+
 } // namespace
+
+/* The ends of three empty lists, which most messages have? */
+static bool empty(xdr_reader in)
+{
+	return in.has(EMPTY_CHUNKS_OCTETS) &&
+	       !(in.word() | in.word() | in.word());
+}
 
 u32 decode_chunks(xdr_reader &in, const list_limits &max,
 		  struct rpcrdma_lists *lists, u32 &arg)
 {
+	arg = 0;
+	if (empty(in)) {
+		in.skip(EMPTY_CHUNKS_OCTETS);
+		return 0;
+	}
+	if (max.any_order)
+		return decode_in_any_order(in, max, lists, arg);
+
 	list_decoder decoder{ in, max, lists };
 
-	arg = 0;
-	if (!(max.any_order ? decoder.reads_in_any_order() : decoder.reads()) ||
-	    !decoder.writes() || !decoder.reply())
+	if (!decoder.reads() || !decoder.writes() || !decoder.reply())
 		return RDMA2_ERR_BAD_XDR;
+	in = decoder.rest();
 	return decoder.verdict(arg);
 }
 
@@ -387,76 +421,64 @@ bool reads_fit(const struct rpcrdma_lists *lists, u32 stream, bool special)
 	return true;
 }
 
-u32 chunk_octets(const struct rpcrdma_lists *lists)
+namespace
 {
-	u32 octets = 0;
 
-	if (!lists)
-		return octets;
-	for (u32 i = 0; i < lists->nr_reads; i++)
-		octets += READ_SEGMENT_OCTETS * lists->reads[i].count;
-	for (u32 i = 0; i < lists->nr_writes; i++)
-		octets += WRITE_CHUNK_OCTETS +
-			  SEGMENT_OCTETS * lists->writes[i].count;
-	if (lists->has_reply)
-		octets += REPLY_CHUNK_OCTETS +
-			  SEGMENT_OCTETS * lists->reply.count;
-	return octets;
-}
-
-u32 chunk_octets(s32 read_segs, s32 write_segs, s32 reply_segs)
-{
-	u32 octets = 0;
-
-	if (read_segs > 0)
-		octets += READ_SEGMENT_OCTETS * static_cast<u32>(read_segs);
-	if (write_segs >= 0)
-		octets += WRITE_CHUNK_OCTETS +
-			  SEGMENT_OCTETS * static_cast<u32>(write_segs);
-	if (reply_segs >= 0)
-		octets += REPLY_CHUNK_OCTETS +
-			  SEGMENT_OCTETS * static_cast<u32>(reply_segs);
-	return octets;
-}
-
-static void encode_segment(xdr_writer &out, const struct rpcrdma_segment &seg)
+[[gnu::always_inline]] inline xdr_writer
+encode_segment(xdr_writer out, const struct rpcrdma_segment &seg)
 {
 	out.word(seg.handle);
 	out.word(seg.length);
 	out.hyper(seg.offset);
+	return out;
 }
 
-static void encode_array(xdr_writer &out, const struct rpcrdma_lists *lists,
-			 const struct rpcrdma_chunk &chunk)
+xdr_writer encode_array(xdr_writer out, const struct rpcrdma_lists *lists,
+			const struct rpcrdma_chunk &chunk)
 {
 	out.word(1);
 	out.word(chunk.count);
 	for (u32 i = 0; i < chunk.count; i++)
-		encode_segment(out, *rpcrdma_lists_seg(lists, chunk.first + i));
+		out = encode_segment(out, *rpcrdma_lists_seg(lists,
+							     chunk.first + i));
+	return out;
 }
 
-void encode_chunks(xdr_writer &out, const struct rpcrdma_lists *lists)
+xdr_writer encode_read(xdr_writer out, const struct rpcrdma_lists *lists,
+		       const struct rpcrdma_chunk &chunk)
 {
-	for (u32 i = 0; i < lists->nr_reads; i++) {
-		const struct rpcrdma_chunk &chunk = lists->reads[i];
-
-		for (u32 j = 0; j < chunk.count; j++) {
-			out.word(1);
-			out.word(chunk.position);
-			encode_segment(out, *rpcrdma_lists_seg(
-						    lists, chunk.first + j));
-		}
+	for (u32 i = 0; i < chunk.count; i++) {
+		out.word(1);
+		out.word(chunk.position);
+		out = encode_segment(out, *rpcrdma_lists_seg(lists,
+							     chunk.first + i));
 	}
+	return out;
+}
+
+} // namespace
+
+xdr_writer encode_chunks(xdr_writer out, const struct rpcrdma_lists *lists)
+{
+	if (!lists || !has_chunks(lists)) {
+		out.word(0);
+		out.word(0);
+		out.word(0);
+		return out;
+	}
+
+	for (u32 i = 0; i < lists->nr_reads; i++)
+		out = encode_read(out, lists, lists->reads[i]);
 	out.word(0);
 
 	for (u32 i = 0; i < lists->nr_writes; i++)
-		encode_array(out, lists, lists->writes[i]);
+		out = encode_array(out, lists, lists->writes[i]);
 	out.word(0);
 
 	if (lists->has_reply)
-		encode_array(out, lists, lists->reply);
-	else
-		out.word(0);
+		return encode_array(out, lists, lists->reply);
+	out.word(0);
+	return out;
 }
 
 } // namespace rpcrdma

@@ -68,16 +68,53 @@ u32 count_segments(xdr_reader in);
  */
 bool reads_fit(const struct rpcrdma_lists *lists, u32 stream, bool special);
 
+static inline bool has_chunks(const struct rpcrdma_lists *lists)
+{
+	return lists->nr_reads | lists->nr_writes | lists->has_reply;
+}
+
 /* Octets that @lists, which may be null, take beyond empty ones. */
-u32 chunk_octets(const struct rpcrdma_lists *lists);
+static inline u32 chunk_octets(const struct rpcrdma_lists *lists)
+{
+	u32 reads = 0;
+
+	if (!lists || !has_chunks(lists))
+		return 0;
+	/* Their segments are the first ones. */
+	if (lists->nr_reads) {
+		const struct rpcrdma_chunk &last =
+			lists->reads[lists->nr_reads - 1];
+
+		reads = u32{ last.first } + last.count;
+	}
+	return READ_SEGMENT_OCTETS * reads +
+	       SEGMENT_OCTETS * (lists->nr_segs - reads) +
+	       WRITE_CHUNK_OCTETS * lists->nr_writes +
+	       REPLY_CHUNK_OCTETS * lists->has_reply;
+}
 
 /*
  * The same for one Read chunk, one Write chunk and a Reply chunk of that many
  * segments; negative: no such chunk.
  */
-u32 chunk_octets(s32 read_segs, s32 write_segs, s32 reply_segs);
+static inline u32 chunk_octets(s32 read_segs, s32 write_segs, s32 reply_segs)
+{
+	u32 octets = 0;
 
-void encode_chunks(xdr_writer &out, const struct rpcrdma_lists *lists);
+	if (read_segs > 0)
+		octets += READ_SEGMENT_OCTETS * static_cast<u32>(read_segs);
+	if (write_segs >= 0)
+		octets += WRITE_CHUNK_OCTETS +
+			  SEGMENT_OCTETS * static_cast<u32>(write_segs);
+	if (reply_segs >= 0)
+		octets += REPLY_CHUNK_OCTETS +
+			  SEGMENT_OCTETS * static_cast<u32>(reply_segs);
+	return octets;
+}
+
+/* Write @lists, which may be null. */
+[[nodiscard]] xdr_writer encode_chunks(xdr_writer out,
+				       const struct rpcrdma_lists *lists);
 
 } // namespace rpcrdma
 

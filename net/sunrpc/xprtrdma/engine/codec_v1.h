@@ -45,8 +45,15 @@ enum {
 };
 
 /* Write the fixed words, credit zero. */
-void encode_fixed(xdr_writer &out, u32 xid, u32 proc);
-void encode_lists(xdr_writer &out, const struct rpcrdma_lists *lists);
+[[nodiscard]] static inline xdr_writer encode_fixed(xdr_writer out, u32 xid,
+						    u32 proc)
+{
+	out.word(xid);
+	out.word(RPCRDMA_VERS_1);
+	out.word(0);
+	out.word(proc);
+	return out;
+}
 
 } // namespace rpcrdma::v1
 

@@ -40,7 +40,16 @@ struct prefix {
 };
 
 /* Read the prefix of a message of at least RPCRDMA_V2_PREFIX octets. */
-prefix decode_prefix(const void *msg);
+static inline prefix decode_prefix(const void *msg)
+{
+	return {
+		.xid = load_word(msg, OFF_XID),
+		.credit = load_word(msg, OFF_CREDIT),
+		.htype = load_word(msg, OFF_HTYPE),
+		.flags = load_word(msg, OFF_FLAGS),
+		.received = load_word(msg, OFF_RECEIVED),
+	};
+}
 
 /*
  * Decode the chunk lists and what precedes them, as decode_chunks() does.
@@ -50,8 +59,25 @@ u32 decode_lists(xdr_reader &in, const list_limits &max,
 		 struct rpcrdma_lists *lists, u32 &arg);
 
 /* Write the prefix, credit fields zero. */
-void encode_prefix(xdr_writer &out, u32 xid, u32 htype, u32 flags);
-void encode_lists(xdr_writer &out, const struct rpcrdma_lists *lists);
+[[nodiscard, gnu::always_inline]] static inline xdr_writer
+encode_prefix(xdr_writer out, u32 xid, u32 htype, u32 flags)
+{
+	out.word(xid);
+	out.word(RPCRDMA_VERS_2);
+	out.word(0);
+	out.word(htype);
+	out.word(flags);
+	out.word(0);
+	return out;
+}
+
+/* ... and what follows it in messages with lists; @lists may be null. */
+[[nodiscard]] static inline xdr_writer
+encode_lists(xdr_writer out, const struct rpcrdma_lists *lists)
+{
+	out.word(lists ? lists->inv_handle : 0);
+	return encode_chunks(out, lists);
+}
 
 /* Write the credit fields into a header. */
 static inline void store_credits(void *header, u32 credit, u32 received)

@@ -34,7 +34,8 @@ bool connprop_ready(const struct rpcrdma_conn *conn, s32 ahead)
 		available(conn) >= static_cast<s32>(RPCRDMA_MIN_WINDOW));
 }
 
-control next_control(const struct rpcrdma_conn *conn)
+[[gnu::always_inline]] inline control
+next_control(const struct rpcrdma_conn *conn)
 {
 	const s32 left = window_left(conn);
 
@@ -67,7 +68,7 @@ control next_control(const struct rpcrdma_conn *conn)
  */
 u32 opening_events(struct rpcrdma_conn *conn)
 {
-	if (conn->state != RPCRDMA_CONN_OPENING || !conn->props_received)
+	if (!conn->props_received)
 		return 0;
 	if (!conn->props_sent && !connprop_ready(conn, conn->pend_count))
 		return 0;
@@ -128,15 +129,15 @@ u32 send_pending(struct rpcrdma_conn *conn, void *buf, u32 *inv_handle)
 		return v1::send_error(conn, buf, pending.xid);
 
 	if (pending.htype == RDMA2_DONE) {
-		v2::encode_prefix(out, pending.xid, RDMA2_DONE, 0);
+		out = v2::encode_prefix(out, pending.xid, RDMA2_DONE, 0);
 		if (conn->cfg.inv_ok)
 			*inv_handle = pending.code;
 		conn->counters.dones_sent++;
 	} else if (pending.code == RDMA2_ERR_VERS) {
 		return send_err_vers(conn, buf, pending);
 	} else {
-		v2::encode_prefix(out, pending.xid, RDMA2_ERROR,
-				  RDMA2_F_RESPONSE);
+		out = v2::encode_prefix(out, pending.xid, RDMA2_ERROR,
+					RDMA2_F_RESPONSE);
 		out.word(pending.code);
 		for (u32 i = 0; i < error_words(pending.code); i++)
 			out.word(pending.arg[i]);
@@ -154,7 +155,7 @@ u32 send_connprop(struct rpcrdma_conn *conn, void *buf)
 	 * All of ours fit into one message that even a version 1 server could
 	 * receive, so TPMORE is never set.
 	 */
-	v2::encode_prefix(out, 0, RDMA2_CONNPROP, 0);
+	out = v2::encode_prefix(out, 0, RDMA2_CONNPROP, 0);
 	encode_props(out, &conn->cfg.props, conn->cfg.client);
 	stamp_control(conn, buf);
 	conn->props_sent = 1;
@@ -165,8 +166,8 @@ u32 send_grant(struct rpcrdma_conn *conn, void *buf)
 {
 	xdr_writer out{ buf };
 
-	v2::encode_prefix(out, 0, RDMA2_NOMSG, 0);
-	v2::encode_lists(out, nullptr);
+	out = v2::encode_prefix(out, 0, RDMA2_NOMSG, 0);
+	out = v2::encode_lists(out, nullptr);
 	stamp(conn, buf);
 	conn->counters.grants_sent++;
 	return out.offset();
@@ -188,7 +189,7 @@ u32 due_events(struct rpcrdma_conn *conn)
 
 	if (conn->state == RPCRDMA_CONN_CLOSING)
 		return RPCRDMA_EV_CLOSE;
-	events = opening_events(conn);
+	events = conn->state == RPCRDMA_CONN_OPENING ? opening_events(conn) : 0;
 	if (next_control(conn) != control::none)
 		events |= RPCRDMA_EV_CONTROL;
 	return events;
@@ -256,35 +257,19 @@ void rpcrdma_conn_init(struct rpcrdma_conn *conn,
 	conn->advertised = 1;
 }
 
-/* What both ends' properties make of the connection (WP 3.5). */
 void rpcrdma_conn_limits(const struct rpcrdma_conn *conn,
 			 struct rpcrdma_conn_limits *limits)
 {
-	const struct rpcrdma_props *own = &conn->cfg.props;
-	const struct rpcrdma_props *peer = &conn->peer;
-	/* Lowered by a peer's SEGMENTS error while others read it */
-	const u32 rcsiz = __atomic_load_n(&peer->rcsiz, __ATOMIC_RELAXED);
-
-	limits->send_inline = min_u32(own->sbsiz, peer->rbsiz);
-	limits->recv_inline = min_u32(peer->sbsiz, own->rbsiz);
-	limits->max_segment = peer->rssiz;
-	limits->max_segs = min_u32(rcsiz, RPCRDMA_MAX_SEGS);
-	/* Whatever the peer takes, this end has nothing to offer it. */
-	if (conn->cfg.no_regions)
-		limits->max_segs = 0;
-	if (!limits->max_segment || !limits->max_segs)
-		limits->max_segment = limits->max_segs = 0;
-	limits->continued = peer->reassembly;
+	*limits = limits_of(conn);
 }
 
 /* In one message, or in as many as both ends put together again */
 u32 rpcrdma_reverse_payload(const struct rpcrdma_conn *conn)
 {
 	const struct rpcrdma_props *own = &conn->cfg.props;
-	struct rpcrdma_conn_limits limits;
+	const struct rpcrdma_conn_limits limits = limits_of(conn);
 	u32 header, inlined, parts;
 
-	rpcrdma_conn_limits(conn, &limits);
 	header = header_octets(conn, nullptr);
 	inlined = min_u32(limits.send_inline, limits.recv_inline);
 	inlined -= min_u32(inlined, header);

@@ -4,7 +4,6 @@
  * needs it: see internal.h. On the host the parts are compiled one by one.
  */
 #include "chunk_lists.cc"
-#include "codec_v1.cc"
 #include "codec_v2.cc"
 #include "lists.cc"
 #include "properties.cc"

@@ -105,9 +105,8 @@ int rpcrdma_plan_expose(const struct rpcrdma_conn *conn,
 {
 	struct rpcrdma_lists *lists = &plan->lists;
 	const u32 added = chunk->nr_segs;
-	struct rpcrdma_conn_limits limits;
+	const struct rpcrdma_conn_limits limits = limits_of(conn);
 
-	rpcrdma_conn_limits(conn, &limits);
 	if (chunk->nr_reads != 1 || added > limits.max_segs ||
 	    added + lists->nr_segs > RPCRDMA_MAX_SEGS)
 		return no_room(plan);

@@ -163,11 +163,11 @@ u32 rpcrdma_encode_header(const struct rpcrdma_conn *conn, void *buf, u32 size,
 		return 0;
 	if (conn->version == RPCRDMA_VERS_1) {
 		/* The header types have the same numbers; flags there are none. */
-		v1::encode_fixed(out, xid, htype);
-		v1::encode_lists(out, lists);
+		out = v1::encode_fixed(out, xid, htype);
+		out = encode_chunks(out, lists);
 	} else {
-		v2::encode_prefix(out, xid, htype, flags);
-		v2::encode_lists(out, lists);
+		out = v2::encode_prefix(out, xid, htype, flags);
+		out = v2::encode_lists(out, lists);
 	}
 	return out.offset();
 }

@@ -135,8 +135,10 @@ constexpr list_limits REPLY_LIMITS = {
 
 u32 decode_lists(const message &m, xdr_reader &in, u32 &arg)
 {
-	const list_limits limits = m.response() ? REPLY_LIMITS :
-						  call_limits(m.conn);
+	if (m.response())
+		return v2::decode_lists(in, REPLY_LIMITS, &m.rx->lists, arg);
+
+	const list_limits limits = call_limits(m.conn);
 	const u32 code = v2::decode_lists(in, limits, &m.rx->lists, arg);
 
 	/* No chunks to write to, and no other way for a large Reply (7.3.2) */

@@ -50,12 +50,11 @@ private:
 
 call_planner::call_planner(const struct rpcrdma_conn *conn,
 			   const struct rpcrdma_call *call)
-	: conn_{ conn }, call_{ call }
+	: conn_{ conn }, call_{ call }, limits_{ limits_of(conn) }
 {
 	const u32 brs = conn->peer.brs;
 	const u32 position = call->item_position;
 
-	rpcrdma_conn_limits(conn, &limits_);
 	/*
 	 * Combinations that version 1 allows, but that its peers may never
 	 * have seen from the client that all of them were tried with
@@ -245,11 +244,7 @@ bool call_planner::try_forms(const offer &o,
 {
 	const u32 room = limits_.send_inline;
 	const u32 plain = header_octets(conn_, -1, o.write_segs, o.reply_segs);
-	const u32 reading = header_octets(conn_, call_->item_segs, o.write_segs,
-					  o.reply_segs);
 	const bool plain_ok = plain <= room && segs_fit(0, o);
-	const bool reading_ok = reducible_ && reading <= room &&
-				segs_fit(call_->item_segs, o);
 
 	plan->write_chunk = o.write_segs >= 0;
 	plan->reply_chunk = o.reply_segs >= 0;
@@ -260,6 +255,12 @@ bool call_planner::try_forms(const offer &o,
 	plan->inline_length = call_->length;
 	if (plain_ok && call_->length <= room - plain)
 		return true;
+
+	const u32 reading = header_octets(conn_, call_->item_segs, o.write_segs,
+					  o.reply_segs);
+	const bool reading_ok = reducible_ && reading <= room &&
+				segs_fit(call_->item_segs, o);
+
 	if (reading_ok && reduced_ <= room - reading) {
 		plan->read_item = 1;
 		plan->inline_length = reduced_;
@@ -360,10 +361,9 @@ int rpcrdma_plan_call(const struct rpcrdma_conn *conn,
 u32 rpcrdma_next_part(const struct rpcrdma_conn *conn,
 		      const struct rpcrdma_lists *lists, u32 left, bool *more)
 {
-	struct rpcrdma_conn_limits limits;
+	const struct rpcrdma_conn_limits limits = limits_of(conn);
 	u32 header, part;
 
-	rpcrdma_conn_limits(conn, &limits);
 	header = header_octets(conn, lists);
 	*more = header > limits.send_inline ||
 		left > limits.send_inline - header;

@@ -308,9 +308,8 @@ void stamp(struct rpcrdma_conn *conn, enum rpcrdma_kind kind, void *header)
 
 u32 send_error(struct rpcrdma_conn *conn, void *buf, u32 xid)
 {
-	xdr_writer out{ buf };
+	xdr_writer out = encode_fixed(xdr_writer{ buf }, xid, RDMA_ERROR);
 
-	encode_fixed(out, xid, RDMA_ERROR);
 	out.word(ERR_CHUNK);
 	stamp(conn, RPCRDMA_KIND_CONTROL, buf);
 	conn->counters.errors_sent++;

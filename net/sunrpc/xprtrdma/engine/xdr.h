@@ -36,7 +36,13 @@ static inline void store_word(void *buf, u32 offset, u32 value)
 	__builtin_memcpy(static_cast<u8 *>(buf) + offset, &word, sizeof(word));
 }
 
-/* Reads words from a message, and never beyond its end. */
+/*
+ * Reads words from a message, and never beyond its end.
+ *
+ * What goes through many words has a copy of its own: octets may be anything,
+ * also the reader that they are read with, for all the compiler knows of one
+ * that it is given a reference to.
+ */
 class xdr_reader
 {
 public:
@@ -112,7 +118,10 @@ private:
 	u32 offset_;
 };
 
-/* Writes words; its user has made sure that they fit. */
+/*
+ * Writes words; its user has made sure that they fit. Functions take it by
+ * value and return it behind what they wrote, for the reason above.
+ */
 class xdr_writer
 {
 public:
