@@ -974,23 +974,23 @@ bool rpcrdma_reply_next(const struct rpcrdma_reply *reply,
  * Why a Responder that has a Call, or its Reply, gives it up for good. Where it
  * might do better the next time, it closes the connection instead (7.4).
  */
-enum rpcrdma_fault {
-	RPCRDMA_FAULT_NONE,
-	RPCRDMA_FAULT_TOO_LARGE,	/* a Call, for the service */
-	RPCRDMA_FAULT_ANOTHERS,		/* Read chunks have another message */
-	RPCRDMA_FAULT_NO_SERVICE,	/* for a Call, now */
-	RPCRDMA_FAULT_NO_REPLY,		/* a Reply cannot be sent in any form */
+enum rpcrdma_refusal {
+	RPCRDMA_REFUSE_NOT,
+	RPCRDMA_REFUSE_TOO_LARGE,	/* a Call, for the service */
+	RPCRDMA_REFUSE_ANOTHERS,		/* Read chunks have another message */
+	RPCRDMA_REFUSE_NO_SERVICE,	/* for a Call, now */
+	RPCRDMA_REFUSE_NO_REPLY,		/* a Reply cannot be sent in any form */
 };
 
 /* The ERROR's code, RDMA2_ERR_*, and what to say of it in a log */
-u32 rpcrdma_fault_code(enum rpcrdma_fault fault);
-const char *rpcrdma_fault_text(enum rpcrdma_fault fault);
+u32 rpcrdma_refusal_code(enum rpcrdma_refusal refusal);
+const char *rpcrdma_refusal_text(enum rpcrdma_refusal refusal);
 
 /*
  * The Read chunks of a Call have been read: is it one (6.2.2.1, 7.2)?
  * @first: its first 8 octets.
  */
-enum rpcrdma_fault rpcrdma_call_fault(const struct rpcrdma_rx *rx,
+enum rpcrdma_refusal rpcrdma_call_refusal(const struct rpcrdma_rx *rx,
 				      const void *first);
 
 /*
@@ -1110,9 +1110,8 @@ void rpcrdma_encode_private(const struct rpcrdma_private *priv,
 void rpcrdma_decode_private(const void *buf, u32 length,
 			    struct rpcrdma_private *priv);
 
-/* Names for logs and traces; never NULL. */
+/* A code's name as in 8.4, for logs; never NULL */
 const char *rpcrdma_error_name(u32 code);
-const char *rpcrdma_htype_name(u32 htype);
 
 #ifdef __cplusplus
 }

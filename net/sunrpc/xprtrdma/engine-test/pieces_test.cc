@@ -226,7 +226,7 @@ TEST(Pieces, OfAnyReply)
 	}
 }
 
-TEST(Faults, OfACallThatWasRead)
+TEST(Refusals, OfACallThatWasRead)
 {
 	message right, xid, direction;
 	auto rx = std::make_unique<rpcrdma_rx>();
@@ -236,30 +236,30 @@ TEST(Faults, OfACallThatWasRead)
 	right.rpc(7, CALL, 40);
 	xid.rpc(8, CALL, 40);
 	direction.rpc(7, REPLY, 40);
-	EXPECT_EQ(rpcrdma_call_fault(rx.get(), right.data().data()),
-		  RPCRDMA_FAULT_NONE);
-	EXPECT_EQ(rpcrdma_call_fault(rx.get(), xid.data().data()),
-		  RPCRDMA_FAULT_ANOTHERS);
-	EXPECT_EQ(rpcrdma_call_fault(rx.get(), direction.data().data()),
-		  RPCRDMA_FAULT_ANOTHERS);
+	EXPECT_EQ(rpcrdma_call_refusal(rx.get(), right.data().data()),
+		  RPCRDMA_REFUSE_NOT);
+	EXPECT_EQ(rpcrdma_call_refusal(rx.get(), xid.data().data()),
+		  RPCRDMA_REFUSE_ANOTHERS);
+	EXPECT_EQ(rpcrdma_call_refusal(rx.get(), direction.data().data()),
+		  RPCRDMA_REFUSE_ANOTHERS);
 	/* It was looked at when it arrived. */
 	rx->format = RPCRDMA_INLINE;
-	EXPECT_EQ(rpcrdma_call_fault(rx.get(), xid.data().data()),
-		  RPCRDMA_FAULT_NONE);
+	EXPECT_EQ(rpcrdma_call_refusal(rx.get(), xid.data().data()),
+		  RPCRDMA_REFUSE_NOT);
 }
 
-TEST(Faults, HaveACode)
+TEST(Refusals, HaveACode)
 {
-	EXPECT_EQ(rpcrdma_fault_code(RPCRDMA_FAULT_TOO_LARGE),
+	EXPECT_EQ(rpcrdma_refusal_code(RPCRDMA_REFUSE_TOO_LARGE),
 		  u32{ RDMA2_ERR_SYSTEM });
-	EXPECT_EQ(rpcrdma_fault_code(RPCRDMA_FAULT_ANOTHERS),
+	EXPECT_EQ(rpcrdma_refusal_code(RPCRDMA_REFUSE_ANOTHERS),
 		  u32{ RDMA2_ERR_BAD_XDR });
-	EXPECT_EQ(rpcrdma_fault_code(RPCRDMA_FAULT_NO_SERVICE),
+	EXPECT_EQ(rpcrdma_refusal_code(RPCRDMA_REFUSE_NO_SERVICE),
 		  u32{ RDMA2_ERR_SYSTEM });
-	EXPECT_EQ(rpcrdma_fault_code(RPCRDMA_FAULT_NO_REPLY),
+	EXPECT_EQ(rpcrdma_refusal_code(RPCRDMA_REFUSE_NO_REPLY),
 		  u32{ RDMA2_ERR_SYSTEM });
-	for (int i = RPCRDMA_FAULT_NONE; i <= RPCRDMA_FAULT_NO_REPLY; i++)
-		EXPECT_NE(rpcrdma_fault_text(static_cast<rpcrdma_fault>(i)),
+	for (int i = RPCRDMA_REFUSE_NOT; i <= RPCRDMA_REFUSE_NO_REPLY; i++)
+		EXPECT_NE(rpcrdma_refusal_text(static_cast<rpcrdma_refusal>(i)),
 			  nullptr);
 }
 

@@ -26,8 +26,8 @@ public:
 	bool writes();
 	bool reply();
 
-	/* What is wrong with lists that are well-formed, 0: nothing */
-	u32 verdict(u32 &arg) const;
+	/* What is wrong with lists that are well-formed */
+	fault verdict() const;
 
 	/* What follows */
 	xdr_reader rest() const
@@ -279,33 +279,27 @@ bool list_decoder::reads_in_any_order()
 	return !has_reply_ || array(&lists_->reply);
 }
 
-[[gnu::always_inline]] inline u32 list_decoder::verdict(u32 &arg) const
+[[gnu::always_inline]] inline fault list_decoder::verdict() const
 {
-	if (nr_reads_ > max_.reads) {
-		arg = max_.reads;
-		return RDMA2_ERR_READ_CHUNKS;
-	}
-	if (nr_writes_ > max_.writes) {
-		arg = max_.writes;
-		return RDMA2_ERR_WRITE_CHUNKS;
-	}
-	if (nr_segs_ > max_.segs) {
-		arg = max_.segs;
-		return RDMA2_ERR_SEGMENTS;
-	}
+	if (nr_reads_ > max_.reads)
+		return { RDMA2_ERR_READ_CHUNKS, max_.reads };
+	if (nr_writes_ > max_.writes)
+		return { RDMA2_ERR_WRITE_CHUNKS, max_.writes };
+	if (nr_segs_ > max_.segs)
+		return { RDMA2_ERR_SEGMENTS, max_.segs };
 	/* The peer knows RSSIZ and should not have sent this. */
 	if (too_long_)
-		return RDMA2_ERR_BAD_XDR;
+		return { RDMA2_ERR_BAD_XDR };
 	/* Legal, but more than anybody here wants to move */
 	if (read_octets_ > RPCRDMA_MAX_CHUNK_OCTETS ||
 	    write_octets_ > RPCRDMA_MAX_CHUNK_OCTETS)
-		return RDMA2_ERR_SYSTEM;
+		return { RDMA2_ERR_SYSTEM };
 
 	lists_->nr_reads = static_cast<u8>(nr_reads_);
 	lists_->nr_writes = static_cast<u8>(nr_writes_);
 	lists_->nr_segs = static_cast<u16>(nr_segs_);
 	lists_->has_reply = has_reply_;
-	return 0;
+	return {};
 }
 
 /*
@@ -328,17 +322,17 @@ bool skip_array(xdr_reader &in, bool &there, u32 &segs)
 }
 
 /* A decoder of its own: the usual one stays in registers. */
-[[gnu::noinline]] u32 decode_in_any_order(xdr_reader &in,
-					  const list_limits &max,
-					  struct rpcrdma_lists *lists, u32 &arg)
+[[gnu::noinline]] fault decode_in_any_order(xdr_reader &in,
+					    const list_limits &max,
+					    struct rpcrdma_lists *lists)
 {
 	list_decoder decoder{ in, max, lists };
 
 	if (!decoder.reads_in_any_order() || !decoder.writes() ||
 	    !decoder.reply())
-		return RDMA2_ERR_BAD_XDR;
+		return { RDMA2_ERR_BAD_XDR };
 	in = decoder.rest();
-	return decoder.verdict(arg);
+	return decoder.verdict();
 }
 
 } // namespace
@@ -350,23 +344,22 @@ static bool empty(xdr_reader in)
 	       !(in.word() | in.word() | in.word());
 }
 
-u32 decode_chunks(xdr_reader &in, const list_limits &max,
-		  struct rpcrdma_lists *lists, u32 &arg)
+fault decode_chunks(xdr_reader &in, const list_limits &max,
+		    struct rpcrdma_lists *lists)
 {
-	arg = 0;
 	if (empty(in)) {
 		in.skip(EMPTY_CHUNKS_OCTETS);
-		return 0;
+		return {};
 	}
 	if (max.any_order)
-		return decode_in_any_order(in, max, lists, arg);
+		return decode_in_any_order(in, max, lists);
 
 	list_decoder decoder{ in, max, lists };
 
 	if (!decoder.reads() || !decoder.writes() || !decoder.reply())
-		return RDMA2_ERR_BAD_XDR;
+		return { RDMA2_ERR_BAD_XDR };
 	in = decoder.rest();
-	return decoder.verdict(arg);
+	return decoder.verdict();
 }
 
 u32 count_segments(xdr_reader in)

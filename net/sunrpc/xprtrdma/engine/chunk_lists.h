@@ -49,11 +49,11 @@ struct list_limits {
  * Decode chunk lists and check everything about them that does not depend on
  * the rest of the message. Read chunks come out in ascending order.
  * @in: stands at the first list; behind the lists afterwards.
- * Returns 0, or the RDMA2_ERR_* the message deserves, with its data word in
- * @arg. Lists that are malformed anywhere are BAD_XDR, whatever else is wrong.
+ * Returns what is wrong. Lists that are malformed anywhere are BAD_XDR, whatever
+ * else is.
  */
-u32 decode_chunks(xdr_reader &in, const list_limits &max,
-		  struct rpcrdma_lists *lists, u32 &arg);
+fault decode_chunks(xdr_reader &in, const list_limits &max,
+		    struct rpcrdma_lists *lists);
 
 /*
  * The segments of well-formed chunk lists, 0 for others.

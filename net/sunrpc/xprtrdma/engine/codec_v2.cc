@@ -4,14 +4,13 @@
 namespace rpcrdma::v2
 {
 
-u32 decode_lists(xdr_reader &in, const list_limits &max,
-		 struct rpcrdma_lists *lists, u32 &arg)
+fault decode_lists(xdr_reader &in, const list_limits &max,
+		   struct rpcrdma_lists *lists)
 {
-	arg = 0;
 	if (!in.has(EMPTY_LISTS_OCTETS))
-		return RDMA2_ERR_BAD_XDR;
+		return { RDMA2_ERR_BAD_XDR };
 	lists->inv_handle = in.word();
-	return decode_chunks(in, max, lists, arg);
+	return decode_chunks(in, max, lists);
 }
 
 } // namespace rpcrdma::v2

@@ -55,8 +55,8 @@ static inline prefix decode_prefix(const void *msg)
  * Decode the chunk lists and what precedes them, as decode_chunks() does.
  * @in: stands at rdma_inv_handle; behind the lists afterwards.
  */
-u32 decode_lists(xdr_reader &in, const list_limits &max,
-		 struct rpcrdma_lists *lists, u32 &arg);
+fault decode_lists(xdr_reader &in, const list_limits &max,
+		   struct rpcrdma_lists *lists);
 
 /* Write the prefix, credit fields zero. */
 [[nodiscard, gnu::always_inline]] static inline xdr_writer

@@ -139,7 +139,9 @@ u32 send_pending(struct rpcrdma_conn *conn, void *buf, u32 *inv_handle)
 		out = v2::encode_prefix(out, pending.xid, RDMA2_ERROR,
 					RDMA2_F_RESPONSE);
 		out.word(pending.code);
-		for (u32 i = 0; i < error_words(pending.code); i++)
+		const error_info *error = find_error(pending.code);
+
+		for (u32 i = 0; error && i < error->words; i++)
 			out.word(pending.arg[i]);
 		conn->counters.errors_sent++;
 	}

@@ -7,36 +7,36 @@
 namespace rpcrdma
 {
 
-u32 error_words(u32 code)
+namespace
 {
-	switch (code) {
-	case RDMA2_ERR_VERS:
-	case RDMA2_ERR_WRITE_RESOURCE:
-		return 2;
-	case RDMA2_ERR_READ_CHUNKS:
-	case RDMA2_ERR_WRITE_CHUNKS:
-	case RDMA2_ERR_SEGMENTS:
-	case RDMA2_ERR_REPLY_RESOURCE:
-		return 1;
-	default:
-		return 0;
-	}
-}
 
 /*
  * Neither status is one that sunrpc answers by sending the Call again: -EIO
  * says that the Call was wrong, -EREMOTEIO that the peer could not do it.
  */
-int error_status(u32 code)
+constexpr error_info ERRORS[] = {
+	{ RDMA2_ERR_VERS, 2, -E_IO, "VERS" },
+	{ RDMA2_ERR_BAD_XDR, 0, -E_IO, "BAD_XDR" },
+	{ RDMA2_ERR_BAD_PROPVAL, 0, -E_IO, "BAD_PROPVAL" },
+	{ RDMA2_ERR_INVAL_HTYPE, 0, -E_IO, "INVAL_HTYPE" },
+	{ RDMA2_ERR_INVAL_CONT, 0, -E_IO, "INVAL_CONT" },
+	{ RDMA2_ERR_READ_CHUNKS, 1, -E_IO, "READ_CHUNKS" },
+	{ RDMA2_ERR_WRITE_CHUNKS, 1, -E_IO, "WRITE_CHUNKS" },
+	{ RDMA2_ERR_SEGMENTS, 1, -E_IO, "SEGMENTS" },
+	{ RDMA2_ERR_WRITE_RESOURCE, 2, -E_REMOTEIO, "WRITE_RESOURCE" },
+	{ RDMA2_ERR_REPLY_RESOURCE, 1, -E_REMOTEIO, "REPLY_RESOURCE" },
+	{ RDMA2_ERR_SYSTEM, 0, -E_REMOTEIO, "SYSTEM" },
+};
+
+} // namespace
+
+const error_info *find_error(u32 code)
 {
-	switch (code) {
-	case RDMA2_ERR_WRITE_RESOURCE:
-	case RDMA2_ERR_REPLY_RESOURCE:
-	case RDMA2_ERR_SYSTEM:
-		return -E_REMOTEIO;
-	default:
-		return -E_IO;
+	for (const error_info &error : ERRORS) {
+		if (error.code == code)
+			return &error;
 	}
+	return nullptr;
 }
 
 namespace
@@ -176,66 +176,23 @@ void rpcrdma_lessons_recall(const struct rpcrdma_lessons *lessons, u64 now,
 	call->whole_writes = now < lessons->writes_until;
 }
 
-/* The code's name as in 8.4, for logs. */
 const char *rpcrdma_error_name(u32 code)
 {
-	switch (code) {
-	case RDMA2_ERR_VERS:
-		return "VERS";
-	case RDMA2_ERR_BAD_XDR:
-		return "BAD_XDR";
-	case RDMA2_ERR_BAD_PROPVAL:
-		return "BAD_PROPVAL";
-	case RDMA2_ERR_INVAL_HTYPE:
-		return "INVAL_HTYPE";
-	case RDMA2_ERR_INVAL_CONT:
-		return "INVAL_CONT";
-	case RDMA2_ERR_READ_CHUNKS:
-		return "READ_CHUNKS";
-	case RDMA2_ERR_WRITE_CHUNKS:
-		return "WRITE_CHUNKS";
-	case RDMA2_ERR_SEGMENTS:
-		return "SEGMENTS";
-	case RDMA2_ERR_WRITE_RESOURCE:
-		return "WRITE_RESOURCE";
-	case RDMA2_ERR_REPLY_RESOURCE:
-		return "REPLY_RESOURCE";
-	case RDMA2_ERR_SYSTEM:
-		return "SYSTEM";
-	default:
-		return "unknown";
-	}
-}
+	const error_info *error = find_error(code);
 
-/* The header type's name as in 6.1, for logs. */
-const char *rpcrdma_htype_name(u32 htype)
-{
-	switch (htype) {
-	case RDMA2_MSG:
-		return "MSG";
-	case RDMA2_NOMSG:
-		return "NOMSG";
-	case RDMA2_DONE:
-		return "DONE";
-	case RDMA2_ERROR:
-		return "ERROR";
-	case RDMA2_CONNPROP:
-		return "CONNPROP";
-	default:
-		return "unknown";
-	}
+	return error ? error->name : "unknown";
 }
 
 namespace
 {
 
-struct fault {
+struct refusal {
 	u32 code;
 	const char *text;
 };
 
-/* By enum rpcrdma_fault */
-constexpr fault FAULTS[] = {
+/* By enum rpcrdma_refusal */
+constexpr refusal REFUSALS[] = {
 	{ 0, "nothing is wrong" },
 	{ RDMA2_ERR_SYSTEM,
 	  "larger than this service takes; mount with a smaller wsize" },
@@ -244,16 +201,17 @@ constexpr fault FAULTS[] = {
 	{ RDMA2_ERR_SYSTEM, "there is no service for it, or no memory" },
 	{ RDMA2_ERR_SYSTEM, "there is no way to send its Reply" },
 };
-static_assert(sizeof(FAULTS) / sizeof(FAULTS[0]) == RPCRDMA_FAULT_NO_REPLY + 1);
+static_assert(sizeof(REFUSALS) / sizeof(REFUSALS[0]) ==
+	      RPCRDMA_REFUSE_NO_REPLY + 1);
 
 } // namespace
 
-u32 rpcrdma_fault_code(enum rpcrdma_fault fault)
+u32 rpcrdma_refusal_code(enum rpcrdma_refusal refusal)
 {
-	return FAULTS[fault].code;
+	return REFUSALS[refusal].code;
 }
 
-const char *rpcrdma_fault_text(enum rpcrdma_fault fault)
+const char *rpcrdma_refusal_text(enum rpcrdma_refusal refusal)
 {
-	return FAULTS[fault].text;
+	return REFUSALS[refusal].text;
 }

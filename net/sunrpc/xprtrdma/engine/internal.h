@@ -120,11 +120,30 @@ void push_pending(struct rpcrdma_conn *conn, u32 xid, u32 htype, u32 code,
  */
 bool may_continue_replies(const struct rpcrdma_conn *conn, bool reverse);
 
-/* Data words that follow an error code (8.4). */
-u32 error_words(u32 code);
+/*
+ * What is wrong with a message of the peer's: the error that it deserves, and
+ * its data word, where that has one. Nothing is false.
+ */
+struct fault {
+	u32 code = 0; /* RDMA2_ERR_* */
+	u32 arg = 0;
 
-/* The errno of an RPC that an ERROR with this code ends */
-int error_status(u32 code);
+	explicit constexpr operator bool() const
+	{
+		return code;
+	}
+};
+
+/* What there is to know about an error (7, 8.4, WP 3.7) */
+struct error_info {
+	u32 code;
+	u32 words;  /* of data behind the code */
+	int status; /* the errno of an RPC that it ends */
+	const char *name;
+};
+
+/* Null for a code that nobody defined */
+const error_info *find_error(u32 code);
 
 /*
  * The errno of an RPC that a bad Reply ends (WP 3.7): not one that sunrpc

@@ -121,13 +121,13 @@ bool rpcrdma_call_next(const struct rpcrdma_rx *rx, struct rpcrdma_pieces *at,
 	}
 }
 
-enum rpcrdma_fault rpcrdma_call_fault(const struct rpcrdma_rx *rx,
+enum rpcrdma_refusal rpcrdma_call_refusal(const struct rpcrdma_rx *rx,
 				      const void *first)
 {
 	if (rx->format != RPCRDMA_SPECIAL ||
 	    rpcrdma_payload_ok(rx->xid, false, first))
-		return RPCRDMA_FAULT_NONE;
-	return RPCRDMA_FAULT_ANOTHERS;
+		return RPCRDMA_REFUSE_NOT;
+	return RPCRDMA_REFUSE_ANOTHERS;
 }
 
 /*

@@ -4,14 +4,56 @@
 namespace rpcrdma
 {
 
-/* What a CONNPROP of ours is made of: every known property but HOSTAUTH */
-enum {
-	NR_OWN_PROPS = 6,
-	/* A server's BRS would be ignored (WP 3.5). */
-	NR_CLIENT_PROPS = 1,
-	/* id, length, uint32 */
-	PROP_OCTETS = 12,
+namespace
+{
+
+/*
+ * A property, all of which are uint32 data here (WP 3.5). HOSTAUTH is not among
+ * them until it is built, and neither sent nor understood.
+ */
+struct property {
+	u32 id;
+	u32 rpcrdma_props::*value;
+	u32 least, most; /* what a peer may say */
+	bool server;	 /* a server says it, too */
 };
+
+/* In the order in which they are sent; a server's BRS would be ignored. */
+constexpr property PROPERTIES[] = {
+	{ RDMA2_PROPID_SBSIZ, &rpcrdma_props::sbsiz, RPCRDMA_MIN_INLINE_OCTETS,
+	  ~0u, true },
+	{ RDMA2_PROPID_RBSIZ, &rpcrdma_props::rbsiz, RPCRDMA_MIN_INLINE_OCTETS,
+	  ~0u, true },
+	{ RDMA2_PROPID_RSSIZ, &rpcrdma_props::rssiz, 0, ~0u, true },
+	{ RDMA2_PROPID_RCSIZ, &rpcrdma_props::rcsiz, 0, ~0u, true },
+	{ RDMA2_PROPID_BRS, &rpcrdma_props::brs, 0, RDMA2_RVRSDIR_GENL, false },
+	{ RDMA2_PROPID_REPLY_READ, &rpcrdma_props::reply_read, 0, ~0u, true },
+	{ RDMA2_PROPID_REASSEMBLY, &rpcrdma_props::reassembly, 0, ~0u, true },
+};
+
+/* Octets of a property that is sent: id, length, uint32 */
+constexpr u32 PROP_OCTETS = 12;
+
+constexpr u32 count_own(bool client)
+{
+	u32 count = 0;
+
+	for (const property &p : PROPERTIES)
+		count += client || p.server;
+	return count;
+}
+
+/* Null for one not known here */
+const property *find_prop(u32 id)
+{
+	for (const property &p : PROPERTIES) {
+		if (p.id == id)
+			return &p;
+	}
+	return nullptr;
+}
+
+} // namespace
 
 void clamp_props(struct rpcrdma_props *props)
 {
@@ -32,107 +74,60 @@ void clamp_props(struct rpcrdma_props *props)
 		min_u32(props->reassembly, RPCRDMA_MAX_CHUNK_OCTETS);
 }
 
-/* The member of @props that property @id sets, null for one not known here */
-static u32 *find_prop(struct rpcrdma_props *props, u32 id)
+fault decode_props(xdr_reader &in, struct rpcrdma_props *props)
 {
-	switch (id) {
-	case RDMA2_PROPID_SBSIZ:
-		return &props->sbsiz;
-	case RDMA2_PROPID_RBSIZ:
-		return &props->rbsiz;
-	case RDMA2_PROPID_RSSIZ:
-		return &props->rssiz;
-	case RDMA2_PROPID_RCSIZ:
-		return &props->rcsiz;
-	case RDMA2_PROPID_BRS:
-		return &props->brs;
-	case RDMA2_PROPID_REPLY_READ:
-		return &props->reply_read;
-	case RDMA2_PROPID_REASSEMBLY:
-		return &props->reassembly;
-	default:
-		/* HOSTAUTH is among these until it is built (WP 3.5). */
-		return nullptr;
-	}
-}
-
-/* Is this a value that property @id can have (WP 3.5)? */
-static bool prop_valid(u32 id, u32 value)
-{
-	switch (id) {
-	case RDMA2_PROPID_SBSIZ:
-	case RDMA2_PROPID_RBSIZ:
-		return value >= RPCRDMA_MIN_INLINE_OCTETS;
-	case RDMA2_PROPID_BRS:
-		return value <= RDMA2_RVRSDIR_GENL;
-	default:
-		return true;
-	}
-}
-
-u32 decode_props(xdr_reader &in, struct rpcrdma_props *props)
-{
-	struct rpcrdma_props defaults = DEFAULT_PROPS;
 	struct rpcrdma_props result = *props;
 	u32 count;
 
 	if (!in.get(count))
-		return RDMA2_ERR_BAD_XDR;
+		return { RDMA2_ERR_BAD_XDR };
 
 	while (count--) {
+		const property *prop;
 		u32 id, length;
-		u32 *value;
 
 		if (!in.get(id) || !in.get(length))
-			return RDMA2_ERR_BAD_XDR;
+			return { RDMA2_ERR_BAD_XDR };
 		/* 5.1 has a code of its own for data beyond the message. */
 		if (roundup4(length) > in.left())
-			return RDMA2_ERR_BAD_PROPVAL;
+			return { RDMA2_ERR_BAD_PROPVAL };
 
-		value = find_prop(&result, id);
-		if (!value) {
+		prop = find_prop(id);
+		if (!prop) {
 			in.skip(static_cast<u32>(roundup4(length)));
 		} else if (!length) {
-			*value = *find_prop(&defaults, id);
+			result.*prop->value = DEFAULT_PROPS.*prop->value;
 		} else if (length == sizeof(u32)) {
-			*value = in.word();
-			if (!prop_valid(id, *value))
-				return RDMA2_ERR_BAD_PROPVAL;
+			const u32 value = in.word();
+
+			if (value < prop->least || value > prop->most)
+				return { RDMA2_ERR_BAD_PROPVAL };
+			result.*prop->value = value;
 		} else {
-			return RDMA2_ERR_BAD_PROPVAL;
+			return { RDMA2_ERR_BAD_PROPVAL };
 		}
 	}
 
 	*props = result;
-	return 0;
+	return {};
 }
 
 u32 props_octets(bool client)
 {
-	const u32 nr = NR_OWN_PROPS + (client ? NR_CLIENT_PROPS : 0);
-
-	return u32{ sizeof(u32) } + PROP_OCTETS * nr;
-}
-
-static void encode_prop(xdr_writer &out, u32 id, u32 value)
-{
-	out.word(id);
-	out.word(sizeof(u32));
-	out.word(value);
+	return u32{ sizeof(u32) } + PROP_OCTETS * count_own(client);
 }
 
 void encode_props(xdr_writer &out, const struct rpcrdma_props *props,
 		  bool client)
 {
-	out.word(NR_OWN_PROPS + (client ? NR_CLIENT_PROPS : 0));
-	encode_prop(out, RDMA2_PROPID_SBSIZ, props->sbsiz);
-	encode_prop(out, RDMA2_PROPID_RBSIZ, props->rbsiz);
-	encode_prop(out, RDMA2_PROPID_RSSIZ, props->rssiz);
-	encode_prop(out, RDMA2_PROPID_RCSIZ, props->rcsiz);
-	if (client)
-		encode_prop(out, RDMA2_PROPID_BRS, props->brs);
-	encode_prop(out, RDMA2_PROPID_REPLY_READ, props->reply_read);
-	encode_prop(out, RDMA2_PROPID_REASSEMBLY, props->reassembly);
+	out.word(count_own(client));
+	for (const property &p : PROPERTIES) {
+		if (!client && !p.server)
+			continue;
+		out.word(p.id);
+		out.word(sizeof(u32));
+		out.word(props->*p.value);
+	}
 }
 
 } // namespace rpcrdma

@@ -26,9 +26,9 @@ void clamp_props(struct rpcrdma_props *props);
 
 /*
  * Read the properties of a CONNPROP (6.3.4) into @props, over what it holds.
- * Returns 0 or an RDMA2_ERR_*, in which case @props is as it was.
+ * Returns what is wrong, in which case @props is as it was.
  */
-u32 decode_props(xdr_reader &in, struct rpcrdma_props *props);
+fault decode_props(xdr_reader &in, struct rpcrdma_props *props);
 
 /* Octets encode_props() writes. */
 u32 props_octets(bool client);

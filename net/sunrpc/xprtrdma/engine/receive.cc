@@ -60,9 +60,10 @@ verdict drop(struct rpcrdma_conn *conn)
 }
 
 /* Tell the sender of a Call, a CONNPROP or a message of unknown type. */
-void answer(const message &m, u32 code, u32 arg)
+void answer(const message &m, fault wrong)
 {
-	push_pending(m.conn, m.prefix.xid, RDMA2_ERROR, code, arg, 0);
+	push_pending(m.conn, m.prefix.xid, RDMA2_ERROR, wrong.code, wrong.arg,
+		     0);
 }
 
 /*
@@ -70,7 +71,7 @@ void answer(const message &m, u32 code, u32 arg)
  * be used: refuse a Call, report a Reply (WP 3.7). What follows of its
  * sequence goes the same way.
  */
-verdict refuse(const message &m, u32 code, u32 arg = 0)
+verdict refuse(const message &m, fault wrong)
 {
 	struct rpcrdma_conn *conn = m.conn;
 	const sequence seq = m.identity();
@@ -82,7 +83,7 @@ verdict refuse(const message &m, u32 code, u32 arg = 0)
 
 	if (m.response())
 		return RPCRDMA_RX_BAD_REPLY;
-	answer(m, code, arg);
+	answer(m, wrong);
 	return RPCRDMA_RX_DONE;
 }
 
@@ -100,7 +101,7 @@ verdict broken_by_call(const message &m)
 	if (!open.response)
 		push_pending(conn, open.xid, RDMA2_ERROR, RDMA2_ERR_INVAL_CONT,
 			     0, 0);
-	refuse(m, RDMA2_ERR_INVAL_CONT);
+	refuse(m, { RDMA2_ERR_INVAL_CONT });
 	if (!open.response)
 		return RPCRDMA_RX_DONE;
 	m.rx->xid = open.xid;
@@ -133,21 +134,19 @@ constexpr list_limits REPLY_LIMITS = {
 	.any_order = false,
 };
 
-u32 decode_lists(const message &m, xdr_reader &in, u32 &arg)
+fault decode_lists(const message &m, xdr_reader &in)
 {
 	if (m.response())
-		return v2::decode_lists(in, REPLY_LIMITS, &m.rx->lists, arg);
+		return v2::decode_lists(in, REPLY_LIMITS, &m.rx->lists);
 
 	const list_limits limits = call_limits(m.conn);
-	const u32 code = v2::decode_lists(in, limits, &m.rx->lists, arg);
+	const fault wrong = v2::decode_lists(in, limits, &m.rx->lists);
 
 	/* No chunks to write to, and no other way for a large Reply (7.3.2) */
-	if (code == RDMA2_ERR_WRITE_CHUNKS && !limits.writes &&
-	    !may_continue_replies(m.conn, m.conn->cfg.client)) {
-		arg = 0;
-		return RDMA2_ERR_REPLY_RESOURCE;
-	}
-	return code;
+	if (wrong.code == RDMA2_ERR_WRITE_CHUNKS && !limits.writes &&
+	    !may_continue_replies(m.conn, m.conn->cfg.client))
+		return { RDMA2_ERR_REPLY_RESOURCE };
+	return wrong;
 }
 
 bool lists_empty(const struct rpcrdma_lists *lists)
@@ -169,7 +168,7 @@ verdict deliver(const message &m, enum rpcrdma_format format, u32 stream,
 		return RPCRDMA_RX_REPLY;
 	}
 	if (!reads_fit(&rx->lists, stream, format == RPCRDMA_SPECIAL))
-		return refuse(m, RDMA2_ERR_BAD_XDR);
+		return refuse(m, { RDMA2_ERR_BAD_XDR });
 	rpcrdma_conn_count(m.conn, RPCRDMA_KIND_CALL, format, &rx->lists);
 	return RPCRDMA_RX_CALL;
 }
@@ -203,15 +202,13 @@ verdict receive_msg(const message &m)
 	const bool is_part = more || in_sequence;
 	xdr_reader in = m.body();
 	u32 before = 0; /* octets of earlier parts */
-	u32 code, arg;
 
-	code = decode_lists(m, in, arg);
-	if (code)
-		return refuse(m, code, arg);
+	if (const fault wrong = decode_lists(m, in))
+		return refuse(m, wrong);
 	if (m.response() && rx->lists.nr_reads)
-		return refuse(m, RDMA2_ERR_BAD_XDR);
+		return refuse(m, { RDMA2_ERR_BAD_XDR });
 	if (more && !lists_empty(&rx->lists))
-		return refuse(m, RDMA2_ERR_INVAL_CONT);
+		return refuse(m, { RDMA2_ERR_INVAL_CONT });
 
 	rx->payload_offset = in.offset();
 	rx->payload_length = in.left();
@@ -220,23 +217,23 @@ verdict receive_msg(const message &m)
 		/* A client says in BRS whether it takes reverse ones. */
 		if (!m.response() && conn->cfg.client &&
 		    conn->cfg.props.brs < RDMA2_RVRSDIR_CONT)
-			return refuse(m, RDMA2_ERR_INVAL_CONT);
+			return refuse(m, { RDMA2_ERR_INVAL_CONT });
 		if (rx->payload_length < sizeof(u32) ||
 		    (more && rx->payload_length % sizeof(u32)))
-			return refuse(m, RDMA2_ERR_INVAL_CONT);
+			return refuse(m, { RDMA2_ERR_INVAL_CONT });
 	} else if (rx->payload_length < RPC_MIN_OCTETS) {
-		return refuse(m, RDMA2_ERR_BAD_XDR);
+		return refuse(m, { RDMA2_ERR_BAD_XDR });
 	}
 
 	if (!in_sequence) {
 		if (!payload_start_ok(m, rx->payload_offset,
 				      rx->payload_length))
-			return refuse(m, RDMA2_ERR_BAD_XDR);
+			return refuse(m, { RDMA2_ERR_BAD_XDR });
 	} else {
 		before = conn->rx_octets;
 		if (before == RPC_OFF_DIRECTION &&
 		    !direction_ok(m, rx->payload_offset))
-			return refuse(m, RDMA2_ERR_BAD_XDR);
+			return refuse(m, { RDMA2_ERR_BAD_XDR });
 	}
 
 	rx->total_length = before + rx->payload_length;
@@ -246,7 +243,7 @@ verdict receive_msg(const message &m)
 
 	/* It cannot wrap: one summand is within this, the other a Receive. */
 	if (rx->total_length > conn->cfg.props.reassembly)
-		return refuse(m, RDMA2_ERR_INVAL_CONT);
+		return refuse(m, { RDMA2_ERR_INVAL_CONT });
 
 	if (more) {
 		rx->first_part = !in_sequence;
@@ -288,7 +285,7 @@ verdict receive_special_reply(const message &m)
 
 	if (!lists->nr_reads) {
 		if (pushed < RPC_MIN_OCTETS)
-			return refuse(m, RDMA2_ERR_BAD_XDR);
+			return refuse(m, { RDMA2_ERR_BAD_XDR });
 		return deliver(m, RPCRDMA_SPECIAL, 0, pushed);
 	}
 
@@ -299,7 +296,7 @@ verdict receive_special_reply(const message &m)
 	if (!pull_ok(m, pushed)) {
 		push_pending(m.conn, m.prefix.xid, RDMA2_DONE,
 			     lists->inv_handle, 0, 0);
-		return refuse(m, RDMA2_ERR_BAD_XDR);
+		return refuse(m, { RDMA2_ERR_BAD_XDR });
 	}
 	m.conn->counters.replies_to_pull++;
 	return deliver(m, RPCRDMA_SPECIAL, 0, lists->reads[0].length);
@@ -309,17 +306,16 @@ verdict receive_nomsg(const message &m)
 {
 	const struct rpcrdma_lists *lists = &m.rx->lists;
 	xdr_reader in = m.body();
-	u32 code, arg, stream;
+	u32 stream;
 
-	code = decode_lists(m, in, arg);
-	if (code)
-		return refuse(m, code, arg);
+	if (const fault wrong = decode_lists(m, in))
+		return refuse(m, wrong);
 	if (m.response())
 		return receive_special_reply(m);
 	/* deliver() sees whether it is a Position Zero Read chunk. */
 	stream = lists->nr_reads ? lists->reads[0].length : 0;
 	if (stream < RPC_MIN_OCTETS)
-		return refuse(m, RDMA2_ERR_BAD_XDR);
+		return refuse(m, { RDMA2_ERR_BAD_XDR });
 	return deliver(m, RPCRDMA_SPECIAL, stream, stream);
 }
 
@@ -330,11 +326,10 @@ verdict receive_nomsg(const message &m)
 bool is_whole_message(const message &m)
 {
 	xdr_reader in = m.body();
-	u32 arg;
 
 	if (m.prefix.htype == RDMA2_NOMSG)
 		return true;
-	return !decode_lists(m, in, arg) && in.left() >= RPC_MIN_OCTETS &&
+	return !decode_lists(m, in) && in.left() >= RPC_MIN_OCTETS &&
 	       payload_start_ok(m, in.offset(), in.left());
 }
 
@@ -379,12 +374,12 @@ verdict receive_rpc(const message &m)
 	}
 
 	if (m.flag(RDMA2_F_TPMORE))
-		return refuse(m, RDMA2_ERR_INVAL_HTYPE);
+		return refuse(m, { RDMA2_ERR_INVAL_HTYPE });
 	if (more && !is_msg)
-		return refuse(m, RDMA2_ERR_INVAL_CONT);
+		return refuse(m, { RDMA2_ERR_INVAL_CONT });
 	if (!m.response() && conn->cfg.client &&
 	    conn->cfg.props.brs == RDMA2_RVRSDIR_NONE)
-		return refuse(m, RDMA2_ERR_SYSTEM);
+		return refuse(m, { RDMA2_ERR_SYSTEM });
 
 	return is_msg ? receive_msg(m) : receive_nomsg(m);
 }
@@ -450,7 +445,8 @@ verdict receive_error(const message &m)
 	struct rpcrdma_conn *conn = m.conn;
 	struct rpcrdma_rx *rx = m.rx;
 	xdr_reader in = m.body();
-	u32 code, words;
+	const error_info *error;
+	u32 code;
 
 	if (!m.response() || m.flag(RDMA2_F_MORE) || m.flag(RDMA2_F_TPMORE) ||
 	    !in.get(code))
@@ -460,15 +456,12 @@ verdict receive_error(const message &m)
 	 * Codes that nobody defined are dropped (7), and so is ERR_VERS: it
 	 * has a form of its own, and its time is over.
 	 */
-	if ((code < RDMA2_ERR_BAD_XDR || code > RDMA2_ERR_REPLY_RESOURCE) &&
-	    code != RDMA2_ERR_SYSTEM)
-		return drop(conn);
-
-	words = error_words(code);
-	if (!in.has(words * sizeof(u32)))
+	error = find_error(code);
+	if (!error || code == RDMA2_ERR_VERS ||
+	    !in.has(error->words * static_cast<u32>(sizeof(u32))))
 		return drop(conn);
 	rx->error.code = code;
-	for (u32 i = 0; i < words; i++)
+	for (u32 i = 0; i < error->words; i++)
 		rx->error.arg[i] = in.word();
 
 	if (conn->state != RPCRDMA_CONN_OPEN) {
@@ -481,7 +474,7 @@ verdict receive_error(const message &m)
 	}
 
 	conn->counters.errors_received++;
-	rx->error.status = error_status(code);
+	rx->error.status = error->status;
 	return RPCRDMA_RX_ERROR;
 }
 
@@ -489,13 +482,12 @@ verdict receive_connprop(const message &m)
 {
 	struct rpcrdma_conn *conn = m.conn;
 	xdr_reader in = m.body();
-	u32 code;
 
 	/* Not answered with RESPONSE set: only its sender could be meant. */
 	if (conn->props_received) {
 		if (m.response())
 			return drop(conn);
-		answer(m, RDMA2_ERR_INVAL_HTYPE, 0);
+		answer(m, { RDMA2_ERR_INVAL_HTYPE });
 		return RPCRDMA_RX_DONE;
 	}
 
@@ -509,9 +501,9 @@ verdict receive_connprop(const message &m)
 	if (m.response())
 		drop(conn);
 	else if (m.flag(RDMA2_F_MORE))
-		answer(m, RDMA2_ERR_INVAL_CONT, 0);
-	else if ((code = decode_props(in, &conn->staged)))
-		answer(m, code, 0);
+		answer(m, { RDMA2_ERR_INVAL_CONT });
+	else if (const fault wrong = decode_props(in, &conn->staged))
+		answer(m, wrong);
 
 	/* The server answers the first part with its own (WP 3.4). */
 	conn->props_due = 1;
@@ -524,7 +516,7 @@ verdict receive_unknown(const message &m)
 {
 	if (m.response())
 		return drop(m.conn);
-	answer(m, RDMA2_ERR_INVAL_HTYPE, 0);
+	answer(m, { RDMA2_ERR_INVAL_HTYPE });
 	return RPCRDMA_RX_DONE;
 }
 

@@ -183,9 +183,8 @@ verdict receive_rpc(const message &m, bool nomsg)
 	struct rpcrdma_rx *rx = m.rx;
 	const struct rpcrdma_lists *lists = &rx->lists;
 	xdr_reader in{ m.octets, m.length, OFF_LISTS };
-	u32 arg;
 
-	if (decode_chunks(in, limits(m.conn, lists), &rx->lists, arg))
+	if (decode_chunks(in, limits(m.conn, lists), &rx->lists))
 		return refuse(m);
 
 	if (nomsg) {
@@ -243,7 +242,7 @@ verdict receive_error(const message &m)
 		return drop(m);
 	}
 	answered(m);
-	rx->error.status = error_status(rx->error.code);
+	rx->error.status = find_error(rx->error.code)->status;
 	m.conn->counters.errors_received++;
 	return RPCRDMA_RX_ERROR;
 }

@@ -292,9 +292,9 @@ void rpcrdma_client_bc_free_rqst(struct rpc_rqst *rqst)
 
 /* A Call is not served, or its Reply not sent. */
 static void rpcrdma_bc_refuse(struct rpcrdma_ep *ep, u32 xid,
-			      enum rpcrdma_fault fault)
+			      enum rpcrdma_refusal refusal)
 {
-	rpcrdma_ep_send_error(ep, xid, rpcrdma_fault_code(fault), 0, 0);
+	rpcrdma_ep_send_error(ep, xid, rpcrdma_refusal_code(refusal), 0, 0);
 }
 
 /* Is there a service for Calls? bc_mutex held. */
@@ -380,22 +380,22 @@ static void rpcrdma_bc_complete(struct rpcrdma_client *client,
 {
 	struct rpcrdma_recv *rv = bc->rv;
 	struct rpcrdma_ep *ep = bc->ep;
-	enum rpcrdma_fault fault;
+	enum rpcrdma_refusal refusal;
 	u32 xid = rv->rx.xid;
 
 	rpcrdma_call_fill(rv, bc->pages);
-	fault = rpcrdma_call_fault(&rv->rx, page_address(bc->pages[0]));
+	refusal = rpcrdma_call_refusal(&rv->rx, page_address(bc->pages[0]));
 	bc->rv = NULL;
 	rpcrdma_recv_put(rv);
 
 	mutex_lock(&client->bc_mutex);
-	if (!fault && !rpcrdma_bc_served(client))
-		fault = RPCRDMA_FAULT_NO_SERVICE;
-	if (!fault)
+	if (!refusal && !rpcrdma_bc_served(client))
+		refusal = RPCRDMA_REFUSE_NO_SERVICE;
+	if (!refusal)
 		rpcrdma_bc_deliver(client, bc, xid);
 	mutex_unlock(&client->bc_mutex);
-	if (fault) {
-		rpcrdma_bc_refuse(ep, xid, fault);
+	if (refusal) {
+		rpcrdma_bc_refuse(ep, xid, refusal);
 		rpcrdma_bc_drop(bc);
 	}
 }
@@ -471,7 +471,7 @@ void rpcrdma_client_bc_call(struct rpcrdma_client *client,
 		bc->rv = NULL;
 	}
 	rpcrdma_recv_put(rv);
-	rpcrdma_bc_refuse(ep, xid, RPCRDMA_FAULT_NO_SERVICE);
+	rpcrdma_bc_refuse(ep, xid, RPCRDMA_REFUSE_NO_SERVICE);
 	if (bc)
 		rpcrdma_bc_drop(bc);
 }
@@ -532,7 +532,7 @@ static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
 		return 0;
 	}
 	if (snd->len > PAGE_SIZE) {
-		rpcrdma_bc_refuse(ep, xid, RPCRDMA_FAULT_NO_REPLY);
+		rpcrdma_bc_refuse(ep, xid, RPCRDMA_REFUSE_NO_REPLY);
 		return 0;
 	}
 
@@ -556,7 +556,7 @@ static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
 			rpcrdma_send_put(s);
 			if (PTR_ERR(rw) != -E2BIG)
 				return -ENOBUFS;
-			rpcrdma_bc_refuse(ep, xid, RPCRDMA_FAULT_NO_REPLY);
+			rpcrdma_bc_refuse(ep, xid, RPCRDMA_REFUSE_NO_REPLY);
 			return 0;
 		}
 	}
@@ -569,7 +569,7 @@ static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
 		rpcrdma_send_put(s);
 		if (rw)
 			rpcrdma_rw_free(rw);
-		rpcrdma_bc_refuse(ep, xid, RPCRDMA_FAULT_NO_REPLY);
+		rpcrdma_bc_refuse(ep, xid, RPCRDMA_REFUSE_NO_REPLY);
 		return 0;
 	}
 	rpcrdma_xdr_copy_out(snd, 0, len, s->buf + s->header_len);

@@ -76,13 +76,13 @@ void rpcrdma_svc_call_release(struct rpcrdma_recv *rv)
 /* Refuse a Call that no service has seen, and forget it. */
 static void rpcrdma_svc_refuse(struct rpcrdma_svc_conn *conn,
 			       struct rpcrdma_recv *rv,
-			       enum rpcrdma_fault fault)
+			       enum rpcrdma_refusal refusal)
 {
-	u32 xid = rv->rx.xid, code = rpcrdma_fault_code(fault);
+	u32 xid = rv->rx.xid, code = rpcrdma_refusal_code(refusal);
 
 	pr_warn_ratelimited("svcrdma: Call %08x from %pISpc refused (%s): %s\n",
 			    xid, &conn->ep->remote,
-			    rpcrdma_error_name(code), rpcrdma_fault_text(fault));
+			    rpcrdma_error_name(code), rpcrdma_refusal_text(refusal));
 	/* To the peer an ERROR may mean that there is a Receive again. */
 	rpcrdma_svc_call_release(rv);
 	rpcrdma_ep_send_error(conn->ep, xid, code, 0, 0);
@@ -327,7 +327,7 @@ static void rpcrdma_svc_pull_by(struct rpcrdma_svc_conn *conn,
 	case 0:
 		return;
 	case -E2BIG:
-		rpcrdma_svc_refuse(conn, rv, RPCRDMA_FAULT_TOO_LARGE);
+		rpcrdma_svc_refuse(conn, rv, RPCRDMA_REFUSE_TOO_LARGE);
 		return;
 	default:
 		/* Not an error for the peer: it sends the Call again. */
@@ -392,11 +392,11 @@ static bool rpcrdma_svc_arg_pulled(struct rpcrdma_svc_conn *conn,
 {
 	struct rpcrdma_svc_call *call = rv->priv;
 	struct xdr_buf *arg = &rqstp->rq_arg;
-	enum rpcrdma_fault fault;
+	enum rpcrdma_refusal refusal;
 	u32 position;
 
 	if (call->nr_pages > rpcrdma_rqst_arg_pages(rqstp)) {
-		rpcrdma_svc_refuse(conn, rv, RPCRDMA_FAULT_TOO_LARGE);
+		rpcrdma_svc_refuse(conn, rv, RPCRDMA_REFUSE_TOO_LARGE);
 		return false;
 	}
 	rpcrdma_svc_swap_pages(conn, call, rqstp->rq_pages);
@@ -419,9 +419,9 @@ static bool rpcrdma_svc_arg_pulled(struct rpcrdma_svc_conn *conn,
 	}
 
 	rpcrdma_call_fill(rv, rqstp->rq_pages);
-	fault = rpcrdma_call_fault(&rv->rx, page_address(rqstp->rq_pages[0]));
-	if (fault) {
-		rpcrdma_svc_refuse(conn, rv, fault);
+	refusal = rpcrdma_call_refusal(&rv->rx, page_address(rqstp->rq_pages[0]));
+	if (refusal) {
+		rpcrdma_svc_refuse(conn, rv, refusal);
 		return false;
 	}
 	rpcrdma_svc_arg_in_pages(rqstp, call->octets);
@@ -556,7 +556,7 @@ int rpcrdma_svc_recvfrom(struct svc_rqst *rqstp)
 		return 0;
 	}
 	if (!rpcrdma_svc_arg_inline(rqstp, rv)) {
-		rpcrdma_svc_refuse(conn, rv, RPCRDMA_FAULT_TOO_LARGE);
+		rpcrdma_svc_refuse(conn, rv, RPCRDMA_REFUSE_TOO_LARGE);
 		return 0;
 	}
 

@@ -394,7 +394,7 @@ static int rpcrdma_svc_cannot(struct rpcrdma_svc_conn *conn,
 	case -EINVAL:
 		/* Trying again would not help. */
 		return rpcrdma_svc_no_reply(conn->ep, reply,
-					    rpcrdma_fault_code(RPCRDMA_FAULT_NO_REPLY),
+					    rpcrdma_refusal_code(RPCRDMA_REFUSE_NO_REPLY),
 					    0, 0);
 	}
 	rpcrdma_svc_fail(conn, "no resources to send a Reply");
