@@ -39,7 +39,7 @@ extern unsigned int rpcrdma_max_reassembly;
 
 /* Server counters, sunrpc/svc_rdma/rdma_stat_*; percpu_counter_inc() them */
 extern struct percpu_counter svcrdma_stat_read;		/* RDMA Reads */
-extern struct percpu_counter svcrdma_stat_recv;		/* messages received */
+extern struct percpu_counter svcrdma_stat_recv;		/* Calls received */
 extern struct percpu_counter svcrdma_stat_sq_starve;	/* waits for Send Queue */
 extern struct percpu_counter svcrdma_stat_write;	/* RDMA Writes */
 
