@@ -53,7 +53,8 @@ private:
 };
 
 /* A segment; the caller has seen that it is there. */
-[[gnu::always_inline]] inline struct rpcrdma_segment decode_segment(xdr_reader &in)
+[[gnu::always_inline]] inline struct rpcrdma_segment
+decode_segment(xdr_reader &in)
 {
 	struct rpcrdma_segment seg;
 
@@ -64,7 +65,8 @@ private:
 }
 
 /* Read and count a segment. */
-[[gnu::always_inline]] inline struct rpcrdma_segment list_decoder::read_segment(u64 &total)
+[[gnu::always_inline]] inline struct rpcrdma_segment
+list_decoder::read_segment(u64 &total)
 {
 	const struct rpcrdma_segment seg = decode_segment(in_);
 
@@ -76,7 +78,8 @@ private:
 }
 
 /* One segment, for @chunk, which may be null */
-[[gnu::always_inline]] inline void list_decoder::segment(struct rpcrdma_chunk *chunk, u64 &total)
+[[gnu::always_inline]] inline void
+list_decoder::segment(struct rpcrdma_chunk *chunk, u64 &total)
 {
 	const struct rpcrdma_segment seg = read_segment(total);
 
@@ -233,7 +236,8 @@ bool list_decoder::reads_in_any_order()
 }
 
 /* A counted array of segments. @chunk may be null. */
-[[gnu::always_inline]] inline bool list_decoder::array(struct rpcrdma_chunk *chunk)
+[[gnu::always_inline]] inline bool
+list_decoder::array(struct rpcrdma_chunk *chunk)
 {
 	u32 count;
 
