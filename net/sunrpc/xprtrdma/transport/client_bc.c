@@ -60,8 +60,12 @@ static void rpcrdma_bc_free_pages(struct rpcrdma_bc_rqst *bc, u32 first)
 
 static void rpcrdma_bc_destroy_rqst(struct rpcrdma_bc_rqst *bc)
 {
-	/* It has put @bc where this comes from, but may not have returned. */
-	flush_work(&bc->drop_work);
+	/*
+	 * It has put @bc where this comes from, but may not have returned. It
+	 * is not to be waited for as one that is yet to begin: this may be its
+	 * own workqueue, with no other thread when memory is short.
+	 */
+	cancel_work_sync(&bc->drop_work);
 	rpcrdma_bc_free_pages(bc, 0);
 	free_page((unsigned long)bc->reply);
 	kfree(bc);
