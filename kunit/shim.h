@@ -18,6 +18,7 @@
 #include <linux/wait.h>
 
 #include "../net/sunrpc/xprtrdma/endpoint/endpoint.h"
+#include "memdev.h"
 
 enum {
 	SHIM_WAIT_S = 60,	/* emulated machines are slow */
@@ -169,7 +170,9 @@ struct shim_rpc {
 	u32			seed;
 };
 
+/* Over another device than the one in memory; over that one */
 int shim_suite_init(struct kunit_suite *suite);
+int shim_mem_suite_init(struct kunit_suite *suite);
 void shim_suite_exit(struct kunit_suite *suite);
 
 /* Before a test, and after one when all is closed */
@@ -213,5 +216,7 @@ extern struct sockaddr_in shim_addr;
  * a peer read what is registered for writing.
  */
 extern bool shim_iwarp;
+/* The device, if it is the one in memory */
+extern struct memdev *shim_memdev;
 
 #endif /* RPCRDMA_SHIM_H */

@@ -189,17 +189,19 @@ static void shim_unmap_single(struct ib_device *dev, u64 addr, size_t size,
 	atomic64_sub(size, &shim_balance.octets);
 	ib_dma_unmap_single(dev, addr, size, dir);
 	/* Here an address is a pointer; a bounce buffer would be copied to it. */
-	if (dir == DMA_FROM_DEVICE)
+	if (dir == DMA_FROM_DEVICE && (ib_uses_virt_dma)(dev))
 		memset((void *)(uintptr_t)addr, 0xdb, size);
 }
 
-/* As above, of a device that has a bounce buffer. @dev: not one, in truth */
+/* As above, of a device that has a bounce buffer. @dev: NULL, if it has not */
 static void shim_unmap_attrs(struct device *dev, u64 addr, size_t size,
 			     enum dma_data_direction dir, unsigned long attrs)
 {
 	atomic_dec(&shim_balance.maps);
 	atomic64_sub(size, &shim_balance.octets);
-	if (dir == DMA_FROM_DEVICE && !(attrs & DMA_ATTR_SKIP_CPU_SYNC))
+	if (dev)
+		dma_unmap_single_attrs(dev, addr, size, dir, attrs);
+	else if (dir == DMA_FROM_DEVICE && !(attrs & DMA_ATTR_SKIP_CPU_SYNC))
 		memset((void *)(uintptr_t)addr, 0xdb, size);
 }
 

@@ -13,6 +13,12 @@
 
 #include "shim.h"
 
+/* shim_mem_test.c includes this file, for another device. */
+#ifndef SHIM_OVER
+#define SHIM_OVER		""
+#define SHIM_SUITE_INIT		shim_suite_init
+#endif
+
 /* ---- Callers in threads of their own ---- */
 
 struct shim_caller {
@@ -424,8 +430,8 @@ static struct kunit_case credits_cases[] = {
 };
 
 static struct kunit_suite credits_suite = {
-	.name		= "rpcrdma_ep_credits",
-	.suite_init	= shim_suite_init,
+	.name		= "rpcrdma_ep_credits" SHIM_OVER,
+	.suite_init	= SHIM_SUITE_INIT,
 	.suite_exit	= shim_suite_exit,
 	.init		= shim_test_init,
 	.exit		= shim_test_exit,
@@ -918,8 +924,8 @@ static struct kunit_case data_cases[] = {
 };
 
 static struct kunit_suite data_suite = {
-	.name		= "rpcrdma_ep_data",
-	.suite_init	= shim_suite_init,
+	.name		= "rpcrdma_ep_data" SHIM_OVER,
+	.suite_init	= SHIM_SUITE_INIT,
 	.suite_exit	= shim_suite_exit,
 	.init		= shim_test_init,
 	.exit		= shim_test_exit,
@@ -1852,8 +1858,8 @@ static struct kunit_case close_cases[] = {
 };
 
 static struct kunit_suite close_suite = {
-	.name		= "rpcrdma_ep_close",
-	.suite_init	= shim_suite_init,
+	.name		= "rpcrdma_ep_close" SHIM_OVER,
+	.suite_init	= SHIM_SUITE_INIT,
 	.suite_exit	= shim_suite_exit,
 	.init		= shim_test_init,
 	.exit		= shim_test_exit,
@@ -2245,8 +2251,8 @@ static struct kunit_case pull_cases[] = {
 };
 
 static struct kunit_suite pull_suite = {
-	.name		= "rpcrdma_ep_pull",
-	.suite_init	= shim_suite_init,
+	.name		= "rpcrdma_ep_pull" SHIM_OVER,
+	.suite_init	= SHIM_SUITE_INIT,
 	.suite_exit	= shim_suite_exit,
 	.init		= shim_test_init,
 	.exit		= shim_test_exit,
@@ -2321,6 +2327,7 @@ static void removal_under_load(struct kunit *test)
 	/* Nothing of ours holds the device up, whoever still has references. */
 	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&r->done, 60 * HZ));
 	kfree(r);
+	shim_memdev = NULL;
 	shim_disconnect(test, pair);
 	KUNIT_EXPECT_TRUE(test, IS_ERR(rpcrdma_ep_connect(&init_net,
 			  rpcrdma_listener_addr(pair->listener), NULL,
@@ -2333,8 +2340,8 @@ static struct kunit_case removal_cases[] = {
 };
 
 static struct kunit_suite removal_suite = {
-	.name		= "rpcrdma_ep_removal",
-	.suite_init	= shim_suite_init,
+	.name		= "rpcrdma_ep_removal" SHIM_OVER,
+	.suite_init	= SHIM_SUITE_INIT,
 	.suite_exit	= shim_suite_exit,
 	.init		= shim_test_init,
 	.exit		= shim_test_exit,

@@ -21,6 +21,9 @@ enum {
 
 struct sockaddr_in shim_addr;
 bool shim_iwarp;
+struct memdev *shim_memdev;
+/* What the connection manager has mapped, always */
+static int shim_mem_maps;
 
 static void shim_side_init(struct shim_side *side, u32 xid)
 {
@@ -772,6 +775,23 @@ static void shim_end_side(struct kunit *test, struct shim_side *side)
 	KUNIT_EXPECT_EQ(test, atomic_read(&side->bad), 0);
 }
 
+static void shim_check_memdev(struct kunit *test)
+{
+	struct memdev_counts *c = memdev_counts(shim_memdev);
+
+	KUNIT_EXPECT_EQ(test, atomic_read(&c->bad_dma), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&c->bad_unmap), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&c->bad_key), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&c->bad_post), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&c->bad_cq), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&c->atomic_unmaps), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&c->rnr), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&c->regions), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&c->qps), 0);
+	KUNIT_EXPECT_TRUE(test, shim_poll(atomic_read(&c->maps) <=
+					  shim_mem_maps));
+}
+
 /* Every account of what is made and destroyed balances: after a bit of time. */
 void shim_check_gone(struct kunit *test)
 {
@@ -788,12 +808,16 @@ void shim_check_gone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&shim_misuse), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&shim_double_inv), 0);
 	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+	if (shim_memdev)
+		shim_check_memdev(test);
 }
 
 void shim_test_begin(void)
 {
 	atomic_set(&shim_misuse, 0);
 	atomic_set(&shim_double_inv, 0);
+	if (shim_memdev)
+		memdev_reset(shim_memdev);
 }
 
 void shim_disconnect(struct kunit *test, struct shim_pair *pair)
@@ -1054,7 +1078,7 @@ void shim_check_idle(struct kunit *test, struct shim_side *side)
 
 /* ---- Suites and fixtures ---- */
 
-/* An address of a network device that has an RDMA device */
+/* An address of a network device that has such an RDMA device as is wanted */
 static bool shim_find_address(void)
 {
 	const struct in_ifaddr *ifa;
@@ -1068,8 +1092,11 @@ static bool shim_find_address(void)
 		dev = ib_device_get_by_netdev(ndev, RDMA_DRIVER_UNKNOWN);
 		if (!dev)
 			continue;
-		shim_iwarp = rdma_protocol_iwarp(dev, 1);
 		ib_device_put(dev);
+		if (shim_memdev ? dev != memdev_ib(shim_memdev) :
+				  !!memdev_find(ndev->name))
+			continue;
+		shim_iwarp = rdma_protocol_iwarp(dev, 1);
 		in = __in_dev_get_rtnl(ndev);
 		ifa = in ? rtnl_dereference(in->ifa_list) : NULL;
 		if (!ifa)
@@ -1080,6 +1107,26 @@ static bool shim_find_address(void)
 	}
 	rtnl_unlock();
 	return shim_addr.sin_family == AF_INET;
+}
+
+int shim_mem_suite_init(struct kunit_suite *suite)
+{
+	struct memdev *md = memdev_find("mem0");
+	int rc;
+
+	/* One that a suite took away */
+	if (!md)
+		md = memdev_add("mem0");
+	if (IS_ERR(md)) {
+		pr_err("rpcrdma_shim_test: the device in memory needs a network device mem0 with an IPv4 address\n");
+		return PTR_ERR(md);
+	}
+	shim_memdev = md;
+	shim_mem_maps = atomic_read(&memdev_counts(md)->maps);
+	rc = shim_suite_init(suite);
+	if (rc)
+		shim_memdev = NULL;
+	return rc;
 }
 
 int shim_suite_init(struct kunit_suite *suite)
@@ -1097,6 +1144,7 @@ void shim_suite_exit(struct kunit_suite *suite)
 	if (rpcrdma_wq)
 		rpcrdma_ep_exit();
 	rpcrdma_wq = NULL;
+	shim_memdev = NULL;
 }
 
 int shim_test_init(struct kunit *test)

@@ -367,7 +367,7 @@ level_kunit()
 	MODULE='' guest_module kunit debug || return 0
 	while read -r ko; do
 		tests+=(--module "$ko")
-	done < <(find "$build/kunit" -name '*_test.ko' | sort)
+	done < <(find "$build/kunit" -name '*_test.ko' -o -name '*_memdev.ko' | sort)
 	if [ ${#tests[@]} -eq 0 ]; then
 		not_ok kunit/modules "no kunit/*_test.ko was built"
 		return

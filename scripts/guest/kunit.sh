@@ -36,8 +36,13 @@ run_suites()
 	dmesg >$RUN/$1.dmesg
 }
 
-# The suites of the endpoint connect over soft-RoCE.
+# The suites of the endpoint connect over soft-RoCE, and over the device in
+# memory, which is on a network device of its own.
 rdma_up || exit
+ip link add mem0 type dummy
+ip link set mem0 up
+ip addr add 198.51.100.1/24 dev mem0
+modprobe rpcrdma_memdev || exit
 for m in $MODULES; do
 	[[ $m == *_test ]] || continue
 	# The kernel's own log buffer may be cleared; the console log is whole.
@@ -46,5 +51,6 @@ for m in $MODULES; do
 	# Whatever holds it was not freed.
 	modprobe -r $m || abort "$m cannot be unloaded"
 done
+modprobe -r rpcrdma_memdev
 rxe_del
 echo "# end of run"

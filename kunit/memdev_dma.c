@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The device's own addresses. Each map gets pages of addresses that were never
+ * used before, so that one which is used too late, or was never made, is
+ * noticed. Kernels that let no driver do this give it pointers (virtual DMA).
+ */
+
+#include <linux/dma-map-ops.h>
+#include <linux/dma-mapping.h>
+#include <linux/highmem.h>
+#include <linux/mm.h>
+#include <linux/scatterlist.h>
+#include <linux/slab.h>
+
+#include "memdev_internal.h"
+
+struct memdev_map {
+	u64			addr;
+	u64			page;		/* the first */
+	u32			nr_pages;
+	size_t			size;		/* octets */
+	void			*memory;
+	void			*bounce;	/* or NULL */
+	enum dma_data_direction	dir;
+	bool			cpus;		/* the processor's for now */
+};
+
+static struct memdev *memdev_of(struct device *dev)
+{
+	return dev_get_drvdata(dev);
+}
+
+static bool memdev_reads(enum dma_data_direction dir)
+{
+	return dir == DMA_TO_DEVICE || dir == DMA_BIDIRECTIONAL;
+}
+
+static bool memdev_writes(enum dma_data_direction dir)
+{
+	return dir == DMA_FROM_DEVICE || dir == DMA_BIDIRECTIONAL;
+}
+
+/* The map with all @size octets at @addr; dma_lock held */
+static struct memdev_map *memdev_map_at(struct memdev *md, u64 addr,
+					size_t size)
+{
+	struct memdev_map *map = xa_load(&md->dma, addr >> PAGE_SHIFT);
+
+	if (!map || addr < map->addr || addr + size > map->addr + map->size)
+		return NULL;
+	return map;
+}
+
+static dma_addr_t memdev_map(struct memdev *md, void *memory, size_t size,
+			     enum dma_data_direction dir)
+{
+	struct memdev_map *map;
+	unsigned long flags;
+	u64 page;
+	u32 i;
+
+	if (memdev_fault(md))
+		return DMA_MAPPING_ERROR;
+	map = kzalloc(sizeof(*map), GFP_ATOMIC);
+	if (!map)
+		return DMA_MAPPING_ERROR;
+	if (READ_ONCE(md->traits.bounce)) {
+		map->bounce = kmalloc(size, GFP_ATOMIC);
+		if (!map->bounce)
+			goto out_free;
+		/* All of it: what is not written comes back as it was. */
+		memcpy(map->bounce, memory, size);
+	}
+	map->memory = memory;
+	map->size = size;
+	map->dir = dir;
+	map->nr_pages = PAGE_ALIGN(offset_in_page(memory) + size) >> PAGE_SHIFT;
+
+	spin_lock_irqsave(&md->dma_lock, flags);
+	page = md->next_page;
+	/* One that is nobody's between any two */
+	md->next_page += map->nr_pages + 1;
+	map->page = page;
+	map->addr = (page << PAGE_SHIFT) + offset_in_page(memory);
+	for (i = 0; i < map->nr_pages; i++)
+		if (xa_err(__xa_store(&md->dma, page + i, map, GFP_ATOMIC)))
+			break;
+	if (i < map->nr_pages)
+		while (i--)
+			__xa_erase(&md->dma, page + i);
+	else
+		i = 0;
+	spin_unlock_irqrestore(&md->dma_lock, flags);
+	if (i)
+		goto out_free;
+	atomic_inc(&md->counts.maps);
+	return map->addr;
+
+out_free:
+	kfree(map->bounce);
+	kfree(map);
+	return DMA_MAPPING_ERROR;
+}
+
+static void memdev_unmap(struct memdev *md, dma_addr_t addr, size_t size,
+			 enum dma_data_direction dir, unsigned long attrs)
+{
+	struct memdev_map *map;
+	unsigned long flags;
+	u32 i;
+
+	spin_lock_irqsave(&md->dma_lock, flags);
+	map = memdev_map_at(md, addr, size);
+	if (map && (map->addr != addr || map->size != size || map->dir != dir))
+		map = NULL;
+	if (map)
+		for (i = 0; i < map->nr_pages; i++)
+			__xa_erase(&md->dma, map->page + i);
+	spin_unlock_irqrestore(&md->dma_lock, flags);
+	if (!map) {
+		atomic_inc(&md->counts.bad_unmap);
+		return;
+	}
+	if (map->bounce && memdev_writes(dir) &&
+	    !(attrs & DMA_ATTR_SKIP_CPU_SYNC))
+		memcpy(map->memory, map->bounce, size);
+	kfree(map->bounce);
+	kfree(map);
+	atomic_dec(&md->counts.maps);
+}
+
+#ifdef HAVE_DMA_MAP_PHYS
+static dma_addr_t memdev_op_map(struct device *dev, phys_addr_t phys,
+				size_t size, enum dma_data_direction dir,
+				unsigned long attrs)
+{
+	return memdev_map(memdev_of(dev), phys_to_virt(phys), size, dir);
+}
+#else
+static dma_addr_t memdev_op_map(struct device *dev, struct page *page,
+				unsigned long offset, size_t size,
+				enum dma_data_direction dir,
+				unsigned long attrs)
+{
+	return memdev_map(memdev_of(dev), page_address(page) + offset, size,
+			  dir);
+}
+#endif
+
+static void memdev_op_unmap(struct device *dev, dma_addr_t addr, size_t size,
+			    enum dma_data_direction dir, unsigned long attrs)
+{
+	memdev_unmap(memdev_of(dev), addr, size, dir, attrs);
+}
+
+static int memdev_op_map_sg(struct device *dev, struct scatterlist *sgl,
+			    int nents, enum dma_data_direction dir,
+			    unsigned long attrs)
+{
+	struct memdev *md = memdev_of(dev);
+	struct scatterlist *sg;
+	int i, done;
+
+	for_each_sg(sgl, sg, nents, i) {
+		sg->dma_address = memdev_map(md, sg_virt(sg), sg->length, dir);
+		if (sg->dma_address == DMA_MAPPING_ERROR)
+			break;
+		sg_dma_len(sg) = sg->length;
+	}
+	if (i == nents)
+		return nents;
+	done = i;
+	for_each_sg(sgl, sg, done, i)
+		memdev_unmap(md, sg->dma_address, sg->length, dir,
+			     DMA_ATTR_SKIP_CPU_SYNC);
+	return -ENOMEM;
+}
+
+static void memdev_op_unmap_sg(struct device *dev, struct scatterlist *sgl,
+			       int nents, enum dma_data_direction dir,
+			       unsigned long attrs)
+{
+	struct memdev *md = memdev_of(dev);
+	struct scatterlist *sg;
+	int i;
+
+	/* It may take long, with an IOMMU. */
+	if (!preemptible())
+		atomic_inc(&md->counts.atomic_unmaps);
+	for_each_sg(sgl, sg, nents, i)
+		memdev_unmap(md, sg->dma_address, sg->length, dir, attrs);
+}
+
+static void memdev_sync(struct memdev *md, dma_addr_t addr, size_t size,
+			enum dma_data_direction dir, bool cpu)
+{
+	struct memdev_map *map;
+	unsigned long flags;
+	size_t at;
+
+	spin_lock_irqsave(&md->dma_lock, flags);
+	map = memdev_map_at(md, addr, size);
+	if (map && map->dir == dir) {
+		at = addr - map->addr;
+		if (map->bounce && cpu && memdev_writes(dir))
+			memcpy(map->memory + at, map->bounce + at, size);
+		if (map->bounce && !cpu && memdev_reads(dir))
+			memcpy(map->bounce + at, map->memory + at, size);
+		map->cpus = cpu;
+	} else {
+		atomic_inc(&md->counts.bad_dma);
+	}
+	spin_unlock_irqrestore(&md->dma_lock, flags);
+}
+
+static void memdev_op_sync_for_cpu(struct device *dev, dma_addr_t addr,
+				   size_t size, enum dma_data_direction dir)
+{
+	memdev_sync(memdev_of(dev), addr, size, dir, true);
+}
+
+static void memdev_op_sync_for_device(struct device *dev, dma_addr_t addr,
+				      size_t size, enum dma_data_direction dir)
+{
+	memdev_sync(memdev_of(dev), addr, size, dir, false);
+}
+
+static const struct dma_map_ops memdev_dma_ops = {
+#ifdef HAVE_DMA_MAP_PHYS
+	.map_phys		= memdev_op_map,
+	.unmap_phys		= memdev_op_unmap,
+#else
+	.map_page		= memdev_op_map,
+	.unmap_page		= memdev_op_unmap,
+#endif
+	.map_sg			= memdev_op_map_sg,
+	.unmap_sg		= memdev_op_unmap_sg,
+	.sync_single_for_cpu	= memdev_op_sync_for_cpu,
+	.sync_single_for_device	= memdev_op_sync_for_device,
+};
+
+bool memdev_dma_access(struct memdev *md, u64 addr, void *buf, u32 len,
+		       bool write)
+{
+	struct memdev_map *map;
+	unsigned long flags;
+	void *memory;
+	bool ok;
+
+	if (!md->maps) {
+		memory = (void *)(uintptr_t)addr;
+		memcpy(write ? memory : buf, write ? buf : memory, len);
+		return true;
+	}
+	spin_lock_irqsave(&md->dma_lock, flags);
+	map = memdev_map_at(md, addr, len);
+	/* What the processor has taken, the device may not write yet. */
+	ok = map && (write ? memdev_writes(map->dir) && !map->cpus :
+			     memdev_reads(map->dir));
+	if (ok) {
+		memory = (map->bounce ?: map->memory) + (addr - map->addr);
+		memcpy(write ? memory : buf, write ? buf : memory, len);
+	}
+	spin_unlock_irqrestore(&md->dma_lock, flags);
+	if (!ok)
+		atomic_inc(&md->counts.bad_dma);
+	return ok;
+}
+
+int memdev_dma_init(struct memdev *md)
+{
+	struct device *dev;
+
+	spin_lock_init(&md->dma_lock);
+	xa_init_flags(&md->dma, XA_FLAGS_LOCK_IRQ);
+	md->next_page = 0x1000;
+	md->pdev = platform_device_register_simple("memdev", PLATFORM_DEVID_AUTO,
+						   NULL, 0);
+	if (IS_ERR(md->pdev))
+		return PTR_ERR(md->pdev);
+	dev = &md->pdev->dev;
+	dev_set_drvdata(dev, md);
+	set_dma_ops(dev, &memdev_dma_ops);
+	md->maps = get_dma_ops(dev) == &memdev_dma_ops;
+	dma_set_max_seg_size(dev, UINT_MAX);
+	return dma_set_mask_and_coherent(dev, DMA_BIT_MASK(64));
+}
+
+void memdev_dma_exit(struct memdev *md)
+{
+	if (IS_ERR_OR_NULL(md->pdev))
+		return;
+	WARN_ON(!xa_empty(&md->dma));
+	xa_destroy(&md->dma);
+	platform_device_unregister(md->pdev);
+	md->pdev = NULL;
+}
