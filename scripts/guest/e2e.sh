@@ -23,6 +23,8 @@ ONLY=${3:-}
 . "$(dirname "$0")/work.sh"
 # shellcheck source-path=SCRIPTDIR source=krb5.sh
 . "$(dirname "$0")/krb5.sh"
+# shellcheck source-path=SCRIPTDIR source=documents.sh
+. "$(dirname "$0")/documents.sh"
 NFSIO=$RUN/nfsio
 
 case $PROFILE in
@@ -611,6 +613,11 @@ for v in $TROUBLE; do
 	t trouble.$v.server-gone-soft-mount 180 trouble_soft $v
 done
 
+# Slow commands, whatever the kernel
+if [ $PROFILE != reduced ]; then
+	t documents.server 120 documented_server
+	t documents.change 120 documented_change
+fi
 t unload.stop 60 stop_all
 t unload.repeated 240 reload
 t unload.device-removed 60 device_goes_idle
