@@ -310,12 +310,18 @@ licensed()
 	return $bad
 }
 
-# Neither HTML nor man pages may have anything to complain of.
+# Neither HTML nor man pages may have anything to complain of, nor a terminal that
+# shows the latter.
 documents()
 {
+	local page said
 	sphinx-build -q -W --keep-going -b html Documentation "$1/html" || return
 	sphinx-build -q -W --keep-going -b man Documentation "$1/man" || return
 	[ -f "$1/man/rpcrdma-v2.7" ] || { echo "rpcrdma-v2.7 was not made"; return 1; }
+	for page in "$1"/man/*.7; do
+		said=$(MANROFFSEQ='' MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 >/dev/null)
+		[ -z "$said" ] || { echo "$page: $said"; return 1; }
+	done
 }
 
 level_build()
