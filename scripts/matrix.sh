@@ -4,14 +4,16 @@
 # "make matrix": the module and the KUnit modules built for the stock kernels of
 # several Debian suites, each with the tools of its suite, and the main job in
 # short in a guest with that kernel; then the same with the kernel's own module,
-# as a control. A result line for each, and a table at the end; fails when
-# something did. KUnit is off in stock kernels: those modules are only compiled.
+# as a control; for Debian's releases the life of the packages, too. A result line
+# for each, and a table at the end; fails when something did. KUnit is off in
+# stock kernels: those modules are only compiled.
 #
-#   scripts/matrix.sh [SUITE...]    default: bookworm-backports trixie
+#   scripts/matrix.sh [SUITE...]    default: bookworm bookworm-backports trixie
 #                                   trixie-security trixie-backports sid
 #
-#   BUILD_ONLY=1      no guests
-#   CONTROL=no        not the kernel's own module
+#   BUILD_ONLY=1      no guests, no packages
+#   SHORT=1           a shorter job in the guest, and without the kernel's own
+#                     module and the packages, as in make check
 #   TIMEOUT_SCALE=n   multiplies every time limit
 set -euo pipefail
 
@@ -21,7 +23,7 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 cd "$here"
 
 suites=("$@")
-[ ${#suites[@]} -gt 0 ] || suites=(bookworm-backports trixie trixie-security trixie-backports sid)
+[ ${#suites[@]} -gt 0 ] || suites=(bookworm bookworm-backports trixie trixie-security trixie-backports sid)
 
 # in_suite DIR COMMAND...: with the tools of the suite whose kernel is in DIR. A
 # system of that suite sees this checkout's copy and the kernel where they are
@@ -45,16 +47,18 @@ in_suite()
 }
 
 # Warnings of the build in the log $1, but for what headers say to every module,
-# and for what a kernel without KUnit lacks
+# and for symbols that nobody has: modpost stops to name them after ten, and
+# compile() looks for itself.
 warnings()
 {
 	grep -E 'warning:|WARNING|objtool:|modpost:' "$1" |
 		grep -vE 'warning: the compiler differs from the one used to build the kernel|Skipping BTF generation' |
-		grep -vE 'modpost: .*(kunit|__kunit).* undefined|suppressed [0-9]* unresolved symbol warnings'
+		grep -vE 'modpost: .* undefined!|suppressed [0-9]* unresolved symbol warnings'
 }
 
 # compile DIR TO NAME ARG...: make modules for the kernel in DIR in the folder
-# TO, without a warning; NAME is that of the result
+# TO, without a warning; NAME is that of the result. KUnit's symbols may be
+# missing.
 compile()
 {
 	local dir=$1 to=$2 name=$3 log=$2.${3##*/}.log reason
@@ -64,6 +68,8 @@ compile()
 		reason="$(grep -m1 -E 'error:|\*\*\*' "$log"), see $log"
 	elif reason=$(warnings "$log"); then
 		reason=$(head -n 1 <<<"$reason")
+	elif reason=$(find "$to" -name '*.ko' -exec nm -u {} + | unresolved "$dir/build" | grep -vE '^_*kunit_'); then
+		reason="nobody has $(paste -sd' ' <<<"$reason")"
 	else
 		echo "ok $name"
 		return 0
@@ -88,7 +94,7 @@ guest()
 	new_run "matrix-$suite-$which"
 	build_guest_tools "$run"
 	scripts/guest.sh --kernel "$dir" --module "$module" --mem 3G --timeout 900 --run-dir "$run" --quiet -- \
-		"$run/guest/kernels.sh" "$suite/$which/" >&2 || true
+		"$run/guest/kernels.sh" "$suite/$which/" ${SHORT:+short} >&2 || true
 	{
 		grep -E '^(ok|not ok) ' "$run/output.log"
 		if grep -q '^# end of run' "$run/output.log"; then
@@ -97,18 +103,36 @@ guest()
 			echo "not ok $suite/$which/end-of-run - the guest ended before its tests did, see $run/console.log"
 		fi
 	} >"$run/results"
-	counts="$(grep -c '^ok ' "$run/results" || true) passed, $(grep -c '^not ok ' "$run/results" || true) failed"
+	count "$run/results"
 	grep -A8 '^not ok ' "$run/output.log" >&2 || true
 	# The control says what to expect of the kernel, and is no test of ours.
 	[ "$which" = own ] || cat "$run/results"
 }
 
+# The life of the packages in that suite. Set counts.
+packages()
+{
+	new_run "matrix-$suite-packages"
+	scripts/package-test.sh "$run" "$suite" >"$run/results" 2>"$run/log" ||
+		tail -n 20 "$run/log" >&2
+	sed "s,^\(ok\|not ok\) ,&$suite/packages/," "$run/results"
+	count "$run/results"
+}
+
+# count FILE: set counts to what the results there come to.
+count() { counts="$(grep -c '^ok ' "$1" || true) passed, $(grep -c '^not ok ' "$1" || true) failed"; }
+
+# Is what counts says as it should be? Else the whole is not.
+all_passed() { [[ $counts =~ ^[1-9][0-9]*\ passed,\ 0\ failed$ ]] || bad=1; }
+
 table=()
 bad=0
+errors=$(mktemp)
+trap 'rm -f "$errors"' EXIT
 for suite in "${suites[@]}"; do
-	if ! dir=$(scripts/stock-kernel.sh "$suite"); then
-		echo "not ok $suite/kernel - it cannot be had"
-		table+=("$suite|-|not to be had|||")
+	if ! dir=$(scripts/stock-kernel.sh "$suite" 2> >(tee "$errors" >&2)); then
+		echo "not ok $suite/kernel - $(tail -n 1 "$errors")"
+		table+=("$suite|-|not to be had|-|-|-|-")
 		bad=1
 		continue
 	fi
@@ -116,7 +140,7 @@ for suite in "${suites[@]}"; do
 	say "$suite: building for $kver"
 	to=$CACHE/matrix/$suite
 	copy "$to"
-	built="does not build" kunit='' ours='' own=''
+	built="does not build" kunit=- ours=- own=- packages=-
 	if compile "$dir" "$to" "$suite/build"; then
 		built=built kunit=compiled
 		compile "$dir" "$to" "$suite/kunit" CONFIG_RPCRDMA_KUNIT_TEST=m KBUILD_MODPOST_WARN=1 ||
@@ -128,19 +152,28 @@ for suite in "${suites[@]}"; do
 		say "$suite: a guest with this module"
 		guest "$dir" ours "$to/rpcrdma.ko"
 		ours=$counts
-		[[ $ours =~ ^[1-9][0-9]*\ passed,\ 0\ failed$ ]] || bad=1
-		if [ "${CONTROL:-}" != no ]; then
+		all_passed
+		if [ -z "${SHORT:-}" ]; then
 			say "$suite: a guest with the kernel's own"
 			guest "$dir" own in-tree
 			own=$counts
 		fi
 	fi
-	table+=("$suite|$kver|$built|$kunit|$ours|$own")
+	if [[ $suite != *-* && $suite != sid && -z "${BUILD_ONLY:-}${SHORT:-}" ]]; then
+		say "$suite: the packages"
+		packages
+		packages=$counts
+		all_passed
+	fi
+	table+=("$suite|$kver|$built|$kunit|$ours|$own|$packages")
 done
 
-printf '%-20s %-28s %-15s %-10s %-22s %s\n' suite kernel module "KUnit" "guest, this module" "guest, the kernel's own"
-for row in "${table[@]}"; do
-	IFS='|' read -r a b c d e f <<<"$row"
-	printf '%-20s %-28s %-15s %-10s %-22s %s\n' "$a" "$b" "$c" "$d" "$e" "$f"
+row='%-19s %-24s %-14s %-9s %-20s %-24s %s\n'
+# shellcheck disable=SC2059
+printf "$row" suite kernel module KUnit "guest, this module" "guest, the kernel's own" packages
+for line in "${table[@]}"; do
+	IFS='|' read -ra columns <<<"$line"
+	# shellcheck disable=SC2059
+	printf "$row" "${columns[@]}"
 done
 exit $bad
