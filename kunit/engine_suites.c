@@ -11,17 +11,38 @@
 #include <linux/prandom.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <rdma/ib_cm.h>
 
 #include <rpcrdma/engine.h>
 
 #include "../net/sunrpc/xprtrdma/compat.h"
 
 /* The engine includes no header that would tell it these. */
+static_assert(EPERM == 1);
 static_assert(EIO == 5);
+static_assert(ENOMEM == 12);
+static_assert(EACCES == 13);
+static_assert(ENODEV == 19);
+static_assert(EINVAL == 22);
+static_assert(EPIPE == 32);
+static_assert(EPROTO == 71);
 static_assert(EMSGSIZE == 90);
+static_assert(EPROTONOSUPPORT == 93);
 static_assert(EOPNOTSUPP == 95);
+static_assert(EAFNOSUPPORT == 97);
+static_assert(EADDRINUSE == 98);
+static_assert(EADDRNOTAVAIL == 99);
+static_assert(ENETDOWN == 100);
+static_assert(ENETUNREACH == 101);
+static_assert(ECONNABORTED == 103);
+static_assert(ECONNRESET == 104);
+static_assert(ENOBUFS == 105);
 static_assert(ENOTCONN == 107);
+static_assert(ETIMEDOUT == 110);
+static_assert(ECONNREFUSED == 111);
+static_assert(EHOSTUNREACH == 113);
 static_assert(EREMOTEIO == 121);
+static_assert(IB_CM_REJ_STALE_CONN == 10);
 
 #define XID		0x12345678
 #define HEADER		40		/* without chunks */

@@ -16,7 +16,6 @@
 #include <linux/sunrpc/svc.h>
 #include <linux/sunrpc/svc_xprt.h>
 #include <linux/sunrpc/xdr.h>
-#include <rdma/ib_cm.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
 
@@ -1491,49 +1490,6 @@ static struct kunit_case recover_cases[] = {
 
 /* ---- Connections that are not made ---- */
 
-/* What the CM says, and what a task that waits for it hears */
-static void connect_errors(struct kunit *test)
-{
-	static const struct {
-		struct rdma_cm_event event;
-		int rc, status;
-	} cases[] = {
-		{ { .event = RDMA_CM_EVENT_ADDR_ERROR },
-		  -ENETUNREACH, -ENETUNREACH },
-		{ { .event = RDMA_CM_EVENT_ROUTE_ERROR },
-		  -ENETUNREACH, -ENETUNREACH },
-		{ { .event = RDMA_CM_EVENT_UNREACHABLE },
-		  -ENETUNREACH, -ENETUNREACH },
-		{ { .event = RDMA_CM_EVENT_REJECTED,
-		    .status = IB_CM_REJ_INVALID_SERVICE_ID },
-		  -ECONNREFUSED, -ECONNREFUSED },
-		{ { .event = RDMA_CM_EVENT_REJECTED,
-		    .status = IB_CM_REJ_CONSUMER_DEFINED },
-		  -ECONNREFUSED, -ECONNREFUSED },
-		/* A client that was started anew has to try again. */
-		{ { .event = RDMA_CM_EVENT_REJECTED,
-		    .status = IB_CM_REJ_STALE_CONN },
-		  -ENOTCONN, -ENOTCONN },
-		{ { .event = RDMA_CM_EVENT_CONNECT_ERROR },
-		  -ENOTCONN, -ENOTCONN },
-	};
-	static const int at_once[] = {
-		-EINVAL, -EACCES, -EPERM, -EAFNOSUPPORT, -EOPNOTSUPP,
-	};
-	int i;
-
-	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		KUNIT_EXPECT_EQ(test, rpcrdma_cm_errno(&cases[i].event),
-				cases[i].rc);
-		KUNIT_EXPECT_EQ(test,
-				rpcrdma_client_connect_status(cases[i].rc),
-				cases[i].status);
-	}
-	for (i = 0; i < ARRAY_SIZE(at_once); i++)
-		KUNIT_EXPECT_EQ(test, rpcrdma_client_connect_status(at_once[i]),
-				-EPROTO);
-}
-
 /* After attempts that failed: what is left of a lease is not waited away. */
 static void connect_backoff(struct kunit *test)
 {
@@ -1581,7 +1537,6 @@ static void connect_backoff(struct kunit *test)
 }
 
 static struct kunit_case connect_cases[] = {
-	KUNIT_CASE(connect_errors),
 	KUNIT_CASE(connect_backoff),
 	{}
 };

@@ -234,7 +234,7 @@ static void shim_unmap_sg(struct rpcrdma_ep *ep, struct scatterlist *sg,
 
 #ifdef CONFIG_LOCKDEP
 	/* Only where the teardown may be at it, too */
-	if (READ_ONCE(ep->state) < RPCRDMA_EP_CLOSING &&
+	if (!rpcrdma_ep_is_closing(ep) &&
 	    lockdep_is_held(&ep->mr_lock) == LOCK_STATE_HELD)
 		atomic_inc(&shim_misuse);
 #endif

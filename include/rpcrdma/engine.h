@@ -382,11 +382,17 @@ enum rpcrdma_answer rpcrdma_conn_answer(const struct rpcrdma_conn *conn,
 
 /*
  * A connection was made, and has opened or ended. @tried: the version it began
- * with. If rpcrdma_version_first() gives another one than @tried after a
- * connection that brought no answer, that one may be tried at once.
+ * with.
  */
 void rpcrdma_version_learn(struct rpcrdma_version_memory *memory, u64 now,
 			   u8 tried, enum rpcrdma_answer answer);
+
+/*
+ * A connection that began with @tried was made and brought no answer. Learns that;
+ * returns another version of those from @low to @high, to be tried at once, or 0.
+ */
+u8 rpcrdma_version_silent(struct rpcrdma_version_memory *memory, u64 now,
+			  u8 tried, u8 low, u8 high);
 
 /* What may be sent to the peer of an open connection, WP 3.5. */
 struct rpcrdma_conn_limits {
@@ -1112,6 +1118,174 @@ void rpcrdma_decode_private(const void *buf, u32 length,
 
 /* A code's name as in 8.4, for logs; never NULL */
 const char *rpcrdma_error_name(u32 code);
+
+/* ------------------------------------------------------------------ */
+/* The life of a connection                                            */
+
+/*
+ * From the first question to the connection manager until nothing is left on the
+ * device: what an event means, what is done next, and in which order everything
+ * is taken down. Embed it. All calls for one connection are serialised; events may
+ * be told in any stage, as often as they happen: those that mean nothing (any
+ * more) bring nothing to do.
+ *
+ * Three drive it. Who makes the connection calls rpcrdma_life_make() in turn with
+ * doing what it returns. Who hears of an event tells it, and carries out the step.
+ * Who was told to close calls rpcrdma_life_release() in turn with doing that, after
+ * the maker has come to its end.
+ */
+
+/* In this order: users compare */
+enum rpcrdma_stage {
+	RPCRDMA_STAGE_IDLE,		/* nothing was asked for yet */
+	RPCRDMA_STAGE_RESOLVING,	/* client: the address */
+	RPCRDMA_STAGE_ROUTING,		/* client: the route */
+	RPCRDMA_STAGE_PREPARING,	/* the device's objects are made */
+	RPCRDMA_STAGE_CONNECTING,	/* a request, or an accept, is out */
+	RPCRDMA_STAGE_OPENING,		/* connected, properties under way */
+	RPCRDMA_STAGE_OPEN,		/* RPC traffic may pass */
+	RPCRDMA_STAGE_CLOSING,		/* nothing is posted any more */
+	RPCRDMA_STAGE_GONE,		/* nothing is left on the device */
+};
+
+/* Zero it but for @client. */
+struct rpcrdma_life {
+	u8 client;
+	u8 stage;		/* enum rpcrdma_stage, the engine's to change */
+	u8 may_send;		/* messages may be posted */
+	u8 settled;		/* the maker's wait is over */
+	u8 met;			/* the connection manager has said: connected */
+	u8 handed;		/* client: the maker has given it away */
+	u8 released;		/* steps of the release that are through */
+	int status;		/* the errno that it closed with */
+};
+
+/* What is to be done about an event, in this order */
+enum {
+	/*
+	 * rpcrdma_conn_established(), before any other event is told; then what
+	 * that asks for
+	 */
+	RPCRDMA_LIFE_BEGIN = 1,
+	/* tell the transport that RPC traffic may begin; no time limit any more */
+	RPCRDMA_LIFE_OPENED = 2,
+	/* wake the maker, who looks at life->settled */
+	RPCRDMA_LIFE_WAKE = 4,
+	/* have it released; tell @reason, if there is one */
+	RPCRDMA_LIFE_CLOSE = 8,
+};
+
+struct rpcrdma_life_step {
+	u32 todo;			/* RPCRDMA_LIFE_* */
+	const char *reason;		/* a static string, NULL: an ordinary end */
+};
+
+/* What the connection manager says */
+enum rpcrdma_news {
+	RPCRDMA_NEWS_RESOLVED,		/* the address, or the route */
+	RPCRDMA_NEWS_UNRESOLVED,
+	RPCRDMA_NEWS_ESTABLISHED,
+	RPCRDMA_NEWS_UNREACHABLE,	/* nobody answers */
+	RPCRDMA_NEWS_REJECTED,		/* with a reason */
+	RPCRDMA_NEWS_FAILED,		/* it could not be connected */
+	RPCRDMA_NEWS_DISCONNECTED,
+	RPCRDMA_NEWS_ADDRESS_CHANGED,	/* of this end */
+	RPCRDMA_NEWS_REMOVED,		/* the device */
+	RPCRDMA_NR_NEWS,
+};
+
+/* @rejection: REJECTED: the number of IBTA's reject reasons, or a negative errno */
+struct rpcrdma_life_step rpcrdma_life_news(struct rpcrdma_life *life,
+					   enum rpcrdma_news news,
+					   int rejection);
+
+/* RPCRDMA_EV_OPENED: both ends' properties are there. */
+struct rpcrdma_life_step rpcrdma_life_opened(struct rpcrdma_life *life);
+
+/* A server's time for opening is over: the step ACCEPT said how long that is. */
+struct rpcrdma_life_step rpcrdma_life_overdue(struct rpcrdma_life *life);
+
+/*
+ * A Work Request failed. @flushed: only because the queue pair has stopped. @why: a
+ * static string, told if that was the first sign of trouble.
+ */
+struct rpcrdma_life_step rpcrdma_life_failed(struct rpcrdma_life *life,
+					     bool flushed, const char *why);
+
+/* Whoever else wants it closed. @reason: a static string, or NULL. */
+struct rpcrdma_life_step rpcrdma_life_close(struct rpcrdma_life *life,
+					    const char *reason);
+
+/* What the maker does next */
+enum rpcrdma_make {
+	RPCRDMA_MAKE_ADDRESS,		/* ask to resolve it, within @ms */
+	RPCRDMA_MAKE_ROUTE,		/* ... the route, within @ms */
+	RPCRDMA_MAKE_OBJECTS,		/* of the device, Receives posted */
+	RPCRDMA_MAKE_CONNECT,		/* ask the peer */
+	RPCRDMA_MAKE_ACCEPT,		/* answer it; it is overdue in @ms */
+	RPCRDMA_MAKE_WAIT,		/* until life->settled, for @ms */
+	/*
+	 * Nothing: it is through, with @status. A client has a connection that is
+	 * open, whose end will be told; or, with an errno, none, and waits for the
+	 * release. A server only learns whether something went wrong here.
+	 */
+	RPCRDMA_MAKE_END,
+};
+
+struct rpcrdma_make_step {
+	enum rpcrdma_make what;
+	u32 ms;				/* milliseconds */
+	int status;			/* 0 or a negative errno */
+	struct rpcrdma_life_step step;	/* END: to be carried out, too */
+};
+
+/*
+ * The next thing to be done to make a connection. @result: of the last one, 0 or a
+ * negative errno; -ETIMEDOUT of a wait that was over before life->settled; 0 at first.
+ * @conn: read only, for what the peer has said; zeroed or set up. Errnos of END:
+ * -EPROTONOSUPPORT: the peer has taken the connection and said nothing on it: perhaps
+ * it is the version (rpcrdma_version_silent()); or why there is none.
+ */
+struct rpcrdma_make_step rpcrdma_life_make(struct rpcrdma_life *life,
+					   const struct rpcrdma_conn *conn,
+					   int result);
+
+/* What is taken down next; what is not there (yet) needs nothing to be done */
+enum rpcrdma_release {
+	RPCRDMA_RELEASE_MAKER,		/* wait for the maker's end */
+	RPCRDMA_RELEASE_TIMERS,		/* stop the connection's time limits */
+	RPCRDMA_RELEASE_DISCONNECT,	/* tell the peer */
+	RPCRDMA_RELEASE_DRAIN,		/* wait for what is posted */
+	RPCRDMA_RELEASE_RESET,		/* ... and until the device is through */
+	RPCRDMA_RELEASE_WORK,		/* end what was posted or waits */
+	RPCRDMA_RELEASE_USERS,		/* wait for those who prepare work */
+	RPCRDMA_RELEASE_QUEUE_PAIR,	/* no peer reaches any memory after this */
+	RPCRDMA_RELEASE_REGIONS,
+	RPCRDMA_RELEASE_EXPOSED,	/* Replies that were to be pulled */
+	RPCRDMA_RELEASE_COMPLETIONS,	/* the queues; nothing comes after that */
+	RPCRDMA_RELEASE_BUFFERS,	/* unmapped */
+	RPCRDMA_RELEASE_DOMAIN,
+	RPCRDMA_RELEASE_ID,		/* of the connection manager */
+	RPCRDMA_RELEASE_GONE,		/* wake those who wait for that */
+	RPCRDMA_RELEASE_TELL,		/* tell the transport: closed */
+	RPCRDMA_RELEASE_END,
+};
+
+/*
+ * The next thing to be taken down, after the one before was.
+ * @qp: there is a queue pair; @posted: something was posted to its Send Queue
+ */
+enum rpcrdma_release rpcrdma_life_release(struct rpcrdma_life *life, bool qp,
+					  bool posted);
+
+/*
+ * What tasks that wait for a connection are told, when an attempt at one ended with
+ * @status, a negative errno. sunrpc ends an RPC with those it does not know, even on a
+ * hard mount. Of the others there are two kinds: some end an RPC that wants to know
+ * whether there is a connection, a mount's first one, while others try again: these
+ * are for what will be the same the next time. After the rest all try again.
+ */
+int rpcrdma_connect_status(int status);
 
 #ifdef __cplusplus
 }

@@ -466,14 +466,6 @@ struct rpcrdma_ep_params {
 	bool	guess;			/* version_high: 2 got no answer */
 };
 
-enum rpcrdma_ep_state {
-	RPCRDMA_EP_NEW,
-	RPCRDMA_EP_CONNECTED,		/* QP up, properties under way */
-	RPCRDMA_EP_OPEN,
-	RPCRDMA_EP_CLOSING,
-	RPCRDMA_EP_CLOSED,
-};
-
 struct rpcrdma_ep {
 	spinlock_t		lock;
 	/* What is held for the peer; under a lock for all connections */
@@ -486,8 +478,7 @@ struct rpcrdma_ep {
 	void			*priv;		/* the transport's */
 	struct rpcrdma_ep_params params;
 	bool			client;
-	u8			state;		/* enum rpcrdma_ep_state */
-	int			error;		/* why it failed to open */
+	struct rpcrdma_life	life;		/* the engine's; under lock */
 	struct net		*net;
 	struct sockaddr_storage	local, remote;
 
@@ -499,7 +490,6 @@ struct rpcrdma_ep {
 	struct ib_qp		*qp;
 	struct ib_cq		*send_cq, *recv_cq;
 	u8			initiator_depth, responder_resources;
-	int			cm_status;	/* 0 waiting, 1 done, or errno */
 	atomic_t		users;		/* hold off the teardown */
 	struct rpcrdma_private	peer_private;
 
@@ -554,11 +544,10 @@ struct rpcrdma_ep {
 	struct work_struct	broken_work;	/* the device gave it up */
 	struct work_struct	accept_work;	/* a server's setup */
 	struct work_struct	teardown_work;
-	wait_queue_head_t	wait;		/* state changes */
+	wait_queue_head_t	wait;		/* life->settled; users */
 	struct completion	made;		/* connect or accept has returned */
 	struct completion	gone;		/* nothing left on the device */
 	struct completion	closed;		/* and closed() has returned */
-	bool			handed;		/* the transport has it */
 };
 
 /* Is anything held? A hint, without the lock that all connections share. */
@@ -600,7 +589,13 @@ void rpcrdma_ep_wait_closed(struct rpcrdma_ep *ep);
 
 static inline bool rpcrdma_ep_is_open(const struct rpcrdma_ep *ep)
 {
-	return READ_ONCE(ep->state) == RPCRDMA_EP_OPEN;
+	return READ_ONCE(ep->life.stage) == RPCRDMA_STAGE_OPEN;
+}
+
+/* Nothing may be posted any more. A hint without ep->lock. */
+static inline bool rpcrdma_ep_is_closing(const struct rpcrdma_ep *ep)
+{
+	return READ_ONCE(ep->life.stage) >= RPCRDMA_STAGE_CLOSING;
 }
 
 /*

@@ -8,21 +8,11 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/sunrpc/addr.h>
-#include <rdma/ib_cm.h>
 
 #include "internal.h"
 
 #define CREATE_TRACE_POINTS
 #include "trace.h"
-
-enum {
-	/*
-	 * Every step of getting a connection has an end: the CM's own
-	 * defaults notice a dead peer after up to a minute.
-	 */
-	RPCRDMA_RESOLVE_MS = 5000,
-	RPCRDMA_CONNECT_MS = 20000,
-};
 
 struct workqueue_struct *rpcrdma_wq;
 /* Teardowns wait for these, which therefore must not wait behind them. */
@@ -34,7 +24,7 @@ static atomic_t rpcrdma_nr_eps;
 static DECLARE_WAIT_QUEUE_HEAD(rpcrdma_eps_wait);
 
 static void rpcrdma_ep_teardown(struct work_struct *work);
-static void rpcrdma_ep_open_expired(struct work_struct *work);
+static void rpcrdma_ep_overdue(struct work_struct *work);
 static void rpcrdma_ep_broken(struct work_struct *work);
 
 struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
@@ -46,6 +36,7 @@ struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
 	if (!ep)
 		return NULL;
 	ep->client = client;
+	ep->life.client = client;
 	spin_lock_init(&ep->lock);
 	spin_lock_init(&ep->mr_lock);
 	/* One for the transport, one that the teardown drops. */
@@ -63,7 +54,7 @@ struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
 	INIT_LIST_HEAD(&ep->all_recvs);
 	INIT_LIST_HEAD(&ep->free_mrs);
 	INIT_LIST_HEAD(&ep->all_mrs);
-	INIT_DELAYED_WORK(&ep->open_timer, rpcrdma_ep_open_expired);
+	INIT_DELAYED_WORK(&ep->open_timer, rpcrdma_ep_overdue);
 	INIT_DELAYED_WORK(&ep->exposed_work, rpcrdma_exposed_overdue);
 	INIT_DELAYED_WORK(&ep->stall_timer, rpcrdma_stall_expired);
 	INIT_WORK(&ep->broken_work, rpcrdma_ep_broken);
@@ -114,9 +105,9 @@ void rpcrdma_ep_put(struct rpcrdma_ep *ep)
 bool rpcrdma_ep_enter(struct rpcrdma_ep *ep)
 {
 	atomic_inc(&ep->users);
-	/* Pairs with the barrier in rpcrdma_ep_close(). */
+	/* Pairs with the barrier in rpcrdma_ep_carry_out(). */
 	smp_mb__after_atomic();
-	if (READ_ONCE(ep->state) < RPCRDMA_EP_CLOSING)
+	if (!rpcrdma_ep_is_closing(ep))
 		return true;
 	rpcrdma_ep_leave(ep);
 	return false;
@@ -124,12 +115,33 @@ bool rpcrdma_ep_enter(struct rpcrdma_ep *ep)
 
 void rpcrdma_ep_leave(struct rpcrdma_ep *ep)
 {
-	if (atomic_dec_and_test(&ep->users) &&
-	    READ_ONCE(ep->state) >= RPCRDMA_EP_CLOSING)
+	if (atomic_dec_and_test(&ep->users) && rpcrdma_ep_is_closing(ep))
 		wake_up_all(&ep->wait);
 }
 
 /* ---- Closing ---- */
+
+/*
+ * Carry out what an event of the connection's life asks for, but for what is
+ * opened()'s. Process context, no ep lock held; does not sleep.
+ */
+void rpcrdma_ep_carry_out(struct rpcrdma_ep *ep,
+			  const struct rpcrdma_life_step *step)
+{
+	if (!step->todo)
+		return;
+	/* Pairs with the barrier in rpcrdma_ep_enter(). */
+	smp_mb();
+	if (step->todo & RPCRDMA_LIFE_WAKE)
+		wake_up_all(&ep->wait);
+	if (!(step->todo & RPCRDMA_LIFE_CLOSE))
+		return;
+	trace_rpcrdma_disconnect(ep, step->reason);
+	if (step->reason)
+		pr_warn_ratelimited("rpcrdma: connection to %pISpc closed: %s\n",
+				    &ep->remote, step->reason);
+	queue_work(rpcrdma_wq, &ep->teardown_work);
+}
 
 /**
  * rpcrdma_ep_close - begin to close a connection
@@ -141,24 +153,25 @@ void rpcrdma_ep_leave(struct rpcrdma_ep *ep)
  */
 void rpcrdma_ep_close(struct rpcrdma_ep *ep, const char *reason)
 {
-	bool first;
+	struct rpcrdma_life_step step;
 
 	spin_lock(&ep->lock);
-	first = ep->state < RPCRDMA_EP_CLOSING;
-	if (first)
-		WRITE_ONCE(ep->state, RPCRDMA_EP_CLOSING);
+	step = rpcrdma_life_close(&ep->life, reason);
 	spin_unlock(&ep->lock);
-	if (!first)
-		return;
-	/* Pairs with the barrier in rpcrdma_ep_enter(). */
-	smp_mb();
+	rpcrdma_ep_carry_out(ep, &step);
+}
 
-	trace_rpcrdma_disconnect(ep, reason);
-	if (reason)
-		pr_warn_ratelimited("rpcrdma: connection to %pISpc closed: %s\n",
-				    &ep->remote, reason);
-	wake_up_all(&ep->wait);
-	queue_work(rpcrdma_wq, &ep->teardown_work);
+/* A Work Request failed, with @status; else as rpcrdma_ep_close(). */
+void rpcrdma_ep_failed(struct rpcrdma_ep *ep, enum ib_wc_status status,
+		       const char *reason)
+{
+	struct rpcrdma_life_step step;
+
+	spin_lock(&ep->lock);
+	step = rpcrdma_life_failed(&ep->life, status == IB_WC_WR_FLUSH_ERR,
+				   reason);
+	spin_unlock(&ep->lock);
+	rpcrdma_ep_carry_out(ep, &step);
 }
 
 static void rpcrdma_ep_broken(struct work_struct *work)
@@ -170,17 +183,92 @@ static void rpcrdma_ep_broken(struct work_struct *work)
 }
 
 /*
- * Completions may be there before the device has stopped working on what they
- * are for: the drain of rxe does not wait for that, a reset does. Devices that
- * cannot do this need not.
+ * The drain of rxe does not wait until the device is through with what it has
+ * completed, a reset does. Devices that cannot do this need not.
  */
 static void rpcrdma_ep_quiet(struct rpcrdma_ep *ep)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
 
-	/* Before anything was posted, the CM may yet be at work on it. */
-	if (ep->sq_head)
-		ib_modify_qp(ep->qp, &attr, IB_QP_STATE);
+	ib_modify_qp(ep->qp, &attr, IB_QP_STATE);
+}
+
+static void rpcrdma_ep_free_cqs(struct rpcrdma_ep *ep)
+{
+	if (ep->send_cq)
+		ib_free_cq(ep->send_cq);
+	if (ep->recv_cq)
+		ib_free_cq(ep->recv_cq);
+}
+
+static void rpcrdma_ep_release_one(struct rpcrdma_ep *ep,
+				   enum rpcrdma_release what)
+{
+	switch (what) {
+	case RPCRDMA_RELEASE_MAKER:
+		/* The id and what hangs on it may still be in the making. */
+		wait_for_completion(&ep->made);
+		break;
+	case RPCRDMA_RELEASE_TIMERS:
+		cancel_delayed_work_sync(&ep->open_timer);
+		cancel_delayed_work_sync(&ep->stall_timer);
+		break;
+	case RPCRDMA_RELEASE_DISCONNECT:
+		rdma_disconnect(ep->id);
+		break;
+	case RPCRDMA_RELEASE_DRAIN:
+		ib_drain_qp(ep->qp);
+		break;
+	case RPCRDMA_RELEASE_RESET:
+		rpcrdma_ep_quiet(ep);
+		break;
+	case RPCRDMA_RELEASE_WORK:
+		rpcrdma_work_flush(ep);
+		break;
+	case RPCRDMA_RELEASE_USERS:
+		/* They prepare regions or transfers that will be refused. */
+		wait_event(ep->wait, atomic_read(&ep->users) == 0);
+		cancel_work_sync(&ep->rw_work);
+		break;
+	case RPCRDMA_RELEASE_QUEUE_PAIR:
+		rdma_destroy_qp(ep->id);
+		ep->qp = NULL;
+		cancel_work_sync(&ep->broken_work);
+		break;
+	case RPCRDMA_RELEASE_REGIONS:
+		rpcrdma_mrs_destroy(ep);
+		break;
+	case RPCRDMA_RELEASE_EXPOSED:
+		rpcrdma_exposed_destroy(ep);
+		break;
+	case RPCRDMA_RELEASE_COMPLETIONS:
+		rpcrdma_ep_free_cqs(ep);
+		break;
+	case RPCRDMA_RELEASE_BUFFERS:
+		rpcrdma_recvs_unmap(ep);
+		rpcrdma_sends_unmap(ep);
+		break;
+	case RPCRDMA_RELEASE_DOMAIN:
+		if (ep->pd)
+			ib_dealloc_pd(ep->pd);
+		break;
+	case RPCRDMA_RELEASE_ID:
+		/* Waits for a CM handler that is running. */
+		if (ep->id)
+			rdma_destroy_id(ep->id);
+		ep->id = NULL;
+		break;
+	case RPCRDMA_RELEASE_GONE:
+		wake_up_all(&ep->wait);
+		complete_all(&ep->gone);
+		break;
+	case RPCRDMA_RELEASE_TELL:
+		ep->ops->closed(ep);
+		break;
+	case RPCRDMA_RELEASE_END:
+		complete_all(&ep->closed);
+		break;
+	}
 }
 
 static void rpcrdma_ep_teardown(struct work_struct *work)
@@ -189,54 +277,14 @@ static void rpcrdma_ep_teardown(struct work_struct *work)
 		container_of(work, struct rpcrdma_ep, teardown_work);
 	/* Memory reclaim may wait for an RPC, and that for this. */
 	unsigned int nofs = memalloc_nofs_save();
+	enum rpcrdma_release what;
 
-	/* The id and what hangs on it may still be in the making. */
-	wait_for_completion(&ep->made);
-	cancel_delayed_work_sync(&ep->open_timer);
-	cancel_delayed_work_sync(&ep->stall_timer);
-
-	if (ep->qp) {
-		rdma_disconnect(ep->id);
-		/* Nothing is posted any more: state is CLOSING. */
-		ib_drain_qp(ep->qp);
-		rpcrdma_ep_quiet(ep);
-		rpcrdma_work_flush(ep);
-	}
-	/* Some may be preparing regions or transfers that will be refused. */
-	wait_event(ep->wait, atomic_read(&ep->users) == 0);
-	cancel_work_sync(&ep->rw_work);
-
-	if (ep->qp)
-		rdma_destroy_qp(ep->id);
-	ep->qp = NULL;
-	cancel_work_sync(&ep->broken_work);
-	rpcrdma_mrs_destroy(ep);
-	rpcrdma_exposed_destroy(ep);
-	if (ep->send_cq)
-		ib_free_cq(ep->send_cq);
-	if (ep->recv_cq)
-		ib_free_cq(ep->recv_cq);
-	rpcrdma_recvs_unmap(ep);
-	rpcrdma_sends_unmap(ep);
-	if (ep->pd)
-		ib_dealloc_pd(ep->pd);
-	/*
-	 * Waits for a CM handler that is running; and lets a device go whose
-	 * removal waits for its last id.
-	 */
-	if (ep->id)
-		rdma_destroy_id(ep->id);
-	ep->id = NULL;
-
-	spin_lock(&ep->lock);
-	WRITE_ONCE(ep->state, RPCRDMA_EP_CLOSED);
-	spin_unlock(&ep->lock);
-	wake_up_all(&ep->wait);
-	complete_all(&ep->gone);
-
-	if (ep->handed)
-		ep->ops->closed(ep);
-	complete_all(&ep->closed);
+	do {
+		spin_lock(&ep->lock);
+		what = rpcrdma_life_release(&ep->life, ep->qp, ep->sq_head);
+		spin_unlock(&ep->lock);
+		rpcrdma_ep_release_one(ep, what);
+	} while (what != RPCRDMA_RELEASE_END);
 	rpcrdma_ep_put(ep);
 	memalloc_nofs_restore(nofs);
 }
@@ -252,22 +300,19 @@ void rpcrdma_ep_wait_closed(struct rpcrdma_ep *ep)
 	wait_for_completion(&ep->closed);
 }
 
-static void rpcrdma_ep_open_expired(struct work_struct *work)
+static void rpcrdma_ep_overdue(struct work_struct *work)
 {
 	struct rpcrdma_ep *ep = container_of(to_delayed_work(work),
 					     struct rpcrdma_ep, open_timer);
+	struct rpcrdma_life_step step;
 
-	if (READ_ONCE(ep->state) < RPCRDMA_EP_OPEN)
-		rpcrdma_ep_close(ep, "the peer did not finish opening in time");
+	spin_lock(&ep->lock);
+	step = rpcrdma_life_overdue(&ep->life);
+	spin_unlock(&ep->lock);
+	rpcrdma_ep_carry_out(ep, &step);
 }
 
 /* ---- Connection manager ---- */
-
-static void rpcrdma_ep_cm_result(struct rpcrdma_ep *ep, int status)
-{
-	WRITE_ONCE(ep->cm_status, status);
-	wake_up_all(&ep->wait);
-}
 
 /* The connection is of version 1. Say so where more was asked for. */
 static void rpcrdma_ep_opened_v1(struct rpcrdma_ep *ep)
@@ -282,24 +327,21 @@ static void rpcrdma_ep_opened_v1(struct rpcrdma_ep *ep)
 
 static void rpcrdma_ep_opened(struct rpcrdma_ep *ep)
 {
-	bool opened = false;
+	struct rpcrdma_life_step step;
 
 	spin_lock(&ep->lock);
-	if (ep->state < RPCRDMA_EP_OPEN) {
-		rpcrdma_conn_limits(&ep->conn, &ep->limits);
-		WRITE_ONCE(ep->state, RPCRDMA_EP_OPEN);
-		opened = true;
-	}
+	rpcrdma_conn_limits(&ep->conn, &ep->limits);
+	step = rpcrdma_life_opened(&ep->life);
 	spin_unlock(&ep->lock);
-	if (!opened)
-		return;
-	cancel_delayed_work(&ep->open_timer);
-	trace_rpcrdma_opened(ep);
-	if (ep->conn.version == RPCRDMA_VERS_1)
-		rpcrdma_ep_opened_v1(ep);
-	if (ep->ops->opened)
-		ep->ops->opened(ep);
-	wake_up_all(&ep->wait);
+	if (step.todo & RPCRDMA_LIFE_OPENED) {
+		cancel_delayed_work(&ep->open_timer);
+		trace_rpcrdma_opened(ep);
+		if (ep->conn.version == RPCRDMA_VERS_1)
+			rpcrdma_ep_opened_v1(ep);
+		if (ep->ops->opened)
+			ep->ops->opened(ep);
+	}
+	rpcrdma_ep_carry_out(ep, &step);
 }
 
 /**
@@ -319,13 +361,16 @@ void rpcrdma_ep_events(struct rpcrdma_ep *ep, u32 events)
 		rpcrdma_ep_pump(ep);
 }
 
-static void rpcrdma_ep_established(struct rpcrdma_ep *ep)
+/* Tell the connection's life what the CM says. */
+static void rpcrdma_ep_news(struct rpcrdma_ep *ep, enum rpcrdma_news news,
+			    int rejection)
 {
+	struct rpcrdma_life_step step;
 	u32 events = 0;
 
 	spin_lock(&ep->lock);
-	if (ep->state == RPCRDMA_EP_NEW) {
-		WRITE_ONCE(ep->state, RPCRDMA_EP_CONNECTED);
+	step = rpcrdma_life_news(&ep->life, news, rejection);
+	if (step.todo & RPCRDMA_LIFE_BEGIN) {
 		if (ep->client) {
 			rpcrdma_conn_private(&ep->conn, &ep->peer_private);
 			rpcrdma_conn_read_depth(&ep->conn, ep->initiator_depth,
@@ -334,8 +379,8 @@ static void rpcrdma_ep_established(struct rpcrdma_ep *ep)
 		events = rpcrdma_conn_established(&ep->conn);
 	}
 	spin_unlock(&ep->lock);
-	trace_rpcrdma_connect(ep);
 	rpcrdma_ep_events(ep, events);
+	rpcrdma_ep_carry_out(ep, &step);
 }
 
 /* What the server's answer to the connect request says */
@@ -349,30 +394,6 @@ static void rpcrdma_ep_accepted(struct rpcrdma_ep *ep,
 				      param->responder_resources);
 }
 
-/**
- * rpcrdma_cm_errno - why a connection was not made
- * @event: what the CM says of it
- */
-int rpcrdma_cm_errno(const struct rdma_cm_event *event)
-{
-	switch (event->event) {
-	case RDMA_CM_EVENT_ADDR_ERROR:
-	case RDMA_CM_EVENT_ROUTE_ERROR:
-	case RDMA_CM_EVENT_UNREACHABLE:
-		return -ENETUNREACH;
-	case RDMA_CM_EVENT_REJECTED:
-		/*
-		 * Nobody refused: the peer has yet to forget a connection that
-		 * had the same numbers, before this end was started anew.
-		 */
-		if (event->status == IB_CM_REJ_STALE_CONN)
-			return -ENOTCONN;
-		return -ECONNREFUSED;
-	default:
-		return -ENOTCONN;
-	}
-}
-
 /*
  * Called with the id's handler mutex held; may sleep. Never returns non-zero:
  * only the teardown destroys the id.
@@ -380,46 +401,38 @@ int rpcrdma_cm_errno(const struct rdma_cm_event *event)
 int rpcrdma_ep_cm_handler(struct rdma_cm_id *id,
 			  struct rdma_cm_event *event)
 {
+	static const u8 news[] = {
+		[RDMA_CM_EVENT_ADDR_RESOLVED]	= RPCRDMA_NEWS_RESOLVED,
+		[RDMA_CM_EVENT_ADDR_ERROR]	= RPCRDMA_NEWS_UNRESOLVED,
+		[RDMA_CM_EVENT_ROUTE_RESOLVED]	= RPCRDMA_NEWS_RESOLVED,
+		[RDMA_CM_EVENT_ROUTE_ERROR]	= RPCRDMA_NEWS_UNRESOLVED,
+		[RDMA_CM_EVENT_CONNECT_REQUEST]	= RPCRDMA_NR_NEWS,
+		[RDMA_CM_EVENT_CONNECT_RESPONSE] = RPCRDMA_NR_NEWS,
+		[RDMA_CM_EVENT_CONNECT_ERROR]	= RPCRDMA_NEWS_FAILED,
+		[RDMA_CM_EVENT_UNREACHABLE]	= RPCRDMA_NEWS_UNREACHABLE,
+		[RDMA_CM_EVENT_REJECTED]	= RPCRDMA_NEWS_REJECTED,
+		[RDMA_CM_EVENT_ESTABLISHED]	= RPCRDMA_NEWS_ESTABLISHED,
+		[RDMA_CM_EVENT_DISCONNECTED]	= RPCRDMA_NEWS_DISCONNECTED,
+		[RDMA_CM_EVENT_DEVICE_REMOVAL]	= RPCRDMA_NEWS_REMOVED,
+		[RDMA_CM_EVENT_MULTICAST_JOIN]	= RPCRDMA_NR_NEWS,
+		[RDMA_CM_EVENT_MULTICAST_ERROR]	= RPCRDMA_NR_NEWS,
+		[RDMA_CM_EVENT_ADDR_CHANGE]	= RPCRDMA_NEWS_ADDRESS_CHANGED,
+		[RDMA_CM_EVENT_TIMEWAIT_EXIT]	= RPCRDMA_NEWS_DISCONNECTED,
+	};
 	struct rpcrdma_ep *ep = id->context;
 
-	switch (event->event) {
-	case RDMA_CM_EVENT_ADDR_RESOLVED:
-	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		rpcrdma_ep_cm_result(ep, 1);
-		break;
-	case RDMA_CM_EVENT_ESTABLISHED:
-		if (ep->client)
-			rpcrdma_ep_accepted(ep, &event->param.conn);
-		rpcrdma_ep_established(ep);
-		rpcrdma_ep_cm_result(ep, 1);
-		break;
-	case RDMA_CM_EVENT_ADDR_ERROR:
-	case RDMA_CM_EVENT_ROUTE_ERROR:
-		rpcrdma_ep_cm_result(ep, rpcrdma_cm_errno(event));
-		break;
-	case RDMA_CM_EVENT_UNREACHABLE:
-	case RDMA_CM_EVENT_CONNECT_ERROR:
-	case RDMA_CM_EVENT_REJECTED:
-		rpcrdma_ep_cm_result(ep, rpcrdma_cm_errno(event));
-		rpcrdma_ep_close(ep, NULL);
-		break;
-	case RDMA_CM_EVENT_DISCONNECTED:
-	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
-		rpcrdma_ep_close(ep, NULL);
-		break;
-	case RDMA_CM_EVENT_ADDR_CHANGE:
-		rpcrdma_ep_cm_result(ep, -ENODEV);
-		rpcrdma_ep_close(ep, "a local address changed");
-		break;
-	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+	if (event->event >= ARRAY_SIZE(news) ||
+	    news[event->event] == RPCRDMA_NR_NEWS)
+		return 0;
+	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
 		pr_info("rpcrdma: device %s is removed, closing the connection to %pISpc\n",
 			id->device->name, &ep->remote);
-		rpcrdma_ep_cm_result(ep, -ENODEV);
-		rpcrdma_ep_close(ep, NULL);
-		break;
-	default:
-		break;
+	if (event->event == RDMA_CM_EVENT_ESTABLISHED) {
+		trace_rpcrdma_connect(ep);
+		if (ep->client)
+			rpcrdma_ep_accepted(ep, &event->param.conn);
 	}
+	rpcrdma_ep_news(ep, news[event->event], event->status);
 	return 0;
 }
 
@@ -429,82 +442,93 @@ void rpcrdma_ep_addresses(struct rpcrdma_ep *ep)
 	memcpy(&ep->remote, &ep->id->route.addr.dst_addr, sizeof(ep->remote));
 }
 
-/* Wait for the CM to answer the request just made. */
-static int rpcrdma_ep_cm_wait(struct rpcrdma_ep *ep, unsigned int ms)
-{
-	int rc;
-
-	rc = wait_event_timeout(ep->wait, READ_ONCE(ep->cm_status) ||
-				READ_ONCE(ep->state) >= RPCRDMA_EP_CLOSING,
-				msecs_to_jiffies(ms));
-	if (!rc)
-		return -ETIMEDOUT;
-	rc = READ_ONCE(ep->cm_status);
-	if (rc < 0)
-		return rc;
-	return rc ? 0 : -ENOTCONN;
-}
-
-static int rpcrdma_ep_do_connect(struct rpcrdma_ep *ep,
-				 const struct sockaddr *dst,
-				 const struct sockaddr *src)
+/* Ask the peer for the connection. */
+static int rpcrdma_ep_request(struct rpcrdma_ep *ep)
 {
 	u8 private[RPCRDMA_PRIVATE_OCTETS];
 	struct rdma_conn_param param;
-	struct rdma_cm_id *id;
-	int rc;
-
-	id = rdma_create_id(ep->net, rpcrdma_ep_cm_handler, ep, RDMA_PS_TCP,
-			    IB_QPT_RC);
-	if (IS_ERR(id))
-		return PTR_ERR(id);
-	ep->id = id;
-
-	rc = rdma_resolve_addr(id, (struct sockaddr *)src,
-			       (struct sockaddr *)dst, RPCRDMA_RESOLVE_MS);
-	if (!rc)
-		rc = rpcrdma_ep_cm_wait(ep, RPCRDMA_RESOLVE_MS);
-	if (rc)
-		return rc;
-
-	WRITE_ONCE(ep->cm_status, 0);
-	rc = rdma_resolve_route(id, RPCRDMA_RESOLVE_MS);
-	if (!rc)
-		rc = rpcrdma_ep_cm_wait(ep, RPCRDMA_RESOLVE_MS);
-	if (rc)
-		return rc;
 
 	rpcrdma_ep_addresses(ep);
-	rc = rpcrdma_ep_setup(ep);
-	if (rc)
-		return rc;
-
-	WRITE_ONCE(ep->cm_status, 0);
-	rdma_set_ack_timeout(id, RPCRDMA_ACK_TIMEOUT);
+	rdma_set_ack_timeout(ep->id, RPCRDMA_ACK_TIMEOUT);
 	rpcrdma_ep_conn_param(ep, &param, private);
-	rc = rdma_connect(id, &param);
-	if (!rc)
-		rc = rpcrdma_ep_cm_wait(ep, RPCRDMA_CONNECT_MS);
-	if (rc)
-		return rc;
+	return rdma_connect(ep->id, &param);
+}
 
-	queue_delayed_work(rpcrdma_wq, &ep->open_timer,
-			   msecs_to_jiffies(RPCRDMA_OPEN_MS));
-	wait_event_timeout(ep->wait, READ_ONCE(ep->state) >= RPCRDMA_EP_OPEN,
-			   msecs_to_jiffies(2 * RPCRDMA_OPEN_MS));
+/* Answer a peer that has asked; overdue if it is not open in @ms. */
+static int rpcrdma_ep_answer(struct rpcrdma_ep *ep, u32 ms)
+{
+	u8 private[RPCRDMA_PRIVATE_OCTETS];
+	struct rdma_conn_param param;
+	int rc = 0;
 
-	/* From here on the end of the connection is told to the transport. */
-	rc = -ENOTCONN;
-	spin_lock(&ep->lock);
-	if (ep->state == RPCRDMA_EP_OPEN) {
-		ep->handed = true;
-		rc = 0;
-	} else if (!ep->conn.answered) {
-		/* Connected, but not a word: perhaps it is the version. */
-		rc = -EPROTONOSUPPORT;
-	}
-	spin_unlock(&ep->lock);
+	queue_delayed_work(rpcrdma_wq, &ep->open_timer, msecs_to_jiffies(ms));
+	rdma_set_ack_timeout(ep->id, RPCRDMA_ACK_TIMEOUT);
+	rpcrdma_ep_conn_param(ep, &param, private);
+	/* No event of it comes meanwhile; one may have come before. */
+	rdma_lock_handler(ep->id);
+	if (!rpcrdma_ep_is_closing(ep))
+		rc = rdma_accept(ep->id, &param);
+	rdma_unlock_handler(ep->id);
 	return rc;
+}
+
+static int rpcrdma_ep_wait(struct rpcrdma_ep *ep, u32 ms)
+{
+	return wait_event_timeout(ep->wait, READ_ONCE(ep->life.settled),
+				  msecs_to_jiffies(ms)) ? 0 : -ETIMEDOUT;
+}
+
+static int rpcrdma_ep_make_one(struct rpcrdma_ep *ep,
+			       const struct rpcrdma_make_step *m,
+			       const struct sockaddr *dst,
+			       const struct sockaddr *src)
+{
+	switch (m->what) {
+	case RPCRDMA_MAKE_ADDRESS:
+		return rdma_resolve_addr(ep->id, (struct sockaddr *)src,
+					 (struct sockaddr *)dst, m->ms);
+	case RPCRDMA_MAKE_ROUTE:
+		return rdma_resolve_route(ep->id, m->ms);
+	case RPCRDMA_MAKE_OBJECTS:
+		return rpcrdma_ep_setup(ep);
+	case RPCRDMA_MAKE_CONNECT:
+		return rpcrdma_ep_request(ep);
+	case RPCRDMA_MAKE_ACCEPT:
+		return rpcrdma_ep_answer(ep, m->ms);
+	case RPCRDMA_MAKE_WAIT:
+		return rpcrdma_ep_wait(ep, m->ms);
+	case RPCRDMA_MAKE_END:
+		break;
+	}
+	return 0;
+}
+
+/**
+ * rpcrdma_ep_make - make a connection, as far as this end can
+ * @ep: endpoint, which has an id unless @rc says why not
+ * @dst: a client's server
+ * @src: a client's address to bind to, or NULL
+ * @rc: 0 or a negative errno
+ *
+ * Sleeps, with a bound. Returns 0 or a negative errno: the connection is closing
+ * then. What is made meanwhile is the teardown's only when this returns.
+ */
+int rpcrdma_ep_make(struct rpcrdma_ep *ep, const struct sockaddr *dst,
+		    const struct sockaddr *src, int rc)
+{
+	struct rpcrdma_make_step m;
+
+	for (;;) {
+		spin_lock(&ep->lock);
+		m = rpcrdma_life_make(&ep->life, &ep->conn, rc);
+		spin_unlock(&ep->lock);
+		if (m.what == RPCRDMA_MAKE_END)
+			break;
+		rc = rpcrdma_ep_make_one(ep, &m, dst, src);
+	}
+	rpcrdma_ep_carry_out(ep, &m.step);
+	complete_all(&ep->made);
+	return m.status;
 }
 
 /**
@@ -529,6 +553,7 @@ struct rpcrdma_ep *rpcrdma_ep_connect(struct net *net,
 	/* Memory reclaim may wait for an RPC, and that for a connection. */
 	unsigned int nofs = memalloc_nofs_save();
 	struct rpcrdma_ep *ep;
+	struct rdma_cm_id *id;
 	int rc;
 
 	ep = rpcrdma_ep_alloc(true);
@@ -543,12 +568,15 @@ struct rpcrdma_ep *rpcrdma_ep_connect(struct net *net,
 	memcpy(&ep->remote, dst, dst->sa_family == AF_INET6 ?
 	       sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
 
-	rc = rpcrdma_ep_do_connect(ep, dst, src);
-	complete_all(&ep->made);
+	id = rdma_create_id(net, rpcrdma_ep_cm_handler, ep, RDMA_PS_TCP,
+			    IB_QPT_RC);
+	rc = PTR_ERR_OR_ZERO(id);
+	if (!rc)
+		ep->id = id;
+	rc = rpcrdma_ep_make(ep, dst, src, rc);
 	if (!rc)
 		goto out;
 
-	rpcrdma_ep_close(ep, NULL);
 	rpcrdma_ep_wait_closed(ep);
 	rpcrdma_ep_put(ep);
 	ep = ERR_PTR(rc);

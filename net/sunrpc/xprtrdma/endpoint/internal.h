@@ -10,8 +10,6 @@
 #include "endpoint.h"
 
 enum {
-	/* Until both ends' properties are exchanged */
-	RPCRDMA_OPEN_MS = 15000,
 	/* 4.096 us * 2^18: about one second to miss an acknowledgement */
 	RPCRDMA_ACK_TIMEOUT = 18,
 	/* Send contexts that only control messages may take */
@@ -72,13 +70,20 @@ static inline u32 rpcrdma_now_ms(void)
 bool rpcrdma_ep_enter(struct rpcrdma_ep *ep);
 void rpcrdma_ep_leave(struct rpcrdma_ep *ep);
 
+/* Do what an event of ep->life asks for. Process context, no lock held. */
+void rpcrdma_ep_carry_out(struct rpcrdma_ep *ep,
+			  const struct rpcrdma_life_step *step);
+/* A Work Request failed; @reason: static, told unless it was only flushed. */
+void rpcrdma_ep_failed(struct rpcrdma_ep *ep, enum ib_wc_status status,
+		       const char *reason);
+
 /* ep.c */
 struct rpcrdma_ep *rpcrdma_ep_alloc(bool client);
 int rpcrdma_ep_cm_handler(struct rdma_cm_id *id,
 			  struct rdma_cm_event *event);
 void rpcrdma_ep_addresses(struct rpcrdma_ep *ep);
-/* The errno for an event that ends an attempt to connect */
-int rpcrdma_cm_errno(const struct rdma_cm_event *event);
+int rpcrdma_ep_make(struct rpcrdma_ep *ep, const struct sockaddr *dst,
+		    const struct sockaddr *src, int rc);
 
 /* qp.c: make the device's objects; the teardown cleans up. Sleeps. */
 int rpcrdma_ep_setup(struct rpcrdma_ep *ep);

@@ -8,7 +8,6 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/sunrpc/addr.h>
-#include <rdma/ib_cm.h>
 
 #include "internal.h"
 #include "trace.h"
@@ -47,29 +46,14 @@ void rpcrdma_ep_accept(struct work_struct *work)
 {
 	struct rpcrdma_ep *ep = container_of(work, struct rpcrdma_ep,
 					     accept_work);
-	u8 private[RPCRDMA_PRIVATE_OCTETS];
-	struct rdma_conn_param param;
+	struct sockaddr_storage remote = ep->remote;
 	int rc;
 
-	rc = rpcrdma_ep_setup(ep);
-	if (!rc) {
-		queue_delayed_work(rpcrdma_wq, &ep->open_timer,
-				   msecs_to_jiffies(RPCRDMA_OPEN_MS));
-		rdma_set_ack_timeout(ep->id, RPCRDMA_ACK_TIMEOUT);
-		rpcrdma_ep_conn_param(ep, &param, private);
-		/* No event of it comes meanwhile; one may have come before. */
-		rdma_lock_handler(ep->id);
-		if (READ_ONCE(ep->state) < RPCRDMA_EP_CLOSING)
-			rc = rdma_accept(ep->id, &param);
-		rdma_unlock_handler(ep->id);
-	}
-	if (rc) {
+	/* What cannot be accepted is rejected when its id is destroyed. */
+	rc = rpcrdma_ep_make(ep, NULL, NULL, 0);
+	if (rc)
 		pr_warn_ratelimited("rpcrdma: connection from %pISpc cannot be accepted: error %d\n",
-				    &ep->remote, rc);
-		/* It is rejected when its id is destroyed. */
-		rpcrdma_ep_close(ep, NULL);
-	}
-	complete_all(&ep->made);
+				    &remote, rc);
 }
 
 /* A new connection; always leaves @id to the teardown, or returns non-zero */
@@ -100,7 +84,6 @@ static int rpcrdma_listener_request(struct rpcrdma_listener *l,
 		rpcrdma_ep_put(ep);
 		return rc;
 	}
-	ep->handed = true;
 	id->context = ep;
 	id->event_handler = rpcrdma_ep_cm_handler;
 	queue_work(rpcrdma_accept_wq, &ep->accept_work);

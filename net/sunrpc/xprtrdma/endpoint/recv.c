@@ -129,7 +129,7 @@ static void rpcrdma_recv_repost(struct rpcrdma_recv *rv)
 
 	spin_lock(&ep->lock);
 	/* Later than that, nobody would flush it. */
-	if (ep->state < RPCRDMA_EP_CLOSING) {
+	if (!rpcrdma_ep_is_closing(ep)) {
 		ib_dma_sync_single_for_device(ep->device, rv->sge.addr,
 					      rv->sge.length, DMA_FROM_DEVICE);
 		rv->wr.next = NULL;
@@ -245,15 +245,8 @@ static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc)
 	u32 events;
 
 	if (unlikely(wc->status != IB_WC_SUCCESS)) {
-		/*
-		 * Refused by the peer: the CM stops the queue pair first, and
-		 * then says why.
-		 */
-		if (wc->status == IB_WC_WR_FLUSH_ERR && ep->client &&
-		    READ_ONCE(ep->state) == RPCRDMA_EP_NEW)
-			return;
-		rpcrdma_ep_close(ep, wc->status == IB_WC_WR_FLUSH_ERR ? NULL :
-				 "a Receive failed: a message longer than announced?");
+		rpcrdma_ep_failed(ep, wc->status,
+				  "a Receive failed: a message longer than announced?");
 		return;
 	}
 

@@ -350,7 +350,7 @@ static bool rpcrdma_rw_enqueue(struct rpcrdma_rw *rw, bool first)
 	bool open;
 
 	spin_lock(&ep->lock);
-	open = ep->state < RPCRDMA_EP_CLOSING;
+	open = !rpcrdma_ep_is_closing(ep);
 	if (open && first)
 		list_add(&rw->work.list, &ep->rw_waiting);
 	else if (open)

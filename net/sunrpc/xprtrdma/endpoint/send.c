@@ -44,7 +44,7 @@ static u32 rpcrdma_stall_watch(struct rpcrdma_ep *ep)
 
 	lockdep_assert_held(&ep->lock);
 	/* Later than that, the teardown would not stop the timer. */
-	if (ep->stall_watched || ep->state != RPCRDMA_EP_OPEN)
+	if (ep->stall_watched || !rpcrdma_ep_is_open(ep))
 		return 0;
 	wait = rpcrdma_conn_stalled(&ep->conn, waits, rpcrdma_now_ms(),
 				    &events);
@@ -477,8 +477,7 @@ void rpcrdma_ep_pump(struct rpcrdma_ep *ep)
 	bool space = false, ok = true;
 
 	spin_lock(&ep->lock);
-	if (ep->state == RPCRDMA_EP_CONNECTED || ep->state == RPCRDMA_EP_OPEN ||
-	    (ep->state == RPCRDMA_EP_NEW && !ep->client)) {
+	if (ep->life.may_send) {
 		ok = rpcrdma_pump_locked(ep);
 		if (ok && ep->want_space &&
 		    rpcrdma_call_space(ep, ep->want_wrs)) {
@@ -506,7 +505,7 @@ void rpcrdma_work_rdma(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
 
 	work->kind = RPCRDMA_WORK_RDMA;
 	spin_lock(&ep->lock);
-	closing = ep->state >= RPCRDMA_EP_CLOSING;
+	closing = rpcrdma_ep_is_closing(ep);
 	if (!rpcrdma_sq_fits(ep, work->nr_wrs)) {
 		ok = false;
 		closing = true;
@@ -564,7 +563,7 @@ static u32 rpcrdma_mrs_chain(struct rpcrdma_ep *ep, struct list_head *mrs,
 static int rpcrdma_call_check(struct rpcrdma_ep *ep, u32 nr_wrs)
 {
 	lockdep_assert_held(&ep->lock);
-	if (unlikely(ep->state != RPCRDMA_EP_OPEN))
+	if (unlikely(!rpcrdma_ep_is_open(ep)))
 		return -ENOTCONN;
 	if (unlikely(!rpcrdma_sq_fits(ep, nr_wrs)))
 		return -EIO;
@@ -649,7 +648,7 @@ int rpcrdma_send_reply(struct rpcrdma_send *s, struct rpcrdma_rw *rw,
 						    &s->work.first);
 
 	spin_lock(&ep->lock);
-	if (unlikely(ep->state != RPCRDMA_EP_OPEN)) {
+	if (unlikely(!rpcrdma_ep_is_open(ep))) {
 		spin_unlock(&ep->lock);
 		goto out_free;
 	}
@@ -796,7 +795,7 @@ int rpcrdma_send_continued_reply(struct rpcrdma_ep *ep,
 	rpcrdma_ep_hold(ep, RPCRDMA_MEMORY_REPLIES,
 			struct_size(st, data, st->len));
 	spin_lock(&ep->lock);
-	if (unlikely(ep->state != RPCRDMA_EP_OPEN ||
+	if (unlikely(!rpcrdma_ep_is_open(ep) ||
 		     !rpcrdma_sq_fits(ep, 1 + (rw ? rw->work.nr_wrs : 0)))) {
 		spin_unlock(&ep->lock);
 		rpcrdma_stream_done(&st->work, false);
@@ -824,7 +823,7 @@ void rpcrdma_ep_send_error(struct rpcrdma_ep *ep, u32 xid, u32 code, u32 arg0,
 	u32 events = 0;
 
 	spin_lock(&ep->lock);
-	if (ep->state == RPCRDMA_EP_OPEN)
+	if (rpcrdma_ep_is_open(ep))
 		events = rpcrdma_conn_queue_error(&ep->conn, xid, code, arg0,
 						  arg1);
 	spin_unlock(&ep->lock);
@@ -843,7 +842,7 @@ void rpcrdma_ep_send_done(struct rpcrdma_ep *ep, u32 xid, u32 inv_handle)
 	u32 events = 0;
 
 	spin_lock(&ep->lock);
-	if (ep->state == RPCRDMA_EP_OPEN)
+	if (rpcrdma_ep_is_open(ep))
 		events = rpcrdma_conn_queue_done(&ep->conn, xid, inv_handle);
 	spin_unlock(&ep->lock);
 	rpcrdma_ep_events(ep, events);

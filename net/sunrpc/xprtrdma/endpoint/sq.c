@@ -40,8 +40,7 @@ static void rpcrdma_work_reap(struct rpcrdma_ep *ep, struct rpcrdma_work *work,
 static void rpcrdma_wc_failed(struct rpcrdma_ep *ep, const struct ib_wc *wc)
 {
 	trace_rpcrdma_wc_error(ep, wc->status);
-	rpcrdma_ep_close(ep, wc->status == IB_WC_WR_FLUSH_ERR ? NULL :
-			 ib_wc_status_msg(wc->status));
+	rpcrdma_ep_failed(ep, wc->status, ib_wc_status_msg(wc->status));
 }
 
 /* The device is through with a work item. */
@@ -76,8 +75,7 @@ static void rpcrdma_wc_reg(struct ib_cq *cq, struct ib_wc *wc)
 	struct rpcrdma_ep *ep = cq->cq_context;
 
 	if (wc->status != IB_WC_SUCCESS)
-		rpcrdma_ep_close(ep, wc->status == IB_WC_WR_FLUSH_ERR ? NULL :
-				 "a memory registration failed");
+		rpcrdma_ep_failed(ep, wc->status, "a memory registration failed");
 }
 
 /* ... and here: a transfer reports itself with its last Work Request. */

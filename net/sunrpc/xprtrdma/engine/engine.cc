@@ -21,3 +21,4 @@
 #include "pieces.cc"
 #include "private_message.cc"
 #include "version_choice.cc"
+#include "life.cc"

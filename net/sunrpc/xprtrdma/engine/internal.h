@@ -22,10 +22,29 @@ static_assert(sizeof(u8) == 1 && sizeof(u16) == 2 && sizeof(u32) == 4 &&
 
 /* Linux's numbers; a kernel test compares them with the kernel's headers. */
 enum {
+	E_PERM = 1,
 	E_IO = 5,
+	E_NOMEM = 12,
+	E_ACCES = 13,
+	E_NODEV = 19,
+	E_INVAL = 22,
+	E_PIPE = 32,
+	E_PROTO = 71,
 	E_MSGSIZE = 90,
+	E_PROTONOSUPPORT = 93,
 	E_OPNOTSUPP = 95,
+	E_AFNOSUPPORT = 97,
+	E_ADDRINUSE = 98,
+	E_ADDRNOTAVAIL = 99,
+	E_NETDOWN = 100,
+	E_NETUNREACH = 101,
+	E_CONNABORTED = 103,
+	E_CONNRESET = 104,
+	E_NOBUFS = 105,
 	E_NOTCONN = 107,
+	E_TIMEDOUT = 110,
+	E_CONNREFUSED = 111,
+	E_HOSTUNREACH = 113,
 	E_REMOTEIO = 121,
 };
 

@@ -74,6 +74,16 @@ void rpcrdma_version_learn(struct rpcrdma_version_memory *memory, u64 now,
 	}
 }
 
+u8 rpcrdma_version_silent(struct rpcrdma_version_memory *memory, u64 now,
+			  u8 tried, u8 low, u8 high)
+{
+	u8 next;
+
+	rpcrdma_version_learn(memory, now, tried, RPCRDMA_ANSWER_NONE);
+	next = rpcrdma_version_first(memory, now, low, high);
+	return next == tried ? 0 : next;
+}
+
 const char *rpcrdma_version_why(const struct rpcrdma_conn *conn)
 {
 	if (!conn->version)

@@ -166,46 +166,6 @@ static const struct rpcrdma_ep_ops rpcrdma_client_ep_ops = {
 
 /* ---- Connecting ---- */
 
-/**
- * rpcrdma_client_connect_status - an errno for tasks that wait for a connection
- * @rc: why it was not made
- *
- * sunrpc ends an RPC with those it does not know, even on a hard mount. Of the
- * others there are two kinds: the first few here end an RPC that wants to know
- * whether there is a connection, a mount's first one, and others try again. They
- * are for what will be the same the next time. After the rest all try again.
- */
-int rpcrdma_client_connect_status(int rc)
-{
-	switch (rc) {
-	case -ECONNREFUSED:
-	case -ECONNRESET:
-	case -ECONNABORTED:
-	case -ENETDOWN:
-	case -ENETUNREACH:
-	case -EHOSTUNREACH:
-	case -EPIPE:
-	case -EADDRINUSE:
-	case -ETIMEDOUT:
-	case -ENOBUFS:
-		return rc;
-	case -ENOMEM:
-		return -ENOBUFS;
-	case -ENODEV:
-	case -EADDRNOTAVAIL:
-		return -ENETUNREACH;
-	case -EINVAL:
-	case -EACCES:
-	case -EPERM:
-	case -EAFNOSUPPORT:
-	case -EOPNOTSUPP:
-		/* Of this end: its addresses, its device, its settings */
-		return -EPROTO;
-	default:
-		return -ENOTCONN;
-	}
-}
-
 static struct rpcrdma_ep *rpcrdma_client_try(struct rpcrdma_client *client,
 					     u8 version_low, u8 version_high,
 					     bool guess)
@@ -261,10 +221,8 @@ static struct rpcrdma_ep *rpcrdma_client_open(struct rpcrdma_client *client)
 	first = rpcrdma_versions_first(net, addr, low, high);
 	ep = rpcrdma_client_try(client, low, first, first < high);
 	if (PTR_ERR(ep) == -EPROTONOSUPPORT) {
-		rpcrdma_versions_learn(net, addr, first,
-				       RPCRDMA_ANSWER_NONE);
-		second = rpcrdma_versions_first(net, addr, low, high);
-		if (second == first)
+		second = rpcrdma_versions_silent(net, addr, first, low, high);
+		if (!second)
 			return ep;
 		pr_info_ratelimited("rpcrdma: %s port %s does not answer version %u, trying version %u\n",
 				    client->requester.xprt.address_strings[RPC_DISPLAY_ADDR],
@@ -292,7 +250,7 @@ static void rpcrdma_client_connect_worker(struct work_struct *work)
 	rpcrdma_client_disconnect(client);
 	ep = rpcrdma_client_open(client);
 	if (IS_ERR(ep)) {
-		rc = rpcrdma_client_connect_status(PTR_ERR(ep));
+		rc = rpcrdma_connect_status(PTR_ERR(ep));
 		xprt_clear_connecting(xprt);
 	} else {
 		rpcrdma_client_swap_ep(client, ep);

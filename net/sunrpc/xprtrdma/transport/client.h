@@ -43,9 +43,6 @@ struct rpcrdma_ep *rpcrdma_client_ep(struct rpcrdma_client *client);
 /* Have @work done outside of an upcall; the module's end waits for it. */
 void rpcrdma_client_queue(struct work_struct *work);
 
-/* An errno for tasks that wait for a connection which was not made due to @rc */
-int rpcrdma_client_connect_status(int rc);
-
 /* Registers the transport class, last of all; returns 0 or a negative errno */
 int rpcrdma_client_init(void);
 /* Waits for transports whose destruction is under way. */

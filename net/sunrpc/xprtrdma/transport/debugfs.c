@@ -14,17 +14,11 @@
 
 static struct dentry *rpcrdma_debugfs_dir;
 
-static const char *rpcrdma_debugfs_state(u8 state)
+static const char *rpcrdma_debugfs_state(u8 stage)
 {
-	switch (state) {
-	case RPCRDMA_EP_NEW:
-	case RPCRDMA_EP_CONNECTED:
+	if (stage < RPCRDMA_STAGE_OPEN)
 		return "opening";
-	case RPCRDMA_EP_OPEN:
-		return "open";
-	default:
-		return "closing";
-	}
+	return stage == RPCRDMA_STAGE_OPEN ? "open" : "closing";
 }
 
 /* Sleeps, if only in the caller's mutex. */
@@ -41,7 +35,7 @@ static void rpcrdma_debugfs_connection(struct rpcrdma_ep *ep, void *arg)
 	spin_lock(&ep->lock);
 	counters = ep->conn.counters;
 	limits = ep->limits;
-	state = ep->state;
+	state = ep->life.stage;
 	version = ep->conn.version;
 	why = rpcrdma_version_why(&ep->conn);
 	sent = ep->conn.sent;

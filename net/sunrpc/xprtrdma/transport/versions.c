@@ -79,6 +79,21 @@ u8 rpcrdma_versions_first(const struct net *net, const struct sockaddr *addr,
 	return high;
 }
 
+/* What is known of a server that was heard of just now */
+static struct rpcrdma_version_memory *
+rpcrdma_versions_touch(const struct net *net, const struct sockaddr *addr,
+		       u64 now)
+{
+	struct rpcrdma_server_versions *s;
+
+	s = rpcrdma_versions_find(net, addr);
+	if (!s)
+		s = rpcrdma_versions_replace(net, addr);
+	/* Not zero, which is what sorts the free ones first. */
+	s->used = now + 1;
+	return &s->memory;
+}
+
 /**
  * rpcrdma_versions_learn - a connection has opened or ended
  * @net: network namespace
@@ -89,15 +104,33 @@ u8 rpcrdma_versions_first(const struct net *net, const struct sockaddr *addr,
 void rpcrdma_versions_learn(const struct net *net, const struct sockaddr *addr,
 			    u8 tried, enum rpcrdma_answer answer)
 {
-	struct rpcrdma_server_versions *s;
 	u64 now = ktime_get_seconds();
 
 	spin_lock(&rpcrdma_versions_lock);
-	s = rpcrdma_versions_find(net, addr);
-	if (!s)
-		s = rpcrdma_versions_replace(net, addr);
-	/* Not zero, which is what sorts the free ones first. */
-	s->used = now + 1;
-	rpcrdma_version_learn(&s->memory, now, tried, answer);
+	rpcrdma_version_learn(rpcrdma_versions_touch(net, addr, now), now,
+			      tried, answer);
 	spin_unlock(&rpcrdma_versions_lock);
+}
+
+/**
+ * rpcrdma_versions_silent - a connection was made and brought no answer
+ * @net: network namespace
+ * @addr: address of the server
+ * @tried: version it began with
+ * @low: lowest version allowed
+ * @high: highest version allowed
+ *
+ * Returns the version to try at once, or 0.
+ */
+u8 rpcrdma_versions_silent(const struct net *net, const struct sockaddr *addr,
+			   u8 tried, u8 low, u8 high)
+{
+	u64 now = ktime_get_seconds();
+	u8 next;
+
+	spin_lock(&rpcrdma_versions_lock);
+	next = rpcrdma_version_silent(rpcrdma_versions_touch(net, addr, now),
+				      now, tried, low, high);
+	spin_unlock(&rpcrdma_versions_lock);
+	return next;
 }

@@ -1,0 +1,639 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The life of a connection: each event in each stage, in either role. */
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "support.h"
+
+using namespace engine_test;
+
+namespace
+{
+
+/* Linux's numbers, here by what they are to mean */
+constexpr int REFUSED = -111, UNREACHABLE = -101, LATE = -110, NO_DEVICE = -19,
+	      NO_CONNECTION = -107, SILENT = -93, NO_MEMORY = -12,
+	      NO_REGIONS = -95;
+
+/* The number of "no such service", and of a connection known already */
+constexpr int REJECT_SERVICE = 8, REJECT_STALE = 10;
+
+const char *const stages[] = {
+	"idle",	   "resolving", "routing", "preparing", "connecting",
+	"opening", "open",	"closing", "gone",
+};
+
+struct life {
+	explicit life(bool client)
+	{
+		l.client = client;
+	}
+
+	rpcrdma_make_step make(int result = 0)
+	{
+		return rpcrdma_life_make(&l, &conn, result);
+	}
+	rpcrdma_life_step news(rpcrdma_news what, int rejection = 0)
+	{
+		return rpcrdma_life_news(&l, what, rejection);
+	}
+	rpcrdma_release release(bool qp = true, bool posted = true)
+	{
+		return rpcrdma_life_release(&l, qp, posted);
+	}
+	std::string stage() const
+	{
+		return stages[l.stage];
+	}
+
+	rpcrdma_life l{};
+	rpcrdma_conn conn{};
+};
+
+/* As far as the stage of that name, in the usual way; nullptr: there is none. */
+std::unique_ptr<life> in_stage(bool client, const std::string &name)
+{
+	auto e = std::make_unique<life>(client);
+	const auto is = [&] {
+		return e->stage() == name;
+	};
+
+	if (is())
+		return e;
+	e->make();
+	if (client) {
+		if (is())
+			return e;
+		e->news(RPCRDMA_NEWS_RESOLVED);
+		e->make();
+		if (is())
+			return e;
+		e->news(RPCRDMA_NEWS_RESOLVED);
+		e->make();
+	}
+	if (is())
+		return e;
+	e->make();
+	if (is())
+		return e;
+	e->news(RPCRDMA_NEWS_ESTABLISHED);
+	if (is())
+		return e;
+	rpcrdma_life_opened(&e->l);
+	if (is())
+		return e;
+	e->make();
+	rpcrdma_life_close(&e->l, nullptr);
+	if (is())
+		return e;
+	while (e->release() != RPCRDMA_RELEASE_END)
+		;
+	return is() ? std::move(e) : nullptr;
+}
+
+std::string name_of(const rpcrdma_life_step &s)
+{
+	static const char *const names[] = { "begin", "opened", "wake",
+					     "close" };
+	std::string text;
+
+	for (u32 i = 0; i < std::size(names); i++) {
+		if (s.todo >> i & 1)
+			text += (text.empty() ? "" : " ") +
+				std::string(names[i]);
+	}
+	if (s.reason)
+		text += std::string(": ") + s.reason;
+	return text;
+}
+
+using event = std::function<std::string(life &)>;
+/* What is to be done, and the stage it leads to */
+using result = std::pair<std::string, std::string>;
+
+/*
+ * What an event leads to, by the stage it comes in; in the others, to nothing, and
+ * nothing changes.
+ */
+void expect(const char *what, bool client, const event &happens,
+	    const std::map<std::string, result> &results)
+{
+	u32 seen = 0;
+
+	for (const char *stage : stages) {
+		auto found = results.find(stage);
+		auto e = in_stage(client, stage);
+
+		SCOPED_TRACE(std::string(what) + " when " + stage + ", " +
+			     (client ? "client" : "server"));
+		if (!e) {
+			EXPECT_FALSE(client);
+			continue;
+		}
+
+		const rpcrdma_life before = e->l;
+
+		seen += found != results.end();
+		if (found != results.end()) {
+			EXPECT_EQ(happens(*e), found->second.first);
+			EXPECT_EQ(e->stage(), found->second.second);
+		} else {
+			EXPECT_EQ(happens(*e), "");
+			EXPECT_EQ(memcmp(&before, &e->l, sizeof(before)), 0);
+		}
+		/* A maker who waits must hear of all that he waits for. */
+		EXPECT_EQ(e->l.may_send != 0,
+			  e->stage() == "opening" || e->stage() == "open" ||
+				  (!client && e->stage() == "connecting"));
+		if (e->l.stage >= RPCRDMA_STAGE_OPENING) {
+			EXPECT_TRUE(e->l.settled);
+		}
+	}
+	EXPECT_EQ(seen, results.size());
+}
+
+/* What ends a connection does so in every stage before that, once. */
+void expect_end(const char *what, const event &happens, const char *reason,
+		int status)
+{
+	for (bool client : { true, false }) {
+		std::map<std::string, result> results;
+
+		for (const char *stage :
+		     { "idle", "resolving", "routing", "preparing",
+		       "connecting", "opening", "open" }) {
+			if (in_stage(client, stage))
+				results[stage] = { std::string("wake close") +
+							   reason,
+						   "closing" };
+		}
+		expect(what, client, happens, results);
+		for (const auto &r : results) {
+			auto e = in_stage(client, r.first);
+
+			happens(*e);
+			EXPECT_EQ(e->l.status, status)
+				<< what << " when " << r.first;
+			/* Nothing more is said of it. */
+			EXPECT_EQ(happens(*e), "");
+			EXPECT_EQ(e->l.status, status);
+		}
+	}
+}
+
+event news(rpcrdma_news what, int rejection = 0)
+{
+	return [=](life &e) {
+		return name_of(e.news(what, rejection));
+	};
+}
+
+TEST(Life, AnswersCountWhereSomethingWasAsked)
+{
+	for (bool client : { true, false }) {
+		std::map<std::string, result> resolved;
+
+		if (client) {
+			resolved = { { "resolving", { "wake", "resolving" } },
+				     { "routing", { "wake", "routing" } } };
+		}
+		expect("resolved", client, news(RPCRDMA_NEWS_RESOLVED),
+		       resolved);
+		/* A server may be open already, by what its client has sent. */
+		expect("established", client, news(RPCRDMA_NEWS_ESTABLISHED),
+		       { { "connecting", { "begin wake", "opening" } } });
+		expect("opened", client,
+		       [](life &e) {
+			       return name_of(rpcrdma_life_opened(&e.l));
+		       },
+		       { { "connecting", { "opened wake", "open" } },
+			 { "opening", { "opened wake", "open" } } });
+	}
+}
+
+TEST(Life, WhatEndsIt)
+{
+	expect_end("unresolved", news(RPCRDMA_NEWS_UNRESOLVED), "",
+		   UNREACHABLE);
+	expect_end("unreachable", news(RPCRDMA_NEWS_UNREACHABLE), "",
+		   UNREACHABLE);
+	expect_end("rejected", news(RPCRDMA_NEWS_REJECTED, REJECT_SERVICE), "",
+		   REFUSED);
+	expect_end("rejected by iWARP", news(RPCRDMA_NEWS_REJECTED, REFUSED),
+		   "", REFUSED);
+	/* A client that was started anew has to try again. */
+	expect_end("rejected as known",
+		   news(RPCRDMA_NEWS_REJECTED, REJECT_STALE), "",
+		   NO_CONNECTION);
+	/* Numbers that are not of a rejection say nothing. */
+	expect_end("unreachable, 10",
+		   news(RPCRDMA_NEWS_UNREACHABLE, REJECT_STALE), "",
+		   UNREACHABLE);
+	expect_end("failed", news(RPCRDMA_NEWS_FAILED), "", NO_CONNECTION);
+	expect_end("disconnected", news(RPCRDMA_NEWS_DISCONNECTED), "",
+		   NO_CONNECTION);
+	expect_end("address changed", news(RPCRDMA_NEWS_ADDRESS_CHANGED),
+		   ": a local address changed", NO_DEVICE);
+	expect_end("removed", news(RPCRDMA_NEWS_REMOVED), "", NO_DEVICE);
+	expect_end(
+		"closed",
+		[](life &e) {
+			return name_of(rpcrdma_life_close(&e.l, "enough"));
+		},
+		": enough", NO_CONNECTION);
+	expect_end(
+		"a Work Request failed",
+		[](life &e) {
+			return name_of(
+				rpcrdma_life_failed(&e.l, false, "broken"));
+		},
+		": broken", NO_CONNECTION);
+}
+
+/* The connection manager is about to say why. */
+TEST(Life, AClientThatIsRefusedWaitsForTheReason)
+{
+	const event flushed = [](life &e) {
+		return name_of(rpcrdma_life_failed(&e.l, true, "broken"));
+	};
+
+	expect("flushed", true, flushed,
+	       { { "opening", { "wake close", "closing" } },
+		 { "open", { "wake close", "closing" } } });
+	expect("flushed", false, flushed,
+	       { { "idle", { "wake close", "closing" } },
+		 { "preparing", { "wake close", "closing" } },
+		 { "connecting", { "wake close", "closing" } },
+		 { "opening", { "wake close", "closing" } },
+		 { "open", { "wake close", "closing" } } });
+}
+
+TEST(Life, APeerThatDoesNotFinishOpeningIsShownOut)
+{
+	const event overdue = [](life &e) {
+		return name_of(rpcrdma_life_overdue(&e.l));
+	};
+	const result out = {
+		"wake close: the peer did not finish opening in time", "closing"
+	};
+
+	expect("overdue", false, overdue,
+	       { { "idle", out },
+		 { "preparing", out },
+		 { "connecting", out },
+		 { "opening", out } });
+}
+
+/* ---- Making one ---- */
+
+void expect_make(const rpcrdma_make_step &m, rpcrdma_make what, u32 ms,
+		 int status = 0)
+{
+	EXPECT_EQ(m.what, what);
+	EXPECT_EQ(m.ms, ms);
+	EXPECT_EQ(m.status, status);
+	EXPECT_EQ(m.step.todo, 0u);
+}
+
+TEST(Life, AClientAsksStepByStep)
+{
+	life e{ true };
+
+	expect_make(e.make(), RPCRDMA_MAKE_ADDRESS, 5000);
+	expect_make(e.make(), RPCRDMA_MAKE_WAIT, 5000);
+	EXPECT_FALSE(e.l.settled);
+	e.news(RPCRDMA_NEWS_RESOLVED);
+	EXPECT_TRUE(e.l.settled);
+	expect_make(e.make(), RPCRDMA_MAKE_ROUTE, 5000);
+	EXPECT_FALSE(e.l.settled);
+	expect_make(e.make(), RPCRDMA_MAKE_WAIT, 5000);
+	e.news(RPCRDMA_NEWS_RESOLVED);
+	expect_make(e.make(), RPCRDMA_MAKE_OBJECTS, 0);
+	expect_make(e.make(), RPCRDMA_MAKE_CONNECT, 20000);
+	expect_make(e.make(), RPCRDMA_MAKE_WAIT, 20000);
+	EXPECT_FALSE(e.l.settled);
+	e.news(RPCRDMA_NEWS_ESTABLISHED);
+	EXPECT_TRUE(e.l.settled);
+	expect_make(e.make(), RPCRDMA_MAKE_WAIT, 15000);
+	EXPECT_FALSE(e.l.settled);
+	rpcrdma_life_opened(&e.l);
+	EXPECT_TRUE(e.l.settled);
+	EXPECT_FALSE(e.l.handed);
+	expect_make(e.make(), RPCRDMA_MAKE_END, 0);
+	EXPECT_TRUE(e.l.handed);
+}
+
+/* The answer may be there before the question has returned. */
+TEST(Life, AClientTakesAnswersAsTheyCome)
+{
+	life e{ true };
+
+	e.make();
+	e.news(RPCRDMA_NEWS_RESOLVED);
+	expect_make(e.make(), RPCRDMA_MAKE_ROUTE, 5000);
+	e.news(RPCRDMA_NEWS_RESOLVED);
+	expect_make(e.make(), RPCRDMA_MAKE_OBJECTS, 0);
+	expect_make(e.make(), RPCRDMA_MAKE_CONNECT, 20000);
+	e.news(RPCRDMA_NEWS_ESTABLISHED);
+	rpcrdma_life_opened(&e.l);
+	expect_make(e.make(), RPCRDMA_MAKE_END, 0);
+	EXPECT_TRUE(e.l.handed);
+}
+
+TEST(Life, AServerAnswersAndIsThrough)
+{
+	life e{ false };
+
+	expect_make(e.make(), RPCRDMA_MAKE_OBJECTS, 0);
+	EXPECT_FALSE(e.l.may_send);
+	expect_make(e.make(), RPCRDMA_MAKE_ACCEPT, 15000);
+	EXPECT_TRUE(e.l.may_send);
+	expect_make(e.make(), RPCRDMA_MAKE_END, 0);
+	EXPECT_EQ(e.stage(), "connecting");
+	for (const char *stage : { "opening", "open" })
+		expect_make(in_stage(false, stage)->make(), RPCRDMA_MAKE_END,
+			    0);
+}
+
+TEST(Life, WhatCannotBeDoneEndsIt)
+{
+	for (const char *stage :
+	     { "idle", "resolving", "routing", "preparing", "connecting" }) {
+		for (bool client : { true, false }) {
+			auto e = in_stage(client, stage);
+			rpcrdma_make_step m;
+
+			if (!e)
+				continue;
+			SCOPED_TRACE(stage);
+			m = e->make(NO_MEMORY);
+			EXPECT_EQ(m.what, RPCRDMA_MAKE_END);
+			EXPECT_EQ(m.status, NO_MEMORY);
+			EXPECT_EQ(name_of(m.step), "wake close");
+			EXPECT_EQ(e->stage(), "closing");
+			EXPECT_FALSE(e->l.handed);
+		}
+	}
+}
+
+TEST(Life, EachWaitHasAnEnd)
+{
+	for (const char *stage : { "resolving", "routing", "connecting" }) {
+		auto e = in_stage(true, stage);
+		rpcrdma_make_step m;
+
+		SCOPED_TRACE(stage);
+		EXPECT_EQ(e->make().what, RPCRDMA_MAKE_WAIT);
+		m = e->make(LATE);
+		EXPECT_EQ(m.what, RPCRDMA_MAKE_END);
+		EXPECT_EQ(m.status, LATE);
+		EXPECT_EQ(name_of(m.step), "wake close");
+	}
+	for (bool answered : { true, false }) {
+		auto e = in_stage(true, "opening");
+		rpcrdma_make_step m;
+
+		EXPECT_EQ(e->make().what, RPCRDMA_MAKE_WAIT);
+		e->conn.answered = answered;
+		m = e->make(LATE);
+		EXPECT_EQ(m.status, answered ? NO_CONNECTION : SILENT);
+		EXPECT_EQ(
+			name_of(m.step),
+			"wake close: the peer did not finish opening in time");
+	}
+}
+
+/* ... but what came just then counts. */
+TEST(Life, AnAnswerAtTheLastMomentCounts)
+{
+	auto e = in_stage(true, "resolving");
+
+	e->make();
+	e->news(RPCRDMA_NEWS_RESOLVED);
+	EXPECT_EQ(e->make(LATE).what, RPCRDMA_MAKE_ROUTE);
+
+	e = in_stage(true, "connecting");
+	e->make();
+	e->news(RPCRDMA_NEWS_ESTABLISHED);
+	EXPECT_EQ(e->make(LATE).what, RPCRDMA_MAKE_WAIT);
+	rpcrdma_life_opened(&e->l);
+	EXPECT_EQ(e->make(LATE).what, RPCRDMA_MAKE_END);
+	EXPECT_TRUE(e->l.handed);
+
+	e = in_stage(true, "connecting");
+	e->make();
+	e->news(RPCRDMA_NEWS_REJECTED, REJECT_SERVICE);
+	EXPECT_EQ(e->make(LATE).status, REFUSED);
+}
+
+/* Whatever he was at: he stops, and what ended it is what he tells. */
+TEST(Life, TheMakerHearsWhatEndedIt)
+{
+	for (const char *stage : { "idle", "resolving", "routing", "preparing",
+				   "connecting", "opening", "open" }) {
+		for (int result : { 0, NO_MEMORY, LATE }) {
+			auto e = in_stage(true, stage);
+			const bool met = e->l.met;
+			rpcrdma_make_step m;
+
+			SCOPED_TRACE(stage);
+			e->news(RPCRDMA_NEWS_REMOVED);
+			expect_make(e->make(result), RPCRDMA_MAKE_END, 0,
+				    NO_DEVICE);
+			EXPECT_FALSE(e->l.handed);
+
+			/* Connected, but not a word? */
+			e = in_stage(true, stage);
+			e->news(RPCRDMA_NEWS_DISCONNECTED);
+			m = e->make(result);
+			EXPECT_EQ(m.status, met ? SILENT : NO_CONNECTION);
+			e->conn.answered = true;
+			EXPECT_EQ(e->make(result).status, NO_CONNECTION);
+		}
+	}
+	for (const char *stage :
+	     { "idle", "preparing", "connecting", "opening", "open" }) {
+		auto e = in_stage(false, stage);
+
+		/* Who closed it has said what there is to say. */
+		e->news(RPCRDMA_NEWS_REMOVED);
+		expect_make(e->make(), RPCRDMA_MAKE_END, 0, 0);
+	}
+}
+
+/* ---- Taking it down ---- */
+
+std::vector<rpcrdma_release> releases(life &e, bool qp, bool posted)
+{
+	std::vector<rpcrdma_release> all;
+
+	do {
+		all.push_back(e.release(qp, posted));
+		EXPECT_EQ(e.l.stage == RPCRDMA_STAGE_GONE,
+			  all.back() >= RPCRDMA_RELEASE_GONE);
+	} while (all.back() != RPCRDMA_RELEASE_END);
+	return all;
+}
+
+/* What must be over before what, each by itself */
+TEST(Life, NothingIsReleasedThatIsUsed)
+{
+	static constexpr struct {
+		rpcrdma_release first, then;
+	} orders[] = {
+		/* Nobody makes anything any more, or sets a timer. */
+		{ RPCRDMA_RELEASE_MAKER, RPCRDMA_RELEASE_TIMERS },
+		{ RPCRDMA_RELEASE_TIMERS, RPCRDMA_RELEASE_DISCONNECT },
+		{ RPCRDMA_RELEASE_DISCONNECT, RPCRDMA_RELEASE_DRAIN },
+		/* Completions may be there before the device is through. */
+		{ RPCRDMA_RELEASE_DRAIN, RPCRDMA_RELEASE_RESET },
+		{ RPCRDMA_RELEASE_RESET, RPCRDMA_RELEASE_WORK },
+		/* Users wait for the end of their work. */
+		{ RPCRDMA_RELEASE_WORK, RPCRDMA_RELEASE_USERS },
+		{ RPCRDMA_RELEASE_USERS, RPCRDMA_RELEASE_QUEUE_PAIR },
+		/* As long as it is there, peers reach memory. */
+		{ RPCRDMA_RELEASE_QUEUE_PAIR, RPCRDMA_RELEASE_REGIONS },
+		{ RPCRDMA_RELEASE_REGIONS, RPCRDMA_RELEASE_EXPOSED },
+		{ RPCRDMA_RELEASE_QUEUE_PAIR, RPCRDMA_RELEASE_COMPLETIONS },
+		{ RPCRDMA_RELEASE_COMPLETIONS, RPCRDMA_RELEASE_BUFFERS },
+		{ RPCRDMA_RELEASE_REGIONS, RPCRDMA_RELEASE_DOMAIN },
+		{ RPCRDMA_RELEASE_BUFFERS, RPCRDMA_RELEASE_DOMAIN },
+		{ RPCRDMA_RELEASE_DOMAIN, RPCRDMA_RELEASE_ID },
+		{ RPCRDMA_RELEASE_ID, RPCRDMA_RELEASE_GONE },
+		{ RPCRDMA_RELEASE_GONE, RPCRDMA_RELEASE_TELL },
+		{ RPCRDMA_RELEASE_TELL, RPCRDMA_RELEASE_END },
+	};
+	auto e = in_stage(false, "closing");
+	const auto all = releases(*e, true, true);
+	const auto at = [&](rpcrdma_release what) {
+		EXPECT_EQ(std::count(all.begin(), all.end(), what), 1) << what;
+		return std::find(all.begin(), all.end(), what) - all.begin();
+	};
+
+	EXPECT_EQ(all.size(), size_t{ RPCRDMA_RELEASE_END } + 1);
+	for (const auto &o : orders)
+		EXPECT_LT(at(o.first), at(o.then)) << o.first << " " << o.then;
+	EXPECT_EQ(e->release(), RPCRDMA_RELEASE_END);
+}
+
+TEST(Life, WhatIsNotThereNeedsNoRelease)
+{
+	const auto has = [](const std::vector<rpcrdma_release> &all,
+			    rpcrdma_release what) {
+		return std::find(all.begin(), all.end(), what) != all.end();
+	};
+
+	for (bool qp : { true, false }) {
+		for (bool posted : { true, false }) {
+			auto e = in_stage(false, "closing");
+			const auto all = releases(*e, qp, posted);
+
+			for (rpcrdma_release r :
+			     { RPCRDMA_RELEASE_DISCONNECT,
+			       RPCRDMA_RELEASE_DRAIN, RPCRDMA_RELEASE_WORK,
+			       RPCRDMA_RELEASE_QUEUE_PAIR })
+				EXPECT_EQ(has(all, r), qp) << r;
+			/* The connection manager may yet be at work on it. */
+			EXPECT_EQ(has(all, RPCRDMA_RELEASE_RESET),
+				  qp && posted);
+			EXPECT_EQ(all.size(), size_t{ RPCRDMA_RELEASE_END } +
+						      1 - (qp ? 0 : 4) -
+						      (qp && posted ? 0 : 1));
+		}
+	}
+}
+
+/* A transport is told of the end of what it has. */
+TEST(Life, OnlyWhatWasGivenAwayIsToldOf)
+{
+	for (const char *stage :
+	     { "idle", "resolving", "connecting", "opening", "open" }) {
+		for (bool client : { true, false }) {
+			auto e = in_stage(client, stage);
+
+			if (!e)
+				continue;
+			rpcrdma_life_close(&e->l, nullptr);
+			e->make();
+
+			const auto all = releases(*e, true, true);
+
+			EXPECT_EQ(all[all.size() - 2] == RPCRDMA_RELEASE_TELL,
+				  !client)
+				<< stage;
+		}
+	}
+
+	auto e = in_stage(true, "open");
+
+	e->make();
+	rpcrdma_life_close(&e->l, nullptr);
+	EXPECT_EQ(releases(*e, true, true).size(),
+		  size_t{ RPCRDMA_RELEASE_END } + 1);
+}
+
+/* ---- What sunrpc hears ---- */
+
+TEST(Life, TasksHearWhatTheyKnow)
+{
+	static constexpr struct {
+		int status, told;
+	} cases[] = {
+		/* As it is */
+		{ REFUSED, REFUSED },
+		{ UNREACHABLE, UNREACHABLE },
+		{ LATE, LATE },
+		{ NO_CONNECTION, NO_CONNECTION },
+		{ -104, -104 },
+		{ -103, -103 },
+		{ -100, -100 },
+		{ -113, -113 },
+		{ -32, -32 },
+		{ -98, -98 },
+		{ -105, -105 },
+		/* Later perhaps */
+		{ NO_MEMORY, -105 },
+		{ NO_DEVICE, UNREACHABLE },
+		{ -99, UNREACHABLE },
+		{ SILENT, NO_CONNECTION },
+		{ -5, NO_CONNECTION },
+		{ -512, NO_CONNECTION },
+		/* It will be the same the next time: of this end */
+		{ -22, -71 },
+		{ -13, -71 },
+		{ -1, -71 },
+		{ -97, -71 },
+		{ NO_REGIONS, -71 },
+	};
+
+	for (const auto &c : cases)
+		EXPECT_EQ(rpcrdma_connect_status(c.status), c.told) << c.status;
+}
+
+TEST(Life, ASilentServerIsAskedForTheOtherVersionAtOnce)
+{
+	rpcrdma_version_memory memory{};
+
+	EXPECT_EQ(rpcrdma_version_silent(&memory, 1, 2, 1, 2), 1);
+	/* If that gets no answer either, it was not the version. */
+	EXPECT_EQ(rpcrdma_version_silent(&memory, 1, 1, 1, 2), 2);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 1, 1, 2), 2);
+
+	memory = {};
+	EXPECT_EQ(rpcrdma_version_silent(&memory, 1, 2, 2, 2), 0);
+	memory = {};
+	EXPECT_EQ(rpcrdma_version_silent(&memory, 1, 1, 1, 1), 0);
+	/* One that has version 2 is more likely on its way down. */
+	memory = {};
+	rpcrdma_version_learn(&memory, 1, 2, RPCRDMA_ANSWER_V2);
+	EXPECT_EQ(rpcrdma_version_silent(&memory, 1, 2, 1, 2), 0);
+	EXPECT_EQ(rpcrdma_version_silent(&memory, 1, 2, 1, 2), 1);
+}
+
+} // namespace

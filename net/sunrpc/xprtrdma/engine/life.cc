@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The life of a connection: how it is made, what ends it, how it is taken down.
+ *
+ * One stage says how far it has come. Answers of the connection manager count in
+ * the stage that asked; what ends a connection does so in each, once. Who makes it
+ * finds out when he asks for the next thing to do, so that nobody else ever
+ * touches what he has half made; the release waits for his end.
+ */
+#include "internal.h"
+
+namespace rpcrdma
+{
+
+namespace
+{
+
+/*
+ * Every step of getting a connection has an end: the connection manager's own
+ * defaults notice a dead peer after up to a minute. Milliseconds.
+ */
+constexpr u32 RESOLVE_MS = 5000;
+constexpr u32 CONNECT_MS = 20000;
+constexpr u32 OPEN_MS = 15000;
+
+/* IBTA's reason 10: the peer knows a connection with the same numbers. */
+constexpr int REJECTED_STALE = 10;
+
+constexpr const char *OVERDUE = "the peer did not finish opening in time";
+
+/* News that end a connection, wherever they meet it */
+struct meaning {
+	bool ends;
+	int status;
+	const char *reason;
+};
+
+constexpr meaning MEANINGS[] = {
+	/* RESOLVED */ { false, 0, nullptr },
+	/* UNRESOLVED */ { true, -E_NETUNREACH, nullptr },
+	/* ESTABLISHED */ { false, 0, nullptr },
+	/* UNREACHABLE */ { true, -E_NETUNREACH, nullptr },
+	/* REJECTED */ { true, -E_CONNREFUSED, nullptr },
+	/* FAILED */ { true, -E_NOTCONN, nullptr },
+	/* DISCONNECTED */ { true, -E_NOTCONN, nullptr },
+	/* ADDRESS_CHANGED */ { true, -E_NODEV, "a local address changed" },
+	/* REMOVED */ { true, -E_NODEV, nullptr },
+};
+static_assert(sizeof(MEANINGS) / sizeof(MEANINGS[0]) == RPCRDMA_NR_NEWS);
+
+/* What is skipped where there is no need of it */
+enum class needs : u8 {
+	NOTHING,
+	QUEUE_PAIR,
+	POSTED,
+	HANDED,
+};
+
+struct release_step {
+	enum rpcrdma_release what;
+	needs needed;
+};
+
+/*
+ * What uses something goes before it. The device is asked for its completions
+ * before anything is ended, and is reset then: completions may be there before it
+ * has stopped working on what they are for. Regions and exposed Replies outlive
+ * the queue pair, so that no peer reaches memory that was given back.
+ */
+constexpr release_step RELEASES[] = {
+	{ RPCRDMA_RELEASE_MAKER, needs::NOTHING },
+	{ RPCRDMA_RELEASE_TIMERS, needs::NOTHING },
+	{ RPCRDMA_RELEASE_DISCONNECT, needs::QUEUE_PAIR },
+	{ RPCRDMA_RELEASE_DRAIN, needs::QUEUE_PAIR },
+	/* Before that, the connection manager may yet be at work on it. */
+	{ RPCRDMA_RELEASE_RESET, needs::POSTED },
+	{ RPCRDMA_RELEASE_WORK, needs::QUEUE_PAIR },
+	{ RPCRDMA_RELEASE_USERS, needs::NOTHING },
+	{ RPCRDMA_RELEASE_QUEUE_PAIR, needs::QUEUE_PAIR },
+	{ RPCRDMA_RELEASE_REGIONS, needs::NOTHING },
+	{ RPCRDMA_RELEASE_EXPOSED, needs::NOTHING },
+	{ RPCRDMA_RELEASE_COMPLETIONS, needs::NOTHING },
+	{ RPCRDMA_RELEASE_BUFFERS, needs::NOTHING },
+	{ RPCRDMA_RELEASE_DOMAIN, needs::NOTHING },
+	/* With the last one a device can go whose removal waits for that. */
+	{ RPCRDMA_RELEASE_ID, needs::NOTHING },
+	{ RPCRDMA_RELEASE_GONE, needs::NOTHING },
+	{ RPCRDMA_RELEASE_TELL, needs::HANDED },
+};
+constexpr u32 NR_RELEASES = sizeof(RELEASES) / sizeof(RELEASES[0]);
+
+bool closing(const struct rpcrdma_life *life)
+{
+	return life->stage >= RPCRDMA_STAGE_CLOSING;
+}
+
+struct rpcrdma_life_step close(struct rpcrdma_life *life, int status,
+			       const char *reason)
+{
+	if (closing(life))
+		return {};
+	life->stage = RPCRDMA_STAGE_CLOSING;
+	life->may_send = false;
+	life->settled = true;
+	life->status = status;
+	return { RPCRDMA_LIFE_WAKE | RPCRDMA_LIFE_CLOSE, reason };
+}
+
+struct rpcrdma_make_step make(enum rpcrdma_make what, u32 ms)
+{
+	return { .what = what, .ms = ms, .status = 0, .step = {} };
+}
+
+struct rpcrdma_make_step wait(struct rpcrdma_life *life, u32 ms)
+{
+	/* What has been answered was taken note of. */
+	life->settled = false;
+	return make(RPCRDMA_MAKE_WAIT, ms);
+}
+
+struct rpcrdma_make_step ask(struct rpcrdma_life *life,
+			     enum rpcrdma_stage stage, enum rpcrdma_make what,
+			     u32 ms)
+{
+	life->stage = static_cast<u8>(stage);
+	life->settled = false;
+	return make(what, ms);
+}
+
+/* The maker is through, and there is no connection. */
+struct rpcrdma_make_step give_up(const struct rpcrdma_life *life,
+				 const struct rpcrdma_conn *conn)
+{
+	struct rpcrdma_make_step m = make(RPCRDMA_MAKE_END, 0);
+
+	m.status = life->status;
+	if (m.status == -E_NOTCONN && life->met && !conn->answered)
+		m.status = -E_PROTONOSUPPORT;
+	return m;
+}
+
+/* What he was to do did not succeed, or not in time. */
+struct rpcrdma_make_step fail(struct rpcrdma_life *life,
+			      const struct rpcrdma_conn *conn, int result)
+{
+	const bool late = life->client && life->stage == RPCRDMA_STAGE_OPENING;
+	const struct rpcrdma_life_step step = close(
+		life, late ? -E_NOTCONN : result, late ? OVERDUE : nullptr);
+	struct rpcrdma_make_step m = give_up(life, conn);
+
+	m.step = step;
+	return m;
+}
+
+struct rpcrdma_make_step make_client(struct rpcrdma_life *life)
+{
+	switch (life->stage) {
+	case RPCRDMA_STAGE_IDLE:
+		return ask(life, RPCRDMA_STAGE_RESOLVING, RPCRDMA_MAKE_ADDRESS,
+			   RESOLVE_MS);
+	case RPCRDMA_STAGE_RESOLVING:
+		if (!life->settled)
+			return wait(life, RESOLVE_MS);
+		return ask(life, RPCRDMA_STAGE_ROUTING, RPCRDMA_MAKE_ROUTE,
+			   RESOLVE_MS);
+	case RPCRDMA_STAGE_ROUTING:
+		if (!life->settled)
+			return wait(life, RESOLVE_MS);
+		return ask(life, RPCRDMA_STAGE_PREPARING, RPCRDMA_MAKE_OBJECTS,
+			   0);
+	case RPCRDMA_STAGE_PREPARING:
+		return ask(life, RPCRDMA_STAGE_CONNECTING, RPCRDMA_MAKE_CONNECT,
+			   CONNECT_MS);
+	case RPCRDMA_STAGE_CONNECTING:
+		return wait(life, CONNECT_MS);
+	case RPCRDMA_STAGE_OPENING:
+		return wait(life, OPEN_MS);
+	default:
+		/* From here on its end is told to the transport. */
+		life->handed = true;
+		return make(RPCRDMA_MAKE_END, 0);
+	}
+}
+
+struct rpcrdma_make_step make_server(struct rpcrdma_life *life)
+{
+	switch (life->stage) {
+	case RPCRDMA_STAGE_IDLE:
+		return ask(life, RPCRDMA_STAGE_PREPARING, RPCRDMA_MAKE_OBJECTS,
+			   0);
+	case RPCRDMA_STAGE_PREPARING:
+		/* The client may be quicker than the news that it is there. */
+		life->may_send = true;
+		return ask(life, RPCRDMA_STAGE_CONNECTING, RPCRDMA_MAKE_ACCEPT,
+			   OPEN_MS);
+	default:
+		return make(RPCRDMA_MAKE_END, 0);
+	}
+}
+
+/* Errnos and what tasks are told for them; those that are not here: -ENOTCONN */
+struct told {
+	int status, as;
+};
+
+constexpr told TOLD[] = {
+	{ E_CONNREFUSED, E_CONNREFUSED },
+	{ E_CONNRESET, E_CONNRESET },
+	{ E_CONNABORTED, E_CONNABORTED },
+	{ E_NETDOWN, E_NETDOWN },
+	{ E_NETUNREACH, E_NETUNREACH },
+	{ E_HOSTUNREACH, E_HOSTUNREACH },
+	{ E_PIPE, E_PIPE },
+	{ E_ADDRINUSE, E_ADDRINUSE },
+	{ E_TIMEDOUT, E_TIMEDOUT },
+	{ E_NOBUFS, E_NOBUFS },
+	{ E_NOMEM, E_NOBUFS },
+	{ E_NODEV, E_NETUNREACH },
+	{ E_ADDRNOTAVAIL, E_NETUNREACH },
+	/* Of this end: its addresses, its device, its settings */
+	{ E_INVAL, E_PROTO },
+	{ E_ACCES, E_PROTO },
+	{ E_PERM, E_PROTO },
+	{ E_AFNOSUPPORT, E_PROTO },
+	{ E_OPNOTSUPP, E_PROTO },
+};
+
+} // namespace
+
+} // namespace rpcrdma
+
+using namespace rpcrdma;
+
+struct rpcrdma_life_step rpcrdma_life_news(struct rpcrdma_life *life,
+					   enum rpcrdma_news news,
+					   int rejection)
+{
+	const meaning &m = MEANINGS[news];
+
+	if (m.ends) {
+		/*
+		 * Nobody refused: the peer has yet to forget a connection that
+		 * had the same numbers, before this end was started anew.
+		 */
+		const bool stale = news == RPCRDMA_NEWS_REJECTED &&
+				   rejection == REJECTED_STALE;
+
+		return close(life, stale ? -E_NOTCONN : m.status, m.reason);
+	}
+	if (news == RPCRDMA_NEWS_RESOLVED) {
+		if (life->stage != RPCRDMA_STAGE_RESOLVING &&
+		    life->stage != RPCRDMA_STAGE_ROUTING)
+			return {};
+		life->settled = true;
+		return { RPCRDMA_LIFE_WAKE, nullptr };
+	}
+	/* A server may be open before that: its client was quicker. */
+	if (life->stage != RPCRDMA_STAGE_CONNECTING)
+		return {};
+	life->stage = RPCRDMA_STAGE_OPENING;
+	life->may_send = true;
+	life->settled = true;
+	life->met = true;
+	return { RPCRDMA_LIFE_BEGIN | RPCRDMA_LIFE_WAKE, nullptr };
+}
+
+struct rpcrdma_life_step rpcrdma_life_opened(struct rpcrdma_life *life)
+{
+	if (life->stage != RPCRDMA_STAGE_CONNECTING &&
+	    life->stage != RPCRDMA_STAGE_OPENING)
+		return {};
+	life->stage = RPCRDMA_STAGE_OPEN;
+	life->may_send = true;
+	life->settled = true;
+	return { RPCRDMA_LIFE_OPENED | RPCRDMA_LIFE_WAKE, nullptr };
+}
+
+struct rpcrdma_life_step rpcrdma_life_overdue(struct rpcrdma_life *life)
+{
+	if (life->stage >= RPCRDMA_STAGE_OPEN)
+		return {};
+	return close(life, -E_NOTCONN, OVERDUE);
+}
+
+/*
+ * A client that is refused: the connection manager stops the queue pair first, and
+ * then says why.
+ */
+struct rpcrdma_life_step rpcrdma_life_failed(struct rpcrdma_life *life,
+					     bool flushed, const char *why)
+{
+	if (flushed && life->client && life->stage < RPCRDMA_STAGE_OPENING)
+		return {};
+	return close(life, -E_NOTCONN, flushed ? nullptr : why);
+}
+
+struct rpcrdma_life_step rpcrdma_life_close(struct rpcrdma_life *life,
+					    const char *reason)
+{
+	return close(life, -E_NOTCONN, reason);
+}
+
+struct rpcrdma_make_step rpcrdma_life_make(struct rpcrdma_life *life,
+					   const struct rpcrdma_conn *conn,
+					   int result)
+{
+	/* The answer may have come when he had just ceased to wait. */
+	if (result == -E_TIMEDOUT && life->settled)
+		result = 0;
+	if (closing(life)) {
+		/* A server is through; who closed it has told why. */
+		return life->client ? give_up(life, conn) :
+				      make(RPCRDMA_MAKE_END, 0);
+	}
+	if (result < 0)
+		return fail(life, conn, result);
+	return life->client ? make_client(life) : make_server(life);
+}
+
+enum rpcrdma_release rpcrdma_life_release(struct rpcrdma_life *life, bool qp,
+					  bool posted)
+{
+	while (life->released < NR_RELEASES) {
+		const release_step &r = RELEASES[life->released++];
+
+		if ((r.needed == needs::QUEUE_PAIR && !qp) ||
+		    (r.needed == needs::POSTED && !(qp && posted)) ||
+		    (r.needed == needs::HANDED && life->client &&
+		     !life->handed))
+			continue;
+		if (r.what == RPCRDMA_RELEASE_GONE)
+			life->stage = RPCRDMA_STAGE_GONE;
+		return r.what;
+	}
+	return RPCRDMA_RELEASE_END;
+}
+
+int rpcrdma_connect_status(int status)
+{
+	for (const told &t : TOLD)
+		if (status == -t.status)
+			return -t.as;
+	return -E_NOTCONN;
+}
