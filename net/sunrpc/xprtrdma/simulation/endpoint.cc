@@ -55,6 +55,7 @@ endpoint::endpoint(world &w, const endpoint_params &p, upcalls &ops,
 		std::max<u32>(RPCRDMA_V2_DEFAULT_INLINE, p.cfg.props.sbsiz);
 
 	rpcrdma_conn_init(&conn, &params.cfg);
+	life.client = params.cfg.client;
 	qp.reorders = params.reorders;
 	sq_depth_ = params.sq_depth;
 	sq_batch_ = std::clamp<u32>(sq_depth_ / 8, 1, SQ_BATCH);
@@ -110,21 +111,79 @@ void endpoint::new_received()
 
 /* ---- Opening and closing ---- */
 
-void endpoint::established()
+/* False: it takes its time, or there is nothing more to do. */
+bool endpoint::make_one(const rpcrdma_make_step &m, int *result)
 {
-	if (state != NEW)
+	*result = 0;
+	switch (m.what) {
+	case RPCRDMA_MAKE_ADDRESS:
+	case RPCRDMA_MAKE_ROUTE:
+		w_.after(w_.delay(30), this, ANSWER);
+		return true;
+	case RPCRDMA_MAKE_OBJECTS:
+		if (w_.fault(20))
+			*result = -ENOMEM;
+		else
+			objects_ = true;
+		return true;
+	case RPCRDMA_MAKE_CONNECT:
+		ops_.request(*this);
+		return true;
+	case RPCRDMA_MAKE_ACCEPT:
+		w_.after(m.ms * MILLISECOND, this, OPEN_OVERDUE);
+		return true;
+	case RPCRDMA_MAKE_WAIT:
+		sleeps_ = true;
+		w_.after(m.ms * MILLISECOND, this, MAKE_LATE, ++slept_);
+		return false;
+	case RPCRDMA_MAKE_END:
+		break;
+	}
+	made_ = true;
+	status_ = m.status;
+	carry_out(m.step);
+	if (conn.cfg.client && !m.status)
+		ops_.connected(*this);
+	if (releasing_ == RPCRDMA_RELEASE_MAKER)
+		w_.after(1, this, RELEASE);
+	return false;
+}
+
+/* Whoever makes the connection, until it is to wait. */
+void endpoint::make(int result)
+{
+	while (make_one(rpcrdma_life_make(&life, &conn, result), &result))
+		;
+}
+
+void endpoint::news(rpcrdma_news what, int rejection)
+{
+	const rpcrdma_life_step step =
+		rpcrdma_life_news(&life, what, rejection);
+
+	if (step.todo & RPCRDMA_LIFE_BEGIN)
+		events(rpcrdma_conn_established(&conn));
+	carry_out(step);
+}
+
+void endpoint::carry_out(const rpcrdma_life_step &step)
+{
+	if (step.todo & RPCRDMA_LIFE_OPENED)
+		opened();
+	if (step.todo & RPCRDMA_LIFE_WAKE && sleeps_)
+		w_.after(w_.delay(20), this, MAKE, slept_);
+	if (!(step.todo & RPCRDMA_LIFE_CLOSE))
 		return;
-	state = CONNECTED;
-	w_.after(OPEN_TIME, this, OPEN_EXPIRED);
-	events(rpcrdma_conn_established(&conn));
+	w_.tell("%s: closes: %s", name, step.reason ? step.reason : "-");
+	if (step.reason && !w_.trouble && !params.silent)
+		w_.complain(std::string(name) +
+			    ": closes without need: " + step.reason);
+	w_.after(w_.delay(50), this, RELEASE);
 }
 
 void endpoint::opened()
 {
-	if (state >= OPEN)
-		return;
 	rpcrdma_conn_limits(&conn, &limits);
-	state = OPEN;
 	w_.tell("%s: open, version %u", name, conn.version);
 	if (conn.version == RPCRDMA_VERS_1 && !conn.cfg.client) {
 		for (u32 i = 0; i < V1_SPARE_RECVS; i++) {
@@ -137,17 +196,7 @@ void endpoint::opened()
 
 void endpoint::close(const char *reason)
 {
-	if (state >= CLOSING)
-		return;
-	state = CLOSING;
-	w_.tell("%s: closes: %s", name, reason ? reason : "-");
-	if (reason && !w_.trouble && !params.silent)
-		w_.complain(std::string(name) +
-			    ": closes without need: " + reason);
-	if (!teardown_) {
-		teardown_ = true;
-		w_.after(w_.delay(50), this, TEARDOWN);
-	}
+	carry_out(rpcrdma_life_close(&life, reason));
 }
 
 void endpoint::lost()
@@ -160,7 +209,7 @@ void endpoint::lost()
 
 bool endpoint::enter()
 {
-	if (state >= CLOSING)
+	if (is_closing())
 		return false;
 	users_++;
 	return true;
@@ -171,53 +220,109 @@ void endpoint::leave()
 	users_--;
 }
 
-void endpoint::gone()
+/* False: it is not through, and RELEASE comes again. */
+bool endpoint::release_one(rpcrdma_release what)
 {
-	/* Some may be preparing transfers that will be refused. */
-	if (users_) {
-		w_.after(1000, this, GONE);
-		return;
-	}
-	for (auto &x : exposed_) {
-		exposure *was = x;
+	switch (what) {
+	case RPCRDMA_RELEASE_MAKER:
+		return made_;
+	case RPCRDMA_RELEASE_DRAIN:
+		if (!made_)
+			w_.complain(std::string(name) +
+				    ": is taken down while it is made");
+		qp.cut();
+		break;
+	case RPCRDMA_RELEASE_RESET:
+		qp.quiet();
+		break;
+	case RPCRDMA_RELEASE_WORK:
+		flush();
+		break;
+	case RPCRDMA_RELEASE_USERS:
+		/* They prepare transfers that will be refused. */
+		return !users_;
+	case RPCRDMA_RELEASE_REGIONS:
+		if (objects_ && !qp.dead())
+			w_.complain(std::string(name) +
+				    ": memory is released that a peer reaches");
+		for (region &reg : qp.regions)
+			reg.exposed = false;
+		break;
+	case RPCRDMA_RELEASE_EXPOSED:
+		for (auto &x : exposed_) {
+			exposure *was = x;
 
-		if (!was)
-			continue;
-		for (region *reg : was->regions)
-			reg->exposed = false;
-		free_slot(was);
-		release(was);
+			if (!was)
+				continue;
+			free_slot(was);
+			release(was);
+		}
+		break;
+	case RPCRDMA_RELEASE_BUFFERS:
+		give(RPCRDMA_MEMORY_PARTS, assembly_.size());
+		assembly_.clear();
+		break;
+	case RPCRDMA_RELEASE_GONE:
+		if (params.memory)
+			rpcrdma_memory_leave(params.memory, &account);
+		w_.tell("%s: closed", name);
+		break;
+	case RPCRDMA_RELEASE_TELL:
+		ops_.closed(*this);
+		break;
+	case RPCRDMA_RELEASE_END:
+		if (conn.cfg.client && !life.handed)
+			ops_.failed(*this, status_);
+		break;
+	default:
+		break;
 	}
-	for (region &reg : qp.regions)
-		reg.exposed = false;
-	state = CLOSED;
-	give(RPCRDMA_MEMORY_PARTS, assembly_.size());
-	assembly_.clear();
-	if (params.memory)
-		rpcrdma_memory_leave(params.memory, &account);
-	w_.tell("%s: closed", name);
-	ops_.closed(*this);
+	return true;
 }
 
-void endpoint::act(u32 what, u64)
+/* Those that sleep let other things happen meanwhile. */
+void endpoint::release()
+{
+	if (releasing_ == RPCRDMA_RELEASE_END)
+		releasing_ = rpcrdma_life_release(&life, objects_, sq_head_);
+	while (release_one(releasing_)) {
+		if (releasing_ == RPCRDMA_RELEASE_END)
+			return;
+		const bool sleeps = releasing_ == RPCRDMA_RELEASE_DRAIN;
+
+		releasing_ = rpcrdma_life_release(&life, objects_, sq_head_);
+		if (sleeps) {
+			w_.after(w_.delay(100), this, RELEASE);
+			return;
+		}
+	}
+	/* The maker comes back by himself. */
+	if (releasing_ != RPCRDMA_RELEASE_MAKER)
+		w_.after(1000, this, RELEASE);
+}
+
+void endpoint::act(u32 what, u64 arg)
 {
 	u32 ev = 0;
 
 	switch (what) {
 	case NOTICE:
-		close(nullptr);
+		news(RPCRDMA_NEWS_DISCONNECTED);
 		break;
-	case TEARDOWN:
-		qp.cut();
-		w_.after(w_.delay(100), this, FLUSH);
+	case ANSWER:
+		news(w_.fault(20) ? RPCRDMA_NEWS_UNRESOLVED :
+				    RPCRDMA_NEWS_RESOLVED);
 		break;
-	case FLUSH:
-		qp.quiet();
-		flush();
-		gone();
+	case MAKE:
+	case MAKE_LATE:
+		/* Woken by both, it wakes once. */
+		if (!sleeps_ || arg != slept_)
+			break;
+		sleeps_ = false;
+		make(what == MAKE_LATE && !life.settled ? -ETIMEDOUT : 0);
 		break;
-	case GONE:
-		gone();
+	case RELEASE:
+		release();
 		break;
 	case STALL:
 		stall_watched_ = false;
@@ -255,9 +360,8 @@ void endpoint::act(u32 what, u64)
 			do_write_space();
 		}
 		break;
-	case OPEN_EXPIRED:
-		if (state < OPEN)
-			close("the peer did not finish opening in time");
+	case OPEN_OVERDUE:
+		carry_out(rpcrdma_life_overdue(&life));
 		break;
 	}
 	check();
@@ -271,7 +375,7 @@ void endpoint::events(u32 ev)
 		return;
 	}
 	if (ev & RPCRDMA_EV_OPENED)
-		opened();
+		carry_out(rpcrdma_life_opened(&life));
 	if (ev & (RPCRDMA_EV_CONTROL | RPCRDMA_EV_WINDOW))
 		pump();
 }
@@ -589,8 +693,7 @@ void endpoint::pump()
 {
 	bool is_space = false, ok = true;
 
-	if (state == CONNECTED || state == OPEN ||
-	    (state == NEW && !conn.cfg.client)) {
+	if (life.may_send) {
 		ok = pump_locked();
 		if (ok && want_space_ && call_space(want_wrs_)) {
 			want_space_ = false;
@@ -624,7 +727,7 @@ u32 endpoint::stall_watch()
 	const bool waits = want_space_ || stream_ || !reply_queue_.empty();
 	u32 wait, ev;
 
-	if (stall_watched_ || state != OPEN)
+	if (stall_watched_ || !is_open())
 		return 0;
 	wait = rpcrdma_conn_stalled(&conn, waits, w_.now_ms(), &ev);
 	if (wait) {
@@ -636,7 +739,7 @@ u32 endpoint::stall_watch()
 
 void endpoint::work_rdma(work *w)
 {
-	bool ok = true, closing = state >= CLOSING;
+	bool ok = true, closing = is_closing();
 
 	w->kind = WORK_RDMA;
 	if (!fits(static_cast<u32>(w->requests.size()))) {
@@ -667,7 +770,7 @@ bool endpoint::may_call()
 
 int endpoint::call_check(u32 wrs)
 {
-	if (state != OPEN)
+	if (!is_open())
 		return -ENOTCONN;
 	if (!fits(wrs))
 		return -EIO;
@@ -747,8 +850,8 @@ void endpoint::send_reply(send_context *s, transfer *writes, u32 inv_handle,
 	chain_writes(s, writes);
 	if (x)
 		chain_registrations(s, x->regions);
-	if (state != OPEN || !fits(static_cast<u32>(s->requests.size()))) {
-		if (state == OPEN)
+	if (!is_open() || !fits(static_cast<u32>(s->requests.size()))) {
+		if (is_open())
 			w_.complain("a Reply never fits the Send Queue");
 		s->exposed = nullptr;
 		s->done(false);
@@ -771,7 +874,7 @@ void endpoint::send_continued_reply(stream *st)
 {
 	bool ok;
 
-	if (state != OPEN) {
+	if (!is_open()) {
 		st->done(false);
 		return;
 	}
@@ -785,13 +888,13 @@ void endpoint::send_continued_reply(stream *st)
 
 void endpoint::send_error(u32 xid, u32 code, u32 arg0, u32 arg1)
 {
-	if (state == OPEN)
+	if (is_open())
 		events(rpcrdma_conn_queue_error(&conn, xid, code, arg0, arg1));
 }
 
 void endpoint::send_done(u32 xid, u32 inv_handle)
 {
-	if (state == OPEN)
+	if (is_open())
 		events(rpcrdma_conn_queue_done(&conn, xid, inv_handle));
 }
 
@@ -859,7 +962,7 @@ void endpoint::repost(received *rv)
 		spares_.push_back(rv);
 		return;
 	}
-	if (state < CLOSING) {
+	if (!is_closing()) {
 		u32 ev;
 
 		qp.post_receive(rv);
@@ -951,7 +1054,7 @@ void endpoint::arrived(received *rv)
 	bool inv_allowed = false;
 	u32 ev;
 
-	if (params.silent || state >= CLOSING)
+	if (params.silent || is_closing())
 		return;
 	if (params.refuses_props)
 		spoil_props(rv);
@@ -1073,7 +1176,7 @@ void endpoint::give(rpcrdma_memory_use use, u64 octets)
 	if (!params.memory || !octets)
 		return;
 	rpcrdma_memory_give(params.memory, &account, use, octets);
-	if (state == OPEN)
+	if (is_open())
 		ops_.memory_freed(*this);
 }
 
@@ -1375,9 +1478,9 @@ void endpoint::end_exposure(exposure *x)
 
 void endpoint::describe() const
 {
-	w_.tell("%s: state %u, version %u; sent %u of %u, received %u, posted %u, advertised %u; %zu Sends free, %u of %u slots used; waiting: %zu Replies, %zu RDMA, %u control%s%s; %u Receives lent",
-		name, state, conn.version, conn.sent, conn.limit, conn.received,
-		conn.posted, conn.advertised, free_sends_.size(),
+	w_.tell("%s: stage %u, version %u; sent %u of %u, received %u, posted %u, advertised %u; %zu Sends free, %u of %u slots used; waiting: %zu Replies, %zu RDMA, %u control%s%s; %u Receives lent",
+		name, life.stage, conn.version, conn.sent, conn.limit,
+		conn.received, conn.posted, conn.advertised, free_sends_.size(),
 		sq_head_ - sq_tail_, sq_depth_, reply_queue_.size(),
 		rdma_queue_.size(), conn.pend_count,
 		stream_ ? ", a stream" : "", want_space_ ? ", Calls" : "",
@@ -1413,7 +1516,7 @@ void endpoint::check_gone()
 {
 	const std::string who = std::string(name) + ": ";
 
-	if (state != CLOSED) {
+	if (!is_gone()) {
 		w_.complain(who + "is never closed");
 		return;
 	}

@@ -22,7 +22,6 @@ namespace simulation
 constexpr u32 CONTROL_SENDS = 16;
 constexpr u32 V1_SPARE_RECVS = 16;
 constexpr u32 SQ_BATCH = 16;
-constexpr u64 OPEN_TIME = 15 * SECOND;
 
 enum {
 	WORK_CALL = RPCRDMA_KIND_CALL,
@@ -117,30 +116,36 @@ public:
 	virtual void memory_freed(endpoint &ep) = 0;
 	virtual void opened(endpoint &ep) = 0;
 	virtual void closed(endpoint &ep) = 0;
+	/* A client's maker is through: with a connection; or without, and with an errno. */
+	virtual void connected(endpoint &ep) = 0;
+	virtual void failed(endpoint &ep, int status) = 0;
+	/* A client asks its peer. */
+	virtual void request(endpoint &ep) = 0;
 };
 
 class endpoint : public actor, public queue_owner
 {
 public:
-	enum life {
-		NEW,
-		CONNECTED,
-		OPEN,
-		CLOSING,
-		CLOSED,
-	};
-
 	endpoint(world &w, const endpoint_params &params, upcalls &ops,
 		 const char *name);
 	~endpoint() override;
 
 	/* Opening and closing */
-	void established();
+	void make(int result);
+	void news(rpcrdma_news what, int rejection = 0);
 	void close(const char *reason);
 	void lost() override;
 	bool is_open() const
 	{
-		return state == OPEN;
+		return life.stage == RPCRDMA_STAGE_OPEN;
+	}
+	bool is_closing() const
+	{
+		return life.stage >= RPCRDMA_STAGE_CLOSING;
+	}
+	bool is_gone() const
+	{
+		return life.stage == RPCRDMA_STAGE_GONE;
 	}
 	/* Hold off the teardown; false: too late. */
 	bool enter();
@@ -217,23 +222,23 @@ public:
 	struct rpcrdma_conn_limits limits {
 	};
 	endpoint_params params;
-	life state = NEW;
+	rpcrdma_life life{};
 	queue_pair qp;
 	const char *name;
 	u32 lent = 0; /* Receives */
-	bool handed = false;
 	bool excuse_stall = false;
 
 private:
 	enum {
 		NOTICE,
-		TEARDOWN,
-		FLUSH,
-		GONE,
+		ANSWER,
+		MAKE,
+		MAKE_LATE,
+		RELEASE,
 		STALL,
 		OVERDUE,
 		REGIONS,
-		OPEN_EXPIRED,
+		OPEN_OVERDUE,
 	};
 
 	void events(u32 ev);
@@ -263,7 +268,11 @@ private:
 	void do_write_space();
 	void work_rdma(work *w);
 	void flush();
+	bool make_one(const rpcrdma_make_step &m, int *result);
+	void carry_out(const rpcrdma_life_step &step);
 	void opened();
+	void release();
+	bool release_one(rpcrdma_release what);
 	void repost(received *rv);
 	void lend(received *rv);
 	bool may_send(enum rpcrdma_kind kind) const;
@@ -283,7 +292,6 @@ private:
 	void free_slot(exposure *x);
 	void end_exposure(exposure *x);
 	void release(exposure *x);
-	void gone();
 	static void expose_regions(const std::vector<region *> &regions);
 	void chain_registrations(work *w, const std::vector<region *> &regions);
 
@@ -306,7 +314,14 @@ private:
 	u32 want_wrs_ = 0;
 	bool stall_watched_ = false, overdue_watched_ = false;
 	bool regions_watched_ = false;
-	bool teardown_ = false, noticed_ = false;
+	bool noticed_ = false;
+	/* The maker: sleeps, the how manyth time; is through, with that */
+	bool sleeps_ = false, made_ = false;
+	u32 slept_ = 0;
+	int status_ = 0;
+	/* The release: the step that is not through; objects of the device */
+	rpcrdma_release releasing_ = RPCRDMA_RELEASE_END;
+	bool objects_ = false;
 	u32 region_size_;
 	std::vector<region *> free_regions_;
 	exposure *exposed_[RPCRDMA_MAX_EXPOSED]{};

@@ -192,7 +192,7 @@ void host::act(u32 what, u64 arg)
 	switch (what) {
 	case WAIT_FOR_END:
 		task = net_.find(static_cast<u32>(arg));
-		if (task->regions_of->state != endpoint::CLOSED)
+		if (!task->regions_of->is_gone())
 			w_.after(MILLISECOND, task, WAIT_FOR_END);
 		else
 			release(task);
@@ -513,7 +513,7 @@ int host::try_send(rpc *task, endpoint *on)
 		return -ENOTCONN;
 	}
 	if (!task->regions.empty()) {
-		if (task->regions_of->state != endpoint::CLOSED)
+		if (!task->regions_of->is_gone())
 			w_.complain("regions of a connection that is not gone");
 		task->regions_of->put_regions(task->regions);
 	}
@@ -876,7 +876,7 @@ void host::deliver(rpc *task, const std::vector<u8> &whole)
 
 /* ---- Connections ---- */
 
-void host::connected(endpoint *now)
+void host::use(endpoint *now)
 {
 	ep = now;
 	transmit_soon();
@@ -935,6 +935,24 @@ void host::memory_freed(endpoint &)
 void host::opened(endpoint &from)
 {
 	net_.opened(from);
+}
+
+void host::request(endpoint &from)
+{
+	net_.ask(from);
+}
+
+void host::connected(endpoint &from)
+{
+	net_.connected(from);
+}
+
+void host::failed(endpoint &from, int status)
+{
+	net_.failed(from, status);
+	disconnected(&from);
+	read_waiting();
+	take();
 }
 
 void host::closed(endpoint &from)

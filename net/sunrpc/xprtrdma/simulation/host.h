@@ -125,7 +125,7 @@ public:
 	void transmit();
 
 	/* The network's */
-	void connected(endpoint *ep);
+	void use(endpoint *ep);
 	void disconnected(endpoint *ep);
 
 	void call(endpoint &ep, received *rv) override;
@@ -135,6 +135,9 @@ public:
 	void memory_freed(endpoint &ep) override;
 	void opened(endpoint &ep) override;
 	void closed(endpoint &ep) override;
+	void connected(endpoint &ep) override;
+	void failed(endpoint &ep, int status) override;
+	void request(endpoint &ep) override;
 	void act(u32 what, u64 arg) override;
 
 	/* Callers' */

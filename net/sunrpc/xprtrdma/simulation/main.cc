@@ -60,6 +60,7 @@ static std::string run(choices &c, totals &sum, bool verbose)
 	sum.short_chunks += w.sum.short_chunks;
 	sum.waited += w.sum.waited;
 	sum.no_room += w.sum.no_room;
+	sum.attempts_failed += w.sum.attempts_failed;
 	return w.complaint;
 }
 
@@ -177,9 +178,9 @@ int main(int argc, char **argv)
 	printf("# %llu runs, %llu exchanges in %.1f s, of which %.1f on a processor: %.0f in a minute of those; %llu steps\n",
 	       sum.runs, sum.exchanges, took, own,
 	       static_cast<double>(sum.exchanges) * 60 / own, sum.steps);
-	printf("# %llu connections (%llu of version 1), %llu lost; %llu RPCs killed, %llu refused, %llu failed, %llu timed out; %llu Replies pulled, %llu callbacks\n",
-	       sum.connections, sum.version1, sum.losses, sum.killed,
-	       sum.refused, sum.failed, sum.timed_out, sum.pulled,
+	printf("# %llu connections (%llu of version 1), %llu lost, %llu not made; %llu RPCs killed, %llu refused, %llu failed, %llu timed out; %llu Replies pulled, %llu callbacks\n",
+	       sum.connections, sum.version1, sum.losses, sum.attempts_failed,
+	       sum.killed, sum.refused, sum.failed, sum.timed_out, sum.pulled,
 	       sum.callbacks);
 	printf("# %llu connections with an end to the letter, %llu with a peer of version 1; %llu devices removed; %llu bad Replies, %llu Calls with several Read chunks, %llu short Write chunks; %llu times no memory at once, %llu times none at all\n",
 	       sum.letters, sum.peers1, sum.removals, sum.bad, sum.in_pieces,

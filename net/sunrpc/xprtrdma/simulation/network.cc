@@ -342,7 +342,21 @@ void network::connect()
 	endpoints_.push_back(
 		std::make_unique<endpoint>(w_, p, client_, "client"));
 	attempt_ = endpoints_.back().get();
-	w_.after(w_.delay(200), this, REQUEST, endpoints_.size() - 1);
+	attempt_->make(0);
+}
+
+void network::ask(endpoint &client)
+{
+	w_.after(w_.delay(200), this, REQUEST, client.conn.cfg.number - 1);
+}
+
+/* The client hears that it has none. */
+void network::answer(u32 index, enum rpcrdma_news news, int rejection)
+{
+	if (index == PEER1)
+		w_.after(1, this, NO_ANSWER);
+	else
+		endpoints_[index]->news(news, rejection);
 }
 
 /* Private messages both ways; some peers have none. */
@@ -375,8 +389,11 @@ void network::request(u32 index)
 	endpoint_params p = setup_.server;
 	queue_pair *one = nullptr;
 
+	/* It was not sent any more. */
+	if (client && client->is_closing())
+		return;
 	if (w_.now < std::max(away_until_[0], away_until_[1])) {
-		w_.after(1, this, NO_ANSWER, index);
+		answer(index, RPCRDMA_NEWS_UNREACHABLE);
 		return;
 	}
 	if (w_.fault(1000)) {
@@ -385,9 +402,15 @@ void network::request(u32 index)
 		w_.tell("connect: trouble %u", sort);
 		if (sort == 2) {
 			p.silent = true;
+		} else if (!sort) {
+			/* Refused; or the peer knows one like it already */
+			answer(index, RPCRDMA_NEWS_REJECTED,
+			       w_.choose.below(2) ? 10 : 8);
+			return;
 		} else {
-			/* Refused, or never answered */
-			w_.after(sort ? 5 * SECOND : 1, this, NO_ANSWER, index);
+			/* Never answered */
+			if (!client)
+				w_.after(5 * SECOND, this, NO_ANSWER);
 			return;
 		}
 	}
@@ -399,7 +422,7 @@ void network::request(u32 index)
 		server->account = promised_;
 		if (rpcrdma_memory_join(p.memory, &server->account)) {
 			endpoints_.pop_back();
-			w_.after(1, this, NO_ANSWER, index);
+			answer(index, RPCRDMA_NEWS_REJECTED, 28);
 			return;
 		}
 	}
@@ -424,6 +447,13 @@ void network::request(u32 index)
 		one = &peer1_->connect(private_ ? size : 1024,
 				       private_ && setup_.client.cfg.inv_ok);
 	}
+	if (server) {
+		server->make(0);
+		if (server->is_closing()) {
+			answer(index, RPCRDMA_NEWS_REJECTED, 28);
+			return;
+		}
+	}
 	queue_pair::connect(client ? client->qp : *one,
 			    server ? server->qp : *one);
 	if (client)
@@ -437,45 +467,51 @@ void network::request(u32 index)
 
 void network::opened(endpoint &ep)
 {
-	host &h = ep.conn.cfg.client ? client_ : server_;
+	/* A client's is used when it is known to who has asked for it. */
+	if (!ep.conn.cfg.client)
+		server_.use(&ep);
+}
 
-	w_.sum.connections += ep.conn.cfg.client;
-	w_.sum.version1 += ep.conn.cfg.client &&
-			   ep.conn.version == RPCRDMA_VERS_1;
-	if (ep.conn.cfg.client) {
-		connecting_ = false;
-		attempt_ = nullptr;
-		rpcrdma_version_learn(&memory_, w_.now / SECOND, tried_,
-				      rpcrdma_conn_answer(&ep.conn, false));
+void network::connected(endpoint &client)
+{
+	w_.sum.connections++;
+	w_.sum.version1 += client.conn.version == RPCRDMA_VERS_1;
+	connecting_ = false;
+	attempt_ = nullptr;
+	again_ = false;
+	rpcrdma_version_learn(&memory_, w_.now / SECOND, tried_,
+			      rpcrdma_conn_answer(&client.conn, false));
+	client_.use(&client);
+}
+
+void network::failed(endpoint &, int status)
+{
+	const rpcrdma_conn_config &cfg = setup_.client.cfg;
+
+	attempt_ = nullptr;
+	w_.sum.attempts_failed++;
+	if (status == -EPROTONOSUPPORT &&
+	    rpcrdma_version_silent(&memory_, w_.now / SECOND, tried_,
+				   cfg.version_low, cfg.version_high) &&
+	    !again_) {
+		again_ = true;
+		connect();
+		return;
 	}
-	h.connected(&ep);
+	again_ = false;
+	connecting_ = false;
 }
 
 void network::closed(endpoint &ep)
 {
-	if (&ep == attempt_) {
-		/* It never opened. Connected, but not a word? */
-		const bool silent = !ep.conn.answered && ep.qp.connected();
-		const u8 high = setup_.client.cfg.version_high;
-
-		attempt_ = nullptr;
-		if (silent) {
-			rpcrdma_version_learn(&memory_, w_.now / SECOND, tried_,
-					      RPCRDMA_ANSWER_NONE);
-			if (rpcrdma_version_first(&memory_, w_.now / SECOND,
-						  setup_.client.cfg.version_low,
-						  high) != tried_) {
-				connect();
-				return;
-			}
-		}
-		connecting_ = false;
-	} else if (ep.conn.cfg.client) {
-		rpcrdma_version_learn(&memory_, w_.now / SECOND,
-				      ep.conn.cfg.version_high,
-				      rpcrdma_conn_answer(&ep.conn, true));
-		w_.sum.losses += over_ < rpcs_.size();
-	}
+	if (!ep.conn.cfg.client)
+		return;
+	if (&ep == attempt_)
+		w_.complain("the end of a connection that nobody has");
+	rpcrdma_version_learn(&memory_, w_.now / SECOND,
+			      ep.conn.cfg.version_high,
+			      rpcrdma_conn_answer(&ep.conn, true));
+	w_.sum.losses += over_ < rpcs_.size();
 }
 
 /* ---- The run ---- */
@@ -499,15 +535,12 @@ void network::act(u32 what, u64 arg)
 		break;
 	case ACCEPTED:
 	case ESTABLISHED:
-		endpoints_[arg]->established();
+		endpoints_[arg]->news(RPCRDMA_NEWS_ESTABLISHED);
 		break;
 	case NO_ANSWER:
-		if (arg == PEER1) {
-			connecting_ = false;
-			want_connection();
-		} else {
-			endpoints_[arg]->close(nullptr);
-		}
+		/* A client of version 1 tries again. */
+		connecting_ = false;
+		want_connection();
 		break;
 	case PEER1_UP:
 		if (setup_.peer1_client)
@@ -521,8 +554,7 @@ void network::act(u32 what, u64 arg)
 		for (size_t i = 0; i < removed_[arg]; i++) {
 			const endpoint &ep = *endpoints_[i];
 
-			if (!ep.conn.cfg.client == !arg &&
-			    ep.state != endpoint::CLOSED)
+			if (!ep.conn.cfg.client == !arg && !ep.is_gone())
 				w_.complain("a device cannot be removed");
 		}
 		break;
@@ -559,12 +591,11 @@ void network::remove(bool client)
 	for (size_t i = 0; i < removed_[client]; i++) {
 		endpoint &ep = *endpoints_[i];
 
-		if (!ep.conn.cfg.client == client ||
-		    ep.state >= endpoint::CLOSING)
+		if (!ep.conn.cfg.client == client || ep.is_closing())
 			continue;
 		if (surprise && ep.qp.connected())
 			ep.qp.cut();
-		ep.close("its device is removed");
+		ep.news(RPCRDMA_NEWS_REMOVED);
 	}
 	w_.after(SECOND, this, REMOVED, client);
 }
@@ -590,7 +621,7 @@ void network::run()
 	}
 	if (!w_.complaint.empty()) {
 		for (const auto &ep : endpoints_) {
-			if (ep->state != endpoint::CLOSED)
+			if (!ep->is_gone())
 				ep->describe();
 		}
 		return;
@@ -606,7 +637,7 @@ void network::run()
 		bool gone = true;
 
 		for (auto &ep : endpoints_)
-			gone &= ep->state == endpoint::CLOSED;
+			gone &= ep->is_gone();
 		if (gone)
 			break;
 	}

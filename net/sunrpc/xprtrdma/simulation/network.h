@@ -42,7 +42,10 @@ public:
 	{
 		backoff_ = 0;
 	}
+	void ask(endpoint &client);
 	void opened(endpoint &ep);
+	void connected(endpoint &client);
+	void failed(endpoint &client, int status);
 	void closed(endpoint &ep);
 	void rpc_over(rpc *task);
 	rpc *find(u32 id)
@@ -89,6 +92,7 @@ private:
 	void work();
 	void connect();
 	void request(u32 index);
+	void answer(u32 index, enum rpcrdma_news news, int rejection = 0);
 	void exchange_private(endpoint *client, endpoint *server);
 	u32 outstanding() const
 	{
@@ -117,6 +121,7 @@ private:
 	bool connecting_ = false;
 	endpoint *attempt_ = nullptr;
 	u8 tried_ = 0;
+	bool again_ = false; /* with another version, at once */
 	u64 backoff_ = 0;
 	u32 begun_ = 0, over_ = 0, chains_ = 0, attempts_ = 0;
 	bool work_scheduled_ = false;
