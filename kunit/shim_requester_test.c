@@ -46,6 +46,15 @@ static void req_buf(struct req_fixture *f, struct xdr_buf *buf, void *head,
 	buf->buflen = buf->len;
 }
 
+/* What the engine makes of the RPC; 0 or a negative errno */
+static int req_plan(struct req_fixture *f)
+{
+	struct rpcrdma_call call;
+
+	rpcrdma_req_call(f->req, f->ep, &call);
+	return rpcrdma_plan_call(&f->ep->conn, &call, &f->plan);
+}
+
 static struct req_fixture *req_open(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -223,14 +232,12 @@ static void requester_reduces(struct kunit *test)
 		rqst->rq_snd_buf.flags = arg ? XDRBUF_WRITE : 0;
 		rqst->rq_rcv_buf.flags = res ? XDRBUF_READ : 0;
 		f->auth.au_flags = touch ? BIT(RPCAUTH_AUTH_DATATOUCH) : 0;
-		KUNIT_ASSERT_EQ(test, 0,
-				rpcrdma_req_plan(f->req, f->ep, &f->plan));
+		KUNIT_ASSERT_EQ(test, 0, req_plan(f));
 		KUNIT_EXPECT_EQ(test, !!f->plan.read_item, arg && !touch);
 		KUNIT_EXPECT_EQ(test, !!f->plan.write_chunk, res && !touch);
 		/* An RPC without credentials is nobody's to reduce. */
 		rqst->rq_cred = NULL;
-		KUNIT_ASSERT_EQ(test, 0,
-				rpcrdma_req_plan(f->req, f->ep, &f->plan));
+		KUNIT_ASSERT_EQ(test, 0, req_plan(f));
 		KUNIT_EXPECT_FALSE(test, f->plan.read_item);
 		KUNIT_EXPECT_FALSE(test, f->plan.write_chunk);
 		rqst->rq_cred = &f->cred;
@@ -255,8 +262,7 @@ static void requester_payload(struct kunit *test)
 			((u8 *)snd->head[0].iov_base)[j] = 1 + j % 100;
 		memset(f->tail, 0, 4);
 		memset(f->tail + 4, 0xaa, REQ_TAIL);
-		KUNIT_ASSERT_EQ(test, 0,
-				rpcrdma_req_plan(f->req, f->ep, &f->plan));
+		KUNIT_ASSERT_EQ(test, 0, req_plan(f));
 		KUNIT_EXPECT_EQ(test, !!f->plan.read_item, len > REQ_LIMIT);
 		if (!f->plan.read_item)
 			continue;
