@@ -50,6 +50,7 @@ struct memdev_counts {
 	atomic_t	bad_key;	/* keys used, invalidated, ... that are not valid */
 	atomic_t	bad_post;	/* Work Requests beyond what was asked for */
 	atomic_t	bad_cq;		/* completions that found no room */
+	atomic_t	untold;		/* failures of Work Requests without wr_cqe */
 	atomic_t	atomic_unmaps;	/* lists unmapped where nobody may sleep */
 	atomic_t	maps;		/* that there are now */
 	atomic_t	regions, qps;	/* the same */

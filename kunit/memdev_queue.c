@@ -593,6 +593,8 @@ static void memdev_sq_done(struct memdev_qp *qp, enum ib_wc_status status)
 		.byte_len	= wqe->length,
 	};
 
+	if (status && status != IB_WC_WR_FLUSH_ERR && !wqe->wr_id)
+		atomic_inc(&qp->md->counts.untold);
 	if (wqe->signaled || status)
 		memdev_complete(qp, &wc, qp->sq_next + 1, false);
 	spin_lock_irq(&qp->lock);
