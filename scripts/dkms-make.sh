@@ -1,26 +1,41 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# How DKMS builds the module: dkms-make.sh KVER KDIR, in the sources' folder;
-# then "dkms-make.sh said" prints the one line that there may be to say, for
-# what is printed by the build itself only goes to make.log.
+# How DKMS builds the module: dkms-make.sh KVER KDIR, in the sources' folder.
+# When it has installed what was built: dkms-make.sh installed KVER ARCH TREE
+# VERSION, where TREE is its folder of this package.
 #
 # A build that fails would leave the kernel package that is being installed
 # unconfigured, and apt with it. So, for a kernel that this module cannot be
-# built for, the result is that kernel's own rpcrdma.ko: DKMS finds that it is
-# what is installed already, and leaves it at that.
+# built for, the result is that kernel's own rpcrdma.ko. Older DKMS (3.0) finds
+# that it is what is installed already, and leaves it at that; newer one (3.2)
+# puts the kernel's own aside and installs the copy, which is undone here.
 set -uo pipefail
 
-if [ "$1" = said ]; then
+installed()
+{
+	local kver=$1 arch=$2 tree=$3 version=$4 said origin
+	# What the build prints only goes there.
+	said=$(grep -m1 '^rpcrdma-v2 does not build for ' "$tree/$version/$kver/$arch/log/make.log" 2>/dev/null) || return 0
 	# A package's installation throws away what is not an error.
-	[ ! -e dkms-make.said ] || cat dkms-make.said >&2
+	echo "$said" >&2
+	[[ $said == *', which keeps its own '* ]] || return 0
+	for origin in "$tree/original_module/$kver/$arch"/rpcrdma.ko*.origin; do
+		[ -f "${origin%.origin}" ] || continue
+		mv "${origin%.origin}" "$(head -n 1 "$origin")" && rm "$origin"
+	done
+	rm -f "/lib/modules/$kver"/{updates/dkms,extra}/rpcrdma.ko*
+}
+
+if [ "$1" = installed ]; then
+	shift
+	installed "$@"
 	exit 0
 fi
 kver=$1
 kdir=$2
 log=dkms-make.log
 
-rm -f dkms-make.said
 if make -j"$(nproc)" KVER="$kver" KDIR="$kdir" modules >$log 2>&1; then
 	cat $log
 	exit 0
@@ -34,8 +49,7 @@ case $own in
 esac
 # The reason, as the compiler or make gave it first
 why=$(grep -m1 -E 'error:|\*\*\*|is missing|not found' $log)
-echo "rpcrdma-v2 does not build for Linux $kver, which $instead: ${why:-see make.log}" |
-	tee dkms-make.said
+echo "rpcrdma-v2 does not build for Linux $kver, which $instead: ${why:-see make.log}"
 
 case $own in
 *.ko) cp "$own" rpcrdma.ko ;;
@@ -43,7 +57,12 @@ case $own in
 *.zst) zstd -qdc "$own" >rpcrdma.ko ;;
 *.gz) gzip -dc "$own" >rpcrdma.ko ;;
 esac
-[ ! -s rpcrdma.ko ] || exit 0
+if [ -s rpcrdma.ko ]; then
+	# One that is the same to the octet is an error to newer DKMS.
+	echo "$kver" >dkms-make.copy
+	objcopy --add-section .rpcrdma_v2_copy=dkms-make.copy rpcrdma.ko
+	exit 0
+fi
 
 # A kernel without NFS/RDMA, such as one for clouds: a module that only says so
 dir=none
