@@ -87,6 +87,15 @@ for ext in '' .xz; do
 done
 says 'there is no' install_sh uninstall "$kver"
 
+# Signed with a key of one's own, by the commands of the page
+mkdir "$root/sign"
+strip -g -o "$root/sign/rpcrdma.ko" "$own"
+commands=$(sed -n '/^   openssl req/,/^   depmod/p' "$here/Documentation/installation.rst" |
+	grep -vE '^   (mokutil|cd|unxz|xz|depmod)( |$)' |
+	sed "s,/lib/modules/\$(uname -r)/build,$kdir,; s,~/,,g")
+out=$(cd "$root/sign" && bash -e <<<"$commands" 2>&1) || { echo "signing failed: $out"; exit 1; }
+[ "$(modinfo -F signer "$root/sign/rpcrdma.ko")" = rpcrdma ] || { echo "the module is not signed"; exit 1; }
+
 # Not root: as nobody, who can write nothing here anyway
 unset INSTALL_MOD_PATH
 if [ "$(id -u)" -eq 0 ]; then
