@@ -316,6 +316,9 @@ shell_clean()
 	shellcheck -x -S warning -- scripts/*.sh scripts/guest/*.sh .ci/run
 }
 
+# What differs between kernels is a feature that compat.mk looks for.
+no_kernel_versions() { ! grep -rnE 'LINUX_VERSION_CODE|KERNEL_VERSION' net include kunit Kbuild; }
+
 licensed()
 {
 	local f bad=0
@@ -362,6 +365,7 @@ level_build()
 	[ ! -f .clang-format ] || try build/clang-format formatted
 	try build/clang-tidy tidy
 	try build/shellcheck shell_clean
+	try build/no-kernel-versions no_kernel_versions
 	try build/spdx licensed
 	try build/documents documents "$dir"
 	try build/install scripts/install-test.sh "$kver"
