@@ -48,8 +48,9 @@ install:
 	$(MAKE) modules_install KVER=$(KVER) KDIR=$(KDIR)
 	@scripts/install.sh done '$(KVER)'
 
+# Of the running kernel, whether or not its headers are here, or of another one.
 uninstall:
-	@scripts/install.sh uninstall '$(KVER)'
+	@scripts/install.sh uninstall '$(if $(filter command% environment%,$(origin KVER) $(origin KDIR)),$(KVER),$(shell uname -r))'
 
 # DKMS wants the sources under /usr/src, and builds them for each new kernel:
 # what is compiled, and nothing else.
@@ -65,9 +66,9 @@ dkms_source:
 	sed 's/#MODULE_VERSION#/$(VERSION)/' scripts/dkms.conf >$(DKMS_SRC)/dkms.conf
 
 dkms_install:
-	@command -v dkms >/dev/null || { echo "dkms is not installed: apt-get install dkms" >&2; exit 1; }
-	@[ -z "$(wildcard /lib/modules/$(KVER)/updates/rpcrdma.ko*)" ] || { \
-		echo "make install has installed the module, and that copy would win: make uninstall first" >&2; exit 1; }
+	@scripts/install.sh dkms '$(VERSION)'
+	@# What DKMS has built of this version before, it would not build anew.
+	-@dkms remove rpcrdma-v2/$(VERSION) --all >/dev/null 2>&1
 	$(MAKE) dkms_source
 	dkms install rpcrdma-v2/$(VERSION) $(if $(KVER),-k $(KVER))
 

@@ -36,7 +36,8 @@ kver=$1
 kdir=$2
 log=dkms-make.log
 
-if make -j"$(nproc)" KVER="$kver" KDIR="$kdir" modules >$log 2>&1; then
+if scripts/install.sh core "$kver" >$log 2>&1 &&
+   make -j"$(nproc)" KVER="$kver" KDIR="$kdir" modules >>$log 2>&1; then
 	cat $log
 	exit 0
 fi
@@ -48,7 +49,7 @@ case $own in
 *) instead="keeps its own rpcrdma (version 1 only)" ;;
 esac
 # The reason, as the compiler or make gave it first
-why=$(grep -m1 -E 'error:|\*\*\*|is missing|not found' $log)
+why=$(grep -m1 -E "error:|\*\*\*|is missing|not found|is not the kernel's own" $log)
 echo "rpcrdma-v2 does not build for Linux $kver, which $instead: ${why:-see make.log}"
 
 case $own in

@@ -57,6 +57,14 @@ fi
 export FORCE=1
 install_sh check "$kver" "$kdir"
 
+# DKMS beside a copy of make install
+if command -v dkms >/dev/null; then
+	touch "$modules/updates/rpcrdma.ko"
+	refuses 'make uninstall first' install_sh dkms 0.0
+	rm "$modules/updates/rpcrdma.ko"
+	install_sh dkms 0.0
+fi
+
 # Second copies, compressed too
 for copy in updates/dkms/rpcrdma.ko updates/dkms/rpcrdma.ko.xz extra/rpcrdma.ko.zst; do
 	mkdir -p "$(dirname "$modules/$copy")"
@@ -69,6 +77,8 @@ done
 cp "/lib/modules/$kver/kernel/drivers/infiniband/core/ib_core.ko" "$modules/updates/"
 depmod -b "$root" "$kver"
 refuses 'RDMA core is not the kernel' install_sh check "$kver" "$kdir"
+# What DKMS asks before it builds
+refuses 'RDMA core is not the kernel' install_sh core "$kver"
 rm "$modules/updates/ib_core.ko"
 
 # Installed, again over itself, and removed, compressed too

@@ -7,6 +7,9 @@
 #   scripts/install.sh check KVER KDIR   may the module be built and installed?
 #   scripts/install.sh done KVER         say how it comes into use
 #   scripts/install.sh uninstall KVER    remove what "make install" installed
+#   scripts/install.sh dkms VERSION      may DKMS get the sources of this version?
+#   scripts/install.sh core KVER         fails, and says so, if the RDMA core of
+#                                        that kernel is not its own
 #
 # INSTALL_MOD_PATH=folder stands for / as with the kernel's modules_install.
 # FORCE=1 goes on where the answer to a question would be yes.
@@ -43,9 +46,31 @@ other_copies()
 		grep -vxE "$modules/updates/rpcrdma\.ko(\.(xz|zst|gz))?" || true
 }
 
+core()
+{
+	local file
+	file=$(modinfo ${root:+-b "$root"} -k "$kver" -n ib_core 2>/dev/null || true)
+	case $file in
+	''|*/kernel/*|'(builtin)') ;;
+	*) die "the RDMA core is not the kernel's own ($file: OFED?), and this module is built for the kernel's: uninstall that stack's kernel modules first (OFED: ofed_uninstall.sh, or mlnx-ofed-kernel-dkms)" ;;
+	esac
+}
+
+dkms_()
+{
+	local version=$kver copy
+	[ -n "$root" ] || [ "$(id -u)" -eq 0 ] || die "this writes to /usr/src and /lib/modules: run it as root, e.g. sudo make dkms_install"
+	command -v dkms >/dev/null || die "dkms is not installed: apt-get install dkms"
+	! dpkg -S "/usr/src/rpcrdma-v2-$version" >/dev/null 2>&1 ||
+		die "the package rpcrdma-v2-dkms has these sources: upgrade it, or purge it first"
+	for copy in "$root"/lib/modules/*/updates/rpcrdma.ko*; do
+		[ ! -e "$copy" ] || die "make install has installed $copy, which would win: make uninstall first (KVER= for another kernel)"
+	done
+}
+
 check()
 {
-	local running cc cxx other core
+	local running cc cxx other
 	[ -n "$kver" ] || die "no kernel to build for: install linux-headers-amd64, or give KVER= or KDIR="
 	[ -e "$kdir/Makefile" ] && [ -e "$kdir/include/generated/utsrelease.h" ] ||
 		die "KDIR=$kdir is no kernel build folder: give the one of the headers package, e.g. /lib/modules/$kver/build"
@@ -66,12 +91,7 @@ check()
 	*) die "$other is there already, and which of the two is loaded would be left to chance: remove it, or the package that owns it (dpkg -S or rpm -qf tells), run depmod, and try again" ;;
 	esac
 
-	core=$(modinfo ${root:+-b "$root"} -k "$kver" -n ib_core 2>/dev/null || true)
-	case $core in
-	''|*/kernel/*|'(builtin)') ;;
-	*) die "the RDMA core is not the kernel's own ($core: OFED?), and this module is built for the kernel's: uninstall that stack's kernel modules first (OFED: ofed_uninstall.sh, or mlnx-ofed-kernel-dkms)" ;;
-	esac
-
+	core
 	running=$(uname -r)
 	[ "$kver" = "$running" ] ||
 		ask "This builds for $kver, and the running kernel is $running."
@@ -112,5 +132,7 @@ case $what in
 check) check ;;
 done) done_ ;;
 uninstall) uninstall ;;
-*) die "check, done or uninstall?" ;;
+dkms) dkms_ ;;
+core) core ;;
+*) die "check, done, uninstall, dkms or core?" ;;
 esac
