@@ -1561,7 +1561,9 @@ static void peer_callback(struct peer *peer, struct rpc_rqst *rqst)
 	__be32 *p;
 	int rc;
 
-	if (len > PEER_MESSAGE || rqst->rq_private_buf.len != len) {
+	/* Only such are in front of Calls in sunrpc's queue. */
+	if (len > PEER_MESSAGE || rqst->rq_private_buf.len != len ||
+	    !rqst->rq_cong) {
 		peer->cb_sound = false;
 		len = 0;
 	}
@@ -1732,6 +1734,67 @@ static void reverse_simple(struct kunit *test)
 	peer_close_reverse(test);
 }
 
+/*
+ * Calls have no window, so that sunrpc lets nobody send: the Reply to a Call of
+ * the server, which may be waiting for it, gets the write lock all the same, and
+ * when somebody has that, in its turn.
+ */
+static void reverse_before_calls(struct kunit *test)
+{
+	struct peer *peer = test->priv;
+	struct rpc_rqst *rqst;
+	struct rpc_task *task;
+	struct peer_task t[8];
+	struct rpc_xprt *xprt;
+	int i, n;
+
+	peer->params.window = 8;
+	peer_open_reverse(test);
+	xprt = rcu_access_pointer(peer->clnt->cl_xprt);
+	rqst = kunit_kzalloc(test, sizeof(*rqst), GFP_KERNEL);
+	task = kunit_kzalloc(test, sizeof(*task), GFP_KERNEL);
+	KUNIT_ASSERT_TRUE(test, rqst && task);
+	__set_bit(RPC_BC_PA_IN_USE, &rqst->rq_bc_pa_state);
+	task->tk_rqstp = rqst;
+
+	peer->hold = true;
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		t[i].rpc = peer_rpc_alloc(0, 100, 10, true);
+		KUNIT_ASSERT_NOT_NULL(test, t[i].rpc);
+		t[i].task = peer_start(peer, t[i].rpc);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(t[i].task));
+	}
+	for (n = 0; n < PEER_WAIT_S * HZ &&
+	     !test_bit(XPRT_WRITE_SPACE, &xprt->state); n++)
+		schedule_timeout_uninterruptible(1);
+	KUNIT_EXPECT_TRUE(test, test_bit(XPRT_WRITE_SPACE, &xprt->state));
+
+	for (i = 0, n = 0; !i && n < PEER_WAIT_S * HZ; n++) {
+		spin_lock(&xprt->transport_lock);
+		if (!test_bit(XPRT_LOCKED, &xprt->state)) {
+			i = xprt->ops->reserve_xprt(xprt, task) +
+			    xprt->ops->reserve_xprt(xprt, task);
+			KUNIT_EXPECT_PTR_EQ(test, xprt->snd_task, task);
+			xprt->ops->release_xprt(xprt, task);
+			KUNIT_EXPECT_FALSE(test, test_bit(XPRT_LOCKED,
+							  &xprt->state));
+		}
+		spin_unlock(&xprt->transport_lock);
+		schedule_timeout_uninterruptible(1);
+	}
+	KUNIT_EXPECT_EQ(test, i, 2);
+
+	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 0, 0), 0);
+	peer_release(peer);
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		rpc_wait_for_completion_task(t[i].task);
+		KUNIT_EXPECT_EQ(test, t[i].task->tk_status, 0);
+		rpc_put_task(t[i].task);
+		peer_rpc_free(t[i].rpc);
+	}
+	peer_close_reverse(test);
+}
+
 /* Calls and Replies in parts */
 static void reverse_continued(struct kunit *test)
 {
@@ -1897,6 +1960,7 @@ static void reverse_last_reference(struct kunit *test)
 static struct kunit_case reverse_cases[] = {
 	KUNIT_CASE(reverse_none),
 	KUNIT_CASE(reverse_simple),
+	KUNIT_CASE(reverse_before_calls),
 	KUNIT_CASE(reverse_continued),
 	KUNIT_CASE(reverse_general),
 	KUNIT_CASE(reverse_both),

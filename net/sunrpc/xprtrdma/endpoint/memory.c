@@ -30,9 +30,12 @@ int rpcrdma_ep_join(struct rpcrdma_ep *ep, u64 limit, u32 message)
 			 recvs * (sizeof(struct rpcrdma_recv) + p->recv_size) +
 			 sends * (sizeof(struct rpcrdma_send) + p->send_size);
 	account->share[RPCRDMA_MEMORY_PARTS] = p->reassembly;
-	/* A Call that is larger than that is refused. */
-	account->share[RPCRDMA_MEMORY_CALLS] = max(message, p->reassembly) +
-					       PAGE_SIZE;
+	/*
+	 * A Call that is larger than that is refused: what came in parts, and
+	 * what is then read. It waits for others of its peer's, not for itself.
+	 */
+	account->share[RPCRDMA_MEMORY_CALLS] = (u64)message + p->reassembly +
+					       2 * PAGE_SIZE;
 	account->share[RPCRDMA_MEMORY_REPLIES] =
 		message + sizeof(struct rpcrdma_stream) + PAGE_SIZE;
 

@@ -182,10 +182,20 @@ static void rpcrdma_send_done(struct rpcrdma_work *work, bool ok)
 
 /* ---- Posting; ep->lock held ---- */
 
+/* Has the Send Queue room for so many? */
 static bool rpcrdma_sq_space(const struct rpcrdma_ep *ep, u32 nr_wrs)
 {
 	lockdep_assert_held(&ep->lock);
 	return ep->sq_head - ep->sq_tail + nr_wrs <= ep->sq_depth;
+}
+
+/*
+ * ... for a message? What goes by RDMA waits for as many slots as it needs at
+ * once, which messages must not take one by one as they come free.
+ */
+static bool rpcrdma_message_space(const struct rpcrdma_ep *ep, u32 nr_wrs)
+{
+	return list_empty(&ep->rdma_queue) && rpcrdma_sq_space(ep, nr_wrs);
 }
 
 /* The last few slots may be unsignaled ones. */
@@ -354,7 +364,7 @@ static bool rpcrdma_pump_stream(struct rpcrdma_ep *ep)
 		if (!more && st->rw)
 			wrs += st->rw->work.nr_wrs;
 		if (!rpcrdma_conn_may_send(&ep->conn, st->kind) ||
-		    !rpcrdma_sq_space(ep, wrs))
+		    !rpcrdma_message_space(ep, wrs))
 			break;
 		s = rpcrdma_send_take(ep, RPCRDMA_CONTROL_SENDS);
 		if (!s)
@@ -415,7 +425,7 @@ static bool rpcrdma_pump_replies(struct rpcrdma_ep *ep)
 			continue;
 		}
 		if (!rpcrdma_conn_may_send(&ep->conn, RPCRDMA_KIND_REPLY) ||
-		    !rpcrdma_sq_space(ep, work->nr_wrs))
+		    !rpcrdma_message_space(ep, work->nr_wrs))
 			break;
 		list_del_init(&work->list);
 		if (!rpcrdma_send_post(ep, container_of(work,
@@ -448,7 +458,7 @@ static bool rpcrdma_call_space(const struct rpcrdma_ep *ep, u32 nr_wrs)
 	return !ep->stream &&
 	       rpcrdma_conn_may_send(&ep->conn, RPCRDMA_KIND_CALL) &&
 	       ep->nr_free_sends > RPCRDMA_CONTROL_SENDS &&
-	       rpcrdma_sq_space(ep, nr_wrs);
+	       rpcrdma_message_space(ep, nr_wrs);
 }
 
 /**
@@ -569,7 +579,7 @@ static int rpcrdma_call_check(struct rpcrdma_ep *ep, u32 nr_wrs)
 		return -EIO;
 	if (unlikely(ep->stream ||
 		     !rpcrdma_conn_may_send(&ep->conn, RPCRDMA_KIND_CALL) ||
-		     !rpcrdma_sq_space(ep, nr_wrs))) {
+		     !rpcrdma_message_space(ep, nr_wrs))) {
 		rpcrdma_want_space(ep, nr_wrs);
 		return -EAGAIN;
 	}

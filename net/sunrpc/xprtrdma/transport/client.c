@@ -450,6 +450,7 @@ static struct rpc_xprt *rpcrdma_client_setup(struct xprt_create *args)
 
 	spin_lock_init(&client->ep_lock);
 	mutex_init(&client->bc_mutex);
+	rpc_init_wait_queue(&client->bc_sending, "rpcrdma_bc_sending");
 	INIT_DELAYED_WORK(&client->connect_worker,
 			  rpcrdma_client_connect_worker);
 	INIT_WORK(&client->destroy_work, rpcrdma_client_destroy_worker);
@@ -489,8 +490,13 @@ out_module:
 }
 
 static const struct rpc_xprt_ops rpcrdma_client_ops = {
+#if defined(CONFIG_SUNRPC_BACKCHANNEL)
+	.reserve_xprt		= rpcrdma_client_reserve_xprt,
+	.release_xprt		= rpcrdma_client_release_xprt,
+#else
 	.reserve_xprt		= xprt_reserve_xprt,
 	.release_xprt		= xprt_release_xprt,
+#endif
 	.alloc_slot		= rpcrdma_requester_alloc_slot,
 	.free_slot		= rpcrdma_requester_free_slot,
 	.rpcbind		= rpcb_getport_async,

@@ -28,6 +28,7 @@ struct rpcrdma_client {
 
 	/* Reverse direction, client_bc.c */
 	struct mutex		bc_mutex;	/* held while bc_serv is used */
+	struct rpc_wait_queue	bc_sending;	/* Replies that want the write lock */
 	unsigned int		bc_sessions;	/* Calls are taken while not 0 */
 	unsigned int		bc_count;	/* rpc_rqsts made; bc_pa_lock */
 };

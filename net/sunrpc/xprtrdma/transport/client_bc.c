@@ -9,6 +9,7 @@
  */
 
 #include <linux/module.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/sunrpc/bc_xprt.h>
 
@@ -358,6 +359,8 @@ static void rpcrdma_bc_deliver(struct rpcrdma_client *client,
 	rqst->rq_xprt = xprt;
 	rqst->rq_xid = cpu_to_be32(xid);
 	rqst->rq_connect_cookie = xprt->connect_cookie;
+	/* Its Reply goes before Calls: sunrpc's queue has such in front. */
+	rqst->rq_cong = 1;
 	INIT_LIST_HEAD(&rqst->rq_xmit);
 	INIT_LIST_HEAD(&rqst->rq_xmit2);
 	xdr_buf_init(&rqst->rq_rcv_buf, page_address(bc->pages[0]), PAGE_SIZE);
@@ -424,6 +427,7 @@ static void rpcrdma_bc_pulled(struct rpcrdma_rw *rw, bool ok)
 /* Begin to pull the Call's Read chunks. Returns 0 or a negative errno. */
 static int rpcrdma_bc_pull(struct rpcrdma_bc_rqst *bc)
 {
+	unsigned int flags;
 	struct rpcrdma_rw *rw;
 	u32 i;
 	int rc;
@@ -436,7 +440,13 @@ static int rpcrdma_bc_pull(struct rpcrdma_bc_rqst *bc)
 		bc->bv[i].bv_len = PAGE_SIZE;
 		bc->bv[i].bv_offset = 0;
 	}
+	/*
+	 * The rdma_rw API takes no gfp flags, and memory reclaim might wait for a
+	 * Reply, which only this handler could take.
+	 */
+	flags = memalloc_nofs_save();
 	rc = rpcrdma_call_read(bc->rv, rw, bc->bv, i);
+	memalloc_nofs_restore(flags);
 	if (rc) {
 		rpcrdma_rw_free(rw);
 		return rc;
@@ -512,6 +522,51 @@ static struct rpcrdma_rw *rpcrdma_bc_writes(struct rpcrdma_bc_rqst *bc)
 	return ERR_PTR(rc);
 }
 
+/**
+ * rpcrdma_client_reserve_xprt - the write lock for a task
+ * @xprt: transport; transport_lock held
+ * @task: wants to send
+ *
+ * Calls that have no window wait until they are told of it, and sunrpc lets
+ * nobody send meanwhile. A Reply goes all the same: the window has room that
+ * Calls leave to Replies (WP 3.3), and the server may be waiting for it before it
+ * grants more. Replies are in front of the Calls in sunrpc's queue, see
+ * rpcrdma_bc_deliver(), so whoever has the lock sends them.
+ * Returns 1: @task has it; or 0: it sleeps, or will not.
+ */
+int rpcrdma_client_reserve_xprt(struct rpc_xprt *xprt, struct rpc_task *task)
+{
+	struct rpcrdma_client *client = rpcrdma_xprt_client(xprt);
+
+	if (likely(!task->tk_rqstp || !bc_prealloc(task->tk_rqstp)))
+		return xprt_reserve_xprt(xprt, task);
+
+	lockdep_assert_held(&xprt->transport_lock);
+	if (!test_and_set_bit(XPRT_LOCKED, &xprt->state)) {
+		WRITE_ONCE(xprt->snd_task, task);
+		return 1;
+	}
+	if (xprt->snd_task == task)
+		return 1;
+	task->tk_status = -EAGAIN;
+	rpc_sleep_on(&client->bc_sending, task, NULL);
+	return 0;
+}
+
+/**
+ * rpcrdma_client_release_xprt - the write lock is let go of
+ * @xprt: transport; transport_lock held
+ * @task: had it, or NULL
+ *
+ * Replies that had to wait for it look whether they were sent meanwhile, and try
+ * again if not: the lock may have gone to a Call, which sends them first.
+ */
+void rpcrdma_client_release_xprt(struct rpc_xprt *xprt, struct rpc_task *task)
+{
+	xprt_release_xprt(xprt, task);
+	rpc_wake_up(&rpcrdma_xprt_client(xprt)->bc_sending);
+}
+
 static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
 {
 	const struct xdr_buf *snd = &bc->rqst.rq_snd_buf;
@@ -550,9 +605,10 @@ static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
 		return 0;
 	}
 
+	/* sunrpc asks again after a while. */
 	s = rpcrdma_send_get(ep);
 	if (!s)
-		return -EAGAIN;
+		return -ENOBUFS;
 	if (plan->format == RPCRDMA_SPECIAL) {
 		len = 0;
 		rw = rpcrdma_bc_writes(bc);
@@ -588,26 +644,13 @@ static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
  *
  * The caller has the write lock. It goes where its Call came from, or, when
  * that connection is gone, nowhere: the server sends the Call again.
- * Returns 0, -EAGAIN or -ENOBUFS.
+ * Returns 0 or -ENOBUFS.
  */
 int rpcrdma_client_bc_reply(struct rpc_rqst *rqst)
 {
 	struct rpcrdma_bc_rqst *bc = rpcrdma_rqst_bc(rqst);
-	struct rpc_xprt *xprt = rqst->rq_xprt;
-	int rc;
 
-	if (!rpcrdma_ep_is_open(bc->ep))
-		return 0;
-	rc = rpcrdma_bc_try_reply(bc);
-	if (rc == -EAGAIN) {
-		xprt_wait_for_buffer_space(xprt);
-		/* As in rpcrdma_requester_send() */
-		smp_mb__after_atomic();
-		rc = rpcrdma_bc_try_reply(bc);
-		if (rc != -EAGAIN)
-			xprt_write_space(xprt);
-	}
-	return rc;
+	return rpcrdma_ep_is_open(bc->ep) ? rpcrdma_bc_try_reply(bc) : 0;
 }
 
 #endif /* CONFIG_SUNRPC_BACKCHANNEL */

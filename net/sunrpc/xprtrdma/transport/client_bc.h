@@ -16,6 +16,10 @@ unsigned int rpcrdma_client_bc_num_slots(struct rpc_xprt *xprt);
 void rpcrdma_client_bc_free_rqst(struct rpc_rqst *rqst);
 void rpcrdma_client_bc_destroy(struct rpc_xprt *xprt, unsigned int max_reqs);
 
+/* reserve_xprt() and release_xprt(): Replies to the server's Calls go first. */
+int rpcrdma_client_reserve_xprt(struct rpc_xprt *xprt, struct rpc_task *task);
+void rpcrdma_client_release_xprt(struct rpc_xprt *xprt, struct rpc_task *task);
+
 /* Upcall: a Call arrived on @ep. Takes @rv. */
 void rpcrdma_client_bc_call(struct rpcrdma_client *client,
 			    struct rpcrdma_ep *ep, struct rpcrdma_recv *rv);

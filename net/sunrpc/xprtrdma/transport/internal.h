@@ -18,6 +18,8 @@ void rpcrdma_req_put_mrs(struct rpcrdma_req *req);
 /* The geometry of its Call, as the engine wants it */
 void rpcrdma_req_call(const struct rpcrdma_req *req,
 		      const struct rpcrdma_ep *ep, struct rpcrdma_call *call);
+/* End an RPC with @status, a negative errno. The queue_lock is held. */
+void rpcrdma_rqst_fail(struct rpc_rqst *rqst, int status);
 /* The regions of an answered RPC became invalid, or die with @inv->ep. */
 void rpcrdma_requester_inv_done(struct rpcrdma_inv *inv, bool ok);
 

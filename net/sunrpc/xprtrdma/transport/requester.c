@@ -711,6 +711,11 @@ int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 		req->stats->failed_sends++;
 		pr_warn_ratelimited("rpcrdma: a Call of %u octets to %pISpc cannot be sent (error %d), its RPC fails; a smaller rsize or wsize may help\n",
 				    rqst->rq_snd_buf.len, &ep->remote, rc);
+		/* What is returned would be told to whose task sends it. */
+		spin_lock(&xprt->queue_lock);
+		rpcrdma_rqst_fail(rqst, rc);
+		spin_unlock(&xprt->queue_lock);
+		rc = 0;
 		break;
 	}
 	return rc;

@@ -4,9 +4,9 @@
  * completing them with what comes back. The client's transport uses it, and
  * for callbacks so does the server's reverse-direction transport.
  *
- * An rpc_xprt that uses this has xprt_reserve_xprt() and xprt_release_xprt()
- * as operations: credits are counted in messages by the engine, and what is
- * not sendable now waits for xprt_write_space().
+ * For Calls of an rpc_xprt that uses this xprt_reserve_xprt() and
+ * xprt_release_xprt() are the operations: credits are counted in messages by the
+ * engine, and what is not sendable now waits for xprt_write_space().
  */
 #ifndef RPCRDMA_REQUESTER_H
 #define RPCRDMA_REQUESTER_H

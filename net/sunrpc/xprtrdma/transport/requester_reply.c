@@ -89,6 +89,24 @@ static void rpcrdma_unpin(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
 	spin_unlock(&xprt->queue_lock);
 }
 
+/**
+ * rpcrdma_rqst_fail - end an RPC with an errno
+ * @rqst: its Call; the transport's queue_lock is held
+ * @status: negative errno
+ *
+ * sunrpc takes a status only from a task that sleeps. This one ends a task before
+ * the next thing it does, as a signal would; it is the first that counts.
+ */
+void rpcrdma_rqst_fail(struct rpc_rqst *rqst, int status)
+{
+	struct rpc_task *task = rqst->rq_task;
+
+	lockdep_assert_held(&rqst->rq_xprt->queue_lock);
+	cmpxchg(&task->tk_rpc_status, 0, status);
+	task->tk_status = status;
+	xprt_complete_rqst(task, 0);
+}
+
 /*
  * The end: @status has the octets of the Reply, or a negative errno. Of a Reply
  * whose result came in a Write chunk, rq_rcv_buf now says where it lies.
@@ -100,7 +118,6 @@ static void rpcrdma_req_complete(struct rpcrdma_req *req, int status)
 	struct rpc_rqst *rqst = &req->rqst;
 	struct xdr_buf *buf = &rqst->rq_rcv_buf, *copy = &rqst->rq_private_buf;
 	struct rpc_xprt *xprt = rqst->rq_xprt;
-	struct rpc_task *task;
 
 	req->stats->placed_octets += placed->write_octets +
 				     placed->reply_octets +
@@ -113,18 +130,10 @@ static void rpcrdma_req_complete(struct rpcrdma_req *req, int status)
 	}
 
 	spin_lock(&xprt->queue_lock);
-	task = rqst->rq_task;
-	if (status < 0) {
-		/*
-		 * sunrpc takes a status only from a task that sleeps. This
-		 * one ends a task before the next thing it does, as a signal
-		 * would; it is the first that counts.
-		 */
-		cmpxchg(&task->tk_rpc_status, 0, status);
-		task->tk_status = status;
-		status = 0;
-	}
-	xprt_complete_rqst(task, status);
+	if (status < 0)
+		rpcrdma_rqst_fail(rqst, status);
+	else
+		xprt_complete_rqst(rqst->rq_task, status);
 	xprt_unpin_rqst(rqst);
 	spin_unlock(&xprt->queue_lock);
 }

@@ -254,7 +254,8 @@ static void rpcrdma_svc_leave_listener(struct rpcrdma_svc_conn *conn)
 static void rpcrdma_svc_closed(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_svc_conn *conn = ep->priv;
-	bool unknown, published;
+	struct svc_xprt *xprt;
+	bool unknown;
 
 	spin_lock(&rpcrdma_svc_accept_lock);
 	unknown = conn->listener;
@@ -269,11 +270,13 @@ static void rpcrdma_svc_closed(struct rpcrdma_ep *ep)
 	/* Accepted. If not published yet, that will see it. */
 	spin_lock(&conn->lock);
 	conn->gone = true;
-	published = conn->published;
 	spin_unlock(&conn->lock);
 	rpcrdma_svc_spare_free(conn);
-	if (published)
-		svc_xprt_deferred_close(&conn->xprt);
+	xprt = rpcrdma_svc_conn_get(conn);
+	if (xprt) {
+		svc_xprt_deferred_close(xprt);
+		svc_xprt_put(xprt);
+	}
 }
 
 static const struct rpcrdma_ep_ops rpcrdma_svc_ep_ops = {
