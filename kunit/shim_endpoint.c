@@ -419,18 +419,19 @@ static void *shim_kvmalloc(size_t size, gfp_t gfp)
 #define kvcalloc(n, size, gfp)		shim_kvcalloc(n, size, gfp)
 #define kvmalloc(size, gfp)		shim_kvmalloc(size, gfp)
 
-#include "../net/sunrpc/xprtrdma/endpoint/ep.c"
+#include "../net/sunrpc/xprtrdma/endpoint/life.c"
 /* define_trace.h leaves it defined. */
 #undef CREATE_TRACE_POINTS
-#include "../net/sunrpc/xprtrdma/endpoint/qp.c"
-#include "../net/sunrpc/xprtrdma/endpoint/listen.c"
-#include "../net/sunrpc/xprtrdma/endpoint/send.c"
-#include "../net/sunrpc/xprtrdma/endpoint/sq.c"
-#include "../net/sunrpc/xprtrdma/endpoint/recv.c"
-#include "../net/sunrpc/xprtrdma/endpoint/frwr.c"
-#include "../net/sunrpc/xprtrdma/endpoint/expose.c"
-#include "../net/sunrpc/xprtrdma/endpoint/rw.c"
 #include "../net/sunrpc/xprtrdma/endpoint/memory.c"
+#include "../net/sunrpc/xprtrdma/endpoint/sq.c"
+#include "../net/sunrpc/xprtrdma/endpoint/frwr.c"
+#include "../net/sunrpc/xprtrdma/endpoint/rw.c"
+#include "../net/sunrpc/xprtrdma/endpoint/expose.c"
+#include "../net/sunrpc/xprtrdma/endpoint/send.c"
+#include "../net/sunrpc/xprtrdma/endpoint/recv.c"
+#include "../net/sunrpc/xprtrdma/endpoint/qp.c"
+#include "../net/sunrpc/xprtrdma/endpoint/ep.c"
+#include "../net/sunrpc/xprtrdma/endpoint/listen.c"
 
 void shim_expect_crowd(unsigned int n)
 {

@@ -355,6 +355,7 @@ level_build()
 		try build/no-warnings no_warnings "$log"
 		try build/no-c++-runtime no_cxx_runtime "$build/rpcrdma.ko"
 		try build/no-constructors no_constructors "$build/rpcrdma.ko"
+		try build/layers scripts/layers.sh "$build"
 		try build/no-code-in-groups no_code_groups "$build/net"
 		try build/unresolved-symbols unresolved_seen "$dir"
 		try build/modules-install installs "$dir"

@@ -544,6 +544,10 @@ struct rpcrdma_ep {
 	struct work_struct	broken_work;	/* the device gave it up */
 	struct work_struct	accept_work;	/* a server's setup */
 	struct work_struct	teardown_work;
+	/* What lower files of the endpoint do in higher ones, see internal.h */
+	void			(*completed)(struct ib_cq *cq, struct ib_wc *wc);
+	void			(*opened)(struct rpcrdma_ep *ep);
+	void			(*release)(struct kref *kref);
 	wait_queue_head_t	wait;		/* life->settled; users */
 	struct completion	made;		/* connect or accept has returned */
 	struct completion	gone;		/* nothing left on the device */

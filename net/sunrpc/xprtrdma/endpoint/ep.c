@@ -11,12 +11,7 @@
 
 #include "internal.h"
 
-#define CREATE_TRACE_POINTS
 #include "trace.h"
-
-struct workqueue_struct *rpcrdma_wq;
-/* Teardowns wait for these, which therefore must not wait behind them. */
-struct workqueue_struct *rpcrdma_accept_wq;
 
 static DEFINE_MUTEX(rpcrdma_eps_mutex);
 static LIST_HEAD(rpcrdma_eps);
@@ -26,6 +21,8 @@ static DECLARE_WAIT_QUEUE_HEAD(rpcrdma_eps_wait);
 static void rpcrdma_ep_teardown(struct work_struct *work);
 static void rpcrdma_ep_overdue(struct work_struct *work);
 static void rpcrdma_ep_broken(struct work_struct *work);
+static void rpcrdma_ep_opened(struct rpcrdma_ep *ep);
+static void rpcrdma_ep_release(struct kref *kref);
 
 struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
 {
@@ -37,6 +34,9 @@ struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
 		return NULL;
 	ep->client = client;
 	ep->life.client = client;
+	ep->completed = rpcrdma_wc_work;
+	ep->opened = rpcrdma_ep_opened;
+	ep->release = rpcrdma_ep_release;
 	spin_lock_init(&ep->lock);
 	spin_lock_init(&ep->mr_lock);
 	/* One for the transport, one that the teardown drops. */
@@ -59,7 +59,6 @@ struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
 	INIT_DELAYED_WORK(&ep->stall_timer, rpcrdma_stall_expired);
 	INIT_WORK(&ep->broken_work, rpcrdma_ep_broken);
 	INIT_WORK(&ep->rw_work, rpcrdma_rw_retry);
-	INIT_WORK(&ep->accept_work, rpcrdma_ep_accept);
 	INIT_WORK(&ep->teardown_work, rpcrdma_ep_teardown);
 	init_waitqueue_head(&ep->wait);
 	init_completion(&ep->made);
@@ -91,88 +90,7 @@ static void rpcrdma_ep_release(struct kref *kref)
 		wake_up_all(&rpcrdma_eps_wait);
 }
 
-/**
- * rpcrdma_ep_put - give up a reference
- * @ep: endpoint
- *
- * Process context: the last one frees memory under a mutex.
- */
-void rpcrdma_ep_put(struct rpcrdma_ep *ep)
-{
-	kref_put(&ep->kref, rpcrdma_ep_release);
-}
-
-bool rpcrdma_ep_enter(struct rpcrdma_ep *ep)
-{
-	atomic_inc(&ep->users);
-	/* Pairs with the barrier in rpcrdma_ep_carry_out(). */
-	smp_mb__after_atomic();
-	if (!rpcrdma_ep_is_closing(ep))
-		return true;
-	rpcrdma_ep_leave(ep);
-	return false;
-}
-
-void rpcrdma_ep_leave(struct rpcrdma_ep *ep)
-{
-	if (atomic_dec_and_test(&ep->users) && rpcrdma_ep_is_closing(ep))
-		wake_up_all(&ep->wait);
-}
-
 /* ---- Closing ---- */
-
-/*
- * Carry out what an event of the connection's life asks for, but for what is
- * opened()'s. Process context, no ep lock held; does not sleep.
- */
-void rpcrdma_ep_carry_out(struct rpcrdma_ep *ep,
-			  const struct rpcrdma_life_step *step)
-{
-	if (!step->todo)
-		return;
-	/* Pairs with the barrier in rpcrdma_ep_enter(). */
-	smp_mb();
-	if (step->todo & RPCRDMA_LIFE_WAKE)
-		wake_up_all(&ep->wait);
-	if (!(step->todo & RPCRDMA_LIFE_CLOSE))
-		return;
-	trace_rpcrdma_disconnect(ep, step->reason);
-	if (step->reason)
-		pr_warn_ratelimited("rpcrdma: connection to %pISpc closed: %s\n",
-				    &ep->remote, step->reason);
-	queue_work(rpcrdma_wq, &ep->teardown_work);
-}
-
-/**
- * rpcrdma_ep_close - begin to close a connection
- * @ep: endpoint
- * @reason: static string for log and trace, NULL for an ordinary end
- *
- * Nothing is posted from here on. Process context, no ep lock held; does not
- * sleep. Idempotent.
- */
-void rpcrdma_ep_close(struct rpcrdma_ep *ep, const char *reason)
-{
-	struct rpcrdma_life_step step;
-
-	spin_lock(&ep->lock);
-	step = rpcrdma_life_close(&ep->life, reason);
-	spin_unlock(&ep->lock);
-	rpcrdma_ep_carry_out(ep, &step);
-}
-
-/* A Work Request failed, with @status; else as rpcrdma_ep_close(). */
-void rpcrdma_ep_failed(struct rpcrdma_ep *ep, enum ib_wc_status status,
-		       const char *reason)
-{
-	struct rpcrdma_life_step step;
-
-	spin_lock(&ep->lock);
-	step = rpcrdma_life_failed(&ep->life, status == IB_WC_WR_FLUSH_ERR,
-				   reason);
-	spin_unlock(&ep->lock);
-	rpcrdma_ep_carry_out(ep, &step);
-}
 
 static void rpcrdma_ep_broken(struct work_struct *work)
 {
@@ -289,17 +207,6 @@ static void rpcrdma_ep_teardown(struct work_struct *work)
 	memalloc_nofs_restore(nofs);
 }
 
-/**
- * rpcrdma_ep_wait_closed - wait for the end of a teardown
- * @ep: endpoint, rpcrdma_ep_close() called by anyone
- *
- * Sleeps; not from an upcall. Bounded by the device's flushing its queues.
- */
-void rpcrdma_ep_wait_closed(struct rpcrdma_ep *ep)
-{
-	wait_for_completion(&ep->closed);
-}
-
 static void rpcrdma_ep_overdue(struct work_struct *work)
 {
 	struct rpcrdma_ep *ep = container_of(to_delayed_work(work),
@@ -342,23 +249,6 @@ static void rpcrdma_ep_opened(struct rpcrdma_ep *ep)
 			ep->ops->opened(ep);
 	}
 	rpcrdma_ep_carry_out(ep, &step);
-}
-
-/**
- * rpcrdma_ep_events - do what the engine asked for
- * @ep: endpoint
- * @events: RPCRDMA_EV_* as an engine call returned them
- */
-void rpcrdma_ep_events(struct rpcrdma_ep *ep, u32 events)
-{
-	if (events & RPCRDMA_EV_CLOSE) {
-		rpcrdma_ep_close(ep, ep->conn.reason);
-		return;
-	}
-	if (events & RPCRDMA_EV_OPENED)
-		rpcrdma_ep_opened(ep);
-	if (events & (RPCRDMA_EV_CONTROL | RPCRDMA_EV_WINDOW))
-		rpcrdma_ep_pump(ep);
 }
 
 /* Tell the connection's life what the CM says. */

@@ -64,6 +64,14 @@ static inline u32 rpcrdma_now_ms(void)
 }
 
 /*
+ * The files of the endpoint, lowest first, as in Kbuild. Each calls only those
+ * above its own place here; what they have to do in a later one they do by way
+ * of a hook: work->done, ep->completed, ep->opened, ep->release, work items.
+ */
+
+/* ---- life.c ---- */
+
+/*
  * Hold off the teardown while the device's objects are in use without
  * ep->lock. False: the connection is closing; do not touch them.
  */
@@ -76,69 +84,95 @@ void rpcrdma_ep_carry_out(struct rpcrdma_ep *ep,
 /* A Work Request failed; @reason: static, told unless it was only flushed. */
 void rpcrdma_ep_failed(struct rpcrdma_ep *ep, enum ib_wc_status status,
 		       const char *reason);
+/* Waiting Calls may be tried again. No lock held. */
+void rpcrdma_ep_write_space(struct rpcrdma_ep *ep);
 
-/* ep.c */
-struct rpcrdma_ep *rpcrdma_ep_alloc(bool client);
-int rpcrdma_ep_cm_handler(struct rdma_cm_id *id,
-			  struct rdma_cm_event *event);
-void rpcrdma_ep_addresses(struct rpcrdma_ep *ep);
-int rpcrdma_ep_make(struct rpcrdma_ep *ep, const struct sockaddr *dst,
-		    const struct sockaddr *src, int rc);
+/* ---- sq.c ---- */
 
-/* qp.c: make the device's objects; the teardown cleans up. Sleeps. */
-int rpcrdma_ep_setup(struct rpcrdma_ep *ep);
-/* ... and what is said of them in a request or an accept; @buf is in @param. */
-void rpcrdma_ep_conn_param(struct rpcrdma_ep *ep,
-			   struct rdma_conn_param *param, u8 *buf);
+int rpcrdma_sends_create(struct rpcrdma_ep *ep);
+void rpcrdma_sends_unmap(struct rpcrdma_ep *ep);
+void rpcrdma_sends_free(struct rpcrdma_ep *ep);
 
-/* listen.c */
-void rpcrdma_ep_accept(struct work_struct *work);
+/* Are there so many slots now? ep->lock held. */
+static inline bool rpcrdma_sq_space(const struct rpcrdma_ep *ep, u32 nr_wrs)
+{
+	lockdep_assert_held(&ep->lock);
+	return ep->sq_head - ep->sq_tail + nr_wrs <= ep->sq_depth;
+}
 
-/* recv.c */
+/*
+ * Can so many Work Requests ever be posted at once? Any context. The last few
+ * slots may be unsignaled ones.
+ */
+static inline bool rpcrdma_sq_fits(const struct rpcrdma_ep *ep, u32 nr_wrs)
+{
+	return nr_wrs + ep->sq_batch <= ep->sq_depth;
+}
+
+/* Both: ep->lock held; false: the device refused it, close. */
+bool rpcrdma_work_post(struct rpcrdma_ep *ep, struct rpcrdma_work *work);
+bool rpcrdma_pump_rdma(struct rpcrdma_ep *ep);
+/* Queue work of kind RPCRDMA_WORK_RDMA and post what may go. */
+void rpcrdma_work_rdma(struct rpcrdma_ep *ep, struct rpcrdma_work *work);
+/* Of ep->completed: true if the connection goes on. No lock held. */
+bool rpcrdma_sq_completed(struct rpcrdma_ep *ep, struct ib_wc *wc);
+/* After the drain: end everything, posted or waiting. */
+void rpcrdma_work_flush(struct rpcrdma_ep *ep);
+
+/* ---- frwr.c ---- */
+
+void rpcrdma_mrs_init(struct rpcrdma_ep *ep);
+void rpcrdma_mrs_destroy(struct rpcrdma_ep *ep);
+void rpcrdma_mrs_free(struct rpcrdma_ep *ep);
+
+/* ---- rw.c ---- */
+
+void rpcrdma_rw_end(struct rpcrdma_rw *rw, bool ok);
+void rpcrdma_rw_retry(struct work_struct *work);
+struct ib_send_wr *rpcrdma_rw_chain(struct rpcrdma_rw *rw,
+				    struct ib_send_wr *tail);
+
+/* ---- expose.c ---- */
+
+void rpcrdma_exposed_post(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x);
+void rpcrdma_exposed_pulled(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv);
+void rpcrdma_exposed_overdue(struct work_struct *work);
+void rpcrdma_exposed_destroy(struct rpcrdma_ep *ep);
+
+/* ---- send.c ---- */
+
+/* Do what the engine asked for. Process context, no lock held. */
+void rpcrdma_ep_events(struct rpcrdma_ep *ep, u32 events);
+/* Post what may go now: control messages, RDMA, Replies. No lock held. */
+void rpcrdma_ep_pump(struct rpcrdma_ep *ep);
+/* ep->completed: the device is through with a work item. */
+void rpcrdma_wc_work(struct ib_cq *cq, struct ib_wc *wc);
+/* The window has been closed for too long? */
+void rpcrdma_stall_expired(struct work_struct *work);
+
+/* ---- recv.c ---- */
+
 int rpcrdma_recvs_create(struct rpcrdma_ep *ep, u32 count);
 void rpcrdma_recvs_unmap(struct rpcrdma_ep *ep);
 void rpcrdma_recvs_free(struct rpcrdma_ep *ep);
 int rpcrdma_recvs_post(struct rpcrdma_ep *ep);
 void rpcrdma_recvs_add(struct rpcrdma_ep *ep, u32 count);
 
-/* sq.c */
-int rpcrdma_sends_create(struct rpcrdma_ep *ep);
-void rpcrdma_sends_unmap(struct rpcrdma_ep *ep);
-void rpcrdma_sends_free(struct rpcrdma_ep *ep);
-/* The device is through with a work item. */
-void rpcrdma_wc_work(struct ib_cq *cq, struct ib_wc *wc);
-/* After the drain: end everything, posted or waiting. */
-void rpcrdma_work_flush(struct rpcrdma_ep *ep);
+/* ---- qp.c ---- */
 
-/* send.c */
-/* Do what the engine asked for. Process context, no lock held. */
-void rpcrdma_ep_events(struct rpcrdma_ep *ep, u32 events);
-/* Waiting Calls may be tried again. No lock held. */
-void rpcrdma_ep_write_space(struct rpcrdma_ep *ep);
-/* Post what may go now: control messages, RDMA, Replies. No lock held. */
-void rpcrdma_ep_pump(struct rpcrdma_ep *ep);
-/* Can so many Work Requests ever be posted at once? Any context. */
-bool rpcrdma_sq_fits(const struct rpcrdma_ep *ep, u32 nr_wrs);
-/* Queue work of kind RPCRDMA_WORK_RDMA and post what may go. */
-void rpcrdma_work_rdma(struct rpcrdma_ep *ep, struct rpcrdma_work *work);
-/* The window has been closed for too long? */
-void rpcrdma_stall_expired(struct work_struct *work);
+/* Make the device's objects; the teardown cleans up. Sleeps. */
+int rpcrdma_ep_setup(struct rpcrdma_ep *ep);
+/* ... and what is said of them in a request or an accept; @buf is in @param. */
+void rpcrdma_ep_conn_param(struct rpcrdma_ep *ep,
+			   struct rdma_conn_param *param, u8 *buf);
 
-/* frwr.c */
-void rpcrdma_mrs_init(struct rpcrdma_ep *ep);
-void rpcrdma_mrs_destroy(struct rpcrdma_ep *ep);
-void rpcrdma_mrs_free(struct rpcrdma_ep *ep);
+/* ---- ep.c; listen.c is above it ---- */
 
-/* expose.c */
-void rpcrdma_exposed_post(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x);
-void rpcrdma_exposed_pulled(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv);
-void rpcrdma_exposed_overdue(struct work_struct *work);
-void rpcrdma_exposed_destroy(struct rpcrdma_ep *ep);
-
-/* rw.c */
-void rpcrdma_rw_end(struct rpcrdma_rw *rw, bool ok);
-void rpcrdma_rw_retry(struct work_struct *work);
-struct ib_send_wr *rpcrdma_rw_chain(struct rpcrdma_rw *rw,
-				    struct ib_send_wr *tail);
+struct rpcrdma_ep *rpcrdma_ep_alloc(bool client);
+int rpcrdma_ep_cm_handler(struct rdma_cm_id *id,
+			  struct rdma_cm_event *event);
+void rpcrdma_ep_addresses(struct rpcrdma_ep *ep);
+int rpcrdma_ep_make(struct rpcrdma_ep *ep, const struct sockaddr *dst,
+		    const struct sockaddr *src, int rc);
 
 #endif /* RPCRDMA_ENDPOINT_INTERNAL_H */

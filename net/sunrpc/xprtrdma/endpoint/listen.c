@@ -42,7 +42,7 @@ struct rpcrdma_listener {
  * request: the connection manager has one thread for the requests of all
  * devices and protocols, and making a queue pair takes milliseconds.
  */
-void rpcrdma_ep_accept(struct work_struct *work)
+static void rpcrdma_ep_accept(struct work_struct *work)
 {
 	struct rpcrdma_ep *ep = container_of(work, struct rpcrdma_ep,
 					     accept_work);
@@ -86,6 +86,7 @@ static int rpcrdma_listener_request(struct rpcrdma_listener *l,
 	}
 	id->context = ep;
 	id->event_handler = rpcrdma_ep_cm_handler;
+	INIT_WORK(&ep->accept_work, rpcrdma_ep_accept);
 	queue_work(rpcrdma_accept_wq, &ep->accept_work);
 	return 0;
 }

@@ -182,26 +182,13 @@ static void rpcrdma_send_done(struct rpcrdma_work *work, bool ok)
 
 /* ---- Posting; ep->lock held ---- */
 
-/* Has the Send Queue room for so many? */
-static bool rpcrdma_sq_space(const struct rpcrdma_ep *ep, u32 nr_wrs)
-{
-	lockdep_assert_held(&ep->lock);
-	return ep->sq_head - ep->sq_tail + nr_wrs <= ep->sq_depth;
-}
-
 /*
- * ... for a message? What goes by RDMA waits for as many slots as it needs at
- * once, which messages must not take one by one as they come free.
+ * Has the Send Queue room for a message? What goes by RDMA waits for as many slots
+ * as it needs at once, which messages must not take one by one as they come free.
  */
 static bool rpcrdma_message_space(const struct rpcrdma_ep *ep, u32 nr_wrs)
 {
 	return list_empty(&ep->rdma_queue) && rpcrdma_sq_space(ep, nr_wrs);
-}
-
-/* The last few slots may be unsignaled ones. */
-bool rpcrdma_sq_fits(const struct rpcrdma_ep *ep, u32 nr_wrs)
-{
-	return nr_wrs + ep->sq_batch <= ep->sq_depth;
 }
 
 /* Set up the Send WR itself for @s->len octets. */
@@ -225,35 +212,6 @@ static void rpcrdma_send_prepare(struct rpcrdma_send *s, u8 kind,
 	s->work.kind = kind;
 	s->work.signaled = false;
 	s->work.done = rpcrdma_send_done;
-}
-
-/*
- * Post @work, for which there is space. Always takes it: if the device
- * refuses, the connection ends and the drain returns the work. Others may
- * post until it does, and their completion must not vouch for this.
- * Returns false in that case.
- */
-static bool rpcrdma_work_post(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
-{
-	u32 unsignaled;
-
-	lockdep_assert_held(&ep->lock);
-	ep->sq_head += work->nr_wrs;
-	work->sq_mark = ep->sq_head;
-	work->cqe.done = rpcrdma_wc_work;
-	work->last->wr_cqe = &work->cqe;
-
-	/* One completion reaps what goes before it; see that one comes. */
-	unsignaled = ep->sq_head - ep->sq_signaled;
-	if (work->signaled || unsignaled >= ep->sq_batch ||
-	    ep->nr_free_sends < 2 * RPCRDMA_CONTROL_SENDS) {
-		work->signaled = true;
-		work->last->send_flags |= IB_SEND_SIGNALED;
-		ep->sq_signaled = ep->sq_head;
-	}
-	list_add_tail(&work->list, &ep->inflight);
-	work->refused = ib_post_send(ep->qp, work->first, NULL) != 0;
-	return !work->refused;
 }
 
 /* Put @rw's Writes in front of @s, in one chain. */
@@ -323,23 +281,6 @@ static bool rpcrdma_pump_control(struct rpcrdma_ep *ep)
 		}
 		rpcrdma_send_prepare(s, RPCRDMA_WORK_CONTROL, inv_handle);
 		if (!rpcrdma_send_post(ep, s))
-			return false;
-	}
-	return true;
-}
-
-static bool rpcrdma_pump_rdma(struct rpcrdma_ep *ep)
-{
-	struct rpcrdma_work *work;
-
-	lockdep_assert_held(&ep->lock);
-	while (!list_empty(&ep->rdma_queue)) {
-		work = list_first_entry(&ep->rdma_queue, struct rpcrdma_work,
-					list);
-		if (!rpcrdma_sq_space(ep, work->nr_wrs))
-			break;
-		list_del_init(&work->list);
-		if (!rpcrdma_work_post(ep, work))
 			return false;
 	}
 	return true;
@@ -440,7 +381,8 @@ static bool rpcrdma_pump_replies(struct rpcrdma_ep *ep)
 static bool rpcrdma_pump_locked(struct rpcrdma_ep *ep)
 {
 	lockdep_assert_held(&ep->lock);
-	if (!rpcrdma_pump_control(ep) || !rpcrdma_pump_rdma(ep) ||
+	if (!rpcrdma_pump_control(ep) ||
+	    (!list_empty(&ep->rdma_queue) && !rpcrdma_pump_rdma(ep)) ||
 	    !rpcrdma_pump_stream(ep))
 		return false;
 	/* One message's parts must not be amid another's (WP 3.6). */
@@ -459,20 +401,6 @@ static bool rpcrdma_call_space(const struct rpcrdma_ep *ep, u32 nr_wrs)
 	       rpcrdma_conn_may_send(&ep->conn, RPCRDMA_KIND_CALL) &&
 	       ep->nr_free_sends > RPCRDMA_CONTROL_SENDS &&
 	       rpcrdma_message_space(ep, nr_wrs);
-}
-
-/**
- * rpcrdma_ep_write_space - what had to wait may be tried again
- * @ep: endpoint
- *
- * Process context, no lock held. Not after closed(), whoever comes here.
- */
-void rpcrdma_ep_write_space(struct rpcrdma_ep *ep)
-{
-	if (!ep->ops->write_space || !rpcrdma_ep_enter(ep))
-		return;
-	ep->ops->write_space(ep);
-	rpcrdma_ep_leave(ep);
 }
 
 /**
@@ -509,26 +437,30 @@ void rpcrdma_ep_pump(struct rpcrdma_ep *ep)
 		rpcrdma_ep_write_space(ep);
 }
 
-void rpcrdma_work_rdma(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
+/* The device is through with a work item: what waits for space may go. */
+void rpcrdma_wc_work(struct ib_cq *cq, struct ib_wc *wc)
 {
-	bool ok = true, closing;
+	struct rpcrdma_ep *ep = cq->cq_context;
 
-	work->kind = RPCRDMA_WORK_RDMA;
-	spin_lock(&ep->lock);
-	closing = rpcrdma_ep_is_closing(ep);
-	if (!rpcrdma_sq_fits(ep, work->nr_wrs)) {
-		ok = false;
-		closing = true;
+	if (likely(rpcrdma_sq_completed(ep, wc)))
+		rpcrdma_ep_pump(ep);
+}
+
+/**
+ * rpcrdma_ep_events - do what the engine asked for
+ * @ep: endpoint
+ * @events: RPCRDMA_EV_* as an engine call returned them
+ */
+void rpcrdma_ep_events(struct rpcrdma_ep *ep, u32 events)
+{
+	if (events & RPCRDMA_EV_CLOSE) {
+		rpcrdma_ep_close(ep, ep->conn.reason);
+		return;
 	}
-	if (!closing) {
-		list_add_tail(&work->list, &ep->rdma_queue);
-		ok = rpcrdma_pump_rdma(ep);
-	}
-	spin_unlock(&ep->lock);
-	if (!ok)
-		rpcrdma_ep_close(ep, "RDMA Work Requests could not be posted");
-	if (closing)
-		work->done(work, false);
+	if (events & RPCRDMA_EV_OPENED)
+		ep->opened(ep);
+	if (events & (RPCRDMA_EV_CONTROL | RPCRDMA_EV_WINDOW))
+		rpcrdma_ep_pump(ep);
 }
 
 /* ---- Sending RPCs ---- */

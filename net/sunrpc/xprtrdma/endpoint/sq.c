@@ -1,12 +1,84 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The Send Queue: the memory of Send contexts, and completions.
+ * The Send Queue: its slots, RDMA that waits for them, completions, and the memory
+ * of Send contexts.
  */
 
 #include <linux/slab.h>
 
 #include "internal.h"
 #include "trace.h"
+
+/* ---- Posting ---- */
+
+/*
+ * Post @work, for which there is space. Always takes it: if the device
+ * refuses, the connection ends and the drain returns the work. Others may
+ * post until it does, and their completion must not vouch for this.
+ * Returns false in that case.
+ */
+bool rpcrdma_work_post(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
+{
+	u32 unsignaled;
+
+	lockdep_assert_held(&ep->lock);
+	ep->sq_head += work->nr_wrs;
+	work->sq_mark = ep->sq_head;
+	work->cqe.done = ep->completed;
+	work->last->wr_cqe = &work->cqe;
+
+	/* One completion reaps what goes before it; see that one comes. */
+	unsignaled = ep->sq_head - ep->sq_signaled;
+	if (work->signaled || unsignaled >= ep->sq_batch ||
+	    ep->nr_free_sends < 2 * RPCRDMA_CONTROL_SENDS) {
+		work->signaled = true;
+		work->last->send_flags |= IB_SEND_SIGNALED;
+		ep->sq_signaled = ep->sq_head;
+	}
+	list_add_tail(&work->list, &ep->inflight);
+	work->refused = ib_post_send(ep->qp, work->first, NULL) != 0;
+	return !work->refused;
+}
+
+/* Post what waits for space. Returns false when the device refused it. */
+bool rpcrdma_pump_rdma(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_work *work;
+
+	lockdep_assert_held(&ep->lock);
+	while (!list_empty(&ep->rdma_queue)) {
+		work = list_first_entry(&ep->rdma_queue, struct rpcrdma_work,
+					list);
+		if (!rpcrdma_sq_space(ep, work->nr_wrs))
+			break;
+		list_del_init(&work->list);
+		if (!rpcrdma_work_post(ep, work))
+			return false;
+	}
+	return true;
+}
+
+void rpcrdma_work_rdma(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
+{
+	bool ok = true, closing;
+
+	work->kind = RPCRDMA_WORK_RDMA;
+	spin_lock(&ep->lock);
+	closing = rpcrdma_ep_is_closing(ep);
+	if (!rpcrdma_sq_fits(ep, work->nr_wrs)) {
+		ok = false;
+		closing = true;
+	}
+	if (!closing) {
+		list_add_tail(&work->list, &ep->rdma_queue);
+		ok = rpcrdma_pump_rdma(ep);
+	}
+	spin_unlock(&ep->lock);
+	if (!ok)
+		rpcrdma_ep_close(ep, "RDMA Work Requests could not be posted");
+	if (closing)
+		work->done(work, false);
+}
 
 /* ---- Completions ---- */
 
@@ -43,17 +115,22 @@ static void rpcrdma_wc_failed(struct rpcrdma_ep *ep, const struct ib_wc *wc)
 	rpcrdma_ep_failed(ep, wc->status, ib_wc_status_msg(wc->status));
 }
 
-/* The device is through with a work item. */
-void rpcrdma_wc_work(struct ib_cq *cq, struct ib_wc *wc)
+/**
+ * rpcrdma_sq_completed - the device is through with a work item
+ * @ep: endpoint
+ * @wc: its completion
+ *
+ * The handler of completions of work. Returns true: there may be space.
+ */
+bool rpcrdma_sq_completed(struct rpcrdma_ep *ep, struct ib_wc *wc)
 {
 	struct rpcrdma_work *work =
 		container_of(wc->wr_cqe, struct rpcrdma_work, cqe);
-	struct rpcrdma_ep *ep = cq->cq_context;
 	LIST_HEAD(through);
 
 	if (unlikely(wc->status != IB_WC_SUCCESS)) {
 		rpcrdma_wc_failed(ep, wc);
-		return;
+		return false;
 	}
 
 	spin_lock(&ep->lock);
@@ -66,7 +143,7 @@ void rpcrdma_wc_work(struct ib_cq *cq, struct ib_wc *wc)
 		list_del_init(&work->list);
 		work->done(work, !work->refused);
 	}
-	rpcrdma_ep_pump(ep);
+	return true;
 }
 
 /* Only errors arrive here: registrations are never signaled. */

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What every other file of the endpoint stands on: whether the connection lives,
+ * who is at work on it, and how its end begins. The engine decides about that,
+ * see struct rpcrdma_life.
+ */
+
+#include <linux/workqueue.h>
+
+#include "internal.h"
+
+#define CREATE_TRACE_POINTS
+#include "trace.h"
+
+struct workqueue_struct *rpcrdma_wq;
+/* Teardowns wait for these, which therefore must not wait behind them. */
+struct workqueue_struct *rpcrdma_accept_wq;
+
+/**
+ * rpcrdma_ep_put - give up a reference
+ * @ep: endpoint
+ *
+ * Process context: the last one frees memory under a mutex.
+ */
+void rpcrdma_ep_put(struct rpcrdma_ep *ep)
+{
+	kref_put(&ep->kref, ep->release);
+}
+
+bool rpcrdma_ep_enter(struct rpcrdma_ep *ep)
+{
+	atomic_inc(&ep->users);
+	/* Pairs with the barrier in rpcrdma_ep_carry_out(). */
+	smp_mb__after_atomic();
+	if (!rpcrdma_ep_is_closing(ep))
+		return true;
+	rpcrdma_ep_leave(ep);
+	return false;
+}
+
+void rpcrdma_ep_leave(struct rpcrdma_ep *ep)
+{
+	if (atomic_dec_and_test(&ep->users) && rpcrdma_ep_is_closing(ep))
+		wake_up_all(&ep->wait);
+}
+
+/*
+ * Carry out what an event of the connection's life asks for, but for what is
+ * opened()'s. Process context, no ep lock held; does not sleep.
+ */
+void rpcrdma_ep_carry_out(struct rpcrdma_ep *ep,
+			  const struct rpcrdma_life_step *step)
+{
+	if (!step->todo)
+		return;
+	/* Pairs with the barrier in rpcrdma_ep_enter(). */
+	smp_mb();
+	if (step->todo & RPCRDMA_LIFE_WAKE)
+		wake_up_all(&ep->wait);
+	if (!(step->todo & RPCRDMA_LIFE_CLOSE))
+		return;
+	trace_rpcrdma_disconnect(ep, step->reason);
+	if (step->reason)
+		pr_warn_ratelimited("rpcrdma: connection to %pISpc closed: %s\n",
+				    &ep->remote, step->reason);
+	queue_work(rpcrdma_wq, &ep->teardown_work);
+}
+
+/**
+ * rpcrdma_ep_close - begin to close a connection
+ * @ep: endpoint
+ * @reason: static string for log and trace, NULL for an ordinary end
+ *
+ * Nothing is posted from here on. Process context, no ep lock held; does not
+ * sleep. Idempotent.
+ */
+void rpcrdma_ep_close(struct rpcrdma_ep *ep, const char *reason)
+{
+	struct rpcrdma_life_step step;
+
+	spin_lock(&ep->lock);
+	step = rpcrdma_life_close(&ep->life, reason);
+	spin_unlock(&ep->lock);
+	rpcrdma_ep_carry_out(ep, &step);
+}
+
+/* A Work Request failed, with @status; else as rpcrdma_ep_close(). */
+void rpcrdma_ep_failed(struct rpcrdma_ep *ep, enum ib_wc_status status,
+		       const char *reason)
+{
+	struct rpcrdma_life_step step;
+
+	spin_lock(&ep->lock);
+	step = rpcrdma_life_failed(&ep->life, status == IB_WC_WR_FLUSH_ERR,
+				   reason);
+	spin_unlock(&ep->lock);
+	rpcrdma_ep_carry_out(ep, &step);
+}
+
+/**
+ * rpcrdma_ep_wait_closed - wait for the end of a teardown
+ * @ep: endpoint, rpcrdma_ep_close() called by anyone
+ *
+ * Sleeps; not from an upcall. Bounded by the device's flushing its queues.
+ */
+void rpcrdma_ep_wait_closed(struct rpcrdma_ep *ep)
+{
+	wait_for_completion(&ep->closed);
+}
+
+/**
+ * rpcrdma_ep_write_space - what had to wait may be tried again
+ * @ep: endpoint
+ *
+ * Process context, no lock held. Not after closed(), whoever comes here.
+ */
+void rpcrdma_ep_write_space(struct rpcrdma_ep *ep)
+{
+	if (!ep->ops->write_space || !rpcrdma_ep_enter(ep))
+		return;
+	ep->ops->write_space(ep);
+	rpcrdma_ep_leave(ep);
+}

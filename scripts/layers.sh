@@ -1,0 +1,55 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# scripts/layers.sh FOLDER: does any object of the module that was built in FOLDER
+# use something of a higher layer? Kbuild has the layers, lowest first: the engine,
+# the endpoint's objects one by one, all of the transports together. Fails, and says
+# who uses what of whom, if so. Hooks and work items are how lower ones call higher.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")/.." && pwd)
+built=${1:?usage: scripts/layers.sh FOLDER}/net/sunrpc/xprtrdma
+
+# The objects of the list $1 in Kbuild, in their order
+objects()
+{
+	sed -e ':more' -e '/\\$/{N;s/\\\n//;b more' -e '}' "$here/Kbuild" | sed -n "s/^$1-objs := *//p"
+}
+
+# layer NUMBER OBJECT: what it defines and what it lacks, with the layer's number
+layer()
+{
+	nm -g --defined-only "$2" | awk -v n="$1" -v o="${2#"$built/"}" '{ print "has", n, o, $3 }'
+	nm -u "$2" | awk -v n="$1" -v o="${2#"$built/"}" '{ print "lacks", n, o, $2 }'
+}
+
+number=0
+for name in engine endpoint transport; do
+	list=$(objects "$name")
+	[ -n "$list" ] || { echo >&2 "Kbuild has no $name-objs"; exit 1; }
+	[ $name != transport ] || number=$((number + 1))
+	for object in $list; do
+		[ $name = transport ] || number=$((number + 1))
+		[ -f "$built/$name/$object" ] || { echo >&2 "$name/$object was not built"; exit 1; }
+		layer $number "$built/$name/$object"
+	done
+done | awk '
+	$1 == "has" { layer[$4] = $2; home[$4] = $3 }
+	$1 == "lacks" { lacks[++count] = $0 }
+	END {
+		for (i = 1; i <= count; i++) {
+			split(lacks[i], use, " ")
+			if (!(use[4] in layer))
+				continue
+			known++
+			if (layer[use[4]] <= use[2])
+				continue
+			print use[3] " uses " use[4] " of " home[use[4]]
+			bad++
+		}
+		if (known < 100) {
+			print "only " known + 0 " uses of one object by another were found"
+			bad++
+		}
+		exit bad > 0
+	}'
