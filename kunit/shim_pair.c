@@ -250,6 +250,19 @@ static bool shim_payload_ok(const u8 *p, u32 seed, u32 len)
 	return true;
 }
 
+/* A Send context: in the end others' completions free one. NULL: closing */
+static struct rpcrdma_send *shim_wait_send(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_send *s;
+
+	while (!(s = rpcrdma_send_get(ep))) {
+		if (READ_ONCE(ep->state) >= RPCRDMA_EP_CLOSING)
+			break;
+		schedule_timeout_uninterruptible(1);
+	}
+	return s;
+}
+
 /*
  * Takes @rvp, or leaves it. False: it is the connection, or a fault that is
  * being injected.
@@ -286,11 +299,9 @@ static bool shim_try_reply(struct shim_side *side, struct rpcrdma_recv **rvp,
 	if (!plan->error && plan->read_length) {
 		htype = RDMA2_NOMSG;
 		/* Before it holds off the teardown, which ends these waits. */
-		while (!(s = rpcrdma_send_get(ep))) {
-			if (!rpcrdma_ep_is_open(ep))
-				return false;
-			schedule_timeout_uninterruptible(1);
-		}
+		s = shim_wait_send(ep);
+		if (!s)
+			return false;
 		x = shim_expose(side, ep, plan, xid, status, want, seed);
 		if (IS_ERR(x)) {
 			rpcrdma_send_put(s);
@@ -312,7 +323,7 @@ static bool shim_try_reply(struct shim_side *side, struct rpcrdma_recv **rvp,
 		to = st->data;
 	} else {
 		if (!s)
-			s = rpcrdma_send_get(ep);
+			s = shim_wait_send(ep);
 		if (!s)
 			return false;
 		s->exposed = x;
@@ -784,6 +795,7 @@ static void shim_check_memdev(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&c->bad_key), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&c->bad_post), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&c->bad_cq), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&c->untold), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&c->atomic_unmaps), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&c->rnr), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&c->regions), 0);
