@@ -105,8 +105,15 @@ static void memdev_attributes(const struct memdev_traits *traits,
 
 void memdev_set_traits(struct memdev *md, const struct memdev_traits *traits)
 {
+	struct ib_port_immutable *port = &md->ib.port_data[1].immutable;
+
 	md->traits = *traits;
 	memdev_attributes(traits, &md->ib.attrs);
+	/* This is how the rdma_rw API tells; connection managers ask for others. */
+	if (traits->reads_into_regions)
+		port->core_cap_flags |= RDMA_CORE_CAP_PROT_IWARP;
+	else
+		port->core_cap_flags &= ~RDMA_CORE_CAP_PROT_IWARP;
 }
 EXPORT_SYMBOL_GPL(memdev_set_traits);
 

@@ -25,6 +25,8 @@ struct memdev_traits {
 	bool	no_regions;	/* no MEM_MGT_EXTENSIONS */
 	u32	max_sge;	/* of a Work Request, 1 to MEMDEV_MAX_SGE */
 	u32	max_sgl_rd;	/* Reads of more pieces want a region; 0: none */
+	/* Reads go into regions and nowhere else, as over iWARP */
+	bool	reads_into_regions;
 	u32	max_qp_wr;
 	u32	region_depth;	/* pages or pieces of a region */
 	u32	max_regions;	/* regions there may be at a time; 0: any number */

@@ -69,11 +69,13 @@ struct memdev_piece {
 
 struct memdev_region {
 	struct ib_mr		ib;
-	struct memdev_piece	*pieces;
+	struct memdev_piece	*pieces;	/* to be registered next */
 	u32			index, max, nr;
 	bool			gaps;
-	/* As registered */
+	/* As registered: whoever copies there holds region_lock */
 	bool			valid;
+	struct memdev_piece	*registered;
+	u32			nr_registered;
 	u32			key;
 	u64			iova, length;
 	int			access;

@@ -168,6 +168,11 @@ void memdev_cq_forget(struct ib_cq *ibcq, struct memdev_qp *qp)
 
 /* ---- Posting ---- */
 
+static bool memdev_is_read(enum ib_wr_opcode opcode)
+{
+	return opcode == IB_WR_RDMA_READ || opcode == IB_WR_RDMA_READ_WITH_INV;
+}
+
 /* Octets in the pieces, or -1 when there are too many */
 static s64 memdev_take_sges(struct ib_sge *to, const struct ib_sge *sges,
 			    int nr, u32 max)
@@ -191,7 +196,7 @@ static int memdev_take_send(struct memdev_qp *qp, struct memdev_wqe *wqe,
 	const struct memdev_ah *ah;
 	s64 octets;
 
-	if (wr->opcode == IB_WR_RDMA_READ)
+	if (memdev_is_read(wr->opcode))
 		max = min_t(u32, max, qp->ib.device->attrs.max_sge_rd);
 	octets = memdev_take_sges(wqe->sges, wr->sg_list, wr->num_sge, max);
 	if (octets < 0 || wr->send_flags & IB_SEND_INLINE)
@@ -219,6 +224,12 @@ static int memdev_take_send(struct memdev_qp *qp, struct memdev_wqe *wqe,
 	case IB_WR_LOCAL_INV:
 		wqe->inv_key = wr->ex.invalidate_rkey;
 		break;
+	case IB_WR_RDMA_READ_WITH_INV:
+		/* The rdma_rw API names its region by the key it had before. */
+		if (wr->num_sge != 1)
+			return -EINVAL;
+		wqe->inv_key = wr->sg_list->lkey;
+		fallthrough;
 	case IB_WR_RDMA_READ:
 	case IB_WR_RDMA_WRITE:
 		wqe->remote_addr = rdma_wr(wr)->remote_addr;
@@ -446,10 +457,19 @@ static int memdev_send(struct memdev_qp *qp, struct memdev_qp *peer,
 	return IB_WC_RNR_RETRY_EXC_ERR;
 }
 
+static int memdev_local_inv(struct memdev_qp *qp, const struct memdev_wqe *wqe)
+{
+	int rc = memdev_invalidate(qp, wqe->inv_key);
+
+	if (rc)
+		atomic_inc(&qp->md->counts.bad_key);
+	return rc;
+}
+
 static int memdev_move(struct memdev_qp *qp, struct memdev_qp *peer,
 		       const struct memdev_wqe *wqe)
 {
-	bool read = wqe->opcode == IB_WR_RDMA_READ;
+	bool read = memdev_is_read(wqe->opcode);
 	int access = read ? IB_ACCESS_REMOTE_READ : IB_ACCESS_REMOTE_WRITE;
 	u32 at, n;
 
@@ -475,6 +495,8 @@ static int memdev_move(struct memdev_qp *qp, struct memdev_qp *peer,
 			return IB_WC_LOC_PROT_ERR;
 	}
 	atomic_inc(read ? &qp->md->counts.reads : &qp->md->counts.writes);
+	if (wqe->opcode == IB_WR_RDMA_READ_WITH_INV)
+		return memdev_local_inv(qp, wqe);
 	return IB_WC_SUCCESS;
 
 out_refused:
@@ -543,12 +565,8 @@ static int memdev_carry_out(struct memdev_qp *qp, const struct memdev_wqe *wqe)
 	}
 	if (wqe->opcode == IB_WR_REG_MR)
 		return memdev_register(qp, wqe);
-	if (wqe->opcode == IB_WR_LOCAL_INV) {
-		rc = memdev_invalidate(qp, wqe->inv_key);
-		if (rc)
-			atomic_inc(&md->counts.bad_key);
-		return rc;
-	}
+	if (wqe->opcode == IB_WR_LOCAL_INV)
+		return memdev_local_inv(qp, wqe);
 
 	peer = memdev_peer(qp);
 	if (!peer) {
@@ -558,7 +576,7 @@ static int memdev_carry_out(struct memdev_qp *qp, const struct memdev_wqe *wqe)
 				   msecs_to_jiffies(MEMDEV_SILENCE_MS)) ?
 			MEMDEV_AGAIN : IB_WC_RETRY_EXC_ERR;
 	}
-	if (wqe->opcode == IB_WR_RDMA_READ || wqe->opcode == IB_WR_RDMA_WRITE)
+	if (memdev_is_read(wqe->opcode) || wqe->opcode == IB_WR_RDMA_WRITE)
 		rc = memdev_move(qp, peer, wqe);
 	else
 		rc = memdev_send(qp, peer, wqe);
@@ -572,6 +590,7 @@ static enum ib_wc_opcode memdev_wc_opcode(enum ib_wr_opcode opcode)
 	case IB_WR_RDMA_WRITE:
 		return IB_WC_RDMA_WRITE;
 	case IB_WR_RDMA_READ:
+	case IB_WR_RDMA_READ_WITH_INV:
 		return IB_WC_RDMA_READ;
 	case IB_WR_LOCAL_INV:
 		return IB_WC_LOCAL_INV;
@@ -663,7 +682,8 @@ static int memdev_next(struct memdev_qp *qp, u32 head)
 
 	if (wqe->carried_out)
 		return wqe->status;
-	if (wqe->opcode == IB_WR_RDMA_READ && READ_ONCE(qp->md->traits.late_reads))
+	if (memdev_is_read(wqe->opcode) &&
+	    READ_ONCE(qp->md->traits.late_reads))
 		memdev_overtake(qp, head);
 	return memdev_carry_out(qp, wqe);
 }

@@ -32,7 +32,8 @@ struct ib_mr *memdev_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max)
 	if (!r)
 		return ERR_PTR(-ENOMEM);
 	r->pieces = kvcalloc(max, sizeof(*r->pieces), GFP_KERNEL);
-	if (!r->pieces)
+	r->registered = kvcalloc(max, sizeof(*r->registered), GFP_KERNEL);
+	if (!r->pieces || !r->registered)
 		goto out_free;
 	r->max = max;
 	r->gaps = type == IB_MR_TYPE_SG_GAPS;
@@ -46,6 +47,7 @@ struct ib_mr *memdev_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max)
 	return &r->ib;
 
 out_free:
+	kvfree(r->registered);
 	kvfree(r->pieces);
 	kfree(r);
 	return ERR_PTR(-ENOMEM);
@@ -61,6 +63,7 @@ int memdev_dereg_mr(struct ib_mr *mr, struct ib_udata *udata)
 	xa_erase(&md->regions, r->index);
 	spin_unlock_irq(&md->region_lock);
 	atomic_dec(&md->counts.regions);
+	kvfree(r->registered);
 	kvfree(r->pieces);
 	kfree(r);
 	return 0;
@@ -80,15 +83,11 @@ static int memdev_set_page(struct ib_mr *mr, u64 addr)
 int memdev_map_mr_sg(struct ib_mr *mr, struct scatterlist *sgl, int nents,
 		     unsigned int *offset)
 {
-	struct memdev *md = to_memdev(mr->device);
 	struct memdev_region *r = to_memdev_region(mr);
 	unsigned int skip = offset ? *offset : 0;
 	struct scatterlist *sg;
 	int i;
 
-	/* While somebody may read and write there */
-	if (r->valid)
-		atomic_inc(&md->counts.bad_key);
 	r->nr = 0;
 	if (!r->gaps)
 		return ib_sg_to_pages(mr, sgl, nents, offset, memdev_set_page);
@@ -129,6 +128,8 @@ enum ib_wc_status memdev_register(struct memdev_qp *qp,
 	spin_lock_irq(&md->region_lock);
 	if (xa_load(&md->regions, wqe->key >> MEMDEV_KEY_SHIFT) == r &&
 	    !r->valid && r->ib.pd == qp->ib.pd && r->nr) {
+		memcpy(r->registered, r->pieces, r->nr * sizeof(*r->pieces));
+		r->nr_registered = r->nr;
 		r->valid = true;
 		r->key = wqe->key;
 		r->access = wqe->access;
@@ -167,20 +168,22 @@ static bool memdev_region_copy(struct memdev *md, struct memdev_region *r,
 			       u64 addr, u8 *buf, u32 len, bool write)
 {
 	u64 at = addr - r->iova, dma;
+	const struct memdev_piece *piece;
 	u32 i, n;
 
 	/* Pages begin where the first one does; pieces at their own octet. */
 	if (!r->gaps)
 		at += r->iova & (r->ib.page_size - 1);
-	for (i = 0; i < r->nr && len; i++) {
-		if (at >= r->pieces[i].len) {
-			at -= r->pieces[i].len;
+	for (i = 0; i < r->nr_registered && len; i++) {
+		piece = &r->registered[i];
+		if (at >= piece->len) {
+			at -= piece->len;
 			continue;
 		}
-		while (len && at < r->pieces[i].len) {
-			dma = r->pieces[i].addr + at;
+		while (len && at < piece->len) {
+			dma = piece->addr + at;
 			n = memdev_in_page(dma, min_t(u64, len,
-						      r->pieces[i].len - at));
+						      piece->len - at));
 			if (!memdev_dma_access(md, dma, buf, n, write))
 				return false;
 			buf += n;

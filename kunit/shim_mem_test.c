@@ -1,8 +1,356 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The endpoint's suites again, over the device in memory: with addresses that
- * have to be mapped, exact limits, and checks of every key.
+ * have to be mapped, exact limits, and checks of every key. And what takes a
+ * device that is told what to be like.
  */
 #define SHIM_OVER		"_memdev"
 #define SHIM_SUITE_INIT		shim_mem_suite_init
 #include "shim_ep_test.c"
+
+/* ---- Devices of many kinds ---- */
+
+static void shim_device_is(struct memdev_traits *traits)
+{
+	memdev_default_traits(traits);
+}
+
+/* RPCs of every kind, from both ends */
+static void shim_mixed_traffic(struct kunit *test, struct shim_pair *pair)
+{
+	shim_traffic(test, pair, 4, 24, 60000, PAGE_SIZE, 0, true);
+	shim_traffic(test, pair, 4, 24, 4000, 1000, 20000, true);
+	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+}
+
+/* Data move when memory is mapped, unmapped and synchronised, and else not. */
+static void hardware_bounces(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	struct memdev_traits t;
+
+	if (!memdev_maps(shim_memdev))
+		kunit_skip(test, "this kernel lets no driver map memory");
+	shim_device_is(&t);
+	t.bounce = true;
+	memdev_set_traits(shim_memdev, &t);
+	shim_open(test);
+	shim_mixed_traffic(test, pair);
+	t.max_sgl_rd = 1;
+	memdev_set_traits(shim_memdev, &t);
+	shim_disconnect(test, pair);
+	shim_open(test);
+	shim_mixed_traffic(test, pair);
+}
+
+/*
+ * A message that a transport still has when its connection ends may have been
+ * changed, as when it was deciphered in place: it stays so.
+ */
+static void hardware_bounces_lent(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	struct shim_rpc *rpc = shim_rpcs(test, 1);
+	struct shim_side *c = &pair->client, *s = &pair->server;
+	struct rpcrdma_recv *rv;
+	struct memdev_traits t;
+
+	if (!memdev_maps(shim_memdev))
+		kunit_skip(test, "this kernel lets no driver map memory");
+	shim_device_is(&t);
+	t.bounce = true;
+	memdev_set_traits(shim_memdev, &t);
+	shim_open(test);
+	s->hold_calls = true;
+	rpc->inline_arg = 1000;
+	KUNIT_ASSERT_EQ(test, shim_rpc_send(c, rpc), 0);
+	KUNIT_ASSERT_TRUE(test, shim_wait_until(s, READ_ONCE(s->nr_held)));
+	rv = list_first_entry(&s->held, struct rpcrdma_recv, list);
+	memset(rv->payload, 0x5a, rv->payload_len);
+	rpcrdma_ep_close(c->ep, NULL);
+	KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));
+	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(rv->payload, 0x5a, rv->payload_len),
+			    NULL);
+	shim_rpc_end(c, rpc);
+	spin_lock(&s->lock);
+	list_del_init(&rv->list);
+	s->nr_held--;
+	spin_unlock(&s->lock);
+	rpcrdma_recv_put(rv);
+}
+
+#define SHIM_REGION_PAGES	4
+#define SHIM_REGIONS		4
+
+/*
+ * Reads go into regions, of which each takes several and there are few: what
+ * finds none waits for another's end.
+ */
+static void hardware_regions_run_dry(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	struct shim_side *c = &pair->client, *s = &pair->server;
+	struct shim_rpc *rpcs = shim_rpcs(test, 8);
+	struct memdev_traits t;
+	struct shim_buf arg;
+	int i;
+
+	shim_device_is(&t);
+	t.reads_into_regions = true;
+	t.region_depth = SHIM_REGION_PAGES;
+	memdev_set_traits(shim_memdev, &t);
+	pair->server_params.rw_ctxts = SHIM_REGIONS;
+	shim_open(test);
+	KUNIT_EXPECT_EQ(test, s->ep->rw_mrs, (u32)SHIM_REGIONS);
+
+	/* In two pieces, see shim_pull(), each into a region */
+	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&arg, 0, 4 * PAGE_SIZE), 0);
+	shim_buf_fill(&arg, 0);
+	s->hold_calls = true;
+	for (i = 0; i < 8; i++) {
+		shim_rpc_init(&rpcs[i], &arg, NULL);
+		KUNIT_ASSERT_EQ(test, shim_rpc_send(c, &rpcs[i]), 0);
+	}
+	KUNIT_ASSERT_TRUE(test, shim_wait_until(s, READ_ONCE(s->nr_held) == 8));
+	WRITE_ONCE(s->hold_calls, false);
+	/* No Read ends. */
+	memdev_hold(shim_memdev, true, false);
+	shim_release(s, 8);
+	KUNIT_EXPECT_EQ(test, atomic_read(&s->ep->rw_waiters),
+			8 - SHIM_REGIONS / 2);
+	memdev_hold(shim_memdev, false, false);
+	for (i = 0; i < 8; i++) {
+		KUNIT_EXPECT_EQ(test, shim_rpc_wait(c, &rpcs[i]), 0);
+		shim_rpc_end(c, &rpcs[i]);
+	}
+	KUNIT_EXPECT_EQ(test, atomic_read(&s->served), 8);
+	shim_check_idle(test, c);
+	shim_check_idle(test, s);
+	/* And with others at it from both sides */
+	shim_traffic(test, pair, 4, 30, 16000, PAGE_SIZE, 0, false);
+	shim_buf_free(&arg);
+}
+
+/* Regions of any pieces: what would be many segments is one. */
+static void hardware_gaps(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	struct memdev_traits t;
+	int registered;
+
+	shim_device_is(&t);
+	t.sg_gaps = true;
+	memdev_set_traits(shim_memdev, &t);
+	shim_open(test);
+	registered = atomic_read(&memdev_counts(shim_memdev)->registered);
+	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 1600, 1600, 5, 100),
+			0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&memdev_counts(shim_memdev)->registered),
+			registered + 2);
+	shim_mixed_traffic(test, pair);
+}
+
+/* As little as there can be of everything */
+static void hardware_is_small(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	struct memdev_traits t;
+
+	shim_device_is(&t);
+	t.max_sge = 1;
+	t.max_qp_wr = 256;
+	t.region_depth = 2;
+	t.max_regions = 24;
+	memdev_set_traits(shim_memdev, &t);
+	pair->client_params.max_mrs = 16;
+	pair->server_params.max_mrs = 8;
+	shim_open(test);
+	shim_traffic(test, pair, 4, 24, 30000, PAGE_SIZE, 0, false);
+	shim_traffic(test, pair, 4, 24, 0, PAGE_SIZE, 20000, true);
+	KUNIT_EXPECT_LE(test, atomic_read(&memdev_counts(shim_memdev)->regions),
+			24);
+}
+
+/*
+ * What a Send Queue's entry takes is the driver's affair: the settings may be
+ * within the device's limits and the queue too large nevertheless.
+ */
+static void hardware_has_little_room(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	struct memdev_traits t;
+
+	shim_device_is(&t);
+	t.sq_octets = 100 * (MEMDEV_WQE_OCTETS + 32 * MEMDEV_SGE_OCTETS);
+	memdev_set_traits(shim_memdev, &t);
+	pair->server_params.sends = 305;
+	shim_open(test);
+	KUNIT_EXPECT_LT(test, pair->server.ep->sq_depth, 100U);
+	shim_mixed_traffic(test, pair);
+	shim_disconnect(test, pair);
+	/* There is an end to it. */
+	t.sq_octets = 1000;
+	memdev_set_traits(shim_memdev, &t);
+	KUNIT_EXPECT_NE(test, shim_connect(pair), 0);
+}
+
+/* A device that registers nothing: a client says so, and has no connection. */
+static void hardware_without_regions(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	struct memdev_traits t;
+
+	shim_device_is(&t);
+	t.no_regions = true;
+	memdev_set_traits(shim_memdev, &t);
+	KUNIT_EXPECT_EQ(test, shim_connect(pair), -EOPNOTSUPP);
+	KUNIT_EXPECT_EQ(test, atomic_read(&memdev_counts(shim_memdev)->qps), 0);
+}
+
+/* Completions of Sends come late, those of Receives before them, or after. */
+static void hardware_completes_late(struct kunit *test)
+{
+	struct shim_pair *pair = shim_open(test);
+	struct shim_caller *c;
+	unsigned long end;
+	bool busy = true;
+	int i, n;
+
+	c = kunit_kcalloc(test, 4, sizeof(*c), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	for (i = 0; i < 4; i++) {
+		c[i].max_inline = i & 2 ? 20000 : 0;
+		shim_caller_start(test, &c[i], i & 1 ? &pair->server :
+				  &pair->client, 40, 10000);
+	}
+	end = jiffies + SHIM_WAIT_S * HZ;
+	for (n = 0; busy && time_before(jiffies, end); n++) {
+		memdev_hold(shim_memdev, n & 1, n & 2);
+		schedule_timeout_uninterruptible(1);
+		memdev_hold(shim_memdev, false, false);
+		if (n & 4)
+			schedule_timeout_uninterruptible(1);
+		for (busy = false, i = 0; i < 4; i++)
+			busy |= !completion_done(&c[i].done);
+	}
+	for (i = 0; i < 4; i++)
+		shim_caller_wait(test, &c[i]);
+	shim_check_idle(test, &pair->client);
+	shim_check_idle(test, &pair->server);
+}
+
+/* A Reply may come before the data of a Read that was posted before it. */
+static void hardware_overtakes(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	struct memdev_traits t;
+
+	shim_device_is(&t);
+	t.late_reads = true;
+	memdev_set_traits(shim_memdev, &t);
+	shim_open(test);
+	shim_mixed_traffic(test, pair);
+}
+
+/*
+ * Whatever Work Request fails, somebody is told, and the connection ends. Those
+ * in the middle of a transfer, too.
+ */
+static void hardware_fails_work(struct kunit *test)
+{
+	static const enum ib_wr_opcode opcodes[] = {
+		IB_WR_SEND, IB_WR_SEND_WITH_INV, IB_WR_RDMA_READ,
+		IB_WR_RDMA_WRITE, IB_WR_REG_MR, IB_WR_LOCAL_INV,
+	};
+	struct shim_pair *pair = test->priv;
+	struct memdev_counts *counts = memdev_counts(shim_memdev);
+	struct memdev_traits t;
+	u32 i, n;
+
+	shim_device_is(&t);
+	t.max_sge = 2;
+	memdev_set_traits(shim_memdev, &t);
+	for (i = 0; i < ARRAY_SIZE(opcodes); i++) {
+		for (n = 1; n <= 2; n++) {
+			shim_open(test);
+			memdev_fail_wr(shim_memdev, opcodes[i], n,
+				       IB_WC_LOC_QP_OP_ERR);
+			/* Two regions: the second one is invalidated here. */
+			shim_one_rpc(&pair->client, 30000, 0, 1, PAGE_SIZE);
+			shim_one_rpc(&pair->client, 0, 30000, 1, PAGE_SIZE);
+			shim_one_rpc(&pair->client, 3000, 3000, 1, 1000);
+			KUNIT_EXPECT_TRUE_MSG(test, memdev_failed(shim_memdev),
+					      "opcode %d", opcodes[i]);
+			KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->client));
+			KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->server));
+			KUNIT_EXPECT_EQ(test, atomic_read(&counts->untold), 0);
+			memdev_fail_wr(shim_memdev, 0, 0, 0);
+			shim_disconnect(test, pair);
+		}
+	}
+}
+
+/* Each thing that the device makes, maps or is posted fails once. */
+static void hardware_fails_anything(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	struct memdev_traits t;
+	unsigned int n;
+	bool failed;
+
+	shim_device_is(&t);
+	t.reads_into_regions = true;
+	memdev_set_traits(shim_memdev, &t);
+	pair->client_params.window = RPCRDMA_MIN_WINDOW;
+	pair->client_params.sends = 2;
+	pair->client_params.max_mrs = 2;
+	pair->client_params.rw_ctxts = 0;
+	pair->server_params.window = RPCRDMA_MIN_WINDOW;
+	pair->server_params.sends = 2;
+	pair->server_params.rw_ctxts = 4;
+	pair->server_params.max_mrs = 0;
+	for (n = 1; n < 1000; n++) {
+		memdev_fail_at(shim_memdev, n);
+		if (!shim_connect(pair) &&
+		    shim_wait_until(&pair->server,
+				    atomic_read(&pair->server.opened) ||
+				    atomic_read(&pair->server.closed))) {
+			shim_one_rpc(&pair->client, 10000, 0, 1, PAGE_SIZE);
+			shim_one_rpc(&pair->client, 0, 10000, 1, PAGE_SIZE);
+		}
+		failed = memdev_failed(shim_memdev);
+		memdev_fail_at(shim_memdev, 0);
+		shim_disconnect(test, pair);
+		if (!failed)
+			break;
+	}
+	kunit_info(test, "%u places", n - 1);
+	KUNIT_EXPECT_GT(test, n, 30U);
+	KUNIT_EXPECT_LT(test, n, 1000U);
+}
+
+static struct kunit_case hardware_cases[] = {
+	KUNIT_CASE(hardware_bounces),
+	KUNIT_CASE(hardware_bounces_lent),
+	KUNIT_CASE(hardware_regions_run_dry),
+	KUNIT_CASE(hardware_gaps),
+	KUNIT_CASE(hardware_is_small),
+	KUNIT_CASE(hardware_has_little_room),
+	KUNIT_CASE(hardware_without_regions),
+	KUNIT_CASE(hardware_completes_late),
+	KUNIT_CASE(hardware_overtakes),
+	KUNIT_CASE(hardware_fails_work),
+	KUNIT_CASE(hardware_fails_anything),
+	{}
+};
+
+static struct kunit_suite hardware_suite = {
+	.name		= "rpcrdma_ep_hardware",
+	.suite_init	= shim_mem_suite_init,
+	.suite_exit	= shim_suite_exit,
+	.init		= shim_test_init,
+	.exit		= shim_test_exit,
+	.test_cases	= hardware_cases,
+};
+
+kunit_test_suite(hardware_suite);
