@@ -376,16 +376,29 @@ level_build()
 	scripts/conformance.py --counts | sed 's/^/#   /'
 }
 
+# script_level LEVEL DIR COMMAND...: a level that is a script, which prints results
+# and fails if one of them did
+script_level()
+{
+	local level=$1 dir=$2 status=0
+	shift 2
+	"$@" >"$dir/results" 2>"$dir/log" || status=$?
+	results "$dir/results" "$level/"
+	[ $status -eq 0 ] || tail -n 60 "$dir/log" | sed 's/^/#   /'
+	if [ $status -ne 0 ] && ! grep -q '^not ok ' "$dir/results"; then
+		not_ok "$level/run" "it ended with status $status, see $dir/log"
+	elif ! grep -q '^ok ' "$dir/results"; then
+		not_ok "$level/run" "nothing was tried, see $dir/log"
+	fi
+}
+
 level_packages()
 {
-	local status=0
-	if [ "$(id -u)" -ne 0 ]; then
-		skip packages "a system to install packages in takes root"
+	if ! unshare --mount --net true 2>/dev/null; then
+		skip packages "a system to install packages in takes root, who may mount"
 		return
 	fi
-	scripts/package-test.sh "$1" >"$1/results" 2>"$1/log" || status=$?
-	results "$1/results" packages/
-	[ -s "$1/results" ] || { sed 's/^/#   /' "$1/log"; not_ok packages/run "no test ran (status $status)"; }
+	script_level packages "$1" scripts/package-test.sh "$1"
 }
 
 level_kunit()
@@ -487,11 +500,7 @@ level_e2e()
 # What "make matrix" does, with one kernel
 level_kernels()
 {
-	local status=0
-	SHORT=1 scripts/matrix.sh bookworm-backports >"$1/results" 2>"$1/log" || status=$?
-	results "$1/results" kernels/
-	[ $status -eq 0 ] || tail -n 60 "$1/log" | sed 's/^/#   /'
-	grep -qE '^(not )?ok ' "$1/results" || not_ok kernels/run "nothing was tried (status $status), see $1/log"
+	SHORT=1 script_level kernels "$1" scripts/matrix.sh bookworm-backports
 }
 
 # What "make demo" shows, with few files
