@@ -7,6 +7,12 @@
 # scripts/debug-kernel.patch goes in where it fits: it mends what keeps tests
 # from running, nothing of what is tested.
 #
+#   scripts/debug-kernel.sh
+#
+#   DEBUG_SUITE=suite   from the newest linux-source of that suite instead, e.g.
+#               bookworm-backports (6.12) or trixie-backports (7.x), and without
+#               the options that those sources do not have
+#
 # The result is cached outside the checkout, keyed by the configuration, the
 # patch and the version of the sources. Prints the path of the built tree on stdout;
 # progress goes to stderr. In the tree, modroot/ has its modules installed.
@@ -17,9 +23,10 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 . "$here/scripts/lib.sh"
 
 tarball=/usr/src/linux-source-6.1.tar.xz
+suite=${DEBUG_SUITE:-}
 
 # The options asked for: what the second file sets wins.
-config()
+options()
 {
 	awk '
 		/^(# )?CONFIG_[A-Za-z0-9_]+(=| is not set)/ {
@@ -31,6 +38,21 @@ config()
 		}
 		END { for (i = 1; i <= n; i++) print line[order[i]] }' \
 		"$here/.kunitconfig" "$here/scripts/debug-kernel.config"
+	# Newer names of CONFIG_EMBEDDED and CONFIG_NFS_V4_1
+	[ -z "$suite" ] || printf '%s\n' CONFIG_EXPERT=y CONFIG_NFS_V4_0=y
+}
+
+# Those of them that the sources have
+config()
+{
+	if [ -z "$suite" ]; then
+		options
+	else
+		options | awk '
+			NR == FNR { has["CONFIG_" $NF] = 1; next }
+			{ name = $1 == "#" ? $2 : $1; sub(/=.*/, "", name) }
+			name in has' <(grep -rhoE '^\s*(menu)?config [A-Z0-9_a-z]+' --include='Kconfig*' "$tree.src") -
+	fi
 }
 
 fix=$here/scripts/debug-kernel.patch
@@ -38,14 +60,22 @@ fix=$here/scripts/debug-kernel.patch
 # shellcheck disable=SC2317
 unpack()
 {
-	tar -C "$1" --strip-components=1 -xf "$tarball" || return
+	if [ -z "$suite" ]; then
+		tar -C "$1" --strip-components=1 -xf "$tarball" || return
+	else
+		unpack_source "$suite" "$1" || return
+	fi
 	if patch -d "$1" -p1 --dry-run <"$fix"; then
 		patch -d "$1" -p1 <"$fix"
 	fi
 }
 
-[ -f "$tarball" ] || die "$tarball is missing: run scripts/setup.sh first"
-# shellcheck disable=SC2016
-version=$(dpkg-query -W -f '${Version}' linux-source-6.1)
-test_kernel debug-kernel "$(config; cat "$fix"; echo "$version")" unpack config
+if [ -z "$suite" ]; then
+	[ -f "$tarball" ] || die "$tarball is missing: run scripts/setup.sh first"
+	# shellcheck disable=SC2016
+	version=$(dpkg-query -W -f '${Version}' linux-source-6.1)
+else
+	version=$(newest_source "$suite")
+fi
+test_kernel "debug-kernel${suite:+-$suite}" "$(options; cat "$fix"; echo "$version")" unpack config
 echo "$tree"

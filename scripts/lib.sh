@@ -189,6 +189,40 @@ apt_depends()
 		tr ',|' '\n\n' | sed 's/^ *//; s/ .*//'
 }
 
+# The package and the version of the newest kernel sources in the suite $1, which is
+# asked once a week
+newest_source()
+{
+	local newest=$CACHE/kernels/$1.source lock apt package
+	mkdir -p "$CACHE/kernels"
+	exec {lock}>"$newest.lock"
+	flock "$lock"
+	if [ ! -s "$newest" ] || [ -z "$(find "$newest" -mtime -7)" ]; then
+		suite_apt "$1" "$newest.log"
+		package=$(apt_depends linux-source | grep '^linux-source-' | head -n 1)
+		[ -n "$package" ] || die "$1 has no linux-source: see $newest.log"
+		apt_here apt-cache show --no-all-versions "$package" |
+			awk -v package="$package" '$1 == "Version:" { print package, $2 }' >"$newest.new"
+		mv "$newest.new" "$newest"
+	fi
+	exec {lock}>&-
+	cat "$newest"
+}
+
+# Put these sources into the folder $2.
+unpack_source()
+{
+	local apt name version deb
+	read -r name version < <(newest_source "$1")
+	suite_apt "$1" "$CACHE/kernels/$1.source.log"
+	rm -f "$apt/archives/$name"_*.deb
+	(cd "$apt/archives" && apt_here apt-get download "$name=$version") || return
+	deb=$(echo "$apt/archives/$name"_*.deb)
+	dpkg-deb --fsys-tarfile "$deb" | tar -xOf - "./usr/src/$name.tar.xz" |
+		tar -C "$2" --strip-components=1 -xJf - || return
+	rm -f "$deb"
+}
+
 # test_kernel NAME KEY UNPACK CONFIG [MAKE-ARGUMENT...]: build a kernel for tests
 # from sources and keep it in the cache, outside the checkout. Set tree to its
 # folder, in which modroot/ has its modules installed.

@@ -18,44 +18,12 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 . "$here/scripts/lib.sh"
 
 suite=${1:-trixie-backports}
-newest=$CACHE/kernels/$suite.source
-log=$newest.log
-
-# The newest sources: the package's name and version
-find_newest()
-{
-	local apt package
-	suite_apt "$suite" "$log"
-	package=$(apt_depends linux-source | grep '^linux-source-' | head -n 1)
-	[ -n "$package" ] || die "$suite has no linux-source: see $log"
-	apt_here apt-cache show --no-all-versions "$package" |
-		awk -v package="$package" '$1 == "Version:" { print package, $2 }' >"$newest.new"
-	mv "$newest.new" "$newest"
-}
 
 # shellcheck disable=SC2317
-unpack()
-{
-	local apt name version deb
-	suite_apt "$suite" "$log"
-	read -r name version <"$newest"
-	rm -f "$apt/archives/$name"_*.deb
-	(cd "$apt/archives" && apt_here apt-get download "$name=$version") || return
-	deb=$(echo "$apt/archives/$name"_*.deb)
-	dpkg-deb --fsys-tarfile "$deb" | tar -xOf - "./usr/src/$name.tar.xz" |
-		tar -C "$1" --strip-components=1 -xJf - || return
-	rm -f "$deb"
-}
+unpack() { unpack_source "$suite" "$1"; }
 
 # shellcheck disable=SC2317
 config() { grep CONFIG_ "$here/scripts/uml-kernel.config"; }
 
-mkdir -p "$CACHE/kernels"
-exec {lock}>"$newest.lock"
-flock "$lock"
-if [ ! -s "$newest" ] || [ -z "$(find "$newest" -mtime -7)" ]; then
-	find_newest
-fi
-exec {lock}>&-
-test_kernel uml-kernel "$(config; cat "$newest")" unpack config ARCH=um
+test_kernel uml-kernel "$(config; newest_source "$suite")" unpack config ARCH=um
 echo "$tree"
