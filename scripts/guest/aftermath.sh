@@ -110,7 +110,7 @@ hostile_end()
 	t umount 60 umount_works
 	t unload.stop 60 stop_all
 	t unload.slab 60 no_slab_left
-	if [ -e /sys/kernel/debug/kmemleak ]; then
+	if have_kmemleak; then
 		t unload.kmemleak 120 no_leaks
 	fi
 	end_of_run

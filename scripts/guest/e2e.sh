@@ -622,7 +622,7 @@ t unload.stop 60 stop_all
 t unload.repeated 240 reload
 t unload.device-removed 60 device_goes_idle
 t unload.slab 60 no_slab_left
-if [ -e /sys/kernel/debug/kmemleak ]; then
+if have_kmemleak; then
 	t unload.kmemleak 120 no_leaks
 fi
 end_of_run

@@ -272,6 +272,12 @@ no_slab_left()
 	! grep -iE 'rpcrdma|xprtrdma|svcrdma' /proc/slabinfo || complain "slab caches are left"
 }
 
+# It may have been told not to start.
+have_kmemleak()
+{
+	echo stack=on 2>/dev/null >/sys/kernel/debug/kmemleak
+}
+
 no_leaks()
 {
 	# An object must be unreferenced in two scans, and old enough.

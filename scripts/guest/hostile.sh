@@ -53,14 +53,15 @@ client_pressure()
 	[ $status -eq 0 ] || wrong_cases
 }
 
-# load_of NAME takes|hoards: while others load the server so, what a mount's
-# operations take. FIGURES: median and 95 % in microseconds; octets that the
-# server held, and those of them in the slab.
+# load_of NAME takes|hoards [RATE]: while others load the server so, with RATE Calls
+# in a second if that is given, what a mount's operations take. FIGURES: median and
+# 95 % in microseconds; octets that the server held, and those of them in the slab;
+# Calls in a second.
 load_of()
 {
 	local peer slab beside words status=0
 	slab=$(slab_objects)
-	"$HOSTILE" client $ADDR4 $PORT load $1 $2 >$RESULTS.load &
+	"$HOSTILE" client $ADDR4 $PORT load "$@" >$RESULTS.load &
 	peer=$!
 	sleep 1
 	beside=$("$HOSTILE" beside $MNT $PRESSURE) || status=$?
@@ -69,14 +70,14 @@ load_of()
 	wait $peer || status=$?
 	[ $status -eq 0 ] || complain "$1, $2: $beside $(cat $RESULTS.load)"
 	read -ra words <<<"$beside $(cat $RESULTS.load)"
-	FIGURES=("${words[3]}" "${words[5]}" "${words[7]}" $((slab * 4096)))
+	FIGURES=("${words[3]}" "${words[5]}" "${words[7]}" $((slab * 4096)) "${words[17]}")
 	echo "# $1, $2: $beside us, $(cat $RESULTS.load), slab ${FIGURES[3]}" >>$RESULTS
 	rm -f $RESULTS.load
 }
 
 # Beside peers who make the server hold what they asked for, and then leave it
-# there, a mount is no slower than beside peers with as many Calls under way who
-# take their Replies, but for a factor of two. Once in three times is enough:
+# there, a mount is no slower than beside peers with as many Calls, in all and under
+# way, who take their Replies, but for a factor of two. Once in three times is enough:
 # this machine may have become busy meanwhile.
 no_slower()
 {
@@ -84,7 +85,7 @@ no_slower()
 	for _ in 1 2 3; do
 		load_of $1 takes
 		good=${FIGURES[0]}
-		load_of $1 hoards
+		load_of $1 hoards ${FIGURES[4]}
 		[ ${FIGURES[2]} -le $((LIMIT << 20)) ] || complain "$1: the server holds ${FIGURES[2]} octets"
 		[ ${FIGURES[3]} -le $((LIMIT << 20)) ] || complain "$1: ${FIGURES[3]} octets are in the slab"
 		[ ${FIGURES[0]} -gt $((2 * good)) ] || return 0

@@ -3075,7 +3075,14 @@ static void load_chunk(struct load_peer *l, bool takes)
 	}
 }
 
-static uint32_t load_replies, load_errors;
+static uint32_t load_replies, load_errors, load_calls;
+/* Calls in a second that all of them together make at most; 0: no bound */
+static double load_rate, load_begun;
+
+static bool load_may_call(void)
+{
+	return load_rate == 0 || load_calls < load_rate * (now() - load_begun);
+}
 
 static const struct load loads[] = {
 	{ "replies", 4, 8, REASSEMBLY, 1 << 20, true, load_read },
@@ -3155,21 +3162,29 @@ static void load_step(const struct load *load, struct load_peer *l, bool takes)
 	}
 	while (l->p->inbox) {
 		m = receive(l->p, 0);
-		if (get(m->data, 12) == ERROR)
+		if (get(m->data, 12) == ERROR) {
 			load_errors++;
-		else if (!is_grant(m) && !(get(m->data, 16) & MORE))
+			/* What was refused is asked for again at once. */
+			if (!takes && l->flight)
+				l->flight--;
+		} else if (!is_grant(m) && !(get(m->data, 16) & MORE))
 			load_replies++;
 		if (takes)
 			load_take(load, l, m);
 		free(m);
 	}
-	while (l->flight < load->flight && has_window(l->p) && !l->p->closed && !l->dead)
+	while (l->flight < load->flight && has_window(l->p) && !l->p->closed && !l->dead &&
+	       (l->at || load_may_call())) {
+		uint32_t flight = l->flight;
+
 		load->call(l, takes);
+		load_calls += l->flight - flight;
+	}
 }
 
 /*
  * Now and then a hoarder lets the server say that it may ask for more; one that
- * hears all asks for more once in a second, and is refused or not.
+ * hears all asks for as much as all it holds once more in a second.
  */
 static void load_tempt(const struct load *load, struct load_peer *l)
 {
@@ -3209,6 +3224,7 @@ static void load_until_the_end(const struct load *load, bool takes)
 	double look = 0;
 
 	signal(SIGTERM, load_end);
+	load_begun = now();
 	while (!load_ends) {
 		double begun = now();
 		bool again = begun >= look;
@@ -3232,13 +3248,15 @@ static void load_until_the_end(const struct load *load, bool takes)
 		run_once(0);
 		usleep((now() - begun) * 1e6 + LOAD_PAUSE_MS * 1e3);
 	}
-	printf("held %llu connections %u Replies %u ERRORs %u\n", held, opened,
-	       load_replies, load_errors);
+	printf("held %llu connections %u Replies %u ERRORs %u Calls %u rate %.0f\n", held, opened,
+	       load_replies, load_errors, load_calls, load_calls / (now() - load_begun));
 }
 
-static int run_load(const char *name, bool takes)
+static int run_load(const char *name, bool takes, const char *rate)
 {
 	uint32_t i;
+
+	load_rate = rate ? atof(rate) : 0;
 
 	if (setjmp(failed)) {
 		printf("%s\n", reason);
@@ -3515,8 +3533,9 @@ int client_main(int argc, char **argv)
 	on_bad = client_failed;
 	if (!strcmp(argv[2], "walk") && argc == 5)
 		return run_walk(argv[3], argv[4]);
-	if (!strcmp(argv[2], "load") && argc == 5)
-		return run_load(argv[3], !strcmp(argv[4], "takes"));
+	if (!strcmp(argv[2], "load") && argc >= 5)
+		return run_load(argv[3], !strcmp(argv[4], "takes"),
+				argc > 5 ? argv[5] : NULL);
 	for (c = cases; c; c = c->next) {
 		for (i = 2; i < argc && !selects(argv[i], c->group, c->name); i++)
 			;

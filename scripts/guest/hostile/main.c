@@ -5,7 +5,7 @@
  *
  *   hostile client ADDR PORT GROUP[.CASE]...
  *   hostile client ADDR PORT walk SEED STEPS
- *   hostile client ADDR PORT load NAME takes|hoards
+ *   hostile client ADDR PORT load NAME takes|hoards [CALLS-IN-A-SECOND]
  *   hostile beside DIR SECONDS
  *   hostile server ADDR PORT NFSPORT DIR REFDIR MOUNT UMOUNT {[N/M] GROUP[.CASE]...}...
  *   hostile server ADDR PORT NFSPORT DIR REFDIR MOUNT UMOUNT walk SEED STEPS
