@@ -626,7 +626,8 @@ struct rpcrdma_call {
 	u8 reverse;		/* sent by the server end */
 	u8 ddp;			/* 0: reduction not allowed (GSS i and p) */
 	u8 bulk;		/* the Reply is expected to be that large */
-	/* rpcrdma_lessons_recall() writes these two. */
+	/* rpcrdma_lessons_recall() writes these three. */
+	u8 no_parts;		/* Special Format rather than continued */
 	u8 whole_writes;	/* a Write chunk must have room for roundup */
 	u32 reply_chunk_from;	/* Replies as large need a chunk; 0: not told */
 	struct rpcrdma_recovery recovery;
@@ -677,6 +678,7 @@ int rpcrdma_call_refused(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
 struct rpcrdma_lessons {
 	u64 reply_until;		/* seconds; later it is asked anew */
 	u64 writes_until;
+	u64 parts_until;
 	u32 reply_octets;		/* the least that needed a Reply chunk */
 };
 
@@ -770,6 +772,7 @@ struct rpcrdma_parts {
 
 struct rpcrdma_exchange {
 	u8 state;			/* the engine's */
+	u8 in_parts;			/* the Call is a continued message */
 	int status;			/* errno that it ends with */
 	u32 conn;			/* number of the connection it was sent on */
 	u32 xid, pull_handle;		/* of the Reply */
@@ -818,9 +821,21 @@ struct rpcrdma_step {
 int rpcrdma_exchange_begin(struct rpcrdma_exchange *x,
 			   const struct rpcrdma_conn *conn);
 
-/* It was sent, with x->lists, which are initialised even if they are empty. */
+/*
+ * Before that: a connection that ended with a Call in parts unanswered may have
+ * done so because the peer had no memory for the parts. See rpcrdma_lessons.
+ */
+void rpcrdma_lessons_lost(struct rpcrdma_lessons *lessons, u64 now,
+			  const struct rpcrdma_exchange *x,
+			  const struct rpcrdma_conn *conn);
+
+/*
+ * It was sent as @plan says, with x->lists, which are initialised even if they are
+ * empty.
+ */
 void rpcrdma_exchange_sent(struct rpcrdma_exchange *x,
-			   const struct rpcrdma_conn *conn);
+			   const struct rpcrdma_conn *conn,
+			   const struct rpcrdma_call_plan *plan);
 
 /*
  * A Reply to it arrived on @conn, or an ERROR. Returns true: it waits for that,

@@ -103,7 +103,7 @@ struct exchange {
 	exchange &send()
 	{
 		EXPECT_EQ(rpcrdma_exchange_begin(&x, &conn), 0);
-		rpcrdma_exchange_sent(&x, &conn);
+		rpcrdma_exchange_sent(&x, &conn, &plan);
 		return *this;
 	}
 	exchange &claim()
@@ -133,6 +133,7 @@ struct exchange {
 
 	rpcrdma_conn conn, next;
 	rpcrdma_exchange x{};
+	rpcrdma_call_plan plan{};
 	std::unique_ptr<rpcrdma_rx> rx;
 	rpcrdma_arrival a{};
 };

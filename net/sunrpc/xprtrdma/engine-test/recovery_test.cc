@@ -82,6 +82,22 @@ public:
 					    &call.recovery);
 	}
 
+	/* It goes as planned, and its connection ends without an answer. */
+	void lose()
+	{
+		rpcrdma_exchange x = {};
+		rpcrdma_conn next = e->conn;
+
+		next.cfg.number++;
+		ASSERT_EQ(send(), 0);
+		ASSERT_EQ(rpcrdma_exchange_begin(&x, &e->conn), 0);
+		rpcrdma_exchange_sent(&x, &e->conn, &plan);
+		/* The same connection: it may yet be answered. */
+		rpcrdma_lessons_lost(&lessons, now, &x, &e->conn);
+		EXPECT_EQ(lessons.parts_until, 0u);
+		rpcrdma_lessons_lost(&lessons, now, &x, &next);
+	}
+
 	/* Another RPC, later: the same Call, and nothing but the lessons. */
 	void next_rpc(u64 seconds)
 	{
@@ -304,6 +320,56 @@ TEST(Recovery, WriteResource)
 }
 
 /* A Call that was executed comes back as another RPC, and others follow. */
+/*
+ * A server that has no memory for all the Calls in parts which it was sent closes
+ * the connection. What it reads itself it reads when it has room.
+ */
+TEST(Lessons, CallsInPartsThatWereLost)
+{
+	requester r;
+
+	r.call.item_length = 0;
+	r.lose();
+	ASSERT_EQ(r.plan.format, RPCRDMA_CONTINUED);
+	r.next_rpc(1);
+	ASSERT_EQ(r.send(), 0);
+	EXPECT_EQ(r.plan.format, RPCRDMA_SPECIAL);
+	r.next_rpc(298);
+	ASSERT_EQ(r.send(), 0);
+	EXPECT_EQ(r.plan.format, RPCRDMA_SPECIAL);
+	/* Small ones are not concerned, */
+	r.call.length = 200;
+	ASSERT_EQ(r.send(), 0);
+	EXPECT_EQ(r.plan.format, RPCRDMA_INLINE);
+	/* nor any after five minutes. */
+	r.call.length = 65536;
+	r.next_rpc(1);
+	ASSERT_EQ(r.send(), 0);
+	EXPECT_EQ(r.plan.format, RPCRDMA_CONTINUED);
+}
+
+TEST(Lessons, CallsInPartsThatCannotGoOtherwise)
+{
+	requester r;
+
+	r.call.item_length = 0;
+	r.lose();
+	r.call.call_segs = 0;
+	r.next_rpc(1);
+	ASSERT_EQ(r.send(), 0);
+	EXPECT_EQ(r.plan.format, RPCRDMA_CONTINUED);
+}
+
+/* Memory for messages is none of their concern. */
+TEST(Lessons, OtherCallsThatWereLost)
+{
+	requester r;
+
+	r.lose();
+	ASSERT_NE(r.plan.format, RPCRDMA_CONTINUED);
+	EXPECT_EQ(r.lessons.parts_until, 0u);
+}
+
 TEST(Lessons, ReplyChunk)
 {
 	requester r;

@@ -168,12 +168,27 @@ void rpcrdma_lessons_learn(struct rpcrdma_lessons *lessons, u64 now,
 	}
 }
 
+/*
+ * A server takes Calls in parts only as long as it has memory for all that it was
+ * sent and has not served yet; where it has not, it closes the connection. With all
+ * of them on the next one, too, it would do so again and again. What is in a Read
+ * chunk it reads when it has room.
+ */
+void rpcrdma_lessons_lost(struct rpcrdma_lessons *lessons, u64 now,
+			  const struct rpcrdma_exchange *x,
+			  const struct rpcrdma_conn *conn)
+{
+	if (lost_in_parts(x, conn))
+		lessons->parts_until = now + LESSON_SECONDS;
+}
+
 void rpcrdma_lessons_recall(const struct rpcrdma_lessons *lessons, u64 now,
 			    struct rpcrdma_call *call)
 {
 	call->reply_chunk_from =
 		now < lessons->reply_until ? lessons->reply_octets : 0;
 	call->whole_writes = now < lessons->writes_until;
+	call->no_parts = now < lessons->parts_until;
 }
 
 const char *rpcrdma_error_name(u32 code)

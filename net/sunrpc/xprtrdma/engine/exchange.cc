@@ -178,6 +178,13 @@ struct rpcrdma_step refuse(struct rpcrdma_exchange *x, u32 todo, int status,
 
 } // namespace
 
+bool lost_in_parts(const struct rpcrdma_exchange *x,
+		   const struct rpcrdma_conn *conn)
+{
+	return stage_of(x) == stage::SENT && x->in_parts &&
+	       x->conn != conn->cfg.number;
+}
+
 } // namespace rpcrdma
 
 using namespace rpcrdma;
@@ -208,9 +215,11 @@ int rpcrdma_exchange_begin(struct rpcrdma_exchange *x,
 }
 
 void rpcrdma_exchange_sent(struct rpcrdma_exchange *x,
-			   const struct rpcrdma_conn *conn)
+			   const struct rpcrdma_conn *conn,
+			   const struct rpcrdma_call_plan *plan)
 {
 	x->conn = conn->cfg.number;
+	x->in_parts = plan->format == RPCRDMA_CONTINUED;
 	go(x, stage::SENT);
 }
 

@@ -32,6 +32,8 @@ public:
 private:
 	u32 make_offers(offer (&offers)[MAX_OFFERS]) const;
 	bool try_forms(const offer &o, struct rpcrdma_call_plan *plan) const;
+	bool try_continued(const offer &o,
+			   struct rpcrdma_call_plan *plan) const;
 	bool try_special(const offer &o, struct rpcrdma_call_plan *plan) const;
 	bool reads_ok(u32 chunks) const;
 	bool reply_chunk_enough(const offer &o) const;
@@ -238,6 +240,27 @@ bool call_planner::try_special(const offer &o,
 	return true;
 }
 
+/* A continued message, with the item in a Read chunk if that will do (4.4.2) */
+bool call_planner::try_continued(const offer &o,
+				 struct rpcrdma_call_plan *plan) const
+{
+	const u32 room = limits_.send_inline;
+	const u32 plain = header_octets(conn_, -1, o.write_segs, o.reply_segs);
+	const u32 reading = header_octets(conn_, call_->item_segs, o.write_segs,
+					  o.reply_segs);
+
+	if (!may_continue_)
+		return false;
+	plan->format = RPCRDMA_CONTINUED;
+	plan->read_item = reducible_ && segs_fit(call_->item_segs, o) &&
+			  reduced_ <= limits_.continued && reading <= room &&
+			  room - reading >= MIN_LAST_PART;
+	plan->inline_length = plan->read_item ? reduced_ : call_->length;
+	return plan->read_item ||
+	       (segs_fit(0, o) && call_->length <= limits_.continued &&
+		plain <= room && room - plain >= MIN_LAST_PART);
+}
+
 /* The ways a Call can travel with @o, best first (4.4) */
 bool call_planner::try_forms(const offer &o,
 			     struct rpcrdma_call_plan *plan) const
@@ -267,18 +290,10 @@ bool call_planner::try_forms(const offer &o,
 		return true;
 	}
 
-	plan->format = RPCRDMA_CONTINUED;
-	if (may_continue_ && reading_ok && reduced_ <= limits_.continued &&
-	    room - reading >= MIN_LAST_PART) {
-		plan->read_item = 1;
-		plan->inline_length = reduced_;
-		return true;
-	}
-	if (may_continue_ && plain_ok && call_->length <= limits_.continued &&
-	    room - plain >= MIN_LAST_PART)
-		return true;
-
-	return try_special(o, plan);
+	/* Of the two the peer may have closed a connection for the first. */
+	if (call_->no_parts)
+		return try_special(o, plan) || try_continued(o, plan);
+	return try_continued(o, plan) || try_special(o, plan);
 }
 
 int call_planner::plan(struct rpcrdma_call_plan *plan) const

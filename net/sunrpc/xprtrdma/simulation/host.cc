@@ -508,6 +508,7 @@ int host::try_send(rpc *task, endpoint *on)
 
 	if (!on || !on->is_open())
 		return -ENOTCONN;
+	rpcrdma_lessons_lost(&lessons_, w_.now / SECOND, &task->x, &on->conn);
 	if (rpcrdma_exchange_begin(&task->x, &on->conn)) {
 		w_.complain("a Call is sent twice on one connection");
 		return -ENOTCONN;
@@ -536,7 +537,7 @@ int host::try_send(rpc *task, endpoint *on)
 	}
 	if (rc)
 		return rc;
-	rpcrdma_exchange_sent(&task->x, &on->conn);
+	rpcrdma_exchange_sent(&task->x, &on->conn, &plan);
 	task->sent_on = on;
 	task->state = rpc::WAITING;
 	w_.after(RPC_TIME, task, TIMEOUT, ++task->timer);

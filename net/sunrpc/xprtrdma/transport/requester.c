@@ -622,7 +622,7 @@ static int rpcrdma_req_post(struct rpcrdma_ep *ep, struct rpcrdma_req *req,
 	rc = rpcrdma_requester_post(ep, &built, plan,
 				    chunks ? &req->mrs : NULL, lists);
 	if (!rc) {
-		rpcrdma_exchange_sent(&req->x, &ep->conn);
+		rpcrdma_exchange_sent(&req->x, &ep->conn, plan);
 		rpcrdma_req_account(req, plan);
 	}
 	mutex_unlock(&req->lock);
@@ -664,12 +664,17 @@ static int rpcrdma_requester_try(struct rpcrdma_ep *ep,
 int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 			   struct rpc_rqst *rqst)
 {
+	struct rpcrdma_requester *r = rpcrdma_xprt_requester(xprt);
 	struct rpcrdma_req *req = rpcrdma_rqst_req(rqst);
 	int rc;
 
 	if (!rpcrdma_ep_is_open(ep))
 		return -ENOTCONN;
 
+	spin_lock(&r->lessons_lock);
+	rpcrdma_lessons_lost(&r->lessons, ktime_get_seconds(), &req->x,
+			     &ep->conn);
+	spin_unlock(&r->lessons_lock);
 	rc = rpcrdma_exchange_begin(&req->x, &ep->conn);
 	if (rc)
 		return rc;
