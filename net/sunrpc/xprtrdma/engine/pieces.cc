@@ -122,7 +122,7 @@ bool rpcrdma_call_next(const struct rpcrdma_rx *rx, struct rpcrdma_pieces *at,
 }
 
 enum rpcrdma_refusal rpcrdma_call_refusal(const struct rpcrdma_rx *rx,
-				      const void *first)
+					  const void *first)
 {
 	if (rx->format != RPCRDMA_SPECIAL ||
 	    rpcrdma_payload_ok(rx->xid, false, first))
