@@ -256,7 +256,7 @@ static struct rpcrdma_send *shim_wait_send(struct rpcrdma_ep *ep)
 	struct rpcrdma_send *s;
 
 	while (!(s = rpcrdma_send_get(ep))) {
-		if (READ_ONCE(ep->state) >= RPCRDMA_EP_CLOSING)
+		if (rpcrdma_ep_is_closing(ep))
 			break;
 		schedule_timeout_uninterruptible(1);
 	}
