@@ -39,8 +39,8 @@ struct rpcrdma_svc_conn {
 	spinlock_t		lock;		/* of what follows */
 	struct list_head	calls;		/* received, as they came */
 	struct list_head	pulled;		/* their Reads are through */
-	struct list_head	spare;		/* pages to pull into */
-	u32			nr_spare;
+	struct page		**spare;	/* to pull into, or NULL: no room */
+	u32			nr_spare;	/* arg_pages at most */
 	u32			nr_early;	/* pages of Calls ahead of threads */
 	u32			arg_pages;	/* a Call's largest, 0: not known */
 	bool			published;	/* xprt is sunrpc's */

@@ -336,7 +336,6 @@ static int rpcrdma_svc_incoming(void *priv, struct rpcrdma_ep *ep)
 	INIT_LIST_HEAD(&conn->node);
 	INIT_LIST_HEAD(&conn->calls);
 	INIT_LIST_HEAD(&conn->pulled);
-	INIT_LIST_HEAD(&conn->spare);
 
 	ep->ops = &rpcrdma_svc_ep_ops;
 	ep->priv = conn;

@@ -135,6 +135,21 @@ static void rpcrdma_svc_pulled(struct rpcrdma_rw *rw, bool ok)
 	svc_xprt_enqueue(&conn->xprt);
 }
 
+/* A service thread: see that there is room for spare pages, if possible. */
+static void rpcrdma_svc_spare_alloc(struct rpcrdma_svc_conn *conn)
+{
+	struct page **spare;
+
+	if (likely(READ_ONCE(conn->spare)))
+		return;
+	spare = kvmalloc_array(conn->arg_pages, sizeof(*spare), GFP_KERNEL);
+	spin_lock(&conn->lock);
+	if (!conn->spare && !conn->gone)
+		swap(conn->spare, spare);
+	spin_unlock(&conn->lock);
+	kvfree(spare);
+}
+
 /*
  * Pulling for a Call takes pages, and handing it to a service thread sets as
  * many pages of that thread free. They go round: up to one largest Call's are
@@ -147,17 +162,19 @@ static void rpcrdma_svc_swap_pages(struct rpcrdma_svc_conn *conn,
 {
 	u32 i, kept = 0;
 
+	rpcrdma_svc_spare_alloc(conn);
 	spin_lock(&conn->lock);
 	conn->nr_early -= call->nr_early;
 	call->nr_early = 0;
-	if (!conn->gone && conn->nr_spare < conn->arg_pages)
+	if (likely(conn->spare)) {
 		kept = min(call->nr_pages, conn->arg_pages - conn->nr_spare);
-	for (i = 0; i < kept; i++)
-		list_add(&pages[i]->lru, &conn->spare);
-	conn->nr_spare += kept;
+		memcpy(conn->spare + conn->nr_spare, pages,
+		       kept * sizeof(*pages));
+		conn->nr_spare += kept;
+	}
 	spin_unlock(&conn->lock);
-	for (; i < call->nr_pages; i++)
-		put_page(pages[i]);
+	if (kept < call->nr_pages)
+		release_pages(pages + kept, call->nr_pages - kept);
 	for (i = 0; i < call->nr_pages; i++)
 		pages[i] = call->bv[i].bv_page;
 	rpcrdma_svc_call_give(call);
@@ -171,7 +188,7 @@ static bool rpcrdma_svc_early_pages(struct rpcrdma_svc_conn *conn,
 				    struct rpcrdma_svc_call *call)
 {
 	u32 i, nr = call->nr_pages, spare = 0;
-	struct page *page;
+	struct page *page, **from;
 	bool ok;
 
 	/* There are always pages to pull: an empty chunk is not pulled. */
@@ -183,11 +200,9 @@ static bool rpcrdma_svc_early_pages(struct rpcrdma_svc_conn *conn,
 		spare = min(nr, conn->nr_spare);
 		conn->nr_spare -= spare;
 	}
-	for (i = 0; i < spare; i++) {
-		page = list_first_entry(&conn->spare, struct page, lru);
-		list_del(&page->lru);
-		call->bv[i].bv_page = page;
-	}
+	from = conn->spare + conn->nr_spare;
+	for (i = 0; i < spare; i++)
+		call->bv[i].bv_page = from[i];
 	spin_unlock(&conn->lock);
 
 	for (; ok && i < nr; i++) {
@@ -202,17 +217,18 @@ static bool rpcrdma_svc_early_pages(struct rpcrdma_svc_conn *conn,
 
 void rpcrdma_svc_spare_free(struct rpcrdma_svc_conn *conn)
 {
-	struct page *page, *next;
-	LIST_HEAD(spare);
+	struct page **spare;
+	u32 nr;
 
 	spin_lock(&conn->lock);
-	list_splice_init(&conn->spare, &spare);
+	spare = conn->spare;
+	nr = conn->nr_spare;
+	conn->spare = NULL;
 	conn->nr_spare = 0;
 	spin_unlock(&conn->lock);
-	list_for_each_entry_safe(page, next, &spare, lru) {
-		list_del(&page->lru);
-		put_page(page);
-	}
+	if (nr)
+		release_pages(spare, nr);
+	kvfree(spare);
 }
 
 /* Take pages away from @rqstp, which gets new ones. */
