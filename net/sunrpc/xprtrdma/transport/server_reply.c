@@ -129,11 +129,15 @@ static int rpcrdma_svc_write(struct svc_rqst *rqstp, struct rpcrdma_rw *rw,
 	return rpcrdma_rw_add(rw, lists, chunk, to, rqstp->rq_bvec, nr, 0, len);
 }
 
-/* All Writes that @plan asks for */
-static int rpcrdma_svc_writes(struct svc_rqst *rqstp, struct rpcrdma_rw *rw,
-			      const struct rpcrdma_reply *reply,
-			      const struct rpcrdma_reply_plan *plan)
+/*
+ * Put what goes in Sends to @to, which has room for that, and what goes to
+ * chunks into @rw, NULL if nothing does. Returns 0 or a negative errno.
+ */
+static int rpcrdma_svc_fill(struct svc_rqst *rqstp, struct rpcrdma_rw *rw,
+			    const struct rpcrdma_reply *reply,
+			    const struct rpcrdma_reply_plan *plan, void *to)
 {
+	u32 left = plan->inline_length;
 	const struct rpcrdma_lists *lists = &plan->lists;
 	const struct rpcrdma_chunk *chunk;
 	struct rpcrdma_pieces at = {};
@@ -144,35 +148,22 @@ static int rpcrdma_svc_writes(struct svc_rqst *rqstp, struct rpcrdma_rw *rw,
 		chunk = piece.chunk;
 		if (!chunk && plan->reply_length)
 			chunk = &lists->reply;
-		if (!chunk)
-			continue;
-		rc = rpcrdma_svc_write(rqstp, rw, lists, chunk, piece.to,
-				       piece.from, piece.length);
-		if (rc)
-			return rc;
+		if (chunk) {
+			rc = rpcrdma_svc_write(rqstp, rw, lists, chunk,
+					       piece.to, piece.from,
+					       piece.length);
+			if (rc)
+				return rc;
+		} else if (plan->format != RPCRDMA_SPECIAL) {
+			if (unlikely(piece.length > left))
+				return -EINVAL;
+			rpcrdma_xdr_copy_out(&rqstp->rq_res, piece.from,
+					     piece.length, to);
+			to += piece.length;
+			left -= piece.length;
+		}
 	}
-	return 0;
-}
-
-/* Copy what @plan leaves inline to @to; returns its octets. */
-static u32 rpcrdma_svc_copy_inline(const struct xdr_buf *res,
-				   const struct rpcrdma_reply *reply,
-				   const struct rpcrdma_reply_plan *plan,
-				   void *to, u32 room)
-{
-	struct rpcrdma_pieces at = {};
-	struct rpcrdma_piece piece;
-	u32 len = 0;
-
-	while (rpcrdma_reply_next(reply, plan, &at, &piece)) {
-		if (piece.chunk)
-			continue;
-		if (piece.length > room - len)
-			return U32_MAX;
-		rpcrdma_xdr_copy_out(res, piece.from, piece.length, to + len);
-		len += piece.length;
-	}
-	return len;
+	return unlikely(left) ? -EINVAL : 0;
 }
 
 static void rpcrdma_svc_put_pages(struct page **pages, u32 nr)
@@ -188,7 +179,7 @@ static void rpcrdma_svc_written(struct rpcrdma_rw *rw, bool ok)
 {
 	struct rpcrdma_svc_pages *p = rw->priv;
 
-	rpcrdma_svc_put_pages(p->pages, p->nr);
+	release_pages(p->pages, p->nr);
 	rpcrdma_ep_give(rw->ep, RPCRDMA_MEMORY_REPLIES,
 			(u64)p->nr << PAGE_SHIFT);
 }
@@ -209,13 +200,14 @@ static bool rpcrdma_svc_writes_pages_only(const struct xdr_buf *res,
 }
 
 /*
- * The Writes of a Reply, holding the pages of rq_res from then on. Returns an
- * ERR_PTR when that fails; @rqstp has its pages still.
+ * Fill what a Reply is sent with, as above. Returns the Writes that go before
+ * it, which hold the pages of rq_res from then on, NULL when there are none, or
+ * an ERR_PTR; then @rqstp has its pages still.
  */
 static noinline_for_stack struct rpcrdma_rw *
-rpcrdma_svc_prepare_writes(struct svc_rqst *rqstp, struct rpcrdma_ep *ep,
-			   const struct rpcrdma_reply *reply,
-			   const struct rpcrdma_reply_plan *plan)
+rpcrdma_svc_prepare(struct svc_rqst *rqstp, struct rpcrdma_ep *ep,
+		    const struct rpcrdma_reply *reply,
+		    const struct rpcrdma_reply_plan *plan, void *to)
 {
 	struct page **pages = rqstp->rq_respages;
 	u32 i, nr = rqstp->rq_next_page - pages;
@@ -223,6 +215,8 @@ rpcrdma_svc_prepare_writes(struct svc_rqst *rqstp, struct rpcrdma_ep *ep,
 	struct rpcrdma_rw *rw;
 	int rc;
 
+	if (!plan->nr_items && !plan->reply_length)
+		return ERR_PTR(rpcrdma_svc_fill(rqstp, NULL, reply, plan, to));
 	/* The head's page only if they take something from it */
 	if (nr && rpcrdma_svc_writes_pages_only(&rqstp->rq_res, reply, plan)) {
 		pages++;
@@ -232,7 +226,7 @@ rpcrdma_svc_prepare_writes(struct svc_rqst *rqstp, struct rpcrdma_ep *ep,
 			      GFP_KERNEL);
 	if (!rw)
 		return ERR_PTR(-ENOMEM);
-	rc = rpcrdma_svc_writes(rqstp, rw, reply, plan);
+	rc = rpcrdma_svc_fill(rqstp, rw, reply, plan, to);
 	if (rc) {
 		rpcrdma_rw_free(rw);
 		return ERR_PTR(rc);
@@ -240,11 +234,12 @@ rpcrdma_svc_prepare_writes(struct svc_rqst *rqstp, struct rpcrdma_ep *ep,
 
 	p = rw->priv;
 	for (i = 0; i < nr; i++) {
-		p->pages[i] = pages[i];
+		if (!pages[i])
+			continue;
+		p->pages[p->nr++] = pages[i];
 		pages[i] = NULL;
 	}
-	p->nr = nr;
-	rpcrdma_ep_hold(ep, RPCRDMA_MEMORY_REPLIES, (u64)nr << PAGE_SHIFT);
+	rpcrdma_ep_hold(ep, RPCRDMA_MEMORY_REPLIES, (u64)p->nr << PAGE_SHIFT);
 	rw->done = rpcrdma_svc_written;
 	return rw;
 }
@@ -346,32 +341,6 @@ static void rpcrdma_svc_give_pages(struct svc_rqst *rqstp,
 		rqstp->rq_respages[i] = NULL;
 }
 
-/*
- * Encode the header and copy the inline payload, all in this one message.
- * False: they do not fit, here or at the peer.
- */
-static bool rpcrdma_svc_fill_send(struct rpcrdma_send *s,
-				  const struct xdr_buf *res,
-				  const struct rpcrdma_reply *reply,
-				  const struct rpcrdma_reply_plan *plan)
-{
-	struct rpcrdma_ep *ep = s->ep;
-	u32 room = min(ep->params.send_size, ep->limits.send_inline);
-	u32 len = 0;
-
-	s->header_len = rpcrdma_encode_rpc(&ep->conn, s->buf, room,
-					   RPCRDMA_KIND_REPLY, plan->format,
-					   reply->xid, false, &plan->lists);
-	if (!s->header_len)
-		return false;
-	if (plan->format != RPCRDMA_SPECIAL)
-		len = rpcrdma_svc_copy_inline(res, reply, plan,
-					      s->buf + s->header_len,
-					      room - s->header_len);
-	s->len = s->header_len + len;
-	return len != U32_MAX;
-}
-
 /* No way to send this Reply, now or later: tell the peer (7.3). */
 static int rpcrdma_svc_no_reply(struct rpcrdma_ep *ep,
 				const struct rpcrdma_reply *reply, u32 code,
@@ -407,10 +376,12 @@ static int rpcrdma_svc_send_one(struct svc_rqst *rqstp,
 				const struct rpcrdma_reply *reply,
 				struct rpcrdma_reply_plan *plan)
 {
-	struct rpcrdma_exposed *x = NULL;
-	struct rpcrdma_rw *rw = NULL;
 	struct rpcrdma_recv *rv = rqstp->rq_xprt_ctxt;
 	struct rpcrdma_send *s = rv->send;
+	struct rpcrdma_exposed *x = NULL;
+	struct rpcrdma_ep *ep = s->ep;
+	u32 room = min(ep->params.send_size, ep->limits.send_inline);
+	struct rpcrdma_rw *rw;
 	int rc;
 
 	rv->send = NULL;
@@ -422,19 +393,22 @@ static int rpcrdma_svc_send_one(struct svc_rqst *rqstp,
 			goto out_put;
 	}
 	rc = -EINVAL;
-	if (unlikely(!rpcrdma_svc_fill_send(s, &rqstp->rq_res, reply, plan)))
+	s->header_len = rpcrdma_encode_rpc(&ep->conn, s->buf, room,
+					   RPCRDMA_KIND_REPLY, plan->format,
+					   reply->xid, false, &plan->lists);
+	if (unlikely(!s->header_len ||
+		     plan->inline_length > room - s->header_len))
 		goto out_cancel;
-	/* This takes the pages away: the inline payload is copied first. */
-	if (plan->nr_items || plan->reply_length) {
-		rw = rpcrdma_svc_prepare_writes(rqstp, conn->ep, reply, plan);
-		rc = PTR_ERR(rw);
-		if (IS_ERR(rw))
-			goto out_cancel;
-	}
+	s->len = s->header_len + plan->inline_length;
+	rw = rpcrdma_svc_prepare(rqstp, ep, reply, plan,
+				 s->buf + s->header_len);
+	rc = PTR_ERR(rw);
+	if (IS_ERR(rw))
+		goto out_cancel;
 	if (x)
 		rpcrdma_svc_give_pages(rqstp, x);
 	/* Nobody looks at the Call any more, or at the segments of @plan. */
-	if (rpcrdma_reply_is_credit(&conn->ep->conn)) {
+	if (rpcrdma_reply_is_credit(&ep->conn)) {
 		rqstp->rq_xprt_ctxt = NULL;
 		rpcrdma_svc_call_release(rv);
 	}
@@ -450,7 +424,7 @@ out_cancel:
 out_put:
 	rpcrdma_send_put(s);
 	if (plan->error)
-		return rpcrdma_svc_no_reply(conn->ep, reply, plan->error,
+		return rpcrdma_svc_no_reply(ep, reply, plan->error,
 					    plan->arg[0], plan->arg[1]);
 	return rpcrdma_svc_cannot(conn, reply, rc);
 }
@@ -461,24 +435,17 @@ static int rpcrdma_svc_send_parts(struct svc_rqst *rqstp,
 				  const struct rpcrdma_reply *reply,
 				  const struct rpcrdma_reply_plan *plan)
 {
-	struct rpcrdma_rw *rw = NULL;
 	struct rpcrdma_stream *st;
+	struct rpcrdma_rw *rw;
 
 	st = rpcrdma_stream_alloc(RPCRDMA_KIND_REPLY, reply->xid,
 				  plan->inline_length, &plan->lists);
 	if (!st)
 		return rpcrdma_svc_cannot(conn, reply, -ENOMEM);
-	if (unlikely(rpcrdma_svc_copy_inline(&rqstp->rq_res, reply, plan,
-					     st->data, st->len) != st->len)) {
+	rw = rpcrdma_svc_prepare(rqstp, conn->ep, reply, plan, st->data);
+	if (IS_ERR(rw)) {
 		rpcrdma_stream_free(st);
-		return rpcrdma_svc_cannot(conn, reply, -EINVAL);
-	}
-	if (plan->nr_items) {
-		rw = rpcrdma_svc_prepare_writes(rqstp, conn->ep, reply, plan);
-		if (IS_ERR(rw)) {
-			rpcrdma_stream_free(st);
-			return rpcrdma_svc_cannot(conn, reply, PTR_ERR(rw));
-		}
+		return rpcrdma_svc_cannot(conn, reply, PTR_ERR(rw));
 	}
 	return rpcrdma_send_continued_reply(conn->ep, st, rw,
 					    plan->inv_handle);
@@ -517,8 +484,9 @@ int rpcrdma_svc_sendto(struct svc_rqst *rqstp)
 	struct rpcrdma_svc_conn *conn = rpcrdma_svc_c(xprt);
 	struct rpcrdma_recv *rv = rqstp->rq_xprt_ctxt;
 	struct rpcrdma_ep *ep = conn->ep;
-	struct rpcrdma_reply_plan plan;
-	struct rpcrdma_reply reply;
+	/* More than a KiB, of which a Reply seldom takes more than some words */
+	struct rpcrdma_reply_plan plan __uninitialized;
+	struct rpcrdma_reply reply __uninitialized;
 	int rc;
 
 	if (!rv || svc_xprt_is_dead(xprt) || !rpcrdma_ep_is_open(ep))

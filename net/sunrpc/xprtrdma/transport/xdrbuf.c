@@ -184,6 +184,11 @@ void rpcrdma_xdr_copy_out(const struct xdr_buf *buf, u32 offset, u32 len,
 {
 	struct rpcrdma_xdr_range r;
 
+	/* As most are */
+	if (likely((u64)offset + len <= buf->head[0].iov_len)) {
+		memcpy(to, buf->head[0].iov_base + offset, len);
+		return;
+	}
 	rpcrdma_xdr_range(buf, offset, len, &r);
 	if (r.head_len)
 		memcpy(to, buf->head[0].iov_base + r.head, r.head_len);
@@ -209,6 +214,11 @@ u32 rpcrdma_xdr_copy_in(const struct xdr_buf *buf, u32 offset,
 {
 	struct rpcrdma_xdr_range r;
 
+	/* As most are */
+	if (likely((u64)offset + len <= buf->head[0].iov_len)) {
+		memcpy(buf->head[0].iov_base + offset, from, len);
+		return len;
+	}
 	rpcrdma_xdr_range(buf, offset, len, &r);
 	if (r.head_len)
 		memcpy(buf->head[0].iov_base + r.head, from, r.head_len);
