@@ -331,9 +331,9 @@ trouble_link()
 	for ((i = 0; i < ROUNDS; i++)); do
 		sleep 2
 		before=$(connects)
-		rxe_del
+		rdma_del
 		sleep 1
-		rxe_add
+		rdma_add
 		# The listeners went with the device: nfsd makes new ones.
 		nfsd_down
 		nfsd_up
@@ -434,8 +434,8 @@ device_goes_idle()
 {
 	modprobe rpcrdma
 	nfsd_up
-	rxe_del
-	rxe_add
+	rdma_del
+	rdma_add
 	nfsd_down
 	rmmod_works
 }

@@ -337,6 +337,6 @@ done
 umount_all $after
 umount $EXPORT
 touch $SHARED/stop
-rxe_del
+rdma_del
 t unload 60 wait_for 30 modprobe -r rpcrdma
 end_of_run

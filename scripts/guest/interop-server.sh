@@ -20,5 +20,5 @@ nfsd_up || exit
 touch $SHARED/ready
 serve_requests
 nfs_services_down
-rxe_del
+rdma_del
 [ ! -d /sys/module/rpcrdma ] || wait_for 30 modprobe -r rpcrdma

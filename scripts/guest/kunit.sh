@@ -52,5 +52,5 @@ for m in $MODULES; do
 	modprobe -r $m || abort "$m cannot be unloaded"
 done
 modprobe -r rpcrdma_memdev
-rxe_del
+rdma_del
 echo "# end of run"

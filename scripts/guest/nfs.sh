@@ -11,7 +11,10 @@ EXPORT=/export
 MNT=/mnt
 NFSD_THREADS=8
 
-# An rxe device over a dummy netdev with both address families.
+# The RDMA device: rxe, siw, or memdev, which is kunit/'s device in memory
+RDMA=${RDMA:-rxe}
+
+# That device over a dummy netdev with both address families.
 rdma_up()
 {
 	modprobe dummy numdummies=0
@@ -19,17 +22,24 @@ rdma_up()
 	ip link set d0 mtu 4200 up
 	ip addr add $ADDR4/24 dev d0
 	ip -6 addr add $ADDR6/64 dev d0 nodad
-	rxe_add
+	rdma_add
 }
 
-rxe_add()
+rdma_add()
 {
-	modprobe rdma_rxe && rdma link add rxe0 type rxe netdev d0
+	case $RDMA in
+	memdev) modprobe rpcrdma_memdev netdevs=d0 ${MEMDEV_PARAMETERS:-} ;;
+	siw) modprobe siw && rdma link add siw0 type siw netdev d0 ;;
+	*) modprobe rdma_rxe && rdma link add rxe0 type rxe netdev d0 ;;
+	esac
 }
 
-rxe_del()
+rdma_del()
 {
-	rdma link delete rxe0
+	case $RDMA in
+	memdev) modprobe -r rpcrdma_memdev ;;
+	*) rdma link delete ${RDMA}0 ;;
+	esac
 }
 
 # Wait for up to $1 seconds until the rest of the arguments, a command, is true.

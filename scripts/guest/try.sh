@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Bring up rxe, nfsd and one NFS/RDMA mount, show what there is, then run the
+# Bring up an RDMA device, nfsd and one NFS/RDMA mount, show what there is, then run the
 # commands given as arguments (in /mnt, the mount), if any. For trying things
 # by hand:
 #   scripts/guest.sh --module in-tree -- $PWD/scripts/guest/try.sh 'dd ...'
 #   VERS=3 by "bash -c 'VERS=3 .../try.sh ...'"; default 4.2
+#   RDMA=siw or RDMA=memdev the same way; default rxe, see nfs.sh
 # shellcheck source-path=SCRIPTDIR disable=SC2086,SC2119
 set -u
 . "$(dirname "$0")/nfs.sh"
@@ -21,6 +22,6 @@ xprt_lines $MNT
 connections
 do_umount $MNT || status=1
 nfs_services_down
-rxe_del || status=1
+rdma_del || status=1
 modprobe -r rpcrdma || status=1
 exit $status
