@@ -127,12 +127,12 @@ changes()
 		END { wrap(item) }'
 }
 
-# unresolved KDIR: of what "nm -u" says on the standard input, the symbols that
-# nobody has, neither the kernel of that build folder nor one of its modules
+# unresolved FOLDER...: of what "nm -u" says on the standard input, the symbols that
+# nobody has, neither the kernel nor the modules that were built in these folders
 unresolved()
 {
 	awk '$1 == "U" { print $2 }' | LC_ALL=C sort -u |
-		LC_ALL=C comm -23 - <(awk '{ print $2 }' "$1/Module.symvers" | LC_ALL=C sort -u)
+		LC_ALL=C comm -23 - <(awk '{ print $2 }' "${@/%//Module.symvers}" | LC_ALL=C sort -u)
 }
 
 # Where apt here takes the suite $1 from

@@ -68,7 +68,7 @@ compile()
 		reason="$(grep -m1 -E 'error:|\*\*\*' "$log"), see $log"
 	elif reason=$(warnings "$log"); then
 		reason=$(head -n 1 <<<"$reason")
-	elif reason=$(find "$to" -name '*.ko' -exec nm -u {} + | unresolved "$dir/build" | grep -vE '^_*kunit_'); then
+	elif reason=$(find "$to" -name '*.ko' -exec nm -u {} + | unresolved "$dir/build" "$to" | grep -vE '^_*kunit_'); then
 		reason="nobody has $(paste -sd' ' <<<"$reason")"
 	else
 		echo "ok $name"
