@@ -630,6 +630,7 @@ struct rpcrdma_call {
 	u8 no_parts;		/* Special Format rather than continued */
 	u8 whole_writes;	/* a Write chunk must have room for roundup */
 	u32 reply_chunk_from;	/* Replies as large need a chunk; 0: not told */
+	u32 refused_max;	/* reply_max of the Call that taught it */
 	struct rpcrdma_recovery recovery;
 };
 
@@ -680,6 +681,7 @@ struct rpcrdma_lessons {
 	u64 writes_until;
 	u64 parts_until;
 	u32 reply_octets;		/* the least that needed a Reply chunk */
+	u32 reply_max;			/* ... and the least that was expected then */
 };
 
 /* @rx, @call, @offered: as for rpcrdma_call_refused(), before that. */

@@ -443,6 +443,53 @@ TEST(Lessons, ReplyChunkInsteadOfAWriteChunk)
 	EXPECT_TRUE(r.plan.reply_chunk);
 }
 
+/*
+ * Where the peer does not take the Write chunk, the result is in what was refused:
+ * that beside the Write chunk there is little does not count.
+ */
+TEST(Lessons, ReplyChunkWhereTheWriteChunkIsTooMuch)
+{
+	requester r;
+
+	r.call.result_segs = 65;
+	r.call.reply_segs = 5;
+	ASSERT_EQ(r.send(), 0);
+	ASSERT_FALSE(r.plan.write_chunk);
+	ASSERT_FALSE(r.plan.reply_chunk);
+	ASSERT_EQ(r.refuse(RDMA2_ERR_REPLY_RESOURCE, { r.call.reply_max }), 0);
+	for (u32 seconds : { 0u, 1u }) {
+		r.next_rpc(seconds);
+		ASSERT_EQ(r.send(), 0);
+		EXPECT_FALSE(r.plan.write_chunk);
+		EXPECT_TRUE(r.plan.reply_chunk);
+	}
+}
+
+/* A peer may make smaller messages than it told, and refuse what would fit. */
+TEST(Lessons, AReplyThatWouldFit)
+{
+	requester r;
+
+	r.call.result_max = 0;
+	r.call.reply_max = 3000;
+	ASSERT_EQ(r.send(), 0);
+	ASSERT_FALSE(r.plan.reply_chunk);
+	ASSERT_EQ(r.refuse(RDMA2_ERR_REPLY_RESOURCE, { 2900 }), 0);
+	r.next_rpc(0);
+	ASSERT_EQ(r.send(), 0);
+	EXPECT_TRUE(r.plan.reply_chunk);
+	r.call.reply_max = 2899;
+	ASSERT_EQ(r.send(), 0);
+	EXPECT_FALSE(r.plan.reply_chunk);
+	/* A result goes in its Write chunk then, and the rest has room. */
+	r.call.reply_max = 3000;
+	r.call.result_max = 2500;
+	r.call.result_segs = 1;
+	ASSERT_EQ(r.send(), 0);
+	EXPECT_TRUE(r.plan.write_chunk);
+	EXPECT_FALSE(r.plan.reply_chunk);
+}
+
 /* If there is no room for one, it goes as if nothing had been learnt. */
 TEST(Lessons, AreNoCommands)
 {

@@ -158,9 +158,12 @@ void rpcrdma_lessons_learn(struct rpcrdma_lessons *lessons, u64 now,
 
 	if (rx->error.code == RDMA2_ERR_REPLY_RESOURCE &&
 	    reply_chunk_helps(rx, offered)) {
-		if (now >= lessons->reply_until ||
-		    octets < lessons->reply_octets)
+		const bool first = now >= lessons->reply_until;
+
+		if (first || octets < lessons->reply_octets)
 			lessons->reply_octets = octets;
+		if (first || call->reply_max < lessons->reply_max)
+			lessons->reply_max = call->reply_max;
 		lessons->reply_until = now + LESSON_SECONDS;
 	} else if (rx->error.code == RDMA2_ERR_WRITE_RESOURCE &&
 		   roundup_helps(rx, call, offered)) {
@@ -187,6 +190,7 @@ void rpcrdma_lessons_recall(const struct rpcrdma_lessons *lessons, u64 now,
 {
 	call->reply_chunk_from =
 		now < lessons->reply_until ? lessons->reply_octets : 0;
+	call->refused_max = lessons->reply_max;
 	call->whole_writes = now < lessons->writes_until;
 	call->no_parts = now < lessons->parts_until;
 }

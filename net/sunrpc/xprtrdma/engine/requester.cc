@@ -39,6 +39,8 @@ private:
 	bool reply_chunk_enough(const offer &o) const;
 	bool segs_fit(u32 read_segs, const offer &o) const;
 	bool reply_fits(u32 octets, const offer &o) const;
+	bool was_refused(u32 octets) const;
+	bool will_fit(u32 octets, const offer &o) const;
 
 	const struct rpcrdma_conn *conn_;
 	const struct rpcrdma_call *call_;
@@ -127,9 +129,26 @@ bool call_planner::reply_fits(u32 octets, const offer &o) const
 	       octets <= limits_.recv_inline - header;
 }
 
+/* Was a Reply as large refused to a Call that had no Reply chunk? */
+bool call_planner::was_refused(u32 octets) const
+{
+	return call_->reply_chunk_from && call_->reply_chunk_from <= octets;
+}
+
+/*
+ * ... and will it be in one message? Where one that would fit was refused, the peer
+ * makes smaller messages than it may.
+ */
+bool call_planner::will_fit(u32 octets, const offer &o) const
+{
+	return reply_fits(octets, o) &&
+	       !(was_refused(octets) &&
+		 reply_fits(call_->refused_max, { -1, -1 }));
+}
+
 /*
  * What the Call could offer for its Reply, best first (6.4, DR 5.3.1). Returns
- * how many there are, three at most.
+ * how many there are.
  *
  * - Nothing, when the largest Reply fits into one message: registering memory
  *   costs two Work Requests and makes the RPC wait for the invalidation.
@@ -156,6 +175,7 @@ u32 call_planner::make_offers(offer (&offers)[MAX_OFFERS]) const
 			  conn_->peer.reply_read & RDMA2_REPLY_READ_PROVIDE &&
 			  chunks_;
 	const offer none = { -1, -1 };
+	const offer whole = { -1, call_->reply_segs };
 	/* The memory is there without the roundup. */
 	const bool writes_ok =
 		!call_->recovery.no_writes &&
@@ -165,7 +185,7 @@ u32 call_planner::make_offers(offer (&offers)[MAX_OFFERS]) const
 	u32 rest = call_->reply_max;
 	u32 n = 0;
 
-	if (!instead && reply_fits(rest, none)) {
+	if (!instead && will_fit(rest, none)) {
 		offers[n++] = none;
 		return n;
 	}
@@ -181,9 +201,9 @@ u32 call_planner::make_offers(offer (&offers)[MAX_OFFERS]) const
 	}
 
 	/* Is there a way for what may still be too large for one message? */
-	learnt = call_->reply_chunk_from && call_->reply_chunk_from <= rest;
+	learnt = was_refused(rest);
 	if (instead ||
-	    !(reply_fits(rest, o) ||
+	    !(will_fit(rest, o) ||
 	      (!learnt && ((pull && !bulk) ||
 			   (may_continue_ && rest <= own->reassembly))))) {
 		if (chunks_ && call_->reply_segs) {
@@ -209,6 +229,13 @@ u32 call_planner::make_offers(offer (&offers)[MAX_OFFERS]) const
 	}
 	if (o.write_segs >= 0)
 		offers[n++] = o;
+	/*
+	 * If the Write chunk has too many segments for the peer, the result is part
+	 * of what was refused.
+	 */
+	if (o.write_segs >= 0 && !learnt && was_refused(call_->reply_max) &&
+	    call_->reply_segs && reply_fits(0, whole))
+		offers[n++] = whole;
 	/*
 	 * A Reply that may be too large seldom is; if it is, the Responder
 	 * says so.
