@@ -12,23 +12,23 @@ namespace
  * them until it is built, and neither sent nor understood.
  */
 struct property {
-	u32 id;
 	u32 rpcrdma_props::*value;
+	u32 id;
 	u32 least, most; /* what a peer may say */
 	bool server;	 /* a server says it, too */
 };
 
 /* In the order in which they are sent; a server's BRS would be ignored. */
 constexpr property PROPERTIES[] = {
-	{ RDMA2_PROPID_SBSIZ, &rpcrdma_props::sbsiz, RPCRDMA_MIN_INLINE_OCTETS,
+	{ &rpcrdma_props::sbsiz, RDMA2_PROPID_SBSIZ, RPCRDMA_MIN_INLINE_OCTETS,
 	  ~0u, true },
-	{ RDMA2_PROPID_RBSIZ, &rpcrdma_props::rbsiz, RPCRDMA_MIN_INLINE_OCTETS,
+	{ &rpcrdma_props::rbsiz, RDMA2_PROPID_RBSIZ, RPCRDMA_MIN_INLINE_OCTETS,
 	  ~0u, true },
-	{ RDMA2_PROPID_RSSIZ, &rpcrdma_props::rssiz, 0, ~0u, true },
-	{ RDMA2_PROPID_RCSIZ, &rpcrdma_props::rcsiz, 0, ~0u, true },
-	{ RDMA2_PROPID_BRS, &rpcrdma_props::brs, 0, RDMA2_RVRSDIR_GENL, false },
-	{ RDMA2_PROPID_REPLY_READ, &rpcrdma_props::reply_read, 0, ~0u, true },
-	{ RDMA2_PROPID_REASSEMBLY, &rpcrdma_props::reassembly, 0, ~0u, true },
+	{ &rpcrdma_props::rssiz, RDMA2_PROPID_RSSIZ, 0, ~0u, true },
+	{ &rpcrdma_props::rcsiz, RDMA2_PROPID_RCSIZ, 0, ~0u, true },
+	{ &rpcrdma_props::brs, RDMA2_PROPID_BRS, 0, RDMA2_RVRSDIR_GENL, false },
+	{ &rpcrdma_props::reply_read, RDMA2_PROPID_REPLY_READ, 0, ~0u, true },
+	{ &rpcrdma_props::reassembly, RDMA2_PROPID_REASSEMBLY, 0, ~0u, true },
 };
 
 /* Octets of a property that is sent: id, length, uint32 */
