@@ -673,8 +673,8 @@ int rpcrdma_call_refused(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
  * What a requester remembers of a peer's refusals from one RPC to the next, and
  * from one connection to the next (WP 7). A Call that was executed before it was
  * refused comes back as another RPC where NFS has sessions: what it needs must be
- * known by then. All zero at first. @now: seconds, of a clock that does not go
- * back.
+ * known by then. All zero at first, and protected by a lock of the user's, but for
+ * rpcrdma_lessons_any(). @now: seconds, of a clock that does not go back.
  */
 struct rpcrdma_lessons {
 	u64 reply_until;		/* seconds; later it is asked anew */
@@ -682,7 +682,14 @@ struct rpcrdma_lessons {
 	u64 parts_until;
 	u32 reply_octets;		/* the least that needed a Reply chunk */
 	u32 reply_max;			/* ... and the least that was expected then */
+	u8 any;				/* was there ever one? */
 };
+
+/* Is there anything to recall, perhaps? Mostly not. Any context, without a lock. */
+static inline bool rpcrdma_lessons_any(const struct rpcrdma_lessons *lessons)
+{
+	return __atomic_load_n(&lessons->any, __ATOMIC_RELAXED);
+}
 
 /* @rx, @call, @offered: as for rpcrdma_call_refused(), before that. */
 void rpcrdma_lessons_learn(struct rpcrdma_lessons *lessons, u64 now,
@@ -824,12 +831,13 @@ int rpcrdma_exchange_begin(struct rpcrdma_exchange *x,
 			   const struct rpcrdma_conn *conn);
 
 /*
- * Before that: a connection that ended with a Call in parts unanswered may have
- * done so because the peer had no memory for the parts. See rpcrdma_lessons.
+ * Before that: was it sent in parts, on another connection, and never answered?
+ * That connection may have ended because the peer had no memory for the parts:
+ * rpcrdma_lessons_lost() remembers that.
  */
-void rpcrdma_lessons_lost(struct rpcrdma_lessons *lessons, u64 now,
-			  const struct rpcrdma_exchange *x,
-			  const struct rpcrdma_conn *conn);
+bool rpcrdma_exchange_lost_in_parts(const struct rpcrdma_exchange *x,
+				    const struct rpcrdma_conn *conn);
+void rpcrdma_lessons_lost(struct rpcrdma_lessons *lessons, u64 now);
 
 /*
  * It was sent as @plan says, with x->lists, which are initialised even if they are

@@ -93,9 +93,10 @@ public:
 		ASSERT_EQ(rpcrdma_exchange_begin(&x, &e->conn), 0);
 		rpcrdma_exchange_sent(&x, &e->conn, &plan);
 		/* The same connection: it may yet be answered. */
-		rpcrdma_lessons_lost(&lessons, now, &x, &e->conn);
+		EXPECT_FALSE(rpcrdma_exchange_lost_in_parts(&x, &e->conn));
 		EXPECT_EQ(lessons.parts_until, 0u);
-		rpcrdma_lessons_lost(&lessons, now, &x, &next);
+		if (rpcrdma_exchange_lost_in_parts(&x, &next))
+			rpcrdma_lessons_lost(&lessons, now);
 	}
 
 	/* Another RPC, later: the same Call, and nothing but the lessons. */
@@ -103,7 +104,9 @@ public:
 	{
 		now += seconds;
 		call.recovery = {};
-		rpcrdma_lessons_recall(&lessons, now, &call);
+		/* As a user does, who has no lock yet */
+		if (rpcrdma_lessons_any(&lessons))
+			rpcrdma_lessons_recall(&lessons, now, &call);
 	}
 
 	u32 max_segs() const

@@ -45,6 +45,13 @@ namespace
 /* How long a peer is taken at its word: as long as for its versions */
 constexpr u64 LESSON_SECONDS = 300;
 
+/* A lesson holds until then. Whoever asks whether there is any has no lock. */
+void keep(struct rpcrdma_lessons *lessons, u64 &until, u64 now)
+{
+	until = now + LESSON_SECONDS;
+	__atomic_store_n(&lessons->any, u8{ 1 }, __ATOMIC_RELAXED);
+}
+
 /*
  * Is a Reply chunk of the length that the error tells something new? Zero: no
  * size would help (7.3.5).
@@ -164,10 +171,10 @@ void rpcrdma_lessons_learn(struct rpcrdma_lessons *lessons, u64 now,
 			lessons->reply_octets = octets;
 		if (first || call->reply_max < lessons->reply_max)
 			lessons->reply_max = call->reply_max;
-		lessons->reply_until = now + LESSON_SECONDS;
+		keep(lessons, lessons->reply_until, now);
 	} else if (rx->error.code == RDMA2_ERR_WRITE_RESOURCE &&
 		   roundup_helps(rx, call, offered)) {
-		lessons->writes_until = now + LESSON_SECONDS;
+		keep(lessons, lessons->writes_until, now);
 	}
 }
 
@@ -177,12 +184,9 @@ void rpcrdma_lessons_learn(struct rpcrdma_lessons *lessons, u64 now,
  * of them on the next one, too, it would do so again and again. What is in a Read
  * chunk it reads when it has room.
  */
-void rpcrdma_lessons_lost(struct rpcrdma_lessons *lessons, u64 now,
-			  const struct rpcrdma_exchange *x,
-			  const struct rpcrdma_conn *conn)
+void rpcrdma_lessons_lost(struct rpcrdma_lessons *lessons, u64 now)
 {
-	if (lost_in_parts(x, conn))
-		lessons->parts_until = now + LESSON_SECONDS;
+	keep(lessons, lessons->parts_until, now);
 }
 
 void rpcrdma_lessons_recall(const struct rpcrdma_lessons *lessons, u64 now,

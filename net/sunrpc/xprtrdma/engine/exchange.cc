@@ -178,16 +178,16 @@ struct rpcrdma_step refuse(struct rpcrdma_exchange *x, u32 todo, int status,
 
 } // namespace
 
-bool lost_in_parts(const struct rpcrdma_exchange *x,
-		   const struct rpcrdma_conn *conn)
+} // namespace rpcrdma
+
+using namespace rpcrdma;
+
+bool rpcrdma_exchange_lost_in_parts(const struct rpcrdma_exchange *x,
+				    const struct rpcrdma_conn *conn)
 {
 	return stage_of(x) == stage::SENT && x->in_parts &&
 	       x->conn != conn->cfg.number;
 }
-
-} // namespace rpcrdma
-
-using namespace rpcrdma;
 
 int rpcrdma_exchange_begin(struct rpcrdma_exchange *x,
 			   const struct rpcrdma_conn *conn)

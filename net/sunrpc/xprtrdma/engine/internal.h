@@ -164,10 +164,6 @@ struct error_info {
 /* Null for a code that nobody defined */
 const error_info *find_error(u32 code);
 
-/* Was its Call sent in parts, on another connection, and never answered? */
-bool lost_in_parts(const struct rpcrdma_exchange *x,
-		   const struct rpcrdma_conn *conn);
-
 /*
  * The errno of an RPC that a bad Reply ends (WP 3.7): not one that sunrpc
  * answers by sending the Call again, which the same Reply would answer.

@@ -39,6 +39,8 @@ private:
 	bool reply_chunk_enough(const offer &o) const;
 	bool segs_fit(u32 read_segs, const offer &o) const;
 	bool reply_fits(u32 octets, const offer &o) const;
+	offer whole_reply() const;
+	bool whole_ok(const offer &o) const;
 	bool was_refused(u32 octets) const;
 	bool will_fit(u32 octets, const offer &o) const;
 
@@ -129,6 +131,20 @@ bool call_planner::reply_fits(u32 octets, const offer &o) const
 	       octets <= limits_.recv_inline - header;
 }
 
+/* A Reply chunk, and nothing else */
+offer call_planner::whole_reply() const
+{
+	return { -1, call_->reply_segs };
+}
+
+/* Can that be offered in place of @o, whose Write chunk may be too much? */
+bool call_planner::whole_ok(const offer &o) const
+{
+	return o.write_segs >= 0 && call_->reply_segs &&
+	       reply_fits(0, whole_reply()) &&
+	       reply_chunk_enough(whole_reply());
+}
+
 /* Was a Reply as large refused to a Call that had no Reply chunk? */
 bool call_planner::was_refused(u32 octets) const
 {
@@ -175,7 +191,7 @@ u32 call_planner::make_offers(offer (&offers)[MAX_OFFERS]) const
 			  conn_->peer.reply_read & RDMA2_REPLY_READ_PROVIDE &&
 			  chunks_;
 	const offer none = { -1, -1 };
-	const offer whole = { -1, call_->reply_segs };
+	const offer whole = whole_reply();
 	/* The memory is there without the roundup. */
 	const bool writes_ok =
 		!call_->recovery.no_writes &&
@@ -213,11 +229,8 @@ u32 call_planner::make_offers(offer (&offers)[MAX_OFFERS]) const
 			if (reply_fits(0, with_reply) &&
 			    reply_chunk_enough(with_reply))
 				offers[n++] = with_reply;
-			with_reply.write_segs = -1;
-			if ((larger || learnt) && o.write_segs >= 0 &&
-			    reply_fits(0, with_reply) &&
-			    reply_chunk_enough(with_reply))
-				offers[n++] = with_reply;
+			if ((larger || learnt) && whole_ok(o))
+				offers[n++] = whole;
 		}
 		/*
 		 * This is what the retry is about. And a Responder of version
@@ -233,8 +246,7 @@ u32 call_planner::make_offers(offer (&offers)[MAX_OFFERS]) const
 	 * If the Write chunk has too many segments for the peer, the result is part
 	 * of what was refused.
 	 */
-	if (o.write_segs >= 0 && !learnt && was_refused(call_->reply_max) &&
-	    call_->reply_segs && reply_fits(0, whole))
+	if (!learnt && was_refused(call_->reply_max) && whole_ok(o))
 		offers[n++] = whole;
 	/*
 	 * A Reply that may be too large seldom is; if it is, the Responder

@@ -350,7 +350,8 @@ void host::geometry(rpc *task, const endpoint *on, rpcrdma_call *call)
 	call->call_segs =
 		static_cast<u16>(on->count_regions(what.call_length) + 1);
 	call->reply_segs = static_cast<u16>(on->count_regions(what.reply_max));
-	rpcrdma_lessons_recall(&lessons_, w_.now / SECOND, call);
+	if (rpcrdma_lessons_any(&lessons_))
+		rpcrdma_lessons_recall(&lessons_, w_.now / SECOND, call);
 }
 
 /* Is there room in the header for chunks of their own for all the pieces? */
@@ -508,7 +509,8 @@ int host::try_send(rpc *task, endpoint *on)
 
 	if (!on || !on->is_open())
 		return -ENOTCONN;
-	rpcrdma_lessons_lost(&lessons_, w_.now / SECOND, &task->x, &on->conn);
+	if (rpcrdma_exchange_lost_in_parts(&task->x, &on->conn))
+		rpcrdma_lessons_lost(&lessons_, w_.now / SECOND);
 	if (rpcrdma_exchange_begin(&task->x, &on->conn)) {
 		w_.complain("a Call is sent twice on one connection");
 		return -ENOTCONN;

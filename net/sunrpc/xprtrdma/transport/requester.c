@@ -369,7 +369,7 @@ void rpcrdma_req_call(const struct rpcrdma_req *req,
 	rpcrdma_req_count(ep, rcv, call->reply_max, &call->reply_segs,
 			  &call->result_segs);
 
-	if (likely(!READ_ONCE(r->taught)))
+	if (likely(!rpcrdma_lessons_any(&r->lessons)))
 		return;
 	spin_lock(&r->lessons_lock);
 	rpcrdma_lessons_recall(&r->lessons, ktime_get_seconds(), call);
@@ -671,10 +671,11 @@ int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 	if (!rpcrdma_ep_is_open(ep))
 		return -ENOTCONN;
 
-	spin_lock(&r->lessons_lock);
-	rpcrdma_lessons_lost(&r->lessons, ktime_get_seconds(), &req->x,
-			     &ep->conn);
-	spin_unlock(&r->lessons_lock);
+	if (unlikely(rpcrdma_exchange_lost_in_parts(&req->x, &ep->conn))) {
+		spin_lock(&r->lessons_lock);
+		rpcrdma_lessons_lost(&r->lessons, ktime_get_seconds());
+		spin_unlock(&r->lessons_lock);
+	}
 	rc = rpcrdma_exchange_begin(&req->x, &ep->conn);
 	if (rc)
 		return rc;

@@ -53,7 +53,6 @@ struct rpcrdma_requester {
 	/* What the peer's refusals taught, on any connection */
 	spinlock_t		lessons_lock;
 	struct rpcrdma_lessons	lessons;
-	bool			taught;		/* by any; else there are none */
 };
 
 static inline struct rpcrdma_requester *

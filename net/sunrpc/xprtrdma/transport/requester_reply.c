@@ -437,7 +437,6 @@ static int rpcrdma_req_refused(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
 	spin_lock(&r->lessons_lock);
 	rpcrdma_lessons_learn(&r->lessons, ktime_get_seconds(), rx, &call,
 			      &req->x.lists);
-	WRITE_ONCE(r->taught, true);
 	spin_unlock(&r->lessons_lock);
 	return rpcrdma_ep_refused(ep, rx, &call, &req->x.lists,
 				  &req->x.recovery);
