@@ -167,8 +167,10 @@ int main(int argc, char **argv)
 		if (why.empty())
 			continue;
 		report(seed, why, c, story);
-		if (++failed == most)
+		if (++failed == most) {
+			seed++;
 			break;
+		}
 	}
 	const double took = passed();
 	/* What others do on the machine does not count. */
