@@ -15,6 +15,8 @@
 #   e2e         mounts and troubles in a guest with the stock kernel
 #   kernels     Linux 6.12, that of bookworm-backports: the module and the KUnit
 #               modules are built, and the main job in short in a guest
+#   boot        what the documents say to do for good, and a boot by systemd, in a
+#               guest with the stock kernel
 #   e2e-debug   much the same as e2e with less load on the debug kernel
 #   hostile     clients that keep no rule, on the debug kernel
 #   hostile-server  servers that keep no rule, on the debug kernel
@@ -42,7 +44,7 @@ PATH=$PATH:/usr/sbin:/sbin
 
 levels=("$@")
 # What takes longest begins first: two run at a time, and the last one alone.
-[ ${#levels[@]} -gt 0 ] || levels=(kunit e2e e2e-debug interop engine hostile hostile-server build kernels packages demo)
+[ ${#levels[@]} -gt 0 ] || levels=(kunit e2e e2e-debug interop engine hostile hostile-server build kernels packages boot demo)
 
 passed=0
 failed=0
@@ -501,6 +503,17 @@ level_e2e()
 level_kernels()
 {
 	SHORT=1 script_level kernels "$1" scripts/matrix.sh bookworm-backports
+}
+
+# A system of systemd, booted with what the documents say to write
+level_boot()
+{
+	local status=0 module guest tree
+	guest_module boot stock || return 0
+	scripts/guest.sh "${guest[@]}" --module "$module" --timeout 400 --run-dir "$1" --quiet -- \
+		"$1/guest/boot.sh" || status=$?
+	results "$1/output.log" boot/
+	guest_ended boot $status "$1"
 }
 
 # What "make demo" shows, with few files

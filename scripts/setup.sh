@@ -28,7 +28,8 @@ check=(g++ cmake libgtest-dev clang libclang-rt-14-dev clang-format clang-tidy
        hostname diffutils patch python3 perl git
        libibverbs-dev librdmacm-dev ibverbs-providers
        linux-source-6.1 xz-utils bc bison flex libelf-dev libssl-dev
-       lintian rpmlint man-db openssl debootstrap debian-archive-keyring pahole zstd)
+       lintian rpmlint man-db openssl debootstrap debian-archive-keyring pahole zstd
+       systemd udev nftables)
 
 cost=(python3 python3-matplotlib)
 bench=(make g++ libbenchmark-dev clang libclang-rt-14-dev)

@@ -8,6 +8,21 @@ export RUN=/run/guest
 # shellcheck source=/dev/null
 . $RUN/env
 
+# end STATUS: the end of the guest
+end()
+{
+	dmesg >$RUN/dmesg.txt
+	echo $1 >$RUN/status
+	sync
+	# A kernel that is a program cannot end in the middle of a write.
+	[ $KIND != uml ] || busybox poweroff -f
+	echo b >/proc/sysrq-trigger
+	sleep 60
+}
+
+# "init.sh end STATUS", where another init has taken over
+[ "${1:-}" != end ] || end "$2"
+
 exec </dev/null
 echo yes >$RUN/booted
 stty -F /dev/ttyS1 raw 2>/dev/null
@@ -44,10 +59,6 @@ fi
 cd "$GUEST_CWD" 2>/dev/null || cd /
 "${GUEST_ARGV[@]}"
 status=$?
-dmesg >$RUN/dmesg.txt
-echo $status >$RUN/status
-sync
-# A kernel that is a program cannot end in the middle of a write.
-[ $KIND != uml ] || busybox poweroff -f
-echo b >/proc/sysrq-trigger
-sleep 60
+# A program may leave another init behind, which goes on from here.
+[ $status -ne 0 ] || [ ! -x /run/next-init ] || exec /run/next-init
+end $status

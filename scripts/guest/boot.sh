@@ -1,0 +1,168 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# What Documentation/ says to do for good, and a boot by systemd afterwards: it
+# has to bring the device, the server and the mount by itself.
+#
+#   boot.sh [PREFIX]          write the files; init.sh boots systemd then
+#   boot.sh check [PREFIX]    in the system that it booted: the tests
+#
+# shellcheck disable=SC2086,SC2119,SC2317
+set -u
+
+if [ "${1:-}" = check ]; then
+	# What systemd starts has none of it.
+	export RUN=/run/guest
+	# shellcheck source=/dev/null
+	. $RUN/env
+	exec >/dev/ttyS1 2>&1
+	cd "$GUEST_CWD" || exit
+	shift
+	checking=yes
+else
+	checking=
+fi
+PREFIX=${1:-}
+# shellcheck source-path=SCRIPTDIR source=harness.sh
+. "$(dirname "$0")/harness.sh"
+# shellcheck source-path=SCRIPTDIR source=documents.sh
+. "$(dirname "$0")/documents.sh"
+
+UNITS=/etc/systemd/system
+
+# What an administrator has before: a network device, a file system to export.
+# eth0 is what the pages call it.
+host()
+{
+	mkdir -p $EXPORT
+	echo "$ADDR4 server" >>/etc/hosts
+	echo "$EXPORT *(rw,async,no_root_squash,no_subtree_check,fsid=0,insecure)" >/etc/exports
+	cat >$UNITS/eth0.service <<-UNIT
+		[Unit]
+		DefaultDependencies=no
+		Before=network.target nfs-server.service
+		[Service]
+		Type=oneshot
+		RemainAfterExit=yes
+		ExecStart=/sbin/modprobe dummy numdummies=0
+		ExecStart=/sbin/ip link add eth0 type dummy
+		ExecStart=/sbin/ip link set eth0 mtu 4200 up
+		ExecStart=/sbin/ip addr add $ADDR4/24 dev eth0
+		ExecStart=/bin/mount -t tmpfs -o mode=1777 export $EXPORT
+		ExecStart=/bin/mkdir $EXPORT/export
+		[Install]
+		WantedBy=multi-user.target
+	UNIT
+	# What else this machine has enabled is no concern of a test.
+	local unit
+	for unit in postgresql krb5-kdc krb5-admin-server e2scrub_reap systemd-timesyncd; do
+		ln -sfn /dev/null $UNITS/$unit.service
+	done
+	rm -rf $UNITS/timers.target.wants
+	# Nor is what lies in its /tmp, the checkout perhaps, to be removed.
+	mkdir -p /etc/tmpfiles.d
+	ln -sfn /dev/null /etc/tmpfiles.d/tmp.conf
+	cat >$UNITS/check.service <<-UNIT
+		[Unit]
+		After=multi-user.target remote-fs.target
+		[Service]
+		Type=oneshot
+		TimeoutStartSec=infinity
+		ExecStart=/bin/bash "$(readlink -f "$0")" check $PREFIX
+		ExecStopPost=/bin/bash /run/guest/init.sh end 1
+	UNIT
+	cat >$UNITS/check.target <<-UNIT
+		[Unit]
+		Requires=multi-user.target
+		Wants=check.service
+		After=multi-user.target
+		AllowIsolate=yes
+	UNIT
+	ln -sfn check.target $UNITS/default.target
+	systemctl -q enable eth0 nfs-server
+}
+
+# As the pages say
+for_good()
+{
+	documented administration '^.nfsd.$' >/etc/nfs.conf
+	documented administration '/mnt  nfs  proto=rdma' >/etc/fstab
+	documented administration '^Description=Soft-RoCE' >$UNITS/rxe0.service
+	mkdir -p /mnt
+	# --now is of no use before the boot.
+	systemctl -q enable rxe0
+}
+
+# These were started, and did not fail.
+units_up()
+{
+	systemctl is-active rxe0 nfs-server || { systemctl status --no-pager rxe0 nfs-server; false; }
+	rdma link show
+	grep "^rdma $PORT$" /proc/fs/nfsd/portlist
+	check_module
+}
+
+mounted()
+{
+	wait_for 60 mountpoint -q /mnt || { systemctl status --no-pager mnt.mount; return 1; }
+	grep " /mnt nfs4 .*vers=4.2,.*proto=rdma," /proc/mounts
+	echo hello >/mnt/hello
+	[ "$(cat $EXPORT/export/hello)" = hello ]
+	check_connections 1
+}
+
+# Another module without a reboot
+changed()
+{
+	umount /mnt
+	systemctl stop nfs-server
+	documented installation '^modprobe -r rpcrdma$' >/tmp/commands
+	wait_for 60 modprobe -r rpcrdma
+	modprobe rpcrdma
+	bash -e /tmp/commands
+	systemctl start nfs-server
+	mount /mnt
+	[ "$(cat /mnt/hello)" = hello ]
+}
+
+# A filter that lets in nothing else. (Packets of soft-RoCE from and to one device
+# take a shorter way than through it.)
+filtered()
+{
+	documented administration '^nft add rule' >/tmp/commands
+	nft add table inet filter
+	nft add chain inet filter input '{ type filter hook input priority 0; policy drop; }'
+	nft add rule inet filter input iif lo meta l4proto tcp accept
+	bash -e /tmp/commands
+	nft list ruleset
+	echo once more >/mnt/hello
+	[ "$(cat $EXPORT/export/hello)" = "once more" ]
+	nft list ruleset | grep -q 'udp dport 4791'
+	nft delete table inet filter
+}
+
+stopped()
+{
+	umount /mnt
+	systemctl stop nfs-server
+	wait_for 60 modprobe -r rpcrdma
+	systemctl stop rxe0
+	[ -z "$(rdma link show)" ]
+}
+
+if [ -z "$checking" ]; then
+	t documents 60 for_good
+	[ $FAILED -eq 0 ] || abort "the pages have not what a boot needs"
+	host
+	ln -s /lib/systemd/systemd /run/next-init
+	exit 0
+fi
+
+SECONDS=0
+t units 60 units_up
+t mount 120 mounted
+t another-module 120 changed
+t firewall 60 filtered
+t stop 120 stopped
+trap '/bin/bash /run/guest/init.sh end $((FAILED > 0))' EXIT
+end_of_run
