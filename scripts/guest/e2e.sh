@@ -429,6 +429,16 @@ reload()
 	done
 }
 
+# Another device for what follows: $1, as in nfs.sh
+change_device()
+{
+	nfsd_down
+	rdma_del
+	RDMA=$1
+	rdma_add
+	nfsd_up
+}
+
 # The device goes while nothing is mounted but nfsd listens on it.
 device_goes_idle()
 {
@@ -612,6 +622,33 @@ for v in $TROUBLE; do
 	t trouble.$v.server-late 120 trouble_late_server $v
 	t trouble.$v.server-gone-soft-mount 180 trouble_soft $v
 done
+
+# iWARP, in a kernel that has it: memory that a Read fills is registered there, and
+# completions of Sends and Reads come in another order.
+if [ $PROFILE = reduced ]; then
+	t siw.device 60 change_device siw
+	for v in $VERSIONS; do
+		t siw.$v.mount 90 mount_works $v
+		mountpoint -q $MNT || continue
+		t siw.$v.sizes 120 work_sizes
+		t siw.$v.fio-direct 240 work_fio direct 1 512-300k
+		t siw.$v.many-processes 120 work_many
+		t siw.$v.directories 120 work_dir
+		t siw.$v.acl 60 work_acl $v
+		case $v in 4.*) t siw.$v.delegation 90 work_delegation ;; esac
+		t siw.$v.connection 60 check_connections 1 read_chunks write_chunks calls_inline replies_inline
+		t siw.$v.umount 60 umount_works
+	done
+	for v in $TROUBLE; do
+		t siw.trouble.$v.mount 90 mount_works $v
+		mountpoint -q $MNT || continue
+		t siw.trouble.$v.callers-killed 120 trouble_kill
+		t siw.trouble.$v.client-reconnects 120 trouble_client_drop
+		t siw.trouble.$v.link-replaced 180 trouble_link
+		t siw.trouble.$v.umount 60 umount_works
+	done
+	t siw.over 60 change_device rxe
+fi
 
 # Slow commands, whatever the kernel
 if [ $PROFILE != reduced ]; then
