@@ -13,6 +13,8 @@
 #   LENGTH=short   a quarter of the operations, and no idle memory
 #   ONLY="v2 own"  some of: own (the kernel's own), v1, v2, tcp
 #   NFSVERS=4.2    the version of NFS
+#   RDMA=memdev    over the device in memory of kunit/ instead of soft-RoCE: the
+#                  modules' own cost stands nearly alone. Figures of its own
 #   OPTIONS=...    module options for v2, e.g. OPTIONS="max_inline_read=16384"
 set -euo pipefail
 
@@ -25,8 +27,15 @@ length=${LENGTH:-long}
 read -ra kinds <<<"${ONLY:-own v1 v2 tcp}"
 read -ra options <<<"${OPTIONS:-}"
 
+device=${RDMA:-rxe}
+modules=()
 say "building rpcrdma.ko"
-make --no-print-directory modules KVER="${KVER:-$(stock_kernel_version)}" >&2
+make --no-print-directory modules KVER="${KVER:-$(stock_kernel_version)}" CONFIG_RPCRDMA_MEMDEV=m >&2
+case $device in
+rxe) ;;
+memdev) modules=(--module "$here/kunit/rpcrdma_memdev.ko") ;;
+*) die "RDMA=$device is no device to measure with: rxe or memdev" ;;
+esac
 run=
 new_run cost
 gcc -O2 -Wall -Wextra -Werror -o "$run/nfswork" scripts/guest/nfswork.c
@@ -42,9 +51,9 @@ measure()
 	say "$kind: booting a guest; its logs are in $dir"
 	# With erms each octet that a string instruction moves counts as an
 	# instruction; without, the kernel moves eight at a time.
-	scripts/guest.sh --icount --cpu max,erms=off,fsrm=off --module "$module" --timeout 1200 \
+	scripts/guest.sh --icount --cpu max,erms=off,fsrm=off --module "$module" "${modules[@]}" --timeout 1200 \
 		--run-dir "$dir" --quiet --qemu-arg -plugin --qemu-arg "$run/insns.so,out=$dir/insns" -- \
-		"$run/guest/cost.sh" "$proto" "${NFSVERS:-4.2}" "$length" "$@" ||
+		env "RDMA=$device" "$run/guest/cost.sh" "$proto" "${NFSVERS:-4.2}" "$length" "$@" ||
 		die "$kind: the guest failed, see $dir/output.log and console.log"
 }
 
@@ -58,7 +67,7 @@ for kind in "${kinds[@]}"; do
 	esac
 done
 
-arguments=()
+arguments=(--device "$device")
 [ -z "${CHECK:-}" ] || arguments+=(--check)
 [ -z "${UPDATE:-}" ] || arguments+=(--update)
 scripts/cost/report.py "${arguments[@]}" "$run" "${kinds[@]}"

@@ -18,7 +18,6 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DOCS = os.path.join(HERE, "..", "..", "Documentation", "performance")
-FIGURES = os.path.join(DOCS, "figures.json")
 # A row may be this much above its committed figure.
 TOLERANCE = 1.02
 
@@ -33,9 +32,9 @@ INSTRUCTIONS = {
 }
 ENTRIES = {
     "schedules": {"__schedule"},
-    "posts": {"rxe_post_send", "rxe_post_recv"},
-    "CQ arms": {"rxe_req_notify_cq"},
-    "CQEs": {"rxe_cq_post"},
+    "posts": {"rxe_post_send", "rxe_post_recv", "memdev_post_send", "memdev_post_recv"},
+    "CQ arms": {"rxe_req_notify_cq", "memdev_req_notify_cq"},
+    "CQEs": {"rxe_cq_post", "memdev_complete"},
 }
 # Figures that small are noise when they are compared.
 LEAST = {"schedules": 0.3, "posts": 0.1, "CQ arms": 0.1, "CQEs": 0.1}
@@ -98,6 +97,12 @@ class Run:
         return all_rows
 
 
+def committed_file(name, device):
+    """A file of the documentation; soft-RoCE's have the plain name."""
+    stem, suffix = os.path.splitext(name)
+    return os.path.join(DOCS, name if device == "rxe" else f"{stem}-{device}{suffix}")
+
+
 def shown(what, number):
     return f"{number:,.0f}" if what in INSTRUCTIONS or what == "KiB" else f"{number:.2f}"
 
@@ -128,8 +133,8 @@ def print_table(lines):
         print("  ".join(w.ljust(n) if i < 2 else w.rjust(n) for i, (w, n) in enumerate(zip(line, widths))))
 
 
-def write_csv(lines):
-    with open(os.path.join(DOCS, "table.csv"), "w", encoding="ascii") as f:
+def write_csv(lines, path):
+    with open(path, "w", encoding="ascii") as f:
         for line in lines:
             f.write(",".join(f'"{w}"' for w in line) + "\n")
 
@@ -158,9 +163,9 @@ def plot(figures, kinds, what, path):
     pyplot.close(chart)
 
 
-def check(figures):
-    """The rows that are worse than the committed figures."""
-    with open(FIGURES, encoding="ascii") as f:
+def check(figures, path):
+    """The rows that are worse than the committed figures, which are in path."""
+    with open(path, encoding="ascii") as f:
         committed = json.load(f)
     worse = []
     for kind in ("v1", "v2"):
@@ -184,6 +189,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--update", action="store_true")
+    parser.add_argument("--device", default="rxe", help="rxe or memdev: which committed figures")
     parser.add_argument("--top", type=int, default=40)
     parser.add_argument("--row")
     parser.add_argument("--against")
@@ -206,18 +212,18 @@ def main():
     print_table(lines)
     if arguments.update:
         os.makedirs(DOCS, exist_ok=True)
-        with open(FIGURES, "w", encoding="ascii") as f:
+        with open(committed_file("figures.json", arguments.device), "w", encoding="ascii") as f:
             rounded = {
                 k: {r: {w: round(n, 2) for w, n in numbers.items()} for r, numbers in rows.items()}
                 for k, rows in figures.items()
             }
             json.dump(rounded, f, indent=1, sort_keys=True)
             f.write("\n")
-        write_csv(lines)
+        write_csv(lines, committed_file("table.csv", arguments.device))
         for what, name in (("all", "all"), ("rpcrdma", "module"), ("schedules", "schedules")):
-            plot(figures, arguments.kinds, what, os.path.join(DOCS, f"{name}.svg"))
+            plot(figures, arguments.kinds, what, committed_file(f"{name}.svg", arguments.device))
     if arguments.check:
-        worse = check(figures)
+        worse = check(figures, committed_file("figures.json", arguments.device))
         for line in worse:
             print(f"worse: {line}")
         return 1 if worse else 0
