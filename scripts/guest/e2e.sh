@@ -429,12 +429,11 @@ reload()
 	done
 }
 
-# Another device for what follows: $1, as in nfs.sh
+# Another device, $RDMA, instead of $1
 change_device()
 {
 	nfsd_down
-	rdma_del
-	RDMA=$1
+	RDMA=$1 rdma_del
 	rdma_add
 	nfsd_up
 }
@@ -626,7 +625,8 @@ done
 # iWARP, in a kernel that has it: memory that a Read fills is registered there, and
 # completions of Sends and Reads come in another order.
 if [ $PROFILE = reduced ]; then
-	t siw.device 60 change_device siw
+	RDMA=siw
+	t siw.device 60 change_device rxe
 	for v in $VERSIONS; do
 		t siw.$v.mount 90 mount_works $v
 		mountpoint -q $MNT || continue
@@ -647,7 +647,8 @@ if [ $PROFILE = reduced ]; then
 		t siw.trouble.$v.link-replaced 180 trouble_link
 		t siw.trouble.$v.umount 60 umount_works
 	done
-	t siw.over 60 change_device rxe
+	RDMA=rxe
+	t siw.over 60 change_device siw
 fi
 
 # Slow commands, whatever the kernel
