@@ -34,6 +34,7 @@ static DEFINE_MUTEX(memdev_mutex);
 static LIST_HEAD(memdevs);
 /* Of all devices, by number: a peer may be at another one */
 static DEFINE_XARRAY_FLAGS(memdev_qps, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_IRQ);
+static u32 memdev_next_qpn;
 
 static struct lock_class_key memdev_qp_key;
 
@@ -405,10 +406,14 @@ static int memdev_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 		ibqp->qp_num = 1;
 		md->gsi = qp;
 	} else {
-		rc = xa_alloc_irq(&memdev_qps, &ibqp->qp_num, qp,
-				  XA_LIMIT(0x10, 0xffffff), GFP_KERNEL);
-		if (rc)
+		/* A number comes again late: a message for it may be on its way. */
+		rc = xa_alloc_cyclic_irq(&memdev_qps, &ibqp->qp_num, qp,
+					 XA_LIMIT(0x10, 0xffffff),
+					 &memdev_next_qpn, GFP_KERNEL);
+		if (rc < 0)
 			memdev_free_queues(qp);
+		else
+			rc = 0;
 	}
 	if (!rc && !gsi)
 		atomic_inc(&md->counts.qps);

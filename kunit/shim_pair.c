@@ -895,25 +895,27 @@ int shim_rpc_try(struct shim_side *side, struct shim_rpc *rpc)
 	u32 want = rpc->res ? rpc->res->len : rpc->inline_res;
 	struct rpcrdma_ep *ep = side->ep;
 	struct rpcrdma_stream *st = NULL;
-	struct rpcrdma_send *s = NULL;
+	struct rpcrdma_send *s;
 	int rc;
 
 	if (!rpcrdma_ep_is_open(ep))
 		return -ENOTCONN;
-	if (!rpcrdma_ep_may_call(ep))
+	s = rpcrdma_send_get_call(ep);
+	if (!s)
 		return -EAGAIN;
 	rc = shim_rpc_map(ep, rpc);
 	if (rc)
 		goto out_put;
-	if (rpcrdma_header_octets(&ep->conn, &rpc->lists) + len <=
-	    ep->limits.send_inline)
-		s = rpcrdma_send_get(ep);
-	else
+	if (rpcrdma_header_octets(&ep->conn, &rpc->lists) + len >
+	    ep->limits.send_inline) {
+		rpcrdma_send_put(s);
+		s = NULL;
 		st = rpcrdma_stream_alloc(RPCRDMA_KIND_CALL, 0, len,
 					  &rpc->lists);
-	if (!s && !st) {
-		rc = len <= ep->limits.send_inline ? -EAGAIN : -ENOMEM;
-		goto out_put;
+		if (!st) {
+			rc = -ENOMEM;
+			goto out_put;
+		}
 	}
 
 	spin_lock(&side->lock);

@@ -94,7 +94,7 @@ struct rpcrdma_work {
 	/*
 	 * Called once for posted work, when the device is through with it;
 	 * process context, ep->lock not held. @ok: false when it may not have
-	 * been carried out.
+	 * been carried out. Nobody asks a Send: its context is free then.
 	 */
 	void			(*done)(struct rpcrdma_work *work, bool ok);
 };
@@ -141,10 +141,11 @@ struct rpcrdma_send *rpcrdma_send_reserve(struct rpcrdma_ep *ep);
 bool rpcrdma_ep_may_reply(struct rpcrdma_ep *ep);
 
 /*
- * Can a Call be sent now? When not, write_space() will be called. A hint:
- * others may be quicker. Process context, no lock held.
+ * One for a Call, if it may be sent now; or NULL: write_space() will be called.
+ * Others may be quicker, rpcrdma_send_call() tells. Process context, no lock
+ * held.
  */
-bool rpcrdma_ep_may_call(struct rpcrdma_ep *ep);
+struct rpcrdma_send *rpcrdma_send_get_call(struct rpcrdma_ep *ep);
 
 /*
  * Send a Call: s->buf holds header and inline payload, s->len octets.
@@ -259,12 +260,6 @@ struct rpcrdma_mr {
 		struct ib_send_wr	inv_wr;
 	};
 };
-
-/*
- * Segments that registering @len octets takes at most: from octet @offset of a
- * page on, and all of the pages behind it but the end of the last.
- */
-u32 rpcrdma_mrs_most(const struct rpcrdma_ep *ep, u32 offset, u32 len);
 
 /*
  * Prepare regions for the memory in @bv and append them to @mrs and, as
@@ -559,6 +554,28 @@ static inline bool rpcrdma_ep_holds(const struct rpcrdma_ep *ep,
 				    enum rpcrdma_memory_use use)
 {
 	return READ_ONCE(ep->memory.held[use]);
+}
+
+/*
+ * Segments that registering @len octets takes at most, from octet @offset of a
+ * page on, and all of the pages behind it but the end of the last. What
+ * rpcrdma_mrs_map() makes of such a run, or a little more: what is before and
+ * behind it may share a region with it. Any context.
+ */
+static inline u32 rpcrdma_mrs_most(const struct rpcrdma_ep *ep, u32 offset,
+				   u32 len)
+{
+	u32 pages = (offset + len + PAGE_SIZE - 1) >> PAGE_SHIFT;
+	u32 most = ep->limits.max_segment ?: U32_MAX;
+
+	if (!len)
+		return 0;
+	if (likely(pages <= ep->mr_pages && len <= most))
+		return 1;
+	if (unlikely(most < PAGE_SIZE))
+		return pages * DIV_ROUND_UP(PAGE_SIZE, most);
+	return DIV_ROUND_UP(pages, min_t(u32, ep->mr_pages,
+					 most >> PAGE_SHIFT));
 }
 
 static inline void rpcrdma_ep_get(struct rpcrdma_ep *ep)

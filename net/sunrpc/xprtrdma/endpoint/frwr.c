@@ -122,30 +122,6 @@ static bool rpcrdma_mr_joins(const struct rpcrdma_ep *ep,
 		offset_in_page(prev->bv_offset + prev->bv_len) == 0);
 }
 
-/**
- * rpcrdma_mrs_most - segments that registering memory takes at most
- * @ep: open endpoint
- * @offset: octets of its first page in front of it
- * @len: octets
- *
- * What rpcrdma_mrs_map() makes of such a run, or a little more: what comes
- * before and behind it may share a region with it. Any context.
- */
-u32 rpcrdma_mrs_most(const struct rpcrdma_ep *ep, u32 offset, u32 len)
-{
-	u32 pages = DIV_ROUND_UP(offset + len, PAGE_SIZE);
-	u32 most = ep->limits.max_segment ?: U32_MAX;
-
-	if (!len)
-		return 0;
-	if (likely(pages <= ep->mr_pages && len <= most))
-		return 1;
-	if (unlikely(most < PAGE_SIZE))
-		return pages * DIV_ROUND_UP(PAGE_SIZE, most);
-	return DIV_ROUND_UP(pages, min_t(u32, ep->mr_pages,
-					 most >> PAGE_SHIFT));
-}
-
 /*
  * Put as much of @bv into @mr as one region takes, without the first @skip
  * octets. The last vector is whole, but for a first one that alone is longer

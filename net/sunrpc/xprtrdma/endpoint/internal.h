@@ -114,10 +114,12 @@ bool rpcrdma_work_post(struct rpcrdma_ep *ep, struct rpcrdma_work *work);
 bool rpcrdma_pump_rdma(struct rpcrdma_ep *ep);
 /* Queue work of kind RPCRDMA_WORK_RDMA and post what may go. */
 void rpcrdma_work_rdma(struct rpcrdma_ep *ep, struct rpcrdma_work *work);
-/* Of ep->completed: true if the connection goes on. No lock held. */
+/* Of ep->completed: true if something waits that may go now. No lock held. */
 bool rpcrdma_sq_completed(struct rpcrdma_ep *ep, struct ib_wc *wc);
 /* After the drain: end everything, posted or waiting. */
 void rpcrdma_work_flush(struct rpcrdma_ep *ep);
+/* A Send that will not be posted: end what was to go with it. No lock held. */
+void rpcrdma_send_abort(struct rpcrdma_send *s);
 
 /* ---- frwr.c ---- */
 
@@ -141,8 +143,16 @@ void rpcrdma_exposed_destroy(struct rpcrdma_ep *ep);
 
 /* ---- send.c ---- */
 
-/* Do what the engine asked for. Process context, no lock held. */
-void rpcrdma_ep_events(struct rpcrdma_ep *ep, u32 events);
+/*
+ * Do what the engine asked for, RPCRDMA_EV_*; mostly it asks for nothing.
+ * Process context, no lock held.
+ */
+void rpcrdma_ep_do_events(struct rpcrdma_ep *ep, u32 events);
+static inline void rpcrdma_ep_events(struct rpcrdma_ep *ep, u32 events)
+{
+	if (unlikely(events))
+		rpcrdma_ep_do_events(ep, events);
+}
 /* Post what may go now: control messages, RDMA, Replies. No lock held. */
 void rpcrdma_ep_pump(struct rpcrdma_ep *ep);
 /* ep->completed: the device is through with a work item. */

@@ -22,6 +22,11 @@ struct rpcrdma_rw_ctxt {
 	struct scatterlist	sg[];
 };
 
+static void rpcrdma_rw_work_done(struct rpcrdma_work *work, bool ok)
+{
+	rpcrdma_rw_end(container_of(work, struct rpcrdma_rw, work), ok);
+}
+
 /**
  * rpcrdma_rw_alloc - begin a transfer
  * @ep: open endpoint
@@ -51,6 +56,8 @@ struct rpcrdma_rw *rpcrdma_rw_alloc(struct rpcrdma_ep *ep,
 	rw->gfp = gfp;
 	INIT_LIST_HEAD(&rw->ctxts);
 	INIT_LIST_HEAD(&rw->work.list);
+	rw->work.kind = RPCRDMA_WORK_RDMA;
+	rw->work.done = rpcrdma_rw_work_done;
 	return rw;
 }
 
@@ -93,18 +100,23 @@ static int rpcrdma_rw_prepare(struct rpcrdma_rw *rw,
 }
 
 /* Release the device's side of it: the memory is the owner's again. */
-static void rpcrdma_rw_unprepare(struct rpcrdma_rw *rw)
+static void rpcrdma_rw_ctxt_unprepare(struct rpcrdma_rw *rw,
+				      struct rpcrdma_rw_ctxt *ctxt)
 {
 	struct rpcrdma_ep *ep = rw->ep;
+
+	if (ctxt->ready)
+		rdma_rw_ctx_destroy(&ctxt->rw, ep->qp, ep->id->port_num,
+				    ctxt->sg, ctxt->nents, rw->dir);
+	ctxt->ready = false;
+}
+
+static void rpcrdma_rw_unprepare(struct rpcrdma_rw *rw)
+{
 	struct rpcrdma_rw_ctxt *ctxt;
 
-	list_for_each_entry(ctxt, &rw->ctxts, list) {
-		if (ctxt->ready)
-			rdma_rw_ctx_destroy(&ctxt->rw, ep->qp,
-					    ep->id->port_num, ctxt->sg,
-					    ctxt->nents, rw->dir);
-		ctxt->ready = false;
-	}
+	list_for_each_entry(ctxt, &rw->ctxts, list)
+		rpcrdma_rw_ctxt_unprepare(rw, ctxt);
 	rw->work.nr_wrs = 0;
 }
 
@@ -112,13 +124,22 @@ static void rpcrdma_rw_unmap(struct rpcrdma_rw *rw)
 {
 	struct rpcrdma_rw_ctxt *ctxt, *next;
 
-	rpcrdma_rw_unprepare(rw);
 	list_for_each_entry_safe(ctxt, next, &rw->ctxts, list) {
+		rpcrdma_rw_ctxt_unprepare(rw, ctxt);
 		list_del(&ctxt->list);
 		kfree(ctxt);
 	}
+	rw->work.nr_wrs = 0;
 	rpcrdma_rw_wait(rw, false);
 	rpcrdma_rw_wake(rw->ep);
+}
+
+static void rpcrdma_rw_destroy(struct rpcrdma_rw *rw)
+{
+	struct rpcrdma_ep *ep = rw->ep;
+
+	kfree(rw);
+	rpcrdma_ep_leave(ep);
 }
 
 /**
@@ -127,11 +148,8 @@ static void rpcrdma_rw_unmap(struct rpcrdma_rw *rw)
  */
 void rpcrdma_rw_free(struct rpcrdma_rw *rw)
 {
-	struct rpcrdma_ep *ep = rw->ep;
-
 	rpcrdma_rw_unmap(rw);
-	kfree(rw);
-	rpcrdma_ep_leave(ep);
+	rpcrdma_rw_destroy(rw);
 }
 
 /* The device is through with it, or it will never be posted. */
@@ -140,7 +158,7 @@ void rpcrdma_rw_end(struct rpcrdma_rw *rw, bool ok)
 	rpcrdma_rw_unmap(rw);
 	if (rw->done)
 		rw->done(rw, ok);
-	rpcrdma_rw_free(rw);
+	rpcrdma_rw_destroy(rw);
 }
 
 /* Where in a run of vectors the next octet is */
@@ -325,11 +343,6 @@ struct ib_send_wr *rpcrdma_rw_chain(struct rpcrdma_rw *rw,
 	return first;
 }
 
-static void rpcrdma_read_done(struct rpcrdma_work *work, bool ok)
-{
-	rpcrdma_rw_end(container_of(work, struct rpcrdma_rw, work), ok);
-}
-
 static void rpcrdma_rw_post(struct rpcrdma_rw *rw)
 {
 	struct rpcrdma_work *work = &rw->work;
@@ -420,7 +433,6 @@ void rpcrdma_rw_read(struct rpcrdma_rw *rw)
 {
 	struct rpcrdma_ep *ep = rw->ep;
 
-	rw->work.done = rpcrdma_read_done;
 	rw->work.signaled = true;
 	if (list_empty(&rw->ctxts))
 		rpcrdma_rw_end(rw, true);

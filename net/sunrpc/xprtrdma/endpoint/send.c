@@ -8,8 +8,6 @@
 #include "internal.h"
 #include "trace.h"
 
-static void rpcrdma_send_done(struct rpcrdma_work *work, bool ok);
-
 /* ---- Send contexts ---- */
 
 /* ep->lock held. @reserve: how many to leave for others. */
@@ -143,16 +141,6 @@ struct rpcrdma_send *rpcrdma_send_reserve(struct rpcrdma_ep *ep)
 	return s;
 }
 
-static void rpcrdma_send_free(struct rpcrdma_send *s)
-{
-	struct rpcrdma_ep *ep = s->ep;
-
-	spin_lock(&ep->lock);
-	list_add(&s->work.list, &ep->free_sends);
-	ep->nr_free_sends++;
-	spin_unlock(&ep->lock);
-}
-
 /**
  * rpcrdma_send_put - give back a Send context that was not sent
  * @s: Send context
@@ -161,23 +149,9 @@ void rpcrdma_send_put(struct rpcrdma_send *s)
 {
 	struct rpcrdma_ep *ep = s->ep;
 
-	rpcrdma_send_free(s);
+	rpcrdma_send_abort(s);
 	if (READ_ONCE(ep->want_space) || READ_ONCE(ep->want_reply))
 		rpcrdma_ep_pump(ep);
-}
-
-static void rpcrdma_send_done(struct rpcrdma_work *work, bool ok)
-{
-	struct rpcrdma_send *s = container_of(work, struct rpcrdma_send, work);
-	struct rpcrdma_stream *st = s->stream;
-	struct rpcrdma_rw *rw = s->rw;
-
-	s->rw = NULL;
-	s->stream = NULL;
-	rpcrdma_send_free(s);
-	if (rw)
-		rpcrdma_rw_end(rw, ok);
-	rpcrdma_stream_free(st);
 }
 
 /* ---- Posting; ep->lock held ---- */
@@ -211,7 +185,6 @@ static void rpcrdma_send_prepare(struct rpcrdma_send *s, u8 kind,
 	s->work.nr_wrs = 1;
 	s->work.kind = kind;
 	s->work.signaled = false;
-	s->work.done = rpcrdma_send_done;
 }
 
 /* Put @rw's Writes in front of @s, in one chain. */
@@ -383,7 +356,7 @@ static bool rpcrdma_pump_locked(struct rpcrdma_ep *ep)
 	lockdep_assert_held(&ep->lock);
 	if (!rpcrdma_pump_control(ep) ||
 	    (!list_empty(&ep->rdma_queue) && !rpcrdma_pump_rdma(ep)) ||
-	    !rpcrdma_pump_stream(ep))
+	    (unlikely(ep->stream) && !rpcrdma_pump_stream(ep)))
 		return false;
 	/* One message's parts must not be amid another's (WP 3.6). */
 	if (!ep->stream && !rpcrdma_pump_replies(ep))
@@ -442,16 +415,16 @@ void rpcrdma_wc_work(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rpcrdma_ep *ep = cq->cq_context;
 
-	if (likely(rpcrdma_sq_completed(ep, wc)))
+	if (unlikely(rpcrdma_sq_completed(ep, wc)))
 		rpcrdma_ep_pump(ep);
 }
 
 /**
- * rpcrdma_ep_events - do what the engine asked for
+ * rpcrdma_ep_do_events - do what the engine asked for
  * @ep: endpoint
  * @events: RPCRDMA_EV_* as an engine call returned them
  */
-void rpcrdma_ep_events(struct rpcrdma_ep *ep, u32 events)
+void rpcrdma_ep_do_events(struct rpcrdma_ep *ep, u32 events)
 {
 	if (events & RPCRDMA_EV_CLOSE) {
 		rpcrdma_ep_close(ep, ep->conn.reason);
@@ -466,21 +439,23 @@ void rpcrdma_ep_events(struct rpcrdma_ep *ep, u32 events)
 /* ---- Sending RPCs ---- */
 
 /**
- * rpcrdma_ep_may_call - can a Call be sent now?
+ * rpcrdma_send_get_call - a Send context for a Call that may be sent now
  * @ep: endpoint
  *
- * Arranges for write_space() when not.
+ * Returns NULL when none may, or there is no context: write_space() will be
+ * called, if the connection lasts.
  */
-bool rpcrdma_ep_may_call(struct rpcrdma_ep *ep)
+struct rpcrdma_send *rpcrdma_send_get_call(struct rpcrdma_ep *ep)
 {
-	bool may;
+	struct rpcrdma_send *s = NULL;
 
 	spin_lock(&ep->lock);
-	may = rpcrdma_call_space(ep, 1);
-	if (!may)
+	if (likely(rpcrdma_call_space(ep, 1)))
+		s = rpcrdma_send_take(ep, RPCRDMA_CONTROL_SENDS);
+	else
 		rpcrdma_want_space(ep, 1);
 	spin_unlock(&ep->lock);
-	return may;
+	return s;
 }
 
 /* Put the registrations of @mrs in front of *@first; returns their number. */
@@ -609,7 +584,7 @@ int rpcrdma_send_reply(struct rpcrdma_send *s, struct rpcrdma_rw *rw,
 	return 0;
 
 out_free:
-	rpcrdma_send_done(&s->work, false);
+	rpcrdma_send_abort(s);
 	/* The teardown, which was held off, releases it. */
 	if (x)
 		rpcrdma_ep_leave(ep);

@@ -83,6 +83,60 @@ void rpcrdma_work_rdma(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
 /* ---- Completions ---- */
 
 /*
+ * ep->lock held. The device is through with a Send, or will never have it: its
+ * context is free, and what went with it is appended to @through.
+ */
+static void rpcrdma_send_reap(struct rpcrdma_send *s, struct list_head *through)
+{
+	struct rpcrdma_ep *ep = s->ep;
+
+	lockdep_assert_held(&ep->lock);
+	if (s->rw) {
+		s->rw->work.refused = s->work.refused;
+		list_add_tail(&s->rw->work.list, through);
+		s->rw = NULL;
+	}
+	if (s->stream) {
+		list_add_tail(&s->stream->work.list, through);
+		s->stream = NULL;
+	}
+	list_move(&s->work.list, &ep->free_sends);
+	ep->nr_free_sends++;
+}
+
+/* The same for any work; ep->lock held, too */
+static void rpcrdma_work_through(struct rpcrdma_work *work,
+				 struct list_head *through)
+{
+	if (work->kind <= RPCRDMA_WORK_CONTROL)
+		rpcrdma_send_reap(container_of(work, struct rpcrdma_send, work),
+				  through);
+	else
+		list_move_tail(&work->list, through);
+}
+
+/* Tell the owners. @ok: it was carried out, if the device took it. */
+static void rpcrdma_work_tell(struct list_head *through, bool ok)
+{
+	struct rpcrdma_work *work;
+
+	while (!list_empty(through)) {
+		work = list_first_entry(through, struct rpcrdma_work, list);
+		list_del_init(&work->list);
+		work->done(work, ok && !work->refused);
+	}
+}
+
+/* Does anything wait that a completion may let go? ep->lock held. */
+static bool rpcrdma_ep_waits(const struct rpcrdma_ep *ep)
+{
+	lockdep_assert_held(&ep->lock);
+	return ep->stream || ep->want_space || ep->want_reply ||
+	       !list_empty(&ep->rdma_queue) || !list_empty(&ep->reply_queue) ||
+	       rpcrdma_conn_control_due(&ep->conn);
+}
+
+/*
  * ep->lock held. Take @work, which has completed, out of those in flight, and
  * those before it that will not report themselves. Some devices (siw) complete
  * Sends while Reads before them are still under way: what reports itself is
@@ -96,7 +150,7 @@ static void rpcrdma_work_reap(struct rpcrdma_ep *ep, struct rpcrdma_work *work,
 	lockdep_assert_held(&ep->lock);
 	list_for_each_entry_safe(w, next, &ep->inflight, list) {
 		if (w == work || !w->signaled)
-			list_move_tail(&w->list, through);
+			rpcrdma_work_through(w, through);
 		if (w == work)
 			break;
 	}
@@ -120,13 +174,15 @@ static void rpcrdma_wc_failed(struct rpcrdma_ep *ep, const struct ib_wc *wc)
  * @ep: endpoint
  * @wc: its completion
  *
- * The handler of completions of work. Returns true: there may be space.
+ * The handler of completions of work. Returns true: there may be space now for
+ * what waits.
  */
 bool rpcrdma_sq_completed(struct rpcrdma_ep *ep, struct ib_wc *wc)
 {
 	struct rpcrdma_work *work =
 		container_of(wc->wr_cqe, struct rpcrdma_work, cqe);
 	LIST_HEAD(through);
+	bool waits;
 
 	if (unlikely(wc->status != IB_WC_SUCCESS)) {
 		rpcrdma_wc_failed(ep, wc);
@@ -137,13 +193,10 @@ bool rpcrdma_sq_completed(struct rpcrdma_ep *ep, struct ib_wc *wc)
 	/* Not there any more: reaped together with a later one. */
 	if (!list_empty(&work->list))
 		rpcrdma_work_reap(ep, work, &through);
+	waits = rpcrdma_ep_waits(ep);
 	spin_unlock(&ep->lock);
-	while (!list_empty(&through)) {
-		work = list_first_entry(&through, struct rpcrdma_work, list);
-		list_del_init(&work->list);
-		work->done(work, !work->refused);
-	}
-	return true;
+	rpcrdma_work_tell(&through, true);
+	return waits;
 }
 
 /* Only errors arrive here: registrations are never signaled. */
@@ -165,25 +218,34 @@ static void rpcrdma_wc_rw(struct ib_cq *cq, struct ib_wc *wc)
 /* The queue pair is drained, the state says closing. */
 void rpcrdma_work_flush(struct rpcrdma_ep *ep)
 {
+	struct rpcrdma_work *work, *next;
 	LIST_HEAD(through);
+	LIST_HEAD(all);
 
 	spin_lock(&ep->lock);
-	list_splice_tail_init(&ep->inflight, &through);
-	list_splice_tail_init(&ep->rw_waiting, &through);
-	list_splice_tail_init(&ep->rdma_queue, &through);
-	list_splice_tail_init(&ep->reply_queue, &through);
+	list_splice_tail_init(&ep->inflight, &all);
+	list_splice_tail_init(&ep->rw_waiting, &all);
+	list_splice_tail_init(&ep->rdma_queue, &all);
+	list_splice_tail_init(&ep->reply_queue, &all);
 	if (ep->stream)
-		list_add_tail(&ep->stream->work.list, &through);
+		list_add_tail(&ep->stream->work.list, &all);
 	ep->stream = NULL;
+	list_for_each_entry_safe(work, next, &all, list)
+		rpcrdma_work_through(work, &through);
 	spin_unlock(&ep->lock);
 	/* Not one of these is known to have been carried out. */
-	while (!list_empty(&through)) {
-		struct rpcrdma_work *work;
+	rpcrdma_work_tell(&through, false);
+}
 
-		work = list_first_entry(&through, struct rpcrdma_work, list);
-		list_del_init(&work->list);
-		work->done(work, false);
-	}
+/* A Send that will not be posted: end what was to go with it. No lock held. */
+void rpcrdma_send_abort(struct rpcrdma_send *s)
+{
+	LIST_HEAD(through);
+
+	spin_lock(&s->ep->lock);
+	rpcrdma_send_reap(s, &through);
+	spin_unlock(&s->ep->lock);
+	rpcrdma_work_tell(&through, false);
 }
 
 /* ---- Send contexts ---- */

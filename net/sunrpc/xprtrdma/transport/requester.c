@@ -494,34 +494,26 @@ static bool rpcrdma_requester_copy(const struct rpc_rqst *rqst,
 	return true;
 }
 
-/* Header and inline payload into a Send context. Returns it or an ERR_PTR. */
-static struct rpcrdma_send *
-rpcrdma_requester_fill(struct rpcrdma_ep *ep, struct rpc_rqst *rqst,
-		       const struct rpcrdma_call_plan *plan,
-		       const struct rpcrdma_lists *lists)
+/* Header and inline payload into @s. Returns 0 or -EMSGSIZE. */
+static int rpcrdma_requester_fill(struct rpcrdma_ep *ep, struct rpcrdma_send *s,
+				  struct rpc_rqst *rqst,
+				  const struct rpcrdma_call_plan *plan,
+				  const struct rpcrdma_lists *lists)
 {
 	u32 size = ep->params.send_size;
-	struct rpcrdma_send *s;
 
-	s = rpcrdma_send_get(ep);
-	if (!s)
-		return ERR_PTR(-EAGAIN);
 	s->header_len = rpcrdma_encode_rpc(&ep->conn, s->buf, size,
 					   RPCRDMA_KIND_CALL, plan->format,
 					   be32_to_cpu(rqst->rq_xid), false,
 					   lists);
 	if (unlikely(!s->header_len ||
 		     plan->inline_length > size - s->header_len))
-		goto out_put;
+		return -EMSGSIZE;
 	if (plan->format != RPCRDMA_SPECIAL &&
 	    !rpcrdma_requester_copy(rqst, plan, s->buf + s->header_len))
-		goto out_put;
+		return -EMSGSIZE;
 	s->len = s->header_len + plan->inline_length;
-	return s;
-
-out_put:
-	rpcrdma_send_put(s);
-	return ERR_PTR(-EMSGSIZE);
+	return 0;
 }
 
 /* Count a Call about to be sent. */
@@ -546,7 +538,10 @@ static void rpcrdma_req_account(struct rpcrdma_req *req,
 	}
 }
 
-/* A Call that is encoded: one message, or what is cut into parts */
+/*
+ * What a Call is sent with: one message, or what is cut into parts, each of
+ * which gets a Send context of its own when it goes.
+ */
 struct rpcrdma_built {
 	struct rpcrdma_send	*send;
 	struct rpcrdma_stream	*stream;
@@ -559,21 +554,18 @@ static int rpcrdma_requester_build(struct rpcrdma_ep *ep,
 				   const struct rpcrdma_lists *lists,
 				   struct rpcrdma_built *built)
 {
-	memset(built, 0, sizeof(*built));
-	if (plan->format != RPCRDMA_CONTINUED) {
-		built->send = rpcrdma_requester_fill(ep, rqst, plan, lists);
-		return PTR_ERR_OR_ZERO(built->send);
-	}
+	if (likely(plan->format != RPCRDMA_CONTINUED))
+		return rpcrdma_requester_fill(ep, built->send, rqst, plan,
+					      lists);
+	rpcrdma_send_put(built->send);
+	built->send = NULL;
 	built->stream = rpcrdma_stream_alloc(RPCRDMA_KIND_CALL,
 					     be32_to_cpu(rqst->rq_xid),
 					     plan->inline_length, lists);
 	if (!built->stream)
 		return -ENOMEM;
-	if (!rpcrdma_requester_copy(rqst, plan, built->stream->data)) {
-		rpcrdma_stream_free(built->stream);
-		return -EMSGSIZE;
-	}
-	return 0;
+	return rpcrdma_requester_copy(rqst, plan, built->stream->data) ?
+	       0 : -EMSGSIZE;
 }
 
 /* Hand it to the endpoint. Nothing is taken when this does not return 0. */
@@ -598,14 +590,15 @@ static void rpcrdma_requester_discard(const struct rpcrdma_built *built)
 
 /*
  * If the endpoint takes the Call, a Reply may complete the RPC before this
- * returns; the rpc_rqst stays, it is pinned.
+ * returns; the rpc_rqst stays, it is pinned. @built is what it can be sent
+ * with, and the caller's when it is not.
  */
 static int rpcrdma_req_post(struct rpcrdma_ep *ep, struct rpcrdma_req *req,
-			    const struct rpcrdma_call_plan *plan)
+			    const struct rpcrdma_call_plan *plan,
+			    struct rpcrdma_built *built)
 {
 	bool chunks = rpcrdma_plan_has_chunks(plan);
 	const struct rpcrdma_lists *lists = chunks ? &req->x.lists : NULL;
-	struct rpcrdma_built built;
 	int rc;
 
 	rpcrdma_lists_init(&req->x.lists);
@@ -614,20 +607,18 @@ static int rpcrdma_req_post(struct rpcrdma_ep *ep, struct rpcrdma_req *req,
 		if (rc)
 			return rc;
 	}
-	rc = rpcrdma_requester_build(ep, &req->rqst, plan, lists, &built);
+	rc = rpcrdma_requester_build(ep, &req->rqst, plan, lists, built);
 	if (rc)
 		return rc;
 
 	mutex_lock(&req->lock);
-	rc = rpcrdma_requester_post(ep, &built, plan,
+	rc = rpcrdma_requester_post(ep, built, plan,
 				    chunks ? &req->mrs : NULL, lists);
 	if (!rc) {
 		rpcrdma_exchange_sent(&req->x, &ep->conn, plan);
 		rpcrdma_req_account(req, plan);
 	}
 	mutex_unlock(&req->lock);
-	if (rc)
-		rpcrdma_requester_discard(&built);
 	return rc;
 }
 
@@ -635,21 +626,24 @@ static int rpcrdma_req_post(struct rpcrdma_ep *ep, struct rpcrdma_req *req,
 static int rpcrdma_requester_try(struct rpcrdma_ep *ep,
 				 struct rpcrdma_req *req)
 {
+	struct rpcrdma_built built = { };
 	struct rpcrdma_call_plan plan;
 	struct rpcrdma_call call;
 	int rc;
 
-	if (!rpcrdma_ep_may_call(ep))
+	built.send = rpcrdma_send_get_call(ep);
+	if (!built.send)
 		return -EAGAIN;
 	rpcrdma_req_call(req, ep, &call);
 	rc = rpcrdma_plan_call(&ep->conn, &call, &plan);
-	if (rc)
-		return rc;
-
-	req->rqst.rq_xtime = ktime_get();
-	rc = rpcrdma_req_post(ep, req, &plan);
-	if (rc)
+	if (!rc) {
+		req->rqst.rq_xtime = ktime_get();
+		rc = rpcrdma_req_post(ep, req, &plan, &built);
+	}
+	if (rc) {
+		rpcrdma_requester_discard(&built);
 		rpcrdma_req_put_mrs(req);
+	}
 	return rc;
 }
 
