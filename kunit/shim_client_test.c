@@ -1448,10 +1448,9 @@ static void recover_killed_half_sent(struct kunit *test)
 		task = peer_start(peer, rpc);
 		KUNIT_ASSERT_FALSE(test, IS_ERR(task));
 		end = jiffies + PEER_WAIT_S * HZ;
-		while (!(READ_ONCE(ep->stream) && READ_ONCE(ep->stream->sent)) &&
-		       time_before(jiffies, end))
+		while (!READ_ONCE(ep->conn.tx_open) && time_before(jiffies, end))
 			schedule_timeout_uninterruptible(1);
-		KUNIT_EXPECT_NOT_NULL(test, READ_ONCE(ep->stream));
+		KUNIT_EXPECT_TRUE(test, READ_ONCE(ep->conn.tx_open));
 		rpc_killall_tasks(peer->clnt);
 		rpc_wait_for_completion_task(task);
 		KUNIT_EXPECT_LT(test, task->tk_status, 0);

@@ -310,8 +310,8 @@ static void shim_check_wrs(struct rpcrdma_ep *ep, const struct ib_send_wr *wr)
 			break;
 		}
 	}
-	if (n != work->nr_wrs || last != work->last ||
-	    ep->sq_head - ep->sq_tail > ep->sq_depth)
+	if (n != work->wrs.nr || last != work->last ||
+	    ep->sq.posted - ep->sq.through > ep->sq.depth)
 		atomic_inc(&shim_misuse);
 }
 

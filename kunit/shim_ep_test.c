@@ -246,7 +246,7 @@ static bool shim_replies_wait(struct rpcrdma_ep *ep)
 	bool wait;
 
 	spin_lock(&ep->lock);
-	wait = !list_empty(&ep->reply_queue);
+	wait = !list_empty(&ep->messages);
 	spin_unlock(&ep->lock);
 	return wait;
 }
@@ -387,7 +387,7 @@ static void credits_short_send_queue(struct kunit *test)
 	pair->client_params.sends = 4;
 	pair->client_params.rw_ctxts = 0;
 	shim_open(test);
-	kunit_info(test, "Send Queue of %u", pair->client.ep->sq_depth);
+	kunit_info(test, "Send Queue of %u", pair->client.ep->sq.depth);
 	shim_traffic(test, pair, 5, 40, 8000, 1000, 0, false);
 }
 
@@ -789,11 +789,11 @@ static void data_send_queue(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, rw);
 	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->writes[0], 0,
 					     buf.bv, buf.nr, 0, most), 0);
-	KUNIT_EXPECT_EQ(test, rw->work.nr_wrs, most);
+	KUNIT_EXPECT_EQ(test, rw->work.wrs.nr, most);
 	do {
 		rc = rpcrdma_rw_add(rw, lists, &lists->writes[0], 0, buf.bv,
 				    buf.nr, 0, 1);
-	} while (!rc && rw->work.nr_wrs <= pair->server.ep->sq_depth);
+	} while (!rc && rw->work.wrs.nr <= pair->server.ep->sq.depth);
 	KUNIT_EXPECT_EQ(test, rc, -E2BIG);
 	rpcrdma_rw_free(rw);
 	shim_buf_free(&buf);
@@ -1382,7 +1382,7 @@ static void close_not_while_granted(struct kunit *test)
 
 static bool shim_streaming(struct rpcrdma_ep *ep)
 {
-	return READ_ONCE(ep->stream);
+	return READ_ONCE(ep->conn.tx_open);
 }
 
 /* Some parts of a Call, or of Replies, were sent: the window is used up. */
@@ -1503,7 +1503,7 @@ static void close_reads(struct kunit *test)
 			shim_mute = SHIM_MUTE_SERVER;
 		shim_release(s, 8);
 		if (round & 1)
-			KUNIT_EXPECT_FALSE(test, list_empty(&s->ep->rdma_queue));
+			KUNIT_EXPECT_FALSE(test, list_empty(&s->ep->transfers));
 		rpcrdma_ep_close(round & 2 ? c->ep : s->ep, NULL);
 		KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));
 		for (i = 0; i < 8; i++) {

@@ -185,7 +185,7 @@ static void hardware_has_little_room(struct kunit *test)
 	memdev_set_traits(shim_memdev, &t);
 	pair->server_params.sends = 305;
 	shim_open(test);
-	KUNIT_EXPECT_LT(test, pair->server.ep->sq_depth, 100U);
+	KUNIT_EXPECT_LT(test, pair->server.ep->sq.depth, 100U);
 	shim_mixed_traffic(test, pair);
 	shim_disconnect(test, pair);
 	/* There is an end to it. */

@@ -704,9 +704,9 @@ static void shim_op_closed(struct rpcrdma_ep *ep)
 
 	/* By now nothing may be left. */
 	if (ep->qp || ep->id || !list_empty(&ep->inflight) ||
-	    !list_empty(&ep->rdma_queue) || !list_empty(&ep->reply_queue) ||
+	    !list_empty(&ep->transfers) || !list_empty(&ep->messages) ||
 	    !list_empty(&ep->rw_waiting) || atomic_read(&ep->rw_waiters) ||
-	    ep->stream || atomic_read(&ep->users) ||
+	    atomic_read(&ep->users) ||
 	    atomic_read(&side->exposed) != atomic_read(&side->released))
 		atomic_inc(&side->bad);
 	atomic_inc(&side->closed);
@@ -1034,19 +1034,18 @@ static void shim_read_accounts(struct shim_side *side,
 	memset(a, 0, sizeof(*a));
 	spin_lock(&ep->lock);
 	list_for_each_entry(work, &ep->inflight, list) {
-		a->inflight_wrs += work->nr_wrs;
+		a->inflight_wrs += work->wrs.nr;
 		a->sends += work->kind != RPCRDMA_WORK_RDMA;
 	}
-	list_for_each_entry(work, &ep->reply_queue, list) {
+	list_for_each_entry(work, &ep->messages, list) {
 		a->queued++;
 		a->sends += work->kind != RPCRDMA_WORK_STREAM;
 	}
-	a->queued += ep->stream != NULL;
-	list_for_each_entry(work, &ep->rdma_queue, list)
+	list_for_each_entry(work, &ep->transfers, list)
 		a->queued++;
 	a->queued += atomic_read(&ep->rw_waiters);
-	a->sends += ep->nr_free_sends;
-	a->slots = ep->sq_head - ep->sq_tail;
+	a->sends += ep->sq.contexts;
+	a->slots = ep->sq.posted - ep->sq.through;
 	a->receives = ep->conn.posted - ep->conn.received;
 	if (ep->conn.version == RPCRDMA_VERS_2)
 		a->beyond = ep->conn.advertised - (ep->conn.posted - 1);

@@ -504,6 +504,239 @@ u32 rpcrdma_conn_queue_done(struct rpcrdma_conn *conn, u32 xid,
 u32 rpcrdma_conn_stalled(struct rpcrdma_conn *conn, bool waits, u32 now,
 			 u32 *events);
 
+/* ------------------------------------------------------------------ */
+/* The Send Queue                                                      */
+
+/*
+ * An account of a connection's Send Queue and of its Send contexts, which are the
+ * buffers that messages are sent from: what may be posted, what has to wait and
+ * whose turn it is then, and which work reports its end. It is used in the same
+ * serialisation as its rpcrdma_conn. The user keeps three lists: what is posted, in
+ * that order; transfers that wait; and messages that wait. A transfer is work without
+ * a message, RDMA or invalidations. Messages that wait are Replies, and in front of
+ * them the one that is sent in parts.
+ *
+ * Control messages go first, then transfers, then messages, then Calls, which are not
+ * kept here: who wants to send one asks again. While a transfer waits for as many
+ * slots as it takes at once, no message takes them one by one as they come free; nor
+ * does a Call while a message waits. All who wait come to their turn: a peer has to
+ * wait for Replies before it can ask for more transfers.
+ *
+ * Nothing waits without a completion to come. What is posted without one never fills
+ * what is left of the queue beside the largest work, rpcrdma_sq_fits(), nor does it
+ * hold the last contexts.
+ */
+enum {
+	/* Send contexts that only control messages take */
+	RPCRDMA_CONTROL_SENDS = 16,
+	/* Of so many Work Requests posted, one at least reports itself. */
+	RPCRDMA_SQ_BATCH = 16,
+};
+
+struct rpcrdma_sq {
+	u32 depth;		/* slots */
+	u32 batch;		/* one of so many reports itself, at least */
+	/* Slots ever used, modulo 2^32: all, those that are free again, and */
+	u32 posted, through;
+	u32 signaled;		/* ... up to the last that reports itself */
+	u32 contexts;		/* that are free */
+	u32 reply_reserve;	/* ... which Replies to be made leave to others */
+	u32 transfers;		/* that wait */
+	u32 messages;		/* that wait, and the one that has parts to go */
+	u32 call_wrs;		/* slots for the largest Call refused; 0: none was */
+	u8 refused;		/* who else was, the engine's */
+};
+
+/* A chain of Work Requests that is posted at once; embed it in what that is. */
+struct rpcrdma_wrs {
+	u32 nr;			/* Work Requests */
+	u32 begin;		/* the account's: slots ever used before it */
+	u8 signaled;		/* has to report its end, or (once posted) will */
+};
+
+/*
+ * @depth: slots of the queue. @sends: contexts for RPC traffic; they are added one by
+ * one with rpcrdma_sq_give(), and so are RPCRDMA_CONTROL_SENDS more.
+ * @reverse: Calls that the peer takes at a time in this end's own direction.
+ */
+void rpcrdma_sq_init(struct rpcrdma_sq *sq, u32 depth, u32 sends, u32 reverse);
+
+/* Can so many Work Requests ever be posted at once? Any context. */
+static inline bool rpcrdma_sq_fits(const struct rpcrdma_sq *sq, u32 nr_wrs)
+{
+	return nr_wrs + sq->batch <= sq->depth;
+}
+
+/* Are there so many slots now? */
+static inline bool rpcrdma_sq_room(const struct rpcrdma_sq *sq, u32 nr_wrs)
+{
+	return sq->posted - sq->through + nr_wrs <= sq->depth;
+}
+
+/*
+ * @wrs is posted, for which there is room; wrs->signaled says whether its last Work
+ * Request has to report itself. One completion tells of what was posted before it,
+ * too, so few are asked for; but the last contexts are not left to wait for one.
+ */
+static inline void rpcrdma_sq_post(struct rpcrdma_sq *sq,
+				   struct rpcrdma_wrs *wrs)
+{
+	wrs->begin = sq->posted;
+	sq->posted += wrs->nr;
+	if (wrs->signaled || sq->posted - sq->signaled >= sq->batch ||
+	    sq->contexts < 2 * RPCRDMA_CONTROL_SENDS) {
+		wrs->signaled = 1;
+		sq->signaled = sq->posted;
+	}
+}
+
+/*
+ * @completed has reported its end. Is the device through with @wrs, which was posted
+ * before that, too? Some devices complete Sends while Reads before them are still
+ * under way: what reports itself is not through before it does.
+ */
+static inline bool rpcrdma_sq_vouches(const struct rpcrdma_wrs *completed,
+				      const struct rpcrdma_wrs *wrs)
+{
+	return wrs == completed || !wrs->signaled;
+}
+
+/*
+ * What the device is through with was taken from the list of what is posted; @oldest
+ * is the first in it now, NULL when it is empty. Slots come back in order only.
+ */
+static inline void rpcrdma_sq_reaped(struct rpcrdma_sq *sq,
+				     const struct rpcrdma_wrs *oldest)
+{
+	sq->through = oldest ? oldest->begin : sq->posted;
+}
+
+/* A Send context is free (again). */
+static inline void rpcrdma_sq_give(struct rpcrdma_sq *sq)
+{
+	sq->contexts++;
+}
+
+/* Answers to who wants to post something */
+enum rpcrdma_sq_answer {
+	RPCRDMA_SQ_GO,		/* post it now */
+	RPCRDMA_SQ_WAIT,	/* there is no room, or it is not its turn */
+	RPCRDMA_SQ_NEVER,	/* the Send Queue is too short for it */
+};
+
+/* A transfer; WAIT: it is counted, append it to those that wait. */
+static inline enum rpcrdma_sq_answer
+rpcrdma_sq_transfer(struct rpcrdma_sq *sq, u32 nr_wrs)
+{
+	if (!rpcrdma_sq_fits(sq, nr_wrs))
+		return RPCRDMA_SQ_NEVER;
+	if (!sq->transfers && rpcrdma_sq_room(sq, nr_wrs))
+		return RPCRDMA_SQ_GO;
+	sq->transfers++;
+	return RPCRDMA_SQ_WAIT;
+}
+
+/*
+ * A Reply with its context; WAIT: it is counted, append it to the messages that wait
+ * and see whose turn it is. GO: as rpcrdma_conn_may_send().
+ */
+enum rpcrdma_sq_answer rpcrdma_sq_reply(const struct rpcrdma_conn *conn,
+					struct rpcrdma_sq *sq, u32 nr_wrs);
+
+/*
+ * A Reply in parts, none of which takes more than @nr_wrs: NEVER, or WAIT as above.
+ */
+static inline enum rpcrdma_sq_answer
+rpcrdma_sq_reply_in_parts(struct rpcrdma_sq *sq, u32 nr_wrs)
+{
+	if (!rpcrdma_sq_fits(sq, nr_wrs))
+		return RPCRDMA_SQ_NEVER;
+	sq->messages++;
+	return RPCRDMA_SQ_WAIT;
+}
+
+/*
+ * A Call with its context. WAIT: RPCRDMA_TURN_RETRY comes when it may be tried again;
+ * meanwhile rpcrdma_conn_stalled() is to be asked. GO: as rpcrdma_conn_may_send().
+ */
+enum rpcrdma_sq_answer rpcrdma_sq_call(const struct rpcrdma_conn *conn,
+				       struct rpcrdma_sq *sq, u32 nr_wrs);
+
+/*
+ * The same for a Call in parts, of which the first takes so many Work Requests. GO: post
+ * that, in a context that is counted as taken. @more: there are others, and so it is
+ * counted with the messages that wait: put it in front of them.
+ */
+enum rpcrdma_sq_answer
+rpcrdma_sq_call_in_parts(const struct rpcrdma_conn *conn, struct rpcrdma_sq *sq,
+			 u32 nr_wrs, bool more);
+
+/*
+ * Send contexts, where they are not part of another answer. Each is counted as taken
+ * if the answer is true, and RPCRDMA_TURN_RETRY comes if it is false.
+ * - for a Call, if one could be sent now; if not, ask rpcrdma_conn_stalled(), too
+ * - for a message that is made next, whatever else it may have to wait for
+ * - for a Reply yet to be made, before work on its Call is begun
+ */
+bool rpcrdma_sq_take_for_call(const struct rpcrdma_conn *conn,
+			      struct rpcrdma_sq *sq);
+bool rpcrdma_sq_take(struct rpcrdma_sq *sq);
+bool rpcrdma_sq_take_ahead(struct rpcrdma_sq *sq);
+
+/* Is there one for a Reply yet to be made? If not, RETRY comes. */
+bool rpcrdma_sq_may_take_ahead(struct rpcrdma_sq *sq);
+
+/* The same as a guess, from which nothing follows. Any context. */
+static inline bool rpcrdma_sq_spares(const struct rpcrdma_sq *sq)
+{
+	return __atomic_load_n(&sq->contexts, __ATOMIC_RELAXED) >
+	       sq->reply_reserve;
+}
+
+/* The first of those that wait, as far as there are any */
+struct rpcrdma_sq_first {
+	u32 transfer_wrs;	/* Work Requests of the transfer */
+	u32 message_wrs;	/* ... of the message, or of its next part */
+	u8 kind;		/* enum rpcrdma_kind of the message */
+	u8 parts;		/* the message is sent in parts, */
+	u8 more;		/* ... and there is one behind the next */
+};
+
+/* What is done next */
+enum rpcrdma_sq_turn {
+	RPCRDMA_TURN_NONE,	/* nothing can be, now */
+	/* rpcrdma_conn_next_control(), in a context that is counted as taken */
+	RPCRDMA_TURN_CONTROL,
+	/* post the first transfer, which counts no more among those that wait */
+	RPCRDMA_TURN_TRANSFER,
+	/* ... the first message, likewise; of one in parts its next one, in a */
+	/* context that is counted as taken, and it waits on if there are more */
+	RPCRDMA_TURN_MESSAGE,
+	/* let Calls, and Replies yet to be made, be tried that were refused */
+	RPCRDMA_TURN_RETRY,
+};
+
+/*
+ * After whatever has opened the window or made a control message due, and where
+ * something is waited for, freed slots or contexts; and again after each turn. Only
+ * while messages may be sent.
+ */
+enum rpcrdma_sq_turn rpcrdma_sq_next(const struct rpcrdma_conn *conn,
+				     struct rpcrdma_sq *sq,
+				     const struct rpcrdma_sq_first *first);
+
+/* Does anybody wait for slots or contexts, perhaps? Mostly not. */
+static inline bool rpcrdma_sq_wanted(const struct rpcrdma_sq *sq)
+{
+	return sq->transfers | sq->messages | sq->call_wrs | sq->refused;
+}
+
+/* Do Calls or messages wait, perhaps for window? For rpcrdma_conn_stalled(). */
+static inline bool rpcrdma_sq_waits(const struct rpcrdma_sq *sq)
+{
+	return sq->messages | sq->call_wrs;
+}
+
 /* ---- Receiving ---- */
 
 enum rpcrdma_verdict {

@@ -8,8 +8,8 @@
  * engine and carries out what the engine decides. The transports above it see
  * whole Calls and Replies.
  *
- * Locking: ep->lock protects the engine's connection state, the queues of
- * work not posted yet and the Send Queue's accounts; it is held across
+ * Locking: ep->lock protects the engine's connection state, its account of the
+ * Send Queue and the lists of work; it is held across
  * ib_post_send() so that what the engine counts and what the wire carries
  * have the same order. It is never held across an upcall. Everything here
  * runs in process context (completions are polled from a workqueue).
@@ -86,10 +86,8 @@ struct rpcrdma_work {
 	struct list_head	list;
 	struct ib_send_wr	*first, *last;
 	struct ib_cqe		cqe;
-	u32			nr_wrs;
-	u32			sq_mark;	/* SQ slots used up to here */
+	struct rpcrdma_wrs	wrs;		/* how many, for the account */
 	u8			kind;		/* enum rpcrdma_work_kind */
-	bool			signaled;	/* wants its own completion */
 	bool			refused;	/* the device did not take it all */
 	/*
 	 * Called once for posted work, when the device is through with it;
@@ -104,7 +102,7 @@ enum rpcrdma_work_kind {
 	RPCRDMA_WORK_REPLY = RPCRDMA_KIND_REPLY,
 	RPCRDMA_WORK_CONTROL = RPCRDMA_KIND_CONTROL,
 	RPCRDMA_WORK_RDMA,		/* Reads, invalidations: no message */
-	RPCRDMA_WORK_STREAM,		/* a continued message in a queue */
+	RPCRDMA_WORK_STREAM,		/* a continued message that waits */
 };
 
 /*
@@ -490,19 +488,13 @@ struct rpcrdma_ep {
 
 	/* Send side, under lock */
 	struct list_head	rw_waiting;	/* waits for memory regions */
-	struct list_head	rdma_queue;	/* waits for SQ space */
-	struct list_head	reply_queue;	/* waits for window, SQ space */
-	struct rpcrdma_stream	*stream;	/* begun, not all parts posted */
+	struct rpcrdma_sq	sq;		/* the engine's account */
 	struct list_head	inflight;	/* posted, in order */
+	struct list_head	transfers;	/* RDMA that waits, in order */
+	struct list_head	messages;	/* Replies, what goes in parts */
 	struct list_head	free_sends;
 	struct rpcrdma_send	*send_ring;
-	u32			nr_sends, nr_free_sends;
-	/* Send Queue slots, counted modulo 2^32 */
-	u32			sq_depth, sq_head, sq_tail, sq_signaled;
-	u32			sq_batch;	/* signal at least this often */
-	bool			want_reply;	/* no Send context for one */
-	bool			want_space;	/* a Call got -EAGAIN */
-	u32			want_wrs;	/* ... for want of so many slots */
+	u32			nr_sends;
 	bool			stall_watched;	/* stall_timer runs */
 	struct ib_cqe		reg_cqe;	/* of REG_MRs, never signaled */
 	struct ib_cqe		rw_cqe;		/* of transfers' WRs, the same */

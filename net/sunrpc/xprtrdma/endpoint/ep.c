@@ -47,8 +47,8 @@ struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
 	atomic64_set(&ep->local_inv, 0);
 	INIT_LIST_HEAD(&ep->node);
 	INIT_LIST_HEAD(&ep->rw_waiting);
-	INIT_LIST_HEAD(&ep->rdma_queue);
-	INIT_LIST_HEAD(&ep->reply_queue);
+	INIT_LIST_HEAD(&ep->transfers);
+	INIT_LIST_HEAD(&ep->messages);
 	INIT_LIST_HEAD(&ep->inflight);
 	INIT_LIST_HEAD(&ep->free_sends);
 	INIT_LIST_HEAD(&ep->all_recvs);
@@ -199,7 +199,8 @@ static void rpcrdma_ep_teardown(struct work_struct *work)
 
 	do {
 		spin_lock(&ep->lock);
-		what = rpcrdma_life_release(&ep->life, ep->qp, ep->sq_head);
+		what = rpcrdma_life_release(&ep->life, ep->qp,
+					    ep->sq.posted);
 		spin_unlock(&ep->lock);
 		rpcrdma_ep_release_one(ep, what);
 	} while (what != RPCRDMA_RELEASE_END);

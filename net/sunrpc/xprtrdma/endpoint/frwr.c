@@ -311,7 +311,7 @@ void rpcrdma_mrs_invalidate(struct rpcrdma_ep *ep, struct list_head *mrs,
 	memset(work, 0, sizeof(*work));
 	INIT_LIST_HEAD(&work->list);
 	work->done = rpcrdma_inv_done;
-	work->signaled = true;
+	work->wrs.signaled = true;
 
 	list_for_each_entry(mr, mrs, list) {
 		if (!mr->exposed)
@@ -325,14 +325,14 @@ void rpcrdma_mrs_invalidate(struct rpcrdma_ep *ep, struct list_head *mrs,
 		work->first = wr;
 		if (!work->last)
 			work->last = wr;
-		work->nr_wrs++;
+		work->wrs.nr++;
 		trace_rpcrdma_invalidate(ep, mr->handle, false);
 	}
-	if (!work->nr_wrs) {
+	if (!work->wrs.nr) {
 		inv->done(inv, true);
 		return;
 	}
-	atomic64_add(work->nr_wrs, &ep->local_inv);
+	atomic64_add(work->wrs.nr, &ep->local_inv);
 	rpcrdma_work_rdma(ep, work);
 }
 

@@ -12,16 +12,12 @@
 enum {
 	/* 4.096 us * 2^18: about one second to miss an acknowledgement */
 	RPCRDMA_ACK_TIMEOUT = 18,
-	/* Send contexts that only control messages may take */
-	RPCRDMA_CONTROL_SENDS = 16,
 	/*
 	 * Receives that a server adds for a peer of version 1: an ERROR may go
 	 * out, and be answered by the next Call, a little before the Receive
 	 * of the Call that it refuses is posted again.
 	 */
 	RPCRDMA_V1_SPARE_RECVS = 16,
-	/* Of so many Work Requests posted, one at least reports itself. */
-	RPCRDMA_SQ_BATCH = 16,
 	/*
 	 * Slots of a server's Send Queue for a peer of version 1, at least: for
 	 * a Write to each segment of a Call, and the Reply
@@ -93,33 +89,29 @@ int rpcrdma_sends_create(struct rpcrdma_ep *ep);
 void rpcrdma_sends_unmap(struct rpcrdma_ep *ep);
 void rpcrdma_sends_free(struct rpcrdma_ep *ep);
 
-/* Are there so many slots now? ep->lock held. */
-static inline bool rpcrdma_sq_space(const struct rpcrdma_ep *ep, u32 nr_wrs)
-{
-	lockdep_assert_held(&ep->lock);
-	return ep->sq_head - ep->sq_tail + nr_wrs <= ep->sq_depth;
-}
-
-/*
- * Can so many Work Requests ever be posted at once? Any context. The last few
- * slots may be unsignaled ones.
- */
-static inline bool rpcrdma_sq_fits(const struct rpcrdma_ep *ep, u32 nr_wrs)
-{
-	return nr_wrs + ep->sq_batch <= ep->sq_depth;
-}
-
-/* Both: ep->lock held; false: the device refused it, close. */
+/* Post @work, which has its turn. ep->lock held; false: refused, close. */
 bool rpcrdma_work_post(struct rpcrdma_ep *ep, struct rpcrdma_work *work);
-bool rpcrdma_pump_rdma(struct rpcrdma_ep *ep);
-/* Queue work of kind RPCRDMA_WORK_RDMA and post what may go. */
+/* The first of ep->transfers has its turn; likewise. */
+bool rpcrdma_transfer_post(struct rpcrdma_ep *ep);
+/* Work of kind RPCRDMA_WORK_RDMA: post it, or have it wait. No lock held. */
 void rpcrdma_work_rdma(struct rpcrdma_ep *ep, struct rpcrdma_work *work);
-/* Of ep->completed: true if something waits that may go now. No lock held. */
-bool rpcrdma_sq_completed(struct rpcrdma_ep *ep, struct ib_wc *wc);
+/*
+ * @work has completed: what the device is through with is appended to @through.
+ * ep->lock held.
+ */
+void rpcrdma_work_reap(struct rpcrdma_ep *ep, struct rpcrdma_work *work,
+		       struct list_head *through);
+/* ... and its owners are told. @ok: it was carried out, if the device took it. */
+void rpcrdma_work_tell(struct list_head *through, bool ok);
+/* A Work Request failed, or was flushed: close. No lock held. */
+void rpcrdma_wc_failed(struct rpcrdma_ep *ep, const struct ib_wc *wc);
 /* After the drain: end everything, posted or waiting. */
 void rpcrdma_work_flush(struct rpcrdma_ep *ep);
-/* A Send that will not be posted: end what was to go with it. No lock held. */
-void rpcrdma_send_abort(struct rpcrdma_send *s);
+/*
+ * A Send that is not on the device (any more): its context is free, and what was
+ * to go with it is appended to @through. ep->lock held.
+ */
+void rpcrdma_send_reap(struct rpcrdma_send *s, struct list_head *through);
 
 /* ---- frwr.c ---- */
 
@@ -153,7 +145,7 @@ static inline void rpcrdma_ep_events(struct rpcrdma_ep *ep, u32 events)
 	if (unlikely(events))
 		rpcrdma_ep_do_events(ep, events);
 }
-/* Post what may go now: control messages, RDMA, Replies. No lock held. */
+/* Whose turn is it? Post what may go now. No lock held. */
 void rpcrdma_ep_pump(struct rpcrdma_ep *ep);
 /* ep->completed: the device is through with a work item. */
 void rpcrdma_wc_work(struct ib_cq *cq, struct ib_wc *wc);

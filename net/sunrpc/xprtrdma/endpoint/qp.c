@@ -152,8 +152,8 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep)
 	ep->qp = ep->id->qp;
 
 	/* The device may have made it larger; the CQ bounds it, too. */
-	ep->sq_depth = min_t(u32, attr.cap.max_send_wr, cqes) - 1;
-	ep->sq_batch = clamp_t(u32, ep->sq_depth / 8, 1, RPCRDMA_SQ_BATCH);
+	rpcrdma_sq_init(&ep->sq, min_t(u32, attr.cap.max_send_wr, cqes) - 1,
+			ep->params.sends, ep->params.reverse);
 	return 0;
 }
 

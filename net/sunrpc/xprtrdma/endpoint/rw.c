@@ -95,7 +95,7 @@ static int rpcrdma_rw_prepare(struct rpcrdma_rw *rw,
 	if (rc < 0)
 		return rc;
 	ctxt->ready = true;
-	rw->work.nr_wrs += rc;
+	rw->work.wrs.nr += rc;
 	return 0;
 }
 
@@ -117,7 +117,7 @@ static void rpcrdma_rw_unprepare(struct rpcrdma_rw *rw)
 
 	list_for_each_entry(ctxt, &rw->ctxts, list)
 		rpcrdma_rw_ctxt_unprepare(rw, ctxt);
-	rw->work.nr_wrs = 0;
+	rw->work.wrs.nr = 0;
 }
 
 static void rpcrdma_rw_unmap(struct rpcrdma_rw *rw)
@@ -129,7 +129,7 @@ static void rpcrdma_rw_unmap(struct rpcrdma_rw *rw)
 		list_del(&ctxt->list);
 		kfree(ctxt);
 	}
-	rw->work.nr_wrs = 0;
+	rw->work.wrs.nr = 0;
 	rpcrdma_rw_wait(rw, false);
 	rpcrdma_rw_wake(rw->ep);
 }
@@ -260,13 +260,13 @@ static int rpcrdma_rw_add_segment(struct rpcrdma_rw *rw, u32 handle,
 		}
 	}
 	/* All are posted at once, and maybe a Send behind them. */
-	nr_wrs = rw->work.nr_wrs;
+	nr_wrs = rw->work.wrs.nr;
 	if (unlikely(rw->waits)) {
 		if (rw->nr_mrs > ep->rw_mrs)
 			return -E2BIG;
 		nr_wrs = RPCRDMA_RW_MR_WRS * rw->nr_mrs;
 	}
-	return rpcrdma_sq_fits(ep, nr_wrs + 1) ? 0 : -E2BIG;
+	return rpcrdma_sq_fits(&ep->sq, nr_wrs + 1) ? 0 : -E2BIG;
 }
 
 /**
@@ -352,7 +352,7 @@ static void rpcrdma_rw_post(struct rpcrdma_rw *rw)
 	for (wr = work->first; wr->next; wr = wr->next)
 		;
 	work->last = wr;
-	trace_rpcrdma_read(rw->ep, rw->octets, work->nr_wrs);
+	trace_rpcrdma_read(rw->ep, rw->octets, work->wrs.nr);
 	rpcrdma_work_rdma(rw->ep, work);
 }
 
@@ -433,7 +433,7 @@ void rpcrdma_rw_read(struct rpcrdma_rw *rw)
 {
 	struct rpcrdma_ep *ep = rw->ep;
 
-	rw->work.signaled = true;
+	rw->work.wrs.signaled = true;
 	if (list_empty(&rw->ctxts))
 		rpcrdma_rw_end(rw, true);
 	else if (likely(!rw->waits))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sending: Send contexts, accounting, and what waits for its turn.
+ * Sending: Send contexts, messages, and carrying out whose turn it is.
  */
 
 #include <linux/slab.h>
@@ -10,18 +10,14 @@
 
 /* ---- Send contexts ---- */
 
-/* ep->lock held. @reserve: how many to leave for others. */
-static struct rpcrdma_send *rpcrdma_send_take(struct rpcrdma_ep *ep,
-					      u32 reserve)
+/* A free one, which the account counts as taken. ep->lock held. */
+static struct rpcrdma_send *rpcrdma_send_pop(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_send *s;
 
 	lockdep_assert_held(&ep->lock);
-	if (ep->nr_free_sends <= reserve)
-		return NULL;
 	s = list_first_entry(&ep->free_sends, struct rpcrdma_send, work.list);
 	list_del_init(&s->work.list);
-	ep->nr_free_sends--;
 	s->rw = NULL;
 	s->stream = NULL;
 	s->exposed = NULL;
@@ -36,16 +32,14 @@ static struct rpcrdma_send *rpcrdma_send_take(struct rpcrdma_ep *ep,
  */
 static u32 rpcrdma_stall_watch(struct rpcrdma_ep *ep)
 {
-	bool waits = ep->want_space || ep->stream ||
-		     !list_empty(&ep->reply_queue);
 	u32 wait, events;
 
 	lockdep_assert_held(&ep->lock);
 	/* Later than that, the teardown would not stop the timer. */
 	if (ep->stall_watched || !rpcrdma_ep_is_open(ep))
 		return 0;
-	wait = rpcrdma_conn_stalled(&ep->conn, waits, rpcrdma_now_ms(),
-				    &events);
+	wait = rpcrdma_conn_stalled(&ep->conn, rpcrdma_sq_waits(&ep->sq),
+				    rpcrdma_now_ms(), &events);
 	if (wait) {
 		ep->stall_watched = true;
 		queue_delayed_work(rpcrdma_wq, &ep->stall_timer,
@@ -67,13 +61,24 @@ void rpcrdma_stall_expired(struct work_struct *work)
 	rpcrdma_ep_events(ep, events);
 }
 
-/* ep->lock held. A Call that takes @nr_wrs slots has to wait. */
-static void rpcrdma_want_space(struct rpcrdma_ep *ep, u32 nr_wrs)
+/**
+ * rpcrdma_send_get_call - a Send context for a Call that may be sent now
+ * @ep: endpoint
+ *
+ * Returns NULL when none may, or there is no context: write_space() will be
+ * called, if the connection lasts.
+ */
+struct rpcrdma_send *rpcrdma_send_get_call(struct rpcrdma_ep *ep)
 {
-	lockdep_assert_held(&ep->lock);
-	ep->want_space = true;
-	ep->want_wrs = max(ep->want_wrs, nr_wrs);
-	rpcrdma_stall_watch(ep);
+	struct rpcrdma_send *s = NULL;
+
+	spin_lock(&ep->lock);
+	if (likely(rpcrdma_sq_take_for_call(&ep->conn, &ep->sq)))
+		s = rpcrdma_send_pop(ep);
+	else
+		rpcrdma_stall_watch(ep);
+	spin_unlock(&ep->lock);
+	return s;
 }
 
 /**
@@ -85,24 +90,13 @@ static void rpcrdma_want_space(struct rpcrdma_ep *ep, u32 nr_wrs)
  */
 struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_ep *ep)
 {
-	struct rpcrdma_send *s;
+	struct rpcrdma_send *s = NULL;
 
 	spin_lock(&ep->lock);
-	s = rpcrdma_send_take(ep, RPCRDMA_CONTROL_SENDS);
-	if (!s)
-		rpcrdma_want_space(ep, 1);
+	if (rpcrdma_sq_take(&ep->sq))
+		s = rpcrdma_send_pop(ep);
 	spin_unlock(&ep->lock);
 	return s;
-}
-
-/*
- * Send contexts that Replies leave to others, so that a Call of this end finds
- * one when all are waiting for it.
- */
-static u32 rpcrdma_reply_reserve(const struct rpcrdma_ep *ep)
-{
-	return RPCRDMA_CONTROL_SENDS +
-	       min(ep->params.reverse, ep->params.sends / 2);
 }
 
 /**
@@ -115,12 +109,10 @@ bool rpcrdma_ep_may_reply(struct rpcrdma_ep *ep)
 {
 	bool may;
 
-	if (likely(READ_ONCE(ep->nr_free_sends) > rpcrdma_reply_reserve(ep)))
+	if (likely(rpcrdma_sq_spares(&ep->sq)))
 		return true;
 	spin_lock(&ep->lock);
-	may = ep->nr_free_sends > rpcrdma_reply_reserve(ep);
-	if (!may)
-		ep->want_reply = true;
+	may = rpcrdma_sq_may_take_ahead(&ep->sq);
 	spin_unlock(&ep->lock);
 	return may;
 }
@@ -133,37 +125,16 @@ bool rpcrdma_ep_may_reply(struct rpcrdma_ep *ep)
  */
 struct rpcrdma_send *rpcrdma_send_reserve(struct rpcrdma_ep *ep)
 {
-	struct rpcrdma_send *s;
+	struct rpcrdma_send *s = NULL;
 
 	spin_lock(&ep->lock);
-	s = rpcrdma_send_take(ep, rpcrdma_reply_reserve(ep));
+	if (likely(rpcrdma_sq_take_ahead(&ep->sq)))
+		s = rpcrdma_send_pop(ep);
 	spin_unlock(&ep->lock);
 	return s;
 }
 
-/**
- * rpcrdma_send_put - give back a Send context that was not sent
- * @s: Send context
- */
-void rpcrdma_send_put(struct rpcrdma_send *s)
-{
-	struct rpcrdma_ep *ep = s->ep;
-
-	rpcrdma_send_abort(s);
-	if (READ_ONCE(ep->want_space) || READ_ONCE(ep->want_reply))
-		rpcrdma_ep_pump(ep);
-}
-
 /* ---- Posting; ep->lock held ---- */
-
-/*
- * Has the Send Queue room for a message? What goes by RDMA waits for as many slots
- * as it needs at once, which messages must not take one by one as they come free.
- */
-static bool rpcrdma_message_space(const struct rpcrdma_ep *ep, u32 nr_wrs)
-{
-	return list_empty(&ep->rdma_queue) && rpcrdma_sq_space(ep, nr_wrs);
-}
 
 /* Set up the Send WR itself for @s->len octets. */
 static void rpcrdma_send_prepare(struct rpcrdma_send *s, u8 kind,
@@ -182,21 +153,21 @@ static void rpcrdma_send_prepare(struct rpcrdma_send *s, u8 kind,
 	}
 	s->work.first = wr;
 	s->work.last = wr;
-	s->work.nr_wrs = 1;
+	s->work.wrs.nr = 1;
+	s->work.wrs.signaled = false;
 	s->work.kind = kind;
-	s->work.signaled = false;
 }
 
 /* Put @rw's Writes in front of @s, in one chain. */
 static void rpcrdma_send_chain_rw(struct rpcrdma_send *s, struct rpcrdma_rw *rw)
 {
 	s->rw = rw;
-	if (!rw || !rw->work.nr_wrs)
+	if (!rw || !rw->work.wrs.nr)
 		return;
 	s->work.first = rpcrdma_rw_chain(rw, &s->wr);
-	s->work.nr_wrs += rw->work.nr_wrs;
+	s->work.wrs.nr += rw->work.wrs.nr;
 	/* The pages written from are freed by the completion. */
-	s->work.signaled = true;
+	s->work.wrs.signaled = true;
 }
 
 static void rpcrdma_mrs_expose(struct list_head *mrs)
@@ -231,149 +202,167 @@ static bool rpcrdma_send_post(struct rpcrdma_ep *ep, struct rpcrdma_send *s)
 	return rpcrdma_work_post(ep, &s->work);
 }
 
-/* Returns false when the device refused something. */
-static bool rpcrdma_pump_control(struct rpcrdma_ep *ep)
+/* A control message has its turn. Here and below, false: the device refused it. */
+static bool rpcrdma_control_post(struct rpcrdma_ep *ep)
 {
-	struct rpcrdma_send *s;
+	struct rpcrdma_send *s = rpcrdma_send_pop(ep);
 	u32 inv_handle;
 
-	lockdep_assert_held(&ep->lock);
-	while (rpcrdma_conn_control_due(&ep->conn)) {
-		if (!rpcrdma_sq_space(ep, 1))
-			break;
-		s = rpcrdma_send_take(ep, 0);
-		if (!s)
-			break;
-		s->len = rpcrdma_conn_next_control(&ep->conn, s->buf,
-						   RPCRDMA_V2_DEFAULT_INLINE,
-						   &inv_handle);
-		if (!s->len) {
-			list_add(&s->work.list, &ep->free_sends);
-			ep->nr_free_sends++;
-			break;
-		}
-		rpcrdma_send_prepare(s, RPCRDMA_WORK_CONTROL, inv_handle);
-		if (!rpcrdma_send_post(ep, s))
-			return false;
-	}
-	return true;
+	s->len = rpcrdma_conn_next_control(&ep->conn, s->buf,
+					   RPCRDMA_V2_DEFAULT_INLINE,
+					   &inv_handle);
+	rpcrdma_send_prepare(s, RPCRDMA_WORK_CONTROL, inv_handle);
+	return rpcrdma_send_post(ep, s);
+}
+
+/* Octets of the next part of @st; *@wrs: its Work Requests, *@more: not the last */
+static u32 rpcrdma_stream_next(struct rpcrdma_ep *ep,
+			       const struct rpcrdma_stream *st, u32 *wrs,
+			       bool *more)
+{
+	u32 octets = rpcrdma_next_part(&ep->conn, &st->lists,
+				       st->len - st->sent, more);
+
+	*wrs = 1 + st->nr_regs;
+	if (!*more && st->rw)
+		*wrs += st->rw->work.wrs.nr;
+	return octets;
 }
 
 /*
- * Post parts of the stream that is under way, as long as there is window and
- * space. Until its last part is posted no other Call or Reply may go.
+ * The next part of @st has its turn. Until its last one is posted it is the first
+ * of those that wait, and no other Call or Reply may go (WP 3.6).
  */
-static bool rpcrdma_pump_stream(struct rpcrdma_ep *ep)
+static bool rpcrdma_part_post(struct rpcrdma_ep *ep, struct rpcrdma_stream *st)
 {
-	struct rpcrdma_stream *st;
-	struct rpcrdma_send *s;
+	struct rpcrdma_send *s = rpcrdma_send_pop(ep);
 	u32 octets, wrs;
 	bool more;
 
-	lockdep_assert_held(&ep->lock);
-	while ((st = ep->stream)) {
-		octets = rpcrdma_next_part(&ep->conn, &st->lists,
-					   st->len - st->sent, &more);
-		wrs = 1 + st->nr_regs;
-		if (!more && st->rw)
-			wrs += st->rw->work.nr_wrs;
-		if (!rpcrdma_conn_may_send(&ep->conn, st->kind) ||
-		    !rpcrdma_message_space(ep, wrs))
-			break;
-		s = rpcrdma_send_take(ep, RPCRDMA_CONTROL_SENDS);
-		if (!s)
-			break;
-
-		s->header_len = rpcrdma_encode_rpc(&ep->conn, s->buf,
-						   ep->params.send_size,
-						   st->kind, RPCRDMA_CONTINUED,
-						   st->xid, more,
-						   more ? NULL : &st->lists);
-		memcpy(s->buf + s->header_len, st->data + st->sent, octets);
-		s->len = s->header_len + octets;
-		rpcrdma_send_prepare(s, st->kind, more ? 0 : st->inv_handle);
-		if (st->nr_regs) {
-			st->reg_last->next = s->work.first;
-			s->work.first = st->reg_first;
-			s->work.nr_wrs += st->nr_regs;
-			st->nr_regs = 0;
-		}
-		st->sent += octets;
-		if (!more) {
-			rpcrdma_send_chain_rw(s, st->rw);
-			st->rw = NULL;
-			/* Freed when the lock is not held. */
-			s->stream = st;
-			/* A Call may wait until its octets count no more. */
-			if (st->held_for)
-				s->work.signaled = true;
-			ep->stream = NULL;
-			rpcrdma_conn_count(&ep->conn, st->kind,
-					   RPCRDMA_CONTINUED, &st->lists);
-		}
-		if (!rpcrdma_send_post(ep, s))
-			return false;
+	octets = rpcrdma_stream_next(ep, st, &wrs, &more);
+	s->header_len = rpcrdma_encode_rpc(&ep->conn, s->buf,
+					   ep->params.send_size, st->kind,
+					   RPCRDMA_CONTINUED, st->xid, more,
+					   more ? NULL : &st->lists);
+	memcpy(s->buf + s->header_len, st->data + st->sent, octets);
+	s->len = s->header_len + octets;
+	rpcrdma_send_prepare(s, st->kind, more ? 0 : st->inv_handle);
+	if (st->nr_regs) {
+		st->reg_last->next = s->work.first;
+		s->work.first = st->reg_first;
+		s->work.wrs.nr += st->nr_regs;
+		st->nr_regs = 0;
 	}
-	return true;
+	st->sent += octets;
+	if (!more) {
+		rpcrdma_send_chain_rw(s, st->rw);
+		st->rw = NULL;
+		/* Freed when the lock is not held. */
+		list_del_init(&st->work.list);
+		s->stream = st;
+		/* A Call may wait until its octets count no more. */
+		if (st->held_for)
+			s->work.wrs.signaled = true;
+		rpcrdma_conn_count(&ep->conn, st->kind, RPCRDMA_CONTINUED,
+				   &st->lists);
+	} else if (list_empty(&st->work.list)) {
+		list_add(&st->work.list, &ep->messages);
+	}
+	return rpcrdma_send_post(ep, s);
 }
 
-static bool rpcrdma_pump_replies(struct rpcrdma_ep *ep)
+/* The first message that waits, or its next part, has its turn. */
+static bool rpcrdma_message_post(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_work *work;
 
-	lockdep_assert_held(&ep->lock);
-	while (!list_empty(&ep->reply_queue)) {
-		work = list_first_entry(&ep->reply_queue, struct rpcrdma_work,
+	work = list_first_entry(&ep->messages, struct rpcrdma_work, list);
+	if (work->kind == RPCRDMA_WORK_STREAM)
+		return rpcrdma_part_post(ep,
+					 container_of(work,
+						      struct rpcrdma_stream,
+						      work));
+	list_del_init(&work->list);
+	return rpcrdma_send_post(ep, container_of(work, struct rpcrdma_send,
+						  work));
+}
+
+/* What there is to know of the first of those that wait. */
+static void rpcrdma_waits_first(struct rpcrdma_ep *ep,
+				struct rpcrdma_sq_first *first)
+{
+	struct rpcrdma_stream *st;
+	struct rpcrdma_work *work;
+	bool more;
+
+	if (ep->sq.transfers) {
+		work = list_first_entry(&ep->transfers, struct rpcrdma_work,
 					list);
-		if (work->kind == RPCRDMA_WORK_STREAM) {
-			if (!ep->stream) {
-				list_del_init(&work->list);
-				ep->stream = container_of(work,
-							  struct rpcrdma_stream,
-							  work);
-			}
-			if (!rpcrdma_pump_stream(ep))
-				return false;
-			if (ep->stream)
-				break;
-			continue;
-		}
-		if (!rpcrdma_conn_may_send(&ep->conn, RPCRDMA_KIND_REPLY) ||
-		    !rpcrdma_message_space(ep, work->nr_wrs))
-			break;
-		list_del_init(&work->list);
-		if (!rpcrdma_send_post(ep, container_of(work,
-							struct rpcrdma_send,
-							work)))
-			return false;
+		first->transfer_wrs = work->wrs.nr;
 	}
-	return true;
+	if (!ep->sq.messages)
+		return;
+	work = list_first_entry(&ep->messages, struct rpcrdma_work, list);
+	first->message_wrs = work->wrs.nr;
+	first->kind = work->kind;
+	first->parts = work->kind == RPCRDMA_WORK_STREAM;
+	first->more = false;
+	if (first->parts) {
+		st = container_of(work, struct rpcrdma_stream, work);
+		rpcrdma_stream_next(ep, st, &first->message_wrs, &more);
+		first->kind = st->kind;
+		first->more = more;
+	}
 }
 
-/* Returns false: close. */
-static bool rpcrdma_pump_locked(struct rpcrdma_ep *ep)
+/* What is left to do about a round of posting when the lock is not held. */
+enum rpcrdma_pumped {
+	RPCRDMA_PUMPED,
+	RPCRDMA_PUMPED_RETRY,		/* write_space() */
+	RPCRDMA_PUMPED_REFUSED,		/* by the device: close */
+};
+
+/* Post what may go, in the engine's order. */
+static enum rpcrdma_pumped rpcrdma_pump_locked(struct rpcrdma_ep *ep)
 {
+	enum rpcrdma_pumped rc = RPCRDMA_PUMPED;
+	struct rpcrdma_sq_first first = {};
+	bool ok = ep->life.may_send;
+
 	lockdep_assert_held(&ep->lock);
-	if (!rpcrdma_pump_control(ep) ||
-	    (!list_empty(&ep->rdma_queue) && !rpcrdma_pump_rdma(ep)) ||
-	    (unlikely(ep->stream) && !rpcrdma_pump_stream(ep)))
-		return false;
-	/* One message's parts must not be amid another's (WP 3.6). */
-	if (!ep->stream && !rpcrdma_pump_replies(ep))
-		return false;
-	if (unlikely(ep->stream || !list_empty(&ep->reply_queue) ||
-		     ep->conn.pend_count))
-		rpcrdma_stall_watch(ep);
-	return true;
+	if (!ok)
+		return rc;
+	while (ok) {
+		rpcrdma_waits_first(ep, &first);
+		switch (rpcrdma_sq_next(&ep->conn, &ep->sq, &first)) {
+		case RPCRDMA_TURN_CONTROL:
+			ok = rpcrdma_control_post(ep);
+			break;
+		case RPCRDMA_TURN_TRANSFER:
+			ok = rpcrdma_transfer_post(ep);
+			break;
+		case RPCRDMA_TURN_MESSAGE:
+			ok = rpcrdma_message_post(ep);
+			break;
+		case RPCRDMA_TURN_RETRY:
+			rc = RPCRDMA_PUMPED_RETRY;
+			break;
+		case RPCRDMA_TURN_NONE:
+			if (unlikely(ep->sq.messages || ep->conn.pend_count))
+				rpcrdma_stall_watch(ep);
+			return rc;
+		}
+	}
+	return RPCRDMA_PUMPED_REFUSED;
 }
 
-static bool rpcrdma_call_space(const struct rpcrdma_ep *ep, u32 nr_wrs)
+/* No lock held. */
+static void rpcrdma_pumped(struct rpcrdma_ep *ep, enum rpcrdma_pumped rc)
 {
-	lockdep_assert_held(&ep->lock);
-	return !ep->stream &&
-	       rpcrdma_conn_may_send(&ep->conn, RPCRDMA_KIND_CALL) &&
-	       ep->nr_free_sends > RPCRDMA_CONTROL_SENDS &&
-	       rpcrdma_message_space(ep, nr_wrs);
+	if (unlikely(rc == RPCRDMA_PUMPED_REFUSED))
+		rpcrdma_ep_close(ep, "a Send could not be posted");
+	else if (unlikely(rc == RPCRDMA_PUMPED_RETRY))
+		rpcrdma_ep_write_space(ep);
 }
 
 /**
@@ -385,38 +374,53 @@ static bool rpcrdma_call_space(const struct rpcrdma_ep *ep, u32 nr_wrs)
  */
 void rpcrdma_ep_pump(struct rpcrdma_ep *ep)
 {
-	bool space = false, ok = true;
+	enum rpcrdma_pumped rc;
 
 	spin_lock(&ep->lock);
-	if (ep->life.may_send) {
-		ok = rpcrdma_pump_locked(ep);
-		if (ok && ep->want_space &&
-		    rpcrdma_call_space(ep, ep->want_wrs)) {
-			ep->want_space = false;
-			ep->want_wrs = 0;
-			space = true;
-		}
-		if (ok && ep->want_reply &&
-		    ep->nr_free_sends > rpcrdma_reply_reserve(ep)) {
-			ep->want_reply = false;
-			space = true;
-		}
-	}
+	rc = rpcrdma_pump_locked(ep);
 	spin_unlock(&ep->lock);
-
-	if (!ok)
-		rpcrdma_ep_close(ep, "a Send could not be posted");
-	else if (space)
-		rpcrdma_ep_write_space(ep);
+	rpcrdma_pumped(ep, rc);
 }
 
-/* The device is through with a work item: what waits for space may go. */
+/* The device is through with a work item: what waits for it may go. */
 void rpcrdma_wc_work(struct ib_cq *cq, struct ib_wc *wc)
 {
+	struct rpcrdma_work *work =
+		container_of(wc->wr_cqe, struct rpcrdma_work, cqe);
+	enum rpcrdma_pumped rc = RPCRDMA_PUMPED;
 	struct rpcrdma_ep *ep = cq->cq_context;
+	LIST_HEAD(through);
 
-	if (unlikely(rpcrdma_sq_completed(ep, wc)))
-		rpcrdma_ep_pump(ep);
+	if (unlikely(wc->status != IB_WC_SUCCESS)) {
+		rpcrdma_wc_failed(ep, wc);
+		return;
+	}
+	spin_lock(&ep->lock);
+	rpcrdma_work_reap(ep, work, &through);
+	if (unlikely(rpcrdma_sq_wanted(&ep->sq)))
+		rc = rpcrdma_pump_locked(ep);
+	spin_unlock(&ep->lock);
+	rpcrdma_work_tell(&through, true);
+	rpcrdma_pumped(ep, rc);
+}
+
+/**
+ * rpcrdma_send_put - give back a Send context that was not sent
+ * @s: Send context, with what was to go with it
+ */
+void rpcrdma_send_put(struct rpcrdma_send *s)
+{
+	enum rpcrdma_pumped rc = RPCRDMA_PUMPED;
+	struct rpcrdma_ep *ep = s->ep;
+	LIST_HEAD(through);
+
+	spin_lock(&ep->lock);
+	rpcrdma_send_reap(s, &through);
+	if (unlikely(rpcrdma_sq_wanted(&ep->sq)))
+		rc = rpcrdma_pump_locked(ep);
+	spin_unlock(&ep->lock);
+	rpcrdma_work_tell(&through, false);
+	rpcrdma_pumped(ep, rc);
 }
 
 /**
@@ -438,26 +442,6 @@ void rpcrdma_ep_do_events(struct rpcrdma_ep *ep, u32 events)
 
 /* ---- Sending RPCs ---- */
 
-/**
- * rpcrdma_send_get_call - a Send context for a Call that may be sent now
- * @ep: endpoint
- *
- * Returns NULL when none may, or there is no context: write_space() will be
- * called, if the connection lasts.
- */
-struct rpcrdma_send *rpcrdma_send_get_call(struct rpcrdma_ep *ep)
-{
-	struct rpcrdma_send *s = NULL;
-
-	spin_lock(&ep->lock);
-	if (likely(rpcrdma_call_space(ep, 1)))
-		s = rpcrdma_send_take(ep, RPCRDMA_CONTROL_SENDS);
-	else
-		rpcrdma_want_space(ep, 1);
-	spin_unlock(&ep->lock);
-	return s;
-}
-
 /* Put the registrations of @mrs in front of *@first; returns their number. */
 static u32 rpcrdma_mrs_chain(struct rpcrdma_ep *ep, struct list_head *mrs,
 			     struct ib_send_wr **first)
@@ -476,21 +460,15 @@ static u32 rpcrdma_mrs_chain(struct rpcrdma_ep *ep, struct list_head *mrs,
 	return nr;
 }
 
-/* ep->lock held: may a Call of @nr_wrs Work Requests be posted? */
-static int rpcrdma_call_check(struct rpcrdma_ep *ep, u32 nr_wrs)
+/* What an answer to a Call is for its sender. ep->lock held. */
+static int rpcrdma_call_rc(struct rpcrdma_ep *ep, enum rpcrdma_sq_answer may)
 {
-	lockdep_assert_held(&ep->lock);
-	if (unlikely(!rpcrdma_ep_is_open(ep)))
-		return -ENOTCONN;
-	if (unlikely(!rpcrdma_sq_fits(ep, nr_wrs)))
+	if (likely(may == RPCRDMA_SQ_GO))
+		return 0;
+	if (may == RPCRDMA_SQ_NEVER)
 		return -EIO;
-	if (unlikely(ep->stream ||
-		     !rpcrdma_conn_may_send(&ep->conn, RPCRDMA_KIND_CALL) ||
-		     !rpcrdma_message_space(ep, nr_wrs))) {
-		rpcrdma_want_space(ep, nr_wrs);
-		return -EAGAIN;
-	}
-	return 0;
+	rpcrdma_stall_watch(ep);
+	return -EAGAIN;
 }
 
 /**
@@ -512,10 +490,13 @@ int rpcrdma_send_call(struct rpcrdma_send *s, struct list_head *mrs,
 
 	rpcrdma_send_prepare(s, RPCRDMA_WORK_CALL, 0);
 	/* The registrations go first, with the same doorbell. */
-	s->work.nr_wrs += rpcrdma_mrs_chain(ep, mrs, &s->work.first);
+	s->work.wrs.nr += rpcrdma_mrs_chain(ep, mrs, &s->work.first);
 
 	spin_lock(&ep->lock);
-	rc = rpcrdma_call_check(ep, s->work.nr_wrs);
+	rc = -ENOTCONN;
+	if (likely(rpcrdma_ep_is_open(ep)))
+		rc = rpcrdma_call_rc(ep, rpcrdma_sq_call(&ep->conn, &ep->sq,
+							 s->work.wrs.nr));
 	if (unlikely(rc)) {
 		spin_unlock(&ep->lock);
 		return rc;
@@ -529,14 +510,26 @@ int rpcrdma_send_call(struct rpcrdma_send *s, struct list_head *mrs,
 	return 0;
 }
 
-/* A Reply was queued, and what may go was posted. */
-static void rpcrdma_reply_pumped(struct rpcrdma_ep *ep, bool ok)
+/* ep->lock held. Returns 0 or -EIO: it never can be. */
+static int rpcrdma_reply_post(struct rpcrdma_ep *ep, struct rpcrdma_send *s,
+			      enum rpcrdma_format format,
+			      const struct rpcrdma_lists *lists,
+			      enum rpcrdma_pumped *pumped)
 {
-	if (unlikely(!ok))
-		rpcrdma_ep_close(ep, "a Reply could not be posted");
-	else if (unlikely(READ_ONCE(ep->want_space)))
-		/* It may have been the end of a stream that held up a Call. */
-		rpcrdma_ep_pump(ep);
+	enum rpcrdma_sq_answer may;
+
+	lockdep_assert_held(&ep->lock);
+	may = rpcrdma_sq_reply(&ep->conn, &ep->sq, s->work.wrs.nr);
+	if (unlikely(may == RPCRDMA_SQ_NEVER))
+		return -EIO;
+	rpcrdma_conn_count(&ep->conn, RPCRDMA_KIND_REPLY, format, lists);
+	if (unlikely(may == RPCRDMA_SQ_WAIT)) {
+		list_add_tail(&s->work.list, &ep->messages);
+		*pumped = rpcrdma_pump_locked(ep);
+	} else if (unlikely(!rpcrdma_send_post(ep, s))) {
+		*pumped = RPCRDMA_PUMPED_REFUSED;
+	}
+	return 0;
 }
 
 /**
@@ -554,41 +547,32 @@ int rpcrdma_send_reply(struct rpcrdma_send *s, struct rpcrdma_rw *rw,
 		       u32 inv_handle, enum rpcrdma_format format,
 		       const struct rpcrdma_lists *lists)
 {
+	enum rpcrdma_pumped pumped = RPCRDMA_PUMPED;
 	struct rpcrdma_exposed *x = s->exposed;
 	struct rpcrdma_ep *ep = s->ep;
-	bool ok;
+	int rc = 0;
 
 	rpcrdma_send_prepare(s, RPCRDMA_WORK_REPLY, inv_handle);
 	rpcrdma_send_chain_rw(s, rw);
 	if (x)
-		s->work.nr_wrs += rpcrdma_mrs_chain(ep, &x->mrs,
+		s->work.wrs.nr += rpcrdma_mrs_chain(ep, &x->mrs,
 						    &s->work.first);
 
 	spin_lock(&ep->lock);
-	if (unlikely(!rpcrdma_ep_is_open(ep))) {
-		spin_unlock(&ep->lock);
-		goto out_free;
-	}
-	if (unlikely(!rpcrdma_sq_fits(ep, s->work.nr_wrs))) {
-		spin_unlock(&ep->lock);
-		rpcrdma_ep_close(ep, "a Reply needs more Work Requests than the Send Queue has");
-		goto out_free;
-	}
-	rpcrdma_conn_count(&ep->conn, RPCRDMA_KIND_REPLY, format, lists);
-	list_add_tail(&s->work.list, &ep->reply_queue);
-	ok = rpcrdma_pump_locked(ep);
+	if (likely(rpcrdma_ep_is_open(ep)))
+		rc = rpcrdma_reply_post(ep, s, format, lists, &pumped);
+	else
+		rc = -ENOTCONN;
 	spin_unlock(&ep->lock);
-	rpcrdma_reply_pumped(ep, ok);
+	rpcrdma_pumped(ep, pumped);
+	if (unlikely(rc == -EIO))
+		rpcrdma_ep_close(ep, "a Reply needs more Work Requests than the Send Queue has");
+	if (unlikely(rc))
+		rpcrdma_send_put(s);
+	/* The teardown, which was held off, releases what could not be sent. */
 	if (x)
 		rpcrdma_ep_leave(ep);
-	return 0;
-
-out_free:
-	rpcrdma_send_abort(s);
-	/* The teardown, which was held off, releases it. */
-	if (x)
-		rpcrdma_ep_leave(ep);
-	return -ENOTCONN;
+	return rc ? -ENOTCONN : 0;
 }
 
 /* ---- Continued messages ---- */
@@ -663,8 +647,10 @@ int rpcrdma_send_continued_call(struct rpcrdma_ep *ep,
 				struct rpcrdma_stream *st,
 				struct list_head *mrs)
 {
-	bool ok;
-	int rc;
+	enum rpcrdma_pumped pumped = RPCRDMA_PUMPED_REFUSED;
+	int rc = -ENOTCONN;
+	bool more;
+	u32 wrs;
 
 	st->reg_first = NULL;
 	st->nr_regs = rpcrdma_mrs_chain(ep, mrs, &st->reg_first);
@@ -673,21 +659,21 @@ int rpcrdma_send_continued_call(struct rpcrdma_ep *ep,
 						 list)->reg_wr.wr;
 
 	spin_lock(&ep->lock);
-	rc = rpcrdma_call_check(ep, 1 + st->nr_regs);
-	if (!rc && ep->nr_free_sends <= RPCRDMA_CONTROL_SENDS) {
-		rpcrdma_want_space(ep, 1 + st->nr_regs);
-		rc = -EAGAIN;
+	if (likely(rpcrdma_ep_is_open(ep))) {
+		rpcrdma_stream_next(ep, st, &wrs, &more);
+		rc = rpcrdma_call_rc(ep, rpcrdma_sq_call_in_parts(&ep->conn,
+								  &ep->sq, wrs,
+								  more));
 	}
 	if (rc) {
 		spin_unlock(&ep->lock);
 		return rc;
 	}
 	rpcrdma_mrs_expose(mrs);
-	ep->stream = st;
-	ok = rpcrdma_pump_stream(ep);
+	if (rpcrdma_part_post(ep, st))
+		pumped = rpcrdma_pump_locked(ep);
 	spin_unlock(&ep->lock);
-	if (unlikely(!ok))
-		rpcrdma_ep_close(ep, "a part of a Call could not be posted");
+	rpcrdma_pumped(ep, pumped);
 	return 0;
 }
 
@@ -704,7 +690,8 @@ int rpcrdma_send_continued_reply(struct rpcrdma_ep *ep,
 				 struct rpcrdma_stream *st,
 				 struct rpcrdma_rw *rw, u32 inv_handle)
 {
-	bool ok;
+	enum rpcrdma_pumped pumped = RPCRDMA_PUMPED;
+	enum rpcrdma_sq_answer may = RPCRDMA_SQ_NEVER;
 
 	st->rw = rw;
 	st->inv_handle = inv_handle;
@@ -712,18 +699,20 @@ int rpcrdma_send_continued_reply(struct rpcrdma_ep *ep,
 	rpcrdma_ep_hold(ep, RPCRDMA_MEMORY_REPLIES,
 			struct_size(st, data, st->len));
 	spin_lock(&ep->lock);
-	if (unlikely(!rpcrdma_ep_is_open(ep) ||
-		     !rpcrdma_sq_fits(ep, 1 + (rw ? rw->work.nr_wrs : 0)))) {
-		spin_unlock(&ep->lock);
-		rpcrdma_stream_done(&st->work, false);
-		rpcrdma_ep_close(ep, "a Reply needs more Work Requests than the Send Queue has");
-		return -ENOTCONN;
+	if (likely(rpcrdma_ep_is_open(ep)))
+		may = rpcrdma_sq_reply_in_parts(&ep->sq,
+						1 + (rw ? rw->work.wrs.nr : 0));
+	if (likely(may == RPCRDMA_SQ_WAIT)) {
+		list_add_tail(&st->work.list, &ep->messages);
+		pumped = rpcrdma_pump_locked(ep);
 	}
-	list_add_tail(&st->work.list, &ep->reply_queue);
-	ok = rpcrdma_pump_locked(ep);
 	spin_unlock(&ep->lock);
-	rpcrdma_reply_pumped(ep, ok);
-	return 0;
+	rpcrdma_pumped(ep, pumped);
+	if (likely(may == RPCRDMA_SQ_WAIT))
+		return 0;
+	rpcrdma_stream_done(&st->work, false);
+	rpcrdma_ep_close(ep, "a Reply needs more Work Requests than the Send Queue has");
+	return -ENOTCONN;
 }
 
 /**

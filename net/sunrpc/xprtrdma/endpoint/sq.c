@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The Send Queue: its slots, RDMA that waits for them, completions, and the memory
- * of Send contexts.
+ * The Send Queue: posting to it, what waits without a message, completions, and the
+ * memory of Send contexts. Who may post, and when, is the engine's to say.
  */
 
 #include <linux/slab.h>
@@ -12,81 +12,59 @@
 /* ---- Posting ---- */
 
 /*
- * Post @work, for which there is space. Always takes it: if the device
- * refuses, the connection ends and the drain returns the work. Others may
- * post until it does, and their completion must not vouch for this.
- * Returns false in that case.
+ * Always takes @work: if the device refuses it, the connection ends and the drain
+ * returns it. Others may post until it does, and their completion must not vouch
+ * for this one. Returns false in that case.
  */
 bool rpcrdma_work_post(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
 {
-	u32 unsignaled;
-
 	lockdep_assert_held(&ep->lock);
-	ep->sq_head += work->nr_wrs;
-	work->sq_mark = ep->sq_head;
+	rpcrdma_sq_post(&ep->sq, &work->wrs);
 	work->cqe.done = ep->completed;
 	work->last->wr_cqe = &work->cqe;
-
-	/* One completion reaps what goes before it; see that one comes. */
-	unsignaled = ep->sq_head - ep->sq_signaled;
-	if (work->signaled || unsignaled >= ep->sq_batch ||
-	    ep->nr_free_sends < 2 * RPCRDMA_CONTROL_SENDS) {
-		work->signaled = true;
+	if (work->wrs.signaled)
 		work->last->send_flags |= IB_SEND_SIGNALED;
-		ep->sq_signaled = ep->sq_head;
-	}
 	list_add_tail(&work->list, &ep->inflight);
 	work->refused = ib_post_send(ep->qp, work->first, NULL) != 0;
 	return !work->refused;
 }
 
-/* Post what waits for space. Returns false when the device refused it. */
-bool rpcrdma_pump_rdma(struct rpcrdma_ep *ep)
+bool rpcrdma_transfer_post(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_work *work;
 
 	lockdep_assert_held(&ep->lock);
-	while (!list_empty(&ep->rdma_queue)) {
-		work = list_first_entry(&ep->rdma_queue, struct rpcrdma_work,
-					list);
-		if (!rpcrdma_sq_space(ep, work->nr_wrs))
-			break;
-		list_del_init(&work->list);
-		if (!rpcrdma_work_post(ep, work))
-			return false;
-	}
-	return true;
+	work = list_first_entry(&ep->transfers, struct rpcrdma_work, list);
+	list_del_init(&work->list);
+	return rpcrdma_work_post(ep, work);
 }
 
 void rpcrdma_work_rdma(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
 {
+	enum rpcrdma_sq_answer may = RPCRDMA_SQ_NEVER;
 	bool ok = true, closing;
 
 	work->kind = RPCRDMA_WORK_RDMA;
 	spin_lock(&ep->lock);
 	closing = rpcrdma_ep_is_closing(ep);
-	if (!rpcrdma_sq_fits(ep, work->nr_wrs)) {
-		ok = false;
-		closing = true;
-	}
-	if (!closing) {
-		list_add_tail(&work->list, &ep->rdma_queue);
-		ok = rpcrdma_pump_rdma(ep);
-	}
+	if (likely(!closing))
+		may = rpcrdma_sq_transfer(&ep->sq, work->wrs.nr);
+	if (may == RPCRDMA_SQ_GO)
+		ok = rpcrdma_work_post(ep, work);
+	else if (may == RPCRDMA_SQ_WAIT)
+		list_add_tail(&work->list, &ep->transfers);
+	else
+		ok = closing;
 	spin_unlock(&ep->lock);
-	if (!ok)
+	if (unlikely(!ok))
 		rpcrdma_ep_close(ep, "RDMA Work Requests could not be posted");
-	if (closing)
+	if (unlikely(may == RPCRDMA_SQ_NEVER))
 		work->done(work, false);
 }
 
 /* ---- Completions ---- */
 
-/*
- * ep->lock held. The device is through with a Send, or will never have it: its
- * context is free, and what went with it is appended to @through.
- */
-static void rpcrdma_send_reap(struct rpcrdma_send *s, struct list_head *through)
+void rpcrdma_send_reap(struct rpcrdma_send *s, struct list_head *through)
 {
 	struct rpcrdma_ep *ep = s->ep;
 
@@ -101,7 +79,7 @@ static void rpcrdma_send_reap(struct rpcrdma_send *s, struct list_head *through)
 		s->stream = NULL;
 	}
 	list_move(&s->work.list, &ep->free_sends);
-	ep->nr_free_sends++;
+	rpcrdma_sq_give(&ep->sq);
 }
 
 /* The same for any work; ep->lock held, too */
@@ -115,8 +93,23 @@ static void rpcrdma_work_through(struct rpcrdma_work *work,
 		list_move_tail(&work->list, through);
 }
 
-/* Tell the owners. @ok: it was carried out, if the device took it. */
-static void rpcrdma_work_tell(struct list_head *through, bool ok)
+void rpcrdma_work_reap(struct rpcrdma_ep *ep, struct rpcrdma_work *work,
+		       struct list_head *through)
+{
+	struct rpcrdma_work *w, *next;
+
+	lockdep_assert_held(&ep->lock);
+	list_for_each_entry_safe(w, next, &ep->inflight, list) {
+		if (rpcrdma_sq_vouches(&work->wrs, &w->wrs))
+			rpcrdma_work_through(w, through);
+		if (w == work)
+			break;
+	}
+	w = list_first_entry_or_null(&ep->inflight, struct rpcrdma_work, list);
+	rpcrdma_sq_reaped(&ep->sq, w ? &w->wrs : NULL);
+}
+
+void rpcrdma_work_tell(struct list_head *through, bool ok)
 {
 	struct rpcrdma_work *work;
 
@@ -127,76 +120,15 @@ static void rpcrdma_work_tell(struct list_head *through, bool ok)
 	}
 }
 
-/* Does anything wait that a completion may let go? ep->lock held. */
-static bool rpcrdma_ep_waits(const struct rpcrdma_ep *ep)
-{
-	lockdep_assert_held(&ep->lock);
-	return ep->stream || ep->want_space || ep->want_reply ||
-	       !list_empty(&ep->rdma_queue) || !list_empty(&ep->reply_queue) ||
-	       rpcrdma_conn_control_due(&ep->conn);
-}
-
-/*
- * ep->lock held. Take @work, which has completed, out of those in flight, and
- * those before it that will not report themselves. Some devices (siw) complete
- * Sends while Reads before them are still under way: what reports itself is
- * not through before it does.
- */
-static void rpcrdma_work_reap(struct rpcrdma_ep *ep, struct rpcrdma_work *work,
-			      struct list_head *through)
-{
-	struct rpcrdma_work *w, *next;
-
-	lockdep_assert_held(&ep->lock);
-	list_for_each_entry_safe(w, next, &ep->inflight, list) {
-		if (w == work || !w->signaled)
-			rpcrdma_work_through(w, through);
-		if (w == work)
-			break;
-	}
-	w = list_first_entry_or_null(&ep->inflight, struct rpcrdma_work, list);
-	ep->sq_tail = w ? w->sq_mark - w->nr_wrs : ep->sq_head;
-}
-
 /*
  * A Work Request has failed. It ends in the teardown, like all that is behind
  * it, when the queue pair is quiet: rxe completes work with an error while it
  * still reads the memory of it.
  */
-static void rpcrdma_wc_failed(struct rpcrdma_ep *ep, const struct ib_wc *wc)
+void rpcrdma_wc_failed(struct rpcrdma_ep *ep, const struct ib_wc *wc)
 {
 	trace_rpcrdma_wc_error(ep, wc->status);
 	rpcrdma_ep_failed(ep, wc->status, ib_wc_status_msg(wc->status));
-}
-
-/**
- * rpcrdma_sq_completed - the device is through with a work item
- * @ep: endpoint
- * @wc: its completion
- *
- * The handler of completions of work. Returns true: there may be space now for
- * what waits.
- */
-bool rpcrdma_sq_completed(struct rpcrdma_ep *ep, struct ib_wc *wc)
-{
-	struct rpcrdma_work *work =
-		container_of(wc->wr_cqe, struct rpcrdma_work, cqe);
-	LIST_HEAD(through);
-	bool waits;
-
-	if (unlikely(wc->status != IB_WC_SUCCESS)) {
-		rpcrdma_wc_failed(ep, wc);
-		return false;
-	}
-
-	spin_lock(&ep->lock);
-	/* Not there any more: reaped together with a later one. */
-	if (!list_empty(&work->list))
-		rpcrdma_work_reap(ep, work, &through);
-	waits = rpcrdma_ep_waits(ep);
-	spin_unlock(&ep->lock);
-	rpcrdma_work_tell(&through, true);
-	return waits;
 }
 
 /* Only errors arrive here: registrations are never signaled. */
@@ -225,26 +157,12 @@ void rpcrdma_work_flush(struct rpcrdma_ep *ep)
 	spin_lock(&ep->lock);
 	list_splice_tail_init(&ep->inflight, &all);
 	list_splice_tail_init(&ep->rw_waiting, &all);
-	list_splice_tail_init(&ep->rdma_queue, &all);
-	list_splice_tail_init(&ep->reply_queue, &all);
-	if (ep->stream)
-		list_add_tail(&ep->stream->work.list, &all);
-	ep->stream = NULL;
+	list_splice_tail_init(&ep->transfers, &all);
+	list_splice_tail_init(&ep->messages, &all);
 	list_for_each_entry_safe(work, next, &all, list)
 		rpcrdma_work_through(work, &through);
 	spin_unlock(&ep->lock);
 	/* Not one of these is known to have been carried out. */
-	rpcrdma_work_tell(&through, false);
-}
-
-/* A Send that will not be posted: end what was to go with it. No lock held. */
-void rpcrdma_send_abort(struct rpcrdma_send *s)
-{
-	LIST_HEAD(through);
-
-	spin_lock(&s->ep->lock);
-	rpcrdma_send_reap(s, &through);
-	spin_unlock(&s->ep->lock);
 	rpcrdma_work_tell(&through, false);
 }
 
@@ -288,7 +206,7 @@ int rpcrdma_sends_create(struct rpcrdma_ep *ep)
 		s->wr.sg_list = &s->sge;
 		s->wr.num_sge = 1;
 		list_add_tail(&s->work.list, &ep->free_sends);
-		ep->nr_free_sends++;
+		rpcrdma_sq_give(&ep->sq);
 	}
 	return 0;
 }

@@ -18,6 +18,7 @@
 #include "requester.cc"
 #include "exchange.cc"
 #include "responder.cc"
+#include "send_queue.cc"
 #include "pieces.cc"
 #include "private_message.cc"
 #include "version_choice.cc"

@@ -285,7 +285,7 @@ void queue_pair::retire()
 			break;
 		e.reported = true;
 		settle(e.what);
-		if (e.last && e.owner->signaled) {
+		if (e.last && e.owner->wrs.signaled) {
 			completions_.push_back(e.owner);
 			run(completing_, SEND_COMPLETION, 5);
 		}

@@ -99,9 +99,8 @@ class endpoint;
 /* A chain of Work Requests that is posted at once */
 struct work {
 	std::vector<request> requests;
-	u32 sq_mark = 0;
+	rpcrdma_wrs wrs{};
 	u8 kind = 0;
-	bool signaled = false;
 	bool refused = false;
 	bool inflight = false;
 

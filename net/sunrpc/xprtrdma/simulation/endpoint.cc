@@ -57,10 +57,10 @@ endpoint::endpoint(world &w, const endpoint_params &p, upcalls &ops,
 	rpcrdma_conn_init(&conn, &params.cfg);
 	life.client = params.cfg.client;
 	qp.reorders = params.reorders;
-	sq_depth_ = params.sq_depth;
-	sq_batch_ = std::clamp<u32>(sq_depth_ / 8, 1, SQ_BATCH);
+	rpcrdma_sq_init(&sq_, params.sq_depth, params.sends,
+			params.cfg.reverse);
 	region_size_ = params.region_size;
-	for (u32 i = 0; i < params.sends + CONTROL_SENDS; i++) {
+	for (u32 i = 0; i < params.sends + RPCRDMA_CONTROL_SENDS; i++) {
 		auto s = spare_sends.take();
 
 		s->ep = this;
@@ -69,6 +69,7 @@ endpoint::endpoint(world &w, const endpoint_params &p, upcalls &ops,
 		s->buf.octets.resize(size);
 		s->inflight = false;
 		free_sends_.push_back(s.get());
+		rpcrdma_sq_give(&sq_);
 		sends_.push_back(std::move(s));
 	}
 	for (u32 i = 0; i < params.cfg.window + 1; i++) {
@@ -85,7 +86,7 @@ endpoint::endpoint(world &w, const endpoint_params &p, upcalls &ops,
 	last_limit_ = conn.limit;
 	last_advertised_ = conn.advertised;
 	rpcrdma_conn_posted(&conn, params.cfg.window + 1);
-	open_wide();
+	as_letter_says();
 }
 
 endpoint::~endpoint()
@@ -284,13 +285,13 @@ bool endpoint::release_one(rpcrdma_release what)
 void endpoint::release()
 {
 	if (releasing_ == RPCRDMA_RELEASE_END)
-		releasing_ = rpcrdma_life_release(&life, objects_, sq_head_);
+		releasing_ = rpcrdma_life_release(&life, objects_, sq_.posted);
 	while (release_one(releasing_)) {
 		if (releasing_ == RPCRDMA_RELEASE_END)
 			return;
 		const bool sleeps = releasing_ == RPCRDMA_RELEASE_DRAIN;
 
-		releasing_ = rpcrdma_life_release(&life, objects_, sq_head_);
+		releasing_ = rpcrdma_life_release(&life, objects_, sq_.posted);
 		if (sleeps) {
 			w_.after(w_.delay(100), this, RELEASE);
 			return;
@@ -382,12 +383,15 @@ void endpoint::events(u32 ev)
 
 /* ---- Send contexts ---- */
 
-send_context *endpoint::take(u32 reserve)
+/* One that the account counts as taken */
+send_context *endpoint::pop()
 {
 	send_context *s;
 
-	if (free_sends_.size() <= reserve)
+	if (free_sends_.empty()) {
+		w_.complain(std::string(name) + ": there is no Send context");
 		return nullptr;
+	}
 	s = free_sends_.back();
 	free_sends_.pop_back();
 	s->header_length = 0;
@@ -400,30 +404,37 @@ send_context *endpoint::take(u32 reserve)
 
 send_context *endpoint::take_send()
 {
-	send_context *s = take(CONTROL_SENDS);
-
-	if (!s)
-		want_space(1);
-	return s;
+	return rpcrdma_sq_take(&sq_) ? pop() : nullptr;
 }
 
-/* Replies leave some to others: to a Call, or to parts of a message. */
+/* A server's Replies leave some to others: to a Call, or to parts of a message. */
 send_context *endpoint::take_reply_send()
 {
-	const u32 reserve =
-		CONTROL_SENDS + std::min(params.cfg.reverse, params.sends / 2);
-	send_context *s = take(conn.cfg.client ? CONTROL_SENDS : reserve);
+	if (conn.cfg.client)
+		return take_send();
+	return rpcrdma_sq_take_ahead(&sq_) ? pop() : nullptr;
+}
 
-	if (!s)
-		want_space(1);
-	return s;
+send_context *endpoint::take_call_send()
+{
+	if (rpcrdma_sq_take_for_call(&conn, &sq_))
+		return pop();
+	stall_watch();
+	return nullptr;
+}
+
+/* Slots or contexts are free: for whom? */
+void endpoint::wanted()
+{
+	if (rpcrdma_sq_wanted(&sq_) || is_letter())
+		pump();
 }
 
 void endpoint::put_send(send_context *s)
 {
 	free_sends_.push_back(s);
-	if (want_space_)
-		pump();
+	rpcrdma_sq_give(&sq_);
+	wanted();
 }
 
 void send_context::done(bool ok)
@@ -436,6 +447,7 @@ void send_context::done(bool ok)
 	writes = nullptr;
 	last_of = nullptr;
 	ep->free_sends_.push_back(this);
+	rpcrdma_sq_give(&ep->sq_);
 	if (t)
 		t->done(ok);
 	if (st) {
@@ -474,13 +486,8 @@ void invalidation::done(bool ok)
 
 bool endpoint::post(work *w)
 {
-	sq_head_ += static_cast<u32>(w->requests.size());
-	w->sq_mark = sq_head_;
-	if (w->signaled || sq_head_ - sq_signaled_ >= sq_batch_ ||
-	    free_sends_.size() < 2 * CONTROL_SENDS) {
-		w->signaled = true;
-		sq_signaled_ = sq_head_;
-	}
+	w->wrs.nr = static_cast<u32>(w->requests.size());
+	rpcrdma_sq_post(&sq_, &w->wrs);
 	w->inflight = true;
 	inflight_.push_back(w);
 	/* One that the device refuses comes back with the teardown. */
@@ -499,7 +506,7 @@ void endpoint::prepare(send_context *s, u8 kind, u32 inv_handle)
 	s->requests.push_back(
 		{ op::send, nullptr, inv_handle, 0, &s->buf, 0, s->length });
 	s->kind = kind;
-	s->signaled = false;
+	s->wrs.signaled = false;
 }
 
 void endpoint::chain_writes(send_context *s, transfer *writes)
@@ -509,7 +516,7 @@ void endpoint::chain_writes(send_context *s, transfer *writes)
 		return;
 	s->requests.insert(s->requests.begin(), writes->requests.begin(),
 			   writes->requests.end());
-	s->signaled = true;
+	s->wrs.signaled = true;
 }
 
 void endpoint::chain_registrations(work *w,
@@ -553,157 +560,162 @@ bool endpoint::post_send(send_context *s)
 	return post(s);
 }
 
-bool endpoint::pump_control()
+bool endpoint::post_control()
 {
-	while (control_due()) {
-		send_context *s;
-		u32 inv_handle;
+	send_context *s = pop();
+	u32 inv_handle;
 
-		if (!space(1))
-			break;
-		s = take(0);
-		if (!s)
-			break;
-		s->length = next_control(s->buf.octets.data(), &inv_handle);
-		if (!s->length) {
-			free_sends_.push_back(s);
-			break;
-		}
-		prepare(s, WORK_CONTROL, inv_handle);
-		if (!post_send(s))
-			return false;
-	}
-	return true;
+	s->length = rpcrdma_conn_next_control(&conn, s->buf.octets.data(),
+					      RPCRDMA_V2_DEFAULT_INLINE,
+					      &inv_handle);
+	if (!s->length)
+		w_.complain(std::string(name) +
+			    ": a control message is due that is none");
+	letter_stamp(s->buf.octets.data(), false);
+	prepare(s, WORK_CONTROL, inv_handle);
+	return post_send(s);
 }
 
-bool endpoint::pump_rdma()
+bool endpoint::post_transfer()
 {
-	while (!rdma_queue_.empty()) {
-		work *w = rdma_queue_.front();
+	work *w = transfers_.front();
 
-		if (!space(static_cast<u32>(w->requests.size())))
-			break;
-		rdma_queue_.pop_front();
-		if (!post(w))
-			return false;
-	}
-	return true;
+	transfers_.pop_front();
+	return post(w);
 }
 
-bool endpoint::pump_stream()
+/* Octets of the next part of a message */
+u32 endpoint::next_part(const stream *st, u32 &wrs, bool &more) const
 {
-	stream *st;
+	const u32 left = static_cast<u32>(st->data.size()) - st->sent;
+	const u32 octets = rpcrdma_next_part(&conn, &st->lists, left, &more);
 
-	while ((st = stream_)) {
-		const u32 left = static_cast<u32>(st->data.size()) - st->sent;
-		u32 flags = st->rpc == RPCRDMA_KIND_REPLY ? RDMA2_F_RESPONSE :
-							    0;
-		send_context *s;
-		u32 octets, wrs;
+	if (octets > left || (more && (octets == left || octets % 4)))
+		w_.complain("a message is cut wrongly");
+	wrs = 1 + static_cast<u32>(st->regions.size());
+	if (!more && st->writes)
+		wrs += static_cast<u32>(st->writes->requests.size());
+	return octets;
+}
+
+/* Until its last part is posted it is the first of those that wait. */
+bool endpoint::post_part(stream *st)
+{
+	u32 flags = st->rpc == RPCRDMA_KIND_REPLY ? RDMA2_F_RESPONSE : 0;
+	const bool waits = !messages_.empty() && messages_.front() == st;
+	send_context *s = pop();
+	u32 octets, wrs;
+	bool more;
+
+	octets = next_part(st, wrs, more);
+	if (more)
+		flags |= RDMA2_F_MORE;
+	s->header_length = rpcrdma_encode_header(&conn, s->buf.octets.data(),
+						 params.cfg.props.sbsiz,
+						 st->xid, RDMA2_MSG, flags,
+						 more ? nullptr : &st->lists);
+	if (!s->header_length || s->header_length + octets > limits.send_inline)
+		w_.complain("a part does not fit");
+	memcpy(&s->buf.octets[s->header_length], &st->data[st->sent], octets);
+	s->length = s->header_length + octets;
+	prepare(s, static_cast<u8>(st->rpc), more ? 0 : st->inv_handle);
+	chain_registrations(s, st->regions);
+	st->regions.clear();
+	st->sent += octets;
+	if (!more) {
+		chain_writes(s, st->writes);
+		st->writes = nullptr;
+		s->last_of = st;
+		/* A Call may wait until its octets count no more. */
+		if (st->held)
+			s->wrs.signaled = true;
+		if (waits)
+			messages_.pop_front();
+		rpcrdma_conn_count(&conn, st->rpc, RPCRDMA_CONTINUED,
+				   &st->lists);
+	} else if (!waits) {
+		messages_.push_front(st);
+	}
+	return post_send(s);
+}
+
+bool endpoint::post_message()
+{
+	work *w = messages_.front();
+
+	if (w->kind == WORK_STREAM)
+		return post_part(static_cast<stream *>(w));
+	messages_.pop_front();
+	return post_send(static_cast<send_context *>(w));
+}
+
+rpcrdma_sq_first endpoint::first() const
+{
+	rpcrdma_sq_first f{};
+
+	if (!transfers_.empty())
+		f.transfer_wrs =
+			static_cast<u32>(transfers_.front()->requests.size());
+	if (messages_.empty())
+		return f;
+	if (messages_.front()->kind == WORK_STREAM) {
+		const auto *st = static_cast<const stream *>(messages_.front());
 		bool more;
 
-		octets = rpcrdma_next_part(&conn, &st->lists, left, &more);
-		if (octets > left || (more && (octets == left || octets % 4)))
-			w_.complain("a message is cut wrongly");
-		wrs = 1 + static_cast<u32>(st->regions.size());
-		if (!more && st->writes)
-			wrs += static_cast<u32>(st->writes->requests.size());
-		if (!may_send(st->rpc) || !space(wrs))
-			break;
-		s = take(CONTROL_SENDS);
-		if (!s)
-			break;
-		if (more)
-			flags |= RDMA2_F_MORE;
-		s->header_length = rpcrdma_encode_header(
-			&conn, s->buf.octets.data(), params.cfg.props.sbsiz,
-			st->xid, RDMA2_MSG, flags, more ? nullptr : &st->lists);
-		if (!s->header_length ||
-		    s->header_length + octets > limits.send_inline)
-			w_.complain("a part does not fit");
-		memcpy(&s->buf.octets[s->header_length], &st->data[st->sent],
-		       octets);
-		s->length = s->header_length + octets;
-		prepare(s, static_cast<u8>(st->rpc), more ? 0 : st->inv_handle);
-		chain_registrations(s, st->regions);
-		st->regions.clear();
-		st->sent += octets;
-		if (!more) {
-			chain_writes(s, st->writes);
-			st->writes = nullptr;
-			s->last_of = st;
-			/* A Call may wait until its octets count no more. */
-			if (st->held)
-				s->signaled = true;
-			stream_ = nullptr;
-			rpcrdma_conn_count(&conn, st->rpc, RPCRDMA_CONTINUED,
-					   &st->lists);
-		}
-		if (!post_send(s))
-			return false;
+		next_part(st, f.message_wrs, more);
+		f.kind = static_cast<u8>(st->rpc);
+		f.parts = 1;
+		f.more = more;
+	} else {
+		f.message_wrs =
+			static_cast<u32>(messages_.front()->requests.size());
+		f.kind = RPCRDMA_KIND_REPLY;
 	}
-	return true;
+	return f;
 }
 
-bool endpoint::pump_replies()
+/* False: the device refused something. !@more: nothing has its turn. */
+bool endpoint::turn(bool &retry, bool &more)
 {
-	while (!reply_queue_.empty()) {
-		work *w = reply_queue_.front();
+	const rpcrdma_sq_first f = first();
 
-		if (w->kind == WORK_STREAM) {
-			if (!stream_) {
-				reply_queue_.pop_front();
-				stream_ = static_cast<stream *>(w);
-			}
-			if (!pump_stream())
-				return false;
-			if (stream_)
-				break;
-			continue;
-		}
-		if (!may_send(RPCRDMA_KIND_REPLY) ||
-		    !space(static_cast<u32>(w->requests.size())))
-			break;
-		reply_queue_.pop_front();
-		if (!post_send(static_cast<send_context *>(w)))
-			return false;
+	switch (rpcrdma_sq_next(&conn, &sq_, &f)) {
+	case RPCRDMA_TURN_CONTROL:
+		return post_control();
+	case RPCRDMA_TURN_TRANSFER:
+		return post_transfer();
+	case RPCRDMA_TURN_MESSAGE:
+		return post_message();
+	case RPCRDMA_TURN_RETRY:
+		retry = true;
+		return true;
+	case RPCRDMA_TURN_NONE:
+		break;
 	}
+	more = false;
 	return true;
 }
 
-bool endpoint::pump_locked()
-{
-	if (!pump_control() || !pump_rdma() || !pump_stream())
-		return false;
-	/* One message's parts must not be amid another's. */
-	if (!stream_ && !pump_replies())
-		return false;
-	if (stream_ || !reply_queue_.empty() || conn.pend_count)
-		stall_watch();
-	return true;
-}
-
-bool endpoint::call_space(u32 wrs) const
-{
-	return !stream_ && may_send(RPCRDMA_KIND_CALL) &&
-	       free_sends_.size() > CONTROL_SENDS && space(wrs);
-}
-
+/* Post what may go now. */
 void endpoint::pump()
 {
-	bool is_space = false, ok = true;
+	bool retry = false, more = true, ok = true;
 
-	if (life.may_send) {
-		ok = pump_locked();
-		if (ok && want_space_ && call_space(want_wrs_)) {
-			want_space_ = false;
-			want_wrs_ = 0;
-			is_space = true;
-		}
-	}
-	if (!ok)
+	if (!life.may_send)
+		return;
+	post_letter_grants();
+	while (ok && more)
+		ok = turn(retry, more);
+	if (sq_.transfers != transfers_.size() ||
+	    sq_.messages != messages_.size())
+		w_.complain(std::string(name) + ": who waits is miscounted");
+	if (!ok) {
 		close("a Send could not be posted");
-	else if (is_space)
+		return;
+	}
+	if (!messages_.empty() || conn.pend_count)
+		stall_watch();
+	if (retry)
 		do_write_space();
 }
 
@@ -715,21 +727,14 @@ void endpoint::do_write_space()
 	leave();
 }
 
-void endpoint::want_space(u32 wrs)
-{
-	want_space_ = true;
-	want_wrs_ = std::max(want_wrs_, wrs);
-	stall_watch();
-}
-
 u32 endpoint::stall_watch()
 {
-	const bool waits = want_space_ || stream_ || !reply_queue_.empty();
 	u32 wait, ev;
 
 	if (stall_watched_ || !is_open())
 		return 0;
-	wait = rpcrdma_conn_stalled(&conn, waits, w_.now_ms(), &ev);
+	wait = rpcrdma_conn_stalled(&conn, rpcrdma_sq_waits(&sq_), w_.now_ms(),
+				    &ev);
 	if (wait) {
 		stall_watched_ = true;
 		w_.after((wait + 1) * MILLISECOND, this, STALL);
@@ -739,46 +744,39 @@ u32 endpoint::stall_watch()
 
 void endpoint::work_rdma(work *w)
 {
-	bool ok = true, closing = is_closing();
+	const u32 wrs = static_cast<u32>(w->requests.size());
 
 	w->kind = WORK_RDMA;
-	if (!fits(static_cast<u32>(w->requests.size()))) {
-		w_.complain("RDMA that never fits the Send Queue");
-		ok = false;
-		closing = true;
-	}
-	if (!closing) {
-		rdma_queue_.push_back(w);
-		ok = pump_rdma();
-	}
-	if (!ok)
-		close("RDMA Work Requests could not be posted");
-	if (closing)
+	if (is_closing()) {
 		w->done(false);
+		return;
+	}
+	switch (rpcrdma_sq_transfer(&sq_, wrs)) {
+	case RPCRDMA_SQ_GO:
+		if (!post(w))
+			close("RDMA Work Requests could not be posted");
+		break;
+	case RPCRDMA_SQ_WAIT:
+		transfers_.push_back(w);
+		break;
+	case RPCRDMA_SQ_NEVER:
+		w_.complain("RDMA that never fits the Send Queue");
+		close("RDMA Work Requests could not be posted");
+		w->done(false);
+		break;
+	}
 }
 
 /* ---- Calls and Replies ---- */
 
-bool endpoint::may_call()
+int endpoint::call_rc(rpcrdma_sq_answer may)
 {
-	const bool may = call_space(1);
-
-	if (!may)
-		want_space(1);
-	return may;
-}
-
-int endpoint::call_check(u32 wrs)
-{
-	if (!is_open())
-		return -ENOTCONN;
-	if (!fits(wrs))
+	if (may == RPCRDMA_SQ_GO)
+		return 0;
+	if (may == RPCRDMA_SQ_NEVER)
 		return -EIO;
-	if (stream_ || !may_send(RPCRDMA_KIND_CALL) || !space(wrs)) {
-		want_space(wrs);
-		return -EAGAIN;
-	}
-	return 0;
+	stall_watch();
+	return -EAGAIN;
 }
 
 int endpoint::send_call(send_context *s, const std::vector<region *> &regions,
@@ -788,7 +786,10 @@ int endpoint::send_call(send_context *s, const std::vector<region *> &regions,
 
 	prepare(s, WORK_CALL, 0);
 	chain_registrations(s, regions);
-	rc = call_check(static_cast<u32>(s->requests.size()));
+	if (!is_open())
+		return -ENOTCONN;
+	rc = call_rc(rpcrdma_sq_call(&conn, &sq_,
+				     static_cast<u32>(s->requests.size())));
 	if (rc)
 		return rc;
 	if (s->length > limits.send_inline)
@@ -823,18 +824,20 @@ stream *endpoint::new_stream(enum rpcrdma_kind kind, u32 xid,
 
 int endpoint::send_continued_call(stream *st)
 {
-	const u32 wrs = 1 + static_cast<u32>(st->regions.size());
-	int rc = call_check(wrs);
+	bool more;
+	u32 wrs;
+	int rc;
 
-	if (!rc && free_sends_.size() <= CONTROL_SENDS) {
-		want_space(wrs);
-		rc = -EAGAIN;
-	}
+	if (!is_open())
+		return -ENOTCONN;
+	next_part(st, wrs, more);
+	rc = call_rc(rpcrdma_sq_call_in_parts(&conn, &sq_, wrs, more));
 	if (rc)
 		return rc;
 	expose_regions(st->regions);
-	stream_ = st;
-	if (!pump_stream())
+	if (post_part(st))
+		pump();
+	else
 		close("a part of a Call could not be posted");
 	return 0;
 }
@@ -844,27 +847,31 @@ void endpoint::send_reply(send_context *s, transfer *writes, u32 inv_handle,
 			  const rpcrdma_lists *lists)
 {
 	exposure *x = s->exposed;
-	bool ok;
+	rpcrdma_sq_answer may = RPCRDMA_SQ_NEVER;
 
 	prepare(s, WORK_REPLY, inv_handle);
 	chain_writes(s, writes);
 	if (x)
 		chain_registrations(s, x->regions);
-	if (!is_open() || !fits(static_cast<u32>(s->requests.size()))) {
-		if (is_open())
+	if (is_open()) {
+		may = rpcrdma_sq_reply(&conn, &sq_,
+				       static_cast<u32>(s->requests.size()));
+		if (may == RPCRDMA_SQ_NEVER)
 			w_.complain("a Reply never fits the Send Queue");
+	}
+	if (may == RPCRDMA_SQ_NEVER) {
 		s->exposed = nullptr;
 		s->done(false);
 	} else {
 		if (s->length > limits.send_inline)
 			w_.complain("a Reply is above the inline threshold");
 		rpcrdma_conn_count(&conn, RPCRDMA_KIND_REPLY, format, lists);
-		reply_queue_.push_back(s);
-		ok = pump_locked();
-		if (!ok)
-			close("a Reply could not be posted");
-		else if (want_space_)
+		if (may == RPCRDMA_SQ_WAIT) {
+			messages_.push_back(s);
 			pump();
+		} else if (!post_send(s)) {
+			close("a Reply could not be posted");
+		}
 	}
 	if (x)
 		leave();
@@ -872,18 +879,18 @@ void endpoint::send_reply(send_context *s, transfer *writes, u32 inv_handle,
 
 void endpoint::send_continued_reply(stream *st)
 {
-	bool ok;
+	const u32 writes =
+		st->writes ? static_cast<u32>(st->writes->requests.size()) : 0;
 
-	if (!is_open()) {
+	if (!is_open() ||
+	    rpcrdma_sq_reply_in_parts(&sq_, 1 + writes) == RPCRDMA_SQ_NEVER) {
+		if (is_open())
+			w_.complain("a Reply never fits the Send Queue");
 		st->done(false);
 		return;
 	}
-	reply_queue_.push_back(st);
-	ok = pump_locked();
-	if (!ok)
-		close("a Reply could not be posted");
-	else if (want_space_)
-		pump();
+	messages_.push_back(st);
+	pump();
 }
 
 void endpoint::send_error(u32 xid, u32 code, u32 arg0, u32 arg1)
@@ -910,7 +917,7 @@ void endpoint::completed(work *w)
 	for (i = 0; i < inflight_.size(); i++) {
 		work *other = inflight_[i];
 
-		if (other == w || !other->signaled)
+		if (rpcrdma_sq_vouches(&w->wrs, &other->wrs))
 			through.push_back(other);
 		else
 			inflight_[kept++] = other;
@@ -919,16 +926,13 @@ void endpoint::completed(work *w)
 	}
 	inflight_.erase(inflight_.begin() + static_cast<long>(kept),
 			inflight_.begin() + static_cast<long>(i + 1));
-	sq_tail_ =
-		inflight_.empty() ?
-			sq_head_ :
-			inflight_[0]->sq_mark -
-				static_cast<u32>(inflight_[0]->requests.size());
+	rpcrdma_sq_reaped(&sq_,
+			  inflight_.empty() ? nullptr : &inflight_[0]->wrs);
 	for (work *each : through) {
 		each->inflight = false;
 		each->done(!each->refused);
 	}
-	pump();
+	wanted();
 	check();
 }
 
@@ -937,13 +941,10 @@ void endpoint::flush()
 	std::vector<work *> through;
 
 	through.swap(inflight_);
-	through.insert(through.end(), rdma_queue_.begin(), rdma_queue_.end());
-	through.insert(through.end(), reply_queue_.begin(), reply_queue_.end());
-	if (stream_)
-		through.push_back(stream_);
-	rdma_queue_.clear();
-	reply_queue_.clear();
-	stream_ = nullptr;
+	through.insert(through.end(), transfers_.begin(), transfers_.end());
+	through.insert(through.end(), messages_.begin(), messages_.end());
+	transfers_.clear();
+	messages_.clear();
 	for (work *w : through) {
 		w->inflight = false;
 		w->done(false);
@@ -969,7 +970,7 @@ void endpoint::repost(received *rv)
 		ev = rpcrdma_conn_posted(&conn, 1);
 		if (is_letter()) {
 			letter_->post(1);
-			open_wide();
+			as_letter_says();
 			ev |= RPCRDMA_EV_CONTROL;
 		}
 		events(ev);
@@ -1184,56 +1185,41 @@ void endpoint::give(rpcrdma_memory_use use, u64 octets)
 
 /*
  * Such an end has the engine for everything but its credits: what the engine
- * thinks of these is never in the way.
+ * thinks of these is what the letter says, and it has no grants of its own.
  */
-void endpoint::open_wide()
+void endpoint::as_letter_says()
 {
 	if (!is_letter())
 		return;
-	conn.limit = conn.sent + 1000;
+	conn.limit = conn.sent;
+	if (letter_->may_call())
+		conn.limit += 1000;
+	else if (letter_->may_send())
+		conn.limit++;
+	/* No message is looked upon as not sent. */
+	conn.said = conn.counted + 1;
 	conn.advertised = conn.received + 1000;
-	/* No grant of the engine's own */
 	conn.grants_unreplaced = 1;
 }
 
-bool endpoint::may_send(enum rpcrdma_kind kind) const
+void endpoint::post_letter_grants()
 {
-	if (!rpcrdma_conn_may_send(&conn, kind))
-		return false;
-	if (!is_letter())
-		return true;
-	return kind == RPCRDMA_KIND_CALL ? letter_->may_call() :
-					   letter_->may_send();
-}
+	while (is_letter() && conn.state != RPCRDMA_CONN_CLOSING &&
+	       conn.props_sent && conn.answered && letter_->grant_due() &&
+	       rpcrdma_sq_room(&sq_, 1) && rpcrdma_sq_take(&sq_)) {
+		send_context *s = pop();
 
-bool endpoint::control_due() const
-{
-	if (!is_letter())
-		return rpcrdma_conn_control_due(&conn);
-	if (conn.state == RPCRDMA_CONN_CLOSING)
-		return false;
-	return (rpcrdma_conn_control_due(&conn) && letter_->may_send()) ||
-	       (conn.props_sent && conn.answered && letter_->grant_due());
-}
-
-u32 endpoint::next_control(u8 *buf, u32 *inv_handle)
-{
-	const u32 size = RPCRDMA_V2_DEFAULT_INLINE;
-	u32 n;
-
-	if (!is_letter())
-		return rpcrdma_conn_next_control(&conn, buf, size, inv_handle);
-	if (rpcrdma_conn_control_due(&conn) && letter_->may_send()) {
-		n = rpcrdma_conn_next_control(&conn, buf, size, inv_handle);
-		letter_stamp(buf, false);
-	} else {
-		*inv_handle = 0;
-		n = rpcrdma_encode_header(&conn, buf, size, 0, RDMA2_NOMSG, 0,
-					  nullptr);
+		s->length = rpcrdma_encode_header(&conn, s->buf.octets.data(),
+						  RPCRDMA_V2_DEFAULT_INLINE, 0,
+						  RDMA2_NOMSG, 0, nullptr);
 		conn.sent++;
-		letter_stamp(buf, true);
+		letter_stamp(s->buf.octets.data(), true);
+		prepare(s, WORK_CONTROL, 0);
+		if (!post_send(s)) {
+			close("a Send could not be posted");
+			return;
+		}
 	}
-	return n;
 }
 
 void endpoint::letter_stamp(u8 *header, bool grant)
@@ -1245,7 +1231,7 @@ void endpoint::letter_stamp(u8 *header, bool grant)
 
 	store(header + 8, fields.credit);
 	store(header + 20, fields.received);
-	open_wide();
+	as_letter_says();
 }
 
 void endpoint::letter_received(const received *rv)
@@ -1255,7 +1241,7 @@ void endpoint::letter_received(const received *rv)
 	letter_->receive({ load(m + 8), load(m + 20) },
 			 load(m + 12) == RDMA2_NOMSG && !load(m),
 			 rv->verdict == RPCRDMA_RX_CALL);
-	open_wide();
+	as_letter_says();
 }
 
 /* ---- Memory regions ---- */
@@ -1333,7 +1319,7 @@ void endpoint::invalidate(const std::vector<region *> &regions,
 
 	live_++;
 	inv->ep = this;
-	inv->signaled = true;
+	inv->wrs.signaled = true;
 	for (region *reg : regions) {
 		if (reg->exposed)
 			inv->requests.push_back({ op::invalidate, reg,
@@ -1402,7 +1388,7 @@ bool endpoint::add_transfer(transfer *t, op what, const rpcrdma_lists &lists,
 
 void endpoint::read(transfer *t)
 {
-	t->signaled = true;
+	t->wrs.signaled = true;
 	if (t->requests.empty()) {
 		t->done(true);
 		return;
@@ -1478,21 +1464,23 @@ void endpoint::end_exposure(exposure *x)
 
 void endpoint::describe() const
 {
-	w_.tell("%s: stage %u, version %u; sent %u of %u, received %u, posted %u, advertised %u; %zu Sends free, %u of %u slots used; waiting: %zu Replies, %zu RDMA, %u control%s%s; %u Receives lent",
+	w_.tell("%s: stage %u, version %u; sent %u of %u, received %u, posted %u, advertised %u; %zu Sends free, %u of %u slots used; waiting: %zu messages, %zu transfers, %u control%s%s; %u Receives lent",
 		name, life.stage, conn.version, conn.sent, conn.limit,
 		conn.received, conn.posted, conn.advertised, free_sends_.size(),
-		sq_head_ - sq_tail_, sq_depth_, reply_queue_.size(),
-		rdma_queue_.size(), conn.pend_count,
-		stream_ ? ", a stream" : "", want_space_ ? ", Calls" : "",
-		lent);
+		sq_.posted - sq_.through, sq_.depth, messages_.size(),
+		transfers_.size(), conn.pend_count,
+		conn.tx_open ? ", one in parts" : "",
+		sq_.call_wrs ? ", Calls" : "", lent);
 }
 
 void endpoint::check()
 {
 	const std::string who = std::string(name) + ": ";
 
-	if (sq_head_ - sq_tail_ > sq_depth_)
+	if (sq_.posted - sq_.through > sq_.depth)
 		w_.complain(who + "the Send Queue runs over");
+	if (sq_.contexts != free_sends_.size())
+		w_.complain(who + "Sends are miscounted");
 	if (conn.version == RPCRDMA_VERS_1 || params.silent || is_letter())
 		return;
 	if (distance(conn.advertised, conn.posted - 1) < 0)

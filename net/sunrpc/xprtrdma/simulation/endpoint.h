@@ -19,9 +19,7 @@ namespace simulation
 {
 
 /* The module's own numbers, see endpoint/internal.h */
-constexpr u32 CONTROL_SENDS = 16;
 constexpr u32 V1_SPARE_RECVS = 16;
-constexpr u32 SQ_BATCH = 16;
 
 enum {
 	WORK_CALL = RPCRDMA_KIND_CALL,
@@ -155,7 +153,8 @@ public:
 	send_context *take_send();
 	send_context *take_reply_send();
 	void put_send(send_context *s);
-	bool may_call();
+	/* NULL: no Call may be sent now */
+	send_context *take_call_send();
 	int send_call(send_context *s, const std::vector<region *> &regions,
 		      enum rpcrdma_format format, const rpcrdma_lists *lists);
 	int send_continued_call(stream *st);
@@ -243,27 +242,21 @@ private:
 
 	void events(u32 ev);
 	void pump();
-	bool pump_locked();
-	bool pump_control();
-	bool pump_rdma();
-	bool pump_stream();
-	bool pump_replies();
+	void wanted();
+	bool turn(bool &retry, bool &more);
+	rpcrdma_sq_first first() const;
 	bool post(work *w);
 	bool post_send(send_context *s);
+	bool post_control();
+	bool post_transfer();
+	bool post_message();
+	bool post_part(stream *st);
+	void post_letter_grants();
+	u32 next_part(const stream *st, u32 &wrs, bool &more) const;
 	void prepare(send_context *s, u8 kind, u32 inv_handle);
 	void chain_writes(send_context *s, transfer *writes);
-	send_context *take(u32 reserve);
-	bool space(u32 wrs) const
-	{
-		return sq_head_ - sq_tail_ + wrs <= sq_depth_;
-	}
-	bool fits(u32 wrs) const
-	{
-		return wrs + sq_batch_ <= sq_depth_;
-	}
-	bool call_space(u32 wrs) const;
-	int call_check(u32 wrs);
-	void want_space(u32 wrs);
+	send_context *pop();
+	int call_rc(rpcrdma_sq_answer may);
 	u32 stall_watch();
 	void do_write_space();
 	void work_rdma(work *w);
@@ -275,14 +268,11 @@ private:
 	bool release_one(rpcrdma_release what);
 	void repost(received *rv);
 	void lend(received *rv);
-	bool may_send(enum rpcrdma_kind kind) const;
-	bool control_due() const;
-	u32 next_control(u8 *buf, u32 *inv_handle);
 	bool is_letter() const
 	{
 		return letter_ && conn.version != RPCRDMA_VERS_1;
 	}
-	void open_wide();
+	void as_letter_says();
 	void letter_stamp(u8 *header, bool grant);
 	void letter_received(const received *rv);
 	void new_received();
@@ -303,15 +293,13 @@ private:
 	world &w_;
 	upcalls &ops_;
 	u32 users_ = 0;
-	std::deque<work *> rdma_queue_, reply_queue_;
-	stream *stream_ = nullptr;
+	rpcrdma_sq sq_{};
+	std::deque<work *> transfers_, messages_;
 	std::vector<work *> inflight_;
 	std::vector<std::unique_ptr<send_context>> sends_;
 	std::vector<send_context *> free_sends_;
 	std::vector<std::unique_ptr<received>> receives_;
-	u32 sq_depth_, sq_batch_, sq_head_ = 0, sq_tail_ = 0, sq_signaled_ = 0;
-	bool want_space_ = false, want_regions_ = false;
-	u32 want_wrs_ = 0;
+	bool want_regions_ = false;
 	bool stall_watched_ = false, overdue_watched_ = false;
 	bool regions_watched_ = false;
 	bool noticed_ = false;

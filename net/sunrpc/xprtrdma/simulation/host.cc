@@ -443,8 +443,9 @@ int host::map(rpc *task, endpoint *on, const rpcrdma_call_plan &plan)
 	return 0;
 }
 
-/* Encode and hand it to the endpoint. */
-int host::post(rpc *task, endpoint *on, const rpcrdma_call_plan &plan)
+/* Encode and hand it to the endpoint, which takes @s if it goes with that. */
+int host::post(rpc *task, endpoint *on, const rpcrdma_call_plan &plan,
+	       send_context *&s)
 {
 	const bool chunks = plan.read_item || plan.write_chunk ||
 			    plan.reply_chunk || plan.format == RPCRDMA_SPECIAL;
@@ -452,7 +453,6 @@ int host::post(rpc *task, endpoint *on, const rpcrdma_call_plan &plan)
 	const u32 htype = plan.format == RPCRDMA_SPECIAL ? RDMA2_NOMSG :
 							   RDMA2_MSG;
 	std::vector<u8> payload;
-	send_context *s;
 	int rc;
 
 	rpcrdma_lists_init(&task->x.lists);
@@ -474,15 +474,15 @@ int host::post(rpc *task, endpoint *on, const rpcrdma_call_plan &plan)
 		stream *st =
 			on->new_stream(RPCRDMA_KIND_CALL, task->xid, lists);
 
+		/* Each part has one of its own. */
+		on->put_send(s);
+		s = nullptr;
 		st->data = std::move(payload);
 		st->regions = task->regions;
 		rc = on->send_continued_call(st);
 		if (rc)
 			st->done(false);
 	} else {
-		s = on->take_send();
-		if (!s)
-			return -EAGAIN;
 		s->header_length = rpcrdma_encode_header(
 			&on->conn, s->buf.octets.data(),
 			on->params.cfg.props.sbsiz, task->xid, htype, 0, lists);
@@ -495,8 +495,8 @@ int host::post(rpc *task, endpoint *on, const rpcrdma_call_plan &plan)
 		rc = on->send_call(s, task->regions,
 				   static_cast<rpcrdma_format>(plan.format),
 				   lists);
-		if (rc)
-			on->put_send(s);
+		if (!rc)
+			s = nullptr;
 	}
 	return rc;
 }
@@ -505,6 +505,7 @@ int host::try_send(rpc *task, endpoint *on)
 {
 	rpcrdma_call call;
 	rpcrdma_call_plan plan;
+	send_context *s;
 	int rc;
 
 	if (!on || !on->is_open())
@@ -520,14 +521,16 @@ int host::try_send(rpc *task, endpoint *on)
 			w_.complain("regions of a connection that is not gone");
 		task->regions_of->put_regions(task->regions);
 	}
-	if (!on->may_call())
+	s = on->take_call_send();
+	if (!s)
 		return -EAGAIN;
 	geometry(task, on, &call);
 	rc = rpcrdma_plan_call(&on->conn, &call, &plan);
-	if (rc)
-		return rc;
 	/* What is sent may be answered before this returns. */
-	rc = post(task, on, plan);
+	if (!rc)
+		rc = post(task, on, plan, s);
+	if (s)
+		on->put_send(s);
 	if (rc && !task->regions.empty())
 		on->put_regions(task->regions);
 	if (rc == -E2BIG) {

@@ -206,7 +206,7 @@ peer1::job *peer1::new_job(const std::vector<u8> &message, u32 handle)
 	auto *j = new job;
 
 	j->owner = this;
-	j->signaled = true;
+	j->wrs.signaled = true;
 	j->buf.octets = message;
 	if (!message.empty())
 		j->requests.push_back({ op::send, nullptr, handle, 0, &j->buf,

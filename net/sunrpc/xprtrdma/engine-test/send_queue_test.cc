@@ -1,0 +1,580 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The Send Queue: what may be posted, what waits, and whose turn it is then. */
+#include <algorithm>
+#include <deque>
+#include <list>
+
+#include <gtest/gtest.h>
+
+#include "support.h"
+
+namespace
+{
+
+using namespace engine_test;
+
+constexpr u32 DEPTH = 64, SENDS = 32, REVERSE = 4;
+constexpr u32 CONTEXTS = SENDS + RPCRDMA_CONTROL_SENDS;
+
+/* A message or transfer that is posted, or waits */
+struct chain {
+	rpcrdma_wrs wrs;
+	bool context; /* is to be given back */
+};
+
+/* A Send Queue, its device and a connection that has all the window it wants */
+class queue
+{
+public:
+	explicit queue(u32 depth = DEPTH, u32 sends = SENDS,
+		       u32 reverse = REVERSE)
+		: end{ open_client() }
+	{
+		rpcrdma_sq_init(&sq, depth, sends, reverse);
+		for (u32 i = 0; i < sends + RPCRDMA_CONTROL_SENDS; i++)
+			rpcrdma_sq_give(&sq);
+	}
+
+	rpcrdma_conn *conn()
+	{
+		return &end->conn;
+	}
+
+	void post(u32 nr, bool context, bool signaled = false)
+	{
+		flight.push_back({ { nr, 0, signaled }, context });
+		rpcrdma_sq_post(&sq, &flight.back().wrs);
+		EXPECT_LE(sq.posted - sq.through, sq.depth);
+	}
+
+	rpcrdma_sq_answer reply(u32 nr)
+	{
+		const auto may = rpcrdma_sq_reply(conn(), &sq, nr);
+
+		if (may == RPCRDMA_SQ_GO)
+			post(nr, true);
+		else if (may == RPCRDMA_SQ_WAIT)
+			messages.push_back(nr);
+		return may;
+	}
+
+	rpcrdma_sq_answer call(u32 nr)
+	{
+		const auto may = rpcrdma_sq_call(conn(), &sq, nr);
+
+		if (may == RPCRDMA_SQ_GO)
+			post(nr, true);
+		return may;
+	}
+
+	rpcrdma_sq_answer transfer(u32 nr)
+	{
+		const auto may = rpcrdma_sq_transfer(&sq, nr);
+
+		if (may == RPCRDMA_SQ_GO)
+			post(nr, false, true);
+		else if (may == RPCRDMA_SQ_WAIT)
+			transfers.push_back(nr);
+		return may;
+	}
+
+	rpcrdma_sq_turn turn()
+	{
+		rpcrdma_sq_first first{};
+
+		if (!transfers.empty())
+			first.transfer_wrs = transfers.front();
+		if (!messages.empty()) {
+			first.message_wrs = messages.front();
+			first.kind = RPCRDMA_KIND_REPLY;
+		}
+		return rpcrdma_sq_next(conn(), &sq, &first);
+	}
+
+	/* Carry out whose turn it is; returns whether RETRY was said. */
+	bool pump()
+	{
+		bool retry = false;
+
+		for (;;) {
+			switch (turn()) {
+			case RPCRDMA_TURN_CONTROL:
+				EXPECT_GT(end->control().size(), 0u);
+				post(1, true);
+				break;
+			case RPCRDMA_TURN_TRANSFER:
+				post(transfers.front(), false, true);
+				transfers.pop_front();
+				break;
+			case RPCRDMA_TURN_MESSAGE:
+				post(messages.front(), true);
+				messages.pop_front();
+				break;
+			case RPCRDMA_TURN_RETRY:
+				retry = true;
+				break;
+			case RPCRDMA_TURN_NONE:
+				EXPECT_EQ(sq.transfers, transfers.size());
+				EXPECT_EQ(sq.messages, messages.size());
+				return retry;
+			}
+		}
+	}
+
+	/* @completed reports its end. */
+	void complete(std::list<chain>::iterator completed)
+	{
+		const rpcrdma_wrs *wrs = &completed->wrs;
+
+		for (auto i = flight.begin(); i != flight.end();) {
+			const auto each = i++;
+			const bool last = &each->wrs == wrs;
+
+			if (rpcrdma_sq_vouches(wrs, &each->wrs)) {
+				if (each->context)
+					rpcrdma_sq_give(&sq);
+				flight.erase(each);
+			}
+			if (last)
+				break;
+		}
+		rpcrdma_sq_reaped(&sq, flight.empty() ? nullptr :
+							&flight.front().wrs);
+	}
+
+	/* The first in flight that has to report itself, end(): there is none */
+	std::list<chain>::iterator reporter(u32 skip = 0)
+	{
+		return std::find_if(flight.begin(), flight.end(),
+				    [&skip](const chain &c) {
+					    return c.wrs.signaled && !skip--;
+				    });
+	}
+
+	std::unique_ptr<engine_test::end> end;
+	rpcrdma_sq sq;
+	std::list<chain> flight;
+	std::deque<u32> transfers, messages;
+};
+
+TEST(SendQueue, IsNeverOverrun)
+{
+	queue q;
+
+	while (q.transfer(5) == RPCRDMA_SQ_GO)
+		;
+	EXPECT_EQ(q.flight.size(), DEPTH / 5);
+	EXPECT_FALSE(rpcrdma_sq_room(&q.sq, 5));
+	EXPECT_TRUE(rpcrdma_sq_room(&q.sq, DEPTH % 5));
+	/* Slots come back as they were taken. */
+	q.complete(q.reporter());
+	EXPECT_TRUE(rpcrdma_sq_room(&q.sq, 5));
+	EXPECT_FALSE(rpcrdma_sq_room(&q.sq, 10));
+}
+
+/* Counts that wrap are as good as others. */
+TEST(SendQueue, Wraps)
+{
+	queue q;
+
+	q.sq.posted = q.sq.through = q.sq.signaled = ~0u - 20;
+	for (int i = 0; i < 100; i++) {
+		ASSERT_EQ(q.transfer(30), RPCRDMA_SQ_GO);
+		ASSERT_EQ(q.transfer(30), RPCRDMA_SQ_GO);
+		EXPECT_FALSE(rpcrdma_sq_room(&q.sq, 5));
+		q.complete(q.reporter());
+		EXPECT_EQ(q.sq.posted - q.sq.through, 30u);
+		q.complete(q.reporter());
+		EXPECT_EQ(q.sq.posted, q.sq.through);
+	}
+}
+
+/* What never fits is told so: beside a batch that may be unreported. */
+TEST(SendQueue, KnowsWhatNeverFits)
+{
+	queue q;
+	const u32 most = DEPTH - q.sq.batch;
+
+	EXPECT_EQ(q.sq.batch, DEPTH / 8);
+	EXPECT_TRUE(rpcrdma_sq_fits(&q.sq, most));
+	EXPECT_EQ(q.transfer(most + 1), RPCRDMA_SQ_NEVER);
+	EXPECT_EQ(q.reply(most + 1), RPCRDMA_SQ_NEVER);
+	EXPECT_EQ(q.call(most + 1), RPCRDMA_SQ_NEVER);
+	EXPECT_EQ(rpcrdma_sq_reply_in_parts(&q.sq, most + 1), RPCRDMA_SQ_NEVER);
+	EXPECT_EQ(rpcrdma_sq_call_in_parts(q.conn(), &q.sq, most + 1, true),
+		  RPCRDMA_SQ_NEVER);
+	EXPECT_FALSE(rpcrdma_sq_wanted(&q.sq));
+	EXPECT_EQ(q.reply(most), RPCRDMA_SQ_GO);
+
+	queue large{ 10000 };
+
+	EXPECT_EQ(large.sq.batch, u32{ RPCRDMA_SQ_BATCH });
+}
+
+TEST(SendQueue, OneOfABatchReportsItself)
+{
+	queue q{ 128, 200 };
+
+	for (u32 i = 1; i <= 64; i++) {
+		ASSERT_TRUE(rpcrdma_sq_take_for_call(q.conn(), &q.sq));
+		ASSERT_EQ(q.call(1), RPCRDMA_SQ_GO);
+		EXPECT_EQ(q.flight.back().wrs.signaled, i % 16 == 0) << i;
+	}
+	/* What wants to does, and then the others have longer. */
+	q.post(3, true, true);
+	EXPECT_TRUE(q.flight.back().wrs.signaled);
+	for (u32 i = 1; i < 16; i++) {
+		q.post(1, true);
+		EXPECT_FALSE(q.flight.back().wrs.signaled);
+	}
+	q.post(1, true);
+	EXPECT_TRUE(q.flight.back().wrs.signaled);
+}
+
+/* ... and everything, when contexts become few. */
+TEST(SendQueue, LastContextsReportThemselves)
+{
+	queue q{ 1000 };
+	u32 n = 0;
+
+	while (rpcrdma_sq_take_for_call(q.conn(), &q.sq)) {
+		ASSERT_EQ(q.call(1), RPCRDMA_SQ_GO);
+		if (q.sq.contexts < 2 * RPCRDMA_CONTROL_SENDS) {
+			EXPECT_TRUE(q.flight.back().wrs.signaled) << n;
+		}
+		n++;
+	}
+	EXPECT_EQ(n, SENDS);
+}
+
+TEST(SendQueue, ControlMessagesHaveTheLastContexts)
+{
+	queue q{ 1000 };
+	u32 replies = 0, others = 0, control = 0;
+
+	while (rpcrdma_sq_may_take_ahead(&q.sq)) {
+		ASSERT_TRUE(rpcrdma_sq_spares(&q.sq));
+		ASSERT_TRUE(rpcrdma_sq_take_ahead(&q.sq));
+		replies++;
+	}
+	EXPECT_FALSE(rpcrdma_sq_spares(&q.sq));
+	EXPECT_EQ(replies, SENDS - REVERSE);
+	while (rpcrdma_sq_take_for_call(q.conn(), &q.sq))
+		others++;
+	EXPECT_EQ(others, REVERSE);
+	EXPECT_FALSE(rpcrdma_sq_take(&q.sq));
+	while (q.sq.contexts) {
+		rpcrdma_conn_queue_done(q.conn(), control, 0);
+		ASSERT_EQ(q.turn(), RPCRDMA_TURN_CONTROL);
+		ASSERT_GT(q.end->control().size(), 0u);
+		control++;
+	}
+	EXPECT_EQ(control, u32{ RPCRDMA_CONTROL_SENDS });
+	/* Without one, it waits and is not forgotten. */
+	rpcrdma_conn_queue_done(q.conn(), control, 0);
+	EXPECT_EQ(q.turn(), RPCRDMA_TURN_NONE);
+	EXPECT_TRUE(rpcrdma_sq_wanted(&q.sq));
+	rpcrdma_sq_give(&q.sq);
+	EXPECT_EQ(q.turn(), RPCRDMA_TURN_CONTROL);
+}
+
+/* A transfer that takes many slots at once, amid Replies that take few */
+TEST(SendQueue, SmallMessagesDoNotStarveTransfers)
+{
+	queue q;
+	u32 n = 0;
+
+	while (q.sq.posted - q.sq.through < DEPTH)
+		q.post(1, false, true);
+	ASSERT_EQ(q.transfer(50), RPCRDMA_SQ_WAIT);
+	for (int i = 0; i < 20; i++)
+		ASSERT_EQ(q.reply(1), RPCRDMA_SQ_WAIT);
+	EXPECT_EQ(q.call(1), RPCRDMA_SQ_WAIT);
+	while (!q.transfers.empty()) {
+		ASSERT_NE(q.reporter(), q.flight.end());
+		q.complete(q.reporter());
+		q.pump();
+		n++;
+	}
+	EXPECT_EQ(n, 50u);
+	/* Behind it the others have their turn, Replies first. */
+	q.complete(q.reporter());
+	EXPECT_FALSE(q.pump());
+	EXPECT_EQ(q.messages.size(), 19u);
+	for (bool retry = false; !retry;) {
+		ASSERT_NE(q.reporter(), q.flight.end());
+		q.complete(q.reporter());
+		retry = q.pump();
+		EXPECT_EQ(retry, q.messages.empty());
+	}
+	EXPECT_EQ(q.call(1), RPCRDMA_SQ_GO);
+}
+
+/* Transfers do not keep Replies from their turn for ever: they end. */
+TEST(SendQueue, MessagesFollowTransfers)
+{
+	queue q;
+
+	ASSERT_EQ(q.transfer(56), RPCRDMA_SQ_GO);
+	ASSERT_EQ(q.transfer(56), RPCRDMA_SQ_WAIT);
+	ASSERT_EQ(q.transfer(56), RPCRDMA_SQ_WAIT);
+	ASSERT_EQ(q.reply(9), RPCRDMA_SQ_WAIT);
+	q.complete(q.reporter());
+	q.pump();
+	EXPECT_EQ(q.transfers.size(), 1u);
+	EXPECT_EQ(q.messages.size(), 1u);
+	q.complete(q.reporter());
+	q.pump();
+	EXPECT_EQ(q.transfers.size(), 0u);
+	EXPECT_EQ(q.messages.size(), 1u);
+	q.complete(q.reporter());
+	q.pump();
+	EXPECT_TRUE(q.messages.empty());
+}
+
+/* A Reply with many Writes, amid Calls of this end */
+TEST(SendQueue, CallsDoNotStarveReplies)
+{
+	queue q;
+
+	while (q.sq.posted - q.sq.through < DEPTH)
+		q.post(1, false, true);
+	ASSERT_EQ(q.reply(40), RPCRDMA_SQ_WAIT);
+	for (int i = 0; i < 39; i++) {
+		q.complete(q.reporter());
+		EXPECT_FALSE(q.pump());
+		EXPECT_FALSE(rpcrdma_sq_take_for_call(q.conn(), &q.sq));
+		EXPECT_EQ(q.call(1), RPCRDMA_SQ_WAIT);
+	}
+	q.complete(q.reporter());
+	q.pump();
+	EXPECT_TRUE(q.messages.empty());
+}
+
+TEST(SendQueue, ControlMessagesGoFirst)
+{
+	queue q;
+
+	while (q.sq.posted - q.sq.through < DEPTH)
+		q.post(1, false, true);
+	ASSERT_EQ(q.transfer(2), RPCRDMA_SQ_WAIT);
+	ASSERT_EQ(q.reply(1), RPCRDMA_SQ_WAIT);
+	rpcrdma_conn_queue_done(q.conn(), 1, 0);
+	EXPECT_EQ(q.turn(), RPCRDMA_TURN_NONE);
+	q.complete(q.reporter());
+	EXPECT_EQ(q.turn(), RPCRDMA_TURN_CONTROL);
+	/* One that waits goes before a Reply that has all else it needs. */
+	queue other;
+
+	rpcrdma_conn_queue_done(other.conn(), 1, 0);
+	EXPECT_EQ(other.reply(1), RPCRDMA_SQ_WAIT);
+	EXPECT_EQ(other.turn(), RPCRDMA_TURN_CONTROL);
+}
+
+/* While a message is sent in parts, no other one comes between them. */
+TEST(SendQueue, PartsStayTogether)
+{
+	queue q;
+	rpcrdma_sq_first first{};
+
+	ASSERT_EQ(rpcrdma_sq_call_in_parts(q.conn(), &q.sq, 3, true),
+		  RPCRDMA_SQ_GO);
+	EXPECT_EQ(q.sq.contexts, CONTEXTS - 1);
+	q.end->send(RPCRDMA_KIND_CALL, 1, RDMA2_F_MORE);
+	EXPECT_EQ(q.reply(1), RPCRDMA_SQ_WAIT);
+	EXPECT_EQ(q.call(1), RPCRDMA_SQ_WAIT);
+	EXPECT_FALSE(rpcrdma_sq_take_for_call(q.conn(), &q.sq));
+
+	first.message_wrs = 1;
+	first.kind = RPCRDMA_KIND_CALL;
+	first.parts = 1;
+	first.more = 1;
+	EXPECT_EQ(rpcrdma_sq_next(q.conn(), &q.sq, &first),
+		  RPCRDMA_TURN_MESSAGE);
+	q.end->send(RPCRDMA_KIND_CALL, 1, RDMA2_F_MORE);
+	EXPECT_EQ(q.sq.messages, 2u);
+	first.more = 0;
+	EXPECT_EQ(rpcrdma_sq_next(q.conn(), &q.sq, &first),
+		  RPCRDMA_TURN_MESSAGE);
+	q.end->send(RPCRDMA_KIND_CALL, 1);
+	EXPECT_EQ(q.sq.messages, 1u);
+	EXPECT_EQ(q.sq.contexts, CONTEXTS - 3);
+	/* Now the Reply, then the Calls */
+	EXPECT_TRUE(q.pump());
+	EXPECT_TRUE(q.messages.empty());
+	/* One of a single part leaves nothing behind. */
+	ASSERT_EQ(rpcrdma_sq_call_in_parts(q.conn(), &q.sq, 1, false),
+		  RPCRDMA_SQ_GO);
+	EXPECT_EQ(q.sq.messages, 0u);
+	EXPECT_EQ(q.call(1), RPCRDMA_SQ_GO);
+}
+
+/* Parts take contexts, and leave the last ones. */
+TEST(SendQueue, PartsWaitForContexts)
+{
+	queue q{ 1000 };
+	rpcrdma_sq_first first{};
+
+	while (rpcrdma_sq_take(&q.sq))
+		;
+	EXPECT_EQ(rpcrdma_sq_call_in_parts(q.conn(), &q.sq, 1, true),
+		  RPCRDMA_SQ_WAIT);
+	ASSERT_EQ(rpcrdma_sq_reply_in_parts(&q.sq, 1), RPCRDMA_SQ_WAIT);
+	first.message_wrs = 1;
+	first.kind = RPCRDMA_KIND_REPLY;
+	first.parts = 1;
+	EXPECT_EQ(rpcrdma_sq_next(q.conn(), &q.sq, &first), RPCRDMA_TURN_NONE);
+	rpcrdma_sq_give(&q.sq);
+	EXPECT_EQ(rpcrdma_sq_next(q.conn(), &q.sq, &first),
+		  RPCRDMA_TURN_MESSAGE);
+}
+
+/* Who was refused is told, once, and not before it is worth it. */
+TEST(SendQueue, RefusedAreTold)
+{
+	queue q;
+
+	while (q.sq.posted - q.sq.through < DEPTH)
+		q.post(1, false, true);
+	EXPECT_EQ(q.call(3), RPCRDMA_SQ_WAIT);
+	EXPECT_EQ(q.call(1), RPCRDMA_SQ_WAIT);
+	EXPECT_TRUE(rpcrdma_sq_waits(&q.sq));
+	for (int i = 0; i < 2; i++) {
+		q.complete(q.reporter());
+		EXPECT_FALSE(q.pump());
+	}
+	q.complete(q.reporter());
+	EXPECT_TRUE(q.pump());
+	EXPECT_FALSE(q.pump());
+	EXPECT_FALSE(rpcrdma_sq_wanted(&q.sq));
+	EXPECT_FALSE(rpcrdma_sq_waits(&q.sq));
+
+	/* A Reply needs a context, and no window for Calls. */
+	while (rpcrdma_sq_take(&q.sq))
+		;
+	EXPECT_FALSE(rpcrdma_sq_take_ahead(&q.sq));
+	q.conn()->limit = q.conn()->sent;
+	EXPECT_FALSE(q.pump());
+	rpcrdma_sq_give(&q.sq);
+	EXPECT_TRUE(q.pump());
+	for (u32 i = 1; i < REVERSE; i++) {
+		rpcrdma_sq_give(&q.sq);
+		EXPECT_FALSE(q.pump());
+	}
+	rpcrdma_sq_give(&q.sq);
+	EXPECT_TRUE(q.pump());
+	EXPECT_FALSE(rpcrdma_sq_wanted(&q.sq));
+}
+
+/* siw: Sends complete while Reads before them are under way. */
+TEST(SendQueue, ReadsAreNotVouchedFor)
+{
+	queue q{ DEPTH, 200 };
+
+	ASSERT_EQ(q.transfer(10), RPCRDMA_SQ_GO);
+	q.post(1, true);
+	q.post(1, true, true);
+	q.complete(std::prev(q.flight.end()));
+	/* The Read is left; nothing behind it is free again. */
+	ASSERT_EQ(q.flight.size(), 1u);
+	EXPECT_EQ(q.sq.posted - q.sq.through, 12u);
+	q.complete(q.reporter());
+	EXPECT_EQ(q.sq.posted, q.sq.through);
+}
+
+/*
+ * Whatever happens, in whichever order the device reports: while something waits,
+ * there is a completion to come, or a context is with someone who will post it or
+ * give it back; and in the end nothing waits.
+ */
+void walk(u64 seed)
+{
+	generator choose{ seed };
+	const u32 depth = 32 + choose.below(100), sends = 1 + choose.below(70);
+	queue q{ depth, sends, 1 + choose.below(10) };
+	const u32 most = q.sq.depth - q.sq.batch;
+	u32 held = 0, ahead = 0, taken = 0;
+	const bool reorders = choose.chance(50);
+	/* Most of what is posted takes few slots. */
+	const auto some = [&choose, most] {
+		return 1 + choose.below(choose.chance(80) ? std::min(most, 4u) :
+							    most);
+	};
+
+	for (int i = 0; i < 3000; i++) {
+		const bool drain = i >= 2500;
+
+		q.conn()->limit = q.conn()->sent + 1000;
+		switch (choose.below(drain ? 5 : 9)) {
+		case 0:
+		case 1: {
+			const u32 skip = reorders ? choose.below(3) : 0;
+			auto first = q.reporter(skip);
+
+			if (first == q.flight.end())
+				first = q.reporter();
+			if (first != q.flight.end())
+				q.complete(first);
+			break;
+		}
+		case 2: /* a Call, or it is given up */
+			if (!held)
+				break;
+			held--;
+			if (choose.chance(20) ||
+			    q.call(some()) != RPCRDMA_SQ_GO)
+				rpcrdma_sq_give(&q.sq);
+			break;
+		case 3:
+			if (!ahead)
+				break;
+			ahead--;
+			q.reply(some());
+			break;
+		case 4: /* a context in hand, with a message to be made */
+			if (taken) {
+				taken--;
+				q.reply(1);
+			}
+			break;
+		case 5:
+			held += rpcrdma_sq_take_for_call(q.conn(), &q.sq);
+			break;
+		case 6:
+			ahead += rpcrdma_sq_take_ahead(&q.sq);
+			break;
+		case 7:
+			taken += rpcrdma_sq_take(&q.sq);
+			break;
+		case 8:
+			if (choose.chance(40))
+				q.transfer(some());
+			else if (choose.chance(20))
+				rpcrdma_conn_queue_done(q.conn(), 1, 0);
+			break;
+		}
+		q.pump();
+		if (rpcrdma_sq_wanted(&q.sq)) {
+			ASSERT_TRUE(held || ahead || taken ||
+				    q.reporter() != q.flight.end())
+				<< "seed " << seed << " step " << i;
+		}
+		ASSERT_LE(q.sq.contexts, sends + RPCRDMA_CONTROL_SENDS);
+	}
+	ASSERT_EQ(held + ahead + taken, 0u) << "seed " << seed;
+	while (q.reporter() != q.flight.end()) {
+		q.complete(q.reporter());
+		q.pump();
+	}
+	EXPECT_FALSE(rpcrdma_sq_wanted(&q.sq)) << "seed " << seed;
+	EXPECT_EQ(q.sq.contexts + q.flight.size(),
+		  sends + RPCRDMA_CONTROL_SENDS);
+}
+
+TEST(SendQueue, SomethingIsAlwaysOnItsWay)
+{
+	for (u64 seed = 1; seed <= 100 && !testing::Test::HasFailure(); seed++)
+		walk(seed);
+}
+
+} // namespace

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The Send Queue: who may post now, and who is next.
+ *
+ * What makes the waiting end, in numbers. Work that fits leaves a batch of slots
+ * beside it. While there is no room for it, more than a batch is in use, so that
+ * something of it was posted to report itself, and then vouches for all before it. And
+ * while more contexts are taken than control messages leave twice over, everything
+ * that is posted reports itself: a context that is missing is with somebody who will
+ * post it or give it back, or on the device with a completion behind it.
+ */
+#include "internal.h"
+
+namespace rpcrdma
+{
+
+namespace
+{
+
+/* Who was refused, besides Calls */
+enum : u8 {
+	REFUSED_CONTROL = 1, /* a slot or a context */
+	REFUSED_CONTEXT = 2,
+	REFUSED_AHEAD = 4, /* a context for a Reply yet to be made */
+};
+
+/* Of so many free contexts, one is for others than control messages. */
+bool context_left(const struct rpcrdma_sq *sq)
+{
+	return sq->contexts > RPCRDMA_CONTROL_SENDS;
+}
+
+/*
+ * May a Call take its turn, once it has a context? Behind all that waits: a message
+ * that has parts to go is one of those.
+ */
+[[gnu::always_inline]] inline bool call_turn(const struct rpcrdma_conn *conn,
+					     const struct rpcrdma_sq *sq,
+					     u32 nr_wrs)
+{
+	return !sq->transfers && !sq->messages && rpcrdma_sq_room(sq, nr_wrs) &&
+	       rpcrdma_conn_may_send(conn, RPCRDMA_KIND_CALL);
+}
+
+void refuse_call(struct rpcrdma_sq *sq, u32 nr_wrs)
+{
+	if (sq->call_wrs < nr_wrs)
+		sq->call_wrs = nr_wrs;
+}
+
+/* May the first message have its turn? */
+bool message_turn(const struct rpcrdma_conn *conn, const struct rpcrdma_sq *sq,
+		  const struct rpcrdma_sq_first *first)
+{
+	return sq->messages && !sq->transfers &&
+	       (!first->parts || context_left(sq)) &&
+	       rpcrdma_sq_room(sq, first->message_wrs) &&
+	       rpcrdma_conn_may_send(
+		       conn, static_cast<enum rpcrdma_kind>(first->kind));
+}
+
+/* Can any of those be tried again that were refused? They are told once. */
+bool may_retry(const struct rpcrdma_conn *conn, struct rpcrdma_sq *sq)
+{
+	bool retry = false;
+
+	if (sq->call_wrs && context_left(sq) &&
+	    call_turn(conn, sq, sq->call_wrs)) {
+		sq->call_wrs = 0;
+		retry = true;
+	}
+	if (sq->refused & REFUSED_CONTEXT && context_left(sq)) {
+		sq->refused &= static_cast<u8>(~REFUSED_CONTEXT);
+		retry = true;
+	}
+	if (sq->refused & REFUSED_AHEAD && sq->contexts > sq->reply_reserve) {
+		sq->refused &= static_cast<u8>(~REFUSED_AHEAD);
+		retry = true;
+	}
+	return retry;
+}
+
+} // namespace
+
+} // namespace rpcrdma
+
+using namespace rpcrdma;
+
+void rpcrdma_sq_init(struct rpcrdma_sq *sq, u32 depth, u32 sends, u32 reverse)
+{
+	*sq = {};
+	sq->depth = depth;
+	sq->batch = clamp_u32(depth / 8, 1, RPCRDMA_SQ_BATCH);
+	/* So that a Call of this end finds one when all Calls here wait for it. */
+	sq->reply_reserve = RPCRDMA_CONTROL_SENDS + min_u32(reverse, sends / 2);
+}
+
+/*
+ * A control message that is due need not go first: what it would say of credits, this
+ * Reply says. But one that waits for window has waited for longer.
+ */
+enum rpcrdma_sq_answer rpcrdma_sq_reply(const struct rpcrdma_conn *conn,
+					struct rpcrdma_sq *sq, u32 nr_wrs)
+{
+	if (!rpcrdma_sq_fits(sq, nr_wrs))
+		return RPCRDMA_SQ_NEVER;
+	if (!sq->transfers && !sq->messages && !conn->pend_count &&
+	    rpcrdma_sq_room(sq, nr_wrs) &&
+	    rpcrdma_conn_may_send(conn, RPCRDMA_KIND_REPLY))
+		return RPCRDMA_SQ_GO;
+	sq->messages++;
+	return RPCRDMA_SQ_WAIT;
+}
+
+enum rpcrdma_sq_answer rpcrdma_sq_call(const struct rpcrdma_conn *conn,
+				       struct rpcrdma_sq *sq, u32 nr_wrs)
+{
+	if (!rpcrdma_sq_fits(sq, nr_wrs))
+		return RPCRDMA_SQ_NEVER;
+	if (call_turn(conn, sq, nr_wrs))
+		return RPCRDMA_SQ_GO;
+	refuse_call(sq, nr_wrs);
+	return RPCRDMA_SQ_WAIT;
+}
+
+enum rpcrdma_sq_answer rpcrdma_sq_call_in_parts(const struct rpcrdma_conn *conn,
+						struct rpcrdma_sq *sq,
+						u32 nr_wrs, bool more)
+{
+	if (!rpcrdma_sq_fits(sq, nr_wrs))
+		return RPCRDMA_SQ_NEVER;
+	if (!context_left(sq) || !call_turn(conn, sq, nr_wrs)) {
+		refuse_call(sq, nr_wrs);
+		return RPCRDMA_SQ_WAIT;
+	}
+	sq->contexts--;
+	if (more)
+		sq->messages++;
+	return RPCRDMA_SQ_GO;
+}
+
+bool rpcrdma_sq_take_for_call(const struct rpcrdma_conn *conn,
+			      struct rpcrdma_sq *sq)
+{
+	if (!context_left(sq) || !call_turn(conn, sq, 1)) {
+		refuse_call(sq, 1);
+		return false;
+	}
+	sq->contexts--;
+	return true;
+}
+
+bool rpcrdma_sq_take(struct rpcrdma_sq *sq)
+{
+	if (!context_left(sq)) {
+		sq->refused |= REFUSED_CONTEXT;
+		return false;
+	}
+	sq->contexts--;
+	return true;
+}
+
+bool rpcrdma_sq_may_take_ahead(struct rpcrdma_sq *sq)
+{
+	if (sq->contexts > sq->reply_reserve)
+		return true;
+	sq->refused |= REFUSED_AHEAD;
+	return false;
+}
+
+bool rpcrdma_sq_take_ahead(struct rpcrdma_sq *sq)
+{
+	if (!rpcrdma_sq_may_take_ahead(sq))
+		return false;
+	sq->contexts--;
+	return true;
+}
+
+enum rpcrdma_sq_turn rpcrdma_sq_next(const struct rpcrdma_conn *conn,
+				     struct rpcrdma_sq *sq,
+				     const struct rpcrdma_sq_first *first)
+{
+	sq->refused &= static_cast<u8>(~REFUSED_CONTROL);
+	if (rpcrdma_conn_control_due(conn)) {
+		if (sq->contexts && rpcrdma_sq_room(sq, 1)) {
+			sq->contexts--;
+			return RPCRDMA_TURN_CONTROL;
+		}
+		sq->refused |= REFUSED_CONTROL;
+	}
+	if (sq->transfers && rpcrdma_sq_room(sq, first->transfer_wrs)) {
+		sq->transfers--;
+		return RPCRDMA_TURN_TRANSFER;
+	}
+	if (message_turn(conn, sq, first)) {
+		if (first->parts)
+			sq->contexts--;
+		if (!first->more)
+			sq->messages--;
+		return RPCRDMA_TURN_MESSAGE;
+	}
+	return may_retry(conn, sq) ? RPCRDMA_TURN_RETRY : RPCRDMA_TURN_NONE;
+}
