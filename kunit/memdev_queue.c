@@ -450,6 +450,11 @@ static int memdev_send(struct memdev_qp *qp, struct memdev_qp *peer,
 
 	if (rqe)
 		return memdev_deliver(qp, peer, wqe, rqe);
+	/* One that has just broken down says nothing any more. */
+	if (READ_ONCE(peer->state) == IB_QPS_ERR) {
+		qp->since = jiffies;
+		return MEMDEV_AGAIN;
+	}
 	/* 7: for ever */
 	if (qp->attr.rnr_retry == 7 || qp->tries < qp->attr.rnr_retry)
 		return MEMDEV_AGAIN;
