@@ -1046,7 +1046,8 @@ static void shim_read_accounts(struct shim_side *side,
 	a->queued += atomic_read(&ep->rw_waiters);
 	a->sends += ep->sq.contexts;
 	a->slots = ep->sq.posted - ep->sq.through;
-	a->receives = ep->conn.posted - ep->conn.received;
+	a->receives = ep->conn.posted - ep->conn.received +
+		      ep->conn.kept_back;
 	if (ep->conn.version == RPCRDMA_VERS_2)
 		a->beyond = ep->conn.advertised - (ep->conn.posted - 1);
 	spin_unlock(&ep->lock);

@@ -107,6 +107,7 @@ enum {
 	RPCRDMA_MIN_INLINE_OCTETS = 1024,
 	RPCRDMA_MAX_CREDIT = 65535,	/* WP 3.3 */
 	RPCRDMA_MIN_WINDOW = 4,		/* WP 3.3 */
+	RPCRDMA_FIRST_WINDOW = 16,	/* that a connection begins with */
 	RPCRDMA_MAX_PENDING_CONTROL = 64,	/* WP 3.3 */
 	RPCRDMA_PRIVATE_OCTETS = 8,	/* RFC 8797 */
 };
@@ -134,6 +135,12 @@ enum {
 	 * as long as an RPC waits for its Reply before it is sent again.
 	 */
 	RPCRDMA_STALL_MS = 60000,
+	/*
+	 * Receives that a server adds for a peer of version 1: an ERROR may go
+	 * out, and be answered by the next Call, a little before the Receive
+	 * of the Call that it refuses is free again; and some are kept back.
+	 */
+	RPCRDMA_V1_SPARE_RECEIVES = 24,
 };
 
 /* ------------------------------------------------------------------ */
@@ -220,7 +227,8 @@ struct rpcrdma_conn_config {
 	u8 inv_ok;			/* device can invalidate remotely */
 	u8 no_regions;			/* device cannot register memory */
 	u8 guess;			/* version 1 only: 2 got no answer */
-	u32 window;			/* Receives kept for RPC traffic, >= 4 */
+	u32 window;			/* Receives for RPC traffic, at most, >= 4 */
+	u32 first_window;		/* ... to begin with, >= 4; 0: all */
 	u32 reverse;			/* of these for the reverse direction */
 	u32 expose_octets;		/* of Replies exposed at a time, at most */
 	u32 done_ms;			/* milliseconds to wait for their DONE */
@@ -300,9 +308,18 @@ struct rpcrdma_conn {
 	u32 counted;			/* last received that the peer sent */
 	u32 said;			/* sent, when all after it are grants */
 	u32 advertised;			/* last received + credit sent */
-	u32 unreplaced;			/* Receives to be replaced at once */
+	u32 unreplaced;			/* Receives that are free again soon */
 	u16 grants_unreplaced;		/* ... of grants since that header */
 	u16 moved;			/* more than such grants came since */
+	/* Receives: posted, free, or with a message */
+	u32 window;			/* of these for RPC traffic, as it is now */
+	u32 wanted;			/* for that, the reserve and spare ones */
+	u32 receives;			/* all that were made */
+	u32 making;			/* ... and that the caller makes now */
+	u32 kept_back;			/* free ones, not posted */
+	u32 heard_later;		/* received, when a window was heard of */
+	u32 least_left;			/* that the peer had left since ... */
+	u32 watched_since;		/* milliseconds */
 	u32 whole;			/* sent, when last what waits was */
 	u8 stalled;			/* something has to wait for window, */
 	u32 stalled_since;		/* ... milliseconds, since then, with */
@@ -417,6 +434,7 @@ enum {
 	RPCRDMA_EV_WINDOW = 2,		/* waiting sends may be tried again */
 	RPCRDMA_EV_OPENED = 4,		/* once: RPC traffic may begin */
 	RPCRDMA_EV_CLOSE = 8,		/* close the connection: conn->reason */
+	RPCRDMA_EV_RECEIVES = 16,	/* make Receives, or post those that are free */
 };
 
 /*
@@ -441,8 +459,54 @@ void rpcrdma_conn_read_depth(struct rpcrdma_conn *conn, u32 outbound,
  */
 u32 rpcrdma_conn_established(struct rpcrdma_conn *conn);
 
-/* @count more Receives were posted, WP 3.3. Returns events. */
+/*
+ * ---- Receives ----
+ *
+ * The engine says how many there are, and when they are posted: it makes the
+ * window larger when the peer uses it, smaller when it does not, and has free
+ * Receives posted several at a time. A caller carries that out, first before
+ * the connection is up, and then whenever events have EV_RECEIVES:
+ *
+ *   rpcrdma_conn_to_make() -> rpcrdma_conn_made()
+ *   rpcrdma_conn_to_post() -> rpcrdma_conn_posted()
+ *
+ * and tells of each Receive whose message it is through with:
+ * rpcrdma_conn_given_back().
+ */
+
+/*
+ * How many Receives are to be made now. If any, rpcrdma_conn_made() follows;
+ * until then the answer is 0 to others.
+ */
+u32 rpcrdma_conn_to_make(struct rpcrdma_conn *conn);
+
+/*
+ * @count of the Receives that were to be made are there, and free; there was no
+ * memory for the others, with which version 2 does without. Returns events.
+ */
+u32 rpcrdma_conn_made(struct rpcrdma_conn *conn, u32 count);
+
+/*
+ * How many of the free Receives are to be posted now: all of them, or none. If
+ * any, rpcrdma_conn_posted() follows.
+ * @now: any clock of milliseconds, the same each time.
+ */
+u32 rpcrdma_conn_to_post(struct rpcrdma_conn *conn, u32 now);
+
+/*
+ * @count Receives were posted, WP 3.3: free ones, and where there are not as
+ * many, others that were given back and posted at once. Returns events.
+ */
 u32 rpcrdma_conn_posted(struct rpcrdma_conn *conn, u32 count);
+
+/*
+ * A message is dealt with, and so its Receive is free. Not one after
+ * EV_CLOSE.
+ * *@keep: it counts as free. If not, there are more than the window takes now,
+ * and it is to be let go of.
+ * Returns events; with EV_RECEIVES those of rpcrdma_conn_posted() follow.
+ */
+u32 rpcrdma_conn_given_back(struct rpcrdma_conn *conn, bool *keep);
 
 /*
  * Fetch the next control message that may be sent now, in the order of WP 3.3

@@ -71,10 +71,10 @@ struct rpcrdma_recv {
 };
 
 /*
- * Give a Receive back; it is posted again at once and a grant that is owed is
- * sent. Any number may be held by a responder at work: that is what limits
- * its load (WP 3.3). One that is lent keeps its endpoint's memory, even past
- * closed(). Process context, no lock held.
+ * Give a Receive back; it is posted again when the engine wants it, and a grant
+ * that is owed is sent. Any number may be held by a responder at work: that is
+ * what limits its load (WP 3.3). One that is lent keeps its endpoint's memory,
+ * even past closed(). Process context, no lock held.
  */
 void rpcrdma_recv_put(struct rpcrdma_recv *rv);
 
@@ -440,7 +440,8 @@ struct rpcrdma_ep_ops {
 };
 
 struct rpcrdma_ep_params {
-	u32	window;			/* Receives for RPC traffic */
+	u32	window;			/* Receives for RPC traffic, at most */
+	u32	first_window;		/* ... to begin with; 0: all */
 	u32	reverse;		/* of these, for reverse direction */
 	u32	sends;			/* Send contexts for RPC traffic */
 	u32	send_size, recv_size;	/* octets, 1024..65536 */
@@ -508,6 +509,7 @@ struct rpcrdma_ep {
 	/* Receives */
 	struct list_head	all_recvs;
 	u32			nr_recvs;
+	struct ib_recv_wr	*free_recvs;	/* not posted; under lock */
 	/* The sequence being reassembled; receive handler only */
 	void			*assembly;
 	u32			assembly_len, assembly_size;

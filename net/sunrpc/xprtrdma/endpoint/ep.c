@@ -225,9 +225,7 @@ static void rpcrdma_ep_overdue(struct work_struct *work)
 /* The connection is of version 1. Say so where more was asked for. */
 static void rpcrdma_ep_opened_v1(struct rpcrdma_ep *ep)
 {
-	if (!ep->client)
-		rpcrdma_recvs_add(ep, RPCRDMA_V1_SPARE_RECVS);
-	else if (ep->params.version_high > RPCRDMA_VERS_1)
+	if (ep->client && ep->params.version_high > RPCRDMA_VERS_1)
 		pr_info_ratelimited("rpcrdma: %pISpc does not have version 2 (it has %u to %u), using version 1\n",
 				    &ep->remote, ep->conn.err_vers_low,
 				    ep->conn.err_vers_high);
@@ -246,6 +244,8 @@ static void rpcrdma_ep_opened(struct rpcrdma_ep *ep)
 		trace_rpcrdma_opened(ep);
 		if (ep->conn.version == RPCRDMA_VERS_1)
 			rpcrdma_ep_opened_v1(ep);
+		/* Version 1 has all its Receives before any traffic. */
+		rpcrdma_recvs_due(ep);
 		if (ep->ops->opened)
 			ep->ops->opened(ep);
 	}

@@ -13,12 +13,6 @@ enum {
 	/* 4.096 us * 2^18: about one second to miss an acknowledgement */
 	RPCRDMA_ACK_TIMEOUT = 18,
 	/*
-	 * Receives that a server adds for a peer of version 1: an ERROR may go
-	 * out, and be answered by the next Call, a little before the Receive
-	 * of the Call that it refuses is posted again.
-	 */
-	RPCRDMA_V1_SPARE_RECVS = 16,
-	/*
 	 * Slots of a server's Send Queue for a peer of version 1, at least: for
 	 * a Write to each segment of a Call, and the Reply
 	 */
@@ -154,11 +148,10 @@ void rpcrdma_stall_expired(struct work_struct *work);
 
 /* ---- recv.c ---- */
 
-int rpcrdma_recvs_create(struct rpcrdma_ep *ep, u32 count);
+/* Make and post what the engine wants. Process context, no lock held. */
+void rpcrdma_recvs_due(struct rpcrdma_ep *ep);
 void rpcrdma_recvs_unmap(struct rpcrdma_ep *ep);
 void rpcrdma_recvs_free(struct rpcrdma_ep *ep);
-int rpcrdma_recvs_post(struct rpcrdma_ep *ep);
-void rpcrdma_recvs_add(struct rpcrdma_ep *ep, u32 count);
 
 /* ---- qp.c ---- */
 

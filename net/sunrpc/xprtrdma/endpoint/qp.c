@@ -111,7 +111,7 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep)
 				  RPCRDMA_RW_MR_PAGES);
 	recvs = ep->params.window + 1;
 	if (!ep->client && ep->params.version_low == RPCRDMA_VERS_1)
-		recvs += RPCRDMA_V1_SPARE_RECVS;
+		recvs += RPCRDMA_V1_SPARE_RECEIVES;
 	attr.cap.max_recv_wr = recvs + 1;
 	attr.cap.max_recv_sge = 1;
 	attr.cap.max_send_sge = 1;
@@ -192,7 +192,7 @@ int rpcrdma_ep_setup(struct rpcrdma_ep *ep)
 	/* A large setting is no reason not to have a connection at all. */
 	ep->params.window = clamp_t(u32, ep->params.window, RPCRDMA_MIN_WINDOW,
 				    dev->attrs.max_qp_wr - 2 -
-				    RPCRDMA_V1_SPARE_RECVS);
+				    RPCRDMA_V1_SPARE_RECEIVES);
 	ep->params.sends = min_t(u32, ep->params.sends,
 				 dev->attrs.max_qp_wr / 4);
 	ep->params.rw_ctxts = min_t(u32, ep->params.rw_ctxts,
@@ -210,6 +210,7 @@ int rpcrdma_ep_setup(struct rpcrdma_ep *ep)
 	cfg.inv_ok = registers;
 	cfg.no_regions = !registers;
 	cfg.window = ep->params.window;
+	cfg.first_window = ep->params.first_window;
 	cfg.reverse = ep->params.reverse;
 	cfg.props.sbsiz = ep->params.send_size;
 	cfg.props.rbsiz = ep->params.recv_size;
@@ -234,10 +235,6 @@ int rpcrdma_ep_setup(struct rpcrdma_ep *ep)
 	rc = rpcrdma_sends_create(ep);
 	if (rc)
 		return rc;
-	rc = rpcrdma_recvs_create(ep, ep->params.window + 1);
-	if (rc)
-		return rc;
-
 	/* WP 3.4: both ends offer Reads in both directions. */
 	rd_in = min_t(u32, dev->attrs.max_qp_rd_atom, U8_MAX);
 	rd_out = min_t(u32, dev->attrs.max_qp_init_rd_atom, U8_MAX);
@@ -253,7 +250,8 @@ int rpcrdma_ep_setup(struct rpcrdma_ep *ep)
 		rpcrdma_conn_read_depth(&ep->conn, ep->initiator_depth,
 					ep->responder_resources);
 	}
-	return rpcrdma_recvs_post(ep);
+	rpcrdma_recvs_due(ep);
+	return rpcrdma_ep_is_closing(ep) ? -ENOMEM : 0;
 }
 
 void rpcrdma_ep_conn_param(struct rpcrdma_ep *ep,

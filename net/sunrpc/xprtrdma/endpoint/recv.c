@@ -12,42 +12,148 @@
 
 static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc);
 
-/**
- * rpcrdma_recvs_create - allocate and map Receives
- * @ep: endpoint with its device objects
- * @count: how many
- *
- * Each takes at least the default inline threshold, whatever was announced
- * (WP 3.4). Returns 0 or -ENOMEM; the teardown cleans up.
+/*
+ * A new Receive, mapped. Each takes at least the default inline threshold,
+ * whatever was announced (WP 3.4). Returns NULL when there is no memory.
  */
-int rpcrdma_recvs_create(struct rpcrdma_ep *ep, u32 count)
+static struct rpcrdma_recv *rpcrdma_recv_create(struct rpcrdma_ep *ep,
+						gfp_t gfp)
 {
 	u32 size = max_t(u32, RPCRDMA_V2_DEFAULT_INLINE, ep->params.recv_size);
 	struct rpcrdma_recv *rv;
 
-	for (; count; count--) {
-		rv = kzalloc(sizeof(*rv), GFP_NOFS);
+	rv = kzalloc(sizeof(*rv), gfp);
+	if (!rv)
+		return NULL;
+	rv->buf = kmalloc(size, gfp);
+	if (!rv->buf)
+		goto out_free;
+	rv->sge.addr = ib_dma_map_single(ep->device, rv->buf, size,
+					 DMA_FROM_DEVICE);
+	if (ib_dma_mapping_error(ep->device, rv->sge.addr))
+		goto out_free;
+	rv->ep = ep;
+	INIT_LIST_HEAD(&rv->list);
+	rv->sge.length = size;
+	rv->sge.lkey = ep->pd->local_dma_lkey;
+	rv->cqe.done = rpcrdma_wc_recv;
+	rv->wr.wr_cqe = &rv->cqe;
+	rv->wr.sg_list = &rv->sge;
+	rv->wr.num_sge = 1;
+	return rv;
+
+out_free:
+	kfree(rv->buf);
+	kfree(rv);
+	return NULL;
+}
+
+/* ep->lock held. */
+static void rpcrdma_recv_free_up(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
+{
+	lockdep_assert_held(&ep->lock);
+	rv->wr.next = ep->free_recvs;
+	ep->free_recvs = &rv->wr;
+}
+
+/*
+ * ep->lock held, not closing. Post those that are free, with one call, if it is
+ * time. *@events: of the engine, where any were posted. Returns 0 or a negative
+ * errno.
+ */
+static int rpcrdma_recvs_post(struct rpcrdma_ep *ep, u32 *events)
+{
+	struct ib_recv_wr *first = ep->free_recvs;
+	u32 count;
+	int rc;
+
+	lockdep_assert_held(&ep->lock);
+	/* Windows adapt in seconds. */
+	count = rpcrdma_conn_to_post(&ep->conn,
+				     ktime_to_ms(ktime_get_coarse()));
+	/* None are left where posting them failed: it will be closed. */
+	if (!count || !first)
+		return 0;
+	ep->free_recvs = NULL;
+	rc = ib_post_recv(ep->qp, first, NULL);
+	if (!rc)
+		*events = rpcrdma_conn_posted(&ep->conn, count);
+	return rc;
+}
+
+/* Make so many, or as many as there is memory for, a list of them. */
+static u32 rpcrdma_recvs_make(struct rpcrdma_ep *ep, u32 count,
+			      struct list_head *made)
+{
+	/*
+	 * The first ones are waited for, and so are those of version 1. A
+	 * window that does not grow is no harm.
+	 */
+	gfp_t gfp = !rpcrdma_ep_is_open(ep) ||
+		    ep->conn.version == RPCRDMA_VERS_1 ?
+			    GFP_NOFS : GFP_NOWAIT | __GFP_NOWARN;
+	struct rpcrdma_recv *rv;
+	u32 nr;
+
+	for (nr = 0; nr < count; nr++) {
+		rv = rpcrdma_recv_create(ep, gfp);
 		if (!rv)
-			return -ENOMEM;
-		rv->ep = ep;
-		INIT_LIST_HEAD(&rv->list);
-		list_add_tail(&rv->all, &ep->all_recvs);
-		ep->nr_recvs++;
-		rv->buf = kmalloc(size, GFP_NOFS);
-		if (!rv->buf)
-			return -ENOMEM;
-		rv->sge.addr = ib_dma_map_single(ep->device, rv->buf, size,
-						 DMA_FROM_DEVICE);
-		if (ib_dma_mapping_error(ep->device, rv->sge.addr))
-			return -ENOMEM;
-		rv->sge.length = size;
-		rv->sge.lkey = ep->pd->local_dma_lkey;
-		rv->cqe.done = rpcrdma_wc_recv;
-		rv->wr.wr_cqe = &rv->cqe;
-		rv->wr.sg_list = &rv->sge;
-		rv->wr.num_sge = 1;
+			break;
+		list_add_tail(&rv->all, made);
 	}
-	return 0;
+	return nr;
+}
+
+/**
+ * rpcrdma_recvs_due - make and post the Receives that the engine wants
+ * @ep: endpoint
+ *
+ * The endpoint has its queue pair. Without memory there are fewer, or the
+ * connection is closed. Process context, no lock held.
+ */
+void rpcrdma_recvs_due(struct rpcrdma_ep *ep)
+{
+	u32 want, nr = 0, events = 0;
+	struct rpcrdma_recv *rv;
+	bool entered = false;
+	LIST_HEAD(made);
+	int rc = 0;
+
+	spin_lock(&ep->lock);
+	want = rpcrdma_conn_to_make(&ep->conn);
+	spin_unlock(&ep->lock);
+	/* The teardown unmaps them. */
+	if (want && rpcrdma_ep_enter(ep)) {
+		nr = rpcrdma_recvs_make(ep, want, &made);
+		entered = true;
+	}
+
+	spin_lock(&ep->lock);
+	list_for_each_entry(rv, &made, all)
+		rpcrdma_recv_free_up(ep, rv);
+	list_splice_tail(&made, &ep->all_recvs);
+	ep->nr_recvs += nr;
+	if (want)
+		events = rpcrdma_conn_made(&ep->conn, nr);
+	/* Later than that, nobody would flush them. */
+	if (!rpcrdma_ep_is_closing(ep) && !(events & RPCRDMA_EV_CLOSE))
+		rc = rpcrdma_recvs_post(ep, &events);
+	spin_unlock(&ep->lock);
+	if (entered)
+		rpcrdma_ep_leave(ep);
+
+	if (rc)
+		rpcrdma_ep_close(ep, "a Receive could not be posted");
+	else
+		rpcrdma_ep_events(ep, events & ~RPCRDMA_EV_RECEIVES);
+}
+
+/* What the engine asked for. Process context, no lock held. */
+static void rpcrdma_recv_events(struct rpcrdma_ep *ep, u32 events)
+{
+	if (events & RPCRDMA_EV_RECEIVES)
+		rpcrdma_recvs_due(ep);
+	rpcrdma_ep_events(ep, events & ~RPCRDMA_EV_RECEIVES);
 }
 
 /*
@@ -72,49 +178,39 @@ void rpcrdma_recvs_unmap(struct rpcrdma_ep *ep)
 	}
 }
 
+static void rpcrdma_recv_free(struct rpcrdma_recv *rv)
+{
+	kvfree(rv->assembled);
+	kfree(rv->rx.lists.more);
+	kfree(rv->buf);
+	kfree(rv);
+}
+
 /* The last reference is gone: so is every borrower. */
 void rpcrdma_recvs_free(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_recv *rv, *next;
 
-	list_for_each_entry_safe(rv, next, &ep->all_recvs, all) {
-		kvfree(rv->assembled);
-		kfree(rv->rx.lists.more);
-		kfree(rv->buf);
-		kfree(rv);
-	}
+	list_for_each_entry_safe(rv, next, &ep->all_recvs, all)
+		rpcrdma_recv_free(rv);
 	INIT_LIST_HEAD(&ep->all_recvs);
 }
 
-/**
- * rpcrdma_recvs_post - post all Receives of a new connection
- * @ep: endpoint whose queue pair was just made
- *
- * Returns 0 or a negative errno.
- */
-int rpcrdma_recvs_post(struct rpcrdma_ep *ep)
+/* ep->lock held, not closing: the window takes fewer now. */
+static void rpcrdma_recv_let_go(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 {
-	struct ib_recv_wr *first = NULL;
-	struct rpcrdma_recv *rv;
-	int rc;
-
-	list_for_each_entry(rv, &ep->all_recvs, all) {
-		rv->wr.next = first;
-		first = &rv->wr;
-	}
-	rc = ib_post_recv(ep->qp, first, NULL);
-	if (rc)
-		return rc;
-	spin_lock(&ep->lock);
-	rpcrdma_conn_posted(&ep->conn, ep->nr_recvs);
-	spin_unlock(&ep->lock);
-	return 0;
+	lockdep_assert_held(&ep->lock);
+	list_del(&rv->all);
+	ep->nr_recvs--;
+	ib_dma_unmap_single(ep->device, rv->sge.addr, rv->sge.length,
+			    DMA_FROM_DEVICE);
 }
 
 /* @rv may be gone when this returns, with the endpoint. */
-static void rpcrdma_recv_repost(struct rpcrdma_recv *rv)
+static void rpcrdma_recv_give_back(struct rpcrdma_recv *rv)
 {
 	struct rpcrdma_ep *ep = rv->ep;
+	bool keep = true;
 	u32 events = 0;
 	int rc = 0;
 
@@ -130,39 +226,26 @@ static void rpcrdma_recv_repost(struct rpcrdma_recv *rv)
 	spin_lock(&ep->lock);
 	/* Later than that, nobody would flush it. */
 	if (!rpcrdma_ep_is_closing(ep)) {
-		ib_dma_sync_single_for_device(ep->device, rv->sge.addr,
-					      rv->sge.length, DMA_FROM_DEVICE);
-		rv->wr.next = NULL;
-		rc = ib_post_recv(ep->qp, &rv->wr, NULL);
-		if (!rc)
-			events = rpcrdma_conn_posted(&ep->conn, 1);
+		events = rpcrdma_conn_given_back(&ep->conn, &keep);
+		if (likely(keep)) {
+			ib_dma_sync_single_for_device(ep->device, rv->sge.addr,
+						      rv->sge.length,
+						      DMA_FROM_DEVICE);
+			rpcrdma_recv_free_up(ep, rv);
+		} else {
+			rpcrdma_recv_let_go(ep, rv);
+		}
+		if (events & RPCRDMA_EV_RECEIVES)
+			rc = rpcrdma_recvs_post(ep, &events);
 	}
 	spin_unlock(&ep->lock);
 
+	if (unlikely(!keep))
+		rpcrdma_recv_free(rv);
 	if (rc)
 		rpcrdma_ep_close(ep, "a Receive could not be posted");
-	else
-		rpcrdma_ep_events(ep, events);
-}
-
-/**
- * rpcrdma_recvs_add - post more Receives
- * @ep: endpoint
- * @count: how many; the Receive Queue was made for them
- *
- * From the receive handler: the teardown waits for it. Without memory there
- * are fewer, which is no reason to give up the connection.
- */
-void rpcrdma_recvs_add(struct rpcrdma_ep *ep, u32 count)
-{
-	struct rpcrdma_recv *rv;
-
-	for (; count; count--) {
-		if (rpcrdma_recvs_create(ep, 1))
-			return;
-		rv = list_last_entry(&ep->all_recvs, struct rpcrdma_recv, all);
-		rpcrdma_recv_repost(rv);
-	}
+	else if (unlikely(events))
+		rpcrdma_recv_events(ep, events);
 }
 
 /**
@@ -175,7 +258,7 @@ void rpcrdma_recv_put(struct rpcrdma_recv *rv)
 {
 	struct rpcrdma_ep *ep = rv->ep;
 
-	rpcrdma_recv_repost(rv);
+	rpcrdma_recv_give_back(rv);
 	rpcrdma_ep_put(ep);
 }
 
@@ -324,10 +407,12 @@ static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc)
 		rpcrdma_exposed_pulled(ep, rv);
 		fallthrough;
 	default:
-		rpcrdma_recv_repost(rv);
+		rpcrdma_recv_give_back(rv);
 		break;
 	}
-	rpcrdma_ep_events(ep, events & ~RPCRDMA_EV_OPENED);
+	events &= ~RPCRDMA_EV_OPENED;
+	if (unlikely(events))
+		rpcrdma_recv_events(ep, events);
 	return;
 
 out_nomem:

@@ -23,15 +23,17 @@ public:
 		u32 credit, received;
 	};
 
-	explicit letter_credits(u32 window) : window_{ window }
+	explicit letter_credits(u32 window, bool keeps = true)
+		: window_{ window }, keeps_{ keeps }
 	{
 	}
 
 	/*
-	 * A message came. The Receive of a Call that is whole may be held back,
-	 * that of anything else is posted at once, with post().
+	 * A message came. The Receive of a Call that is whole may be held, that
+	 * of anything else is given back at once. Returns how many Receives are
+	 * posted now: what is kept back may not be any more.
 	 */
-	void receive(fields said, bool grant, bool call)
+	u32 receive(fields said, bool grant, bool call)
 	{
 		const number credit = std::min(said.credit, 65535u);
 		const number received = said.received;
@@ -41,20 +43,46 @@ public:
 			others_ = true;
 		counted_ = std::max(counted_, received);
 		limit_ = std::max(limit_, received + credit);
+
+		const u32 posts = post_kept();
+
 		if (call)
 			owed_ = rule();
 		else
 			replacing_ = grant ? replacing::GRANT :
 					     replacing::OTHER;
+		return posts;
 	}
 
-	void post(u32 count)
+	/*
+	 * A Receive is free again. Returns how many are posted now; those it may
+	 * keep back it does, and for ever those beyond its window.
+	 */
+	u32 give_back()
 	{
-		posted_ += count;
-		if (replacing_ != replacing::GRANT)
-			others_ = true;
-		replacing_ = replacing::NOTHING;
-		owed_ = rule();
+		if (there_ > window_ + 1 && could() >= least()) {
+			there_--;
+			return looked(0);
+		}
+		kept_++;
+		return looked(keeps_ ? post_kept() : post_all());
+	}
+
+	/* Another window; returns how many Receives are posted for it. */
+	u32 resize(u32 window)
+	{
+		window_ = window;
+		if (there_ > window_)
+			return looked(post_kept());
+		kept_ += window_ + 1 - there_;
+		there_ = window_ + 1;
+		others_ = true;
+		return looked(post_all());
+	}
+
+	u32 window() const
+	{
+		return static_cast<u32>(window_);
 	}
 
 	/* A Reply, or a part of one, or what is no RPC message nor a grant */
@@ -103,6 +131,35 @@ private:
 		return std::min<number>(posted_ - 1 - received_, 65535);
 	}
 
+	/* What must be posted for others to be kept back */
+	number least() const
+	{
+		return std::max<number>(4, window_ / 4);
+	}
+
+	u32 post_all()
+	{
+		const number posts = kept_;
+
+		posted_ += posts;
+		kept_ = 0;
+		return static_cast<u32>(posts);
+	}
+
+	u32 post_kept()
+	{
+		return could() < least() ? post_all() : 0;
+	}
+
+	u32 looked(u32 posts)
+	{
+		if (replacing_ != replacing::GRANT)
+			others_ = true;
+		replacing_ = replacing::NOTHING;
+		owed_ = rule();
+		return posts;
+	}
+
 	bool rule() const
 	{
 		const number left = told_ - received_;
@@ -122,7 +179,9 @@ private:
 		return could() == 3 && limit_ - sent_ >= 4;
 	}
 
-	const number window_;
+	number window_;
+	const bool keeps_;	      /* back what it may */
+	number there_ = 0, kept_ = 0; /* Receives */
 	number posted_ = 0, received_ = 0, sent_ = 0;
 	number limit_ = 1, counted_ = 0, told_ = 1;
 	number last_other_ = 0;

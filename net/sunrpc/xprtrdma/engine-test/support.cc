@@ -113,6 +113,7 @@ rpcrdma_conn_config usual_config(bool client, u32 window)
 		.no_regions = 0,
 		.guess = 0,
 		.window = window,
+		.first_window = 0,
 		.reverse = window / 4,
 		.expose_octets = 1048576,
 		.done_ms = 1000,

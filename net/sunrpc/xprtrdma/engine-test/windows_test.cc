@@ -48,8 +48,14 @@ public:
 	virtual ~party() = default;
 	/* The connection is up. */
 	virtual void established() = 0;
-	virtual void receive(const octets &m) = 0;
-	virtual void post(u32 count) = 0;
+	/* These return how many Receives are posted. */
+	virtual u32 receive(const octets &m, u32 now) = 0;
+	virtual u32 begin(u32 now) = 0;
+	virtual u32 give_back(u32 now) = 0;
+	/* Make the window another one, at most @most. */
+	virtual u32 resize(generator &random, u32 most) = 0;
+	/* Calls that it may have without leaving room for another, and 2 */
+	virtual u32 window() const = 0;
 	virtual bool open() const = 0;
 	virtual bool may_send(what kind) const = 0;
 	/* A Call or Reply, or a part of one */
@@ -102,15 +108,46 @@ public:
 		rpcrdma_conn_established(&conn_);
 	}
 
-	void receive(const octets &m) override
+	u32 receive(const octets &m, u32 now) override
 	{
 		rpcrdma_conn_receive(&conn_, m.data(),
 				     static_cast<u32>(m.size()), &rx_);
+		return rx_.events & RPCRDMA_EV_RECEIVES ? begin(now) : 0;
 	}
 
-	void post(u32 count) override
+	u32 begin(u32 now) override
 	{
-		rpcrdma_conn_posted(&conn_, count);
+		const u32 make = rpcrdma_conn_to_make(&conn_);
+
+		if (make)
+			rpcrdma_conn_made(&conn_, make);
+
+		const u32 posts = rpcrdma_conn_to_post(&conn_, now);
+
+		if (posts &&
+		    rpcrdma_conn_posted(&conn_, posts) & RPCRDMA_EV_RECEIVES)
+			return posts + begin(now);
+		return posts;
+	}
+
+	u32 give_back(u32 now) override
+	{
+		bool keep;
+		const u32 events = rpcrdma_conn_given_back(&conn_, &keep);
+
+		return events & RPCRDMA_EV_RECEIVES ? begin(now) : 0;
+	}
+
+	/* It does by itself. */
+	u32 resize(generator &, u32) override
+	{
+		return 0;
+	}
+
+	/* What is used, it makes larger. */
+	u32 window() const override
+	{
+		return conn_.cfg.window;
 	}
 
 	bool open() const override
@@ -173,7 +210,8 @@ private:
 class letter final : public party
 {
 public:
-	letter(bool client, u32 window) : client_{ client }, credits_{ window }
+	letter(bool client, u32 window, bool keeps)
+		: client_{ client }, credits_{ window, keeps }
 	{
 	}
 
@@ -183,7 +221,7 @@ public:
 			props_due_ = true;
 	}
 
-	void receive(const octets &m) override
+	u32 receive(const octets &m, u32) override
 	{
 		const u32 htype = word(m, 12), flags = word(m, 16);
 
@@ -192,15 +230,30 @@ public:
 			if (!client_)
 				props_due_ = true;
 		}
-		credits_.receive(
+		return credits_.receive(
 			{ word(m, 8), word(m, 20) }, htype == RDMA2_NOMSG,
 			htype == RDMA2_MSG &&
 				!(flags & (RDMA2_F_RESPONSE | RDMA2_F_MORE)));
 	}
 
-	void post(u32 count) override
+	u32 begin(u32) override
 	{
-		credits_.post(count);
+		return credits_.resize(credits_.window());
+	}
+
+	u32 give_back(u32) override
+	{
+		return credits_.give_back();
+	}
+
+	u32 resize(generator &random, u32 most) override
+	{
+		return credits_.resize(4 + random.below(most - 3));
+	}
+
+	u32 window() const override
+	{
+		return credits_.window();
 	}
 
 	bool open() const override
@@ -313,12 +366,20 @@ public:
 		: windows_{ windows[0], windows[1] }, random_{ seed }
 	{
 		for (side s : { CLIENT, SERVER }) {
-			if (engines[s])
-				ends_[s] = std::make_unique<engine>(
-					usual_config(s == CLIENT, windows[s]));
-			else
-				ends_[s] = std::make_unique<letter>(s == CLIENT,
-								    windows[s]);
+			const u64 kind = seed + s;
+
+			if (engines[s]) {
+				auto cfg =
+					usual_config(s == CLIENT, windows[s]);
+				const u32 first[] = { 0, 4, 16, 7 };
+
+				cfg.first_window =
+					std::min(first[kind % 4], windows[s]);
+				ends_[s] = std::make_unique<engine>(cfg);
+			} else {
+				ends_[s] = std::make_unique<letter>(
+					s == CLIENT, windows[s], kind % 2);
+			}
 			limit_[s] = 1;
 			xid_[s] = s == CLIENT ? 1 : 0x80000001;
 		}
@@ -327,7 +388,7 @@ public:
 	bool open()
 	{
 		for (side s : { SERVER, CLIENT })
-			post(s, windows_[s] + 1);
+			posted_[s] += ends_[s]->begin(now_);
 		ends_[SERVER]->established();
 		ends_[CLIENT]->established();
 		pump(CLIENT);
@@ -379,6 +440,14 @@ public:
 		outstanding_[!at]--;
 		give_back(at);
 		return true;
+	}
+
+	/* Windows change, by themselves in time. */
+	void adapt(side s)
+	{
+		now_ += random_.below(30000);
+		posted_[s] += ends_[s]->resize(random_, windows_[s]);
+		pump(s);
 	}
 
 	void done(side from)
@@ -468,10 +537,9 @@ private:
 			complaint_ = what;
 	}
 
-	void post(side s, u32 count)
+	void post(side s)
 	{
-		posted_[s] += count;
-		ends_[s]->post(count);
+		posted_[s] += ends_[s]->give_back(now_);
 	}
 
 	bool take_held(side at, u32 index, u32 *xid)
@@ -489,7 +557,7 @@ private:
 		/* What there is to say may go before or after that. */
 		if (random_.chance(50))
 			pump(at);
-		post(at, 1);
+		post(at);
 		pump(at);
 	}
 
@@ -575,14 +643,14 @@ private:
 		     (flags & (RDMA2_F_RESPONSE | RDMA2_F_MORE)) ==
 			     RDMA2_F_RESPONSE))
 			outstanding_[to]--;
-		ends_[to]->receive(data);
+		posted_[to] += ends_[to]->receive(data, now_);
 		/* Something may be said before the Receive is posted. */
 		if (react && random_.chance(30))
 			pump(to);
 		if (call)
 			held_[to].push_back(word(data, 0));
 		else
-			post(to, 1);
+			post(to);
 		if (react)
 			pump(to);
 	}
@@ -604,7 +672,7 @@ private:
 			if (ends_[s]->waiting())
 				complain(who + " ERROR or DONE waits for ever");
 			if (!calls_[s].empty() &&
-			    held(other) + 3 <= windows_[other])
+			    held(other) + 3 <= ends_[other]->window())
 				complain(who +
 					 " Call waits for ever, with only " +
 					 std::to_string(held(other)) + " held");
@@ -622,6 +690,7 @@ private:
 	bool in_sequence_[2] = {};
 	what sequence_[2] = {};
 	std::deque<u32> held_[2];
+	u32 now_ = 1; /* milliseconds */
 	u32 xid_[2];
 	u32 outstanding_[2] = {};
 	/* As the wire shows it */
@@ -818,6 +887,7 @@ void happen(table &t, side s)
 		t.done(s);
 		break;
 	default:
+		t.adapt(s);
 		break;
 	}
 }
@@ -825,7 +895,7 @@ void happen(table &t, side s)
 /*
  * Anything may happen, mostly where only a few Receives are left to Calls:
  * continued Calls and Replies both ways, Calls answered, refused, dropped and
- * held, and DONEs.
+ * held, DONEs, and windows that get larger and smaller.
  */
 TEST_P(Windows, AnythingMayHappen)
 {

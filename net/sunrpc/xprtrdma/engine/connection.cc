@@ -6,6 +6,7 @@
 #include "codec.h"
 #include "credits.h"
 #include "properties.h"
+#include "receives.h"
 #include "version1.h"
 
 namespace rpcrdma
@@ -242,6 +243,11 @@ void rpcrdma_conn_init(struct rpcrdma_conn *conn,
 		cfg->version_high, conn->cfg.version_low, HIGHEST_VERSION));
 	conn->cfg.window =
 		clamp_u32(cfg->window, RPCRDMA_MIN_WINDOW, RPCRDMA_MAX_CREDIT);
+	conn->cfg.first_window = cfg->first_window ?
+					 clamp_u32(cfg->first_window,
+						   RPCRDMA_MIN_WINDOW,
+						   conn->cfg.window) :
+					 conn->cfg.window;
 	/* Neither direction may be left without. */
 	conn->cfg.reverse = clamp_u32(cfg->reverse, 1, conn->cfg.window - 1);
 	/* Half of what a clock of 32 bits can tell apart */
@@ -257,6 +263,7 @@ void rpcrdma_conn_init(struct rpcrdma_conn *conn,
 	conn->state = RPCRDMA_CONN_OPENING;
 	conn->limit = 1;
 	conn->advertised = 1;
+	set_window(conn, conn->cfg.first_window);
 }
 
 void rpcrdma_conn_limits(const struct rpcrdma_conn *conn,
@@ -320,44 +327,6 @@ u32 rpcrdma_conn_established(struct rpcrdma_conn *conn)
 	}
 	conn->props_due = 1;
 	return due_events(conn);
-}
-
-/* Were Calls of version 1 held up by a lack of Receives only? */
-static u32 posted_v1(struct rpcrdma_conn *conn, u32 count)
-{
-	const bool stuck = !v1::may_call(conn);
-
-	conn->posted += count;
-	if (stuck && v1::may_call(conn) && conn->state == RPCRDMA_CONN_OPEN)
-		return RPCRDMA_EV_WINDOW | due_events(conn);
-	return due_events(conn);
-}
-
-/*
- * More Receives raise the limit that can be advertised; the peer is owed a
- * grant if it needs one (WP 3.3).
- */
-u32 rpcrdma_conn_posted(struct rpcrdma_conn *conn, u32 count)
-{
-	const bool was_stuck = available(conn) < 0;
-	const bool opening = conn->state == RPCRDMA_CONN_OPEN &&
-			     !conn->props_sent;
-	u32 events;
-
-	if (conn->version == RPCRDMA_VERS_1)
-		return posted_v1(conn, count);
-	conn->posted += count;
-	conn->unreplaced -= min_u32(count, conn->unreplaced);
-	if (count > conn->grants_unreplaced) {
-		conn->grants_unreplaced = 0;
-		conn->moved = 1;
-	} else {
-		conn->grants_unreplaced -= static_cast<u16>(count);
-	}
-	events = due_events(conn);
-	if ((was_stuck || opening) && conn->state == RPCRDMA_CONN_OPEN)
-		events |= RPCRDMA_EV_WINDOW;
-	return events;
 }
 
 u32 rpcrdma_conn_next_control(struct rpcrdma_conn *conn, void *buf, u32 size,

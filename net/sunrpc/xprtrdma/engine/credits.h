@@ -90,8 +90,9 @@ static inline u32 advertise(struct rpcrdma_conn *conn)
  * grant stays without an answer, its sender may count on that replacement:
  * room_for_call().
  *
- * While Receives that are replaced at once have not been, a grant would give
- * less than there is to give, and need another one soon.
+ * While Receives that will be free at once are not, a grant would give less
+ * than there is to give, and need another one soon. Those that are kept back
+ * make no difference: may_keep().
  */
 [[gnu::always_inline]] static inline bool
 grant_owed(const struct rpcrdma_conn *conn)
@@ -101,7 +102,7 @@ grant_owed(const struct rpcrdma_conn *conn)
 				  RPCRDMA_MAX_CREDIT;
 	const s32 left = peer_left(conn);
 	const s32 gain = could - left;
-	const s32 half = static_cast<s32>(conn->cfg.window / 2);
+	const s32 half = static_cast<s32>(conn->window / 2);
 
 	if (could < 0 || gain <= 0 || conn->grants_unreplaced)
 		return false;

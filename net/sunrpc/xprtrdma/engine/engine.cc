@@ -11,6 +11,7 @@
 #include "continuation.cc"
 #include "errors.cc"
 #include "connection.cc"
+#include "receives.cc"
 #include "version1.cc"
 #include "exposure.cc"
 #include "memory.cc"

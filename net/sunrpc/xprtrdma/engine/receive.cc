@@ -8,6 +8,7 @@
 #include "credits.h"
 #include "exposure.h"
 #include "properties.h"
+#include "receives.h"
 #include "version1.h"
 
 namespace rpcrdma
@@ -709,7 +710,7 @@ enum rpcrdma_verdict rpcrdma_conn_receive(struct rpcrdma_conn *conn,
 		conn->moved = 1;
 	else
 		conn->unreplaced++;
-	rx->events |= due_events(conn);
+	rx->events |= due_events(conn) | watch_receive(conn);
 	return verdict;
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "receives.h"
 #include "version1.h"
 
 namespace rpcrdma::v1
@@ -279,6 +280,8 @@ void open(struct rpcrdma_conn *conn)
 	conn->state = RPCRDMA_CONN_OPEN;
 	conn->call_limit = 1;
 	conn->calls_out = 0;
+	/* Its grants are absolute, and made of Receives that are there. */
+	set_window(conn, conn->cfg.window);
 	/* What has no name here is not there; the rest is as it always was. */
 	conn->peer = {
 		.sbsiz = conn->peer_private.send_size,

@@ -30,6 +30,16 @@ static inline u32 granted(const struct rpcrdma_conn *conn)
 }
 
 /*
+ * A client's Receives beyond those for the Replies that are due and the Calls
+ * that it has granted
+ */
+static inline s32 receives_left(const struct rpcrdma_conn *conn)
+{
+	return distance(conn->received + conn->calls_out + granted(conn),
+			conn->posted);
+}
+
+/*
  * May a Call be sent? A client also sees to it that there is a Receive for
  * every Reply that is due, and for the Calls that it has granted: some may
  * still be held by Replies that wait for their memory. At a server Calls hold
@@ -39,9 +49,7 @@ static inline bool may_call(const struct rpcrdma_conn *conn)
 {
 	if (conn->calls_out >= conn->call_limit)
 		return false;
-	return !conn->cfg.client ||
-	       distance(conn->received + conn->calls_out + granted(conn),
-			conn->posted) > 0;
+	return !conn->cfg.client || receives_left(conn) > 0;
 }
 
 /* Go on with version 1: there is nothing to negotiate. */

@@ -72,20 +72,16 @@ endpoint::endpoint(world &w, const endpoint_params &p, upcalls &ops,
 		rpcrdma_sq_give(&sq_);
 		sends_.push_back(std::move(s));
 	}
-	for (u32 i = 0; i < params.cfg.window + 1; i++) {
-		new_received();
-		qp.post_receive(receives_.back().get());
-	}
 	if (params.letter) {
 		letter_ = std::make_unique<engine_test::letter_credits>(
 			params.cfg.window);
-		letter_->post(params.cfg.window + 1);
+		letter_->resize(params.cfg.window);
 	}
 	for (region &reg : qp.regions)
 		free_regions_.push_back(&reg);
 	last_limit_ = conn.limit;
 	last_advertised_ = conn.advertised;
-	rpcrdma_conn_posted(&conn, params.cfg.window + 1);
+	receives_due();
 	as_letter_says();
 }
 
@@ -97,7 +93,7 @@ endpoint::~endpoint()
 		spare_receives.keep(std::move(rv));
 }
 
-void endpoint::new_received()
+received *endpoint::new_received()
 {
 	auto rv = spare_receives.take();
 
@@ -108,6 +104,7 @@ void endpoint::new_received()
 	rv->spare = false;
 	rv->held = 0;
 	receives_.push_back(std::move(rv));
+	return receives_.back().get();
 }
 
 /* ---- Opening and closing ---- */
@@ -186,12 +183,7 @@ void endpoint::opened()
 {
 	rpcrdma_conn_limits(&conn, &limits);
 	w_.tell("%s: open, version %u", name, conn.version);
-	if (conn.version == RPCRDMA_VERS_1 && !conn.cfg.client) {
-		for (u32 i = 0; i < V1_SPARE_RECVS; i++) {
-			new_received();
-			repost(receives_.back().get());
-		}
-	}
+	receives_due();
 	ops_.opened(*this);
 }
 
@@ -377,6 +369,8 @@ void endpoint::events(u32 ev)
 	}
 	if (ev & RPCRDMA_EV_OPENED)
 		carry_out(rpcrdma_life_opened(&life));
+	if (ev & RPCRDMA_EV_RECEIVES)
+		receives_due();
 	if (ev & (RPCRDMA_EV_CONTROL | RPCRDMA_EV_WINDOW))
 		pump();
 }
@@ -953,8 +947,65 @@ void endpoint::flush()
 
 /* ---- Receiving ---- */
 
-void endpoint::repost(received *rv)
+/* Post @count of the free ones. */
+void endpoint::post_free(u32 count)
 {
+	if (count > free_receives_.size()) {
+		w_.complain("more Receives are to be posted than are free");
+		return;
+	}
+	for (; count; count--) {
+		qp.post_receive(free_receives_.back());
+		free_receives_.pop_back();
+	}
+}
+
+/* Post those that are free, if it is time. Returns events. */
+u32 endpoint::post_due()
+{
+	/* Runs are short: windows get smaller a thousand times as soon. */
+	const u32 count = rpcrdma_conn_to_post(&conn, static_cast<u32>(w_.now));
+
+	/* It posts as the letter says, and what that keeps back is none's. */
+	if (!count || is_letter())
+		return 0;
+	post_free(count);
+	w_.sum.receive_posts++;
+	return rpcrdma_conn_posted(&conn, count);
+}
+
+/* Make and post the Receives that the engine wants. */
+void endpoint::receives_due()
+{
+	const u32 want = rpcrdma_conn_to_make(&conn);
+	const bool needed = !is_open() || conn.version == RPCRDMA_VERS_1;
+	u32 made = 0, ev = 0;
+
+	for (; made < want && (needed || !w_.fault(5)); made++)
+		free_receives_.push_back(new_received());
+	if (want)
+		ev = rpcrdma_conn_made(&conn, made);
+	if (is_letter()) {
+		/* The first ones, all at once */
+		if (made) {
+			post_free(made);
+			rpcrdma_conn_posted(&conn, made);
+		}
+		return;
+	}
+	if (!is_closing()) {
+		const u32 posted = post_due();
+
+		ev = posted ? posted : ev;
+	}
+	events(ev & ~u32{ RPCRDMA_EV_RECEIVES });
+}
+
+void endpoint::give_back(received *rv)
+{
+	bool keep = true;
+	u32 ev;
+
 	rv->assembled.clear();
 	give(RPCRDMA_MEMORY_CALLS, rv->held);
 	rv->held = 0;
@@ -963,18 +1014,27 @@ void endpoint::repost(received *rv)
 		spares_.push_back(rv);
 		return;
 	}
-	if (!is_closing()) {
-		u32 ev;
-
-		qp.post_receive(rv);
+	if (is_closing())
+		return;
+	if (is_letter()) {
+		/* The engine's account is as if nothing was kept back. */
+		free_receives_.push_back(rv);
+		post_free(letter_->give_back());
 		ev = rpcrdma_conn_posted(&conn, 1);
-		if (is_letter()) {
-			letter_->post(1);
-			as_letter_says();
-			ev |= RPCRDMA_EV_CONTROL;
-		}
-		events(ev);
+		as_letter_says();
+		events(ev | RPCRDMA_EV_CONTROL);
+		return;
 	}
+	w_.sum.receives_given_back++;
+	ev = rpcrdma_conn_given_back(&conn, &keep);
+	if (keep) {
+		free_receives_.push_back(rv);
+	} else {
+		rv->buf = {};
+		w_.sum.receives_let_go++;
+	}
+
+	events(ev & RPCRDMA_EV_RECEIVES ? post_due() : ev);
 }
 
 void endpoint::lend(received *rv)
@@ -987,12 +1047,11 @@ void endpoint::lend(received *rv)
 	if (!is_letter() || rv->verdict == RPCRDMA_RX_CALL)
 		return;
 	if (spares_.empty()) {
-		new_received();
-		spares_.push_back(receives_.back().get());
+		spares_.push_back(new_received());
 	}
 	spare = spares_.back();
 	spares_.pop_back();
-	repost(spare);
+	give_back(spare);
 	rv->spare = true;
 }
 
@@ -1002,7 +1061,7 @@ void endpoint::put(received *rv)
 		w_.complain("a Receive is put twice");
 	rv->lent = false;
 	lent--;
-	repost(rv);
+	give_back(rv);
 	check();
 }
 
@@ -1138,11 +1197,11 @@ void endpoint::arrived(received *rv)
 		if (rv->inv_handle)
 			invalidated(x->regions, rv->inv_handle);
 		end_exposure(x);
-		repost(rv);
+		give_back(rv);
 		break;
 	}
 	default:
-		repost(rv);
+		give_back(rv);
 		break;
 	}
 	events(ev & ~u32{ RPCRDMA_EV_OPENED });
@@ -1238,9 +1297,9 @@ void endpoint::letter_received(const received *rv)
 {
 	const u8 *m = rv->buf.data();
 
-	letter_->receive({ load(m + 8), load(m + 20) },
-			 load(m + 12) == RDMA2_NOMSG && !load(m),
-			 rv->verdict == RPCRDMA_RX_CALL);
+	post_free(letter_->receive({ load(m + 8), load(m + 20) },
+				   load(m + 12) == RDMA2_NOMSG && !load(m),
+				   rv->verdict == RPCRDMA_RX_CALL));
 	as_letter_says();
 }
 

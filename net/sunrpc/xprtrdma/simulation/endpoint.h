@@ -18,9 +18,6 @@
 namespace simulation
 {
 
-/* The module's own numbers, see endpoint/internal.h */
-constexpr u32 V1_SPARE_RECVS = 16;
-
 enum {
 	WORK_CALL = RPCRDMA_KIND_CALL,
 	WORK_REPLY = RPCRDMA_KIND_REPLY,
@@ -266,7 +263,10 @@ private:
 	void opened();
 	void release();
 	bool release_one(rpcrdma_release what);
-	void repost(received *rv);
+	void give_back(received *rv);
+	void receives_due();
+	u32 post_due();
+	void post_free(u32 count);
 	void lend(received *rv);
 	bool is_letter() const
 	{
@@ -275,7 +275,7 @@ private:
 	void as_letter_says();
 	void letter_stamp(u8 *header, bool grant);
 	void letter_received(const received *rv);
-	void new_received();
+	received *new_received();
 	bool append(received *rv);
 	bool assemble(received *rv);
 	void spoil_props(received *rv);
@@ -315,7 +315,7 @@ private:
 	exposure *exposed_[RPCRDMA_MAX_EXPOSED]{};
 	std::vector<u8> assembly_;
 	std::unique_ptr<engine_test::letter_credits> letter_;
-	std::vector<received *> spares_;
+	std::vector<received *> spares_, free_receives_;
 	u32 live_ = 0; /* works, streams and the like not freed */
 	/* What was last seen, for check() */
 	u32 last_limit_, last_advertised_;

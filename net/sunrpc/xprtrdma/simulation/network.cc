@@ -28,6 +28,7 @@ network::network(world &w)
 void network::choose_setup()
 {
 	static constexpr u32 windows[] = { 32, 4, 5, 6, 7, 8, 12, 16, 64 };
+	static constexpr u32 first_windows[] = { 0, 16, 4, 7 };
 	static constexpr u32 sizes[] = { 4096, 1024, 2048, 8192 };
 	static constexpr u32 reassemblies[] = { 262144, 0, 4096, 16384 };
 	static constexpr u32 segment_counts[] = { RPCRDMA_MAX_SEGS, 0, 4, 16 };
@@ -108,6 +109,14 @@ void network::choose_setup()
 	setup_.at_once = 1 + c.below(c.below(2) ? 100 : 8);
 	setup_.large = c.below(4) * 1000;
 	setup_.sessions = c.below(2);
+	/* By numbers chosen already: a choice more would be other runs. */
+	for (endpoint_params *p : { &setup_.client, &setup_.server }) {
+		const u32 number = setup_.rpcs / (p->cfg.client ? 4 : 1);
+
+		if (!p->letter)
+			p->cfg.first_window =
+				first_windows[number % std::size(first_windows)];
+	}
 	setup_.gss = c.below(4) == 3;
 	setup_.slow = c.below(4) == 3;
 	setup_.callbacks = c.below(2) &&

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The account of Receives: windows that grow and shrink with their use, and
+ * Receives that are posted together.
+ */
+#include <gtest/gtest.h>
+
+#include "support.h"
+
+using namespace engine_test;
+
+namespace
+{
+
+constexpr u32 FIRST = 16, MOST = 64, BATCH = 8;
+/* Milliseconds after which a window that was not used gets smaller */
+constexpr u32 LONG = 10000;
+
+/* An end that makes, posts and lets go of Receives as the engine wants */
+class account
+{
+public:
+	explicit account(bool client, u32 version = RPCRDMA_VERS_2,
+			 u32 first = FIRST)
+	{
+		auto cfg = usual_config(client, MOST);
+		message opening;
+
+		cfg.first_window = first;
+		cfg.version_low = RPCRDMA_VERS_1;
+		cfg.version_high = static_cast<u8>(version);
+		e = std::make_unique<end>(cfg);
+		due();
+		if (version == RPCRDMA_VERS_1) {
+			if (client)
+				rpcrdma_conn_established(&e->conn);
+			return;
+		}
+		if (client) {
+			rpcrdma_conn_established(&e->conn);
+			e->control();
+		}
+		take(connprop_of(usual_config(!client), 1000, client));
+		if (!client) {
+			e->control();
+			/* With the Receive of the client's CONNPROP */
+			EXPECT_EQ(e->conn.advertised, 1 + first);
+		}
+		/* The first ones that are free again are posted. */
+		calls(std::min(BATCH, first / 4) - free);
+		tell();
+	}
+
+	/* A message, whose Receive is given back unless @hold */
+	void take(const message &m, bool hold = false)
+	{
+		rx.lists.more = nullptr;
+		rpcrdma_conn_receive(&e->conn, m.data().data(), m.size(), &rx);
+		received++;
+		if (rx.events & RPCRDMA_EV_RECEIVES)
+			due();
+		if (hold)
+			held++;
+		else
+			give_back();
+	}
+
+	void calls(u32 count, bool hold = false)
+	{
+		for (; count; count--)
+			take(message{}
+				     .prefix(received, RDMA2_MSG, 0, 1000,
+					     e->conn.sent)
+				     .no_lists()
+				     .rpc(received, CALL, 64),
+			     hold);
+	}
+
+	void give_back()
+	{
+		bool keep;
+		const u32 events = rpcrdma_conn_given_back(&e->conn, &keep);
+
+		if (keep)
+			free++;
+		else
+			let_go++;
+		if (events & RPCRDMA_EV_RECEIVES)
+			due();
+	}
+
+	/* Any message tells the peer of its window. */
+	void tell()
+	{
+		e->send(RPCRDMA_KIND_REPLY, 1);
+	}
+
+	void due()
+	{
+		const u32 make = rpcrdma_conn_to_make(&e->conn);
+		const u32 there = std::min(make, memory);
+
+		if (make) {
+			EXPECT_EQ(0u, rpcrdma_conn_to_make(&e->conn));
+			rpcrdma_conn_made(&e->conn, there);
+			free += there;
+			made += there;
+		}
+
+		const u32 post = rpcrdma_conn_to_post(&e->conn, now);
+
+		if (!post)
+			return;
+		EXPECT_EQ(post, free);
+		posted += post;
+		posts++;
+		free = 0;
+		if (rpcrdma_conn_posted(&e->conn, post) & RPCRDMA_EV_RECEIVES)
+			due();
+	}
+
+	/* In the hands of the device */
+	u32 with_device() const
+	{
+		return posted - received;
+	}
+
+	std::unique_ptr<end> e;
+	rpcrdma_rx rx;
+	u32 memory = 1000, now = 1;
+	u32 made = 0, free = 0, held = 0, posted = 0, posts = 0, received = 0;
+	u32 let_go = 0;
+};
+
+TEST(Receives, BeginWithAFew)
+{
+	for (bool client : { false, true }) {
+		account a{ client };
+
+		EXPECT_EQ(a.made, FIRST + 1);
+		EXPECT_EQ(a.e->conn.window, FIRST);
+	}
+}
+
+TEST(Receives, AllAtOnceIfToldSo)
+{
+	auto cfg = usual_config(true, MOST);
+	end e{ cfg };
+
+	EXPECT_EQ(rpcrdma_conn_to_make(&e.conn), MOST + 1);
+}
+
+/* Without a message that would tell the peer of those that are free again */
+TEST(Receives, WindowDoublesWithUse)
+{
+	account a{ false };
+
+	a.calls(FIRST / 2 - 1);
+	EXPECT_EQ(a.made, FIRST + 1);
+	a.calls(1);
+	EXPECT_EQ(a.made, 2 * FIRST + 1);
+	EXPECT_EQ(a.e->conn.window, 2 * FIRST);
+	/* Once, until the peer can know of it */
+	a.calls(FIRST / 2 - 2);
+	EXPECT_EQ(a.made, 2 * FIRST + 1);
+	a.tell();
+	a.calls(2 * FIRST);
+	EXPECT_EQ(a.e->conn.window, 4 * FIRST);
+}
+
+/* None is given back that could be posted. */
+TEST(Receives, WindowDoublesWhereMostAreHeld)
+{
+	account a{ false };
+
+	a.calls(FIRST / 4 * 3, true);
+	EXPECT_EQ(a.made, FIRST + 1);
+	a.calls(1, true);
+	EXPECT_EQ(a.made, 2 * FIRST + 1);
+	EXPECT_EQ(a.e->conn.window, 2 * FIRST);
+	/* Once, until the peer can know of it */
+	a.calls(2, true);
+	EXPECT_EQ(a.made, 2 * FIRST + 1);
+	/* The peer hears of it at once, if it has nothing else to hear. */
+	while (!a.e->control().data().empty())
+		;
+	EXPECT_GE(a.e->conn.advertised - a.e->conn.received, FIRST);
+
+	for (u32 i = 0; i < MOST - FIRST; i++) {
+		a.calls(1, true);
+		a.tell();
+	}
+	EXPECT_EQ(a.made, MOST + 1);
+	EXPECT_EQ(a.e->conn.window, MOST);
+}
+
+TEST(Receives, WindowStaysSmallWithoutMemory)
+{
+	account a{ false };
+
+	a.memory = 3;
+	a.calls(FIRST / 4 * 3 + 1, true);
+	EXPECT_EQ(a.e->conn.window, FIRST + 3);
+	EXPECT_EQ(a.e->conn.state, RPCRDMA_CONN_OPEN);
+	/* That is not tried again with each message. */
+	a.calls(1, true);
+	EXPECT_EQ(a.made, FIRST + 1 + 3);
+	a.memory = 1000;
+	for (u32 i = 0; i < 3 * FIRST; i++) {
+		a.calls(1);
+		if (a.e->conn.advertised == a.e->conn.received + 1)
+			a.tell();
+	}
+	EXPECT_GT(a.made, 2 * FIRST);
+}
+
+TEST(Receives, WindowThatIsNotUsedGetsSmall)
+{
+	account a{ false };
+
+	a.calls(FIRST / 4 * 3 + 1, true);
+	a.tell();
+	ASSERT_EQ(a.e->conn.window, 2 * FIRST);
+	for (; a.held; a.held--)
+		a.give_back();
+	a.tell();
+
+	for (u32 i = 0; i < 3 * BATCH; i++) {
+		a.calls(1);
+		a.tell();
+		a.now += LONG / BATCH;
+	}
+	EXPECT_EQ(a.e->conn.window, FIRST);
+
+	/* What the peer was told, it keeps; what it uses is not replaced. */
+	const u32 told = a.e->conn.advertised;
+
+	a.calls(FIRST / 2);
+	a.tell();
+	EXPECT_EQ(a.e->conn.advertised, told);
+	for (u32 i = 0; i < 2 * FIRST; i++) {
+		a.calls(1);
+		a.tell();
+		EXPECT_GE(a.with_device(), FIRST - BATCH);
+	}
+	EXPECT_EQ(a.made - a.let_go, FIRST + 1);
+	EXPECT_EQ(a.let_go, FIRST);
+	/* Never less than it began with */
+	for (u32 i = 0; i < 10; i++) {
+		a.now += LONG;
+		a.calls(1);
+		a.tell();
+	}
+	EXPECT_EQ(a.let_go, FIRST);
+}
+
+TEST(Receives, WindowThatIsUsedStays)
+{
+	account a{ false };
+
+	a.calls(FIRST / 2, true);
+	/* More than an eighth of the larger one, less than half of it */
+	for (; a.held > 5; a.held--)
+		a.give_back();
+	for (u32 i = 0; i < 200; i++) {
+		a.tell();
+		a.calls(1, true);
+		a.held--;
+		a.give_back();
+		a.now += LONG / 10;
+	}
+	EXPECT_EQ(a.e->conn.window, 2 * FIRST);
+	EXPECT_EQ(a.let_go, 0u);
+}
+
+TEST(Receives, SeveralArePostedTogether)
+{
+	for (bool client : { false, true }) {
+		account a{ client, RPCRDMA_VERS_2, MOST };
+
+		a.posts = 0;
+		for (u32 i = 0; i < 100 * BATCH; i++) {
+			a.calls(1);
+			a.tell();
+		}
+		EXPECT_EQ(a.posts, 100u);
+	}
+}
+
+/* What is kept back would be missed where Calls hold the others. */
+TEST(Receives, NoneIsKeptFromAPeerInNeed)
+{
+	account a{ false, RPCRDMA_VERS_2, MOST };
+
+	a.calls(BATCH - 1);
+	EXPECT_EQ(a.free, BATCH - 1);
+	while (a.with_device() > MOST / 4 + 1) {
+		EXPECT_EQ(a.free, BATCH - 1);
+		a.calls(1, true);
+	}
+	a.tell();
+	a.calls(1, true);
+	EXPECT_EQ(a.free, 0u);
+	/* ... and is posted at once from here on. */
+	a.tell();
+	a.calls(BATCH, true);
+	a.posts = 0;
+	a.give_back();
+	a.calls(1, true);
+	a.give_back();
+	EXPECT_EQ(a.posts, 2u);
+}
+
+TEST(Receives, SmallestWindowKeepsNone)
+{
+	auto cfg = usual_config(false, RPCRDMA_MIN_WINDOW);
+	bool keep;
+
+	auto e = open_end(cfg, usual_config(true));
+
+	for (u32 i = 0; i < 10; i++) {
+		rpcrdma_conn_given_back(&e->conn, &keep);
+		EXPECT_TRUE(keep);
+		EXPECT_EQ(rpcrdma_conn_to_post(&e->conn, 0), 1u);
+		rpcrdma_conn_posted(&e->conn, 1);
+	}
+}
+
+/* Its grants are absolute: the Receives are there before any is given. */
+TEST(Receives, VersionOneHasAllAtOnce)
+{
+	for (bool client : { false, true }) {
+		account a{ client, RPCRDMA_VERS_1 };
+
+		EXPECT_EQ(a.made, FIRST + 1);
+		if (!client)
+			a.take(message{}
+				       .word(7)
+				       .word(1)
+				       .word(32)
+				       .word(0)
+				       .word(0)
+				       .word(0)
+				       .word(0)
+				       .rpc(7, CALL, 64),
+			       true);
+		else
+			a.due();
+		EXPECT_EQ(a.made,
+			  MOST + 1 + (client ? 0 : +RPCRDMA_V1_SPARE_RECEIVES));
+		EXPECT_EQ(a.e->conn.state, RPCRDMA_CONN_OPEN);
+	}
+}
+
+TEST(Receives, VersionOneDoesNotDoWithFewer)
+{
+	account a{ true, RPCRDMA_VERS_1 };
+
+	a.memory = MOST - FIRST - 1;
+	a.due();
+	EXPECT_EQ(a.e->conn.state, RPCRDMA_CONN_CLOSING);
+}
+
+TEST(Receives, NoConnectionWithoutTheFirstOnes)
+{
+	auto cfg = usual_config(true, MOST);
+	u32 make;
+
+	cfg.first_window = FIRST;
+	end e{ cfg };
+
+	make = rpcrdma_conn_to_make(&e.conn);
+	EXPECT_EQ(rpcrdma_conn_made(&e.conn, make - 1), +RPCRDMA_EV_CLOSE);
+}
+
+} // namespace

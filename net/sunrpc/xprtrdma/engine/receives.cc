@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "credits.h"
+#include "receives.h"
+#include "version1.h"
+
+namespace rpcrdma
+{
+
+namespace
+{
+
+/* Free Receives that are posted together. Also RPCRDMA_V1_SPARE_RECEIVES. */
+constexpr u32 BATCH = 8;
+
+/* For so long a window must not have been used before it gets smaller. */
+constexpr u32 WATCH_MS = 10000;
+
+/*
+ * May free Receives be kept back? Not before own CONNPROP has told of all. With
+ * version 1 a server has as many as were granted, and a client some for its next
+ * Calls.
+ */
+bool may_keep(const struct rpcrdma_conn *conn)
+{
+	if (conn->state != RPCRDMA_CONN_OPEN)
+		return false;
+	if (conn->version == RPCRDMA_VERS_1)
+		return !conn->cfg.client ||
+		       v1::receives_left(conn) > static_cast<s32>(BATCH);
+	return conn->props_sent && available(conn) >= least_posted(conn);
+}
+
+bool post_due(const struct rpcrdma_conn *conn)
+{
+	if (!conn->kept_back)
+		return false;
+	return conn->kept_back >= min_u32(BATCH, conn->window / 4) ||
+	       !may_keep(conn);
+}
+
+bool adapts(const struct rpcrdma_conn *conn)
+{
+	return conn->cfg.first_window < conn->cfg.window &&
+	       conn->version == RPCRDMA_VERS_2 &&
+	       conn->state == RPCRDMA_CONN_OPEN && conn->props_sent;
+}
+
+u32 left_to_peer(const struct rpcrdma_conn *conn)
+{
+	const s32 left = peer_left(conn);
+
+	return left > 0 ? static_cast<u32>(left) : 0;
+}
+
+/*
+ * Would a larger window help the peer? It is told of one by the message that is
+ * sent next; one half later it would cost a grant of its own. The messages that
+ * the peer may send before it hears of the last one do not say that that is not
+ * enough.
+ */
+bool is_short(const struct rpcrdma_conn *conn)
+{
+	return conn->window < conn->cfg.window &&
+	       left_to_peer(conn) <= max_u32(CALL_RESERVE, conn->window / 2) &&
+	       distance(conn->heard_later, conn->received) >= 0;
+}
+
+void grow(struct rpcrdma_conn *conn)
+{
+	/* A window that got smaller may have more Receives than it says. */
+	const u32 there = max_u32(conn->window + 1, conn->receives) - 1;
+
+	set_window(conn, min_u32(2 * there, conn->cfg.window));
+	conn->heard_later = conn->received + left_to_peer(conn);
+}
+
+/* Of what the peer was told; what is kept back was not used, either. */
+u32 unused(const struct rpcrdma_conn *conn)
+{
+	return left_to_peer(conn) + conn->kept_back;
+}
+
+/* Has the window been larger than its use needs for long enough? */
+void watch_time(struct rpcrdma_conn *conn, u32 now)
+{
+	conn->least_left = min_u32(conn->least_left, unused(conn));
+	if (now - conn->watched_since < WATCH_MS)
+		return;
+	if (conn->least_left >= conn->window - conn->window / 8)
+		set_window(conn,
+			   max_u32(conn->window / 2, conn->cfg.first_window));
+	conn->least_left = unused(conn);
+	conn->watched_since = now;
+}
+
+/* Receives to be made that nobody makes yet */
+u32 receives_short(const struct rpcrdma_conn *conn)
+{
+	return !conn->making && conn->wanted > conn->receives ?
+		       conn->wanted - conn->receives :
+		       0;
+}
+
+/* For the first ones the caller asks by itself. */
+bool more_due(const struct rpcrdma_conn *conn)
+{
+	return conn->receives && receives_short(conn);
+}
+
+/* What @count free Receives are to the rule for grants, posted or not */
+void count_free(struct rpcrdma_conn *conn, u32 count)
+{
+	conn->unreplaced -= min_u32(count, conn->unreplaced);
+	if (count > conn->grants_unreplaced) {
+		conn->grants_unreplaced = 0;
+		conn->moved = 1;
+	} else {
+		conn->grants_unreplaced -= static_cast<u16>(count);
+	}
+}
+
+} // namespace
+
+void set_window(struct rpcrdma_conn *conn, u32 window)
+{
+	const bool spare = conn->version == RPCRDMA_VERS_1 && !conn->cfg.client;
+
+	conn->window = window;
+	/* One is the reserve. */
+	conn->wanted = window + 1 + (spare ? +RPCRDMA_V1_SPARE_RECEIVES : 0);
+}
+
+/*
+ * Where Calls hold most of a window, none may be given back for long: it grows
+ * here, too.
+ */
+u32 few_posted(struct rpcrdma_conn *conn)
+{
+	if (adapts(conn) && is_short(conn))
+		grow(conn);
+	return post_due(conn) || more_due(conn) ? RPCRDMA_EV_RECEIVES : 0;
+}
+
+} // namespace rpcrdma
+
+using namespace rpcrdma;
+
+u32 rpcrdma_conn_to_make(struct rpcrdma_conn *conn)
+{
+	const u32 count = receives_short(conn);
+
+	conn->making += count;
+	return count;
+}
+
+u32 rpcrdma_conn_made(struct rpcrdma_conn *conn, u32 count)
+{
+	const bool all = count >= conn->making;
+
+	conn->making = 0;
+	conn->receives += count;
+	conn->kept_back += count;
+	if (count)
+		conn->moved = 1;
+	/* The first ones must be there. Version 1 was promised a whole window. */
+	if (!all && (conn->receives <= conn->cfg.first_window ||
+		     conn->version == RPCRDMA_VERS_1)) {
+		close_connection(conn, "no memory for Receives");
+	} else if (!all) {
+		set_window(conn, conn->receives - 1);
+		conn->heard_later = conn->received + conn->window;
+	}
+	return due_events(conn);
+}
+
+/*
+ * What is said about the window's use is as true of a few messages as of each
+ * of them.
+ */
+u32 rpcrdma_conn_to_post(struct rpcrdma_conn *conn, u32 now)
+{
+	if (!post_due(conn))
+		return 0;
+	if (adapts(conn)) {
+		watch_time(conn, now);
+		if (is_short(conn))
+			grow(conn);
+	}
+	return conn->kept_back;
+}
+
+/*
+ * More Receives raise the limit that can be advertised; the peer is owed a
+ * grant if it needs one (WP 3.3).
+ */
+u32 rpcrdma_conn_posted(struct rpcrdma_conn *conn, u32 count)
+{
+	const bool v1 = conn->version == RPCRDMA_VERS_1;
+	/* Did Calls wait for a Receive of this end, or for its CONNPROP? */
+	const bool stuck = v1 ? !v1::may_call(conn) : available(conn) < 0;
+	const bool opening = !v1 && conn->state == RPCRDMA_CONN_OPEN &&
+			     !conn->props_sent;
+	const u32 kept = min_u32(count, conn->kept_back);
+	u32 events;
+
+	conn->kept_back -= kept;
+	conn->posted += count;
+	if (count > kept)
+		count_free(conn, count - kept);
+	events = due_events(conn);
+	if (more_due(conn))
+		events |= RPCRDMA_EV_RECEIVES;
+	if (conn->state == RPCRDMA_CONN_OPEN &&
+	    (opening || (stuck && (!v1 || v1::may_call(conn)))))
+		events |= RPCRDMA_EV_WINDOW;
+	return events;
+}
+
+u32 rpcrdma_conn_given_back(struct rpcrdma_conn *conn, bool *keep)
+{
+	count_free(conn, 1);
+	/* Enough are posted for a smaller window without it. */
+	*keep = conn->receives <= conn->wanted || conn->making ||
+		available(conn) < static_cast<s32>(conn->window);
+	if (!*keep) {
+		conn->receives--;
+	} else {
+		conn->kept_back++;
+		if (post_due(conn))
+			return RPCRDMA_EV_RECEIVES;
+	}
+	/* Nothing else comes of a Receive that is not posted. */
+	if (conn->version == RPCRDMA_VERS_2 && grant_owed(conn))
+		return due_events(conn);
+	return 0;
+}
