@@ -173,6 +173,7 @@ static struct rpcrdma_ep *rpcrdma_client_try(struct rpcrdma_client *client,
 	struct rpc_xprt *xprt = &client->requester.xprt;
 	struct rpcrdma_ep_params params = {
 		.window		= xprt->max_reqs + RPCRDMA_CLIENT_BC_SLOTS,
+		.first_window	= RPCRDMA_FIRST_WINDOW,
 		.reverse	= RPCRDMA_CLIENT_BC_SLOTS,
 		.sends		= xprt->max_reqs + RPCRDMA_CLIENT_BC_SLOTS,
 		.send_size	= READ_ONCE(rpcrdma_max_inline_write),

@@ -79,6 +79,7 @@ static void rpcrdma_svc_params(struct rpcrdma_ep_params *params)
 	memset(params, 0, sizeof(*params));
 	/* Calls one way, Replies the other */
 	params->window = calls + reverse;
+	params->first_window = RPCRDMA_FIRST_WINDOW;
 	params->reverse = reverse;
 	params->sends = calls + reverse;
 	params->send_size = READ_ONCE(svcrdma_max_req_size);
