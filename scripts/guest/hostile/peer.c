@@ -197,8 +197,10 @@ static void take_credits(struct peer *p, const struct msg *m)
 	uint32_t limit;
 
 	p->received++;
+	/* ERR_VERS has none, and looks like another ERROR; it can only come first. */
 	if (m->len < PREFIX || get(m->data, 4) != 2 ||
-	    (m->len == 28 && get(m->data, 12) == ERROR && get(m->data, 16) == ERR_VERS))
+	    (p->received == 1 && m->len == 28 && get(m->data, 12) == ERROR &&
+	     get(m->data, 16) == ERR_VERS))
 		return;
 	limit = get(m->data, 20) + get(m->data, 8);
 	if ((int32_t)(limit - p->limit) > 0)
