@@ -27,6 +27,7 @@
 #include <linux/completion.h>
 #include <linux/kref.h>
 #include <linux/list.h>
+#include <linux/mutex.h>
 #include <linux/socket.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
@@ -517,6 +518,7 @@ struct rpcrdma_ep {
 	/* Memory regions */
 	spinlock_t		mr_lock;
 	struct list_head	free_mrs, all_mrs;
+	struct mutex		unmap_mutex;	/* their owners and the teardown */
 	u32			nr_mrs;
 	bool			want_mrs;	/* a Call got -EAGAIN; mr_lock */
 	u32			mr_pages;	/* pages per region */

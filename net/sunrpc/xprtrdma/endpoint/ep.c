@@ -39,6 +39,7 @@ struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
 	ep->release = rpcrdma_ep_release;
 	spin_lock_init(&ep->lock);
 	spin_lock_init(&ep->mr_lock);
+	mutex_init(&ep->unmap_mutex);
 	/* One for the transport, one that the teardown drops. */
 	kref_init(&ep->kref);
 	kref_get(&ep->kref);

@@ -382,7 +382,7 @@ void rpcrdma_mrs_release_sync(struct rpcrdma_ep *ep, struct list_head *mrs)
 
 /*
  * By its owner while that holds off the teardown; afterwards both may get
- * here, with mr_lock held.
+ * here, with unmap_mutex held.
  */
 static void rpcrdma_mr_unmap(struct rpcrdma_ep *ep, struct rpcrdma_mr *mr)
 {
@@ -397,9 +397,10 @@ static void rpcrdma_mr_unmap(struct rpcrdma_ep *ep, struct rpcrdma_mr *mr)
  * @ep: their endpoint
  * @mrs: a request's regions, empty afterwards
  *
- * Process context; does not sleep. Calls that wait for regions are told, but
- * only a little later of regions that came back unused: it is such a Call that
- * gives these back, because there were too few, and would try again at once.
+ * Process context; sleeps, for moments, only beside the teardown. Calls that wait
+ * for regions are told, but only a little later of regions that came back unused:
+ * it is such a Call that gives these back, because there were too few, and would
+ * try again at once.
  */
 void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs)
 {
@@ -408,16 +409,18 @@ void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs)
 
 	if (list_empty(mrs))
 		return;
-	/* It may take long, with an IOMMU: not under the lock if possible. */
+	/* It may take long, with an IOMMU: not under a spinlock. */
 	open = rpcrdma_ep_enter(ep);
-	if (likely(open))
-		list_for_each_entry(mr, mrs, list)
-			rpcrdma_mr_unmap(ep, mr);
+	if (unlikely(!open))
+		mutex_lock(&ep->unmap_mutex);
+	list_for_each_entry(mr, mrs, list)
+		rpcrdma_mr_unmap(ep, mr);
+	if (unlikely(!open))
+		mutex_unlock(&ep->unmap_mutex);
 	spin_lock(&ep->mr_lock);
 	list_for_each_entry_safe(mr, next, mrs, list) {
 		list_del_init(&mr->list);
 		WARN_ON_ONCE(mr->exposed);
-		rpcrdma_mr_unmap(ep, mr);
 		if (!mr->ibmr)
 			continue;
 		list_add(&mr->list, &ep->free_mrs);
@@ -455,10 +458,10 @@ void rpcrdma_mrs_destroy(struct rpcrdma_ep *ep)
 		spin_unlock(&ep->mr_lock);
 		if (ibmr)
 			ib_dereg_mr(ibmr);
-		spin_lock(&ep->mr_lock);
+		mutex_lock(&ep->unmap_mutex);
 		rpcrdma_mr_unmap(ep, mr);
+		mutex_unlock(&ep->unmap_mutex);
 		mr->exposed = false;
-		spin_unlock(&ep->mr_lock);
 	}
 }
 
