@@ -40,7 +40,7 @@ static bool memdev_writes(enum dma_data_direction dir)
 	return dir == DMA_FROM_DEVICE || dir == DMA_BIDIRECTIONAL;
 }
 
-/* The map with all @size octets at @addr; dma_lock held */
+/* The map with all @size octets at @addr; the array's lock held */
 static struct memdev_map *memdev_map_at(struct memdev *md, u64 addr,
 					size_t size)
 {
@@ -76,7 +76,7 @@ static dma_addr_t memdev_map(struct memdev *md, void *memory, size_t size,
 	map->dir = dir;
 	map->nr_pages = PAGE_ALIGN(offset_in_page(memory) + size) >> PAGE_SHIFT;
 
-	spin_lock_irqsave(&md->dma_lock, flags);
+	xa_lock_irqsave(&md->dma, flags);
 	page = md->next_page;
 	/* One that is nobody's between any two */
 	md->next_page += map->nr_pages + 1;
@@ -90,7 +90,7 @@ static dma_addr_t memdev_map(struct memdev *md, void *memory, size_t size,
 			__xa_erase(&md->dma, page + i);
 	else
 		i = 0;
-	spin_unlock_irqrestore(&md->dma_lock, flags);
+	xa_unlock_irqrestore(&md->dma, flags);
 	if (i)
 		goto out_free;
 	atomic_inc(&md->counts.maps);
@@ -109,14 +109,14 @@ static void memdev_unmap(struct memdev *md, dma_addr_t addr, size_t size,
 	unsigned long flags;
 	u32 i;
 
-	spin_lock_irqsave(&md->dma_lock, flags);
+	xa_lock_irqsave(&md->dma, flags);
 	map = memdev_map_at(md, addr, size);
 	if (map && (map->addr != addr || map->size != size || map->dir != dir))
 		map = NULL;
 	if (map)
 		for (i = 0; i < map->nr_pages; i++)
 			__xa_erase(&md->dma, map->page + i);
-	spin_unlock_irqrestore(&md->dma_lock, flags);
+	xa_unlock_irqrestore(&md->dma, flags);
 	if (!map) {
 		atomic_inc(&md->counts.bad_unmap);
 		return;
@@ -198,7 +198,7 @@ static void memdev_sync(struct memdev *md, dma_addr_t addr, size_t size,
 	unsigned long flags;
 	size_t at;
 
-	spin_lock_irqsave(&md->dma_lock, flags);
+	xa_lock_irqsave(&md->dma, flags);
 	map = memdev_map_at(md, addr, size);
 	if (map && map->dir == dir) {
 		at = addr - map->addr;
@@ -210,7 +210,7 @@ static void memdev_sync(struct memdev *md, dma_addr_t addr, size_t size,
 	} else {
 		atomic_inc(&md->counts.bad_dma);
 	}
-	spin_unlock_irqrestore(&md->dma_lock, flags);
+	xa_unlock_irqrestore(&md->dma, flags);
 }
 
 static void memdev_op_sync_for_cpu(struct device *dev, dma_addr_t addr,
@@ -252,7 +252,7 @@ bool memdev_dma_access(struct memdev *md, u64 addr, void *buf, u32 len,
 		memcpy(write ? memory : buf, write ? buf : memory, len);
 		return true;
 	}
-	spin_lock_irqsave(&md->dma_lock, flags);
+	xa_lock_irqsave(&md->dma, flags);
 	map = memdev_map_at(md, addr, len);
 	/* What the processor has taken, the device may not write yet. */
 	ok = map && (write ? memdev_writes(map->dir) && !map->cpus :
@@ -261,7 +261,7 @@ bool memdev_dma_access(struct memdev *md, u64 addr, void *buf, u32 len,
 		memory = (map->bounce ?: map->memory) + (addr - map->addr);
 		memcpy(write ? memory : buf, write ? buf : memory, len);
 	}
-	spin_unlock_irqrestore(&md->dma_lock, flags);
+	xa_unlock_irqrestore(&md->dma, flags);
 	if (!ok)
 		atomic_inc(&md->counts.bad_dma);
 	return ok;
@@ -271,7 +271,6 @@ int memdev_dma_init(struct memdev *md)
 {
 	struct device *dev;
 
-	spin_lock_init(&md->dma_lock);
 	xa_init_flags(&md->dma, XA_FLAGS_LOCK_IRQ);
 	md->next_page = 0x1000;
 	md->pdev = platform_device_register_simple("memdev", PLATFORM_DEVID_AUTO,

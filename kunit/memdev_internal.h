@@ -38,9 +38,8 @@ struct memdev {
 	struct memdev_traits	traits;
 	struct memdev_counts	counts;
 
-	/* DMA */
+	/* DMA; the array's lock is for what it has, too */
 	bool			maps;
-	spinlock_t		dma_lock;
 	struct xarray		dma;		/* maps by page of the address */
 	u64			next_page;
 
