@@ -459,7 +459,8 @@ disk_up()
 	mke2fs -q -t ext4 -b 4096 -O ^has_journal /export.img
 	modprobe loop 2>/dev/null || true
 	mount -o loop /export.img $EXPORT/disk
-	echo "$EXPORT/disk *(rw,async,no_root_squash,no_subtree_check,insecure)" >>/etc/exports.d/guest.exports
+	# In a file of its own: Kerberos writes the other one anew.
+	echo "$EXPORT/disk *(rw,async,no_root_squash,no_subtree_check,insecure)" >/etc/exports.d/disk.exports
 	exportfs -ra
 }
 
