@@ -13,7 +13,8 @@
 #         default: all that matter
 #
 # Prints the tests' results and a table, and fails when a test did. VERSIONS
-# in the environment chooses NFS versions, ONLY (a regular expression) tests;
+# in the environment chooses NFS versions, OURS_VERSIONS those with this module at both
+# ends, where they are to be others, ONLY (a regular expression) tests;
 # TIMEOUT_SCALE multiplies time limits; PREFIX is put before the tests' names.
 set -euo pipefail
 
@@ -71,7 +72,7 @@ guest()
 		--qemu-arg -netdev --qemu-arg "stream,id=wire,$wire,addr.type=unix,addr.path=$run/wire" \
 		--qemu-arg -device --qemu-arg "virtio-net-pci,netdev=wire,mac=52:54:00:00:00:0$mac,host_mtu=9000" \
 		--qemu-arg -virtfs --qemu-arg "local,path=$run/shared,mount_tag=shared,security_model=none" \
-		-- env VERSIONS="${VERSIONS:-3 4.0 4.1 4.2}" ONLY="${ONLY:-}" PREFIX="${PREFIX:-}" \
+		-- env VERSIONS="${VERSIONS:-3 4.0 4.1 4.2}" OURS_VERSIONS="${OURS_VERSIONS:-}" ONLY="${ONLY:-}" PREFIX="${PREFIX:-}" \
 		"$run/guest/interop-$end.sh" "$@"
 }
 
