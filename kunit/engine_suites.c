@@ -20,6 +20,7 @@
 /* The engine includes no header that would tell it these. */
 static_assert(EPERM == 1);
 static_assert(EIO == 5);
+static_assert(EAGAIN == 11);
 static_assert(ENOMEM == 12);
 static_assert(EACCES == 13);
 static_assert(ENODEV == 19);

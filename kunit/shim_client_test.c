@@ -1045,7 +1045,7 @@ static void recover_segments(struct kunit *test)
 
 	ep = peer_client_ep(peer);
 	KUNIT_ASSERT_NOT_NULL(test, ep);
-	KUNIT_EXPECT_EQ(test, ep->limits.max_segs, 1U);
+	KUNIT_EXPECT_EQ(test, rpcrdma_conn_limits(&ep->conn).max_segs, 1U);
 	rpcrdma_ep_put(ep);
 	peer_script(peer, NULL, 0);
 	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 50001, 60001, true), 0);

@@ -553,7 +553,7 @@ static void data_small_segments(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, lists);
 	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 1234, 5800), 0);
 	for (i = 0; i < ARRAY_SIZE(most); i++) {
-		ep->limits.max_segment = most[i];
+		ep->conn.peer.rssiz = most[i];
 		do {
 			rpcrdma_mrs_put(ep, &mrs);
 			rpcrdma_lists_init(lists);
@@ -627,7 +627,7 @@ static void data_no_registration(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic64_read(&c->remote_inv), 0LL);
 	KUNIT_EXPECT_GT(test, atomic64_read(&c->local_inv), 0LL);
 	KUNIT_EXPECT_EQ(test, s->nr_mrs, 0U);
-	KUNIT_EXPECT_EQ(test, s->limits.max_segs, 0U);
+	KUNIT_EXPECT_EQ(test, rpcrdma_conn_limits(&s->conn).max_segs, 0U);
 	/* A client cannot. */
 	shim_disconnect(test, pair);
 	KUNIT_EXPECT_EQ(test, shim_connect(pair), -EOPNOTSUPP);

@@ -894,6 +894,7 @@ int shim_rpc_try(struct shim_side *side, struct shim_rpc *rpc)
 	u32 len = SHIM_HEAD + ALIGN(rpc->inline_arg, 4);
 	u32 want = rpc->res ? rpc->res->len : rpc->inline_res;
 	struct rpcrdma_ep *ep = side->ep;
+	u32 room = rpcrdma_conn_limits(&ep->conn).send_inline;
 	struct rpcrdma_stream *st = NULL;
 	struct rpcrdma_send *s;
 	int rc;
@@ -906,8 +907,7 @@ int shim_rpc_try(struct shim_side *side, struct shim_rpc *rpc)
 	rc = shim_rpc_map(ep, rpc);
 	if (rc)
 		goto out_put;
-	if (rpcrdma_header_octets(&ep->conn, &rpc->lists) + len >
-	    ep->limits.send_inline) {
+	if (rpcrdma_header_octets(&ep->conn, &rpc->lists) + len > room) {
 		rpcrdma_send_put(s);
 		s = NULL;
 		st = rpcrdma_stream_alloc(RPCRDMA_KIND_CALL, 0, len,

@@ -207,6 +207,85 @@ int rpcrdma_lists_add_segment(struct rpcrdma_lists *lists, u32 handle,
 void rpcrdma_lists_offer(struct rpcrdma_lists *lists);
 
 /* ------------------------------------------------------------------ */
+/* Memory regions                                                      */
+
+/*
+ * How memory is cut into regions, each of which is a segment of a chunk: both who
+ * registers memory and who wants to know how many segments that takes go by these.
+ */
+struct rpcrdma_cut {
+	u32 page_shift;		/* a page has 1 << page_shift octets */
+	u32 pages;		/* pages in a region, at most; not 0 */
+	u32 octets;		/* octets in a region, at most; not 0 */
+	bool gaps;		/* it may have some between its pages */
+};
+
+/* A region that is being put together. All zero at first. */
+struct rpcrdma_region {
+	u32 pages;
+	u32 octets;
+	u32 end;		/* octets of its last page behind which it ends */
+};
+
+/*
+ * How much of the next @length octets, from octet @offset of a page on and in whole
+ * pages behind that, goes into @r? They are added to it. A page is in one region, if
+ * it is not larger than that. Returns 0 when they need another region; one that has
+ * nothing yet takes some.
+ */
+static inline u32 rpcrdma_region_take(const struct rpcrdma_cut *cut,
+				      struct rpcrdma_region *r, u32 offset,
+				      u32 length)
+{
+	const u32 in_page = (1u << cut->page_shift) - 1;
+	u32 n = length, room, beyond;
+
+	if (r->octets && !cut->gaps && (offset || r->end))
+		return 0;
+	if (r->pages == cut->pages)
+		return 0;
+	room = ((cut->pages - r->pages) << cut->page_shift) - offset;
+	if (n > room)
+		n = room;
+	room = cut->octets - r->octets;
+	if (n > room)
+		n = room;
+	if (n < length) {
+		beyond = (offset + n) & in_page;
+		if (beyond < n)
+			n -= beyond;
+		else if (r->octets)
+			return 0;
+	}
+	r->pages += (offset + n + in_page) >> cut->page_shift;
+	r->octets += n;
+	r->end = (offset + n) & in_page;
+	return n;
+}
+
+/*
+ * Regions that so much memory takes, which begins with octet @offset of a page; with
+ * other memory before and behind it, that many more at most. More than there may be
+ * segments in a message are not counted.
+ */
+static inline u32 rpcrdma_region_count(const struct rpcrdma_cut *cut,
+				       u32 offset, u32 length)
+{
+	const u32 in_page = (1u << cut->page_shift) - 1;
+	u32 count = 0, n;
+
+	while (length && count <= RPCRDMA_MAX_SEGS) {
+		struct rpcrdma_region r = { 0, 0, 0 };
+
+		n = rpcrdma_region_take(cut, &r, offset, length);
+		offset = (offset + n) & in_page;
+		length -= n;
+		count++;
+	}
+	return count;
+}
+
+/* ------------------------------------------------------------------ */
 /* A connection                                                        */
 
 /* Transport properties of one end, WP 3.5. 0 is never "default" here. */
@@ -419,8 +498,38 @@ struct rpcrdma_conn_limits {
 	u32 max_segs;			/* segments in a message; 0: no chunks */
 	u32 continued;			/* octets it reassembles; 0: none */
 };
-void rpcrdma_conn_limits(const struct rpcrdma_conn *conn,
-			 struct rpcrdma_conn_limits *limits);
+
+static inline struct rpcrdma_conn_limits
+rpcrdma_conn_limits(const struct rpcrdma_conn *conn)
+{
+	const struct rpcrdma_props *own = &conn->cfg.props;
+	const struct rpcrdma_props *peer = &conn->peer;
+	/* Lowered by a peer's SEGMENTS error while others read it */
+	const u32 rcsiz = __atomic_load_n(&peer->rcsiz, __ATOMIC_RELAXED);
+	/* Whatever the peer takes, this end may have nothing to offer it. */
+	const bool chunks = peer->rssiz && rcsiz && !conn->cfg.no_regions;
+	struct rpcrdma_conn_limits limits;
+
+	limits.send_inline =
+		own->sbsiz < peer->rbsiz ? own->sbsiz : peer->rbsiz;
+	limits.recv_inline =
+		peer->sbsiz < own->rbsiz ? peer->sbsiz : own->rbsiz;
+	limits.max_segment = chunks ? peer->rssiz : 0;
+	limits.max_segs = chunks ? rcsiz : 0;
+	if (limits.max_segs > RPCRDMA_MAX_SEGS)
+		limits.max_segs = RPCRDMA_MAX_SEGS;
+	limits.continued = peer->reassembly;
+	return limits;
+}
+
+/*
+ * Receives that are posted for a window of @window messages: the limit that is
+ * advertised stays one below what was posted, for a grant (WP 3.3).
+ */
+static inline u32 rpcrdma_window_receives(u32 window)
+{
+	return window + 1;
+}
 
 /*
  * Octets of the largest RPC message that passes without chunks in the reverse
@@ -878,9 +987,14 @@ bool rpcrdma_invalidation_ok(const struct rpcrdma_conn *conn,
 			     const struct rpcrdma_lists *offered,
 			     u32 invalidated);
 
-/* The same for the handle that came with a DONE of verdict PULLED */
-bool rpcrdma_done_ok(const struct rpcrdma_conn *conn,
-		     const struct rpcrdma_rx *rx, u32 invalidated);
+/*
+ * May a message that was received with that verdict have invalidated @handle, 0
+ * for none? A Reply may, as far as one knows without its RPC, which has its own
+ * check; a DONE what its Reply named. False: close.
+ */
+bool rpcrdma_may_invalidate(const struct rpcrdma_conn *conn,
+			    enum rpcrdma_verdict verdict,
+			    const struct rpcrdma_rx *rx, u32 handle);
 
 /*
  * Has a Reply to be pulled? (DR 4.1.2) Then a DONE is due when that has ended,
@@ -1281,6 +1395,24 @@ struct rpcrdma_pieces {
 /* Octets of a whole Call: what came inline, and its Read chunks (4.3.5) */
 u64 rpcrdma_call_octets(const struct rpcrdma_rx *rx);
 
+/* Octets of its Read chunks alone, 0 for most Calls */
+static inline u64 rpcrdma_call_read_octets(const struct rpcrdma_rx *rx)
+{
+	u64 octets = 0;
+	u32 i;
+
+	for (i = 0; i < rx->lists.nr_reads; i++)
+		octets += rx->lists.reads[i].length;
+	return octets;
+}
+
+/*
+ * The only Read chunk of a Call, if all around it came inline and at least @before
+ * octets lie in front of it, or NULL. Then it can be read to a place of its own.
+ */
+const struct rpcrdma_chunk *rpcrdma_call_only_item(const struct rpcrdma_rx *rx,
+						   u32 before);
+
 /*
  * The next piece of a Call, in the order of its octets: from the inline payload,
  * a Read chunk or nowhere, to the Call as it was before it was reduced.
@@ -1599,6 +1731,14 @@ enum rpcrdma_release {
  */
 enum rpcrdma_release rpcrdma_life_release(struct rpcrdma_life *life, bool qp,
 					  bool posted);
+
+/*
+ * Would what ended with @status, a negative errno, end like that each time? Not
+ * what lacked memory, room in a queue or a connection: that may be tried again, as
+ * it is or on another connection. The rest never succeeds, and whoever waits for it
+ * has to be told.
+ */
+bool rpcrdma_lasting(int status);
 
 /*
  * What tasks that wait for a connection are told, when an attempt at one ended with

@@ -227,8 +227,7 @@ void rpcrdma_ep_send_error(struct rpcrdma_ep *ep, u32 xid, u32 code, u32 arg0,
 void rpcrdma_ep_send_done(struct rpcrdma_ep *ep, u32 xid, u32 inv_handle);
 
 /*
- * rpcrdma_call_refused() for a Call of this end. ep->limits.max_segs follows
- * what the engine has learnt. Process context, no lock held.
+ * rpcrdma_call_refused() for a Call of this end. Process context, no lock held.
  */
 int rpcrdma_ep_refused(struct rpcrdma_ep *ep, const struct rpcrdma_rx *rx,
 		       const struct rpcrdma_call *call,
@@ -259,6 +258,12 @@ struct rpcrdma_mr {
 		struct ib_send_wr	inv_wr;
 	};
 };
+
+/*
+ * Segments that registering @len octets takes at most: from octet @offset of a
+ * page on, and all of the pages behind it but the end of the last.
+ */
+u32 rpcrdma_mrs_most(const struct rpcrdma_ep *ep, u32 offset, u32 len);
 
 /*
  * Prepare regions for the memory in @bv and append them to @mrs and, as
@@ -467,8 +472,6 @@ struct rpcrdma_ep {
 	struct rpcrdma_memory_account memory;
 	bool			want_memory;	/* something waits for it */
 	struct rpcrdma_conn	conn;		/* the engine's; under lock */
-	/* Set before opened(); but see rpcrdma_ep_refused() */
-	struct rpcrdma_conn_limits limits;
 	const struct rpcrdma_ep_ops *ops;
 	void			*priv;		/* the transport's */
 	struct rpcrdma_ep_params params;
@@ -550,28 +553,6 @@ static inline bool rpcrdma_ep_holds(const struct rpcrdma_ep *ep,
 				    enum rpcrdma_memory_use use)
 {
 	return READ_ONCE(ep->memory.held[use]);
-}
-
-/*
- * Segments that registering @len octets takes at most, from octet @offset of a
- * page on, and all of the pages behind it but the end of the last. What
- * rpcrdma_mrs_map() makes of such a run, or a little more: what is before and
- * behind it may share a region with it. Any context.
- */
-static inline u32 rpcrdma_mrs_most(const struct rpcrdma_ep *ep, u32 offset,
-				   u32 len)
-{
-	u32 pages = (offset + len + PAGE_SIZE - 1) >> PAGE_SHIFT;
-	u32 most = ep->limits.max_segment ?: U32_MAX;
-
-	if (!len)
-		return 0;
-	if (likely(pages <= ep->mr_pages && len <= most))
-		return 1;
-	if (unlikely(most < PAGE_SIZE))
-		return pages * DIV_ROUND_UP(PAGE_SIZE, most);
-	return DIV_ROUND_UP(pages, min_t(u32, ep->mr_pages,
-					 most >> PAGE_SHIFT));
 }
 
 static inline void rpcrdma_ep_get(struct rpcrdma_ep *ep)

@@ -237,7 +237,6 @@ static void rpcrdma_ep_opened(struct rpcrdma_ep *ep)
 	struct rpcrdma_life_step step;
 
 	spin_lock(&ep->lock);
-	rpcrdma_conn_limits(&ep->conn, &ep->limits);
 	step = rpcrdma_life_opened(&ep->life);
 	spin_unlock(&ep->lock);
 	if (step.todo & RPCRDMA_LIFE_OPENED) {

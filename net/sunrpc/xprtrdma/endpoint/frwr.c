@@ -112,14 +112,35 @@ static struct rpcrdma_mr *rpcrdma_mr_take(struct rpcrdma_ep *ep)
 	return mr;
 }
 
-/* Can @next go into one region behind @prev? */
-static bool rpcrdma_mr_joins(const struct rpcrdma_ep *ep,
-			     const struct bio_vec *prev,
-			     const struct bio_vec *next)
+/* How memory is cut into regions for this peer */
+static struct rpcrdma_cut rpcrdma_mrs_cut(const struct rpcrdma_ep *ep)
 {
-	return ep->mr_type == IB_MR_TYPE_SG_GAPS ||
-	       (next->bv_offset == 0 &&
-		offset_in_page(prev->bv_offset + prev->bv_len) == 0);
+	u32 most = rpcrdma_conn_limits(&ep->conn).max_segment;
+	struct rpcrdma_cut cut = {
+		.page_shift	= PAGE_SHIFT,
+		.pages		= ep->mr_pages,
+		/* None is offered to a peer that takes none. */
+		.octets		= most ?: U32_MAX,
+		.gaps		= ep->mr_type == IB_MR_TYPE_SG_GAPS,
+	};
+
+	return cut;
+}
+
+/**
+ * rpcrdma_mrs_most - segments that registering memory takes at most
+ * @ep: open endpoint
+ * @offset: octets of its first page in front of it
+ * @len: octets
+ *
+ * What rpcrdma_mrs_map() makes of such a run, or a little more: what comes
+ * before and behind it may share a region with it. Any context.
+ */
+u32 rpcrdma_mrs_most(const struct rpcrdma_ep *ep, u32 offset, u32 len)
+{
+	struct rpcrdma_cut cut = rpcrdma_mrs_cut(ep);
+
+	return rpcrdma_region_count(&cut, offset, len);
 }
 
 /*
@@ -128,24 +149,22 @@ static bool rpcrdma_mr_joins(const struct rpcrdma_ep *ep,
  * than the peer takes in a segment. Returns the number of vectors; their octets
  * in @octets.
  */
-static u32 rpcrdma_mr_fill(const struct rpcrdma_ep *ep, struct rpcrdma_mr *mr,
+static u32 rpcrdma_mr_fill(const struct rpcrdma_cut *cut, struct rpcrdma_mr *mr,
 			   const struct bio_vec *bv, u32 nr, u32 skip,
 			   u32 *octets)
 {
-	u32 most = ep->limits.max_segment ?: U32_MAX;
-	u32 i, len = min(bv->bv_len - skip, most);
+	struct rpcrdma_region region = {};
+	u32 i, n, offset;
 
-	sg_set_page(mr->sg, bv->bv_page, len, bv->bv_offset + skip);
-	nr = min(nr, ep->mr_pages);
-	for (i = 1; i < nr; i++) {
-		if (!rpcrdma_mr_joins(ep, &bv[i - 1], &bv[i]) ||
-		    bv[i].bv_len > most - len)
+	for (i = 0; i < nr; i++, skip = 0) {
+		offset = bv[i].bv_offset + skip;
+		n = rpcrdma_region_take(cut, &region, offset,
+					bv[i].bv_len - skip);
+		if (!n)
 			break;
-		sg_set_page(&mr->sg[i], bv[i].bv_page, bv[i].bv_len,
-			    bv[i].bv_offset);
-		len += bv[i].bv_len;
+		sg_set_page(&mr->sg[i], bv[i].bv_page, n, offset);
 	}
-	*octets = len;
+	*octets = region.octets;
 	return i;
 }
 
@@ -210,6 +229,7 @@ int rpcrdma_mrs_map(struct rpcrdma_ep *ep, struct list_head *mrs,
 		    const struct bio_vec *bv, u32 nr, bool remote_write,
 		    struct rpcrdma_lists *lists)
 {
+	struct rpcrdma_cut cut = rpcrdma_mrs_cut(ep);
 	struct rpcrdma_mr *mr;
 	u32 n, octets, skip = 0;
 	int rc = 0;
@@ -223,7 +243,7 @@ int rpcrdma_mrs_map(struct rpcrdma_ep *ep, struct list_head *mrs,
 			break;
 		}
 		list_add_tail(&mr->list, mrs);
-		n = rpcrdma_mr_fill(ep, mr, bv, nr, skip, &octets);
+		n = rpcrdma_mr_fill(&cut, mr, bv, nr, skip, &octets);
 		rc = rpcrdma_mr_map(ep, mr, n, remote_write);
 		if (rc)
 			break;

@@ -22,7 +22,8 @@ int rpcrdma_ep_join(struct rpcrdma_ep *ep, u64 limit, u32 message)
 {
 	const struct rpcrdma_ep_params *p = &ep->params;
 	struct rpcrdma_memory_account *account = &ep->memory;
-	u64 recvs = p->window + 1 + RPCRDMA_V1_SPARE_RECEIVES;
+	u64 recvs = rpcrdma_window_receives(p->window) +
+		    RPCRDMA_V1_SPARE_RECEIVES;
 	u64 sends = p->sends + RPCRDMA_CONTROL_SENDS;
 	int rc;
 

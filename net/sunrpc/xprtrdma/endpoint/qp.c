@@ -109,7 +109,7 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep)
 	ep->device = dev;
 	ep->rw_mr_pages = clamp_t(u32, dev->attrs.max_fast_reg_page_list_len, 1,
 				  RPCRDMA_RW_MR_PAGES);
-	recvs = ep->params.window + 1;
+	recvs = rpcrdma_window_receives(ep->params.window);
 	if (!ep->client && ep->params.version_low == RPCRDMA_VERS_1)
 		recvs += RPCRDMA_V1_SPARE_RECEIVES;
 	attr.cap.max_recv_wr = recvs + 1;

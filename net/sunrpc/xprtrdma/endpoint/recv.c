@@ -324,7 +324,6 @@ static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc)
 	struct rpcrdma_recv *rv =
 		container_of(wc->wr_cqe, struct rpcrdma_recv, cqe);
 	struct rpcrdma_ep *ep = cq->cq_context;
-	bool inv_allowed = false;
 	u32 events;
 
 	if (unlikely(wc->status != IB_WC_SUCCESS)) {
@@ -372,18 +371,13 @@ static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc)
 		if (rv->rx.format == RPCRDMA_CONTINUED &&
 		    !rpcrdma_recv_assemble(ep, rv))
 			goto out_nomem;
-		fallthrough;
-	case RPCRDMA_RX_BAD_REPLY:
-		inv_allowed = rv->verdict != RPCRDMA_RX_CALL;
-		break;
-	case RPCRDMA_RX_PULLED:
-		inv_allowed = rpcrdma_done_ok(&ep->conn, &rv->rx,
-					      rv->inv_handle);
 		break;
 	default:
 		break;
 	}
-	if (unlikely(rv->inv_handle && !inv_allowed)) {
+	if (unlikely(rv->inv_handle &&
+		     !rpcrdma_may_invalidate(&ep->conn, rv->verdict, &rv->rx,
+					     rv->inv_handle))) {
 		rpcrdma_ep_close(ep, "the peer invalidated a handle it was not offered");
 		return;
 	}

@@ -769,13 +769,10 @@ int rpcrdma_ep_refused(struct rpcrdma_ep *ep, const struct rpcrdma_rx *rx,
 		       const struct rpcrdma_lists *offered,
 		       struct rpcrdma_recovery *recovery)
 {
-	struct rpcrdma_conn_limits limits;
 	int rc;
 
 	spin_lock(&ep->lock);
 	rc = rpcrdma_call_refused(&ep->conn, rx, call, offered, recovery);
-	rpcrdma_conn_limits(&ep->conn, &limits);
-	WRITE_ONCE(ep->limits.max_segs, limits.max_segs);
 	spin_unlock(&ep->lock);
 	return rc;
 }

@@ -32,8 +32,10 @@ DECLARE_EVENT_CLASS(rpcrdma_ep_event,
 			 &ep->remote);
 		__entry->client = ep->client;
 		__entry->version = ep->conn.version;
-		__entry->send_inline = ep->limits.send_inline;
-		__entry->recv_inline = ep->limits.recv_inline;
+		__entry->send_inline =
+			rpcrdma_conn_limits(&ep->conn).send_inline;
+		__entry->recv_inline =
+			rpcrdma_conn_limits(&ep->conn).recv_inline;
 		__entry->limit = ep->conn.limit;
 	),
 	TP_printk("peer=%s role=%s version=%u send_inline=%u recv_inline=%u limit=%u",

@@ -362,6 +362,12 @@ TEST(ReplyRead, ChunkWithinThePeersLimits)
 
 /* ---- The table ---- */
 
+bool done_ok(const end &e, u32 handle)
+{
+	return rpcrdma_may_invalidate(&e.conn, RPCRDMA_RX_PULLED, &e.rx,
+				      handle);
+}
+
 TEST(ReplyRead, DoneEndsOne)
 {
 	auto e = provider();
@@ -371,11 +377,11 @@ TEST(ReplyRead, DoneEndsOne)
 	EXPECT_EQ(e->conn.exposed_octets, 20000u);
 	EXPECT_EQ(e->receive(done(Y)), RPCRDMA_RX_PULLED);
 	EXPECT_EQ(e->rx.exposed, y);
-	EXPECT_TRUE(rpcrdma_done_ok(&e->conn, &e->rx, 0));
-	EXPECT_TRUE(rpcrdma_done_ok(&e->conn, &e->rx, 8));
+	EXPECT_TRUE(done_ok(*e, 0));
+	EXPECT_TRUE(done_ok(*e, 8));
 	/* A handle of another Reply, or of none */
-	EXPECT_FALSE(rpcrdma_done_ok(&e->conn, &e->rx, 7));
-	EXPECT_FALSE(rpcrdma_done_ok(&e->conn, &e->rx, 9));
+	EXPECT_FALSE(done_ok(*e, 7));
+	EXPECT_FALSE(done_ok(*e, 9));
 	/* It counts until it is out of the peer's reach. */
 	EXPECT_EQ(e->conn.exposed_octets, 20000u);
 	rpcrdma_conn_unexpose(&e->conn, y);
@@ -396,8 +402,28 @@ TEST(ReplyRead, WithoutAHandleNoneMayBeInvalidated)
 
 	exposed(*e, X, 0);
 	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_PULLED);
-	EXPECT_TRUE(rpcrdma_done_ok(&e->conn, &e->rx, 0));
-	EXPECT_FALSE(rpcrdma_done_ok(&e->conn, &e->rx, 1));
+	EXPECT_TRUE(done_ok(*e, 0));
+	EXPECT_FALSE(done_ok(*e, 1));
+}
+
+/* A Call, a part, a grant or an ERROR may not; a Reply, its RPC will see. */
+TEST(ReplyRead, WhatElseMayInvalidate)
+{
+	auto e = provider();
+
+	exposed(*e, X, 7);
+	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_PULLED);
+	for (int i = RPCRDMA_RX_DONE; i <= RPCRDMA_RX_CLOSE; i++) {
+		const auto v = static_cast<rpcrdma_verdict>(i);
+		const bool reply = v == RPCRDMA_RX_REPLY ||
+				   v == RPCRDMA_RX_BAD_REPLY;
+
+		EXPECT_TRUE(rpcrdma_may_invalidate(&e->conn, v, &e->rx, 0));
+		EXPECT_EQ(rpcrdma_may_invalidate(&e->conn, v, &e->rx, 9),
+			  reply);
+		EXPECT_EQ(rpcrdma_may_invalidate(&e->conn, v, &e->rx, 7),
+			  reply || v == RPCRDMA_RX_PULLED);
+	}
 }
 
 /* Unknown, too early, a second one: dropped without an answer (DR 4.1.3). */

@@ -616,6 +616,16 @@ TEST(Life, TasksHearWhatTheyKnow)
 		EXPECT_EQ(rpcrdma_connect_status(c.status), c.told) << c.status;
 }
 
+TEST(Life, WhatLastsAndWhatMayPass)
+{
+	/* EAGAIN, ENOMEM, ENOBUFS, ENOTCONN */
+	for (const int status : { 0, -11, -12, -105, -107 })
+		EXPECT_FALSE(rpcrdma_lasting(status)) << status;
+	/* E2BIG, EFAULT, EINVAL, EMSGSIZE, EOPNOTSUPP, EIO, and any other */
+	for (const int status : { -7, -14, -22, -90, -95, -5, -1, -4096 })
+		EXPECT_TRUE(rpcrdma_lasting(status)) << status;
+}
+
 TEST(Life, ASilentServerIsAskedForTheOtherVersionAtOnce)
 {
 	rpcrdma_version_memory memory{};

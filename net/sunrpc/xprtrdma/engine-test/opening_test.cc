@@ -44,7 +44,7 @@ std::unique_ptr<end> new_server(u32 window = 32)
 {
 	auto e = std::make_unique<end>(usual_config(false, window));
 
-	e->post(window + 1);
+	e->post(rpcrdma_window_receives(window));
 	return e;
 }
 
@@ -473,7 +473,7 @@ TEST(Props, Defaults)
 	e.post(33);
 	e.receive(connprop({}));
 	ASSERT_EQ(e.conn.state, RPCRDMA_CONN_OPEN);
-	rpcrdma_conn_limits(&e.conn, &limits);
+	limits = rpcrdma_conn_limits(&e.conn);
 	EXPECT_EQ(limits.send_inline, 4096u);
 	EXPECT_EQ(limits.recv_inline, 4096u);
 	EXPECT_EQ(limits.max_segment, 1048576u);
@@ -726,7 +726,7 @@ TEST(Props, OwnOnesRefused)
 
 	struct rpcrdma_conn_limits limits;
 
-	rpcrdma_conn_limits(&e.conn, &limits);
+	limits = rpcrdma_conn_limits(&e.conn);
 	EXPECT_EQ(limits.send_inline, 4096u);
 	EXPECT_EQ(limits.recv_inline, 4096u);
 	EXPECT_EQ(e.conn.cfg.props.brs, +RDMA2_RVRSDIR_NONE);
@@ -755,7 +755,7 @@ TEST(Props, OwnOnesRefusedButSmall)
 			  .word(RDMA2_ERR_BAD_XDR));
 	e.receive(connprop({}, 0, 0, 1));
 	ASSERT_EQ(e.conn.state, RPCRDMA_CONN_OPEN);
-	rpcrdma_conn_limits(&e.conn, &limits);
+	limits = rpcrdma_conn_limits(&e.conn);
 	EXPECT_EQ(limits.send_inline, 1024u);
 	EXPECT_EQ(limits.recv_inline, 4096u);
 }
@@ -783,7 +783,7 @@ TEST(Props, LimitsOfBothEnds)
 		e.post(33);
 		e.receive(connprop({ prop32(1, c.peer_s), prop32(2, c.peer_r),
 				     prop32(0xF0000002, 77) }));
-		rpcrdma_conn_limits(&e.conn, &limits);
+		limits = rpcrdma_conn_limits(&e.conn);
 		EXPECT_EQ(limits.send_inline, c.send);
 		EXPECT_EQ(limits.recv_inline, c.recv);
 		EXPECT_EQ(limits.continued, 77u);
@@ -795,7 +795,7 @@ TEST(Props, LimitsOfBothEnds)
 		struct rpcrdma_conn_limits limits;
 
 		e->receive(connprop({ prop32(id, 0) }));
-		rpcrdma_conn_limits(&e->conn, &limits);
+		limits = rpcrdma_conn_limits(&e->conn);
 		EXPECT_EQ(limits.max_segs, 0u);
 		EXPECT_EQ(limits.max_segment, 0u);
 	}
@@ -812,7 +812,7 @@ TEST(Props, NoChunksWithoutRegions)
 
 	e.post(33);
 	e.receive(connprop({ prop32(1, 4096), prop32(2, 4096) }));
-	rpcrdma_conn_limits(&e.conn, &limits);
+	limits = rpcrdma_conn_limits(&e.conn);
 	EXPECT_EQ(limits.max_segs, 0u);
 	EXPECT_EQ(limits.max_segment, 0u);
 	EXPECT_EQ(limits.send_inline, 4096u);

@@ -226,6 +226,36 @@ TEST(Pieces, OfAnyReply)
 	}
 }
 
+TEST(Pieces, AnOnlyItem)
+{
+	auto rx = std::make_unique<rpcrdma_rx>();
+
+	rx->format = RPCRDMA_INLINE;
+	rx->total_length = 200;
+	EXPECT_EQ(rpcrdma_call_read_octets(rx.get()), 0u);
+	EXPECT_EQ(rpcrdma_call_only_item(rx.get(), 40), nullptr);
+	rx->lists.nr_reads = 1;
+	rx->lists.reads[0] = { 40, 5000, 0, 0 };
+	EXPECT_EQ(rpcrdma_call_read_octets(rx.get()), 5000u);
+	EXPECT_EQ(rpcrdma_call_only_item(rx.get(), 40), &rx->lists.reads[0]);
+	EXPECT_EQ(rpcrdma_call_only_item(rx.get(), 44), nullptr);
+	rx->lists.reads[0].position = 200;
+	EXPECT_EQ(rpcrdma_call_only_item(rx.get(), 40), &rx->lists.reads[0]);
+	rx->lists.reads[0].position = 204;
+	EXPECT_EQ(rpcrdma_call_only_item(rx.get(), 40), nullptr);
+
+	rx->lists.nr_reads = 2;
+	rx->lists.reads[0].position = 40;
+	rx->lists.reads[1] = { 48, 7, 0, 0 };
+	EXPECT_EQ(rpcrdma_call_read_octets(rx.get()), 5007u);
+	EXPECT_EQ(rpcrdma_call_only_item(rx.get(), 40), nullptr);
+
+	rx->format = RPCRDMA_SPECIAL;
+	rx->lists.nr_reads = 1;
+	rx->lists.reads[0] = { 0, 5000, 0, 0 };
+	EXPECT_EQ(rpcrdma_call_only_item(rx.get(), 0), nullptr);
+}
+
 TEST(Refusals, OfACallThatWasRead)
 {
 	message right, xid, direction;

@@ -675,7 +675,7 @@ TEST(PlanCall, AlwaysWithinLimits)
 			ASSERT_EQ(p.ret, -90);
 			continue;
 		}
-		rpcrdma_conn_limits(&e->conn, &limits);
+		limits = rpcrdma_conn_limits(&e->conn);
 
 		rpcrdma_lists lists;
 		u32 segs = 0, header;

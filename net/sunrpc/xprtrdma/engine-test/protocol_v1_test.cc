@@ -82,7 +82,7 @@ std::unique_ptr<end> client1(u32 window = 32)
 
 	auto e = std::make_unique<end>(cfg);
 
-	e->post(window + 1);
+	e->post(rpcrdma_window_receives(window));
 	rpcrdma_conn_private(&e->conn, &priv);
 	e->events = rpcrdma_conn_established(&e->conn);
 	return e;
@@ -191,7 +191,7 @@ TEST(OpeningV1, ClientFallsBackOnErrVers)
 	EXPECT_EQ(e.conn.version, 1);
 	EXPECT_EQ(e.conn.err_vers_high, 1);
 
-	rpcrdma_conn_limits(&e.conn, &limits);
+	limits = rpcrdma_conn_limits(&e.conn);
 	EXPECT_EQ(limits.send_inline, 2048u);
 	EXPECT_EQ(limits.recv_inline, 4096u);
 	EXPECT_EQ(limits.continued, 0u);
@@ -225,7 +225,7 @@ TEST(OpeningV1, ThePrivateMessageIsOfOneConnection)
 	e.post(33);
 	rpcrdma_conn_private(&e.conn, &priv);
 	rpcrdma_conn_established(&e.conn);
-	rpcrdma_conn_limits(&e.conn, &limits);
+	limits = rpcrdma_conn_limits(&e.conn);
 	EXPECT_EQ(limits.recv_inline, 4096u);
 
 	const auto cfg = e.conn.cfg;
@@ -233,7 +233,7 @@ TEST(OpeningV1, ThePrivateMessageIsOfOneConnection)
 	rpcrdma_conn_init(&e.conn, &cfg);
 	e.post(33);
 	rpcrdma_conn_established(&e.conn);
-	rpcrdma_conn_limits(&e.conn, &limits);
+	limits = rpcrdma_conn_limits(&e.conn);
 	EXPECT_EQ(limits.recv_inline, 1024u);
 	EXPECT_FALSE(e.conn.peer_private.inv_ok);
 }
@@ -248,7 +248,7 @@ TEST(OpeningV1, NoPrivateMessageMeans1024)
 	e.post(33);
 	rpcrdma_conn_private(&e.conn, &none);
 	EXPECT_TRUE(rpcrdma_conn_established(&e.conn) & RPCRDMA_EV_OPENED);
-	rpcrdma_conn_limits(&e.conn, &limits);
+	limits = rpcrdma_conn_limits(&e.conn);
 	EXPECT_EQ(limits.send_inline, 1024u);
 	EXPECT_EQ(limits.recv_inline, 1024u);
 }

@@ -111,10 +111,7 @@ public:
 
 	u32 max_segs() const
 	{
-		struct rpcrdma_conn_limits limits;
-
-		rpcrdma_conn_limits(&e->conn, &limits);
-		return limits.max_segs;
+		return rpcrdma_conn_limits(&e->conn).max_segs;
 	}
 
 	std::unique_ptr<end> e;

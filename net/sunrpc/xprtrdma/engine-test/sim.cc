@@ -41,7 +41,8 @@ sim_options usual_options(u32 client_window, u32 server_window)
 	return {
 		.cfg = { usual_config(true, client_window),
 			 usual_config(false, server_window) },
-		.posted = { client_window + 1, server_window + 1 },
+		.posted = { rpcrdma_window_receives(client_window),
+			    rpcrdma_window_receives(server_window) },
 		.start = { 0, 0 },
 	};
 }
@@ -190,9 +191,8 @@ bool sim::send_one(side s, outgoing &out)
 		me.exposed++;
 	}
 
-	struct rpcrdma_conn_limits limits;
+	const struct rpcrdma_conn_limits limits = rpcrdma_conn_limits(&me.conn);
 
-	rpcrdma_conn_limits(&me.conn, &limits);
 	if (header + part > limits.send_inline)
 		complain("message above the inline threshold");
 	buf.resize(header);

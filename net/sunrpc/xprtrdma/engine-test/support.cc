@@ -202,7 +202,7 @@ std::unique_ptr<end> open_end(const rpcrdma_conn_config &cfg,
 {
 	auto e = std::make_unique<end>(cfg);
 
-	e->post(cfg.window + 1);
+	e->post(rpcrdma_window_receives(cfg.window));
 	if (cfg.client) {
 		rpcrdma_conn_established(&e->conn);
 		e->control();

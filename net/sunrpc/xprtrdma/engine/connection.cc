@@ -266,17 +266,11 @@ void rpcrdma_conn_init(struct rpcrdma_conn *conn,
 	set_window(conn, conn->cfg.first_window);
 }
 
-void rpcrdma_conn_limits(const struct rpcrdma_conn *conn,
-			 struct rpcrdma_conn_limits *limits)
-{
-	*limits = limits_of(conn);
-}
-
 /* In one message, or in as many as both ends put together again */
 u32 rpcrdma_reverse_payload(const struct rpcrdma_conn *conn)
 {
 	const struct rpcrdma_props *own = &conn->cfg.props;
-	const struct rpcrdma_conn_limits limits = limits_of(conn);
+	const struct rpcrdma_conn_limits limits = rpcrdma_conn_limits(conn);
 	u32 header, inlined, parts;
 
 	header = header_octets(conn, nullptr);

@@ -105,7 +105,7 @@ int rpcrdma_plan_expose(const struct rpcrdma_conn *conn,
 {
 	struct rpcrdma_lists *lists = &plan->lists;
 	const u32 added = chunk->nr_segs;
-	const struct rpcrdma_conn_limits limits = limits_of(conn);
+	const struct rpcrdma_conn_limits limits = rpcrdma_conn_limits(conn);
 
 	if (chunk->nr_reads != 1 || added > limits.max_segs ||
 	    added + lists->nr_segs > RPCRDMA_MAX_SEGS)
@@ -171,9 +171,20 @@ void rpcrdma_conn_unexpose(struct rpcrdma_conn *conn, u32 slot)
 	conn->exposed[slot].state = SLOT_FREE;
 }
 
-/* Only what its Reply named, if anything (WP 3.6) */
-bool rpcrdma_done_ok(const struct rpcrdma_conn *conn,
-		     const struct rpcrdma_rx *rx, u32 invalidated)
+bool rpcrdma_may_invalidate(const struct rpcrdma_conn *conn,
+			    enum rpcrdma_verdict verdict,
+			    const struct rpcrdma_rx *rx, u32 handle)
 {
-	return !invalidated || invalidated == conn->exposed[rx->exposed].handle;
+	if (!handle)
+		return true;
+	switch (verdict) {
+	case RPCRDMA_RX_REPLY:
+	case RPCRDMA_RX_BAD_REPLY:
+		return true;
+	case RPCRDMA_RX_PULLED:
+		/* Only what its Reply named, if anything (WP 3.6) */
+		return handle == conn->exposed[rx->exposed].handle;
+	default:
+		return false;
+	}
 }

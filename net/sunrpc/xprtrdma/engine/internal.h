@@ -24,6 +24,7 @@ static_assert(sizeof(u8) == 1 && sizeof(u16) == 2 && sizeof(u32) == 4 &&
 enum {
 	E_PERM = 1,
 	E_IO = 5,
+	E_AGAIN = 11,
 	E_NOMEM = 12,
 	E_ACCES = 13,
 	E_NODEV = 19,
@@ -91,29 +92,6 @@ static constexpr u64 roundup4(u64 octets)
 static constexpr s32 distance(u32 from, u32 to)
 {
 	return static_cast<s32>(to - from);
-}
-
-/*
- * What both ends' properties make of the connection (WP 3.5),
- * rpcrdma_conn_limits()
- */
-static inline struct rpcrdma_conn_limits
-limits_of(const struct rpcrdma_conn *conn)
-{
-	const struct rpcrdma_props *own = &conn->cfg.props;
-	const struct rpcrdma_props *peer = &conn->peer;
-	/* Lowered by a peer's SEGMENTS error while others read it */
-	const u32 rcsiz = __atomic_load_n(&peer->rcsiz, __ATOMIC_RELAXED);
-	/* Whatever the peer takes, this end may have nothing to offer it. */
-	const bool chunks = peer->rssiz && rcsiz && !conn->cfg.no_regions;
-
-	return {
-		.send_inline = min_u32(own->sbsiz, peer->rbsiz),
-		.recv_inline = min_u32(peer->sbsiz, own->rbsiz),
-		.max_segment = chunks ? peer->rssiz : 0,
-		.max_segs = chunks ? min_u32(rcsiz, RPCRDMA_MAX_SEGS) : 0,
-		.continued = peer->reassembly,
-	};
 }
 
 /*

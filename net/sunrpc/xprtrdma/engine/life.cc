@@ -342,3 +342,17 @@ int rpcrdma_connect_status(int status)
 			return -t.as;
 	return -E_NOTCONN;
 }
+
+bool rpcrdma_lasting(int status)
+{
+	switch (-status) {
+	case 0:
+	case E_AGAIN:
+	case E_NOMEM:
+	case E_NOBUFS:
+	case E_NOTCONN:
+		return false;
+	default:
+		return true;
+	}
+}

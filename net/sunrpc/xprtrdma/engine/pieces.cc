@@ -71,6 +71,17 @@ u64 rpcrdma_call_octets(const struct rpcrdma_rx *rx)
 	return octets;
 }
 
+const struct rpcrdma_chunk *rpcrdma_call_only_item(const struct rpcrdma_rx *rx,
+						   u32 before)
+{
+	const struct rpcrdma_chunk *item = item_at(rx, 0);
+
+	if (position_zero(rx) || rx->lists.nr_reads != 1 ||
+	    item->position < before || item->position > rx->total_length)
+		return nullptr;
+	return item;
+}
+
 /*
  * The stream up to an item's position, the item, its roundup, which is not in
  * the chunk (4.3.5), and so on to the stream's end. That each position is within

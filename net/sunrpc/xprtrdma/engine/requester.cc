@@ -56,7 +56,7 @@ private:
 
 call_planner::call_planner(const struct rpcrdma_conn *conn,
 			   const struct rpcrdma_call *call)
-	: conn_{ conn }, call_{ call }, limits_{ limits_of(conn) }
+	: conn_{ conn }, call_{ call }, limits_{ rpcrdma_conn_limits(conn) }
 {
 	const u32 brs = conn->peer.brs;
 	const u32 position = call->item_position;
@@ -415,7 +415,7 @@ int rpcrdma_plan_call(const struct rpcrdma_conn *conn,
 u32 rpcrdma_next_part(const struct rpcrdma_conn *conn,
 		      const struct rpcrdma_lists *lists, u32 left, bool *more)
 {
-	const struct rpcrdma_conn_limits limits = limits_of(conn);
+	const struct rpcrdma_conn_limits limits = rpcrdma_conn_limits(conn);
 	u32 header, part;
 
 	header = header_octets(conn, lists);

@@ -117,7 +117,7 @@ void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 			struct rpcrdma_reply_plan *plan)
 {
 	struct rpcrdma_lists *lists = &plan->lists;
-	const struct rpcrdma_conn_limits limits = limits_of(conn);
+	const struct rpcrdma_conn_limits limits = rpcrdma_conn_limits(conn);
 	const bool v1 = conn->version == RPCRDMA_VERS_1;
 	u32 payload = reply->length;
 	u32 too_short = 0; /* the first such Write chunk, from one */

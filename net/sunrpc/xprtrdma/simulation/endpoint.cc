@@ -181,7 +181,6 @@ void endpoint::carry_out(const rpcrdma_life_step &step)
 
 void endpoint::opened()
 {
-	rpcrdma_conn_limits(&conn, &limits);
 	w_.tell("%s: open, version %u", name, conn.version);
 	receives_due();
 	ops_.opened(*this);
@@ -608,7 +607,8 @@ bool endpoint::post_part(stream *st)
 						 params.cfg.props.sbsiz,
 						 st->xid, RDMA2_MSG, flags,
 						 more ? nullptr : &st->lists);
-	if (!s->header_length || s->header_length + octets > limits.send_inline)
+	if (!s->header_length ||
+	    s->header_length + octets > rpcrdma_conn_limits(&conn).send_inline)
 		w_.complain("a part does not fit");
 	memcpy(&s->buf.octets[s->header_length], &st->data[st->sent], octets);
 	s->length = s->header_length + octets;
@@ -786,7 +786,7 @@ int endpoint::send_call(send_context *s, const std::vector<region *> &regions,
 				     static_cast<u32>(s->requests.size())));
 	if (rc)
 		return rc;
-	if (s->length > limits.send_inline)
+	if (s->length > rpcrdma_conn_limits(&conn).send_inline)
 		w_.complain("a Call is above the inline threshold");
 	expose_regions(regions);
 	rpcrdma_conn_count(&conn, RPCRDMA_KIND_CALL, format, lists);
@@ -857,7 +857,7 @@ void endpoint::send_reply(send_context *s, transfer *writes, u32 inv_handle,
 		s->exposed = nullptr;
 		s->done(false);
 	} else {
-		if (s->length > limits.send_inline)
+		if (s->length > rpcrdma_conn_limits(&conn).send_inline)
 			w_.complain("a Reply is above the inline threshold");
 		rpcrdma_conn_count(&conn, RPCRDMA_KIND_REPLY, format, lists);
 		if (may == RPCRDMA_SQ_WAIT) {
@@ -1111,7 +1111,6 @@ bool endpoint::assemble(received *rv)
 
 void endpoint::arrived(received *rv)
 {
-	bool inv_allowed = false;
 	u32 ev;
 
 	if (params.silent || is_closing())
@@ -1152,18 +1151,12 @@ void endpoint::arrived(received *rv)
 			close("no memory to reassemble a message");
 			return;
 		}
-		inv_allowed = rv->verdict == RPCRDMA_RX_REPLY;
-		break;
-	case RPCRDMA_RX_BAD_REPLY:
-		inv_allowed = true;
-		break;
-	case RPCRDMA_RX_PULLED:
-		inv_allowed = rpcrdma_done_ok(&conn, &rv->rx, rv->inv_handle);
 		break;
 	default:
 		break;
 	}
-	if (rv->inv_handle && !inv_allowed) {
+	if (!rpcrdma_may_invalidate(&conn, rv->verdict, &rv->rx,
+				    rv->inv_handle)) {
 		if (qp.is_excused(rv->inv_handle))
 			w_.trouble = true;
 		else
@@ -1308,9 +1301,12 @@ void endpoint::letter_received(const received *rv)
 int endpoint::map(std::vector<region *> &regions, memory &mem, u32 at,
 		  u32 length, bool writable, rpcrdma_lists &lists)
 {
+	const rpcrdma_cut cut = how_cut();
+
 	while (length) {
-		const u32 n =
-			std::min({ length, region_size_, limits.max_segment });
+		rpcrdma_region filled{};
+		const u32 n = rpcrdma_region_take(
+			&cut, &filled, at & (PAGE_OCTETS - 1), length);
 		region *reg;
 
 		if (free_regions_.empty()) {

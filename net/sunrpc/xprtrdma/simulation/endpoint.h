@@ -26,12 +26,16 @@ enum {
 	WORK_STREAM,
 };
 
+/* Of memory, which begins with a page */
+constexpr u32 PAGE_SHIFT = 10;
+constexpr u32 PAGE_OCTETS = 1 << PAGE_SHIFT;
+
 struct endpoint_params {
 	rpcrdma_conn_config cfg;
 	u32 sends;	 /* Send contexts for RPC traffic */
 	u32 sq_depth;	 /* of the device */
 	u32 max_regions; /* memory regions */
-	u32 region_size; /* octets at most */
+	u32 region_size; /* octets at most, whole pages */
 	bool reorders;	 /* the device completes Sends before Reads */
 	bool silent;	 /* reads nothing, answers nothing */
 	/* Its credits are those of the wire profile's letter, not the engine's. */
@@ -164,12 +168,20 @@ public:
 			   const rpcrdma_lists *lists);
 
 	/* Memory */
-	u32 count_regions(u32 length) const
+	rpcrdma_cut how_cut() const
 	{
-		const u32 most = std::min(region_size_, limits.max_segment);
+		const u32 most = rpcrdma_conn_limits(&conn).max_segment;
 
 		/* Without chunks the number does not matter. */
-		return most ? (length + most - 1) / most : 1;
+		return { PAGE_SHIFT, region_size_ >> PAGE_SHIFT,
+			 most ? most : ~0u, false };
+	}
+	u32 count_regions(u32 at, u32 length) const
+	{
+		const rpcrdma_cut cut = how_cut();
+
+		return rpcrdma_region_count(&cut, at & (PAGE_OCTETS - 1),
+					    length);
 	}
 	/* Returns 0, or -EAGAIN: write_space() comes. */
 	int map(std::vector<region *> &regions, memory &mem, u32 at, u32 length,
@@ -215,8 +227,6 @@ public:
 
 	rpcrdma_conn conn;
 	rpcrdma_memory_account account{};
-	struct rpcrdma_conn_limits limits {
-	};
 	endpoint_params params;
 	rpcrdma_life life{};
 	queue_pair qp;

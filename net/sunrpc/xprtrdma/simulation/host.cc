@@ -334,22 +334,24 @@ void host::geometry(rpc *task, const endpoint *on, rpcrdma_call *call)
 		call->item_position = ITEM_POSITION;
 		call->item_length = what.call_item;
 		each_item(what.call_pieces, what.call_item,
-			  [&](u32, u32, u32 length) {
-				  read_segs += on->count_regions(length);
+			  [&](u32, u32 from, u32 length) {
+				  read_segs += on->count_regions(
+					  ITEM_POSITION + from, length);
 			  });
 		call->item_segs = static_cast<u16>(read_segs);
 	}
 	if (what.ddp && what.reply_item) {
 		call->result_max = offered(task);
-		each_chunk(task, [&](u32, u32, u32 length) {
-			write_segs += on->count_regions(length);
+		each_chunk(task, [&](u32, u32 from, u32 length) {
+			write_segs += on->count_regions(from, length);
 		});
 		call->result_segs = static_cast<u16>(write_segs);
 	}
 	/* Around an item, it is in two pieces. */
 	call->call_segs =
-		static_cast<u16>(on->count_regions(what.call_length) + 1);
-	call->reply_segs = static_cast<u16>(on->count_regions(what.reply_max));
+		static_cast<u16>(on->count_regions(0, what.call_length) + 1);
+	call->reply_segs =
+		static_cast<u16>(on->count_regions(0, what.reply_max));
 	if (rpcrdma_lessons_any(&lessons_))
 		rpcrdma_lessons_recall(&lessons_, w_.now / SECOND, call);
 }
@@ -366,7 +368,7 @@ bool host::pieces_fit(const rpc *task, const endpoint *on,
 		octets += plan.inline_length;
 	else if (plan.format == RPCRDMA_CONTINUED)
 		octets += 8;
-	if (octets > on->limits.send_inline)
+	if (octets > rpcrdma_conn_limits(&on->conn).send_inline)
 		return false;
 	/* One Write chunk may have fewer segments than several. */
 	if (!plan.write_chunk)
@@ -377,8 +379,9 @@ bool host::pieces_fit(const rpc *task, const endpoint *on,
 	octets = rpcrdma_header_octets(&on->conn, &returned);
 	rest = task->what.reply_max - roundup4(offered(task));
 	more = 8 * (returned.nr_writes - 1u);
-	return octets + rest <= on->limits.recv_inline ||
-	       octets + rest - more > on->limits.recv_inline;
+	return octets + rest <= rpcrdma_conn_limits(&on->conn).recv_inline ||
+	       octets + rest - more >
+		       rpcrdma_conn_limits(&on->conn).recv_inline;
 }
 
 int host::map(rpc *task, endpoint *on, const rpcrdma_call_plan &plan)
@@ -487,7 +490,8 @@ int host::post(rpc *task, endpoint *on, const rpcrdma_call_plan &plan,
 			&on->conn, s->buf.octets.data(),
 			on->params.cfg.props.sbsiz, task->xid, htype, 0, lists);
 		if (!s->header_length ||
-		    s->header_length + payload.size() > on->limits.send_inline)
+		    s->header_length + payload.size() >
+			    rpcrdma_conn_limits(&on->conn).send_inline)
 			w_.complain("a planned Call does not fit");
 		std::copy(payload.begin(), payload.end(),
 			  s->buf.octets.begin() + s->header_length);
@@ -629,7 +633,6 @@ void host::error(endpoint &from, received *rv)
 			      &task->x.lists);
 	status = rpcrdma_call_refused(&from.conn, &rv->rx, &call,
 				      &task->x.lists, &task->x.recovery);
-	rpcrdma_conn_limits(&from.conn, &from.limits);
 	from.put(rv);
 	/* It was executed: the service may know another copy of it. */
 	if (!status && (code == RDMA2_ERR_REPLY_RESOURCE ||

@@ -263,7 +263,8 @@ void host::check_plan(const served *s, const rpcrdma_reply &reply,
 {
 	const endpoint *on = s->ep;
 	const rpcrdma_lists &lists = s->rv->rx.lists;
-	const struct rpcrdma_conn_limits &limits = on->limits;
+	const struct rpcrdma_conn_limits limits =
+		rpcrdma_conn_limits(&on->conn);
 	rpcrdma_lists returned = lists;
 	u32 payload = reply.length, placed = 0, header;
 
@@ -471,10 +472,12 @@ int host::answer_one(served *s, const std::vector<u8> &whole,
 		return 0;
 	}
 	send->header_length = rpcrdma_encode_header(
-		&on->conn, send->buf.octets.data(), on->limits.send_inline,
-		reply.xid, htype, RDMA2_F_RESPONSE, &plan->lists);
+		&on->conn, send->buf.octets.data(),
+		rpcrdma_conn_limits(&on->conn).send_inline, reply.xid, htype,
+		RDMA2_F_RESPONSE, &plan->lists);
 	if (!send->header_length ||
-	    send->header_length + plan->inline_length > on->limits.send_inline)
+	    send->header_length + plan->inline_length >
+		    rpcrdma_conn_limits(&on->conn).send_inline)
 		w_.complain("a planned Reply does not fit");
 	std::copy_n(rest.begin(), plan->inline_length,
 		    send->buf.octets.begin() + send->header_length);

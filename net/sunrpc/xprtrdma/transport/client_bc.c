@@ -614,7 +614,7 @@ static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
 		rw = rpcrdma_bc_writes(bc);
 		if (IS_ERR(rw)) {
 			rpcrdma_send_put(s);
-			if (PTR_ERR(rw) != -E2BIG)
+			if (!rpcrdma_lasting(PTR_ERR(rw)))
 				return -ENOBUFS;
 			rpcrdma_bc_refuse(ep, xid, RPCRDMA_REFUSE_NO_REPLY);
 			return 0;

@@ -34,7 +34,7 @@ static void rpcrdma_debugfs_connection(struct rpcrdma_ep *ep, void *arg)
 
 	spin_lock(&ep->lock);
 	counters = ep->conn.counters;
-	limits = ep->limits;
+	limits = rpcrdma_conn_limits(&ep->conn);
 	state = ep->life.stage;
 	version = ep->conn.version;
 	why = rpcrdma_version_why(&ep->conn);

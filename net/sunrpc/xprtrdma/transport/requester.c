@@ -474,24 +474,16 @@ static int rpcrdma_req_map(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
 
 /*
  * The Payload stream that goes in Sends, @plan->inline_length octets of room
- * at @to. Returns false when the plan and the Call do not agree.
+ * at @to.
  */
-static bool rpcrdma_requester_copy(const struct rpc_rqst *rqst,
+static void rpcrdma_requester_copy(const struct rpc_rqst *rqst,
 				   const struct rpcrdma_call_plan *plan,
 				   void *to)
 {
 	const struct xdr_buf *snd = &rqst->rq_snd_buf;
-	u32 item = 0, payload = snd->len;
 
-	if (plan->read_item) {
-		item = snd->page_len;
-		payload -= min_t(u32, xdr_align_size(item),
-				 snd->len - snd->head[0].iov_len);
-	}
-	if (unlikely(WARN_ON_ONCE(payload != plan->inline_length)))
-		return false;
-	rpcrdma_xdr_copy_reduced(snd, snd->head[0].iov_len, item, to);
-	return true;
+	rpcrdma_xdr_copy_reduced(snd, snd->head[0].iov_len,
+				 plan->inline_length, to);
 }
 
 /* Header and inline payload into @s. Returns 0 or -EMSGSIZE. */
@@ -509,9 +501,8 @@ static int rpcrdma_requester_fill(struct rpcrdma_ep *ep, struct rpcrdma_send *s,
 	if (unlikely(!s->header_len ||
 		     plan->inline_length > size - s->header_len))
 		return -EMSGSIZE;
-	if (plan->format != RPCRDMA_SPECIAL &&
-	    !rpcrdma_requester_copy(rqst, plan, s->buf + s->header_len))
-		return -EMSGSIZE;
+	if (plan->format != RPCRDMA_SPECIAL)
+		rpcrdma_requester_copy(rqst, plan, s->buf + s->header_len);
 	s->len = s->header_len + plan->inline_length;
 	return 0;
 }
@@ -564,8 +555,8 @@ static int rpcrdma_requester_build(struct rpcrdma_ep *ep,
 					     plan->inline_length, lists);
 	if (!built->stream)
 		return -ENOMEM;
-	return rpcrdma_requester_copy(rqst, plan, built->stream->data) ?
-	       0 : -EMSGSIZE;
+	rpcrdma_requester_copy(rqst, plan, built->stream->data);
+	return 0;
 }
 
 /* Hand it to the endpoint. Nothing is taken when this does not return 0. */
@@ -697,17 +688,9 @@ int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 		else
 			req->stats->no_send_space++;
 	}
-	switch (rc) {
-	case 0:
+	if (likely(!rc)) {
 		rqst->rq_xmit_bytes_sent += rqst->rq_snd_buf.len;
-		break;
-	case -EAGAIN:
-	case -ENOTCONN:
-		break;
-	case -ENOMEM:
-		rc = -ENOBUFS;
-		break;
-	default:
+	} else if (rpcrdma_lasting(rc)) {
 		req->stats->failed_sends++;
 		pr_warn_ratelimited("rpcrdma: a Call of %u octets to %pISpc cannot be sent (error %d), its RPC fails; a smaller rsize or wsize may help\n",
 				    rqst->rq_snd_buf.len, &ep->remote, rc);
@@ -715,8 +698,7 @@ int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 		spin_lock(&xprt->queue_lock);
 		rpcrdma_rqst_fail(rqst, rc);
 		spin_unlock(&xprt->queue_lock);
-		rc = 0;
-		break;
+		return 0;
 	}
-	return rc;
+	return rc == -ENOMEM ? -ENOBUFS : rc;
 }

@@ -288,7 +288,7 @@ static void rpcrdma_req_pull(struct rpcrdma_req *req, struct rpcrdma_ep *ep)
 	}
 	if (rw)
 		rpcrdma_rw_free(rw);
-	if (rc == -EFAULT || rc == -E2BIG || rc == -EINVAL)
+	if (rpcrdma_lasting(rc))
 		how = RPCRDMA_PULL_NEVER;
 	rpcrdma_req_carry_out(req, ep,
 			      rpcrdma_exchange_pulled(&req->x, how, NULL));

@@ -171,6 +171,7 @@ static struct rpc_xprt *rpcrdma_bc_setup(struct xprt_create *args)
 {
 	unsigned int slots = READ_ONCE(svcrdma_max_bc_requests);
 	struct rpc_xprt *xprt;
+	struct rpcrdma_ep *ep;
 	int rc;
 
 	if (!args->bc_xprt ||
@@ -193,7 +194,8 @@ static struct rpc_xprt *rpcrdma_bc_setup(struct xprt_create *args)
 	xprt->xprt_class = &rpcrdma_bc_class;
 	xprt->ops = &rpcrdma_bc_ops;
 	xprt->timeout = &rpcrdma_bc_timeout;
-	xprt->max_payload = rpcrdma_server_ep(args->bc_xprt)->limits.send_inline;
+	ep = rpcrdma_server_ep(args->bc_xprt);
+	xprt->max_payload = rpcrdma_conn_limits(&ep->conn).send_inline;
 	xprt->resvport = 0;
 	/* The client bound and connected it, and keeps it. */
 	xprt->bind_timeout = 0;

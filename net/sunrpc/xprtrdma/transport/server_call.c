@@ -88,31 +88,16 @@ static void rpcrdma_svc_refuse(struct rpcrdma_svc_conn *conn,
 	rpcrdma_ep_send_error(conn->ep, xid, code, 0, 0);
 }
 
-/* The octets that are to be pulled for a Call */
-static u64 rpcrdma_svc_read_octets(const struct rpcrdma_recv *rv)
-{
-	const struct rpcrdma_lists *lists = &rv->rx.lists;
-	u64 octets = 0;
-	u32 i;
-
-	for (i = 0; i < lists->nr_reads; i++)
-		octets += lists->reads[i].length;
-	return octets;
-}
-
 /*
  * The common Call with a Read chunk: one item in an inline message. The pages
  * take the item alone and the Receive keeps the rest, if that can be read
  * where it lies.
  */
-static bool rpcrdma_svc_item_only(const struct rpcrdma_recv *rv)
+static const struct rpcrdma_chunk *
+rpcrdma_svc_only_item(const struct rpcrdma_recv *rv)
 {
-	const struct rpcrdma_lists *lists = &rv->rx.lists;
-
-	return rv->rx.format != RPCRDMA_SPECIAL && lists->nr_reads == 1 &&
-	       lists->reads[0].position >= RPCRDMA_SVC_MIN_HEAD &&
-	       lists->reads[0].position <= rv->payload_len &&
-	       !is_vmalloc_addr(rv->payload);
+	return is_vmalloc_addr(rv->payload) ? NULL :
+	       rpcrdma_call_only_item(&rv->rx, RPCRDMA_SVC_MIN_HEAD);
 }
 
 /* The Reads of a Call have ended. Process context, not a service thread. */
@@ -261,16 +246,17 @@ rpcrdma_svc_call_alloc(struct rpcrdma_svc_conn *conn, struct rpcrdma_recv *rv,
 /* What pages have to take when the Read chunks of @rv are pulled; octets */
 static u64 rpcrdma_svc_pull_octets(const struct rpcrdma_recv *rv)
 {
-	return rpcrdma_svc_item_only(rv) ? rv->rx.lists.reads[0].length :
-					   rpcrdma_call_octets(&rv->rx);
+	const struct rpcrdma_chunk *item = rpcrdma_svc_only_item(rv);
+
+	return item ? item->length : rpcrdma_call_octets(&rv->rx);
 }
 
 /*
  * Begin to pull the Read chunks of @rv; it comes back through
  * rpcrdma_svc_pulled(). The pages are those of @rqstp, a service thread, or
  * with NULL what is there without waiting.
- * Returns 0, -E2BIG: larger than @max_pages, or another errno: no resources. On
- * error @rv is the caller's.
+ * Returns 0 or an errno, -E2BIG: larger than @max_pages; then @rv is the
+ * caller's.
  */
 static int rpcrdma_svc_pull(struct rpcrdma_svc_conn *conn,
 			    struct rpcrdma_recv *rv, struct svc_rqst *rqstp,
@@ -287,7 +273,7 @@ static int rpcrdma_svc_pull(struct rpcrdma_svc_conn *conn,
 	call = rpcrdma_svc_call_alloc(conn, rv, gfp);
 	if (!call)
 		return -ENOMEM;
-	call->item_only = rpcrdma_svc_item_only(rv);
+	call->item_only = rpcrdma_svc_only_item(rv);
 	octets = rpcrdma_svc_pull_octets(rv);
 	if (octets > (u64)max_pages << PAGE_SHIFT)
 		return -E2BIG;
@@ -338,18 +324,18 @@ static int rpcrdma_svc_pull(struct rpcrdma_svc_conn *conn,
 static void rpcrdma_svc_pull_by(struct rpcrdma_svc_conn *conn,
 				struct svc_rqst *rqstp, struct rpcrdma_recv *rv)
 {
-	switch (rpcrdma_svc_pull(conn, rv, rqstp,
-				 rpcrdma_rqst_arg_pages(rqstp))) {
-	case 0:
+	int rc = rpcrdma_svc_pull(conn, rv, rqstp,
+				  rpcrdma_rqst_arg_pages(rqstp));
+
+	if (!rc)
 		return;
-	case -E2BIG:
+	if (rpcrdma_lasting(rc)) {
 		rpcrdma_svc_refuse(conn, rv, RPCRDMA_REFUSE_TOO_LARGE);
 		return;
-	default:
-		/* Not an error for the peer: it sends the Call again. */
-		rpcrdma_svc_fail(conn, "no resources to pull a Call's data");
-		rpcrdma_svc_call_release(rv);
 	}
+	/* Not an error for the peer: it sends the Call again. */
+	rpcrdma_svc_fail(conn, "no resources to pull a Call's data");
+	rpcrdma_svc_call_release(rv);
 }
 
 /* rq_arg is in @nr pages of @rqstp, or in none: the Reply begins behind. */
@@ -455,7 +441,7 @@ static bool rpcrdma_svc_may_begin(struct rpcrdma_svc_conn *conn,
 	u64 octets;
 
 	lockdep_assert_held(&conn->lock);
-	if (!rpcrdma_svc_read_octets(rv))
+	if (!rpcrdma_call_read_octets(&rv->rx))
 		return true;
 	octets = PAGE_ALIGN(rpcrdma_svc_pull_octets(rv));
 	/* One that is too large is refused by whoever gets it. */
@@ -559,7 +545,7 @@ int rpcrdma_svc_recvfrom(struct svc_rqst *rqstp)
 	}
 
 	percpu_counter_inc(&svcrdma_stat_recv);
-	if (rpcrdma_svc_read_octets(rv)) {
+	if (rpcrdma_call_read_octets(&rv->rx)) {
 		rv->send = NULL;
 		rpcrdma_send_put(reply);
 		rpcrdma_svc_pull_by(conn, rqstp, rv);
@@ -612,7 +598,7 @@ static bool rpcrdma_svc_pull_early(struct rpcrdma_svc_conn *conn,
 	unsigned int flags;
 	int rc;
 
-	if (!max_pages || !rpcrdma_svc_read_octets(rv))
+	if (!max_pages || !rpcrdma_call_read_octets(&rv->rx))
 		return false;
 	/* The rdma_rw API takes no gfp flags. */
 	flags = memalloc_nofs_save();

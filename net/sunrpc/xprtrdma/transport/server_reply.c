@@ -357,15 +357,10 @@ static int rpcrdma_svc_no_reply(struct rpcrdma_ep *ep,
 static int rpcrdma_svc_cannot(struct rpcrdma_svc_conn *conn,
 			      const struct rpcrdma_reply *reply, int rc)
 {
-	switch (rc) {
-	case -EFAULT:
-	case -E2BIG:
-	case -EINVAL:
-		/* Trying again would not help. */
+	if (rpcrdma_lasting(rc))
 		return rpcrdma_svc_no_reply(conn->ep, reply,
 					    rpcrdma_refusal_code(RPCRDMA_REFUSE_NO_REPLY),
 					    0, 0);
-	}
 	rpcrdma_svc_fail(conn, "no resources to send a Reply");
 	return -ENOTCONN;
 }
@@ -380,7 +375,7 @@ static int rpcrdma_svc_send_one(struct svc_rqst *rqstp,
 	struct rpcrdma_send *s = rv->send;
 	struct rpcrdma_exposed *x = NULL;
 	struct rpcrdma_ep *ep = s->ep;
-	u32 room = min(ep->params.send_size, ep->limits.send_inline);
+	u32 room = rpcrdma_conn_limits(&ep->conn).send_inline;
 	struct rpcrdma_rw *rw;
 	int rc;
 

@@ -234,26 +234,21 @@ u32 rpcrdma_xdr_copy_in(const struct xdr_buf *buf, u32 offset,
 
 /**
  * rpcrdma_xdr_copy_reduced - copy a Payload stream without a reduced item
- * @buf: xdr_buf, of which buf->len octets are the Payload stream
+ * @buf: xdr_buf, of which buf->len octets are the whole message
  * @skip: octets of @buf before the item
- * @skip_len: octets of the item, without its roundup; 0: nothing is left out
- * @to: memory for what is copied
+ * @len: octets of the Payload stream; all of @buf: nothing is left out
+ * @to: @len octets of memory
  *
- * The roundup goes with the item (4.3.4.4). Any context. Returns the octets
- * written.
+ * What is left out between the first @skip octets and the last ones is the item
+ * with its roundup (4.3.4.4). Any context.
  */
-u32 rpcrdma_xdr_copy_reduced(const struct xdr_buf *buf, u32 skip, u32 skip_len,
-			     void *to)
+void rpcrdma_xdr_copy_reduced(const struct xdr_buf *buf, u32 skip, u32 len,
+			      void *to)
 {
-	u32 before, after;
+	u32 before = len == buf->len ? len : min(skip, len);
 
-	if (!skip_len) {
-		rpcrdma_xdr_copy_out(buf, 0, buf->len, to);
-		return buf->len;
-	}
-	before = min_t(u32, skip, buf->len);
-	after = min_t(u32, skip + xdr_align_size(skip_len), buf->len);
 	rpcrdma_xdr_copy_out(buf, 0, before, to);
-	rpcrdma_xdr_copy_out(buf, after, buf->len - after, to + before);
-	return before + buf->len - after;
+	if (before < len)
+		rpcrdma_xdr_copy_out(buf, buf->len - (len - before),
+				     len - before, to + before);
 }

@@ -34,11 +34,10 @@ u32 rpcrdma_xdr_copy_in(const struct xdr_buf *buf, u32 offset,
 			const void *from, u32 len);
 
 /*
- * Copy the Payload stream of @buf to @to, leaving out the octets
- * [@skip, @skip + @skip_len rounded up to 4): a reduced item and its roundup.
- * Returns the octets written.
+ * Copy the Payload stream of @buf, @len octets, to @to. What is left out of @buf,
+ * if that has more, lies behind its first @skip octets: an item with its roundup.
  */
-u32 rpcrdma_xdr_copy_reduced(const struct xdr_buf *buf, u32 skip, u32 skip_len,
-			     void *to);
+void rpcrdma_xdr_copy_reduced(const struct xdr_buf *buf, u32 skip, u32 len,
+			      void *to);
 
 #endif /* RPCRDMA_XDRBUF_H */

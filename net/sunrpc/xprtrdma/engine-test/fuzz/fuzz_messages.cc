@@ -139,7 +139,7 @@ void check_answer(end &e, u32 length)
 	rpcrdma_plan_reply(&e.conn, &e.rx.lists, &reply, plan.get());
 	if (plan->error)
 		return;
-	rpcrdma_conn_limits(&e.conn, &limits);
+	limits = rpcrdma_conn_limits(&e.conn);
 	header = rpcrdma_header_octets(&e.conn, &plan->lists);
 	REQUIRE(header <= limits.send_inline);
 	REQUIRE(plan->lists.nr_writes == e.rx.lists.nr_writes);
@@ -237,8 +237,10 @@ int one_message(const uint8_t *data, size_t size, u32 htype)
 		REQUIRE(htype == RDMA2_DONE);
 		REQUIRE(state & STATE_PULL && e->rx.xid == 7);
 		REQUIRE(e->rx.exposed < RPCRDMA_MAX_EXPOSED);
-		REQUIRE(rpcrdma_done_ok(&e->conn, &e->rx, 9));
-		REQUIRE(!rpcrdma_done_ok(&e->conn, &e->rx, 7));
+		REQUIRE(rpcrdma_may_invalidate(&e->conn, RPCRDMA_RX_PULLED,
+					       &e->rx, 9));
+		REQUIRE(!rpcrdma_may_invalidate(&e->conn, RPCRDMA_RX_PULLED,
+						&e->rx, 7));
 		rpcrdma_conn_unexpose(&e->conn, e->rx.exposed);
 		REQUIRE(!e->conn.exposed_octets);
 		break;

@@ -157,7 +157,7 @@ void check_answer(const end &e, u32 length)
 	rpcrdma_plan_reply(&e.conn, &e.rx.lists, &reply, plan.get());
 	if (plan->error)
 		return;
-	rpcrdma_conn_limits(&e.conn, &limits);
+	limits = rpcrdma_conn_limits(&e.conn);
 	header = rpcrdma_header_octets(&e.conn, &plan->lists);
 	REQUIRE(plan->format != RPCRDMA_CONTINUED);
 	REQUIRE(header <= limits.send_inline);

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0
+/* How memory is cut into regions. */
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "support.h"
+
+using namespace engine_test;
+
+namespace
+{
+
+constexpr u32 PAGE = 4096;
+
+rpcrdma_cut cut_of(u32 pages, u32 octets = ~0u, bool gaps = false)
+{
+	return { 12, pages, octets, gaps };
+}
+
+/* Memory from octet @offset of a page on, as vectors of which none crosses one */
+struct vec {
+	u32 offset, length;
+};
+
+std::vector<vec> run(u32 offset, u32 length)
+{
+	std::vector<vec> v;
+
+	while (length) {
+		const u32 n = std::min(length, PAGE - offset);
+
+		v.push_back({ offset, n });
+		length -= n;
+		offset = 0;
+	}
+	return v;
+}
+
+struct filled {
+	u32 octets, pages;
+};
+
+/* Register it, vector by vector, and see to what must hold of each region. */
+std::vector<filled> map(const rpcrdma_cut &cut, const std::vector<vec> &memory)
+{
+	std::vector<filled> all;
+	u32 skip = 0;
+
+	for (size_t i = 0; i < memory.size();) {
+		rpcrdma_region r{};
+		u32 before = ~0u;
+
+		for (; i < memory.size(); i++, skip = 0) {
+			const vec &v = memory[i];
+			const u32 n = rpcrdma_region_take(
+				&cut, &r, v.offset + skip, v.length - skip);
+
+			if (!n)
+				break;
+			if (before != ~0u && !cut.gaps) {
+				EXPECT_EQ(before % PAGE, 0u);
+				EXPECT_EQ(v.offset + skip, 0u);
+			}
+			before = v.offset + skip + n;
+			if (n < v.length - skip) {
+				skip += n;
+				break;
+			}
+		}
+		EXPECT_GT(r.octets, 0u);
+		EXPECT_LE(r.octets, cut.octets);
+		EXPECT_LE(r.pages, cut.pages);
+		if (!r.octets)
+			break;
+		all.push_back({ r.octets, r.pages });
+	}
+	return all;
+}
+
+u32 octets_of(const std::vector<filled> &all)
+{
+	u32 n = 0;
+
+	for (const filled &f : all)
+		n += f.octets;
+	return n;
+}
+
+TEST(Regions, Counted)
+{
+	struct {
+		u32 octets, pages, offset, length, count;
+	} const cases[] = {
+		{ 1 << 20, 256, 0, 0, 0 },
+		{ 1 << 20, 256, 100, 0, 0 },
+		{ 1 << 20, 256, 0, 100, 1 },
+		{ 1 << 20, 256, 0, 20480, 1 },
+		{ 1 << 20, 256, 100, 10000, 1 },
+		/* 257 pages */
+		{ 1 << 20, 256, 1, 1 << 20, 2 },
+		{ 1 << 20, 256, 0, 1 << 20, 1 },
+		{ 1 << 20, 2, 0, 20480, 3 },
+		{ 1 << 20, 2, 4095, 8192, 2 },
+		/* The peer's bound, in whole pages as far as they fit */
+		{ 8192, 256, 0, 20480, 3 },
+		{ 8192, 256, 100, 10000, 2 },
+		{ 8192, 256, 100, 8092, 1 },
+		{ 5000, 256, 0, 8192, 2 },
+		{ 1000, 256, 0, 20480, 25 },
+		{ 1000, 256, 0, 1000, 1 },
+		{ 1000, 256, 4095, 1001, 2 },
+		{ ~0u, 1, 0, 3 * PAGE, 3 },
+	};
+
+	for (const auto &c : cases) {
+		const rpcrdma_cut cut = cut_of(c.pages, c.octets);
+
+		EXPECT_EQ(rpcrdma_region_count(&cut, c.offset, c.length),
+			  c.count)
+			<< c.octets << " " << c.offset << " " << c.length;
+	}
+}
+
+/* A peer that takes octets one by one costs no more than one that takes 64. */
+TEST(Regions, CountingHasAnEnd)
+{
+	for (const u32 octets : { 1u, 3u, 100u }) {
+		const rpcrdma_cut cut = cut_of(256, octets);
+
+		EXPECT_EQ(rpcrdma_region_count(&cut, 7, 1 << 30),
+			  RPCRDMA_MAX_SEGS + 1u);
+	}
+}
+
+/* Memory that does not begin or end with a page only goes at the ends. */
+TEST(Regions, WholePagesOrGaps)
+{
+	const std::vector<vec> odd = { { 100, 200 }, { 0, 4096 }, { 0, 10 },
+				       { 0, 4096 },  { 5, 4091 }, { 0, 1 } };
+	const std::vector<filled> plain = map(cut_of(16), odd);
+	const std::vector<filled> gaps = map(cut_of(16, ~0u, true), odd);
+
+	ASSERT_EQ(plain.size(), 4u);
+	EXPECT_EQ(plain[1].octets, 4106u);
+	EXPECT_EQ(octets_of(plain), octets_of(gaps));
+	ASSERT_EQ(gaps.size(), 1u);
+	EXPECT_EQ(gaps[0].pages, 6u);
+	EXPECT_EQ(map(cut_of(4, ~0u, true), odd).size(), 2u);
+}
+
+/* Who counts and who registers come to the same, however it is cut. */
+TEST(Regions, CountedAsTheyAreFilled)
+{
+	generator random{ 11 };
+
+	for (u32 i = 0; i < 20000; i++) {
+		const rpcrdma_cut cut = cut_of(
+			1 + random.below(20),
+			random.chance(50) ? 1 + random.below(40000) : ~0u,
+			random.chance(30));
+		const u32 offset = random.below(PAGE);
+		const u32 length = random.below(60000);
+		const std::vector<filled> all = map(cut, run(offset, length));
+
+		ASSERT_EQ(octets_of(all), length);
+		ASSERT_EQ(rpcrdma_region_count(&cut, offset, length),
+			  std::min<u32>(static_cast<u32>(all.size()),
+					RPCRDMA_MAX_SEGS + 1));
+	}
+}
+
+/* With something before it, no run takes more regions than it does alone. */
+TEST(Regions, AddUpToTheMost)
+{
+	generator random{ 12 };
+
+	for (u32 i = 0; i < 20000; i++) {
+		const rpcrdma_cut cut = cut_of(
+			1 + random.below(6),
+			random.chance(50) ? 500 + random.below(20000) : ~0u,
+			random.chance(50));
+		std::vector<vec> memory;
+		u32 most = 0;
+
+		for (u32 n = 1 + random.below(3); n; n--) {
+			const u32 offset =
+				random.chance(50) ? 0 : random.below(PAGE);
+			const u32 length = random.chance(50) ?
+						   PAGE * random.below(4) :
+						   random.below(20000);
+			const std::vector<vec> more = run(offset, length);
+
+			memory.insert(memory.end(), more.begin(), more.end());
+			most += rpcrdma_region_count(&cut, offset, length);
+		}
+		ASSERT_LE(map(cut, memory).size(), most);
+	}
+}
+
+} // namespace
