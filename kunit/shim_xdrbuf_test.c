@@ -288,60 +288,6 @@ static void xdr_reduced(struct kunit *test)
 	}
 }
 
-/* ---- Segments ---- */
-
-static struct rpcrdma_ep *xdr_endpoint(struct kunit *test, u32 max_segment,
-				       enum ib_mr_type type, u32 pages)
-{
-	struct rpcrdma_ep *ep = kunit_kzalloc(test, sizeof(*ep), GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(test, ep);
-	ep->mr_type = type;
-	ep->mr_pages = pages;
-	ep->conn.peer.rssiz = max_segment;
-	ep->conn.peer.rcsiz = RPCRDMA_MAX_SEGS;
-	return ep;
-}
-
-static void xdr_segment_counts(struct kunit *test)
-{
-	static const struct {
-		u32 max_segment, mr_pages;
-		u32 offset, len, most;
-	} cases[] = {
-		{ 1 << 20, 256, 0, 0, 0 },
-		{ 1 << 20, 256, 100, 0, 0 },
-		{ 1 << 20, 256, 0, 100, 1 },
-		{ 1 << 20, 256, 0, 20480, 1 },
-		{ 1 << 20, 256, 100, 10000, 1 },
-		/* 257 pages, and 1 MiB in as many segments as that takes */
-		{ 1 << 20, 256, 1, 1 << 20, 2 },
-		{ 1 << 20, 256, 0, 1 << 20, 1 },
-		{ 1 << 20, 2, 0, 20480, 3 },
-		{ 1 << 20, 2, 4095, 8192, 2 },
-		{ 8192, 256, 0, 20480, 3 },
-		{ 8192, 256, 100, 10000, 2 },
-		{ 8192, 256, 100, 8092, 1 },
-		/* Pieces of pages */
-		{ 1000, 256, 0, 20480, 25 },
-		{ 1000, 256, 0, 1000, 1 },
-		{ 1000, 256, 4095, 1001, 2 },
-		/* A peer that takes no chunks: any number, but an end */
-		{ 0, 256, 0, 20480, 1 },
-	};
-	struct rpcrdma_ep *ep;
-	u32 i;
-
-	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		ep = xdr_endpoint(test, cases[i].max_segment,
-				  IB_MR_TYPE_MEM_REG, cases[i].mr_pages);
-		KUNIT_EXPECT_EQ_MSG(test, cases[i].most,
-				    rpcrdma_mrs_most(ep, cases[i].offset,
-						     cases[i].len),
-				    "case %u", i);
-	}
-}
-
 /* ---- Header octets ---- */
 
 struct xdr_words {
@@ -476,7 +422,6 @@ static struct kunit_case xdr_cases[] = {
 	KUNIT_CASE(xdr_vectors_refused),
 	KUNIT_CASE(xdr_copying),
 	KUNIT_CASE(xdr_reduced),
-	KUNIT_CASE(xdr_segment_counts),
 	KUNIT_CASE(xdr_header_words),
 	{}
 };

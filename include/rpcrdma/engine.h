@@ -274,6 +274,10 @@ static inline u32 rpcrdma_region_count(const struct rpcrdma_cut *cut,
 	const u32 in_page = (1u << cut->page_shift) - 1;
 	u32 count = 0, n;
 
+	/* As most is */
+	if (length && length <= cut->octets &&
+	    (u64)offset + length <= (u64)cut->pages << cut->page_shift)
+		return 1;
 	while (length && count <= RPCRDMA_MAX_SEGS) {
 		struct rpcrdma_region r = { 0, 0, 0 };
 

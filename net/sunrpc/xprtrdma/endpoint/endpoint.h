@@ -259,11 +259,8 @@ struct rpcrdma_mr {
 	};
 };
 
-/*
- * Segments that registering @len octets takes at most: from octet @offset of a
- * page on, and all of the pages behind it but the end of the last.
- */
-u32 rpcrdma_mrs_most(const struct rpcrdma_ep *ep, u32 offset, u32 len);
+/* How rpcrdma_mrs_map() cuts memory into regions, for those who count them */
+struct rpcrdma_cut rpcrdma_mrs_cut(const struct rpcrdma_ep *ep);
 
 /*
  * Prepare regions for the memory in @bv and append them to @mrs and, as

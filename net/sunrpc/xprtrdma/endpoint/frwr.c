@@ -112,8 +112,13 @@ static struct rpcrdma_mr *rpcrdma_mr_take(struct rpcrdma_ep *ep)
 	return mr;
 }
 
-/* How memory is cut into regions for this peer */
-static struct rpcrdma_cut rpcrdma_mrs_cut(const struct rpcrdma_ep *ep)
+/**
+ * rpcrdma_mrs_cut - how memory is cut into regions for this peer
+ * @ep: open endpoint
+ *
+ * What rpcrdma_mrs_map() goes by. Any context.
+ */
+struct rpcrdma_cut rpcrdma_mrs_cut(const struct rpcrdma_ep *ep)
 {
 	u32 most = rpcrdma_conn_limits(&ep->conn).max_segment;
 	struct rpcrdma_cut cut = {
@@ -125,22 +130,6 @@ static struct rpcrdma_cut rpcrdma_mrs_cut(const struct rpcrdma_ep *ep)
 	};
 
 	return cut;
-}
-
-/**
- * rpcrdma_mrs_most - segments that registering memory takes at most
- * @ep: open endpoint
- * @offset: octets of its first page in front of it
- * @len: octets
- *
- * What rpcrdma_mrs_map() makes of such a run, or a little more: what comes
- * before and behind it may share a region with it. Any context.
- */
-u32 rpcrdma_mrs_most(const struct rpcrdma_ep *ep, u32 offset, u32 len)
-{
-	struct rpcrdma_cut cut = rpcrdma_mrs_cut(ep);
-
-	return rpcrdma_region_count(&cut, offset, len);
 }
 
 /*

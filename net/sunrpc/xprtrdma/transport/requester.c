@@ -310,7 +310,7 @@ static u32 rpcrdma_xdr_pad(const struct xdr_buf *buf)
  * Count the segments that @len octets of @buf would take: all of them, and its
  * page data.
  */
-static void rpcrdma_req_count(const struct rpcrdma_ep *ep,
+static void rpcrdma_req_count(const struct rpcrdma_cut *cut,
 			      const struct xdr_buf *buf, u32 len,
 			      u16 *all_segs, u16 *page_segs)
 {
@@ -319,12 +319,14 @@ static void rpcrdma_req_count(const struct rpcrdma_ep *ep,
 	u32 page_len = min_t(u32, buf->page_len, len - head_len);
 	u32 segs;
 
-	segs = rpcrdma_mrs_most(ep, offset_in_page(buf->page_base), page_len);
-	*page_segs = min_t(u32, segs, U16_MAX);
-	segs += rpcrdma_mrs_most(ep, offset_in_page(head->iov_base), head_len);
-	segs += rpcrdma_mrs_most(ep, offset_in_page(tail->iov_base),
-				 len - head_len - page_len);
-	*all_segs = min_t(u32, segs, U16_MAX);
+	segs = rpcrdma_region_count(cut, offset_in_page(buf->page_base),
+				    page_len);
+	*page_segs = segs;
+	segs += rpcrdma_region_count(cut, offset_in_page(head->iov_base),
+				     head_len);
+	segs += rpcrdma_region_count(cut, offset_in_page(tail->iov_base),
+				     len - head_len - page_len);
+	*all_segs = segs;
 }
 
 /* Does @plan want memory registered? */
@@ -342,6 +344,7 @@ void rpcrdma_req_call(const struct rpcrdma_req *req,
 	const struct xdr_buf *snd = &rqst->rq_snd_buf;
 	const struct xdr_buf *rcv = &rqst->rq_rcv_buf;
 	struct rpcrdma_requester *r = rpcrdma_xprt_requester(rqst->rq_xprt);
+	struct rpcrdma_cut cut = rpcrdma_mrs_cut(ep);
 
 	memset(call, 0, sizeof(*call));
 	call->xid = be32_to_cpu(rqst->rq_xid);
@@ -364,9 +367,9 @@ void rpcrdma_req_call(const struct rpcrdma_req *req,
 	call->bulk = !!(rcv->flags & XDRBUF_READ);
 	if (call->ddp && call->bulk)
 		call->result_max = rcv->page_len;
-	rpcrdma_req_count(ep, snd, snd->len, &call->call_segs,
+	rpcrdma_req_count(&cut, snd, snd->len, &call->call_segs,
 			  &call->item_segs);
-	rpcrdma_req_count(ep, rcv, call->reply_max, &call->reply_segs,
+	rpcrdma_req_count(&cut, rcv, call->reply_max, &call->reply_segs,
 			  &call->result_segs);
 
 	if (likely(!rpcrdma_lessons_any(&r->lessons)))
