@@ -50,6 +50,8 @@ extern struct shim_balance shim_balance;
  * where reclaim may come back, lists unmapped with a lock held.
  */
 extern atomic_t shim_misuse;
+/* Misuse, if the caller may wait for a file to be written back */
+void shim_check_nofs(void);
 /* Invalidations of a handle that was not valid */
 extern atomic_t shim_double_inv;
 /* Registered and not invalidated handles */

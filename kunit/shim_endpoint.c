@@ -126,7 +126,7 @@ static int shim_dereg_mr(struct ib_mr *mr)
  * Memory reclaim may wait for connections to come and go: what makes and ends
  * them must not wait for it to write back a file.
  */
-static void shim_check_nofs(void)
+void shim_check_nofs(void)
 {
 	if (!(current->flags & PF_MEMALLOC_NOFS))
 		atomic_inc(&shim_misuse);

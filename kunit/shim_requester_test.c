@@ -278,12 +278,44 @@ static void requester_payload(struct kunit *test)
 	req_close(f);
 }
 
+/*
+ * A Call that can never be sent ends its own RPC. What rpcrdma_requester_send()
+ * returns is told to the task that sends it, which may be another one's.
+ */
+static void requester_never(struct kunit *test)
+{
+	struct req_fixture *f = req_open(test);
+	struct rpc_xprt *xprt = &f->requester.xprt;
+	struct rpc_rqst *rqst = &f->req->rqst;
+	struct rpcrdma_props *peer = &f->ep->conn.peer;
+	struct rpc_task *task;
+
+	task = kunit_kzalloc(test, sizeof(*task), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, task);
+	spin_lock_init(&xprt->queue_lock);
+	rpc_init_wait_queue(&xprt->pending, "shim_pending");
+	task->tk_rqstp = rqst;
+	rqst->rq_task = task;
+	req_set(f, 12345);
+	/* Neither chunks nor parts */
+	peer->rcsiz = 0;
+	peer->reassembly = 0;
+	KUNIT_EXPECT_EQ(test, rpcrdma_requester_send(xprt, f->ep, rqst), 0);
+	KUNIT_EXPECT_EQ(test, task->tk_rpc_status, -EMSGSIZE);
+	KUNIT_EXPECT_EQ(test, f->stats.failed_sends, 1UL);
+	KUNIT_EXPECT_EQ(test, xprt->stat.recvs, 1UL);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_ep_is_open(f->ep));
+	rpc_destroy_wait_queue(&xprt->pending);
+	req_close(f);
+}
+
 static struct kunit_case requester_cases[] = {
 	KUNIT_CASE(requester_read_chunk),
 	KUNIT_CASE(requester_special),
 	KUNIT_CASE(requester_write_chunk),
 	KUNIT_CASE(requester_reduces),
 	KUNIT_CASE(requester_payload),
+	KUNIT_CASE(requester_never),
 	{}
 };
 

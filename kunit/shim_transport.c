@@ -6,5 +6,12 @@
 #include "../net/sunrpc/xprtrdma/transport/settings.c"
 #include "../net/sunrpc/xprtrdma/transport/versions.c"
 #include "../net/sunrpc/xprtrdma/transport/responder.c"
+
+#include "shim.h"
+
+/* The handler in which a callback's data are read may be waited for by reclaim. */
+#define rpcrdma_call_read(...) \
+	(shim_check_nofs(), (rpcrdma_call_read)(__VA_ARGS__))
+
 #include "../net/sunrpc/xprtrdma/transport/client_bc.c"
 #include "../net/sunrpc/xprtrdma/transport/client.c"

@@ -1540,6 +1540,14 @@ struct rpcrdma_memory_account {
 	u8 member;		/* of the connections that share a limit */
 };
 
+/*
+ * What a connection is promised. @fixed: octets of its Receives and Sends. @message:
+ * of the largest Call or Reply there is, as its memory is allocated; @parts: of what
+ * is reassembled from continued messages. @spare: more that one message may take.
+ */
+void rpcrdma_memory_promise(struct rpcrdma_memory_account *account, u64 fixed,
+			    u64 message, u64 parts, u64 spare);
+
 /* A new connection: returns 0, or -1 when nothing is left to promise it. */
 int rpcrdma_memory_join(struct rpcrdma_memory *all,
 			struct rpcrdma_memory_account *account);
@@ -1557,6 +1565,13 @@ void rpcrdma_memory_leave(struct rpcrdma_memory *all,
 bool rpcrdma_memory_room(const struct rpcrdma_memory *all,
 			 const struct rpcrdma_memory_account *account,
 			 enum rpcrdma_memory_use use, u64 octets);
+/*
+ * May a Call be begun that with others at work may need @octets for Replies? Always,
+ * while none waits for its peer: what is worked on is this end's.
+ */
+bool rpcrdma_memory_may_begin(const struct rpcrdma_memory *all,
+			      const struct rpcrdma_memory_account *account,
+			      u64 octets);
 /* It is held, whether or not there was room. */
 void rpcrdma_memory_hold(struct rpcrdma_memory *all,
 			 struct rpcrdma_memory_account *account,
@@ -1565,6 +1580,118 @@ void rpcrdma_memory_hold(struct rpcrdma_memory *all,
 void rpcrdma_memory_give(struct rpcrdma_memory *all,
 			 struct rpcrdma_memory_account *account,
 			 enum rpcrdma_memory_use use, u64 octets);
+
+/* ------------------------------------------------------------------ */
+/* Connections that come in                                            */
+
+/*
+ * From when a peer asks for a connection until a service has it, and whose it is
+ * meanwhile. Until a service thread takes it, it is its listener's and ends with its
+ * endpoint; from then on it is the service's, which is told of its end. A listener
+ * bounds how many it has; when there are more, or no memory for another, who has
+ * been opening for longest makes way: a client takes moments to open, and who says
+ * nothing must not keep the others out until his time is over.
+ */
+
+/* Bounds of a listener */
+enum {
+	RPCRDMA_MAX_GUESTS = 128,		/* opening, or not taken yet */
+	/* ... with those that made way and are not gone yet */
+	RPCRDMA_MAX_GUESTS_ALL = 2 * RPCRDMA_MAX_GUESTS,
+};
+
+/* A listener; all zero at first, and under a lock of the user's */
+struct rpcrdma_admission {
+	u32 opening;			/* properties are not exchanged yet */
+	u32 opened;			/* wait to be taken */
+	u32 all;			/* these, and those that made way */
+	u8 stopped;			/* nobody comes in any more */
+};
+
+/* In this order: users compare */
+enum rpcrdma_guest_stage {
+	RPCRDMA_GUEST_ASKING,
+	RPCRDMA_GUEST_OPENING,
+	RPCRDMA_GUEST_OPENED,
+	RPCRDMA_GUEST_LEAVING,		/* made way, or was refused */
+	RPCRDMA_GUEST_TAKEN,		/* by a thread; the service has yet to get it */
+	RPCRDMA_GUEST_LOST,		/* ... and it has ended meanwhile */
+	RPCRDMA_GUEST_SERVED,		/* the service has it */
+	RPCRDMA_GUEST_GONE,		/* ... and it has ended */
+};
+
+/*
+ * One connection; all zero at first. Its lock may be another one, which is taken
+ * within the listener's where both are needed: wherever an admission is given.
+ */
+struct rpcrdma_guest {
+	u8 stage;			/* enum rpcrdma_guest_stage */
+	u8 displaced;			/* another one made way for it */
+};
+
+/* What becomes of who asks */
+enum rpcrdma_admit {
+	RPCRDMA_ADMIT,			/* it is opening now */
+	/* the oldest that is opening leaves: _leave() it, then ask again */
+	RPCRDMA_ADMIT_DISPLACE,
+	RPCRDMA_ADMIT_STOPPED,		/* refused: nobody listens any more */
+	RPCRDMA_ADMIT_NO_MEMORY,	/* ... others may hold all there is */
+	RPCRDMA_ADMIT_TOO_MANY,		/* ... the backlog is full */
+};
+
+/*
+ * A peer asks. @memory: it has joined those that share a limit
+ * (rpcrdma_memory_join()), which is tried again after another one has left.
+ */
+enum rpcrdma_admit rpcrdma_admission_ask(struct rpcrdma_admission *all,
+					 struct rpcrdma_guest *guest,
+					 bool memory);
+
+/* What is to be done about an event */
+enum {
+	RPCRDMA_GUEST_LISTED = 1,	/* it joins those that wait to be taken */
+	RPCRDMA_GUEST_FREE = 2,		/* nobody knows it: it is freed */
+	RPCRDMA_GUEST_DATA = 4,		/* the service has Calls to take */
+	RPCRDMA_GUEST_CLOSE = 8,	/* the service is to close it */
+	RPCRDMA_GUEST_LAST = 16,	/* the listener has none: who waits wakes */
+};
+
+/* It makes way, for whoever asks: it is closed, and its memory counts no more. */
+void rpcrdma_admission_leave(struct rpcrdma_admission *all,
+			     struct rpcrdma_guest *guest);
+
+/* RPC traffic may begin. Returns LISTED, or 0 when it is too late for that. */
+u32 rpcrdma_admission_opened(struct rpcrdma_admission *all,
+			     struct rpcrdma_guest *guest);
+
+/*
+ * A service thread takes one that is listed; it has no listener from here on.
+ * Returns LAST or 0.
+ */
+u32 rpcrdma_admission_take(struct rpcrdma_admission *all,
+			   struct rpcrdma_guest *guest);
+
+/*
+ * The service has it. @calls: some have arrived. Returns DATA and CLOSE as they
+ * apply.
+ */
+u32 rpcrdma_guest_served(struct rpcrdma_guest *guest, bool calls);
+
+/* Does the service have it? Then what arrives is told at once. */
+static inline bool rpcrdma_guest_known(const struct rpcrdma_guest *guest)
+{
+	return guest->stage >= RPCRDMA_GUEST_SERVED;
+}
+
+/*
+ * It has ended, and nothing is left on the device. @all: NULL once it was taken.
+ * Returns FREE, and LAST perhaps; or CLOSE; or 0: rpcrdma_guest_served() will say.
+ */
+u32 rpcrdma_admission_gone(struct rpcrdma_admission *all,
+			   struct rpcrdma_guest *guest);
+
+/* Nobody comes in or is taken any more. The user closes all that are left. */
+void rpcrdma_admission_stop(struct rpcrdma_admission *all);
 
 /* ---- RFC 8797 private message ---- */
 

@@ -407,6 +407,11 @@ void rpcrdma_ep_hold(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 		     u64 octets);
 void rpcrdma_ep_give(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 		     u64 octets);
+/*
+ * Is there memory for a Call to be begun, when the Replies to all that were, with
+ * this one, may take @octets? If not, write_space() will be called.
+ */
+bool rpcrdma_ep_may_begin(struct rpcrdma_ep *ep, u64 octets);
 void rpcrdma_ep_memory(struct rpcrdma_ep *ep,
 		       struct rpcrdma_memory_account *account);
 
@@ -544,13 +549,6 @@ struct rpcrdma_ep {
 	struct completion	gone;		/* nothing left on the device */
 	struct completion	closed;		/* and closed() has returned */
 };
-
-/* Is anything held? A hint, without the lock that all connections share. */
-static inline bool rpcrdma_ep_holds(const struct rpcrdma_ep *ep,
-				    enum rpcrdma_memory_use use)
-{
-	return READ_ONCE(ep->memory.held[use]);
-}
 
 static inline void rpcrdma_ep_get(struct rpcrdma_ep *ep)
 {

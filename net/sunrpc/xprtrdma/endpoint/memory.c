@@ -27,18 +27,14 @@ int rpcrdma_ep_join(struct rpcrdma_ep *ep, u64 limit, u32 message)
 	u64 sends = p->sends + RPCRDMA_CONTROL_SENDS;
 	int rc;
 
-	account->fixed = sizeof(*ep) +
-			 recvs * (sizeof(struct rpcrdma_recv) + p->recv_size) +
-			 sends * (sizeof(struct rpcrdma_send) + p->send_size);
-	account->share[RPCRDMA_MEMORY_PARTS] = p->reassembly;
-	/*
-	 * A Call that is larger than that is refused: what came in parts, and
-	 * what is then read. It waits for others of its peer's, not for itself.
-	 */
-	account->share[RPCRDMA_MEMORY_CALLS] = (u64)message + p->reassembly +
-					       2 * PAGE_SIZE;
-	account->share[RPCRDMA_MEMORY_REPLIES] =
-		message + sizeof(struct rpcrdma_stream) + PAGE_SIZE;
+	/* Pages that are not full, at either end of a message */
+	rpcrdma_memory_promise(account, sizeof(*ep) +
+			       recvs * (sizeof(struct rpcrdma_recv) +
+					p->recv_size) +
+			       sends * (sizeof(struct rpcrdma_send) +
+					p->send_size),
+			       message, p->reassembly,
+			       sizeof(struct rpcrdma_stream) + 2 * PAGE_SIZE);
 
 	spin_lock(&rpcrdma_memory_lock);
 	rpcrdma_memory.limit = limit;
@@ -79,6 +75,28 @@ bool rpcrdma_ep_has_room(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 		ep->want_memory = true;
 	spin_unlock(&rpcrdma_memory_lock);
 	return room;
+}
+
+/**
+ * rpcrdma_ep_may_begin - is there memory for a Call of this peer's to be begun?
+ * @ep: endpoint
+ * @octets: what the Replies to all that are at work may take, with this one
+ *
+ * If not, write_space() will be called.
+ */
+bool rpcrdma_ep_may_begin(struct rpcrdma_ep *ep, u64 octets)
+{
+	bool may;
+
+	/* Mostly; without the lock that all connections share */
+	if (likely(!READ_ONCE(ep->memory.held[RPCRDMA_MEMORY_REPLIES])))
+		return true;
+	spin_lock(&rpcrdma_memory_lock);
+	may = rpcrdma_memory_may_begin(&rpcrdma_memory, &ep->memory, octets);
+	if (!may)
+		ep->want_memory = true;
+	spin_unlock(&rpcrdma_memory_lock);
+	return may;
 }
 
 /**

@@ -73,6 +73,57 @@ TEST(Memory, PromisesAreKept)
 	EXPECT_LE(all.used, all.limit);
 }
 
+/*
+ * A Call that came in parts and has Read chunks holds both at once. Were less
+ * promised for it, it would wait for memory that it holds itself.
+ */
+TEST(Memory, ACallInPartsHasRoomForItsReadChunks)
+{
+	constexpr u64 MESSAGE = 40, SPARE = 5;
+	rpcrdma_memory_account a = {}, other = {};
+	rpcrdma_memory all = { 0, 0 };
+
+	rpcrdma_memory_promise(&a, FIXED, MESSAGE, PARTS, SPARE);
+	other = a;
+	EXPECT_EQ(a.fixed, FIXED);
+	EXPECT_EQ(a.share[RPCRDMA_MEMORY_PARTS], PARTS);
+	EXPECT_GE(a.share[RPCRDMA_MEMORY_REPLIES], MESSAGE + SPARE);
+	all.limit = 2 * a.fixed;
+	for (u64 share : a.share)
+		all.limit += 2 * share;
+	ASSERT_EQ(rpcrdma_memory_join(&all, &a), 0);
+	ASSERT_EQ(rpcrdma_memory_join(&all, &other), 0);
+	/* There is nothing but what was promised, and others use theirs. */
+	EXPECT_EQ(all.used, all.limit);
+	take_all(all, other, RPCRDMA_MEMORY_CALLS);
+
+	ASSERT_TRUE(rpcrdma_memory_room(&all, &a, RPCRDMA_MEMORY_PARTS, PARTS));
+	rpcrdma_memory_hold(&all, &a, RPCRDMA_MEMORY_PARTS, PARTS);
+	/* The last part has come. */
+	ASSERT_TRUE(rpcrdma_memory_room(&all, &a, RPCRDMA_MEMORY_CALLS, PARTS));
+	rpcrdma_memory_hold(&all, &a, RPCRDMA_MEMORY_CALLS, PARTS);
+	rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_PARTS, PARTS);
+	/* What is to be read makes the largest Call of it, in whole pages. */
+	EXPECT_TRUE(rpcrdma_memory_room(&all, &a, RPCRDMA_MEMORY_CALLS,
+					MESSAGE + SPARE));
+}
+
+/* What threads work on is this end's, what waits for the peer is the peer's. */
+TEST(Memory, ACallIsBegunWhileNoReplyWaits)
+{
+	rpcrdma_memory all = { PROMISE, 0 };
+	rpcrdma_memory_account a = account();
+
+	ASSERT_EQ(rpcrdma_memory_join(&all, &a), 0);
+	EXPECT_TRUE(rpcrdma_memory_may_begin(&all, &a, 1000 * PROMISE));
+	rpcrdma_memory_hold(&all, &a, RPCRDMA_MEMORY_CALLS, 1000 * PROMISE);
+	EXPECT_TRUE(rpcrdma_memory_may_begin(&all, &a, 1000 * PROMISE));
+	rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_CALLS, 1000 * PROMISE);
+	rpcrdma_memory_hold(&all, &a, RPCRDMA_MEMORY_REPLIES, 1);
+	EXPECT_TRUE(rpcrdma_memory_may_begin(&all, &a, REPLIES - 1));
+	EXPECT_FALSE(rpcrdma_memory_may_begin(&all, &a, REPLIES));
+}
+
 /* The only one that wants more has half of what nobody was promised. */
 TEST(Memory, WhoWantsAllGetsHalf)
 {

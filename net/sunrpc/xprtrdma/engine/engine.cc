@@ -15,6 +15,7 @@
 #include "version1.cc"
 #include "exposure.cc"
 #include "memory.cc"
+#include "admission.cc"
 #include "receive.cc"
 #include "requester.cc"
 #include "exchange.cc"

@@ -49,6 +49,19 @@ u64 promised(const struct rpcrdma_memory_account *account)
 
 using namespace rpcrdma;
 
+/*
+ * A Call that is larger than what is promised for it is refused: what came in parts,
+ * and what is then read. So one waits for others of its peer's, never for itself.
+ */
+void rpcrdma_memory_promise(struct rpcrdma_memory_account *account, u64 fixed,
+			    u64 message, u64 parts, u64 spare)
+{
+	account->fixed = fixed;
+	account->share[RPCRDMA_MEMORY_PARTS] = parts;
+	account->share[RPCRDMA_MEMORY_CALLS] = message + parts + spare;
+	account->share[RPCRDMA_MEMORY_REPLIES] = message + spare;
+}
+
 int rpcrdma_memory_join(struct rpcrdma_memory *all,
 			struct rpcrdma_memory_account *account)
 {
@@ -84,6 +97,15 @@ bool rpcrdma_memory_room(const struct rpcrdma_memory *all,
 		return true;
 	used = all->used - beyond(account) + beyond(&then);
 	return used <= all->limit && beyond(&then) <= all->limit - used;
+}
+
+bool rpcrdma_memory_may_begin(const struct rpcrdma_memory *all,
+			      const struct rpcrdma_memory_account *account,
+			      u64 octets)
+{
+	return !account->held[RPCRDMA_MEMORY_REPLIES] ||
+	       rpcrdma_memory_room(all, account, RPCRDMA_MEMORY_REPLIES,
+				   octets);
 }
 
 void rpcrdma_memory_hold(struct rpcrdma_memory *all,

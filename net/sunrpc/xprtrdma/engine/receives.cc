@@ -68,7 +68,9 @@ bool is_short(const struct rpcrdma_conn *conn)
 void grow(struct rpcrdma_conn *conn)
 {
 	/* A window that got smaller may have more Receives than it says. */
-	const u32 there = max_u32(rpcrdma_window_receives(conn->window), conn->receives) - 1;
+	const u32 there =
+		max_u32(rpcrdma_window_receives(conn->window), conn->receives) -
+		1;
 
 	set_window(conn, min_u32(2 * there, conn->cfg.window));
 	conn->heard_later = conn->received + left_to_peer(conn);

@@ -177,17 +177,17 @@ void network::bound_memory()
 	const bool tight = free == shared[std::size(shared) - 1];
 
 	promised_ = {};
-	promised_.fixed = 2 * cfg.window * buffer;
-	promised_.share[RPCRDMA_MEMORY_PARTS] = cfg.props.reassembly;
+	rpcrdma_memory_promise(&promised_, 2 * cfg.window * buffer, MAX_MESSAGE,
+			       cfg.props.reassembly, 0);
 	/*
 	 * Calls that wait for memory keep their Receives, so that they must not
 	 * wait for one that waits for a callback and, through it, for a Call that
 	 * needs a Receive. No service of the kernel waits like that.
 	 */
-	promised_.share[RPCRDMA_MEMORY_CALLS] =
-		std::max<u64>(MAX_MESSAGE, cfg.props.reassembly) +
+	promised_.share[RPCRDMA_MEMORY_CALLS] +=
 		u64{ MAX_MESSAGE } * setup_.chains;
-	promised_.share[RPCRDMA_MEMORY_REPLIES] = tight ? 0 : MAX_MESSAGE;
+	if (tight)
+		promised_.share[RPCRDMA_MEMORY_REPLIES] = 0;
 	server_.threads = tight ? 1 : 1 + c.below(c.below(2) ? 16 : 3);
 	/* Another connection has to wait for the end of the one before. */
 	server_.memory = {};

@@ -144,8 +144,8 @@ bool host::may_take(endpoint &on) const
 	/* What Calls at work may yet become, and this one */
 	const u64 octets = u64{ MAX_MESSAGE } * (busy_ + 1);
 
-	return !on.account.held[RPCRDMA_MEMORY_REPLIES] ||
-	       on.room(RPCRDMA_MEMORY_REPLIES, octets);
+	return !on.params.memory ||
+	       rpcrdma_memory_may_begin(on.params.memory, &on.account, octets);
 }
 
 void host::take()

@@ -28,12 +28,12 @@ void rpcrdma_requester_inv_done(struct rpcrdma_inv *inv, bool ok);
 struct rpcrdma_svc_listener;
 
 struct rpcrdma_svc_conn {
-	struct svc_xprt		xprt;		/* valid once published */
+	struct svc_xprt		xprt;		/* valid once the service has it */
 	struct rpcrdma_ep	*ep;		/* a counted reference */
 	struct work_struct	free_work;
 	/* Under rpcrdma_svc_accept_lock; NULL once accepted */
 	struct rpcrdma_svc_listener *listener;
-	struct list_head	node;		/* empty, too, once given up */
+	struct list_head	node;		/* empty, too, once it made way */
 	u32			nr_calls;	/* the receive handler's: so far */
 
 	spinlock_t		lock;		/* of what follows */
@@ -43,8 +43,7 @@ struct rpcrdma_svc_conn {
 	u32			nr_spare;	/* arg_pages at most */
 	u32			nr_early;	/* pages of Calls ahead of threads */
 	u32			arg_pages;	/* a Call's largest, 0: not known */
-	bool			published;	/* xprt is sunrpc's */
-	bool			gone;		/* closed() was called */
+	struct rpcrdma_guest	guest;		/* the engine's: whose it is */
 };
 
 /*

@@ -31,10 +31,6 @@
 #include "xdrbuf.h"
 
 enum {
-	/* Connections of one listener that are opening or not yet accepted */
-	RPCRDMA_SVC_BACKLOG = 128,
-	/* ... with those that were given up and are being torn down */
-	RPCRDMA_SVC_BACKLOG_ALL = 2 * RPCRDMA_SVC_BACKLOG,
 	/* Regions that a Reply seldom exceeds: head, page data, tail */
 	RPCRDMA_SVC_REPLY_MRS = 3,
 	/* Octets that peers may always hold, if there is no setting */
@@ -47,14 +43,16 @@ struct rpcrdma_svc_listener {
 	wait_queue_head_t	wait;
 	struct work_struct	free_work;
 	/* Under rpcrdma_svc_accept_lock */
+	struct rpcrdma_admission admission;
 	struct list_head	opening;	/* properties not exchanged */
 	struct list_head	opened;		/* wait to be accepted */
-	unsigned int		nr_listed;	/* in both lists */
-	unsigned int		nr_conns;	/* these, and those given up */
-	bool			dead;
 };
 
-/* Listeners' lists; taken once or twice in a connection's life */
+/*
+ * Listeners' lists; taken a few times in a connection's life. What becomes of a
+ * connection is decided by the engine's admission, which changes under this lock, and
+ * the part of it that is the connection's under the connection's, within it.
+ */
 static DEFINE_SPINLOCK(rpcrdma_svc_accept_lock);
 static struct workqueue_struct *rpcrdma_svc_wq;
 struct kmem_cache *rpcrdma_svc_call_cache;
@@ -144,12 +142,12 @@ void rpcrdma_svc_fail(struct rpcrdma_svc_conn *conn, const char *reason)
  */
 static struct svc_xprt *rpcrdma_svc_conn_get(struct rpcrdma_svc_conn *conn)
 {
-	bool published;
+	bool known;
 
 	spin_lock(&conn->lock);
-	published = conn->published;
+	known = rpcrdma_guest_known(&conn->guest);
 	spin_unlock(&conn->lock);
-	if (!published || !kref_get_unless_zero(&conn->xprt.xpt_ref))
+	if (!known || !kref_get_unless_zero(&conn->xprt.xpt_ref))
 		return NULL;
 	return &conn->xprt;
 }
@@ -202,11 +200,15 @@ static void rpcrdma_svc_opened(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_svc_conn *conn = ep->priv;
 	struct rpcrdma_svc_listener *l;
+	u32 todo;
 
-	/* The listener stays while a connection is in its lists. */
 	spin_lock(&rpcrdma_svc_accept_lock);
+	/* It was not taken yet, nor is it closed: it has its listener. */
 	l = conn->listener;
-	if (l && !l->dead && !list_empty(&conn->node)) {
+	spin_lock(&conn->lock);
+	todo = rpcrdma_admission_opened(&l->admission, &conn->guest);
+	spin_unlock(&conn->lock);
+	if (todo & RPCRDMA_GUEST_LISTED) {
 		list_move_tail(&conn->node, &l->opened);
 		set_bit(XPT_CONN, &l->xprt.xpt_flags);
 		svc_xprt_enqueue(&l->xprt);
@@ -229,50 +231,40 @@ static void rpcrdma_svc_conn_free(struct rpcrdma_svc_conn *conn)
 	kfree(conn);
 }
 
-/* Take a connection out of its listener's lists; accept lock held. */
-static void rpcrdma_svc_unlist(struct rpcrdma_svc_conn *conn)
+/* It has no listener any more, who may have been waiting for that. */
+static void rpcrdma_svc_leave_listener(struct rpcrdma_svc_conn *conn, u32 todo)
 {
 	lockdep_assert_held(&rpcrdma_svc_accept_lock);
-	if (list_empty(&conn->node))
-		return;
 	list_del_init(&conn->node);
-	conn->listener->nr_listed--;
-}
-
-/* ... for good: its listener is no more concern of it. */
-static void rpcrdma_svc_leave_listener(struct rpcrdma_svc_conn *conn)
-{
-	struct rpcrdma_svc_listener *l = conn->listener;
-
-	lockdep_assert_held(&rpcrdma_svc_accept_lock);
-	rpcrdma_svc_unlist(conn);
-	conn->listener = NULL;
 	/* Under the lock, as the listener may be freed right after it. */
-	if (!--l->nr_conns)
-		wake_up_all(&l->wait);
+	if (todo & RPCRDMA_GUEST_LAST)
+		wake_up_all(&conn->listener->wait);
+	conn->listener = NULL;
 }
 
 static void rpcrdma_svc_closed(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_svc_conn *conn = ep->priv;
+	struct rpcrdma_svc_listener *l;
 	struct svc_xprt *xprt;
-	bool unknown;
+	u32 todo;
 
 	spin_lock(&rpcrdma_svc_accept_lock);
-	unknown = conn->listener;
-	if (unknown)
-		rpcrdma_svc_leave_listener(conn);
+	l = conn->listener;
+	spin_lock(&conn->lock);
+	todo = rpcrdma_admission_gone(l ? &l->admission : NULL, &conn->guest);
+	spin_unlock(&conn->lock);
+	if (l)
+		rpcrdma_svc_leave_listener(conn, todo);
 	spin_unlock(&rpcrdma_svc_accept_lock);
-	if (unknown) {
+	if (todo & RPCRDMA_GUEST_FREE) {
 		rpcrdma_svc_conn_free(conn);
 		return;
 	}
 
-	/* Accepted. If not published yet, that will see it. */
-	spin_lock(&conn->lock);
-	conn->gone = true;
-	spin_unlock(&conn->lock);
 	rpcrdma_svc_spare_free(conn);
+	if (!(todo & RPCRDMA_GUEST_CLOSE))
+		return;
 	xprt = rpcrdma_svc_conn_get(conn);
 	if (xprt) {
 		svc_xprt_deferred_close(xprt);
@@ -292,27 +284,49 @@ static const struct rpcrdma_ep_ops rpcrdma_svc_ep_ops = {
 /* ---- Connections ---- */
 
 /*
- * Make room for another connection, accept lock held: the one that has been
- * opening for longest is given up. A client takes moments to open; who says
- * nothing must not keep the others out until his time is over. Its memory,
- * which goes with the teardown, is promised to the new one.
- * False: none is opening, or more are being torn down than that goes with.
+ * The connection that has been opening for longest makes way for another one; accept
+ * lock held. Its memory, which goes with the teardown, is promised to that.
  */
-static bool rpcrdma_svc_give_up_oldest(struct rpcrdma_svc_listener *l)
+static void rpcrdma_svc_displace(struct rpcrdma_svc_listener *l)
 {
-	struct rpcrdma_svc_conn *conn;
+	struct rpcrdma_svc_conn *conn =
+		list_first_entry(&l->opening, struct rpcrdma_svc_conn, node);
 
 	lockdep_assert_held(&rpcrdma_svc_accept_lock);
-	conn = list_first_entry_or_null(&l->opening, struct rpcrdma_svc_conn,
-					node);
-	if (!conn || l->nr_conns >= RPCRDMA_SVC_BACKLOG_ALL)
-		return false;
+	spin_lock(&conn->lock);
+	rpcrdma_admission_leave(&l->admission, &conn->guest);
+	spin_unlock(&conn->lock);
+	list_del_init(&conn->node);
 	/* It is freed in closed(), which waits for the lock. */
-	rpcrdma_svc_unlist(conn);
 	rpcrdma_ep_part(conn->ep);
 	rpcrdma_ep_close(conn->ep,
 			 "it did not finish opening, and others want to open");
-	return true;
+}
+
+/* Is @conn let in? If it is, it is opening. */
+static enum rpcrdma_admit rpcrdma_svc_admit(struct rpcrdma_svc_listener *l,
+					    struct rpcrdma_svc_conn *conn,
+					    u64 limit)
+{
+	u32 message = l->xprt.xpt_server->sv_max_mesg;
+	enum rpcrdma_admit admit;
+	bool memory = false;
+
+	spin_lock(&rpcrdma_svc_accept_lock);
+	for (;;) {
+		memory = memory || !rpcrdma_ep_join(conn->ep, limit, message);
+		admit = rpcrdma_admission_ask(&l->admission, &conn->guest,
+					      memory);
+		if (admit != RPCRDMA_ADMIT_DISPLACE)
+			break;
+		rpcrdma_svc_displace(l);
+	}
+	if (admit == RPCRDMA_ADMIT) {
+		conn->listener = l;
+		list_add_tail(&conn->node, &l->opening);
+	}
+	spin_unlock(&rpcrdma_svc_accept_lock);
+	return admit;
 }
 
 /*
@@ -321,11 +335,8 @@ static bool rpcrdma_svc_give_up_oldest(struct rpcrdma_svc_listener *l)
  */
 static int rpcrdma_svc_incoming(void *priv, struct rpcrdma_ep *ep)
 {
-	struct rpcrdma_svc_listener *l = priv;
 	struct rpcrdma_svc_conn *conn;
-	u32 message;
 	u64 limit;
-	int rc = 0;
 
 	if (ep->remote.ss_family != AF_INET && ep->remote.ss_family != AF_INET6)
 		return -EAFNOSUPPORT;
@@ -342,34 +353,23 @@ static int rpcrdma_svc_incoming(void *priv, struct rpcrdma_ep *ep)
 	ep->priv = conn;
 	rpcrdma_svc_params(&ep->params);
 	limit = rpcrdma_svc_memory_limit();
-	message = l->xprt.xpt_server->sv_max_mesg;
 
-	spin_lock(&rpcrdma_svc_accept_lock);
-	if (l->dead) {
-		rc = -ECONNREFUSED;
-	} else if (rpcrdma_ep_join(ep, limit, message) &&
-		   (!rpcrdma_svc_give_up_oldest(l) ||
-		    rpcrdma_ep_join(ep, limit, message))) {
-		rc = -ENOMEM;
-	} else if (l->nr_listed >= RPCRDMA_SVC_BACKLOG &&
-		   !rpcrdma_svc_give_up_oldest(l)) {
-		rc = -EBUSY;
-	} else {
-		conn->listener = l;
-		list_add_tail(&conn->node, &l->opening);
-		l->nr_listed++;
-		l->nr_conns++;
-	}
-	spin_unlock(&rpcrdma_svc_accept_lock);
-	if (rc == -EBUSY)
+	switch (rpcrdma_svc_admit(priv, conn, limit)) {
+	case RPCRDMA_ADMIT:
+		return 0;
+	case RPCRDMA_ADMIT_TOO_MANY:
 		pr_warn_ratelimited("svcrdma: connection from %pISpc rejected: %u others are opening or wait for a service thread; more nfsd threads may help\n",
-				    &ep->remote, RPCRDMA_SVC_BACKLOG);
-	if (rc == -ENOMEM)
+				    &ep->remote, RPCRDMA_MAX_GUESTS);
+		break;
+	case RPCRDMA_ADMIT_NO_MEMORY:
 		pr_warn_ratelimited("svcrdma: connection from %pISpc rejected: the others may hold all of the %llu MiB that svc_max_memory allows\n",
 				    &ep->remote, limit >> 20);
-	if (rc)
-		kfree(conn);
-	return rc;
+		break;
+	default:
+		break;
+	}
+	kfree(conn);
+	return -ECONNREFUSED;
 }
 
 /* Make the svc_xprt of a connection that was taken from its listener. */
@@ -378,6 +378,7 @@ static struct svc_xprt *rpcrdma_svc_publish(struct rpcrdma_svc_conn *conn,
 {
 	struct svc_xprt *xprt = &conn->xprt;
 	struct sockaddr *sa;
+	u32 todo;
 
 	/* Leaves XPT_BUSY set: until sunrpc has it, flags only add up. */
 	svc_xprt_init(listener->xpt_net, &rpcrdma_svc_class, xprt,
@@ -400,10 +401,10 @@ static struct svc_xprt *rpcrdma_svc_publish(struct rpcrdma_svc_conn *conn,
 	/* Upcalls may come when the service is no more: note it here. */
 	WRITE_ONCE(conn->arg_pages,
 		   listener->xpt_server->sv_max_mesg >> PAGE_SHIFT);
-	conn->published = true;
-	if (!list_empty(&conn->calls))
+	todo = rpcrdma_guest_served(&conn->guest, !list_empty(&conn->calls));
+	if (todo & RPCRDMA_GUEST_DATA)
 		set_bit(XPT_DATA, &xprt->xpt_flags);
-	if (conn->gone)
+	if (todo & RPCRDMA_GUEST_CLOSE)
 		set_bit(XPT_CLOSE, &xprt->xpt_flags);
 	spin_unlock(&conn->lock);
 	return xprt;
@@ -420,12 +421,17 @@ static struct svc_xprt *rpcrdma_svc_accept(struct svc_xprt *xprt)
 {
 	struct rpcrdma_svc_listener *l = rpcrdma_svc_l(xprt);
 	struct rpcrdma_svc_conn *conn;
+	u32 todo;
 
 	spin_lock(&rpcrdma_svc_accept_lock);
 	conn = list_first_entry_or_null(&l->opened, struct rpcrdma_svc_conn,
 					node);
-	if (conn)
-		rpcrdma_svc_leave_listener(conn);
+	if (conn) {
+		spin_lock(&conn->lock);
+		todo = rpcrdma_admission_take(&l->admission, &conn->guest);
+		spin_unlock(&conn->lock);
+		rpcrdma_svc_leave_listener(conn, todo);
+	}
 	if (list_empty(&l->opened))
 		clear_bit(XPT_CONN, &xprt->xpt_flags);
 	spin_unlock(&rpcrdma_svc_accept_lock);
@@ -442,15 +448,10 @@ static int rpcrdma_svc_has_wspace(struct svc_xprt *xprt)
 	/* Deferred ones have what they need, and others may wait for it. */
 	if (test_bit(XPT_DEFERRED, &xprt->xpt_flags))
 		return 1;
-	if (!rpcrdma_ep_may_reply(ep))
-		return 0;
-	/* No Reply waits: what threads work on is theirs, not the peer's. */
-	if (!rpcrdma_ep_holds(ep, RPCRDMA_MEMORY_REPLIES))
-		return 1;
 	/* What the Calls at work may yet become, and this one */
 	octets = ((u64)READ_ONCE(conn->arg_pages) << PAGE_SHIFT) +
 		 atomic_read(&xprt->xpt_reserved);
-	return rpcrdma_ep_has_room(ep, RPCRDMA_MEMORY_REPLIES, octets);
+	return rpcrdma_ep_may_reply(ep) && rpcrdma_ep_may_begin(ep, octets);
 }
 
 /* The local address goes away: xpo_detach, which follows, is quick enough. */
@@ -511,7 +512,7 @@ static void rpcrdma_svc_listener_stop(struct rpcrdma_svc_listener *l)
 	struct rpcrdma_svc_conn *conn;
 
 	spin_lock(&rpcrdma_svc_accept_lock);
-	l->dead = true;
+	rpcrdma_admission_stop(&l->admission);
 	list_for_each_entry(conn, &l->opening, node)
 		rpcrdma_ep_close(conn->ep, NULL);
 	list_for_each_entry(conn, &l->opened, node)
@@ -524,7 +525,7 @@ static bool rpcrdma_svc_listener_idle(struct rpcrdma_svc_listener *l)
 	bool idle;
 
 	spin_lock(&rpcrdma_svc_accept_lock);
-	idle = !l->nr_conns;
+	idle = !l->admission.all;
 	spin_unlock(&rpcrdma_svc_accept_lock);
 	return idle;
 }

@@ -129,7 +129,7 @@ static void rpcrdma_svc_spare_alloc(struct rpcrdma_svc_conn *conn)
 		return;
 	spare = kvmalloc_array(conn->arg_pages, sizeof(*spare), GFP_KERNEL);
 	spin_lock(&conn->lock);
-	if (!conn->spare && !conn->gone)
+	if (!conn->spare && conn->guest.stage != RPCRDMA_GUEST_GONE)
 		swap(conn->spare, spare);
 	spin_unlock(&conn->lock);
 	kvfree(spare);
@@ -615,7 +615,7 @@ static bool rpcrdma_svc_pull_early(struct rpcrdma_svc_conn *conn,
 void rpcrdma_svc_arrived(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 {
 	struct rpcrdma_svc_conn *conn = ep->priv;
-	bool published;
+	bool known;
 
 	rv->priv = NULL;
 	rv->send = NULL;
@@ -624,10 +624,10 @@ void rpcrdma_svc_arrived(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 		return;
 	spin_lock(&conn->lock);
 	list_add_tail(&rv->list, &conn->calls);
-	published = conn->published;
-	if (published)
+	known = rpcrdma_guest_known(&conn->guest);
+	if (known)
 		set_bit(XPT_DATA, &conn->xprt.xpt_flags);
 	spin_unlock(&conn->lock);
-	if (published)
+	if (known)
 		svc_xprt_enqueue(&conn->xprt);
 }

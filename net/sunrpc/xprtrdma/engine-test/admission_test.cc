@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Connections that come in, in every order of what can happen to them. */
+#include <algorithm>
+#include <deque>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "support.h"
+
+using namespace engine_test;
+
+namespace
+{
+
+constexpr u32 BACKLOG = RPCRDMA_MAX_GUESTS, ALL = RPCRDMA_MAX_GUESTS_ALL;
+
+/* A listener and what its user keeps: lists in the order of arrival. */
+struct listener {
+	rpcrdma_admission all{};
+	std::deque<rpcrdma_guest *> opening, opened;
+	std::deque<rpcrdma_guest> guests;
+
+	/* As a peer asks that finds memory, or after so many have left, or never */
+	rpcrdma_guest *ask(enum rpcrdma_admit &admit, u32 memory_after = 0)
+	{
+		rpcrdma_guest &g = guests.emplace_back();
+		u32 left = 0;
+
+		g = {};
+		for (;;) {
+			admit = rpcrdma_admission_ask(&all, &g,
+						      left >= memory_after);
+			if (admit != RPCRDMA_ADMIT_DISPLACE)
+				break;
+			left++;
+			rpcrdma_admission_leave(&all, opening.front());
+			opening.pop_front();
+		}
+		EXPECT_LE(left, 1u);
+		if (admit != RPCRDMA_ADMIT)
+			return nullptr;
+		opening.push_back(&g);
+		return &g;
+	}
+	rpcrdma_guest *ask()
+	{
+		enum rpcrdma_admit admit;
+		rpcrdma_guest *g = ask(admit);
+
+		EXPECT_EQ(admit, RPCRDMA_ADMIT);
+		return g;
+	}
+	bool open(rpcrdma_guest *g)
+	{
+		if (!(rpcrdma_admission_opened(&all, g) & RPCRDMA_GUEST_LISTED))
+			return false;
+		std::erase(opening, g);
+		opened.push_back(g);
+		return true;
+	}
+	u32 take(rpcrdma_guest *g)
+	{
+		std::erase(opened, g);
+		return rpcrdma_admission_take(&all, g);
+	}
+	u32 gone(rpcrdma_guest *g)
+	{
+		std::erase(opening, g);
+		std::erase(opened, g);
+		return rpcrdma_admission_gone(&all, g);
+	}
+};
+
+TEST(Admission, ALifeWithAService)
+{
+	listener l;
+	rpcrdma_guest *g = l.ask();
+
+	EXPECT_FALSE(rpcrdma_guest_known(g));
+	EXPECT_TRUE(l.open(g));
+	EXPECT_EQ(l.all.all, 1u);
+	/* Nothing is left that its listener would have to wait for. */
+	EXPECT_EQ(l.take(g), u32{ RPCRDMA_GUEST_LAST });
+	EXPECT_EQ(l.all.all, 0u);
+	EXPECT_FALSE(rpcrdma_guest_known(g));
+	EXPECT_EQ(rpcrdma_guest_served(g, true), u32{ RPCRDMA_GUEST_DATA });
+	EXPECT_TRUE(rpcrdma_guest_known(g));
+	EXPECT_EQ(rpcrdma_admission_gone(nullptr, g),
+		  u32{ RPCRDMA_GUEST_CLOSE });
+	/* Once */
+	EXPECT_EQ(rpcrdma_admission_gone(nullptr, g), 0u);
+}
+
+/* It ends before a service has it: it is freed where nobody knows it. */
+TEST(Admission, EndsBeforeThat)
+{
+	listener l;
+	rpcrdma_guest *opening = l.ask(), *opened = l.ask(), *taken = l.ask();
+
+	EXPECT_TRUE(l.open(opened));
+	EXPECT_TRUE(l.open(taken));
+	EXPECT_EQ(l.take(taken), 0u);
+	/* A thread has it in hand, and it hears of the end when it is through. */
+	EXPECT_EQ(rpcrdma_admission_gone(nullptr, taken), 0u);
+	EXPECT_EQ(rpcrdma_guest_served(taken, false),
+		  u32{ RPCRDMA_GUEST_CLOSE });
+	EXPECT_TRUE(rpcrdma_guest_known(taken));
+	EXPECT_EQ(l.gone(opening), u32{ RPCRDMA_GUEST_FREE });
+	EXPECT_EQ(l.gone(opened), RPCRDMA_GUEST_FREE | RPCRDMA_GUEST_LAST);
+	EXPECT_EQ(l.all.opening + l.all.opened + l.all.all, 0u);
+}
+
+TEST(Admission, TheOldestThatIsOpeningMakesWay)
+{
+	listener l;
+	std::vector<rpcrdma_guest *> g;
+
+	for (u32 i = 0; i < BACKLOG; i++)
+		g.push_back(l.ask());
+	/* One that has opened waits for a thread, and stays. */
+	EXPECT_TRUE(l.open(g[0]));
+	l.ask();
+	EXPECT_EQ(g[0]->stage, RPCRDMA_GUEST_OPENED);
+	EXPECT_EQ(g[1]->stage, RPCRDMA_GUEST_LEAVING);
+	EXPECT_EQ(l.all.opening + l.all.opened, BACKLOG);
+	EXPECT_EQ(l.all.all, BACKLOG + 1);
+	/* Now it opens: too late. Its end frees it. */
+	EXPECT_FALSE(l.open(g[1]));
+	EXPECT_EQ(l.take(g[1]), 0u);
+	EXPECT_EQ(l.gone(g[1]), u32{ RPCRDMA_GUEST_FREE });
+	EXPECT_EQ(l.all.all, BACKLOG);
+}
+
+/* Who has opened waits for service, and who asks is told to come again. */
+TEST(Admission, NobodyThatHasOpenedMakesWay)
+{
+	listener l;
+	enum rpcrdma_admit admit;
+
+	for (u32 i = 0; i < BACKLOG; i++)
+		EXPECT_TRUE(l.open(l.ask()));
+	EXPECT_EQ(l.ask(admit), nullptr);
+	EXPECT_EQ(admit, RPCRDMA_ADMIT_TOO_MANY);
+	EXPECT_EQ(l.ask(admit, 1), nullptr);
+	EXPECT_EQ(admit, RPCRDMA_ADMIT_NO_MEMORY);
+	l.take(l.opened.front());
+	l.ask();
+}
+
+/* Those that made way are still torn down, and have a bound, too. */
+TEST(Admission, TornDownOnesAreBounded)
+{
+	listener l;
+	enum rpcrdma_admit admit;
+
+	for (u32 i = 0; i < ALL; i++)
+		l.ask();
+	EXPECT_EQ(l.all.all, ALL);
+	EXPECT_EQ(l.ask(admit), nullptr);
+	EXPECT_EQ(admit, RPCRDMA_ADMIT_TOO_MANY);
+	EXPECT_EQ(l.gone(&l.guests[0]), u32{ RPCRDMA_GUEST_FREE });
+	l.ask();
+	EXPECT_EQ(l.all.all, ALL);
+}
+
+TEST(Admission, MemoryOfOneThatMakesWay)
+{
+	listener l;
+	enum rpcrdma_admit admit;
+
+	/* There is nobody whose memory it could have. */
+	EXPECT_EQ(l.ask(admit, 1), nullptr);
+	EXPECT_EQ(admit, RPCRDMA_ADMIT_NO_MEMORY);
+	l.ask();
+	EXPECT_NE(l.ask(admit, 1), nullptr);
+	EXPECT_EQ(l.guests[1].stage, RPCRDMA_GUEST_LEAVING);
+	/* If that was not enough, no second one has to go. */
+	l.ask();
+	EXPECT_EQ(l.ask(admit, 2), nullptr);
+	EXPECT_EQ(admit, RPCRDMA_ADMIT_NO_MEMORY);
+	EXPECT_EQ(l.all.opening, 1u);
+}
+
+TEST(Admission, NobodyComesToAListenerThatHasStopped)
+{
+	listener l;
+	enum rpcrdma_admit admit;
+	rpcrdma_guest *opening = l.ask(), *opened = l.ask(), *late = l.ask();
+
+	EXPECT_TRUE(l.open(opened));
+	rpcrdma_admission_stop(&l.all);
+	EXPECT_EQ(l.ask(admit), nullptr);
+	EXPECT_EQ(admit, RPCRDMA_ADMIT_STOPPED);
+	EXPECT_FALSE(l.open(late));
+	EXPECT_EQ(l.gone(opening), u32{ RPCRDMA_GUEST_FREE });
+	EXPECT_EQ(l.gone(late), u32{ RPCRDMA_GUEST_FREE });
+	EXPECT_EQ(l.gone(opened), RPCRDMA_GUEST_FREE | RPCRDMA_GUEST_LAST);
+}
+
+/* Events as they can come, one connection's in any order, four deep */
+enum event {
+	OPENED,
+	GONE,
+	TAKE,
+	SERVED,
+	STOP,
+	LEAVE,
+	NR_EVENTS
+};
+
+/*
+ * Whatever comes when: freed once, or told to the service once, and never both; the
+ * listener's last one is told of, and no count goes below zero.
+ */
+void every_order(std::vector<int> &so_far, u32 depth)
+{
+	listener l;
+	rpcrdma_guest *g = l.ask();
+	u32 freed = 0, closed = 0, last = 0;
+	bool gone = false, taken = false, served = false;
+
+	for (const int what : so_far) {
+		u32 todo = 0;
+
+		switch (what) {
+		case OPENED:
+			if (!gone)
+				l.open(g);
+			break;
+		case GONE:
+			if (gone)
+				break;
+			gone = true;
+			todo = taken ? rpcrdma_admission_gone(nullptr, g) :
+				       l.gone(g);
+			break;
+		case TAKE:
+			if (std::find(l.opened.begin(), l.opened.end(), g) ==
+			    l.opened.end())
+				break;
+			todo = l.take(g);
+			taken = true;
+			break;
+		case SERVED:
+			if (!taken || served)
+				break;
+			served = true;
+			todo = rpcrdma_guest_served(g, false);
+			break;
+		case STOP:
+			rpcrdma_admission_stop(&l.all);
+			break;
+		case LEAVE:
+			if (std::find(l.opening.begin(), l.opening.end(), g) ==
+			    l.opening.end())
+				break;
+			rpcrdma_admission_leave(&l.all, g);
+			l.opening.clear();
+			break;
+		}
+		freed += !!(todo & RPCRDMA_GUEST_FREE);
+		closed += !!(todo & RPCRDMA_GUEST_CLOSE);
+		last += !!(todo & RPCRDMA_GUEST_LAST);
+		ASSERT_EQ(freed, gone && !taken);
+		ASSERT_EQ(closed, gone && served);
+		ASSERT_EQ(last, gone || taken);
+		ASSERT_EQ(l.all.all, gone || taken ? 0u : 1u);
+		ASSERT_EQ(l.all.opening, l.opening.size());
+		ASSERT_EQ(l.all.opened, l.opened.size());
+		ASSERT_EQ(rpcrdma_guest_known(g), served || (gone && !taken));
+	}
+	for (int what = 0; depth && what < NR_EVENTS; what++) {
+		so_far.push_back(what);
+		every_order(so_far, depth - 1);
+		so_far.pop_back();
+	}
+}
+
+TEST(Admission, EveryOrder)
+{
+	std::vector<int> none;
+
+	every_order(none, 6);
+}
+
+/* Many at a time, as they come */
+TEST(Admission, AnyOrderOfMany)
+{
+	generator random{ 3 };
+	listener l;
+	std::vector<rpcrdma_guest *> left;
+	u32 served = 0;
+
+	for (u32 i = 0; i < 100000; i++) {
+		enum rpcrdma_admit admit;
+
+		switch (random.below(8)) {
+		case 0:
+		case 1:
+		case 2:
+		case 3:
+			if (rpcrdma_guest *g = l.ask(admit, random.below(3)))
+				left.push_back(g);
+			break;
+		case 4:
+			if (!l.opening.empty())
+				EXPECT_TRUE(l.open(l.opening[random.below(
+					static_cast<u32>(l.opening.size()))]));
+			break;
+		case 5:
+			if (l.opened.empty())
+				break;
+			std::erase(left, l.opened.front());
+			l.take(l.opened.front());
+			served++;
+			break;
+		default:
+			if (left.empty())
+				break;
+			const u32 n =
+				random.below(static_cast<u32>(left.size()));
+
+			EXPECT_TRUE(l.gone(left[n]) & RPCRDMA_GUEST_FREE);
+			left.erase(left.begin() + n);
+		}
+		ASSERT_EQ(l.all.opening, l.opening.size());
+		ASSERT_EQ(l.all.opened, l.opened.size());
+		ASSERT_EQ(l.all.all, left.size());
+		ASSERT_LE(l.all.opening + l.all.opened, BACKLOG);
+		ASSERT_LE(l.all.all, ALL);
+	}
+	EXPECT_GT(served, 1000u);
+}
+
+} // namespace
