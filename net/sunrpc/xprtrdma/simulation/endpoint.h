@@ -227,6 +227,7 @@ public:
 
 	rpcrdma_conn conn;
 	rpcrdma_memory_account account{};
+	rpcrdma_guest guest{}; /* a server's */
 	endpoint_params params;
 	rpcrdma_life life{};
 	queue_pair qp;

@@ -397,6 +397,31 @@ void network::exchange_private(endpoint *client, endpoint *server)
 		rpcrdma_conn_private(&client->conn, &priv);
 }
 
+/* Is it let in? Who has been opening for longest may have to make way. */
+bool network::admit(endpoint *server)
+{
+	enum rpcrdma_admit answer;
+	bool memory = false;
+
+	for (;;) {
+		memory = memory || !rpcrdma_memory_join(server->params.memory,
+							&server->account);
+		answer = rpcrdma_admission_ask(&admission_, &server->guest,
+					       memory);
+		if (answer != RPCRDMA_ADMIT_DISPLACE)
+			return answer == RPCRDMA_ADMIT;
+		for (auto &ep : endpoints_) {
+			if (ep->guest.stage != RPCRDMA_GUEST_OPENING)
+				continue;
+			w_.tell("%s: makes way", ep->name);
+			rpcrdma_admission_leave(&admission_, &ep->guest);
+			rpcrdma_memory_leave(ep->params.memory, &ep->account);
+			ep->close(nullptr);
+			break;
+		}
+	}
+}
+
 void network::request(u32 index)
 {
 	endpoint *client = index == PEER1 ? nullptr : endpoints_[index].get();
@@ -435,7 +460,7 @@ void network::request(u32 index)
 			std::make_unique<endpoint>(w_, p, server_, "server"));
 		server = endpoints_.back().get();
 		server->account = promised_;
-		if (rpcrdma_memory_join(p.memory, &server->account)) {
+		if (!admit(server)) {
 			endpoints_.pop_back();
 			answer(index, RPCRDMA_NEWS_REJECTED, 28);
 			return;
@@ -483,8 +508,13 @@ void network::request(u32 index)
 void network::opened(endpoint &ep)
 {
 	/* A client's is used when it is known to who has asked for it. */
-	if (!ep.conn.cfg.client)
-		server_.use(&ep);
+	if (ep.conn.cfg.client)
+		return;
+	if (!rpcrdma_admission_opened(&admission_, &ep.guest))
+		return;
+	rpcrdma_admission_take(&admission_, &ep.guest);
+	rpcrdma_guest_served(&ep.guest, false);
+	server_.use(&ep);
 }
 
 void network::connected(endpoint &client)
@@ -519,8 +549,16 @@ void network::failed(endpoint &, int status)
 
 void network::closed(endpoint &ep)
 {
-	if (!ep.conn.cfg.client)
+	if (!ep.conn.cfg.client) {
+		const bool known = rpcrdma_guest_known(&ep.guest);
+		const u32 todo = rpcrdma_admission_gone(
+			known ? nullptr : &admission_, &ep.guest);
+
+		if (!(todo &
+		      (known ? RPCRDMA_GUEST_CLOSE : RPCRDMA_GUEST_FREE)))
+			w_.complain("nobody is told of a connection's end");
 		return;
+	}
 	if (&ep == attempt_)
 		w_.complain("the end of a connection that nobody has");
 	rpcrdma_version_learn(&memory_, w_.now / SECOND,
@@ -660,6 +698,8 @@ void network::run()
 		return;
 	for (auto &ep : endpoints_)
 		ep->check_gone();
+	if (admission_.all)
+		w_.complain("a listener waits for a connection that is gone");
 	if (peer1_)
 		peer1_->check_gone();
 }

@@ -105,6 +105,7 @@ private:
 		       (peer1_ && peer1_->serving());
 	}
 	void bound_memory();
+	bool admit(endpoint *server);
 	void remove(bool client);
 
 	world &w_;
@@ -118,6 +119,7 @@ private:
 	std::vector<u32> sequences_;
 	rpcrdma_version_memory memory_{};
 	rpcrdma_memory_account promised_{};
+	rpcrdma_admission admission_{};
 	bool connecting_ = false;
 	endpoint *attempt_ = nullptr;
 	u8 tried_ = 0;
