@@ -1864,6 +1864,45 @@ enum rpcrdma_release rpcrdma_life_release(struct rpcrdma_life *life, bool qp,
 					  bool posted);
 
 /*
+ * What a client does with its connection, of which it has one at a time, and in which
+ * order. sunrpc lets nobody send meanwhile.
+ */
+enum rpcrdma_link {
+	/* Take the one there is, if any, away from those who send; close it, wait for
+	 * its end, and learn what it says of the server.
+	 */
+	RPCRDMA_LINK_FORGET,
+	RPCRDMA_LINK_TRY,		/* make one */
+	RPCRDMA_LINK_KEEP,		/* it is who sends that has it now */
+	RPCRDMA_LINK_SETTLED,		/* an attempt is no longer under way */
+	RPCRDMA_LINK_UP,		/* another connection than before: connected */
+	RPCRDMA_LINK_DROP,		/* have it closed: it has ended */
+	RPCRDMA_LINK_WAKE,		/* those who wait for one are told @status */
+	RPCRDMA_LINK_UNLOCK,		/* others may send */
+	RPCRDMA_LINK_DOWN,		/* another connection than before: none */
+	RPCRDMA_LINK_END,		/* that is all */
+};
+
+/* How far it has come. Zero it to begin, but for @close. */
+struct rpcrdma_link_walk {
+	u8 close;		/* none is to be made */
+	u8 next;		/* the engine's */
+	int status;		/* of the attempt */
+};
+
+struct rpcrdma_link_step {
+	enum rpcrdma_link what;
+	int status;		/* WAKE: a negative errno */
+};
+
+/*
+ * The next thing to be done. @result: of TRY, 0 or a negative errno. @open: is the
+ * connection that was made still open? Looked at when it is told to be UP.
+ */
+struct rpcrdma_link_step rpcrdma_link_next(struct rpcrdma_link_walk *walk,
+					   int result, bool open);
+
+/*
  * Would what ended with @status, a negative errno, end like that each time? Not
  * what lacked memory, room in a queue or a connection: that may be tried again, as
  * it is or on another connection. The rest never succeeds, and whoever waits for it

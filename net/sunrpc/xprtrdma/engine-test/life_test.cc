@@ -616,6 +616,95 @@ TEST(Life, TasksHearWhatTheyKnow)
 		EXPECT_EQ(rpcrdma_connect_status(c.status), c.told) << c.status;
 }
 
+/* ---- A client's connection ---- */
+
+struct linked {
+	std::vector<enum rpcrdma_link> what;
+	int woken = 0;
+};
+
+/* @result: of the attempt; @up: the connection is still open when it is said so */
+linked link(bool close, int result, bool up)
+{
+	rpcrdma_link_walk walk = {};
+	linked l;
+	bool open = false;
+	int rc = 0;
+
+	walk.close = close;
+	for (;;) {
+		const rpcrdma_link_step s = rpcrdma_link_next(&walk, rc, open);
+
+		if (s.what == RPCRDMA_LINK_END)
+			break;
+		l.what.push_back(s.what);
+		if (s.what == RPCRDMA_LINK_TRY) {
+			rc = result;
+			open = !rc;
+		} else if (s.what == RPCRDMA_LINK_UP) {
+			open = up;
+		} else if (s.what == RPCRDMA_LINK_WAKE) {
+			l.woken = s.status;
+		}
+	}
+	EXPECT_EQ(rpcrdma_link_next(&walk, 0, true).what, RPCRDMA_LINK_END);
+	return l;
+}
+
+using links = std::vector<enum rpcrdma_link>;
+
+TEST(Link, AConnectionIsMade)
+{
+	const linked l = link(false, 0, true);
+
+	EXPECT_EQ(l.what, (links{ RPCRDMA_LINK_FORGET, RPCRDMA_LINK_TRY,
+				  RPCRDMA_LINK_KEEP, RPCRDMA_LINK_SETTLED,
+				  RPCRDMA_LINK_UP, RPCRDMA_LINK_WAKE,
+				  RPCRDMA_LINK_UNLOCK }));
+	EXPECT_EQ(l.woken, -11);
+}
+
+/* Its end was told when the transport did not have it yet. */
+TEST(Link, ItEndsWhileItIsMade)
+{
+	const linked l = link(false, 0, false);
+
+	EXPECT_EQ(l.what, (links{ RPCRDMA_LINK_FORGET, RPCRDMA_LINK_TRY,
+				  RPCRDMA_LINK_KEEP, RPCRDMA_LINK_SETTLED,
+				  RPCRDMA_LINK_UP, RPCRDMA_LINK_DROP,
+				  RPCRDMA_LINK_WAKE, RPCRDMA_LINK_UNLOCK }));
+	EXPECT_EQ(l.woken, -11);
+}
+
+TEST(Link, NoneIsMade)
+{
+	const struct {
+		int result, told;
+	} cases[] = { { SILENT, NO_CONNECTION },
+		      { NO_MEMORY, -105 },
+		      { NO_DEVICE, UNREACHABLE },
+		      { -22, -71 } };
+
+	for (const auto &c : cases) {
+		const linked l = link(false, c.result, true);
+
+		EXPECT_EQ(l.what,
+			  (links{ RPCRDMA_LINK_FORGET, RPCRDMA_LINK_TRY,
+				  RPCRDMA_LINK_SETTLED, RPCRDMA_LINK_WAKE,
+				  RPCRDMA_LINK_UNLOCK }));
+		EXPECT_EQ(l.woken, c.told);
+	}
+}
+
+/* Nobody is woken by that: sunrpc does it when it is told of the end. */
+TEST(Link, ItIsClosed)
+{
+	EXPECT_EQ(link(true, 0, true).what,
+		  (links{ RPCRDMA_LINK_FORGET, RPCRDMA_LINK_DOWN }));
+	EXPECT_EQ(link(true, -5, false).what,
+		  (links{ RPCRDMA_LINK_FORGET, RPCRDMA_LINK_DOWN }));
+}
+
 TEST(Life, WhatLastsAndWhatMayPass)
 {
 	/* EAGAIN, ENOMEM, ENOBUFS, ENOTCONN */

@@ -225,6 +225,56 @@ constexpr told TOLD[] = {
 	{ E_OPNOTSUPP, E_PROTO },
 };
 
+/* When a step of a client's connection is left out */
+enum class when : u8 {
+	ALWAYS,
+	MADE,
+	ENDED, /* made, and no longer open */
+};
+
+struct link_step {
+	enum rpcrdma_link what;
+	when needed;
+};
+
+/*
+ * Nothing is left of the old connection when the new one is made. Who sends has that
+ * before it is said to be there. Only then is it looked at whether it has ended: an
+ * end that came before found another one's transport, and told nobody. Tasks wake
+ * while nobody can send: one that has sent waits for its Reply on the same queue as
+ * they do, and woken there would send its Call a second time, which ends the
+ * connection.
+ */
+constexpr link_step CONNECTS[] = {
+	{ RPCRDMA_LINK_FORGET, when::ALWAYS },
+	{ RPCRDMA_LINK_TRY, when::ALWAYS },
+	{ RPCRDMA_LINK_KEEP, when::MADE },
+	{ RPCRDMA_LINK_SETTLED, when::ALWAYS },
+	{ RPCRDMA_LINK_UP, when::MADE },
+	{ RPCRDMA_LINK_DROP, when::ENDED },
+	{ RPCRDMA_LINK_WAKE, when::ALWAYS },
+	{ RPCRDMA_LINK_UNLOCK, when::ALWAYS },
+};
+
+constexpr link_step CLOSES[] = {
+	{ RPCRDMA_LINK_FORGET, when::ALWAYS },
+	{ RPCRDMA_LINK_DOWN, when::ALWAYS },
+};
+
+template <u32 N>
+enum rpcrdma_link next_of(const link_step (&steps)[N],
+			  struct rpcrdma_link_walk *walk, bool open)
+{
+	while (walk->next < N) {
+		const link_step &s = steps[walk->next++];
+
+		if (s.needed == when::ALWAYS ||
+		    (!walk->status && (s.needed == when::MADE || !open)))
+			return s.what;
+	}
+	return RPCRDMA_LINK_END;
+}
+
 } // namespace
 
 } // namespace rpcrdma
@@ -341,6 +391,23 @@ int rpcrdma_connect_status(int status)
 		if (status == -t.status)
 			return -t.as;
 	return -E_NOTCONN;
+}
+
+struct rpcrdma_link_step rpcrdma_link_next(struct rpcrdma_link_walk *walk,
+					   int result, bool open)
+{
+	const bool tried = walk->next && !walk->close &&
+			   CONNECTS[walk->next - 1].what == RPCRDMA_LINK_TRY;
+
+	if (tried)
+		walk->status = result;
+	return {
+		.what = walk->close ? next_of(CLOSES, walk, open) :
+				      next_of(CONNECTS, walk, open),
+		/* Those who wait find a connection when they try again. */
+		.status = walk->status ? rpcrdma_connect_status(walk->status) :
+					 -E_AGAIN,
+	};
 }
 
 bool rpcrdma_lasting(int status)

@@ -236,42 +236,82 @@ static struct rpcrdma_ep *rpcrdma_client_open(struct rpcrdma_client *client)
 	return ep;
 }
 
+/* Whoever sends has it now, and sunrpc knows another connection than before. */
+static void rpcrdma_client_up(struct rpc_xprt *xprt)
+{
+	xprt->connect_cookie++;
+	xprt->stat.connect_count++;
+	xprt->stat.connect_time += (long)jiffies - xprt->stat.connect_start;
+	xprt_set_connected(xprt);
+}
+
+static void rpcrdma_client_down(struct rpc_xprt *xprt)
+{
+	++xprt->connect_cookie;
+	xprt_disconnect_done(xprt);
+}
+
+/*
+ * Make the connection anew, or @close it, in the engine's order. The caller has the
+ * write lock, which goes with a connection that is made. Sleeps.
+ */
+static void rpcrdma_client_link(struct rpcrdma_client *client, bool close)
+{
+	struct rpc_xprt *xprt = &client->requester.xprt;
+	struct rpcrdma_link_walk walk = { .close = close };
+	struct rpcrdma_link_step step;
+	struct rpcrdma_ep *ep = NULL;
+	bool open = false;
+	int rc = 0;
+
+	for (;;) {
+		step = rpcrdma_link_next(&walk, rc, open);
+		switch (step.what) {
+		case RPCRDMA_LINK_FORGET:
+			rpcrdma_client_disconnect(client);
+			break;
+		case RPCRDMA_LINK_TRY:
+			ep = rpcrdma_client_open(client);
+			rc = PTR_ERR_OR_ZERO(ep);
+			open = !rc;
+			break;
+		case RPCRDMA_LINK_KEEP:
+			rpcrdma_client_swap_ep(client, ep);
+			break;
+		case RPCRDMA_LINK_SETTLED:
+			xprt_clear_connecting(xprt);
+			break;
+		case RPCRDMA_LINK_UP:
+			rpcrdma_client_up(xprt);
+			open = rpcrdma_ep_is_open(ep);
+			break;
+		case RPCRDMA_LINK_DROP:
+			xprt_force_disconnect(xprt);
+			break;
+		case RPCRDMA_LINK_WAKE:
+			xprt_wake_pending_tasks(xprt, step.status);
+			break;
+		case RPCRDMA_LINK_UNLOCK:
+			xprt_unlock_connect(xprt, client);
+			break;
+		case RPCRDMA_LINK_DOWN:
+			rpcrdma_client_down(xprt);
+			break;
+		case RPCRDMA_LINK_END:
+			return;
+		}
+	}
+}
+
 static void rpcrdma_client_connect_worker(struct work_struct *work)
 {
 	struct rpcrdma_client *client =
 		container_of(work, struct rpcrdma_client, connect_worker.work);
-	struct rpc_xprt *xprt = &client->requester.xprt;
 	unsigned int pflags = current->flags;
-	struct rpcrdma_ep *ep;
-	int rc = -EAGAIN;
 
-	if (atomic_read(&xprt->swapper))
+	if (atomic_read(&client->requester.xprt.swapper))
 		current->flags |= PF_MEMALLOC;
-
-	rpcrdma_client_disconnect(client);
-	ep = rpcrdma_client_open(client);
-	if (IS_ERR(ep)) {
-		rc = rpcrdma_connect_status(PTR_ERR(ep));
-		xprt_clear_connecting(xprt);
-	} else {
-		rpcrdma_client_swap_ep(client, ep);
-		xprt_clear_connecting(xprt);
-		xprt->connect_cookie++;
-		xprt->stat.connect_count++;
-		xprt->stat.connect_time += (long)jiffies -
-					   xprt->stat.connect_start;
-		xprt_set_connected(xprt);
-		/* closed() may have come before there was an endpoint. */
-		if (!rpcrdma_ep_is_open(ep))
-			xprt_force_disconnect(xprt);
-	}
-	/*
-	 * While nobody can send: a task that has, waits for its Reply on the
-	 * same queue. Woken there, it would send its Call a second time, which
-	 * ends the connection.
-	 */
-	xprt_wake_pending_tasks(xprt, rc);
-	xprt_unlock_connect(xprt, client);
+	rpcrdma_client_link(client, false);
 	current_restore_flags(pflags, PF_MEMALLOC);
 }
 
@@ -295,9 +335,7 @@ static void rpcrdma_client_connect(struct rpc_xprt *xprt, struct rpc_task *task)
 /* The caller has the write lock. Also called when nothing is connected. */
 static void rpcrdma_client_close(struct rpc_xprt *xprt)
 {
-	rpcrdma_client_disconnect(rpcrdma_xprt_client(xprt));
-	++xprt->connect_cookie;
-	xprt_disconnect_done(xprt);
+	rpcrdma_client_link(rpcrdma_xprt_client(xprt), true);
 }
 
 static void rpcrdma_client_inject_disconnect(struct rpc_xprt *xprt)
