@@ -558,6 +558,13 @@ void rpcrdma_conn_private(struct rpcrdma_conn *conn,
 			  const struct rpcrdma_private *priv);
 
 /*
+ * The private message of this end's request, or of its accept: then the peer's must
+ * be known.
+ */
+void rpcrdma_conn_announce(const struct rpcrdma_conn *conn,
+			   struct rpcrdma_private *priv);
+
+/*
  * How many RDMA Reads may be under way, as the connection managers agreed:
  * @outbound: of this end, @inbound: of the peer. What needs a direction that
  * has none is not announced (WP 3.8). Before the connection is up, or at the
@@ -594,8 +601,26 @@ u32 rpcrdma_conn_established(struct rpcrdma_conn *conn);
 u32 rpcrdma_conn_to_make(struct rpcrdma_conn *conn);
 
 /*
+ * Octets that a Receive has to take which is made now: as much as this end
+ * announces, or the default threshold if that is more (WP 3.4); with version 1 no
+ * more than the peer sends.
+ */
+u32 rpcrdma_conn_receive_octets(const struct rpcrdma_conn *conn);
+
+/* Octets that a buffer to send from has to have, likewise */
+u32 rpcrdma_conn_send_octets(const struct rpcrdma_conn *conn);
+
+/*
+ * There was no memory for a buffer of so many octets. While nothing was announced,
+ * a connection can do with smaller ones: returns true when rpcrdma_conn_*_octets()
+ * say less from now on. Before the connection is requested or accepted.
+ */
+bool rpcrdma_conn_smaller(struct rpcrdma_conn *conn);
+
+/*
  * @count of the Receives that were to be made are there, and free; there was no
- * memory for the others, with which version 2 does without. Returns events.
+ * memory for the others. Version 2 does without those that make a window larger.
+ * Returns events.
  */
 u32 rpcrdma_conn_made(struct rpcrdma_conn *conn, u32 count);
 

@@ -23,6 +23,9 @@ bring_up()
 	modprobe -a ib_uverbs rdma_ucm 2>/dev/null || true
 	rdma_up
 	nfs_services_up
+	# The sizes of what the program sends, and of the slab that is looked at
+	modprobe rpcrdma
+	set_inline 4096
 	nfsd_up
 	head -c 65536 /dev/zero | tr '\0' h >$EXPORT/hostile
 	mount_works 4.1

@@ -85,11 +85,10 @@ set_format()
 	pulled) reassembly=0 ;;
 	continued) ;;
 	refused) inline=4096 reassembly=0 expose=4096 ;;
-	usual) inline=4096 ;;
+	usual) inline=8192 ;;
 	*) complain "there is no format $1" ;;
 	esac
-	echo $inline >$p/max_inline_read
-	echo $inline >$p/max_inline_write
+	set_inline $inline 8192
 	echo $reassembly >$p/max_reassembly
 	echo $pull >$p/pull_replies
 	echo $expose >$p/svc_expose

@@ -39,13 +39,11 @@ work_split()
 	check_connections 1 calls_continued replies_continued
 }
 
-set_inline()
+set_small()
 {
-	local p=/sys/module/rpcrdma/parameters
 	[ $MODULE_KIND = ours ] || return 0
-	echo $1 >$p/max_inline_read
-	echo $1 >$p/max_inline_write
-	[ $1 = 4096 ] || echo 0 >$p/pull_replies
+	set_inline 1024 8192
+	echo 0 >/sys/module/rpcrdma/parameters/pull_replies
 }
 
 version_logged()
@@ -90,7 +88,7 @@ if [ -z "$short" ]; then
 	t nconnect.connections 60 nconnect_4
 	t nconnect.umount 60 umount_works
 fi
-set_inline 1024
+set_small
 for v in $([ -n "$short" ] || echo 3) 4.2; do
 	t split.$v.mount 90 mount_works $v
 	mountpoint -q $MNT || continue

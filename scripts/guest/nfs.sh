@@ -48,6 +48,16 @@ rdma_del()
 	esac
 }
 
+# Octets of the next connections' Sends and Receives: $1 those of clients, and $2
+# those of servers, the same if it is left out
+set_inline()
+{
+	local p=/sys/module/rpcrdma/parameters
+	echo $1 >$p/max_inline_read
+	echo $1 >$p/max_inline_write
+	echo ${2:-$1} >$p/svc_max_req_size
+}
+
 # Wait for up to $1 seconds until the rest of the arguments, a command, is true.
 wait_for()
 {

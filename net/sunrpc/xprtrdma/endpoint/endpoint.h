@@ -113,7 +113,8 @@ enum rpcrdma_work_kind {
 struct rpcrdma_send {
 	struct rpcrdma_work	work;
 	struct rpcrdma_ep	*ep;
-	void			*buf;		/* ep->params.send_size octets */
+	void			*buf;
+	u32			size;		/* of that, octets */
 	u32			header_len;	/* octets */
 	u32			len;		/* octets, header and payload */
 	struct rpcrdma_rw	*rw;		/* Writes that go before it */

@@ -54,6 +54,17 @@ static inline u32 rpcrdma_now_ms(void)
 }
 
 /*
+ * How a buffer of a connection that is being made is allocated, of @size octets.
+ * One page is waited for; more than that in one piece may take long to come, if
+ * it ever does, and rpcrdma_conn_smaller() says what to do without.
+ */
+static inline gfp_t rpcrdma_buffer_gfp(u32 size)
+{
+	return size <= PAGE_SIZE ? GFP_NOFS :
+				   GFP_NOFS | __GFP_NORETRY | __GFP_NOWARN;
+}
+
+/*
  * The files of the endpoint, lowest first, as in Kbuild. Each calls only those
  * above its own place here; what they have to do in a later one they do by way
  * of a hook: work->done, ep->completed, ep->opened, ep->release, work items.

@@ -251,18 +251,19 @@ int rpcrdma_ep_setup(struct rpcrdma_ep *ep)
 					ep->responder_resources);
 	}
 	rpcrdma_recvs_due(ep);
-	return rpcrdma_ep_is_closing(ep) ? -ENOMEM : 0;
+	if (rpcrdma_ep_is_closing(ep))
+		return -ENOMEM;
+	ep->params.send_size = ep->conn.cfg.props.sbsiz;
+	ep->params.recv_size = ep->conn.cfg.props.rbsiz;
+	return 0;
 }
 
 void rpcrdma_ep_conn_param(struct rpcrdma_ep *ep,
 			   struct rdma_conn_param *param, u8 *buf)
 {
-	struct rpcrdma_private priv = {
-		.inv_ok		= ep->conn.cfg.inv_ok,
-		.send_size	= ep->params.send_size,
-		.recv_size	= ep->params.recv_size,
-	};
+	struct rpcrdma_private priv;
 
+	rpcrdma_conn_announce(&ep->conn, &priv);
 	rpcrdma_encode_private(&priv, buf);
 	memset(param, 0, sizeof(*param));
 	param->private_data = buf;

@@ -12,14 +12,10 @@
 
 static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc);
 
-/*
- * A new Receive, mapped. Each takes at least the default inline threshold,
- * whatever was announced (WP 3.4). Returns NULL when there is no memory.
- */
-static struct rpcrdma_recv *rpcrdma_recv_create(struct rpcrdma_ep *ep,
+/* A new Receive of @size octets, mapped, or NULL when there is no memory. */
+static struct rpcrdma_recv *rpcrdma_recv_create(struct rpcrdma_ep *ep, u32 size,
 						gfp_t gfp)
 {
-	u32 size = max_t(u32, RPCRDMA_V2_DEFAULT_INLINE, ep->params.recv_size);
 	struct rpcrdma_recv *rv;
 
 	rv = kzalloc(sizeof(*rv), gfp);
@@ -81,22 +77,29 @@ static int rpcrdma_recvs_post(struct rpcrdma_ep *ep, u32 *events)
 	return rc;
 }
 
-/* Make so many, or as many as there is memory for, a list of them. */
-static u32 rpcrdma_recvs_make(struct rpcrdma_ep *ep, u32 count,
+/*
+ * Make so many of @size octets, or as many as there is memory for, a list of
+ * them.
+ */
+static u32 rpcrdma_recvs_make(struct rpcrdma_ep *ep, u32 count, u32 size,
 			      struct list_head *made)
 {
+	struct rpcrdma_recv *rv;
+	gfp_t gfp;
+	u32 nr;
+
 	/*
 	 * The first ones are waited for, and so are those of version 1. A
 	 * window that does not grow is no harm.
 	 */
-	gfp_t gfp = !rpcrdma_ep_is_open(ep) ||
-		    ep->conn.version == RPCRDMA_VERS_1 ?
-			    GFP_NOFS : GFP_NOWAIT | __GFP_NOWARN;
-	struct rpcrdma_recv *rv;
-	u32 nr;
-
+	if (!rpcrdma_ep_is_open(ep))
+		gfp = rpcrdma_buffer_gfp(size);
+	else if (ep->conn.version == RPCRDMA_VERS_1)
+		gfp = GFP_NOFS;
+	else
+		gfp = GFP_NOWAIT | __GFP_NOWARN;
 	for (nr = 0; nr < count; nr++) {
-		rv = rpcrdma_recv_create(ep, gfp);
+		rv = rpcrdma_recv_create(ep, size, gfp);
 		if (!rv)
 			break;
 		list_add_tail(&rv->all, made);
@@ -104,16 +107,10 @@ static u32 rpcrdma_recvs_make(struct rpcrdma_ep *ep, u32 count,
 	return nr;
 }
 
-/**
- * rpcrdma_recvs_due - make and post the Receives that the engine wants
- * @ep: endpoint
- *
- * The endpoint has its queue pair. Without memory there are fewer, or the
- * connection is closed. Process context, no lock held.
- */
-void rpcrdma_recvs_due(struct rpcrdma_ep *ep)
+/* One round of that; returns whether there is to be another. */
+static bool rpcrdma_recvs_round(struct rpcrdma_ep *ep)
 {
-	u32 want, nr = 0, events = 0;
+	u32 want, size, nr = 0, events = 0;
 	struct rpcrdma_recv *rv;
 	bool entered = false;
 	LIST_HEAD(made);
@@ -121,10 +118,11 @@ void rpcrdma_recvs_due(struct rpcrdma_ep *ep)
 
 	spin_lock(&ep->lock);
 	want = rpcrdma_conn_to_make(&ep->conn);
+	size = rpcrdma_conn_receive_octets(&ep->conn);
 	spin_unlock(&ep->lock);
 	/* The teardown unmaps them. */
 	if (want && rpcrdma_ep_enter(ep)) {
-		nr = rpcrdma_recvs_make(ep, want, &made);
+		nr = rpcrdma_recvs_make(ep, want, size, &made);
 		entered = true;
 	}
 
@@ -146,6 +144,20 @@ void rpcrdma_recvs_due(struct rpcrdma_ep *ep)
 		rpcrdma_ep_close(ep, "a Receive could not be posted");
 	else
 		rpcrdma_ep_events(ep, events & ~RPCRDMA_EV_RECEIVES);
+	return !rc && (events & RPCRDMA_EV_RECEIVES);
+}
+
+/**
+ * rpcrdma_recvs_due - make and post the Receives that the engine wants
+ * @ep: endpoint
+ *
+ * The endpoint has its queue pair. Without memory there are fewer, or smaller
+ * ones, or the connection is closed. Process context, no lock held.
+ */
+void rpcrdma_recvs_due(struct rpcrdma_ep *ep)
+{
+	while (rpcrdma_recvs_round(ep))
+		;
 }
 
 /* What the engine asked for. Process context, no lock held. */

@@ -168,6 +168,31 @@ void rpcrdma_work_flush(struct rpcrdma_ep *ep)
 
 /* ---- Send contexts ---- */
 
+/* A buffer for @s, mapped, and so it is free. Returns 0 or -ENOMEM. */
+static int rpcrdma_send_create(struct rpcrdma_ep *ep, struct rpcrdma_send *s)
+{
+	u32 size = rpcrdma_conn_send_octets(&ep->conn);
+	void *buf;
+
+	buf = kmalloc(size, rpcrdma_buffer_gfp(size));
+	if (!buf)
+		return -ENOMEM;
+	s->sge.addr = ib_dma_map_single(ep->device, buf, size, DMA_TO_DEVICE);
+	if (ib_dma_mapping_error(ep->device, s->sge.addr)) {
+		kfree(buf);
+		return -ENOMEM;
+	}
+	s->ep = ep;
+	s->buf = buf;
+	s->size = size;
+	s->sge.lkey = ep->pd->local_dma_lkey;
+	s->wr.sg_list = &s->sge;
+	s->wr.num_sge = 1;
+	list_add_tail(&s->work.list, &ep->free_sends);
+	rpcrdma_sq_give(&ep->sq);
+	return 0;
+}
+
 /**
  * rpcrdma_sends_create - allocate and map Send contexts
  * @ep: endpoint with its device objects
@@ -178,49 +203,32 @@ int rpcrdma_sends_create(struct rpcrdma_ep *ep)
 {
 	u32 count = ep->params.sends + RPCRDMA_CONTROL_SENDS;
 	struct rpcrdma_send *s;
-	u32 i, size;
 
-	/* CONNPROP may use the default threshold whatever was announced. */
-	size = max_t(u32, RPCRDMA_V2_DEFAULT_INLINE, ep->params.send_size);
 	ep->reg_cqe.done = rpcrdma_wc_reg;
 	ep->rw_cqe.done = rpcrdma_wc_rw;
 	ep->send_ring = kvcalloc(count, sizeof(*s), GFP_NOFS);
 	if (!ep->send_ring)
 		return -ENOMEM;
-	for (i = 0; i < count; i++) {
-		s = &ep->send_ring[i];
-		s->ep = ep;
-		INIT_LIST_HEAD(&s->work.list);
-		s->buf = kmalloc(size, GFP_NOFS);
-		ep->nr_sends++;
-		if (!s->buf)
+	while (ep->nr_sends < count) {
+		s = &ep->send_ring[ep->nr_sends];
+		if (!rpcrdma_send_create(ep, s))
+			ep->nr_sends++;
+		else if (!rpcrdma_conn_smaller(&ep->conn))
 			return -ENOMEM;
-		s->sge.addr = ib_dma_map_single(ep->device, s->buf, size,
-						DMA_TO_DEVICE);
-		if (ib_dma_mapping_error(ep->device, s->sge.addr)) {
-			kfree(s->buf);
-			s->buf = NULL;
-			return -ENOMEM;
-		}
-		s->sge.lkey = ep->pd->local_dma_lkey;
-		s->wr.sg_list = &s->sge;
-		s->wr.num_sge = 1;
-		list_add_tail(&s->work.list, &ep->free_sends);
-		rpcrdma_sq_give(&ep->sq);
 	}
 	return 0;
 }
 
 void rpcrdma_sends_unmap(struct rpcrdma_ep *ep)
 {
-	u32 size = max_t(u32, RPCRDMA_V2_DEFAULT_INLINE, ep->params.send_size);
+	struct rpcrdma_send *s;
 	u32 i;
 
-	for (i = 0; i < ep->nr_sends; i++)
-		if (ep->send_ring[i].buf)
-			ib_dma_unmap_single(ep->device,
-					    ep->send_ring[i].sge.addr, size,
-					    DMA_TO_DEVICE);
+	for (i = 0; i < ep->nr_sends; i++) {
+		s = &ep->send_ring[i];
+		ib_dma_unmap_single(ep->device, s->sge.addr, s->size,
+				    DMA_TO_DEVICE);
+	}
 }
 
 void rpcrdma_sends_free(struct rpcrdma_ep *ep)

@@ -21,12 +21,13 @@ class account
 {
 public:
 	explicit account(bool client, u32 version = RPCRDMA_VERS_2,
-			 u32 first = FIRST)
+			 u32 first = FIRST, u32 octets = 4096)
 	{
 		auto cfg = usual_config(client, MOST);
 		message opening;
 
 		cfg.first_window = first;
+		cfg.props.rbsiz = octets;
 		cfg.version_low = RPCRDMA_VERS_1;
 		cfg.version_high = static_cast<u8>(version);
 		e = std::make_unique<end>(cfg);
@@ -371,6 +372,101 @@ TEST(Receives, NoConnectionWithoutTheFirstOnes)
 
 	make = rpcrdma_conn_to_make(&e.conn);
 	EXPECT_EQ(rpcrdma_conn_made(&e.conn, make - 1), +RPCRDMA_EV_CLOSE);
+}
+
+/* Large ones take more than a page each, which there may not be in one piece. */
+TEST(Receives, TheFirstOnesAreSmallerWithoutMemoryForLargeOnes)
+{
+	auto cfg = usual_config(true, MOST);
+	rpcrdma_private told;
+	u32 make;
+
+	cfg.first_window = FIRST;
+	cfg.props.sbsiz = 16384;
+	cfg.props.rbsiz = 8192;
+	end e{ cfg };
+
+	make = rpcrdma_conn_to_make(&e.conn);
+	EXPECT_EQ(rpcrdma_conn_receive_octets(&e.conn), 8192u);
+	EXPECT_EQ(rpcrdma_conn_send_octets(&e.conn), 16384u);
+	EXPECT_EQ(rpcrdma_conn_made(&e.conn, make - 5), +RPCRDMA_EV_RECEIVES);
+	EXPECT_EQ(rpcrdma_conn_receive_octets(&e.conn), 4096u);
+	EXPECT_EQ(rpcrdma_conn_send_octets(&e.conn), 4096u);
+	rpcrdma_conn_announce(&e.conn, &told);
+	EXPECT_EQ(told.recv_size, 4096u);
+	EXPECT_EQ(told.send_size, 4096u);
+	EXPECT_EQ(e.conn.cfg.props.rbsiz, 4096u);
+
+	EXPECT_EQ(rpcrdma_conn_to_make(&e.conn), 5u);
+	EXPECT_EQ(rpcrdma_conn_made(&e.conn, 4), +RPCRDMA_EV_CLOSE);
+}
+
+/* What was announced is kept: a window that does not grow is no harm. */
+TEST(Receives, LaterOnesAreNotSmaller)
+{
+	account a{ false, RPCRDMA_VERS_2, FIRST, 8192 };
+
+	a.memory = 3;
+	a.calls(FIRST / 4 * 3 + 1, true);
+	EXPECT_EQ(a.e->conn.window, FIRST + 3);
+	EXPECT_EQ(rpcrdma_conn_receive_octets(&a.e->conn), 8192u);
+}
+
+/* Buffers for CONNPROP, whatever is announced */
+TEST(Receives, AtLeastTheDefaultThreshold)
+{
+	auto cfg = usual_config(true, MOST);
+	rpcrdma_private told;
+
+	cfg.props.sbsiz = cfg.props.rbsiz = 1024;
+	end e{ cfg };
+
+	EXPECT_EQ(rpcrdma_conn_receive_octets(&e.conn), 4096u);
+	EXPECT_EQ(rpcrdma_conn_send_octets(&e.conn), 4096u);
+	EXPECT_FALSE(rpcrdma_conn_smaller(&e.conn));
+	rpcrdma_conn_announce(&e.conn, &told);
+	EXPECT_EQ(told.recv_size, 1024u);
+	EXPECT_EQ(told.send_size, 1024u);
+}
+
+/*
+ * All of them are there all the time, so that they are no larger than the peer's
+ * messages. It may send more than it has said, which was rounded down.
+ */
+TEST(Receives, VersionOneHasThemAsLargeAsItsPeerSends)
+{
+	for (u32 sends : { 1024u, 4096u, 6144u, 8192u, 16384u }) {
+		auto cfg = usual_config(false, MOST);
+		const rpcrdma_private priv = { .valid = 1,
+					       .inv_ok = 1,
+					       .send_size = sends,
+					       .recv_size = 4096 };
+		const u32 least = std::clamp(sends, 4096u, 8192u);
+		rpcrdma_private told;
+
+		cfg.version_low = RPCRDMA_VERS_1;
+		cfg.props.sbsiz = cfg.props.rbsiz = 8192;
+		end e{ cfg };
+
+		rpcrdma_conn_private(&e.conn, &priv);
+		rpcrdma_conn_announce(&e.conn, &told);
+		EXPECT_EQ(told.recv_size, least);
+		EXPECT_EQ(told.send_size, 8192u);
+		/* It may yet turn out to have version 2. */
+		EXPECT_EQ(rpcrdma_conn_receive_octets(&e.conn), 8192u);
+		e.post(rpcrdma_window_receives(MOST));
+		e.receive(message{}
+				  .word(7)
+				  .word(1)
+				  .word(32)
+				  .word(0)
+				  .word(0)
+				  .word(0)
+				  .word(0)
+				  .rpc(7, CALL, 64));
+		ASSERT_EQ(e.conn.version, +RPCRDMA_VERS_1);
+		EXPECT_EQ(rpcrdma_conn_receive_octets(&e.conn), least);
+	}
 }
 
 } // namespace

@@ -291,6 +291,22 @@ void rpcrdma_conn_private(struct rpcrdma_conn *conn,
 }
 
 /*
+ * Sizes are told in units of 1024 octets, rounded down, so a peer may have more to
+ * send than it has said; what a server answers is what it will have Receives for.
+ */
+void rpcrdma_conn_announce(const struct rpcrdma_conn *conn,
+			   struct rpcrdma_private *priv)
+{
+	*priv = {
+		.valid = 1,
+		.inv_ok = conn->cfg.inv_ok,
+		.send_size = conn->cfg.props.sbsiz,
+		.recv_size = conn->cfg.client ? conn->cfg.props.rbsiz :
+						v1::receive_size(conn),
+	};
+}
+
+/*
  * WP 3.8: without Reads one way, what is read that way is not for this
  * connection. A client Reads the chunks of reverse Calls.
  */

@@ -156,6 +156,35 @@ u32 rpcrdma_conn_to_make(struct rpcrdma_conn *conn)
 	return count;
 }
 
+u32 rpcrdma_conn_receive_octets(const struct rpcrdma_conn *conn)
+{
+	const u32 octets = conn->version == RPCRDMA_VERS_1 ?
+				   v1::receive_size(conn) :
+				   conn->cfg.props.rbsiz;
+
+	return max_u32(octets, RPCRDMA_V2_DEFAULT_INLINE);
+}
+
+/* CONNPROP may use the default threshold whatever was announced. */
+u32 rpcrdma_conn_send_octets(const struct rpcrdma_conn *conn)
+{
+	return max_u32(conn->cfg.props.sbsiz, RPCRDMA_V2_DEFAULT_INLINE);
+}
+
+/*
+ * What takes more than a page may not be had in one piece. Then the default
+ * threshold is as good as no connection at all is bad.
+ */
+bool rpcrdma_conn_smaller(struct rpcrdma_conn *conn)
+{
+	struct rpcrdma_props *own = &conn->cfg.props;
+	const u32 before = own->rbsiz + own->sbsiz;
+
+	own->rbsiz = min_u32(own->rbsiz, RPCRDMA_V2_DEFAULT_INLINE);
+	own->sbsiz = min_u32(own->sbsiz, RPCRDMA_V2_DEFAULT_INLINE);
+	return own->rbsiz + own->sbsiz < before;
+}
+
 u32 rpcrdma_conn_made(struct rpcrdma_conn *conn, u32 count)
 {
 	const bool all = count >= conn->making;
@@ -165,6 +194,8 @@ u32 rpcrdma_conn_made(struct rpcrdma_conn *conn, u32 count)
 	conn->kept_back += count;
 	if (count)
 		conn->moved = 1;
+	if (!all && !conn->posted && rpcrdma_conn_smaller(conn))
+		return due_events(conn) | RPCRDMA_EV_RECEIVES;
 	/* The first ones must be there. Version 1 was promised a whole window. */
 	if (!all && (conn->receives <= conn->cfg.first_window ||
 		     conn->version == RPCRDMA_VERS_1)) {

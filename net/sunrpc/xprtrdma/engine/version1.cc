@@ -295,6 +295,13 @@ void open(struct rpcrdma_conn *conn)
 	note_window(conn);
 }
 
+u32 receive_size(const struct rpcrdma_conn *conn)
+{
+	return min_u32(conn->cfg.props.rbsiz,
+		       max_u32(conn->peer_private.send_size,
+			       RPCRDMA_V2_DEFAULT_INLINE));
+}
+
 void stamp(struct rpcrdma_conn *conn, enum rpcrdma_kind kind, void *header)
 {
 	const bool call = kind == RPCRDMA_KIND_CALL;

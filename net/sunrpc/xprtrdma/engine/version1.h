@@ -55,6 +55,12 @@ static inline bool may_call(const struct rpcrdma_conn *conn)
 /* Go on with version 1: there is nothing to negotiate. */
 void open(struct rpcrdma_conn *conn);
 
+/*
+ * Octets that a Receive has to take, as far as those of a peer's messages are known:
+ * it has said how much it sends at most (RFC 8797).
+ */
+u32 receive_size(const struct rpcrdma_conn *conn);
+
 /* Count a Call or Reply as sent and write the credit into its header. */
 void stamp(struct rpcrdma_conn *conn, enum rpcrdma_kind kind, void *header);
 

@@ -51,10 +51,10 @@ endpoint::endpoint(world &w, const endpoint_params &p, upcalls &ops,
 	: params{ p }, qp{ w, *this, p.sq_depth + 1, p.max_regions },
 	  name{ name }, w_{ w }, ops_{ ops }
 {
-	const u32 size =
-		std::max<u32>(RPCRDMA_V2_DEFAULT_INLINE, p.cfg.props.sbsiz);
-
 	rpcrdma_conn_init(&conn, &params.cfg);
+
+	const u32 size = rpcrdma_conn_send_octets(&conn);
+
 	life.client = params.cfg.client;
 	qp.reorders = params.reorders;
 	rpcrdma_sq_init(&sq_, params.sq_depth, params.sends,
@@ -98,8 +98,7 @@ received *endpoint::new_received()
 	auto rv = spare_receives.take();
 
 	rv->ep = this;
-	rv->buf.resize(std::max<u32>(RPCRDMA_V2_DEFAULT_INLINE,
-				     params.cfg.props.rbsiz));
+	rv->buf.resize(rpcrdma_conn_receive_octets(&conn));
 	rv->lent = false;
 	rv->spare = false;
 	rv->held = 0;
@@ -974,11 +973,16 @@ u32 endpoint::post_due()
 	return rpcrdma_conn_posted(&conn, count);
 }
 
-/* Make and post the Receives that the engine wants. */
-void endpoint::receives_due()
+/* One round of what follows; returns whether there is to be another. */
+bool endpoint::receives_round()
 {
 	const u32 want = rpcrdma_conn_to_make(&conn);
-	const bool needed = !is_open() || conn.version == RPCRDMA_VERS_1;
+	/* A client's first ones may be too large: what it says comes later. */
+	const bool large = conn.cfg.client && !conn.posted &&
+			   rpcrdma_conn_receive_octets(&conn) >
+				   RPCRDMA_V2_DEFAULT_INLINE;
+	const bool needed = (!is_open() || conn.version == RPCRDMA_VERS_1) &&
+			    !large;
 	u32 made = 0, ev = 0;
 
 	for (; made < want && (needed || !w_.fault(5)); made++)
@@ -989,9 +993,9 @@ void endpoint::receives_due()
 		/* The first ones, all at once */
 		if (made) {
 			post_free(made);
-			rpcrdma_conn_posted(&conn, made);
+			ev = rpcrdma_conn_posted(&conn, made);
 		}
-		return;
+		return ev & RPCRDMA_EV_RECEIVES;
 	}
 	if (!is_closing()) {
 		const u32 posted = post_due();
@@ -999,6 +1003,14 @@ void endpoint::receives_due()
 		ev = posted ? posted : ev;
 	}
 	events(ev & ~u32{ RPCRDMA_EV_RECEIVES });
+	return ev & RPCRDMA_EV_RECEIVES;
+}
+
+/* Make and post the Receives that the engine wants. */
+void endpoint::receives_due()
+{
+	while (receives_round())
+		;
 }
 
 void endpoint::give_back(received *rv)

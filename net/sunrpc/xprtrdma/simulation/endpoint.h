@@ -275,6 +275,7 @@ private:
 	void release();
 	bool release_one(rpcrdma_release what);
 	void give_back(received *rv);
+	bool receives_round();
 	void receives_due();
 	u32 post_due();
 	void post_free(u32 count);

@@ -386,11 +386,15 @@ void network::exchange_private(endpoint *client, endpoint *server)
 	if (!private_)
 		return;
 	priv = { 1, mine.inv_ok, mine.props.sbsiz, mine.props.rbsiz };
+	if (client)
+		rpcrdma_conn_announce(&client->conn, &priv);
 	rpcrdma_encode_private(&priv, octets);
 	rpcrdma_decode_private(octets, sizeof(octets), &priv);
 	if (server)
 		rpcrdma_conn_private(&server->conn, &priv);
 	priv = { 1, theirs.inv_ok, theirs.props.sbsiz, theirs.props.rbsiz };
+	if (server)
+		rpcrdma_conn_announce(&server->conn, &priv);
 	rpcrdma_encode_private(&priv, octets);
 	rpcrdma_decode_private(octets, sizeof(octets), &priv);
 	if (client)
@@ -476,7 +480,8 @@ void network::request(u32 index)
 			rpcrdma_conn_read_depth(&client->conn, 0, 16);
 	}
 	if (peer1_) {
-		const rpcrdma_props &mine = setup_.client.cfg.props;
+		const rpcrdma_props &mine = client ? client->conn.cfg.props :
+						     setup_.client.cfg.props;
 		const rpcrdma_props &theirs = setup_.server.cfg.props;
 		u32 size = std::min(theirs.sbsiz, mine.rbsiz);
 

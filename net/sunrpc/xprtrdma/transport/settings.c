@@ -19,16 +19,24 @@
 #include "../compat.h"
 #include "settings.h"
 
+enum {
+	/*
+	 * Octets of a message in one Send: 4 KiB of data and what goes with them.
+	 * Registering memory for so few costs more than copying them.
+	 */
+	RPCRDMA_USUAL_INLINE = 8192,
+};
+
 unsigned int rpcrdma_slot_table_entries = RPCRDMA_DEF_SLOT_TABLE;
-unsigned int rpcrdma_max_inline_read = RPCRDMA_DEF_INLINE;
-unsigned int rpcrdma_max_inline_write = RPCRDMA_DEF_INLINE;
+unsigned int rpcrdma_max_inline_read = RPCRDMA_USUAL_INLINE;
+unsigned int rpcrdma_max_inline_write = RPCRDMA_USUAL_INLINE;
 unsigned int rpcrdma_pull_replies = 1;
 
 unsigned int rpcrdma_reverse_level = RDMA2_RVRSDIR_GENL;
 
 unsigned int svcrdma_max_requests = 64;
 unsigned int svcrdma_max_bc_requests = 2;
-unsigned int svcrdma_max_req_size = RPCRDMA_DEF_INLINE;
+unsigned int svcrdma_max_req_size = RPCRDMA_USUAL_INLINE;
 unsigned int svcrdma_ord = 16;
 unsigned int svcrdma_expose = 16 << 20;
 unsigned int svcrdma_done_timeout = 30;
