@@ -343,8 +343,12 @@ static bool peer_reply(struct rpcrdma_recv *rv, u32 want, u32 bad)
 		s = rpcrdma_send_get(ep);
 		if (!s)
 			goto out_rw;
+		if (rpcrdma_send_room(s, ep->params.send_size)) {
+			rpcrdma_send_put(s);
+			goto out_rw;
+		}
 		s->header_len = rpcrdma_encode_header(&ep->conn, s->buf,
-			ep->params.send_size, xid,
+			s->size, xid,
 			r->plan.format == RPCRDMA_SPECIAL ? RDMA2_NOMSG :
 							    RDMA2_MSG,
 			RDMA2_F_RESPONSE, &r->plan.lists);

@@ -250,17 +250,23 @@ static bool shim_payload_ok(const u8 *p, u32 seed, u32 len)
 	return true;
 }
 
-/* A Send context: in the end others' completions free one. NULL: closing */
+/*
+ * A Send context with room for the largest message: in the end others' completions
+ * free one. NULL: closing, or a fault
+ */
 static struct rpcrdma_send *shim_wait_send(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_send *s;
 
 	while (!(s = rpcrdma_send_get(ep))) {
 		if (rpcrdma_ep_is_closing(ep))
-			break;
+			return NULL;
 		schedule_timeout_uninterruptible(1);
 	}
-	return s;
+	if (!rpcrdma_send_room(s, rpcrdma_conn_limits(&ep->conn).send_inline))
+		return s;
+	rpcrdma_send_put(s);
+	return NULL;
 }
 
 /*
@@ -328,8 +334,7 @@ static bool shim_try_reply(struct shim_side *side, struct rpcrdma_recv **rvp,
 			return false;
 		s->exposed = x;
 		s->header_len = rpcrdma_encode_header(&ep->conn, s->buf,
-						      ep->params.send_size,
-						      xid, htype,
+						      s->size, xid, htype,
 						      RDMA2_F_RESPONSE,
 						      &plan->lists);
 		to = s->buf + s->header_len;
@@ -904,7 +909,9 @@ int shim_rpc_try(struct shim_side *side, struct shim_rpc *rpc)
 	s = rpcrdma_send_get_call(ep);
 	if (!s)
 		return -EAGAIN;
-	rc = shim_rpc_map(ep, rpc);
+	rc = rpcrdma_send_room(s, room);
+	if (!rc)
+		rc = shim_rpc_map(ep, rpc);
 	if (rc)
 		goto out_put;
 	if (rpcrdma_header_octets(&ep->conn, &rpc->lists) + len > room) {
@@ -929,8 +936,8 @@ int shim_rpc_try(struct shim_side *side, struct shim_rpc *rpc)
 		rc = rpcrdma_send_continued_call(ep, st, &rpc->mrs);
 	} else {
 		s->header_len = rpcrdma_encode_header(&ep->conn, s->buf,
-						      ep->params.send_size,
-						      rpc->xid, RDMA2_MSG, 0,
+						      s->size, rpc->xid,
+						      RDMA2_MSG, 0,
 						      &rpc->lists);
 		s->len = s->header_len + len;
 		shim_payload(s->buf + s->header_len, rpc->xid, 0, rpc->seed,

@@ -607,7 +607,10 @@ u32 rpcrdma_conn_to_make(struct rpcrdma_conn *conn);
  */
 u32 rpcrdma_conn_receive_octets(const struct rpcrdma_conn *conn);
 
-/* Octets that a buffer to send from has to have, likewise */
+/*
+ * Octets of the largest message that is sent, or the default threshold if that is
+ * more. Without the connection's serialisation, too, once it is open.
+ */
 u32 rpcrdma_conn_send_octets(const struct rpcrdma_conn *conn);
 
 /*

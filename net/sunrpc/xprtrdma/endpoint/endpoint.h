@@ -113,7 +113,7 @@ enum rpcrdma_work_kind {
 struct rpcrdma_send {
 	struct rpcrdma_work	work;
 	struct rpcrdma_ep	*ep;
-	void			*buf;
+	void			*buf;		/* NULL until it is needed */
 	u32			size;		/* of that, octets */
 	u32			header_len;	/* octets */
 	u32			len;		/* octets, header and payload */
@@ -131,6 +131,17 @@ struct rpcrdma_send {
  */
 struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_ep *ep);
 void rpcrdma_send_put(struct rpcrdma_send *s);
+
+/*
+ * Before a message of up to @octets is written to s->buf: see that it has room.
+ * Process context, no lock held. Returns 0, or a negative errno: -EMSGSIZE, more
+ * than the peer takes; -ENOTCONN: closing; -ENOMEM.
+ */
+int rpcrdma_send_larger(struct rpcrdma_send *s, u32 octets);
+static inline int rpcrdma_send_room(struct rpcrdma_send *s, u32 octets)
+{
+	return likely(octets <= s->size) ? 0 : rpcrdma_send_larger(s, octets);
+}
 
 /*
  * One for a Reply, taken before the Call goes to work, so that its Reply never

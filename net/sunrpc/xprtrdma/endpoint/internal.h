@@ -20,6 +20,11 @@ enum {
 			      RPCRDMA_SQ_BATCH,
 	/* The largest message an RBSIZ or SBSIZ of ours allows */
 	RPCRDMA_MAX_MESSAGE = 65536,
+	/*
+	 * Octets of a small buffer to send from: for control messages, and for
+	 * most Calls and Replies without data
+	 */
+	RPCRDMA_SMALL_SEND = RPCRDMA_V2_FIRST_CONNPROP,
 	/* The shortest Send Queue that is tried, without a responder's share */
 	RPCRDMA_MIN_SEND_WRS = 2 * RPCRDMA_CONTROL_SENDS,
 	/*
@@ -54,17 +59,6 @@ static inline u32 rpcrdma_now_ms(void)
 }
 
 /*
- * How a buffer of a connection that is being made is allocated, of @size octets.
- * One page is waited for; more than that in one piece may take long to come, if
- * it ever does, and rpcrdma_conn_smaller() says what to do without.
- */
-static inline gfp_t rpcrdma_buffer_gfp(u32 size)
-{
-	return size <= PAGE_SIZE ? GFP_NOFS :
-				   GFP_NOFS | __GFP_NORETRY | __GFP_NOWARN;
-}
-
-/*
  * The files of the endpoint, lowest first, as in Kbuild. Each calls only those
  * above its own place here; what they have to do in a later one they do by way
  * of a hook: work->done, ep->completed, ep->opened, ep->release, work items.
@@ -93,6 +87,11 @@ void rpcrdma_ep_write_space(struct rpcrdma_ep *ep);
 int rpcrdma_sends_create(struct rpcrdma_ep *ep);
 void rpcrdma_sends_unmap(struct rpcrdma_ep *ep);
 void rpcrdma_sends_free(struct rpcrdma_ep *ep);
+/*
+ * Give @s a buffer of @size octets in place of its own. ep->lock held, not
+ * closing, or with rpcrdma_ep_enter(). Returns 0 or -ENOMEM.
+ */
+int rpcrdma_send_buffer(struct rpcrdma_send *s, u32 size, gfp_t gfp);
 
 /* Post @work, which has its turn. ep->lock held; false: refused, close. */
 bool rpcrdma_work_post(struct rpcrdma_ep *ep, struct rpcrdma_work *work);

@@ -84,19 +84,18 @@ static int rpcrdma_recvs_post(struct rpcrdma_ep *ep, u32 *events)
 static u32 rpcrdma_recvs_make(struct rpcrdma_ep *ep, u32 count, u32 size,
 			      struct list_head *made)
 {
+	gfp_t gfp = GFP_NOFS;
 	struct rpcrdma_recv *rv;
-	gfp_t gfp;
 	u32 nr;
 
 	/*
-	 * The first ones are waited for, and so are those of version 1. A
-	 * window that does not grow is no harm.
+	 * The first ones are waited for, and so are those of version 1. But more
+	 * than a page in one piece may take long to come, if it ever does, and
+	 * the first ones can be smaller. A window that does not grow is no harm.
 	 */
 	if (!rpcrdma_ep_is_open(ep))
-		gfp = rpcrdma_buffer_gfp(size);
-	else if (ep->conn.version == RPCRDMA_VERS_1)
-		gfp = GFP_NOFS;
-	else
+		gfp |= size > PAGE_SIZE ? __GFP_NORETRY | __GFP_NOWARN : 0;
+	else if (ep->conn.version != RPCRDMA_VERS_1)
 		gfp = GFP_NOWAIT | __GFP_NOWARN;
 	for (nr = 0; nr < count; nr++) {
 		rv = rpcrdma_recv_create(ep, size, gfp);

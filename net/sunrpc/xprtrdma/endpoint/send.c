@@ -202,14 +202,35 @@ static bool rpcrdma_send_post(struct rpcrdma_ep *ep, struct rpcrdma_send *s)
 	return rpcrdma_work_post(ep, &s->work);
 }
 
-/* A control message has its turn. Here and below, false: the device refused it. */
-static bool rpcrdma_control_post(struct rpcrdma_ep *ep)
+/*
+ * A context with room for @octets, as above, for a message that is made while the
+ * lock is held. NULL without memory.
+ */
+static struct rpcrdma_send *rpcrdma_send_pop_room(struct rpcrdma_ep *ep,
+						  u32 octets)
 {
 	struct rpcrdma_send *s = rpcrdma_send_pop(ep);
+
+	if (likely(octets <= s->size) ||
+	    !rpcrdma_send_buffer(s, octets, GFP_ATOMIC | __GFP_NOWARN))
+		return s;
+	list_add(&s->work.list, &ep->free_sends);
+	rpcrdma_sq_give(&ep->sq);
+	return NULL;
+}
+
+/*
+ * A control message has its turn. Here and below, false: the device refused it, or
+ * there was no memory.
+ */
+static bool rpcrdma_control_post(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_send *s = rpcrdma_send_pop_room(ep, RPCRDMA_SMALL_SEND);
 	u32 inv_handle;
 
-	s->len = rpcrdma_conn_next_control(&ep->conn, s->buf,
-					   RPCRDMA_V2_DEFAULT_INLINE,
+	if (unlikely(!s))
+		return false;
+	s->len = rpcrdma_conn_next_control(&ep->conn, s->buf, s->size,
 					   &inv_handle);
 	rpcrdma_send_prepare(s, RPCRDMA_WORK_CONTROL, inv_handle);
 	return rpcrdma_send_post(ep, s);
@@ -235,13 +256,18 @@ static u32 rpcrdma_stream_next(struct rpcrdma_ep *ep,
  */
 static bool rpcrdma_part_post(struct rpcrdma_ep *ep, struct rpcrdma_stream *st)
 {
-	struct rpcrdma_send *s = rpcrdma_send_pop(ep);
+	struct rpcrdma_send *s;
 	u32 octets, wrs;
 	bool more;
 
+	s = rpcrdma_send_pop_room(ep, rpcrdma_conn_send_octets(&ep->conn));
+	if (unlikely(!s)) {
+		/* It ends with the others that wait. */
+		list_move(&st->work.list, &ep->messages);
+		return false;
+	}
 	octets = rpcrdma_stream_next(ep, st, &wrs, &more);
-	s->header_len = rpcrdma_encode_rpc(&ep->conn, s->buf,
-					   ep->params.send_size, st->kind,
+	s->header_len = rpcrdma_encode_rpc(&ep->conn, s->buf, s->size, st->kind,
 					   RPCRDMA_CONTINUED, st->xid, more,
 					   more ? NULL : &st->lists);
 	memcpy(s->buf + s->header_len, st->data + st->sent, octets);

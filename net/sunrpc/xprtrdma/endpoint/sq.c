@@ -168,52 +168,91 @@ void rpcrdma_work_flush(struct rpcrdma_ep *ep)
 
 /* ---- Send contexts ---- */
 
-/* A buffer for @s, mapped, and so it is free. Returns 0 or -ENOMEM. */
-static int rpcrdma_send_create(struct rpcrdma_ep *ep, struct rpcrdma_send *s)
+static void rpcrdma_send_unmap(struct rpcrdma_send *s)
 {
-	u32 size = rpcrdma_conn_send_octets(&ep->conn);
-	void *buf;
+	if (s->buf)
+		ib_dma_unmap_single(s->ep->device, s->sge.addr, s->size,
+				    DMA_TO_DEVICE);
+}
 
-	buf = kmalloc(size, rpcrdma_buffer_gfp(size));
+int rpcrdma_send_buffer(struct rpcrdma_send *s, u32 size, gfp_t gfp)
+{
+	struct rpcrdma_ep *ep = s->ep;
+	void *buf;
+	u64 addr;
+
+	buf = kmalloc(size, gfp);
 	if (!buf)
 		return -ENOMEM;
-	s->sge.addr = ib_dma_map_single(ep->device, buf, size, DMA_TO_DEVICE);
-	if (ib_dma_mapping_error(ep->device, s->sge.addr)) {
+	addr = ib_dma_map_single(ep->device, buf, size, DMA_TO_DEVICE);
+	if (ib_dma_mapping_error(ep->device, addr)) {
 		kfree(buf);
 		return -ENOMEM;
 	}
-	s->ep = ep;
+	rpcrdma_send_unmap(s);
+	kfree(s->buf);
 	s->buf = buf;
 	s->size = size;
-	s->sge.lkey = ep->pd->local_dma_lkey;
-	s->wr.sg_list = &s->sge;
-	s->wr.num_sge = 1;
-	list_add_tail(&s->work.list, &ep->free_sends);
-	rpcrdma_sq_give(&ep->sq);
+	s->sge.addr = addr;
 	return 0;
 }
 
 /**
- * rpcrdma_sends_create - allocate and map Send contexts
+ * rpcrdma_send_larger - a larger buffer for a Send context
+ * @s: Send context of the caller's
+ * @octets: more than its buffer has
+ *
+ * See rpcrdma_send_room(). It keeps the buffer, and those used last are the next
+ * ones used: few contexts ever have a large one. Process context, may sleep,
+ * without starting I/O. Returns 0, -EMSGSIZE, -ENOTCONN or -ENOMEM.
+ */
+int rpcrdma_send_larger(struct rpcrdma_send *s, u32 octets)
+{
+	struct rpcrdma_ep *ep = s->ep;
+	u32 size = RPCRDMA_SMALL_SEND;
+	int rc;
+
+	if (octets > size)
+		size = rpcrdma_conn_send_octets(&ep->conn);
+	if (octets > size)
+		return -EMSGSIZE;
+	/* The teardown unmaps it. */
+	if (!rpcrdma_ep_enter(ep))
+		return -ENOTCONN;
+	rc = rpcrdma_send_buffer(s, size, GFP_NOFS);
+	rpcrdma_ep_leave(ep);
+	return rc;
+}
+
+/**
+ * rpcrdma_sends_create - allocate Send contexts
  * @ep: endpoint with its device objects
  *
- * Returns 0 or -ENOMEM; the teardown cleans up.
+ * Those that control messages need have a buffer from the start. Returns 0 or
+ * -ENOMEM; the teardown cleans up.
  */
 int rpcrdma_sends_create(struct rpcrdma_ep *ep)
 {
 	u32 count = ep->params.sends + RPCRDMA_CONTROL_SENDS;
 	struct rpcrdma_send *s;
+	u32 i;
 
 	ep->reg_cqe.done = rpcrdma_wc_reg;
 	ep->rw_cqe.done = rpcrdma_wc_rw;
 	ep->send_ring = kvcalloc(count, sizeof(*s), GFP_NOFS);
 	if (!ep->send_ring)
 		return -ENOMEM;
-	while (ep->nr_sends < count) {
-		s = &ep->send_ring[ep->nr_sends];
-		if (!rpcrdma_send_create(ep, s))
-			ep->nr_sends++;
-		else if (!rpcrdma_conn_smaller(&ep->conn))
+	ep->nr_sends = count;
+	for (i = 0; i < count; i++) {
+		s = &ep->send_ring[i];
+		s->ep = ep;
+		s->sge.lkey = ep->pd->local_dma_lkey;
+		s->wr.sg_list = &s->sge;
+		s->wr.num_sge = 1;
+		list_add_tail(&s->work.list, &ep->free_sends);
+		rpcrdma_sq_give(&ep->sq);
+		if (i < RPCRDMA_CONTROL_SENDS &&
+		    rpcrdma_send_buffer(s, RPCRDMA_SMALL_SEND, GFP_NOFS))
 			return -ENOMEM;
 	}
 	return 0;
@@ -221,14 +260,10 @@ int rpcrdma_sends_create(struct rpcrdma_ep *ep)
 
 void rpcrdma_sends_unmap(struct rpcrdma_ep *ep)
 {
-	struct rpcrdma_send *s;
 	u32 i;
 
-	for (i = 0; i < ep->nr_sends; i++) {
-		s = &ep->send_ring[i];
-		ib_dma_unmap_single(ep->device, s->sge.addr, s->size,
-				    DMA_TO_DEVICE);
-	}
+	for (i = 0; i < ep->nr_sends; i++)
+		rpcrdma_send_unmap(&ep->send_ring[i]);
 }
 
 void rpcrdma_sends_free(struct rpcrdma_ep *ep)

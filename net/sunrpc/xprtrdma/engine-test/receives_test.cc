@@ -412,6 +412,20 @@ TEST(Receives, LaterOnesAreNotSmaller)
 	EXPECT_EQ(rpcrdma_conn_receive_octets(&a.e->conn), 8192u);
 }
 
+/* Of an open connection, no more than what the peer takes */
+TEST(Receives, MessagesAreNoLargerThanThePeerTakes)
+{
+	auto cfg = usual_config(true), peer = usual_config(false);
+
+	cfg.props.sbsiz = 16384;
+	peer.props.rbsiz = 8192;
+	EXPECT_EQ(rpcrdma_conn_send_octets(&open_end(cfg, peer)->conn), 8192u);
+	cfg.props.sbsiz = 5000;
+	EXPECT_EQ(rpcrdma_conn_send_octets(&open_end(cfg, peer)->conn), 5000u);
+	peer.props.rbsiz = 1024;
+	EXPECT_EQ(rpcrdma_conn_send_octets(&open_end(cfg, peer)->conn), 4096u);
+}
+
 /* Buffers for CONNPROP, whatever is announced */
 TEST(Receives, AtLeastTheDefaultThreshold)
 {

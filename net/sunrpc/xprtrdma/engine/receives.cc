@@ -168,7 +168,11 @@ u32 rpcrdma_conn_receive_octets(const struct rpcrdma_conn *conn)
 /* CONNPROP may use the default threshold whatever was announced. */
 u32 rpcrdma_conn_send_octets(const struct rpcrdma_conn *conn)
 {
-	return max_u32(conn->cfg.props.sbsiz, RPCRDMA_V2_DEFAULT_INLINE);
+	const u32 octets = conn->state == RPCRDMA_CONN_OPENING ?
+				   conn->cfg.props.sbsiz :
+				   rpcrdma_conn_limits(conn).send_inline;
+
+	return max_u32(octets, RPCRDMA_V2_DEFAULT_INLINE);
 }
 
 /*

@@ -609,8 +609,14 @@ static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
 	s = rpcrdma_send_get(ep);
 	if (!s)
 		return -ENOBUFS;
-	if (plan->format == RPCRDMA_SPECIAL) {
+	if (plan->format == RPCRDMA_SPECIAL)
 		len = 0;
+	if (rpcrdma_send_room(s, rpcrdma_header_octets(&ep->conn,
+						       &plan->lists) + len)) {
+		rpcrdma_send_put(s);
+		return -ENOBUFS;
+	}
+	if (plan->format == RPCRDMA_SPECIAL) {
 		rw = rpcrdma_bc_writes(bc);
 		if (IS_ERR(rw)) {
 			rpcrdma_send_put(s);
@@ -620,12 +626,10 @@ static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
 			return 0;
 		}
 	}
-	s->header_len = rpcrdma_encode_rpc(&ep->conn, s->buf,
-					   ep->params.send_size,
+	s->header_len = rpcrdma_encode_rpc(&ep->conn, s->buf, s->size,
 					   RPCRDMA_KIND_REPLY, plan->format,
 					   xid, false, &plan->lists);
-	if (WARN_ON_ONCE(!s->header_len ||
-			 len > ep->params.send_size - s->header_len)) {
+	if (WARN_ON_ONCE(!s->header_len || len > s->size - s->header_len)) {
 		rpcrdma_send_put(s);
 		if (rw)
 			rpcrdma_rw_free(rw);

@@ -489,20 +489,24 @@ static void rpcrdma_requester_copy(const struct rpc_rqst *rqst,
 				 plan->inline_length, to);
 }
 
-/* Header and inline payload into @s. Returns 0 or -EMSGSIZE. */
+/* Header and inline payload into @s. Returns 0 or a negative errno. */
 static int rpcrdma_requester_fill(struct rpcrdma_ep *ep, struct rpcrdma_send *s,
 				  struct rpc_rqst *rqst,
 				  const struct rpcrdma_call_plan *plan,
 				  const struct rpcrdma_lists *lists)
 {
-	u32 size = ep->params.send_size;
+	int rc;
 
-	s->header_len = rpcrdma_encode_rpc(&ep->conn, s->buf, size,
+	rc = rpcrdma_send_room(s, rpcrdma_header_octets(&ep->conn, lists) +
+			       plan->inline_length);
+	if (unlikely(rc))
+		return rc;
+	s->header_len = rpcrdma_encode_rpc(&ep->conn, s->buf, s->size,
 					   RPCRDMA_KIND_CALL, plan->format,
 					   be32_to_cpu(rqst->rq_xid), false,
 					   lists);
 	if (unlikely(!s->header_len ||
-		     plan->inline_length > size - s->header_len))
+		     plan->inline_length > s->size - s->header_len))
 		return -EMSGSIZE;
 	if (plan->format != RPCRDMA_SPECIAL)
 		rpcrdma_requester_copy(rqst, plan, s->buf + s->header_len);

@@ -375,7 +375,6 @@ static int rpcrdma_svc_send_one(struct svc_rqst *rqstp,
 	struct rpcrdma_send *s = rv->send;
 	struct rpcrdma_exposed *x = NULL;
 	struct rpcrdma_ep *ep = s->ep;
-	u32 room = rpcrdma_conn_limits(&ep->conn).send_inline;
 	struct rpcrdma_rw *rw;
 	int rc;
 
@@ -387,12 +386,17 @@ static int rpcrdma_svc_send_one(struct svc_rqst *rqstp,
 		if (IS_ERR(x))
 			goto out_put;
 	}
+	rc = rpcrdma_send_room(s, rpcrdma_header_octets(&ep->conn,
+							&plan->lists) +
+			       plan->inline_length);
+	if (unlikely(rc))
+		goto out_cancel;
 	rc = -EINVAL;
-	s->header_len = rpcrdma_encode_rpc(&ep->conn, s->buf, room,
+	s->header_len = rpcrdma_encode_rpc(&ep->conn, s->buf, s->size,
 					   RPCRDMA_KIND_REPLY, plan->format,
 					   reply->xid, false, &plan->lists);
 	if (unlikely(!s->header_len ||
-		     plan->inline_length > room - s->header_len))
+		     plan->inline_length > s->size - s->header_len))
 		goto out_cancel;
 	s->len = s->header_len + plan->inline_length;
 	rw = rpcrdma_svc_prepare(rqstp, ep, reply, plan,
