@@ -1145,6 +1145,18 @@ void rpcrdma_lessons_recall(const struct rpcrdma_lessons *lessons, u64 now,
 			    struct rpcrdma_call *call);
 
 /*
+ * rpcrdma_plan_call() for most Calls, from what is known without looking at their
+ * memory: is it one message, and its Reply, too, without chunks? Then @plan says so.
+ * @length: octets of the Call. @reply_max: of its largest Reply. @recovery and
+ * @lessons: what was refused before.
+ * Returns false where the whole geometry has to be looked at.
+ */
+bool rpcrdma_plan_plain(const struct rpcrdma_conn *conn,
+			const struct rpcrdma_recovery *recovery,
+			const struct rpcrdma_lessons *lessons, u32 length,
+			u32 reply_max, struct rpcrdma_call_plan *plan);
+
+/*
  * Encode a message's header, credit fields left for rpcrdma_conn_stamp().
  * @size: octets at @buf (4-octet aligned). @lists: NULL for none.
  * @htype, @flags: RDMA2_MSG or RDMA2_NOMSG, RDMA2_F_RESPONSE, RDMA2_F_MORE.

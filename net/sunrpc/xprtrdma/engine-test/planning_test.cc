@@ -90,6 +90,90 @@ TEST(PlanCall, InlineUpToTheThreshold)
 	}
 }
 
+/* Where the short way has an answer it is the long one's; it has most of them. */
+TEST(PlanCall, PlainCallsArePlannedTheSameWithoutTheirGeometry)
+{
+	const rpcrdma_lessons none = {};
+	rpcrdma_lessons some = {};
+
+	some.any = 1;
+	for (bool client : { true, false }) {
+		for (u32 threshold : { 1024u, 4096u, 8192u }) {
+			auto own = usual_props(), peer = usual_props();
+
+			own.sbsiz = peer.rbsiz = threshold;
+			own.rbsiz = 16384;
+			peer.sbsiz = 2 * threshold;
+
+			auto e = requester(client, peer, own);
+
+			for (u32 i = 0; i < 64; i++) {
+				rpcrdma_call call = simple_call(
+					threshold - PLAIN + (i & 3) - 1,
+					2 * threshold - PLAIN + (i >> 2 & 3) -
+						1);
+				const bool fits =
+					call.length + PLAIN <= threshold &&
+					call.reply_max + PLAIN <=
+						std::min(2 * threshold, 16384u);
+				rpcrdma_call_plan plan;
+
+				call.reverse = !client;
+				call.item_position = 100;
+				call.item_length = 500;
+				call.result_max = i & 16 ? 600 : 0;
+				call.bulk = i & 16 ? 1 : 0;
+				if (i & 32)
+					call.recovery.reply_needed = 100;
+
+				ASSERT_EQ(rpcrdma_plan_plain(
+						  &e->conn, &call.recovery,
+						  &none, call.length,
+						  call.reply_max, &plan),
+					  fits && !(i & 32));
+				EXPECT_FALSE(rpcrdma_plan_plain(
+					&e->conn, &call.recovery, &some,
+					call.length, call.reply_max, &plan));
+				if (!fits || i & 32)
+					continue;
+
+				const planned p = plan_call(*e, call);
+
+				ASSERT_EQ(p.ret, 0);
+				EXPECT_EQ(memcmp(&p.plan, &plan, sizeof(plan)),
+					  0);
+			}
+		}
+	}
+}
+
+TEST(PlanCall, PlainCallsNeedAnOpenConnectionAndAPeerThatTakesThem)
+{
+	const rpcrdma_recovery unrefused = {};
+	const rpcrdma_lessons none = {};
+	auto peer = usual_props();
+	rpcrdma_call_plan plan;
+
+	auto e = requester();
+
+	EXPECT_TRUE(rpcrdma_plan_plain(&e->conn, &unrefused, &none, 100, 100,
+				       &plan));
+	e->conn.state = RPCRDMA_CONN_CLOSING;
+	EXPECT_FALSE(rpcrdma_plan_plain(&e->conn, &unrefused, &none, 100, 100,
+					&plan));
+	peer.brs = RDMA2_RVRSDIR_NONE;
+	e = requester(false, peer);
+	EXPECT_FALSE(rpcrdma_plan_plain(&e->conn, &unrefused, &none, 100, 100,
+					&plan));
+
+	rpcrdma_recovery no_writes = {};
+
+	no_writes.no_writes = 1;
+	e = requester();
+	EXPECT_FALSE(rpcrdma_plan_plain(&e->conn, &no_writes, &none, 100, 100,
+					&plan));
+}
+
 TEST(PlanCall, ArgumentIsReducedOnlyAboveTheThreshold)
 {
 	auto e = requester();

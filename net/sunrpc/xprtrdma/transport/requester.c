@@ -620,20 +620,36 @@ static int rpcrdma_req_post(struct rpcrdma_ep *ep, struct rpcrdma_req *req,
 	return rc;
 }
 
+/* How a Call travels, or a negative errno */
+static int rpcrdma_req_plan(const struct rpcrdma_req *req,
+			    const struct rpcrdma_ep *ep,
+			    struct rpcrdma_call_plan *plan)
+{
+	const struct rpc_rqst *rqst = &req->rqst;
+	struct rpcrdma_call call;
+
+	if (likely(rpcrdma_plan_plain(&ep->conn, &req->x.recovery,
+				      &rpcrdma_xprt_requester(rqst->rq_xprt)->lessons,
+				      rqst->rq_snd_buf.len,
+				      rpcrdma_xdr_room(&rqst->rq_rcv_buf),
+				      plan)))
+		return 0;
+	rpcrdma_req_call(req, ep, &call);
+	return rpcrdma_plan_call(&ep->conn, &call, plan);
+}
+
 /* One attempt. -EAGAIN: write_space() is going to be called. */
 static int rpcrdma_requester_try(struct rpcrdma_ep *ep,
 				 struct rpcrdma_req *req)
 {
 	struct rpcrdma_built built = { };
 	struct rpcrdma_call_plan plan;
-	struct rpcrdma_call call;
 	int rc;
 
 	built.send = rpcrdma_send_get_call(ep);
 	if (!built.send)
 		return -EAGAIN;
-	rpcrdma_req_call(req, ep, &call);
-	rc = rpcrdma_plan_call(&ep->conn, &call, &plan);
+	rc = rpcrdma_req_plan(req, ep, &plan);
 	if (!rc) {
 		req->rqst.rq_xtime = ktime_get();
 		rc = rpcrdma_req_post(ep, req, &plan, &built);

@@ -215,8 +215,13 @@ rpcrdma_svc_prepare(struct svc_rqst *rqstp, struct rpcrdma_ep *ep,
 	struct rpcrdma_rw *rw;
 	int rc;
 
-	if (!plan->nr_items && !plan->reply_length)
-		return ERR_PTR(rpcrdma_svc_fill(rqstp, NULL, reply, plan, to));
+	if (!plan->nr_items && !plan->reply_length) {
+		/* In one piece, as most are; to be pulled, it stays where it is. */
+		if (plan->inline_length)
+			rpcrdma_xdr_copy_out(&rqstp->rq_res, 0,
+					     plan->inline_length, to);
+		return NULL;
+	}
 	/* The head's page only if they take something from it */
 	if (nr && rpcrdma_svc_writes_pages_only(&rqstp->rq_res, reply, plan)) {
 		pages++;
