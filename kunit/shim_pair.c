@@ -263,7 +263,8 @@ static struct rpcrdma_send *shim_wait_send(struct rpcrdma_ep *ep)
 			return NULL;
 		schedule_timeout_uninterruptible(1);
 	}
-	if (!rpcrdma_send_room(s, rpcrdma_conn_limits(&ep->conn).send_inline))
+	if (!rpcrdma_send_room(s, rpcrdma_conn_limits(&ep->conn).send_inline,
+			       GFP_KERNEL))
 		return s;
 	rpcrdma_send_put(s);
 	return NULL;
@@ -909,7 +910,7 @@ int shim_rpc_try(struct shim_side *side, struct shim_rpc *rpc)
 	s = rpcrdma_send_get_call(ep);
 	if (!s)
 		return -EAGAIN;
-	rc = rpcrdma_send_room(s, room);
+	rc = rpcrdma_send_room(s, room, GFP_KERNEL);
 	if (!rc)
 		rc = shim_rpc_map(ep, rpc);
 	if (rc)

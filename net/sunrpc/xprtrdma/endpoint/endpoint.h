@@ -134,13 +134,17 @@ void rpcrdma_send_put(struct rpcrdma_send *s);
 
 /*
  * Before a message of up to @octets is written to s->buf: see that it has room.
- * Process context, no lock held. Returns 0, or a negative errno: -EMSGSIZE, more
- * than the peer takes; -ENOTCONN: closing; -ENOMEM.
+ * @gfp: a client does not wait for memory that may come only when it has sent what it
+ * is about to send. Process context, no lock held. Returns 0, or a negative errno:
+ * -EMSGSIZE, more than the peer takes; -ENOTCONN: closing; -ENOMEM.
  */
-int rpcrdma_send_larger(struct rpcrdma_send *s, u32 octets);
-static inline int rpcrdma_send_room(struct rpcrdma_send *s, u32 octets)
+#define RPCRDMA_GFP_CLIENT	(GFP_NOFS | __GFP_NORETRY | __GFP_NOWARN)
+int rpcrdma_send_larger(struct rpcrdma_send *s, u32 octets, gfp_t gfp);
+static inline int rpcrdma_send_room(struct rpcrdma_send *s, u32 octets,
+				    gfp_t gfp)
 {
-	return likely(octets <= s->size) ? 0 : rpcrdma_send_larger(s, octets);
+	return likely(octets <= s->size) ? 0 :
+					   rpcrdma_send_larger(s, octets, gfp);
 }
 
 /*

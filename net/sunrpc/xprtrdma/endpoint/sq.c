@@ -201,12 +201,13 @@ int rpcrdma_send_buffer(struct rpcrdma_send *s, u32 size, gfp_t gfp)
  * rpcrdma_send_larger - a larger buffer for a Send context
  * @s: Send context of the caller's
  * @octets: more than its buffer has
+ * @gfp: how it is allocated
  *
  * See rpcrdma_send_room(). It keeps the buffer, and those used last are the next
  * ones used: few contexts ever have a large one. Process context, may sleep,
  * without starting I/O. Returns 0, -EMSGSIZE, -ENOTCONN or -ENOMEM.
  */
-int rpcrdma_send_larger(struct rpcrdma_send *s, u32 octets)
+int rpcrdma_send_larger(struct rpcrdma_send *s, u32 octets, gfp_t gfp)
 {
 	struct rpcrdma_ep *ep = s->ep;
 	u32 size = RPCRDMA_SMALL_SEND;
@@ -219,7 +220,7 @@ int rpcrdma_send_larger(struct rpcrdma_send *s, u32 octets)
 	/* The teardown unmaps it. */
 	if (!rpcrdma_ep_enter(ep))
 		return -ENOTCONN;
-	rc = rpcrdma_send_buffer(s, size, GFP_NOFS);
+	rc = rpcrdma_send_buffer(s, size, gfp);
 	rpcrdma_ep_leave(ep);
 	return rc;
 }
@@ -228,8 +229,9 @@ int rpcrdma_send_larger(struct rpcrdma_send *s, u32 octets)
  * rpcrdma_sends_create - allocate Send contexts
  * @ep: endpoint with its device objects
  *
- * Those that control messages need have a buffer from the start. Returns 0 or
- * -ENOMEM; the teardown cleans up.
+ * Those that control messages need have a buffer from the start, and the first one
+ * has, if it can be had, the largest: with it a client can send what frees memory,
+ * when there is none. Returns 0 or -ENOMEM; the teardown cleans up.
  */
 int rpcrdma_sends_create(struct rpcrdma_ep *ep)
 {
@@ -255,6 +257,8 @@ int rpcrdma_sends_create(struct rpcrdma_ep *ep)
 		    rpcrdma_send_buffer(s, RPCRDMA_SMALL_SEND, GFP_NOFS))
 			return -ENOMEM;
 	}
+	rpcrdma_send_buffer(ep->send_ring, rpcrdma_conn_send_octets(&ep->conn),
+			    RPCRDMA_GFP_CLIENT);
 	return 0;
 }
 

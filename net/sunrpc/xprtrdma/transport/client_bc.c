@@ -612,7 +612,8 @@ static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
 	if (plan->format == RPCRDMA_SPECIAL)
 		len = 0;
 	if (rpcrdma_send_room(s, rpcrdma_header_octets(&ep->conn,
-						       &plan->lists) + len)) {
+						       &plan->lists) + len,
+			      RPCRDMA_GFP_CLIENT)) {
 		rpcrdma_send_put(s);
 		return -ENOBUFS;
 	}

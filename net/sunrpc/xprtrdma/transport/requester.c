@@ -498,7 +498,7 @@ static int rpcrdma_requester_fill(struct rpcrdma_ep *ep, struct rpcrdma_send *s,
 	int rc;
 
 	rc = rpcrdma_send_room(s, rpcrdma_header_octets(&ep->conn, lists) +
-			       plan->inline_length);
+			       plan->inline_length, RPCRDMA_GFP_CLIENT);
 	if (unlikely(rc))
 		return rc;
 	s->header_len = rpcrdma_encode_rpc(&ep->conn, s->buf, s->size,

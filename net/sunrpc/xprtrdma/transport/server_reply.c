@@ -393,7 +393,7 @@ static int rpcrdma_svc_send_one(struct svc_rqst *rqstp,
 	}
 	rc = rpcrdma_send_room(s, rpcrdma_header_octets(&ep->conn,
 							&plan->lists) +
-			       plan->inline_length);
+			       plan->inline_length, GFP_NOFS);
 	if (unlikely(rc))
 		goto out_cancel;
 	rc = -EINVAL;
