@@ -447,11 +447,13 @@ static int memdev_send(struct memdev_qp *qp, struct memdev_qp *peer,
 		       const struct memdev_wqe *wqe)
 {
 	struct memdev_rqe *rqe = memdev_rqe_take(peer);
+	enum ib_qp_state state;
 
 	if (rqe)
 		return memdev_deliver(qp, peer, wqe, rqe);
-	/* One that has just broken down says nothing any more. */
-	if (READ_ONCE(peer->state) == IB_QPS_ERR) {
+	/* One that has just broken down, or was reset, says nothing any more. */
+	state = READ_ONCE(peer->state);
+	if (state != IB_QPS_RTR && state != IB_QPS_RTS) {
 		qp->since = jiffies;
 		return MEMDEV_AGAIN;
 	}
