@@ -400,8 +400,8 @@ static void credits_shrunk_send_queue(struct kunit *test)
 	for (client = 0; client < 2; client++) {
 		shim_max_send_wr[client] = 80;
 		shim_open(test);
-		KUNIT_EXPECT_LT(test, client ? pair->client.ep->rw_mrs :
-				pair->server.ep->rw_mrs,
+		KUNIT_EXPECT_LT(test, client ? pair->client.ep->read_pool.regions :
+				pair->server.ep->read_pool.regions,
 				client ? pair->client_params.rw_ctxts :
 				pair->server_params.rw_ctxts);
 		shim_traffic(test, pair, 4, 30, 100000, PAGE_SIZE, 0, true);
@@ -864,10 +864,10 @@ static void data_few_read_regions(struct kunit *test)
 						     own.bv, own.nr, 0, 300),
 				i < 2 ? 0 : -E2BIG);
 	rpcrdma_rw_free(large);
-	KUNIT_EXPECT_EQ(test, atomic_read(&s->ep->rw_waiters), 0);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(s->ep->read_pool.waiting), 0U);
 
 	shim_release(s, 8);
-	KUNIT_EXPECT_EQ(test, atomic_read(&s->ep->rw_waiters), 8);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(s->ep->read_pool.waiting), 8U);
 	KUNIT_EXPECT_EQ(test, atomic_read(&s->served), 0);
 	KUNIT_EXPECT_GE(test, atomic_read(&shim_reads_refused), 2);
 	rpcrdma_rw_free(rw);
@@ -895,9 +895,9 @@ static void data_few_regions_closed(struct kunit *test)
 
 	rw = shim_few_regions(test, rpcs, &arg, &own);
 	shim_release(s, 8);
-	KUNIT_EXPECT_EQ(test, atomic_read(&s->ep->rw_waiters), 8);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(s->ep->read_pool.waiting), 8U);
 	rpcrdma_ep_close(c->ep, NULL);
-	KUNIT_EXPECT_TRUE(test, shim_poll(!atomic_read(&s->ep->rw_waiters)));
+	KUNIT_EXPECT_TRUE(test, shim_poll(!READ_ONCE(s->ep->read_pool.waiting)));
 	rpcrdma_rw_free(rw);
 	KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));
 	for (i = 0; i < 8; i++)

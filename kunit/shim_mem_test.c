@@ -101,7 +101,7 @@ static void hardware_regions_run_dry(struct kunit *test)
 	memdev_set_traits(shim_memdev, &t);
 	pair->server_params.rw_ctxts = SHIM_REGIONS;
 	shim_open(test);
-	KUNIT_EXPECT_EQ(test, s->ep->rw_mrs, (u32)SHIM_REGIONS);
+	KUNIT_EXPECT_EQ(test, s->ep->read_pool.regions, (u32)SHIM_REGIONS);
 
 	/* In two pieces, see shim_pull(), each into a region */
 	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&arg, 0, 4 * PAGE_SIZE), 0);
@@ -116,7 +116,7 @@ static void hardware_regions_run_dry(struct kunit *test)
 	/* No Read ends. */
 	memdev_hold(shim_memdev, true, false);
 	shim_release(s, 8);
-	KUNIT_EXPECT_EQ(test, atomic_read(&s->ep->rw_waiters),
+	KUNIT_EXPECT_EQ(test, READ_ONCE(s->ep->read_pool.waiting),
 			8 - SHIM_REGIONS / 2);
 	memdev_hold(shim_memdev, false, false);
 	for (i = 0; i < 8; i++) {

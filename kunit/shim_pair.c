@@ -711,7 +711,7 @@ static void shim_op_closed(struct rpcrdma_ep *ep)
 	/* By now nothing may be left. */
 	if (ep->qp || ep->id || !list_empty(&ep->inflight) ||
 	    !list_empty(&ep->transfers) || !list_empty(&ep->messages) ||
-	    !list_empty(&ep->rw_waiting) || atomic_read(&ep->rw_waiters) ||
+	    !list_empty(&ep->rw_waiting) || READ_ONCE(ep->read_pool.waiting) ||
 	    atomic_read(&ep->users) ||
 	    atomic_read(&side->exposed) != atomic_read(&side->released))
 		atomic_inc(&side->bad);
@@ -1051,7 +1051,7 @@ static void shim_read_accounts(struct shim_side *side,
 	}
 	list_for_each_entry(work, &ep->transfers, list)
 		a->queued++;
-	a->queued += atomic_read(&ep->rw_waiters);
+	a->queued += READ_ONCE(ep->read_pool.waiting);
 	a->sends += ep->sq.contexts;
 	a->slots = ep->sq.posted - ep->sq.through;
 	a->receives = ep->conn.posted - ep->conn.received +

@@ -942,6 +942,108 @@ static inline bool rpcrdma_sq_waits(const struct rpcrdma_sq *sq)
 	return sq->messages | sq->call_wrs;
 }
 
+/* ---- Reads that need memory regions ---- */
+
+/*
+ * Some devices read into memory regions only, of which a queue pair has a pool. A
+ * transfer is made ready segment by segment while it is put together. When it finds too
+ * few regions, it is made ready later and as a whole: it holds none while it waits, so
+ * that nobody waits for one that waits; and who comes then, waits behind it. Whoever is
+ * through with regions has those tried that wait, in order. A transfer that is under way
+ * ends, if only with the connection.
+ *
+ * Used in the serialisation of the connection's rpcrdma_sq, but for what says "any
+ * context". The user keeps the list of the transfers that wait.
+ */
+enum {
+	/* Work Requests of a Read into one region: invalidate, register, read */
+	RPCRDMA_READ_REGION_WRS = 3,
+};
+
+struct rpcrdma_read_pool {
+	u32 regions;		/* in it */
+	u32 pages;		/* in a region, at most; not 0 */
+	u32 waiting;		/* transfers that wait, or will when they are whole */
+};
+
+/* One transfer. Zero it to begin, but for @reads. */
+struct rpcrdma_read_claim {
+	u32 regions;		/* that it takes, at most */
+	u8 reads;		/* a Write takes none, and waits for none */
+	u8 waits;
+};
+
+/* Does anybody wait? Mostly not. Any context, where it is a guess. */
+static inline bool rpcrdma_read_wanted(const struct rpcrdma_read_pool *pool)
+{
+	return __atomic_load_n(&pool->waiting, __ATOMIC_RELAXED);
+}
+
+/* A transfer is begun. */
+void rpcrdma_read_begin(struct rpcrdma_read_pool *pool,
+			struct rpcrdma_read_claim *claim);
+
+/*
+ * A segment of it has so many pages, or pieces of memory. Returns true: make it ready
+ * now; false: later. Any context, one at a time for a transfer.
+ */
+static inline bool rpcrdma_read_add(const struct rpcrdma_read_pool *pool,
+				    struct rpcrdma_read_claim *claim, u32 pages)
+{
+	claim->regions += (pages + pool->pages - 1) / pool->pages;
+	return !claim->waits;
+}
+
+/*
+ * A segment could not be made ready now, for @status, a negative errno. Returns true:
+ * undo what has been made ready of the transfer, and go on putting it together; it
+ * waits. False: no waiting will help.
+ */
+bool rpcrdma_read_short(struct rpcrdma_read_pool *pool,
+			struct rpcrdma_read_claim *claim, int status);
+
+/*
+ * Can it ever be posted, with a Send behind it? @nr_wrs: Work Requests of what is ready.
+ * Any context.
+ */
+static inline bool rpcrdma_read_fits(const struct rpcrdma_read_pool *pool,
+				     const struct rpcrdma_read_claim *claim,
+				     const struct rpcrdma_sq *sq, u32 nr_wrs)
+{
+	if (claim->waits && claim->regions > pool->regions)
+		return false;
+	if (claim->waits)
+		nr_wrs = RPCRDMA_READ_REGION_WRS * claim->regions;
+	return rpcrdma_sq_fits(sq, nr_wrs + 1);
+}
+
+/* What becomes of a transfer */
+enum rpcrdma_read_turn {
+	RPCRDMA_READ_POST,	/* it is ready */
+	/* append it to those that wait, and have them tried */
+	RPCRDMA_READ_BEHIND,
+	/* undo what was made ready, put it in front of those that wait, */
+	/* and try no more of them: who gives regions back comes here again */
+	RPCRDMA_READ_FRONT,
+	RPCRDMA_READ_FAIL,	/* it ends without success */
+};
+
+/* It is whole. @closing: nobody would try it any more. */
+enum rpcrdma_read_turn rpcrdma_read_whole(const struct rpcrdma_read_claim *claim,
+					  bool closing);
+
+/*
+ * It was taken from the front of those that wait, and all of it made ready: with
+ * @status, 0 or a negative errno.
+ */
+enum rpcrdma_read_turn rpcrdma_read_tried(struct rpcrdma_read_pool *pool,
+					  struct rpcrdma_read_claim *claim,
+					  int status, bool closing);
+
+/* It has ended, or is given up, and holds nothing. If others wait, have them tried. */
+void rpcrdma_read_over(struct rpcrdma_read_pool *pool,
+		       struct rpcrdma_read_claim *claim);
+
 /* ---- Receiving ---- */
 
 enum rpcrdma_verdict {

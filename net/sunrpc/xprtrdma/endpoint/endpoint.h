@@ -367,8 +367,7 @@ struct rpcrdma_rw {
 	struct rpcrdma_ep	*ep;
 	enum dma_data_direction	dir;	/* FROM_DEVICE: Read, TO_DEVICE: Write */
 	gfp_t			gfp;
-	bool			waits;	/* for memory regions, not prepared */
-	u32			nr_mrs;	/* that it takes at most, if any */
+	struct rpcrdma_read_claim claim; /* to memory regions; under ep->lock */
 	struct list_head	ctxts;
 	u32			octets;
 	/* Called once; then @rw is freed by the endpoint. Process context. */
@@ -523,9 +522,7 @@ struct rpcrdma_ep {
 	struct ib_cqe		rw_cqe;		/* of transfers' WRs, the same */
 
 	/* Memory regions of the rdma_rw API, where the device takes any */
-	u32			rw_mrs;		/* how many there are */
-	u32			rw_mr_pages;	/* pages per region */
-	atomic_t		rw_waiters;	/* transfers in want of them */
+	struct rpcrdma_read_pool read_pool;	/* the engine's; under lock */
 	struct work_struct	rw_work;	/* tries again */
 
 	/* Receives */

@@ -34,8 +34,6 @@ enum {
 	RPCRDMA_MAX_MR_PAGES = 256,
 	/* What the rdma_rw API puts in one memory region at most */
 	RPCRDMA_RW_MR_PAGES = 256,
-	/* Work Requests of a Read to one: invalidate, register, read */
-	RPCRDMA_RW_MR_WRS = 3,
 	/* Memory regions made at a time */
 	RPCRDMA_MR_BATCH = 8,
 	/* Before Calls that found too few of them try again, at least */

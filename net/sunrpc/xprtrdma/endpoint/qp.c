@@ -89,7 +89,7 @@ static int rpcrdma_ep_fit_qp(struct rpcrdma_ep *ep,
 		pr_info_ratelimited("rpcrdma: device %s has room for a Send Queue of %u only: lower settings would do for %pISpc\n",
 				    ep->device->name, attr->cap.max_send_wr,
 				    &ep->remote);
-	ep->rw_mrs = reads;
+	ep->read_pool.regions = reads;
 	return 0;
 }
 
@@ -107,8 +107,9 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep)
 	int rc;
 
 	ep->device = dev;
-	ep->rw_mr_pages = clamp_t(u32, dev->attrs.max_fast_reg_page_list_len, 1,
-				  RPCRDMA_RW_MR_PAGES);
+	ep->read_pool.pages = clamp_t(u32,
+				      dev->attrs.max_fast_reg_page_list_len, 1,
+				      RPCRDMA_RW_MR_PAGES);
 	recvs = rpcrdma_window_receives(ep->params.window);
 	if (!ep->client && ep->params.version_low == RPCRDMA_VERS_1)
 		recvs += RPCRDMA_V1_SPARE_RECEIVES;
@@ -128,7 +129,8 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep)
 
 	/* As many as the Send Queue can have, and one for the drain */
 	cqes = rpcrdma_ep_sq_slots(ep) + 1 + ep->params.rw_writes +
-	       RPCRDMA_RW_MR_WRS * (ep->params.rw_ctxts - ep->params.rw_writes);
+	       RPCRDMA_READ_REGION_WRS *
+		       (ep->params.rw_ctxts - ep->params.rw_writes);
 	cqes = min_t(u32, cqes, dev->attrs.max_cqe);
 	ep->send_cq = ib_alloc_cq_any(dev, ep, cqes, IB_POLL_WORKQUEUE);
 	if (IS_ERR(ep->send_cq)) {

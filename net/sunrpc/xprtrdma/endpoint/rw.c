@@ -54,31 +54,23 @@ struct rpcrdma_rw *rpcrdma_rw_alloc(struct rpcrdma_ep *ep,
 	rw->ep = ep;
 	rw->dir = dir;
 	rw->gfp = gfp;
+	rw->claim.reads = dir == DMA_FROM_DEVICE;
 	INIT_LIST_HEAD(&rw->ctxts);
 	INIT_LIST_HEAD(&rw->work.list);
 	rw->work.kind = RPCRDMA_WORK_RDMA;
 	rw->work.done = rpcrdma_rw_work_done;
+	if (unlikely(rpcrdma_read_wanted(&ep->read_pool))) {
+		spin_lock(&ep->lock);
+		rpcrdma_read_begin(&ep->read_pool, &rw->claim);
+		spin_unlock(&ep->lock);
+	}
 	return rw;
 }
 
-/*
- * Some devices read into memory regions only, of which the rdma_rw API has a
- * pool for each queue pair. A transfer that finds too few of them there is
- * prepared later, as a whole: it holds none while it waits, so that nobody
- * waits for one that waits. Whoever gives some back lets those try that wait,
- * in order; a transfer that is under way ends, if only with the connection.
- */
-static void rpcrdma_rw_wait(struct rpcrdma_rw *rw, bool waits)
-{
-	if (rw->waits != waits)
-		atomic_add(waits ? 1 : -1, &rw->ep->rw_waiters);
-	rw->waits = waits;
-}
-
-/* Before rpcrdma_ep_leave() */
+/* Have those tried that wait for memory regions. Before rpcrdma_ep_leave() */
 static void rpcrdma_rw_wake(struct rpcrdma_ep *ep)
 {
-	if (unlikely(atomic_read(&ep->rw_waiters)))
+	if (unlikely(rpcrdma_read_wanted(&ep->read_pool)))
 		queue_work(rpcrdma_wq, &ep->rw_work);
 }
 
@@ -130,7 +122,11 @@ static void rpcrdma_rw_unmap(struct rpcrdma_rw *rw)
 		kfree(ctxt);
 	}
 	rw->work.wrs.nr = 0;
-	rpcrdma_rw_wait(rw, false);
+	if (unlikely(rw->claim.waits)) {
+		spin_lock(&rw->ep->lock);
+		rpcrdma_read_over(&rw->ep->read_pool, &rw->claim);
+		spin_unlock(&rw->ep->lock);
+	}
 	rpcrdma_rw_wake(rw->ep);
 }
 
@@ -220,6 +216,22 @@ static u32 rpcrdma_bv_take(struct rpcrdma_bv_pos *pos, u32 octets,
 	return nents + 1;
 }
 
+/* Not now, for @rc: 0 if it waits, with nothing prepared */
+static int rpcrdma_rw_short(struct rpcrdma_rw *rw, int rc)
+{
+	struct rpcrdma_ep *ep = rw->ep;
+	bool waits;
+
+	spin_lock(&ep->lock);
+	waits = rpcrdma_read_short(&ep->read_pool, &rw->claim, rc);
+	spin_unlock(&ep->lock);
+	if (!waits)
+		return rc;
+	rpcrdma_rw_unprepare(rw);
+	rpcrdma_rw_wake(ep);
+	return 0;
+}
+
 /* @octets > 0, all within one segment. @last: the last ones that are moved. */
 static int rpcrdma_rw_add_segment(struct rpcrdma_rw *rw, u32 handle,
 				  u64 offset, struct rpcrdma_bv_pos *pos,
@@ -227,7 +239,7 @@ static int rpcrdma_rw_add_segment(struct rpcrdma_rw *rw, u32 handle,
 {
 	struct rpcrdma_ep *ep = rw->ep;
 	struct rpcrdma_rw_ctxt *ctxt;
-	u32 room, nents, nr_wrs;
+	u32 room, nents;
 	int rc;
 
 	/* The last, often the only one, has what is left: no need to count. */
@@ -247,26 +259,16 @@ static int rpcrdma_rw_add_segment(struct rpcrdma_rw *rw, u32 handle,
 	ctxt->offset = offset;
 	ctxt->nents = nents;
 	list_add_tail(&ctxt->list, &rw->ctxts);
-	rw->nr_mrs += DIV_ROUND_UP(nents, ep->rw_mr_pages);
-	if (!rw->waits) {
+	if (likely(rpcrdma_read_add(&ep->read_pool, &rw->claim, nents))) {
 		rc = rpcrdma_rw_prepare(rw, ctxt);
-		/* Writes need none, unless a parameter of ib_core is set. */
-		if (rc == -EAGAIN && rw->dir == DMA_FROM_DEVICE) {
-			rpcrdma_rw_wait(rw, true);
-			rpcrdma_rw_unprepare(rw);
-			rpcrdma_rw_wake(ep);
-		} else if (rc) {
+		if (unlikely(rc))
+			rc = rpcrdma_rw_short(rw, rc);
+		if (unlikely(rc))
 			return rc;
-		}
 	}
 	/* All are posted at once, and maybe a Send behind them. */
-	nr_wrs = rw->work.wrs.nr;
-	if (unlikely(rw->waits)) {
-		if (rw->nr_mrs > ep->rw_mrs)
-			return -E2BIG;
-		nr_wrs = RPCRDMA_RW_MR_WRS * rw->nr_mrs;
-	}
-	return rpcrdma_sq_fits(&ep->sq, nr_wrs + 1) ? 0 : -E2BIG;
+	return rpcrdma_read_fits(&ep->read_pool, &rw->claim, &ep->sq,
+				 rw->work.wrs.nr) ? 0 : -E2BIG;
 }
 
 /**
@@ -294,10 +296,6 @@ int rpcrdma_rw_add(struct rpcrdma_rw *rw, const struct rpcrdma_lists *lists,
 	u32 i, n;
 	int rc;
 
-	/* Behind those that wait */
-	if (unlikely(atomic_read(&rw->ep->rw_waiters)) &&
-	    rw->dir == DMA_FROM_DEVICE && list_empty(&rw->ctxts))
-		rpcrdma_rw_wait(rw, true);
 	rpcrdma_bv_skip(&pos, bv_offset);
 	for (i = 0; i < chunk->count && length; i++) {
 		seg = rpcrdma_lists_seg(lists, chunk->first + i);
@@ -356,22 +354,6 @@ static void rpcrdma_rw_post(struct rpcrdma_rw *rw)
 	rpcrdma_work_rdma(rw->ep, work);
 }
 
-/* Returns false when the connection is closing, and nobody would look there. */
-static bool rpcrdma_rw_enqueue(struct rpcrdma_rw *rw, bool first)
-{
-	struct rpcrdma_ep *ep = rw->ep;
-	bool open;
-
-	spin_lock(&ep->lock);
-	open = !rpcrdma_ep_is_closing(ep);
-	if (open && first)
-		list_add(&rw->work.list, &ep->rw_waiting);
-	else if (open)
-		list_add_tail(&rw->work.list, &ep->rw_waiting);
-	spin_unlock(&ep->lock);
-	return open;
-}
-
 static struct rpcrdma_rw *rpcrdma_rw_dequeue(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_rw *rw;
@@ -398,27 +380,38 @@ static int rpcrdma_rw_prepare_all(struct rpcrdma_rw *rw)
 	return 0;
 }
 
+/* The first of those that wait was tried, with @rc. Returns what becomes of it. */
+static enum rpcrdma_read_turn rpcrdma_rw_tried(struct rpcrdma_rw *rw, int rc)
+{
+	struct rpcrdma_ep *ep = rw->ep;
+	enum rpcrdma_read_turn turn;
+
+	if (rc)
+		rpcrdma_rw_unprepare(rw);
+	spin_lock(&ep->lock);
+	turn = rpcrdma_read_tried(&ep->read_pool, &rw->claim, rc,
+				  rpcrdma_ep_is_closing(ep));
+	if (turn == RPCRDMA_READ_FRONT)
+		list_add(&rw->work.list, &ep->rw_waiting);
+	spin_unlock(&ep->lock);
+	return turn;
+}
+
 /* Memory regions came back: prepare and post what waits for them. */
 void rpcrdma_rw_retry(struct work_struct *work)
 {
 	struct rpcrdma_ep *ep = container_of(work, struct rpcrdma_ep, rw_work);
 	/* Memory reclaim may wait for a Reply that is pulled. */
 	unsigned int flags = memalloc_nofs_save();
+	enum rpcrdma_read_turn turn = RPCRDMA_READ_POST;
 	struct rpcrdma_rw *rw;
-	int rc;
 
-	while ((rw = rpcrdma_rw_dequeue(ep))) {
-		rc = rpcrdma_rw_prepare_all(rw);
-		if (!rc) {
-			rpcrdma_rw_wait(rw, false);
+	while (turn != RPCRDMA_READ_FRONT && (rw = rpcrdma_rw_dequeue(ep))) {
+		turn = rpcrdma_rw_tried(rw, rpcrdma_rw_prepare_all(rw));
+		if (turn == RPCRDMA_READ_POST)
 			rpcrdma_rw_post(rw);
-			continue;
-		}
-		rpcrdma_rw_unprepare(rw);
-		/* Who gives the missing one back, comes here again. */
-		if (rc == -EAGAIN && rpcrdma_rw_enqueue(rw, true))
-			break;
-		rpcrdma_rw_end(rw, false);
+		else if (turn == RPCRDMA_READ_FAIL)
+			rpcrdma_rw_end(rw, false);
 	}
 	memalloc_nofs_restore(flags);
 }
@@ -432,13 +425,24 @@ void rpcrdma_rw_retry(struct work_struct *work)
 void rpcrdma_rw_read(struct rpcrdma_rw *rw)
 {
 	struct rpcrdma_ep *ep = rw->ep;
+	enum rpcrdma_read_turn turn = RPCRDMA_READ_POST;
 
 	rw->work.wrs.signaled = true;
-	if (list_empty(&rw->ctxts))
+	if (list_empty(&rw->ctxts)) {
 		rpcrdma_rw_end(rw, true);
-	else if (likely(!rw->waits))
+		return;
+	}
+	if (unlikely(rw->claim.waits)) {
+		spin_lock(&ep->lock);
+		turn = rpcrdma_read_whole(&rw->claim,
+					  rpcrdma_ep_is_closing(ep));
+		if (turn == RPCRDMA_READ_BEHIND)
+			list_add_tail(&rw->work.list, &ep->rw_waiting);
+		spin_unlock(&ep->lock);
+	}
+	if (turn == RPCRDMA_READ_POST)
 		rpcrdma_rw_post(rw);
-	else if (rpcrdma_rw_enqueue(rw, false))
+	else if (turn == RPCRDMA_READ_BEHIND)
 		rpcrdma_rw_wake(ep);
 	else
 		rpcrdma_rw_end(rw, false);

@@ -21,6 +21,7 @@
 #include "exchange.cc"
 #include "responder.cc"
 #include "send_queue.cc"
+#include "read_pool.cc"
 #include "pieces.cc"
 #include "private_message.cc"
 #include "version_choice.cc"

@@ -166,7 +166,7 @@ void queue_pair::deliver()
 	wire_.pop_front();
 	if (e.what.what == op::read) {
 		/* Answered some time later; others are not held up. */
-		w_.after(w_.delay(30), this, RESPONSE, index);
+		w_.after(w_.delay(read_time), this, RESPONSE, index);
 	} else if (!arrive(e)) {
 		error();
 		return;

@@ -170,6 +170,7 @@ public:
 
 	std::vector<region> regions;
 	bool reorders = false; /* Sends complete before Reads */
+	u32 read_time = 30;    /* microseconds, mostly not more */
 
 private:
 	enum {

@@ -60,6 +60,11 @@ endpoint::endpoint(world &w, const endpoint_params &p, upcalls &ops,
 	rpcrdma_sq_init(&sq_, params.sq_depth, params.sends,
 			params.cfg.reverse);
 	region_size_ = params.region_size;
+	read_pool_ = { params.read_into, 1, 0 };
+	free_read_regions_ = params.read_into;
+	/* So that others come meanwhile */
+	if (params.read_into)
+		qp.read_time = 4000;
 	for (u32 i = 0; i < params.sends + RPCRDMA_CONTROL_SENDS; i++) {
 		auto s = spare_sends.take();
 
@@ -351,6 +356,10 @@ void endpoint::act(u32 what, u64 arg)
 			do_write_space();
 		}
 		break;
+	case READS:
+		reads_tried_ = false;
+		retry_reads();
+		break;
 	case OPEN_OVERDUE:
 		carry_out(rpcrdma_life_overdue(&life));
 		break;
@@ -460,6 +469,9 @@ void stream::done(bool)
 
 void transfer::done(bool ok)
 {
+	ep->unmake(this);
+	rpcrdma_read_over(&ep->read_pool_, &claim);
+	ep->wake_reads();
 	if (ended)
 		ended(ok);
 	ep->free_transfer(this);
@@ -934,6 +946,9 @@ void endpoint::flush()
 	std::vector<work *> through;
 
 	through.swap(inflight_);
+	through.insert(through.end(), reads_waiting_.begin(),
+		       reads_waiting_.end());
+	reads_waiting_.clear();
 	through.insert(through.end(), transfers_.begin(), transfers_.end());
 	through.insert(through.end(), messages_.begin(), messages_.end());
 	transfers_.clear();
@@ -1410,7 +1425,76 @@ void endpoint::invalidate(const std::vector<region *> &regions,
 
 /* ---- RDMA ---- */
 
-transfer *endpoint::new_transfer()
+/* Reads go into regions of which there are few, with some devices. */
+int endpoint::make_ready(transfer *t, u32 pages)
+{
+	if (!t->claim.reads || !params.read_into)
+		return 0;
+	if (pages > free_read_regions_)
+		return -EAGAIN;
+	free_read_regions_ -= pages;
+	t->holds += pages;
+	return 0;
+}
+
+int endpoint::make_all_ready(transfer *t)
+{
+	for (u32 pages : t->segments) {
+		const int rc = make_ready(t, pages);
+
+		if (rc)
+			return rc;
+	}
+	return w_.fault(1) ? -ENOMEM : 0;
+}
+
+void endpoint::unmake(transfer *t)
+{
+	free_read_regions_ += t->holds;
+	t->holds = 0;
+}
+
+void endpoint::wake_reads()
+{
+	if (!rpcrdma_read_wanted(&read_pool_) || reads_tried_)
+		return;
+	reads_tried_ = true;
+	w_.after(w_.delay(5), this, READS);
+}
+
+void endpoint::post_reads(transfer *t)
+{
+	if (params.read_into && t->holds != t->claim.regions)
+		w_.complain("Reads are posted without their regions");
+	work_rdma(t);
+}
+
+/* Those that wait, in order */
+void endpoint::retry_reads()
+{
+	while (!reads_waiting_.empty()) {
+		transfer *t = reads_waiting_.front();
+		const int rc = make_all_ready(t);
+
+		reads_waiting_.pop_front();
+		if (rc)
+			unmake(t);
+		switch (rpcrdma_read_tried(&read_pool_, &t->claim, rc,
+					   is_closing())) {
+		case RPCRDMA_READ_POST:
+			post_reads(t);
+			break;
+		case RPCRDMA_READ_FRONT:
+			reads_waiting_.push_front(t);
+			return;
+		default:
+			t->done(false);
+			break;
+		}
+	}
+}
+
+transfer *endpoint::new_transfer(op what)
 {
 	transfer *t;
 
@@ -1419,6 +1503,8 @@ transfer *endpoint::new_transfer()
 	t = new transfer;
 	live_++;
 	t->ep = this;
+	t->claim.reads = what == op::read;
+	rpcrdma_read_begin(&read_pool_, &t->claim);
 	return t;
 }
 
@@ -1429,23 +1515,40 @@ void endpoint::free_transfer(transfer *t)
 	leave();
 }
 
-bool endpoint::add_transfer(transfer *t, op what, const rpcrdma_lists &lists,
+bool endpoint::add_transfer(transfer *t, const rpcrdma_lists &lists,
 			    const rpcrdma_chunk &chunk, u32 chunk_offset,
 			    memory &mem, u32 at, u32 length)
 {
 	for (u32 i = 0; i < chunk.count && length; i++) {
 		const rpcrdma_segment *seg =
 			rpcrdma_lists_seg(&lists, chunk.first + i);
-		u32 n;
+		u32 n, pages;
 
 		if (chunk_offset >= seg->length) {
 			chunk_offset -= seg->length;
 			continue;
 		}
 		n = std::min(length, seg->length - chunk_offset);
-		t->requests.push_back({ what, nullptr, seg->handle,
+		t->requests.push_back({ t->claim.reads ? op::read : op::write,
+					nullptr, seg->handle,
 					seg->offset + chunk_offset, &mem, at,
 					n });
+		pages = (at % PAGE_OCTETS + n + PAGE_OCTETS - 1) / PAGE_OCTETS;
+		t->segments.push_back(pages);
+		if (rpcrdma_read_add(&read_pool_, &t->claim, pages)) {
+			const int rc = make_ready(t, pages);
+
+			if (rc &&
+			    !rpcrdma_read_short(&read_pool_, &t->claim, rc))
+				w_.complain("a transfer cannot be made ready");
+			if (rc) {
+				unmake(t);
+				wake_reads();
+			}
+		}
+		if (!rpcrdma_read_fits(&read_pool_, &t->claim, &sq_,
+				       static_cast<u32>(t->requests.size())))
+			w_.complain("a transfer that can never be posted");
 		chunk_offset = 0;
 		at += n;
 		length -= n;
@@ -1460,7 +1563,20 @@ void endpoint::read(transfer *t)
 		t->done(true);
 		return;
 	}
-	work_rdma(t);
+	switch (rpcrdma_read_whole(&t->claim, is_closing())) {
+	case RPCRDMA_READ_POST:
+		post_reads(t);
+		break;
+	case RPCRDMA_READ_BEHIND:
+		w_.sum.reads_waited++;
+		t->kind = WORK_RDMA;
+		reads_waiting_.push_back(t);
+		wake_reads();
+		break;
+	default:
+		t->done(false);
+		break;
+	}
 }
 
 /* ---- Replies to be pulled ---- */
@@ -1583,6 +1699,8 @@ void endpoint::check_gone()
 		w_.complain(who + "Sends are not given back");
 	if (free_regions_.size() != qp.regions.size())
 		w_.complain(who + "regions are not given back");
+	if (free_read_regions_ != params.read_into || read_pool_.waiting)
+		w_.complain(who + "regions for Reads are not given back");
 	for (const region &reg : qp.regions) {
 		if (reg.valid)
 			w_.complain(who + "a region is valid for ever");

@@ -36,6 +36,7 @@ struct endpoint_params {
 	u32 sq_depth;	 /* of the device */
 	u32 max_regions; /* memory regions */
 	u32 region_size; /* octets at most, whole pages */
+	u32 read_into;	 /* regions for Reads; 0: they go anywhere */
 	bool reorders;	 /* the device completes Sends before Reads */
 	bool silent;	 /* reads nothing, answers nothing */
 	/* Its credits are those of the wire profile's letter, not the engine's. */
@@ -49,6 +50,9 @@ struct endpoint_params {
 /* RDMA Reads, or the Writes in front of a Reply */
 struct transfer final : work {
 	endpoint *ep;
+	rpcrdma_read_claim claim{};
+	u32 holds = 0;		   /* regions of those that are read into */
+	std::vector<u32> segments; /* pages of each */
 	/* Who holds the memory; called once, at the end */
 	std::function<void(bool ok)> ended;
 
@@ -191,9 +195,10 @@ public:
 	static bool invalidated(std::vector<region *> &regions, u32 handle);
 	void invalidate(const std::vector<region *> &regions,
 			std::function<void(bool)> ended);
-	transfer *new_transfer();
+	/* @what: read or write */
+	transfer *new_transfer(op what);
 	/* Between a chunk and @mem from @at on; false: the chunk is short. */
-	bool add_transfer(transfer *t, op what, const rpcrdma_lists &lists,
+	bool add_transfer(transfer *t, const rpcrdma_lists &lists,
 			  const rpcrdma_chunk &chunk, u32 chunk_offset,
 			  memory &mem, u32 at, u32 length);
 	void read(transfer *t);
@@ -245,6 +250,7 @@ private:
 		STALL,
 		OVERDUE,
 		REGIONS,
+		READS,
 		OPEN_OVERDUE,
 	};
 
@@ -268,6 +274,12 @@ private:
 	u32 stall_watch();
 	void do_write_space();
 	void work_rdma(work *w);
+	int make_ready(transfer *t, u32 pages);
+	int make_all_ready(transfer *t);
+	void unmake(transfer *t);
+	void wake_reads();
+	void post_reads(transfer *t);
+	void retry_reads();
 	void flush();
 	bool make_one(const rpcrdma_make_step &m, int *result);
 	void carry_out(const rpcrdma_life_step &step);
@@ -307,6 +319,10 @@ private:
 	u32 users_ = 0;
 	rpcrdma_sq sq_{};
 	std::deque<work *> transfers_, messages_;
+	rpcrdma_read_pool read_pool_{};
+	u32 free_read_regions_;
+	std::deque<transfer *> reads_waiting_;
+	bool reads_tried_ = false;
 	std::vector<work *> inflight_;
 	std::vector<std::unique_ptr<send_context>> sends_;
 	std::vector<send_context *> free_sends_;

@@ -740,7 +740,7 @@ void host::pull(rpc *task, endpoint &from)
 	task->rv = nullptr;
 	w_.sum.pulled++;
 	task->reply.octets.resize(octets);
-	t = from.new_transfer();
+	t = from.new_transfer(op::read);
 	if (!t) {
 		from.put(rv);
 		carry_out(task, from,
@@ -748,8 +748,8 @@ void host::pull(rpc *task, endpoint &from)
 						  nullptr));
 		return;
 	}
-	if (!from.add_transfer(t, op::read, rv->rx.lists, rv->rx.lists.reads[0],
-			       0, task->reply, 0, octets))
+	if (!from.add_transfer(t, rv->rx.lists, rv->rx.lists.reads[0], 0,
+			       task->reply, 0, octets))
 		w_.complain("a Read chunk is short");
 	from.put(rv);
 	t->ended = [this, task, &from](bool ok) {

@@ -19,6 +19,9 @@ constexpr u32 ITEM_POSITION = 64;
 constexpr u32 MIN_MESSAGE = 24;
 /* No RPC message is larger. */
 constexpr u32 MAX_MESSAGE = 65536;
+constexpr u32 MAX_SMALLER = 4000; /* and no item, in some runs */
+/* Nor has any more Read chunks: its items', and the one at Position Zero. */
+constexpr u32 MAX_READ_CHUNKS = 5;
 /* As long as sunrpc waits for a Reply */
 constexpr u64 RPC_TIME = 60 * SECOND;
 

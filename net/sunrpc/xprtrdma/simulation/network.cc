@@ -25,6 +25,24 @@ network::network(world &w)
 
 /* ---- What kind of run it is ---- */
 
+/*
+ * Its device reads into regions, of one page: no more than the largest transfer takes, all
+ * of whose segments may begin and end amid a page. Messages are smaller, so that there
+ * are few.
+ */
+void network::give_read_regions(endpoint_params *p)
+{
+	constexpr u32 most = MAX_SMALLER + 512;
+	const endpoint_params &peer = p->cfg.client ? setup_.server :
+						      setup_.client;
+	const u32 octets = std::min(peer.region_size, p->cfg.props.rssiz);
+
+	setup_.largest = MAX_SMALLER;
+	p->read_into =
+		most / PAGE_OCTETS + 2 * (most / octets + MAX_READ_CHUNKS);
+	p->sq_depth += RPCRDMA_READ_REGION_WRS * p->read_into;
+}
+
 void network::choose_setup()
 {
 	static constexpr u32 windows[] = { 32, 4, 5, 6, 7, 8, 12, 16, 64 };
@@ -108,6 +126,7 @@ void network::choose_setup()
 	setup_.rpcs = 1 + c.below(c.chance(1000) ? 1500 : 400);
 	setup_.at_once = 1 + c.below(c.below(2) ? 100 : 8);
 	setup_.large = c.below(4) * 1000;
+	setup_.largest = MAX_MESSAGE;
 	setup_.sessions = c.below(2);
 	/* By numbers chosen already: a choice more would be other runs. */
 	for (endpoint_params *p : { &setup_.client, &setup_.server }) {
@@ -116,6 +135,9 @@ void network::choose_setup()
 		if (!p->letter)
 			p->cfg.first_window =
 				first_windows[number % std::size(first_windows)];
+		/* A peer of version 1 cuts its memory as it likes. */
+		if (number % 6 == 1 && versions != 7)
+			give_read_regions(p);
 	}
 	setup_.gss = c.below(4) == 3;
 	setup_.slow = c.below(4) == 3;
@@ -213,7 +235,8 @@ spec network::choose_spec()
 	s.session = setup_.sessions && c.below(2);
 	if (c.chance(setup_.large)) {
 		const u32 sort = c.below(8);
-		const u32 size = 1 + c.below(c.below(8) == 7 ? 60000 : 9000);
+		const u32 drawn = 1 + c.below(c.below(8) == 7 ? 60000 : 9000);
+		const u32 size = std::min(drawn, setup_.largest);
 
 		if (sort < 3) {
 			s.call_item = size;

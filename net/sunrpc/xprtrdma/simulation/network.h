@@ -18,6 +18,7 @@ struct setup {
 	u32 at_once; /* outstanding at a time */
 	u32 chains;  /* Calls at a time that wait for callbacks */
 	u32 large;   /* of 10000 */
+	u32 largest; /* octets of an item, at most */
 	u32 kills;   /* of 10000 */
 	u32 cuts;    /* of 10000, for each RPC begun */
 	u32 bad;     /* of 10000 */
@@ -105,6 +106,7 @@ private:
 		       (peer1_ && peer1_->serving());
 	}
 	void bound_memory();
+	void give_read_regions(endpoint_params *p);
 	bool admit(endpoint *server);
 	void remove(bool client);
 

@@ -104,7 +104,7 @@ void host::begin_reads(served *s)
 	s->call.octets.resize(rpcrdma_call_octets(&rv->rx));
 	if (lists.nr_reads > (rv->rx.format == RPCRDMA_SPECIAL ? 2u : 1u))
 		w_.sum.in_pieces++;
-	t = s->ep->new_transfer();
+	t = s->ep->new_transfer(op::read);
 	if (!t) {
 		end(s);
 		return;
@@ -114,7 +114,7 @@ void host::begin_reads(served *s)
 			memcpy(&s->call.octets[piece.to],
 			       rv->payload + piece.from, piece.length);
 		else if (piece.origin == RPCRDMA_PIECE_CHUNK &&
-			 !s->ep->add_transfer(t, op::read, lists, *piece.chunk,
+			 !s->ep->add_transfer(t, lists, *piece.chunk,
 					      piece.from, s->call, piece.to,
 					      piece.length))
 			w_.complain("a Read chunk is short");
@@ -422,7 +422,7 @@ int host::answer_one(served *s, const std::vector<u8> &whole,
 		pages->octets = rest;
 		pages->octets.insert(pages->octets.end(), whole.begin(),
 				     whole.end());
-		t = on->new_transfer();
+		t = on->new_transfer(op::write);
 		if (!t) {
 			if (x) {
 				on->cancel_exposure(x);
@@ -436,14 +436,13 @@ int host::answer_one(served *s, const std::vector<u8> &whole,
 			if (piece.chunk) {
 				octets += piece.length;
 				ok &= on->add_transfer(
-					t, op::write, returned,
-					returned.writes[index], piece.to,
-					*pages,
+					t, returned, returned.writes[index],
+					piece.to, *pages,
 					static_cast<u32>(rest.size()) +
 						piece.from,
 					piece.length);
 			} else if (plan->reply_length) {
-				ok &= on->add_transfer(t, op::write, returned,
+				ok &= on->add_transfer(t, returned,
 						       returned.reply, piece.to,
 						       *pages, piece.to,
 						       piece.length);
