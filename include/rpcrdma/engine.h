@@ -1081,11 +1081,18 @@ struct rpcrdma_rx {
 /*
  * Does a message that was just received have more segments than lists hold by
  * themselves, and may it? Then rpcrdma_conn_receive() takes it with
- * @rx->lists.more; without, it refuses it as one with too many.
+ * @rx->lists.more; without, it refuses it as one with too many. Only clients of
+ * version 1 may (RFC 8166 bounds no list): version 2 has its RCSIZ, and a client
+ * knows how much it has offered.
  * @msg: @length octets, 4-octet aligned.
  */
-bool rpcrdma_wants_more_segs(const struct rpcrdma_conn *conn, const void *msg,
-			     u32 length);
+bool rpcrdma_has_more_segs(const void *msg, u32 length);
+static inline bool rpcrdma_wants_more_segs(const struct rpcrdma_conn *conn,
+					   const void *msg, u32 length)
+{
+	return !conn->cfg.client && conn->version != RPCRDMA_VERS_2 &&
+	       rpcrdma_has_more_segs(msg, length);
+}
 
 /*
  * Take one received message.

@@ -455,15 +455,8 @@ xdr_writer encode_read(xdr_writer out, const struct rpcrdma_lists *lists,
 
 } // namespace
 
-xdr_writer encode_chunks(xdr_writer out, const struct rpcrdma_lists *lists)
+xdr_writer encode_some_chunks(xdr_writer out, const struct rpcrdma_lists *lists)
 {
-	if (!lists || !has_chunks(lists)) {
-		out.word(0);
-		out.word(0);
-		out.word(0);
-		return out;
-	}
-
 	for (u32 i = 0; i < lists->nr_reads; i++)
 		out = encode_read(out, lists, lists->reads[i]);
 	out.word(0);

@@ -112,9 +112,21 @@ static inline u32 chunk_octets(s32 read_segs, s32 write_segs, s32 reply_segs)
 	return octets;
 }
 
+/* Write @lists, of which one at least is not empty. */
+[[nodiscard]] xdr_writer encode_some_chunks(xdr_writer out,
+					    const struct rpcrdma_lists *lists);
+
 /* Write @lists, which may be null. */
-[[nodiscard]] xdr_writer encode_chunks(xdr_writer out,
-				       const struct rpcrdma_lists *lists);
+[[nodiscard]] static inline xdr_writer
+encode_chunks(xdr_writer out, const struct rpcrdma_lists *lists)
+{
+	if (lists && has_chunks(lists))
+		return encode_some_chunks(out, lists);
+	out.word(0);
+	out.word(0);
+	out.word(0);
+	return out;
+}
 
 } // namespace rpcrdma
 

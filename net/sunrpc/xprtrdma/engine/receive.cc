@@ -667,16 +667,10 @@ verdict receive(struct rpcrdma_conn *conn, const void *msg, u32 length,
 
 using namespace rpcrdma;
 
-/*
- * Only from clients of version 1 (RFC 8166 bounds no list): version 2 has its
- * RCSIZ, and a client knows how much it has offered. The first message of a
- * connection tells its version.
- */
-bool rpcrdma_wants_more_segs(const struct rpcrdma_conn *conn, const void *msg,
-			     u32 length)
+/* The first message of a connection tells its version. */
+bool rpcrdma_has_more_segs(const void *msg, u32 length)
 {
-	return !conn->cfg.client && conn->version != RPCRDMA_VERS_2 &&
-	       length >= v2::OFF_FLAGS &&
+	return length >= v2::OFF_FLAGS &&
 	       load_word(msg, v2::OFF_VERS) == RPCRDMA_VERS_1 &&
 	       v1::wants_more_segs(msg, length);
 }

@@ -86,7 +86,7 @@ rpcrdma_svc_items(const struct svc_rqst *rqstp,
 	u32 i, position, length, end = 0;
 	__be32 words[2];
 
-	if (!call || call->pass != rqstp->rq_stime)
+	if (call->pass != rqstp->rq_stime)
 		return;
 	for (i = 0; i < call->nr_items; i++) {
 		position = call->items[i].position;
@@ -500,7 +500,8 @@ int rpcrdma_svc_sendto(struct svc_rqst *rqstp)
 	reply.length = rqstp->rq_res.len;
 	reply.nr_items = 0;
 	reply.reverse = 0;
-	rpcrdma_svc_items(rqstp, rv->priv, &reply);
+	if (rv->priv)
+		rpcrdma_svc_items(rqstp, rv->priv, &reply);
 	rpcrdma_plan_reply(&ep->conn, &rv->rx.lists, &reply, &plan);
 	if (unlikely(plan.error))
 		return rpcrdma_svc_no_reply(ep, &reply, plan.error,
