@@ -20,6 +20,11 @@ static char *netdevs = "mem0";
 module_param(netdevs, charp, 0444);
 MODULE_PARM_DESC(netdevs, "network devices to make one on, by commas");
 
+/* No addresses of its own are kept, and nothing of them is checked. */
+bool memdev_virt_dma;
+module_param_named(virt_dma, memdev_virt_dma, bool, 0444);
+MODULE_PARM_DESC(virt_dma, "its addresses are pointers (virtual DMA), as soft-RoCE's");
+
 static bool bounce, sg_gaps;
 static unsigned int max_sgl_rd;
 module_param(bounce, bool, 0444);

@@ -272,6 +272,8 @@ int memdev_dma_init(struct memdev *md)
 	struct device *dev;
 
 	xa_init_flags(&md->dma, XA_FLAGS_LOCK_IRQ);
+	if (memdev_virt_dma)
+		return 0;
 	md->next_page = 0x1000;
 	md->pdev = platform_device_register_simple("memdev", PLATFORM_DEVID_AUTO,
 						   NULL, 0);

@@ -187,6 +187,7 @@ extern struct workqueue_struct *memdev_wq;
 bool memdev_fault(struct memdev *md);
 
 /* memdev_dma.c */
+extern bool memdev_virt_dma;
 int memdev_dma_init(struct memdev *md);
 void memdev_dma_exit(struct memdev *md);
 /*
