@@ -23,6 +23,8 @@
 #   interop     two guests, client and server, each with this module and with
 #               the kernel's own rpcrdma.ko
 #   demo        what "make demo" does, with few files
+#   cost        that no operation costs more instructions than when the figures were
+#               written down (RDMA=memdev scripts/cost.sh, its short form)
 #
 #   VERSIONS="3 4.0 4.1 4.2"   of NFS, for interop (default 3 and 4.2)
 #   PROFILE=everything   what e2e leaves to e2e-debug or to the simulation, too
@@ -44,7 +46,7 @@ PATH=$PATH:/usr/sbin:/sbin
 
 levels=("$@")
 # What takes longest begins first: two run at a time, and the last one alone.
-[ ${#levels[@]} -gt 0 ] || levels=(kunit e2e e2e-debug interop engine hostile hostile-server build kernels packages boot demo)
+[ ${#levels[@]} -gt 0 ] || levels=(kunit e2e e2e-debug interop engine hostile hostile-server build kernels packages boot demo cost)
 
 passed=0
 failed=0
@@ -469,7 +471,7 @@ guest_module()
 	case $kind in
 	stock)
 		guest=()
-		args=(KVER="$kver")
+		args=(KVER="$kver" CONFIG_RPCRDMA_MEMDEV=m)
 		;;
 	debug)
 		tree=$(scripts/debug-kernel.sh) || { not_ok "$1/kernel" "the debug kernel does not build"; return 1; }
@@ -526,6 +528,32 @@ level_demo()
 		"$1/guest/demo.sh" 60 1000003 || status=$?
 	results "$1/output.log" demo/
 	guest_ended demo $status "$1"
+}
+
+# The module's own cost stands out over the device in memory.
+level_cost()
+{
+	local dir=$1 status=0 module guest tree
+	if [ -n "${GUEST:-}" ]; then
+		skip cost/instructions "only QEMU counts instructions"
+		return
+	fi
+	if [ ! -e Documentation/performance/figures-short-memdev.json ]; then
+		skip cost/instructions "RDMA=memdev make cost UPDATE=1 was never run"
+		return
+	fi
+	MODULE='' guest_module cost stock || return 0
+	BUILT=$build RDMA=memdev LENGTH=short CHECK=1 UPDATE='' ONLY=v2 OPTIONS='' NFSVERS=4.2 \
+		scripts/cost.sh >"$dir/table" 2>"$dir/cost.log" || status=$?
+	if [ $status -eq 0 ]; then
+		ok cost/instructions
+	elif grep -q '^worse: ' "$dir/table"; then
+		sed -n 's/^worse: /#   /p' "$dir/table"
+		not_ok cost/instructions "operations cost more than the committed figures; RDMA=memdev make cost UPDATE=1 writes new ones"
+	else
+		tail -n 20 "$dir/cost.log" | sed 's/^/#   /'
+		not_ok cost/instructions "nothing was measured (status $status)"
+	fi
 }
 
 level_interop()

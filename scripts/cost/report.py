@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """What file operations cost, from what scripts/cost.sh leaves.
 
-  report.py [--check] [--update] RUN KIND...   the table, the kinds side by side
+  report.py [--check] [--update] [--short] RUN KIND...
+                                               the table, the kinds side by side
   report.py --top N --row ROW RUN KIND         the heaviest functions of one row
   report.py --against KIND --row ROW RUN KIND  where two kinds differ in one row
 
@@ -190,6 +191,7 @@ def main():
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--update", action="store_true")
     parser.add_argument("--device", default="rxe", help="rxe or memdev: which committed figures")
+    parser.add_argument("--short", action="store_true", help="those of the short form, and nothing else")
     parser.add_argument("--top", type=int, default=40)
     parser.add_argument("--row")
     parser.add_argument("--against")
@@ -210,20 +212,26 @@ def main():
     figures = {k: Run(os.path.join(arguments.run, k)).figures() for k in arguments.kinds}
     lines = table(figures, arguments.kinds)
     print_table(lines)
+    committed = committed_file("figures-short.json" if arguments.short else "figures.json", arguments.device)
     if arguments.update:
         os.makedirs(DOCS, exist_ok=True)
-        with open(committed_file("figures.json", arguments.device), "w", encoding="ascii") as f:
+        with open(committed, "w", encoding="ascii") as f:
             rounded = {
                 k: {r: {w: round(n, 2) for w, n in numbers.items()} for r, numbers in rows.items()}
                 for k, rows in figures.items()
             }
             json.dump(rounded, f, indent=1, sort_keys=True)
             f.write("\n")
+    if arguments.update and not arguments.short:
         write_csv(lines, committed_file("table.csv", arguments.device))
-        for what, name in (("all", "all"), ("rpcrdma", "module"), ("schedules", "schedules")):
+        if arguments.device != "rxe":
+            with open(os.path.join(DOCS, f"{arguments.device}.inc"), "w", encoding="ascii") as f:
+                f.write(f".. csv-table::\n   :file: table-{arguments.device}.csv\n   :header-rows: 1\n")
+        charts = (("all", "all"), ("rpcrdma", "module"), ("schedules", "schedules"))
+        for what, name in charts if "own" in figures else ():
             plot(figures, arguments.kinds, what, committed_file(f"{name}.svg", arguments.device))
     if arguments.check:
-        worse = check(figures, committed_file("figures.json", arguments.device))
+        worse = check(figures, committed)
         for line in worse:
             print(f"worse: {line}")
         return 1 if worse else 0
