@@ -238,8 +238,8 @@ if [ $kind != uml ] && [ $icount = no ] && [ "$accel" != kvm ]; then
 fi
 cpu=${cpu:-max}
 
-# What every kernel is told
-append="loglevel=7 log_buf_len=8M panic=-1 net.ifnames=0 rcupdate.rcu_cpu_stall_timeout=120 $append"
+# What every kernel is told. After an Oops nothing ends as it should.
+append="loglevel=7 log_buf_len=8M panic=-1 oops=panic net.ifnames=0 rcupdate.rcu_cpu_stall_timeout=120 $append"
 
 # Become the guest's process: its kernel log goes to console.log, what its
 # program prints to output.log.
