@@ -374,10 +374,12 @@ static void shim_reply(struct shim_side *side, struct rpcrdma_recv *rv,
 	struct rpcrdma_ep *ep = rv->ep;
 
 	rpcrdma_ep_get(ep);
-	if (plan && shim_try_reply(side, &rv, status, plan))
+	if (plan && shim_try_reply(side, &rv, status, plan)) {
 		atomic_inc(&side->served);
-	else
+		wake_up_all(&side->wait);
+	} else {
 		rpcrdma_ep_close(ep, NULL);
+	}
 	kfree(plan);
 	if (rv)
 		rpcrdma_recv_put(rv);
