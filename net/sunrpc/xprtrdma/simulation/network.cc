@@ -728,6 +728,8 @@ void network::run()
 		ep->check_gone();
 	if (admission_.all)
 		w_.complain("a listener waits for a connection that is gone");
+	if (admission_.opening || admission_.opened)
+		w_.complain("a listener counts a connection that is gone");
 	if (peer1_)
 		peer1_->check_gone();
 }
