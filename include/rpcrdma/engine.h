@@ -548,6 +548,7 @@ enum {
 	RPCRDMA_EV_OPENED = 4,		/* once: RPC traffic may begin */
 	RPCRDMA_EV_CLOSE = 8,		/* close the connection: conn->reason */
 	RPCRDMA_EV_RECEIVES = 16,	/* make Receives, or post those that are free */
+	RPCRDMA_EV_LET_GO = 32,		/* the Receive given back is one too many */
 };
 
 /*
@@ -643,11 +644,11 @@ u32 rpcrdma_conn_posted(struct rpcrdma_conn *conn, u32 count);
 /*
  * A message is dealt with, and so its Receive is free. Not one after
  * EV_CLOSE.
- * *@keep: it counts as free. If not, there are more than the window takes now,
- * and it is to be let go of.
- * Returns events; with EV_RECEIVES those of rpcrdma_conn_posted() follow.
+ * Returns events. With EV_LET_GO there are more than the window takes now: this
+ * one does not count as free, and is to be let go of. With EV_RECEIVES those of
+ * rpcrdma_conn_posted() follow.
  */
-u32 rpcrdma_conn_given_back(struct rpcrdma_conn *conn, bool *keep);
+u32 rpcrdma_conn_given_back(struct rpcrdma_conn *conn);
 
 /*
  * Fetch the next control message that may be sent now, in the order of WP 3.3

@@ -54,10 +54,10 @@ static void rpcrdma_recv_free_up(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 
 /*
  * ep->lock held, not closing. Post those that are free, with one call, if it is
- * time. *@events: of the engine, where any were posted. Returns 0 or a negative
+ * time. Returns the engine's events, none if none were posted, or a negative
  * errno.
  */
-static int rpcrdma_recvs_post(struct rpcrdma_ep *ep, u32 *events)
+static int rpcrdma_recvs_post(struct rpcrdma_ep *ep)
 {
 	struct ib_recv_wr *first = ep->free_recvs;
 	u32 count;
@@ -72,9 +72,7 @@ static int rpcrdma_recvs_post(struct rpcrdma_ep *ep, u32 *events)
 		return 0;
 	ep->free_recvs = NULL;
 	rc = ib_post_recv(ep->qp, first, NULL);
-	if (!rc)
-		*events = rpcrdma_conn_posted(&ep->conn, count);
-	return rc;
+	return rc ?: (int)rpcrdma_conn_posted(&ep->conn, count);
 }
 
 /*
@@ -109,11 +107,11 @@ static u32 rpcrdma_recvs_make(struct rpcrdma_ep *ep, u32 count, u32 size,
 /* One round of that; returns whether there is to be another. */
 static bool rpcrdma_recvs_round(struct rpcrdma_ep *ep)
 {
-	u32 want, size, nr = 0, events = 0;
 	struct rpcrdma_recv *rv;
+	u32 want, size, nr = 0;
+	int events = 0, posted = 0;
 	bool entered = false;
 	LIST_HEAD(made);
-	int rc = 0;
 
 	spin_lock(&ep->lock);
 	want = rpcrdma_conn_to_make(&ep->conn);
@@ -134,16 +132,18 @@ static bool rpcrdma_recvs_round(struct rpcrdma_ep *ep)
 		events = rpcrdma_conn_made(&ep->conn, nr);
 	/* Later than that, nobody would flush them. */
 	if (!rpcrdma_ep_is_closing(ep) && !(events & RPCRDMA_EV_CLOSE))
-		rc = rpcrdma_recvs_post(ep, &events);
+		posted = rpcrdma_recvs_post(ep);
 	spin_unlock(&ep->lock);
 	if (entered)
 		rpcrdma_ep_leave(ep);
 
-	if (rc)
+	if (posted < 0) {
 		rpcrdma_ep_close(ep, "a Receive could not be posted");
-	else
-		rpcrdma_ep_events(ep, events & ~RPCRDMA_EV_RECEIVES);
-	return !rc && (events & RPCRDMA_EV_RECEIVES);
+		return false;
+	}
+	events |= posted;
+	rpcrdma_ep_events(ep, events & ~RPCRDMA_EV_RECEIVES);
+	return events & RPCRDMA_EV_RECEIVES;
 }
 
 /**
@@ -221,42 +221,44 @@ static void rpcrdma_recv_let_go(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 static void rpcrdma_recv_give_back(struct rpcrdma_recv *rv)
 {
 	struct rpcrdma_ep *ep = rv->ep;
-	bool keep = true;
-	u32 events = 0;
-	int rc = 0;
+	int events = 0, posted = 0;
 
-	if (rv->assembled) {
+	if (unlikely(rv->assembled)) {
 		kvfree(rv->assembled);
 		rv->assembled = NULL;
 		rpcrdma_ep_give(ep, RPCRDMA_MEMORY_CALLS, rv->assembled_size);
 	}
-	kfree(rv->rx.lists.more);
-	rv->rx.lists.more = NULL;
+	if (unlikely(rv->rx.lists.more)) {
+		kfree(rv->rx.lists.more);
+		rv->rx.lists.more = NULL;
+	}
 	rv->priv = NULL;
 
 	spin_lock(&ep->lock);
 	/* Later than that, nobody would flush it. */
 	if (!rpcrdma_ep_is_closing(ep)) {
-		events = rpcrdma_conn_given_back(&ep->conn, &keep);
-		if (likely(keep)) {
+		events = rpcrdma_conn_given_back(&ep->conn);
+		if (unlikely(events & RPCRDMA_EV_LET_GO)) {
+			rpcrdma_recv_let_go(ep, rv);
+		} else {
 			ib_dma_sync_single_for_device(ep->device, rv->sge.addr,
 						      rv->sge.length,
 						      DMA_FROM_DEVICE);
 			rpcrdma_recv_free_up(ep, rv);
-		} else {
-			rpcrdma_recv_let_go(ep, rv);
 		}
-		if (events & RPCRDMA_EV_RECEIVES)
-			rc = rpcrdma_recvs_post(ep, &events);
+		if (events & RPCRDMA_EV_RECEIVES) {
+			events &= ~RPCRDMA_EV_RECEIVES;
+			posted = rpcrdma_recvs_post(ep);
+		}
 	}
 	spin_unlock(&ep->lock);
 
-	if (unlikely(!keep))
-		rpcrdma_recv_free(rv);
-	if (rc)
+	if (unlikely(posted < 0))
 		rpcrdma_ep_close(ep, "a Receive could not be posted");
-	else if (unlikely(events))
-		rpcrdma_recv_events(ep, events);
+	else if (unlikely(events | posted))
+		rpcrdma_recv_events(ep, events | posted);
+	if (unlikely(events & RPCRDMA_EV_LET_GO))
+		rpcrdma_recv_free(rv);
 }
 
 /**

@@ -64,7 +64,9 @@ void rpcrdma_work_rdma(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
 
 /* ---- Completions ---- */
 
-void rpcrdma_send_reap(struct rpcrdma_send *s, struct list_head *through)
+/* What went with @s, which is free. ep->lock held. */
+static void rpcrdma_send_detach(struct rpcrdma_send *s,
+				struct list_head *through)
 {
 	struct rpcrdma_ep *ep = s->ep;
 
@@ -78,33 +80,70 @@ void rpcrdma_send_reap(struct rpcrdma_send *s, struct list_head *through)
 		list_add_tail(&s->stream->work.list, through);
 		s->stream = NULL;
 	}
-	list_move(&s->work.list, &ep->free_sends);
 	rpcrdma_sq_give(&ep->sq);
+}
+
+void rpcrdma_send_reap(struct rpcrdma_send *s, struct list_head *through)
+{
+	rpcrdma_send_detach(s, through);
+	list_move(&s->work.list, &s->ep->free_sends);
+}
+
+static struct rpcrdma_send *rpcrdma_work_send(struct rpcrdma_work *work)
+{
+	return work->kind <= RPCRDMA_WORK_CONTROL ?
+	       container_of(work, struct rpcrdma_send, work) : NULL;
 }
 
 /* The same for any work; ep->lock held, too */
 static void rpcrdma_work_through(struct rpcrdma_work *work,
 				 struct list_head *through)
 {
-	if (work->kind <= RPCRDMA_WORK_CONTROL)
-		rpcrdma_send_reap(container_of(work, struct rpcrdma_send, work),
-				  through);
+	struct rpcrdma_send *s = rpcrdma_work_send(work);
+
+	if (s)
+		rpcrdma_send_reap(s, through);
 	else
 		list_move_tail(&work->list, through);
+}
+
+/* Work in flight from @first to @last, Sends all of them, is free. */
+static void rpcrdma_sends_free_up(struct rpcrdma_ep *ep,
+				  struct rpcrdma_work *first,
+				  struct rpcrdma_work *last)
+{
+	/* In front of the first: those used last are the next ones used. */
+	if (first)
+		list_bulk_move_tail(ep->free_sends.next, &first->list,
+				    &last->list);
 }
 
 void rpcrdma_work_reap(struct rpcrdma_ep *ep, struct rpcrdma_work *work,
 		       struct list_head *through)
 {
-	struct rpcrdma_work *w, *next;
+	/* Sends that follow one another are moved together. */
+	struct rpcrdma_work *w, *next, *first = NULL, *last = NULL;
+	struct rpcrdma_send *s;
+	bool done;
 
 	lockdep_assert_held(&ep->lock);
 	list_for_each_entry_safe(w, next, &ep->inflight, list) {
-		if (rpcrdma_sq_vouches(&work->wrs, &w->wrs))
-			rpcrdma_work_through(w, through);
+		done = rpcrdma_sq_vouches(&work->wrs, &w->wrs);
+		s = done ? rpcrdma_work_send(w) : NULL;
+		if (likely(s)) {
+			rpcrdma_send_detach(s, through);
+			first = first ?: w;
+			last = w;
+		} else {
+			rpcrdma_sends_free_up(ep, first, last);
+			first = NULL;
+			if (done)
+				list_move_tail(&w->list, through);
+		}
 		if (w == work)
 			break;
 	}
+	rpcrdma_sends_free_up(ep, first, last);
 	w = list_first_entry_or_null(&ep->inflight, struct rpcrdma_work, list);
 	rpcrdma_sq_reaped(&ep->sq, w ? &w->wrs : NULL);
 }

@@ -79,13 +79,12 @@ public:
 
 	void give_back()
 	{
-		bool keep;
-		const u32 events = rpcrdma_conn_given_back(&e->conn, &keep);
+		const u32 events = rpcrdma_conn_given_back(&e->conn);
 
-		if (keep)
-			free++;
-		else
+		if (events & RPCRDMA_EV_LET_GO)
 			let_go++;
+		else
+			free++;
 		if (events & RPCRDMA_EV_RECEIVES)
 			due();
 	}
@@ -315,13 +314,12 @@ TEST(Receives, NoneIsKeptFromAPeerInNeed)
 TEST(Receives, SmallestWindowKeepsNone)
 {
 	auto cfg = usual_config(false, RPCRDMA_MIN_WINDOW);
-	bool keep;
 
 	auto e = open_end(cfg, usual_config(true));
 
 	for (u32 i = 0; i < 10; i++) {
-		rpcrdma_conn_given_back(&e->conn, &keep);
-		EXPECT_TRUE(keep);
+		EXPECT_FALSE(rpcrdma_conn_given_back(&e->conn) &
+			     RPCRDMA_EV_LET_GO);
 		EXPECT_EQ(rpcrdma_conn_to_post(&e->conn, 0), 1u);
 		rpcrdma_conn_posted(&e->conn, 1);
 	}

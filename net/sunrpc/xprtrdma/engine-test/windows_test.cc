@@ -132,8 +132,7 @@ public:
 
 	u32 give_back(u32 now) override
 	{
-		bool keep;
-		const u32 events = rpcrdma_conn_given_back(&conn_, &keep);
+		const u32 events = rpcrdma_conn_given_back(&conn_);
 
 		return events & RPCRDMA_EV_RECEIVES ? begin(now) : 0;
 	}

@@ -521,12 +521,56 @@ verdict receive_unknown(const message &m)
 	return RPCRDMA_RX_DONE;
 }
 
-verdict receive_v2(struct rpcrdma_conn *conn, const void *msg, u32 length,
-		   struct rpcrdma_rx *rx)
+/*
+ * Is it what nearly all messages are: an RPC message as a whole, without chunks,
+ * that begins as it must, while no other one is open or discarded? With such a one
+ * nothing can be wrong of what receive_rpc() looks at.
+ */
+bool is_plain(const struct rpcrdma_conn *conn, const void *msg, u32 length,
+	      const v2::prefix &prefix)
 {
-	if (length < RPCRDMA_V2_PREFIX)
-		return drop(conn);
+	constexpr u32 lists = RPCRDMA_V2_PREFIX + sizeof(u32);
+	constexpr u32 payload = v2::PLAIN_HEADER_OCTETS;
+	const bool response = prefix.flags == RDMA2_F_RESPONSE;
 
+	if (length < payload + RPC_MIN_OCTETS || prefix.htype != RDMA2_MSG ||
+	    (!response && prefix.flags))
+		return false;
+	if (conn->state != RPCRDMA_CONN_OPEN || !conn->props_sent ||
+	    conn->rx_open || conn->nr_discard)
+		return false;
+	/* Not every client takes Calls. */
+	if (!response && conn->cfg.client &&
+	    conn->cfg.props.brs == RDMA2_RVRSDIR_NONE)
+		return false;
+	return !(load_word(msg, lists) | load_word(msg, lists + 4) |
+		 load_word(msg, lists + 8)) &&
+	       load_word(msg, payload) == prefix.xid &&
+	       load_word(msg, payload + RPC_OFF_DIRECTION) ==
+		       (response ? RPC_REPLY : RPC_CALL);
+}
+
+/* Take one of these. */
+verdict receive_plain(struct rpcrdma_conn *conn, const void *msg, u32 length,
+		      const v2::prefix &prefix, struct rpcrdma_rx *rx)
+{
+	rx->lists.inv_handle = load_word(msg, RPCRDMA_V2_PREFIX);
+	rx->payload_offset = v2::PLAIN_HEADER_OCTETS;
+	rx->payload_length = length - v2::PLAIN_HEADER_OCTETS;
+	rx->total_length = rx->payload_length;
+	if (prefix.flags & RDMA2_F_RESPONSE) {
+		conn->counters.replies[RPCRDMA_INLINE]++;
+		return RPCRDMA_RX_REPLY;
+	}
+	conn->counters.calls[RPCRDMA_INLINE]++;
+	return RPCRDMA_RX_CALL;
+}
+
+/* Any other message. Out of the way of those: what it takes on the stack, too. */
+[[gnu::noinline]] verdict receive_other(struct rpcrdma_conn *conn,
+					const void *msg, u32 length,
+					struct rpcrdma_rx *rx)
+{
 	const message m = {
 		.conn = conn,
 		.octets = msg,
@@ -534,13 +578,6 @@ verdict receive_v2(struct rpcrdma_conn *conn, const void *msg, u32 length,
 		.prefix = v2::decode_prefix(msg),
 		.rx = rx,
 	};
-
-	if (take_credits(conn, m.prefix) && conn->state == RPCRDMA_CONN_OPEN)
-		rx->events |= RPCRDMA_EV_WINDOW;
-	if (conn->state == RPCRDMA_CONN_CLOSING)
-		return RPCRDMA_RX_CLOSE;
-	conn->answered = 1;
-	rx->xid = m.prefix.xid;
 
 	switch (m.prefix.htype) {
 	case RDMA2_NOMSG:
@@ -558,6 +595,25 @@ verdict receive_v2(struct rpcrdma_conn *conn, const void *msg, u32 length,
 	default:
 		return receive_unknown(m);
 	}
+}
+
+verdict receive_v2(struct rpcrdma_conn *conn, const void *msg, u32 length,
+		   struct rpcrdma_rx *rx)
+{
+	if (length < RPCRDMA_V2_PREFIX)
+		return drop(conn);
+
+	const v2::prefix prefix = v2::decode_prefix(msg);
+
+	if (take_credits(conn, prefix) && conn->state == RPCRDMA_CONN_OPEN)
+		rx->events |= RPCRDMA_EV_WINDOW;
+	if (conn->state == RPCRDMA_CONN_CLOSING)
+		return RPCRDMA_RX_CLOSE;
+	conn->answered = 1;
+	rx->xid = prefix.xid;
+	if (is_plain(conn, msg, length, prefix))
+		return receive_plain(conn, msg, length, prefix, rx);
+	return receive_other(conn, msg, length, rx);
 }
 
 /* Is a client's first answer ERR_VERS? The rule is WP 3.1's. */
@@ -593,7 +649,8 @@ void refused_version(struct rpcrdma_conn *conn, const void *msg)
  * The first messages decide on the version (4.2.3, WP 3.1). Returns whether
  * @msg is still to be looked at.
  */
-bool choose_version(struct rpcrdma_conn *conn, const void *msg, u32 length)
+[[gnu::noinline]] bool choose_version(struct rpcrdma_conn *conn,
+				      const void *msg, u32 length)
 {
 	const u32 version = load_word(msg, v2::OFF_VERS);
 

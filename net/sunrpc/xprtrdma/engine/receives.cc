@@ -254,14 +254,16 @@ u32 rpcrdma_conn_posted(struct rpcrdma_conn *conn, u32 count)
 	return events;
 }
 
-u32 rpcrdma_conn_given_back(struct rpcrdma_conn *conn, bool *keep)
+u32 rpcrdma_conn_given_back(struct rpcrdma_conn *conn)
 {
+	u32 events = 0;
+
 	count_free(conn, 1);
 	/* Enough are posted for a smaller window without it. */
-	*keep = conn->receives <= conn->wanted || conn->making ||
-		available(conn) < static_cast<s32>(conn->window);
-	if (!*keep) {
+	if (conn->receives > conn->wanted && !conn->making &&
+	    available(conn) >= static_cast<s32>(conn->window)) {
 		conn->receives--;
+		events = RPCRDMA_EV_LET_GO;
 	} else {
 		conn->kept_back++;
 		if (post_due(conn))
@@ -269,6 +271,6 @@ u32 rpcrdma_conn_given_back(struct rpcrdma_conn *conn, bool *keep)
 	}
 	/* Nothing else comes of a Receive that is not posted. */
 	if (conn->version == RPCRDMA_VERS_2 && grant_owed(conn))
-		return due_events(conn);
-	return 0;
+		events |= due_events(conn);
+	return events;
 }

@@ -83,18 +83,6 @@ void give_up(struct rpcrdma_reply_plan *plan, u32 code, u32 arg0, u32 arg1)
 	plan->arg[1] = arg1;
 }
 
-} // namespace
-
-bool may_continue_replies(const struct rpcrdma_conn *conn, bool reverse)
-{
-	return conn->peer.reassembly &&
-	       (!reverse || conn->cfg.props.brs >= RDMA2_RVRSDIR_CONT);
-}
-
-} // namespace rpcrdma
-
-using namespace rpcrdma;
-
 /*
  * DDP-eligible results are reduced first, as far as there are Write chunks that
  * are large enough (4.4.3). What is left goes the first of these ways that is
@@ -110,11 +98,13 @@ using namespace rpcrdma;
  *    Replies of any size, so it is for what all others are too small for.
  * 5. RDMA2_ERR_WRITE_RESOURCE, if a Write chunk was too short for its result, or
  *    RDMA2_ERR_REPLY_RESOURCE: the Requester may ask again, with more memory.
+ *
+ * @plan is as for a Reply without anything. Out of line: most need none of this.
  */
-void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
-			const struct rpcrdma_lists *call_lists,
-			const struct rpcrdma_reply *reply,
-			struct rpcrdma_reply_plan *plan)
+[[gnu::noinline]] void plan_large(const struct rpcrdma_conn *conn,
+				  const struct rpcrdma_lists *call_lists,
+				  const struct rpcrdma_reply *reply,
+				  struct rpcrdma_reply_plan *plan)
 {
 	struct rpcrdma_lists *lists = &plan->lists;
 	const struct rpcrdma_conn_limits limits = rpcrdma_conn_limits(conn);
@@ -122,17 +112,6 @@ void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 	u32 payload = reply->length;
 	u32 too_short = 0; /* the first such Write chunk, from one */
 	u32 header;
-
-	plan->format = RPCRDMA_INLINE;
-	plan->nr_items = 0;
-	plan->placed = 0;
-	plan->inv_handle = conn->cfg.inv_ok ? call_lists->inv_handle : 0;
-	plan->inline_length = 0;
-	plan->reply_length = 0;
-	plan->read_length = 0;
-	give_up(plan, 0, 0, 0);
-	rpcrdma_lists_init(lists);
-	lists->more = call_lists->more;
 
 	/*
 	 * Items and Write chunks meet one by one. An empty chunk asks for its
@@ -209,4 +188,41 @@ void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 			reply->items[too_short - 1].length);
 	else
 		give_up(plan, RDMA2_ERR_REPLY_RESOURCE, payload, 0);
+}
+
+} // namespace
+
+bool may_continue_replies(const struct rpcrdma_conn *conn, bool reverse)
+{
+	return conn->peer.reassembly &&
+	       (!reverse || conn->cfg.props.brs >= RDMA2_RVRSDIR_CONT);
+}
+
+} // namespace rpcrdma
+
+using namespace rpcrdma;
+
+void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
+			const struct rpcrdma_lists *call_lists,
+			const struct rpcrdma_reply *reply,
+			struct rpcrdma_reply_plan *plan)
+{
+	plan->format = RPCRDMA_INLINE;
+	plan->nr_items = 0;
+	plan->placed = 0;
+	plan->inv_handle = conn->cfg.inv_ok ? call_lists->inv_handle : 0;
+	plan->inline_length = 0;
+	plan->reply_length = 0;
+	plan->read_length = 0;
+	give_up(plan, 0, 0, 0);
+	rpcrdma_lists_init(&plan->lists);
+	plan->lists.more = call_lists->more;
+
+	/* The first of the ways above, for what most are: small, and no results for chunks */
+	if (conn->version == RPCRDMA_VERS_2 && !call_lists->nr_writes &&
+	    reply->length <= min_u32(conn->cfg.props.sbsiz, conn->peer.rbsiz) -
+				     v2::PLAIN_HEADER_OCTETS)
+		plan->inline_length = reply->length;
+	else
+		plan_large(conn, call_lists, reply, plan);
 }

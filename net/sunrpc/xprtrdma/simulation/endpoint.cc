@@ -1030,7 +1030,6 @@ void endpoint::receives_due()
 
 void endpoint::give_back(received *rv)
 {
-	bool keep = true;
 	u32 ev;
 
 	rv->assembled.clear();
@@ -1053,12 +1052,12 @@ void endpoint::give_back(received *rv)
 		return;
 	}
 	w_.sum.receives_given_back++;
-	ev = rpcrdma_conn_given_back(&conn, &keep);
-	if (keep) {
-		free_receives_.push_back(rv);
-	} else {
+	ev = rpcrdma_conn_given_back(&conn);
+	if (ev & RPCRDMA_EV_LET_GO) {
 		rv->buf = {};
 		w_.sum.receives_let_go++;
+	} else {
+		free_receives_.push_back(rv);
 	}
 
 	events(ev & RPCRDMA_EV_RECEIVES ? post_due() : ev);

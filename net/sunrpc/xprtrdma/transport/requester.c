@@ -416,8 +416,9 @@ static int rpcrdma_req_map_reduced(struct rpcrdma_req *req,
 }
 
 /* The chunks of @plan, in wire order (6.2.3) */
-static int rpcrdma_req_map(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
-			   const struct rpcrdma_call_plan *plan)
+static noinline int rpcrdma_req_map(struct rpcrdma_req *req,
+				    struct rpcrdma_ep *ep,
+				    const struct rpcrdma_call_plan *plan)
 {
 	const struct xdr_buf *snd = &req->rqst.rq_snd_buf;
 	const struct xdr_buf *rcv = &req->rqst.rq_rcv_buf;
@@ -626,7 +627,7 @@ static int rpcrdma_req_plan(const struct rpcrdma_req *req,
 			    struct rpcrdma_call_plan *plan)
 {
 	const struct rpc_rqst *rqst = &req->rqst;
-	struct rpcrdma_call call;
+	struct rpcrdma_call call __uninitialized;
 
 	if (likely(rpcrdma_plan_plain(&ep->conn, &req->x.recovery,
 				      &rpcrdma_xprt_requester(rqst->rq_xprt)->lessons,

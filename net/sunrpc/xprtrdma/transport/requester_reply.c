@@ -189,7 +189,7 @@ static void rpcrdma_req_place(struct rpcrdma_req *req)
  * A Reply chunk beside a Write chunk is head and tail memory. What belongs to
  * other parts lies at the start of the tail.
  */
-static void rpcrdma_req_move(struct rpcrdma_req *req)
+static noinline void rpcrdma_req_move(struct rpcrdma_req *req)
 {
 	const struct rpcrdma_parts *parts = &req->x.parts;
 	struct xdr_buf *buf = &req->rqst.rq_rcv_buf;
@@ -266,7 +266,8 @@ static void rpcrdma_requester_pulled(struct rpcrdma_rw *rw, bool ok)
  * RPC's: it stays pinned until the Reads have ended, with the connection at
  * the latest.
  */
-static void rpcrdma_req_pull(struct rpcrdma_req *req, struct rpcrdma_ep *ep)
+static noinline void rpcrdma_req_pull(struct rpcrdma_req *req,
+				      struct rpcrdma_ep *ep)
 {
 	/* Memory reclaim may wait for this RPC. */
 	unsigned int flags = memalloc_nofs_save();

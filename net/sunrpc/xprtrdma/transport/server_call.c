@@ -367,7 +367,7 @@ static bool rpcrdma_svc_arg_inline(struct svc_rqst *rqstp,
 {
 	struct xdr_buf *arg = &rqstp->rq_arg;
 
-	if (!is_vmalloc_addr(rv->payload)) {
+	if (likely(!rv->assembled || !is_vmalloc_addr(rv->payload))) {
 		arg->head[0].iov_base = rv->payload;
 		arg->head[0].iov_len = rv->payload_len;
 		arg->pages = rqstp->rq_pages;

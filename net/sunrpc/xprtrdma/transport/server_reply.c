@@ -199,15 +199,11 @@ static bool rpcrdma_svc_writes_pages_only(const struct xdr_buf *res,
 	       res->head[0].iov_len + res->page_len;
 }
 
-/*
- * Fill what a Reply is sent with, as above. Returns the Writes that go before
- * it, which hold the pages of rq_res from then on, NULL when there are none, or
- * an ERR_PTR; then @rqstp has its pages still.
- */
+/* A Reply with Writes; see rpcrdma_svc_prepare(). */
 static noinline_for_stack struct rpcrdma_rw *
-rpcrdma_svc_prepare(struct svc_rqst *rqstp, struct rpcrdma_ep *ep,
-		    const struct rpcrdma_reply *reply,
-		    const struct rpcrdma_reply_plan *plan, void *to)
+rpcrdma_svc_prepare_rw(struct svc_rqst *rqstp, struct rpcrdma_ep *ep,
+		       const struct rpcrdma_reply *reply,
+		       const struct rpcrdma_reply_plan *plan, void *to)
 {
 	struct page **pages = rqstp->rq_respages;
 	u32 i, nr = rqstp->rq_next_page - pages;
@@ -215,13 +211,6 @@ rpcrdma_svc_prepare(struct svc_rqst *rqstp, struct rpcrdma_ep *ep,
 	struct rpcrdma_rw *rw;
 	int rc;
 
-	if (!plan->nr_items && !plan->reply_length) {
-		/* In one piece, as most are; to be pulled, it stays where it is. */
-		if (plan->inline_length)
-			rpcrdma_xdr_copy_out(&rqstp->rq_res, 0,
-					     plan->inline_length, to);
-		return NULL;
-	}
 	/* The head's page only if they take something from it */
 	if (nr && rpcrdma_svc_writes_pages_only(&rqstp->rq_res, reply, plan)) {
 		pages++;
@@ -247,6 +236,25 @@ rpcrdma_svc_prepare(struct svc_rqst *rqstp, struct rpcrdma_ep *ep,
 	rpcrdma_ep_hold(ep, RPCRDMA_MEMORY_REPLIES, (u64)p->nr << PAGE_SHIFT);
 	rw->done = rpcrdma_svc_written;
 	return rw;
+}
+
+/*
+ * Fill what a Reply is sent with, as above. Returns the Writes that go before
+ * it, which hold the pages of rq_res from then on, NULL when there are none, or
+ * an ERR_PTR; then @rqstp has its pages still.
+ */
+static struct rpcrdma_rw *
+rpcrdma_svc_prepare(struct svc_rqst *rqstp, struct rpcrdma_ep *ep,
+		    const struct rpcrdma_reply *reply,
+		    const struct rpcrdma_reply_plan *plan, void *to)
+{
+	if (unlikely(plan->nr_items || plan->reply_length))
+		return rpcrdma_svc_prepare_rw(rqstp, ep, reply, plan, to);
+	/* In one piece, as most are; to be pulled, it stays where it is. */
+	if (plan->inline_length)
+		rpcrdma_xdr_copy_out(&rqstp->rq_res, 0, plan->inline_length,
+				     to);
+	return NULL;
 }
 
 /* No peer reaches the pages of a Reply that was to be pulled any more. */

@@ -21,10 +21,10 @@
 
 enum {
 	/*
-	 * Octets of a message in one Send: 4 KiB of data and what goes with them.
+	 * Octets of a message in one Send: 8 KiB of data and what goes with them.
 	 * Registering memory for so few costs more than copying them.
 	 */
-	RPCRDMA_USUAL_INLINE = 8192,
+	RPCRDMA_USUAL_INLINE = 16384,
 };
 
 unsigned int rpcrdma_slot_table_entries = RPCRDMA_DEF_SLOT_TABLE;
