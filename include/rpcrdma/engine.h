@@ -1665,11 +1665,12 @@ void rpcrdma_conn_count(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
 
 /*
  * A server's connections make it hold memory, of which each is promised some:
- * its Receives and Sends, and one message for each use below. Beyond that they
+ * buffers for its first window, and one message for each other use below. Beyond that they
  * share what is left of a limit for all, none having more of it than it leaves
  * to the others. Both structures are protected by one lock of the user's.
  */
 enum rpcrdma_memory_use {
+	RPCRDMA_MEMORY_BUFFERS,	/* Receives, and what answers are sent from */
 	RPCRDMA_MEMORY_PARTS,	/* a message that is being put together */
 	RPCRDMA_MEMORY_CALLS,	/* messages received, until they are done with */
 	RPCRDMA_MEMORY_REPLIES,	/* Replies, until the peer has them */
@@ -1691,12 +1692,13 @@ struct rpcrdma_memory_account {
 };
 
 /*
- * What a connection is promised. @fixed: octets of its Receives and Sends. @message:
- * of the largest Call or Reply there is, as its memory is allocated; @parts: of what
- * is reassembled from continued messages. @spare: more that one message may take.
+ * What a connection is promised. @fixed: octets that it takes in any case. @buffers:
+ * of those that it has before its window grows. @message: of the largest Call or
+ * Reply there is, as its memory is allocated; @parts: of what is reassembled from
+ * continued messages. @spare: more that one message may take.
  */
 void rpcrdma_memory_promise(struct rpcrdma_memory_account *account, u64 fixed,
-			    u64 message, u64 parts, u64 spare);
+			    u64 buffers, u64 message, u64 parts, u64 spare);
 
 /* A new connection: returns 0, or -1 when nothing is left to promise it. */
 int rpcrdma_memory_join(struct rpcrdma_memory *all,
@@ -1715,6 +1717,13 @@ void rpcrdma_memory_leave(struct rpcrdma_memory *all,
 bool rpcrdma_memory_room(const struct rpcrdma_memory *all,
 			 const struct rpcrdma_memory_account *account,
 			 enum rpcrdma_memory_use use, u64 octets);
+/*
+ * Of @count pieces of @octets each, how many may be held? All that are wanted, or
+ * half of them, a quarter and so on.
+ */
+u32 rpcrdma_memory_fits(const struct rpcrdma_memory *all,
+			const struct rpcrdma_memory_account *account,
+			enum rpcrdma_memory_use use, u64 octets, u32 count);
 /*
  * May a Call be begun that with others at work may need @octets for Replies? Always,
  * while none waits for its peer: what is worked on is this end's.

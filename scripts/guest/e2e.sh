@@ -85,10 +85,10 @@ set_format()
 	pulled) reassembly=0 ;;
 	continued) ;;
 	refused) inline=4096 reassembly=0 expose=4096 ;;
-	usual) inline=8192 ;;
+	usual) inline=16384 ;;
 	*) complain "there is no format $1" ;;
 	esac
-	set_inline $inline 8192
+	set_inline $inline 16384
 	echo $reassembly >$p/max_reassembly
 	echo $pull >$p/pull_replies
 	echo $expose >$p/svc_expose

@@ -42,7 +42,7 @@ work_split()
 set_small()
 {
 	[ $MODULE_KIND = ours ] || return 0
-	set_inline 1024 8192
+	set_inline 1024 16384
 	echo 0 >/sys/module/rpcrdma/parameters/pull_replies
 }
 

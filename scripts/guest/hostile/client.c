@@ -2907,7 +2907,8 @@ static unsigned long long largest(const char *field)
 static unsigned long long memory_held(void)
 {
 	static const char *const fields[] = {
-		"memory_fixed", "memory_parts", "memory_calls", "memory_replies",
+		"memory_fixed", "memory_buffers", "memory_parts", "memory_calls",
+		"memory_replies",
 	};
 	unsigned long long value, sum = 0;
 	char line[4096], *at;
@@ -2918,7 +2919,7 @@ static unsigned long long memory_held(void)
 	if (!f)
 		bad("there is no list of connections");
 	while (fgets(line, sizeof(line), f))
-		for (i = 0; i < 4; i++) {
+		for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 			at = strstr(line, fields[i]);
 			if (!at || sscanf(at + strlen(fields[i]), "=%llu", &value) != 1)
 				bad("a connection has no %s", fields[i]);

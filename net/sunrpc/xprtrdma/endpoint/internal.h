@@ -80,6 +80,20 @@ void rpcrdma_ep_failed(struct rpcrdma_ep *ep, enum ib_wc_status status,
 /* Waiting Calls may be tried again. No lock held. */
 void rpcrdma_ep_write_space(struct rpcrdma_ep *ep);
 
+/* ---- memory.c ---- */
+
+u32 rpcrdma_ep_hold_some(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
+			 u64 octets, u32 count);
+
+/*
+ * What a Receive of @octets counts for: there is one for each Call under way, whose
+ * Reply may take a buffer of the same size.
+ */
+static inline u64 rpcrdma_recv_cost(u32 octets)
+{
+	return sizeof(struct rpcrdma_recv) + 2 * (u64)octets;
+}
+
 /* ---- sq.c ---- */
 
 int rpcrdma_sends_create(struct rpcrdma_ep *ep);

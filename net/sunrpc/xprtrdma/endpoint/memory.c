@@ -22,17 +22,16 @@ int rpcrdma_ep_join(struct rpcrdma_ep *ep, u64 limit, u32 message)
 {
 	const struct rpcrdma_ep_params *p = &ep->params;
 	struct rpcrdma_memory_account *account = &ep->memory;
-	u64 recvs = rpcrdma_window_receives(p->window) +
-		    RPCRDMA_V1_SPARE_RECEIVES;
+	u64 recvs = rpcrdma_window_receives(p->first_window ?: p->window);
+	u32 octets = max_t(u32, p->recv_size, RPCRDMA_V2_DEFAULT_INLINE);
 	u64 sends = p->sends + RPCRDMA_CONTROL_SENDS;
 	int rc;
 
 	/* Pages that are not full, at either end of a message */
 	rpcrdma_memory_promise(account, sizeof(*ep) +
-			       recvs * (sizeof(struct rpcrdma_recv) +
-					p->recv_size) +
-			       sends * (sizeof(struct rpcrdma_send) +
-					p->send_size),
+			       sends * sizeof(struct rpcrdma_send) +
+			       RPCRDMA_CONTROL_SENDS * RPCRDMA_SMALL_SEND,
+			       recvs * rpcrdma_recv_cost(octets),
 			       message, p->reassembly,
 			       sizeof(struct rpcrdma_stream) + 2 * PAGE_SIZE);
 
@@ -75,6 +74,28 @@ bool rpcrdma_ep_has_room(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 		ep->want_memory = true;
 	spin_unlock(&rpcrdma_memory_lock);
 	return room;
+}
+
+/**
+ * rpcrdma_ep_hold_some - hold as much more for this peer as there is room for
+ * @ep: endpoint
+ * @use: what for
+ * @octets: of one piece
+ * @count: pieces that are wanted
+ *
+ * Returns how many are held now.
+ */
+u32 rpcrdma_ep_hold_some(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
+			 u64 octets, u32 count)
+{
+	u32 nr;
+
+	spin_lock(&rpcrdma_memory_lock);
+	nr = rpcrdma_memory_fits(&rpcrdma_memory, &ep->memory, use, octets,
+				 count);
+	rpcrdma_memory_hold(&rpcrdma_memory, &ep->memory, use, nr * octets);
+	spin_unlock(&rpcrdma_memory_lock);
+	return nr;
 }
 
 /**

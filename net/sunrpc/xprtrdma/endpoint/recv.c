@@ -107,8 +107,8 @@ static u32 rpcrdma_recvs_make(struct rpcrdma_ep *ep, u32 count, u32 size,
 /* One round of that; returns whether there is to be another. */
 static bool rpcrdma_recvs_round(struct rpcrdma_ep *ep)
 {
+	u32 want, size, fit, nr = 0;
 	struct rpcrdma_recv *rv;
-	u32 want, size, nr = 0;
 	int events = 0, posted = 0;
 	bool entered = false;
 	LIST_HEAD(made);
@@ -119,8 +119,12 @@ static bool rpcrdma_recvs_round(struct rpcrdma_ep *ep)
 	spin_unlock(&ep->lock);
 	/* The teardown unmaps them. */
 	if (want && rpcrdma_ep_enter(ep)) {
-		nr = rpcrdma_recvs_make(ep, want, size, &made);
 		entered = true;
+		fit = rpcrdma_ep_hold_some(ep, RPCRDMA_MEMORY_BUFFERS,
+					   rpcrdma_recv_cost(size), want);
+		nr = rpcrdma_recvs_make(ep, fit, size, &made);
+		rpcrdma_ep_give(ep, RPCRDMA_MEMORY_BUFFERS,
+				(fit - nr) * rpcrdma_recv_cost(size));
 	}
 
 	spin_lock(&ep->lock);
@@ -253,12 +257,15 @@ static void rpcrdma_recv_give_back(struct rpcrdma_recv *rv)
 	}
 	spin_unlock(&ep->lock);
 
+	if (unlikely(events & RPCRDMA_EV_LET_GO)) {
+		rpcrdma_ep_give(ep, RPCRDMA_MEMORY_BUFFERS,
+				rpcrdma_recv_cost(rv->sge.length));
+		rpcrdma_recv_free(rv);
+	}
 	if (unlikely(posted < 0))
 		rpcrdma_ep_close(ep, "a Receive could not be posted");
 	else if (unlikely(events | posted))
 		rpcrdma_recv_events(ep, events | posted);
-	if (unlikely(events & RPCRDMA_EV_LET_GO))
-		rpcrdma_recv_free(rv);
 }
 
 /**

@@ -204,7 +204,8 @@ static bool rpcrdma_send_post(struct rpcrdma_ep *ep, struct rpcrdma_send *s)
 
 /*
  * A context with room for @octets, as above, for a message that is made while the
- * lock is held. NULL without memory.
+ * lock is held. Without memory it is one that has the room from earlier, which most
+ * connections have; NULL if there is none.
  */
 static struct rpcrdma_send *rpcrdma_send_pop_room(struct rpcrdma_ep *ep,
 						  u32 octets)
@@ -215,6 +216,12 @@ static struct rpcrdma_send *rpcrdma_send_pop_room(struct rpcrdma_ep *ep,
 	    !rpcrdma_send_buffer(s, octets, GFP_ATOMIC | __GFP_NOWARN))
 		return s;
 	list_add(&s->work.list, &ep->free_sends);
+	list_for_each_entry(s, &ep->free_sends, work.list) {
+		if (octets > s->size)
+			continue;
+		list_move(&s->work.list, &ep->free_sends);
+		return rpcrdma_send_pop(ep);
+	}
 	rpcrdma_sq_give(&ep->sq);
 	return NULL;
 }

@@ -10,14 +10,15 @@
 namespace
 {
 
-constexpr u64 FIXED = 100, PARTS = 50, CALLS = 20, REPLIES = 30;
-constexpr u64 PROMISE = FIXED + PARTS + CALLS + REPLIES;
+constexpr u64 FIXED = 60, BUFFERS = 40, PARTS = 50, CALLS = 20, REPLIES = 30;
+constexpr u64 PROMISE = FIXED + BUFFERS + PARTS + CALLS + REPLIES;
 
 rpcrdma_memory_account account()
 {
 	rpcrdma_memory_account a = {};
 
 	a.fixed = FIXED;
+	a.share[RPCRDMA_MEMORY_BUFFERS] = BUFFERS;
 	a.share[RPCRDMA_MEMORY_PARTS] = PARTS;
 	a.share[RPCRDMA_MEMORY_CALLS] = CALLS;
 	a.share[RPCRDMA_MEMORY_REPLIES] = REPLIES;
@@ -83,9 +84,10 @@ TEST(Memory, ACallInPartsHasRoomForItsReadChunks)
 	rpcrdma_memory_account a = {}, other = {};
 	rpcrdma_memory all = { 0, 0 };
 
-	rpcrdma_memory_promise(&a, FIXED, MESSAGE, PARTS, SPARE);
+	rpcrdma_memory_promise(&a, FIXED, BUFFERS, MESSAGE, PARTS, SPARE);
 	other = a;
 	EXPECT_EQ(a.fixed, FIXED);
+	EXPECT_EQ(a.share[RPCRDMA_MEMORY_BUFFERS], BUFFERS);
 	EXPECT_EQ(a.share[RPCRDMA_MEMORY_PARTS], PARTS);
 	EXPECT_GE(a.share[RPCRDMA_MEMORY_REPLIES], MESSAGE + SPARE);
 	all.limit = 2 * a.fixed;
@@ -122,6 +124,43 @@ TEST(Memory, ACallIsBegunWhileNoReplyWaits)
 	rpcrdma_memory_hold(&all, &a, RPCRDMA_MEMORY_REPLIES, 1);
 	EXPECT_TRUE(rpcrdma_memory_may_begin(&all, &a, REPLIES - 1));
 	EXPECT_FALSE(rpcrdma_memory_may_begin(&all, &a, REPLIES));
+}
+
+/* The first window is promised; by how much it grows depends on what is left. */
+TEST(Memory, AWindowGrowsIntoWhatIsLeft)
+{
+	constexpr u64 PIECE = 10;
+	rpcrdma_memory all = { 3 * PROMISE + 160, 0 };
+	rpcrdma_memory_account a = account(), b = account(), c = account();
+
+	const auto grow = [&](rpcrdma_memory_account &one, u32 want) {
+		const u32 fit = rpcrdma_memory_fits(
+			&all, &one, RPCRDMA_MEMORY_BUFFERS, PIECE, want);
+
+		rpcrdma_memory_hold(&all, &one, RPCRDMA_MEMORY_BUFFERS,
+				    fit * PIECE);
+		return fit;
+	};
+
+	for (auto *one : { &a, &b, &c })
+		ASSERT_EQ(rpcrdma_memory_join(&all, one), 0);
+	EXPECT_EQ(grow(a, 4), 4u);
+	EXPECT_EQ(all.used, 3 * PROMISE);
+	/* 16 are left, of which one may have half, and no more then. */
+	EXPECT_EQ(grow(a, 4), 4u);
+	EXPECT_EQ(grow(a, 8), 4u);
+	EXPECT_EQ(grow(a, 16), 0u);
+	/* Nor has it anything else beyond what it was promised. */
+	EXPECT_FALSE(
+		rpcrdma_memory_room(&all, &a, RPCRDMA_MEMORY_CALLS, CALLS + 1));
+	EXPECT_EQ(grow(b, 4), 4u);
+	EXPECT_EQ(grow(b, 8), 4u);
+	EXPECT_EQ(grow(c, 4), 4u);
+	EXPECT_EQ(grow(c, 2), 2u);
+	EXPECT_EQ(grow(c, 2), 0u);
+	rpcrdma_memory_leave(&all, &a);
+	EXPECT_GT(grow(c, 2), 0u);
+	EXPECT_LE(all.used, all.limit);
 }
 
 /* The only one that wants more has half of what nobody was promised. */

@@ -54,9 +54,10 @@ using namespace rpcrdma;
  * and what is then read. So one waits for others of its peer's, never for itself.
  */
 void rpcrdma_memory_promise(struct rpcrdma_memory_account *account, u64 fixed,
-			    u64 message, u64 parts, u64 spare)
+			    u64 buffers, u64 message, u64 parts, u64 spare)
 {
 	account->fixed = fixed;
+	account->share[RPCRDMA_MEMORY_BUFFERS] = buffers;
 	account->share[RPCRDMA_MEMORY_PARTS] = parts;
 	account->share[RPCRDMA_MEMORY_CALLS] = message + parts + spare;
 	account->share[RPCRDMA_MEMORY_REPLIES] = message + spare;
@@ -97,6 +98,15 @@ bool rpcrdma_memory_room(const struct rpcrdma_memory *all,
 		return true;
 	used = all->used - beyond(account) + beyond(&then);
 	return used <= all->limit && beyond(&then) <= all->limit - used;
+}
+
+u32 rpcrdma_memory_fits(const struct rpcrdma_memory *all,
+			const struct rpcrdma_memory_account *account,
+			enum rpcrdma_memory_use use, u64 octets, u32 count)
+{
+	while (count && !rpcrdma_memory_room(all, account, use, count * octets))
+		count /= 2;
+	return count;
 }
 
 bool rpcrdma_memory_may_begin(const struct rpcrdma_memory *all,

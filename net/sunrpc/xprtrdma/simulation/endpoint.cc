@@ -98,6 +98,12 @@ endpoint::~endpoint()
 		spare_receives.keep(std::move(rv));
 }
 
+/* As the kernel counts them: a Reply may take as much as its Call. */
+u64 endpoint::receive_cost() const
+{
+	return 2 * u64{ rpcrdma_conn_receive_octets(&conn) };
+}
+
 received *endpoint::new_received()
 {
 	auto rv = spare_receives.take();
@@ -257,6 +263,8 @@ bool endpoint::release_one(rpcrdma_release what)
 	case RPCRDMA_RELEASE_BUFFERS:
 		give(RPCRDMA_MEMORY_PARTS, assembly_.size());
 		assembly_.clear();
+		give(RPCRDMA_MEMORY_BUFFERS,
+		     account.held[RPCRDMA_MEMORY_BUFFERS]);
 		break;
 	case RPCRDMA_RELEASE_GONE:
 		if (params.memory)
@@ -998,10 +1006,18 @@ bool endpoint::receives_round()
 				   RPCRDMA_V2_DEFAULT_INLINE;
 	const bool needed = (!is_open() || conn.version == RPCRDMA_VERS_1) &&
 			    !large;
-	u32 made = 0, ev = 0;
+	u32 made = 0, ev = 0, fit = want;
 
-	for (; made < want && (needed || !w_.fault(5)); made++)
+	if (params.memory && want) {
+		fit = rpcrdma_memory_fits(params.memory, &account,
+					  RPCRDMA_MEMORY_BUFFERS,
+					  receive_cost(), want);
+		if (fit < want)
+			w_.sum.windows_bounded++;
+	}
+	for (; made < fit && (needed || !w_.fault(5)); made++)
 		free_receives_.push_back(new_received());
+	hold(RPCRDMA_MEMORY_BUFFERS, made * receive_cost());
 	if (want)
 		ev = rpcrdma_conn_made(&conn, made);
 	if (is_letter()) {
@@ -1055,6 +1071,7 @@ void endpoint::give_back(received *rv)
 	ev = rpcrdma_conn_given_back(&conn);
 	if (ev & RPCRDMA_EV_LET_GO) {
 		rv->buf = {};
+		give(RPCRDMA_MEMORY_BUFFERS, receive_cost());
 		w_.sum.receives_let_go++;
 	} else {
 		free_receives_.push_back(rv);

@@ -65,6 +65,7 @@ static std::string run(choices &c, totals &sum, bool verbose)
 	sum.receives_given_back += w.sum.receives_given_back;
 	sum.receive_posts += w.sum.receive_posts;
 	sum.receives_let_go += w.sum.receives_let_go;
+	sum.windows_bounded += w.sum.windows_bounded;
 	return w.complaint;
 }
 
@@ -188,10 +189,11 @@ int main(int argc, char **argv)
 	       sum.connections, sum.version1, sum.losses, sum.attempts_failed,
 	       sum.killed, sum.refused, sum.failed, sum.timed_out, sum.pulled,
 	       sum.callbacks);
-	printf("# %llu connections with an end to the letter, %llu with a peer of version 1; %llu devices removed; %llu bad Replies, %llu Calls with several Read chunks, %llu short Write chunks; %llu times no memory at once, %llu times none at all; %llu Reads waited for a region; %llu Receives free again, posted with %llu calls, and %llu let go of\n",
+	printf("# %llu connections with an end to the letter, %llu with a peer of version 1; %llu devices removed; %llu bad Replies, %llu Calls with several Read chunks, %llu short Write chunks; %llu times no memory at once, %llu times none at all; %llu Reads waited for a region; %llu Receives free again, posted with %llu calls, and %llu let go of; %llu windows had no memory to grow\n",
 	       sum.letters, sum.peers1, sum.removals, sum.bad, sum.in_pieces,
 	       sum.short_chunks, sum.waited, sum.no_room, sum.reads_waited,
-	       sum.receives_given_back, sum.receive_posts, sum.receives_let_go);
+	       sum.receives_given_back, sum.receive_posts, sum.receives_let_go,
+	       sum.windows_bounded);
 	printf("%s %llu-%llu\n", failed ? "not ok" : "ok", first, seed - 1);
 	return failed ? 1 : 0;
 }

@@ -74,8 +74,9 @@ static void rpcrdma_debugfs_connection(struct rpcrdma_ep *ep, void *arg)
 	seq_printf(m, " dones_sent=%llu dones_received=%llu dones_overdue=%llu exposed_octets=%u",
 		   counters.dones_sent, counters.dones_received,
 		   counters.dones_overdue, exposed);
-	seq_printf(m, " memory_fixed=%llu memory_parts=%llu memory_calls=%llu memory_replies=%llu\n",
-		   memory.fixed, memory.held[RPCRDMA_MEMORY_PARTS],
+	seq_printf(m, " memory_fixed=%llu memory_buffers=%llu memory_parts=%llu memory_calls=%llu memory_replies=%llu\n",
+		   memory.fixed, memory.held[RPCRDMA_MEMORY_BUFFERS],
+		   memory.held[RPCRDMA_MEMORY_PARTS],
 		   memory.held[RPCRDMA_MEMORY_CALLS],
 		   memory.held[RPCRDMA_MEMORY_REPLIES]);
 }
