@@ -912,6 +912,22 @@ TEST(PlanReply, InlineUpToTheThreshold)
 		EXPECT_EQ(plan->inline_length, length);
 		EXPECT_EQ(plan->lists.nr_segs, 0);
 	}
+	/* An offered Reply chunk stays unused, with and without Write chunks. */
+	for (bool writes : { false, true }) {
+		rpcrdma_lists lists = no_lists();
+
+		if (writes)
+			add_write(&lists, 1, 4000);
+		add_reply(&lists, 3, 4000);
+
+		const auto plan = plan_reply(*e, lists, 1000);
+
+		EXPECT_EQ(plan->error, 0u);
+		EXPECT_EQ(plan->format, RPCRDMA_INLINE);
+		EXPECT_EQ(plan->inline_length, 1000u);
+		EXPECT_FALSE(plan->lists.has_reply);
+		EXPECT_EQ(plan->lists.nr_writes, writes ? 1 : 0);
+	}
 }
 
 TEST(PlanReply, ReplyChunkBeforeContinuation)
