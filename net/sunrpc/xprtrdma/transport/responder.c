@@ -26,6 +26,8 @@ void rpcrdma_pages_fill(struct page **pages, u32 to, const void *from,
 			  offset_in_page(to);
 
 		n = min_t(u32, len, PAGE_SIZE - offset_in_page(to));
+		/* For the same reason as in rpcrdma_xdr_copy_pages() */
+		OPTIMIZER_HIDE_VAR(n);
 		if (from) {
 			memcpy(p, from, n);
 			from += n;

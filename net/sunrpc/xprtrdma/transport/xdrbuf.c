@@ -147,7 +147,11 @@ int rpcrdma_xdr_to_bvecs(const struct xdr_buf *buf, u32 offset, u32 len,
 				 r.tail_len);
 }
 
-/* Copy between @p and page data of @buf, from its octet @offset on. */
+/*
+ * Copy between @p and page data of @buf, from its octet @offset on. A compiler
+ * that sees that at most a page is copied moves it a word at a time: the length
+ * is hidden from it, and the kernel's memcpy() has what the processor does best.
+ */
 static void rpcrdma_xdr_copy_pages(const struct xdr_buf *buf, u32 offset,
 				   u32 len, u8 *p, bool in)
 {
@@ -157,6 +161,7 @@ static void rpcrdma_xdr_copy_pages(const struct xdr_buf *buf, u32 offset,
 	base = offset_in_page(base);
 	while (len) {
 		here = min_t(u32, len, PAGE_SIZE - base);
+		OPTIMIZER_HIDE_VAR(here);
 		if (in) {
 			memcpy_to_page(*pages, base, p, here);
 			flush_dcache_page(*pages);
