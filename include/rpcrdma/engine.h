@@ -1748,15 +1748,19 @@ void rpcrdma_memory_give(struct rpcrdma_memory *all,
  * meanwhile. Until a service thread takes it, it is its listener's and ends with its
  * endpoint; from then on it is the service's, which is told of its end. A listener
  * bounds how many it has; when there are more, or no memory for another, who has
- * been opening for longest makes way: a client takes moments to open, and who says
- * nothing must not keep the others out until his time is over.
+ * been opening for longest makes way, if that is long enough: a client takes moments
+ * to open, and who says nothing must not keep the others out until his time is over.
+ * But hundreds of clients may come at the same moment, as when their server was away,
+ * and these must not make each other begin anew.
  */
 
 /* Bounds of a listener */
 enum {
-	RPCRDMA_MAX_GUESTS = 128,		/* opening, or not taken yet */
+	RPCRDMA_MAX_GUESTS = 1024,		/* opening, or not taken yet */
 	/* ... with those that made way and are not gone yet */
 	RPCRDMA_MAX_GUESTS_ALL = 2 * RPCRDMA_MAX_GUESTS,
+	/* Milliseconds of opening before one makes way */
+	RPCRDMA_GUEST_GRACE_MS = 1000,
 };
 
 /* A listener; all zero at first, and under a lock of the user's */
@@ -1786,6 +1790,7 @@ enum rpcrdma_guest_stage {
 struct rpcrdma_guest {
 	u8 stage;			/* enum rpcrdma_guest_stage */
 	u8 displaced;			/* another one made way for it */
+	u32 since_ms;			/* it is opening */
 };
 
 /* What becomes of who asks */
@@ -1799,12 +1804,15 @@ enum rpcrdma_admit {
 };
 
 /*
- * A peer asks. @memory: it has joined those that share a limit
- * (rpcrdma_memory_join()), which is tried again after another one has left.
+ * A peer asks. @oldest: who has been opening for longest, NULL if nobody is.
+ * @memory: it has joined those that share a limit (rpcrdma_memory_join()), which is
+ * tried again after another one has left. @now_ms: milliseconds of any clock, modulo
+ * 2^32.
  */
 enum rpcrdma_admit rpcrdma_admission_ask(struct rpcrdma_admission *all,
 					 struct rpcrdma_guest *guest,
-					 bool memory);
+					 const struct rpcrdma_guest *oldest,
+					 bool memory, u32 now_ms);
 
 /* What is to be done about an event */
 enum {

@@ -20,6 +20,8 @@ struct listener {
 	rpcrdma_admission all{};
 	std::deque<rpcrdma_guest *> opening, opened;
 	std::deque<rpcrdma_guest> guests;
+	/* Longer than the grace by default, so that anybody may have to go */
+	u32 now = 0xfffffff0, step = RPCRDMA_GUEST_GRACE_MS;
 
 	/* As a peer asks that finds memory, or after so many have left, or never */
 	rpcrdma_guest *ask(enum rpcrdma_admit &admit, u32 memory_after = 0)
@@ -28,9 +30,12 @@ struct listener {
 		u32 left = 0;
 
 		g = {};
+		now += step;
 		for (;;) {
-			admit = rpcrdma_admission_ask(&all, &g,
-						      left >= memory_after);
+			admit = rpcrdma_admission_ask(
+				&all, &g,
+				opening.empty() ? nullptr : opening.front(),
+				left >= memory_after, now);
 			if (admit != RPCRDMA_ADMIT_DISPLACE)
 				break;
 			left++;
@@ -146,6 +151,35 @@ TEST(Admission, NobodyThatHasOpenedMakesWay)
 	EXPECT_EQ(admit, RPCRDMA_ADMIT_NO_MEMORY);
 	l.take(l.opened.front());
 	l.ask();
+}
+
+/* Clients that come all at once do not drive each other out. */
+TEST(Admission, NobodyMakesWayWhoHasJustBegun)
+{
+	listener l;
+	enum rpcrdma_admit admit;
+
+	l.step = 0;
+	for (u32 i = 0; i < BACKLOG; i++)
+		l.ask();
+	EXPECT_EQ(l.ask(admit), nullptr);
+	EXPECT_EQ(admit, RPCRDMA_ADMIT_TOO_MANY);
+	EXPECT_EQ(l.ask(admit, 1), nullptr);
+	EXPECT_EQ(admit, RPCRDMA_ADMIT_NO_MEMORY);
+	l.now += RPCRDMA_GUEST_GRACE_MS - 1;
+	EXPECT_EQ(l.ask(admit), nullptr);
+	EXPECT_EQ(l.all.opening, BACKLOG);
+	/* Every one of these has had its time now. */
+	l.now++;
+	for (u32 i = 0; i < BACKLOG; i++)
+		l.ask();
+	EXPECT_EQ(l.all.opening, BACKLOG);
+	for (u32 i = 0; i < BACKLOG; i++)
+		EXPECT_EQ(l.guests[i].stage, RPCRDMA_GUEST_LEAVING);
+	/* ... and those who took their place have not. */
+	EXPECT_EQ(l.gone(&l.guests[0]), u32{ RPCRDMA_GUEST_FREE });
+	EXPECT_EQ(l.ask(admit), nullptr);
+	EXPECT_EQ(admit, RPCRDMA_ADMIT_TOO_MANY);
 }
 
 /* Those that made way are still torn down, and have a bound, too. */

@@ -6,7 +6,8 @@
  * A listener's connections all count until they are gone, whatever becomes of them,
  * so that those which made way, and are still being torn down, have a bound, too. One
  * that asks displaces one other at most: each has the same promised, so that if this
- * is not enough, the memory is held by others.
+ * is not enough, the memory is held by others. Nobody is displaced who may still be
+ * in the middle of it: if all are, who asks is to come again.
  */
 #include "internal.h"
 
@@ -36,20 +37,23 @@ using namespace rpcrdma;
 
 enum rpcrdma_admit rpcrdma_admission_ask(struct rpcrdma_admission *all,
 					 struct rpcrdma_guest *guest,
-					 bool memory)
+					 const struct rpcrdma_guest *oldest,
+					 bool memory, u32 now_ms)
 {
 	const bool full = all->opening + all->opened >= RPCRDMA_MAX_GUESTS;
+	const bool late = oldest &&
+			  now_ms - oldest->since_ms >= RPCRDMA_GUEST_GRACE_MS;
 
 	if (all->stopped)
 		return RPCRDMA_ADMIT_STOPPED;
 	if (memory && !full) {
 		go(guest, RPCRDMA_GUEST_OPENING);
+		guest->since_ms = now_ms;
 		all->opening++;
 		all->all++;
 		return RPCRDMA_ADMIT;
 	}
-	if (!guest->displaced && all->opening &&
-	    all->all < RPCRDMA_MAX_GUESTS_ALL) {
+	if (!guest->displaced && late && all->all < RPCRDMA_MAX_GUESTS_ALL) {
 		guest->displaced = 1;
 		return RPCRDMA_ADMIT_DISPLACE;
 	}

@@ -439,21 +439,22 @@ bool network::admit(endpoint *server)
 	bool memory = false;
 
 	for (;;) {
+		endpoint *oldest = nullptr;
+
+		for (auto &ep : endpoints_)
+			if (!oldest && ep->guest.stage == RPCRDMA_GUEST_OPENING)
+				oldest = ep.get();
 		memory = memory || !rpcrdma_memory_join(server->params.memory,
 							&server->account);
-		answer = rpcrdma_admission_ask(&admission_, &server->guest,
-					       memory);
+		answer = rpcrdma_admission_ask(
+			&admission_, &server->guest,
+			oldest ? &oldest->guest : nullptr, memory, w_.now_ms());
 		if (answer != RPCRDMA_ADMIT_DISPLACE)
 			return answer == RPCRDMA_ADMIT;
-		for (auto &ep : endpoints_) {
-			if (ep->guest.stage != RPCRDMA_GUEST_OPENING)
-				continue;
-			w_.tell("%s: makes way", ep->name);
-			rpcrdma_admission_leave(&admission_, &ep->guest);
-			rpcrdma_memory_leave(ep->params.memory, &ep->account);
-			ep->close(nullptr);
-			break;
-		}
+		w_.tell("%s: makes way", oldest->name);
+		rpcrdma_admission_leave(&admission_, &oldest->guest);
+		rpcrdma_memory_leave(oldest->params.memory, &oldest->account);
+		oldest->close(nullptr);
 	}
 }
 

@@ -284,14 +284,12 @@ static const struct rpcrdma_ep_ops rpcrdma_svc_ep_ops = {
 /* ---- Connections ---- */
 
 /*
- * The connection that has been opening for longest makes way for another one; accept
- * lock held. Its memory, which goes with the teardown, is promised to that.
+ * @conn, which has been opening for longest, makes way for another one; accept lock
+ * held. Its memory, which goes with the teardown, is promised to that.
  */
-static void rpcrdma_svc_displace(struct rpcrdma_svc_listener *l)
+static void rpcrdma_svc_displace(struct rpcrdma_svc_listener *l,
+				 struct rpcrdma_svc_conn *conn)
 {
-	struct rpcrdma_svc_conn *conn =
-		list_first_entry(&l->opening, struct rpcrdma_svc_conn, node);
-
 	lockdep_assert_held(&rpcrdma_svc_accept_lock);
 	spin_lock(&conn->lock);
 	rpcrdma_admission_leave(&l->admission, &conn->guest);
@@ -309,17 +307,23 @@ static enum rpcrdma_admit rpcrdma_svc_admit(struct rpcrdma_svc_listener *l,
 					    u64 limit)
 {
 	u32 message = l->xprt.xpt_server->sv_max_mesg;
+	struct rpcrdma_svc_conn *oldest;
 	enum rpcrdma_admit admit;
 	bool memory = false;
 
 	spin_lock(&rpcrdma_svc_accept_lock);
 	for (;;) {
 		memory = memory || !rpcrdma_ep_join(conn->ep, limit, message);
+		oldest = list_first_entry_or_null(&l->opening,
+						  struct rpcrdma_svc_conn,
+						  node);
 		admit = rpcrdma_admission_ask(&l->admission, &conn->guest,
-					      memory);
+					      oldest ? &oldest->guest : NULL,
+					      memory,
+					      ktime_to_ms(ktime_get_coarse()));
 		if (admit != RPCRDMA_ADMIT_DISPLACE)
 			break;
-		rpcrdma_svc_displace(l);
+		rpcrdma_svc_displace(l, oldest);
 	}
 	if (admit == RPCRDMA_ADMIT) {
 		conn->listener = l;
