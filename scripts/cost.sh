@@ -12,7 +12,7 @@
 #                  what is the same in each run: rpcrdma.ko's own, and posts
 #   UPDATE=1       write the figures, the table and the plots of the documentation,
 #                  and figures of the short form, for the level "cost" of the tests
-#   LENGTH=short   a quarter of the operations, and no idle memory
+#   LENGTH=short   a quarter of the operations, no idle memory, and no crowd that connects
 #   ONLY="v2 own"  some of: own (the kernel's own), v1, v2, tcp
 #   NFSVERS=4.2    the version of NFS
 #   RDMA=memdev    over the device in memory of kunit/ instead of soft-RoCE: the
@@ -52,22 +52,28 @@ esac
 run=
 new_run cost
 gcc -O2 -Wall -Wextra -Werror -o "$run/nfswork" scripts/guest/nfswork.c
+build_hostile "$run"
 gcc -O2 -Wall -Wextra -Werror -shared -fPIC -o "$run/insns.so" scripts/cost/insns.c
 
 # measure LENGTH KIND PROTO MODULE [MODULE-OPTION...]
 measure()
 {
-	local length=$1 kind=$2 proto=$3 module=$4 dir=$run/$2
+	local length=$1 kind=$2 proto=$3 module=$4 dir=$run/$2 crowd=
 	[ "$length" = long ] || dir=$run/$length/$kind
 	shift 4
 	mkdir -p "$dir"
-	cp "$run/nfswork" "$dir/"
+	cp "$run/nfswork" "$run/hostile" "$dir/"
+	# Clients in user space need soft-RoCE. What they speak:
+	case $length.$device.$kind in
+	long.rxe.own|long.rxe.v1) crowd=1 ;;
+	long.rxe.v2) crowd=2 ;;
+	esac
 	say "$kind: booting a guest; its logs are in $dir"
 	# With erms each octet that a string instruction moves counts as an
 	# instruction; without, the kernel moves eight at a time.
 	scripts/guest.sh --icount --cpu max,erms=off,fsrm=off --module "$module" "${modules[@]}" --timeout 1200 \
 		--run-dir "$dir" --quiet --qemu-arg -plugin --qemu-arg "$run/insns.so,out=$dir/insns" -- \
-		env "RDMA=$device" "MEMDEV_PARAMETERS=$parameters" "$run/guest/cost.sh" "$proto" "${NFSVERS:-4.2}" "$length" "$@" ||
+		env "RDMA=$device" "MEMDEV_PARAMETERS=$parameters" "CROWD=$crowd" "$run/guest/cost.sh" "$proto" "${NFSVERS:-4.2}" "$length" "$@" ||
 		die "$kind: the guest failed, see $dir/output.log and console.log"
 }
 

@@ -31,7 +31,7 @@ check=(g++ cmake libgtest-dev clang libclang-rt-14-dev clang-format clang-tidy
        lintian rpmlint man-db openssl debootstrap debian-archive-keyring pahole zstd
        systemd udev nftables)
 
-cost=(python3 python3-matplotlib)
+cost=(python3 python3-matplotlib libibverbs-dev librdmacm-dev ibverbs-providers)
 bench=(make g++ libbenchmark-dev clang libclang-rt-14-dev)
 
 case $what in

@@ -7,8 +7,9 @@
   report.py --top N --row ROW RUN KIND         the heaviest functions of one row
   report.py --against KIND --row ROW RUN KIND  where two kinds differ in one row
 
-RUN/KIND has kallsyms, work (a line "WORK NAME COUNT" for each dump), the dumps
-insns.0, insns.1 ..., and perhaps idle (KiB for each idle connection).
+RUN/KIND has kallsyms, work (a line "WORK NAME COUNT" for each dump, and perhaps
+lines "ALSO NAME QUANTITY NUMBER"), the dumps insns.0, insns.1 ..., and perhaps idle
+(KiB for each idle connection).
 """
 import argparse
 import bisect
@@ -59,8 +60,10 @@ class Run:
         self.symbols = symbols
         self.addresses = [s[0] for s in symbols]
         with open(os.path.join(folder, "work"), encoding="ascii") as f:
-            lines = [line.split() for line in f if line.startswith("WORK ")]
-        self.rows = {name: (i, int(count)) for i, (_, name, count) in enumerate(lines)}
+            words = [line.split() for line in f if line.strip()]
+        work = [line for line in words if line[0] == "WORK"]
+        self.rows = {name: (i, int(count)) for i, (_, name, count) in enumerate(work)}
+        self.also = [(name, what, float(number)) for _, name, what, number in (w for w in words if w[0] == "ALSO")]
         self.idle = None
         path = os.path.join(folder, "idle")
         if os.path.exists(path):
@@ -96,6 +99,8 @@ class Run:
             }
             figures.update({what: sum(entries[f] for f in functions) for what, functions in ENTRIES.items()})
             all_rows[row] = figures
+        for row, what, number in self.also:
+            all_rows[row][what] = number
         if self.idle is not None:
             all_rows["idle connection"] = {"KiB": self.idle}
         return all_rows

@@ -47,6 +47,9 @@ mount_it()
 rdma_up
 nfs_services_up
 modprobe rpcrdma "$@"
+# With eight threads nfsd would close the oldest of 220.
+CROWD_SIZE=300
+echo $((2 * CROWD_SIZE)) >/proc/fs/nfsd/max_connections
 nfsd_up
 path=/
 [ $vers != 3 ] || path=$EXPORT
@@ -69,3 +72,9 @@ for i in {1..64}; do stat -c %s $MNT/none-$i 2>/dev/null || true; done
 after=$(free_memory)
 echo $(((before - after) / 16)) | tee $RUN/idle
 do_umount $MNT
+[ -n "${CROWD:-}" ] || exit 0
+
+# A quarter of this memory is not enough to promise so many their share.
+[ $MODULE_KIND = in-tree ] || echo 4096 >/sys/module/rpcrdma/parameters/svc_max_memory
+ulimit -n $((10 * CROWD_SIZE))
+"$RUN/hostile" crowd $ADDR4 $PORT $CROWD $CROWD_SIZE | tee -a $RUN/work

@@ -22,9 +22,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* nopl 0x3a5c7d<kind>(%rax): does nothing */
-#define MARK_BEGIN __asm__ volatile(".byte 0x0f,0x1f,0x80,1,0x7d,0x5c,0x3a" ::: "memory")
-#define MARK_END __asm__ volatile(".byte 0x0f,0x1f,0x80,2,0x7d,0x5c,0x3a" ::: "memory")
+#include "mark.h"
 
 enum { FILE_OCTETS = 4 << 20, MAX_DEPTH = 16, MAX_NAMES = 400, SMALL = 2048 };
 

@@ -7,6 +7,7 @@
  *   hostile client ADDR PORT walk SEED STEPS
  *   hostile client ADDR PORT load NAME takes|hoards [CALLS-IN-A-SECOND]
  *   hostile beside DIR SECONDS
+ *   hostile crowd ADDR PORT VERSION COUNT
  *   hostile server ADDR PORT NFSPORT DIR REFDIR MOUNT UMOUNT {[N/M] GROUP[.CASE]...}...
  *   hostile server ADDR PORT NFSPORT DIR REFDIR MOUNT UMOUNT walk SEED STEPS
  */
@@ -41,6 +42,8 @@ int main(int argc, char **argv)
 		return op_main(argc - 2, argv + 2);
 	if (!strcmp(cmd, "beside"))
 		return beside_main(argc - 2, argv + 2);
+	if (!strcmp(cmd, "crowd"))
+		return crowd_main(argc - 2, argv + 2);
 	do_not_disturb();
 	if (!strcmp(cmd, "client"))
 		return client_main(argc - 2, argv + 2);

@@ -10,14 +10,13 @@
 
 #include "peer.h"
 
-enum { NR_SENDS = 64 };
-
 int scale = 1;
 int wake_fd = -1;
 uint8_t *exposed;
 struct ibv_mr *exposed_mr, *foreign_mr;
 void (*on_request)(struct rdma_cm_id *id);
 void (*on_bad)(const char *reason);
+void (*on_news)(struct peer *p);
 
 static struct rdma_event_channel *channel;
 static struct ibv_context *device;
@@ -99,6 +98,7 @@ struct peer *peer_new(void)
 	p->serial = ++serials;
 	p->version = 2;
 	p->nr_recvs = 96;
+	p->nr_sends = 64;
 	p->credit = 64;
 	p->limit = 1;
 	p->xid = 0x1000 * p->serial;
@@ -170,13 +170,13 @@ void peer_setup(struct peer *p)
 		.qp_type = IBV_QPT_RC,
 		.sq_sig_all = 1,
 		.cap = {
-			.max_send_wr = NR_SENDS,
+			.max_send_wr = p->nr_sends,
 			.max_recv_wr = p->nr_recvs + 1,
 			.max_send_sge = 1,
 			.max_recv_sge = 1,
 		},
 	};
-	size_t size = p->nr_recvs * 4096 + NR_SENDS * SLOT;
+	size_t size = p->nr_recvs * 4096 + p->nr_sends * SLOT;
 	uint32_t i;
 
 	device_setup(p->id->verbs);
@@ -237,6 +237,8 @@ static void take_completion(struct ibv_wc *wc)
 	p->inbox_end = &m->next;
 	take_credits(p, m);
 	post_recv(p, slot);
+	if (on_news)
+		on_news(p);
 }
 
 static void take_cm_event(struct rdma_cm_event *event)
@@ -267,8 +269,10 @@ static void take_cm_event(struct rdma_cm_event *event)
 		p->closed = true;
 		break;
 	default:
-		break;
+		return;
 	}
+	if (on_news && p)
+		on_news(p);
 }
 
 void run_once(int ms)
@@ -365,11 +369,9 @@ void peer_param(struct peer *p, struct rdma_conn_param *param, uint32_t words[2]
 	param->rnr_retry_count = 0;
 }
 
-void peer_connect_begin(struct peer *p, const char *addr, const char *port)
+void peer_prepare(struct peer *p, const char *addr, const char *port)
 {
 	struct rdma_addrinfo hints = { .ai_port_space = RDMA_PS_TCP }, *res;
-	struct rdma_conn_param param;
-	uint32_t words[2];
 
 	if (rdma_getaddrinfo(addr, port, &hints, &res))
 		bad("%s: bad address", addr);
@@ -380,8 +382,21 @@ void peer_connect_begin(struct peer *p, const char *addr, const char *port)
 	wait_cm(p, "rdma_resolve_route");
 	rdma_freeaddrinfo(res);
 	peer_setup(p);
+}
+
+void peer_request(struct peer *p)
+{
+	struct rdma_conn_param param;
+	uint32_t words[2];
+
 	peer_param(p, &param, words);
 	need(!rdma_connect(p->id, &param), "rdma_connect");
+}
+
+void peer_connect_begin(struct peer *p, const char *addr, const char *port)
+{
+	peer_prepare(p, addr, port);
+	peer_request(p);
 }
 
 void peer_connect(struct peer *p, const char *addr, const char *port)
@@ -512,12 +527,12 @@ bool sends_done(struct peer *p)
 void send_inv(struct peer *p, uint32_t handle)
 {
 	double end = now() + 20 * scale;
-	uint8_t *slot = p->mem + p->nr_recvs * 4096 + p->posted % NR_SENDS * SLOT;
+	uint8_t *slot = p->mem + p->nr_recvs * 4096 + p->posted % p->nr_sends * SLOT;
 	struct ibv_sge sge = { .addr = (uintptr_t)slot, .length = p->len, .lkey = p->mr->lkey };
 	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = p->len ? 1 : 0 };
 
 	while (!p->closed && now() < end &&
-	       (p->posted - p->completed >= NR_SENDS / 2 ||
+	       (p->posted - p->completed >= p->nr_sends / 2 ||
 		(!p->no_wait && p->version == 2 && (int32_t)(p->limit - p->sent) <= 0)))
 		run_once(20);
 	if (p->closed)

@@ -51,7 +51,7 @@ struct peer {
 	int version;		/* what begin() begins with */
 
 	/* Before connecting */
-	uint32_t nr_recvs;
+	uint32_t nr_recvs, nr_sends;
 	bool no_private;	/* no RFC 8797 message */
 	bool inv_ok;		/* says that it takes remote invalidation */
 	uint32_t private_words[2];	/* instead of a good one, if not zero */
@@ -75,7 +75,7 @@ struct peer {
 	uint32_t len;		/* octets of out */
 	uint8_t out[2 * SLOT];
 
-	void *owner;		/* the server's */
+	void *owner;		/* the server's, or the crowd's */
 };
 
 /* All limits of time are multiplied by TIMEOUT_SCALE of the environment. */
@@ -99,6 +99,8 @@ extern int wake_fd;
 bool peers_run(struct peer *p, int ms);
 /* A connection request for the listener; set by the server. */
 extern void (*on_request)(struct rdma_cm_id *id);
+/* @p has a message, is connected, or is closed, if anybody wants to know at once. */
+extern void (*on_news)(struct peer *p);
 /* Call @gone for accepted connections that are closed; it may free them. */
 void peers_reap(void (*gone)(struct peer *p));
 
@@ -108,6 +110,9 @@ void peers_free(void);
 struct rdma_event_channel *peer_channel(void);
 void peer_param(struct peer *p, struct rdma_conn_param *param, uint32_t words[2]);
 void peer_setup(struct peer *p);	/* QP and Receives */
+/* Connecting in two steps: all up to the request, and that. */
+void peer_prepare(struct peer *p, const char *addr, const char *port);
+void peer_request(struct peer *p);
 void peer_connect_begin(struct peer *p, const char *addr, const char *port);
 void peer_connect(struct peer *p, const char *addr, const char *port);
 void peer_disconnect(struct peer *p);
@@ -154,6 +159,7 @@ uint64_t rnd(uint64_t *state);
 int client_main(int argc, char **argv);
 int step_main(int argc, char **argv);	/* a client that is killed */
 int server_main(int argc, char **argv);
+int crowd_main(int argc, char **argv);	/* clients that come at once */
 int op_main(int argc, char **argv);	/* something done in a mount */
 int beside_main(int argc, char **argv);	/* ... and how long that takes */
 

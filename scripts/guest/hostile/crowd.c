@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Clients that keep the rules, and come all at once: how long until each has
+ * had an answer. For "make cost".
+ *
+ *   hostile crowd ADDR PORT VERSION COUNT
+ *
+ * Each asks for its connection without waiting for the others', and sends a NULL
+ * Call as soon as it may. What it takes to ask, a queue pair and Receives, is there
+ * before. Prints what scripts/cost/report.py reads: how many there were, and in "ALSO
+ * connect.COUNT WHAT NUMBER" the milliseconds until all and until half of them had
+ * their answer, and the KiB of memory that the other end took for each.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "../mark.h"
+#include "peer.h"
+
+enum { MAX_CROWD = 1000, PATIENCE_S = 60 };
+
+enum stage { ASKING, OPENING, CALLING, ANSWERED };
+
+static struct client {
+	struct peer *peer;
+	enum stage stage;
+	double at;		/* answered, seconds since all began */
+} clients[MAX_CROWD];
+static uint32_t answered;
+static double begun;
+
+static void crowd_failed(const char *why)
+{
+	fprintf(stderr, "crowd: %s, %u answers\n", why, answered);
+	exit(1);
+}
+
+static void call(struct client *c)
+{
+	struct peer *p = c->peer;
+
+	begin(p, ++p->xid, MSG, 0);
+	no_lists(p);
+	rpc_null(p, p->xid);
+	send_out(p);
+	c->stage = CALLING;
+}
+
+static void hello(struct client *c)
+{
+	struct peer *p = c->peer;
+
+	begin(p, 0, CONNPROP, 0);
+	w(p, 2);
+	prop(p, SBSIZ, 4096);
+	prop(p, RBSIZ, 4096);
+	send_out(p);
+	c->stage = OPENING;
+}
+
+static void heard(struct client *c, const struct msg *m)
+{
+	struct peer *p = c->peer;
+
+	if (c->stage == OPENING && m->len >= PREFIX && get(m->data, 12) == CONNPROP) {
+		call(c);
+	} else if (c->stage == CALLING && m->len >= PREFIX && get(m->data, 0) == p->xid &&
+		   get(m->data, 12) == MSG) {
+		c->stage = ANSWERED;
+		c->at = now() - begun;
+		answered++;
+	} else if (!is_grant(m)) {
+		bad("this is no answer: %s", describe(m));
+	}
+}
+
+static void crowd_news(struct peer *p)
+{
+	struct client *c = p->owner;
+	struct msg *m;
+
+	if (p->closed && begun > 0)
+		bad("a connection was %s", p->refused ? "refused" : "closed");
+	if (c->stage == ASKING && p->connected && begun > 0) {
+		if (p->version == 1)
+			call(c);
+		else
+			hello(c);
+	}
+	while ((m = p->inbox)) {
+		p->inbox = m->next;
+		if (!m->next)
+			p->inbox_end = &p->inbox;
+		heard(c, m);
+		free(m);
+	}
+}
+
+/* @count of them, each ready to ask */
+static void come(uint32_t count, uint32_t version, const char *addr, const char *port)
+{
+	uint32_t i;
+
+	begun = 0;
+	answered = 0;
+	memset(clients, 0, sizeof(clients));
+	for (i = 0; i < count; i++) {
+		struct peer *p = peer_new();
+
+		p->version = version;
+		p->nr_recvs = 6;
+		p->nr_sends = 4;
+		p->credit = 4;
+		p->owner = &clients[i];
+		clients[i].peer = p;
+		peer_prepare(p, addr, port);
+	}
+}
+
+/* All of them ask, and each has its answer when this returns. */
+static void ask(uint32_t count)
+{
+	uint32_t i;
+
+	begun = now();
+	for (i = 0; i < count; i++)
+		peer_request(clients[i].peer);
+	while (answered < count) {
+		if (now() - begun > PATIENCE_S * scale)
+			bad("not all have got an answer");
+		run_once(1000);
+	}
+}
+
+static void leave(void)
+{
+	uint32_t i;
+
+	begun = 0;
+	for (i = 0; i < MAX_CROWD && clients[i].peer; i++)
+		peer_disconnect(clients[i].peer);
+	peers_run(NULL, 1000);
+	peers_free();
+}
+
+/* Free memory in KiB */
+static long free_memory(void)
+{
+	char line[128];
+	long kib = 0;
+	FILE *f;
+
+	f = fopen("/proc/sys/vm/drop_caches", "w");
+	if (!f || fputs("3\n", f) < 0 || fclose(f))
+		bad("caches cannot be dropped");
+	sleep(1);
+	f = fopen("/proc/meminfo", "r");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "MemFree: %ld", &kib) == 1)
+			break;
+	if (!f || fclose(f) || !kib)
+		bad("/proc/meminfo cannot be read");
+	return kib;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct client *x = a, *y = b;
+
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+int crowd_main(int argc, char **argv)
+{
+	const struct rlimit many = { .rlim_cur = 4096, .rlim_max = 4096 };
+	uint32_t version, count;
+	long before, after;
+
+	if (argc != 4)
+		return 2;
+	version = atoi(argv[2]);
+	count = atoi(argv[3]);
+	if (count < 2 || count > MAX_CROWD)
+		return 2;
+	on_bad = crowd_failed;
+	on_news = crowd_news;
+	/* What is not there yet would be read from the host, in its own time. */
+	if (mlockall(MCL_CURRENT | MCL_FUTURE) || setrlimit(RLIMIT_NOFILE, &many)) {
+		perror("crowd");
+		return 1;
+	}
+	come(3, version, argv[0], argv[1]);
+	ask(3);
+	leave();
+	come(count, version, argv[0], argv[1]);
+	before = free_memory();
+	MARK_BEGIN;
+	ask(count);
+	MARK_END;
+	after = free_memory();
+	qsort(clients, count, sizeof(clients[0]), by_time);
+	printf("WORK connect.%u %u\n", count, count);
+	printf("ALSO connect.%u ms.all %.3f\n", count, clients[count - 1].at * 1e3);
+	printf("ALSO connect.%u ms.half %.3f\n", count, clients[count / 2 - 1].at * 1e3);
+	printf("ALSO connect.%u KiB %.1f\n", count, (double)(before - after) / count);
+	leave();
+	return 0;
+}
