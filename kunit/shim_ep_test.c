@@ -382,7 +382,7 @@ static void credits_few_regions(struct kunit *test)
 	pair->client_params.max_mrs = 8;
 	shim_open(test);
 	shim_traffic(test, pair, 5, 40, 4000, 1000, 0, false);
-	KUNIT_EXPECT_LE(test, pair->client.ep->nr_mrs, 8U);
+	KUNIT_EXPECT_LE(test, pair->client.ep->regions.made, 8U);
 }
 
 /* Callers wait for Send Queue slots: a Call takes up to half of it. */
@@ -636,7 +636,7 @@ static void data_no_registration(struct kunit *test)
 	shim_traffic(test, pair, 4, 30, 50000, PAGE_SIZE, 20000, false);
 	KUNIT_EXPECT_EQ(test, atomic64_read(&c->remote_inv), 0LL);
 	KUNIT_EXPECT_GT(test, atomic64_read(&c->local_inv), 0LL);
-	KUNIT_EXPECT_EQ(test, s->nr_mrs, 0U);
+	KUNIT_EXPECT_EQ(test, s->regions.made, 0U);
 	KUNIT_EXPECT_EQ(test, rpcrdma_conn_limits(&s->conn).max_segs, 0U);
 	/* A client cannot. */
 	shim_disconnect(test, pair);

@@ -1045,6 +1045,89 @@ enum rpcrdma_read_turn rpcrdma_read_tried(struct rpcrdma_read_pool *pool,
 void rpcrdma_read_over(struct rpcrdma_read_pool *pool,
 		       struct rpcrdma_read_claim *claim);
 
+/* ---- Memory regions of this end ---- */
+
+/*
+ * What the peer reads and writes here is registered in regions. A connection makes them
+ * as it comes to need them, some at a time and up to a most, and keeps them. Making them
+ * sleeps, so a maker of the user's does it, and who finds too few does not wait for it
+ * there: it gives up those that it took, and tries again when it is told to. That is at
+ * once when there is reason: an RPC that used some has ended, or others were made. What
+ * comes back unused is no reason, since it is such a refusal that gives it back; then
+ * there is a pause.
+ *
+ * The user keeps the regions, and serialises all calls for one pool; any context.
+ */
+enum {
+	RPCRDMA_POOL_BATCH = 8,		/* regions made at a time */
+	RPCRDMA_POOL_PAUSE_MS = 20,
+};
+
+/* Zero it to begin, but for @most. */
+struct rpcrdma_region_pool {
+	u32 most;		/* regions that there may be */
+	u32 made;		/* that there are; it never falls */
+	u32 free;		/* ... of these, that nobody has */
+	u8 wanted;		/* somebody was refused one, and not told since */
+	u8 maker;		/* the engine's */
+};
+
+/* What is to be done about an event */
+enum {
+	RPCRDMA_POOL_TAKEN = 1,		/* a free one is the asker's */
+	RPCRDMA_POOL_MAKE = 2,		/* the maker has to come now */
+	RPCRDMA_POOL_PAUSE = 4,		/* ... in RPCRDMA_POOL_PAUSE_MS */
+	RPCRDMA_POOL_TELL = 8,		/* those who were refused try again */
+};
+
+/* Somebody takes one, where one at most is free: returns as below. */
+u32 rpcrdma_pool_take_last(struct rpcrdma_region_pool *pool);
+
+/*
+ * Somebody wants a region. Returns TAKEN or not, and MAKE perhaps. TELL comes when it
+ * was not; until then it gives back those that it has.
+ */
+static inline u32 rpcrdma_pool_take(struct rpcrdma_region_pool *pool)
+{
+	if (pool->free <= 1)
+		return rpcrdma_pool_take_last(pool);
+	pool->free--;
+	return RPCRDMA_POOL_TAKEN;
+}
+
+/* Regions came back to a pool of which more are wanted: returns as below. */
+u32 rpcrdma_pool_given(struct rpcrdma_region_pool *pool, bool used);
+
+/*
+ * Somebody gives @count of them back. @used: at least one was posted. Returns TELL, PAUSE
+ * or 0.
+ */
+static inline u32 rpcrdma_pool_give(struct rpcrdma_region_pool *pool, u32 count,
+				    bool used)
+{
+	pool->free += count;
+	return pool->wanted && count ? rpcrdma_pool_given(pool, used) : 0;
+}
+
+/* The maker has come: so many it is to make. One maker at a time. */
+u32 rpcrdma_pool_to_make(const struct rpcrdma_region_pool *pool);
+
+/*
+ * It has made @count regions, no more than that; they are free. Returns TELL, PAUSE or 0;
+ * and is to be called whatever it made.
+ */
+u32 rpcrdma_pool_made(struct rpcrdma_region_pool *pool, u32 count);
+
+/*
+ * Do others have all that there will ever be? Who cannot wait for those goes without. A
+ * guess, where the calls above are not serialised with it.
+ */
+static inline bool rpcrdma_pool_is_spent(const struct rpcrdma_region_pool *pool)
+{
+	return __atomic_load_n(&pool->made, __ATOMIC_RELAXED) >= pool->most &&
+	       !__atomic_load_n(&pool->free, __ATOMIC_RELAXED);
+}
+
 /* ---- Receiving ---- */
 
 enum rpcrdma_verdict {
@@ -1610,7 +1693,7 @@ enum rpcrdma_refusal rpcrdma_call_refusal(const struct rpcrdma_rx *rx,
 /*
  * A plan with a read_length (WP 3.8, DR 4.1.1), in three steps.
  *
- * 1. Reserve a slot for it. Returns the slot, or -1 with @plan->error set: as
+ * 1. Reserve a slot for it. Returns the slot, or -EMSGSIZE with @plan->error set: as
  * much is exposed as may be, or another Reply to that xid still is.
  */
 int rpcrdma_conn_expose(struct rpcrdma_conn *conn, u32 xid,
@@ -1618,10 +1701,14 @@ int rpcrdma_conn_expose(struct rpcrdma_conn *conn, u32 xid,
 
 /*
  * 2. Put the chunk into @plan->lists. @chunk has nothing but that, a Read
- * chunk with the handles of the memory. Returns 0, or -1 with @plan->error set
- * when the peer does not take a message with so many segments.
+ * chunk with the handles of the memory, or of a part of it: @status is 0, or the
+ * negative errno that putting it together ended with, -EAGAIN for want of regions of
+ * @pool. Returns 0; -EAGAIN: some are being made, try again; or another negative errno,
+ * with @plan->error set where the peer can help: it does not take a message with so
+ * many segments, or it has all regions with other Replies that it has not read.
  */
 int rpcrdma_plan_expose(const struct rpcrdma_conn *conn,
+			const struct rpcrdma_region_pool *pool, int status,
 			const struct rpcrdma_lists *chunk,
 			struct rpcrdma_reply_plan *plan);
 

@@ -537,8 +537,7 @@ struct rpcrdma_ep {
 	spinlock_t		mr_lock;
 	struct list_head	free_mrs, all_mrs;
 	struct mutex		unmap_mutex;	/* their owners and the teardown */
-	u32			nr_mrs;
-	bool			want_mrs;	/* a Call got -EAGAIN; mr_lock */
+	struct rpcrdma_region_pool regions;	/* the engine's; mr_lock */
 	u32			mr_pages;	/* pages per region */
 	enum ib_mr_type		mr_type;
 	struct delayed_work	mr_work;	/* makes more */

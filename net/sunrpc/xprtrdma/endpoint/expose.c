@@ -77,22 +77,14 @@ int rpcrdma_expose(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x, u32 xid,
 	spin_unlock(&ep->lock);
 	if (slot < 0) {
 		rpcrdma_ep_leave(ep);
-		return -ENOBUFS;
+		return slot;
 	}
 
 	x->slot = slot;
 	rpcrdma_lists_init(&x->lists);
 	rpcrdma_lists_add_read(&x->lists, 0);
 	rc = rpcrdma_mrs_map(ep, &x->mrs, bv, nr, false, &x->lists);
-	/*
-	 * With too many segments it is not whole, which the engine sees; nor
-	 * when the peer has all the regions that there will ever be.
-	 */
-	if (rc == -EAGAIN && READ_ONCE(ep->nr_mrs) >= ep->params.max_mrs)
-		rc = -EMSGSIZE;
-	if ((!rc || rc == -EMSGSIZE) &&
-	    rpcrdma_plan_expose(&ep->conn, &x->lists, plan))
-		rc = -EMSGSIZE;
+	rc = rpcrdma_plan_expose(&ep->conn, &ep->regions, rc, &x->lists, plan);
 	if (rc)
 		rpcrdma_expose_cancel(x);
 	else

@@ -4,7 +4,6 @@
  * (FRWR); a requester's are invalidated before its RPC completes.
  */
 
-#include <linux/delay.h>
 #include <linux/random.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -20,6 +19,7 @@ void rpcrdma_mrs_init(struct rpcrdma_ep *ep)
 	const struct ib_device *dev = ep->id->device;
 
 	INIT_DELAYED_WORK(&ep->mr_work, rpcrdma_mrs_work);
+	ep->regions.most = ep->params.max_mrs;
 	ep->mr_pages = clamp_t(u32, dev->attrs.max_fast_reg_page_list_len, 1,
 			       RPCRDMA_MAX_MR_PAGES);
 	ep->mr_type = dev->attrs.kernel_cap_flags & IBK_SG_GAPS_REG ?
@@ -55,60 +55,65 @@ out_free:
 	return NULL;
 }
 
-/* Make a batch of regions: allocating them may sleep, sending must not. */
+/* Carry out what an event of ep->regions asks for. Not after the teardown. */
+static void rpcrdma_mrs_carry_out(struct rpcrdma_ep *ep, u32 todo)
+{
+	if (todo & RPCRDMA_POOL_MAKE)
+		queue_delayed_work(rpcrdma_wq, &ep->mr_work, 0);
+	if (todo & RPCRDMA_POOL_PAUSE)
+		queue_delayed_work(rpcrdma_wq, &ep->mr_work,
+				   msecs_to_jiffies(RPCRDMA_POOL_PAUSE_MS));
+	if (todo & RPCRDMA_POOL_TELL)
+		rpcrdma_ep_write_space(ep);
+}
+
+/* Make some regions: allocating them may sleep, sending must not. */
 static void rpcrdma_mrs_work(struct work_struct *work)
 {
 	struct rpcrdma_ep *ep = container_of(to_delayed_work(work),
 					     struct rpcrdma_ep, mr_work);
 	unsigned int flags = memalloc_nofs_save();
 	struct rpcrdma_mr *mr;
-	bool wake;
-	u32 i;
+	u32 want, made, todo;
+	LIST_HEAD(mrs);
 
 	if (!rpcrdma_ep_enter(ep))
 		goto out;
-	for (i = 0; i < RPCRDMA_MR_BATCH; i++) {
-		if (ep->nr_mrs >= ep->params.max_mrs)
-			break;
-		mr = rpcrdma_mr_create(ep);
-		if (!mr) {
-			/* Senders try again; slow them down. */
-			msleep(RPCRDMA_MR_RETRY_MS);
-			break;
-		}
-		spin_lock(&ep->mr_lock);
-		list_add(&mr->all, &ep->all_mrs);
-		list_add(&mr->list, &ep->free_mrs);
-		ep->nr_mrs++;
-		spin_unlock(&ep->mr_lock);
-	}
-	rpcrdma_ep_leave(ep);
 	spin_lock(&ep->mr_lock);
-	wake = ep->want_mrs;
-	ep->want_mrs = false;
+	want = rpcrdma_pool_to_make(&ep->regions);
 	spin_unlock(&ep->mr_lock);
-	if (wake)
-		rpcrdma_ep_write_space(ep);
+	for (made = 0; made < want; made++) {
+		mr = rpcrdma_mr_create(ep);
+		if (!mr)
+			break;
+		list_add(&mr->list, &mrs);
+	}
+	spin_lock(&ep->mr_lock);
+	list_for_each_entry(mr, &mrs, list)
+		list_add(&mr->all, &ep->all_mrs);
+	list_splice(&mrs, &ep->free_mrs);
+	todo = rpcrdma_pool_made(&ep->regions, made);
+	spin_unlock(&ep->mr_lock);
+	rpcrdma_mrs_carry_out(ep, todo);
+	rpcrdma_ep_leave(ep);
 out:
 	memalloc_nofs_restore(flags);
 }
 
 static struct rpcrdma_mr *rpcrdma_mr_take(struct rpcrdma_ep *ep)
 {
-	struct rpcrdma_mr *mr;
-	bool more;
+	struct rpcrdma_mr *mr = NULL;
+	u32 todo;
 
 	spin_lock(&ep->mr_lock);
-	mr = list_first_entry_or_null(&ep->free_mrs, struct rpcrdma_mr, list);
-	if (mr)
+	todo = rpcrdma_pool_take(&ep->regions);
+	if (likely(todo & RPCRDMA_POOL_TAKEN)) {
+		mr = list_first_entry(&ep->free_mrs, struct rpcrdma_mr, list);
 		list_del_init(&mr->list);
-	else
-		ep->want_mrs = true;
-	/* Make more before they run out. */
-	more = ep->nr_mrs < ep->params.max_mrs && list_empty(&ep->free_mrs);
+	}
 	spin_unlock(&ep->mr_lock);
-	if (more)
-		mod_delayed_work(rpcrdma_wq, &ep->mr_work, 0);
+	if (unlikely(todo & ~RPCRDMA_POOL_TAKEN))
+		rpcrdma_mrs_carry_out(ep, todo);
 	return mr;
 }
 
@@ -406,15 +411,14 @@ static void rpcrdma_mr_unmap(struct rpcrdma_ep *ep, struct rpcrdma_mr *mr)
  * @ep: their endpoint
  * @mrs: a request's regions, empty afterwards
  *
- * Process context; sleeps, for moments, only beside the teardown. Calls that wait
- * for regions are told, but only a little later of regions that came back unused:
- * it is such a Call that gives these back, because there were too few, and would
- * try again at once.
+ * Process context; sleeps, for moments, only beside the teardown. write_space() may
+ * be called for those that wait for regions.
  */
 void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs)
 {
 	struct rpcrdma_mr *mr, *next;
-	bool wake = false, later = false, open;
+	bool used = false, open;
+	u32 count = 0, todo;
 
 	if (list_empty(mrs))
 		return;
@@ -433,20 +437,17 @@ void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs)
 		if (!mr->ibmr)
 			continue;
 		list_add(&mr->list, &ep->free_mrs);
-		wake |= mr->used && ep->want_mrs;
-		later |= ep->want_mrs;
+		count++;
+		used |= mr->used;
 		mr->used = false;
 	}
-	if (wake)
-		ep->want_mrs = false;
+	todo = rpcrdma_pool_give(&ep->regions, count, used);
 	spin_unlock(&ep->mr_lock);
-	if (wake)
-		rpcrdma_ep_write_space(ep);
-	else if (later && open)
-		queue_delayed_work(rpcrdma_wq, &ep->mr_work,
-				   msecs_to_jiffies(RPCRDMA_MR_RETRY_MS));
-	if (likely(open))
-		rpcrdma_ep_leave(ep);
+	if (unlikely(!open))
+		return;
+	if (unlikely(todo))
+		rpcrdma_mrs_carry_out(ep, todo);
+	rpcrdma_ep_leave(ep);
 }
 
 /*

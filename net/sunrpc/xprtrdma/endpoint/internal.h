@@ -34,10 +34,6 @@ enum {
 	RPCRDMA_MAX_MR_PAGES = 256,
 	/* What the rdma_rw API puts in one memory region at most */
 	RPCRDMA_RW_MR_PAGES = 256,
-	/* Memory regions made at a time */
-	RPCRDMA_MR_BATCH = 8,
-	/* Before Calls that found too few of them try again, at least */
-	RPCRDMA_MR_RETRY_MS = 20,
 	/*
 	 * Scatter/gather elements of a Work Request: a server's Writes; a
 	 * client's Reads, which are so few that one may take several.

@@ -15,6 +15,7 @@ namespace
 constexpr u32 X = 0x11, Y = 0x22;
 constexpr u32 PULL = RDMA2_REPLY_READ_PULL;
 constexpr u32 PROVIDE = RDMA2_REPLY_READ_PROVIDE;
+constexpr int AGAIN = -11, NO_MEMORY = -12, MESSAGE_SIZE = -90;
 
 rpcrdma_conn_config server_config()
 {
@@ -47,6 +48,15 @@ rpcrdma_lists empty_lists()
 
 	rpcrdma_lists_init(&lists);
 	return lists;
+}
+
+/* All of its memory is registered. */
+int expose(const rpcrdma_conn *conn, const rpcrdma_lists *chunk,
+	   rpcrdma_reply_plan *plan)
+{
+	const rpcrdma_region_pool pool{};
+
+	return rpcrdma_plan_expose(conn, &pool, 0, chunk, plan);
 }
 
 std::unique_ptr<rpcrdma_reply_plan>
@@ -262,7 +272,7 @@ TEST(ReplyRead, ChunkGoesBeforeWriteChunks)
 	const rpcrdma_lists written = plan->lists;
 	const auto chunk = chunk_of({ 100, rest - 300, 200 });
 
-	ASSERT_EQ(rpcrdma_plan_expose(&server->conn, &chunk, plan.get()), 0);
+	ASSERT_EQ(expose(&server->conn, &chunk, plan.get()), 0);
 	EXPECT_EQ(plan->lists.nr_reads, 1);
 	EXPECT_EQ(plan->lists.reads[0].length, rest);
 	/* The largest one */
@@ -312,7 +322,7 @@ TEST(ReplyRead, NoHandleFromADeviceThatCannot)
 	auto plan = plan_reply(*e, 50000);
 	const auto chunk = chunk_of({ 50000 });
 
-	ASSERT_EQ(rpcrdma_plan_expose(&e->conn, &chunk, plan.get()), 0);
+	ASSERT_EQ(expose(&e->conn, &chunk, plan.get()), 0);
 	EXPECT_EQ(plan->lists.inv_handle, 0u);
 }
 
@@ -331,8 +341,8 @@ TEST(ReplyRead, ChunkWithinThePeersLimits)
 		const auto chunk = chunk_of(lengths);
 		const bool fits = 40 + 24 * segs <= 1024 && segs <= 50;
 
-		EXPECT_EQ(rpcrdma_plan_expose(&e->conn, &chunk, plan.get()),
-			  fits ? 0 : -1)
+		EXPECT_EQ(expose(&e->conn, &chunk, plan.get()),
+			  fits ? 0 : MESSAGE_SIZE)
 			<< segs;
 		EXPECT_EQ(plan->error, fits ? 0 : +RDMA2_ERR_REPLY_RESOURCE);
 	}
@@ -344,11 +354,11 @@ TEST(ReplyRead, ChunkWithinThePeersLimits)
 	auto plan = plan_reply(*e, 40001);
 	auto chunk = chunk_of({ 20000, 20001 });
 
-	EXPECT_EQ(rpcrdma_plan_expose(&e->conn, &chunk, plan.get()), -1);
+	EXPECT_EQ(expose(&e->conn, &chunk, plan.get()), MESSAGE_SIZE);
 	/* Memory that is not what the plan says */
 	plan = plan_reply(*e, 40001);
 	chunk = chunk_of({ 20000, 20000 });
-	EXPECT_EQ(rpcrdma_plan_expose(&e->conn, &chunk, plan.get()), -1);
+	EXPECT_EQ(expose(&e->conn, &chunk, plan.get()), MESSAGE_SIZE);
 	/* Beside returned Write chunks, the segments have to be encoded. */
 	rpcrdma_lists lists = empty_lists();
 
@@ -357,7 +367,47 @@ TEST(ReplyRead, ChunkWithinThePeersLimits)
 	e = provider(peer);
 	plan = plan_reply(*e, 60000, lists);
 	chunk = chunk_of(std::vector<u32>(30, 2000));
-	EXPECT_EQ(rpcrdma_plan_expose(&e->conn, &chunk, plan.get()), -1);
+	EXPECT_EQ(expose(&e->conn, &chunk, plan.get()), MESSAGE_SIZE);
+}
+
+/* What registering its memory ended with */
+TEST(ReplyRead, TooFewRegions)
+{
+	auto e = provider();
+	rpcrdma_region_pool pool{};
+	rpcrdma_lists part;
+
+	rpcrdma_lists_init(&part);
+	rpcrdma_lists_add_read(&part, 0);
+	rpcrdma_lists_add_segment(&part, 0x1000, 20000, 0);
+	pool.most = 4;
+	pool.made = 3;
+	for (u32 i = 0; i < 3; i++) {
+		/* Some are being made; all are in use; one has just come back. */
+		const int results[] = { AGAIN, MESSAGE_SIZE, AGAIN };
+		auto plan = plan_reply(*e, 50000);
+
+		pool.made = i ? 4 : 3;
+		pool.free = i == 2;
+		plan->error = 0;
+		EXPECT_EQ(rpcrdma_plan_expose(&e->conn, &pool, AGAIN, &part,
+					      plan.get()),
+			  results[i])
+			<< i;
+		EXPECT_EQ(plan->error, i == 1 ? +RDMA2_ERR_REPLY_RESOURCE : 0u);
+	}
+
+	auto plan = plan_reply(*e, 50000);
+
+	EXPECT_EQ(rpcrdma_plan_expose(&e->conn, &pool, NO_MEMORY, &part,
+				      plan.get()),
+		  NO_MEMORY);
+	EXPECT_EQ(plan->error, 0u);
+	/* More segments than there may be in a message */
+	EXPECT_EQ(rpcrdma_plan_expose(&e->conn, &pool, MESSAGE_SIZE, &part,
+				      plan.get()),
+		  MESSAGE_SIZE);
+	EXPECT_EQ(plan->error, +RDMA2_ERR_REPLY_RESOURCE);
 }
 
 /* ---- The table ---- */

@@ -395,6 +395,7 @@ bool sim::expose(side at, outgoing *out, rpcrdma_reply_plan *plan)
 {
 	rpcrdma_conn *conn = &ends_[at].conn;
 	const u32 third = plan->read_length / 3 & ~3u;
+	const rpcrdma_region_pool pool{};
 	rpcrdma_lists chunk;
 
 	out->slot = rpcrdma_conn_expose(conn, out->xid, plan);
@@ -406,7 +407,7 @@ bool sim::expose(side at, outgoing *out, rpcrdma_reply_plan *plan)
 	rpcrdma_lists_add_segment(&chunk, out->xid * 4 + 1, third, 4096);
 	rpcrdma_lists_add_segment(&chunk, out->xid * 4 + 2,
 				  plan->read_length - 2 * third, 8192);
-	if (!rpcrdma_plan_expose(conn, &chunk, plan))
+	if (!rpcrdma_plan_expose(conn, &pool, 0, &chunk, plan))
 		return true;
 	rpcrdma_conn_unexpose(conn, static_cast<u32>(out->slot));
 	return false;

@@ -22,6 +22,7 @@
 #include "responder.cc"
 #include "send_queue.cc"
 #include "read_pool.cc"
+#include "region_pool.cc"
 #include "pieces.cc"
 #include "private_message.cc"
 #include "version_choice.cc"

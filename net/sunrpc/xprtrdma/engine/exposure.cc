@@ -48,7 +48,7 @@ int no_room(struct rpcrdma_reply_plan *plan)
 	plan->error = RDMA2_ERR_REPLY_RESOURCE;
 	plan->arg[0] = plan->read_length;
 	plan->arg[1] = 0;
-	return -1;
+	return -E_MSGSIZE;
 }
 
 } // namespace
@@ -100,6 +100,7 @@ int rpcrdma_conn_expose(struct rpcrdma_conn *conn, u32 xid,
  * plan returns already; these do not count against the peer's RCSIZ (WP 3.5).
  */
 int rpcrdma_plan_expose(const struct rpcrdma_conn *conn,
+			const struct rpcrdma_region_pool *pool, int status,
 			const struct rpcrdma_lists *chunk,
 			struct rpcrdma_reply_plan *plan)
 {
@@ -107,6 +108,12 @@ int rpcrdma_plan_expose(const struct rpcrdma_conn *conn,
 	const u32 added = chunk->nr_segs;
 	const struct rpcrdma_conn_limits limits = rpcrdma_conn_limits(conn);
 
+	/* The peer may never read the Replies that it has them with. */
+	if (status == -E_AGAIN && rpcrdma_pool_is_spent(pool))
+		return no_room(plan);
+	/* With too many segments it is not whole. */
+	if (status && status != -E_MSGSIZE)
+		return status;
 	if (chunk->nr_reads != 1 || added > limits.max_segs ||
 	    added + lists->nr_segs > RPCRDMA_MAX_SEGS)
 		return no_room(plan);

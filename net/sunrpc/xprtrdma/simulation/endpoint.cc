@@ -82,8 +82,7 @@ endpoint::endpoint(world &w, const endpoint_params &p, upcalls &ops,
 			params.cfg.window);
 		letter_->resize(params.cfg.window);
 	}
-	for (region &reg : qp.regions)
-		free_regions_.push_back(&reg);
+	pool_.most = params.max_regions;
 	last_limit_ = conn.limit;
 	last_advertised_ = conn.advertised;
 	receives_due();
@@ -357,12 +356,11 @@ void endpoint::act(u32 what, u64 arg)
 		leave();
 		break;
 	}
-	case REGIONS:
-		regions_watched_ = false;
-		if (want_regions_) {
-			want_regions_ = false;
-			do_write_space();
-		}
+	case MAKE_REGIONS:
+		make_regions();
+		break;
+	case REGIONS_MADE:
+		regions_made(static_cast<u32>(arg));
 		break;
 	case READS:
 		reads_tried_ = false;
@@ -1350,15 +1348,18 @@ int endpoint::map(std::vector<region *> &regions, memory &mem, u32 at,
 		rpcrdma_region filled{};
 		const u32 n = rpcrdma_region_take(
 			&cut, &filled, at & (PAGE_OCTETS - 1), length);
+		const u32 todo = rpcrdma_pool_take(&pool_);
 		region *reg;
 
-		if (free_regions_.empty()) {
-			want_regions_ = true;
-			if (!regions_watched_) {
-				regions_watched_ = true;
-				w_.after(20 * MILLISECOND, this, REGIONS);
-			}
+		carry_out_pool(todo);
+		if (!(todo & RPCRDMA_POOL_TAKEN)) {
+			w_.sum.regions_waited++;
+			regions_wanted_ = true;
 			return -EAGAIN;
+		}
+		if (free_regions_.empty()) {
+			w_.complain("a region is taken that there is not");
+			return -EIO;
 		}
 		reg = free_regions_.back();
 		free_regions_.pop_back();
@@ -1375,19 +1376,72 @@ int endpoint::map(std::vector<region *> &regions, memory &mem, u32 at,
 
 void endpoint::put_regions(std::vector<region *> &regions)
 {
-	bool wake = false;
+	const u32 count = static_cast<u32>(regions.size());
+	bool used = false;
+	u32 todo;
 
 	for (region *reg : regions) {
 		if (reg->exposed || reg->valid)
 			w_.complain("a region is given back that is exposed");
-		wake |= reg->used && want_regions_;
+		used |= reg->used;
 		free_regions_.push_back(reg);
 	}
 	regions.clear();
-	if (wake) {
-		want_regions_ = false;
-		do_write_space();
+	more_regions_ |= used;
+	todo = rpcrdma_pool_give(&pool_, count, used);
+	if (used && regions_wanted_ && !(todo & RPCRDMA_POOL_TELL))
+		w_.complain(std::string(name) +
+			    ": who waits for regions is not told of some");
+	carry_out_pool(todo);
+}
+
+void endpoint::carry_out_pool(u32 todo)
+{
+	if (todo & RPCRDMA_POOL_MAKE)
+		w_.after(w_.delay(10), this, MAKE_REGIONS);
+	if (todo & RPCRDMA_POOL_PAUSE)
+		w_.after(RPCRDMA_POOL_PAUSE_MS * MILLISECOND, this,
+			 MAKE_REGIONS);
+	if (!(todo & RPCRDMA_POOL_TELL))
+		return;
+	/* Nothing is other than when they were refused, but the time. */
+	if (!more_regions_) {
+		if (idly_told_ &&
+		    w_.now - idly_told_ < RPCRDMA_POOL_PAUSE_MS * MILLISECOND)
+			w_.complain(std::string(name) +
+				    ": who waits for regions spins");
+		idly_told_ = w_.now;
 	}
+	more_regions_ = false;
+	regions_wanted_ = false;
+	do_write_space();
+}
+
+/* Making them takes its time, and memory, which may be short for a while. */
+void endpoint::make_regions()
+{
+	u32 count = rpcrdma_pool_to_make(&pool_);
+
+	if (is_closing())
+		return;
+	if (w_.fault(100))
+		short_until_ = w_.now + w_.choose.below(200) * MILLISECOND;
+	if (w_.now < short_until_)
+		count /= 4 + w_.choose.below(8);
+	w_.after(w_.delay(40), this, REGIONS_MADE, count);
+}
+
+void endpoint::regions_made(u32 count)
+{
+	for (u32 i = 0; i < count; i++) {
+		if (pool_.made + i >= qp.regions.size()) {
+			w_.complain("more regions are made than there may be");
+			return;
+		}
+		free_regions_.push_back(&qp.regions[pool_.made + i]);
+	}
+	more_regions_ |= count;
+	carry_out_pool(rpcrdma_pool_made(&pool_, count));
 }
 
 bool endpoint::any_exposed(const std::vector<region *> &regions)
@@ -1622,7 +1676,7 @@ int endpoint::expose(exposure *x, u32 xid, rpcrdma_reply_plan *plan)
 	slot = rpcrdma_conn_expose(&conn, xid, plan);
 	if (slot < 0) {
 		leave();
-		return -ENOBUFS;
+		return slot;
 	}
 	live_++;
 	exposed_[slot] = x;
@@ -1630,9 +1684,7 @@ int endpoint::expose(exposure *x, u32 xid, rpcrdma_reply_plan *plan)
 	rpcrdma_lists_init(&x->lists);
 	rpcrdma_lists_add_read(&x->lists, 0);
 	rc = map(x->regions, x->data, 0, plan->read_length, false, x->lists);
-	if ((!rc || rc == -EMSGSIZE) &&
-	    rpcrdma_plan_expose(&conn, &x->lists, plan))
-		rc = -EMSGSIZE;
+	rc = rpcrdma_plan_expose(&conn, &pool_, rc, &x->lists, plan);
 	if (rc)
 		cancel_exposure(x);
 	else
@@ -1680,6 +1732,10 @@ void endpoint::check()
 		w_.complain(who + "the Send Queue runs over");
 	if (sq_.contexts != free_sends_.size())
 		w_.complain(who + "Sends are miscounted");
+	if (pool_.free != free_regions_.size())
+		w_.complain(who + "regions are miscounted");
+	if (regions_wanted_ && !pool_.maker && pool_.free == pool_.made)
+		w_.complain(who + "nobody has the regions that are waited for");
 	if (conn.version == RPCRDMA_VERS_1 || params.silent || is_letter())
 		return;
 	if (distance(conn.advertised, conn.posted - 1) < 0)
@@ -1713,7 +1769,7 @@ void endpoint::check_gone()
 		w_.complain(who + "work is not freed");
 	if (free_sends_.size() != sends_.size())
 		w_.complain(who + "Sends are not given back");
-	if (free_regions_.size() != qp.regions.size())
+	if (free_regions_.size() != pool_.made)
 		w_.complain(who + "regions are not given back");
 	if (free_read_regions_ != params.read_into || read_pool_.waiting)
 		w_.complain(who + "regions for Reads are not given back");

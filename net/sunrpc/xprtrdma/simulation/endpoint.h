@@ -249,7 +249,8 @@ private:
 		RELEASE,
 		STALL,
 		OVERDUE,
-		REGIONS,
+		MAKE_REGIONS,
+		REGIONS_MADE,
 		READS,
 		OPEN_OVERDUE,
 	};
@@ -273,6 +274,9 @@ private:
 	int call_rc(rpcrdma_sq_answer may);
 	u32 stall_watch();
 	void do_write_space();
+	void carry_out_pool(u32 todo);
+	void make_regions();
+	void regions_made(u32 count);
 	void work_rdma(work *w);
 	int make_ready(transfer *t, u32 pages);
 	int make_all_ready(transfer *t);
@@ -328,9 +332,7 @@ private:
 	std::vector<std::unique_ptr<send_context>> sends_;
 	std::vector<send_context *> free_sends_;
 	std::vector<std::unique_ptr<received>> receives_;
-	bool want_regions_ = false;
 	bool stall_watched_ = false, overdue_watched_ = false;
-	bool regions_watched_ = false;
 	bool noticed_ = false;
 	/* The maker: sleeps, the how manyth time; is through, with that */
 	bool sleeps_ = false, made_ = false;
@@ -340,7 +342,13 @@ private:
 	rpcrdma_release releasing_ = RPCRDMA_RELEASE_END;
 	bool objects_ = false;
 	u32 region_size_;
+	rpcrdma_region_pool pool_{};
 	std::vector<region *> free_regions_;
+	bool regions_wanted_ = false; /* who was refused was not told since */
+	/* More were made or came back used, since those who wait were told; */
+	bool more_regions_ = false;
+	u64 idly_told_ = 0;   /* when they were told without that, last */
+	u64 short_until_ = 0; /* memory for regions */
 	exposure *exposed_[RPCRDMA_MAX_EXPOSED]{};
 	std::vector<u8> assembly_;
 	std::unique_ptr<engine_test::letter_credits> letter_;

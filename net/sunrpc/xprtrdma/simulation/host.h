@@ -112,6 +112,7 @@ struct served final : actor {
 	/* What its Reply will go with */
 	send_context *send = nullptr;
 	u64 since = 0;
+	bool stays = false; /* a thread, until there are regions for it */
 };
 
 class network;

@@ -43,6 +43,18 @@ void network::give_read_regions(endpoint_params *p)
 	p->sq_depth += RPCRDMA_READ_REGION_WRS * p->read_into;
 }
 
+/*
+ * What the largest message of all takes, and one region that is too many for it: what
+ * waits, waits for others. But not for Calls that themselves wait for one behind it.
+ */
+void network::bound_regions(endpoint_params *p)
+{
+	const u32 number = setup_.rpcs / (p->cfg.client ? 4 : 1);
+
+	if (number % 3 == 2)
+		p->max_regions = (RPCRDMA_MAX_SEGS + 1) * (1 + setup_.chains);
+}
+
 void network::choose_setup()
 {
 	static constexpr u32 windows[] = { 32, 4, 5, 6, 7, 8, 12, 16, 64 };
@@ -154,6 +166,8 @@ void network::choose_setup()
 		setup_.chains = std::max(setup_.chains, 1u);
 		setup_.chains = 1 + c.below(setup_.chains);
 	}
+	for (endpoint_params *p : { &setup_.client, &setup_.server })
+		bound_regions(p);
 	setup_.pieces = c.below(3) == 2;
 	setup_.short_chunks = setup_.pieces && c.below(2) &&
 			      setup_.client.cfg.version_high > 1 &&

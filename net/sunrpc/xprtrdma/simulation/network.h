@@ -106,6 +106,7 @@ private:
 		       (peer1_ && peer1_->serving());
 	}
 	void bound_memory();
+	void bound_regions(endpoint_params *p);
 	void give_read_regions(endpoint_params *p);
 	bool admit(endpoint *server);
 	void remove(bool client);

@@ -35,6 +35,9 @@ void host::end(served *s)
 	s->held = 0;
 	if (rv)
 		s->ep->put(rv);
+	if (s->stays)
+		thread_is_free();
+	s->stays = false;
 }
 
 void host::refuse(served *s, u32 code, u32 arg0, u32 arg1)
@@ -350,6 +353,8 @@ void host::answer(served *s)
 		/* Regions are taken; others give theirs back. */
 		if (w_.now - s->since > 5 * SECOND)
 			w_.complain("a Reply waits too long for regions");
+		busy_ += !s->stays;
+		s->stays = true;
 		waiting_.push_back(s);
 		poll(20 * MILLISECOND);
 		return;

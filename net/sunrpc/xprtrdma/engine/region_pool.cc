@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The regions of a connection: who waits for them, and when more are made.
+ *
+ * What makes the waiting end: who was refused gives up what it took. While others have
+ * regions, each of these comes back; and once it has been used, or if it was only just
+ * made, there is reason to try again. If all there is comes back unused, to those who
+ * wait, the maker comes after a pause, and has them try again whatever it makes. So
+ * somebody is always to come, and who finds the same each time does so at the pace of
+ * the pauses.
+ */
+#include "internal.h"
+
+namespace rpcrdma
+{
+
+namespace
+{
+
+/* When the maker comes */
+enum : u8 {
+	MAKER_IDLE, /* when it is called */
+	MAKER_CALLED,
+	MAKER_PAUSES,
+};
+
+u32 call_maker(struct rpcrdma_region_pool *pool)
+{
+	if (pool->maker != MAKER_IDLE || pool->made >= pool->most)
+		return 0;
+	pool->maker = MAKER_CALLED;
+	return RPCRDMA_POOL_MAKE;
+}
+
+u32 pause(struct rpcrdma_region_pool *pool)
+{
+	if (pool->maker != MAKER_IDLE)
+		return 0;
+	pool->maker = MAKER_PAUSES;
+	return RPCRDMA_POOL_PAUSE;
+}
+
+u32 tell(struct rpcrdma_region_pool *pool)
+{
+	pool->wanted = 0;
+	return RPCRDMA_POOL_TELL;
+}
+
+} // namespace
+
+} // namespace rpcrdma
+
+using namespace rpcrdma;
+
+/* More are made before there are none. */
+u32 rpcrdma_pool_take_last(struct rpcrdma_region_pool *pool)
+{
+	u32 todo = 0;
+
+	if (pool->free) {
+		pool->free--;
+		todo = RPCRDMA_POOL_TAKEN;
+	} else {
+		pool->wanted = 1;
+	}
+	if (!pool->free)
+		todo |= call_maker(pool);
+	return todo;
+}
+
+u32 rpcrdma_pool_given(struct rpcrdma_region_pool *pool, bool used)
+{
+	return used ? tell(pool) : pause(pool);
+}
+
+u32 rpcrdma_pool_to_make(const struct rpcrdma_region_pool *pool)
+{
+	return min_u32(RPCRDMA_POOL_BATCH, pool->most - pool->made);
+}
+
+u32 rpcrdma_pool_made(struct rpcrdma_region_pool *pool, u32 count)
+{
+	const bool paused = pool->maker == MAKER_PAUSES;
+
+	pool->maker = MAKER_IDLE;
+	pool->made += count;
+	pool->free += count;
+	if (!pool->wanted)
+		return 0;
+	return count || paused ? tell(pool) : pause(pool);
+}
