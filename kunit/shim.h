@@ -136,8 +136,8 @@ struct shim_pair {
 /* Memory of an RPC: @len octets from @base of the first page on */
 struct shim_buf {
 	struct page		**pages;
-	struct bio_vec		*bv;
-	u32			nr, base, len;
+	struct rpcrdma_extent	*ext;		/* one, or one for each page */
+	u32			nr, nr_ext, base, len;
 	u32			chop;
 };
 

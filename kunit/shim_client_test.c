@@ -130,24 +130,9 @@ static void peer_fill(u8 *p, u32 len)
 		p[i] = peer_octet(i);
 }
 
-/* Vectors of @len octets of linear memory */
-static u32 peer_bvecs(struct bio_vec *bv, u8 *p, u32 len)
-{
-	u32 n, nr = 0;
-
-	for (; len; p += n, len -= n, nr++) {
-		n = min_t(u32, len, PAGE_SIZE - offset_in_page(p));
-		bv[nr].bv_page = virt_to_page(p);
-		bv[nr].bv_offset = offset_in_page(p);
-		bv[nr].bv_len = n;
-	}
-	return nr;
-}
-
 struct peer_rdma {
 	struct completion	done;
 	bool			ok;
-	struct bio_vec		bv[PEER_MESSAGE / PAGE_SIZE + 1];
 };
 
 static void peer_read_done(struct rpcrdma_rw *rw, bool ok)
@@ -162,10 +147,10 @@ static void peer_read_done(struct rpcrdma_rw *rw, bool ok)
 static bool peer_read(struct rpcrdma_recv *rv,
 		      const struct rpcrdma_chunk *chunk, u8 *to)
 {
+	struct rpcrdma_extent ext = rpcrdma_extent_of(to, chunk->length);
 	struct peer_rdma *r;
 	struct rpcrdma_rw *rw;
 	bool ok = false;
-	u32 nr;
 
 	r = kzalloc(sizeof(*r), GFP_KERNEL);
 	if (!r)
@@ -174,8 +159,7 @@ static bool peer_read(struct rpcrdma_recv *rv,
 	rw = rpcrdma_rw_alloc(rv->ep, DMA_FROM_DEVICE, 0, GFP_KERNEL);
 	if (!rw)
 		goto out;
-	nr = peer_bvecs(r->bv, to, chunk->length);
-	if (rpcrdma_rw_add(rw, &rv->rx.lists, chunk, 0, r->bv, nr, 0,
+	if (rpcrdma_rw_add(rw, &rv->rx.lists, chunk, 0, &ext, 1, 0,
 			   chunk->length)) {
 		rpcrdma_rw_free(rw);
 		goto out;
@@ -241,7 +225,6 @@ struct peer_reply {
 	struct rpcrdma_exposed		exposed;
 	struct rpcrdma_reply		reply;
 	struct rpcrdma_reply_plan	plan;
-	struct bio_vec			bv[PEER_MESSAGE / PAGE_SIZE + 1];
 	u8				*octets;
 };
 
@@ -267,12 +250,13 @@ static void peer_pulled(struct rpcrdma_exposed *x)
  */
 static bool peer_reply(struct rpcrdma_recv *rv, u32 want, u32 bad)
 {
-	u32 nr, inline_len, xid = rv->rx.xid;
+	u32 inline_len, xid = rv->rx.xid;
 	bool exposed = false;
 	struct rpcrdma_ep *ep = rv->ep;
 	struct rpcrdma_stream *st = NULL;
 	struct rpcrdma_send *s = NULL;
 	struct rpcrdma_rw *rw = NULL;
+	struct rpcrdma_extent ext;
 	struct peer_reply *r;
 	__be32 *p;
 	int rc;
@@ -303,7 +287,7 @@ static bool peer_reply(struct rpcrdma_recv *rv, u32 want, u32 bad)
 	p[1] = cpu_to_be32(1);
 	p[6] = cpu_to_be32(want);
 	peer_fill(r->octets + PEER_REPLY_HEAD + 4, want);
-	nr = peer_bvecs(r->bv, r->octets, r->reply.length);
+	ext = rpcrdma_extent_of(r->octets, r->reply.length);
 
 	if (r->plan.nr_items || r->plan.reply_length) {
 		rw = rpcrdma_rw_alloc(ep, DMA_TO_DEVICE, 0, GFP_KERNEL);
@@ -311,17 +295,17 @@ static bool peer_reply(struct rpcrdma_recv *rv, u32 want, u32 bad)
 			goto out_free;
 		if (r->plan.nr_items &&
 		    rpcrdma_rw_add(rw, &r->plan.lists, &r->plan.lists.writes[0],
-				   0, r->bv, nr, PEER_REPLY_HEAD + 4, want))
+				   0, &ext, 1, PEER_REPLY_HEAD + 4, want))
 			goto out_rw;
 		if (rpcrdma_rw_add(rw, &r->plan.lists, &r->plan.lists.reply, 0,
-				   r->bv, nr, 0, r->plan.reply_length))
+				   &ext, 1, 0, r->plan.reply_length))
 			goto out_rw;
 		rw->priv = r;
 		rw->done = peer_written;
 	}
 	if (r->plan.read_length) {
 		/* Regions are made when they are first wanted. */
-		while ((rc = rpcrdma_expose(ep, &r->exposed, xid, r->bv, nr,
+		while ((rc = rpcrdma_expose(ep, &r->exposed, xid, &ext, 1,
 					    &r->plan)) == -EAGAIN)
 			schedule_timeout_uninterruptible(1);
 		if (rc)

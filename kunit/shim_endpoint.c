@@ -424,6 +424,7 @@ static void *shim_kvmalloc(size_t size, gfp_t gfp)
 #undef CREATE_TRACE_POINTS
 #include "../net/sunrpc/xprtrdma/endpoint/memory.c"
 #include "../net/sunrpc/xprtrdma/endpoint/sq.c"
+#include "../net/sunrpc/xprtrdma/endpoint/extent.c"
 #include "../net/sunrpc/xprtrdma/endpoint/frwr.c"
 #include "../net/sunrpc/xprtrdma/endpoint/rw.c"
 #include "../net/sunrpc/xprtrdma/endpoint/expose.c"

@@ -568,13 +568,13 @@ static void data_small_segments(struct kunit *test)
 			rpcrdma_mrs_put(ep, &mrs);
 			rpcrdma_lists_init(lists);
 			rpcrdma_lists_add_write(lists);
-			rc = rpcrdma_mrs_map(ep, &mrs, buf.bv, buf.nr, true,
+			rc = rpcrdma_mrs_map(ep, &mrs, buf.ext, buf.nr_ext, true,
 					     lists);
 			schedule_timeout_uninterruptible(1);
 		} while (rc == -EAGAIN);
 		KUNIT_EXPECT_EQ(test, rc, 0);
 		KUNIT_EXPECT_LE(test, (u32)lists->nr_segs,
-				rpcrdma_region_count(&cut, buf.bv[0].bv_offset,
+				rpcrdma_region_count(&cut, buf.ext[0].offset,
 						     buf.len));
 		for (j = 0, octets = 0; j < lists->nr_segs; j++) {
 			KUNIT_EXPECT_LE(test, lists->segs[j].length, most[i]);
@@ -600,8 +600,8 @@ static void data_invalidation(struct kunit *test)
 		bool no_inv = i & 1;
 
 		/* One region, or three of which the peer gets one */
-		buf.nr = i & 2 ? 3 : 1;
-		buf.len = buf.nr * 100;
+		buf.nr_ext = i & 2 ? 3 : 1;
+		buf.len = buf.nr_ext * 100;
 		pair->server.no_inv = no_inv;
 		local = atomic64_read(&ep->local_inv);
 		remote = atomic64_read(&ep->remote_inv);
@@ -609,14 +609,13 @@ static void data_invalidation(struct kunit *test)
 		rpc->seed = i;
 		shim_buf_fill(&buf, i);
 		KUNIT_ASSERT_EQ(test, shim_rpc_do(&pair->client, rpc), 0);
-		KUNIT_EXPECT_EQ(test, rpc->exposed, no_inv || buf.nr > 1);
+		KUNIT_EXPECT_EQ(test, rpc->exposed, no_inv || buf.nr_ext > 1);
 		KUNIT_EXPECT_EQ(test, atomic64_read(&ep->local_inv) - local,
-				(s64)buf.nr - !no_inv);
+				(s64)buf.nr_ext - !no_inv);
 		KUNIT_EXPECT_EQ(test, atomic64_read(&ep->remote_inv) - remote,
 				(s64)!no_inv);
 		KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
 	}
-	buf.nr = 3;
 	shim_buf_free(&buf);
 	shim_check_idle(test, &pair->client);
 }
@@ -673,8 +672,8 @@ static void shim_intrude(struct kunit *test, struct shim_side *side,
 	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 0, chunk->length), 0);
 	rw = rpcrdma_rw_alloc(side->ep, dir, 0, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, rw);
-	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, chunk, 0, buf.bv,
-					     buf.nr, 0, chunk->length), 0);
+	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, chunk, 0, buf.ext,
+					     buf.nr_ext, 0, chunk->length), 0);
 	rw->priv = &intr;
 	rw->done = shim_intruded;
 	rpcrdma_rw_read(rw);
@@ -743,24 +742,24 @@ static void data_bounds(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, rw);
 	/* The memory ends before the chunk, */
 	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->reads[0], 0,
-					     buf.bv, buf.nr, 0, 1401), -EINVAL);
+					     buf.ext, buf.nr_ext, 0, 1401), -EINVAL);
 	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->reads[0], 0,
-					     buf.bv, buf.nr, 1400, 1), -EINVAL);
+					     buf.ext, buf.nr_ext, 1400, 1), -EINVAL);
 	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->reads[0], 0,
-					     buf.bv, buf.nr, 5000, 1), -EINVAL);
+					     buf.ext, buf.nr_ext, 5000, 1), -EINVAL);
 	/* the chunk before the memory. */
 	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->reads[0], 101,
-					     buf.bv, buf.nr, 0, 1400), -EINVAL);
+					     buf.ext, buf.nr_ext, 0, 1400), -EINVAL);
 	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->reads[0], 1500,
-					     buf.bv, buf.nr, 0, 1), -EINVAL);
+					     buf.ext, buf.nr_ext, 0, 1), -EINVAL);
 	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->reads[0],
-					     U32_MAX, buf.bv, buf.nr, 0, 1),
+					     U32_MAX, buf.ext, buf.nr_ext, 0, 1),
 			-EINVAL);
 	/* All of both, and nothing */
 	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->reads[0], 100,
-					     buf.bv, buf.nr, 0, 1400), 0);
+					     buf.ext, buf.nr_ext, 0, 1400), 0);
 	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->reads[0], 1500,
-					     buf.bv, buf.nr, 1400, 0), 0);
+					     buf.ext, buf.nr_ext, 1400, 0), 0);
 	rpcrdma_rw_free(rw);
 	shim_buf_free(&buf);
 }
@@ -798,11 +797,11 @@ static void data_send_queue(struct kunit *test)
 	rw = rpcrdma_rw_alloc(pair->server.ep, DMA_TO_DEVICE, 0, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, rw);
 	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->writes[0], 0,
-					     buf.bv, buf.nr, 0, most), 0);
+					     buf.ext, buf.nr_ext, 0, most), 0);
 	KUNIT_EXPECT_EQ(test, rw->work.wrs.nr, most);
 	do {
-		rc = rpcrdma_rw_add(rw, lists, &lists->writes[0], 0, buf.bv,
-				    buf.nr, 0, 1);
+		rc = rpcrdma_rw_add(rw, lists, &lists->writes[0], 0, buf.ext,
+				    buf.nr_ext, 0, 1);
 	} while (!rc && rw->work.wrs.nr <= pair->server.ep->sq.depth);
 	KUNIT_EXPECT_EQ(test, rc, -E2BIG);
 	rpcrdma_rw_free(rw);
@@ -846,7 +845,7 @@ static struct rpcrdma_rw *shim_few_regions(struct kunit *test,
 	rw = rpcrdma_rw_alloc(s->ep, DMA_FROM_DEVICE, 0, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, rw);
 	KUNIT_ASSERT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->reads[0], 0,
-					     own->bv, own->nr, 0, 300), 0);
+					     own->ext, own->nr_ext, 0, 300), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&shim_reads_refused), 0);
 	return rw;
 }
@@ -869,7 +868,7 @@ static void data_few_read_regions(struct kunit *test)
 	for (i = 0; i < 3; i++)
 		KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(large, lists,
 						     &lists->reads[0], 0,
-						     own.bv, own.nr, 0, 300),
+						     own.ext, own.nr_ext, 0, 300),
 				i < 2 ? 0 : -E2BIG);
 	rpcrdma_rw_free(large);
 	KUNIT_EXPECT_EQ(test, READ_ONCE(s->ep->read_pool.waiting), 0U);

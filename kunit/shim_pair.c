@@ -45,7 +45,7 @@ int shim_buf_alloc(struct shim_buf *buf, u32 base, u32 len)
 
 int shim_buf_alloc_chopped(struct shim_buf *buf, u32 base, u32 len, u32 chop)
 {
-	u32 i, off = base, left = len;
+	u32 i;
 
 	memset(buf, 0, sizeof(*buf));
 	buf->nr = DIV_ROUND_UP((chop == PAGE_SIZE ? base : 0) + len, chop);
@@ -53,20 +53,25 @@ int shim_buf_alloc_chopped(struct shim_buf *buf, u32 base, u32 len, u32 chop)
 	buf->len = len;
 	buf->chop = chop;
 	buf->pages = kvcalloc(buf->nr, sizeof(*buf->pages), GFP_KERNEL);
-	buf->bv = kvcalloc(buf->nr, sizeof(*buf->bv), GFP_KERNEL);
-	if (!buf->pages || !buf->bv)
+	buf->ext = kvcalloc(buf->nr, sizeof(*buf->ext), GFP_KERNEL);
+	if (!buf->pages || !buf->ext)
 		goto out_free;
 	for (i = 0; i < buf->nr; i++) {
 		buf->pages[i] = alloc_page(GFP_KERNEL | __GFP_ZERO);
 		if (!buf->pages[i])
 			goto out_free;
-		buf->bv[i].bv_page = buf->pages[i];
-		buf->bv[i].bv_offset = off;
-		buf->bv[i].bv_len = min3(left, chop, (u32)PAGE_SIZE - off);
-		left -= buf->bv[i].bv_len;
-		if (chop == PAGE_SIZE)
-			off = 0;
 	}
+	if (chop == PAGE_SIZE) {
+		buf->nr_ext = !!len;
+		if (len)
+			buf->ext[0] = rpcrdma_extent_of_pages(buf->pages, base,
+							      len);
+		return 0;
+	}
+	buf->nr_ext = buf->nr;
+	for (i = 0; i < buf->nr; i++)
+		buf->ext[i] = rpcrdma_extent_of_pages(&buf->pages[i], base,
+						      min(len - i * chop, chop));
 	return 0;
 
 out_free:
@@ -82,7 +87,7 @@ void shim_buf_free(struct shim_buf *buf)
 		if (buf->pages[i])
 			__free_page(buf->pages[i]);
 	kvfree(buf->pages);
-	kvfree(buf->bv);
+	kvfree(buf->ext);
 	memset(buf, 0, sizeof(*buf));
 }
 
@@ -146,7 +151,7 @@ static struct rpcrdma_rw *shim_writes(struct rpcrdma_ep *ep,
 	rw = rpcrdma_rw_alloc(ep, DMA_TO_DEVICE, 0, GFP_KERNEL);
 	if (!rw)
 		goto out_buf;
-	if (rpcrdma_rw_add(rw, lists, &lists->writes[0], 0, buf->bv, buf->nr,
+	if (rpcrdma_rw_add(rw, lists, &lists->writes[0], 0, buf->ext, buf->nr_ext,
 			   0, want))
 		goto out_rw;
 	rw->priv = buf;
@@ -207,7 +212,7 @@ static struct rpcrdma_exposed *shim_expose(struct shim_side *side,
 	e->side = side;
 	e->exposed.release = shim_unexposed;
 	do {
-		rc = rpcrdma_expose(ep, &e->exposed, xid, e->buf.bv, e->buf.nr,
+		rc = rpcrdma_expose(ep, &e->exposed, xid, e->buf.ext, e->buf.nr_ext,
 				    plan);
 		if (rc == -EAGAIN)
 			schedule_timeout_uninterruptible(1);
@@ -428,10 +433,10 @@ static bool shim_pull(struct shim_side *side, struct rpcrdma_recv *rv)
 	if (!rw)
 		goto out_buf;
 	/* In two pieces, which is how a server with several items does it */
-	if (rpcrdma_rw_add(rw, lists, chunk, 0, pull->buf.bv, pull->buf.nr, 0,
+	if (rpcrdma_rw_add(rw, lists, chunk, 0, pull->buf.ext, pull->buf.nr_ext, 0,
 			   chunk->length / 2) ||
-	    rpcrdma_rw_add(rw, lists, chunk, chunk->length / 2, pull->buf.bv,
-			   pull->buf.nr, chunk->length / 2,
+	    rpcrdma_rw_add(rw, lists, chunk, chunk->length / 2, pull->buf.ext,
+			   pull->buf.nr_ext, chunk->length / 2,
 			   chunk->length - chunk->length / 2)) {
 		rpcrdma_rw_free(rw);
 		goto out_buf;
@@ -605,7 +610,7 @@ static void shim_pull_reply(struct shim_side *side, struct rpcrdma_recv *rv,
 		goto out_close;
 	rw = rpcrdma_rw_alloc(ep, DMA_FROM_DEVICE, 0, GFP_KERNEL);
 	if (!rw || rpcrdma_rw_add(rw, &rpc->reply_lists, chunk, 0,
-				  pull->buf.bv, pull->buf.nr, 0,
+				  pull->buf.ext, pull->buf.nr_ext, 0,
 				  chunk->length))
 		goto out_close;
 	rw->priv = pull;
@@ -884,12 +889,12 @@ static int shim_rpc_map(struct rpcrdma_ep *ep, struct shim_rpc *rpc)
 	if (rpc->arg) {
 		rpcrdma_lists_add_read(&rpc->lists,
 				       SHIM_HEAD + ALIGN(rpc->inline_arg, 4));
-		rc = rpcrdma_mrs_map(ep, &rpc->mrs, rpc->arg->bv, rpc->arg->nr,
+		rc = rpcrdma_mrs_map(ep, &rpc->mrs, rpc->arg->ext, rpc->arg->nr_ext,
 				     false, &rpc->lists);
 	}
 	if (!rc && rpc->res) {
 		rpcrdma_lists_add_write(&rpc->lists);
-		rc = rpcrdma_mrs_map(ep, &rpc->mrs, rpc->res->bv, rpc->res->nr,
+		rc = rpcrdma_mrs_map(ep, &rpc->mrs, rpc->res->ext, rpc->res->nr_ext,
 				     true, &rpc->lists);
 	}
 	if (!rc && rpc->lists.nr_segs)

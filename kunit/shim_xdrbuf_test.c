@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Geometry of xdr_bufs in; vectors, segments and header octets out.
+ * Geometry of xdr_bufs in; extents, segments and header octets out.
  */
 
 #include <linux/highmem.h>
@@ -8,6 +8,7 @@
 #include <linux/vmalloc.h>
 
 #include "shim.h"
+#include "../net/sunrpc/xprtrdma/endpoint/internal.h"
 #include "../net/sunrpc/xprtrdma/transport/xdrbuf.h"
 
 enum {
@@ -21,7 +22,8 @@ struct xdr_fixture {
 	struct page	*pages[XDR_PAGES];
 	u8		*flat;		/* what the buffer holds */
 	u8		*out;
-	struct bio_vec	bv[RPCRDMA_MAX_BVECS];
+	struct rpcrdma_extent ext[RPCRDMA_XDR_EXTENTS];
+	struct scatterlist sg[XDR_PAGES + 8];
 	struct xdr_buf	buf;
 };
 
@@ -115,23 +117,41 @@ static u32 xdr_set(struct xdr_fixture *f, const struct xdr_geometry *g)
 	return n;
 }
 
-static void xdr_check_vectors(struct kunit *test, struct xdr_fixture *f,
-			      const struct bio_vec *bv, int nr, u32 offset,
-			      u32 len)
+/*
+ * The extents hold what @len octets from octet @offset on are, when the first
+ * @first of these are taken alone, and the others then.
+ */
+static void xdr_check_extents(struct kunit *test, struct xdr_fixture *f,
+			      int nr, u32 offset, u32 len, u32 first)
 {
-	u32 done = 0;
-	int i;
+	struct rpcrdma_extent_pos pos = { .ext = f->ext, .nr = nr };
+	u32 i, n, more, nents = 0, done = 0;
 
-	for (i = 0; i < nr; i++) {
-		KUNIT_EXPECT_GT(test, bv[i].bv_len, 0U);
-		KUNIT_ASSERT_LE(test, bv[i].bv_offset + bv[i].bv_len,
+	for (i = 0; i < (u32)nr; i++) {
+		KUNIT_EXPECT_GT(test, f->ext[i].length, 0U);
+		KUNIT_EXPECT_LT(test, f->ext[i].offset, (u32)PAGE_SIZE);
+	}
+	KUNIT_EXPECT_EQ(test, 0U, rpcrdma_extent_count(&pos, len + 1));
+	sg_init_table(f->sg, ARRAY_SIZE(f->sg));
+	for (i = 0; i < 2; i++) {
+		n = i ? len - first : first;
+		if (!n)
+			continue;
+		more = rpcrdma_extent_count(&pos, n);
+		KUNIT_ASSERT_LE(test, nents + more, (u32)ARRAY_SIZE(f->sg));
+		KUNIT_ASSERT_EQ(test, more,
+				rpcrdma_extent_take(&pos, n, f->sg + nents));
+		nents += more;
+	}
+	KUNIT_EXPECT_EQ(test, pos.nr, 0U);
+	for (i = 0; i < nents; done += f->sg[i++].length) {
+		KUNIT_EXPECT_GT(test, f->sg[i].length, 0U);
+		KUNIT_ASSERT_LE(test, f->sg[i].offset + f->sg[i].length,
 				(unsigned int)PAGE_SIZE);
-		KUNIT_ASSERT_LE(test, done + bv[i].bv_len, len);
+		KUNIT_ASSERT_LE(test, done + f->sg[i].length, len);
 		KUNIT_EXPECT_EQ(test, 0,
-				memcmp(page_address(bv[i].bv_page) +
-				       bv[i].bv_offset,
-				       f->flat + offset + done, bv[i].bv_len));
-		done += bv[i].bv_len;
+				memcmp(sg_virt(&f->sg[i]), f->flat + offset +
+				       done, f->sg[i].length));
 	}
 	KUNIT_EXPECT_EQ(test, done, len);
 }
@@ -149,7 +169,7 @@ static u32 xdr_border(const struct xdr_geometry *g, u32 i)
 	return i < ARRAY_SIZE(at) ? min(at[i], total) : U32_MAX;
 }
 
-static void xdr_vectors(struct kunit *test)
+static void xdr_extents(struct kunit *test)
 {
 	struct xdr_fixture *f = test->priv;
 	u32 g, i, j, from, to;
@@ -163,52 +183,60 @@ static void xdr_vectors(struct kunit *test)
 				    U32_MAX; j++) {
 				if (to < from)
 					continue;
-				nr = rpcrdma_xdr_to_bvecs(&f->buf, from,
-							  to - from, f->bv,
-							  ARRAY_SIZE(f->bv));
+				nr = rpcrdma_xdr_extents(&f->buf, from,
+							 to - from, f->ext,
+							 ARRAY_SIZE(f->ext));
 				KUNIT_ASSERT_GE_MSG(test, nr, 0,
 						    "geometry %u, %u to %u",
 						    g, from, to);
-				xdr_check_vectors(test, f, f->bv, nr, from,
-						  to - from);
+				xdr_check_extents(test, f, nr, from, to - from,
+						  (to - from) / 3);
+				xdr_check_extents(test, f, nr, from, to - from,
+						  0);
 				if (!nr)
 					continue;
 				/* Exactly enough, and one too few */
 				KUNIT_EXPECT_EQ(test, nr,
-					rpcrdma_xdr_to_bvecs(&f->buf, from,
-							     to - from, f->bv,
-							     nr));
+					rpcrdma_xdr_extents(&f->buf, from,
+							    to - from, f->ext,
+							    nr));
 				KUNIT_EXPECT_EQ(test, -E2BIG,
-					rpcrdma_xdr_to_bvecs(&f->buf, from,
-							     to - from, f->bv,
-							     nr - 1));
+					rpcrdma_xdr_extents(&f->buf, from,
+							    to - from, f->ext,
+							    nr - 1));
 			}
 		}
 	}
 }
 
-static void xdr_vectors_refused(struct kunit *test)
+static void xdr_extents_refused(struct kunit *test)
 {
 	struct xdr_fixture *f = test->priv;
+	struct rpcrdma_extent_pos pos = { .ext = f->ext };
 	struct page *page;
 	void *p;
 	u32 n;
 
 	n = xdr_set(f, &geometries[12]);
 	KUNIT_EXPECT_EQ(test, -EFAULT,
-			rpcrdma_xdr_to_bvecs(&f->buf, 0, n + 1, f->bv, 264));
+			rpcrdma_xdr_extents(&f->buf, 0, n + 1, f->ext, 3));
 	KUNIT_EXPECT_EQ(test, -EFAULT,
-			rpcrdma_xdr_to_bvecs(&f->buf, n, 1, f->bv, 264));
+			rpcrdma_xdr_extents(&f->buf, n, 1, f->ext, 3));
 	KUNIT_EXPECT_EQ(test, -EFAULT,
-			rpcrdma_xdr_to_bvecs(&f->buf, U32_MAX, 2, f->bv, 264));
+			rpcrdma_xdr_extents(&f->buf, U32_MAX, 2, f->ext, 3));
 
+	/* A page that is missing is seen when it is to be used. */
+	pos.nr = rpcrdma_xdr_extents(&f->buf, 0, n, f->ext, 3);
 	page = f->pages[1];
 	f->pages[1] = NULL;
-	KUNIT_EXPECT_EQ(test, -EFAULT,
-			rpcrdma_xdr_to_bvecs(&f->buf, 0, n, f->bv, 264));
-	/* It does not matter when the range ends before it. */
-	KUNIT_EXPECT_GT(test, rpcrdma_xdr_to_bvecs(&f->buf, 0, 4192 + 2048,
-						   f->bv, 264), 0);
+	sg_init_table(f->sg, ARRAY_SIZE(f->sg));
+	KUNIT_EXPECT_GT(test, rpcrdma_extent_take(&pos, 4192 + 2048, f->sg),
+			0U);
+	KUNIT_EXPECT_EQ(test, rpcrdma_extent_take(&pos, 1, f->sg), 0U);
+	pos.ext = f->ext;
+	pos.nr = 3;
+	pos.done = 0;
+	KUNIT_EXPECT_EQ(test, rpcrdma_extent_take(&pos, n, f->sg), 0U);
 	f->pages[1] = page;
 
 	p = vmalloc(100);
@@ -216,7 +244,7 @@ static void xdr_vectors_refused(struct kunit *test)
 	f->buf.head[0].iov_base = p;
 	f->buf.head[0].iov_len = 100;
 	KUNIT_EXPECT_EQ(test, -EFAULT,
-			rpcrdma_xdr_to_bvecs(&f->buf, 0, 100, f->bv, 264));
+			rpcrdma_xdr_extents(&f->buf, 0, 100, f->ext, 3));
 	vfree(p);
 }
 
@@ -312,22 +340,28 @@ static void xdr_expect_segment(struct kunit *test, struct xdr_words *w,
 	XDR_WORD(test, w, lower_32_bits(seg->offset));
 }
 
-/* A segment for each vector of a range of the buffer */
+/* A segment for each page of a range of the buffer */
 static void xdr_add_segments(struct kunit *test, struct rpcrdma_lists *lists,
 			     u32 offset, u32 len)
 {
 	struct xdr_fixture *f = test->priv;
-	int i, nr;
+	u32 i, at, n, done;
+	int nr;
 
-	nr = rpcrdma_xdr_to_bvecs(&f->buf, offset, len, f->bv,
-				  ARRAY_SIZE(f->bv));
+	nr = rpcrdma_xdr_extents(&f->buf, offset, len, f->ext,
+				 ARRAY_SIZE(f->ext));
 	KUNIT_ASSERT_GE(test, nr, 0);
-	for (i = 0; i < nr; i++)
-		KUNIT_ASSERT_EQ(test, 0,
-			rpcrdma_lists_add_segment(lists,
-						  0xabc00000 + lists->nr_segs,
-						  f->bv[i].bv_len,
-						  0x123456789ULL * (i + 1)));
+	for (i = 0; i < (u32)nr; i++) {
+		for (done = 0; done < f->ext[i].length; done += n) {
+			at = offset_in_page(f->ext[i].offset + done);
+			n = min_t(u32, f->ext[i].length - done, PAGE_SIZE - at);
+			KUNIT_ASSERT_EQ(test, 0,
+				rpcrdma_lists_add_segment(lists,
+							  0xabc00000 + lists->nr_segs,
+							  n, 0x123456789ULL *
+							     (lists->nr_segs + 1)));
+		}
+	}
 }
 
 /*
@@ -418,8 +452,8 @@ static void xdr_header_words(struct kunit *test)
 }
 
 static struct kunit_case xdr_cases[] = {
-	KUNIT_CASE(xdr_vectors),
-	KUNIT_CASE(xdr_vectors_refused),
+	KUNIT_CASE(xdr_extents),
+	KUNIT_CASE(xdr_extents_refused),
 	KUNIT_CASE(xdr_copying),
 	KUNIT_CASE(xdr_reduced),
 	KUNIT_CASE(xdr_header_words),

@@ -43,19 +43,6 @@
 
 /* ---- A service thread's pages ---- */
 
-#ifdef HAVE_RQ_MAXPAGES
-/* Elements of rq_bvec */
-static inline u32 rpcrdma_rqst_max_bvecs(const struct svc_rqst *rqstp)
-{
-	return rqstp->rq_maxpages;
-}
-#else
-static inline u32 rpcrdma_rqst_max_bvecs(const struct svc_rqst *rqstp)
-{
-	return ARRAY_SIZE(rqstp->rq_bvec);
-}
-#endif
-
 #ifdef HAVE_RQ_PAGES_NFREE
 
 /*

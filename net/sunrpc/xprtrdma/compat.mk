@@ -12,5 +12,4 @@ ccflags-y += $(call compat-has,linux/sysctl.h,proc_handler.const struct ctl_tabl
 ccflags-y += $(call compat-has,linux/sunrpc/svc.h,struct lwq.*sv_cb_list,HAVE_SVC_CB_LWQ)
 ccflags-y += $(call compat-has,linux/sunrpc/bc_xprt.h,xprt_enqueue_bc_request,HAVE_XPRT_ENQUEUE_BC_REQUEST)
 ccflags-y += $(call compat-has,linux/sunrpc/svc_xprt.h,xpo_secure_port,HAVE_XPO_SECURE_PORT)
-ccflags-y += $(call compat-has,linux/sunrpc/svc.h,rq_maxpages;,HAVE_RQ_MAXPAGES)
 ccflags-y += $(call compat-has,linux/sunrpc/svc.h,rq_pages_nfree;,HAVE_RQ_PAGES_NFREE)

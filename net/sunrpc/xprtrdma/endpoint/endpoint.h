@@ -23,10 +23,10 @@
 #ifndef RPCRDMA_ENDPOINT_H
 #define RPCRDMA_ENDPOINT_H
 
-#include <linux/bvec.h>
 #include <linux/completion.h>
 #include <linux/kref.h>
 #include <linux/list.h>
+#include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/socket.h>
 #include <linux/spinlock.h>
@@ -251,6 +251,41 @@ int rpcrdma_ep_refused(struct rpcrdma_ep *ep, const struct rpcrdma_rx *rx,
 		       struct rpcrdma_recovery *recovery);
 
 /* ------------------------------------------------------------------ */
+/* Memory that data is moved from and to                                */
+
+/*
+ * Octets that lie one behind the other, in whole pages but for the first and the
+ * last, or in the linear mapping. A few of these describe whatever an xdr_buf holds.
+ */
+struct rpcrdma_extent {
+	struct page		**pages;	/* NULL: it is linear */
+	u8			*linear;	/* where its first page begins */
+	u32			offset;		/* octets of the first page before it */
+	u32			length;		/* octets, not 0 */
+};
+
+/* @length octets from octet @offset of the first of @pages on */
+static inline struct rpcrdma_extent
+rpcrdma_extent_of_pages(struct page **pages, u32 offset, u32 length)
+{
+	return (struct rpcrdma_extent){
+		.pages	= pages + (offset >> PAGE_SHIFT),
+		.offset	= offset_in_page(offset),
+		.length	= length,
+	};
+}
+
+/* @length octets at @p, which is in the linear mapping (kmalloc or a page) */
+static inline struct rpcrdma_extent rpcrdma_extent_of(void *p, u32 length)
+{
+	return (struct rpcrdma_extent){
+		.linear	= p - offset_in_page(p),
+		.offset	= offset_in_page(p),
+		.length	= length,
+	};
+}
+
+/* ------------------------------------------------------------------ */
 /* Memory regions: of a Requester's Calls, of a Responder's Replies     */
 
 /* A memory region (FRWR) of one connection */
@@ -279,16 +314,17 @@ struct rpcrdma_mr {
 struct rpcrdma_cut rpcrdma_mrs_cut(const struct rpcrdma_ep *ep);
 
 /*
- * Prepare regions for the memory in @bv and append them to @mrs and, as
- * segments, to the chunk begun last in @lists. They are exposed by the Send
- * they are given to. No segment is longer than the peer takes.
+ * Prepare regions for the memory in the @nr elements of @ext and append them to
+ * @mrs and, as segments, to the chunk begun last in @lists. They are exposed by
+ * the Send they are given to. No segment is longer than the peer takes.
  * @remote_write: the peer may write (else read).
  * Returns 0; -EAGAIN: no region free now, write_space() will be called; or
- * another errno. On error @mrs keeps what was prepared: rpcrdma_mrs_put() it.
+ * another errno, -EFAULT: a page is missing. On error @mrs keeps what was
+ * prepared: rpcrdma_mrs_put() it.
  */
 int rpcrdma_mrs_map(struct rpcrdma_ep *ep, struct list_head *mrs,
-		    const struct bio_vec *bv, u32 nr, bool remote_write,
-		    struct rpcrdma_lists *lists);
+		    const struct rpcrdma_extent *ext, u32 nr,
+		    bool remote_write, struct rpcrdma_lists *lists);
 
 /*
  * The peer invalidated @handle. Returns true when one of @mrs had it and was
@@ -345,7 +381,7 @@ struct rpcrdma_exposed {
 };
 
 /*
- * Prepare to expose the memory in @bv as the Reply that @plan wants to be
+ * Prepare to expose the memory in @ext as the Reply that @plan wants to be
  * pulled (plan->read_length), and complete @plan. It is exposed by the Send
  * that it is given to, as s->exposed, read-only.
  * Returns 0, and holds off the teardown until the Send or the cancellation;
@@ -353,7 +389,7 @@ struct rpcrdma_exposed {
  * with @plan->error set when the peer has to know.
  */
 int rpcrdma_expose(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x, u32 xid,
-		   const struct bio_vec *bv, u32 nr,
+		   const struct rpcrdma_extent *ext, u32 nr,
 		   struct rpcrdma_reply_plan *plan);
 /* Give up one that was not sent; release() is not called. */
 void rpcrdma_expose_cancel(struct rpcrdma_exposed *x);
@@ -383,13 +419,13 @@ void rpcrdma_rw_free(struct rpcrdma_rw *rw);
 
 /*
  * Append the transfer of @length octets between @chunk, from @chunk_offset
- * octets on, and the memory in @bv, from @bv_offset octets on. Returns 0 or a
- * negative errno (-EINVAL: the chunk is shorter; -E2BIG: the device cannot do
- * so much at once, now or later).
+ * octets on, and the memory in the @nr elements of @ext, from @offset octets
+ * on. Returns 0 or a negative errno (-EINVAL: either is shorter; -EFAULT: a page
+ * is missing; -E2BIG: the device cannot do so much at once, now or later).
  */
 int rpcrdma_rw_add(struct rpcrdma_rw *rw, const struct rpcrdma_lists *lists,
 		   const struct rpcrdma_chunk *chunk, u32 chunk_offset,
-		   const struct bio_vec *bv, u32 nr_bv, u32 bv_offset,
+		   const struct rpcrdma_extent *ext, u32 nr, u32 offset,
 		   u32 length);
 
 /*

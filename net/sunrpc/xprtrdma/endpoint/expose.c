@@ -51,8 +51,8 @@ static void rpcrdma_exposed_end(struct rpcrdma_exposed *x)
  * @ep: open endpoint
  * @x: caller's, with release() set
  * @xid: of the Reply
- * @bv: memory of its Payload stream
- * @nr: number of vectors
+ * @ext: memory of its Payload stream
+ * @nr: elements of @ext
  * @plan: the engine's plan, with a read_length; gets the chunk
  *
  * Process context, does not sleep. Returns 0: give @x to a Send, or to
@@ -61,7 +61,7 @@ static void rpcrdma_exposed_end(struct rpcrdma_exposed *x)
  * set when it is for the peer to know. On error @x is the caller's.
  */
 int rpcrdma_expose(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x, u32 xid,
-		   const struct bio_vec *bv, u32 nr,
+		   const struct rpcrdma_extent *ext, u32 nr,
 		   struct rpcrdma_reply_plan *plan)
 {
 	int slot, rc;
@@ -83,7 +83,7 @@ int rpcrdma_expose(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x, u32 xid,
 	x->slot = slot;
 	rpcrdma_lists_init(&x->lists);
 	rpcrdma_lists_add_read(&x->lists, 0);
-	rc = rpcrdma_mrs_map(ep, &x->mrs, bv, nr, false, &x->lists);
+	rc = rpcrdma_mrs_map(ep, &x->mrs, ext, nr, false, &x->lists);
 	rc = rpcrdma_plan_expose(&ep->conn, &ep->regions, rc, &x->lists, plan);
 	if (rc)
 		rpcrdma_expose_cancel(x);

@@ -138,28 +138,29 @@ struct rpcrdma_cut rpcrdma_mrs_cut(const struct rpcrdma_ep *ep)
 }
 
 /*
- * Put as much of @bv into @mr as one region takes, without the first @skip
- * octets. The last vector is whole, but for a first one that alone is longer
- * than the peer takes in a segment. Returns the number of vectors; their octets
- * in @octets.
+ * Put as much into @mr as one region takes, and go on behind that. Returns the
+ * elements of its scatterlist, no more than the engine counts pages, or 0: a page
+ * is missing.
  */
 static u32 rpcrdma_mr_fill(const struct rpcrdma_cut *cut, struct rpcrdma_mr *mr,
-			   const struct bio_vec *bv, u32 nr, u32 skip,
-			   u32 *octets)
+			   struct rpcrdma_extent_pos *pos)
 {
 	struct rpcrdma_region region = {};
-	u32 i, n, offset;
+	u32 n, nents, all = 0;
 
-	for (i = 0; i < nr; i++, skip = 0) {
-		offset = bv[i].bv_offset + skip;
-		n = rpcrdma_region_take(cut, &region, offset,
-					bv[i].bv_len - skip);
+	while (pos->nr) {
+		n = rpcrdma_region_take(cut, &region,
+					offset_in_page(pos->ext->offset +
+						       pos->done),
+					pos->ext->length - pos->done);
 		if (!n)
 			break;
-		sg_set_page(&mr->sg[i], bv[i].bv_page, n, offset);
+		nents = rpcrdma_extent_take(pos, n, &mr->sg[all]);
+		if (unlikely(!nents))
+			return 0;
+		all += nents;
 	}
-	*octets = region.octets;
-	return i;
+	return all;
 }
 
 /*
@@ -210,35 +211,39 @@ static int rpcrdma_mr_map(struct rpcrdma_ep *ep, struct rpcrdma_mr *mr,
  * rpcrdma_mrs_map - prepare regions for memory
  * @ep: open endpoint
  * @mrs: prepared regions are appended here
- * @bv: the memory
- * @nr: number of vectors
+ * @ext: the memory
+ * @nr: elements of @ext
  * @remote_write: the peer writes to it, else it reads
  * @lists: gets a segment for each region
  *
- * Process context. Returns 0, -EAGAIN, -ENOTCONN, -EMSGSIZE, -EIO or
- * -ENOMEM (no room to map it now); see
- * endpoint.h.
+ * Process context. Returns 0, -EAGAIN, -ENOTCONN, -EMSGSIZE, -EIO, -EFAULT or
+ * -ENOMEM (no room to map it now); see endpoint.h.
  */
 int rpcrdma_mrs_map(struct rpcrdma_ep *ep, struct list_head *mrs,
-		    const struct bio_vec *bv, u32 nr, bool remote_write,
-		    struct rpcrdma_lists *lists)
+		    const struct rpcrdma_extent *ext, u32 nr,
+		    bool remote_write, struct rpcrdma_lists *lists)
 {
+	struct rpcrdma_extent_pos pos = { .ext = ext, .nr = nr };
 	struct rpcrdma_cut cut = rpcrdma_mrs_cut(ep);
 	struct rpcrdma_mr *mr;
-	u32 n, octets, skip = 0;
+	u32 nents;
 	int rc = 0;
 
 	if (!rpcrdma_ep_enter(ep))
 		return -ENOTCONN;
-	while (nr) {
+	while (pos.nr) {
 		mr = rpcrdma_mr_take(ep);
 		if (!mr) {
 			rc = -EAGAIN;
 			break;
 		}
 		list_add_tail(&mr->list, mrs);
-		n = rpcrdma_mr_fill(&cut, mr, bv, nr, skip, &octets);
-		rc = rpcrdma_mr_map(ep, mr, n, remote_write);
+		nents = rpcrdma_mr_fill(&cut, mr, &pos);
+		if (unlikely(!nents)) {
+			rc = -EFAULT;
+			break;
+		}
+		rc = rpcrdma_mr_map(ep, mr, nents, remote_write);
 		if (rc)
 			break;
 		if (rpcrdma_lists_add_segment(lists, mr->handle, mr->length,
@@ -247,13 +252,6 @@ int rpcrdma_mrs_map(struct rpcrdma_ep *ep, struct list_head *mrs,
 			break;
 		}
 		trace_rpcrdma_map(ep, mr);
-		if (unlikely(octets < bv->bv_len - skip)) {
-			skip += octets;
-			continue;
-		}
-		skip = 0;
-		bv += n;
-		nr -= n;
 	}
 	rpcrdma_ep_leave(ep);
 	return rc;

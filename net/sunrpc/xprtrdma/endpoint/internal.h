@@ -125,6 +125,20 @@ void rpcrdma_work_flush(struct rpcrdma_ep *ep);
  */
 void rpcrdma_send_reap(struct rpcrdma_send *s, struct list_head *through);
 
+/* ---- extent.c ---- */
+
+/* Where in some extents the next octet is */
+struct rpcrdma_extent_pos {
+	const struct rpcrdma_extent *ext;
+	u32			nr;		/* of @ext, from this one on */
+	u32			done;		/* octets of @ext[0] */
+};
+
+u32 rpcrdma_extent_take(struct rpcrdma_extent_pos *pos, u32 octets,
+			struct scatterlist *sg);
+u32 rpcrdma_extent_count(const struct rpcrdma_extent_pos *pos, u32 octets);
+void rpcrdma_extent_skip(struct rpcrdma_extent_pos *pos, u32 octets);
+
 /* ---- frwr.c ---- */
 
 void rpcrdma_mrs_init(struct rpcrdma_ep *ep);

@@ -157,65 +157,6 @@ void rpcrdma_rw_end(struct rpcrdma_rw *rw, bool ok)
 	rpcrdma_rw_destroy(rw);
 }
 
-/* Where in a run of vectors the next octet is */
-struct rpcrdma_bv_pos {
-	const struct bio_vec	*bv;
-	u32			nr;
-	u32			skip;		/* octets of bv[0] used */
-};
-
-static void rpcrdma_bv_skip(struct rpcrdma_bv_pos *pos, u32 octets)
-{
-	while (pos->nr && octets >= pos->bv->bv_len - pos->skip) {
-		octets -= pos->bv->bv_len - pos->skip;
-		pos->skip = 0;
-		pos->bv++;
-		pos->nr--;
-	}
-	pos->skip += octets;
-}
-
-/* Vectors that hold the next @octets; 0 when there are not so many. */
-static u32 rpcrdma_bv_count(const struct rpcrdma_bv_pos *pos, u32 octets)
-{
-	u32 i, have = 0;
-
-	for (i = 0; i < pos->nr; i++) {
-		have += pos->bv[i].bv_len - (i ? 0 : pos->skip);
-		if (have >= octets)
-			return i + 1;
-	}
-	return 0;
-}
-
-/*
- * Describe the next @octets in @sg, which has room for them, and go on behind
- * them. Returns the elements, 0: there are not so many octets.
- */
-static u32 rpcrdma_bv_take(struct rpcrdma_bv_pos *pos, u32 octets,
-			   struct scatterlist *sg)
-{
-	const struct bio_vec *bv = pos->bv, *end = bv + pos->nr;
-	u32 n, nents = 0, skip = pos->skip;
-
-	for (; bv < end; bv++) {
-		n = bv->bv_len - skip;
-		if (n >= octets)
-			break;
-		sg_set_page(&sg[nents++], bv->bv_page, n, bv->bv_offset + skip);
-		octets -= n;
-		skip = 0;
-	}
-	if (unlikely(bv == end))
-		return 0;
-	sg_set_page(&sg[nents], bv->bv_page, octets, bv->bv_offset + skip);
-	pos->bv = bv;
-	pos->nr = end - bv;
-	pos->skip = skip;
-	rpcrdma_bv_skip(pos, octets);
-	return nents + 1;
-}
-
 /* Not now, for @rc: 0 if it waits, with nothing prepared */
 static int rpcrdma_rw_short(struct rpcrdma_rw *rw, int rc)
 {
@@ -232,27 +173,25 @@ static int rpcrdma_rw_short(struct rpcrdma_rw *rw, int rc)
 	return 0;
 }
 
-/* @octets > 0, all within one segment. @last: the last ones that are moved. */
+/* @octets > 0, all within one segment */
 static int rpcrdma_rw_add_segment(struct rpcrdma_rw *rw, u32 handle,
-				  u64 offset, struct rpcrdma_bv_pos *pos,
-				  u32 octets, bool last)
+				  u64 offset, struct rpcrdma_extent_pos *pos,
+				  u32 octets)
 {
 	struct rpcrdma_ep *ep = rw->ep;
 	struct rpcrdma_rw_ctxt *ctxt;
-	u32 room, nents;
+	u32 nents;
 	int rc;
 
-	/* The last, often the only one, has what is left: no need to count. */
-	room = last ? pos->nr : rpcrdma_bv_count(pos, octets);
-	if (!room)
+	nents = rpcrdma_extent_count(pos, octets);
+	if (!nents)
 		return -EINVAL;
-	ctxt = kzalloc(struct_size(ctxt, sg, room), rw->gfp);
+	ctxt = kzalloc(struct_size(ctxt, sg, nents), rw->gfp);
 	if (!ctxt)
 		return -ENOMEM;
-	nents = rpcrdma_bv_take(pos, octets, ctxt->sg);
-	if (!nents) {
+	if (unlikely(!rpcrdma_extent_take(pos, octets, ctxt->sg))) {
 		kfree(ctxt);
-		return -EINVAL;
+		return -EFAULT;
 	}
 	sg_mark_end(&ctxt->sg[nents - 1]);
 	ctxt->handle = handle;
@@ -277,26 +216,26 @@ static int rpcrdma_rw_add_segment(struct rpcrdma_rw *rw, u32 handle,
  * @lists: holds @chunk's segments
  * @chunk: the peer's memory
  * @chunk_offset: octets into it
- * @bv: local memory
- * @nr_bv: number of vectors
- * @bv_offset: octets into it
+ * @ext: local memory
+ * @nr: elements of @ext
+ * @offset: octets into it
  * @length: octets to move
  *
  * Process context, may sleep. Returns 0 or a negative errno: -EINVAL when
- * either side is shorter, -E2BIG when it takes more Work Requests than the
+ * either side is shorter, -EFAULT when a page is missing, -E2BIG when it takes more Work Requests than the
  * Send Queue has, or more memory regions than there are.
  */
 int rpcrdma_rw_add(struct rpcrdma_rw *rw, const struct rpcrdma_lists *lists,
 		   const struct rpcrdma_chunk *chunk, u32 chunk_offset,
-		   const struct bio_vec *bv, u32 nr_bv, u32 bv_offset,
+		   const struct rpcrdma_extent *ext, u32 nr, u32 offset,
 		   u32 length)
 {
-	struct rpcrdma_bv_pos pos = { .bv = bv, .nr = nr_bv };
+	struct rpcrdma_extent_pos pos = { .ext = ext, .nr = nr };
 	const struct rpcrdma_segment *seg;
 	u32 i, n;
 	int rc;
 
-	rpcrdma_bv_skip(&pos, bv_offset);
+	rpcrdma_extent_skip(&pos, offset);
 	for (i = 0; i < chunk->count && length; i++) {
 		seg = rpcrdma_lists_seg(lists, chunk->first + i);
 		if (chunk_offset >= seg->length) {
@@ -306,7 +245,7 @@ int rpcrdma_rw_add(struct rpcrdma_rw *rw, const struct rpcrdma_lists *lists,
 		n = min(length, seg->length - chunk_offset);
 		rc = rpcrdma_rw_add_segment(rw, seg->handle,
 					    seg->offset + chunk_offset, &pos,
-					    n, n == length);
+					    n);
 		if (rc)
 			return rc;
 		chunk_offset = 0;

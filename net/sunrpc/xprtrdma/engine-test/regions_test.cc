@@ -18,7 +18,7 @@ rpcrdma_cut cut_of(u32 pages, u32 octets = ~0u, bool gaps = false)
 	return { 12, pages, octets, gaps };
 }
 
-/* Memory from octet @offset of a page on, as vectors of which none crosses one */
+/* Memory from octet @offset of a page on, page by page or all at once */
 struct vec {
 	u32 offset, length;
 };
@@ -41,7 +41,7 @@ struct filled {
 	u32 octets, pages;
 };
 
-/* Register it, vector by vector, and see to what must hold of each region. */
+/* Register it, one after the other, and see to what must hold of each region. */
 std::vector<filled> map(const rpcrdma_cut &cut, const std::vector<vec> &memory)
 {
 	std::vector<filled> all;
@@ -53,16 +53,17 @@ std::vector<filled> map(const rpcrdma_cut &cut, const std::vector<vec> &memory)
 
 		for (; i < memory.size(); i++, skip = 0) {
 			const vec &v = memory[i];
-			const u32 n = rpcrdma_region_take(
-				&cut, &r, v.offset + skip, v.length - skip);
+			const u32 at = (v.offset + skip) % PAGE;
+			const u32 n = rpcrdma_region_take(&cut, &r, at,
+							  v.length - skip);
 
 			if (!n)
 				break;
 			if (before != ~0u && !cut.gaps) {
 				EXPECT_EQ(before % PAGE, 0u);
-				EXPECT_EQ(v.offset + skip, 0u);
+				EXPECT_EQ(at, 0u);
 			}
-			before = v.offset + skip + n;
+			before = at + n;
 			if (n < v.length - skip) {
 				skip += n;
 				break;
@@ -167,6 +168,42 @@ TEST(Regions, CountedAsTheyAreFilled)
 		ASSERT_EQ(rpcrdma_region_count(&cut, offset, length),
 			  std::min<u32>(static_cast<u32>(all.size()),
 					RPCRDMA_MAX_SEGS + 1));
+	}
+}
+
+/*
+ * Whether it is taken page by page or as far as it goes, alone and behind something
+ * else: the same regions.
+ */
+TEST(Regions, PageByPageOrAtOnce)
+{
+	generator random{ 13 };
+
+	for (u32 i = 0; i < 20000; i++) {
+		const rpcrdma_cut cut = cut_of(
+			1 + random.below(20),
+			random.chance(50) ? 1 + random.below(40000) : ~0u,
+			random.chance(30));
+		std::vector<vec> pages, runs;
+
+		for (u32 n = 1 + random.below(3); n; n--) {
+			const u32 offset =
+				random.chance(50) ? 0 : random.below(PAGE);
+			const u32 length = 1 + random.below(60000);
+			const std::vector<vec> more = run(offset, length);
+
+			pages.insert(pages.end(), more.begin(), more.end());
+			runs.push_back({ offset, length });
+		}
+
+		const std::vector<filled> one = map(cut, pages);
+		const std::vector<filled> all = map(cut, runs);
+
+		ASSERT_EQ(one.size(), all.size());
+		for (size_t k = 0; k < one.size(); k++) {
+			ASSERT_EQ(one[k].octets, all[k].octets);
+			ASSERT_EQ(one[k].pages, all[k].pages);
+		}
 	}
 }
 

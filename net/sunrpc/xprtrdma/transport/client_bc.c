@@ -34,7 +34,6 @@ struct rpcrdma_bc_rqst {
 	u32			octets;
 	struct rpcrdma_recv	*rv;	/* until the Call is whole */
 	struct rpcrdma_lists	lists;	/* what it offers for its Reply */
-	struct bio_vec		bv[RPCRDMA_BC_PAGES];
 	void			*reply;
 	struct rpcrdma_reply_plan plan;
 	struct work_struct	drop_work;
@@ -429,23 +428,17 @@ static int rpcrdma_bc_pull(struct rpcrdma_bc_rqst *bc)
 {
 	unsigned int flags;
 	struct rpcrdma_rw *rw;
-	u32 i;
 	int rc;
 
 	rw = rpcrdma_rw_alloc(bc->ep, DMA_FROM_DEVICE, 0, RPCRDMA_BC_GFP);
 	if (!rw)
 		return -ENOMEM;
-	for (i = 0; i < RPCRDMA_BC_PAGES && bc->pages[i]; i++) {
-		bc->bv[i].bv_page = bc->pages[i];
-		bc->bv[i].bv_len = PAGE_SIZE;
-		bc->bv[i].bv_offset = 0;
-	}
 	/*
 	 * The rdma_rw API takes no gfp flags, and memory reclaim might wait for a
 	 * Reply, which only this handler could take.
 	 */
 	flags = memalloc_nofs_save();
-	rc = rpcrdma_call_read(bc->rv, rw, bc->bv, i);
+	rc = rpcrdma_call_read(bc->rv, rw, bc->pages);
 	memalloc_nofs_restore(flags);
 	if (rc) {
 		rpcrdma_rw_free(rw);
@@ -499,8 +492,7 @@ static struct rpcrdma_rw *rpcrdma_bc_writes(struct rpcrdma_bc_rqst *bc)
 {
 	const struct rpcrdma_lists *lists = &bc->plan.lists;
 	const struct xdr_buf *snd = &bc->rqst.rq_snd_buf;
-	u32 n, nr, done;
-	struct bio_vec bv[2];
+	struct rpcrdma_extent ext;
 	struct rpcrdma_rw *rw;
 	int rc;
 
@@ -508,14 +500,8 @@ static struct rpcrdma_rw *rpcrdma_bc_writes(struct rpcrdma_bc_rqst *bc)
 	if (!rw)
 		return ERR_PTR(-ENOMEM);
 	rpcrdma_xdr_copy_out(snd, 0, snd->len, rw->priv);
-	for (nr = 0, done = 0; done < snd->len; nr++, done += n) {
-		n = min_t(u32, snd->len - done,
-			  PAGE_SIZE - offset_in_page(rw->priv + done));
-		bv[nr].bv_page = virt_to_page(rw->priv + done);
-		bv[nr].bv_offset = offset_in_page(rw->priv + done);
-		bv[nr].bv_len = n;
-	}
-	rc = rpcrdma_rw_add(rw, lists, &lists->reply, 0, bv, nr, 0, snd->len);
+	ext = rpcrdma_extent_of(rw->priv, snd->len);
+	rc = rpcrdma_rw_add(rw, lists, &lists->reply, 0, &ext, 1, 0, snd->len);
 	if (!rc)
 		return rw;
 	rpcrdma_rw_free(rw);

@@ -53,7 +53,7 @@ struct rpcrdma_svc_conn {
 struct rpcrdma_svc_call {
 	struct rpcrdma_svc_conn	*conn;
 	/* Read chunks */
-	struct bio_vec		*bv;		/* whole pages, pulled into */
+	struct page		**pages;	/* pulled into */
 	u32			nr_pages;
 	u32			nr_early;	/* of them in conn->nr_early */
 	u32			octets;		/* in these pages */

@@ -384,15 +384,15 @@ static int rpcrdma_req_map_range(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
 				 const struct xdr_buf *buf, u32 offset, u32 len,
 				 bool remote_write)
 {
+	struct rpcrdma_extent ext[RPCRDMA_XDR_EXTENTS];
 	int n;
 
 	if (!len)
 		return 0;
-	n = rpcrdma_xdr_to_bvecs(buf, offset, len, req->bv,
-				 ARRAY_SIZE(req->bv));
+	n = rpcrdma_xdr_extents(buf, offset, len, ext, ARRAY_SIZE(ext));
 	if (n < 0)
-		return n == -E2BIG ? -EMSGSIZE : n;
-	return rpcrdma_mrs_map(ep, &req->mrs, req->bv, n, remote_write,
+		return n;
+	return rpcrdma_mrs_map(ep, &req->mrs, ext, n, remote_write,
 			       &req->x.lists);
 }
 

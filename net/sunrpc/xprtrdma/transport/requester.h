@@ -91,8 +91,6 @@ struct rpcrdma_req {
 	struct list_head	mrs;		/* regions the Call exposes */
 	struct rpcrdma_inv	inv;
 	struct rpcrdma_recv	*rv;		/* the Reply's, until it is read */
-
-	struct bio_vec		bv[RPCRDMA_MAX_BVECS];
 };
 
 static inline struct rpcrdma_req *rpcrdma_rqst_req(struct rpc_rqst *rqst)

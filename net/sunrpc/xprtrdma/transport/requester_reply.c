@@ -208,15 +208,16 @@ static int rpcrdma_req_read(struct rpcrdma_req *req, struct rpcrdma_rw *rw,
 			    const struct rpcrdma_lists *lists, u32 from,
 			    u32 offset, u32 len)
 {
+	struct rpcrdma_extent ext[RPCRDMA_XDR_EXTENTS];
 	int n;
 
 	if (!len)
 		return 0;
-	n = rpcrdma_xdr_to_bvecs(&req->rqst.rq_rcv_buf, offset, len, req->bv,
-				 ARRAY_SIZE(req->bv));
+	n = rpcrdma_xdr_extents(&req->rqst.rq_rcv_buf, offset, len, ext,
+				ARRAY_SIZE(ext));
 	if (n < 0)
 		return n;
-	return rpcrdma_rw_add(rw, lists, &lists->reads[0], from, req->bv, n, 0,
+	return rpcrdma_rw_add(rw, lists, &lists->reads[0], from, ext, n, 0,
 			      len);
 }
 

@@ -41,14 +41,15 @@ void rpcrdma_pages_fill(struct page **pages, u32 to, const void *from,
  * rpcrdma_call_read - prepare the Reads of a Call's chunks
  * @rv: Call
  * @rw: gets them
- * @bv: memory for the whole Call
- * @nr_bv: number of vectors
+ * @pages: memory for the whole Call
  *
  * Returns 0 or an errno of rpcrdma_rw_add().
  */
 int rpcrdma_call_read(const struct rpcrdma_recv *rv, struct rpcrdma_rw *rw,
-		      const struct bio_vec *bv, u32 nr_bv)
+		      struct page **pages)
 {
+	struct rpcrdma_extent ext = rpcrdma_extent_of_pages(pages, 0,
+							    rpcrdma_call_octets(&rv->rx));
 	struct rpcrdma_pieces at = {};
 	struct rpcrdma_piece piece;
 	int rc;
@@ -57,7 +58,7 @@ int rpcrdma_call_read(const struct rpcrdma_recv *rv, struct rpcrdma_rw *rw,
 		if (piece.origin != RPCRDMA_PIECE_CHUNK)
 			continue;
 		rc = rpcrdma_rw_add(rw, &rv->rx.lists, piece.chunk, piece.from,
-				    bv, nr_bv, piece.to, piece.length);
+				    &ext, 1, piece.to, piece.length);
 		if (rc)
 			return rc;
 	}

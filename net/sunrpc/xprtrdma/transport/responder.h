@@ -16,11 +16,11 @@ void rpcrdma_pages_fill(struct page **pages, u32 to, const void *from,
 
 /*
  * Put an unreduced Call together, in two steps: prepare the Reads of its chunks
- * into @bv, which has room for all of rpcrdma_call_octets(); when they have
- * ended, add the rest to the same memory, @pages.
+ * into @pages, which have room for all of rpcrdma_call_octets(); when they have
+ * ended, add the rest.
  */
 int rpcrdma_call_read(const struct rpcrdma_recv *rv, struct rpcrdma_rw *rw,
-		      const struct bio_vec *bv, u32 nr_bv);
+		      struct page **pages);
 void rpcrdma_call_fill(const struct rpcrdma_recv *rv, struct page **pages);
 
 #endif /* RPCRDMA_RESPONDER_H */

@@ -45,7 +45,6 @@ static void rpcrdma_svc_call_give(struct rpcrdma_svc_call *call)
 static void rpcrdma_svc_call_free(struct rpcrdma_recv *rv)
 {
 	struct rpcrdma_svc_call *call = rv->priv;
-	u32 i;
 
 	rv->priv = NULL;
 	if (!call)
@@ -55,10 +54,9 @@ static void rpcrdma_svc_call_free(struct rpcrdma_recv *rv)
 		call->conn->nr_early -= call->nr_early;
 		spin_unlock(&call->conn->lock);
 	}
-	if (call->bv)
-		for (i = 0; i < call->nr_pages; i++)
-			put_page(call->bv[i].bv_page);
-	kfree(call->bv);
+	if (call->pages && call->nr_pages)
+		release_pages(call->pages, call->nr_pages);
+	kfree(call->pages);
 	rpcrdma_svc_call_give(call);
 	kmem_cache_free(rpcrdma_svc_call_cache, call);
 }
@@ -145,7 +143,7 @@ static void rpcrdma_svc_swap_pages(struct rpcrdma_svc_conn *conn,
 				   struct rpcrdma_svc_call *call,
 				   struct page **pages)
 {
-	u32 i, kept = 0;
+	u32 kept = 0;
 
 	rpcrdma_svc_spare_alloc(conn);
 	spin_lock(&conn->lock);
@@ -160,8 +158,7 @@ static void rpcrdma_svc_swap_pages(struct rpcrdma_svc_conn *conn,
 	spin_unlock(&conn->lock);
 	if (kept < call->nr_pages)
 		release_pages(pages + kept, call->nr_pages - kept);
-	for (i = 0; i < call->nr_pages; i++)
-		pages[i] = call->bv[i].bv_page;
+	memcpy(pages, call->pages, call->nr_pages * sizeof(*pages));
 	rpcrdma_svc_call_give(call);
 }
 
@@ -173,7 +170,7 @@ static bool rpcrdma_svc_early_pages(struct rpcrdma_svc_conn *conn,
 				    struct rpcrdma_svc_call *call)
 {
 	u32 i, nr = call->nr_pages, spare = 0;
-	struct page *page, **from;
+	struct page *page;
 	bool ok;
 
 	/* There are always pages to pull: an empty chunk is not pulled. */
@@ -185,16 +182,16 @@ static bool rpcrdma_svc_early_pages(struct rpcrdma_svc_conn *conn,
 		spare = min(nr, conn->nr_spare);
 		conn->nr_spare -= spare;
 	}
-	from = conn->spare + conn->nr_spare;
-	for (i = 0; i < spare; i++)
-		call->bv[i].bv_page = from[i];
+	if (spare)
+		memcpy(call->pages, conn->spare + conn->nr_spare,
+		       spare * sizeof(*call->pages));
 	spin_unlock(&conn->lock);
 
-	for (; ok && i < nr; i++) {
+	for (i = spare; ok && i < nr; i++) {
 		page = alloc_page(GFP_NOWAIT | __GFP_NOWARN);
 		if (!page)
 			break;
-		call->bv[i].bv_page = page;
+		call->pages[i] = page;
 	}
 	call->nr_pages = i;
 	return i == nr;
@@ -220,12 +217,10 @@ void rpcrdma_svc_spare_free(struct rpcrdma_svc_conn *conn)
 static void rpcrdma_svc_take_pages(struct svc_rqst *rqstp,
 				   struct rpcrdma_svc_call *call)
 {
-	u32 i;
+	size_t octets = call->nr_pages * sizeof(*call->pages);
 
-	for (i = 0; i < call->nr_pages; i++) {
-		call->bv[i].bv_page = rqstp->rq_pages[i];
-		rqstp->rq_pages[i] = NULL;
-	}
+	memcpy(call->pages, rqstp->rq_pages, octets);
+	memset(rqstp->rq_pages, 0, octets);
 	rpcrdma_rqst_pages_taken(rqstp, call->nr_pages);
 }
 
@@ -265,9 +260,10 @@ static int rpcrdma_svc_pull(struct rpcrdma_svc_conn *conn,
 	gfp_t gfp = rqstp ? GFP_KERNEL : GFP_NOWAIT | __GFP_NOWARN;
 	const struct rpcrdma_lists *lists = &rv->rx.lists;
 	struct rpcrdma_svc_call *call;
+	struct rpcrdma_extent ext;
 	struct rpcrdma_rw *rw;
 	u64 octets;
-	u32 i;
+	u32 nr;
 	int rc;
 
 	call = rpcrdma_svc_call_alloc(conn, rv, gfp);
@@ -287,28 +283,26 @@ static int rpcrdma_svc_pull(struct rpcrdma_svc_conn *conn,
 	rpcrdma_ep_hold(conn->ep, RPCRDMA_MEMORY_CALLS, octets);
 	call->held = octets;
 
-	i = DIV_ROUND_UP(call->octets, PAGE_SIZE);
-	call->bv = kmalloc_array(i, sizeof(*call->bv), gfp);
-	if (!call->bv)
+	nr = octets >> PAGE_SHIFT;
+	call->pages = kmalloc_array(nr, sizeof(*call->pages), gfp);
+	if (!call->pages)
 		return -ENOMEM;
-	call->nr_pages = i;
+	call->nr_pages = nr;
 	if (rqstp)
 		rpcrdma_svc_take_pages(rqstp, call);
 	else if (!rpcrdma_svc_early_pages(conn, call))
 		return -ENOMEM;
-	for (i = 0; i < call->nr_pages; i++) {
-		call->bv[i].bv_len = PAGE_SIZE;
-		call->bv[i].bv_offset = 0;
-	}
 
 	rw = rpcrdma_rw_alloc(conn->ep, DMA_FROM_DEVICE, 0, gfp);
 	if (!rw)
 		return -ENOMEM;
-	if (call->item_only)
-		rc = rpcrdma_rw_add(rw, lists, &lists->reads[0], 0, call->bv,
-				    call->nr_pages, 0, call->octets);
-	else
-		rc = rpcrdma_call_read(rv, rw, call->bv, call->nr_pages);
+	if (call->item_only) {
+		ext = rpcrdma_extent_of_pages(call->pages, 0, call->octets);
+		rc = rpcrdma_rw_add(rw, lists, &lists->reads[0], 0, &ext, 1, 0,
+				    call->octets);
+	} else {
+		rc = rpcrdma_call_read(rv, rw, call->pages);
+	}
 	if (rc) {
 		rpcrdma_rw_free(rw);
 		return rc;
@@ -402,8 +396,8 @@ static bool rpcrdma_svc_arg_pulled(struct rpcrdma_svc_conn *conn,
 		return false;
 	}
 	rpcrdma_svc_swap_pages(conn, call, rqstp->rq_pages);
-	kfree(call->bv);
-	call->bv = NULL;
+	kfree(call->pages);
+	call->pages = NULL;
 
 	if (call->item_only) {
 		position = rv->rx.lists.reads[0].position;

@@ -119,14 +119,15 @@ static int rpcrdma_svc_write(struct svc_rqst *rqstp, struct rpcrdma_rw *rw,
 			     const struct rpcrdma_chunk *chunk, u32 to,
 			     u32 from, u32 len)
 {
+	struct rpcrdma_extent ext[RPCRDMA_XDR_EXTENTS];
 	int nr;
 
-	nr = rpcrdma_xdr_to_bvecs(&rqstp->rq_res, from, len, rqstp->rq_bvec,
-				  rpcrdma_rqst_max_bvecs(rqstp));
+	nr = rpcrdma_xdr_extents(&rqstp->rq_res, from, len, ext,
+				 ARRAY_SIZE(ext));
 	if (nr < 0)
 		return nr;
 	percpu_counter_inc(&svcrdma_stat_write);
-	return rpcrdma_rw_add(rw, lists, chunk, to, rqstp->rq_bvec, nr, 0, len);
+	return rpcrdma_rw_add(rw, lists, chunk, to, ext, nr, 0, len);
 }
 
 /*
@@ -166,13 +167,23 @@ static int rpcrdma_svc_fill(struct svc_rqst *rqstp, struct rpcrdma_rw *rw,
 	return unlikely(left) ? -EINVAL : 0;
 }
 
+/*
+ * Take @nr pages of a thread away from it, to @to. sunrpc and its services leave no
+ * hole among the pages of a Reply.
+ */
+static void rpcrdma_svc_take(struct page **to, struct page **pages, u32 nr)
+{
+	memcpy(to, pages, nr * sizeof(*pages));
+	memset(pages, 0, nr * sizeof(*pages));
+}
+
+/* Release @nr pages of a thread, which were all taken away from it or all not. */
 static void rpcrdma_svc_put_pages(struct page **pages, u32 nr)
 {
-	u32 i;
-
-	for (i = 0; i < nr; i++)
-		if (pages[i])
-			put_page(pages[i]);
+	if (!nr || !*pages)
+		return;
+	release_pages(pages, nr);
+	memset(pages, 0, nr * sizeof(*pages));
 }
 
 static void rpcrdma_svc_written(struct rpcrdma_rw *rw, bool ok)
@@ -206,7 +217,7 @@ rpcrdma_svc_prepare_rw(struct svc_rqst *rqstp, struct rpcrdma_ep *ep,
 		       const struct rpcrdma_reply_plan *plan, void *to)
 {
 	struct page **pages = rqstp->rq_respages;
-	u32 i, nr = rqstp->rq_next_page - pages;
+	u32 nr = rqstp->rq_next_page - pages;
 	struct rpcrdma_svc_pages *p;
 	struct rpcrdma_rw *rw;
 	int rc;
@@ -227,13 +238,9 @@ rpcrdma_svc_prepare_rw(struct svc_rqst *rqstp, struct rpcrdma_ep *ep,
 	}
 
 	p = rw->priv;
-	for (i = 0; i < nr; i++) {
-		if (!pages[i])
-			continue;
-		p->pages[p->nr++] = pages[i];
-		pages[i] = NULL;
-	}
-	rpcrdma_ep_hold(ep, RPCRDMA_MEMORY_REPLIES, (u64)p->nr << PAGE_SHIFT);
+	p->nr = nr;
+	rpcrdma_svc_take(p->pages, pages, nr);
+	rpcrdma_ep_hold(ep, RPCRDMA_MEMORY_REPLIES, (u64)nr << PAGE_SHIFT);
 	rw->done = rpcrdma_svc_written;
 	return rw;
 }
@@ -263,16 +270,23 @@ static void rpcrdma_svc_unexposed(struct rpcrdma_exposed *x)
 	struct rpcrdma_svc_exposed *e =
 		container_of(x, struct rpcrdma_svc_exposed, exposed);
 
-	rpcrdma_svc_put_pages(e->pages, e->nr);
+	release_pages(e->pages, e->nr);
 	rpcrdma_ep_give(x->ep, RPCRDMA_MEMORY_REPLIES,
 			(u64)e->nr << PAGE_SHIFT);
 	kfree(e);
 }
 
-/* Vectors of what @plan does not put in Write chunks, in rq_bvec */
-static int rpcrdma_svc_stream(struct svc_rqst *rqstp,
+/*
+ * Memory of what @plan does not put in Write chunks: the pieces before, between and
+ * behind these; one of them may be in all parts of the xdr_buf, and then the others
+ * are each in one.
+ */
+#define RPCRDMA_SVC_STREAM	(RPCRDMA_MAX_WRITE_CHUNKS + RPCRDMA_XDR_EXTENTS)
+
+static int rpcrdma_svc_stream(const struct svc_rqst *rqstp,
 			      const struct rpcrdma_reply *reply,
-			      const struct rpcrdma_reply_plan *plan)
+			      const struct rpcrdma_reply_plan *plan,
+			      struct rpcrdma_extent *ext)
 {
 	struct rpcrdma_pieces at = {};
 	struct rpcrdma_piece piece;
@@ -281,9 +295,9 @@ static int rpcrdma_svc_stream(struct svc_rqst *rqstp,
 	while (rpcrdma_reply_next(reply, plan, &at, &piece)) {
 		if (piece.chunk)
 			continue;
-		n = rpcrdma_xdr_to_bvecs(&rqstp->rq_res, piece.from,
-					 piece.length, rqstp->rq_bvec + nr,
-					 rpcrdma_rqst_max_bvecs(rqstp) - nr);
+		n = rpcrdma_xdr_extents(&rqstp->rq_res, piece.from,
+					piece.length, ext + nr,
+					RPCRDMA_SVC_STREAM - nr);
 		if (n < 0)
 			return n;
 		nr += n;
@@ -304,21 +318,22 @@ rpcrdma_svc_expose(struct svc_rqst *rqstp, struct rpcrdma_svc_conn *conn,
 		   struct rpcrdma_reply_plan *plan)
 {
 	u32 i, nr = rqstp->rq_next_page - rqstp->rq_respages;
+	struct rpcrdma_extent ext[RPCRDMA_SVC_STREAM];
 	struct rpcrdma_svc_exposed *e;
 	unsigned long end, step = 1;
-	int nr_bv, rc;
+	int nr_ext, rc;
 
-	nr_bv = rpcrdma_svc_stream(rqstp, reply, plan);
-	if (nr_bv < 0)
-		return ERR_PTR(nr_bv);
+	nr_ext = rpcrdma_svc_stream(rqstp, reply, plan, ext);
+	if (nr_ext < 0)
+		return ERR_PTR(nr_ext);
 	e = kmalloc(struct_size(e, pages, nr), GFP_KERNEL);
 	if (!e)
 		return ERR_PTR(-ENOMEM);
 	e->exposed.release = rpcrdma_svc_unexposed;
 	end = jiffies + msecs_to_jiffies(RPCRDMA_SVC_MR_WAIT_MS);
 	for (;;) {
-		rc = rpcrdma_expose(conn->ep, &e->exposed, reply->xid,
-				    rqstp->rq_bvec, nr_bv, plan);
+		rc = rpcrdma_expose(conn->ep, &e->exposed, reply->xid, ext,
+				    nr_ext, plan);
 		if (rc != -EAGAIN || time_after(jiffies, end))
 			break;
 		/* They are being made. */
@@ -331,8 +346,7 @@ rpcrdma_svc_expose(struct svc_rqst *rqstp, struct rpcrdma_svc_conn *conn,
 	}
 	for (i = 0; i < nr; i++) {
 		e->pages[i] = rqstp->rq_respages[i];
-		if (e->pages[i])
-			get_page(e->pages[i]);
+		get_page(e->pages[i]);
 	}
 	e->nr = nr;
 	rpcrdma_ep_hold(conn->ep, RPCRDMA_MEMORY_REPLIES,
@@ -342,16 +356,17 @@ rpcrdma_svc_expose(struct svc_rqst *rqstp, struct rpcrdma_svc_conn *conn,
 
 /*
  * The peer pulls from the pages of @x: this thread must not write its next
- * Reply there. Writes may have taken most of them already.
+ * Reply there. Writes may have taken them already, all or all but the head's.
  */
 static void rpcrdma_svc_give_pages(struct svc_rqst *rqstp,
 				   struct rpcrdma_exposed *x)
 {
-	u32 i, nr = container_of(x, struct rpcrdma_svc_exposed, exposed)->nr;
+	u32 nr = container_of(x, struct rpcrdma_svc_exposed, exposed)->nr;
 
-	rpcrdma_svc_put_pages(rqstp->rq_respages, nr);
-	for (i = 0; i < nr; i++)
-		rqstp->rq_respages[i] = NULL;
+	if (!nr)
+		return;
+	rpcrdma_svc_put_pages(rqstp->rq_respages, 1);
+	rpcrdma_svc_put_pages(rqstp->rq_respages + 1, nr - 1);
 }
 
 /* No way to send this Reply, now or later: tell the peer (7.3). */
@@ -470,13 +485,10 @@ static int rpcrdma_svc_send_parts(struct svc_rqst *rqstp,
  */
 static void rpcrdma_svc_free_respages(struct svc_rqst *rqstp)
 {
-	struct page **page;
+	struct page **pages = rqstp->rq_respages + 1;
 
-	for (page = rqstp->rq_respages + 1; page < rqstp->rq_next_page; page++) {
-		if (*page)
-			put_page(*page);
-		*page = NULL;
-	}
+	if (rqstp->rq_next_page > pages)
+		rpcrdma_svc_put_pages(pages, rqstp->rq_next_page - pages);
 	rpcrdma_rqst_keep_first(rqstp);
 }
 

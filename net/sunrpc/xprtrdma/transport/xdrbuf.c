@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * xdr_bufs as plain geometry: vectors of pages, and octets copied out and in.
+ * xdr_bufs as plain geometry: extents of memory, and octets copied out and in.
  *
  * A range is always given in octets of the whole buffer: head, page data and
  * tail follow each other without a gap, whatever buf->len says.
@@ -46,105 +46,54 @@ static void rpcrdma_xdr_range(const struct xdr_buf *buf, u32 offset, u32 len,
 				       &r->tail);
 }
 
-static int rpcrdma_bvec_add(struct bio_vec *bv, int n, u32 max,
-			    struct page *page, u32 offset, u32 len)
+/* Append linear memory to the first @n, which is not negative, of @ext. */
+static int rpcrdma_extent_add(struct rpcrdma_extent *ext, int n, u32 max,
+			      u8 *p, u32 len)
 {
-	struct bio_vec *last = n ? &bv[n - 1] : NULL;
-
-	if (last && last->bv_page == page &&
-	    last->bv_offset + last->bv_len == offset) {
-		last->bv_len += len;
+	if (!len)
 		return n;
-	}
+	if (!virt_addr_valid(p) || !virt_addr_valid(p + len - 1))
+		return -EFAULT;
 	if ((u32)n == max)
 		return -E2BIG;
-	bv[n].bv_page = page;
-	bv[n].bv_offset = offset;
-	bv[n].bv_len = len;
+	ext[n] = rpcrdma_extent_of(p, len);
 	return n + 1;
 }
 
-/* @len octets of @pages, from octet @base of the first one on; n >= 0 */
-static int rpcrdma_bvec_pages(struct bio_vec *bv, int n, u32 max,
-			      struct page **pages, u32 base, u32 len)
-{
-	u32 here = min_t(u32, len, PAGE_SIZE - base);
-
-	if (!len)
-		return n;
-	if (unlikely(!*pages))
-		return -EFAULT;
-	n = rpcrdma_bvec_add(bv, n, max, *pages, base, here);
-	if (n < 0)
-		return n;
-	len -= here;
-	if (unlikely(n + DIV_ROUND_UP(len, PAGE_SIZE) > max))
-		return -E2BIG;
-	/* None of the others goes on where the one before it ends. */
-	for (; len; len -= here) {
-		struct page *page = *++pages;
-
-		if (unlikely(!page))
-			return -EFAULT;
-		here = min_t(u32, len, PAGE_SIZE);
-		bv[n].bv_page = page;
-		bv[n].bv_offset = 0;
-		bv[n].bv_len = here;
-		n++;
-	}
-	return n;
-}
-
-static int rpcrdma_bvec_kvec(struct bio_vec *bv, int n, u32 max,
-			     const u8 *p, u32 len)
-{
-	u32 offset, here;
-
-	while (len && n >= 0) {
-		if (!virt_addr_valid(p))
-			return -EFAULT;
-		offset = offset_in_page(p);
-		here = min_t(u32, len, PAGE_SIZE - offset);
-		n = rpcrdma_bvec_add(bv, n, max, virt_to_page(p), offset, here);
-		p += here;
-		len -= here;
-	}
-	return n;
-}
-
 /**
- * rpcrdma_xdr_to_bvecs - describe a range of an xdr_buf
+ * rpcrdma_xdr_extents - describe a range of an xdr_buf
  * @buf: xdr_buf
  * @offset: octets of @buf to leave out
  * @len: octets to describe, all within @buf
- * @bv: filled in; no vector crosses a page
- * @max: elements of @bv
+ * @ext: filled in
+ * @max: elements of @ext
  *
- * Any context. Returns the number of vectors, -E2BIG when @max are not enough,
- * -EFAULT for memory that cannot be described so.
+ * Any context. Returns the number of extents, -E2BIG when @max are not enough,
+ * RPCRDMA_XDR_EXTENTS always are; -EFAULT for memory that cannot be described so.
  */
-int rpcrdma_xdr_to_bvecs(const struct xdr_buf *buf, u32 offset, u32 len,
-			 struct bio_vec *bv, u32 max)
+int rpcrdma_xdr_extents(const struct xdr_buf *buf, u32 offset, u32 len,
+			struct rpcrdma_extent *ext, u32 max)
 {
 	struct rpcrdma_xdr_range r;
-	u32 base;
 	int n;
 
 	rpcrdma_xdr_range(buf, offset, len, &r);
 	if (unlikely(r.head_len + r.page_len + r.tail_len != len))
 		return -EFAULT;
 
-	n = rpcrdma_bvec_kvec(bv, 0, max, buf->head[0].iov_base + r.head,
-			      r.head_len);
+	n = rpcrdma_extent_add(ext, 0, max, buf->head[0].iov_base + r.head,
+			       r.head_len);
 	if (n < 0)
 		return n;
-	base = buf->page_base + r.page;
-	n = rpcrdma_bvec_pages(bv, n, max, buf->pages + (base >> PAGE_SHIFT),
-			       offset_in_page(base), r.page_len);
-	if (n < 0)
-		return n;
-	return rpcrdma_bvec_kvec(bv, n, max, buf->tail[0].iov_base + r.tail,
-				 r.tail_len);
+	if (r.page_len) {
+		if ((u32)n == max)
+			return -E2BIG;
+		ext[n++] = rpcrdma_extent_of_pages(buf->pages,
+						   buf->page_base + r.page,
+						   r.page_len);
+	}
+	return rpcrdma_extent_add(ext, n, max, buf->tail[0].iov_base + r.tail,
+				  r.tail_len);
 }
 
 /*

@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Between xdr_bufs and what the engine and the endpoint work with: plain
- * geometry, octets in a Send buffer, and vectors of pages.
+ * geometry, octets in a Send buffer, and extents of memory.
  */
 #ifndef RPCRDMA_XDRBUF_H
 #define RPCRDMA_XDRBUF_H
 
-#include <linux/bvec.h>
 #include <linux/sunrpc/xdr.h>
 
-/* Vectors a range of any xdr_buf here may take: 1 MiB of pages, head, tail */
-#define RPCRDMA_MAX_BVECS	(256 + 8)
+#include "../endpoint/endpoint.h"
+
+/* Extents that a range of an xdr_buf takes at most: head, page data, tail */
+#define RPCRDMA_XDR_EXTENTS	3
 
 /*
  * Describe @len octets of @buf from octet @offset on, as they lie in memory.
  * Octets of head and tail must be in the linear mapping (kmalloc or a page).
- * Physically contiguous neighbours may share a vector as far as a page goes.
- * Returns the number of vectors, -E2BIG when @max are not enough, -EFAULT for
- * memory that cannot be described (a page that is missing, a vmalloc address).
+ * Each part of @buf is an extent of its own, as who counts regions beforehand takes
+ * it to be. The pages are not looked at: one may be missing.
+ * Returns the number of extents, -E2BIG when @max are not enough, -EFAULT for
+ * memory that cannot be described (beyond the buffer, a vmalloc address).
  */
-int rpcrdma_xdr_to_bvecs(const struct xdr_buf *buf, u32 offset, u32 len,
-			 struct bio_vec *bv, u32 max);
+int rpcrdma_xdr_extents(const struct xdr_buf *buf, u32 offset, u32 len,
+			struct rpcrdma_extent *ext, u32 max);
 
 /* Copy @len octets of @buf from octet @offset on to @to. */
 void rpcrdma_xdr_copy_out(const struct xdr_buf *buf, u32 offset, u32 len,
