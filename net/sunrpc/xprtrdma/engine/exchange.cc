@@ -9,7 +9,7 @@
  * ends: what comes after their invalidation is decided before, and is the
  * state.
  */
-#include "internal.h"
+#include "chunk_lists.h"
 
 namespace rpcrdma
 {
@@ -269,6 +269,14 @@ struct rpcrdma_step rpcrdma_exchange_reply(struct rpcrdma_exchange *x,
 	if (a->bad)
 		return refuse(x, RPCRDMA_STEP_PUT, rx->error.status,
 			      "it breaks the protocol");
+	/* Most have nothing else to be looked at. */
+	if (lists_empty(&x->lists) && lists_empty(&rx->lists) &&
+	    rx->format != RPCRDMA_SPECIAL) {
+		x->placed = {};
+		x->parts = divide(length, a->room, x->placed);
+		return end(x, RPCRDMA_STEP_PLACE | RPCRDMA_STEP_PUT,
+			   static_cast<int>(x->parts.octets));
+	}
 	status = rpcrdma_check_reply(conn, &x->lists, rx, &x->placed);
 	if (status) {
 		s = refuse(x, rpcrdma_exchange_stray(rx, false).todo, status,

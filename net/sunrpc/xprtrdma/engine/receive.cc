@@ -150,11 +150,6 @@ fault decode_lists(const message &m, xdr_reader &in)
 	return wrong;
 }
 
-bool lists_empty(const struct rpcrdma_lists *lists)
-{
-	return !lists->nr_reads && !lists->nr_writes && !lists->has_reply;
-}
-
 /* A Call or Reply is whole: the last of what there is to check */
 verdict deliver(const message &m, enum rpcrdma_format format, u32 stream,
 		u32 total)

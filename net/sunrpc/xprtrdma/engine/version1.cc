@@ -104,11 +104,6 @@ verdict refuse(const message &m)
 	return RPCRDMA_RX_BAD_REPLY;
 }
 
-bool lists_empty(const struct rpcrdma_lists *lists)
-{
-	return !lists->nr_reads && !lists->nr_writes && !lists->has_reply;
-}
-
 /*
  * The handle that the Reply may invalidate: one is only named if the Call has
  * no other (RFC 8797), since its sender invalidates the others anyway.

@@ -209,11 +209,15 @@ void rpcrdma_requester_alloc_slot(struct rpc_xprt *xprt, struct rpc_task *task)
  */
 void rpcrdma_requester_free_slot(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
 {
+	size_t octets = sizeof(*rqst);
+
+	/* Else a compiler clears it a word at a time: see rpcrdma_xdr_copy_pages() */
+	OPTIMIZER_HIDE_VAR(octets);
 	rpcrdma_req_reset(rpcrdma_rqst_req(rqst));
 
 	spin_lock(&xprt->reserve_lock);
 	if (!xprt_wake_up_backlog(xprt, rqst)) {
-		memset(rqst, 0, sizeof(*rqst));
+		memset(rqst, 0, octets);
 		list_add(&rqst->rq_list, &xprt->free);
 	}
 	spin_unlock(&xprt->reserve_lock);

@@ -19,7 +19,9 @@ struct rpcrdma_xdr_range {
 	u32 tail, tail_len;
 };
 
-static u32 rpcrdma_xdr_part(u32 *offset, u32 *len, u32 part_len, u32 *part)
+/* How much of the range lies in the part that is next, and from where on? */
+static __always_inline u32 rpcrdma_xdr_part(u32 *offset, u32 *len,
+					    u32 part_len, u32 *part)
 {
 	u32 n = 0;
 
@@ -124,66 +126,44 @@ static void rpcrdma_xdr_copy_pages(const struct xdr_buf *buf, u32 offset,
 	}
 }
 
-/**
- * rpcrdma_xdr_copy_out - copy a range of an xdr_buf to linear memory
- * @buf: xdr_buf whose pages are all there
- * @offset: octets of @buf to leave out
- * @len: octets, all within @buf
- * @to: @len octets of memory
- *
- * Any context.
- */
-void rpcrdma_xdr_copy_out(const struct xdr_buf *buf, u32 offset, u32 len,
-			  void *to)
+static void rpcrdma_xdr_copy_linear(void *memory, u8 *p, u32 len, bool in)
 {
-	struct rpcrdma_xdr_range r;
-
-	/* As most are */
-	if (likely((u64)offset + len <= buf->head[0].iov_len)) {
-		memcpy(to, buf->head[0].iov_base + offset, len);
-		return;
-	}
-	rpcrdma_xdr_range(buf, offset, len, &r);
-	if (r.head_len)
-		memcpy(to, buf->head[0].iov_base + r.head, r.head_len);
-	to += r.head_len;
-	if (r.page_len)
-		rpcrdma_xdr_copy_pages(buf, r.page, r.page_len, to, false);
-	to += r.page_len;
-	if (r.tail_len)
-		memcpy(to, buf->tail[0].iov_base + r.tail, r.tail_len);
+	if (in)
+		memcpy(memory, p, len);
+	else
+		memcpy(p, memory, len);
 }
 
 /**
- * rpcrdma_xdr_copy_in - copy linear memory to a range of an xdr_buf
+ * rpcrdma_xdr_copy - copy between a range of an xdr_buf and linear memory
  * @buf: xdr_buf whose pages are all there
  * @offset: octets of @buf to leave out
- * @from: @len octets of memory
  * @len: octets; what goes beyond @buf is left out
+ * @p: @len octets of memory
+ * @in: to @buf, else from it
  *
  * Any context. Returns the octets copied.
  */
-u32 rpcrdma_xdr_copy_in(const struct xdr_buf *buf, u32 offset,
-			const void *from, u32 len)
+u32 rpcrdma_xdr_copy(const struct xdr_buf *buf, u32 offset, u32 len, u8 *p,
+		     bool in)
 {
-	struct rpcrdma_xdr_range r;
+	u8 *end = p;
+	u32 from, n;
 
-	/* As most are */
-	if (likely((u64)offset + len <= buf->head[0].iov_len)) {
-		memcpy(buf->head[0].iov_base + offset, from, len);
-		return len;
-	}
-	rpcrdma_xdr_range(buf, offset, len, &r);
-	if (r.head_len)
-		memcpy(buf->head[0].iov_base + r.head, from, r.head_len);
-	from += r.head_len;
-	if (r.page_len)
-		rpcrdma_xdr_copy_pages(buf, r.page, r.page_len, (u8 *)from,
-				       true);
-	from += r.page_len;
-	if (r.tail_len)
-		memcpy(buf->tail[0].iov_base + r.tail, from, r.tail_len);
-	return r.head_len + r.page_len + r.tail_len;
+	n = rpcrdma_xdr_part(&offset, &len, buf->head[0].iov_len, &from);
+	if (n)
+		rpcrdma_xdr_copy_linear(buf->head[0].iov_base + from, end, n,
+					in);
+	end += n;
+	n = rpcrdma_xdr_part(&offset, &len, buf->page_len, &from);
+	if (n)
+		rpcrdma_xdr_copy_pages(buf, from, n, end, in);
+	end += n;
+	n = rpcrdma_xdr_part(&offset, &len, buf->tail[0].iov_len, &from);
+	if (n)
+		rpcrdma_xdr_copy_linear(buf->tail[0].iov_base + from, end, n,
+					in);
+	return end + n - p;
 }
 
 /**

@@ -6,6 +6,7 @@
 #ifndef RPCRDMA_XDRBUF_H
 #define RPCRDMA_XDRBUF_H
 
+#include <linux/string.h>
 #include <linux/sunrpc/xdr.h>
 
 #include "../endpoint/endpoint.h"
@@ -24,16 +25,32 @@
 int rpcrdma_xdr_extents(const struct xdr_buf *buf, u32 offset, u32 len,
 			struct rpcrdma_extent *ext, u32 max);
 
-/* Copy @len octets of @buf from octet @offset on to @to. */
-void rpcrdma_xdr_copy_out(const struct xdr_buf *buf, u32 offset, u32 len,
-			  void *to);
-
 /*
- * Copy @len octets from @from to @buf from octet @offset on; what goes beyond
- * @buf is left out. Returns the octets copied.
+ * Copy @len octets of @buf from octet @offset on to @p, or from there if @in. Its
+ * pages are all there; what goes beyond @buf is left out. Returns the octets copied.
  */
-u32 rpcrdma_xdr_copy_in(const struct xdr_buf *buf, u32 offset,
-			const void *from, u32 len);
+u32 rpcrdma_xdr_copy(const struct xdr_buf *buf, u32 offset, u32 len, u8 *p,
+		     bool in);
+
+/* The same, most of which is from one head, or to it */
+static inline void rpcrdma_xdr_copy_out(const struct xdr_buf *buf, u32 offset,
+					u32 len, void *to)
+{
+	if (likely((u64)offset + len <= buf->head[0].iov_len))
+		memcpy(to, buf->head[0].iov_base + offset, len);
+	else
+		rpcrdma_xdr_copy(buf, offset, len, to, false);
+}
+
+static inline u32 rpcrdma_xdr_copy_in(const struct xdr_buf *buf, u32 offset,
+				      const void *from, u32 len)
+{
+	if (likely((u64)offset + len <= buf->head[0].iov_len)) {
+		memcpy(buf->head[0].iov_base + offset, from, len);
+		return len;
+	}
+	return rpcrdma_xdr_copy(buf, offset, len, (u8 *)from, true);
+}
 
 /*
  * Copy the Payload stream of @buf, @len octets, to @to. What is left out of @buf,
