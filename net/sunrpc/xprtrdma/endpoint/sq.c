@@ -65,18 +65,18 @@ void rpcrdma_work_rdma(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
 /* ---- Completions ---- */
 
 /* What went with @s, which is free. ep->lock held. */
-static void rpcrdma_send_detach(struct rpcrdma_send *s,
-				struct list_head *through)
+static __always_inline void rpcrdma_send_detach(struct rpcrdma_send *s,
+						struct list_head *through)
 {
 	struct rpcrdma_ep *ep = s->ep;
 
 	lockdep_assert_held(&ep->lock);
-	if (s->rw) {
+	if (unlikely(s->rw)) {
 		s->rw->work.refused = s->work.refused;
 		list_add_tail(&s->rw->work.list, through);
 		s->rw = NULL;
 	}
-	if (s->stream) {
+	if (unlikely(s->stream)) {
 		list_add_tail(&s->stream->work.list, through);
 		s->stream = NULL;
 	}

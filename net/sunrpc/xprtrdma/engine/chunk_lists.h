@@ -112,11 +112,6 @@ static inline u32 chunk_octets(s32 read_segs, s32 write_segs, s32 reply_segs)
 	return octets;
 }
 
-static inline bool lists_empty(const struct rpcrdma_lists *lists)
-{
-	return !lists->nr_reads && !lists->nr_writes && !lists->has_reply;
-}
-
 /* Write @lists, of which one at least is not empty. */
 [[nodiscard]] xdr_writer encode_some_chunks(xdr_writer out,
 					    const struct rpcrdma_lists *lists);

@@ -116,6 +116,18 @@ grant_owed(const struct rpcrdma_conn *conn)
 }
 
 /*
+ * What a connection mostly is: open, with version 2, and nothing is due. Else
+ * due_events() says what.
+ */
+[[gnu::always_inline]] static inline bool
+at_ease(const struct rpcrdma_conn *conn)
+{
+	return conn->state == RPCRDMA_CONN_OPEN &&
+	       conn->version == RPCRDMA_VERS_2 && conn->props_sent &&
+	       !conn->pend_count && !grant_owed(conn);
+}
+
+/*
  * Take the credit fields of a received header. Returns whether Calls that had
  * to wait may be tried again. Closes the connection on a violation.
  */

@@ -270,7 +270,7 @@ struct rpcrdma_step rpcrdma_exchange_reply(struct rpcrdma_exchange *x,
 		return refuse(x, RPCRDMA_STEP_PUT, rx->error.status,
 			      "it breaks the protocol");
 	/* Most have nothing else to be looked at. */
-	if (lists_empty(&x->lists) && lists_empty(&rx->lists) &&
+	if (!has_chunks(&x->lists) && !has_chunks(&rx->lists) &&
 	    rx->format != RPCRDMA_SPECIAL) {
 		x->placed = {};
 		x->parts = divide(length, a->room, x->placed);

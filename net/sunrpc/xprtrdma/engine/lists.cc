@@ -153,9 +153,9 @@ u32 rpcrdma_header_octets(const struct rpcrdma_conn *conn,
  * (6.2.2, WP 3.1), then the chunk lists (6.2.3), which RDMA2_MSG and
  * RDMA2_NOMSG both have (6.3.1, 6.3.2).
  */
-[[gnu::always_inline]] static inline u32
-encode_header(const struct rpcrdma_conn *conn, void *buf, u32 size, u32 xid,
-	      u32 htype, u32 flags, const struct rpcrdma_lists *lists)
+u32 rpcrdma_encode_header(const struct rpcrdma_conn *conn, void *buf, u32 size,
+			  u32 xid, u32 htype, u32 flags,
+			  const struct rpcrdma_lists *lists)
 {
 	xdr_writer out{ buf };
 
@@ -172,24 +172,27 @@ encode_header(const struct rpcrdma_conn *conn, void *buf, u32 size, u32 xid,
 	return out.offset();
 }
 
-u32 rpcrdma_encode_header(const struct rpcrdma_conn *conn, void *buf, u32 size,
-			  u32 xid, u32 htype, u32 flags,
-			  const struct rpcrdma_lists *lists)
-{
-	return encode_header(conn, buf, size, xid, htype, flags, lists);
-}
-
 /* 4.4.3 has a header type of its own; parts are told by MORE (4.4.2). */
 u32 rpcrdma_encode_rpc(const struct rpcrdma_conn *conn, void *buf, u32 size,
 		       enum rpcrdma_kind kind, enum rpcrdma_format format,
 		       u32 xid, bool more, const struct rpcrdma_lists *lists)
 {
 	const u32 htype = format == RPCRDMA_SPECIAL ? RDMA2_NOMSG : RDMA2_MSG;
+	xdr_writer out{ buf };
 	u32 flags = 0;
 
 	if (kind == RPCRDMA_KIND_REPLY)
 		flags |= RDMA2_F_RESPONSE;
 	if (more)
 		flags |= RDMA2_F_MORE;
-	return encode_header(conn, buf, size, xid, htype, flags, lists);
+	/* What most headers are */
+	if (conn->version == RPCRDMA_VERS_2 && (!lists || !has_chunks(lists))) {
+		if (size < v2::PLAIN_HEADER_OCTETS)
+			return 0;
+		out = v2::encode_prefix(out, xid, htype, flags);
+		out.word(lists ? lists->inv_handle : 0);
+		out = encode_chunks(out, nullptr);
+		return out.offset();
+	}
+	return rpcrdma_encode_header(conn, buf, size, xid, htype, flags, lists);
 }

@@ -203,7 +203,7 @@ verdict receive_msg(const message &m)
 		return refuse(m, wrong);
 	if (m.response() && rx->lists.nr_reads)
 		return refuse(m, { RDMA2_ERR_BAD_XDR });
-	if (more && !lists_empty(&rx->lists))
+	if (more && has_chunks(&rx->lists))
 		return refuse(m, { RDMA2_ERR_INVAL_CONT });
 
 	rx->payload_offset = in.offset();
@@ -756,7 +756,9 @@ enum rpcrdma_verdict rpcrdma_conn_receive(struct rpcrdma_conn *conn,
 		conn->moved = 1;
 	else
 		conn->unreplaced++;
-	rx->events |= due_events(conn) | watch_receive(conn);
+	if (!at_ease(conn))
+		rx->events |= due_events(conn);
+	rx->events |= watch_receive(conn);
 	return verdict;
 }
 

@@ -128,7 +128,7 @@ verdict deliver_call(const message &m, enum rpcrdma_format format, u32 stream)
 	struct rpcrdma_rx *rx = m.rx;
 
 	/* In the reverse direction there are no chunks (RFC 8167). */
-	if (m.conn->cfg.client && !lists_empty(&rx->lists))
+	if (m.conn->cfg.client && has_chunks(&rx->lists))
 		return refuse_call(m);
 	if (stream < RPC_MIN_OCTETS ||
 	    !reads_fit(&rx->lists, stream, format == RPCRDMA_SPECIAL))
@@ -146,7 +146,7 @@ verdict deliver_reply(const message &m, enum rpcrdma_format format, u32 stream)
 	struct rpcrdma_rx *rx = m.rx;
 
 	if (stream < RPC_MIN_OCTETS || rx->lists.nr_reads ||
-	    (!m.conn->cfg.client && !lists_empty(&rx->lists)))
+	    (!m.conn->cfg.client && has_chunks(&rx->lists)))
 		return bad_reply(m);
 
 	answered(m);

@@ -530,6 +530,8 @@ static void rpcrdma_req_account(struct rpcrdma_req *req,
 		stats->nomsg_calls++;
 	else if (!plan->read_item)
 		stats->send_copied += req->rqst.rq_snd_buf.page_len;
+	if (likely(!rpcrdma_plan_has_chunks(plan)))
+		return;
 	stats->read_chunks += lists->nr_reads;
 	if (lists->nr_writes) {
 		stats->write_chunks++;
