@@ -75,6 +75,8 @@ rpc *host::begin(const spec &what, endpoint *bound, std::function<void()> ended)
 	tasks_[task->xid] = task;
 	encode(task);
 	xmit_.push_back(task);
+	/* Its task is awake. */
+	asleep_ = false;
 	w_.tell("%s: RPC %u, xid %x, %u (item %u) for %u (item %u) of %u, chain %u",
 		client_ ? "client" : "server", task->id, task->xid,
 		what.call_length, what.call_item, what.reply_length,
@@ -167,7 +169,9 @@ void host::timed_out(rpc *task)
 	w_.tell("RPC %u waited too long", task->id);
 	if (!task->unanswered)
 		w_.complain("an RPC has no Reply for a minute");
-	if (task->sent_on)
+	if (client_)
+		net_.client_link().drop();
+	else if (task->sent_on)
 		task->sent_on->close("an RPC waited too long");
 }
 
@@ -228,6 +232,8 @@ void host::transmit()
 {
 	const endpoint *blocked = nullptr;
 
+	if (client_ && (asleep_ || net_.client_link().is_locked()))
+		return;
 	for (size_t i = 0; i < xmit_.size();) {
 		rpc *task = xmit_[i];
 		endpoint *on = connection_of(task);
@@ -244,7 +250,13 @@ void host::transmit()
 			continue;
 		}
 		if (rc == -ENOTCONN && !task->bound) {
-			net_.want_connection();
+			link &mine = net_.client_link();
+
+			asleep_ = !mine.is_connected();
+			if (asleep_)
+				mine.connect();
+			else
+				mine.drop();
 			return;
 		}
 		xmit_.erase(xmit_.begin() + static_cast<long>(i));
@@ -891,40 +903,64 @@ void host::use(endpoint *now)
 	transmit_soon();
 }
 
-/* @gone is off the device: what waits for Replies from it asks again. */
-void host::disconnected(endpoint *gone)
+/* Those for which @which holds, in order */
+template <typename F>
+std::vector<rpc *> host::tasks_that(F which) const
 {
-	std::vector<rpc *> again;
+	std::vector<rpc *> found;
 
 	for (auto &each : tasks_) {
-		rpc *task = each.second;
-
-		if (task->pinned)
-			w_.complain("an answer outlives its connection");
-		if (task->bound == gone ||
-		    (task->state == rpc::WAITING && !task->bound && ep == gone))
-			again.push_back(task);
+		if (which(each.second))
+			found.push_back(each.second);
 	}
-	std::sort(again.begin(), again.end(),
+	std::sort(found.begin(), found.end(),
 		  [](const rpc *a, const rpc *b) { return a->id < b->id; });
-	if (ep == gone)
-		ep = nullptr;
-	for (rpc *task : again) {
-		if (task->bound) {
-			auto queued =
-				std::find(xmit_.begin(), xmit_.end(), task);
+	return found;
+}
 
-			if (queued != xmit_.end())
-				xmit_.erase(queued);
-			complete(task, -ENOTCONN);
-			continue;
-		}
+/* @gone is off the device: a callback cannot be made anywhere else. */
+void host::disconnected(endpoint *gone)
+{
+	if (!tasks_that([](const rpc *task) { return task->pinned; }).empty())
+		w_.complain("an answer outlives its connection");
+	if (!client_ && ep == gone)
+		ep = nullptr;
+	for (rpc *task :
+	     tasks_that([&](const rpc *each) { return each->bound == gone; })) {
+		auto queued = std::find(xmit_.begin(), xmit_.end(), task);
+
+		if (queued != xmit_.end())
+			xmit_.erase(queued);
+		complete(task, -ENOTCONN);
+	}
+	transmit_soon();
+}
+
+/*
+ * sunrpc's tasks that wait for Replies sleep where those do that wait for a
+ * connection, and send their Calls again. It ends an RPC with what it does not know.
+ */
+void host::wake(int status)
+{
+	static constexpr int known[] = {
+		EAGAIN,	     ECONNREFUSED, ECONNRESET, ECONNABORTED, ENETDOWN,
+		ENETUNREACH, EHOSTUNREACH, EPIPE,      EPROTO,	     EADDRINUSE,
+		ENOTCONN,    ENOBUFS,	   ETIMEDOUT,
+	};
+
+	if (std::find(std::begin(known), std::end(known), -status) ==
+	    std::end(known))
+		w_.complain("RPCs end for what their connection met");
+	for (rpc *task : tasks_that([](const rpc *each) {
+		     return each->state == rpc::WAITING && !each->bound;
+	     })) {
 		task->sent_on = nullptr;
 		task->state = rpc::QUEUED;
 		task->timer++;
 		encode(task);
 		xmit_.push_back(task);
 	}
+	asleep_ = false;
 	transmit_soon();
 }
 
@@ -959,9 +995,6 @@ void host::connected(endpoint &from)
 void host::failed(endpoint &from, int status)
 {
 	net_.failed(from, status);
-	disconnected(&from);
-	read_waiting();
-	take();
 }
 
 void host::closed(endpoint &from)

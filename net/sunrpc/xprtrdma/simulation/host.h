@@ -127,10 +127,13 @@ public:
 		   std::function<void()> ended);
 	void kill(rpc *task);
 	void transmit();
+	void transmit_soon();
 
-	/* The network's */
+	/* A server has a connection, and one end has one no more. */
 	void use(endpoint *ep);
 	void disconnected(endpoint *ep);
+	/* Those who wait for a connection, or for Replies, look again. */
+	void wake(int status);
 
 	void call(endpoint &ep, received *rv) override;
 	void reply(endpoint &ep, received *rv) override;
@@ -168,6 +171,8 @@ public:
 
 private:
 	/* Requester */
+	template <typename F>
+	std::vector<rpc *> tasks_that(F which) const;
 	endpoint *connection_of(const rpc *task) const
 	{
 		return task->bound ? task->bound : ep;
@@ -194,7 +199,6 @@ private:
 	void complete(rpc *task, int status);
 	void release(rpc *task);
 	void requeue(rpc *task);
-	void transmit_soon();
 
 	/* Responder, in service.cc */
 	void begin_reads(served *s);
@@ -224,6 +228,7 @@ private:
 	std::vector<served *> waiting_;	      /* with a Reply */
 	u32 serving_ = 0, busy_ = 0;
 	bool transmitting_ = false;
+	bool asleep_ = false;	     /* they wait for a connection */
 	u64 poll_ = 0, poll_at_ = 0; /* the next look at waiting_ */
 	u32 next_xid_;
 	u32 next_sequence_ = 0;

@@ -62,6 +62,7 @@ static std::string run(choices &c, totals &sum, bool verbose)
 	sum.no_room += w.sum.no_room;
 	sum.reads_waited += w.sum.reads_waited;
 	sum.regions_waited += w.sum.regions_waited;
+	sum.ended_early += w.sum.ended_early;
 	sum.attempts_failed += w.sum.attempts_failed;
 	sum.receives_given_back += w.sum.receives_given_back;
 	sum.receive_posts += w.sum.receive_posts;
@@ -186,10 +187,10 @@ int main(int argc, char **argv)
 	printf("# %llu runs, %llu exchanges in %.1f s, of which %.1f on a processor: %.0f in a minute of those; %llu steps\n",
 	       sum.runs, sum.exchanges, took, own,
 	       static_cast<double>(sum.exchanges) * 60 / own, sum.steps);
-	printf("# %llu connections (%llu of version 1), %llu lost, %llu not made; %llu RPCs killed, %llu refused, %llu failed, %llu timed out; %llu Replies pulled, %llu callbacks\n",
-	       sum.connections, sum.version1, sum.losses, sum.attempts_failed,
-	       sum.killed, sum.refused, sum.failed, sum.timed_out, sum.pulled,
-	       sum.callbacks);
+	printf("# %llu connections (%llu of version 1), %llu lost, %llu of them before they were used, %llu not made; %llu RPCs killed, %llu refused, %llu failed, %llu timed out; %llu Replies pulled, %llu callbacks\n",
+	       sum.connections, sum.version1, sum.losses, sum.ended_early,
+	       sum.attempts_failed, sum.killed, sum.refused, sum.failed,
+	       sum.timed_out, sum.pulled, sum.callbacks);
 	printf("# %llu connections with an end to the letter, %llu with a peer of version 1; %llu devices removed; %llu bad Replies, %llu Calls with several Read chunks, %llu short Write chunks; %llu times no memory at once, %llu times none at all; %llu Reads waited for a region, and %llu times a Call or a Reply did; %llu Receives free again, posted with %llu calls, and %llu let go of; %llu windows had no memory to grow\n",
 	       sum.letters, sum.peers1, sum.removals, sum.bad, sum.in_pieces,
 	       sum.short_chunks, sum.waited, sum.no_room, sum.reads_waited,

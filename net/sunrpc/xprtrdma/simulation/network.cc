@@ -366,15 +366,30 @@ void network::rpc_over(rpc *)
 
 /* ---- The connection manager ---- */
 
+u64 network::reconnect_delay()
+{
+	const u64 delay = backoff_;
+
+	backoff_ = backoff_ ? std::min(2 * backoff_, 60 * SECOND) : 3 * SECOND;
+	return delay;
+}
+
 void network::want_connection()
 {
 	if (connecting_)
 		return;
 	connecting_ = true;
-	if (client_.ep)
-		client_.ep->close(nullptr);
-	w_.after(1 + backoff_, this, CONNECT);
-	backoff_ = backoff_ ? std::min(2 * backoff_, 60 * SECOND) : 3 * SECOND;
+	w_.after(1 + reconnect_delay(), this, CONNECT);
+}
+
+/* Some find too little memory. What there is has to come to an end. */
+bool network::may_attempt()
+{
+	if (++attempts_ > 100)
+		setup_.rpcs = begun_;
+	if (attempts_ > 400)
+		w_.complain("connections are made for ever");
+	return attempts_ <= 400;
 }
 
 /* One attempt; another may follow at once, with another version. */
@@ -383,17 +398,8 @@ void network::connect()
 	endpoint_params p = setup_.client;
 	const u8 high = p.cfg.version_high;
 
-	/* Some find too little memory. What there is has to come to an end. */
-	if (++attempts_ > 100)
-		setup_.rpcs = begun_;
-	if (attempts_ > 400) {
-		w_.complain("connections are made for ever");
+	if (!may_attempt())
 		return;
-	}
-	if (setup_.peer1_client) {
-		w_.after(w_.delay(200), this, REQUEST, PEER1);
-		return;
-	}
 	tried_ = rpcrdma_version_first(&memory_, w_.now / SECOND,
 				       p.cfg.version_low, high);
 	p.cfg.version_high = tried_;
@@ -572,12 +578,17 @@ void network::connected(endpoint &client)
 {
 	w_.sum.connections++;
 	w_.sum.version1 += client.conn.version == RPCRDMA_VERS_1;
-	connecting_ = false;
 	attempt_ = nullptr;
 	again_ = false;
-	rpcrdma_version_learn(&memory_, w_.now / SECOND, tried_,
-			      rpcrdma_conn_answer(&client.conn, false));
-	client_.use(&client);
+	learn(client, false);
+	link_.tried(&client, 0);
+}
+
+void network::learn(const endpoint &ep, bool ended)
+{
+	rpcrdma_version_learn(&memory_, w_.now / SECOND,
+			      ep.conn.cfg.version_high,
+			      rpcrdma_conn_answer(&ep.conn, ended));
 }
 
 void network::failed(endpoint &, int status)
@@ -595,7 +606,7 @@ void network::failed(endpoint &, int status)
 		return;
 	}
 	again_ = false;
-	connecting_ = false;
+	link_.tried(nullptr, status);
 }
 
 void network::closed(endpoint &ep)
@@ -612,9 +623,7 @@ void network::closed(endpoint &ep)
 	}
 	if (&ep == attempt_)
 		w_.complain("the end of a connection that nobody has");
-	rpcrdma_version_learn(&memory_, w_.now / SECOND,
-			      ep.conn.cfg.version_high,
-			      rpcrdma_conn_answer(&ep.conn, true));
+	link_.closed(ep);
 	w_.sum.losses += over_ < rpcs_.size();
 }
 
@@ -628,11 +637,8 @@ void network::act(u32 what, u64 arg)
 		work();
 		break;
 	case CONNECT:
-		/* The one before has to be gone. */
-		if (client_.ep)
-			w_.after(MILLISECOND, this, CONNECT);
-		else if (connecting_ && !attempt_)
-			connect();
+		if (may_attempt())
+			w_.after(w_.delay(200), this, REQUEST, PEER1);
 		break;
 	case REQUEST:
 		request(static_cast<u32>(arg));

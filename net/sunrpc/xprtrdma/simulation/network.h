@@ -6,6 +6,7 @@
 #ifndef SIMULATION_NETWORK_H
 #define SIMULATION_NETWORK_H
 
+#include "link.h"
 #include "peer1.h"
 
 namespace simulation
@@ -37,8 +38,20 @@ public:
 	/* The whole run; what is wrong is in w.complaint. */
 	void run();
 
-	/* The hosts' */
+	/* The client's: how long it waits before it makes another connection */
+	u64 reconnect_delay();
+	/* ... made, or not: its link is told */
+	void connect();
+	/* What a connection that opened, or @ended, has shown of the server's versions */
+	void learn(const endpoint &ep, bool ended);
+	link &client_link()
+	{
+		return link_;
+	}
+	/* A peer's of version 1 */
 	void want_connection();
+
+	/* The hosts' */
 	void reset_backoff()
 	{
 		backoff_ = 0;
@@ -91,7 +104,7 @@ private:
 	void choose_setup();
 	spec choose_spec();
 	void work();
-	void connect();
+	bool may_attempt();
 	void request(u32 index);
 	void answer(u32 index, enum rpcrdma_news news, int rejection = 0);
 	void exchange_private(endpoint *client, endpoint *server);
@@ -114,6 +127,7 @@ private:
 	world &w_;
 	setup setup_;
 	host client_, server_;
+	link link_{ w_, *this, client_ };
 	std::vector<std::unique_ptr<endpoint>> endpoints_;
 	std::unique_ptr<peer1> peer1_;
 	bool private_ = false; /* private messages were exchanged */
@@ -123,7 +137,7 @@ private:
 	rpcrdma_version_memory memory_{};
 	rpcrdma_memory_account promised_{};
 	rpcrdma_admission admission_{};
-	bool connecting_ = false;
+	bool connecting_ = false; /* a peer of version 1 */
 	endpoint *attempt_ = nullptr;
 	u8 tried_ = 0;
 	bool again_ = false; /* with another version, at once */

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "link.h"
+
+#include <cerrno>
+
+#include "network.h"
+
+namespace simulation
+{
+
+void link::start(bool close, u64 delay)
+{
+	worker &me = workers_[close];
+
+	/* A work item that runs is run again afterwards. */
+	if (me.busy) {
+		me.again = w_.now + delay;
+		return;
+	}
+	me = {};
+	me.busy = true;
+	me.walk.close = close;
+	w_.after(delay, this, STEP, close);
+}
+
+void link::go_on(bool close)
+{
+	w_.after(w_.delay(20), this, STEP, close);
+}
+
+void link::connect()
+{
+	if (connecting_)
+		return;
+	connecting_ = true;
+	locked_ = true;
+	start(false, 1 + net_.reconnect_delay());
+}
+
+void link::drop()
+{
+	to_be_closed_ = true;
+	if (locked_)
+		return;
+	locked_ = true;
+	w_.after(w_.delay(20), this, CLEAN_UP);
+}
+
+void link::unlock()
+{
+	if (to_be_closed_) {
+		w_.after(w_.delay(20), this, CLEAN_UP);
+		return;
+	}
+	locked_ = false;
+	if (connected_ && (!client_.ep || client_.ep->is_gone()))
+		w_.complain("a client does not know that its connection ended");
+	client_.transmit_soon();
+}
+
+void link::tried(endpoint *made, int result)
+{
+	workers_[false].made = made;
+	workers_[false].result = result;
+	/* Who sleeps that long may be slow to wake. */
+	w_.after(w_.delay(2000), this, STEP, false);
+}
+
+void link::closed(endpoint &ep)
+{
+	for (worker &each : workers_) {
+		if (each.old == &ep)
+			go_on(each.walk.close);
+	}
+	/* Who takes it away sees to the rest. */
+	if (client_.ep == &ep)
+		drop();
+}
+
+/* False: it takes its time. */
+bool link::forget(worker &me)
+{
+	me.old = client_.ep;
+	client_.ep = nullptr;
+	if (!me.old)
+		return true;
+	me.old->close(nullptr);
+	return me.old->is_gone();
+}
+
+/* False: it comes here again by itself, or not at all. */
+bool link::step(worker &me, const rpcrdma_link_step &s)
+{
+	switch (s.what) {
+	case RPCRDMA_LINK_FORGET:
+		return forget(me);
+	case RPCRDMA_LINK_TRY:
+		net_.connect();
+		return false;
+	case RPCRDMA_LINK_KEEP:
+		if (client_.ep)
+			w_.complain("a client has two connections");
+		client_.ep = me.made;
+		break;
+	case RPCRDMA_LINK_SETTLED:
+		connecting_ = false;
+		break;
+	case RPCRDMA_LINK_UP:
+		connected_ = true;
+		me.open = me.made->is_open();
+		break;
+	case RPCRDMA_LINK_DROP:
+		w_.sum.ended_early++;
+		drop();
+		break;
+	case RPCRDMA_LINK_WAKE:
+		client_.wake(s.status);
+		break;
+	case RPCRDMA_LINK_UNLOCK:
+		unlock();
+		break;
+	case RPCRDMA_LINK_DOWN:
+		connected_ = false;
+		client_.wake(-ENOTCONN);
+		break;
+	case RPCRDMA_LINK_END:
+		/* Who has it closed had the lock, and has it still. */
+		if (me.walk.close)
+			unlock();
+		return false;
+	}
+	return true;
+}
+
+void link::act(u32 what, u64 arg)
+{
+	if (what == CLEAN_UP) {
+		to_be_closed_ = false;
+		start(true, 1);
+		return;
+	}
+
+	worker &me = workers_[arg];
+
+	if (me.old) {
+		net_.learn(*me.old, true);
+		me.old = nullptr;
+	}
+
+	const rpcrdma_link_step s =
+		rpcrdma_link_next(&me.walk, me.result, me.open);
+
+	if (step(me, s)) {
+		go_on(arg);
+	} else if (s.what == RPCRDMA_LINK_END) {
+		me.busy = false;
+		if (me.again)
+			start(arg, std::max(me.again, w_.now + 1) - w_.now);
+	}
+}
+
+} // namespace simulation
