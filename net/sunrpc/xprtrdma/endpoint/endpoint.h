@@ -598,6 +598,33 @@ struct rpcrdma_ep {
 	struct completion	closed;		/* and closed() has returned */
 };
 
+/*
+ * Begin a message that is sent in one: write its header, and see that @octets of
+ * payload have room behind it; s->header_len and s->len say where. @lists may be
+ * NULL. Else as rpcrdma_send_room().
+ */
+int rpcrdma_send_begin_larger(struct rpcrdma_send *s, enum rpcrdma_kind kind,
+			      enum rpcrdma_format format, u32 xid, u32 octets,
+			      const struct rpcrdma_lists *lists, gfp_t gfp);
+static inline int rpcrdma_send_begin(struct rpcrdma_send *s,
+				     enum rpcrdma_kind kind,
+				     enum rpcrdma_format format, u32 xid,
+				     u32 octets,
+				     const struct rpcrdma_lists *lists,
+				     gfp_t gfp)
+{
+	u32 header = rpcrdma_encode_rpc(&s->ep->conn, s->buf, s->size, kind,
+					format, xid, false, lists);
+
+	/* How much it takes is only asked when that is not there. */
+	if (unlikely(!header || octets > s->size - header))
+		return rpcrdma_send_begin_larger(s, kind, format, xid, octets,
+						 lists, gfp);
+	s->header_len = header;
+	s->len = header + octets;
+	return 0;
+}
+
 static inline void rpcrdma_ep_get(struct rpcrdma_ep *ep)
 {
 	kref_get(&ep->kref);

@@ -475,6 +475,23 @@ void rpcrdma_ep_do_events(struct rpcrdma_ep *ep, u32 events)
 
 /* ---- Sending RPCs ---- */
 
+/* rpcrdma_send_begin() needs a larger buffer. */
+int rpcrdma_send_begin_larger(struct rpcrdma_send *s, enum rpcrdma_kind kind,
+			      enum rpcrdma_format format, u32 xid, u32 octets,
+			      const struct rpcrdma_lists *lists, gfp_t gfp)
+{
+	u32 header = rpcrdma_header_octets(&s->ep->conn, lists);
+	int rc;
+
+	rc = rpcrdma_send_larger(s, header + octets, gfp);
+	if (rc)
+		return rc;
+	s->header_len = rpcrdma_encode_rpc(&s->ep->conn, s->buf, s->size, kind,
+					   format, xid, false, lists);
+	s->len = s->header_len + octets;
+	return 0;
+}
+
 /* Put the registrations of @mrs in front of *@first; returns their number. */
 static u32 rpcrdma_mrs_chain(struct rpcrdma_ep *ep, struct list_head *mrs,
 			     struct ib_send_wr **first)

@@ -568,6 +568,7 @@ static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
 	struct rpcrdma_stream *st;
 	struct rpcrdma_send *s;
 	u32 len = snd->len;
+	int rc;
 
 	/* A service here names no results that could go in Write chunks. */
 	rpcrdma_plan_reply(&ep->conn, &bc->lists, &reply, plan);
@@ -597,34 +598,20 @@ static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
 		return -ENOBUFS;
 	if (plan->format == RPCRDMA_SPECIAL)
 		len = 0;
-	if (rpcrdma_send_room(s, rpcrdma_header_octets(&ep->conn,
-						       &plan->lists) + len,
-			      RPCRDMA_GFP_CLIENT)) {
-		rpcrdma_send_put(s);
-		return -ENOBUFS;
-	}
-	if (plan->format == RPCRDMA_SPECIAL) {
+	rc = rpcrdma_send_begin(s, RPCRDMA_KIND_REPLY, plan->format, xid, len,
+				&plan->lists, RPCRDMA_GFP_CLIENT);
+	if (!rc && plan->format == RPCRDMA_SPECIAL) {
 		rw = rpcrdma_bc_writes(bc);
-		if (IS_ERR(rw)) {
-			rpcrdma_send_put(s);
-			if (!rpcrdma_lasting(PTR_ERR(rw)))
-				return -ENOBUFS;
-			rpcrdma_bc_refuse(ep, xid, RPCRDMA_REFUSE_NO_REPLY);
-			return 0;
-		}
+		rc = PTR_ERR_OR_ZERO(rw);
 	}
-	s->header_len = rpcrdma_encode_rpc(&ep->conn, s->buf, s->size,
-					   RPCRDMA_KIND_REPLY, plan->format,
-					   xid, false, &plan->lists);
-	if (WARN_ON_ONCE(!s->header_len || len > s->size - s->header_len)) {
+	if (unlikely(rc)) {
 		rpcrdma_send_put(s);
-		if (rw)
-			rpcrdma_rw_free(rw);
+		if (!rpcrdma_lasting(rc))
+			return -ENOBUFS;
 		rpcrdma_bc_refuse(ep, xid, RPCRDMA_REFUSE_NO_REPLY);
 		return 0;
 	}
 	rpcrdma_xdr_copy_out(snd, 0, len, s->buf + s->header_len);
-	s->len = s->header_len + len;
 	rpcrdma_send_reply(s, rw, plan->inv_handle, plan->format, &plan->lists);
 	return 0;
 }

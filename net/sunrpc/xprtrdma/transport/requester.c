@@ -228,7 +228,7 @@ static bool rpcrdma_req_grow(struct rpcrdma_req *req, void **buf, size_t *size,
 {
 	void *grown;
 
-	if (likely(want <= *size))
+	if (want <= *size)
 		return true;
 	want = roundup_pow_of_two(want);
 	grown = kmalloc(want, gfp);
@@ -251,13 +251,17 @@ int rpcrdma_requester_buf_alloc(struct rpc_task *task)
 {
 	struct rpc_rqst *rqst = task->tk_rqstp;
 	struct rpcrdma_req *req = rpcrdma_rqst_req(rqst);
-	gfp_t gfp = rpc_task_gfp_mask() | __GFP_NOWARN;
+	gfp_t gfp;
 
-	if (!rpcrdma_req_grow(req, &req->send_buf, &req->send_size,
-			      rqst->rq_callsize, gfp) ||
-	    !rpcrdma_req_grow(req, &req->recv_buf, &req->recv_size,
-			      rqst->rq_rcvsize, gfp))
-		return -ENOMEM;
+	if (unlikely(rqst->rq_callsize > req->send_size ||
+		     rqst->rq_rcvsize > req->recv_size)) {
+		gfp = rpc_task_gfp_mask() | __GFP_NOWARN;
+		if (!rpcrdma_req_grow(req, &req->send_buf, &req->send_size,
+				      rqst->rq_callsize, gfp) ||
+		    !rpcrdma_req_grow(req, &req->recv_buf, &req->recv_size,
+				      rqst->rq_rcvsize, gfp))
+			return -ENOMEM;
+	}
 	rqst->rq_buffer = req->send_buf;
 	rqst->rq_rbuffer = req->recv_buf;
 	return 0;
@@ -495,28 +499,18 @@ static void rpcrdma_requester_copy(const struct rpc_rqst *rqst,
 }
 
 /* Header and inline payload into @s. Returns 0 or a negative errno. */
-static int rpcrdma_requester_fill(struct rpcrdma_ep *ep, struct rpcrdma_send *s,
-				  struct rpc_rqst *rqst,
+static int rpcrdma_requester_fill(struct rpcrdma_send *s, struct rpc_rqst *rqst,
 				  const struct rpcrdma_call_plan *plan,
 				  const struct rpcrdma_lists *lists)
 {
 	int rc;
 
-	rc = rpcrdma_send_room(s, rpcrdma_header_octets(&ep->conn, lists) +
-			       plan->inline_length, RPCRDMA_GFP_CLIENT);
-	if (unlikely(rc))
-		return rc;
-	s->header_len = rpcrdma_encode_rpc(&ep->conn, s->buf, s->size,
-					   RPCRDMA_KIND_CALL, plan->format,
-					   be32_to_cpu(rqst->rq_xid), false,
-					   lists);
-	if (unlikely(!s->header_len ||
-		     plan->inline_length > s->size - s->header_len))
-		return -EMSGSIZE;
-	if (plan->format != RPCRDMA_SPECIAL)
+	rc = rpcrdma_send_begin(s, RPCRDMA_KIND_CALL, plan->format,
+				be32_to_cpu(rqst->rq_xid), plan->inline_length,
+				lists, RPCRDMA_GFP_CLIENT);
+	if (likely(!rc && plan->format != RPCRDMA_SPECIAL))
 		rpcrdma_requester_copy(rqst, plan, s->buf + s->header_len);
-	s->len = s->header_len + plan->inline_length;
-	return 0;
+	return rc;
 }
 
 /* Count a Call about to be sent. */
@@ -560,8 +554,7 @@ static int rpcrdma_requester_build(struct rpcrdma_ep *ep,
 				   struct rpcrdma_built *built)
 {
 	if (likely(plan->format != RPCRDMA_CONTINUED))
-		return rpcrdma_requester_fill(ep, built->send, rqst, plan,
-					      lists);
+		return rpcrdma_requester_fill(built->send, rqst, plan, lists);
 	rpcrdma_send_put(built->send);
 	built->send = NULL;
 	built->stream = rpcrdma_stream_alloc(RPCRDMA_KIND_CALL,

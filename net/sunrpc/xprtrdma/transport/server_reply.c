@@ -414,19 +414,11 @@ static int rpcrdma_svc_send_one(struct svc_rqst *rqstp,
 		if (IS_ERR(x))
 			goto out_put;
 	}
-	rc = rpcrdma_send_room(s, rpcrdma_header_octets(&ep->conn,
-							&plan->lists) +
-			       plan->inline_length, GFP_NOFS);
+	rc = rpcrdma_send_begin(s, RPCRDMA_KIND_REPLY, plan->format,
+				reply->xid, plan->inline_length, &plan->lists,
+				GFP_NOFS);
 	if (unlikely(rc))
 		goto out_cancel;
-	rc = -EINVAL;
-	s->header_len = rpcrdma_encode_rpc(&ep->conn, s->buf, s->size,
-					   RPCRDMA_KIND_REPLY, plan->format,
-					   reply->xid, false, &plan->lists);
-	if (unlikely(!s->header_len ||
-		     plan->inline_length > s->size - s->header_len))
-		goto out_cancel;
-	s->len = s->header_len + plan->inline_length;
 	rw = rpcrdma_svc_prepare(rqstp, ep, reply, plan,
 				 s->buf + s->header_len);
 	rc = PTR_ERR(rw);
