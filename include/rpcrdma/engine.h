@@ -1776,6 +1776,7 @@ struct rpcrdma_memory_account {
 	u64 share[RPCRDMA_MEMORY_USES];	/* promised */
 	u64 held[RPCRDMA_MEMORY_USES];
 	u8 member;		/* of the connections that share a limit */
+	u8 wanted;		/* it was refused some, and is not told since */
 };
 
 /*
@@ -1811,19 +1812,34 @@ bool rpcrdma_memory_room(const struct rpcrdma_memory *all,
 u32 rpcrdma_memory_fits(const struct rpcrdma_memory *all,
 			const struct rpcrdma_memory_account *account,
 			enum rpcrdma_memory_use use, u64 octets, u32 count);
+/* The same, by somebody who waits if not: rpcrdma_memory_give() tells. */
+bool rpcrdma_memory_ask(const struct rpcrdma_memory *all,
+			struct rpcrdma_memory_account *account,
+			enum rpcrdma_memory_use use, u64 octets);
+/* Do Replies wait for the peer? Mostly not. Any context, where it is a guess. */
+static inline bool
+rpcrdma_memory_has_replies(const struct rpcrdma_memory_account *account)
+{
+	return __atomic_load_n(&account->held[RPCRDMA_MEMORY_REPLIES],
+			       __ATOMIC_RELAXED);
+}
 /*
  * May a Call be begun that with others at work may need @octets for Replies? Always,
- * while none waits for its peer: what is worked on is this end's.
+ * while none waits for its peer: what is worked on is this end's. If not, it is waited
+ * for, as above.
  */
 bool rpcrdma_memory_may_begin(const struct rpcrdma_memory *all,
-			      const struct rpcrdma_memory_account *account,
+			      struct rpcrdma_memory_account *account,
 			      u64 octets);
 /* It is held, whether or not there was room. */
 void rpcrdma_memory_hold(struct rpcrdma_memory *all,
 			 struct rpcrdma_memory_account *account,
 			 enum rpcrdma_memory_use use, u64 octets);
-/* ... and no longer. */
-void rpcrdma_memory_give(struct rpcrdma_memory *all,
+/*
+ * ... and no longer. Returns true when somebody waits, who is to ask again. It waits for
+ * what is its own connection's, of which it was promised enough for one message.
+ */
+bool rpcrdma_memory_give(struct rpcrdma_memory *all,
 			 struct rpcrdma_memory_account *account,
 			 enum rpcrdma_memory_use use, u64 octets);
 

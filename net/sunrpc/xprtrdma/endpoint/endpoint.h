@@ -523,7 +523,6 @@ struct rpcrdma_ep {
 	spinlock_t		lock;
 	/* What is held for the peer; under a lock for all connections */
 	struct rpcrdma_memory_account memory;
-	bool			want_memory;	/* something waits for it */
 	struct rpcrdma_conn	conn;		/* the engine's; under lock */
 	const struct rpcrdma_ep_ops *ops;
 	void			*priv;		/* the transport's */

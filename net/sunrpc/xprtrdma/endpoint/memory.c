@@ -69,9 +69,7 @@ bool rpcrdma_ep_has_room(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 	bool room;
 
 	spin_lock(&rpcrdma_memory_lock);
-	room = rpcrdma_memory_room(&rpcrdma_memory, &ep->memory, use, octets);
-	if (!room)
-		ep->want_memory = true;
+	room = rpcrdma_memory_ask(&rpcrdma_memory, &ep->memory, use, octets);
 	spin_unlock(&rpcrdma_memory_lock);
 	return room;
 }
@@ -110,12 +108,10 @@ bool rpcrdma_ep_may_begin(struct rpcrdma_ep *ep, u64 octets)
 	bool may;
 
 	/* Mostly; without the lock that all connections share */
-	if (likely(!READ_ONCE(ep->memory.held[RPCRDMA_MEMORY_REPLIES])))
+	if (likely(!rpcrdma_memory_has_replies(&ep->memory)))
 		return true;
 	spin_lock(&rpcrdma_memory_lock);
 	may = rpcrdma_memory_may_begin(&rpcrdma_memory, &ep->memory, octets);
-	if (!may)
-		ep->want_memory = true;
 	spin_unlock(&rpcrdma_memory_lock);
 	return may;
 }
@@ -145,16 +141,14 @@ void rpcrdma_ep_hold(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 void rpcrdma_ep_give(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 		     u64 octets)
 {
-	bool wake;
+	bool tell;
 
 	if (!octets)
 		return;
 	spin_lock(&rpcrdma_memory_lock);
-	rpcrdma_memory_give(&rpcrdma_memory, &ep->memory, use, octets);
-	wake = ep->want_memory;
-	ep->want_memory = false;
+	tell = rpcrdma_memory_give(&rpcrdma_memory, &ep->memory, use, octets);
 	spin_unlock(&rpcrdma_memory_lock);
-	if (wake)
+	if (tell)
 		rpcrdma_ep_write_space(ep);
 }
 

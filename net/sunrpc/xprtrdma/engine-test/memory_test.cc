@@ -127,6 +127,31 @@ TEST(Memory, ACallIsBegunWhileNoReplyWaits)
 }
 
 /* The first window is promised; by how much it grows depends on what is left. */
+/* Who asks and is refused is told of the next that comes back, once. */
+TEST(Memory, WhoWaitsIsTold)
+{
+	rpcrdma_memory all = { PROMISE, 0 };
+	rpcrdma_memory_account a = account();
+
+	ASSERT_EQ(rpcrdma_memory_join(&all, &a), 0);
+	EXPECT_TRUE(rpcrdma_memory_ask(&all, &a, RPCRDMA_MEMORY_CALLS, CALLS));
+	rpcrdma_memory_hold(&all, &a, RPCRDMA_MEMORY_CALLS, CALLS);
+	/* Nobody waits for what only was looked at. */
+	EXPECT_FALSE(rpcrdma_memory_room(&all, &a, RPCRDMA_MEMORY_CALLS, 1));
+	EXPECT_FALSE(rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_CALLS, 1));
+	EXPECT_FALSE(rpcrdma_memory_ask(&all, &a, RPCRDMA_MEMORY_CALLS, 2));
+	EXPECT_TRUE(rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_CALLS, 2));
+	EXPECT_FALSE(rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_CALLS, 2));
+
+	EXPECT_FALSE(rpcrdma_memory_has_replies(&a));
+	rpcrdma_memory_hold(&all, &a, RPCRDMA_MEMORY_REPLIES, REPLIES);
+	EXPECT_TRUE(rpcrdma_memory_has_replies(&a));
+	EXPECT_FALSE(rpcrdma_memory_may_begin(&all, &a, 1));
+	EXPECT_TRUE(rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_REPLIES, 5));
+	EXPECT_TRUE(rpcrdma_memory_may_begin(&all, &a, 5));
+	EXPECT_FALSE(rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_REPLIES, 5));
+}
+
 TEST(Memory, AWindowGrowsIntoWhatIsLeft)
 {
 	constexpr u64 PIECE = 10;

@@ -109,13 +109,22 @@ u32 rpcrdma_memory_fits(const struct rpcrdma_memory *all,
 	return count;
 }
 
+bool rpcrdma_memory_ask(const struct rpcrdma_memory *all,
+			struct rpcrdma_memory_account *account,
+			enum rpcrdma_memory_use use, u64 octets)
+{
+	if (rpcrdma_memory_room(all, account, use, octets))
+		return true;
+	account->wanted = 1;
+	return false;
+}
+
 bool rpcrdma_memory_may_begin(const struct rpcrdma_memory *all,
-			      const struct rpcrdma_memory_account *account,
+			      struct rpcrdma_memory_account *account,
 			      u64 octets)
 {
-	return !account->held[RPCRDMA_MEMORY_REPLIES] ||
-	       rpcrdma_memory_room(all, account, RPCRDMA_MEMORY_REPLIES,
-				   octets);
+	return !rpcrdma_memory_has_replies(account) ||
+	       rpcrdma_memory_ask(all, account, RPCRDMA_MEMORY_REPLIES, octets);
 }
 
 void rpcrdma_memory_hold(struct rpcrdma_memory *all,
@@ -129,13 +138,16 @@ void rpcrdma_memory_hold(struct rpcrdma_memory *all,
 		all->used += beyond(account, use) - before;
 }
 
-void rpcrdma_memory_give(struct rpcrdma_memory *all,
+bool rpcrdma_memory_give(struct rpcrdma_memory *all,
 			 struct rpcrdma_memory_account *account,
 			 enum rpcrdma_memory_use use, u64 octets)
 {
 	const u64 before = beyond(account, use);
+	const bool tell = account->wanted;
 
 	account->held[use] -= octets;
 	if (account->member)
 		all->used -= before - beyond(account, use);
+	account->wanted = 0;
+	return tell;
 }

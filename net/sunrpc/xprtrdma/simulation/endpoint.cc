@@ -1269,8 +1269,8 @@ void endpoint::give(rpcrdma_memory_use use, u64 octets)
 {
 	if (!params.memory || !octets)
 		return;
-	rpcrdma_memory_give(params.memory, &account, use, octets);
-	if (is_open())
+	if (rpcrdma_memory_give(params.memory, &account, use, octets) &&
+	    is_open())
 		ops_.memory_freed(*this);
 }
 

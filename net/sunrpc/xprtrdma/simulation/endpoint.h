@@ -209,11 +209,11 @@ public:
 	/* Receiving */
 	void put(received *rv);
 
-	/* Memory that is held for the peer, with the others' */
-	bool room(rpcrdma_memory_use use, u64 octets) const
+	/* Memory that is held for the peer, with the others'; memory_freed() comes */
+	bool room(rpcrdma_memory_use use, u64 octets)
 	{
 		return !params.memory ||
-		       rpcrdma_memory_room(params.memory, &account, use,
+		       rpcrdma_memory_ask(params.memory, &account, use,
 					   octets);
 	}
 	void hold(rpcrdma_memory_use use, u64 octets);

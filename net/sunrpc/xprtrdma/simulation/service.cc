@@ -170,8 +170,6 @@ void host::take()
 		busy_++;
 		execute(s);
 	}
-	if (!calls_.empty())
-		poll(20 * MILLISECOND);
 }
 
 void host::thread_is_free()
