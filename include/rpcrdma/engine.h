@@ -471,6 +471,7 @@ u8 rpcrdma_version_first(const struct rpcrdma_version_memory *memory, u64 now,
 /* What a server has said on a connection */
 enum rpcrdma_answer {
 	RPCRDMA_ANSWER_NONE,
+	RPCRDMA_ANSWER_NOT_YET,		/* nothing, but it may */
 	RPCRDMA_ANSWER_V1,
 	RPCRDMA_ANSWER_V2,
 	RPCRDMA_ANSWER_REFUSED,		/* ERR_VERS, and nothing after that */
@@ -2142,7 +2143,11 @@ enum rpcrdma_link {
 	 * its end, and learn what it says of the server.
 	 */
 	RPCRDMA_LINK_FORGET,
-	RPCRDMA_LINK_TRY,		/* make one */
+	RPCRDMA_LINK_TRY,		/* make one, with rpcrdma_version_first() */
+	/* The peer took it and said nothing. Make one with rpcrdma_version_silent(),
+	 * or let it be at that when there is none.
+	 */
+	RPCRDMA_LINK_TRY_OTHER,
 	RPCRDMA_LINK_KEEP,		/* it is who sends that has it now */
 	RPCRDMA_LINK_SETTLED,		/* an attempt is no longer under way */
 	RPCRDMA_LINK_UP,		/* another connection than before: connected */
@@ -2166,7 +2171,7 @@ struct rpcrdma_link_step {
 };
 
 /*
- * The next thing to be done. @result: of TRY, 0 or a negative errno. @open: is the
+ * The next thing to be done. @result: of what was tried last, 0 or a negative errno. @open: is the
  * connection that was made still open? Looked at when it is told to be UP.
  */
 struct rpcrdma_link_step rpcrdma_link_next(struct rpcrdma_link_walk *walk,

@@ -623,8 +623,11 @@ struct linked {
 	int woken = 0;
 };
 
-/* @result: of the attempt; @up: the connection is still open when it is said so */
-linked link(bool close, int result, bool up)
+/*
+ * @result: of the attempt; @other: of one with another version; @up: the connection is
+ * still open when it is said so
+ */
+linked link(bool close, int result, bool up, int other = SILENT)
 {
 	rpcrdma_link_walk walk = {};
 	linked l;
@@ -640,6 +643,9 @@ linked link(bool close, int result, bool up)
 		l.what.push_back(s.what);
 		if (s.what == RPCRDMA_LINK_TRY) {
 			rc = result;
+			open = !rc;
+		} else if (s.what == RPCRDMA_LINK_TRY_OTHER) {
+			rc = other;
 			open = !rc;
 		} else if (s.what == RPCRDMA_LINK_UP) {
 			open = up;
@@ -680,7 +686,7 @@ TEST(Link, NoneIsMade)
 {
 	const struct {
 		int result, told;
-	} cases[] = { { SILENT, NO_CONNECTION },
+	} cases[] = { { NO_CONNECTION, NO_CONNECTION },
 		      { NO_MEMORY, -105 },
 		      { NO_DEVICE, UNREACHABLE },
 		      { -22, -71 } };
@@ -693,6 +699,27 @@ TEST(Link, NoneIsMade)
 				  RPCRDMA_LINK_SETTLED, RPCRDMA_LINK_WAKE,
 				  RPCRDMA_LINK_UNLOCK }));
 		EXPECT_EQ(l.woken, c.told);
+	}
+}
+
+/* Another version is tried once, and only with a peer that said nothing. */
+TEST(Link, AnotherVersionIsTried)
+{
+	const linked l = link(false, SILENT, true, 0);
+
+	EXPECT_EQ(l.what, (links{ RPCRDMA_LINK_FORGET, RPCRDMA_LINK_TRY,
+				  RPCRDMA_LINK_TRY_OTHER, RPCRDMA_LINK_KEEP,
+				  RPCRDMA_LINK_SETTLED, RPCRDMA_LINK_UP,
+				  RPCRDMA_LINK_WAKE, RPCRDMA_LINK_UNLOCK }));
+	EXPECT_EQ(l.woken, -11);
+	for (const int other : { SILENT, REFUSED }) {
+		const linked none = link(false, SILENT, true, other);
+
+		EXPECT_EQ(none.what,
+			  (links{ RPCRDMA_LINK_FORGET, RPCRDMA_LINK_TRY,
+				  RPCRDMA_LINK_TRY_OTHER, RPCRDMA_LINK_SETTLED,
+				  RPCRDMA_LINK_WAKE, RPCRDMA_LINK_UNLOCK }));
+		EXPECT_EQ(none.woken, other == SILENT ? NO_CONNECTION : other);
 	}
 }
 

@@ -424,6 +424,7 @@ TEST(VersionMemory, WhatAConnectionSaysOfItsServer)
 	rpcrdma_conn_established(&e.conn);
 	e.control();
 	EXPECT_EQ(rpcrdma_conn_answer(&e.conn, true), RPCRDMA_ANSWER_NONE);
+	EXPECT_EQ(rpcrdma_conn_answer(&e.conn, false), RPCRDMA_ANSWER_NOT_YET);
 	e.receive(err_vers(2, 1, 1));
 	EXPECT_EQ(rpcrdma_conn_answer(&e.conn, false), RPCRDMA_ANSWER_V1);
 	EXPECT_EQ(rpcrdma_conn_answer(&e.conn, true), RPCRDMA_ANSWER_REFUSED);
@@ -443,6 +444,19 @@ TEST(VersionMemory, WhatAConnectionSaysOfItsServer)
 	none.control();
 	none.receive(err_vers(2, 3, 3));
 	EXPECT_EQ(rpcrdma_conn_answer(&none.conn, true), RPCRDMA_ANSWER_NONE);
+}
+
+/* A connection that opened without a word, as those of version 1 do */
+TEST(VersionMemory, NothingIsLearntOfWhatMayComeYet)
+{
+	rpcrdma_version_memory memory = {};
+
+	rpcrdma_version_learn(&memory, 1000, 2, RPCRDMA_ANSWER_NONE);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 1001, 1, 2), 1);
+	for (const u8 tried : { 1, 2 })
+		rpcrdma_version_learn(&memory, 1001, tried,
+				      RPCRDMA_ANSWER_NOT_YET);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 1002, 1, 2), 1);
 }
 
 /* Against a peer that never answers, both versions have their turn. */

@@ -228,6 +228,7 @@ constexpr told TOLD[] = {
 /* When a step of a client's connection is left out */
 enum class when : u8 {
 	ALWAYS,
+	SILENT, /* none was made, as the peer has said nothing */
 	MADE,
 	ENDED, /* made, and no longer open */
 };
@@ -248,6 +249,7 @@ struct link_step {
 constexpr link_step CONNECTS[] = {
 	{ RPCRDMA_LINK_FORGET, when::ALWAYS },
 	{ RPCRDMA_LINK_TRY, when::ALWAYS },
+	{ RPCRDMA_LINK_TRY_OTHER, when::SILENT },
 	{ RPCRDMA_LINK_KEEP, when::MADE },
 	{ RPCRDMA_LINK_SETTLED, when::ALWAYS },
 	{ RPCRDMA_LINK_UP, when::MADE },
@@ -261,6 +263,21 @@ constexpr link_step CLOSES[] = {
 	{ RPCRDMA_LINK_DOWN, when::ALWAYS },
 };
 
+bool happens(when needed, int status, bool open)
+{
+	switch (needed) {
+	case when::ALWAYS:
+		return true;
+	case when::SILENT:
+		return status == -E_PROTONOSUPPORT;
+	case when::MADE:
+		return !status;
+	case when::ENDED:
+		return !status && !open;
+	}
+	return false;
+}
+
 template <u32 N>
 enum rpcrdma_link next_of(const link_step (&steps)[N],
 			  struct rpcrdma_link_walk *walk, bool open)
@@ -268,8 +285,7 @@ enum rpcrdma_link next_of(const link_step (&steps)[N],
 	while (walk->next < N) {
 		const link_step &s = steps[walk->next++];
 
-		if (s.needed == when::ALWAYS ||
-		    (!walk->status && (s.needed == when::MADE || !open)))
+		if (happens(s.needed, walk->status, open))
 			return s.what;
 	}
 	return RPCRDMA_LINK_END;
@@ -396,10 +412,11 @@ int rpcrdma_connect_status(int status)
 struct rpcrdma_link_step rpcrdma_link_next(struct rpcrdma_link_walk *walk,
 					   int result, bool open)
 {
-	const bool tried = walk->next && !walk->close &&
-			   CONNECTS[walk->next - 1].what == RPCRDMA_LINK_TRY;
+	const bool begun = walk->next && !walk->close;
+	const enum rpcrdma_link last = begun ? CONNECTS[walk->next - 1].what :
+					       RPCRDMA_LINK_FORGET;
 
-	if (tried)
+	if (last == RPCRDMA_LINK_TRY || last == RPCRDMA_LINK_TRY_OTHER)
 		walk->status = result;
 	return {
 		.what = walk->close ? next_of(CLOSES, walk, open) :

@@ -46,7 +46,7 @@ enum rpcrdma_answer rpcrdma_conn_answer(const struct rpcrdma_conn *conn,
 					bool ended)
 {
 	if (!conn->answered || !conn->version)
-		return RPCRDMA_ANSWER_NONE;
+		return ended ? RPCRDMA_ANSWER_NONE : RPCRDMA_ANSWER_NOT_YET;
 	if (conn->version == RPCRDMA_VERS_2)
 		return RPCRDMA_ANSWER_V2;
 	return conn->refused && ended ? RPCRDMA_ANSWER_REFUSED :
@@ -56,6 +56,8 @@ enum rpcrdma_answer rpcrdma_conn_answer(const struct rpcrdma_conn *conn,
 void rpcrdma_version_learn(struct rpcrdma_version_memory *memory, u64 now,
 			   u8 tried, enum rpcrdma_answer answer)
 {
+	if (answer == RPCRDMA_ANSWER_NOT_YET)
+		return;
 	if (answer == RPCRDMA_ANSWER_V2) {
 		*memory = {};
 		memory->has_v2 = 1;

@@ -213,8 +213,7 @@ public:
 	bool room(rpcrdma_memory_use use, u64 octets)
 	{
 		return !params.memory ||
-		       rpcrdma_memory_ask(params.memory, &account, use,
-					   octets);
+		       rpcrdma_memory_ask(params.memory, &account, use, octets);
 	}
 	void hold(rpcrdma_memory_use use, u64 octets);
 	void give(rpcrdma_memory_use use, u64 octets);

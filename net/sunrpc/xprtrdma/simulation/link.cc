@@ -97,7 +97,10 @@ bool link::step(worker &me, const rpcrdma_link_step &s)
 	case RPCRDMA_LINK_TRY:
 		net_.connect();
 		return false;
+	case RPCRDMA_LINK_TRY_OTHER:
+		return !net_.connect_otherwise();
 	case RPCRDMA_LINK_KEEP:
+		net_.learn(*me.made, false);
 		if (client_.ep)
 			w_.complain("a client has two connections");
 		client_.ep = me.made;

@@ -392,16 +392,36 @@ bool network::may_attempt()
 	return attempts_ <= 400;
 }
 
-/* One attempt; another may follow at once, with another version. */
 void network::connect()
+{
+	const rpcrdma_conn_config &cfg = setup_.client.cfg;
+
+	tried_ = rpcrdma_version_first(&memory_, w_.now / SECOND,
+				       cfg.version_low, cfg.version_high);
+	attempt();
+}
+
+bool network::connect_otherwise()
+{
+	const rpcrdma_conn_config &cfg = setup_.client.cfg;
+	const u8 other = rpcrdma_version_silent(&memory_, w_.now / SECOND,
+						tried_, cfg.version_low,
+						cfg.version_high);
+
+	if (!other)
+		return false;
+	tried_ = other;
+	attempt();
+	return true;
+}
+
+void network::attempt()
 {
 	endpoint_params p = setup_.client;
 	const u8 high = p.cfg.version_high;
 
 	if (!may_attempt())
 		return;
-	tried_ = rpcrdma_version_first(&memory_, w_.now / SECOND,
-				       p.cfg.version_low, high);
 	p.cfg.version_high = tried_;
 	p.cfg.guess = tried_ < high;
 	p.cfg.number = static_cast<u32>(endpoints_.size()) + 1;
@@ -579,8 +599,6 @@ void network::connected(endpoint &client)
 	w_.sum.connections++;
 	w_.sum.version1 += client.conn.version == RPCRDMA_VERS_1;
 	attempt_ = nullptr;
-	again_ = false;
-	learn(client, false);
 	link_.tried(&client, 0);
 }
 
@@ -593,19 +611,8 @@ void network::learn(const endpoint &ep, bool ended)
 
 void network::failed(endpoint &, int status)
 {
-	const rpcrdma_conn_config &cfg = setup_.client.cfg;
-
 	attempt_ = nullptr;
 	w_.sum.attempts_failed++;
-	if (status == -EPROTONOSUPPORT &&
-	    rpcrdma_version_silent(&memory_, w_.now / SECOND, tried_,
-				   cfg.version_low, cfg.version_high) &&
-	    !again_) {
-		again_ = true;
-		connect();
-		return;
-	}
-	again_ = false;
 	link_.tried(nullptr, status);
 }
 

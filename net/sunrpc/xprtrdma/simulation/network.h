@@ -40,8 +40,9 @@ public:
 
 	/* The client's: how long it waits before it makes another connection */
 	u64 reconnect_delay();
-	/* ... made, or not: its link is told */
+	/* An attempt, which its link is told of; with another version, if there is any */
 	void connect();
+	bool connect_otherwise();
 	/* What a connection that opened, or @ended, has shown of the server's versions */
 	void learn(const endpoint &ep, bool ended);
 	link &client_link()
@@ -105,6 +106,7 @@ private:
 	spec choose_spec();
 	void work();
 	bool may_attempt();
+	void attempt();
 	void request(u32 index);
 	void answer(u32 index, enum rpcrdma_news news, int rejection = 0);
 	void exchange_private(endpoint *client, endpoint *server);
@@ -140,7 +142,6 @@ private:
 	bool connecting_ = false; /* a peer of version 1 */
 	endpoint *attempt_ = nullptr;
 	u8 tried_ = 0;
-	bool again_ = false; /* with another version, at once */
 	u64 backoff_ = 0;
 	u32 begun_ = 0, over_ = 0, chains_ = 0, attempts_ = 0;
 	bool work_scheduled_ = false;

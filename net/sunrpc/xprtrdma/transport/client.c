@@ -166,9 +166,15 @@ static const struct rpcrdma_ep_ops rpcrdma_client_ep_ops = {
 
 /* ---- Connecting ---- */
 
-static struct rpcrdma_ep *rpcrdma_client_try(struct rpcrdma_client *client,
-					     u8 version_low, u8 version_high,
-					     bool guess)
+/* Versions that are allowed, and the one that a connection begins with */
+struct rpcrdma_client_versions {
+	u8	low, high;
+	u8	tried;
+};
+
+static struct rpcrdma_ep *
+rpcrdma_client_try(struct rpcrdma_client *client,
+		   const struct rpcrdma_client_versions *v)
 {
 	struct rpc_xprt *xprt = &client->requester.xprt;
 	struct rpcrdma_ep_params params = {
@@ -185,9 +191,9 @@ static struct rpcrdma_ep *rpcrdma_client_try(struct rpcrdma_client *client,
 		.brs		= IS_ENABLED(CONFIG_SUNRPC_BACKCHANNEL) ?
 				  READ_ONCE(rpcrdma_reverse_level) :
 				  RDMA2_RVRSDIR_NONE,
-		.version_low	= version_low,
-		.version_high	= version_high,
-		.guess		= guess,
+		.version_low	= v->low,
+		.version_high	= v->tried,
+		.guess		= v->tried < v->high,
 	};
 	const struct sockaddr *src = NULL;
 
@@ -210,30 +216,37 @@ static struct rpcrdma_ep *rpcrdma_client_try(struct rpcrdma_client *client,
  * connection, gets a second one that begins with version 1; and so it is for
  * some time, as long as it answers there (WP 3.4).
  */
-static struct rpcrdma_ep *rpcrdma_client_open(struct rpcrdma_client *client)
+static struct rpcrdma_ep *rpcrdma_client_first(struct rpcrdma_client *client,
+					       struct rpcrdma_client_versions *v)
 {
-	const struct sockaddr *addr = (struct sockaddr *)&client->requester.xprt.addr;
-	struct net *net = client->requester.xprt.xprt_net;
-	u8 low = READ_ONCE(rpcrdma_min_version);
-	u8 high = READ_ONCE(rpcrdma_max_version);
-	u8 first, second;
-	struct rpcrdma_ep *ep;
+	const struct rpc_xprt *xprt = &client->requester.xprt;
 
-	first = rpcrdma_versions_first(net, addr, low, high);
-	ep = rpcrdma_client_try(client, low, first, first < high);
-	if (PTR_ERR(ep) == -EPROTONOSUPPORT) {
-		second = rpcrdma_versions_silent(net, addr, first, low, high);
-		if (!second)
-			return ep;
-		pr_info_ratelimited("rpcrdma: %s port %s does not answer version %u, trying version %u\n",
-				    client->requester.xprt.address_strings[RPC_DISPLAY_ADDR],
-				    client->requester.xprt.address_strings[RPC_DISPLAY_PORT],
-				    first, second);
-		ep = rpcrdma_client_try(client, low, second, second < high);
-	}
-	if (!IS_ERR(ep) && ep->conn.answered)
-		rpcrdma_client_learn(client, ep, false);
-	return ep;
+	v->low = READ_ONCE(rpcrdma_min_version);
+	v->high = READ_ONCE(rpcrdma_max_version);
+	v->tried = rpcrdma_versions_first(xprt->xprt_net,
+					  (struct sockaddr *)&xprt->addr,
+					  v->low, v->high);
+	return rpcrdma_client_try(client, v);
+}
+
+/* It said nothing: returns @ep again if there is no other version to try. */
+static struct rpcrdma_ep *rpcrdma_client_other(struct rpcrdma_client *client,
+					       struct rpcrdma_client_versions *v,
+					       struct rpcrdma_ep *ep)
+{
+	const struct rpc_xprt *xprt = &client->requester.xprt;
+	u8 silent = v->tried;
+
+	v->tried = rpcrdma_versions_silent(xprt->xprt_net,
+					   (struct sockaddr *)&xprt->addr,
+					   silent, v->low, v->high);
+	if (!v->tried)
+		return ep;
+	pr_info_ratelimited("rpcrdma: %s port %s does not answer version %u, trying version %u\n",
+			    xprt->address_strings[RPC_DISPLAY_ADDR],
+			    xprt->address_strings[RPC_DISPLAY_PORT],
+			    silent, v->tried);
+	return rpcrdma_client_try(client, v);
 }
 
 /* Whoever sends has it now, and sunrpc knows another connection than before. */
@@ -260,22 +273,24 @@ static void rpcrdma_client_link(struct rpcrdma_client *client, bool close)
 	struct rpc_xprt *xprt = &client->requester.xprt;
 	struct rpcrdma_link_walk walk = { .close = close };
 	struct rpcrdma_link_step step;
+	struct rpcrdma_client_versions versions = { };
 	struct rpcrdma_ep *ep = NULL;
 	bool open = false;
-	int rc = 0;
 
 	for (;;) {
-		step = rpcrdma_link_next(&walk, rc, open);
+		step = rpcrdma_link_next(&walk, PTR_ERR_OR_ZERO(ep), open);
 		switch (step.what) {
 		case RPCRDMA_LINK_FORGET:
 			rpcrdma_client_disconnect(client);
 			break;
 		case RPCRDMA_LINK_TRY:
-			ep = rpcrdma_client_open(client);
-			rc = PTR_ERR_OR_ZERO(ep);
-			open = !rc;
+			ep = rpcrdma_client_first(client, &versions);
+			break;
+		case RPCRDMA_LINK_TRY_OTHER:
+			ep = rpcrdma_client_other(client, &versions, ep);
 			break;
 		case RPCRDMA_LINK_KEEP:
+			rpcrdma_client_learn(client, ep, false);
 			rpcrdma_client_swap_ep(client, ep);
 			break;
 		case RPCRDMA_LINK_SETTLED:
