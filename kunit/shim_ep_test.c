@@ -1423,10 +1423,16 @@ static void close_streams(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, shim_rpc_try(c, &rpcs[1]),
 					-EAGAIN);
 		} else {
+			/* Else the Replies may be through before that. */
+			s->hold_calls = true;
 			for (i = 0; i < 4; i++)
 				KUNIT_ASSERT_EQ(test, 0,
 						shim_rpc_send(c, &rpcs[i]));
+			KUNIT_EXPECT_TRUE(test,
+					  shim_poll(READ_ONCE(s->nr_held) == 4));
 			shim_mute = SHIM_MUTE_CLIENT;
+			s->hold_calls = false;
+			shim_release(s, 4);
 			if (!(round & 4))
 				KUNIT_EXPECT_TRUE(test,
 						  shim_poll(shim_streaming(s->ep)));

@@ -276,11 +276,12 @@ static struct rpcrdma_send *shim_wait_send(struct rpcrdma_ep *ep)
 }
 
 /*
- * Takes @rvp, or leaves it. False: it is the connection, or a fault that is
- * being injected.
+ * Takes @rvp, or leaves it, and @s, which may be NULL. False: it is the connection,
+ * or a fault that is being injected.
  */
 static bool shim_try_reply(struct shim_side *side, struct rpcrdma_recv **rvp,
-			   u32 status, struct rpcrdma_reply_plan *plan)
+			   struct rpcrdma_send *s, u32 status,
+			   struct rpcrdma_reply_plan *plan)
 {
 	struct rpcrdma_recv *rv = *rvp;
 	struct rpcrdma_ep *ep = rv->ep;
@@ -289,14 +290,16 @@ static bool shim_try_reply(struct shim_side *side, struct rpcrdma_recv **rvp,
 	u32 htype = RDMA2_MSG, xid = rv->rx.xid;
 	struct rpcrdma_exposed *x = NULL;
 	struct rpcrdma_stream *st = NULL;
-	struct rpcrdma_send *s = NULL;
 	struct rpcrdma_reply *reply;
 	struct rpcrdma_rw *rw = NULL;
 	u8 *to;
 
 	reply = kzalloc(sizeof(*reply), GFP_KERNEL);
-	if (!reply)
+	if (!reply) {
+		if (s)
+			rpcrdma_send_put(s);
 		return false;
+	}
 	reply->xid = rv->rx.xid;
 	reply->length = SHIM_HEAD + ALIGN(want, 4);
 	reply->reverse = ep->client;
@@ -311,15 +314,21 @@ static bool shim_try_reply(struct shim_side *side, struct rpcrdma_recv **rvp,
 	if (!plan->error && plan->read_length) {
 		htype = RDMA2_NOMSG;
 		/* Before it holds off the teardown, which ends these waits. */
-		s = shim_wait_send(ep);
+		if (!s)
+			s = shim_wait_send(ep);
 		if (!s)
 			return false;
 		x = shim_expose(side, ep, plan, xid, status, want, seed);
 		if (IS_ERR(x)) {
 			rpcrdma_send_put(s);
+			s = NULL;
 			if (!plan->error)
 				return false;
 		}
+	}
+	if (s && (plan->error || plan->format == RPCRDMA_CONTINUED)) {
+		rpcrdma_send_put(s);
+		s = NULL;
 	}
 	if (plan->error) {
 		rpcrdma_ep_send_error(ep, rv->rx.xid, plan->error,
@@ -372,17 +381,20 @@ static bool shim_try_reply(struct shim_side *side, struct rpcrdma_recv **rvp,
 				   &plan->lists);
 }
 
+/* @s: taken before, or NULL */
 static void shim_reply(struct shim_side *side, struct rpcrdma_recv *rv,
-		       u32 status)
+		       struct rpcrdma_send *s, u32 status)
 {
 	struct rpcrdma_reply_plan *plan = kzalloc(sizeof(*plan), GFP_KERNEL);
 	struct rpcrdma_ep *ep = rv->ep;
 
 	rpcrdma_ep_get(ep);
-	if (plan && shim_try_reply(side, &rv, status, plan)) {
+	if (plan && shim_try_reply(side, &rv, s, status, plan)) {
 		atomic_inc(&side->served);
 		wake_up_all(&side->wait);
 	} else {
+		if (!plan && s)
+			rpcrdma_send_put(s);
 		rpcrdma_ep_close(ep, NULL);
 	}
 	kfree(plan);
@@ -391,9 +403,14 @@ static void shim_reply(struct shim_side *side, struct rpcrdma_recv *rv,
 	rpcrdma_ep_put(ep);
 }
 
+/*
+ * What the Reply is sent with is taken before the Reads: when they have completed,
+ * a wait would hold up the completions that end it.
+ */
 struct shim_pull {
 	struct shim_side	*side;
 	struct rpcrdma_recv	*rv;
+	struct rpcrdma_send	*send;
 	struct shim_buf		buf;
 };
 
@@ -402,6 +419,7 @@ static void shim_pulled(struct rpcrdma_rw *rw, bool ok)
 	struct shim_pull *pull = rw->priv;
 	struct rpcrdma_recv *rv = pull->rv;
 	struct shim_side *side = pull->side;
+	struct rpcrdma_send *s = pull->send;
 	const __be32 *p = rv->payload;
 	u32 status;
 
@@ -409,10 +427,12 @@ static void shim_pulled(struct rpcrdma_rw *rw, bool ok)
 		 pull->buf.len ? 0 : EIO;
 	shim_buf_free(&pull->buf);
 	kfree(pull);
-	if (ok)
-		shim_reply(side, rv, status);
-	else
-		rpcrdma_recv_put(rv);
+	if (ok) {
+		shim_reply(side, rv, s, status);
+		return;
+	}
+	rpcrdma_send_put(s);
+	rpcrdma_recv_put(rv);
 }
 
 static bool shim_pull(struct shim_side *side, struct rpcrdma_recv *rv)
@@ -429,9 +449,12 @@ static bool shim_pull(struct shim_side *side, struct rpcrdma_recv *rv)
 	pull->rv = rv;
 	if (shim_buf_alloc(&pull->buf, rv->rx.xid % PAGE_SIZE, chunk->length))
 		goto out_free;
+	pull->send = shim_wait_send(rv->ep);
+	if (!pull->send)
+		goto out_buf;
 	rw = rpcrdma_rw_alloc(rv->ep, DMA_FROM_DEVICE, 0, GFP_KERNEL);
 	if (!rw)
-		goto out_buf;
+		goto out_send;
 	/* In two pieces, which is how a server with several items does it */
 	if (rpcrdma_rw_add(rw, lists, chunk, 0, pull->buf.ext, pull->buf.nr_ext, 0,
 			   chunk->length / 2) ||
@@ -439,13 +462,15 @@ static bool shim_pull(struct shim_side *side, struct rpcrdma_recv *rv)
 			   pull->buf.nr_ext, chunk->length / 2,
 			   chunk->length - chunk->length / 2)) {
 		rpcrdma_rw_free(rw);
-		goto out_buf;
+		goto out_send;
 	}
 	rw->priv = pull;
 	rw->done = shim_pulled;
 	rpcrdma_rw_read(rw);
 	return true;
 
+out_send:
+	rpcrdma_send_put(pull->send);
 out_buf:
 	shim_buf_free(&pull->buf);
 out_free:
@@ -468,7 +493,7 @@ static void shim_serve(struct shim_side *side, struct rpcrdma_recv *rv)
 		return;
 	}
 	if (!rv->rx.lists.nr_reads) {
-		shim_reply(side, rv, 0);
+		shim_reply(side, rv, NULL, 0);
 		return;
 	}
 	if (shim_pull(side, rv))
