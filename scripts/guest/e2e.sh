@@ -47,7 +47,7 @@ reduced)
 	LINKS=60 BULK=12 REFUSED=4.2
 	LOAD=12 ROUNDS=2 KILLS=4 RELOADS=3
 	VERSIONS='3 4.2' TROUBLE=4.2 IPV6='' HUGE='' LOCKS=''
-	FORMATS='special.3 pulled.4.2 continued.3' RSIZES='' KRB5=krb5p KRB5_FORMATS='' ;;
+	FORMATS=pulled.4.2 RSIZES='' KRB5=krb5p KRB5_FORMATS='' ;;
 *) echo "unknown profile: $PROFILE"; exit 2 ;;
 esac
 
@@ -510,9 +510,11 @@ if [ $MODULE_KIND = ours ]; then
 		t $format.all 240 work_format $v ${format%%.*}
 		if [ $format = pulled.4.2 ]; then
 			LOAD_KIND=links
-			t $format.callers-killed 120 trouble_kill
-			t $format.after-kill 60 check_pulled 1
-			t $format.client-reconnects 120 trouble_client_drop 1
+			if [ $PROFILE = everything ]; then
+				t $format.callers-killed 120 trouble_kill
+				t $format.after-kill 60 check_pulled 1
+				t $format.client-reconnects 120 trouble_client_drop 1
+			fi
 			t $format.link-replaced 180 trouble_link
 			LOAD_KIND=
 		fi
@@ -637,12 +639,13 @@ if [ $PROFILE = reduced ]; then
 	for v in $VERSIONS; do
 		t siw.$v.mount 90 mount_works $v
 		mountpoint -q $MNT || continue
-		t siw.$v.sizes 120 work_sizes
+		case $v in
+		4.*) t siw.$v.delegation 90 work_delegation ;;
+		*) t siw.$v.sizes 120 work_sizes ;;
+		esac
 		t siw.$v.fio-direct 240 work_fio direct 1 512-300k
 		t siw.$v.many-processes 120 work_many
 		t siw.$v.directories 120 work_dir
-		t siw.$v.acl 60 work_acl $v
-		case $v in 4.*) t siw.$v.delegation 90 work_delegation ;; esac
 		t siw.$v.connection 60 check_connections 1 read_chunks write_chunks calls_inline replies_inline
 		t siw.$v.umount 60 umount_works
 	done
