@@ -107,7 +107,8 @@ enum {
 	RPCRDMA_MIN_INLINE_OCTETS = 1024,
 	RPCRDMA_MAX_CREDIT = 65535,	/* WP 3.3 */
 	RPCRDMA_MIN_WINDOW = 4,		/* WP 3.3 */
-	RPCRDMA_FIRST_WINDOW = 16,	/* that a connection begins with */
+	RPCRDMA_FIRST_WINDOW = 4,	/* that a connection begins with */
+	RPCRDMA_USUAL_WINDOW = 16,	/* ... and has when it is used at all */
 	RPCRDMA_MAX_PENDING_CONTROL = 64,	/* WP 3.3 */
 	RPCRDMA_PRIVATE_OCTETS = 8,	/* RFC 8797 */
 };

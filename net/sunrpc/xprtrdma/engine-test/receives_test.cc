@@ -168,6 +168,31 @@ TEST(Receives, WindowDoublesWithUse)
 	EXPECT_EQ(a.e->conn.window, 4 * FIRST);
 }
 
+/* Clients that connect, and then do next to nothing, cost few Receives. */
+TEST(Receives, AUsedConnectionHasAUsualWindow)
+{
+	constexpr u32 USED = 8, USUAL = RPCRDMA_USUAL_WINDOW;
+	account a{ false, RPCRDMA_VERS_2, RPCRDMA_FIRST_WINDOW };
+
+	while (a.received < USED - 1) {
+		a.calls(1);
+		a.tell();
+		EXPECT_EQ(a.made, RPCRDMA_FIRST_WINDOW + 1u);
+	}
+	a.calls(1);
+	EXPECT_EQ(a.made, USUAL + 1);
+	EXPECT_EQ(a.e->conn.window, USUAL);
+	/* One at a time is not much use, and no longer less. */
+	for (u32 i = 0; i < 8; i++) {
+		a.now += LONG;
+		a.tell();
+		a.calls(USUAL / 4);
+	}
+	EXPECT_EQ(a.made, USUAL + 1);
+	EXPECT_EQ(a.e->conn.window, USUAL);
+	EXPECT_EQ(a.let_go, 0u);
+}
+
 /* None is given back that could be posted. */
 TEST(Receives, WindowDoublesWhereMostAreHeld)
 {

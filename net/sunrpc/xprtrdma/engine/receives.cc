@@ -12,6 +12,12 @@ namespace
 /* Free Receives that are posted together. Also RPCRDMA_V1_SPARE_RECEIVES. */
 constexpr u32 BATCH = 8;
 
+/*
+ * After so many messages a connection is one that is used. Before that, nothing is
+ * made for use: hundreds of clients may connect at once, and many stay idle.
+ */
+constexpr u32 IN_USE = 8;
+
 /* For so long a window must not have been used before it gets smaller. */
 constexpr u32 WATCH_MS = 10000;
 
@@ -45,6 +51,13 @@ bool adapts(const struct rpcrdma_conn *conn)
 	       conn->state == RPCRDMA_CONN_OPEN && conn->props_sent;
 }
 
+/* What a connection has that is used, if it may have as much */
+u32 usual_window(const struct rpcrdma_conn *conn)
+{
+	return min_u32(conn->cfg.window,
+		       max_u32(conn->cfg.first_window, RPCRDMA_USUAL_WINDOW));
+}
+
 u32 left_to_peer(const struct rpcrdma_conn *conn)
 {
 	const s32 left = peer_left(conn);
@@ -60,9 +73,11 @@ u32 left_to_peer(const struct rpcrdma_conn *conn)
  */
 bool is_short(const struct rpcrdma_conn *conn)
 {
-	return conn->window < conn->cfg.window &&
-	       left_to_peer(conn) <= max_u32(CALL_RESERVE, conn->window / 2) &&
-	       distance(conn->heard_later, conn->received) >= 0;
+	if (conn->window >= conn->cfg.window ||
+	    distance(conn->heard_later, conn->received) < 0)
+		return false;
+	return left_to_peer(conn) <= max_u32(CALL_RESERVE, conn->window / 2) ||
+	       (conn->received >= IN_USE && conn->window < usual_window(conn));
 }
 
 void grow(struct rpcrdma_conn *conn)
@@ -72,7 +87,8 @@ void grow(struct rpcrdma_conn *conn)
 		max_u32(rpcrdma_window_receives(conn->window), conn->receives) -
 		1;
 
-	set_window(conn, min_u32(2 * there, conn->cfg.window));
+	set_window(conn, min_u32(max_u32(2 * there, usual_window(conn)),
+				 conn->cfg.window));
 	conn->heard_later = conn->received + left_to_peer(conn);
 }
 
@@ -88,9 +104,9 @@ void watch_time(struct rpcrdma_conn *conn, u32 now)
 	conn->least_left = min_u32(conn->least_left, unused(conn));
 	if (now - conn->watched_since < WATCH_MS)
 		return;
-	if (conn->least_left >= conn->window - conn->window / 8)
-		set_window(conn,
-			   max_u32(conn->window / 2, conn->cfg.first_window));
+	if (conn->window > usual_window(conn) &&
+	    conn->least_left >= conn->window - conn->window / 8)
+		set_window(conn, max_u32(conn->window / 2, usual_window(conn)));
 	conn->least_left = unused(conn);
 	conn->watched_since = now;
 }
