@@ -6,6 +6,7 @@
  */
 #define SHIM_OVER		"_memdev"
 #define SHIM_SUITE_INIT		shim_mem_suite_init
+#include "../net/sunrpc/xprtrdma/endpoint/internal.h"
 #include "shim_ep_test.c"
 
 /* ---- Devices of many kinds ---- */
@@ -181,7 +182,8 @@ static void hardware_has_little_room(struct kunit *test)
 	struct memdev_traits t;
 
 	shim_device_is(&t);
-	t.sq_octets = 100 * (MEMDEV_WQE_OCTETS + 32 * MEMDEV_SGE_OCTETS);
+	t.sq_octets = 100 * (MEMDEV_WQE_OCTETS +
+			     RPCRDMA_SERVER_SGES * MEMDEV_SGE_OCTETS);
 	memdev_set_traits(shim_memdev, &t);
 	pair->server_params.sends = 305;
 	shim_open(test);

@@ -115,6 +115,7 @@ struct rpcrdma_send {
 	struct rpcrdma_ep	*ep;
 	void			*buf;		/* NULL until it is needed */
 	u32			size;		/* of that, octets */
+	bool			shared;		/* it is of ep->control_bufs */
 	u32			header_len;	/* octets */
 	u32			len;		/* octets, header and payload */
 	struct rpcrdma_rw	*rw;		/* Writes that go before it */
@@ -551,6 +552,8 @@ struct rpcrdma_ep {
 	struct list_head	messages;	/* Replies, what goes in parts */
 	struct list_head	free_sends;
 	struct rpcrdma_send	*send_ring;
+	void			*control_bufs;	/* in one piece */
+	u64			control_addr;
 	u32			nr_sends;
 	bool			stall_watched;	/* stall_timer runs */
 	struct ib_cqe		reg_cqe;	/* of REG_MRs, never signaled */

@@ -36,9 +36,12 @@ enum {
 	RPCRDMA_RW_MR_PAGES = 256,
 	/*
 	 * Scatter/gather elements of a Work Request: a server's Writes; a
-	 * client's Reads, which are so few that one may take several.
+	 * client's Reads, which are so few that one may take several. Every
+	 * slot of a Send Queue has room for them, used or not, in a power of
+	 * two: with one more, soft-RoCE would take 512 KiB for a server's end
+	 * of a connection instead of 256.
 	 */
-	RPCRDMA_SERVER_SGES = 32,
+	RPCRDMA_SERVER_SGES = 19,
 	RPCRDMA_CLIENT_SGES = 8,
 };
 

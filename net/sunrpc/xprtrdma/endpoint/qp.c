@@ -59,6 +59,19 @@ static u32 rpcrdma_ep_sq_slots(const struct rpcrdma_ep *ep)
 }
 
 /*
+ * Work Requests of a Read by the rdma_rw API. Some devices read into memory regions
+ * only, or rather than into many pieces; what that API is told to do besides, it
+ * adds to the Send Queue, and the CQ bounds that.
+ */
+static u32 rpcrdma_ep_read_wrs(const struct rpcrdma_ep *ep)
+{
+	const struct ib_device *dev = ep->device;
+
+	return rdma_protocol_iwarp(dev, ep->id->port_num) ||
+	       dev->attrs.max_sgl_rd ? RPCRDMA_READ_REGION_WRS : 1;
+}
+
+/*
  * What a device has room for cannot be told beforehand: it depends on the size
  * of an entry, which is the driver's affair. Where the queue pair turns out to
  * be too large, a shorter Send Queue has to do.
@@ -129,7 +142,7 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep)
 
 	/* As many as the Send Queue can have, and one for the drain */
 	cqes = rpcrdma_ep_sq_slots(ep) + 1 + ep->params.rw_writes +
-	       RPCRDMA_READ_REGION_WRS *
+	       rpcrdma_ep_read_wrs(ep) *
 		       (ep->params.rw_ctxts - ep->params.rw_writes);
 	cqes = min_t(u32, cqes, dev->attrs.max_cqe);
 	ep->send_cq = ib_alloc_cq_any(dev, ep, cqes, IB_POLL_WORKQUEUE);

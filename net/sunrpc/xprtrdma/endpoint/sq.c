@@ -207,11 +207,20 @@ void rpcrdma_work_flush(struct rpcrdma_ep *ep)
 
 /* ---- Send contexts ---- */
 
+/* Octets of ep->control_bufs */
+#define RPCRDMA_CONTROL_BUFS	(RPCRDMA_CONTROL_SENDS * RPCRDMA_SMALL_SEND)
+
 static void rpcrdma_send_unmap(struct rpcrdma_send *s)
 {
-	if (s->buf)
+	if (s->buf && !s->shared)
 		ib_dma_unmap_single(s->ep->device, s->sge.addr, s->size,
 				    DMA_TO_DEVICE);
+}
+
+static void rpcrdma_send_free(struct rpcrdma_send *s)
+{
+	if (!s->shared)
+		kfree(s->buf);
 }
 
 int rpcrdma_send_buffer(struct rpcrdma_send *s, u32 size, gfp_t gfp)
@@ -229,7 +238,8 @@ int rpcrdma_send_buffer(struct rpcrdma_send *s, u32 size, gfp_t gfp)
 		return -ENOMEM;
 	}
 	rpcrdma_send_unmap(s);
-	kfree(s->buf);
+	rpcrdma_send_free(s);
+	s->shared = false;
 	s->buf = buf;
 	s->size = size;
 	s->sge.addr = addr;
@@ -264,13 +274,41 @@ int rpcrdma_send_larger(struct rpcrdma_send *s, u32 octets, gfp_t gfp)
 	return rc;
 }
 
+/* One allocation, and one mapping, for the buffers that control messages need */
+static int rpcrdma_control_bufs_create(struct rpcrdma_ep *ep)
+{
+	void *bufs;
+	u64 addr;
+
+	bufs = kmalloc(RPCRDMA_CONTROL_BUFS, GFP_NOFS);
+	if (!bufs)
+		return -ENOMEM;
+	addr = ib_dma_map_single(ep->device, bufs, RPCRDMA_CONTROL_BUFS,
+				 DMA_TO_DEVICE);
+	if (ib_dma_mapping_error(ep->device, addr)) {
+		kfree(bufs);
+		return -ENOMEM;
+	}
+	ep->control_bufs = bufs;
+	ep->control_addr = addr;
+	return 0;
+}
+
+static void rpcrdma_send_share(struct rpcrdma_send *s, u32 number)
+{
+	s->shared = true;
+	s->buf = s->ep->control_bufs + number * RPCRDMA_SMALL_SEND;
+	s->size = RPCRDMA_SMALL_SEND;
+	s->sge.addr = s->ep->control_addr + number * RPCRDMA_SMALL_SEND;
+}
+
 /**
  * rpcrdma_sends_create - allocate Send contexts
  * @ep: endpoint with its device objects
  *
  * Those that control messages need have a buffer from the start, and the first one
- * has, if it can be had, the largest: with it a client can send what frees memory,
- * when there is none. Returns 0 or -ENOMEM; the teardown cleans up.
+ * of a client has, if it can be had, the largest: with it a client can send what frees
+ * memory, when there is none. Returns 0 or -ENOMEM; the teardown cleans up.
  */
 int rpcrdma_sends_create(struct rpcrdma_ep *ep)
 {
@@ -284,6 +322,8 @@ int rpcrdma_sends_create(struct rpcrdma_ep *ep)
 	if (!ep->send_ring)
 		return -ENOMEM;
 	ep->nr_sends = count;
+	if (rpcrdma_control_bufs_create(ep))
+		return -ENOMEM;
 	for (i = 0; i < count; i++) {
 		s = &ep->send_ring[i];
 		s->ep = ep;
@@ -292,12 +332,13 @@ int rpcrdma_sends_create(struct rpcrdma_ep *ep)
 		s->wr.num_sge = 1;
 		list_add_tail(&s->work.list, &ep->free_sends);
 		rpcrdma_sq_give(&ep->sq);
-		if (i < RPCRDMA_CONTROL_SENDS &&
-		    rpcrdma_send_buffer(s, RPCRDMA_SMALL_SEND, GFP_NOFS))
-			return -ENOMEM;
+		if (i < RPCRDMA_CONTROL_SENDS)
+			rpcrdma_send_share(s, i);
 	}
-	rpcrdma_send_buffer(ep->send_ring, rpcrdma_conn_send_octets(&ep->conn),
-			    RPCRDMA_GFP_CLIENT);
+	if (ep->client)
+		rpcrdma_send_buffer(ep->send_ring,
+				    rpcrdma_conn_send_octets(&ep->conn),
+				    RPCRDMA_GFP_CLIENT);
 	return 0;
 }
 
@@ -307,6 +348,9 @@ void rpcrdma_sends_unmap(struct rpcrdma_ep *ep)
 
 	for (i = 0; i < ep->nr_sends; i++)
 		rpcrdma_send_unmap(&ep->send_ring[i]);
+	if (ep->control_bufs)
+		ib_dma_unmap_single(ep->device, ep->control_addr,
+				    RPCRDMA_CONTROL_BUFS, DMA_TO_DEVICE);
 }
 
 void rpcrdma_sends_free(struct rpcrdma_ep *ep)
@@ -314,6 +358,7 @@ void rpcrdma_sends_free(struct rpcrdma_ep *ep)
 	u32 i;
 
 	for (i = 0; i < ep->nr_sends; i++)
-		kfree(ep->send_ring[i].buf);
+		rpcrdma_send_free(&ep->send_ring[i]);
+	kfree(ep->control_bufs);
 	kvfree(ep->send_ring);
 }
