@@ -215,6 +215,81 @@ TEST(Lists, WhatIsBuiltIsTaken)
 }
 
 /* Random lists come back as they went, from Calls and from Replies. */
+/*
+ * Nothing but a chunk of one segment: it is what it is beside another chunk, and every
+ * word that says that there is no more counts.
+ */
+TEST(Lists, OneChunkAlone)
+{
+	const auto build = [](bool read, const rpcrdma_segment &seg,
+			      bool beside) {
+		message m = call_prefix().word(0);
+
+		if (read)
+			m.read_segment(12, seg.handle, seg.length, seg.offset)
+				.word(0)
+				.word(0);
+		else
+			m.word(0)
+				.word(1)
+				.word(1)
+				.segment(seg.handle, seg.length, seg.offset)
+				.word(0);
+		m.word(beside);
+		if (beside)
+			m.word(1).segment(3, 10, 0);
+		return m.rpc(XID, CALL, 40);
+	};
+	const u32 lengths[] = { 0, 1, 4096, 1 << 20, (1 << 20) + 1, ~0u };
+
+	for (const bool read : { false, true }) {
+		for (const u32 length : lengths) {
+			const rpcrdma_segment seg = { 0xffffffff, length,
+						      0x123456789abcdef0 };
+			decoded one = decode_call(build(read, seg, false));
+			decoded two = decode_call(build(read, seg, true));
+
+			EXPECT_EQ(one.verdict, two.verdict);
+			EXPECT_EQ(one.error, two.error);
+			EXPECT_EQ(!one.error, length <= 1 << 20);
+			if (one.error)
+				continue;
+			EXPECT_EQ(one.rx.lists.nr_reads, read);
+			EXPECT_EQ(one.rx.lists.nr_writes, !read);
+			EXPECT_EQ(one.rx.lists.nr_segs, 1);
+			EXPECT_FALSE(one.rx.lists.has_reply);
+			EXPECT_EQ(one.rx.total_length, 40u);
+			two.rx.lists.has_reply = 0;
+			two.rx.lists.nr_segs = 1;
+			EXPECT_TRUE(same_lists(one.rx.lists, two.rx.lists));
+		}
+
+		const message whole = build(read, { 1, 2, 3 }, false);
+		const u32 first = whole.size() - 40 - 36;
+
+		for (u32 at = first; at < first + 36; at += 4) {
+			const u32 word = (at - first) / 4;
+			const bool segment = read ? word >= 2 && word < 6 :
+						    word >= 3 && word < 7;
+			message bad = whole;
+
+			/* A boolean or a count that is none; a Position */
+			if (segment)
+				continue;
+			EXPECT_EQ(decode_call(bad.set(at, 0x80000001u)).error,
+				  +RDMA2_ERR_BAD_XDR)
+				<< read << " " << word;
+		}
+		for (u32 n = first; n < whole.size() - 40; n++) {
+			message cut = whole;
+
+			EXPECT_EQ(decode_call(cut.truncate(n)).error,
+				  +RDMA2_ERR_BAD_XDR)
+				<< n;
+		}
+	}
+}
+
 TEST(RoundTrip, Calls)
 {
 	generator random{ 1 };

@@ -325,6 +325,17 @@ bool skip_array(xdr_reader &in, bool &there, u32 &segs)
 	return true;
 }
 
+[[gnu::noinline]] fault decode_in_order(xdr_reader &in, const list_limits &max,
+					struct rpcrdma_lists *lists)
+{
+	list_decoder decoder{ in, max, lists };
+
+	if (!decoder.reads() || !decoder.writes() || !decoder.reply())
+		return { RDMA2_ERR_BAD_XDR };
+	in = decoder.rest();
+	return decoder.verdict();
+}
+
 /* A decoder of its own: the usual one stays in registers. */
 [[gnu::noinline]] fault decode_in_any_order(xdr_reader &in,
 					    const list_limits &max,
@@ -348,6 +359,45 @@ static bool empty(xdr_reader in)
 	       !(in.word() | in.word() | in.word());
 }
 
+/*
+ * Nothing but one Read chunk or one Write chunk of one segment, as most lists are that
+ * have any? False: with these limits, or octets, it takes a closer look.
+ */
+static bool decode_one(xdr_reader in, const list_limits &max,
+		       struct rpcrdma_lists *lists)
+{
+	if (!in.has(ONE_CHUNK_OCTETS))
+		return false;
+
+	/* A Read segment with its Position; or no more, and a Write chunk */
+	const u32 more = in.word(), second = in.word();
+	const bool read = more == 1 && second % sizeof(u32) == 0;
+
+	if (!read && (more || second != 1 || in.word() != 1))
+		return false;
+
+	const struct rpcrdma_segment seg = decode_segment(in);
+
+	if ((in.word() | in.word()) || (read && in.word()))
+		return false;
+	if (!(read ? max.reads : max.writes) || !max.segs ||
+	    seg.length > max.segment || seg.length > RPCRDMA_MAX_CHUNK_OCTETS)
+		return false;
+
+	struct rpcrdma_chunk *const chunk = read ? lists->reads : lists->writes;
+
+	chunk->position = read ? second : 0;
+	chunk->length = seg.length;
+	chunk->first = 0;
+	chunk->count = 1;
+	lists->segs[0] = seg;
+	lists->nr_reads = read;
+	lists->nr_writes = !read;
+	lists->nr_segs = 1;
+	lists->has_reply = 0;
+	return true;
+}
+
 fault decode_chunks(xdr_reader &in, const list_limits &max,
 		    struct rpcrdma_lists *lists)
 {
@@ -355,15 +405,12 @@ fault decode_chunks(xdr_reader &in, const list_limits &max,
 		in.skip(EMPTY_CHUNKS_OCTETS);
 		return {};
 	}
-	if (max.any_order)
-		return decode_in_any_order(in, max, lists);
-
-	list_decoder decoder{ in, max, lists };
-
-	if (!decoder.reads() || !decoder.writes() || !decoder.reply())
-		return { RDMA2_ERR_BAD_XDR };
-	in = decoder.rest();
-	return decoder.verdict();
+	if (decode_one(in, max, lists)) {
+		in.skip(ONE_CHUNK_OCTETS);
+		return {};
+	}
+	return max.any_order ? decode_in_any_order(in, max, lists) :
+			       decode_in_order(in, max, lists);
 }
 
 u32 count_segments(xdr_reader in)

@@ -21,6 +21,8 @@ enum {
 	REPLY_CHUNK_OCTETS = 4,
 	/* The ends of three lists */
 	EMPTY_CHUNKS_OCTETS = 12,
+	/* The same, and a Read chunk or a Write chunk of one segment */
+	ONE_CHUNK_OCTETS = EMPTY_CHUNKS_OCTETS + 8 + SEGMENT_OCTETS,
 };
 
 /* Segments that @lists can hold */
