@@ -45,6 +45,7 @@ int shim_buf_alloc(struct shim_buf *buf, u32 base, u32 len)
 
 int shim_buf_alloc_chopped(struct shim_buf *buf, u32 base, u32 len, u32 chop)
 {
+	void *p = NULL;
 	u32 i;
 
 	memset(buf, 0, sizeof(*buf));
@@ -56,10 +57,14 @@ int shim_buf_alloc_chopped(struct shim_buf *buf, u32 base, u32 len, u32 chop)
 	buf->ext = kvcalloc(buf->nr, sizeof(*buf->ext), GFP_KERNEL);
 	if (!buf->pages || !buf->ext)
 		goto out_free;
-	for (i = 0; i < buf->nr; i++) {
-		buf->pages[i] = alloc_page(GFP_KERNEL | __GFP_ZERO);
-		if (!buf->pages[i])
+	/* Some of the pages follow each other in memory. */
+	for (i = 0; i < buf->nr; i++, p += PAGE_SIZE) {
+		if (i % 3 == 0)
+			p = alloc_pages_exact(min(3U, buf->nr - i) * PAGE_SIZE,
+					      GFP_KERNEL | __GFP_ZERO);
+		if (!p)
 			goto out_free;
+		buf->pages[i] = virt_to_page(p);
 	}
 	if (chop == PAGE_SIZE) {
 		buf->nr_ext = !!len;

@@ -577,6 +577,7 @@ struct rpcrdma_ep {
 	struct mutex		unmap_mutex;	/* their owners and the teardown */
 	struct rpcrdma_region_pool regions;	/* the engine's; mr_lock */
 	u32			mr_pages;	/* pages per region */
+	u32			max_element;	/* octets, whole pages */
 	enum ib_mr_type		mr_type;
 	struct delayed_work	mr_work;	/* makes more */
 	/* Replies to be pulled, by the engine's slots; under lock */

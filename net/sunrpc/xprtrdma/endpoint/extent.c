@@ -9,43 +9,72 @@
 
 #include "internal.h"
 
-/* @octets of @ext from octet @at on, as pages. Returns them, 0: one is missing. */
-static u32 rpcrdma_extent_pages(const struct rpcrdma_extent *ext, u32 at,
-				u32 octets, struct scatterlist *sg)
+/* Whatever the element was before: it may have been the last one. */
+static __always_inline void rpcrdma_sg_set(struct scatterlist *sg,
+					   struct page *page, u32 octets,
+					   u32 offset)
 {
-	struct page **pages = ext->pages + (at >> PAGE_SHIFT), *page = *pages;
-	u32 offset = offset_in_page(at);
-	u32 n = min_t(u32, octets, PAGE_SIZE - offset);
+	sg->page_link = 0;
+	/* As all pages are: sg_set_page() would look at each. */
+	sg_set_page(sg, __builtin_assume_aligned(page, sizeof(long)), octets,
+		    offset);
+}
+
+/* Where all struct pages are in one array, their places tell. */
+static __always_inline bool rpcrdma_page_follows(const struct page *before,
+						 const struct page *page)
+{
+	return page == before + 1 &&
+	       (IS_ENABLED(CONFIG_SPARSEMEM_VMEMMAP) ||
+		page_to_pfn(page) == page_to_pfn(before) + 1);
+}
+
+/* How many of @nr pages, the first one at least, follow each other in memory? */
+static __always_inline u32 rpcrdma_pages_in_a_row(struct page **pages, u32 nr)
+{
+	u32 n = 1;
+
+	while (n < nr && rpcrdma_page_follows(pages[n - 1], pages[n]))
+		n++;
+	return n;
+}
+
+/*
+ * @octets of @ext from octet @at on, as elements of @most octets, which are whole
+ * pages. Returns the elements, 0: a page is missing.
+ */
+static u32 rpcrdma_extent_pages(const struct rpcrdma_extent *ext, u32 at,
+				u32 octets, u32 most, struct scatterlist *sg)
+{
+	u32 offset = offset_in_page(at), end = offset + octets;
+	u32 n, nr = DIV_ROUND_UP(end, PAGE_SIZE);
+	struct page **pages = ext->pages + (at >> PAGE_SHIFT);
 	struct scatterlist *first = sg;
 
-	if (unlikely(!page))
-		return 0;
-	sg_set_page(sg, page, n, offset);
-	for (octets -= n; octets >= PAGE_SIZE; octets -= PAGE_SIZE) {
-		page = *++pages;
-		if (unlikely(!page))
+	/* As if all were whole; then those at the ends are made what they are. */
+	for (; nr; nr -= n, pages += n, sg++) {
+		if (unlikely(!*pages))
 			return 0;
-		sg_set_page(++sg, page, PAGE_SIZE, 0);
+		n = rpcrdma_pages_in_a_row(pages, min_t(u32, nr,
+							most >> PAGE_SHIFT));
+		rpcrdma_sg_set(sg, *pages, n << PAGE_SHIFT, 0);
 	}
-	if (octets) {
-		page = *++pages;
-		if (unlikely(!page))
-			return 0;
-		sg_set_page(++sg, page, octets, 0);
-	}
-	return sg - first + 1;
+	sg[-1].length -= -end & ~PAGE_MASK;
+	first->offset = offset;
+	first->length -= offset;
+	return sg - first;
 }
 
 /* The same of linear memory, which has all its pages */
 static u32 rpcrdma_extent_linear(const struct rpcrdma_extent *ext, u32 at,
-				 u32 octets, struct scatterlist *sg)
+				 u32 octets, u32 most, struct scatterlist *sg)
 {
 	u8 *p = ext->linear + at;
 	u32 nr, n;
 
 	for (nr = 0; octets; nr++) {
-		n = min_t(u32, octets, PAGE_SIZE - offset_in_page(p));
-		sg_set_page(&sg[nr], virt_to_page(p), n, offset_in_page(p));
+		n = min_t(u32, octets, most - offset_in_page(p));
+		rpcrdma_sg_set(&sg[nr], virt_to_page(p), n, offset_in_page(p));
 		p += n;
 		octets -= n;
 	}
@@ -54,10 +83,11 @@ static u32 rpcrdma_extent_linear(const struct rpcrdma_extent *ext, u32 at,
 
 /*
  * Describe the next @octets, more than none, in @sg, and go on behind them: there
- * are so many, and rpcrdma_extent_count() elements. Returns the elements, 0: a page
- * is missing.
+ * are so many, and rpcrdma_extent_count() elements, of which none is marked as the
+ * last. Pages that follow each other in memory share one, up to @most octets, which
+ * are whole pages. Returns the elements, 0: a page is missing.
  */
-u32 rpcrdma_extent_take(struct rpcrdma_extent_pos *pos, u32 octets,
+u32 rpcrdma_extent_take(struct rpcrdma_extent_pos *pos, u32 octets, u32 most,
 			struct scatterlist *sg)
 {
 	const struct rpcrdma_extent *ext;
@@ -68,8 +98,8 @@ u32 rpcrdma_extent_take(struct rpcrdma_extent_pos *pos, u32 octets,
 		at = ext->offset + pos->done;
 		n = min(octets, ext->length - pos->done);
 		nents = ext->pages ?
-				rpcrdma_extent_pages(ext, at, n, &sg[all]) :
-				rpcrdma_extent_linear(ext, at, n, &sg[all]);
+			rpcrdma_extent_pages(ext, at, n, most, &sg[all]) :
+			rpcrdma_extent_linear(ext, at, n, most, &sg[all]);
 		if (unlikely(!nents))
 			return 0;
 		all += nents;
@@ -79,7 +109,10 @@ u32 rpcrdma_extent_take(struct rpcrdma_extent_pos *pos, u32 octets,
 	return all;
 }
 
-/* Elements of a scatterlist for the next @octets; 0: there are not so many. */
+/*
+ * Elements of a scatterlist for the next @octets, at most: one for each page. 0: there
+ * are not so many.
+ */
 u32 rpcrdma_extent_count(const struct rpcrdma_extent_pos *pos, u32 octets)
 {
 	struct rpcrdma_extent_pos at = *pos;

@@ -22,6 +22,10 @@ void rpcrdma_mrs_init(struct rpcrdma_ep *ep)
 	ep->regions.most = ep->params.max_mrs;
 	ep->mr_pages = clamp_t(u32, dev->attrs.max_fast_reg_page_list_len, 1,
 			       RPCRDMA_MAX_MR_PAGES);
+	/* Of scatterlists, of explicit RDMA, too */
+	ep->max_element = max_t(u32, PAGE_SIZE, PAGE_MASK &
+				min_t(u32, ib_dma_max_seg_size(ep->id->device),
+				      RPCRDMA_MAX_ELEMENT));
 	ep->mr_type = dev->attrs.kernel_cap_flags & IBK_SG_GAPS_REG ?
 		      IB_MR_TYPE_SG_GAPS : IB_MR_TYPE_MEM_REG;
 }
@@ -142,7 +146,8 @@ struct rpcrdma_cut rpcrdma_mrs_cut(const struct rpcrdma_ep *ep)
  * elements of its scatterlist, no more than the engine counts pages, or 0: a page
  * is missing.
  */
-static u32 rpcrdma_mr_fill(const struct rpcrdma_cut *cut, struct rpcrdma_mr *mr,
+static u32 rpcrdma_mr_fill(struct rpcrdma_ep *ep, struct rpcrdma_mr *mr,
+			   const struct rpcrdma_cut *cut,
 			   struct rpcrdma_extent_pos *pos)
 {
 	struct rpcrdma_region region = {};
@@ -155,11 +160,13 @@ static u32 rpcrdma_mr_fill(const struct rpcrdma_cut *cut, struct rpcrdma_mr *mr,
 					pos->ext->length - pos->done);
 		if (!n)
 			break;
-		nents = rpcrdma_extent_take(pos, n, &mr->sg[all]);
+		nents = rpcrdma_extent_take(pos, n, ep->max_element,
+					    &mr->sg[all]);
 		if (unlikely(!nents))
 			return 0;
 		all += nents;
 	}
+	sg_mark_end(&mr->sg[all - 1]);
 	return all;
 }
 
@@ -238,7 +245,7 @@ int rpcrdma_mrs_map(struct rpcrdma_ep *ep, struct list_head *mrs,
 			break;
 		}
 		list_add_tail(&mr->list, mrs);
-		nents = rpcrdma_mr_fill(&cut, mr, &pos);
+		nents = rpcrdma_mr_fill(ep, mr, &cut, &pos);
 		if (unlikely(!nents)) {
 			rc = -EFAULT;
 			break;

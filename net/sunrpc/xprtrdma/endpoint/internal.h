@@ -35,6 +35,11 @@ enum {
 	/* What the rdma_rw API puts in one memory region at most */
 	RPCRDMA_RW_MR_PAGES = 256,
 	/*
+	 * Octets of an element of a scatterlist at most. What devices take if they
+	 * do not say, and little enough for bounce buffers to be found.
+	 */
+	RPCRDMA_MAX_ELEMENT = SZ_64K,
+	/*
 	 * Scatter/gather elements of a Work Request: a server's Writes; a
 	 * client's Reads, which are so few that one may take several. Every
 	 * slot of a Send Queue has room for them, used or not, in a power of
@@ -137,7 +142,7 @@ struct rpcrdma_extent_pos {
 	u32			done;		/* octets of @ext[0] */
 };
 
-u32 rpcrdma_extent_take(struct rpcrdma_extent_pos *pos, u32 octets,
+u32 rpcrdma_extent_take(struct rpcrdma_extent_pos *pos, u32 octets, u32 most,
 			struct scatterlist *sg);
 u32 rpcrdma_extent_count(const struct rpcrdma_extent_pos *pos, u32 octets);
 void rpcrdma_extent_skip(struct rpcrdma_extent_pos *pos, u32 octets);

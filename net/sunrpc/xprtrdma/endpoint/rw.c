@@ -180,7 +180,7 @@ static int rpcrdma_rw_add_segment(struct rpcrdma_rw *rw, u32 handle,
 {
 	struct rpcrdma_ep *ep = rw->ep;
 	struct rpcrdma_rw_ctxt *ctxt;
-	u32 nents;
+	u32 nents, most = ep->max_element;
 	int rc;
 
 	nents = rpcrdma_extent_count(pos, octets);
@@ -189,7 +189,14 @@ static int rpcrdma_rw_add_segment(struct rpcrdma_rw *rw, u32 handle,
 	ctxt = kzalloc(struct_size(ctxt, sg, nents), rw->gfp);
 	if (!ctxt)
 		return -ENOMEM;
-	if (unlikely(!rpcrdma_extent_take(pos, octets, ctxt->sg))) {
+	/*
+	 * The rdma_rw API counts elements where it counts pages, if it takes memory
+	 * regions: more than fits one region goes page by page.
+	 */
+	if (unlikely(nents > ep->read_pool.pages))
+		most = PAGE_SIZE;
+	nents = rpcrdma_extent_take(pos, octets, most, ctxt->sg);
+	if (unlikely(!nents)) {
 		kfree(ctxt);
 		return -EFAULT;
 	}

@@ -62,19 +62,10 @@ static int rpcrdma_extent_add(struct rpcrdma_extent *ext, int n, u32 max,
 	return n + 1;
 }
 
-/**
- * rpcrdma_xdr_extents - describe a range of an xdr_buf
- * @buf: xdr_buf
- * @offset: octets of @buf to leave out
- * @len: octets to describe, all within @buf
- * @ext: filled in
- * @max: elements of @ext
- *
- * Any context. Returns the number of extents, -E2BIG when @max are not enough,
- * RPCRDMA_XDR_EXTENTS always are; -EFAULT for memory that cannot be described so.
- */
-int rpcrdma_xdr_extents(const struct xdr_buf *buf, u32 offset, u32 len,
-			struct rpcrdma_extent *ext, u32 max)
+/* A range that is not page data alone; see rpcrdma_xdr_extents(). */
+static noinline int rpcrdma_xdr_parts(const struct xdr_buf *buf, u32 offset,
+				      u32 len, struct rpcrdma_extent *ext,
+				      u32 max)
 {
 	struct rpcrdma_xdr_range r;
 	int n;
@@ -96,6 +87,32 @@ int rpcrdma_xdr_extents(const struct xdr_buf *buf, u32 offset, u32 len,
 	}
 	return rpcrdma_extent_add(ext, n, max, buf->tail[0].iov_base + r.tail,
 				  r.tail_len);
+}
+
+/**
+ * rpcrdma_xdr_extents - describe a range of an xdr_buf
+ * @buf: xdr_buf
+ * @offset: octets of @buf to leave out
+ * @len: octets to describe, all within @buf
+ * @ext: filled in
+ * @max: elements of @ext
+ *
+ * Any context. Returns the number of extents, -E2BIG when @max are not enough,
+ * RPCRDMA_XDR_EXTENTS always are; -EFAULT for memory that cannot be described so.
+ */
+int rpcrdma_xdr_extents(const struct xdr_buf *buf, u32 offset, u32 len,
+			struct rpcrdma_extent *ext, u32 max)
+{
+	u32 head = buf->head[0].iov_len;
+
+	/* Page data alone, as most are */
+	if (likely(len && max && offset >= head &&
+		   (u64)offset - head + len <= buf->page_len)) {
+		ext[0] = rpcrdma_extent_of_pages(buf->pages, buf->page_base +
+						 offset - head, len);
+		return 1;
+	}
+	return rpcrdma_xdr_parts(buf, offset, len, ext, max);
 }
 
 /*
