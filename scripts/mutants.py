@@ -4,9 +4,11 @@
 
   mutants.py                 each mutation in turn: builds the engine with it,
                              runs the engine tests that the row of its rule
-                             names, and fails if they all pass
+                             names, and fails if they all pass; and so for what
+                             no document has a rule of, with the tests of a suite
   mutants.py NAME ...        those of a document, or of a rule: "version-two",
-                             "version-two:7.1.2 #1"
+                             "version-two:7.1.2 #1"; of "suites", or of one:
+                             "suites:RegionPool #1"
   mutants.py --check         builds nothing: each mutation still applies, and
                              each rule with an engine test has one, or a reason
   mutants.py --simulation [NAME ...]
@@ -25,7 +27,9 @@ Documentation/conformance/mutants has the mutations, a file for each table:
   5.1 #2: in a header                  or why a rule has none
 
 Several files, and pairs of lines, may follow one another; a rule that is kept in
-several places may have several entries. The simulation's are
+several places may have several entries. net/sunrpc/xprtrdma/engine-test/mutants.txt
+is written the same way, with suites of the tests in place of sections; a file there may
+be include/rpcrdma/engine.h, too. The simulation's are
 written the same way in net/sunrpc/xprtrdma/simulation/mutants.txt, with defects for
 rules and the files' folders in front. Not for "make check", which only does --check:
 all of them take some ten minutes.
@@ -47,6 +51,9 @@ FOLDER = "Documentation/conformance/mutants"
 XPRTRDMA = "net/sunrpc/xprtrdma"
 SIMULATION = "simulation"
 DEFECTS = f"{XPRTRDMA}/{SIMULATION}/mutants.txt"
+SUITES = "suites"
+# The part of the engine that who uses it has inline
+HEADER = "include/rpcrdma/engine.h"
 RULE = re.compile(r"\S+ #(\d+|[a-z])")
 # A test that does not end any more has noticed, too.
 SECONDS = 120
@@ -99,6 +106,32 @@ def read_table(root, path, base):
     return found, errors
 
 
+def read_suites(root):
+    """([Mutation], [error]) of the suites"""
+    if not os.path.exists(os.path.join(root, TESTS, "mutants.txt")):
+        return [], []
+    found, errors = read_table(root, f"{TESTS}/mutants.txt", ENGINE)
+    for mutation in found:
+        mutation.document = SUITES
+    return found, errors
+
+
+def suite_of(rule):
+    return rule.split(" ")[0]
+
+
+def suite_sources(root, suite):
+    """The files with tests of a suite"""
+    has = re.compile(rf"^(TEST|INSTANTIATE_TEST_SUITE_P)\({suite},", re.M)
+    found = []
+    for name in sorted(os.listdir(os.path.join(root, TESTS))):
+        if name.endswith(".cc"):
+            with open(os.path.join(root, TESTS, name), encoding="utf-8") as text:
+                if has.search(text.read()):
+                    found.append(name)
+    return found
+
+
 def read_mutations(root):
     """([Mutation], [error]) of the rules"""
     found, errors = [], []
@@ -130,7 +163,8 @@ def mutated(root, mutation):
     for source, old, new in mutation.changes:
         try:
             if source not in texts:
-                with open(os.path.join(root, mutation.base, source or "?"), encoding="utf-8") as text:
+                folder = "" if source == HEADER else mutation.base
+                with open(os.path.join(root, folder, source or "?"), encoding="utf-8") as text:
                     texts[source] = text.read()
         except OSError as error:
             errors.append(f"{mutation.where}: {error}")
@@ -143,7 +177,7 @@ def mutated(root, mutation):
     return texts, errors
 
 
-def engine_tests(root):
+def engine_tests(root, mutations):
     """{document: {rule: [names of engine tests]}}"""
     documents, errors = read_documents(root)
     tests = {}
@@ -152,11 +186,19 @@ def engine_tests(root):
         for rule, name in document.tests:
             if name.startswith("engine/"):
                 rules.setdefault(rule, []).append(name[len("engine/"):])
+    tests[SUITES] = {}
+    for mutation in mutations:
+        if mutation.document == SUITES:
+            for rule in mutation.rules:
+                suite = suite_of(rule)
+                tests[SUITES][rule] = [f"{suite}.*", f"{suite}/*"]
+                if not suite_sources(root, suite):
+                    errors.append(f"{mutation.where}: no engine tests have a suite {suite}")
     return tests, errors
 
 
 def check(root, mutations):
-    tests, errors = engine_tests(root)
+    tests, errors = engine_tests(root, mutations)
     done, changes = set(), set()
     for mutation in mutations:
         for rule in mutation.rules:
@@ -250,10 +292,23 @@ class Build:
             return self.parts
         return [name[:-3] for name in texts]
 
-    def run(self, names):
+    def with_header(self, texts, suite):
+        """A program of its own, of a suite's tests: they have the header inline, too"""
+        shutil.rmtree(os.path.join(self.folder, "include"), ignore_errors=True)
+        shutil.copytree(os.path.join(self.root, "include"), os.path.join(self.folder, "include"))
+        write(self.folder, texts)
+        tests = os.path.join(self.root, TESTS)
+        program = os.path.join(self.folder, "header_test")
+        sources = [os.path.join(tests, name) for name in suite_sources(self.root, suite) + ["support.cc", "sim.cc"]]
+        built = subprocess.run(["g++", "-std=c++20", "-O0", "-w", f"-I{os.path.join(self.folder, 'include')}", f"-I{tests}",
+                                "-o", program, os.path.join(self.root, ENGINE, "engine.cc"), *sources,
+                                "-lgtest", "-lgtest_main", "-lpthread"], capture_output=True, text=True, check=False)
+        return built.stderr if built.returncode else None, program
+
+    def run(self, names, program=None):
         """Whether one of these tests fails"""
         try:
-            done = subprocess.run([self.program, "--gtest_brief=1", "--gtest_fail_fast",
+            done = subprocess.run([program or self.program, "--gtest_brief=1", "--gtest_fail_fast",
                                    "--gtest_filter=" + gtest_filter(names, self.listed)],
                                   capture_output=True, text=True, errors="replace", check=False, timeout=SECONDS)
         except subprocess.TimeoutExpired:
@@ -269,19 +324,24 @@ class Build:
 
 def try_all(root, mutations):
     """How many the tests did not notice"""
-    tests, _ = engine_tests(root)
+    tests, _ = engine_tests(root, mutations)
     build, bad, count, start = Build(root), 0, 0, time.time()
     for mutation in mutations:
         texts, errors = mutated(root, mutation)
         if mutation.reason or errors:
             continue
-        write(build.copy, texts)
-        complaint = build.library(build.parts_of(texts))
+        program = None
+        if HEADER in texts:
+            complaint, program = build.with_header(texts, suite_of(mutation.rules[0]))
+            texts = {}
+        else:
+            write(build.copy, texts)
+            complaint = build.library(build.parts_of(texts))
         for rule in mutation.rules:
             count += 1
             if complaint:
                 verdict = "does not build: " + complaint.split("\n")[0]
-            elif build.run(tests[mutation.document][rule]):
+            elif build.run(tests[mutation.document][rule], program):
                 continue
             else:
                 verdict = "survives " + ", ".join(tests[mutation.document][rule])
@@ -387,14 +447,17 @@ def main():
     options = parser.parse_args()
 
     mutations, errors = read_mutations(options.root)
-    errors += check(options.root, mutations)
+    suites, more = read_suites(options.root)
+    mutations += suites
+    errors += more + check(options.root, mutations)
     defects, more = read_defects(options.root)
     errors += more + check_defects(options.root, defects)
     for error in errors:
         print(error)
     if options.check:
-        print(f"{sum(len(m.rules) for m in mutations if m.changes)} rules have a mutation, "
+        print(f"{sum(len(m.rules) for m in mutations if m.changes and m.document != SUITES)} rules have a mutation, "
               f"{sum(len(m.rules) for m in mutations if m.reason)} a reason to have none; "
+              f"{sum(len(m.rules) for m in suites)} are of what no rule is about; "
               f"{sum(len(m.rules) for m in defects if m.changes)} defects are put back in the simulation, "
               f"{sum(len(m.rules) for m in defects if m.reason)} cannot be")
         return 1 if errors else 0

@@ -457,6 +457,9 @@ TEST(VersionMemory, NothingIsLearntOfWhatMayComeYet)
 		rpcrdma_version_learn(&memory, 1001, tried,
 				      RPCRDMA_ANSWER_NOT_YET);
 	EXPECT_EQ(rpcrdma_version_first(&memory, 1002, 1, 2), 1);
+	memory = {};
+	rpcrdma_version_learn(&memory, 1000, 2, RPCRDMA_ANSWER_NOT_YET);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 1001, 1, 2), 2);
 }
 
 /* Against a peer that never answers, both versions have their turn. */

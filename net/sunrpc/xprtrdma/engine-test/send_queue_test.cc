@@ -351,6 +351,22 @@ TEST(SendQueue, CallsDoNotStarveReplies)
 	EXPECT_TRUE(q.messages.empty());
 }
 
+/* One that there would be room for does not pass one that waits for more. */
+TEST(SendQueue, RepliesKeepTheirOrder)
+{
+	queue q;
+
+	while (q.sq.posted - q.sq.through < DEPTH)
+		q.post(1, false, true);
+	ASSERT_EQ(q.reply(2), RPCRDMA_SQ_WAIT);
+	q.complete(q.reporter());
+	EXPECT_FALSE(q.pump());
+	EXPECT_EQ(q.reply(1), RPCRDMA_SQ_WAIT);
+	q.complete(q.reporter());
+	q.pump();
+	EXPECT_EQ(q.messages, std::deque<u32>{ 1 });
+}
+
 TEST(SendQueue, ControlMessagesGoFirst)
 {
 	queue q;
@@ -464,6 +480,35 @@ TEST(SendQueue, RefusedAreTold)
 	rpcrdma_sq_give(&q.sq);
 	EXPECT_TRUE(q.pump());
 	EXPECT_FALSE(rpcrdma_sq_wanted(&q.sq));
+}
+
+/* Each by itself: nobody else's refusal makes up for one that is forgotten. */
+TEST(SendQueue, EachRefusalIsKnown)
+{
+	for (int sort = 0; sort < 3; sort++) {
+		queue q;
+
+		while (q.sq.posted - q.sq.through < DEPTH)
+			q.post(1, false, true);
+		EXPECT_FALSE(rpcrdma_sq_wanted(&q.sq));
+		if (sort == 0) {
+			EXPECT_FALSE(rpcrdma_sq_take_for_call(q.conn(), &q.sq));
+		} else if (sort == 1) {
+			EXPECT_EQ(rpcrdma_sq_call_in_parts(q.conn(), &q.sq, 1,
+							   true),
+				  RPCRDMA_SQ_WAIT);
+		} else {
+			rpcrdma_conn_queue_done(q.conn(), 1, 0);
+			EXPECT_EQ(q.turn(), RPCRDMA_TURN_NONE);
+		}
+		EXPECT_TRUE(rpcrdma_sq_wanted(&q.sq)) << sort;
+		/* For window, no control message waits here. */
+		EXPECT_EQ(rpcrdma_sq_waits(&q.sq), sort < 2);
+		q.complete(q.reporter());
+		EXPECT_EQ(q.turn(),
+			  sort < 2 ? RPCRDMA_TURN_RETRY : RPCRDMA_TURN_CONTROL);
+		EXPECT_FALSE(rpcrdma_sq_wanted(&q.sq));
+	}
 }
 
 /* siw: Sends complete while Reads before them are under way. */
