@@ -2821,7 +2821,7 @@ CASE(leaving, silent_opening)
  */
 CASE(leaving, silent_crowd)
 {
-	enum { CROWD = 136 };		/* the module's bound and some */
+	enum { CROWD = 136 };		/* less than a listener lets open at a time */
 	struct peer *p[CROWD];
 	int i;
 

@@ -84,7 +84,8 @@ static void crowd_news(struct peer *p)
 	struct msg *m;
 
 	if (p->closed && begun > 0)
-		bad("a connection was %s", p->refused ? "refused" : "closed");
+		bad("a connection was %s (completion status %d, stage %d)",
+		    p->refused ? "refused" : "closed", p->wc_error, c->stage);
 	if (c->stage == ASKING && p->connected && begun > 0) {
 		if (p->version == 1)
 			call(c);
