@@ -14,10 +14,11 @@ static __always_inline void rpcrdma_sg_set(struct scatterlist *sg,
 					   struct page *page, u32 octets,
 					   u32 offset)
 {
+	/* All pages are aligned: sg_set_page() would look at each. */
+	if (!IS_ALIGNED((unsigned long)page, sizeof(long)))
+		__builtin_unreachable();
 	sg->page_link = 0;
-	/* As all pages are: sg_set_page() would look at each. */
-	sg_set_page(sg, __builtin_assume_aligned(page, sizeof(long)), octets,
-		    offset);
+	sg_set_page(sg, page, octets, offset);
 }
 
 /* Where all struct pages are in one array, their places tell. */
