@@ -168,6 +168,8 @@ void queue_pair::deliver()
 		/* Answered some time later; others are not held up. */
 		w_.after(w_.delay(read_time), this, RESPONSE, index);
 	} else if (!arrive(e)) {
+		/* The peer takes nothing that is behind it. */
+		wire_.clear();
 		error();
 		return;
 	} else {
