@@ -14,7 +14,8 @@
 #
 # Prints the tests' results and a table, and fails when a test did. VERSIONS
 # in the environment chooses NFS versions, OURS_VERSIONS those with this module at both
-# ends, where they are to be others, ONLY (a regular expression) tests;
+# ends, where they are to be others, ONLY (a regular expression) tests; with DIVIDE set,
+# the first and the last version of a case divide its work, instead of doing all of it;
 # TIMEOUT_SCALE multiplies time limits; PREFIX is put before the tests' names.
 set -euo pipefail
 
@@ -72,7 +73,7 @@ guest()
 		--qemu-arg -netdev --qemu-arg "stream,id=wire,$wire,addr.type=unix,addr.path=$run/wire" \
 		--qemu-arg -device --qemu-arg "virtio-net-pci,netdev=wire,mac=52:54:00:00:00:0$mac,host_mtu=9000" \
 		--qemu-arg -virtfs --qemu-arg "local,path=$run/shared,mount_tag=shared,security_model=none" \
-		-- env VERSIONS="${VERSIONS:-3 4.0 4.1 4.2}" OURS_VERSIONS="${OURS_VERSIONS:-}" ONLY="${ONLY:-}" PREFIX="${PREFIX:-}" \
+		-- env VERSIONS="${VERSIONS:-3 4.0 4.1 4.2}" OURS_VERSIONS="${OURS_VERSIONS:-}" DIVIDE="${DIVIDE:-}" ONLY="${ONLY:-}" PREFIX="${PREFIX:-}" \
 		"$run/guest/interop-$end.sh" "$@"
 }
 
