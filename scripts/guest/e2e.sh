@@ -482,7 +482,7 @@ bring_up()
 {
 	rdma_up
 	nfs_services_up
-	disk_up
+	! whole || disk_up
 	[ ! -d /sys/module/rpcrdma ] || complain "rpcrdma is loaded before anyone asked for it"
 	nfsd_up
 	grep rdma /proc/fs/nfsd/portlist
