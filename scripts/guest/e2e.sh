@@ -157,7 +157,8 @@ work_format()
 			work_links
 			[ "$(connects)" -ne $before ] || break
 		done
-		check_connections 1 calls_special replies_special replies_to_pull dones_sent
+		! whole || check_connections 1 calls_special
+		check_connections 1 replies_special replies_to_pull dones_sent
 		[ "$(sum_of client reply_chunks)" -eq 0 ] || complain "Reply chunks were provided"
 		check_pulled $((LINKS * 4)) ;;
 	*) check_connections 1 calls_$2 replies_$2 ;;
