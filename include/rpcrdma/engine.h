@@ -172,10 +172,10 @@ struct rpcrdma_chunk {
  */
 struct rpcrdma_lists {
 	u32 inv_handle;			/* 6.2.4; 0: none */
-	u16 nr_segs;
 	u8 nr_reads;
 	u8 nr_writes;
 	u8 has_reply;			/* a Reply chunk is present */
+	u16 nr_segs;
 	struct rpcrdma_segment *more;	/* RPCRDMA_MORE_SEGS, or NULL: none */
 	struct rpcrdma_chunk reads[RPCRDMA_MAX_READ_CHUNKS];
 	struct rpcrdma_chunk writes[RPCRDMA_MAX_WRITE_CHUNKS];
@@ -377,9 +377,14 @@ struct rpcrdma_conn {
 	struct rpcrdma_conn_counters counters;
 	struct rpcrdma_props peer;	/* effective once open */
 	struct rpcrdma_props staged;	/* parts received so far */
+	/* These four are looked at together, and those two: is it all as usual? */
 	u8 state;			/* enum rpcrdma_conn_state */
 	u8 version;			/* 0 until fixed */
-	u8 props_sent, props_received;	/* all own/peer parts are through */
+	u8 props_sent;			/* all own parts are through */
+	u8 pend_count;			/* control messages that wait, see below */
+	u8 rx_open;			/* 1: collecting parts */
+	u8 nr_discard;			/* sequences, see below */
+	u8 props_received;		/* all of the peer's parts are through */
 	u8 props_due;			/* own parts may go */
 	u8 err_vers_high, err_vers_low;	/* from an ERR_VERS, 255 at most */
 	u8 answered;			/* client: something valid came back */
@@ -398,6 +403,8 @@ struct rpcrdma_conn {
 	/* Receives: posted, free, or with a message */
 	u32 window;			/* of these for RPC traffic, as it is now */
 	u32 wanted;			/* for that, the reserve and spare ones */
+	u32 batch;			/* so many free ones are posted together */
+	u32 least_posted;		/* ... while as many are, beside the reserve */
 	u32 receives;			/* all that were made */
 	u32 making;			/* ... and that the caller makes now */
 	u32 kept_back;			/* free ones, not posted */
@@ -416,10 +423,8 @@ struct rpcrdma_conn {
 	struct rpcrdma_private peer_private;
 	/* The open continuation sequences, one per direction of wire */
 	u32 rx_xid, rx_response, rx_octets;
-	u8 rx_open;			/* 1: collecting parts */
 	u8 tx_open;			/* kind of the message being sent, + 1 */
 	/* 7.1.3: sequences whose later parts are to be discarded */
-	u8 nr_discard;
 	struct {
 		u32 xid, response;
 	} discard[2];
@@ -435,7 +440,7 @@ struct rpcrdma_conn {
 		u8 state;		/* the engine's */
 	} exposed[RPCRDMA_MAX_EXPOSED];
 	/* Control messages in order, a ring */
-	u8 pend_head, pend_count;
+	u8 pend_head;
 	struct rpcrdma_pending pend[RPCRDMA_MAX_PENDING_CONTROL];
 	const char *reason;		/* why closing, a static string */
 };

@@ -70,6 +70,17 @@ u32 count_segments(xdr_reader in);
  */
 bool reads_fit(const struct rpcrdma_lists *lists, u32 stream, bool special);
 
+/* No chunks, and what there is beside them. The arrays need no clearing. */
+[[gnu::always_inline]] static inline void
+empty_lists(struct rpcrdma_lists *lists, u32 inv_handle)
+{
+	lists->inv_handle = inv_handle;
+	lists->nr_reads = 0;
+	lists->nr_writes = 0;
+	lists->has_reply = 0;
+	lists->nr_segs = 0;
+}
+
 static inline bool has_chunks(const struct rpcrdma_lists *lists)
 {
 	return lists->nr_reads | lists->nr_writes | lists->has_reply;

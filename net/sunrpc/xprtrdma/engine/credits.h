@@ -72,6 +72,15 @@ static inline u32 advertise(struct rpcrdma_conn *conn)
 }
 
 /*
+ * Is more posted than the peer was told of? As a rule it is not: each header tells of
+ * all there is, but for more than can be told.
+ */
+static inline bool limit_can_rise(const struct rpcrdma_conn *conn)
+{
+	return distance(conn->advertised + 1, conn->posted) > 0;
+}
+
+/*
  * Must the peer be told of a higher limit without delay?
  *
  * The rule for grants of WP 3, which both ends follow. Two things make it what
@@ -94,8 +103,7 @@ static inline u32 advertise(struct rpcrdma_conn *conn)
  * than there is to give, and need another one soon. Those that are kept back
  * make no difference: may_keep().
  */
-[[gnu::always_inline]] static inline bool
-grant_owed(const struct rpcrdma_conn *conn)
+static inline bool grant_owed(const struct rpcrdma_conn *conn)
 {
 	const s32 could = available(conn) < RPCRDMA_MAX_CREDIT ?
 				  available(conn) :
@@ -104,6 +112,8 @@ grant_owed(const struct rpcrdma_conn *conn)
 	const s32 gain = could - left;
 	const s32 half = static_cast<s32>(conn->window / 2);
 
+	if (!limit_can_rise(conn))
+		return false;
 	if (could < 0 || gain <= 0 || conn->grants_unreplaced)
 		return false;
 	if (gain >= half && conn->moved)
@@ -116,22 +126,45 @@ grant_owed(const struct rpcrdma_conn *conn)
 }
 
 /*
- * What a connection mostly is: open, with version 2, and nothing is due. Else
- * due_events() says what.
+ * What a connection mostly is: open, with version 2, own properties told, and no
+ * control message waits. A compiler compares the four at once.
  */
 [[gnu::always_inline]] static inline bool
-at_ease(const struct rpcrdma_conn *conn)
+is_settled(const struct rpcrdma_conn *conn)
 {
 	return conn->state == RPCRDMA_CONN_OPEN &&
-	       conn->version == RPCRDMA_VERS_2 && conn->props_sent &&
-	       !conn->pend_count && !grant_owed(conn);
+	       conn->version == RPCRDMA_VERS_2 && conn->props_sent == 1 &&
+	       conn->pend_count == 0;
 }
 
 /*
- * Take the credit fields of a received header. Returns whether Calls that had
- * to wait may be tried again. Closes the connection on a violation.
+ * May Calls be waiting for window? Then a header that is received may let them be
+ * tried again.
  */
-bool take_credits(struct rpcrdma_conn *conn, const v2::prefix &prefix);
+static inline bool is_short_of_window(const struct rpcrdma_conn *conn)
+{
+	return window_left(conn) <= CALL_RESERVE;
+}
+
+/* Take the credit fields of a received header. False: a violation; it closes. */
+[[gnu::always_inline]] static inline bool
+take_credits(struct rpcrdma_conn *conn, const v2::prefix &prefix)
+{
+	const u32 credit = min_u32(prefix.credit, RPCRDMA_MAX_CREDIT);
+	const u32 limit = prefix.received + credit;
+
+	if (distance(conn->sent, prefix.received) > 0) {
+		close_connection(conn, "peer counts messages never sent");
+		return false;
+	}
+
+	/* Neither moves back, whatever an older header meant. */
+	if (distance(conn->counted, prefix.received) > 0)
+		conn->counted = prefix.received;
+	if (distance(conn->limit, limit) > 0)
+		conn->limit = limit;
+	return true;
+}
 
 } // namespace rpcrdma
 

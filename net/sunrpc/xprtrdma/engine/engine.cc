@@ -7,7 +7,6 @@
 #include "codec_v2.cc"
 #include "lists.cc"
 #include "properties.cc"
-#include "credits.cc"
 #include "continuation.cc"
 #include "errors.cc"
 #include "connection.cc"

@@ -26,14 +26,9 @@ u32 largest_segment(const struct rpcrdma_lists *lists)
 
 using namespace rpcrdma;
 
-/* Empty lists. The arrays behind the counts need no clearing. */
 void rpcrdma_lists_init(struct rpcrdma_lists *lists)
 {
-	lists->inv_handle = 0;
-	lists->nr_segs = 0;
-	lists->nr_reads = 0;
-	lists->nr_writes = 0;
-	lists->has_reply = 0;
+	empty_lists(lists, 0);
 	lists->more = nullptr;
 }
 

@@ -516,64 +516,9 @@ verdict receive_unknown(const message &m)
 	return RPCRDMA_RX_DONE;
 }
 
-/*
- * Is it what nearly all messages are: an RPC message as a whole, without chunks,
- * that begins as it must, while no other one is open or discarded? With such a one
- * nothing can be wrong of what receive_rpc() looks at.
- */
-bool is_plain(const struct rpcrdma_conn *conn, const void *msg, u32 length,
-	      const v2::prefix &prefix)
+/* By header type */
+verdict receive_type(const message &m)
 {
-	constexpr u32 lists = RPCRDMA_V2_PREFIX + sizeof(u32);
-	constexpr u32 payload = v2::PLAIN_HEADER_OCTETS;
-	const bool response = prefix.flags == RDMA2_F_RESPONSE;
-
-	if (length < payload + RPC_MIN_OCTETS || prefix.htype != RDMA2_MSG ||
-	    (!response && prefix.flags))
-		return false;
-	if (conn->state != RPCRDMA_CONN_OPEN || !conn->props_sent ||
-	    conn->rx_open || conn->nr_discard)
-		return false;
-	/* Not every client takes Calls. */
-	if (!response && conn->cfg.client &&
-	    conn->cfg.props.brs == RDMA2_RVRSDIR_NONE)
-		return false;
-	return !(load_word(msg, lists) | load_word(msg, lists + 4) |
-		 load_word(msg, lists + 8)) &&
-	       load_word(msg, payload) == prefix.xid &&
-	       load_word(msg, payload + RPC_OFF_DIRECTION) ==
-		       (response ? RPC_REPLY : RPC_CALL);
-}
-
-/* Take one of these. */
-verdict receive_plain(struct rpcrdma_conn *conn, const void *msg, u32 length,
-		      const v2::prefix &prefix, struct rpcrdma_rx *rx)
-{
-	rx->lists.inv_handle = load_word(msg, RPCRDMA_V2_PREFIX);
-	rx->payload_offset = v2::PLAIN_HEADER_OCTETS;
-	rx->payload_length = length - v2::PLAIN_HEADER_OCTETS;
-	rx->total_length = rx->payload_length;
-	if (prefix.flags & RDMA2_F_RESPONSE) {
-		conn->counters.replies[RPCRDMA_INLINE]++;
-		return RPCRDMA_RX_REPLY;
-	}
-	conn->counters.calls[RPCRDMA_INLINE]++;
-	return RPCRDMA_RX_CALL;
-}
-
-/* Any other message. Out of the way of those: what it takes on the stack, too. */
-[[gnu::noinline]] verdict receive_other(struct rpcrdma_conn *conn,
-					const void *msg, u32 length,
-					struct rpcrdma_rx *rx)
-{
-	const message m = {
-		.conn = conn,
-		.octets = msg,
-		.length = length,
-		.prefix = v2::decode_prefix(msg),
-		.rx = rx,
-	};
-
 	switch (m.prefix.htype) {
 	case RDMA2_NOMSG:
 		if (is_grant(m))
@@ -600,15 +545,18 @@ verdict receive_v2(struct rpcrdma_conn *conn, const void *msg, u32 length,
 
 	const v2::prefix prefix = v2::decode_prefix(msg);
 
-	if (take_credits(conn, prefix) && conn->state == RPCRDMA_CONN_OPEN)
-		rx->events |= RPCRDMA_EV_WINDOW;
-	if (conn->state == RPCRDMA_CONN_CLOSING)
+	const bool was_short = is_short_of_window(conn);
+	const bool had_room = was_short && room_for_call(conn);
+	const u32 limit = conn->limit;
+
+	if (!take_credits(conn, prefix))
 		return RPCRDMA_RX_CLOSE;
+	if (was_short && conn->state == RPCRDMA_CONN_OPEN &&
+	    (conn->limit != limit || (!had_room && room_for_call(conn))))
+		rx->events |= RPCRDMA_EV_WINDOW;
 	conn->answered = 1;
 	rx->xid = prefix.xid;
-	if (is_plain(conn, msg, length, prefix))
-		return receive_plain(conn, msg, length, prefix, rx);
-	return receive_other(conn, msg, length, rx);
+	return receive_type({ conn, msg, length, prefix, rx });
 }
 
 /* Is a client's first answer ERR_VERS? The rule is WP 3.1's. */
@@ -676,19 +624,86 @@ void refused_version(struct rpcrdma_conn *conn, const void *msg)
 	return false;
 }
 
-verdict receive(struct rpcrdma_conn *conn, const void *msg, u32 length,
-		struct rpcrdma_rx *rx)
+/*
+ * Count a message. False: the peer may not send it, and the connection closes. One of
+ * version 1 that sends too much, the device stops.
+ */
+[[gnu::always_inline]] inline bool count_message(struct rpcrdma_conn *conn)
 {
-	if (conn->state == RPCRDMA_CONN_CLOSING)
-		return RPCRDMA_RX_CLOSE;
-
 	conn->received++;
-	/* A peer of version 1 that sends too much, the device stops. */
 	if (distance(conn->advertised, conn->received) > 1 &&
 	    conn->version != RPCRDMA_VERS_1) {
 		close_connection(conn, "peer exceeds its window");
-		return RPCRDMA_RX_CLOSE;
+		return false;
 	}
+	return true;
+}
+
+/*
+ * Is it what nearly all messages are: an RPC message as a whole, without chunks,
+ * that begins as it must, while nothing else is under way and nobody waits? With such
+ * a one nothing can be wrong of what the others are looked at for, but its credits.
+ */
+[[gnu::always_inline]] inline bool is_plain(const struct rpcrdma_conn *conn,
+					    const void *msg, u32 length)
+{
+	constexpr u32 lists = RPCRDMA_V2_PREFIX + sizeof(u32);
+	constexpr u32 payload = v2::PLAIN_HEADER_OCTETS;
+
+	/* The flag of a Reply is the word that its RPC message has for that. */
+	static_assert(+RDMA2_F_RESPONSE == RPC_REPLY && !RPC_CALL);
+	static_assert(!RDMA2_MSG);
+	if (!is_settled(conn) || (conn->rx_open || conn->nr_discard) ||
+	    is_short_of_window(conn) || length < payload + RPC_MIN_OCTETS)
+		return false;
+
+	const u32 flags = load_word(msg, v2::OFF_FLAGS);
+
+	/* Not every client takes Calls. */
+	if (!flags && conn->cfg.client &&
+	    conn->cfg.props.brs == RDMA2_RVRSDIR_NONE)
+		return false;
+	if (flags > RDMA2_F_RESPONSE ||
+	    (load_word(msg, v2::OFF_HTYPE) | load_word(msg, lists) |
+	     load_word(msg, lists + 4) | load_word(msg, lists + 8)))
+		return false;
+	return load_word(msg, v2::OFF_VERS) == RPCRDMA_VERS_2 &&
+	       load_word(msg, payload) == load_word(msg, v2::OFF_XID) &&
+	       load_word(msg, payload + RPC_OFF_DIRECTION) == flags;
+}
+
+/* Take one of these. */
+[[gnu::always_inline]] inline verdict receive_plain(struct rpcrdma_conn *conn,
+						    const void *msg, u32 length,
+						    struct rpcrdma_rx *rx)
+{
+	const v2::prefix prefix = v2::decode_prefix(msg);
+
+	rx->events = 0;
+	if (!count_message(conn) || !take_credits(conn, prefix))
+		return RPCRDMA_RX_CLOSE;
+	rx->xid = prefix.xid;
+	rx->format = RPCRDMA_INLINE;
+	rx->first_part = 0;
+	rx->payload_offset = v2::PLAIN_HEADER_OCTETS;
+	rx->payload_length = length - v2::PLAIN_HEADER_OCTETS;
+	rx->total_length = rx->payload_length;
+	rx->error.status = 0;
+	empty_lists(&rx->lists, load_word(msg, RPCRDMA_V2_PREFIX));
+	if (prefix.flags & RDMA2_F_RESPONSE) {
+		conn->counters.replies[RPCRDMA_INLINE]++;
+		return RPCRDMA_RX_REPLY;
+	}
+	conn->counters.calls[RPCRDMA_INLINE]++;
+	return RPCRDMA_RX_CALL;
+}
+
+/* Any other message */
+verdict receive(struct rpcrdma_conn *conn, const void *msg, u32 length,
+		struct rpcrdma_rx *rx)
+{
+	if (conn->state == RPCRDMA_CONN_CLOSING || !count_message(conn))
+		return RPCRDMA_RX_CLOSE;
 
 	/* Too short to tell whose it is (7, WP 3.1) */
 	if (length < v2::OFF_FLAGS)
@@ -713,6 +728,53 @@ verdict receive(struct rpcrdma_conn *conn, const void *msg, u32 length,
 	return receive_v2(conn, msg, length, rx);
 }
 
+/* Only a Call may keep its Receive (WP 3.3). */
+[[gnu::always_inline]] inline void count_verdict(struct rpcrdma_conn *conn,
+						 verdict verdict)
+{
+	if (verdict == RPCRDMA_RX_CALL)
+		conn->moved = 1;
+	else
+		conn->unreplaced++;
+}
+
+/* Something may be due. */
+[[gnu::noinline]] verdict add_events(struct rpcrdma_conn *conn,
+				     struct rpcrdma_rx *rx, verdict verdict)
+{
+	if (!is_settled(conn) || grant_owed(conn))
+		rx->events |= due_events(conn);
+	rx->events |= watch_receive(conn);
+	return verdict;
+}
+
+/* Out of the way of the plain ones: what it takes on the stack, too */
+[[gnu::noinline]] verdict receive_other(struct rpcrdma_conn *conn,
+					const void *msg, u32 length,
+					struct rpcrdma_rx *rx)
+{
+	verdict verdict;
+
+	rx->xid = 0;
+	rx->events = 0;
+	rx->format = RPCRDMA_INLINE;
+	rx->first_part = 0;
+	rx->payload_offset = 0;
+	rx->payload_length = 0;
+	rx->total_length = 0;
+	rx->exposed = 0;
+	rx->error = {};
+	empty_lists(&rx->lists, 0);
+
+	verdict = receive(conn, msg, length, rx);
+	if (conn->state == RPCRDMA_CONN_CLOSING)
+		verdict = RPCRDMA_RX_CLOSE;
+	if (verdict == RPCRDMA_RX_BAD_REPLY)
+		rx->error.status = BAD_REPLY_STATUS;
+	count_verdict(conn, verdict);
+	return add_events(conn, rx, verdict);
+}
+
 } // namespace
 
 } // namespace rpcrdma
@@ -731,34 +793,17 @@ enum rpcrdma_verdict rpcrdma_conn_receive(struct rpcrdma_conn *conn,
 					  const void *msg, u32 length,
 					  struct rpcrdma_rx *rx)
 {
-	struct rpcrdma_segment *const more = rx->lists.more;
-	enum rpcrdma_verdict verdict;
+	if (!is_plain(conn, msg, length))
+		return receive_other(conn, msg, length, rx);
 
-	rx->xid = 0;
-	rx->events = 0;
-	rx->format = RPCRDMA_INLINE;
-	rx->first_part = 0;
-	rx->payload_offset = 0;
-	rx->payload_length = 0;
-	rx->total_length = 0;
-	rx->exposed = 0;
-	rx->error = {};
-	rpcrdma_lists_init(&rx->lists);
-	rx->lists.more = more;
+	const enum rpcrdma_verdict verdict =
+		receive_plain(conn, msg, length, rx);
 
-	verdict = receive(conn, msg, length, rx);
-	if (conn->state == RPCRDMA_CONN_CLOSING)
-		verdict = RPCRDMA_RX_CLOSE;
-	if (verdict == RPCRDMA_RX_BAD_REPLY)
-		rx->error.status = BAD_REPLY_STATUS;
-	/* Only a Call may keep its Receive (WP 3.3). */
-	if (verdict == RPCRDMA_RX_CALL)
-		conn->moved = 1;
-	else
-		conn->unreplaced++;
-	if (!at_ease(conn))
-		rx->events |= due_events(conn);
-	rx->events |= watch_receive(conn);
+	count_verdict(conn, verdict);
+	/* Mostly neither, and then nothing is due. */
+	if (verdict == RPCRDMA_RX_CLOSE || limit_can_rise(conn) ||
+	    !enough_posted(conn))
+		return add_events(conn, rx, verdict);
 	return verdict;
 }
 

@@ -28,20 +28,20 @@ constexpr u32 WATCH_MS = 10000;
  */
 bool may_keep(const struct rpcrdma_conn *conn)
 {
-	if (conn->state != RPCRDMA_CONN_OPEN)
-		return false;
-	if (conn->version == RPCRDMA_VERS_1)
-		return !conn->cfg.client ||
-		       v1::receives_left(conn) > static_cast<s32>(BATCH);
-	return conn->props_sent && available(conn) >= least_posted(conn);
+	if (conn->state == RPCRDMA_CONN_OPEN &&
+	    conn->version == RPCRDMA_VERS_2 && conn->props_sent == 1)
+		return enough_posted(conn);
+	return conn->state == RPCRDMA_CONN_OPEN &&
+	       conn->version == RPCRDMA_VERS_1 &&
+	       (!conn->cfg.client ||
+		v1::receives_left(conn) > static_cast<s32>(BATCH));
 }
 
 bool post_due(const struct rpcrdma_conn *conn)
 {
 	if (!conn->kept_back)
 		return false;
-	return conn->kept_back >= min_u32(BATCH, conn->window / 4) ||
-	       !may_keep(conn);
+	return conn->kept_back >= conn->batch || !may_keep(conn);
 }
 
 bool adapts(const struct rpcrdma_conn *conn)
@@ -137,6 +137,14 @@ void count_free(struct rpcrdma_conn *conn, u32 count)
 	}
 }
 
+/* Nothing else comes of a Receive that is not posted. Returns events. */
+u32 not_posted(struct rpcrdma_conn *conn)
+{
+	return conn->version == RPCRDMA_VERS_2 && grant_owed(conn) ?
+		       due_events(conn) :
+		       0;
+}
+
 } // namespace
 
 void set_window(struct rpcrdma_conn *conn, u32 window)
@@ -144,6 +152,8 @@ void set_window(struct rpcrdma_conn *conn, u32 window)
 	const bool spare = conn->version == RPCRDMA_VERS_1 && !conn->cfg.client;
 
 	conn->window = window;
+	conn->batch = min_u32(BATCH, window / 4);
+	conn->least_posted = max_u32(RPCRDMA_MIN_WINDOW, window / 4);
 	/* One is the reserve. */
 	conn->wanted = rpcrdma_window_receives(window) +
 		       (spare ? +RPCRDMA_V1_SPARE_RECEIVES : 0);
@@ -272,21 +282,15 @@ u32 rpcrdma_conn_posted(struct rpcrdma_conn *conn, u32 count)
 
 u32 rpcrdma_conn_given_back(struct rpcrdma_conn *conn)
 {
-	u32 events = 0;
-
 	count_free(conn, 1);
 	/* Enough are posted for a smaller window without it. */
 	if (conn->receives > conn->wanted && !conn->making &&
 	    available(conn) >= static_cast<s32>(conn->window)) {
 		conn->receives--;
-		events = RPCRDMA_EV_LET_GO;
-	} else {
-		conn->kept_back++;
-		if (post_due(conn))
-			return RPCRDMA_EV_RECEIVES;
+		return RPCRDMA_EV_LET_GO | not_posted(conn);
 	}
-	/* Nothing else comes of a Receive that is not posted. */
-	if (conn->version == RPCRDMA_VERS_2 && grant_owed(conn))
-		events |= due_events(conn);
-	return events;
+	conn->kept_back++;
+	if (post_due(conn))
+		return RPCRDMA_EV_RECEIVES;
+	return not_posted(conn);
 }

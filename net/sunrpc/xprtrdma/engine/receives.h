@@ -21,12 +21,12 @@ namespace rpcrdma
 {
 
 /*
- * What must be posted beside the reserve for others to be kept back: with this
- * many, a grant that the peer needs is owed whatever came before (WP 3).
+ * Is as much posted beside the reserve as must be for others to be kept back? With
+ * this many, a grant that the peer needs is owed whatever came before (WP 3).
  */
-static inline s32 least_posted(const struct rpcrdma_conn *conn)
+static inline bool enough_posted(const struct rpcrdma_conn *conn)
 {
-	return static_cast<s32>(max_u32(RPCRDMA_MIN_WINDOW, conn->window / 4));
+	return available(conn) >= static_cast<s32>(conn->least_posted);
 }
 
 /* A message was received, and only a few more Receives are posted. */
@@ -35,7 +35,7 @@ u32 few_posted(struct rpcrdma_conn *conn);
 /* A message was received and counted. Returns events. */
 static inline u32 watch_receive(struct rpcrdma_conn *conn)
 {
-	return available(conn) < least_posted(conn) ? few_posted(conn) : 0;
+	return enough_posted(conn) ? 0 : few_posted(conn);
 }
 
 /* The window becomes another one: what is to be there for it */
