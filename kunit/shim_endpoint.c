@@ -281,7 +281,7 @@ static void shim_rw_destroy(struct rdma_rw_ctx *ctx, struct ib_qp *qp,
 static void shim_check_wrs(struct rpcrdma_ep *ep, const struct ib_send_wr *wr)
 {
 	const struct rpcrdma_work *work =
-		list_last_entry(&ep->inflight, struct rpcrdma_work, list);
+		container_of(ep->inflight_end, struct rpcrdma_work, next);
 	const struct ib_send_wr *last = NULL;
 	u32 n, key;
 

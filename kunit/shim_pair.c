@@ -746,7 +746,7 @@ static void shim_op_closed(struct rpcrdma_ep *ep)
 	struct shim_side *side = shim_upcall(ep);
 
 	/* By now nothing may be left. */
-	if (ep->qp || ep->id || !list_empty(&ep->inflight) ||
+	if (ep->qp || ep->id || ep->inflight ||
 	    !list_empty(&ep->transfers) || !list_empty(&ep->messages) ||
 	    !list_empty(&ep->rw_waiting) || READ_ONCE(ep->read_pool.waiting) ||
 	    atomic_read(&ep->users) ||
@@ -1078,7 +1078,7 @@ static void shim_read_accounts(struct shim_side *side,
 
 	memset(a, 0, sizeof(*a));
 	spin_lock(&ep->lock);
-	list_for_each_entry(work, &ep->inflight, list) {
+	for (work = ep->inflight; work; work = work->next) {
 		a->inflight_wrs += work->wrs.nr;
 		a->sends += work->kind != RPCRDMA_WORK_RDMA;
 	}

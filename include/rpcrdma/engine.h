@@ -850,11 +850,16 @@ rpcrdma_sq_transfer(struct rpcrdma_sq *sq, u32 nr_wrs)
 }
 
 /*
- * A Reply with its context; WAIT: it is counted, append it to the messages that wait
- * and see whose turn it is. GO: as rpcrdma_conn_may_send().
+ * A Reply that is whole, with its context. GO: it has its slots (rpcrdma_sq_post()), and
+ * its header is stamped (rpcrdma_conn_stamp()): post it now. WAIT: append it to the
+ * messages that wait and see whose turn it is. Either way it counts by its format.
+ * @wrs: nr and signaled say what it is. @header: what was encoded. @lists: NULL for none.
  */
-enum rpcrdma_sq_answer rpcrdma_sq_reply(const struct rpcrdma_conn *conn,
-					struct rpcrdma_sq *sq, u32 nr_wrs);
+enum rpcrdma_sq_answer rpcrdma_sq_reply(struct rpcrdma_conn *conn,
+					struct rpcrdma_sq *sq,
+					struct rpcrdma_wrs *wrs, void *header,
+					enum rpcrdma_format format,
+					const struct rpcrdma_lists *lists);
 
 /*
  * A Reply in parts, none of which takes more than @nr_wrs: NEVER, or WAIT as above.
@@ -869,15 +874,19 @@ rpcrdma_sq_reply_in_parts(struct rpcrdma_sq *sq, u32 nr_wrs)
 }
 
 /*
- * A Call with its context. WAIT: RPCRDMA_TURN_RETRY comes when it may be tried again;
- * meanwhile rpcrdma_conn_stalled() is to be asked. GO: as rpcrdma_conn_may_send().
+ * A Call that is whole, with its context; GO: as above. WAIT: nothing was done, and
+ * RPCRDMA_TURN_RETRY comes when it may be tried again; meanwhile rpcrdma_conn_stalled()
+ * is to be asked.
  */
-enum rpcrdma_sq_answer rpcrdma_sq_call(const struct rpcrdma_conn *conn,
-				       struct rpcrdma_sq *sq, u32 nr_wrs);
+enum rpcrdma_sq_answer rpcrdma_sq_call(struct rpcrdma_conn *conn,
+				       struct rpcrdma_sq *sq,
+				       struct rpcrdma_wrs *wrs, void *header,
+				       enum rpcrdma_format format,
+				       const struct rpcrdma_lists *lists);
 
 /*
- * The same for a Call in parts, of which the first takes so many Work Requests. GO: post
- * that, in a context that is counted as taken. @more: there are others, and so it is
+ * The same for a Call in parts, of which the first takes so many Work Requests. GO: take
+ * its turn, in a context that is counted as taken. @more: there are others, and so it is
  * counted with the messages that wait: put it in front of them.
  */
 enum rpcrdma_sq_answer

@@ -84,8 +84,9 @@ void rpcrdma_recv_put(struct rpcrdma_recv *rv);
 
 /* A chain of Work Requests that is posted with one doorbell */
 struct rpcrdma_work {
-	struct list_head	list;
-	struct ib_send_wr	*first, *last;
+	struct list_head	list;		/* of what waits, or has ended */
+	struct rpcrdma_work	*next;		/* of what is posted; of free Sends */
+	struct ib_send_wr	*first, *last;	/* last->wr_cqe is cqe */
 	struct ib_cqe		cqe;
 	struct rpcrdma_wrs	wrs;		/* how many, for the account */
 	u8			kind;		/* enum rpcrdma_work_kind */
@@ -547,10 +548,12 @@ struct rpcrdma_ep {
 	/* Send side, under lock */
 	struct list_head	rw_waiting;	/* waits for memory regions */
 	struct rpcrdma_sq	sq;		/* the engine's account */
-	struct list_head	inflight;	/* posted, in order */
+	struct rpcrdma_work	*inflight;	/* posted, in order */
+	struct rpcrdma_work	**inflight_end;	/* where the next one is linked */
 	struct list_head	transfers;	/* RDMA that waits, in order */
 	struct list_head	messages;	/* Replies, what goes in parts */
-	struct list_head	free_sends;
+	struct rpcrdma_work	*free_sends;	/* those used last are first */
+	const struct ib_send_wr	*refused;	/* the device's; nobody asks */
 	struct rpcrdma_send	*send_ring;
 	void			*control_bufs;	/* in one piece */
 	u64			control_addr;

@@ -50,8 +50,7 @@ struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
 	INIT_LIST_HEAD(&ep->rw_waiting);
 	INIT_LIST_HEAD(&ep->transfers);
 	INIT_LIST_HEAD(&ep->messages);
-	INIT_LIST_HEAD(&ep->inflight);
-	INIT_LIST_HEAD(&ep->free_sends);
+	ep->inflight_end = &ep->inflight;
 	INIT_LIST_HEAD(&ep->all_recvs);
 	INIT_LIST_HEAD(&ep->free_mrs);
 	INIT_LIST_HEAD(&ep->all_mrs);

@@ -109,8 +109,28 @@ void rpcrdma_sends_free(struct rpcrdma_ep *ep);
  */
 int rpcrdma_send_buffer(struct rpcrdma_send *s, u32 size, gfp_t gfp);
 
-/* Post @work, which has its turn. ep->lock held; false: refused, close. */
-bool rpcrdma_work_post(struct rpcrdma_ep *ep, struct rpcrdma_work *work);
+/*
+ * Hand @work, which has its slots, to the device. Always takes it: if the device refuses
+ * it, the connection ends and the drain returns it. Others may post until it does, and
+ * their completion must not vouch for this one. ep->lock held; false: refused, close.
+ */
+static __always_inline bool rpcrdma_work_hand_over(struct rpcrdma_ep *ep,
+						   struct rpcrdma_work *work)
+{
+	const struct ib_send_wr **refused = &ep->refused;
+
+	lockdep_assert_held(&ep->lock);
+	/* Else ib_post_send() has room of its own for that, and checks its stack. */
+	if (!refused)
+		__builtin_unreachable();
+	if (work->wrs.signaled)
+		work->last->send_flags |= IB_SEND_SIGNALED;
+	work->next = NULL;
+	*ep->inflight_end = work;
+	ep->inflight_end = &work->next;
+	work->refused = ib_post_send(ep->qp, work->first, refused) != 0;
+	return !work->refused;
+}
 /* The first of ep->transfers has its turn; likewise. */
 bool rpcrdma_transfer_post(struct rpcrdma_ep *ep);
 /* Work of kind RPCRDMA_WORK_RDMA: post it, or have it wait. No lock held. */
@@ -132,6 +152,24 @@ void rpcrdma_work_flush(struct rpcrdma_ep *ep);
  * to go with it is appended to @through. ep->lock held.
  */
 void rpcrdma_send_reap(struct rpcrdma_send *s, struct list_head *through);
+/* A free one, which the account counts as taken. ep->lock held. */
+static inline struct rpcrdma_send *rpcrdma_send_pop(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_work *work = ep->free_sends;
+
+	lockdep_assert_held(&ep->lock);
+	ep->free_sends = work->next;
+	return container_of(work, struct rpcrdma_send, work);
+}
+/* ... and back. What it had for its message it has no more. */
+static inline void rpcrdma_send_push(struct rpcrdma_send *s)
+{
+	struct rpcrdma_ep *ep = s->ep;
+
+	lockdep_assert_held(&ep->lock);
+	s->work.next = ep->free_sends;
+	ep->free_sends = &s->work;
+}
 
 /* ---- extent.c ---- */
 

@@ -10,22 +10,6 @@
 
 /* ---- Send contexts ---- */
 
-/* A free one, which the account counts as taken. ep->lock held. */
-static struct rpcrdma_send *rpcrdma_send_pop(struct rpcrdma_ep *ep)
-{
-	struct rpcrdma_send *s;
-
-	lockdep_assert_held(&ep->lock);
-	s = list_first_entry(&ep->free_sends, struct rpcrdma_send, work.list);
-	list_del_init(&s->work.list);
-	s->rw = NULL;
-	s->stream = NULL;
-	s->exposed = NULL;
-	s->header_len = 0;
-	s->len = 0;
-	return s;
-}
-
 /*
  * ep->lock held. What waits for window, if anything does, has a time limit.
  * Returns events, but only when that is over.
@@ -143,7 +127,6 @@ static void rpcrdma_send_prepare(struct rpcrdma_send *s, u8 kind,
 	struct ib_send_wr *wr = &s->wr;
 
 	s->sge.length = s->len;
-	wr->next = NULL;
 	wr->send_flags = 0;
 	if (inv_handle) {
 		wr->opcode = IB_WR_SEND_WITH_INV;
@@ -152,7 +135,6 @@ static void rpcrdma_send_prepare(struct rpcrdma_send *s, u8 kind,
 		wr->opcode = IB_WR_SEND;
 	}
 	s->work.first = wr;
-	s->work.last = wr;
 	s->work.wrs.nr = 1;
 	s->work.wrs.signaled = false;
 	s->work.kind = kind;
@@ -161,8 +143,10 @@ static void rpcrdma_send_prepare(struct rpcrdma_send *s, u8 kind,
 /* Put @rw's Writes in front of @s, in one chain. */
 static void rpcrdma_send_chain_rw(struct rpcrdma_send *s, struct rpcrdma_rw *rw)
 {
+	if (likely(!rw))
+		return;
 	s->rw = rw;
-	if (!rw || !rw->work.wrs.nr)
+	if (!rw->work.wrs.nr)
 		return;
 	s->work.first = rpcrdma_rw_chain(rw, &s->wr);
 	s->work.wrs.nr += rw->work.wrs.nr;
@@ -182,24 +166,33 @@ static void rpcrdma_mrs_expose(struct list_head *mrs)
 	}
 }
 
-/* Post a message: count it, stamp it, put it on the wire. */
-static bool rpcrdma_send_post(struct rpcrdma_ep *ep, struct rpcrdma_send *s)
+/* Put a message on the wire that has its slots and is stamped. */
+static __always_inline bool rpcrdma_send_hand_over(struct rpcrdma_ep *ep,
+						   struct rpcrdma_send *s)
 {
 	struct rpcrdma_exposed *x = s->exposed;
 
 	lockdep_assert_held(&ep->lock);
-	if (x) {
+	if (unlikely(x)) {
 		/* From here on it is the peer's, or the time limit's. */
 		s->exposed = NULL;
 		rpcrdma_mrs_expose(&x->mrs);
 		rpcrdma_exposed_post(ep, x);
 	}
-	if (s->work.kind != RPCRDMA_WORK_CONTROL)
-		rpcrdma_conn_stamp(&ep->conn, s->work.kind, s->buf);
 	trace_rpcrdma_send(ep, s);
 	ib_dma_sync_single_for_device(ep->device, s->sge.addr, s->len,
 				      DMA_TO_DEVICE);
-	return rpcrdma_work_post(ep, &s->work);
+	return rpcrdma_work_hand_over(ep, &s->work);
+}
+
+/* Post a message that has had to wait, or a part: count it and stamp it, too. */
+static bool rpcrdma_send_post(struct rpcrdma_ep *ep, struct rpcrdma_send *s)
+{
+	lockdep_assert_held(&ep->lock);
+	if (s->work.kind != RPCRDMA_WORK_CONTROL)
+		rpcrdma_conn_stamp(&ep->conn, s->work.kind, s->buf);
+	rpcrdma_sq_post(&ep->sq, &s->work.wrs);
+	return rpcrdma_send_hand_over(ep, s);
 }
 
 /*
@@ -211,16 +204,18 @@ static struct rpcrdma_send *rpcrdma_send_pop_room(struct rpcrdma_ep *ep,
 						  u32 octets)
 {
 	struct rpcrdma_send *s = rpcrdma_send_pop(ep);
+	struct rpcrdma_work **at;
 
 	if (likely(octets <= s->size) ||
 	    !rpcrdma_send_buffer(s, octets, GFP_ATOMIC | __GFP_NOWARN))
 		return s;
-	list_add(&s->work.list, &ep->free_sends);
-	list_for_each_entry(s, &ep->free_sends, work.list) {
+	rpcrdma_send_push(s);
+	for (at = &ep->free_sends; *at; at = &(*at)->next) {
+		s = container_of(*at, struct rpcrdma_send, work);
 		if (octets > s->size)
 			continue;
-		list_move(&s->work.list, &ep->free_sends);
-		return rpcrdma_send_pop(ep);
+		*at = s->work.next;
+		return s;
 	}
 	rpcrdma_sq_give(&ep->sq);
 	return NULL;
@@ -546,14 +541,14 @@ int rpcrdma_send_call(struct rpcrdma_send *s, struct list_head *mrs,
 	rc = -ENOTCONN;
 	if (likely(rpcrdma_ep_is_open(ep)))
 		rc = rpcrdma_call_rc(ep, rpcrdma_sq_call(&ep->conn, &ep->sq,
-							 s->work.wrs.nr));
+							 &s->work.wrs, s->buf,
+							 format, lists));
 	if (unlikely(rc)) {
 		spin_unlock(&ep->lock);
 		return rc;
 	}
 	rpcrdma_mrs_expose(mrs);
-	ok = rpcrdma_send_post(ep, s);
-	rpcrdma_conn_count(&ep->conn, RPCRDMA_KIND_CALL, format, lists);
+	ok = rpcrdma_send_hand_over(ep, s);
 	spin_unlock(&ep->lock);
 	if (unlikely(!ok))
 		rpcrdma_ep_close(ep, "a Call could not be posted");
@@ -569,14 +564,14 @@ static int rpcrdma_reply_post(struct rpcrdma_ep *ep, struct rpcrdma_send *s,
 	enum rpcrdma_sq_answer may;
 
 	lockdep_assert_held(&ep->lock);
-	may = rpcrdma_sq_reply(&ep->conn, &ep->sq, s->work.wrs.nr);
+	may = rpcrdma_sq_reply(&ep->conn, &ep->sq, &s->work.wrs, s->buf, format,
+			       lists);
 	if (unlikely(may == RPCRDMA_SQ_NEVER))
 		return -EIO;
-	rpcrdma_conn_count(&ep->conn, RPCRDMA_KIND_REPLY, format, lists);
 	if (unlikely(may == RPCRDMA_SQ_WAIT)) {
 		list_add_tail(&s->work.list, &ep->messages);
 		*pumped = rpcrdma_pump_locked(ep);
-	} else if (unlikely(!rpcrdma_send_post(ep, s))) {
+	} else if (unlikely(!rpcrdma_send_hand_over(ep, s))) {
 		*pumped = RPCRDMA_PUMPED_REFUSED;
 	}
 	return 0;

@@ -11,22 +11,12 @@
 
 /* ---- Posting ---- */
 
-/*
- * Always takes @work: if the device refuses it, the connection ends and the drain
- * returns it. Others may post until it does, and their completion must not vouch
- * for this one. Returns false in that case.
- */
-bool rpcrdma_work_post(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
+/* A transfer has its turn. */
+static bool rpcrdma_work_post(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
 {
 	lockdep_assert_held(&ep->lock);
 	rpcrdma_sq_post(&ep->sq, &work->wrs);
-	work->cqe.done = ep->completed;
-	work->last->wr_cqe = &work->cqe;
-	if (work->wrs.signaled)
-		work->last->send_flags |= IB_SEND_SIGNALED;
-	list_add_tail(&work->list, &ep->inflight);
-	work->refused = ib_post_send(ep->qp, work->first, NULL) != 0;
-	return !work->refused;
+	return rpcrdma_work_hand_over(ep, work);
 }
 
 bool rpcrdma_transfer_post(struct rpcrdma_ep *ep)
@@ -45,6 +35,8 @@ void rpcrdma_work_rdma(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
 	bool ok = true, closing;
 
 	work->kind = RPCRDMA_WORK_RDMA;
+	work->cqe.done = ep->completed;
+	work->last->wr_cqe = &work->cqe;
 	spin_lock(&ep->lock);
 	closing = rpcrdma_ep_is_closing(ep);
 	if (likely(!closing))
@@ -64,13 +56,9 @@ void rpcrdma_work_rdma(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
 
 /* ---- Completions ---- */
 
-/* What went with @s, which is free. ep->lock held. */
-static __always_inline void rpcrdma_send_detach(struct rpcrdma_send *s,
-						struct list_head *through)
+/* ep->lock held. */
+void rpcrdma_send_reap(struct rpcrdma_send *s, struct list_head *through)
 {
-	struct rpcrdma_ep *ep = s->ep;
-
-	lockdep_assert_held(&ep->lock);
 	if (unlikely(s->rw)) {
 		s->rw->work.refused = s->work.refused;
 		list_add_tail(&s->rw->work.list, through);
@@ -80,72 +68,40 @@ static __always_inline void rpcrdma_send_detach(struct rpcrdma_send *s,
 		list_add_tail(&s->stream->work.list, through);
 		s->stream = NULL;
 	}
-	rpcrdma_sq_give(&ep->sq);
+	s->exposed = NULL;
+	rpcrdma_send_push(s);
+	rpcrdma_sq_give(&s->ep->sq);
 }
 
-void rpcrdma_send_reap(struct rpcrdma_send *s, struct list_head *through)
+/* The same for any work, which is in no list any more; ep->lock held, too */
+static __always_inline void rpcrdma_work_through(struct rpcrdma_work *work,
+						 struct list_head *through)
 {
-	rpcrdma_send_detach(s, through);
-	list_move(&s->work.list, &s->ep->free_sends);
-}
-
-static struct rpcrdma_send *rpcrdma_work_send(struct rpcrdma_work *work)
-{
-	return work->kind <= RPCRDMA_WORK_CONTROL ?
-	       container_of(work, struct rpcrdma_send, work) : NULL;
-}
-
-/* The same for any work; ep->lock held, too */
-static void rpcrdma_work_through(struct rpcrdma_work *work,
-				 struct list_head *through)
-{
-	struct rpcrdma_send *s = rpcrdma_work_send(work);
-
-	if (s)
-		rpcrdma_send_reap(s, through);
+	if (likely(work->kind <= RPCRDMA_WORK_CONTROL))
+		rpcrdma_send_reap(container_of(work, struct rpcrdma_send, work),
+				  through);
 	else
-		list_move_tail(&work->list, through);
-}
-
-/* Work in flight from @first to @last, Sends all of them, is free. */
-static void rpcrdma_sends_free_up(struct rpcrdma_ep *ep,
-				  struct rpcrdma_work *first,
-				  struct rpcrdma_work *last)
-{
-	/* In front of the first: those used last are the next ones used. */
-	if (first)
-		list_bulk_move_tail(ep->free_sends.next, &first->list,
-				    &last->list);
+		list_add_tail(&work->list, through);
 }
 
 void rpcrdma_work_reap(struct rpcrdma_ep *ep, struct rpcrdma_work *work,
 		       struct list_head *through)
 {
-	/* Sends that follow one another are moved together. */
-	struct rpcrdma_work *w, *next, *first = NULL, *last = NULL;
-	struct rpcrdma_send *s;
-	bool done;
+	struct rpcrdma_work **at = &ep->inflight, *w;
 
 	lockdep_assert_held(&ep->lock);
-	list_for_each_entry_safe(w, next, &ep->inflight, list) {
-		done = rpcrdma_sq_vouches(&work->wrs, &w->wrs);
-		s = done ? rpcrdma_work_send(w) : NULL;
-		if (likely(s)) {
-			rpcrdma_send_detach(s, through);
-			first = first ?: w;
-			last = w;
+	do {
+		w = *at;
+		if (rpcrdma_sq_vouches(&work->wrs, &w->wrs)) {
+			*at = w->next;
+			rpcrdma_work_through(w, through);
 		} else {
-			rpcrdma_sends_free_up(ep, first, last);
-			first = NULL;
-			if (done)
-				list_move_tail(&w->list, through);
+			at = &w->next;
 		}
-		if (w == work)
-			break;
-	}
-	rpcrdma_sends_free_up(ep, first, last);
-	w = list_first_entry_or_null(&ep->inflight, struct rpcrdma_work, list);
-	rpcrdma_sq_reaped(&ep->sq, w ? &w->wrs : NULL);
+	} while (w != work);
+	if (!*at)
+		ep->inflight_end = at;
+	rpcrdma_sq_reaped(&ep->sq, ep->inflight ? &ep->inflight->wrs : NULL);
 }
 
 void rpcrdma_work_tell(struct list_head *through, bool ok)
@@ -194,12 +150,20 @@ void rpcrdma_work_flush(struct rpcrdma_ep *ep)
 	LIST_HEAD(all);
 
 	spin_lock(&ep->lock);
-	list_splice_tail_init(&ep->inflight, &all);
+	work = ep->inflight;
+	ep->inflight = NULL;
+	ep->inflight_end = &ep->inflight;
+	for (; work; work = next) {
+		next = work->next;
+		rpcrdma_work_through(work, &through);
+	}
 	list_splice_tail_init(&ep->rw_waiting, &all);
 	list_splice_tail_init(&ep->transfers, &all);
 	list_splice_tail_init(&ep->messages, &all);
-	list_for_each_entry_safe(work, next, &all, list)
+	list_for_each_entry_safe(work, next, &all, list) {
+		list_del_init(&work->list);
 		rpcrdma_work_through(work, &through);
+	}
 	spin_unlock(&ep->lock);
 	/* Not one of these is known to have been carried out. */
 	rpcrdma_work_tell(&through, false);
@@ -330,11 +294,20 @@ int rpcrdma_sends_create(struct rpcrdma_ep *ep)
 		s->sge.lkey = ep->pd->local_dma_lkey;
 		s->wr.sg_list = &s->sge;
 		s->wr.num_sge = 1;
-		list_add_tail(&s->work.list, &ep->free_sends);
-		rpcrdma_sq_give(&ep->sq);
+		s->wr.wr_cqe = &s->work.cqe;
+		s->work.cqe.done = ep->completed;
+		s->work.last = &s->wr;
+		INIT_LIST_HEAD(&s->work.list);
 		if (i < RPCRDMA_CONTROL_SENDS)
 			rpcrdma_send_share(s, i);
 	}
+	/* The first one is the first to be used. */
+	spin_lock(&ep->lock);
+	while (i--) {
+		rpcrdma_send_push(&ep->send_ring[i]);
+		rpcrdma_sq_give(&ep->sq);
+	}
+	spin_unlock(&ep->lock);
 	if (ep->client)
 		rpcrdma_send_buffer(ep->send_ring,
 				    rpcrdma_conn_send_octets(&ep->conn),

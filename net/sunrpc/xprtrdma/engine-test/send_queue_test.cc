@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The Send Queue: what may be posted, what waits, and whose turn it is then. */
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <list>
 
@@ -47,24 +48,38 @@ public:
 		EXPECT_LE(sq.posted - sq.through, sq.depth);
 	}
 
+	/* One that is whole; the peer counts it at once, and grants another. */
+	rpcrdma_sq_answer whole(u32 nr, decltype(rpcrdma_sq_reply) *ask)
+	{
+		std::array<u8, RPCRDMA_V2_PREFIX> header{};
+
+		flight.push_back({ { nr, 0, false }, true });
+
+		const auto may = ask(conn(), &sq, &flight.back().wrs,
+				     header.data(), RPCRDMA_INLINE, nullptr);
+
+		if (may != RPCRDMA_SQ_GO) {
+			flight.pop_back();
+			return may;
+		}
+		conn()->limit++;
+		conn()->counted = conn()->sent;
+		EXPECT_LE(sq.posted - sq.through, sq.depth);
+		return may;
+	}
+
 	rpcrdma_sq_answer reply(u32 nr)
 	{
-		const auto may = rpcrdma_sq_reply(conn(), &sq, nr);
+		const auto may = whole(nr, rpcrdma_sq_reply);
 
-		if (may == RPCRDMA_SQ_GO)
-			post(nr, true);
-		else if (may == RPCRDMA_SQ_WAIT)
+		if (may == RPCRDMA_SQ_WAIT)
 			messages.push_back(nr);
 		return may;
 	}
 
 	rpcrdma_sq_answer call(u32 nr)
 	{
-		const auto may = rpcrdma_sq_call(conn(), &sq, nr);
-
-		if (may == RPCRDMA_SQ_GO)
-			post(nr, true);
-		return may;
+		return whole(nr, rpcrdma_sq_call);
 	}
 
 	rpcrdma_sq_answer transfer(u32 nr)

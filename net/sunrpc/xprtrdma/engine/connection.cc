@@ -186,6 +186,19 @@ void close_connection(struct rpcrdma_conn *conn, const char *why)
 	conn->reason = why;
 }
 
+void stamp_whole(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
+		 void *header)
+{
+	if (conn->version == RPCRDMA_VERS_1) {
+		v1::stamp(conn, kind, header);
+		return;
+	}
+	stamp(conn, header);
+	conn->said = conn->sent;
+	conn->whole = conn->sent;
+	conn->tx_open = 0;
+}
+
 u32 due_events(struct rpcrdma_conn *conn)
 {
 	u32 events;
@@ -370,17 +383,21 @@ bool rpcrdma_conn_may_send(const struct rpcrdma_conn *conn,
 
 	if (kind == RPCRDMA_KIND_CONTROL)
 		return rpcrdma_conn_control_due(conn);
-	if (conn->version == RPCRDMA_VERS_1)
-		return conn->state == RPCRDMA_CONN_OPEN &&
-		       (kind == RPCRDMA_KIND_REPLY || v1::may_call(conn));
-	if (conn->state != RPCRDMA_CONN_OPEN || !conn->props_sent ||
-	    available(conn) < 0)
+	if (!is_settled(conn)) {
+		if (conn->version == RPCRDMA_VERS_1)
+			return conn->state == RPCRDMA_CONN_OPEN &&
+			       (kind == RPCRDMA_KIND_REPLY ||
+				v1::may_call(conn));
+		/* Control messages that wait go before Calls. */
+		if (conn->state != RPCRDMA_CONN_OPEN || !conn->props_sent ||
+		    kind == RPCRDMA_KIND_CALL)
+			return false;
+	}
+	if (available(conn) < 0)
 		return false;
 	if (conn->tx_open && conn->tx_open != kind + 1)
 		return false;
-	if (kind == RPCRDMA_KIND_CALL)
-		return room_for_call(conn) && !conn->pend_count;
-	return left > 0;
+	return kind == RPCRDMA_KIND_CALL ? room_for_call(conn) : left > 0;
 }
 
 /*
@@ -427,21 +444,14 @@ u32 rpcrdma_conn_stalled(struct rpcrdma_conn *conn, bool waits, u32 now,
 void rpcrdma_conn_stamp(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
 			void *header)
 {
-	if (conn->version == RPCRDMA_VERS_1) {
-		v1::stamp(conn, kind, header);
+	if (conn->version == RPCRDMA_VERS_1 ||
+	    !(load_word(header, v2::OFF_FLAGS) & RDMA2_F_MORE)) {
+		stamp_whole(conn, kind, header);
 		return;
 	}
-
-	const u32 flags = load_word(header, v2::OFF_FLAGS);
-
 	stamp(conn, header);
 	conn->said = conn->sent;
-	if (flags & RDMA2_F_MORE) {
-		conn->tx_open = static_cast<u8>(kind + 1);
-		return;
-	}
-	conn->tx_open = 0;
-	conn->whole = conn->sent;
+	conn->tx_open = static_cast<u8>(kind + 1);
 }
 
 u32 rpcrdma_conn_queue_error(struct rpcrdma_conn *conn, u32 xid, u32 code,

@@ -106,6 +106,12 @@ void close_connection(struct rpcrdma_conn *conn, const char *why);
  */
 u32 largest_segment(const struct rpcrdma_lists *lists);
 
+/*
+ * Count a message as sent that is whole, or the last part of one, and finish its header.
+ */
+void stamp_whole(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
+		 void *header);
+
 /* The events that the connection's state calls for now. */
 u32 due_events(struct rpcrdma_conn *conn);
 

@@ -99,28 +99,42 @@ void rpcrdma_sq_init(struct rpcrdma_sq *sq, u32 depth, u32 sends, u32 reverse)
  * A control message that is due need not go first: what it would say of credits, this
  * Reply says. But one that waits for window has waited for longer.
  */
-enum rpcrdma_sq_answer rpcrdma_sq_reply(const struct rpcrdma_conn *conn,
-					struct rpcrdma_sq *sq, u32 nr_wrs)
+enum rpcrdma_sq_answer rpcrdma_sq_reply(struct rpcrdma_conn *conn,
+					struct rpcrdma_sq *sq,
+					struct rpcrdma_wrs *wrs, void *header,
+					enum rpcrdma_format format,
+					const struct rpcrdma_lists *lists)
 {
-	if (!rpcrdma_sq_fits(sq, nr_wrs))
+	if (!rpcrdma_sq_fits(sq, wrs->nr))
 		return RPCRDMA_SQ_NEVER;
+	rpcrdma_conn_count(conn, RPCRDMA_KIND_REPLY, format, lists);
 	if (!sq->transfers && !sq->messages && !conn->pend_count &&
-	    rpcrdma_sq_room(sq, nr_wrs) &&
-	    rpcrdma_conn_may_send(conn, RPCRDMA_KIND_REPLY))
+	    rpcrdma_sq_room(sq, wrs->nr) &&
+	    rpcrdma_conn_may_send(conn, RPCRDMA_KIND_REPLY)) {
+		stamp_whole(conn, RPCRDMA_KIND_REPLY, header);
+		rpcrdma_sq_post(sq, wrs);
 		return RPCRDMA_SQ_GO;
+	}
 	sq->messages++;
 	return RPCRDMA_SQ_WAIT;
 }
 
-enum rpcrdma_sq_answer rpcrdma_sq_call(const struct rpcrdma_conn *conn,
-				       struct rpcrdma_sq *sq, u32 nr_wrs)
+enum rpcrdma_sq_answer rpcrdma_sq_call(struct rpcrdma_conn *conn,
+				       struct rpcrdma_sq *sq,
+				       struct rpcrdma_wrs *wrs, void *header,
+				       enum rpcrdma_format format,
+				       const struct rpcrdma_lists *lists)
 {
-	if (!rpcrdma_sq_fits(sq, nr_wrs))
+	if (!rpcrdma_sq_fits(sq, wrs->nr))
 		return RPCRDMA_SQ_NEVER;
-	if (call_turn(conn, sq, nr_wrs))
-		return RPCRDMA_SQ_GO;
-	refuse_call(sq, nr_wrs);
-	return RPCRDMA_SQ_WAIT;
+	if (!call_turn(conn, sq, wrs->nr)) {
+		refuse_call(sq, wrs->nr);
+		return RPCRDMA_SQ_WAIT;
+	}
+	stamp_whole(conn, RPCRDMA_KIND_CALL, header);
+	rpcrdma_sq_post(sq, wrs);
+	rpcrdma_conn_count(conn, RPCRDMA_KIND_CALL, format, lists);
+	return RPCRDMA_SQ_GO;
 }
 
 enum rpcrdma_sq_answer rpcrdma_sq_call_in_parts(const struct rpcrdma_conn *conn,

@@ -498,6 +498,12 @@ bool endpoint::post(work *w)
 {
 	w->wrs.nr = static_cast<u32>(w->requests.size());
 	rpcrdma_sq_post(&sq_, &w->wrs);
+	return hand_over(w);
+}
+
+/* What has its slots goes to the device. */
+bool endpoint::hand_over(work *w)
+{
 	w->inflight = true;
 	inflight_.push_back(w);
 	/* One that the device refuses comes back with the teardown. */
@@ -546,21 +552,25 @@ void endpoint::expose_regions(const std::vector<region *> &regions)
 	}
 }
 
-bool endpoint::post_send(send_context *s)
+/* From here on what a Reply exposes is the peer's, or the time limit's. */
+void endpoint::expose(send_context *s)
 {
 	exposure *x = s->exposed;
 
-	if (x) {
-		s->exposed = nullptr;
-		expose_regions(x->regions);
-		rpcrdma_conn_exposed(&conn, x->slot, x->inv_handle,
-				     w_.now_ms());
-		if (!overdue_watched_) {
-			overdue_watched_ = true;
-			w_.after((conn.cfg.done_ms + 1) * MILLISECOND, this,
-				 OVERDUE);
-		}
+	if (!x)
+		return;
+	s->exposed = nullptr;
+	expose_regions(x->regions);
+	rpcrdma_conn_exposed(&conn, x->slot, x->inv_handle, w_.now_ms());
+	if (!overdue_watched_) {
+		overdue_watched_ = true;
+		w_.after((conn.cfg.done_ms + 1) * MILLISECOND, this, OVERDUE);
 	}
+}
+
+bool endpoint::post_send(send_context *s)
+{
+	expose(s);
 	if (s->kind != WORK_CONTROL) {
 		rpcrdma_conn_stamp(&conn,
 				   static_cast<enum rpcrdma_kind>(s->kind),
@@ -799,15 +809,16 @@ int endpoint::send_call(send_context *s, const std::vector<region *> &regions,
 	chain_registrations(s, regions);
 	if (!is_open())
 		return -ENOTCONN;
-	rc = call_rc(rpcrdma_sq_call(&conn, &sq_,
-				     static_cast<u32>(s->requests.size())));
+	s->wrs.nr = static_cast<u32>(s->requests.size());
+	rc = call_rc(rpcrdma_sq_call(&conn, &sq_, &s->wrs, s->buf.octets.data(),
+				     format, lists));
 	if (rc)
 		return rc;
 	if (s->length > rpcrdma_conn_limits(&conn).send_inline)
 		w_.complain("a Call is above the inline threshold");
 	expose_regions(regions);
-	rpcrdma_conn_count(&conn, RPCRDMA_KIND_CALL, format, lists);
-	if (!post_send(s))
+	letter_stamp(s->buf.octets.data(), false);
+	if (!hand_over(s))
 		close("a Call could not be posted");
 	return 0;
 }
@@ -865,8 +876,9 @@ void endpoint::send_reply(send_context *s, transfer *writes, u32 inv_handle,
 	if (x)
 		chain_registrations(s, x->regions);
 	if (is_open()) {
-		may = rpcrdma_sq_reply(&conn, &sq_,
-				       static_cast<u32>(s->requests.size()));
+		s->wrs.nr = static_cast<u32>(s->requests.size());
+		may = rpcrdma_sq_reply(&conn, &sq_, &s->wrs,
+				       s->buf.octets.data(), format, lists);
 		if (may == RPCRDMA_SQ_NEVER)
 			w_.complain("a Reply never fits the Send Queue");
 	}
@@ -876,12 +888,14 @@ void endpoint::send_reply(send_context *s, transfer *writes, u32 inv_handle,
 	} else {
 		if (s->length > rpcrdma_conn_limits(&conn).send_inline)
 			w_.complain("a Reply is above the inline threshold");
-		rpcrdma_conn_count(&conn, RPCRDMA_KIND_REPLY, format, lists);
 		if (may == RPCRDMA_SQ_WAIT) {
 			messages_.push_back(s);
 			pump();
-		} else if (!post_send(s)) {
-			close("a Reply could not be posted");
+		} else {
+			expose(s);
+			letter_stamp(s->buf.octets.data(), false);
+			if (!hand_over(s))
+				close("a Reply could not be posted");
 		}
 	}
 	if (x)

@@ -260,6 +260,8 @@ private:
 	bool turn(bool &retry, bool &more);
 	rpcrdma_sq_first first() const;
 	bool post(work *w);
+	bool hand_over(work *w);
+	void expose(send_context *s);
 	bool post_send(send_context *s);
 	bool post_control();
 	bool post_transfer();
