@@ -30,6 +30,9 @@ typedef unsigned char u8;
 typedef unsigned short u16;
 typedef unsigned int u32;
 typedef unsigned long long u64;
+#ifndef NULL
+#define NULL nullptr
+#endif
 extern "C" {
 #else
 #include <linux/types.h>
@@ -102,6 +105,9 @@ enum {
 
 enum {
 	RPCRDMA_V2_PREFIX = 24,		/* six words, WP 3.1 */
+	/* Headers without chunks, 6.3.1 and RFC 8166, 4.2 */
+	RPCRDMA_V1_PLAIN_HEADER = 28,
+	RPCRDMA_V2_PLAIN_HEADER = 40,
 	RPCRDMA_V2_DEFAULT_INLINE = 4096,
 	RPCRDMA_V2_FIRST_CONNPROP = 1024,	/* 4.2.3: v1's threshold */
 	RPCRDMA_MIN_INLINE_OCTETS = 1024,
@@ -172,9 +178,10 @@ struct rpcrdma_chunk {
  */
 struct rpcrdma_lists {
 	u32 inv_handle;			/* 6.2.4; 0: none */
+	/* A word, which is zero for most messages */
 	u8 nr_reads;
 	u8 nr_writes;
-	u8 has_reply;			/* a Reply chunk is present */
+	u16 has_reply;			/* a Reply chunk is present */
 	u16 nr_segs;
 	struct rpcrdma_segment *more;	/* RPCRDMA_MORE_SEGS, or NULL: none */
 	struct rpcrdma_chunk reads[RPCRDMA_MAX_READ_CHUNKS];
@@ -197,7 +204,16 @@ rpcrdma_lists_seg(const struct rpcrdma_lists *lists, u32 i)
  * chunk may stay empty. Each returns 0, or -1 when the bounds above would be
  * exceeded. Lists begin without more[], which may be set while they are empty.
  */
-void rpcrdma_lists_init(struct rpcrdma_lists *lists);
+static inline void rpcrdma_lists_init(struct rpcrdma_lists *lists)
+{
+	/* The arrays behind the counts need no clearing. */
+	lists->inv_handle = 0;
+	lists->nr_reads = 0;
+	lists->nr_writes = 0;
+	lists->has_reply = 0;
+	lists->nr_segs = 0;
+	lists->more = NULL;
+}
 int rpcrdma_lists_add_read(struct rpcrdma_lists *lists, u32 position);
 int rpcrdma_lists_add_write(struct rpcrdma_lists *lists);
 int rpcrdma_lists_add_reply(struct rpcrdma_lists *lists);
@@ -531,6 +547,29 @@ rpcrdma_conn_limits(const struct rpcrdma_conn *conn)
 		limits.max_segs = RPCRDMA_MAX_SEGS;
 	limits.continued = peer->reassembly;
 	return limits;
+}
+
+/* Octets of a header without chunks */
+static inline u32 rpcrdma_plain_header(const struct rpcrdma_conn *conn)
+{
+	return conn->version == RPCRDMA_VERS_1 ? RPCRDMA_V1_PLAIN_HEADER :
+						 RPCRDMA_V2_PLAIN_HEADER;
+}
+
+/* Octets of an RPC message that have room behind one, in either direction. */
+static inline u32 rpcrdma_plain_send_room(const struct rpcrdma_conn *conn)
+{
+	const u32 own = conn->cfg.props.sbsiz, peer = conn->peer.rbsiz;
+
+	/* No threshold is shorter than a header. */
+	return (own < peer ? own : peer) - rpcrdma_plain_header(conn);
+}
+
+static inline u32 rpcrdma_plain_recv_room(const struct rpcrdma_conn *conn)
+{
+	const u32 own = conn->cfg.props.rbsiz, peer = conn->peer.sbsiz;
+
+	return (own < peer ? own : peer) - rpcrdma_plain_header(conn);
 }
 
 /*
@@ -1358,12 +1397,29 @@ void rpcrdma_lessons_recall(const struct rpcrdma_lessons *lessons, u64 now,
  * memory: is it one message, and its Reply, too, without chunks? Then @plan says so.
  * @length: octets of the Call. @reply_max: of its largest Reply. @recovery and
  * @lessons: what was refused before.
- * Returns false where the whole geometry has to be looked at.
+ * Returns false where the whole geometry has to be looked at. Nothing is offered where
+ * the largest Reply fits, and what fits goes inline: all the others of a plan's reasons
+ * come after these.
  */
-bool rpcrdma_plan_plain(const struct rpcrdma_conn *conn,
-			const struct rpcrdma_recovery *recovery,
-			const struct rpcrdma_lessons *lessons, u32 length,
-			u32 reply_max, struct rpcrdma_call_plan *plan);
+static inline bool rpcrdma_plan_plain(const struct rpcrdma_conn *conn,
+				      const struct rpcrdma_recovery *recovery,
+				      const struct rpcrdma_lessons *lessons,
+				      u32 length, u32 reply_max,
+				      struct rpcrdma_call_plan *plan)
+{
+	if (conn->state != RPCRDMA_CONN_OPEN || rpcrdma_lessons_any(lessons) ||
+	    (!conn->cfg.client && conn->peer.brs == RDMA2_RVRSDIR_NONE) ||
+	    recovery->reply_needed || recovery->no_writes ||
+	    length > rpcrdma_plain_send_room(conn) ||
+	    reply_max > rpcrdma_plain_recv_room(conn))
+		return false;
+	plan->format = RPCRDMA_INLINE;
+	plan->read_item = 0;
+	plan->write_chunk = 0;
+	plan->reply_chunk = 0;
+	plan->inline_length = length;
+	return true;
+}
 
 /*
  * Encode a message's header, credit fields left for rpcrdma_conn_stamp().
@@ -1374,6 +1430,13 @@ bool rpcrdma_plan_plain(const struct rpcrdma_conn *conn,
 u32 rpcrdma_encode_header(const struct rpcrdma_conn *conn, void *buf, u32 size,
 			  u32 xid, u32 htype, u32 flags,
 			  const struct rpcrdma_lists *lists);
+
+/*
+ * The same for a Call or Reply that is one message without chunks, as most are: @buf has
+ * rpcrdma_plain_header() octets of room.
+ */
+void rpcrdma_encode_plain(const struct rpcrdma_conn *conn, void *buf,
+			  enum rpcrdma_kind kind, u32 xid);
 
 /*
  * The same for a Call or Reply of that format, with its header type and flags.
@@ -1499,17 +1562,22 @@ int rpcrdma_exchange_begin(struct rpcrdma_exchange *x,
  * That connection may have ended because the peer had no memory for the parts:
  * rpcrdma_lessons_lost() remembers that.
  */
-bool rpcrdma_exchange_lost_in_parts(const struct rpcrdma_exchange *x,
-				    const struct rpcrdma_conn *conn);
+bool rpcrdma_exchange_is_lost(const struct rpcrdma_exchange *x,
+			      const struct rpcrdma_conn *conn);
+static inline bool
+rpcrdma_exchange_lost_in_parts(const struct rpcrdma_exchange *x,
+			       const struct rpcrdma_conn *conn)
+{
+	return x->in_parts && rpcrdma_exchange_is_lost(x, conn);
+}
 void rpcrdma_lessons_lost(struct rpcrdma_lessons *lessons, u64 now);
 
 /*
- * It was sent as @plan says, with x->lists, which are initialised even if they are
- * empty.
+ * It was sent, @in_parts or whole, with x->lists, which are initialised even if they
+ * are empty.
  */
 void rpcrdma_exchange_sent(struct rpcrdma_exchange *x,
-			   const struct rpcrdma_conn *conn,
-			   const struct rpcrdma_call_plan *plan);
+			   const struct rpcrdma_conn *conn, bool in_parts);
 
 /*
  * A Reply to it arrived on @conn, or an ERROR. Returns true: it waits for that,
@@ -1623,6 +1691,28 @@ void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 			const struct rpcrdma_lists *call_lists,
 			const struct rpcrdma_reply *reply,
 			struct rpcrdma_reply_plan *plan);
+
+/*
+ * ... and of most Replies: is it one message without chunks, and nothing is written or
+ * exposed for it? Without a plan, then; @length: octets of the Reply.
+ */
+static inline bool rpcrdma_reply_is_plain(const struct rpcrdma_conn *conn,
+					  const struct rpcrdma_lists *call_lists,
+					  u32 length)
+{
+	/* A Requester of version 1 gets its Reply chunk back. */
+	return !call_lists->nr_writes &&
+	       !(call_lists->has_reply && conn->version == RPCRDMA_VERS_1) &&
+	       length <= rpcrdma_plain_send_room(conn);
+}
+
+/* The handle of the Call's that its Reply invalidates, 0: none (6.2.4) */
+static inline u32
+rpcrdma_reply_invalidates(const struct rpcrdma_conn *conn,
+			  const struct rpcrdma_lists *call_lists)
+{
+	return conn->cfg.inv_ok ? call_lists->inv_handle : 0;
+}
 
 /* Octets of a message that lie together, and where they go together */
 enum rpcrdma_origin {

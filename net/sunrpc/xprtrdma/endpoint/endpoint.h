@@ -606,8 +606,8 @@ struct rpcrdma_ep {
 
 /*
  * Begin a message that is sent in one: write its header, and see that @octets of
- * payload have room behind it; s->header_len and s->len say where. @lists may be
- * NULL. Else as rpcrdma_send_room().
+ * payload, 64 KiB at most, have room behind it; s->header_len and s->len say where.
+ * @lists: NULL for a message without chunks. Else as rpcrdma_send_room().
  */
 int rpcrdma_send_begin_larger(struct rpcrdma_send *s, enum rpcrdma_kind kind,
 			      enum rpcrdma_format format, u32 xid, u32 octets,
@@ -619,15 +619,19 @@ static inline int rpcrdma_send_begin(struct rpcrdma_send *s,
 				     const struct rpcrdma_lists *lists,
 				     gfp_t gfp)
 {
-	u32 header = rpcrdma_encode_rpc(&s->ep->conn, s->buf, s->size, kind,
-					format, xid, false, lists);
+	u32 header = lists ? rpcrdma_encode_rpc(&s->ep->conn, s->buf, s->size,
+						kind, format, xid, false,
+						lists) :
+			     rpcrdma_plain_header(&s->ep->conn);
 
 	/* How much it takes is only asked when that is not there. */
-	if (unlikely(!header || octets > s->size - header))
+	if (unlikely(!header || header + octets > s->size))
 		return rpcrdma_send_begin_larger(s, kind, format, xid, octets,
 						 lists, gfp);
 	s->header_len = header;
 	s->len = header + octets;
+	if (likely(!lists))
+		rpcrdma_encode_plain(&s->ep->conn, s->buf, kind, xid);
 	return 0;
 }
 

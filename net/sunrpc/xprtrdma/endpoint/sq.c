@@ -56,8 +56,9 @@ void rpcrdma_work_rdma(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
 
 /* ---- Completions ---- */
 
-/* ep->lock held. */
-void rpcrdma_send_reap(struct rpcrdma_send *s, struct list_head *through)
+/* What went with @s, which is free; ep->lock held. */
+static __always_inline void rpcrdma_send_free_up(struct rpcrdma_send *s,
+						 struct list_head *through)
 {
 	if (unlikely(s->rw)) {
 		s->rw->work.refused = s->work.refused;
@@ -73,13 +74,18 @@ void rpcrdma_send_reap(struct rpcrdma_send *s, struct list_head *through)
 	rpcrdma_sq_give(&s->ep->sq);
 }
 
+void rpcrdma_send_reap(struct rpcrdma_send *s, struct list_head *through)
+{
+	rpcrdma_send_free_up(s, through);
+}
+
 /* The same for any work, which is in no list any more; ep->lock held, too */
 static __always_inline void rpcrdma_work_through(struct rpcrdma_work *work,
 						 struct list_head *through)
 {
 	if (likely(work->kind <= RPCRDMA_WORK_CONTROL))
-		rpcrdma_send_reap(container_of(work, struct rpcrdma_send, work),
-				  through);
+		rpcrdma_send_free_up(container_of(work, struct rpcrdma_send,
+						  work), through);
 	else
 		list_add_tail(&work->list, through);
 }

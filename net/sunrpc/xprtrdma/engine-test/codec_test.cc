@@ -1179,6 +1179,27 @@ TEST(Encode, CallsAndRepliesByFormat)
 		  0u);
 }
 
+/* The same octets as by the long way, in either version; and no more */
+TEST(Encode, PlainHeaders)
+{
+	for (u32 version : { RPCRDMA_VERS_1, RPCRDMA_VERS_2 }) {
+		auto e = open_client();
+
+		e->conn.version = static_cast<u8>(version);
+		for (auto kind : { RPCRDMA_KIND_CALL, RPCRDMA_KIND_REPLY }) {
+			const u32 size = rpcrdma_plain_header(&e->conn);
+			octets ours(64, 0xaa), theirs(64, 0xaa);
+
+			rpcrdma_encode_plain(&e->conn, ours.data(), kind, XID);
+			EXPECT_EQ(rpcrdma_encode_rpc(&e->conn, theirs.data(),
+						     64, kind, RPCRDMA_INLINE,
+						     XID, false, nullptr),
+				  size);
+			EXPECT_EQ(ours, theirs);
+		}
+	}
+}
+
 TEST(Lists, OfferTheLargestSegmentForInvalidation)
 {
 	rpcrdma_lists lists;

@@ -103,7 +103,8 @@ struct exchange {
 	exchange &send()
 	{
 		EXPECT_EQ(rpcrdma_exchange_begin(&x, &conn), 0);
-		rpcrdma_exchange_sent(&x, &conn, &plan);
+		rpcrdma_exchange_sent(&x, &conn,
+				      plan.format == RPCRDMA_CONTINUED);
 		return *this;
 	}
 	exchange &claim()

@@ -898,6 +898,52 @@ rpcrdma_lists no_lists()
 	return lists;
 }
 
+/* Who does not ask for a plan would have got this one. */
+void expect_plain(const rpcrdma_conn *conn, const rpcrdma_lists &lists,
+		  u32 length)
+{
+	auto plan = std::make_unique<rpcrdma_reply_plan>();
+	rpcrdma_reply reply = {};
+
+	reply.length = length;
+	rpcrdma_plan_reply(conn, &lists, &reply, plan.get());
+	EXPECT_EQ(rpcrdma_reply_is_plain(conn, &lists, length),
+		  !plan->error && plan->format == RPCRDMA_INLINE &&
+			  plan->inline_length == length &&
+			  !plan->lists.nr_writes && !plan->lists.has_reply);
+	EXPECT_EQ(rpcrdma_reply_invalidates(conn, &lists), plan->inv_handle);
+}
+
+TEST(PlanReply, PlainRepliesNeedNone)
+{
+	for (u32 version : { RPCRDMA_VERS_1, RPCRDMA_VERS_2 }) {
+		for (u32 chunks = 0; chunks < 8; chunks++) {
+			for (bool inv_ok : { false, true }) {
+				auto e = responder();
+				rpcrdma_lists lists = no_lists();
+				const u32 room =
+					4096 - (version == 1 ? 28 : PLAIN);
+
+				e->conn.version = static_cast<u8>(version);
+				e->conn.cfg.inv_ok = inv_ok;
+				if (chunks & 1)
+					add_read(&lists, 100, 1, 4000);
+				if (chunks & 2)
+					add_write(&lists, 2, 4000);
+				if (chunks & 4)
+					add_reply(&lists, 3, 4000);
+				lists.inv_handle = 7;
+				for (u32 length : { 8u, room, room + 1 })
+					expect_plain(&e->conn, lists, length);
+				EXPECT_EQ(rpcrdma_reply_is_plain(&e->conn,
+								 &lists, room),
+					  !(chunks & 2) && !(version == 1 &&
+							     chunks & 4));
+			}
+		}
+	}
+}
+
 TEST(PlanReply, InlineUpToTheThreshold)
 {
 	auto e = responder();

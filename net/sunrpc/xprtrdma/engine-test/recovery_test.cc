@@ -91,7 +91,8 @@ public:
 		next.cfg.number++;
 		ASSERT_EQ(send(), 0);
 		ASSERT_EQ(rpcrdma_exchange_begin(&x, &e->conn), 0);
-		rpcrdma_exchange_sent(&x, &e->conn, &plan);
+		rpcrdma_exchange_sent(&x, &e->conn,
+				      plan.format == RPCRDMA_CONTINUED);
 		/* The same connection: it may yet be answered. */
 		EXPECT_FALSE(rpcrdma_exchange_lost_in_parts(&x, &e->conn));
 		EXPECT_EQ(lessons.parts_until, 0u);

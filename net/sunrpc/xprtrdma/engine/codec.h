@@ -17,13 +17,9 @@ namespace rpcrdma
 constexpr u32 LOWEST_VERSION = RPCRDMA_VERS_1;
 constexpr u32 HIGHEST_VERSION = RPCRDMA_VERS_2;
 
-/* Octets of a header without chunks */
-static inline u32 plain_octets(const struct rpcrdma_conn *conn)
-{
-	if (conn->version == RPCRDMA_VERS_1)
-		return v1::PLAIN_HEADER_OCTETS;
-	return v2::PLAIN_HEADER_OCTETS;
-}
+/* What who uses the engine has to know of them */
+static_assert(+v1::PLAIN_HEADER_OCTETS == RPCRDMA_V1_PLAIN_HEADER);
+static_assert(+v2::PLAIN_HEADER_OCTETS == RPCRDMA_V2_PLAIN_HEADER);
 
 /*
  * Octets of a header with one Read chunk, one Write chunk and a Reply chunk of
@@ -32,7 +28,7 @@ static inline u32 plain_octets(const struct rpcrdma_conn *conn)
 static inline u32 header_octets(const struct rpcrdma_conn *conn, s32 read_segs,
 				s32 write_segs, s32 reply_segs)
 {
-	return plain_octets(conn) +
+	return rpcrdma_plain_header(conn) +
 	       chunk_octets(read_segs, write_segs, reply_segs);
 }
 
@@ -40,7 +36,7 @@ static inline u32 header_octets(const struct rpcrdma_conn *conn, s32 read_segs,
 static inline u32 header_octets(const struct rpcrdma_conn *conn,
 				const struct rpcrdma_lists *lists)
 {
-	return plain_octets(conn) + chunk_octets(lists);
+	return rpcrdma_plain_header(conn) + chunk_octets(lists);
 }
 
 } // namespace rpcrdma

@@ -60,6 +60,12 @@ struct rpcrdma_parts divide(u32 length, const struct rpcrdma_room &room,
 	struct rpcrdma_parts p = {};
 	u32 rest, tail = room.tail;
 
+	/* As most are */
+	if (!placed.write_octets && length <= room.head) {
+		p.head = length;
+		p.octets = length;
+		return p;
+	}
 	p.reduced = placed.write_octets != 0;
 	p.head = min_u32(length, room.head);
 	rest = length - p.head;
@@ -182,11 +188,10 @@ struct rpcrdma_step refuse(struct rpcrdma_exchange *x, u32 todo, int status,
 
 using namespace rpcrdma;
 
-bool rpcrdma_exchange_lost_in_parts(const struct rpcrdma_exchange *x,
-				    const struct rpcrdma_conn *conn)
+bool rpcrdma_exchange_is_lost(const struct rpcrdma_exchange *x,
+			      const struct rpcrdma_conn *conn)
 {
-	return stage_of(x) == stage::SENT && x->in_parts &&
-	       x->conn != conn->cfg.number;
+	return stage_of(x) == stage::SENT && x->conn != conn->cfg.number;
 }
 
 int rpcrdma_exchange_begin(struct rpcrdma_exchange *x,
@@ -215,11 +220,10 @@ int rpcrdma_exchange_begin(struct rpcrdma_exchange *x,
 }
 
 void rpcrdma_exchange_sent(struct rpcrdma_exchange *x,
-			   const struct rpcrdma_conn *conn,
-			   const struct rpcrdma_call_plan *plan)
+			   const struct rpcrdma_conn *conn, bool in_parts)
 {
 	x->conn = conn->cfg.number;
-	x->in_parts = plan->format == RPCRDMA_CONTINUED;
+	x->in_parts = in_parts;
 	go(x, stage::SENT);
 }
 

@@ -26,12 +26,6 @@ u32 largest_segment(const struct rpcrdma_lists *lists)
 
 using namespace rpcrdma;
 
-void rpcrdma_lists_init(struct rpcrdma_lists *lists)
-{
-	empty_lists(lists, 0);
-	lists->more = nullptr;
-}
-
 static void begin_chunk(const struct rpcrdma_lists *lists,
 			struct rpcrdma_chunk *chunk, u32 position)
 {
@@ -167,27 +161,30 @@ u32 rpcrdma_encode_header(const struct rpcrdma_conn *conn, void *buf, u32 size,
 	return out.offset();
 }
 
+void rpcrdma_encode_plain(const struct rpcrdma_conn *conn, void *buf,
+			  enum rpcrdma_kind kind, u32 xid)
+{
+	const u32 flags = kind == RPCRDMA_KIND_REPLY ? +RDMA2_F_RESPONSE : 0;
+	xdr_writer out{ buf };
+
+	if (conn->version == RPCRDMA_VERS_1) {
+		out = v1::encode_fixed(out, xid, v1::RDMA_MSG);
+		out = encode_chunks(out, nullptr);
+	} else {
+		out = v2::encode_prefix(out, xid, RDMA2_MSG, flags);
+		out = v2::encode_lists(out, nullptr);
+	}
+}
+
 /* 4.4.3 has a header type of its own; parts are told by MORE (4.4.2). */
 u32 rpcrdma_encode_rpc(const struct rpcrdma_conn *conn, void *buf, u32 size,
 		       enum rpcrdma_kind kind, enum rpcrdma_format format,
 		       u32 xid, bool more, const struct rpcrdma_lists *lists)
 {
 	const u32 htype = format == RPCRDMA_SPECIAL ? RDMA2_NOMSG : RDMA2_MSG;
-	xdr_writer out{ buf };
-	u32 flags = 0;
+	u32 flags = kind == RPCRDMA_KIND_REPLY ? +RDMA2_F_RESPONSE : 0;
 
-	if (kind == RPCRDMA_KIND_REPLY)
-		flags |= RDMA2_F_RESPONSE;
 	if (more)
 		flags |= RDMA2_F_MORE;
-	/* What most headers are */
-	if (conn->version == RPCRDMA_VERS_2 && (!lists || !has_chunks(lists))) {
-		if (size < v2::PLAIN_HEADER_OCTETS)
-			return 0;
-		out = v2::encode_prefix(out, xid, htype, flags);
-		out.word(lists ? lists->inv_handle : 0);
-		out = encode_chunks(out, nullptr);
-		return out.offset();
-	}
 	return rpcrdma_encode_header(conn, buf, size, xid, htype, flags, lists);
 }

@@ -409,36 +409,6 @@ int rpcrdma_plan_call(const struct rpcrdma_conn *conn,
 }
 
 /*
- * Nothing is offered where the largest Reply fits (make_offers()), and what fits goes
- * inline (try_forms()): all the others of a plan's reasons come after these.
- */
-bool rpcrdma_plan_plain(const struct rpcrdma_conn *conn,
-			const struct rpcrdma_recovery *recovery,
-			const struct rpcrdma_lessons *lessons, u32 length,
-			u32 reply_max, struct rpcrdma_call_plan *plan)
-{
-	const struct rpcrdma_props *own = &conn->cfg.props;
-	const struct rpcrdma_props *peer = &conn->peer;
-	const u32 header = plain_octets(conn);
-
-	/* No threshold is shorter than a header. */
-	if (conn->state != RPCRDMA_CONN_OPEN || rpcrdma_lessons_any(lessons) ||
-	    (!conn->cfg.client && peer->brs == RDMA2_RVRSDIR_NONE) ||
-	    recovery->reply_needed || recovery->no_writes ||
-	    length > min_u32(own->sbsiz, peer->rbsiz) - header ||
-	    reply_max > min_u32(own->rbsiz, peer->sbsiz) - header)
-		return false;
-	*plan = {
-		.format = RPCRDMA_INLINE,
-		.read_item = 0,
-		.write_chunk = 0,
-		.reply_chunk = 0,
-		.inline_length = length,
-	};
-	return true;
-}
-
-/*
  * Parts are as large as they can be, all but the last a multiple of four, and
  * the last one is never empty (WP 3.6).
  */

@@ -210,7 +210,7 @@ void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 	plan->format = RPCRDMA_INLINE;
 	plan->nr_items = 0;
 	plan->placed = 0;
-	plan->inv_handle = conn->cfg.inv_ok ? call_lists->inv_handle : 0;
+	plan->inv_handle = rpcrdma_reply_invalidates(conn, call_lists);
 	plan->inline_length = 0;
 	plan->reply_length = 0;
 	plan->read_length = 0;
@@ -218,10 +218,8 @@ void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 	rpcrdma_lists_init(&plan->lists);
 	plan->lists.more = call_lists->more;
 
-	/* The first of the ways above, for what most are: small, and no results for chunks */
-	if (conn->version == RPCRDMA_VERS_2 && !call_lists->nr_writes &&
-	    reply->length <= min_u32(conn->cfg.props.sbsiz, conn->peer.rbsiz) -
-				     v2::PLAIN_HEADER_OCTETS)
+	/* The first of the ways above */
+	if (rpcrdma_reply_is_plain(conn, call_lists, reply->length))
 		plan->inline_length = reply->length;
 	else
 		plan_large(conn, call_lists, reply, plan);

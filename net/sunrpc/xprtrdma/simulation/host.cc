@@ -558,7 +558,8 @@ int host::try_send(rpc *task, endpoint *on)
 	}
 	if (rc)
 		return rc;
-	rpcrdma_exchange_sent(&task->x, &on->conn, &plan);
+	rpcrdma_exchange_sent(&task->x, &on->conn,
+			      plan.format == RPCRDMA_CONTINUED);
 	task->sent_on = on;
 	task->state = rpc::WAITING;
 	w_.after(RPC_TIME, task, TIMEOUT, ++task->timer);

@@ -488,20 +488,24 @@ static noinline int rpcrdma_req_map(struct rpcrdma_req *req,
  * The Payload stream that goes in Sends, @plan->inline_length octets of room
  * at @to.
  */
-static void rpcrdma_requester_copy(const struct rpc_rqst *rqst,
-				   const struct rpcrdma_call_plan *plan,
-				   void *to)
+static __always_inline void
+rpcrdma_requester_copy(const struct rpc_rqst *rqst,
+		       const struct rpcrdma_call_plan *plan, void *to)
 {
 	const struct xdr_buf *snd = &rqst->rq_snd_buf;
 
-	rpcrdma_xdr_copy_reduced(snd, snd->head[0].iov_len,
-				 plan->inline_length, to);
+	if (likely(plan->inline_length == snd->len))
+		rpcrdma_xdr_copy_out(snd, 0, snd->len, to);
+	else
+		rpcrdma_xdr_copy_reduced(snd, snd->head[0].iov_len,
+					 plan->inline_length, to);
 }
 
 /* Header and inline payload into @s. Returns 0 or a negative errno. */
-static int rpcrdma_requester_fill(struct rpcrdma_send *s, struct rpc_rqst *rqst,
-				  const struct rpcrdma_call_plan *plan,
-				  const struct rpcrdma_lists *lists)
+static __always_inline int
+rpcrdma_requester_fill(struct rpcrdma_send *s, struct rpc_rqst *rqst,
+		       const struct rpcrdma_call_plan *plan,
+		       const struct rpcrdma_lists *lists)
 {
 	int rc;
 
@@ -514,8 +518,9 @@ static int rpcrdma_requester_fill(struct rpcrdma_send *s, struct rpc_rqst *rqst,
 }
 
 /* Count a Call about to be sent. */
-static void rpcrdma_req_account(struct rpcrdma_req *req,
-				const struct rpcrdma_call_plan *plan)
+static __always_inline void
+rpcrdma_req_account(struct rpcrdma_req *req,
+		    const struct rpcrdma_call_plan *plan)
 {
 	struct rpcrdma_requester_stats *stats = req->stats;
 	const struct rpcrdma_lists *lists = &req->x.lists;
@@ -547,11 +552,11 @@ struct rpcrdma_built {
 };
 
 /* Encode the Call, @lists NULL for none. Returns 0 or a negative errno. */
-static int rpcrdma_requester_build(struct rpcrdma_ep *ep,
-				   struct rpc_rqst *rqst,
-				   const struct rpcrdma_call_plan *plan,
-				   const struct rpcrdma_lists *lists,
-				   struct rpcrdma_built *built)
+static __always_inline int
+rpcrdma_requester_build(struct rpcrdma_ep *ep, struct rpc_rqst *rqst,
+			const struct rpcrdma_call_plan *plan,
+			const struct rpcrdma_lists *lists,
+			struct rpcrdma_built *built)
 {
 	if (likely(plan->format != RPCRDMA_CONTINUED))
 		return rpcrdma_requester_fill(built->send, rqst, plan, lists);
@@ -567,11 +572,12 @@ static int rpcrdma_requester_build(struct rpcrdma_ep *ep,
 }
 
 /* Hand it to the endpoint. Nothing is taken when this does not return 0. */
-static int rpcrdma_requester_post(struct rpcrdma_ep *ep,
-				  const struct rpcrdma_built *built,
-				  const struct rpcrdma_call_plan *plan,
-				  struct list_head *mrs,
-				  const struct rpcrdma_lists *lists)
+static __always_inline int
+rpcrdma_requester_post(struct rpcrdma_ep *ep,
+		       const struct rpcrdma_built *built,
+		       const struct rpcrdma_call_plan *plan,
+		       struct list_head *mrs,
+		       const struct rpcrdma_lists *lists)
 {
 	if (built->stream)
 		return rpcrdma_send_continued_call(ep, built->stream, mrs);
@@ -579,22 +585,25 @@ static int rpcrdma_requester_post(struct rpcrdma_ep *ep,
 }
 
 /* It was not sent. */
-static void rpcrdma_requester_discard(const struct rpcrdma_built *built)
+static void rpcrdma_requester_discard(struct rpcrdma_send *send,
+				      struct rpcrdma_stream *stream)
 {
-	if (built->send)
-		rpcrdma_send_put(built->send);
-	rpcrdma_stream_free(built->stream);
+	if (send)
+		rpcrdma_send_put(send);
+	rpcrdma_stream_free(stream);
 }
 
 /*
  * If the endpoint takes the Call, a Reply may complete the RPC before this
- * returns; the rpc_rqst stays, it is pinned. @built is what it can be sent
- * with, and the caller's when it is not.
+ * returns; the rpc_rqst stays, it is pinned. @send is what it can be sent with, and is
+ * taken. Inlined where the plan is known, so that most of it goes.
  */
-static int rpcrdma_req_post(struct rpcrdma_ep *ep, struct rpcrdma_req *req,
-			    const struct rpcrdma_call_plan *plan,
-			    struct rpcrdma_built *built)
+static __always_inline int rpcrdma_req_post(struct rpcrdma_ep *ep,
+					    struct rpcrdma_req *req,
+					    const struct rpcrdma_call_plan *plan,
+					    struct rpcrdma_send *send)
 {
+	struct rpcrdma_built built = { .send = send };
 	bool chunks = rpcrdma_plan_has_chunks(plan);
 	const struct rpcrdma_lists *lists = chunks ? &req->x.lists : NULL;
 	int rc;
@@ -603,62 +612,66 @@ static int rpcrdma_req_post(struct rpcrdma_ep *ep, struct rpcrdma_req *req,
 	if (chunks) {
 		rc = rpcrdma_req_map(req, ep, plan);
 		if (rc)
-			return rc;
+			goto out_discard;
 	}
-	rc = rpcrdma_requester_build(ep, &req->rqst, plan, lists, built);
-	if (rc)
-		return rc;
+	rc = rpcrdma_requester_build(ep, &req->rqst, plan, lists, &built);
+	if (unlikely(rc))
+		goto out_discard;
 
 	mutex_lock(&req->lock);
-	rc = rpcrdma_requester_post(ep, built, plan,
+	rc = rpcrdma_requester_post(ep, &built, plan,
 				    chunks ? &req->mrs : NULL, lists);
-	if (!rc) {
-		rpcrdma_exchange_sent(&req->x, &ep->conn, plan);
+	if (likely(!rc)) {
+		rpcrdma_exchange_sent(&req->x, &ep->conn,
+				      plan->format == RPCRDMA_CONTINUED);
 		rpcrdma_req_account(req, plan);
 	}
 	mutex_unlock(&req->lock);
+	if (likely(!rc))
+		return 0;
+
+out_discard:
+	rpcrdma_requester_discard(built.send, built.stream);
+	if (chunks)
+		rpcrdma_req_put_mrs(req);
 	return rc;
 }
 
-/* How a Call travels, or a negative errno */
-static int rpcrdma_req_plan(const struct rpcrdma_req *req,
-			    const struct rpcrdma_ep *ep,
-			    struct rpcrdma_call_plan *plan)
+/* A Call that may need chunks, or more than one message */
+static noinline int rpcrdma_req_post_planned(struct rpcrdma_ep *ep,
+					     struct rpcrdma_req *req,
+					     struct rpcrdma_send *send)
 {
-	const struct rpc_rqst *rqst = &req->rqst;
 	struct rpcrdma_call call __uninitialized;
-
-	if (likely(rpcrdma_plan_plain(&ep->conn, &req->x.recovery,
-				      &rpcrdma_xprt_requester(rqst->rq_xprt)->lessons,
-				      rqst->rq_snd_buf.len,
-				      rpcrdma_xdr_room(&rqst->rq_rcv_buf),
-				      plan)))
-		return 0;
-	rpcrdma_req_call(req, ep, &call);
-	return rpcrdma_plan_call(&ep->conn, &call, plan);
-}
-
-/* One attempt. -EAGAIN: write_space() is going to be called. */
-static int rpcrdma_requester_try(struct rpcrdma_ep *ep,
-				 struct rpcrdma_req *req)
-{
-	struct rpcrdma_built built = { };
 	struct rpcrdma_call_plan plan;
 	int rc;
 
-	built.send = rpcrdma_send_get_call(ep);
-	if (!built.send)
-		return -EAGAIN;
-	rc = rpcrdma_req_plan(req, ep, &plan);
-	if (!rc) {
-		req->rqst.rq_xtime = ktime_get();
-		rc = rpcrdma_req_post(ep, req, &plan, &built);
-	}
-	if (rc) {
-		rpcrdma_requester_discard(&built);
-		rpcrdma_req_put_mrs(req);
-	}
+	rpcrdma_req_call(req, ep, &call);
+	rc = rpcrdma_plan_call(&ep->conn, &call, &plan);
+	if (!rc)
+		return rpcrdma_req_post(ep, req, &plan, send);
+	rpcrdma_send_put(send);
 	return rc;
+}
+
+/* One attempt. -EAGAIN: write_space() is going to be called. */
+static int rpcrdma_requester_try(struct rpcrdma_requester *r,
+				 struct rpcrdma_ep *ep, struct rpcrdma_req *req)
+{
+	struct rpc_rqst *rqst = &req->rqst;
+	struct rpcrdma_call_plan plan;
+	struct rpcrdma_send *send;
+
+	send = rpcrdma_send_get_call(ep);
+	if (unlikely(!send))
+		return -EAGAIN;
+	rqst->rq_xtime = ktime_get();
+	if (likely(rpcrdma_plan_plain(&ep->conn, &req->x.recovery, &r->lessons,
+				      rqst->rq_snd_buf.len,
+				      rpcrdma_xdr_room(&rqst->rq_rcv_buf),
+				      &plan)))
+		return rpcrdma_req_post(ep, req, &plan, send);
+	return rpcrdma_req_post_planned(ep, req, send);
 }
 
 /**
@@ -674,6 +687,7 @@ int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 {
 	struct rpcrdma_requester *r = rpcrdma_xprt_requester(xprt);
 	struct rpcrdma_req *req = rpcrdma_rqst_req(rqst);
+	bool waits = false;
 	int rc;
 
 	if (!rpcrdma_ep_is_open(ep))
@@ -696,16 +710,20 @@ int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 			return rc;
 	}
 
-	rc = rpcrdma_requester_try(ep, req);
-	if (rc == -EAGAIN) {
+	for (;;) {
+		rc = rpcrdma_requester_try(r, ep, req);
+		if (likely(rc != -EAGAIN) || waits)
+			break;
 		/*
 		 * What was missing may have come before sunrpc knows that it
 		 * is waited for: look again when it does.
 		 */
+		waits = true;
 		xprt_wait_for_buffer_space(xprt);
 		/* Order that before the look, as write_space() does reversed */
 		smp_mb__after_atomic();
-		rc = rpcrdma_requester_try(ep, req);
+	}
+	if (unlikely(waits)) {
 		if (rc != -EAGAIN)
 			xprt_write_space(xprt);
 		else

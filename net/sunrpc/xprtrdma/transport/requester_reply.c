@@ -142,9 +142,8 @@ static void rpcrdma_req_complete(struct rpcrdma_req *req, int status)
  * Make the answer to @xid on @ep this caller's. Returns the slot, its rpc_rqst
  * pinned, or NULL: nobody waits for it.
  */
-static struct rpcrdma_req *rpcrdma_requester_claim(struct rpc_xprt *xprt,
-						   struct rpcrdma_ep *ep,
-						   u32 xid)
+static __always_inline struct rpcrdma_req *
+rpcrdma_requester_claim(struct rpc_xprt *xprt, struct rpcrdma_ep *ep, u32 xid)
 {
 	struct rpcrdma_req *req;
 	struct rpc_rqst *rqst;
@@ -338,8 +337,9 @@ static bool rpcrdma_req_invalidate(struct rpcrdma_req *req,
  * Do what the engine says, in its order. The rpc_rqst is pinned; once the RPC is
  * complete, left or told to be sent again, the slot may be another one's.
  */
-static void rpcrdma_req_carry_out(struct rpcrdma_req *req,
-				  struct rpcrdma_ep *ep, struct rpcrdma_step s)
+static __always_inline void rpcrdma_req_do_steps(struct rpcrdma_req *req,
+						 struct rpcrdma_ep *ep,
+						 struct rpcrdma_step s)
 {
 	struct rpc_rqst *rqst = &req->rqst;
 	struct rpcrdma_recv *rv;
@@ -378,6 +378,14 @@ static void rpcrdma_req_carry_out(struct rpcrdma_req *req,
 		 rpcrdma_req_invalidate(req, ep, &s));
 }
 
+/* For all but what most RPCs have: their Reply */
+static noinline void rpcrdma_req_carry_out(struct rpcrdma_req *req,
+					   struct rpcrdma_ep *ep,
+					   struct rpcrdma_step s)
+{
+	rpcrdma_req_do_steps(req, ep, s);
+}
+
 /**
  * rpcrdma_requester_reply - a Reply arrived
  * @xprt: transport whose Call it should be for
@@ -391,19 +399,15 @@ static void rpcrdma_req_carry_out(struct rpcrdma_req *req,
 void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 			     struct rpcrdma_recv *rv)
 {
-	struct rpcrdma_arrival a = {
-		.rx		= &rv->rx,
-		.bad		= rv->verdict == RPCRDMA_RX_BAD_REPLY,
-		.inv_handle	= rv->inv_handle,
-		.length		= rv->payload_len,
-	};
+	bool bad = rv->verdict == RPCRDMA_RX_BAD_REPLY;
+	struct rpcrdma_arrival a __uninitialized;
 	const struct xdr_buf *buf;
 	struct rpcrdma_req *req;
 	struct rpcrdma_step s;
 
 	req = rpcrdma_requester_claim(xprt, ep, rv->rx.xid);
 	if (!req) {
-		s = rpcrdma_exchange_stray(&rv->rx, a.bad);
+		s = rpcrdma_exchange_stray(&rv->rx, bad);
 		rpcrdma_recv_put(rv);
 		if (s.todo & RPCRDMA_STEP_DONE)
 			rpcrdma_ep_send_done(ep, s.xid, s.handle);
@@ -414,14 +418,18 @@ void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 		xprt->reestablish_timeout = 0;
 
 	req->rv = rv;
-	if (a.inv_handle)
-		a.exposed = rpcrdma_mrs_invalidated(&req->mrs, a.inv_handle);
+	a.rx = &rv->rx;
+	a.bad = bad;
+	a.inv_handle = rv->inv_handle;
+	a.exposed = a.inv_handle &&
+		    rpcrdma_mrs_invalidated(&req->mrs, a.inv_handle);
+	a.length = rv->payload_len;
 	buf = &req->rqst.rq_rcv_buf;
 	a.room.head = buf->head[0].iov_len;
 	a.room.pages = buf->page_len;
 	a.room.tail = buf->tail[0].iov_len;
-	s = rpcrdma_exchange_reply(&req->x, &ep->conn, &a);
-	rpcrdma_req_carry_out(req, ep, s);
+	rpcrdma_req_do_steps(req, ep,
+			     rpcrdma_exchange_reply(&req->x, &ep->conn, &a));
 }
 
 /*

@@ -370,27 +370,34 @@ static void rpcrdma_svc_give_pages(struct svc_rqst *rqstp,
 }
 
 /* No way to send this Reply, now or later: tell the peer (7.3). */
-static int rpcrdma_svc_no_reply(struct rpcrdma_ep *ep,
-				const struct rpcrdma_reply *reply, u32 code,
-				u32 arg0, u32 arg1)
+static int rpcrdma_svc_no_reply(struct rpcrdma_ep *ep, u32 xid, u32 length,
+				u32 code, u32 arg0, u32 arg1)
 {
 	pr_warn_ratelimited("svcrdma: Reply %08x of %u octets to %pISpc cannot be sent (%s): the client has to offer other room for it\n",
-			    reply->xid, reply->length, &ep->remote,
-			    rpcrdma_error_name(code));
-	rpcrdma_ep_send_error(ep, reply->xid, code, arg0, arg1);
+			    xid, length, &ep->remote, rpcrdma_error_name(code));
+	rpcrdma_ep_send_error(ep, xid, code, arg0, arg1);
 	return 0;
 }
 
 /* Why a Reply could not be made: lasting, or for want of resources (7.4) */
-static int rpcrdma_svc_cannot(struct rpcrdma_svc_conn *conn,
-			      const struct rpcrdma_reply *reply, int rc)
+static int rpcrdma_svc_cannot(struct rpcrdma_svc_conn *conn, u32 xid,
+			      u32 length, int rc)
 {
 	if (rpcrdma_lasting(rc))
-		return rpcrdma_svc_no_reply(conn->ep, reply,
+		return rpcrdma_svc_no_reply(conn->ep, xid, length,
 					    rpcrdma_refusal_code(RPCRDMA_REFUSE_NO_REPLY),
 					    0, 0);
 	rpcrdma_svc_fail(conn, "no resources to send a Reply");
 	return -ENOTCONN;
+}
+
+/* Nobody looks at the Call any more; its Receive may have to be there again. */
+static void rpcrdma_svc_grant(struct svc_rqst *rqstp, struct rpcrdma_ep *ep)
+{
+	if (likely(!rpcrdma_reply_is_credit(&ep->conn)))
+		return;
+	rpcrdma_svc_call_release(rqstp->rq_xprt_ctxt);
+	rqstp->rq_xprt_ctxt = NULL;
 }
 
 /* Send a Reply in one message. Returns as sendto does. */
@@ -426,11 +433,8 @@ static int rpcrdma_svc_send_one(struct svc_rqst *rqstp,
 		goto out_cancel;
 	if (x)
 		rpcrdma_svc_give_pages(rqstp, x);
-	/* Nobody looks at the Call any more, or at the segments of @plan. */
-	if (rpcrdma_reply_is_credit(&ep->conn)) {
-		rqstp->rq_xprt_ctxt = NULL;
-		rpcrdma_svc_call_release(rv);
-	}
+	/* Nor does anybody look at the segments of @plan. */
+	rpcrdma_svc_grant(rqstp, ep);
 	s->exposed = x;
 	return rpcrdma_send_reply(s, rw, plan->inv_handle, plan->format,
 				  &plan->lists);
@@ -443,9 +447,10 @@ out_cancel:
 out_put:
 	rpcrdma_send_put(s);
 	if (plan->error)
-		return rpcrdma_svc_no_reply(ep, reply, plan->error,
-					    plan->arg[0], plan->arg[1]);
-	return rpcrdma_svc_cannot(conn, reply, rc);
+		return rpcrdma_svc_no_reply(ep, reply->xid, reply->length,
+					    plan->error, plan->arg[0],
+					    plan->arg[1]);
+	return rpcrdma_svc_cannot(conn, reply->xid, reply->length, rc);
 }
 
 /* Send a Reply in parts (4.4.2). Returns as sendto does. */
@@ -460,11 +465,13 @@ static int rpcrdma_svc_send_parts(struct svc_rqst *rqstp,
 	st = rpcrdma_stream_alloc(RPCRDMA_KIND_REPLY, reply->xid,
 				  plan->inline_length, &plan->lists);
 	if (!st)
-		return rpcrdma_svc_cannot(conn, reply, -ENOMEM);
+		return rpcrdma_svc_cannot(conn, reply->xid, reply->length,
+					  -ENOMEM);
 	rw = rpcrdma_svc_prepare(rqstp, conn->ep, reply, plan, st->data);
 	if (IS_ERR(rw)) {
 		rpcrdma_stream_free(st);
-		return rpcrdma_svc_cannot(conn, reply, PTR_ERR(rw));
+		return rpcrdma_svc_cannot(conn, reply->xid, reply->length,
+					  PTR_ERR(rw));
 	}
 	return rpcrdma_send_continued_reply(conn->ep, st, rw,
 					    plan->inv_handle);
@@ -484,6 +491,56 @@ static void rpcrdma_svc_free_respages(struct svc_rqst *rqstp)
 	rpcrdma_rqst_keep_first(rqstp);
 }
 
+/* Send a Reply as the engine plans it. Returns as sendto does. */
+static noinline_for_stack int
+rpcrdma_svc_send_planned(struct svc_rqst *rqstp, struct rpcrdma_svc_conn *conn)
+{
+	struct rpcrdma_recv *rv = rqstp->rq_xprt_ctxt;
+	struct rpcrdma_ep *ep = conn->ep;
+	/* More than a KiB, of which a Reply seldom takes more than some words */
+	struct rpcrdma_reply_plan plan __uninitialized;
+	struct rpcrdma_reply reply __uninitialized;
+
+	reply.xid = rv->rx.xid;
+	reply.length = rqstp->rq_res.len;
+	reply.nr_items = 0;
+	reply.reverse = 0;
+	if (rv->priv)
+		rpcrdma_svc_items(rqstp, rv->priv, &reply);
+	rpcrdma_plan_reply(&ep->conn, &rv->rx.lists, &reply, &plan);
+	if (unlikely(plan.error))
+		return rpcrdma_svc_no_reply(ep, reply.xid, reply.length,
+					    plan.error, plan.arg[0],
+					    plan.arg[1]);
+	if (plan.format == RPCRDMA_CONTINUED)
+		return rpcrdma_svc_send_parts(rqstp, conn, &reply, &plan);
+	return rpcrdma_svc_send_one(rqstp, conn, &reply, &plan);
+}
+
+/* Send one that needs no plan. Returns as sendto does. */
+static int rpcrdma_svc_send_plain(struct svc_rqst *rqstp,
+				  struct rpcrdma_svc_conn *conn)
+{
+	struct rpcrdma_recv *rv = rqstp->rq_xprt_ctxt;
+	const struct xdr_buf *res = &rqstp->rq_res;
+	struct rpcrdma_send *s = rv->send;
+	struct rpcrdma_ep *ep = conn->ep;
+	u32 inv_handle;
+	int rc;
+
+	inv_handle = rpcrdma_reply_invalidates(&ep->conn, &rv->rx.lists);
+	rv->send = NULL;
+	rc = rpcrdma_send_begin(s, RPCRDMA_KIND_REPLY, RPCRDMA_INLINE,
+				rv->rx.xid, res->len, NULL, GFP_NOFS);
+	if (unlikely(rc)) {
+		rpcrdma_send_put(s);
+		return rpcrdma_svc_cannot(conn, rv->rx.xid, res->len, rc);
+	}
+	rpcrdma_xdr_copy_out(res, 0, res->len, s->buf + s->header_len);
+	rpcrdma_svc_grant(rqstp, ep);
+	return rpcrdma_send_reply(s, NULL, inv_handle, RPCRDMA_INLINE, NULL);
+}
+
 /**
  * rpcrdma_svc_sendto - send a Reply
  * @rqstp: Call with its Reply in rq_res
@@ -500,28 +557,15 @@ int rpcrdma_svc_sendto(struct svc_rqst *rqstp)
 	struct rpcrdma_svc_conn *conn = rpcrdma_svc_c(xprt);
 	struct rpcrdma_recv *rv = rqstp->rq_xprt_ctxt;
 	struct rpcrdma_ep *ep = conn->ep;
-	/* More than a KiB, of which a Reply seldom takes more than some words */
-	struct rpcrdma_reply_plan plan __uninitialized;
-	struct rpcrdma_reply reply __uninitialized;
 	int rc;
 
 	if (!rv || svc_xprt_is_dead(xprt) || !rpcrdma_ep_is_open(ep))
 		return -ENOTCONN;
-
-	reply.xid = rv->rx.xid;
-	reply.length = rqstp->rq_res.len;
-	reply.nr_items = 0;
-	reply.reverse = 0;
-	if (rv->priv)
-		rpcrdma_svc_items(rqstp, rv->priv, &reply);
-	rpcrdma_plan_reply(&ep->conn, &rv->rx.lists, &reply, &plan);
-	if (unlikely(plan.error))
-		return rpcrdma_svc_no_reply(ep, &reply, plan.error,
-					    plan.arg[0], plan.arg[1]);
-	if (plan.format == RPCRDMA_CONTINUED)
-		rc = rpcrdma_svc_send_parts(rqstp, conn, &reply, &plan);
+	if (likely(rpcrdma_reply_is_plain(&ep->conn, &rv->rx.lists,
+					  rqstp->rq_res.len)))
+		rc = rpcrdma_svc_send_plain(rqstp, conn);
 	else
-		rc = rpcrdma_svc_send_one(rqstp, conn, &reply, &plan);
+		rc = rpcrdma_svc_send_planned(rqstp, conn);
 	rpcrdma_svc_free_respages(rqstp);
 	return rc;
 }
