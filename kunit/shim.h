@@ -103,6 +103,7 @@ unsigned int shim_nr_endpoints(void);
 struct shim_side {
 	struct rpcrdma_ep	*ep;		/* with a reference, or NULL */
 	wait_queue_head_t	wait;
+	struct mutex		calls_lock;	/* one Call is made at a time */
 	spinlock_t		lock;
 	struct list_head	held;		/* Receives not put yet */
 	unsigned int		nr_held;

@@ -29,6 +29,7 @@ static void shim_side_init(struct shim_side *side, u32 xid)
 {
 	memset(side, 0, sizeof(*side));
 	init_waitqueue_head(&side->wait);
+	mutex_init(&side->calls_lock);
 	spin_lock_init(&side->lock);
 	INIT_LIST_HEAD(&side->held);
 	INIT_LIST_HEAD(&side->rpcs);
@@ -932,7 +933,7 @@ static int shim_rpc_map(struct rpcrdma_ep *ep, struct shim_rpc *rpc)
 	return rc;
 }
 
-int shim_rpc_try(struct shim_side *side, struct shim_rpc *rpc)
+static int shim_rpc_try_locked(struct shim_side *side, struct shim_rpc *rpc)
 {
 	u32 len = SHIM_HEAD + ALIGN(rpc->inline_arg, 4);
 	u32 want = rpc->res ? rpc->res->len : rpc->inline_res;
@@ -944,7 +945,7 @@ int shim_rpc_try(struct shim_side *side, struct shim_rpc *rpc)
 
 	if (!rpcrdma_ep_is_open(ep))
 		return -ENOTCONN;
-	s = rpcrdma_send_get_call(ep);
+	s = rpcrdma_send_for_call(ep);
 	if (!s)
 		return -EAGAIN;
 	rc = rpcrdma_send_room(s, room, GFP_KERNEL);
@@ -953,8 +954,6 @@ int shim_rpc_try(struct shim_side *side, struct shim_rpc *rpc)
 	if (rc)
 		goto out_put;
 	if (rpcrdma_header_octets(&ep->conn, &rpc->lists) + len > room) {
-		rpcrdma_send_put(s);
-		s = NULL;
 		st = rpcrdma_stream_alloc(RPCRDMA_KIND_CALL, 0, len,
 					  &rpc->lists);
 		if (!st) {
@@ -971,7 +970,7 @@ int shim_rpc_try(struct shim_side *side, struct shim_rpc *rpc)
 		st->xid = rpc->xid;
 		shim_payload(st->data, rpc->xid, 0, rpc->seed, want, rpc->seed,
 			     len - SHIM_HEAD);
-		rc = rpcrdma_send_continued_call(ep, st, &rpc->mrs);
+		rc = rpcrdma_send_continued_call(ep, st, &rpc->mrs, NULL);
 	} else {
 		s->header_len = rpcrdma_encode_header(&ep->conn, s->buf,
 						      s->size, rpc->xid,
@@ -981,7 +980,7 @@ int shim_rpc_try(struct shim_side *side, struct shim_rpc *rpc)
 		shim_payload(s->buf + s->header_len, rpc->xid, 0, rpc->seed,
 			     want, rpc->seed, len - SHIM_HEAD);
 		rc = rpcrdma_send_call(s, &rpc->mrs, RPCRDMA_INLINE,
-				       &rpc->lists);
+				       &rpc->lists, NULL);
 	}
 	if (!rc)
 		return 0;
@@ -991,10 +990,18 @@ int shim_rpc_try(struct shim_side *side, struct shim_rpc *rpc)
 	rpc->xid = 0;
 	spin_unlock(&side->lock);
 out_put:
-	if (s)
-		rpcrdma_send_put(s);
 	rpcrdma_stream_free(st);
 	rpcrdma_mrs_put(ep, &rpc->mrs);
+	return rc;
+}
+
+int shim_rpc_try(struct shim_side *side, struct shim_rpc *rpc)
+{
+	int rc;
+
+	mutex_lock(&side->calls_lock);
+	rc = shim_rpc_try_locked(side, rpc);
+	mutex_unlock(&side->calls_lock);
 	return rc;
 }
 
@@ -1089,7 +1096,7 @@ static void shim_read_accounts(struct shim_side *side,
 	list_for_each_entry(work, &ep->transfers, list)
 		a->queued++;
 	a->queued += READ_ONCE(ep->read_pool.waiting);
-	a->sends += ep->sq.contexts;
+	a->sends += ep->sq.contexts + (ep->call_send ? 1 : 0);
 	a->slots = ep->sq.posted - ep->sq.through;
 	a->receives = ep->conn.posted - ep->conn.received +
 		      ep->conn.kept_back;

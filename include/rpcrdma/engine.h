@@ -113,6 +113,7 @@ enum {
 	RPCRDMA_MIN_INLINE_OCTETS = 1024,
 	RPCRDMA_MAX_CREDIT = 65535,	/* WP 3.3 */
 	RPCRDMA_MIN_WINDOW = 4,		/* WP 3.3 */
+	RPCRDMA_CALL_RESERVE = 2,	/* that a Call leaves to Replies, WP 3.3 */
 	RPCRDMA_FIRST_WINDOW = 4,	/* that a connection begins with */
 	RPCRDMA_USUAL_WINDOW = 16,	/* ... and has when it is used at all */
 	RPCRDMA_MAX_PENDING_CONTROL = 64,	/* WP 3.3 */
@@ -808,7 +809,8 @@ struct rpcrdma_wrs {
 
 /*
  * @depth: slots of the queue. @sends: contexts for RPC traffic; they are added one by
- * one with rpcrdma_sq_give(), and so are RPCRDMA_CONTROL_SENDS more.
+ * one with rpcrdma_sq_give(), and so are RPCRDMA_CONTROL_SENDS more. The one that the
+ * next Call is made in is not among them.
  * @reverse: Calls that the peer takes at a time in this end's own direction.
  */
 void rpcrdma_sq_init(struct rpcrdma_sq *sq, u32 depth, u32 sends, u32 reverse);
@@ -913,9 +915,10 @@ rpcrdma_sq_reply_in_parts(struct rpcrdma_sq *sq, u32 nr_wrs)
 }
 
 /*
- * A Call that is whole, with its context; GO: as above. WAIT: nothing was done, and
- * RPCRDMA_TURN_RETRY comes when it may be tried again; meanwhile rpcrdma_conn_stalled()
- * is to be asked.
+ * A Call that is whole. One context is whose turn it is to make a Call, and counts for
+ * nobody. GO: as above, and another one is counted as taken, for the next Call. WAIT:
+ * nothing was done, and RPCRDMA_TURN_RETRY comes when it may be tried again; meanwhile
+ * rpcrdma_conn_stalled() is to be asked.
  */
 enum rpcrdma_sq_answer rpcrdma_sq_call(struct rpcrdma_conn *conn,
 				       struct rpcrdma_sq *sq,
@@ -933,14 +936,27 @@ rpcrdma_sq_call_in_parts(const struct rpcrdma_conn *conn, struct rpcrdma_sq *sq,
 			 u32 nr_wrs, bool more);
 
 /*
+ * Could a Call be sent now? If not, RPCRDMA_TURN_RETRY comes, and
+ * rpcrdma_conn_stalled() is to be asked, too.
+ */
+bool rpcrdma_sq_may_call(const struct rpcrdma_conn *conn,
+			 struct rpcrdma_sq *sq);
+
+/* Is there window for one, at least? A guess, which only spares that. Any context. */
+static inline bool rpcrdma_sq_call_is_likely(const struct rpcrdma_conn *conn)
+{
+	const u32 left = __atomic_load_n(&conn->limit, __ATOMIC_RELAXED) -
+			 __atomic_load_n(&conn->sent, __ATOMIC_RELAXED);
+
+	return (int)left > RPCRDMA_CALL_RESERVE;
+}
+
+/*
  * Send contexts, where they are not part of another answer. Each is counted as taken
  * if the answer is true, and RPCRDMA_TURN_RETRY comes if it is false.
- * - for a Call, if one could be sent now; if not, ask rpcrdma_conn_stalled(), too
  * - for a message that is made next, whatever else it may have to wait for
  * - for a Reply yet to be made, before work on its Call is begun
  */
-bool rpcrdma_sq_take_for_call(const struct rpcrdma_conn *conn,
-			      struct rpcrdma_sq *sq);
 bool rpcrdma_sq_take(struct rpcrdma_sq *sq);
 bool rpcrdma_sq_take_ahead(struct rpcrdma_sq *sq);
 
@@ -1484,9 +1500,9 @@ int rpcrdma_check_reply(const struct rpcrdma_conn *conn,
  *
  * Who sends or releases the Call owns it until the Call is sent. From then on
  * that is whose rpcrdma_exchange_claim() succeeds, until a step completes the RPC,
- * sends it again or leaves it. Between the two only rpcrdma_exchange_sent() and
- * _claim() need an order: no Reply is looked at before it is known that its Call
- * was sent.
+ * sends it again or leaves it. The two may run side by side: rpcrdma_exchange_sent()
+ * is told in the connection's serialisation, with the Call posted in the same round, so
+ * that no Reply is looked at before.
  */
 
 /* Memory that waits for a Reply; octets */
@@ -1573,8 +1589,8 @@ rpcrdma_exchange_lost_in_parts(const struct rpcrdma_exchange *x,
 void rpcrdma_lessons_lost(struct rpcrdma_lessons *lessons, u64 now);
 
 /*
- * It was sent, @in_parts or whole, with x->lists, which are initialised even if they
- * are empty.
+ * It is posted next, @in_parts or whole, with x->lists, which are initialised even if
+ * they are empty, and stay so.
  */
 void rpcrdma_exchange_sent(struct rpcrdma_exchange *x,
 			   const struct rpcrdma_conn *conn, bool in_parts);

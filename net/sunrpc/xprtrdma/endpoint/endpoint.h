@@ -158,23 +158,23 @@ struct rpcrdma_send *rpcrdma_send_reserve(struct rpcrdma_ep *ep);
 bool rpcrdma_ep_may_reply(struct rpcrdma_ep *ep);
 
 /*
- * One for a Call, if it may be sent now; or NULL: write_space() will be called.
- * Others may be quicker, rpcrdma_send_call() tells. Process context, no lock
- * held.
+ * May a Call be sent now? If not, write_space() will be called. Others may be quicker,
+ * rpcrdma_send_call() tells. Process context, no lock held.
  */
-struct rpcrdma_send *rpcrdma_send_get_call(struct rpcrdma_ep *ep);
+bool rpcrdma_ep_may_call(struct rpcrdma_ep *ep);
 
 /*
  * Send a Call: s->buf holds header and inline payload, s->len octets.
- * @mrs: the regions its header names, registered with the same doorbell.
- * Returns 0: @s is the endpoint's. -EAGAIN: no window or no Send Queue space,
- * write_space() will be called; -EIO: more Work Requests than the Send Queue
- * has, now or later; -ENOTCONN: closing. On error @s and @mrs remain the
- * caller's, unposted.
+ * @s: rpcrdma_send_for_call(). @mrs: the regions its header names, registered with the
+ * same doorbell. @x: told that it is sent, before a Reply can be there; NULL: nobody.
+ * Returns 0: the next Call has another Send context. -EAGAIN: no window or no Send Queue
+ * space, write_space() will be called; -EIO: more Work Requests than the Send Queue
+ * has, now or later; -ENOTCONN: closing. On error @mrs remain the caller's, unposted.
  */
 int rpcrdma_send_call(struct rpcrdma_send *s, struct list_head *mrs,
 		      enum rpcrdma_format format,
-		      const struct rpcrdma_lists *lists);
+		      const struct rpcrdma_lists *lists,
+		      struct rpcrdma_exchange *x);
 
 /*
  * Send a Reply, waiting in order for window and Send Queue space without
@@ -224,7 +224,8 @@ void rpcrdma_stream_free(struct rpcrdma_stream *st);
  */
 int rpcrdma_send_continued_call(struct rpcrdma_ep *ep,
 				struct rpcrdma_stream *st,
-				struct list_head *mrs);
+				struct list_head *mrs,
+				struct rpcrdma_exchange *x);
 
 /* Send a continued Reply, in order; as rpcrdma_send_reply(). Takes @st, @rw. */
 int rpcrdma_send_continued_reply(struct rpcrdma_ep *ep,
@@ -553,6 +554,7 @@ struct rpcrdma_ep {
 	struct list_head	transfers;	/* RDMA that waits, in order */
 	struct list_head	messages;	/* Replies, what goes in parts */
 	struct rpcrdma_work	*free_sends;	/* those used last are first */
+	struct rpcrdma_send	*call_send;	/* for the next Call: its sender's */
 	const struct ib_send_wr	*refused;	/* the device's; nobody asks */
 	struct rpcrdma_send	*send_ring;
 	void			*control_bufs;	/* in one piece */
@@ -633,6 +635,17 @@ static inline int rpcrdma_send_begin(struct rpcrdma_send *s,
 	if (likely(!lists))
 		rpcrdma_encode_plain(&s->ep->conn, s->buf, kind, xid);
 	return 0;
+}
+
+/*
+ * The Send context that the next Call is made in; NULL: rpcrdma_ep_may_call() says no.
+ * Calls of a connection are made one at a time, and what is not sent leaves the context
+ * to the next one. Process context, no lock held.
+ */
+static inline struct rpcrdma_send *rpcrdma_send_for_call(struct rpcrdma_ep *ep)
+{
+	return likely(rpcrdma_sq_call_is_likely(&ep->conn)) ||
+	       rpcrdma_ep_may_call(ep) ? ep->call_send : NULL;
 }
 
 static inline void rpcrdma_ep_get(struct rpcrdma_ep *ep)

@@ -46,23 +46,22 @@ void rpcrdma_stall_expired(struct work_struct *work)
 }
 
 /**
- * rpcrdma_send_get_call - a Send context for a Call that may be sent now
+ * rpcrdma_ep_may_call - may a Call be sent now?
  * @ep: endpoint
  *
- * Returns NULL when none may, or there is no context: write_space() will be
- * called, if the connection lasts.
+ * Arranges for write_space() when not, if the connection lasts. Process context, no ep
+ * lock held.
  */
-struct rpcrdma_send *rpcrdma_send_get_call(struct rpcrdma_ep *ep)
+bool rpcrdma_ep_may_call(struct rpcrdma_ep *ep)
 {
-	struct rpcrdma_send *s = NULL;
+	bool may;
 
 	spin_lock(&ep->lock);
-	if (likely(rpcrdma_sq_take_for_call(&ep->conn, &ep->sq)))
-		s = rpcrdma_send_pop(ep);
-	else
+	may = rpcrdma_sq_may_call(&ep->conn, &ep->sq);
+	if (!may)
 		rpcrdma_stall_watch(ep);
 	spin_unlock(&ep->lock);
-	return s;
+	return may;
 }
 
 /**
@@ -522,12 +521,14 @@ static int rpcrdma_call_rc(struct rpcrdma_ep *ep, enum rpcrdma_sq_answer may)
  * @mrs: regions its header names, or NULL
  * @format: for the counters
  * @lists: its chunk lists, or NULL
+ * @x: its exchange, or NULL
  *
  * Process context. Returns 0, -EAGAIN, -EIO or -ENOTCONN, see endpoint.h.
  */
 int rpcrdma_send_call(struct rpcrdma_send *s, struct list_head *mrs,
 		      enum rpcrdma_format format,
-		      const struct rpcrdma_lists *lists)
+		      const struct rpcrdma_lists *lists,
+		      struct rpcrdma_exchange *x)
 {
 	struct rpcrdma_ep *ep = s->ep;
 	bool ok;
@@ -547,7 +548,10 @@ int rpcrdma_send_call(struct rpcrdma_send *s, struct list_head *mrs,
 		spin_unlock(&ep->lock);
 		return rc;
 	}
+	ep->call_send = rpcrdma_send_pop(ep);
 	rpcrdma_mrs_expose(mrs);
+	if (x)
+		rpcrdma_exchange_sent(x, &ep->conn, false);
 	ok = rpcrdma_send_hand_over(ep, s);
 	spin_unlock(&ep->lock);
 	if (unlikely(!ok))
@@ -683,6 +687,7 @@ void rpcrdma_stream_free(struct rpcrdma_stream *st)
  * @ep: endpoint
  * @st: the Call; taken when this returns 0
  * @mrs: regions its last part names, or NULL
+ * @x: its exchange, or NULL
  *
  * The regions are registered with the first part, which is posted at once:
  * from then on @st knows nothing of them, and the RPC may end at any time.
@@ -690,7 +695,8 @@ void rpcrdma_stream_free(struct rpcrdma_stream *st)
  */
 int rpcrdma_send_continued_call(struct rpcrdma_ep *ep,
 				struct rpcrdma_stream *st,
-				struct list_head *mrs)
+				struct list_head *mrs,
+				struct rpcrdma_exchange *x)
 {
 	enum rpcrdma_pumped pumped = RPCRDMA_PUMPED_REFUSED;
 	int rc = -ENOTCONN;
@@ -715,6 +721,8 @@ int rpcrdma_send_continued_call(struct rpcrdma_ep *ep,
 		return rc;
 	}
 	rpcrdma_mrs_expose(mrs);
+	if (x)
+		rpcrdma_exchange_sent(x, &ep->conn, true);
 	if (rpcrdma_part_post(ep, st))
 		pumped = rpcrdma_pump_locked(ep);
 	spin_unlock(&ep->lock);

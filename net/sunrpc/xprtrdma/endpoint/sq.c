@@ -282,7 +282,8 @@ static void rpcrdma_send_share(struct rpcrdma_send *s, u32 number)
  */
 int rpcrdma_sends_create(struct rpcrdma_ep *ep)
 {
-	u32 count = ep->params.sends + RPCRDMA_CONTROL_SENDS;
+	/* One more is for the Call that is made next. */
+	u32 count = ep->params.sends + RPCRDMA_CONTROL_SENDS + 1;
 	struct rpcrdma_send *s;
 	u32 i;
 
@@ -304,12 +305,13 @@ int rpcrdma_sends_create(struct rpcrdma_ep *ep)
 		s->work.cqe.done = ep->completed;
 		s->work.last = &s->wr;
 		INIT_LIST_HEAD(&s->work.list);
-		if (i < RPCRDMA_CONTROL_SENDS)
-			rpcrdma_send_share(s, i);
+		if (i && i <= RPCRDMA_CONTROL_SENDS)
+			rpcrdma_send_share(s, i - 1);
 	}
-	/* The first one is the first to be used. */
+	ep->call_send = ep->send_ring;
+	/* Those with a buffer are the first to be used. */
 	spin_lock(&ep->lock);
-	while (i--) {
+	while (--i) {
 		rpcrdma_send_push(&ep->send_ring[i]);
 		rpcrdma_sq_give(&ep->sq);
 	}

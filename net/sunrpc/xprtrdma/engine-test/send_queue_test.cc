@@ -231,7 +231,7 @@ TEST(SendQueue, OneOfABatchReportsItself)
 	queue q{ 128, 200 };
 
 	for (u32 i = 1; i <= 64; i++) {
-		ASSERT_TRUE(rpcrdma_sq_take_for_call(q.conn(), &q.sq));
+		ASSERT_TRUE(rpcrdma_sq_may_call(q.conn(), &q.sq));
 		ASSERT_EQ(q.call(1), RPCRDMA_SQ_GO);
 		EXPECT_EQ(q.flight.back().wrs.signaled, i % 16 == 0) << i;
 	}
@@ -252,7 +252,7 @@ TEST(SendQueue, LastContextsReportThemselves)
 	queue q{ 1000 };
 	u32 n = 0;
 
-	while (rpcrdma_sq_take_for_call(q.conn(), &q.sq)) {
+	while (rpcrdma_sq_may_call(q.conn(), &q.sq)) {
 		ASSERT_EQ(q.call(1), RPCRDMA_SQ_GO);
 		if (q.sq.contexts < 2 * RPCRDMA_CONTROL_SENDS) {
 			EXPECT_TRUE(q.flight.back().wrs.signaled) << n;
@@ -260,6 +260,8 @@ TEST(SendQueue, LastContextsReportThemselves)
 		n++;
 	}
 	EXPECT_EQ(n, SENDS);
+	/* A Call that was made meanwhile is refused as well. */
+	EXPECT_EQ(q.call(1), RPCRDMA_SQ_WAIT);
 }
 
 TEST(SendQueue, ControlMessagesHaveTheLastContexts)
@@ -274,7 +276,7 @@ TEST(SendQueue, ControlMessagesHaveTheLastContexts)
 	}
 	EXPECT_FALSE(rpcrdma_sq_spares(&q.sq));
 	EXPECT_EQ(replies, SENDS - REVERSE);
-	while (rpcrdma_sq_take_for_call(q.conn(), &q.sq))
+	while (q.call(1) == RPCRDMA_SQ_GO)
 		others++;
 	EXPECT_EQ(others, REVERSE);
 	EXPECT_FALSE(rpcrdma_sq_take(&q.sq));
@@ -358,7 +360,7 @@ TEST(SendQueue, CallsDoNotStarveReplies)
 	for (int i = 0; i < 39; i++) {
 		q.complete(q.reporter());
 		EXPECT_FALSE(q.pump());
-		EXPECT_FALSE(rpcrdma_sq_take_for_call(q.conn(), &q.sq));
+		EXPECT_FALSE(rpcrdma_sq_may_call(q.conn(), &q.sq));
 		EXPECT_EQ(q.call(1), RPCRDMA_SQ_WAIT);
 	}
 	q.complete(q.reporter());
@@ -414,7 +416,7 @@ TEST(SendQueue, PartsStayTogether)
 	q.end->send(RPCRDMA_KIND_CALL, 1, RDMA2_F_MORE);
 	EXPECT_EQ(q.reply(1), RPCRDMA_SQ_WAIT);
 	EXPECT_EQ(q.call(1), RPCRDMA_SQ_WAIT);
-	EXPECT_FALSE(rpcrdma_sq_take_for_call(q.conn(), &q.sq));
+	EXPECT_FALSE(rpcrdma_sq_may_call(q.conn(), &q.sq));
 
 	first.message_wrs = 1;
 	first.kind = RPCRDMA_KIND_CALL;
@@ -507,7 +509,7 @@ TEST(SendQueue, EachRefusalIsKnown)
 			q.post(1, false, true);
 		EXPECT_FALSE(rpcrdma_sq_wanted(&q.sq));
 		if (sort == 0) {
-			EXPECT_FALSE(rpcrdma_sq_take_for_call(q.conn(), &q.sq));
+			EXPECT_FALSE(rpcrdma_sq_may_call(q.conn(), &q.sq));
 		} else if (sort == 1) {
 			EXPECT_EQ(rpcrdma_sq_call_in_parts(q.conn(), &q.sq, 1,
 							   true),
@@ -553,7 +555,7 @@ void walk(u64 seed)
 	const u32 depth = 32 + choose.below(100), sends = 1 + choose.below(70);
 	queue q{ depth, sends, 1 + choose.below(10) };
 	const u32 most = q.sq.depth - q.sq.batch;
-	u32 held = 0, ahead = 0, taken = 0;
+	u32 ahead = 0, taken = 0;
 	const bool reorders = choose.chance(50);
 	/* Most of what is posted takes few slots. */
 	const auto some = [&choose, most] {
@@ -577,13 +579,9 @@ void walk(u64 seed)
 				q.complete(first);
 			break;
 		}
-		case 2: /* a Call, or it is given up */
-			if (!held)
-				break;
-			held--;
-			if (choose.chance(20) ||
-			    q.call(some()) != RPCRDMA_SQ_GO)
-				rpcrdma_sq_give(&q.sq);
+		case 2:
+			if (!drain)
+				q.call(some());
 			break;
 		case 3:
 			if (!ahead)
@@ -598,7 +596,7 @@ void walk(u64 seed)
 			}
 			break;
 		case 5:
-			held += rpcrdma_sq_take_for_call(q.conn(), &q.sq);
+			rpcrdma_sq_may_call(q.conn(), &q.sq);
 			break;
 		case 6:
 			ahead += rpcrdma_sq_take_ahead(&q.sq);
@@ -615,13 +613,13 @@ void walk(u64 seed)
 		}
 		q.pump();
 		if (rpcrdma_sq_wanted(&q.sq)) {
-			ASSERT_TRUE(held || ahead || taken ||
+			ASSERT_TRUE(ahead || taken ||
 				    q.reporter() != q.flight.end())
 				<< "seed " << seed << " step " << i;
 		}
 		ASSERT_LE(q.sq.contexts, sends + RPCRDMA_CONTROL_SENDS);
 	}
-	ASSERT_EQ(held + ahead + taken, 0u) << "seed " << seed;
+	ASSERT_EQ(ahead + taken, 0u) << "seed " << seed;
 	while (q.reporter() != q.flight.end()) {
 		q.complete(q.reporter());
 		q.pump();

@@ -224,13 +224,18 @@ void rpcrdma_exchange_sent(struct rpcrdma_exchange *x,
 {
 	x->conn = conn->cfg.number;
 	x->in_parts = in_parts;
-	go(x, stage::SENT);
+	/* Who claims it sees all of that. */
+	__atomic_store_n(&x->state, static_cast<u8>(stage::SENT),
+			 __ATOMIC_RELEASE);
 }
 
 bool rpcrdma_exchange_claim(struct rpcrdma_exchange *x,
 			    const struct rpcrdma_conn *conn)
 {
-	if (stage_of(x) != stage::SENT || x->conn != conn->cfg.number)
+	const u8 state = __atomic_load_n(&x->state, __ATOMIC_ACQUIRE);
+
+	if (static_cast<stage>(state) != stage::SENT ||
+	    x->conn != conn->cfg.number)
 		return false;
 	go(x, stage::CLAIMED);
 	return true;

@@ -50,7 +50,7 @@ enum {
 };
 
 /* A Call leaves that much of the window to Replies (WP 3.3). */
-constexpr s32 CALL_RESERVE = 2;
+constexpr s32 CALL_RESERVE = RPCRDMA_CALL_RESERVE;
 
 /* All CONNPROP parts of one end together (WP 3.4) */
 constexpr u32 MAX_PROP_OCTETS = 64 * 1024;

@@ -31,7 +31,7 @@ bool context_left(const struct rpcrdma_sq *sq)
 }
 
 /*
- * May a Call take its turn, once it has a context? Behind all that waits: a message
+ * May a Call take its turn, if there is a context? Behind all that waits: a message
  * that has parts to go is one of those.
  */
 [[gnu::always_inline]] inline bool call_turn(const struct rpcrdma_conn *conn,
@@ -127,10 +127,11 @@ enum rpcrdma_sq_answer rpcrdma_sq_call(struct rpcrdma_conn *conn,
 {
 	if (!rpcrdma_sq_fits(sq, wrs->nr))
 		return RPCRDMA_SQ_NEVER;
-	if (!call_turn(conn, sq, wrs->nr)) {
+	if (!context_left(sq) || !call_turn(conn, sq, wrs->nr)) {
 		refuse_call(sq, wrs->nr);
 		return RPCRDMA_SQ_WAIT;
 	}
+	sq->contexts--;
 	stamp_whole(conn, RPCRDMA_KIND_CALL, header);
 	rpcrdma_sq_post(sq, wrs);
 	rpcrdma_conn_count(conn, RPCRDMA_KIND_CALL, format, lists);
@@ -153,15 +154,12 @@ enum rpcrdma_sq_answer rpcrdma_sq_call_in_parts(const struct rpcrdma_conn *conn,
 	return RPCRDMA_SQ_GO;
 }
 
-bool rpcrdma_sq_take_for_call(const struct rpcrdma_conn *conn,
-			      struct rpcrdma_sq *sq)
+bool rpcrdma_sq_may_call(const struct rpcrdma_conn *conn, struct rpcrdma_sq *sq)
 {
-	if (!context_left(sq) || !call_turn(conn, sq, 1)) {
-		refuse_call(sq, 1);
-		return false;
-	}
-	sq->contexts--;
-	return true;
+	if (context_left(sq) && call_turn(conn, sq, 1))
+		return true;
+	refuse_call(sq, 1);
+	return false;
 }
 
 bool rpcrdma_sq_take(struct rpcrdma_sq *sq)

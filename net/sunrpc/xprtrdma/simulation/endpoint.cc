@@ -65,7 +65,8 @@ endpoint::endpoint(world &w, const endpoint_params &p, upcalls &ops,
 	/* So that others come meanwhile */
 	if (params.read_into)
 		qp.read_time = 4000;
-	for (u32 i = 0; i < params.sends + RPCRDMA_CONTROL_SENDS; i++) {
+	/* One more is for the Call that is made next. */
+	for (u32 i = 0; i < params.sends + RPCRDMA_CONTROL_SENDS + 1; i++) {
 		auto s = spare_sends.take();
 
 		s->ep = this;
@@ -73,8 +74,12 @@ endpoint::endpoint(world &w, const endpoint_params &p, upcalls &ops,
 		s->buf = {};
 		s->buf.octets.resize(size);
 		s->inflight = false;
-		free_sends_.push_back(s.get());
-		rpcrdma_sq_give(&sq_);
+		if (i) {
+			free_sends_.push_back(s.get());
+			rpcrdma_sq_give(&sq_);
+		} else {
+			call_send_ = s.get();
+		}
 		sends_.push_back(std::move(s));
 	}
 	if (params.letter) {
@@ -422,12 +427,13 @@ send_context *endpoint::take_reply_send()
 	return rpcrdma_sq_take_ahead(&sq_) ? pop() : nullptr;
 }
 
-send_context *endpoint::take_call_send()
+send_context *endpoint::call_send()
 {
-	if (rpcrdma_sq_take_for_call(&conn, &sq_))
-		return pop();
-	stall_watch();
-	return nullptr;
+	const bool may = rpcrdma_sq_may_call(&conn, &sq_);
+
+	if (!may)
+		stall_watch();
+	return may ? call_send_ : nullptr;
 }
 
 /* Slots or contexts are free: for whom? */
@@ -816,6 +822,7 @@ int endpoint::send_call(send_context *s, const std::vector<region *> &regions,
 		return rc;
 	if (s->length > rpcrdma_conn_limits(&conn).send_inline)
 		w_.complain("a Call is above the inline threshold");
+	call_send_ = pop();
 	expose_regions(regions);
 	letter_stamp(s->buf.octets.data(), false);
 	if (!hand_over(s))
@@ -1781,7 +1788,7 @@ void endpoint::check_gone()
 		w_.complain(who + "Receives are lent for ever");
 	if (live_)
 		w_.complain(who + "work is not freed");
-	if (free_sends_.size() != sends_.size())
+	if (free_sends_.size() + 1 != sends_.size())
 		w_.complain(who + "Sends are not given back");
 	if (free_regions_.size() != pool_.made)
 		w_.complain(who + "regions are not given back");

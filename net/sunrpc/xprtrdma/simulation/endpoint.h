@@ -158,8 +158,8 @@ public:
 	send_context *take_send();
 	send_context *take_reply_send();
 	void put_send(send_context *s);
-	/* NULL: no Call may be sent now */
-	send_context *take_call_send();
+	/* Of the next Call, whoever makes it; NULL: none may be sent now */
+	send_context *call_send();
 	int send_call(send_context *s, const std::vector<region *> &regions,
 		      enum rpcrdma_format format, const rpcrdma_lists *lists);
 	int send_continued_call(stream *st);
@@ -332,6 +332,7 @@ private:
 	std::vector<work *> inflight_;
 	std::vector<std::unique_ptr<send_context>> sends_;
 	std::vector<send_context *> free_sends_;
+	send_context *call_send_;
 	std::vector<std::unique_ptr<received>> receives_;
 	bool stall_watched_ = false, overdue_watched_ = false;
 	bool noticed_ = false;

@@ -460,7 +460,7 @@ int host::map(rpc *task, endpoint *on, const rpcrdma_call_plan &plan)
 
 /* Encode and hand it to the endpoint, which takes @s if it goes with that. */
 int host::post(rpc *task, endpoint *on, const rpcrdma_call_plan &plan,
-	       send_context *&s)
+	       send_context *s)
 {
 	const bool chunks = plan.read_item || plan.write_chunk ||
 			    plan.reply_chunk || plan.format == RPCRDMA_SPECIAL;
@@ -489,9 +489,7 @@ int host::post(rpc *task, endpoint *on, const rpcrdma_call_plan &plan,
 		stream *st =
 			on->new_stream(RPCRDMA_KIND_CALL, task->xid, lists);
 
-		/* Each part has one of its own. */
-		on->put_send(s);
-		s = nullptr;
+		/* Each part has a context of its own. */
 		st->data = std::move(payload);
 		st->regions = task->regions;
 		rc = on->send_continued_call(st);
@@ -511,8 +509,6 @@ int host::post(rpc *task, endpoint *on, const rpcrdma_call_plan &plan,
 		rc = on->send_call(s, task->regions,
 				   static_cast<rpcrdma_format>(plan.format),
 				   lists);
-		if (!rc)
-			s = nullptr;
 	}
 	return rc;
 }
@@ -537,7 +533,7 @@ int host::try_send(rpc *task, endpoint *on)
 			w_.complain("regions of a connection that is not gone");
 		task->regions_of->put_regions(task->regions);
 	}
-	s = on->take_call_send();
+	s = on->call_send();
 	if (!s)
 		return -EAGAIN;
 	geometry(task, on, &call);
@@ -545,8 +541,6 @@ int host::try_send(rpc *task, endpoint *on)
 	/* What is sent may be answered before this returns. */
 	if (!rc)
 		rc = post(task, on, plan, s);
-	if (s)
-		on->put_send(s);
 	if (rc && !task->regions.empty())
 		on->put_regions(task->regions);
 	if (rc == -E2BIG) {

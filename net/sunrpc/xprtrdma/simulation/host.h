@@ -179,7 +179,7 @@ private:
 	}
 	int try_send(rpc *task, endpoint *on);
 	int post(rpc *task, endpoint *on, const rpcrdma_call_plan &plan,
-		 send_context *&s);
+		 send_context *s);
 	int map(rpc *task, endpoint *on, const rpcrdma_call_plan &plan);
 	void geometry(rpc *task, const endpoint *on, rpcrdma_call *call);
 	void encode(rpc *task);

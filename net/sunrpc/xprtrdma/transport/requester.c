@@ -58,7 +58,6 @@ rpcrdma_req_create(struct rpcrdma_requester_stats *stats, gfp_t gfp)
 	req->recv_size = RPCRDMA_BUFFER;
 	req->stats = stats;
 	req->inv.done = rpcrdma_requester_inv_done;
-	mutex_init(&req->lock);
 	INIT_LIST_HEAD(&req->all);
 	return req;
 }
@@ -543,95 +542,63 @@ rpcrdma_req_account(struct rpcrdma_req *req,
 }
 
 /*
- * What a Call is sent with: one message, or what is cut into parts, each of
- * which gets a Send context of its own when it goes.
+ * Encode the Call, @lists NULL for none: one message, or *@stream, what is cut into
+ * parts, each of which gets a Send context of its own when it goes. Returns 0 or a
+ * negative errno.
  */
-struct rpcrdma_built {
-	struct rpcrdma_send	*send;
-	struct rpcrdma_stream	*stream;
-};
-
-/* Encode the Call, @lists NULL for none. Returns 0 or a negative errno. */
 static __always_inline int
-rpcrdma_requester_build(struct rpcrdma_ep *ep, struct rpc_rqst *rqst,
+rpcrdma_requester_build(struct rpcrdma_send *send, struct rpc_rqst *rqst,
 			const struct rpcrdma_call_plan *plan,
 			const struct rpcrdma_lists *lists,
-			struct rpcrdma_built *built)
+			struct rpcrdma_stream **stream)
 {
 	if (likely(plan->format != RPCRDMA_CONTINUED))
-		return rpcrdma_requester_fill(built->send, rqst, plan, lists);
-	rpcrdma_send_put(built->send);
-	built->send = NULL;
-	built->stream = rpcrdma_stream_alloc(RPCRDMA_KIND_CALL,
-					     be32_to_cpu(rqst->rq_xid),
-					     plan->inline_length, lists);
-	if (!built->stream)
+		return rpcrdma_requester_fill(send, rqst, plan, lists);
+	*stream = rpcrdma_stream_alloc(RPCRDMA_KIND_CALL,
+				       be32_to_cpu(rqst->rq_xid),
+				       plan->inline_length, lists);
+	if (!*stream)
 		return -ENOMEM;
-	rpcrdma_requester_copy(rqst, plan, built->stream->data);
+	rpcrdma_requester_copy(rqst, plan, (*stream)->data);
 	return 0;
-}
-
-/* Hand it to the endpoint. Nothing is taken when this does not return 0. */
-static __always_inline int
-rpcrdma_requester_post(struct rpcrdma_ep *ep,
-		       const struct rpcrdma_built *built,
-		       const struct rpcrdma_call_plan *plan,
-		       struct list_head *mrs,
-		       const struct rpcrdma_lists *lists)
-{
-	if (built->stream)
-		return rpcrdma_send_continued_call(ep, built->stream, mrs);
-	return rpcrdma_send_call(built->send, mrs, plan->format, lists);
-}
-
-/* It was not sent. */
-static void rpcrdma_requester_discard(struct rpcrdma_send *send,
-				      struct rpcrdma_stream *stream)
-{
-	if (send)
-		rpcrdma_send_put(send);
-	rpcrdma_stream_free(stream);
 }
 
 /*
  * If the endpoint takes the Call, a Reply may complete the RPC before this
- * returns; the rpc_rqst stays, it is pinned. @send is what it can be sent with, and is
- * taken. Inlined where the plan is known, so that most of it goes.
+ * returns; the rpc_rqst stays, it is pinned. @send is what it can be sent with.
+ * Inlined where the plan is known, so that most of it goes.
  */
 static __always_inline int rpcrdma_req_post(struct rpcrdma_ep *ep,
 					    struct rpcrdma_req *req,
 					    const struct rpcrdma_call_plan *plan,
 					    struct rpcrdma_send *send)
 {
-	struct rpcrdma_built built = { .send = send };
 	bool chunks = rpcrdma_plan_has_chunks(plan);
 	const struct rpcrdma_lists *lists = chunks ? &req->x.lists : NULL;
-	int rc;
+	struct list_head *mrs = chunks ? &req->mrs : NULL;
+	struct rpcrdma_stream *stream = NULL;
+	int rc = 0;
 
 	rpcrdma_lists_init(&req->x.lists);
-	if (chunks) {
+	if (chunks)
 		rc = rpcrdma_req_map(req, ep, plan);
-		if (rc)
-			goto out_discard;
-	}
-	rc = rpcrdma_requester_build(ep, &req->rqst, plan, lists, &built);
+	if (likely(!rc))
+		rc = rpcrdma_requester_build(send, &req->rqst, plan, lists,
+					     &stream);
 	if (unlikely(rc))
 		goto out_discard;
 
-	mutex_lock(&req->lock);
-	rc = rpcrdma_requester_post(ep, &built, plan,
-				    chunks ? &req->mrs : NULL, lists);
+	if (stream)
+		rc = rpcrdma_send_continued_call(ep, stream, mrs, &req->x);
+	else
+		rc = rpcrdma_send_call(send, mrs, plan->format, lists, &req->x);
 	if (likely(!rc)) {
-		rpcrdma_exchange_sent(&req->x, &ep->conn,
-				      plan->format == RPCRDMA_CONTINUED);
 		rpcrdma_req_account(req, plan);
-	}
-	mutex_unlock(&req->lock);
-	if (likely(!rc))
 		return 0;
+	}
 
 out_discard:
-	rpcrdma_requester_discard(built.send, built.stream);
+	rpcrdma_stream_free(stream);
 	if (chunks)
 		rpcrdma_req_put_mrs(req);
 	return rc;
@@ -648,10 +615,7 @@ static noinline int rpcrdma_req_post_planned(struct rpcrdma_ep *ep,
 
 	rpcrdma_req_call(req, ep, &call);
 	rc = rpcrdma_plan_call(&ep->conn, &call, &plan);
-	if (!rc)
-		return rpcrdma_req_post(ep, req, &plan, send);
-	rpcrdma_send_put(send);
-	return rc;
+	return rc ?: rpcrdma_req_post(ep, req, &plan, send);
 }
 
 /* One attempt. -EAGAIN: write_space() is going to be called. */
@@ -662,7 +626,7 @@ static int rpcrdma_requester_try(struct rpcrdma_requester *r,
 	struct rpcrdma_call_plan plan;
 	struct rpcrdma_send *send;
 
-	send = rpcrdma_send_get_call(ep);
+	send = rpcrdma_send_for_call(ep);
 	if (unlikely(!send))
 		return -EAGAIN;
 	rqst->rq_xtime = ktime_get();

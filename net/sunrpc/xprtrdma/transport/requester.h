@@ -11,7 +11,6 @@
 #ifndef RPCRDMA_REQUESTER_H
 #define RPCRDMA_REQUESTER_H
 
-#include <linux/mutex.h>
 #include <linux/sunrpc/clnt.h>
 #include <linux/sunrpc/xprt.h>
 
@@ -80,11 +79,9 @@ struct rpcrdma_req {
 	size_t			send_size, recv_size;
 
 	/*
-	 * Held while a Call is handed to the endpoint, and by who claims its
-	 * answer, who then owns all below until the rpc_rqst is unpinned. Else
+	 * Who claims the answer owns all below until the rpc_rqst is unpinned. Else
 	 * it belongs to who sends or releases.
 	 */
-	struct mutex		lock;
 	struct rpcrdma_exchange	x;
 
 	struct rpcrdma_ep	*ep;		/* of @mrs, with a reference */

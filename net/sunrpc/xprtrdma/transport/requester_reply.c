@@ -147,17 +147,13 @@ rpcrdma_requester_claim(struct rpc_xprt *xprt, struct rpcrdma_ep *ep, u32 xid)
 {
 	struct rpcrdma_req *req;
 	struct rpc_rqst *rqst;
-	bool mine;
 
 	rqst = rpcrdma_lookup_and_pin(xprt, xid);
 	if (!rqst)
 		return NULL;
 
 	req = rpcrdma_rqst_req(rqst);
-	mutex_lock(&req->lock);
-	mine = rpcrdma_exchange_claim(&req->x, &ep->conn);
-	mutex_unlock(&req->lock);
-	if (!mine) {
+	if (!rpcrdma_exchange_claim(&req->x, &ep->conn)) {
 		rpcrdma_unpin(xprt, rqst);
 		return NULL;
 	}
