@@ -81,6 +81,25 @@ empty_lists(struct rpcrdma_lists *lists, u32 inv_handle)
 	lists->nr_segs = 0;
 }
 
+/*
+ * A message that is a whole Call or Reply without chunks, behind a header of that many
+ * octets: what there is to say of it.
+ */
+[[gnu::always_inline]] static inline void fill_plain(struct rpcrdma_rx *rx,
+						     u32 xid, u32 header,
+						     u32 length, u32 inv_handle)
+{
+	rx->xid = xid;
+	rx->events = 0;
+	rx->format = RPCRDMA_INLINE;
+	rx->first_part = 0;
+	rx->payload_offset = header;
+	rx->payload_length = length - header;
+	rx->total_length = length - header;
+	rx->error.status = 0;
+	empty_lists(&rx->lists, inv_handle);
+}
+
 static inline bool has_chunks(const struct rpcrdma_lists *lists)
 {
 	return lists->nr_reads | lists->nr_writes | lists->has_reply;

@@ -679,17 +679,10 @@ void refused_version(struct rpcrdma_conn *conn, const void *msg)
 {
 	const v2::prefix prefix = v2::decode_prefix(msg);
 
-	rx->events = 0;
+	fill_plain(rx, prefix.xid, v2::PLAIN_HEADER_OCTETS, length,
+		   load_word(msg, RPCRDMA_V2_PREFIX));
 	if (!count_message(conn) || !take_credits(conn, prefix))
 		return RPCRDMA_RX_CLOSE;
-	rx->xid = prefix.xid;
-	rx->format = RPCRDMA_INLINE;
-	rx->first_part = 0;
-	rx->payload_offset = v2::PLAIN_HEADER_OCTETS;
-	rx->payload_length = length - v2::PLAIN_HEADER_OCTETS;
-	rx->total_length = rx->payload_length;
-	rx->error.status = 0;
-	empty_lists(&rx->lists, load_word(msg, RPCRDMA_V2_PREFIX));
 	if (prefix.flags & RDMA2_F_RESPONSE) {
 		conn->counters.replies[RPCRDMA_INLINE]++;
 		return RPCRDMA_RX_REPLY;
@@ -748,6 +741,21 @@ verdict receive(struct rpcrdma_conn *conn, const void *msg, u32 length,
 	return verdict;
 }
 
+/* A plain message of version 1, whose device stops a peer that sends too much */
+[[gnu::noinline]] verdict receive_plain_v1(struct rpcrdma_conn *conn,
+					   const void *msg, u32 length,
+					   struct rpcrdma_rx *rx)
+{
+	conn->received++;
+
+	const verdict verdict = v1::receive_plain(conn, msg, length, rx);
+
+	count_verdict(conn, verdict);
+	if (conn->pend_count || !enough_posted(conn))
+		return add_events(conn, rx, verdict);
+	return verdict;
+}
+
 /* Out of the way of the plain ones: what it takes on the stack, too */
 [[gnu::noinline]] verdict receive_other(struct rpcrdma_conn *conn,
 					const void *msg, u32 length,
@@ -794,7 +802,9 @@ enum rpcrdma_verdict rpcrdma_conn_receive(struct rpcrdma_conn *conn,
 					  struct rpcrdma_rx *rx)
 {
 	if (!is_plain(conn, msg, length))
-		return receive_other(conn, msg, length, rx);
+		return v1::is_plain(conn, msg, length) ?
+			       receive_plain_v1(conn, msg, length, rx) :
+			       receive_other(conn, msg, length, rx);
 
 	const enum rpcrdma_verdict verdict =
 		receive_plain(conn, msg, length, rx);

@@ -53,26 +53,30 @@ verdict drop(const message &m)
 	return RPCRDMA_RX_DONE;
 }
 
-/* A Call of this end was answered, which leaves @limit of them. */
-void answered(const message &m, u32 limit)
+/* A Call of this end was answered, which leaves @limit of them. Returns events. */
+u32 answered(struct rpcrdma_conn *conn, u32 limit)
 {
-	struct rpcrdma_conn *conn = m.conn;
 	const bool stuck = !may_call(conn);
 
 	if (conn->calls_out)
 		conn->calls_out--;
 	conn->call_limit = limit;
-	if (stuck && may_call(conn))
-		m.rx->events |= RPCRDMA_EV_WINDOW;
+	return stuck && may_call(conn) ? RPCRDMA_EV_WINDOW : 0;
 }
 
 /*
  * ... by a message with a grant. It is absolute; none at all would be the end
  * of all Calls and is not meant.
  */
+u32 answered(struct rpcrdma_conn *conn, const void *msg)
+{
+	return answered(conn,
+			clamp_u32(load_word(msg, OFF_CREDIT), 1, wanted(conn)));
+}
+
 void answered(const message &m)
 {
-	answered(m, clamp_u32(m.word(OFF_CREDIT), 1, wanted(m.conn)));
+	m.rx->events |= answered(m.conn, m.octets);
 }
 
 verdict refuse_call(const message &m)
@@ -100,7 +104,7 @@ verdict refuse(const message &m)
 {
 	if (!m.conn->cfg.client)
 		return refuse_call(m);
-	answered(m, m.conn->call_limit);
+	m.rx->events |= answered(m.conn, m.conn->call_limit);
 	return RPCRDMA_RX_BAD_REPLY;
 }
 
@@ -331,6 +335,39 @@ verdict receive(struct rpcrdma_conn *conn, const void *msg, u32 length,
 	v = receive_any(m);
 	note_window(conn);
 	return v;
+}
+
+/* There is no flag for the direction, so that is told by the payload alone. */
+bool is_plain(const struct rpcrdma_conn *conn, const void *msg, u32 length)
+{
+	constexpr u32 payload = PLAIN_HEADER_OCTETS;
+
+	static_assert(!RDMA_MSG);
+	return conn->state == RPCRDMA_CONN_OPEN &&
+	       conn->version == RPCRDMA_VERS_1 && conn->answered == 1 &&
+	       conn->refused == 0 && length >= payload + RPC_MIN_OCTETS &&
+	       load_word(msg, OFF_VERS) == RPCRDMA_VERS_1 &&
+	       !(load_word(msg, OFF_PROC) | load_word(msg, OFF_LISTS) |
+		 load_word(msg, OFF_LISTS + 4) |
+		 load_word(msg, OFF_LISTS + 8)) &&
+	       load_word(msg, payload) == load_word(msg, OFF_XID) &&
+	       load_word(msg, payload + OFF_DIRECTION) <= DIRECTION_REPLY;
+}
+
+enum rpcrdma_verdict receive_plain(struct rpcrdma_conn *conn, const void *msg,
+				   u32 length, struct rpcrdma_rx *rx)
+{
+	const bool reply = load_word(msg, PLAIN_HEADER_OCTETS + OFF_DIRECTION);
+
+	fill_plain(rx, load_word(msg, OFF_XID), PLAIN_HEADER_OCTETS, length, 0);
+	if (reply) {
+		rx->events = answered(conn, msg);
+		conn->counters.replies[RPCRDMA_INLINE]++;
+	} else {
+		conn->counters.calls[RPCRDMA_INLINE]++;
+	}
+	note_window(conn);
+	return reply ? RPCRDMA_RX_REPLY : RPCRDMA_RX_CALL;
 }
 
 bool wants_more_segs(const void *msg, u32 length)

@@ -71,6 +71,15 @@ u32 send_error(struct rpcrdma_conn *conn, void *buf, u32 xid);
 enum rpcrdma_verdict receive(struct rpcrdma_conn *conn, const void *msg,
 			     u32 length, struct rpcrdma_rx *rx);
 
+/*
+ * Is it what nearly all messages are: a Call or Reply without chunks that begins as it
+ * must, not the first one on its connection? Then it can be taken at once, with nothing
+ * left to look at.
+ */
+bool is_plain(const struct rpcrdma_conn *conn, const void *msg, u32 length);
+enum rpcrdma_verdict receive_plain(struct rpcrdma_conn *conn, const void *msg,
+				   u32 length, struct rpcrdma_rx *rx);
+
 /* rpcrdma_wants_more_segs() for a message of version 1 to a server */
 bool wants_more_segs(const void *msg, u32 length);
 
