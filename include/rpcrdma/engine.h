@@ -793,9 +793,10 @@ struct rpcrdma_sq {
 	u32 posted, through;
 	u32 signaled;		/* ... up to the last that reports itself */
 	u32 contexts;		/* that are free */
-	u32 reply_reserve;	/* ... which Replies to be made leave to others */
+	/* These two are looked at together. */
 	u32 transfers;		/* that wait */
 	u32 messages;		/* that wait, and the one that has parts to go */
+	u32 reply_reserve;	/* contexts which Replies to be made leave to others */
 	u32 call_wrs;		/* slots for the largest Call refused; 0: none was */
 	u8 refused;		/* who else was, the engine's */
 };
@@ -1570,8 +1571,16 @@ struct rpcrdma_step {
  * with a second Call of that xid (WP 3.7) would get a second Reply, or meet the
  * first one's.
  */
-int rpcrdma_exchange_begin(struct rpcrdma_exchange *x,
-			   const struct rpcrdma_conn *conn);
+int rpcrdma_exchange_begin_anew(struct rpcrdma_exchange *x,
+				const struct rpcrdma_conn *conn);
+static inline int rpcrdma_exchange_begin(struct rpcrdma_exchange *x,
+					 const struct rpcrdma_conn *conn)
+{
+	/* As it mostly is: nothing of it is out, or ever was on another one. */
+	if (!x->state && x->conn == conn->cfg.number)
+		return 0;
+	return rpcrdma_exchange_begin_anew(x, conn);
+}
 
 /*
  * Before that: was it sent in parts, on another connection, and never answered?

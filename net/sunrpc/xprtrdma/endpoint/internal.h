@@ -162,10 +162,9 @@ static inline struct rpcrdma_send *rpcrdma_send_pop(struct rpcrdma_ep *ep)
 	return container_of(work, struct rpcrdma_send, work);
 }
 /* ... and back. What it had for its message it has no more. */
-static inline void rpcrdma_send_push(struct rpcrdma_send *s)
+static inline void rpcrdma_send_push(struct rpcrdma_ep *ep,
+				     struct rpcrdma_send *s)
 {
-	struct rpcrdma_ep *ep = s->ep;
-
 	lockdep_assert_held(&ep->lock);
 	s->work.next = ep->free_sends;
 	ep->free_sends = &s->work;

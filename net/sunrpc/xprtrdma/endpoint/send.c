@@ -208,7 +208,7 @@ static struct rpcrdma_send *rpcrdma_send_pop_room(struct rpcrdma_ep *ep,
 	if (likely(octets <= s->size) ||
 	    !rpcrdma_send_buffer(s, octets, GFP_ATOMIC | __GFP_NOWARN))
 		return s;
-	rpcrdma_send_push(s);
+	rpcrdma_send_push(ep, s);
 	for (at = &ep->free_sends; *at; at = &(*at)->next) {
 		s = container_of(*at, struct rpcrdma_send, work);
 		if (octets > s->size)

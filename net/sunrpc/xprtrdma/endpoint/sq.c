@@ -57,7 +57,8 @@ void rpcrdma_work_rdma(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
 /* ---- Completions ---- */
 
 /* What went with @s, which is free; ep->lock held. */
-static __always_inline void rpcrdma_send_free_up(struct rpcrdma_send *s,
+static __always_inline void rpcrdma_send_free_up(struct rpcrdma_ep *ep,
+						 struct rpcrdma_send *s,
 						 struct list_head *through)
 {
 	if (unlikely(s->rw)) {
@@ -70,21 +71,23 @@ static __always_inline void rpcrdma_send_free_up(struct rpcrdma_send *s,
 		s->stream = NULL;
 	}
 	s->exposed = NULL;
-	rpcrdma_send_push(s);
-	rpcrdma_sq_give(&s->ep->sq);
+	rpcrdma_send_push(ep, s);
+	rpcrdma_sq_give(&ep->sq);
 }
 
 void rpcrdma_send_reap(struct rpcrdma_send *s, struct list_head *through)
 {
-	rpcrdma_send_free_up(s, through);
+	rpcrdma_send_free_up(s->ep, s, through);
 }
 
 /* The same for any work, which is in no list any more; ep->lock held, too */
-static __always_inline void rpcrdma_work_through(struct rpcrdma_work *work,
+static __always_inline void rpcrdma_work_through(struct rpcrdma_ep *ep,
+						 struct rpcrdma_work *work,
 						 struct list_head *through)
 {
 	if (likely(work->kind <= RPCRDMA_WORK_CONTROL))
-		rpcrdma_send_free_up(container_of(work, struct rpcrdma_send,
+		rpcrdma_send_free_up(ep,
+				     container_of(work, struct rpcrdma_send,
 						  work), through);
 	else
 		list_add_tail(&work->list, through);
@@ -100,7 +103,7 @@ void rpcrdma_work_reap(struct rpcrdma_ep *ep, struct rpcrdma_work *work,
 		w = *at;
 		if (rpcrdma_sq_vouches(&work->wrs, &w->wrs)) {
 			*at = w->next;
-			rpcrdma_work_through(w, through);
+			rpcrdma_work_through(ep, w, through);
 		} else {
 			at = &w->next;
 		}
@@ -161,14 +164,14 @@ void rpcrdma_work_flush(struct rpcrdma_ep *ep)
 	ep->inflight_end = &ep->inflight;
 	for (; work; work = next) {
 		next = work->next;
-		rpcrdma_work_through(work, &through);
+		rpcrdma_work_through(ep, work, &through);
 	}
 	list_splice_tail_init(&ep->rw_waiting, &all);
 	list_splice_tail_init(&ep->transfers, &all);
 	list_splice_tail_init(&ep->messages, &all);
 	list_for_each_entry_safe(work, next, &all, list) {
 		list_del_init(&work->list);
-		rpcrdma_work_through(work, &through);
+		rpcrdma_work_through(ep, work, &through);
 	}
 	spin_unlock(&ep->lock);
 	/* Not one of these is known to have been carried out. */
@@ -312,7 +315,7 @@ int rpcrdma_sends_create(struct rpcrdma_ep *ep)
 	/* Those with a buffer are the first to be used. */
 	spin_lock(&ep->lock);
 	while (--i) {
-		rpcrdma_send_push(&ep->send_ring[i]);
+		rpcrdma_send_push(ep, &ep->send_ring[i]);
 		rpcrdma_sq_give(&ep->sq);
 	}
 	spin_unlock(&ep->lock);

@@ -102,7 +102,33 @@ empty_lists(struct rpcrdma_lists *lists, u32 inv_handle)
 
 static inline bool has_chunks(const struct rpcrdma_lists *lists)
 {
-	return lists->nr_reads | lists->nr_writes | lists->has_reply;
+	/* A compiler compares the three at once. */
+	return !(lists->nr_reads == 0 && lists->nr_writes == 0 &&
+		 lists->has_reply == 0);
+}
+
+/*
+ * rpcrdma_conn_count() for a Call or Reply. Chunks are counted where they are offered:
+ * with Calls, and a Reply to pull.
+ */
+[[gnu::always_inline]] static inline void
+count_whole(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
+	    enum rpcrdma_format format, const struct rpcrdma_lists *lists)
+{
+	struct rpcrdma_conn_counters *counters = &conn->counters;
+
+	if (kind == RPCRDMA_KIND_REPLY) {
+		counters->replies[format]++;
+		if (lists)
+			counters->read_chunks += lists->nr_reads;
+		return;
+	}
+	counters->calls[format]++;
+	if (!lists)
+		return;
+	counters->read_chunks += lists->nr_reads;
+	counters->write_chunks += lists->nr_writes;
+	counters->reply_chunks += lists->has_reply;
 }
 
 /* Octets that @lists, which may be null, take beyond empty ones. */

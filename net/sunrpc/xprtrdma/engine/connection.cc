@@ -469,25 +469,11 @@ u32 rpcrdma_conn_queue_done(struct rpcrdma_conn *conn, u32 xid, u32 inv_handle)
 	return due_events(conn);
 }
 
-/* Chunks are counted where they are offered: with Calls, and a Reply to pull. */
+/* From outside; within the engine it is known what is counted. */
 void rpcrdma_conn_count(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
 			enum rpcrdma_format format,
 			const struct rpcrdma_lists *lists)
 {
-	struct rpcrdma_conn_counters *counters = &conn->counters;
-
-	if (kind == RPCRDMA_KIND_CONTROL || format >= RPCRDMA_NR_FORMATS)
-		return;
-	if (kind == RPCRDMA_KIND_REPLY) {
-		counters->replies[format]++;
-		if (lists)
-			counters->read_chunks += lists->nr_reads;
-		return;
-	}
-	counters->calls[format]++;
-	if (!lists)
-		return;
-	counters->read_chunks += lists->nr_reads;
-	counters->write_chunks += lists->nr_writes;
-	counters->reply_chunks += lists->has_reply;
+	if (kind != RPCRDMA_KIND_CONTROL && format < RPCRDMA_NR_FORMATS)
+		count_whole(conn, kind, format, lists);
 }

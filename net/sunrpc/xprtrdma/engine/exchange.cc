@@ -60,12 +60,6 @@ struct rpcrdma_parts divide(u32 length, const struct rpcrdma_room &room,
 	struct rpcrdma_parts p = {};
 	u32 rest, tail = room.tail;
 
-	/* As most are */
-	if (!placed.write_octets && length <= room.head) {
-		p.head = length;
-		p.octets = length;
-		return p;
-	}
 	p.reduced = placed.write_octets != 0;
 	p.head = min_u32(length, room.head);
 	rest = length - p.head;
@@ -194,8 +188,8 @@ bool rpcrdma_exchange_is_lost(const struct rpcrdma_exchange *x,
 	return stage_of(x) == stage::SENT && x->conn != conn->cfg.number;
 }
 
-int rpcrdma_exchange_begin(struct rpcrdma_exchange *x,
-			   const struct rpcrdma_conn *conn)
+int rpcrdma_exchange_begin_anew(struct rpcrdma_exchange *x,
+				const struct rpcrdma_conn *conn)
 {
 	const bool same = x->conn == conn->cfg.number;
 
@@ -255,18 +249,15 @@ struct rpcrdma_step rpcrdma_exchange_stray(const struct rpcrdma_rx *rx,
 	return s;
 }
 
-struct rpcrdma_step rpcrdma_exchange_reply(struct rpcrdma_exchange *x,
-					   const struct rpcrdma_conn *conn,
-					   const struct rpcrdma_arrival *a)
+/* A Reply that is for more than the head, or is a bad one */
+[[gnu::noinline]] static struct rpcrdma_step
+reply_to_parts(struct rpcrdma_exchange *x, const struct rpcrdma_conn *conn,
+	       const struct rpcrdma_arrival *a)
 {
 	const struct rpcrdma_rx *rx = a->rx;
 	struct rpcrdma_step s;
 	u32 length = a->length;
 	int status;
-
-	if (stage_of(x) != stage::CLAIMED)
-		return step(0);
-	x->xid = rx->xid;
 
 	if (a->inv_handle &&
 	    (!a->exposed ||
@@ -278,14 +269,6 @@ struct rpcrdma_step rpcrdma_exchange_reply(struct rpcrdma_exchange *x,
 	if (a->bad)
 		return refuse(x, RPCRDMA_STEP_PUT, rx->error.status,
 			      "it breaks the protocol");
-	/* Most have nothing else to be looked at. */
-	if (!has_chunks(&x->lists) && !has_chunks(&rx->lists) &&
-	    rx->format != RPCRDMA_SPECIAL) {
-		x->placed = {};
-		x->parts = divide(length, a->room, x->placed);
-		return end(x, RPCRDMA_STEP_PLACE | RPCRDMA_STEP_PUT,
-			   static_cast<int>(x->parts.octets));
-	}
 	status = rpcrdma_check_reply(conn, &x->lists, rx, &x->placed);
 	if (status) {
 		s = refuse(x, rpcrdma_exchange_stray(rx, false).todo, status,
@@ -315,6 +298,28 @@ struct rpcrdma_step rpcrdma_exchange_reply(struct rpcrdma_exchange *x,
 	s = proceed(x, stage::PLACED);
 	s.todo |= RPCRDMA_STEP_PLACE | RPCRDMA_STEP_PUT;
 	return s;
+}
+
+struct rpcrdma_step rpcrdma_exchange_reply(struct rpcrdma_exchange *x,
+					   const struct rpcrdma_conn *conn,
+					   const struct rpcrdma_arrival *a)
+{
+	const struct rpcrdma_rx *rx = a->rx;
+
+	if (stage_of(x) != stage::CLAIMED)
+		return step(0);
+	x->xid = rx->xid;
+	if (a->inv_handle || a->bad || has_chunks(&x->lists) ||
+	    has_chunks(&rx->lists) || rx->format == RPCRDMA_SPECIAL ||
+	    a->length > a->room.head)
+		return reply_to_parts(x, conn, a);
+	/* Most have nothing else to be looked at, and lie in one piece. */
+	x->placed = {};
+	x->parts = {};
+	x->parts.head = a->length;
+	x->parts.octets = a->length;
+	return end(x, RPCRDMA_STEP_PLACE | RPCRDMA_STEP_PUT,
+		   static_cast<int>(a->length));
 }
 
 struct rpcrdma_step rpcrdma_exchange_error(struct rpcrdma_exchange *x,

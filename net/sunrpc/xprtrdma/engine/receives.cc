@@ -125,16 +125,15 @@ bool more_due(const struct rpcrdma_conn *conn)
 	return conn->receives && receives_short(conn);
 }
 
-/* What @count free Receives are to the rule for grants, posted or not */
-void count_free(struct rpcrdma_conn *conn, u32 count)
+/* What a free Receive is to the rule for grants, posted or not */
+void count_free(struct rpcrdma_conn *conn)
 {
-	conn->unreplaced -= min_u32(count, conn->unreplaced);
-	if (count > conn->grants_unreplaced) {
-		conn->grants_unreplaced = 0;
+	if (conn->unreplaced)
+		conn->unreplaced--;
+	if (conn->grants_unreplaced)
+		conn->grants_unreplaced--;
+	else
 		conn->moved = 1;
-	} else {
-		conn->grants_unreplaced -= static_cast<u16>(count);
-	}
 }
 
 /* Nothing else comes of a Receive that is not posted. Returns events. */
@@ -269,8 +268,8 @@ u32 rpcrdma_conn_posted(struct rpcrdma_conn *conn, u32 count)
 
 	conn->kept_back -= kept;
 	conn->posted += count;
-	if (count > kept)
-		count_free(conn, count - kept);
+	for (u32 i = kept; i < count; i++)
+		count_free(conn);
 	events = due_events(conn);
 	if (more_due(conn))
 		events |= RPCRDMA_EV_RECEIVES;
@@ -282,7 +281,7 @@ u32 rpcrdma_conn_posted(struct rpcrdma_conn *conn, u32 count)
 
 u32 rpcrdma_conn_given_back(struct rpcrdma_conn *conn)
 {
-	count_free(conn, 1);
+	count_free(conn);
 	/* Enough are posted for a smaller window without it. */
 	if (conn->receives > conn->wanted && !conn->making &&
 	    available(conn) >= static_cast<s32>(conn->window)) {

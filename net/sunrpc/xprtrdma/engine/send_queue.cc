@@ -9,7 +9,7 @@
  * that is posted reports itself: a context that is missing is with somebody who will
  * post it or give it back, or on the device with a completion behind it.
  */
-#include "internal.h"
+#include "chunk_lists.h"
 
 namespace rpcrdma
 {
@@ -107,7 +107,7 @@ enum rpcrdma_sq_answer rpcrdma_sq_reply(struct rpcrdma_conn *conn,
 {
 	if (!rpcrdma_sq_fits(sq, wrs->nr))
 		return RPCRDMA_SQ_NEVER;
-	rpcrdma_conn_count(conn, RPCRDMA_KIND_REPLY, format, lists);
+	count_whole(conn, RPCRDMA_KIND_REPLY, format, lists);
 	if (!sq->transfers && !sq->messages && !conn->pend_count &&
 	    rpcrdma_sq_room(sq, wrs->nr) &&
 	    rpcrdma_conn_may_send(conn, RPCRDMA_KIND_REPLY)) {
@@ -134,7 +134,7 @@ enum rpcrdma_sq_answer rpcrdma_sq_call(struct rpcrdma_conn *conn,
 	sq->contexts--;
 	stamp_whole(conn, RPCRDMA_KIND_CALL, header);
 	rpcrdma_sq_post(sq, wrs);
-	rpcrdma_conn_count(conn, RPCRDMA_KIND_CALL, format, lists);
+	count_whole(conn, RPCRDMA_KIND_CALL, format, lists);
 	return RPCRDMA_SQ_GO;
 }
 

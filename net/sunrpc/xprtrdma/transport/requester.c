@@ -619,8 +619,9 @@ static noinline int rpcrdma_req_post_planned(struct rpcrdma_ep *ep,
 }
 
 /* One attempt. -EAGAIN: write_space() is going to be called. */
-static int rpcrdma_requester_try(struct rpcrdma_requester *r,
-				 struct rpcrdma_ep *ep, struct rpcrdma_req *req)
+static __always_inline int rpcrdma_requester_try(struct rpcrdma_requester *r,
+						 struct rpcrdma_ep *ep,
+						 struct rpcrdma_req *req)
 {
 	struct rpc_rqst *rqst = &req->rqst;
 	struct rpcrdma_call_plan plan;
@@ -638,6 +639,27 @@ static int rpcrdma_requester_try(struct rpcrdma_requester *r,
 	return rpcrdma_req_post_planned(ep, req, send);
 }
 
+/*
+ * What was missing may have come before sunrpc knows that it is waited for: look again
+ * when it does.
+ */
+static noinline int rpcrdma_requester_try_again(struct rpcrdma_requester *r,
+						struct rpcrdma_ep *ep,
+						struct rpcrdma_req *req)
+{
+	int rc;
+
+	xprt_wait_for_buffer_space(&r->xprt);
+	/* Order that before the look, as write_space() does reversed */
+	smp_mb__after_atomic();
+	rc = rpcrdma_requester_try(r, ep, req);
+	if (rc != -EAGAIN)
+		xprt_write_space(&r->xprt);
+	else
+		req->stats->no_send_space++;
+	return rc;
+}
+
 /**
  * rpcrdma_requester_send - send a Call
  * @xprt: its transport; the caller has the write lock
@@ -651,7 +673,6 @@ int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 {
 	struct rpcrdma_requester *r = rpcrdma_xprt_requester(xprt);
 	struct rpcrdma_req *req = rpcrdma_rqst_req(rqst);
-	bool waits = false;
 	int rc;
 
 	if (!rpcrdma_ep_is_open(ep))
@@ -674,25 +695,9 @@ int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 			return rc;
 	}
 
-	for (;;) {
-		rc = rpcrdma_requester_try(r, ep, req);
-		if (likely(rc != -EAGAIN) || waits)
-			break;
-		/*
-		 * What was missing may have come before sunrpc knows that it
-		 * is waited for: look again when it does.
-		 */
-		waits = true;
-		xprt_wait_for_buffer_space(xprt);
-		/* Order that before the look, as write_space() does reversed */
-		smp_mb__after_atomic();
-	}
-	if (unlikely(waits)) {
-		if (rc != -EAGAIN)
-			xprt_write_space(xprt);
-		else
-			req->stats->no_send_space++;
-	}
+	rc = rpcrdma_requester_try(r, ep, req);
+	if (unlikely(rc == -EAGAIN))
+		rc = rpcrdma_requester_try_again(r, ep, req);
 	if (likely(!rc)) {
 		rqst->rq_xmit_bytes_sent += rqst->rq_snd_buf.len;
 	} else if (rpcrdma_lasting(rc)) {

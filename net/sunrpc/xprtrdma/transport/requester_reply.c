@@ -112,7 +112,8 @@ void rpcrdma_rqst_fail(struct rpc_rqst *rqst, int status)
  * whose result came in a Write chunk, rq_rcv_buf now says where it lies.
  * rq_rcv_buf and its copy rq_private_buf must remain the same.
  */
-static void rpcrdma_req_complete(struct rpcrdma_req *req, int status)
+static __always_inline void rpcrdma_req_complete(struct rpcrdma_req *req,
+						 int status)
 {
 	const struct rpcrdma_placed *placed = &req->x.placed;
 	struct rpc_rqst *rqst = &req->rqst;
@@ -335,43 +336,43 @@ static bool rpcrdma_req_invalidate(struct rpcrdma_req *req,
  */
 static __always_inline void rpcrdma_req_do_steps(struct rpcrdma_req *req,
 						 struct rpcrdma_ep *ep,
-						 struct rpcrdma_step s)
+						 struct rpcrdma_step *s)
 {
 	struct rpc_rqst *rqst = &req->rqst;
 	struct rpcrdma_recv *rv;
 
 	do {
-		if (unlikely(s.todo & RPCRDMA_STEP_REPORT)) {
+		if (unlikely(s->todo & RPCRDMA_STEP_REPORT)) {
 			req->stats->bad_replies++;
 			pr_warn_ratelimited("rpcrdma: the Reply with xid 0x%08x from %pISpc is bad: %s; its RPC fails\n",
 					    be32_to_cpu(rqst->rq_xid),
-					    &ep->remote, s.reason);
+					    &ep->remote, s->reason);
 		}
-		if (s.todo & RPCRDMA_STEP_PLACE)
+		if (s->todo & RPCRDMA_STEP_PLACE)
 			rpcrdma_req_place(req);
-		if (s.todo & RPCRDMA_STEP_MOVE)
+		if (s->todo & RPCRDMA_STEP_MOVE)
 			rpcrdma_req_move(req);
-		if (s.todo & RPCRDMA_STEP_PUT) {
+		if (s->todo & RPCRDMA_STEP_PUT) {
 			rv = req->rv;
 			req->rv = NULL;
 			rpcrdma_recv_put(rv);
 		}
-		if (unlikely(s.todo & RPCRDMA_STEP_CLOSE))
-			rpcrdma_ep_close(ep, s.reason);
+		if (unlikely(s->todo & RPCRDMA_STEP_CLOSE))
+			rpcrdma_ep_close(ep, s->reason);
 
-		if (s.todo & RPCRDMA_STEP_COMPLETE)
-			rpcrdma_req_complete(req, s.status);
-		else if (s.todo & RPCRDMA_STEP_PULL)
+		if (s->todo & RPCRDMA_STEP_COMPLETE)
+			rpcrdma_req_complete(req, s->status);
+		else if (s->todo & RPCRDMA_STEP_PULL)
 			rpcrdma_req_pull(req, ep);
-		else if (s.todo & RPCRDMA_STEP_AGAIN)
+		else if (s->todo & RPCRDMA_STEP_AGAIN)
 			rpcrdma_req_send_again(rqst->rq_xprt, req);
-		else if (s.todo & RPCRDMA_STEP_LEAVE)
+		else if (s->todo & RPCRDMA_STEP_LEAVE)
 			rpcrdma_unpin(rqst->rq_xprt, rqst);
 
-		if (s.todo & RPCRDMA_STEP_DONE)
-			rpcrdma_ep_send_done(ep, s.xid, s.handle);
-	} while (s.todo & RPCRDMA_STEP_INVALIDATE &&
-		 rpcrdma_req_invalidate(req, ep, &s));
+		if (s->todo & RPCRDMA_STEP_DONE)
+			rpcrdma_ep_send_done(ep, s->xid, s->handle);
+	} while (s->todo & RPCRDMA_STEP_INVALIDATE &&
+		 rpcrdma_req_invalidate(req, ep, s));
 }
 
 /* For all but what most RPCs have: their Reply */
@@ -379,7 +380,27 @@ static noinline void rpcrdma_req_carry_out(struct rpcrdma_req *req,
 					   struct rpcrdma_ep *ep,
 					   struct rpcrdma_step s)
 {
-	rpcrdma_req_do_steps(req, ep, s);
+	rpcrdma_req_do_steps(req, ep, &s);
+}
+
+static __always_inline void
+rpcrdma_req_answered(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
+		     const struct rpcrdma_arrival *a)
+{
+	struct rpcrdma_step s = rpcrdma_exchange_reply(&req->x, &ep->conn, a);
+
+	rpcrdma_req_do_steps(req, ep, &s);
+}
+
+/* A Reply that nobody waits for (any more); @rv is taken. */
+static noinline void rpcrdma_requester_stray(struct rpcrdma_ep *ep,
+					     struct rpcrdma_recv *rv, bool bad)
+{
+	struct rpcrdma_step s = rpcrdma_exchange_stray(&rv->rx, bad);
+
+	rpcrdma_recv_put(rv);
+	if (s.todo & RPCRDMA_STEP_DONE)
+		rpcrdma_ep_send_done(ep, s.xid, s.handle);
 }
 
 /**
@@ -399,14 +420,10 @@ void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 	struct rpcrdma_arrival a __uninitialized;
 	const struct xdr_buf *buf;
 	struct rpcrdma_req *req;
-	struct rpcrdma_step s;
 
 	req = rpcrdma_requester_claim(xprt, ep, rv->rx.xid);
-	if (!req) {
-		s = rpcrdma_exchange_stray(&rv->rx, bad);
-		rpcrdma_recv_put(rv);
-		if (s.todo & RPCRDMA_STEP_DONE)
-			rpcrdma_ep_send_done(ep, s.xid, s.handle);
+	if (unlikely(!req)) {
+		rpcrdma_requester_stray(ep, rv, bad);
 		return;
 	}
 	/* The server is there and answers: reconnect without delay. */
@@ -424,8 +441,7 @@ void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 	a.room.head = buf->head[0].iov_len;
 	a.room.pages = buf->page_len;
 	a.room.tail = buf->tail[0].iov_len;
-	rpcrdma_req_do_steps(req, ep,
-			     rpcrdma_exchange_reply(&req->x, &ep->conn, &a));
+	rpcrdma_req_answered(req, ep, &a);
 }
 
 /*
