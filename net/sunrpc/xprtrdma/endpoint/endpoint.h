@@ -652,7 +652,11 @@ static inline void rpcrdma_ep_get(struct rpcrdma_ep *ep)
 {
 	kref_get(&ep->kref);
 }
-void rpcrdma_ep_put(struct rpcrdma_ep *ep);
+/* Process context: the last one frees memory under a mutex. */
+static inline void rpcrdma_ep_put(struct rpcrdma_ep *ep)
+{
+	kref_put(&ep->kref, ep->release);
+}
 
 /*
  * Open a connection and exchange properties. Sleeps, with a bound; killable

@@ -16,17 +16,6 @@ struct workqueue_struct *rpcrdma_wq;
 /* Teardowns wait for these, which therefore must not wait behind them. */
 struct workqueue_struct *rpcrdma_accept_wq;
 
-/**
- * rpcrdma_ep_put - give up a reference
- * @ep: endpoint
- *
- * Process context: the last one frees memory under a mutex.
- */
-void rpcrdma_ep_put(struct rpcrdma_ep *ep)
-{
-	kref_put(&ep->kref, ep->release);
-}
-
 bool rpcrdma_ep_enter(struct rpcrdma_ep *ep)
 {
 	atomic_inc(&ep->users);

@@ -222,7 +222,7 @@ static void rpcrdma_recv_let_go(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 }
 
 /* @rv may be gone when this returns, with the endpoint. */
-static void rpcrdma_recv_give_back(struct rpcrdma_recv *rv)
+static __always_inline void rpcrdma_recv_give(struct rpcrdma_recv *rv)
 {
 	struct rpcrdma_ep *ep = rv->ep;
 	int events = 0, posted = 0;
@@ -268,6 +268,12 @@ static void rpcrdma_recv_give_back(struct rpcrdma_recv *rv)
 		rpcrdma_recv_events(ep, events | posted);
 }
 
+/* The same for one that was not lent */
+static noinline void rpcrdma_recv_give_back(struct rpcrdma_recv *rv)
+{
+	rpcrdma_recv_give(rv);
+}
+
 /**
  * rpcrdma_recv_put - give a Receive back
  * @rv: Receive that an upcall lent
@@ -278,7 +284,7 @@ void rpcrdma_recv_put(struct rpcrdma_recv *rv)
 {
 	struct rpcrdma_ep *ep = rv->ep;
 
-	rpcrdma_recv_give_back(rv);
+	rpcrdma_recv_give(rv);
 	rpcrdma_ep_put(ep);
 }
 

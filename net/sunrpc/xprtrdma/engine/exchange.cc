@@ -60,6 +60,12 @@ struct rpcrdma_parts divide(u32 length, const struct rpcrdma_room &room,
 	struct rpcrdma_parts p = {};
 	u32 rest, tail = room.tail;
 
+	/* As most are */
+	if (!placed.write_octets && length <= room.head) {
+		p.head = length;
+		p.octets = length;
+		return p;
+	}
 	p.reduced = placed.write_octets != 0;
 	p.head = min_u32(length, room.head);
 	rest = length - p.head;
@@ -249,9 +255,9 @@ struct rpcrdma_step rpcrdma_exchange_stray(const struct rpcrdma_rx *rx,
 	return s;
 }
 
-/* A Reply that is for more than the head, or is a bad one */
+/* A Reply that is about memory regions, or is a bad one */
 [[gnu::noinline]] static struct rpcrdma_step
-reply_to_parts(struct rpcrdma_exchange *x, const struct rpcrdma_conn *conn,
+reply_by_chunks(struct rpcrdma_exchange *x, const struct rpcrdma_conn *conn,
 	       const struct rpcrdma_arrival *a)
 {
 	const struct rpcrdma_rx *rx = a->rx;
@@ -310,16 +316,13 @@ struct rpcrdma_step rpcrdma_exchange_reply(struct rpcrdma_exchange *x,
 		return step(0);
 	x->xid = rx->xid;
 	if (a->inv_handle || a->bad || has_chunks(&x->lists) ||
-	    has_chunks(&rx->lists) || rx->format == RPCRDMA_SPECIAL ||
-	    a->length > a->room.head)
-		return reply_to_parts(x, conn, a);
-	/* Most have nothing else to be looked at, and lie in one piece. */
+	    has_chunks(&rx->lists) || rx->format == RPCRDMA_SPECIAL)
+		return reply_by_chunks(x, conn, a);
+	/* Most have nothing else to be looked at. */
 	x->placed = {};
-	x->parts = {};
-	x->parts.head = a->length;
-	x->parts.octets = a->length;
+	x->parts = divide(a->length, a->room, x->placed);
 	return end(x, RPCRDMA_STEP_PLACE | RPCRDMA_STEP_PUT,
-		   static_cast<int>(a->length));
+		   static_cast<int>(x->parts.octets));
 }
 
 struct rpcrdma_step rpcrdma_exchange_error(struct rpcrdma_exchange *x,

@@ -137,6 +137,7 @@ int rpcrdma_requester_init(struct rpcrdma_requester *r)
 			return -ENOMEM;
 		list_add(&req->rqst.rq_list, &xprt->free);
 	}
+	xprt->stat.max_slots = xprt->num_reqs;
 	return 0;
 }
 
@@ -159,10 +160,30 @@ static struct rpc_rqst *rpcrdma_requester_free_rqst(struct rpc_xprt *xprt)
 {
 	struct rpc_rqst *rqst;
 
-	rqst = list_first_entry_or_null(&xprt->free, struct rpc_rqst, rq_list);
-	if (rqst)
-		list_del(&rqst->rq_list);
+	if (unlikely(list_empty(&xprt->free)))
+		return NULL;
+	rqst = list_first_entry(&xprt->free, struct rpc_rqst, rq_list);
+	list_del(&rqst->rq_list);
 	return rqst;
+}
+
+/* Another slot is made. reserve_lock held, but not all the time. */
+static noinline struct rpc_rqst *
+rpcrdma_requester_more_rqsts(struct rpc_xprt *xprt)
+{
+	struct rpcrdma_req *req;
+
+	xprt->num_reqs++;
+	spin_unlock(&xprt->reserve_lock);
+	req = rpcrdma_requester_add_slot(rpcrdma_xprt_requester(xprt),
+					 rpc_task_gfp_mask());
+	spin_lock(&xprt->reserve_lock);
+	/* Without memory, the slots there are have to do. */
+	if (!req)
+		return rpcrdma_requester_free_rqst(xprt);
+	xprt->stat.max_slots = max_t(unsigned long, xprt->stat.max_slots,
+				     xprt->num_reqs);
+	return &req->rqst;
 }
 
 /**
@@ -174,24 +195,13 @@ static struct rpc_rqst *rpcrdma_requester_free_rqst(struct rpc_xprt *xprt)
  */
 void rpcrdma_requester_alloc_slot(struct rpc_xprt *xprt, struct rpc_task *task)
 {
-	struct rpcrdma_requester *r = rpcrdma_xprt_requester(xprt);
-	struct rpcrdma_req *req;
 	struct rpc_rqst *rqst;
 
 	spin_lock(&xprt->reserve_lock);
 	rqst = rpcrdma_requester_free_rqst(xprt);
-	if (!rqst && xprt->num_reqs < xprt->max_reqs) {
-		xprt->num_reqs++;
-		spin_unlock(&xprt->reserve_lock);
-		req = rpcrdma_requester_add_slot(r, rpc_task_gfp_mask());
-		spin_lock(&xprt->reserve_lock);
-		/* Without memory, the slots there are have to do. */
-		rqst = req ? &req->rqst : rpcrdma_requester_free_rqst(xprt);
-	}
-	if (rqst) {
-		xprt->stat.max_slots = max_t(unsigned long,
-					     xprt->stat.max_slots,
-					     xprt->num_reqs);
+	if (unlikely(!rqst && xprt->num_reqs < xprt->max_reqs))
+		rqst = rpcrdma_requester_more_rqsts(xprt);
+	if (likely(rqst)) {
 		task->tk_rqstp = rqst;
 		task->tk_status = 0;
 	} else {
