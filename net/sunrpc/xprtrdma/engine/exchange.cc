@@ -258,7 +258,7 @@ struct rpcrdma_step rpcrdma_exchange_stray(const struct rpcrdma_rx *rx,
 /* A Reply that is about memory regions, or is a bad one */
 [[gnu::noinline]] static struct rpcrdma_step
 reply_by_chunks(struct rpcrdma_exchange *x, const struct rpcrdma_conn *conn,
-	       const struct rpcrdma_arrival *a)
+		const struct rpcrdma_arrival *a)
 {
 	const struct rpcrdma_rx *rx = a->rx;
 	struct rpcrdma_step s;

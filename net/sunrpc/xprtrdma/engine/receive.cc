@@ -742,9 +742,9 @@ verdict receive(struct rpcrdma_conn *conn, const void *msg, u32 length,
 }
 
 /* A plain message of version 1, whose device stops a peer that sends too much */
-[[gnu::noinline]] verdict receive_plain_v1(struct rpcrdma_conn *conn,
-					   const void *msg, u32 length,
-					   struct rpcrdma_rx *rx)
+[[gnu::noinline, gnu::flatten]] verdict
+receive_plain_v1(struct rpcrdma_conn *conn, const void *msg, u32 length,
+		 struct rpcrdma_rx *rx)
 {
 	conn->received++;
 

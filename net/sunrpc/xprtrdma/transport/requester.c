@@ -74,16 +74,20 @@ void rpcrdma_req_put_mrs(struct rpcrdma_req *req)
 	rpcrdma_ep_put(ep);
 }
 
-/* Whether they are or not. Sleeps, until the peer cannot reach them. */
-static void rpcrdma_req_release_mrs(struct rpcrdma_req *req)
+static noinline void rpcrdma_req_take_back(struct rpcrdma_req *req)
 {
 	struct rpcrdma_ep *ep = req->ep;
 
-	if (!ep)
-		return;
 	req->ep = NULL;
 	rpcrdma_mrs_release_sync(ep, &req->mrs);
 	rpcrdma_ep_put(ep);
+}
+
+/* Whether they are or not. Sleeps, until the peer cannot reach them. */
+static __always_inline void rpcrdma_req_release_mrs(struct rpcrdma_req *req)
+{
+	if (unlikely(req->ep))
+		rpcrdma_req_take_back(req);
 }
 
 /*
