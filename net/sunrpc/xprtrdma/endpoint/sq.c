@@ -70,13 +70,14 @@ static __always_inline void rpcrdma_send_free_up(struct rpcrdma_ep *ep,
 		list_add_tail(&s->stream->work.list, through);
 		s->stream = NULL;
 	}
-	s->exposed = NULL;
 	rpcrdma_send_push(ep, s);
 	rpcrdma_sq_give(&ep->sq);
 }
 
 void rpcrdma_send_reap(struct rpcrdma_send *s, struct list_head *through)
 {
+	/* What it was to expose stays the caller's. */
+	s->exposed = NULL;
 	rpcrdma_send_free_up(s->ep, s, through);
 }
 
@@ -99,15 +100,16 @@ void rpcrdma_work_reap(struct rpcrdma_ep *ep, struct rpcrdma_work *work,
 	struct rpcrdma_work **at = &ep->inflight, *w;
 
 	lockdep_assert_held(&ep->lock);
-	do {
-		w = *at;
-		if (rpcrdma_sq_vouches(&work->wrs, &w->wrs)) {
+	while (likely((w = *at))) {
+		if (likely(rpcrdma_sq_vouches(&work->wrs, &w->wrs))) {
 			*at = w->next;
 			rpcrdma_work_through(ep, w, through);
 		} else {
 			at = &w->next;
 		}
-	} while (w != work);
+		if (w == work)
+			break;
+	}
 	if (!*at)
 		ep->inflight_end = at;
 	rpcrdma_sq_reaped(&ep->sq, ep->inflight ? &ep->inflight->wrs : NULL);

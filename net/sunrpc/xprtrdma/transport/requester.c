@@ -219,6 +219,8 @@ void rpcrdma_requester_alloc_slot(struct rpc_xprt *xprt, struct rpc_task *task)
  * rpcrdma_requester_free_slot - a task is through with its slot
  * @xprt: transport
  * @rqst: the slot's rpc_rqst
+ *
+ * What had buffers, without which nothing is sent, has lost them before.
  */
 void rpcrdma_requester_free_slot(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
 {
@@ -226,7 +228,7 @@ void rpcrdma_requester_free_slot(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
 
 	/* Else a compiler clears it a word at a time: see rpcrdma_xdr_copy_pages() */
 	OPTIMIZER_HIDE_VAR(octets);
-	rpcrdma_req_reset(rpcrdma_rqst_req(rqst));
+	WARN_ON_ONCE(rpcrdma_rqst_req(rqst)->ep);
 
 	spin_lock(&xprt->reserve_lock);
 	if (!xprt_wake_up_backlog(xprt, rqst)) {
