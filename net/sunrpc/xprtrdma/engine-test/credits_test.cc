@@ -32,6 +32,30 @@ message reply(u32 xid, u32 credit, u32 received)
 		.rpc(xid, REPLY, 40);
 }
 
+/* More is posted than the peer was told of, and it comes to the end of what it was. */
+TEST(Window, ACallThatLeavesTwoIsAnsweredByAGrant)
+{
+	auto e = open_server();
+	u32 left = 0;
+
+	/* Not news enough for a grant by itself */
+	e->send(RPCRDMA_KIND_REPLY, 1);
+	e->post(10);
+	ASSERT_FALSE(e->events & RPCRDMA_EV_CONTROL);
+	for (u32 i = 0; !(e->events & RPCRDMA_EV_CONTROL); i++) {
+		left = e->conn.advertised - e->conn.received;
+		ASSERT_GT(left, 2u);
+		ASSERT_EQ(e->receive(message()
+					     .prefix(i, RDMA2_MSG, 0, 100,
+						     e->conn.sent)
+					     .no_lists()
+					     .rpc(i, CALL, 64),
+				     true),
+			  RPCRDMA_RX_CALL);
+	}
+	EXPECT_EQ(left, 3u);
+}
+
 TEST(Window, OneBeforeTheFirstHeader)
 {
 	end client{ usual_config(true) };

@@ -576,6 +576,22 @@ TEST(Exchange, AHandleThatWasNotOfferedEndsTheConnection)
 		  PLACE | PUT | INVALIDATE);
 }
 
+/* Nor does one without chunks complete what broke the rules. */
+TEST(Exchange, AReplyWithoutChunksIsLookedAtToo)
+{
+	exchange invalidates, bad;
+	rpcrdma_step s = invalidates.invalidates(HANDLE, false).reply();
+
+	EXPECT_EQ(s.todo, REPORT | PUT | CLOSE | COMPLETE);
+	EXPECT_EQ(s.status, -EIO_);
+
+	bad.a.bad = true;
+	bad.rx->error.status = -EIO_;
+	s = bad.reply();
+	EXPECT_EQ(s.todo, REPORT | PUT | COMPLETE);
+	EXPECT_EQ(s.status, -EIO_);
+}
+
 TEST(Exchange, AReplyThatNobodyWaitsFor)
 {
 	exchange plain, provided;

@@ -56,6 +56,22 @@ std::vector<std::pair<u32, u32>> errors(end &e)
 
 using error_list = std::vector<std::pair<u32, u32>>;
 
+/* A direction that is none, whatever the flags say */
+TEST(Messages, NoDirectionIsMadeOfFlags)
+{
+	for (u32 flags = 2; flags; flags <<= 1) {
+		auto e = open_server();
+		const auto verdict =
+			e->receive(message()
+					   .prefix(X, RDMA2_MSG, flags, 100, 1)
+					   .no_lists()
+					   .rpc(X, flags, 64));
+
+		EXPECT_NE(verdict, RPCRDMA_RX_CALL) << flags;
+		EXPECT_NE(verdict, RPCRDMA_RX_REPLY) << flags;
+	}
+}
+
 TEST(Continuation, ThreeParts)
 {
 	for (u32 resp : { 0u, RESP }) {

@@ -486,6 +486,44 @@ TEST(VersionMemory, SilenceForEverTriesBothInTurn)
 
 /* ---- Credits ---- */
 
+/* What is taken at once leaves everything as the others do. */
+TEST(CreditsV1, APlainReply)
+{
+	auto e = client1();
+
+	header_of(*e, RPCRDMA_KIND_CALL, X);
+	EXPECT_EQ(rpcrdma_conn_answer(&e->conn, false), RPCRDMA_ANSWER_NOT_YET);
+	for (u32 i = 0; i < 3; i++) {
+		EXPECT_EQ(e->receive(inline_msg(X, REPLY, 7)),
+			  RPCRDMA_RX_REPLY);
+		EXPECT_EQ(rpcrdma_conn_answer(&e->conn, false),
+			  RPCRDMA_ANSWER_V1);
+		/* For who looks at windows */
+		EXPECT_EQ(e->conn.limit - e->conn.sent, 7u);
+		EXPECT_EQ(e->conn.advertised - e->conn.received,
+			  e->conn.cfg.reverse);
+	}
+}
+
+/* Receives are kept back only while there are enough for the Replies to come. */
+TEST(CreditsV1, KeptBackReceivesArePostedWhenFewAreLeft)
+{
+	auto e = client1();
+	u32 n = 0;
+
+	for (u32 i = 0; i < 3; i++) {
+		ASSERT_EQ(e->receive(inline_msg(X, REPLY, 7), true),
+			  RPCRDMA_RX_REPLY);
+		ASSERT_EQ(rpcrdma_conn_given_back(&e->conn), 0u);
+	}
+	while (!(e->events & RPCRDMA_EV_RECEIVES)) {
+		ASSERT_LT(n++, 30u);
+		ASSERT_EQ(e->receive(inline_msg(X, REPLY, 7), true),
+			  RPCRDMA_RX_REPLY);
+	}
+	EXPECT_EQ(rpcrdma_conn_to_post(&e->conn, 0), 3u);
+}
+
 TEST(CreditsV1, GrantIsAbsoluteAndMayShrink)
 {
 	auto e = client1();
