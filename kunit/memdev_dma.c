@@ -173,7 +173,8 @@ static int memdev_op_map_sg(struct device *dev, struct scatterlist *sgl,
 	for_each_sg(sgl, sg, done, i)
 		memdev_unmap(md, sg->dma_address, sg->length, dir,
 			     DMA_ATTR_SKIP_CPU_SYNC);
-	return -ENOMEM;
+	/* What the kernel's own mapping says without bounce buffers */
+	return -EIO;
 }
 
 static void memdev_op_unmap_sg(struct device *dev, struct scatterlist *sgl,

@@ -84,6 +84,9 @@ static int rpcrdma_rw_prepare(struct rpcrdma_rw *rw,
 	rc = rdma_rw_ctx_init(&ctxt->rw, ep->qp, ep->id->port_num, ctxt->sg,
 			      ctxt->nents, 0, ctxt->offset, ctxt->handle,
 			      rw->dir);
+	/* That there are no bounce buffers now does not last. */
+	if (rc == -EIO)
+		return -ENOMEM;
 	if (rc < 0)
 		return rc;
 	ctxt->ready = true;
