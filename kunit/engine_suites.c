@@ -157,10 +157,8 @@ static enum rpcrdma_verdict feed(struct kunit *test, struct end *e,
 /* The next control message; its length, 0: none */
 static u32 control(struct end *e, struct msg *m)
 {
-	u32 inv;
-
-	m->len = rpcrdma_conn_next_control(&e->conn, m->data, sizeof(m->data),
-					   &inv);
+	m->len = rpcrdma_conn_next_control(&e->conn, m->data,
+					   sizeof(m->data)).octets;
 	return m->len;
 }
 
@@ -1130,32 +1128,31 @@ static void planning_parts(struct kunit *test)
 	u32 length;
 
 	for (length = 4057; length < 12300; length += 81) {
-		u32 left = length, header, part;
-		bool more;
+		u32 left = length, header;
+		struct rpcrdma_part part;
 
 		do {
-			part = rpcrdma_next_part(&f->client.conn, NULL, left,
-						 &more);
-			KUNIT_ASSERT_LE(test, part, left);
+			part = rpcrdma_next_part(&f->client.conn, NULL, left);
+			KUNIT_ASSERT_LE(test, part.octets, left);
 			header = rpcrdma_encode_header(
 				&f->client.conn, f->buf, sizeof(f->buf), XID,
-				RDMA2_MSG, more ? RDMA2_F_MORE : 0, NULL);
-			KUNIT_ASSERT_LE(test, header + part, sizeof(f->buf));
+				RDMA2_MSG, part.more ? RDMA2_F_MORE : 0, NULL);
+			KUNIT_ASSERT_LE(test, header + part.octets, sizeof(f->buf));
 			rpcrdma_conn_stamp(&f->client.conn, RPCRDMA_KIND_CALL,
 					   f->buf);
 			put_unaligned_be32(XID, f->buf + header);
 			put_unaligned_be32(RPC_CALL, f->buf + header + 4);
 			KUNIT_ASSERT_EQ(test,
 				rpcrdma_conn_receive(&f->server.conn, f->buf,
-						     header + part,
+						     header + part.octets,
 						     &f->server.rx),
-				more ? RPCRDMA_RX_PART : RPCRDMA_RX_CALL);
+				part.more ? RPCRDMA_RX_PART : RPCRDMA_RX_CALL);
 			rpcrdma_conn_posted(&f->server.conn, 1);
 			deliver_control(test, f, &f->server, &f->client);
-			left -= part;
+			left -= part.octets;
 			KUNIT_ASSERT_EQ(test, f->server.rx.total_length,
 					length - left);
-		} while (more);
+		} while (part.more);
 		KUNIT_ASSERT_EQ(test, left, 0);
 		KUNIT_ASSERT_EQ(test, f->server.rx.format, RPCRDMA_CONTINUED);
 	}

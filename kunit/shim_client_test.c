@@ -304,10 +304,7 @@ static bool peer_reply(struct rpcrdma_recv *rv, u32 want, u32 bad)
 		rw->done = peer_written;
 	}
 	if (r->plan.read_length) {
-		/* Regions are made when they are first wanted. */
-		while ((rc = rpcrdma_expose(ep, &r->exposed, xid, &ext, 1,
-					    &r->plan)) == -EAGAIN)
-			schedule_timeout_uninterruptible(1);
+		rc = rpcrdma_expose(ep, &r->exposed, xid, &ext, 1, &r->plan);
 		if (rc)
 			goto out_free;
 		r->exposed.release = peer_pulled;

@@ -331,7 +331,127 @@ static void hardware_fails_anything(struct kunit *test)
 	KUNIT_EXPECT_LT(test, n, 1000U);
 }
 
+/* Send contexts of @ep that have a buffer of @octets of their own, all of them free */
+static unsigned int shim_send_buffers(struct rpcrdma_ep *ep, u32 octets)
+{
+	unsigned int nr = 0, i;
+
+	for (i = 0; i < ep->nr_sends; i++)
+		if (!ep->send_ring[i].shared && ep->send_ring[i].size >= octets)
+			nr++;
+	return nr;
+}
+
+/*
+ * Buffers to send from go from context to context when there is no memory for another
+ * one, and back to the system one by one. What control messages need stays.
+ */
+static void hardware_send_buffers(struct kunit *test)
+{
+	const u32 octets = 4096;
+	struct shim_pair *pair = test->priv;
+	struct rpcrdma_send *s, *other;
+	struct rpcrdma_ep *ep;
+	unsigned int nr, i;
+	int rc;
+
+	if (!memdev_maps(shim_memdev))
+		kunit_skip(test, "this kernel lets no driver map memory");
+	shim_open(test);
+	ep = pair->server.ep;
+	nr = shim_send_buffers(ep, octets);
+	s = rpcrdma_send_get(ep);
+	KUNIT_ASSERT_NOT_NULL(test, s);
+	rc = rpcrdma_send_larger(s, octets, GFP_KERNEL);
+	KUNIT_ASSERT_EQ(test, rc, 0);
+	KUNIT_EXPECT_EQ(test, shim_send_buffers(ep, octets), nr + 1);
+
+	/* It is not free, so that there is none to be had. */
+	other = rpcrdma_send_get(ep);
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	if (!nr) {
+		memdev_fail_at(shim_memdev, 1);
+		rc = rpcrdma_send_larger(other, octets, GFP_KERNEL);
+		KUNIT_EXPECT_TRUE(test, memdev_failed(shim_memdev));
+		KUNIT_EXPECT_EQ(test, rc, -ENOMEM);
+	}
+	rpcrdma_send_put(s);
+	memdev_fail_at(shim_memdev, 1);
+	rc = rpcrdma_send_larger(other, octets, GFP_KERNEL);
+	KUNIT_EXPECT_TRUE(test, memdev_failed(shim_memdev));
+	KUNIT_EXPECT_EQ(test, rc, 0);
+	KUNIT_EXPECT_GE(test, other->size, octets);
+	KUNIT_EXPECT_EQ(test, shim_send_buffers(ep, octets), nr + 1);
+	/* It says so of the right memory. */
+	memset(other->buf, 0, other->size);
+
+	/* Less is enough, where there is less. */
+	s = rpcrdma_send_get(ep);
+	KUNIT_ASSERT_NOT_NULL(test, s);
+	memdev_fail_at(shim_memdev, 1);
+	rc = rpcrdma_send_larger(s, octets / 2, GFP_KERNEL);
+	KUNIT_EXPECT_EQ(test, rc, 0);
+	KUNIT_EXPECT_EQ(test, s->size, octets / 2);
+	rpcrdma_send_put(s);
+	rpcrdma_send_put(other);
+
+	nr = shim_send_buffers(ep, 1);
+	KUNIT_EXPECT_GT(test, nr, 0U);
+	spin_lock(&ep->lock);
+	while (nr) {
+		rpcrdma_send_let_go(ep);
+		nr--;
+		KUNIT_EXPECT_EQ(test, shim_send_buffers(ep, 1), nr);
+	}
+	rpcrdma_send_let_go(ep);
+	spin_unlock(&ep->lock);
+	/* What control messages need is with its context again. */
+	for (i = 1; i <= RPCRDMA_CONTROL_SENDS; i++)
+		KUNIT_EXPECT_TRUE(test, ep->send_ring[i].shared);
+	shim_mixed_traffic(test, pair);
+}
+
+/*
+ * Does a Send report its end where the buffer must not be used before? The client's
+ * only one in store, and on software iWARP all that have a page or more.
+ */
+static void hardware_sends_report(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	struct rpcrdma_send *s, *last;
+	unsigned int i, all = 0;
+	struct shim_rpc *rpc;
+	struct rpcrdma_ep *ep;
+
+	shim_open(test);
+	ep = pair->client.ep;
+	last = &ep->send_ring[ep->nr_sends - 1];
+	KUNIT_EXPECT_EQ(test, last->size, 4096U);
+	KUNIT_EXPECT_EQ(test, last->report, (u32)RPCRDMA_REPORT_ALL);
+	for (i = 0; i < ep->nr_sends - 1; i++) {
+		s = &ep->send_ring[i];
+		KUNIT_EXPECT_EQ(test, s->report, (u32)RPCRDMA_REPORT_NONE);
+		s->report = 3000;
+	}
+	for (i = 0; i < 8; i++) {
+		rpc = shim_rpcs(test, 1);
+		rpc->inline_arg = i & 1 ? 1000 : 3500;
+		KUNIT_ASSERT_EQ(test, shim_rpc_send(&pair->client, rpc), 0);
+		KUNIT_EXPECT_EQ(test, shim_rpc_wait(&pair->client, rpc), 0);
+	}
+	for (i = 0; i < ep->nr_sends - 1; i++) {
+		s = &ep->send_ring[i];
+		if (s->len < 3000)
+			continue;
+		KUNIT_EXPECT_TRUE(test, s->wr.send_flags & IB_SEND_SIGNALED);
+		all++;
+	}
+	KUNIT_EXPECT_GT(test, all, 0U);
+}
+
 static struct kunit_case hardware_cases[] = {
+	KUNIT_CASE(hardware_send_buffers),
+	KUNIT_CASE(hardware_sends_report),
 	KUNIT_CASE(hardware_bounces),
 	KUNIT_CASE(hardware_bounces_lent),
 	KUNIT_CASE(hardware_regions_run_dry),

@@ -217,12 +217,7 @@ static struct rpcrdma_exposed *shim_expose(struct shim_side *side,
 		*shim_buf_at(&e->buf, i) = octets[i];
 	e->side = side;
 	e->exposed.release = shim_unexposed;
-	do {
-		rc = rpcrdma_expose(ep, &e->exposed, xid, e->buf.ext, e->buf.nr_ext,
-				    plan);
-		if (rc == -EAGAIN)
-			schedule_timeout_uninterruptible(1);
-	} while (rc == -EAGAIN);
+	rc = rpcrdma_expose(ep, &e->exposed, xid, e->buf.ext, e->buf.nr_ext, plan);
 	if (rc)
 		goto out_free;
 	kvfree(octets);

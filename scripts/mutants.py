@@ -7,8 +7,8 @@
                              names, and fails if they all pass; and so for what
                              no document has a rule of, with the tests of a suite
   mutants.py NAME ...        those of a document, or of a rule: "version-two",
-                             "version-two:7.1.2 #1"; of "suites", or of one:
-                             "suites:RegionPool #1"
+                             "version-two:7.1.2 #1"; of "suites", of one of these, or
+                             one: "suites:RegionPool", "suites:RegionPool #1"
   mutants.py --check         builds nothing: each mutation still applies, and
                              each rule with an engine test has one, or a reason
   mutants.py --simulation [NAME ...]
@@ -437,6 +437,21 @@ def check_defects(root, mutations):
     return errors
 
 
+def families(mutation):
+    """What the rules of a mutation begin with: "T2" of "T2 #1"."""
+    return {rule.split(" ")[0] for rule in mutation.rules}
+
+
+def named(mutations, names, names_of):
+    """Those that have one of the names, or all without any; a name that none has ends the run."""
+    if not names:
+        return mutations
+    unknown = set(names) - {name for m in mutations for name in names_of(m)}
+    if unknown:
+        sys.exit("nothing is called " + ", ".join(sorted(unknown)))
+    return [m for m in mutations if names_of(m) & set(names)]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", default=ROOT, help="the checkout")
@@ -462,13 +477,10 @@ def main():
               f"{sum(len(m.rules) for m in defects if m.reason)} cannot be")
         return 1 if errors else 0
     if options.simulation:
-        if options.name:
-            defects = [m for m in defects
-                       if any(rule in options.name or rule.split(" ")[0] in options.name for rule in m.rules)]
+        defects = named(defects, options.name, lambda m: {*m.rules, *families(m)})
         return 1 if try_simulation(options.root, defects, options.seeds) else 0
-    if options.name:
-        mutations = [m for m in mutations
-                     if m.document in options.name or any(f"{m.document}:{rule}" in options.name for rule in m.rules)]
+    mutations = named(mutations, options.name,
+                      lambda m: {m.document, *(f"{m.document}:{rule}" for rule in {*m.rules, *families(m)})})
     return 1 if try_all(options.root, mutations) else 0
 
 

@@ -199,6 +199,44 @@ rpcrdma_lists_seg(const struct rpcrdma_lists *lists, u32 i)
 				      &lists->more[i - RPCRDMA_MAX_SEGS];
 }
 
+/* Octets of a chunk that are to be moved. */
+struct rpcrdma_stretch {
+	u32 offset;			/* octets into the chunk, less those of ... */
+	u32 segment;			/* segments gone past; 0 to begin */
+	u32 length;			/* octets left */
+};
+
+/*
+ * The next octets of a stretch that lie together in the memory of the chunk's owner,
+ * to @part, which has one at least. They are taken off at->length. Returns false when
+ * there are none any more: what is left of at->length then, the chunk does not have.
+ * @lists: holds the segments of @chunk.
+ */
+static inline bool rpcrdma_chunk_next(const struct rpcrdma_lists *lists,
+				      const struct rpcrdma_chunk *chunk,
+				      struct rpcrdma_stretch *at,
+				      struct rpcrdma_segment *part)
+{
+	const struct rpcrdma_segment *seg;
+
+	while (at->length && at->segment < chunk->count) {
+		seg = rpcrdma_lists_seg(lists, chunk->first + at->segment++);
+		if (at->offset >= seg->length) {
+			at->offset -= seg->length;
+			continue;
+		}
+		part->handle = seg->handle;
+		part->length = seg->length - at->offset;
+		if (part->length > at->length)
+			part->length = at->length;
+		part->offset = seg->offset + at->offset;
+		at->offset = 0;
+		at->length -= part->length;
+		return true;
+	}
+	return false;
+}
+
 /*
  * Building lists. Chunks must be begun in wire order (reads by ascending
  * position, writes, reply). Begin a chunk, then append its segments; a Write
@@ -409,6 +447,7 @@ struct rpcrdma_conn {
 	/* Credits, WP 3.3: serial numbers modulo 2^32 */
 	u32 sent;			/* messages sent by this end */
 	u32 limit;			/* may send while sent < limit */
+	u32 underway;			/* Calls without an answer, of either end */
 	u32 received;			/* messages received by this end */
 	u32 posted;			/* Receives ever posted here */
 	u32 counted;			/* last received that the peer sent */
@@ -697,6 +736,12 @@ u32 rpcrdma_conn_posted(struct rpcrdma_conn *conn, u32 count);
  */
 u32 rpcrdma_conn_given_back(struct rpcrdma_conn *conn);
 
+/* A control message that has its turn */
+struct rpcrdma_control {
+	u32	octets;		/* of the message, 0: none is due */
+	u32	inv_handle;	/* to invalidate with it, 0: a plain Send */
+};
+
 /*
  * Fetch the next control message that may be sent now, in the order of WP 3.3
  * and 3.4: ERRORs and DONEs, own CONNPROP parts, then a grant that is owed. It
@@ -704,11 +749,20 @@ u32 rpcrdma_conn_given_back(struct rpcrdma_conn *conn);
  * the connection.
  * @buf: 4-octet aligned; @size: its octets, at least
  * RPCRDMA_V2_FIRST_CONNPROP, or nothing is due.
- * @inv_handle: the handle to invalidate with it, 0 for a plain Send.
- * Returns the octets of the message, 0 when none is due.
  */
-u32 rpcrdma_conn_next_control(struct rpcrdma_conn *conn, void *buf, u32 size,
-			      u32 *inv_handle);
+struct rpcrdma_control rpcrdma_conn_next_control(struct rpcrdma_conn *conn,
+						 void *buf, u32 size);
+
+/*
+ * Is there no Call under way, in either direction, beside the one that this end makes
+ * now, or answers? A guess, from which nothing follows. Any context.
+ */
+static inline bool rpcrdma_conn_alone(const struct rpcrdma_conn *conn,
+				      enum rpcrdma_kind kind)
+{
+	return (int)__atomic_load_n(&conn->underway, __ATOMIC_RELAXED) <=
+	       (kind == RPCRDMA_KIND_REPLY);
+}
 
 /* Is a control message due (and sendable) now? */
 bool rpcrdma_conn_control_due(const struct rpcrdma_conn *conn);
@@ -744,6 +798,12 @@ u32 rpcrdma_conn_queue_error(struct rpcrdma_conn *conn, u32 xid, u32 code,
 u32 rpcrdma_conn_queue_done(struct rpcrdma_conn *conn, u32 xid,
 			    u32 inv_handle);
 
+/* What there is to be done about window that is waited for */
+struct rpcrdma_stall {
+	u32	wait;		/* ask again in so many milliseconds, 0: never */
+	u32	events;		/* EV_CLOSE when the time is over */
+};
+
 /*
  * How long may what waits for window still wait? A peer owes grants (WP 3.3);
  * one that for cfg.stall_ms lets nothing of it go, or grants so little that no
@@ -751,11 +811,9 @@ u32 rpcrdma_conn_queue_done(struct rpcrdma_conn *conn, u32 xid,
  * Call that was not sent.
  * @waits: Calls or Replies of the caller's that could not be sent wait;
  * control messages need no mention. @now: any clock of milliseconds.
- * Returns the milliseconds after which to ask again, 0 when nothing waits for
- * window (any more). *@events: EV_CLOSE when the time is over.
  */
-u32 rpcrdma_conn_stalled(struct rpcrdma_conn *conn, bool waits, u32 now,
-			 u32 *events);
+struct rpcrdma_stall rpcrdma_conn_stalled(struct rpcrdma_conn *conn, bool waits,
+					  u32 now);
 
 /* ------------------------------------------------------------------ */
 /* The Send Queue                                                      */
@@ -796,7 +854,9 @@ struct rpcrdma_sq {
 	/* These two are looked at together. */
 	u32 transfers;		/* that wait */
 	u32 messages;		/* that wait, and the one that has parts to go */
-	u32 reply_reserve;	/* contexts which Replies to be made leave to others */
+	/* Contexts which Replies to be made leave to others, and ... */
+	u32 reply_reserve;
+	u32 reserve, reserve_waits;	/* ... while no message waits, or some do */
 	u32 call_wrs;		/* slots for the largest Call refused; 0: none was */
 	u8 refused;		/* who else was, the engine's */
 };
@@ -813,8 +873,18 @@ struct rpcrdma_wrs {
  * one with rpcrdma_sq_give(), and so are RPCRDMA_CONTROL_SENDS more. The one that the
  * next Call is made in is not among them.
  * @reverse: Calls that the peer takes at a time in this end's own direction.
+ * @replies: no work on a Call is begun while messages wait, for the peer's window or
+ * for the queue, and so many contexts are taken by Replies, made or to be made.
  */
-void rpcrdma_sq_init(struct rpcrdma_sq *sq, u32 depth, u32 sends, u32 reverse);
+void rpcrdma_sq_init(struct rpcrdma_sq *sq, u32 depth, u32 sends, u32 reverse,
+		     u32 replies);
+
+/* The account's: a message has to wait, or its further parts have. */
+static inline void rpcrdma_sq_wait(struct rpcrdma_sq *sq)
+{
+	sq->messages++;
+	sq->reply_reserve = sq->reserve_waits;
+}
 
 /* Can so many Work Requests ever be posted at once? Any context. */
 static inline bool rpcrdma_sq_fits(const struct rpcrdma_sq *sq, u32 nr_wrs)
@@ -911,7 +981,7 @@ rpcrdma_sq_reply_in_parts(struct rpcrdma_sq *sq, u32 nr_wrs)
 {
 	if (!rpcrdma_sq_fits(sq, nr_wrs))
 		return RPCRDMA_SQ_NEVER;
-	sq->messages++;
+	rpcrdma_sq_wait(sq);
 	return RPCRDMA_SQ_WAIT;
 }
 
@@ -953,6 +1023,17 @@ static inline bool rpcrdma_sq_call_is_likely(const struct rpcrdma_conn *conn)
 }
 
 /*
+ * Does anything wait for its turn, or was a Call refused, so that another may be? A
+ * guess, from which nothing follows. Any context.
+ */
+static inline bool rpcrdma_sq_somebody_waits(const struct rpcrdma_sq *sq)
+{
+	return __atomic_load_n(&sq->transfers, __ATOMIC_RELAXED) |
+	       __atomic_load_n(&sq->messages, __ATOMIC_RELAXED) |
+	       __atomic_load_n(&sq->call_wrs, __ATOMIC_RELAXED);
+}
+
+/*
  * Send contexts, where they are not part of another answer. Each is counted as taken
  * if the answer is true, and RPCRDMA_TURN_RETRY comes if it is false.
  * - for a message that is made next, whatever else it may have to wait for
@@ -968,7 +1049,7 @@ bool rpcrdma_sq_may_take_ahead(struct rpcrdma_sq *sq);
 static inline bool rpcrdma_sq_spares(const struct rpcrdma_sq *sq)
 {
 	return __atomic_load_n(&sq->contexts, __ATOMIC_RELAXED) >
-	       sq->reply_reserve;
+	       __atomic_load_n(&sq->reply_reserve, __ATOMIC_RELAXED);
 }
 
 /* The first of those that wait, as far as there are any */
@@ -1438,6 +1519,52 @@ static inline bool rpcrdma_plan_plain(const struct rpcrdma_conn *conn,
 	return true;
 }
 
+/* Does it take memory that the peer reads or writes? */
+static inline bool
+rpcrdma_plan_has_chunks(const struct rpcrdma_call_plan *plan)
+{
+	return plan->read_item || plan->write_chunk || plan->reply_chunk ||
+	       plan->format == RPCRDMA_SPECIAL;
+}
+
+/*
+ * Memory of a message, in three parts that follow each other; octets. Of a Call, the
+ * pages are the argument and of a Reply's, the result, if that is reduced.
+ */
+struct rpcrdma_room {
+	u32 head;
+	u32 pages;
+	u32 tail;
+};
+
+/* What a Call offers to its peer in a chunk, or in a part of one */
+struct rpcrdma_offer {
+	bool written;			/* the Reply's memory; else the Call's */
+	u32 from;			/* octets into that memory */
+	u32 length;			/* never 0 */
+	bool data;			/* its pages, in a chunk of their own */
+};
+
+/* A walk over what a Call offers: neither message is without a head. */
+struct rpcrdma_offers {
+	const struct rpcrdma_call_plan *plan;
+	struct rpcrdma_room call;	/* what the Call consists of */
+	struct rpcrdma_room reply;	/* the memory for its Reply */
+	u32 left;			/* the engine's; 0 to begin */
+};
+
+/*
+ * The memory that a Call's chunks consist of, range by range and in wire order (6.2.3).
+ * Before the first range of a chunk, that is begun in @lists; the user appends a segment
+ * for each region that the range takes, and asks for the next. With the last one the
+ * peer is let invalidate a region. No memory is in two chunks that it writes to.
+ * @lists: initialised.
+ * Returns 1 with @offer; 0 when there is none any more; -EMSGSIZE if @lists take no
+ * such chunk, which ends the walk.
+ */
+int rpcrdma_offer_next(struct rpcrdma_offers *at, struct rpcrdma_lists *lists,
+		       struct rpcrdma_offer *offer);
+
 /*
  * Encode a message's header, credit fields left for rpcrdma_conn_stamp().
  * @size: octets at @buf (4-octet aligned). @lists: NULL for none.
@@ -1467,13 +1594,19 @@ u32 rpcrdma_encode_rpc(const struct rpcrdma_conn *conn, void *buf, u32 size,
 u32 rpcrdma_header_octets(const struct rpcrdma_conn *conn,
 			  const struct rpcrdma_lists *lists);
 
+/* A part of a CONTINUED message */
+struct rpcrdma_part {
+	u32	octets;		/* of the payload */
+	bool	more;		/* others follow: it carries RDMA2_F_MORE */
+};
+
 /*
- * Cut a CONTINUED message (4.4.2): payload octets for its next part, when
- * @left octets have not been sent yet. @lists go with the last part.
- * @more: set to whether that part carries RDMA2_F_MORE.
+ * Cut a CONTINUED message (4.4.2): its next part, when @left octets of its payload
+ * have not been sent yet. @lists go with the last part.
  */
-u32 rpcrdma_next_part(const struct rpcrdma_conn *conn,
-		      const struct rpcrdma_lists *lists, u32 left, bool *more);
+struct rpcrdma_part rpcrdma_next_part(const struct rpcrdma_conn *conn,
+				      const struct rpcrdma_lists *lists,
+				      u32 left);
 
 /* What a Reply says it placed in the chunks of its Call */
 struct rpcrdma_placed {
@@ -1506,14 +1639,7 @@ int rpcrdma_check_reply(const struct rpcrdma_conn *conn,
  * that no Reply is looked at before.
  */
 
-/* Memory that waits for a Reply; octets */
-struct rpcrdma_room {
-	u32 head;
-	u32 pages;			/* of the result, if it is reduced */
-	u32 tail;
-};
-
-/* How a Payload stream is divided among that: one after the other */
+/* How a Payload stream is divided among a Reply's memory: one after the other */
 struct rpcrdma_parts {
 	u32 head;
 	u32 pages;			/* reduced: not from the stream */
@@ -1850,12 +1976,15 @@ int rpcrdma_plan_expose(const struct rpcrdma_conn *conn,
 void rpcrdma_conn_exposed(struct rpcrdma_conn *conn, u32 slot, u32 inv_handle,
 			  u32 now);
 
-/*
- * A Reply whose DONE did not come in time: returns its slot, which DONE does
- * not find any more, or -1. *@wait: milliseconds until it is worth asking
- * again, when -1 was returned; 0: nothing waits.
- */
-int rpcrdma_conn_overdue(struct rpcrdma_conn *conn, u32 now, u32 *wait);
+/* A Reply whose DONE did not come in time, if there is one */
+struct rpcrdma_overdue {
+	bool	any;
+	u32	slot;		/* DONE does not find it any more */
+	u32	wait;		/* if none: milliseconds until it is worth asking
+				 * again, 0: nothing waits
+				 */
+};
+struct rpcrdma_overdue rpcrdma_conn_overdue(struct rpcrdma_conn *conn, u32 now);
 
 /* The memory of @slot is not exposed any more, or never was. */
 void rpcrdma_conn_unexpose(struct rpcrdma_conn *conn, u32 slot);
@@ -1908,6 +2037,7 @@ struct rpcrdma_memory_account {
 	u64 held[RPCRDMA_MEMORY_USES];
 	u8 member;		/* of the connections that share a limit */
 	u8 wanted;		/* it was refused some, and is not told since */
+	u8 replies;		/* some are held */
 };
 
 /*
@@ -1951,9 +2081,15 @@ bool rpcrdma_memory_ask(const struct rpcrdma_memory *all,
 static inline bool
 rpcrdma_memory_has_replies(const struct rpcrdma_memory_account *account)
 {
-	return __atomic_load_n(&account->held[RPCRDMA_MEMORY_REPLIES],
-			       __ATOMIC_RELAXED);
+	return __atomic_load_n(&account->replies, __ATOMIC_RELAXED);
 }
+/*
+ * Replies that are sent from buffers of @octets are in no account while they wait to
+ * go: so many of them take what is promised for Replies. At least one; any number for
+ * those who were promised nothing.
+ */
+u32 rpcrdma_memory_replies(const struct rpcrdma_memory_account *account,
+			   u32 octets);
 /*
  * May a Call be begun that with others at work may need @octets for Replies? Always,
  * while none waits for its peer: what is worked on is this end's. If not, it is waited

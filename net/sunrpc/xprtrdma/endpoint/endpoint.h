@@ -117,6 +117,7 @@ struct rpcrdma_send {
 	void			*buf;		/* NULL until it is needed */
 	u32			size;		/* of that, octets */
 	bool			shared;		/* it is of ep->control_bufs */
+	u32			report;		/* see below */
 	u32			header_len;	/* octets */
 	u32			len;		/* octets, header and payload */
 	struct rpcrdma_rw	*rw;		/* Writes that go before it */
@@ -125,6 +126,18 @@ struct rpcrdma_send {
 
 	struct ib_send_wr	wr;
 	struct ib_sge		sge;
+};
+
+/*
+ * s->report: a Send of so many octets reports its end, whatever the Send Queue needs.
+ * - Software iWARP sends what does not report its end from the buffer itself, by
+ *   reference, if it has a page or more, and says that it is through when TCP has queued
+ *   it. What reports its end it copies.
+ * - The buffer that a client has in store for want of memory comes back at once.
+ */
+enum {
+	RPCRDMA_REPORT_NONE	= U32_MAX,
+	RPCRDMA_REPORT_ALL	= 0,
 };
 
 /*
@@ -386,10 +399,11 @@ struct rpcrdma_exposed {
 /*
  * Prepare to expose the memory in @ext as the Reply that @plan wants to be
  * pulled (plan->read_length), and complete @plan. It is exposed by the Send
- * that it is given to, as s->exposed, read-only.
- * Returns 0, and holds off the teardown until the Send or the cancellation;
- * -EAGAIN: no region free now, write_space() will be called; or another errno,
- * with @plan->error set when the peer has to know.
+ * that it is given to, as s->exposed, read-only. May sleep, with a bound, while
+ * regions are made.
+ * Returns 0, and holds off the teardown until the Send or the cancellation; or an
+ * errno, with @plan->error set when the peer has to know; -EAGAIN: there were no
+ * regions in time.
  */
 int rpcrdma_expose(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x, u32 xid,
 		   const struct rpcrdma_extent *ext, u32 nr,
@@ -539,6 +553,8 @@ struct rpcrdma_ep {
 	struct list_head	node;		/* list of all endpoints */
 	struct rdma_cm_id	*id;
 	struct ib_device	*device;
+	bool			softirq;	/* ... which sends in softirqs */
+	u32			report;		/* of Send contexts, see there */
 	struct ib_pd		*pd;
 	struct ib_qp		*qp;
 	struct ib_cq		*send_cq, *recv_cq;
@@ -585,6 +601,7 @@ struct rpcrdma_ep {
 	u32			max_element;	/* octets, whole pages */
 	enum ib_mr_type		mr_type;
 	struct delayed_work	mr_work;	/* makes more */
+	atomic_t		mr_told;	/* how often who waits for one was told */
 	/* Replies to be pulled, by the engine's slots; under lock */
 	struct rpcrdma_exposed	*exposed[RPCRDMA_MAX_EXPOSED];
 	struct delayed_work	exposed_work;	/* looks for those overdue */
@@ -600,7 +617,7 @@ struct rpcrdma_ep {
 	void			(*completed)(struct ib_cq *cq, struct ib_wc *wc);
 	void			(*opened)(struct rpcrdma_ep *ep);
 	void			(*release)(struct kref *kref);
-	wait_queue_head_t	wait;		/* life->settled; users */
+	wait_queue_head_t	wait;		/* life->settled; users; mr_told */
 	struct completion	made;		/* connect or accept has returned */
 	struct completion	gone;		/* nothing left on the device */
 	struct completion	closed;		/* and closed() has returned */

@@ -13,6 +13,9 @@
 #include "internal.h"
 #include "trace.h"
 
+/* How long a Reply may wait for memory regions to be made */
+#define RPCRDMA_EXPOSE_WAIT_MS	1000
+
 /* The slot becomes free. */
 static void rpcrdma_exposed_free_slot(struct rpcrdma_exposed *x)
 {
@@ -46,23 +49,10 @@ static void rpcrdma_exposed_end(struct rpcrdma_exposed *x)
 	rpcrdma_mrs_invalidate(x->ep, &x->mrs, &x->inv);
 }
 
-/**
- * rpcrdma_expose - prepare a Reply to be pulled
- * @ep: open endpoint
- * @x: caller's, with release() set
- * @xid: of the Reply
- * @ext: memory of its Payload stream
- * @nr: elements of @ext
- * @plan: the engine's plan, with a read_length; gets the chunk
- *
- * Process context, does not sleep. Returns 0: give @x to a Send, or to
- * rpcrdma_expose_cancel(); the teardown waits for that. -EAGAIN: no region
- * free now, write_space() will be called; any other errno, with @plan->error
- * set when it is for the peer to know. On error @x is the caller's.
- */
-int rpcrdma_expose(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x, u32 xid,
-		   const struct rpcrdma_extent *ext, u32 nr,
-		   struct rpcrdma_reply_plan *plan)
+/* One attempt. -EAGAIN: the regions are told of. Does not sleep. */
+static int rpcrdma_expose_now(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x,
+			      u32 xid, const struct rpcrdma_extent *ext, u32 nr,
+			      struct rpcrdma_reply_plan *plan)
 {
 	int slot, rc;
 
@@ -90,6 +80,39 @@ int rpcrdma_expose(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x, u32 xid,
 	else
 		x->inv_handle = plan->lists.inv_handle;
 	return rc;
+}
+
+/**
+ * rpcrdma_expose - prepare a Reply to be pulled
+ * @ep: open endpoint
+ * @x: caller's, with release() set
+ * @xid: of the Reply
+ * @ext: memory of its Payload stream
+ * @nr: elements of @ext
+ * @plan: the engine's plan, with a read_length; gets the chunk
+ *
+ * Process context. Sleeps while regions are made, for RPCRDMA_EXPOSE_WAIT_MS at
+ * most; for those that the peer has it does not wait. Returns 0: give @x to a
+ * Send, or to rpcrdma_expose_cancel(); the teardown waits for that. Or an errno,
+ * with @plan->error set when it is for the peer to know; -EAGAIN: no regions in
+ * that time. On error @x is the caller's.
+ */
+int rpcrdma_expose(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x, u32 xid,
+		   const struct rpcrdma_extent *ext, u32 nr,
+		   struct rpcrdma_reply_plan *plan)
+{
+	long left = msecs_to_jiffies(RPCRDMA_EXPOSE_WAIT_MS);
+	int told, rc;
+
+	for (;;) {
+		told = atomic_read(&ep->mr_told);
+		rc = rpcrdma_expose_now(ep, x, xid, ext, nr, plan);
+		if (rc != -EAGAIN || !left)
+			return rc;
+		left = wait_event_idle_timeout(ep->wait,
+					       atomic_read(&ep->mr_told) != told ||
+					       rpcrdma_ep_is_closing(ep), left);
+	}
 }
 
 /**
@@ -131,21 +154,20 @@ void rpcrdma_exposed_overdue(struct work_struct *work)
 {
 	struct rpcrdma_ep *ep = container_of(to_delayed_work(work),
 					     struct rpcrdma_ep, exposed_work);
+	struct rpcrdma_overdue overdue;
 	struct rpcrdma_exposed *x;
-	u32 wait;
-	int slot;
 
 	if (!rpcrdma_ep_enter(ep))
 		return;
 	do {
 		x = NULL;
 		spin_lock(&ep->lock);
-		slot = rpcrdma_conn_overdue(&ep->conn, rpcrdma_now_ms(), &wait);
-		if (slot >= 0)
-			x = ep->exposed[slot];
-		else if (wait)
+		overdue = rpcrdma_conn_overdue(&ep->conn, rpcrdma_now_ms());
+		if (overdue.any)
+			x = ep->exposed[overdue.slot];
+		else if (overdue.wait)
 			queue_delayed_work(rpcrdma_wq, &ep->exposed_work,
-					   msecs_to_jiffies(wait) + 1);
+					   msecs_to_jiffies(overdue.wait) + 1);
 		spin_unlock(&ep->lock);
 		if (x) {
 			pr_warn_ratelimited("rpcrdma: %pISpc did not say in time that it has read a Reply: it is taken back\n",

@@ -67,8 +67,11 @@ static void rpcrdma_mrs_carry_out(struct rpcrdma_ep *ep, u32 todo)
 	if (todo & RPCRDMA_POOL_PAUSE)
 		queue_delayed_work(rpcrdma_wq, &ep->mr_work,
 				   msecs_to_jiffies(RPCRDMA_POOL_PAUSE_MS));
-	if (todo & RPCRDMA_POOL_TELL)
+	if (todo & RPCRDMA_POOL_TELL) {
+		atomic_inc(&ep->mr_told);
+		wake_up_all(&ep->wait);
 		rpcrdma_ep_write_space(ep);
+	}
 }
 
 /* Make some regions: allocating them may sleep, sending must not. */

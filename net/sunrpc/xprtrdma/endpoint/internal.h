@@ -109,10 +109,14 @@ void rpcrdma_sends_free(struct rpcrdma_ep *ep);
  */
 int rpcrdma_send_buffer(struct rpcrdma_send *s, u32 size, gfp_t gfp);
 
+/* One buffer less, if any is free: that which was used longest ago. ep->lock held. */
+void rpcrdma_send_let_go(struct rpcrdma_ep *ep);
+
 /*
  * Hand @work, which has its slots, to the device. Always takes it: if the device refuses
- * it, the connection ends and the drain returns it. Others may post until it does, and
- * their completion must not vouch for this one. ep->lock held; false: refused, close.
+ * it, the connection ends and the drain returns it. Others may post until it does: where
+ * their completion vouches for this one, its end is told as one that failed. ep->lock
+ * held; false: refused, close.
  */
 static __always_inline bool rpcrdma_work_hand_over(struct rpcrdma_ep *ep,
 						   struct rpcrdma_work *work)

@@ -24,7 +24,7 @@ int rpcrdma_ep_join(struct rpcrdma_ep *ep, u64 limit, u32 message)
 	struct rpcrdma_memory_account *account = &ep->memory;
 	u64 recvs = rpcrdma_window_receives(p->first_window ?: p->window);
 	u32 octets = max_t(u32, p->recv_size, RPCRDMA_V2_DEFAULT_INLINE);
-	u64 sends = p->sends + RPCRDMA_CONTROL_SENDS;
+	u64 sends = p->sends + RPCRDMA_CONTROL_SENDS + 1;
 	int rc;
 
 	/* Pages that are not full, at either end of a message */

@@ -120,6 +120,12 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep)
 	int rc;
 
 	ep->device = dev;
+	ep->report = RPCRDMA_REPORT_NONE;
+	if (ib_uses_virt_dma(dev)) {
+		ep->softirq = rdma_protocol_roce(dev, attr.port_num);
+		if (rdma_protocol_iwarp(dev, attr.port_num))
+			ep->report = PAGE_SIZE;
+	}
 	ep->read_pool.pages = clamp_t(u32,
 				      dev->attrs.max_fast_reg_page_list_len, 1,
 				      RPCRDMA_RW_MR_PAGES);
@@ -168,7 +174,9 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep)
 
 	/* The device may have made it larger; the CQ bounds it, too. */
 	rpcrdma_sq_init(&ep->sq, min_t(u32, attr.cap.max_send_wr, cqes) - 1,
-			ep->params.sends, ep->params.reverse);
+			ep->params.sends, ep->params.reverse,
+			rpcrdma_memory_replies(&ep->memory,
+					       ep->params.send_size));
 	return 0;
 }
 

@@ -211,7 +211,10 @@ void rpcrdma_recvs_free(struct rpcrdma_ep *ep)
 	INIT_LIST_HEAD(&ep->all_recvs);
 }
 
-/* ep->lock held, not closing: the window takes fewer now. */
+/*
+ * ep->lock held, not closing: the window takes fewer now, and a server sends fewer
+ * Replies. A client keeps what it may need when there is no memory.
+ */
 static void rpcrdma_recv_let_go(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 {
 	lockdep_assert_held(&ep->lock);
@@ -219,6 +222,8 @@ static void rpcrdma_recv_let_go(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 	ep->nr_recvs--;
 	ib_dma_unmap_single(ep->device, rv->sge.addr, rv->sge.length,
 			    DMA_FROM_DEVICE);
+	if (!ep->client)
+		rpcrdma_send_let_go(ep);
 }
 
 /* @rv may be gone when this returns, with the endpoint. */

@@ -176,14 +176,14 @@ static int rpcrdma_rw_short(struct rpcrdma_rw *rw, int rc)
 	return 0;
 }
 
-/* @octets > 0, all within one segment */
-static int rpcrdma_rw_add_segment(struct rpcrdma_rw *rw, u32 handle,
-				  u64 offset, struct rpcrdma_extent_pos *pos,
-				  u32 octets)
+/* @part: of the peer's memory; not empty */
+static int rpcrdma_rw_add_segment(struct rpcrdma_rw *rw,
+				  const struct rpcrdma_segment *part,
+				  struct rpcrdma_extent_pos *pos)
 {
 	struct rpcrdma_ep *ep = rw->ep;
+	u32 nents, octets = part->length, most = ep->max_element;
 	struct rpcrdma_rw_ctxt *ctxt;
-	u32 nents, most = ep->max_element;
 	int rc;
 
 	nents = rpcrdma_extent_count(pos, octets);
@@ -204,8 +204,8 @@ static int rpcrdma_rw_add_segment(struct rpcrdma_rw *rw, u32 handle,
 		return -EFAULT;
 	}
 	sg_mark_end(&ctxt->sg[nents - 1]);
-	ctxt->handle = handle;
-	ctxt->offset = offset;
+	ctxt->handle = part->handle;
+	ctxt->offset = part->offset;
 	ctxt->nents = nents;
 	list_add_tail(&ctxt->list, &rw->ctxts);
 	if (likely(rpcrdma_read_add(&ep->read_pool, &rw->claim, nents))) {
@@ -226,43 +226,34 @@ static int rpcrdma_rw_add_segment(struct rpcrdma_rw *rw, u32 handle,
  * @lists: holds @chunk's segments
  * @chunk: the peer's memory
  * @chunk_offset: octets into it
- * @ext: local memory
+ * @ext: local memory; no element is empty
  * @nr: elements of @ext
  * @offset: octets into it
  * @length: octets to move
  *
  * Process context, may sleep. Returns 0 or a negative errno: -EINVAL when
- * either side is shorter, -EFAULT when a page is missing, -E2BIG when it takes more Work Requests than the
- * Send Queue has, or more memory regions than there are.
+ * either side is shorter, -EFAULT when a page is missing, -E2BIG when it takes more Work
+ * Requests than the Send Queue has, or more memory regions than there are.
  */
 int rpcrdma_rw_add(struct rpcrdma_rw *rw, const struct rpcrdma_lists *lists,
 		   const struct rpcrdma_chunk *chunk, u32 chunk_offset,
 		   const struct rpcrdma_extent *ext, u32 nr, u32 offset,
 		   u32 length)
 {
+	struct rpcrdma_stretch at = { .offset = chunk_offset, .length = length };
 	struct rpcrdma_extent_pos pos = { .ext = ext, .nr = nr };
-	const struct rpcrdma_segment *seg;
-	u32 i, n;
+	struct rpcrdma_segment part;
 	int rc;
 
-	rpcrdma_extent_skip(&pos, offset);
-	for (i = 0; i < chunk->count && length; i++) {
-		seg = rpcrdma_lists_seg(lists, chunk->first + i);
-		if (chunk_offset >= seg->length) {
-			chunk_offset -= seg->length;
-			continue;
-		}
-		n = min(length, seg->length - chunk_offset);
-		rc = rpcrdma_rw_add_segment(rw, seg->handle,
-					    seg->offset + chunk_offset, &pos,
-					    n);
+	if (offset)
+		rpcrdma_extent_skip(&pos, offset);
+	while (rpcrdma_chunk_next(lists, chunk, &at, &part)) {
+		rc = rpcrdma_rw_add_segment(rw, &part, &pos);
 		if (rc)
 			return rc;
-		chunk_offset = 0;
-		length -= n;
-		rw->octets += n;
+		rw->octets += part.length;
 	}
-	return length ? -EINVAL : 0;
+	return at.length ? -EINVAL : 0;
 }
 
 /*

@@ -16,20 +16,20 @@
  */
 static u32 rpcrdma_stall_watch(struct rpcrdma_ep *ep)
 {
-	u32 wait, events;
+	struct rpcrdma_stall stall;
 
 	lockdep_assert_held(&ep->lock);
 	/* Later than that, the teardown would not stop the timer. */
 	if (ep->stall_watched || !rpcrdma_ep_is_open(ep))
 		return 0;
-	wait = rpcrdma_conn_stalled(&ep->conn, rpcrdma_sq_waits(&ep->sq),
-				    rpcrdma_now_ms(), &events);
-	if (wait) {
+	stall = rpcrdma_conn_stalled(&ep->conn, rpcrdma_sq_waits(&ep->sq),
+				     rpcrdma_now_ms());
+	if (stall.wait) {
 		ep->stall_watched = true;
 		queue_delayed_work(rpcrdma_wq, &ep->stall_timer,
-				   msecs_to_jiffies(wait) + 1);
+				   msecs_to_jiffies(stall.wait) + 1);
 	}
-	return events;
+	return stall.events;
 }
 
 void rpcrdma_stall_expired(struct work_struct *work)
@@ -135,7 +135,7 @@ static void rpcrdma_send_prepare(struct rpcrdma_send *s, u8 kind,
 	}
 	s->work.first = wr;
 	s->work.wrs.nr = 1;
-	s->work.wrs.signaled = false;
+	s->work.wrs.signaled = s->len >= s->report;
 	s->work.kind = kind;
 }
 
@@ -227,28 +227,21 @@ static struct rpcrdma_send *rpcrdma_send_pop_room(struct rpcrdma_ep *ep,
 static bool rpcrdma_control_post(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_send *s = rpcrdma_send_pop_room(ep, RPCRDMA_SMALL_SEND);
-	u32 inv_handle;
+	struct rpcrdma_control control;
 
 	if (unlikely(!s))
 		return false;
-	s->len = rpcrdma_conn_next_control(&ep->conn, s->buf, s->size,
-					   &inv_handle);
-	rpcrdma_send_prepare(s, RPCRDMA_WORK_CONTROL, inv_handle);
+	control = rpcrdma_conn_next_control(&ep->conn, s->buf, s->size);
+	s->len = control.octets;
+	rpcrdma_send_prepare(s, RPCRDMA_WORK_CONTROL, control.inv_handle);
 	return rpcrdma_send_post(ep, s);
 }
 
-/* Octets of the next part of @st; *@wrs: its Work Requests, *@more: not the last */
-static u32 rpcrdma_stream_next(struct rpcrdma_ep *ep,
-			       const struct rpcrdma_stream *st, u32 *wrs,
-			       bool *more)
+/* The next part of @st */
+static struct rpcrdma_part rpcrdma_stream_next(struct rpcrdma_ep *ep,
+					       const struct rpcrdma_stream *st)
 {
-	u32 octets = rpcrdma_next_part(&ep->conn, &st->lists,
-				       st->len - st->sent, more);
-
-	*wrs = 1 + st->nr_regs;
-	if (!*more && st->rw)
-		*wrs += st->rw->work.wrs.nr;
-	return octets;
+	return rpcrdma_next_part(&ep->conn, &st->lists, st->len - st->sent);
 }
 
 /*
@@ -257,9 +250,8 @@ static u32 rpcrdma_stream_next(struct rpcrdma_ep *ep,
  */
 static bool rpcrdma_part_post(struct rpcrdma_ep *ep, struct rpcrdma_stream *st)
 {
+	struct rpcrdma_part part;
 	struct rpcrdma_send *s;
-	u32 octets, wrs;
-	bool more;
 
 	s = rpcrdma_send_pop_room(ep, rpcrdma_conn_send_octets(&ep->conn));
 	if (unlikely(!s)) {
@@ -267,21 +259,22 @@ static bool rpcrdma_part_post(struct rpcrdma_ep *ep, struct rpcrdma_stream *st)
 		list_move(&st->work.list, &ep->messages);
 		return false;
 	}
-	octets = rpcrdma_stream_next(ep, st, &wrs, &more);
+	part = rpcrdma_stream_next(ep, st);
 	s->header_len = rpcrdma_encode_rpc(&ep->conn, s->buf, s->size, st->kind,
-					   RPCRDMA_CONTINUED, st->xid, more,
-					   more ? NULL : &st->lists);
-	memcpy(s->buf + s->header_len, st->data + st->sent, octets);
-	s->len = s->header_len + octets;
-	rpcrdma_send_prepare(s, st->kind, more ? 0 : st->inv_handle);
+					   RPCRDMA_CONTINUED, st->xid,
+					   part.more,
+					   part.more ? NULL : &st->lists);
+	memcpy(s->buf + s->header_len, st->data + st->sent, part.octets);
+	s->len = s->header_len + part.octets;
+	rpcrdma_send_prepare(s, st->kind, part.more ? 0 : st->inv_handle);
 	if (st->nr_regs) {
 		st->reg_last->next = s->work.first;
 		s->work.first = st->reg_first;
 		s->work.wrs.nr += st->nr_regs;
 		st->nr_regs = 0;
 	}
-	st->sent += octets;
-	if (!more) {
+	st->sent += part.octets;
+	if (!part.more) {
 		rpcrdma_send_chain_rw(s, st->rw);
 		st->rw = NULL;
 		/* Freed when the lock is not held. */
@@ -320,7 +313,6 @@ static void rpcrdma_waits_first(struct rpcrdma_ep *ep,
 {
 	struct rpcrdma_stream *st;
 	struct rpcrdma_work *work;
-	bool more;
 
 	if (ep->sq.transfers) {
 		work = list_first_entry(&ep->transfers, struct rpcrdma_work,
@@ -336,9 +328,11 @@ static void rpcrdma_waits_first(struct rpcrdma_ep *ep,
 	first->more = false;
 	if (first->parts) {
 		st = container_of(work, struct rpcrdma_stream, work);
-		rpcrdma_stream_next(ep, st, &first->message_wrs, &more);
 		first->kind = st->kind;
-		first->more = more;
+		first->more = rpcrdma_stream_next(ep, st).more;
+		first->message_wrs = 1 + st->nr_regs;
+		if (!first->more && st->rw)
+			first->message_wrs += st->rw->work.wrs.nr;
 	}
 }
 
@@ -504,6 +498,34 @@ static u32 rpcrdma_mrs_chain(struct rpcrdma_ep *ep, struct list_head *mrs,
 	return nr;
 }
 
+/*
+ * soft-RoCE, up to Linux 6.4, sends in a softirq, for which a thread is woken when bottom
+ * halves are on. Where they are off it is done by this thread, in rpcrdma_post_end().
+ * That is for what goes alone: of several the woken thread sends, and completes, one
+ * after the other.
+ *
+ * Takes ep->lock. Returns whether bottom halves are off.
+ */
+static __always_inline bool rpcrdma_post_begin(struct rpcrdma_ep *ep,
+					       enum rpcrdma_kind kind)
+	__acquires(&ep->lock)
+{
+	bool alone = ep->softirq && rpcrdma_conn_alone(&ep->conn, kind);
+
+	if (alone)
+		local_bh_disable();
+	spin_lock(&ep->lock);
+	return alone;
+}
+
+static __always_inline void rpcrdma_post_end(struct rpcrdma_ep *ep, bool alone)
+	__releases(&ep->lock)
+{
+	spin_unlock(&ep->lock);
+	if (alone)
+		local_bh_enable();
+}
+
 /* What an answer to a Call is for its sender. ep->lock held. */
 static int rpcrdma_call_rc(struct rpcrdma_ep *ep, enum rpcrdma_sq_answer may)
 {
@@ -531,21 +553,21 @@ int rpcrdma_send_call(struct rpcrdma_send *s, struct list_head *mrs,
 		      struct rpcrdma_exchange *x)
 {
 	struct rpcrdma_ep *ep = s->ep;
-	bool ok;
+	bool ok, alone;
 	int rc;
 
 	rpcrdma_send_prepare(s, RPCRDMA_WORK_CALL, 0);
 	/* The registrations go first, with the same doorbell. */
 	s->work.wrs.nr += rpcrdma_mrs_chain(ep, mrs, &s->work.first);
 
-	spin_lock(&ep->lock);
+	alone = rpcrdma_post_begin(ep, RPCRDMA_KIND_CALL);
 	rc = -ENOTCONN;
 	if (likely(rpcrdma_ep_is_open(ep)))
 		rc = rpcrdma_call_rc(ep, rpcrdma_sq_call(&ep->conn, &ep->sq,
 							 &s->work.wrs, s->buf,
 							 format, lists));
 	if (unlikely(rc)) {
-		spin_unlock(&ep->lock);
+		rpcrdma_post_end(ep, alone);
 		return rc;
 	}
 	ep->call_send = rpcrdma_send_pop(ep);
@@ -553,7 +575,7 @@ int rpcrdma_send_call(struct rpcrdma_send *s, struct list_head *mrs,
 	if (x)
 		rpcrdma_exchange_sent(x, &ep->conn, false);
 	ok = rpcrdma_send_hand_over(ep, s);
-	spin_unlock(&ep->lock);
+	rpcrdma_post_end(ep, alone);
 	if (unlikely(!ok))
 		rpcrdma_ep_close(ep, "a Call could not be posted");
 	return 0;
@@ -599,6 +621,7 @@ int rpcrdma_send_reply(struct rpcrdma_send *s, struct rpcrdma_rw *rw,
 	enum rpcrdma_pumped pumped = RPCRDMA_PUMPED;
 	struct rpcrdma_exposed *x = s->exposed;
 	struct rpcrdma_ep *ep = s->ep;
+	bool alone;
 	int rc = 0;
 
 	rpcrdma_send_prepare(s, RPCRDMA_WORK_REPLY, inv_handle);
@@ -607,12 +630,12 @@ int rpcrdma_send_reply(struct rpcrdma_send *s, struct rpcrdma_rw *rw,
 		s->work.wrs.nr += rpcrdma_mrs_chain(ep, &x->mrs,
 						    &s->work.first);
 
-	spin_lock(&ep->lock);
+	alone = rpcrdma_post_begin(ep, RPCRDMA_KIND_REPLY);
 	if (likely(rpcrdma_ep_is_open(ep)))
 		rc = rpcrdma_reply_post(ep, s, format, lists, &pumped);
 	else
 		rc = -ENOTCONN;
-	spin_unlock(&ep->lock);
+	rpcrdma_post_end(ep, alone);
 	rpcrdma_pumped(ep, pumped);
 	if (unlikely(rc == -EIO))
 		rpcrdma_ep_close(ep, "a Reply needs more Work Requests than the Send Queue has");
@@ -701,7 +724,6 @@ int rpcrdma_send_continued_call(struct rpcrdma_ep *ep,
 	enum rpcrdma_pumped pumped = RPCRDMA_PUMPED_REFUSED;
 	int rc = -ENOTCONN;
 	bool more;
-	u32 wrs;
 
 	st->reg_first = NULL;
 	st->nr_regs = rpcrdma_mrs_chain(ep, mrs, &st->reg_first);
@@ -711,9 +733,10 @@ int rpcrdma_send_continued_call(struct rpcrdma_ep *ep,
 
 	spin_lock(&ep->lock);
 	if (likely(rpcrdma_ep_is_open(ep))) {
-		rpcrdma_stream_next(ep, st, &wrs, &more);
+		more = rpcrdma_stream_next(ep, st).more;
 		rc = rpcrdma_call_rc(ep, rpcrdma_sq_call_in_parts(&ep->conn,
-								  &ep->sq, wrs,
+								  &ep->sq,
+								  1 + st->nr_regs,
 								  more));
 	}
 	if (rc) {

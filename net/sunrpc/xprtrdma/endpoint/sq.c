@@ -221,6 +221,76 @@ int rpcrdma_send_buffer(struct rpcrdma_send *s, u32 size, gfp_t gfp)
 	return 0;
 }
 
+static void rpcrdma_send_share(struct rpcrdma_send *s, u32 number)
+{
+	s->shared = true;
+	s->buf = s->ep->control_bufs + number * RPCRDMA_SMALL_SEND;
+	s->size = RPCRDMA_SMALL_SEND;
+	s->sge.addr = s->ep->control_addr + number * RPCRDMA_SMALL_SEND;
+}
+
+/* @s has no buffer of its own (any more): one for control messages, or none */
+static void rpcrdma_send_bare(struct rpcrdma_send *s)
+{
+	u32 number = s - s->ep->send_ring;
+
+	s->report = s->ep->report;
+	if (number && number <= RPCRDMA_CONTROL_SENDS) {
+		rpcrdma_send_share(s, number - 1);
+	} else {
+		s->shared = false;
+		s->buf = NULL;
+		s->size = 0;
+	}
+}
+
+void rpcrdma_send_let_go(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_send *s, *last = NULL;
+	struct rpcrdma_work *work;
+
+	lockdep_assert_held(&ep->lock);
+	for (work = ep->free_sends; work; work = work->next) {
+		s = container_of(work, struct rpcrdma_send, work);
+		if (s->buf && !s->shared)
+			last = s;
+	}
+	if (!last)
+		return;
+	rpcrdma_send_unmap(last);
+	rpcrdma_send_free(last);
+	rpcrdma_send_bare(last);
+}
+
+/*
+ * A free context with a buffer of @octets of its own has it no more, but @s has. What
+ * control messages need stays with its context.
+ */
+static bool rpcrdma_send_exchange(struct rpcrdma_send *s, u32 octets)
+{
+	struct rpcrdma_ep *ep = s->ep;
+	struct rpcrdma_work *work;
+	struct rpcrdma_send *other;
+	bool found = false;
+
+	spin_lock(&ep->lock);
+	for (work = ep->free_sends; work && !found; work = work->next) {
+		other = container_of(work, struct rpcrdma_send, work);
+		if (other->size < octets || other->shared)
+			continue;
+		swap(s->buf, other->buf);
+		swap(s->size, other->size);
+		swap(s->shared, other->shared);
+		swap(s->sge.addr, other->sge.addr);
+		swap(s->report, other->report);
+		if (other->shared || !other->buf)
+			rpcrdma_send_bare(other);
+		found = true;
+	}
+	spin_unlock(&ep->lock);
+	return found;
+}
+
 /**
  * rpcrdma_send_larger - a larger buffer for a Send context
  * @s: Send context of the caller's
@@ -228,8 +298,9 @@ int rpcrdma_send_buffer(struct rpcrdma_send *s, u32 size, gfp_t gfp)
  * @gfp: how it is allocated
  *
  * See rpcrdma_send_room(). It keeps the buffer, and those used last are the next
- * ones used: few contexts ever have a large one. Process context, may sleep,
- * without starting I/O. Returns 0, -EMSGSIZE, -ENOTCONN or -ENOMEM.
+ * ones used: few contexts ever have a large one. Without memory it is no larger than it
+ * has to be, or that of a free context. Process context, may sleep, without starting
+ * I/O. Returns 0, -EMSGSIZE, -ENOTCONN or -ENOMEM.
  */
 int rpcrdma_send_larger(struct rpcrdma_send *s, u32 octets, gfp_t gfp)
 {
@@ -245,6 +316,10 @@ int rpcrdma_send_larger(struct rpcrdma_send *s, u32 octets, gfp_t gfp)
 	if (!rpcrdma_ep_enter(ep))
 		return -ENOTCONN;
 	rc = rpcrdma_send_buffer(s, size, gfp);
+	if (unlikely(rc) && octets < size)
+		rc = rpcrdma_send_buffer(s, octets, gfp);
+	if (unlikely(rc) && rpcrdma_send_exchange(s, octets))
+		rc = 0;
 	rpcrdma_ep_leave(ep);
 	return rc;
 }
@@ -269,21 +344,13 @@ static int rpcrdma_control_bufs_create(struct rpcrdma_ep *ep)
 	return 0;
 }
 
-static void rpcrdma_send_share(struct rpcrdma_send *s, u32 number)
-{
-	s->shared = true;
-	s->buf = s->ep->control_bufs + number * RPCRDMA_SMALL_SEND;
-	s->size = RPCRDMA_SMALL_SEND;
-	s->sge.addr = s->ep->control_addr + number * RPCRDMA_SMALL_SEND;
-}
-
 /**
  * rpcrdma_sends_create - allocate Send contexts
  * @ep: endpoint with its device objects
  *
- * Those that control messages need have a buffer from the start, and the first one
- * of a client has, if it can be had, the largest: with it a client can send what frees
- * memory, when there is none. Returns 0 or -ENOMEM; the teardown cleans up.
+ * Those that control messages need have a buffer from the start, and the one of a client
+ * that is used last has, if it can be had, the largest: with it a client can send what
+ * frees memory, when there is none. Returns 0 or -ENOMEM; the teardown cleans up.
  */
 int rpcrdma_sends_create(struct rpcrdma_ep *ep)
 {
@@ -310,8 +377,7 @@ int rpcrdma_sends_create(struct rpcrdma_ep *ep)
 		s->work.cqe.done = ep->completed;
 		s->work.last = &s->wr;
 		INIT_LIST_HEAD(&s->work.list);
-		if (i && i <= RPCRDMA_CONTROL_SENDS)
-			rpcrdma_send_share(s, i - 1);
+		rpcrdma_send_bare(s);
 	}
 	ep->call_send = ep->send_ring;
 	/* Those with a buffer are the first to be used. */
@@ -321,10 +387,11 @@ int rpcrdma_sends_create(struct rpcrdma_ep *ep)
 		rpcrdma_sq_give(&ep->sq);
 	}
 	spin_unlock(&ep->lock);
-	if (ep->client)
-		rpcrdma_send_buffer(ep->send_ring,
-				    rpcrdma_conn_send_octets(&ep->conn),
-				    RPCRDMA_GFP_CLIENT);
+	s = &ep->send_ring[count - 1];
+	if (ep->client &&
+	    !rpcrdma_send_buffer(s, rpcrdma_conn_send_octets(&ep->conn),
+				 RPCRDMA_GFP_CLIENT))
+		s->report = RPCRDMA_REPORT_ALL;
 	return 0;
 }
 

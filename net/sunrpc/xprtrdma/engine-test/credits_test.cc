@@ -143,16 +143,25 @@ TEST(Window, UncountedGrantsLeaveRoomForACall)
 	EXPECT_TRUE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL));
 }
 
+/* Milliseconds to wait, and *@events */
+u32 stalled(end &e, bool waits, u32 now, u32 *events)
+{
+	const rpcrdma_stall stall = rpcrdma_conn_stalled(&e.conn, waits, now);
+
+	*events = stall.events;
+	return stall.wait;
+}
+
 /* A server's end with a closed window, at the time 1000 */
 std::unique_ptr<end> open_stalled()
 {
 	auto e = open_server(6);
 	u32 events;
 
-	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, true, 0, &events), 0u);
+	EXPECT_EQ(stalled(*e, true, 0, &events), 0u);
 	while (rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL))
 		e->send(RPCRDMA_KIND_CALL, 1);
-	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, true, 1000, &events), 60000u);
+	EXPECT_EQ(stalled(*e, true, 1000, &events), 60000u);
 	EXPECT_EQ(events, 0u);
 	return e;
 }
@@ -162,15 +171,15 @@ TEST(Stall, EndsTheConnection)
 	auto e = open_stalled();
 	u32 events;
 
-	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, true, 60999, &events), 1u);
+	EXPECT_EQ(stalled(*e, true, 60999, &events), 1u);
 	EXPECT_EQ(events, 0u);
 	/* Words alone do not help. */
 	e->receive(reply(1, 0, 0));
-	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, true, 61000, &events), 0u);
+	EXPECT_EQ(stalled(*e, true, 61000, &events), 0u);
 	EXPECT_EQ(events, +RPCRDMA_EV_CLOSE);
 	EXPECT_EQ(e->conn.state, RPCRDMA_CONN_CLOSING);
 	EXPECT_STREQ(e->conn.reason, "the peer does not grant credits");
-	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, true, 61001, &events), 0u);
+	EXPECT_EQ(stalled(*e, true, 61001, &events), 0u);
 	EXPECT_EQ(events, 0u);
 }
 
@@ -179,13 +188,12 @@ TEST(Stall, OnlyOfWhatWaits)
 	auto e = open_stalled();
 	u32 events;
 
-	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, false, 50000, &events), 0u);
-	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, true, 90000, &events), 60000u);
+	EXPECT_EQ(stalled(*e, false, 50000, &events), 0u);
+	EXPECT_EQ(stalled(*e, true, 90000, &events), 60000u);
 	/* A control message, too */
-	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, false, 100000, &events), 0u);
+	EXPECT_EQ(stalled(*e, false, 100000, &events), 0u);
 	rpcrdma_conn_queue_error(&e->conn, 1, RDMA2_ERR_SYSTEM, 0, 0);
-	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, false, 100000, &events),
-		  60000u);
+	EXPECT_EQ(stalled(*e, false, 100000, &events), 60000u);
 	EXPECT_EQ(e->conn.state, RPCRDMA_CONN_OPEN);
 }
 
@@ -199,10 +207,10 @@ TEST(Stall, BeginsAnewWhenWhatWaitsGoes)
 	e->send(RPCRDMA_KIND_REPLY, 1);
 	e->receive(grant(6, 1));
 	EXPECT_FALSE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL));
-	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, true, 60000, &events), 60000u);
+	EXPECT_EQ(stalled(*e, true, 60000, &events), 60000u);
 	e->receive(grant(10, 1));
 	EXPECT_TRUE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL));
-	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, true, 130000, &events), 0u);
+	EXPECT_EQ(stalled(*e, true, 130000, &events), 0u);
 	EXPECT_EQ(e->conn.state, RPCRDMA_CONN_OPEN);
 }
 
@@ -217,8 +225,7 @@ TEST(Stall, NotWhileCallsGo)
 		e->receive(grant(6, i));
 		ASSERT_TRUE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL));
 		e->send(RPCRDMA_KIND_CALL, 1);
-		EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, true, now, &events),
-			  60000u);
+		EXPECT_EQ(stalled(*e, true, now, &events), 60000u);
 	}
 	EXPECT_EQ(e->conn.state, RPCRDMA_CONN_OPEN);
 }
@@ -231,15 +238,15 @@ TEST(Stall, CreditsNowAndThenAreNotEnough)
 
 	e->send(RPCRDMA_KIND_REPLY, 1);
 	e->send(RPCRDMA_KIND_REPLY, 1);
-	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, false, 2000, &events), 0u);
-	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, true, 2000, &events), 60000u);
+	EXPECT_EQ(stalled(*e, false, 2000, &events), 0u);
+	EXPECT_EQ(stalled(*e, true, 2000, &events), 60000u);
 	e->receive(grant(6, 1));
 	ASSERT_TRUE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_REPLY));
 	e->send(RPCRDMA_KIND_REPLY, 1);
-	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, true, 61000, &events), 1000u);
+	EXPECT_EQ(stalled(*e, true, 61000, &events), 1000u);
 	e->receive(grant(6, 2));
 	e->send(RPCRDMA_KIND_REPLY, 1);
-	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, true, 62000, &events), 0u);
+	EXPECT_EQ(stalled(*e, true, 62000, &events), 0u);
 	EXPECT_EQ(events, +RPCRDMA_EV_CLOSE);
 }
 
@@ -255,12 +262,10 @@ TEST(Stall, PartsAreNotEnough)
 			while (rpcrdma_conn_may_send(&e->conn,
 						     RPCRDMA_KIND_REPLY))
 				e->send(RPCRDMA_KIND_REPLY, 1, flags);
-			EXPECT_GT(rpcrdma_conn_stalled(&e->conn, true,
-						       2000 + 1000 * i,
-						       &events),
+			EXPECT_GT(stalled(*e, true, 2000 + 1000 * i, &events),
 				  0u);
 		}
-		rpcrdma_conn_stalled(&e->conn, true, 61000, &events);
+		stalled(*e, true, 61000, &events);
 		EXPECT_EQ(events, flags ? +RPCRDMA_EV_CLOSE : 0u);
 	}
 }
@@ -954,6 +959,60 @@ TEST(Deadlock, NothingIsSentWithoutNeed)
 	}
 	EXPECT_EQ(s.conn(sim::CLIENT).counters.grants_sent, 0u);
 	EXPECT_EQ(s.conn(sim::SERVER).counters.grants_sent, 0u);
+}
+
+void count(end &e, rpcrdma_kind kind)
+{
+	rpcrdma_conn_count(&e.conn, kind, RPCRDMA_INLINE, nullptr);
+}
+
+bool alone(const end &e, rpcrdma_kind kind)
+{
+	return rpcrdma_conn_alone(&e.conn, kind);
+}
+
+TEST(Alone, ACallWhileNoneIsUnderWay)
+{
+	auto e = open_client();
+
+	for (u32 i = 0; i < 3; i++) {
+		EXPECT_TRUE(alone(*e, RPCRDMA_KIND_CALL));
+		count(*e, RPCRDMA_KIND_CALL);
+		EXPECT_FALSE(alone(*e, RPCRDMA_KIND_CALL));
+		EXPECT_EQ(e->receive(reply(i, 100, 0)), RPCRDMA_RX_REPLY);
+	}
+	/* What answers it need not be a Reply. */
+	count(*e, RPCRDMA_KIND_CALL);
+	EXPECT_EQ(e->receive(message()
+				     .prefix(9, RDMA2_ERROR, RDMA2_F_RESPONSE,
+					     100, 0)
+				     .word(RDMA2_ERR_SYSTEM)),
+		  RPCRDMA_RX_ERROR);
+	EXPECT_TRUE(alone(*e, RPCRDMA_KIND_CALL));
+	count(*e, RPCRDMA_KIND_CALL);
+	/* An RPC message of another xid */
+	EXPECT_EQ(e->receive(message()
+				     .prefix(10, RDMA2_MSG, RDMA2_F_RESPONSE,
+					     100, 0)
+				     .no_lists()
+				     .rpc(11, REPLY, 40)),
+		  RPCRDMA_RX_BAD_REPLY);
+	EXPECT_TRUE(alone(*e, RPCRDMA_KIND_CALL));
+}
+
+TEST(Alone, AReplyToTheOnlyCall)
+{
+	auto e = open_server();
+
+	EXPECT_EQ(e->receive(call(1, 100, 0)), RPCRDMA_RX_CALL);
+	EXPECT_TRUE(alone(*e, RPCRDMA_KIND_REPLY));
+	EXPECT_FALSE(alone(*e, RPCRDMA_KIND_CALL));
+	EXPECT_EQ(e->receive(call(2, 100, 0)), RPCRDMA_RX_CALL);
+	EXPECT_FALSE(alone(*e, RPCRDMA_KIND_REPLY));
+	rpcrdma_conn_queue_error(&e->conn, 1, RDMA2_ERR_SYSTEM, 0, 0);
+	EXPECT_TRUE(alone(*e, RPCRDMA_KIND_REPLY));
+	count(*e, RPCRDMA_KIND_REPLY);
+	EXPECT_TRUE(alone(*e, RPCRDMA_KIND_CALL));
 }
 
 } // namespace

@@ -56,6 +56,13 @@ struct exchange {
 		x.lists.inv_handle = HANDLE;
 		return *this;
 	}
+	exchange &read(u32 octets)
+	{
+		rpcrdma_lists_add_read(&x.lists, 40);
+		rpcrdma_lists_add_segment(&x.lists, HANDLE, octets, 0);
+		x.lists.inv_handle = HANDLE;
+		return *this;
+	}
 	exchange &reply_chunk(u32 octets)
 	{
 		rpcrdma_lists_add_reply(&x.lists);
@@ -277,6 +284,31 @@ TEST(Exchange, IsAnsweredOnce)
 	       {});
 }
 
+/* What waits for an answer can only have it where it was sent. */
+TEST(Exchange, IsLostWithItsConnection)
+{
+	expect("the same connection",
+	       [](exchange &e) {
+		       return yes(rpcrdma_exchange_is_lost(&e.x, &e.conn));
+	       },
+	       {});
+	expect("another one",
+	       [](exchange &e) {
+		       return yes(rpcrdma_exchange_is_lost(&e.x, &e.next));
+	       },
+	       { { "sent", "yes" } });
+
+	for (bool in_parts : { false, true }) {
+		exchange e;
+
+		e.plan.format = in_parts ? RPCRDMA_CONTINUED : RPCRDMA_INLINE;
+		e.send();
+		EXPECT_FALSE(rpcrdma_exchange_lost_in_parts(&e.x, &e.conn));
+		EXPECT_EQ(rpcrdma_exchange_lost_in_parts(&e.x, &e.next),
+			  in_parts);
+	}
+}
+
 TEST(Exchange, AnswersCountWhenTheyAreClaimed)
 {
 	expect("a Reply",
@@ -353,6 +385,12 @@ TEST(Exchange, ATaskHearsOnceThatItIsToSendAgain)
 		       return yes(rpcrdma_exchange_resend(&e.x));
 	       },
 	       { { "refused", "yes" }, { "again", "yes" } });
+	expect("beginning, and then that",
+	       [](exchange &e) {
+		       return yes(!rpcrdma_exchange_begin(&e.x, &e.conn) &&
+				  rpcrdma_exchange_resend(&e.x));
+	       },
+	       { { "idle", "" }, { "again", "" } });
 }
 
 /* A task that is killed waits for the end of what is under way. */
@@ -420,6 +458,12 @@ TEST(Exchange, AReplyIsPlacedWhereNothingIsMapped)
 		EXPECT_EQ(e.invalidated().todo,
 			  c.todo & PLACE ? COMPLETE : PLACE | PUT | COMPLETE);
 	}
+
+	/* A Read chunk is not the Reply's memory. */
+	exchange e;
+
+	EXPECT_EQ(e.read(1000).payload(160).reply().todo,
+		  PLACE | PUT | INVALIDATE);
 }
 
 TEST(Exchange, AReplyIsDividedAmongItsMemory)
@@ -467,6 +511,15 @@ TEST(Exchange, AResultBehindWhichNothingHasRoom)
 	e.a.room.tail = 2;
 	e.in_write(5).payload(108).reply();
 	expect_parts(e.x.parts, 100, 5, 3, 0, 108);
+}
+
+/* What a chunk has beyond the pages is not theirs. */
+TEST(Exchange, AResultThatIsLargerThanItsPages)
+{
+	exchange e;
+
+	e.write(2000).in_write(1200).payload(80).reply();
+	expect_parts(e.x.parts, 80, 1000, 0, 0, 1080);
 }
 
 TEST(Exchange, AReplyInTheReplyChunk)
@@ -526,11 +579,19 @@ TEST(Exchange, AReplyThatIsPulled)
 	EXPECT_EQ(s.todo, REPORT | COMPLETE | DONE);
 	EXPECT_EQ(s.status, -EIO_);
 	EXPECT_EQ(s.handle, 0x77u);
+	EXPECT_EQ(bad.x.placed.pull_octets, 0u);
 
 	exchange never;
 
 	never.provided(120).reply();
 	EXPECT_EQ(never.pulled(RPCRDMA_PULL_NEVER).status, -EIO_);
+
+	/* Who fails is under way no longer. */
+	exchange failed;
+
+	failed.provided(120).reply();
+	failed.pulled(RPCRDMA_PULL_FAILED);
+	EXPECT_TRUE(rpcrdma_exchange_release(&failed.x));
 }
 
 TEST(Exchange, ABadReplyEndsItWhenItsMemoryIsOutOfReach)
@@ -590,6 +651,40 @@ TEST(Exchange, AReplyWithoutChunksIsLookedAtToo)
 	s = bad.reply();
 	EXPECT_EQ(s.todo, REPORT | PUT | COMPLETE);
 	EXPECT_EQ(s.status, -EIO_);
+}
+
+/* A Call without chunks has no answer in chunks. */
+TEST(Exchange, AReplyInChunksThatWereNotOffered)
+{
+	exchange written, special;
+	rpcrdma_step s = written.in_write(8).reply();
+
+	EXPECT_EQ(s.todo, REPORT | PUT | COMPLETE);
+	EXPECT_EQ(s.status, -EIO_);
+
+	special.rx->format = RPCRDMA_SPECIAL;
+	s = special.payload(0).reply();
+	EXPECT_EQ(s.todo, REPORT | PUT | COMPLETE);
+	EXPECT_EQ(s.status, -EIO_);
+}
+
+/* What is counted is what this answer placed, and none before it. */
+TEST(Exchange, WhatWasPlacedIsForgottenWithTheNextAnswer)
+{
+	exchange plain, bad, error;
+
+	plain.x.placed.write_octets = 8;
+	EXPECT_EQ(plain.reply().status, 80);
+	EXPECT_EQ(plain.x.placed.write_octets, 0u);
+
+	bad.x.placed.write_octets = 8;
+	bad.a.bad = true;
+	bad.reply();
+	EXPECT_EQ(bad.x.placed.write_octets, 0u);
+
+	error.x.placed.write_octets = 8;
+	error.error(-EIO_);
+	EXPECT_EQ(error.x.placed.write_octets, 0u);
 }
 
 TEST(Exchange, AReplyThatNobodyWaitsFor)

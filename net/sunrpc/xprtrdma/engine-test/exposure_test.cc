@@ -544,36 +544,41 @@ TEST(ReplyRead, OneForEachXid)
 	EXPECT_NE(second, first);
 }
 
+/* The slot, or -1 and *@wait */
+int overdue(end &e, u32 now, u32 *wait)
+{
+	const rpcrdma_overdue found = rpcrdma_conn_overdue(&e.conn, now);
+
+	*wait = found.wait;
+	return found.any ? static_cast<int>(found.slot) : -1;
+}
+
 TEST(ReplyRead, TakenBackAfterTheTimeLimit)
 {
 	for (u32 start : { 0u, 1u, 0x7fffffffu, 0xfffffc00u, ~0u }) {
 		auto e = provider();
 		u32 wait = 99;
 
-		EXPECT_EQ(rpcrdma_conn_overdue(&e->conn, start, &wait), -1);
+		EXPECT_EQ(overdue(*e, start, &wait), -1);
 		EXPECT_EQ(wait, 0u);
 		const u32 x = exposed(*e, X, 7, start);
 		const u32 y = exposed(*e, Y, 8, start + 300);
 
 		/* Not sent: no time runs */
 		expose(*e, 3);
-		EXPECT_EQ(rpcrdma_conn_overdue(&e->conn, start + 300, &wait),
-			  -1);
+		EXPECT_EQ(overdue(*e, start + 300, &wait), -1);
 		EXPECT_EQ(wait, 700u);
-		EXPECT_EQ(rpcrdma_conn_overdue(&e->conn, start + 999, &wait),
-			  -1);
+		EXPECT_EQ(overdue(*e, start + 999, &wait), -1);
 		EXPECT_EQ(wait, 1u);
-		EXPECT_EQ(rpcrdma_conn_overdue(&e->conn, start + 1000, &wait),
+		EXPECT_EQ(overdue(*e, start + 1000, &wait),
 			  static_cast<int>(x));
-		EXPECT_EQ(rpcrdma_conn_overdue(&e->conn, start + 1000, &wait),
-			  -1);
+		EXPECT_EQ(overdue(*e, start + 1000, &wait), -1);
 		EXPECT_EQ(wait, 300u);
 		/* Too late */
 		EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_DONE);
 		EXPECT_EQ(e->receive(done(Y)), RPCRDMA_RX_PULLED);
 		EXPECT_EQ(e->rx.exposed, y);
-		EXPECT_EQ(rpcrdma_conn_overdue(&e->conn, start + 5000, &wait),
-			  -1);
+		EXPECT_EQ(overdue(*e, start + 5000, &wait), -1);
 		EXPECT_EQ(wait, 0u);
 		EXPECT_EQ(e->conn.counters.dones_overdue, 1u);
 	}

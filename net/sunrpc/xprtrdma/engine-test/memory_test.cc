@@ -150,6 +150,19 @@ TEST(Memory, WhoWaitsIsTold)
 	EXPECT_TRUE(rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_REPLIES, 5));
 	EXPECT_TRUE(rpcrdma_memory_may_begin(&all, &a, 5));
 	EXPECT_FALSE(rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_REPLIES, 5));
+	EXPECT_TRUE(rpcrdma_memory_has_replies(&a));
+	rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_REPLIES, REPLIES - 10);
+	EXPECT_FALSE(rpcrdma_memory_has_replies(&a));
+}
+
+TEST(Memory, RepliesThatArePromisedRoom)
+{
+	rpcrdma_memory_account a = account(), none{};
+
+	EXPECT_EQ(rpcrdma_memory_replies(&a, REPLIES / 4), 4u);
+	EXPECT_EQ(rpcrdma_memory_replies(&a, REPLIES), 1u);
+	EXPECT_EQ(rpcrdma_memory_replies(&a, REPLIES + 1), 1u);
+	EXPECT_EQ(rpcrdma_memory_replies(&none, 1), ~0u);
 }
 
 TEST(Memory, AWindowGrowsIntoWhatIsLeft)

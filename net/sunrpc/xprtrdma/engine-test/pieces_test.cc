@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Calls are put together, and Replies taken apart (4.3.5, 4.4.3). */
+/*
+ * What a Call offers (6.2.3), how Calls are put together, and Replies taken
+ * apart (4.3.5, 4.4.3)
+ */
 #include <algorithm>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -254,6 +258,289 @@ TEST(Pieces, AnOnlyItem)
 	rx->lists.nr_reads = 1;
 	rx->lists.reads[0] = { 0, 5000, 0, 0 };
 	EXPECT_EQ(rpcrdma_call_only_item(rx.get(), 0), nullptr);
+}
+
+/* What a Call offers, with a segment for each range, whose handle is its number + 1 */
+struct offers {
+	std::unique_ptr<rpcrdma_lists> lists =
+		std::make_unique<rpcrdma_lists>();
+	std::vector<rpcrdma_offer> ranges;
+	int end;
+
+	offers(const rpcrdma_call_plan &plan, const rpcrdma_room &call,
+	       const rpcrdma_room &reply)
+	{
+		rpcrdma_offers at = { &plan, call, reply, 0 };
+		rpcrdma_offer offer;
+
+		rpcrdma_lists_init(lists.get());
+		while ((end = rpcrdma_offer_next(&at, lists.get(), &offer)) >
+		       0) {
+			EXPECT_NE(offer.length, 0u);
+			ranges.push_back(offer);
+			EXPECT_EQ(rpcrdma_lists_add_segment(
+					  lists.get(),
+					  static_cast<u32>(ranges.size()),
+					  offer.length, 0),
+				  0);
+		}
+		/* It stays at its end. */
+		EXPECT_EQ(rpcrdma_offer_next(&at, lists.get(), &offer), end);
+	}
+
+	/* The memory of @chunk, of @length octets: where it is, there is a mark. */
+	std::string map_of(const rpcrdma_chunk &chunk, u32 length,
+			   bool written) const
+	{
+		std::string map(length, '.');
+
+		for (u32 i = chunk.first; i < chunk.first + chunk.count; i++) {
+			const rpcrdma_offer &range = ranges.at(i);
+
+			EXPECT_EQ(range.written, written);
+			for (u32 n = 0; n < range.length; n++)
+				map.at(range.from + n) = '#';
+		}
+		return map;
+	}
+};
+
+constexpr rpcrdma_call_plan plan_of(rpcrdma_format format, bool read_item,
+				    bool write_chunk, bool reply_chunk)
+{
+	return { static_cast<u8>(format), read_item, write_chunk, reply_chunk,
+		 0 };
+}
+
+TEST(Offers, AnArgument)
+{
+	const offers o{ plan_of(RPCRDMA_INLINE, true, false, false),
+			{ 12, 7, 9 },
+			{ 40, 0, 0 } };
+
+	ASSERT_EQ(o.end, 0);
+	ASSERT_EQ(o.lists->nr_reads, 1u);
+	EXPECT_EQ(o.lists->reads[0].position, 12u);
+	EXPECT_EQ(o.map_of(o.lists->reads[0], 28, false),
+		  "............#######.........");
+	EXPECT_TRUE(o.ranges[0].data);
+	EXPECT_EQ(o.lists->nr_writes, 0u);
+	EXPECT_FALSE(o.lists->has_reply);
+	EXPECT_EQ(o.lists->inv_handle, 1u);
+}
+
+/* The argument has a chunk of its own, with which its roundup goes (4.3.4.4). */
+TEST(Offers, AMessageAroundItsArgument)
+{
+	const offers o{ plan_of(RPCRDMA_SPECIAL, true, false, false),
+			{ 12, 7, 9 },
+			{ 40, 0, 0 } };
+
+	ASSERT_EQ(o.end, 0);
+	ASSERT_EQ(o.lists->nr_reads, 2u);
+	EXPECT_EQ(o.lists->reads[0].position, 0u);
+	EXPECT_EQ(o.map_of(o.lists->reads[0], 28, false),
+		  "############........########");
+	EXPECT_EQ(o.lists->reads[1].position, 12u);
+	EXPECT_EQ(o.map_of(o.lists->reads[1], 28, false),
+		  "............#######.........");
+	EXPECT_FALSE(o.ranges[0].data);
+	EXPECT_FALSE(o.ranges[1].data);
+	EXPECT_TRUE(o.ranges[2].data);
+	/* The largest */
+	EXPECT_EQ(o.lists->inv_handle, 1u);
+}
+
+/* Some messages end with their argument, with its roundup or without. */
+TEST(Offers, AnArgumentAtTheEnd)
+{
+	for (u32 tail : { 0u, 1u }) {
+		const offers o{ plan_of(RPCRDMA_SPECIAL, true, false, false),
+				{ 12, 7, tail },
+				{ 40, 0, 0 } };
+
+		ASSERT_EQ(o.end, 0);
+		ASSERT_EQ(o.lists->nr_reads, 2u);
+		EXPECT_EQ(o.lists->reads[0].length, 12u);
+		EXPECT_EQ(o.lists->reads[0].count, 1u);
+		EXPECT_EQ(o.lists->reads[1].length, 7u);
+	}
+}
+
+TEST(Offers, AWholeMessage)
+{
+	const offers o{ plan_of(RPCRDMA_SPECIAL, false, false, false),
+			{ 12, 7, 9 },
+			{ 40, 0, 0 } };
+
+	ASSERT_EQ(o.end, 0);
+	ASSERT_EQ(o.lists->nr_reads, 1u);
+	EXPECT_EQ(o.map_of(o.lists->reads[0], 28, false), std::string(28, '#'));
+}
+
+TEST(Offers, AResult)
+{
+	const offers o{ plan_of(RPCRDMA_INLINE, false, true, false),
+			{ 12, 0, 0 },
+			{ 8, 10, 6 } };
+
+	ASSERT_EQ(o.end, 0);
+	EXPECT_EQ(o.lists->nr_reads, 0u);
+	ASSERT_EQ(o.lists->nr_writes, 1u);
+	EXPECT_EQ(o.map_of(o.lists->writes[0], 24, true),
+		  "........##########......");
+	EXPECT_TRUE(o.ranges[0].data);
+	EXPECT_FALSE(o.lists->has_reply);
+}
+
+TEST(Offers, AReply)
+{
+	const offers o{ plan_of(RPCRDMA_INLINE, false, false, true),
+			{ 12, 0, 0 },
+			{ 8, 10, 6 } };
+
+	ASSERT_EQ(o.end, 0);
+	EXPECT_EQ(o.lists->nr_writes, 0u);
+	ASSERT_TRUE(o.lists->has_reply);
+	EXPECT_EQ(o.map_of(o.lists->reply, 24, true), std::string(24, '#'));
+	EXPECT_FALSE(o.ranges[0].data);
+}
+
+/* A peer that writes twice to the same place could not be told what is there. */
+TEST(Offers, NoMemoryTwiceToBeWritten)
+{
+	const offers o{ plan_of(RPCRDMA_INLINE, false, true, true),
+			{ 12, 0, 0 },
+			{ 8, 10, 6 } };
+
+	ASSERT_EQ(o.end, 0);
+	ASSERT_EQ(o.lists->nr_writes, 1u);
+	EXPECT_EQ(o.map_of(o.lists->writes[0], 24, true),
+		  "........##########......");
+	ASSERT_TRUE(o.lists->has_reply);
+	EXPECT_EQ(o.map_of(o.lists->reply, 24, true),
+		  "########..........######");
+	EXPECT_EQ(o.lists->inv_handle, 1u);
+}
+
+/* A Reply that ends with its result has no range behind that. */
+TEST(Offers, AResultAtTheEnd)
+{
+	const offers o{ plan_of(RPCRDMA_INLINE, false, true, true),
+			{ 12, 0, 0 },
+			{ 8, 10, 0 } };
+
+	ASSERT_EQ(o.end, 0);
+	ASSERT_EQ(o.ranges.size(), 2u);
+	ASSERT_TRUE(o.lists->has_reply);
+	EXPECT_EQ(o.map_of(o.lists->reply, 18, true), "########..........");
+}
+
+TEST(Offers, AllOfThem)
+{
+	const offers o{ plan_of(RPCRDMA_SPECIAL, true, true, true),
+			{ 12, 8, 4 },
+			{ 8, 100, 6 } };
+
+	ASSERT_EQ(o.end, 0);
+	EXPECT_EQ(o.lists->nr_reads, 2u);
+	EXPECT_EQ(o.lists->nr_writes, 1u);
+	EXPECT_TRUE(o.lists->has_reply);
+	EXPECT_EQ(o.ranges.size(), 6u);
+	EXPECT_EQ(o.lists->nr_segs, 6u);
+	EXPECT_EQ(o.lists->inv_handle, 4u);
+}
+
+TEST(Offers, NothingOfAPlainCall)
+{
+	const offers o{ plan_of(RPCRDMA_CONTINUED, false, false, false),
+			{ 12, 0, 0 },
+			{ 8, 0, 0 } };
+
+	EXPECT_EQ(o.end, 0);
+	EXPECT_TRUE(o.ranges.empty());
+	EXPECT_EQ(o.lists->inv_handle, 0u);
+}
+
+/* Lists that have chunks already: a fault of the user's, and no chunk amiss */
+TEST(Offers, NotToListsThatAreFull)
+{
+	for (const auto &plan :
+	     { plan_of(RPCRDMA_SPECIAL, false, false, false),
+	       plan_of(RPCRDMA_INLINE, true, false, false),
+	       plan_of(RPCRDMA_INLINE, false, true, false),
+	       plan_of(RPCRDMA_INLINE, false, false, true) }) {
+		auto lists = std::make_unique<rpcrdma_lists>();
+		rpcrdma_offers at = { &plan, { 12, 8, 4 }, { 8, 100, 6 }, 0 };
+		rpcrdma_offer offer;
+
+		rpcrdma_lists_init(lists.get());
+		ASSERT_EQ(rpcrdma_lists_add_reply(lists.get()), 0);
+		EXPECT_EQ(rpcrdma_offer_next(&at, lists.get(), &offer), -90);
+	}
+}
+
+/* @length octets of a chunk of three segments, from @offset on, as "handle:offset+length" */
+std::string stretch(u32 offset, u32 length, u32 *left)
+{
+	auto lists = std::make_unique<rpcrdma_lists>();
+	rpcrdma_stretch at = { offset, 0, length };
+	rpcrdma_segment part;
+	std::string said;
+
+	rpcrdma_lists_init(lists.get());
+	/* Not the first one */
+	rpcrdma_lists_add_read(lists.get(), 40);
+	rpcrdma_lists_add_segment(lists.get(), 9, 1000, 0);
+	rpcrdma_lists_add_read(lists.get(), 80);
+	rpcrdma_lists_add_segment(lists.get(), 1, 100, u64{ 1 } << 40);
+	rpcrdma_lists_add_segment(lists.get(), 2, 0, 0);
+	rpcrdma_lists_add_segment(lists.get(), 3, 50, 5000);
+	rpcrdma_lists_add_segment(lists.get(), 4, 70, 7000);
+	rpcrdma_lists_add_write(lists.get());
+	rpcrdma_lists_add_segment(lists.get(), 9, 1000, 0);
+	while (rpcrdma_chunk_next(lists.get(), &lists->reads[1], &at, &part)) {
+		EXPECT_NE(part.length, 0u);
+		said += std::to_string(part.handle) + ":" +
+			std::to_string(part.offset) + "+" +
+			std::to_string(part.length) + " ";
+	}
+	*left = at.length;
+	return said;
+}
+
+TEST(Stretches, OfAChunk)
+{
+	u32 left;
+
+	EXPECT_EQ(stretch(0, 100, &left), "1:1099511627776+100 ");
+	EXPECT_EQ(left, 0u);
+	EXPECT_EQ(stretch(10, 20, &left), "1:1099511627786+20 ");
+	EXPECT_EQ(left, 0u);
+	EXPECT_EQ(stretch(99, 3, &left), "1:1099511627875+1 3:5000+2 ");
+	EXPECT_EQ(left, 0u);
+	EXPECT_EQ(stretch(0, 220, &left),
+		  "1:1099511627776+100 3:5000+50 4:7000+70 ");
+	EXPECT_EQ(left, 0u);
+	EXPECT_EQ(stretch(100, 50, &left), "3:5000+50 ");
+	EXPECT_EQ(left, 0u);
+	EXPECT_EQ(stretch(160, 60, &left), "4:7010+60 ");
+	EXPECT_EQ(left, 0u);
+	EXPECT_EQ(stretch(30, 0, &left), "");
+	EXPECT_EQ(left, 0u);
+}
+
+/* What is not there is told, and nothing behind the chunk is touched. */
+TEST(Stretches, BeyondAChunk)
+{
+	u32 left;
+
+	EXPECT_EQ(stretch(200, 30, &left), "4:7050+20 ");
+	EXPECT_EQ(left, 10u);
+	EXPECT_EQ(stretch(220, 1, &left), "");
+	EXPECT_EQ(left, 1u);
+	EXPECT_EQ(stretch(~0u, ~0u, &left), "");
+	EXPECT_EQ(left, ~0u);
 }
 
 TEST(Refusals, OfACallThatWasRead)

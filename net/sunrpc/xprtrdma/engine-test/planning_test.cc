@@ -807,9 +807,10 @@ TEST(PlanCall, AlwaysWithinLimits)
 		default:
 			ASSERT_LE(left, limits.continued);
 			do {
-				const u32 part = rpcrdma_next_part(
-					&e->conn, &lists, left, &more);
+				const auto [part, rest] = rpcrdma_next_part(
+					&e->conn, &lists, left);
 
+				more = rest;
 				ASSERT_GE(part, 4u);
 				ASSERT_LE(part + (more ? PLAIN : header),
 					  limits.send_inline);
@@ -845,9 +846,10 @@ TEST(NextPart, AroundTheBoundaries)
 			bool more;
 
 			do {
-				const u32 part = rpcrdma_next_part(
-					&e->conn, &lists, left, &more);
+				const auto [part, rest] = rpcrdma_next_part(
+					&e->conn, &lists, left);
 
+				more = rest;
 				ASSERT_TRUE(part >= 4 && part <= left);
 				ASSERT_LE(part, more ? 4096 - PLAIN : room);
 				ASSERT_TRUE(!more || part % 4 == 0);

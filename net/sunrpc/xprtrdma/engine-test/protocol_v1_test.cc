@@ -104,6 +104,25 @@ std::unique_ptr<end> server1(bool inv = true, u32 octets = 4096)
 	return e;
 }
 
+TEST(AloneV1, WhatIsAnswered)
+{
+	auto e = client1();
+
+	for (const message &m :
+	     { inline_msg(1, REPLY),
+	       fixed(2, ERROR).word(ERR_VERS).word(1).word(1) }) {
+		rpcrdma_conn_count(&e->conn, RPCRDMA_KIND_CALL, RPCRDMA_INLINE,
+				   nullptr);
+		EXPECT_FALSE(rpcrdma_conn_alone(&e->conn, RPCRDMA_KIND_CALL));
+		e->receive(m);
+		EXPECT_TRUE(rpcrdma_conn_alone(&e->conn, RPCRDMA_KIND_CALL));
+	}
+	e = server1();
+	EXPECT_TRUE(rpcrdma_conn_alone(&e->conn, RPCRDMA_KIND_REPLY));
+	EXPECT_EQ(e->receive(inline_msg(2, CALL)), RPCRDMA_RX_CALL);
+	EXPECT_FALSE(rpcrdma_conn_alone(&e->conn, RPCRDMA_KIND_REPLY));
+}
+
 bool may_call(const end &e)
 {
 	return rpcrdma_conn_may_send(&e.conn, RPCRDMA_KIND_CALL);

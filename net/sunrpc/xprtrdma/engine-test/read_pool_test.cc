@@ -20,7 +20,7 @@ rpcrdma_sq queue(u32 depth)
 {
 	rpcrdma_sq sq;
 
-	rpcrdma_sq_init(&sq, depth, 8, 0);
+	rpcrdma_sq_init(&sq, depth, 8, 0, 8);
 	return sq;
 }
 

@@ -101,6 +101,7 @@ public:
 		const u32 there = std::min(make, memory);
 
 		if (make) {
+			asked++;
 			EXPECT_EQ(0u, rpcrdma_conn_to_make(&e->conn));
 			rpcrdma_conn_made(&e->conn, there);
 			free += there;
@@ -129,7 +130,7 @@ public:
 	rpcrdma_rx rx;
 	u32 memory = 1000, now = 1;
 	u32 made = 0, free = 0, held = 0, posted = 0, posts = 0, received = 0;
-	u32 let_go = 0;
+	u32 let_go = 0, asked = 0;
 };
 
 TEST(Receives, BeginWithAFew)
@@ -239,6 +240,25 @@ TEST(Receives, WindowStaysSmallWithoutMemory)
 	EXPECT_GT(a.made, 2 * FIRST);
 }
 
+/* Where there was none, it is not asked for more often than a window is used up. */
+TEST(Receives, MemoryIsNotAskedForAgainAtOnce)
+{
+	account a{ false };
+	const u32 before = a.received;
+
+	a.memory = 0;
+	a.asked = 0;
+	for (u32 i = 0; i < 20; i++) {
+		a.calls(FIRST / 2, true);
+		for (; a.held; a.held--)
+			a.give_back();
+		a.tell();
+	}
+	EXPECT_GT(a.asked, 1u);
+	EXPECT_LE(a.asked, (a.received - before) / FIRST + 1);
+	EXPECT_EQ(a.e->conn.window, FIRST);
+}
+
 TEST(Receives, WindowThatIsNotUsedGetsSmall)
 {
 	account a{ false };
@@ -296,6 +316,84 @@ TEST(Receives, WindowThatIsUsedStays)
 	}
 	EXPECT_EQ(a.e->conn.window, 2 * FIRST);
 	EXPECT_EQ(a.let_go, 0u);
+}
+
+/* A window of that many, of which nothing is used any more */
+void widen(account &a, u32 window)
+{
+	for (u32 i = 0; a.e->conn.window < window && i < 2 * MOST; i++) {
+		a.calls(1, true);
+		a.tell();
+	}
+	ASSERT_EQ(a.e->conn.window, window);
+	for (; a.held; a.held--)
+		a.give_back();
+	a.tell();
+}
+
+/* As many Calls as are posted together, one at a time */
+void few_calls(account &a)
+{
+	for (u32 i = 0; i < BATCH; i++) {
+		a.calls(1);
+		a.tell();
+	}
+}
+
+/* What a window needs is what was used of it at the most, and not at last. */
+TEST(Receives, WindowThatIsUsedOnceInAWhileStays)
+{
+	account a{ false };
+
+	widen(a, 2 * FIRST);
+	few_calls(a);
+	for (u32 i = 0; i < 20; i++) {
+		/* More than an eighth of it, and less than half */
+		a.calls(FIRST / 2, true);
+		for (; a.held; a.held--)
+			a.give_back();
+		a.tell();
+		for (u32 n = 0; n < 4; n++) {
+			a.now += LONG / 4;
+			few_calls(a);
+		}
+		ASSERT_EQ(a.e->conn.window, 2 * FIRST);
+	}
+}
+
+/* It has been used, but then it is not for long enough. */
+TEST(Receives, WindowThatWasUsedGetsSmall)
+{
+	account a{ false };
+
+	widen(a, 2 * FIRST);
+	for (u32 i = 0; i < 3; i++) {
+		a.now += LONG;
+		few_calls(a);
+	}
+	EXPECT_EQ(a.e->conn.window, FIRST);
+}
+
+/* Each time it is halved, that one is watched for as long. */
+TEST(Receives, WindowIsHalvedOnceInAWhile)
+{
+	account a{ false };
+	u32 before, changed = 0;
+
+	widen(a, 4 * FIRST);
+	before = a.e->conn.window;
+	for (u32 i = 0; i < 100 && before > FIRST; i++) {
+		a.now += LONG / 10;
+		few_calls(a);
+		if (a.e->conn.window == before)
+			continue;
+		EXPECT_EQ(a.e->conn.window, before / 2);
+		if (changed)
+			EXPECT_GE(a.now - changed, LONG);
+		changed = a.now;
+		before = a.e->conn.window;
+	}
+	EXPECT_EQ(before, FIRST);
 }
 
 TEST(Receives, SeveralArePostedTogether)

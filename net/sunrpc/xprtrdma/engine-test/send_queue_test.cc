@@ -14,7 +14,7 @@ namespace
 
 using namespace engine_test;
 
-constexpr u32 DEPTH = 64, SENDS = 32, REVERSE = 4;
+constexpr u32 DEPTH = 64, SENDS = 32, REVERSE = 4, REPLIES = 12;
 constexpr u32 CONTEXTS = SENDS + RPCRDMA_CONTROL_SENDS;
 
 /* A message or transfer that is posted, or waits */
@@ -31,7 +31,7 @@ public:
 		       u32 reverse = REVERSE)
 		: end{ open_client() }
 	{
-		rpcrdma_sq_init(&sq, depth, sends, reverse);
+		rpcrdma_sq_init(&sq, depth, sends, reverse, REPLIES);
 		for (u32 i = 0; i < sends + RPCRDMA_CONTROL_SENDS; i++)
 			rpcrdma_sq_give(&sq);
 	}
@@ -293,6 +293,72 @@ TEST(SendQueue, ControlMessagesHaveTheLastContexts)
 	EXPECT_TRUE(rpcrdma_sq_wanted(&q.sq));
 	rpcrdma_sq_give(&q.sq);
 	EXPECT_EQ(q.turn(), RPCRDMA_TURN_CONTROL);
+}
+
+/* A peer that makes Calls and grants nothing has buffers filled with Replies. */
+TEST(SendQueue, NoCallIsBegunWhileManyRepliesWait)
+{
+	queue q{ 1000 };
+	u32 taken;
+
+	/* Any number may be made while none has to wait. */
+	for (taken = 0; taken < REPLIES + 5; taken++)
+		ASSERT_TRUE(rpcrdma_sq_take_ahead(&q.sq));
+	EXPECT_TRUE(rpcrdma_sq_may_take_ahead(&q.sq));
+	q.conn()->limit = q.conn()->sent;
+	ASSERT_EQ(q.reply(1), RPCRDMA_SQ_WAIT);
+	EXPECT_FALSE(rpcrdma_sq_spares(&q.sq));
+	EXPECT_FALSE(rpcrdma_sq_take_ahead(&q.sq));
+	for (; taken >= REPLIES; taken--) {
+		EXPECT_FALSE(q.pump()) << taken;
+		rpcrdma_sq_give(&q.sq);
+	}
+	EXPECT_TRUE(q.pump());
+	ASSERT_TRUE(rpcrdma_sq_take_ahead(&q.sq));
+	EXPECT_FALSE(rpcrdma_sq_take_ahead(&q.sq));
+	/* That one has its turn: none waits any more. */
+	q.conn()->limit++;
+	EXPECT_TRUE(q.pump());
+	EXPECT_TRUE(rpcrdma_sq_take_ahead(&q.sq));
+
+	/* So it is with those in parts. */
+	ASSERT_EQ(rpcrdma_sq_reply_in_parts(&q.sq, 1), RPCRDMA_SQ_WAIT);
+	EXPECT_FALSE(rpcrdma_sq_may_take_ahead(&q.sq));
+}
+
+TEST(SendQueue, SomebodyWaits)
+{
+	queue transfer, message, call;
+
+	EXPECT_FALSE(rpcrdma_sq_somebody_waits(&transfer.sq));
+	while (transfer.transfer(8) == RPCRDMA_SQ_GO)
+		EXPECT_FALSE(rpcrdma_sq_somebody_waits(&transfer.sq));
+	EXPECT_TRUE(rpcrdma_sq_somebody_waits(&transfer.sq));
+
+	message.conn()->limit = message.conn()->sent;
+	ASSERT_EQ(message.reply(1), RPCRDMA_SQ_WAIT);
+	EXPECT_TRUE(rpcrdma_sq_somebody_waits(&message.sq));
+
+	call.conn()->limit = call.conn()->sent;
+	ASSERT_EQ(call.call(1), RPCRDMA_SQ_WAIT);
+	EXPECT_TRUE(rpcrdma_sq_somebody_waits(&call.sq));
+}
+
+/* What this end keeps for its own Calls is kept in any case. */
+TEST(SendQueue, TheReserveIsNeverLess)
+{
+	rpcrdma_sq sq;
+
+	for (u32 replies : { 0u, 1u, SENDS, CONTEXTS, ~0u }) {
+		rpcrdma_sq_init(&sq, DEPTH, SENDS, REVERSE, replies);
+		for (u32 i = 0; i < RPCRDMA_CONTROL_SENDS + REVERSE; i++)
+			rpcrdma_sq_give(&sq);
+		EXPECT_FALSE(rpcrdma_sq_may_take_ahead(&sq));
+		rpcrdma_sq_wait(&sq);
+		EXPECT_FALSE(rpcrdma_sq_may_take_ahead(&sq)) << replies;
+	}
+	rpcrdma_sq_give(&sq);
+	EXPECT_TRUE(rpcrdma_sq_may_take_ahead(&sq));
 }
 
 /* A transfer that takes many slots at once, amid Replies that take few */

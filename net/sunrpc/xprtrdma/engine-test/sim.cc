@@ -167,7 +167,10 @@ bool sim::send_one(side s, outgoing &out)
 		const u32 left =
 			static_cast<u32>(out.payload.size()) - out.sent;
 
-		part = rpcrdma_next_part(&me.conn, lists, left, &more);
+		const auto next = rpcrdma_next_part(&me.conn, lists, left);
+
+		part = next.octets;
+		more = next.more;
 		if (part > left || (more && (part == left || part % 4)) ||
 		    part < 4)
 			complain("bad cut of a continued message");
@@ -208,12 +211,12 @@ bool sim::send_one(side s, outgoing &out)
 void sim::pump(side s)
 {
 	end_state &me = ends_[s];
-	u32 inv;
 
 	for (;;) {
 		octets buf(4096);
-		const u32 n = rpcrdma_conn_next_control(&me.conn, buf.data(),
-							4096, &inv);
+		const u32 n =
+			rpcrdma_conn_next_control(&me.conn, buf.data(), 4096)
+				.octets;
 
 		if (!n)
 			break;
@@ -377,12 +380,11 @@ void sim::got_done(side s, const rpcrdma_rx &rx)
 
 u32 sim::take_back(side at, u32 now)
 {
-	u32 wait, n = 0;
-	int slot;
+	rpcrdma_overdue overdue;
+	u32 n = 0;
 
-	while ((slot = rpcrdma_conn_overdue(&ends_[at].conn, now, &wait)) >=
-	       0) {
-		rpcrdma_conn_unexpose(&ends_[at].conn, static_cast<u32>(slot));
+	while ((overdue = rpcrdma_conn_overdue(&ends_[at].conn, now)).any) {
+		rpcrdma_conn_unexpose(&ends_[at].conn, overdue.slot);
 		ends_[at].exposed--;
 		n++;
 	}

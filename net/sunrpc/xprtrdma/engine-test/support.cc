@@ -161,9 +161,11 @@ rpcrdma_verdict end::receive(const message &m, bool hold)
 message end::control()
 {
 	octets buf(4096);
+	const rpcrdma_control next =
+		rpcrdma_conn_next_control(&conn, buf.data(), 4096);
 
-	buf.resize(rpcrdma_conn_next_control(&conn, buf.data(), 4096,
-					     &inv_handle));
+	inv_handle = next.inv_handle;
+	buf.resize(next.octets);
 	return message{ std::move(buf) };
 }
 

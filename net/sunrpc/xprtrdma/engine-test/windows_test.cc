@@ -186,9 +186,9 @@ public:
 	octets control() override
 	{
 		alignas(8) u8 buf[4096];
-		u32 inv;
-		const u32 n = rpcrdma_conn_next_control(&conn_, buf,
-							sizeof(buf), &inv);
+		const u32 n =
+			rpcrdma_conn_next_control(&conn_, buf, sizeof(buf))
+				.octets;
 
 		return octets(buf, buf + n);
 	}

@@ -107,6 +107,21 @@ static inline bool has_chunks(const struct rpcrdma_lists *lists)
 		 lists->has_reply == 0);
 }
 
+/* A whole Call, or Reply, is sent or received. */
+[[gnu::always_inline]] static inline void count_call(struct rpcrdma_conn *conn,
+						     enum rpcrdma_format format)
+{
+	conn->counters.calls[format]++;
+	conn->underway++;
+}
+
+[[gnu::always_inline]] static inline void
+count_reply(struct rpcrdma_conn *conn, enum rpcrdma_format format)
+{
+	conn->counters.replies[format]++;
+	conn->underway--;
+}
+
 /*
  * rpcrdma_conn_count() for a Call or Reply. Chunks are counted where they are offered:
  * with Calls, and a Reply to pull.
@@ -118,12 +133,12 @@ count_whole(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
 	struct rpcrdma_conn_counters *counters = &conn->counters;
 
 	if (kind == RPCRDMA_KIND_REPLY) {
-		counters->replies[format]++;
+		count_reply(conn, format);
 		if (lists)
 			counters->read_chunks += lists->nr_reads;
 		return;
 	}
-	counters->calls[format]++;
+	count_call(conn, format);
 	if (!lists)
 		return;
 	counters->read_chunks += lists->nr_reads;

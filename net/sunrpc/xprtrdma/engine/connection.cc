@@ -117,25 +117,32 @@ u32 send_err_vers(struct rpcrdma_conn *conn, void *buf,
 	return out.offset();
 }
 
-u32 send_pending(struct rpcrdma_conn *conn, void *buf, u32 *inv_handle)
+/* A message of @octets that invalidates nothing */
+rpcrdma_control plain(u32 octets)
+{
+	return { .octets = octets, .inv_handle = 0 };
+}
+
+rpcrdma_control send_pending(struct rpcrdma_conn *conn, void *buf)
 {
 	const struct rpcrdma_pending pending = conn->pend[conn->pend_head];
 	xdr_writer out{ buf };
+	u32 inv_handle = 0;
 
 	if (++conn->pend_head == RPCRDMA_MAX_PENDING_CONTROL)
 		conn->pend_head = 0;
 	conn->pend_count--;
 
 	if (conn->version == RPCRDMA_VERS_1 && pending.code != RDMA2_ERR_VERS)
-		return v1::send_error(conn, buf, pending.xid);
+		return plain(v1::send_error(conn, buf, pending.xid));
 
 	if (pending.htype == RDMA2_DONE) {
 		out = v2::encode_prefix(out, pending.xid, RDMA2_DONE, 0);
 		if (conn->cfg.inv_ok)
-			*inv_handle = pending.code;
+			inv_handle = pending.code;
 		conn->counters.dones_sent++;
 	} else if (pending.code == RDMA2_ERR_VERS) {
-		return send_err_vers(conn, buf, pending);
+		return plain(send_err_vers(conn, buf, pending));
 	} else {
 		out = v2::encode_prefix(out, pending.xid, RDMA2_ERROR,
 					RDMA2_F_RESPONSE);
@@ -147,7 +154,7 @@ u32 send_pending(struct rpcrdma_conn *conn, void *buf, u32 *inv_handle)
 		conn->counters.errors_sent++;
 	}
 	stamp_control(conn, buf);
-	return out.offset();
+	return { .octets = out.offset(), .inv_handle = inv_handle };
 }
 
 u32 send_connprop(struct rpcrdma_conn *conn, void *buf)
@@ -352,23 +359,22 @@ u32 rpcrdma_conn_established(struct rpcrdma_conn *conn)
 	return due_events(conn);
 }
 
-u32 rpcrdma_conn_next_control(struct rpcrdma_conn *conn, void *buf, u32 size,
-			      u32 *inv_handle)
+struct rpcrdma_control rpcrdma_conn_next_control(struct rpcrdma_conn *conn,
+						 void *buf, u32 size)
 {
-	*inv_handle = 0;
 	if (size < RPCRDMA_V2_FIRST_CONNPROP)
-		return 0;
+		return plain(0);
 	switch (next_control(conn)) {
 	case control::none:
 		break;
 	case control::pending:
-		return send_pending(conn, buf, inv_handle);
+		return send_pending(conn, buf);
 	case control::connprop:
-		return send_connprop(conn, buf);
+		return plain(send_connprop(conn, buf));
 	case control::grant:
-		return send_grant(conn, buf);
+		return plain(send_grant(conn, buf));
 	}
-	return 0;
+	return plain(0);
 }
 
 bool rpcrdma_conn_control_due(const struct rpcrdma_conn *conn)
@@ -407,8 +413,8 @@ bool rpcrdma_conn_may_send(const struct rpcrdma_conn *conn,
  * a message now and then. While Calls are let through, one may wait for long,
  * but others do not.
  */
-u32 rpcrdma_conn_stalled(struct rpcrdma_conn *conn, bool waits, u32 now,
-			 u32 *events)
+struct rpcrdma_stall rpcrdma_conn_stalled(struct rpcrdma_conn *conn, bool waits,
+					  u32 now)
 {
 	const bool closed = conn->version == RPCRDMA_VERS_1 ?
 				    !v1::may_call(conn) :
@@ -416,11 +422,10 @@ u32 rpcrdma_conn_stalled(struct rpcrdma_conn *conn, bool waits, u32 now,
 
 	const s32 needed = conn->version == RPCRDMA_VERS_1 ? 0 : CALL_RESERVE;
 
-	*events = 0;
 	if (conn->state != RPCRDMA_CONN_OPEN || !closed ||
 	    (!waits && !conn->pend_count)) {
 		conn->stalled = 0;
-		return 0;
+		return { .wait = 0, .events = 0 };
 	}
 	if (!conn->stalled ||
 	    (conn->whole != conn->stalled_whole &&
@@ -431,10 +436,11 @@ u32 rpcrdma_conn_stalled(struct rpcrdma_conn *conn, bool waits, u32 now,
 		conn->stalled_since = now;
 	}
 	if (now - conn->stalled_since < conn->cfg.stall_ms)
-		return conn->cfg.stall_ms - (now - conn->stalled_since);
+		return { .wait = conn->cfg.stall_ms -
+				 (now - conn->stalled_since),
+			 .events = 0 };
 	close_connection(conn, "the peer does not grant credits");
-	*events = RPCRDMA_EV_CLOSE;
-	return 0;
+	return { .wait = 0, .events = RPCRDMA_EV_CLOSE };
 }
 
 /*
@@ -458,6 +464,7 @@ u32 rpcrdma_conn_queue_error(struct rpcrdma_conn *conn, u32 xid, u32 code,
 			     u32 arg0, u32 arg1)
 {
 	push_pending(conn, xid, RDMA2_ERROR, code, arg0, arg1);
+	conn->underway--;
 	return due_events(conn);
 }
 

@@ -152,9 +152,10 @@ void rpcrdma_conn_exposed(struct rpcrdma_conn *conn, u32 slot, u32 inv_handle,
 }
 
 /* DR 4.1.3: the Requester may never send it. */
-int rpcrdma_conn_overdue(struct rpcrdma_conn *conn, u32 now, u32 *wait)
+struct rpcrdma_overdue rpcrdma_conn_overdue(struct rpcrdma_conn *conn, u32 now)
 {
-	*wait = 0;
+	u32 wait = 0;
+
 	for (u32 i = 0; i < RPCRDMA_MAX_EXPOSED; i++) {
 		u32 left;
 
@@ -163,13 +164,13 @@ int rpcrdma_conn_overdue(struct rpcrdma_conn *conn, u32 now, u32 *wait)
 		if (now - conn->exposed[i].since >= conn->cfg.done_ms) {
 			conn->exposed[i].state = SLOT_ENDING;
 			conn->counters.dones_overdue++;
-			return static_cast<s32>(i);
+			return { .any = true, .slot = i, .wait = 0 };
 		}
 		left = conn->cfg.done_ms - (now - conn->exposed[i].since);
-		if (!*wait || left < *wait)
-			*wait = left;
+		if (!wait || left < wait)
+			wait = left;
 	}
-	return -1;
+	return { .any = false, .slot = 0, .wait = wait };
 }
 
 void rpcrdma_conn_unexpose(struct rpcrdma_conn *conn, u32 slot)

@@ -43,6 +43,14 @@ u64 promised(const struct rpcrdma_memory_account *account)
 	return octets;
 }
 
+/* For rpcrdma_memory_has_replies(): not every machine reads 64 bits at once. */
+void tell_replies(struct rpcrdma_memory_account *account)
+{
+	__atomic_store_n(&account->replies,
+			 account->held[RPCRDMA_MEMORY_REPLIES] ? 1 : 0,
+			 __ATOMIC_RELAXED);
+}
+
 } // namespace
 
 } // namespace rpcrdma
@@ -127,6 +135,17 @@ bool rpcrdma_memory_may_begin(const struct rpcrdma_memory *all,
 	       rpcrdma_memory_ask(all, account, RPCRDMA_MEMORY_REPLIES, octets);
 }
 
+u32 rpcrdma_memory_replies(const struct rpcrdma_memory_account *account,
+			   u32 octets)
+{
+	const u64 share = account->share[RPCRDMA_MEMORY_REPLIES];
+
+	if (!share)
+		return ~u32{};
+	/* A promise has far less than 2^32 octets; there is no division of more. */
+	return max_u32(static_cast<u32>(share) / octets, 1);
+}
+
 void rpcrdma_memory_hold(struct rpcrdma_memory *all,
 			 struct rpcrdma_memory_account *account,
 			 enum rpcrdma_memory_use use, u64 octets)
@@ -134,6 +153,7 @@ void rpcrdma_memory_hold(struct rpcrdma_memory *all,
 	const u64 before = beyond(account, use);
 
 	account->held[use] += octets;
+	tell_replies(account);
 	if (account->member)
 		all->used += beyond(account, use) - before;
 }
@@ -146,6 +166,7 @@ bool rpcrdma_memory_give(struct rpcrdma_memory *all,
 	const bool tell = account->wanted;
 
 	account->held[use] -= octets;
+	tell_replies(account);
 	if (account->member)
 		all->used -= before - beyond(account, use);
 	account->wanted = 0;

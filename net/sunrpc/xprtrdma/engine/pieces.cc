@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The octets of a message, piece by piece, at its Responder: where those of a
- * Call with Read chunks come from, and where those of a Reply go.
+ * The octets of a message, piece by piece. At its Requester: which memory a Call
+ * offers in chunks. At its Responder: where the octets of a Call with Read chunks
+ * come from, and where those of a Reply go.
  */
 #include "internal.h"
 
@@ -23,6 +24,18 @@ walk walk_of(const struct rpcrdma_pieces *at)
 {
 	return static_cast<walk>(at->next);
 }
+
+/* What a Call offers, a bit for each range, in wire order */
+enum : u32 {
+	OFFER_MESSAGE = 1,	/* at Position Zero, */
+	OFFER_MESSAGE_TAIL = 2, /* ... what lies behind its argument, */
+	OFFER_ARGUMENT = 4,
+	OFFER_RESULT = 8,
+	OFFER_REPLY = 16,
+	OFFER_REPLY_TAIL = 32, /* what lies behind the result */
+	OFFER_LAST = 64,
+	OFFER_END = 128
+};
 
 void go(struct rpcrdma_pieces *at, walk next)
 {
@@ -55,11 +68,102 @@ u32 roundup_octets(u32 octets)
 	return -octets & 3;
 }
 
+u32 octets_of(const struct rpcrdma_room &room)
+{
+	return room.head + room.pages + room.tail;
+}
+
+/*
+ * All that a Call offers. A message that ends with its data has nothing behind that,
+ * and with an argument goes its roundup, which begins the tail (4.3.4.4).
+ */
+u32 offers_of(const struct rpcrdma_offers *at)
+{
+	const struct rpcrdma_call_plan *plan = at->plan;
+	u32 offers = OFFER_LAST | OFFER_END;
+
+	if (plan->read_item)
+		offers |= OFFER_ARGUMENT;
+	if (plan->write_chunk)
+		offers |= OFFER_RESULT;
+	if (plan->format == RPCRDMA_SPECIAL) {
+		offers |= OFFER_MESSAGE;
+		if (plan->read_item &&
+		    at->call.tail > roundup_octets(at->call.pages))
+			offers |= OFFER_MESSAGE_TAIL;
+	}
+	if (plan->reply_chunk) {
+		offers |= OFFER_REPLY;
+		if (plan->write_chunk && at->reply.tail)
+			offers |= OFFER_REPLY_TAIL;
+	}
+	return offers;
+}
+
+/* The ranges of a whole message, or of one around its data: @step is one of them. */
+[[gnu::noinline]] int offer_message(const struct rpcrdma_offers *at, u32 step,
+				    struct rpcrdma_lists *lists,
+				    struct rpcrdma_offer *offer)
+{
+	const struct rpcrdma_room &call = at->call, &reply = at->reply;
+	const u32 roundup = roundup_octets(call.pages);
+
+	switch (step) {
+	case OFFER_MESSAGE:
+		*offer = { false, 0,
+			   at->plan->read_item ? call.head : octets_of(call),
+			   false };
+		return rpcrdma_lists_add_read(lists, 0);
+	case OFFER_MESSAGE_TAIL:
+		*offer = { false, call.head + call.pages + roundup,
+			   call.tail - roundup, false };
+		return 0;
+	case OFFER_REPLY:
+		*offer = { true, 0,
+			   at->plan->write_chunk ? reply.head :
+						   octets_of(reply),
+			   false };
+		return rpcrdma_lists_add_reply(lists);
+	default:
+		*offer = { true, reply.head + reply.pages, reply.tail, false };
+		return 0;
+	}
+}
+
 } // namespace
 
 } // namespace rpcrdma
 
 using namespace rpcrdma;
+
+/*
+ * Around data that has a chunk of its own, a message is in two ranges, or one if
+ * nothing lies behind that. The first range of a chunk begins it.
+ */
+int rpcrdma_offer_next(struct rpcrdma_offers *at, struct rpcrdma_lists *lists,
+		       struct rpcrdma_offer *offer)
+{
+	const u32 left = at->left ? at->left : offers_of(at);
+	const u32 step = left & -left;
+	int rc;
+
+	at->left = (left ^ step) | OFFER_END;
+	if (step == OFFER_RESULT) {
+		*offer = { true, at->reply.head, at->reply.pages, true };
+		rc = rpcrdma_lists_add_write(lists);
+	} else if (step == OFFER_ARGUMENT) {
+		*offer = { false, at->call.head, at->call.pages, true };
+		rc = rpcrdma_lists_add_read(lists, at->call.head);
+	} else if (step == OFFER_LAST) {
+		rpcrdma_lists_offer(lists);
+		return 0;
+	} else if (step == OFFER_END) {
+		return 0;
+	} else {
+		rc = offer_message(at, step, lists, offer);
+	}
+	return rc ? -E_MSGSIZE : 1;
+}
 
 u64 rpcrdma_call_octets(const struct rpcrdma_rx *rx)
 {

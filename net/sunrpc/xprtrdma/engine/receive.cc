@@ -684,10 +684,10 @@ void refused_version(struct rpcrdma_conn *conn, const void *msg)
 	if (!count_message(conn) || !take_credits(conn, prefix))
 		return RPCRDMA_RX_CLOSE;
 	if (prefix.flags & RDMA2_F_RESPONSE) {
-		conn->counters.replies[RPCRDMA_INLINE]++;
+		count_reply(conn, RPCRDMA_INLINE);
 		return RPCRDMA_RX_REPLY;
 	}
-	conn->counters.calls[RPCRDMA_INLINE]++;
+	count_call(conn, RPCRDMA_INLINE);
 	return RPCRDMA_RX_CALL;
 }
 
@@ -779,6 +779,9 @@ receive_plain_v1(struct rpcrdma_conn *conn, const void *msg, u32 length,
 		verdict = RPCRDMA_RX_CLOSE;
 	if (verdict == RPCRDMA_RX_BAD_REPLY)
 		rx->error.status = BAD_REPLY_STATUS;
+	/* No Reply will answer that Call. */
+	if (verdict == RPCRDMA_RX_BAD_REPLY || verdict == RPCRDMA_RX_ERROR)
+		conn->underway--;
 	count_verdict(conn, verdict);
 	return add_events(conn, rx, verdict);
 }

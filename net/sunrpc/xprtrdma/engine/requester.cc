@@ -412,17 +412,16 @@ int rpcrdma_plan_call(const struct rpcrdma_conn *conn,
  * Parts are as large as they can be, all but the last a multiple of four, and
  * the last one is never empty (WP 3.6).
  */
-u32 rpcrdma_next_part(const struct rpcrdma_conn *conn,
-		      const struct rpcrdma_lists *lists, u32 left, bool *more)
+struct rpcrdma_part rpcrdma_next_part(const struct rpcrdma_conn *conn,
+				      const struct rpcrdma_lists *lists,
+				      u32 left)
 {
 	const struct rpcrdma_conn_limits limits = rpcrdma_conn_limits(conn);
 	u32 header, part;
 
 	header = header_octets(conn, lists);
-	*more = header > limits.send_inline ||
-		left > limits.send_inline - header;
-	if (!*more)
-		return left;
+	if (header <= limits.send_inline && left <= limits.send_inline - header)
+		return { .octets = left, .more = false };
 
 	/*
 	 * With many chunks in its header the last part may hold less than
@@ -430,7 +429,8 @@ u32 rpcrdma_next_part(const struct rpcrdma_conn *conn,
 	 * MIN_LAST_PART octets have room there, so that more is left now.
 	 */
 	part = limits.send_inline - header_octets(conn, nullptr);
-	return min_u32(part, left - static_cast<u32>(sizeof(u32))) & ~3u;
+	part = min_u32(part, left - static_cast<u32>(sizeof(u32))) & ~3u;
+	return { .octets = part, .more = true };
 }
 
 /* Implements the Requester's side of 4.3.6, 4.4.3 and WP 3.6. */

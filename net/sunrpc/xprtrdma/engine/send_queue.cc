@@ -86,13 +86,19 @@ bool may_retry(const struct rpcrdma_conn *conn, struct rpcrdma_sq *sq)
 
 using namespace rpcrdma;
 
-void rpcrdma_sq_init(struct rpcrdma_sq *sq, u32 depth, u32 sends, u32 reverse)
+void rpcrdma_sq_init(struct rpcrdma_sq *sq, u32 depth, u32 sends, u32 reverse,
+		     u32 replies)
 {
+	const u32 contexts = sends + RPCRDMA_CONTROL_SENDS;
+
 	*sq = {};
 	sq->depth = depth;
 	sq->batch = clamp_u32(depth / 8, 1, RPCRDMA_SQ_BATCH);
 	/* So that a Call of this end finds one when all Calls here wait for it. */
-	sq->reply_reserve = RPCRDMA_CONTROL_SENDS + min_u32(reverse, sends / 2);
+	sq->reserve = RPCRDMA_CONTROL_SENDS + min_u32(reverse, sends / 2);
+	sq->reserve_waits =
+		max_u32(sq->reserve, contexts - min_u32(contexts, replies));
+	sq->reply_reserve = sq->reserve;
 }
 
 /*
@@ -115,7 +121,7 @@ enum rpcrdma_sq_answer rpcrdma_sq_reply(struct rpcrdma_conn *conn,
 		rpcrdma_sq_post(sq, wrs);
 		return RPCRDMA_SQ_GO;
 	}
-	sq->messages++;
+	rpcrdma_sq_wait(sq);
 	return RPCRDMA_SQ_WAIT;
 }
 
@@ -150,7 +156,7 @@ enum rpcrdma_sq_answer rpcrdma_sq_call_in_parts(const struct rpcrdma_conn *conn,
 	}
 	sq->contexts--;
 	if (more)
-		sq->messages++;
+		rpcrdma_sq_wait(sq);
 	return RPCRDMA_SQ_GO;
 }
 
@@ -207,8 +213,8 @@ enum rpcrdma_sq_turn rpcrdma_sq_next(const struct rpcrdma_conn *conn,
 	if (message_turn(conn, sq, first)) {
 		if (first->parts)
 			sq->contexts--;
-		if (!first->more)
-			sq->messages--;
+		if (!first->more && !--sq->messages)
+			sq->reply_reserve = sq->reserve;
 		return RPCRDMA_TURN_MESSAGE;
 	}
 	return may_retry(conn, sq) ? RPCRDMA_TURN_RETRY : RPCRDMA_TURN_NONE;

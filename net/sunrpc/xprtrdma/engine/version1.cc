@@ -362,9 +362,9 @@ enum rpcrdma_verdict receive_plain(struct rpcrdma_conn *conn, const void *msg,
 	fill_plain(rx, load_word(msg, OFF_XID), PLAIN_HEADER_OCTETS, length, 0);
 	if (reply) {
 		rx->events = answered(conn, msg);
-		conn->counters.replies[RPCRDMA_INLINE]++;
+		count_reply(conn, RPCRDMA_INLINE);
 	} else {
-		conn->counters.calls[RPCRDMA_INLINE]++;
+		count_call(conn, RPCRDMA_INLINE);
 	}
 	note_window(conn);
 	return reply ? RPCRDMA_RX_REPLY : RPCRDMA_RX_CALL;

@@ -57,8 +57,8 @@ endpoint::endpoint(world &w, const endpoint_params &p, upcalls &ops,
 
 	life.client = params.cfg.client;
 	qp.reorders = params.reorders;
-	rpcrdma_sq_init(&sq_, params.sq_depth, params.sends,
-			params.cfg.reverse);
+	rpcrdma_sq_init(&sq_, params.sq_depth, params.sends, params.cfg.reverse,
+			params.replies);
 	region_size_ = params.region_size;
 	read_pool_ = { params.read_into, 1, 0 };
 	free_read_regions_ = params.read_into;
@@ -340,23 +340,22 @@ void endpoint::act(u32 what, u64 arg)
 		events(ev);
 		break;
 	case OVERDUE: {
-		u32 wait;
-		int slot;
+		rpcrdma_overdue overdue;
 
 		overdue_watched_ = false;
 		if (!enter())
 			break;
-		while ((slot = rpcrdma_conn_overdue(&conn, w_.now_ms(),
-						    &wait)) >= 0) {
-			exposure *x = exposed_[slot];
+		while ((overdue = rpcrdma_conn_overdue(&conn, w_.now_ms())).any) {
+			exposure *x = exposed_[overdue.slot];
 
 			for (region *reg : x->regions)
 				qp.excuse(reg);
 			end_exposure(x);
 		}
-		if (wait) {
+		if (overdue.wait) {
 			overdue_watched_ = true;
-			w_.after((wait + 1) * MILLISECOND, this, OVERDUE);
+			w_.after((overdue.wait + 1) * MILLISECOND, this,
+				 OVERDUE);
 		}
 		leave();
 		break;
@@ -589,16 +588,15 @@ bool endpoint::post_send(send_context *s)
 bool endpoint::post_control()
 {
 	send_context *s = pop();
-	u32 inv_handle;
+	const rpcrdma_control control = rpcrdma_conn_next_control(
+		&conn, s->buf.octets.data(), RPCRDMA_V2_DEFAULT_INLINE);
 
-	s->length = rpcrdma_conn_next_control(&conn, s->buf.octets.data(),
-					      RPCRDMA_V2_DEFAULT_INLINE,
-					      &inv_handle);
+	s->length = control.octets;
 	if (!s->length)
 		w_.complain(std::string(name) +
 			    ": a control message is due that is none");
 	letter_stamp(s->buf.octets.data(), false);
-	prepare(s, WORK_CONTROL, inv_handle);
+	prepare(s, WORK_CONTROL, control.inv_handle);
 	return post_send(s);
 }
 
@@ -614,8 +612,9 @@ bool endpoint::post_transfer()
 u32 endpoint::next_part(const stream *st, u32 &wrs, bool &more) const
 {
 	const u32 left = static_cast<u32>(st->data.size()) - st->sent;
-	const u32 octets = rpcrdma_next_part(&conn, &st->lists, left, &more);
+	const auto [octets, rest] = rpcrdma_next_part(&conn, &st->lists, left);
 
+	more = rest;
 	if (octets > left || (more && (octets == left || octets % 4)))
 		w_.complain("a message is cut wrongly");
 	wrs = 1 + static_cast<u32>(st->regions.size());
@@ -627,19 +626,16 @@ u32 endpoint::next_part(const stream *st, u32 &wrs, bool &more) const
 /* Until its last part is posted it is the first of those that wait. */
 bool endpoint::post_part(stream *st)
 {
-	u32 flags = st->rpc == RPCRDMA_KIND_REPLY ? RDMA2_F_RESPONSE : 0;
 	const bool waits = !messages_.empty() && messages_.front() == st;
 	send_context *s = pop();
 	u32 octets, wrs;
 	bool more;
 
 	octets = next_part(st, wrs, more);
-	if (more)
-		flags |= RDMA2_F_MORE;
-	s->header_length = rpcrdma_encode_header(&conn, s->buf.octets.data(),
-						 params.cfg.props.sbsiz,
-						 st->xid, RDMA2_MSG, flags,
-						 more ? nullptr : &st->lists);
+	s->header_length = rpcrdma_encode_rpc(&conn, s->buf.octets.data(),
+					      params.cfg.props.sbsiz, st->rpc,
+					      RPCRDMA_CONTINUED, st->xid, more,
+					      more ? nullptr : &st->lists);
 	if (!s->header_length ||
 	    s->header_length + octets > rpcrdma_conn_limits(&conn).send_inline)
 		w_.complain("a part does not fit");
@@ -756,17 +752,17 @@ void endpoint::do_write_space()
 
 u32 endpoint::stall_watch()
 {
-	u32 wait, ev;
-
 	if (stall_watched_ || !is_open())
 		return 0;
-	wait = rpcrdma_conn_stalled(&conn, rpcrdma_sq_waits(&sq_), w_.now_ms(),
-				    &ev);
-	if (wait) {
+
+	const rpcrdma_stall stall = rpcrdma_conn_stalled(
+		&conn, rpcrdma_sq_waits(&sq_), w_.now_ms());
+
+	if (stall.wait) {
 		stall_watched_ = true;
-		w_.after((wait + 1) * MILLISECOND, this, STALL);
+		w_.after((stall.wait + 1) * MILLISECOND, this, STALL);
 	}
-	return ev;
+	return stall.events;
 }
 
 void endpoint::work_rdma(work *w)
@@ -1610,21 +1606,17 @@ bool endpoint::add_transfer(transfer *t, const rpcrdma_lists &lists,
 			    const rpcrdma_chunk &chunk, u32 chunk_offset,
 			    memory &mem, u32 at, u32 length)
 {
-	for (u32 i = 0; i < chunk.count && length; i++) {
-		const rpcrdma_segment *seg =
-			rpcrdma_lists_seg(&lists, chunk.first + i);
-		u32 n, pages;
+	rpcrdma_stretch left = { chunk_offset, 0, length };
+	rpcrdma_segment part;
 
-		if (chunk_offset >= seg->length) {
-			chunk_offset -= seg->length;
-			continue;
-		}
-		n = std::min(length, seg->length - chunk_offset);
+	while (rpcrdma_chunk_next(&lists, &chunk, &left, &part)) {
+		const u32 pages =
+			(at % PAGE_OCTETS + part.length + PAGE_OCTETS - 1) /
+			PAGE_OCTETS;
+
 		t->requests.push_back({ t->claim.reads ? op::read : op::write,
-					nullptr, seg->handle,
-					seg->offset + chunk_offset, &mem, at,
-					n });
-		pages = (at % PAGE_OCTETS + n + PAGE_OCTETS - 1) / PAGE_OCTETS;
+					nullptr, part.handle, part.offset, &mem,
+					at, part.length });
 		t->segments.push_back(pages);
 		if (rpcrdma_read_add(&read_pool_, &t->claim, pages)) {
 			const int rc = make_ready(t, pages);
@@ -1640,11 +1632,9 @@ bool endpoint::add_transfer(transfer *t, const rpcrdma_lists &lists,
 		if (!rpcrdma_read_fits(&read_pool_, &t->claim, &sq_,
 				       static_cast<u32>(t->requests.size())))
 			w_.complain("a transfer that can never be posted");
-		chunk_offset = 0;
-		at += n;
-		length -= n;
+		at += part.length;
 	}
-	return !length;
+	return !left.length;
 }
 
 void endpoint::read(transfer *t)

@@ -33,6 +33,7 @@ constexpr u32 PAGE_OCTETS = 1 << PAGE_SHIFT;
 struct endpoint_params {
 	rpcrdma_conn_config cfg;
 	u32 sends;	 /* Send contexts for RPC traffic */
+	u32 replies;	 /* under way, while messages wait */
 	u32 sq_depth;	 /* of the device */
 	u32 max_regions; /* memory regions */
 	u32 region_size; /* octets at most, whole pages */

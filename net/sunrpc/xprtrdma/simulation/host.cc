@@ -329,8 +329,29 @@ static u32 offered(const rpc *task)
 	return octets;
 }
 
+/* How the message of a Call lies, and the memory for its Reply */
+static rpcrdma_room call_of(const spec &what)
+{
+	if (!what.ddp || !what.call_item)
+		return { what.call_length, 0, 0 };
+	return { ITEM_POSITION, what.call_item,
+		 what.call_length - ITEM_POSITION - what.call_item };
+}
+
+static rpcrdma_room reply_of(const rpc *task)
+{
+	const spec &what = task->what;
+
+	if (!what.ddp || !what.reply_item)
+		return { what.reply_max, 0, 0 };
+	/* What has no Write chunk comes with the message. */
+	return { ITEM_POSITION, what.reply_item,
+		 what.reply_max - ITEM_POSITION - offered(task) };
+}
+
 void host::geometry(rpc *task, const endpoint *on, rpcrdma_call *call)
 {
+	const rpcrdma_room reply = reply_of(task);
 	const spec &what = task->what;
 	u32 read_segs = 0, write_segs = 0;
 
@@ -359,11 +380,12 @@ void host::geometry(rpc *task, const endpoint *on, rpcrdma_call *call)
 		});
 		call->result_segs = static_cast<u16>(write_segs);
 	}
-	/* Around an item, it is in two pieces. */
+	/* Around an item, they are in two pieces. */
 	call->call_segs =
 		static_cast<u16>(on->count_regions(0, what.call_length) + 1);
-	call->reply_segs =
-		static_cast<u16>(on->count_regions(0, what.reply_max));
+	call->reply_segs = static_cast<u16>(
+		on->count_regions(0, reply.head + reply.pages + reply.tail) +
+		1);
 	if (rpcrdma_lessons_any(&lessons_))
 		rpcrdma_lessons_recall(&lessons_, w_.now / SECOND, call);
 }
@@ -396,77 +418,75 @@ bool host::pieces_fit(const rpc *task, const endpoint *on,
 		       rpcrdma_conn_limits(&on->conn).recv_inline;
 }
 
-int host::map(rpc *task, endpoint *on, const rpcrdma_call_plan &plan)
+/* Data may have several chunks: the engine has begun the first. */
+int host::map_data(rpc *task, endpoint *on, bool result)
 {
 	rpcrdma_lists &lists = task->x.lists;
 	const spec &what = task->what;
 	int rc = 0;
 
-	task->regions_of = on;
-	if (plan.format == RPCRDMA_SPECIAL) {
-		if (rpcrdma_lists_add_read(&lists, 0))
-			return -EMSGSIZE;
-		if (plan.read_item) {
-			const u32 after =
-				ITEM_POSITION + roundup4(what.call_item);
-
-			rc = on->map(task->regions, task->call, 0,
-				     ITEM_POSITION, false, lists);
+	if (result)
+		each_chunk(task, [&](u32 i, u32 from, u32 length) {
+			if (!rc && i && rpcrdma_lists_add_write(&lists))
+				rc = -EMSGSIZE;
 			if (!rc)
-				rc = on->map(task->regions, task->call, after,
-					     what.call_length - after, false,
-					     lists);
-		} else {
-			rc = on->map(task->regions, task->call, 0,
-				     what.call_length, false, lists);
-		}
-	}
-	if (plan.read_item)
+				rc = on->map(task->regions, task->item, from,
+					     length, true, lists);
+		});
+	else
 		each_item(what.call_pieces, what.call_item,
-			  [&](u32, u32 from, u32 length) {
+			  [&](u32 i, u32 from, u32 length) {
 				  const u32 at = ITEM_POSITION + from;
 
-				  if (rc)
-					  return;
-				  rc = rpcrdma_lists_add_read(&lists, at) ?
-					       -EMSGSIZE :
-					       on->map(task->regions,
+				  if (!rc && i &&
+				      rpcrdma_lists_add_read(&lists, at))
+					  rc = -EMSGSIZE;
+				  if (!rc)
+					  rc = on->map(task->regions,
 						       task->call, at, length,
 						       false, lists);
 			  });
-	if (!rc && plan.write_chunk) {
-		task->item.octets.resize(what.reply_item);
-		each_chunk(task, [&](u32, u32 from, u32 length) {
-			if (rc)
-				return;
-			rc = rpcrdma_lists_add_write(&lists) ?
-				     -EMSGSIZE :
-				     on->map(task->regions, task->item, from,
-					     length, true, lists);
-		});
+	return rc;
+}
+
+/* A Reply's memory around its result is in one piece here. */
+int host::map(rpc *task, endpoint *on, const rpcrdma_call_plan &plan)
+{
+	rpcrdma_offers at = { &plan, call_of(task->what), reply_of(task), 0 };
+	const rpcrdma_room &reply = at.reply;
+	rpcrdma_lists &lists = task->x.lists;
+	rpcrdma_offer offer;
+	int rc;
+
+	task->regions_of = on;
+	if (plan.write_chunk)
+		task->item.octets.resize(reply.pages);
+	if (plan.reply_chunk)
+		task->reply.octets.resize(reply.head + reply.pages +
+					  reply.tail);
+	while ((rc = rpcrdma_offer_next(&at, &lists, &offer)) > 0) {
+		if (offer.written && plan.write_chunk &&
+		    offer.from > reply.head)
+			offer.from -= reply.pages;
+		rc = offer.data ?
+			     map_data(task, on, offer.written) :
+			     on->map(task->regions,
+				     offer.written ? task->reply : task->call,
+				     offer.from, offer.length, offer.written,
+				     lists);
+		if (rc)
+			break;
 	}
-	if (!rc && plan.reply_chunk) {
-		if (rpcrdma_lists_add_reply(&lists))
-			return -EMSGSIZE;
-		task->reply.octets.resize(what.reply_max);
-		rc = on->map(task->regions, task->reply, 0, what.reply_max,
-			     true, lists);
-	}
-	if (rc)
-		return rc;
-	rpcrdma_lists_offer(&lists);
-	return 0;
+	return rc;
 }
 
 /* Encode and hand it to the endpoint, which takes @s if it goes with that. */
 int host::post(rpc *task, endpoint *on, const rpcrdma_call_plan &plan,
 	       send_context *s)
 {
-	const bool chunks = plan.read_item || plan.write_chunk ||
-			    plan.reply_chunk || plan.format == RPCRDMA_SPECIAL;
+	const auto format = static_cast<rpcrdma_format>(plan.format);
+	const bool chunks = rpcrdma_plan_has_chunks(&plan);
 	const rpcrdma_lists *lists = chunks ? &task->x.lists : nullptr;
-	const u32 htype = plan.format == RPCRDMA_SPECIAL ? RDMA2_NOMSG :
-							   RDMA2_MSG;
 	std::vector<u8> payload;
 	int rc;
 
@@ -496,9 +516,10 @@ int host::post(rpc *task, endpoint *on, const rpcrdma_call_plan &plan,
 		if (rc)
 			st->done(false);
 	} else {
-		s->header_length = rpcrdma_encode_header(
+		s->header_length = rpcrdma_encode_rpc(
 			&on->conn, s->buf.octets.data(),
-			on->params.cfg.props.sbsiz, task->xid, htype, 0, lists);
+			on->params.cfg.props.sbsiz, RPCRDMA_KIND_CALL, format,
+			task->xid, false, lists);
 		if (!s->header_length ||
 		    s->header_length + payload.size() >
 			    rpcrdma_conn_limits(&on->conn).send_inline)
@@ -506,9 +527,7 @@ int host::post(rpc *task, endpoint *on, const rpcrdma_call_plan &plan,
 		std::copy(payload.begin(), payload.end(),
 			  s->buf.octets.begin() + s->header_length);
 		s->length = s->header_length + static_cast<u32>(payload.size());
-		rc = on->send_call(s, task->regions,
-				   static_cast<rpcrdma_format>(plan.format),
-				   lists);
+		rc = on->send_call(s, task->regions, format, lists);
 	}
 	return rc;
 }

@@ -181,6 +181,7 @@ private:
 	int post(rpc *task, endpoint *on, const rpcrdma_call_plan &plan,
 		 send_context *s);
 	int map(rpc *task, endpoint *on, const rpcrdma_call_plan &plan);
+	int map_data(rpc *task, endpoint *on, bool result);
 	void geometry(rpc *task, const endpoint *on, rpcrdma_call *call);
 	void encode(rpc *task);
 	void take_back(rpc *task);

@@ -385,8 +385,7 @@ int host::answer_one(served *s, const std::vector<u8> &whole,
 		     const rpcrdma_reply &reply, rpcrdma_reply_plan *plan)
 {
 	endpoint *on = s->ep;
-	const u32 htype = plan->format == RPCRDMA_SPECIAL ? RDMA2_NOMSG :
-							    RDMA2_MSG;
+	const auto format = static_cast<rpcrdma_format>(plan->format);
 	std::vector<u8> rest = without(whole, reply, *plan);
 	send_context *send = s->send;
 	rpcrdma_lists returned;
@@ -473,10 +472,10 @@ int host::answer_one(served *s, const std::vector<u8> &whole,
 		on->send_continued_reply(st);
 		return 0;
 	}
-	send->header_length = rpcrdma_encode_header(
+	send->header_length = rpcrdma_encode_rpc(
 		&on->conn, send->buf.octets.data(),
-		rpcrdma_conn_limits(&on->conn).send_inline, reply.xid, htype,
-		RDMA2_F_RESPONSE, &plan->lists);
+		rpcrdma_conn_limits(&on->conn).send_inline, RPCRDMA_KIND_REPLY,
+		format, reply.xid, false, &plan->lists);
 	if (!send->header_length ||
 	    send->header_length + plan->inline_length >
 		    rpcrdma_conn_limits(&on->conn).send_inline)
@@ -492,8 +491,7 @@ int host::answer_one(served *s, const std::vector<u8> &whole,
 	}
 	send->exposed = x;
 	s->send = nullptr;
-	on->send_reply(send, t, plan->inv_handle,
-		       static_cast<rpcrdma_format>(plan->format), &plan->lists);
+	on->send_reply(send, t, plan->inv_handle, format, &plan->lists);
 	return 0;
 }
 

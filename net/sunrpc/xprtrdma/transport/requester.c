@@ -323,12 +323,6 @@ static u32 rpcrdma_xdr_room(const struct xdr_buf *buf)
 	return buf->head[0].iov_len + buf->page_len + buf->tail[0].iov_len;
 }
 
-/* Octets of the tail that are the roundup of the page data */
-static u32 rpcrdma_xdr_pad(const struct xdr_buf *buf)
-{
-	return min_t(u32, xdr_pad_size(buf->page_len), buf->tail[0].iov_len);
-}
-
 /*
  * Count the segments that @len octets of @buf would take: all of them, and its
  * page data.
@@ -350,13 +344,6 @@ static void rpcrdma_req_count(const struct rpcrdma_cut *cut,
 	segs += rpcrdma_region_count(cut, offset_in_page(tail->iov_base),
 				     len - head_len - page_len);
 	*all_segs = segs;
-}
-
-/* Does @plan want memory registered? */
-static bool rpcrdma_plan_has_chunks(const struct rpcrdma_call_plan *plan)
-{
-	return plan->read_item || plan->write_chunk || plan->reply_chunk ||
-	       plan->format == RPCRDMA_SPECIAL;
 }
 
 /* The geometry of a Call */
@@ -402,101 +389,49 @@ void rpcrdma_req_call(const struct rpcrdma_req *req,
 	spin_unlock(&r->lessons_lock);
 }
 
-/* Map one range of @buf into the chunk begun last. */
-static int rpcrdma_req_map_range(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
-				 const struct xdr_buf *buf, u32 offset, u32 len,
-				 bool remote_write)
+/* Map a range of @buf into the chunk begun last. */
+static __always_inline int
+rpcrdma_req_map_range(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
+		      const struct xdr_buf *buf,
+		      const struct rpcrdma_offer *offer)
 {
-	struct rpcrdma_extent ext[RPCRDMA_XDR_EXTENTS];
+	struct rpcrdma_extent ext[RPCRDMA_XDR_EXTENTS] __uninitialized;
 	int n;
 
-	if (!len)
-		return 0;
-	n = rpcrdma_xdr_extents(buf, offset, len, ext, ARRAY_SIZE(ext));
+	n = rpcrdma_xdr_extents(buf, offer->from, offer->length, ext,
+				ARRAY_SIZE(ext));
 	if (n < 0)
 		return n;
-	return rpcrdma_mrs_map(ep, &req->mrs, ext, n, remote_write,
+	return rpcrdma_mrs_map(ep, &req->mrs, ext, n, offer->written,
 			       &req->x.lists);
 }
 
-/*
- * Map what is left of @buf without its page data: @pad octets at the start of
- * the tail go with that.
- */
-static int rpcrdma_req_map_reduced(struct rpcrdma_req *req,
-				   struct rpcrdma_ep *ep,
-				   const struct xdr_buf *buf, u32 pad,
-				   bool remote_write)
-{
-	u32 head = buf->head[0].iov_len;
-	int rc;
-
-	rc = rpcrdma_req_map_range(req, ep, buf, 0, head, remote_write);
-	if (rc)
-		return rc;
-	return rpcrdma_req_map_range(req, ep, buf, head + buf->page_len + pad,
-				     buf->tail[0].iov_len - pad, remote_write);
-}
-
-/* The chunks of @plan, in wire order (6.2.3) */
+/* The chunks of @plan: the engine says which memory they consist of. */
 static noinline int rpcrdma_req_map(struct rpcrdma_req *req,
 				    struct rpcrdma_ep *ep,
 				    const struct rpcrdma_call_plan *plan)
 {
 	const struct xdr_buf *snd = &req->rqst.rq_snd_buf;
 	const struct xdr_buf *rcv = &req->rqst.rq_rcv_buf;
-	struct rpcrdma_lists *lists = &req->x.lists;
-	int rc = 0;
+	struct rpcrdma_offers at __uninitialized;
+	struct rpcrdma_offer offer __uninitialized;
+	int rc;
 
 	if (!req->ep) {
 		rpcrdma_ep_get(ep);
 		req->ep = ep;
 	}
-
-	if (plan->format == RPCRDMA_SPECIAL) {
-		if (rpcrdma_lists_add_read(lists, 0))
-			return -EMSGSIZE;
-		if (plan->read_item)
-			rc = rpcrdma_req_map_reduced(req, ep, snd,
-						     rpcrdma_xdr_pad(snd),
-						     false);
-		else
-			rc = rpcrdma_req_map_range(req, ep, snd, 0, snd->len,
-						   false);
+	at.plan = plan;
+	rpcrdma_xdr_layout(snd, &at.call);
+	rpcrdma_xdr_layout(rcv, &at.reply);
+	at.left = 0;
+	while ((rc = rpcrdma_offer_next(&at, &req->x.lists, &offer)) > 0) {
+		rc = rpcrdma_req_map_range(req, ep, offer.written ? rcv : snd,
+					   &offer);
 		if (rc)
-			return rc;
+			break;
 	}
-	if (plan->read_item) {
-		if (rpcrdma_lists_add_read(lists, snd->head[0].iov_len))
-			return -EMSGSIZE;
-		rc = rpcrdma_req_map_range(req, ep, snd, snd->head[0].iov_len,
-					   snd->page_len, false);
-		if (rc)
-			return rc;
-	}
-	if (plan->write_chunk) {
-		if (rpcrdma_lists_add_write(lists))
-			return -EMSGSIZE;
-		rc = rpcrdma_req_map_range(req, ep, rcv, rcv->head[0].iov_len,
-					   rcv->page_len, true);
-		if (rc)
-			return rc;
-	}
-	if (plan->reply_chunk) {
-		if (rpcrdma_lists_add_reply(lists))
-			return -EMSGSIZE;
-		/* No memory is in two chunks that the peer writes to. */
-		if (plan->write_chunk)
-			rc = rpcrdma_req_map_reduced(req, ep, rcv, 0, true);
-		else
-			rc = rpcrdma_req_map_range(req, ep, rcv, 0,
-						   rpcrdma_xdr_room(rcv), true);
-		if (rc)
-			return rc;
-	}
-
-	rpcrdma_lists_offer(lists);
-	return 0;
+	return rc;
 }
 
 /*
@@ -631,7 +566,14 @@ static noinline int rpcrdma_req_post_planned(struct rpcrdma_ep *ep,
 
 	rpcrdma_req_call(req, ep, &call);
 	rc = rpcrdma_plan_call(&ep->conn, &call, &plan);
-	return rc ?: rpcrdma_req_post(ep, req, &plan, send);
+	if (rc)
+		return rc;
+	/* Nothing is mapped for a Call that is not to be sent now. */
+	if (rpcrdma_plan_has_chunks(&plan) &&
+	    unlikely(rpcrdma_sq_somebody_waits(&ep->sq)) &&
+	    !rpcrdma_ep_may_call(ep))
+		return -EAGAIN;
+	return rpcrdma_req_post(ep, req, &plan, send);
 }
 
 /* One attempt. -EAGAIN: write_space() is going to be called. */

@@ -204,7 +204,7 @@ static int rpcrdma_req_read(struct rpcrdma_req *req, struct rpcrdma_rw *rw,
 			    const struct rpcrdma_lists *lists, u32 from,
 			    u32 offset, u32 len)
 {
-	struct rpcrdma_extent ext[RPCRDMA_XDR_EXTENTS];
+	struct rpcrdma_extent ext[RPCRDMA_XDR_EXTENTS] __uninitialized;
 	int n;
 
 	if (!len)
@@ -418,7 +418,6 @@ void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 {
 	bool bad = rv->verdict == RPCRDMA_RX_BAD_REPLY;
 	struct rpcrdma_arrival a __uninitialized;
-	const struct xdr_buf *buf;
 	struct rpcrdma_req *req;
 
 	req = rpcrdma_requester_claim(xprt, ep, rv->rx.xid);
@@ -437,10 +436,7 @@ void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 	a.exposed = a.inv_handle &&
 		    rpcrdma_mrs_invalidated(&req->mrs, a.inv_handle);
 	a.length = rv->payload_len;
-	buf = &req->rqst.rq_rcv_buf;
-	a.room.head = buf->head[0].iov_len;
-	a.room.pages = buf->page_len;
-	a.room.tail = buf->tail[0].iov_len;
+	rpcrdma_xdr_layout(&req->rqst.rq_rcv_buf, &a.room);
 	rpcrdma_req_answered(req, ep, &a);
 }
 

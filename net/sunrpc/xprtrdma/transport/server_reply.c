@@ -17,15 +17,6 @@
 #include "settings.h"
 #include "xdrbuf.h"
 
-enum {
-	/*
-	 * How long a Reply may wait for memory regions to be made, and in what
-	 * steps
-	 */
-	RPCRDMA_SVC_MR_WAIT_MS = 1000,
-	RPCRDMA_SVC_MR_POLL_MS = 20,
-};
-
 /* Pages that Writes take their octets from */
 struct rpcrdma_svc_pages {
 	u32			nr;
@@ -119,7 +110,7 @@ static int rpcrdma_svc_write(struct svc_rqst *rqstp, struct rpcrdma_rw *rw,
 			     const struct rpcrdma_chunk *chunk, u32 to,
 			     u32 from, u32 len)
 {
-	struct rpcrdma_extent ext[RPCRDMA_XDR_EXTENTS];
+	struct rpcrdma_extent ext[RPCRDMA_XDR_EXTENTS] __uninitialized;
 	int nr;
 
 	nr = rpcrdma_xdr_extents(&rqstp->rq_res, from, len, ext,
@@ -320,7 +311,6 @@ rpcrdma_svc_expose(struct svc_rqst *rqstp, struct rpcrdma_svc_conn *conn,
 	u32 i, nr = rqstp->rq_next_page - rqstp->rq_respages;
 	struct rpcrdma_extent ext[RPCRDMA_SVC_STREAM];
 	struct rpcrdma_svc_exposed *e;
-	unsigned long end, step = 1;
 	int nr_ext, rc;
 
 	nr_ext = rpcrdma_svc_stream(rqstp, reply, plan, ext);
@@ -330,16 +320,8 @@ rpcrdma_svc_expose(struct svc_rqst *rqstp, struct rpcrdma_svc_conn *conn,
 	if (!e)
 		return ERR_PTR(-ENOMEM);
 	e->exposed.release = rpcrdma_svc_unexposed;
-	end = jiffies + msecs_to_jiffies(RPCRDMA_SVC_MR_WAIT_MS);
-	for (;;) {
-		rc = rpcrdma_expose(conn->ep, &e->exposed, reply->xid, ext,
-				    nr_ext, plan);
-		if (rc != -EAGAIN || time_after(jiffies, end))
-			break;
-		/* They are being made. */
-		schedule_timeout_idle(step);
-		step = msecs_to_jiffies(RPCRDMA_SVC_MR_POLL_MS);
-	}
+	rc = rpcrdma_expose(conn->ep, &e->exposed, reply->xid, ext, nr_ext,
+			    plan);
 	if (rc) {
 		kfree(e);
 		return ERR_PTR(rc);

@@ -14,6 +14,15 @@
 /* Extents that a range of an xdr_buf takes at most: head, page data, tail */
 #define RPCRDMA_XDR_EXTENTS	3
 
+/* The parts of @buf, as the engine has those of a message, to @room */
+static inline void rpcrdma_xdr_layout(const struct xdr_buf *buf,
+				      struct rpcrdma_room *room)
+{
+	room->head = buf->head[0].iov_len;
+	room->pages = buf->page_len;
+	room->tail = buf->tail[0].iov_len;
+}
+
 /*
  * Describe @len octets of @buf from octet @offset on, as they lie in memory.
  * Octets of head and tail must be in the linear mapping (kmalloc or a page).
