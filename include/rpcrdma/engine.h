@@ -681,18 +681,33 @@ u32 rpcrdma_conn_established(struct rpcrdma_conn *conn);
  * rpcrdma_conn_given_back().
  */
 
-/*
- * How many Receives are to be made now. If any, rpcrdma_conn_made() follows;
- * until then the answer is 0 to others.
- */
-u32 rpcrdma_conn_to_make(struct rpcrdma_conn *conn);
+/* What a connection does without the Receives that it is to make */
+enum rpcrdma_receives_need {
+	/* It has a smaller window, which is no harm. */
+	RPCRDMA_RECEIVES_WANTED,
+	/* It makes smaller ones. */
+	RPCRDMA_RECEIVES_OR_SMALLER,
+	/* It is closed. */
+	RPCRDMA_RECEIVES_NEEDED,
+};
 
 /*
- * Octets that a Receive has to take which is made now: as much as this end
- * announces, or the default threshold if that is more (WP 3.4); with version 1 no
- * more than the peer sends.
+ * Receives to be made
+ * @octets: that each has to take: as much as this end announces, or the default
+ *	threshold if that is more (WP 3.4); with version 1 no more than the peer sends
+ * @need: how much is to be done for their memory
  */
-u32 rpcrdma_conn_receive_octets(const struct rpcrdma_conn *conn);
+struct rpcrdma_receives {
+	u32 count;
+	u32 octets;
+	enum rpcrdma_receives_need need;
+};
+
+/*
+ * The Receives that are to be made now. If any, rpcrdma_conn_made() follows;
+ * until then there are none for others.
+ */
+struct rpcrdma_receives rpcrdma_conn_to_make(struct rpcrdma_conn *conn);
 
 /*
  * Octets of the largest message that is sent, or the default threshold if that is

@@ -75,28 +75,24 @@ static int rpcrdma_recvs_post(struct rpcrdma_ep *ep)
 	return rc ?: (int)rpcrdma_conn_posted(&ep->conn, count);
 }
 
-/*
- * Make so many of @size octets, or as many as there is memory for, a list of
- * them.
- */
-static u32 rpcrdma_recvs_make(struct rpcrdma_ep *ep, u32 count, u32 size,
+/* Where there are smaller ones, these may take long to come, if they ever do. */
+static const gfp_t rpcrdma_recvs_gfp[] = {
+	[RPCRDMA_RECEIVES_WANTED] = GFP_NOWAIT | __GFP_NOWARN,
+	[RPCRDMA_RECEIVES_OR_SMALLER] = GFP_NOFS | __GFP_NORETRY | __GFP_NOWARN,
+	[RPCRDMA_RECEIVES_NEEDED] = GFP_NOFS,
+};
+
+/* Make @count such Receives, or as many as there is memory for, a list of them. */
+static u32 rpcrdma_recvs_make(struct rpcrdma_ep *ep, u32 count,
+			      const struct rpcrdma_receives *want,
 			      struct list_head *made)
 {
-	gfp_t gfp = GFP_NOFS;
 	struct rpcrdma_recv *rv;
 	u32 nr;
 
-	/*
-	 * The first ones are waited for, and so are those of version 1. But more
-	 * than a page in one piece may take long to come, if it ever does, and
-	 * the first ones can be smaller. A window that does not grow is no harm.
-	 */
-	if (!rpcrdma_ep_is_open(ep))
-		gfp |= size > PAGE_SIZE ? __GFP_NORETRY | __GFP_NOWARN : 0;
-	else if (ep->conn.version != RPCRDMA_VERS_1)
-		gfp = GFP_NOWAIT | __GFP_NOWARN;
 	for (nr = 0; nr < count; nr++) {
-		rv = rpcrdma_recv_create(ep, size, gfp);
+		rv = rpcrdma_recv_create(ep, want->octets,
+					 rpcrdma_recvs_gfp[want->need]);
 		if (!rv)
 			break;
 		list_add_tail(&rv->all, made);
@@ -107,24 +103,24 @@ static u32 rpcrdma_recvs_make(struct rpcrdma_ep *ep, u32 count, u32 size,
 /* One round of that; returns whether there is to be another. */
 static bool rpcrdma_recvs_round(struct rpcrdma_ep *ep)
 {
-	u32 want, size, fit, nr = 0;
+	struct rpcrdma_receives want;
 	struct rpcrdma_recv *rv;
+	u32 cost, fit, nr = 0;
 	int events = 0, posted = 0;
 	bool entered = false;
 	LIST_HEAD(made);
 
 	spin_lock(&ep->lock);
 	want = rpcrdma_conn_to_make(&ep->conn);
-	size = rpcrdma_conn_receive_octets(&ep->conn);
 	spin_unlock(&ep->lock);
 	/* The teardown unmaps them. */
-	if (want && rpcrdma_ep_enter(ep)) {
+	if (want.count && rpcrdma_ep_enter(ep)) {
 		entered = true;
-		fit = rpcrdma_ep_hold_some(ep, RPCRDMA_MEMORY_BUFFERS,
-					   rpcrdma_recv_cost(size), want);
-		nr = rpcrdma_recvs_make(ep, fit, size, &made);
-		rpcrdma_ep_give(ep, RPCRDMA_MEMORY_BUFFERS,
-				(fit - nr) * rpcrdma_recv_cost(size));
+		cost = rpcrdma_recv_cost(want.octets);
+		fit = rpcrdma_ep_hold_some(ep, RPCRDMA_MEMORY_BUFFERS, cost,
+					   want.count);
+		nr = rpcrdma_recvs_make(ep, fit, &want, &made);
+		rpcrdma_ep_give(ep, RPCRDMA_MEMORY_BUFFERS, (fit - nr) * cost);
 	}
 
 	spin_lock(&ep->lock);
@@ -132,7 +128,7 @@ static bool rpcrdma_recvs_round(struct rpcrdma_ep *ep)
 		rpcrdma_recv_free_up(ep, rv);
 	list_splice_tail(&made, &ep->all_recvs);
 	ep->nr_recvs += nr;
-	if (want)
+	if (want.count)
 		events = rpcrdma_conn_made(&ep->conn, nr);
 	/* Later than that, nobody would flush them. */
 	if (!rpcrdma_ep_is_closing(ep) && !(events & RPCRDMA_EV_CLOSE))

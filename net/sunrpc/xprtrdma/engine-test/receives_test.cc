@@ -97,12 +97,13 @@ public:
 
 	void due()
 	{
-		const u32 make = rpcrdma_conn_to_make(&e->conn);
-		const u32 there = std::min(make, memory);
+		const rpcrdma_receives make = rpcrdma_conn_to_make(&e->conn);
+		const u32 there = std::min(make.count, memory);
 
-		if (make) {
+		if (make.count) {
 			asked++;
-			EXPECT_EQ(0u, rpcrdma_conn_to_make(&e->conn));
+			need = make.need;
+			EXPECT_EQ(0u, rpcrdma_conn_to_make(&e->conn).count);
 			rpcrdma_conn_made(&e->conn, there);
 			free += there;
 			made += there;
@@ -131,6 +132,7 @@ public:
 	u32 memory = 1000, now = 1;
 	u32 made = 0, free = 0, held = 0, posted = 0, posts = 0, received = 0;
 	u32 let_go = 0, asked = 0;
+	rpcrdma_receives_need need = RPCRDMA_RECEIVES_WANTED;
 };
 
 TEST(Receives, BeginWithAFew)
@@ -148,7 +150,7 @@ TEST(Receives, AllAtOnceIfToldSo)
 	auto cfg = usual_config(true, MOST);
 	end e{ cfg };
 
-	EXPECT_EQ(rpcrdma_conn_to_make(&e.conn), MOST + 1);
+	EXPECT_EQ(rpcrdma_conn_to_make(&e.conn).count, MOST + 1);
 }
 
 /* Without a message that would tell the peer of those that are free again */
@@ -480,27 +482,30 @@ TEST(Receives, VersionOneDoesNotDoWithFewer)
 
 	a.memory = MOST - FIRST - 1;
 	a.due();
+	EXPECT_EQ(a.need, RPCRDMA_RECEIVES_NEEDED);
 	EXPECT_EQ(a.e->conn.state, RPCRDMA_CONN_CLOSING);
 }
 
 TEST(Receives, NoConnectionWithoutTheFirstOnes)
 {
 	auto cfg = usual_config(true, MOST);
-	u32 make;
+	rpcrdma_receives make;
 
 	cfg.first_window = FIRST;
 	end e{ cfg };
 
 	make = rpcrdma_conn_to_make(&e.conn);
-	EXPECT_EQ(rpcrdma_conn_made(&e.conn, make - 1), +RPCRDMA_EV_CLOSE);
+	EXPECT_EQ(make.need, RPCRDMA_RECEIVES_NEEDED);
+	EXPECT_EQ(rpcrdma_conn_made(&e.conn, make.count - 1),
+		  +RPCRDMA_EV_CLOSE);
 }
 
 /* Large ones take more than a page each, which there may not be in one piece. */
 TEST(Receives, TheFirstOnesAreSmallerWithoutMemoryForLargeOnes)
 {
 	auto cfg = usual_config(true, MOST);
+	rpcrdma_receives make;
 	rpcrdma_private told;
-	u32 make;
 
 	cfg.first_window = FIRST;
 	cfg.props.sbsiz = 16384;
@@ -508,17 +513,21 @@ TEST(Receives, TheFirstOnesAreSmallerWithoutMemoryForLargeOnes)
 	end e{ cfg };
 
 	make = rpcrdma_conn_to_make(&e.conn);
-	EXPECT_EQ(rpcrdma_conn_receive_octets(&e.conn), 8192u);
+	EXPECT_EQ(make.octets, 8192u);
+	EXPECT_EQ(make.need, RPCRDMA_RECEIVES_OR_SMALLER);
 	EXPECT_EQ(rpcrdma_conn_send_octets(&e.conn), 16384u);
-	EXPECT_EQ(rpcrdma_conn_made(&e.conn, make - 5), +RPCRDMA_EV_RECEIVES);
-	EXPECT_EQ(rpcrdma_conn_receive_octets(&e.conn), 4096u);
+	EXPECT_EQ(rpcrdma_conn_made(&e.conn, make.count - 5),
+		  +RPCRDMA_EV_RECEIVES);
 	EXPECT_EQ(rpcrdma_conn_send_octets(&e.conn), 4096u);
 	rpcrdma_conn_announce(&e.conn, &told);
 	EXPECT_EQ(told.recv_size, 4096u);
 	EXPECT_EQ(told.send_size, 4096u);
 	EXPECT_EQ(e.conn.cfg.props.rbsiz, 4096u);
 
-	EXPECT_EQ(rpcrdma_conn_to_make(&e.conn), 5u);
+	make = rpcrdma_conn_to_make(&e.conn);
+	EXPECT_EQ(make.count, 5u);
+	EXPECT_EQ(make.octets, 4096u);
+	EXPECT_EQ(make.need, RPCRDMA_RECEIVES_NEEDED);
 	EXPECT_EQ(rpcrdma_conn_made(&e.conn, 4), +RPCRDMA_EV_CLOSE);
 }
 
@@ -526,11 +535,15 @@ TEST(Receives, TheFirstOnesAreSmallerWithoutMemoryForLargeOnes)
 TEST(Receives, LaterOnesAreNotSmaller)
 {
 	account a{ false, RPCRDMA_VERS_2, FIRST, 8192 };
+	rpcrdma_receives make;
 
 	a.memory = 3;
 	a.calls(FIRST / 4 * 3 + 1, true);
 	EXPECT_EQ(a.e->conn.window, FIRST + 3);
-	EXPECT_EQ(rpcrdma_conn_receive_octets(&a.e->conn), 8192u);
+	make = rpcrdma_conn_to_make(&a.e->conn);
+	EXPECT_EQ(make.octets, 8192u);
+	EXPECT_EQ(make.need, RPCRDMA_RECEIVES_WANTED);
+	EXPECT_EQ(a.need, RPCRDMA_RECEIVES_WANTED);
 }
 
 /* Of an open connection, no more than what the peer takes */
@@ -556,7 +569,7 @@ TEST(Receives, AtLeastTheDefaultThreshold)
 	cfg.props.sbsiz = cfg.props.rbsiz = 1024;
 	end e{ cfg };
 
-	EXPECT_EQ(rpcrdma_conn_receive_octets(&e.conn), 4096u);
+	EXPECT_EQ(rpcrdma_conn_to_make(&e.conn).octets, 4096u);
 	EXPECT_EQ(rpcrdma_conn_send_octets(&e.conn), 4096u);
 	EXPECT_FALSE(rpcrdma_conn_smaller(&e.conn));
 	rpcrdma_conn_announce(&e.conn, &told);
@@ -588,7 +601,7 @@ TEST(Receives, VersionOneHasThemAsLargeAsItsPeerSends)
 		EXPECT_EQ(told.recv_size, least);
 		EXPECT_EQ(told.send_size, 8192u);
 		/* It may yet turn out to have version 2. */
-		EXPECT_EQ(rpcrdma_conn_receive_octets(&e.conn), 8192u);
+		EXPECT_EQ(rpcrdma_conn_to_make(&e.conn).octets, 8192u);
 		e.post(rpcrdma_window_receives(MOST));
 		e.receive(message{}
 				  .word(7)
@@ -600,7 +613,7 @@ TEST(Receives, VersionOneHasThemAsLargeAsItsPeerSends)
 				  .word(0)
 				  .rpc(7, CALL, 64));
 		ASSERT_EQ(e.conn.version, +RPCRDMA_VERS_1);
-		EXPECT_EQ(rpcrdma_conn_receive_octets(&e.conn), least);
+		EXPECT_EQ(rpcrdma_conn_to_make(&e.conn).octets, least);
 	}
 }
 

@@ -117,7 +117,7 @@ public:
 
 	u32 begin(u32 now) override
 	{
-		const u32 make = rpcrdma_conn_to_make(&conn_);
+		const u32 make = rpcrdma_conn_to_make(&conn_).count;
 
 		if (make)
 			rpcrdma_conn_made(&conn_, make);

@@ -111,6 +111,39 @@ void watch_time(struct rpcrdma_conn *conn, u32 now)
 	conn->watched_since = now;
 }
 
+u32 receive_octets(const struct rpcrdma_conn *conn)
+{
+	const u32 octets = conn->version == RPCRDMA_VERS_1 ?
+				   v1::receive_size(conn) :
+				   conn->cfg.props.rbsiz;
+
+	return max_u32(octets, RPCRDMA_V2_DEFAULT_INLINE);
+}
+
+/* Until something was announced, this end may say less. */
+bool may_be_smaller(const struct rpcrdma_conn *conn)
+{
+	const struct rpcrdma_props *own = &conn->cfg.props;
+
+	return !conn->posted && (own->rbsiz > RPCRDMA_V2_DEFAULT_INLINE ||
+				 own->sbsiz > RPCRDMA_V2_DEFAULT_INLINE);
+}
+
+/* The first ones must be there. Version 1 was promised a whole window. */
+bool are_few(const struct rpcrdma_conn *conn)
+{
+	return conn->receives <= conn->cfg.first_window ||
+	       conn->version == RPCRDMA_VERS_1;
+}
+
+enum rpcrdma_receives_need need(const struct rpcrdma_conn *conn)
+{
+	if (may_be_smaller(conn))
+		return RPCRDMA_RECEIVES_OR_SMALLER;
+	return are_few(conn) ? RPCRDMA_RECEIVES_NEEDED :
+			       RPCRDMA_RECEIVES_WANTED;
+}
+
 /* Receives to be made that nobody makes yet */
 u32 receives_short(const struct rpcrdma_conn *conn)
 {
@@ -173,21 +206,14 @@ u32 few_posted(struct rpcrdma_conn *conn)
 
 using namespace rpcrdma;
 
-u32 rpcrdma_conn_to_make(struct rpcrdma_conn *conn)
+struct rpcrdma_receives rpcrdma_conn_to_make(struct rpcrdma_conn *conn)
 {
 	const u32 count = receives_short(conn);
 
 	conn->making += count;
-	return count;
-}
-
-u32 rpcrdma_conn_receive_octets(const struct rpcrdma_conn *conn)
-{
-	const u32 octets = conn->version == RPCRDMA_VERS_1 ?
-				   v1::receive_size(conn) :
-				   conn->cfg.props.rbsiz;
-
-	return max_u32(octets, RPCRDMA_V2_DEFAULT_INLINE);
+	return { .count = count,
+		 .octets = receive_octets(conn),
+		 .need = need(conn) };
 }
 
 /* CONNPROP may use the default threshold whatever was announced. */
@@ -223,15 +249,19 @@ u32 rpcrdma_conn_made(struct rpcrdma_conn *conn, u32 count)
 	conn->kept_back += count;
 	if (count)
 		conn->moved = 1;
-	if (!all && !conn->posted && rpcrdma_conn_smaller(conn))
+	if (all)
+		return due_events(conn);
+	switch (need(conn)) {
+	case RPCRDMA_RECEIVES_OR_SMALLER:
+		rpcrdma_conn_smaller(conn);
 		return due_events(conn) | RPCRDMA_EV_RECEIVES;
-	/* The first ones must be there. Version 1 was promised a whole window. */
-	if (!all && (conn->receives <= conn->cfg.first_window ||
-		     conn->version == RPCRDMA_VERS_1)) {
+	case RPCRDMA_RECEIVES_NEEDED:
 		close_connection(conn, "no memory for Receives");
-	} else if (!all) {
+		break;
+	case RPCRDMA_RECEIVES_WANTED:
 		set_window(conn, conn->receives - 1);
 		conn->heard_later = conn->received + conn->window;
+		break;
 	}
 	return due_events(conn);
 }

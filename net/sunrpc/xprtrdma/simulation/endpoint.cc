@@ -103,17 +103,17 @@ endpoint::~endpoint()
 }
 
 /* As the kernel counts them: a Reply may take as much as its Call. */
-u64 endpoint::receive_cost() const
+static u64 receive_cost(u64 octets)
 {
-	return 2 * u64{ rpcrdma_conn_receive_octets(&conn) };
+	return 2 * octets;
 }
 
-received *endpoint::new_received()
+received *endpoint::new_received(u32 octets)
 {
 	auto rv = spare_receives.take();
 
 	rv->ep = this;
-	rv->buf.resize(rpcrdma_conn_receive_octets(&conn));
+	rv->buf.resize(octets);
 	rv->lent = false;
 	rv->spare = false;
 	rv->held = 0;
@@ -1014,26 +1014,23 @@ u32 endpoint::post_due()
 /* One round of what follows; returns whether there is to be another. */
 bool endpoint::receives_round()
 {
-	const u32 want = rpcrdma_conn_to_make(&conn);
-	/* A client's first ones may be too large: what it says comes later. */
-	const bool large = conn.cfg.client && !conn.posted &&
-			   rpcrdma_conn_receive_octets(&conn) >
-				   RPCRDMA_V2_DEFAULT_INLINE;
-	const bool needed = (!is_open() || conn.version == RPCRDMA_VERS_1) &&
-			    !large;
-	u32 made = 0, ev = 0, fit = want;
+	const rpcrdma_receives want = rpcrdma_conn_to_make(&conn);
+	const bool needed = want.need == RPCRDMA_RECEIVES_NEEDED;
+	const u64 cost = receive_cost(want.octets);
+	u32 made = 0, ev = 0, fit = want.count;
 
-	if (params.memory && want) {
+	if (params.memory && want.count) {
 		fit = rpcrdma_memory_fits(params.memory, &account,
-					  RPCRDMA_MEMORY_BUFFERS,
-					  receive_cost(), want);
-		if (fit < want)
+					  RPCRDMA_MEMORY_BUFFERS, cost,
+					  want.count);
+		if (fit < want.count)
 			w_.sum.windows_bounded++;
 	}
+	/* What is needed is waited for. */
 	for (; made < fit && (needed || !w_.fault(5)); made++)
-		free_receives_.push_back(new_received());
-	hold(RPCRDMA_MEMORY_BUFFERS, made * receive_cost());
-	if (want)
+		free_receives_.push_back(new_received(want.octets));
+	hold(RPCRDMA_MEMORY_BUFFERS, made * cost);
+	if (want.count)
 		ev = rpcrdma_conn_made(&conn, made);
 	if (is_letter()) {
 		/* The first ones, all at once */
@@ -1085,8 +1082,8 @@ void endpoint::give_back(received *rv)
 	w_.sum.receives_given_back++;
 	ev = rpcrdma_conn_given_back(&conn);
 	if (ev & RPCRDMA_EV_LET_GO) {
+		give(RPCRDMA_MEMORY_BUFFERS, receive_cost(rv->buf.size()));
 		rv->buf = {};
-		give(RPCRDMA_MEMORY_BUFFERS, receive_cost());
 		w_.sum.receives_let_go++;
 	} else {
 		free_receives_.push_back(rv);
@@ -1104,9 +1101,8 @@ void endpoint::lend(received *rv)
 	/* Only Calls hold their Receives back. */
 	if (!is_letter() || rv->verdict == RPCRDMA_RX_CALL)
 		return;
-	if (spares_.empty()) {
-		spares_.push_back(new_received());
-	}
+	if (spares_.empty())
+		spares_.push_back(new_received(rv->buf.size()));
 	spare = spares_.back();
 	spares_.pop_back();
 	give_back(spare);

@@ -305,8 +305,7 @@ private:
 	void as_letter_says();
 	void letter_stamp(u8 *header, bool grant);
 	void letter_received(const received *rv);
-	u64 receive_cost() const;
-	received *new_received();
+	received *new_received(u32 octets);
 	bool append(received *rv);
 	bool assemble(received *rv);
 	void spoil_props(received *rv);
