@@ -831,6 +831,77 @@ struct rpcrdma_stall rpcrdma_conn_stalled(struct rpcrdma_conn *conn, bool waits,
 					  u32 now);
 
 /* ------------------------------------------------------------------ */
+/* Depths of queues                                                    */
+
+/*
+ * What a connection is to do at a time, at most
+ * @window: Receives for RPC traffic
+ * @sends: messages of RPC traffic
+ * @regions: memory regions that its peer is offered; 0: none
+ * @transfers: by RDMA Read and Write
+ * @writes: ... of these, by RDMA Write
+ * @version_low: 1, if its peer may have no newer one
+ */
+struct rpcrdma_load {
+	u32 window;
+	u32 sends;
+	u32 regions;
+	u32 transfers;
+	u32 writes;
+	u8 client;
+	u8 version_low;
+};
+
+/* Less of all, where a queue of the device's has @max_wrs Work Requests at most */
+void rpcrdma_load_fit(struct rpcrdma_load *load, u32 max_wrs);
+
+/*
+ * What a device has
+ * @wrs, @cqes: Work Requests, and completions, that a queue of it has at most
+ * @read_wrs: Work Requests that an RDMA Read of one transfer takes
+ */
+struct rpcrdma_queue_limits {
+	u32 wrs;
+	u32 cqes;
+	u32 read_wrs;
+};
+
+/*
+ * What a connection takes of that
+ * @receives: Work Requests of the Receive Queue, and their completions
+ * @slots: Work Requests of the Send Queue for messages and regions
+ * @writes: ... and for RDMA Writes
+ * @reads: transfers by RDMA Read; who makes the queue adds what they take
+ * @send_cqes: completions of the Send Queue
+ */
+struct rpcrdma_queues {
+	u32 receives;
+	u32 slots;
+	u32 writes;
+	u32 reads;
+	u32 send_cqes;
+};
+
+/* @load: after rpcrdma_load_fit() */
+struct rpcrdma_queues rpcrdma_queues_for(const struct rpcrdma_load *load,
+					 const struct rpcrdma_queue_limits *most);
+
+/* Work Requests that the Send Queue is to have, but for those of RDMA Reads */
+u32 rpcrdma_queues_send_wrs(const struct rpcrdma_queues *queues);
+
+/*
+ * The device has no room for so long a Send Queue. Returns false when there is no
+ * shorter one.
+ */
+bool rpcrdma_queues_shorten(struct rpcrdma_queues *queues);
+
+/*
+ * For rpcrdma_sq_init(), when the Send Queue has room for @send_wrs Work Requests: some
+ * devices make it longer than they were asked to.
+ */
+u32 rpcrdma_queues_depth(const struct rpcrdma_queues *queues, u32 send_wrs);
+
+/* ------------------------------------------------------------------ */
 /* The Send Queue                                                      */
 
 /*

@@ -12,12 +12,6 @@
 enum {
 	/* 4.096 us * 2^18: about one second to miss an acknowledgement */
 	RPCRDMA_ACK_TIMEOUT = 18,
-	/*
-	 * Slots of a server's Send Queue for a peer of version 1, at least: for
-	 * a Write to each segment of a Call, and the Reply
-	 */
-	RPCRDMA_V1_SEND_WRS = RPCRDMA_MAX_SEGS + RPCRDMA_MORE_SEGS + 1 +
-			      RPCRDMA_SQ_BATCH,
 	/* The largest message an RBSIZ or SBSIZ of ours allows */
 	RPCRDMA_MAX_MESSAGE = 65536,
 	/*
@@ -25,8 +19,6 @@ enum {
 	 * most Calls and Replies without data
 	 */
 	RPCRDMA_SMALL_SEND = RPCRDMA_V2_FIRST_CONNPROP,
-	/* The shortest Send Queue that is tried, without a responder's share */
-	RPCRDMA_MIN_SEND_WRS = 2 * RPCRDMA_CONTROL_SENDS,
 	/*
 	 * Pages of one memory region at most: 1 MiB. One more would take a
 	 * scatterlist of each region to the next larger slab.

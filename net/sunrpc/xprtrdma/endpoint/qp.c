@@ -41,34 +41,15 @@ static void rpcrdma_ep_qp_event(struct ib_event *event, void *context)
 	}
 }
 
-/* Send Queue slots for messages, their registrations and invalidations */
-static u32 rpcrdma_ep_sq_slots(const struct rpcrdma_ep *ep)
-{
-	u32 want = ep->params.sends + RPCRDMA_CONTROL_SENDS;
-
-	/*
-	 * A requester's Call registers and later invalidates a few regions;
-	 * a responder's Reply writes a few chunks. Work that does not fit
-	 * waits, so these are for speed, not for safety.
-	 */
-	if (ep->params.max_mrs)
-		want += ep->client ? 4 * ep->params.sends : ep->params.max_mrs;
-	if (!ep->client && ep->params.version_low == RPCRDMA_VERS_1)
-		want = max_t(u32, want, RPCRDMA_V1_SEND_WRS);
-	return min_t(u32, want, ep->device->attrs.max_qp_wr / 2);
-}
-
 /*
  * Work Requests of a Read by the rdma_rw API. Some devices read into memory regions
  * only, or rather than into many pieces; what that API is told to do besides, it
  * adds to the Send Queue, and the CQ bounds that.
  */
-static u32 rpcrdma_ep_read_wrs(const struct rpcrdma_ep *ep)
+static u32 rpcrdma_ep_read_wrs(const struct rdma_cm_id *id)
 {
-	const struct ib_device *dev = ep->device;
-
-	return rdma_protocol_iwarp(dev, ep->id->port_num) ||
-	       dev->attrs.max_sgl_rd ? RPCRDMA_READ_REGION_WRS : 1;
+	return rdma_protocol_iwarp(id->device, id->port_num) ||
+	       id->device->attrs.max_sgl_rd ? RPCRDMA_READ_REGION_WRS : 1;
 }
 
 /*
@@ -77,36 +58,35 @@ static u32 rpcrdma_ep_read_wrs(const struct rpcrdma_ep *ep)
  * be too large, a shorter Send Queue has to do.
  */
 static int rpcrdma_ep_fit_qp(struct rpcrdma_ep *ep,
+			     struct rpcrdma_queues *queues,
 			     struct ib_qp_init_attr *attr)
 {
-	u32 slots = rpcrdma_ep_sq_slots(ep), writes = ep->params.rw_writes;
-	u32 reads = ep->params.rw_ctxts - writes;
 	struct ib_qp_init_attr want = *attr;
+	bool shorter = false;
 	int rc;
 
 	for (;;) {
 		/* The API adds what the Reads take; they may take regions. */
 		*attr = want;
-		attr->cap.max_send_wr = slots + writes + 1;	/* the drain's */
-		attr->cap.max_rdma_ctxs = reads;
+		attr->cap.max_send_wr = rpcrdma_queues_send_wrs(queues);
+		attr->cap.max_rdma_ctxs = queues->reads;
 		rc = rdma_create_qp(ep->id, ep->pd, attr);
-		if (rc != -ENOMEM || slots <= RPCRDMA_MIN_SEND_WRS)
+		if (rc != -ENOMEM || !rpcrdma_queues_shorten(queues))
 			break;
-		slots = max_t(u32, slots / 2, RPCRDMA_MIN_SEND_WRS);
-		writes /= 2;
-		reads = DIV_ROUND_UP(reads, 2);
+		shorter = true;
 	}
 	if (rc)
 		return rc;
-	if (slots < rpcrdma_ep_sq_slots(ep))
+	if (shorter)
 		pr_info_ratelimited("rpcrdma: device %s has room for a Send Queue of %u only: lower settings would do for %pISpc\n",
 				    ep->device->name, attr->cap.max_send_wr,
 				    &ep->remote);
-	ep->read_pool.regions = reads;
+	ep->read_pool.regions = queues->reads;
 	return 0;
 }
 
-static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep)
+static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep,
+				const struct rpcrdma_load *load)
 {
 	struct ib_device *dev = ep->id->device;
 	struct ib_qp_init_attr attr = {
@@ -116,7 +96,12 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep)
 		.qp_type	= IB_QPT_RC,
 		.port_num	= ep->id->port_num,
 	};
-	u32 recvs, cqes;
+	const struct rpcrdma_queue_limits most = {
+		.wrs		= dev->attrs.max_qp_wr,
+		.cqes		= dev->attrs.max_cqe,
+		.read_wrs	= rpcrdma_ep_read_wrs(ep->id),
+	};
+	struct rpcrdma_queues queues = rpcrdma_queues_for(load, &most);
 	int rc;
 
 	ep->device = dev;
@@ -129,10 +114,7 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep)
 	ep->read_pool.pages = clamp_t(u32,
 				      dev->attrs.max_fast_reg_page_list_len, 1,
 				      RPCRDMA_RW_MR_PAGES);
-	recvs = rpcrdma_window_receives(ep->params.window);
-	if (!ep->client && ep->params.version_low == RPCRDMA_VERS_1)
-		recvs += RPCRDMA_V1_SPARE_RECEIVES;
-	attr.cap.max_recv_wr = recvs + 1;
+	attr.cap.max_recv_wr = queues.receives;
 	attr.cap.max_recv_sge = 1;
 	attr.cap.max_send_sge = 1;
 	if (ep->params.rw_ctxts)
@@ -146,18 +128,14 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep)
 		return rc;
 	}
 
-	/* As many as the Send Queue can have, and one for the drain */
-	cqes = rpcrdma_ep_sq_slots(ep) + 1 + ep->params.rw_writes +
-	       rpcrdma_ep_read_wrs(ep) *
-		       (ep->params.rw_ctxts - ep->params.rw_writes);
-	cqes = min_t(u32, cqes, dev->attrs.max_cqe);
-	ep->send_cq = ib_alloc_cq_any(dev, ep, cqes, IB_POLL_WORKQUEUE);
+	ep->send_cq = ib_alloc_cq_any(dev, ep, queues.send_cqes,
+				      IB_POLL_WORKQUEUE);
 	if (IS_ERR(ep->send_cq)) {
 		rc = PTR_ERR(ep->send_cq);
 		ep->send_cq = NULL;
 		return rc;
 	}
-	ep->recv_cq = ib_alloc_cq_any(dev, ep, attr.cap.max_recv_wr,
+	ep->recv_cq = ib_alloc_cq_any(dev, ep, queues.receives,
 				      IB_POLL_WORKQUEUE);
 	if (IS_ERR(ep->recv_cq)) {
 		rc = PTR_ERR(ep->recv_cq);
@@ -167,17 +145,39 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep)
 	attr.send_cq = ep->send_cq;
 	attr.recv_cq = ep->recv_cq;
 
-	rc = rpcrdma_ep_fit_qp(ep, &attr);
+	rc = rpcrdma_ep_fit_qp(ep, &queues, &attr);
 	if (rc)
 		return rc;
 	ep->qp = ep->id->qp;
 
-	/* The device may have made it larger; the CQ bounds it, too. */
-	rpcrdma_sq_init(&ep->sq, min_t(u32, attr.cap.max_send_wr, cqes) - 1,
+	rpcrdma_sq_init(&ep->sq,
+			rpcrdma_queues_depth(&queues, attr.cap.max_send_wr),
 			ep->params.sends, ep->params.reverse,
 			rpcrdma_memory_replies(&ep->memory,
 					       ep->params.send_size));
 	return 0;
+}
+
+/* What @ep is to do at a time, as far as its device has queues for it */
+static struct rpcrdma_load rpcrdma_ep_load(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_ep_params *params = &ep->params;
+	struct rpcrdma_load load = {
+		.window		= params->window,
+		.sends		= params->sends,
+		.regions	= params->max_mrs,
+		.transfers	= params->rw_ctxts,
+		.writes		= params->rw_writes,
+		.client		= ep->client,
+		.version_low	= params->version_low,
+	};
+
+	rpcrdma_load_fit(&load, ep->id->device->attrs.max_qp_wr);
+	params->window = load.window;
+	params->sends = load.sends;
+	params->rw_ctxts = load.transfers;
+	params->rw_writes = load.writes;
+	return load;
 }
 
 /* Everything up to the point where the CM takes over. */
@@ -185,6 +185,7 @@ int rpcrdma_ep_setup(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_conn_config cfg;
 	struct ib_device *dev = ep->id->device;
+	struct rpcrdma_load load;
 	u32 rd_in, rd_out;
 	bool registers;
 	int rc;
@@ -212,15 +213,7 @@ int rpcrdma_ep_setup(struct rpcrdma_ep *ep)
 	}
 	rpcrdma_mrs_init(ep);
 
-	/* A large setting is no reason not to have a connection at all. */
-	ep->params.window = clamp_t(u32, ep->params.window, RPCRDMA_MIN_WINDOW,
-				    dev->attrs.max_qp_wr - 2 -
-				    RPCRDMA_V1_SPARE_RECEIVES);
-	ep->params.sends = min_t(u32, ep->params.sends,
-				 dev->attrs.max_qp_wr / 4);
-	ep->params.rw_ctxts = min_t(u32, ep->params.rw_ctxts,
-				    dev->attrs.max_qp_wr / 4);
-	ep->params.rw_writes = min(ep->params.rw_writes, ep->params.rw_ctxts);
+	load = rpcrdma_ep_load(ep);
 
 	memset(&cfg, 0, sizeof(cfg));
 	do {
@@ -252,7 +245,7 @@ int rpcrdma_ep_setup(struct rpcrdma_ep *ep)
 	/* A server has the peer's already. */
 	rpcrdma_conn_private(&ep->conn, &ep->peer_private);
 
-	rc = rpcrdma_ep_create_qp(ep);
+	rc = rpcrdma_ep_create_qp(ep, &load);
 	if (rc)
 		return rc;
 	rc = rpcrdma_sends_create(ep);

@@ -19,6 +19,7 @@
 #include "requester.cc"
 #include "exchange.cc"
 #include "responder.cc"
+#include "queues.cc"
 #include "send_queue.cc"
 #include "read_pool.cc"
 #include "region_pool.cc"
