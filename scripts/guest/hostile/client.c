@@ -2955,13 +2955,17 @@ CASE(pressure, replies_hoarded)
 	p->credit = 0;
 	while (n < CALLS && !p->closed) {
 		if ((int32_t)(p->limit - p->sent) <= 0) {
-			/* One more message: the next part of the first Reply */
+			struct msg *m;
+
+			/* One more message: a grant, or the next part of the first Reply */
 			p->credit = 1;
 			p->no_wait = true;
 			grant(p, 0);
 			p->no_wait = false;
 			p->credit = 0;
-			free(receive_more(p, 2000));
+			/* Not longer: who does not open its window is closed after a minute. */
+			while ((int32_t)(p->limit - p->sent) <= 0 && (m = receive(p, 2000)))
+				free(m);
 			if ((int32_t)(p->limit - p->sent) <= 0)
 				break;
 		}
