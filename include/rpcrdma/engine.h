@@ -375,6 +375,24 @@ struct rpcrdma_conn_config {
 	struct rpcrdma_props props;	/* what this end announces */
 };
 
+/* Do reverse Calls and their Replies have chunks at this level (4.5.4)? */
+static inline bool rpcrdma_reverse_chunks(u32 brs)
+{
+	return brs == RDMA2_RVRSDIR_GENL;
+}
+
+/* RDMA2_REPLY_READ_* of an end that pulls Replies, and of one that provides them */
+static inline u32 rpcrdma_reply_read(bool pulls, bool provides)
+{
+	u32 bits = 0;
+
+	if (pulls)
+		bits |= RDMA2_REPLY_READ_PULL;
+	if (provides)
+		bits |= RDMA2_REPLY_READ_PROVIDE;
+	return bits;
+}
+
 /* The private message of connection requests and accepts, RFC 8797 */
 struct rpcrdma_private {
 	u8 valid;		/* decoded: a message was there */

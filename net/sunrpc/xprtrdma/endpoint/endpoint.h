@@ -247,9 +247,15 @@ int rpcrdma_send_continued_reply(struct rpcrdma_ep *ep,
 
 /*
  * Refuse the Call with @xid (7): queued, sent in order. Process context.
+ * send_error() is for what a plan says is wrong.
  */
 void rpcrdma_ep_send_error(struct rpcrdma_ep *ep, u32 xid, u32 code, u32 arg0,
 			   u32 arg1);
+static inline void rpcrdma_ep_refuse(struct rpcrdma_ep *ep, u32 xid,
+				     enum rpcrdma_refusal refusal)
+{
+	rpcrdma_ep_send_error(ep, xid, rpcrdma_refusal_code(refusal), 0, 0);
+}
 
 /*
  * Tell the peer that this end is through with the Reply to @xid that was to be

@@ -233,10 +233,8 @@ int rpcrdma_ep_setup(struct rpcrdma_ep *ep)
 	cfg.props.rssiz = RPCRDMA_MAX_CHUNK_OCTETS;
 	cfg.props.rcsiz = RPCRDMA_MAX_SEGS;
 	cfg.props.brs = ep->params.brs;
-	if (ep->params.pull)
-		cfg.props.reply_read |= RDMA2_REPLY_READ_PULL;
-	if (ep->params.expose_octets)
-		cfg.props.reply_read |= RDMA2_REPLY_READ_PROVIDE;
+	cfg.props.reply_read = rpcrdma_reply_read(ep->params.pull,
+						  ep->params.expose_octets);
 	cfg.expose_octets = ep->params.expose_octets;
 	cfg.done_ms = ep->params.done_ms;
 	cfg.stall_ms = ep->params.stall_ms;

@@ -115,7 +115,8 @@ list_limits call_limits(const struct rpcrdma_conn *conn)
 	const struct rpcrdma_props *own = &conn->cfg.props;
 
 	/* Below GENL a reverse Call has no chunks at all (4.5.4). */
-	if (!own->rcsiz || (conn->cfg.client && own->brs != RDMA2_RVRSDIR_GENL))
+	if (!own->rcsiz ||
+	    (conn->cfg.client && !rpcrdma_reverse_chunks(own->brs)))
 		return {};
 	return {
 		.reads = RPCRDMA_MAX_READ_CHUNKS,

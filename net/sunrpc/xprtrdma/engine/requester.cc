@@ -67,7 +67,7 @@ call_planner::call_planner(const struct rpcrdma_conn *conn,
 	 */
 	simple_ = conn->version == RPCRDMA_VERS_1;
 	chunks_ = limits_.max_segs &&
-		  (!call->reverse || brs == RDMA2_RVRSDIR_GENL);
+		  (!call->reverse || rpcrdma_reverse_chunks(brs));
 	may_continue_ = limits_.continued &&
 			(!call->reverse || brs >= RDMA2_RVRSDIR_CONT);
 

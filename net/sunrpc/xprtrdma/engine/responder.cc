@@ -73,7 +73,7 @@ bool may_expose(const struct rpcrdma_conn *conn,
 {
 	return conn->cfg.props.reply_read & RDMA2_REPLY_READ_PROVIDE &&
 	       conn->peer.reply_read & RDMA2_REPLY_READ_PULL &&
-	       (!reply->reverse || conn->cfg.props.brs == RDMA2_RVRSDIR_GENL);
+	       (!reply->reverse || rpcrdma_reverse_chunks(conn->cfg.props.brs));
 }
 
 void give_up(struct rpcrdma_reply_plan *plan, u32 code, u32 arg0, u32 arg1)

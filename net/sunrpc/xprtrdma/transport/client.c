@@ -200,7 +200,7 @@ rpcrdma_client_try(struct rpcrdma_client *client,
 	if (params.pull)
 		params.rw_ctxts = RPCRDMA_CLIENT_READS;
 	/* Calls with chunks are pulled, and their Replies written. */
-	if (params.brs == RDMA2_RVRSDIR_GENL)
+	if (rpcrdma_reverse_chunks(params.brs))
 		params.rw_ctxts = max_t(u32, params.rw_ctxts,
 					2 * RPCRDMA_CLIENT_BC_SLOTS);
 	if (client->srcaddr.ss_family != AF_UNSPEC)

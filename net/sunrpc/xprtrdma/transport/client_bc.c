@@ -5,7 +5,7 @@
  * sunrpc's callback service is there only between bc_setup() and
  * bc_destroy(), and tells nobody when it goes: bc_mutex is held while it is
  * used, and bc_destroy() takes it, too. A Call that finds no service is
- * refused with RDMA2_ERR_SYSTEM (WP 3.5).
+ * refused, as having no service (WP 3.5).
  */
 
 #include <linux/module.h>
@@ -294,13 +294,6 @@ void rpcrdma_client_bc_free_rqst(struct rpc_rqst *rqst)
 	rpcrdma_bc_release(rpcrdma_xprt_client(rqst->rq_xprt), bc);
 }
 
-/* A Call is not served, or its Reply not sent. */
-static void rpcrdma_bc_refuse(struct rpcrdma_ep *ep, u32 xid,
-			      enum rpcrdma_refusal refusal)
-{
-	rpcrdma_ep_send_error(ep, xid, rpcrdma_refusal_code(refusal), 0, 0);
-}
-
 /* Is there a service for Calls? bc_mutex held. */
 static bool rpcrdma_bc_served(const struct rpcrdma_client *client)
 {
@@ -401,7 +394,7 @@ static void rpcrdma_bc_complete(struct rpcrdma_client *client,
 		rpcrdma_bc_deliver(client, bc, xid);
 	mutex_unlock(&client->bc_mutex);
 	if (refusal) {
-		rpcrdma_bc_refuse(ep, xid, refusal);
+		rpcrdma_ep_refuse(ep, xid, refusal);
 		rpcrdma_bc_drop(bc);
 	}
 }
@@ -478,7 +471,7 @@ void rpcrdma_client_bc_call(struct rpcrdma_client *client,
 		bc->rv = NULL;
 	}
 	rpcrdma_recv_put(rv);
-	rpcrdma_bc_refuse(ep, xid, RPCRDMA_REFUSE_NO_SERVICE);
+	rpcrdma_ep_refuse(ep, xid, RPCRDMA_REFUSE_NO_SERVICE);
 	if (bc)
 		rpcrdma_bc_drop(bc);
 }
@@ -578,7 +571,7 @@ static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
 		return 0;
 	}
 	if (snd->len > PAGE_SIZE) {
-		rpcrdma_bc_refuse(ep, xid, RPCRDMA_REFUSE_NO_REPLY);
+		rpcrdma_ep_refuse(ep, xid, RPCRDMA_REFUSE_NO_REPLY);
 		return 0;
 	}
 
@@ -608,7 +601,7 @@ static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
 		rpcrdma_send_put(s);
 		if (!rpcrdma_lasting(rc))
 			return -ENOBUFS;
-		rpcrdma_bc_refuse(ep, xid, RPCRDMA_REFUSE_NO_REPLY);
+		rpcrdma_ep_refuse(ep, xid, RPCRDMA_REFUSE_NO_REPLY);
 		return 0;
 	}
 	rpcrdma_xdr_copy_out(snd, 0, len, s->buf + s->header_len);

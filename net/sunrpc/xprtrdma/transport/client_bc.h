@@ -38,7 +38,7 @@ static inline void rpcrdma_client_bc_call(struct rpcrdma_client *client,
 	u32 xid = rv->rx.xid;
 
 	rpcrdma_recv_put(rv);
-	rpcrdma_ep_send_error(ep, xid, RDMA2_ERR_SYSTEM, 0, 0);
+	rpcrdma_ep_refuse(ep, xid, RPCRDMA_REFUSE_NO_SERVICE);
 }
 
 static inline int rpcrdma_client_bc_reply(struct rpc_rqst *rqst)

@@ -83,7 +83,7 @@ static void rpcrdma_svc_refuse(struct rpcrdma_svc_conn *conn,
 			    rpcrdma_error_name(code), rpcrdma_refusal_text(refusal));
 	/* To the peer an ERROR may mean that there is a Receive again. */
 	rpcrdma_svc_call_release(rv);
-	rpcrdma_ep_send_error(conn->ep, xid, code, 0, 0);
+	rpcrdma_ep_refuse(conn->ep, xid, refusal);
 }
 
 /*
