@@ -360,11 +360,30 @@ static bool empty(xdr_reader in)
 }
 
 /*
+ * has_chunks() reads three of these as a word, which a processor waits for that has just
+ * written them one by one. A compiler writes constants at once.
+ */
+[[gnu::always_inline]] static inline void one_chunk(struct rpcrdma_lists *lists,
+						    bool read)
+{
+	lists->nr_segs = 1;
+	if (read) {
+		lists->nr_reads = 1;
+		lists->nr_writes = 0;
+		lists->has_reply = 0;
+	} else {
+		lists->nr_reads = 0;
+		lists->nr_writes = 1;
+		lists->has_reply = 0;
+	}
+}
+
+/*
  * Nothing but one Read chunk or one Write chunk of one segment, as most lists are that
  * have any? False: with these limits, or octets, it takes a closer look.
  */
-static bool decode_one(xdr_reader in, const list_limits &max,
-		       struct rpcrdma_lists *lists)
+[[gnu::always_inline]] static inline bool
+decode_one(xdr_reader in, const list_limits &max, struct rpcrdma_lists *lists)
 {
 	if (!in.has(ONE_CHUNK_OCTETS))
 		return false;
@@ -391,10 +410,7 @@ static bool decode_one(xdr_reader in, const list_limits &max,
 	chunk->first = 0;
 	chunk->count = 1;
 	lists->segs[0] = seg;
-	lists->nr_reads = read;
-	lists->nr_writes = !read;
-	lists->nr_segs = 1;
-	lists->has_reply = 0;
+	one_chunk(lists, read);
 	return true;
 }
 

@@ -544,20 +544,19 @@ verdict receive_v2(struct rpcrdma_conn *conn, const void *msg, u32 length,
 	if (length < RPCRDMA_V2_PREFIX)
 		return drop(conn);
 
-	const v2::prefix prefix = v2::decode_prefix(msg);
-
+	const message m{ conn, msg, length, v2::decode_prefix(msg), rx };
 	const bool was_short = is_short_of_window(conn);
 	const bool had_room = was_short && room_for_call(conn);
 	const u32 limit = conn->limit;
 
-	if (!take_credits(conn, prefix))
+	if (!take_credits(conn, m.prefix))
 		return RPCRDMA_RX_CLOSE;
 	if (was_short && conn->state == RPCRDMA_CONN_OPEN &&
 	    (conn->limit != limit || (!had_room && room_for_call(conn))))
 		rx->events |= RPCRDMA_EV_WINDOW;
 	conn->answered = 1;
-	rx->xid = prefix.xid;
-	return receive_type({ conn, msg, length, prefix, rx });
+	rx->xid = m.prefix.xid;
+	return receive_type(m);
 }
 
 /* Is a client's first answer ERR_VERS? The rule is WP 3.1's. */
