@@ -144,7 +144,7 @@ enum {
 	 */
 	RPCRDMA_STALL_MS = 60000,
 	/*
-	 * Receives that a server adds for a peer of version 1: an ERROR may go
+	 * Receives that a server has beside a peer's of version 1: an ERROR may go
 	 * out, and be answered by the next Call, a little before the Receive
 	 * of the Call that it refuses is free again; and some are kept back.
 	 */
@@ -494,6 +494,7 @@ struct rpcrdma_conn {
 	/* Version 1: its credits, and what its limits come from */
 	u32 calls_out;			/* Calls sent and not answered */
 	u32 call_limit;			/* ... at most */
+	u32 granted;			/* Calls of the peer's, at most */
 	struct rpcrdma_private peer_private;
 	/* The open continuation sequences, one per direction of wire */
 	u32 rx_xid, rx_response, rx_octets;

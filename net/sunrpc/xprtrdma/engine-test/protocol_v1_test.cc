@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <random>
 
 #include "support.h"
 
@@ -99,8 +100,9 @@ std::unique_ptr<end> server1(bool inv = true, u32 octets = 4096)
 	auto e = std::make_unique<end>(cfg);
 
 	rpcrdma_conn_private(&e->conn, &priv);
-	e->post(33);
+	e->make();
 	EXPECT_EQ(e->receive(inline_msg(1, CALL)), RPCRDMA_RX_CALL);
+	e->make();
 	return e;
 }
 
@@ -610,6 +612,214 @@ TEST(CreditsV1, WhatHeadersSay)
 	for (end *e : { c.get(), s.get() }) {
 		EXPECT_EQ(header_of(*e, RPCRDMA_KIND_CALL, X).get(4), 1u);
 		EXPECT_EQ(header_of(*e, RPCRDMA_KIND_REPLY, X).get(4), 1u);
+	}
+}
+
+/* ---- A server's grants, which are absolute, and made of Receives that are there ---- */
+
+class server_window
+{
+public:
+	static constexpr u32 MOST = 64, REVERSE = 4;
+
+	explicit server_window(u32 first = 4)
+	{
+		auto cfg = config(false);
+
+		cfg.window = MOST;
+		cfg.first_window = first;
+		cfg.reverse = REVERSE;
+		e = std::make_unique<end>(cfg);
+		make();
+	}
+
+	/* Make the Receives that are wanted, or as many as there is memory for. */
+	void make(u32 memory = ~0u)
+	{
+		const rpcrdma_receives want = rpcrdma_conn_to_make(&e->conn);
+
+		if (want.count) {
+			asked++;
+			need = want.need;
+			events = rpcrdma_conn_made(
+				&e->conn, std::min(want.count, memory));
+		}
+		post();
+	}
+
+	void post()
+	{
+		const u32 count = rpcrdma_conn_to_post(&e->conn, 0);
+
+		if (count)
+			e->post(count);
+	}
+
+	u32 on_device() const
+	{
+		return e->conn.posted - e->conn.received;
+	}
+
+	/* A Call, which keeps its Receive */
+	void call()
+	{
+		ASSERT_GT(on_device(), 0u);
+		ASSERT_EQ(e->receive(inline_msg(++xid, CALL), true),
+			  RPCRDMA_RX_CALL);
+	}
+
+	/* Its Reply; returns what that grants. */
+	u32 reply()
+	{
+		const u32 grant = header_of(*e, RPCRDMA_KIND_REPLY, xid).get(8);
+
+		rpcrdma_conn_given_back(&e->conn);
+		post();
+		return grant;
+	}
+
+	std::unique_ptr<end> e;
+	u32 xid = 0, asked = 0, events = 0;
+	rpcrdma_receives_need need = RPCRDMA_RECEIVES_NEEDED;
+};
+
+/* The first Call may be answered before the Receives for others are made. */
+TEST(CreditsV1, NothingIsGrantedThatIsNotThere)
+{
+	server_window s;
+
+	s.call();
+	EXPECT_TRUE(s.e->events & RPCRDMA_EV_RECEIVES);
+	EXPECT_EQ(s.reply(), 1u);
+	s.make();
+	EXPECT_EQ(s.need, RPCRDMA_RECEIVES_WANTED);
+	s.call();
+	EXPECT_EQ(s.reply(), +RPCRDMA_USUAL_WINDOW);
+	EXPECT_EQ(s.on_device() + s.e->conn.kept_back,
+		  RPCRDMA_USUAL_WINDOW + s.REVERSE + 1 +
+			  RPCRDMA_V1_SPARE_RECEIVES);
+}
+
+/* Where windows do not adapt, all of it is granted. */
+TEST(CreditsV1, AllIsGrantedWhereAllIsThere)
+{
+	server_window s{ server_window::MOST };
+
+	s.call();
+	s.make();
+	EXPECT_EQ(s.reply(), s.MOST - s.REVERSE);
+}
+
+/* One Call at a time is what an idle client makes. */
+TEST(CreditsV1, AGrantThatIsNotUsedDoesNotGrow)
+{
+	server_window s;
+
+	for (u32 i = 0; i < 1000; i++) {
+		s.call();
+		s.make();
+		s.reply();
+	}
+	EXPECT_EQ(s.reply(), +RPCRDMA_USUAL_WINDOW);
+	EXPECT_EQ(s.asked, 2u);
+}
+
+TEST(CreditsV1, AGrantThatIsUsedGrowsToTheLast)
+{
+	server_window s;
+	u32 grant = 1, held = 0, steps = 0;
+
+	while (grant < s.MOST - s.REVERSE) {
+		ASSERT_LT(steps++, 10u);
+		for (; held < grant; held++)
+			s.call();
+		s.make();
+		for (; held; held--) {
+			const u32 told = s.reply();
+
+			EXPECT_GE(told, grant);
+			grant = told;
+		}
+	}
+	EXPECT_EQ(grant, s.MOST - s.REVERSE);
+	EXPECT_EQ(steps, 3u);
+	EXPECT_EQ(s.e->conn.receives,
+		  rpcrdma_window_receives(s.MOST) + RPCRDMA_V1_SPARE_RECEIVES);
+}
+
+/* Without memory it is no larger, and that is not asked for with each Call. */
+TEST(CreditsV1, AServerDoesWithFewerReceives)
+{
+	server_window s;
+
+	s.call();
+	s.make(3);
+	EXPECT_EQ(s.e->conn.state, RPCRDMA_CONN_OPEN);
+	EXPECT_EQ(s.reply(), 1u);
+	for (u32 i = 0; i < 100; i++) {
+		s.call();
+		s.make(0);
+		EXPECT_EQ(s.reply(), 1u);
+	}
+	EXPECT_EQ(s.e->conn.state, RPCRDMA_CONN_OPEN);
+	EXPECT_LT(s.asked, 30u);
+	EXPECT_EQ(s.on_device() + s.e->conn.kept_back, 4u + 1 + 3);
+	/* When there is some again, it grows. */
+	for (u32 i = 0; i < 10; i++) {
+		s.call();
+		s.make();
+		s.reply();
+	}
+	EXPECT_GT(s.reply(), 1u);
+}
+
+/* A callback's Reply needs a Receive, too. */
+TEST(CreditsV1, ReverseCallsWaitForReceives)
+{
+	server_window s;
+	u32 out = 0;
+
+	s.call();
+	for (; may_call(*s.e); out++) {
+		ASSERT_LT(out, 10u);
+		header_of(*s.e, RPCRDMA_KIND_CALL, 100 + out);
+		/* The client takes many. */
+		s.e->conn.call_limit = 10;
+	}
+	EXPECT_LT(out, s.on_device() + 1);
+	s.make();
+	EXPECT_TRUE(s.events & RPCRDMA_EV_WINDOW);
+	EXPECT_TRUE(may_call(*s.e));
+}
+
+/*
+ * A client that always uses what it was granted, Replies in any order and at any time,
+ * Receives made at any time, or not: its messages find one each.
+ */
+TEST(CreditsV1, EachCallFindsAReceive)
+{
+	for (u32 seed = 1; seed <= 200; seed++) {
+		std::minstd_rand random{ seed };
+		const auto below = [&](u32 n) {
+			return static_cast<u32>(random() % n);
+		};
+		server_window s{ below(2) ? 4u : 16u };
+		u32 granted = 1, held = 0, under_way = 0;
+
+		for (u32 i = 0; i < 2000; i++) {
+			if (under_way < granted && below(3)) {
+				under_way++;
+				ASSERT_NO_FATAL_FAILURE(s.call());
+				held++;
+			} else if (held && below(2)) {
+				granted = s.reply();
+				held--;
+				under_way--;
+			} else if (!below(4)) {
+				s.make(below(2) ? ~0u : below(8));
+			}
+		}
+		ASSERT_EQ(s.e->conn.state, RPCRDMA_CONN_OPEN);
 	}
 }
 

@@ -135,6 +135,18 @@ void end::post(u32 count)
 	all_events |= events;
 }
 
+void end::make()
+{
+	u32 count;
+
+	while ((count = rpcrdma_conn_to_make(&conn).count)) {
+		all_events |= rpcrdma_conn_made(&conn, count);
+		count = rpcrdma_conn_to_post(&conn, 0);
+		if (count)
+			post(count);
+	}
+}
+
 rpcrdma_verdict end::receive(const message &m, bool hold)
 {
 	/* malloc: ASan sees the first octet behind the message. */

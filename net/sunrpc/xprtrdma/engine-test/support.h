@@ -72,6 +72,8 @@ public:
 
 	/* Post Receives; what the events were is in @events. */
 	void post(u32 count);
+	/* Make all Receives that the engine wants, and post them. */
+	void make();
 	/*
 	 * Give a message to the engine, from memory that ends where it ends,
 	 * with room for more segments if it wants that and @may_have_more, and

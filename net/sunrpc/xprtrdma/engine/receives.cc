@@ -51,6 +51,15 @@ bool adapts(const struct rpcrdma_conn *conn)
 	       conn->state == RPCRDMA_CONN_OPEN && conn->props_sent;
 }
 
+/*
+ * A server's window for a peer of version 1 grows, too. It does not get smaller: what
+ * was granted may be used at any time.
+ */
+bool serves_v1(const struct rpcrdma_conn *conn)
+{
+	return conn->version == RPCRDMA_VERS_1 && !conn->cfg.client;
+}
+
 /* What a connection has that is used, if it may have as much */
 u32 usual_window(const struct rpcrdma_conn *conn)
 {
@@ -92,6 +101,17 @@ void grow(struct rpcrdma_conn *conn)
 	conn->heard_later = conn->received + left_to_peer(conn);
 }
 
+/*
+ * Calls hold so many Receives that few are left, which is half of what was granted. Where
+ * there was no memory for more, that is not asked for again with each Call.
+ */
+bool is_short_v1(const struct rpcrdma_conn *conn)
+{
+	return conn->window < conn->cfg.window &&
+	       conn->receives >= conn->wanted &&
+	       distance(conn->heard_later, conn->received) >= 0;
+}
+
 /* Of what the peer was told; what is kept back was not used, either. */
 u32 unused(const struct rpcrdma_conn *conn)
 {
@@ -129,11 +149,11 @@ bool may_be_smaller(const struct rpcrdma_conn *conn)
 				 own->sbsiz > RPCRDMA_V2_DEFAULT_INLINE);
 }
 
-/* The first ones must be there. Version 1 was promised a whole window. */
+/* The first ones must be there, and so must those for a client's Calls of version 1. */
 bool are_few(const struct rpcrdma_conn *conn)
 {
 	return conn->receives <= conn->cfg.first_window ||
-	       conn->version == RPCRDMA_VERS_1;
+	       (conn->version == RPCRDMA_VERS_1 && conn->cfg.client);
 }
 
 enum rpcrdma_receives_need need(const struct rpcrdma_conn *conn)
@@ -169,6 +189,15 @@ void count_free(struct rpcrdma_conn *conn)
 		conn->moved = 1;
 }
 
+/* The largest for which there are Receives, at least one as it begins with */
+u32 possible_window(const struct rpcrdma_conn *conn)
+{
+	const u32 others = serves_v1(conn) ? 1 + RPCRDMA_V1_SPARE_RECEIVES : 1;
+
+	return max_u32(conn->receives - min_u32(conn->receives, others),
+		       conn->cfg.first_window);
+}
+
 /* Nothing else comes of a Receive that is not posted. Returns events. */
 u32 not_posted(struct rpcrdma_conn *conn)
 {
@@ -181,14 +210,26 @@ u32 not_posted(struct rpcrdma_conn *conn)
 
 void set_window(struct rpcrdma_conn *conn, u32 window)
 {
-	const bool spare = conn->version == RPCRDMA_VERS_1 && !conn->cfg.client;
+	const bool v1 = serves_v1(conn);
 
 	conn->window = window;
 	conn->batch = min_u32(BATCH, window / 4);
-	conn->least_posted = max_u32(RPCRDMA_MIN_WINDOW, window / 4);
 	/* One is the reserve. */
 	conn->wanted = rpcrdma_window_receives(window) +
-		       (spare ? +RPCRDMA_V1_SPARE_RECEIVES : 0);
+		       (v1 ? +RPCRDMA_V1_SPARE_RECEIVES : 0);
+	/* Where there may be more, it is to be noticed that half is in use. */
+	conn->least_posted = v1 && window < conn->cfg.window ?
+				     conn->wanted - window / 2 :
+				     max_u32(RPCRDMA_MIN_WINDOW, window / 4);
+}
+
+/* The Replies to a server's own Calls have Receives beside those for Calls. */
+u32 first_window_v1(const struct rpcrdma_conn *conn)
+{
+	if (conn->cfg.client || conn->cfg.first_window >= conn->cfg.window)
+		return conn->cfg.window;
+	return min_u32(usual_window(conn) + conn->cfg.reverse,
+		       conn->cfg.window);
 }
 
 /*
@@ -199,6 +240,8 @@ u32 few_posted(struct rpcrdma_conn *conn)
 {
 	if (adapts(conn) && is_short(conn))
 		grow(conn);
+	else if (serves_v1(conn) && is_short_v1(conn))
+		set_window(conn, min_u32(2 * conn->window, conn->cfg.window));
 	return post_due(conn) || more_due(conn) ? RPCRDMA_EV_RECEIVES : 0;
 }
 
@@ -243,27 +286,37 @@ bool rpcrdma_conn_smaller(struct rpcrdma_conn *conn)
 u32 rpcrdma_conn_made(struct rpcrdma_conn *conn, u32 count)
 {
 	const bool all = count >= conn->making;
+	const bool v1 = conn->version == RPCRDMA_VERS_1;
+	const bool stuck = v1 && !v1::may_call(conn);
+	u32 events = 0;
 
 	conn->making = 0;
 	conn->receives += count;
 	conn->kept_back += count;
 	if (count)
 		conn->moved = 1;
+	if (v1)
+		v1::set_grant(conn);
+	if (stuck && v1::may_call(conn))
+		events = RPCRDMA_EV_WINDOW;
 	if (all)
-		return due_events(conn);
+		return due_events(conn) | events;
 	switch (need(conn)) {
 	case RPCRDMA_RECEIVES_OR_SMALLER:
 		rpcrdma_conn_smaller(conn);
-		return due_events(conn) | RPCRDMA_EV_RECEIVES;
+		events |= RPCRDMA_EV_RECEIVES;
+		break;
 	case RPCRDMA_RECEIVES_NEEDED:
 		close_connection(conn, "no memory for Receives");
 		break;
 	case RPCRDMA_RECEIVES_WANTED:
-		set_window(conn, conn->receives - 1);
+		set_window(conn, possible_window(conn));
+		/* That is all for now. */
+		conn->wanted = conn->receives;
 		conn->heard_later = conn->received + conn->window;
 		break;
 	}
-	return due_events(conn);
+	return due_events(conn) | events;
 }
 
 /*

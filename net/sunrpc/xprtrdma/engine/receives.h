@@ -41,6 +41,9 @@ static inline u32 watch_receive(struct rpcrdma_conn *conn)
 /* The window becomes another one: what is to be there for it */
 void set_window(struct rpcrdma_conn *conn, u32 window);
 
+/* What it is when a connection goes on with version 1 */
+u32 first_window_v1(const struct rpcrdma_conn *conn);
+
 } // namespace rpcrdma
 
 #endif /* RPCRDMA_ENGINE_RECEIVES_H */

@@ -44,7 +44,7 @@ void note_window(struct rpcrdma_conn *conn)
 				 0;
 
 	conn->limit = conn->sent + left;
-	conn->advertised = conn->received + granted(conn);
+	conn->advertised = conn->received + conn->granted;
 }
 
 verdict drop(const message &m)
@@ -279,8 +279,9 @@ void open(struct rpcrdma_conn *conn)
 	conn->state = RPCRDMA_CONN_OPEN;
 	conn->call_limit = 1;
 	conn->calls_out = 0;
-	/* Its grants are absolute, and made of Receives that are there. */
-	set_window(conn, conn->cfg.window);
+	set_window(conn, first_window_v1(conn));
+	conn->granted = 1;
+	set_grant(conn);
 	/* What has no name here is not there; the rest is as it always was. */
 	conn->peer = {
 		.sbsiz = conn->peer_private.send_size,
@@ -292,6 +293,19 @@ void open(struct rpcrdma_conn *conn)
 		.reassembly = 0,
 	};
 	note_window(conn);
+}
+
+/* For its Calls a server's peer has what is left beside its Replies, and to spare. */
+void set_grant(struct rpcrdma_conn *conn)
+{
+	const u32 others = conn->cfg.reverse + RPCRDMA_V1_SPARE_RECEIVES + 1;
+	const u32 most =
+		conn->window - min_u32(conn->window, conn->cfg.reverse);
+
+	if (conn->cfg.client)
+		conn->granted = conn->cfg.reverse;
+	else if (conn->receives > others)
+		conn->granted = min_u32(conn->receives - others, most);
 }
 
 u32 receive_size(const struct rpcrdma_conn *conn)
@@ -310,7 +324,7 @@ void stamp(struct rpcrdma_conn *conn, enum rpcrdma_kind kind, void *header)
 		conn->calls_out++;
 		conn->whole = conn->sent;
 	}
-	store_word(header, OFF_CREDIT, call ? wanted(conn) : granted(conn));
+	store_word(header, OFF_CREDIT, call ? wanted(conn) : conn->granted);
 	note_window(conn);
 }
 

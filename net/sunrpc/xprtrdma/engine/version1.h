@@ -22,26 +22,19 @@ static inline u32 wanted(const struct rpcrdma_conn *conn)
 				  conn->cfg.reverse;
 }
 
-/* Calls that the peer may have without Reply, for all this end says */
-static inline u32 granted(const struct rpcrdma_conn *conn)
-{
-	return conn->cfg.client ? conn->cfg.reverse :
-				  conn->cfg.window - conn->cfg.reverse;
-}
-
 /*
  * A client's Receives beyond those for the Replies that are due and the Calls
  * that it has granted
  */
 static inline s32 receives_left(const struct rpcrdma_conn *conn)
 {
-	return distance(conn->received + conn->calls_out + granted(conn),
+	return distance(conn->received + conn->calls_out + conn->granted,
 			conn->posted);
 }
 
 /*
- * May a Call be sent? A client also sees to it that there is a Receive for
- * every Reply that is due, and for the Calls that it has granted: some may
+ * May a Call be sent? Each end also sees to it that there is a Receive for every
+ * Reply that is due, and for the Calls that it has granted. At a client some may
  * still be held by Replies that wait for their memory. At a server Calls hold
  * back Receives, but then they use up the grant.
  */
@@ -49,11 +42,19 @@ static inline bool may_call(const struct rpcrdma_conn *conn)
 {
 	if (conn->calls_out >= conn->call_limit)
 		return false;
-	return !conn->cfg.client || receives_left(conn) > 0;
+	return conn->cfg.client ?
+		       receives_left(conn) > 0 :
+		       conn->calls_out + conn->granted < conn->receives;
 }
 
 /* Go on with version 1: there is nothing to negotiate. */
 void open(struct rpcrdma_conn *conn);
+
+/*
+ * There are more Receives. A grant is absolute, so it is never of more than there are,
+ * and never of less than before.
+ */
+void set_grant(struct rpcrdma_conn *conn);
 
 /*
  * Octets that a Receive has to take, as far as those of a peer's messages are known:

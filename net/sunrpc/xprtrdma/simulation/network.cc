@@ -214,14 +214,8 @@ void network::bound_memory()
 	const u64 free = shared[c.below(std::size(shared))];
 	/* One thread, and a Reply that waits for the peer, is all it has. */
 	const bool tight = free == shared[std::size(shared) - 1];
-	const bool v1 = setup_.client.cfg.version_high == RPCRDMA_VERS_1 ||
-			cfg.version_high == RPCRDMA_VERS_1;
-	/* One of version 1 is given all of it at once, and is closed without. */
-	const u32 receives =
-		v1 ? rpcrdma_window_receives(cfg.window) +
-				RPCRDMA_V1_SPARE_RECEIVES :
-		     rpcrdma_window_receives(
-			     cfg.first_window ? cfg.first_window : cfg.window);
+	const u32 receives = rpcrdma_window_receives(
+		cfg.first_window ? cfg.first_window : cfg.window);
 
 	promised_ = {};
 	rpcrdma_memory_promise(&promised_, 0, u64{ receives } * 2 * buffer,
