@@ -399,11 +399,11 @@ static void hardware_send_buffers(struct kunit *test)
 	KUNIT_EXPECT_GT(test, nr, 0U);
 	spin_lock(&ep->lock);
 	while (nr) {
-		rpcrdma_send_let_go(ep);
 		nr--;
+		KUNIT_EXPECT_EQ(test, rpcrdma_send_let_go(ep), nr);
 		KUNIT_EXPECT_EQ(test, shim_send_buffers(ep, 1), nr);
 	}
-	rpcrdma_send_let_go(ep);
+	KUNIT_EXPECT_EQ(test, rpcrdma_send_let_go(ep), 0U);
 	spin_unlock(&ep->lock);
 	/* What control messages need is with its context again. */
 	for (i = 1; i <= RPCRDMA_CONTROL_SENDS; i++)

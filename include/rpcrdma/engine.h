@@ -465,7 +465,7 @@ struct rpcrdma_conn {
 	/* Credits, WP 3.3: serial numbers modulo 2^32 */
 	u32 sent;			/* messages sent by this end */
 	u32 limit;			/* may send while sent < limit */
-	u32 underway;			/* Calls without an answer, of either end */
+	u32 underway;			/* Calls without an answer, of either end: a guess */
 	u32 received;			/* messages received by this end */
 	u32 posted;			/* Receives ever posted here */
 	u32 counted;			/* last received that the peer sent */

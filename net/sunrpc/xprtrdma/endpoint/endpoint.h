@@ -582,6 +582,8 @@ struct rpcrdma_ep {
 	void			*control_bufs;	/* in one piece */
 	u64			control_addr;
 	u32			nr_sends;
+	atomic_t		send_bufs;	/* contexts with a buffer of their own */
+	u32			bufs_owed;	/* of these, counted though their Receives are gone */
 	bool			stall_watched;	/* stall_timer runs */
 	struct ib_cqe		reg_cqe;	/* of REG_MRs, never signaled */
 	struct ib_cqe		rw_cqe;		/* of transfers' WRs, the same */

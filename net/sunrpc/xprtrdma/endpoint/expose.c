@@ -49,7 +49,7 @@ static void rpcrdma_exposed_end(struct rpcrdma_exposed *x)
 	rpcrdma_mrs_invalidate(x->ep, &x->mrs, &x->inv);
 }
 
-/* One attempt. -EAGAIN: the regions are told of. Does not sleep. */
+/* One attempt. -EAGAIN: ep->mr_told changes when there are regions. Does not sleep. */
 static int rpcrdma_expose_now(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x,
 			      u32 xid, const struct rpcrdma_extent *ext, u32 nr,
 			      struct rpcrdma_reply_plan *plan)

@@ -101,8 +101,11 @@ void rpcrdma_sends_free(struct rpcrdma_ep *ep);
  */
 int rpcrdma_send_buffer(struct rpcrdma_send *s, u32 size, gfp_t gfp);
 
-/* One buffer less, if any is free: that which was used longest ago. ep->lock held. */
-void rpcrdma_send_let_go(struct rpcrdma_ep *ep);
+/*
+ * One buffer less, if any is free: that which was used longest ago. ep->lock held. Returns
+ * how many there are, but for those of control messages.
+ */
+u32 rpcrdma_send_let_go(struct rpcrdma_ep *ep);
 
 /*
  * Hand @work, which has its slots, to the device. Always takes it: if the device refuses

@@ -105,7 +105,8 @@ static bool rpcrdma_recvs_round(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_receives want;
 	struct rpcrdma_recv *rv;
-	u32 cost, fit, nr = 0;
+	u32 fit, nr = 0;
+	u64 cost;
 	int events = 0, posted = 0;
 	bool entered = false;
 	LIST_HEAD(made);
@@ -209,17 +210,22 @@ void rpcrdma_recvs_free(struct rpcrdma_ep *ep)
 
 /*
  * ep->lock held, not closing: the window takes fewer now, and a server sends fewer
- * Replies. A client keeps what it may need when there is no memory.
+ * Replies. A client keeps what it may need when there is no memory. Returns octets that
+ * count no more: with each Receive a buffer to send from is counted, and goes on being
+ * while there are more of those than Receives.
  */
-static void rpcrdma_recv_let_go(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
+static u64 rpcrdma_recv_let_go(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 {
+	u32 octets = rv->sge.length, bufs, owed = ep->bufs_owed + 1;
+
 	lockdep_assert_held(&ep->lock);
 	list_del(&rv->all);
 	ep->nr_recvs--;
-	ib_dma_unmap_single(ep->device, rv->sge.addr, rv->sge.length,
-			    DMA_FROM_DEVICE);
-	if (!ep->client)
-		rpcrdma_send_let_go(ep);
+	ib_dma_unmap_single(ep->device, rv->sge.addr, octets, DMA_FROM_DEVICE);
+	bufs = ep->client ? 0 : rpcrdma_send_let_go(ep);
+	ep->bufs_owed = min(owed, bufs - min(bufs, ep->nr_recvs));
+	return rpcrdma_recv_cost(octets) - octets +
+	       (u64)octets * (owed - ep->bufs_owed);
 }
 
 /* @rv may be gone when this returns, with the endpoint. */
@@ -227,6 +233,7 @@ static __always_inline void rpcrdma_recv_give(struct rpcrdma_recv *rv)
 {
 	struct rpcrdma_ep *ep = rv->ep;
 	int events = 0, posted = 0;
+	u64 octets = 0;
 
 	if (unlikely(rv->assembled)) {
 		kvfree(rv->assembled);
@@ -244,7 +251,7 @@ static __always_inline void rpcrdma_recv_give(struct rpcrdma_recv *rv)
 	if (!rpcrdma_ep_is_closing(ep)) {
 		events = rpcrdma_conn_given_back(&ep->conn);
 		if (unlikely(events & RPCRDMA_EV_LET_GO)) {
-			rpcrdma_recv_let_go(ep, rv);
+			octets = rpcrdma_recv_let_go(ep, rv);
 		} else {
 			ib_dma_sync_single_for_device(ep->device, rv->sge.addr,
 						      rv->sge.length,
@@ -259,8 +266,7 @@ static __always_inline void rpcrdma_recv_give(struct rpcrdma_recv *rv)
 	spin_unlock(&ep->lock);
 
 	if (unlikely(events & RPCRDMA_EV_LET_GO)) {
-		rpcrdma_ep_give(ep, RPCRDMA_MEMORY_BUFFERS,
-				rpcrdma_recv_cost(rv->sge.length));
+		rpcrdma_ep_give(ep, RPCRDMA_MEMORY_BUFFERS, octets);
 		rpcrdma_recv_free(rv);
 	}
 	if (unlikely(posted < 0))

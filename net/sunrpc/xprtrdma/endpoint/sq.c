@@ -212,6 +212,8 @@ int rpcrdma_send_buffer(struct rpcrdma_send *s, u32 size, gfp_t gfp)
 		kfree(buf);
 		return -ENOMEM;
 	}
+	if (!s->buf || s->shared)
+		atomic_inc(&ep->send_bufs);
 	rpcrdma_send_unmap(s);
 	rpcrdma_send_free(s);
 	s->shared = false;
@@ -244,27 +246,31 @@ static void rpcrdma_send_bare(struct rpcrdma_send *s)
 	}
 }
 
-void rpcrdma_send_let_go(struct rpcrdma_ep *ep)
+u32 rpcrdma_send_let_go(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_send *s, *last = NULL;
 	struct rpcrdma_work *work;
 
 	lockdep_assert_held(&ep->lock);
+	if (!atomic_read(&ep->send_bufs))
+		return 0;
 	for (work = ep->free_sends; work; work = work->next) {
 		s = container_of(work, struct rpcrdma_send, work);
 		if (s->buf && !s->shared)
 			last = s;
 	}
-	if (!last)
-		return;
-	rpcrdma_send_unmap(last);
-	rpcrdma_send_free(last);
-	rpcrdma_send_bare(last);
+	if (last) {
+		rpcrdma_send_unmap(last);
+		rpcrdma_send_free(last);
+		rpcrdma_send_bare(last);
+		atomic_dec(&ep->send_bufs);
+	}
+	return atomic_read(&ep->send_bufs);
 }
 
 /*
- * A free context with a buffer of @octets of its own has it no more, but @s has. What
- * control messages need stays with its context.
+ * Take the buffer of a free context that has one of its own of at least @octets, and leave
+ * it that of @s. What control messages need stays with its context.
  */
 static bool rpcrdma_send_exchange(struct rpcrdma_send *s, u32 octets)
 {
@@ -356,6 +362,8 @@ int rpcrdma_sends_create(struct rpcrdma_ep *ep)
 {
 	/* One more is for the Call that is made next. */
 	u32 count = ep->params.sends + RPCRDMA_CONTROL_SENDS + 1;
+	void (*done)(struct ib_cq *cq, struct ib_wc *wc) = ep->completed;
+	u32 lkey = ep->pd->local_dma_lkey;
 	struct rpcrdma_send *s;
 	u32 i;
 
@@ -367,23 +375,25 @@ int rpcrdma_sends_create(struct rpcrdma_ep *ep)
 	ep->nr_sends = count;
 	if (rpcrdma_control_bufs_create(ep))
 		return -ENOMEM;
-	for (i = 0; i < count; i++) {
+	ep->call_send = ep->send_ring;
+	spin_lock(&ep->lock);
+	/* Those with a buffer are the last to be put there, and the first to be used. */
+	for (i = count; i--;) {
 		s = &ep->send_ring[i];
 		s->ep = ep;
-		s->sge.lkey = ep->pd->local_dma_lkey;
+		s->sge.lkey = lkey;
 		s->wr.sg_list = &s->sge;
 		s->wr.num_sge = 1;
 		s->wr.wr_cqe = &s->work.cqe;
-		s->work.cqe.done = ep->completed;
+		s->work.cqe.done = done;
 		s->work.last = &s->wr;
 		INIT_LIST_HEAD(&s->work.list);
-		rpcrdma_send_bare(s);
-	}
-	ep->call_send = ep->send_ring;
-	/* Those with a buffer are the first to be used. */
-	spin_lock(&ep->lock);
-	while (--i) {
-		rpcrdma_send_push(ep, &ep->send_ring[i]);
+		s->report = ep->report;
+		if (!i)
+			break;
+		if (i <= RPCRDMA_CONTROL_SENDS)
+			rpcrdma_send_share(s, i - 1);
+		rpcrdma_send_push(ep, s);
 		rpcrdma_sq_give(&ep->sq);
 	}
 	spin_unlock(&ep->lock);

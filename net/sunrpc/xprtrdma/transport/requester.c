@@ -611,6 +611,9 @@ static noinline int rpcrdma_requester_try_again(struct rpcrdma_requester *r,
 	/* Order that before the look, as write_space() does reversed */
 	smp_mb__after_atomic();
 	rc = rpcrdma_requester_try(r, ep, req);
+	/* A connection that is gone has told of that, perhaps too early to be heard. */
+	if (rc == -EAGAIN && !rpcrdma_ep_is_open(ep))
+		rc = -ENOTCONN;
 	if (rc != -EAGAIN)
 		xprt_write_space(&r->xprt);
 	else
