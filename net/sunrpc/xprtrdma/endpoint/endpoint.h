@@ -68,7 +68,7 @@ struct rpcrdma_recv {
 	struct ib_cqe		cqe;
 	void			*buf;
 	void			*assembled;	/* kvmalloc: continued message */
-	u32			assembled_size;	/* its octets, as they count */
+	u64			counted;	/* octets of that, or let go with this */
 };
 
 /*

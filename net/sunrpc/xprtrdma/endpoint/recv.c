@@ -210,11 +210,11 @@ void rpcrdma_recvs_free(struct rpcrdma_ep *ep)
 
 /*
  * ep->lock held, not closing: the window takes fewer now, and a server sends fewer
- * Replies. A client keeps what it may need when there is no memory. Returns octets that
- * count no more: with each Receive a buffer to send from is counted, and goes on being
+ * Replies. A client keeps what it may need when there is no memory. rv->counted is what
+ * counts no more: with each Receive a buffer to send from is counted, and goes on being
  * while there are more of those than Receives.
  */
-static u64 rpcrdma_recv_let_go(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
+static void rpcrdma_recv_let_go(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 {
 	u32 octets = rv->sge.length, bufs, owed = ep->bufs_owed + 1;
 
@@ -224,8 +224,8 @@ static u64 rpcrdma_recv_let_go(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 	ib_dma_unmap_single(ep->device, rv->sge.addr, octets, DMA_FROM_DEVICE);
 	bufs = ep->client ? 0 : rpcrdma_send_let_go(ep);
 	ep->bufs_owed = min(owed, bufs - min(bufs, ep->nr_recvs));
-	return rpcrdma_recv_cost(octets) - octets +
-	       (u64)octets * (owed - ep->bufs_owed);
+	rv->counted = rpcrdma_recv_cost(octets) - octets +
+		      (u64)octets * (owed - ep->bufs_owed);
 }
 
 /* @rv may be gone when this returns, with the endpoint. */
@@ -233,12 +233,11 @@ static __always_inline void rpcrdma_recv_give(struct rpcrdma_recv *rv)
 {
 	struct rpcrdma_ep *ep = rv->ep;
 	int events = 0, posted = 0;
-	u64 octets = 0;
 
 	if (unlikely(rv->assembled)) {
 		kvfree(rv->assembled);
 		rv->assembled = NULL;
-		rpcrdma_ep_give(ep, RPCRDMA_MEMORY_CALLS, rv->assembled_size);
+		rpcrdma_ep_give(ep, RPCRDMA_MEMORY_CALLS, rv->counted);
 	}
 	if (unlikely(rv->rx.lists.more)) {
 		kfree(rv->rx.lists.more);
@@ -251,7 +250,7 @@ static __always_inline void rpcrdma_recv_give(struct rpcrdma_recv *rv)
 	if (!rpcrdma_ep_is_closing(ep)) {
 		events = rpcrdma_conn_given_back(&ep->conn);
 		if (unlikely(events & RPCRDMA_EV_LET_GO)) {
-			octets = rpcrdma_recv_let_go(ep, rv);
+			rpcrdma_recv_let_go(ep, rv);
 		} else {
 			ib_dma_sync_single_for_device(ep->device, rv->sge.addr,
 						      rv->sge.length,
@@ -266,7 +265,7 @@ static __always_inline void rpcrdma_recv_give(struct rpcrdma_recv *rv)
 	spin_unlock(&ep->lock);
 
 	if (unlikely(events & RPCRDMA_EV_LET_GO)) {
-		rpcrdma_ep_give(ep, RPCRDMA_MEMORY_BUFFERS, octets);
+		rpcrdma_ep_give(ep, RPCRDMA_MEMORY_BUFFERS, rv->counted);
 		rpcrdma_recv_free(rv);
 	}
 	if (unlikely(posted < 0))
@@ -341,7 +340,7 @@ static bool rpcrdma_recv_assemble(struct rpcrdma_ep *ep,
 		return false;
 	rpcrdma_ep_hold(ep, RPCRDMA_MEMORY_CALLS, ep->assembly_size);
 	rpcrdma_ep_give(ep, RPCRDMA_MEMORY_PARTS, ep->assembly_size);
-	rv->assembled_size = ep->assembly_size;
+	rv->counted = ep->assembly_size;
 	rv->assembled = ep->assembly;
 	rv->payload = rv->assembled;
 	rv->payload_len = ep->assembly_len;
