@@ -168,7 +168,8 @@ static inline int rpcrdma_send_room(struct rpcrdma_send *s, u32 octets,
  * If not, write_space() will be called, if the connection lasts.
  */
 struct rpcrdma_send *rpcrdma_send_reserve(struct rpcrdma_ep *ep);
-bool rpcrdma_ep_may_reply(struct rpcrdma_ep *ep);
+static inline bool rpcrdma_ep_may_reply(struct rpcrdma_ep *ep);
+bool rpcrdma_ep_ask_for_reply(struct rpcrdma_ep *ep);
 
 /*
  * May a Call be sent now? If not, write_space() will be called. Others may be quicker,
@@ -486,6 +487,8 @@ void rpcrdma_ep_give(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
  * this one, may take @octets? If not, write_space() will be called.
  */
 bool rpcrdma_ep_may_begin(struct rpcrdma_ep *ep, u64 octets);
+/* Need that be asked at all? Mostly not, while no Reply waits. Any context. */
+static inline bool rpcrdma_ep_has_replies(const struct rpcrdma_ep *ep);
 void rpcrdma_ep_memory(struct rpcrdma_ep *ep,
 		       struct rpcrdma_memory_account *account);
 
@@ -671,6 +674,17 @@ static inline struct rpcrdma_send *rpcrdma_send_for_call(struct rpcrdma_ep *ep)
 {
 	return likely(rpcrdma_sq_call_is_likely(&ep->conn)) ||
 	       rpcrdma_ep_may_call(ep) ? ep->call_send : NULL;
+}
+
+static inline bool rpcrdma_ep_may_reply(struct rpcrdma_ep *ep)
+{
+	return likely(rpcrdma_sq_spares(&ep->sq)) ||
+	       rpcrdma_ep_ask_for_reply(ep);
+}
+
+static inline bool rpcrdma_ep_has_replies(const struct rpcrdma_ep *ep)
+{
+	return rpcrdma_memory_has_replies(&ep->memory);
 }
 
 static inline void rpcrdma_ep_get(struct rpcrdma_ep *ep)

@@ -107,9 +107,6 @@ bool rpcrdma_ep_may_begin(struct rpcrdma_ep *ep, u64 octets)
 {
 	bool may;
 
-	/* Mostly; without the lock that all connections share */
-	if (likely(!rpcrdma_memory_has_replies(&ep->memory)))
-		return true;
 	spin_lock(&rpcrdma_memory_lock);
 	may = rpcrdma_memory_may_begin(&rpcrdma_memory, &ep->memory, octets);
 	spin_unlock(&rpcrdma_memory_lock);

@@ -83,17 +83,15 @@ struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_ep *ep)
 }
 
 /**
- * rpcrdma_ep_may_reply - is there a Send context for another Reply?
+ * rpcrdma_ep_ask_for_reply - is there a Send context for another Reply?
  * @ep: endpoint
  *
  * Arranges for write_space() when not. Process context, no ep lock held.
  */
-bool rpcrdma_ep_may_reply(struct rpcrdma_ep *ep)
+bool rpcrdma_ep_ask_for_reply(struct rpcrdma_ep *ep)
 {
 	bool may;
 
-	if (likely(rpcrdma_sq_spares(&ep->sq)))
-		return true;
 	spin_lock(&ep->lock);
 	may = rpcrdma_sq_may_take_ahead(&ep->sq);
 	spin_unlock(&ep->lock);

@@ -452,10 +452,15 @@ static int rpcrdma_svc_has_wspace(struct svc_xprt *xprt)
 	/* Deferred ones have what they need, and others may wait for it. */
 	if (test_bit(XPT_DEFERRED, &xprt->xpt_flags))
 		return 1;
+	if (unlikely(!rpcrdma_ep_may_reply(ep)))
+		return 0;
+	/* Mostly; without the lock that all connections share */
+	if (likely(!rpcrdma_ep_has_replies(ep)))
+		return 1;
 	/* What the Calls at work may yet become, and this one */
 	octets = ((u64)READ_ONCE(conn->arg_pages) << PAGE_SHIFT) +
 		 atomic_read(&xprt->xpt_reserved);
-	return rpcrdma_ep_may_reply(ep) && rpcrdma_ep_may_begin(ep, octets);
+	return rpcrdma_ep_may_begin(ep, octets);
 }
 
 /* The local address goes away: xpo_detach, which follows, is quick enough. */
