@@ -85,8 +85,8 @@ umount_works()
 }
 
 # What the connections can do is what those of the kernel's own module can:
-# thresholds of 4096 octets, 64 credits, 1 MiB in a Read or Write. The ends that
-# can tell say so, in CONNECTIONS.
+# thresholds of 4096 octets, 64 credits once they are used, 1 MiB in a Read or Write.
+# The ends that can tell say so, in CONNECTIONS.
 limits_ok()
 {
 	local line
@@ -106,9 +106,27 @@ limits_ok()
 	done <<<"$CONNECTIONS"
 }
 
+# More Calls at once than there are credits
+burst()
+{
+	local i pids=
+	for ((i = 0; i < 80; i++)); do
+		dd if=/dev/zero of=$MNT/burst-$i bs=4096 count=10 oflag=direct status=none &
+		pids+=" $!"
+	done
+	wait $pids && rm $MNT/burst-*
+}
+
 # A Call under way takes a credit for a moment.
 work_limits()
 {
+	local i
+	if [ $1 = 1 ]; then
+		for i in 1 2 3; do
+			burst || return
+			! limits_ok 1 || return 0
+		done
+	fi
 	wait_for 20 limits_ok $1 || { echo "$CONNECTIONS"; grep " $MNT nfs" /proc/mounts; return 1; }
 }
 
