@@ -91,7 +91,7 @@ umount_works()
 limits_ok()
 {
 	local line used=64
-	[ $MNT = $(mnt 3) ] || used=32
+	[ "$MNT" = "$(mnt 3)" ] || used=32
 	CONNECTIONS=$({ connections; on_server connections; } | grep ' state=open ')
 	[ -n "$CONNECTIONS" ] || return
 	grep " $MNT nfs" /proc/mounts | grep -q "rsize=1048576,wsize=1048576," || return
