@@ -102,10 +102,10 @@ void grow(struct rpcrdma_conn *conn)
 }
 
 /*
- * Calls hold so many Receives that few are left, which is half of what was granted. Where
+ * Has the window been used for as long as it takes to say that the connection is? Where
  * there was no memory for more, that is not asked for again with each Call.
  */
-bool is_short_v1(const struct rpcrdma_conn *conn)
+bool is_used_v1(const struct rpcrdma_conn *conn)
 {
 	return conn->window < conn->cfg.window &&
 	       conn->receives >= conn->wanted &&
@@ -210,26 +210,29 @@ u32 not_posted(struct rpcrdma_conn *conn)
 
 void set_window(struct rpcrdma_conn *conn, u32 window)
 {
-	const bool v1 = serves_v1(conn);
-
 	conn->window = window;
 	conn->batch = min_u32(BATCH, window / 4);
+	conn->least_posted = max_u32(RPCRDMA_MIN_WINDOW, window / 4);
 	/* One is the reserve. */
 	conn->wanted = rpcrdma_window_receives(window) +
-		       (v1 ? +RPCRDMA_V1_SPARE_RECEIVES : 0);
-	/* Where there may be more, it is to be noticed that half is in use. */
-	conn->least_posted = v1 && window < conn->cfg.window ?
-				     conn->wanted - window / 2 :
-				     max_u32(RPCRDMA_MIN_WINDOW, window / 4);
+		       (serves_v1(conn) ? +RPCRDMA_V1_SPARE_RECEIVES : 0);
+}
+
+/* It gets larger when it was used twice over: how many Calls are on their way is not known. */
+static void set_window_v1(struct rpcrdma_conn *conn, u32 window)
+{
+	set_window(conn, min_u32(window, conn->cfg.window));
+	conn->heard_later = conn->received + 2 * conn->window;
 }
 
 /* The Replies to a server's own Calls have Receives beside those for Calls. */
-u32 first_window_v1(const struct rpcrdma_conn *conn)
+void open_window_v1(struct rpcrdma_conn *conn)
 {
-	if (conn->cfg.client || conn->cfg.first_window >= conn->cfg.window)
-		return conn->cfg.window;
-	return min_u32(usual_window(conn) + conn->cfg.reverse,
-		       conn->cfg.window);
+	const bool all = conn->cfg.client ||
+			 conn->cfg.first_window >= conn->cfg.window;
+
+	set_window_v1(conn, all ? conn->cfg.window :
+				  usual_window(conn) + conn->cfg.reverse);
 }
 
 /*
@@ -240,8 +243,6 @@ u32 few_posted(struct rpcrdma_conn *conn)
 {
 	if (adapts(conn) && is_short(conn))
 		grow(conn);
-	else if (serves_v1(conn) && is_short_v1(conn))
-		set_window(conn, min_u32(2 * conn->window, conn->cfg.window));
 	return post_due(conn) || more_due(conn) ? RPCRDMA_EV_RECEIVES : 0;
 }
 
@@ -331,6 +332,8 @@ u32 rpcrdma_conn_to_post(struct rpcrdma_conn *conn, u32 now)
 		watch_time(conn, now);
 		if (is_short(conn))
 			grow(conn);
+	} else if (serves_v1(conn) && is_used_v1(conn)) {
+		set_window_v1(conn, 2 * conn->window);
 	}
 	return conn->kept_back;
 }

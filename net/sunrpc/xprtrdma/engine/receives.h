@@ -41,8 +41,8 @@ static inline u32 watch_receive(struct rpcrdma_conn *conn)
 /* The window becomes another one: what is to be there for it */
 void set_window(struct rpcrdma_conn *conn, u32 window);
 
-/* What it is when a connection goes on with version 1 */
-u32 first_window_v1(const struct rpcrdma_conn *conn);
+/* A connection goes on with version 1. */
+void open_window_v1(struct rpcrdma_conn *conn);
 
 } // namespace rpcrdma
 

@@ -279,7 +279,7 @@ void open(struct rpcrdma_conn *conn)
 	conn->state = RPCRDMA_CONN_OPEN;
 	conn->call_limit = 1;
 	conn->calls_out = 0;
-	set_window(conn, first_window_v1(conn));
+	open_window_v1(conn);
 	conn->granted = 1;
 	set_grant(conn);
 	/* What has no name here is not there; the rest is as it always was. */
