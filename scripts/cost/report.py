@@ -20,11 +20,11 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DOCS = os.path.join(HERE, "..", "..", "Documentation", "performance")
-# A row may be this much above its committed figure; one of many pages this much, as what
-# pages follow each other in memory differs from run to run, and with it what is merged.
+# A row may be this much above its committed figure; one of several operations at a time
+# this much, as which of them meet, and which pages follow each other in memory, differs
+# from run to run.
 TOLERANCE = 1.02
-TOLERANCE_OF_PAGES = 1.04
-MANY_PAGES = 65536
+TOLERANCE_AT_DEPTH = 1.04
 
 NAMES = {"own": "kernel's own", "v1": "version 1", "v2": "version 2", "tcp": "TCP"}
 
@@ -176,9 +176,8 @@ def plot(figures, kinds, what, path):
 
 
 def tolerance(row):
-    words = row.split(".")
-    octets = int(words[1]) if len(words) == 3 else 0
-    return TOLERANCE_OF_PAGES if octets >= MANY_PAGES else TOLERANCE
+    operation, _, depth = row.rpartition(".")
+    return TOLERANCE_AT_DEPTH if "." in operation and int(depth) > 1 else TOLERANCE
 
 
 def check(figures, path, compared=None):
