@@ -735,16 +735,9 @@ struct rpcrdma_receives rpcrdma_conn_to_make(struct rpcrdma_conn *conn);
 u32 rpcrdma_conn_send_octets(const struct rpcrdma_conn *conn);
 
 /*
- * There was no memory for a buffer of so many octets. While nothing was announced,
- * a connection can do with smaller ones: returns true when rpcrdma_conn_*_octets()
- * say less from now on. Before the connection is requested or accepted.
- */
-bool rpcrdma_conn_smaller(struct rpcrdma_conn *conn);
-
-/*
  * @count of the Receives that were to be made are there, and free; there was no
- * memory for the others. Version 2 does without those that make a window larger.
- * Returns events.
+ * memory for the others, see enum rpcrdma_receives_need. Where smaller ones do, this
+ * end announces less, and rpcrdma_conn_send_octets() is less, too. Returns events.
  */
 u32 rpcrdma_conn_made(struct rpcrdma_conn *conn, u32 count);
 

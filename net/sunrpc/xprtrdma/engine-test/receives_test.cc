@@ -549,14 +549,16 @@ TEST(Receives, MessagesAreNoLargerThanThePeerTakes)
 TEST(Receives, AtLeastTheDefaultThreshold)
 {
 	auto cfg = usual_config(true, MOST);
+	rpcrdma_receives make;
 	rpcrdma_private told;
 
 	cfg.props.sbsiz = cfg.props.rbsiz = 1024;
 	end e{ cfg };
 
-	EXPECT_EQ(rpcrdma_conn_to_make(&e.conn).octets, 4096u);
+	make = rpcrdma_conn_to_make(&e.conn);
+	EXPECT_EQ(make.octets, 4096u);
+	EXPECT_EQ(make.need, RPCRDMA_RECEIVES_NEEDED);
 	EXPECT_EQ(rpcrdma_conn_send_octets(&e.conn), 4096u);
-	EXPECT_FALSE(rpcrdma_conn_smaller(&e.conn));
 	rpcrdma_conn_announce(&e.conn, &told);
 	EXPECT_EQ(told.recv_size, 1024u);
 	EXPECT_EQ(told.send_size, 1024u);

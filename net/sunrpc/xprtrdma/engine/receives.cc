@@ -52,12 +52,19 @@ bool adapts(const struct rpcrdma_conn *conn)
 }
 
 /*
- * A server's window for a peer of version 1 grows, too. It does not get smaller: what
- * was granted may be used at any time.
+ * Is this the server's end of a connection of version 1? Its window grows, too. It does
+ * not get smaller: what was granted may be used at any time.
  */
 bool serves_v1(const struct rpcrdma_conn *conn)
 {
 	return conn->version == RPCRDMA_VERS_1 && !conn->cfg.client;
+}
+
+/* Receives that there are beside those of the window: the reserve, and to spare */
+u32 beside_window(const struct rpcrdma_conn *conn)
+{
+	return rpcrdma_window_receives(
+		serves_v1(conn) ? +RPCRDMA_V1_SPARE_RECEIVES : 0);
 }
 
 /* What a connection has that is used, if it may have as much */
@@ -149,6 +156,16 @@ bool may_be_smaller(const struct rpcrdma_conn *conn)
 				 own->sbsiz > RPCRDMA_V2_DEFAULT_INLINE);
 }
 
+/*
+ * What takes more than a page may not be had in one piece. Then the default
+ * threshold is as good as no connection at all is bad.
+ */
+void be_smaller(struct rpcrdma_props *own)
+{
+	own->rbsiz = min_u32(own->rbsiz, RPCRDMA_V2_DEFAULT_INLINE);
+	own->sbsiz = min_u32(own->sbsiz, RPCRDMA_V2_DEFAULT_INLINE);
+}
+
 /* The first ones must be there, and so must those for a client's Calls of version 1. */
 bool are_few(const struct rpcrdma_conn *conn)
 {
@@ -192,10 +209,9 @@ void count_free(struct rpcrdma_conn *conn)
 /* The largest for which there are Receives, at least one as it begins with */
 u32 possible_window(const struct rpcrdma_conn *conn)
 {
-	const u32 others = serves_v1(conn) ? 1 + RPCRDMA_V1_SPARE_RECEIVES : 1;
+	const u32 others = min_u32(conn->receives, beside_window(conn));
 
-	return max_u32(conn->receives - min_u32(conn->receives, others),
-		       conn->cfg.first_window);
+	return max_u32(conn->receives - others, conn->cfg.first_window);
 }
 
 /* Nothing else comes of a Receive that is not posted. Returns events. */
@@ -213,9 +229,7 @@ void set_window(struct rpcrdma_conn *conn, u32 window)
 	conn->window = window;
 	conn->batch = min_u32(BATCH, window / 4);
 	conn->least_posted = max_u32(RPCRDMA_MIN_WINDOW, window / 4);
-	/* One is the reserve. */
-	conn->wanted = rpcrdma_window_receives(window) +
-		       (serves_v1(conn) ? +RPCRDMA_V1_SPARE_RECEIVES : 0);
+	conn->wanted = window + beside_window(conn);
 }
 
 /* It gets larger when it was used twice over: how many Calls are on their way is not known. */
@@ -270,20 +284,6 @@ u32 rpcrdma_conn_send_octets(const struct rpcrdma_conn *conn)
 	return max_u32(octets, RPCRDMA_V2_DEFAULT_INLINE);
 }
 
-/*
- * What takes more than a page may not be had in one piece. Then the default
- * threshold is as good as no connection at all is bad.
- */
-bool rpcrdma_conn_smaller(struct rpcrdma_conn *conn)
-{
-	struct rpcrdma_props *own = &conn->cfg.props;
-	const u32 before = own->rbsiz + own->sbsiz;
-
-	own->rbsiz = min_u32(own->rbsiz, RPCRDMA_V2_DEFAULT_INLINE);
-	own->sbsiz = min_u32(own->sbsiz, RPCRDMA_V2_DEFAULT_INLINE);
-	return own->rbsiz + own->sbsiz < before;
-}
-
 u32 rpcrdma_conn_made(struct rpcrdma_conn *conn, u32 count)
 {
 	const bool all = count >= conn->making;
@@ -304,7 +304,7 @@ u32 rpcrdma_conn_made(struct rpcrdma_conn *conn, u32 count)
 		return due_events(conn) | events;
 	switch (need(conn)) {
 	case RPCRDMA_RECEIVES_OR_SMALLER:
-		rpcrdma_conn_smaller(conn);
+		be_smaller(&conn->cfg.props);
 		events |= RPCRDMA_EV_RECEIVES;
 		break;
 	case RPCRDMA_RECEIVES_NEEDED:
