@@ -391,7 +391,7 @@ static void credits_short_send_queue(struct kunit *test)
 	struct shim_pair *pair = test->priv;
 
 	pair->client_params.sends = 4;
-	pair->client_params.rw_ctxts = 0;
+	pair->client_params.reads = 0;
 	shim_open(test);
 	kunit_info(test, "Send Queue of %u", pair->client.ep->sq.depth);
 	shim_traffic(test, pair, 5, 40, 8000, 1000, 0, false);
@@ -408,8 +408,8 @@ static void credits_shrunk_send_queue(struct kunit *test)
 		shim_open(test);
 		KUNIT_EXPECT_LT(test, client ? pair->client.ep->read_pool.regions :
 				pair->server.ep->read_pool.regions,
-				client ? pair->client_params.rw_ctxts :
-				pair->server_params.rw_ctxts);
+				client ? pair->client_params.reads :
+				pair->server_params.reads);
 		shim_traffic(test, pair, 4, 30, 100000, PAGE_SIZE, 0, true);
 		shim_disconnect(test, pair);
 		/* There is an end to it. */
@@ -765,47 +765,72 @@ static void data_bounds(struct kunit *test)
 }
 
 /*
- * However little else there is to be sent, the Send Queue takes a Write to each
- * segment that a Call of version 1 may have. More than it takes is refused.
+ * What takes more Work Requests than a short Send Queue gives it at once goes in turns,
+ * and a Reply waits for its Writes: with many segments, and with long ones of which a
+ * Work Request moves a page.
  */
-static void data_send_queue(struct kunit *test)
+static void data_turns(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
-	u32 n, most = RPCRDMA_MAX_SEGS + RPCRDMA_MORE_SEGS;
-	struct rpcrdma_lists *lists;
-	struct rpcrdma_rw *rw;
-	struct shim_buf buf;
-	int rc;
+	u32 turn;
 
-	pair->server_params.version_low = RPCRDMA_VERS_1;
 	pair->server_params.sends = 4;
-	pair->server_params.rw_ctxts = 4;
+	pair->server_params.reads = 4;
 	pair->server_params.max_mrs = 0;
 	shim_open(test);
-	lists = kunit_kzalloc(test, sizeof(*lists), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, lists);
-	rpcrdma_lists_init(lists);
-	lists->more = kunit_kcalloc(test, RPCRDMA_MORE_SEGS,
-				    sizeof(*lists->more), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, lists->more);
-	rpcrdma_lists_add_write(lists);
-	for (n = 0; n < most; n++)
-		rpcrdma_lists_add_segment(lists, 1, 1, 0);
-	KUNIT_ASSERT_EQ(test, (u32)lists->writes[0].count, most);
+	turn = rpcrdma_sq_turn_wrs(&pair->server.ep->sq);
+	KUNIT_EXPECT_LT(test, turn, 25U);
+	/* Fifty segments to read, or to write to, and 25 of each */
+	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 50 * 300, 0, 0, 300), 0);
+	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 0, 50 * 300, 0, 300), 0);
+	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 25 * 300, 25 * 300, 0,
+					   300), 0);
+	/* ... and a Reply in parts, behind Writes */
+	KUNIT_EXPECT_EQ(test, shim_an_rpc(&pair->client, 0, 50 * 300, 0, 300, 0,
+					  20000), 0);
+	pair->server.ep->part_octets = PAGE_SIZE;
+	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 200000, 0, 100,
+					   PAGE_SIZE), 0);
+	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 0, 200000, 100,
+					   PAGE_SIZE), 0);
+	shim_traffic(test, pair, 4, 20, 100000, PAGE_SIZE, 20000, true);
+	shim_check_idle(test, &pair->server);
+}
 
-	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 0, most), 0);
-	rw = rpcrdma_rw_alloc(pair->server.ep, DMA_TO_DEVICE, 0, GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, rw);
-	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->writes[0], 0,
-					     buf.ext, buf.nr_ext, 0, most), 0);
-	KUNIT_EXPECT_EQ(test, rw->work.wrs.nr, most);
-	do {
-		rc = rpcrdma_rw_add(rw, lists, &lists->writes[0], 0, buf.ext,
-				    buf.nr_ext, 0, 1);
-	} while (!rc && rw->work.wrs.nr <= pair->server.ep->sq.depth);
-	KUNIT_EXPECT_EQ(test, rc, -E2BIG);
-	rpcrdma_rw_free(rw);
-	shim_buf_free(&buf);
+/* They end with the connection, whichever of them is on its way. */
+static void data_turns_closed(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	struct shim_rpc *rpcs = shim_rpcs(test, 4);
+	struct shim_buf bufs[4];
+	int i, n;
+
+	pair->server_params.sends = 4;
+	pair->server_params.reads = 4;
+	pair->server_params.max_mrs = 0;
+	for (n = 0; n < 12; n++) {
+		shim_open(test);
+		pair->server.ep->part_octets = PAGE_SIZE;
+		for (i = 0; i < 4; i++) {
+			KUNIT_ASSERT_EQ(test, shim_buf_alloc(&bufs[i], 0,
+							     300000), 0);
+			shim_rpc_init(&rpcs[i], i & 1 ? &bufs[i] : NULL,
+				      i & 1 ? NULL : &bufs[i]);
+			rpcs[i].seed = i;
+			shim_buf_fill(&bufs[i], i);
+			KUNIT_ASSERT_EQ(test, shim_rpc_send(&pair->client,
+							    &rpcs[i]), 0);
+		}
+		usleep_range(300 * n, 300 * n + 100);
+		rpcrdma_ep_close(pair->server.ep, NULL);
+		KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->server));
+		KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->client));
+		for (i = 0; i < 4; i++) {
+			shim_rpc_end(&pair->client, &rpcs[i]);
+			shim_buf_free(&bufs[i]);
+		}
+		shim_disconnect(test, pair);
+	}
 }
 
 #define SHIM_FEW_REGIONS 6
@@ -825,7 +850,7 @@ static struct rpcrdma_rw *shim_few_regions(struct kunit *test,
 	struct rpcrdma_rw *rw;
 	int i;
 
-	pair->server_params.rw_ctxts = SHIM_FEW_REGIONS;
+	pair->server_params.reads = SHIM_FEW_REGIONS;
 	shim_open(test);
 	/* Three segments each, which shim_pull() cuts in four */
 	KUNIT_ASSERT_EQ(test, shim_buf_alloc_chopped(arg, 100, 300, 100), 0);
@@ -925,7 +950,8 @@ static struct kunit_case data_cases[] = {
 	KUNIT_CASE(data_no_access_afterwards),
 	KUNIT_CASE(data_no_read_of_results),
 	KUNIT_CASE(data_bounds),
-	KUNIT_CASE(data_send_queue),
+	KUNIT_CASE(data_turns),
+	KUNIT_CASE(data_turns_closed),
 	KUNIT_CASE(data_no_registration),
 	KUNIT_CASE(data_few_read_regions),
 	KUNIT_CASE(data_few_regions_closed),
@@ -1500,7 +1526,7 @@ static void close_reads(struct kunit *test)
 	int i, round;
 
 	pair->client_params.max_mrs = 256;
-	pair->server_params.rw_ctxts = 4;
+	pair->server_params.reads = 4;
 	pair->server_params.max_mrs = 0;
 	pair->server_params.sends = 8;
 	KUNIT_ASSERT_EQ(test, shim_buf_alloc_chopped(&buf, 0, 1200, 100), 0);
@@ -1623,10 +1649,10 @@ static void shim_after_any_fault(struct kunit *test)
 	pair->client_params.window = RPCRDMA_MIN_WINDOW;
 	pair->client_params.sends = 2;
 	pair->client_params.max_mrs = 2;
-	pair->client_params.rw_ctxts = pair->client_params.pull ? 8 : 0;
+	pair->client_params.reads = pair->client_params.pull ? 8 : 0;
 	pair->server_params.window = RPCRDMA_MIN_WINDOW;
 	pair->server_params.sends = 2;
-	pair->server_params.rw_ctxts = 8;
+	pair->server_params.reads = 8;
 	for (n = 1; n < 1000; n++) {
 		shim_fail_at(n);
 		if (!shim_connect(pair) &&
@@ -1766,7 +1792,7 @@ static void connect_all_at_once(struct kunit *test)
 	crowd->params.reverse = 1;
 	crowd->params.sends = 2;
 	crowd->params.max_mrs = 2;
-	crowd->params.rw_ctxts = 0;
+	crowd->params.reads = 0;
 	crowd->listener = rpcrdma_listen(&init_net,
 					 (struct sockaddr *)&shim_addr,
 					 shim_crowd_incoming, crowd);

@@ -100,7 +100,7 @@ static void hardware_regions_run_dry(struct kunit *test)
 	t.reads_into_regions = true;
 	t.region_depth = SHIM_REGION_PAGES;
 	memdev_set_traits(shim_memdev, &t);
-	pair->server_params.rw_ctxts = SHIM_REGIONS;
+	pair->server_params.reads = SHIM_REGIONS;
 	shim_open(test);
 	KUNIT_EXPECT_EQ(test, s->ep->read_pool.regions, (u32)SHIM_REGIONS);
 
@@ -306,10 +306,10 @@ static void hardware_fails_anything(struct kunit *test)
 	pair->client_params.window = RPCRDMA_MIN_WINDOW;
 	pair->client_params.sends = 2;
 	pair->client_params.max_mrs = 2;
-	pair->client_params.rw_ctxts = 0;
+	pair->client_params.reads = 0;
 	pair->server_params.window = RPCRDMA_MIN_WINDOW;
 	pair->server_params.sends = 2;
-	pair->server_params.rw_ctxts = 4;
+	pair->server_params.reads = 4;
 	pair->server_params.max_mrs = 0;
 	for (n = 1; n < 1000; n++) {
 		memdev_fail_at(shim_memdev, n);
@@ -336,7 +336,7 @@ static unsigned int shim_send_buffers(struct rpcrdma_ep *ep, u32 octets)
 {
 	unsigned int nr = 0, i;
 
-	for (i = 0; i < ep->nr_sends; i++)
+	for (i = 0; i < ep->sends_made; i++)
 		if (!ep->send_ring[i].shared && ep->send_ring[i].size >= octets)
 			nr++;
 	return nr;
@@ -406,7 +406,7 @@ static void hardware_send_buffers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rpcrdma_send_let_go(ep), 0U);
 	spin_unlock(&ep->lock);
 	/* What control messages need is with its context again. */
-	for (i = 1; i <= RPCRDMA_CONTROL_SENDS; i++)
+	for (i = 1; i <= RPCRDMA_CONTROL_SENDS && i < ep->sends_made; i++)
 		KUNIT_EXPECT_TRUE(test, ep->send_ring[i].shared);
 	shim_mixed_traffic(test, pair);
 }

@@ -1223,14 +1223,14 @@ int shim_test_init(struct kunit *test)
 		.recv_size	= 4096,
 		.reassembly	= 262144,
 		.max_mrs	= 64,
-		.rw_ctxts	= 48,
+		.reads	= 48,
 		.brs		= RDMA2_RVRSDIR_GENL,
 		.version_low	= RPCRDMA_VERS_2,
 		.version_high	= RPCRDMA_VERS_2,
 	};
 	pair->server_params = pair->client_params;
 	pair->server_params.sends = 64;
-	pair->server_params.rw_ctxts = 64;
+	pair->server_params.reads = 64;
 	mutex_init(&pair->lock);
 	shim_side_init(&pair->client, 0x1000);
 	shim_side_init(&pair->server, 0x80001000);

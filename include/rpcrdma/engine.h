@@ -850,16 +850,14 @@ struct rpcrdma_stall rpcrdma_conn_stalled(struct rpcrdma_conn *conn, bool waits,
  * @window: Receives for RPC traffic
  * @sends: messages of RPC traffic
  * @regions: memory regions that its peer is offered; 0: none
- * @transfers: by RDMA Read and Write
- * @writes: ... of these, by RDMA Write
+ * @reads: transfers by RDMA Read; 0: neither these nor RDMA Writes
  * @version_low: 1, if its peer may have no newer one
  */
 struct rpcrdma_load {
 	u32 window;
 	u32 sends;
 	u32 regions;
-	u32 transfers;
-	u32 writes;
+	u32 reads;
 	u8 client;
 	u8 version_low;
 };
@@ -870,26 +868,24 @@ void rpcrdma_load_fit(struct rpcrdma_load *load, u32 max_wrs);
 /*
  * What a device has
  * @wrs, @cqes: Work Requests, and completions, that a queue of it has at most
- * @read_wrs: Work Requests that an RDMA Read of one transfer takes
+ * @read_regions: it reads into memory regions
  */
 struct rpcrdma_queue_limits {
 	u32 wrs;
 	u32 cqes;
-	u32 read_wrs;
+	u8 read_regions;
 };
 
 /*
  * What a connection takes of that
  * @receives: Work Requests of the Receive Queue, and their completions
- * @slots: Work Requests of the Send Queue for messages and regions
- * @writes: ... and for RDMA Writes
- * @reads: transfers by RDMA Read; who makes the queue adds what they take
+ * @slots: Work Requests of the Send Queue, but for those of @reads
+ * @reads: transfers into memory regions; who makes the queue adds what they take
  * @send_cqes: completions of the Send Queue
  */
 struct rpcrdma_queues {
 	u32 receives;
 	u32 slots;
-	u32 writes;
 	u32 reads;
 	u32 send_cqes;
 };
@@ -898,7 +894,7 @@ struct rpcrdma_queues {
 struct rpcrdma_queues rpcrdma_queues_for(const struct rpcrdma_load *load,
 					 const struct rpcrdma_queue_limits *most);
 
-/* Work Requests that the Send Queue is to have, but for those of RDMA Reads */
+/* Work Requests that the Send Queue is to have, but for those of queues->reads */
 u32 rpcrdma_queues_send_wrs(const struct rpcrdma_queues *queues);
 
 /*
@@ -990,6 +986,41 @@ static inline bool rpcrdma_sq_fits(const struct rpcrdma_sq *sq, u32 nr_wrs)
 	return nr_wrs + sq->batch <= sq->depth;
 }
 
+/*
+ * Work Requests of a transfer that are posted at once, at most. One that has more is
+ * posted in turns, each when the one before it has ended. Any context.
+ */
+static inline u32 rpcrdma_sq_turn_wrs(const struct rpcrdma_sq *sq)
+{
+	const u32 most = (sq->depth - sq->batch) / 2;
+
+	return most ? most : 1;
+}
+
+/*
+ * Pages of a part of a transfer, at most, which is never divided between turns: @wrs Work
+ * Requests of it move @pages pages. Any context.
+ */
+static inline u32 rpcrdma_sq_part_pages(const struct rpcrdma_sq *sq, u32 pages,
+					u32 wrs)
+{
+	const u32 times = rpcrdma_sq_turn_wrs(sq) / wrs;
+
+	return (times ? times : 1) * pages;
+}
+
+/*
+ * Do @writes Work Requests go in front of a Reply that itself takes @message, in one
+ * chain? If not, they are a transfer, and the Reply waits until that has ended. Any
+ * context.
+ */
+static inline bool rpcrdma_sq_in_chain(const struct rpcrdma_sq *sq, u32 message,
+				       u32 writes)
+{
+	return writes <= rpcrdma_sq_turn_wrs(sq) &&
+	       rpcrdma_sq_fits(sq, message + writes);
+}
+
 /* Are there so many slots now? */
 static inline bool rpcrdma_sq_room(const struct rpcrdma_sq *sq, u32 nr_wrs)
 {
@@ -1072,10 +1103,11 @@ enum rpcrdma_sq_answer rpcrdma_sq_reply(struct rpcrdma_conn *conn,
 					const struct rpcrdma_lists *lists);
 
 /*
- * A Reply in parts, none of which takes more than @nr_wrs: NEVER, or WAIT as above.
+ * A Reply in parts, or one whose Writes went ahead and which was counted then
+ * (rpcrdma_conn_count()). None of it takes more than @nr_wrs: NEVER, or WAIT as above.
  */
 static inline enum rpcrdma_sq_answer
-rpcrdma_sq_reply_in_parts(struct rpcrdma_sq *sq, u32 nr_wrs)
+rpcrdma_sq_reply_waits(struct rpcrdma_sq *sq, u32 nr_wrs)
 {
 	if (!rpcrdma_sq_fits(sq, nr_wrs))
 		return RPCRDMA_SQ_NEVER;
@@ -1254,19 +1286,11 @@ static inline bool rpcrdma_read_add(const struct rpcrdma_read_pool *pool,
 bool rpcrdma_read_short(struct rpcrdma_read_pool *pool,
 			struct rpcrdma_read_claim *claim, int status);
 
-/*
- * Can it ever be posted, with a Send behind it? @nr_wrs: Work Requests of what is ready.
- * Any context.
- */
+/* Can it ever be made ready? Any context. */
 static inline bool rpcrdma_read_fits(const struct rpcrdma_read_pool *pool,
-				     const struct rpcrdma_read_claim *claim,
-				     const struct rpcrdma_sq *sq, u32 nr_wrs)
+				     const struct rpcrdma_read_claim *claim)
 {
-	if (claim->waits && claim->regions > pool->regions)
-		return false;
-	if (claim->waits)
-		nr_wrs = RPCRDMA_READ_REGION_WRS * claim->regions;
-	return rpcrdma_sq_fits(sq, nr_wrs + 1);
+	return !claim->waits || claim->regions <= pool->regions;
 }
 
 /* What becomes of a transfer */

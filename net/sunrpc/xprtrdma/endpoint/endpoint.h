@@ -421,18 +421,27 @@ void rpcrdma_expose_cancel(struct rpcrdma_exposed *x);
 /* ------------------------------------------------------------------ */
 /* Explicit RDMA: a Responder's, and a Requester's that pulls a Reply   */
 
-/* RDMA Reads or Writes of one RPC, over the kernel's rdma_rw API */
+/*
+ * RDMA Reads or Writes of one RPC, over the kernel's rdma_rw API. Writes that are more
+ * than goes in a chain with their Reply go ahead of it, in turns, and it waits until
+ * they are done.
+ */
 struct rpcrdma_rw {
-	struct rpcrdma_work	work;
+	struct rpcrdma_work	work;		/* what is posted at once */
 	struct rpcrdma_ep	*ep;
 	enum dma_data_direction	dir;	/* FROM_DEVICE: Read, TO_DEVICE: Write */
 	gfp_t			gfp;
 	struct rpcrdma_read_claim claim; /* to memory regions; under ep->lock */
 	struct list_head	ctxts;
+	struct list_head	*posted;	/* the last of them that was, or the head */
+	u32			left;		/* Work Requests yet to be posted */
 	u32			octets;
 	/* Called once; then @rw is freed by the endpoint. Process context. */
 	void			(*done)(struct rpcrdma_rw *rw, bool ok);
 	void			*priv;	/* the owner's; at first, its memory */
+	/* ... and then, if Writes went ahead of it, for their Reply */
+	void			(*behind)(struct rpcrdma_rw *rw, bool ok);
+	struct rpcrdma_work	*reply;
 };
 
 struct rpcrdma_rw *rpcrdma_rw_alloc(struct rpcrdma_ep *ep,
@@ -445,7 +454,7 @@ void rpcrdma_rw_free(struct rpcrdma_rw *rw);
  * Append the transfer of @length octets between @chunk, from @chunk_offset
  * octets on, and the memory in the @nr elements of @ext, from @offset octets
  * on. Returns 0 or a negative errno (-EINVAL: either is shorter; -EFAULT: a page
- * is missing; -E2BIG: the device cannot do so much at once, now or later).
+ * is missing; -E2BIG: the device has too few memory regions for it).
  */
 int rpcrdma_rw_add(struct rpcrdma_rw *rw, const struct rpcrdma_lists *lists,
 		   const struct rpcrdma_chunk *chunk, u32 chunk_offset,
@@ -532,8 +541,7 @@ struct rpcrdma_ep_params {
 	u32	send_size, recv_size;	/* octets, 1024..65536 */
 	u32	reassembly;		/* octets taken in parts; 0: none */
 	u32	max_mrs;		/* memory regions at most */
-	u32	rw_ctxts;		/* transfers by rdma_rw at a time */
-	u32	rw_writes;		/* ... of these, Writes */
+	u32	reads;			/* RDMA Reads at a time; 0: nor Writes */
 	u32	ord;			/* Reads under way; 0: device's limit */
 	u32	brs;			/* RDMA2_RVRSDIR_* to announce */
 	/* Replies by Read chunk (WP 3.8) */
@@ -578,7 +586,8 @@ struct rpcrdma_ep {
 	struct rpcrdma_work	**inflight_end;	/* where the next one is linked */
 	struct list_head	transfers;	/* RDMA that waits, in order */
 	struct list_head	messages;	/* Replies, what goes in parts */
-	struct rpcrdma_work	*free_sends;	/* those used last are first */
+	struct rpcrdma_work	*free_sends;	/* those used last are first; then */
+	u32			sends_made;	/* ... those of the ring from here on */
 	struct rpcrdma_send	*call_send;	/* for the next Call: its sender's */
 	const struct ib_send_wr	*refused;	/* the device's; nobody asks */
 	struct rpcrdma_send	*send_ring;
@@ -591,6 +600,7 @@ struct rpcrdma_ep {
 	struct ib_cqe		reg_cqe;	/* of REG_MRs, never signaled */
 	struct ib_cqe		rw_cqe;		/* of transfers' WRs, the same */
 
+	u32			part_octets;	/* of a transfer, not divided */
 	/* Memory regions of the rdma_rw API, where the device takes any */
 	struct rpcrdma_read_pool read_pool;	/* the engine's; under lock */
 	struct work_struct	rw_work;	/* tries again */

@@ -151,12 +151,16 @@ void rpcrdma_work_flush(struct rpcrdma_ep *ep);
  * to go with it is appended to @through. ep->lock held.
  */
 void rpcrdma_send_reap(struct rpcrdma_send *s, struct list_head *through);
+/* The next one of the ring, for the first time. ep->lock held. */
+struct rpcrdma_send *rpcrdma_send_make(struct rpcrdma_ep *ep);
 /* A free one, which the account counts as taken. ep->lock held. */
 static inline struct rpcrdma_send *rpcrdma_send_pop(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_work *work = ep->free_sends;
 
 	lockdep_assert_held(&ep->lock);
+	if (unlikely(!work))
+		return rpcrdma_send_make(ep);
 	ep->free_sends = work->next;
 	return container_of(work, struct rpcrdma_send, work);
 }
@@ -193,6 +197,9 @@ void rpcrdma_mrs_free(struct rpcrdma_ep *ep);
 
 void rpcrdma_rw_end(struct rpcrdma_rw *rw, bool ok);
 void rpcrdma_rw_retry(struct work_struct *work);
+/* Post Writes that go ahead of their Reply: then @behind is called, once. */
+void rpcrdma_rw_write(struct rpcrdma_rw *rw,
+		      void (*behind)(struct rpcrdma_rw *rw, bool ok));
 struct ib_send_wr *rpcrdma_rw_chain(struct rpcrdma_rw *rw,
 				    struct ib_send_wr *tail);
 

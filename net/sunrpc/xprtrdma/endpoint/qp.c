@@ -42,14 +42,29 @@ static void rpcrdma_ep_qp_event(struct ib_event *event, void *context)
 }
 
 /*
- * Work Requests of a Read by the rdma_rw API. Some devices read into memory regions
- * only, or rather than into many pieces; what that API is told to do besides, it
- * adds to the Send Queue, and the CQ bounds that.
+ * Some devices read into memory regions only, or rather than into many pieces; what
+ * the rdma_rw API is told to do besides, it adds to the Send Queue, and the CQ bounds
+ * that.
  */
-static u32 rpcrdma_ep_read_wrs(const struct rdma_cm_id *id)
+static bool rpcrdma_ep_read_regions(const struct rdma_cm_id *id)
 {
 	return rdma_protocol_iwarp(id->device, id->port_num) ||
-	       id->device->attrs.max_sgl_rd ? RPCRDMA_READ_REGION_WRS : 1;
+	       id->device->attrs.max_sgl_rd;
+}
+
+/* The longest part of a transfer: see rpcrdma_rw_add_parts(). */
+static u32 rpcrdma_ep_part_octets(struct rpcrdma_ep *ep)
+{
+	u32 sges = max_t(u32, min(ep->qp->max_write_sge, ep->qp->max_read_sge),
+			 1);
+	u32 pages = rpcrdma_sq_part_pages(&ep->sq, sges, 1);
+
+	if (rpcrdma_ep_read_regions(ep->id))
+		pages = min(pages,
+			    rpcrdma_sq_part_pages(&ep->sq, ep->read_pool.pages,
+						  RPCRDMA_READ_REGION_WRS));
+	/* It need not begin where a page does. */
+	return (clamp_t(u32, pages, 2, RPCRDMA_RW_MR_PAGES + 1) - 1) << PAGE_SHIFT;
 }
 
 /*
@@ -99,7 +114,7 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep,
 	const struct rpcrdma_queue_limits most = {
 		.wrs		= dev->attrs.max_qp_wr,
 		.cqes		= dev->attrs.max_cqe,
-		.read_wrs	= rpcrdma_ep_read_wrs(ep->id),
+		.read_regions	= rpcrdma_ep_read_regions(ep->id),
 	};
 	struct rpcrdma_queues queues = rpcrdma_queues_for(load, &most);
 	int rc;
@@ -117,7 +132,7 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep,
 	attr.cap.max_recv_wr = queues.receives;
 	attr.cap.max_recv_sge = 1;
 	attr.cap.max_send_sge = 1;
-	if (ep->params.rw_ctxts)
+	if (ep->params.reads)
 		attr.cap.max_send_sge =
 			min_t(u32, dev->attrs.max_send_sge, ep->client ?
 			      RPCRDMA_CLIENT_SGES : RPCRDMA_SERVER_SGES);
@@ -155,6 +170,7 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep,
 			ep->params.sends, ep->params.reverse,
 			rpcrdma_memory_replies(&ep->memory,
 					       ep->params.send_size));
+	ep->part_octets = rpcrdma_ep_part_octets(ep);
 	return 0;
 }
 
@@ -166,8 +182,7 @@ static struct rpcrdma_load rpcrdma_ep_load(struct rpcrdma_ep *ep)
 		.window		= params->window,
 		.sends		= params->sends,
 		.regions	= params->max_mrs,
-		.transfers	= params->rw_ctxts,
-		.writes		= params->rw_writes,
+		.reads		= params->reads,
 		.client		= ep->client,
 		.version_low	= params->version_low,
 	};
@@ -175,8 +190,7 @@ static struct rpcrdma_load rpcrdma_ep_load(struct rpcrdma_ep *ep)
 	rpcrdma_load_fit(&load, ep->id->device->attrs.max_qp_wr);
 	params->window = load.window;
 	params->sends = load.sends;
-	params->rw_ctxts = load.transfers;
-	params->rw_writes = load.writes;
+	params->reads = load.reads;
 	return load;
 }
 

@@ -11,21 +11,18 @@
 #include "internal.h"
 #include "trace.h"
 
-/* One segment's worth of transfer */
+/* A segment's worth of transfer, or a part of it */
 struct rpcrdma_rw_ctxt {
 	struct list_head	list;
 	struct rdma_rw_ctx	rw;
 	u32			handle;
 	u64			offset;
-	bool			ready;		/* mapped, @rw made */
+	u32			wrs;		/* 0: not mapped, @rw not made */
 	u32			nents;
 	struct scatterlist	sg[];
 };
 
-static void rpcrdma_rw_work_done(struct rpcrdma_work *work, bool ok)
-{
-	rpcrdma_rw_end(container_of(work, struct rpcrdma_rw, work), ok);
-}
+static void rpcrdma_rw_work_done(struct rpcrdma_work *work, bool ok);
 
 /**
  * rpcrdma_rw_alloc - begin a transfer
@@ -56,6 +53,7 @@ struct rpcrdma_rw *rpcrdma_rw_alloc(struct rpcrdma_ep *ep,
 	rw->gfp = gfp;
 	rw->claim.reads = dir == DMA_FROM_DEVICE;
 	INIT_LIST_HEAD(&rw->ctxts);
+	rw->posted = &rw->ctxts;
 	INIT_LIST_HEAD(&rw->work.list);
 	rw->work.kind = RPCRDMA_WORK_RDMA;
 	rw->work.done = rpcrdma_rw_work_done;
@@ -89,8 +87,8 @@ static int rpcrdma_rw_prepare(struct rpcrdma_rw *rw,
 		return -ENOMEM;
 	if (rc < 0)
 		return rc;
-	ctxt->ready = true;
-	rw->work.wrs.nr += rc;
+	ctxt->wrs = rc;
+	rw->left += rc;
 	return 0;
 }
 
@@ -100,10 +98,10 @@ static void rpcrdma_rw_ctxt_unprepare(struct rpcrdma_rw *rw,
 {
 	struct rpcrdma_ep *ep = rw->ep;
 
-	if (ctxt->ready)
+	if (ctxt->wrs)
 		rdma_rw_ctx_destroy(&ctxt->rw, ep->qp, ep->id->port_num,
 				    ctxt->sg, ctxt->nents, rw->dir);
-	ctxt->ready = false;
+	ctxt->wrs = 0;
 }
 
 static void rpcrdma_rw_unprepare(struct rpcrdma_rw *rw)
@@ -112,7 +110,7 @@ static void rpcrdma_rw_unprepare(struct rpcrdma_rw *rw)
 
 	list_for_each_entry(ctxt, &rw->ctxts, list)
 		rpcrdma_rw_ctxt_unprepare(rw, ctxt);
-	rw->work.wrs.nr = 0;
+	rw->left = 0;
 }
 
 static void rpcrdma_rw_unmap(struct rpcrdma_rw *rw)
@@ -124,7 +122,6 @@ static void rpcrdma_rw_unmap(struct rpcrdma_rw *rw)
 		list_del(&ctxt->list);
 		kfree(ctxt);
 	}
-	rw->work.wrs.nr = 0;
 	if (unlikely(rw->claim.waits)) {
 		spin_lock(&rw->ep->lock);
 		rpcrdma_read_over(&rw->ep->read_pool, &rw->claim);
@@ -157,6 +154,8 @@ void rpcrdma_rw_end(struct rpcrdma_rw *rw, bool ok)
 	rpcrdma_rw_unmap(rw);
 	if (rw->done)
 		rw->done(rw, ok);
+	if (unlikely(rw->behind))
+		rw->behind(rw, ok);
 	rpcrdma_rw_destroy(rw);
 }
 
@@ -176,10 +175,10 @@ static int rpcrdma_rw_short(struct rpcrdma_rw *rw, int rc)
 	return 0;
 }
 
-/* @part: of the peer's memory; not empty */
-static int rpcrdma_rw_add_segment(struct rpcrdma_rw *rw,
-				  const struct rpcrdma_segment *part,
-				  struct rpcrdma_extent_pos *pos)
+/* @part: of the peer's memory; not empty, ep->part_octets at most */
+static int rpcrdma_rw_add_part(struct rpcrdma_rw *rw,
+			       const struct rpcrdma_segment *part,
+			       struct rpcrdma_extent_pos *pos)
 {
 	struct rpcrdma_ep *ep = rw->ep;
 	u32 nents, octets = part->length, most = ep->max_element;
@@ -215,9 +214,29 @@ static int rpcrdma_rw_add_segment(struct rpcrdma_rw *rw,
 		if (unlikely(rc))
 			return rc;
 	}
-	/* All are posted at once, and maybe a Send behind them. */
-	return rpcrdma_read_fits(&ep->read_pool, &rw->claim, &ep->sq,
-				 rw->work.wrs.nr) ? 0 : -E2BIG;
+	return rpcrdma_read_fits(&ep->read_pool, &rw->claim) ? 0 : -E2BIG;
+}
+
+/*
+ * Where a device takes few elements in a Work Request, a long segment takes more of
+ * these than are posted at once. Turns end between parts.
+ */
+static int rpcrdma_rw_add_parts(struct rpcrdma_rw *rw,
+				const struct rpcrdma_segment *segment,
+				struct rpcrdma_extent_pos *pos)
+{
+	struct rpcrdma_segment part = *segment;
+	u32 left;
+	int rc;
+
+	for (left = segment->length; left; left -= part.length) {
+		part.length = min(left, rw->ep->part_octets);
+		rc = rpcrdma_rw_add_part(rw, &part, pos);
+		if (rc)
+			return rc;
+		part.offset += part.length;
+	}
+	return 0;
 }
 
 /**
@@ -232,8 +251,8 @@ static int rpcrdma_rw_add_segment(struct rpcrdma_rw *rw,
  * @length: octets to move
  *
  * Process context, may sleep. Returns 0 or a negative errno: -EINVAL when
- * either side is shorter, -EFAULT when a page is missing, -E2BIG when it takes more Work
- * Requests than the Send Queue has, or more memory regions than there are.
+ * either side is shorter, -EFAULT when a page is missing, -E2BIG when it takes more
+ * memory regions than there are.
  */
 int rpcrdma_rw_add(struct rpcrdma_rw *rw, const struct rpcrdma_lists *lists,
 		   const struct rpcrdma_chunk *chunk, u32 chunk_offset,
@@ -248,7 +267,7 @@ int rpcrdma_rw_add(struct rpcrdma_rw *rw, const struct rpcrdma_lists *lists,
 	if (offset)
 		rpcrdma_extent_skip(&pos, offset);
 	while (rpcrdma_chunk_next(lists, chunk, &at, &part)) {
-		rc = rpcrdma_rw_add_segment(rw, &part, &pos);
+		rc = rpcrdma_rw_add_parts(rw, &part, &pos);
 		if (rc)
 			return rc;
 		rw->octets += part.length;
@@ -257,41 +276,90 @@ int rpcrdma_rw_add(struct rpcrdma_rw *rw, const struct rpcrdma_lists *lists,
 }
 
 /*
- * Chain all Work Requests of @rw, in front of @tail. Returns the first one,
- * @tail when there are none. The rdma_rw API gives a cqe to the last one at
- * most, and it is another that fails first: without one of its own, nobody
- * would hear why.
+ * Chain what of @rw is behind rw->posted, up to @last, in front of @tail. Returns the
+ * first Work Request, @tail when there are none. The rdma_rw API gives a cqe to the last
+ * one at most, and it is another that fails first: without one of its own, nobody would
+ * hear why.
  */
-struct ib_send_wr *rpcrdma_rw_chain(struct rpcrdma_rw *rw,
-				    struct ib_send_wr *tail)
+static struct ib_send_wr *rpcrdma_rw_chain_to(struct rpcrdma_rw *rw,
+					      struct list_head *last,
+					      struct ib_send_wr *tail)
 {
+	struct ib_cqe *cqe = tail ? NULL : &rw->work.cqe;
 	struct rpcrdma_ep *ep = rw->ep;
 	struct ib_send_wr *first = tail;
-	struct ib_cqe *cqe = tail ? NULL : &rw->work.cqe;
 	struct rpcrdma_rw_ctxt *ctxt;
 	struct ib_send_wr *wr;
+	struct list_head *at;
 
-	list_for_each_entry_reverse(ctxt, &rw->ctxts, list) {
+	for (at = last; at != rw->posted; at = at->prev) {
+		ctxt = list_entry(at, struct rpcrdma_rw_ctxt, list);
 		first = rdma_rw_ctx_wrs(&ctxt->rw, ep->qp, ep->id->port_num,
 					cqe, first);
 		cqe = NULL;
+		rw->left -= ctxt->wrs;
 	}
 	for (wr = first; wr != tail; wr = wr->next)
 		wr->wr_cqe = &ep->rw_cqe;
+	rw->posted = last;
 	return first;
+}
+
+/* All of it, in front of what goes with it; its end is told with that one's. */
+struct ib_send_wr *rpcrdma_rw_chain(struct rpcrdma_rw *rw,
+				    struct ib_send_wr *tail)
+{
+	return rpcrdma_rw_chain_to(rw, rw->ctxts.prev, tail);
+}
+
+/* Post as much of @rw as goes at once, or have it wait for its turn. */
+static void rpcrdma_rw_turn(struct rpcrdma_rw *rw)
+{
+	const u32 most = rpcrdma_sq_turn_wrs(&rw->ep->sq);
+	struct rpcrdma_work *work = &rw->work;
+	struct list_head *last = rw->posted;
+	struct rpcrdma_rw_ctxt *ctxt;
+	struct ib_send_wr *wr;
+	u32 nr = 0;
+
+	while (!list_is_last(last, &rw->ctxts)) {
+		ctxt = list_entry(last->next, struct rpcrdma_rw_ctxt, list);
+		if (nr && nr + ctxt->wrs > most)
+			break;
+		nr += ctxt->wrs;
+		last = &ctxt->list;
+	}
+	work->first = rpcrdma_rw_chain_to(rw, last, NULL);
+	for (wr = work->first; wr->next; wr = wr->next)
+		;
+	work->last = wr;
+	work->wrs.nr = nr;
+	work->wrs.signaled = true;
+	rpcrdma_work_rdma(rw->ep, work);
+}
+
+/* What was posted has ended: alone, or with the Reply that it went with. */
+static void rpcrdma_rw_work_done(struct rpcrdma_work *work, bool ok)
+{
+	struct rpcrdma_rw *rw = container_of(work, struct rpcrdma_rw, work);
+
+	if (ok && unlikely(rw->left))
+		rpcrdma_rw_turn(rw);
+	else
+		rpcrdma_rw_end(rw, ok);
 }
 
 static void rpcrdma_rw_post(struct rpcrdma_rw *rw)
 {
-	struct rpcrdma_work *work = &rw->work;
-	struct ib_send_wr *wr;
+	trace_rpcrdma_read(rw->ep, rw->octets, rw->left);
+	rpcrdma_rw_turn(rw);
+}
 
-	work->first = rpcrdma_rw_chain(rw, NULL);
-	for (wr = work->first; wr->next; wr = wr->next)
-		;
-	work->last = wr;
-	trace_rpcrdma_read(rw->ep, rw->octets, work->wrs.nr);
-	rpcrdma_work_rdma(rw->ep, work);
+void rpcrdma_rw_write(struct rpcrdma_rw *rw,
+		      void (*behind)(struct rpcrdma_rw *rw, bool ok))
+{
+	rw->behind = behind;
+	rpcrdma_rw_turn(rw);
 }
 
 static struct rpcrdma_rw *rpcrdma_rw_dequeue(struct rpcrdma_ep *ep)
@@ -367,7 +435,6 @@ void rpcrdma_rw_read(struct rpcrdma_rw *rw)
 	struct rpcrdma_ep *ep = rw->ep;
 	enum rpcrdma_read_turn turn = RPCRDMA_READ_POST;
 
-	rw->work.wrs.signaled = true;
 	if (list_empty(&rw->ctxts)) {
 		rpcrdma_rw_end(rw, true);
 		return;

@@ -143,10 +143,10 @@ static void rpcrdma_send_chain_rw(struct rpcrdma_send *s, struct rpcrdma_rw *rw)
 	if (likely(!rw))
 		return;
 	s->rw = rw;
-	if (!rw->work.wrs.nr)
+	if (!rw->left)
 		return;
-	s->work.first = rpcrdma_rw_chain(rw, &s->wr);
-	s->work.wrs.nr += rw->work.wrs.nr;
+	s->work.wrs.nr += rw->left;
+	s->work.first = rpcrdma_rw_chain(rw, s->work.first);
 	/* The pages written from are freed by the completion. */
 	s->work.wrs.signaled = true;
 }
@@ -330,7 +330,7 @@ static void rpcrdma_waits_first(struct rpcrdma_ep *ep,
 		first->more = rpcrdma_stream_next(ep, st).more;
 		first->message_wrs = 1 + st->nr_regs;
 		if (!first->more && st->rw)
-			first->message_wrs += st->rw->work.wrs.nr;
+			first->message_wrs += st->rw->left;
 	}
 }
 
@@ -601,6 +601,82 @@ static int rpcrdma_reply_post(struct rpcrdma_ep *ep, struct rpcrdma_send *s,
 	return 0;
 }
 
+/*
+ * ep->lock held. A Reply has to wait, and is counted as one sent already. False: it is
+ * longer than the Send Queue.
+ */
+static bool rpcrdma_reply_queue(struct rpcrdma_ep *ep,
+				struct rpcrdma_work *reply, u32 nr_wrs,
+				enum rpcrdma_pumped *pumped)
+{
+	lockdep_assert_held(&ep->lock);
+	if (unlikely(rpcrdma_sq_reply_waits(&ep->sq, nr_wrs) !=
+		     RPCRDMA_SQ_WAIT))
+		return false;
+	list_add_tail(&reply->list, &ep->messages);
+	*pumped = rpcrdma_pump_locked(ep);
+	return true;
+}
+
+static const char rpcrdma_reply_too_long[] =
+	"a Reply needs more Work Requests than the Send Queue has";
+
+/* rw->behind: the Writes that went ahead of a Reply are done, or never will be. */
+static void rpcrdma_reply_behind(struct rpcrdma_rw *rw, bool ok)
+{
+	enum rpcrdma_pumped pumped = RPCRDMA_PUMPED;
+	struct rpcrdma_work *reply = rw->reply;
+	struct rpcrdma_ep *ep = rw->ep;
+	bool open, taken = false;
+	LIST_HEAD(through);
+
+	spin_lock(&ep->lock);
+	open = rpcrdma_ep_is_open(ep);
+	if (likely(ok && open))
+		taken = rpcrdma_reply_queue(ep, reply, reply->wrs.nr, &pumped);
+	if (unlikely(!taken)) {
+		if (reply->kind == RPCRDMA_WORK_STREAM)
+			list_add_tail(&reply->list, &through);
+		else
+			rpcrdma_send_reap(container_of(reply,
+						       struct rpcrdma_send,
+						       work), &through);
+	}
+	spin_unlock(&ep->lock);
+	rpcrdma_work_tell(&through, false);
+	rpcrdma_pumped(ep, pumped);
+	if (unlikely(open && !taken))
+		rpcrdma_ep_close(ep, rpcrdma_reply_too_long);
+}
+
+/* Send @reply, which is ready but for its credits, when the Writes of @rw are done. */
+static void rpcrdma_reply_after(struct rpcrdma_rw *rw,
+				struct rpcrdma_work *reply)
+{
+	rw->reply = reply;
+	rpcrdma_rw_write(rw, rpcrdma_reply_behind);
+}
+
+/* A Reply in one message that is too long with its Writes */
+static noinline_for_stack int
+rpcrdma_send_reply_after(struct rpcrdma_rw *rw, struct rpcrdma_send *s,
+			 enum rpcrdma_format format,
+			 const struct rpcrdma_lists *lists)
+{
+	struct rpcrdma_ep *ep = s->ep;
+	bool open;
+
+	spin_lock(&ep->lock);
+	open = rpcrdma_ep_is_open(ep);
+	if (open)
+		rpcrdma_conn_count(&ep->conn, RPCRDMA_KIND_REPLY, format,
+				   lists);
+	spin_unlock(&ep->lock);
+	/* If not, this gives it back. */
+	rpcrdma_reply_after(rw, &s->work);
+	return open ? 0 : -ENOTCONN;
+}
+
 /**
  * rpcrdma_send_reply - send a Reply, in order
  * @s: Send context with header and inline payload, @s->len octets; taken, with
@@ -623,10 +699,15 @@ int rpcrdma_send_reply(struct rpcrdma_send *s, struct rpcrdma_rw *rw,
 	int rc = 0;
 
 	rpcrdma_send_prepare(s, RPCRDMA_WORK_REPLY, inv_handle);
-	rpcrdma_send_chain_rw(s, rw);
-	if (x)
+	if (unlikely(x))
 		s->work.wrs.nr += rpcrdma_mrs_chain(ep, &x->mrs,
 						    &s->work.first);
+	if (unlikely(rw) &&
+	    !rpcrdma_sq_in_chain(&ep->sq, s->work.wrs.nr, rw->left)) {
+		rc = rpcrdma_send_reply_after(rw, s, format, lists);
+		goto out;
+	}
+	rpcrdma_send_chain_rw(s, rw);
 
 	alone = rpcrdma_post_begin(ep, RPCRDMA_KIND_REPLY);
 	if (likely(rpcrdma_ep_is_open(ep)))
@@ -636,9 +717,10 @@ int rpcrdma_send_reply(struct rpcrdma_send *s, struct rpcrdma_rw *rw,
 	rpcrdma_post_end(ep, alone);
 	rpcrdma_pumped(ep, pumped);
 	if (unlikely(rc == -EIO))
-		rpcrdma_ep_close(ep, "a Reply needs more Work Requests than the Send Queue has");
+		rpcrdma_ep_close(ep, rpcrdma_reply_too_long);
 	if (unlikely(rc))
 		rpcrdma_send_put(s);
+out:
 	/* The teardown, which was held off, releases what could not be sent. */
 	if (x)
 		rpcrdma_ep_leave(ep);
@@ -679,6 +761,7 @@ struct rpcrdma_stream *rpcrdma_stream_alloc(enum rpcrdma_kind kind, u32 xid,
 	memset(st, 0, offsetof(struct rpcrdma_stream, lists));
 	INIT_LIST_HEAD(&st->work.list);
 	st->work.kind = RPCRDMA_WORK_STREAM;
+	st->work.wrs.nr = 1;
 	st->work.done = rpcrdma_stream_done;
 	st->kind = kind;
 	st->xid = xid;
@@ -765,27 +848,29 @@ int rpcrdma_send_continued_reply(struct rpcrdma_ep *ep,
 				 struct rpcrdma_rw *rw, u32 inv_handle)
 {
 	enum rpcrdma_pumped pumped = RPCRDMA_PUMPED;
-	enum rpcrdma_sq_answer may = RPCRDMA_SQ_NEVER;
+	u32 nr_wrs = st->work.wrs.nr;
+	bool taken = false;
 
-	st->rw = rw;
 	st->inv_handle = inv_handle;
 	st->held_for = ep;
 	rpcrdma_ep_hold(ep, RPCRDMA_MEMORY_REPLIES,
 			struct_size(st, data, st->len));
+	if (rw && !rpcrdma_sq_in_chain(&ep->sq, nr_wrs, rw->left)) {
+		rpcrdma_reply_after(rw, &st->work);
+		return 0;
+	}
+	st->rw = rw;
+	if (rw)
+		nr_wrs += rw->left;
 	spin_lock(&ep->lock);
 	if (likely(rpcrdma_ep_is_open(ep)))
-		may = rpcrdma_sq_reply_in_parts(&ep->sq,
-						1 + (rw ? rw->work.wrs.nr : 0));
-	if (likely(may == RPCRDMA_SQ_WAIT)) {
-		list_add_tail(&st->work.list, &ep->messages);
-		pumped = rpcrdma_pump_locked(ep);
-	}
+		taken = rpcrdma_reply_queue(ep, &st->work, nr_wrs, &pumped);
 	spin_unlock(&ep->lock);
 	rpcrdma_pumped(ep, pumped);
-	if (likely(may == RPCRDMA_SQ_WAIT))
+	if (likely(taken))
 		return 0;
 	rpcrdma_stream_done(&st->work, false);
-	rpcrdma_ep_close(ep, "a Reply needs more Work Requests than the Send Queue has");
+	rpcrdma_ep_close(ep, rpcrdma_reply_too_long);
 	return -ENOTCONN;
 }
 

@@ -350,58 +350,70 @@ static int rpcrdma_control_bufs_create(struct rpcrdma_ep *ep)
 	return 0;
 }
 
+struct rpcrdma_send *rpcrdma_send_make(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_send *s = &ep->send_ring[ep->sends_made++];
+
+	*s = (struct rpcrdma_send){
+		.ep = ep,
+		.work.list = LIST_HEAD_INIT(s->work.list),
+		.work.cqe.done = ep->completed,
+		.work.last = &s->wr,
+		.wr.wr_cqe = &s->work.cqe,
+		.wr.sg_list = &s->sge,
+		.wr.num_sge = 1,
+		.sge.lkey = ep->pd->local_dma_lkey,
+	};
+	rpcrdma_send_bare(s);
+	return s;
+}
+
+/* What a client sends from, when there is no memory either, is there from the start. */
+static void rpcrdma_sends_make_all(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_send *s;
+	u32 i;
+
+	spin_lock(&ep->lock);
+	while (ep->sends_made < ep->nr_sends)
+		s = rpcrdma_send_make(ep);
+	/* Those with a buffer are the last to be put there, and the first to be used. */
+	for (i = ep->nr_sends; --i;)
+		rpcrdma_send_push(ep, &ep->send_ring[i]);
+	spin_unlock(&ep->lock);
+	if (!rpcrdma_send_buffer(s, rpcrdma_conn_send_octets(&ep->conn),
+				 RPCRDMA_GFP_CLIENT))
+		s->report = RPCRDMA_REPORT_ALL;
+}
+
 /**
  * rpcrdma_sends_create - allocate Send contexts
  * @ep: endpoint with its device objects
  *
  * Those that control messages need have a buffer from the start, and the one of a client
  * that is used last has, if it can be had, the largest: with it a client can send what
- * frees memory, when there is none. Returns 0 or -ENOMEM; the teardown cleans up.
+ * frees memory, when there is none. Those of a server, which may have thousands of
+ * connections with nothing to do, are made when they are used first.
+ * Returns 0 or -ENOMEM; the teardown cleans up.
  */
 int rpcrdma_sends_create(struct rpcrdma_ep *ep)
 {
 	/* One more is for the Call that is made next. */
-	u32 count = ep->params.sends + RPCRDMA_CONTROL_SENDS + 1;
-	void (*done)(struct ib_cq *cq, struct ib_wc *wc) = ep->completed;
-	u32 lkey = ep->pd->local_dma_lkey;
-	struct rpcrdma_send *s;
-	u32 i;
+	u32 i, count = ep->params.sends + RPCRDMA_CONTROL_SENDS + 1;
 
 	ep->reg_cqe.done = rpcrdma_wc_reg;
 	ep->rw_cqe.done = rpcrdma_wc_rw;
-	ep->send_ring = kvcalloc(count, sizeof(*s), GFP_NOFS);
+	ep->send_ring = kvmalloc_array(count, sizeof(*ep->send_ring), GFP_NOFS);
 	if (!ep->send_ring)
 		return -ENOMEM;
 	ep->nr_sends = count;
 	if (rpcrdma_control_bufs_create(ep))
 		return -ENOMEM;
-	ep->call_send = ep->send_ring;
-	spin_lock(&ep->lock);
-	/* Those with a buffer are the last to be put there, and the first to be used. */
-	for (i = count; i--;) {
-		s = &ep->send_ring[i];
-		s->ep = ep;
-		s->sge.lkey = lkey;
-		s->wr.sg_list = &s->sge;
-		s->wr.num_sge = 1;
-		s->wr.wr_cqe = &s->work.cqe;
-		s->work.cqe.done = done;
-		s->work.last = &s->wr;
-		INIT_LIST_HEAD(&s->work.list);
-		s->report = ep->report;
-		if (!i)
-			break;
-		if (i <= RPCRDMA_CONTROL_SENDS)
-			rpcrdma_send_share(s, i - 1);
-		rpcrdma_send_push(ep, s);
+	ep->call_send = rpcrdma_send_make(ep);
+	for (i = 1; i < count; i++)
 		rpcrdma_sq_give(&ep->sq);
-	}
-	spin_unlock(&ep->lock);
-	s = &ep->send_ring[count - 1];
-	if (ep->client &&
-	    !rpcrdma_send_buffer(s, rpcrdma_conn_send_octets(&ep->conn),
-				 RPCRDMA_GFP_CLIENT))
-		s->report = RPCRDMA_REPORT_ALL;
+	if (ep->client)
+		rpcrdma_sends_make_all(ep);
 	return 0;
 }
 
@@ -409,7 +421,7 @@ void rpcrdma_sends_unmap(struct rpcrdma_ep *ep)
 {
 	u32 i;
 
-	for (i = 0; i < ep->nr_sends; i++)
+	for (i = 0; i < ep->sends_made; i++)
 		rpcrdma_send_unmap(&ep->send_ring[i]);
 	if (ep->control_bufs)
 		ib_dma_unmap_single(ep->device, ep->control_addr,
@@ -420,7 +432,7 @@ void rpcrdma_sends_free(struct rpcrdma_ep *ep)
 {
 	u32 i;
 
-	for (i = 0; i < ep->nr_sends; i++)
+	for (i = 0; i < ep->sends_made; i++)
 		rpcrdma_send_free(&ep->send_ring[i]);
 	kfree(ep->control_bufs);
 	kvfree(ep->send_ring);

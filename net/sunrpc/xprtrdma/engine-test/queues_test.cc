@@ -9,15 +9,14 @@ namespace
 
 using namespace engine_test;
 
-constexpr rpcrdma_queue_limits PLENTY = { 16384, 65536, 1 };
+constexpr rpcrdma_queue_limits PLENTY = { 16384, 65536, 0 };
 
 constexpr rpcrdma_load server_load(u8 version_low = RPCRDMA_VERS_2)
 {
 	return { .window = 64,
 		 .sends = 64,
 		 .regions = 100,
-		 .transfers = 48,
-		 .writes = 32,
+		 .reads = 48,
 		 .client = 0,
 		 .version_low = version_low };
 }
@@ -27,64 +26,83 @@ constexpr rpcrdma_load client_load()
 	return { .window = 64,
 		 .sends = 64,
 		 .regions = 100,
-		 .transfers = 8,
-		 .writes = 0,
+		 .reads = 0,
 		 .client = 1,
 		 .version_low = RPCRDMA_VERS_1 };
 }
 
-TEST(Queues, AServersSendQueueHasRoomForRegionsAndWrites)
+/* ... and for half as many Work Requests beside */
+TEST(Queues, AServersSendQueueHasRoomForItsMessages)
 {
 	const rpcrdma_load load = server_load();
 	rpcrdma_queues queues = rpcrdma_queues_for(&load, &PLENTY);
 
-	EXPECT_EQ(queues.slots, 64u + RPCRDMA_CONTROL_SENDS + 100);
-	EXPECT_EQ(queues.reads, 16u);
-	EXPECT_EQ(rpcrdma_queues_send_wrs(&queues), queues.slots + 32 + 1);
-	EXPECT_EQ(queues.send_cqes, queues.slots + 32 + 1 + 16);
+	EXPECT_EQ(queues.slots, 64u + RPCRDMA_CONTROL_SENDS + 32);
+	EXPECT_EQ(rpcrdma_queues_send_wrs(&queues), queues.slots + 1);
 	EXPECT_EQ(queues.receives, rpcrdma_window_receives(64) + 1);
+	/* Devices make them of a power of two, less one. */
+	EXPECT_LT(queues.send_cqes, 128u);
 }
 
-/* A few for each Call, and not for all regions that there may be */
+/* A region for each Call, and not for all that there may be */
 TEST(Queues, AClientsSendQueueHasRoomForTheRegionsOfItsCalls)
 {
 	rpcrdma_load load = client_load();
 
 	EXPECT_EQ(rpcrdma_queues_for(&load, &PLENTY).slots,
-		  64u + RPCRDMA_CONTROL_SENDS + 4 * 64);
+		  64u + RPCRDMA_CONTROL_SENDS + 64);
 	load.regions = 0;
 	EXPECT_EQ(rpcrdma_queues_for(&load, &PLENTY).slots,
 		  64u + RPCRDMA_CONTROL_SENDS);
+	load.reads = 1;
+	EXPECT_EQ(rpcrdma_queues_for(&load, &PLENTY).slots,
+		  64u + RPCRDMA_CONTROL_SENDS + 64);
 	/* None of its peers sends it more than it was granted. */
 	EXPECT_EQ(rpcrdma_queues_for(&load, &PLENTY).receives,
 		  rpcrdma_window_receives(64) + 1);
 }
 
-/* It is told of no limit, and may have a Write for each segment. */
-TEST(Queues, APeerOfVersionOneMayHaveManySegments)
+/* However few messages there are, one may name a region with each segment. */
+TEST(Queues, TheLargestMessageHasRoom)
 {
-	rpcrdma_load load = server_load(RPCRDMA_VERS_1);
+	for (u8 client : { 0, 1 }) {
+		rpcrdma_load load = client ? client_load() : server_load();
+		rpcrdma_queues queues;
+		rpcrdma_sq sq;
 
-	load.sends = 4;
-	load.regions = 0;
-	EXPECT_GT(rpcrdma_queues_for(&load, &PLENTY).slots,
-		  u32{ RPCRDMA_MAX_SEGS } + RPCRDMA_MORE_SEGS);
-	EXPECT_EQ(rpcrdma_queues_for(&load, &PLENTY).receives,
-		  rpcrdma_window_receives(64) + RPCRDMA_V1_SPARE_RECEIVES + 1);
-	load.version_low = RPCRDMA_VERS_2;
-	EXPECT_EQ(rpcrdma_queues_for(&load, &PLENTY).slots,
-		  4u + RPCRDMA_CONTROL_SENDS);
+		load.sends = 4;
+		queues = rpcrdma_queues_for(&load, &PLENTY);
+		rpcrdma_sq_init(&sq, queues.slots, load.sends, 1, 1);
+		EXPECT_TRUE(rpcrdma_sq_fits(&sq, RPCRDMA_MAX_SEGS + 1));
+		load.regions = 0;
+		EXPECT_LT(rpcrdma_queues_for(&load, &PLENTY).slots,
+			  u32{ RPCRDMA_MAX_SEGS });
+	}
 }
 
-TEST(Queues, ReadsIntoRegionsHaveMoreCompletions)
+/* Some send Calls to a server that are none, as in version 1's credits. */
+TEST(Queues, APeerOfVersionOneHasReceivesToSpare)
+{
+	const rpcrdma_load load = server_load(RPCRDMA_VERS_1);
+
+	EXPECT_EQ(rpcrdma_queues_for(&load, &PLENTY).receives,
+		  rpcrdma_window_receives(64) + RPCRDMA_V1_SPARE_RECEIVES + 1);
+}
+
+/* Where Reads go anywhere, hardly any regions are had for them. */
+TEST(Queues, ReadsIntoRegionsHaveThemAndCompletions)
 {
 	const rpcrdma_load load = server_load();
 	rpcrdma_queue_limits most = PLENTY;
-	const u32 plain = rpcrdma_queues_for(&load, &most).send_cqes;
+	rpcrdma_queues queues = rpcrdma_queues_for(&load, &most);
 
-	most.read_wrs = RPCRDMA_READ_REGION_WRS;
-	EXPECT_EQ(rpcrdma_queues_for(&load, &most).send_cqes,
-		  plain + 2 * rpcrdma_queues_for(&load, &most).reads);
+	EXPECT_LT(queues.reads, 10u);
+	EXPECT_GT(queues.reads, 0u);
+	EXPECT_EQ(queues.send_cqes, queues.slots + 1 + queues.reads);
+	most.read_regions = 1;
+	queues = rpcrdma_queues_for(&load, &most);
+	EXPECT_EQ(queues.reads, 48u);
+	EXPECT_EQ(queues.send_cqes, queues.slots + 1 + 3 * 48);
 }
 
 /* Whatever the settings are, no queue is longer than the device allows. */
@@ -97,8 +115,7 @@ TEST(Queues, TheDeviceBoundsThem)
 					.window = 65535,
 					.sends = 65535,
 					.regions = 65535,
-					.transfers = 65535,
-					.writes = 65534,
+					.reads = 65535,
 					.client = client,
 					.version_low = version,
 				};
@@ -108,12 +125,11 @@ TEST(Queues, TheDeviceBoundsThem)
 
 				rpcrdma_load_fit(&load, wrs);
 				EXPECT_GE(load.window, +RPCRDMA_MIN_WINDOW);
-				EXPECT_LE(load.writes, load.transfers);
 				queues = rpcrdma_queues_for(&load, &most);
 				EXPECT_LE(queues.receives, wrs);
-				/* The transfers have a quarter. */
-				EXPECT_LE(rpcrdma_queues_send_wrs(&queues),
-					  wrs);
+				/* The rest is for Reads. */
+				EXPECT_LE(queues.slots, wrs / 2);
+				EXPECT_LE(queues.reads, wrs / 4);
 				EXPECT_LE(queues.send_cqes, 100u);
 				EXPECT_GE(load.sends, wrs / 4);
 			}
@@ -126,22 +142,22 @@ TEST(Queues, SmallSettingsAreKept)
 	rpcrdma_load_fit(&load, 16384);
 	EXPECT_EQ(load.window, 64u);
 	EXPECT_EQ(load.sends, 64u);
-	EXPECT_EQ(load.transfers, 48u);
-	EXPECT_EQ(load.writes, 32u);
+	EXPECT_EQ(load.reads, 48u);
 }
 
 /* What a device has room for is only known when a queue was asked for. */
 TEST(Queues, AShorterOneHasLessOfAll)
 {
+	rpcrdma_queue_limits most = PLENTY;
 	rpcrdma_load load = server_load();
 	rpcrdma_queues queues;
 	u32 before;
 
-	queues = rpcrdma_queues_for(&load, &PLENTY);
+	most.read_regions = 1;
+	queues = rpcrdma_queues_for(&load, &most);
 	EXPECT_TRUE(rpcrdma_queues_shorten(&queues));
-	EXPECT_EQ(queues.slots, (64u + RPCRDMA_CONTROL_SENDS + 100) / 2);
-	EXPECT_EQ(queues.writes, 16u);
-	EXPECT_EQ(queues.reads, 8u);
+	EXPECT_EQ(queues.slots, (64u + RPCRDMA_CONTROL_SENDS + 32) / 2);
+	EXPECT_EQ(queues.reads, 24u);
 	do
 		before = rpcrdma_queues_send_wrs(&queues);
 	while (rpcrdma_queues_shorten(&queues) &&
@@ -149,11 +165,10 @@ TEST(Queues, AShorterOneHasLessOfAll)
 	EXPECT_FALSE(rpcrdma_queues_shorten(&queues));
 	/* Control messages still pass. */
 	EXPECT_EQ(queues.slots, 2u * RPCRDMA_CONTROL_SENDS);
-	EXPECT_EQ(queues.reads, 2u);
 
 	/* One Read can always be made. */
-	load.writes = load.transfers - 1;
-	queues = rpcrdma_queues_for(&load, &PLENTY);
+	load.reads = 1;
+	queues = rpcrdma_queues_for(&load, &most);
 	EXPECT_TRUE(rpcrdma_queues_shorten(&queues));
 	EXPECT_EQ(queues.reads, 1u);
 }
@@ -165,8 +180,8 @@ TEST(Queues, TheAccountHasWhatBothTheQueueAndItsCompletionsHave)
 	rpcrdma_queue_limits most = PLENTY;
 	rpcrdma_queues queues = rpcrdma_queues_for(&load, &most);
 
-	EXPECT_EQ(rpcrdma_queues_depth(&queues, queues.slots + 33),
-		  queues.slots + 32);
+	EXPECT_EQ(rpcrdma_queues_depth(&queues, queues.slots + 6),
+		  queues.slots + 5);
 	EXPECT_EQ(rpcrdma_queues_depth(&queues, 4096), queues.send_cqes - 1);
 	most.cqes = 40;
 	queues = rpcrdma_queues_for(&load, &most);

@@ -16,14 +16,6 @@ namespace
 
 constexpr int AGAIN = -11, NO_MEMORY = -12;
 
-rpcrdma_sq queue(u32 depth)
-{
-	rpcrdma_sq sq;
-
-	rpcrdma_sq_init(&sq, depth, 8, 0, 8);
-	return sq;
-}
-
 rpcrdma_read_claim reader()
 {
 	rpcrdma_read_claim claim{};
@@ -36,11 +28,10 @@ TEST(ReadPool, NobodyWaits)
 {
 	rpcrdma_read_pool pool{ 4, 2, 0 };
 	rpcrdma_read_claim claim = reader();
-	const rpcrdma_sq sq = queue(64);
 
 	rpcrdma_read_begin(&pool, &claim);
 	EXPECT_TRUE(rpcrdma_read_add(&pool, &claim, 1));
-	EXPECT_TRUE(rpcrdma_read_fits(&pool, &claim, &sq, 3));
+	EXPECT_TRUE(rpcrdma_read_fits(&pool, &claim));
 	EXPECT_EQ(rpcrdma_read_whole(&claim, false), RPCRDMA_READ_POST);
 	/* Posting it is what fails then. */
 	EXPECT_EQ(rpcrdma_read_whole(&claim, true), RPCRDMA_READ_POST);
@@ -134,25 +125,18 @@ TEST(ReadPool, WhatNeverFits)
 {
 	rpcrdma_read_pool pool{ 4, 1, 0 };
 	rpcrdma_read_claim claim = reader();
-	const rpcrdma_sq sq = queue(24), small = queue(12);
-	const u32 room = sq.depth - sq.batch - 1;
 
-	/* What is ready needs as many Work Requests as that says. */
+	/* What was made ready at once needs no more. */
 	rpcrdma_read_add(&pool, &claim, 5);
-	EXPECT_TRUE(rpcrdma_read_fits(&pool, &claim, &sq, room));
-	EXPECT_FALSE(rpcrdma_read_fits(&pool, &claim, &sq, room + 1));
+	EXPECT_TRUE(rpcrdma_read_fits(&pool, &claim));
 
-	/* What waits may need three for each region, */
+	/* What waits needs no more than there are. */
 	claim = reader();
 	EXPECT_TRUE(rpcrdma_read_short(&pool, &claim, AGAIN));
-	rpcrdma_read_add(&pool, &claim, 3);
-	EXPECT_TRUE(rpcrdma_read_fits(&pool, &claim, &small, 0));
+	rpcrdma_read_add(&pool, &claim, 4);
+	EXPECT_TRUE(rpcrdma_read_fits(&pool, &claim));
 	rpcrdma_read_add(&pool, &claim, 1);
-	EXPECT_FALSE(rpcrdma_read_fits(&pool, &claim, &small, 0));
-	EXPECT_TRUE(rpcrdma_read_fits(&pool, &claim, &sq, 0));
-	/* ... and no more of these than there are. */
-	rpcrdma_read_add(&pool, &claim, 1);
-	EXPECT_FALSE(rpcrdma_read_fits(&pool, &claim, &sq, 0));
+	EXPECT_FALSE(rpcrdma_read_fits(&pool, &claim));
 }
 
 /* ---- Whoever comes, all come to their turn, in order ---- */
@@ -207,8 +191,7 @@ protected:
 					&pool_, &t->claim, AGAIN));
 				undo(t.get());
 			}
-			EXPECT_TRUE(
-				rpcrdma_read_fits(&pool_, &t->claim, &sq_, 0));
+			EXPECT_TRUE(rpcrdma_read_fits(&pool_, &t->claim));
 		}
 		return t;
 	}
@@ -270,7 +253,6 @@ protected:
 	}
 
 	rpcrdma_read_pool pool_{ 6, 1, 0 };
-	rpcrdma_sq sq_ = queue(64);
 	u32 free_ = 6, next_ = 0, last_ = 0;
 	transfers waiting_, under_way_;
 	std::mt19937 random_{ GetParam() };

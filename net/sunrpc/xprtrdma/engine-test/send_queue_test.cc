@@ -215,7 +215,7 @@ TEST(SendQueue, KnowsWhatNeverFits)
 	EXPECT_EQ(q.transfer(most + 1), RPCRDMA_SQ_NEVER);
 	EXPECT_EQ(q.reply(most + 1), RPCRDMA_SQ_NEVER);
 	EXPECT_EQ(q.call(most + 1), RPCRDMA_SQ_NEVER);
-	EXPECT_EQ(rpcrdma_sq_reply_in_parts(&q.sq, most + 1), RPCRDMA_SQ_NEVER);
+	EXPECT_EQ(rpcrdma_sq_reply_waits(&q.sq, most + 1), RPCRDMA_SQ_NEVER);
 	EXPECT_EQ(rpcrdma_sq_call_in_parts(q.conn(), &q.sq, most + 1, true),
 		  RPCRDMA_SQ_NEVER);
 	EXPECT_FALSE(rpcrdma_sq_wanted(&q.sq));
@@ -224,6 +224,37 @@ TEST(SendQueue, KnowsWhatNeverFits)
 	queue large{ 10000 };
 
 	EXPECT_EQ(large.sq.batch, u32{ RPCRDMA_SQ_BATCH });
+}
+
+/* What is long goes in turns, and leaves half to others. */
+TEST(SendQueue, TurnsOfTransfers)
+{
+	queue q{ 116, 200 }, shortest{ 2, 200 };
+	const u32 turn = rpcrdma_sq_turn_wrs(&q.sq);
+
+	EXPECT_EQ(turn, (116u - 14) / 2);
+	EXPECT_EQ(q.transfer(turn), RPCRDMA_SQ_GO);
+	EXPECT_EQ(q.reply(turn), RPCRDMA_SQ_GO);
+	/* There is one for the shortest queue, too. */
+	EXPECT_EQ(rpcrdma_sq_turn_wrs(&shortest.sq), 1u);
+	/* A part is never longer than a turn, */
+	EXPECT_EQ(rpcrdma_sq_part_pages(&q.sq, 19, 1), 19 * turn);
+	EXPECT_EQ(rpcrdma_sq_part_pages(&q.sq, 256, 3), 256 * (turn / 3));
+	/* ... if that can be. */
+	EXPECT_EQ(rpcrdma_sq_part_pages(&q.sq, 256, turn + 1), 256u);
+}
+
+TEST(SendQueue, WritesGoWithTheirReplyIfThatIsNotTooLong)
+{
+	queue q{ 116, 200 };
+	const u32 turn = rpcrdma_sq_turn_wrs(&q.sq);
+	const u32 most = 116 - q.sq.batch;
+
+	EXPECT_TRUE(rpcrdma_sq_in_chain(&q.sq, 1, turn));
+	EXPECT_FALSE(rpcrdma_sq_in_chain(&q.sq, 1, turn + 1));
+	/* With regions that the Reply exposes */
+	EXPECT_TRUE(rpcrdma_sq_in_chain(&q.sq, most - turn, turn));
+	EXPECT_FALSE(rpcrdma_sq_in_chain(&q.sq, most - turn + 1, turn));
 }
 
 TEST(SendQueue, OneOfABatchReportsItself)
@@ -322,7 +353,7 @@ TEST(SendQueue, NoCallIsBegunWhileManyRepliesWait)
 	EXPECT_TRUE(rpcrdma_sq_take_ahead(&q.sq));
 
 	/* So it is with those in parts. */
-	ASSERT_EQ(rpcrdma_sq_reply_in_parts(&q.sq, 1), RPCRDMA_SQ_WAIT);
+	ASSERT_EQ(rpcrdma_sq_reply_waits(&q.sq, 1), RPCRDMA_SQ_WAIT);
 	EXPECT_FALSE(rpcrdma_sq_may_take_ahead(&q.sq));
 }
 
@@ -518,7 +549,7 @@ TEST(SendQueue, PartsWaitForContexts)
 		;
 	EXPECT_EQ(rpcrdma_sq_call_in_parts(q.conn(), &q.sq, 1, true),
 		  RPCRDMA_SQ_WAIT);
-	ASSERT_EQ(rpcrdma_sq_reply_in_parts(&q.sq, 1), RPCRDMA_SQ_WAIT);
+	ASSERT_EQ(rpcrdma_sq_reply_waits(&q.sq, 1), RPCRDMA_SQ_WAIT);
 	first.message_wrs = 1;
 	first.kind = RPCRDMA_KIND_REPLY;
 	first.parts = 1;

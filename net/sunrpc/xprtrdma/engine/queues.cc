@@ -10,14 +10,17 @@ namespace
 /* One more than there is other work for: what an end waits for is drained with it. */
 constexpr u32 DRAIN = 1;
 
-/*
- * Slots of a server's Send Queue for a peer of version 1, at least: for a Write to
- * each segment of a Call, and the Reply. It is told of no limit (RFC 8166 has none).
- */
-constexpr u32 V1_SLOTS =
-	u32{ RPCRDMA_MAX_SEGS } + RPCRDMA_MORE_SEGS + 1 + RPCRDMA_SQ_BATCH;
+/* For the largest message there is: one that exposes a region with each segment */
+constexpr u32 MOST_REGIONS_SLOTS =
+	u32{ RPCRDMA_MAX_SEGS } + 1 + RPCRDMA_SQ_BATCH;
 
-/* The shortest queue that is tried, without what Reads and Writes take */
+/*
+ * Regions for Reads with a device that reads without them. The rdma_rw API can be told to
+ * use them all the same, for debugging, and then has to have some.
+ */
+constexpr u32 SPARE_READS = 8;
+
+/* The shortest queue that is tried, without what Reads take */
 constexpr u32 LEAST_SLOTS = u32{ 2 } * RPCRDMA_CONTROL_SENDS;
 
 bool serves_version_1(const struct rpcrdma_load *load)
@@ -26,18 +29,20 @@ bool serves_version_1(const struct rpcrdma_load *load)
 }
 
 /*
- * For messages, their registrations and invalidations. A requester's Call registers and
- * later invalidates a few regions; a responder's Reply writes a few chunks. Work that
- * does not fit waits, so these are for speed, not for safety.
+ * For messages, and what goes with them: a Call registers a region, and may later
+ * invalidate it; one Reply in some has a Write. Work that does not fit waits, and
+ * transfers go in turns, so these are for speed, not for safety. More would cost memory
+ * with each connection: what keeps a device busy is a few dozens.
  */
-u32 message_slots(const struct rpcrdma_load *load, u32 max_wrs)
+u32 slots_for(const struct rpcrdma_load *load, u32 max_wrs)
 {
+	const u32 more = load->client ? load->sends : load->sends / 2;
 	u32 slots = load->sends + RPCRDMA_CONTROL_SENDS;
 
+	if (load->regions || load->reads)
+		slots += more;
 	if (load->regions)
-		slots += load->client ? 4 * load->sends : load->regions;
-	if (serves_version_1(load))
-		slots = max_u32(slots, V1_SLOTS);
+		slots = max_u32(slots, MOST_REGIONS_SLOTS);
 	return min_u32(slots, max_wrs / 2);
 }
 
@@ -57,8 +62,7 @@ void rpcrdma_load_fit(struct rpcrdma_load *load, u32 max_wrs)
 	load->window =
 		max_u32(min_u32(load->window, window), RPCRDMA_MIN_WINDOW);
 	load->sends = min_u32(load->sends, max_wrs / 4);
-	load->transfers = min_u32(load->transfers, max_wrs / 4);
-	load->writes = min_u32(load->writes, load->transfers);
+	load->reads = min_u32(load->reads, max_wrs / 4);
 }
 
 struct rpcrdma_queues
@@ -69,21 +73,22 @@ rpcrdma_queues_for(const struct rpcrdma_load *load,
 						   0;
 	const u32 receives =
 		rpcrdma_window_receives(load->window) + spare + DRAIN;
-	const u32 slots = message_slots(load, most->wrs);
-	const u32 reads = load->transfers - load->writes;
+	const u32 slots = slots_for(load, most->wrs);
+	const u32 reads = most->read_regions ?
+				  load->reads :
+				  min_u32(load->reads, SPARE_READS);
+	const u32 read_wrs =
+		most->read_regions ? RPCRDMA_READ_REGION_WRS * reads : reads;
 
 	return { .receives = receives,
 		 .slots = slots,
-		 .writes = load->writes,
 		 .reads = reads,
-		 .send_cqes = min_u32(slots + load->writes + DRAIN +
-					      most->read_wrs * reads,
-				      most->cqes) };
+		 .send_cqes = min_u32(slots + DRAIN + read_wrs, most->cqes) };
 }
 
 u32 rpcrdma_queues_send_wrs(const struct rpcrdma_queues *queues)
 {
-	return queues->slots + queues->writes + DRAIN;
+	return queues->slots + DRAIN;
 }
 
 bool rpcrdma_queues_shorten(struct rpcrdma_queues *queues)
@@ -91,7 +96,6 @@ bool rpcrdma_queues_shorten(struct rpcrdma_queues *queues)
 	if (queues->slots <= LEAST_SLOTS)
 		return false;
 	queues->slots = max_u32(queues->slots / 2, LEAST_SLOTS);
-	queues->writes /= 2;
 	queues->reads -= queues->reads / 2;
 	return true;
 }

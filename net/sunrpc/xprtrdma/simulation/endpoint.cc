@@ -480,11 +480,17 @@ void stream::done(bool)
 
 void transfer::done(bool ok)
 {
+	if (ok && !left.empty()) {
+		ep->turn_of(this);
+		return;
+	}
 	ep->unmake(this);
 	rpcrdma_read_over(&ep->read_pool_, &claim);
 	ep->wake_reads();
 	if (ended)
 		ended(ok);
+	if (reply)
+		ep->written(reply, ok);
 	ep->free_transfer(this);
 }
 
@@ -533,11 +539,34 @@ void endpoint::prepare(send_context *s, u8 kind, u32 inv_handle)
 void endpoint::chain_writes(send_context *s, transfer *writes)
 {
 	s->writes = writes;
-	if (!writes || writes->requests.empty())
+	if (!writes || writes->left.empty())
 		return;
-	s->requests.insert(s->requests.begin(), writes->requests.begin(),
-			   writes->requests.end());
+	s->requests.insert(s->requests.begin(), writes->left.begin(),
+			   writes->left.end());
+	writes->left.clear();
 	s->wrs.signaled = true;
+}
+
+bool endpoint::in_chain(u32 message, const transfer *writes) const
+{
+	return !writes || rpcrdma_sq_in_chain(
+				  &sq_, message,
+				  static_cast<u32>(writes->left.size()));
+}
+
+/* As much of it as goes at once */
+void endpoint::turn_of(transfer *t)
+{
+	const auto end = t->left.begin() +
+			 static_cast<long>(std::min<size_t>(
+				 t->left.size(), rpcrdma_sq_turn_wrs(&sq_)));
+
+	t->requests.assign(t->left.begin(), end);
+	t->left.erase(t->left.begin(), end);
+	if (!t->left.empty())
+		w_.sum.turns++;
+	t->wrs.signaled = true;
+	work_rdma(t);
 }
 
 void endpoint::chain_registrations(work *w,
@@ -619,7 +648,7 @@ u32 endpoint::next_part(const stream *st, u32 &wrs, bool &more) const
 		w_.complain("a message is cut wrongly");
 	wrs = 1 + static_cast<u32>(st->regions.size());
 	if (!more && st->writes)
-		wrs += static_cast<u32>(st->writes->requests.size());
+		wrs += static_cast<u32>(st->writes->left.size());
 	return octets;
 }
 
@@ -875,9 +904,20 @@ void endpoint::send_reply(send_context *s, transfer *writes, u32 inv_handle,
 	rpcrdma_sq_answer may = RPCRDMA_SQ_NEVER;
 
 	prepare(s, WORK_REPLY, inv_handle);
-	chain_writes(s, writes);
 	if (x)
 		chain_registrations(s, x->regions);
+	if (!in_chain(static_cast<u32>(s->requests.size()), writes)) {
+		if (is_open())
+			rpcrdma_conn_count(&conn, RPCRDMA_KIND_REPLY, format,
+					   lists);
+		w_.sum.behind++;
+		writes->reply = s;
+		turn_of(writes);
+		if (x)
+			leave();
+		return;
+	}
+	chain_writes(s, writes);
 	if (is_open()) {
 		s->wrs.nr = static_cast<u32>(s->requests.size());
 		may = rpcrdma_sq_reply(&conn, &sq_, &s->wrs,
@@ -905,13 +945,38 @@ void endpoint::send_reply(send_context *s, transfer *writes, u32 inv_handle,
 		leave();
 }
 
+void endpoint::written(work *reply, bool ok)
+{
+	const bool parts = reply->kind == WORK_STREAM;
+	const u32 wrs = parts ? 1 : static_cast<u32>(reply->requests.size());
+
+	if (!ok || !is_open() ||
+	    rpcrdma_sq_reply_waits(&sq_, wrs) == RPCRDMA_SQ_NEVER) {
+		if (ok && is_open())
+			w_.complain("a Reply never fits the Send Queue");
+		reply->done(false);
+		return;
+	}
+	messages_.push_back(reply);
+	pump();
+}
+
 void endpoint::send_continued_reply(stream *st)
 {
 	const u32 writes =
-		st->writes ? static_cast<u32>(st->writes->requests.size()) : 0;
+		st->writes ? static_cast<u32>(st->writes->left.size()) : 0;
 
+	if (!in_chain(1, st->writes)) {
+		transfer *t = st->writes;
+
+		w_.sum.behind++;
+		st->writes = nullptr;
+		t->reply = st;
+		turn_of(t);
+		return;
+	}
 	if (!is_open() ||
-	    rpcrdma_sq_reply_in_parts(&sq_, 1 + writes) == RPCRDMA_SQ_NEVER) {
+	    rpcrdma_sq_reply_waits(&sq_, 1 + writes) == RPCRDMA_SQ_NEVER) {
 		if (is_open())
 			w_.complain("a Reply never fits the Send Queue");
 		st->done(false);
@@ -1549,7 +1614,7 @@ void endpoint::post_reads(transfer *t)
 {
 	if (params.read_into && t->holds != t->claim.regions)
 		w_.complain("Reads are posted without their regions");
-	work_rdma(t);
+	turn_of(t);
 }
 
 /* Those that wait, in order */
@@ -1610,9 +1675,9 @@ bool endpoint::add_transfer(transfer *t, const rpcrdma_lists &lists,
 			(at % PAGE_OCTETS + part.length + PAGE_OCTETS - 1) /
 			PAGE_OCTETS;
 
-		t->requests.push_back({ t->claim.reads ? op::read : op::write,
-					nullptr, part.handle, part.offset, &mem,
-					at, part.length });
+		t->left.push_back({ t->claim.reads ? op::read : op::write,
+				    nullptr, part.handle, part.offset, &mem, at,
+				    part.length });
 		t->segments.push_back(pages);
 		if (rpcrdma_read_add(&read_pool_, &t->claim, pages)) {
 			const int rc = make_ready(t, pages);
@@ -1625,8 +1690,7 @@ bool endpoint::add_transfer(transfer *t, const rpcrdma_lists &lists,
 				wake_reads();
 			}
 		}
-		if (!rpcrdma_read_fits(&read_pool_, &t->claim, &sq_,
-				       static_cast<u32>(t->requests.size())))
+		if (!rpcrdma_read_fits(&read_pool_, &t->claim))
 			w_.complain("a transfer that can never be posted");
 		at += part.length;
 	}
@@ -1635,8 +1699,7 @@ bool endpoint::add_transfer(transfer *t, const rpcrdma_lists &lists,
 
 void endpoint::read(transfer *t)
 {
-	t->wrs.signaled = true;
-	if (t->requests.empty()) {
+	if (t->left.empty()) {
 		t->done(true);
 		return;
 	}

@@ -48,9 +48,11 @@ struct endpoint_params {
 	u64 most_memory; /* never more of it than that, octets */
 };
 
-/* RDMA Reads, or the Writes in front of a Reply */
+/* RDMA Reads, or the Writes in front of a Reply, or ahead of it */
 struct transfer final : work {
 	endpoint *ep;
+	std::vector<request> left; /* yet to be posted, in turns */
+	work *reply = nullptr;	   /* goes when these are done */
 	rpcrdma_read_claim claim{};
 	u32 holds = 0;		   /* regions of those that are read into */
 	std::vector<u32> segments; /* pages of each */
@@ -164,6 +166,8 @@ public:
 	int send_call(send_context *s, const std::vector<region *> &regions,
 		      enum rpcrdma_format format, const rpcrdma_lists *lists);
 	int send_continued_call(stream *st);
+	/* The Writes that went ahead of @reply are done, or never will be. */
+	void written(work *reply, bool ok);
 	void send_reply(send_context *s, transfer *writes, u32 inv_handle,
 			enum rpcrdma_format format, const rpcrdma_lists *lists);
 	void send_continued_reply(stream *st);
@@ -272,6 +276,8 @@ private:
 	u32 next_part(const stream *st, u32 &wrs, bool &more) const;
 	void prepare(send_context *s, u8 kind, u32 inv_handle);
 	void chain_writes(send_context *s, transfer *writes);
+	bool in_chain(u32 message, const transfer *writes) const;
+	void turn_of(transfer *t);
 	send_context *pop();
 	int call_rc(rpcrdma_sq_answer may);
 	u32 stall_watch();

@@ -105,9 +105,9 @@ void network::choose_setup()
 		p->region_size = region_sizes[c.below(std::size(region_sizes))];
 		p->max_regions = 2 * RPCRDMA_MAX_SEGS +
 				 (c.below(2) ? 0 : 2 * cfg.window);
-		/* Room for the largest of all, or for many */
-		p->sq_depth = c.below(2) ? 2 * RPCRDMA_MAX_SEGS +
-						   RPCRDMA_MORE_SEGS + 40 :
+		/* Room for the largest message, or for many */
+		p->sq_depth = c.below(2) ? RPCRDMA_MAX_SEGS + 1 +
+						   RPCRDMA_SQ_BATCH :
 					   4 * cfg.window + 400;
 		p->reorders = c.below(4) == 3;
 	}
@@ -443,30 +443,22 @@ void network::answer(u32 index, enum rpcrdma_news news, int rejection)
 }
 
 /* Private messages both ways; some peers have none. */
-void network::exchange_private(endpoint *client, endpoint *server)
+/* The private message of @from, set up as @cfg, arrives at @to; NULL: a model's */
+void network::send_private(const endpoint *from, const rpcrdma_conn_config &cfg,
+			   endpoint *to)
 {
-	const rpcrdma_conn_config &mine = setup_.client.cfg;
-	const rpcrdma_conn_config &theirs = setup_.server.cfg;
-	rpcrdma_private priv{};
+	rpcrdma_private priv = { 1, cfg.inv_ok, cfg.props.sbsiz,
+				 cfg.props.rbsiz };
 	u8 octets[RPCRDMA_PRIVATE_OCTETS];
 
-	private_ = !w_.choose.chance(500);
 	if (!private_)
 		return;
-	priv = { 1, mine.inv_ok, mine.props.sbsiz, mine.props.rbsiz };
-	if (client)
-		rpcrdma_conn_announce(&client->conn, &priv);
+	if (from)
+		rpcrdma_conn_announce(&from->conn, &priv);
 	rpcrdma_encode_private(&priv, octets);
 	rpcrdma_decode_private(octets, sizeof(octets), &priv);
-	if (server)
-		rpcrdma_conn_private(&server->conn, &priv);
-	priv = { 1, theirs.inv_ok, theirs.props.sbsiz, theirs.props.rbsiz };
-	if (server)
-		rpcrdma_conn_announce(&server->conn, &priv);
-	rpcrdma_encode_private(&priv, octets);
-	rpcrdma_decode_private(octets, sizeof(octets), &priv);
-	if (client)
-		rpcrdma_conn_private(&client->conn, &priv);
+	if (to)
+		rpcrdma_conn_private(&to->conn, &priv);
 }
 
 /* Is it let in? Who has been opening for longest may have to make way. */
@@ -540,7 +532,8 @@ void network::request(u32 index)
 		}
 	}
 	w_.sum.letters += p.letter || setup_.client.letter;
-	exchange_private(client, server);
+	private_ = !w_.choose.chance(500);
+	send_private(client, setup_.client.cfg, server);
 	if (w_.choose.chance(300)) {
 		/* A device without Reads one way */
 		if (server)
@@ -548,10 +541,20 @@ void network::request(u32 index)
 		if (client)
 			rpcrdma_conn_read_depth(&client->conn, 0, 16);
 	}
+	if (server) {
+		server->make(0);
+		if (server->is_closing()) {
+			answer(index, RPCRDMA_NEWS_REJECTED, 28);
+			return;
+		}
+	}
+	/* With little memory a server says less than it was set up for. */
+	send_private(server, setup_.server.cfg, client);
 	if (peer1_) {
 		const rpcrdma_props &mine = client ? client->conn.cfg.props :
 						     setup_.client.cfg.props;
-		const rpcrdma_props &theirs = setup_.server.cfg.props;
+		const rpcrdma_props &theirs =
+			server ? server->conn.cfg.props : setup_.server.cfg.props;
 		u32 size = std::min(theirs.sbsiz, mine.rbsiz);
 
 		/* It has one threshold for both ways. */
@@ -560,13 +563,6 @@ void network::request(u32 index)
 		w_.sum.peers1++;
 		one = &peer1_->connect(private_ ? size : 1024,
 				       private_ && setup_.client.cfg.inv_ok);
-	}
-	if (server) {
-		server->make(0);
-		if (server->is_closing()) {
-			answer(index, RPCRDMA_NEWS_REJECTED, 28);
-			return;
-		}
 	}
 	queue_pair::connect(client ? client->qp : *one,
 			    server ? server->qp : *one);

@@ -198,10 +198,10 @@ rpcrdma_client_try(struct rpcrdma_client *client,
 	const struct sockaddr *src = NULL;
 
 	if (params.pull)
-		params.rw_ctxts = RPCRDMA_CLIENT_READS;
+		params.reads = RPCRDMA_CLIENT_READS;
 	/* Calls with chunks are pulled, and their Replies written. */
 	if (rpcrdma_reverse_chunks(params.brs))
-		params.rw_ctxts = max_t(u32, params.rw_ctxts,
+		params.reads = max_t(u32, params.reads,
 					2 * RPCRDMA_CLIENT_BC_SLOTS);
 	if (client->srcaddr.ss_family != AF_UNSPEC)
 		src = (struct sockaddr *)&client->srcaddr;

@@ -82,9 +82,8 @@ static void rpcrdma_svc_params(struct rpcrdma_ep_params *params)
 	params->sends = calls + reverse;
 	params->send_size = READ_ONCE(svcrdma_max_req_size);
 	params->recv_size = params->send_size;
-	/* A Call: an argument, a result, the rest of the Reply */
-	params->rw_ctxts = 3 * calls;
-	params->rw_writes = 2 * calls;
+	/* Of arguments */
+	params->reads = calls;
 	/* A callback: an argument or its stream, a result, the Reply */
 	params->max_mrs = max_t(u32, RPCRDMA_MAX_SEGS, 4 * reverse);
 	params->ord = READ_ONCE(svcrdma_ord);
