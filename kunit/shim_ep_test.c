@@ -793,7 +793,7 @@ static void data_turns(struct kunit *test)
 					   PAGE_SIZE), 0);
 	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 0, 200000, 100,
 					   PAGE_SIZE), 0);
-	shim_traffic(test, pair, 4, 20, 100000, PAGE_SIZE, 20000, true);
+	shim_traffic(test, pair, 4, 20, 100000, PAGE_SIZE, 20000, false);
 	shim_check_idle(test, &pair->server);
 }
 

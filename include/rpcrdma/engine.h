@@ -442,6 +442,18 @@ struct rpcrdma_pending {
 };
 
 /*
+ * A Reply that the peer can pull, or will be able to (WP 3.8). Embed it in what has the
+ * memory of it; all in it is the engine's.
+ */
+struct rpcrdma_exposure {
+	struct rpcrdma_exposure *next;
+	u32 xid, octets;
+	u32 handle;		/* that DONE may invalidate, 0: none */
+	u32 since;		/* milliseconds, when it was sent */
+	u8 state;
+};
+
+/*
  * The engine's memory of one connection. Embed it, set it up with
  * rpcrdma_conn_init(), and read only what the accessors do not give.
  */
@@ -503,17 +515,9 @@ struct rpcrdma_conn {
 	struct {
 		u32 xid, response;
 	} discard[2];
-	/*
-	 * WP 3.8: Replies that the peer can pull, or will be able to. A slot
-	 * is taken until the memory behind it is out of the peer's reach.
-	 */
-	u32 exposed_octets;
-	struct {
-		u32 xid, octets;
-		u32 handle;		/* that DONE may invalidate, 0: none */
-		u32 since;		/* milliseconds, when it was sent */
-		u8 state;		/* the engine's */
-	} exposed[RPCRDMA_MAX_EXPOSED];
+	/* WP 3.8: Replies that the peer can pull, or will be able to */
+	u32 nr_exposed, exposed_octets;
+	struct rpcrdma_exposure *exposed;
 	/* Control messages in order, a ring */
 	u8 pend_head;
 	struct rpcrdma_pending pend[RPCRDMA_MAX_PENDING_CONTROL];
@@ -1424,7 +1428,7 @@ struct rpcrdma_rx {
 	u32 payload_offset;	/* octets into this message */
 	u32 payload_length;	/* octets in this message */
 	u32 total_length;	/* octets of Payload stream over all parts */
-	u32 exposed;		/* PULLED: which Reply, as its slot */
+	struct rpcrdma_exposure *exposed; /* PULLED: which Reply */
 	/*
 	 * ERROR: rpcrdma_call_refused() says what becomes of the RPC.
 	 * BAD_REPLY: the RPC ends with @status; code and arg are 0.
@@ -1492,8 +1496,7 @@ bool rpcrdma_invalidation_ok(const struct rpcrdma_conn *conn,
  * for none? A Reply may, as far as one knows without its RPC, which has its own
  * check; a DONE what its Reply named. False: close.
  */
-bool rpcrdma_may_invalidate(const struct rpcrdma_conn *conn,
-			    enum rpcrdma_verdict verdict,
+bool rpcrdma_may_invalidate(enum rpcrdma_verdict verdict,
 			    const struct rpcrdma_rx *rx, u32 handle);
 
 /*
@@ -2072,10 +2075,12 @@ enum rpcrdma_refusal rpcrdma_call_refusal(const struct rpcrdma_rx *rx,
 /*
  * A plan with a read_length (WP 3.8, DR 4.1.1), in three steps.
  *
- * 1. Reserve a slot for it. Returns the slot, or -EMSGSIZE with @plan->error set: as
- * much is exposed as may be, or another Reply to that xid still is.
+ * 1. Reserve what it takes. @exposure: the connection's from then on, until
+ * rpcrdma_conn_unexpose(); nothing need be in it. Returns 0, or -EMSGSIZE with
+ * @plan->error set: as much is exposed as may be, or another Reply to that xid still is.
  */
-int rpcrdma_conn_expose(struct rpcrdma_conn *conn, u32 xid,
+int rpcrdma_conn_expose(struct rpcrdma_conn *conn,
+			struct rpcrdma_exposure *exposure, u32 xid,
 			struct rpcrdma_reply_plan *plan);
 
 /*
@@ -2095,21 +2100,22 @@ int rpcrdma_plan_expose(const struct rpcrdma_conn *conn,
  * 3. The Reply was sent: from now on the peer may pull it, and its time runs.
  * @inv_handle: @plan->lists.inv_handle. @now: any clock of milliseconds.
  */
-void rpcrdma_conn_exposed(struct rpcrdma_conn *conn, u32 slot, u32 inv_handle,
+void rpcrdma_conn_exposed(struct rpcrdma_conn *conn,
+			  struct rpcrdma_exposure *exposure, u32 inv_handle,
 			  u32 now);
 
 /* A Reply whose DONE did not come in time, if there is one */
 struct rpcrdma_overdue {
-	bool	any;
-	u32	slot;		/* DONE does not find it any more */
-	u32	wait;		/* if none: milliseconds until it is worth asking
+	struct rpcrdma_exposure *exposure; /* DONE does not find it any more */
+	u32	wait;		/* if NULL: milliseconds until it is worth asking
 				 * again, 0: nothing waits
 				 */
 };
 struct rpcrdma_overdue rpcrdma_conn_overdue(struct rpcrdma_conn *conn, u32 now);
 
-/* The memory of @slot is not exposed any more, or never was. */
-void rpcrdma_conn_unexpose(struct rpcrdma_conn *conn, u32 slot);
+/* The memory of @exposure is out of the peer's reach, or was never in it. */
+void rpcrdma_conn_unexpose(struct rpcrdma_conn *conn,
+			   struct rpcrdma_exposure *exposure);
 
 /*
  * Does a Reply, by being sent, let the peer send another Call? Then the

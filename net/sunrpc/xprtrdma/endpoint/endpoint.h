@@ -399,7 +399,8 @@ struct rpcrdma_exposed {
 	/* private to the endpoint */
 	struct list_head	mrs;
 	struct rpcrdma_inv	inv;
-	u32			slot, inv_handle;
+	struct rpcrdma_exposure	exposure;	/* the engine's; under ep->lock */
+	u32			inv_handle;
 	struct rpcrdma_lists	lists;
 };
 
@@ -623,8 +624,6 @@ struct rpcrdma_ep {
 	enum ib_mr_type		mr_type;
 	struct delayed_work	mr_work;	/* makes more */
 	atomic_t		mr_told;	/* how often who waits for one was told */
-	/* Replies to be pulled, by the engine's slots; under lock */
-	struct rpcrdma_exposed	*exposed[RPCRDMA_MAX_EXPOSED];
 	struct delayed_work	exposed_work;	/* looks for those overdue */
 
 	atomic64_t		remote_inv, local_inv;

@@ -4,10 +4,9 @@
  * read-only by the Send that names them, taken back when the peer says that it
  * is through, when it does not say so in time, or with the connection.
  *
- * ep->exposed has one place for each of the engine's slots. Who brings a slot
- * to its end, by the engine's word, owns what is there: the receive handler
- * with DONE, or the work item that looks for those overdue. What is left is
- * the teardown's, when nobody else can be at work any more.
+ * The engine has a list of them. Who brings one to its end, by the engine's word,
+ * owns it: the receive handler with DONE, or the work item that looks for those
+ * overdue. What is left is the teardown's, when nobody else can be at work any more.
  */
 
 #include "internal.h"
@@ -16,14 +15,19 @@
 /* How long a Reply may wait for memory regions to be made */
 #define RPCRDMA_EXPOSE_WAIT_MS	1000
 
-/* The slot becomes free. */
-static void rpcrdma_exposed_free_slot(struct rpcrdma_exposed *x)
+static struct rpcrdma_exposed *
+rpcrdma_exposed_of(struct rpcrdma_exposure *exposure)
+{
+	return container_of(exposure, struct rpcrdma_exposed, exposure);
+}
+
+/* No peer reaches it. */
+static void rpcrdma_exposed_remove(struct rpcrdma_exposed *x)
 {
 	struct rpcrdma_ep *ep = x->ep;
 
 	spin_lock(&ep->lock);
-	ep->exposed[x->slot] = NULL;
-	rpcrdma_conn_unexpose(&ep->conn, x->slot);
+	rpcrdma_conn_unexpose(&ep->conn, &x->exposure);
 	spin_unlock(&ep->lock);
 	rpcrdma_mrs_put(ep, &x->mrs);
 }
@@ -38,7 +42,7 @@ static void rpcrdma_exposed_inv_done(struct rpcrdma_inv *inv, bool ok)
 		rpcrdma_ep_close(x->ep, NULL);
 		return;
 	}
-	rpcrdma_exposed_free_slot(x);
+	rpcrdma_exposed_remove(x);
 	x->release(x);
 }
 
@@ -54,23 +58,20 @@ static int rpcrdma_expose_now(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x,
 			      u32 xid, const struct rpcrdma_extent *ext, u32 nr,
 			      struct rpcrdma_reply_plan *plan)
 {
-	int slot, rc;
+	int rc;
 
 	if (!rpcrdma_ep_enter(ep))
 		return -ENOTCONN;
 	x->ep = ep;
 	INIT_LIST_HEAD(&x->mrs);
 	spin_lock(&ep->lock);
-	slot = rpcrdma_conn_expose(&ep->conn, xid, plan);
-	if (slot >= 0)
-		ep->exposed[slot] = x;
+	rc = rpcrdma_conn_expose(&ep->conn, &x->exposure, xid, plan);
 	spin_unlock(&ep->lock);
-	if (slot < 0) {
+	if (rc) {
 		rpcrdma_ep_leave(ep);
-		return slot;
+		return rc;
 	}
 
-	x->slot = slot;
 	rpcrdma_lists_init(&x->lists);
 	rpcrdma_lists_add_read(&x->lists, 0);
 	rc = rpcrdma_mrs_map(ep, &x->mrs, ext, nr, false, &x->lists);
@@ -121,7 +122,7 @@ int rpcrdma_expose(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x, u32 xid,
  */
 void rpcrdma_expose_cancel(struct rpcrdma_exposed *x)
 {
-	rpcrdma_exposed_free_slot(x);
+	rpcrdma_exposed_remove(x);
 	rpcrdma_ep_leave(x->ep);
 }
 
@@ -129,7 +130,7 @@ void rpcrdma_expose_cancel(struct rpcrdma_exposed *x)
 void rpcrdma_exposed_post(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x)
 {
 	lockdep_assert_held(&ep->lock);
-	rpcrdma_conn_exposed(&ep->conn, x->slot, x->inv_handle,
+	rpcrdma_conn_exposed(&ep->conn, &x->exposure, x->inv_handle,
 			     rpcrdma_now_ms());
 	/* For the first one. The others are not due before. */
 	queue_delayed_work(rpcrdma_wq, &ep->exposed_work,
@@ -142,7 +143,7 @@ void rpcrdma_exposed_post(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x)
  */
 void rpcrdma_exposed_pulled(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 {
-	struct rpcrdma_exposed *x = ep->exposed[rv->rx.exposed];
+	struct rpcrdma_exposed *x = rpcrdma_exposed_of(rv->rx.exposed);
 
 	if (rv->inv_handle)
 		rpcrdma_mrs_invalidated(&x->mrs, rv->inv_handle);
@@ -163,8 +164,8 @@ void rpcrdma_exposed_overdue(struct work_struct *work)
 		x = NULL;
 		spin_lock(&ep->lock);
 		overdue = rpcrdma_conn_overdue(&ep->conn, rpcrdma_now_ms());
-		if (overdue.any)
-			x = ep->exposed[overdue.slot];
+		if (overdue.exposure)
+			x = rpcrdma_exposed_of(overdue.exposure);
 		else if (overdue.wait)
 			queue_delayed_work(rpcrdma_wq, &ep->exposed_work,
 					   msecs_to_jiffies(overdue.wait) + 1);
@@ -182,14 +183,11 @@ void rpcrdma_exposed_overdue(struct work_struct *work)
 void rpcrdma_exposed_destroy(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_exposed *x;
-	u32 i;
 
 	cancel_delayed_work_sync(&ep->exposed_work);
-	for (i = 0; i < ARRAY_SIZE(ep->exposed); i++) {
-		x = ep->exposed[i];
-		if (!x)
-			continue;
-		rpcrdma_exposed_free_slot(x);
+	while (ep->conn.exposed) {
+		x = rpcrdma_exposed_of(ep->conn.exposed);
+		rpcrdma_exposed_remove(x);
 		x->release(x);
 	}
 }

@@ -408,7 +408,7 @@ static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc)
 		break;
 	}
 	if (unlikely(rv->inv_handle &&
-		     !rpcrdma_may_invalidate(&ep->conn, rv->verdict, &rv->rx,
+		     !rpcrdma_may_invalidate(rv->verdict, &rv->rx,
 					     rv->inv_handle))) {
 		rpcrdma_ep_close(ep, "the peer invalidated a handle it was not offered");
 		return;

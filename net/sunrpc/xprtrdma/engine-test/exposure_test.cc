@@ -77,31 +77,32 @@ plan_reply(const end &e, u32 length, const rpcrdma_lists &lists = empty_lists(),
 }
 
 /* A plan for so many octets that needs nothing else */
-int expose(end &e, u32 xid, u32 octets = 10000)
-{
-	rpcrdma_reply_plan plan = {};
-	int slot;
+/* What a Reply takes, and whether it was had */
+struct reply : rpcrdma_exposure {
+	bool fits(end &e, u32 of_xid, u32 of_octets = 10000)
+	{
+		rpcrdma_reply_plan plan = {};
+		int rc;
 
-	plan.read_length = octets;
-	slot = rpcrdma_conn_expose(&e.conn, xid, &plan);
-	if (slot < 0) {
-		EXPECT_EQ(plan.error, +RDMA2_ERR_REPLY_RESOURCE);
-		EXPECT_EQ(plan.arg[0], octets);
-	} else {
-		EXPECT_EQ(plan.error, 0u);
+		plan.read_length = of_octets;
+		rc = rpcrdma_conn_expose(&e.conn, this, of_xid, &plan);
+		if (rc) {
+			EXPECT_LT(rc, 0);
+			EXPECT_EQ(plan.error, +RDMA2_ERR_REPLY_RESOURCE);
+			EXPECT_EQ(plan.arg[0], of_octets);
+		} else {
+			EXPECT_EQ(plan.error, 0u);
+		}
+		return !rc;
 	}
-	return slot;
-}
 
-/* ... and sent */
-u32 exposed(end &e, u32 xid, u32 handle = 0, u32 now = 0, u32 octets = 10000)
-{
-	const int slot = expose(e, xid, octets);
-
-	EXPECT_GE(slot, 0);
-	rpcrdma_conn_exposed(&e.conn, static_cast<u32>(slot), handle, now);
-	return static_cast<u32>(slot);
-}
+	/* ... and sent */
+	void sent(end &e, u32 of_xid, u32 of_handle = 0, u32 now = 0)
+	{
+		EXPECT_TRUE(fits(e, of_xid));
+		rpcrdma_conn_exposed(&e.conn, this, of_handle, now);
+	}
+};
 
 message done(u32 xid)
 {
@@ -414,19 +415,19 @@ TEST(ReplyRead, TooFewRegions)
 
 bool done_ok(const end &e, u32 handle)
 {
-	return rpcrdma_may_invalidate(&e.conn, RPCRDMA_RX_PULLED, &e.rx,
-				      handle);
+	return rpcrdma_may_invalidate(RPCRDMA_RX_PULLED, &e.rx, handle);
 }
 
 TEST(ReplyRead, DoneEndsOne)
 {
 	auto e = provider();
-	const u32 x = exposed(*e, X, 7), y = exposed(*e, Y, 8);
+	reply x, y;
 
-	EXPECT_NE(x, y);
+	x.sent(*e, X, 7);
+	y.sent(*e, Y, 8);
 	EXPECT_EQ(e->conn.exposed_octets, 20000u);
 	EXPECT_EQ(e->receive(done(Y)), RPCRDMA_RX_PULLED);
-	EXPECT_EQ(e->rx.exposed, y);
+	EXPECT_EQ(e->rx.exposed, &y);
 	EXPECT_TRUE(done_ok(*e, 0));
 	EXPECT_TRUE(done_ok(*e, 8));
 	/* A handle of another Reply, or of none */
@@ -434,12 +435,12 @@ TEST(ReplyRead, DoneEndsOne)
 	EXPECT_FALSE(done_ok(*e, 9));
 	/* It counts until it is out of the peer's reach. */
 	EXPECT_EQ(e->conn.exposed_octets, 20000u);
-	rpcrdma_conn_unexpose(&e->conn, y);
+	rpcrdma_conn_unexpose(&e->conn, &y);
 	EXPECT_EQ(e->conn.exposed_octets, 10000u);
 
 	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_PULLED);
-	EXPECT_EQ(e->rx.exposed, x);
-	rpcrdma_conn_unexpose(&e->conn, x);
+	EXPECT_EQ(e->rx.exposed, &x);
+	rpcrdma_conn_unexpose(&e->conn, &x);
 	EXPECT_EQ(e->conn.exposed_octets, 0u);
 	EXPECT_EQ(e->conn.counters.replies_exposed, 2u);
 	EXPECT_EQ(e->conn.counters.dones_received, 2u);
@@ -449,8 +450,9 @@ TEST(ReplyRead, DoneEndsOne)
 TEST(ReplyRead, WithoutAHandleNoneMayBeInvalidated)
 {
 	auto e = provider();
+	reply x;
 
-	exposed(*e, X, 0);
+	x.sent(*e, X, 0);
 	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_PULLED);
 	EXPECT_TRUE(done_ok(*e, 0));
 	EXPECT_FALSE(done_ok(*e, 1));
@@ -460,18 +462,18 @@ TEST(ReplyRead, WithoutAHandleNoneMayBeInvalidated)
 TEST(ReplyRead, WhatElseMayInvalidate)
 {
 	auto e = provider();
+	reply x;
 
-	exposed(*e, X, 7);
+	x.sent(*e, X, 7);
 	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_PULLED);
 	for (int i = RPCRDMA_RX_DONE; i <= RPCRDMA_RX_CLOSE; i++) {
 		const auto v = static_cast<rpcrdma_verdict>(i);
 		const bool reply = v == RPCRDMA_RX_REPLY ||
 				   v == RPCRDMA_RX_BAD_REPLY;
 
-		EXPECT_TRUE(rpcrdma_may_invalidate(&e->conn, v, &e->rx, 0));
-		EXPECT_EQ(rpcrdma_may_invalidate(&e->conn, v, &e->rx, 9),
-			  reply);
-		EXPECT_EQ(rpcrdma_may_invalidate(&e->conn, v, &e->rx, 7),
+		EXPECT_TRUE(rpcrdma_may_invalidate(v, &e->rx, 0));
+		EXPECT_EQ(rpcrdma_may_invalidate(v, &e->rx, 9), reply);
+		EXPECT_EQ(rpcrdma_may_invalidate(v, &e->rx, 7),
 			  reply || v == RPCRDMA_RX_PULLED);
 	}
 }
@@ -480,17 +482,16 @@ TEST(ReplyRead, WhatElseMayInvalidate)
 TEST(ReplyRead, OtherDonesAreDropped)
 {
 	auto e = provider();
+	reply x;
 
 	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_DONE);
-	const int slot = expose(*e, X);
-
-	ASSERT_GE(slot, 0);
+	ASSERT_TRUE(x.fits(*e, X));
 	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_DONE);
-	rpcrdma_conn_exposed(&e->conn, static_cast<u32>(slot), 7, 0);
+	rpcrdma_conn_exposed(&e->conn, &x, 7, 0);
 	EXPECT_EQ(e->receive(done(Y)), RPCRDMA_RX_DONE);
 	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_PULLED);
 	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_DONE);
-	rpcrdma_conn_unexpose(&e->conn, static_cast<u32>(slot));
+	rpcrdma_conn_unexpose(&e->conn, &x);
 	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_DONE);
 	EXPECT_EQ(e->conn.counters.dropped, 5u);
 	EXPECT_EQ(e->conn.counters.dones_received, 1u);
@@ -498,59 +499,56 @@ TEST(ReplyRead, OtherDonesAreDropped)
 	EXPECT_NE(e->conn.state, RPCRDMA_CONN_CLOSING);
 }
 
-TEST(ReplyRead, BoundsOfTheTable)
+TEST(ReplyRead, BoundsOfWhatIsExposed)
 {
 	auto e = provider();
-	std::set<int> slots;
+	reply replies[RPCRDMA_MAX_EXPOSED], one;
 
 	/* Octets: 100,000 */
 	for (u32 i = 0; i < 4; i++)
-		EXPECT_GE(expose(*e, i, 25000), 0);
-	EXPECT_LT(expose(*e, 4, 4), 0);
-	for (u32 i = 0; i < 4; i++)
-		rpcrdma_conn_unexpose(&e->conn, i);
-	EXPECT_LT(expose(*e, 4, 100001), 0);
-	EXPECT_LT(expose(*e, 4, ~0u), 0);
-	const int all = expose(*e, 4, 100000);
-
-	EXPECT_GE(all, 0);
-	rpcrdma_conn_unexpose(&e->conn, static_cast<u32>(all));
+		EXPECT_TRUE(replies[i].fits(*e, i, 25000));
+	EXPECT_FALSE(one.fits(*e, 4, 4));
+	/* They go in any order. */
+	for (u32 i : { 2, 0, 3, 1 })
+		rpcrdma_conn_unexpose(&e->conn, &replies[i]);
+	EXPECT_FALSE(one.fits(*e, 4, 100001));
+	EXPECT_FALSE(one.fits(*e, 4, ~0u));
+	EXPECT_TRUE(one.fits(*e, 4, 100000));
+	rpcrdma_conn_unexpose(&e->conn, &one);
 	EXPECT_EQ(e->conn.exposed_octets, 0u);
+	EXPECT_EQ(e->conn.exposed, nullptr);
 
 	/* Number */
 	for (u32 i = 0; i < RPCRDMA_MAX_EXPOSED; i++)
-		slots.insert(expose(*e, i, 8));
-	EXPECT_EQ(slots.size(), +RPCRDMA_MAX_EXPOSED);
-	EXPECT_LT(expose(*e, 1000, 8), 0);
-	rpcrdma_conn_unexpose(&e->conn, 17);
-	EXPECT_EQ(expose(*e, 1000, 8), 17);
+		EXPECT_TRUE(replies[i].fits(*e, i, 8));
+	EXPECT_FALSE(one.fits(*e, 1000, 8));
+	rpcrdma_conn_unexpose(&e->conn, &replies[17]);
+	EXPECT_TRUE(one.fits(*e, 1000, 8));
+	EXPECT_FALSE(replies[17].fits(*e, 17, 8));
 }
 
 /* DONE could not tell them apart. */
 TEST(ReplyRead, OneForEachXid)
 {
 	auto e = provider();
-	const int first = expose(*e, X);
+	reply first, second;
 
-	ASSERT_GE(first, 0);
-	EXPECT_LT(expose(*e, X), 0);
-	rpcrdma_conn_exposed(&e->conn, static_cast<u32>(first), 7, 0);
-	EXPECT_LT(expose(*e, X), 0);
+	ASSERT_TRUE(first.fits(*e, X));
+	EXPECT_FALSE(second.fits(*e, X));
+	rpcrdma_conn_exposed(&e->conn, &first, 7, 0);
+	EXPECT_FALSE(second.fits(*e, X));
 	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_PULLED);
 	/* That one is over, though its memory is still being taken back. */
-	const int second = expose(*e, X);
-
-	EXPECT_GE(second, 0);
-	EXPECT_NE(second, first);
+	EXPECT_TRUE(second.fits(*e, X));
 }
 
-/* The slot, or -1 and *@wait */
-int overdue(end &e, u32 now, u32 *wait)
+/* Which one, or NULL and *@wait */
+const rpcrdma_exposure *overdue(end &e, u32 now, u32 *wait)
 {
 	const rpcrdma_overdue found = rpcrdma_conn_overdue(&e.conn, now);
 
 	*wait = found.wait;
-	return found.any ? static_cast<int>(found.slot) : -1;
+	return found.exposure;
 }
 
 TEST(ReplyRead, TakenBackAfterTheTimeLimit)
@@ -559,26 +557,26 @@ TEST(ReplyRead, TakenBackAfterTheTimeLimit)
 		auto e = provider();
 		u32 wait = 99;
 
-		EXPECT_EQ(overdue(*e, start, &wait), -1);
-		EXPECT_EQ(wait, 0u);
-		const u32 x = exposed(*e, X, 7, start);
-		const u32 y = exposed(*e, Y, 8, start + 300);
+		reply x, y, z;
 
+		EXPECT_EQ(overdue(*e, start, &wait), nullptr);
+		EXPECT_EQ(wait, 0u);
+		x.sent(*e, X, 7, start);
+		y.sent(*e, Y, 8, start + 300);
 		/* Not sent: no time runs */
-		expose(*e, 3);
-		EXPECT_EQ(overdue(*e, start + 300, &wait), -1);
+		EXPECT_TRUE(z.fits(*e, 3));
+		EXPECT_EQ(overdue(*e, start + 300, &wait), nullptr);
 		EXPECT_EQ(wait, 700u);
-		EXPECT_EQ(overdue(*e, start + 999, &wait), -1);
+		EXPECT_EQ(overdue(*e, start + 999, &wait), nullptr);
 		EXPECT_EQ(wait, 1u);
-		EXPECT_EQ(overdue(*e, start + 1000, &wait),
-			  static_cast<int>(x));
-		EXPECT_EQ(overdue(*e, start + 1000, &wait), -1);
+		EXPECT_EQ(overdue(*e, start + 1000, &wait), &x);
+		EXPECT_EQ(overdue(*e, start + 1000, &wait), nullptr);
 		EXPECT_EQ(wait, 300u);
 		/* Too late */
 		EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_DONE);
 		EXPECT_EQ(e->receive(done(Y)), RPCRDMA_RX_PULLED);
-		EXPECT_EQ(e->rx.exposed, y);
-		EXPECT_EQ(overdue(*e, start + 5000, &wait), -1);
+		EXPECT_EQ(e->rx.exposed, &y);
+		EXPECT_EQ(overdue(*e, start + 5000, &wait), nullptr);
 		EXPECT_EQ(wait, 0u);
 		EXPECT_EQ(e->conn.counters.dones_overdue, 1u);
 	}

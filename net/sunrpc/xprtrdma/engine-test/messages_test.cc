@@ -619,10 +619,10 @@ TEST(Control, Done)
 	rpcrdma_reply_plan plan = {};
 
 	plan.read_length = 100;
-	const int slot = rpcrdma_conn_expose(&e->conn, X, &plan);
+	rpcrdma_exposure exposure;
 
-	ASSERT_GE(slot, 0);
-	rpcrdma_conn_exposed(&e->conn, static_cast<u32>(slot), 7, 0);
+	ASSERT_EQ(rpcrdma_conn_expose(&e->conn, &exposure, X, &plan), 0);
+	rpcrdma_conn_exposed(&e->conn, &exposure, 7, 0);
 	/* It has no flags. */
 	for (u32 flag : { RESP, MORE, TPMORE })
 		EXPECT_EQ(e->receive(message().prefix(X, RDMA2_DONE, flag, 100,
@@ -631,7 +631,7 @@ TEST(Control, Done)
 	EXPECT_EQ(e->receive(message().prefix(X, RDMA2_DONE, 0, 100, 1)),
 		  RPCRDMA_RX_PULLED);
 	EXPECT_EQ(e->rx.xid, X);
-	EXPECT_EQ(e->rx.exposed, static_cast<u32>(slot));
+	EXPECT_EQ(e->rx.exposed, &exposure);
 	EXPECT_EQ(errors(*e), error_list{});
 }
 

@@ -188,8 +188,8 @@ bool sim::send_one(side s, outgoing &out)
 	if (out.format == RPCRDMA_SPECIAL)
 		part = 0;
 	rpcrdma_conn_stamp(&me.conn, out.kind, buf.data());
-	if (out.slot >= 0) {
-		rpcrdma_conn_exposed(&me.conn, static_cast<u32>(out.slot),
+	if (out.exposure) {
+		rpcrdma_conn_exposed(&me.conn, out.exposure,
 				     out.lists.inv_handle, 0);
 		me.exposed++;
 	}
@@ -370,7 +370,7 @@ void sim::got_reply(side s, const rpcrdma_rx &rx, const octets &payload)
 /* What DONE invalidated is not looked at here: the wire has no place for it. */
 void sim::got_done(side s, const rpcrdma_rx &rx)
 {
-	if (rx.exposed >= RPCRDMA_MAX_EXPOSED || !ends_[s].exposed) {
+	if (!rx.exposed || !ends_[s].exposed) {
 		complain("a DONE for nothing");
 		return;
 	}
@@ -383,8 +383,8 @@ u32 sim::take_back(side at, u32 now)
 	rpcrdma_overdue overdue;
 	u32 n = 0;
 
-	while ((overdue = rpcrdma_conn_overdue(&ends_[at].conn, now)).any) {
-		rpcrdma_conn_unexpose(&ends_[at].conn, overdue.slot);
+	while ((overdue = rpcrdma_conn_overdue(&ends_[at].conn, now)).exposure) {
+		rpcrdma_conn_unexpose(&ends_[at].conn, overdue.exposure);
 		ends_[at].exposed--;
 		n++;
 	}
@@ -400,8 +400,9 @@ bool sim::expose(side at, outgoing *out, rpcrdma_reply_plan *plan)
 	const rpcrdma_region_pool pool{};
 	rpcrdma_lists chunk;
 
-	out->slot = rpcrdma_conn_expose(conn, out->xid, plan);
-	if (out->slot < 0)
+	rpcrdma_exposure *exposure = &exposures_.emplace_back();
+
+	if (rpcrdma_conn_expose(conn, exposure, out->xid, plan))
 		return false;
 	rpcrdma_lists_init(&chunk);
 	rpcrdma_lists_add_read(&chunk, 0);
@@ -409,10 +410,12 @@ bool sim::expose(side at, outgoing *out, rpcrdma_reply_plan *plan)
 	rpcrdma_lists_add_segment(&chunk, out->xid * 4 + 1, third, 4096);
 	rpcrdma_lists_add_segment(&chunk, out->xid * 4 + 2,
 				  plan->read_length - 2 * third, 8192);
-	if (!rpcrdma_plan_expose(conn, &pool, 0, &chunk, plan))
-		return true;
-	rpcrdma_conn_unexpose(conn, static_cast<u32>(out->slot));
-	return false;
+	if (rpcrdma_plan_expose(conn, &pool, 0, &chunk, plan)) {
+		rpcrdma_conn_unexpose(conn, exposure);
+		return false;
+	}
+	out->exposure = exposure;
+	return true;
 }
 
 bool sim::deliver(side to)

@@ -125,7 +125,7 @@ private:
 		rpcrdma_lists lists;
 		octets payload;
 		u32 sent = 0;
-		int slot = -1; /* of a Reply to be pulled */
+		rpcrdma_exposure *exposure = nullptr; /* to be pulled */
 	};
 	struct pending_call {
 		rpc_shape shape;
@@ -173,6 +173,7 @@ private:
 	void check();
 
 	end_state ends_[2];
+	std::deque<rpcrdma_exposure> exposures_; /* of both, ever */
 	u32 start_[2];
 	bool honest_ = true; /* nothing was corrupted so far */
 	bool closed_ = false;

@@ -13,33 +13,23 @@ namespace rpcrdma
 namespace
 {
 
-/* What a slot is used for */
-enum slot_state : u8 {
-	SLOT_FREE,
-	SLOT_RESERVED, /* the Reply is not sent yet */
-	SLOT_WAITING,  /* for its DONE */
-	SLOT_ENDING,   /* its memory is being taken back */
+/* exposure->state */
+enum exposure_state : u8 {
+	RESERVED, /* the Reply is not sent yet */
+	WAITING,  /* for its DONE */
+	ENDING,	  /* its memory is being taken back */
 };
 
-s32 find_slot(const struct rpcrdma_conn *conn, u32 xid, slot_state least,
-	      slot_state most)
+struct rpcrdma_exposure *find(const struct rpcrdma_conn *conn, u32 xid,
+			      exposure_state least)
 {
-	for (u32 i = 0; i < RPCRDMA_MAX_EXPOSED; i++) {
-		if (conn->exposed[i].xid == xid &&
-		    conn->exposed[i].state >= least &&
-		    conn->exposed[i].state <= most)
-			return static_cast<s32>(i);
-	}
-	return -1;
-}
+	struct rpcrdma_exposure *x;
 
-s32 free_slot(const struct rpcrdma_conn *conn)
-{
-	for (u32 i = 0; i < RPCRDMA_MAX_EXPOSED; i++) {
-		if (conn->exposed[i].state == SLOT_FREE)
-			return static_cast<s32>(i);
+	for (x = conn->exposed; x; x = x->next) {
+		if (x->xid == xid && x->state >= least && x->state != ENDING)
+			break;
 	}
-	return -1;
+	return x;
 }
 
 /* The Requester can still ask again, with a Reply chunk (6.4). */
@@ -53,14 +43,14 @@ int no_room(struct rpcrdma_reply_plan *plan)
 
 } // namespace
 
-s32 find_done(const struct rpcrdma_conn *conn, u32 xid)
+struct rpcrdma_exposure *find_done(const struct rpcrdma_conn *conn, u32 xid)
 {
-	return find_slot(conn, xid, SLOT_WAITING, SLOT_WAITING);
+	return find(conn, xid, WAITING);
 }
 
-void take_done(struct rpcrdma_conn *conn, u32 slot)
+void take_done(struct rpcrdma_conn *conn, struct rpcrdma_exposure *exposure)
 {
-	conn->exposed[slot].state = SLOT_ENDING;
+	exposure->state = ENDING;
 	conn->counters.dones_received++;
 }
 
@@ -73,26 +63,30 @@ using namespace rpcrdma;
  * with the same cannot be told apart. What is being taken back counts as
  * exposed until it is.
  */
-int rpcrdma_conn_expose(struct rpcrdma_conn *conn, u32 xid,
+int rpcrdma_conn_expose(struct rpcrdma_conn *conn,
+			struct rpcrdma_exposure *exposure, u32 xid,
 			struct rpcrdma_reply_plan *plan)
 {
 	const u32 octets = plan->read_length;
-	const s32 slot = free_slot(conn);
 
-	if (slot < 0 || octets > conn->cfg.expose_octets ||
+	if (conn->nr_exposed == RPCRDMA_MAX_EXPOSED ||
+	    octets > conn->cfg.expose_octets ||
 	    conn->exposed_octets > conn->cfg.expose_octets - octets ||
-	    find_slot(conn, xid, SLOT_RESERVED, SLOT_WAITING) >= 0)
+	    find(conn, xid, RESERVED))
 		return no_room(plan);
 
-	conn->exposed_octets += octets;
-	conn->exposed[slot] = {
+	*exposure = {
+		.next = conn->exposed,
 		.xid = xid,
 		.octets = octets,
 		.handle = 0,
 		.since = 0,
-		.state = SLOT_RESERVED,
+		.state = RESERVED,
 	};
-	return slot;
+	conn->exposed = exposure;
+	conn->nr_exposed++;
+	conn->exposed_octets += octets;
+	return 0;
 }
 
 /*
@@ -142,12 +136,13 @@ int rpcrdma_plan_expose(const struct rpcrdma_conn *conn,
 	return 0;
 }
 
-void rpcrdma_conn_exposed(struct rpcrdma_conn *conn, u32 slot, u32 inv_handle,
+void rpcrdma_conn_exposed(struct rpcrdma_conn *conn,
+			  struct rpcrdma_exposure *exposure, u32 inv_handle,
 			  u32 now)
 {
-	conn->exposed[slot].handle = inv_handle;
-	conn->exposed[slot].since = now;
-	conn->exposed[slot].state = SLOT_WAITING;
+	exposure->handle = inv_handle;
+	exposure->since = now;
+	exposure->state = WAITING;
 	conn->counters.replies_exposed++;
 }
 
@@ -156,31 +151,36 @@ struct rpcrdma_overdue rpcrdma_conn_overdue(struct rpcrdma_conn *conn, u32 now)
 {
 	u32 wait = 0;
 
-	for (u32 i = 0; i < RPCRDMA_MAX_EXPOSED; i++) {
+	for (struct rpcrdma_exposure *x = conn->exposed; x; x = x->next) {
 		u32 left;
 
-		if (conn->exposed[i].state != SLOT_WAITING)
+		if (x->state != WAITING)
 			continue;
-		if (now - conn->exposed[i].since >= conn->cfg.done_ms) {
-			conn->exposed[i].state = SLOT_ENDING;
+		if (now - x->since >= conn->cfg.done_ms) {
+			x->state = ENDING;
 			conn->counters.dones_overdue++;
-			return { .any = true, .slot = i, .wait = 0 };
+			return { .exposure = x, .wait = 0 };
 		}
-		left = conn->cfg.done_ms - (now - conn->exposed[i].since);
+		left = conn->cfg.done_ms - (now - x->since);
 		if (!wait || left < wait)
 			wait = left;
 	}
-	return { .any = false, .slot = 0, .wait = wait };
+	return { .exposure = nullptr, .wait = wait };
 }
 
-void rpcrdma_conn_unexpose(struct rpcrdma_conn *conn, u32 slot)
+void rpcrdma_conn_unexpose(struct rpcrdma_conn *conn,
+			   struct rpcrdma_exposure *exposure)
 {
-	conn->exposed_octets -= conn->exposed[slot].octets;
-	conn->exposed[slot].state = SLOT_FREE;
+	struct rpcrdma_exposure **at = &conn->exposed;
+
+	while (*at != exposure)
+		at = &(*at)->next;
+	*at = exposure->next;
+	conn->nr_exposed--;
+	conn->exposed_octets -= exposure->octets;
 }
 
-bool rpcrdma_may_invalidate(const struct rpcrdma_conn *conn,
-			    enum rpcrdma_verdict verdict,
+bool rpcrdma_may_invalidate(enum rpcrdma_verdict verdict,
 			    const struct rpcrdma_rx *rx, u32 handle)
 {
 	if (!handle)
@@ -191,7 +191,7 @@ bool rpcrdma_may_invalidate(const struct rpcrdma_conn *conn,
 		return true;
 	case RPCRDMA_RX_PULLED:
 		/* Only what its Reply named, if anything (WP 3.6) */
-		return handle == conn->exposed[rx->exposed].handle;
+		return handle == rx->exposed->handle;
 	default:
 		return false;
 	}

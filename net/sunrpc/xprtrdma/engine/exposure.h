@@ -11,11 +11,11 @@
 namespace rpcrdma
 {
 
-/* The slot that a DONE for @xid is about; negative: none (DR 4.1.3). */
-s32 find_done(const struct rpcrdma_conn *conn, u32 xid);
+/* What a DONE for @xid is about, or NULL (DR 4.1.3) */
+struct rpcrdma_exposure *find_done(const struct rpcrdma_conn *conn, u32 xid);
 
-/* It came: no other one is for @slot, and no time limit holds. */
-void take_done(struct rpcrdma_conn *conn, u32 slot);
+/* It came: no other one is for @exposure, and no time limit holds. */
+void take_done(struct rpcrdma_conn *conn, struct rpcrdma_exposure *exposure);
 
 } // namespace rpcrdma
 

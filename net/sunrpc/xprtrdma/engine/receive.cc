@@ -410,16 +410,16 @@ verdict receive_grant(const message &m)
 /* One for which no Reply waits is dropped (DR 4.1.3): a second one, say. */
 verdict receive_done(const message &m)
 {
-	s32 slot;
+	struct rpcrdma_exposure *exposure;
 
 	if (m.conn->state != RPCRDMA_CONN_OPEN ||
 	    m.prefix.flags & (RDMA2_F_RESPONSE | RDMA2_F_MORE | RDMA2_F_TPMORE))
 		return drop(m.conn);
-	slot = find_done(m.conn, m.prefix.xid);
-	if (slot < 0)
+	exposure = find_done(m.conn, m.prefix.xid);
+	if (!exposure)
 		return drop(m.conn);
-	m.rx->exposed = static_cast<u32>(slot);
-	take_done(m.conn, m.rx->exposed);
+	m.rx->exposed = exposure;
+	take_done(m.conn, exposure);
 	return RPCRDMA_RX_PULLED;
 }
 
@@ -770,7 +770,7 @@ receive_plain_v1(struct rpcrdma_conn *conn, const void *msg, u32 length,
 	rx->payload_offset = 0;
 	rx->payload_length = 0;
 	rx->total_length = 0;
-	rx->exposed = 0;
+	rx->exposed = nullptr;
 	rx->error = {};
 	empty_lists(&rx->lists, 0);
 

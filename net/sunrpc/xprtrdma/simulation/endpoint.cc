@@ -255,13 +255,11 @@ bool endpoint::release_one(rpcrdma_release what)
 			reg.exposed = false;
 		break;
 	case RPCRDMA_RELEASE_EXPOSED:
-		for (auto &x : exposed_) {
-			exposure *was = x;
+		while (conn.exposed) {
+			exposure *x = exposure_of(conn.exposed);
 
-			if (!was)
-				continue;
-			free_slot(was);
-			release(was);
+			unexpose(x);
+			release(x);
 		}
 		break;
 	case RPCRDMA_RELEASE_BUFFERS:
@@ -345,8 +343,9 @@ void endpoint::act(u32 what, u64 arg)
 		overdue_watched_ = false;
 		if (!enter())
 			break;
-		while ((overdue = rpcrdma_conn_overdue(&conn, w_.now_ms())).any) {
-			exposure *x = exposed_[overdue.slot];
+		while ((overdue = rpcrdma_conn_overdue(&conn, w_.now_ms()))
+			       .exposure) {
+			exposure *x = exposure_of(overdue.exposure);
 
 			for (region *reg : x->regions)
 				qp.excuse(reg);
@@ -549,9 +548,9 @@ void endpoint::chain_writes(send_context *s, transfer *writes)
 
 bool endpoint::in_chain(u32 message, const transfer *writes) const
 {
-	return !writes || rpcrdma_sq_in_chain(
-				  &sq_, message,
-				  static_cast<u32>(writes->left.size()));
+	return !writes ||
+	       rpcrdma_sq_in_chain(&sq_, message,
+				   static_cast<u32>(writes->left.size()));
 }
 
 /* As much of it as goes at once */
@@ -595,7 +594,7 @@ void endpoint::expose(send_context *s)
 		return;
 	s->exposed = nullptr;
 	expose_regions(x->regions);
-	rpcrdma_conn_exposed(&conn, x->slot, x->inv_handle, w_.now_ms());
+	rpcrdma_conn_exposed(&conn, &x->engine, x->inv_handle, w_.now_ms());
 	if (!overdue_watched_) {
 		overdue_watched_ = true;
 		w_.after((conn.cfg.done_ms + 1) * MILLISECOND, this, OVERDUE);
@@ -1274,8 +1273,7 @@ void endpoint::arrived(received *rv)
 	default:
 		break;
 	}
-	if (!rpcrdma_may_invalidate(&conn, rv->verdict, &rv->rx,
-				    rv->inv_handle)) {
+	if (!rpcrdma_may_invalidate(rv->verdict, &rv->rx, rv->inv_handle)) {
 		if (qp.is_excused(rv->inv_handle))
 			w_.trouble = true;
 		else
@@ -1300,12 +1298,8 @@ void endpoint::arrived(received *rv)
 		ops_.error(*this, rv);
 		break;
 	case RPCRDMA_RX_PULLED: {
-		exposure *x = exposed_[rv->rx.exposed];
+		exposure *x = exposure_of(rv->rx.exposed);
 
-		if (!x) {
-			w_.complain("a DONE for nothing");
-			return;
-		}
 		if (rv->inv_handle)
 			invalidated(x->regions, rv->inv_handle);
 		end_exposure(x);
@@ -1721,10 +1715,15 @@ void endpoint::read(transfer *t)
 
 /* ---- Replies to be pulled ---- */
 
-void endpoint::free_slot(exposure *x)
+exposure *endpoint::exposure_of(rpcrdma_exposure *x)
 {
-	exposed_[x->slot] = nullptr;
-	rpcrdma_conn_unexpose(&conn, x->slot);
+	return reinterpret_cast<exposure *>(reinterpret_cast<u8 *>(x) -
+					    offsetof(exposure, engine));
+}
+
+void endpoint::unexpose(exposure *x)
+{
+	rpcrdma_conn_unexpose(&conn, &x->engine);
 	put_regions(x->regions);
 }
 
@@ -1738,19 +1737,17 @@ void endpoint::release(exposure *x)
 
 int endpoint::expose(exposure *x, u32 xid, rpcrdma_reply_plan *plan)
 {
-	int slot, rc;
+	int rc;
 
 	if (!enter())
 		return -ENOTCONN;
 	x->ep = this;
-	slot = rpcrdma_conn_expose(&conn, xid, plan);
-	if (slot < 0) {
+	rc = rpcrdma_conn_expose(&conn, &x->engine, xid, plan);
+	if (rc) {
 		leave();
-		return slot;
+		return rc;
 	}
 	live_++;
-	exposed_[slot] = x;
-	x->slot = static_cast<u32>(slot);
 	rpcrdma_lists_init(&x->lists);
 	rpcrdma_lists_add_read(&x->lists, 0);
 	rc = map(x->regions, x->data, 0, plan->read_length, false, x->lists);
@@ -1764,7 +1761,7 @@ int endpoint::expose(exposure *x, u32 xid, rpcrdma_reply_plan *plan)
 
 void endpoint::cancel_exposure(exposure *x)
 {
-	free_slot(x);
+	unexpose(x);
 	live_--;
 	leave();
 }
@@ -1776,7 +1773,7 @@ void endpoint::end_exposure(exposure *x)
 			close(nullptr);
 			return;
 		}
-		free_slot(x);
+		unexpose(x);
 		release(x);
 	});
 }

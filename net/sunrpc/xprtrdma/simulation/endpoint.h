@@ -72,7 +72,8 @@ struct invalidation final : work {
 
 struct exposure {
 	endpoint *ep;
-	u32 slot, inv_handle;
+	rpcrdma_exposure engine{};
+	u32 inv_handle;
 	std::vector<region *> regions;
 	rpcrdma_lists lists;
 	memory data;
@@ -315,7 +316,8 @@ private:
 	bool append(received *rv);
 	bool assemble(received *rv);
 	void spoil_props(received *rv);
-	void free_slot(exposure *x);
+	static exposure *exposure_of(rpcrdma_exposure *x);
+	void unexpose(exposure *x);
 	void end_exposure(exposure *x);
 	void release(exposure *x);
 	static void expose_regions(const std::vector<region *> &regions);
@@ -357,7 +359,6 @@ private:
 	bool more_regions_ = false;
 	u64 idly_told_ = 0;   /* when they were told without that, last */
 	u64 short_until_ = 0; /* memory for regions */
-	exposure *exposed_[RPCRDMA_MAX_EXPOSED]{};
 	std::vector<u8> assembly_;
 	std::unique_ptr<engine_test::letter_credits> letter_;
 	std::vector<received *> spares_, free_receives_;

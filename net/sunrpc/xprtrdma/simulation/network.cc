@@ -106,9 +106,9 @@ void network::choose_setup()
 		p->max_regions = 2 * RPCRDMA_MAX_SEGS +
 				 (c.below(2) ? 0 : 2 * cfg.window);
 		/* Room for the largest message, or for many */
-		p->sq_depth = c.below(2) ? RPCRDMA_MAX_SEGS + 1 +
-						   RPCRDMA_SQ_BATCH :
-					   4 * cfg.window + 400;
+		p->sq_depth = c.below(2) ?
+				      RPCRDMA_MAX_SEGS + 1 + RPCRDMA_SQ_BATCH :
+				      4 * cfg.window + 400;
 		p->reorders = c.below(4) == 3;
 	}
 	/* Mostly version 2 */
@@ -553,8 +553,8 @@ void network::request(u32 index)
 	if (peer1_) {
 		const rpcrdma_props &mine = client ? client->conn.cfg.props :
 						     setup_.client.cfg.props;
-		const rpcrdma_props &theirs =
-			server ? server->conn.cfg.props : setup_.server.cfg.props;
+		const rpcrdma_props &theirs = server ? server->conn.cfg.props :
+						       setup_.server.cfg.props;
 		u32 size = std::min(theirs.sbsiz, mine.rbsiz);
 
 		/* It has one threshold for both ways. */

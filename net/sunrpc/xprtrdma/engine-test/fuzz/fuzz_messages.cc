@@ -37,6 +37,9 @@ enum {
 	STATE_RAW = 64,	    /* leave version and credits alone, too */
 };
 
+/* The Reply that it has exposed in some states */
+rpcrdma_exposure exposure;
+
 std::unique_ptr<end> make_end(uint8_t state)
 {
 	const bool client = state & STATE_CLIENT;
@@ -68,9 +71,8 @@ std::unique_ptr<end> make_end(uint8_t state)
 		rpcrdma_reply_plan plan = {};
 
 		plan.read_length = 1000;
-		rpcrdma_conn_exposed(&e->conn,
-				     rpcrdma_conn_expose(&e->conn, 7, &plan), 9,
-				     0);
+		REQUIRE(!rpcrdma_conn_expose(&e->conn, &exposure, 7, &plan));
+		rpcrdma_conn_exposed(&e->conn, &exposure, 9, 0);
 	}
 	if (state & STATE_SEQUENCE)
 		e->receive(
@@ -236,11 +238,9 @@ int one_message(const uint8_t *data, size_t size, u32 htype)
 	case RPCRDMA_RX_PULLED:
 		REQUIRE(htype == RDMA2_DONE);
 		REQUIRE(state & STATE_PULL && e->rx.xid == 7);
-		REQUIRE(e->rx.exposed < RPCRDMA_MAX_EXPOSED);
-		REQUIRE(rpcrdma_may_invalidate(&e->conn, RPCRDMA_RX_PULLED,
-					       &e->rx, 9));
-		REQUIRE(!rpcrdma_may_invalidate(&e->conn, RPCRDMA_RX_PULLED,
-						&e->rx, 7));
+		REQUIRE(e->rx.exposed == &exposure);
+		REQUIRE(rpcrdma_may_invalidate(RPCRDMA_RX_PULLED, &e->rx, 9));
+		REQUIRE(!rpcrdma_may_invalidate(RPCRDMA_RX_PULLED, &e->rx, 7));
 		rpcrdma_conn_unexpose(&e->conn, e->rx.exposed);
 		REQUIRE(!e->conn.exposed_octets);
 		break;
