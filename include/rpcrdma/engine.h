@@ -33,9 +33,48 @@ typedef unsigned long long u64;
 #ifndef NULL
 #define NULL nullptr
 #endif
+
+/*
+ * A count that goes on from 0 behind 2^32 - 1, as those on the wire do, or a time that
+ * does. Which of two is larger makes no sense, and is no expression that compiles: how
+ * far one is from the other does, see distance().
+ */
+class rpcrdma_serial
+{
+public:
+	rpcrdma_serial() = default;
+	constexpr rpcrdma_serial(u32 count) : count_{ count }
+	{
+	}
+	constexpr operator u32() const
+	{
+		return count_;
+	}
+	constexpr rpcrdma_serial &operator+=(u32 more)
+	{
+		count_ += more;
+		return *this;
+	}
+	constexpr void operator++(int)
+	{
+		count_++;
+	}
+	friend bool operator<(rpcrdma_serial, rpcrdma_serial) = delete;
+	friend bool operator>(rpcrdma_serial, rpcrdma_serial) = delete;
+	friend bool operator<=(rpcrdma_serial, rpcrdma_serial) = delete;
+	friend bool operator>=(rpcrdma_serial, rpcrdma_serial) = delete;
+
+private:
+	u32 count_;
+};
+
+static_assert(sizeof(rpcrdma_serial) == sizeof(u32));
+
 extern "C" {
 #else
 #include <linux/types.h>
+
+typedef u32 rpcrdma_serial;
 #endif
 
 /* ------------------------------------------------------------------ */
@@ -474,15 +513,15 @@ struct rpcrdma_conn {
 	u8 err_vers_high, err_vers_low;	/* from an ERR_VERS, 255 at most */
 	u8 answered;			/* client: something valid came back */
 	u8 refused;			/* ... which was ERR_VERS, and no more */
-	/* Credits, WP 3.3: serial numbers modulo 2^32 */
-	u32 sent;			/* messages sent by this end */
-	u32 limit;			/* may send while sent < limit */
+	/* Credits, WP 3.3 */
+	rpcrdma_serial sent;		/* messages sent by this end */
+	rpcrdma_serial limit;		/* may send until sent is there */
 	u32 underway;			/* Calls without an answer, of either end: a guess */
-	u32 received;			/* messages received by this end */
-	u32 posted;			/* Receives ever posted here */
-	u32 counted;			/* last received that the peer sent */
-	u32 said;			/* sent, when all after it are grants */
-	u32 advertised;			/* last received + credit sent */
+	rpcrdma_serial received;	/* messages received by this end */
+	rpcrdma_serial posted;		/* Receives ever posted here */
+	rpcrdma_serial counted;		/* last received that the peer sent */
+	rpcrdma_serial said;		/* sent, when all after it are grants */
+	rpcrdma_serial advertised;	/* last received + credit sent */
 	u32 unreplaced;			/* Receives that are free again soon */
 	u16 grants_unreplaced;		/* ... of grants since that header */
 	u16 moved;			/* more than such grants came since */
@@ -494,14 +533,14 @@ struct rpcrdma_conn {
 	u32 receives;			/* all that were made */
 	u32 making;			/* ... and that the caller makes now */
 	u32 kept_back;			/* free ones, not posted */
-	u32 heard_later;		/* received, when a window was heard of */
+	rpcrdma_serial heard_later;	/* received, when a window was heard of */
 	u32 least_left;			/* that the peer had left since ... */
-	u32 watched_since;		/* milliseconds */
-	u32 whole;			/* sent, when last what waits was */
+	rpcrdma_serial watched_since;	/* milliseconds */
+	rpcrdma_serial whole;		/* sent, when last what waits was */
 	u8 stalled;			/* something has to wait for window, */
-	u32 stalled_since;		/* ... milliseconds, since then, with */
-	u32 stalled_sent;		/* ... so many messages sent, and the */
-	u32 stalled_whole;		/* ... last whole one that needs it */
+	rpcrdma_serial stalled_since;	/* ... milliseconds, since then, with */
+	rpcrdma_serial stalled_sent;	/* ... so many messages sent, and the */
+	rpcrdma_serial stalled_whole;	/* ... last whole one that needs it */
 	u32 prop_octets;		/* of CONNPROP received, bounded */
 	/* Version 1: its credits, and what its limits come from */
 	u32 calls_out;			/* Calls sent and not answered */
@@ -946,8 +985,8 @@ struct rpcrdma_sq {
 	u32 depth;		/* slots */
 	u32 batch;		/* one of so many reports itself, at least */
 	/* Slots ever used, modulo 2^32: all, those that are free again, and */
-	u32 posted, through;
-	u32 signaled;		/* ... up to the last that reports itself */
+	rpcrdma_serial posted, through;
+	rpcrdma_serial signaled;	/* ... up to the last that reports itself */
 	u32 contexts;		/* that are free */
 	/* These two are looked at together. */
 	u32 transfers;		/* that wait */
@@ -962,7 +1001,7 @@ struct rpcrdma_sq {
 /* A chain of Work Requests that is posted at once; embed it in what that is. */
 struct rpcrdma_wrs {
 	u32 nr;			/* Work Requests */
-	u32 begin;		/* the account's: slots ever used before it */
+	rpcrdma_serial begin;	/* the account's: slots ever used before it */
 	u8 signaled;		/* has to report its end, or (once posted) will */
 };
 
@@ -1150,10 +1189,11 @@ bool rpcrdma_sq_may_call(const struct rpcrdma_conn *conn,
 /* Is there window for one, at least? A guess, which only spares that. Any context. */
 static inline bool rpcrdma_sq_call_is_likely(const struct rpcrdma_conn *conn)
 {
-	const u32 left = __atomic_load_n(&conn->limit, __ATOMIC_RELAXED) -
-			 __atomic_load_n(&conn->sent, __ATOMIC_RELAXED);
+	rpcrdma_serial limit, sent;
 
-	return (int)left > RPCRDMA_CALL_RESERVE;
+	__atomic_load(&conn->limit, &limit, __ATOMIC_RELAXED);
+	__atomic_load(&conn->sent, &sent, __ATOMIC_RELAXED);
+	return (int)(limit - sent) > RPCRDMA_CALL_RESERVE;
 }
 
 /*

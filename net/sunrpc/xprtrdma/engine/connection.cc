@@ -112,7 +112,8 @@ u32 send_err_vers(struct rpcrdma_conn *conn, void *buf,
 	out.word(RDMA2_ERR_VERS);
 	out.word(conn->cfg.version_low);
 	out.word(conn->cfg.version_high);
-	conn->said = ++conn->sent;
+	conn->sent++;
+	conn->said = conn->sent;
 	conn->counters.errors_sent++;
 	return out.offset();
 }

@@ -85,11 +85,8 @@ static constexpr u64 roundup4(u64 octets)
 	return (octets + 3) & ~u64{ 3 };
 }
 
-/*
- * The distance from @from to @to for counts that wrap at 2^32: negative when
- * @to lies behind.
- */
-static constexpr s32 distance(u32 from, u32 to)
+/* The distance from @from to @to: negative when @to lies behind. */
+static constexpr s32 distance(rpcrdma_serial from, rpcrdma_serial to)
 {
 	return static_cast<s32>(to - from);
 }
