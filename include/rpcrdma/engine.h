@@ -488,7 +488,7 @@ struct rpcrdma_exposure {
 	struct rpcrdma_exposure *next;
 	u32 xid, octets;
 	u32 handle;		/* that DONE may invalidate, 0: none */
-	u32 since;		/* milliseconds, when it was sent */
+	rpcrdma_serial since;	/* milliseconds, when it was sent */
 	u8 state;
 };
 

@@ -93,7 +93,8 @@ bool is_short(const struct rpcrdma_conn *conn)
 	    distance(conn->heard_later, conn->received) < 0)
 		return false;
 	return left_to_peer(conn) <= max_u32(CALL_RESERVE, conn->window / 2) ||
-	       (u32{ conn->received } >= IN_USE && conn->window < usual_window(conn));
+	       (u32{ conn->received } >= IN_USE &&
+		conn->window < usual_window(conn));
 }
 
 void grow(struct rpcrdma_conn *conn)
