@@ -210,7 +210,7 @@ TEST(SendQueue, KnowsWhatNeverFits)
 	queue q;
 	const u32 most = DEPTH - q.sq.batch;
 
-	EXPECT_EQ(q.sq.batch, DEPTH / 8);
+	EXPECT_EQ(q.sq.batch, DEPTH / 6);
 	EXPECT_TRUE(rpcrdma_sq_fits(&q.sq, most));
 	EXPECT_EQ(q.transfer(most + 1), RPCRDMA_SQ_NEVER);
 	EXPECT_EQ(q.reply(most + 1), RPCRDMA_SQ_NEVER);
@@ -232,7 +232,7 @@ TEST(SendQueue, TurnsOfTransfers)
 	queue q{ 116, 200 }, shortest{ 2, 200 };
 	const u32 turn = rpcrdma_sq_turn_wrs(&q.sq);
 
-	EXPECT_EQ(turn, (116u - 14) / 2);
+	EXPECT_EQ(turn, (116u - 16) / 2);
 	EXPECT_EQ(q.transfer(turn), RPCRDMA_SQ_GO);
 	EXPECT_EQ(q.reply(turn), RPCRDMA_SQ_GO);
 	/* There is one for the shortest queue, too. */
@@ -429,10 +429,10 @@ TEST(SendQueue, MessagesFollowTransfers)
 {
 	queue q;
 
-	ASSERT_EQ(q.transfer(56), RPCRDMA_SQ_GO);
-	ASSERT_EQ(q.transfer(56), RPCRDMA_SQ_WAIT);
-	ASSERT_EQ(q.transfer(56), RPCRDMA_SQ_WAIT);
-	ASSERT_EQ(q.reply(9), RPCRDMA_SQ_WAIT);
+	ASSERT_EQ(q.transfer(54), RPCRDMA_SQ_GO);
+	ASSERT_EQ(q.transfer(54), RPCRDMA_SQ_WAIT);
+	ASSERT_EQ(q.transfer(54), RPCRDMA_SQ_WAIT);
+	ASSERT_EQ(q.reply(11), RPCRDMA_SQ_WAIT);
 	q.complete(q.reporter());
 	q.pump();
 	EXPECT_EQ(q.transfers.size(), 1u);

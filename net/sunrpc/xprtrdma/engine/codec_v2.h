@@ -28,6 +28,8 @@ enum {
 	PLAIN_HEADER_OCTETS = RPCRDMA_V2_PREFIX + EMPTY_LISTS_OCTETS,
 	/* An ERROR without data, and ERR_VERS: seven words */
 	ERROR_OCTETS = 28,
+	/* What is looked at before the version is known */
+	COMMON_OCTETS = OFF_FLAGS,
 };
 
 /* The words of a prefix */
@@ -39,15 +41,15 @@ struct prefix {
 	u32 received;
 };
 
-/* Read the prefix of a message of at least RPCRDMA_V2_PREFIX octets. */
-static inline prefix decode_prefix(const void *msg)
+[[gnu::always_inline]] static inline prefix
+decode_prefix(span<RPCRDMA_V2_PREFIX> msg)
 {
 	return {
-		.xid = load_word(msg, OFF_XID),
-		.credit = load_word(msg, OFF_CREDIT),
-		.htype = load_word(msg, OFF_HTYPE),
-		.flags = load_word(msg, OFF_FLAGS),
-		.received = load_word(msg, OFF_RECEIVED),
+		.xid = msg.word<OFF_XID>(),
+		.credit = msg.word<OFF_CREDIT>(),
+		.htype = msg.word<OFF_HTYPE>(),
+		.flags = msg.word<OFF_FLAGS>(),
+		.received = msg.word<OFF_RECEIVED>(),
 	};
 }
 
@@ -80,10 +82,11 @@ encode_lists(xdr_writer out, const struct rpcrdma_lists *lists)
 }
 
 /* Write the credit fields into a header. */
-static inline void store_credits(void *header, u32 credit, u32 received)
+[[gnu::always_inline]] static inline void
+store_credits(span<RPCRDMA_V2_PREFIX, u8> header, u32 credit, u32 received)
 {
-	store_word(header, OFF_CREDIT, credit);
-	store_word(header, OFF_RECEIVED, received);
+	header.word<OFF_CREDIT>(credit);
+	header.word<OFF_RECEIVED>(received);
 }
 
 } // namespace rpcrdma::v2

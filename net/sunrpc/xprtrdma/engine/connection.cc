@@ -83,7 +83,8 @@ void stamp(struct rpcrdma_conn *conn, void *header)
 {
 	const u32 credit = advertise(conn);
 
-	v2::store_credits(header, credit, conn->received);
+	v2::store_credits(span<RPCRDMA_V2_PREFIX, u8>{ header }, credit,
+			  conn->received);
 }
 
 /* The same for a control message that is not a grant */
@@ -452,7 +453,8 @@ void rpcrdma_conn_stamp(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
 			void *header)
 {
 	if (conn->version == RPCRDMA_VERS_1 ||
-	    !(load_word(header, v2::OFF_FLAGS) & RDMA2_F_MORE)) {
+	    !(span<RPCRDMA_V2_PREFIX, u8>{ header }.word<v2::OFF_FLAGS>() &
+	      RDMA2_F_MORE)) {
 		stamp_whole(conn, kind, header);
 		return;
 	}

@@ -17,6 +17,7 @@ constexpr u32 PRIVATE_MAX_SIZE = 262144;
 
 /* Octet offsets */
 enum {
+	PRIVATE_OFF_MAGIC = 0,
 	PRIVATE_OFF_VERSION = 4,
 	PRIVATE_OFF_FLAGS = 5,
 	PRIVATE_OFF_SEND = 6,
@@ -41,11 +42,13 @@ u32 decode_size(u8 code)
 void rpcrdma_encode_private(const struct rpcrdma_private *priv,
 			    u8 buf[RPCRDMA_PRIVATE_OCTETS])
 {
-	store_word(buf, 0, PRIVATE_MAGIC);
-	buf[PRIVATE_OFF_VERSION] = PRIVATE_VERSION;
-	buf[PRIVATE_OFF_FLAGS] = priv->inv_ok ? PRIVATE_F_REMOTE_INV : 0;
-	buf[PRIVATE_OFF_SEND] = encode_size(priv->send_size);
-	buf[PRIVATE_OFF_RECV] = encode_size(priv->recv_size);
+	const span<RPCRDMA_PRIVATE_OCTETS, u8> out{ buf };
+
+	out.word<PRIVATE_OFF_MAGIC>(PRIVATE_MAGIC);
+	out.octet<PRIVATE_OFF_VERSION>(PRIVATE_VERSION);
+	out.octet<PRIVATE_OFF_FLAGS>(priv->inv_ok ? PRIVATE_F_REMOTE_INV : 0);
+	out.octet<PRIVATE_OFF_SEND>(encode_size(priv->send_size));
+	out.octet<PRIVATE_OFF_RECV>(encode_size(priv->recv_size));
 }
 
 /*
@@ -55,7 +58,7 @@ void rpcrdma_encode_private(const struct rpcrdma_private *priv,
 void rpcrdma_decode_private(const void *buf, u32 length,
 			    struct rpcrdma_private *priv)
 {
-	const u8 *octets = static_cast<const u8 *>(buf);
+	const span<RPCRDMA_PRIVATE_OCTETS> in{ buf };
 
 	*priv = {
 		.valid = 0,
@@ -64,12 +67,12 @@ void rpcrdma_decode_private(const void *buf, u32 length,
 		.recv_size = PRIVATE_MIN_SIZE,
 	};
 	if (!buf || length < RPCRDMA_PRIVATE_OCTETS ||
-	    load_word(buf, 0) != PRIVATE_MAGIC ||
-	    octets[PRIVATE_OFF_VERSION] != PRIVATE_VERSION)
+	    in.word<PRIVATE_OFF_MAGIC>() != PRIVATE_MAGIC ||
+	    in.octet<PRIVATE_OFF_VERSION>() != PRIVATE_VERSION)
 		return;
 
 	priv->valid = 1;
-	priv->inv_ok = octets[PRIVATE_OFF_FLAGS] & PRIVATE_F_REMOTE_INV;
-	priv->send_size = decode_size(octets[PRIVATE_OFF_SEND]);
-	priv->recv_size = decode_size(octets[PRIVATE_OFF_RECV]);
+	priv->inv_ok = in.octet<PRIVATE_OFF_FLAGS>() & PRIVATE_F_REMOTE_INV;
+	priv->send_size = decode_size(in.octet<PRIVATE_OFF_SEND>());
+	priv->recv_size = decode_size(in.octet<PRIVATE_OFF_RECV>());
 }

@@ -544,7 +544,9 @@ verdict receive_v2(struct rpcrdma_conn *conn, const void *msg, u32 length,
 	if (length < RPCRDMA_V2_PREFIX)
 		return drop(conn);
 
-	const message m{ conn, msg, length, v2::decode_prefix(msg), rx };
+	const message m{ conn, msg, length,
+			 v2::decode_prefix(span<RPCRDMA_V2_PREFIX>{ msg }),
+			 rx };
 	const bool was_short = is_short_of_window(conn);
 	const bool had_room = was_short && room_for_call(conn);
 	const u32 limit = conn->limit;
@@ -560,23 +562,22 @@ verdict receive_v2(struct rpcrdma_conn *conn, const void *msg, u32 length,
 }
 
 /* Is a client's first answer ERR_VERS? The rule is WP 3.1's. */
-bool is_err_vers(const void *msg, u32 length)
+bool is_err_vers(span<v1::ERR_VERS_OCTETS> msg)
 {
-	return length == v2::ERROR_OCTETS &&
-	       load_word(msg, v2::OFF_VERS) == RPCRDMA_VERS_2 &&
-	       load_word(msg, v2::OFF_HTYPE) == RDMA2_ERROR &&
-	       load_word(msg, 16) == RDMA2_ERR_VERS &&
-	       load_word(msg, 24) == RPCRDMA_VERS_1;
+	return msg.word<v1::OFF_VERS>() == RPCRDMA_VERS_2 &&
+	       msg.word<v1::OFF_PROC>() == RDMA2_ERROR &&
+	       msg.word<v1::OFF_ERR>() == RDMA2_ERR_VERS &&
+	       msg.word<v1::OFF_ERR_HIGH>() == RPCRDMA_VERS_1;
 }
 
 /*
  * The peer has no version 2: go on with version 1 if that is allowed here and
  * there (WP 3.4).
  */
-void refused_version(struct rpcrdma_conn *conn, const void *msg)
+void refused_version(struct rpcrdma_conn *conn, span<v1::ERR_VERS_OCTETS> msg)
 {
-	const u32 low = load_word(msg, v1::OFF_ERR_LOW);
-	const u32 high = load_word(msg, v1::OFF_ERR_HIGH);
+	const u32 low = msg.word<v1::OFF_ERR_LOW>();
+	const u32 high = msg.word<v1::OFF_ERR_HIGH>();
 
 	conn->answered = 1;
 	conn->refused = 1;
@@ -593,13 +594,17 @@ void refused_version(struct rpcrdma_conn *conn, const void *msg)
  * @msg is still to be looked at.
  */
 [[gnu::noinline]] bool choose_version(struct rpcrdma_conn *conn,
-				      const void *msg, u32 length)
+				      span<v2::COMMON_OCTETS> msg, u32 length)
 {
-	const u32 version = load_word(msg, v2::OFF_VERS);
+	const u32 version = msg.word<v2::OFF_VERS>();
 
-	if (conn->cfg.client && is_err_vers(msg, length)) {
-		refused_version(conn, msg);
-		return false;
+	if (conn->cfg.client && length == v1::ERR_VERS_OCTETS) {
+		const span<v1::ERR_VERS_OCTETS> error{ msg.octets() };
+
+		if (is_err_vers(error)) {
+			refused_version(conn, error);
+			return false;
+		}
 	}
 
 	/* A client has chosen with its first message. */
@@ -615,12 +620,12 @@ void refused_version(struct rpcrdma_conn *conn, const void *msg)
 		return true;
 	}
 
-	if (load_word(msg, v2::OFF_HTYPE) == RDMA2_ERROR) {
+	if (msg.word<v2::OFF_HTYPE>() == RDMA2_ERROR) {
 		drop(conn);
 		return false;
 	}
-	push_pending(conn, load_word(msg, v2::OFF_XID), RDMA2_ERROR,
-		     RDMA2_ERR_VERS, version, 0);
+	push_pending(conn, msg.word<v2::OFF_XID>(), RDMA2_ERROR, RDMA2_ERR_VERS,
+		     version, 0);
 	return false;
 }
 
@@ -657,19 +662,20 @@ void refused_version(struct rpcrdma_conn *conn, const void *msg)
 	    is_short_of_window(conn) || length < payload + RPC_MIN_OCTETS)
 		return false;
 
-	const u32 flags = load_word(msg, v2::OFF_FLAGS);
+	const span<payload + RPC_MIN_OCTETS> m{ msg };
+	const u32 flags = m.word<v2::OFF_FLAGS>();
 
 	/* Not every client takes Calls. */
 	if (!flags && conn->cfg.client &&
 	    conn->cfg.props.brs == RDMA2_RVRSDIR_NONE)
 		return false;
 	if (flags > RDMA2_F_RESPONSE ||
-	    (load_word(msg, v2::OFF_HTYPE) | load_word(msg, lists) |
-	     load_word(msg, lists + 4) | load_word(msg, lists + 8)))
+	    (m.word<v2::OFF_HTYPE>() | m.word<lists>() | m.word<lists + 4>() |
+	     m.word<lists + 8>()))
 		return false;
-	return load_word(msg, v2::OFF_VERS) == RPCRDMA_VERS_2 &&
-	       load_word(msg, payload) == load_word(msg, v2::OFF_XID) &&
-	       load_word(msg, payload + RPC_OFF_DIRECTION) == flags;
+	return m.word<v2::OFF_VERS>() == RPCRDMA_VERS_2 &&
+	       m.word<payload>() == m.word<v2::OFF_XID>() &&
+	       m.word<payload + RPC_OFF_DIRECTION>() == flags;
 }
 
 /* Take one of these. */
@@ -677,10 +683,11 @@ void refused_version(struct rpcrdma_conn *conn, const void *msg)
 						    const void *msg, u32 length,
 						    struct rpcrdma_rx *rx)
 {
-	const v2::prefix prefix = v2::decode_prefix(msg);
+	const span<v2::PLAIN_HEADER_OCTETS> header{ msg };
+	const v2::prefix prefix = v2::decode_prefix(header);
 
 	fill_plain(rx, prefix.xid, v2::PLAIN_HEADER_OCTETS, length,
-		   load_word(msg, RPCRDMA_V2_PREFIX));
+		   header.word<RPCRDMA_V2_PREFIX>());
 	if (!count_message(conn) || !take_credits(conn, prefix))
 		return RPCRDMA_RX_CLOSE;
 	if (prefix.flags & RDMA2_F_RESPONSE) {
@@ -699,11 +706,13 @@ verdict receive(struct rpcrdma_conn *conn, const void *msg, u32 length,
 		return RPCRDMA_RX_CLOSE;
 
 	/* Too short to tell whose it is (7, WP 3.1) */
-	if (length < v2::OFF_FLAGS)
+	if (length < v2::COMMON_OCTETS)
 		return drop(conn);
 
+	const span<v2::COMMON_OCTETS> common{ msg };
+
 	if (!conn->version) {
-		const bool go_on = choose_version(conn, msg, length);
+		const bool go_on = choose_version(conn, common, length);
 
 		if (conn->version == RPCRDMA_VERS_1)
 			rx->events |= RPCRDMA_EV_OPENED;
@@ -711,7 +720,7 @@ verdict receive(struct rpcrdma_conn *conn, const void *msg, u32 length,
 			return RPCRDMA_RX_DONE;
 	}
 
-	if (load_word(msg, v2::OFF_VERS) != conn->version) {
+	if (common.word<v2::OFF_VERS>() != conn->version) {
 		close_connection(conn, "peer changes the version");
 		return RPCRDMA_RX_CLOSE;
 	}
@@ -795,8 +804,10 @@ using namespace rpcrdma;
 /* The first message of a connection tells its version. */
 bool rpcrdma_has_more_segs(const void *msg, u32 length)
 {
-	return length >= v2::OFF_FLAGS &&
-	       load_word(msg, v2::OFF_VERS) == RPCRDMA_VERS_1 &&
+	const span<v2::COMMON_OCTETS> common{ msg };
+
+	return length >= v2::COMMON_OCTETS &&
+	       common.word<v2::OFF_VERS>() == RPCRDMA_VERS_1 &&
 	       v1::wants_more_segs(msg, length);
 }
 
@@ -826,8 +837,10 @@ enum rpcrdma_verdict rpcrdma_conn_receive(struct rpcrdma_conn *conn,
  */
 bool rpcrdma_payload_ok(u32 xid, bool response, const void *first)
 {
-	return load_word(first, 0) == xid &&
-	       load_word(first, RPC_OFF_DIRECTION) ==
+	const span<RPC_MIN_OCTETS> rpc{ first };
+
+	return rpc.word<0>() == xid &&
+	       rpc.word<RPC_OFF_DIRECTION>() ==
 		       (response ? RPC_REPLY : RPC_CALL);
 }
 

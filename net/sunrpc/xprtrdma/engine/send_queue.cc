@@ -93,7 +93,7 @@ void rpcrdma_sq_init(struct rpcrdma_sq *sq, u32 depth, u32 sends, u32 reverse,
 
 	*sq = {};
 	sq->depth = depth;
-	sq->batch = clamp_u32(depth / 8, 1, RPCRDMA_SQ_BATCH);
+	sq->batch = clamp_u32(depth / 6, 1, RPCRDMA_SQ_BATCH);
 	/* So that a Call of this end finds one when all Calls here wait for it. */
 	sq->reserve = RPCRDMA_CONTROL_SENDS + min_u32(reverse, sends / 2);
 	sq->reserve_waits =

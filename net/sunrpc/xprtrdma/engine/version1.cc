@@ -23,13 +23,14 @@ constexpr u32 MAX_SEGS = 32;
 /* One message on its way through the checks */
 struct message {
 	struct rpcrdma_conn *conn;
-	const void *octets;
+	const u8 *octets;
 	u32 length;
 	struct rpcrdma_rx *rx;
 
-	u32 word(u32 offset) const
+	/* It has these, or its version would not be known. */
+	span<FIXED_OCTETS> fixed() const
 	{
-		return load_word(octets, offset);
+		return span<FIXED_OCTETS>{ octets };
 	}
 };
 
@@ -68,15 +69,15 @@ u32 answered(struct rpcrdma_conn *conn, u32 limit)
  * ... by a message with a grant. It is absolute; none at all would be the end
  * of all Calls and is not meant.
  */
-u32 answered(struct rpcrdma_conn *conn, const void *msg)
+u32 answered(struct rpcrdma_conn *conn, span<FIXED_OCTETS> msg)
 {
 	return answered(conn,
-			clamp_u32(load_word(msg, OFF_CREDIT), 1, wanted(conn)));
+			clamp_u32(msg.word<OFF_CREDIT>(), 1, wanted(conn)));
 }
 
 void answered(const message &m)
 {
-	m.rx->events |= answered(m.conn, m.octets);
+	m.rx->events |= answered(m.conn, m.fixed());
 }
 
 verdict refuse_call(const message &m)
@@ -200,10 +201,14 @@ verdict receive_rpc(const message &m, bool nomsg)
 
 	rx->payload_offset = in.offset();
 	rx->payload_length = in.left();
-	if (rx->payload_length < RPC_MIN_OCTETS ||
-	    m.word(rx->payload_offset) != rx->xid)
+	if (rx->payload_length < RPC_MIN_OCTETS)
 		return refuse(m);
-	switch (m.word(rx->payload_offset + OFF_DIRECTION)) {
+
+	const span<RPC_MIN_OCTETS> rpc{ m.octets + rx->payload_offset };
+
+	if (rpc.word<0>() != rx->xid)
+		return refuse(m);
+	switch (rpc.word<OFF_DIRECTION>()) {
 	case DIRECTION_CALL:
 		return deliver_call(m, RPCRDMA_INLINE, rx->payload_length);
 	case DIRECTION_REPLY:
@@ -220,10 +225,13 @@ verdict receive_error(const message &m)
 
 	if (m.length < ERR_CHUNK_OCTETS)
 		return drop(m);
-	switch (m.word(OFF_ERR)) {
-	case ERR_VERS:
+	switch (span<ERR_CHUNK_OCTETS>{ m.octets }.word<OFF_ERR>()) {
+	case ERR_VERS: {
 		if (m.length < ERR_VERS_OCTETS)
 			return drop(m);
+
+		const span<ERR_VERS_OCTETS> versions{ m.octets };
+
 		if (m.conn->cfg.guess) {
 			/* The guess was wrong: as if this had never been said. */
 			m.conn->answered = 0;
@@ -232,9 +240,10 @@ verdict receive_error(const message &m)
 			return RPCRDMA_RX_CLOSE;
 		}
 		rx->error.code = RDMA2_ERR_VERS;
-		rx->error.arg[0] = m.word(OFF_ERR_LOW);
-		rx->error.arg[1] = m.word(OFF_ERR_HIGH);
+		rx->error.arg[0] = versions.word<OFF_ERR_LOW>();
+		rx->error.arg[1] = versions.word<OFF_ERR_HIGH>();
 		break;
+	}
 	case ERR_CHUNK:
 		rx->error.code = RDMA2_ERR_BAD_XDR;
 		break;
@@ -249,9 +258,9 @@ verdict receive_error(const message &m)
 
 verdict receive_any(const message &m)
 {
-	const u32 proc = m.word(OFF_PROC);
+	const u32 proc = m.fixed().word<OFF_PROC>();
 
-	m.rx->xid = m.word(OFF_XID);
+	m.rx->xid = m.fixed().word<OFF_XID>();
 	if (proc == RDMA_ERROR)
 		return receive_error(m);
 	if (m.length < PLAIN_HEADER_OCTETS)
@@ -324,7 +333,8 @@ void stamp(struct rpcrdma_conn *conn, enum rpcrdma_kind kind, void *header)
 		conn->calls_out++;
 		conn->whole = conn->sent;
 	}
-	store_word(header, OFF_CREDIT, call ? wanted(conn) : conn->granted);
+	span<FIXED_OCTETS, u8>{ header }.word<OFF_CREDIT>(call ? wanted(conn) :
+								 conn->granted);
 	note_window(conn);
 }
 
@@ -341,7 +351,7 @@ u32 send_error(struct rpcrdma_conn *conn, void *buf, u32 xid)
 verdict receive(struct rpcrdma_conn *conn, const void *msg, u32 length,
 		struct rpcrdma_rx *rx)
 {
-	const message m = { conn, msg, length, rx };
+	const message m = { conn, static_cast<const u8 *>(msg), length, rx };
 	verdict v;
 
 	conn->answered = 1;
@@ -355,27 +365,28 @@ verdict receive(struct rpcrdma_conn *conn, const void *msg, u32 length,
 bool is_plain(const struct rpcrdma_conn *conn, const void *msg, u32 length)
 {
 	constexpr u32 payload = PLAIN_HEADER_OCTETS;
+	const span<payload + RPC_MIN_OCTETS> m{ msg };
 
 	static_assert(!RDMA_MSG);
 	return conn->state == RPCRDMA_CONN_OPEN &&
 	       conn->version == RPCRDMA_VERS_1 && conn->answered == 1 &&
 	       conn->refused == 0 && length >= payload + RPC_MIN_OCTETS &&
-	       load_word(msg, OFF_VERS) == RPCRDMA_VERS_1 &&
-	       !(load_word(msg, OFF_PROC) | load_word(msg, OFF_LISTS) |
-		 load_word(msg, OFF_LISTS + 4) |
-		 load_word(msg, OFF_LISTS + 8)) &&
-	       load_word(msg, payload) == load_word(msg, OFF_XID) &&
-	       load_word(msg, payload + OFF_DIRECTION) <= DIRECTION_REPLY;
+	       m.word<OFF_VERS>() == RPCRDMA_VERS_1 &&
+	       !(m.word<OFF_PROC>() | m.word<OFF_LISTS>() |
+		 m.word<OFF_LISTS + 4>() | m.word<OFF_LISTS + 8>()) &&
+	       m.word<payload>() == m.word<OFF_XID>() &&
+	       m.word<payload + OFF_DIRECTION>() <= DIRECTION_REPLY;
 }
 
 enum rpcrdma_verdict receive_plain(struct rpcrdma_conn *conn, const void *msg,
 				   u32 length, struct rpcrdma_rx *rx)
 {
-	const bool reply = load_word(msg, PLAIN_HEADER_OCTETS + OFF_DIRECTION);
+	const span<PLAIN_HEADER_OCTETS + RPC_MIN_OCTETS> m{ msg };
+	const bool reply = m.word<PLAIN_HEADER_OCTETS + OFF_DIRECTION>();
 
-	fill_plain(rx, load_word(msg, OFF_XID), PLAIN_HEADER_OCTETS, length, 0);
+	fill_plain(rx, m.word<OFF_XID>(), PLAIN_HEADER_OCTETS, length, 0);
 	if (reply) {
-		rx->events = answered(conn, msg);
+		rx->events = answered(conn, m);
 		count_reply(conn, RPCRDMA_INLINE);
 	} else {
 		count_call(conn, RPCRDMA_INLINE);
@@ -389,7 +400,7 @@ bool wants_more_segs(const void *msg, u32 length)
 	/* Seldom enough: most messages are too short, or payload. */
 	if (length < PLAIN_HEADER_OCTETS +
 			     SEGMENT_OCTETS * u32{ RPCRDMA_MAX_SEGS } ||
-	    load_word(msg, OFF_PROC) > RDMA_NOMSG)
+	    span<FIXED_OCTETS>{ msg }.word<OFF_PROC>() > RDMA_NOMSG)
 		return false;
 	return count_segments({ msg, length, OFF_LISTS }) > RPCRDMA_MAX_SEGS;
 }

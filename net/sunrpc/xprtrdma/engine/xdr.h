@@ -19,7 +19,7 @@ static constexpr u32 big_endian(u32 value)
 #endif
 }
 
-/* The XDR word at octet @offset of @buf, which the caller knows to be there. */
+/* The XDR word at octet @offset of @buf. Where @offset is a constant, use a span. */
 static inline u32 load_word(const void *buf, u32 offset)
 {
 	u32 word;
@@ -35,6 +35,66 @@ static inline void store_word(void *buf, u32 offset, u32 value)
 
 	__builtin_memcpy(static_cast<u8 *>(buf) + offset, &word, sizeof(word));
 }
+
+/*
+ * The first @N octets of a message, of which its user knows that it has so many. That
+ * what is read or written is among them is seen when this is compiled.
+ * @OCTET: u8, or const u8 for what is only read
+ */
+template <u32 N, typename OCTET = const u8>
+class span
+{
+public:
+	template <typename ANY>
+	[[gnu::always_inline]] explicit span(ANY *octets)
+		: octets_{ static_cast<OCTET *>(octets) }
+	{
+	}
+
+	/* Of more octets, these are the first. */
+	template <u32 M>
+	[[gnu::always_inline]] span(span<M, OCTET> more)
+		: octets_{ more.octets() }
+	{
+		static_assert(M >= N);
+	}
+
+	[[gnu::always_inline]] OCTET *octets() const
+	{
+		return octets_;
+	}
+
+	template <u32 OFFSET>
+	[[gnu::always_inline]] u8 octet() const
+	{
+		static_assert(OFFSET < N);
+		return octets_[OFFSET];
+	}
+
+	template <u32 OFFSET>
+	[[gnu::always_inline]] u32 word() const
+	{
+		static_assert(OFFSET + sizeof(u32) <= N);
+		return load_word(octets_, OFFSET);
+	}
+
+	template <u32 OFFSET>
+	[[gnu::always_inline]] void octet(u8 value) const
+	{
+		static_assert(OFFSET < N);
+		octets_[OFFSET] = value;
+	}
+
+	template <u32 OFFSET>
+	[[gnu::always_inline]] void word(u32 value) const
+	{
+		static_assert(OFFSET + sizeof(u32) <= N);
+		store_word(octets_, OFFSET, value);
+	}
+
+private:
+	OCTET *octets_;
+};
 
 /*
  * Reads words from a message, and never beyond its end.
