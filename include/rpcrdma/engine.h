@@ -1060,8 +1060,8 @@ static inline u32 rpcrdma_sq_part_pages(const struct rpcrdma_sq *sq, u32 pages,
 static inline bool rpcrdma_sq_in_chain(const struct rpcrdma_sq *sq, u32 message,
 				       u32 writes)
 {
-	return writes <= rpcrdma_sq_turn_wrs(sq) &&
-	       rpcrdma_sq_fits(sq, message + writes);
+	return !writes || (writes <= rpcrdma_sq_turn_wrs(sq) &&
+			   rpcrdma_sq_fits(sq, message + writes));
 }
 
 /* Are there so many slots now? */

@@ -601,7 +601,7 @@ struct rpcrdma_ep {
 	struct ib_cqe		reg_cqe;	/* of REG_MRs, never signaled */
 	struct ib_cqe		rw_cqe;		/* of transfers' WRs, the same */
 
-	u32			part_octets;	/* of a transfer, not divided */
+	u32			read_part, write_part; /* octets, see rw.c */
 	/* Memory regions of the rdma_rw API, where the device takes any */
 	struct rpcrdma_read_pool read_pool;	/* the engine's; under lock */
 	struct work_struct	rw_work;	/* tries again */

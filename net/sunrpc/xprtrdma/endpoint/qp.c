@@ -52,19 +52,37 @@ static bool rpcrdma_ep_read_regions(const struct rdma_cm_id *id)
 	       id->device->attrs.max_sgl_rd;
 }
 
-/* The longest part of a transfer: see rpcrdma_rw_add_parts(). */
-static u32 rpcrdma_ep_part_octets(struct rpcrdma_ep *ep)
+/*
+ * Octets of a part of a transfer, at most, of which one Work Request has @sges elements;
+ * 0: its Work Requests take regions. See rpcrdma_rw_add_parts().
+ */
+static u32 rpcrdma_ep_part_octets(const struct rpcrdma_ep *ep, u32 sges)
 {
-	u32 sges = max_t(u32, min(ep->qp->max_write_sge, ep->qp->max_read_sge),
-			 1);
-	u32 pages = rpcrdma_sq_part_pages(&ep->sq, sges, 1);
+	const u32 most = RPCRDMA_MAX_CHUNK_OCTETS >> PAGE_SHIFT;
+	u32 pages;
 
-	if (rpcrdma_ep_read_regions(ep->id))
-		pages = min(pages,
-			    rpcrdma_sq_part_pages(&ep->sq, ep->read_pool.pages,
-						  RPCRDMA_READ_REGION_WRS));
+	if (sges)
+		pages = rpcrdma_sq_part_pages(&ep->sq, sges, 1);
+	else
+		pages = rpcrdma_sq_part_pages(&ep->sq, ep->read_pool.pages,
+					      RPCRDMA_READ_REGION_WRS);
 	/* It need not begin where a page does. */
-	return (clamp_t(u32, pages, 2, RPCRDMA_RW_MR_PAGES + 1) - 1) << PAGE_SHIFT;
+	return clamp_t(u32, pages - 1, 1, most) << PAGE_SHIFT;
+}
+
+static void rpcrdma_ep_set_parts(struct rpcrdma_ep *ep)
+{
+	u32 reads = max_t(u32, ep->qp->max_read_sge, 1);
+
+	ep->write_part = rpcrdma_ep_part_octets(ep,
+						max_t(u32, ep->qp->max_write_sge, 1));
+	ep->read_part = rpcrdma_ep_part_octets(ep, reads);
+	/* iWARP has nothing but regions; others may do without, for a few elements. */
+	if (rdma_protocol_iwarp(ep->device, ep->id->port_num))
+		ep->read_part = rpcrdma_ep_part_octets(ep, 0);
+	else if (rpcrdma_ep_read_regions(ep->id))
+		ep->read_part = min(ep->read_part,
+				    rpcrdma_ep_part_octets(ep, 0));
 }
 
 /*
@@ -170,7 +188,7 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep,
 			ep->params.sends, ep->params.reverse,
 			rpcrdma_memory_replies(&ep->memory,
 					       ep->params.send_size));
-	ep->part_octets = rpcrdma_ep_part_octets(ep);
+	rpcrdma_ep_set_parts(ep);
 	return 0;
 }
 

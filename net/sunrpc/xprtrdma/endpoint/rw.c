@@ -175,7 +175,7 @@ static int rpcrdma_rw_short(struct rpcrdma_rw *rw, int rc)
 	return 0;
 }
 
-/* @part: of the peer's memory; not empty, ep->part_octets at most */
+/* @part: of the peer's memory; not empty */
 static int rpcrdma_rw_add_part(struct rpcrdma_rw *rw,
 			       const struct rpcrdma_segment *part,
 			       struct rpcrdma_extent_pos *pos)
@@ -225,12 +225,14 @@ static int rpcrdma_rw_add_parts(struct rpcrdma_rw *rw,
 				const struct rpcrdma_segment *segment,
 				struct rpcrdma_extent_pos *pos)
 {
+	const u32 most = rw->dir == DMA_FROM_DEVICE ? rw->ep->read_part :
+						      rw->ep->write_part;
 	struct rpcrdma_segment part = *segment;
 	u32 left;
 	int rc;
 
 	for (left = segment->length; left; left -= part.length) {
-		part.length = min(left, rw->ep->part_octets);
+		part.length = min(left, most);
 		rc = rpcrdma_rw_add_part(rw, &part, pos);
 		if (rc)
 			return rc;

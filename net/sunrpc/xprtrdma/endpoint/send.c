@@ -194,8 +194,8 @@ static bool rpcrdma_send_post(struct rpcrdma_ep *ep, struct rpcrdma_send *s)
 
 /*
  * A context with room for @octets, as above, for a message that is made while the
- * lock is held. Without memory it is one that has the room from earlier, which most
- * connections have; NULL if there is none.
+ * lock is held. Without memory it is one that has the room from earlier, or from the
+ * start, as most connections have; NULL if there is none.
  */
 static struct rpcrdma_send *rpcrdma_send_pop_room(struct rpcrdma_ep *ep,
 						  u32 octets)
@@ -213,6 +213,12 @@ static struct rpcrdma_send *rpcrdma_send_pop_room(struct rpcrdma_ep *ep,
 			continue;
 		*at = s->work.next;
 		return s;
+	}
+	while (ep->sends_made < ep->nr_sends) {
+		s = rpcrdma_send_make(ep);
+		if (octets <= s->size)
+			return s;
+		rpcrdma_send_push(ep, s);
 	}
 	rpcrdma_sq_give(&ep->sq);
 	return NULL;
@@ -645,7 +651,7 @@ static void rpcrdma_reply_behind(struct rpcrdma_rw *rw, bool ok)
 	spin_unlock(&ep->lock);
 	rpcrdma_work_tell(&through, false);
 	rpcrdma_pumped(ep, pumped);
-	if (unlikely(open && !taken))
+	if (unlikely(ok && open && !taken))
 		rpcrdma_ep_close(ep, rpcrdma_reply_too_long);
 }
 

@@ -352,7 +352,7 @@ static int rpcrdma_control_bufs_create(struct rpcrdma_ep *ep)
 
 struct rpcrdma_send *rpcrdma_send_make(struct rpcrdma_ep *ep)
 {
-	struct rpcrdma_send *s = &ep->send_ring[ep->sends_made++];
+	struct rpcrdma_send *s = &ep->send_ring[ep->sends_made];
 
 	*s = (struct rpcrdma_send){
 		.ep = ep,
@@ -365,6 +365,7 @@ struct rpcrdma_send *rpcrdma_send_make(struct rpcrdma_ep *ep)
 		.sge.lkey = ep->pd->local_dma_lkey,
 	};
 	rpcrdma_send_bare(s);
+	ep->sends_made++;
 	return s;
 }
 
@@ -419,9 +420,13 @@ int rpcrdma_sends_create(struct rpcrdma_ep *ep)
 
 void rpcrdma_sends_unmap(struct rpcrdma_ep *ep)
 {
-	u32 i;
+	u32 i, made;
 
-	for (i = 0; i < ep->sends_made; i++)
+	/* Work on a Call may be begun yet: its context will have no buffer of its own. */
+	spin_lock(&ep->lock);
+	made = ep->sends_made;
+	spin_unlock(&ep->lock);
+	for (i = 0; i < made; i++)
 		rpcrdma_send_unmap(&ep->send_ring[i]);
 	if (ep->control_bufs)
 		ib_dma_unmap_single(ep->device, ep->control_addr,

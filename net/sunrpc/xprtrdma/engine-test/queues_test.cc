@@ -74,6 +74,14 @@ TEST(Queues, TheLargestMessageHasRoom)
 		queues = rpcrdma_queues_for(&load, &PLENTY);
 		rpcrdma_sq_init(&sq, queues.slots, load.sends, 1, 1);
 		EXPECT_TRUE(rpcrdma_sq_fits(&sq, RPCRDMA_MAX_SEGS + 1));
+		/* ... also with a device of short queues */
+		const rpcrdma_queue_limits little = { 96, 96, 0 };
+
+		rpcrdma_load_fit(&load, little.wrs);
+		queues = rpcrdma_queues_for(&load, &little);
+		rpcrdma_sq_init(&sq, rpcrdma_queues_depth(&queues, little.wrs),
+				load.sends, 1, 1);
+		EXPECT_TRUE(rpcrdma_sq_fits(&sq, RPCRDMA_MAX_SEGS + 1));
 		load.regions = 0;
 		EXPECT_LT(rpcrdma_queues_for(&load, &PLENTY).slots,
 			  u32{ RPCRDMA_MAX_SEGS });
@@ -127,8 +135,8 @@ TEST(Queues, TheDeviceBoundsThem)
 				EXPECT_GE(load.window, +RPCRDMA_MIN_WINDOW);
 				queues = rpcrdma_queues_for(&load, &most);
 				EXPECT_LE(queues.receives, wrs);
-				/* The rest is for Reads. */
-				EXPECT_LE(queues.slots, wrs / 2);
+				EXPECT_LE(rpcrdma_queues_send_wrs(&queues),
+					  wrs);
 				EXPECT_LE(queues.reads, wrs / 4);
 				EXPECT_LE(queues.send_cqes, 100u);
 				EXPECT_GE(load.sends, wrs / 4);

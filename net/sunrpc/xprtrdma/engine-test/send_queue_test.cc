@@ -255,6 +255,8 @@ TEST(SendQueue, WritesGoWithTheirReplyIfThatIsNotTooLong)
 	/* With regions that the Reply exposes */
 	EXPECT_TRUE(rpcrdma_sq_in_chain(&q.sq, most - turn, turn));
 	EXPECT_FALSE(rpcrdma_sq_in_chain(&q.sq, most - turn + 1, turn));
+	/* None are never too many, even where the Reply itself is. */
+	EXPECT_TRUE(rpcrdma_sq_in_chain(&q.sq, most + 1, 0));
 }
 
 TEST(SendQueue, OneOfABatchReportsItself)

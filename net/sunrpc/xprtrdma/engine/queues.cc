@@ -16,7 +16,8 @@ constexpr u32 MOST_REGIONS_SLOTS =
 
 /*
  * Regions for Reads with a device that reads without them. The rdma_rw API can be told to
- * use them all the same, for debugging, and then has to have some.
+ * use them all the same, for debugging (ib_core.force_mr): then a few Reads pass at a
+ * time, and a Write that finds none costs the connection.
  */
 constexpr u32 SPARE_READS = 8;
 
@@ -43,7 +44,7 @@ u32 slots_for(const struct rpcrdma_load *load, u32 max_wrs)
 		slots += more;
 	if (load->regions)
 		slots = max_u32(slots, MOST_REGIONS_SLOTS);
-	return min_u32(slots, max_wrs / 2);
+	return min_u32(slots, max_wrs - DRAIN);
 }
 
 } // namespace

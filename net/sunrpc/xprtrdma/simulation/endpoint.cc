@@ -1783,8 +1783,9 @@ void endpoint::end_exposure(exposure *x)
 void endpoint::describe() const
 {
 	w_.tell("%s: stage %u, version %u; sent %u of %u, received %u, posted %u, advertised %u; %zu Sends free, %u of %u slots used; waiting: %zu messages, %zu transfers, %u control%s%s; %u Receives lent",
-		name, life.stage, conn.version, conn.sent, conn.limit,
-		conn.received, conn.posted, conn.advertised, free_sends_.size(),
+		name, life.stage, conn.version, u32{ conn.sent },
+		u32{ conn.limit }, u32{ conn.received }, u32{ conn.posted },
+		u32{ conn.advertised }, free_sends_.size(),
 		sq_.posted - sq_.through, sq_.depth, messages_.size(),
 		transfers_.size(), conn.pend_count,
 		conn.tx_open ? ", one in parts" : "",

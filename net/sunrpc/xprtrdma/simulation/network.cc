@@ -214,16 +214,22 @@ void network::bound_memory()
 	const u64 free = shared[c.below(std::size(shared))];
 	/* One thread, and a Reply that waits for the peer, is all it has. */
 	const bool tight = free == shared[std::size(shared) - 1];
-	const u32 receives = rpcrdma_window_receives(
-		cfg.first_window ? cfg.first_window : cfg.window);
+	/* Of each chain two Calls at a time, and whatever leads to growth */
+	const u32 chained =
+		setup_.chains ? 4 * setup_.chains + 4 + cfg.reverse : 0;
+	const u32 receives = rpcrdma_window_receives(std::min(
+		cfg.window,
+		std::max(cfg.first_window ? cfg.first_window : cfg.window,
+			 chained)));
 
 	promised_ = {};
 	rpcrdma_memory_promise(&promised_, 0, u64{ receives } * 2 * buffer,
 			       MAX_MESSAGE, cfg.props.reassembly, 0);
 	/*
-	 * Calls that wait for memory keep their Receives, so that they must not
-	 * wait for one that waits for a callback and, through it, for a Call that
-	 * needs a Receive. No service of the kernel waits like that.
+	 * Calls that wait for memory, or for one that waits for a callback, keep
+	 * their Receives: if the window cannot grow for want of memory, the Call
+	 * that a callback waits for may have none. No service of the kernel waits
+	 * like that.
 	 */
 	promised_.share[RPCRDMA_MEMORY_CALLS] +=
 		u64{ MAX_MESSAGE } * setup_.chains;
@@ -740,17 +746,19 @@ void network::run()
 	/* All is well, and over: nothing may be left. */
 	if (peer1_)
 		peer1_->close();
-	for (auto &ep : endpoints_)
-		ep->close(nullptr);
 	end = w_.now + 30 * SECOND;
-	while (w_.complaint.empty() && w_.now < end && w_.step()) {
+	do {
 		bool gone = true;
 
-		for (auto &ep : endpoints_)
+		/* One may only be made now, for an RPC that was killed. */
+		for (auto &ep : endpoints_) {
+			if (!ep->is_closing())
+				ep->close(nullptr);
 			gone &= ep->is_gone();
+		}
 		if (gone)
 			break;
-	}
+	} while (w_.complaint.empty() && w_.now < end && w_.step());
 	if (!w_.complaint.empty())
 		return;
 	for (auto &ep : endpoints_)
