@@ -369,9 +369,9 @@ static void *shim_kmalloc_array(size_t n, size_t size, gfp_t gfp)
 	return shim_fault() ? NULL : kmalloc_array(n, size, gfp);
 }
 
-static void *shim_kvcalloc(size_t n, size_t size, gfp_t gfp)
+static void *shim_kvmalloc_array(size_t n, size_t size, gfp_t gfp)
 {
-	return shim_fault() ? NULL : kvcalloc(n, size, gfp);
+	return shim_fault() ? NULL : kvmalloc_array(n, size, gfp);
 }
 
 static void *shim_kvmalloc(size_t size, gfp_t gfp)
@@ -411,12 +411,12 @@ static void *shim_kvmalloc(size_t size, gfp_t gfp)
 #undef kzalloc
 #undef kmalloc
 #undef kmalloc_array
-#undef kvcalloc
+#undef kvmalloc_array
 #undef kvmalloc
 #define kzalloc(size, gfp)		shim_kzalloc(size, gfp)
 #define kmalloc(size, gfp)		shim_kmalloc(size, gfp)
 #define kmalloc_array(n, size, gfp)	shim_kmalloc_array(n, size, gfp)
-#define kvcalloc(n, size, gfp)		shim_kvcalloc(n, size, gfp)
+#define kvmalloc_array(n, size, gfp)	shim_kvmalloc_array(n, size, gfp)
 #define kvmalloc(size, gfp)		shim_kvmalloc(size, gfp)
 
 #include "../net/sunrpc/xprtrdma/endpoint/life.c"

@@ -305,7 +305,7 @@ coccinelle()
 formatted()
 {
 	# shellcheck disable=SC2046
-	clang-format --dry-run -Werror $(sources 'net/*.cc' 'net/sunrpc/xprtrdma/engine/*.h' 'kunit/*.cc')
+	clang-format --dry-run -Werror $(sources 'net/*.cc' 'net/sunrpc/xprtrdma/engine/*.h' 'include/*.hh' 'kunit/*.cc')
 }
 
 # As the kernel builds it: one file that has all others in it
@@ -328,7 +328,7 @@ licensed()
 	local f bad=0
 	while read -r f; do
 		head -n 4 "$f" | grep -q 'SPDX-License-Identifier: ' || { echo "$f has no SPDX line"; bad=1; }
-	done < <(sources '*.c' '*.h' '*.cc' '*.sh' '*.py' Makefile Kbuild)
+	done < <(sources '*.c' '*.h' '*.cc' '*.hh' '*.sh' '*.py' Makefile Kbuild)
 	return $bad
 }
 

@@ -34,41 +34,7 @@ typedef unsigned long long u64;
 #define NULL nullptr
 #endif
 
-/*
- * A count that goes on from 0 behind 2^32 - 1, as those on the wire do, or a time that
- * does. Which of two is larger makes no sense, and is no expression that compiles: how
- * far one is from the other does, see distance().
- */
-class rpcrdma_serial
-{
-public:
-	rpcrdma_serial() = default;
-	constexpr rpcrdma_serial(u32 count) : count_{ count }
-	{
-	}
-	constexpr operator u32() const
-	{
-		return count_;
-	}
-	constexpr rpcrdma_serial &operator+=(u32 more)
-	{
-		count_ += more;
-		return *this;
-	}
-	constexpr void operator++(int)
-	{
-		count_++;
-	}
-	friend bool operator<(rpcrdma_serial, rpcrdma_serial) = delete;
-	friend bool operator>(rpcrdma_serial, rpcrdma_serial) = delete;
-	friend bool operator<=(rpcrdma_serial, rpcrdma_serial) = delete;
-	friend bool operator>=(rpcrdma_serial, rpcrdma_serial) = delete;
-
-private:
-	u32 count_;
-};
-
-static_assert(sizeof(rpcrdma_serial) == sizeof(u32));
+#include "serial.hh"
 
 extern "C" {
 #else
@@ -557,10 +523,10 @@ struct rpcrdma_conn {
 	/* WP 3.8: Replies that the peer can pull, or will be able to */
 	u32 nr_exposed, exposed_octets;
 	struct rpcrdma_exposure *exposed;
-	/* Control messages in order, a ring */
+	const char *reason;		/* why closing, a static string */
+	/* Control messages in order, a ring; the last here, see rpcrdma_conn_init() */
 	u8 pend_head;
 	struct rpcrdma_pending pend[RPCRDMA_MAX_PENDING_CONTROL];
-	const char *reason;		/* why closing, a static string */
 };
 
 /*

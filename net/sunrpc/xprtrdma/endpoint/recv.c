@@ -82,20 +82,25 @@ static const gfp_t rpcrdma_recvs_gfp[] = {
 	[RPCRDMA_RECEIVES_NEEDED] = GFP_NOFS,
 };
 
-/* Make @count such Receives, or as many as there is memory for, a list of them. */
+/*
+ * Make @count such Receives, or as many as there is memory for: they are appended to @made,
+ * and chained from *@wrs on, which is where the next one would be linked in the end.
+ */
 static u32 rpcrdma_recvs_make(struct rpcrdma_ep *ep, u32 count,
 			      const struct rpcrdma_receives *want,
-			      struct list_head *made)
+			      struct list_head *made, struct ib_recv_wr ***wrs)
 {
+	const gfp_t gfp = rpcrdma_recvs_gfp[want->need];
 	struct rpcrdma_recv *rv;
 	u32 nr;
 
 	for (nr = 0; nr < count; nr++) {
-		rv = rpcrdma_recv_create(ep, want->octets,
-					 rpcrdma_recvs_gfp[want->need]);
+		rv = rpcrdma_recv_create(ep, want->octets, gfp);
 		if (!rv)
 			break;
 		list_add_tail(&rv->all, made);
+		**wrs = &rv->wr;
+		*wrs = &rv->wr.next;
 	}
 	return nr;
 }
@@ -103,8 +108,8 @@ static u32 rpcrdma_recvs_make(struct rpcrdma_ep *ep, u32 count,
 /* One round of that; returns whether there is to be another. */
 static bool rpcrdma_recvs_round(struct rpcrdma_ep *ep)
 {
+	struct ib_recv_wr *first, **wrs = &first;
 	struct rpcrdma_receives want;
-	struct rpcrdma_recv *rv;
 	u32 fit, nr = 0;
 	u64 cost;
 	int events = 0, posted = 0;
@@ -120,13 +125,13 @@ static bool rpcrdma_recvs_round(struct rpcrdma_ep *ep)
 		cost = rpcrdma_recv_cost(want.octets);
 		fit = rpcrdma_ep_hold_some(ep, RPCRDMA_MEMORY_BUFFERS, cost,
 					   want.count);
-		nr = rpcrdma_recvs_make(ep, fit, &want, &made);
+		nr = rpcrdma_recvs_make(ep, fit, &want, &made, &wrs);
 		rpcrdma_ep_give(ep, RPCRDMA_MEMORY_BUFFERS, (fit - nr) * cost);
 	}
 
 	spin_lock(&ep->lock);
-	list_for_each_entry(rv, &made, all)
-		rpcrdma_recv_free_up(ep, rv);
+	*wrs = ep->free_recvs;
+	ep->free_recvs = first;
 	list_splice_tail(&made, &ep->all_recvs);
 	ep->nr_recvs += nr;
 	if (want.count)

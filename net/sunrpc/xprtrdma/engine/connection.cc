@@ -253,7 +253,9 @@ using namespace rpcrdma;
 void rpcrdma_conn_init(struct rpcrdma_conn *conn,
 		       const struct rpcrdma_conn_config *cfg)
 {
-	*conn = {};
+	/* The ring is written before it is read, and most of it all. */
+	__builtin_memset(conn, 0,
+			 __builtin_offsetof(struct rpcrdma_conn, pend));
 	conn->cfg = *cfg;
 	conn->cfg.client = !!cfg->client;
 	conn->cfg.inv_ok = !!cfg->inv_ok;

@@ -684,7 +684,8 @@ void refused_version(struct rpcrdma_conn *conn, span<v1::ERR_VERS_OCTETS> msg)
 						    struct rpcrdma_rx *rx)
 {
 	const span<v2::PLAIN_HEADER_OCTETS> header{ msg };
-	const v2::prefix prefix = v2::decode_prefix(header);
+	const v2::prefix prefix =
+		v2::decode_prefix(span<RPCRDMA_V2_PREFIX>{ header });
 
 	fill_plain(rx, prefix.xid, v2::PLAIN_HEADER_OCTETS, length,
 		   header.word<RPCRDMA_V2_PREFIX>());

@@ -386,7 +386,7 @@ enum rpcrdma_verdict receive_plain(struct rpcrdma_conn *conn, const void *msg,
 
 	fill_plain(rx, m.word<OFF_XID>(), PLAIN_HEADER_OCTETS, length, 0);
 	if (reply) {
-		rx->events = answered(conn, m);
+		rx->events = answered(conn, span<FIXED_OCTETS>{ m });
 		count_reply(conn, RPCRDMA_INLINE);
 	} else {
 		count_call(conn, RPCRDMA_INLINE);

@@ -53,7 +53,7 @@ public:
 
 	/* Of more octets, these are the first. */
 	template <u32 M>
-	[[gnu::always_inline]] span(span<M, OCTET> more)
+	[[gnu::always_inline]] explicit span(span<M, OCTET> more)
 		: octets_{ more.octets() }
 	{
 		static_assert(M >= N);
