@@ -525,3 +525,67 @@ void rpcrdma_ep_exit(void)
 	destroy_workqueue(rpcrdma_accept_wq);
 	destroy_workqueue(rpcrdma_wq);
 }
+
+/* ---- What is said to the peer beside RPCs, and what it says ---- */
+
+/**
+ * rpcrdma_ep_send_error - refuse a Call
+ * @ep: endpoint
+ * @xid: of the Call
+ * @code: RDMA2_ERR_*
+ * @arg0: first data word of the code, or 0
+ * @arg1: second
+ */
+void rpcrdma_ep_send_error(struct rpcrdma_ep *ep, u32 xid, u32 code, u32 arg0,
+			   u32 arg1)
+{
+	u32 events = 0;
+
+	spin_lock(&ep->lock);
+	if (rpcrdma_ep_is_open(ep))
+		events = rpcrdma_conn_queue_error(&ep->conn, xid, code, arg0,
+						  arg1);
+	spin_unlock(&ep->lock);
+	trace_rpcrdma_refuse(ep, xid, code);
+	rpcrdma_ep_events(ep, events);
+}
+
+/**
+ * rpcrdma_ep_send_done - a Reply that was to be pulled is of no more use
+ * @ep: endpoint
+ * @xid: of the Reply
+ * @inv_handle: handle that it named, or 0
+ */
+void rpcrdma_ep_send_done(struct rpcrdma_ep *ep, u32 xid, u32 inv_handle)
+{
+	u32 events = 0;
+
+	spin_lock(&ep->lock);
+	if (rpcrdma_ep_is_open(ep))
+		events = rpcrdma_conn_queue_done(&ep->conn, xid, inv_handle);
+	spin_unlock(&ep->lock);
+	rpcrdma_ep_events(ep, events);
+}
+
+/**
+ * rpcrdma_ep_refused - what becomes of a Call that the peer refused
+ * @ep: endpoint
+ * @rx: the ERROR
+ * @call: the Call's geometry, as for planning it
+ * @offered: the lists it was sent with
+ * @recovery: what to plan it with the next time
+ *
+ * Returns 0: send it again; or the errno that ends the RPC.
+ */
+int rpcrdma_ep_refused(struct rpcrdma_ep *ep, const struct rpcrdma_rx *rx,
+		       const struct rpcrdma_call *call,
+		       const struct rpcrdma_lists *offered,
+		       struct rpcrdma_recovery *recovery)
+{
+	int rc;
+
+	spin_lock(&ep->lock);
+	rc = rpcrdma_call_refused(&ep->conn, rx, call, offered, recovery);
+	spin_unlock(&ep->lock);
+	return rc;
+}
