@@ -822,7 +822,7 @@ static int peer_test_init(struct kunit *test)
 		.recv_size	= 4096,
 		.reassembly	= 262144,
 		.max_mrs	= 64,
-		.reads	= 64,
+		.reads		= 64,
 		.version_low	= RPCRDMA_VERS_2,
 		.version_high	= RPCRDMA_VERS_2,
 	};

@@ -801,6 +801,44 @@ static void data_turns(struct kunit *test)
 	shim_check_idle(test, &pair->server);
 }
 
+/*
+ * However little else there is to be sent, there may be a Write to each segment that a
+ * Call of version 1 may have.
+ */
+static void data_most_segments(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	u32 n, most = RPCRDMA_MAX_SEGS + RPCRDMA_MORE_SEGS;
+	struct rpcrdma_lists *lists;
+	struct rpcrdma_rw *rw;
+	struct shim_buf buf;
+
+	pair->server_params.version_low = RPCRDMA_VERS_1;
+	pair->server_params.sends = 4;
+	pair->server_params.reads = 4;
+	pair->server_params.max_mrs = 0;
+	shim_open(test);
+	lists = kunit_kzalloc(test, sizeof(*lists), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, lists);
+	rpcrdma_lists_init(lists);
+	lists->more = kunit_kcalloc(test, RPCRDMA_MORE_SEGS,
+				    sizeof(*lists->more), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, lists->more);
+	rpcrdma_lists_add_write(lists);
+	for (n = 0; n < most; n++)
+		rpcrdma_lists_add_segment(lists, 1, 1, 0);
+	KUNIT_ASSERT_EQ(test, (u32)lists->writes[0].count, most);
+
+	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 0, most), 0);
+	rw = rpcrdma_rw_alloc(pair->server.ep, DMA_TO_DEVICE, 0, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, rw);
+	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->writes[0], 0,
+					     buf.ext, buf.nr_ext, 0, most), 0);
+	KUNIT_EXPECT_EQ(test, rw->left, most);
+	rpcrdma_rw_free(rw);
+	shim_buf_free(&buf);
+}
+
 /* They end with the connection, whichever of them is on its way. */
 static void data_turns_closed(struct kunit *test)
 {
@@ -958,6 +996,7 @@ static struct kunit_case data_cases[] = {
 	KUNIT_CASE(data_bounds),
 	KUNIT_CASE(data_turns),
 	KUNIT_CASE(data_turns_closed),
+	KUNIT_CASE(data_most_segments),
 	KUNIT_CASE(data_no_registration),
 	KUNIT_CASE(data_few_read_regions),
 	KUNIT_CASE(data_few_regions_closed),

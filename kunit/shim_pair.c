@@ -1223,7 +1223,7 @@ int shim_test_init(struct kunit *test)
 		.recv_size	= 4096,
 		.reassembly	= 262144,
 		.max_mrs	= 64,
-		.reads	= 48,
+		.reads		= 48,
 		.brs		= RDMA2_RVRSDIR_GENL,
 		.version_low	= RPCRDMA_VERS_2,
 		.version_high	= RPCRDMA_VERS_2,

@@ -608,8 +608,8 @@ static int rpcrdma_reply_post(struct rpcrdma_ep *ep, struct rpcrdma_send *s,
 }
 
 /*
- * ep->lock held. A Reply has to wait, and is counted as one sent already. False: it is
- * longer than the Send Queue.
+ * ep->lock held. A Reply has its turn behind those that wait: one in parts, or one whose
+ * Writes are done. False: it is longer than the Send Queue.
  */
 static bool rpcrdma_reply_queue(struct rpcrdma_ep *ep,
 				struct rpcrdma_work *reply, u32 nr_wrs,

@@ -202,7 +202,7 @@ rpcrdma_client_try(struct rpcrdma_client *client,
 	/* Calls with chunks are pulled, and their Replies written. */
 	if (rpcrdma_reverse_chunks(params.brs))
 		params.reads = max_t(u32, params.reads,
-					2 * RPCRDMA_CLIENT_BC_SLOTS);
+				     2 * RPCRDMA_CLIENT_BC_SLOTS);
 	if (client->srcaddr.ss_family != AF_UNSPEC)
 		src = (struct sockaddr *)&client->srcaddr;
 	return rpcrdma_ep_connect(xprt->xprt_net,
