@@ -305,7 +305,7 @@ coccinelle()
 formatted()
 {
 	# shellcheck disable=SC2046
-	clang-format --dry-run -Werror $(sources 'net/*.cc' 'net/sunrpc/xprtrdma/engine/*.h' 'include/*.hh' 'kunit/*.cc')
+	clang-format --dry-run -Werror $(sources 'net/*.cc' 'net/*.hh' 'include/*.hh' 'kunit/*.cc')
 }
 
 # As the kernel builds it: one file that has all others in it

@@ -288,7 +288,7 @@ class Build:
 
     def parts_of(self, texts):
         """What to compile anew when these files change"""
-        if any(name.endswith(".h") for name in texts):
+        if any(name.endswith((".h", ".hh")) for name in texts):
             return self.parts
         return [name[:-3] for name in texts]
 

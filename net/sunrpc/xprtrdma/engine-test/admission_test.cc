@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "support.h"
+#include "support.hh"
 
 using namespace engine_test;
 

@@ -5,7 +5,7 @@
  */
 #include <benchmark/benchmark.h>
 
-#include "support.h"
+#include "support.hh"
 
 using namespace engine_test;
 

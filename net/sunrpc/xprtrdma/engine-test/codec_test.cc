@@ -2,7 +2,7 @@
 /* Headers as octets: chunk lists in both directions, and lies in them. */
 #include <gtest/gtest.h>
 
-#include "support.h"
+#include "support.hh"
 
 using namespace engine_test;
 

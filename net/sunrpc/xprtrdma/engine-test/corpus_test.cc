@@ -11,8 +11,8 @@
 
 #include <gtest/gtest.h>
 
-#include "fuzz/fuzz_targets.h"
-#include "support.h"
+#include "fuzz/fuzz_targets.hh"
+#include "support.hh"
 
 using namespace engine_test;
 

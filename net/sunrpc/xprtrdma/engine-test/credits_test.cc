@@ -2,8 +2,8 @@
 /* Credit windows (WP 3.3). */
 #include <gtest/gtest.h>
 
-#include "sim.h"
-#include "support.h"
+#include "sim.hh"
+#include "support.hh"
 
 using namespace engine_test;
 

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sim.h"
+#include "sim.hh"
 
 using namespace engine_test;
 

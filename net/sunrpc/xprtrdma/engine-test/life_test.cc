@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "support.h"
+#include "support.hh"
 
 using namespace engine_test;
 

@@ -2,7 +2,7 @@
 /* Continuation, control messages and errors (WP 3.2, 3.6, 3.7). */
 #include <gtest/gtest.h>
 
-#include "support.h"
+#include "support.hh"
 
 using namespace engine_test;
 

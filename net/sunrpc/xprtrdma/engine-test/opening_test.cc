@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include "sim.h"
-#include "support.h"
+#include "sim.hh"
+#include "support.hh"
 
 using namespace engine_test;
 

@@ -8,7 +8,7 @@
 #include <chrono>
 #include <random>
 
-#include "support.h"
+#include "support.hh"
 
 using namespace engine_test;
 

@@ -2,7 +2,7 @@
 /* How deep the queues of a connection are. */
 #include <gtest/gtest.h>
 
-#include "support.h"
+#include "support.hh"
 
 namespace
 {

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "support.h"
+#include "support.hh"
 
 using namespace engine_test;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "sim.h"
+#include "sim.hh"
 
 #include <algorithm>
 #include <cstdlib>

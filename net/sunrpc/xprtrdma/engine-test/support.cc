@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "support.h"
+#include "support.hh"
 
 #include <algorithm>
 #include <cstdlib>

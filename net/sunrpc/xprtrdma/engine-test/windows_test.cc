@@ -19,8 +19,8 @@
 #include <deque>
 #include <string>
 
-#include "letter.h"
-#include "support.h"
+#include "letter.hh"
+#include "support.hh"
 
 using namespace engine_test;
 

@@ -9,7 +9,7 @@
  * is not enough, the memory is held by others. Nobody is displaced who may still be
  * in the middle of it: if all are, who asks is to come again.
  */
-#include "internal.h"
+#include "internal.hh"
 
 namespace rpcrdma
 {

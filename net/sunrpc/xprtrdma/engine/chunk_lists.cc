@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "chunk_lists.h"
+#include "chunk_lists.hh"
 
 namespace rpcrdma
 {

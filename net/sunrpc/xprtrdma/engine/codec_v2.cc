@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "codec_v2.h"
+#include "codec_v2.hh"
 
 namespace rpcrdma::v2
 {

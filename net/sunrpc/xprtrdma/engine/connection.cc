@@ -3,11 +3,11 @@
  * A connection's life, and everything it sends: what may go, in which order,
  * and the control messages that the engine makes itself.
  */
-#include "codec.h"
-#include "credits.h"
-#include "properties.h"
-#include "receives.h"
-#include "version1.h"
+#include "codec.hh"
+#include "credits.hh"
+#include "properties.hh"
+#include "receives.hh"
+#include "version1.hh"
 
 namespace rpcrdma
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "continuation.h"
+#include "continuation.hh"
 
 namespace rpcrdma
 {

@@ -2,7 +2,7 @@
 /*
  * Error codes (7, 8.4, WP 3.7): their data, and what they mean for an RPC.
  */
-#include "internal.h"
+#include "internal.hh"
 
 namespace rpcrdma
 {

@@ -9,7 +9,7 @@
  * ends: what comes after their invalidation is decided before, and is the
  * state.
  */
-#include "chunk_lists.h"
+#include "chunk_lists.hh"
 
 namespace rpcrdma
 {

@@ -3,9 +3,9 @@
  * Replies that wait at the Responder to be pulled (WP 3.8): which ones, how
  * many at most, for how long, and what a DONE is for.
  */
-#include "exposure.h"
+#include "exposure.hh"
 
-#include "codec.h"
+#include "codec.hh"
 
 namespace rpcrdma
 {

@@ -7,7 +7,7 @@
  * finds out when he asks for the next thing to do, so that nobody else ever
  * touches what he has half made; the release waits for his end.
  */
-#include "internal.h"
+#include "internal.hh"
 
 namespace rpcrdma
 {

@@ -2,7 +2,7 @@
 /*
  * Building chunk lists, and encoding them into headers.
  */
-#include "codec.h"
+#include "codec.hh"
 
 namespace rpcrdma
 {

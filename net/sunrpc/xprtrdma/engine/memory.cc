@@ -8,7 +8,7 @@
  * beyond its promise as it leaves free. One that wants all gets half, two get a
  * third each, and there is always something left for who comes next.
  */
-#include "internal.h"
+#include "internal.hh"
 
 namespace rpcrdma
 {

@@ -4,7 +4,7 @@
  * offers in chunks. At its Responder: where the octets of a Call with Read chunks
  * come from, and where those of a Reply go.
  */
-#include "internal.h"
+#include "internal.hh"
 
 namespace rpcrdma
 {

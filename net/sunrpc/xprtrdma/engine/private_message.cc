@@ -2,7 +2,7 @@
 /*
  * The private message of connection requests and accepts (RFC 8797, WP 3.4).
  */
-#include "xdr.h"
+#include "xdr.hh"
 
 using namespace rpcrdma;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "properties.h"
+#include "properties.hh"
 
 namespace rpcrdma
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "internal.h"
+#include "internal.hh"
 
 namespace rpcrdma
 {

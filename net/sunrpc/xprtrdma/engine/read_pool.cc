@@ -7,7 +7,7 @@
  * that wait. The first of them is tried with every region that is free, and no other
  * takes one before it: it needs no more than there are.
  */
-#include "internal.h"
+#include "internal.hh"
 
 namespace rpcrdma
 {

@@ -3,13 +3,13 @@
  * Receiving: from the octets of one message to a verdict about it. Everything
  * a peer can say is judged here.
  */
-#include "codec.h"
-#include "continuation.h"
-#include "credits.h"
-#include "exposure.h"
-#include "properties.h"
-#include "receives.h"
-#include "version1.h"
+#include "codec.hh"
+#include "continuation.hh"
+#include "credits.hh"
+#include "exposure.hh"
+#include "properties.hh"
+#include "receives.hh"
+#include "version1.hh"
 
 namespace rpcrdma
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "credits.h"
-#include "receives.h"
-#include "version1.h"
+#include "credits.hh"
+#include "receives.hh"
+#include "version1.hh"
 
 namespace rpcrdma
 {

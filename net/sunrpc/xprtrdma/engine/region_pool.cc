@@ -9,7 +9,7 @@
  * somebody is always to come, and who finds the same each time does so at the pace of
  * the pauses.
  */
-#include "internal.h"
+#include "internal.hh"
 
 namespace rpcrdma
 {

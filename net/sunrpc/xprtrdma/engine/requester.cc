@@ -3,7 +3,7 @@
  * The Requester's decisions: how a Call travels, what it offers for its Reply,
  * and whether the Reply used it as it should.
  */
-#include "codec.h"
+#include "codec.hh"
 
 namespace rpcrdma
 {

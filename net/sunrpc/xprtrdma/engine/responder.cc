@@ -2,7 +2,7 @@
 /*
  * The Responder's decisions: how a Reply travels with what its Call offered.
  */
-#include "codec.h"
+#include "codec.hh"
 
 namespace rpcrdma
 {

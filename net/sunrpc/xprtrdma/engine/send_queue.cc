@@ -9,7 +9,7 @@
  * that is posted reports itself: a context that is missing is with somebody who will
  * post it or give it back, or on the device with a completion behind it.
  */
-#include "chunk_lists.h"
+#include "chunk_lists.hh"
 
 namespace rpcrdma
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "receives.h"
-#include "version1.h"
+#include "receives.hh"
+#include "version1.hh"
 
 namespace rpcrdma::v1
 {

@@ -3,7 +3,7 @@
  * Which version a client begins with, what it remembers of that between
  * connections, and what to say about the version of a connection (WP 4).
  */
-#include "internal.h"
+#include "internal.hh"
 
 using namespace rpcrdma;
 

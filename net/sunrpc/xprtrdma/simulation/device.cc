@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "device.h"
+#include "device.hh"
 
 #include <cstring>
 

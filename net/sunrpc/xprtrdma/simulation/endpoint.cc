@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "endpoint.h"
+#include "endpoint.hh"
 
 #include <cerrno>
 #include <cstring>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "host.h"
+#include "host.hh"
 
 #include <cerrno>
 #include <cstring>
 
-#include "network.h"
+#include "network.hh"
 
 namespace simulation
 {

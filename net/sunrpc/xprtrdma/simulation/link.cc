@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "link.h"
+#include "link.hh"
 
 #include <cerrno>
 
-#include "network.h"
+#include "network.hh"
 
 namespace simulation
 {

@@ -15,7 +15,7 @@
 #include <ctime>
 #include <memory>
 
-#include "network.h"
+#include "network.hh"
 
 namespace simulation
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "network.h"
+#include "network.hh"
 
 #include <cerrno>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "peer1.h"
+#include "peer1.hh"
 
 #include <cerrno>
 #include <cstring>
 
-#include "network.h"
+#include "network.hh"
 
 namespace simulation
 {

@@ -6,12 +6,12 @@
  * thread may take one when there is a Send for its Reply, and when the Replies
  * that wait for the peer leave room for it. No thread waits for a peer.
  */
-#include "host.h"
+#include "host.hh"
 
 #include <cerrno>
 #include <cstring>
 
-#include "network.h"
+#include "network.hh"
 
 namespace simulation
 {

@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "fuzz/fuzz_targets.h"
-#include "sim.h"
+#include "fuzz/fuzz_targets.hh"
+#include "sim.hh"
 
 using namespace engine_test;
 

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <memory>
 
-#include "fuzz/fuzz_targets.h"
-#include "support.h"
+#include "fuzz/fuzz_targets.hh"
+#include "support.hh"
 
 using namespace engine_test;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* libFuzzer's entry point for the target named on the command line */
-#include "fuzz/fuzz_targets.h"
+#include "fuzz/fuzz_targets.hh"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

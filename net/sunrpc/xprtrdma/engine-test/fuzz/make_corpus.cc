@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-#include "support.h"
+#include "support.hh"
 
 using namespace engine_test;
 

@@ -4,11 +4,11 @@
  * needs a header's size or octets asks here, and not a version's own codec:
  * this is where another version's codec joins.
  */
-#ifndef RPCRDMA_ENGINE_CODEC_H
-#define RPCRDMA_ENGINE_CODEC_H
+#ifndef RPCRDMA_ENGINE_CODEC_HH
+#define RPCRDMA_ENGINE_CODEC_HH
 
-#include "codec_v1.h"
-#include "codec_v2.h"
+#include "codec_v1.hh"
+#include "codec_v2.hh"
 
 namespace rpcrdma
 {
@@ -41,4 +41,4 @@ static inline u32 header_octets(const struct rpcrdma_conn *conn,
 
 } // namespace rpcrdma
 
-#endif /* RPCRDMA_ENGINE_CODEC_H */
+#endif /* RPCRDMA_ENGINE_CODEC_HH */

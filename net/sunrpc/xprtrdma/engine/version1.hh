@@ -7,10 +7,10 @@
  * their Reply, one until the first Reply came; every Reply tells it anew, and
  * may lower it. Replies and errors need no credit.
  */
-#ifndef RPCRDMA_ENGINE_VERSION1_H
-#define RPCRDMA_ENGINE_VERSION1_H
+#ifndef RPCRDMA_ENGINE_VERSION1_HH
+#define RPCRDMA_ENGINE_VERSION1_HH
 
-#include "codec_v1.h"
+#include "codec_v1.hh"
 
 namespace rpcrdma::v1
 {
@@ -89,4 +89,4 @@ bool handle_offered(const struct rpcrdma_lists *offered, u32 handle);
 
 } // namespace rpcrdma::v1
 
-#endif /* RPCRDMA_ENGINE_VERSION1_H */
+#endif /* RPCRDMA_ENGINE_VERSION1_HH */

@@ -3,10 +3,10 @@
  * Replies that wait at the Responder to be pulled (WP 3.8), as receiving sees
  * them.
  */
-#ifndef RPCRDMA_ENGINE_EXPOSURE_H
-#define RPCRDMA_ENGINE_EXPOSURE_H
+#ifndef RPCRDMA_ENGINE_EXPOSURE_HH
+#define RPCRDMA_ENGINE_EXPOSURE_HH
 
-#include "internal.h"
+#include "internal.hh"
 
 namespace rpcrdma
 {
@@ -19,4 +19,4 @@ void take_done(struct rpcrdma_conn *conn, struct rpcrdma_exposure *exposure);
 
 } // namespace rpcrdma
 
-#endif /* RPCRDMA_ENGINE_EXPOSURE_H */
+#endif /* RPCRDMA_ENGINE_EXPOSURE_HH */

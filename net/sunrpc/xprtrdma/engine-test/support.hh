@@ -3,8 +3,8 @@
  * What the host tests of the protocol engine share: building messages word by
  * word, handing them to the engine, and bringing connections into a state.
  */
-#ifndef ENGINE_TEST_SUPPORT_H
-#define ENGINE_TEST_SUPPORT_H
+#ifndef ENGINE_TEST_SUPPORT_HH
+#define ENGINE_TEST_SUPPORT_HH
 
 #include <cstdint>
 #include <memory>
@@ -148,4 +148,4 @@ private:
 
 } // namespace engine_test
 
-#endif /* ENGINE_TEST_SUPPORT_H */
+#endif /* ENGINE_TEST_SUPPORT_HH */

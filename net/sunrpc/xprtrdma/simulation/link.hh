@@ -4,10 +4,10 @@
  * order, and what sunrpc has around that: a lock, which lets one task send, or one
  * worker connect or close; and tasks that wait for a connection.
  */
-#ifndef SIMULATION_LINK_H
-#define SIMULATION_LINK_H
+#ifndef SIMULATION_LINK_HH
+#define SIMULATION_LINK_HH
 
-#include "host.h"
+#include "host.hh"
 
 namespace simulation
 {
@@ -73,4 +73,4 @@ private:
 
 } // namespace simulation
 
-#endif /* SIMULATION_LINK_H */
+#endif /* SIMULATION_LINK_HH */

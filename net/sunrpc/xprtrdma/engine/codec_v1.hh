@@ -2,10 +2,10 @@
 /*
  * The headers of version 1 as octets (RFC 8166, section 4).
  */
-#ifndef RPCRDMA_ENGINE_CODEC_V1_H
-#define RPCRDMA_ENGINE_CODEC_V1_H
+#ifndef RPCRDMA_ENGINE_CODEC_V1_HH
+#define RPCRDMA_ENGINE_CODEC_V1_HH
 
-#include "chunk_lists.h"
+#include "chunk_lists.hh"
 
 namespace rpcrdma::v1
 {
@@ -58,4 +58,4 @@ enum {
 
 } // namespace rpcrdma::v1
 
-#endif /* RPCRDMA_ENGINE_CODEC_V1_H */
+#endif /* RPCRDMA_ENGINE_CODEC_V1_HH */

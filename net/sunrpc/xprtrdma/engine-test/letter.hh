@@ -4,8 +4,8 @@
  * letter: what it may send, and not one grant more than it owes. Written from
  * that page; nothing of the engine is in it.
  */
-#ifndef ENGINE_TEST_LETTER_H
-#define ENGINE_TEST_LETTER_H
+#ifndef ENGINE_TEST_LETTER_HH
+#define ENGINE_TEST_LETTER_HH
 
 #include <algorithm>
 #include <cstdint>
@@ -196,4 +196,4 @@ private:
 
 } // namespace engine_test
 
-#endif /* ENGINE_TEST_LETTER_H */
+#endif /* ENGINE_TEST_LETTER_HH */

@@ -2,10 +2,10 @@
 /*
  * Chunk lists as octets (6.2.3; RFC 8166, 4.3): the same in both versions.
  */
-#ifndef RPCRDMA_ENGINE_CHUNK_LISTS_H
-#define RPCRDMA_ENGINE_CHUNK_LISTS_H
+#ifndef RPCRDMA_ENGINE_CHUNK_LISTS_HH
+#define RPCRDMA_ENGINE_CHUNK_LISTS_HH
 
-#include "xdr.h"
+#include "xdr.hh"
 
 namespace rpcrdma
 {
@@ -203,4 +203,4 @@ encode_chunks(xdr_writer out, const struct rpcrdma_lists *lists)
 
 } // namespace rpcrdma
 
-#endif /* RPCRDMA_ENGINE_CHUNK_LISTS_H */
+#endif /* RPCRDMA_ENGINE_CHUNK_LISTS_HH */

@@ -2,10 +2,10 @@
 /*
  * Transport properties (5, WP 3.5).
  */
-#ifndef RPCRDMA_ENGINE_PROPERTIES_H
-#define RPCRDMA_ENGINE_PROPERTIES_H
+#ifndef RPCRDMA_ENGINE_PROPERTIES_HH
+#define RPCRDMA_ENGINE_PROPERTIES_HH
 
-#include "xdr.h"
+#include "xdr.hh"
 
 namespace rpcrdma
 {
@@ -39,4 +39,4 @@ void encode_props(xdr_writer &out, const struct rpcrdma_props *props,
 
 } // namespace rpcrdma
 
-#endif /* RPCRDMA_ENGINE_PROPERTIES_H */
+#endif /* RPCRDMA_ENGINE_PROPERTIES_HH */

@@ -6,14 +6,14 @@
  * of what they only may: many small segments, several chunks of a sort, unused
  * chunks that come back in each of the forms there are.
  */
-#ifndef SIMULATION_PEER1_H
-#define SIMULATION_PEER1_H
+#ifndef SIMULATION_PEER1_HH
+#define SIMULATION_PEER1_HH
 
 #include <functional>
 #include <map>
 #include <memory>
 
-#include "host.h"
+#include "host.hh"
 
 namespace simulation
 {
@@ -133,4 +133,4 @@ private:
 
 } // namespace simulation
 
-#endif /* SIMULATION_PEER1_H */
+#endif /* SIMULATION_PEER1_HH */

@@ -7,8 +7,8 @@
  * function that the compiler puts out of line would become a COMDAT group,
  * which neither the linker's ftrace sections nor objtool can handle there.
  */
-#ifndef RPCRDMA_ENGINE_INTERNAL_H
-#define RPCRDMA_ENGINE_INTERNAL_H
+#ifndef RPCRDMA_ENGINE_INTERNAL_HH
+#define RPCRDMA_ENGINE_INTERNAL_HH
 
 #include <rpcrdma/engine.h>
 
@@ -158,4 +158,4 @@ constexpr int BAD_REPLY_STATUS = -E_IO;
 
 } // namespace rpcrdma
 
-#endif /* RPCRDMA_ENGINE_INTERNAL_H */
+#endif /* RPCRDMA_ENGINE_INTERNAL_HH */

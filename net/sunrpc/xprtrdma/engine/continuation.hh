@@ -3,10 +3,10 @@
  * Receiving continued messages (4.4.2, 6.2.2.2, WP 3.6): which sequence is
  * open, and which ones are discarded to their end.
  */
-#ifndef RPCRDMA_ENGINE_CONTINUATION_H
-#define RPCRDMA_ENGINE_CONTINUATION_H
+#ifndef RPCRDMA_ENGINE_CONTINUATION_HH
+#define RPCRDMA_ENGINE_CONTINUATION_HH
 
-#include "internal.h"
+#include "internal.hh"
 
 namespace rpcrdma
 {
@@ -52,4 +52,4 @@ void end_discarding(struct rpcrdma_conn *conn, const sequence &seq);
 
 } // namespace rpcrdma
 
-#endif /* RPCRDMA_ENGINE_CONTINUATION_H */
+#endif /* RPCRDMA_ENGINE_CONTINUATION_HH */

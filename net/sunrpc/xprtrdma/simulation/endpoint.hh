@@ -5,15 +5,15 @@
  * the module takes a lock, nothing else happens here meanwhile; where it sleeps
  * or queues work, other things do.
  */
-#ifndef SIMULATION_ENDPOINT_H
-#define SIMULATION_ENDPOINT_H
+#ifndef SIMULATION_ENDPOINT_HH
+#define SIMULATION_ENDPOINT_HH
 
 #include <functional>
 #include <memory>
 
-#include <letter.h>
+#include <letter.hh>
 
-#include "device.h"
+#include "device.hh"
 
 namespace simulation
 {
@@ -369,4 +369,4 @@ private:
 
 } // namespace simulation
 
-#endif /* SIMULATION_ENDPOINT_H */
+#endif /* SIMULATION_ENDPOINT_HH */

@@ -7,12 +7,12 @@
  * its time; some devices complete Sends before the Reads in front of them; with
  * the connection lost, any number of what was under way has arrived.
  */
-#ifndef SIMULATION_DEVICE_H
-#define SIMULATION_DEVICE_H
+#ifndef SIMULATION_DEVICE_HH
+#define SIMULATION_DEVICE_HH
 
 #include <deque>
 
-#include "world.h"
+#include "world.hh"
 
 namespace simulation
 {
@@ -223,4 +223,4 @@ private:
 
 } // namespace simulation
 
-#endif /* SIMULATION_DEVICE_H */
+#endif /* SIMULATION_DEVICE_HH */

@@ -12,10 +12,10 @@
  * that is decided about a window is decided when Receives are posted, and not
  * with each message.
  */
-#ifndef RPCRDMA_ENGINE_RECEIVES_H
-#define RPCRDMA_ENGINE_RECEIVES_H
+#ifndef RPCRDMA_ENGINE_RECEIVES_HH
+#define RPCRDMA_ENGINE_RECEIVES_HH
 
-#include "credits.h"
+#include "credits.hh"
 
 namespace rpcrdma
 {
@@ -46,4 +46,4 @@ void open_window_v1(struct rpcrdma_conn *conn);
 
 } // namespace rpcrdma
 
-#endif /* RPCRDMA_ENGINE_RECEIVES_H */
+#endif /* RPCRDMA_ENGINE_RECEIVES_HH */

@@ -2,10 +2,10 @@
 /*
  * Reading and writing XDR words.
  */
-#ifndef RPCRDMA_ENGINE_XDR_H
-#define RPCRDMA_ENGINE_XDR_H
+#ifndef RPCRDMA_ENGINE_XDR_HH
+#define RPCRDMA_ENGINE_XDR_HH
 
-#include "internal.h"
+#include "internal.hh"
 
 namespace rpcrdma
 {
@@ -214,4 +214,4 @@ private:
 
 } // namespace rpcrdma
 
-#endif /* RPCRDMA_ENGINE_XDR_H */
+#endif /* RPCRDMA_ENGINE_XDR_HH */

@@ -5,8 +5,8 @@
  * left of it when some were replaced by 0, which is always the plainest: the
  * shortest delay, no fault, the smallest message.
  */
-#ifndef SIMULATION_CHOICES_H
-#define SIMULATION_CHOICES_H
+#ifndef SIMULATION_CHOICES_HH
+#define SIMULATION_CHOICES_HH
 
 #include <vector>
 
@@ -84,4 +84,4 @@ private:
 
 } // namespace simulation
 
-#endif /* SIMULATION_CHOICES_H */
+#endif /* SIMULATION_CHOICES_HH */

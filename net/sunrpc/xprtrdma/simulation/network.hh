@@ -3,11 +3,11 @@
  * One run: two machines, the connection manager between them, what is asked of
  * them and what goes wrong.
  */
-#ifndef SIMULATION_NETWORK_H
-#define SIMULATION_NETWORK_H
+#ifndef SIMULATION_NETWORK_HH
+#define SIMULATION_NETWORK_HH
 
-#include "link.h"
-#include "peer1.h"
+#include "link.hh"
+#include "peer1.hh"
 
 namespace simulation
 {
@@ -152,4 +152,4 @@ private:
 
 } // namespace simulation
 
-#endif /* SIMULATION_NETWORK_H */
+#endif /* SIMULATION_NETWORK_HH */

@@ -4,12 +4,12 @@
  * transport/requester.c does for them, a service and what transport/server.c
  * does for it. Both machines are both: callbacks go the other way.
  */
-#ifndef SIMULATION_HOST_H
-#define SIMULATION_HOST_H
+#ifndef SIMULATION_HOST_HH
+#define SIMULATION_HOST_HH
 
 #include <unordered_map>
 
-#include "endpoint.h"
+#include "endpoint.hh"
 
 namespace simulation
 {
@@ -238,4 +238,4 @@ private:
 
 } // namespace simulation
 
-#endif /* SIMULATION_HOST_H */
+#endif /* SIMULATION_HOST_HH */

@@ -2,10 +2,10 @@
 /*
  * The headers of version 2 as octets (6.2, 8.4, WP 3.1, WP 3.2).
  */
-#ifndef RPCRDMA_ENGINE_CODEC_V2_H
-#define RPCRDMA_ENGINE_CODEC_V2_H
+#ifndef RPCRDMA_ENGINE_CODEC_V2_HH
+#define RPCRDMA_ENGINE_CODEC_V2_HH
 
-#include "chunk_lists.h"
+#include "chunk_lists.hh"
 
 namespace rpcrdma::v2
 {
@@ -91,4 +91,4 @@ store_credits(span<RPCRDMA_V2_PREFIX, u8> header, u32 credit, u32 received)
 
 } // namespace rpcrdma::v2
 
-#endif /* RPCRDMA_ENGINE_CODEC_V2_H */
+#endif /* RPCRDMA_ENGINE_CODEC_V2_HH */

@@ -2,14 +2,14 @@
 /*
  * Time, the order of what happens, and the first thing found wrong.
  */
-#ifndef SIMULATION_WORLD_H
-#define SIMULATION_WORLD_H
+#ifndef SIMULATION_WORLD_HH
+#define SIMULATION_WORLD_HH
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
-#include "choices.h"
+#include "choices.hh"
 
 namespace simulation
 {
@@ -149,4 +149,4 @@ private:
 
 } // namespace simulation
 
-#endif /* SIMULATION_WORLD_H */
+#endif /* SIMULATION_WORLD_HH */

@@ -3,8 +3,8 @@
  * The fuzz targets. Each takes octets and returns, or aborts when the engine
  * did what it must not.
  */
-#ifndef ENGINE_TEST_FUZZ_TARGETS_H
-#define ENGINE_TEST_FUZZ_TARGETS_H
+#ifndef ENGINE_TEST_FUZZ_TARGETS_HH
+#define ENGINE_TEST_FUZZ_TARGETS_HH
 
 #include <cstddef>
 #include <cstdint>
@@ -25,4 +25,4 @@ int fuzz_connection(const uint8_t *data, size_t size);
 /* The private message of a connection request */
 int fuzz_private(const uint8_t *data, size_t size);
 
-#endif /* ENGINE_TEST_FUZZ_TARGETS_H */
+#endif /* ENGINE_TEST_FUZZ_TARGETS_HH */

@@ -4,15 +4,15 @@
  * with everything between engine and wire played by the simplest possible
  * endpoint. After every step it checks what must hold at any time (WP 3.3).
  */
-#ifndef ENGINE_TEST_SIM_H
-#define ENGINE_TEST_SIM_H
+#ifndef ENGINE_TEST_SIM_HH
+#define ENGINE_TEST_SIM_HH
 
 #include <deque>
 #include <functional>
 #include <map>
 #include <string>
 
-#include "support.h"
+#include "support.hh"
 
 namespace engine_test
 {
@@ -183,4 +183,4 @@ private:
 
 } // namespace engine_test
 
-#endif /* ENGINE_TEST_SIM_H */
+#endif /* ENGINE_TEST_SIM_HH */

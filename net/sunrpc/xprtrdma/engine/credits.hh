@@ -5,10 +5,10 @@
  *
  * All counts wrap at 2^32 and are compared by distance only.
  */
-#ifndef RPCRDMA_ENGINE_CREDITS_H
-#define RPCRDMA_ENGINE_CREDITS_H
+#ifndef RPCRDMA_ENGINE_CREDITS_HH
+#define RPCRDMA_ENGINE_CREDITS_HH
 
-#include "codec_v2.h"
+#include "codec_v2.hh"
 
 namespace rpcrdma
 {
@@ -168,4 +168,4 @@ take_credits(struct rpcrdma_conn *conn, const v2::prefix &prefix)
 
 } // namespace rpcrdma
 
-#endif /* RPCRDMA_ENGINE_CREDITS_H */
+#endif /* RPCRDMA_ENGINE_CREDITS_HH */
