@@ -1048,6 +1048,9 @@ static void close_refused(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, pair->server.ep, NULL);
 }
 
+/* Of connections that nothing is to be told of */
+static const struct rpcrdma_ep_ops shim_no_ops;
+
 static void close_nobody_listens(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -1056,7 +1059,8 @@ static void close_nobody_listens(struct kunit *test)
 
 	addr.sin_port = htons(1);
 	ep = rpcrdma_ep_connect(&init_net, (struct sockaddr *)&addr, NULL,
-				&pair->client_params, NULL, NULL);
+				&pair->client_params, &shim_no_ops,
+				NULL);
 	KUNIT_EXPECT_EQ(test, PTR_ERR(ep), (long)-ECONNREFUSED);
 }
 
@@ -1075,7 +1079,8 @@ static void close_connecting(struct kunit *test)
 	addr.sin_port = htons(20049);
 	shim_closer_start(test, &closer, HZ / 2);
 	ep = rpcrdma_ep_connect(&init_net, (struct sockaddr *)&addr, NULL,
-				&pair->client_params, NULL, NULL);
+				&pair->client_params, &shim_no_ops,
+				NULL);
 	KUNIT_EXPECT_TRUE(test, IS_ERR(ep));
 	KUNIT_EXPECT_LT(test, jiffies - start, 8UL * HZ);
 	wait_for_completion(&closer.done);
@@ -2421,7 +2426,8 @@ static void removal_under_load(struct kunit *test)
 	shim_disconnect(test, pair);
 	KUNIT_EXPECT_TRUE(test, IS_ERR(rpcrdma_ep_connect(&init_net,
 			  rpcrdma_listener_addr(pair->listener), NULL,
-			  &pair->client_params, NULL, NULL)));
+			  &pair->client_params, &shim_no_ops,
+				NULL)));
 }
 
 static struct kunit_case removal_cases[] = {

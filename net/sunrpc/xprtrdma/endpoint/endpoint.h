@@ -57,7 +57,7 @@ struct rpcrdma_recv {
 	/* Inline part of the Payload stream: octets, in buf or assembled */
 	void			*payload;
 	u32			payload_len;
-	void			*priv;		/* the transport's */
+	void			*priv;		/* the transport's; NULL at first */
 	struct rpcrdma_send	*send;		/* the transport's */
 	u32			order;		/* the transport's */
 
@@ -66,10 +66,22 @@ struct rpcrdma_recv {
 	struct ib_recv_wr	wr;
 	struct ib_sge		sge;
 	struct ib_cqe		cqe;
+	struct llist_node	arrived;
+	u32			octets;		/* that came */
+	u8			status;		/* enum ib_wc_status of one that failed */
 	void			*buf;
 	void			*assembled;	/* kvmalloc: continued message */
 	u64			counted;	/* octets of that, or let go with this */
 };
+
+/*
+ * Handle messages that have arrived, some at a time: upcalls come from here. Not while
+ * somebody else does. @keep: return the first Call of which there is nothing to be read,
+ * lent, instead of telling call() of it. Else returns NULL. Process context, no lock held,
+ * sleeps briefly.
+ */
+struct rpcrdma_recv *rpcrdma_ep_take_messages(struct rpcrdma_ep *ep,
+					      bool keep);
 
 /*
  * Give a Receive back; it is posted again when the engine wants it, and a grant
@@ -507,12 +519,19 @@ void rpcrdma_ep_memory(struct rpcrdma_ep *ep,
 
 struct rpcrdma_ep_ops {
 	/*
-	 * All upcalls: process context, no lock held, may sleep briefly;
-	 * call, reply and error come one at a time, in order of arrival.
+	 * All upcalls but messages(): process context, no lock held, may sleep
+	 * briefly; call, reply and error come one at a time, in order of
+	 * arrival.
 	 *
 	 * Each may begin before incoming() or connect() has returned.
 	 */
 
+	/*
+	 * Messages have come: see that somebody takes them soon, with
+	 * rpcrdma_ep_take_messages(). Without it, or where it returns false,
+	 * a work item does. Softirq, may not sleep.
+	 */
+	bool (*messages)(struct rpcrdma_ep *ep);
 	/* A whole Call arrived; take @rv. */
 	void (*call)(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv);
 	/*
@@ -609,7 +628,14 @@ struct rpcrdma_ep {
 	/* Receives */
 	struct list_head	all_recvs;
 	u32			nr_recvs;
+	u32			recvs_out;	/* arrived and not given back; lock */
+	bool			torn_down;	/* they alone keep it; lock */
 	struct ib_recv_wr	*free_recvs;	/* not posted; under lock */
+	/* Completed, of a transport that takes them: the newest first */
+	struct llist_head	arrived;
+	struct llist_node	*behind;	/* older ones; who is taking them */
+	unsigned long		taking;		/* bit 0: somebody is */
+	struct delayed_work	take_work;	/* when nobody else does */
 	/* The sequence being reassembled; receive handler only */
 	void			*assembly;
 	u32			assembly_len, assembly_size;
@@ -739,6 +765,17 @@ static inline bool rpcrdma_ep_is_open(const struct rpcrdma_ep *ep)
 static inline bool rpcrdma_ep_is_closing(const struct rpcrdma_ep *ep)
 {
 	return READ_ONCE(ep->life.stage) >= RPCRDMA_STAGE_CLOSING;
+}
+
+/*
+ * Are there messages that nobody takes? Any context. Who begins to take them, or ends,
+ * looks after that again: no message is missed by a caller who says first, with a full
+ * barrier, that he is to be told of the next one.
+ */
+static inline bool rpcrdma_ep_has_messages(const struct rpcrdma_ep *ep)
+{
+	return (!llist_empty(&ep->arrived) || READ_ONCE(ep->behind)) &&
+	       !test_bit(0, &ep->taking) && !rpcrdma_ep_is_closing(ep);
 }
 
 /*

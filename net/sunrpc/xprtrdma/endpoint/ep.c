@@ -56,6 +56,8 @@ struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
 	INIT_LIST_HEAD(&ep->all_mrs);
 	INIT_DELAYED_WORK(&ep->open_timer, rpcrdma_ep_overdue);
 	INIT_DELAYED_WORK(&ep->exposed_work, rpcrdma_exposed_overdue);
+	init_llist_head(&ep->arrived);
+	INIT_DELAYED_WORK(&ep->take_work, rpcrdma_recvs_take);
 	INIT_DELAYED_WORK(&ep->stall_timer, rpcrdma_stall_expired);
 	INIT_WORK(&ep->broken_work, rpcrdma_ep_broken);
 	INIT_WORK(&ep->rw_work, rpcrdma_rw_retry);
@@ -117,6 +119,7 @@ static void rpcrdma_ep_free_cqs(struct rpcrdma_ep *ep)
 		ib_free_cq(ep->send_cq);
 	if (ep->recv_cq)
 		ib_free_cq(ep->recv_cq);
+	cancel_delayed_work_sync(&ep->take_work);
 }
 
 static void rpcrdma_ep_release_one(struct rpcrdma_ep *ep,
@@ -145,7 +148,8 @@ static void rpcrdma_ep_release_one(struct rpcrdma_ep *ep,
 		break;
 	case RPCRDMA_RELEASE_USERS:
 		/* They prepare regions or transfers that will be refused. */
-		wait_event(ep->wait, atomic_read(&ep->users) == 0);
+		wait_event(ep->wait, atomic_read(&ep->users) == 0 &&
+				     !test_bit(0, &ep->taking));
 		cancel_work_sync(&ep->rw_work);
 		break;
 	case RPCRDMA_RELEASE_QUEUE_PAIR:
@@ -204,7 +208,7 @@ static void rpcrdma_ep_teardown(struct work_struct *work)
 		spin_unlock(&ep->lock);
 		rpcrdma_ep_release_one(ep, what);
 	} while (what != RPCRDMA_RELEASE_END);
-	rpcrdma_ep_put(ep);
+	rpcrdma_recvs_end(ep);
 	memalloc_nofs_restore(nofs);
 }
 

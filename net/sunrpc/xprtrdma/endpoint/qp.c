@@ -169,7 +169,8 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep,
 		return rc;
 	}
 	ep->recv_cq = ib_alloc_cq_any(dev, ep, queues.receives,
-				      IB_POLL_WORKQUEUE);
+				      ep->ops->messages ? IB_POLL_SOFTIRQ :
+							  IB_POLL_WORKQUEUE);
 	if (IS_ERR(ep->recv_cq)) {
 		rc = PTR_ERR(ep->recv_cq);
 		ep->recv_cq = NULL;

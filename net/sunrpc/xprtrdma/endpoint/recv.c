@@ -10,7 +10,13 @@
 #include "internal.h"
 #include "trace.h"
 
+/* Messages that are taken at a time, while others wait to take theirs */
+#define RPCRDMA_TAKE_BATCH	16
+/* After that long nobody else seems to come. */
+#define RPCRDMA_TAKE_DELAY	msecs_to_jiffies(10)
+
 static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc);
+static void rpcrdma_wc_arrived(struct ib_cq *cq, struct ib_wc *wc);
 
 /* A new Receive of @size octets, mapped, or NULL when there is no memory. */
 static struct rpcrdma_recv *rpcrdma_recv_create(struct rpcrdma_ep *ep, u32 size,
@@ -32,7 +38,7 @@ static struct rpcrdma_recv *rpcrdma_recv_create(struct rpcrdma_ep *ep, u32 size,
 	INIT_LIST_HEAD(&rv->list);
 	rv->sge.length = size;
 	rv->sge.lkey = ep->pd->local_dma_lkey;
-	rv->cqe.done = rpcrdma_wc_recv;
+	rv->cqe.done = ep->ops->messages ? rpcrdma_wc_arrived : rpcrdma_wc_recv;
 	rv->wr.wr_cqe = &rv->cqe;
 	rv->wr.sg_list = &rv->sge;
 	rv->wr.num_sge = 1;
@@ -233,11 +239,40 @@ static void rpcrdma_recv_let_go(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 		      (u64)octets * (owed - ep->bufs_owed);
 }
 
-/* @rv may be gone when this returns, with the endpoint. */
-static __always_inline void rpcrdma_recv_give(struct rpcrdma_recv *rv)
+/* What giving a Receive back leads to, beside the engine's events */
+enum {
+	/* A Receive could not be posted. */
+	RPCRDMA_RECV_UNPOSTED	= 1 << 30,
+	/* The teardown is through, and nothing else is lent. */
+	RPCRDMA_RECV_LAST	= 1 << 29,
+};
+
+/* @todo: events and the above. A reference to @ep is dropped. */
+static noinline void rpcrdma_recv_given_back(struct rpcrdma_ep *ep,
+					     struct rpcrdma_recv *rv, u32 todo)
+{
+	if (todo & RPCRDMA_EV_LET_GO) {
+		rpcrdma_ep_give(ep, RPCRDMA_MEMORY_BUFFERS, rv->counted);
+		rpcrdma_recv_free(rv);
+	}
+	if (todo & RPCRDMA_RECV_UNPOSTED)
+		rpcrdma_ep_close(ep, "a Receive could not be posted");
+	else if (!(todo & RPCRDMA_RECV_LAST))
+		rpcrdma_recv_events(ep, todo);
+	rpcrdma_ep_put(ep);
+}
+
+/**
+ * rpcrdma_recv_put - give a Receive back
+ * @rv: Receive that an upcall lent
+ *
+ * @rv may be gone when this returns, with the endpoint. Process context, no ep lock held.
+ */
+void rpcrdma_recv_put(struct rpcrdma_recv *rv)
 {
 	struct rpcrdma_ep *ep = rv->ep;
-	int events = 0, posted = 0;
+	u32 todo = 0;
+	int posted;
 
 	if (unlikely(rv->assembled)) {
 		kvfree(rv->assembled);
@@ -251,10 +286,11 @@ static __always_inline void rpcrdma_recv_give(struct rpcrdma_recv *rv)
 	rv->priv = NULL;
 
 	spin_lock(&ep->lock);
+	ep->recvs_out--;
 	/* Later than that, nobody would flush it. */
-	if (!rpcrdma_ep_is_closing(ep)) {
-		events = rpcrdma_conn_given_back(&ep->conn);
-		if (unlikely(events & RPCRDMA_EV_LET_GO)) {
+	if (likely(!rpcrdma_ep_is_closing(ep))) {
+		todo = rpcrdma_conn_given_back(&ep->conn);
+		if (unlikely(todo & RPCRDMA_EV_LET_GO)) {
 			rpcrdma_recv_let_go(ep, rv);
 		} else {
 			ib_dma_sync_single_for_device(ep->device, rv->sge.addr,
@@ -262,41 +298,34 @@ static __always_inline void rpcrdma_recv_give(struct rpcrdma_recv *rv)
 						      DMA_FROM_DEVICE);
 			rpcrdma_recv_free_up(ep, rv);
 		}
-		if (events & RPCRDMA_EV_RECEIVES) {
-			events &= ~RPCRDMA_EV_RECEIVES;
+		if (unlikely(todo & RPCRDMA_EV_RECEIVES)) {
 			posted = rpcrdma_recvs_post(ep);
+			todo &= ~RPCRDMA_EV_RECEIVES;
+			todo |= posted < 0 ? RPCRDMA_RECV_UNPOSTED : posted;
 		}
+		/* @rv does not keep the endpoint any more. */
+		if (unlikely(todo))
+			rpcrdma_ep_get(ep);
+	} else if (!ep->recvs_out && ep->torn_down) {
+		todo = RPCRDMA_RECV_LAST;
 	}
 	spin_unlock(&ep->lock);
 
-	if (unlikely(events & RPCRDMA_EV_LET_GO)) {
-		rpcrdma_ep_give(ep, RPCRDMA_MEMORY_BUFFERS, rv->counted);
-		rpcrdma_recv_free(rv);
-	}
-	if (unlikely(posted < 0))
-		rpcrdma_ep_close(ep, "a Receive could not be posted");
-	else if (unlikely(events | posted))
-		rpcrdma_recv_events(ep, events | posted);
+	if (unlikely(todo))
+		rpcrdma_recv_given_back(ep, rv, todo);
 }
 
-/* The same for one that was not lent */
-static noinline void rpcrdma_recv_give_back(struct rpcrdma_recv *rv)
+/* The teardown ends, and with it its reference, unless Receives are lent. */
+void rpcrdma_recvs_end(struct rpcrdma_ep *ep)
 {
-	rpcrdma_recv_give(rv);
-}
+	bool last;
 
-/**
- * rpcrdma_recv_put - give a Receive back
- * @rv: Receive that an upcall lent
- *
- * Process context, no ep lock held.
- */
-void rpcrdma_recv_put(struct rpcrdma_recv *rv)
-{
-	struct rpcrdma_ep *ep = rv->ep;
-
-	rpcrdma_recv_give(rv);
-	rpcrdma_ep_put(ep);
+	spin_lock(&ep->lock);
+	ep->torn_down = true;
+	last = !ep->recvs_out;
+	spin_unlock(&ep->lock);
+	if (last)
+		rpcrdma_ep_put(ep);
 }
 
 /*
@@ -355,39 +384,77 @@ static bool rpcrdma_recv_assemble(struct rpcrdma_ep *ep,
 	return true;
 }
 
-/* A completed Receive; completions of a connection come one at a time. */
-static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc)
+/* The transport's, lent, until it gives it back */
+static __always_inline void rpcrdma_recv_tell(struct rpcrdma_ep *ep,
+					      struct rpcrdma_recv *rv)
 {
-	struct rpcrdma_recv *rv =
-		container_of(wc->wr_cqe, struct rpcrdma_recv, cqe);
-	struct rpcrdma_ep *ep = cq->cq_context;
+	switch (rv->verdict) {
+	case RPCRDMA_RX_CALL:
+		ep->ops->call(ep, rv);
+		break;
+	case RPCRDMA_RX_REPLY:
+	case RPCRDMA_RX_BAD_REPLY:
+		ep->ops->reply(ep, rv);
+		break;
+	case RPCRDMA_RX_ERROR:
+		ep->ops->error(ep, rv);
+		break;
+	case RPCRDMA_RX_PULLED:
+		rpcrdma_exposed_pulled(ep, rv);
+		fallthrough;
+	default:
+		rpcrdma_recv_put(rv);
+		break;
+	}
+}
+
+/* A part, or the last one of a message. Returns false when there is no memory. */
+static bool rpcrdma_recv_continued(struct rpcrdma_ep *ep,
+				   struct rpcrdma_recv *rv)
+{
+	if (rv->verdict == RPCRDMA_RX_PART)
+		return rpcrdma_recv_append(ep, rv);
+	return (rv->verdict != RPCRDMA_RX_CALL &&
+		rv->verdict != RPCRDMA_RX_REPLY) ||
+	       rpcrdma_recv_assemble(ep, rv);
+}
+
+static void rpcrdma_recv_failed(struct rpcrdma_ep *ep, enum ib_wc_status status)
+{
+	rpcrdma_ep_failed(ep, status,
+			  "a Receive failed: a message longer than announced?");
+}
+
+/*
+ * Handle the message of a Receive; those of a connection come one at a time.
+ * @keep: rather than telling the transport of a Call with nothing to be read, return
+ * that it is one.
+ */
+static __always_inline bool rpcrdma_recv_one(struct rpcrdma_ep *ep,
+					     struct rpcrdma_recv *rv, bool keep)
+{
+	const char *reason;
 	u32 events;
 
-	if (unlikely(wc->status != IB_WC_SUCCESS)) {
-		rpcrdma_ep_failed(ep, wc->status,
-				  "a Receive failed: a message longer than announced?");
-		return;
-	}
-
-	ib_dma_sync_single_for_cpu(ep->device, rv->sge.addr, wc->byte_len,
+	ib_dma_sync_single_for_cpu(ep->device, rv->sge.addr, rv->octets,
 				   DMA_FROM_DEVICE);
-	rv->inv_handle = wc->wc_flags & IB_WC_WITH_INVALIDATE ?
-			 wc->ex.invalidate_rkey : 0;
 	if (rv->inv_handle)
 		atomic64_inc(&ep->remote_inv);
 
 	/* Without memory the engine refuses it. */
-	if (unlikely(rpcrdma_wants_more_segs(&ep->conn, rv->buf, wc->byte_len)))
+	if (unlikely(rpcrdma_wants_more_segs(&ep->conn, rv->buf, rv->octets)))
 		rv->rx.lists.more =
 			kmalloc_array(RPCRDMA_MORE_SEGS,
 				      sizeof(*rv->rx.lists.more),
 				      GFP_NOFS | __GFP_NOWARN);
 
 	spin_lock(&ep->lock);
-	rv->verdict = rpcrdma_conn_receive(&ep->conn, rv->buf, wc->byte_len,
+	/* It keeps the endpoint, of whose memory it is part. */
+	ep->recvs_out++;
+	rv->verdict = rpcrdma_conn_receive(&ep->conn, rv->buf, rv->octets,
 					   &rv->rx);
 	spin_unlock(&ep->lock);
-	trace_rpcrdma_receive(ep, rv, wc->byte_len);
+	trace_rpcrdma_receive(ep, rv);
 	events = rv->rx.events;
 	rv->payload = rv->buf + rv->rx.payload_offset;
 	rv->payload_len = rv->rx.payload_length;
@@ -395,58 +462,133 @@ static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc)
 	/* Before any traffic: opened() may be what makes room for it. */
 	rpcrdma_ep_events(ep, events & RPCRDMA_EV_OPENED);
 
-	switch (rv->verdict) {
-	case RPCRDMA_RX_CLOSE:
-		rpcrdma_ep_close(ep, ep->conn.reason);
-		return;
-	case RPCRDMA_RX_PART:
-		if (!rpcrdma_recv_append(ep, rv))
-			goto out_nomem;
-		break;
-	case RPCRDMA_RX_CALL:
-	case RPCRDMA_RX_REPLY:
-		if (rv->rx.format == RPCRDMA_CONTINUED &&
-		    !rpcrdma_recv_assemble(ep, rv))
-			goto out_nomem;
-		break;
-	default:
-		break;
+	if (unlikely(rv->verdict == RPCRDMA_RX_CLOSE)) {
+		reason = ep->conn.reason;
+		goto out_close;
 	}
+	/* Nothing is lost: the requester sends it again. */
+	reason = "no memory to reassemble a message";
+	if (unlikely(rv->rx.format == RPCRDMA_CONTINUED) &&
+	    !rpcrdma_recv_continued(ep, rv))
+		goto out_close;
+	reason = "the peer invalidated a handle it was not offered";
 	if (unlikely(rv->inv_handle &&
 		     !rpcrdma_may_invalidate(rv->verdict, &rv->rx,
-					     rv->inv_handle))) {
-		rpcrdma_ep_close(ep, "the peer invalidated a handle it was not offered");
-		return;
-	}
+					     rv->inv_handle)))
+		goto out_close;
 
-	/* What is lent keeps the endpoint: @rv is part of its memory. */
-	switch (rv->verdict) {
-	case RPCRDMA_RX_CALL:
-		rpcrdma_ep_get(ep);
-		ep->ops->call(ep, rv);
-		break;
-	case RPCRDMA_RX_REPLY:
-	case RPCRDMA_RX_BAD_REPLY:
-		rpcrdma_ep_get(ep);
-		ep->ops->reply(ep, rv);
-		break;
-	case RPCRDMA_RX_ERROR:
-		rpcrdma_ep_get(ep);
-		ep->ops->error(ep, rv);
-		break;
-	case RPCRDMA_RX_PULLED:
-		rpcrdma_exposed_pulled(ep, rv);
-		fallthrough;
-	default:
-		rpcrdma_recv_give_back(rv);
-		break;
-	}
+	keep = keep && rv->verdict == RPCRDMA_RX_CALL &&
+	       !rpcrdma_call_read_octets(&rv->rx);
+	if (!keep)
+		rpcrdma_recv_tell(ep, rv);
 	events &= ~RPCRDMA_EV_OPENED;
 	if (unlikely(events))
 		rpcrdma_recv_events(ep, events);
-	return;
+	return keep;
 
-out_nomem:
-	/* Nothing is lost: the requester sends it again. */
-	rpcrdma_ep_close(ep, "no memory to reassemble a message");
+out_close:
+	rpcrdma_ep_close(ep, reason);
+	rpcrdma_recv_put(rv);
+	return false;
+}
+
+/* What a Receive has completed with, but for a failure */
+static void rpcrdma_recv_completed(struct rpcrdma_recv *rv,
+				   const struct ib_wc *wc)
+{
+	rv->octets = wc->byte_len;
+	rv->inv_handle = wc->wc_flags & IB_WC_WITH_INVALIDATE ?
+			 wc->ex.invalidate_rkey : 0;
+}
+
+/* A completed Receive, in ib_core's workqueue */
+static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rpcrdma_recv *rv =
+		container_of(wc->wr_cqe, struct rpcrdma_recv, cqe);
+
+	if (unlikely(wc->status != IB_WC_SUCCESS)) {
+		rpcrdma_recv_failed(cq->cq_context, wc->status);
+		return;
+	}
+	rpcrdma_recv_completed(rv, wc);
+	rpcrdma_recv_one(cq->cq_context, rv, false);
+}
+
+/* A completed Receive, in a softirq: who is told of the first takes all. */
+static void rpcrdma_wc_arrived(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rpcrdma_recv *rv =
+		container_of(wc->wr_cqe, struct rpcrdma_recv, cqe);
+	struct rpcrdma_ep *ep = cq->cq_context;
+
+	if (unlikely(wc->status != IB_WC_SUCCESS)) {
+		/* It is told in its turn, and does not wait for a transport. */
+		rv->status = wc->status;
+		llist_add(&rv->arrived, &ep->arrived);
+		if (!rpcrdma_ep_is_closing(ep))
+			mod_delayed_work(rpcrdma_wq, &ep->take_work, 0);
+		return;
+	}
+	rpcrdma_recv_completed(rv, wc);
+	if (!llist_add(&rv->arrived, &ep->arrived))
+		return;
+	if (unlikely(!ep->ops->messages(ep)))
+		mod_delayed_work(rpcrdma_wq, &ep->take_work, 0);
+	else if (unlikely(!delayed_work_pending(&ep->take_work)))
+		queue_delayed_work(rpcrdma_wq, &ep->take_work,
+				   RPCRDMA_TAKE_DELAY);
+}
+
+/**
+ * rpcrdma_ep_take_messages - handle messages that have arrived
+ * @ep: endpoint of a transport with a messages() upcall
+ * @keep: do not tell call() of the first Call of which there is nothing to be read
+ *
+ * Process context, no lock held; sleeps briefly. Only some at a time. Returns that Call
+ * or NULL.
+ */
+struct rpcrdma_recv *rpcrdma_ep_take_messages(struct rpcrdma_ep *ep,
+					      bool keep)
+{
+	struct rpcrdma_recv *rv, *call = NULL;
+	struct llist_node *node;
+	u32 nr;
+
+	if ((llist_empty(&ep->arrived) && !READ_ONCE(ep->behind)) ||
+	    test_and_set_bit(0, &ep->taking))
+		return NULL;
+	/* From here on the teardown waits for who is at it. */
+	if (likely(!rpcrdma_ep_is_closing(ep))) {
+		node = ep->behind;
+		if (!node)
+			node = llist_reverse_order(llist_del_all(&ep->arrived));
+		for (nr = 0; node && nr < RPCRDMA_TAKE_BATCH; nr++) {
+			rv = llist_entry(node, struct rpcrdma_recv, arrived);
+			node = node->next;
+			if (unlikely(rv->status != IB_WC_SUCCESS)) {
+				rpcrdma_recv_failed(ep, rv->status);
+			} else if (rpcrdma_recv_one(ep, rv, keep)) {
+				call = rv;
+				keep = false;
+			}
+		}
+		WRITE_ONCE(ep->behind, node);
+	}
+	clear_bit_unlock(0, &ep->taking);
+	/* Who looks next sees what came meanwhile. */
+	smp_mb__after_atomic();
+	if (unlikely(rpcrdma_ep_is_closing(ep)))
+		wake_up_all(&ep->wait);
+	return call;
+}
+
+/* Nobody else came for them, or could. */
+void rpcrdma_recvs_take(struct work_struct *work)
+{
+	struct rpcrdma_ep *ep = container_of(to_delayed_work(work),
+					     struct rpcrdma_ep, take_work);
+
+	while (rpcrdma_ep_has_messages(ep))
+		rpcrdma_ep_take_messages(ep, false);
 }

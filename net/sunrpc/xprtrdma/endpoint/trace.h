@@ -97,9 +97,8 @@ TRACE_EVENT(rpcrdma_send,
 );
 
 TRACE_EVENT(rpcrdma_receive,
-	TP_PROTO(const struct rpcrdma_ep *ep, const struct rpcrdma_recv *rv,
-		 u32 octets),
-	TP_ARGS(ep, rv, octets),
+	TP_PROTO(const struct rpcrdma_ep *ep, const struct rpcrdma_recv *rv),
+	TP_ARGS(ep, rv),
 	TP_STRUCT__entry(
 		__field(u32, xid)
 		__field(u32, verdict)
@@ -111,7 +110,7 @@ TRACE_EVENT(rpcrdma_receive,
 	TP_fast_assign(
 		__entry->xid = rv->rx.xid;
 		__entry->verdict = rv->verdict;
-		__entry->octets = octets;
+		__entry->octets = rv->octets;
 		__entry->inv_handle = rv->inv_handle;
 		__entry->limit = ep->conn.limit;
 		__entry->error = rv->verdict == RPCRDMA_RX_ERROR ?

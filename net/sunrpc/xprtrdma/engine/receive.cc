@@ -245,6 +245,7 @@ verdict receive_msg(const message &m)
 	if (more) {
 		rx->first_part = !in_sequence;
 		open_sequence(conn, seq, rx->total_length);
+		rx->format = RPCRDMA_CONTINUED;
 		return RPCRDMA_RX_PART;
 	}
 	conn->rx_open = 0;

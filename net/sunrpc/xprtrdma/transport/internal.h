@@ -35,6 +35,7 @@ struct rpcrdma_svc_conn {
 	struct rpcrdma_svc_listener *listener;
 	struct list_head	node;		/* empty, too, once it made way */
 	u32			nr_calls;	/* the receive handler's: so far */
+	bool			served;		/* service threads come for messages */
 
 	spinlock_t		lock;		/* of what follows */
 	struct list_head	calls;		/* received, as they came */
@@ -81,6 +82,13 @@ void rpcrdma_svc_fail(struct rpcrdma_svc_conn *conn, const char *reason);
 /* server_call.c */
 /* The endpoint's upcall call() */
 void rpcrdma_svc_arrived(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv);
+bool rpcrdma_svc_has_little_room(struct rpcrdma_svc_conn *conn);
+/* The same; mostly without the lock that all connections share */
+static inline bool rpcrdma_svc_has_room(struct rpcrdma_svc_conn *conn)
+{
+	return likely(!rpcrdma_ep_has_replies(conn->ep)) ||
+	       rpcrdma_svc_has_little_room(conn);
+}
 /* Give back all that a Call holds. Process context. */
 void rpcrdma_svc_call_release(struct rpcrdma_recv *rv);
 /* The pages to pull into, when nothing is pulled any more */

@@ -151,6 +151,22 @@ static struct svc_xprt *rpcrdma_svc_conn_get(struct rpcrdma_svc_conn *conn)
 	return &conn->xprt;
 }
 
+/*
+ * A service thread comes, which XPT_DATA brings even where there is no room for a
+ * Reply: what has arrived may be what makes room.
+ */
+static bool rpcrdma_svc_messages(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_svc_conn *conn = ep->priv;
+
+	/* Pairs with the release in rpcrdma_svc_publish(). */
+	if (!smp_load_acquire(&conn->served))
+		return false;
+	set_bit(XPT_DATA, &conn->xprt.xpt_flags);
+	svc_xprt_enqueue(&conn->xprt);
+	return true;
+}
+
 /* A Reply to, or a refusal of, a Call of the reverse direction */
 static void rpcrdma_svc_reply(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 {
@@ -272,6 +288,7 @@ static void rpcrdma_svc_closed(struct rpcrdma_ep *ep)
 }
 
 static const struct rpcrdma_ep_ops rpcrdma_svc_ep_ops = {
+	.messages	= rpcrdma_svc_messages,
 	.call		= rpcrdma_svc_arrived,
 	.reply		= rpcrdma_svc_reply,
 	.error		= rpcrdma_svc_error,
@@ -410,6 +427,8 @@ static struct svc_xprt *rpcrdma_svc_publish(struct rpcrdma_svc_conn *conn,
 	if (todo & RPCRDMA_GUEST_CLOSE)
 		set_bit(XPT_CLOSE, &xprt->xpt_flags);
 	spin_unlock(&conn->lock);
+	/* Pairs with the acquire in rpcrdma_svc_messages(). */
+	smp_store_release(&conn->served, true);
 	return xprt;
 }
 
@@ -441,25 +460,32 @@ static struct svc_xprt *rpcrdma_svc_accept(struct svc_xprt *xprt)
 	return conn ? rpcrdma_svc_publish(conn, xprt) : NULL;
 }
 
-/* May a Call be taken from this connection? Called for every wake-up. */
+/* Is there memory for what becomes of one more Call? If not, write_space() will be called. */
+bool rpcrdma_svc_has_little_room(struct rpcrdma_svc_conn *conn)
+{
+	/* What the Calls at work may yet become, and this one */
+	u64 octets = ((u64)READ_ONCE(conn->arg_pages) << PAGE_SHIFT) +
+		     atomic_read(&conn->xprt.xpt_reserved);
+
+	return rpcrdma_ep_may_begin(conn->ep, octets);
+}
+
+/*
+ * Is a service thread wanted, to take a Call from this connection or what else has
+ * arrived? Called for every wake-up.
+ */
 static int rpcrdma_svc_has_wspace(struct svc_xprt *xprt)
 {
 	struct rpcrdma_svc_conn *conn = rpcrdma_svc_c(xprt);
 	struct rpcrdma_ep *ep = conn->ep;
-	u64 octets;
 
 	/* Deferred ones have what they need, and others may wait for it. */
 	if (test_bit(XPT_DEFERRED, &xprt->xpt_flags))
 		return 1;
-	if (unlikely(!rpcrdma_ep_may_reply(ep)))
-		return 0;
-	/* Mostly; without the lock that all connections share */
-	if (likely(!rpcrdma_ep_has_replies(ep)))
+	/* Whoever asks in a softirq has a message, and may not take locks. */
+	if (!in_task() || unlikely(rpcrdma_ep_has_messages(ep)))
 		return 1;
-	/* What the Calls at work may yet become, and this one */
-	octets = ((u64)READ_ONCE(conn->arg_pages) << PAGE_SHIFT) +
-		 atomic_read(&xprt->xpt_reserved);
-	return rpcrdma_ep_may_begin(ep, octets);
+	return likely(rpcrdma_ep_may_reply(ep)) && rpcrdma_svc_has_room(conn);
 }
 
 /* The local address goes away: xpo_detach, which follows, is quick enough. */

@@ -113,6 +113,8 @@ static void rpcrdma_svc_pulled(struct rpcrdma_rw *rw, bool ok)
 	}
 	spin_lock(&conn->lock);
 	list_add_tail(&rv->list, &conn->pulled);
+	/* Pairs with the barrier in rpcrdma_svc_next(). */
+	smp_mb__before_atomic();
 	set_bit(XPT_DATA, &conn->xprt.xpt_flags);
 	spin_unlock(&conn->lock);
 	svc_xprt_enqueue(&conn->xprt);
@@ -467,6 +469,42 @@ static struct rpcrdma_recv *rpcrdma_svc_oldest(struct rpcrdma_svc_conn *conn)
 	return (s32)(call->order - pulled->order) < 0 ? call : pulled;
 }
 
+/* Does a Call lie here? A hint without conn->lock. */
+static bool rpcrdma_svc_has_calls(const struct rpcrdma_svc_conn *conn)
+{
+	return !list_empty(&conn->calls) || !list_empty(&conn->pulled);
+}
+
+/*
+ * The Call that a thread goes on with, or NULL. Most do not lie here, they have just
+ * arrived. XPT_BUSY is held.
+ */
+static struct rpcrdma_recv *rpcrdma_svc_next(struct rpcrdma_svc_conn *conn)
+{
+	unsigned long *flags = &conn->xprt.xpt_flags;
+	struct rpcrdma_recv *rv;
+
+	rv = rpcrdma_ep_take_messages(conn->ep, !rpcrdma_svc_has_calls(conn));
+	if (likely(rv)) {
+		clear_bit(XPT_DATA, flags);
+	} else {
+		spin_lock(&conn->lock);
+		rv = rpcrdma_svc_oldest(conn);
+		if (rv)
+			list_del_init(&rv->list);
+		/* What waits for memory is brought to mind by write_space(). */
+		if (!rv || !rpcrdma_svc_has_calls(conn))
+			clear_bit(XPT_DATA, flags);
+		spin_unlock(&conn->lock);
+	}
+	/* No thread wakes up for nothing, and nothing is without one. */
+	smp_mb__after_atomic();
+	if (rpcrdma_ep_has_messages(conn->ep) ||
+	    (rv && rpcrdma_svc_has_calls(conn)))
+		set_bit(XPT_DATA, flags);
+	return rv;
+}
+
 /* RDMA has no reserved ports: whoever may use the fabric is trusted. */
 void rpcrdma_svc_secure_port(struct svc_rqst *rqstp)
 {
@@ -491,6 +529,7 @@ int rpcrdma_svc_recvfrom(struct svc_rqst *rqstp)
 	struct rpcrdma_svc_call *call;
 	struct rpcrdma_send *reply;
 	struct rpcrdma_recv *rv;
+	bool room;
 
 	/* Nothing is to be freed when there is no Call. */
 	rpcrdma_rqst_set_respages(rqstp, 0);
@@ -499,26 +538,19 @@ int rpcrdma_svc_recvfrom(struct svc_rqst *rqstp)
 	/*
 	 * First what its Reply will go with: whoever has Replies lying here
 	 * that he gives no window for waits with his Calls, and no thread
-	 * waits for him.
+	 * waits for him. What else he sends may be that window.
 	 */
-	reply = rpcrdma_send_reserve(conn->ep);
-	if (!reply) {
-		percpu_counter_inc(&svcrdma_stat_sq_starve);
+	room = rpcrdma_svc_has_room(conn);
+	reply = room ? rpcrdma_send_reserve(conn->ep) : NULL;
+	if (unlikely(!reply)) {
+		if (room)
+			percpu_counter_inc(&svcrdma_stat_sq_starve);
+		rpcrdma_ep_take_messages(conn->ep, false);
 		svc_xprt_received(xprt);
 		return 0;
 	}
 
-	spin_lock(&conn->lock);
-	rv = rpcrdma_svc_oldest(conn);
-	if (rv)
-		list_del_init(&rv->list);
-	/*
-	 * Now and not next time: no thread wakes up for nothing. What waits
-	 * for memory is brought to mind by write_space().
-	 */
-	if (!rv || (list_empty(&conn->pulled) && list_empty(&conn->calls)))
-		clear_bit(XPT_DATA, &xprt->xpt_flags);
-	spin_unlock(&conn->lock);
+	rv = rpcrdma_svc_next(conn);
 	svc_xprt_received(xprt);
 	if (!rv) {
 		rpcrdma_send_put(reply);
@@ -611,7 +643,6 @@ void rpcrdma_svc_arrived(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 	struct rpcrdma_svc_conn *conn = ep->priv;
 	bool known;
 
-	rv->priv = NULL;
 	rv->send = NULL;
 	rv->order = conn->nr_calls++;
 	if (rpcrdma_svc_pull_early(conn, rv))
@@ -619,6 +650,8 @@ void rpcrdma_svc_arrived(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 	spin_lock(&conn->lock);
 	list_add_tail(&rv->list, &conn->calls);
 	known = rpcrdma_guest_known(&conn->guest);
+	/* Pairs with the barrier in rpcrdma_svc_next(). */
+	smp_mb__before_atomic();
 	if (known)
 		set_bit(XPT_DATA, &conn->xprt.xpt_flags);
 	spin_unlock(&conn->lock);
