@@ -109,6 +109,8 @@ struct shim_side {
 	unsigned int		nr_held;
 	struct list_head	rpcs;		/* wait for their Replies */
 	bool			hold_calls, hold_replies;
+	struct work_struct	take_work;	/* a server takes messages */
+	bool			nobody_takes;	/* ... or says so */
 	bool			close_on_open;
 	bool			no_inv;		/* Replies by plain Sends */
 	bool			no_done;	/* never says DONE, */
@@ -116,6 +118,7 @@ struct shim_side {
 	u32			xid;
 	atomic_t		calls, replies, errors, served;
 	atomic_t		exposed, released;	/* Replies to be pulled */
+	atomic_t		told;		/* of messages */
 	atomic_t		opened, space, closed;
 	atomic_t		late;		/* upcalls after closed() */
 	atomic_t		bad;		/* anything else unexpected */

@@ -839,6 +839,19 @@ static void data_most_segments(struct kunit *test)
 	shim_buf_free(&buf);
 }
 
+/* A service thread that is told of messages and does not come holds up nothing for long. */
+static void data_nobody_takes(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+
+	pair->server.nobody_takes = true;
+	shim_open(test);
+	shim_traffic(test, pair, 4, 10, 5000, PAGE_SIZE, 20000, true);
+	KUNIT_EXPECT_GT(test, atomic_read(&pair->server.told), 0);
+	shim_check_idle(test, &pair->client);
+	shim_check_idle(test, &pair->server);
+}
+
 /* They end with the connection, whichever of them is on its way. */
 static void data_turns_closed(struct kunit *test)
 {
@@ -996,6 +1009,7 @@ static struct kunit_case data_cases[] = {
 	KUNIT_CASE(data_bounds),
 	KUNIT_CASE(data_turns),
 	KUNIT_CASE(data_turns_closed),
+	KUNIT_CASE(data_nobody_takes),
 	KUNIT_CASE(data_most_segments),
 	KUNIT_CASE(data_no_registration),
 	KUNIT_CASE(data_few_read_regions),

@@ -25,6 +25,8 @@ struct memdev *shim_memdev;
 /* What the connection manager has mapped, always */
 static int shim_mem_maps;
 
+static void shim_take(struct work_struct *work);
+
 static void shim_side_init(struct shim_side *side, u32 xid)
 {
 	memset(side, 0, sizeof(*side));
@@ -34,6 +36,7 @@ static void shim_side_init(struct shim_side *side, u32 xid)
 	INIT_LIST_HEAD(&side->held);
 	INIT_LIST_HEAD(&side->rpcs);
 	init_completion(&side->gone);
+	INIT_WORK(&side->take_work, shim_take);
 	side->xid = xid;
 }
 
@@ -741,6 +744,7 @@ static void shim_op_closed(struct rpcrdma_ep *ep)
 {
 	struct shim_side *side = shim_upcall(ep);
 
+	cancel_work_sync(&side->take_work);
 	/* By now nothing may be left. */
 	if (ep->qp || ep->id || ep->inflight ||
 	    !list_empty(&ep->transfers) || !list_empty(&ep->messages) ||
@@ -753,7 +757,41 @@ static void shim_op_closed(struct rpcrdma_ep *ep)
 	complete_all(&side->gone);
 }
 
-static const struct rpcrdma_ep_ops shim_ops = {
+/* What a service thread does */
+static void shim_take(struct work_struct *work)
+{
+	struct shim_side *side = container_of(work, struct shim_side, take_work);
+	struct rpcrdma_ep *ep = side->ep;
+	struct rpcrdma_recv *rv;
+
+	while (rpcrdma_ep_has_messages(ep)) {
+		rv = rpcrdma_ep_take_messages(ep, true);
+		if (rv)
+			shim_op_call(ep, rv);
+	}
+}
+
+static bool shim_op_messages(struct rpcrdma_ep *ep)
+{
+	struct shim_side *side = ep->priv;
+
+	atomic_inc(&side->told);
+	if (!READ_ONCE(side->nobody_takes))
+		queue_work(rpcrdma_wq, &side->take_work);
+	return true;
+}
+
+static const struct rpcrdma_ep_ops shim_server_ops = {
+	.messages	= shim_op_messages,
+	.call		= shim_op_call,
+	.reply		= shim_op_reply,
+	.error		= shim_op_error,
+	.write_space	= shim_op_write_space,
+	.opened		= shim_op_opened,
+	.closed		= shim_op_closed,
+};
+
+static const struct rpcrdma_ep_ops shim_client_ops = {
 	.call		= shim_op_call,
 	.reply		= shim_op_reply,
 	.error		= shim_op_error,
@@ -772,7 +810,7 @@ static int shim_incoming(void *priv, struct rpcrdma_ep *ep)
 
 	mutex_lock(&pair->lock);
 	if (!pair->reject && !pair->over && !pair->server.ep) {
-		ep->ops = &shim_ops;
+		ep->ops = &shim_server_ops;
 		ep->priv = &pair->server;
 		ep->params = pair->server_params;
 		pair->server.ep = ep;
@@ -792,7 +830,7 @@ int shim_connect(struct shim_pair *pair)
 
 	ep = rpcrdma_ep_connect(&init_net,
 				rpcrdma_listener_addr(pair->listener), NULL,
-				&pair->client_params, &shim_ops,
+				&pair->client_params, &shim_client_ops,
 				&pair->client);
 	if (IS_ERR(ep))
 		return PTR_ERR(ep);
