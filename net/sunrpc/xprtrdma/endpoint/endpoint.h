@@ -12,7 +12,8 @@
  * Send Queue and the lists of work; it is held across
  * ib_post_send() so that what the engine counts and what the wire carries
  * have the same order. It is never held across an upcall. Everything here
- * runs in process context (completions are polled from a workqueue).
+ * runs in process context, but for the completion of a server's Receives and
+ * the upcall messages(), which therefore take no lock.
  *
  * Lifetime: rpcrdma_ep_connect() and the incoming() upcall give the transport
  * a reference. rpcrdma_ep_close() starts the teardown, from a workqueue of
@@ -528,8 +529,9 @@ struct rpcrdma_ep_ops {
 
 	/*
 	 * Messages have come: see that somebody takes them soon, with
-	 * rpcrdma_ep_take_messages(). Without it, or where it returns false,
-	 * a work item does. Softirq, may not sleep.
+	 * rpcrdma_ep_take_messages(). Where it returns false, or nobody comes
+	 * in 10 ms, a work item does. NULL: they are handled where Receives
+	 * complete, in ib_core's workqueue. Softirq, may not sleep.
 	 */
 	bool (*messages)(struct rpcrdma_ep *ep);
 	/* A whole Call arrived; take @rv. */
@@ -628,15 +630,15 @@ struct rpcrdma_ep {
 	/* Receives */
 	struct list_head	all_recvs;
 	u32			nr_recvs;
-	u32			recvs_out;	/* arrived and not given back; lock */
+	u32			recvs_out;	/* handled, not given back; lock */
 	bool			torn_down;	/* they alone keep it; lock */
 	struct ib_recv_wr	*free_recvs;	/* not posted; under lock */
 	/* Completed, of a transport that takes them: the newest first */
 	struct llist_head	arrived;
-	struct llist_node	*behind;	/* older ones; who is taking them */
-	unsigned long		taking;		/* bit 0: somebody is */
+	unsigned long		taking;		/* bit 0: somebody takes them */
+	struct llist_node	*behind;	/* older ones; his */
 	struct delayed_work	take_work;	/* when nobody else does */
-	/* The sequence being reassembled; receive handler only */
+	/* The sequence being reassembled; who takes messages */
 	void			*assembly;
 	u32			assembly_len, assembly_size;
 
@@ -768,9 +770,9 @@ static inline bool rpcrdma_ep_is_closing(const struct rpcrdma_ep *ep)
 }
 
 /*
- * Are there messages that nobody takes? Any context. Who begins to take them, or ends,
- * looks after that again: no message is missed by a caller who says first, with a full
- * barrier, that he is to be told of the next one.
+ * Are there messages that nobody takes? Any context. A caller of
+ * rpcrdma_ep_take_messages() asks afterwards: first he says, with a full barrier, that he
+ * is to be told of the next one, and then looks here for those he was not told of.
  */
 static inline bool rpcrdma_ep_has_messages(const struct rpcrdma_ep *ep)
 {

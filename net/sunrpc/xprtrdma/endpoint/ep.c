@@ -497,6 +497,17 @@ void rpcrdma_ep_for_each(void (*fn)(struct rpcrdma_ep *ep, void *arg),
 	mutex_unlock(&rpcrdma_eps_mutex);
 }
 
+static void rpcrdma_ep_destroy_wqs(void)
+{
+	if (rpcrdma_message_wq)
+		destroy_workqueue(rpcrdma_message_wq);
+	if (rpcrdma_accept_wq)
+		destroy_workqueue(rpcrdma_accept_wq);
+	if (rpcrdma_wq)
+		destroy_workqueue(rpcrdma_wq);
+	rpcrdma_wq = NULL;
+}
+
 /**
  * rpcrdma_ep_init - module start
  *
@@ -505,16 +516,14 @@ void rpcrdma_ep_for_each(void (*fn)(struct rpcrdma_ep *ep, void *arg),
 int rpcrdma_ep_init(void)
 {
 	/* A client reconnects while memory is being reclaimed through it. */
-	rpcrdma_wq = alloc_workqueue("rpcrdma", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	rpcrdma_accept_wq = alloc_workqueue("rpcrdma_accept",
-					    WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	if (rpcrdma_wq && rpcrdma_accept_wq)
+	const unsigned int flags = WQ_UNBOUND | WQ_MEM_RECLAIM;
+
+	rpcrdma_wq = alloc_workqueue("rpcrdma", flags, 0);
+	rpcrdma_accept_wq = alloc_workqueue("rpcrdma_accept", flags, 0);
+	rpcrdma_message_wq = alloc_workqueue("rpcrdma_message", flags, 0);
+	if (rpcrdma_wq && rpcrdma_accept_wq && rpcrdma_message_wq)
 		return 0;
-	if (rpcrdma_wq)
-		destroy_workqueue(rpcrdma_wq);
-	if (rpcrdma_accept_wq)
-		destroy_workqueue(rpcrdma_accept_wq);
-	rpcrdma_wq = NULL;
+	rpcrdma_ep_destroy_wqs();
 	return -ENOMEM;
 }
 
@@ -526,8 +535,7 @@ int rpcrdma_ep_init(void)
 void rpcrdma_ep_exit(void)
 {
 	wait_event(rpcrdma_eps_wait, atomic_read(&rpcrdma_nr_eps) == 0);
-	destroy_workqueue(rpcrdma_accept_wq);
-	destroy_workqueue(rpcrdma_wq);
+	rpcrdma_ep_destroy_wqs();
 }
 
 /* ---- What is said to the peer beside RPCs, and what it says ---- */

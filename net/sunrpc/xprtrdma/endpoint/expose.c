@@ -5,7 +5,7 @@
  * is through, when it does not say so in time, or with the connection.
  *
  * The engine has a list of them. Who brings one to its end, by the engine's word,
- * owns it: the receive handler with DONE, or the work item that looks for those
+ * owns it: who takes messages, with DONE, or the work item that looks for those
  * overdue. What is left is the teardown's, when nobody else can be at work any more.
  */
 
@@ -138,8 +138,8 @@ void rpcrdma_exposed_post(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x)
 }
 
 /*
- * DONE came, about rv->rx.exposed: invalidate what it did not. From the
- * receive handler.
+ * DONE came, about rv->rx.exposed: invalidate what it did not. Of who takes
+ * messages.
  */
 void rpcrdma_exposed_pulled(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 {

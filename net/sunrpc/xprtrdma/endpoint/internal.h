@@ -45,6 +45,7 @@ enum {
 extern struct workqueue_struct *rpcrdma_wq;
 /* Teardowns wait for accepting, which therefore must not wait behind them. */
 extern struct workqueue_struct *rpcrdma_accept_wq;
+extern struct workqueue_struct *rpcrdma_message_wq;
 
 /* The engine's clock of milliseconds */
 static inline u32 rpcrdma_now_ms(void)

@@ -15,6 +15,8 @@
 struct workqueue_struct *rpcrdma_wq;
 /* Teardowns wait for these, which therefore must not wait behind them. */
 struct workqueue_struct *rpcrdma_accept_wq;
+/* Nor may a connection that opens wait behind the making of others. */
+struct workqueue_struct *rpcrdma_message_wq;
 
 bool rpcrdma_ep_enter(struct rpcrdma_ep *ep)
 {

@@ -12,8 +12,8 @@
 
 /* Messages that are taken at a time, while others wait to take theirs */
 #define RPCRDMA_TAKE_BATCH	16
-/* After that long nobody else seems to come. */
-#define RPCRDMA_TAKE_DELAY	msecs_to_jiffies(10)
+/* Jiffies from the first one on until a work item looks whether it was taken */
+#define RPCRDMA_TAKE_DELAY	(msecs_to_jiffies(10) + 1)
 
 static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc);
 static void rpcrdma_wc_arrived(struct ib_cq *cq, struct ib_wc *wc);
@@ -523,20 +523,20 @@ static void rpcrdma_wc_arrived(struct ib_cq *cq, struct ib_wc *wc)
 	struct rpcrdma_ep *ep = cq->cq_context;
 
 	if (unlikely(wc->status != IB_WC_SUCCESS)) {
-		/* It is told in its turn, and does not wait for a transport. */
+		/* It is told in its turn, but no thread is waited for. */
 		rv->status = wc->status;
 		llist_add(&rv->arrived, &ep->arrived);
 		if (!rpcrdma_ep_is_closing(ep))
-			mod_delayed_work(rpcrdma_wq, &ep->take_work, 0);
+			mod_delayed_work(rpcrdma_message_wq, &ep->take_work, 0);
 		return;
 	}
 	rpcrdma_recv_completed(rv, wc);
 	if (!llist_add(&rv->arrived, &ep->arrived))
 		return;
 	if (unlikely(!ep->ops->messages(ep)))
-		mod_delayed_work(rpcrdma_wq, &ep->take_work, 0);
+		mod_delayed_work(rpcrdma_message_wq, &ep->take_work, 0);
 	else if (unlikely(!delayed_work_pending(&ep->take_work)))
-		queue_delayed_work(rpcrdma_wq, &ep->take_work,
+		queue_delayed_work(rpcrdma_message_wq, &ep->take_work,
 				   RPCRDMA_TAKE_DELAY);
 }
 
@@ -545,8 +545,8 @@ static void rpcrdma_wc_arrived(struct ib_cq *cq, struct ib_wc *wc)
  * @ep: endpoint of a transport with a messages() upcall
  * @keep: do not tell call() of the first Call of which there is nothing to be read
  *
- * Process context, no lock held; sleeps briefly. Only some at a time. Returns that Call
- * or NULL.
+ * Process context, no lock held; sleeps briefly. Only some at a time: whoever has said
+ * that he comes looks for more before he leaves. Returns that Call or NULL.
  */
 struct rpcrdma_recv *rpcrdma_ep_take_messages(struct rpcrdma_ep *ep,
 					      bool keep)
@@ -583,12 +583,25 @@ struct rpcrdma_recv *rpcrdma_ep_take_messages(struct rpcrdma_ep *ep,
 	return call;
 }
 
-/* Nobody else came for them, or could. */
+/*
+ * Whoever else was to take them. While there are any, this is pending or runs: who is at
+ * it now may leave some, and be the last to come.
+ */
 void rpcrdma_recvs_take(struct work_struct *work)
 {
 	struct rpcrdma_ep *ep = container_of(to_delayed_work(work),
 					     struct rpcrdma_ep, take_work);
+	bool taken;
 
-	while (rpcrdma_ep_has_messages(ep))
+	while (rpcrdma_ep_has_messages(ep)) {
 		rpcrdma_ep_take_messages(ep, false);
+		cond_resched();
+	}
+	taken = test_bit(0, &ep->taking);
+	/* What he leaves is seen when he is seen to have ended. */
+	smp_rmb();
+	if (!rpcrdma_ep_is_closing(ep) &&
+	    (taken || !llist_empty(&ep->arrived) || READ_ONCE(ep->behind)))
+		queue_delayed_work(rpcrdma_message_wq, &ep->take_work,
+				   RPCRDMA_TAKE_DELAY);
 }

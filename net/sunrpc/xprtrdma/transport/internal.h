@@ -34,7 +34,7 @@ struct rpcrdma_svc_conn {
 	/* Under rpcrdma_svc_accept_lock; NULL once accepted */
 	struct rpcrdma_svc_listener *listener;
 	struct list_head	node;		/* empty, too, once it made way */
-	u32			nr_calls;	/* the receive handler's: so far */
+	u32			nr_calls;	/* of those that lay here */
 	bool			served;		/* service threads come for messages */
 
 	spinlock_t		lock;		/* of what follows */
@@ -79,16 +79,21 @@ static inline struct rpcrdma_svc_conn *rpcrdma_svc_c(struct svc_xprt *xprt)
  */
 void rpcrdma_svc_fail(struct rpcrdma_svc_conn *conn, const char *reason);
 
-/* server_call.c */
-/* The endpoint's upcall call() */
-void rpcrdma_svc_arrived(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv);
-bool rpcrdma_svc_has_little_room(struct rpcrdma_svc_conn *conn);
-/* The same; mostly without the lock that all connections share */
+/*
+ * Is there memory for what becomes of one more Call? If not, write_space() will be
+ * called. Process context. The second is the same, mostly without the lock that all
+ * connections share.
+ */
+bool rpcrdma_svc_ask_for_room(struct rpcrdma_svc_conn *conn);
 static inline bool rpcrdma_svc_has_room(struct rpcrdma_svc_conn *conn)
 {
 	return likely(!rpcrdma_ep_has_replies(conn->ep)) ||
-	       rpcrdma_svc_has_little_room(conn);
+	       rpcrdma_svc_ask_for_room(conn);
 }
+
+/* server_call.c */
+/* The endpoint's upcall call() */
+void rpcrdma_svc_arrived(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv);
 /* Give back all that a Call holds. Process context. */
 void rpcrdma_svc_call_release(struct rpcrdma_recv *rv);
 /* The pages to pull into, when nothing is pulled any more */

@@ -460,8 +460,7 @@ static struct svc_xprt *rpcrdma_svc_accept(struct svc_xprt *xprt)
 	return conn ? rpcrdma_svc_publish(conn, xprt) : NULL;
 }
 
-/* Is there memory for what becomes of one more Call? If not, write_space() will be called. */
-bool rpcrdma_svc_has_little_room(struct rpcrdma_svc_conn *conn)
+bool rpcrdma_svc_ask_for_room(struct rpcrdma_svc_conn *conn)
 {
 	/* What the Calls at work may yet become, and this one */
 	u64 octets = ((u64)READ_ONCE(conn->arg_pages) << PAGE_SHIFT) +

@@ -477,7 +477,8 @@ static bool rpcrdma_svc_has_calls(const struct rpcrdma_svc_conn *conn)
 
 /*
  * The Call that a thread goes on with, or NULL. Most do not lie here, they have just
- * arrived. XPT_BUSY is held.
+ * arrived; one may then go before others that the work item took meanwhile. XPT_BUSY is
+ * held.
  */
 static struct rpcrdma_recv *rpcrdma_svc_next(struct rpcrdma_svc_conn *conn)
 {
@@ -546,6 +547,8 @@ int rpcrdma_svc_recvfrom(struct svc_rqst *rqstp)
 		if (room)
 			percpu_counter_inc(&svcrdma_stat_sq_starve);
 		rpcrdma_ep_take_messages(conn->ep, false);
+		if (rpcrdma_ep_has_messages(conn->ep))
+			set_bit(XPT_DATA, &xprt->xpt_flags);
 		svc_xprt_received(xprt);
 		return 0;
 	}
