@@ -359,6 +359,11 @@ static void *shim_kzalloc(size_t size, gfp_t gfp)
 	return shim_fault() ? NULL : kzalloc(size, gfp);
 }
 
+static void *shim_cache_zalloc(struct kmem_cache *cache, gfp_t gfp)
+{
+	return shim_fault() ? NULL : kmem_cache_zalloc(cache, gfp);
+}
+
 static void *shim_kmalloc(size_t size, gfp_t gfp)
 {
 	return shim_fault() ? NULL : kmalloc(size, gfp);
@@ -408,12 +413,14 @@ static void *shim_kvmalloc(size_t size, gfp_t gfp)
 #define rdma_accept(...) \
 	(shim_fault() ? -ENOMEM : rdma_accept(__VA_ARGS__))
 #define rdma_listen(id, backlog)		shim_listen(id, backlog)
+#undef kmem_cache_zalloc
 #undef kzalloc
 #undef kmalloc
 #undef kmalloc_array
 #undef kvmalloc_array
 #undef kvmalloc
 #define kzalloc(size, gfp)		shim_kzalloc(size, gfp)
+#define kmem_cache_zalloc(cache, gfp)	shim_cache_zalloc(cache, gfp)
 #define kmalloc(size, gfp)		shim_kmalloc(size, gfp)
 #define kmalloc_array(n, size, gfp)	shim_kmalloc_array(n, size, gfp)
 #define kvmalloc_array(n, size, gfp)	shim_kvmalloc_array(n, size, gfp)

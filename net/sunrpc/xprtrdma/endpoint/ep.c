@@ -497,8 +497,9 @@ void rpcrdma_ep_for_each(void (*fn)(struct rpcrdma_ep *ep, void *arg),
 	mutex_unlock(&rpcrdma_eps_mutex);
 }
 
-static void rpcrdma_ep_destroy_wqs(void)
+static void rpcrdma_ep_destroy(void)
 {
+	rpcrdma_recvs_exit();
 	if (rpcrdma_message_wq)
 		destroy_workqueue(rpcrdma_message_wq);
 	if (rpcrdma_accept_wq)
@@ -521,9 +522,10 @@ int rpcrdma_ep_init(void)
 	rpcrdma_wq = alloc_workqueue("rpcrdma", flags, 0);
 	rpcrdma_accept_wq = alloc_workqueue("rpcrdma_accept", flags, 0);
 	rpcrdma_message_wq = alloc_workqueue("rpcrdma_message", flags, 0);
-	if (rpcrdma_wq && rpcrdma_accept_wq && rpcrdma_message_wq)
+	if (!rpcrdma_recvs_init() && rpcrdma_wq && rpcrdma_accept_wq &&
+	    rpcrdma_message_wq)
 		return 0;
-	rpcrdma_ep_destroy_wqs();
+	rpcrdma_ep_destroy();
 	return -ENOMEM;
 }
 
@@ -535,7 +537,7 @@ int rpcrdma_ep_init(void)
 void rpcrdma_ep_exit(void)
 {
 	wait_event(rpcrdma_eps_wait, atomic_read(&rpcrdma_nr_eps) == 0);
-	rpcrdma_ep_destroy_wqs();
+	rpcrdma_ep_destroy();
 }
 
 /* ---- What is said to the peer beside RPCs, and what it says ---- */

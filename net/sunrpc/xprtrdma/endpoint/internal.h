@@ -233,6 +233,8 @@ void rpcrdma_stall_expired(struct work_struct *work);
 /* ---- recv.c ---- */
 
 /* Make and post what the engine wants. Process context, no lock held. */
+int rpcrdma_recvs_init(void);
+void rpcrdma_recvs_exit(void);
 void rpcrdma_recvs_due(struct rpcrdma_ep *ep);
 void rpcrdma_recvs_take(struct work_struct *work);
 void rpcrdma_recvs_end(struct rpcrdma_ep *ep);

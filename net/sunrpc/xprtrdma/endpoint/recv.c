@@ -18,13 +18,32 @@
 static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc);
 static void rpcrdma_wc_arrived(struct ib_cq *cq, struct ib_wc *wc);
 
-/* A new Receive of @size octets, mapped, or NULL when there is no memory. */
-static struct rpcrdma_recv *rpcrdma_recv_create(struct rpcrdma_ep *ep, u32 size,
-						gfp_t gfp)
+static struct kmem_cache *rpcrdma_recv_cache;
+
+/* Module start. Returns 0 or a negative errno. */
+int rpcrdma_recvs_init(void)
+{
+	rpcrdma_recv_cache = KMEM_CACHE(rpcrdma_recv, 0);
+	return rpcrdma_recv_cache ? 0 : -ENOMEM;
+}
+
+/* Module end; no endpoint is left. */
+void rpcrdma_recvs_exit(void)
+{
+	kmem_cache_destroy(rpcrdma_recv_cache);
+}
+
+/*
+ * A new Receive of @size octets, mapped, that completes with @done, or NULL when there is
+ * no memory.
+ */
+static struct rpcrdma_recv *
+rpcrdma_recv_create(struct rpcrdma_ep *ep, u32 size, gfp_t gfp,
+		    void (*done)(struct ib_cq *cq, struct ib_wc *wc))
 {
 	struct rpcrdma_recv *rv;
 
-	rv = kzalloc(sizeof(*rv), gfp);
+	rv = kmem_cache_zalloc(rpcrdma_recv_cache, gfp);
 	if (!rv)
 		return NULL;
 	rv->buf = kmalloc(size, gfp);
@@ -38,7 +57,7 @@ static struct rpcrdma_recv *rpcrdma_recv_create(struct rpcrdma_ep *ep, u32 size,
 	INIT_LIST_HEAD(&rv->list);
 	rv->sge.length = size;
 	rv->sge.lkey = ep->pd->local_dma_lkey;
-	rv->cqe.done = ep->ops->messages ? rpcrdma_wc_arrived : rpcrdma_wc_recv;
+	rv->cqe.done = done;
 	rv->wr.wr_cqe = &rv->cqe;
 	rv->wr.sg_list = &rv->sge;
 	rv->wr.num_sge = 1;
@@ -46,7 +65,7 @@ static struct rpcrdma_recv *rpcrdma_recv_create(struct rpcrdma_ep *ep, u32 size,
 
 out_free:
 	kfree(rv->buf);
-	kfree(rv);
+	kmem_cache_free(rpcrdma_recv_cache, rv);
 	return NULL;
 }
 
@@ -96,18 +115,22 @@ static u32 rpcrdma_recvs_make(struct rpcrdma_ep *ep, u32 count,
 			      const struct rpcrdma_receives *want,
 			      struct list_head *made, struct ib_recv_wr ***wrs)
 {
+	void (*done)(struct ib_cq *cq, struct ib_wc *wc) =
+		ep->ops->messages ? rpcrdma_wc_arrived : rpcrdma_wc_recv;
 	const gfp_t gfp = rpcrdma_recvs_gfp[want->need];
+	struct ib_recv_wr **next = *wrs;
 	struct rpcrdma_recv *rv;
 	u32 nr;
 
 	for (nr = 0; nr < count; nr++) {
-		rv = rpcrdma_recv_create(ep, want->octets, gfp);
+		rv = rpcrdma_recv_create(ep, want->octets, gfp, done);
 		if (!rv)
 			break;
 		list_add_tail(&rv->all, made);
-		**wrs = &rv->wr;
-		*wrs = &rv->wr.next;
+		*next = &rv->wr;
+		next = &rv->wr.next;
 	}
+	*wrs = next;
 	return nr;
 }
 
@@ -206,7 +229,7 @@ static void rpcrdma_recv_free(struct rpcrdma_recv *rv)
 	kvfree(rv->assembled);
 	kfree(rv->rx.lists.more);
 	kfree(rv->buf);
-	kfree(rv);
+	kmem_cache_free(rpcrdma_recv_cache, rv);
 }
 
 /* The last reference is gone: so is every borrower. */
