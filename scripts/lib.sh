@@ -121,7 +121,9 @@ changes()
 			print line
 		}
 		{ gsub("``", "") }
-		/^===/ && ++sections > 1 { exit }
+		# It reads on, or who writes to it has nobody to.
+		/^===/ { sections++ }
+		sections > 1 { next }
 		/^[*] / { if (item) wrap(item); item = $0 }
 		/^  / { item = item $0 }
 		END { wrap(item) }'
