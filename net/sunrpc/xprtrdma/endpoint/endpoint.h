@@ -769,6 +769,12 @@ static inline bool rpcrdma_ep_is_closing(const struct rpcrdma_ep *ep)
 	return READ_ONCE(ep->life.stage) >= RPCRDMA_STAGE_CLOSING;
 }
 
+/* Are there messages, whoever takes them? Any context. */
+static inline bool rpcrdma_ep_holds_messages(const struct rpcrdma_ep *ep)
+{
+	return !llist_empty(&ep->arrived) || READ_ONCE(ep->behind);
+}
+
 /*
  * Are there messages that nobody takes? Any context. A caller of
  * rpcrdma_ep_take_messages() asks afterwards: first he says, with a full barrier, that he
@@ -776,8 +782,8 @@ static inline bool rpcrdma_ep_is_closing(const struct rpcrdma_ep *ep)
  */
 static inline bool rpcrdma_ep_has_messages(const struct rpcrdma_ep *ep)
 {
-	return (!llist_empty(&ep->arrived) || READ_ONCE(ep->behind)) &&
-	       !test_bit(0, &ep->taking) && !rpcrdma_ep_is_closing(ep);
+	return rpcrdma_ep_holds_messages(ep) && !test_bit(0, &ep->taking) &&
+	       !rpcrdma_ep_is_closing(ep);
 }
 
 /*

@@ -232,11 +232,13 @@ void rpcrdma_stall_expired(struct work_struct *work);
 
 /* ---- recv.c ---- */
 
-/* Make and post what the engine wants. Process context, no lock held. */
+/* Module start and end */
 int rpcrdma_recvs_init(void);
 void rpcrdma_recvs_exit(void);
+/* Make and post what the engine wants. Process context, no lock held. */
 void rpcrdma_recvs_due(struct rpcrdma_ep *ep);
 void rpcrdma_recvs_take(struct work_struct *work);
+/* The teardown's reference goes, now or with the last Receive that is lent. */
 void rpcrdma_recvs_end(struct rpcrdma_ep *ep);
 void rpcrdma_recvs_unmap(struct rpcrdma_ep *ep);
 void rpcrdma_recvs_free(struct rpcrdma_ep *ep);

@@ -578,8 +578,7 @@ struct rpcrdma_recv *rpcrdma_ep_take_messages(struct rpcrdma_ep *ep,
 	struct llist_node *node;
 	u32 nr;
 
-	if ((llist_empty(&ep->arrived) && !READ_ONCE(ep->behind)) ||
-	    test_and_set_bit(0, &ep->taking))
+	if (!rpcrdma_ep_holds_messages(ep) || test_and_set_bit(0, &ep->taking))
 		return NULL;
 	/* From here on the teardown waits for who is at it. */
 	if (likely(!rpcrdma_ep_is_closing(ep))) {
@@ -624,7 +623,7 @@ void rpcrdma_recvs_take(struct work_struct *work)
 	/* What he leaves is seen when he is seen to have ended. */
 	smp_rmb();
 	if (!rpcrdma_ep_is_closing(ep) &&
-	    (taken || !llist_empty(&ep->arrived) || READ_ONCE(ep->behind)))
+	    (taken || rpcrdma_ep_holds_messages(ep)))
 		queue_delayed_work(rpcrdma_message_wq, &ep->take_work,
 				   RPCRDMA_TAKE_DELAY);
 }
