@@ -244,6 +244,18 @@ static void peer_pulled(struct rpcrdma_exposed *x)
 	peer_reply_free(container_of(x, struct peer_reply, exposed));
 }
 
+/* As a responder does: those of earlier Replies may still be on their way. */
+static struct rpcrdma_send *peer_send_get(struct rpcrdma_ep *ep)
+{
+	unsigned long end = jiffies + PEER_WAIT_S * HZ;
+	struct rpcrdma_send *s;
+
+	while (!(s = rpcrdma_send_get(ep)) && rpcrdma_ep_is_open(ep) &&
+	       time_before(jiffies, end))
+		schedule_timeout_uninterruptible(1);
+	return s;
+}
+
 /*
  * The whole Reply, its result in a Write chunk if there is one; or all of it
  * in a Read chunk
@@ -321,7 +333,7 @@ static bool peer_reply(struct rpcrdma_recv *rv, u32 want, u32 bad)
 		memcpy(st->data, r->octets, inline_len);
 		rpcrdma_send_continued_reply(ep, st, rw, r->plan.inv_handle);
 	} else {
-		s = rpcrdma_send_get(ep);
+		s = peer_send_get(ep);
 		if (!s)
 			goto out_rw;
 		if (rpcrdma_send_room(s, ep->params.send_size, GFP_KERNEL)) {

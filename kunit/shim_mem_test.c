@@ -209,6 +209,35 @@ static void hardware_without_regions(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&memdev_counts(shim_memdev)->qps), 0);
 }
 
+/* What has arrived when the connection ends is handled. */
+static void hardware_answers_last(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	struct shim_side *c = &pair->client, *s = &pair->server;
+	struct shim_rpc *rpc = shim_rpcs(test, 1);
+	int n;
+
+	for (n = 0; n < 4; n++) {
+		shim_open(test);
+		WRITE_ONCE(s->hold_calls, true);
+		shim_rpc_init(rpc, NULL, NULL);
+		KUNIT_ASSERT_EQ(test, shim_rpc_send(c, rpc), 0);
+		KUNIT_ASSERT_TRUE(test, shim_wait_until(s,
+							READ_ONCE(s->nr_held) == 1));
+		WRITE_ONCE(s->hold_calls, false);
+		/* The Reply lies in its Receive, and nobody has heard of it. */
+		memdev_hold(shim_memdev, false, true);
+		shim_release(s, 1);
+		schedule_timeout_uninterruptible(HZ / 20);
+		rpcrdma_ep_close(c->ep, NULL);
+		memdev_hold(shim_memdev, false, false);
+		KUNIT_EXPECT_TRUE(test, shim_wait_gone(c));
+		KUNIT_EXPECT_EQ(test, shim_rpc_wait(c, rpc), 0);
+		shim_rpc_end(c, rpc);
+		shim_disconnect(test, pair);
+	}
+}
+
 /* Completions of Sends come late, those of Receives before them, or after. */
 static void hardware_completes_late(struct kunit *test)
 {
@@ -459,6 +488,7 @@ static struct kunit_case hardware_cases[] = {
 	KUNIT_CASE(hardware_is_small),
 	KUNIT_CASE(hardware_has_little_room),
 	KUNIT_CASE(hardware_without_regions),
+	KUNIT_CASE(hardware_answers_last),
 	KUNIT_CASE(hardware_completes_late),
 	KUNIT_CASE(hardware_overtakes),
 	KUNIT_CASE(hardware_fails_work),

@@ -1868,6 +1868,24 @@ void rpcrdma_exchange_sent(struct rpcrdma_exchange *x,
 bool rpcrdma_exchange_claim(struct rpcrdma_exchange *x,
 			    const struct rpcrdma_conn *conn);
 
+enum rpcrdma_claimed {
+	RPCRDMA_CLAIMED_NOT,		/* nobody waits for it (any more) */
+	RPCRDMA_CLAIMED,		/* rpcrdma_exchange_reply() follows */
+	RPCRDMA_CLAIMED_LAST,		/* the RPC ends with what the caller does now */
+};
+
+/*
+ * The same for a Reply. Most have no chunks, nor had their Calls, and fit into the first
+ * @head octets of the RPC's memory. Of these the caller copies the inline payload there,
+ * puts the Receive, and completes the RPC with as many octets. @bad, @inv_handle: as in
+ * struct rpcrdma_arrival.
+ */
+enum rpcrdma_claimed
+rpcrdma_exchange_claim_reply(struct rpcrdma_exchange *x,
+			     const struct rpcrdma_conn *conn,
+			     const struct rpcrdma_rx *rx, bool bad,
+			     u32 inv_handle, u32 head);
+
 /* A Reply that was claimed, and what is known about it and its RPC */
 struct rpcrdma_arrival {
 	const struct rpcrdma_rx *rx;

@@ -530,8 +530,8 @@ struct rpcrdma_ep_ops {
 	/*
 	 * Messages have come: see that somebody takes them soon, with
 	 * rpcrdma_ep_take_messages(). Where it returns false, or nobody comes
-	 * in 10 ms, a work item does. NULL: they are handled where Receives
-	 * complete, in ib_core's workqueue. Softirq, may not sleep.
+	 * in 10 ms, a work item does. NULL: a work item does, at once.
+	 * Softirq, may not sleep.
 	 */
 	bool (*messages)(struct rpcrdma_ep *ep);
 	/* A whole Call arrived; take @rv. */
@@ -633,11 +633,11 @@ struct rpcrdma_ep {
 	u32			recvs_out;	/* handled, not given back; lock */
 	bool			torn_down;	/* they alone keep it; lock */
 	struct ib_recv_wr	*free_recvs;	/* not posted; under lock */
-	/* Completed, of a transport that takes them: the newest first */
-	struct llist_head	arrived;
+	struct llist_head	arrived;	/* completed, the newest first */
 	unsigned long		taking;		/* bit 0: somebody takes them */
 	struct llist_node	*behind;	/* older ones; his */
 	struct delayed_work	take_work;	/* when nobody else does */
+	bool			drained;	/* and the teardown takes the rest */
 	/* The sequence being reassembled; who takes messages */
 	void			*assembly;
 	u32			assembly_len, assembly_size;

@@ -139,6 +139,7 @@ static void rpcrdma_ep_release_one(struct rpcrdma_ep *ep,
 		break;
 	case RPCRDMA_RELEASE_DRAIN:
 		ib_drain_qp(ep->qp);
+		rpcrdma_recvs_drain(ep);
 		break;
 	case RPCRDMA_RELEASE_RESET:
 		rpcrdma_ep_quiet(ep);

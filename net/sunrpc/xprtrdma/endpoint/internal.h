@@ -238,6 +238,7 @@ void rpcrdma_recvs_exit(void);
 /* Make and post what the engine wants. Process context, no lock held. */
 void rpcrdma_recvs_due(struct rpcrdma_ep *ep);
 void rpcrdma_recvs_take(struct work_struct *work);
+void rpcrdma_recvs_drain(struct rpcrdma_ep *ep);
 /* The teardown's reference goes, now or with the last Receive that is lent. */
 void rpcrdma_recvs_end(struct rpcrdma_ep *ep);
 void rpcrdma_recvs_unmap(struct rpcrdma_ep *ep);

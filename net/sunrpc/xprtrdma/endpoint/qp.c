@@ -169,8 +169,7 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep,
 		return rc;
 	}
 	ep->recv_cq = ib_alloc_cq_any(dev, ep, queues.receives,
-				      ep->ops->messages ? IB_POLL_SOFTIRQ :
-							  IB_POLL_WORKQUEUE);
+				      IB_POLL_SOFTIRQ);
 	if (IS_ERR(ep->recv_cq)) {
 		rc = PTR_ERR(ep->recv_cq);
 		ep->recv_cq = NULL;

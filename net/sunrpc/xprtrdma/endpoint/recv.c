@@ -16,7 +16,6 @@
 #define RPCRDMA_TAKE_DELAY	(msecs_to_jiffies(10) + 1)
 
 static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc);
-static void rpcrdma_wc_arrived(struct ib_cq *cq, struct ib_wc *wc);
 
 static struct kmem_cache *rpcrdma_recv_cache;
 
@@ -33,13 +32,9 @@ void rpcrdma_recvs_exit(void)
 	kmem_cache_destroy(rpcrdma_recv_cache);
 }
 
-/*
- * A new Receive of @size octets, mapped, that completes with @done, or NULL when there is
- * no memory.
- */
-static struct rpcrdma_recv *
-rpcrdma_recv_create(struct rpcrdma_ep *ep, u32 size, gfp_t gfp,
-		    void (*done)(struct ib_cq *cq, struct ib_wc *wc))
+/* A new Receive of @size octets, mapped, or NULL when there is no memory. */
+static struct rpcrdma_recv *rpcrdma_recv_create(struct rpcrdma_ep *ep, u32 size,
+						gfp_t gfp)
 {
 	struct rpcrdma_recv *rv;
 
@@ -57,7 +52,7 @@ rpcrdma_recv_create(struct rpcrdma_ep *ep, u32 size, gfp_t gfp,
 	INIT_LIST_HEAD(&rv->list);
 	rv->sge.length = size;
 	rv->sge.lkey = ep->pd->local_dma_lkey;
-	rv->cqe.done = done;
+	rv->cqe.done = rpcrdma_wc_recv;
 	rv->wr.wr_cqe = &rv->cqe;
 	rv->wr.sg_list = &rv->sge;
 	rv->wr.num_sge = 1;
@@ -115,15 +110,13 @@ static u32 rpcrdma_recvs_make(struct rpcrdma_ep *ep, u32 count,
 			      const struct rpcrdma_receives *want,
 			      struct list_head *made, struct ib_recv_wr ***wrs)
 {
-	void (*done)(struct ib_cq *cq, struct ib_wc *wc) =
-		ep->ops->messages ? rpcrdma_wc_arrived : rpcrdma_wc_recv;
 	const gfp_t gfp = rpcrdma_recvs_gfp[want->need];
 	struct ib_recv_wr **next = *wrs;
 	struct rpcrdma_recv *rv;
 	u32 nr;
 
 	for (nr = 0; nr < count; nr++) {
-		rv = rpcrdma_recv_create(ep, want->octets, gfp, done);
+		rv = rpcrdma_recv_create(ep, want->octets, gfp);
 		if (!rv)
 			break;
 		list_add_tail(&rv->all, made);
@@ -461,9 +454,6 @@ static __always_inline bool rpcrdma_recv_one(struct rpcrdma_ep *ep,
 
 	ib_dma_sync_single_for_cpu(ep->device, rv->sge.addr, rv->octets,
 				   DMA_FROM_DEVICE);
-	if (rv->inv_handle)
-		atomic64_inc(&ep->remote_inv);
-
 	/* Without memory the engine refuses it. */
 	if (unlikely(rpcrdma_wants_more_segs(&ep->conn, rv->buf, rv->octets)))
 		rv->rx.lists.more =
@@ -483,7 +473,8 @@ static __always_inline bool rpcrdma_recv_one(struct rpcrdma_ep *ep,
 	rv->payload_len = rv->rx.payload_length;
 
 	/* Before any traffic: opened() may be what makes room for it. */
-	rpcrdma_ep_events(ep, events & RPCRDMA_EV_OPENED);
+	if (unlikely(events & RPCRDMA_EV_OPENED))
+		rpcrdma_ep_events(ep, RPCRDMA_EV_OPENED);
 
 	if (unlikely(rv->verdict == RPCRDMA_RX_CLOSE)) {
 		reason = ep->conn.reason;
@@ -495,10 +486,12 @@ static __always_inline bool rpcrdma_recv_one(struct rpcrdma_ep *ep,
 	    !rpcrdma_recv_continued(ep, rv))
 		goto out_close;
 	reason = "the peer invalidated a handle it was not offered";
-	if (unlikely(rv->inv_handle &&
-		     !rpcrdma_may_invalidate(rv->verdict, &rv->rx,
-					     rv->inv_handle)))
-		goto out_close;
+	if (rv->inv_handle) {
+		atomic64_inc(&ep->remote_inv);
+		if (unlikely(!rpcrdma_may_invalidate(rv->verdict, &rv->rx,
+						     rv->inv_handle)))
+			goto out_close;
+	}
 
 	keep = keep && rv->verdict == RPCRDMA_RX_CALL &&
 	       !rpcrdma_call_read_octets(&rv->rx);
@@ -515,6 +508,12 @@ out_close:
 	return false;
 }
 
+/* Now */
+static void rpcrdma_recvs_hurry(struct rpcrdma_ep *ep)
+{
+	mod_delayed_work(rpcrdma_message_wq, &ep->take_work, 0);
+}
+
 /* What a Receive has completed with, but for a failure */
 static void rpcrdma_recv_completed(struct rpcrdma_recv *rv,
 				   const struct ib_wc *wc)
@@ -524,22 +523,11 @@ static void rpcrdma_recv_completed(struct rpcrdma_recv *rv,
 			 wc->ex.invalidate_rkey : 0;
 }
 
-/* A completed Receive, in ib_core's workqueue */
+/*
+ * A completed Receive, in a softirq. What has arrived is taken all at once, by who is told
+ * of the first.
+ */
 static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc)
-{
-	struct rpcrdma_recv *rv =
-		container_of(wc->wr_cqe, struct rpcrdma_recv, cqe);
-
-	if (unlikely(wc->status != IB_WC_SUCCESS)) {
-		rpcrdma_recv_failed(cq->cq_context, wc->status);
-		return;
-	}
-	rpcrdma_recv_completed(rv, wc);
-	rpcrdma_recv_one(cq->cq_context, rv, false);
-}
-
-/* A completed Receive, in a softirq: who is told of the first takes all. */
-static void rpcrdma_wc_arrived(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rpcrdma_recv *rv =
 		container_of(wc->wr_cqe, struct rpcrdma_recv, cqe);
@@ -550,22 +538,28 @@ static void rpcrdma_wc_arrived(struct ib_cq *cq, struct ib_wc *wc)
 		rv->status = wc->status;
 		llist_add(&rv->arrived, &ep->arrived);
 		if (!rpcrdma_ep_is_closing(ep))
-			mod_delayed_work(rpcrdma_message_wq, &ep->take_work, 0);
+			rpcrdma_recvs_hurry(ep);
 		return;
 	}
 	rpcrdma_recv_completed(rv, wc);
 	if (!llist_add(&rv->arrived, &ep->arrived))
 		return;
-	if (unlikely(!ep->ops->messages(ep)))
-		mod_delayed_work(rpcrdma_message_wq, &ep->take_work, 0);
-	else if (unlikely(!delayed_work_pending(&ep->take_work)))
+	if (!ep->ops->messages) {
+		/* Else the work item, which alone takes them, looks again. */
+		if (!test_bit(0, &ep->taking))
+			queue_delayed_work(rpcrdma_message_wq, &ep->take_work,
+					   0);
+	} else if (unlikely(!ep->ops->messages(ep))) {
+		rpcrdma_recvs_hurry(ep);
+	} else if (unlikely(!delayed_work_pending(&ep->take_work))) {
 		queue_delayed_work(rpcrdma_message_wq, &ep->take_work,
 				   RPCRDMA_TAKE_DELAY);
+	}
 }
 
 /**
  * rpcrdma_ep_take_messages - handle messages that have arrived
- * @ep: endpoint of a transport with a messages() upcall
+ * @ep: endpoint
  * @keep: do not tell call() of the first Call of which there is nothing to be read
  *
  * Process context, no lock held; sleeps briefly. Only some at a time: whoever has said
@@ -576,27 +570,28 @@ struct rpcrdma_recv *rpcrdma_ep_take_messages(struct rpcrdma_ep *ep,
 {
 	struct rpcrdma_recv *rv, *call = NULL;
 	struct llist_node *node;
-	u32 nr;
+	u32 nr = 0;
 
 	if (!rpcrdma_ep_holds_messages(ep) || test_and_set_bit(0, &ep->taking))
 		return NULL;
-	/* From here on the teardown waits for who is at it. */
-	if (likely(!rpcrdma_ep_is_closing(ep))) {
-		node = ep->behind;
-		if (!node)
-			node = llist_reverse_order(llist_del_all(&ep->arrived));
-		for (nr = 0; node && nr < RPCRDMA_TAKE_BATCH; nr++) {
-			rv = llist_entry(node, struct rpcrdma_recv, arrived);
-			node = node->next;
-			if (unlikely(rv->status != IB_WC_SUCCESS)) {
-				rpcrdma_recv_failed(ep, rv->status);
-			} else if (rpcrdma_recv_one(ep, rv, keep)) {
-				call = rv;
-				keep = false;
-			}
+	/* From here on the teardown waits for who is at it, and then comes itself. */
+	if (unlikely(rpcrdma_ep_is_closing(ep)) && !ep->drained)
+		goto out;
+	node = ep->behind;
+	if (likely(!node))
+		node = llist_reverse_order(llist_del_all(&ep->arrived));
+	while (node && nr++ < RPCRDMA_TAKE_BATCH) {
+		rv = llist_entry(node, struct rpcrdma_recv, arrived);
+		node = node->next;
+		if (unlikely(rv->status != IB_WC_SUCCESS)) {
+			rpcrdma_recv_failed(ep, rv->status);
+		} else if (rpcrdma_recv_one(ep, rv, keep)) {
+			call = rv;
+			keep = false;
 		}
-		WRITE_ONCE(ep->behind, node);
 	}
+	WRITE_ONCE(ep->behind, node);
+out:
 	clear_bit_unlock(0, &ep->taking);
 	/* Who looks next sees what came meanwhile. */
 	smp_mb__after_atomic();
@@ -606,8 +601,8 @@ struct rpcrdma_recv *rpcrdma_ep_take_messages(struct rpcrdma_ep *ep,
 }
 
 /*
- * Whoever else was to take them. While there are any, this is pending or runs: who is at
- * it now may leave some, and be the last to come.
+ * Where nobody else takes them, or in time. While there are any, this is pending or runs:
+ * a thread that is at it now may leave some, and be the last to come.
  */
 void rpcrdma_recvs_take(struct work_struct *work)
 {
@@ -615,10 +610,12 @@ void rpcrdma_recvs_take(struct work_struct *work)
 					     struct rpcrdma_ep, take_work);
 	bool taken;
 
-	while (rpcrdma_ep_has_messages(ep)) {
+	do {
 		rpcrdma_ep_take_messages(ep, false);
 		cond_resched();
-	}
+	} while (rpcrdma_ep_has_messages(ep));
+	if (!ep->ops->messages)
+		return;
 	taken = test_bit(0, &ep->taking);
 	/* What he leaves is seen when he is seen to have ended. */
 	smp_rmb();
@@ -626,4 +623,21 @@ void rpcrdma_recvs_take(struct work_struct *work)
 	    (taken || rpcrdma_ep_holds_messages(ep)))
 		queue_delayed_work(rpcrdma_message_wq, &ep->take_work,
 				   RPCRDMA_TAKE_DELAY);
+}
+
+/*
+ * The queue pair is drained: handle what had arrived and nobody takes any more. An answer
+ * among it need not be asked for again.
+ */
+void rpcrdma_recvs_drain(struct rpcrdma_ep *ep)
+{
+	wait_event(ep->wait, !test_bit(0, &ep->taking));
+	ep->drained = true;
+	while (rpcrdma_ep_holds_messages(ep)) {
+		rpcrdma_ep_take_messages(ep, false);
+		cond_resched();
+	}
+	/* Nor does anybody from here on, whatever a device may bring yet. */
+	smp_store_mb(ep->drained, false);
+	wait_event(ep->wait, !test_bit(0, &ep->taking));
 }

@@ -284,6 +284,66 @@ TEST(Exchange, IsAnsweredOnce)
 	       {});
 }
 
+/* Most Replies are nothing but their payload: with such a one the RPC is over at once. */
+TEST(Exchange, APlainReplyIsTheLast)
+{
+	const auto claim = [](exchange &e, u32 head) {
+		return rpcrdma_exchange_claim_reply(
+			&e.x, &e.conn, e.a.rx, e.a.bad, e.a.inv_handle, head);
+	};
+	struct {
+		const char *what;
+		void (*change)(exchange &e);
+		rpcrdma_claimed claimed;
+	} const table[] = {
+		{ "plain", [](exchange &) {}, RPCRDMA_CLAIMED_LAST },
+		{ "longer than its head",
+		  [](exchange &e) { e.rx->payload_length = 101; },
+		  RPCRDMA_CLAIMED },
+		{ "for a Call with a chunk", [](exchange &e) { e.write(); },
+		  RPCRDMA_CLAIMED },
+		{ "with a chunk", [](exchange &e) { e.in_write(0); },
+		  RPCRDMA_CLAIMED },
+		{ "bad", [](exchange &e) { e.a.bad = true; }, RPCRDMA_CLAIMED },
+		{ "invalidates", [](exchange &e) { e.invalidates(HANDLE); },
+		  RPCRDMA_CLAIMED },
+		{ "elsewhere",
+		  [](exchange &e) { e.rx->format = RPCRDMA_SPECIAL; },
+		  RPCRDMA_CLAIMED },
+		{ "in parts",
+		  [](exchange &e) { e.rx->format = RPCRDMA_CONTINUED; },
+		  RPCRDMA_CLAIMED },
+	};
+
+	for (const auto &row : table) {
+		exchange e;
+
+		SCOPED_TRACE(row.what);
+		e.rx->format = RPCRDMA_INLINE;
+		e.rx->payload_length = 100;
+		row.change(e);
+		e.send();
+		EXPECT_EQ(claim(e, 100), row.claimed);
+		/* Once */
+		EXPECT_EQ(claim(e, 100), RPCRDMA_CLAIMED_NOT);
+		EXPECT_EQ(rpcrdma_exchange_release(&e.x),
+			  row.claimed == RPCRDMA_CLAIMED_LAST);
+	}
+
+	/* It is over: not sent again there, and sent where it has to be. */
+	exchange e;
+
+	e.rx->format = RPCRDMA_INLINE;
+	EXPECT_EQ(claim(e, 100), RPCRDMA_CLAIMED_NOT);
+	e.send();
+	EXPECT_EQ(rpcrdma_exchange_claim_reply(&e.x, &e.next, e.a.rx, false, 0,
+					       100),
+		  RPCRDMA_CLAIMED_NOT);
+	EXPECT_EQ(claim(e, 100), RPCRDMA_CLAIMED_LAST);
+	EXPECT_EQ(rpcrdma_exchange_begin(&e.x, &e.conn), -ENOTCONN_);
+	EXPECT_EQ(rpcrdma_exchange_begin(&e.x, &e.next), 0);
+}
+
 /* What waits for an answer can only have it where it was sent. */
 TEST(Exchange, IsLostWithItsConnection)
 {

@@ -241,6 +241,28 @@ bool rpcrdma_exchange_claim(struct rpcrdma_exchange *x,
 	return true;
 }
 
+/* Is it about nothing but its payload? */
+static inline bool is_plain(const struct rpcrdma_exchange *x,
+			    const struct rpcrdma_rx *rx, bool bad,
+			    u32 inv_handle)
+{
+	return !inv_handle && !bad && !has_chunks(&x->lists) &&
+	       !has_chunks(&rx->lists) && rx->format != RPCRDMA_SPECIAL;
+}
+
+enum rpcrdma_claimed rpcrdma_exchange_claim_reply(
+	struct rpcrdma_exchange *x, const struct rpcrdma_conn *conn,
+	const struct rpcrdma_rx *rx, bool bad, u32 inv_handle, u32 head)
+{
+	if (!rpcrdma_exchange_claim(x, conn))
+		return RPCRDMA_CLAIMED_NOT;
+	if (!is_plain(x, rx, bad, inv_handle) || rx->format != RPCRDMA_INLINE ||
+	    rx->payload_length > head)
+		return RPCRDMA_CLAIMED;
+	go(x, stage::OVER);
+	return RPCRDMA_CLAIMED_LAST;
+}
+
 /* The Responder has to know when this end is through with it (DR 4.1.2). */
 struct rpcrdma_step rpcrdma_exchange_stray(const struct rpcrdma_rx *rx,
 					   bool bad)
@@ -315,10 +337,8 @@ struct rpcrdma_step rpcrdma_exchange_reply(struct rpcrdma_exchange *x,
 	if (stage_of(x) != stage::CLAIMED)
 		return step(0);
 	x->xid = rx->xid;
-	if (a->inv_handle || a->bad || has_chunks(&x->lists) ||
-	    has_chunks(&rx->lists) || rx->format == RPCRDMA_SPECIAL)
+	if (!is_plain(x, rx, a->bad, a->inv_handle))
 		return reply_by_chunks(x, conn, a);
-	/* Most have nothing else to be looked at. */
 	x->placed = {};
 	x->parts = divide(a->length, a->room, x->placed);
 	return end(x, RPCRDMA_STEP_PLACE | RPCRDMA_STEP_PUT,

@@ -579,15 +579,12 @@ int host::try_send(rpc *task, endpoint *on)
 	return 0;
 }
 
-rpc *host::claim(endpoint &from, u32 xid)
+/* Whose Call had @xid, or null */
+rpc *host::find(u32 xid) const
 {
-	auto found = tasks_.find(xid);
+	const auto found = tasks_.find(xid);
 
-	if (found == tasks_.end() ||
-	    !rpcrdma_exchange_claim(&found->second->x, &from.conn))
-		return nullptr;
-	found->second->pinned = true;
-	return found->second;
+	return found == tasks_.end() ? nullptr : found->second;
 }
 
 /* Nothing is left to be done for the answer: the task may be killed, or is. */
@@ -614,23 +611,39 @@ void host::reply(endpoint &from, received *rv)
 {
 	rpcrdma_arrival a{};
 	rpcrdma_step s;
-	rpc *task = claim(from, rv->rx.xid);
+	rpcrdma_claimed claimed = RPCRDMA_CLAIMED_NOT;
+	rpc *task = find(rv->rx.xid);
 
 	a.rx = &rv->rx;
 	a.bad = rv->verdict == RPCRDMA_RX_BAD_REPLY;
-	if (!task) {
+	if (task)
+		claimed = rpcrdma_exchange_claim_reply(
+			&task->x, &from.conn, &rv->rx, a.bad, rv->inv_handle,
+			room_of(task->what).head);
+	if (claimed == RPCRDMA_CLAIMED_NOT) {
 		s = rpcrdma_exchange_stray(a.rx, a.bad);
 		from.put(rv);
 		if (s.todo & RPCRDMA_STEP_DONE)
 			from.send_done(s.xid, s.handle);
 		return;
 	}
+	task->pinned = true;
 	if (client_)
 		net_.reset_backoff();
 	for (u32 i = 0; i < std::size(task->written); i++)
 		task->written[i] = i < rv->rx.lists.nr_writes ?
 					   rv->rx.lists.writes[i].length :
 					   0;
+	if (claimed == RPCRDMA_CLAIMED_LAST) {
+		const std::vector<u8> whole(rv->payload,
+					    rv->payload + rv->payload_length);
+
+		from.put(rv);
+		answered(task, task->what.reply_pieces > 1 ?
+				       with_items(task, whole) :
+				       whole);
+		return;
+	}
 	task->rv = rv;
 	a.inv_handle = rv->inv_handle;
 	if (a.inv_handle)
@@ -642,15 +655,16 @@ void host::reply(endpoint &from, received *rv)
 
 void host::error(endpoint &from, received *rv)
 {
-	rpc *task = claim(from, rv->rx.xid);
+	rpc *task = find(rv->rx.xid);
 	rpcrdma_call call;
 	u32 code = rv->rx.error.code;
 	int status;
 
-	if (!task) {
+	if (!task || !rpcrdma_exchange_claim(&task->x, &from.conn)) {
 		from.put(rv);
 		return;
 	}
+	task->pinned = true;
 	w_.tell("RPC %u is refused: %s, %u", task->id, rpcrdma_error_name(code),
 		rv->rx.error.arg[0]);
 	w_.sum.refused++;
@@ -692,6 +706,26 @@ void host::report(const rpc *task, const rpcrdma_step &s)
 }
 
 /* Do what the engine says, in its order. */
+/* It gets no Reply, or nobody wants that. */
+void host::over(rpc *task)
+{
+	/* Its memory may still be in reach. */
+	tasks_.erase(task->xid);
+	task->state = rpc::DYING;
+	unpin(task);
+}
+
+/* @whole is its Reply. */
+void host::answered(rpc *task, const std::vector<u8> &whole)
+{
+	if (task->state == rpc::DYING) {
+		over(task);
+		return;
+	}
+	task->pinned = false;
+	deliver(task, whole);
+}
+
 void host::carry_out(rpc *task, endpoint &from, rpcrdma_step s)
 {
 	do {
@@ -714,15 +748,9 @@ void host::carry_out(rpc *task, endpoint &from, rpcrdma_step s)
 			if (s.status < 0) {
 				w_.sum.failed++;
 				task->status = s.status;
-			}
-			if (s.status >= 0 && task->state != rpc::DYING) {
-				task->pinned = false;
-				deliver(task, assemble(task));
+				over(task);
 			} else {
-				/* Its memory may still be in reach. */
-				tasks_.erase(task->xid);
-				task->state = rpc::DYING;
-				unpin(task);
+				answered(task, assemble(task));
 			}
 		} else if (s.todo & RPCRDMA_STEP_PULL) {
 			pull(task, from);

@@ -185,7 +185,9 @@ private:
 	void geometry(rpc *task, const endpoint *on, rpcrdma_call *call);
 	void encode(rpc *task);
 	void take_back(rpc *task);
-	rpc *claim(endpoint &from, u32 xid);
+	rpc *find(u32 xid) const;
+	void over(rpc *task);
+	void answered(rpc *task, const std::vector<u8> &whole);
 	bool pieces_fit(const rpc *task, const endpoint *on,
 			const rpcrdma_call_plan &plan) const;
 	void report(const rpc *task, const rpcrdma_step &s);

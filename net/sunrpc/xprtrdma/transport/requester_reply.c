@@ -107,28 +107,11 @@ void rpcrdma_rqst_fail(struct rpc_rqst *rqst, int status)
 	xprt_complete_rqst(task, 0);
 }
 
-/*
- * The end: @status has the octets of the Reply, or a negative errno. Of a Reply
- * whose result came in a Write chunk, rq_rcv_buf now says where it lies.
- * rq_rcv_buf and its copy rq_private_buf must remain the same.
- */
-static __always_inline void rpcrdma_req_complete(struct rpcrdma_req *req,
-						 int status)
+/* The end: @status has the octets of the Reply, or a negative errno. */
+static __always_inline void rpcrdma_rqst_complete(struct rpc_rqst *rqst,
+						  int status)
 {
-	const struct rpcrdma_placed *placed = &req->x.placed;
-	struct rpc_rqst *rqst = &req->rqst;
-	struct xdr_buf *buf = &rqst->rq_rcv_buf, *copy = &rqst->rq_private_buf;
 	struct rpc_xprt *xprt = rqst->rq_xprt;
-
-	req->stats->placed_octets += placed->write_octets +
-				     placed->reply_octets +
-				     placed->pull_octets;
-	if (status >= 0 && req->x.parts.reduced) {
-		buf->head[0].iov_len = req->x.parts.head;
-		buf->page_len = req->x.parts.pages;
-		copy->head[0].iov_len = buf->head[0].iov_len;
-		copy->page_len = buf->page_len;
-	}
 
 	spin_lock(&xprt->queue_lock);
 	if (status < 0)
@@ -140,25 +123,26 @@ static __always_inline void rpcrdma_req_complete(struct rpcrdma_req *req,
 }
 
 /*
- * Make the answer to @xid on @ep this caller's. Returns the slot, its rpc_rqst
- * pinned, or NULL: nobody waits for it.
+ * The same where there is more of it than its inline payload. Of a Reply whose result
+ * came in a Write chunk, rq_rcv_buf now says where it lies. rq_rcv_buf and its copy
+ * rq_private_buf must remain the same.
  */
-static __always_inline struct rpcrdma_req *
-rpcrdma_requester_claim(struct rpc_xprt *xprt, struct rpcrdma_ep *ep, u32 xid)
+static void rpcrdma_req_complete(struct rpcrdma_req *req, int status)
 {
-	struct rpcrdma_req *req;
-	struct rpc_rqst *rqst;
+	const struct rpcrdma_placed *placed = &req->x.placed;
+	struct rpc_rqst *rqst = &req->rqst;
+	struct xdr_buf *buf = &rqst->rq_rcv_buf, *copy = &rqst->rq_private_buf;
 
-	rqst = rpcrdma_lookup_and_pin(xprt, xid);
-	if (!rqst)
-		return NULL;
-
-	req = rpcrdma_rqst_req(rqst);
-	if (!rpcrdma_exchange_claim(&req->x, &ep->conn)) {
-		rpcrdma_unpin(xprt, rqst);
-		return NULL;
+	req->stats->placed_octets += placed->write_octets +
+				     placed->reply_octets +
+				     placed->pull_octets;
+	if (status >= 0 && req->x.parts.reduced) {
+		buf->head[0].iov_len = req->x.parts.head;
+		buf->page_len = req->x.parts.pages;
+		copy->head[0].iov_len = buf->head[0].iov_len;
+		copy->page_len = buf->page_len;
 	}
-	return req;
+	rpcrdma_rqst_complete(rqst, status);
 }
 
 /* ---- Carrying out what the engine says ---- */
@@ -334,62 +318,63 @@ static bool rpcrdma_req_invalidate(struct rpcrdma_req *req,
  * Do what the engine says, in its order. The rpc_rqst is pinned; once the RPC is
  * complete, left or told to be sent again, the slot may be another one's.
  */
-static __always_inline void rpcrdma_req_do_steps(struct rpcrdma_req *req,
-						 struct rpcrdma_ep *ep,
-						 struct rpcrdma_step *s)
+static void rpcrdma_req_carry_out(struct rpcrdma_req *req,
+				  struct rpcrdma_ep *ep, struct rpcrdma_step s)
 {
 	struct rpc_rqst *rqst = &req->rqst;
 	struct rpcrdma_recv *rv;
 
 	do {
-		if (unlikely(s->todo & RPCRDMA_STEP_REPORT)) {
+		if (unlikely(s.todo & RPCRDMA_STEP_REPORT)) {
 			req->stats->bad_replies++;
 			pr_warn_ratelimited("rpcrdma: the Reply with xid 0x%08x from %pISpc is bad: %s; its RPC fails\n",
 					    be32_to_cpu(rqst->rq_xid),
-					    &ep->remote, s->reason);
+					    &ep->remote, s.reason);
 		}
-		if (s->todo & RPCRDMA_STEP_PLACE)
+		if (s.todo & RPCRDMA_STEP_PLACE)
 			rpcrdma_req_place(req);
-		if (s->todo & RPCRDMA_STEP_MOVE)
+		if (s.todo & RPCRDMA_STEP_MOVE)
 			rpcrdma_req_move(req);
-		if (s->todo & RPCRDMA_STEP_PUT) {
+		if (s.todo & RPCRDMA_STEP_PUT) {
 			rv = req->rv;
 			req->rv = NULL;
 			rpcrdma_recv_put(rv);
 		}
-		if (unlikely(s->todo & RPCRDMA_STEP_CLOSE))
-			rpcrdma_ep_close(ep, s->reason);
+		if (unlikely(s.todo & RPCRDMA_STEP_CLOSE))
+			rpcrdma_ep_close(ep, s.reason);
 
-		if (s->todo & RPCRDMA_STEP_COMPLETE)
-			rpcrdma_req_complete(req, s->status);
-		else if (s->todo & RPCRDMA_STEP_PULL)
+		if (s.todo & RPCRDMA_STEP_COMPLETE)
+			rpcrdma_req_complete(req, s.status);
+		else if (s.todo & RPCRDMA_STEP_PULL)
 			rpcrdma_req_pull(req, ep);
-		else if (s->todo & RPCRDMA_STEP_AGAIN)
+		else if (s.todo & RPCRDMA_STEP_AGAIN)
 			rpcrdma_req_send_again(rqst->rq_xprt, req);
-		else if (s->todo & RPCRDMA_STEP_LEAVE)
+		else if (s.todo & RPCRDMA_STEP_LEAVE)
 			rpcrdma_unpin(rqst->rq_xprt, rqst);
 
-		if (s->todo & RPCRDMA_STEP_DONE)
-			rpcrdma_ep_send_done(ep, s->xid, s->handle);
-	} while (s->todo & RPCRDMA_STEP_INVALIDATE &&
-		 rpcrdma_req_invalidate(req, ep, s));
+		if (s.todo & RPCRDMA_STEP_DONE)
+			rpcrdma_ep_send_done(ep, s.xid, s.handle);
+	} while (s.todo & RPCRDMA_STEP_INVALIDATE &&
+		 rpcrdma_req_invalidate(req, ep, &s));
 }
 
-/* For all but what most RPCs have: their Reply */
-static noinline void rpcrdma_req_carry_out(struct rpcrdma_req *req,
-					   struct rpcrdma_ep *ep,
-					   struct rpcrdma_step s)
+/* Not the last thing that is done for its RPC; @rv is taken. */
+static noinline void rpcrdma_req_answered(struct rpcrdma_req *req,
+					  struct rpcrdma_ep *ep,
+					  struct rpcrdma_recv *rv, bool bad)
 {
-	rpcrdma_req_do_steps(req, ep, &s);
-}
+	struct rpcrdma_arrival a __uninitialized;
 
-static __always_inline void
-rpcrdma_req_answered(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
-		     const struct rpcrdma_arrival *a)
-{
-	struct rpcrdma_step s = rpcrdma_exchange_reply(&req->x, &ep->conn, a);
-
-	rpcrdma_req_do_steps(req, ep, &s);
+	req->rv = rv;
+	a.rx = &rv->rx;
+	a.bad = bad;
+	a.inv_handle = rv->inv_handle;
+	a.exposed = a.inv_handle &&
+		    rpcrdma_mrs_invalidated(&req->mrs, a.inv_handle);
+	a.length = rv->payload_len;
+	rpcrdma_xdr_layout(&req->rqst.rq_rcv_buf, &a.room);
+	rpcrdma_req_carry_out(req, ep,
+			      rpcrdma_exchange_reply(&req->x, &ep->conn, &a));
 }
 
 /* A Reply that nobody waits for (any more); @rv is taken. */
@@ -417,27 +402,38 @@ void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 			     struct rpcrdma_recv *rv)
 {
 	bool bad = rv->verdict == RPCRDMA_RX_BAD_REPLY;
-	struct rpcrdma_arrival a __uninitialized;
+	enum rpcrdma_claimed claimed = RPCRDMA_CLAIMED_NOT;
+	u32 octets = rv->payload_len;
+	struct rpc_rqst *rqst;
 	struct rpcrdma_req *req;
+	struct kvec *head;
 
-	req = rpcrdma_requester_claim(xprt, ep, rv->rx.xid);
-	if (unlikely(!req)) {
+	rqst = rpcrdma_lookup_and_pin(xprt, rv->rx.xid);
+	if (likely(rqst)) {
+		req = rpcrdma_rqst_req(rqst);
+		head = &rqst->rq_rcv_buf.head[0];
+		claimed = rpcrdma_exchange_claim_reply(&req->x, &ep->conn,
+						       &rv->rx, bad,
+						       rv->inv_handle,
+						       head->iov_len);
+	}
+	if (unlikely(claimed == RPCRDMA_CLAIMED_NOT)) {
+		if (rqst)
+			rpcrdma_unpin(xprt, rqst);
 		rpcrdma_requester_stray(ep, rv, bad);
 		return;
 	}
 	/* The server is there and answers: reconnect without delay. */
 	if (xprt->reestablish_timeout)
 		xprt->reestablish_timeout = 0;
-
-	req->rv = rv;
-	a.rx = &rv->rx;
-	a.bad = bad;
-	a.inv_handle = rv->inv_handle;
-	a.exposed = a.inv_handle &&
-		    rpcrdma_mrs_invalidated(&req->mrs, a.inv_handle);
-	a.length = rv->payload_len;
-	rpcrdma_xdr_layout(&req->rqst.rq_rcv_buf, &a.room);
-	rpcrdma_req_answered(req, ep, &a);
+	if (claimed != RPCRDMA_CLAIMED_LAST) {
+		rpcrdma_req_answered(req, ep, rv, bad);
+		return;
+	}
+	req->stats->recv_copied += octets;
+	memcpy(head->iov_base, rv->payload, octets);
+	rpcrdma_recv_put(rv);
+	rpcrdma_rqst_complete(rqst, octets);
 }
 
 /*
@@ -475,13 +471,21 @@ void rpcrdma_requester_error(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 {
 	u32 xid = rv->rx.xid, code = rv->rx.error.code;
 	struct rpcrdma_req *req;
+	struct rpc_rqst *rqst;
+	bool claimed = false;
 	int status = 0;
 
-	req = rpcrdma_requester_claim(xprt, ep, xid);
-	if (req)
-		status = rpcrdma_req_refused(req, ep, &rv->rx);
+	rqst = rpcrdma_lookup_and_pin(xprt, xid);
+	if (rqst) {
+		req = rpcrdma_rqst_req(rqst);
+		claimed = rpcrdma_exchange_claim(&req->x, &ep->conn);
+		if (claimed)
+			status = rpcrdma_req_refused(req, ep, &rv->rx);
+		else
+			rpcrdma_unpin(xprt, rqst);
+	}
 	rpcrdma_recv_put(rv);
-	if (!req)
+	if (!claimed)
 		return;
 	if (status)
 		pr_warn_ratelimited("rpcrdma: %pISpc refused the Call with xid 0x%08x: %s; its RPC fails with error %d\n",
