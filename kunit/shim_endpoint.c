@@ -87,12 +87,12 @@ static void shim_dealloc_pd(struct ib_pd *pd)
 }
 
 static struct ib_cq *shim_alloc_cq(struct ib_device *dev, void *priv, int cqes,
-				   enum ib_poll_context ctx)
+				   int vector, enum ib_poll_context ctx)
 {
 	if (shim_fault())
 		return ERR_PTR(-ENOMEM);
 	return shim_made(&shim_balance.cqs,
-			 ib_alloc_cq_any(dev, priv, cqes, ctx));
+			 ib_alloc_cq(dev, priv, cqes, vector, ctx));
 }
 
 static void shim_free_cq(struct ib_cq *cq)
@@ -387,7 +387,7 @@ static void *shim_kvmalloc(size_t size, gfp_t gfp)
 #undef ib_alloc_pd
 #define ib_alloc_pd(dev, flags)			shim_alloc_pd(dev)
 #define ib_dealloc_pd(pd)			shim_dealloc_pd(pd)
-#define ib_alloc_cq_any(dev, priv, nr, ctx)	shim_alloc_cq(dev, priv, nr, ctx)
+#define ib_alloc_cq(dev, priv, nr, vec, ctx)	shim_alloc_cq(dev, priv, nr, vec, ctx)
 #define ib_free_cq(cq)				shim_free_cq(cq)
 #define ib_alloc_mr(pd, type, pages)		shim_alloc_mr(pd, type, pages)
 #define ib_dereg_mr(mr)				shim_dereg_mr(mr)

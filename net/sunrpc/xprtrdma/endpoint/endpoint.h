@@ -70,6 +70,7 @@ struct rpcrdma_recv {
 	struct llist_node	arrived;
 	u32			octets;		/* that came */
 	u8			status;		/* enum ib_wc_status of one that failed */
+	bool			large;		/* has memory beside @buf */
 	void			*buf;
 	void			*assembled;	/* kvmalloc: continued message */
 	u64			counted;	/* octets of that, or let go with this */

@@ -118,6 +118,15 @@ static int rpcrdma_ep_fit_qp(struct rpcrdma_ep *ep,
 	return 0;
 }
 
+/* One processor has all completions of a connection, the next one those of the next. */
+static int rpcrdma_ep_vector(const struct ib_device *dev)
+{
+	static atomic_t next = ATOMIC_INIT(-1);
+	u32 vectors = min_t(u32, dev->num_comp_vectors, num_online_cpus());
+
+	return vectors > 1 ? (u32)atomic_inc_return(&next) % vectors : 0;
+}
+
 static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep,
 				const struct rpcrdma_load *load)
 {
@@ -135,7 +144,7 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep,
 		.read_regions	= rpcrdma_ep_read_regions(ep->id),
 	};
 	struct rpcrdma_queues queues = rpcrdma_queues_for(load, &most);
-	int rc;
+	int vector, rc;
 
 	ep->device = dev;
 	ep->report = RPCRDMA_REPORT_NONE;
@@ -161,15 +170,16 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep,
 		return rc;
 	}
 
-	ep->send_cq = ib_alloc_cq_any(dev, ep, queues.send_cqes,
-				      IB_POLL_WORKQUEUE);
+	vector = rpcrdma_ep_vector(dev);
+	ep->send_cq = ib_alloc_cq(dev, ep, queues.send_cqes, vector,
+				  IB_POLL_WORKQUEUE);
 	if (IS_ERR(ep->send_cq)) {
 		rc = PTR_ERR(ep->send_cq);
 		ep->send_cq = NULL;
 		return rc;
 	}
-	ep->recv_cq = ib_alloc_cq_any(dev, ep, queues.receives,
-				      IB_POLL_SOFTIRQ);
+	ep->recv_cq = ib_alloc_cq(dev, ep, queues.receives, vector,
+				  IB_POLL_SOFTIRQ);
 	if (IS_ERR(ep->recv_cq)) {
 		rc = PTR_ERR(ep->recv_cq);
 		ep->recv_cq = NULL;

@@ -278,6 +278,19 @@ static noinline void rpcrdma_recv_given_back(struct rpcrdma_ep *ep,
 	rpcrdma_ep_put(ep);
 }
 
+/* Free what a message took that few take. */
+static noinline void rpcrdma_recv_shrink(struct rpcrdma_ep *ep,
+					 struct rpcrdma_recv *rv)
+{
+	if (rv->assembled)
+		rpcrdma_ep_give(ep, RPCRDMA_MEMORY_CALLS, rv->counted);
+	kvfree(rv->assembled);
+	rv->assembled = NULL;
+	kfree(rv->rx.lists.more);
+	rv->rx.lists.more = NULL;
+	rv->large = false;
+}
+
 /**
  * rpcrdma_recv_put - give a Receive back
  * @rv: Receive that an upcall lent
@@ -290,15 +303,8 @@ void rpcrdma_recv_put(struct rpcrdma_recv *rv)
 	u32 todo = 0;
 	int posted;
 
-	if (unlikely(rv->assembled)) {
-		kvfree(rv->assembled);
-		rv->assembled = NULL;
-		rpcrdma_ep_give(ep, RPCRDMA_MEMORY_CALLS, rv->counted);
-	}
-	if (unlikely(rv->rx.lists.more)) {
-		kfree(rv->rx.lists.more);
-		rv->rx.lists.more = NULL;
-	}
+	if (unlikely(rv->large))
+		rpcrdma_recv_shrink(ep, rv);
 	rv->priv = NULL;
 
 	spin_lock(&ep->lock);
@@ -392,6 +398,7 @@ static bool rpcrdma_recv_assemble(struct rpcrdma_ep *ep,
 	rpcrdma_ep_give(ep, RPCRDMA_MEMORY_PARTS, ep->assembly_size);
 	rv->counted = ep->assembly_size;
 	rv->assembled = ep->assembly;
+	rv->large = true;
 	rv->payload = rv->assembled;
 	rv->payload_len = ep->assembly_len;
 	ep->assembly = NULL;
@@ -404,11 +411,15 @@ static bool rpcrdma_recv_assemble(struct rpcrdma_ep *ep,
 static __always_inline void rpcrdma_recv_tell(struct rpcrdma_ep *ep,
 					      struct rpcrdma_recv *rv)
 {
+	/* First, as it is what most of those are that are told. */
+	if (likely(rv->verdict == RPCRDMA_RX_REPLY)) {
+		ep->ops->reply(ep, rv);
+		return;
+	}
 	switch (rv->verdict) {
 	case RPCRDMA_RX_CALL:
 		ep->ops->call(ep, rv);
 		break;
-	case RPCRDMA_RX_REPLY:
 	case RPCRDMA_RX_BAD_REPLY:
 		ep->ops->reply(ep, rv);
 		break;
@@ -455,11 +466,13 @@ static __always_inline bool rpcrdma_recv_one(struct rpcrdma_ep *ep,
 	ib_dma_sync_single_for_cpu(ep->device, rv->sge.addr, rv->octets,
 				   DMA_FROM_DEVICE);
 	/* Without memory the engine refuses it. */
-	if (unlikely(rpcrdma_wants_more_segs(&ep->conn, rv->buf, rv->octets)))
+	if (unlikely(rpcrdma_wants_more_segs(&ep->conn, rv->buf, rv->octets))) {
 		rv->rx.lists.more =
 			kmalloc_array(RPCRDMA_MORE_SEGS,
 				      sizeof(*rv->rx.lists.more),
 				      GFP_NOFS | __GFP_NOWARN);
+		rv->large = true;
+	}
 
 	spin_lock(&ep->lock);
 	/* It keeps the endpoint, of whose memory it is part. */

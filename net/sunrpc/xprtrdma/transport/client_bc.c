@@ -542,8 +542,12 @@ int rpcrdma_client_reserve_xprt(struct rpc_xprt *xprt, struct rpc_task *task)
  */
 void rpcrdma_client_release_xprt(struct rpc_xprt *xprt, struct rpc_task *task)
 {
+	struct rpc_wait_queue *sending = &rpcrdma_xprt_client(xprt)->bc_sending;
+
 	xprt_release_xprt(xprt, task);
-	rpc_wake_up(&rpcrdma_xprt_client(xprt)->bc_sending);
+	/* They come with transport_lock held, so none is on its way here. */
+	if (unlikely(READ_ONCE(sending->qlen)))
+		rpc_wake_up(sending);
 }
 
 static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)

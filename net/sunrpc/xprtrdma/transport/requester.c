@@ -231,7 +231,9 @@ void rpcrdma_requester_free_slot(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
 	WARN_ON_ONCE(rpcrdma_rqst_req(rqst)->ep);
 
 	spin_lock(&xprt->reserve_lock);
-	if (!xprt_wake_up_backlog(xprt, rqst)) {
+	/* Without that nobody waits: see xprt_add_backlog(), and reserve_lock. */
+	if (likely(!test_bit(XPRT_CONGESTED, &xprt->state)) ||
+	    !xprt_wake_up_backlog(xprt, rqst)) {
 		memset(rqst, 0, octets);
 		list_add(&rqst->rq_list, &xprt->free);
 	}
