@@ -102,6 +102,7 @@ struct rpcrdma_work {
 	struct rpcrdma_work	*next;		/* of what is posted; of free Sends */
 	struct ib_send_wr	*first, *last;	/* last->wr_cqe is cqe */
 	struct ib_cqe		cqe;
+	struct llist_node	completed;	/* nobody has looked yet */
 	struct rpcrdma_wrs	wrs;		/* how many, for the account */
 	u8			kind;		/* enum rpcrdma_work_kind */
 	bool			refused;	/* the device did not take it all */
@@ -620,6 +621,10 @@ struct rpcrdma_ep {
 	atomic_t		send_bufs;	/* contexts with a buffer of their own */
 	u32			bufs_owed;	/* of these, counted though their Receives are gone */
 	bool			stall_watched;	/* stall_timer runs */
+	struct llist_head	completed;	/* posted work, the newest first */
+	struct work_struct	reap_work;	/* sees to that */
+	const char		*failure;	/* of a Work Request */
+	bool			flushed;	/* a Work Request was */
 	struct ib_cqe		reg_cqe;	/* of REG_MRs, never signaled */
 	struct ib_cqe		rw_cqe;		/* of transfers' WRs, the same */
 
@@ -663,7 +668,6 @@ struct rpcrdma_ep {
 	struct work_struct	accept_work;	/* a server's setup */
 	struct work_struct	teardown_work;
 	/* What lower files of the endpoint do in higher ones, see internal.h */
-	void			(*completed)(struct ib_cq *cq, struct ib_wc *wc);
 	void			(*opened)(struct rpcrdma_ep *ep);
 	void			(*release)(struct kref *kref);
 	wait_queue_head_t	wait;		/* life->settled; users; mr_told */

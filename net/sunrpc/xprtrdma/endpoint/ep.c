@@ -34,7 +34,6 @@ struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
 		return NULL;
 	ep->client = client;
 	ep->life.client = client;
-	ep->completed = rpcrdma_wc_work;
 	ep->opened = rpcrdma_ep_opened;
 	ep->release = rpcrdma_ep_release;
 	spin_lock_init(&ep->lock);
@@ -58,6 +57,8 @@ struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
 	INIT_DELAYED_WORK(&ep->exposed_work, rpcrdma_exposed_overdue);
 	init_llist_head(&ep->arrived);
 	INIT_DELAYED_WORK(&ep->take_work, rpcrdma_recvs_take);
+	init_llist_head(&ep->completed);
+	INIT_WORK(&ep->reap_work, rpcrdma_works_reap);
 	INIT_DELAYED_WORK(&ep->stall_timer, rpcrdma_stall_expired);
 	INIT_WORK(&ep->broken_work, rpcrdma_ep_broken);
 	INIT_WORK(&ep->rw_work, rpcrdma_rw_retry);
@@ -120,6 +121,7 @@ static void rpcrdma_ep_free_cqs(struct rpcrdma_ep *ep)
 	if (ep->recv_cq)
 		ib_free_cq(ep->recv_cq);
 	cancel_delayed_work_sync(&ep->take_work);
+	cancel_work_sync(&ep->reap_work);
 }
 
 static void rpcrdma_ep_release_one(struct rpcrdma_ep *ep,

@@ -56,7 +56,7 @@ static inline u32 rpcrdma_now_ms(void)
 /*
  * The files of the endpoint, lowest first, as in Kbuild. Each calls only those
  * above its own place here; what they have to do in a later one they do by way
- * of a hook: work->done, ep->completed, ep->opened, ep->release, work items.
+ * of a hook: work->done, ep->opened, ep->release, work items.
  */
 
 /* ---- life.c ---- */
@@ -144,7 +144,7 @@ void rpcrdma_work_reap(struct rpcrdma_ep *ep, struct rpcrdma_work *work,
 /* ... and its owners are told. @ok: it was carried out, if the device took it. */
 void rpcrdma_work_tell(struct list_head *through, bool ok);
 /* A Work Request failed, or was flushed: close. No lock held. */
-void rpcrdma_wc_failed(struct rpcrdma_ep *ep, const struct ib_wc *wc);
+void rpcrdma_works_check(struct rpcrdma_ep *ep);
 /* After the drain: end everything, posted or waiting. */
 void rpcrdma_work_flush(struct rpcrdma_ep *ep);
 /*
@@ -225,8 +225,8 @@ static inline void rpcrdma_ep_events(struct rpcrdma_ep *ep, u32 events)
 }
 /* Whose turn is it? Post what may go now. No lock held. */
 void rpcrdma_ep_pump(struct rpcrdma_ep *ep);
-/* ep->completed: the device is through with a work item. */
-void rpcrdma_wc_work(struct ib_cq *cq, struct ib_wc *wc);
+/* ep->reap_work */
+void rpcrdma_works_reap(struct work_struct *item);
 /* The window has been closed for too long? */
 void rpcrdma_stall_expired(struct work_struct *work);
 

@@ -172,7 +172,7 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep,
 
 	vector = rpcrdma_ep_vector(dev);
 	ep->send_cq = ib_alloc_cq(dev, ep, queues.send_cqes, vector,
-				  IB_POLL_WORKQUEUE);
+				  IB_POLL_SOFTIRQ);
 	if (IS_ERR(ep->send_cq)) {
 		rc = PTR_ERR(ep->send_cq);
 		ep->send_cq = NULL;

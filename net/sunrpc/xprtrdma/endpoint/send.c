@@ -407,26 +407,29 @@ void rpcrdma_ep_pump(struct rpcrdma_ep *ep)
 	rpcrdma_pumped(ep, rc);
 }
 
-/* The device is through with a work item: what waits for it may go. */
-void rpcrdma_wc_work(struct ib_cq *cq, struct ib_wc *wc)
+/* ep->reap_work: the device is through with some work, and what waits for it may go. */
+void rpcrdma_works_reap(struct work_struct *item)
 {
-	struct rpcrdma_work *work =
-		container_of(wc->wr_cqe, struct rpcrdma_work, cqe);
+	struct rpcrdma_ep *ep = container_of(item, struct rpcrdma_ep, reap_work);
 	enum rpcrdma_pumped rc = RPCRDMA_PUMPED;
-	struct rpcrdma_ep *ep = cq->cq_context;
+	struct llist_node *node;
 	LIST_HEAD(through);
 
-	if (unlikely(wc->status != IB_WC_SUCCESS)) {
-		rpcrdma_wc_failed(ep, wc);
-		return;
-	}
+	node = llist_reverse_order(llist_del_all(&ep->completed));
 	spin_lock(&ep->lock);
-	rpcrdma_work_reap(ep, work, &through);
+	while (node) {
+		struct rpcrdma_work *work =
+			llist_entry(node, struct rpcrdma_work, completed);
+
+		node = node->next;
+		rpcrdma_work_reap(ep, work, &through);
+	}
 	if (unlikely(rpcrdma_sq_wanted(&ep->sq)))
 		rc = rpcrdma_pump_locked(ep);
 	spin_unlock(&ep->lock);
 	rpcrdma_work_tell(&through, true);
 	rpcrdma_pumped(ep, rc);
+	rpcrdma_works_check(ep);
 }
 
 /**

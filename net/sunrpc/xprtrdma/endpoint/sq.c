@@ -9,6 +9,8 @@
 #include "internal.h"
 #include "trace.h"
 
+static void rpcrdma_wc_work(struct ib_cq *cq, struct ib_wc *wc);
+
 /* ---- Posting ---- */
 
 /* A transfer has its turn. */
@@ -35,7 +37,7 @@ void rpcrdma_work_rdma(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
 	bool ok = true, closing;
 
 	work->kind = RPCRDMA_WORK_RDMA;
-	work->cqe.done = ep->completed;
+	work->cqe.done = rpcrdma_wc_work;
 	work->last->wr_cqe = &work->cqe;
 	spin_lock(&ep->lock);
 	closing = rpcrdma_ep_is_closing(ep);
@@ -126,31 +128,68 @@ void rpcrdma_work_tell(struct list_head *through, bool ok)
 	}
 }
 
+/* ---- Completions, in a softirq ---- */
+
 /*
- * A Work Request has failed. It ends in the teardown, like all that is behind
- * it, when the queue pair is quiet: rxe completes work with an error while it
- * still reads the memory of it.
+ * A Work Request has failed, @reason says which one. It ends in the teardown, like all
+ * that is behind it, when the queue pair is quiet: rxe completes work with an error while
+ * it still reads the memory of it.
  */
-void rpcrdma_wc_failed(struct rpcrdma_ep *ep, const struct ib_wc *wc)
+static noinline void rpcrdma_wc_failed(struct rpcrdma_ep *ep,
+				       enum ib_wc_status status,
+				       const char *reason)
 {
-	trace_rpcrdma_wc_error(ep, wc->status);
-	rpcrdma_ep_failed(ep, wc->status, ib_wc_status_msg(wc->status));
+	trace_rpcrdma_wc_error(ep, status);
+	/* What comes after the first one is its consequence. */
+	if (status == IB_WC_WR_FLUSH_ERR)
+		WRITE_ONCE(ep->flushed, true);
+	else
+		cmpxchg(&ep->failure, NULL, reason);
+	if (!rpcrdma_ep_is_closing(ep))
+		queue_work(rpcrdma_message_wq, &ep->reap_work);
+}
+
+/* Has some? Process context, no ep lock held. */
+void rpcrdma_works_check(struct rpcrdma_ep *ep)
+{
+	const char *failure = READ_ONCE(ep->failure);
+
+	if (unlikely(failure))
+		rpcrdma_ep_failed(ep, IB_WC_GENERAL_ERR, failure);
+	else if (unlikely(READ_ONCE(ep->flushed)))
+		rpcrdma_ep_failed(ep, IB_WC_WR_FLUSH_ERR, NULL);
+}
+
+/*
+ * The device is through with a work item. Until that is reaped nobody else touches it:
+ * those that are posted are reaped in order.
+ */
+static void rpcrdma_wc_work(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rpcrdma_work *work =
+		container_of(wc->wr_cqe, struct rpcrdma_work, cqe);
+	struct rpcrdma_ep *ep = cq->cq_context;
+
+	if (unlikely(wc->status != IB_WC_SUCCESS))
+		rpcrdma_wc_failed(ep, wc->status, ib_wc_status_msg(wc->status));
+	else if (llist_add(&work->completed, &ep->completed))
+		queue_work(rpcrdma_message_wq, &ep->reap_work);
 }
 
 /* Only errors arrive here: registrations are never signaled. */
 static void rpcrdma_wc_reg(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct rpcrdma_ep *ep = cq->cq_context;
-
 	if (wc->status != IB_WC_SUCCESS)
-		rpcrdma_ep_failed(ep, wc->status, "a memory registration failed");
+		rpcrdma_wc_failed(cq->cq_context, wc->status,
+				  "a memory registration failed");
 }
 
 /* ... and here: a transfer reports itself with its last Work Request. */
 static void rpcrdma_wc_rw(struct ib_cq *cq, struct ib_wc *wc)
 {
 	if (wc->status != IB_WC_SUCCESS)
-		rpcrdma_wc_failed(cq->cq_context, wc);
+		rpcrdma_wc_failed(cq->cq_context, wc->status,
+				  ib_wc_status_msg(wc->status));
 }
 
 /* The queue pair is drained, the state says closing. */
@@ -160,6 +199,8 @@ void rpcrdma_work_flush(struct rpcrdma_ep *ep)
 	LIST_HEAD(through);
 	LIST_HEAD(all);
 
+	/* What was carried out is told so. */
+	flush_work(&ep->reap_work);
 	spin_lock(&ep->lock);
 	work = ep->inflight;
 	ep->inflight = NULL;
@@ -357,7 +398,7 @@ struct rpcrdma_send *rpcrdma_send_make(struct rpcrdma_ep *ep)
 	*s = (struct rpcrdma_send){
 		.ep = ep,
 		.work.list = LIST_HEAD_INIT(s->work.list),
-		.work.cqe.done = ep->completed,
+		.work.cqe.done = rpcrdma_wc_work,
 		.work.last = &s->wr,
 		.wr.wr_cqe = &s->work.cqe,
 		.wr.sg_list = &s->sge,
