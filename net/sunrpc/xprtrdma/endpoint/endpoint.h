@@ -76,14 +76,8 @@ struct rpcrdma_recv {
 	u64			counted;	/* octets of that, or let go with this */
 };
 
-/*
- * Handle messages that have arrived, some at a time: upcalls come from here. Not while
- * somebody else does. @keep: return the first Call of which there is nothing to be read,
- * lent, instead of telling call() of it. Else returns NULL. Process context, no lock held,
- * sleeps briefly.
- */
-struct rpcrdma_recv *rpcrdma_ep_take_messages(struct rpcrdma_ep *ep,
-					      bool keep);
+/* rpcrdma_ep_take_messages(), when there are some */
+struct rpcrdma_recv *rpcrdma_ep_take_some(struct rpcrdma_ep *ep, bool keep);
 
 /*
  * Give a Receive back; it is posted again when the engine wants it, and a grant
@@ -778,6 +772,19 @@ static inline bool rpcrdma_ep_is_closing(const struct rpcrdma_ep *ep)
 static inline bool rpcrdma_ep_holds_messages(const struct rpcrdma_ep *ep)
 {
 	return !llist_empty(&ep->arrived) || READ_ONCE(ep->behind);
+}
+
+/*
+ * Handle messages that have arrived, some at a time: upcalls come from here. Not while
+ * somebody else does. @keep: return the first Call of which there is nothing to be read,
+ * lent, instead of telling call() of it. Else returns NULL. Process context, no lock held,
+ * sleeps briefly.
+ */
+static inline struct rpcrdma_recv *
+rpcrdma_ep_take_messages(struct rpcrdma_ep *ep, bool keep)
+{
+	return rpcrdma_ep_holds_messages(ep) ? rpcrdma_ep_take_some(ep, keep) :
+					       NULL;
 }
 
 /*

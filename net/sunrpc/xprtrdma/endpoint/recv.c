@@ -571,21 +571,20 @@ static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /**
- * rpcrdma_ep_take_messages - handle messages that have arrived
+ * rpcrdma_ep_take_some - handle messages that have arrived
  * @ep: endpoint
  * @keep: do not tell call() of the first Call of which there is nothing to be read
  *
  * Process context, no lock held; sleeps briefly. Only some at a time: whoever has said
  * that he comes looks for more before he leaves. Returns that Call or NULL.
  */
-struct rpcrdma_recv *rpcrdma_ep_take_messages(struct rpcrdma_ep *ep,
-					      bool keep)
+struct rpcrdma_recv *rpcrdma_ep_take_some(struct rpcrdma_ep *ep, bool keep)
 {
 	struct rpcrdma_recv *rv, *call = NULL;
 	struct llist_node *node;
 	u32 nr = 0;
 
-	if (!rpcrdma_ep_holds_messages(ep) || test_and_set_bit(0, &ep->taking))
+	if (test_and_set_bit(0, &ep->taking))
 		return NULL;
 	/* From here on the teardown waits for who is at it, and then comes itself. */
 	if (unlikely(rpcrdma_ep_is_closing(ep)) && !ep->drained)

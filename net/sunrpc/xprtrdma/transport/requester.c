@@ -229,14 +229,13 @@ void rpcrdma_requester_free_slot(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
 	/* Else a compiler clears it a word at a time: see rpcrdma_xdr_copy_pages() */
 	OPTIMIZER_HIDE_VAR(octets);
 	WARN_ON_ONCE(rpcrdma_rqst_req(rqst)->ep);
+	memset(rqst, 0, octets);
 
 	spin_lock(&xprt->reserve_lock);
 	/* Without that nobody waits: see xprt_add_backlog(), and reserve_lock. */
 	if (likely(!test_bit(XPRT_CONGESTED, &xprt->state)) ||
-	    !xprt_wake_up_backlog(xprt, rqst)) {
-		memset(rqst, 0, octets);
+	    !xprt_wake_up_backlog(xprt, rqst))
 		list_add(&rqst->rq_list, &xprt->free);
-	}
 	spin_unlock(&xprt->reserve_lock);
 }
 

@@ -107,23 +107,8 @@ void rpcrdma_rqst_fail(struct rpc_rqst *rqst, int status)
 	xprt_complete_rqst(task, 0);
 }
 
-/* The end: @status has the octets of the Reply, or a negative errno. */
-static __always_inline void rpcrdma_rqst_complete(struct rpc_rqst *rqst,
-						  int status)
-{
-	struct rpc_xprt *xprt = rqst->rq_xprt;
-
-	spin_lock(&xprt->queue_lock);
-	if (status < 0)
-		rpcrdma_rqst_fail(rqst, status);
-	else
-		xprt_complete_rqst(rqst->rq_task, status);
-	xprt_unpin_rqst(rqst);
-	spin_unlock(&xprt->queue_lock);
-}
-
 /*
- * The same where there is more of it than its inline payload. Of a Reply whose result
+ * The end: @status has the octets of the Reply, or a negative errno. Of a Reply whose result
  * came in a Write chunk, rq_rcv_buf now says where it lies. rq_rcv_buf and its copy
  * rq_private_buf must remain the same.
  */
@@ -132,6 +117,7 @@ static void rpcrdma_req_complete(struct rpcrdma_req *req, int status)
 	const struct rpcrdma_placed *placed = &req->x.placed;
 	struct rpc_rqst *rqst = &req->rqst;
 	struct xdr_buf *buf = &rqst->rq_rcv_buf, *copy = &rqst->rq_private_buf;
+	struct rpc_xprt *xprt = rqst->rq_xprt;
 
 	req->stats->placed_octets += placed->write_octets +
 				     placed->reply_octets +
@@ -142,7 +128,13 @@ static void rpcrdma_req_complete(struct rpcrdma_req *req, int status)
 		copy->head[0].iov_len = buf->head[0].iov_len;
 		copy->page_len = buf->page_len;
 	}
-	rpcrdma_rqst_complete(rqst, status);
+	spin_lock(&xprt->queue_lock);
+	if (status < 0)
+		rpcrdma_rqst_fail(rqst, status);
+	else
+		xprt_complete_rqst(rqst->rq_task, status);
+	xprt_unpin_rqst(rqst);
+	spin_unlock(&xprt->queue_lock);
 }
 
 /* ---- Carrying out what the engine says ---- */
@@ -408,7 +400,8 @@ void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 	struct rpcrdma_req *req;
 	struct kvec *head;
 
-	rqst = rpcrdma_lookup_and_pin(xprt, rv->rx.xid);
+	spin_lock(&xprt->queue_lock);
+	rqst = xprt_lookup_rqst(xprt, cpu_to_be32(rv->rx.xid));
 	if (likely(rqst)) {
 		req = rpcrdma_rqst_req(rqst);
 		head = &rqst->rq_rcv_buf.head[0];
@@ -417,23 +410,27 @@ void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 						       rv->inv_handle,
 						       head->iov_len);
 	}
+	/* To copy what fits into a head takes no longer than to pin the RPC. */
+	if (likely(claimed == RPCRDMA_CLAIMED_LAST)) {
+		req->stats->recv_copied += octets;
+		memcpy(head->iov_base, rv->payload, octets);
+		xprt_complete_rqst(rqst->rq_task, octets);
+	} else if (claimed == RPCRDMA_CLAIMED) {
+		xprt_pin_rqst(rqst);
+	}
+	spin_unlock(&xprt->queue_lock);
+
 	if (unlikely(claimed == RPCRDMA_CLAIMED_NOT)) {
-		if (rqst)
-			rpcrdma_unpin(xprt, rqst);
 		rpcrdma_requester_stray(ep, rv, bad);
 		return;
 	}
 	/* The server is there and answers: reconnect without delay. */
 	if (xprt->reestablish_timeout)
 		xprt->reestablish_timeout = 0;
-	if (claimed != RPCRDMA_CLAIMED_LAST) {
+	if (claimed == RPCRDMA_CLAIMED_LAST)
+		rpcrdma_recv_put(rv);
+	else
 		rpcrdma_req_answered(req, ep, rv, bad);
-		return;
-	}
-	req->stats->recv_copied += octets;
-	memcpy(head->iov_base, rv->payload, octets);
-	rpcrdma_recv_put(rv);
-	rpcrdma_rqst_complete(rqst, octets);
 }
 
 /*

@@ -484,9 +484,10 @@ static struct rpcrdma_recv *rpcrdma_svc_next(struct rpcrdma_svc_conn *conn)
 {
 	unsigned long *flags = &conn->xprt.xpt_flags;
 	struct rpcrdma_recv *rv;
+	bool more;
 
 	rv = rpcrdma_ep_take_messages(conn->ep, !rpcrdma_svc_has_calls(conn));
-	if (likely(rv)) {
+	if (rv) {
 		clear_bit(XPT_DATA, flags);
 	} else {
 		spin_lock(&conn->lock);
@@ -494,9 +495,16 @@ static struct rpcrdma_recv *rpcrdma_svc_next(struct rpcrdma_svc_conn *conn)
 		if (rv)
 			list_del_init(&rv->list);
 		/* What waits for memory is brought to mind by write_space(). */
-		if (!rv || !rpcrdma_svc_has_calls(conn))
+		more = rv && rpcrdma_svc_has_calls(conn);
+		if (!more)
 			clear_bit(XPT_DATA, flags);
 		spin_unlock(&conn->lock);
+		if (more) {
+			/* As it mostly is */
+			if (unlikely(!test_bit(XPT_DATA, flags)))
+				set_bit(XPT_DATA, flags);
+			return rv;
+		}
 	}
 	/* No thread wakes up for nothing, and nothing is without one. */
 	smp_mb__after_atomic();
@@ -658,6 +666,10 @@ void rpcrdma_svc_arrived(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 	if (known)
 		set_bit(XPT_DATA, &conn->xprt.xpt_flags);
 	spin_unlock(&conn->lock);
-	if (known)
+	/*
+	 * Who holds XPT_BUSY, as who takes messages mostly does, looks when he lets go of
+	 * it: both are bits of one word.
+	 */
+	if (known && !test_bit(XPT_BUSY, &conn->xprt.xpt_flags))
 		svc_xprt_enqueue(&conn->xprt);
 }

@@ -119,9 +119,11 @@ int rpcrdma_xdr_extents(const struct xdr_buf *buf, u32 offset, u32 len,
  * Copy between @p and page data of @buf, from its octet @offset on. A compiler
  * that sees that at most a page is copied moves it a word at a time: the length
  * is hidden from it, and the kernel's memcpy() has what the processor does best.
+ * Returns what follows the octets at @p.
  */
-static void rpcrdma_xdr_copy_pages(const struct xdr_buf *buf, u32 offset,
-				   u32 len, u8 *p, bool in)
+static __always_inline u8 *rpcrdma_xdr_copy_pages(const struct xdr_buf *buf,
+						  u32 offset, u32 len, u8 *p,
+						  const bool in)
 {
 	u32 base = buf->page_base + offset, here;
 	struct page **pages = buf->pages + (base >> PAGE_SHIFT);
@@ -141,9 +143,11 @@ static void rpcrdma_xdr_copy_pages(const struct xdr_buf *buf, u32 offset,
 		base = 0;
 		pages++;
 	}
+	return p;
 }
 
-static void rpcrdma_xdr_copy_linear(void *memory, u8 *p, u32 len, bool in)
+static __always_inline void rpcrdma_xdr_copy_linear(void *memory, u8 *p,
+						    u32 len, const bool in)
 {
 	if (in)
 		memcpy(memory, p, len);
@@ -151,18 +155,9 @@ static void rpcrdma_xdr_copy_linear(void *memory, u8 *p, u32 len, bool in)
 		memcpy(p, memory, len);
 }
 
-/**
- * rpcrdma_xdr_copy - copy between a range of an xdr_buf and linear memory
- * @buf: xdr_buf whose pages are all there
- * @offset: octets of @buf to leave out
- * @len: octets; what goes beyond @buf is left out
- * @p: @len octets of memory
- * @in: to @buf, else from it
- *
- * Any context. Returns the octets copied.
- */
-u32 rpcrdma_xdr_copy(const struct xdr_buf *buf, u32 offset, u32 len, u8 *p,
-		     bool in)
+static __always_inline u32 rpcrdma_xdr_copy(const struct xdr_buf *buf,
+					    u32 offset, u32 len, u8 *p,
+					    const bool in)
 {
 	u8 *end = p;
 	u32 from, n;
@@ -174,13 +169,45 @@ u32 rpcrdma_xdr_copy(const struct xdr_buf *buf, u32 offset, u32 len, u8 *p,
 	end += n;
 	n = rpcrdma_xdr_part(&offset, &len, buf->page_len, &from);
 	if (n)
-		rpcrdma_xdr_copy_pages(buf, from, n, end, in);
-	end += n;
+		end = rpcrdma_xdr_copy_pages(buf, from, n, end, in);
+	/* Few have more than that. */
+	if (likely(!len))
+		return end - p;
 	n = rpcrdma_xdr_part(&offset, &len, buf->tail[0].iov_len, &from);
 	if (n)
 		rpcrdma_xdr_copy_linear(buf->tail[0].iov_base + from, end, n,
 					in);
 	return end + n - p;
+}
+
+/**
+ * rpcrdma_xdr_copy_parts_out - copy a range of an xdr_buf to linear memory
+ * @buf: xdr_buf whose pages are all there
+ * @offset: octets of @buf to leave out
+ * @len: octets; what goes beyond @buf is left out
+ * @to: @len octets of memory
+ *
+ * Any context.
+ */
+void rpcrdma_xdr_copy_parts_out(const struct xdr_buf *buf, u32 offset, u32 len,
+				void *to)
+{
+	rpcrdma_xdr_copy(buf, offset, len, to, false);
+}
+
+/**
+ * rpcrdma_xdr_copy_parts_in - copy linear memory to a range of an xdr_buf
+ * @buf: xdr_buf whose pages are all there
+ * @offset: octets of @buf to leave out
+ * @from: @len octets of memory
+ * @len: octets; what goes beyond @buf is left out
+ *
+ * Any context. Returns the octets copied.
+ */
+u32 rpcrdma_xdr_copy_parts_in(const struct xdr_buf *buf, u32 offset,
+			      const void *from, u32 len)
+{
+	return rpcrdma_xdr_copy(buf, offset, len, (u8 *)from, true);
 }
 
 /**

@@ -34,23 +34,25 @@ static inline void rpcrdma_xdr_layout(const struct xdr_buf *buf,
 int rpcrdma_xdr_extents(const struct xdr_buf *buf, u32 offset, u32 len,
 			struct rpcrdma_extent *ext, u32 max);
 
-/*
- * Copy @len octets of @buf from octet @offset on to @p, or from there if @in. Its
- * pages are all there; what goes beyond @buf is left out. Returns the octets copied.
- */
-u32 rpcrdma_xdr_copy(const struct xdr_buf *buf, u32 offset, u32 len, u8 *p,
-		     bool in);
+void rpcrdma_xdr_copy_parts_out(const struct xdr_buf *buf, u32 offset, u32 len,
+				void *to);
+u32 rpcrdma_xdr_copy_parts_in(const struct xdr_buf *buf, u32 offset,
+			      const void *from, u32 len);
 
-/* The same, most of which is from one head, or to it */
+/*
+ * Copy @len octets of @buf from octet @offset on to @to, or there from @from. Its pages
+ * are all there; what goes beyond @buf is left out. Most is in the head alone.
+ */
 static inline void rpcrdma_xdr_copy_out(const struct xdr_buf *buf, u32 offset,
 					u32 len, void *to)
 {
 	if (likely((u64)offset + len <= buf->head[0].iov_len))
 		memcpy(to, buf->head[0].iov_base + offset, len);
 	else
-		rpcrdma_xdr_copy(buf, offset, len, to, false);
+		rpcrdma_xdr_copy_parts_out(buf, offset, len, to);
 }
 
+/* Returns the octets copied. */
 static inline u32 rpcrdma_xdr_copy_in(const struct xdr_buf *buf, u32 offset,
 				      const void *from, u32 len)
 {
@@ -58,7 +60,7 @@ static inline u32 rpcrdma_xdr_copy_in(const struct xdr_buf *buf, u32 offset,
 		memcpy(buf->head[0].iov_base + offset, from, len);
 		return len;
 	}
-	return rpcrdma_xdr_copy(buf, offset, len, (u8 *)from, true);
+	return rpcrdma_xdr_copy_parts_in(buf, offset, from, len);
 }
 
 /*
