@@ -42,9 +42,13 @@ enum {
 	/*
 	 * A soft mount gives an RPC up after 24 s. An operation makes several, one after
 	 * the other, although the first has failed: opening a file up to three, if what
-	 * the client knew of the folder has grown old. Then: commands; the walk
+	 * the client knew of the folder has grown old.
 	 */
 	OP_MS = 4 * 25000,
+	/* Nothing comes for so long, or it never ends: see settle() */
+	QUIET_MS = 300,
+	SETTLE_MS = 5000,
+	/* Of commands, and of the walk */
 	COMMAND_MS = 60000,
 	WALK_MS = 100000,
 	/* Of the trail of what happened: lines, and octets of each */
@@ -2076,6 +2080,30 @@ static void fresh_connection(void)
 	works = false;
 }
 
+static uint32_t received_so_far;
+static double quiet_since;
+
+static bool is_quiet(void)
+{
+	if (current && current->received != received_so_far) {
+		received_so_far = current->received;
+		quiet_since = now();
+	}
+	return !current || now() - quiet_since > QUIET_MS * scale / 1e3;
+}
+
+/*
+ * An operation that is done may leave RPCs that nobody waits for, a CLOSE for
+ * one: a client whose connection ends before their Replies comes back for them
+ * at once. Serve it until it sends nothing more.
+ */
+static void settle(void)
+{
+	received_so_far = 0;
+	quiet_since = now();
+	serve_until(is_quiet, SETTLE_MS);
+}
+
 /* Whatever the client still waits for: in the end it works again. */
 static bool recovers(void)
 {
@@ -2138,6 +2166,7 @@ static bool run_case(struct scase *c)
 		/* A client with something left to send is back: it is to come anew. */
 		for (i = 0; i < 5 && current; i++) {
 			recovers();
+			settle();
 			fresh_connection();
 		}
 	}
