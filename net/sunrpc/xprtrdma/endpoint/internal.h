@@ -79,6 +79,9 @@ void rpcrdma_ep_write_space(struct rpcrdma_ep *ep);
 
 /* ---- memory.c ---- */
 
+void *rpcrdma_buffer_create(struct rpcrdma_ep *ep, u32 size,
+			    enum dma_data_direction dir, gfp_t gfp, u64 *addr);
+
 u32 rpcrdma_ep_hold_some(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 			 u64 octets, u32 count);
 

@@ -41,13 +41,12 @@ static struct rpcrdma_recv *rpcrdma_recv_create(struct rpcrdma_ep *ep, u32 size,
 	rv = kmem_cache_zalloc(rpcrdma_recv_cache, gfp);
 	if (!rv)
 		return NULL;
-	rv->buf = kmalloc(size, gfp);
-	if (!rv->buf)
-		goto out_free;
-	rv->sge.addr = ib_dma_map_single(ep->device, rv->buf, size,
-					 DMA_FROM_DEVICE);
-	if (ib_dma_mapping_error(ep->device, rv->sge.addr))
-		goto out_free;
+	rv->buf = rpcrdma_buffer_create(ep, size, DMA_FROM_DEVICE, gfp,
+					&rv->sge.addr);
+	if (!rv->buf) {
+		kmem_cache_free(rpcrdma_recv_cache, rv);
+		return NULL;
+	}
 	rv->ep = ep;
 	INIT_LIST_HEAD(&rv->list);
 	rv->sge.length = size;
@@ -57,11 +56,6 @@ static struct rpcrdma_recv *rpcrdma_recv_create(struct rpcrdma_ep *ep, u32 size,
 	rv->wr.sg_list = &rv->sge;
 	rv->wr.num_sge = 1;
 	return rv;
-
-out_free:
-	kfree(rv->buf);
-	kmem_cache_free(rpcrdma_recv_cache, rv);
-	return NULL;
 }
 
 /* ep->lock held. */

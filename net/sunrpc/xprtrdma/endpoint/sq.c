@@ -245,14 +245,9 @@ int rpcrdma_send_buffer(struct rpcrdma_send *s, u32 size, gfp_t gfp)
 	void *buf;
 	u64 addr;
 
-	buf = kmalloc(size, gfp);
+	buf = rpcrdma_buffer_create(ep, size, DMA_TO_DEVICE, gfp, &addr);
 	if (!buf)
 		return -ENOMEM;
-	addr = ib_dma_map_single(ep->device, buf, size, DMA_TO_DEVICE);
-	if (ib_dma_mapping_error(ep->device, addr)) {
-		kfree(buf);
-		return -ENOMEM;
-	}
 	if (!s->buf || s->shared)
 		atomic_inc(&ep->send_bufs);
 	rpcrdma_send_unmap(s);
@@ -374,21 +369,10 @@ int rpcrdma_send_larger(struct rpcrdma_send *s, u32 octets, gfp_t gfp)
 /* One allocation, and one mapping, for the buffers that control messages need */
 static int rpcrdma_control_bufs_create(struct rpcrdma_ep *ep)
 {
-	void *bufs;
-	u64 addr;
-
-	bufs = kmalloc(RPCRDMA_CONTROL_BUFS, GFP_NOFS);
-	if (!bufs)
-		return -ENOMEM;
-	addr = ib_dma_map_single(ep->device, bufs, RPCRDMA_CONTROL_BUFS,
-				 DMA_TO_DEVICE);
-	if (ib_dma_mapping_error(ep->device, addr)) {
-		kfree(bufs);
-		return -ENOMEM;
-	}
-	ep->control_bufs = bufs;
-	ep->control_addr = addr;
-	return 0;
+	ep->control_bufs = rpcrdma_buffer_create(ep, RPCRDMA_CONTROL_BUFS,
+						 DMA_TO_DEVICE, GFP_NOFS,
+						 &ep->control_addr);
+	return ep->control_bufs ? 0 : -ENOMEM;
 }
 
 struct rpcrdma_send *rpcrdma_send_make(struct rpcrdma_ep *ep)
