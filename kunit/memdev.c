@@ -47,18 +47,36 @@ static struct lock_class_key memdev_qp_key;
 
 bool memdev_fault(struct memdev *md)
 {
+	const struct task_struct *of = READ_ONCE(md->fail_of);
+
+	if (of && (of != current || !in_task()))
+		return false;
 	if (atomic_read(&md->fail_at) <= 0 || !atomic_dec_and_test(&md->fail_at))
 		return false;
 	WRITE_ONCE(md->failed, true);
 	return true;
 }
 
-void memdev_fail_at(struct memdev *md, unsigned int n)
+static void memdev_fail_of(struct memdev *md, unsigned int n,
+			   const struct task_struct *of)
 {
+	atomic_set(&md->fail_at, 0);
 	WRITE_ONCE(md->failed, false);
+	WRITE_ONCE(md->fail_of, of);
 	atomic_set(&md->fail_at, n);
 }
+
+void memdev_fail_at(struct memdev *md, unsigned int n)
+{
+	memdev_fail_of(md, n, NULL);
+}
 EXPORT_SYMBOL_GPL(memdev_fail_at);
+
+void memdev_fail_own(struct memdev *md, unsigned int n)
+{
+	memdev_fail_of(md, n, current);
+}
+EXPORT_SYMBOL_GPL(memdev_fail_own);
 
 void memdev_fail_wr(struct memdev *md, enum ib_wr_opcode opcode, unsigned int n,
 		    enum ib_wc_status status)

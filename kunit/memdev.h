@@ -98,9 +98,11 @@ void memdev_fail_wr(struct memdev *md, enum ib_wr_opcode opcode, unsigned int n,
 		    enum ib_wc_status status);
 /*
  * The @n-th thing that can fail from now on fails: what is made, mapped or
- * posted. 0: none. Does not count what the connection manager does.
+ * posted. 0: none. Of what the connection manager does only what it maps counts.
  */
 void memdev_fail_at(struct memdev *md, unsigned int n);
+/* The same, of what the calling thread does; nobody else's counts. */
+void memdev_fail_own(struct memdev *md, unsigned int n);
 /* Has it, or the Work Request? */
 bool memdev_failed(struct memdev *md);
 

@@ -618,6 +618,11 @@ static void memdev_fails(struct kunit *test)
 			raw_post_recv(r, 1, r->end[1].dma, 10));
 	KUNIT_EXPECT_EQ(test, 0, raw_post_recv(r, 1, r->end[1].dma, 10));
 	KUNIT_EXPECT_TRUE(test, memdev_failed(r->md));
+	memdev_fail_own(r->md, 1);
+	KUNIT_EXPECT_FALSE(test, memdev_failed(r->md));
+	KUNIT_EXPECT_EQ(test, -ENOMEM,
+			raw_post_recv(r, 1, r->end[1].dma, 10));
+	KUNIT_EXPECT_TRUE(test, memdev_failed(r->md));
 }
 
 static struct kunit_case memdev_cases[] = {

@@ -146,7 +146,7 @@ static int shim_create_qp(struct rdma_cm_id *id, struct ib_pd *pd,
 		wake_up_all(&shim_crowd_wait);
 		if (!wait_event_timeout(shim_crowd_wait,
 					atomic_read(&shim_in_setup) >=
-					shim_crowd, 10 * HZ))
+					shim_crowd, 18 * HZ))
 			atomic_inc(&shim_misuse);
 	}
 	if (shim_removal_in_setup && !ep->client) {
@@ -364,9 +364,9 @@ static void *shim_cache_zalloc(struct kmem_cache *cache, gfp_t gfp)
 	return shim_fault() ? NULL : kmem_cache_zalloc(cache, gfp);
 }
 
-static void *shim_kmalloc(size_t size, gfp_t gfp)
+static void *shim_kmalloc_node(size_t size, gfp_t gfp, int node)
 {
-	return shim_fault() ? NULL : kmalloc(size, gfp);
+	return shim_fault() ? NULL : kmalloc_node(size, gfp, node);
 }
 
 static void *shim_kmalloc_array(size_t n, size_t size, gfp_t gfp)
@@ -415,13 +415,13 @@ static void *shim_kvmalloc(size_t size, gfp_t gfp)
 #define rdma_listen(id, backlog)		shim_listen(id, backlog)
 #undef kmem_cache_zalloc
 #undef kzalloc
-#undef kmalloc
+#undef kmalloc_node
 #undef kmalloc_array
 #undef kvmalloc_array
 #undef kvmalloc
 #define kzalloc(size, gfp)		shim_kzalloc(size, gfp)
 #define kmem_cache_zalloc(cache, gfp)	shim_cache_zalloc(cache, gfp)
-#define kmalloc(size, gfp)		shim_kmalloc(size, gfp)
+#define kmalloc_node(size, gfp, node)	shim_kmalloc_node(size, gfp, node)
 #define kmalloc_array(n, size, gfp)	shim_kmalloc_array(n, size, gfp)
 #define kvmalloc_array(n, size, gfp)	shim_kvmalloc_array(n, size, gfp)
 #define kvmalloc(size, gfp)		shim_kvmalloc(size, gfp)

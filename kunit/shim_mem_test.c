@@ -230,7 +230,7 @@ static void hardware_answers_last(struct kunit *test)
 		/* The Reply lies in its Receive, and nobody has heard of it. */
 		memdev_hold(shim_memdev, false, true);
 		shim_release(s, 1);
-		schedule_timeout_uninterruptible(HZ / 20);
+		KUNIT_ASSERT_TRUE(test, shim_poll(memdev_held(shim_memdev)));
 		rpcrdma_ep_close(c->ep, NULL);
 		memdev_hold(shim_memdev, false, false);
 		KUNIT_EXPECT_TRUE(test, shim_wait_gone(c));
@@ -375,7 +375,8 @@ static unsigned int shim_send_buffers(struct rpcrdma_ep *ep, u32 octets)
 
 /*
  * Buffers to send from go from context to context when there is no memory for another
- * one, and back to the system one by one. What control messages need stays.
+ * one, and back to the system one by one. What control messages need stays. The
+ * connection manager may map memory at the same time.
  */
 static void hardware_send_buffers(struct kunit *test)
 {
@@ -401,13 +402,13 @@ static void hardware_send_buffers(struct kunit *test)
 	other = rpcrdma_send_get(ep);
 	KUNIT_ASSERT_NOT_NULL(test, other);
 	if (!nr) {
-		memdev_fail_at(shim_memdev, 1);
+		memdev_fail_own(shim_memdev, 1);
 		rc = rpcrdma_send_larger(other, octets, GFP_KERNEL);
 		KUNIT_EXPECT_TRUE(test, memdev_failed(shim_memdev));
 		KUNIT_EXPECT_EQ(test, rc, -ENOMEM);
 	}
 	rpcrdma_send_put(s);
-	memdev_fail_at(shim_memdev, 1);
+	memdev_fail_own(shim_memdev, 1);
 	rc = rpcrdma_send_larger(other, octets, GFP_KERNEL);
 	KUNIT_EXPECT_TRUE(test, memdev_failed(shim_memdev));
 	KUNIT_EXPECT_EQ(test, rc, 0);
@@ -419,7 +420,7 @@ static void hardware_send_buffers(struct kunit *test)
 	/* Less is enough, where there is less. */
 	s = rpcrdma_send_get(ep);
 	KUNIT_ASSERT_NOT_NULL(test, s);
-	memdev_fail_at(shim_memdev, 1);
+	memdev_fail_own(shim_memdev, 1);
 	rc = rpcrdma_send_larger(s, octets / 2, GFP_KERNEL);
 	KUNIT_EXPECT_EQ(test, rc, 0);
 	KUNIT_EXPECT_EQ(test, s->size, octets / 2);

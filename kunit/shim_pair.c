@@ -220,7 +220,12 @@ static struct rpcrdma_exposed *shim_expose(struct shim_side *side,
 		*shim_buf_at(&e->buf, i) = octets[i];
 	e->side = side;
 	e->exposed.release = shim_unexposed;
-	rc = rpcrdma_expose(ep, &e->exposed, xid, e->buf.ext, e->buf.nr_ext, plan);
+	/* On a slow machine its wait for regions may be over before they are made. */
+	i = 10;
+	do {
+		rc = rpcrdma_expose(ep, &e->exposed, xid, e->buf.ext,
+				    e->buf.nr_ext, plan);
+	} while (rc == -EAGAIN && --i);
 	if (rc)
 		goto out_free;
 	kvfree(octets);

@@ -3,11 +3,28 @@
  * The Requester: which chunks a Call has, and what of its memory is in them.
  */
 
+#include <linux/sunrpc/xprt.h>
+
+#include "../net/sunrpc/xprtrdma/endpoint/endpoint.h"
+#include "shim.h"
+
+/*
+ * A task whose RPC is complete goes on without the lock that is held here, and takes the
+ * RPC with it, unless that is pinned.
+ */
+static void shim_complete_rqst(struct rpc_task *task, int octets)
+{
+	lockdep_assert_held(&task->tk_rqstp->rq_xprt->queue_lock);
+	if (!atomic_read(&task->tk_rqstp->rq_pin))
+		atomic_inc(&shim_misuse);
+	xprt_complete_rqst(task, octets);
+}
+
+#define xprt_complete_rqst(task, octets)	shim_complete_rqst(task, octets)
+
 #include "../net/sunrpc/xprtrdma/transport/requester.c"
 #include "../net/sunrpc/xprtrdma/transport/requester_reply.c"
 #include "../net/sunrpc/xprtrdma/transport/requester_show.c"
-
-#include "shim.h"
 
 enum {
 	REQ_PAGES = 4,

@@ -1482,6 +1482,14 @@ enum rpcrdma_verdict rpcrdma_conn_receive(struct rpcrdma_conn *conn,
 					  struct rpcrdma_rx *rx);
 
 /*
+ * The caller cannot keep what came last, or may not trust it, and closes the
+ * connection: from here on each message gets CLOSE. Behind a part that is lost
+ * another one would complete a message with a hole.
+ * @reason: static, in plain words; conn->reason, unless there is one already
+ */
+void rpcrdma_conn_refuse(struct rpcrdma_conn *conn, const char *reason);
+
+/*
  * The Payload stream of a Special Format message arrived: do its first two
  * words agree with the header? (6.2.2.1, 7.2)
  * @first: the stream's first 8 octets. Returns false when they do not: BAD_XDR

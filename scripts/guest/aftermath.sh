@@ -52,6 +52,13 @@ settled()
 	[ "$(connections | wc -l)" -eq $CONNECTIONS ] && [ "$(resources)" = "$RESOURCES" ]
 }
 
+# A connection of the server has more than 130 objects, and ends before they do.
+slab_settled()
+{
+	SLAB_NOW=$(slab_objects)
+	[ $SLAB_NOW -lt $((SLAB + 100)) ]
+}
+
 baseline()
 {
 	sleep 1
@@ -64,7 +71,6 @@ baseline()
 # and of the others there is nothing left.
 aftermath()
 {
-	local now
 	cat /proc/sys/kernel/random/uuid >/tmp/good
 	cp /tmp/good $MNT/good
 	cmp $EXPORT/good /tmp/good
@@ -80,10 +86,9 @@ aftermath()
 		resources
 		complain "something is left of the hostile connections"
 	fi
-	now=$(slab_objects)
-	echo "kmalloc-4k: $SLAB objects before, $now now"
-	# A connection of the server has more than 130.
-	[ $now -lt $((SLAB + 100)) ] || complain "memory is left: $now objects of 4 KiB, and $SLAB before"
+	wait_for 30 slab_settled ||
+		complain "memory is left: $SLAB_NOW objects of 4 KiB, and $SLAB before"
+	echo "kmalloc-4k: $SLAB objects before, $SLAB_NOW now"
 }
 
 # The cases' own results, as tests of the name $1, and what they said of them

@@ -102,7 +102,7 @@ demo_mount()
 	t $1.copy-in 300 copy_in
 	t $1.copy-out 300 copy_out
 	case $1 in 4.1|4.2) t $1.delegation-recalled 90 work_delegation ;; esac
-	t $1.connection 20 check_connections 1 calls_inline replies_inline read_chunks write_chunks remote_inv
+	t $1.connection 60 work_counted 1 calls_inline replies_inline read_chunks write_chunks remote_inv
 	echo "   connections:"
 	show_connections
 	t $1.umount 60 umount_works

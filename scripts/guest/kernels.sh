@@ -74,7 +74,7 @@ for v in 3 4.2; do
 	t $v.sizes 120 work_sizes
 	if [ $v = 4.2 ] || [ -z "$short" ]; then
 		t $v.fio 240 work_fio buffered 0 1k-256k
-		t $v.connection 60 check_connections 1 read_chunks write_chunks calls_inline replies_inline
+		t $v.connection 60 work_counted 1 read_chunks write_chunks calls_inline replies_inline
 	fi
 	if [ -z "$short" ]; then
 		t $v.many-processes 120 work_many

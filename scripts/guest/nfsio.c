@@ -688,10 +688,10 @@ static int locks(const char *path, const char *exppath)
 		fail("F_GETLK does not show the conflicting lock");
 	if (lock(fd, F_SETLK, F_WRLCK, 200, 100, NULL))
 		fail("a lock that is free was refused: %m");
+	t = now();
 	if (write(toholder[1], "1", 1) != 1 || read(fromholder[0], &c, 1) != 1)
 		fail("the local holder failed");
 	/* Blocks until the holder lets go. */
-	t = now();
 	if (lock(fd, F_SETLKW, F_WRLCK, 0, 100, NULL))
 		fail("waiting for a lock: %m");
 	t = now() - t;
@@ -739,12 +739,13 @@ static int ended_within(pid_t pid, int ms, int *status)
 /*
  * A write to dstaddr waits for the transport's lock, and 6.1 wakes nobody when
  * that becomes free: a process that did not get it at once waits until it is
- * killed. So processes look for it one after the other, each for a moment.
+ * killed. So processes look for it one after the other, each for a moment, and
+ * longer each time, as the machine may be slow.
  */
 static int drop(const char *path, const char *address, int seconds)
 {
 	double until = now() + seconds;
-	int status;
+	int status, ms = 50;
 	pid_t pid;
 
 	do {
@@ -756,13 +757,15 @@ static int drop(const char *path, const char *address, int seconds)
 
 			_exit(fd < 0 || write(fd, address, strlen(address)) < 0);
 		}
-		if (ended_within(pid, 50, &status))
+		if (ended_within(pid, ms, &status))
 			return !WIFEXITED(status) || WEXITSTATUS(status);
 		kill(pid, SIGKILL);
 		waitpid(pid, &status, 0);
 		/* It may have been done just before it was killed. */
 		if (WIFEXITED(status))
 			return WEXITSTATUS(status);
+		if (ms < 1000)
+			ms *= 2;
 	} while (now() < until);
 	fail("%s: its lock was never seen free", path);
 }

@@ -1094,7 +1094,7 @@ CASE(credits, more_calls_than_sends)
 	first = p->xid + 1;
 	for (;;) {
 		if ((int32_t)(p->limit - p->sent) <= 0) {
-			m = receive_more(p, 500);
+			m = receive_more(p, n < 8 ? ANSWER_MS : 500);
 			if (m)
 				bad("beyond the window came %s", describe(m));
 			if ((int32_t)(p->limit - p->sent) <= 0)
@@ -2964,7 +2964,8 @@ CASE(pressure, replies_hoarded)
 			p->no_wait = false;
 			p->credit = 0;
 			/* Not longer: who does not open its window is closed after a minute. */
-			while ((int32_t)(p->limit - p->sent) <= 0 && (m = receive(p, 2000)))
+			while ((int32_t)(p->limit - p->sent) <= 0 &&
+			       (m = receive(p, 5000 / scale)))
 				free(m);
 			if ((int32_t)(p->limit - p->sent) <= 0)
 				break;

@@ -412,7 +412,11 @@ static __always_inline void rpcrdma_recv_tell(struct rpcrdma_ep *ep,
 	}
 	switch (rv->verdict) {
 	case RPCRDMA_RX_CALL:
-		ep->ops->call(ep, rv);
+		/* Its caller sends it again elsewhere: here there is no way for a Reply. */
+		if (unlikely(ep->drained))
+			rpcrdma_recv_put(rv);
+		else
+			ep->ops->call(ep, rv);
 		break;
 	case RPCRDMA_RX_BAD_REPLY:
 		ep->ops->reply(ep, rv);
@@ -510,6 +514,9 @@ static __always_inline bool rpcrdma_recv_one(struct rpcrdma_ep *ep,
 	return keep;
 
 out_close:
+	spin_lock(&ep->lock);
+	rpcrdma_conn_refuse(&ep->conn, reason);
+	spin_unlock(&ep->lock);
 	rpcrdma_ep_close(ep, reason);
 	rpcrdma_recv_put(rv);
 	return false;

@@ -426,6 +426,22 @@ TEST(Broken, ByAReplyCloses)
 	EXPECT_EQ(e->receive(next(X, RESP)), RPCRDMA_RX_CLOSE);
 }
 
+/* The caller had no memory for a part: what follows makes no message without it. */
+TEST(Broken, ByACallerWithoutMemory)
+{
+	for (u32 resp : { 0u, RESP }) {
+		auto e = resp ? open_client() : open_server();
+
+		EXPECT_EQ(e->receive(first(X, resp | MORE)), RPCRDMA_RX_PART);
+		rpcrdma_conn_refuse(&e->conn, "no memory");
+		EXPECT_STREQ(e->conn.reason, "no memory");
+		EXPECT_EQ(e->receive(next(X, resp), true), RPCRDMA_RX_CLOSE);
+		EXPECT_EQ(e->receive(first(Y, resp), true), RPCRDMA_RX_CLOSE);
+		rpcrdma_conn_refuse(&e->conn, "another reason");
+		EXPECT_STREQ(e->conn.reason, "no memory");
+	}
+}
+
 TEST(Broken, ReplySequenceByACall)
 {
 	auto e = open_client();

@@ -833,6 +833,11 @@ enum rpcrdma_verdict rpcrdma_conn_receive(struct rpcrdma_conn *conn,
 	return verdict;
 }
 
+void rpcrdma_conn_refuse(struct rpcrdma_conn *conn, const char *reason)
+{
+	close_connection(conn, reason);
+}
+
 /*
  * For Special Format, where header and payload arrive separately: what
  * receive_msg() checks for the others.

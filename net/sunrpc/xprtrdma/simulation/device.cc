@@ -337,6 +337,17 @@ void queue_pair::error()
 	cut();
 }
 
+received *queue_pair::next_arrival()
+{
+	received *rv;
+
+	if (arrivals_.empty())
+		return nullptr;
+	rv = arrivals_.front();
+	arrivals_.pop_front();
+	return rv;
+}
+
 /* The queue pair is reset and then destroyed; no memory is reached now. */
 void queue_pair::quiet()
 {

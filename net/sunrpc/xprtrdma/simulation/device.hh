@@ -163,6 +163,8 @@ public:
 		return std::find(excused_.begin(), excused_.end(), handle) !=
 		       excused_.end();
 	}
+	/* What had arrived, and was not told of, or null */
+	received *next_arrival();
 	/* Nothing works any more, and nobody may be told: end all. */
 	void quiet();
 

@@ -239,6 +239,7 @@ bool endpoint::release_one(rpcrdma_release what)
 		qp.cut();
 		break;
 	case RPCRDMA_RELEASE_RESET:
+		drain();
 		qp.quiet();
 		break;
 	case RPCRDMA_RELEASE_WORK:
@@ -1194,8 +1195,8 @@ bool endpoint::append(received *rv)
 	if (assembly_.size() + rv->rx.payload_length >
 	    conn.cfg.props.reassembly)
 		w_.complain("more is reassembled than was announced");
-	/* Without memory the connection ends. */
-	if (w_.fault(2))
+	/* Without memory the connection ends, whatever comes behind that. */
+	if (w_.fault(20))
 		return false;
 	assembly_.insert(assembly_.end(), from, from + rv->rx.payload_length);
 	hold(RPCRDMA_MEMORY_PARTS, rv->rx.payload_length);
@@ -1227,12 +1228,40 @@ bool endpoint::assemble(received *rv)
 	return true;
 }
 
+/* What arrives before the connection's end, and is not taken, is when it is drained. */
 void endpoint::arrived(received *rv)
+{
+	if (params.silent)
+		return;
+	if (is_closing())
+		behind_.push_back(rv);
+	else
+		receive(rv);
+}
+
+void endpoint::refuse(const char *reason)
+{
+	refused_ = true;
+	rpcrdma_conn_refuse(&conn, reason);
+	close(reason);
+}
+
+void endpoint::drain()
+{
+	received *rv;
+
+	for (received *left : behind_)
+		receive(left);
+	behind_.clear();
+	while ((rv = qp.next_arrival()))
+		if (!params.silent)
+			receive(rv);
+}
+
+void endpoint::receive(received *rv)
 {
 	u32 ev;
 
-	if (params.silent || is_closing())
-		return;
 	if (params.refuses_props)
 		spoil_props(rv);
 	rv->rx.lists.more = nullptr;
@@ -1259,14 +1288,14 @@ void endpoint::arrived(received *rv)
 		return;
 	case RPCRDMA_RX_PART:
 		if (!append(rv)) {
-			close("no memory to reassemble a message");
+			refuse("no memory to reassemble a message");
 			return;
 		}
 		break;
 	case RPCRDMA_RX_CALL:
 	case RPCRDMA_RX_REPLY:
 		if (rv->rx.format == RPCRDMA_CONTINUED && !assemble(rv)) {
-			close("no memory to reassemble a message");
+			refuse("no memory to reassemble a message");
 			return;
 		}
 		break;
@@ -1279,12 +1308,17 @@ void endpoint::arrived(received *rv)
 		else
 			w_.complain(
 				"a handle is invalidated that was not offered");
-		close("the peer invalidated a handle it was not offered");
+		refuse("the peer invalidated a handle it was not offered");
 		return;
 	}
 
 	switch (rv->verdict) {
 	case RPCRDMA_RX_CALL:
+		/* It is sent again elsewhere: here there is no way for a Reply. */
+		if (is_closing()) {
+			give_back(rv);
+			break;
+		}
 		lend(rv);
 		ops_.call(*this, rv);
 		break;
@@ -1819,7 +1853,8 @@ void endpoint::check()
 	last_advertised_ = conn.advertised;
 	last_limit_ = conn.limit;
 	/* Between ends that keep the rules nothing of that has a place. */
-	if (conn.state == RPCRDMA_CONN_CLOSING && conn.reason && !excuse_stall)
+	if (conn.state == RPCRDMA_CONN_CLOSING && conn.reason &&
+	    !excuse_stall && !refused_)
 		w_.complain(who + conn.reason);
 }
 

@@ -227,6 +227,9 @@ public:
 	/* The device's upcalls */
 	void completed(work *w) override;
 	void arrived(received *rv) override;
+	void refuse(const char *reason);
+	void drain();
+	void receive(received *rv);
 
 	void act(u32 what, u64 arg) override;
 	void check();
@@ -359,9 +362,10 @@ private:
 	bool more_regions_ = false;
 	u64 idly_told_ = 0;   /* when they were told without that, last */
 	u64 short_until_ = 0; /* memory for regions */
+	bool refused_ = false;
 	std::vector<u8> assembly_;
 	std::unique_ptr<engine_test::letter_credits> letter_;
-	std::vector<received *> spares_, free_receives_;
+	std::vector<received *> spares_, free_receives_, behind_;
 	u32 live_ = 0; /* works, streams and the like not freed */
 	/* What was last seen, for check() */
 	u32 last_limit_, last_advertised_;

@@ -410,13 +410,17 @@ void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 						       rv->inv_handle,
 						       head->iov_len);
 	}
-	/* To copy what fits into a head takes no longer than to pin the RPC. */
+	if (likely(claimed != RPCRDMA_CLAIMED_NOT))
+		xprt_pin_rqst(rqst);
+	/*
+	 * To copy what fits into a head takes no longer than to take the lock again. A task
+	 * whose RPC is complete waits for the lock only while that is pinned.
+	 */
 	if (likely(claimed == RPCRDMA_CLAIMED_LAST)) {
 		req->stats->recv_copied += octets;
 		memcpy(head->iov_base, rv->payload, octets);
 		xprt_complete_rqst(rqst->rq_task, octets);
-	} else if (claimed == RPCRDMA_CLAIMED) {
-		xprt_pin_rqst(rqst);
+		xprt_unpin_rqst(rqst);
 	}
 	spin_unlock(&xprt->queue_lock);
 
