@@ -317,7 +317,10 @@ static void requester_never(struct kunit *test)
 	/* Neither chunks nor parts */
 	peer->rcsiz = 0;
 	peer->reassembly = 0;
+	/* As xprt_transmit() does */
+	xprt_pin_rqst(rqst);
 	KUNIT_EXPECT_EQ(test, rpcrdma_requester_send(xprt, f->ep, rqst), 0);
+	xprt_unpin_rqst(rqst);
 	KUNIT_EXPECT_EQ(test, task->tk_rpc_status, -EMSGSIZE);
 	KUNIT_EXPECT_EQ(test, f->stats.failed_sends, 1UL);
 	KUNIT_EXPECT_EQ(test, xprt->stat.recvs, 1UL);
