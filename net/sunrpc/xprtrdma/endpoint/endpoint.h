@@ -589,6 +589,7 @@ struct rpcrdma_ep {
 	struct rdma_cm_id	*id;
 	struct ib_device	*device;
 	bool			softirq;	/* ... which sends in softirqs */
+	int			device_node;	/* its memory's, or NUMA_NO_NODE */
 	u32			report;		/* of Send contexts, see there */
 	struct ib_pd		*pd;
 	struct ib_qp		*qp;

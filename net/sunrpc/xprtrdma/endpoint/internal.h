@@ -79,8 +79,25 @@ void rpcrdma_ep_write_space(struct rpcrdma_ep *ep);
 
 /* ---- memory.c ---- */
 
-void *rpcrdma_buffer_create(struct rpcrdma_ep *ep, u32 size,
-			    enum dma_data_direction dir, gfp_t gfp, u64 *addr);
+/*
+ * A buffer of @size octets for messages, near the device and mapped: *@addr is what that
+ * calls it. Any context that @gfp allows. Returns NULL without memory; else the caller
+ * unmaps it and gives it to kfree().
+ */
+static inline void *rpcrdma_buffer_create(struct rpcrdma_ep *ep, u32 size,
+					  enum dma_data_direction dir,
+					  gfp_t gfp, u64 *addr)
+{
+	void *buf = kmalloc_node(size, gfp, ep->device_node);
+
+	if (!buf)
+		return NULL;
+	*addr = ib_dma_map_single(ep->device, buf, size, dir);
+	if (likely(!ib_dma_mapping_error(ep->device, *addr)))
+		return buf;
+	kfree(buf);
+	return NULL;
+}
 
 u32 rpcrdma_ep_hold_some(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 			 u64 octets, u32 count);

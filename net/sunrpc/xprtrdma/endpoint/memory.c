@@ -43,32 +43,6 @@ int rpcrdma_ep_join(struct rpcrdma_ep *ep, u64 limit, u32 message)
 }
 
 /**
- * rpcrdma_buffer_create - a buffer for messages, near the device and mapped
- * @ep: endpoint with a device
- * @size: octets
- * @dir: DMA_FROM_DEVICE or DMA_TO_DEVICE
- * @gfp: how to allocate
- * @addr: set to what the device calls it
- *
- * Any context that @gfp allows. Returns the buffer, which the caller unmaps and gives to
- * kfree(), or NULL.
- */
-void *rpcrdma_buffer_create(struct rpcrdma_ep *ep, u32 size,
-			    enum dma_data_direction dir, gfp_t gfp, u64 *addr)
-{
-	void *buf = kmalloc_node(size, gfp, ibdev_to_node(ep->device));
-
-	if (!buf)
-		return NULL;
-	*addr = ib_dma_map_single(ep->device, buf, size, dir);
-	if (ib_dma_mapping_error(ep->device, *addr)) {
-		kfree(buf);
-		return NULL;
-	}
-	return buf;
-}
-
-/**
  * rpcrdma_ep_part - a connection that is being closed counts no more
  * @ep: endpoint, joined or not
  *

@@ -147,6 +147,7 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep,
 	int vector, rc;
 
 	ep->device = dev;
+	ep->device_node = ibdev_to_node(dev);
 	ep->report = RPCRDMA_REPORT_NONE;
 	if (ib_uses_virt_dma(dev)) {
 		ep->softirq = rdma_protocol_roce(dev, attr.port_num);

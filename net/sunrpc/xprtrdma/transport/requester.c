@@ -118,6 +118,14 @@ rpcrdma_requester_add_slot(struct rpcrdma_requester *r, gfp_t gfp)
 	return req;
 }
 
+/* reserve_lock held, or nobody else there */
+static void rpcrdma_requester_put_slot(struct rpcrdma_requester *r,
+				       struct rpcrdma_req *req)
+{
+	req->next_free = r->free;
+	r->free = req;
+}
+
 /**
  * rpcrdma_requester_init - prepare an rpc_xprt's request slots
  * @r: made by xprt_alloc(), which has set max_reqs
@@ -139,7 +147,7 @@ int rpcrdma_requester_init(struct rpcrdma_requester *r)
 		req = rpcrdma_requester_add_slot(r, GFP_KERNEL);
 		if (!req)
 			return -ENOMEM;
-		list_add(&req->rqst.rq_list, &xprt->free);
+		rpcrdma_requester_put_slot(r, req);
 	}
 	xprt->stat.max_slots = xprt->num_reqs;
 	return 0;
@@ -155,58 +163,58 @@ void rpcrdma_requester_free(struct rpcrdma_requester *r)
 
 	list_for_each_entry_safe(req, next, &r->reqs, all)
 		rpcrdma_req_destroy(req);
-	/* They are not sunrpc's to free. */
-	INIT_LIST_HEAD(&r->xprt.free);
 	xprt_free(&r->xprt);
 }
 
-static struct rpc_rqst *rpcrdma_requester_free_rqst(struct rpc_xprt *xprt)
+/*
+ * The slot used last is the next one used: it is warm, and idle ones stay idle.
+ * reserve_lock held, for both. Returns NULL when none is free.
+ */
+static struct rpcrdma_req *
+rpcrdma_requester_take_slot(struct rpcrdma_requester *r)
 {
-	struct rpc_rqst *rqst;
+	struct rpcrdma_req *req = r->free;
 
-	if (unlikely(list_empty(&xprt->free)))
-		return NULL;
-	rqst = list_first_entry(&xprt->free, struct rpc_rqst, rq_list);
-	list_del(&rqst->rq_list);
-	return rqst;
+	if (likely(req))
+		r->free = req->next_free;
+	return req;
 }
 
 /* Another slot is made. reserve_lock held, but not all the time. */
-static noinline struct rpc_rqst *
-rpcrdma_requester_more_rqsts(struct rpc_xprt *xprt)
+static noinline struct rpcrdma_req *
+rpcrdma_requester_more_slots(struct rpcrdma_requester *r)
 {
+	struct rpc_xprt *xprt = &r->xprt;
 	struct rpcrdma_req *req;
 
 	xprt->num_reqs++;
 	spin_unlock(&xprt->reserve_lock);
-	req = rpcrdma_requester_add_slot(rpcrdma_xprt_requester(xprt),
-					 rpc_task_gfp_mask());
+	req = rpcrdma_requester_add_slot(r, rpc_task_gfp_mask());
 	spin_lock(&xprt->reserve_lock);
 	/* Without memory, the slots there are have to do. */
 	if (!req)
-		return rpcrdma_requester_free_rqst(xprt);
+		return rpcrdma_requester_take_slot(r);
 	xprt->stat.max_slots = max_t(unsigned long, xprt->stat.max_slots,
 				     xprt->num_reqs);
-	return &req->rqst;
+	return req;
 }
 
 /**
  * rpcrdma_requester_alloc_slot - give a task a slot, or put it on the backlog
  * @xprt: transport
  * @task: @task->tk_status tells
- *
- * The slot used last is the next one used: it is warm, and idle ones stay idle.
  */
 void rpcrdma_requester_alloc_slot(struct rpc_xprt *xprt, struct rpc_task *task)
 {
-	struct rpc_rqst *rqst;
+	struct rpcrdma_requester *r = rpcrdma_xprt_requester(xprt);
+	struct rpcrdma_req *req;
 
 	spin_lock(&xprt->reserve_lock);
-	rqst = rpcrdma_requester_free_rqst(xprt);
-	if (unlikely(!rqst && xprt->num_reqs < xprt->max_reqs))
-		rqst = rpcrdma_requester_more_rqsts(xprt);
-	if (likely(rqst)) {
-		task->tk_rqstp = rqst;
+	req = rpcrdma_requester_take_slot(r);
+	if (unlikely(!req && xprt->num_reqs < xprt->max_reqs))
+		req = rpcrdma_requester_more_slots(r);
+	if (likely(req)) {
+		task->tk_rqstp = &req->rqst;
 		task->tk_status = 0;
 	} else {
 		xprt_add_backlog(xprt, task);
@@ -235,7 +243,8 @@ void rpcrdma_requester_free_slot(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
 	/* Without that nobody waits: see xprt_add_backlog(), and reserve_lock. */
 	if (likely(!test_bit(XPRT_CONGESTED, &xprt->state)) ||
 	    !xprt_wake_up_backlog(xprt, rqst))
-		list_add(&rqst->rq_list, &xprt->free);
+		rpcrdma_requester_put_slot(rpcrdma_xprt_requester(xprt),
+					   rpcrdma_rqst_req(rqst));
 	spin_unlock(&xprt->reserve_lock);
 }
 

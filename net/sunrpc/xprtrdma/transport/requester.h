@@ -48,6 +48,7 @@ struct rpcrdma_requester_stats {
 struct rpcrdma_requester {
 	struct rpc_xprt		xprt;
 	struct list_head	reqs;		/* all slots; reserve_lock */
+	struct rpcrdma_req	*free;		/* of these, by next_free; the same */
 	struct rpcrdma_requester_stats stats;
 	/* What the peer's refusals taught, on any connection */
 	spinlock_t		lessons_lock;
@@ -72,6 +73,7 @@ void rpcrdma_requester_free(struct rpcrdma_requester *r);
 struct rpcrdma_req {
 	struct rpc_rqst		rqst;
 	struct list_head	all;		/* list of the transport's slots */
+	struct rpcrdma_req	*next_free;
 	struct rpcrdma_requester_stats *stats;
 
 	/* RPC buffers, kept and grown; octets */
