@@ -1093,16 +1093,21 @@ CASE(credits, more_calls_than_sends)
 	set_parameter("svc_max_requests", 64);
 	first = p->xid + 1;
 	for (;;) {
-		if ((int32_t)(p->limit - p->sent) <= 0) {
-			m = receive_more(p, n < 8 ? ANSWER_MS : 500);
-			if (m)
-				bad("beyond the window came %s", describe(m));
-			if ((int32_t)(p->limit - p->sent) <= 0)
-				break;
+		if (p->closed)
+			bad("the connection is closed after %u Calls", n);
+		if ((int32_t)(p->limit - p->sent) > 0) {
+			null_call(p, ++p->xid, 0);
+			send_out(p);
+			n++;
+			continue;
 		}
-		null_call(p, ++p->xid, 0);
-		send_out(p);
-		n++;
+		/* The first grants are sure to come, on a slow machine late. */
+		m = receive(p, n < 8 ? ANSWER_MS : 500);
+		if (!m)
+			break;
+		if (!is_grant(m))
+			bad("beyond the window came %s", describe(m));
+		free(m);
 	}
 	if (n < 8)
 		bad("the server took %u Calls only", n);
