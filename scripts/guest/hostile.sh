@@ -118,7 +118,7 @@ client_walk()
 
 hostile_begin
 for group in prefix opening properties messages credits chunks placing pulling continuation version1 leaving; do
-	t client.$group 120 client_cases $group
+	t client.$group 40 client_cases $group
 	case_results client
 done
 t client.pressure 60 client_pressure
@@ -127,5 +127,5 @@ if [ $PRESSURE -gt 0 ]; then
 	t client.latency $((120 + 30 * PRESSURE)) client_latency
 	case_results client
 fi
-t client.walk 180 client_walk
+t client.walk 60 client_walk
 hostile_end
