@@ -240,6 +240,27 @@ static void hardware_answers_last(struct kunit *test)
 	}
 }
 
+/* ... but a Call for whose Reply there is no way any more is dropped. */
+static void hardware_drops_calls_last(struct kunit *test)
+{
+	struct shim_pair *pair = shim_open(test);
+	struct shim_side *c = &pair->client, *s = &pair->server;
+	struct shim_rpc *rpc = shim_rpcs(test, 1);
+
+	WRITE_ONCE(s->hold_calls, true);
+	shim_rpc_init(rpc, NULL, NULL);
+	memdev_hold(shim_memdev, false, true);
+	KUNIT_ASSERT_EQ(test, shim_rpc_send(c, rpc), 0);
+	KUNIT_ASSERT_TRUE(test, shim_poll(memdev_held(shim_memdev)));
+	rpcrdma_ep_close(s->ep, NULL);
+	memdev_hold(shim_memdev, false, false);
+	KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));
+	KUNIT_EXPECT_EQ(test, READ_ONCE(s->nr_held), 0U);
+	shim_release(s, UINT_MAX);
+	KUNIT_EXPECT_TRUE(test, shim_wait_gone(c));
+	shim_rpc_end(c, rpc);
+}
+
 /* Completions of Sends come late, those of Receives before them, or after. */
 static void hardware_completes_late(struct kunit *test)
 {
@@ -492,6 +513,7 @@ static struct kunit_case hardware_cases[] = {
 	KUNIT_CASE(hardware_has_little_room),
 	KUNIT_CASE(hardware_without_regions),
 	KUNIT_CASE(hardware_answers_last),
+	KUNIT_CASE(hardware_drops_calls_last),
 	KUNIT_CASE(hardware_completes_late),
 	KUNIT_CASE(hardware_overtakes),
 	KUNIT_CASE(hardware_fails_work),

@@ -5,7 +5,6 @@
 
 #include <linux/sunrpc/xprt.h>
 
-#include "../net/sunrpc/xprtrdma/endpoint/endpoint.h"
 #include "shim.h"
 
 /*

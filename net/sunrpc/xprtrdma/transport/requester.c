@@ -118,12 +118,26 @@ rpcrdma_requester_add_slot(struct rpcrdma_requester *r, gfp_t gfp)
 	return req;
 }
 
-/* reserve_lock held, or nobody else there */
+/*
+ * The slot used last is the next one used: it is warm, and idle ones stay idle.
+ * reserve_lock held, or nobody else there.
+ */
 static void rpcrdma_requester_put_slot(struct rpcrdma_requester *r,
 				       struct rpcrdma_req *req)
 {
 	req->next_free = r->free;
 	r->free = req;
+}
+
+/* reserve_lock held. Returns NULL when none is free. */
+static struct rpcrdma_req *
+rpcrdma_requester_take_slot(struct rpcrdma_requester *r)
+{
+	struct rpcrdma_req *req = r->free;
+
+	if (likely(req))
+		r->free = req->next_free;
+	return req;
 }
 
 /**
@@ -164,20 +178,6 @@ void rpcrdma_requester_free(struct rpcrdma_requester *r)
 	list_for_each_entry_safe(req, next, &r->reqs, all)
 		rpcrdma_req_destroy(req);
 	xprt_free(&r->xprt);
-}
-
-/*
- * The slot used last is the next one used: it is warm, and idle ones stay idle.
- * reserve_lock held, for both. Returns NULL when none is free.
- */
-static struct rpcrdma_req *
-rpcrdma_requester_take_slot(struct rpcrdma_requester *r)
-{
-	struct rpcrdma_req *req = r->free;
-
-	if (likely(req))
-		r->free = req->next_free;
-	return req;
 }
 
 /* Another slot is made. reserve_lock held, but not all the time. */

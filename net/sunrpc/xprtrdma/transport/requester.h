@@ -48,7 +48,7 @@ struct rpcrdma_requester_stats {
 struct rpcrdma_requester {
 	struct rpc_xprt		xprt;
 	struct list_head	reqs;		/* all slots; reserve_lock */
-	struct rpcrdma_req	*free;		/* of these, by next_free; the same */
+	struct rpcrdma_req	*free;		/* by next_free; reserve_lock */
 	struct rpcrdma_requester_stats stats;
 	/* What the peer's refusals taught, on any connection */
 	spinlock_t		lessons_lock;
