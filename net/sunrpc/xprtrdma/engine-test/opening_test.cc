@@ -98,6 +98,21 @@ TEST(Version, OthersGetErrVers)
 	}
 }
 
+/* A peer of version 1 takes a grant of zero for the end of all Calls. */
+TEST(Version, ErrVersGrantsOneAtLeast)
+{
+	end e{ usual_config(false) };
+
+	e.post(2);
+	EXPECT_EQ(e.receive(version1_call(1), true), RPCRDMA_RX_DONE);
+	ASSERT_EQ(e.conn.posted - e.conn.received, 1u) << "the reserve";
+
+	const message m = e.control();
+
+	ASSERT_EQ(m.size(), 28u);
+	EXPECT_EQ(m.get(8), 1u);
+}
+
 TEST(Version, ErrVersThenVersion2)
 {
 	auto e = new_server();
@@ -317,6 +332,24 @@ TEST(Order, OpenedOnlyWhenOwnPartsCanGo)
 	e->receive(message().prefix(0, RDMA2_NOMSG, 0, 1, 1).no_lists());
 	EXPECT_TRUE(e->events & RPCRDMA_EV_OPENED);
 	EXPECT_EQ(e->control().get(12), +RDMA2_CONNPROP);
+}
+
+/* Posting a Receive before own CONNPROP is sent asks for another attempt. */
+TEST(Order, ReceivesBeforeOwnConnpropOpenTheWindow)
+{
+	auto e = new_server();
+
+	e->receive(connprop({}), true);
+	ASSERT_EQ(e->conn.state, RPCRDMA_CONN_OPEN);
+	EXPECT_FALSE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL));
+	EXPECT_FALSE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_REPLY));
+	e->post(1);
+	EXPECT_EQ(e->events, RPCRDMA_EV_CONTROL | RPCRDMA_EV_WINDOW);
+	ASSERT_EQ(e->control().get(12), +RDMA2_CONNPROP);
+	EXPECT_TRUE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL));
+	/* Later ones say nothing new. */
+	e->post(1);
+	EXPECT_FALSE(e->events & RPCRDMA_EV_WINDOW);
 }
 
 TEST(Order, RpcBeforeTheEndOfOpeningCloses)
@@ -734,6 +767,57 @@ TEST(Props, OwnOnesRefused)
 	EXPECT_EQ(e.conn.cfg.props.rcsiz, 16u);
 	EXPECT_EQ(e.conn.cfg.props.reply_read, 0u);
 	EXPECT_EQ(e.conn.cfg.props.reassembly, 262144u);
+}
+
+/* An ERROR about something else does not reset the properties of this end. */
+TEST(Props, OtherErrorsRefuseNone)
+{
+	const auto error = [](u32 xid) {
+		return message()
+			.prefix(xid, RDMA2_ERROR, RDMA2_F_RESPONSE, 16, 0)
+			.word(RDMA2_ERR_BAD_PROPVAL);
+	};
+	auto cfg = usual_config(false);
+
+	cfg.props.rcsiz = 3;
+
+	/* This end has sent no CONNPROP. */
+	end server{ cfg };
+
+	server.post(33);
+	EXPECT_EQ(server.receive(error(0)), RPCRDMA_RX_DONE);
+	EXPECT_EQ(server.conn.cfg.props.rcsiz, 3u);
+	EXPECT_EQ(server.conn.counters.dropped, 1u);
+	EXPECT_EQ(server.conn.counters.errors_received, 0u);
+
+	/* CONNPROP has no xid. */
+	cfg.client = 1;
+	end client{ cfg };
+
+	client.post(33);
+	rpcrdma_conn_established(&client.conn);
+	ASSERT_EQ(client.control().get(12), +RDMA2_CONNPROP);
+	EXPECT_EQ(client.receive(error(9)), RPCRDMA_RX_DONE);
+	EXPECT_EQ(client.conn.cfg.props.rcsiz, 3u);
+	EXPECT_EQ(client.conn.counters.dropped, 1u);
+	EXPECT_EQ(client.conn.counters.errors_received, 0u);
+	EXPECT_EQ(client.receive(error(0)), RPCRDMA_RX_DONE);
+	EXPECT_EQ(client.conn.cfg.props.rcsiz, 16u);
+}
+
+/* CONNPROP is no Reply: with RESPONSE none of its values applies. */
+TEST(Props, ResponseAppliesNothing)
+{
+	auto e = new_server();
+
+	e->receive(
+		connprop({ prop32(RDMA2_PROPID_RCSIZ, 7) }, RDMA2_F_RESPONSE));
+	EXPECT_EQ(e->conn.counters.dropped, 1u);
+	/* It counts, and is not answered with an ERROR. */
+	EXPECT_EQ(e->conn.state, RPCRDMA_CONN_OPEN);
+	EXPECT_EQ(e->conn.peer.rcsiz, 16u);
+	EXPECT_EQ(e->control().get(12), +RDMA2_CONNPROP);
+	EXPECT_EQ(e->control().size(), 0u);
 }
 
 /* What it sends is not larger than it said it would be. */

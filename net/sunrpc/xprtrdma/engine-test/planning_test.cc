@@ -1157,6 +1157,28 @@ TEST(PlanReply, WriteChunkTooShortIsNoError)
 	}
 }
 
+/* The ERROR names the first Write chunk that is too short, and its result. */
+TEST(PlanReply, FirstWriteChunkTooShort)
+{
+	auto peer = usual_props();
+
+	peer.reassembly = 0;
+	auto e = responder(false, peer);
+	rpcrdma_lists lists = no_lists();
+
+	add_write(&lists, 1, 40000);
+	add_write(&lists, 1, 400);
+	add_write(&lists, 1, 400);
+
+	const auto plan = plan_reply(
+		*e, lists, 90000,
+		{ { 100, 30000 }, { 30200, 20000 }, { 50400, 30000 } });
+
+	EXPECT_EQ(plan->error, +RDMA2_ERR_WRITE_RESOURCE);
+	EXPECT_EQ(plan->arg[0], 2u) << "counted from one";
+	EXPECT_EQ(plan->arg[1], 20000u);
+}
+
 /* An empty Write chunk is for its item only, not the end of the list. */
 TEST(PlanReply, EmptyWriteChunkKeepsItsPlace)
 {
@@ -1244,6 +1266,27 @@ TEST(PlanReply, HeaderTooLarge)
 	EXPECT_EQ(plan_reply(*e, lists, 16)->error, 0u);
 }
 
+/* The last part returns all chunks, and has room for payload, too. */
+TEST(PlanReply, NoRoomInTheLastPart)
+{
+	for (u32 room = 0; room < 12; room++) {
+		auto peer = usual_props();
+
+		peer.rbsiz = PLAIN + WRITE + SEG * 64 + room;
+		auto e = responder(false, peer);
+		rpcrdma_lists lists = no_lists();
+
+		add_write(&lists, 64, 1000);
+
+		const auto plan = plan_reply(*e, lists, 20000);
+
+		EXPECT_EQ(plan->error,
+			  room < 8 ? +RDMA2_ERR_REPLY_RESOURCE : 0u);
+		if (!plan->error)
+			EXPECT_EQ(plan->format, RPCRDMA_CONTINUED);
+	}
+}
+
 TEST(PlanReply, RemoteInvalidation)
 {
 	rpcrdma_lists lists = no_lists();
@@ -1261,6 +1304,26 @@ TEST(PlanReply, RemoteInvalidation)
 			EXPECT_EQ(plan->inv_handle, inv_ok ? 77u : 0u);
 			EXPECT_EQ(plan->lists.inv_handle, 0u);
 		}
+	}
+}
+
+/* A Requester that offers no handle gets a plain Send, whatever its chunks. */
+TEST(PlanReply, NoHandleIsInvalidatedUnasked)
+{
+	auto e = responder();
+
+	for (u32 chunks = 0; chunks < 8; chunks++) {
+		rpcrdma_lists lists = no_lists();
+
+		if (chunks & 1)
+			add_read(&lists, 100, 1, 4000);
+		if (chunks & 2)
+			add_write(&lists, 2, 4000);
+		if (chunks & 4)
+			add_reply(&lists, 3, 4000);
+		for (u32 length : { 100u, 10000u })
+			EXPECT_EQ(plan_reply(*e, lists, length)->inv_handle,
+				  0u);
 	}
 }
 

@@ -980,6 +980,38 @@ TEST(ReverseV1, ChunksAreRefused)
 	EXPECT_EQ(c->control().get(16), +ERR_CHUNK);
 }
 
+/* A reverse Call offers no chunk, so its Reply can return none. */
+TEST(ReverseV1, RepliesWithChunksAreBad)
+{
+	const message replies[] = {
+		fixed(X, MSG)
+			.word(0)
+			.word(1)
+			.word(1)
+			.segment(77, 10, 0)
+			.word(0)
+			.word(0)
+			.rpc(X, REPLY, 40),
+		fixed(X, MSG)
+			.word(0)
+			.word(0)
+			.word(1)
+			.word(1)
+			.segment(77, 10, 0)
+			.rpc(X, REPLY, 40),
+	};
+
+	for (const message &m : replies) {
+		auto s = server1();
+
+		header_of(*s, RPCRDMA_KIND_CALL, X);
+		EXPECT_EQ(s->receive(m), RPCRDMA_RX_BAD_REPLY);
+		EXPECT_EQ(s->rx.xid, X);
+		EXPECT_EQ(s->rx.error.status, -5);
+		EXPECT_TRUE(may_call(*s)) << "it counts as an answer";
+	}
+}
+
 /* ---- Messages ---- */
 
 TEST(MessagesV1, ReadListInAnyOrder)
@@ -1730,6 +1762,27 @@ TEST(SegmentsV1, ManyPositions)
 		ASSERT_EQ(e->receive(m), RPCRDMA_RX_CALL);
 		expect_segments(e->rx.lists, count * chunks, 4);
 		EXPECT_EQ(e->rx.lists.nr_reads, chunks);
+	}
+}
+
+/* A list in ascending order is complete or refused. */
+TEST(SegmentsV1, OnePositionTooMany)
+{
+	for (u32 over : { 0u, 1u }) {
+		const u32 chunks = RPCRDMA_MAX_READ_CHUNKS + over;
+		auto e = server1();
+		message m = fixed(X, MSG);
+
+		for (u32 i = 0; i < chunks; i++)
+			m.read_segment(16 + 4 * i, i, 4, u64{ i } << 12);
+		m.word(0).word(0).word(0).rpc(X, CALL, 400);
+		if (!over) {
+			ASSERT_EQ(e->receive(m), RPCRDMA_RX_CALL);
+			EXPECT_EQ(e->rx.lists.nr_reads, chunks);
+			continue;
+		}
+		EXPECT_EQ(e->receive(m), RPCRDMA_RX_DONE);
+		EXPECT_EQ(e->control().get(16), +ERR_CHUNK);
 	}
 }
 

@@ -398,6 +398,29 @@ TEST(Receives, WindowIsHalvedOnceInAWhile)
 	EXPECT_EQ(before, FIRST);
 }
 
+/* A free Receive replaces one that a Call holds, even if there are too many. */
+TEST(Receives, NoneIsFreedThatThePeerNeeds)
+{
+	account a{ false };
+
+	widen(a, 2 * FIRST);
+	for (u32 i = 0; a.e->conn.window > FIRST && i < 100; i++) {
+		a.now += LONG;
+		few_calls(a);
+	}
+	ASSERT_EQ(a.e->conn.window, FIRST);
+	/* The peer uses the larger window that it was granted. */
+	a.calls(FIRST, true);
+	ASSERT_LT(a.with_device(), FIRST);
+	ASSERT_GT(a.made - a.let_go, FIRST + 1) << "there are too many";
+
+	const u32 before = a.let_go;
+
+	a.held--;
+	a.give_back();
+	EXPECT_EQ(a.let_go, before);
+}
+
 TEST(Receives, SeveralArePostedTogether)
 {
 	for (bool client : { false, true }) {

@@ -226,6 +226,31 @@ TEST(Recovery, SegmentsIsNewsOnceAndForEachCall)
 	EXPECT_EQ(r.max_segs(), 3u);
 }
 
+/* A peer that refuses the same Call for the same reason twice ends the RPC. */
+TEST(Recovery, EachErrorAllowsOneResend)
+{
+	requester r;
+
+	ASSERT_EQ(r.send(), 0);
+	ASSERT_EQ(r.refuse(RDMA2_ERR_SEGMENTS, { 3 }), 0);
+	ASSERT_EQ(r.send(), 0);
+	ASSERT_GT(r.lists.nr_segs, 1) << "a lower limit is possible";
+	EXPECT_EQ(r.refuse(RDMA2_ERR_SEGMENTS, { 1 }), -5);
+	EXPECT_EQ(r.max_segs(), 1u) << "other Calls keep to it";
+
+	/* Another error allows one more. */
+	requester q;
+
+	ASSERT_EQ(q.send(), 0);
+	ASSERT_EQ(q.refuse(RDMA2_ERR_SEGMENTS, { 3 }), 0);
+	ASSERT_EQ(q.send(), 0);
+	ASSERT_TRUE(q.lists.nr_reads || q.lists.nr_writes);
+	if (q.lists.nr_reads)
+		EXPECT_EQ(q.refuse(RDMA2_ERR_READ_CHUNKS, { 0 }), 0);
+	else
+		EXPECT_EQ(q.refuse(RDMA2_ERR_WRITE_CHUNKS, { 0 }), 0);
+}
+
 /* The largest result, and the peer takes fewer segments than that has. */
 TEST(Recovery, SegmentsWithNoWayLeft)
 {
