@@ -1832,9 +1832,10 @@ struct rpcrdma_step {
 
 /*
  * It is going to be sent on @conn. Returns 0: what regions of an earlier attempt
- * are left have to be released first; or -ENOTCONN: it was sent there before, and
- * with a second Call of that xid (WP 3.7) would get a second Reply, or meet the
- * first one's.
+ * are left have to be released first; or -ENOTCONN: it was sent there before and no
+ * Reply has come. A second Call of that xid (WP 3.7) would get a second Reply, or meet
+ * the first one's. An RPC that was answered may be sent there again: sunrpc repeats
+ * a Call, with the same xid, when its Reply reports an RPC error.
  */
 int rpcrdma_exchange_begin_anew(struct rpcrdma_exchange *x,
 				const struct rpcrdma_conn *conn);

@@ -252,13 +252,13 @@ std::string yes(bool is)
 	return is ? "yes" : "";
 }
 
-TEST(Exchange, IsSentOnceOnEachConnection)
+TEST(Exchange, IsNotSentTwiceOnAConnectionWithoutAReply)
 {
 	expect("begun on the same connection",
 	       [](exchange &e) {
 		       return yes(!rpcrdma_exchange_begin(&e.x, &e.conn));
 	       },
-	       { { "idle", "yes" }, { "again", "yes" } });
+	       { { "idle", "yes" }, { "again", "yes" }, { "over", "yes" } });
 	expect("begun on another",
 	       [](exchange &e) {
 		       return yes(!rpcrdma_exchange_begin(&e.x, &e.next));
@@ -330,7 +330,7 @@ TEST(Exchange, APlainReplyIsTheLast)
 			  row.claimed == RPCRDMA_CLAIMED_LAST);
 	}
 
-	/* It is over: not sent again there, and sent where it has to be. */
+	/* It is over, and may be sent again on any connection. */
 	exchange e;
 
 	e.rx->format = RPCRDMA_INLINE;
@@ -340,7 +340,6 @@ TEST(Exchange, APlainReplyIsTheLast)
 					       100),
 		  RPCRDMA_CLAIMED_NOT);
 	EXPECT_EQ(claim(e, 100), RPCRDMA_CLAIMED_LAST);
-	EXPECT_EQ(rpcrdma_exchange_begin(&e.x, &e.conn), -ENOTCONN_);
 	EXPECT_EQ(rpcrdma_exchange_begin(&e.x, &e.next), 0);
 }
 
@@ -450,7 +449,7 @@ TEST(Exchange, ATaskHearsOnceThatItIsToSendAgain)
 		       return yes(!rpcrdma_exchange_begin(&e.x, &e.conn) &&
 				  rpcrdma_exchange_resend(&e.x));
 	       },
-	       { { "idle", "" }, { "again", "" } });
+	       { { "idle", "" }, { "again", "" }, { "over", "" } });
 }
 
 /* A task that is killed waits for the end of what is under way. */
@@ -489,7 +488,21 @@ TEST(Exchange, AReplyWithoutRegionsEndsIt)
 	EXPECT_EQ(s.todo, PLACE | PUT | COMPLETE);
 	EXPECT_EQ(s.status, 80);
 	expect_parts(e.x.parts, 80, 0, 0, 0, 80);
+}
+
+/* sunrpc repeats the RPC, with the same xid, when its Reply reports an error. */
+TEST(Exchange, AnAnsweredCallIsSentAgainOnItsConnection)
+{
+	exchange e;
+
+	e.send();
 	EXPECT_EQ(rpcrdma_exchange_begin(&e.x, &e.conn), -ENOTCONN_);
+	e.claim();
+	EXPECT_EQ(rpcrdma_exchange_reply(&e.x, &e.conn, &e.a).todo,
+		  PLACE | PUT | COMPLETE);
+	EXPECT_EQ(rpcrdma_exchange_begin(&e.x, &e.conn), 0);
+	EXPECT_FALSE(rpcrdma_exchange_claim(&e.x, &e.conn));
+	e.send().claim();
 }
 
 /* What is in a chunk is the device's until that is invalid. */

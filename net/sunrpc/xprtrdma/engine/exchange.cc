@@ -202,10 +202,11 @@ int rpcrdma_exchange_begin_anew(struct rpcrdma_exchange *x,
 	switch (stage_of(x)) {
 	case stage::IDLE:
 	case stage::AGAIN:
+	/* The Reply has come, so no other can be taken for that of the next Call. */
+	case stage::OVER:
 		break;
 	case stage::SENT:
 	case stage::LOST:
-	case stage::OVER:
 		if (same)
 			return -E_NOTCONN;
 		break;
