@@ -327,7 +327,7 @@ static bool peer_reply(struct rpcrdma_recv *rv, u32 want, u32 bad)
 	inline_len = r->plan.inline_length;
 	if (r->plan.format == RPCRDMA_CONTINUED) {
 		st = rpcrdma_stream_alloc(RPCRDMA_KIND_REPLY, xid, inline_len,
-					  &r->plan.lists);
+					  &r->plan.lists, GFP_NOFS);
 		if (!st)
 			goto out_rw;
 		memcpy(st->data, r->octets, inline_len);

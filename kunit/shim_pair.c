@@ -347,7 +347,7 @@ static bool shim_try_reply(struct shim_side *side, struct rpcrdma_recv **rvp,
 
 	if (plan->format == RPCRDMA_CONTINUED) {
 		st = rpcrdma_stream_alloc(RPCRDMA_KIND_REPLY, rv->rx.xid,
-					  plan->inline_length, &plan->lists);
+					  plan->inline_length, &plan->lists, GFP_NOFS);
 		if (!st)
 			return false;
 		to = st->data;
@@ -993,7 +993,7 @@ static int shim_rpc_try_locked(struct shim_side *side, struct shim_rpc *rpc)
 		goto out_put;
 	if (rpcrdma_header_octets(&ep->conn, &rpc->lists) + len > room) {
 		st = rpcrdma_stream_alloc(RPCRDMA_KIND_CALL, 0, len,
-					  &rpc->lists);
+					  &rpc->lists, GFP_NOFS);
 		if (!st) {
 			rc = -ENOMEM;
 			goto out_put;

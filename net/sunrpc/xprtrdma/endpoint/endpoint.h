@@ -237,7 +237,8 @@ struct rpcrdma_stream {
  */
 struct rpcrdma_stream *rpcrdma_stream_alloc(enum rpcrdma_kind kind, u32 xid,
 					    u32 len,
-					    const struct rpcrdma_lists *lists);
+					    const struct rpcrdma_lists *lists,
+					    gfp_t gfp);
 /* Free one that was not sent. */
 void rpcrdma_stream_free(struct rpcrdma_stream *st);
 

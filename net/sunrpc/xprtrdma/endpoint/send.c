@@ -754,17 +754,19 @@ static void rpcrdma_stream_done(struct rpcrdma_work *work, bool ok)
  * @xid: of the RPC
  * @len: octets of Payload stream; the caller fills them in
  * @lists: its chunk lists, or NULL
+ * @gfp: how the memory is allocated; without __GFP_FS
  *
  * Process context; may sleep, without starting I/O. Returns NULL when there is
  * no memory.
  */
 struct rpcrdma_stream *rpcrdma_stream_alloc(enum rpcrdma_kind kind, u32 xid,
 					    u32 len,
-					    const struct rpcrdma_lists *lists)
+					    const struct rpcrdma_lists *lists,
+					    gfp_t gfp)
 {
 	struct rpcrdma_stream *st;
 
-	st = kvmalloc(struct_size(st, data, len), GFP_NOFS);
+	st = kvmalloc(struct_size(st, data, len), gfp);
 	if (!st)
 		return NULL;
 	memset(st, 0, offsetof(struct rpcrdma_stream, lists));

@@ -581,7 +581,7 @@ static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
 
 	if (plan->format == RPCRDMA_CONTINUED) {
 		st = rpcrdma_stream_alloc(RPCRDMA_KIND_REPLY, xid, snd->len,
-					  &plan->lists);
+					  &plan->lists, RPCRDMA_GFP_CLIENT);
 		if (!st)
 			return -ENOBUFS;
 		rpcrdma_xdr_copy_out(snd, 0, snd->len, st->data);

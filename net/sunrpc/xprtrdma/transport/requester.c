@@ -517,7 +517,8 @@ rpcrdma_requester_build(struct rpcrdma_send *send, struct rpc_rqst *rqst,
 		return rpcrdma_requester_fill(send, rqst, plan, lists);
 	*stream = rpcrdma_stream_alloc(RPCRDMA_KIND_CALL,
 				       be32_to_cpu(rqst->rq_xid),
-				       plan->inline_length, lists);
+				       plan->inline_length, lists,
+				       RPCRDMA_GFP_CLIENT);
 	if (!*stream)
 		return -ENOMEM;
 	rpcrdma_requester_copy(rqst, plan, (*stream)->data);
@@ -583,6 +584,16 @@ static noinline int rpcrdma_req_post_planned(struct rpcrdma_ep *ep,
 	    unlikely(rpcrdma_sq_somebody_waits(&ep->sq)) &&
 	    !rpcrdma_ep_may_call(ep))
 		return -EAGAIN;
+	rc = rpcrdma_req_post(ep, req, &plan, send);
+	if (likely(rc != -ENOMEM || plan.format != RPCRDMA_CONTINUED))
+		return rc;
+	/*
+	 * The copy of a message in parts may need memory that is only freed when
+	 * this Call has been sent. A Read chunk needs none.
+	 */
+	call.no_parts = true;
+	if (rpcrdma_plan_call(&ep->conn, &call, &plan))
+		return rc;
 	return rpcrdma_req_post(ep, req, &plan, send);
 }
 

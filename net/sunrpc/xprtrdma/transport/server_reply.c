@@ -445,7 +445,7 @@ static int rpcrdma_svc_send_parts(struct svc_rqst *rqstp,
 	struct rpcrdma_rw *rw;
 
 	st = rpcrdma_stream_alloc(RPCRDMA_KIND_REPLY, reply->xid,
-				  plan->inline_length, &plan->lists);
+				  plan->inline_length, &plan->lists, GFP_NOFS);
 	if (!st)
 		return rpcrdma_svc_cannot(conn, reply->xid, reply->length,
 					  -ENOMEM);
