@@ -2090,9 +2090,43 @@ enum rpcrdma_refusal {
 	RPCRDMA_REFUSE_NOT,
 	RPCRDMA_REFUSE_TOO_LARGE,	/* a Call, for the service */
 	RPCRDMA_REFUSE_ANOTHERS,		/* Read chunks have another message */
-	RPCRDMA_REFUSE_NO_SERVICE,	/* for a Call, now */
+	RPCRDMA_REFUSE_NO_SERVICE,	/* for a Call */
 	RPCRDMA_REFUSE_NO_REPLY,		/* a Reply cannot be sent in any form */
 };
+
+/*
+ * A step that moves a Call or a Reply along has failed with a negative errno: it is
+ * given up for good, or tried again. Each of these is a place where that is decided.
+ */
+enum rpcrdma_failed {
+	RPCRDMA_FAILED_CALL,		/* Responder: deliver a Call to its service */
+	RPCRDMA_FAILED_REPLY,		/* Responder: send a Reply, which is lost then */
+	RPCRDMA_FAILED_KEPT_REPLY,	/* Responder: send a Reply that its task keeps */
+	RPCRDMA_FAILED_PULL,		/* Requester: pull a Reply */
+	RPCRDMA_FAILED_SEND,		/* Requester: send a Call, which its task keeps */
+};
+
+enum rpcrdma_remedy_kind {
+	RPCRDMA_REMEDY_NONE,		/* nothing has failed */
+	/* The task tries again on this connection, if that is still open. */
+	RPCRDMA_REMEDY_RETRY,
+	/* Close the connection: the Requester sends the Call again on the next. */
+	RPCRDMA_REMEDY_CLOSE,
+	/* Each attempt would fail: end the RPC, at a Responder with an ERROR. */
+	RPCRDMA_REMEDY_GIVE_UP,
+};
+
+struct rpcrdma_remedy {
+	enum rpcrdma_remedy_kind kind;
+	enum rpcrdma_refusal refusal;	/* GIVE_UP at a Responder */
+};
+
+/*
+ * Return what to do after @failed with @status, 0 or a negative errno. A lack of
+ * memory, of space in a queue or of a connection passes, so that an ERROR would end
+ * an RPC that could succeed. At a Responder -EOPNOTSUPP is the lack of a service.
+ */
+struct rpcrdma_remedy rpcrdma_remedy_for(enum rpcrdma_failed failed, int status);
 
 /* The ERROR's code, RDMA2_ERR_*, and what to say of it in a log */
 u32 rpcrdma_refusal_code(enum rpcrdma_refusal refusal);
@@ -2603,14 +2637,6 @@ struct rpcrdma_link_step {
  */
 struct rpcrdma_link_step rpcrdma_link_next(struct rpcrdma_link_walk *walk,
 					   int result, bool open);
-
-/*
- * Would what ended with @status, a negative errno, end like that each time? Not
- * what lacked memory, room in a queue or a connection: that may be tried again, as
- * it is or on another connection. The rest never succeeds, and whoever waits for it
- * has to be told.
- */
-bool rpcrdma_lasting(int status);
 
 /*
  * What tasks that wait for a connection are told, when an attempt at one ended with

@@ -732,16 +732,6 @@ TEST(Link, ItIsClosed)
 		  (links{ RPCRDMA_LINK_FORGET, RPCRDMA_LINK_DOWN }));
 }
 
-TEST(Life, WhatLastsAndWhatMayPass)
-{
-	/* EAGAIN, ENOMEM, ENOBUFS, ENOTCONN */
-	for (const int status : { 0, -11, -12, -105, -107 })
-		EXPECT_FALSE(rpcrdma_lasting(status)) << status;
-	/* E2BIG, EFAULT, EINVAL, EMSGSIZE, EOPNOTSUPP, EIO, and any other */
-	for (const int status : { -7, -14, -22, -90, -95, -5, -1, -4096 })
-		EXPECT_TRUE(rpcrdma_lasting(status)) << status;
-}
-
 TEST(Life, ASilentServerIsAskedForTheOtherVersionAtOnce)
 {
 	rpcrdma_version_memory memory{};

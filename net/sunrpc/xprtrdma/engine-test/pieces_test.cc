@@ -580,4 +580,79 @@ TEST(Refusals, HaveACode)
 			  nullptr);
 }
 
+rpcrdma_remedy remedy(rpcrdma_failed failed, int status)
+{
+	return rpcrdma_remedy_for(failed, status);
+}
+
+constexpr rpcrdma_failed PLACES[] = {
+	RPCRDMA_FAILED_CALL, RPCRDMA_FAILED_REPLY, RPCRDMA_FAILED_KEPT_REPLY,
+	RPCRDMA_FAILED_PULL, RPCRDMA_FAILED_SEND,
+};
+
+/* EAGAIN, ENOMEM, ENOBUFS, ENOTCONN */
+constexpr int PASSING[] = { -11, -12, -105, -107 };
+
+TEST(Refusals, NotForWhatMayPass)
+{
+	for (const rpcrdma_failed failed : PLACES) {
+		EXPECT_EQ(remedy(failed, 0).kind, RPCRDMA_REMEDY_NONE);
+		EXPECT_EQ(remedy(failed, 0).refusal, RPCRDMA_REFUSE_NOT);
+		for (const int status : PASSING) {
+			const rpcrdma_remedy r = remedy(failed, status);
+
+			EXPECT_NE(r.kind, RPCRDMA_REMEDY_NONE);
+			EXPECT_NE(r.kind, RPCRDMA_REMEDY_GIVE_UP) << status;
+			EXPECT_EQ(r.refusal, RPCRDMA_REFUSE_NOT);
+		}
+	}
+}
+
+/* The peer sends its Call again only on another connection. */
+TEST(Refusals, TheConnectionEndsWhereNoTaskRepeatsIt)
+{
+	for (const int status : PASSING) {
+		const auto retry = status == -107 ? RPCRDMA_REMEDY_CLOSE :
+						    RPCRDMA_REMEDY_RETRY;
+
+		EXPECT_EQ(remedy(RPCRDMA_FAILED_CALL, status).kind,
+			  RPCRDMA_REMEDY_CLOSE);
+		EXPECT_EQ(remedy(RPCRDMA_FAILED_REPLY, status).kind,
+			  RPCRDMA_REMEDY_CLOSE);
+		EXPECT_EQ(remedy(RPCRDMA_FAILED_PULL, status).kind,
+			  RPCRDMA_REMEDY_CLOSE);
+		EXPECT_EQ(remedy(RPCRDMA_FAILED_KEPT_REPLY, status).kind,
+			  retry);
+		EXPECT_EQ(remedy(RPCRDMA_FAILED_SEND, status).kind, retry);
+	}
+}
+
+TEST(Refusals, ForWhatLasts)
+{
+	/* E2BIG, EFAULT, EINVAL, EMSGSIZE, EIO, and any other */
+	for (const int status : { -7, -14, -22, -90, -5, -1, -4096 }) {
+		for (const rpcrdma_failed failed : PLACES)
+			EXPECT_EQ(remedy(failed, status).kind,
+				  RPCRDMA_REMEDY_GIVE_UP)
+				<< status;
+		EXPECT_EQ(remedy(RPCRDMA_FAILED_CALL, status).refusal,
+			  RPCRDMA_REFUSE_TOO_LARGE);
+		EXPECT_EQ(remedy(RPCRDMA_FAILED_REPLY, status).refusal,
+			  RPCRDMA_REFUSE_NO_REPLY);
+		EXPECT_EQ(remedy(RPCRDMA_FAILED_KEPT_REPLY, status).refusal,
+			  RPCRDMA_REFUSE_NO_REPLY);
+		EXPECT_EQ(remedy(RPCRDMA_FAILED_PULL, status).refusal,
+			  RPCRDMA_REFUSE_NOT);
+		EXPECT_EQ(remedy(RPCRDMA_FAILED_SEND, status).refusal,
+			  RPCRDMA_REFUSE_NOT);
+	}
+	/* EOPNOTSUPP */
+	EXPECT_EQ(remedy(RPCRDMA_FAILED_CALL, -95).kind,
+		  RPCRDMA_REMEDY_GIVE_UP);
+	EXPECT_EQ(remedy(RPCRDMA_FAILED_CALL, -95).refusal,
+		  RPCRDMA_REFUSE_NO_SERVICE);
+	EXPECT_EQ(remedy(RPCRDMA_FAILED_REPLY, -95).refusal,
+		  RPCRDMA_REFUSE_NO_REPLY);
+}
+
 } // namespace

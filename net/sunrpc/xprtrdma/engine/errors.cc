@@ -221,11 +221,46 @@ constexpr refusal REFUSALS[] = {
 	  "larger than this service takes; mount with a smaller wsize" },
 	{ RDMA2_ERR_BAD_XDR,
 	  "what its Read chunks hold does not belong to it" },
-	{ RDMA2_ERR_SYSTEM, "there is no service for it, or no memory" },
+	{ RDMA2_ERR_SYSTEM, "there is no service for it" },
 	{ RDMA2_ERR_SYSTEM, "there is no way to send its Reply" },
 };
 static_assert(sizeof(REFUSALS) / sizeof(REFUSALS[0]) ==
 	      RPCRDMA_REFUSE_NO_REPLY + 1);
+
+/* Return true if each attempt would fail with @status, a negative errno. */
+bool lasting(int status)
+{
+	switch (-status) {
+	case E_AGAIN:
+	case E_NOMEM:
+	case E_NOBUFS:
+	case E_NOTCONN:
+		return false;
+	default:
+		return true;
+	}
+}
+
+enum rpcrdma_refusal refusal_of(enum rpcrdma_failed failed, int status)
+{
+	switch (failed) {
+	case RPCRDMA_FAILED_CALL:
+		return status == -E_OPNOTSUPP ? RPCRDMA_REFUSE_NO_SERVICE :
+						RPCRDMA_REFUSE_TOO_LARGE;
+	case RPCRDMA_FAILED_REPLY:
+	case RPCRDMA_FAILED_KEPT_REPLY:
+		return RPCRDMA_REFUSE_NO_REPLY;
+	default:
+		return RPCRDMA_REFUSE_NOT;
+	}
+}
+
+/* Return true if a task at this end tries again by itself. */
+bool has_task(enum rpcrdma_failed failed)
+{
+	return failed == RPCRDMA_FAILED_KEPT_REPLY ||
+	       failed == RPCRDMA_FAILED_SEND;
+}
 
 } // namespace
 
@@ -237,4 +272,16 @@ u32 rpcrdma_refusal_code(enum rpcrdma_refusal refusal)
 const char *rpcrdma_refusal_text(enum rpcrdma_refusal refusal)
 {
 	return REFUSALS[refusal].text;
+}
+
+struct rpcrdma_remedy rpcrdma_remedy_for(enum rpcrdma_failed failed, int status)
+{
+	if (!status)
+		return { RPCRDMA_REMEDY_NONE, RPCRDMA_REFUSE_NOT };
+	if (lasting(status))
+		return { RPCRDMA_REMEDY_GIVE_UP, refusal_of(failed, status) };
+	return { has_task(failed) && status != -E_NOTCONN ?
+			 RPCRDMA_REMEDY_RETRY :
+			 RPCRDMA_REMEDY_CLOSE,
+		 RPCRDMA_REFUSE_NOT };
 }

@@ -426,17 +426,3 @@ struct rpcrdma_link_step rpcrdma_link_next(struct rpcrdma_link_walk *walk,
 					 -E_AGAIN,
 	};
 }
-
-bool rpcrdma_lasting(int status)
-{
-	switch (-status) {
-	case 0:
-	case E_AGAIN:
-	case E_NOMEM:
-	case E_NOBUFS:
-	case E_NOTCONN:
-		return false;
-	default:
-		return true;
-	}
-}

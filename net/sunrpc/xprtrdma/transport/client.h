@@ -14,6 +14,12 @@
 enum {
 	/* Reverse-direction Calls under way at most, per transport */
 	RPCRDMA_CLIENT_BC_SLOTS = 16,
+	/*
+	 * rpc_rqsts for them. The server may use a session slot again when it has the
+	 * Reply, but the rpc_rqst is in use until its rpc_task is released, and the
+	 * Calls of a connection that was lost may still wait for the service.
+	 */
+	RPCRDMA_CLIENT_BC_RQSTS = 2 * RPCRDMA_CLIENT_BC_SLOTS,
 };
 
 struct rpcrdma_client {

@@ -5,7 +5,8 @@
  * sunrpc's callback service is there only between bc_setup() and
  * bc_destroy(), and tells nobody when it goes: bc_mutex is held while it is
  * used, and bc_destroy() takes it, too. A Call that finds no service is
- * refused, as having no service (WP 3.5).
+ * refused, as having no service (WP 3.5). One that finds no memory or no rpc_rqst
+ * closes the connection (7.4).
  */
 
 #include <linux/module.h>
@@ -39,7 +40,7 @@ struct rpcrdma_bc_rqst {
 	struct work_struct	drop_work;
 };
 
-/* A Call that finds no memory is refused. */
+/* A Call that finds no memory ends the connection, and the server repeats it. */
 #define RPCRDMA_BC_GFP	(GFP_NOFS | __GFP_NORETRY | __GFP_NOWARN)
 
 static struct rpcrdma_bc_rqst *rpcrdma_rqst_bc(struct rpc_rqst *rqst)
@@ -96,7 +97,7 @@ static bool rpcrdma_bc_reserve(struct rpcrdma_client *client)
 	bool room;
 
 	spin_lock(&client->requester.xprt.bc_pa_lock);
-	room = client->bc_count < RPCRDMA_CLIENT_BC_SLOTS;
+	room = client->bc_count < RPCRDMA_CLIENT_BC_RQSTS;
 	client->bc_count += room;
 	spin_unlock(&client->requester.xprt.bc_pa_lock);
 	return room;
@@ -301,28 +302,38 @@ static bool rpcrdma_bc_served(const struct rpcrdma_client *client)
 	return client->bc_sessions && client->requester.xprt.bc_serv;
 }
 
-/* bc_mutex held. Prepare to take the Call in @rv; NULL: refuse it. */
+/*
+ * Prepare to take the Call in @rv. Caller holds bc_mutex.
+ * Return: the rpc_rqst for it;
+ * ERR_PTR(-EOPNOTSUPP): there is no service for the Call;
+ * ERR_PTR(-E2BIG): it is larger than an rpc_rqst can hold;
+ * ERR_PTR(-ENOBUFS), ERR_PTR(-ENOMEM): all rpc_rqsts are in use, or no memory;
+ * ERR_PTR(-ENOTCONN): the transport is being destroyed.
+ */
 static struct rpcrdma_bc_rqst *rpcrdma_bc_begin(struct rpcrdma_client *client,
 						struct rpcrdma_ep *ep,
 						struct rpcrdma_recv *rv)
 {
 	u64 octets = rpcrdma_call_octets(&rv->rx);
 	struct rpcrdma_bc_rqst *bc;
+	int rc = -ENOMEM;
 	u32 i;
 
 	lockdep_assert_held(&client->bc_mutex);
-	if (!rpcrdma_bc_served(client) ||
-	    octets > RPCRDMA_BC_PAGES * PAGE_SIZE)
-		return NULL;
+	if (!rpcrdma_bc_served(client))
+		return ERR_PTR(-EOPNOTSUPP);
+	if (octets > RPCRDMA_BC_PAGES * PAGE_SIZE)
+		return ERR_PTR(-E2BIG);
 	bc = rpcrdma_bc_get(client);
 	if (!bc)
-		return NULL;
+		return ERR_PTR(-ENOBUFS);
 	for (i = 1; i < DIV_ROUND_UP(octets, PAGE_SIZE); i++) {
 		bc->pages[i] = alloc_page(RPCRDMA_BC_GFP);
 		if (!bc->pages[i])
 			goto out_push;
 	}
-	/* It may be being destroyed. */
+	/* The transport may be being destroyed. */
+	rc = -ENOTCONN;
 	if (!xprt_get(&client->requester.xprt))
 		goto out_push;
 	rpcrdma_ep_get(ep);
@@ -335,7 +346,19 @@ static struct rpcrdma_bc_rqst *rpcrdma_bc_begin(struct rpcrdma_client *client,
 out_push:
 	rpcrdma_bc_free_pages(bc, 1);
 	rpcrdma_bc_push(client, bc);
-	return NULL;
+	return ERR_PTR(rc);
+}
+
+/* Refuse a Call that could not be taken, or close its connection, as @rc says. */
+static void rpcrdma_bc_call_failed(struct rpcrdma_ep *ep, u32 xid, int rc)
+{
+	struct rpcrdma_remedy remedy =
+		rpcrdma_remedy_for(RPCRDMA_FAILED_CALL, rc);
+
+	if (remedy.kind == RPCRDMA_REMEDY_GIVE_UP)
+		rpcrdma_ep_refuse(ep, xid, remedy.refusal);
+	else
+		rpcrdma_ep_close(ep, "no resources to take a callback");
 }
 
 /* bc_mutex held. The Call is whole: give it to the service. */
@@ -457,23 +480,27 @@ void rpcrdma_client_bc_call(struct rpcrdma_client *client,
 {
 	struct rpcrdma_bc_rqst *bc;
 	u32 xid = rv->rx.xid;
+	int rc;
 
 	mutex_lock(&client->bc_mutex);
 	bc = rpcrdma_bc_begin(client, ep, rv);
 	mutex_unlock(&client->bc_mutex);
-	if (bc && !rv->rx.lists.nr_reads) {
+	if (IS_ERR(bc)) {
+		rpcrdma_recv_put(rv);
+		rpcrdma_bc_call_failed(ep, xid, PTR_ERR(bc));
+		return;
+	}
+	if (!rv->rx.lists.nr_reads) {
 		rpcrdma_bc_complete(client, bc);
 		return;
 	}
-	if (bc) {
-		if (!rpcrdma_bc_pull(bc))
-			return;
-		bc->rv = NULL;
-	}
+	rc = rpcrdma_bc_pull(bc);
+	if (!rc)
+		return;
+	bc->rv = NULL;
 	rpcrdma_recv_put(rv);
-	rpcrdma_ep_refuse(ep, xid, RPCRDMA_REFUSE_NO_SERVICE);
-	if (bc)
-		rpcrdma_bc_drop(bc);
+	rpcrdma_bc_call_failed(ep, xid, rc);
+	rpcrdma_bc_drop(bc);
 }
 
 /*
@@ -489,7 +516,8 @@ static struct rpcrdma_rw *rpcrdma_bc_writes(struct rpcrdma_bc_rqst *bc)
 	struct rpcrdma_rw *rw;
 	int rc;
 
-	rw = rpcrdma_rw_alloc(bc->ep, DMA_TO_DEVICE, snd->len, GFP_NOFS);
+	rw = rpcrdma_rw_alloc(bc->ep, DMA_TO_DEVICE, snd->len,
+			      RPCRDMA_GFP_CLIENT);
 	if (!rw)
 		return ERR_PTR(-ENOMEM);
 	rpcrdma_xdr_copy_out(snd, 0, snd->len, rw->priv);
@@ -562,6 +590,7 @@ static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
 	};
 	struct rpcrdma_rw *rw = NULL;
 	struct rpcrdma_ep *ep = bc->ep;
+	struct rpcrdma_remedy remedy;
 	struct rpcrdma_stream *st;
 	struct rpcrdma_send *s;
 	u32 len = snd->len;
@@ -574,25 +603,24 @@ static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
 				      plan->arg[1]);
 		return 0;
 	}
-	if (snd->len > PAGE_SIZE) {
-		rpcrdma_ep_refuse(ep, xid, RPCRDMA_REFUSE_NO_REPLY);
-		return 0;
-	}
+	rc = -EMSGSIZE;
+	if (snd->len > PAGE_SIZE)
+		goto out_failed;
 
+	rc = -ENOMEM;
 	if (plan->format == RPCRDMA_CONTINUED) {
 		st = rpcrdma_stream_alloc(RPCRDMA_KIND_REPLY, xid, snd->len,
 					  &plan->lists, RPCRDMA_GFP_CLIENT);
 		if (!st)
-			return -ENOBUFS;
+			goto out_failed;
 		rpcrdma_xdr_copy_out(snd, 0, snd->len, st->data);
 		rpcrdma_send_continued_reply(ep, st, NULL, plan->inv_handle);
 		return 0;
 	}
 
-	/* sunrpc asks again after a while. */
 	s = rpcrdma_send_get(ep);
 	if (!s)
-		return -ENOBUFS;
+		goto out_failed;
 	if (plan->format == RPCRDMA_SPECIAL)
 		len = 0;
 	rc = rpcrdma_send_begin(s, RPCRDMA_KIND_REPLY, plan->format, xid, len,
@@ -603,13 +631,18 @@ static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
 	}
 	if (unlikely(rc)) {
 		rpcrdma_send_put(s);
-		if (!rpcrdma_lasting(rc))
-			return -ENOBUFS;
-		rpcrdma_ep_refuse(ep, xid, RPCRDMA_REFUSE_NO_REPLY);
-		return 0;
+		goto out_failed;
 	}
 	rpcrdma_xdr_copy_out(snd, 0, len, s->buf + s->header_len);
 	rpcrdma_send_reply(s, rw, plan->inv_handle, plan->format, &plan->lists);
+	return 0;
+
+out_failed:
+	remedy = rpcrdma_remedy_for(RPCRDMA_FAILED_KEPT_REPLY, rc);
+	/* After -ENOBUFS sunrpc tries again after a delay. */
+	if (remedy.kind != RPCRDMA_REMEDY_GIVE_UP)
+		return -ENOBUFS;
+	rpcrdma_ep_refuse(ep, xid, remedy.refusal);
 	return 0;
 }
 

@@ -682,7 +682,8 @@ int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 		rc = rpcrdma_requester_try_again(r, ep, req);
 	if (likely(!rc)) {
 		rqst->rq_xmit_bytes_sent += rqst->rq_snd_buf.len;
-	} else if (rpcrdma_lasting(rc)) {
+	} else if (rpcrdma_remedy_for(RPCRDMA_FAILED_SEND, rc).kind ==
+		   RPCRDMA_REMEDY_GIVE_UP) {
 		req->stats->failed_sends++;
 		pr_warn_ratelimited("rpcrdma: a Call of %u octets to %pISpc cannot be sent (error %d), its RPC fails; a smaller rsize or wsize may help\n",
 				    rqst->rq_snd_buf.len, &ep->remote, rc);

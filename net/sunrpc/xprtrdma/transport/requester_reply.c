@@ -262,7 +262,8 @@ static noinline void rpcrdma_req_pull(struct rpcrdma_req *req,
 	}
 	if (rw)
 		rpcrdma_rw_free(rw);
-	if (rpcrdma_lasting(rc))
+	if (rpcrdma_remedy_for(RPCRDMA_FAILED_PULL, rc).kind ==
+	    RPCRDMA_REMEDY_GIVE_UP)
 		how = RPCRDMA_PULL_NEVER;
 	rpcrdma_req_carry_out(req, ep,
 			      rpcrdma_exchange_pulled(&req->x, how, NULL));

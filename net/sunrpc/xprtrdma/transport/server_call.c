@@ -87,6 +87,25 @@ static void rpcrdma_svc_refuse(struct rpcrdma_svc_conn *conn,
 }
 
 /*
+ * The service cannot get a Call because of @rc: refuse it or, with @reason for the log,
+ * close the connection, as the engine says, and forget the Call.
+ */
+static void rpcrdma_svc_call_failed(struct rpcrdma_svc_conn *conn,
+				    struct rpcrdma_recv *rv, int rc,
+				    const char *reason)
+{
+	struct rpcrdma_remedy remedy =
+		rpcrdma_remedy_for(RPCRDMA_FAILED_CALL, rc);
+
+	if (remedy.kind == RPCRDMA_REMEDY_GIVE_UP) {
+		rpcrdma_svc_refuse(conn, rv, remedy.refusal);
+		return;
+	}
+	rpcrdma_svc_fail(conn, reason);
+	rpcrdma_svc_call_release(rv);
+}
+
+/*
  * The common Call with a Read chunk: one item in an inline message. The pages
  * take the item alone and the Receive keeps the rest, if that can be read
  * where it lies.
@@ -323,15 +342,9 @@ static void rpcrdma_svc_pull_by(struct rpcrdma_svc_conn *conn,
 	int rc = rpcrdma_svc_pull(conn, rv, rqstp,
 				  rpcrdma_rqst_arg_pages(rqstp));
 
-	if (!rc)
-		return;
-	if (rpcrdma_lasting(rc)) {
-		rpcrdma_svc_refuse(conn, rv, RPCRDMA_REFUSE_TOO_LARGE);
-		return;
-	}
-	/* Not an error for the peer: it sends the Call again. */
-	rpcrdma_svc_fail(conn, "no resources to pull a Call's data");
-	rpcrdma_svc_call_release(rv);
+	if (rc)
+		rpcrdma_svc_call_failed(conn, rv, rc,
+					"no resources to pull a Call's data");
 }
 
 /* rq_arg is in @nr pages of @rqstp, or in none: the Reply begins behind. */
@@ -394,7 +407,7 @@ static bool rpcrdma_svc_arg_pulled(struct rpcrdma_svc_conn *conn,
 	u32 position;
 
 	if (call->nr_pages > rpcrdma_rqst_arg_pages(rqstp)) {
-		rpcrdma_svc_refuse(conn, rv, RPCRDMA_REFUSE_TOO_LARGE);
+		rpcrdma_svc_call_failed(conn, rv, -E2BIG, NULL);
 		return false;
 	}
 	rpcrdma_svc_swap_pages(conn, call, rqstp->rq_pages);
@@ -590,12 +603,12 @@ int rpcrdma_svc_recvfrom(struct svc_rqst *rqstp)
 	}
 	if (rv->rx.lists.nr_writes &&
 	    !rpcrdma_svc_call_alloc(conn, rv, GFP_KERNEL)) {
-		rpcrdma_svc_fail(conn, "no memory to take a Call");
-		rpcrdma_svc_call_release(rv);
+		rpcrdma_svc_call_failed(conn, rv, -ENOMEM,
+					"no memory to take a Call");
 		return 0;
 	}
 	if (!rpcrdma_svc_arg_inline(rqstp, rv)) {
-		rpcrdma_svc_refuse(conn, rv, RPCRDMA_REFUSE_TOO_LARGE);
+		rpcrdma_svc_call_failed(conn, rv, -E2BIG, NULL);
 		return 0;
 	}
 

@@ -361,13 +361,19 @@ static int rpcrdma_svc_no_reply(struct rpcrdma_ep *ep, u32 xid, u32 length,
 	return 0;
 }
 
-/* Why a Reply could not be made: lasting, or for want of resources (7.4) */
+/*
+ * A Reply could not be made because of @rc: answer its Call with an ERROR or close the
+ * connection (7.4), as the engine says. Returns as sendto does.
+ */
 static int rpcrdma_svc_cannot(struct rpcrdma_svc_conn *conn, u32 xid,
 			      u32 length, int rc)
 {
-	if (rpcrdma_lasting(rc))
+	struct rpcrdma_remedy remedy =
+		rpcrdma_remedy_for(RPCRDMA_FAILED_REPLY, rc);
+
+	if (remedy.kind == RPCRDMA_REMEDY_GIVE_UP)
 		return rpcrdma_svc_no_reply(conn->ep, xid, length,
-					    rpcrdma_refusal_code(RPCRDMA_REFUSE_NO_REPLY),
+					    rpcrdma_refusal_code(remedy.refusal),
 					    0, 0);
 	rpcrdma_svc_fail(conn, "no resources to send a Reply");
 	return -ENOTCONN;
