@@ -194,9 +194,14 @@ void rpcrdma_client_bc_destroy(struct rpc_xprt *xprt, unsigned int max_reqs)
 		client->bc_sessions = 0;
 	else if (client->bc_sessions)
 		client->bc_sessions--;
-	last = !client->bc_sessions && max_reqs != UINT_MAX && xprt->bc_serv;
-	while (last) {
-		/* The service stops without a look at what it was given. */
+	last = !client->bc_sessions && max_reqs != UINT_MAX;
+	/*
+	 * The service stops without a look at what it was given. sunrpc keeps the
+	 * pointer to a service that could not be started and was freed. A Call is
+	 * counted from its delivery until the service has processed it, so the
+	 * service of one that is counted has not been freed.
+	 */
+	while (last && atomic_read(&xprt->bc_slot_count)) {
 		rqst = rpcrdma_bc_dequeue(xprt->bc_serv, xprt);
 		if (!rqst)
 			break;
