@@ -47,10 +47,13 @@ static inline struct rpcrdma_client *rpcrdma_xprt_client(struct rpc_xprt *xprt)
 /* The connection, with a reference for the caller, or NULL. Any context. */
 struct rpcrdma_ep *rpcrdma_client_ep(struct rpcrdma_client *client);
 
-/* Have @work done outside of an upcall; the module's end waits for it. */
+/*
+ * Have @work done outside of an upcall, and of code that the module's end does not
+ * wait for: it waits for this.
+ */
 void rpcrdma_client_queue(struct work_struct *work);
 
-/* Registers the transport class, last of all; returns 0 or a negative errno */
+/* Registers the transport class; returns 0 or a negative errno */
 int rpcrdma_client_init(void);
 /* Waits for transports whose destruction is under way. */
 void rpcrdma_client_exit(void);

@@ -22,7 +22,8 @@ MODULE_ALIAS("rpcrdma6");
 
 /*
  * What makes connections comes last, and goes first: with the transport
- * classes no new one can begin, and rpcrdma_ep_exit() waits for the others.
+ * classes no new one can begin, and rpcrdma_ep_exit() waits for the others. The
+ * server's reverse-direction transports end on the client's workqueue.
  */
 static int __init rpcrdma_init(void)
 {
@@ -35,17 +36,17 @@ static int __init rpcrdma_init(void)
 	if (rc)
 		goto out_settings;
 	rpcrdma_debugfs_init();
-	rc = rpcrdma_server_init();
-	if (rc)
-		goto out_ep;
 	rc = rpcrdma_client_init();
 	if (rc)
-		goto out_server;
+		goto out_ep;
+	rc = rpcrdma_server_init();
+	if (rc)
+		goto out_client;
 	pr_info("rpcrdma: version " RPCRDMA_VERSION " of rpcrdma-v2\n");
 	return 0;
 
-out_server:
-	rpcrdma_server_exit();
+out_client:
+	rpcrdma_client_exit();
 out_ep:
 	rpcrdma_debugfs_exit();
 	rpcrdma_ep_exit();
@@ -56,8 +57,8 @@ out_settings:
 
 static void __exit rpcrdma_exit(void)
 {
-	rpcrdma_client_exit();
 	rpcrdma_server_exit();
+	rpcrdma_client_exit();
 	rpcrdma_debugfs_exit();
 	rpcrdma_ep_exit();
 	rpcrdma_settings_exit();

@@ -7,6 +7,10 @@
  * the svc_xprt (bc_xprt): the service that makes an RPC client over it keeps
  * the svc_xprt for as long. The rpc_xprt may outlive both by a little, hence a
  * module reference of its own.
+ *
+ * sunrpc goes on with an rpc_xprt that is made, and destroys it, whatever its count,
+ * when that fails. Until its first RPC, or the end of the connection, the rpc_xprt
+ * therefore holds a reference to the svc_xprt, so that it can be withdrawn from there.
  */
 
 #include <linux/module.h>
@@ -16,6 +20,7 @@
 #include <linux/sunrpc/svc_xprt.h>
 #include <linux/sunrpc/xprt.h>
 
+#include "client.h"
 #include "requester.h"
 #include "server.h"
 #include "server_bc.h"
@@ -28,14 +33,47 @@ static const struct rpc_timeout rpcrdma_bc_timeout = {
 	.to_maxval	= 60 * HZ,
 };
 
+struct rpcrdma_bc {
+	struct rpcrdma_requester requester;	/* first */
+	/* With a reference until sunrpc has made the rpc_xprt, then NULL */
+	struct svc_xprt		*making;
+	struct work_struct	destroy_work;
+};
+
+static struct rpcrdma_bc *rpcrdma_xprt_bc(struct rpc_xprt *xprt)
+{
+	return container_of(xprt, struct rpcrdma_bc, requester.xprt);
+}
+
 /*
- * The rpc_xprt over @sxprt, or NULL. Once there it stays, as long as @sxprt
- * has references.
+ * Return the rpc_xprt over @sxprt, or NULL. Once it has sent a Call it stays, as long
+ * as @sxprt has references. Before that no message is for it, and it may be freed.
  */
 static struct rpc_xprt *rpcrdma_bc_xprt(struct svc_xprt *sxprt)
 {
-	/* Pairs with the release in rpcrdma_bc_setup(). */
-	return smp_load_acquire(&sxprt->xpt_bc_xprt);
+	struct rpc_xprt *xprt;
+
+	rcu_read_lock();
+	/* Pairs with the cmpxchg() in rpcrdma_bc_setup(). */
+	xprt = smp_load_acquire(&sxprt->xpt_bc_xprt);
+	if (xprt && READ_ONCE(rpcrdma_xprt_bc(xprt)->making))
+		xprt = NULL;
+	rcu_read_unlock();
+	return xprt;
+}
+
+/* sunrpc has made @xprt, or nothing can be sent over it any more. */
+static void rpcrdma_bc_made(struct rpc_xprt *xprt)
+{
+	struct rpcrdma_bc *bc = rpcrdma_xprt_bc(xprt);
+	struct svc_xprt *sxprt;
+
+	if (likely(!READ_ONCE(bc->making)))
+		return;
+	sxprt = xchg(&bc->making, NULL);
+	/* Not the last one: the caller of either operation has its own. */
+	if (sxprt)
+		svc_xprt_put(sxprt);
 }
 
 /**
@@ -101,10 +139,17 @@ static int rpcrdma_bc_send_request(struct rpc_rqst *rqst)
 	return rc;
 }
 
-/* The connection is gone: wake who waits for it. Called by sunrpc. */
+/* The connection is gone: wake the tasks that wait for it. Called by sunrpc. */
 static void rpcrdma_bc_close(struct rpc_xprt *xprt)
 {
+	rpcrdma_bc_made(xprt);
 	xprt_disconnect_done(xprt);
+}
+
+static void rpcrdma_bc_alloc_slot(struct rpc_xprt *xprt, struct rpc_task *task)
+{
+	rpcrdma_bc_made(xprt);
+	rpcrdma_requester_alloc_slot(xprt, task);
 }
 
 /* Only the client can connect. */
@@ -114,11 +159,31 @@ static void rpcrdma_bc_connect(struct rpc_xprt *xprt, struct rpc_task *task)
 	xprt_wake_pending_tasks(xprt, -ENOTCONN);
 }
 
+/* On the module's own workqueue, so that the module's end can wait for it. */
+static void rpcrdma_bc_destroy_worker(struct work_struct *work)
+{
+	struct rpcrdma_bc *bc =
+		container_of(work, struct rpcrdma_bc, destroy_work);
+	struct rpc_xprt *xprt = &bc->requester.xprt;
+	struct svc_xprt *sxprt = bc->making;
+
+	/*
+	 * sunrpc could not make it: otherwise the svc_xprt, which drops the last
+	 * reference, would still have this one. @making stays for rpcrdma_bc_xprt().
+	 */
+	if (sxprt) {
+		cmpxchg(&sxprt->xpt_bc_xprt, xprt, NULL);
+		svc_xprt_put(sxprt);
+	}
+	rpcrdma_xprt_free_addresses(xprt);
+	rpcrdma_requester_free(&bc->requester);
+	module_put(THIS_MODULE);
+}
+
+/* No reference is left, and sunrpc calls nothing after this. */
 static void rpcrdma_bc_destroy(struct rpc_xprt *xprt)
 {
-	rpcrdma_xprt_free_addresses(xprt);
-	rpcrdma_requester_free(rpcrdma_xprt_requester(xprt));
-	module_put(THIS_MODULE);
+	rpcrdma_client_queue(&rpcrdma_xprt_bc(xprt)->destroy_work);
 }
 
 static void rpcrdma_bc_print_stats(struct rpc_xprt *xprt, struct seq_file *seq)
@@ -146,7 +211,7 @@ static void rpcrdma_bc_inject_disconnect(struct rpc_xprt *xprt)
 static const struct rpc_xprt_ops rpcrdma_bc_ops = {
 	.reserve_xprt		= xprt_reserve_xprt,
 	.release_xprt		= xprt_release_xprt,
-	.alloc_slot		= rpcrdma_requester_alloc_slot,
+	.alloc_slot		= rpcrdma_bc_alloc_slot,
 	.free_slot		= rpcrdma_requester_free_slot,
 	.connect		= rpcrdma_bc_connect,
 	.buf_alloc		= rpcrdma_requester_buf_alloc,
@@ -165,26 +230,33 @@ static const struct rpc_xprt_ops rpcrdma_bc_ops = {
  * rpcrdma_bc_setup - make the rpc_xprt over a client's connection
  * @args: args->bc_xprt is the connection, a reference held by the caller
  *
+ * sunrpc looks for an rpc_xprt over the connection before it calls this, but without
+ * a lock: two services may both find none. The second gets -EAGAIN, and finds the
+ * first one's when it tries again. With two rpc_xprts, Calls of one connection would
+ * be made at the same time.
  * Returns the rpc_xprt or an ERR_PTR. Sleeps.
  */
 static struct rpc_xprt *rpcrdma_bc_setup(struct xprt_create *args)
 {
 	unsigned int slots = READ_ONCE(svcrdma_max_bc_requests);
+	struct svc_xprt *sxprt = args->bc_xprt;
 	struct rpc_xprt *xprt;
+	struct rpcrdma_bc *bc;
 	struct rpcrdma_ep *ep;
 	int rc;
 
-	if (!args->bc_xprt ||
-	    args->bc_xprt->xpt_class->xcl_ident != XPRT_TRANSPORT_RDMA)
+	if (!sxprt ||
+	    sxprt->xpt_class->xcl_ident != XPRT_TRANSPORT_RDMA)
 		return ERR_PTR(-EINVAL);
 	if (args->addrlen > sizeof(xprt->addr))
 		return ERR_PTR(-EBADF);
 
-	xprt = xprt_alloc(args->net, sizeof(struct rpcrdma_requester), 0,
-			  slots);
+	xprt = xprt_alloc(args->net, sizeof(*bc), 0, slots);
 	if (!xprt)
 		return ERR_PTR(-ENOMEM);
-	rc = rpcrdma_requester_init(rpcrdma_xprt_requester(xprt));
+	bc = rpcrdma_xprt_bc(xprt);
+	INIT_WORK(&bc->destroy_work, rpcrdma_bc_destroy_worker);
+	rc = rpcrdma_requester_init(&bc->requester);
 	if (rc)
 		goto out_free;
 
@@ -194,7 +266,7 @@ static struct rpc_xprt *rpcrdma_bc_setup(struct xprt_create *args)
 	xprt->xprt_class = &rpcrdma_bc_class;
 	xprt->ops = &rpcrdma_bc_ops;
 	xprt->timeout = &rpcrdma_bc_timeout;
-	ep = rpcrdma_server_ep(args->bc_xprt);
+	ep = rpcrdma_server_ep(sxprt);
 	xprt->max_payload = rpcrdma_conn_limits(&ep->conn).send_inline;
 	xprt->resvport = 0;
 	/* The client bound and connected it, and keeps it. */
@@ -213,15 +285,25 @@ static struct rpc_xprt *rpcrdma_bc_setup(struct xprt_create *args)
 
 	/* One reference is the caller's, one the svc_xprt's. */
 	xprt_get(xprt);
-	xprt->bc_xprt = args->bc_xprt;
+	xprt->bc_xprt = sxprt;
+	svc_xprt_get(sxprt);
+	bc->making = sxprt;
 	/* Pairs with the acquire in rpcrdma_bc_xprt(). */
-	smp_store_release(&args->bc_xprt->xpt_bc_xprt, xprt);
+	rc = -EAGAIN;
+	if (cmpxchg(&sxprt->xpt_bc_xprt, NULL, xprt))
+		goto out_taken;
+	/* The end of the connection may have looked for it before. */
+	if (test_bit(XPT_DEAD, &sxprt->xpt_flags))
+		rpcrdma_bc_made(xprt);
 	return xprt;
 
+out_taken:
+	svc_xprt_put(sxprt);
+	module_put(THIS_MODULE);
 out_addresses:
 	rpcrdma_xprt_free_addresses(xprt);
 out_free:
-	rpcrdma_requester_free(rpcrdma_xprt_requester(xprt));
+	rpcrdma_requester_free(&bc->requester);
 	return ERR_PTR(rc);
 }
 
