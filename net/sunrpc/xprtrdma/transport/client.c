@@ -448,14 +448,19 @@ static void rpcrdma_client_print_stats(struct rpc_xprt *xprt,
 		rpcrdma_ep_put(ep);
 }
 
-/* Nothing to prepare: slots are kept, and connecting minds xprt->swapper. */
+/*
+ * Count a swap file over this transport: sunrpc's sender and the connect worker may
+ * then use the memory reserves, because what frees memory may wait for them.
+ */
 static int rpcrdma_client_enable_swap(struct rpc_xprt *xprt)
 {
+	atomic_inc(&xprt->swapper);
 	return 0;
 }
 
 static void rpcrdma_client_disable_swap(struct rpc_xprt *xprt)
 {
+	atomic_dec(&xprt->swapper);
 }
 
 static void rpcrdma_client_free(struct rpcrdma_client *client)
