@@ -41,7 +41,24 @@ static void rpcrdma_req_resend(struct rpcrdma_req *req)
 
 	lockdep_assert_held(&rqst->rq_xprt->queue_lock);
 	rqst->rq_connect_cookie = rqst->rq_xprt->connect_cookie - 1;
-	rqst->rq_task->tk_status = -EAGAIN;
+}
+
+/*
+ * Wake a task that sleeps in xprt->pending, with a status, as sunrpc does where it
+ * does not export the function. The status of a task that does not sleep is its own:
+ * it may be exiting, and report that status. Caller holds queue_lock.
+ */
+static void rpcrdma_wake_with_status(struct rpc_xprt *xprt,
+				     struct rpc_task *task, int status)
+{
+	struct rpc_wait_queue *queue = &xprt->pending;
+
+	lockdep_assert_held(&xprt->queue_lock);
+	spin_lock(&queue->lock);
+	if (RPC_IS_QUEUED(task) && task->tk_waitqueue == queue)
+		task->tk_status = status;
+	spin_unlock(&queue->lock);
+	rpc_wake_up_queued_task(queue, task);
 }
 
 /**
@@ -61,6 +78,7 @@ void rpcrdma_requester_wait_for_reply(struct rpc_task *task)
 		return;
 	}
 	rpcrdma_req_resend(req);
+	task->tk_status = -EAGAIN;
 }
 
 /* Have a refused Call sent again, which nothing is left of. */
@@ -76,7 +94,7 @@ static void rpcrdma_req_send_again(struct rpc_xprt *xprt,
 	 */
 	rpcrdma_exchange_again(&req->x);
 	rpcrdma_req_resend(req);
-	rpc_wake_up_queued_task(&xprt->pending, rqst->rq_task);
+	rpcrdma_wake_with_status(xprt, rqst->rq_task, -EAGAIN);
 	xprt_unpin_rqst(rqst);
 	spin_unlock(&xprt->queue_lock);
 }
@@ -102,8 +120,8 @@ void rpcrdma_rqst_fail(struct rpc_rqst *rqst, int status)
 	struct rpc_task *task = rqst->rq_task;
 
 	lockdep_assert_held(&rqst->rq_xprt->queue_lock);
+	/* sunrpc copies it to tk_status, unless the task is exiting already. */
 	cmpxchg(&task->tk_rpc_status, 0, status);
-	task->tk_status = status;
 	xprt_complete_rqst(task, 0);
 }
 
