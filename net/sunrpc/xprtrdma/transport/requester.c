@@ -251,6 +251,7 @@ void rpcrdma_requester_free_slot(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
 static bool rpcrdma_req_grow(struct rpcrdma_req *req, void **buf, size_t *size,
 			     size_t want, gfp_t gfp)
 {
+	struct rpc_xprt *xprt = req->rqst.rq_xprt;
 	void *grown;
 
 	if (want <= *size)
@@ -262,7 +263,9 @@ static bool rpcrdma_req_grow(struct rpcrdma_req *req, void **buf, size_t *size,
 	kfree(*buf);
 	*buf = grown;
 	*size = want;
+	spin_lock(&xprt->reserve_lock);
 	req->stats->buffer_octets += want;
+	spin_unlock(&xprt->reserve_lock);
 	return true;
 }
 

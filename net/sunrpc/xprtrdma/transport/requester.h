@@ -20,24 +20,25 @@
 struct seq_file;
 
 /*
- * What the "xprt: rdma" line of mountstats shows. Each is written by one side
- * only: sending (under the transport's write lock) or receiving (one message
- * at a time). Lengths in octets.
+ * Counters of the "xprt: rdma" line of mountstats. A lock serialises the writers of
+ * each; readers take none. Lengths are in bytes.
  */
 struct rpcrdma_requester_stats {
-	/* sending */
+	/* XPRT_LOCKED, the write lock */
 	unsigned long	read_chunks, write_chunks, reply_chunks;
 	unsigned long	nomsg_calls;
 	unsigned long	failed_sends;		/* Calls that could not be built */
 	unsigned long	no_send_space;		/* times a Call had to wait */
-	unsigned long	buffer_octets;		/* grown RPC buffers */
 	u64		offered_octets;		/* for results, in chunks */
 	u64		send_copied;		/* page data copied into Sends */
-	/* receiving */
+	/* reserve_lock */
+	unsigned long	buffer_octets;		/* grown RPC buffers */
+	/* queue_lock */
 	u64		placed_octets;		/* results that came in chunks */
 	u64		recv_copied;		/* inline Replies */
 	unsigned long	bad_replies;
 	unsigned long	local_inv;		/* Replies that needed it */
+	/* bc_mutex */
 	unsigned long	reverse_calls;
 };
 
@@ -90,6 +91,10 @@ struct rpcrdma_req {
 	struct list_head	mrs;		/* regions the Call exposes */
 	struct rpcrdma_inv	inv;
 	struct rpcrdma_recv	*rv;		/* the Reply's, until it is read */
+	/* To be counted when the RPC is complete */
+	u32			copied;		/* bytes of an inline Reply */
+	u8			local_inv;
+	u8			bad_reply;
 };
 
 static inline struct rpcrdma_req *rpcrdma_rqst_req(struct rpc_rqst *rqst)

@@ -133,13 +133,11 @@ void rpcrdma_rqst_fail(struct rpc_rqst *rqst, int status)
 static void rpcrdma_req_complete(struct rpcrdma_req *req, int status)
 {
 	const struct rpcrdma_placed *placed = &req->x.placed;
+	struct rpcrdma_requester_stats *stats = req->stats;
 	struct rpc_rqst *rqst = &req->rqst;
 	struct xdr_buf *buf = &rqst->rq_rcv_buf, *copy = &rqst->rq_private_buf;
 	struct rpc_xprt *xprt = rqst->rq_xprt;
 
-	req->stats->placed_octets += placed->write_octets +
-				     placed->reply_octets +
-				     placed->pull_octets;
 	if (status >= 0 && req->x.parts.reduced) {
 		buf->head[0].iov_len = req->x.parts.head;
 		buf->page_len = req->x.parts.pages;
@@ -147,6 +145,14 @@ static void rpcrdma_req_complete(struct rpcrdma_req *req, int status)
 		copy->page_len = buf->page_len;
 	}
 	spin_lock(&xprt->queue_lock);
+	stats->placed_octets += placed->write_octets + placed->reply_octets +
+				placed->pull_octets;
+	stats->recv_copied += req->copied;
+	stats->local_inv += req->local_inv;
+	stats->bad_replies += req->bad_reply;
+	req->copied = 0;
+	req->local_inv = 0;
+	req->bad_reply = 0;
 	if (status < 0)
 		rpcrdma_rqst_fail(rqst, status);
 	else
@@ -164,7 +170,7 @@ static void rpcrdma_req_place(struct rpcrdma_req *req)
 	struct xdr_buf *buf = &req->rqst.rq_rcv_buf;
 	struct rpcrdma_recv *rv = req->rv;
 
-	req->stats->recv_copied += rv->payload_len;
+	req->copied = rv->payload_len;
 	if (!parts->reduced) {
 		rpcrdma_xdr_copy_in(buf, 0, rv->payload, rv->payload_len);
 		return;
@@ -315,7 +321,7 @@ static bool rpcrdma_req_invalidate(struct rpcrdma_req *req,
 				   struct rpcrdma_step *s)
 {
 	if (rpcrdma_mrs_exposed(&req->mrs)) {
-		req->stats->local_inv++;
+		req->local_inv++;
 		rpcrdma_mrs_invalidate(ep, &req->mrs, &req->inv);
 		return false;
 	}
@@ -337,7 +343,7 @@ static void rpcrdma_req_carry_out(struct rpcrdma_req *req,
 
 	do {
 		if (unlikely(s.todo & RPCRDMA_STEP_REPORT)) {
-			req->stats->bad_replies++;
+			req->bad_reply = 1;
 			pr_warn_ratelimited("rpcrdma: the Reply with xid 0x%08x from %pISpc is bad: %s; its RPC fails\n",
 					    be32_to_cpu(rqst->rq_xid),
 					    &ep->remote, s.reason);
