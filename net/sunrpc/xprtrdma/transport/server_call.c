@@ -527,10 +527,21 @@ static struct rpcrdma_recv *rpcrdma_svc_next(struct rpcrdma_svc_conn *conn)
 	return rv;
 }
 
-/* RDMA has no reserved ports: whoever may use the fabric is trusted. */
+/* RDMA has no reserved ports: every host of the fabric is trusted. */
 void rpcrdma_svc_secure_port(struct svc_rqst *rqstp)
 {
 	set_bit(RQ_SECURE, &rqstp->rq_flags);
+}
+
+/*
+ * Set the flags of a Call that other transports set, too: a thread that last served
+ * a TCP mount of its own host would write without the usual throttling.
+ */
+static void rpcrdma_svc_set_flags(struct svc_rqst *rqstp)
+{
+	rpcrdma_svc_secure_port(rqstp);
+	if (unlikely(test_bit(RQ_LOCAL, &rqstp->rq_flags)))
+		clear_bit(RQ_LOCAL, &rqstp->rq_flags);
 }
 
 /**
@@ -617,7 +628,7 @@ out:
 	rqstp->rq_xprt_ctxt = rv;
 	/* Part of nfsd's reply cache key: the same on every connection */
 	rqstp->rq_prot = IPPROTO_MAX;
-	rpcrdma_svc_secure_port(rqstp);
+	rpcrdma_svc_set_flags(rqstp);
 	svc_xprt_copy_addrs(rqstp, xprt);
 	return arg->len;
 }
