@@ -221,8 +221,8 @@ static struct rpcrdma_ep *rpcrdma_client_first(struct rpcrdma_client *client,
 {
 	const struct rpc_xprt *xprt = &client->requester.xprt;
 
-	v->low = READ_ONCE(rpcrdma_min_version);
-	v->high = READ_ONCE(rpcrdma_max_version);
+	rpcrdma_settings_versions(&rpcrdma_min_version, &rpcrdma_max_version,
+				  &v->low, &v->high);
 	v->tried = rpcrdma_versions_first(xprt->xprt_net,
 					  (struct sockaddr *)&xprt->addr,
 					  v->low, v->high);

@@ -93,8 +93,8 @@ static void rpcrdma_svc_params(struct rpcrdma_ep_params *params)
 	params->done_ms = READ_ONCE(svcrdma_done_timeout) * MSEC_PER_SEC;
 	if (params->expose_octets)
 		params->max_mrs += RPCRDMA_SVC_REPLY_MRS * RPCRDMA_MAX_EXPOSED;
-	params->version_low = READ_ONCE(svcrdma_min_version);
-	params->version_high = READ_ONCE(svcrdma_max_version);
+	rpcrdma_settings_versions(&svcrdma_min_version, &svcrdma_max_version,
+				  &params->version_low, &params->version_high);
 }
 
 /* Octets that all connections together may hold; by default a quarter */

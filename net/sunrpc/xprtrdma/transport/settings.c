@@ -11,6 +11,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
+#include <linux/mutex.h>
 #include <linux/string.h>
 #include <linux/sunrpc/xprtrdma.h>
 
@@ -54,6 +55,30 @@ struct percpu_counter svcrdma_stat_recv;
 struct percpu_counter svcrdma_stat_sq_starve;
 struct percpu_counter svcrdma_stat_write;
 
+/*
+ * Serialises all that write settings, because the range of one may be another: without
+ * it the lowest and the highest version, written at the same time, could cross.
+ */
+static DEFINE_MUTEX(rpcrdma_settings_mutex);
+
+/**
+ * rpcrdma_settings_versions - read the protocol versions of a role
+ * @min: its setting for the lowest
+ * @max: its setting for the highest
+ * @low: gets the lowest version
+ * @high: gets the highest version, not below @low
+ *
+ * Context: process context, may sleep.
+ */
+void rpcrdma_settings_versions(const unsigned int *min, const unsigned int *max,
+			       u8 *low, u8 *high)
+{
+	mutex_lock(&rpcrdma_settings_mutex);
+	*low = *min;
+	*high = *max;
+	mutex_unlock(&rpcrdma_settings_mutex);
+}
+
 /* ---- Ranges ---- */
 
 static unsigned int slots_min = RPCRDMA_MIN_SLOT_TABLE;
@@ -84,7 +109,12 @@ static unsigned int level_max = RDMA2_RVRSDIR_GENL;
 #define RPCRDMA_PARAM(name, var, low, high, description)		\
 static int set_##name(const char *val, const struct kernel_param *kp)	\
 {									\
-	return param_set_uint_minmax(val, kp, low, high);		\
+	int rc;								\
+									\
+	mutex_lock(&rpcrdma_settings_mutex);				\
+	rc = param_set_uint_minmax(val, kp, low, high);			\
+	mutex_unlock(&rpcrdma_settings_mutex);				\
+	return rc;							\
 }									\
 static const struct kernel_param_ops ops_##name = {			\
 	.set	= set_##name,						\
@@ -122,16 +152,16 @@ RPCRDMA_PARAM(pull_replies, rpcrdma_pull_replies, 0, pull_max,
 RPCRDMA_PARAM(max_reassembly, rpcrdma_max_reassembly, 0, reassembly_max,
 	      "octets reassembled from a message in parts, 0 for none (0..1048576)");
 RPCRDMA_PARAM(min_version, rpcrdma_min_version, RPCRDMA_VERS_1,
-	      READ_ONCE(rpcrdma_max_version),
+	      rpcrdma_max_version,
 	      "client: lowest protocol version to use (1..2)");
-RPCRDMA_PARAM(max_version, rpcrdma_max_version, READ_ONCE(rpcrdma_min_version),
+RPCRDMA_PARAM(max_version, rpcrdma_max_version, rpcrdma_min_version,
 	      RPCRDMA_VERS_2,
 	      "client: highest protocol version to use (1..2)");
 RPCRDMA_PARAM(svc_min_version, svcrdma_min_version, RPCRDMA_VERS_1,
-	      READ_ONCE(svcrdma_max_version),
+	      svcrdma_max_version,
 	      "server: lowest protocol version to use (1..2)");
 RPCRDMA_PARAM(svc_max_version, svcrdma_max_version,
-	      READ_ONCE(svcrdma_min_version), RPCRDMA_VERS_2,
+	      svcrdma_min_version, RPCRDMA_VERS_2,
 	      "server: highest protocol version to use (1..2)");
 
 /* ---- sysctl ---- */
@@ -144,12 +174,23 @@ static unsigned int inline_write_padding;
 static int pad_optimize;
 static unsigned int unused, zero;
 
+static int rpcrdma_uint_handler(rpcrdma_ctl_table *table, int write,
+				void *buffer, size_t *lenp, loff_t *ppos)
+{
+	int rc;
+
+	mutex_lock(&rpcrdma_settings_mutex);
+	rc = proc_douintvec_minmax(table, write, buffer, lenp, ppos);
+	mutex_unlock(&rpcrdma_settings_mutex);
+	return rc;
+}
+
 #define RPCRDMA_UINT(name, var, low, high) {				\
 	.procname	= name,						\
 	.data		= &(var),					\
 	.maxlen		= sizeof(unsigned int),				\
 	.mode		= 0644,						\
-	.proc_handler	= proc_douintvec_minmax,			\
+	.proc_handler	= rpcrdma_uint_handler,				\
 	.extra1		= &(low),					\
 	.extra2		= &(high),					\
 }

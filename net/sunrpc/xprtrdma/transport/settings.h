@@ -3,7 +3,8 @@
  * What an administrator may set, as module parameters and below
  * /proc/sys/sunrpc/, and the server's counters there. Values out of range are
  * refused when they are written, so they need no check where they are used.
- * Read them with READ_ONCE(); they take effect with the next connection.
+ * Read them with READ_ONCE(), versions with rpcrdma_settings_versions(); they take
+ * effect with the next connection.
  */
 #ifndef RPCRDMA_SETTINGS_H
 #define RPCRDMA_SETTINGS_H
@@ -42,6 +43,10 @@ extern struct percpu_counter svcrdma_stat_read;		/* RDMA Reads */
 extern struct percpu_counter svcrdma_stat_recv;		/* Calls received */
 extern struct percpu_counter svcrdma_stat_sq_starve;	/* waits for Send Queue */
 extern struct percpu_counter svcrdma_stat_write;	/* RDMA Writes */
+
+/* The versions of a role, which do not cross. Sleeps. */
+void rpcrdma_settings_versions(const unsigned int *min, const unsigned int *max,
+			       u8 *low, u8 *high);
 
 int rpcrdma_settings_init(void);
 void rpcrdma_settings_exit(void);
