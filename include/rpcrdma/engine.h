@@ -2475,6 +2475,7 @@ struct rpcrdma_life {
 	u8 handed;		/* client: the maker has given it away */
 	u8 released;		/* steps of the release that are through */
 	int status;		/* the errno that it closed with */
+	u32 limit_ms;		/* of each step before the opening, 0: the default */
 };
 
 /* What is to be done about an event, in this order */

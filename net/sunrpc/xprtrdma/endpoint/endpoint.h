@@ -557,6 +557,7 @@ struct rpcrdma_ep_params {
 	u32	first_window;		/* ... to begin with; 0: all */
 	u32	reverse;		/* of these, for reverse direction */
 	u32	sends;			/* Send contexts for RPC traffic */
+	u32	connect_ms;		/* client: rpcrdma_life.limit_ms */
 	u32	send_size, recv_size;	/* octets, 1024..65536 */
 	u32	reassembly;		/* octets taken in parts; 0: none */
 	u32	max_mrs;		/* memory regions at most */

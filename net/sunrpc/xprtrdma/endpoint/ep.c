@@ -460,6 +460,7 @@ struct rpcrdma_ep *rpcrdma_ep_connect(struct net *net,
 	}
 	ep->net = net;
 	ep->params = *params;
+	ep->life.limit_ms = params->connect_ms;
 	ep->ops = ops;
 	ep->priv = priv;
 	memcpy(&ep->remote, dst, dst->sa_family == AF_INET6 ?

@@ -329,6 +329,27 @@ TEST(Life, AClientAsksStepByStep)
 	EXPECT_TRUE(e.l.handed);
 }
 
+/* A lower limit is for getting a connection. To open it takes what it takes. */
+TEST(Life, AClientWaitsNoLongerThanItIsTold)
+{
+	life e{ true };
+
+	e.l.limit_ms = 3000;
+	expect_make(e.make(), RPCRDMA_MAKE_ADDRESS, 3000);
+	expect_make(e.make(), RPCRDMA_MAKE_WAIT, 3000);
+	e.news(RPCRDMA_NEWS_RESOLVED);
+	expect_make(e.make(), RPCRDMA_MAKE_ROUTE, 3000);
+	expect_make(e.make(), RPCRDMA_MAKE_WAIT, 3000);
+	e.l.limit_ms = 12000;
+	expect_make(e.make(), RPCRDMA_MAKE_WAIT, 5000);
+	e.news(RPCRDMA_NEWS_RESOLVED);
+	expect_make(e.make(), RPCRDMA_MAKE_OBJECTS, 0);
+	expect_make(e.make(), RPCRDMA_MAKE_CONNECT, 12000);
+	expect_make(e.make(), RPCRDMA_MAKE_WAIT, 12000);
+	e.news(RPCRDMA_NEWS_ESTABLISHED);
+	expect_make(e.make(), RPCRDMA_MAKE_WAIT, 15000);
+}
+
 /* The answer may be there before the question has returned. */
 TEST(Life, AClientTakesAnswersAsTheyCome)
 {

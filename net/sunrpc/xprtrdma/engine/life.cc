@@ -380,7 +380,14 @@ struct rpcrdma_make_step rpcrdma_life_make(struct rpcrdma_life *life,
 	}
 	if (result < 0)
 		return fail(life, conn, result);
-	return life->client ? make_client(life) : make_server(life);
+
+	struct rpcrdma_make_step m = life->client ? make_client(life) :
+						    make_server(life);
+
+	/* How long a peer that is there may take to open is not the caller's choice. */
+	if (life->limit_ms && life->stage < RPCRDMA_STAGE_OPENING)
+		m.ms = min_u32(m.ms, life->limit_ms);
+	return m;
 }
 
 enum rpcrdma_release rpcrdma_life_release(struct rpcrdma_life *life, bool qp,

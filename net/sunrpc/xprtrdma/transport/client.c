@@ -182,6 +182,7 @@ rpcrdma_client_try(struct rpcrdma_client *client,
 		.first_window	= RPCRDMA_FIRST_WINDOW,
 		.reverse	= RPCRDMA_CLIENT_BC_SLOTS,
 		.sends		= xprt->max_reqs + RPCRDMA_CLIENT_BC_SLOTS,
+		.connect_ms	= jiffies_to_msecs(READ_ONCE(xprt->connect_timeout)),
 		.send_size	= READ_ONCE(rpcrdma_max_inline_write),
 		.recv_size	= READ_ONCE(rpcrdma_max_inline_read),
 		/* Whatever one Call may need, and a few for each */
