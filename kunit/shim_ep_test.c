@@ -1029,10 +1029,13 @@ static struct kunit_suite data_suite = {
 /* ---- Teardown ---- */
 
 /* Close what there is, from outside the code that is making it. */
-static void shim_close_client(struct rpcrdma_ep *ep, void *arg)
+static void shim_close_clients(void)
 {
-	if (ep->client)
-		rpcrdma_ep_close(ep, NULL);
+	struct rpcrdma_ep *ep = NULL;
+
+	while ((ep = rpcrdma_ep_next(ep)) != NULL)
+		if (ep->client)
+			rpcrdma_ep_close(ep, NULL);
 }
 
 static int shim_closer_fn(void *data)
@@ -1040,7 +1043,7 @@ static int shim_closer_fn(void *data)
 	struct shim_caller *c = data;
 
 	schedule_timeout_uninterruptible(c->count);
-	rpcrdma_ep_for_each(shim_close_client, NULL);
+	shim_close_clients();
 	kthread_complete_and_exit(&c->done, 0);
 }
 

@@ -817,9 +817,8 @@ void rpcrdma_listener_destroy(struct rpcrdma_listener *listener);
 /* The address bound, its port filled in. */
 const struct sockaddr *rpcrdma_listener_addr(struct rpcrdma_listener *l);
 
-/* All endpoints, for debugfs: a mutex guards the list. */
-void rpcrdma_ep_for_each(void (*fn)(struct rpcrdma_ep *ep, void *arg),
-			 void *arg);
+/* All endpoints, for debugfs: the one after @ep, each with a reference */
+struct rpcrdma_ep *rpcrdma_ep_next(struct rpcrdma_ep *ep);
 
 /* Module start and end. rpcrdma_ep_exit() waits until no endpoint is left. */
 int rpcrdma_ep_init(void);

@@ -486,19 +486,28 @@ out:
 /* ---- All of them ---- */
 
 /**
- * rpcrdma_ep_for_each - visit all endpoints
- * @fn: called with a mutex held; may sleep
- * @arg: for @fn
+ * rpcrdma_ep_next - step through all endpoints
+ * @ep: the endpoint before, with a reference that this puts; NULL for the first
+ *
+ * An endpoint with a reference stays in the list, so that no lock is held between
+ * the steps. Sleeps. Returns the next one, with a reference, or NULL.
  */
-void rpcrdma_ep_for_each(void (*fn)(struct rpcrdma_ep *ep, void *arg),
-			 void *arg)
+struct rpcrdma_ep *rpcrdma_ep_next(struct rpcrdma_ep *ep)
 {
-	struct rpcrdma_ep *ep;
+	struct list_head *node = ep ? &ep->node : &rpcrdma_eps;
+	struct rpcrdma_ep *next = NULL;
 
 	mutex_lock(&rpcrdma_eps_mutex);
-	list_for_each_entry(ep, &rpcrdma_eps, node)
-		fn(ep, arg);
+	while (!next && (node = node->next) != &rpcrdma_eps) {
+		next = list_entry(node, struct rpcrdma_ep, node);
+		/* One without references is about to leave the list. */
+		if (!kref_get_unless_zero(&next->kref))
+			next = NULL;
+	}
 	mutex_unlock(&rpcrdma_eps_mutex);
+	if (ep)
+		rpcrdma_ep_put(ep);
+	return next;
 }
 
 static void rpcrdma_ep_destroy(void)

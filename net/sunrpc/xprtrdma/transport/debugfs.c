@@ -21,14 +21,42 @@ static const char *rpcrdma_debugfs_state(u8 stage)
 	return stage == RPCRDMA_STAGE_OPEN ? "open" : "closing";
 }
 
-/* Sleeps, if only in the caller's mutex. */
-static void rpcrdma_debugfs_connection(struct rpcrdma_ep *ep, void *arg)
+/*
+ * seq_file begins with a page and grows it until what it shows between two stops fits:
+ * one connection, so that a long list is printed once, and makes no connection wait.
+ */
+static void *connections_start(struct seq_file *m, loff_t *pos)
+{
+	struct rpcrdma_ep *ep = NULL;
+	loff_t i;
+
+	for (i = 0; i <= *pos; i++) {
+		ep = rpcrdma_ep_next(ep);
+		if (!ep)
+			break;
+	}
+	return ep;
+}
+
+static void *connections_next(struct seq_file *m, void *v, loff_t *pos)
+{
+	++*pos;
+	return rpcrdma_ep_next(v);
+}
+
+static void connections_stop(struct seq_file *m, void *v)
+{
+	if (v)
+		rpcrdma_ep_put(v);
+}
+
+static int connections_show(struct seq_file *m, void *v)
 {
 	struct rpcrdma_conn_counters counters;
 	u32 sent, limit, received, advertised, exposed;
 	struct rpcrdma_memory_account memory;
 	struct rpcrdma_conn_limits limits;
-	struct seq_file *m = arg;
+	struct rpcrdma_ep *ep = v;
 	const char *why;
 	u8 state, version;
 
@@ -79,14 +107,17 @@ static void rpcrdma_debugfs_connection(struct rpcrdma_ep *ep, void *arg)
 		   memory.held[RPCRDMA_MEMORY_PARTS],
 		   memory.held[RPCRDMA_MEMORY_CALLS],
 		   memory.held[RPCRDMA_MEMORY_REPLIES]);
-}
-
-static int connections_show(struct seq_file *m, void *unused)
-{
-	rpcrdma_ep_for_each(rpcrdma_debugfs_connection, m);
 	return 0;
 }
-DEFINE_SHOW_ATTRIBUTE(connections);
+
+static const struct seq_operations connections_sops = {
+	.start	= connections_start,
+	.next	= connections_next,
+	.stop	= connections_stop,
+	.show	= connections_show,
+};
+
+DEFINE_SEQ_ATTRIBUTE(connections);
 
 /**
  * rpcrdma_debugfs_init - module start
