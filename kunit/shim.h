@@ -97,6 +97,32 @@ void shim_listener_event(struct rpcrdma_listener *l, int type);
 /* Endpoints whose memory is still there */
 unsigned int shim_nr_endpoints(void);
 
+/* ---- What stands in for parts of the transports ---- */
+
+struct svc_rqst;
+struct svc_serv;
+struct xprt_create;
+
+/* A callback service that was freed: to look at it is misuse. */
+extern const struct svc_serv *shim_dead_service;
+/* A client's transfers for callbacks find no memory. */
+extern bool shim_no_transfers;
+/* So many continued Calls find no memory. */
+extern unsigned int shim_no_streams;
+/* Flags of the task that connected last */
+extern unsigned int shim_connect_flags;
+/* Setup of the server's reverse direction, as sunrpc calls it */
+struct rpc_xprt *shim_bc_setup(struct xprt_create *args);
+/* Its module reference was put outside of the module's work items. */
+extern bool shim_bc_put_outside;
+/* Set the flags of a service thread that takes a Call */
+void shim_svc_set_flags(struct svc_rqst *rqstp);
+/*
+ * Write the lowest and the highest version of the client, the second while the first
+ * has been checked. Returns 0, or the errno of the first that failed.
+ */
+int shim_cross_versions(const char *min, const char *max);
+
 /* ---- Two ends ---- */
 
 /* What a transport would be */

@@ -45,6 +45,7 @@ enum {
 enum {
 	PEER_BAD_CHUNK = 1,	/* it returns what the Call did not offer */
 	PEER_BAD_XID,		/* the message is another one's */
+	PEER_GARBAGE_ARGS,	/* the Reply says that the Call was garbled */
 };
 
 /* What to do about a Call */
@@ -99,6 +100,7 @@ struct peer {
 	u8			*cb_call;	/* the Call it looks at */
 	unsigned int		cb_served;
 	bool			cb_sound;	/* all of them were */
+	bool			cb_hold;	/* its Replies wait */
 };
 
 /* What the reverse direction's transport asks the server's */
@@ -297,6 +299,8 @@ static bool peer_reply(struct rpcrdma_recv *rv, u32 want, u32 bad)
 	p = (__be32 *)r->octets;
 	p[0] = cpu_to_be32(bad == PEER_BAD_XID ? ~xid : xid);
 	p[1] = cpu_to_be32(1);
+	if (bad == PEER_GARBAGE_ARGS)
+		p[5] = rpc_garbage_args;
 	p[6] = cpu_to_be32(want);
 	peer_fill(r->octets + PEER_REPLY_HEAD + 4, want);
 	ext = rpcrdma_extent_of(r->octets, r->reply.length);
@@ -1463,6 +1467,37 @@ static void recover_killed_half_sent(struct kunit *test)
 	}
 }
 
+/*
+ * When a Reply says that its Call was garbled, sunrpc sends the Call again with the same
+ * xid: the connection, and its other RPCs, must survive that.
+ */
+static void recover_answered(struct kunit *test)
+{
+	static const struct peer_step steps[] = { { .bad = PEER_GARBAGE_ARGS } };
+	struct peer *peer = peer_open(test);
+
+	peer_script(peer, steps, ARRAY_SIZE(steps));
+	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 0, 0, true), 0);
+	peer_second(test);
+}
+
+/* Without memory for the parts of a Call it goes in a Read chunk, at once. */
+static void recover_no_memory_for_parts(struct kunit *test)
+{
+	struct peer *peer = peer_open(test);
+
+	/* Memory regions are made in the background, for this one. */
+	KUNIT_EXPECT_EQ(test, peer_call(test, 8, 60000, 60000, true), 0);
+	peer_script(peer, NULL, 0);
+	shim_no_streams = 3;
+	KUNIT_EXPECT_EQ(test, peer_call(test, 8192, 0, 0, true), 0);
+	shim_no_streams = 0;
+	KUNIT_EXPECT_EQ(test, peer_call(test, 8192, 0, 0, true), 0);
+	KUNIT_ASSERT_EQ(test, peer->nr_attempts, 2U);
+	KUNIT_EXPECT_EQ(test, peer->attempts[0].format, RPCRDMA_SPECIAL);
+	KUNIT_EXPECT_EQ(test, peer->attempts[1].format, RPCRDMA_CONTINUED);
+}
+
 static struct kunit_case recover_cases[] = {
 	KUNIT_CASE_PARAM(recover_nothing, peer_kind_gen_params),
 	KUNIT_CASE_PARAM(recover_unused_write_chunk, peer_kind_gen_params),
@@ -1481,6 +1516,8 @@ static struct kunit_case recover_cases[] = {
 	KUNIT_CASE_PARAM(recover_without_window, peer_kind_gen_params),
 	KUNIT_CASE_PARAM(recover_reconnect, peer_kind_gen_params),
 	KUNIT_CASE_PARAM(recover_killed_half_sent, peer_kind_gen_params),
+	KUNIT_CASE(recover_answered),
+	KUNIT_CASE(recover_no_memory_for_parts),
 	{}
 };
 
@@ -1532,7 +1569,32 @@ static void connect_backoff(struct kunit *test)
 	peer_rpc_free(msg.rpc_argp);
 }
 
+/* Freeing memory may depend on the connection: its worker uses the reserves. */
+static void connect_swap(struct kunit *test)
+{
+	struct peer *peer = peer_open(test);
+	struct rpc_xprt *xprt = rcu_access_pointer(peer->clnt->cl_xprt);
+
+	KUNIT_EXPECT_EQ(test, xprt->ops->enable_swap(xprt), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&xprt->swapper), 1);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 0, 0, true), 0);
+	KUNIT_EXPECT_TRUE(test, shim_connect_flags & PF_MEMALLOC);
+	xprt->ops->disable_swap(xprt);
+	KUNIT_EXPECT_EQ(test, atomic_read(&xprt->swapper), 0);
+}
+
+/* The lowest and the highest version, written at once, do not cross. */
+static void connect_versions_do_not_cross(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, shim_cross_versions("2", "1"), -EINVAL);
+	KUNIT_EXPECT_LE(test, rpcrdma_min_version, rpcrdma_max_version);
+	rpcrdma_min_version = RPCRDMA_VERS_1;
+	rpcrdma_max_version = RPCRDMA_VERS_2;
+}
+
 static struct kunit_case connect_cases[] = {
+	KUNIT_CASE(connect_swap),
+	KUNIT_CASE(connect_versions_do_not_cross),
 	KUNIT_CASE(connect_backoff),
 	{}
 };
@@ -1578,6 +1640,8 @@ static void peer_callback(struct peer *peer, struct rpc_rqst *rqst)
 	res->head[0].iov_len = PEER_REPLY_HEAD + 4 + xdr_align_size(want);
 	res->len = res->head[0].iov_len;
 
+	while (READ_ONCE(peer->cb_hold))
+		schedule_timeout_uninterruptible(1);
 	/* The Reply may be there, and looked at, before this goes on. */
 	peer->cb_served++;
 	atomic_dec(&rqst->rq_xprt->bc_slot_count);
@@ -1663,6 +1727,8 @@ static void peer_end_callback(struct peer *peer)
 
 	rpc_shutdown_client(peer->callback);
 	kthread_stop(peer->service);
+	/* As sunrpc does when it deletes the svc_xprt */
+	bc->ops->close(bc);
 	/* Upcalls may still come, and must not find what is gone. */
 	peer->sxprt.xpt_bc_xprt = NULL;
 	svc_xprt_put(&peer->sxprt);
@@ -1953,6 +2019,141 @@ static void reverse_last_reference(struct kunit *test)
 	peer_end_callback(peer);
 }
 
+/* sunrpc's pointer outlives a service that could not be started. */
+static void reverse_service_freed(struct kunit *test)
+{
+	struct peer *peer = peer_open(test);
+	struct rpc_xprt *xprt = rcu_access_pointer(peer->clnt->cl_xprt);
+
+	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 0, 0, true), 0);
+	KUNIT_ASSERT_EQ(test, xprt->ops->bc_setup(xprt, 1), 0);
+	xprt->bc_serv = kunit_kzalloc(test, sizeof(*peer->serv), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, xprt->bc_serv);
+	shim_dead_service = xprt->bc_serv;
+	xprt->ops->bc_destroy(xprt, 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&shim_misuse), 0);
+	xprt->bc_serv = NULL;
+	shim_dead_service = NULL;
+}
+
+/* The rpc_xprt over the peer's connection, a second time */
+static struct rpc_xprt *peer_setup_again(struct peer *peer)
+{
+	const struct sockaddr *addr = rpcrdma_listener_addr(peer->listener);
+	struct xprt_create args = {
+		.ident		= XPRT_TRANSPORT_BC_RDMA,
+		.net		= &init_net,
+		.dstaddr	= (struct sockaddr *)addr,
+		.addrlen	= sizeof(struct sockaddr_in),
+		.bc_xprt	= &peer->sxprt,
+	};
+
+	return shim_bc_setup(&args);
+}
+
+/* Two services set their clients up at the same time. */
+static void reverse_one_transport(struct kunit *test)
+{
+	struct peer *peer = peer_open_reverse(test);
+	struct rpc_xprt *first = peer->sxprt.xpt_bc_xprt, *second;
+
+	second = peer_setup_again(peer);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(second), -EAGAIN);
+	KUNIT_EXPECT_PTR_EQ(test, peer->sxprt.xpt_bc_xprt, first);
+	if (!IS_ERR(second)) {
+		peer->sxprt.xpt_bc_xprt = first;
+		second->ops->destroy(second);
+	}
+	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 0, 0), 0);
+	peer_close_reverse(test);
+}
+
+/* sunrpc cannot make one, and destroys it while the svc_xprt refers to it. */
+static void reverse_not_made(struct kunit *test)
+{
+	struct peer *peer = peer_open_reverse(test);
+	struct rpc_xprt *first = peer->sxprt.xpt_bc_xprt, *second;
+	unsigned int refs;
+
+	/* The first Call puts the reference to the svc_xprt. */
+	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 0, 0), 0);
+	refs = kref_read(&peer->sxprt.xpt_ref);
+	KUNIT_EXPECT_EQ(test, refs, 1U);
+	peer->sxprt.xpt_bc_xprt = NULL;
+	second = peer_setup_again(peer);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(second), 0);
+	if (!IS_ERR(second)) {
+		KUNIT_EXPECT_PTR_EQ(test, peer->sxprt.xpt_bc_xprt, second);
+		shim_bc_put_outside = false;
+		second->ops->destroy(second);
+		KUNIT_EXPECT_TRUE(test, shim_poll(!READ_ONCE(peer->sxprt.xpt_bc_xprt) &&
+						  kref_read(&peer->sxprt.xpt_ref) ==
+						  refs));
+		KUNIT_EXPECT_FALSE(test, shim_bc_put_outside);
+	}
+	peer->sxprt.xpt_bc_xprt = first;
+	peer_close_reverse(test);
+}
+
+/*
+ * The server may use a session slot again while the rpc_rqst of its last Call is still
+ * in use: more Calls than slots are taken.
+ */
+static void reverse_more_than_slots(struct kunit *test)
+{
+	struct peer *peer = test->priv;
+	unsigned int was = svcrdma_max_bc_requests;
+	struct peer_task t[RPCRDMA_CLIENT_BC_SLOTS + 4];
+	struct rpc_xprt *xprt;
+	int i;
+
+	svcrdma_max_bc_requests = 64;
+	peer->cb_hold = true;
+	peer_open_reverse(test);
+	svcrdma_max_bc_requests = was;
+	xprt = rcu_access_pointer(peer->clnt->cl_xprt);
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		t[i].rpc = peer_rpc_alloc(0, 0, 0, false);
+		KUNIT_ASSERT_NOT_NULL(test, t[i].rpc);
+		t[i].task = peer_start_by(peer->callback, t[i].rpc);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(t[i].task));
+	}
+	KUNIT_EXPECT_TRUE(test, shim_poll(atomic_read(&xprt->bc_slot_count) ==
+					  ARRAY_SIZE(t)));
+	WRITE_ONCE(peer->cb_hold, false);
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		rpc_wait_for_completion_task(t[i].task);
+		KUNIT_EXPECT_EQ(test, t[i].task->tk_status, 0);
+		rpc_put_task(t[i].task);
+		peer_rpc_free(t[i].rpc);
+	}
+	KUNIT_EXPECT_EQ(test, atomic_read(&peer->connected), 1);
+	peer_close_reverse(test);
+}
+
+/* A Call that finds no memory now is not refused for good. */
+static void reverse_no_memory(struct kunit *test)
+{
+	struct peer *peer = peer_open_reverse(test);
+	struct peer_task t;
+
+	shim_no_transfers = true;
+	t.rpc = peer_rpc_alloc(8, 30000, 0, true);
+	KUNIT_ASSERT_NOT_NULL(test, t.rpc);
+	t.task = peer_start_by(peer->callback, t.rpc);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(t.task));
+	KUNIT_EXPECT_TRUE(test, shim_poll(!READ_ONCE(peer->ep) ||
+					  !RPC_IS_ACTIVATED(t.task)));
+	KUNIT_EXPECT_TRUE(test, RPC_IS_ACTIVATED(t.task));
+	shim_no_transfers = false;
+	rpc_killall_tasks(peer->callback);
+	rpc_wait_for_completion_task(t.task);
+	KUNIT_EXPECT_NE(test, t.task->tk_status, -EREMOTEIO);
+	rpc_put_task(t.task);
+	peer_rpc_free(t.rpc);
+	peer_close_reverse(test);
+}
+
 static struct kunit_case reverse_cases[] = {
 	KUNIT_CASE(reverse_none),
 	KUNIT_CASE(reverse_simple),
@@ -1962,6 +2163,11 @@ static struct kunit_case reverse_cases[] = {
 	KUNIT_CASE(reverse_both),
 	KUNIT_CASE(reverse_no_service),
 	KUNIT_CASE(reverse_last_reference),
+	KUNIT_CASE(reverse_service_freed),
+	KUNIT_CASE(reverse_one_transport),
+	KUNIT_CASE(reverse_not_made),
+	KUNIT_CASE(reverse_more_than_slots),
+	KUNIT_CASE(reverse_no_memory),
 	{}
 };
 

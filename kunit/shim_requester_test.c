@@ -19,6 +19,12 @@ static void shim_complete_rqst(struct rpc_task *task, int octets)
 	xprt_complete_rqst(task, octets);
 }
 
+unsigned int shim_no_streams;
+
+#define rpcrdma_stream_alloc(...)					\
+	(shim_no_streams ? (shim_no_streams--, NULL) :			\
+	 (rpcrdma_stream_alloc)(__VA_ARGS__))
+
 #define xprt_complete_rqst(task, octets)	shim_complete_rqst(task, octets)
 
 #include "../net/sunrpc/xprtrdma/transport/requester.c"
@@ -328,6 +334,37 @@ static void requester_never(struct kunit *test)
 	req_close(f);
 }
 
+/* The status of a task that exits meanwhile is what its caller gets. */
+static void requester_exiting(struct kunit *test)
+{
+	struct req_fixture *f = req_open(test);
+	struct rpc_xprt *xprt = &f->requester.xprt;
+	struct rpc_rqst *rqst = &f->req->rqst;
+	struct rpc_task *task;
+
+	task = kunit_kzalloc(test, sizeof(*task), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, task);
+	spin_lock_init(&xprt->queue_lock);
+	rpc_init_wait_queue(&xprt->pending, "shim_pending");
+	task->tk_rqstp = rqst;
+	rqst->rq_task = task;
+	task->tk_rpc_status = -EIO;
+	task->tk_status = -EIO;
+
+	xprt_pin_rqst(rqst);
+	rpcrdma_req_send_again(xprt, f->req);
+	KUNIT_EXPECT_EQ(test, task->tk_status, -EIO);
+	xprt_pin_rqst(rqst);
+	spin_lock(&xprt->queue_lock);
+	rpcrdma_rqst_fail(rqst, -EREMOTEIO);
+	xprt_unpin_rqst(rqst);
+	spin_unlock(&xprt->queue_lock);
+	KUNIT_EXPECT_EQ(test, task->tk_status, -EIO);
+	KUNIT_EXPECT_EQ(test, task->tk_rpc_status, -EIO);
+	rpc_destroy_wait_queue(&xprt->pending);
+	req_close(f);
+}
+
 static struct kunit_case requester_cases[] = {
 	KUNIT_CASE(requester_read_chunk),
 	KUNIT_CASE(requester_special),
@@ -335,6 +372,7 @@ static struct kunit_case requester_cases[] = {
 	KUNIT_CASE(requester_reduces),
 	KUNIT_CASE(requester_payload),
 	KUNIT_CASE(requester_never),
+	KUNIT_CASE(requester_exiting),
 	{}
 };
 

@@ -1,3 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Calls at the server */
 #include "../net/sunrpc/xprtrdma/transport/server_call.c"
+
+#include "shim.h"
+
+void shim_svc_set_flags(struct svc_rqst *rqstp)
+{
+	rpcrdma_svc_set_flags(rqstp);
+}

@@ -10,6 +10,8 @@
 
 #include <kunit/test.h>
 
+#include "shim.h"
+
 struct server_fixture {
 	struct svc_serv		serv;
 	struct rpcrdma_ep	ep;
@@ -102,10 +104,24 @@ static void server_ended_meanwhile(struct kunit *test)
 	svc_xprt_put(xprt);
 }
 
+/* The thread may have served a TCP mount of its own host before. */
+static void server_call_is_not_local(struct kunit *test)
+{
+	struct svc_rqst *rqstp;
+
+	rqstp = kunit_kzalloc(test, sizeof(*rqstp), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, rqstp);
+	set_bit(RQ_LOCAL, &rqstp->rq_flags);
+	shim_svc_set_flags(rqstp);
+	KUNIT_EXPECT_FALSE(test, test_bit(RQ_LOCAL, &rqstp->rq_flags));
+	KUNIT_EXPECT_TRUE(test, test_bit(RQ_SECURE, &rqstp->rq_flags));
+}
+
 static struct kunit_case server_cases[] = {
 	KUNIT_CASE(server_ended_after_last_put),
 	KUNIT_CASE(server_ended_before),
 	KUNIT_CASE(server_ended_meanwhile),
+	KUNIT_CASE(server_call_is_not_local),
 	{}
 };
 

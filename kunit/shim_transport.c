@@ -3,11 +3,92 @@
  * The client's transport, settings, and what the reverse direction shares with
  * them, but for the Requester, which is in shim_requester_test.c.
  */
+#include <linux/kthread.h>
+#include <linux/moduleparam.h>
+
+#include "shim.h"
+
+static int shim_set_uint(const char *val, const struct kernel_param *kp,
+			 unsigned int min, unsigned int max);
+
+/* Between the look at the other setting and the change of this one */
+#define param_set_uint_minmax(val, kp, min, max) \
+	shim_set_uint(val, kp, min, max)
+
 #include "../net/sunrpc/xprtrdma/transport/settings.c"
+#undef param_set_uint_minmax
 #include "../net/sunrpc/xprtrdma/transport/versions.c"
 #include "../net/sunrpc/xprtrdma/transport/responder.c"
 
-#include "shim.h"
+struct shim_rival {
+	const char		*val;
+	struct completion	done;
+	int			rc;
+};
+
+static struct shim_rival *shim_rival;
+
+static int shim_rival_fn(void *data)
+{
+	struct shim_rival *r = data;
+	struct kernel_param kp = { .arg = &rpcrdma_max_version };
+
+	r->rc = ops_max_version.set(r->val, &kp);
+	kthread_complete_and_exit(&r->done, 0);
+}
+
+/* Let the rival go on until it is through, or waits for this writer. */
+static int shim_set_uint(const char *val, const struct kernel_param *kp,
+			 unsigned int min, unsigned int max)
+{
+	struct shim_rival *r = shim_rival;
+	struct task_struct *task;
+
+	shim_rival = NULL;
+	if (r) {
+		task = kthread_create(shim_rival_fn, r, "shim_rival");
+		if (IS_ERR(task))
+			return PTR_ERR(task);
+		get_task_struct(task);
+		wake_up_process(task);
+		if (!shim_poll(completion_done(&r->done) ||
+			       READ_ONCE(task->__state) == TASK_UNINTERRUPTIBLE))
+			atomic_inc(&shim_misuse);
+		put_task_struct(task);
+	}
+	return param_set_uint_minmax(val, kp, min, max);
+}
+
+int shim_cross_versions(const char *min, const char *max)
+{
+	struct kernel_param kp = { .arg = &rpcrdma_min_version };
+	struct shim_rival rival = { .val = max };
+	int rc;
+
+	init_completion(&rival.done);
+	shim_rival = &rival;
+	rc = ops_min_version.set(min, &kp);
+	wait_for_completion(&rival.done);
+	return rc ?: rival.rc;
+}
+
+const struct svc_serv *shim_dead_service;
+bool shim_no_transfers;
+unsigned int shim_connect_flags;
+
+#if defined(CONFIG_SUNRPC_BACKCHANNEL)
+#define rpcrdma_bc_dequeue(serv, xprt)					\
+	((serv) == shim_dead_service ?					\
+	 (atomic_inc(&shim_misuse), (struct rpc_rqst *)NULL) :		\
+	 (rpcrdma_bc_dequeue)(serv, xprt))
+#endif
+
+#define rpcrdma_rw_alloc(...) \
+	(shim_no_transfers ? NULL : (rpcrdma_rw_alloc)(__VA_ARGS__))
+
+#define rpcrdma_ep_connect(...)						\
+	(shim_connect_flags = current->flags,				\
+	 (rpcrdma_ep_connect)(__VA_ARGS__))
 
 /* The handler in which a callback's data are read may be waited for by reclaim. */
 #define rpcrdma_call_read(...) \
