@@ -1077,7 +1077,7 @@ static void close_nobody_listens(struct kunit *test)
 	addr.sin_port = htons(1);
 	ep = rpcrdma_ep_connect(&init_net, (struct sockaddr *)&addr, NULL,
 				&pair->client_params, &shim_no_ops,
-				NULL);
+				NULL, NULL);
 	KUNIT_EXPECT_EQ(test, PTR_ERR(ep), (long)-ECONNREFUSED);
 }
 
@@ -1097,7 +1097,7 @@ static void close_connecting(struct kunit *test)
 	shim_closer_start(test, &closer, HZ / 2);
 	ep = rpcrdma_ep_connect(&init_net, (struct sockaddr *)&addr, NULL,
 				&pair->client_params, &shim_no_ops,
-				NULL);
+				NULL, NULL);
 	KUNIT_EXPECT_TRUE(test, IS_ERR(ep));
 	KUNIT_EXPECT_LT(test, jiffies - start, 8UL * HZ);
 	wait_for_completion(&closer.done);
@@ -1830,7 +1830,7 @@ static int shim_crowd_fn(void *data)
 	c->ep = rpcrdma_ep_connect(&init_net,
 				   rpcrdma_listener_addr(crowd->listener),
 				   NULL, &crowd->params, &shim_crowd_ops,
-				   crowd);
+				   crowd, NULL);
 	kthread_complete_and_exit(&c->done, 0);
 }
 
@@ -2447,7 +2447,7 @@ static void removal_under_load(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, IS_ERR(rpcrdma_ep_connect(&init_net,
 			  rpcrdma_listener_addr(pair->listener), NULL,
 			  &pair->client_params, &shim_no_ops,
-				NULL)));
+				NULL, NULL)));
 }
 
 static struct kunit_case removal_cases[] = {

@@ -836,7 +836,7 @@ int shim_connect(struct shim_pair *pair)
 	ep = rpcrdma_ep_connect(&init_net,
 				rpcrdma_listener_addr(pair->listener), NULL,
 				&pair->client_params, &shim_client_ops,
-				&pair->client);
+				&pair->client, NULL);
 	if (IS_ERR(ep))
 		return PTR_ERR(ep);
 	pair->client.ep = ep;

@@ -479,6 +479,7 @@ struct rpcrdma_conn {
 	u8 err_vers_high, err_vers_low;	/* from an ERR_VERS, 255 at most */
 	u8 answered;			/* client: something valid came back */
 	u8 refused;			/* ... which was ERR_VERS, and no more */
+	u8 odd;				/* client: ... something else instead */
 	/* Credits, WP 3.3 */
 	rpcrdma_serial sent;		/* messages sent by this end */
 	rpcrdma_serial limit;		/* may send until sent is there */
@@ -548,6 +549,8 @@ struct rpcrdma_version_memory {
 	u64 only_v1_until;		/* seconds; 0: no */
 	u8 silent;			/* attempts without an answer in a row */
 	u8 has_v2;			/* it has spoken version 2 */
+	u8 has_v1;			/* it has spoken version 1 since */
+	u8 lasts;			/* version 1 renews only_v1_until */
 };
 
 /*
@@ -560,30 +563,40 @@ u8 rpcrdma_version_first(const struct rpcrdma_version_memory *memory, u64 now,
 
 /* What a server has said on a connection */
 enum rpcrdma_answer {
-	RPCRDMA_ANSWER_NONE,
-	RPCRDMA_ANSWER_NOT_YET,		/* nothing, but it may */
+	RPCRDMA_ANSWER_NOT_YET,		/* nothing that would mean anything */
+	RPCRDMA_ANSWER_NONE,		/* nothing, for as long as it had */
+	RPCRDMA_ANSWER_LOST,		/* nothing: it ended the connection */
+	RPCRDMA_ANSWER_AWAY,		/* it did not take the connection */
 	RPCRDMA_ANSWER_V1,
 	RPCRDMA_ANSWER_V2,
 	RPCRDMA_ANSWER_REFUSED,		/* ERR_VERS, and nothing after that */
+	RPCRDMA_ANSWER_ODD,		/* neither that nor version 2 */
 };
 
-/* @ended: the connection is over, so that no more can come. */
+/* The cause of the end of a connection, or of the attempt at one */
+enum rpcrdma_end {
+	RPCRDMA_END_NONE,		/* nothing: it is there */
+	RPCRDMA_END_HERE,		/* a failure of this end, or of its network */
+	RPCRDMA_END_PEER,		/* the peer, or the connection to it */
+	RPCRDMA_END_WAITED,		/* this end, having waited for the peer */
+	RPCRDMA_END_AWAY,		/* there was none: the peer did not take it */
+};
+
+/*
+ * Return what a client's connection has shown of its server, with @end as in
+ * rpcrdma_life.end. A failure of this end shows nothing.
+ */
 enum rpcrdma_answer rpcrdma_conn_answer(const struct rpcrdma_conn *conn,
-					bool ended);
+					enum rpcrdma_end end);
 
 /*
- * A connection was made, and has opened or ended. @tried: the version it began
- * with.
+ * Learn from a connection that has opened or ended, or from a failed attempt.
+ * @tried: the version it began with. Returns true if the server has refused that
+ * version and ended the connection, so that the next one, which begins with
+ * version 1, need not wait.
  */
-void rpcrdma_version_learn(struct rpcrdma_version_memory *memory, u64 now,
+bool rpcrdma_version_learn(struct rpcrdma_version_memory *memory, u64 now,
 			   u8 tried, enum rpcrdma_answer answer);
-
-/*
- * A connection that began with @tried was made and brought no answer. Learns that;
- * returns another version of those from @low to @high, to be tried at once, or 0.
- */
-u8 rpcrdma_version_silent(struct rpcrdma_version_memory *memory, u64 now,
-			  u8 tried, u8 low, u8 high);
 
 /* What may be sent to the peer of an open connection, WP 3.5. */
 struct rpcrdma_conn_limits {
@@ -663,6 +676,7 @@ enum {
 	RPCRDMA_EV_CLOSE = 8,		/* close the connection: conn->reason */
 	RPCRDMA_EV_RECEIVES = 16,	/* make Receives, or post those that are free */
 	RPCRDMA_EV_LET_GO = 32,		/* the Receive given back is one too many */
+	RPCRDMA_EV_ODD = 64,		/* once: rpcrdma_life_odd() */
 };
 
 /*
@@ -2474,6 +2488,8 @@ struct rpcrdma_life {
 	u8 met;			/* the connection manager has said: connected */
 	u8 handed;		/* client: the maker has given it away */
 	u8 released;		/* steps of the release that are through */
+	u8 odd;			/* client: rpcrdma_life_odd() was called */
+	u8 end;			/* enum rpcrdma_end */
 	int status;		/* the errno that it closed with */
 	u32 limit_ms;		/* of each step before the opening, 0: the default */
 };
@@ -2524,13 +2540,30 @@ struct rpcrdma_life_step rpcrdma_life_opened(struct rpcrdma_life *life);
 struct rpcrdma_life_step rpcrdma_life_overdue(struct rpcrdma_life *life);
 
 /*
- * A Work Request failed. @flushed: only because the queue pair has stopped. @why: a
- * static string, told if that was the first sign of trouble.
+ * RPCRDMA_EV_ODD: a client's peer has answered with something that is no opening of
+ * version 2. An opening may still follow, but not for long.
+ */
+struct rpcrdma_life_step rpcrdma_life_odd(struct rpcrdma_life *life);
+
+/* Why a Work Request has failed */
+enum rpcrdma_failure {
+	RPCRDMA_FAILURE_FLUSHED,	/* the queue pair had stopped */
+	RPCRDMA_FAILURE_PEER,		/* the peer does not answer, or objects */
+	RPCRDMA_FAILURE_HERE,
+};
+
+/*
+ * A Work Request failed. @why: a static string, logged if that was the first sign of
+ * trouble.
  */
 struct rpcrdma_life_step rpcrdma_life_failed(struct rpcrdma_life *life,
-					     bool flushed, const char *why);
+					     enum rpcrdma_failure failure,
+					     const char *why);
 
-/* Whoever else wants it closed. @reason: a static string, or NULL. */
+/*
+ * Close it for any other reason. @reason: a static string; NULL: an ordinary end, of
+ * a connection that is not needed or not waited for any more.
+ */
 struct rpcrdma_life_step rpcrdma_life_close(struct rpcrdma_life *life,
 					    const char *reason);
 
@@ -2554,6 +2587,7 @@ struct rpcrdma_make_step {
 	enum rpcrdma_make what;
 	u32 ms;				/* milliseconds */
 	int status;			/* 0 or a negative errno */
+	enum rpcrdma_answer answer;	/* END, client, @status: for rpcrdma_version_learn() */
 	struct rpcrdma_life_step step;	/* END: to be carried out, too */
 };
 
@@ -2561,8 +2595,8 @@ struct rpcrdma_make_step {
  * The next thing to be done to make a connection. @result: of the last one, 0 or a
  * negative errno; -ETIMEDOUT of a wait that was over before life->settled; 0 at first.
  * @conn: read only, for what the peer has said; zeroed or set up. Errnos of END:
- * -EPROTONOSUPPORT: the peer has taken the connection and said nothing on it: perhaps
- * it is the version (rpcrdma_version_silent()); or why there is none.
+ * -EPROTONOSUPPORT: the peer has taken the connection, and did not open it with the
+ * version that was tried; another may do. Or why there is no connection.
  */
 struct rpcrdma_make_step rpcrdma_life_make(struct rpcrdma_life *life,
 					   const struct rpcrdma_conn *conn,
@@ -2605,9 +2639,10 @@ enum rpcrdma_link {
 	 * its end, and learn what it says of the server.
 	 */
 	RPCRDMA_LINK_FORGET,
-	RPCRDMA_LINK_TRY,		/* make one, with rpcrdma_version_first() */
-	/* The peer took it and said nothing. Make one with rpcrdma_version_silent(),
-	 * or let it be at that when there is none.
+	/* Make one, with rpcrdma_version_first(); learn from a failed attempt. */
+	RPCRDMA_LINK_TRY,
+	/* The peer did not open it with that version. If rpcrdma_version_first() is
+	 * another one now, try that; else the attempt has failed.
 	 */
 	RPCRDMA_LINK_TRY_OTHER,
 	RPCRDMA_LINK_KEEP,		/* it is who sends that has it now */

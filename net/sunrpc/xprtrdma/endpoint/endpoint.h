@@ -621,6 +621,8 @@ struct rpcrdma_ep {
 	struct llist_head	completed;	/* posted work, the newest first */
 	struct work_struct	reap_work;	/* sees to that */
 	const char		*failure;	/* of a Work Request */
+	enum ib_wc_status	failure_status;
+	enum rpcrdma_answer	answer;		/* client: of a failed attempt */
 	bool			flushed;	/* a Work Request was */
 	struct ib_cqe		reg_cqe;	/* of REG_MRs, never signaled */
 	struct ib_cqe		rw_cqe;		/* of transfers' WRs, the same */
@@ -741,14 +743,15 @@ static inline void rpcrdma_ep_put(struct rpcrdma_ep *ep)
  * only by rpcrdma_ep_close(). @src may be NULL.
  * Returns an open endpoint with a reference, or an ERR_PTR, in which case no
  * upcall was made except opened(), and none will be. -EPROTONOSUPPORT: the
- * peer accepted the connection, and said nothing on it.
+ * peer accepted the connection, and did not open it with the version that was
+ * tried. @answer, unless NULL, then says what the attempt has shown.
  */
 struct rpcrdma_ep *rpcrdma_ep_connect(struct net *net,
 				      const struct sockaddr *dst,
 				      const struct sockaddr *src,
 				      const struct rpcrdma_ep_params *params,
 				      const struct rpcrdma_ep_ops *ops,
-				      void *priv);
+				      void *priv, enum rpcrdma_answer *answer);
 
 /*
  * Begin to close; returns at once. Any process context, any number of times.

@@ -425,6 +425,7 @@ int rpcrdma_ep_make(struct rpcrdma_ep *ep, const struct sockaddr *dst,
 	}
 	rpcrdma_ep_carry_out(ep, &m.step);
 	complete_all(&ep->made);
+	ep->answer = m.answer;
 	return m.status;
 }
 
@@ -436,6 +437,7 @@ int rpcrdma_ep_make(struct rpcrdma_ep *ep, const struct sockaddr *dst,
  * @params: what the transport wants
  * @ops: upcalls
  * @priv: becomes ep->priv
+ * @answer: what a failed attempt has shown of the server's versions; may be NULL
  *
  * Sleeps, with a bound. Returns an open endpoint with a reference, or an
  * ERR_PTR: nothing is left of it then.
@@ -445,7 +447,7 @@ struct rpcrdma_ep *rpcrdma_ep_connect(struct net *net,
 				      const struct sockaddr *src,
 				      const struct rpcrdma_ep_params *params,
 				      const struct rpcrdma_ep_ops *ops,
-				      void *priv)
+				      void *priv, enum rpcrdma_answer *answer)
 {
 	/* Memory reclaim may wait for an RPC, and that for a connection. */
 	unsigned int nofs = memalloc_nofs_save();
@@ -453,6 +455,8 @@ struct rpcrdma_ep *rpcrdma_ep_connect(struct net *net,
 	struct rdma_cm_id *id;
 	int rc;
 
+	if (answer)
+		*answer = RPCRDMA_ANSWER_NOT_YET;
 	ep = rpcrdma_ep_alloc(true);
 	if (!ep) {
 		ep = ERR_PTR(-ENOMEM);
@@ -476,6 +480,8 @@ struct rpcrdma_ep *rpcrdma_ep_connect(struct net *net,
 		goto out;
 
 	rpcrdma_ep_wait_closed(ep);
+	if (answer)
+		*answer = ep->answer;
 	rpcrdma_ep_put(ep);
 	ep = ERR_PTR(rc);
 out:

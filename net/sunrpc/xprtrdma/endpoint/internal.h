@@ -71,6 +71,8 @@ void rpcrdma_ep_leave(struct rpcrdma_ep *ep);
 /* Do what an event of ep->life asks for. Process context, no lock held. */
 void rpcrdma_ep_carry_out(struct rpcrdma_ep *ep,
 			  const struct rpcrdma_life_step *step);
+/* RPCRDMA_EV_ODD */
+void rpcrdma_ep_odd(struct rpcrdma_ep *ep);
 /* A Work Request failed; @reason: static, told unless it was only flushed. */
 void rpcrdma_ep_failed(struct rpcrdma_ep *ep, enum ib_wc_status status,
 		       const char *reason);

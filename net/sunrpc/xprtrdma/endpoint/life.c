@@ -75,6 +75,36 @@ void rpcrdma_ep_close(struct rpcrdma_ep *ep, const char *reason)
 	rpcrdma_ep_carry_out(ep, &step);
 }
 
+void rpcrdma_ep_odd(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_life_step step;
+
+	spin_lock(&ep->lock);
+	step = rpcrdma_life_odd(&ep->life);
+	spin_unlock(&ep->lock);
+	rpcrdma_ep_carry_out(ep, &step);
+}
+
+/* A peer that sends more than a Receive holds is one reason for a local length error. */
+static enum rpcrdma_failure rpcrdma_wc_failure(enum ib_wc_status status)
+{
+	switch (status) {
+	case IB_WC_WR_FLUSH_ERR:
+		return RPCRDMA_FAILURE_FLUSHED;
+	case IB_WC_LOC_LEN_ERR:
+	case IB_WC_BAD_RESP_ERR:
+	case IB_WC_REM_INV_REQ_ERR:
+	case IB_WC_REM_ACCESS_ERR:
+	case IB_WC_REM_OP_ERR:
+	case IB_WC_RETRY_EXC_ERR:
+	case IB_WC_RNR_RETRY_EXC_ERR:
+	case IB_WC_REM_ABORT_ERR:
+		return RPCRDMA_FAILURE_PEER;
+	default:
+		return RPCRDMA_FAILURE_HERE;
+	}
+}
+
 /* A Work Request failed, with @status; else as rpcrdma_ep_close(). */
 void rpcrdma_ep_failed(struct rpcrdma_ep *ep, enum ib_wc_status status,
 		       const char *reason)
@@ -82,7 +112,7 @@ void rpcrdma_ep_failed(struct rpcrdma_ep *ep, enum ib_wc_status status,
 	struct rpcrdma_life_step step;
 
 	spin_lock(&ep->lock);
-	step = rpcrdma_life_failed(&ep->life, status == IB_WC_WR_FLUSH_ERR,
+	step = rpcrdma_life_failed(&ep->life, rpcrdma_wc_failure(status),
 				   reason);
 	spin_unlock(&ep->lock);
 	rpcrdma_ep_carry_out(ep, &step);

@@ -464,6 +464,8 @@ void rpcrdma_ep_do_events(struct rpcrdma_ep *ep, u32 events)
 	}
 	if (events & RPCRDMA_EV_OPENED)
 		ep->opened(ep);
+	if (events & RPCRDMA_EV_ODD)
+		rpcrdma_ep_odd(ep);
 	if (events & (RPCRDMA_EV_CONTROL | RPCRDMA_EV_WINDOW))
 		rpcrdma_ep_pump(ep);
 }

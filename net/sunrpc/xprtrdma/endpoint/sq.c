@@ -130,6 +130,14 @@ void rpcrdma_work_tell(struct list_head *through, bool ok)
 
 /* ---- Completions, in a softirq ---- */
 
+/* The first failure counts. A reader that finds @reason finds a status. */
+static void rpcrdma_note_failure(struct rpcrdma_ep *ep,
+				 enum ib_wc_status status, const char *reason)
+{
+	cmpxchg(&ep->failure_status, IB_WC_SUCCESS, status);
+	cmpxchg(&ep->failure, NULL, reason);
+}
+
 /*
  * A Work Request has failed, @reason says which one. It ends in the teardown, like all
  * that is behind it, when the queue pair is quiet: rxe completes work with an error while
@@ -144,7 +152,7 @@ static noinline void rpcrdma_wc_failed(struct rpcrdma_ep *ep,
 	if (status == IB_WC_WR_FLUSH_ERR)
 		WRITE_ONCE(ep->flushed, true);
 	else
-		cmpxchg(&ep->failure, NULL, reason);
+		rpcrdma_note_failure(ep, status, reason);
 	if (!rpcrdma_ep_is_closing(ep))
 		queue_work(rpcrdma_message_wq, &ep->reap_work);
 }
@@ -155,7 +163,7 @@ void rpcrdma_works_check(struct rpcrdma_ep *ep)
 	const char *failure = READ_ONCE(ep->failure);
 
 	if (unlikely(failure))
-		rpcrdma_ep_failed(ep, IB_WC_GENERAL_ERR, failure);
+		rpcrdma_ep_failed(ep, READ_ONCE(ep->failure_status), failure);
 	else if (unlikely(READ_ONCE(ep->flushed)))
 		rpcrdma_ep_failed(ep, IB_WC_WR_FLUSH_ERR, NULL);
 }

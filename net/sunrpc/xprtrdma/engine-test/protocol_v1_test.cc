@@ -329,6 +329,18 @@ TEST(OpeningV1, ErrVersToAGuessCloses)
 	header_of(e, RPCRDMA_KIND_CALL, X);
 	EXPECT_EQ(e.receive(err_vers(1, 2, 2).set(0, X)), RPCRDMA_RX_CLOSE);
 	EXPECT_FALSE(e.conn.answered);
+	EXPECT_EQ(rpcrdma_conn_answer(&e.conn, RPCRDMA_END_HERE),
+		  RPCRDMA_ANSWER_V2);
+
+	/* To refuse version 1 for version 1 is no way to version 2. */
+	end odd{ cfg };
+
+	odd.post(33);
+	rpcrdma_conn_established(&odd.conn);
+	header_of(odd, RPCRDMA_KIND_CALL, X);
+	EXPECT_EQ(odd.receive(err_vers(1, 1, 1).set(0, X)), RPCRDMA_RX_CLOSE);
+	EXPECT_EQ(rpcrdma_conn_answer(&odd.conn, RPCRDMA_END_HERE),
+		  RPCRDMA_ANSWER_ODD);
 }
 
 TEST(OpeningV1, WhyItIsThatVersion)
@@ -368,13 +380,57 @@ TEST(VersionMemory, SilenceMeansVersion1ForAWhile)
 	EXPECT_EQ(rpcrdma_version_first(&memory, 1000, 1, 2), 1);
 	/* Not where version 1 is not wanted */
 	EXPECT_EQ(rpcrdma_version_first(&memory, 1000, 2, 2), 2);
-	/* Version 1 answers: it stays so, but not longer. */
-	rpcrdma_version_learn(&memory, 1200, 1, RPCRDMA_ANSWER_V1);
-	EXPECT_EQ(rpcrdma_version_first(&memory, 1299, 1, 2), 1);
-	EXPECT_EQ(rpcrdma_version_first(&memory, 1300, 1, 2), 2);
+	/* For a day, and another one since version 1 was answered last */
+	EXPECT_EQ(rpcrdma_version_first(&memory, 87399, 1, 2), 1);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 87400, 1, 2), 2);
+	rpcrdma_version_learn(&memory, 90000, 1, RPCRDMA_ANSWER_V1);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 176399, 1, 2), 1);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 176400, 1, 2), 2);
 	/* And again */
-	rpcrdma_version_learn(&memory, 1300, 2, RPCRDMA_ANSWER_NONE);
-	EXPECT_EQ(rpcrdma_version_first(&memory, 1301, 1, 2), 1);
+	rpcrdma_version_learn(&memory, 176400, 2, RPCRDMA_ANSWER_NONE);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 176401, 1, 2), 1);
+}
+
+/* A lost connection costs no time: version 2 is asked for again soon. */
+TEST(VersionMemory, ALostConnectionMeansVersion1ForMinutes)
+{
+	rpcrdma_version_memory memory = {};
+
+	rpcrdma_version_learn(&memory, 1000, 2, RPCRDMA_ANSWER_LOST);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 1299, 1, 2), 1);
+	rpcrdma_version_learn(&memory, 1200, 1, RPCRDMA_ANSWER_V1);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 1300, 1, 2), 2);
+}
+
+/* A server that answers version 1 restarts from time to time. */
+TEST(VersionMemory, OneThatHasVersion1GetsAnotherChance)
+{
+	rpcrdma_version_memory memory = {};
+
+	rpcrdma_version_learn(&memory, 1000, 2, RPCRDMA_ANSWER_NONE);
+	for (u64 now = 1000; now < 1100; now += 20) {
+		rpcrdma_version_learn(&memory, now, 1, RPCRDMA_ANSWER_V1);
+		for (const auto away :
+		     { RPCRDMA_ANSWER_AWAY, RPCRDMA_ANSWER_LOST,
+		       RPCRDMA_ANSWER_AWAY })
+			rpcrdma_version_learn(&memory, now, 1, away);
+		EXPECT_EQ(rpcrdma_version_first(&memory, now, 1, 2), 1);
+	}
+	/* It may have become one that does not. */
+	rpcrdma_version_learn(&memory, 1100, 1, RPCRDMA_ANSWER_NONE);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 1100, 1, 2), 2);
+}
+
+/* A peer that is away after its silence was silent for that. */
+TEST(VersionMemory, SilenceOfAPeerThatIsAwayWasNotTheVersion)
+{
+	rpcrdma_version_memory memory = {};
+
+	rpcrdma_version_learn(&memory, 1000, 2, RPCRDMA_ANSWER_AWAY);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 1000, 1, 2), 2);
+	rpcrdma_version_learn(&memory, 1000, 2, RPCRDMA_ANSWER_NONE);
+	rpcrdma_version_learn(&memory, 1020, 1, RPCRDMA_ANSWER_AWAY);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 1020, 1, 2), 2);
 }
 
 TEST(VersionMemory, SilenceInVersion1TooWasNotTheVersion)
@@ -437,6 +493,11 @@ TEST(VersionMemory, ARefusalThatEndsTheConnectionIsRemembered)
 	EXPECT_EQ(rpcrdma_version_first(&memory, 6001, 1, 2), 2);
 }
 
+enum rpcrdma_answer answer(const end &e, enum rpcrdma_end ended)
+{
+	return rpcrdma_conn_answer(&e.conn, ended);
+}
+
 TEST(VersionMemory, WhatAConnectionSaysOfItsServer)
 {
 	end e{ config(true) };
@@ -444,27 +505,33 @@ TEST(VersionMemory, WhatAConnectionSaysOfItsServer)
 	e.post(33);
 	rpcrdma_conn_established(&e.conn);
 	e.control();
-	EXPECT_EQ(rpcrdma_conn_answer(&e.conn, true), RPCRDMA_ANSWER_NONE);
-	EXPECT_EQ(rpcrdma_conn_answer(&e.conn, false), RPCRDMA_ANSWER_NOT_YET);
+	EXPECT_EQ(answer(e, RPCRDMA_END_WAITED), RPCRDMA_ANSWER_NONE);
+	EXPECT_EQ(answer(e, RPCRDMA_END_PEER), RPCRDMA_ANSWER_LOST);
+	EXPECT_EQ(answer(e, RPCRDMA_END_AWAY), RPCRDMA_ANSWER_AWAY);
+	EXPECT_EQ(answer(e, RPCRDMA_END_NONE), RPCRDMA_ANSWER_NOT_YET);
+	EXPECT_EQ(answer(e, RPCRDMA_END_HERE), RPCRDMA_ANSWER_NOT_YET);
 	e.receive(err_vers(2, 1, 1));
-	EXPECT_EQ(rpcrdma_conn_answer(&e.conn, false), RPCRDMA_ANSWER_V1);
-	EXPECT_EQ(rpcrdma_conn_answer(&e.conn, true), RPCRDMA_ANSWER_REFUSED);
+	EXPECT_EQ(answer(e, RPCRDMA_END_NONE), RPCRDMA_ANSWER_V1);
+	EXPECT_EQ(answer(e, RPCRDMA_END_HERE), RPCRDMA_ANSWER_V1);
+	EXPECT_EQ(answer(e, RPCRDMA_END_WAITED), RPCRDMA_ANSWER_REFUSED);
+	EXPECT_EQ(answer(e, RPCRDMA_END_PEER), RPCRDMA_ANSWER_REFUSED);
 	e.send(RPCRDMA_KIND_CALL, X);
 	EXPECT_EQ(e.receive(inline_msg(X, REPLY)), RPCRDMA_RX_REPLY);
-	EXPECT_EQ(rpcrdma_conn_answer(&e.conn, true), RPCRDMA_ANSWER_V1);
+	EXPECT_EQ(answer(e, RPCRDMA_END_PEER), RPCRDMA_ANSWER_V1);
 
 	auto v2 = open_client();
 
-	EXPECT_EQ(rpcrdma_conn_answer(&v2->conn, true), RPCRDMA_ANSWER_V2);
+	EXPECT_EQ(answer(*v2, RPCRDMA_END_PEER), RPCRDMA_ANSWER_V2);
 
-	/* It has neither: nothing that version 1 could be better for */
+	/* It has neither, as it says: what it has, version 1 shows. */
 	end none{ config(true) };
 
 	none.post(33);
 	rpcrdma_conn_established(&none.conn);
 	none.control();
 	none.receive(err_vers(2, 3, 3));
-	EXPECT_EQ(rpcrdma_conn_answer(&none.conn, true), RPCRDMA_ANSWER_NONE);
+	EXPECT_EQ(answer(none, RPCRDMA_END_NONE), RPCRDMA_ANSWER_NOT_YET);
+	EXPECT_EQ(answer(none, RPCRDMA_END_HERE), RPCRDMA_ANSWER_ODD);
 }
 
 /* A connection that opened without a word, as those of version 1 do */
@@ -513,11 +580,12 @@ TEST(CreditsV1, APlainReply)
 	auto e = client1();
 
 	header_of(*e, RPCRDMA_KIND_CALL, X);
-	EXPECT_EQ(rpcrdma_conn_answer(&e->conn, false), RPCRDMA_ANSWER_NOT_YET);
+	EXPECT_EQ(rpcrdma_conn_answer(&e->conn, RPCRDMA_END_NONE),
+		  RPCRDMA_ANSWER_NOT_YET);
 	for (u32 i = 0; i < 3; i++) {
 		EXPECT_EQ(e->receive(inline_msg(X, REPLY, 7)),
 			  RPCRDMA_RX_REPLY);
-		EXPECT_EQ(rpcrdma_conn_answer(&e->conn, false),
+		EXPECT_EQ(rpcrdma_conn_answer(&e->conn, RPCRDMA_END_NONE),
 			  RPCRDMA_ANSWER_V1);
 		/* For who looks at windows */
 		EXPECT_EQ(e->conn.limit - e->conn.sent, 7u);

@@ -22,29 +22,34 @@ namespace
 constexpr u32 RESOLVE_MS = 5000;
 constexpr u32 CONNECT_MS = 20000;
 constexpr u32 OPEN_MS = 15000;
+/* For an opening that follows something else: a peer that answers is not slow. */
+constexpr u32 ODD_MS = 1000;
 
 /* IBTA's reason 10: the peer knows a connection with the same numbers. */
 constexpr int REJECTED_STALE = 10;
 
 constexpr const char *OVERDUE = "the peer did not finish opening in time";
+constexpr const char *ODD =
+	"the peer answers with something else than version 2";
 
 /* News that end a connection, wherever they meet it */
 struct meaning {
-	bool ends;
+	enum rpcrdma_end end; /* NONE: it goes on */
 	int status;
 	const char *reason;
 };
 
 constexpr meaning MEANINGS[] = {
-	/* RESOLVED */ { false, 0, nullptr },
-	/* UNRESOLVED */ { true, -E_NETUNREACH, nullptr },
-	/* ESTABLISHED */ { false, 0, nullptr },
-	/* UNREACHABLE */ { true, -E_NETUNREACH, nullptr },
-	/* REJECTED */ { true, -E_CONNREFUSED, nullptr },
-	/* FAILED */ { true, -E_NOTCONN, nullptr },
-	/* DISCONNECTED */ { true, -E_NOTCONN, nullptr },
-	/* ADDRESS_CHANGED */ { true, -E_NODEV, "a local address changed" },
-	/* REMOVED */ { true, -E_NODEV, nullptr },
+	/* RESOLVED */ { RPCRDMA_END_NONE, 0, nullptr },
+	/* UNRESOLVED */ { RPCRDMA_END_HERE, -E_NETUNREACH, nullptr },
+	/* ESTABLISHED */ { RPCRDMA_END_NONE, 0, nullptr },
+	/* UNREACHABLE */ { RPCRDMA_END_AWAY, -E_NETUNREACH, nullptr },
+	/* REJECTED */ { RPCRDMA_END_AWAY, -E_CONNREFUSED, nullptr },
+	/* FAILED */ { RPCRDMA_END_HERE, -E_NOTCONN, nullptr },
+	/* DISCONNECTED */ { RPCRDMA_END_PEER, -E_NOTCONN, nullptr },
+	/* ADDRESS_CHANGED */
+	{ RPCRDMA_END_HERE, -E_NODEV, "a local address changed" },
+	/* REMOVED */ { RPCRDMA_END_HERE, -E_NODEV, nullptr },
 };
 static_assert(sizeof(MEANINGS) / sizeof(MEANINGS[0]) == RPCRDMA_NR_NEWS);
 
@@ -94,11 +99,12 @@ bool closing(const struct rpcrdma_life *life)
 	return life->stage >= RPCRDMA_STAGE_CLOSING;
 }
 
-struct rpcrdma_life_step close(struct rpcrdma_life *life, int status,
-			       const char *reason)
+struct rpcrdma_life_step close(struct rpcrdma_life *life, enum rpcrdma_end end,
+			       int status, const char *reason)
 {
 	if (closing(life))
 		return {};
+	life->end = static_cast<u8>(end);
 	life->stage = RPCRDMA_STAGE_CLOSING;
 	life->may_send = false;
 	life->settled = true;
@@ -108,7 +114,11 @@ struct rpcrdma_life_step close(struct rpcrdma_life *life, int status,
 
 struct rpcrdma_make_step make(enum rpcrdma_make what, u32 ms)
 {
-	return { .what = what, .ms = ms, .status = 0, .step = {} };
+	return { .what = what,
+		 .ms = ms,
+		 .status = 0,
+		 .answer = RPCRDMA_ANSWER_NOT_YET,
+		 .step = {} };
 }
 
 struct rpcrdma_make_step wait(struct rpcrdma_life *life, u32 ms)
@@ -127,6 +137,24 @@ struct rpcrdma_make_step ask(struct rpcrdma_life *life,
 	return make(what, ms);
 }
 
+/* A peer that was never connected to has said nothing, but that it is away. */
+enum rpcrdma_answer answer_of(const struct rpcrdma_life *life,
+			      const struct rpcrdma_conn *conn)
+{
+	const auto end = static_cast<enum rpcrdma_end>(life->end);
+
+	return life->met || end == RPCRDMA_END_AWAY ?
+		       rpcrdma_conn_answer(conn, end) :
+		       RPCRDMA_ANSWER_NOT_YET;
+}
+
+/* Return true if another version may do where this one has brought @answer. */
+bool speaks_against_version(enum rpcrdma_answer answer)
+{
+	return answer == RPCRDMA_ANSWER_NONE || answer == RPCRDMA_ANSWER_LOST ||
+	       answer == RPCRDMA_ANSWER_REFUSED || answer == RPCRDMA_ANSWER_ODD;
+}
+
 /* The maker is through, and there is no connection. */
 struct rpcrdma_make_step give_up(const struct rpcrdma_life *life,
 				 const struct rpcrdma_conn *conn)
@@ -134,7 +162,8 @@ struct rpcrdma_make_step give_up(const struct rpcrdma_life *life,
 	struct rpcrdma_make_step m = make(RPCRDMA_MAKE_END, 0);
 
 	m.status = life->status;
-	if (m.status == -E_NOTCONN && life->met && !conn->answered)
+	m.answer = answer_of(life, conn);
+	if (m.status == -E_NOTCONN && speaks_against_version(m.answer))
 		m.status = -E_PROTONOSUPPORT;
 	return m;
 }
@@ -143,11 +172,18 @@ struct rpcrdma_make_step give_up(const struct rpcrdma_life *life,
 struct rpcrdma_make_step fail(struct rpcrdma_life *life,
 			      const struct rpcrdma_conn *conn, int result)
 {
-	const bool late = life->client && life->stage == RPCRDMA_STAGE_OPENING;
-	const struct rpcrdma_life_step step = close(
-		life, late ? -E_NOTCONN : result, late ? OVERDUE : nullptr);
-	struct rpcrdma_make_step m = give_up(life, conn);
+	const bool away = life->client && result == -E_TIMEDOUT &&
+			  life->stage == RPCRDMA_STAGE_CONNECTING;
+	struct rpcrdma_life_step step;
+	struct rpcrdma_make_step m;
 
+	if (life->client && life->stage == RPCRDMA_STAGE_OPENING)
+		step = close(life, RPCRDMA_END_WAITED, -E_NOTCONN,
+			     life->odd ? ODD : OVERDUE);
+	else
+		step = close(life, away ? RPCRDMA_END_AWAY : RPCRDMA_END_HERE,
+			     result, nullptr);
+	m = give_up(life, conn);
 	m.step = step;
 	return m;
 }
@@ -174,7 +210,7 @@ struct rpcrdma_make_step make_client(struct rpcrdma_life *life)
 	case RPCRDMA_STAGE_CONNECTING:
 		return wait(life, CONNECT_MS);
 	case RPCRDMA_STAGE_OPENING:
-		return wait(life, OPEN_MS);
+		return wait(life, life->odd ? ODD_MS : OPEN_MS);
 	default:
 		/* From here on its end is told to the transport. */
 		life->handed = true;
@@ -228,7 +264,7 @@ constexpr told TOLD[] = {
 /* When a step of a client's connection is left out */
 enum class when : u8 {
 	ALWAYS,
-	SILENT, /* none was made, as the peer has said nothing */
+	UNOPENED, /* the peer took one, and did not open it with that version */
 	MADE,
 	ENDED, /* made, and no longer open */
 };
@@ -249,7 +285,7 @@ struct link_step {
 constexpr link_step CONNECTS[] = {
 	{ RPCRDMA_LINK_FORGET, when::ALWAYS },
 	{ RPCRDMA_LINK_TRY, when::ALWAYS },
-	{ RPCRDMA_LINK_TRY_OTHER, when::SILENT },
+	{ RPCRDMA_LINK_TRY_OTHER, when::UNOPENED },
 	{ RPCRDMA_LINK_KEEP, when::MADE },
 	{ RPCRDMA_LINK_SETTLED, when::ALWAYS },
 	{ RPCRDMA_LINK_UP, when::MADE },
@@ -268,7 +304,7 @@ bool happens(when needed, int status, bool open)
 	switch (needed) {
 	case when::ALWAYS:
 		return true;
-	case when::SILENT:
+	case when::UNOPENED:
 		return status == -E_PROTONOSUPPORT;
 	case when::MADE:
 		return !status;
@@ -303,7 +339,7 @@ struct rpcrdma_life_step rpcrdma_life_news(struct rpcrdma_life *life,
 {
 	const meaning &m = MEANINGS[news];
 
-	if (m.ends) {
+	if (m.end != RPCRDMA_END_NONE) {
 		/*
 		 * Nobody refused: the peer has yet to forget a connection that
 		 * had the same numbers, before this end was started anew.
@@ -311,7 +347,8 @@ struct rpcrdma_life_step rpcrdma_life_news(struct rpcrdma_life *life,
 		const bool stale = news == RPCRDMA_NEWS_REJECTED &&
 				   rejection == REJECTED_STALE;
 
-		return close(life, stale ? -E_NOTCONN : m.status, m.reason);
+		return close(life, stale ? RPCRDMA_END_HERE : m.end,
+			     stale ? -E_NOTCONN : m.status, m.reason);
 	}
 	if (news == RPCRDMA_NEWS_RESOLVED) {
 		if (life->stage != RPCRDMA_STAGE_RESOLVING &&
@@ -345,25 +382,46 @@ struct rpcrdma_life_step rpcrdma_life_overdue(struct rpcrdma_life *life)
 {
 	if (life->stage >= RPCRDMA_STAGE_OPEN)
 		return {};
-	return close(life, -E_NOTCONN, OVERDUE);
+	return close(life, RPCRDMA_END_WAITED, -E_NOTCONN, OVERDUE);
+}
+
+/* A message may be quicker than the news that the connection is there. */
+struct rpcrdma_life_step rpcrdma_life_odd(struct rpcrdma_life *life)
+{
+	if (life->stage != RPCRDMA_STAGE_CONNECTING &&
+	    life->stage != RPCRDMA_STAGE_OPENING)
+		return {};
+	life->odd = true;
+	if (life->stage == RPCRDMA_STAGE_CONNECTING)
+		return {};
+	life->settled = true;
+	return { RPCRDMA_LIFE_WAKE, nullptr };
 }
 
 /*
  * A client that is refused: the connection manager stops the queue pair first, and
- * then says why.
+ * then says why. A queue pair that stops before this end closes it was stopped by the
+ * peer's disconnect: a failure would have completed a Work Request of its own.
  */
 struct rpcrdma_life_step rpcrdma_life_failed(struct rpcrdma_life *life,
-					     bool flushed, const char *why)
+					     enum rpcrdma_failure failure,
+					     const char *why)
 {
+	const bool flushed = failure == RPCRDMA_FAILURE_FLUSHED;
+
 	if (flushed && life->client && life->stage < RPCRDMA_STAGE_OPENING)
 		return {};
-	return close(life, -E_NOTCONN, flushed ? nullptr : why);
+	return close(life,
+		     failure == RPCRDMA_FAILURE_HERE ? RPCRDMA_END_HERE :
+						       RPCRDMA_END_PEER,
+		     -E_NOTCONN, flushed ? nullptr : why);
 }
 
 struct rpcrdma_life_step rpcrdma_life_close(struct rpcrdma_life *life,
 					    const char *reason)
 {
-	return close(life, -E_NOTCONN, reason);
+	return close(life, reason ? RPCRDMA_END_HERE : RPCRDMA_END_WAITED,
+		     -E_NOTCONN, reason);
 }
 
 struct rpcrdma_make_step rpcrdma_life_make(struct rpcrdma_life *life,

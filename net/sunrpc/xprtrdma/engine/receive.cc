@@ -466,6 +466,7 @@ verdict receive_error(const message &m)
 		/* Nothing but our CONNPROP can have been refused yet. */
 		if (m.prefix.xid || !conn->props_sent)
 			return drop(conn);
+		conn->answered = 1;
 		conn->counters.errors_received++;
 		own_props_refused(conn);
 		return RPCRDMA_RX_DONE;
@@ -494,6 +495,7 @@ verdict receive_connprop(const message &m)
 		close_connection(conn, "too many transport properties");
 		return RPCRDMA_RX_CLOSE;
 	}
+	conn->answered = 1;
 
 	/* A refused part still counts: the opening goes on without it. */
 	if (m.response())
@@ -557,7 +559,6 @@ verdict receive_v2(struct rpcrdma_conn *conn, const void *msg, u32 length,
 	if (was_short && conn->state == RPCRDMA_CONN_OPEN &&
 	    (conn->limit != limit || (!had_room && room_for_call(conn))))
 		rx->events |= RPCRDMA_EV_WINDOW;
-	conn->answered = 1;
 	rx->xid = m.prefix.xid;
 	return receive_type(m);
 }
@@ -700,6 +701,18 @@ void refused_version(struct rpcrdma_conn *conn, span<v1::ERR_VERS_OCTETS> msg)
 	return RPCRDMA_RX_CALL;
 }
 
+/*
+ * A client that opens waits for CONNPROP, ERR_VERS, or an ERROR about its own
+ * CONNPROP. A peer that sends anything else before these may have no version 2.
+ */
+void note_odd(struct rpcrdma_conn *conn, struct rpcrdma_rx *rx)
+{
+	if (conn->answered || conn->odd)
+		return;
+	conn->odd = 1;
+	rx->events |= RPCRDMA_EV_ODD;
+}
+
 /* Any other message */
 verdict receive(struct rpcrdma_conn *conn, const void *msg, u32 length,
 		struct rpcrdma_rx *rx)
@@ -772,6 +785,8 @@ receive_plain_v1(struct rpcrdma_conn *conn, const void *msg, u32 length,
 					const void *msg, u32 length,
 					struct rpcrdma_rx *rx)
 {
+	const bool opening = conn->cfg.client &&
+			     conn->state == RPCRDMA_CONN_OPENING;
 	verdict verdict;
 
 	rx->xid = 0;
@@ -786,6 +801,8 @@ receive_plain_v1(struct rpcrdma_conn *conn, const void *msg, u32 length,
 	empty_lists(&rx->lists, 0);
 
 	verdict = receive(conn, msg, length, rx);
+	if (opening)
+		note_odd(conn, rx);
 	if (conn->state == RPCRDMA_CONN_CLOSING)
 		verdict = RPCRDMA_RX_CLOSE;
 	if (verdict == RPCRDMA_RX_BAD_REPLY)

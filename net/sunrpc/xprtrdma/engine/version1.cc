@@ -233,8 +233,11 @@ verdict receive_error(const message &m)
 		const span<ERR_VERS_OCTETS> versions{ m.octets };
 
 		if (m.conn->cfg.guess) {
-			/* The guess was wrong: as if this had never been said. */
+			/* The guess was wrong: it is no answer in version 1. */
 			m.conn->answered = 0;
+			m.conn->refused = versions.word<OFF_ERR_HIGH>() >=
+					  RPCRDMA_VERS_2;
+			m.conn->odd = !m.conn->refused;
 			close_connection(m.conn,
 					 "peer does not have version 1");
 			return RPCRDMA_RX_CLOSE;

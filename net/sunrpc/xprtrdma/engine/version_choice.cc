@@ -10,16 +10,85 @@ using namespace rpcrdma;
 namespace
 {
 
-/* How long to believe that to ask a server for version 2 is in vain */
+/*
+ * How long to believe that asking a server for version 2 is in vain. To ask one that
+ * answers at once costs a connection; to ask one that says nothing, or nothing of
+ * use, costs the opening time. That is not paid again after each idle period, nor
+ * after a night.
+ */
 constexpr u64 ONLY_V1_SECONDS = 300;
+constexpr u64 ONLY_V1_LONG_SECONDS = 24 * 3600;
 
 /*
- * Attempts without an answer before version 1 is tried. One that is known to
- * have version 2 is more likely on its way down, or up again.
+ * Attempts without an answer before the other version is tried. A server that is
+ * known to have the version is more likely on its way down, or up again.
  */
-u32 enough_silence(const struct rpcrdma_version_memory *memory)
+u32 enough_silence(bool known)
 {
-	return memory->has_v2 ? 2 : 1;
+	return known ? 2 : 1;
+}
+
+void only_v1(struct rpcrdma_version_memory *memory, u64 now, bool lasts)
+{
+	memory->only_v1_until =
+		now + (lasts ? ONLY_V1_LONG_SECONDS : ONLY_V1_SECONDS);
+	memory->lasts = lasts;
+}
+
+/*
+ * From a connection that began with version 1. If version 1 gets no answer either,
+ * it was not the version.
+ */
+void learn_from_v1(struct rpcrdma_version_memory *memory, u64 now,
+		   enum rpcrdma_answer answer)
+{
+	if (answer == RPCRDMA_ANSWER_V1) {
+		memory->silent = 0;
+		memory->has_v1 = 1;
+		if (memory->lasts)
+			only_v1(memory, now, true);
+	} else if (answer == RPCRDMA_ANSWER_AWAY) {
+		/* A peer that was on its way down was silent for that. */
+		if (!memory->has_v1)
+			*memory = {};
+	} else if (++memory->silent >= enough_silence(memory->has_v1)) {
+		*memory = {};
+	}
+}
+
+/* From a connection that began with version 2, which was not spoken */
+void learn_from_v2(struct rpcrdma_version_memory *memory, u64 now,
+		   enum rpcrdma_answer answer)
+{
+	switch (answer) {
+	case RPCRDMA_ANSWER_V1:
+		*memory = {};
+		break;
+	case RPCRDMA_ANSWER_REFUSED:
+		*memory = {};
+		only_v1(memory, now, false);
+		break;
+	case RPCRDMA_ANSWER_ODD:
+		*memory = {};
+		only_v1(memory, now, true);
+		break;
+	case RPCRDMA_ANSWER_NONE:
+	case RPCRDMA_ANSWER_LOST:
+		if (++memory->silent < enough_silence(memory->has_v2))
+			break;
+		/*
+		 * A lost connection costs no time, and is what a restart looks
+		 * like. A server that had version 2 is asked again soon, once.
+		 */
+		only_v1(memory, now,
+			answer == RPCRDMA_ANSWER_NONE && !memory->has_v2);
+		memory->silent = 0;
+		memory->has_v2 = 0;
+		memory->has_v1 = 0;
+		break;
+	default:
+		break;
+	}
 }
 
 } // namespace
@@ -40,50 +109,52 @@ u8 rpcrdma_version_first(const struct rpcrdma_version_memory *memory, u64 now,
 /*
  * A refusal counts against version 2 when it was the end of the connection: the
  * next one would end the same way, and so on (4.2.3.2). As long as it lasts,
- * version 1 may still answer.
+ * version 1 may still answer. A message that is no
+ * opening counts when none has followed.
  */
 enum rpcrdma_answer rpcrdma_conn_answer(const struct rpcrdma_conn *conn,
-					bool ended)
+					enum rpcrdma_end end)
 {
-	if (!conn->answered || !conn->version)
-		return ended ? RPCRDMA_ANSWER_NONE : RPCRDMA_ANSWER_NOT_YET;
-	if (conn->version == RPCRDMA_VERS_2)
-		return RPCRDMA_ANSWER_V2;
-	return conn->refused && ended ? RPCRDMA_ANSWER_REFUSED :
-					RPCRDMA_ANSWER_V1;
-}
+	const bool in_vain = end == RPCRDMA_END_PEER ||
+			     end == RPCRDMA_END_WAITED;
 
-void rpcrdma_version_learn(struct rpcrdma_version_memory *memory, u64 now,
-			   u8 tried, enum rpcrdma_answer answer)
-{
-	if (answer == RPCRDMA_ANSWER_NOT_YET)
-		return;
-	if (answer == RPCRDMA_ANSWER_V2) {
-		*memory = {};
-		memory->has_v2 = 1;
-	} else if (answer == RPCRDMA_ANSWER_REFUSED) {
-		*memory = {};
-		memory->only_v1_until = now + ONLY_V1_SECONDS;
-	} else if (tried == RPCRDMA_VERS_1) {
-		/* If version 1 got no answer either, it was not the version. */
-		if (answer == RPCRDMA_ANSWER_NONE)
-			memory->only_v1_until = 0;
-	} else if (answer == RPCRDMA_ANSWER_V1) {
-		*memory = {};
-	} else if (++memory->silent >= enough_silence(memory)) {
-		memory->silent = 0;
-		memory->only_v1_until = now + ONLY_V1_SECONDS;
+	if (conn->answered && conn->version) {
+		if (conn->version == RPCRDMA_VERS_2)
+			return RPCRDMA_ANSWER_V2;
+		return conn->refused && in_vain ? RPCRDMA_ANSWER_REFUSED :
+						  RPCRDMA_ANSWER_V1;
+	}
+	/* ERR_VERS to version 1 names version 2; that to 2 leaves none. */
+	if (conn->refused)
+		return conn->version ? RPCRDMA_ANSWER_V2 : RPCRDMA_ANSWER_ODD;
+	if (conn->odd && end != RPCRDMA_END_NONE)
+		return RPCRDMA_ANSWER_ODD;
+	switch (end) {
+	case RPCRDMA_END_PEER:
+		return RPCRDMA_ANSWER_LOST;
+	case RPCRDMA_END_WAITED:
+		return RPCRDMA_ANSWER_NONE;
+	case RPCRDMA_END_AWAY:
+		return RPCRDMA_ANSWER_AWAY;
+	default:
+		return RPCRDMA_ANSWER_NOT_YET;
 	}
 }
 
-u8 rpcrdma_version_silent(struct rpcrdma_version_memory *memory, u64 now,
-			  u8 tried, u8 low, u8 high)
+bool rpcrdma_version_learn(struct rpcrdma_version_memory *memory, u64 now,
+			   u8 tried, enum rpcrdma_answer answer)
 {
-	u8 next;
-
-	rpcrdma_version_learn(memory, now, tried, RPCRDMA_ANSWER_NONE);
-	next = rpcrdma_version_first(memory, now, low, high);
-	return next == tried ? 0 : next;
+	if (answer == RPCRDMA_ANSWER_NOT_YET)
+		return false;
+	if (answer == RPCRDMA_ANSWER_V2) {
+		*memory = {};
+		memory->has_v2 = 1;
+	} else if (tried == RPCRDMA_VERS_1) {
+		learn_from_v1(memory, now, answer);
+	} else {
+		learn_from_v2(memory, now, answer);
+	}
+	return answer == RPCRDMA_ANSWER_REFUSED;
 }
 
 const char *rpcrdma_version_why(const struct rpcrdma_conn *conn)

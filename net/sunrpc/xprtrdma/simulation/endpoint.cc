@@ -153,6 +153,7 @@ bool endpoint::make_one(const rpcrdma_make_step &m, int *result)
 	}
 	made_ = true;
 	status_ = m.status;
+	answer = m.answer;
 	carry_out(m.step);
 	if (conn.cfg.client && !m.status)
 		ops_.connected(*this);
@@ -386,6 +387,8 @@ void endpoint::events(u32 ev)
 	}
 	if (ev & RPCRDMA_EV_OPENED)
 		carry_out(rpcrdma_life_opened(&life));
+	if (ev & RPCRDMA_EV_ODD)
+		carry_out(rpcrdma_life_odd(&life));
 	if (ev & RPCRDMA_EV_RECEIVES)
 		receives_due();
 	if (ev & (RPCRDMA_EV_CONTROL | RPCRDMA_EV_WINDOW))

@@ -243,6 +243,8 @@ public:
 	rpcrdma_guest guest{}; /* a server's */
 	endpoint_params params;
 	rpcrdma_life life{};
+	enum rpcrdma_answer answer =
+		RPCRDMA_ANSWER_NOT_YET; /* of a failed attempt */
 	queue_pair qp;
 	const char *name;
 	u32 lent = 0; /* Receives */

@@ -100,7 +100,7 @@ bool link::step(worker &me, const rpcrdma_link_step &s)
 	case RPCRDMA_LINK_TRY_OTHER:
 		return !net_.connect_otherwise();
 	case RPCRDMA_LINK_KEEP:
-		net_.learn(*me.made, false);
+		net_.learn(*me.made, RPCRDMA_END_NONE);
 		if (client_.ep)
 			w_.complain("a client has two connections");
 		client_.ep = me.made;
@@ -146,7 +146,8 @@ void link::act(u32 what, u64 arg)
 	worker &me = workers_[arg];
 
 	if (me.old) {
-		net_.learn(*me.old, true);
+		net_.learn(*me.old,
+			   static_cast<enum rpcrdma_end>(me.old->life.end));
 		me.old = nullptr;
 	}
 

@@ -407,11 +407,10 @@ void network::connect()
 bool network::connect_otherwise()
 {
 	const rpcrdma_conn_config &cfg = setup_.client.cfg;
-	const u8 other = rpcrdma_version_silent(&memory_, w_.now / SECOND,
-						tried_, cfg.version_low,
-						cfg.version_high);
+	const u8 other = rpcrdma_version_first(
+		&memory_, w_.now / SECOND, cfg.version_low, cfg.version_high);
 
-	if (!other)
+	if (other == tried_)
 		return false;
 	tried_ = other;
 	attempt();
@@ -601,15 +600,20 @@ void network::connected(endpoint &client)
 	link_.tried(&client, 0);
 }
 
-void network::learn(const endpoint &ep, bool ended)
+void network::learn(u8 tried, enum rpcrdma_answer answer)
 {
-	rpcrdma_version_learn(&memory_, w_.now / SECOND,
-			      ep.conn.cfg.version_high,
-			      rpcrdma_conn_answer(&ep.conn, ended));
+	if (rpcrdma_version_learn(&memory_, w_.now / SECOND, tried, answer))
+		backoff_ = 0;
 }
 
-void network::failed(endpoint &, int status)
+void network::learn(const endpoint &ep, enum rpcrdma_end end)
 {
+	learn(ep.conn.cfg.version_high, rpcrdma_conn_answer(&ep.conn, end));
+}
+
+void network::failed(endpoint &ep, int status)
+{
+	learn(ep.conn.cfg.version_high, ep.answer);
 	attempt_ = nullptr;
 	w_.sum.attempts_failed++;
 	link_.tried(nullptr, status);

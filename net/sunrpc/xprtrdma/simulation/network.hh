@@ -44,7 +44,8 @@ public:
 	void connect();
 	bool connect_otherwise();
 	/* What a connection that opened, or @ended, has shown of the server's versions */
-	void learn(const endpoint &ep, bool ended);
+	void learn(const endpoint &ep, enum rpcrdma_end end);
+	void learn(u8 tried, enum rpcrdma_answer answer);
 	link &client_link()
 	{
 		return link_;

@@ -88,15 +88,22 @@ static struct rpcrdma_ep *rpcrdma_client_swap_ep(struct rpcrdma_client *client,
 	return ep;
 }
 
-/* What a connection that opened, or @ended, has shown of its server's versions */
+/*
+ * Learn what a connection that opened, or has come to its @end, has shown of its
+ * server's versions. The caller has the write lock.
+ */
 static void rpcrdma_client_learn(struct rpcrdma_client *client,
-				 const struct rpcrdma_ep *ep, bool ended)
+				 const struct rpcrdma_ep *ep,
+				 enum rpcrdma_end end)
 {
 	struct rpc_xprt *xprt = &client->requester.xprt;
 
-	rpcrdma_versions_learn(xprt->xprt_net, (struct sockaddr *)&xprt->addr,
-			       ep->params.version_high,
-			       rpcrdma_conn_answer(&ep->conn, ended));
+	/* Only a connection without any use makes the next one wait. */
+	if (rpcrdma_versions_learn(xprt->xprt_net,
+				   (struct sockaddr *)&xprt->addr,
+				   ep->params.version_high,
+				   rpcrdma_conn_answer(&ep->conn, end)))
+		xprt->reestablish_timeout = 0;
 }
 
 /* End the connection, if any, and wait until it is gone. Sleeps. */
@@ -108,7 +115,7 @@ static void rpcrdma_client_disconnect(struct rpcrdma_client *client)
 		return;
 	rpcrdma_ep_close(ep, NULL);
 	rpcrdma_ep_wait_closed(ep);
-	rpcrdma_client_learn(client, ep, true);
+	rpcrdma_client_learn(client, ep, ep->life.end);
 	rpcrdma_ep_put(ep);
 }
 
@@ -197,6 +204,8 @@ rpcrdma_client_try(struct rpcrdma_client *client,
 		.guess		= v->tried < v->high,
 	};
 	const struct sockaddr *src = NULL;
+	enum rpcrdma_answer answer;
+	struct rpcrdma_ep *ep;
 
 	if (params.pull)
 		params.reads = RPCRDMA_CLIENT_READS;
@@ -206,47 +215,57 @@ rpcrdma_client_try(struct rpcrdma_client *client,
 				     2 * RPCRDMA_CLIENT_BC_SLOTS);
 	if (client->srcaddr.ss_family != AF_UNSPEC)
 		src = (struct sockaddr *)&client->srcaddr;
-	return rpcrdma_ep_connect(xprt->xprt_net,
-				  (struct sockaddr *)&xprt->addr, src, &params,
-				  &rpcrdma_client_ep_ops, client);
+	ep = rpcrdma_ep_connect(xprt->xprt_net, (struct sockaddr *)&xprt->addr,
+				src, &params, &rpcrdma_client_ep_ops, client,
+				&answer);
+	/* An open one may show more until it ends. */
+	if (IS_ERR(ep))
+		rpcrdma_versions_learn(xprt->xprt_net,
+				       (struct sockaddr *)&xprt->addr,
+				       v->tried, answer);
+	return ep;
+}
+
+static void rpcrdma_client_choose(struct rpcrdma_client *client,
+				  struct rpcrdma_client_versions *v)
+{
+	const struct rpc_xprt *xprt = &client->requester.xprt;
+
+	v->tried = rpcrdma_versions_first(xprt->xprt_net,
+					  (struct sockaddr *)&xprt->addr,
+					  v->low, v->high);
 }
 
 /*
  * A server that has only version 1 refuses version 2, and the connection goes
- * on with version 1. One that says nothing at all, or lets go of the
- * connection, gets a second one that begins with version 1; and so it is for
- * some time, as long as it answers there (WP 3.4).
+ * on with version 1. A server that answers anything else, or nothing, or ends the
+ * connection, gets a second one that begins with version 1; and so do the next
+ * ones for some time, as long as it answers there (WP 3.4).
  */
 static struct rpcrdma_ep *rpcrdma_client_first(struct rpcrdma_client *client,
 					       struct rpcrdma_client_versions *v)
 {
-	const struct rpc_xprt *xprt = &client->requester.xprt;
-
 	rpcrdma_settings_versions(&rpcrdma_min_version, &rpcrdma_max_version,
 				  &v->low, &v->high);
-	v->tried = rpcrdma_versions_first(xprt->xprt_net,
-					  (struct sockaddr *)&xprt->addr,
-					  v->low, v->high);
+	rpcrdma_client_choose(client, v);
 	return rpcrdma_client_try(client, v);
 }
 
-/* It said nothing: returns @ep again if there is no other version to try. */
+/* Returns @ep again if there is no other version to try. */
 static struct rpcrdma_ep *rpcrdma_client_other(struct rpcrdma_client *client,
 					       struct rpcrdma_client_versions *v,
 					       struct rpcrdma_ep *ep)
 {
 	const struct rpc_xprt *xprt = &client->requester.xprt;
-	u8 silent = v->tried;
+	u8 first = v->tried;
 
-	v->tried = rpcrdma_versions_silent(xprt->xprt_net,
-					   (struct sockaddr *)&xprt->addr,
-					   silent, v->low, v->high);
-	if (!v->tried)
+	rpcrdma_client_choose(client, v);
+	if (v->tried == first)
 		return ep;
 	pr_info_ratelimited("rpcrdma: %s port %s does not answer version %u, trying version %u\n",
 			    xprt->address_strings[RPC_DISPLAY_ADDR],
 			    xprt->address_strings[RPC_DISPLAY_PORT],
-			    silent, v->tried);
+			    first, v->tried);
 	return rpcrdma_client_try(client, v);
 }
 
@@ -291,7 +310,7 @@ static void rpcrdma_client_link(struct rpcrdma_client *client, bool close)
 			ep = rpcrdma_client_other(client, &versions, ep);
 			break;
 		case RPCRDMA_LINK_KEEP:
-			rpcrdma_client_learn(client, ep, false);
+			rpcrdma_client_learn(client, ep, RPCRDMA_END_NONE);
 			rpcrdma_client_swap_ep(client, ep);
 			break;
 		case RPCRDMA_LINK_SETTLED:

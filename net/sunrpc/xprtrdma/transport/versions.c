@@ -95,42 +95,23 @@ rpcrdma_versions_touch(const struct net *net, const struct sockaddr *addr,
 }
 
 /**
- * rpcrdma_versions_learn - a connection has opened or ended
+ * rpcrdma_versions_learn - learn from a connection, or from a failed attempt
  * @net: network namespace
  * @addr: address of the server
  * @tried: version it began with
  * @answer: what the server said
+ *
+ * Returns what rpcrdma_version_learn() does.
  */
-void rpcrdma_versions_learn(const struct net *net, const struct sockaddr *addr,
+bool rpcrdma_versions_learn(const struct net *net, const struct sockaddr *addr,
 			    u8 tried, enum rpcrdma_answer answer)
 {
 	u64 now = ktime_get_seconds();
+	bool again;
 
 	spin_lock(&rpcrdma_versions_lock);
-	rpcrdma_version_learn(rpcrdma_versions_touch(net, addr, now), now,
-			      tried, answer);
+	again = rpcrdma_version_learn(rpcrdma_versions_touch(net, addr, now),
+				      now, tried, answer);
 	spin_unlock(&rpcrdma_versions_lock);
-}
-
-/**
- * rpcrdma_versions_silent - a connection was made and brought no answer
- * @net: network namespace
- * @addr: address of the server
- * @tried: version it began with
- * @low: lowest version allowed
- * @high: highest version allowed
- *
- * Returns the version to try at once, or 0.
- */
-u8 rpcrdma_versions_silent(const struct net *net, const struct sockaddr *addr,
-			   u8 tried, u8 low, u8 high)
-{
-	u64 now = ktime_get_seconds();
-	u8 next;
-
-	spin_lock(&rpcrdma_versions_lock);
-	next = rpcrdma_version_silent(rpcrdma_versions_touch(net, addr, now),
-				      now, tried, low, high);
-	spin_unlock(&rpcrdma_versions_lock);
-	return next;
+	return again;
 }

@@ -18,10 +18,7 @@ struct net;
  */
 u8 rpcrdma_versions_first(const struct net *net, const struct sockaddr *addr,
 			  u8 low, u8 high);
-void rpcrdma_versions_learn(const struct net *net, const struct sockaddr *addr,
+bool rpcrdma_versions_learn(const struct net *net, const struct sockaddr *addr,
 			    u8 tried, enum rpcrdma_answer answer);
-/* A connection there brought no answer: as rpcrdma_version_silent(). */
-u8 rpcrdma_versions_silent(const struct net *net, const struct sockaddr *addr,
-			   u8 tried, u8 low, u8 high);
 
 #endif /* RPCRDMA_VERSIONS_H */
