@@ -38,7 +38,18 @@ typedef unsigned long long u64;
 
 extern "C" {
 #else
+#ifdef __KERNEL__
 #include <linux/types.h>
+#else
+/* No header of the kernel: these are the names that it has for its own use. */
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+#endif
 
 typedef u32 rpcrdma_serial;
 #endif
@@ -668,7 +679,14 @@ static inline u32 rpcrdma_window_receives(u32 window)
  */
 u32 rpcrdma_reverse_payload(const struct rpcrdma_conn *conn);
 
-/* ---- Events: what the caller has to do after a call that returned them ---- */
+/*
+ * ---- Events: what the caller has to do after a call that returned them ----
+ *
+ * All that a caller has to do comes with an event, except what it begins itself: the
+ * first Receives, and sending a Call, a Reply or the next part of one. Where several
+ * come together, Receives are allocated and posted first, then control messages are
+ * sent, and then what waits is tried.
+ */
 enum {
 	RPCRDMA_EV_CONTROL = 1,		/* pull rpcrdma_conn_next_control() */
 	RPCRDMA_EV_WINDOW = 2,		/* waiting sends may be tried again */
@@ -720,7 +738,8 @@ u32 rpcrdma_conn_established(struct rpcrdma_conn *conn);
  *   rpcrdma_conn_to_post() -> rpcrdma_conn_posted()
  *
  * and tells of each Receive whose message it is through with:
- * rpcrdma_conn_given_back().
+ * rpcrdma_conn_given_back(). A client of version 1 that sends many Calls at once may
+ * need Receives posted that are kept back: the event comes with the next message.
  */
 
 /* What a connection does without the Receives that it is to make */
@@ -854,15 +873,22 @@ struct rpcrdma_stall {
 	u32	events;		/* EV_CLOSE when the time is over */
 };
 
+/* Messages of the caller that could not be sent, and wait: rpcrdma_sq_waits() */
+enum {
+	RPCRDMA_WAITS_CALL = 1,		/* a Call of which nothing was sent */
+	RPCRDMA_WAITS_MESSAGE = 2,	/* a Reply, or further parts of a message */
+};
+
 /*
  * How long may what waits for window still wait? A peer owes grants (WP 3.3);
  * one that for cfg.stall_ms lets nothing of it go, or grants so little that no
  * Call could have, is given up, as nothing else would ever end the wait of a
- * Call that was not sent.
- * @waits: Calls or Replies of the caller's that could not be sent wait;
- * control messages need no mention. @now: any clock of milliseconds.
+ * Call that was not sent. A Reply for which there is window, and any Reply of version
+ * 1, waits for something else, and has no such limit.
+ * @waits: RPCRDMA_WAITS_*, for whatever reason they wait; control messages need no
+ * mention. @now: any clock of milliseconds.
  */
-struct rpcrdma_stall rpcrdma_conn_stalled(struct rpcrdma_conn *conn, bool waits,
+struct rpcrdma_stall rpcrdma_conn_stalled(struct rpcrdma_conn *conn, u32 waits,
 					  u32 now);
 
 /* ------------------------------------------------------------------ */
@@ -1244,10 +1270,16 @@ static inline bool rpcrdma_sq_wanted(const struct rpcrdma_sq *sq)
 	return sq->transfers | sq->messages | sq->call_wrs | sq->refused;
 }
 
-/* Do Calls or messages wait, perhaps for window? For rpcrdma_conn_stalled(). */
-static inline bool rpcrdma_sq_waits(const struct rpcrdma_sq *sq)
+/* Return what waits, RPCRDMA_WAITS_*, perhaps for window: for rpcrdma_conn_stalled(). */
+static inline u32 rpcrdma_sq_waits(const struct rpcrdma_sq *sq)
 {
-	return sq->messages | sq->call_wrs;
+	u32 waits = 0;
+
+	if (sq->call_wrs)
+		waits |= RPCRDMA_WAITS_CALL;
+	if (sq->messages)
+		waits |= RPCRDMA_WAITS_MESSAGE;
+	return waits;
 }
 
 /* ---- Reads that need memory regions ---- */
@@ -1624,10 +1656,13 @@ struct rpcrdma_lessons {
 	u64 parts_until;
 	u32 reply_octets;		/* the least that needed a Reply chunk */
 	u32 reply_max;			/* ... and the least that was expected then */
-	u8 any;				/* was there ever one? */
+	u8 any;				/* one may hold: the engine's */
 };
 
-/* Is there anything to recall, perhaps? Mostly not. Any context, without a lock. */
+/*
+ * Return true if there may be anything to recall. If there is not any more,
+ * rpcrdma_lessons_recall() finds that. Any context, without a lock.
+ */
 static inline bool rpcrdma_lessons_any(const struct rpcrdma_lessons *lessons)
 {
 	return __atomic_load_n(&lessons->any, __ATOMIC_RELAXED);
@@ -1640,7 +1675,7 @@ void rpcrdma_lessons_learn(struct rpcrdma_lessons *lessons, u64 now,
 			   const struct rpcrdma_lists *offered);
 
 /* What is known bears on any Call that is about to be planned. */
-void rpcrdma_lessons_recall(const struct rpcrdma_lessons *lessons, u64 now,
+void rpcrdma_lessons_recall(struct rpcrdma_lessons *lessons, u64 now,
 			    struct rpcrdma_call *call);
 
 /*

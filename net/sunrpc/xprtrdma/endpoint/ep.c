@@ -250,8 +250,6 @@ static void rpcrdma_ep_opened(struct rpcrdma_ep *ep)
 		trace_rpcrdma_opened(ep);
 		if (ep->conn.version == RPCRDMA_VERS_1)
 			rpcrdma_ep_opened_v1(ep);
-		/* Version 1 has all its Receives before any traffic. */
-		rpcrdma_recvs_due(ep);
 		if (ep->ops->opened)
 			ep->ops->opened(ep);
 	}

@@ -181,14 +181,6 @@ void rpcrdma_recvs_due(struct rpcrdma_ep *ep)
 		;
 }
 
-/* What the engine asked for. Process context, no lock held. */
-static void rpcrdma_recv_events(struct rpcrdma_ep *ep, u32 events)
-{
-	if (events & RPCRDMA_EV_RECEIVES)
-		rpcrdma_recvs_due(ep);
-	rpcrdma_ep_events(ep, events & ~RPCRDMA_EV_RECEIVES);
-}
-
 /*
  * The queue pair is gone. What arrived became the processor's when its Receive
  * completed. A transport that still has a message may have changed it since,
@@ -268,7 +260,7 @@ static noinline void rpcrdma_recv_given_back(struct rpcrdma_ep *ep,
 	if (todo & RPCRDMA_RECV_UNPOSTED)
 		rpcrdma_ep_close(ep, "a Receive could not be posted");
 	else if (!(todo & RPCRDMA_RECV_LAST))
-		rpcrdma_recv_events(ep, todo);
+		rpcrdma_ep_events(ep, todo);
 	rpcrdma_ep_put(ep);
 }
 
@@ -484,8 +476,11 @@ static __always_inline bool rpcrdma_recv_one(struct rpcrdma_ep *ep,
 	rv->payload_len = rv->rx.payload_length;
 
 	/* Before any traffic: opened() may be what makes room for it. */
-	if (unlikely(events & RPCRDMA_EV_OPENED))
-		rpcrdma_ep_events(ep, RPCRDMA_EV_OPENED);
+	if (unlikely(events & RPCRDMA_EV_OPENED)) {
+		rpcrdma_ep_events(ep, events & (RPCRDMA_EV_OPENED |
+						RPCRDMA_EV_RECEIVES));
+		events &= ~(RPCRDMA_EV_OPENED | RPCRDMA_EV_RECEIVES);
+	}
 
 	if (unlikely(rv->verdict == RPCRDMA_RX_CLOSE)) {
 		reason = ep->conn.reason;
@@ -508,9 +503,7 @@ static __always_inline bool rpcrdma_recv_one(struct rpcrdma_ep *ep,
 	       !rpcrdma_call_read_octets(&rv->rx);
 	if (!keep)
 		rpcrdma_recv_tell(ep, rv);
-	events &= ~RPCRDMA_EV_OPENED;
-	if (unlikely(events))
-		rpcrdma_recv_events(ep, events);
+	rpcrdma_ep_events(ep, events);
 	return keep;
 
 out_close:

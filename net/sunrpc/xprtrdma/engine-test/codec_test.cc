@@ -1037,6 +1037,66 @@ TEST(Replies, ToBePulled)
 	}
 }
 
+/* Memory for the Requester to read is freed by its DONE, whatever else is wrong. */
+TEST(Replies, ToBePulledAndBad)
+{
+	const auto reads = [](u32 htype, u32 flags, u32 count, u32 octets) {
+		message m = message().prefix(XID, htype,
+					     RDMA2_F_RESPONSE | flags, 100, 1);
+
+		m.word(9);
+		for (u32 i = 0; i < count; i++)
+			m.read_segment(0, i, octets);
+		return m.word(0).word(0).word(0);
+	};
+	struct {
+		const char *what;
+		message m;
+		u32 dones, handle;
+	} const cases[] = {
+		{ "too many segments",
+		  reads(RDMA2_NOMSG, 0, RPCRDMA_MAX_SEGS + 1, 100), 1, 9 },
+		{ "too many octets",
+		  reads(RDMA2_NOMSG, 0, 1, RPCRDMA_MAX_CHUNK_OCTETS + 1), 1,
+		  9 },
+		{ "too many octets together",
+		  reads(RDMA2_NOMSG, 0, 17, 1048576), 1, 9 },
+		{ "flags", reads(RDMA2_NOMSG, RDMA2_F_TPMORE, 1, 100), 1, 9 },
+		{ "in parts", reads(RDMA2_NOMSG, RDMA2_F_MORE, 1, 100), 1, 9 },
+		{ "the list does not end",
+		  reads(RDMA2_NOMSG, 0, 1, 100).truncate(24 + 4 + 24), 1, 9 },
+		{ "beside a payload",
+		  reads(RDMA2_MSG, 0, 1, 100).rpc(XID, REPLY, 40), 1, 0 },
+		{ "nothing to be read", reads(RDMA2_NOMSG, 0, 0, 0), 0, 0 },
+		{ "not even lists",
+		  message().prefix(XID, RDMA2_NOMSG, RDMA2_F_RESPONSE, 100, 1),
+		  0, 0 },
+	};
+
+	for (const auto &c : cases) {
+		auto cfg = usual_config(true);
+
+		cfg.props.reply_read = RDMA2_REPLY_READ_PULL;
+
+		auto e = open_end(cfg, usual_config(false));
+
+		EXPECT_EQ(e->receive(c.m), RPCRDMA_RX_BAD_REPLY) << c.what;
+		EXPECT_EQ(e->rx.xid, XID) << c.what;
+		EXPECT_EQ(e->conn.pend_count, c.dones) << c.what;
+		if (!c.dones)
+			continue;
+		EXPECT_TRUE(e->events & RPCRDMA_EV_CONTROL) << c.what;
+
+		const message done = e->control();
+
+		ASSERT_EQ(done.size(), 24u) << c.what;
+		EXPECT_EQ(done.get(0), XID) << c.what;
+		EXPECT_EQ(done.get(12), +RDMA2_DONE) << c.what;
+		EXPECT_EQ(e->inv_handle, c.handle) << c.what;
+		EXPECT_EQ(e->conn.state, RPCRDMA_CONN_OPEN) << c.what;
+	}
+}
+
 TEST(Replies, ToBePulledWithinOwnRcsiz)
 {
 	for (u32 segs = 1; segs < 5; segs++) {

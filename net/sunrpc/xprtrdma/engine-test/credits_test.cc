@@ -270,6 +270,38 @@ TEST(Stall, PartsAreNotEnough)
 	}
 }
 
+/* With room for them, Replies wait for slots, or for their Writes. */
+TEST(Stall, NotOfRepliesThatFindAWindow)
+{
+	auto e = open_stalled();
+	rpcrdma_sq sq = {};
+	u32 events;
+
+	rpcrdma_sq_wait(&sq);
+	ASSERT_TRUE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_REPLY));
+	for (u32 now : { 2000u, 70000u }) {
+		const rpcrdma_stall stall = rpcrdma_conn_stalled(
+			&e->conn, rpcrdma_sq_waits(&sq), now);
+
+		EXPECT_EQ(stall.wait, 0u);
+		EXPECT_EQ(stall.events, 0u);
+	}
+	e->send(RPCRDMA_KIND_REPLY, 1);
+	e->send(RPCRDMA_KIND_REPLY, 1);
+	ASSERT_FALSE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_REPLY));
+	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, rpcrdma_sq_waits(&sq), 70000)
+			  .wait,
+		  60000u);
+	/* A Call's parts need as much as a Call. */
+	e->receive(grant(8, 1));
+	EXPECT_EQ(stalled(*e, false, 80000, &events), 0u);
+	e->send(RPCRDMA_KIND_CALL, 1, RDMA2_F_MORE);
+	ASSERT_FALSE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL));
+	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, rpcrdma_sq_waits(&sq), 80000)
+			  .wait,
+		  60000u);
+}
+
 TEST(Window, LimitNeverMovesBack)
 {
 	auto e = open_server(10);
@@ -322,6 +354,29 @@ TEST(Window, ReceivedMoreThanSentCloses)
 			EXPECT_TRUE(e->events & RPCRDMA_EV_CLOSE);
 			EXPECT_NE(e->conn.reason, nullptr);
 		}
+	}
+}
+
+/* As far behind as a count can be without being ahead */
+TEST(Window, ACountFarBehindMovesNothing)
+{
+	for (u32 behind : { 0x7ffffff0u, 0x7fffffffu, 0x80000000u }) {
+		auto e = open_server(10);
+
+		e->conn.sent += behind;
+		e->conn.limit += behind;
+		e->conn.counted += behind;
+		ASSERT_EQ(e->receive(grant(10, e->conn.sent)), RPCRDMA_RX_DONE);
+
+		const u32 limit = e->conn.limit, counted = e->conn.counted;
+
+		for (u32 credit : { 0u, 1u, 9u, 100u, 65535u }) {
+			e->receive(grant(credit, e->conn.sent - behind));
+			EXPECT_EQ(e->conn.limit, limit) << behind;
+			EXPECT_EQ(e->conn.counted, counted) << behind;
+		}
+		e->receive(grant(11, e->conn.sent));
+		EXPECT_EQ(e->conn.limit, limit + 1);
 	}
 }
 

@@ -346,6 +346,27 @@ TEST(Broken, ByACall)
 	}
 }
 
+/* One error is enough for a Call that breaks an earlier one of the same xid. */
+TEST(Broken, ByACallOfTheSameXid)
+{
+	auto e = open_server();
+
+	e->receive(first(X, MORE));
+	EXPECT_EQ(e->receive(message()
+				     .prefix(X, RDMA2_NOMSG, 0, 100, 1)
+				     .word(0)
+				     .read_segment(0, 1, 100)
+				     .word(0)
+				     .word(0)
+				     .word(0)),
+		  RPCRDMA_RX_DONE);
+	EXPECT_EQ(errors(*e), (error_list{ { X, RDMA2_ERR_INVAL_CONT } }));
+	EXPECT_EQ(e->receive(next(X, MORE)), RPCRDMA_RX_DONE);
+	EXPECT_EQ(e->receive(next(X, 0)), RPCRDMA_RX_DONE);
+	EXPECT_EQ(errors(*e), error_list{});
+	EXPECT_EQ(e->receive(first(X, 0)), RPCRDMA_RX_CALL);
+}
+
 /*
  * Its sender takes INVAL_CONT as the end of the Call, and uses the xid again
  * without having sent the parts that were left.

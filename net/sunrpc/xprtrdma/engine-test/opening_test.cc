@@ -844,6 +844,88 @@ TEST(Props, OwnOnesRefusedButSmall)
 	EXPECT_EQ(limits.recv_inline, 4096u);
 }
 
+message props_refused(u32 received)
+{
+	return message()
+		.prefix(0, RDMA2_ERROR, RDMA2_F_RESPONSE, 16, received)
+		.word(RDMA2_ERR_BAD_PROPVAL);
+}
+
+/* A server is open when it hears of that, but nothing has come of its properties. */
+TEST(Props, AServersOwnOnesRefused)
+{
+	auto cfg = usual_config(false);
+
+	cfg.props.sbsiz = 16384;
+	cfg.props.rbsiz = 16384;
+	cfg.props.rssiz = 4096;
+	cfg.props.rcsiz = 3;
+	cfg.props.reply_read = RDMA2_REPLY_READ_PROVIDE;
+	cfg.props.reassembly = 300000;
+
+	for (u32 own : { 300000u, 77u }) {
+		cfg.props.reassembly = own;
+
+		end e{ cfg };
+
+		e.post(33);
+		e.receive(connprop({ prop32(1, 16384), prop32(2, 16384) }));
+		ASSERT_EQ(e.control().get(12), +RDMA2_CONNPROP);
+		ASSERT_EQ(e.conn.state, RPCRDMA_CONN_OPEN);
+		EXPECT_EQ(rpcrdma_conn_limits(&e.conn).send_inline, 16384u);
+		EXPECT_EQ(e.receive(props_refused(1)), RPCRDMA_RX_DONE);
+		EXPECT_EQ(e.conn.counters.errors_received, 1u);
+		EXPECT_EQ(e.conn.counters.dropped, 0u);
+
+		const struct rpcrdma_conn_limits limits =
+			rpcrdma_conn_limits(&e.conn);
+
+		EXPECT_EQ(limits.send_inline, 4096u);
+		EXPECT_EQ(limits.recv_inline, 4096u);
+		EXPECT_EQ(e.conn.cfg.props.rssiz, 1048576u);
+		EXPECT_EQ(e.conn.cfg.props.rcsiz, 16u);
+		EXPECT_EQ(e.conn.cfg.props.reply_read, 0u);
+		/* Its memory is counted by what it has said, or less. */
+		EXPECT_EQ(e.conn.cfg.props.reassembly, std::min(own, 262144u));
+		EXPECT_EQ(e.conn.state, RPCRDMA_CONN_OPEN);
+	}
+}
+
+/* Then it is about a Call of its own, as any other. */
+TEST(Props, AnErrorLaterIsAboutACall)
+{
+	for (u32 n = 0; n < 3; n++) {
+		auto e = open_server();
+		const u32 rcsiz = e->conn.cfg.props.rcsiz;
+
+		switch (n) {
+		case 0:
+			e->send(RPCRDMA_KIND_CALL, 0);
+			rpcrdma_conn_count(&e->conn, RPCRDMA_KIND_CALL,
+					   RPCRDMA_INLINE, nullptr);
+			break;
+		case 1:
+			e->receive(message()
+					   .prefix(5, RDMA2_MSG, 0, 16, 1)
+					   .no_lists()
+					   .rpc(5, CALL, 40));
+			break;
+		default:
+			EXPECT_EQ(e->receive(props_refused(1).set(0, 7)),
+				  RPCRDMA_RX_ERROR);
+			EXPECT_EQ(e->conn.cfg.props.rcsiz, rcsiz);
+			continue;
+		}
+		EXPECT_EQ(e->receive(props_refused(1)), RPCRDMA_RX_ERROR);
+		EXPECT_EQ(e->rx.xid, 0u);
+		EXPECT_EQ(e->conn.cfg.props.rcsiz, rcsiz);
+	}
+	/* A client's opening is over, and what was refused it knows. */
+	auto e = open_client();
+
+	EXPECT_EQ(e->receive(props_refused(1)), RPCRDMA_RX_ERROR);
+}
+
 TEST(Props, LimitsOfBothEnds)
 {
 	struct {

@@ -230,6 +230,40 @@ TEST(Pieces, OfAnyReply)
 	}
 }
 
+/* What the plan says goes inline is what the pieces have. */
+TEST(Pieces, OfAPlannedReply)
+{
+	auto e = open_server();
+
+	for (u32 behind = 0; behind < 9; behind++) {
+		for (u32 octets = 1; octets < 9; octets++) {
+			auto plan = std::make_unique<rpcrdma_reply_plan>();
+			rpcrdma_reply reply = {};
+			rpcrdma_pieces at = {};
+			rpcrdma_piece piece;
+			rpcrdma_lists offered;
+			u32 inlined = 0, placed = 0;
+
+			rpcrdma_lists_init(&offered);
+			add_write(&offered, 1, 100);
+			reply.xid = 1;
+			reply.length = 100 + octets + behind;
+			reply.nr_items = 1;
+			reply.items[0] = { 100, octets };
+			rpcrdma_plan_reply(&e->conn, &offered, &reply,
+					   plan.get());
+			ASSERT_EQ(plan->format, RPCRDMA_INLINE);
+			while (rpcrdma_reply_next(&reply, plan.get(), &at,
+						  &piece))
+				(piece.chunk ? placed : inlined) +=
+					piece.length;
+			EXPECT_EQ(placed, octets);
+			EXPECT_EQ(inlined, plan->inline_length)
+				<< octets << ' ' << behind;
+		}
+	}
+}
+
 TEST(Pieces, AnOnlyItem)
 {
 	auto rx = std::make_unique<rpcrdma_rx>();

@@ -944,6 +944,39 @@ TEST(CreditsV1, RepliesGoAtOnce)
 
 /* ---- Reverse direction ---- */
 
+/*
+ * Replies wait for no window. Where one waits for slots whenever that is looked at,
+ * and a reverse Call has no answer, the peer owes nothing for that.
+ */
+TEST(StallV1, OnlyOfCalls)
+{
+	auto e = server1();
+	rpcrdma_sq sq = {};
+	rpcrdma_stall stall;
+
+	rpcrdma_sq_wait(&sq);
+	header_of(*e, RPCRDMA_KIND_CALL, 100);
+	ASSERT_FALSE(may_call(*e));
+	for (u32 now = 1000; now < 200000; now += 60000) {
+		stall = rpcrdma_conn_stalled(&e->conn, rpcrdma_sq_waits(&sq),
+					     now);
+		EXPECT_EQ(stall.wait, 0u);
+		EXPECT_EQ(stall.events, 0u);
+		for (u32 i = 0; i < 100; i++) {
+			e->receive(inline_msg(X + i, CALL));
+			header_of(*e, RPCRDMA_KIND_REPLY, X + i);
+		}
+	}
+	ASSERT_EQ(e->conn.state, RPCRDMA_CONN_OPEN);
+
+	/* A Call that waits for the answer is another matter. */
+	EXPECT_FALSE(rpcrdma_sq_may_call(&e->conn, &sq));
+	stall = rpcrdma_conn_stalled(&e->conn, rpcrdma_sq_waits(&sq), 200000);
+	EXPECT_EQ(stall.wait, 60000u);
+	stall = rpcrdma_conn_stalled(&e->conn, rpcrdma_sq_waits(&sq), 260000);
+	EXPECT_EQ(stall.events, +RPCRDMA_EV_CLOSE);
+}
+
 TEST(ReverseV1, CallAndReply)
 {
 	auto s = server1();

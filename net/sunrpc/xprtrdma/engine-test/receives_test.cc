@@ -342,6 +342,36 @@ void few_calls(account &a)
 	}
 }
 
+/*
+ * A window that has been small for more messages than a serial number spans
+ * grows with its use all the same.
+ */
+TEST(Receives, WindowGrowsHoweverLongItWasSmall)
+{
+	constexpr u32 STEP = 1u << 30;
+
+	for (u32 steps = 0; steps < 10; steps++) {
+		account a{ false };
+
+		widen(a, MOST);
+		while (a.e->conn.window > FIRST) {
+			a.now += LONG;
+			few_calls(a);
+		}
+		/* Until none are freed any more, but posted again */
+		while (a.e->conn.receives > a.e->conn.wanted)
+			few_calls(a);
+		for (u32 i = 0; i < steps; i++) {
+			a.e->conn.received += STEP;
+			a.e->conn.posted += STEP;
+			a.e->conn.advertised += STEP;
+			few_calls(a);
+		}
+		ASSERT_EQ(a.e->conn.window, FIRST);
+		widen(a, MOST);
+	}
+}
+
 /* What a window needs is what was used of it at the most, and not at last. */
 TEST(Receives, WindowThatIsUsedOnceInAWhileStays)
 {

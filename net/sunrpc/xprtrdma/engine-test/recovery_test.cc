@@ -386,6 +386,40 @@ TEST(Lessons, CallsInPartsThatCannotGoOtherwise)
 	EXPECT_EQ(r.plan.format, RPCRDMA_CONTINUED);
 }
 
+/* When none holds any more, Calls are planned as if there had never been one. */
+TEST(Lessons, AreForgotten)
+{
+	for (u32 code :
+	     { +RDMA2_ERR_REPLY_RESOURCE, +RDMA2_ERR_WRITE_RESOURCE, 0 }) {
+		requester r;
+		rpcrdma_call_plan plan;
+
+		if (code == RDMA2_ERR_REPLY_RESOURCE)
+			r.call.result_max = 0;
+		else
+			r.call.result_max = 64997;
+		if (!code)
+			r.call.item_length = 0;
+		if (code) {
+			ASSERT_EQ(r.send(), 0);
+			r.refuse(code, code == RDMA2_ERR_REPLY_RESOURCE ?
+					       std::vector<u32>{ 6000 } :
+					       std::vector<u32>{ 1, 65000 });
+		} else {
+			r.lose();
+		}
+		ASSERT_TRUE(rpcrdma_lessons_any(&r.lessons)) << code;
+		r.next_rpc(299);
+		EXPECT_TRUE(rpcrdma_lessons_any(&r.lessons)) << code;
+		EXPECT_FALSE(rpcrdma_plan_plain(&r.e->conn, &r.call.recovery,
+						&r.lessons, 100, 100, &plan));
+		r.next_rpc(1);
+		EXPECT_FALSE(rpcrdma_lessons_any(&r.lessons)) << code;
+		EXPECT_TRUE(rpcrdma_plan_plain(&r.e->conn, &r.call.recovery,
+					       &r.lessons, 100, 100, &plan));
+	}
+}
+
 /* Memory for messages is none of their concern. */
 TEST(Lessons, OtherCallsThatWereLost)
 {

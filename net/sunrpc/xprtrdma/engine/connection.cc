@@ -78,6 +78,25 @@ u32 opening_events(struct rpcrdma_conn *conn)
 	return RPCRDMA_EV_OPENED;
 }
 
+/*
+ * Return true if any of @waits, RPCRDMA_WAITS_*, or a control message waits for the
+ * peer to grant credits, and not for slots, contexts or Writes. In version 1 only
+ * Calls do. What has parts to be sent is counted as RPCRDMA_WAITS_MESSAGE, and needs
+ * as much as a Call if it is one.
+ */
+bool waits_for_window(const struct rpcrdma_conn *conn, u32 waits)
+{
+	const bool call = waits & RPCRDMA_WAITS_CALL;
+	const bool message = waits & RPCRDMA_WAITS_MESSAGE;
+
+	if (conn->version == RPCRDMA_VERS_1)
+		return call && !v1::may_call(conn);
+	if (call || conn->pend_count ||
+	    (message && conn->tx_open == RPCRDMA_KIND_CALL + 1))
+		return !room_for_call(conn);
+	return message && window_left(conn) <= 0;
+}
+
 /* Finish a message's header and count it as sent. */
 void stamp(struct rpcrdma_conn *conn, void *header)
 {
@@ -217,6 +236,8 @@ u32 due_events(struct rpcrdma_conn *conn)
 	events = conn->state == RPCRDMA_CONN_OPENING ? opening_events(conn) : 0;
 	if (next_control(conn) != control::none)
 		events |= RPCRDMA_EV_CONTROL;
+	if (more_receives_due(conn))
+		events |= RPCRDMA_EV_RECEIVES;
 	return events;
 }
 
@@ -417,17 +438,13 @@ bool rpcrdma_conn_may_send(const struct rpcrdma_conn *conn,
  * a message now and then. While Calls are let through, one may wait for long,
  * but others do not.
  */
-struct rpcrdma_stall rpcrdma_conn_stalled(struct rpcrdma_conn *conn, bool waits,
+struct rpcrdma_stall rpcrdma_conn_stalled(struct rpcrdma_conn *conn, u32 waits,
 					  u32 now)
 {
-	const bool closed = conn->version == RPCRDMA_VERS_1 ?
-				    !v1::may_call(conn) :
-				    !room_for_call(conn);
-
 	const s32 needed = conn->version == RPCRDMA_VERS_1 ? 0 : CALL_RESERVE;
 
-	if (conn->state != RPCRDMA_CONN_OPEN || !closed ||
-	    (!waits && !conn->pend_count)) {
+	if (conn->state != RPCRDMA_CONN_OPEN ||
+	    !waits_for_window(conn, waits)) {
 		conn->stalled = 0;
 		return { .wait = 0, .events = 0 };
 	}

@@ -151,7 +151,9 @@ static inline bool is_short_of_window(const struct rpcrdma_conn *conn)
 take_credits(struct rpcrdma_conn *conn, const v2::prefix &prefix)
 {
 	const u32 credit = min_u32(prefix.credit, RPCRDMA_MAX_CREDIT);
-	const u32 limit = prefix.received + credit;
+	/* From what is counted: a header's own count may be any number behind it. */
+	const s32 ahead = distance(conn->counted, prefix.received) +
+			  static_cast<s32>(credit);
 
 	if (distance(conn->sent, prefix.received) > 0) {
 		close_connection(conn, "peer counts messages never sent");
@@ -159,10 +161,10 @@ take_credits(struct rpcrdma_conn *conn, const v2::prefix &prefix)
 	}
 
 	/* Neither moves back, whatever an older header meant. */
+	if (distance(conn->counted, conn->limit) < ahead)
+		conn->limit = prefix.received + credit;
 	if (distance(conn->counted, prefix.received) > 0)
 		conn->counted = prefix.received;
-	if (distance(conn->limit, limit) > 0)
-		conn->limit = limit;
 	return true;
 }
 

@@ -45,11 +45,17 @@ namespace
 /* How long a peer is taken at its word: as long as for its versions */
 constexpr u64 LESSON_SECONDS = 300;
 
-/* A lesson holds until then. Whoever asks whether there is any has no lock. */
+/* rpcrdma_lessons_any() reads it without the user's lock. */
+void set_any(struct rpcrdma_lessons *lessons, bool any)
+{
+	__atomic_store_n(&lessons->any, static_cast<u8>(any), __ATOMIC_RELAXED);
+}
+
+/* A lesson holds until then. */
 void keep(struct rpcrdma_lessons *lessons, u64 &until, u64 now)
 {
 	until = now + LESSON_SECONDS;
-	__atomic_store_n(&lessons->any, u8{ 1 }, __ATOMIC_RELAXED);
+	set_any(lessons, true);
 }
 
 /*
@@ -189,9 +195,13 @@ void rpcrdma_lessons_lost(struct rpcrdma_lessons *lessons, u64 now)
 	keep(lessons, lessons->parts_until, now);
 }
 
-void rpcrdma_lessons_recall(const struct rpcrdma_lessons *lessons, u64 now,
+/* Where none holds any more, the next Calls need not ask. */
+void rpcrdma_lessons_recall(struct rpcrdma_lessons *lessons, u64 now,
 			    struct rpcrdma_call *call)
 {
+	if (now >= lessons->reply_until && now >= lessons->writes_until &&
+	    now >= lessons->parts_until)
+		set_any(lessons, false);
 	call->reply_chunk_from =
 		now < lessons->reply_until ? lessons->reply_octets : 0;
 	call->refused_max = lessons->reply_max;

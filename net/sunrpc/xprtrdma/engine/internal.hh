@@ -85,6 +85,18 @@ static constexpr u64 roundup4(u64 octets)
 	return (octets + 3) & ~u64{ 3 };
 }
 
+/*
+ * Octets that a message of @length is shorter by without its item of @octets at
+ * @position. The roundup goes, too, unless the message ends without one.
+ */
+static constexpr u32 reduced_by(u32 length, u32 position, u32 octets)
+{
+	const u64 whole = roundup4(octets);
+	const u32 rest = length - min_u32(length, position);
+
+	return octets <= rest && rest < whole ? rest : static_cast<u32>(whole);
+}
+
 /* The distance from @from to @to: negative when @to lies behind. */
 static constexpr s32 distance(rpcrdma_serial from, rpcrdma_serial to)
 {

@@ -68,6 +68,26 @@ void answer(const message &m, fault wrong)
 }
 
 /*
+ * The Responder keeps the memory of Read chunks until the DONE, so one is due for a
+ * Reply that has any, even if this end cannot use it (DR 4.1.2, 4.1.3). The lists may
+ * be what is wrong with it: that the first one is not empty is all that is looked at.
+ * A handle is only named where the Reply is in the chunk (WP 6).
+ */
+void done_with_reply(const message &m)
+{
+	xdr_reader in = m.body();
+
+	if (!in.has(2 * sizeof(u32)))
+		return;
+
+	const u32 handle = in.word();
+
+	if (in.word())
+		push_pending(m.conn, m.prefix.xid, RDMA2_DONE,
+			     m.prefix.htype == RDMA2_NOMSG ? handle : 0, 0, 0);
+}
+
+/*
  * A message that should have conveyed an RPC message, or a part of one, cannot
  * be used: refuse a Call, report a Reply (WP 3.7). What follows of its
  * sequence goes the same way.
@@ -82,15 +102,17 @@ verdict refuse(const message &m, fault wrong)
 	if (m.prefix.htype == RDMA2_MSG && m.flag(RDMA2_F_MORE))
 		discard_sequence(conn, seq);
 
-	if (m.response())
+	if (m.response()) {
+		done_with_reply(m);
 		return RPCRDMA_RX_BAD_REPLY;
+	}
 	answer(m, wrong);
 	return RPCRDMA_RX_DONE;
 }
 
 /*
  * A Call, or a part of one, came between the parts of another message: both
- * are lost (WP 3.6).
+ * are lost (WP 3.6). Two Calls of one xid are answered by one ERROR.
  */
 verdict broken_by_call(const message &m)
 {
@@ -99,7 +121,7 @@ verdict broken_by_call(const message &m)
 
 	conn->rx_open = 0;
 	discard_sequence(conn, open);
-	if (!open.response)
+	if (!open.response && open.xid != m.prefix.xid)
 		push_pending(conn, open.xid, RDMA2_ERROR, RDMA2_ERR_INVAL_CONT,
 			     0, 0);
 	refuse(m, { RDMA2_ERR_INVAL_CONT });
@@ -287,15 +309,8 @@ verdict receive_special_reply(const message &m)
 		return deliver(m, RPCRDMA_SPECIAL, 0, pushed);
 	}
 
-	/*
-	 * The Responder keeps its memory until the DONE, so one is due even of
-	 * a Reply that this end does not pull (DR 4.1.2, 4.1.3).
-	 */
-	if (!pull_ok(m, pushed)) {
-		push_pending(m.conn, m.prefix.xid, RDMA2_DONE,
-			     lists->inv_handle, 0, 0);
+	if (!pull_ok(m, pushed))
 		return refuse(m, { RDMA2_ERR_BAD_XDR });
-	}
 	m.conn->counters.replies_to_pull++;
 	return deliver(m, RPCRDMA_SPECIAL, 0, lists->reads[0].length);
 }
@@ -433,9 +448,36 @@ void own_props_refused(struct rpcrdma_conn *conn)
 	struct rpcrdma_props *own = &conn->cfg.props;
 	const u32 sbsiz = min_u32(own->sbsiz, DEFAULT_PROPS.sbsiz);
 
+	const u32 reassembly =
+		min_u32(own->reassembly, DEFAULT_PROPS.reassembly);
+
 	/* Receives have the default size in any case, Sends may be smaller. */
 	*own = DEFAULT_PROPS;
 	own->sbsiz = sbsiz;
+	/* A server's memory is counted by what it announced. */
+	if (!conn->cfg.client)
+		own->reassembly = reassembly;
+}
+
+/*
+ * Is an ERROR with xid 0 about own CONNPROP? A client hears of that before its opening
+ * is over. A server's is over when it sends its CONNPROP, but what its client says of
+ * that comes before any Call of the client's; and without a Call of its own, an ERROR
+ * answers nothing else.
+ */
+bool about_own_props(const struct rpcrdma_conn *conn)
+{
+	const struct rpcrdma_conn_counters *counters = &conn->counters;
+
+	if (!conn->props_sent)
+		return false;
+	if (conn->state != RPCRDMA_CONN_OPEN)
+		return true;
+	for (u64 calls : counters->calls) {
+		if (calls)
+			return false;
+	}
+	return !conn->cfg.client;
 }
 
 verdict receive_error(const message &m)
@@ -462,15 +504,15 @@ verdict receive_error(const message &m)
 	for (u32 i = 0; i < error->words; i++)
 		rx->error.arg[i] = in.word();
 
-	if (conn->state != RPCRDMA_CONN_OPEN) {
-		/* Nothing but our CONNPROP can have been refused yet. */
-		if (m.prefix.xid || !conn->props_sent)
-			return drop(conn);
+	if (!m.prefix.xid && about_own_props(conn)) {
 		conn->answered = 1;
 		conn->counters.errors_received++;
 		own_props_refused(conn);
 		return RPCRDMA_RX_DONE;
 	}
+	/* Nothing else can have been refused yet. */
+	if (conn->state != RPCRDMA_CONN_OPEN)
+		return drop(conn);
 
 	conn->counters.errors_received++;
 	rx->error.status = error->status;
@@ -762,6 +804,9 @@ verdict receive(struct rpcrdma_conn *conn, const void *msg, u32 length,
 	if (!is_settled(conn) || grant_owed(conn))
 		rx->events |= due_events(conn);
 	rx->events |= watch_receive(conn);
+	if (conn->version == RPCRDMA_VERS_1 && v1::few_left(conn) &&
+	    conn->kept_back)
+		rx->events |= RPCRDMA_EV_RECEIVES;
 	return verdict;
 }
 
@@ -775,7 +820,8 @@ receive_plain_v1(struct rpcrdma_conn *conn, const void *msg, u32 length,
 	const verdict verdict = v1::receive_plain(conn, msg, length, rx);
 
 	count_verdict(conn, verdict);
-	if (conn->pend_count || !enough_posted(conn))
+	if (conn->pend_count || !enough_posted(conn) ||
+	    (conn->kept_back && v1::few_left(conn)))
 		return add_events(conn, rx, verdict);
 	return verdict;
 }

@@ -11,6 +11,7 @@ namespace
 
 /* Free Receives that are posted together. Also RPCRDMA_V1_SPARE_RECEIVES. */
 constexpr u32 BATCH = 8;
+static_assert(BATCH == v1::FEW_RECEIVES);
 
 /*
  * After so many messages a connection is one that is used. Before that, nothing is
@@ -32,9 +33,7 @@ bool may_keep(const struct rpcrdma_conn *conn)
 	    conn->version == RPCRDMA_VERS_2 && conn->props_sent == 1)
 		return enough_posted(conn);
 	return conn->state == RPCRDMA_CONN_OPEN &&
-	       conn->version == RPCRDMA_VERS_1 &&
-	       (!conn->cfg.client ||
-		v1::receives_left(conn) > static_cast<s32>(BATCH));
+	       conn->version == RPCRDMA_VERS_1 && !v1::few_left(conn);
 }
 
 bool post_due(const struct rpcrdma_conn *conn)
@@ -82,15 +81,28 @@ u32 left_to_peer(const struct rpcrdma_conn *conn)
 }
 
 /*
+ * Return true if messages have been received that the peer may have sent with its
+ * present window in mind. From then on the serial number is kept at the messages
+ * received: one that is older than 2^31 messages would lie ahead of them again. Asked
+ * whenever Receives are posted, which is more often than that.
+ */
+bool window_is_heard(struct rpcrdma_conn *conn)
+{
+	if (distance(conn->heard_later, conn->received) < 0)
+		return false;
+	conn->heard_later = conn->received;
+	return true;
+}
+
+/*
  * Would a larger window help the peer? It is told of one by the message that is
  * sent next; one half later it would cost a grant of its own. The messages that
  * the peer may send before it hears of the last one do not say that that is not
  * enough.
  */
-bool is_short(const struct rpcrdma_conn *conn)
+bool is_short(struct rpcrdma_conn *conn)
 {
-	if (conn->window >= conn->cfg.window ||
-	    distance(conn->heard_later, conn->received) < 0)
+	if (!window_is_heard(conn) || conn->window >= conn->cfg.window)
 		return false;
 	return left_to_peer(conn) <= max_u32(CALL_RESERVE, conn->window / 2) ||
 	       (u32{ conn->received } >= IN_USE &&
@@ -113,11 +125,10 @@ void grow(struct rpcrdma_conn *conn)
  * Has the window been used for as long as it takes to say that the connection is? Where
  * there was no memory for more, that is not asked for again with each Call.
  */
-bool is_used_v1(const struct rpcrdma_conn *conn)
+bool is_used_v1(struct rpcrdma_conn *conn)
 {
-	return conn->window < conn->cfg.window &&
-	       conn->receives >= conn->wanted &&
-	       distance(conn->heard_later, conn->received) >= 0;
+	return window_is_heard(conn) && conn->window < conn->cfg.window &&
+	       conn->receives >= conn->wanted;
 }
 
 /* Of what the peer was told; what is kept back was not used, either. */
@@ -190,12 +201,6 @@ u32 receives_short(const struct rpcrdma_conn *conn)
 		       0;
 }
 
-/* For the first ones the caller asks by itself. */
-bool more_due(const struct rpcrdma_conn *conn)
-{
-	return conn->receives && receives_short(conn);
-}
-
 /* What a free Receive is to the rule for grants, posted or not */
 void count_free(struct rpcrdma_conn *conn)
 {
@@ -224,6 +229,12 @@ u32 not_posted(struct rpcrdma_conn *conn)
 }
 
 } // namespace
+
+/* For the first ones the caller asks by itself. */
+bool more_receives_due(const struct rpcrdma_conn *conn)
+{
+	return conn->receives && receives_short(conn);
+}
 
 void set_window(struct rpcrdma_conn *conn, u32 window)
 {
@@ -258,7 +269,8 @@ u32 few_posted(struct rpcrdma_conn *conn)
 {
 	if (adapts(conn) && is_short(conn))
 		grow(conn);
-	return post_due(conn) || more_due(conn) ? RPCRDMA_EV_RECEIVES : 0;
+	return post_due(conn) || more_receives_due(conn) ? RPCRDMA_EV_RECEIVES :
+							   0;
 }
 
 } // namespace rpcrdma
@@ -358,8 +370,6 @@ u32 rpcrdma_conn_posted(struct rpcrdma_conn *conn, u32 count)
 	for (u32 i = kept; i < count; i++)
 		count_free(conn);
 	events = due_events(conn);
-	if (more_due(conn))
-		events |= RPCRDMA_EV_RECEIVES;
 	if (conn->state == RPCRDMA_CONN_OPEN &&
 	    (opening || (stuck && (!v1 || v1::may_call(conn)))))
 		events |= RPCRDMA_EV_WINDOW;

@@ -38,6 +38,9 @@ static inline u32 watch_receive(struct rpcrdma_conn *conn)
 	return enough_posted(conn) ? 0 : few_posted(conn);
 }
 
+/* Are more Receives to be allocated than there are, or are being allocated? */
+bool more_receives_due(const struct rpcrdma_conn *conn);
+
 /* The window becomes another one: what is to be there for it */
 void set_window(struct rpcrdma_conn *conn, u32 window);
 

@@ -77,12 +77,9 @@ call_planner::call_planner(const struct rpcrdma_conn *conn,
 		     call->item_length <= call->length - position &&
 		     reads_ok(1);
 	reduced_ = call->length;
-	/* The roundup goes, too, unless the stream ends without one. */
 	if (reducible_)
-		reduced_ -= static_cast<u32>(
-			roundup4(call->item_length) < call->length - position ?
-				roundup4(call->item_length) :
-				call->length - position);
+		reduced_ -=
+			reduced_by(call->length, position, call->item_length);
 }
 
 /* Would the peer read so many chunks? It said so if not (7.3.1). */

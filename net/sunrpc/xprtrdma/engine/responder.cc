@@ -121,7 +121,6 @@ void give_up(struct rpcrdma_reply_plan *plan, u32 code, u32 arg0, u32 arg1)
 	 */
 	for (u32 i = 0; i < reply->nr_items && i < call_lists->nr_writes; i++) {
 		const u32 octets = reply->items[i].length;
-		const u64 whole = roundup4(octets);
 
 		if (!call_lists->writes[i].count)
 			continue;
@@ -130,7 +129,9 @@ void give_up(struct rpcrdma_reply_plan *plan, u32 code, u32 arg0, u32 arg1)
 				too_short = i + 1;
 			continue;
 		}
-		payload -= static_cast<u32>(whole < payload ? whole : payload);
+		payload -= min_u32(payload, reduced_by(reply->length,
+						       reply->items[i].position,
+						       octets));
 		plan->placed = static_cast<u16>(plan->placed | 1u << i);
 		plan->nr_items = static_cast<u8>(i + 1);
 	}

@@ -32,6 +32,18 @@ static inline s32 receives_left(const struct rpcrdma_conn *conn)
 			conn->posted);
 }
 
+/* As many Receives as are posted together */
+constexpr s32 FEW_RECEIVES = 8;
+
+/*
+ * Return true if a client has so few Receives posted for its next Calls that none may be
+ * kept back.
+ */
+static inline bool few_left(const struct rpcrdma_conn *conn)
+{
+	return conn->cfg.client && receives_left(conn) <= FEW_RECEIVES;
+}
+
 /*
  * May a Call be sent? Each end also sees to it that there is a Receive for every
  * Reply that is due, and for the Calls that it has granted. At a client some may

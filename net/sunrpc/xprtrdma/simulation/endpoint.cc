@@ -197,7 +197,6 @@ void endpoint::carry_out(const rpcrdma_life_step &step)
 void endpoint::opened()
 {
 	w_.tell("%s: open, version %u", name, conn.version);
-	receives_due();
 	ops_.opened(*this);
 }
 
@@ -385,12 +384,12 @@ void endpoint::events(u32 ev)
 		close(conn.reason);
 		return;
 	}
-	if (ev & RPCRDMA_EV_OPENED)
-		carry_out(rpcrdma_life_opened(&life));
 	if (ev & RPCRDMA_EV_ODD)
 		carry_out(rpcrdma_life_odd(&life));
 	if (ev & RPCRDMA_EV_RECEIVES)
 		receives_due();
+	if (ev & RPCRDMA_EV_OPENED)
+		carry_out(rpcrdma_life_opened(&life));
 	if (ev & (RPCRDMA_EV_CONTROL | RPCRDMA_EV_WINDOW))
 		pump();
 }
@@ -1281,7 +1280,10 @@ void endpoint::receive(received *rv)
 		letter_received(rv);
 		ev |= RPCRDMA_EV_CONTROL | RPCRDMA_EV_WINDOW;
 	}
-	events(ev & RPCRDMA_EV_OPENED);
+	if (ev & RPCRDMA_EV_OPENED) {
+		events(ev & (RPCRDMA_EV_OPENED | RPCRDMA_EV_RECEIVES));
+		ev &= ~(RPCRDMA_EV_OPENED | RPCRDMA_EV_RECEIVES);
+	}
 
 	switch (rv->verdict) {
 	case RPCRDMA_RX_CLOSE:
@@ -1347,7 +1349,7 @@ void endpoint::receive(received *rv)
 		give_back(rv);
 		break;
 	}
-	events(ev & ~u32{ RPCRDMA_EV_OPENED });
+	events(ev);
 	check();
 }
 

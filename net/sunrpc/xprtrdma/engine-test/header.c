@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * engine.h in a C program of user space, which has no header of the kernel: it alone is
+ * included, before anything else, and two ends exchange a Call and a Reply by what it
+ * declares and has inline. header_test.cc calls this.
+ */
+#include <rpcrdma/engine.h>
+
+#include "header.h"
+
+const struct header_sizes header_sizes_in_c = HEADER_SIZES;
+
+enum { WINDOW = 8, OCTETS = 4096 };
+
+struct station {
+	struct rpcrdma_conn conn;
+	struct rpcrdma_rx rx;
+	struct station *peer;
+	u8 replies, opened, closed;
+};
+
+static void do_events(struct station *s, u32 events);
+
+/* A message arrives at once. It is 4-octet aligned. */
+static void put(struct station *from, const u32 *words, u32 octets)
+{
+	struct station *s = from->peer;
+	enum rpcrdma_verdict verdict =
+		rpcrdma_conn_receive(&s->conn, words, octets, &s->rx);
+	u32 events = s->rx.events;
+
+	if (verdict == RPCRDMA_RX_REPLY)
+		s->replies++;
+	if (verdict != RPCRDMA_RX_CALL)
+		events |= rpcrdma_conn_given_back(&s->conn);
+	do_events(s, events);
+}
+
+static void receives_due(struct station *s)
+{
+	struct rpcrdma_receives want = rpcrdma_conn_to_make(&s->conn);
+	u32 events = 0, count;
+
+	if (want.count)
+		events |= rpcrdma_conn_made(&s->conn, want.count);
+	count = rpcrdma_conn_to_post(&s->conn, 0);
+	if (count)
+		events |= rpcrdma_conn_posted(&s->conn, count);
+	do_events(s, events);
+}
+
+static void do_events(struct station *s, u32 events)
+{
+	u32 words[OCTETS / sizeof(u32)], octets;
+
+	if (events & RPCRDMA_EV_CLOSE) {
+		s->closed = 1;
+		return;
+	}
+	if (events & RPCRDMA_EV_RECEIVES)
+		receives_due(s);
+	if (events & RPCRDMA_EV_CONTROL) {
+		while ((octets = rpcrdma_conn_next_control(&s->conn, words,
+							   sizeof(words))
+					 .octets))
+			put(s, words, octets);
+	}
+	if (events & RPCRDMA_EV_OPENED)
+		s->opened = 1;
+}
+
+/* One without chunks, of nothing but xid and direction */
+static void send(struct station *s, enum rpcrdma_kind kind)
+{
+	const u32 xid = 0x01010101;
+	u32 words[64], header;
+
+	header = rpcrdma_encode_header(&s->conn, words, sizeof(words), xid,
+				       RDMA2_MSG,
+				       kind == RPCRDMA_KIND_REPLY ?
+					       RDMA2_F_RESPONSE :
+					       0,
+				       NULL);
+	rpcrdma_conn_stamp(&s->conn, kind, words);
+	/* The same in any order of its octets */
+	words[header / sizeof(u32)] = xid;
+	words[header / sizeof(u32) + 1] = 0;
+	((u8 *)&words[header / sizeof(u32) + 1])[3] =
+		kind == RPCRDMA_KIND_REPLY;
+	put(s, words, header + 2 * sizeof(u32));
+}
+
+bool header_exchange_in_c(u32 version)
+{
+	struct rpcrdma_conn_config cfg = {
+		.number = 1,
+		.version_low = RPCRDMA_VERS_1,
+		.version_high = (u8)version,
+		.window = WINDOW,
+		.reverse = 1,
+		.done_ms = 1000,
+		.props = {
+			.sbsiz = OCTETS,
+			.rbsiz = OCTETS,
+			.rssiz = OCTETS,
+			.rcsiz = 1,
+		},
+	};
+	struct station client, server;
+	struct rpcrdma_private priv;
+
+	client.peer = &server;
+	server.peer = &client;
+	client.rx.lists.more = NULL;
+	server.rx.lists.more = NULL;
+	client.replies = client.opened = client.closed = 0;
+	server.replies = server.opened = server.closed = 0;
+	rpcrdma_conn_init(&server.conn, &cfg);
+	cfg.client = 1;
+	rpcrdma_conn_init(&client.conn, &cfg);
+	rpcrdma_conn_announce(&client.conn, &priv);
+	rpcrdma_conn_private(&server.conn, &priv);
+	rpcrdma_conn_announce(&server.conn, &priv);
+	rpcrdma_conn_private(&client.conn, &priv);
+	receives_due(&server);
+	receives_due(&client);
+	do_events(&server, rpcrdma_conn_established(&server.conn));
+	do_events(&client, rpcrdma_conn_established(&client.conn));
+	if (!client.opened ||
+	    !rpcrdma_conn_may_send(&client.conn, RPCRDMA_KIND_CALL))
+		return false;
+	send(&client, RPCRDMA_KIND_CALL);
+	if (!server.opened ||
+	    !rpcrdma_conn_may_send(&server.conn, RPCRDMA_KIND_REPLY))
+		return false;
+	send(&server, RPCRDMA_KIND_REPLY);
+	do_events(&server, rpcrdma_conn_given_back(&server.conn));
+	return client.replies == 1 && !client.closed && !server.closed &&
+	       client.conn.version == version &&
+	       rpcrdma_conn_limits(&client.conn).send_inline == OCTETS;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What header.c and header_test.cc share */
+#ifndef ENGINE_TEST_HEADER_H
+#define ENGINE_TEST_HEADER_H
+
+/* Sizes of what is laid out in C and in C++ */
+struct header_sizes {
+	u32 serial, conn, pend, rx, lists, more, call, call_plan, reply,
+		reply_plan, exchange, exposure, sq, life;
+};
+
+#define HEADER_SIZES                                                  \
+	{                                                             \
+		sizeof(rpcrdma_serial), sizeof(struct rpcrdma_conn),  \
+			offsetof(struct rpcrdma_conn, pend),          \
+			sizeof(struct rpcrdma_rx),                    \
+			sizeof(struct rpcrdma_lists),                 \
+			offsetof(struct rpcrdma_lists, more),         \
+			sizeof(struct rpcrdma_call),                  \
+			sizeof(struct rpcrdma_call_plan),             \
+			sizeof(struct rpcrdma_reply),                 \
+			sizeof(struct rpcrdma_reply_plan),            \
+			sizeof(struct rpcrdma_exchange),              \
+			sizeof(struct rpcrdma_exposure),              \
+			sizeof(struct rpcrdma_sq),                    \
+			sizeof(struct rpcrdma_life),                  \
+	}
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+extern const struct header_sizes header_sizes_in_c;
+
+/* An opening with that version, a Call and its Reply; returns whether all went well. */
+bool header_exchange_in_c(u32 version);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ENGINE_TEST_HEADER_H */
