@@ -290,14 +290,35 @@ struct rpcrdma_cut {
 	u32 pages;		/* pages in a region, at most; not 0 */
 	u32 octets;		/* octets in a region, at most; not 0 */
 	bool gaps;		/* it may have some between its pages */
+	/*
+	 * The device may see a part of a page at another offset, for instance
+	 * in a bounce buffer: without gaps it has a region of its own.
+	 */
+	bool apart;
 };
 
 /* A region that is being put together. All zero at first. */
 struct rpcrdma_region {
 	u32 pages;
 	u32 octets;
+	u32 begin;		/* bytes of its first page before it */
 	u32 end;		/* octets of its last page behind which it ends */
 };
+
+/*
+ * Return true if memory of @length, from @offset of a page on, cannot follow that in @r,
+ * which is not empty, because of a gap between them.
+ */
+static inline bool rpcrdma_region_gap(const struct rpcrdma_cut *cut,
+				      const struct rpcrdma_region *r,
+				      u32 offset, u32 length)
+{
+	if (cut->gaps)
+		return false;
+	if (offset || r->end)
+		return true;
+	return cut->apart && (r->begin || length >> cut->page_shift == 0);
+}
 
 /*
  * How much of the next @length octets, from octet @offset of a page on and in whole
@@ -312,10 +333,18 @@ static inline u32 rpcrdma_region_take(const struct rpcrdma_cut *cut,
 	const u32 in_page = (1u << cut->page_shift) - 1;
 	u32 n = length, room, beyond;
 
-	if (r->octets && !cut->gaps && (offset || r->end))
+	if (r->octets && rpcrdma_region_gap(cut, r, offset, length))
 		return 0;
 	if (r->pages == cut->pages)
 		return 0;
+	if (cut->apart && !cut->gaps) {
+		if (offset)
+			room = in_page + 1 - offset;
+		else
+			room = n > in_page ? n & ~in_page : n;
+		if (n > room)
+			n = room;
+	}
 	room = ((cut->pages - r->pages) << cut->page_shift) - offset;
 	if (n > room)
 		n = room;
@@ -329,6 +358,8 @@ static inline u32 rpcrdma_region_take(const struct rpcrdma_cut *cut,
 		else if (r->octets)
 			return 0;
 	}
+	if (!r->octets)
+		r->begin = offset;
 	r->pages += (offset + n + in_page) >> cut->page_shift;
 	r->octets += n;
 	r->end = (offset + n) & in_page;
@@ -347,11 +378,11 @@ static inline u32 rpcrdma_region_count(const struct rpcrdma_cut *cut,
 	u32 count = 0, n;
 
 	/* As most is */
-	if (length && length <= cut->octets &&
+	if (length && !cut->apart && length <= cut->octets &&
 	    (u64)offset + length <= (u64)cut->pages << cut->page_shift)
 		return 1;
 	while (length && count <= RPCRDMA_MAX_SEGS) {
-		struct rpcrdma_region r = { 0, 0, 0 };
+		struct rpcrdma_region r = { 0, 0, 0, 0 };
 
 		n = rpcrdma_region_take(cut, &r, offset, length);
 		offset = (offset + n) & in_page;
@@ -360,6 +391,12 @@ static inline u32 rpcrdma_region_count(const struct rpcrdma_cut *cut,
 	}
 	return count;
 }
+
+/*
+ * A device mapped less than a region as @used says: cut finer from now on, that is by
+ * @now. Return false if that is of no use. Else the caller plans its message anew.
+ */
+bool rpcrdma_cut_finer(struct rpcrdma_cut *now, const struct rpcrdma_cut *used);
 
 /* ------------------------------------------------------------------ */
 /* A connection                                                        */
@@ -1047,15 +1084,12 @@ static inline u32 rpcrdma_sq_turn_wrs(const struct rpcrdma_sq *sq)
 }
 
 /*
- * Pages of a part of a transfer, at most, which is never divided between turns: @wrs Work
- * Requests of it move @pages pages. Any context.
+ * Pages of a part of a transfer, at most, which is never divided between turns: a Work
+ * Request of it moves @pages pages. Any context.
  */
-static inline u32 rpcrdma_sq_part_pages(const struct rpcrdma_sq *sq, u32 pages,
-					u32 wrs)
+static inline u32 rpcrdma_sq_part_pages(const struct rpcrdma_sq *sq, u32 pages)
 {
-	const u32 times = rpcrdma_sq_turn_wrs(sq) / wrs;
-
-	return (times ? times : 1) * pages;
+	return rpcrdma_sq_turn_wrs(sq) * pages;
 }
 
 /*

@@ -629,6 +629,8 @@ struct rpcrdma_ep {
 
 	u32			read_part, write_part; /* octets, see rw.c */
 	/* Memory regions of the rdma_rw API, where the device takes any */
+	struct rpcrdma_cut	read_cut;	/* the engine's; under lock */
+	bool			read_regions;	/* it does */
 	struct rpcrdma_read_pool read_pool;	/* the engine's; under lock */
 	struct work_struct	rw_work;	/* tries again */
 
@@ -652,9 +654,9 @@ struct rpcrdma_ep {
 	struct list_head	free_mrs, all_mrs;
 	struct mutex		unmap_mutex;	/* their owners and the teardown */
 	struct rpcrdma_region_pool regions;	/* the engine's; mr_lock */
-	u32			mr_pages;	/* pages per region */
+	struct rpcrdma_cut	mr_cut;		/* but for its size; mr_lock */
+	u32			mr_pages;	/* room of a region */
 	u32			max_element;	/* octets, whole pages */
-	enum ib_mr_type		mr_type;
 	struct delayed_work	mr_work;	/* makes more */
 	atomic_t		mr_told;	/* how often who waits for one was told */
 	struct delayed_work	exposed_work;	/* looks for those overdue */

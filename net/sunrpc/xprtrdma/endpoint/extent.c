@@ -129,6 +129,30 @@ u32 rpcrdma_extent_count(const struct rpcrdma_extent_pos *pos, u32 octets)
 	return octets ? 0 : nents;
 }
 
+/*
+ * Return how much of the memory at @pos, at most @octets, one region takes when memory is
+ * cut as @cut says; 0 if there is none.
+ */
+u32 rpcrdma_extent_region(const struct rpcrdma_extent_pos *pos,
+			  const struct rpcrdma_cut *cut, u32 octets)
+{
+	struct rpcrdma_extent_pos at = *pos;
+	struct rpcrdma_region region = {};
+	u32 n, taken;
+
+	while (at.nr && octets) {
+		n = min(octets, at.ext->length - at.done);
+		taken = rpcrdma_region_take(cut, &region,
+					    offset_in_page(at.ext->offset +
+							   at.done), n);
+		if (taken < n)
+			break;
+		octets -= n;
+		rpcrdma_extent_skip(&at, n);
+	}
+	return region.octets;
+}
+
 /* Leave out the next @octets, or all that there are. */
 void rpcrdma_extent_skip(struct rpcrdma_extent_pos *pos, u32 octets)
 {

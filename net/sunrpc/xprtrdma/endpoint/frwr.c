@@ -20,14 +20,14 @@ void rpcrdma_mrs_init(struct rpcrdma_ep *ep)
 
 	INIT_DELAYED_WORK(&ep->mr_work, rpcrdma_mrs_work);
 	ep->regions.most = ep->params.max_mrs;
-	ep->mr_pages = clamp_t(u32, dev->attrs.max_fast_reg_page_list_len, 1,
-			       RPCRDMA_MAX_MR_PAGES);
+	ep->mr_pages = rpcrdma_region_pages(dev);
+	ep->mr_cut.page_shift = PAGE_SHIFT;
+	ep->mr_cut.pages = ep->mr_pages;
+	ep->mr_cut.gaps = dev->attrs.kernel_cap_flags & IBK_SG_GAPS_REG;
 	/* Of scatterlists, of explicit RDMA, too */
 	ep->max_element = max_t(u32, PAGE_SIZE, PAGE_MASK &
 				min_t(u32, ib_dma_max_seg_size(ep->id->device),
 				      RPCRDMA_MAX_ELEMENT));
-	ep->mr_type = dev->attrs.kernel_cap_flags & IBK_SG_GAPS_REG ?
-		      IB_MR_TYPE_SG_GAPS : IB_MR_TYPE_MEM_REG;
 }
 
 static struct rpcrdma_mr *rpcrdma_mr_create(struct rpcrdma_ep *ep)
@@ -45,7 +45,8 @@ static struct rpcrdma_mr *rpcrdma_mr_create(struct rpcrdma_ep *ep)
 	 * One page more than is used, if the device has as many: when rxe has
 	 * read the last of 256, it looks where the next one would be.
 	 */
-	mr->ibmr = ib_alloc_mr(ep->pd, ep->mr_type,
+	mr->ibmr = ib_alloc_mr(ep->pd, ep->mr_cut.gaps ? IB_MR_TYPE_SG_GAPS :
+			       IB_MR_TYPE_MEM_REG,
 			       min(ep->mr_pages + 1,
 				   ep->device->attrs.max_fast_reg_page_list_len));
 	if (IS_ERR(mr->ibmr))
@@ -133,49 +134,53 @@ static struct rpcrdma_mr *rpcrdma_mr_take(struct rpcrdma_ep *ep)
 struct rpcrdma_cut rpcrdma_mrs_cut(const struct rpcrdma_ep *ep)
 {
 	u32 most = rpcrdma_conn_limits(&ep->conn).max_segment;
-	struct rpcrdma_cut cut = {
-		.page_shift	= PAGE_SHIFT,
-		.pages		= ep->mr_pages,
-		/* None is offered to a peer that takes none. */
-		.octets		= most ?: U32_MAX,
-		.gaps		= ep->mr_type == IB_MR_TYPE_SG_GAPS,
-	};
+	/* A stale one costs a mapping that is tried again. */
+	struct rpcrdma_cut cut = ep->mr_cut;
 
 	return cut;
 }
 
 /*
- * Put as much into @mr as one region takes, and go on behind that. Returns the
- * elements of its scatterlist, no more than the engine counts pages, or 0: a page
+ * Fill @mr with as much as one region takes, and advance @pos past it. Return the
+ * elements of its scatterlist, no more than the engine counts pages, or 0 if a page
  * is missing.
+	/* None is offered to a peer that takes none. */
+	cut.octets = most ?: U32_MAX;
  */
 static u32 rpcrdma_mr_fill(struct rpcrdma_ep *ep, struct rpcrdma_mr *mr,
 			   const struct rpcrdma_cut *cut,
 			   struct rpcrdma_extent_pos *pos)
 {
-	struct rpcrdma_region region = {};
-	u32 n, nents, all = 0;
+	u32 octets = rpcrdma_extent_region(pos, cut, U32_MAX);
+	u32 nents = rpcrdma_extent_take(pos, octets, ep->max_element, mr->sg);
 
-	while (pos->nr) {
-		n = rpcrdma_region_take(cut, &region,
-					offset_in_page(pos->ext->offset +
-						       pos->done),
-					pos->ext->length - pos->done);
-		if (!n)
-			break;
-		nents = rpcrdma_extent_take(pos, n, ep->max_element,
-					    &mr->sg[all]);
-		if (unlikely(!nents))
-			return 0;
-		all += nents;
-	}
-	sg_mark_end(&mr->sg[all - 1]);
-	return all;
+	if (likely(nents))
+		sg_mark_end(&mr->sg[nents - 1]);
+	return nents;
 }
 
 /*
- * Map what @nr elements of its scatterlist say, and prepare the registration.
- * Returns 0, -ENOMEM or -EIO, with nothing mapped.
+ * Cut memory finer than @cut, because the device mapped less than one region of that.
+ * Return -EAGAIN to have the caller plan and map anew, or -EIO if it cannot be cut finer.
+ */
+static int rpcrdma_mrs_cut_finer(struct rpcrdma_ep *ep,
+				 const struct rpcrdma_cut *cut)
+{
+	bool finer;
+
+	spin_lock(&ep->mr_lock);
+	finer = rpcrdma_cut_finer(&ep->mr_cut, cut);
+	spin_unlock(&ep->mr_lock);
+	if (!finer)
+		return -EIO;
+	/* The caller, and others that are to do likewise */
+	rpcrdma_mrs_carry_out(ep, RPCRDMA_POOL_TELL);
+	return -EAGAIN;
+}
+
+/*
+ * Map the @nr elements of the scatterlist of @mr, and prepare the registration. Return 0,
+ * -ENOMEM, or -EIO if the region does not take all of them; on error nothing is mapped.
  */
 static int rpcrdma_mr_map(struct rpcrdma_ep *ep, struct rpcrdma_mr *mr,
 			  u32 nr, bool remote_write)
@@ -261,6 +266,8 @@ int rpcrdma_mrs_map(struct rpcrdma_ep *ep, struct list_head *mrs,
 			rc = -EMSGSIZE;
 			break;
 		}
+		if (unlikely(rc == -EIO))
+			rc = rpcrdma_mrs_cut_finer(ep, &cut);
 		trace_rpcrdma_map(ep, mr);
 	}
 	rpcrdma_ep_leave(ep);

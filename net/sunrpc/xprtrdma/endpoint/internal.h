@@ -21,11 +21,10 @@ enum {
 	RPCRDMA_SMALL_SEND = RPCRDMA_V2_FIRST_CONNPROP,
 	/*
 	 * Pages of one memory region at most: 1 MiB. One more would take a
-	 * scatterlist of each region to the next larger slab.
+	 * scatterlist of each region to the next larger slab, and the rdma_rw
+	 * API puts no more into one of its own.
 	 */
 	RPCRDMA_MAX_MR_PAGES = 256,
-	/* What the rdma_rw API puts in one memory region at most */
-	RPCRDMA_RW_MR_PAGES = 256,
 	/*
 	 * Octets of an element of a scatterlist at most. What devices take if they
 	 * do not say, and little enough for bounce buffers to be found.
@@ -208,10 +207,18 @@ struct rpcrdma_extent_pos {
 u32 rpcrdma_extent_take(struct rpcrdma_extent_pos *pos, u32 octets, u32 most,
 			struct scatterlist *sg);
 u32 rpcrdma_extent_count(const struct rpcrdma_extent_pos *pos, u32 octets);
+u32 rpcrdma_extent_region(const struct rpcrdma_extent_pos *pos,
+			  const struct rpcrdma_cut *cut, u32 octets);
 void rpcrdma_extent_skip(struct rpcrdma_extent_pos *pos, u32 octets);
 
 /* ---- frwr.c ---- */
 
+/* Pages that a memory region of @dev takes, whether it is this module's or the rdma_rw API's */
+static inline u32 rpcrdma_region_pages(const struct ib_device *dev)
+{
+	return clamp_t(u32, dev->attrs.max_fast_reg_page_list_len, 1,
+		       RPCRDMA_MAX_MR_PAGES);
+}
 void rpcrdma_mrs_init(struct rpcrdma_ep *ep);
 void rpcrdma_mrs_destroy(struct rpcrdma_ep *ep);
 void rpcrdma_mrs_free(struct rpcrdma_ep *ep);

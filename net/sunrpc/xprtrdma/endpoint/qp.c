@@ -53,36 +53,29 @@ static bool rpcrdma_ep_read_regions(const struct rdma_cm_id *id)
 }
 
 /*
- * Octets of a part of a transfer, at most, of which one Work Request has @sges elements;
- * 0: its Work Requests take regions. See rpcrdma_rw_add_parts().
+ * Return the size of a part of a transfer, at most, of which one Work Request has @sges
+ * elements. See rpcrdma_rw_add_parts().
  */
 static u32 rpcrdma_ep_part_octets(const struct rpcrdma_ep *ep, u32 sges)
 {
 	const u32 most = RPCRDMA_MAX_CHUNK_OCTETS >> PAGE_SHIFT;
-	u32 pages;
+	u32 pages = rpcrdma_sq_part_pages(&ep->sq, max_t(u32, sges, 1));
 
-	if (sges)
-		pages = rpcrdma_sq_part_pages(&ep->sq, sges, 1);
-	else
-		pages = rpcrdma_sq_part_pages(&ep->sq, ep->read_pool.pages,
-					      RPCRDMA_READ_REGION_WRS);
 	/* It need not begin where a page does. */
 	return clamp_t(u32, pages - 1, 1, most) << PAGE_SHIFT;
 }
 
 static void rpcrdma_ep_set_parts(struct rpcrdma_ep *ep)
 {
-	u32 reads = max_t(u32, ep->qp->max_read_sge, 1);
-
-	ep->write_part = rpcrdma_ep_part_octets(ep,
-						max_t(u32, ep->qp->max_write_sge, 1));
-	ep->read_part = rpcrdma_ep_part_octets(ep, reads);
+	ep->write_part = rpcrdma_ep_part_octets(ep, ep->qp->max_write_sge);
+	ep->read_part = rpcrdma_ep_part_octets(ep, ep->qp->max_read_sge);
+	ep->read_regions = rpcrdma_ep_read_regions(ep->id);
+	ep->read_cut.page_shift = PAGE_SHIFT;
+	ep->read_cut.pages = ep->read_pool.pages;
 	/* iWARP has nothing but regions; others may do without, for a few elements. */
-	if (rdma_protocol_iwarp(ep->device, ep->id->port_num))
-		ep->read_part = rpcrdma_ep_part_octets(ep, 0);
-	else if (rpcrdma_ep_read_regions(ep->id))
-		ep->read_part = min(ep->read_part,
-				    rpcrdma_ep_part_octets(ep, 0));
+	ep->read_cut.octets =
+		rdma_protocol_iwarp(ep->device, ep->id->port_num) ?
+		RPCRDMA_MAX_CHUNK_OCTETS : ep->read_part;
 }
 
 /*
@@ -154,9 +147,7 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep,
 		if (rdma_protocol_iwarp(dev, attr.port_num))
 			ep->report = PAGE_SIZE;
 	}
-	ep->read_pool.pages = clamp_t(u32,
-				      dev->attrs.max_fast_reg_page_list_len, 1,
-				      RPCRDMA_RW_MR_PAGES);
+	ep->read_pool.pages = rpcrdma_region_pages(dev);
 	attr.cap.max_recv_wr = queues.receives;
 	attr.cap.max_recv_sge = 1;
 	attr.cap.max_send_sge = 1;

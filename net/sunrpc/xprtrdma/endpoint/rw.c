@@ -72,7 +72,10 @@ static void rpcrdma_rw_wake(struct rpcrdma_ep *ep)
 		queue_work(rpcrdma_wq, &ep->rw_work);
 }
 
-/* Let the device reach the memory, and take what it needs for it. */
+/*
+ * Let the device reach the memory, and take what it needs for it. Return 0 or a negative
+ * errno: -ERANGE if the memory region took less than all of it.
+ */
 static int rpcrdma_rw_prepare(struct rpcrdma_rw *rw,
 			      struct rpcrdma_rw_ctxt *ctxt)
 {
@@ -85,6 +88,9 @@ static int rpcrdma_rw_prepare(struct rpcrdma_rw *rw,
 	/* That there are no bounce buffers now does not last. */
 	if (rc == -EIO)
 		return -ENOMEM;
+	/* This is how the API says so. */
+	if (rc == -EINVAL && ep->read_regions && rw->dir == DMA_FROM_DEVICE)
+		return -ERANGE;
 	if (rc < 0)
 		return rc;
 	ctxt->wrs = rc;
@@ -175,13 +181,16 @@ static int rpcrdma_rw_short(struct rpcrdma_rw *rw, int rc)
 	return 0;
 }
 
-/* @part: of the peer's memory; not empty */
+/*
+ * Append @part of the peer's memory, not empty. Return 0 or a negative errno: -ERANGE, with
+ * nothing appended, if it has to be cut finer.
+ */
 static int rpcrdma_rw_add_part(struct rpcrdma_rw *rw,
 			       const struct rpcrdma_segment *part,
 			       struct rpcrdma_extent_pos *pos)
 {
 	struct rpcrdma_ep *ep = rw->ep;
-	u32 nents, octets = part->length, most = ep->max_element;
+	u32 nents, octets = part->length;
 	struct rpcrdma_rw_ctxt *ctxt;
 	int rc;
 
@@ -191,13 +200,7 @@ static int rpcrdma_rw_add_part(struct rpcrdma_rw *rw,
 	ctxt = kzalloc(struct_size(ctxt, sg, nents), rw->gfp);
 	if (!ctxt)
 		return -ENOMEM;
-	/*
-	 * The rdma_rw API counts elements where it counts pages, if it takes memory
-	 * regions: more than fits one region goes page by page.
-	 */
-	if (unlikely(nents > ep->read_pool.pages))
-		most = PAGE_SIZE;
-	nents = rpcrdma_extent_take(pos, octets, most, ctxt->sg);
+	nents = rpcrdma_extent_take(pos, octets, ep->max_element, ctxt->sg);
 	if (unlikely(!nents)) {
 		kfree(ctxt);
 		return -EFAULT;
@@ -209,6 +212,11 @@ static int rpcrdma_rw_add_part(struct rpcrdma_rw *rw,
 	list_add_tail(&ctxt->list, &rw->ctxts);
 	if (likely(rpcrdma_read_add(&ep->read_pool, &rw->claim, nents))) {
 		rc = rpcrdma_rw_prepare(rw, ctxt);
+		if (unlikely(rc == -ERANGE)) {
+			list_del(&ctxt->list);
+			kfree(ctxt);
+			return rc;
+		}
 		if (unlikely(rc))
 			rc = rpcrdma_rw_short(rw, rc);
 		if (unlikely(rc))
@@ -217,26 +225,67 @@ static int rpcrdma_rw_add_part(struct rpcrdma_rw *rw,
 	return rpcrdma_read_fits(&ep->read_pool, &rw->claim) ? 0 : -E2BIG;
 }
 
+/* Cut Reads finer than @cut. Return 0, or -EINVAL if that is not possible. */
+static int rpcrdma_rw_cut_finer(struct rpcrdma_ep *ep,
+				const struct rpcrdma_cut *cut)
+{
+	bool finer;
+
+	spin_lock(&ep->lock);
+	finer = rpcrdma_cut_finer(&ep->read_cut, cut);
+	spin_unlock(&ep->lock);
+	return finer ? 0 : -EINVAL;
+}
+
 /*
- * Where a device takes few elements in a Work Request, a long segment takes more of
- * these than are posted at once. Turns end between parts.
+ * Return the size of the next part of a transfer, at most @left: no more than is posted
+ * at once, because turns end between parts, and than one memory region takes, where these
+ * are used. The rdma_rw API would cut by itself, but it counts elements where it had to
+ * count pages, and knows of no gaps.
+ */
+static u32 rpcrdma_rw_part(const struct rpcrdma_rw *rw,
+			   const struct rpcrdma_extent_pos *pos,
+			   const struct rpcrdma_cut *cut, u32 left)
+{
+	const struct rpcrdma_ep *ep = rw->ep;
+
+	if (rw->dir != DMA_FROM_DEVICE)
+		return min(left, ep->write_part);
+	if (likely(!ep->read_regions))
+		return min(left, ep->read_part);
+	return rpcrdma_extent_region(pos, cut, left);
+}
+
+/*
+ * Append the transfer of a segment in parts: where a device takes few elements in a Work
+ * Request, or few pages in a memory region, a long one takes more than are posted at once.
  */
 static int rpcrdma_rw_add_parts(struct rpcrdma_rw *rw,
 				const struct rpcrdma_segment *segment,
 				struct rpcrdma_extent_pos *pos)
 {
-	const u32 most = rw->dir == DMA_FROM_DEVICE ? rw->ep->read_part :
-						      rw->ep->write_part;
 	struct rpcrdma_segment part = *segment;
-	u32 left;
+	struct rpcrdma_extent_pos before;
+	u32 left = segment->length;
+	struct rpcrdma_cut cut;
 	int rc;
 
-	for (left = segment->length; left; left -= part.length) {
-		part.length = min(left, most);
+	while (left) {
+		cut = rw->ep->read_cut;
+		before = *pos;
+		part.length = rpcrdma_rw_part(rw, pos, &cut, left);
 		rc = rpcrdma_rw_add_part(rw, &part, pos);
+		if (unlikely(rc == -ERANGE)) {
+			rc = rpcrdma_rw_cut_finer(rw->ep, &cut);
+			if (rc)
+				return rc;
+			*pos = before;
+			continue;
+		}
 		if (rc)
 			return rc;
 		part.offset += part.length;
+		left -= part.length;
 	}
 	return 0;
 }

@@ -15,7 +15,25 @@ constexpr u32 PAGE = 4096;
 
 rpcrdma_cut cut_of(u32 pages, u32 octets = ~0u, bool gaps = false)
 {
-	return { 12, pages, octets, gaps };
+	return { 12, pages, octets, gaps, false };
+}
+
+/* The device drops offsets within pages. */
+rpcrdma_cut cut_apart(u32 pages, u32 octets = ~0u)
+{
+	return { 12, pages, octets, false, true };
+}
+
+/* Any of these, in the same order with the same seed */
+rpcrdma_cut any_cut(generator &random, u32 pages)
+{
+	rpcrdma_cut cut =
+		cut_of(1 + random.below(pages),
+		       random.chance(50) ? 1 + random.below(40000) : ~0u,
+		       random.chance(30));
+
+	cut.apart = random.chance(30);
+	return cut;
 }
 
 /* Memory from octet @offset of a page on, page by page or all at once */
@@ -49,7 +67,7 @@ std::vector<filled> map(const rpcrdma_cut &cut, const std::vector<vec> &memory)
 
 	for (size_t i = 0; i < memory.size();) {
 		rpcrdma_region r{};
-		u32 before = ~0u;
+		u32 before = ~0u, first = ~0u;
 
 		for (; i < memory.size(); i++, skip = 0) {
 			const vec &v = memory[i];
@@ -63,6 +81,19 @@ std::vector<filled> map(const rpcrdma_cut &cut, const std::vector<vec> &memory)
 				EXPECT_EQ(before % PAGE, 0u);
 				EXPECT_EQ(at, 0u);
 			}
+			if (cut.apart && !cut.gaps) {
+				if (first != ~0u) {
+					EXPECT_EQ(first % PAGE, 0u);
+					EXPECT_GE(n, PAGE);
+				}
+				/* One page that is not whole, or whole ones */
+				if (at % PAGE)
+					EXPECT_LE(at % PAGE + n, PAGE);
+				else if (n > PAGE)
+					EXPECT_EQ(n % PAGE, 0u);
+			}
+			if (first == ~0u)
+				first = at;
 			before = at + n;
 			if (n < v.length - skip) {
 				skip += n;
@@ -150,16 +181,61 @@ TEST(Regions, WholePagesOrGaps)
 	EXPECT_EQ(map(cut_of(4, ~0u, true), odd).size(), 2u);
 }
 
+/* Where a device drops offsets, a part of a page has a region of its own. */
+TEST(Regions, PartsOfPagesApart)
+{
+	const std::vector<filled> all = map(cut_apart(16), run(100, 20000));
+	const std::vector<filled> gaps =
+		map({ 12, 16, ~0u, true, true }, run(100, 20000));
+
+	ASSERT_EQ(all.size(), 3u);
+	EXPECT_EQ(all[0].octets, PAGE - 100);
+	EXPECT_EQ(all[1].octets, 3 * PAGE);
+	EXPECT_EQ(all[2].octets, 20100 - 4 * PAGE);
+	EXPECT_EQ(map(cut_apart(16), run(0, 3 * PAGE)).size(), 1u);
+	EXPECT_EQ(map(cut_apart(16), run(100, 200)).size(), 1u);
+	/* It may end a page, or begin one. */
+	EXPECT_EQ(map(cut_apart(16), run(4000, 96 + PAGE)).size(), 2u);
+	EXPECT_EQ(map(cut_apart(16), run(0, PAGE + 1)).size(), 2u);
+	EXPECT_EQ(gaps.size(), 1u);
+}
+
+/* However little a device maps, there is a way to go on, as long as it maps a page. */
+TEST(Regions, CutFiner)
+{
+	rpcrdma_cut now = cut_of(8), used = now, gaps = cut_of(2, ~0u, true);
+
+	EXPECT_TRUE(rpcrdma_cut_finer(&now, &used));
+	EXPECT_TRUE(now.apart);
+	EXPECT_EQ(now.pages, 8u);
+	/* A mapping that was cut before says nothing new. */
+	EXPECT_TRUE(rpcrdma_cut_finer(&now, &used));
+	EXPECT_EQ(now.pages, 8u);
+	for (const u32 pages : { 4u, 2u, 1u }) {
+		used = now;
+		used.octets = 1000;
+		EXPECT_TRUE(rpcrdma_cut_finer(&now, &used));
+		EXPECT_EQ(now.pages, pages);
+		EXPECT_TRUE(rpcrdma_cut_finer(&now, &used));
+		EXPECT_EQ(now.pages, pages);
+	}
+	used = now;
+	EXPECT_FALSE(rpcrdma_cut_finer(&now, &used));
+	EXPECT_EQ(now.pages, 1u);
+
+	used = gaps;
+	EXPECT_TRUE(rpcrdma_cut_finer(&gaps, &used));
+	EXPECT_FALSE(gaps.apart);
+	EXPECT_EQ(gaps.pages, 1u);
+}
+
 /* Who counts and who registers come to the same, however it is cut. */
 TEST(Regions, CountedAsTheyAreFilled)
 {
 	generator random{ 11 };
 
 	for (u32 i = 0; i < 20000; i++) {
-		const rpcrdma_cut cut = cut_of(
-			1 + random.below(20),
-			random.chance(50) ? 1 + random.below(40000) : ~0u,
-			random.chance(30));
+		const rpcrdma_cut cut = any_cut(random, 20);
 		const u32 offset = random.below(PAGE);
 		const u32 length = random.below(60000);
 		const std::vector<filled> all = map(cut, run(offset, length));
@@ -180,10 +256,7 @@ TEST(Regions, PageByPageOrAtOnce)
 	generator random{ 13 };
 
 	for (u32 i = 0; i < 20000; i++) {
-		const rpcrdma_cut cut = cut_of(
-			1 + random.below(20),
-			random.chance(50) ? 1 + random.below(40000) : ~0u,
-			random.chance(30));
+		const rpcrdma_cut cut = any_cut(random, 20);
 		std::vector<vec> pages, runs;
 
 		for (u32 n = 1 + random.below(3); n; n--) {
@@ -213,13 +286,14 @@ TEST(Regions, AddUpToTheMost)
 	generator random{ 12 };
 
 	for (u32 i = 0; i < 20000; i++) {
-		const rpcrdma_cut cut = cut_of(
+		rpcrdma_cut cut = cut_of(
 			1 + random.below(6),
 			random.chance(50) ? 500 + random.below(20000) : ~0u,
 			random.chance(50));
 		std::vector<vec> memory;
 		u32 most = 0;
 
+		cut.apart = random.chance(30);
 		for (u32 n = 1 + random.below(3); n; n--) {
 			const u32 offset =
 				random.chance(50) ? 0 : random.below(PAGE);

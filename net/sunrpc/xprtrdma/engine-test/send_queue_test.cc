@@ -237,11 +237,9 @@ TEST(SendQueue, TurnsOfTransfers)
 	EXPECT_EQ(q.reply(turn), RPCRDMA_SQ_GO);
 	/* There is one for the shortest queue, too. */
 	EXPECT_EQ(rpcrdma_sq_turn_wrs(&shortest.sq), 1u);
-	/* A part is never longer than a turn, */
-	EXPECT_EQ(rpcrdma_sq_part_pages(&q.sq, 19, 1), 19 * turn);
-	EXPECT_EQ(rpcrdma_sq_part_pages(&q.sq, 256, 3), 256 * (turn / 3));
-	/* ... if that can be. */
-	EXPECT_EQ(rpcrdma_sq_part_pages(&q.sq, 256, turn + 1), 256u);
+	/* A part is never longer than a turn. */
+	EXPECT_EQ(rpcrdma_sq_part_pages(&q.sq, 19), 19 * turn);
+	EXPECT_EQ(rpcrdma_sq_part_pages(&shortest.sq, 19), 19u);
 }
 
 TEST(SendQueue, WritesGoWithTheirReplyIfThatIsNotTooLong)

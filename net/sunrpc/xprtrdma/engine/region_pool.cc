@@ -83,6 +83,25 @@ u32 rpcrdma_pool_made(struct rpcrdma_region_pool *pool, u32 count)
 	const bool paused = pool->maker == MAKER_PAUSES;
 
 	pool->maker = MAKER_IDLE;
+/*
+ * Bounce buffers keep no offset within a page, so pages that are not whole are cut off
+ * first. Smaller regions are for a device that maps still less, for whatever reason.
+ */
+bool rpcrdma_cut_finer(struct rpcrdma_cut *now, const struct rpcrdma_cut *used)
+{
+	/* Another context has learnt it since. */
+	if (now->apart != used->apart || now->pages != used->pages)
+		return true;
+	if (!now->gaps && !now->apart) {
+		now->apart = true;
+		return true;
+	}
+	if (now->pages == 1)
+		return false;
+	now->pages /= 2;
+	return true;
+}
+
 	pool->made += count;
 	pool->free += count;
 	if (!pool->wanted)
