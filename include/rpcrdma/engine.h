@@ -1421,11 +1421,17 @@ void rpcrdma_read_over(struct rpcrdma_read_pool *pool,
  * comes back unused is no reason, since it is such a refusal that gives it back; then
  * there is a pause.
  *
+ * A device may have no regions left. After RPCRDMA_POOL_FAILURES attempts in a row that
+ * made none the pool is starved: Calls are planned with the regions that were made, see
+ * rpcrdma_call_regions(), and the maker goes on at a slower pace until it makes some.
+ *
  * The user keeps the regions, and serialises all calls for one pool; any context.
  */
 enum {
 	RPCRDMA_POOL_BATCH = 8,		/* regions made at a time */
 	RPCRDMA_POOL_PAUSE_MS = 20,
+	RPCRDMA_POOL_LATER_MS = 1000,
+	RPCRDMA_POOL_FAILURES = 250,	/* two for each pause: 2.5 seconds */
 };
 
 /* Zero it to begin, but for @most. */
@@ -1435,6 +1441,8 @@ struct rpcrdma_region_pool {
 	u32 free;		/* ... of these, that nobody has */
 	u8 wanted;		/* somebody was refused one, and not told since */
 	u8 maker;		/* the engine's */
+	u16 failures;		/* attempts in a row that made none */
+	u64 shortages;		/* attempts that made fewer than they had to */
 };
 
 /* What is to be done about an event */
@@ -1443,6 +1451,8 @@ enum {
 	RPCRDMA_POOL_MAKE = 2,		/* the maker has to come now */
 	RPCRDMA_POOL_PAUSE = 4,		/* ... in RPCRDMA_POOL_PAUSE_MS */
 	RPCRDMA_POOL_TELL = 8,		/* those who were refused try again */
+	RPCRDMA_POOL_LATER = 16,	/* as PAUSE, in RPCRDMA_POOL_LATER_MS */
+	RPCRDMA_POOL_LOG = 32,		/* log that the device has none left */
 };
 
 /* Somebody takes one, where one at most is free: returns as below. */
@@ -1478,10 +1488,17 @@ static inline u32 rpcrdma_pool_give(struct rpcrdma_region_pool *pool, u32 count,
 u32 rpcrdma_pool_to_make(const struct rpcrdma_region_pool *pool);
 
 /*
- * It has made @count regions, no more than that; they are free. Returns TELL, PAUSE or 0;
- * and is to be called whatever it made.
+ * It has made @count regions, no more than that; they are free. Returns any of TELL, PAUSE,
+ * LATER and LOG, or 0; and is to be called whatever it made.
  */
 u32 rpcrdma_pool_made(struct rpcrdma_region_pool *pool, u32 count);
+
+/* Return true if no more regions are expected soon. A guess, as below. */
+static inline bool rpcrdma_pool_is_starved(const struct rpcrdma_region_pool *pool)
+{
+	return __atomic_load_n(&pool->failures, __ATOMIC_RELAXED) >=
+	       RPCRDMA_POOL_FAILURES;
+}
 
 /*
  * Do others have all that there will ever be? Who cannot wait for those goes without. A
@@ -1489,7 +1506,8 @@ u32 rpcrdma_pool_made(struct rpcrdma_region_pool *pool, u32 count);
  */
 static inline bool rpcrdma_pool_is_spent(const struct rpcrdma_region_pool *pool)
 {
-	return __atomic_load_n(&pool->made, __ATOMIC_RELAXED) >= pool->most &&
+	return (__atomic_load_n(&pool->made, __ATOMIC_RELAXED) >= pool->most ||
+		rpcrdma_pool_is_starved(pool)) &&
 	       !__atomic_load_n(&pool->free, __ATOMIC_RELAXED);
 }
 
@@ -1634,6 +1652,9 @@ struct rpcrdma_call {
 	u8 reverse;		/* sent by the server end */
 	u8 ddp;			/* 0: reduction not allowed (GSS i and p) */
 	u8 bulk;		/* the Reply is expected to be that large */
+	/* rpcrdma_call_regions() writes these two. */
+	u8 few_regions;		/* max_regions is a limit */
+	u16 max_regions;	/* for the chunks of the Call */
 	/* rpcrdma_lessons_recall() writes these three. */
 	u8 no_parts;		/* Special Format rather than continued */
 	u8 whole_writes;	/* a Write chunk must have room for roundup */
@@ -1653,11 +1674,23 @@ struct rpcrdma_call_plan {
 /*
  * How a Call travels and how its Reply may (4.4, 6.4, DR 5.3.1).
  * Returns 0, or a negative errno: -EMSGSIZE the peer cannot take it in any
- * form, -ENOTCONN not open, -EOPNOTSUPP reverse Calls are not supported.
+ * form, -ENOTCONN not open, -EOPNOTSUPP reverse Calls are not supported, -ENOBUFS
+ * it takes more regions than there are: close, another connection may get them.
  */
 int rpcrdma_plan_call(const struct rpcrdma_conn *conn,
 		      const struct rpcrdma_call *call,
 		      struct rpcrdma_call_plan *plan);
+
+/* Have the Call planned with no more regions than @pool has, if that is starved. */
+static inline void rpcrdma_call_regions(struct rpcrdma_call *call,
+					const struct rpcrdma_region_pool *pool)
+{
+	const u32 made = __atomic_load_n(&pool->made, __ATOMIC_RELAXED);
+
+	call->few_regions = rpcrdma_pool_is_starved(pool);
+	call->max_regions = (u16)(made < RPCRDMA_MAX_SEGS ? made :
+						   (u32)RPCRDMA_MAX_SEGS);
+}
 
 /*
  * An ERROR came about a Call: can it be sent again in a form that this error

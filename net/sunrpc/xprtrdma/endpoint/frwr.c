@@ -68,6 +68,13 @@ static void rpcrdma_mrs_carry_out(struct rpcrdma_ep *ep, u32 todo)
 	if (todo & RPCRDMA_POOL_PAUSE)
 		queue_delayed_work(rpcrdma_wq, &ep->mr_work,
 				   msecs_to_jiffies(RPCRDMA_POOL_PAUSE_MS));
+	if (todo & RPCRDMA_POOL_LATER)
+		queue_delayed_work(rpcrdma_wq, &ep->mr_work,
+				   msecs_to_jiffies(RPCRDMA_POOL_LATER_MS));
+	if (todo & RPCRDMA_POOL_LOG)
+		pr_warn_ratelimited("rpcrdma: device %s allocates no more memory regions for %pISpc, which has %u; RPCs wait for them or do without\n",
+				    ep->device->name, &ep->remote,
+				    READ_ONCE(ep->regions.made));
 	if (todo & RPCRDMA_POOL_TELL) {
 		atomic_inc(&ep->mr_told);
 		wake_up_all(&ep->wait);
@@ -137,6 +144,8 @@ struct rpcrdma_cut rpcrdma_mrs_cut(const struct rpcrdma_ep *ep)
 	/* A stale one costs a mapping that is tried again. */
 	struct rpcrdma_cut cut = ep->mr_cut;
 
+	/* None is offered to a peer that takes none. */
+	cut.octets = most ?: U32_MAX;
 	return cut;
 }
 
@@ -144,8 +153,6 @@ struct rpcrdma_cut rpcrdma_mrs_cut(const struct rpcrdma_ep *ep)
  * Fill @mr with as much as one region takes, and advance @pos past it. Return the
  * elements of its scatterlist, no more than the engine counts pages, or 0 if a page
  * is missing.
-	/* None is offered to a peer that takes none. */
-	cut.octets = most ?: U32_MAX;
  */
 static u32 rpcrdma_mr_fill(struct rpcrdma_ep *ep, struct rpcrdma_mr *mr,
 			   const struct rpcrdma_cut *cut,
@@ -259,6 +266,8 @@ int rpcrdma_mrs_map(struct rpcrdma_ep *ep, struct list_head *mrs,
 			break;
 		}
 		rc = rpcrdma_mr_map(ep, mr, nents, remote_write);
+		if (unlikely(rc == -EIO))
+			rc = rpcrdma_mrs_cut_finer(ep, &cut);
 		if (rc)
 			break;
 		if (rpcrdma_lists_add_segment(lists, mr->handle, mr->length,
@@ -266,8 +275,6 @@ int rpcrdma_mrs_map(struct rpcrdma_ep *ep, struct list_head *mrs,
 			rc = -EMSGSIZE;
 			break;
 		}
-		if (unlikely(rc == -EIO))
-			rc = rpcrdma_mrs_cut_finer(ep, &cut);
 		trace_rpcrdma_map(ep, mr);
 	}
 	rpcrdma_ep_leave(ep);

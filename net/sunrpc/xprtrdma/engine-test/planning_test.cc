@@ -718,6 +718,49 @@ TEST(PlanCall, NotOpen)
 	EXPECT_EQ(plan_call(*o, simple_call(100)).ret, -107);
 }
 
+/* A device has few memory regions left, or none: what can do with less does. */
+TEST(PlanCall, FewRegions)
+{
+	auto own = usual_props(), peer = usual_props();
+
+	peer.reassembly = 10000;
+
+	auto e = requester(true, peer, own);
+	rpcrdma_call call = simple_call(100 + 9000);
+	planned p;
+
+	call.item_position = 100;
+	call.item_length = 9000;
+	call.item_segs = 2;
+	EXPECT_TRUE(plan_call(*e, call).plan.read_item);
+	call.few_regions = 1;
+	call.max_regions = 2;
+	EXPECT_TRUE(plan_call(*e, call).plan.read_item);
+	call.max_regions = 1;
+	p = plan_call(*e, call);
+	ASSERT_EQ(p.ret, 0);
+	EXPECT_EQ(p.plan.format, RPCRDMA_CONTINUED);
+	EXPECT_FALSE(p.plan.read_item);
+
+	/* Nothing is offered for a Reply, which may be small after all. */
+	call = simple_call(100, LOTS);
+	call.result_max = LOTS - 100;
+	call.few_regions = 1;
+	p = plan_call(*e, call);
+	ASSERT_EQ(p.ret, 0);
+	EXPECT_FALSE(p.plan.write_chunk);
+	EXPECT_FALSE(p.plan.reply_chunk);
+
+	/* Where only regions help, that is said; where nothing does, too. */
+	call = simple_call(20000);
+	call.few_regions = 1;
+	EXPECT_EQ(plan_call(*e, call).ret, -105);
+	call.max_regions = 1;
+	EXPECT_EQ(plan_call(*e, call).ret, 0);
+	call.call_segs = 0;
+	EXPECT_EQ(plan_call(*e, call).ret, -90);
+}
+
 /* Whatever the geometry, a plan keeps every limit. */
 TEST(PlanCall, AlwaysWithinLimits)
 {
@@ -752,11 +795,16 @@ TEST(PlanCall, AlwaysWithinLimits)
 		call.recovery.no_writes = random.chance(20);
 		call.recovery.reply_needed =
 			random.chance(80) ? 0 : random.below(400000);
+		call.few_regions = random.chance(20);
+		call.max_regions = static_cast<u16>(random.below(64));
 
 		const planned p = plan_call(*e, call);
 
 		if (p.ret) {
-			ASSERT_EQ(p.ret, -90);
+			if (p.ret == -105)
+				ASSERT_TRUE(call.few_regions);
+			else
+				ASSERT_EQ(p.ret, -90);
 			continue;
 		}
 		limits = rpcrdma_conn_limits(&e->conn);
@@ -790,6 +838,8 @@ TEST(PlanCall, AlwaysWithinLimits)
 			add_reply(&lists, call.reply_segs, 1);
 		}
 		ASSERT_LE(segs, limits.max_segs);
+		if (call.few_regions)
+			ASSERT_LE(segs, call.max_regions);
 		ASSERT_EQ(segs, lists.nr_segs);
 		header = rpcrdma_header_octets(&e->conn, &lists);
 

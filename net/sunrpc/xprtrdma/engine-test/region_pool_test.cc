@@ -13,7 +13,8 @@ namespace
 {
 
 constexpr u32 TAKEN = RPCRDMA_POOL_TAKEN, MAKE = RPCRDMA_POOL_MAKE,
-	      PAUSE = RPCRDMA_POOL_PAUSE, TELL = RPCRDMA_POOL_TELL;
+	      PAUSE = RPCRDMA_POOL_PAUSE, TELL = RPCRDMA_POOL_TELL,
+	      LATER = RPCRDMA_POOL_LATER, LOG = RPCRDMA_POOL_LOG;
 
 rpcrdma_region_pool pool_of(u32 most, u32 made = 0)
 {
@@ -141,7 +142,7 @@ TEST(RegionPool, TheMakerFails)
 
 	EXPECT_EQ(rpcrdma_pool_take(&pool), MAKE);
 	for (u32 i = 0; i < 3; i++) {
-		EXPECT_EQ(make(&pool, 0), PAUSE);
+		EXPECT_EQ(make(&pool, 0), i ? PAUSE : LOG | PAUSE);
 		/* Others come meanwhile, and do not make it any sooner. */
 		EXPECT_EQ(rpcrdma_pool_take(&pool), 0u);
 		EXPECT_EQ(make(&pool, 0), TELL);
@@ -151,8 +152,76 @@ TEST(RegionPool, TheMakerFails)
 	EXPECT_EQ(pool.made, 1u);
 	/* Nobody waits, and it fails: the next one calls it. */
 	EXPECT_EQ(rpcrdma_pool_take(&pool), TAKEN | MAKE);
-	EXPECT_EQ(make(&pool, 0), 0u);
+	EXPECT_EQ(make(&pool, 0), LOG);
 	EXPECT_EQ(rpcrdma_pool_take(&pool), MAKE);
+	EXPECT_EQ(pool.shortages, 8u);
+}
+
+/* Someone waits, and the maker fails as often as it takes. Returns what it asked for. */
+u32 starve(rpcrdma_region_pool *pool)
+{
+	u32 all = 0, todo = 0;
+
+	for (u32 i = 0; i < RPCRDMA_POOL_FAILURES; i++) {
+		EXPECT_FALSE(rpcrdma_pool_is_starved(pool));
+		if (!(todo & PAUSE))
+			EXPECT_EQ(rpcrdma_pool_take(pool), MAKE) << i;
+		todo = make(pool, 0);
+		if (i)
+			all |= todo;
+	}
+	EXPECT_TRUE(rpcrdma_pool_is_starved(pool));
+	return all;
+}
+
+/* The device has none left: that ends the waiting for them, and is logged twice. */
+TEST(RegionPool, StarvedAfterAWhile)
+{
+	rpcrdma_region_pool pool = pool_of(20);
+	rpcrdma_call call{};
+
+	rpcrdma_call_regions(&call, &pool);
+	EXPECT_EQ(call.few_regions, 0);
+	/* The last one ends the waiting, and the maker comes again. */
+	EXPECT_EQ(starve(&pool), PAUSE | TELL | LATER | LOG);
+	EXPECT_TRUE(rpcrdma_pool_is_spent(&pool));
+	rpcrdma_call_regions(&call, &pool);
+	EXPECT_EQ(call.few_regions, 1);
+	EXPECT_EQ(call.max_regions, 0);
+	/* It goes on, without a word. */
+	for (u32 i = 0; i < 3; i++)
+		EXPECT_EQ(make(&pool, 0), LATER);
+	/* A Call that is refused meanwhile tries again then. */
+	EXPECT_EQ(rpcrdma_pool_take(&pool), 0u);
+	EXPECT_EQ(make(&pool, 0), TELL | LATER);
+	EXPECT_EQ(pool.failures, +RPCRDMA_POOL_FAILURES);
+	EXPECT_EQ(pool.shortages, RPCRDMA_POOL_FAILURES + 4u);
+
+	/* One is enough to begin anew. */
+	EXPECT_EQ(make(&pool, 1), 0u);
+	EXPECT_FALSE(rpcrdma_pool_is_starved(&pool));
+	EXPECT_EQ(pool.shortages, RPCRDMA_POOL_FAILURES + 5u);
+	rpcrdma_call_regions(&call, &pool);
+	EXPECT_EQ(call.few_regions, 0);
+	EXPECT_EQ(rpcrdma_pool_take(&pool), TAKEN | MAKE);
+	rpcrdma_pool_give(&pool, 1, true);
+	EXPECT_EQ(make(&pool, 0), LOG);
+}
+
+/* All that there may be are made: that more are waited for is no failure. */
+TEST(RegionPool, NotStarvedWithAll)
+{
+	rpcrdma_region_pool pool = pool_of(1, 1);
+
+	rpcrdma_pool_take(&pool);
+	for (u32 i = 0; i < 2 * RPCRDMA_POOL_FAILURES; i++) {
+		EXPECT_EQ(rpcrdma_pool_take(&pool), 0u);
+		rpcrdma_pool_give(&pool, 1, false);
+		EXPECT_EQ(make(&pool), TELL);
+		rpcrdma_pool_take(&pool);
+	}
+	EXPECT_FALSE(rpcrdma_pool_is_starved(&pool));
+	EXPECT_EQ(pool.shortages, 0u);
 }
 
 /*

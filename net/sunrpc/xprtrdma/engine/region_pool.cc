@@ -7,7 +7,7 @@
  * made, there is reason to try again. If all there is comes back unused, to those who
  * wait, the maker comes after a pause, and has them try again whatever it makes. So
  * somebody is always to come, and who finds the same each time does so at the pace of
- * the pauses.
+ * the pauses. That, too, has an end: see RPCRDMA_POOL_FAILURES.
  */
 #include "internal.hh"
 
@@ -46,11 +46,61 @@ u32 tell(struct rpcrdma_region_pool *pool)
 	return RPCRDMA_POOL_TELL;
 }
 
+/* No Call comes any more for what a starved pool has not: the maker comes by itself. */
+u32 later(struct rpcrdma_region_pool *pool)
+{
+	if (!rpcrdma_pool_is_starved(pool))
+		return 0;
+	pool->maker = MAKER_PAUSES;
+	return RPCRDMA_POOL_LATER;
+}
+
+/*
+ * The maker made @count of the regions it had to. Returns LOG if that ought to be known:
+ * at the first failure, and at the one that starves the pool.
+ */
+u32 count_failures(struct rpcrdma_region_pool *pool, u32 count)
+{
+	const u32 wanted = rpcrdma_pool_to_make(pool);
+
+	if (count < wanted)
+		pool->shortages++;
+	if (count || !wanted) {
+		pool->failures = 0;
+		return 0;
+	}
+	if (rpcrdma_pool_is_starved(pool))
+		return 0;
+	pool->failures++;
+	return pool->failures == 1 || rpcrdma_pool_is_starved(pool) ?
+		       RPCRDMA_POOL_LOG :
+		       0;
+}
+
 } // namespace
 
 } // namespace rpcrdma
 
 using namespace rpcrdma;
+
+/*
+ * Bounce buffers keep no offset within a page, so pages that are not whole are cut off
+ * first. Smaller regions are for a device that maps still less, for whatever reason.
+ */
+bool rpcrdma_cut_finer(struct rpcrdma_cut *now, const struct rpcrdma_cut *used)
+{
+	/* Another context has learnt it since. */
+	if (now->apart != used->apart || now->pages != used->pages)
+		return true;
+	if (!now->gaps && !now->apart) {
+		now->apart = true;
+		return true;
+	}
+	if (now->pages == 1)
+		return false;
+	now->pages /= 2;
+	return true;
+}
 
 /* More are made before there are none. */
 u32 rpcrdma_pool_take_last(struct rpcrdma_region_pool *pool)
@@ -81,30 +131,14 @@ u32 rpcrdma_pool_to_make(const struct rpcrdma_region_pool *pool)
 u32 rpcrdma_pool_made(struct rpcrdma_region_pool *pool, u32 count)
 {
 	const bool paused = pool->maker == MAKER_PAUSES;
+	const u32 log = count_failures(pool, count);
 
 	pool->maker = MAKER_IDLE;
-/*
- * Bounce buffers keep no offset within a page, so pages that are not whole are cut off
- * first. Smaller regions are for a device that maps still less, for whatever reason.
- */
-bool rpcrdma_cut_finer(struct rpcrdma_cut *now, const struct rpcrdma_cut *used)
-{
-	/* Another context has learnt it since. */
-	if (now->apart != used->apart || now->pages != used->pages)
-		return true;
-	if (!now->gaps && !now->apart) {
-		now->apart = true;
-		return true;
-	}
-	if (now->pages == 1)
-		return false;
-	now->pages /= 2;
-	return true;
-}
-
 	pool->made += count;
 	pool->free += count;
 	if (!pool->wanted)
-		return 0;
-	return count || paused ? tell(pool) : pause(pool);
+		return log | later(pool);
+	if (!count && !paused)
+		return log | pause(pool);
+	return log | tell(pool) | later(pool);
 }

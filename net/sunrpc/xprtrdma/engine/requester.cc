@@ -104,7 +104,7 @@ bool call_planner::reply_chunk_enough(const offer &o) const
 	return call_->recovery.reply_needed <= room;
 }
 
-/* Do the lists stay within the peer's RCSIZ? */
+/* Return true if the lists stay within the peer's RCSIZ, and there are regions for them. */
 bool call_planner::segs_fit(u32 read_segs, const offer &o) const
 {
 	u32 segs = read_segs;
@@ -113,7 +113,8 @@ bool call_planner::segs_fit(u32 read_segs, const offer &o) const
 		segs += static_cast<u32>(o.write_segs);
 	if (o.reply_segs > 0)
 		segs += static_cast<u32>(o.reply_segs);
-	return segs <= limits_.max_segs;
+	return segs <= limits_.max_segs &&
+	       (!call_->few_regions || segs <= call_->max_regions);
 }
 
 /*
@@ -402,7 +403,16 @@ int rpcrdma_plan_call(const struct rpcrdma_conn *conn,
 		return -E_NOTCONN;
 	if (call->reverse && conn->peer.brs == RDMA2_RVRSDIR_NONE)
 		return -E_OPNOTSUPP;
-	return call_planner{ conn, call }.plan(plan);
+
+	const int rc = call_planner{ conn, call }.plan(plan);
+
+	if (rc != -E_MSGSIZE || !call->few_regions)
+		return rc;
+
+	struct rpcrdma_call with_regions = *call;
+
+	with_regions.few_regions = 0;
+	return call_planner{ conn, &with_regions }.plan(plan) ? rc : -E_NOBUFS;
 }
 
 /*

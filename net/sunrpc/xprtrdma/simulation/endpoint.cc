@@ -1466,8 +1466,10 @@ int endpoint::map(std::vector<region *> &regions, memory &mem, u32 at,
 		if (!(todo & RPCRDMA_POOL_TAKEN)) {
 			w_.sum.regions_waited++;
 			regions_wanted_ = true;
+			refused(regions.size());
 			return -EAGAIN;
 		}
+		refused_since_ = 0;
 		if (free_regions_.empty()) {
 			w_.complain("a region is taken that there is not");
 			return -EIO;
@@ -1483,6 +1485,18 @@ int endpoint::map(std::vector<region *> &regions, memory &mem, u32 at,
 		length -= n;
 	}
 	return 0;
+}
+
+/* A message that has @count regions got no more. It is not to wait for ever. */
+void endpoint::refused(size_t count)
+{
+	if (count + pool_.free != pool_.made)
+		refused_since_ = 0;
+	else if (!refused_since_)
+		refused_since_ = w_.now;
+	else if (w_.now - refused_since_ > 5 * SECOND)
+		w_.complain(std::string(name) +
+			    ": a message waits for regions that never come");
 }
 
 void endpoint::put_regions(std::vector<region *> &regions)
@@ -1513,6 +1527,9 @@ void endpoint::carry_out_pool(u32 todo)
 	if (todo & RPCRDMA_POOL_PAUSE)
 		w_.after(RPCRDMA_POOL_PAUSE_MS * MILLISECOND, this,
 			 MAKE_REGIONS);
+	if (todo & RPCRDMA_POOL_LATER)
+		w_.after(RPCRDMA_POOL_LATER_MS * MILLISECOND, this,
+			 MAKE_REGIONS);
 	if (!(todo & RPCRDMA_POOL_TELL))
 		return;
 	/* Nothing is other than when they were refused, but the time. */
@@ -1537,8 +1554,13 @@ void endpoint::make_regions()
 		return;
 	if (w_.fault(100))
 		short_until_ = w_.now + w_.choose.below(200) * MILLISECOND;
+	/* The device may have none left for longer than is waited for them. */
+	if (w_.fault(30))
+		none_until_ = w_.now + w_.choose.below(10000) * MILLISECOND;
 	if (w_.now < short_until_)
 		count /= 4 + w_.choose.below(8);
+	if (w_.now < none_until_)
+		count = 0;
 	w_.after(w_.delay(40), this, REGIONS_MADE, count);
 }
 
@@ -1607,21 +1629,21 @@ void endpoint::invalidate(const std::vector<region *> &regions,
 /* ---- RDMA ---- */
 
 /* Reads go into regions of which there are few, with some devices. */
-int endpoint::make_ready(transfer *t, u32 pages)
+int endpoint::make_ready(transfer *t)
 {
 	if (!t->claim.reads || !params.read_into)
 		return 0;
-	if (pages > free_read_regions_)
+	if (!free_read_regions_)
 		return -EAGAIN;
-	free_read_regions_ -= pages;
-	t->holds += pages;
+	free_read_regions_--;
+	t->holds++;
 	return 0;
 }
 
 int endpoint::make_all_ready(transfer *t)
 {
-	for (u32 pages : t->segments) {
-		const int rc = make_ready(t, pages);
+	for (u32 i = 0; i < t->parts; i++) {
+		const int rc = make_ready(t);
 
 		if (rc)
 			return rc;
@@ -1701,33 +1723,52 @@ bool endpoint::add_transfer(transfer *t, const rpcrdma_lists &lists,
 			    memory &mem, u32 at, u32 length)
 {
 	rpcrdma_stretch left = { chunk_offset, 0, length };
-	rpcrdma_segment part;
+	rpcrdma_segment segment;
 
-	while (rpcrdma_chunk_next(&lists, &chunk, &left, &part)) {
-		const u32 pages =
-			(at % PAGE_OCTETS + part.length + PAGE_OCTETS - 1) /
-			PAGE_OCTETS;
+	while (rpcrdma_chunk_next(&lists, &chunk, &left, &segment)) {
+		u64 offset = segment.offset;
 
-		t->left.push_back({ t->claim.reads ? op::read : op::write,
-				    nullptr, part.handle, part.offset, &mem, at,
-				    part.length });
-		t->segments.push_back(pages);
-		if (rpcrdma_read_add(&read_pool_, &t->claim, pages)) {
-			const int rc = make_ready(t, pages);
-
-			if (rc &&
-			    !rpcrdma_read_short(&read_pool_, &t->claim, rc))
-				w_.complain("a transfer cannot be made ready");
-			if (rc) {
-				unmake(t);
-				wake_reads();
-			}
+		for (u32 n, rest = segment.length; rest; rest -= n) {
+			n = next_part_of(t, at, rest);
+			t->left.push_back(
+				{ t->claim.reads ? op::read : op::write,
+				  nullptr, segment.handle, offset, &mem, at,
+				  n });
+			add_part(t);
+			offset += n;
+			at += n;
 		}
-		if (!rpcrdma_read_fits(&read_pool_, &t->claim))
-			w_.complain("a transfer that can never be posted");
-		at += part.length;
 	}
 	return !left.length;
+}
+
+/* Return the size of the next part of a transfer: no more than one region takes. */
+u32 endpoint::next_part_of(const transfer *t, u32 at, u32 rest) const
+{
+	const rpcrdma_cut cut = { PAGE_SHIFT, read_pool_.pages, ~0u, false,
+				  false };
+	rpcrdma_region region{};
+
+	if (!t->claim.reads || !params.read_into)
+		return rest;
+	return rpcrdma_region_take(&cut, &region, at % PAGE_OCTETS, rest);
+}
+
+void endpoint::add_part(transfer *t)
+{
+	t->parts++;
+	if (rpcrdma_read_add(&read_pool_, &t->claim, 1)) {
+		const int rc = make_ready(t);
+
+		if (rc && !rpcrdma_read_short(&read_pool_, &t->claim, rc))
+			w_.complain("a transfer cannot be made ready");
+		if (rc) {
+			unmake(t);
+			wake_reads();
+		}
+	}
+	if (!rpcrdma_read_fits(&read_pool_, &t->claim))
+		w_.complain("a transfer that can never be posted");
 }
 
 void endpoint::read(transfer *t)

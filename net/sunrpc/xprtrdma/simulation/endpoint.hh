@@ -54,8 +54,8 @@ struct transfer final : work {
 	std::vector<request> left; /* yet to be posted, in turns */
 	work *reply = nullptr;	   /* goes when these are done */
 	rpcrdma_read_claim claim{};
-	u32 holds = 0;		   /* regions of those that are read into */
-	std::vector<u32> segments; /* pages of each */
+	u32 holds = 0; /* regions of those that are read into */
+	u32 parts = 0; /* each a region, where the device takes any */
 	/* Who holds the memory; called once, at the end */
 	std::function<void(bool ok)> ended;
 
@@ -184,7 +184,12 @@ public:
 
 		/* Without chunks the number does not matter. */
 		return { PAGE_SHIFT, region_size_ >> PAGE_SHIFT,
-			 most ? most : ~0u, false };
+			 most ? most : ~0u, false, false };
+	}
+	/* To be planned with no more regions than there are */
+	void limit_regions(rpcrdma_call *call) const
+	{
+		rpcrdma_call_regions(call, &pool_);
 	}
 	u32 count_regions(u32 at, u32 length) const
 	{
@@ -292,7 +297,10 @@ private:
 	void make_regions();
 	void regions_made(u32 count);
 	void work_rdma(work *w);
-	int make_ready(transfer *t, u32 pages);
+	u32 next_part_of(const transfer *t, u32 at, u32 rest) const;
+	void add_part(transfer *t);
+	int make_ready(transfer *t);
+	void refused(size_t count);
 	int make_all_ready(transfer *t);
 	void unmake(transfer *t);
 	void wake_reads();
@@ -362,8 +370,10 @@ private:
 	bool regions_wanted_ = false; /* who was refused was not told since */
 	/* More were made or came back used, since those who wait were told; */
 	bool more_regions_ = false;
-	u64 idly_told_ = 0;   /* when they were told without that, last */
-	u64 short_until_ = 0; /* memory for regions */
+	u64 idly_told_ = 0;	/* when they were told without that, last */
+	u64 short_until_ = 0;	/* memory for regions */
+	u64 none_until_ = 0;	/* regions of the device */
+	u64 refused_since_ = 0; /* a region that no other message has */
 	bool refused_ = false;
 	std::vector<u8> assembly_;
 	std::unique_ptr<engine_test::letter_credits> letter_;

@@ -556,7 +556,13 @@ int host::try_send(rpc *task, endpoint *on)
 	if (!s)
 		return -EAGAIN;
 	geometry(task, on, &call);
+	on->limit_regions(&call);
 	rc = rpcrdma_plan_call(&on->conn, &call, &plan);
+	if (rc == -ENOBUFS) {
+		w_.sum.regions_given_up++;
+		on->close("the device has too few memory regions for a Call");
+		return -ENOTCONN;
+	}
 	/* What is sent may be answered before this returns. */
 	if (!rc)
 		rc = post(task, on, plan, s);

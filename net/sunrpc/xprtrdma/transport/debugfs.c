@@ -53,7 +53,8 @@ static void connections_stop(struct seq_file *m, void *v)
 static int connections_show(struct seq_file *m, void *v)
 {
 	struct rpcrdma_conn_counters counters;
-	u32 sent, limit, received, advertised, exposed;
+	u32 sent, limit, received, advertised, exposed, regions;
+	u64 shortages;
 	struct rpcrdma_memory_account memory;
 	struct rpcrdma_conn_limits limits;
 	struct rpcrdma_ep *ep = v;
@@ -72,6 +73,10 @@ static int connections_show(struct seq_file *m, void *v)
 	advertised = ep->conn.advertised;
 	exposed = ep->conn.exposed_octets;
 	spin_unlock(&ep->lock);
+	spin_lock(&ep->mr_lock);
+	regions = ep->regions.made;
+	shortages = ep->regions.shortages;
+	spin_unlock(&ep->mr_lock);
 	rpcrdma_ep_memory(ep, &memory);
 
 	seq_printf(m, "role=%s local=%pISpc remote=%pISpc version=%u why=%s state=%s",
@@ -102,11 +107,12 @@ static int connections_show(struct seq_file *m, void *v)
 	seq_printf(m, " dones_sent=%llu dones_received=%llu dones_overdue=%llu exposed_octets=%u",
 		   counters.dones_sent, counters.dones_received,
 		   counters.dones_overdue, exposed);
-	seq_printf(m, " memory_fixed=%llu memory_buffers=%llu memory_parts=%llu memory_calls=%llu memory_replies=%llu\n",
+	seq_printf(m, " memory_fixed=%llu memory_buffers=%llu memory_parts=%llu memory_calls=%llu memory_replies=%llu",
 		   memory.fixed, memory.held[RPCRDMA_MEMORY_BUFFERS],
 		   memory.held[RPCRDMA_MEMORY_PARTS],
 		   memory.held[RPCRDMA_MEMORY_CALLS],
 		   memory.held[RPCRDMA_MEMORY_REPLIES]);
+	seq_printf(m, " regions=%u region_shortages=%llu\n", regions, shortages);
 	return 0;
 }
 

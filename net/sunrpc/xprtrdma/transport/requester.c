@@ -579,7 +579,12 @@ static noinline int rpcrdma_req_post_planned(struct rpcrdma_ep *ep,
 	int rc;
 
 	rpcrdma_req_call(req, ep, &call);
+	rpcrdma_call_regions(&call, &ep->regions);
 	rc = rpcrdma_plan_call(&ep->conn, &call, &plan);
+	if (unlikely(rc == -ENOBUFS)) {
+		rpcrdma_ep_close(ep, "the device has too few memory regions for a Call");
+		return -ENOTCONN;
+	}
 	if (rc)
 		return rc;
 	/* Nothing is mapped for a Call that is not to be sent now. */
