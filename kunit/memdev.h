@@ -21,6 +21,13 @@ struct memdev;
 struct memdev_traits {
 	/* Maps made from now on are copied to and from a buffer of the device */
 	bool	bounce;
+	/*
+	 * Lists mapped from now on lose the offset within a page of an element that
+	 * is less than a page, or does not begin with one, as in bounce buffers.
+	 */
+	bool	drop_offsets;
+	/* Neighbours in a list are one, as with an IOMMU. Needs memdev_maps(). */
+	bool	merge;
 	bool	sg_gaps;	/* regions of any pieces, not of whole pages */
 	bool	no_regions;	/* no MEM_MGT_EXTENSIONS */
 	u32	max_sge;	/* of a Work Request, 1 to MEMDEV_MAX_SGE */
@@ -30,6 +37,7 @@ struct memdev_traits {
 	u32	max_qp_wr;
 	u32	region_depth;	/* pages or pieces of a region */
 	u32	max_regions;	/* regions there may be at a time; 0: any number */
+	bool	regions_gone;	/* no more can be allocated */
 	/* Octets of a Send Queue at most; what an entry takes, nobody is told */
 	u32	sq_octets;
 	u32	setup_ms;	/* that the making of a queue pair takes */

@@ -51,12 +51,33 @@ static struct memdev_map *memdev_map_at(struct memdev *md, u64 addr,
 	return map;
 }
 
-static dma_addr_t memdev_map(struct memdev *md, void *memory, size_t size,
-			     enum dma_data_direction dir)
+/* Return the pages that @size bytes from @offset of the first one on take. */
+static u32 memdev_pages(u32 offset, size_t size)
+{
+	return PAGE_ALIGN(offset + size) >> PAGE_SHIFT;
+}
+
+/* Reserve addresses of @nr_pages pages, never used before. Return the first page. */
+static u64 memdev_reserve(struct memdev *md, u32 nr_pages)
+{
+	unsigned long flags;
+	u64 page;
+
+	xa_lock_irqsave(&md->dma, flags);
+	page = md->next_page;
+	/* One that has no map between any two */
+	md->next_page += nr_pages + 1;
+	xa_unlock_irqrestore(&md->dma, flags);
+	return page;
+}
+
+/* Map @memory at @offset of @page and on. */
+static dma_addr_t memdev_map_to(struct memdev *md, void *memory, size_t size,
+				u64 page, u32 offset,
+				enum dma_data_direction dir)
 {
 	struct memdev_map *map;
 	unsigned long flags;
-	u64 page;
 	u32 i;
 
 	if (memdev_fault(md))
@@ -74,14 +95,11 @@ static dma_addr_t memdev_map(struct memdev *md, void *memory, size_t size,
 	map->memory = memory;
 	map->size = size;
 	map->dir = dir;
-	map->nr_pages = PAGE_ALIGN(offset_in_page(memory) + size) >> PAGE_SHIFT;
+	map->nr_pages = memdev_pages(offset, size);
+	map->page = page;
+	map->addr = (page << PAGE_SHIFT) + offset;
 
 	xa_lock_irqsave(&md->dma, flags);
-	page = md->next_page;
-	/* One that is nobody's between any two */
-	md->next_page += map->nr_pages + 1;
-	map->page = page;
-	map->addr = (page << PAGE_SHIFT) + offset_in_page(memory);
 	for (i = 0; i < map->nr_pages; i++)
 		if (xa_err(__xa_store(&md->dma, page + i, map, GFP_ATOMIC)))
 			break;
@@ -100,6 +118,15 @@ out_free:
 	kfree(map->bounce);
 	kfree(map);
 	return DMA_MAPPING_ERROR;
+}
+
+static dma_addr_t memdev_map(struct memdev *md, void *memory, size_t size,
+			     enum dma_data_direction dir)
+{
+	u32 offset = offset_in_page(memory);
+	u64 page = memdev_reserve(md, memdev_pages(offset, size));
+
+	return memdev_map_to(md, memory, size, page, offset, dir);
 }
 
 static void memdev_unmap(struct memdev *md, dma_addr_t addr, size_t size,
@@ -153,26 +180,77 @@ static void memdev_op_unmap(struct device *dev, dma_addr_t addr, size_t size,
 	memdev_unmap(memdev_of(dev), addr, size, dir, attrs);
 }
 
+/* Where in a page an element goes: bounce buffers may begin at half of one. */
+static u32 memdev_sg_offset(struct memdev *md, struct scatterlist *sg)
+{
+	if (!READ_ONCE(md->traits.drop_offsets))
+		return offset_in_page(sg->offset);
+	return sg->length < PAGE_SIZE && !offset_in_page(sg->offset) ?
+	       PAGE_SIZE / 2 : 0;
+}
+
+/* Unmap @nents elements, of which some may be one to the device. */
+static void memdev_unmap_list(struct memdev *md, struct scatterlist *sgl,
+			      int nents, enum dma_data_direction dir,
+			      unsigned long attrs)
+{
+	struct scatterlist *sg, *dma = sgl;
+	dma_addr_t addr = 0;
+	u32 left = 0;
+	int i;
+
+	for_each_sg(sgl, sg, nents, i) {
+		if (!left) {
+			addr = sg_dma_address(dma);
+			left = sg_dma_len(dma);
+			dma = sg_next(dma);
+		}
+		memdev_unmap(md, addr, sg->length, dir, attrs);
+		addr += sg->length;
+		left -= sg->length;
+	}
+}
+
 static int memdev_op_map_sg(struct device *dev, struct scatterlist *sgl,
 			    int nents, enum dma_data_direction dir,
 			    unsigned long attrs)
 {
 	struct memdev *md = memdev_of(dev);
-	struct scatterlist *sg;
-	int i, done;
+	struct scatterlist *sg, *dma = NULL;
+	dma_addr_t addr = 0;
+	int i, merged = 0;
+	u32 pages = 0;
+	u64 page;
 
+	for_each_sg(sgl, sg, nents, i)
+		pages += memdev_pages(PAGE_SIZE, sg->length);
+	page = memdev_reserve(md, pages);
 	for_each_sg(sgl, sg, nents, i) {
-		sg->dma_address = memdev_map(md, sg_virt(sg), sg->length, dir);
-		if (sg->dma_address == DMA_MAPPING_ERROR)
+		u32 offset = memdev_sg_offset(md, sg);
+		bool merge = dma && READ_ONCE(md->traits.merge) && !offset &&
+			     !offset_in_page(addr);
+
+		/* Else they would be one to the device. */
+		if (dma && !merge)
+			page++;
+		addr = memdev_map_to(md, sg_virt(sg), sg->length, page, offset,
+				     dir);
+		if (addr == DMA_MAPPING_ERROR)
 			break;
-		sg_dma_len(sg) = sg->length;
+		if (merge) {
+			sg_dma_len(dma) += sg->length;
+		} else {
+			dma = dma ? sg_next(dma) : sgl;
+			sg_dma_address(dma) = addr;
+			sg_dma_len(dma) = sg->length;
+			merged++;
+		}
+		page += memdev_pages(offset, sg->length);
+		addr += sg->length;
 	}
 	if (i == nents)
-		return nents;
-	done = i;
-	for_each_sg(sgl, sg, done, i)
-		memdev_unmap(md, sg->dma_address, sg->length, dir,
-			     DMA_ATTR_SKIP_CPU_SYNC);
+		return merged;
+	memdev_unmap_list(md, sgl, i, dir, DMA_ATTR_SKIP_CPU_SYNC);
 	/* What the kernel's own mapping says without bounce buffers */
 	return -EIO;
 }
@@ -182,14 +260,11 @@ static void memdev_op_unmap_sg(struct device *dev, struct scatterlist *sgl,
 			       unsigned long attrs)
 {
 	struct memdev *md = memdev_of(dev);
-	struct scatterlist *sg;
-	int i;
 
 	/* It may take long, with an IOMMU. */
 	if (!preemptible())
 		atomic_inc(&md->counts.atomic_unmaps);
-	for_each_sg(sgl, sg, nents, i)
-		memdev_unmap(md, sg->dma_address, sg->length, dir, attrs);
+	memdev_unmap_list(md, sgl, nents, dir, attrs);
 }
 
 static void memdev_sync(struct memdev *md, dma_addr_t addr, size_t size,

@@ -24,7 +24,7 @@ struct ib_mr *memdev_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max)
 	     (type != IB_MR_TYPE_SG_GAPS || !md->traits.sg_gaps)) ||
 	    md->traits.no_regions || !max || max > md->traits.region_depth)
 		return ERR_PTR(-EINVAL);
-	if (memdev_fault(md) ||
+	if (memdev_fault(md) || READ_ONCE(md->traits.regions_gone) ||
 	    (md->traits.max_regions &&
 	     atomic_read(&md->counts.regions) >= md->traits.max_regions))
 		return ERR_PTR(-ENOMEM);
@@ -80,6 +80,28 @@ static int memdev_set_page(struct ib_mr *mr, u64 addr)
 	return 0;
 }
 
+/*
+ * Elements of a list that one region takes when each is seen from the start of a page on:
+ * no more follow one that ends within a page. Where the device has addresses of its own,
+ * the list has them.
+ */
+static int memdev_without_offsets(const struct memdev *md,
+				  struct scatterlist *sgl, int nents)
+{
+	struct scatterlist *sg;
+	int i;
+
+	if (md->maps || !READ_ONCE(md->traits.drop_offsets))
+		return nents;
+	for_each_sg(sgl, sg, nents, i) {
+		if (i && sg_dma_len(sg) < PAGE_SIZE)
+			return i;
+		if (offset_in_page(sg_dma_len(sg)))
+			return i + 1;
+	}
+	return nents;
+}
+
 int memdev_map_mr_sg(struct ib_mr *mr, struct scatterlist *sgl, int nents,
 		     unsigned int *offset)
 {
@@ -90,7 +112,10 @@ int memdev_map_mr_sg(struct ib_mr *mr, struct scatterlist *sgl, int nents,
 
 	r->nr = 0;
 	if (!r->gaps)
-		return ib_sg_to_pages(mr, sgl, nents, offset, memdev_set_page);
+		return ib_sg_to_pages(mr, sgl,
+				      memdev_without_offsets(to_memdev(mr->device),
+							     sgl, nents),
+				      offset, memdev_set_page);
 
 	mr->iova = sg_dma_address(sgl) + skip;
 	mr->length = 0;

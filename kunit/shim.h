@@ -46,7 +46,7 @@ extern struct shim_balance shim_balance;
 /*
  * Breaches of the rules for posting: lock not held, Work Requests not
  * accounted for or whose failure nobody hears of, slots that are not there, a
- * region registered twice. And of those for memory: connections made or ended
+ * region registered twice, Reads of more than one region in a part. And of those for memory: connections made or ended
  * where reclaim may come back, lists unmapped with a lock held.
  */
 extern atomic_t shim_misuse;

@@ -260,6 +260,10 @@ static int shim_rw_init(struct rdma_rw_ctx *ctx, struct ib_qp *qp, u32 port,
 		return -EAGAIN;
 	}
 	rc = rdma_rw_ctx_init(ctx, qp, port, sg, cnt, offset, addr, rkey, dir);
+	/* The API cuts where a device may have merged. */
+	if (rc >= 0 && dir == DMA_FROM_DEVICE &&
+	    rdma_protocol_iwarp(qp->device, port) && ctx->nr_ops > 1)
+		atomic_inc(&shim_misuse);
 	if (rc >= 0)
 		atomic_inc(&shim_balance.rws);
 	else if (dir == DMA_FROM_DEVICE)
