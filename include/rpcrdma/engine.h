@@ -1059,6 +1059,12 @@ struct rpcrdma_wrs {
 void rpcrdma_sq_init(struct rpcrdma_sq *sq, u32 depth, u32 sends, u32 reverse,
 		     u32 replies);
 
+/*
+ * Change @replies. A server's are as many as it has Receives: each of these is charged
+ * with a buffer to send from, and no client has more Calls under way.
+ */
+void rpcrdma_sq_set_replies(struct rpcrdma_sq *sq, u32 sends, u32 replies);
+
 /* The account's: a message has to wait, or its further parts have. */
 static inline void rpcrdma_sq_wait(struct rpcrdma_sq *sq)
 {
@@ -2322,10 +2328,26 @@ void rpcrdma_conn_count(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
 /* Memory held for peers                                               */
 
 /*
- * A server's connections make it hold memory, of which each is promised some:
- * buffers for its first window, and one message for each other use below. Beyond that they
- * share what is left of a limit for all, none having more of it than it leaves
- * to the others. Both structures are protected by one lock of the user's.
+ * A server's connections make it hold memory. A connection is promised what it takes
+ * while it is idle: itself, and the buffers of its first window. Everything else is
+ * charged when it is used, and all connections share it:
+ *
+ * - A connection may have as much beyond its promise as it leaves free. A single
+ *   connection that wants everything gets half; two get a third each.
+ * - The last part of the limit is a reserve. No promise and no window is made of it. A
+ *   connection that needs it for one message, for which it has nothing yet, may use it.
+ *   Connections that find the reserve used up wait in a queue.
+ * - While one of these waits, connections that hold messages for a peer that does not
+ *   move are to be closed, see rpcrdma_memory_stuck().
+ *
+ * A Reply to a Call that is at work is held in any case, so the limit may be exceeded
+ * by as many Replies as there are service threads. While it is, no Call is begun.
+ *
+ * A connection keeps the quota that it has had once, unless memory is tight. A charge
+ * within the quota concerns that connection alone.
+ *
+ * Functions with an @all and an account need a lock for all accounts and, within it or
+ * around it, one of the account. Functions with an account need its lock.
  */
 enum rpcrdma_memory_use {
 	RPCRDMA_MEMORY_BUFFERS,	/* Receives, and what answers are sent from */
@@ -2335,48 +2357,92 @@ enum rpcrdma_memory_use {
 	RPCRDMA_MEMORY_USES,
 };
 
-/* All connections; octets */
+enum {
+	/* Milliseconds from one rpcrdma_memory_stuck() of an account to the next */
+	RPCRDMA_MEMORY_TICK_MS = 250,
+	/* Ticks without any progress after which a connection is closed */
+	RPCRDMA_MEMORY_STUCK_TICKS = 8,
+};
+
+struct rpcrdma_memory_account;
+
+/* All connections; bytes. All zero at first. */
 struct rpcrdma_memory {
 	u64 limit;
-	u64 used;		/* promised, and held beyond that */
+	u64 reserve;		/* the last part of it */
+	/* Read without a lock; they change seldom. */
+	u8 tight;		/* more than a quarter is used, or an account waits */
+	u8 full;		/* more than the limit is used */
+	/* Promises and quotas; apart from the above, as it changes often. */
+	u64 used __attribute__((aligned(64)));
+	u32 waiting;		/* accounts in the queue */
+	struct rpcrdma_memory_account *first, *last;
 };
 
-/* One connection; octets. All zero, but for what is promised, at first. */
+/* One connection; bytes. All zero, but for what is promised, at first. */
 struct rpcrdma_memory_account {
 	u64 fixed;		/* held as long as it lasts */
-	u64 share[RPCRDMA_MEMORY_USES];	/* promised */
+	/*
+	 * Of BUFFERS: promised. Of other uses: what one message takes at most, and
+	 * what the reserve may be used for.
+	 */
+	u64 share[RPCRDMA_MEMORY_USES];
 	u64 held[RPCRDMA_MEMORY_USES];
+	u64 quota;		/* of what is shared */
+	u32 released;		/* how often it released some, modulo 2^32 */
+	u32 seen;		/* ... when rpcrdma_memory_stuck() looked */
+	u8 ticks;		/* since then */
 	u8 member;		/* of the connections that share a limit */
-	u8 wanted;		/* it was refused some, and is not told since */
+	u8 wanted;		/* it was refused some, and was not woken since */
 	u8 replies;		/* some are held */
+	/* Under the lock for all */
+	u8 queued;		/* it waits for what others release */
+	u8 turn;		/* it has waited long enough */
+	struct rpcrdma_memory_account *next, *prev;
 };
 
+/* Set the limit, of which the reserve is part. @message: bytes of the largest one */
+void rpcrdma_memory_set_limit(struct rpcrdma_memory *all, u64 limit,
+			      u64 message);
+
 /*
- * What a connection is promised. @fixed: octets that it takes in any case. @buffers:
- * of those that it has before its window grows. @message: of the largest Call or
- * Reply there is, as its memory is allocated; @parts: of what is reassembled from
- * continued messages. @spare: more that one message may take.
+ * Return true if new connections should have small buffers, and few of them, so that
+ * there is a promise for each of very many.
+ */
+static inline bool rpcrdma_memory_is_tight(const struct rpcrdma_memory *all)
+{
+	return __atomic_load_n(&all->tight, __ATOMIC_RELAXED);
+}
+
+/*
+ * Set what a connection is promised, and what a message may take. @fixed: bytes that it
+ * takes in any case. @buffers: of those that it has before its window grows. @message:
+ * of the largest Call or Reply there is, as its memory is allocated; @parts: of what is
+ * reassembled from continued messages. @spare: more that one message may take.
  */
 void rpcrdma_memory_promise(struct rpcrdma_memory_account *account, u64 fixed,
 			    u64 buffers, u64 message, u64 parts, u64 spare);
 
-/* A new connection: returns 0, or -1 when nothing is left to promise it. */
+/* Add a connection. Returns 0, or -1 if there is no memory for its promise. */
 int rpcrdma_memory_join(struct rpcrdma_memory *all,
 			struct rpcrdma_memory_account *account);
 /*
- * It counts no more, whatever it still holds for a moment. Any number of
- * times, joined or not.
+ * Remove a connection from the account of all, whatever it still holds for a moment.
+ * Any number of times, joined or not.
  */
 void rpcrdma_memory_leave(struct rpcrdma_memory *all,
 			  struct rpcrdma_memory_account *account);
 
 /*
- * May so much more be held for it? Of what has not joined, all is counted and
- * nothing is bounded.
+ * Return true if so much more may be held for it. Of a connection that has not joined,
+ * everything is counted and nothing is bounded.
  */
 bool rpcrdma_memory_room(const struct rpcrdma_memory *all,
 			 const struct rpcrdma_memory_account *account,
 			 enum rpcrdma_memory_use use, u64 octets);
+/* Return true if that is so because of the account's quota, whatever the others do. */
+bool rpcrdma_memory_room_own(const struct rpcrdma_memory_account *account,
+			     enum rpcrdma_memory_use use, u64 octets);
 /*
  * Of @count pieces of @octets each, how many may be held? All that are wanted, or
  * half of them, a quarter and so on.
@@ -2384,42 +2450,76 @@ bool rpcrdma_memory_room(const struct rpcrdma_memory *all,
 u32 rpcrdma_memory_fits(const struct rpcrdma_memory *all,
 			const struct rpcrdma_memory_account *account,
 			enum rpcrdma_memory_use use, u64 octets, u32 count);
-/* The same, by somebody who waits if not: rpcrdma_memory_give() tells. */
-bool rpcrdma_memory_ask(const struct rpcrdma_memory *all,
+/*
+ * As rpcrdma_memory_room(), for a caller that waits if there is none: until
+ * rpcrdma_memory_give() returns true for its account, or rpcrdma_memory_next() returns it.
+ */
+bool rpcrdma_memory_ask(struct rpcrdma_memory *all,
 			struct rpcrdma_memory_account *account,
 			enum rpcrdma_memory_use use, u64 octets);
-/* Do Replies wait for the peer? Mostly not. Any context, where it is a guess. */
+/*
+ * Return true if a Call is to be begun only with rpcrdma_memory_may_begin(), because
+ * Replies wait for the peer, or too much is used by all. Any context, where it is a
+ * guess. False in the fast path.
+ */
 static inline bool
-rpcrdma_memory_has_replies(const struct rpcrdma_memory_account *account)
+rpcrdma_memory_must_ask(const struct rpcrdma_memory *all,
+			const struct rpcrdma_memory_account *account)
 {
-	return __atomic_load_n(&account->replies, __ATOMIC_RELAXED);
+	return __atomic_load_n(&account->replies, __ATOMIC_RELAXED) ||
+	       __atomic_load_n(&all->full, __ATOMIC_RELAXED);
 }
 /*
- * Replies that are sent from buffers of @octets are in no account while they wait to
- * go: so many of them take what is promised for Replies. At least one; any number for
- * those who were promised nothing.
+ * Return true if a Call may be begun that with others at work may need @octets for
+ * Replies. That is always so while no Reply waits for its peer and no more than the
+ * limit is used: what is worked on is this end's. Otherwise as rpcrdma_memory_ask().
  */
-u32 rpcrdma_memory_replies(const struct rpcrdma_memory_account *account,
-			   u32 octets);
-/*
- * May a Call be begun that with others at work may need @octets for Replies? Always,
- * while none waits for its peer: what is worked on is this end's. If not, it is waited
- * for, as above.
- */
-bool rpcrdma_memory_may_begin(const struct rpcrdma_memory *all,
+bool rpcrdma_memory_may_begin(struct rpcrdma_memory *all,
 			      struct rpcrdma_memory_account *account,
 			      u64 octets);
-/* It is held, whether or not there was room. */
+/* Charge @octets, whether or not there is room. */
 void rpcrdma_memory_hold(struct rpcrdma_memory *all,
 			 struct rpcrdma_memory_account *account,
 			 enum rpcrdma_memory_use use, u64 octets);
+/* The same within the account's quota. False: nothing was done. */
+bool rpcrdma_memory_hold_own(struct rpcrdma_memory_account *account,
+			     enum rpcrdma_memory_use use, u64 octets);
 /*
- * ... and no longer. Returns true when somebody waits, who is to ask again. It waits for
- * what is its own connection's, of which it was promised enough for one message.
+ * A message of @octets was put together: charge it as one of CALLS in place of PARTS.
+ * Returns false if that cannot be, because of the other Calls that are held.
+ */
+bool rpcrdma_memory_assembled(const struct rpcrdma_memory *all,
+			      struct rpcrdma_memory_account *account,
+			      u64 octets);
+/*
+ * Release @octets. Returns true if a caller of rpcrdma_memory_ask() waits, which is to
+ * ask again.
  */
 bool rpcrdma_memory_give(struct rpcrdma_memory *all,
 			 struct rpcrdma_memory_account *account,
 			 enum rpcrdma_memory_use use, u64 octets);
+/*
+ * The same if the account may keep its quota, without the lock for all; *@tell is what
+ * rpcrdma_memory_give() returns. False: nothing was done.
+ */
+bool rpcrdma_memory_give_own(const struct rpcrdma_memory *all,
+			     struct rpcrdma_memory_account *account,
+			     enum rpcrdma_memory_use use, u64 octets,
+			     bool *tell);
+/* Release the part of the account's quota that is not used. */
+void rpcrdma_memory_trim(struct rpcrdma_memory *all,
+			 struct rpcrdma_memory_account *account);
+/*
+ * Take the account that has waited for longest from the queue: it is to ask again. Needs
+ * the lock for all only. Returns NULL if there is none, or nothing to be had.
+ */
+struct rpcrdma_memory_account *rpcrdma_memory_next(struct rpcrdma_memory *all);
+/*
+ * Called once in a tick while accounts wait. Returns true if the connection is to be
+ * closed: it holds parts of a message, Replies, or with @reads Calls that are being
+ * read, and has released nothing for RPCRDMA_MEMORY_STUCK_TICKS.
+ */
+bool rpcrdma_memory_stuck(struct rpcrdma_memory_account *account, bool reads);
 
 /* ------------------------------------------------------------------ */
 /* Connections that come in                                            */

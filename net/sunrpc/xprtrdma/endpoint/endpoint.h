@@ -490,6 +490,9 @@ void rpcrdma_rw_read(struct rpcrdma_rw *rw);
 int rpcrdma_ep_join(struct rpcrdma_ep *ep, u64 limit, u32 message);
 void rpcrdma_ep_part(struct rpcrdma_ep *ep);
 
+/* Of all connections; only its flags are read without the lock. */
+extern struct rpcrdma_memory rpcrdma_memory;
+
 /*
  * The endpoint counts what it holds itself: messages in parts and Replies that
  * wait as streams. The transport counts its pages. has_room() arranges for
@@ -503,12 +506,11 @@ void rpcrdma_ep_hold(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 void rpcrdma_ep_give(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 		     u64 octets);
 /*
- * Is there memory for a Call to be begun, when the Replies to all that were, with
- * this one, may take @octets? If not, write_space() will be called.
+ * Return true if a Call may only be begun when rpcrdma_ep_has_room() says that there is
+ * memory for the Replies to all that were, with this one. False in the fast path. Any
+ * context.
  */
-bool rpcrdma_ep_may_begin(struct rpcrdma_ep *ep, u64 octets);
-/* Need that be asked at all? Mostly not, while no Reply waits. Any context. */
-static inline bool rpcrdma_ep_has_replies(const struct rpcrdma_ep *ep);
+static inline bool rpcrdma_ep_must_ask(const struct rpcrdma_ep *ep);
 void rpcrdma_ep_memory(struct rpcrdma_ep *ep,
 		       struct rpcrdma_memory_account *account);
 
@@ -575,8 +577,9 @@ struct rpcrdma_ep_params {
 
 struct rpcrdma_ep {
 	spinlock_t		lock;
-	/* What is held for the peer; under a lock for all connections */
+	/* What is held for the peer */
 	struct rpcrdma_memory_account memory;
+	spinlock_t		memory_lock;
 	struct rpcrdma_conn	conn;		/* the engine's; under lock */
 	const struct rpcrdma_ep_ops *ops;
 	void			*priv;		/* the transport's */
@@ -725,9 +728,9 @@ static inline bool rpcrdma_ep_may_reply(struct rpcrdma_ep *ep)
 	       rpcrdma_ep_ask_for_reply(ep);
 }
 
-static inline bool rpcrdma_ep_has_replies(const struct rpcrdma_ep *ep)
+static inline bool rpcrdma_ep_must_ask(const struct rpcrdma_ep *ep)
 {
-	return rpcrdma_memory_has_replies(&ep->memory);
+	return rpcrdma_memory_must_ask(&rpcrdma_memory, &ep->memory);
 }
 
 static inline void rpcrdma_ep_get(struct rpcrdma_ep *ep)

@@ -37,6 +37,7 @@ struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
 	ep->opened = rpcrdma_ep_opened;
 	ep->release = rpcrdma_ep_release;
 	spin_lock_init(&ep->lock);
+	spin_lock_init(&ep->memory_lock);
 	spin_lock_init(&ep->mr_lock);
 	mutex_init(&ep->unmap_mutex);
 	/* One for the transport, one that the teardown drops. */
@@ -536,6 +537,7 @@ int rpcrdma_ep_init(void)
 	/* A client reconnects while memory is being reclaimed through it. */
 	const unsigned int flags = WQ_UNBOUND | WQ_MEM_RECLAIM;
 
+	rpcrdma_memory_init();
 	rpcrdma_wq = alloc_workqueue("rpcrdma", flags, 0);
 	rpcrdma_accept_wq = alloc_workqueue("rpcrdma_accept", flags, 0);
 	rpcrdma_message_wq = alloc_workqueue("rpcrdma_message", flags, 0);
@@ -554,6 +556,7 @@ int rpcrdma_ep_init(void)
 void rpcrdma_ep_exit(void)
 {
 	wait_event(rpcrdma_eps_wait, atomic_read(&rpcrdma_nr_eps) == 0);
+	rpcrdma_memory_exit();
 	rpcrdma_ep_destroy();
 }
 

@@ -100,6 +100,10 @@ static inline void *rpcrdma_buffer_create(struct rpcrdma_ep *ep, u32 size,
 	return NULL;
 }
 
+void rpcrdma_memory_init(void);
+void rpcrdma_memory_exit(void);
+/* A message of @octets is whole; false: more such Calls wait than may be held. */
+bool rpcrdma_ep_assembled(struct rpcrdma_ep *ep, u64 octets);
 u32 rpcrdma_ep_hold_some(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 			 u64 octets, u32 count);
 

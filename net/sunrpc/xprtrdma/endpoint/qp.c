@@ -187,9 +187,7 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep,
 
 	rpcrdma_sq_init(&ep->sq,
 			rpcrdma_queues_depth(&queues, attr.cap.max_send_wr),
-			ep->params.sends, ep->params.reverse,
-			rpcrdma_memory_replies(&ep->memory,
-					       ep->params.send_size));
+			ep->params.sends, ep->params.reverse, U32_MAX);
 	rpcrdma_ep_set_parts(ep);
 	return 0;
 }

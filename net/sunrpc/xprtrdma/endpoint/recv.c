@@ -121,6 +121,14 @@ static u32 rpcrdma_recvs_make(struct rpcrdma_ep *ep, u32 count,
 	return nr;
 }
 
+/* The number of Receives has changed. ep->lock held. */
+static void rpcrdma_recvs_counted(struct rpcrdma_ep *ep)
+{
+	lockdep_assert_held(&ep->lock);
+	if (!ep->client)
+		rpcrdma_sq_set_replies(&ep->sq, ep->params.sends, ep->nr_recvs);
+}
+
 /* One round of that; returns whether there is to be another. */
 static bool rpcrdma_recvs_round(struct rpcrdma_ep *ep)
 {
@@ -150,6 +158,8 @@ static bool rpcrdma_recvs_round(struct rpcrdma_ep *ep)
 	ep->free_recvs = first;
 	list_splice_tail(&made, &ep->all_recvs);
 	ep->nr_recvs += nr;
+	if (nr)
+		rpcrdma_recvs_counted(ep);
 	if (want.count)
 		events = rpcrdma_conn_made(&ep->conn, nr);
 	/* Later than that, nobody would flush them. */
@@ -234,6 +244,7 @@ static void rpcrdma_recv_let_go(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 	lockdep_assert_held(&ep->lock);
 	list_del(&rv->all);
 	ep->nr_recvs--;
+	rpcrdma_recvs_counted(ep);
 	ib_dma_unmap_single(ep->device, rv->sge.addr, octets, DMA_FROM_DEVICE);
 	bufs = ep->client ? 0 : rpcrdma_send_let_go(ep);
 	ep->bufs_owed = min(owed, bufs - min(bufs, ep->nr_recvs));
@@ -351,15 +362,18 @@ static bool rpcrdma_recv_append(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 	if (need > ep->assembly_size) {
 		size = clamp_t(u32, 2 * ep->assembly_size, need,
 			       max(need, ep->params.reassembly));
-		grown = kvmalloc(size, GFP_NOFS);
-		if (!grown)
+		if (!rpcrdma_ep_hold_some(ep, RPCRDMA_MEMORY_PARTS,
+					  size - ep->assembly_size, 1))
 			return false;
+		grown = kvmalloc(size, GFP_NOFS);
+		if (!grown) {
+			rpcrdma_ep_give(ep, RPCRDMA_MEMORY_PARTS,
+					size - ep->assembly_size);
+			return false;
+		}
 		if (ep->assembly_len)
 			memcpy(grown, ep->assembly, ep->assembly_len);
 		kvfree(ep->assembly);
-		/* Within what every peer is promised */
-		rpcrdma_ep_hold(ep, RPCRDMA_MEMORY_PARTS,
-				size - ep->assembly_size);
 		ep->assembly = grown;
 		ep->assembly_size = size;
 	}
@@ -378,10 +392,8 @@ static bool rpcrdma_recv_assemble(struct rpcrdma_ep *ep,
 				  struct rpcrdma_recv *rv)
 {
 	if (!rpcrdma_recv_append(ep, rv) ||
-	    !rpcrdma_ep_has_room(ep, RPCRDMA_MEMORY_CALLS, ep->assembly_size))
+	    !rpcrdma_ep_assembled(ep, ep->assembly_size))
 		return false;
-	rpcrdma_ep_hold(ep, RPCRDMA_MEMORY_CALLS, ep->assembly_size);
-	rpcrdma_ep_give(ep, RPCRDMA_MEMORY_PARTS, ep->assembly_size);
 	rv->counted = ep->assembly_size;
 	rv->assembled = ep->assembly;
 	rv->large = true;

@@ -11,7 +11,10 @@ namespace
 {
 
 constexpr u64 FIXED = 60, BUFFERS = 40, PARTS = 50, CALLS = 20, REPLIES = 30;
-constexpr u64 PROMISE = FIXED + BUFFERS + PARTS + CALLS + REPLIES;
+/* What counts of a connection that is idle */
+constexpr u64 PROMISE = FIXED + BUFFERS;
+/* What it may hold beyond that for one message of each kind */
+constexpr u64 MESSAGES = PARTS + CALLS + REPLIES;
 
 rpcrdma_memory_account account()
 {
@@ -23,6 +26,16 @@ rpcrdma_memory_account account()
 	a.share[RPCRDMA_MEMORY_CALLS] = CALLS;
 	a.share[RPCRDMA_MEMORY_REPLIES] = REPLIES;
 	return a;
+}
+
+/* All of them share @shared beyond @connections promises, and @reserve is for one. */
+rpcrdma_memory memory(u64 connections, u64 shared = 0, u64 reserve = 0)
+{
+	rpcrdma_memory all = {};
+
+	all.limit = connections * PROMISE + shared + reserve;
+	all.reserve = reserve;
+	return all;
 }
 
 /* Take as much as there is, one by one. */
@@ -40,7 +53,7 @@ u64 take_all(rpcrdma_memory &all, rpcrdma_memory_account &a,
 
 TEST(Memory, ConnectionsAreBounded)
 {
-	rpcrdma_memory all = { 3 * PROMISE + PROMISE / 2, 0 };
+	rpcrdma_memory all = memory(3, PROMISE / 2);
 	std::vector<rpcrdma_memory_account> a(4, account());
 
 	for (u32 i = 0; i < 3; i++)
@@ -55,23 +68,48 @@ TEST(Memory, ConnectionsAreBounded)
 	EXPECT_EQ(rpcrdma_memory_join(&all, &a[0]), -1);
 }
 
-/* Whatever others hold, and whatever it holds for another use */
+/* The buffers of its first window, whatever others hold */
 TEST(Memory, PromisesAreKept)
 {
-	rpcrdma_memory all = { 100 * PROMISE, 0 };
+	rpcrdma_memory all = memory(6, 20 * MESSAGES);
 	rpcrdma_memory_account good = account();
 	std::vector<rpcrdma_memory_account> greedy(5, account());
 
 	ASSERT_EQ(rpcrdma_memory_join(&all, &good), 0);
-	for (auto &g : greedy) {
+	for (auto &g : greedy)
 		ASSERT_EQ(rpcrdma_memory_join(&all, &g), 0);
+	for (auto &g : greedy) {
 		take_all(all, g, RPCRDMA_MEMORY_REPLIES);
 		take_all(all, g, RPCRDMA_MEMORY_CALLS);
 	}
-	EXPECT_GE(take_all(all, good, RPCRDMA_MEMORY_REPLIES), REPLIES);
-	EXPECT_GE(take_all(all, good, RPCRDMA_MEMORY_CALLS), CALLS);
-	EXPECT_GE(take_all(all, good, RPCRDMA_MEMORY_PARTS), PARTS);
+	EXPECT_GE(take_all(all, good, RPCRDMA_MEMORY_BUFFERS), BUFFERS);
 	EXPECT_LE(all.used, all.limit);
+}
+
+/*
+ * Others hold all that is shared. Whatever it is, one message of each kind is had from
+ * the reserve.
+ */
+TEST(Memory, TheReserveIsForOneMessageOfEachKind)
+{
+	rpcrdma_memory all = memory(2, 100, MESSAGES);
+	rpcrdma_memory_account good = account(), other = account();
+
+	ASSERT_EQ(rpcrdma_memory_join(&all, &good), 0);
+	ASSERT_EQ(rpcrdma_memory_join(&all, &other), 0);
+	/* No matter how it came to hold so much */
+	rpcrdma_memory_hold(&all, &other, RPCRDMA_MEMORY_REPLIES, 100);
+	EXPECT_EQ(take_all(all, good, RPCRDMA_MEMORY_PARTS), PARTS);
+	EXPECT_EQ(take_all(all, good, RPCRDMA_MEMORY_CALLS), CALLS);
+	EXPECT_EQ(take_all(all, good, RPCRDMA_MEMORY_REPLIES), REPLIES);
+	EXPECT_EQ(all.used, all.limit);
+	/* Not for windows, nor for those that come in */
+	rpcrdma_memory_leave(&all, &good);
+	EXPECT_EQ(all.limit - all.used, MESSAGES + PROMISE);
+	EXPECT_EQ(take_all(all, other, RPCRDMA_MEMORY_BUFFERS), BUFFERS);
+	ASSERT_EQ(rpcrdma_memory_join(&all, &good), 0);
+	rpcrdma_memory_account third = account();
+	EXPECT_EQ(rpcrdma_memory_join(&all, &third), -1);
 }
 
 /*
@@ -82,7 +120,7 @@ TEST(Memory, ACallInPartsHasRoomForItsReadChunks)
 {
 	constexpr u64 MESSAGE = 40, SPARE = 5;
 	rpcrdma_memory_account a = {}, other = {};
-	rpcrdma_memory all = { 0, 0 };
+	rpcrdma_memory all = {};
 
 	rpcrdma_memory_promise(&a, FIXED, BUFFERS, MESSAGE, PARTS, SPARE);
 	other = a;
@@ -90,47 +128,88 @@ TEST(Memory, ACallInPartsHasRoomForItsReadChunks)
 	EXPECT_EQ(a.share[RPCRDMA_MEMORY_BUFFERS], BUFFERS);
 	EXPECT_EQ(a.share[RPCRDMA_MEMORY_PARTS], PARTS);
 	EXPECT_GE(a.share[RPCRDMA_MEMORY_REPLIES], MESSAGE + SPARE);
-	all.limit = 2 * a.fixed;
-	for (u64 share : a.share)
-		all.limit += 2 * share;
+	all.reserve = PARTS + MESSAGE + SPARE;
+	all.limit = 2 * PROMISE + all.reserve;
 	ASSERT_EQ(rpcrdma_memory_join(&all, &a), 0);
 	ASSERT_EQ(rpcrdma_memory_join(&all, &other), 0);
-	/* There is nothing but what was promised, and others use theirs. */
-	EXPECT_EQ(all.used, all.limit);
-	take_all(all, other, RPCRDMA_MEMORY_CALLS);
+	/* There is nothing but the reserve. */
+	EXPECT_EQ(all.used, all.limit - all.reserve);
 
 	ASSERT_TRUE(rpcrdma_memory_room(&all, &a, RPCRDMA_MEMORY_PARTS, PARTS));
 	rpcrdma_memory_hold(&all, &a, RPCRDMA_MEMORY_PARTS, PARTS);
 	/* The last part has come. */
-	ASSERT_TRUE(rpcrdma_memory_room(&all, &a, RPCRDMA_MEMORY_CALLS, PARTS));
-	rpcrdma_memory_hold(&all, &a, RPCRDMA_MEMORY_CALLS, PARTS);
-	rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_PARTS, PARTS);
+	ASSERT_TRUE(rpcrdma_memory_assembled(&all, &a, PARTS));
+	EXPECT_EQ(a.held[RPCRDMA_MEMORY_PARTS], 0u);
+	EXPECT_EQ(a.held[RPCRDMA_MEMORY_CALLS], PARTS);
 	/* What is to be read makes the largest Call of it, in whole pages. */
 	EXPECT_TRUE(rpcrdma_memory_room(&all, &a, RPCRDMA_MEMORY_CALLS,
 					MESSAGE + SPARE));
+	/* It waits for no other one, and its Reply is held in any case. */
+	rpcrdma_memory_hold(&all, &a, RPCRDMA_MEMORY_CALLS, MESSAGE + SPARE);
+	EXPECT_TRUE(rpcrdma_memory_may_begin(&all, &a, MESSAGE));
+	EXPECT_EQ(all.used, all.limit);
+}
+
+/* Calls in parts that wait to be served have a bound, as others have. */
+TEST(Memory, CallsInPartsAreBounded)
+{
+	rpcrdma_memory all = memory(1, 2 * PARTS, CALLS);
+	rpcrdma_memory_account a = account();
+	u32 n = 0;
+
+	ASSERT_EQ(rpcrdma_memory_join(&all, &a), 0);
+	for (;; n++) {
+		if (!rpcrdma_memory_room(&all, &a, RPCRDMA_MEMORY_PARTS, 10))
+			break;
+		rpcrdma_memory_hold(&all, &a, RPCRDMA_MEMORY_PARTS, 10);
+		if (!rpcrdma_memory_assembled(&all, &a, 10))
+			break;
+		ASSERT_LT(n, 100u);
+	}
+	EXPECT_GE(n, 5u);
+	EXPECT_LE(all.used, all.limit);
 }
 
 /* What threads work on is this end's, what waits for the peer is the peer's. */
 TEST(Memory, ACallIsBegunWhileNoReplyWaits)
 {
-	rpcrdma_memory all = { PROMISE, 0 };
+	rpcrdma_memory all = memory(1, 0, MESSAGES);
 	rpcrdma_memory_account a = account();
 
 	ASSERT_EQ(rpcrdma_memory_join(&all, &a), 0);
 	EXPECT_TRUE(rpcrdma_memory_may_begin(&all, &a, 1000 * PROMISE));
-	rpcrdma_memory_hold(&all, &a, RPCRDMA_MEMORY_CALLS, 1000 * PROMISE);
+	rpcrdma_memory_hold(&all, &a, RPCRDMA_MEMORY_CALLS, MESSAGES);
 	EXPECT_TRUE(rpcrdma_memory_may_begin(&all, &a, 1000 * PROMISE));
-	rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_CALLS, 1000 * PROMISE);
+	rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_CALLS, MESSAGES);
 	rpcrdma_memory_hold(&all, &a, RPCRDMA_MEMORY_REPLIES, 1);
 	EXPECT_TRUE(rpcrdma_memory_may_begin(&all, &a, REPLIES - 1));
 	EXPECT_FALSE(rpcrdma_memory_may_begin(&all, &a, REPLIES));
 }
 
-/* The first window is promised; by how much it grows depends on what is left. */
-/* Who asks and is refused is told of the next that comes back, once. */
+/* Replies that are held beyond the limit keep all from making more of them. */
+TEST(Memory, NoCallIsBegunBeyondTheLimit)
+{
+	rpcrdma_memory all = memory(2, 0, MESSAGES);
+	rpcrdma_memory_account a = account(), b = account();
+
+	ASSERT_EQ(rpcrdma_memory_join(&all, &a), 0);
+	ASSERT_EQ(rpcrdma_memory_join(&all, &b), 0);
+	rpcrdma_memory_hold(&all, &a, RPCRDMA_MEMORY_REPLIES, MESSAGES);
+	EXPECT_TRUE(rpcrdma_memory_may_begin(&all, &b, REPLIES));
+	rpcrdma_memory_hold(&all, &a, RPCRDMA_MEMORY_REPLIES, 1);
+	EXPECT_FALSE(rpcrdma_memory_may_begin(&all, &b, REPLIES));
+	/* Nor is there anything else for it. */
+	EXPECT_FALSE(rpcrdma_memory_ask(&all, &b, RPCRDMA_MEMORY_CALLS, 1));
+	EXPECT_EQ(rpcrdma_memory_next(&all), nullptr);
+	rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_REPLIES, 1);
+	EXPECT_EQ(rpcrdma_memory_next(&all), &b);
+	EXPECT_TRUE(rpcrdma_memory_may_begin(&all, &b, REPLIES));
+}
+
+/* A connection that asks and is refused hears of what comes back, once. */
 TEST(Memory, WhoWaitsIsTold)
 {
-	rpcrdma_memory all = { PROMISE, 0 };
+	rpcrdma_memory all = memory(1, 0, CALLS + REPLIES);
 	rpcrdma_memory_account a = account();
 
 	ASSERT_EQ(rpcrdma_memory_join(&all, &a), 0);
@@ -140,35 +219,366 @@ TEST(Memory, WhoWaitsIsTold)
 	EXPECT_FALSE(rpcrdma_memory_room(&all, &a, RPCRDMA_MEMORY_CALLS, 1));
 	EXPECT_FALSE(rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_CALLS, 1));
 	EXPECT_FALSE(rpcrdma_memory_ask(&all, &a, RPCRDMA_MEMORY_CALLS, 2));
+	/* For what it holds itself */
+	EXPECT_EQ(all.waiting, 0u);
 	EXPECT_TRUE(rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_CALLS, 2));
 	EXPECT_FALSE(rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_CALLS, 2));
 
-	EXPECT_FALSE(rpcrdma_memory_has_replies(&a));
+	EXPECT_FALSE(rpcrdma_memory_must_ask(&all, &a));
 	rpcrdma_memory_hold(&all, &a, RPCRDMA_MEMORY_REPLIES, REPLIES);
-	EXPECT_TRUE(rpcrdma_memory_has_replies(&a));
+	EXPECT_TRUE(rpcrdma_memory_must_ask(&all, &a));
 	EXPECT_FALSE(rpcrdma_memory_may_begin(&all, &a, 1));
 	EXPECT_TRUE(rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_REPLIES, 5));
 	EXPECT_TRUE(rpcrdma_memory_may_begin(&all, &a, 5));
 	EXPECT_FALSE(rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_REPLIES, 5));
-	EXPECT_TRUE(rpcrdma_memory_has_replies(&a));
+	EXPECT_TRUE(rpcrdma_memory_must_ask(&all, &a));
 	rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_REPLIES, REPLIES - 10);
-	EXPECT_FALSE(rpcrdma_memory_has_replies(&a));
+	EXPECT_FALSE(rpcrdma_memory_must_ask(&all, &a));
 }
 
-TEST(Memory, RepliesThatArePromisedRoom)
+/* In the order in which they came; one that is overtaken keeps its place. */
+TEST(Memory, ThoseWhoWaitHaveTheirTurn)
 {
-	rpcrdma_memory_account a = account(), none{};
+	rpcrdma_memory all = memory(5, 0, CALLS);
+	std::vector<rpcrdma_memory_account> a(5, account());
 
-	EXPECT_EQ(rpcrdma_memory_replies(&a, REPLIES / 4), 4u);
-	EXPECT_EQ(rpcrdma_memory_replies(&a, REPLIES), 1u);
-	EXPECT_EQ(rpcrdma_memory_replies(&a, REPLIES + 1), 1u);
-	EXPECT_EQ(rpcrdma_memory_replies(&none, 1), ~0u);
+	const auto ask = [&](u32 i) {
+		return rpcrdma_memory_ask(&all, &a[i], RPCRDMA_MEMORY_CALLS,
+					  CALLS);
+	};
+
+	for (auto &one : a)
+		ASSERT_EQ(rpcrdma_memory_join(&all, &one), 0);
+	EXPECT_EQ(rpcrdma_memory_next(&all), nullptr);
+	ASSERT_TRUE(ask(0));
+	rpcrdma_memory_hold(&all, &a[0], RPCRDMA_MEMORY_CALLS, CALLS);
+	for (u32 i = 1; i < 4; i++) {
+		EXPECT_FALSE(ask(i));
+		/* Once, however often it asks */
+		EXPECT_FALSE(ask(i));
+	}
+	EXPECT_EQ(all.waiting, 3u);
+	EXPECT_TRUE(rpcrdma_memory_is_tight(&all));
+	rpcrdma_memory_give(&all, &a[0], RPCRDMA_MEMORY_CALLS, CALLS);
+	/* Those that have not waited do not take it away. */
+	EXPECT_FALSE(ask(4));
+	EXPECT_FALSE(ask(0));
+	EXPECT_EQ(rpcrdma_memory_next(&all), &a[1]);
+	/* A message in parts cannot wait, and is lucky. */
+	EXPECT_TRUE(rpcrdma_memory_room(&all, &a[4], RPCRDMA_MEMORY_PARTS, 1));
+	rpcrdma_memory_hold(&all, &a[4], RPCRDMA_MEMORY_PARTS, 1);
+	EXPECT_FALSE(ask(1));
+	rpcrdma_memory_give(&all, &a[4], RPCRDMA_MEMORY_PARTS, 1);
+	EXPECT_EQ(rpcrdma_memory_next(&all), &a[1]);
+	EXPECT_TRUE(ask(1));
+	/* One that ends does not wait. */
+	rpcrdma_memory_leave(&all, &a[3]);
+	EXPECT_EQ(rpcrdma_memory_next(&all), &a[2]);
+	rpcrdma_memory_leave(&all, &a[0]);
+	EXPECT_EQ(rpcrdma_memory_next(&all), &a[4]);
+	EXPECT_EQ(rpcrdma_memory_next(&all), nullptr);
+	EXPECT_EQ(all.waiting, 0u);
+}
+
+/* What a connection had once it has, without asking for it, until memory is tight. */
+TEST(Memory, AQuotaIsKept)
+{
+	/* It is tight with more than 240 bytes. */
+	rpcrdma_memory all = memory(0, 960);
+	rpcrdma_memory_account a = account(), b = account();
+	bool tell = true;
+
+	ASSERT_EQ(rpcrdma_memory_join(&all, &a), 0);
+	EXPECT_FALSE(rpcrdma_memory_hold_own(&a, RPCRDMA_MEMORY_CALLS, 100));
+	rpcrdma_memory_hold(&all, &a, RPCRDMA_MEMORY_CALLS, 100);
+	EXPECT_TRUE(rpcrdma_memory_give_own(&all, &a, RPCRDMA_MEMORY_CALLS, 100,
+					    &tell));
+	EXPECT_FALSE(tell);
+	EXPECT_EQ(all.used, PROMISE + 100);
+	EXPECT_TRUE(rpcrdma_memory_hold_own(&a, RPCRDMA_MEMORY_REPLIES, 60));
+	EXPECT_TRUE(rpcrdma_memory_must_ask(&all, &a));
+	EXPECT_TRUE(rpcrdma_memory_room_own(&a, RPCRDMA_MEMORY_CALLS, 40));
+	EXPECT_FALSE(rpcrdma_memory_room_own(&a, RPCRDMA_MEMORY_CALLS, 41));
+	EXPECT_EQ(all.used, PROMISE + 100);
+
+	ASSERT_EQ(rpcrdma_memory_join(&all, &b), 0);
+	EXPECT_TRUE(rpcrdma_memory_is_tight(&all));
+	EXPECT_FALSE(rpcrdma_memory_give_own(&all, &a, RPCRDMA_MEMORY_REPLIES,
+					     10, &tell));
+	rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_REPLIES, 10);
+	EXPECT_EQ(a.quota, 50u);
+	EXPECT_EQ(all.used, 2 * PROMISE + 50);
+	rpcrdma_memory_leave(&all, &b);
+	EXPECT_FALSE(rpcrdma_memory_is_tight(&all));
+	EXPECT_TRUE(rpcrdma_memory_give_own(&all, &a, RPCRDMA_MEMORY_REPLIES,
+					    10, &tell));
+	EXPECT_EQ(all.used, PROMISE + 50);
+	rpcrdma_memory_trim(&all, &a);
+	EXPECT_EQ(all.used, PROMISE + 40);
+}
+
+/* A peer that does not move, with what waits for it */
+TEST(Memory, WhoHoardsIsStuck)
+{
+	rpcrdma_memory all = memory(1, 1000);
+	rpcrdma_memory_account a = account();
+
+	const auto ticks = [&](bool reads) {
+		u32 n = 0;
+
+		while (n < 100 && !rpcrdma_memory_stuck(&a, reads))
+			n++;
+		return n;
+	};
+
+	ASSERT_EQ(rpcrdma_memory_join(&all, &a), 0);
+	EXPECT_EQ(ticks(true), 100u);
+	/* What this end works on is not the peer's. */
+	rpcrdma_memory_hold(&all, &a, RPCRDMA_MEMORY_CALLS, 10);
+	EXPECT_EQ(ticks(false), 100u);
+	EXPECT_EQ(ticks(true), u32{ RPCRDMA_MEMORY_STUCK_TICKS } - 1);
+	rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_CALLS, 10);
+	for (auto use : { RPCRDMA_MEMORY_PARTS, RPCRDMA_MEMORY_REPLIES }) {
+		rpcrdma_memory_hold(&all, &a, use, 10);
+		EXPECT_FALSE(rpcrdma_memory_stuck(&a, false));
+		EXPECT_EQ(ticks(false), u32{ RPCRDMA_MEMORY_STUCK_TICKS } - 1);
+		/* Some was taken. */
+		rpcrdma_memory_give(&all, &a, use, 1);
+		EXPECT_FALSE(rpcrdma_memory_stuck(&a, false));
+		EXPECT_FALSE(rpcrdma_memory_stuck(&a, false));
+		rpcrdma_memory_give(&all, &a, use, 9);
+	}
+}
+
+/* What is promised: a server's connection as it comes in, as the endpoint has it */
+constexpr u64 KIB = 1024, MIB = 1024 * KIB, GIB = 1024 * MIB;
+constexpr u64 MESSAGE = MIB + 4 * KIB, SPARE = 12 * KIB;
+constexpr u32 RECEIVES = 1 + RPCRDMA_FIRST_WINDOW;
+
+u64 receive(u64 inline_octets)
+{
+	/* A Receive, its buffer, and one for a Reply */
+	return 1680 + 2 * inline_octets;
+}
+
+rpcrdma_memory_account server_account(const rpcrdma_memory &all)
+{
+	rpcrdma_memory_account a = {};
+	const bool tight = rpcrdma_memory_is_tight(&all);
+	const u64 sends = (tight ? 32 : 80) + 17;
+
+	/* An endpoint, its Send contexts, and the buffers of control messages */
+	rpcrdma_memory_promise(&a, 4 * KIB + sends * 200 + 16 * KIB,
+			       RECEIVES * receive(tight ? 4 * KIB : 16 * KIB),
+			       MESSAGE, 256 * KIB, SPARE);
+	return a;
+}
+
+/* A server of 4 GiB, a quarter of which its clients may make it hold */
+rpcrdma_memory server_memory(u64 of = 4 * GIB)
+{
+	rpcrdma_memory all = {};
+
+	rpcrdma_memory_set_limit(&all, of / 4, MESSAGE);
+	return all;
+}
+
+/* Each pulls the largest Call, has it served, and then gets the largest Reply. */
+void write_and_read(rpcrdma_memory &all, rpcrdma_memory_account &a)
+{
+	ASSERT_TRUE(
+		rpcrdma_memory_ask(&all, &a, RPCRDMA_MEMORY_CALLS, MESSAGE));
+	rpcrdma_memory_hold(&all, &a, RPCRDMA_MEMORY_CALLS, MESSAGE);
+	ASSERT_TRUE(rpcrdma_memory_may_begin(&all, &a, MESSAGE));
+	rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_CALLS, MESSAGE);
+	ASSERT_TRUE(rpcrdma_memory_may_begin(&all, &a, MESSAGE));
+	rpcrdma_memory_hold(&all, &a, RPCRDMA_MEMORY_REPLIES, MESSAGE);
+	ASSERT_LE(all.used, all.limit);
+	rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_REPLIES, MESSAGE);
+}
+
+/* 10,000 of them, where those that came first were used, and have wider windows */
+TEST(Memory, TenThousandIdleConnections)
+{
+	rpcrdma_memory all = server_memory();
+	constexpr u32 MORE = RPCRDMA_USUAL_WINDOW - RPCRDMA_FIRST_WINDOW;
+	std::vector<rpcrdma_memory_account> a(10000);
+	u32 wide = 0;
+
+	for (auto &one : a) {
+		const u64 cost = receive(
+			rpcrdma_memory_is_tight(&all) ? 4 * KIB : 16 * KIB);
+
+		one = server_account(all);
+		ASSERT_EQ(rpcrdma_memory_join(&all, &one), 0)
+			<< &one - a.data();
+		rpcrdma_memory_hold(&all, &one, RPCRDMA_MEMORY_BUFFERS,
+				    RECEIVES * cost);
+		if (rpcrdma_memory_fits(&all, &one, RPCRDMA_MEMORY_BUFFERS,
+					cost, MORE) != MORE)
+			continue;
+		rpcrdma_memory_hold(&all, &one, RPCRDMA_MEMORY_BUFFERS,
+				    MORE * cost);
+		wide++;
+	}
+	EXPECT_GE(wide, 100u);
+	EXPECT_LE(all.used, all.limit - all.reserve);
+	for (auto &one : a)
+		write_and_read(all, one);
+	for (auto &one : a)
+		rpcrdma_memory_leave(&all, &one);
+	EXPECT_EQ(all.used, 0u);
+}
+
+/* As many as ever come in, with nfsd's largest payload: there is still the reserve. */
+TEST(Memory, TheLastOneWorks)
+{
+	for (u64 of : { 256 * MIB, 2 * GIB, 4 * GIB }) {
+		rpcrdma_memory all = server_memory(of);
+		std::vector<rpcrdma_memory_account> a;
+
+		for (;;) {
+			rpcrdma_memory_account one = server_account(all);
+
+			if (rpcrdma_memory_join(&all, &one))
+				break;
+			a.push_back(one);
+		}
+		EXPECT_GE(a.size(), of / (400 * KIB));
+		write_and_read(all, a.front());
+		write_and_read(all, a.back());
+	}
+}
+
+/*
+ * All work at once, in any order, and each waits when it is told to. None waits for
+ * long: in the meantime each of the others has few turns.
+ */
+TEST(Memory, NoneIsStarved)
+{
+	constexpr u32 COUNT = 3000;
+	rpcrdma_memory all = server_memory(3 * GIB / 2);
+	std::vector<rpcrdma_memory_account> a(COUNT);
+	std::vector<u32> done(COUNT);
+	std::vector<u8> waits(COUNT), holds(COUNT);
+	std::mt19937 random(3);
+	u64 total = 0, most = 0;
+
+	for (auto &one : a) {
+		one = server_account(all);
+		ASSERT_EQ(rpcrdma_memory_join(&all, &one), 0);
+	}
+	for (u32 step = 0; step < 1000000; step++) {
+		const u32 i = random() % COUNT;
+		auto &one = a[i];
+
+		if (holds[i]) {
+			/* That of others takes longer than this. */
+			if (random() % 4)
+				continue;
+			rpcrdma_memory_give(&all, &one, RPCRDMA_MEMORY_CALLS,
+					    MESSAGE);
+			holds[i] = 0;
+			while (auto *next = rpcrdma_memory_next(&all))
+				waits[next - a.data()] = 0;
+		} else if (!waits[i]) {
+			waits[i] = !rpcrdma_memory_ask(
+				&all, &one, RPCRDMA_MEMORY_CALLS, MESSAGE);
+			if (waits[i])
+				continue;
+			rpcrdma_memory_hold(&all, &one, RPCRDMA_MEMORY_CALLS,
+					    MESSAGE);
+			holds[i] = 1;
+			done[i]++;
+			total++;
+		}
+		most = std::max(most, u64{ all.waiting });
+		ASSERT_LE(all.used, all.limit);
+	}
+	EXPECT_GE(most, COUNT / 4);
+	for (u32 n : done)
+		ASSERT_GE(n, total / COUNT / 4);
+}
+
+/*
+ * A crowd that takes what it gets and keeps it, and comes back when it is closed. One
+ * that works among them always gets on, and the bound is kept.
+ */
+TEST(Memory, HoardersStarveNobody)
+{
+	constexpr u32 COUNT = 2000, THREADS = 64;
+	rpcrdma_memory all = server_memory(GIB);
+	std::vector<rpcrdma_memory_account> bad(COUNT);
+	rpcrdma_memory_account good = server_account(all);
+	bool holds = false, woken = true;
+	u32 done = 0, closed = 0, waited = 0, longest = 0;
+
+	ASSERT_EQ(rpcrdma_memory_join(&all, &good), 0);
+	for (u32 tick = 0; tick < 2000; tick++) {
+		for (auto &one : bad) {
+			if (!one.member) {
+				one = server_account(all);
+				rpcrdma_memory_join(&all, &one);
+			}
+			if (!one.member)
+				continue;
+			/* Calls whose data it keeps back, and Replies */
+			for (auto use :
+			     { RPCRDMA_MEMORY_PARTS, RPCRDMA_MEMORY_CALLS }) {
+				if (one.queued ||
+				    !rpcrdma_memory_ask(&all, &one, use,
+							200 * KIB))
+					continue;
+				rpcrdma_memory_hold(&all, &one, use, 200 * KIB);
+			}
+			if (rpcrdma_memory_may_begin(&all, &one, MESSAGE))
+				rpcrdma_memory_hold(&all, &one,
+						    RPCRDMA_MEMORY_REPLIES,
+						    MESSAGE);
+			ASSERT_LE(all.used, all.limit + THREADS * MESSAGE);
+		}
+		if (holds)
+			rpcrdma_memory_give(&all, &good, RPCRDMA_MEMORY_CALLS,
+					    MESSAGE);
+		holds = woken &&
+			rpcrdma_memory_ask(&all, &good, RPCRDMA_MEMORY_CALLS,
+					   MESSAGE);
+		woken = holds;
+		if (holds) {
+			rpcrdma_memory_hold(&all, &good, RPCRDMA_MEMORY_CALLS,
+					    MESSAGE);
+			done++;
+			waited = 0;
+		}
+		longest = std::max(longest, ++waited);
+		/* The endpoint's work item, with all the reads under way */
+		if (all.waiting)
+			for (auto &one : bad) {
+				if (!rpcrdma_memory_stuck(&one, true))
+					continue;
+				rpcrdma_memory_leave(&all, &one);
+				closed++;
+			}
+		ASSERT_FALSE(all.waiting && rpcrdma_memory_stuck(&good, true) &&
+			     good.held[RPCRDMA_MEMORY_CALLS]);
+		for (u32 n = 0; n < 32; n++) {
+			auto *next = rpcrdma_memory_next(&all);
+
+			if (!next)
+				break;
+			woken = woken || next == &good;
+		}
+	}
+	EXPECT_GE(closed, COUNT);
+	EXPECT_GE(done, 20u);
+	EXPECT_LE(longest, 2000u / 10);
 }
 
 TEST(Memory, AWindowGrowsIntoWhatIsLeft)
 {
 	constexpr u64 PIECE = 10;
-	rpcrdma_memory all = { 3 * PROMISE + 160, 0 };
+	/* A quarter is for windows. */
+	rpcrdma_memory all = memory(0, (3 * PROMISE + 160) * 4);
 	rpcrdma_memory_account a = account(), b = account(), c = account();
 
 	const auto grow = [&](rpcrdma_memory_account &one, u32 want) {
@@ -188,9 +598,8 @@ TEST(Memory, AWindowGrowsIntoWhatIsLeft)
 	EXPECT_EQ(grow(a, 4), 4u);
 	EXPECT_EQ(grow(a, 8), 4u);
 	EXPECT_EQ(grow(a, 16), 0u);
-	/* Nor has it anything else beyond what it was promised. */
-	EXPECT_FALSE(
-		rpcrdma_memory_room(&all, &a, RPCRDMA_MEMORY_CALLS, CALLS + 1));
+	/* The rest is for messages. */
+	EXPECT_TRUE(rpcrdma_memory_room(&all, &a, RPCRDMA_MEMORY_CALLS, CALLS));
 	EXPECT_EQ(grow(b, 4), 4u);
 	EXPECT_EQ(grow(b, 8), 4u);
 	EXPECT_EQ(grow(c, 4), 4u);
@@ -204,18 +613,19 @@ TEST(Memory, AWindowGrowsIntoWhatIsLeft)
 /* The only one that wants more has half of what nobody was promised. */
 TEST(Memory, WhoWantsAllGetsHalf)
 {
-	rpcrdma_memory all = { PROMISE + 1000, 0 };
+	rpcrdma_memory all = memory(1, 1000);
 	rpcrdma_memory_account a = account();
 
 	ASSERT_EQ(rpcrdma_memory_join(&all, &a), 0);
-	EXPECT_EQ(take_all(all, a, RPCRDMA_MEMORY_REPLIES), REPLIES + 500);
+	EXPECT_EQ(take_all(all, a, RPCRDMA_MEMORY_REPLIES), 500u);
+	/* One message of another kind it may have in any case. */
 	EXPECT_EQ(take_all(all, a, RPCRDMA_MEMORY_CALLS), CALLS);
-	EXPECT_EQ(all.used, PROMISE + 500);
+	EXPECT_EQ(all.used, PROMISE + 500 + CALLS);
 }
 
 TEST(Memory, ThereIsRoomForWhoComesNext)
 {
-	rpcrdma_memory all = { 100 * PROMISE, 0 };
+	rpcrdma_memory all = memory(100);
 	rpcrdma_memory_account greedy = account();
 	std::vector<rpcrdma_memory_account> others(40, account());
 
@@ -228,7 +638,7 @@ TEST(Memory, ThereIsRoomForWhoComesNext)
 /* A connection that was given up may still give back what it held. */
 TEST(Memory, LeavingIsOnce)
 {
-	rpcrdma_memory all = { 10 * PROMISE, 0 };
+	rpcrdma_memory all = memory(10);
 	rpcrdma_memory_account a = account(), b = account();
 
 	ASSERT_EQ(rpcrdma_memory_join(&all, &a), 0);
@@ -245,7 +655,7 @@ TEST(Memory, LeavingIsOnce)
 /* One that never joined, which is a client's, is counted and not bounded. */
 TEST(Memory, WhoDidNotJoinIsNotBounded)
 {
-	rpcrdma_memory all = { 10, 0 };
+	rpcrdma_memory all = memory(0, 10);
 	rpcrdma_memory_account a = {};
 
 	EXPECT_TRUE(rpcrdma_memory_room(&all, &a, RPCRDMA_MEMORY_CALLS, 1000));
@@ -260,7 +670,7 @@ TEST(Memory, WhoDidNotJoinIsNotBounded)
 TEST(Memory, TheSumIsBounded)
 {
 	std::mt19937 random(7);
-	rpcrdma_memory all = { 30 * PROMISE, 0 };
+	rpcrdma_memory all = memory(25, 0, 5 * PROMISE);
 	std::vector<rpcrdma_memory_account> a(20);
 
 	for (u32 step = 0; step < 200000; step++) {

@@ -89,16 +89,21 @@ using namespace rpcrdma;
 void rpcrdma_sq_init(struct rpcrdma_sq *sq, u32 depth, u32 sends, u32 reverse,
 		     u32 replies)
 {
-	const u32 contexts = sends + RPCRDMA_CONTROL_SENDS;
-
 	*sq = {};
 	sq->depth = depth;
 	sq->batch = clamp_u32(depth / 6, 1, RPCRDMA_SQ_BATCH);
 	/* So that a Call of this end finds one when all Calls here wait for it. */
 	sq->reserve = RPCRDMA_CONTROL_SENDS + min_u32(reverse, sends / 2);
+	rpcrdma_sq_set_replies(sq, sends, replies);
+}
+
+void rpcrdma_sq_set_replies(struct rpcrdma_sq *sq, u32 sends, u32 replies)
+{
+	const u32 contexts = sends + RPCRDMA_CONTROL_SENDS;
+
 	sq->reserve_waits =
 		max_u32(sq->reserve, contexts - min_u32(contexts, replies));
-	sq->reply_reserve = sq->reserve;
+	sq->reply_reserve = sq->messages ? sq->reserve_waits : sq->reserve;
 }
 
 /*

@@ -270,8 +270,10 @@ bool endpoint::release_one(rpcrdma_release what)
 		     account.held[RPCRDMA_MEMORY_BUFFERS]);
 		break;
 	case RPCRDMA_RELEASE_GONE:
-		if (params.memory)
+		if (params.memory) {
 			rpcrdma_memory_leave(params.memory, &account);
+			wake_waiting();
+		}
 		w_.tell("%s: closed", name);
 		break;
 	case RPCRDMA_RELEASE_TELL:
@@ -1200,6 +1202,13 @@ bool endpoint::append(received *rv)
 	/* Without memory the connection ends, whatever comes behind that. */
 	if (w_.fault(20))
 		return false;
+	if (params.memory &&
+	    !rpcrdma_memory_fits(params.memory, &account, RPCRDMA_MEMORY_PARTS,
+				 rv->rx.payload_length, 1)) {
+		w_.trouble = true;
+		w_.sum.no_room++;
+		return false;
+	}
 	assembly_.insert(assembly_.end(), from, from + rv->rx.payload_length);
 	hold(RPCRDMA_MEMORY_PARTS, rv->rx.payload_length);
 	return true;
@@ -1213,13 +1222,12 @@ bool endpoint::assemble(received *rv)
 	if (!append(rv))
 		return false;
 	/* With its earlier messages it has more than its share. */
-	if (!room(RPCRDMA_MEMORY_CALLS, octets)) {
+	if (params.memory &&
+	    !rpcrdma_memory_assembled(params.memory, &account, octets)) {
 		w_.trouble = true;
 		w_.sum.no_room++;
 		return false;
 	}
-	give(RPCRDMA_MEMORY_PARTS, octets);
-	hold(RPCRDMA_MEMORY_CALLS, octets);
 	rv->held = octets;
 	rv->assembled.swap(assembly_);
 	assembly_.clear();
@@ -1370,7 +1378,8 @@ void endpoint::hold(rpcrdma_memory_use use, u64 octets)
 {
 	if (!params.memory)
 		return;
-	rpcrdma_memory_hold(params.memory, &account, use, octets);
+	if (!rpcrdma_memory_hold_own(&account, use, octets))
+		rpcrdma_memory_hold(params.memory, &account, use, octets);
 	if (params.memory->used > params.most_memory)
 		w_.complain(std::string(name) +
 			    ": more memory is held than may be");
@@ -1378,11 +1387,31 @@ void endpoint::hold(rpcrdma_memory_use use, u64 octets)
 
 void endpoint::give(rpcrdma_memory_use use, u64 octets)
 {
+	bool tell;
+
 	if (!params.memory || !octets)
 		return;
-	if (rpcrdma_memory_give(params.memory, &account, use, octets) &&
-	    is_open())
+	if (!rpcrdma_memory_give_own(params.memory, &account, use, octets,
+				     &tell))
+		tell = rpcrdma_memory_give(params.memory, &account, use,
+					   octets);
+	if (tell && is_open())
 		ops_.memory_freed(*this);
+	wake_waiting();
+}
+
+/* The other one that is there may wait for what this one has had. */
+void endpoint::wake_waiting()
+{
+	rpcrdma_memory_account *next;
+
+	/* One that is still refused is there again. */
+	for (u32 n = params.memory->waiting; n; n--) {
+		next = rpcrdma_memory_next(params.memory);
+		if (!next)
+			return;
+		ops_.memory_freed(*this);
+	}
 }
 
 /* ---- Credits to the letter ---- */

@@ -228,6 +228,7 @@ public:
 	}
 	void hold(rpcrdma_memory_use use, u64 octets);
 	void give(rpcrdma_memory_use use, u64 octets);
+	void wake_waiting();
 
 	/* The device's upcalls */
 	void completed(work *w) override;

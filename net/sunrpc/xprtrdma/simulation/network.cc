@@ -238,9 +238,12 @@ void network::bound_memory()
 	server_.threads = tight ? 1 : 1 + c.below(c.below(2) ? 16 : 3);
 	/* Another connection has to wait for the end of the one before. */
 	server_.memory = {};
-	server_.memory.limit = free + promised_.fixed;
-	for (u64 share : promised_.share)
-		server_.memory.limit += share;
+	/* Of the message that the largest Call is, and of what is held for its Reply */
+	for (u32 use = RPCRDMA_MEMORY_PARTS; use < RPCRDMA_MEMORY_USES; use++)
+		server_.memory.reserve += promised_.share[use];
+	server_.memory.limit = free + promised_.fixed +
+			       promised_.share[RPCRDMA_MEMORY_BUFFERS] +
+			       server_.memory.reserve;
 	setup_.server.memory = &server_.memory;
 	/* Replies that were begun when there was room for any */
 	setup_.server.most_memory =

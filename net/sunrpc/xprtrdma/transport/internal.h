@@ -81,13 +81,12 @@ void rpcrdma_svc_fail(struct rpcrdma_svc_conn *conn, const char *reason);
 
 /*
  * Is there memory for what becomes of one more Call? If not, write_space() will be
- * called. Process context. The second is the same, mostly without the lock that all
- * connections share.
+ * called. Process context. The second is the same; it asks in the slow path only.
  */
 bool rpcrdma_svc_ask_for_room(struct rpcrdma_svc_conn *conn);
 static inline bool rpcrdma_svc_has_room(struct rpcrdma_svc_conn *conn)
 {
-	return likely(!rpcrdma_ep_has_replies(conn->ep)) ||
+	return likely(!rpcrdma_ep_must_ask(conn->ep)) ||
 	       rpcrdma_svc_ask_for_room(conn);
 }
 

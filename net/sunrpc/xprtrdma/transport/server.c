@@ -466,7 +466,7 @@ bool rpcrdma_svc_ask_for_room(struct rpcrdma_svc_conn *conn)
 	u64 octets = ((u64)READ_ONCE(conn->arg_pages) << PAGE_SHIFT) +
 		     atomic_read(&conn->xprt.xpt_reserved);
 
-	return rpcrdma_ep_may_begin(conn->ep, octets);
+	return rpcrdma_ep_has_room(conn->ep, RPCRDMA_MEMORY_REPLIES, octets);
 }
 
 /*
