@@ -65,9 +65,7 @@ unpack()
 	else
 		unpack_source "$suite" "$1" || return
 	fi
-	if patch -d "$1" -p1 --dry-run <"$fix"; then
-		patch -d "$1" -p1 <"$fix"
-	fi
+	fit_patch "$1" "$fix"
 }
 
 if [ -z "$suite" ]; then

@@ -225,6 +225,14 @@ unpack_source()
 	rm -f "$deb"
 }
 
+# Apply the patch $2 to the sources in the folder $1 if all of it fits.
+fit_patch()
+{
+	if patch -d "$1" -p1 --dry-run <"$2"; then
+		patch -d "$1" -p1 <"$2"
+	fi
+}
+
 # test_kernel NAME KEY UNPACK CONFIG [MAKE-ARGUMENT...]: build a kernel for tests
 # from sources and keep it in the cache, outside the checkout. Set tree to its
 # folder, in which modroot/ has its modules installed.

@@ -3,7 +3,8 @@
 #
 # Build a kernel that is a program of this machine (User-Mode Linux), in which
 # tests run at this machine's own speed: that of Debian's newest linux-source in a
-# suite, with the configuration in scripts/uml-kernel.config.
+# suite, with the configuration in scripts/uml-kernel.config. scripts/uml-kernel.patch
+# goes in where it fits: it mends what keeps tests from running, nothing of what is tested.
 #
 #   scripts/uml-kernel.sh [SUITE]    default: trixie-backports
 #
@@ -18,12 +19,17 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 . "$here/scripts/lib.sh"
 
 suite=${1:-trixie-backports}
+fix=$here/scripts/uml-kernel.patch
 
 # shellcheck disable=SC2317
-unpack() { unpack_source "$suite" "$1"; }
+unpack()
+{
+	unpack_source "$suite" "$1" || return
+	fit_patch "$1" "$fix"
+}
 
 # shellcheck disable=SC2317
 config() { grep CONFIG_ "$here/scripts/uml-kernel.config"; }
 
-test_kernel uml-kernel "$(config; newest_source "$suite")" unpack config ARCH=um
+test_kernel uml-kernel "$(config; cat "$fix"; newest_source "$suite")" unpack config ARCH=um
 echo "$tree"
