@@ -6,20 +6,22 @@
 #
 #   scripts/check.sh [LEVEL...]
 #
-#   engine      the protocol engine on this machine, under sanitizers
+#   engine      the protocol engine on this machine, under sanitizers; where it fails,
+#               no guest is booted
+#   simulation  two ends in a model of all around the engine, with chosen seeds
 #   build       the module's build for the stock kernel, the sources' form, and
 #               whether each rule of the documents has its test
 #   packages    the Debian packages: installed, upgraded, purged, and kernels that
 #               come later, in a system of their own
-#   kunit       KUnit suites, in a guest with the debug kernel
+#   kunit       KUnit suites, in User-Mode Linux
 #   e2e         mounts and troubles in a guest with the stock kernel
 #   kernels     Linux 6.12, that of bookworm-backports: the module and the KUnit
 #               modules are built, and the main job in short in a guest
 #   boot        what the documents say to do for good, and a boot by systemd, in a
 #               guest with the stock kernel
-#   e2e-debug   much the same as e2e with less load on the debug kernel
-#   hostile     clients that keep no rule, on the debug kernel
-#   hostile-server  servers that keep no rule, on the debug kernel
+#   e2e-debug   much the same as e2e with less load, in User-Mode Linux
+#   hostile     clients that keep no rule, in User-Mode Linux
+#   hostile-server  servers that keep no rule, in User-Mode Linux
 #   interop     two guests, client and server, each with this module and with
 #               the kernel's own rpcrdma.ko
 #   demo        what "make demo" does, with few files
@@ -29,8 +31,10 @@
 #   VERSIONS="3 4.0 4.1 4.2"   of NFS, for interop (default 3 and 4.2)
 #   PROFILE=everything   what e2e leaves to e2e-debug or to the simulation, too
 #   MODULE=in-tree    the guests run the kernel's own rpcrdma.ko (e2e levels)
-#   GUEST=uml         guests are no machines of QEMU but a kernel that is a program
-#               (scripts/uml-kernel.sh): all levels with a guest but interop
+#   GUEST=uml         all levels with a guest but interop run in a kernel that is a
+#               program (scripts/uml-kernel.sh), not in QEMU
+#   GUEST=debug       they run in QEMU with a debug kernel of Linux 6.1
+#               (scripts/debug-kernel.sh, built now if need be)
 #   ONLY=regex        of the guests' tests, run only these (mounts included)
 #   HOSTILE_SEED=n HOSTILE_STEPS=n   the random walks' (hostile levels)
 #   PRESSURE_SECONDS=n   of each load whose latencies are compared (hostile);
@@ -46,21 +50,18 @@ PATH=$PATH:/usr/sbin:/sbin
 
 levels=("$@")
 # What takes longest begins first.
-[ ${#levels[@]} -gt 0 ] || levels=(kunit e2e e2e-debug interop hostile hostile-server kernels boot demo cost engine build packages)
+[ ${#levels[@]} -gt 0 ] || levels=(engine kunit e2e interop hostile hostile-server e2e-debug kernels boot demo cost build simulation packages)
 
-passed=0
-failed=0
-skipped=0
-failures=()
+# Where each level's results are kept for the page at the end
+report=$(mktemp -d)
+trap 'rm -rf "$report"' EXIT
+report_level=
 
-# One result line of a test program: counted, and shown.
+# Keep one result line of a test program.
 result()
 {
 	case $1 in
-	'ok '*'# SKIP'*) skipped=$((skipped + 1)) ;;
-	'ok '*) passed=$((passed + 1)) ;;
-	'not ok '*) failed=$((failed + 1)); failures+=("$1") ;;
-	*) return 0 ;;
+	'ok '*|'not ok '*) echo "$1" >>"$report/$report_level.results" ;;
 	esac
 }
 
@@ -152,27 +153,26 @@ level_engine()
 		tail -n 60 "$dir/make.log" | sed 's/^/#   /'
 		not_ok engine/ends-well "make check in engine-test failed with status $status"
 	fi
-	level_simulation "$dir"
 }
 
-# Two ends and all around them, with chosen seeds: part of the engine's level.
+# Two ends and all around them, with chosen seeds
 level_simulation()
 {
 	local dir=$1 sort
 	if ! make --no-print-directory -C net/sunrpc/xprtrdma/simulation -j"$(nproc)" \
 		build >"$dir/simulation.log" 2>&1; then
 		tail -n 30 "$dir/simulation.log" | sed 's/^/#   /'
-		not_ok engine/simulation/build "make build in simulation failed"
+		not_ok simulation/build "make build in simulation failed"
 		return
 	fi
 	for sort in fast sanitized; do
 		make --no-print-directory -C net/sunrpc/xprtrdma/simulation check-$sort \
 			>"$dir/simulation-$sort.log" 2>&1 || true
 		if grep -q '^ok ' "$dir/simulation-$sort.log"; then
-			ok engine/simulation/$sort
+			ok simulation/$sort
 		else
 			tail -n 60 "$dir/simulation-$sort.log" | sed 's/^/#   /'
-			not_ok engine/simulation/$sort "see the seed and the story above"
+			not_ok simulation/$sort "see the seed and the story above"
 		fi
 	done
 }
@@ -409,7 +409,7 @@ level_packages()
 level_kunit()
 {
 	local dir=$1 module guest tree tests=() ko name status=0 suites
-	MODULE='' guest_module kunit debug || return 0
+	MODULE='' guest_module kunit uml || return 0
 	while read -r ko; do
 		tests+=(--module "$ko")
 	done < <(find "$build/kunit" -name '*_test.ko' -o -name '*_memdev.ko' | sort)
@@ -462,7 +462,7 @@ run_e2e()
 	guest_ended "$level" $status "$dir"
 }
 
-# guest_module LEVEL stock|debug: set module to the one under test, built now for the
+# guest_module LEVEL stock|uml: set module to the one under test, built now for the
 # kernel of that sort unless MODULE names it; guest to what scripts/guest.sh is told to
 # run that kernel; tree to its build folder, if it is none of Debian's. Not 0: the
 # level has failed.
@@ -573,7 +573,7 @@ level_interop()
 level_e2e-debug()
 {
 	local module guest tree
-	guest_module e2e-debug debug || return 0
+	guest_module e2e-debug uml || return 0
 	run_e2e e2e-debug "$1" "${guest[@]}" --module "$module" --timeout 3000 -- "$1/guest/e2e.sh" reduced
 }
 
@@ -581,7 +581,7 @@ level_e2e-debug()
 run_hostile()
 {
 	local module guest tree
-	guest_module "$1" debug || return 0
+	guest_module "$1" uml || return 0
 	build_hostile "$2"
 	run_e2e "$1" "$2" "${guest[@]}" --smp 1 --module "$module" --timeout 1500 -- \
 		"$3" "${HOSTILE_SEED:-1}" "${HOSTILE_STEPS:-600}" "${PRESSURE_SECONDS:-0}"
@@ -601,32 +601,40 @@ kver=${KVER:-$(stock_kernel_version)}
 [ -n "$kver" ] || die "no stock Debian 6.1 kernel with headers is installed: run scripts/setup.sh"
 
 case ${GUEST:-} in
-''|uml) ;;
-*) die "there is no guest $GUEST; GUEST=uml is all there is" ;;
+''|uml|debug) ;;
+*) die "there is no guest $GUEST; GUEST is uml or debug" ;;
 esac
 for level in "${levels[@]}"; do
 	[ "$level" != interop ] || [ -z "${GUEST:-}" ] || die "interop takes two machines, of QEMU"
 	declare -F "level_$level" >/dev/null || die "there is no level $level"
 done
 
-# Run one level; what it counted is added up here.
+# Run one level, and keep how long it took and what it had to try twice.
 run_level()
 {
-	local level=$1 started=$SECONDS p=$passed f=$failed run=
-	echo "== $level"
-	new_run "check-$level"
-	"level_$level" "$run"
-	echo "== $level: $((passed - p)) passed, $((failed - f)) failed, $((SECONDS - started)) s"
+	local started=$SECONDS run=
+	report_level=$1
+	echo "== $1"
+	: >"$report/$1.results"
+	new_run "check-$1"
+	"level_$1" "$run"
+	[ ! -e "$run/console-first-boot.log" ] || echo "the guest's boot" >"$report/$1.retried"
+	echo $((SECONDS - started)) >"$report/$1.seconds"
+	echo "== $1: $(grep -c '^ok ' "$report/$1.results") passed or skipped," \
+		"$(grep -c '^not ok ' "$report/$1.results") failed, $((SECONDS - started)) s"
 }
 
-# Does this level boot guests, whose time runs on while they have no processor?
-in_guest() { case $1 in engine|build|packages) return 1 ;; esac; }
+# True if this level boots no guest, whose time runs on while it has no processor.
+on_host() { [[ $1 =~ ^(engine|build|simulation|packages)$ ]]; }
 
-# Set level: the next one that nobody has begun yet of those in the file $1, a line each.
+# True if this level boots User-Mode Linux unless GUEST names another.
+uses_uml() { [[ ${GUEST:-uml} = uml && $1 =~ ^(kunit|e2e-debug|hostile|hostile-server|field)$ ]]; }
+
+# Take the next level from the file $1, a line each, and set level to it.
 next_level()
 {
 	local lock
-	exec {lock}<"$counts_dir"
+	exec {lock}<"$report"
 	flock "$lock"
 	level=$(head -n 1 "$1")
 	sed -i 1d "$1"
@@ -634,73 +642,95 @@ next_level()
 	[ -n "$level" ]
 }
 
-# Run the levels in the file $2 beside others who do: what is printed comes when a
-# level has ended, and the counts go to the file $1.
+# Run the levels in the file $1 at the same time as other lanes do. The output of a
+# level is shown when it has ended.
 run_lane()
 {
-	local counts=$1 list=$2 out level
-	out=$counts.out
-	while next_level "$list"; do
+	local out level
+	out=$(mktemp "$report/out.XXXXXX")
+	while next_level "$1"; do
 		echo "== $level begins" >&2
 		run_level "$level" >"$out" 2>&1
-		flock "$counts_dir" cat "$out"
+		flock "$report" cat "$out"
 	done
-	{
-		echo "$passed $failed $skipped"
-		[ $failed -eq 0 ] || printf '%s\n' "${failures[@]}"
-	} >"$counts.new"
-	mv "$counts.new" "$counts"
 }
 
-# A guest keeps one core busy and waits much, so two levels run at a time; and what
-# takes none has what they leave of the machine.
-if [ ${#levels[@]} -eq 1 ]; then
-	run_level "${levels[0]}"
-else
+# Run these levels, two guests at a time, and those without a guest with what the guests
+# leave of the machine: a guest keeps one core busy and waits much.
+run_lanes()
+{
+	local pids=() level i
 	# Each has less of the machine.
 	export TIMEOUT_SCALE=$((TIMEOUT_SCALE * 2))
-	counts_dir=$(mktemp -d)
-	trap 'rm -rf "$counts_dir"' EXIT
-	touch "$counts_dir/guests" "$counts_dir/host"
-	for level in "${levels[@]}"; do
-		if in_guest "$level"; then
-			echo "$level" >>"$counts_dir/guests"
+	touch "$report/guests" "$report/host"
+	for level in "$@"; do
+		if on_host "$level"; then
+			echo "$level" >>"$report/host"
 		else
-			echo "$level" >>"$counts_dir/host"
+			echo "$level" >>"$report/guests"
 		fi
 	done
-	pids=()
-	for i in 0 1; do
-		( trap - EXIT; run_lane "$counts_dir/$i" "$counts_dir/guests" ) &
+	for i in guests guests; do
+		( trap - EXIT; run_lane "$report/$i" ) &
 		pids+=($!)
 	done
-	( trap - EXIT; renice -n 10 $BASHPID >/dev/null; run_lane "$counts_dir/2" "$counts_dir/host" ) &
+	( trap - EXIT; renice -n 10 $BASHPID >/dev/null; run_lane "$report/host" ) &
 	pids+=($!)
-	for i in 0 1 2; do
-		wait "${pids[i]}" || true
+	for i in "${pids[@]}"; do
+		wait "$i" || true
 	done
-	for i in 0 1 2; do
-		if [ ! -s "$counts_dir/$i" ]; then
-			cat "$counts_dir/$i.out" || true
-			not_ok "run/lane-$i" "a level ended the run"
-			continue
+}
+
+# Build the kernels that the levels $@ need while a level without a guest runs, because
+# a build takes longer than all of those. A level that needs one waits for its end.
+prepare_kernels()
+{
+	local level
+	for level in "$@"; do
+		if uses_uml "$level"; then
+			( trap - EXIT; renice -n 5 $BASHPID >/dev/null; scripts/uml-kernel.sh >/dev/null ) &
+			return
 		fi
-		{
-			read -r p f k
-			mapfile -t lines
-		} <"$counts_dir/$i"
-		passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + k))
-		failures+=("${lines[@]}")
 	done
+}
+
+first=("${levels[@]}")
+if [ ${#levels[@]} -gt 1 ]; then
+	prepare_kernels "${levels[@]}"
+	first=()
+	[ "${levels[0]}" != engine ] || first=(engine)
+fi
+for level in "${first[@]}"; do
+	run_level "$level"
+done
+if [ ${#levels[@]} -gt ${#first[@]} ]; then
+	levels=("${levels[@]:${#first[@]}}")
+	# A commit that breaks the engine shows it in minutes.
+	if ! grep -q '^not ok ' "$report"/*.results 2>/dev/null; then
+		run_lanes "${levels[@]}"
+	else
+		echo "== not begun, because the engine's tests failed: ${levels[*]}"
+		levels=()
+	fi
 fi
 
-if [ $failed -gt 0 ]; then
-	echo
-	echo "What failed:"
-	printf '  %s\n' "${failures[@]}"
-fi
-closing="$passed passed, $failed failed"
-[ $skipped -eq 0 ] || closing="$closing, $skipped skipped"
+# A lane that died has left levels without an end.
+for level in "${levels[@]}"; do
+	[ -e "$report/$level.seconds" ] ||
+		echo "not ok $level/run - the level did not end" >>"$report/$level.results"
+done
+echo
+"$here/scripts/check-report.py" "$report" "${JUNIT_XML:-$RUNS/check.xml}" || true
+closing=$(cat "$report"/*.results | awk '
+	/^not ok / { failed++; next }
+	/^ok .*# SKIP/ { skipped++; next }
+	/^ok / { passed++ }
+	END {
+		printf "%d passed, %d failed", passed, failed
+		if (skipped)
+			printf ", %d skipped", skipped
+		print ""
+	}')
 [ -z "${CLOSING_LINE_FILE:-}" ] || echo "$closing" >"$CLOSING_LINE_FILE"
 echo "$closing"
-[ $failed -eq 0 ] && [ $passed -gt 0 ]
+[[ $closing =~ ^[1-9][0-9]*\ passed,\ 0\ failed ]]
