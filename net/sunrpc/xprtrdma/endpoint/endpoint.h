@@ -673,6 +673,7 @@ struct rpcrdma_ep {
 	struct work_struct	teardown_work;
 	/* What lower files of the endpoint do in higher ones, see internal.h */
 	void			(*opened)(struct rpcrdma_ep *ep);
+	void			(*receives_due)(struct rpcrdma_ep *ep);
 	void			(*release)(struct kref *kref);
 	wait_queue_head_t	wait;		/* life->settled; users; mr_told */
 	struct completion	made;		/* connect or accept has returned */
@@ -825,7 +826,7 @@ void rpcrdma_listener_destroy(struct rpcrdma_listener *listener);
 /* The address bound, its port filled in. */
 const struct sockaddr *rpcrdma_listener_addr(struct rpcrdma_listener *l);
 
-/* All endpoints, for debugfs: the one after @ep, each with a reference */
+/* Return the endpoint after @ep, NULL for the first, each with a reference. */
 struct rpcrdma_ep *rpcrdma_ep_next(struct rpcrdma_ep *ep);
 
 /* Module start and end. rpcrdma_ep_exit() waits until no endpoint is left. */

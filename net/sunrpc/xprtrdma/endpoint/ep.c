@@ -13,8 +13,6 @@
 
 #include "trace.h"
 
-static DEFINE_MUTEX(rpcrdma_eps_mutex);
-static LIST_HEAD(rpcrdma_eps);
 static atomic_t rpcrdma_nr_eps;
 static DECLARE_WAIT_QUEUE_HEAD(rpcrdma_eps_wait);
 
@@ -35,6 +33,7 @@ struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
 	ep->client = client;
 	ep->life.client = client;
 	ep->opened = rpcrdma_ep_opened;
+	ep->receives_due = rpcrdma_recvs_due;
 	ep->release = rpcrdma_ep_release;
 	spin_lock_init(&ep->lock);
 	spin_lock_init(&ep->memory_lock);
@@ -70,9 +69,7 @@ struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
 	init_completion(&ep->closed);
 
 	atomic_inc(&rpcrdma_nr_eps);
-	mutex_lock(&rpcrdma_eps_mutex);
-	list_add_tail(&ep->node, &rpcrdma_eps);
-	mutex_unlock(&rpcrdma_eps_mutex);
+	rpcrdma_ep_list(ep);
 	return ep;
 }
 
@@ -80,9 +77,7 @@ static void rpcrdma_ep_release(struct kref *kref)
 {
 	struct rpcrdma_ep *ep = container_of(kref, struct rpcrdma_ep, kref);
 
-	mutex_lock(&rpcrdma_eps_mutex);
-	list_del(&ep->node);
-	mutex_unlock(&rpcrdma_eps_mutex);
+	rpcrdma_ep_unlist(ep);
 
 	rpcrdma_ep_part(ep);
 	rpcrdma_recvs_free(ep);
@@ -486,33 +481,6 @@ struct rpcrdma_ep *rpcrdma_ep_connect(struct net *net,
 out:
 	memalloc_nofs_restore(nofs);
 	return ep;
-}
-
-/* ---- All of them ---- */
-
-/**
- * rpcrdma_ep_next - step through all endpoints
- * @ep: the endpoint before, with a reference that this puts; NULL for the first
- *
- * An endpoint with a reference stays in the list, so that no lock is held between
- * the steps. Sleeps. Returns the next one, with a reference, or NULL.
- */
-struct rpcrdma_ep *rpcrdma_ep_next(struct rpcrdma_ep *ep)
-{
-	struct list_head *node = ep ? &ep->node : &rpcrdma_eps;
-	struct rpcrdma_ep *next = NULL;
-
-	mutex_lock(&rpcrdma_eps_mutex);
-	while (!next && (node = node->next) != &rpcrdma_eps) {
-		next = list_entry(node, struct rpcrdma_ep, node);
-		/* One without references is about to leave the list. */
-		if (!kref_get_unless_zero(&next->kref))
-			next = NULL;
-	}
-	mutex_unlock(&rpcrdma_eps_mutex);
-	if (ep)
-		rpcrdma_ep_put(ep);
-	return next;
 }
 
 static void rpcrdma_ep_destroy(void)

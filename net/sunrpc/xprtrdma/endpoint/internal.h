@@ -55,7 +55,7 @@ static inline u32 rpcrdma_now_ms(void)
 /*
  * The files of the endpoint, lowest first, as in Kbuild. Each calls only those
  * above its own place here; what they have to do in a later one they do by way
- * of a hook: work->done, ep->opened, ep->release, work items.
+ * of a hook: work->done, ep->opened, ep->receives_due, ep->release, work items.
  */
 
 /* ---- life.c ---- */
@@ -67,6 +67,8 @@ static inline u32 rpcrdma_now_ms(void)
 bool rpcrdma_ep_enter(struct rpcrdma_ep *ep);
 void rpcrdma_ep_leave(struct rpcrdma_ep *ep);
 
+void rpcrdma_ep_list(struct rpcrdma_ep *ep);
+void rpcrdma_ep_unlist(struct rpcrdma_ep *ep);
 /* Do what an event of ep->life asks for. Process context, no lock held. */
 void rpcrdma_ep_carry_out(struct rpcrdma_ep *ep,
 			  const struct rpcrdma_life_step *step);

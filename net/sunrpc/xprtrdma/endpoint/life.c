@@ -12,6 +12,9 @@
 #define CREATE_TRACE_POINTS
 #include "trace.h"
 
+static DEFINE_MUTEX(rpcrdma_eps_mutex);
+static LIST_HEAD(rpcrdma_eps);
+
 struct workqueue_struct *rpcrdma_wq;
 /* Teardowns wait for these, which therefore must not wait behind them. */
 struct workqueue_struct *rpcrdma_accept_wq;
@@ -141,4 +144,47 @@ void rpcrdma_ep_write_space(struct rpcrdma_ep *ep)
 		return;
 	ep->ops->write_space(ep);
 	rpcrdma_ep_leave(ep);
+}
+
+/* ---- All endpoints ---- */
+
+/* Add an endpoint to those that rpcrdma_ep_next() finds. Sleeps. */
+void rpcrdma_ep_list(struct rpcrdma_ep *ep)
+{
+	mutex_lock(&rpcrdma_eps_mutex);
+	list_add_tail(&ep->node, &rpcrdma_eps);
+	mutex_unlock(&rpcrdma_eps_mutex);
+}
+
+/* Remove an endpoint, which has no reference any more, from these. Sleeps. */
+void rpcrdma_ep_unlist(struct rpcrdma_ep *ep)
+{
+	mutex_lock(&rpcrdma_eps_mutex);
+	list_del(&ep->node);
+	mutex_unlock(&rpcrdma_eps_mutex);
+}
+
+/**
+ * rpcrdma_ep_next - step through all endpoints
+ * @ep: the endpoint before, with a reference that this puts; NULL for the first
+ *
+ * An endpoint with a reference stays in the list, so that no lock is held between
+ * the steps. Sleeps. Returns the next one, with a reference, or NULL.
+ */
+struct rpcrdma_ep *rpcrdma_ep_next(struct rpcrdma_ep *ep)
+{
+	struct list_head *node = ep ? &ep->node : &rpcrdma_eps;
+	struct rpcrdma_ep *next = NULL;
+
+	mutex_lock(&rpcrdma_eps_mutex);
+	while (!next && (node = node->next) != &rpcrdma_eps) {
+		next = list_entry(node, struct rpcrdma_ep, node);
+		/* One without references is about to leave the list. */
+		if (!kref_get_unless_zero(&next->kref))
+			next = NULL;
+	}
+	mutex_unlock(&rpcrdma_eps_mutex);
+	if (ep)
+		rpcrdma_ep_put(ep);
+	return next;
 }

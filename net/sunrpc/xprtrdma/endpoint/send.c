@@ -464,7 +464,7 @@ void rpcrdma_ep_do_events(struct rpcrdma_ep *ep, u32 events)
 	}
 	/* Version 1 has all its Receives before any traffic. */
 	if (events & RPCRDMA_EV_RECEIVES)
-		rpcrdma_recvs_due(ep);
+		ep->receives_due(ep);
 	if (events & RPCRDMA_EV_OPENED)
 		ep->opened(ep);
 	if (events & RPCRDMA_EV_ODD)
