@@ -255,7 +255,7 @@ static bool rpcrdma_ep_reads(struct rpcrdma_ep *ep)
 }
 
 /* Take the quota that a connection does not use, and close one that hoards. */
-static void rpcrdma_memory_visit(struct rpcrdma_ep *ep, void *arg)
+static void rpcrdma_memory_visit(struct rpcrdma_ep *ep)
 {
 	bool reads, stuck;
 
@@ -298,11 +298,13 @@ static bool rpcrdma_memory_wake(void)
 static void rpcrdma_memory_run(struct work_struct *work)
 {
 	bool again, due = time_after_eq(jiffies, rpcrdma_memory_due);
+	struct rpcrdma_ep *ep = NULL;
 	unsigned int woken = 0;
 
 	if (due) {
 		rpcrdma_memory_due = jiffies + RPCRDMA_MEMORY_TICK;
-		rpcrdma_ep_for_each(rpcrdma_memory_visit, NULL);
+		while ((ep = rpcrdma_ep_next(ep)))
+			rpcrdma_memory_visit(ep);
 	}
 	while (woken < RPCRDMA_MEMORY_WAKE && rpcrdma_memory_wake())
 		woken++;
