@@ -1166,7 +1166,7 @@ static void close_no_common_version(struct kunit *test)
 
 	pair->server_params.version_low = RPCRDMA_VERS_1;
 	pair->server_params.version_high = RPCRDMA_VERS_1;
-	KUNIT_EXPECT_EQ(test, shim_connect(pair), -ENOTCONN);
+	KUNIT_EXPECT_EQ(test, shim_connect(pair), -EPROTONOSUPPORT);
 }
 
 static void close_idle_by_client(struct kunit *test)
