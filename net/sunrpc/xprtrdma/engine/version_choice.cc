@@ -17,7 +17,7 @@ namespace
  * after a night.
  */
 constexpr u64 ONLY_V1_SECONDS = 300;
-constexpr u64 ONLY_V1_LONG_SECONDS = 24 * 3600;
+constexpr u64 ONLY_V1_LONG_SECONDS = 24ULL * 3600;
 
 /*
  * Attempts without an answer before the other version is tried. A server that is
