@@ -192,6 +192,13 @@ bool memdev_maps(const struct memdev *md)
 }
 EXPORT_SYMBOL_GPL(memdev_maps);
 
+bool memdev_merges(const struct memdev *md)
+{
+	/* Else the length for the device is that of the memory. */
+	return memdev_maps(md) && IS_ENABLED(CONFIG_NEED_SG_DMA_LENGTH);
+}
+EXPORT_SYMBOL_GPL(memdev_merges);
+
 /* ---- Device and port ---- */
 
 static int memdev_query_device(struct ib_device *ib,

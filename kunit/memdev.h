@@ -26,7 +26,7 @@ struct memdev_traits {
 	 * is less than a page, or does not begin with one, as in bounce buffers.
 	 */
 	bool	drop_offsets;
-	/* Neighbours in a list are one, as with an IOMMU. Needs memdev_maps(). */
+	/* Neighbours in a list are one, as with an IOMMU. Needs memdev_merges(). */
 	bool	merge;
 	bool	sg_gaps;	/* regions of any pieces, not of whole pages */
 	bool	no_regions;	/* no MEM_MGT_EXTENSIONS */
@@ -79,6 +79,8 @@ struct ib_device *memdev_ib(struct memdev *md);
 struct memdev_counts *memdev_counts(struct memdev *md);
 /* Does what it is given hold real addresses, that have to be mapped? */
 bool memdev_maps(const struct memdev *md);
+/* Return true if this kernel lets a driver map several elements of a list as one. */
+bool memdev_merges(const struct memdev *md);
 
 /* The traits of a device that does everything well */
 void memdev_default_traits(struct memdev_traits *traits);

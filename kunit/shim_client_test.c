@@ -2340,8 +2340,8 @@ static void regions_pull_merged(struct kunit *test)
 {
 	struct memdev_traits t;
 
-	if (!memdev_maps(shim_memdev))
-		kunit_skip(test, "this kernel lets no driver map memory");
+	if (!memdev_merges(shim_memdev))
+		kunit_skip(test, "this kernel lets no driver merge memory");
 	memdev_default_traits(&t);
 	t.reads_into_regions = true;
 	t.merge = true;
