@@ -13,15 +13,15 @@
 #               whether each rule of the documents has its test
 #   packages    the Debian packages: installed, upgraded, purged, and kernels that
 #               come later, in a system of their own
-#   kunit       KUnit suites, in User-Mode Linux
+#   kunit       KUnit suites, in a guest with the debug kernel
 #   e2e         mounts and troubles in a guest with the stock kernel
 #   kernels     Linux 6.12, that of bookworm-backports: the module and the KUnit
 #               modules are built, and the main job in short in a guest
 #   boot        what the documents say to do for good, and a boot by systemd, in a
 #               guest with the stock kernel
-#   e2e-debug   much the same as e2e with less load, in User-Mode Linux
-#   hostile     clients that keep no rule, in User-Mode Linux
-#   hostile-server  servers that keep no rule, in User-Mode Linux
+#   e2e-debug   much the same as e2e with less load on the debug kernel
+#   hostile     clients that keep no rule, on the debug kernel
+#   hostile-server  servers that keep no rule, on the debug kernel
 #   interop     two guests, client and server, each with this module and with
 #               the kernel's own rpcrdma.ko
 #   demo        what "make demo" does, with few files
@@ -33,8 +33,7 @@
 #   MODULE=in-tree    the guests run the kernel's own rpcrdma.ko (e2e levels)
 #   GUEST=uml         all levels with a guest but interop run in a kernel that is a
 #               program (scripts/uml-kernel.sh), not in QEMU
-#   GUEST=debug       they run in QEMU with a debug kernel of Linux 6.1
-#               (scripts/debug-kernel.sh, built now if need be)
+#   GUEST=debug       they run in QEMU with the debug kernel (scripts/debug-kernel.sh)
 #   ONLY=regex        of the guests' tests, run only these (mounts included)
 #   HOSTILE_SEED=n HOSTILE_STEPS=n   the random walks' (hostile levels)
 #   PRESSURE_SECONDS=n   of each load whose latencies are compared (hostile);
@@ -409,7 +408,7 @@ level_packages()
 level_kunit()
 {
 	local dir=$1 module guest tree tests=() ko name status=0 suites
-	MODULE='' guest_module kunit uml || return 0
+	MODULE='' guest_module kunit debug || return 0
 	while read -r ko; do
 		tests+=(--module "$ko")
 	done < <(find "$build/kunit" -name '*_test.ko' -o -name '*_memdev.ko' | sort)
@@ -462,7 +461,7 @@ run_e2e()
 	guest_ended "$level" $status "$dir"
 }
 
-# guest_module LEVEL stock|uml: set module to the one under test, built now for the
+# guest_module LEVEL stock|debug: set module to the one under test, built now for the
 # kernel of that sort unless MODULE names it; guest to what scripts/guest.sh is told to
 # run that kernel; tree to its build folder, if it is none of Debian's. Not 0: the
 # level has failed.
@@ -573,7 +572,7 @@ level_interop()
 level_e2e-debug()
 {
 	local module guest tree
-	guest_module e2e-debug uml || return 0
+	guest_module e2e-debug debug || return 0
 	run_e2e e2e-debug "$1" "${guest[@]}" --module "$module" --timeout 3000 -- "$1/guest/e2e.sh" reduced
 }
 
@@ -581,7 +580,7 @@ level_e2e-debug()
 run_hostile()
 {
 	local module guest tree
-	guest_module "$1" uml || return 0
+	guest_module "$1" debug || return 0
 	build_hostile "$2"
 	run_e2e "$1" "$2" "${guest[@]}" --smp 1 --module "$module" --timeout 1500 -- \
 		"$3" "${HOSTILE_SEED:-1}" "${HOSTILE_STEPS:-600}" "${PRESSURE_SECONDS:-0}"
@@ -627,8 +626,8 @@ run_level()
 # True if this level boots no guest, whose time runs on while it has no processor.
 on_host() { [[ $1 =~ ^(engine|build|simulation|packages)$ ]]; }
 
-# True if this level boots User-Mode Linux unless GUEST names another.
-uses_uml() { [[ ${GUEST:-uml} = uml && $1 =~ ^(kunit|e2e-debug|hostile|hostile-server|field)$ ]]; }
+# True if this level boots the debug kernel unless GUEST names another.
+uses_debug() { [[ ${GUEST:-debug} = debug && $1 =~ ^(kunit|e2e-debug|hostile|hostile-server)$ ]]; }
 
 # Take the next level from the file $1, a line each, and set level to it.
 next_level()
@@ -681,14 +680,14 @@ run_lanes()
 	done
 }
 
-# Build the kernels that the levels $@ need while a level without a guest runs, because
-# a build takes longer than all of those. A level that needs one waits for its end.
-prepare_kernels()
+# Build the kernel that one of the levels $@ needs while a level without a guest runs,
+# because a build takes longer than all of those. A level that needs it waits for its end.
+prepare_kernel()
 {
 	local level
 	for level in "$@"; do
-		if uses_uml "$level"; then
-			( trap - EXIT; renice -n 5 $BASHPID >/dev/null; scripts/uml-kernel.sh >/dev/null ) &
+		if uses_debug "$level"; then
+			( trap - EXIT; renice -n 5 $BASHPID >/dev/null; scripts/debug-kernel.sh >/dev/null ) &
 			return
 		fi
 	done
@@ -696,7 +695,7 @@ prepare_kernels()
 
 first=("${levels[@]}")
 if [ ${#levels[@]} -gt 1 ]; then
-	prepare_kernels "${levels[@]}"
+	prepare_kernel "${levels[@]}"
 	first=()
 	[ "${levels[0]}" != engine ] || first=(engine)
 fi
