@@ -2373,8 +2373,9 @@ struct rpcrdma_memory {
 	/* Read without a lock; they change seldom. */
 	u8 tight;		/* more than a quarter is used, or an account waits */
 	u8 full;		/* more than the limit is used */
-	/* Promises and quotas; apart from the above, as it changes often. */
-	u64 used __attribute__((aligned(64)));
+	/* Nothing: what changes often is in a cache line of its own. */
+	u8 apart[46];
+	u64 used;		/* promises and quotas */
 	u32 waiting;		/* accounts in the queue */
 	struct rpcrdma_memory_account *first, *last;
 };
