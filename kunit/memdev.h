@@ -43,8 +43,6 @@ struct memdev_traits {
 	u32	setup_ms;	/* that the making of a queue pair takes */
 	/* A Read's data come after the messages that were posted behind it. */
 	bool	late_reads;
-	/* The message that confirms a connection to its server gets lost. */
-	bool	lose_rtu;
 };
 
 enum {
@@ -115,8 +113,6 @@ void memdev_fail_wr(struct memdev *md, enum ib_wr_opcode opcode, unsigned int n,
 void memdev_fail_at(struct memdev *md, unsigned int n);
 /* The same, of what the calling thread does; nobody else's counts. */
 void memdev_fail_own(struct memdev *md, unsigned int n);
-/* The next @n changes of a queue pair to the error state are refused. */
-void memdev_refuse_err(struct memdev *md, unsigned int n);
 /* Has it, or the Work Request? */
 bool memdev_failed(struct memdev *md);
 

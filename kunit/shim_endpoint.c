@@ -5,7 +5,6 @@
 
 #include <linux/dma-mapping.h>
 #include <linux/mm.h>
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
@@ -21,7 +20,6 @@ unsigned int shim_mute;
 unsigned int shim_unpostable, shim_unpostable_opcode;
 static unsigned int shim_crowd;
 bool shim_removal_in_setup;
-void (*shim_before_destroy)(void);
 static atomic_t shim_in_setup;
 static DECLARE_WAIT_QUEUE_HEAD(shim_crowd_wait);
 unsigned int shim_max_send_wr[2];
@@ -168,8 +166,6 @@ static int shim_create_qp(struct rdma_cm_id *id, struct ib_pd *pd,
 static void shim_destroy_qp(struct rdma_cm_id *id)
 {
 	shim_check_nofs();
-	if (shim_before_destroy)
-		shim_before_destroy();
 	atomic_dec(&shim_balance.qps);
 	rdma_destroy_qp(id);
 }
@@ -253,8 +249,6 @@ static int shim_rw_init(struct rdma_rw_ctx *ctx, struct ib_qp *qp, u32 port,
 {
 	int rc;
 
-	/* The teardown waits for a transfer that is being prepared. */
-	shim_check_nofs();
 	if (shim_fault())
 		return -ENOMEM;
 	/* As where each context takes a memory region: the pool is empty. */
@@ -341,25 +335,6 @@ static int shim_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
 	return ib_post_send(qp, wr, bad);
 }
 
-void rpcrdma_rw_retry(struct work_struct *work);
-
-/*
- * The teardown cancels the work item that retries transfers once it has ended those that
- * wait, with ep->lock held.
- */
-static bool shim_queue_work(struct workqueue_struct *wq,
-			    struct work_struct *work)
-{
-#ifdef CONFIG_LOCKDEP
-	struct rpcrdma_ep *ep = container_of(work, struct rpcrdma_ep, rw_work);
-
-	if (work->func == rpcrdma_rw_retry &&
-	    lockdep_is_held(&ep->lock) != LOCK_STATE_HELD)
-		atomic_inc(&shim_misuse);
-#endif
-	return queue_work(wq, work);
-}
-
 static int shim_listen(struct rdma_cm_id *id, int backlog)
 {
 	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_DEVICE_REMOVAL };
@@ -388,23 +363,8 @@ static void *shim_kzalloc(size_t size, gfp_t gfp)
 	return shim_fault() ? NULL : kzalloc(size, gfp);
 }
 
-int rpcrdma_ep_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
-
-/* Marks what the handler does: nothing of the endpoint sets this. */
-static int shim_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
-{
-	unsigned int noio = memalloc_noio_save();
-	int rc = rpcrdma_ep_cm_handler(id, event);
-
-	memalloc_noio_restore(noio);
-	return rc;
-}
-
-/* Of a Receive */
 static void *shim_cache_zalloc(struct kmem_cache *cache, gfp_t gfp)
 {
-	if (current->flags & PF_MEMALLOC_NOIO)
-		atomic_inc(&shim_misuse);
 	return shim_fault() ? NULL : kmem_cache_zalloc(cache, gfp);
 }
 
@@ -457,13 +417,6 @@ static void *shim_kvmalloc(size_t size, gfp_t gfp)
 #define rdma_accept(...) \
 	(shim_fault() ? -ENOMEM : rdma_accept(__VA_ARGS__))
 #define rdma_listen(id, backlog)		shim_listen(id, backlog)
-#undef rdma_create_id
-#define rdma_create_id(net, handler, context, ps, type)			\
-	__rdma_create_kernel_id(net,					\
-				(handler) == rpcrdma_ep_cm_handler ?	\
-				shim_cm_handler : (handler),		\
-				context, ps, type, KBUILD_MODNAME)
-#define queue_work(wq, work)			shim_queue_work(wq, work)
 #undef kmem_cache_zalloc
 #undef kzalloc
 #undef kmalloc_node
@@ -502,11 +455,7 @@ void shim_listener_event(struct rpcrdma_listener *l, int type)
 {
 	struct rdma_cm_event event = { .event = type };
 
-	struct rdma_cm_id *id = l->id;
-
-	/* As the connection manager: it destroys the id when it is told to. */
-	if (id->event_handler(id, &event))
-		rdma_destroy_id(id);
+	l->id->event_handler(l->id, &event);
 	flush_delayed_work(&l->renew_work);
 }
 

@@ -374,23 +374,6 @@ static void SHIM_ONCE credits_version_1(struct kunit *test)
 	shim_traffic(test, pair, 6, 40, 5000, PAGE_SIZE, 0, false);
 }
 
-/*
- * A client that asks for nothing but version 1 is open when it is connected. Its Receives
- * are not allocated in the handler that hears of that.
- */
-static void SHIM_ONCE credits_version_1_alone(struct kunit *test)
-{
-	struct shim_pair *pair = test->priv;
-
-	pair->server_params.version_low = RPCRDMA_VERS_1;
-	pair->client_params.version_low = RPCRDMA_VERS_1;
-	pair->client_params.version_high = RPCRDMA_VERS_1;
-	shim_open(test);
-	KUNIT_EXPECT_EQ(test, pair->client.ep->conn.version, RPCRDMA_VERS_1);
-	KUNIT_EXPECT_EQ(test, atomic_read(&shim_misuse), 0);
-	shim_traffic(test, pair, 6, 40, 5000, PAGE_SIZE, 0, false);
-}
-
 /* Callers wait for regions: each may need half of all there are. */
 static void credits_few_regions(struct kunit *test)
 {
@@ -450,7 +433,6 @@ static struct kunit_case credits_cases[] = {
 	KUNIT_CASE(credits_continued),
 	KUNIT_CASE(credits_continued_smallest_window),
 	KUNIT_CASE(credits_version_1),
-	KUNIT_CASE(credits_version_1_alone),
 #endif
 	{}
 };
@@ -1234,34 +1216,6 @@ static int shim_close_fn(void *data)
 	kthread_complete_and_exit(&c->done, 0);
 }
 
-/*
- * A service thread may reserve a Send context when the connection is closed already, and
- * its protection domain is gone. All contexts made so far are with other threads.
- */
-static void close_reserved_late(struct kunit *test)
-{
-	struct shim_pair *pair = shim_open(test);
-	struct rpcrdma_ep *ep = pair->server.ep;
-	struct rpcrdma_send *sends[32], *s;
-	unsigned int nr = 0;
-
-	while (READ_ONCE(ep->free_sends) && nr < ARRAY_SIZE(sends)) {
-		s = rpcrdma_send_reserve(ep);
-		KUNIT_ASSERT_NOT_NULL(test, s);
-		sends[nr++] = s;
-	}
-	KUNIT_ASSERT_NULL(test, READ_ONCE(ep->free_sends));
-	KUNIT_ASSERT_LT(test, ep->sends_made, ep->nr_sends);
-	rpcrdma_ep_close(ep, NULL);
-	rpcrdma_ep_wait_closed(ep);
-	s = rpcrdma_send_reserve(ep);
-	KUNIT_EXPECT_NOT_NULL(test, s);
-	if (s)
-		rpcrdma_send_put(s);
-	while (nr)
-		rpcrdma_send_put(sends[--nr]);
-}
-
 /* Four threads at once, from both ends */
 static void shim_close_by_many(struct kunit *test, struct shim_pair *pair)
 {
@@ -1960,23 +1914,6 @@ static void listen_device_removed(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, shim_removal_at_listen);
 }
 
-/* The device goes, and the listener listens anew as soon as there is one. */
-static void listen_device_replaced(struct kunit *test)
-{
-	struct shim_pair *pair = test->priv;
-	struct sockaddr_in before, after;
-	unsigned int listens = shim_listens;
-
-	memcpy(&before, rpcrdma_listener_addr(pair->listener), sizeof(before));
-	shim_listener_event(pair->listener, RDMA_CM_EVENT_DEVICE_REMOVAL);
-	KUNIT_EXPECT_EQ(test, shim_listens, listens + 1);
-	memcpy(&after, rpcrdma_listener_addr(pair->listener), sizeof(after));
-	KUNIT_EXPECT_EQ(test, before.sin_port, after.sin_port);
-	shim_open(test);
-	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 100, 100, 0,
-					   PAGE_SIZE), 0);
-}
-
 /* Another device has the address: the listener is to be reached there. */
 static void listen_address_changed(struct kunit *test)
 {
@@ -2005,7 +1942,6 @@ static struct kunit_case close_cases[] = {
 	KUNIT_CASE(close_idle_by_client),
 	KUNIT_CASE(close_idle_by_server),
 	KUNIT_CASE(close_device_event),
-	KUNIT_CASE(close_reserved_late),
 	KUNIT_CASE(close_by_many),
 	KUNIT_CASE(close_calls_held),
 	KUNIT_CASE(close_invalidating),
@@ -2023,7 +1959,6 @@ static struct kunit_case close_cases[] = {
 	KUNIT_CASE(close_removed_in_setup),
 	KUNIT_CASE(listen_device_removed),
 	KUNIT_CASE(listen_address_changed),
-	KUNIT_CASE(listen_device_replaced),
 #ifdef SHIM_FIRST_DEVICE
 	KUNIT_CASE(close_opening_timeout),
 	KUNIT_CASE(close_no_grants),

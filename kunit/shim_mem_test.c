@@ -261,162 +261,6 @@ static void hardware_drops_calls_last(struct kunit *test)
 	shim_rpc_end(c, rpc);
 }
 
-/*
- * A service thread that processes messages while the teardown does, and could execute a
- * Call, does not get it either.
- */
-static void hardware_keeps_no_call_last(struct kunit *test)
-{
-	struct shim_pair *pair = shim_open(test);
-	struct shim_side *c = &pair->client, *s = &pair->server;
-	struct shim_rpc *rpc = shim_rpcs(test, 1);
-	struct rpcrdma_life_step step;
-	struct rpcrdma_recv *rv;
-
-	shim_rpc_init(rpc, NULL, NULL);
-	memdev_hold(shim_memdev, false, true);
-	KUNIT_ASSERT_EQ(test, shim_rpc_send(c, rpc), 0);
-	KUNIT_ASSERT_TRUE(test, shim_poll(memdev_held(shim_memdev)));
-	spin_lock(&s->ep->lock);
-	step = rpcrdma_life_close(&s->ep->life, NULL);
-	spin_unlock(&s->ep->lock);
-	memdev_hold(shim_memdev, false, false);
-	KUNIT_ASSERT_TRUE(test, shim_poll(rpcrdma_ep_holds_messages(s->ep)));
-	flush_delayed_work(&s->ep->take_work);
-	flush_work(&s->take_work);
-	/* As in the teardown */
-	WRITE_ONCE(s->ep->drained, true);
-	rv = rpcrdma_ep_take_messages(s->ep, true);
-	KUNIT_EXPECT_NULL(test, rv);
-	if (rv)
-		rpcrdma_recv_put(rv);
-	WRITE_ONCE(s->ep->drained, false);
-	KUNIT_EXPECT_EQ(test, atomic_read(&s->calls), 0);
-	rpcrdma_ep_carry_out(s->ep, &step);
-	KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));
-	KUNIT_EXPECT_TRUE(test, shim_wait_gone(c));
-	shim_rpc_end(c, rpc);
-}
-
-/* The client's confirmation is lost; that its messages arrive is as good. */
-static void hardware_loses_confirmation(struct kunit *test)
-{
-	struct shim_pair *pair = test->priv;
-	struct memdev_traits t;
-
-	shim_device_is(&t);
-	t.lose_rtu = true;
-	memdev_set_traits(shim_memdev, &t);
-	shim_open(test);
-	KUNIT_EXPECT_TRUE(test, shim_poll(READ_ONCE(pair->server.ep->life.met)));
-	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 100, 100, 0,
-					   PAGE_SIZE), 0);
-}
-
-static void shim_release_completions(void)
-{
-	memdev_hold(shim_memdev, false, false);
-	/* They are polled in a softirq. */
-	schedule_timeout_uninterruptible(2);
-}
-
-/* Close the server while it reads, when the device refuses to stop @refusals times. */
-static void shim_close_unstopped(struct kunit *test, unsigned int refusals,
-				 bool regions)
-{
-	struct shim_pair *pair = test->priv;
-	struct shim_side *c = &pair->client, *s = &pair->server;
-	struct shim_rpc *rpcs = shim_rpcs(test, 4);
-	struct memdev_traits t;
-	struct shim_buf arg;
-	int i;
-
-	shim_device_is(&t);
-	t.reads_into_regions = regions;
-	memdev_set_traits(shim_memdev, &t);
-	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&arg, 0, 3 * PAGE_SIZE), 0);
-	shim_buf_fill(&arg, 0);
-	shim_open(test);
-	WRITE_ONCE(s->hold_calls, true);
-	for (i = 0; i < 4; i++) {
-		shim_rpc_init(&rpcs[i], &arg, NULL);
-		KUNIT_ASSERT_EQ(test, shim_rpc_send(c, &rpcs[i]), 0);
-	}
-	KUNIT_ASSERT_TRUE(test, shim_wait_until(s, READ_ONCE(s->nr_held) == 4));
-	WRITE_ONCE(s->hold_calls, false);
-	/* The Reads are carried out, and the endpoint has not heard of it. */
-	memdev_hold(shim_memdev, true, false);
-	shim_release(s, 4);
-	KUNIT_ASSERT_TRUE(test, shim_poll(memdev_held(shim_memdev)));
-	if (refusals == INT_MAX)
-		shim_before_destroy = shim_release_completions;
-	memdev_refuse_err(shim_memdev, refusals);
-	rpcrdma_ep_close(s->ep, NULL);
-	if (refusals != INT_MAX)
-		memdev_hold(shim_memdev, false, false);
-	KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));
-	KUNIT_EXPECT_TRUE(test, shim_wait_gone(c));
-	shim_before_destroy = NULL;
-	memdev_refuse_err(shim_memdev, 0);
-	for (i = 0; i < 4; i++)
-		shim_rpc_end(c, &rpcs[i]);
-	shim_buf_free(&arg);
-	shim_disconnect(test, pair);
-}
-
-/* A device may refuse for a while to stop a queue pair, as when it ends it by itself. */
-static void hardware_stops_late(struct kunit *test)
-{
-	shim_close_unstopped(test, 3, false);
-	shim_close_unstopped(test, 3, true);
-}
-
-/*
- * A device that refuses for good: what it has been given is not freed before the queue
- * pair and the completion queues are gone.
- */
-static void hardware_never_stops(struct kunit *test)
-{
-	shim_close_unstopped(test, INT_MAX, false);
-	shim_close_unstopped(test, INT_MAX, true);
-}
-
-/* The device goes and another one comes: a listener bound to its address serves again. */
-static void hardware_is_replaced(struct kunit *test)
-{
-	struct shim_pair *pair = shim_open(test);
-	struct shim_removal *r;
-	struct memdev *md;
-	int rc = -ENODEV, i;
-
-	/* Not the test's memory: it may outlive the test. */
-	r = kzalloc(sizeof(*r), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, r);
-	init_completion(&r->done);
-	r->dev = shim_get_device(pair->client.ep->device);
-	KUNIT_ASSERT_NOT_NULL(test, r->dev);
-	kthread_run(shim_remove_fn, r, "shim_remove");
-	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->client));
-	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->server));
-	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&r->done, 60 * HZ));
-	kfree(r);
-	shim_memdev = NULL;
-	shim_disconnect(test, pair);
-	md = memdev_add("mem0");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(md));
-	for (i = 0; i < SHIM_WAIT_S && rc; i++) {
-		rc = shim_connect(pair);
-		if (rc)
-			schedule_timeout_uninterruptible(HZ);
-	}
-	KUNIT_EXPECT_EQ(test, rc, 0);
-	if (!rc)
-		KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 100, 100, 0,
-						   PAGE_SIZE), 0);
-	shim_disconnect(test, pair);
-	shim_memdev = md;
-}
-
 /* Completions of Sends come late, those of Receives before them, or after. */
 static void hardware_completes_late(struct kunit *test)
 {
@@ -670,15 +514,10 @@ static struct kunit_case hardware_cases[] = {
 	KUNIT_CASE(hardware_without_regions),
 	KUNIT_CASE(hardware_answers_last),
 	KUNIT_CASE(hardware_drops_calls_last),
-	KUNIT_CASE(hardware_keeps_no_call_last),
-	KUNIT_CASE(hardware_loses_confirmation),
-	KUNIT_CASE(hardware_stops_late),
-	KUNIT_CASE(hardware_never_stops),
 	KUNIT_CASE(hardware_completes_late),
 	KUNIT_CASE(hardware_overtakes),
 	KUNIT_CASE(hardware_fails_work),
 	KUNIT_CASE(hardware_fails_anything),
-	KUNIT_CASE(hardware_is_replaced),
 	{}
 };
 

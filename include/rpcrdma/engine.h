@@ -2693,9 +2693,6 @@ struct rpcrdma_life {
 	u8 released;		/* steps of the release that are through */
 	u8 odd;			/* client: rpcrdma_life_odd() was called */
 	u8 end;			/* enum rpcrdma_end */
-	u8 stops;		/* how often STOP was refused */
-	/* STOP was refused for good: the device may complete and place data */
-	u8 unstopped;
 	int status;		/* the errno that it closed with */
 	u32 limit_ms;		/* of each step before the opening, 0: the default */
 };
@@ -2713,8 +2710,6 @@ enum {
 	RPCRDMA_LIFE_WAKE = 4,
 	/* have it released; tell @reason, if there is one */
 	RPCRDMA_LIFE_CLOSE = 8,
-	/* server: report to the connection manager that the client is connected */
-	RPCRDMA_LIFE_CONFIRM = 16,
 };
 
 struct rpcrdma_life_step {
@@ -2775,29 +2770,6 @@ struct rpcrdma_life_step rpcrdma_life_failed(struct rpcrdma_life *life,
 struct rpcrdma_life_step rpcrdma_life_close(struct rpcrdma_life *life,
 					    const char *reason);
 
-/* What becomes of a Call that has arrived */
-enum rpcrdma_call_fate {
-	RPCRDMA_CALL_DROPPED,	/* its Receive is released */
-	RPCRDMA_CALL_KEPT,	/* returned to the context that processes messages */
-	RPCRDMA_CALL_TOLD,	/* passed to the transport */
-};
-
-/*
- * Return the fate of the Call @rx. @keep: the context that processes messages can
- * execute a Call without Read chunks. Once the connection is closing, a Call is dropped
- * because its Reply cannot be sent; its sender sends it again on another connection.
- */
-static inline enum rpcrdma_call_fate
-rpcrdma_call_fate(const struct rpcrdma_life *life, const struct rpcrdma_rx *rx,
-		  bool keep)
-{
-	if (__atomic_load_n(&life->stage, __ATOMIC_RELAXED) >=
-	    RPCRDMA_STAGE_CLOSING)
-		return RPCRDMA_CALL_DROPPED;
-	return keep && !rpcrdma_call_read_octets(rx) ? RPCRDMA_CALL_KEPT :
-						       RPCRDMA_CALL_TOLD;
-}
-
 /* What the maker does next */
 enum rpcrdma_make {
 	RPCRDMA_MAKE_ADDRESS,		/* ask to resolve it, within @ms */
@@ -2838,18 +2810,14 @@ enum rpcrdma_release {
 	RPCRDMA_RELEASE_MAKER,		/* wait for the maker's end */
 	RPCRDMA_RELEASE_TIMERS,		/* stop the connection's time limits */
 	RPCRDMA_RELEASE_DISCONNECT,	/* tell the peer */
-	RPCRDMA_RELEASE_STOP,		/* move the queue pair to ERR */
-	RPCRDMA_RELEASE_PAUSE,		/* wait RPCRDMA_STOP_PAUSE_MS */
 	RPCRDMA_RELEASE_DRAIN,		/* wait for what is posted */
-	RPCRDMA_RELEASE_MESSAGES,	/* process those that have arrived */
-	RPCRDMA_RELEASE_RESET,		/* wait until the device is through */
-	RPCRDMA_RELEASE_POSTED,		/* end what was posted */
-	RPCRDMA_RELEASE_WAITING,	/* end what waits to be posted */
+	RPCRDMA_RELEASE_RESET,		/* ... and until the device is through */
+	RPCRDMA_RELEASE_WORK,		/* end what was posted or waits */
 	RPCRDMA_RELEASE_USERS,		/* wait for those who prepare work */
 	RPCRDMA_RELEASE_QUEUE_PAIR,	/* no peer reaches any memory after this */
-	RPCRDMA_RELEASE_COMPLETIONS,	/* the queues; nothing comes after that */
 	RPCRDMA_RELEASE_REGIONS,
 	RPCRDMA_RELEASE_EXPOSED,	/* Replies that were to be pulled */
+	RPCRDMA_RELEASE_COMPLETIONS,	/* the queues; nothing comes after that */
 	RPCRDMA_RELEASE_BUFFERS,	/* unmapped */
 	RPCRDMA_RELEASE_DOMAIN,
 	RPCRDMA_RELEASE_ID,		/* of the connection manager */
@@ -2858,60 +2826,12 @@ enum rpcrdma_release {
 	RPCRDMA_RELEASE_END,
 };
 
-enum {
-	/* Milliseconds between two attempts of STOP, and how many there are */
-	RPCRDMA_STOP_PAUSE_MS = 100,
-	RPCRDMA_STOP_TRIES = 50,
-};
-
 /*
- * Return the next thing to be taken down, after the one before was.
- * @qp: there is a queue pair; @posted: something was posted to its Send Queue;
- * @result: of STOP, 0 or a negative errno; 0 for any other step
+ * The next thing to be taken down, after the one before was.
+ * @qp: there is a queue pair; @posted: something was posted to its Send Queue
  */
 enum rpcrdma_release rpcrdma_life_release(struct rpcrdma_life *life, bool qp,
-					  bool posted, int result);
-
-/*
- * A listener that is bound to one address. Its endpoint in the connection manager goes
- * with the device, and stays where the address is not any more. Embed it, zeroed. All
- * calls for one listener are serialised.
- */
-struct rpcrdma_listening {
-	u8 listening;
-	u8 begun;		/* it has been listening */
-	u32 failures;		/* attempts since the last loss */
-};
-
-enum rpcrdma_listen_event {
-	RPCRDMA_LISTEN_MOVED,	/* another device has the address */
-	RPCRDMA_LISTEN_REMOVED,	/* the device was removed */
-	RPCRDMA_LISTEN_GONE,	/* the address was removed */
-	RPCRDMA_LISTEN_BACK,	/* the address was added */
-	RPCRDMA_NR_LISTEN_EVENTS,
-};
-
-/* What the log is to say */
-enum rpcrdma_listen_say {
-	RPCRDMA_LISTEN_SAY_NOTHING,
-	RPCRDMA_LISTEN_SAY_LOST,	/* with the cause */
-	RPCRDMA_LISTEN_SAY_FAILS,	/* the pace is slower from now on */
-	RPCRDMA_LISTEN_SAY_AGAIN,
-};
-
-struct rpcrdma_listen_step {
-	bool retry;		/* listen anew in @ms milliseconds, and report the result */
-	u32 ms;
-	enum rpcrdma_listen_say say;
-	const char *cause;	/* a static string */
-};
-
-/* Return what is to be done about an event. */
-struct rpcrdma_listen_step rpcrdma_listen_news(struct rpcrdma_listening *l,
-						enum rpcrdma_listen_event event);
-/* Report an attempt, the first one too; @result: 0 or a negative errno. */
-struct rpcrdma_listen_step rpcrdma_listen_tried(struct rpcrdma_listening *l,
-						int result);
+					  bool posted);
 
 /*
  * What a client does with its connection, of which it has one at a time, and in which

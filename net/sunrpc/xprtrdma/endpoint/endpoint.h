@@ -597,10 +597,7 @@ struct rpcrdma_ep {
 	int			device_node;	/* its memory's, or NUMA_NO_NODE */
 	u32			report;		/* of Send contexts, see there */
 	struct ib_pd		*pd;
-	u32			lkey;		/* of the PD; outlives it */
 	struct ib_qp		*qp;
-	/* For transfers that outlive the queue pair, see rpcrdma_rw_late_begin() */
-	struct ib_qp		*late_qp;
 	struct ib_cq		*send_cq, *recv_cq;
 	u8			initiator_depth, responder_resources;
 	atomic_t		users;		/* hold off the teardown */
@@ -671,7 +668,6 @@ struct rpcrdma_ep {
 
 	struct delayed_work	open_timer;
 	struct delayed_work	stall_timer;
-	struct work_struct	opened_work;	/* a client's, of version 1 */
 	struct work_struct	broken_work;	/* the device gave it up */
 	struct work_struct	accept_work;	/* a server's setup */
 	struct work_struct	teardown_work;

@@ -3,7 +3,6 @@
  * Connections: making, opening, tearing down.
  */
 
-#include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/sched/mm.h>
@@ -21,7 +20,6 @@ static void rpcrdma_ep_teardown(struct work_struct *work);
 static void rpcrdma_ep_overdue(struct work_struct *work);
 static void rpcrdma_ep_broken(struct work_struct *work);
 static void rpcrdma_ep_opened(struct rpcrdma_ep *ep);
-static void rpcrdma_ep_opened_later(struct work_struct *work);
 static void rpcrdma_ep_release(struct kref *kref);
 
 struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
@@ -62,7 +60,6 @@ struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
 	init_llist_head(&ep->completed);
 	INIT_WORK(&ep->reap_work, rpcrdma_works_reap);
 	INIT_DELAYED_WORK(&ep->stall_timer, rpcrdma_stall_expired);
-	INIT_WORK(&ep->opened_work, rpcrdma_ep_opened_later);
 	INIT_WORK(&ep->broken_work, rpcrdma_ep_broken);
 	INIT_WORK(&ep->rw_work, rpcrdma_rw_retry);
 	INIT_WORK(&ep->teardown_work, rpcrdma_ep_teardown);
@@ -123,44 +120,8 @@ static void rpcrdma_ep_free_cqs(struct rpcrdma_ep *ep)
 	cancel_work_sync(&ep->reap_work);
 }
 
-/* Returns 0, or a negative errno of a device that does not stop. */
-static int rpcrdma_ep_stop(struct rpcrdma_ep *ep)
-{
-	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
-	int rc = ib_modify_qp(ep->qp, &attr, IB_QP_STATE);
-
-	if (rc && !ep->life.stops)
-		pr_warn_ratelimited("rpcrdma: device %s does not stop the connection to %pISpc: error %d\n",
-				    ep->device->name, &ep->remote, rc);
-	return rc;
-}
-
-/*
- * Returns true if nothing uses the queue pair but transfers that the device refuses to
- * stop.
- */
-static bool rpcrdma_ep_unused(struct rpcrdma_ep *ep)
-{
-	u32 posted;
-
-	spin_lock(&ep->lock);
-	posted = rpcrdma_rw_nr_posted(ep);
-	spin_unlock(&ep->lock);
-	return atomic_read(&ep->users) == posted && !test_bit(0, &ep->taking);
-}
-
-static void rpcrdma_ep_destroy_qp(struct rpcrdma_ep *ep)
-{
-	if (unlikely(ep->life.unstopped))
-		rpcrdma_rw_late_begin(ep);
-	rdma_destroy_qp(ep->id);
-	ep->qp = NULL;
-	cancel_work_sync(&ep->broken_work);
-}
-
-/* Returns the result of STOP, 0 of all else. */
-static int rpcrdma_ep_release_one(struct rpcrdma_ep *ep,
-				  enum rpcrdma_release what)
+static void rpcrdma_ep_release_one(struct rpcrdma_ep *ep,
+				   enum rpcrdma_release what)
 {
 	switch (what) {
 	case RPCRDMA_RELEASE_MAKER:
@@ -168,50 +129,41 @@ static int rpcrdma_ep_release_one(struct rpcrdma_ep *ep,
 		wait_for_completion(&ep->made);
 		break;
 	case RPCRDMA_RELEASE_TIMERS:
-		cancel_work_sync(&ep->opened_work);
 		cancel_delayed_work_sync(&ep->open_timer);
 		cancel_delayed_work_sync(&ep->stall_timer);
 		break;
 	case RPCRDMA_RELEASE_DISCONNECT:
 		rdma_disconnect(ep->id);
 		break;
-	case RPCRDMA_RELEASE_STOP:
-		return rpcrdma_ep_stop(ep);
-	case RPCRDMA_RELEASE_PAUSE:
-		msleep(RPCRDMA_STOP_PAUSE_MS);
-		break;
 	case RPCRDMA_RELEASE_DRAIN:
 		ib_drain_qp(ep->qp);
-		break;
-	case RPCRDMA_RELEASE_MESSAGES:
 		rpcrdma_recvs_drain(ep);
 		break;
 	case RPCRDMA_RELEASE_RESET:
 		rpcrdma_ep_quiet(ep);
 		break;
-	case RPCRDMA_RELEASE_POSTED:
+	case RPCRDMA_RELEASE_WORK:
 		rpcrdma_work_flush(ep);
-		rpcrdma_rw_late_end(ep);
-		break;
-	case RPCRDMA_RELEASE_WAITING:
-		rpcrdma_waiting_flush(ep);
 		break;
 	case RPCRDMA_RELEASE_USERS:
 		/* They prepare regions or transfers that will be refused. */
-		wait_event(ep->wait, rpcrdma_ep_unused(ep));
+		wait_event(ep->wait, atomic_read(&ep->users) == 0 &&
+				     !test_bit(0, &ep->taking));
 		cancel_work_sync(&ep->rw_work);
 		break;
 	case RPCRDMA_RELEASE_QUEUE_PAIR:
-		rpcrdma_ep_destroy_qp(ep);
-		break;
-	case RPCRDMA_RELEASE_COMPLETIONS:
-		rpcrdma_ep_free_cqs(ep);
+		rdma_destroy_qp(ep->id);
+		ep->qp = NULL;
+		cancel_work_sync(&ep->broken_work);
 		break;
 	case RPCRDMA_RELEASE_REGIONS:
 		rpcrdma_mrs_destroy(ep);
 		break;
 	case RPCRDMA_RELEASE_EXPOSED:
 		rpcrdma_exposed_destroy(ep);
+		break;
+	case RPCRDMA_RELEASE_COMPLETIONS:
+		rpcrdma_ep_free_cqs(ep);
 		break;
 	case RPCRDMA_RELEASE_BUFFERS:
 		rpcrdma_recvs_unmap(ep);
@@ -220,7 +172,6 @@ static int rpcrdma_ep_release_one(struct rpcrdma_ep *ep,
 	case RPCRDMA_RELEASE_DOMAIN:
 		if (ep->pd)
 			ib_dealloc_pd(ep->pd);
-		ep->pd = NULL;
 		break;
 	case RPCRDMA_RELEASE_ID:
 		/* Waits for a CM handler that is running. */
@@ -239,7 +190,6 @@ static int rpcrdma_ep_release_one(struct rpcrdma_ep *ep,
 		complete_all(&ep->closed);
 		break;
 	}
-	return 0;
 }
 
 static void rpcrdma_ep_teardown(struct work_struct *work)
@@ -249,14 +199,13 @@ static void rpcrdma_ep_teardown(struct work_struct *work)
 	/* Memory reclaim may wait for an RPC, and that for this. */
 	unsigned int nofs = memalloc_nofs_save();
 	enum rpcrdma_release what;
-	int rc = 0;
 
 	do {
 		spin_lock(&ep->lock);
-		what = rpcrdma_life_release(&ep->life, ep->qp, ep->sq.posted,
-					    rc);
+		what = rpcrdma_life_release(&ep->life, ep->qp,
+					    ep->sq.posted);
 		spin_unlock(&ep->lock);
-		rc = rpcrdma_ep_release_one(ep, what);
+		rpcrdma_ep_release_one(ep, what);
 	} while (what != RPCRDMA_RELEASE_END);
 	rpcrdma_recvs_end(ep);
 	memalloc_nofs_restore(nofs);
@@ -295,9 +244,6 @@ static void rpcrdma_ep_opened(struct rpcrdma_ep *ep)
 	if (step.todo & RPCRDMA_LIFE_OPENED) {
 		cancel_delayed_work(&ep->open_timer);
 		trace_rpcrdma_opened(ep);
-		/* The teardown, which destroys the id, waits for this context. */
-		if (step.todo & RPCRDMA_LIFE_CONFIRM)
-			rdma_notify(ep->id, IB_EVENT_COMM_EST);
 		if (ep->conn.version == RPCRDMA_VERS_1)
 			rpcrdma_ep_opened_v1(ep);
 		if (ep->ops->opened)
@@ -324,23 +270,8 @@ static void rpcrdma_ep_news(struct rpcrdma_ep *ep, enum rpcrdma_news news,
 		events = rpcrdma_conn_established(&ep->conn);
 	}
 	spin_unlock(&ep->lock);
-	/*
-	 * With version 1 that allocates all Receives. Not here, because the connection
-	 * manager has one thread for these events of all devices and protocols.
-	 */
-	if (events & RPCRDMA_EV_OPENED)
-		queue_work(rpcrdma_message_wq, &ep->opened_work);
-	rpcrdma_ep_events(ep, events & ~RPCRDMA_EV_OPENED);
+	rpcrdma_ep_events(ep, events);
 	rpcrdma_ep_carry_out(ep, &step);
-}
-
-static void rpcrdma_ep_opened_later(struct work_struct *work)
-{
-	/* Memory reclaim may wait for an RPC, and that for this. */
-	unsigned int nofs = memalloc_nofs_save();
-
-	rpcrdma_ep_opened(container_of(work, struct rpcrdma_ep, opened_work));
-	memalloc_nofs_restore(nofs);
 }
 
 /* What the server's answer to the connect request says */

@@ -7,7 +7,6 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/scatterlist.h>
-#include <rdma/mr_pool.h>
 
 #include "internal.h"
 #include "trace.h"
@@ -41,12 +40,11 @@ struct rpcrdma_rw *rpcrdma_rw_alloc(struct rpcrdma_ep *ep,
 {
 	struct rpcrdma_rw *rw;
 
-	/* Before the teardown waits for it */
-	rw = kzalloc(sizeof(*rw) + priv, gfp);
-	if (!rw)
+	if (!rpcrdma_ep_enter(ep))
 		return NULL;
-	if (!rpcrdma_ep_enter(ep)) {
-		kfree(rw);
+	rw = kzalloc(sizeof(*rw) + priv, gfp);
+	if (!rw) {
+		rpcrdma_ep_leave(ep);
 		return NULL;
 	}
 	rw->priv = rw + 1;
@@ -67,13 +65,9 @@ struct rpcrdma_rw *rpcrdma_rw_alloc(struct rpcrdma_ep *ep,
 	return rw;
 }
 
-/*
- * Retry the transfers that wait for memory regions. Caller holds ep->lock, so that the
- * teardown, which takes it to end these transfers, cancels the work item afterwards.
- */
+/* Have those tried that wait for memory regions. Before rpcrdma_ep_leave() */
 static void rpcrdma_rw_wake(struct rpcrdma_ep *ep)
 {
-	lockdep_assert_held(&ep->lock);
 	if (unlikely(rpcrdma_read_wanted(&ep->read_pool)))
 		queue_work(rpcrdma_wq, &ep->rw_work);
 }
@@ -111,9 +105,8 @@ static void rpcrdma_rw_ctxt_unprepare(struct rpcrdma_rw *rw,
 	struct rpcrdma_ep *ep = rw->ep;
 
 	if (ctxt->wrs)
-		rdma_rw_ctx_destroy(&ctxt->rw, ep->qp ?: ep->late_qp,
-				    ep->id->port_num, ctxt->sg, ctxt->nents,
-				    rw->dir);
+		rdma_rw_ctx_destroy(&ctxt->rw, ep->qp, ep->id->port_num,
+				    ctxt->sg, ctxt->nents, rw->dir);
 	ctxt->wrs = 0;
 }
 
@@ -128,7 +121,6 @@ static void rpcrdma_rw_unprepare(struct rpcrdma_rw *rw)
 
 static void rpcrdma_rw_unmap(struct rpcrdma_rw *rw)
 {
-	struct rpcrdma_ep *ep = rw->ep;
 	struct rpcrdma_rw_ctxt *ctxt, *next;
 
 	list_for_each_entry_safe(ctxt, next, &rw->ctxts, list) {
@@ -136,13 +128,12 @@ static void rpcrdma_rw_unmap(struct rpcrdma_rw *rw)
 		list_del(&ctxt->list);
 		kfree(ctxt);
 	}
-	if (unlikely(rw->claim.waits || rpcrdma_read_wanted(&ep->read_pool))) {
-		spin_lock(&ep->lock);
-		if (rw->claim.waits)
-			rpcrdma_read_over(&ep->read_pool, &rw->claim);
-		rpcrdma_rw_wake(ep);
-		spin_unlock(&ep->lock);
+	if (unlikely(rw->claim.waits)) {
+		spin_lock(&rw->ep->lock);
+		rpcrdma_read_over(&rw->ep->read_pool, &rw->claim);
+		spin_unlock(&rw->ep->lock);
 	}
+	rpcrdma_rw_wake(rw->ep);
 }
 
 static void rpcrdma_rw_destroy(struct rpcrdma_rw *rw)
@@ -186,9 +177,7 @@ static int rpcrdma_rw_short(struct rpcrdma_rw *rw, int rc)
 	if (!waits)
 		return rc;
 	rpcrdma_rw_unprepare(rw);
-	spin_lock(&ep->lock);
 	rpcrdma_rw_wake(ep);
-	spin_unlock(&ep->lock);
 	return 0;
 }
 
@@ -323,23 +312,18 @@ int rpcrdma_rw_add(struct rpcrdma_rw *rw, const struct rpcrdma_lists *lists,
 {
 	struct rpcrdma_stretch at = { .offset = chunk_offset, .length = length };
 	struct rpcrdma_extent_pos pos = { .ext = ext, .nr = nr };
-	/*
-	 * The teardown waits for this transfer, and memory reclaim may wait for an RPC
-	 * of a client whose reconnect waits for a device's removal.
-	 */
-	unsigned int nofs = memalloc_nofs_save();
 	struct rpcrdma_segment part;
-	int rc = 0;
+	int rc;
 
 	if (offset)
 		rpcrdma_extent_skip(&pos, offset);
-	while (!rc && rpcrdma_chunk_next(lists, chunk, &at, &part)) {
+	while (rpcrdma_chunk_next(lists, chunk, &at, &part)) {
 		rc = rpcrdma_rw_add_parts(rw, &part, &pos);
-		if (!rc)
-			rw->octets += part.length;
+		if (rc)
+			return rc;
+		rw->octets += part.length;
 	}
-	memalloc_nofs_restore(nofs);
-	return rc ?: at.length ? -EINVAL : 0;
+	return at.length ? -EINVAL : 0;
 }
 
 /*
@@ -429,51 +413,6 @@ void rpcrdma_rw_write(struct rpcrdma_rw *rw,
 	rpcrdma_rw_turn(rw);
 }
 
-u32 rpcrdma_rw_nr_posted(struct rpcrdma_ep *ep)
-{
-	const struct rpcrdma_work *work;
-	u32 nr = 0;
-
-	lockdep_assert_held(&ep->lock);
-	for (work = ep->inflight; work; work = work->next)
-		if (work->kind == RPCRDMA_WORK_RDMA)
-			nr += work->done == rpcrdma_rw_work_done;
-		else
-			nr += !!container_of(work, struct rpcrdma_send,
-					     work)->rw;
-	return nr;
-}
-
-/*
- * rdma_rw_ctx_destroy() takes the device from the queue pair, and returns memory regions
- * to its pool. Once the queue pair is destroyed, this stands in for it.
- */
-void rpcrdma_rw_late_begin(struct rpcrdma_ep *ep)
-{
-	struct ib_qp *late = kzalloc(sizeof(*late), GFP_NOFS | __GFP_NOFAIL);
-	struct ib_qp *qp = ep->qp;
-
-	late->device = qp->device;
-	late->pd = qp->pd;
-	spin_lock_init(&late->mr_lock);
-	INIT_LIST_HEAD(&late->rdma_mrs);
-	/* The regions in use are no longer this queue pair's. */
-	spin_lock_irq(&qp->mr_lock);
-	late->mrs_used = qp->mrs_used;
-	qp->mrs_used = 0;
-	spin_unlock_irq(&qp->mr_lock);
-	ep->late_qp = late;
-}
-
-void rpcrdma_rw_late_end(struct rpcrdma_ep *ep)
-{
-	if (likely(!ep->late_qp))
-		return;
-	ib_mr_pool_destroy(ep->late_qp, &ep->late_qp->rdma_mrs);
-	kfree(ep->late_qp);
-	ep->late_qp = NULL;
-}
-
 static struct rpcrdma_rw *rpcrdma_rw_dequeue(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_rw *rw;
@@ -555,14 +494,14 @@ void rpcrdma_rw_read(struct rpcrdma_rw *rw)
 		spin_lock(&ep->lock);
 		turn = rpcrdma_read_whole(&rw->claim,
 					  rpcrdma_ep_is_closing(ep));
-		if (turn == RPCRDMA_READ_BEHIND) {
+		if (turn == RPCRDMA_READ_BEHIND)
 			list_add_tail(&rw->work.list, &ep->rw_waiting);
-			rpcrdma_rw_wake(ep);
-		}
 		spin_unlock(&ep->lock);
 	}
 	if (turn == RPCRDMA_READ_POST)
 		rpcrdma_rw_post(rw);
-	else if (turn != RPCRDMA_READ_BEHIND)
+	else if (turn == RPCRDMA_READ_BEHIND)
+		rpcrdma_rw_wake(ep);
+	else
 		rpcrdma_rw_end(rw, false);
 }

@@ -4,7 +4,6 @@
  * memory of Send contexts. Who may post, and when, is the engine's to say.
  */
 
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "internal.h"
@@ -201,14 +200,14 @@ static void rpcrdma_wc_rw(struct ib_cq *cq, struct ib_wc *wc)
 				  ib_wc_status_msg(wc->status));
 }
 
-/* No completion comes any more, and the connection is closing. */
+/* The queue pair is drained, the state says closing. */
 void rpcrdma_work_flush(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_work *work, *next;
 	LIST_HEAD(through);
+	LIST_HEAD(all);
 
-	/* The owner of work that was carried out is told so. */
-	queue_work(rpcrdma_message_wq, &ep->reap_work);
+	/* What was carried out is told so. */
 	flush_work(&ep->reap_work);
 	spin_lock(&ep->lock);
 	work = ep->inflight;
@@ -218,21 +217,6 @@ void rpcrdma_work_flush(struct rpcrdma_ep *ep)
 		next = work->next;
 		rpcrdma_work_through(ep, work, &through);
 	}
-	spin_unlock(&ep->lock);
-	/* Not one of these is known to have been carried out. */
-	rpcrdma_work_tell(&through, false);
-}
-
-/* The connection is closing. */
-void rpcrdma_waiting_flush(struct rpcrdma_ep *ep)
-{
-	struct rpcrdma_work *work, *next;
-	LIST_HEAD(through);
-	LIST_HEAD(all);
-
-	/* Where the device does not stop, reaping stops here. */
-	flush_work(&ep->reap_work);
-	spin_lock(&ep->lock);
 	list_splice_tail_init(&ep->rw_waiting, &all);
 	list_splice_tail_init(&ep->transfers, &all);
 	list_splice_tail_init(&ep->messages, &all);
@@ -241,6 +225,7 @@ void rpcrdma_waiting_flush(struct rpcrdma_ep *ep)
 		rpcrdma_work_through(ep, work, &through);
 	}
 	spin_unlock(&ep->lock);
+	/* Not one of these is known to have been carried out. */
 	rpcrdma_work_tell(&through, false);
 }
 
@@ -371,7 +356,6 @@ int rpcrdma_send_larger(struct rpcrdma_send *s, u32 octets, gfp_t gfp)
 {
 	struct rpcrdma_ep *ep = s->ep;
 	u32 size = RPCRDMA_SMALL_SEND;
-	unsigned int nofs;
 	int rc;
 
 	if (octets > size)
@@ -381,14 +365,11 @@ int rpcrdma_send_larger(struct rpcrdma_send *s, u32 octets, gfp_t gfp)
 	/* The teardown unmaps it. */
 	if (!rpcrdma_ep_enter(ep))
 		return -ENOTCONN;
-	/* As in rpcrdma_rw_add() */
-	nofs = memalloc_nofs_save();
 	rc = rpcrdma_send_buffer(s, size, gfp);
 	if (unlikely(rc) && octets < size)
 		rc = rpcrdma_send_buffer(s, octets, gfp);
 	if (unlikely(rc) && rpcrdma_send_exchange(s, octets))
 		rc = 0;
-	memalloc_nofs_restore(nofs);
 	rpcrdma_ep_leave(ep);
 	return rc;
 }
@@ -414,7 +395,7 @@ struct rpcrdma_send *rpcrdma_send_make(struct rpcrdma_ep *ep)
 		.wr.wr_cqe = &s->work.cqe,
 		.wr.sg_list = &s->sge,
 		.wr.num_sge = 1,
-		.sge.lkey = ep->lkey,
+		.sge.lkey = ep->pd->local_dma_lkey,
 	};
 	rpcrdma_send_bare(s);
 	ep->sends_made++;

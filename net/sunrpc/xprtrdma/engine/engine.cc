@@ -27,4 +27,3 @@
 #include "private_message.cc"
 #include "version_choice.cc"
 #include "life.cc"
-#include "listening.cc"

@@ -238,38 +238,16 @@ bool endpoint::release_one(rpcrdma_release what)
 				    ": is taken down while it is made");
 		qp.cut();
 		break;
-	case RPCRDMA_RELEASE_STOP:
-		if (!life.stops && w_.fault(50)) {
-			/* At times it stops in the end. */
-			refusals_ = w_.choose.below(2 * RPCRDMA_STOP_TRIES);
-			w_.tell("%s: the device does not stop", name);
-		}
-		stop_ = refusals_ ? -EIO : 0;
-		if (refusals_)
-			refusals_--;
-		break;
-	case RPCRDMA_RELEASE_MESSAGES:
-		drain();
-		break;
 	case RPCRDMA_RELEASE_RESET:
+		drain();
 		qp.quiet();
 		break;
-	case RPCRDMA_RELEASE_POSTED:
-		flush_posted();
-		break;
-	case RPCRDMA_RELEASE_WAITING:
-		flush_waiting();
+	case RPCRDMA_RELEASE_WORK:
+		flush();
 		break;
 	case RPCRDMA_RELEASE_USERS:
 		/* They prepare transfers that will be refused. */
 		return !users_;
-	case RPCRDMA_RELEASE_QUEUE_PAIR:
-		if (life.unstopped) {
-			w_.sum.unstopped++;
-			qp.cut();
-			qp.quiet();
-		}
-		break;
 	case RPCRDMA_RELEASE_REGIONS:
 		if (objects_ && !qp.dead())
 			w_.complain(std::string(name) +
@@ -315,17 +293,13 @@ bool endpoint::release_one(rpcrdma_release what)
 void endpoint::release()
 {
 	if (releasing_ == RPCRDMA_RELEASE_END)
-		releasing_ =
-			rpcrdma_life_release(&life, objects_, sq_.posted, 0);
+		releasing_ = rpcrdma_life_release(&life, objects_, sq_.posted);
 	while (release_one(releasing_)) {
 		if (releasing_ == RPCRDMA_RELEASE_END)
 			return;
-		const bool sleeps = releasing_ == RPCRDMA_RELEASE_DRAIN ||
-				    releasing_ == RPCRDMA_RELEASE_PAUSE;
+		const bool sleeps = releasing_ == RPCRDMA_RELEASE_DRAIN;
 
-		releasing_ = rpcrdma_life_release(&life, objects_, sq_.posted,
-						  stop_);
-		stop_ = 0;
+		releasing_ = rpcrdma_life_release(&life, objects_, sq_.posted);
 		if (sleeps) {
 			w_.after(w_.delay(100), this, RELEASE);
 			return;
@@ -1037,11 +1011,6 @@ void endpoint::completed(work *w)
 
 	if (!w->inflight)
 		return;
-	/* The queue pair ends first. */
-	if (life.unstopped) {
-		late_.push_back(w);
-		return;
-	}
 	for (i = 0; i < inflight_.size(); i++) {
 		work *other = inflight_[i];
 
@@ -1064,29 +1033,11 @@ void endpoint::completed(work *w)
 	check();
 }
 
-void endpoint::end(std::vector<work *> &through)
-{
-	for (work *w : through) {
-		w->inflight = false;
-		w->done(false);
-	}
-}
-
-void endpoint::flush_posted()
+void endpoint::flush()
 {
 	std::vector<work *> through;
 
-	for (work *w : late_)
-		completed(w);
-	late_.clear();
 	through.swap(inflight_);
-	end(through);
-}
-
-void endpoint::flush_waiting()
-{
-	std::vector<work *> through;
-
 	through.insert(through.end(), reads_waiting_.begin(),
 		       reads_waiting_.end());
 	reads_waiting_.clear();
@@ -1094,7 +1045,10 @@ void endpoint::flush_waiting()
 	through.insert(through.end(), messages_.begin(), messages_.end());
 	transfers_.clear();
 	messages_.clear();
-	end(through);
+	for (work *w : through) {
+		w->inflight = false;
+		w->done(false);
+	}
 }
 
 /* ---- Receiving ---- */
@@ -1373,8 +1327,8 @@ void endpoint::receive(received *rv)
 
 	switch (rv->verdict) {
 	case RPCRDMA_RX_CALL:
-		if (rpcrdma_call_fate(&life, &rv->rx, false) ==
-		    RPCRDMA_CALL_DROPPED) {
+		/* It is sent again elsewhere: here there is no way for a Reply. */
+		if (is_closing()) {
 			give_back(rv);
 			break;
 		}
