@@ -310,8 +310,11 @@ debian_system()
 # What the guests' tests use, compiled for them into the folder $1.
 build_guest_tools()
 {
-	gcc -O2 -Wall -Wextra -Werror -o "$1/nfsio" \
-		"$(dirname "${BASH_SOURCE[0]}")/guest/nfsio.c"
+	local tool
+	for tool in nfsio nfsdlisten; do
+		gcc -O2 -Wall -Wextra -Werror -o "$1/$tool" \
+			"$(dirname "${BASH_SOURCE[0]}")/guest/$tool.c"
+	done
 }
 
 # The hostile peer, which needs the libraries of user-space RDMA.
