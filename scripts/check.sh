@@ -24,8 +24,6 @@
 #   hostile-server  servers that keep no rule, on the debug kernel
 #   interop     two guests, client and server, each with this module and with
 #               the kernel's own rpcrdma.ko
-#   field       recipes from the field, between two hosts in one guest; always
-#               a kernel that is a program (as with GUEST=uml)
 #   demo        what "make demo" does, with few files
 #   cost        that no operation costs more instructions than when the figures were
 #               written down (RDMA=memdev scripts/cost.sh, its short form)
@@ -51,7 +49,7 @@ PATH=$PATH:/usr/sbin:/sbin
 
 levels=("$@")
 # What takes longest begins first.
-[ ${#levels[@]} -gt 0 ] || levels=(engine kunit e2e interop hostile hostile-server e2e-debug field kernels boot demo cost build simulation packages)
+[ ${#levels[@]} -gt 0 ] || levels=(engine kunit e2e interop hostile hostile-server e2e-debug kernels boot demo cost build simulation packages)
 
 # Where each level's results are kept for the page at the end
 report=$(mktemp -d)
@@ -318,7 +316,7 @@ tidy()
 
 shell_clean()
 {
-	shellcheck -x -S warning -- scripts/*.sh scripts/guest/*.sh scripts/guest/*/*.sh .ci/run
+	shellcheck -x -S warning -- scripts/*.sh scripts/guest/*.sh .ci/run
 }
 
 # What differs between kernels is a feature that compat.mk looks for.
@@ -596,14 +594,6 @@ level_hostile()
 level_hostile-server()
 {
 	run_hostile hostile-server "$1" "$1/guest/hostile-server.sh"
-}
-
-# Two hosts in one guest: soft-RoCE in network namespaces, which Linux 7.x has
-level_field()
-{
-	local module guest tree
-	GUEST=uml guest_module field uml || return 0
-	run_e2e field "$1" "${guest[@]}" --module "$module" --timeout 1500 -- "$1/guest/field.sh"
 }
 
 kver=${KVER:-$(stock_kernel_version)}

@@ -310,11 +310,8 @@ debian_system()
 # What the guests' tests use, compiled for them into the folder $1.
 build_guest_tools()
 {
-	local tool
-	for tool in nfsio nfsdlisten; do
-		gcc -O2 -Wall -Wextra -Werror -o "$1/$tool" \
-			"$(dirname "${BASH_SOURCE[0]}")/guest/$tool.c"
-	done
+	gcc -O2 -Wall -Wextra -Werror -o "$1/nfsio" \
+		"$(dirname "${BASH_SOURCE[0]}")/guest/nfsio.c"
 }
 
 # The hostile peer, which needs the libraries of user-space RDMA.
