@@ -109,21 +109,6 @@ client_latency()
 	aftermath
 }
 
-# As many clients at once as a server of 2 GiB has when it comes back, each with a
-# Call: all have an answer, and no connection is refused or closed.
-client_crowd()
-{
-	local threads
-	threads=$(cat /proc/fs/nfsd/threads)
-	baseline
-	echo 64 >/proc/fs/nfsd/threads
-	echo 491 >/sys/module/rpcrdma/parameters/svc_max_memory
-	"$HOSTILE" crowd $ADDR4 $PORT 2 600
-	echo 0 >/sys/module/rpcrdma/parameters/svc_max_memory
-	echo $threads >/proc/fs/nfsd/threads
-	aftermath
-}
-
 client_walk()
 {
 	baseline
@@ -142,6 +127,5 @@ if [ $PRESSURE -gt 0 ]; then
 	t client.latency $((120 + 30 * PRESSURE)) client_latency
 	case_results client
 fi
-t client.crowd 90 client_crowd
 t client.walk 60 client_walk
 hostile_end
