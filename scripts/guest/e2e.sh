@@ -10,8 +10,7 @@
 # What takes long is divided between the two: each has of the troubles, of the forms
 # that large messages take, and of the flavours of Kerberos what the other has not.
 # "everything" has all of it but iWARP. What neither has of "everything" differs in
-# nothing that the transport sees, or the simulation tries it in seconds. Over iWARP all
-# forms are tried, because what a Read fills has to be registered there.
+# nothing that the transport sees, or the simulation tries it in seconds.
 # $RUN/nfsio is nfsio.c, compiled on the host.
 # shellcheck disable=SC2012,SC2086,SC2119,SC2120,SC2317
 set -u
@@ -48,8 +47,7 @@ reduced)
 	LINKS=60 BULK=12 REFUSED=''
 	LOAD=12 ROUNDS=2 KILLS=4 RELOADS=3
 	VERSIONS=4.2 TROUBLE=4.2 IPV6='' HUGE='' LOCKS=''
-	FORMATS=pulled.4.2 RSIZES='' KRB5=krb5p KRB5_FORMATS=''
-	SIW_FORMATS='special.3 special.4.2 pulled.3 pulled.4.2 continued.3 continued.4.2' ;;
+	FORMATS=pulled.4.2 RSIZES='' KRB5=krb5p KRB5_FORMATS='' ;;
 *) echo "unknown profile: $PROFILE"; exit 2 ;;
 esac
 
@@ -146,26 +144,16 @@ work_all()
 	work_acl $1
 }
 
-work_messages()
-{
-	work_sizes
-	work_dir
-}
-
 # The other formats: with small messages and without continuation all that is
 # large goes by Position Zero Read chunk and Reply chunk, or is pulled from the
 # server; with it, in parts.
 work_format()
 {
-	if whole; then
-		unbroken work_all $1
-	elif [ $RDMA = siw ]; then
-		unbroken work_messages
-	fi
+	! whole || unbroken work_all $1
 	case $2 in
 	special) check_connections 1 calls_special replies_special reply_chunks ;;
 	pulled)
-		[ $RDMA != siw ] && ! whole || check_connections 1 calls_special
+		! whole || check_connections 1 calls_special
 		unbroken work_links
 		check_connections 1 replies_special replies_to_pull dones_sent
 		[ "$(sum_of client reply_chunks)" -eq 0 ] || complain "Reply chunks were provided"
@@ -664,16 +652,6 @@ if ! whole; then
 		t siw.$v.connection 60 work_counted 1 read_chunks write_chunks calls_inline replies_inline
 		t siw.$v.umount 60 umount_works
 	done
-	[ $MODULE_KIND = ours ] || SIW_FORMATS=''
-	for format in $SIW_FORMATS; do
-		v=${format#*.}
-		set_format ${format%%.*}
-		t siw.$format.mount 90 mount_works $v
-		mountpoint -q $MNT || continue
-		t siw.$format.all 240 work_format $v ${format%%.*}
-		t siw.$format.umount 60 umount_works
-	done
-	[ -z "$SIW_FORMATS" ] || set_format usual
 	for v in $TROUBLE; do
 		t siw.trouble.$v.mount 90 mount_works $v
 		mountpoint -q $MNT || continue
