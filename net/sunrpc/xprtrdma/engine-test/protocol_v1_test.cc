@@ -274,6 +274,39 @@ TEST(OpeningV1, NoPrivateMessageMeans1024)
 	EXPECT_EQ(limits.recv_inline, 1024u);
 }
 
+/* The sender's Send Size or the receiver's Receive Size (RFC 8797, 4.2) */
+TEST(OpeningV1, ThresholdsAreTheSmallerOnes)
+{
+	const struct {
+		u32 own_send, own_recv, peer_send, peer_recv, send, recv;
+	} cases[] = {
+		{ 8192, 2048, 4096, 3072, 3072, 2048 },
+		{ 2048, 8192, 4096, 3072, 2048, 4096 },
+		{ 4096, 4096, 262144, 262144, 4096, 4096 },
+	};
+
+	for (const auto &c : cases) {
+		auto cfg = config(true, 1, 1);
+		const auto priv = private_of(c.peer_send, c.peer_recv);
+		struct rpcrdma_conn_limits limits;
+
+		cfg.props.sbsiz = c.own_send;
+		cfg.props.rbsiz = c.own_recv;
+
+		end e{ cfg };
+
+		e.post(33);
+		rpcrdma_conn_private(&e.conn, &priv);
+		rpcrdma_conn_established(&e.conn);
+		limits = rpcrdma_conn_limits(&e.conn);
+		EXPECT_EQ(limits.send_inline, c.send);
+		EXPECT_EQ(limits.recv_inline, c.recv);
+		/* A reverse Call and its Reply go in one message each. */
+		EXPECT_EQ(rpcrdma_reverse_payload(&e.conn),
+			  std::min(c.send, c.recv) - 28);
+	}
+}
+
 TEST(OpeningV1, ClientOfVersion1SendsNoConnprop)
 {
 	auto e = client1();
@@ -1863,6 +1896,27 @@ TEST(SegmentsV1, ManyPositions)
 		ASSERT_EQ(e->receive(m), RPCRDMA_RX_CALL);
 		expect_segments(e->rx.lists, count * chunks, 4);
 		EXPECT_EQ(e->rx.lists.nr_reads, chunks);
+	}
+}
+
+/* More than a Responder pulls, in segments that are not too long */
+TEST(SegmentsV1, ReadChunksOfTooManyOctets)
+{
+	constexpr u32 SEGS = RPCRDMA_MAX_CHUNK_OCTETS / 1048576;
+
+	for (u32 more : { 0u, 4u }) {
+		auto e = server1();
+		message m = fixed(X, MSG);
+
+		for (u32 i = 0; i < SEGS; i++)
+			m.read_segment(16, i, 1048576, u64{ i } << 20);
+		if (more)
+			m.read_segment(16, SEGS, more, u64{ SEGS } << 20);
+		m.word(0).word(0).word(0).rpc(X, CALL, 40);
+		EXPECT_EQ(e->receive(m),
+			  more ? RPCRDMA_RX_DONE : RPCRDMA_RX_CALL);
+		if (more)
+			EXPECT_EQ(e->control().get(16), +ERR_CHUNK);
 	}
 }
 
