@@ -262,9 +262,16 @@ class Conformance(unittest.TestCase):
 
     def test_letters(self):
         self.write("Documentation/wire-profile.rst", PROFILE + "* And one more\n  without it.\n")
-        self.fails("has 2 list items without a star in section 2, and 1 rows")
+        self.fails("has 2 list items, paragraphs and tables without a star in section 2, and 1 rows")
         self.write("Documentation/wire-profile.rst", PROFILE.replace("without one", "with \\* one"))
-        self.fails("has 0 list items without a star in section 2, and 1 rows")
+        self.fails("has 0 list items, paragraphs and tables without a star in section 2, and 1 rows")
+        self.write("Documentation/wire-profile.rst", PROFILE + "\nA rule in prose,\nwithout one.\n")
+        self.fails("has 2 list items, paragraphs and tables without a star in section 2, and 1 rows")
+        self.write("Documentation/wire-profile.rst", PROFILE + "\n===== =====\nin a  table\n===== =====\n")
+        self.fails("has 2 list items, paragraphs and tables without a star in section 2, and 1 rows")
+        # What belongs to a paragraph, and paragraphs with a star, are no rules of their own.
+        self.write("Documentation/wire-profile.rst", PROFILE + "\n\\* With one::\n\n   and an example\n\n.. a comment\n")
+        self.fails("2 #3 (\\*) of Documentation/wire-profile.rst has no row")
         self.write("Documentation/wire-profile.rst", PROFILE)
         self.write("Documentation/conformance/stars.rst", STARS.replace("2 #a", "2 #b"))
         self.fails("2 #b is not the next letter of its section")

@@ -218,19 +218,22 @@ def stars_of(text):
 
 
 def starless_of(text):
-    """{section: number of list items without a star} of such a page"""
+    """{section: number of list items, paragraphs and tables without a star} of such a page"""
     found, section = {}, "0"
-    lines = text.split("\n")
-    for line, below in zip(lines, lines[1:] + [""]):
-        heading = re.match(r"^(\d+)\. \S", line)
-        if heading and re.match(r"^=+$", below):
-            section = heading[1]
-        items = found.setdefault(section, [])
-        if line.startswith("* "):
-            items.append(line)
-        elif line.startswith("  ") and items:
-            items[-1] += line
-    return {name: sum("\\*" not in item for item in items) for name, items in found.items()}
+    for block in re.split(r"\n(?:[ \t]*\n)+", text):
+        lines = block.strip("\n").split("\n")
+        if len(lines) > 1 and re.match(r"^=+$", lines[1]):
+            heading = re.match(r"^(\d+)\. \S", lines[0])
+            section = heading[1] if heading else section
+            continue
+        items = [block]
+        if lines[0].startswith("* "):
+            items = re.split(r"\n(?=\* )", block)
+        elif re.match(r"^$|[ \t]|\.\. |:", lines[0]):
+            continue
+        if section != "0":
+            found[section] = found.get(section, 0) + sum("\\*" not in item for item in items)
+    return found
 
 
 class Document:
@@ -351,11 +354,12 @@ class Document:
                 self.error(f"{section} #{number} is not in {source}")
 
     def against_starless(self, items, source):
-        """Each list item without a star is a rule with a letter."""
+        """Each list item, paragraph and table without a star is a rule with a letter."""
         for section in sorted(set(items) | set(self.lettered)):
             there, rows = items.get(section, 0), self.lettered.get(section, 0)
             if there != rows:
-                self.error(f"{source} has {there} list items without a star in section {section}, and {rows} rows")
+                self.error(f"{source} has {there} list items, paragraphs and tables without a star in section "
+                           f"{section}, and {rows} rows")
 
 
 def read_documents(root):

@@ -204,6 +204,8 @@ TEST(Version, ClientTellsOtherErrorsFromErrVers)
 		{ "longer", err_vers(1, 1).word(0) },
 		{ "RESPONSE clear",
 		  message().prefix(0, RDMA2_ERROR, 0, 16, 1).word(1) },
+		{ "another type",
+		  message().prefix(0, RDMA2_CONNPROP, 1, 16, 1).word(1) },
 	};
 
 	for (const auto &c : cases) {
