@@ -129,6 +129,7 @@ This \\* is one, * \\* this another.
 
 STARS = """
 :Counted in: Documentation/wire-profile.rst
+:Cited as: WP
 
 .. list-table::
 
@@ -279,6 +280,17 @@ class Conformance(unittest.TestCase):
         self.fails("2 #a: its word is none of (lower case), (implied)")
         self.write("Documentation/conformance/stars.rst", STARS.replace("     - Five.\n", "     -\n"))
         self.fails("2 #a does not say what it asks")
+
+    def test_citations(self):
+        for comment, complaint in (("WP 2", None), ("WP 1, 2 and\n * 1", None), ("WP 3.1", "WP has no section 3.1"),
+                                   ("WP 1, 9", "WP has no section 9"), ("WP\n * 1 and\n * 3", "WP has no section 3"),
+                                   ("RFC 1234, 5", None), ("WP 2, 4096 octets", None)):
+            self.write("net/file.c", f"\n/*\n * The rule ({comment}).\n */\n")
+            if complaint:
+                self.fails("net/file.c:3: " + complaint)
+            else:
+                self.passes()
+        self.write("net/file.c", "")
 
     def test_pages(self):
         self.write("Documentation/conformance.rst", "\n   conformance/doc\n")

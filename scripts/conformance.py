@@ -3,7 +3,8 @@
 """Check Documentation/conformance.rst and the tables beside it.
 
   conformance.py                     each rule has a row, each row a test that
-                                     exists or a reason; prints the counts
+                                     exists or a reason; each section that a
+                                     comment names exists; prints the counts
   conformance.py --against NAME FILE compares the rows of the document NAME
                                      with FILE, its text: the words and their
                                      number in each section
@@ -25,6 +26,16 @@ RULE = re.compile(r"^(\S+) #(\d+)(?:-(\d+))?$")
 # A rule without a capitalised word, or without a star
 LETTERED = re.compile(r"^(\S+) #([a-z])$")
 LETTERED_WORDS = ("(lower case)", "(implied)")
+# A section that a comment or a page names, behind the name of its document, and those
+# that follow it; a comment may go on in the next line.
+NUMBER = r"(?:\d{1,2}(?:\.\d+)*|[A-C]\.\d+)(?!\d)"
+GAP = r"(?:[ \t]+|[ \t]*\n[ \t]*[*#]?[ \t]*)"
+CITED = re.compile(rf"\b(WP|DR|VT|RFC[ ]\d{{4}}),?{GAP}({NUMBER}(?:(?:,|{GAP}and){GAP}{NUMBER})*)")
+# In the engine, a section without a name is one of the version 2 draft.
+BARE = re.compile(r"\((\d{1,2}(?:\.\d+)+)(?=[,;)])")
+BARE_IN = ("net/sunrpc/xprtrdma/engine", "include/rpcrdma")
+CITED_IN = ("net", "include", "kunit", "scripts", "Documentation")
+CITED_ENDS = (".c", ".cc", ".h", ".hh", ".sh", ".rst")
 
 
 class Tests:
@@ -250,6 +261,10 @@ class Document:
         self.tests = []
         counted = re.search(r"^:Counted in: (\S+)$", text, re.M)
         self.counted_in = counted[1] if counted else None
+        cited = re.search(r"^:Cited as: (.+)$", text, re.M)
+        self.cited_as = cited[1] if cited else None
+        listed = re.search(r"^:Sections: (.*(?:\n[ \t]+.*)*)$", text, re.M)
+        self.listed = set(listed[1].split()) if listed else set()
         for table in re.findall(r"^\.\. csv-table::[^\n]*\n((?:[ \t][^\n]*\n|\n)+)", text + "\n", re.M):
             for row in re.findall(r"^\s+([^:\s].*)$", table, re.M):
                 self.add_section([cell.strip() for cell in row.split(",")])
@@ -362,6 +377,39 @@ class Document:
                            f"{section}, and {rows} rows")
 
 
+def known_sections(document, page):
+    """The sections that may be cited: those listed, those of rules, and those that they are in."""
+    found = set(document.listed) | {section for section, _ in document.rules} | set(document.lettered)
+    found |= set(re.findall(r"^(\d+)\. .*\n=+$", page, re.M))
+    for section in list(found):
+        while "." in section:
+            section = section.rpartition(".")[0]
+            found.add(section)
+    return found
+
+
+def citations(root, documents, pages):
+    """Errors: sections that comments and pages name, and that do not exist"""
+    known = {document.cited_as: known_sections(document, pages.get(document.name, ""))
+             for document in documents if document.cited_as}
+    errors = []
+    for top in CITED_IN:
+        for folder, _, names in os.walk(os.path.join(root, top)):
+            for name in sorted(names):
+                if not name.endswith(CITED_ENDS):
+                    continue
+                path = os.path.relpath(os.path.join(folder, name), root)
+                with open(os.path.join(root, path), encoding="utf-8", errors="replace") as source:
+                    text = source.read()
+                found = [(m.start(), m[1], number) for m in CITED.finditer(text)
+                         for number in re.findall(NUMBER, m[2])]
+                if path.startswith(BARE_IN):
+                    found += [(m.start(), "VT", m[1]) for m in BARE.finditer(text)]
+                errors += [f"{path}:{text.count(chr(10), 0, at) + 1}: {cited} has no section {number}"
+                           for at, cited, number in found if cited in known and number not in known[cited]]
+    return errors
+
+
 def read_documents(root):
     """([Document], [error])"""
     folder = os.path.join(root, "Documentation", "conformance")
@@ -388,16 +436,17 @@ def read_documents(root):
 def check(root):
     tests = Tests(root)
     documents, errors = read_documents(root)
+    pages = {}
     for document in documents:
         if document.counted_in:
-            page = tests.read(document.counted_in)
+            page = pages[document.name] = tests.read(document.counted_in)
             document.against(stars_of(page), document.counted_in)
             document.against_starless(starless_of(page), document.counted_in)
         for rule, test in document.tests:
             if not tests.has(test):
                 document.error(f"{rule}: make check runs no test {test}")
         errors += document.errors
-    return documents, errors
+    return documents, errors + citations(root, documents, pages)
 
 
 def summary(documents):

@@ -15,7 +15,7 @@
  * sleeps.
  *
  * Section numbers: "4.2" alone is the version 2 draft, "DR 4.1" the
- * reliable-reply draft, "WP 3.3" the wire profile in
+ * reliable-reply draft, "WP 3" the wire profile in
  * Documentation/wire-profile.rst.
  *
  * Lengths and sizes are in octets unless the name says otherwise. Integers are
@@ -93,7 +93,7 @@ enum {
 	RDMA2_ERR_SYSTEM = 100,
 };
 
-/* Transport property ids, 5.2 and WP 3.5 */
+/* Transport property ids, 5.2 and WP 5 */
 enum {
 	RDMA2_PROPID_SBSIZ = 1,
 	RDMA2_PROPID_RBSIZ = 2,
@@ -113,26 +113,26 @@ enum {
 	RDMA2_RVRSDIR_GENL = 3,
 };
 
-/* Bits of RDMA2_PROPID_REPLY_READ, WP 3.5 */
+/* Bits of RDMA2_PROPID_REPLY_READ, WP 5 */
 enum {
 	RDMA2_REPLY_READ_PULL = 1,	/* can pull and complete such a Reply */
 	RDMA2_REPLY_READ_PROVIDE = 2,	/* will provide it to one who can */
 };
 
 enum {
-	RPCRDMA_V2_PREFIX = 24,		/* six words, WP 3.1 */
+	RPCRDMA_V2_PREFIX = 24,		/* six words, WP 1 */
 	/* Headers without chunks, 6.3.1 and RFC 8166, 4.2 */
 	RPCRDMA_V1_PLAIN_HEADER = 28,
 	RPCRDMA_V2_PLAIN_HEADER = 40,
 	RPCRDMA_V2_DEFAULT_INLINE = 4096,
 	RPCRDMA_V2_FIRST_CONNPROP = 1024,	/* 4.2.3: v1's threshold */
 	RPCRDMA_MIN_INLINE_OCTETS = 1024,
-	RPCRDMA_MAX_CREDIT = 65535,	/* WP 3.3 */
-	RPCRDMA_MIN_WINDOW = 4,		/* WP 3.3 */
-	RPCRDMA_CALL_RESERVE = 2,	/* that a Call leaves to Replies, WP 3.3 */
+	RPCRDMA_MAX_CREDIT = 65535,	/* WP 3 */
+	RPCRDMA_MIN_WINDOW = 4,		/* WP 3 */
+	RPCRDMA_CALL_RESERVE = 2,	/* that a Call leaves to Replies, WP 3 */
 	RPCRDMA_FIRST_WINDOW = 4,	/* that a connection begins with */
 	RPCRDMA_USUAL_WINDOW = 16,	/* ... and has when it is used at all */
-	RPCRDMA_MAX_PENDING_CONTROL = 64,	/* WP 3.3 */
+	RPCRDMA_MAX_PENDING_CONTROL = 64,	/* WP 3 */
 	RPCRDMA_PRIVATE_OCTETS = 8,	/* RFC 8797 */
 };
 
@@ -401,7 +401,7 @@ bool rpcrdma_cut_finer(struct rpcrdma_cut *now, const struct rpcrdma_cut *used);
 /* ------------------------------------------------------------------ */
 /* A connection                                                        */
 
-/* Transport properties of one end, WP 3.5. 0 is never "default" here. */
+/* Transport properties of one end, WP 5. 0 is never "default" here. */
 struct rpcrdma_props {
 	u32 sbsiz;			/* octets, largest message sent */
 	u32 rbsiz;			/* octets, size of its Receives */
@@ -480,13 +480,13 @@ struct rpcrdma_conn_counters {
 	u64 errors_sent, errors_received;
 	u64 grants_sent, grants_received;
 	u64 dropped;			/* messages dropped without an answer */
-	/* Replies by Read chunk (WP 3.8): exposed here, received to be pulled */
+	/* Replies by Read chunk (WP 8): exposed here, received to be pulled */
 	u64 replies_exposed, replies_to_pull;
 	u64 dones_sent, dones_received;	/* a DONE is received for one of ours */
 	u64 dones_overdue;		/* Replies taken back without one */
 };
 
-/* A control message that waits for its turn (WP 3.3) */
+/* A control message that waits for its turn (WP 3) */
 struct rpcrdma_pending {
 	u32 xid;
 	u32 htype;
@@ -495,7 +495,7 @@ struct rpcrdma_pending {
 };
 
 /*
- * A Reply that the peer can pull, or will be able to (WP 3.8). Embed it in what has the
+ * A Reply that the peer can pull, or will be able to (WP 8). Embed it in what has the
  * memory of it; all in it is the engine's.
  */
 struct rpcrdma_exposure {
@@ -528,7 +528,7 @@ struct rpcrdma_conn {
 	u8 answered;			/* client: something valid came back */
 	u8 refused;			/* ... which was ERR_VERS, and no more */
 	u8 odd;				/* client: ... something else instead */
-	/* Credits, WP 3.3 */
+	/* Credits, WP 3 */
 	rpcrdma_serial sent;		/* messages sent by this end */
 	rpcrdma_serial limit;		/* may send until sent is there */
 	u32 underway;			/* Calls without an answer, of either end: a guess */
@@ -569,7 +569,7 @@ struct rpcrdma_conn {
 	struct {
 		u32 xid, response;
 	} discard[2];
-	/* WP 3.8: Replies that the peer can pull, or will be able to */
+	/* WP 8: Replies that the peer can pull, or will be able to */
 	u32 nr_exposed, exposed_octets;
 	struct rpcrdma_exposure *exposed;
 	const char *reason;		/* why closing, a static string */
@@ -590,7 +590,7 @@ const char *rpcrdma_version_why(const struct rpcrdma_conn *conn);
 
 /*
  * What a client remembers of a server's versions from one connection to the
- * next, WP 3.4. All zero at first. @now below: seconds, of a clock that does
+ * next, WP 4. All zero at first. @now below: seconds, of a clock that does
  * not go back.
  */
 struct rpcrdma_version_memory {
@@ -646,7 +646,7 @@ enum rpcrdma_answer rpcrdma_conn_answer(const struct rpcrdma_conn *conn,
 bool rpcrdma_version_learn(struct rpcrdma_version_memory *memory, u64 now,
 			   u8 tried, enum rpcrdma_answer answer);
 
-/* What may be sent to the peer of an open connection, WP 3.5. */
+/* What may be sent to the peer of an open connection, WP 5. */
 struct rpcrdma_conn_limits {
 	u32 send_inline;		/* octets, inline threshold outbound */
 	u32 recv_inline;		/* octets, inline threshold inbound */
@@ -703,7 +703,7 @@ static inline u32 rpcrdma_plain_recv_room(const struct rpcrdma_conn *conn)
 
 /*
  * Receives that are posted for a window of @window messages: the limit that is
- * advertised stays one below what was posted, for a grant (WP 3.3).
+ * advertised stays one below what was posted, for a grant (WP 3).
  */
 static inline u32 rpcrdma_window_receives(u32 window)
 {
@@ -751,7 +751,7 @@ void rpcrdma_conn_announce(const struct rpcrdma_conn *conn,
 /*
  * How many RDMA Reads may be under way, as the connection managers agreed:
  * @outbound: of this end, @inbound: of the peer. What needs a direction that
- * has none is not announced (WP 3.8). Before the connection is up, or at the
+ * has none is not announced (WP 8). Before the connection is up, or at the
  * latest when it becomes so.
  */
 void rpcrdma_conn_read_depth(struct rpcrdma_conn *conn, u32 outbound,
@@ -792,7 +792,7 @@ enum rpcrdma_receives_need {
 /*
  * Receives to be made
  * @octets: that each has to take: as much as this end announces, or the default
- *	threshold if that is more (WP 3.4); with version 1 no more than the peer sends
+ *	threshold if that is more (WP 4); with version 1 no more than the peer sends
  * @need: how much is to be done for their memory
  */
 struct rpcrdma_receives {
@@ -828,7 +828,7 @@ u32 rpcrdma_conn_made(struct rpcrdma_conn *conn, u32 count);
 u32 rpcrdma_conn_to_post(struct rpcrdma_conn *conn, u32 now);
 
 /*
- * @count Receives were posted, WP 3.3: free ones, and where there are not as
+ * @count Receives were posted, WP 3: free ones, and where there are not as
  * many, others that were given back and posted at once. Returns events.
  */
 u32 rpcrdma_conn_posted(struct rpcrdma_conn *conn, u32 count);
@@ -849,8 +849,8 @@ struct rpcrdma_control {
 };
 
 /*
- * Fetch the next control message that may be sent now, in the order of WP 3.3
- * and 3.4: ERRORs and DONEs, own CONNPROP parts, then a grant that is owed. It
+ * Fetch the next control message that may be sent now, in the order of WP 3
+ * and 4: ERRORs and DONEs, own CONNPROP parts, then a grant that is owed. It
  * is counted as sent: the caller posts it before any other message, or closes
  * the connection.
  * @buf: 4-octet aligned; @size: its octets, at least
@@ -875,7 +875,7 @@ bool rpcrdma_conn_control_due(const struct rpcrdma_conn *conn);
 
 /*
  * May a message of this kind be sent now? Control messages waiting in order
- * go before Calls; a Call leaves the last two of the window (WP 3.3). While a
+ * go before Calls; a Call leaves the last two of the window (WP 3). While a
  * continued message has parts to be sent, the answer is about its next part:
  * no other Call or Reply may go in between (4.1).
  */
@@ -917,7 +917,7 @@ enum {
 };
 
 /*
- * How long may what waits for window still wait? A peer owes grants (WP 3.3);
+ * How long may what waits for window still wait? A peer owes grants (WP 3);
  * one that for cfg.stall_ms lets nothing of it go, or grants so little that no
  * Call could have, is given up, as nothing else would ever end the wait of a
  * Call that was not sent. A Reply for which there is window, and any Reply of version
@@ -1603,7 +1603,7 @@ bool rpcrdma_payload_ok(u32 xid, bool response, const void *first);
 
 /*
  * Was a handle that the peer's Send invalidated one it was offered for this
- * RPC? (WP 3.6) @offered: the Call's lists. False: close.
+ * RPC? (WP 6) @offered: the Call's lists. False: close.
  */
 bool rpcrdma_invalidation_ok(const struct rpcrdma_conn *conn,
 			     const struct rpcrdma_lists *offered,
@@ -1631,7 +1631,7 @@ static inline bool rpcrdma_reply_needs_done(const struct rpcrdma_rx *rx)
 /* ---- Requester ---- */
 
 /*
- * What the ERRORs about a Call have ruled out for it (7.3, WP 3.7). All zero
+ * What the ERRORs about a Call have ruled out for it (7.3, WP 7). All zero
  * for a Call that was not refused, and again for one that is planned for
  * another connection; only rpcrdma_call_refused() writes it.
  */
@@ -1700,7 +1700,7 @@ static inline void rpcrdma_call_regions(struct rpcrdma_call *call,
 
 /*
  * An ERROR came about a Call: can it be sent again in a form that this error
- * leaves (7.3, WP 3.7)? Each kind of error allows that once, so a Call has an
+ * leaves (7.3, WP 7)? Each kind of error allows that once, so a Call has an
  * end; a plan is known to exist. Lowers the peer's RCSIZ, if that is what the
  * error says.
  * @rx: the ERROR. @call: the Call's geometry, with segments counted;
@@ -1873,7 +1873,7 @@ struct rpcrdma_part rpcrdma_next_part(const struct rpcrdma_conn *conn,
 struct rpcrdma_placed {
 	u32 write_octets;	/* in the Write chunks together */
 	u32 reply_octets;	/* in the Reply chunk, 0: unused */
-	u32 pull_octets;	/* to be pulled from the Responder (WP 3.8) */
+	u32 pull_octets;	/* to be pulled from the Responder (WP 8) */
 	u8 write_chunks;	/* Write chunks not empty or unused */
 };
 
@@ -1955,7 +1955,7 @@ struct rpcrdma_step {
 /*
  * It is going to be sent on @conn. Returns 0: what regions of an earlier attempt
  * are left have to be released first; or -ENOTCONN: it was sent there before and no
- * Reply has come. A second Call of that xid (WP 3.7) would get a second Reply, or meet
+ * Reply has come. A second Call of that xid (WP 7) would get a second Reply, or meet
  * the first one's. An RPC that was answered may be sent there again: sunrpc repeats
  * a Call, with the same xid, when its Reply reports an RPC error.
  */
@@ -2112,7 +2112,7 @@ rpcrdma_item_placed(const struct rpcrdma_reply_plan *plan, u32 i)
 }
 
 /*
- * How a Reply travels, given the lists of its Call (4.4.3, 6.4, WP 3.6, DR
+ * How a Reply travels, given the lists of its Call (4.4.3, 6.4, WP 6, DR
  * 5.3.2). Always fills @plan; plan->error is set when no way is left. A plan
  * with a read_length is not whole yet, see below.
  * The plan's lists use the more[] of @call_lists, too, and overwrite it: what was
@@ -2262,7 +2262,7 @@ enum rpcrdma_refusal rpcrdma_call_refusal(const struct rpcrdma_rx *rx,
 				      const void *first);
 
 /*
- * A plan with a read_length (WP 3.8, DR 4.1.1), in three steps.
+ * A plan with a read_length (WP 8, DR 4.1.1), in three steps.
  *
  * 1. Reserve what it takes. @exposure: the connection's from then on, until
  * rpcrdma_conn_unexpose(); nothing need be in it. Returns 0, or -EMSGSIZE with

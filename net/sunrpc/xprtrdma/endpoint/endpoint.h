@@ -82,7 +82,7 @@ struct rpcrdma_recv *rpcrdma_ep_take_some(struct rpcrdma_ep *ep, bool keep);
 /*
  * Give a Receive back; it is posted again when the engine wants it, and a grant
  * that is owed is sent. Any number may be held by a responder at work: that is
- * what limits its load (WP 3.3). One that is lent keeps its endpoint's memory,
+ * what limits its load (WP 3). One that is lent keeps its endpoint's memory,
  * even past closed(). Process context, no lock held.
  */
 void rpcrdma_recv_put(struct rpcrdma_recv *rv);
@@ -566,7 +566,7 @@ struct rpcrdma_ep_params {
 	u32	reads;			/* RDMA Reads at a time; 0: nor Writes */
 	u32	ord;			/* Reads under way; 0: device's limit */
 	u32	brs;			/* RDMA2_RVRSDIR_* to announce */
-	/* Replies by Read chunk (WP 3.8) */
+	/* Replies by Read chunk (WP 8) */
 	u32	expose_octets;		/* exposed at a time; 0: none at all */
 	u32	done_ms;		/* milliseconds to wait for their DONE */
 	u32	stall_ms;		/* ... for window; 0: the default */

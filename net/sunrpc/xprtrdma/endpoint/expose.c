@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Replies that this end exposes for its peer to pull (WP 3.8): registered
+ * Replies that this end exposes for its peer to pull (WP 8): registered
  * read-only by the Send that names them, taken back when the peer says that it
  * is through, when it does not say so in time, or with the connection.
  *

@@ -281,7 +281,7 @@ int rpcrdma_ep_setup(struct rpcrdma_ep *ep)
 	rc = rpcrdma_sends_create(ep);
 	if (rc)
 		return rc;
-	/* WP 3.4: both ends offer Reads in both directions. */
+	/* WP 4: both ends offer Reads in both directions. */
 	rd_in = min_t(u32, dev->attrs.max_qp_rd_atom, U8_MAX);
 	rd_out = min_t(u32, dev->attrs.max_qp_init_rd_atom, U8_MAX);
 	if (ep->params.ord)

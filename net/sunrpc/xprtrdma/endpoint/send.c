@@ -250,7 +250,7 @@ static struct rpcrdma_part rpcrdma_stream_next(struct rpcrdma_ep *ep,
 
 /*
  * The next part of @st has its turn. Until its last one is posted it is the first
- * of those that wait, and no other Call or Reply may go (WP 3.6).
+ * of those that wait, and no other Call or Reply may go (WP 6).
  */
 static bool rpcrdma_part_post(struct rpcrdma_ep *ep, struct rpcrdma_stream *st)
 {

@@ -750,7 +750,7 @@ TEST(Lies, EveryOctetChanged)
 	}
 }
 
-/* Where Read chunks may be (4.3.5, WP 3.6) */
+/* Where Read chunks may be (4.3.5, WP 6) */
 struct read_case {
 	const char *name;
 	bool special;
@@ -921,7 +921,7 @@ TEST(Replies, SpecialNeedsAPayload)
 		  RPCRDMA_RX_BAD_REPLY);
 }
 
-/* A Reply to be pulled (WP 3.8): only where this end said it can */
+/* A Reply to be pulled (WP 8): only where this end said it can */
 TEST(Replies, ToBePulled)
 {
 	struct {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Credit windows (WP 3.3). */
+/* Credit windows (WP 3). */
 #include <gtest/gtest.h>
 
 #include "sim.hh"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Replies that the Responder exposes for pulling (WP 3.8, reliable-reply). */
+/* Replies that the Responder exposes for pulling (WP 8, reliable-reply). */
 #include <cstring>
 #include <set>
 
@@ -209,7 +209,7 @@ TEST(ReplyRead, ReverseDirectionByItsLevel)
 	}
 }
 
-/* Inline, Reply chunk, continued, Read chunk, error (WP 3.6) */
+/* Inline, Reply chunk, continued, Read chunk, error (WP 6) */
 TEST(ReplyRead, ComesLast)
 {
 	auto peer = client_config();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Continuation, control messages and errors (WP 3.2, 3.6, 3.7). */
+/* Continuation, control messages and errors (WP 2, 6, 7). */
 #include <gtest/gtest.h>
 
 #include "support.hh"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Opening a connection: versions, properties, order (WP 3.1, 3.4, 3.5). */
+/* Opening a connection: versions, properties, order (WP 1, 4, 5). */
 #include <algorithm>
 #include <cstring>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* How Calls and Replies travel (4.4, 6.4, WP 3.5, 3.6). */
+/* How Calls and Replies travel (4.4, 6.4, WP 5, 6). */
 #include <algorithm>
 #include <cstring>
 

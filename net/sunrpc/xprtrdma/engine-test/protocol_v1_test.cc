@@ -1256,7 +1256,7 @@ TEST(MessagesV1, BadCallsGetErrChunk)
 	EXPECT_EQ(e->conn.counters.errors_sent, std::size(bad));
 }
 
-/* Positions count octets that went into Read chunks, too (3.4.5). */
+/* Positions count octets that went into Read chunks, too (RFC 8166, 3.4.5). */
 TEST(MessagesV1, PositionsCountTheUnreducedStream)
 {
 	/* 40 octets inline; behind 16 of them 100 were taken out. */

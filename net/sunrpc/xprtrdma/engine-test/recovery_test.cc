@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What becomes of a Call that an ERROR refuses (7.3, WP 3.5, 3.7). */
+/* What becomes of a Call that an ERROR refuses (7.3, WP 5, 7). */
 #include <cstring>
 
 #include <gtest/gtest.h>

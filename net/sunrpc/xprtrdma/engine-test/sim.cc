@@ -70,7 +70,7 @@ sim::sim(const sim_options &options)
 
 bool sim::open()
 {
-	/* Receives are there before the connection is (WP 3.4). */
+	/* Receives are there before the connection is (WP 4). */
 	handle(SERVER,
 	       rpcrdma_conn_posted(&ends_[SERVER].conn, start_[SERVER]));
 	handle(CLIENT,

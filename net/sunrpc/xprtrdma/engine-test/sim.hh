@@ -2,7 +2,7 @@
 /*
  * Two engines talking to each other over a channel that can corrupt and cut,
  * with everything between engine and wire played by the simplest possible
- * endpoint. After every step it checks what must hold at any time (WP 3.3).
+ * endpoint. After every step it checks what must hold at any time (WP 3).
  */
 #ifndef ENGINE_TEST_SIM_HH
 #define ENGINE_TEST_SIM_HH

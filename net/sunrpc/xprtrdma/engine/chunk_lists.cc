@@ -109,7 +109,7 @@ list_decoder::segment(struct rpcrdma_chunk *chunk, u64 &total)
 		/* Segments of one Position are one chunk (4.3.5). */
 		position = in_.word();
 		if (!nr_reads_ || position != last_position) {
-			/* In ascending order, and aligned (WP 3.6) */
+			/* In ascending order, and aligned (WP 6) */
 			if ((nr_reads_ && position < last_position) ||
 			    position % sizeof(u32))
 				return false;

@@ -64,7 +64,7 @@ fault decode_chunks(xdr_reader &in, const list_limits &max,
 u32 count_segments(xdr_reader in);
 
 /*
- * Do the Read chunks of a Call fit into its Payload stream (4.3.5, WP 3.6)?
+ * Do the Read chunks of a Call fit into its Payload stream (4.3.5, WP 6)?
  * @stream: octets of the stream without the reduced items.
  * @special: the stream is in a Position Zero Read chunk, which is reads[0].
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The headers of version 2 as octets (6.2, 8.4, WP 3.1, WP 3.2).
+ * The headers of version 2 as octets (6.2, 8.4, WP 1, WP 2).
  */
 #ifndef RPCRDMA_ENGINE_CODEC_V2_HH
 #define RPCRDMA_ENGINE_CODEC_V2_HH

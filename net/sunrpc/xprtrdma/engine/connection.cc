@@ -15,7 +15,7 @@ namespace rpcrdma
 namespace
 {
 
-/* The control messages of WP 3.2 that can be next */
+/* The control messages of WP 2 that can be next */
 enum class control {
 	none,
 	pending, /* an ERROR or DONE that waits */
@@ -50,7 +50,7 @@ next_control(const struct rpcrdma_conn *conn)
 		return control::none;
 	/*
 	 * An ERROR about the peer's CONNPROP must reach it before it has
-	 * everything to finish the opening with (WP 3.4, 3.7).
+	 * everything to finish the opening with (WP 4, 7).
 	 */
 	if (conn->pend_count && left > 0)
 		return control::pending;
@@ -120,7 +120,7 @@ u32 send_err_vers(struct rpcrdma_conn *conn, void *buf,
 	xdr_writer out{ buf };
 
 	/*
-	 * The form that every version shares (WP 3.1). It has no received
+	 * The form that every version shares (WP 1). It has no received
 	 * word, and so tells the peer of no limit; version 1 knows no credit
 	 * of zero.
 	 */
@@ -269,7 +269,7 @@ using namespace rpcrdma;
 
 /*
  * Start with nothing sent, received or posted, and the limit of 1 that holds
- * both ways before the first header (WP 3.3).
+ * both ways before the first header (WP 3).
  */
 void rpcrdma_conn_init(struct rpcrdma_conn *conn,
 		       const struct rpcrdma_conn_config *cfg)
@@ -352,7 +352,7 @@ void rpcrdma_conn_announce(const struct rpcrdma_conn *conn,
 }
 
 /*
- * WP 3.8: without Reads one way, what is read that way is not for this
+ * WP 8: without Reads one way, what is read that way is not for this
  * connection. A client Reads the chunks of reverse Calls.
  */
 void rpcrdma_conn_read_depth(struct rpcrdma_conn *conn, u32 outbound,
@@ -369,7 +369,7 @@ void rpcrdma_conn_read_depth(struct rpcrdma_conn *conn, u32 outbound,
 }
 
 /*
- * The client opens: its CONNPROP is the first message (4.2.3, WP 3.4), if it
+ * The client opens: its CONNPROP is the first message (4.2.3, WP 4), if it
  * may use version 2.
  */
 u32 rpcrdma_conn_established(struct rpcrdma_conn *conn)
@@ -466,7 +466,7 @@ struct rpcrdma_stall rpcrdma_conn_stalled(struct rpcrdma_conn *conn, u32 waits,
 
 /*
  * The credit fields are as fresh as they can be: they are written when the
- * message is posted, not when it is encoded (WP 3.3).
+ * message is posted, not when it is encoded (WP 3).
  */
 void rpcrdma_conn_stamp(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
 			void *header)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Receiving continued messages (4.4.2, 6.2.2.2, WP 3.6): which sequence is
+ * Receiving continued messages (4.4.2, 6.2.2.2, WP 6): which sequence is
  * open, and which ones are discarded to their end.
  */
 #ifndef RPCRDMA_ENGINE_CONTINUATION_HH
@@ -12,7 +12,7 @@ namespace rpcrdma
 {
 
 /*
- * What tells one RPC message's parts from another's. The third item of WP 3.6,
+ * What tells one RPC message's parts from another's. The third item of WP 6,
  * the header type, is always RDMA2_MSG.
  */
 struct sequence {

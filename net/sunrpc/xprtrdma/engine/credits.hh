@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Credit windows (WP 3.3): how many messages may be sent, how many the peer
+ * Credit windows (WP 3): how many messages may be sent, how many the peer
  * is told it may send, and when it has to be told more.
  *
  * All counts wrap at 2^32 and are compared by distance only.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Error codes (7, 8.4, WP 3.7): their data, and what they mean for an RPC.
+ * Error codes (7, 8.4, WP 7): their data, and what they mean for an RPC.
  */
 #include "internal.hh"
 
@@ -107,7 +107,7 @@ bool give_in(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
 		recovery->no_writes = 1;
 		return offered->nr_writes > arg;
 	case RDMA2_ERR_SEGMENTS:
-		/* The peer's RCSIZ by another name (WP 3.5) */
+		/* The peer's RCSIZ by another name (WP 5) */
 		if (arg < conn->peer.rcsiz)
 			__atomic_store_n(&conn->peer.rcsiz, arg,
 					 __ATOMIC_RELAXED);

@@ -167,7 +167,7 @@ struct rpcrdma_step proceed(struct rpcrdma_exchange *x, stage next)
 
 /*
  * A Reply that cannot be used, and asking again might bring another like it:
- * its RPC ends (DR 4.1.3, A.1), when its memory is out of the peer's reach.
+ * its RPC ends (DR 4.1.3, VT A.1), when its memory is out of the peer's reach.
  */
 struct rpcrdma_step refuse(struct rpcrdma_exchange *x, u32 todo, int status,
 			   const char *reason)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Replies that wait at the Responder to be pulled (WP 3.8): which ones, how
+ * Replies that wait at the Responder to be pulled (WP 8): which ones, how
  * many at most, for how long, and what a DONE is for.
  */
 #include "exposure.hh"
@@ -91,7 +91,7 @@ int rpcrdma_conn_expose(struct rpcrdma_conn *conn,
 
 /*
  * Read chunks come first on the wire, in front of the Write chunks that the
- * plan returns already; these do not count against the peer's RCSIZ (WP 3.5).
+ * plan returns already; these do not count against the peer's RCSIZ (WP 5).
  */
 int rpcrdma_plan_expose(const struct rpcrdma_conn *conn,
 			const struct rpcrdma_region_pool *pool, int status,
@@ -190,7 +190,7 @@ bool rpcrdma_may_invalidate(enum rpcrdma_verdict verdict,
 	case RPCRDMA_RX_BAD_REPLY:
 		return true;
 	case RPCRDMA_RX_PULLED:
-		/* Only what its Reply named, if anything (WP 3.6) */
+		/* Only what its Reply named, if anything (WP 6) */
 		return handle == rx->exposed->handle;
 	default:
 		return false;

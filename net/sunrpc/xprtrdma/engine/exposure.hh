@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Replies that wait at the Responder to be pulled (WP 3.8), as receiving sees
+ * Replies that wait at the Responder to be pulled (WP 8), as receiving sees
  * them.
  */
 #ifndef RPCRDMA_ENGINE_EXPOSURE_HH

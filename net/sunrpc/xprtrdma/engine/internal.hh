@@ -49,10 +49,10 @@ enum {
 	E_REMOTEIO = 121,
 };
 
-/* A Call leaves that much of the window to Replies (WP 3.3). */
+/* A Call leaves that much of the window to Replies (WP 3). */
 constexpr s32 CALL_RESERVE = RPCRDMA_CALL_RESERVE;
 
-/* All CONNPROP parts of one end together (WP 3.4) */
+/* All CONNPROP parts of one end together (WP 4) */
 constexpr u32 MAX_PROP_OCTETS = 64 * 1024;
 
 /* Smallest part of an RPC message: xid and direction */
@@ -125,7 +125,7 @@ void stamp_whole(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
 u32 due_events(struct rpcrdma_conn *conn);
 
 /*
- * Append a control message to those that wait (WP 3.3); closes the connection
+ * Append a control message to those that wait (WP 3); closes the connection
  * when there are too many.
  */
 void push_pending(struct rpcrdma_conn *conn, u32 xid, u32 htype, u32 code,
@@ -151,7 +151,7 @@ struct fault {
 	}
 };
 
-/* What there is to know about an error (7, 8.4, WP 3.7) */
+/* What there is to know about an error (7, 8.4, WP 7) */
 struct error_info {
 	u32 code;
 	u32 words;  /* of data behind the code */
@@ -163,7 +163,7 @@ struct error_info {
 const error_info *find_error(u32 code);
 
 /*
- * The errno of an RPC that a bad Reply ends (WP 3.7): not one that sunrpc
+ * The errno of an RPC that a bad Reply ends (WP 7): not one that sunrpc
  * answers by sending the Call again, which the same Reply would answer.
  */
 constexpr int BAD_REPLY_STATUS = -E_IO;

@@ -91,7 +91,7 @@ static u32 octets_pushed(const struct rpcrdma_lists *lists)
 
 /*
  * Append a segment to the chunk begun last (4.3.3). Returns -1 when there is
- * no chunk, no room, or more octets than a receiver takes (WP 3.5).
+ * no chunk, no room, or more octets than a receiver takes (WP 5).
  */
 int rpcrdma_lists_add_segment(struct rpcrdma_lists *lists, u32 handle,
 			      u32 length, u64 offset)
@@ -139,7 +139,7 @@ u32 rpcrdma_header_octets(const struct rpcrdma_conn *conn,
 
 /*
  * Encode the header of a message that conveys an RPC message: the prefix
- * (6.2.2, WP 3.1), then the chunk lists (6.2.3), which RDMA2_MSG and
+ * (6.2.2, WP 1), then the chunk lists (6.2.3), which RDMA2_MSG and
  * RDMA2_NOMSG both have (6.3.1, 6.3.2).
  */
 u32 rpcrdma_encode_header(const struct rpcrdma_conn *conn, void *buf, u32 size,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The private message of connection requests and accepts (RFC 8797, WP 3.4).
+ * The private message of connection requests and accepts (RFC 8797, WP 4).
  */
 #include "xdr.hh"
 

@@ -8,7 +8,7 @@ namespace
 {
 
 /*
- * A property, all of which are uint32 data here (WP 3.5). HOSTAUTH is not among
+ * A property, all of which are uint32 data here (WP 5). HOSTAUTH is not among
  * them until it is built, and neither sent nor understood.
  */
 struct property {

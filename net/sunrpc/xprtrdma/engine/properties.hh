@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Transport properties (5, WP 3.5).
+ * Transport properties (5, WP 5).
  */
 #ifndef RPCRDMA_ENGINE_PROPERTIES_HH
 #define RPCRDMA_ENGINE_PROPERTIES_HH
@@ -10,7 +10,7 @@
 namespace rpcrdma
 {
 
-/* What an end that says nothing means (5.2, WP 3.5) */
+/* What an end that says nothing means (5.2, WP 5) */
 constexpr struct rpcrdma_props DEFAULT_PROPS = {
 	.sbsiz = RPCRDMA_V2_DEFAULT_INLINE,
 	.rbsiz = RPCRDMA_V2_DEFAULT_INLINE,

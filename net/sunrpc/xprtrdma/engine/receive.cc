@@ -89,7 +89,7 @@ void done_with_reply(const message &m)
 
 /*
  * A message that should have conveyed an RPC message, or a part of one, cannot
- * be used: refuse a Call, report a Reply (WP 3.7). What follows of its
+ * be used: refuse a Call, report a Reply (WP 7). What follows of its
  * sequence goes the same way.
  */
 verdict refuse(const message &m, fault wrong)
@@ -112,7 +112,7 @@ verdict refuse(const message &m, fault wrong)
 
 /*
  * A Call, or a part of one, came between the parts of another message: both
- * are lost (WP 3.6). Two Calls of one xid are answered by one ERROR.
+ * are lost (WP 6). Two Calls of one xid are answered by one ERROR.
  */
 verdict broken_by_call(const message &m)
 {
@@ -131,7 +131,7 @@ verdict broken_by_call(const message &m)
 	return RPCRDMA_RX_BAD_REPLY;
 }
 
-/* What this end takes in a Call's chunk lists (WP 3.5) */
+/* What this end takes in a Call's chunk lists (WP 5) */
 list_limits call_limits(const struct rpcrdma_conn *conn)
 {
 	const struct rpcrdma_props *own = &conn->cfg.props;
@@ -297,7 +297,7 @@ bool pull_ok(const message &m, u32 pushed)
 	return true;
 }
 
-/* A Reply whose Payload stream is in memory (4.4.3, WP 3.8) */
+/* A Reply whose Payload stream is in memory (4.4.3, WP 8) */
 verdict receive_special_reply(const message &m)
 {
 	const struct rpcrdma_lists *lists = &m.rx->lists;
@@ -398,7 +398,7 @@ verdict receive_rpc(const message &m)
 }
 
 /*
- * Is a RDMA2_NOMSG a grant (6.3.2, WP 3.2)? With an xid it is not, and neither
+ * Is a RDMA2_NOMSG a grant (6.3.2, WP 2)? With an xid it is not, and neither
  * is one that ends too early.
  */
 bool is_grant(const message &m)
@@ -441,7 +441,7 @@ verdict receive_done(const message &m)
 
 /*
  * The peer does not take our properties: it goes on with what holds for an
- * end that has said nothing, and so do we (WP 3.4).
+ * end that has said nothing, and so do we (WP 4).
  */
 void own_props_refused(struct rpcrdma_conn *conn)
 {
@@ -547,7 +547,7 @@ verdict receive_connprop(const message &m)
 	else if (const fault wrong = decode_props(in, &conn->staged))
 		answer(m, wrong);
 
-	/* The server answers the first part with its own (WP 3.4). */
+	/* The server answers the first part with its own (WP 4). */
 	conn->props_due = 1;
 	if (!m.flag(RDMA2_F_TPMORE))
 		conn->props_received = 1;
@@ -605,7 +605,7 @@ verdict receive_v2(struct rpcrdma_conn *conn, const void *msg, u32 length,
 	return receive_type(m);
 }
 
-/* Is a client's first answer ERR_VERS? The rule is WP 3.1's. */
+/* Is a client's first answer ERR_VERS? The rule is WP 1's. */
 bool is_err_vers(span<v1::ERR_VERS_OCTETS> msg)
 {
 	return msg.word<v1::OFF_VERS>() == RPCRDMA_VERS_2 &&
@@ -616,7 +616,7 @@ bool is_err_vers(span<v1::ERR_VERS_OCTETS> msg)
 
 /*
  * The peer has no version 2: go on with version 1 if that is allowed here and
- * there (WP 3.4).
+ * there (WP 4).
  */
 void refused_version(struct rpcrdma_conn *conn, span<v1::ERR_VERS_OCTETS> msg)
 {
@@ -634,7 +634,7 @@ void refused_version(struct rpcrdma_conn *conn, span<v1::ERR_VERS_OCTETS> msg)
 }
 
 /*
- * The first messages decide on the version (4.2.3, WP 3.1). Returns whether
+ * The first messages decide on the version (4.2.3, WP 1). Returns whether
  * @msg is still to be looked at.
  */
 [[gnu::noinline]] bool choose_version(struct rpcrdma_conn *conn,
@@ -762,7 +762,7 @@ verdict receive(struct rpcrdma_conn *conn, const void *msg, u32 length,
 	if (conn->state == RPCRDMA_CONN_CLOSING || !count_message(conn))
 		return RPCRDMA_RX_CLOSE;
 
-	/* Too short to tell whose it is (7, WP 3.1) */
+	/* Too short to tell whose it is (7, WP 1) */
 	if (length < v2::COMMON_OCTETS)
 		return drop(conn);
 
@@ -787,7 +787,7 @@ verdict receive(struct rpcrdma_conn *conn, const void *msg, u32 length,
 	return receive_v2(conn, msg, length, rx);
 }
 
-/* Only a Call may keep its Receive (WP 3.3). */
+/* Only a Call may keep its Receive (WP 3). */
 [[gnu::always_inline]] inline void count_verdict(struct rpcrdma_conn *conn,
 						 verdict verdict)
 {

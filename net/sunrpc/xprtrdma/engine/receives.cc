@@ -353,7 +353,7 @@ u32 rpcrdma_conn_to_post(struct rpcrdma_conn *conn, u32 now)
 
 /*
  * More Receives raise the limit that can be advertised; the peer is owed a
- * grant if it needs one (WP 3.3).
+ * grant if it needs one (WP 3).
  */
 u32 rpcrdma_conn_posted(struct rpcrdma_conn *conn, u32 count)
 {

@@ -391,7 +391,7 @@ using namespace rpcrdma;
  * Read chunk for its DDP-eligible argument; continued (6.3.2 prefers that to
  * Special Format); Special Format. For the Reply: inline; a Write chunk for a
  * result that may not fit; nothing more where continuation or a Reply that the
- * Responder provides for pulling (WP 3.8) will do; else a Reply chunk. Why, is
+ * Responder provides for pulling (WP 8) will do; else a Reply chunk. Why, is
  * said where it is decided: try_forms(), make_offers().
  */
 int rpcrdma_plan_call(const struct rpcrdma_conn *conn,
@@ -417,7 +417,7 @@ int rpcrdma_plan_call(const struct rpcrdma_conn *conn,
 
 /*
  * Parts are as large as they can be, all but the last a multiple of four, and
- * the last one is never empty (WP 3.6).
+ * the last one is never empty (WP 6).
  */
 struct rpcrdma_part rpcrdma_next_part(const struct rpcrdma_conn *conn,
 				      const struct rpcrdma_lists *lists,
@@ -440,7 +440,7 @@ struct rpcrdma_part rpcrdma_next_part(const struct rpcrdma_conn *conn,
 	return { .octets = part, .more = true };
 }
 
-/* Implements the Requester's side of 4.3.6, 4.4.3 and WP 3.6. */
+/* Implements the Requester's side of 4.3.6, 4.4.3 and WP 6. */
 int rpcrdma_check_reply(const struct rpcrdma_conn *conn,
 			const struct rpcrdma_lists *offered,
 			const struct rpcrdma_rx *rx,

@@ -65,7 +65,7 @@ bool use_reply_chunk(const struct rpcrdma_conn *conn,
 }
 
 /*
- * Only towards a peer that says it can pull (WP 3.8, DR 6), and within the
+ * Only towards a peer that says it can pull (WP 8, DR 6), and within the
  * level of the reverse direction
  */
 bool may_expose(const struct rpcrdma_conn *conn,
@@ -86,7 +86,7 @@ void give_up(struct rpcrdma_reply_plan *plan, u32 code, u32 arg0, u32 arg1)
 /*
  * DDP-eligible results are reduced first, as far as there are Write chunks that
  * are large enough (4.4.3). What is left goes the first of these ways that is
- * possible (WP 3.6; the drafts leave the order open):
+ * possible (WP 6; the drafts leave the order open):
  *
  * 1. Inline: one message, and no RDMA. An offered Reply chunk stays unused.
  * 2. The Reply chunk, if it is large enough: 4.4.3 says MUST, and its Requester

@@ -88,7 +88,7 @@ verdict refuse_call(const message &m)
 
 /*
  * RFC 8166 lets a Requester discard a bad Reply. That would leave its RPC
- * without end, so it ends with an error (WP 3.7).
+ * without end, so it ends with an error (WP 7).
  */
 verdict bad_reply(const message &m)
 {

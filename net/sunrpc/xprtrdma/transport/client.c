@@ -240,7 +240,7 @@ static void rpcrdma_client_choose(struct rpcrdma_client *client,
  * A server that has only version 1 refuses version 2, and the connection goes
  * on with version 1. A server that answers anything else, or nothing, or ends the
  * connection, gets a second one that begins with version 1; and so do the next
- * ones for some time, as long as it answers there (WP 3.4).
+ * ones for some time, as long as it answers there (WP 4).
  */
 static struct rpcrdma_ep *rpcrdma_client_first(struct rpcrdma_client *client,
 					       struct rpcrdma_client_versions *v)

@@ -5,7 +5,7 @@
  * sunrpc's callback service is there only between bc_setup() and
  * bc_destroy(), and tells nobody when it goes: bc_mutex is held while it is
  * used, and bc_destroy() takes it, too. A Call that finds no service is
- * refused, as having no service (WP 3.5). One that finds no memory or no rpc_rqst
+ * refused, as having no service (WP 5). One that finds no memory or no rpc_rqst
  * closes the connection (7.4).
  */
 
@@ -541,7 +541,7 @@ static struct rpcrdma_rw *rpcrdma_bc_writes(struct rpcrdma_bc_rqst *bc)
  *
  * Calls that have no window wait until they are told of it, and sunrpc lets
  * nobody send meanwhile. A Reply goes all the same: the window has room that
- * Calls leave to Replies (WP 3.3), and the server may be waiting for it before it
+ * Calls leave to Replies (WP 3), and the server may be waiting for it before it
  * grants more. Replies are in front of the Calls in sunrpc's queue, see
  * rpcrdma_bc_deliver(), so whoever has the lock sends them.
  * Returns 1: @task has it; or 0: it sleeps, or will not.
