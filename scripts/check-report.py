@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""check-report.py FOLDER [XML]: print one page about a run of scripts/check.sh.
+"""check-report.py FOLDER [XML]: print one page about a run of scripts/check.sh. Its last
+line is "N passed, N failed" (", N skipped" may follow); the exit status is 0 if none
+failed and one or more passed.
 
 FOLDER has, for each level, the file LEVEL.results with the lines "ok NAME",
 "ok NAME # SKIP reason" and "not ok NAME - reason", the file LEVEL.seconds with
@@ -35,8 +37,11 @@ class Level:
         self.seconds = number(path.with_name(self.name + ".seconds"))
         self.retried = lines_of(path.with_name(self.name + ".retried"))
 
-    def count(self, what):
-        return sum(1 for test in self.tests if getattr(test, what))
+    def counts(self):
+        """Return how many tests passed, failed and were skipped."""
+        failed = sum(test.failed for test in self.tests)
+        skipped = sum(test.skipped for test in self.tests)
+        return len(self.tests) - failed - skipped, failed, skipped
 
 
 def lines_of(path):
@@ -51,8 +56,8 @@ def number(path):
 def page(levels):
     print(f'{"level":16} {"passed":>7} {"failed":>7} {"skipped":>8} {"seconds":>8}')
     for level in levels:
-        failed, skipped = level.count("failed"), level.count("skipped")
-        print(f"{level.name:16} {len(level.tests) - failed - skipped:7} {failed:7} {skipped:8} {level.seconds:8}")
+        passed, failed, skipped = level.counts()
+        print(f"{level.name:16} {passed:7} {failed:7} {skipped:8} {level.seconds:8}")
     timed = sorted((t for level in levels for t in level.tests if t.seconds), key=lambda t: -t.seconds)
     if timed:
         print("\nSlowest tests:")
@@ -69,11 +74,19 @@ def page(levels):
             print(f"  {test.name} - {test.rest}")
 
 
+def closing_line(levels):
+    """Print the sums of all levels, and return whether they are those of a good run."""
+    passed, failed, skipped = map(sum, zip(*(level.counts() for level in levels), (0, 0, 0)))
+    print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
+    return passed > 0 and not failed
+
+
 def junit(levels, path):
     root = ET.Element("testsuites")
     for level in levels:
+        _, failed, skipped = level.counts()
         suite = ET.SubElement(root, "testsuite", name=level.name, tests=str(len(level.tests)),
-                              failures=str(level.count("failed")), skipped=str(level.count("skipped")),
+                              failures=str(failed), skipped=str(skipped),
                               time=str(level.seconds))
         for test in level.tests:
             case = ET.SubElement(suite, "testcase", classname=level.name, name=test.name)
@@ -100,6 +113,7 @@ def main():
     page(levels)
     if len(sys.argv) == 3:
         junit(levels, sys.argv[2])
+    sys.exit(0 if closing_line(levels) else 1)
 
 
 if __name__ == "__main__":
