@@ -300,6 +300,21 @@ static void requester_payload(struct kunit *test)
 	req_close(f);
 }
 
+/* Give the RPC of @f a task, and its transport a queue, which the caller destroys. */
+static struct rpc_task *req_task(struct kunit *test, struct req_fixture *f)
+{
+	struct rpc_xprt *xprt = &f->requester.xprt;
+	struct rpc_task *task;
+
+	task = kunit_kzalloc(test, sizeof(*task), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, task);
+	spin_lock_init(&xprt->queue_lock);
+	rpc_init_wait_queue(&xprt->pending, "shim_pending");
+	task->tk_rqstp = &f->req->rqst;
+	f->req->rqst.rq_task = task;
+	return task;
+}
+
 /*
  * A Call that can never be sent ends its own RPC. What rpcrdma_requester_send()
  * returns is told to the task that sends it, which may be another one's.
@@ -310,14 +325,8 @@ static void requester_never(struct kunit *test)
 	struct rpc_xprt *xprt = &f->requester.xprt;
 	struct rpc_rqst *rqst = &f->req->rqst;
 	struct rpcrdma_props *peer = &f->ep->conn.peer;
-	struct rpc_task *task;
+	struct rpc_task *task = req_task(test, f);
 
-	task = kunit_kzalloc(test, sizeof(*task), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, task);
-	spin_lock_init(&xprt->queue_lock);
-	rpc_init_wait_queue(&xprt->pending, "shim_pending");
-	task->tk_rqstp = rqst;
-	rqst->rq_task = task;
 	req_set(f, 12345);
 	/* Neither chunks nor parts */
 	peer->rcsiz = 0;
@@ -340,14 +349,8 @@ static void requester_exiting(struct kunit *test)
 	struct req_fixture *f = req_open(test);
 	struct rpc_xprt *xprt = &f->requester.xprt;
 	struct rpc_rqst *rqst = &f->req->rqst;
-	struct rpc_task *task;
+	struct rpc_task *task = req_task(test, f);
 
-	task = kunit_kzalloc(test, sizeof(*task), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, task);
-	spin_lock_init(&xprt->queue_lock);
-	rpc_init_wait_queue(&xprt->pending, "shim_pending");
-	task->tk_rqstp = rqst;
-	rqst->rq_task = task;
 	task->tk_rpc_status = -EIO;
 	task->tk_status = -EIO;
 
