@@ -78,7 +78,6 @@ static void rpcrdma_ep_release(struct kref *kref)
 	struct rpcrdma_ep *ep = container_of(kref, struct rpcrdma_ep, kref);
 
 	rpcrdma_ep_unlist(ep);
-
 	rpcrdma_ep_part(ep);
 	rpcrdma_recvs_free(ep);
 	rpcrdma_sends_free(ep);

@@ -74,6 +74,16 @@ static constexpr u32 max_u32(u32 a, u32 b)
 	return a > b ? a : b;
 }
 
+static constexpr u64 min_u64(u64 a, u64 b)
+{
+	return a < b ? a : b;
+}
+
+static constexpr u64 max_u64(u64 a, u64 b)
+{
+	return a > b ? a : b;
+}
+
 static constexpr u32 clamp_u32(u32 value, u32 low, u32 high)
 {
 	return value < low ? low : value > high ? high : value;

@@ -17,16 +17,6 @@ namespace rpcrdma
 namespace
 {
 
-constexpr u64 min_u64(u64 a, u64 b)
-{
-	return a < b ? a : b;
-}
-
-constexpr u64 max_u64(u64 a, u64 b)
-{
-	return a > b ? a : b;
-}
-
 /* Bytes of what is shared that an account is charged with, if it gets @more for @use */
 u64 charge(const struct rpcrdma_memory_account *account,
 	   enum rpcrdma_memory_use use = RPCRDMA_MEMORY_BUFFERS, u64 more = 0)

@@ -109,8 +109,8 @@ u8 rpcrdma_version_first(const struct rpcrdma_version_memory *memory, u64 now,
 /*
  * A refusal counts against version 2 when it was the end of the connection: the
  * next one would end the same way, and so on (4.2.3.2). As long as it lasts,
- * version 1 may still answer. A message that is no
- * opening counts when none has followed.
+ * version 1 may still answer. A message that is no opening counts when none has
+ * followed.
  */
 enum rpcrdma_answer rpcrdma_conn_answer(const struct rpcrdma_conn *conn,
 					enum rpcrdma_end end)
