@@ -416,9 +416,10 @@ int rpcrdma_ep_make(struct rpcrdma_ep *ep, const struct sockaddr *dst,
 			break;
 		rc = rpcrdma_ep_make_one(ep, &m, dst, src);
 	}
-	rpcrdma_ep_carry_out(ep, &m.step);
-	complete_all(&ep->made);
 	ep->answer = m.answer;
+	rpcrdma_ep_carry_out(ep, &m.step);
+	/* The teardown of a server's connection may free @ep after this. */
+	complete_all(&ep->made);
 	return m.status;
 }
 
