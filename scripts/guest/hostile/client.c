@@ -2176,7 +2176,7 @@ CASE(continuation, nomsg_amid)
 	read_segment(p, 0, exposed_mr->rkey, 40, at(0));
 	ww(p, 3, 0, 0, 0);
 	send_out(p);
-	expect_error(p, xid, INVAL_CONT, 0);
+	/* Two Calls of one xid are answered by one ERROR. */
 	expect_error(p, xid, INVAL_CONT, 0);
 	part(p, xid, 20, 20, false);
 	dropped(p);
