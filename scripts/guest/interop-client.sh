@@ -171,7 +171,7 @@ load_verified()
 
 trouble_restart()
 {
-	on_server "nfsd_down; sleep 1; nfsd_up"
+	on_server "server_down && sleep 1 && nfsd_up"
 	wait_for 90 all_connected
 }
 
