@@ -41,9 +41,9 @@ struct meaning {
 
 constexpr meaning MEANINGS[] = {
 	/* RESOLVED */ { RPCRDMA_END_NONE, 0, nullptr },
-	/* UNRESOLVED */ { RPCRDMA_END_HERE, -E_NETUNREACH, nullptr },
+	/* UNRESOLVED */ { RPCRDMA_END_HERE, -E_HOSTUNREACH, nullptr },
 	/* ESTABLISHED */ { RPCRDMA_END_NONE, 0, nullptr },
-	/* UNREACHABLE */ { RPCRDMA_END_AWAY, -E_NETUNREACH, nullptr },
+	/* UNREACHABLE */ { RPCRDMA_END_AWAY, -E_HOSTUNREACH, nullptr },
 	/* REJECTED */ { RPCRDMA_END_AWAY, -E_CONNREFUSED, nullptr },
 	/* FAILED */ { RPCRDMA_END_HERE, -E_NOTCONN, nullptr },
 	/* DISCONNECTED */ { RPCRDMA_END_PEER, -E_NOTCONN, nullptr },
@@ -251,8 +251,13 @@ constexpr told TOLD[] = {
 	{ E_TIMEDOUT, E_TIMEDOUT },
 	{ E_NOBUFS, E_NOBUFS },
 	{ E_NOMEM, E_NOBUFS },
-	{ E_NODEV, E_NETUNREACH },
-	{ E_ADDRNOTAVAIL, E_NETUNREACH },
+	/*
+	 * A device or an address comes again. After ENETUNREACH, sunrpc ends the
+	 * RPCs of a mount in a container, even of a hard one, as if the network
+	 * itself were lost.
+	 */
+	{ E_NODEV, E_HOSTUNREACH },
+	{ E_ADDRNOTAVAIL, E_HOSTUNREACH },
 	/* Of this end: its addresses, its device, its settings */
 	{ E_INVAL, E_PROTO },
 	{ E_ACCES, E_PROTO },
