@@ -1575,6 +1575,57 @@ TEST(PlansV1, TheReplyChunkIsAlwaysReturned)
 	EXPECT_EQ(e->control().get(16), +ERR_CHUNK);
 }
 
+/*
+ * The size of its Receives is not known, and a Reply has no other way: it goes in one
+ * message if it fits a Send.
+ */
+TEST(PlansV1, WithoutPrivateMessageAndReplyChunk)
+{
+	const struct {
+		bool priv, chunk;
+		u32 length;
+		bool good;
+	} cases[] = {
+		{ false, false, 1024 - 28, true },
+		{ false, false, 1064, true },
+		{ false, false, 8192 - 28, true },
+		{ false, false, 8192 - 27, false },
+		/* Its Receives, or its chunk, are too small. */
+		{ true, false, 1024 - 28, true },
+		{ true, false, 1024 - 27, false },
+		{ false, true, 1064, false },
+	};
+
+	for (const auto &c : cases) {
+		auto cfg = config(false);
+		const auto priv = private_of(1024, 1024);
+		rpcrdma_lists lists;
+		rpcrdma_reply reply = {};
+		rpcrdma_reply_plan p;
+
+		cfg.props.sbsiz = 8192;
+
+		end e{ cfg };
+
+		if (c.priv)
+			rpcrdma_conn_private(&e.conn, &priv);
+		e.make();
+		ASSERT_EQ(e.receive(inline_msg(1, CALL)), RPCRDMA_RX_CALL);
+		EXPECT_EQ(rpcrdma_conn_limits(&e.conn).send_inline, 1024u);
+		EXPECT_EQ(rpcrdma_conn_send_octets(&e.conn),
+			  c.priv ? 4096u : 8192u);
+
+		rpcrdma_lists_init(&lists);
+		if (c.chunk)
+			add_reply(&lists, 1, 1000);
+		reply.xid = X;
+		reply.length = c.length;
+		rpcrdma_plan_reply(&e.conn, &lists, &reply, &p);
+		EXPECT_EQ(p.error, c.good ? 0u : +RDMA2_ERR_REPLY_RESOURCE);
+		EXPECT_EQ(p.inline_length, c.good ? c.length : 0u);
+	}
+}
+
 TEST(PlansV1, EmptyWriteChunk)
 {
 	auto e = server1();

@@ -290,9 +290,10 @@ struct rpcrdma_receives rpcrdma_conn_to_make(struct rpcrdma_conn *conn)
 /* CONNPROP may use the default threshold whatever was announced. */
 u32 rpcrdma_conn_send_octets(const struct rpcrdma_conn *conn)
 {
-	const u32 octets = conn->state == RPCRDMA_CONN_OPENING ?
-				   conn->cfg.props.sbsiz :
-				   rpcrdma_conn_limits(conn).send_inline;
+	const bool all = conn->state == RPCRDMA_CONN_OPENING ||
+			 v1::receives_unknown(conn);
+	const u32 octets = all ? conn->cfg.props.sbsiz :
+				 rpcrdma_conn_limits(conn).send_inline;
 
 	return max_u32(octets, RPCRDMA_V2_DEFAULT_INLINE);
 }

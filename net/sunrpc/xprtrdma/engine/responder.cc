@@ -3,6 +3,7 @@
  * The Responder's decisions: how a Reply travels with what its Call offered.
  */
 #include "codec.hh"
+#include "version1.hh"
 
 namespace rpcrdma
 {
@@ -111,7 +112,7 @@ void give_up(struct rpcrdma_reply_plan *plan, u32 code, u32 arg0, u32 arg1)
 	const bool v1 = conn->version == RPCRDMA_VERS_1;
 	u32 payload = reply->length;
 	u32 too_short = 0; /* the first such Write chunk, from one */
-	u32 header;
+	u32 header, room;
 
 	/*
 	 * Items and Write chunks meet one by one. An empty chunk asks for its
@@ -158,9 +159,17 @@ void give_up(struct rpcrdma_reply_plan *plan, u32 code, u32 arg0, u32 arg1)
 	if (v1 && call_lists->has_reply)
 		return_reply_chunk(call_lists, lists, 0);
 
+	/*
+	 * A Requester without a private message may have larger Receives than the
+	 * default. If it offers no Reply chunk, an ERROR is worse for it than a
+	 * Reply that may be too long.
+	 */
+	room = limits.send_inline;
+	if (v1::receives_unknown(conn) && !call_lists->has_reply)
+		room = rpcrdma_conn_send_octets(conn);
+
 	header = header_octets(conn, lists);
-	if (header <= limits.send_inline &&
-	    payload <= limits.send_inline - header) {
+	if (header <= room && payload <= room - header) {
 		plan->inline_length = payload;
 		return;
 	}

@@ -74,6 +74,16 @@ void set_grant(struct rpcrdma_conn *conn);
  */
 u32 receive_size(const struct rpcrdma_conn *conn);
 
+/*
+ * Return true if a server's peer has not said how large its Receives are: it sent no
+ * private message (RFC 8797).
+ */
+static inline bool receives_unknown(const struct rpcrdma_conn *conn)
+{
+	return conn->version == RPCRDMA_VERS_1 && !conn->cfg.client &&
+	       !conn->peer_private.valid;
+}
+
 /* Count a Call or Reply as sent and write the credit into its header. */
 void stamp(struct rpcrdma_conn *conn, enum rpcrdma_kind kind, void *header);
 
