@@ -78,6 +78,7 @@ server_cases()
 	# What is waited for takes 8 s where nothing else has to be done.
 	TIMEO=40 RETRANS=6
 	server_begin $((2 * shares + 1)) 3 waiting
+	server_begin $((2 * shares + 2)) 3 refusals
 	servers_end
 }
 

@@ -2647,6 +2647,29 @@ CASE(version1, longer_than_a_receive)
 	expect_closed(p);
 }
 
+/* Such a client's Receives may be larger than the default, and it has no other way. */
+CASE(version1, no_private_message_nor_reply_chunk)
+{
+	struct peer *p = peer_new();
+	uint32_t xid;
+	struct msg *m;
+
+	p->version = 1;
+	p->no_private = true;
+	peer_connect(p, addr, port);
+	alive(p);
+	xid = ++p->xid;
+	begin(p, xid, MSG, 0);
+	no_lists(p);
+	rpc_read(p, xid, 3000);
+	send_out(p);
+	m = expect_reply(p, xid);
+	if (m->len != HEADER1 + READ_ITEM + 3000 || m->data[HEADER1 + READ_ITEM] != 'h')
+		bad("a READ gets %s", describe(m));
+	free(m);
+	alive(p);
+}
+
 CASE(version1, odd_private_messages)
 {
 	static const uint32_t words[][2] = {

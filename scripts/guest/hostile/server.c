@@ -56,7 +56,7 @@ enum {
 	TRAIL_LINE = 160,
 };
 
-enum { CONNECT = 1, PROPS, CALL, READ, WRITE };		/* when */
+enum { CONNECT = 1, PROPS, CALL, READ, WRITE, MOUNT };	/* when */
 
 struct chunk {
 	uint32_t count, octets;
@@ -120,7 +120,8 @@ static int nfs = -1;
 static struct peer *current;		/* the connection there is */
 static struct scase *armed;
 static bool want_version1;
-static unsigned int hits, closings;
+static unsigned int hits, closings, requests;
+static const char *mount_line, *umount_line;
 static uint32_t hit_serial;		/* of the connection it happened on */
 static uint32_t errors[128];		/* ERRORs received, by code */
 static uint32_t replies;		/* ... and Replies */
@@ -679,18 +680,30 @@ static void send_props(struct peer *p)
 	send_out(p);
 }
 
-static void send_err_vers(struct peer *p, uint32_t low, uint32_t high)
+/* Send what is in out, whatever the client has granted. */
+static void send_at_once(struct peer *p)
 {
-	raw(p);
-	ww(p, 7, 0, 2, CREDIT, ERROR, ERR_VERS, low, high);
 	p->no_wait = true;
 	send_out(p);
 	p->no_wait = false;
 }
 
+static void send_err_vers(struct peer *p, uint32_t low, uint32_t high)
+{
+	raw(p);
+	ww(p, 7, 0, 2, CREDIT, ERROR, ERR_VERS, low, high);
+	send_at_once(p);
+}
+
 static bool opening_armed(int when)
 {
 	return armed && armed->when == when && (!hits || armed->forever);
+}
+
+/* True while a mount meets a server that has no version 2 and says so in its way. */
+static bool refusing(void)
+{
+	return armed && armed->when == MOUNT;
 }
 
 static void serve(struct peer *p, struct msg *m)
@@ -702,13 +715,20 @@ static void serve(struct peer *p, struct msg *m)
 		return;
 	/* A client that believes there is no version 2 here; see below. */
 	if (get(m->data, 4) == 1 && p->version == 2) {
-		peer_disconnect(p);
-		return;
+		if (!refusing()) {
+			peer_disconnect(p);
+			return;
+		}
+		p->version = 1;
 	}
 	switch (get(m->data, 12)) {
 	case CONNPROP:
 		if (want_version1) {
 			send_err_vers(p, 1, 1);
+			p->version = 1;
+		} else if (refusing()) {
+			hits++;
+			armed->run(p, NULL);
 			p->version = 1;
 		} else if (opening_armed(PROPS)) {
 			hits++;
@@ -756,6 +776,7 @@ static void request(struct rdma_cm_id *id)
 	p->credit = CREDIT;
 	id->context = p;
 	tell("request for %u", p->serial);
+	requests++;
 	if (opening_armed(CONNECT)) {
 		hits++;
 		armed->run(p, NULL);
@@ -1124,6 +1145,41 @@ static void odd_props(struct peer *p, int words, ...)
 	va_end(args);
 	send_out(p);
 }
+
+/*
+ * ---- Refusals: the cases ----
+ *
+ * The answers of version 1 servers to a first message of version 2. Each is met by
+ * a mount of its own, which is of version 1 on the second connection at the latest.
+ */
+
+#define REFUSAL(name, octets, n, ...)					\
+	static void answer_##name(struct peer *p)			\
+	{								\
+		raw(p);							\
+		ww(p, n, __VA_ARGS__);					\
+		while (p->len < (octets))				\
+			w(p, 0);					\
+		p->len = (octets);					\
+		send_at_once(p);					\
+	}								\
+	SCASE(refusals, name, MOUNT, "read", OK) { answer_##name(p); }	\
+	SCASE(refusals, name##_and_closes, MOUNT, "read", OK)		\
+	{								\
+		answer_##name(p);					\
+		peer_disconnect(p);					\
+	}
+
+REFUSAL(err_vers, 28, 7, 0, 2, CREDIT, ERROR, ERR_VERS, 1, 1)
+REFUSAL(err_vers_of_fixed_size, 64, 7, 0, 2, CREDIT, ERROR, ERR_VERS, 1, 1)
+REFUSAL(err_vers_as_version_1, 28, 7, 0, 1, CREDIT, ERROR, ERR_VERS, 1, 1)
+REFUSAL(err_chunk, 20, 5, 0, 2, CREDIT, ERROR, 2)
+REFUSAL(err_chunk_of_fixed_size, 28, 5, 0, 2, CREDIT, ERROR, 2)
+REFUSAL(err_chunk_as_version_1, 20, 5, 0, 1, CREDIT, ERROR, 2)
+REFUSAL(msg_denied, 52, 13, 0, 2, CREDIT, MSG, 0, 0, 0, 0, 1, 1, 0, 2, 2)
+REFUSAL(msg_denied_as_version_1, 52, 13, 0, 1, CREDIT, MSG, 0, 0, 0, 0, 1, 1, 0, 2, 2)
+REFUSAL(four_octets, 4, 1, 0)
+REFUSAL(garbage, 64, 4, 0xa5a5a5a5, 0xa5a5a5a5, 0xa5a5a5a5, 0xa5a5a5a5)
 
 /* Refused, and yet the opening goes on (WP 4) */
 #define BAD_PROPS(name, error, ...) \
@@ -2157,12 +2213,55 @@ static bool has_come(void)
 	return (!armed->code || errors[armed->code]) && (!armed->answered || replies);
 }
 
+/* A mount that begins anew, and a READ: nothing that the last one has learnt is left. */
+static const char *mount_anew(struct scase *c)
+{
+	static char text[128];
+
+	op_end();
+	if (do_command(umount_line))
+		return "the mount before it cannot be unmounted";
+	wrong = NULL;
+	hits = 0;
+	requests = 0;
+	armed = c;
+	if (do_command(mount_line))
+		return "the mount failed";
+	if (do_op(c->op))
+		return "the mount does not work";
+	if (wrong)
+		return wrong;
+	if (hits != 1 || requests > 2) {
+		snprintf(text, sizeof(text), "version 2 was tried %u times on %u connections",
+			 hits, requests);
+		return text;
+	}
+	return NULL;
+}
+
+static bool run_mount(struct scase *c)
+{
+	const char *why;
+
+	trail_len = 0;
+	why = mount_anew(c);
+	if (!why) {
+		printf("ok %s.%s\n", c->group, c->name);
+		return true;
+	}
+	printf("not ok %s.%s - %s\n", c->group, c->name, why);
+	show_trail();
+	return false;
+}
+
 static bool run_case(struct scase *c)
 {
 	const char *why;
 	double end;
 	int rc;
 
+	if (c->when == MOUNT)
+		return run_mount(c);
 	trail_len = 0;
 	/* What it is going to be hostile on */
 	if (want_version1 != c->version1 || c->when <= PROPS) {
@@ -2337,12 +2436,14 @@ int server_main(int argc, char **argv)
 	nfs_port = atoi(argv[2]);
 	dir = argv[3];
 	refdir = argv[4];
+	mount_line = argv[5];
+	umount_line = argv[6];
 	on_bad = server_failed;
 	signal(SIGPIPE, SIG_IGN);
 	listen_at();
 	if (setjmp(failed))
 		return 1;
-	if (do_command(argv[5])) {
+	if (do_command(mount_line)) {
 		printf("not ok server.mount - the mount at %s failed\n", dir);
 		show_trail();
 		return 1;
@@ -2353,7 +2454,7 @@ int server_main(int argc, char **argv)
 		status = run_all(argc - 7, argv + 7);
 	armed = NULL;
 	op_end();
-	if (do_command(argv[6])) {
+	if (do_command(umount_line)) {
 		printf("not ok server.umount - %s cannot be unmounted\n", dir);
 		show_trail();
 		return 1;
