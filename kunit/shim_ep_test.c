@@ -1216,6 +1216,34 @@ static int shim_close_fn(void *data)
 	kthread_complete_and_exit(&c->done, 0);
 }
 
+/*
+ * A service thread may reserve a Send context when the connection is closed already, and
+ * its protection domain is gone. All contexts made so far are with other threads.
+ */
+static void close_reserved_late(struct kunit *test)
+{
+	struct shim_pair *pair = shim_open(test);
+	struct rpcrdma_ep *ep = pair->server.ep;
+	struct rpcrdma_send *sends[32], *s;
+	unsigned int nr = 0;
+
+	while (READ_ONCE(ep->free_sends) && nr < ARRAY_SIZE(sends)) {
+		s = rpcrdma_send_reserve(ep);
+		KUNIT_ASSERT_NOT_NULL(test, s);
+		sends[nr++] = s;
+	}
+	KUNIT_ASSERT_NULL(test, READ_ONCE(ep->free_sends));
+	KUNIT_ASSERT_LT(test, ep->sends_made, ep->nr_sends);
+	rpcrdma_ep_close(ep, NULL);
+	rpcrdma_ep_wait_closed(ep);
+	s = rpcrdma_send_reserve(ep);
+	KUNIT_EXPECT_NOT_NULL(test, s);
+	if (s)
+		rpcrdma_send_put(s);
+	while (nr)
+		rpcrdma_send_put(sends[--nr]);
+}
+
 /* Four threads at once, from both ends */
 static void shim_close_by_many(struct kunit *test, struct shim_pair *pair)
 {
@@ -1942,6 +1970,7 @@ static struct kunit_case close_cases[] = {
 	KUNIT_CASE(close_idle_by_client),
 	KUNIT_CASE(close_idle_by_server),
 	KUNIT_CASE(close_device_event),
+	KUNIT_CASE(close_reserved_late),
 	KUNIT_CASE(close_by_many),
 	KUNIT_CASE(close_calls_held),
 	KUNIT_CASE(close_invalidating),

@@ -597,6 +597,7 @@ struct rpcrdma_ep {
 	int			device_node;	/* its memory's, or NUMA_NO_NODE */
 	u32			report;		/* of Send contexts, see there */
 	struct ib_pd		*pd;
+	u32			lkey;		/* of the PD; outlives it */
 	struct ib_qp		*qp;
 	struct ib_cq		*send_cq, *recv_cq;
 	u8			initiator_depth, responder_resources;

@@ -171,6 +171,7 @@ static void rpcrdma_ep_release_one(struct rpcrdma_ep *ep,
 	case RPCRDMA_RELEASE_DOMAIN:
 		if (ep->pd)
 			ib_dealloc_pd(ep->pd);
+		ep->pd = NULL;
 		break;
 	case RPCRDMA_RELEASE_ID:
 		/* Waits for a CM handler that is running. */

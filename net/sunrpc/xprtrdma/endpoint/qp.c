@@ -161,6 +161,7 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep,
 		ep->pd = NULL;
 		return rc;
 	}
+	ep->lkey = ep->pd->local_dma_lkey;
 
 	vector = rpcrdma_ep_vector(dev);
 	ep->send_cq = ib_alloc_cq(dev, ep, queues.send_cqes, vector,

@@ -50,7 +50,7 @@ static struct rpcrdma_recv *rpcrdma_recv_create(struct rpcrdma_ep *ep, u32 size,
 	rv->ep = ep;
 	INIT_LIST_HEAD(&rv->list);
 	rv->sge.length = size;
-	rv->sge.lkey = ep->pd->local_dma_lkey;
+	rv->sge.lkey = ep->lkey;
 	rv->cqe.done = rpcrdma_wc_recv;
 	rv->wr.wr_cqe = &rv->cqe;
 	rv->wr.sg_list = &rv->sge;

@@ -395,7 +395,7 @@ struct rpcrdma_send *rpcrdma_send_make(struct rpcrdma_ep *ep)
 		.wr.wr_cqe = &s->work.cqe,
 		.wr.sg_list = &s->sge,
 		.wr.num_sge = 1,
-		.sge.lkey = ep->pd->local_dma_lkey,
+		.sge.lkey = ep->lkey,
 	};
 	rpcrdma_send_bare(s);
 	ep->sends_made++;
