@@ -249,6 +249,8 @@ static int shim_rw_init(struct rdma_rw_ctx *ctx, struct ib_qp *qp, u32 port,
 {
 	int rc;
 
+	/* The teardown waits for a transfer that is being prepared. */
+	shim_check_nofs();
 	if (shim_fault())
 		return -ENOMEM;
 	/* As where each context takes a memory region: the pool is empty. */
@@ -335,6 +337,25 @@ static int shim_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
 	return ib_post_send(qp, wr, bad);
 }
 
+void rpcrdma_rw_retry(struct work_struct *work);
+
+/*
+ * The teardown cancels the work item that retries transfers once it has ended those that
+ * wait, with ep->lock held.
+ */
+static bool shim_queue_work(struct workqueue_struct *wq,
+			    struct work_struct *work)
+{
+#ifdef CONFIG_LOCKDEP
+	struct rpcrdma_ep *ep = container_of(work, struct rpcrdma_ep, rw_work);
+
+	if (work->func == rpcrdma_rw_retry &&
+	    lockdep_is_held(&ep->lock) != LOCK_STATE_HELD)
+		atomic_inc(&shim_misuse);
+#endif
+	return queue_work(wq, work);
+}
+
 static int shim_listen(struct rdma_cm_id *id, int backlog)
 {
 	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_DEVICE_REMOVAL };
@@ -417,6 +438,7 @@ static void *shim_kvmalloc(size_t size, gfp_t gfp)
 #define rdma_accept(...) \
 	(shim_fault() ? -ENOMEM : rdma_accept(__VA_ARGS__))
 #define rdma_listen(id, backlog)		shim_listen(id, backlog)
+#define queue_work(wq, work)			shim_queue_work(wq, work)
 #undef kmem_cache_zalloc
 #undef kzalloc
 #undef kmalloc_node

@@ -40,11 +40,12 @@ struct rpcrdma_rw *rpcrdma_rw_alloc(struct rpcrdma_ep *ep,
 {
 	struct rpcrdma_rw *rw;
 
-	if (!rpcrdma_ep_enter(ep))
-		return NULL;
+	/* Before the teardown waits for it */
 	rw = kzalloc(sizeof(*rw) + priv, gfp);
-	if (!rw) {
-		rpcrdma_ep_leave(ep);
+	if (!rw)
+		return NULL;
+	if (!rpcrdma_ep_enter(ep)) {
+		kfree(rw);
 		return NULL;
 	}
 	rw->priv = rw + 1;
@@ -65,9 +66,13 @@ struct rpcrdma_rw *rpcrdma_rw_alloc(struct rpcrdma_ep *ep,
 	return rw;
 }
 
-/* Have those tried that wait for memory regions. Before rpcrdma_ep_leave() */
+/*
+ * Retry the transfers that wait for memory regions. Caller holds ep->lock, so that the
+ * teardown, which takes it to end these transfers, cancels the work item afterwards.
+ */
 static void rpcrdma_rw_wake(struct rpcrdma_ep *ep)
 {
+	lockdep_assert_held(&ep->lock);
 	if (unlikely(rpcrdma_read_wanted(&ep->read_pool)))
 		queue_work(rpcrdma_wq, &ep->rw_work);
 }
@@ -121,6 +126,7 @@ static void rpcrdma_rw_unprepare(struct rpcrdma_rw *rw)
 
 static void rpcrdma_rw_unmap(struct rpcrdma_rw *rw)
 {
+	struct rpcrdma_ep *ep = rw->ep;
 	struct rpcrdma_rw_ctxt *ctxt, *next;
 
 	list_for_each_entry_safe(ctxt, next, &rw->ctxts, list) {
@@ -128,12 +134,13 @@ static void rpcrdma_rw_unmap(struct rpcrdma_rw *rw)
 		list_del(&ctxt->list);
 		kfree(ctxt);
 	}
-	if (unlikely(rw->claim.waits)) {
-		spin_lock(&rw->ep->lock);
-		rpcrdma_read_over(&rw->ep->read_pool, &rw->claim);
-		spin_unlock(&rw->ep->lock);
+	if (unlikely(rw->claim.waits || rpcrdma_read_wanted(&ep->read_pool))) {
+		spin_lock(&ep->lock);
+		if (rw->claim.waits)
+			rpcrdma_read_over(&ep->read_pool, &rw->claim);
+		rpcrdma_rw_wake(ep);
+		spin_unlock(&ep->lock);
 	}
-	rpcrdma_rw_wake(rw->ep);
 }
 
 static void rpcrdma_rw_destroy(struct rpcrdma_rw *rw)
@@ -177,7 +184,9 @@ static int rpcrdma_rw_short(struct rpcrdma_rw *rw, int rc)
 	if (!waits)
 		return rc;
 	rpcrdma_rw_unprepare(rw);
+	spin_lock(&ep->lock);
 	rpcrdma_rw_wake(ep);
+	spin_unlock(&ep->lock);
 	return 0;
 }
 
@@ -312,18 +321,23 @@ int rpcrdma_rw_add(struct rpcrdma_rw *rw, const struct rpcrdma_lists *lists,
 {
 	struct rpcrdma_stretch at = { .offset = chunk_offset, .length = length };
 	struct rpcrdma_extent_pos pos = { .ext = ext, .nr = nr };
+	/*
+	 * The teardown waits for this transfer, and memory reclaim may wait for an RPC
+	 * of a client whose reconnect waits for a device's removal.
+	 */
+	unsigned int nofs = memalloc_nofs_save();
 	struct rpcrdma_segment part;
-	int rc;
+	int rc = 0;
 
 	if (offset)
 		rpcrdma_extent_skip(&pos, offset);
-	while (rpcrdma_chunk_next(lists, chunk, &at, &part)) {
+	while (!rc && rpcrdma_chunk_next(lists, chunk, &at, &part)) {
 		rc = rpcrdma_rw_add_parts(rw, &part, &pos);
-		if (rc)
-			return rc;
-		rw->octets += part.length;
+		if (!rc)
+			rw->octets += part.length;
 	}
-	return at.length ? -EINVAL : 0;
+	memalloc_nofs_restore(nofs);
+	return rc ?: at.length ? -EINVAL : 0;
 }
 
 /*
@@ -494,14 +508,14 @@ void rpcrdma_rw_read(struct rpcrdma_rw *rw)
 		spin_lock(&ep->lock);
 		turn = rpcrdma_read_whole(&rw->claim,
 					  rpcrdma_ep_is_closing(ep));
-		if (turn == RPCRDMA_READ_BEHIND)
+		if (turn == RPCRDMA_READ_BEHIND) {
 			list_add_tail(&rw->work.list, &ep->rw_waiting);
+			rpcrdma_rw_wake(ep);
+		}
 		spin_unlock(&ep->lock);
 	}
 	if (turn == RPCRDMA_READ_POST)
 		rpcrdma_rw_post(rw);
-	else if (turn == RPCRDMA_READ_BEHIND)
-		rpcrdma_rw_wake(ep);
-	else
+	else if (turn != RPCRDMA_READ_BEHIND)
 		rpcrdma_rw_end(rw, false);
 }

@@ -4,6 +4,7 @@
  * memory of Send contexts. Who may post, and when, is the engine's to say.
  */
 
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "internal.h"
@@ -356,6 +357,7 @@ int rpcrdma_send_larger(struct rpcrdma_send *s, u32 octets, gfp_t gfp)
 {
 	struct rpcrdma_ep *ep = s->ep;
 	u32 size = RPCRDMA_SMALL_SEND;
+	unsigned int nofs;
 	int rc;
 
 	if (octets > size)
@@ -365,11 +367,14 @@ int rpcrdma_send_larger(struct rpcrdma_send *s, u32 octets, gfp_t gfp)
 	/* The teardown unmaps it. */
 	if (!rpcrdma_ep_enter(ep))
 		return -ENOTCONN;
+	/* As in rpcrdma_rw_add() */
+	nofs = memalloc_nofs_save();
 	rc = rpcrdma_send_buffer(s, size, gfp);
 	if (unlikely(rc) && octets < size)
 		rc = rpcrdma_send_buffer(s, octets, gfp);
 	if (unlikely(rc) && rpcrdma_send_exchange(s, octets))
 		rc = 0;
+	memalloc_nofs_restore(nofs);
 	rpcrdma_ep_leave(ep);
 	return rc;
 }
