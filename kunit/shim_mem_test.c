@@ -261,6 +261,43 @@ static void hardware_drops_calls_last(struct kunit *test)
 	shim_rpc_end(c, rpc);
 }
 
+/*
+ * A service thread that processes messages while the teardown does, and could execute a
+ * Call, does not get it either.
+ */
+static void hardware_keeps_no_call_last(struct kunit *test)
+{
+	struct shim_pair *pair = shim_open(test);
+	struct shim_side *c = &pair->client, *s = &pair->server;
+	struct shim_rpc *rpc = shim_rpcs(test, 1);
+	struct rpcrdma_life_step step;
+	struct rpcrdma_recv *rv;
+
+	shim_rpc_init(rpc, NULL, NULL);
+	memdev_hold(shim_memdev, false, true);
+	KUNIT_ASSERT_EQ(test, shim_rpc_send(c, rpc), 0);
+	KUNIT_ASSERT_TRUE(test, shim_poll(memdev_held(shim_memdev)));
+	spin_lock(&s->ep->lock);
+	step = rpcrdma_life_close(&s->ep->life, NULL);
+	spin_unlock(&s->ep->lock);
+	memdev_hold(shim_memdev, false, false);
+	KUNIT_ASSERT_TRUE(test, shim_poll(rpcrdma_ep_holds_messages(s->ep)));
+	flush_delayed_work(&s->ep->take_work);
+	flush_work(&s->take_work);
+	/* As in the teardown */
+	WRITE_ONCE(s->ep->drained, true);
+	rv = rpcrdma_ep_take_messages(s->ep, true);
+	KUNIT_EXPECT_NULL(test, rv);
+	if (rv)
+		rpcrdma_recv_put(rv);
+	WRITE_ONCE(s->ep->drained, false);
+	KUNIT_EXPECT_EQ(test, atomic_read(&s->calls), 0);
+	rpcrdma_ep_carry_out(s->ep, &step);
+	KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));
+	KUNIT_EXPECT_TRUE(test, shim_wait_gone(c));
+	shim_rpc_end(c, rpc);
+}
+
 /* Completions of Sends come late, those of Receives before them, or after. */
 static void hardware_completes_late(struct kunit *test)
 {
@@ -514,6 +551,7 @@ static struct kunit_case hardware_cases[] = {
 	KUNIT_CASE(hardware_without_regions),
 	KUNIT_CASE(hardware_answers_last),
 	KUNIT_CASE(hardware_drops_calls_last),
+	KUNIT_CASE(hardware_keeps_no_call_last),
 	KUNIT_CASE(hardware_completes_late),
 	KUNIT_CASE(hardware_overtakes),
 	KUNIT_CASE(hardware_fails_work),

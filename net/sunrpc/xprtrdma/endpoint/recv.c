@@ -405,23 +405,38 @@ static bool rpcrdma_recv_assemble(struct rpcrdma_ep *ep,
 	return true;
 }
 
-/* The transport's, lent, until it gives it back */
-static __always_inline void rpcrdma_recv_tell(struct rpcrdma_ep *ep,
-					      struct rpcrdma_recv *rv)
+/* Return true if the Call @rv is left to the caller, see rpcrdma_call_fate(). */
+static __always_inline bool rpcrdma_recv_call(struct rpcrdma_ep *ep,
+					      struct rpcrdma_recv *rv, bool keep)
+{
+	switch (rpcrdma_call_fate(&ep->life, &rv->rx, keep)) {
+	case RPCRDMA_CALL_KEPT:
+		return true;
+	case RPCRDMA_CALL_TOLD:
+		ep->ops->call(ep, rv);
+		break;
+	case RPCRDMA_CALL_DROPPED:
+		rpcrdma_recv_put(rv);
+		break;
+	}
+	return false;
+}
+
+/*
+ * Pass @rv to the transport, which owns it until it releases it. Return true if @rv is a
+ * Call that is left to the caller.
+ */
+static __always_inline bool rpcrdma_recv_tell(struct rpcrdma_ep *ep,
+					      struct rpcrdma_recv *rv, bool keep)
 {
 	/* First, as it is what most of those are that are told. */
 	if (likely(rv->verdict == RPCRDMA_RX_REPLY)) {
 		ep->ops->reply(ep, rv);
-		return;
+		return false;
 	}
 	switch (rv->verdict) {
 	case RPCRDMA_RX_CALL:
-		/* Its caller sends it again elsewhere: here there is no way for a Reply. */
-		if (unlikely(ep->drained))
-			rpcrdma_recv_put(rv);
-		else
-			ep->ops->call(ep, rv);
-		break;
+		return rpcrdma_recv_call(ep, rv, keep);
 	case RPCRDMA_RX_BAD_REPLY:
 		ep->ops->reply(ep, rv);
 		break;
@@ -435,6 +450,7 @@ static __always_inline void rpcrdma_recv_tell(struct rpcrdma_ep *ep,
 		rpcrdma_recv_put(rv);
 		break;
 	}
+	return false;
 }
 
 /* A part, or the last one of a message. Returns false when there is no memory. */
@@ -511,10 +527,7 @@ static __always_inline bool rpcrdma_recv_one(struct rpcrdma_ep *ep,
 			goto out_close;
 	}
 
-	keep = keep && rv->verdict == RPCRDMA_RX_CALL &&
-	       !rpcrdma_call_read_octets(&rv->rx);
-	if (!keep)
-		rpcrdma_recv_tell(ep, rv);
+	keep = rpcrdma_recv_tell(ep, rv, keep);
 	rpcrdma_ep_events(ep, events);
 	return keep;
 

@@ -491,6 +491,25 @@ TEST(Life, TheMakerHearsWhatEndedIt)
 	}
 }
 
+/* The Reply to a Call cannot be sent once the connection is closing. */
+TEST(Life, ACallIsDroppedOnceTheConnectionCloses)
+{
+	for (const char *stage : stages) {
+		auto e = in_stage(false, stage);
+		rpcrdma_rx rx{};
+
+		if (!e)
+			continue;
+		for (bool keep : { false, true })
+			EXPECT_EQ(rpcrdma_call_fate(&e->l, &rx, keep),
+				  e->l.stage >= RPCRDMA_STAGE_CLOSING ?
+					  RPCRDMA_CALL_DROPPED :
+				  keep ? RPCRDMA_CALL_KEPT :
+					 RPCRDMA_CALL_TOLD)
+				<< stage;
+	}
+}
+
 /* ---- Taking it down ---- */
 
 std::vector<rpcrdma_release> releases(life &e, bool qp, bool posted)

@@ -1327,8 +1327,8 @@ void endpoint::receive(received *rv)
 
 	switch (rv->verdict) {
 	case RPCRDMA_RX_CALL:
-		/* It is sent again elsewhere: here there is no way for a Reply. */
-		if (is_closing()) {
+		if (rpcrdma_call_fate(&life, &rv->rx, false) ==
+		    RPCRDMA_CALL_DROPPED) {
 			give_back(rv);
 			break;
 		}
