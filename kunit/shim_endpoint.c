@@ -5,6 +5,7 @@
 
 #include <linux/dma-mapping.h>
 #include <linux/mm.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
@@ -384,8 +385,23 @@ static void *shim_kzalloc(size_t size, gfp_t gfp)
 	return shim_fault() ? NULL : kzalloc(size, gfp);
 }
 
+int rpcrdma_ep_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
+
+/* Marks what the handler does: nothing of the endpoint sets this. */
+static int shim_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
+{
+	unsigned int noio = memalloc_noio_save();
+	int rc = rpcrdma_ep_cm_handler(id, event);
+
+	memalloc_noio_restore(noio);
+	return rc;
+}
+
+/* Of a Receive */
 static void *shim_cache_zalloc(struct kmem_cache *cache, gfp_t gfp)
 {
+	if (current->flags & PF_MEMALLOC_NOIO)
+		atomic_inc(&shim_misuse);
 	return shim_fault() ? NULL : kmem_cache_zalloc(cache, gfp);
 }
 
@@ -438,6 +454,12 @@ static void *shim_kvmalloc(size_t size, gfp_t gfp)
 #define rdma_accept(...) \
 	(shim_fault() ? -ENOMEM : rdma_accept(__VA_ARGS__))
 #define rdma_listen(id, backlog)		shim_listen(id, backlog)
+#undef rdma_create_id
+#define rdma_create_id(net, handler, context, ps, type)			\
+	__rdma_create_kernel_id(net,					\
+				(handler) == rpcrdma_ep_cm_handler ?	\
+				shim_cm_handler : (handler),		\
+				context, ps, type, KBUILD_MODNAME)
 #define queue_work(wq, work)			shim_queue_work(wq, work)
 #undef kmem_cache_zalloc
 #undef kzalloc

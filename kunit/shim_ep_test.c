@@ -374,6 +374,23 @@ static void SHIM_ONCE credits_version_1(struct kunit *test)
 	shim_traffic(test, pair, 6, 40, 5000, PAGE_SIZE, 0, false);
 }
 
+/*
+ * A client that asks for nothing but version 1 is open when it is connected. Its Receives
+ * are not allocated in the handler that hears of that.
+ */
+static void SHIM_ONCE credits_version_1_alone(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+
+	pair->server_params.version_low = RPCRDMA_VERS_1;
+	pair->client_params.version_low = RPCRDMA_VERS_1;
+	pair->client_params.version_high = RPCRDMA_VERS_1;
+	shim_open(test);
+	KUNIT_EXPECT_EQ(test, pair->client.ep->conn.version, RPCRDMA_VERS_1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&shim_misuse), 0);
+	shim_traffic(test, pair, 6, 40, 5000, PAGE_SIZE, 0, false);
+}
+
 /* Callers wait for regions: each may need half of all there are. */
 static void credits_few_regions(struct kunit *test)
 {
@@ -433,6 +450,7 @@ static struct kunit_case credits_cases[] = {
 	KUNIT_CASE(credits_continued),
 	KUNIT_CASE(credits_continued_smallest_window),
 	KUNIT_CASE(credits_version_1),
+	KUNIT_CASE(credits_version_1_alone),
 #endif
 	{}
 };

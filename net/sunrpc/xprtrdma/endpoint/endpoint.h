@@ -669,6 +669,7 @@ struct rpcrdma_ep {
 
 	struct delayed_work	open_timer;
 	struct delayed_work	stall_timer;
+	struct work_struct	opened_work;	/* a client's, of version 1 */
 	struct work_struct	broken_work;	/* the device gave it up */
 	struct work_struct	accept_work;	/* a server's setup */
 	struct work_struct	teardown_work;

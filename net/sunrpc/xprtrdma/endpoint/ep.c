@@ -20,6 +20,7 @@ static void rpcrdma_ep_teardown(struct work_struct *work);
 static void rpcrdma_ep_overdue(struct work_struct *work);
 static void rpcrdma_ep_broken(struct work_struct *work);
 static void rpcrdma_ep_opened(struct rpcrdma_ep *ep);
+static void rpcrdma_ep_opened_later(struct work_struct *work);
 static void rpcrdma_ep_release(struct kref *kref);
 
 struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
@@ -60,6 +61,7 @@ struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
 	init_llist_head(&ep->completed);
 	INIT_WORK(&ep->reap_work, rpcrdma_works_reap);
 	INIT_DELAYED_WORK(&ep->stall_timer, rpcrdma_stall_expired);
+	INIT_WORK(&ep->opened_work, rpcrdma_ep_opened_later);
 	INIT_WORK(&ep->broken_work, rpcrdma_ep_broken);
 	INIT_WORK(&ep->rw_work, rpcrdma_rw_retry);
 	INIT_WORK(&ep->teardown_work, rpcrdma_ep_teardown);
@@ -128,6 +130,7 @@ static void rpcrdma_ep_release_one(struct rpcrdma_ep *ep,
 		wait_for_completion(&ep->made);
 		break;
 	case RPCRDMA_RELEASE_TIMERS:
+		cancel_work_sync(&ep->opened_work);
 		cancel_delayed_work_sync(&ep->open_timer);
 		cancel_delayed_work_sync(&ep->stall_timer);
 		break;
@@ -252,6 +255,9 @@ static void rpcrdma_ep_opened(struct rpcrdma_ep *ep)
 	rpcrdma_ep_carry_out(ep, &step);
 }
 
+/* Events of a connection that opens with its establishment, see below */
+#define RPCRDMA_LATER	(RPCRDMA_EV_OPENED | RPCRDMA_EV_RECEIVES)
+
 /* Tell the connection's life what the CM says. */
 static void rpcrdma_ep_news(struct rpcrdma_ep *ep, enum rpcrdma_news news,
 			    int rejection)
@@ -269,9 +275,28 @@ static void rpcrdma_ep_news(struct rpcrdma_ep *ep, enum rpcrdma_news news,
 		}
 		events = rpcrdma_conn_established(&ep->conn);
 	}
+	/*
+	 * A client of version 1 is open now, and allocates all its Receives. This handler
+	 * does not, because the connection manager has one thread for these events of all
+	 * devices and protocols. Not closing yet: the teardown cancels the work item.
+	 */
+	if (events & RPCRDMA_EV_OPENED) {
+		events &= ~RPCRDMA_LATER;
+		queue_work(rpcrdma_message_wq, &ep->opened_work);
+	}
 	spin_unlock(&ep->lock);
 	rpcrdma_ep_events(ep, events);
 	rpcrdma_ep_carry_out(ep, &step);
+}
+
+static void rpcrdma_ep_opened_later(struct work_struct *work)
+{
+	/* Memory reclaim may wait for an RPC, and that for this. */
+	unsigned int nofs = memalloc_nofs_save();
+
+	rpcrdma_ep_events(container_of(work, struct rpcrdma_ep, opened_work),
+			  RPCRDMA_LATER);
+	memalloc_nofs_restore(nofs);
 }
 
 /* What the server's answer to the connect request says */
