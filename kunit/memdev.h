@@ -43,6 +43,8 @@ struct memdev_traits {
 	u32	setup_ms;	/* that the making of a queue pair takes */
 	/* A Read's data come after the messages that were posted behind it. */
 	bool	late_reads;
+	/* The message that confirms a connection to its server gets lost. */
+	bool	lose_rtu;
 };
 
 enum {

@@ -8,6 +8,8 @@
 #include <linux/ip.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
+#include <rdma/ib_cm.h>
+#include <rdma/ib_mad.h>
 #include <rdma/ib_pack.h>
 
 #include "memdev_internal.h"
@@ -511,6 +513,18 @@ out_refused:
 	return IB_WC_REM_ACCESS_ERR;
 }
 
+/* "Ready to use": the connection manager's last message about a new connection */
+static bool memdev_is_rtu(struct memdev_qp *qp, const struct memdev_wqe *wqe)
+{
+	struct ib_mad_hdr hdr;
+
+	return wqe->length >= sizeof(hdr) &&
+	       memdev_local_copy(qp, wqe->sges, wqe->nr_sges, 0, &hdr,
+				 sizeof(hdr), false) &&
+	       hdr.mgmt_class == IB_MGMT_CLASS_CM &&
+	       hdr.attr_id == CM_RTU_ATTR_ID;
+}
+
 /* A datagram of the connection manager. It may get lost. */
 static int memdev_datagram(struct memdev_qp *qp, const struct memdev_wqe *wqe)
 {
@@ -530,6 +544,8 @@ static int memdev_datagram(struct memdev_qp *qp, const struct memdev_wqe *wqe)
 
 	if (!to)
 		return IB_WC_SUCCESS;
+	if (to->md->traits.lose_rtu && memdev_is_rtu(qp, wqe))
+		goto out;
 	rqe = memdev_rqe_take(to);
 	if (!rqe)
 		goto out;

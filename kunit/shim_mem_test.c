@@ -298,6 +298,23 @@ static void hardware_keeps_no_call_last(struct kunit *test)
 	shim_rpc_end(c, rpc);
 }
 
+/* The client's confirmation is lost; that its messages arrive is as good. */
+static void hardware_loses_confirmation(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	struct memdev_traits t;
+
+	shim_device_is(&t);
+	t.lose_rtu = true;
+	memdev_set_traits(shim_memdev, &t);
+	shim_open(test);
+	KUNIT_EXPECT_FALSE(test, READ_ONCE(pair->server.ep->life.met));
+	mod_delayed_work(rpcrdma_wq, &pair->server.ep->open_timer, 0);
+	KUNIT_EXPECT_TRUE(test, shim_poll(READ_ONCE(pair->server.ep->life.met)));
+	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 100, 100, 0,
+					   PAGE_SIZE), 0);
+}
+
 /* Completions of Sends come late, those of Receives before them, or after. */
 static void hardware_completes_late(struct kunit *test)
 {
@@ -552,6 +569,7 @@ static struct kunit_case hardware_cases[] = {
 	KUNIT_CASE(hardware_answers_last),
 	KUNIT_CASE(hardware_drops_calls_last),
 	KUNIT_CASE(hardware_keeps_no_call_last),
+	KUNIT_CASE(hardware_loses_confirmation),
 	KUNIT_CASE(hardware_completes_late),
 	KUNIT_CASE(hardware_overtakes),
 	KUNIT_CASE(hardware_fails_work),

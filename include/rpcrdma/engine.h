@@ -2710,6 +2710,8 @@ enum {
 	RPCRDMA_LIFE_WAKE = 4,
 	/* have it released; tell @reason, if there is one */
 	RPCRDMA_LIFE_CLOSE = 8,
+	/* server: report to the connection manager that the client is connected */
+	RPCRDMA_LIFE_CONFIRM = 16,
 };
 
 struct rpcrdma_life_step {
@@ -2739,7 +2741,10 @@ struct rpcrdma_life_step rpcrdma_life_news(struct rpcrdma_life *life,
 /* RPCRDMA_EV_OPENED: both ends' properties are there. */
 struct rpcrdma_life_step rpcrdma_life_opened(struct rpcrdma_life *life);
 
-/* A server's time for opening is over: the step ACCEPT said how long that is. */
+/*
+ * A server's time for opening is over: the step ACCEPT said how long that is. Also for a
+ * connection that is open by then.
+ */
 struct rpcrdma_life_step rpcrdma_life_overdue(struct rpcrdma_life *life);
 
 /*

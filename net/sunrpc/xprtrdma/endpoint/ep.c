@@ -223,6 +223,9 @@ static void rpcrdma_ep_overdue(struct work_struct *work)
 	spin_lock(&ep->lock);
 	step = rpcrdma_life_overdue(&ep->life);
 	spin_unlock(&ep->lock);
+	/* The teardown stops this timer before it destroys the id. */
+	if (unlikely(step.todo & RPCRDMA_LIFE_CONFIRM))
+		rdma_notify(ep->id, IB_EVENT_COMM_EST);
 	rpcrdma_ep_carry_out(ep, &step);
 }
 
@@ -245,7 +248,6 @@ static void rpcrdma_ep_opened(struct rpcrdma_ep *ep)
 	step = rpcrdma_life_opened(&ep->life);
 	spin_unlock(&ep->lock);
 	if (step.todo & RPCRDMA_LIFE_OPENED) {
-		cancel_delayed_work(&ep->open_timer);
 		trace_rpcrdma_opened(ep);
 		if (ep->conn.version == RPCRDMA_VERS_1)
 			rpcrdma_ep_opened_v1(ep);

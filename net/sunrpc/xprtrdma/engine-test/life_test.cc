@@ -491,6 +491,24 @@ TEST(Life, TheMakerHearsWhatEndedIt)
 	}
 }
 
+/* The messages of a client show that it is connected, if its confirmation was lost. */
+TEST(Life, ALostConfirmationIsReported)
+{
+	life e(false);
+
+	e.make();
+	e.make();
+	ASSERT_EQ(e.stage(), "connecting");
+	EXPECT_EQ(rpcrdma_life_opened(&e.l).todo,
+		  RPCRDMA_LIFE_OPENED | RPCRDMA_LIFE_WAKE);
+	EXPECT_EQ(rpcrdma_life_overdue(&e.l).todo, RPCRDMA_LIFE_CONFIRM);
+	EXPECT_EQ(e.stage(), "open");
+	/* The connection manager reports the client in return. */
+	EXPECT_EQ(e.news(RPCRDMA_NEWS_ESTABLISHED).todo, 0u);
+	EXPECT_EQ(rpcrdma_life_overdue(&e.l).todo, 0u);
+	EXPECT_EQ(e.stage(), "open");
+}
+
 /* The Reply to a Call cannot be sent once the connection is closing. */
 TEST(Life, ACallIsDroppedOnceTheConnectionCloses)
 {

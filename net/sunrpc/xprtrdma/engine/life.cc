@@ -363,6 +363,8 @@ struct rpcrdma_life_step rpcrdma_life_news(struct rpcrdma_life *life,
 		return { RPCRDMA_LIFE_WAKE, nullptr };
 	}
 	/* A server may be open before that: its client was quicker. */
+	if (life->stage == RPCRDMA_STAGE_OPEN)
+		life->met = true;
 	if (life->stage != RPCRDMA_STAGE_CONNECTING)
 		return {};
 	life->stage = RPCRDMA_STAGE_OPENING;
@@ -385,6 +387,13 @@ struct rpcrdma_life_step rpcrdma_life_opened(struct rpcrdma_life *life)
 
 struct rpcrdma_life_step rpcrdma_life_overdue(struct rpcrdma_life *life)
 {
+	/*
+	 * The client's confirmation was lost, and the connection manager would report
+	 * the client as unreachable in the end. Not reported any earlier: a disconnect
+	 * soon afterwards would wait until the connection manager stops asking for it.
+	 */
+	if (life->stage == RPCRDMA_STAGE_OPEN && !life->client && !life->met)
+		return { RPCRDMA_LIFE_CONFIRM, nullptr };
 	if (life->stage >= RPCRDMA_STAGE_OPEN)
 		return {};
 	return close(life, RPCRDMA_END_WAITED, -E_NOTCONN, OVERDUE);
