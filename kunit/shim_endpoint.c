@@ -498,8 +498,11 @@ void shim_expect_crowd(unsigned int n)
 void shim_listener_event(struct rpcrdma_listener *l, int type)
 {
 	struct rdma_cm_event event = { .event = type };
+	struct rdma_cm_id *id = l->id;
 
-	l->id->event_handler(l->id, &event);
+	/* As the connection manager: it destroys the id when the handler returns an error. */
+	if (id->event_handler(id, &event))
+		rdma_destroy_id(id);
 	flush_delayed_work(&l->renew_work);
 }
 

@@ -1960,6 +1960,23 @@ static void listen_device_removed(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, shim_removal_at_listen);
 }
 
+/* The device goes, and the listener listens anew as soon as there is one. */
+static void listen_device_replaced(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+	struct sockaddr_in before, after;
+	unsigned int listens = shim_listens;
+
+	memcpy(&before, rpcrdma_listener_addr(pair->listener), sizeof(before));
+	shim_listener_event(pair->listener, RDMA_CM_EVENT_DEVICE_REMOVAL);
+	KUNIT_EXPECT_EQ(test, shim_listens, listens + 1);
+	memcpy(&after, rpcrdma_listener_addr(pair->listener), sizeof(after));
+	KUNIT_EXPECT_EQ(test, before.sin_port, after.sin_port);
+	shim_open(test);
+	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 100, 100, 0,
+					   PAGE_SIZE), 0);
+}
+
 /* Another device has the address: the listener is to be reached there. */
 static void listen_address_changed(struct kunit *test)
 {
@@ -2006,6 +2023,7 @@ static struct kunit_case close_cases[] = {
 	KUNIT_CASE(close_removed_in_setup),
 	KUNIT_CASE(listen_device_removed),
 	KUNIT_CASE(listen_address_changed),
+	KUNIT_CASE(listen_device_replaced),
 #ifdef SHIM_FIRST_DEVICE
 	KUNIT_CASE(close_opening_timeout),
 	KUNIT_CASE(close_no_grants),

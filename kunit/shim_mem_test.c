@@ -315,6 +315,42 @@ static void hardware_loses_confirmation(struct kunit *test)
 					   PAGE_SIZE), 0);
 }
 
+/* The device goes and another one comes: a listener bound to its address serves again. */
+static void hardware_is_replaced(struct kunit *test)
+{
+	struct shim_pair *pair = shim_open(test);
+	struct shim_removal *r;
+	struct memdev *md;
+	int rc = -ENODEV, i;
+
+	/* Not the test's memory: it may outlive the test. */
+	r = kzalloc(sizeof(*r), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	init_completion(&r->done);
+	r->dev = shim_get_device(pair->client.ep->device);
+	KUNIT_ASSERT_NOT_NULL(test, r->dev);
+	kthread_run(shim_remove_fn, r, "shim_remove");
+	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->client));
+	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->server));
+	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&r->done, 60 * HZ));
+	kfree(r);
+	shim_memdev = NULL;
+	shim_disconnect(test, pair);
+	md = memdev_add("mem0");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(md));
+	for (i = 0; i < SHIM_WAIT_S && rc; i++) {
+		rc = shim_connect(pair);
+		if (rc)
+			schedule_timeout_uninterruptible(HZ);
+	}
+	KUNIT_EXPECT_EQ(test, rc, 0);
+	if (!rc)
+		KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 100, 100, 0,
+						   PAGE_SIZE), 0);
+	shim_disconnect(test, pair);
+	shim_memdev = md;
+}
+
 /* Completions of Sends come late, those of Receives before them, or after. */
 static void hardware_completes_late(struct kunit *test)
 {
@@ -574,6 +610,7 @@ static struct kunit_case hardware_cases[] = {
 	KUNIT_CASE(hardware_overtakes),
 	KUNIT_CASE(hardware_fails_work),
 	KUNIT_CASE(hardware_fails_anything),
+	KUNIT_CASE(hardware_is_replaced),
 	{}
 };
 

@@ -2862,6 +2862,47 @@ enum rpcrdma_release rpcrdma_life_release(struct rpcrdma_life *life, bool qp,
 					  bool posted);
 
 /*
+ * A listener that is bound to one address. Its endpoint in the connection manager goes
+ * with the device, and stays where the address is not any more. Embed it, zeroed. All
+ * calls for one listener are serialised.
+ */
+struct rpcrdma_listening {
+	u8 listening;
+	u8 begun;		/* it has been listening */
+	u32 failures;		/* attempts since the last loss */
+};
+
+enum rpcrdma_listen_event {
+	RPCRDMA_LISTEN_MOVED,	/* another device has the address */
+	RPCRDMA_LISTEN_REMOVED,	/* the device was removed */
+	RPCRDMA_LISTEN_GONE,	/* the address was removed */
+	RPCRDMA_LISTEN_BACK,	/* the address was added */
+	RPCRDMA_NR_LISTEN_EVENTS,
+};
+
+/* The line for the log */
+enum rpcrdma_listen_say {
+	RPCRDMA_LISTEN_SAY_NOTHING,
+	RPCRDMA_LISTEN_SAY_LOST,	/* with the cause */
+	RPCRDMA_LISTEN_SAY_FAILS,	/* the pace is slower from now on */
+	RPCRDMA_LISTEN_SAY_AGAIN,
+};
+
+struct rpcrdma_listen_step {
+	bool retry;		/* listen anew in @ms milliseconds, and report the result */
+	u32 ms;
+	enum rpcrdma_listen_say say;
+	const char *cause;	/* a static string */
+};
+
+/* Return what is to be done about an event. */
+struct rpcrdma_listen_step rpcrdma_listen_news(struct rpcrdma_listening *l,
+						enum rpcrdma_listen_event event);
+/* Report an attempt, the first one too; @result: 0 or a negative errno. */
+struct rpcrdma_listen_step rpcrdma_listen_tried(struct rpcrdma_listening *l,
+						int result);
+
+/*
  * What a client does with its connection, of which it has one at a time, and in which
  * order. sunrpc lets nobody send meanwhile.
  */

@@ -3,20 +3,20 @@
  * Listening, and accepting connections.
  */
 
+#include <linux/inetdevice.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/sunrpc/addr.h>
+#include <net/addrconf.h>
+#include <net/if_inet6.h>
 
 #include "internal.h"
 #include "trace.h"
 
 enum {
 	RPCRDMA_BACKLOG = 64,
-	/* After a change of address: an interface may take its time. */
-	RPCRDMA_RENEW_MS = 1000,
-	RPCRDMA_RENEW_TRIES = 30,
 };
 
 struct rpcrdma_listener {
@@ -30,10 +30,14 @@ struct rpcrdma_listener {
 	void			*priv;
 	struct net		*net;
 	bool			removed;	/* the device of one being made */
-	/* Listens anew, when the device behind the address is another */
+	/* One bound to an address hears when that comes or goes. */
+	bool			notified;
+	struct notifier_block	inetaddr, inet6addr;
+	spinlock_t		lock;		/* taken in any context */
+	struct rpcrdma_listening state;		/* the engine's; under lock */
+	/* Listens anew, when the device or the address went away */
 	struct delayed_work	renew_work;
 	struct mutex		renew_mutex;	/* against the destruction */
-	u32			renew_tries;	/* before it gives up */
 	bool			dead;		/* under renew_mutex */
 };
 
@@ -91,6 +95,42 @@ static int rpcrdma_listener_request(struct rpcrdma_listener *l,
 	return 0;
 }
 
+/* Carry out what the engine says. @rc: of the attempt, if there was one. */
+static void rpcrdma_listener_step(struct rpcrdma_listener *l,
+				  const struct rpcrdma_listen_step *step,
+				  int rc)
+{
+	switch (step->say) {
+	case RPCRDMA_LISTEN_SAY_NOTHING:
+		break;
+	case RPCRDMA_LISTEN_SAY_LOST:
+		pr_warn("rpcrdma: not listening at %pISpc any more: %s; trying again\n",
+			&l->addr, step->cause);
+		break;
+	case RPCRDMA_LISTEN_SAY_FAILS:
+		pr_warn("rpcrdma: still not listening at %pISpc: error %d; trying again every %u seconds\n",
+			&l->addr, rc, step->ms / 1000);
+		break;
+	case RPCRDMA_LISTEN_SAY_AGAIN:
+		pr_info("rpcrdma: listening again at %pISpc\n", &l->addr);
+		break;
+	}
+	if (step->retry)
+		mod_delayed_work(rpcrdma_wq, &l->renew_work,
+				 msecs_to_jiffies(step->ms));
+}
+
+static void rpcrdma_listener_event(struct rpcrdma_listener *l,
+				   enum rpcrdma_listen_event event)
+{
+	struct rpcrdma_listen_step step;
+
+	spin_lock_bh(&l->lock);
+	step = rpcrdma_listen_news(&l->state, event);
+	rpcrdma_listener_step(l, &step, 0);
+	spin_unlock_bh(&l->lock);
+}
+
 static int rpcrdma_listener_handler(struct rdma_cm_id *id,
 				    struct rdma_cm_event *event)
 {
@@ -104,18 +144,99 @@ static int rpcrdma_listener_handler(struct rdma_cm_id *id,
 		/*
 		 * Only one bound to an address of the device gets this, and the
 		 * removal waits for its id. One that is being made belongs to
-		 * who makes it.
+		 * the context that makes it.
 		 */
 		WRITE_ONCE(l->removed, true);
+		/* First: without an id, @l may be destroyed meanwhile. */
+		rpcrdma_listener_event(l, RPCRDMA_LISTEN_REMOVED);
 		return xchg(&l->id, NULL) ? 1 : 0;
 	case RDMA_CM_EVENT_ADDR_CHANGE:
 		/* As when a bond turns to another of its interfaces */
-		l->renew_tries = RPCRDMA_RENEW_TRIES;
-		mod_delayed_work(rpcrdma_wq, &l->renew_work, 0);
+		rpcrdma_listener_event(l, RPCRDMA_LISTEN_MOVED);
 		return 0;
 	default:
 		return 0;
 	}
+}
+
+/* @addr of this host comes or goes. Any context. */
+static void rpcrdma_listener_address(struct rpcrdma_listener *l,
+				     struct net *net,
+				     const struct sockaddr *addr,
+				     unsigned long event)
+{
+	if (!net_eq(net, l->net) ||
+	    !rpc_cmp_addr(addr, (struct sockaddr *)&l->addr))
+		return;
+	if (event == NETDEV_UP)
+		rpcrdma_listener_event(l, RPCRDMA_LISTEN_BACK);
+	else if (event == NETDEV_DOWN)
+		rpcrdma_listener_event(l, RPCRDMA_LISTEN_GONE);
+}
+
+static int rpcrdma_listener_inetaddr(struct notifier_block *nb,
+				     unsigned long event, void *data)
+{
+	const struct in_ifaddr *ifa = data;
+	const struct sockaddr_in sin = {
+		.sin_family		= AF_INET,
+		.sin_addr.s_addr	= ifa->ifa_local,
+	};
+
+	rpcrdma_listener_address(container_of(nb, struct rpcrdma_listener,
+					      inetaddr),
+				 dev_net(ifa->ifa_dev->dev),
+				 (const struct sockaddr *)&sin, event);
+	return NOTIFY_DONE;
+}
+
+static int rpcrdma_listener_inet6addr(struct notifier_block *nb,
+				      unsigned long event, void *data)
+{
+	const struct inet6_ifaddr *ifa = data;
+	struct net_device *dev = ifa->idev->dev;
+	struct sockaddr_in6 sin6 = {
+		.sin6_family	= AF_INET6,
+		.sin6_addr	= ifa->addr,
+	};
+
+	if (ipv6_addr_type(&sin6.sin6_addr) & IPV6_ADDR_LINKLOCAL)
+		sin6.sin6_scope_id = dev->ifindex;
+	rpcrdma_listener_address(container_of(nb, struct rpcrdma_listener,
+					      inet6addr),
+				 dev_net(dev), (const struct sockaddr *)&sin6,
+				 event);
+	return NOTIFY_DONE;
+}
+
+/* The connection manager itself follows the addresses of one that has none of its own. */
+static void rpcrdma_listener_watch(struct rpcrdma_listener *l)
+{
+	const struct sockaddr *addr = (const struct sockaddr *)&l->addr;
+	const struct sockaddr_in6 *sin6 = (const struct sockaddr_in6 *)addr;
+
+	l->inetaddr.notifier_call = rpcrdma_listener_inetaddr;
+	l->inet6addr.notifier_call = rpcrdma_listener_inet6addr;
+	if (addr->sa_family == AF_INET6) {
+		if (ipv6_addr_any(&sin6->sin6_addr))
+			return;
+		register_inet6addr_notifier(&l->inet6addr);
+	} else {
+		if (!((const struct sockaddr_in *)addr)->sin_addr.s_addr)
+			return;
+		register_inetaddr_notifier(&l->inetaddr);
+	}
+	l->notified = true;
+}
+
+static void rpcrdma_listener_unwatch(struct rpcrdma_listener *l)
+{
+	if (!l->notified)
+		return;
+	if (l->addr.ss_family == AF_INET6)
+		unregister_inet6addr_notifier(&l->inet6addr);
+	else
+		unregister_inetaddr_notifier(&l->inetaddr);
 }
 
 /*
@@ -159,32 +280,34 @@ out_id:
 	return rc;
 }
 
-static void rpcrdma_listener_renew(struct work_struct *work)
+/* renew_mutex held. An attempt to listen, in place of what there may be. */
+static int rpcrdma_listener_try(struct rpcrdma_listener *l)
 {
-	struct rpcrdma_listener *l =
-		container_of(to_delayed_work(work), struct rpcrdma_listener,
-			     renew_work);
+	struct rpcrdma_listen_step step;
 	struct rdma_cm_id *id;
 	int rc;
 
-	mutex_lock(&l->renew_mutex);
-	if (l->dead)
-		goto out;
 	/* It has the port; and with it goes its handler. */
 	id = xchg(&l->id, NULL);
 	if (id)
 		rdma_destroy_id(id);
 	rc = rpcrdma_listener_start(l);
-	if (!rc)
-		pr_info("rpcrdma: listening anew at %pISpc, whose device changed\n",
-			&l->addr);
-	else if (--l->renew_tries)
-		queue_delayed_work(rpcrdma_wq, &l->renew_work,
-				   msecs_to_jiffies(RPCRDMA_RENEW_MS));
-	else
-		pr_warn("rpcrdma: no longer listening at %pISpc, whose device changed: error %d\n",
-			&l->addr, rc);
-out:
+	spin_lock_bh(&l->lock);
+	step = rpcrdma_listen_tried(&l->state, rc);
+	rpcrdma_listener_step(l, &step, rc);
+	spin_unlock_bh(&l->lock);
+	return rc;
+}
+
+static void rpcrdma_listener_renew(struct work_struct *work)
+{
+	struct rpcrdma_listener *l =
+		container_of(to_delayed_work(work), struct rpcrdma_listener,
+			     renew_work);
+
+	mutex_lock(&l->renew_mutex);
+	if (!l->dead)
+		rpcrdma_listener_try(l);
 	mutex_unlock(&l->renew_mutex);
 }
 
@@ -214,13 +337,16 @@ rpcrdma_listen(struct net *net, const struct sockaddr *addr,
 	mutex_init(&l->renew_mutex);
 	memcpy(&l->addr, addr, addr->sa_family == AF_INET6 ?
 	       sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
+	spin_lock_init(&l->lock);
 	mutex_lock(&l->renew_mutex);
-	rc = rpcrdma_listener_start(l);
+	rc = rpcrdma_listener_try(l);
 	mutex_unlock(&l->renew_mutex);
-	if (!rc)
-		return l;
-	rpcrdma_listener_destroy(l);
-	return ERR_PTR(rc);
+	if (rc) {
+		rpcrdma_listener_destroy(l);
+		return ERR_PTR(rc);
+	}
+	rpcrdma_listener_watch(l);
+	return l;
 }
 
 /**
@@ -233,6 +359,7 @@ void rpcrdma_listener_destroy(struct rpcrdma_listener *l)
 {
 	struct rdma_cm_id *id;
 
+	rpcrdma_listener_unwatch(l);
 	mutex_lock(&l->renew_mutex);
 	l->dead = true;
 	mutex_unlock(&l->renew_mutex);

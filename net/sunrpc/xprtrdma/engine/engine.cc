@@ -27,3 +27,4 @@
 #include "private_message.cc"
 #include "version_choice.cc"
 #include "life.cc"
+#include "listening.cc"

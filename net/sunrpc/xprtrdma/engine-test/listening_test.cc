@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0
+/* A listener bound to one address: lost, retried, listening again. */
+#include <gtest/gtest.h>
+
+#include "support.hh"
+
+namespace
+{
+
+constexpr int NO_DEVICE = -19, IN_USE = -98;
+
+rpcrdma_listening listening()
+{
+	rpcrdma_listening l{};
+	const rpcrdma_listen_step step = rpcrdma_listen_tried(&l, 0);
+
+	EXPECT_FALSE(step.retry);
+	EXPECT_EQ(step.say, RPCRDMA_LISTEN_SAY_NOTHING);
+	EXPECT_TRUE(l.listening);
+	return l;
+}
+
+/* The caller reports that it cannot begin, and there is nothing to retry. */
+TEST(Listening, AFirstFailureIsTheCallers)
+{
+	rpcrdma_listening l{};
+	const rpcrdma_listen_step step = rpcrdma_listen_tried(&l, IN_USE);
+
+	EXPECT_FALSE(step.retry);
+	EXPECT_EQ(step.say, RPCRDMA_LISTEN_SAY_NOTHING);
+	EXPECT_FALSE(l.listening);
+}
+
+TEST(Listening, EachLossIsSaidAndRetried)
+{
+	static constexpr struct {
+		enum rpcrdma_listen_event event;
+		bool now;
+	} losses[] = {
+		{ RPCRDMA_LISTEN_MOVED, true },
+		{ RPCRDMA_LISTEN_REMOVED, false },
+		{ RPCRDMA_LISTEN_GONE, false },
+	};
+
+	for (const auto &loss : losses) {
+		rpcrdma_listening l = listening();
+		rpcrdma_listen_step step = rpcrdma_listen_news(&l, loss.event);
+
+		EXPECT_TRUE(step.retry);
+		EXPECT_EQ(step.ms == 0, loss.now);
+		EXPECT_LE(step.ms, 1000u);
+		EXPECT_EQ(step.say, RPCRDMA_LISTEN_SAY_LOST);
+		ASSERT_NE(step.cause, nullptr);
+		/* The same loss has several events. */
+		step = rpcrdma_listen_news(&l, RPCRDMA_LISTEN_REMOVED);
+		EXPECT_TRUE(step.retry);
+		EXPECT_EQ(step.say, RPCRDMA_LISTEN_SAY_NOTHING);
+		step = rpcrdma_listen_tried(&l, 0);
+		EXPECT_FALSE(step.retry);
+		EXPECT_EQ(step.say, RPCRDMA_LISTEN_SAY_AGAIN);
+	}
+}
+
+/* An attempt follows each failure, without end: an address may be gone for days. */
+TEST(Listening, ItNeverGivesUp)
+{
+	rpcrdma_listening l = listening();
+	u32 said = 0, waited = 0;
+
+	rpcrdma_listen_news(&l, RPCRDMA_LISTEN_GONE);
+	for (u32 i = 0; i < 100000; i++) {
+		const rpcrdma_listen_step step =
+			rpcrdma_listen_tried(&l, NO_DEVICE);
+
+		ASSERT_TRUE(step.retry);
+		ASSERT_GE(step.ms, 1000u);
+		ASSERT_LE(step.ms, 10000u);
+		if (i < 29) {
+			EXPECT_EQ(step.ms, 1000u);
+			waited += step.ms;
+		}
+		if (step.say != RPCRDMA_LISTEN_SAY_NOTHING) {
+			EXPECT_EQ(step.say, RPCRDMA_LISTEN_SAY_FAILS);
+			EXPECT_EQ(step.ms, 10000u);
+			said++;
+		}
+	}
+	EXPECT_EQ(said, 1u);
+	EXPECT_EQ(waited, 29000u);
+	EXPECT_EQ(rpcrdma_listen_tried(&l, 0).say, RPCRDMA_LISTEN_SAY_AGAIN);
+}
+
+/* The return of the address ends the wait, and the pace is that of a new loss. */
+TEST(Listening, TheAddressComesBack)
+{
+	rpcrdma_listening l = listening();
+	rpcrdma_listen_step step;
+
+	/* It is listening there already. */
+	step = rpcrdma_listen_news(&l, RPCRDMA_LISTEN_BACK);
+	EXPECT_FALSE(step.retry);
+	EXPECT_TRUE(l.listening);
+
+	rpcrdma_listen_news(&l, RPCRDMA_LISTEN_GONE);
+	for (u32 i = 0; i < 40; i++)
+		rpcrdma_listen_tried(&l, NO_DEVICE);
+	step = rpcrdma_listen_news(&l, RPCRDMA_LISTEN_BACK);
+	EXPECT_TRUE(step.retry);
+	EXPECT_EQ(step.ms, 0u);
+	EXPECT_EQ(step.say, RPCRDMA_LISTEN_SAY_NOTHING);
+	/* The device may need a moment more than the address. */
+	EXPECT_EQ(rpcrdma_listen_tried(&l, NO_DEVICE).ms, 1000u);
+}
+
+/* The device can go at any moment: also between success and its report. */
+TEST(Listening, ALossDuringAnAttempt)
+{
+	rpcrdma_listening l = listening();
+
+	rpcrdma_listen_news(&l, RPCRDMA_LISTEN_GONE);
+	rpcrdma_listen_news(&l, RPCRDMA_LISTEN_REMOVED);
+	EXPECT_FALSE(rpcrdma_listen_tried(&l, 0).retry);
+	EXPECT_TRUE(l.listening);
+	/* The attempt that the event had queued */
+	EXPECT_TRUE(rpcrdma_listen_tried(&l, NO_DEVICE).retry);
+	EXPECT_FALSE(l.listening);
+}
+
+} // namespace
