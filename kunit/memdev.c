@@ -57,6 +57,12 @@ bool memdev_fault(struct memdev *md)
 	return true;
 }
 
+void memdev_refuse_err(struct memdev *md, unsigned int n)
+{
+	atomic_set(&md->refuse_err, n);
+}
+EXPORT_SYMBOL_GPL(memdev_refuse_err);
+
 static void memdev_fail_of(struct memdev *md, unsigned int n,
 			   const struct task_struct *of)
 {
@@ -157,6 +163,7 @@ void memdev_reset(struct memdev *md)
 	memdev_hold(md, false, false);
 	memdev_fail_wr(md, 0, 0, 0);
 	memdev_fail_at(md, 0);
+	memdev_refuse_err(md, 0);
 	for (i = 0; i < ARRAY_SIZE(zero); i++)
 		atomic_set(zero[i], 0);
 }
@@ -495,6 +502,9 @@ static int memdev_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr,
 	    !ib_modify_qp_is_ok(mask & IB_QP_CUR_STATE ? attr->cur_qp_state :
 				state, next, ibqp->qp_type, mask))
 		return -EINVAL;
+	if (next == IB_QPS_ERR && mask & IB_QP_STATE &&
+	    atomic_add_unless(&qp->md->refuse_err, -1, 0))
+		return -EIO;
 
 	if (mask & IB_QP_ACCESS_FLAGS)
 		qp->attr.qp_access_flags = attr->qp_access_flags;

@@ -115,6 +115,8 @@ void memdev_fail_wr(struct memdev *md, enum ib_wr_opcode opcode, unsigned int n,
 void memdev_fail_at(struct memdev *md, unsigned int n);
 /* The same, of what the calling thread does; nobody else's counts. */
 void memdev_fail_own(struct memdev *md, unsigned int n);
+/* The next @n changes of a queue pair to the error state are refused. */
+void memdev_refuse_err(struct memdev *md, unsigned int n);
 /* Has it, or the Work Request? */
 bool memdev_failed(struct memdev *md);
 

@@ -56,6 +56,7 @@ struct memdev {
 	/* Failures */
 	atomic_t		fail_at;
 	const struct task_struct *fail_of;	/* NULL: of anybody */
+	atomic_t		refuse_err;
 	atomic_t		fail_wr;
 	enum ib_wr_opcode	fail_opcode;
 	enum ib_wc_status	fail_status;

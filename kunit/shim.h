@@ -79,6 +79,8 @@ extern unsigned int shim_unpostable, shim_unpostable_opcode;
 void shim_expect_crowd(unsigned int n);
 /* The next server's device goes while its endpoint is set up. */
 extern bool shim_removal_in_setup;
+/* Called before a queue pair is destroyed, if it is not NULL */
+extern void (*shim_before_destroy)(void);
 /* The longest Send Queue of a server [0], a client [1], if not 0 */
 extern unsigned int shim_max_send_wr[2];
 /*

@@ -21,6 +21,7 @@ unsigned int shim_mute;
 unsigned int shim_unpostable, shim_unpostable_opcode;
 static unsigned int shim_crowd;
 bool shim_removal_in_setup;
+void (*shim_before_destroy)(void);
 static atomic_t shim_in_setup;
 static DECLARE_WAIT_QUEUE_HEAD(shim_crowd_wait);
 unsigned int shim_max_send_wr[2];
@@ -167,6 +168,8 @@ static int shim_create_qp(struct rdma_cm_id *id, struct ib_pd *pd,
 static void shim_destroy_qp(struct rdma_cm_id *id)
 {
 	shim_check_nofs();
+	if (shim_before_destroy)
+		shim_before_destroy();
 	atomic_dec(&shim_balance.qps);
 	rdma_destroy_qp(id);
 }

@@ -315,6 +315,84 @@ static void hardware_loses_confirmation(struct kunit *test)
 					   PAGE_SIZE), 0);
 }
 
+static void shim_release_completions(void)
+{
+	memdev_hold(shim_memdev, false, false);
+	/* They are polled in a softirq. */
+	schedule_timeout_uninterruptible(2);
+}
+
+/* Close the server while it reads, when the device refuses to stop @refusals times. */
+static void shim_close_unstopped(struct kunit *test, unsigned int refusals,
+				 bool regions)
+{
+	struct shim_pair *pair = test->priv;
+	struct shim_side *c = &pair->client, *s = &pair->server;
+	struct shim_rpc *rpcs = shim_rpcs(test, 4);
+	struct rpcrdma_rw *user = NULL;
+	struct memdev_traits t;
+	struct shim_buf arg;
+	int i;
+
+	shim_device_is(&t);
+	t.reads_into_regions = regions;
+	memdev_set_traits(shim_memdev, &t);
+	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&arg, 0, 3 * PAGE_SIZE), 0);
+	shim_buf_fill(&arg, 0);
+	shim_open(test);
+	WRITE_ONCE(s->hold_calls, true);
+	for (i = 0; i < 4; i++) {
+		shim_rpc_init(&rpcs[i], &arg, NULL);
+		KUNIT_ASSERT_EQ(test, shim_rpc_send(c, &rpcs[i]), 0);
+	}
+	KUNIT_ASSERT_TRUE(test, shim_wait_until(s, READ_ONCE(s->nr_held) == 4));
+	WRITE_ONCE(s->hold_calls, false);
+	/* The Reads are carried out, and the endpoint has not heard of it. */
+	memdev_hold(shim_memdev, true, false);
+	shim_release(s, 4);
+	KUNIT_ASSERT_TRUE(test, shim_poll(memdev_held(shim_memdev)));
+	if (refusals == INT_MAX) {
+		shim_before_destroy = shim_release_completions;
+		user = rpcrdma_rw_alloc(s->ep, DMA_FROM_DEVICE, 0, GFP_KERNEL);
+		KUNIT_EXPECT_NOT_NULL(test, user);
+	}
+	memdev_refuse_err(shim_memdev, refusals);
+	rpcrdma_ep_close(s->ep, NULL);
+	if (user) {
+		/* The teardown waits for this transfer, not for those that are posted. */
+		KUNIT_EXPECT_TRUE(test, shim_poll(READ_ONCE(s->ep->life.unstopped) &&
+						  waitqueue_active(&s->ep->wait)));
+		rpcrdma_rw_free(user);
+	}
+	if (refusals != INT_MAX)
+		memdev_hold(shim_memdev, false, false);
+	KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));
+	KUNIT_EXPECT_TRUE(test, shim_wait_gone(c));
+	shim_before_destroy = NULL;
+	memdev_refuse_err(shim_memdev, 0);
+	for (i = 0; i < 4; i++)
+		shim_rpc_end(c, &rpcs[i]);
+	shim_buf_free(&arg);
+	shim_disconnect(test, pair);
+}
+
+/* A device may refuse for a while to stop a queue pair, as when it ends it by itself. */
+static void hardware_stops_late(struct kunit *test)
+{
+	shim_close_unstopped(test, 3, false);
+	shim_close_unstopped(test, 3, true);
+}
+
+/*
+ * A device that refuses for good: what it has been given is not freed before the queue
+ * pair and the completion queues are gone.
+ */
+static void hardware_never_stops(struct kunit *test)
+{
+	shim_close_unstopped(test, INT_MAX, false);
+	shim_close_unstopped(test, INT_MAX, true);
+}
+
 /* The device goes and another one comes: a listener bound to its address serves again. */
 static void hardware_is_replaced(struct kunit *test)
 {
@@ -606,6 +684,8 @@ static struct kunit_case hardware_cases[] = {
 	KUNIT_CASE(hardware_drops_calls_last),
 	KUNIT_CASE(hardware_keeps_no_call_last),
 	KUNIT_CASE(hardware_loses_confirmation),
+	KUNIT_CASE(hardware_stops_late),
+	KUNIT_CASE(hardware_never_stops),
 	KUNIT_CASE(hardware_completes_late),
 	KUNIT_CASE(hardware_overtakes),
 	KUNIT_CASE(hardware_fails_work),

@@ -2693,6 +2693,9 @@ struct rpcrdma_life {
 	u8 released;		/* steps of the release that are through */
 	u8 odd;			/* client: rpcrdma_life_odd() was called */
 	u8 end;			/* enum rpcrdma_end */
+	u8 stops;		/* how often STOP was refused */
+	/* STOP was refused for good: the device may complete and place data */
+	u8 unstopped;
 	int status;		/* the errno that it closed with */
 	u32 limit_ms;		/* of each step before the opening, 0: the default */
 };
@@ -2838,14 +2841,18 @@ enum rpcrdma_release {
 	RPCRDMA_RELEASE_MAKER,		/* wait for the maker's end */
 	RPCRDMA_RELEASE_TIMERS,		/* stop the connection's time limits */
 	RPCRDMA_RELEASE_DISCONNECT,	/* tell the peer */
+	RPCRDMA_RELEASE_STOP,		/* move the queue pair to ERR */
+	RPCRDMA_RELEASE_PAUSE,		/* wait RPCRDMA_STOP_PAUSE_MS */
 	RPCRDMA_RELEASE_DRAIN,		/* wait for what is posted */
-	RPCRDMA_RELEASE_RESET,		/* ... and until the device is through */
-	RPCRDMA_RELEASE_WORK,		/* end what was posted or waits */
+	RPCRDMA_RELEASE_MESSAGES,	/* process those that have arrived */
+	RPCRDMA_RELEASE_RESET,		/* wait until the device is through */
+	RPCRDMA_RELEASE_POSTED,		/* end what was posted */
+	RPCRDMA_RELEASE_WAITING,	/* end what waits to be posted */
 	RPCRDMA_RELEASE_USERS,		/* wait for those who prepare work */
 	RPCRDMA_RELEASE_QUEUE_PAIR,	/* no peer reaches any memory after this */
+	RPCRDMA_RELEASE_COMPLETIONS,	/* the queues; nothing comes after that */
 	RPCRDMA_RELEASE_REGIONS,
 	RPCRDMA_RELEASE_EXPOSED,	/* Replies that were to be pulled */
-	RPCRDMA_RELEASE_COMPLETIONS,	/* the queues; nothing comes after that */
 	RPCRDMA_RELEASE_BUFFERS,	/* unmapped */
 	RPCRDMA_RELEASE_DOMAIN,
 	RPCRDMA_RELEASE_ID,		/* of the connection manager */
@@ -2854,12 +2861,19 @@ enum rpcrdma_release {
 	RPCRDMA_RELEASE_END,
 };
 
+enum {
+	/* Milliseconds between two attempts of STOP, and how many there are */
+	RPCRDMA_STOP_PAUSE_MS = 100,
+	RPCRDMA_STOP_TRIES = 50,
+};
+
 /*
- * The next thing to be taken down, after the one before was.
- * @qp: there is a queue pair; @posted: something was posted to its Send Queue
+ * Return the next thing to be taken down, after the one before was.
+ * @qp: there is a queue pair; @posted: something was posted to its Send Queue;
+ * @result: of STOP, 0 or a negative errno; 0 for any other step
  */
 enum rpcrdma_release rpcrdma_life_release(struct rpcrdma_life *life, bool qp,
-					  bool posted);
+					  bool posted, int result);
 
 /*
  * A listener that is bound to one address. Its endpoint in the connection manager goes

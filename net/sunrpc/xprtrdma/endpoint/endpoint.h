@@ -599,6 +599,8 @@ struct rpcrdma_ep {
 	struct ib_pd		*pd;
 	u32			lkey;		/* of the PD; outlives it */
 	struct ib_qp		*qp;
+	/* For transfers that outlive the queue pair, see rpcrdma_rw_late_begin() */
+	struct ib_qp		*late_qp;
 	struct ib_cq		*send_cq, *recv_cq;
 	u8			initiator_depth, responder_resources;
 	atomic_t		users;		/* hold off the teardown */

@@ -3,6 +3,7 @@
  * Connections: making, opening, tearing down.
  */
 
+#include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/sched/mm.h>
@@ -121,8 +122,48 @@ static void rpcrdma_ep_free_cqs(struct rpcrdma_ep *ep)
 	cancel_work_sync(&ep->reap_work);
 }
 
-static void rpcrdma_ep_release_one(struct rpcrdma_ep *ep,
-				   enum rpcrdma_release what)
+/* Move the queue pair to the error state. Return 0 or the negative errno of a refusal. */
+static int rpcrdma_ep_stop(struct rpcrdma_ep *ep)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+
+	return ib_modify_qp(ep->qp, &attr, IB_QP_STATE);
+}
+
+/*
+ * Wait for the contexts that prepare regions or transfers, which will be refused. Posted
+ * transfers hold users, too. Here they exist only if the device refuses to stop, and none
+ * of them ends before the queue pair is destroyed.
+ */
+static void rpcrdma_ep_wait_users(struct rpcrdma_ep *ep)
+{
+	u32 posted;
+
+	spin_lock(&ep->lock);
+	posted = rpcrdma_rw_nr_posted(ep);
+	spin_unlock(&ep->lock);
+	atomic_sub(posted, &ep->users);
+	wait_event(ep->wait, atomic_read(&ep->users) == 0 &&
+			     !test_bit(0, &ep->taking));
+	atomic_add(posted, &ep->users);
+	cancel_work_sync(&ep->rw_work);
+}
+
+static void rpcrdma_ep_destroy_qp(struct rpcrdma_ep *ep)
+{
+	if (unlikely(ep->life.unstopped)) {
+		pr_warn_ratelimited("rpcrdma: device %s refuses to stop the connection to %pISpc, destroying its queue pair\n",
+				    ep->device->name, &ep->remote);
+		rpcrdma_rw_late_begin(ep);
+	}
+	rdma_destroy_qp(ep->id);
+	ep->qp = NULL;
+	cancel_work_sync(&ep->broken_work);
+}
+
+/* Return the result of STOP, and 0 for any other step. */
+static int rpcrdma_ep_release_one(struct rpcrdma_ep *ep,
+				  enum rpcrdma_release what)
 {
 	switch (what) {
 	case RPCRDMA_RELEASE_MAKER:
@@ -137,35 +178,41 @@ static void rpcrdma_ep_release_one(struct rpcrdma_ep *ep,
 	case RPCRDMA_RELEASE_DISCONNECT:
 		rdma_disconnect(ep->id);
 		break;
+	case RPCRDMA_RELEASE_STOP:
+		return rpcrdma_ep_stop(ep);
+	case RPCRDMA_RELEASE_PAUSE:
+		msleep(RPCRDMA_STOP_PAUSE_MS);
+		break;
 	case RPCRDMA_RELEASE_DRAIN:
 		ib_drain_qp(ep->qp);
+		break;
+	case RPCRDMA_RELEASE_MESSAGES:
 		rpcrdma_recvs_drain(ep);
 		break;
 	case RPCRDMA_RELEASE_RESET:
 		rpcrdma_ep_quiet(ep);
 		break;
-	case RPCRDMA_RELEASE_WORK:
+	case RPCRDMA_RELEASE_POSTED:
 		rpcrdma_work_flush(ep);
+		rpcrdma_rw_late_end(ep);
+		break;
+	case RPCRDMA_RELEASE_WAITING:
+		rpcrdma_waiting_flush(ep);
 		break;
 	case RPCRDMA_RELEASE_USERS:
-		/* They prepare regions or transfers that will be refused. */
-		wait_event(ep->wait, atomic_read(&ep->users) == 0 &&
-				     !test_bit(0, &ep->taking));
-		cancel_work_sync(&ep->rw_work);
+		rpcrdma_ep_wait_users(ep);
 		break;
 	case RPCRDMA_RELEASE_QUEUE_PAIR:
-		rdma_destroy_qp(ep->id);
-		ep->qp = NULL;
-		cancel_work_sync(&ep->broken_work);
+		rpcrdma_ep_destroy_qp(ep);
+		break;
+	case RPCRDMA_RELEASE_COMPLETIONS:
+		rpcrdma_ep_free_cqs(ep);
 		break;
 	case RPCRDMA_RELEASE_REGIONS:
 		rpcrdma_mrs_destroy(ep);
 		break;
 	case RPCRDMA_RELEASE_EXPOSED:
 		rpcrdma_exposed_destroy(ep);
-		break;
-	case RPCRDMA_RELEASE_COMPLETIONS:
-		rpcrdma_ep_free_cqs(ep);
 		break;
 	case RPCRDMA_RELEASE_BUFFERS:
 		rpcrdma_recvs_unmap(ep);
@@ -193,6 +240,7 @@ static void rpcrdma_ep_release_one(struct rpcrdma_ep *ep,
 		complete_all(&ep->closed);
 		break;
 	}
+	return 0;
 }
 
 static void rpcrdma_ep_teardown(struct work_struct *work)
@@ -202,13 +250,14 @@ static void rpcrdma_ep_teardown(struct work_struct *work)
 	/* Memory reclaim may wait for an RPC, and that for this. */
 	unsigned int nofs = memalloc_nofs_save();
 	enum rpcrdma_release what;
+	int rc = 0;
 
 	do {
 		spin_lock(&ep->lock);
-		what = rpcrdma_life_release(&ep->life, ep->qp,
-					    ep->sq.posted);
+		what = rpcrdma_life_release(&ep->life, ep->qp, ep->sq.posted,
+					    rc);
 		spin_unlock(&ep->lock);
-		rpcrdma_ep_release_one(ep, what);
+		rc = rpcrdma_ep_release_one(ep, what);
 	} while (what != RPCRDMA_RELEASE_END);
 	rpcrdma_recvs_end(ep);
 	memalloc_nofs_restore(nofs);

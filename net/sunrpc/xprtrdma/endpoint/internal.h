@@ -172,8 +172,10 @@ void rpcrdma_work_reap(struct rpcrdma_ep *ep, struct rpcrdma_work *work,
 void rpcrdma_work_tell(struct list_head *through, bool ok);
 /* A Work Request failed, or was flushed: close. No lock held. */
 void rpcrdma_works_check(struct rpcrdma_ep *ep);
-/* After the drain: end everything, posted or waiting. */
+/* When no completion comes any more: end everything that was posted. */
 void rpcrdma_work_flush(struct rpcrdma_ep *ep);
+/* End everything that waits to be posted. */
+void rpcrdma_waiting_flush(struct rpcrdma_ep *ep);
 /*
  * A Send that is not on the device (any more): its context is free, and what was
  * to go with it is appended to @through. ep->lock held.
@@ -233,6 +235,15 @@ void rpcrdma_mrs_free(struct rpcrdma_ep *ep);
 
 void rpcrdma_rw_end(struct rpcrdma_rw *rw, bool ok);
 void rpcrdma_rw_retry(struct work_struct *work);
+/* Return how many transfers are posted. ep->lock held. */
+u32 rpcrdma_rw_nr_posted(struct rpcrdma_ep *ep);
+/*
+ * Before the queue pair is destroyed, and when all that was posted has ended: transfers
+ * that the device refuses to stop outlive the queue pair. _end() does nothing without
+ * _begin().
+ */
+void rpcrdma_rw_late_begin(struct rpcrdma_ep *ep);
+void rpcrdma_rw_late_end(struct rpcrdma_ep *ep);
 /* Post Writes that go ahead of their Reply: then @behind is called, once. */
 void rpcrdma_rw_write(struct rpcrdma_rw *rw,
 		      void (*behind)(struct rpcrdma_rw *rw, bool ok));

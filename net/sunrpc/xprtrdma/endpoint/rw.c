@@ -7,6 +7,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/scatterlist.h>
+#include <rdma/mr_pool.h>
 
 #include "internal.h"
 #include "trace.h"
@@ -23,6 +24,12 @@ struct rpcrdma_rw_ctxt {
 };
 
 static void rpcrdma_rw_work_done(struct rpcrdma_work *work, bool ok);
+
+/* Return the queue pair for the rdma_rw API, see rpcrdma_rw_late_begin(). */
+static struct ib_qp *rpcrdma_rw_qp(const struct rpcrdma_ep *ep)
+{
+	return likely(ep->qp) ? ep->qp : ep->late_qp;
+}
 
 /**
  * rpcrdma_rw_alloc - begin a transfer
@@ -110,8 +117,9 @@ static void rpcrdma_rw_ctxt_unprepare(struct rpcrdma_rw *rw,
 	struct rpcrdma_ep *ep = rw->ep;
 
 	if (ctxt->wrs)
-		rdma_rw_ctx_destroy(&ctxt->rw, ep->qp, ep->id->port_num,
-				    ctxt->sg, ctxt->nents, rw->dir);
+		rdma_rw_ctx_destroy(&ctxt->rw, rpcrdma_rw_qp(ep),
+				    ep->id->port_num, ctxt->sg, ctxt->nents,
+				    rw->dir);
 	ctxt->wrs = 0;
 }
 
@@ -359,8 +367,8 @@ static struct ib_send_wr *rpcrdma_rw_chain_to(struct rpcrdma_rw *rw,
 
 	for (at = last; at != rw->posted; at = at->prev) {
 		ctxt = list_entry(at, struct rpcrdma_rw_ctxt, list);
-		first = rdma_rw_ctx_wrs(&ctxt->rw, ep->qp, ep->id->port_num,
-					cqe, first);
+		first = rdma_rw_ctx_wrs(&ctxt->rw, rpcrdma_rw_qp(ep),
+					ep->id->port_num, cqe, first);
 		cqe = NULL;
 		rw->left -= ctxt->wrs;
 	}
@@ -425,6 +433,52 @@ void rpcrdma_rw_write(struct rpcrdma_rw *rw,
 {
 	rw->behind = behind;
 	rpcrdma_rw_turn(rw);
+}
+
+u32 rpcrdma_rw_nr_posted(struct rpcrdma_ep *ep)
+{
+	const struct rpcrdma_work *work;
+	u32 nr = 0;
+
+	lockdep_assert_held(&ep->lock);
+	for (work = ep->inflight; work; work = work->next)
+		if (work->kind == RPCRDMA_WORK_RDMA)
+			nr += work->done == rpcrdma_rw_work_done;
+		else
+			nr += !!container_of(work, struct rpcrdma_send,
+					     work)->rw;
+	return nr;
+}
+
+/*
+ * Make the stand-in for a queue pair that is destroyed while transfers are posted. Of the
+ * queue pair, rdma_rw_ctx_destroy() uses the PD's device, and the pool to which it returns
+ * memory regions. No driver gets to see the stand-in.
+ */
+void rpcrdma_rw_late_begin(struct rpcrdma_ep *ep)
+{
+	struct ib_qp *late = kzalloc(sizeof(*late), GFP_NOFS | __GFP_NOFAIL);
+	struct ib_qp *qp = ep->qp;
+
+	late->device = qp->device;
+	late->pd = qp->pd;
+	spin_lock_init(&late->mr_lock);
+	INIT_LIST_HEAD(&late->rdma_mrs);
+	/* The regions in use are no longer this queue pair's. */
+	spin_lock_irq(&qp->mr_lock);
+	late->mrs_used = qp->mrs_used;
+	qp->mrs_used = 0;
+	spin_unlock_irq(&qp->mr_lock);
+	ep->late_qp = late;
+}
+
+void rpcrdma_rw_late_end(struct rpcrdma_ep *ep)
+{
+	if (likely(!ep->late_qp))
+		return;
+	ib_mr_pool_destroy(ep->late_qp, &ep->late_qp->rdma_mrs);
+	kfree(ep->late_qp);
+	ep->late_qp = NULL;
 }
 
 static struct rpcrdma_rw *rpcrdma_rw_dequeue(struct rpcrdma_ep *ep)

@@ -415,6 +415,9 @@ void rpcrdma_works_reap(struct work_struct *item)
 	struct llist_node *node;
 	LIST_HEAD(through);
 
+	/* The device does not stop: the teardown reaps, after the queue pair's end. */
+	if (unlikely(READ_ONCE(ep->life.unstopped)))
+		return;
 	node = llist_reverse_order(llist_del_all(&ep->completed));
 	spin_lock(&ep->lock);
 	while (node) {

@@ -201,14 +201,14 @@ static void rpcrdma_wc_rw(struct ib_cq *cq, struct ib_wc *wc)
 				  ib_wc_status_msg(wc->status));
 }
 
-/* The queue pair is drained, the state says closing. */
+/* No completion comes any more, and the connection is closing. */
 void rpcrdma_work_flush(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_work *work, *next;
 	LIST_HEAD(through);
-	LIST_HEAD(all);
 
-	/* What was carried out is told so. */
+	/* Work that was carried out ends with success. */
+	queue_work(rpcrdma_message_wq, &ep->reap_work);
 	flush_work(&ep->reap_work);
 	spin_lock(&ep->lock);
 	work = ep->inflight;
@@ -218,6 +218,21 @@ void rpcrdma_work_flush(struct rpcrdma_ep *ep)
 		next = work->next;
 		rpcrdma_work_through(ep, work, &through);
 	}
+	spin_unlock(&ep->lock);
+	/* Not one of these is known to have been carried out. */
+	rpcrdma_work_tell(&through, false);
+}
+
+/* The connection is closing. */
+void rpcrdma_waiting_flush(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_work *work, *next;
+	LIST_HEAD(through);
+	LIST_HEAD(all);
+
+	/* If the device does not stop, no completion is processed after this. */
+	flush_work(&ep->reap_work);
+	spin_lock(&ep->lock);
 	list_splice_tail_init(&ep->rw_waiting, &all);
 	list_splice_tail_init(&ep->transfers, &all);
 	list_splice_tail_init(&ep->messages, &all);
@@ -226,7 +241,6 @@ void rpcrdma_work_flush(struct rpcrdma_ep *ep)
 		rpcrdma_work_through(ep, work, &through);
 	}
 	spin_unlock(&ep->lock);
-	/* Not one of these is known to have been carried out. */
 	rpcrdma_work_tell(&through, false);
 }
 

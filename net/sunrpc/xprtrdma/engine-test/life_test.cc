@@ -43,9 +43,10 @@ struct life {
 	{
 		return rpcrdma_life_news(&l, what, rejection);
 	}
-	rpcrdma_release release(bool qp = true, bool posted = true)
+	rpcrdma_release release(bool qp = true, bool posted = true,
+				int result = 0)
 	{
-		return rpcrdma_life_release(&l, qp, posted);
+		return rpcrdma_life_release(&l, qp, posted, result);
 	}
 	std::string stage() const
 	{
@@ -530,16 +531,31 @@ TEST(Life, ACallIsDroppedOnceTheConnectionCloses)
 
 /* ---- Taking it down ---- */
 
-std::vector<rpcrdma_release> releases(life &e, bool qp, bool posted)
+/* @refusals: how often STOP fails */
+std::vector<rpcrdma_release> releases(life &e, bool qp, bool posted,
+				      u32 refusals = 0)
 {
 	std::vector<rpcrdma_release> all;
+	int result = 0;
 
 	do {
-		all.push_back(e.release(qp, posted));
+		all.push_back(e.release(qp, posted, result));
+		result = 0;
+		if (all.back() == RPCRDMA_RELEASE_STOP && refusals) {
+			refusals--;
+			result = NO_MEMORY;
+		}
+		if (all.back() == RPCRDMA_RELEASE_QUEUE_PAIR)
+			qp = false;
 		EXPECT_EQ(e.l.stage == RPCRDMA_STAGE_GONE,
 			  all.back() >= RPCRDMA_RELEASE_GONE);
 	} while (all.back() != RPCRDMA_RELEASE_END);
 	return all;
+}
+
+bool has(const std::vector<rpcrdma_release> &all, rpcrdma_release what)
+{
+	return std::find(all.begin(), all.end(), what) != all.end();
 }
 
 /* What must be over before what, each by itself */
@@ -551,12 +567,16 @@ TEST(Life, NothingIsReleasedThatIsUsed)
 		/* Nobody makes anything any more, or sets a timer. */
 		{ RPCRDMA_RELEASE_MAKER, RPCRDMA_RELEASE_TIMERS },
 		{ RPCRDMA_RELEASE_TIMERS, RPCRDMA_RELEASE_DISCONNECT },
-		{ RPCRDMA_RELEASE_DISCONNECT, RPCRDMA_RELEASE_DRAIN },
+		{ RPCRDMA_RELEASE_DISCONNECT, RPCRDMA_RELEASE_STOP },
+		/* The drain does not say whether the device stops. */
+		{ RPCRDMA_RELEASE_STOP, RPCRDMA_RELEASE_DRAIN },
+		{ RPCRDMA_RELEASE_DRAIN, RPCRDMA_RELEASE_MESSAGES },
 		/* Completions may be there before the device is through. */
-		{ RPCRDMA_RELEASE_DRAIN, RPCRDMA_RELEASE_RESET },
-		{ RPCRDMA_RELEASE_RESET, RPCRDMA_RELEASE_WORK },
+		{ RPCRDMA_RELEASE_MESSAGES, RPCRDMA_RELEASE_RESET },
+		{ RPCRDMA_RELEASE_RESET, RPCRDMA_RELEASE_POSTED },
 		/* Users wait for the end of their work. */
-		{ RPCRDMA_RELEASE_WORK, RPCRDMA_RELEASE_USERS },
+		{ RPCRDMA_RELEASE_POSTED, RPCRDMA_RELEASE_USERS },
+		{ RPCRDMA_RELEASE_WAITING, RPCRDMA_RELEASE_USERS },
 		{ RPCRDMA_RELEASE_USERS, RPCRDMA_RELEASE_QUEUE_PAIR },
 		/* As long as it is there, peers reach memory. */
 		{ RPCRDMA_RELEASE_QUEUE_PAIR, RPCRDMA_RELEASE_REGIONS },
@@ -577,34 +597,132 @@ TEST(Life, NothingIsReleasedThatIsUsed)
 		return std::find(all.begin(), all.end(), what) - all.begin();
 	};
 
-	EXPECT_EQ(all.size(), size_t{ RPCRDMA_RELEASE_END } + 1);
+	/* All but PAUSE */
+	EXPECT_EQ(all.size(), size_t{ RPCRDMA_RELEASE_END });
 	for (const auto &o : orders)
 		EXPECT_LT(at(o.first), at(o.then)) << o.first << " " << o.then;
 	EXPECT_EQ(e->release(), RPCRDMA_RELEASE_END);
 }
 
+/* A device may stop when it is asked again; how often that is has a bound. */
+TEST(Life, ADeviceIsAskedToStopAgain)
+{
+	for (u32 refusals : { 1u, 2u, RPCRDMA_STOP_TRIES - 1u }) {
+		auto e = in_stage(false, "closing");
+		const auto all = releases(*e, true, true, refusals);
+		const auto stop =
+			std::find(all.begin(), all.end(), RPCRDMA_RELEASE_STOP);
+		const auto drain = std::find(all.begin(), all.end(),
+					     RPCRDMA_RELEASE_DRAIN);
+
+		EXPECT_EQ(std::count(all.begin(), all.end(),
+				     RPCRDMA_RELEASE_STOP),
+			  refusals + 1);
+		EXPECT_EQ(std::count(all.begin(), all.end(),
+				     RPCRDMA_RELEASE_PAUSE),
+			  refusals);
+		/* Each attempt but the first one comes after a pause. */
+		ASSERT_EQ(drain - stop, 2 * refusals + 1);
+		for (u32 i = 0; i < 2 * refusals + 1; i++)
+			EXPECT_EQ(stop[i], i & 1 ? RPCRDMA_RELEASE_PAUSE :
+						   RPCRDMA_RELEASE_STOP);
+		/* Then everything is as if it had stopped at once. */
+		EXPECT_EQ(std::count(all.begin(), all.end(),
+				     RPCRDMA_RELEASE_POSTED),
+			  1);
+		EXPECT_LT(std::find(all.begin(), all.end(),
+				    RPCRDMA_RELEASE_POSTED),
+			  std::find(all.begin(), all.end(),
+				    RPCRDMA_RELEASE_USERS));
+		EXPECT_FALSE(e->l.unstopped);
+	}
+}
+
+/*
+ * A device that does not stop may complete what is posted, and place data, as long as the
+ * queue pair or a completion queue is there. It is not asked to drain or to reset either,
+ * because what comes of these says nothing.
+ */
+TEST(Life, WhatADeviceDoesNotStopIsEndedLast)
+{
+	for (bool posted : { true, false }) {
+		auto e = in_stage(false, "closing");
+		const auto all = releases(*e, true, posted, RPCRDMA_STOP_TRIES);
+		const auto at = [&](rpcrdma_release what) {
+			EXPECT_EQ(std::count(all.begin(), all.end(), what), 1)
+				<< what;
+			return std::find(all.begin(), all.end(), what) -
+			       all.begin();
+		};
+
+		EXPECT_FALSE(has(all, RPCRDMA_RELEASE_DRAIN));
+		EXPECT_FALSE(has(all, RPCRDMA_RELEASE_RESET));
+		EXPECT_LT(at(RPCRDMA_RELEASE_MESSAGES),
+			  at(RPCRDMA_RELEASE_USERS));
+		EXPECT_LT(at(RPCRDMA_RELEASE_WAITING),
+			  at(RPCRDMA_RELEASE_USERS));
+		EXPECT_LT(at(RPCRDMA_RELEASE_USERS),
+			  at(RPCRDMA_RELEASE_QUEUE_PAIR));
+		EXPECT_LT(at(RPCRDMA_RELEASE_QUEUE_PAIR),
+			  at(RPCRDMA_RELEASE_COMPLETIONS));
+		EXPECT_LT(at(RPCRDMA_RELEASE_COMPLETIONS),
+			  at(RPCRDMA_RELEASE_POSTED));
+		/* Exposed Replies hold the memory of their invalidations. */
+		EXPECT_LT(at(RPCRDMA_RELEASE_POSTED),
+			  at(RPCRDMA_RELEASE_EXPOSED));
+		EXPECT_LT(at(RPCRDMA_RELEASE_POSTED),
+			  at(RPCRDMA_RELEASE_DOMAIN));
+		EXPECT_EQ(std::count(all.begin(), all.end(),
+				     RPCRDMA_RELEASE_STOP),
+			  u32{ RPCRDMA_STOP_TRIES });
+	}
+}
+
+/* Completions are left alone from the last refusal on until there are none. */
+TEST(Life, NothingIsReapedWhileTheDeviceDoesNotStop)
+{
+	auto e = in_stage(false, "closing");
+	rpcrdma_release what;
+	bool over = false, gone = false;
+	u32 stops = 0;
+	int result = 0;
+
+	do {
+		what = e->release(!gone, true, result);
+		result = 0;
+		if (what == RPCRDMA_RELEASE_STOP) {
+			result = NO_MEMORY;
+			stops++;
+		}
+		if (what == RPCRDMA_RELEASE_QUEUE_PAIR)
+			gone = true;
+		if (what == RPCRDMA_RELEASE_POSTED)
+			over = true;
+		if (what != RPCRDMA_RELEASE_STOP &&
+		    what != RPCRDMA_RELEASE_PAUSE)
+			EXPECT_EQ(e->l.unstopped,
+				  stops == RPCRDMA_STOP_TRIES && !over);
+	} while (what != RPCRDMA_RELEASE_END);
+}
+
 TEST(Life, WhatIsNotThereNeedsNoRelease)
 {
-	const auto has = [](const std::vector<rpcrdma_release> &all,
-			    rpcrdma_release what) {
-		return std::find(all.begin(), all.end(), what) != all.end();
-	};
-
 	for (bool qp : { true, false }) {
 		for (bool posted : { true, false }) {
 			auto e = in_stage(false, "closing");
 			const auto all = releases(*e, qp, posted);
 
 			for (rpcrdma_release r :
-			     { RPCRDMA_RELEASE_DISCONNECT,
-			       RPCRDMA_RELEASE_DRAIN, RPCRDMA_RELEASE_WORK,
+			     { RPCRDMA_RELEASE_DISCONNECT, RPCRDMA_RELEASE_STOP,
+			       RPCRDMA_RELEASE_DRAIN, RPCRDMA_RELEASE_MESSAGES,
+			       RPCRDMA_RELEASE_POSTED, RPCRDMA_RELEASE_WAITING,
 			       RPCRDMA_RELEASE_QUEUE_PAIR })
 				EXPECT_EQ(has(all, r), qp) << r;
 			/* The connection manager may yet be at work on it. */
 			EXPECT_EQ(has(all, RPCRDMA_RELEASE_RESET),
 				  qp && posted);
-			EXPECT_EQ(all.size(), size_t{ RPCRDMA_RELEASE_END } +
-						      1 - (qp ? 0 : 4) -
+			EXPECT_EQ(all.size(), size_t{ RPCRDMA_RELEASE_END } -
+						      (qp ? 0 : 7) -
 						      (qp && posted ? 0 : 1));
 		}
 	}
@@ -636,7 +754,7 @@ TEST(Life, OnlyWhatWasGivenAwayIsToldOf)
 	e->make();
 	rpcrdma_life_close(&e->l, nullptr);
 	EXPECT_EQ(releases(*e, true, true).size(),
-		  size_t{ RPCRDMA_RELEASE_END } + 1);
+		  size_t{ RPCRDMA_RELEASE_END });
 }
 
 /* ---- What sunrpc hears ---- */

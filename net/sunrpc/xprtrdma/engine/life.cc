@@ -57,7 +57,9 @@ static_assert(sizeof(MEANINGS) / sizeof(MEANINGS[0]) == RPCRDMA_NR_NEWS);
 enum class needs : u8 {
 	NOTHING,
 	QUEUE_PAIR,
-	POSTED,
+	STOPPED,   /* a queue pair that the device has stopped */
+	UNSTOPPED, /* a queue pair that the device refuses to stop */
+	POSTED,	   /* STOPPED, and something was posted */
 	HANDED,
 };
 
@@ -69,22 +71,28 @@ struct release_step {
 /*
  * What uses something goes before it. The device is asked for its completions
  * before anything is ended, and is reset then: completions may be there before it
- * has stopped working on what they are for. Regions and exposed Replies outlive
- * the queue pair, so that no peer reaches memory that was given back.
+ * has stopped working on what they are for. Where it refuses to stop, it may
+ * complete what is posted, and place data, until queue pair and completion queues
+ * are destroyed: what is posted is ended after that. Regions and exposed Replies
+ * outlive the queue pair, so that no peer reaches memory that was freed.
  */
 constexpr release_step RELEASES[] = {
 	{ RPCRDMA_RELEASE_MAKER, needs::NOTHING },
 	{ RPCRDMA_RELEASE_TIMERS, needs::NOTHING },
 	{ RPCRDMA_RELEASE_DISCONNECT, needs::QUEUE_PAIR },
-	{ RPCRDMA_RELEASE_DRAIN, needs::QUEUE_PAIR },
+	{ RPCRDMA_RELEASE_STOP, needs::QUEUE_PAIR },
+	{ RPCRDMA_RELEASE_DRAIN, needs::STOPPED },
+	{ RPCRDMA_RELEASE_MESSAGES, needs::QUEUE_PAIR },
 	/* Before that, the connection manager may yet be at work on it. */
 	{ RPCRDMA_RELEASE_RESET, needs::POSTED },
-	{ RPCRDMA_RELEASE_WORK, needs::QUEUE_PAIR },
+	{ RPCRDMA_RELEASE_POSTED, needs::STOPPED },
+	{ RPCRDMA_RELEASE_WAITING, needs::QUEUE_PAIR },
 	{ RPCRDMA_RELEASE_USERS, needs::NOTHING },
 	{ RPCRDMA_RELEASE_QUEUE_PAIR, needs::QUEUE_PAIR },
+	{ RPCRDMA_RELEASE_COMPLETIONS, needs::NOTHING },
+	{ RPCRDMA_RELEASE_POSTED, needs::UNSTOPPED },
 	{ RPCRDMA_RELEASE_REGIONS, needs::NOTHING },
 	{ RPCRDMA_RELEASE_EXPOSED, needs::NOTHING },
-	{ RPCRDMA_RELEASE_COMPLETIONS, needs::NOTHING },
 	{ RPCRDMA_RELEASE_BUFFERS, needs::NOTHING },
 	{ RPCRDMA_RELEASE_DOMAIN, needs::NOTHING },
 	/* With the last one a device can go whose removal waits for that. */
@@ -93,6 +101,27 @@ constexpr release_step RELEASES[] = {
 	{ RPCRDMA_RELEASE_TELL, needs::HANDED },
 };
 constexpr u32 NR_RELEASES = sizeof(RELEASES) / sizeof(RELEASES[0]);
+
+bool release_needed(needs needed, const struct rpcrdma_life *life, bool qp,
+		    bool posted)
+{
+	switch (needed) {
+	case needs::NOTHING:
+		return true;
+	case needs::QUEUE_PAIR:
+		return qp;
+	case needs::STOPPED:
+		return qp && !life->unstopped;
+	case needs::UNSTOPPED:
+		/* The queue pair is gone by then. */
+		return life->unstopped;
+	case needs::POSTED:
+		return qp && !life->unstopped && posted;
+	case needs::HANDED:
+		return !life->client || life->handed;
+	}
+	return true;
+}
 
 bool closing(const struct rpcrdma_life *life)
 {
@@ -463,16 +492,24 @@ struct rpcrdma_make_step rpcrdma_life_make(struct rpcrdma_life *life,
 }
 
 enum rpcrdma_release rpcrdma_life_release(struct rpcrdma_life *life, bool qp,
-					  bool posted)
+					  bool posted, int result)
 {
+	if (result && !life->unstopped) {
+		/* A device may refuse while it ends the connection by itself. */
+		if (++life->stops < RPCRDMA_STOP_TRIES) {
+			life->released--;
+			return RPCRDMA_RELEASE_PAUSE;
+		}
+		life->unstopped = true;
+	}
 	while (life->released < NR_RELEASES) {
 		const release_step &r = RELEASES[life->released++];
 
-		if ((r.needed == needs::QUEUE_PAIR && !qp) ||
-		    (r.needed == needs::POSTED && !(qp && posted)) ||
-		    (r.needed == needs::HANDED && life->client &&
-		     !life->handed))
+		if (!release_needed(r.needed, life, qp, posted))
 			continue;
+		/* No completion comes any more. */
+		if (r.needed == needs::UNSTOPPED)
+			life->unstopped = false;
 		if (r.what == RPCRDMA_RELEASE_GONE)
 			life->stage = RPCRDMA_STAGE_GONE;
 		return r.what;

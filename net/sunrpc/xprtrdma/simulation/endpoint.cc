@@ -226,6 +226,20 @@ void endpoint::leave()
 	users_--;
 }
 
+/* Return the number of transfers that the device has. */
+u32 endpoint::posted_transfers() const
+{
+	u32 nr = 0;
+
+	for (const work *w : inflight_) {
+		const auto *s = dynamic_cast<const send_context *>(w);
+
+		if (dynamic_cast<const transfer *>(w) || (s && s->writes))
+			nr++;
+	}
+	return nr;
+}
+
 /* False: it is not through, and RELEASE comes again. */
 bool endpoint::release_one(rpcrdma_release what)
 {
@@ -238,16 +252,38 @@ bool endpoint::release_one(rpcrdma_release what)
 				    ": is taken down while it is made");
 		qp.cut();
 		break;
-	case RPCRDMA_RELEASE_RESET:
+	case RPCRDMA_RELEASE_STOP:
+		if (!life.stops && w_.fault(50)) {
+			/* At times it stops in the end. */
+			refusals_ = w_.choose.below(2 * RPCRDMA_STOP_TRIES);
+			w_.tell("%s: the device does not stop", name);
+		}
+		stop_ = refusals_ ? -EIO : 0;
+		if (refusals_)
+			refusals_--;
+		break;
+	case RPCRDMA_RELEASE_MESSAGES:
 		drain();
+		break;
+	case RPCRDMA_RELEASE_RESET:
 		qp.quiet();
 		break;
-	case RPCRDMA_RELEASE_WORK:
-		flush();
+	case RPCRDMA_RELEASE_POSTED:
+		flush_posted();
+		break;
+	case RPCRDMA_RELEASE_WAITING:
+		flush_waiting();
 		break;
 	case RPCRDMA_RELEASE_USERS:
-		/* They prepare transfers that will be refused. */
-		return !users_;
+		/* Those that prepare transfers, which will be refused */
+		return users_ == posted_transfers();
+	case RPCRDMA_RELEASE_QUEUE_PAIR:
+		if (life.unstopped) {
+			w_.sum.unstopped++;
+			qp.cut();
+			qp.quiet();
+		}
+		break;
 	case RPCRDMA_RELEASE_REGIONS:
 		if (objects_ && !qp.dead())
 			w_.complain(std::string(name) +
@@ -293,13 +329,17 @@ bool endpoint::release_one(rpcrdma_release what)
 void endpoint::release()
 {
 	if (releasing_ == RPCRDMA_RELEASE_END)
-		releasing_ = rpcrdma_life_release(&life, objects_, sq_.posted);
+		releasing_ =
+			rpcrdma_life_release(&life, objects_, sq_.posted, 0);
 	while (release_one(releasing_)) {
 		if (releasing_ == RPCRDMA_RELEASE_END)
 			return;
-		const bool sleeps = releasing_ == RPCRDMA_RELEASE_DRAIN;
+		const bool sleeps = releasing_ == RPCRDMA_RELEASE_DRAIN ||
+				    releasing_ == RPCRDMA_RELEASE_PAUSE;
 
-		releasing_ = rpcrdma_life_release(&life, objects_, sq_.posted);
+		releasing_ = rpcrdma_life_release(&life, objects_, sq_.posted,
+						  stop_);
+		stop_ = 0;
 		if (sleeps) {
 			w_.after(w_.delay(100), this, RELEASE);
 			return;
@@ -1011,6 +1051,11 @@ void endpoint::completed(work *w)
 
 	if (!w->inflight)
 		return;
+	/* The queue pair ends first. */
+	if (life.unstopped) {
+		late_.push_back(w);
+		return;
+	}
 	for (i = 0; i < inflight_.size(); i++) {
 		work *other = inflight_[i];
 
@@ -1033,11 +1078,29 @@ void endpoint::completed(work *w)
 	check();
 }
 
-void endpoint::flush()
+void endpoint::end(std::vector<work *> &through)
+{
+	for (work *w : through) {
+		w->inflight = false;
+		w->done(false);
+	}
+}
+
+void endpoint::flush_posted()
 {
 	std::vector<work *> through;
 
+	for (work *w : late_)
+		completed(w);
+	late_.clear();
 	through.swap(inflight_);
+	end(through);
+}
+
+void endpoint::flush_waiting()
+{
+	std::vector<work *> through;
+
 	through.insert(through.end(), reads_waiting_.begin(),
 		       reads_waiting_.end());
 	reads_waiting_.clear();
@@ -1045,10 +1108,7 @@ void endpoint::flush()
 	through.insert(through.end(), messages_.begin(), messages_.end());
 	transfers_.clear();
 	messages_.clear();
-	for (work *w : through) {
-		w->inflight = false;
-		w->done(false);
-	}
+	end(through);
 }
 
 /* ---- Receiving ---- */

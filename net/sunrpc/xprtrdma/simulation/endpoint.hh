@@ -157,6 +157,7 @@ public:
 	/* Hold off the teardown; false: too late. */
 	bool enter();
 	void leave();
+	u32 posted_transfers() const;
 
 	/* Sending */
 	send_context *take_send();
@@ -307,7 +308,9 @@ private:
 	void wake_reads();
 	void post_reads(transfer *t);
 	void retry_reads();
-	void flush();
+	void end(std::vector<work *> &through);
+	void flush_posted();
+	void flush_waiting();
 	bool make_one(const rpcrdma_make_step &m, int *result);
 	void carry_out(const rpcrdma_life_step &step);
 	void opened();
@@ -352,6 +355,10 @@ private:
 	std::deque<transfer *> reads_waiting_;
 	bool reads_tried_ = false;
 	std::vector<work *> inflight_;
+	/* Completed, while the device does not stop */
+	std::vector<work *> late_;
+	u32 refusals_ = 0; /* of STOP, that are left */
+	int stop_ = 0;	   /* the result of STOP */
 	std::vector<std::unique_ptr<send_context>> sends_;
 	std::vector<send_context *> free_sends_;
 	send_context *call_send_;
