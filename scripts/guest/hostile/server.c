@@ -51,6 +51,8 @@ enum {
 	/* Of commands, and of the walk */
 	COMMAND_MS = 60000,
 	WALK_MS = 100000,
+	/* Mounts that begin anew have the ports from here on. */
+	ANEW_PORTS = 21000,
 	/* Of the trail of what happened: lines, and octets of each */
 	TRAIL = 40,
 	TRAIL_LINE = 160,
@@ -2213,19 +2215,45 @@ static bool has_come(void)
 	return (!armed->code || errors[armed->code]) && (!armed->answered || replies);
 }
 
-/* A mount that begins anew, and a READ: nothing that the last one has learnt is left. */
+static void listen_at(const char *at)
+{
+	struct rdma_addrinfo hints = { .ai_port_space = RDMA_PS_TCP, .ai_flags = RAI_PASSIVE };
+	struct rdma_addrinfo *res;
+	struct rdma_cm_id *id;
+
+	if (rdma_getaddrinfo(addr, at, &hints, &res) ||
+	    rdma_create_id(peer_channel(), &id, NULL, RDMA_PS_TCP) ||
+	    rdma_bind_addr(id, res->ai_src_addr) || rdma_listen(id, 16)) {
+		fprintf(stderr, "hostile: cannot listen at %s port %s: %s\n", addr, at,
+			strerror(errno));
+		exit(2);
+	}
+	rdma_freeaddrinfo(res);
+	on_request = request;
+}
+
+/*
+ * A mount that begins anew, and a READ. The client remembers the version of a server
+ * by its address and port, so there is another port each time.
+ */
 static const char *mount_anew(struct scase *c)
 {
-	static char text[128];
+	static unsigned int last_port = ANEW_PORTS;
+	static char text[128], line[1024], number[16];
+	const char *rest = strstr(mount_line, ",port=");
 
 	op_end();
 	if (do_command(umount_line))
 		return "the mount before it cannot be unmounted";
+	snprintf(number, sizeof(number), "%u", ++last_port);
+	listen_at(number);
+	snprintf(line, sizeof(line), "%.*s,port=%s%s", (int)(rest - mount_line), mount_line,
+		 number, strchr(rest + 1, ','));
 	wrong = NULL;
 	hits = 0;
 	requests = 0;
 	armed = c;
-	if (do_command(mount_line))
+	if (do_command(line))
 		return "the mount failed";
 	if (do_op(c->op))
 		return "the mount does not work";
@@ -2354,23 +2382,6 @@ static int walk(const char *seed, const char *steps)
 	return 1;
 }
 
-static void listen_at(void)
-{
-	struct rdma_addrinfo hints = { .ai_port_space = RDMA_PS_TCP, .ai_flags = RAI_PASSIVE };
-	struct rdma_addrinfo *res;
-	struct rdma_cm_id *id;
-
-	if (rdma_getaddrinfo(addr, port, &hints, &res) ||
-	    rdma_create_id(peer_channel(), &id, NULL, RDMA_PS_TCP) ||
-	    rdma_bind_addr(id, res->ai_src_addr) || rdma_listen(id, 16)) {
-		fprintf(stderr, "hostile: cannot listen at %s port %s: %s\n", addr, port,
-			strerror(errno));
-		exit(2);
-	}
-	rdma_freeaddrinfo(res);
-	on_request = request;
-}
-
 /*
  * The cases of the groups in @argv. A "N/M" before them leaves each M-th, the
  * N-th first, of those up to the next "N/M".
@@ -2440,7 +2451,7 @@ int server_main(int argc, char **argv)
 	umount_line = argv[6];
 	on_bad = server_failed;
 	signal(SIGPIPE, SIG_IGN);
-	listen_at();
+	listen_at(port);
 	if (setjmp(failed))
 		return 1;
 	if (do_command(mount_line)) {
