@@ -376,6 +376,7 @@ level_build()
 	try build/install scripts/install-test.sh "$kver"
 	try build/conformance-check scripts/conformance-test.py
 	try build/conformance scripts/conformance.py
+	try build/reasons scripts/reasons.py
 	try build/mutants scripts/mutants.py --check
 	scripts/conformance.py --counts | sed 's/^/#   /'
 }
