@@ -499,6 +499,7 @@ level_e2e()
 {
 	local module guest tree
 	guest_module e2e stock || return 0
+	build_hostile "$1"
 	run_e2e e2e "$1" "${guest[@]}" --module "$module" --timeout 2400 -- "$1/guest/e2e.sh" "${PROFILE:-full}"
 }
 

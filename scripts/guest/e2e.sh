@@ -57,6 +57,58 @@ whole() { [ $PROFILE != reduced ]; }
 
 # ---- what only this has of work in the mount $MNT ---------------------------
 
+# True when the clients of $CROWD are there; they print it, or end.
+crowd_is_here()
+{
+	grep -q '^here' /tmp/crowd.log || ! runs $CROWD
+}
+
+# with_threads N COMMAND...: with as many threads of nfsd, which takes 20 connections for
+# each and 60 more.
+with_threads()
+{
+	local threads status=0
+	threads=$(cat /proc/fs/nfsd/threads)
+	echo $1 >/proc/fs/nfsd/threads
+	shift
+	"$@" || status=$?
+	echo $threads >/proc/fs/nfsd/threads
+	return $status
+}
+
+# As many clients at once as given, of a server with the memory that is a quarter of
+# 2 GiB: all have an answer, and no connection is refused or closed.
+crowd_at_once()
+{
+	local status=0
+	echo 491 >/sys/module/rpcrdma/parameters/svc_max_memory
+	"$RUN/hostile" crowd $ADDR4 $PORT 2 $1 || status=$?
+	echo 0 >/sys/module/rpcrdma/parameters/svc_max_memory
+	return $status
+}
+
+# As many clients as given, all idle at the same time: a mount works on amid them,
+# and then each of them has another answer on the connection that it had.
+work_idle_clients()
+{
+	local input status=0
+	rm -f /tmp/crowd
+	mkfifo /tmp/crowd
+	exec {input}<>/tmp/crowd
+	"$RUN/hostile" crowd $ADDR4 $PORT 2 $1 stay </tmp/crowd >/tmp/crowd.log 2>&1 &
+	CROWD=$!
+	wait_for 120 crowd_is_here
+	cat /tmp/crowd.log
+	runs $CROWD
+	[ "$(connections | grep -c '^role=server.* state=open ')" -gt $1 ]
+	work_sizes
+	echo >&$input
+	wait $CROWD || status=$?
+	exec {input}>&-
+	tail -n 2 /tmp/crowd.log
+	return $status
+}
+
 # Many entries; they go as they came, behind the client's back: quickly.
 work_huge()
 {
@@ -547,6 +599,16 @@ if mountpoint -q $MNT; then
 	t nconnect.connections 60 check_connections 4
 	t nconnect.umount 60 umount_works
 fi
+
+if whole && [ $MODULE_KIND = ours ]; then
+	t idle.mount 90 mount_works 4.2
+	if mountpoint -q $MNT; then
+		t idle.clients 240 with_threads 128 work_idle_clients 2000
+		t idle.umount 60 umount_works
+	fi
+fi
+
+! whole || [ $MODULE_KIND != ours ] || t idle.crowd 120 with_threads 64 crowd_at_once 600
 
 for size in $RSIZES; do
 	t rsize.$size.mount 90 mount_works 4.2 rsize=$size,wsize=$size,sec=sys

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Clients that keep the rules, and come all at once: how long until each has
- * had an answer. For "make cost".
+ * had an answer. For "make cost", and for tests of many clients.
  *
- *   hostile crowd ADDR PORT VERSION COUNT
+ *   hostile crowd ADDR PORT VERSION COUNT [stay]
  *
  * Each asks for its connection without waiting for the others', and sends a NULL
  * Call as soon as it may. What it takes to ask, a queue pair and Receives, is there
  * before. Prints what scripts/cost/report.py reads: how many there were, and in "ALSO
  * connect.COUNT WHAT NUMBER" the milliseconds until all and until half of them had
  * their answer, and the KiB of memory that the other end took for each.
+ *
+ * With "stay" they come in groups, the line "here" is printed, and they are idle until
+ * there is a line on the standard input. Then each sends another Call. No connection
+ * may be closed meanwhile, and all Calls must be answered.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -21,7 +26,7 @@
 #include "../mark.h"
 #include "peer.h"
 
-enum { MAX_CROWD = 1000, PATIENCE_S = 60 };
+enum { MAX_CROWD = 2000, GROUP = 200, PATIENCE_S = 60 };
 
 enum stage { ASKING, OPENING, CALLING, ANSWERED };
 
@@ -122,19 +127,55 @@ static void come(uint32_t count, uint32_t version, const char *addr, const char 
 	}
 }
 
-/* All of them ask, and each has its answer when this returns. */
-static void ask(uint32_t count)
+/* Wait until @count answers have come. */
+static void hear(uint32_t count)
 {
-	uint32_t i;
-
-	begun = now();
-	for (i = 0; i < count; i++)
-		peer_request(clients[i].peer);
 	while (answered < count) {
 		if (now() - begun > PATIENCE_S * scale)
 			bad("not all have got an answer");
 		run_once(1000);
 	}
+}
+
+/* Those from @first on, up to @count, ask, and each has its answer when this returns. */
+static void ask(uint32_t first, uint32_t count)
+{
+	uint32_t i;
+
+	begun = now();
+	for (i = first; i < count; i++)
+		peer_request(clients[i].peer);
+	hear(count);
+}
+
+static uint32_t group_end(uint32_t first, uint32_t count)
+{
+	return count - first < GROUP ? count : first + GROUP;
+}
+
+static void stay(uint32_t count)
+{
+	uint32_t i, end;
+	char line[16];
+
+	for (i = 0; i < count; i = end) {
+		end = group_end(i, count);
+		ask(i, end);
+	}
+	puts("here");
+	fflush(stdout);
+	for (wake_fd = STDIN_FILENO; wake_fd >= 0;)
+		run_once(1000);
+	if (read(STDIN_FILENO, line, sizeof(line)) <= 0)
+		bad("standard input has ended");
+	answered = 0;
+	for (i = 0; i < count;) {
+		begun = now();
+		for (end = group_end(i, count); i < end; i++)
+			call(&clients[i]);
+		hear(end);
+	}
+	printf("each of %u had another answer\n", count);
 }
 
 static void leave(void)
@@ -178,10 +219,11 @@ static int by_time(const void *a, const void *b)
 int crowd_main(int argc, char **argv)
 {
 	const struct rlimit many = { .rlim_cur = 4096, .rlim_max = 4096 };
+	const bool stays = argc == 5 && !strcmp(argv[4], "stay");
 	uint32_t version, count;
 	long before, after;
 
-	if (argc != 4)
+	if (argc != 4 && !stays)
 		return 2;
 	version = atoi(argv[2]);
 	count = atoi(argv[3]);
@@ -194,13 +236,19 @@ int crowd_main(int argc, char **argv)
 		perror("crowd");
 		return 1;
 	}
+	if (stays) {
+		come(count, version, argv[0], argv[1]);
+		stay(count);
+		leave();
+		return 0;
+	}
 	come(3, version, argv[0], argv[1]);
-	ask(3);
+	ask(0, 3);
 	leave();
 	come(count, version, argv[0], argv[1]);
 	before = free_memory();
 	MARK_BEGIN;
-	ask(count);
+	ask(0, count);
 	MARK_END;
 	after = free_memory();
 	qsort(clients, count, sizeof(clients[0]), by_time);

@@ -76,7 +76,7 @@ static void device_setup(struct ibv_context *context)
 	comp = ibv_create_comp_channel(device);
 	need(comp, "ibv_create_comp_channel");
 	fcntl(comp->fd, F_SETFL, O_NONBLOCK);
-	cq = ibv_create_cq(device, 8192, NULL, comp, 0);
+	cq = ibv_create_cq(device, 16384, NULL, comp, 0);
 	need(cq, "ibv_create_cq");
 	need(!ibv_req_notify_cq(cq, 0), "ibv_req_notify_cq");
 	pd = ibv_alloc_pd(device);
