@@ -159,9 +159,12 @@ void expect(const char *what, bool client, const event &happens,
 	EXPECT_EQ(seen, results.size());
 }
 
-/* What ends a connection does so in every stage before that, once. */
+/*
+ * What ends a connection does so in every stage before that, once. @made: the status of
+ * one that was made by then
+ */
 void expect_end(const char *what, const event &happens, const char *reason,
-		int status)
+		int status, int made)
 {
 	for (bool client : { true, false }) {
 		std::map<std::string, result> results;
@@ -178,14 +181,24 @@ void expect_end(const char *what, const event &happens, const char *reason,
 		for (const auto &r : results) {
 			auto e = in_stage(client, r.first);
 
+			const bool is_made = r.first == "opening" ||
+					     r.first == "open";
+			const int expected = is_made ? made : status;
+
 			happens(*e);
-			EXPECT_EQ(e->l.status, status)
+			EXPECT_EQ(e->l.status, expected)
 				<< what << " when " << r.first;
 			/* Nothing more is said of it. */
 			EXPECT_EQ(happens(*e), "");
-			EXPECT_EQ(e->l.status, status);
+			EXPECT_EQ(e->l.status, expected);
 		}
 	}
+}
+
+void expect_end(const char *what, const event &happens, const char *reason,
+		int status)
+{
+	expect_end(what, happens, reason, status, status);
 }
 
 event news(rpcrdma_news what, int rejection = 0)
@@ -224,10 +237,11 @@ TEST(Life, WhatEndsIt)
 		   UNREACHABLE);
 	expect_end("unreachable", news(RPCRDMA_NEWS_UNREACHABLE), "",
 		   UNREACHABLE);
+	/* A peer that ends it at once rejects one that was made. */
 	expect_end("rejected", news(RPCRDMA_NEWS_REJECTED, REJECT_SERVICE), "",
-		   REFUSED);
+		   REFUSED, NO_CONNECTION);
 	expect_end("rejected by iWARP", news(RPCRDMA_NEWS_REJECTED, REFUSED),
-		   "", REFUSED);
+		   "", REFUSED, NO_CONNECTION);
 	/* A client that was started anew has to try again. */
 	expect_end("rejected as known",
 		   news(RPCRDMA_NEWS_REJECTED, REJECT_STALE), "",

@@ -371,6 +371,15 @@ struct rpcrdma_life_step rpcrdma_life_news(struct rpcrdma_life *life,
 					   enum rpcrdma_news news,
 					   int rejection)
 {
+	/*
+	 * A peer that ends a connection before its connection manager has heard
+	 * of this end's confirmation rejects it, although it was made.
+	 */
+	if (news == RPCRDMA_NEWS_REJECTED && rejection != REJECTED_STALE &&
+	    (life->stage == RPCRDMA_STAGE_OPENING ||
+	     life->stage == RPCRDMA_STAGE_OPEN))
+		news = RPCRDMA_NEWS_DISCONNECTED;
+
 	const meaning &m = MEANINGS[news];
 
 	if (m.end != RPCRDMA_END_NONE) {
