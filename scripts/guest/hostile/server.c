@@ -124,6 +124,7 @@ static struct scase *armed;
 static bool want_version1;
 static unsigned int hits, closings, requests;
 static const char *mount_line, *umount_line;
+static bool mounted;
 static uint32_t hit_serial;		/* of the connection it happened on */
 static uint32_t errors[128];		/* ERRORs received, by code */
 static uint32_t replies;		/* ... and Replies */
@@ -1169,6 +1170,7 @@ static void odd_props(struct peer *p, int words, ...)
 	SCASE(refusals, name##_and_closes, MOUNT, "read", OK)		\
 	{								\
 		answer_##name(p);					\
+		sends_done(p);						\
 		peer_disconnect(p);					\
 	}
 
@@ -1181,6 +1183,7 @@ REFUSAL(err_chunk_as_version_1, 20, 5, 0, 1, CREDIT, ERROR, 2)
 REFUSAL(msg_denied, 52, 13, 0, 2, CREDIT, MSG, 0, 0, 0, 0, 1, 1, 0, 2, 2)
 REFUSAL(msg_denied_as_version_1, 52, 13, 0, 1, CREDIT, MSG, 0, 0, 0, 0, 1, 1, 0, 2, 2)
 REFUSAL(four_octets, 4, 1, 0)
+SCASE(refusals, only_closes, MOUNT, "read", OK) { peer_disconnect(p); }
 REFUSAL(garbage, 64, 4, 0xa5a5a5a5, 0xa5a5a5a5, 0xa5a5a5a5, 0xa5a5a5a5)
 
 /* Refused, and yet the opening goes on (WP 4) */
@@ -2243,8 +2246,9 @@ static const char *mount_anew(struct scase *c)
 	const char *rest = strstr(mount_line, ",port=");
 
 	op_end();
-	if (do_command(umount_line))
+	if (mounted && do_command(umount_line))
 		return "the mount before it cannot be unmounted";
+	mounted = false;
 	snprintf(number, sizeof(number), "%u", ++last_port);
 	listen_at(number);
 	snprintf(line, sizeof(line), "%.*s,port=%s%s", (int)(rest - mount_line), mount_line,
@@ -2255,6 +2259,7 @@ static const char *mount_anew(struct scase *c)
 	armed = c;
 	if (do_command(line))
 		return "the mount failed";
+	mounted = true;
 	if (do_op(c->op))
 		return "the mount does not work";
 	if (wrong)
@@ -2454,7 +2459,8 @@ int server_main(int argc, char **argv)
 	listen_at(port);
 	if (setjmp(failed))
 		return 1;
-	if (do_command(mount_line)) {
+	mounted = !do_command(mount_line);
+	if (!mounted) {
 		printf("not ok server.mount - the mount at %s failed\n", dir);
 		show_trail();
 		return 1;
@@ -2465,7 +2471,7 @@ int server_main(int argc, char **argv)
 		status = run_all(argc - 7, argv + 7);
 	armed = NULL;
 	op_end();
-	if (do_command(umount_line)) {
+	if (mounted && do_command(umount_line)) {
 		printf("not ok server.umount - %s cannot be unmounted\n", dir);
 		show_trail();
 		return 1;
