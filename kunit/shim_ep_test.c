@@ -385,6 +385,8 @@ static void SHIM_ONCE credits_version_1_alone(struct kunit *test)
 	pair->server_params.version_low = RPCRDMA_VERS_1;
 	pair->client_params.version_low = RPCRDMA_VERS_1;
 	pair->client_params.version_high = RPCRDMA_VERS_1;
+	/* The others are due when it opens. */
+	pair->client_params.first_window = RPCRDMA_MIN_WINDOW;
 	shim_open(test);
 	KUNIT_EXPECT_EQ(test, pair->client.ep->conn.version, RPCRDMA_VERS_1);
 	KUNIT_EXPECT_EQ(test, atomic_read(&shim_misuse), 0);
@@ -1254,6 +1256,14 @@ static void close_reserved_late(struct kunit *test)
 	KUNIT_ASSERT_LT(test, ep->sends_made, ep->nr_sends);
 	rpcrdma_ep_close(ep, NULL);
 	rpcrdma_ep_wait_closed(ep);
+	/* The teardown has freed those of control messages. */
+	while (READ_ONCE(ep->free_sends) && nr < ARRAY_SIZE(sends)) {
+		s = rpcrdma_send_reserve(ep);
+		KUNIT_ASSERT_NOT_NULL(test, s);
+		sends[nr++] = s;
+	}
+	KUNIT_ASSERT_NULL(test, READ_ONCE(ep->free_sends));
+	KUNIT_ASSERT_LT(test, ep->sends_made, ep->nr_sends);
 	s = rpcrdma_send_reserve(ep);
 	KUNIT_EXPECT_NOT_NULL(test, s);
 	if (s)
