@@ -2,30 +2,35 @@
 /*
  * The protocol engine of RPC-over-RDMA: its interface for C and C++.
  *
- * The engine turns bytes and plain values into bytes and decisions. It does no
- * I/O, allocates nothing, takes no lock and keeps no pointer it is given
- * beyond the call. Everything it remembers about a connection is in struct
- * rpcrdma_conn, which its user embeds and protects: calls that take a
- * non-const struct rpcrdma_conn must be serialised per connection. Const ones
- * may run beside them, once the connection is open, if they ask what holds of it
- * from then on: version, properties and limits, plans and codec. Of these, only
- * the peer's RCSIZ changes (rpcrdma_call_refused()), in one word, and the state,
- * to closing. What they tell of windows and of what waits is only true, and may
- * only be asked, in the same serialisation. Any context will do; no function
- * sleeps.
+ * The engine converts between messages and plain values, and makes the
+ * protocol's decisions. It does no I/O, allocates nothing, takes no lock and
+ * keeps no pointer beyond the call, unless the function says so. All state of a
+ * connection is in struct rpcrdma_conn, which the user embeds and protects:
+ * calls with a non-const struct rpcrdma_conn must be serialised per connection.
+ * Once the connection is open, const functions may run concurrently with them
+ * if they read only what is then fixed: version, properties, limits, plans and
+ * the codec. Two of those fields still change, each in a single store: the
+ * peer's RCSIZ (rpcrdma_call_refused()) and the state (to CLOSING). Functions
+ * that report credits or queued work must be serialised like the non-const
+ * ones. No function sleeps; all can be called in any context.
+ *
+ * A function named by a past participle reports an event (_posted, _opened,
+ * _sent). One named by a verb decides or performs something.
  *
  * Section numbers: "4.2" alone is the version 2 draft, "DR 4.1" the
  * reliable-reply draft, "WP 3" the wire profile in
  * Documentation/wire-profile.rst.
  *
- * Lengths and sizes are in octets unless the name says otherwise. Integers are
+ * Lengths and sizes are in bytes unless the name says otherwise. Integers are
  * in host order everywhere but in the message buffers themselves.
  */
 #ifndef RPCRDMA_ENGINE_H
 #define RPCRDMA_ENGINE_H
 
 #ifdef __cplusplus
-/* No system header: the engine is freestanding. Same layout as the kernel's. */
+/*
+ * No system header: the engine is freestanding. Same layout as in the kernel.
+ */
 typedef unsigned char u8;
 typedef unsigned short u16;
 typedef unsigned int u32;
@@ -41,7 +46,7 @@ extern "C" {
 #ifdef __KERNEL__
 #include <linux/types.h>
 #else
-/* No header of the kernel: these are the names that it has for its own use. */
+/* No kernel header: these are the names that the kernel uses internally. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -116,7 +121,8 @@ enum {
 /* Bits of RDMA2_PROPID_REPLY_READ, WP 5 */
 enum {
 	RDMA2_REPLY_READ_PULL = 1,	/* can pull and complete such a Reply */
-	RDMA2_REPLY_READ_PROVIDE = 2,	/* will provide it to one who can */
+	/* will provide one to a peer that can pull */
+	RDMA2_REPLY_READ_PROVIDE = 2,
 };
 
 enum {
@@ -129,9 +135,10 @@ enum {
 	RPCRDMA_MIN_INLINE_OCTETS = 1024,
 	RPCRDMA_MAX_CREDIT = 65535,	/* WP 3 */
 	RPCRDMA_MIN_WINDOW = 4,		/* WP 3 */
-	RPCRDMA_CALL_RESERVE = 2,	/* that a Call leaves to Replies, WP 3 */
-	RPCRDMA_FIRST_WINDOW = 4,	/* that a connection begins with */
-	RPCRDMA_USUAL_WINDOW = 16,	/* ... and has when it is used at all */
+	RPCRDMA_CALL_RESERVE = 2,	/* left to Replies by a Call, WP 3 */
+	RPCRDMA_FIRST_WINDOW = 4,	/* messages, at the start */
+	/* messages, once the peer uses the connection */
+	RPCRDMA_USUAL_WINDOW = 16,
 	RPCRDMA_MAX_PENDING_CONTROL = 64,	/* WP 3 */
 	RPCRDMA_PRIVATE_OCTETS = 8,	/* RFC 8797 */
 };
@@ -140,9 +147,9 @@ enum {
 enum {
 	RPCRDMA_MAX_SEGS = 64,		/* segments in one message: our RCSIZ */
 	/*
-	 * Version 1 has no RCSIZ, and clients may count on what other servers
-	 * take: with these, a segment for each page that 1 MiB of payload and
-	 * the rest of its message touch.
+	 * Version 1 has no RCSIZ, and clients may rely on the limits of other
+	 * servers: with these, there is a segment for each page that 1 MiB of
+	 * payload and the rest of its message touch.
 	 */
 	RPCRDMA_MORE_SEGS = 200,
 	RPCRDMA_MAX_READ_CHUNKS = 16,	/* Read chunks in one Call */
@@ -150,19 +157,21 @@ enum {
 	/* Read chunks together, and Write chunks and Reply chunk together */
 	RPCRDMA_MAX_CHUNK_OCTETS = 16 << 20,
 	/*
-	 * Replies exposed at a time for the peer to pull. Their DONEs may all
-	 * wait at a peer with our RPCRDMA_MAX_PENDING_CONTROL, beside ERRORs.
+	 * Replies exposed at a time for the peer to pull. All their DONEs may
+	 * be pending at a peer that has our RPCRDMA_MAX_PENDING_CONTROL, in
+	 * addition to ERRORs.
 	 */
 	RPCRDMA_MAX_EXPOSED = 48,
 	/*
-	 * Milliseconds that a peer may leave its window closed to what waits:
-	 * as long as an RPC waits for its Reply before it is sent again.
+	 * Milliseconds for which a peer may grant no credit to queued messages:
+	 * as long as an RPC waits for its Reply before it is retransmitted.
 	 */
 	RPCRDMA_STALL_MS = 60000,
 	/*
-	 * Receives that a server has beside a peer's of version 1: an ERROR may go
-	 * out, and be answered by the next Call, a little before the Receive
-	 * of the Call that it refuses is free again; and some are kept back.
+	 * Receives that a server has in addition to the window of a version 1
+	 * peer. An ERROR may be sent, and answered by the next Call, shortly
+	 * before the Receive of the refused Call is free again; and some free
+	 * Receives are withheld to be posted in a batch.
 	 */
 	RPCRDMA_V1_SPARE_RECEIVES = 24,
 };
@@ -173,14 +182,14 @@ enum {
 /* A plain segment, 4.3.3 */
 struct rpcrdma_segment {
 	u32 handle;
-	u32 length;			/* octets; 0: an empty segment */
+	u32 length;			/* bytes; 0: an empty segment */
 	u64 offset;
 };
 
 /* A chunk: a run of segments of the containing lists */
 struct rpcrdma_chunk {
-	u32 position;			/* octets; Read chunks only */
-	u32 length;			/* octets, the sum over its segments */
+	u32 position;			/* bytes; Read chunks only */
+	u32 length;			/* bytes, the sum over its segments */
 	u16 first;			/* index of its first segment */
 	u16 count;			/* segments; 0: an empty chunk */
 };
@@ -188,14 +197,14 @@ struct rpcrdma_chunk {
 /*
  * The chunk lists of one message, 6.2.3, decoded or to be encoded. Read chunks
  * are in list order; a Position Zero Read chunk is reads[0] with position 0.
- * Segments of all chunks are in wire order: reads, writes, reply. The first ones
- * lie in segs[], those that have no room there in more[]: rpcrdma_lists_seg()
- * finds them. @more belongs to the user of the lists, and a copy of them does
- * not outlive it.
+ * Segments of all chunks are in wire order: reads, writes, reply. The first
+ * segments are in segs[], those that do not fit there in more[]:
+ * rpcrdma_lists_seg() finds them. @more belongs to the user of the lists; a
+ * copy of the lists must not outlive it.
  */
 struct rpcrdma_lists {
 	u32 inv_handle;			/* 6.2.4; 0: none */
-	/* A word, which is zero for most messages */
+	/* These four are one word, which is zero for most messages. */
 	u8 nr_reads;
 	u8 nr_writes;
 	u16 has_reply;			/* a Reply chunk is present */
@@ -207,7 +216,7 @@ struct rpcrdma_lists {
 	struct rpcrdma_segment segs[RPCRDMA_MAX_SEGS];
 };
 
-/* Segment @i, which is there, of @lists */
+/* Return segment @i of @lists, which must exist. */
 static inline const struct rpcrdma_segment *
 rpcrdma_lists_seg(const struct rpcrdma_lists *lists, u32 i)
 {
@@ -215,18 +224,21 @@ rpcrdma_lists_seg(const struct rpcrdma_lists *lists, u32 i)
 				      &lists->more[i - RPCRDMA_MAX_SEGS];
 }
 
-/* Octets of a chunk that are to be moved. */
+/* A byte range of a chunk, as a cursor */
 struct rpcrdma_stretch {
-	u32 offset;			/* octets into the chunk, less those of ... */
-	u32 segment;			/* segments gone past; 0 to begin */
-	u32 length;			/* octets left */
+	/* bytes from the start of the current segment */
+	u32 offset;
+	/* index of the current segment in the chunk; 0 to begin */
+	u32 segment;
+	u32 length;			/* bytes left */
 };
 
 /*
- * The next octets of a stretch that lie together in the memory of the chunk's owner,
- * to @part, which has one at least. They are taken off at->length. Returns false when
- * there are none any more: what is left of at->length then, the chunk does not have.
+ * Advance @at to the next bytes that are contiguous in memory, and return them
+ * in @part. at->length is reduced by the length of @part, which is at least 1.
  * @lists: holds the segments of @chunk.
+ * Returns false at the end. The chunk is too short by the at->length that is
+ * left.
  */
 static inline bool rpcrdma_chunk_next(const struct rpcrdma_lists *lists,
 				      const struct rpcrdma_chunk *chunk,
@@ -254,14 +266,15 @@ static inline bool rpcrdma_chunk_next(const struct rpcrdma_lists *lists,
 }
 
 /*
- * Building lists. Chunks must be begun in wire order (reads by ascending
- * position, writes, reply). Begin a chunk, then append its segments; a Write
- * chunk may stay empty. Each returns 0, or -1 when the bounds above would be
- * exceeded. Lists begin without more[], which may be set while they are empty.
+ * Functions to build lists. Chunks must be added in wire order (reads by
+ * ascending position, writes, reply). Add a chunk, then append its segments; a
+ * Write chunk may stay empty. Each function returns 0, or -1 if the bounds
+ * above would be exceeded. Initialised lists have no more[]; it may be set
+ * while they are empty.
  */
 static inline void rpcrdma_lists_init(struct rpcrdma_lists *lists)
 {
-	/* The arrays behind the counts need no clearing. */
+	/* The arrays need no clearing: the counts say what is valid. */
 	lists->inv_handle = 0;
 	lists->nr_reads = 0;
 	lists->nr_writes = 0;
@@ -272,42 +285,44 @@ static inline void rpcrdma_lists_init(struct rpcrdma_lists *lists)
 int rpcrdma_lists_add_read(struct rpcrdma_lists *lists, u32 position);
 int rpcrdma_lists_add_write(struct rpcrdma_lists *lists);
 int rpcrdma_lists_add_reply(struct rpcrdma_lists *lists);
-/* Append a segment to the chunk begun last. */
+/* Append a segment to the last chunk added. */
 int rpcrdma_lists_add_segment(struct rpcrdma_lists *lists, u32 handle,
 			      u32 length, u64 offset);
-/* Let the peer invalidate the largest segment (6.2.4), if there is one. */
+/* Set inv_handle to the largest segment's (6.2.4), if there is a segment. */
 void rpcrdma_lists_offer(struct rpcrdma_lists *lists);
 
 /* ------------------------------------------------------------------ */
 /* Memory regions                                                      */
 
 /*
- * How memory is cut into regions, each of which is a segment of a chunk: both who
- * registers memory and who wants to know how many segments that takes go by these.
+ * Limits by which memory is split into MRs, each of which is a segment of a
+ * chunk. Both the registration and the functions that count segments in advance
+ * use them.
  */
 struct rpcrdma_cut {
-	u32 page_shift;		/* a page has 1 << page_shift octets */
-	u32 pages;		/* pages in a region, at most; not 0 */
-	u32 octets;		/* octets in a region, at most; not 0 */
-	bool gaps;		/* it may have some between its pages */
+	u32 page_shift;		/* a page has 1 << page_shift bytes */
+	u32 pages;		/* pages in an MR, at most; not 0 */
+	u32 octets;		/* bytes in an MR, at most; not 0 */
+	bool gaps;		/* an MR may have gaps between its pages */
 	/*
-	 * The device may see a part of a page at another offset, for instance
-	 * in a bounce buffer: without gaps it has a region of its own.
+	 * The device may use another offset for a part of a page, for instance
+	 * in a bounce buffer: without @gaps, such a part needs an MR of its
+	 * own.
 	 */
 	bool apart;
 };
 
-/* A region that is being put together. All zero at first. */
+/* An MR that is being filled. All zero at first. */
 struct rpcrdma_region {
 	u32 pages;
 	u32 octets;
-	u32 begin;		/* bytes of its first page before it */
-	u32 end;		/* octets of its last page behind which it ends */
+	u32 begin;		/* bytes of its first page that precede it */
+	u32 end;		/* bytes used of its last page; 0: all */
 };
 
 /*
- * Return true if memory of @length, from @offset of a page on, cannot follow that in @r,
- * which is not empty, because of a gap between them.
+ * Return true if a gap prevents memory of @length bytes, at @offset into a
+ * page, from following the memory in @r, which is not empty.
  */
 static inline bool rpcrdma_region_gap(const struct rpcrdma_cut *cut,
 				      const struct rpcrdma_region *r,
@@ -321,10 +336,10 @@ static inline bool rpcrdma_region_gap(const struct rpcrdma_cut *cut,
 }
 
 /*
- * How much of the next @length octets, from octet @offset of a page on and in whole
- * pages behind that, goes into @r? They are added to it. A page is in one region, if
- * it is not larger than that. Returns 0 when they need another region; one that has
- * nothing yet takes some.
+ * Add as much of a memory range to @r as fits. The range starts @offset bytes
+ * into a page and continues for @length bytes in whole pages. A page is never
+ * split between MRs unless it is larger than an MR. Returns the number of bytes
+ * added; 0 means that a new MR is needed. An empty MR always accepts some.
  */
 static inline u32 rpcrdma_region_take(const struct rpcrdma_cut *cut,
 				      struct rpcrdma_region *r, u32 offset,
@@ -367,9 +382,9 @@ static inline u32 rpcrdma_region_take(const struct rpcrdma_cut *cut,
 }
 
 /*
- * Regions that so much memory takes, which begins with octet @offset of a page; with
- * other memory before and behind it, that many more at most. More than there may be
- * segments in a message are not counted.
+ * Return the number of MRs needed to register @length bytes that start @offset
+ * bytes into a page. If adjacent memory is registered with them, they add at
+ * most this many. Counting stops once the result exceeds RPCRDMA_MAX_SEGS.
  */
 static inline u32 rpcrdma_region_count(const struct rpcrdma_cut *cut,
 				       u32 offset, u32 length)
@@ -377,7 +392,7 @@ static inline u32 rpcrdma_region_count(const struct rpcrdma_cut *cut,
 	const u32 in_page = (1u << cut->page_shift) - 1;
 	u32 count = 0, n;
 
-	/* As most is */
+	/* Fast path: everything is in one MR. */
 	if (length && !cut->apart && length <= cut->octets &&
 	    (u64)offset + length <= (u64)cut->pages << cut->page_shift)
 		return 1;
@@ -393,8 +408,10 @@ static inline u32 rpcrdma_region_count(const struct rpcrdma_cut *cut,
 }
 
 /*
- * A device mapped less than a region as @used says: cut finer from now on, that is by
- * @now. Return false if that is of no use. Else the caller plans its message anew.
+ * Lower the limits in @now because a device mapped less into an MR than @used
+ * permits. If another context has lowered them since @used was copied, that is
+ * enough. Returns true if the caller must plan its message again, false if
+ * lower limits cannot help.
  */
 bool rpcrdma_cut_finer(struct rpcrdma_cut *now, const struct rpcrdma_cut *used);
 
@@ -403,38 +420,52 @@ bool rpcrdma_cut_finer(struct rpcrdma_cut *now, const struct rpcrdma_cut *used);
 
 /* Transport properties of one end, WP 5. 0 is never "default" here. */
 struct rpcrdma_props {
-	u32 sbsiz;			/* octets, largest message sent */
-	u32 rbsiz;			/* octets, size of its Receives */
-	u32 rssiz;			/* octets per segment; 0: no chunks */
+	u32 sbsiz;			/* bytes, largest message sent */
+	u32 rbsiz;			/* bytes, size of its Receives */
+	u32 rssiz;			/* bytes per segment; 0: no chunks */
 	u32 rcsiz;			/* segments per message; 0: no chunks */
 	u32 brs;			/* RDMA2_RVRSDIR_*; a client's only */
 	u32 reply_read;			/* RDMA2_REPLY_READ_* */
-	u32 reassembly;			/* octets reassembled from parts */
+	/* bytes reassembled from continued messages */
+	u32 reassembly;
 };
 
 struct rpcrdma_conn_config {
-	u32 number;			/* no other connection has; not 0 */
+	/* unique among all connections; not 0 */
+	u32 number;
 	u8 client;			/* 1: this end opens (4.2.3) */
 	u8 version_low, version_high;	/* versions allowed to this role */
 	u8 inv_ok;			/* device can invalidate remotely */
 	u8 no_regions;			/* device cannot register memory */
-	u8 guess;			/* version 1 only: 2 got no answer */
+	/* version 1 is a fallback: 2 got no answer */
+	u8 guess;
 	u32 window;			/* Receives for RPC traffic, at most, >= 4 */
-	u32 first_window;		/* ... to begin with, >= 4; 0: all */
-	u32 reverse;			/* of these for the reverse direction */
-	u32 expose_octets;		/* of Replies exposed at a time, at most */
-	u32 done_ms;			/* milliseconds to wait for their DONE */
-	u32 stall_ms;			/* ... for window; 0: RPCRDMA_STALL_MS */
+	/* Receives for RPC traffic to begin with, >= 4; 0: all */
+	u32 first_window;
+	/* Receives of the window for the reverse direction */
+	u32 reverse;
+	/* bytes of Replies exposed at a time, at most */
+	u32 expose_octets;
+	/* milliseconds to wait for the DONEs of exposed Replies */
+	u32 done_ms;
+	/* milliseconds without credit; 0: RPCRDMA_STALL_MS */
+	u32 stall_ms;
 	struct rpcrdma_props props;	/* what this end announces */
 };
 
-/* Do reverse Calls and their Replies have chunks at this level (4.5.4)? */
+/*
+ * Return true if reverse Calls and their Replies have chunks at this level
+ * (4.5.4).
+ */
 static inline bool rpcrdma_reverse_chunks(u32 brs)
 {
 	return brs == RDMA2_RVRSDIR_GENL;
 }
 
-/* RDMA2_REPLY_READ_* of an end that pulls Replies, and of one that provides them */
+/*
+ * Return the RDMA2_REPLY_READ_* bits of an end that @pulls Replies, or
+ * @provides them.
+ */
 static inline u32 rpcrdma_reply_read(bool pulls, bool provides)
 {
 	u32 bits = 0;
@@ -448,9 +479,9 @@ static inline u32 rpcrdma_reply_read(bool pulls, bool provides)
 
 /* The private message of connection requests and accepts, RFC 8797 */
 struct rpcrdma_private {
-	u8 valid;		/* decoded: a message was there */
+	u8 valid;		/* decoded: a message was present */
 	u8 inv_ok;
-	u32 send_size, recv_size;	/* octets, 1024..262144 */
+	u32 send_size, recv_size;	/* bytes, 1024..262144 */
 };
 
 enum rpcrdma_conn_state {
@@ -466,7 +497,7 @@ enum rpcrdma_format {
 	RPCRDMA_NR_FORMATS,
 };
 
-/* What a message is, for windows and counters */
+/* The kind of a message, for credit accounting and counters */
 enum rpcrdma_kind {
 	RPCRDMA_KIND_CALL,
 	RPCRDMA_KIND_REPLY,
@@ -474,7 +505,7 @@ enum rpcrdma_kind {
 };
 
 struct rpcrdma_conn_counters {
-	u64 calls[RPCRDMA_NR_FORMATS];	/* sent or received, whole Calls */
+	u64 calls[RPCRDMA_NR_FORMATS];	/* complete Calls sent or received */
 	u64 replies[RPCRDMA_NR_FORMATS];
 	u64 read_chunks, write_chunks, reply_chunks;	/* in either direction */
 	u64 errors_sent, errors_received;
@@ -482,11 +513,11 @@ struct rpcrdma_conn_counters {
 	u64 dropped;			/* messages dropped without an answer */
 	/* Replies by Read chunk (WP 8): exposed here, received to be pulled */
 	u64 replies_exposed, replies_to_pull;
-	u64 dones_sent, dones_received;	/* a DONE is received for one of ours */
-	u64 dones_overdue;		/* Replies taken back without one */
+	u64 dones_sent, dones_received;	/* received: for a Reply exposed here */
+	u64 dones_overdue;		/* Replies withdrawn without a DONE */
 };
 
-/* A control message that waits for its turn (WP 3) */
+/* A control message that is queued (WP 3) */
 struct rpcrdma_pending {
 	u32 xid;
 	u32 htype;
@@ -495,8 +526,8 @@ struct rpcrdma_pending {
 };
 
 /*
- * A Reply that the peer can pull, or will be able to (WP 8). Embed it in what has the
- * memory of it; all in it is the engine's.
+ * A Reply that the peer can pull, or will be able to (WP 8). Embed it in the
+ * object that owns the Reply's memory. All fields are private to the engine.
  */
 struct rpcrdma_exposure {
 	struct rpcrdma_exposure *next;
@@ -507,65 +538,92 @@ struct rpcrdma_exposure {
 };
 
 /*
- * The engine's memory of one connection. Embed it, set it up with
- * rpcrdma_conn_init(), and read only what the accessors do not give.
+ * The state of one connection. Embed it and set it up with rpcrdma_conn_init().
+ * Users read a field only if no accessor returns it.
  */
 struct rpcrdma_conn {
 	struct rpcrdma_conn_config cfg;
 	struct rpcrdma_conn_counters counters;
 	struct rpcrdma_props peer;	/* effective once open */
-	struct rpcrdma_props staged;	/* parts received so far */
-	/* These four are looked at together, and those two: is it all as usual? */
+	/* the peer's properties received so far */
+	struct rpcrdma_props staged;
+	/*
+	 * Adjacent: is_settled() compares these four as one 32-bit word, and
+	 * the next two together.
+	 */
 	u8 state;			/* enum rpcrdma_conn_state */
 	u8 version;			/* 0 until fixed */
-	u8 props_sent;			/* all own parts are through */
-	u8 pend_count;			/* control messages that wait, see below */
-	u8 rx_open;			/* 1: collecting parts */
-	u8 nr_discard;			/* sequences, see below */
-	u8 props_received;		/* all of the peer's parts are through */
-	u8 props_due;			/* own parts may go */
+	/* all CONNPROPs of this end were sent */
+	u8 props_sent;
+	u8 pend_count;			/* control messages queued, see below */
+	/* 1: a continued message is being received */
+	u8 rx_open;
+	u8 nr_discard;			/* sequences to discard, see below */
+	/* all CONNPROPs of the peer were received */
+	u8 props_received;
+	u8 props_due;			/* CONNPROPs of this end may be sent */
 	u8 err_vers_high, err_vers_low;	/* from an ERR_VERS, 255 at most */
-	u8 answered;			/* client: something valid came back */
-	u8 refused;			/* ... which was ERR_VERS, and no more */
-	u8 odd;				/* client: ... something else instead */
+	/* client: something valid was received */
+	u8 answered;
+	/* client: that was ERR_VERS, and nothing else */
+	u8 refused;
+	/* client: something other than an opening was received */
+	u8 odd;
 	/* Credits, WP 3 */
 	rpcrdma_serial sent;		/* messages sent by this end */
-	rpcrdma_serial limit;		/* may send until sent is there */
-	u32 underway;			/* Calls without an answer, of either end: a guess */
+	/* the peer permits messages up to this value of sent */
+	rpcrdma_serial limit;
+	/* Calls outstanding in both directions; read unlocked as a hint */
+	u32 underway;
 	rpcrdma_serial received;	/* messages received by this end */
-	rpcrdma_serial posted;		/* Receives ever posted here */
-	rpcrdma_serial counted;		/* last received that the peer sent */
-	rpcrdma_serial said;		/* sent, when all after it are grants */
-	rpcrdma_serial advertised;	/* last received + credit sent */
-	u32 unreplaced;			/* Receives that are free again soon */
-	u16 grants_unreplaced;		/* ... of grants since that header */
-	u16 moved;			/* more than such grants came since */
+	rpcrdma_serial posted;		/* Receives posted since the start */
+	/* the peer's acknowledgement: our messages it has received */
+	rpcrdma_serial counted;
+	/* value of sent after the last message that was not a credit grant */
+	rpcrdma_serial said;
+	/* received + credit, as in the last header sent */
+	rpcrdma_serial advertised;
+	/* Receives that will soon be free again */
+	u32 unreplaced;
+	/* Receives of credit grants that came since the last header */
+	u16 grants_unreplaced;
+	/* more than such credit grants came since then */
+	u16 moved;
 	/* Receives: posted, free, or with a message */
-	u32 window;			/* of these for RPC traffic, as it is now */
-	u32 wanted;			/* for that, the reserve and spare ones */
-	u32 batch;			/* so many free ones are posted together */
-	u32 least_posted;		/* ... while as many are, beside the reserve */
-	u32 receives;			/* all that were made */
-	u32 making;			/* ... and that the caller makes now */
-	u32 kept_back;			/* free ones, not posted */
-	rpcrdma_serial heard_later;	/* received, when a window was heard of */
-	u32 least_left;			/* that the peer had left since ... */
-	rpcrdma_serial watched_since;	/* milliseconds */
-	rpcrdma_serial whole;		/* sent, when last what waits was */
-	u8 stalled;			/* something has to wait for window, */
-	rpcrdma_serial stalled_since;	/* ... milliseconds, since then, with */
-	rpcrdma_serial stalled_sent;	/* ... so many messages sent, and the */
-	rpcrdma_serial stalled_whole;	/* ... last whole one that needs it */
-	u32 prop_octets;		/* of CONNPROP received, bounded */
-	/* Version 1: its credits, and what its limits come from */
+	/* Receives for RPC traffic, at present */
+	u32 window;
+	/* Receives to have: window, reserve and spare ones */
+	u32 wanted;
+	u32 batch;			/* free Receives to post together */
+	/* while that many are posted, without the reserve */
+	u32 least_posted;
+	u32 receives;			/* Receives allocated */
+	/* Receives that the caller is allocating */
+	u32 making;
+	u32 kept_back;			/* free Receives that are withheld */
+	/* value of received at which the peer knows the window */
+	rpcrdma_serial heard_later;
+	/* credits that the peer had unused at least, since ... */
+	u32 least_left;
+	/* watched_since, milliseconds: the interval for least_left */
+	rpcrdma_serial watched_since;
+	/* value of sent after the last complete message that needs credit */
+	rpcrdma_serial whole;
+	u8 stalled;			/* a message waits for credit */
+	rpcrdma_serial stalled_since;	/* stalled: milliseconds, since when */
+	rpcrdma_serial stalled_sent;	/* stalled: sent at that time */
+	rpcrdma_serial stalled_whole;	/* stalled: whole at that time */
+	/* bytes of CONNPROP received, bounded */
+	u32 prop_octets;
+	/* Version 1: its credits, and the origin of its limits */
 	u32 calls_out;			/* Calls sent and not answered */
-	u32 call_limit;			/* ... at most */
-	u32 granted;			/* Calls of the peer's, at most */
+	u32 call_limit;			/* maximum of calls_out */
+	u32 granted;			/* Calls granted to the peer */
 	struct rpcrdma_private peer_private;
-	/* The open continuation sequences, one per direction of wire */
+	/* The open continued messages, one in each direction */
 	u32 rx_xid, rx_response, rx_octets;
 	u8 tx_open;			/* kind of the message being sent, + 1 */
-	/* 7.1.3: sequences whose later parts are to be discarded */
+	/* 7.1.3: sequences the rest of which is to be discarded */
 	struct {
 		u32 xid, response;
 	} discard[2];
@@ -573,65 +631,73 @@ struct rpcrdma_conn {
 	u32 nr_exposed, exposed_octets;
 	struct rpcrdma_exposure *exposed;
 	const char *reason;		/* why closing, a static string */
-	/* Control messages in order, a ring; the last here, see rpcrdma_conn_init() */
+	/*
+	 * Queued control messages, a ring; last here, see rpcrdma_conn_init()
+	 */
 	u8 pend_head;
 	struct rpcrdma_pending pend[RPCRDMA_MAX_PENDING_CONTROL];
 };
 
 /*
- * Prepare @conn for a new connection. @cfg is copied; values out of range are
- * clamped into it. No Receive has been posted.
+ * Initialise @conn for a new connection. @cfg is copied; values out of range
+ * are clamped in the copy. No Receive has been posted yet.
  */
 void rpcrdma_conn_init(struct rpcrdma_conn *conn,
 		       const struct rpcrdma_conn_config *cfg);
 
-/* Why the connection has its version, one word for logs; never NULL. */
+/*
+ * Return the reason for the connection's version, one word for logs; never
+ * NULL.
+ */
 const char *rpcrdma_version_why(const struct rpcrdma_conn *conn);
 
 /*
  * What a client remembers of a server's versions from one connection to the
- * next, WP 4. All zero at first. @now below: seconds, of a clock that does
- * not go back.
+ * next, WP 4. All zero at first. @now below: seconds, of a monotonic clock.
  */
 struct rpcrdma_version_memory {
 	u64 only_v1_until;		/* seconds; 0: no */
-	u8 silent;			/* attempts without an answer in a row */
-	u8 has_v2;			/* it has spoken version 2 */
-	u8 has_v1;			/* it has spoken version 1 since */
-	u8 lasts;			/* version 1 renews only_v1_until */
+	/* consecutive attempts without an answer */
+	u8 silent;
+	u8 has_v2;			/* the server has used version 2 */
+	/* the server has used version 1 since */
+	u8 has_v1;
+	u8 lasts;			/* version 1 extends only_v1_until */
 };
 
 /*
- * The version to begin with: @high, or 1 where the memory says so and @low
- * allows it. A connection with a lower one than @high is a guess
+ * Return the version to begin with: @high, or 1 if the memory says so and @low
+ * allows it. A connection with a version lower than @high is a fallback
  * (rpcrdma_conn_config.guess).
  */
 u8 rpcrdma_version_first(const struct rpcrdma_version_memory *memory, u64 now,
 			 u8 low, u8 high);
 
-/* What a server has said on a connection */
+/* A server's answer on a connection */
 enum rpcrdma_answer {
-	RPCRDMA_ANSWER_NOT_YET,		/* nothing that would mean anything */
-	RPCRDMA_ANSWER_NONE,		/* nothing, for as long as it had */
-	RPCRDMA_ANSWER_LOST,		/* nothing: it ended the connection */
-	RPCRDMA_ANSWER_AWAY,		/* it did not take the connection */
+	RPCRDMA_ANSWER_NOT_YET,		/* nothing that is conclusive */
+	RPCRDMA_ANSWER_NONE,		/* nothing, in all the time it had */
+	RPCRDMA_ANSWER_LOST,		/* nothing: it closed the connection */
+	RPCRDMA_ANSWER_AWAY,		/* it did not accept the connection */
 	RPCRDMA_ANSWER_V1,
 	RPCRDMA_ANSWER_V2,
-	RPCRDMA_ANSWER_REFUSED,		/* ERR_VERS, and nothing after that */
-	RPCRDMA_ANSWER_ODD,		/* neither that nor version 2 */
+	RPCRDMA_ANSWER_REFUSED,		/* ERR_VERS, and nothing after it */
+	RPCRDMA_ANSWER_ODD,		/* neither ERR_VERS nor version 2 */
 };
 
 /* The cause of the end of a connection, or of the attempt at one */
 enum rpcrdma_end {
-	RPCRDMA_END_NONE,		/* nothing: it is there */
+	RPCRDMA_END_NONE,		/* none: it has not ended */
 	RPCRDMA_END_HERE,		/* a failure of this end, or of its network */
 	RPCRDMA_END_PEER,		/* the peer, or the connection to it */
-	RPCRDMA_END_WAITED,		/* this end, having waited for the peer */
-	RPCRDMA_END_AWAY,		/* there was none: the peer did not take it */
+	/* this end, after waiting for the peer */
+	RPCRDMA_END_WAITED,
+	/* never established: the peer did not accept it */
+	RPCRDMA_END_AWAY,
 };
 
 /*
- * Return what a client's connection has shown of its server, with @end as in
+ * Return what a client's connection has shown of its server. @end: as in
  * rpcrdma_life.end. A failure of this end shows nothing.
  */
 enum rpcrdma_answer rpcrdma_conn_answer(const struct rpcrdma_conn *conn,
@@ -639,20 +705,21 @@ enum rpcrdma_answer rpcrdma_conn_answer(const struct rpcrdma_conn *conn,
 
 /*
  * Learn from a connection that has opened or ended, or from a failed attempt.
- * @tried: the version it began with. Returns true if the server has refused that
- * version and ended the connection, so that the next one, which begins with
- * version 1, need not wait.
+ * @tried: the version it began with. Returns true if the server has refused
+ * that version and closed the connection, so that the next attempt, which
+ * begins with version 1, need not be delayed.
  */
 bool rpcrdma_version_learn(struct rpcrdma_version_memory *memory, u64 now,
 			   u8 tried, enum rpcrdma_answer answer);
 
-/* What may be sent to the peer of an open connection, WP 5. */
+/* Limits for messages to the peer of an open connection, WP 5 */
 struct rpcrdma_conn_limits {
-	u32 send_inline;		/* octets, inline threshold outbound */
-	u32 recv_inline;		/* octets, inline threshold inbound */
-	u32 max_segment;		/* octets per segment; 0: no chunks */
+	u32 send_inline;		/* bytes, inline threshold outbound */
+	u32 recv_inline;		/* bytes, inline threshold inbound */
+	u32 max_segment;		/* bytes per segment; 0: no chunks */
 	u32 max_segs;			/* segments in a message; 0: no chunks */
-	u32 continued;			/* octets it reassembles; 0: none */
+	/* bytes the peer reassembles; 0: none */
+	u32 continued;
 };
 
 static inline struct rpcrdma_conn_limits
@@ -660,9 +727,9 @@ rpcrdma_conn_limits(const struct rpcrdma_conn *conn)
 {
 	const struct rpcrdma_props *own = &conn->cfg.props;
 	const struct rpcrdma_props *peer = &conn->peer;
-	/* Lowered by a peer's SEGMENTS error while others read it */
+	/* A SEGMENTS error lowers it concurrently. */
 	const u32 rcsiz = __atomic_load_n(&peer->rcsiz, __ATOMIC_RELAXED);
-	/* Whatever the peer takes, this end may have nothing to offer it. */
+	/* Whatever the peer accepts, this end may have no MRs to provide. */
 	const bool chunks = peer->rssiz && rcsiz && !conn->cfg.no_regions;
 	struct rpcrdma_conn_limits limits;
 
@@ -678,14 +745,17 @@ rpcrdma_conn_limits(const struct rpcrdma_conn *conn)
 	return limits;
 }
 
-/* Octets of a header without chunks */
+/* Return the length of a header without chunks. */
 static inline u32 rpcrdma_plain_header(const struct rpcrdma_conn *conn)
 {
 	return conn->version == RPCRDMA_VERS_1 ? RPCRDMA_V1_PLAIN_HEADER :
 						 RPCRDMA_V2_PLAIN_HEADER;
 }
 
-/* Octets of an RPC message that have room behind one, in either direction. */
+/*
+ * Return the payload that fits inline after a header without chunks, in each
+ * direction.
+ */
 static inline u32 rpcrdma_plain_send_room(const struct rpcrdma_conn *conn)
 {
 	const u32 own = conn->cfg.props.sbsiz, peer = conn->peer.rbsiz;
@@ -702,8 +772,9 @@ static inline u32 rpcrdma_plain_recv_room(const struct rpcrdma_conn *conn)
 }
 
 /*
- * Receives that are posted for a window of @window messages: the limit that is
- * advertised stays one below what was posted, for a grant (WP 3).
+ * Return the Receives to post for a window of @window messages. The advertised
+ * limit stays one below the number posted, to leave a reserve for a credit
+ * grant (WP 3).
  */
 static inline u32 rpcrdma_window_receives(u32 window)
 {
@@ -711,55 +782,60 @@ static inline u32 rpcrdma_window_receives(u32 window)
 }
 
 /*
- * Octets of the largest RPC message that passes without chunks in the reverse
- * direction, Call or Reply, at the level this client announced (5.2.5).
+ * Return the length of the largest RPC message, Call or Reply, that can be
+ * conveyed without chunks in the reverse direction, at the level this client
+ * announced (5.2.5).
  */
 u32 rpcrdma_reverse_payload(const struct rpcrdma_conn *conn);
 
 /*
- * ---- Events: what the caller has to do after a call that returned them ----
+ * ---- Events: what the caller must do after a call that returned them ----
  *
- * All that a caller has to do comes with an event, except what it begins itself: the
- * first Receives, and sending a Call, a Reply or the next part of one. Where several
- * come together, Receives are allocated and posted first, then control messages are
- * sent, and then what waits is tried.
+ * Everything the caller must do comes with an event, except what the caller
+ * initiates: the first Receives, and sending a Call, a Reply or the next
+ * message of a continued one. If several events are returned together, first
+ * allocate and post Receives, then send control messages, then retry queued
+ * messages.
  */
 enum {
-	RPCRDMA_EV_CONTROL = 1,		/* pull rpcrdma_conn_next_control() */
-	RPCRDMA_EV_WINDOW = 2,		/* waiting sends may be tried again */
+	RPCRDMA_EV_CONTROL = 1,		/* call rpcrdma_conn_next_control() */
+	RPCRDMA_EV_WINDOW = 2,		/* queued messages may be tried again */
 	RPCRDMA_EV_OPENED = 4,		/* once: RPC traffic may begin */
 	RPCRDMA_EV_CLOSE = 8,		/* close the connection: conn->reason */
-	RPCRDMA_EV_RECEIVES = 16,	/* make Receives, or post those that are free */
-	RPCRDMA_EV_LET_GO = 32,		/* the Receive given back is one too many */
+	/* allocate Receives, or post free ones */
+	RPCRDMA_EV_RECEIVES = 16,
+	/* free the Receive that was released: it is surplus */
+	RPCRDMA_EV_LET_GO = 32,
 	RPCRDMA_EV_ODD = 64,		/* once: rpcrdma_life_odd() */
 };
 
 /*
- * The peer's private message, as rpcrdma_decode_private() read it: before the
- * connection is up, or at the latest when it becomes so.
+ * Record the peer's private message, as decoded by rpcrdma_decode_private().
+ * Call this no later than when the connection is established.
  */
 void rpcrdma_conn_private(struct rpcrdma_conn *conn,
 			  const struct rpcrdma_private *priv);
 
 /*
- * The private message of this end's request, or of its accept: then the peer's must
- * be known.
+ * Build the private message of this end's connect request or accept. For an
+ * accept, the peer's must be known before.
  */
 void rpcrdma_conn_announce(const struct rpcrdma_conn *conn,
 			   struct rpcrdma_private *priv);
 
 /*
- * How many RDMA Reads may be under way, as the connection managers agreed:
- * @outbound: of this end, @inbound: of the peer. What needs a direction that
- * has none is not announced (WP 8). Before the connection is up, or at the
- * latest when it becomes so.
+ * Record how many RDMA Reads may be outstanding, as negotiated by the
+ * connection managers: @outbound from this end, @inbound from the peer. A
+ * feature that needs a direction without Reads is not announced (WP 8). Call
+ * this no later than when the connection is established.
  */
 void rpcrdma_conn_read_depth(struct rpcrdma_conn *conn, u32 outbound,
 			     u32 inbound);
 
 /*
- * The connection is up: a client's first control message (CONNPROP) becomes
- * due, or, where only version 1 is allowed, it is open. Returns events.
+ * Report that the connection is established. A client's first control message
+ * (CONNPROP) becomes due, or, if only version 1 is allowed, the connection is
+ * open. Returns events.
  */
 u32 rpcrdma_conn_established(struct rpcrdma_conn *conn);
 
