@@ -603,9 +603,9 @@ struct rpcrdma_conn {
 	u32 kept_back;			/* free Receives that are withheld */
 	/* value of received at which the peer knows the window */
 	rpcrdma_serial heard_later;
-	/* credits that the peer had unused at least, since ... */
+	/* credits that the peer left unused at least, in the interval */
 	u32 least_left;
-	/* watched_since, milliseconds: the interval for least_left */
+	/* milliseconds: begin of the interval for least_left */
 	rpcrdma_serial watched_since;
 	/* value of sent after the last complete message that needs credit */
 	rpcrdma_serial whole;
@@ -652,7 +652,7 @@ void rpcrdma_conn_init(struct rpcrdma_conn *conn,
 const char *rpcrdma_version_why(const struct rpcrdma_conn *conn);
 
 /*
- * What a client remembers of a server's versions from one connection to the
+ * Memory of a server's versions that a client keeps from one connection to the
  * next, WP 4. All zero at first. @now below: seconds, of a monotonic clock.
  */
 struct rpcrdma_version_memory {
@@ -729,7 +729,7 @@ rpcrdma_conn_limits(const struct rpcrdma_conn *conn)
 	const struct rpcrdma_props *peer = &conn->peer;
 	/* A SEGMENTS error lowers it concurrently. */
 	const u32 rcsiz = __atomic_load_n(&peer->rcsiz, __ATOMIC_RELAXED);
-	/* Whatever the peer accepts, this end may have no MRs to provide. */
+	/* The peer may accept chunks that this end has no MRs for. */
 	const bool chunks = peer->rssiz && rcsiz && !conn->cfg.no_regions;
 	struct rpcrdma_conn_limits limits;
 
@@ -842,34 +842,36 @@ u32 rpcrdma_conn_established(struct rpcrdma_conn *conn);
 /*
  * ---- Receives ----
  *
- * The engine says how many there are, and when they are posted: it makes the
- * window larger when the peer uses it, smaller when it does not, and has free
- * Receives posted several at a time. A caller carries that out, first before
- * the connection is up, and then whenever events have EV_RECEIVES:
+ * The engine decides how many Receives there are and when they are posted: it
+ * grows the window when the peer uses it, shrinks it when the peer does not,
+ * and has free Receives posted in batches. The caller carries that out, first
+ * before the connection is established, and then whenever events contain
+ * EV_RECEIVES:
  *
  *   rpcrdma_conn_to_make() -> rpcrdma_conn_made()
  *   rpcrdma_conn_to_post() -> rpcrdma_conn_posted()
  *
- * and tells of each Receive whose message it is through with:
- * rpcrdma_conn_given_back(). A client of version 1 that sends many Calls at once may
- * need Receives posted that are kept back: the event comes with the next message.
+ * It also reports each Receive whose message has been processed:
+ * rpcrdma_conn_given_back(). If a version 1 client that sends many Calls at
+ * once needs withheld Receives, the event comes with the next message.
  */
 
-/* What a connection does without the Receives that it is to make */
+/* The consequence of a lack of memory for Receives */
 enum rpcrdma_receives_need {
-	/* It has a smaller window, which is no harm. */
+	/* It gets a smaller window, which does no harm. */
 	RPCRDMA_RECEIVES_WANTED,
-	/* It makes smaller ones. */
+	/* It allocates smaller Receives. */
 	RPCRDMA_RECEIVES_OR_SMALLER,
 	/* It is closed. */
 	RPCRDMA_RECEIVES_NEEDED,
 };
 
 /*
- * Receives to be made
- * @octets: that each has to take: as much as this end announces, or the default
- *	threshold if that is more (WP 4); with version 1 no more than the peer sends
- * @need: how much is to be done for their memory
+ * Receives to allocate
+ * @octets: size of each: as much as this end announces, or the default
+ * 	threshold if that is larger (WP 4); with version 1 no more than the
+ * 	peer sends
+ * @need: the consequence if there is no memory for them
  */
 struct rpcrdma_receives {
 	u32 count;
@@ -878,66 +880,72 @@ struct rpcrdma_receives {
 };
 
 /*
- * The Receives that are to be made now. If any, rpcrdma_conn_made() follows;
- * until then there are none for others.
+ * Return the Receives to allocate now. If the count is not zero, the caller
+ * must report the outcome with rpcrdma_conn_made(); until it does, other
+ * callers get a count of zero.
  */
 struct rpcrdma_receives rpcrdma_conn_to_make(struct rpcrdma_conn *conn);
 
 /*
- * Octets of the largest message that is sent, or the default threshold if that is
- * more. Without the connection's serialisation, too, once it is open.
+ * Return the length of the largest message sent, or the default threshold if
+ * that is larger. Once the connection is open, needs no serialisation.
  */
 u32 rpcrdma_conn_send_octets(const struct rpcrdma_conn *conn);
 
 /*
- * @count of the Receives that were to be made are there, and free; there was no
- * memory for the others, see enum rpcrdma_receives_need. Where smaller ones do, this
- * end announces less, and rpcrdma_conn_send_octets() is less, too. Returns events.
+ * Report that @count Receives of rpcrdma_conn_to_make() were allocated, and are
+ * free. If there was no memory for the others, enum rpcrdma_receives_need says
+ * what follows. If smaller ones will do, this end announces less, and
+ * rpcrdma_conn_send_octets() decreases, too. Returns events.
  */
 u32 rpcrdma_conn_made(struct rpcrdma_conn *conn, u32 count);
 
 /*
- * How many of the free Receives are to be posted now: all of them, or none. If
- * any, rpcrdma_conn_posted() follows.
- * @now: any clock of milliseconds, the same each time.
+ * Return how many of the free Receives to post now: all of them, or none. If
+ * not zero, rpcrdma_conn_posted() must follow.
+ * @now: milliseconds of any clock, the same clock each time.
  */
 u32 rpcrdma_conn_to_post(struct rpcrdma_conn *conn, u32 now);
 
 /*
- * @count Receives were posted, WP 3: free ones, and where there are not as
- * many, others that were given back and posted at once. Returns events.
+ * Report that @count Receives were posted, WP 3: free ones, and if there are
+ * fewer than @count, others that were reposted at once after their message was
+ * processed. Returns events.
  */
 u32 rpcrdma_conn_posted(struct rpcrdma_conn *conn, u32 count);
 
 /*
- * A message is dealt with, and so its Receive is free. Not one after
- * EV_CLOSE.
- * Returns events. With EV_LET_GO there are more than the window takes now: this
- * one does not count as free, and is to be let go of. With EV_RECEIVES those of
- * rpcrdma_conn_posted() follow.
+ * Report that a message has been processed and its Receive can be reused. Do
+ * not call this after EV_CLOSE.
+ * Returns events. EV_LET_GO: the window has shrunk and this Receive is surplus;
+ * free it instead of keeping it. EV_RECEIVES: the Receives may be posted now,
+ * see rpcrdma_conn_to_post(); it is one of the free ones.
  */
 u32 rpcrdma_conn_given_back(struct rpcrdma_conn *conn);
 
-/* A control message that has its turn */
+/* A control message to send now */
 struct rpcrdma_control {
-	u32	octets;		/* of the message, 0: none is due */
-	u32	inv_handle;	/* to invalidate with it, 0: a plain Send */
+	u32	octets;		/* length of the message, 0: none is due */
+	/* invalidate it with the message, 0: plain Send */
+	u32	inv_handle;
 };
 
 /*
- * Fetch the next control message that may be sent now, in the order of WP 3
- * and 4: ERRORs and DONEs, own CONNPROP parts, then a grant that is owed. It
- * is counted as sent: the caller posts it before any other message, or closes
- * the connection.
- * @buf: 4-octet aligned; @size: its octets, at least
- * RPCRDMA_V2_FIRST_CONNPROP, or nothing is due.
+ * Encode the next control message that may be sent now, in the order of WP 3
+ * and 4: ERRORs and DONEs, this end's CONNPROPs, then a credit grant that is
+ * owed. The message is counted as sent: the caller must post it before any
+ * other message, or close the connection.
+ * @buf: 4-byte aligned
+ * @size: bytes at @buf. If it is less than RPCRDMA_V2_FIRST_CONNPROP,
+ * 	nothing is due.
  */
 struct rpcrdma_control rpcrdma_conn_next_control(struct rpcrdma_conn *conn,
 						 void *buf, u32 size);
 
 /*
- * Is there no Call under way, in either direction, beside the one that this end makes
- * now, or answers? A guess, from which nothing follows. Any context.
+ * Return true if no RPC is outstanding in either direction other than the one
+ * being sent or answered. A hint, read without the lock: use it for
+ * optimisation only. Any context.
  */
 static inline bool rpcrdma_conn_alone(const struct rpcrdma_conn *conn,
 				      enum rpcrdma_kind kind)
@@ -946,60 +954,64 @@ static inline bool rpcrdma_conn_alone(const struct rpcrdma_conn *conn,
 	       (kind == RPCRDMA_KIND_REPLY);
 }
 
-/* Is a control message due (and sendable) now? */
+/* Return true if a control message is due and can be sent now. */
 bool rpcrdma_conn_control_due(const struct rpcrdma_conn *conn);
 
 /*
- * May a message of this kind be sent now? Control messages waiting in order
- * go before Calls; a Call leaves the last two of the window (WP 3). While a
- * continued message has parts to be sent, the answer is about its next part:
- * no other Call or Reply may go in between (4.1).
+ * Return true if a message of this kind may be sent now. Queued control
+ * messages precede Calls; a Call leaves the last two messages of the window to
+ * Replies (WP 3). While a continued message is being sent, only its next
+ * message may be sent: no other Call or Reply may come between (4.1).
  */
 bool rpcrdma_conn_may_send(const struct rpcrdma_conn *conn,
 			   enum rpcrdma_kind kind);
 
 /*
- * Count a Call or Reply, or a part of one, as sent and write the credit fields
- * into its encoded header. Only after rpcrdma_conn_may_send(), without letting
- * go of the connection in between; the caller then posts it before any other
- * message, or closes the connection.
- * @header: what rpcrdma_encode_header() wrote.
+ * Count a Call or Reply, or one message of a continued one, as sent, and write
+ * the credit fields into its encoded header. Call this only after
+ * rpcrdma_conn_may_send() returned true, in the same critical section. The
+ * caller must then post the message before any other message, or close the
+ * connection.
+ * @header: as written by rpcrdma_encode_header().
  */
 void rpcrdma_conn_stamp(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
 			void *header);
 
 /*
- * Answer a Call with an ERROR (7), or report that a Reply was pulled (DONE).
- * Queued in order. Returns events; more than 64 waiting is EV_CLOSE.
+ * Queue an ERROR that answers a Call (7), or a DONE: pull completion of a
+ * Reply. Returns events; EV_CLOSE if more than 64 are queued.
  * @code: not RDMA2_ERR_VERS, which the engine sends by itself.
- * @arg0, @arg1: the code's data words in wire order, 0 where it has none.
- * Under version 1, what has no code there becomes ERR_CHUNK.
+ * @arg0, @arg1: the code's data words in wire order, 0 if it has none.
+ * Under version 1, a code that does not exist there becomes ERR_CHUNK.
  */
 u32 rpcrdma_conn_queue_error(struct rpcrdma_conn *conn, u32 xid, u32 code,
 			     u32 arg0, u32 arg1);
 u32 rpcrdma_conn_queue_done(struct rpcrdma_conn *conn, u32 xid,
 			    u32 inv_handle);
 
-/* What there is to be done about window that is waited for */
+/* The state of messages that wait for credit */
 struct rpcrdma_stall {
-	u32	wait;		/* ask again in so many milliseconds, 0: never */
+	/* call again after that many milliseconds, 0: never */
+	u32	wait;
 	u32	events;		/* EV_CLOSE when the time is over */
 };
 
-/* Messages of the caller that could not be sent, and wait: rpcrdma_sq_waits() */
+/* Messages of the caller that are queued or were refused: rpcrdma_sq_waits() */
 enum {
-	RPCRDMA_WAITS_CALL = 1,		/* a Call of which nothing was sent */
-	RPCRDMA_WAITS_MESSAGE = 2,	/* a Reply, or further parts of a message */
+	RPCRDMA_WAITS_CALL = 1,		/* a Call, of which nothing was sent */
+	/* a Reply, or the rest of a continued message */
+	RPCRDMA_WAITS_MESSAGE = 2,
 };
 
 /*
- * How long may what waits for window still wait? A peer owes grants (WP 3);
- * one that for cfg.stall_ms lets nothing of it go, or grants so little that no
- * Call could have, is given up, as nothing else would ever end the wait of a
- * Call that was not sent. A Reply for which there is window, and any Reply of version
- * 1, waits for something else, and has no such limit.
- * @waits: RPCRDMA_WAITS_*, for whatever reason they wait; control messages need no
- * mention. @now: any clock of milliseconds.
+ * Check for credit starvation. A peer owes grants (WP 3). If for cfg.stall_ms
+ * it has granted nothing, or too little for a Call to be sent, the connection
+ * is closed, because a Call that has not been sent has no other timeout. A
+ * Reply that has credit, and any Reply of version 1, waits for something else
+ * and has no such limit.
+ * @waits: RPCRDMA_WAITS_* for all that waits, for whatever reason;
+ * 	control messages need not be included
+ * @now: milliseconds of any clock
  */
 struct rpcrdma_stall rpcrdma_conn_stalled(struct rpcrdma_conn *conn, u32 waits,
 					  u32 now);
@@ -1008,12 +1020,12 @@ struct rpcrdma_stall rpcrdma_conn_stalled(struct rpcrdma_conn *conn, u32 waits,
 /* Depths of queues                                                    */
 
 /*
- * What a connection is to do at a time, at most
+ * The maximum load of a connection
  * @window: Receives for RPC traffic
  * @sends: messages of RPC traffic
- * @regions: memory regions that its peer is offered; 0: none
- * @reads: transfers by RDMA Read; 0: neither these nor RDMA Writes
- * @version_low: 1, if its peer may have no newer one
+ * @regions: MRs that its peer is provided with; 0: none
+ * @reads: transfers by RDMA Read; 0: neither RDMA Reads nor RDMA Writes
+ * @version_low: 1 if the peer may only have version 1
  */
 struct rpcrdma_load {
 	u32 window;
@@ -1024,13 +1036,16 @@ struct rpcrdma_load {
 	u8 version_low;
 };
 
-/* Less of all, where a queue of the device's has @max_wrs Work Requests at most */
+/*
+ * Scale @load down to a device whose queues hold at most @max_wrs Work
+ * Requests.
+ */
 void rpcrdma_load_fit(struct rpcrdma_load *load, u32 max_wrs);
 
 /*
- * What a device has
- * @wrs, @cqes: Work Requests, and completions, that a queue of it has at most
- * @read_regions: it reads into memory regions
+ * Limits of a device
+ * @wrs, @cqes: Work Requests and completions in a queue, at most
+ * @read_regions: RDMA Reads need MRs
  */
 struct rpcrdma_queue_limits {
 	u32 wrs;
@@ -1039,10 +1054,11 @@ struct rpcrdma_queue_limits {
 };
 
 /*
- * What a connection takes of that
+ * The resources that a connection needs
  * @receives: Work Requests of the Receive Queue, and their completions
- * @slots: Work Requests of the Send Queue, but for those of @reads
- * @reads: transfers into memory regions; who makes the queue adds what they take
+ * @slots: Work Requests of the Send Queue, without those of @reads
+ * @reads: transfers into MRs; the creator of the queue adds their Work
+ * 	Requests
  * @send_cqes: completions of the Send Queue
  */
 struct rpcrdma_queues {
@@ -1052,22 +1068,24 @@ struct rpcrdma_queues {
 	u32 send_cqes;
 };
 
-/* @load: after rpcrdma_load_fit() */
+/* Return the queues for @load, after rpcrdma_load_fit(). */
 struct rpcrdma_queues rpcrdma_queues_for(const struct rpcrdma_load *load,
 					 const struct rpcrdma_queue_limits *most);
 
-/* Work Requests that the Send Queue is to have, but for those of queues->reads */
+/*
+ * Return the Work Requests of the Send Queue, without those of queues->reads.
+ */
 u32 rpcrdma_queues_send_wrs(const struct rpcrdma_queues *queues);
 
 /*
- * The device has no room for so long a Send Queue. Returns false when there is no
- * shorter one.
+ * Shorten the Send Queue because the device could not create one that long.
+ * Returns false if there is no shorter one.
  */
 bool rpcrdma_queues_shorten(struct rpcrdma_queues *queues);
 
 /*
- * For rpcrdma_sq_init(), when the Send Queue has room for @send_wrs Work Requests: some
- * devices make it longer than they were asked to.
+ * Return the depth for rpcrdma_sq_init() if the Send Queue was created with
+ * @send_wrs Work Requests: some devices make it longer than requested.
  */
 u32 rpcrdma_queues_depth(const struct rpcrdma_queues *queues, u32 send_wrs);
 
@@ -1075,88 +1093,107 @@ u32 rpcrdma_queues_depth(const struct rpcrdma_queues *queues, u32 send_wrs);
 /* The Send Queue                                                      */
 
 /*
- * An account of a connection's Send Queue and of its Send contexts, which are the
- * buffers that messages are sent from: what may be posted, what has to wait and
- * whose turn it is then, and which work reports its end. It is used in the same
- * serialisation as its rpcrdma_conn. The user keeps three lists: what is posted, in
- * that order; transfers that wait; and messages that wait. A transfer is work without
- * a message, RDMA or invalidations. Messages that wait are Replies, and in front of
- * them the one that is sent in parts.
+ * Scheduler and accounting for a connection's Send Queue and Send contexts (the
+ * buffers messages are sent from). It decides what may be posted, what must be
+ * queued, what is posted next, and which Work Requests are signaled. It is used
+ * in the same serialisation as its rpcrdma_conn. The user keeps three lists:
+ * posted work, in posting order; queued transfers; and queued messages. A
+ * transfer is RDMA work or invalidations without a message. Queued messages are
+ * Replies, preceded by the continued message that is being sent.
  *
- * Control messages go first, then transfers, then messages, then Calls, which are not
- * kept here: who wants to send one asks again. While a transfer waits for as many
- * slots as it takes at once, no message takes them one by one as they come free; nor
- * does a Call while a message waits. All who wait come to their turn: a peer has to
- * wait for Replies before it can ask for more transfers.
+ * Control messages have the highest priority, then transfers, then messages,
+ * then Calls. Calls are not queued here: their sender retries. While a transfer
+ * waits until all the slots of its chain are free, no message uses the slots
+ * that become free; nor does a Call while a message is queued. No queue can
+ * starve: a peer has to wait for Replies before it can request more transfers.
  *
- * Nothing waits without a completion to come. What is posted without one never fills
- * what is left of the queue beside the largest work, rpcrdma_sq_fits(), nor does it
- * hold the last contexts.
+ * Invariant: whenever something is queued, a completion is pending. Unsignaled
+ * Work Requests never occupy so many slots that the largest allowed chain could
+ * not follow (rpcrdma_sq_fits()), and never hold the last free contexts.
  */
 enum {
-	/* Send contexts that only control messages take */
+	/* Send contexts reserved for control messages */
 	RPCRDMA_CONTROL_SENDS = 16,
-	/* Of so many Work Requests posted, one at least reports itself. */
+	/* Of that many Work Requests posted, at least one is signaled. */
 	RPCRDMA_SQ_BATCH = 16,
 };
 
 struct rpcrdma_sq {
 	u32 depth;		/* slots */
-	u32 batch;		/* one of so many reports itself, at least */
-	/* Slots ever used, modulo 2^32: all, those that are free again, and */
+	/* of that many Work Requests at least one is signaled */
+	u32 batch;
+	/*
+	 * Slots ever used, modulo 2^32: all, those free again, and those up to
+	 * the last signaled Work Request
+	 */
 	rpcrdma_serial posted, through;
-	rpcrdma_serial signaled;	/* ... up to the last that reports itself */
-	u32 contexts;		/* that are free */
-	/* These two are looked at together. */
-	u32 transfers;		/* that wait */
-	u32 messages;		/* that wait, and the one that has parts to go */
-	/* Contexts which Replies to be made leave to others, and ... */
+	rpcrdma_serial signaled;
+	u32 contexts;		/* free Send contexts */
+	/* Adjacent: these two are tested together. */
+	u32 transfers;		/* queued transfers */
+	/* queued messages, including a continued one that is being sent */
+	u32 messages;
+	/*
+	 * Contexts that Replies may not reserve; then its values while no
+	 * message is queued, and while some are
+	 */
 	u32 reply_reserve;
-	u32 reserve, reserve_waits;	/* ... while no message waits, or some do */
-	u32 call_wrs;		/* slots for the largest Call refused; 0: none was */
-	u8 refused;		/* who else was, the engine's */
+	u32 reserve, reserve_waits;
+	/* slots of the largest Call refused; 0: none was */
+	u32 call_wrs;
+	/* other callers that were refused, private to the engine */
+	u8 refused;
 };
 
-/* A chain of Work Requests that is posted at once; embed it in what that is. */
+/* A chain of Work Requests that is posted at once; embed it in the work. */
 struct rpcrdma_wrs {
 	u32 nr;			/* Work Requests */
-	rpcrdma_serial begin;	/* the account's: slots ever used before it */
-	u8 signaled;		/* has to report its end, or (once posted) will */
+	/* private to the engine: slots used before this chain */
+	rpcrdma_serial begin;
+	u8 signaled;		/* must be signaled, or (once posted) is */
 };
 
 /*
- * @depth: slots of the queue. @sends: contexts for RPC traffic; they are added one by
- * one with rpcrdma_sq_give(), and so are RPCRDMA_CONTROL_SENDS more. The one that the
- * next Call is made in is not among them.
- * @reverse: Calls that the peer takes at a time in this end's own direction.
- * @replies: no work on a Call is begun while messages wait, for the peer's window or
- * for the queue, and so many contexts are taken by Replies, made or to be made.
+ * Initialise @sq.
+ * @depth: slots of the queue
+ * @sends: contexts for RPC traffic; the user adds them one by one with
+ * 	rpcrdma_sq_give(), and RPCRDMA_CONTROL_SENDS more. The context in
+ * 	which the next Call is built is not among them.
+ * @reverse: Calls that the peer accepts at a time in this end's own
+ * 	direction
+ * @replies: while messages are queued, for credit or for slots, work on
+ * 	a Call is not started if Replies, built or yet to be built, hold
+ * 	that many contexts.
  */
 void rpcrdma_sq_init(struct rpcrdma_sq *sq, u32 depth, u32 sends, u32 reverse,
 		     u32 replies);
 
 /*
- * Change @replies. A server's are as many as it has Receives: each of these is charged
- * with a buffer to send from, and no client has more Calls under way.
+ * Change @replies. A server's is its number of Receives, because each of these
+ * is charged together with a Send buffer and no client has more Calls
+ * outstanding.
  */
 void rpcrdma_sq_set_replies(struct rpcrdma_sq *sq, u32 sends, u32 replies);
 
-/* The account's: a message has to wait, or its further parts have. */
+/* Count a message as queued. Private to the engine. */
 static inline void rpcrdma_sq_wait(struct rpcrdma_sq *sq)
 {
 	sq->messages++;
 	sq->reply_reserve = sq->reserve_waits;
 }
 
-/* Can so many Work Requests ever be posted at once? Any context. */
+/*
+ * Return true if @nr_wrs Work Requests can ever be posted at once. Any context.
+ */
 static inline bool rpcrdma_sq_fits(const struct rpcrdma_sq *sq, u32 nr_wrs)
 {
 	return nr_wrs + sq->batch <= sq->depth;
 }
 
 /*
- * Work Requests of a transfer that are posted at once, at most. One that has more is
- * posted in turns, each when the one before it has ended. Any context.
+ * Return how many Work Requests of a transfer are posted at once, at most. A
+ * longer transfer is posted in batches, each when the preceding one has
+ * completed. Any context.
  */
 static inline u32 rpcrdma_sq_turn_wrs(const struct rpcrdma_sq *sq)
 {
@@ -1166,8 +1203,9 @@ static inline u32 rpcrdma_sq_turn_wrs(const struct rpcrdma_sq *sq)
 }
 
 /*
- * Pages of a part of a transfer, at most, which is never divided between turns: a Work
- * Request of it moves @pages pages. Any context.
+ * Return the maximum number of pages of a part of a transfer that is never
+ * divided between batches, if each of its Work Requests moves @pages pages. Any
+ * context.
  */
 static inline u32 rpcrdma_sq_part_pages(const struct rpcrdma_sq *sq, u32 pages)
 {
@@ -1175,9 +1213,9 @@ static inline u32 rpcrdma_sq_part_pages(const struct rpcrdma_sq *sq, u32 pages)
 }
 
 /*
- * Do @writes Work Requests go in front of a Reply that itself takes @message, in one
- * chain? If not, they are a transfer, and the Reply waits until that has ended. Any
- * context.
+ * Return true if @writes Work Requests are posted in one chain with a Reply
+ * that needs @message itself. Otherwise they are a transfer, and the Reply is
+ * posted when that has completed. Any context.
  */
 static inline bool rpcrdma_sq_in_chain(const struct rpcrdma_sq *sq, u32 message,
 				       u32 writes)
@@ -1186,16 +1224,17 @@ static inline bool rpcrdma_sq_in_chain(const struct rpcrdma_sq *sq, u32 message,
 			   rpcrdma_sq_fits(sq, message + writes));
 }
 
-/* Are there so many slots now? */
+/* Return true if that many slots are free now. */
 static inline bool rpcrdma_sq_room(const struct rpcrdma_sq *sq, u32 nr_wrs)
 {
 	return sq->posted - sq->through + nr_wrs <= sq->depth;
 }
 
 /*
- * @wrs is posted, for which there is room; wrs->signaled says whether its last Work
- * Request has to report itself. One completion tells of what was posted before it,
- * too, so few are asked for; but the last contexts are not left to wait for one.
+ * Charge the slots of @wrs, which must be free. wrs->signaled returns whether
+ * its last Work Request must be signaled. One completion also covers the Work
+ * Requests posted before it, so few are signaled; but if few contexts are left,
+ * all are, so that contexts are not stuck without a completion to come.
  */
 static inline void rpcrdma_sq_post(struct rpcrdma_sq *sq,
 				   struct rpcrdma_wrs *wrs)
@@ -1210,9 +1249,10 @@ static inline void rpcrdma_sq_post(struct rpcrdma_sq *sq,
 }
 
 /*
- * @completed has reported its end. Is the device through with @wrs, which was posted
- * before that, too? Some devices complete Sends while Reads before them are still
- * under way: what reports itself is not through before it does.
+ * Return true if the completion of @completed also retires @wrs, which was
+ * posted earlier. It does if @wrs is unsignaled. Some devices complete Sends
+ * while earlier Reads are in progress, so a signaled chain is retired only by
+ * its own completion.
  */
 static inline bool rpcrdma_sq_vouches(const struct rpcrdma_wrs *completed,
 				      const struct rpcrdma_wrs *wrs)
@@ -1221,8 +1261,9 @@ static inline bool rpcrdma_sq_vouches(const struct rpcrdma_wrs *completed,
 }
 
 /*
- * What the device is through with was taken from the list of what is posted; @oldest
- * is the first in it now, NULL when it is empty. Slots come back in order only.
+ * Free the slots of retired chains, which the user has removed from the list of
+ * posted work. @oldest: now the first in that list, NULL if it is empty. Slots
+ * become free in order only.
  */
 static inline void rpcrdma_sq_reaped(struct rpcrdma_sq *sq,
 				     const struct rpcrdma_wrs *oldest)
@@ -1230,20 +1271,20 @@ static inline void rpcrdma_sq_reaped(struct rpcrdma_sq *sq,
 	sq->through = oldest ? oldest->begin : sq->posted;
 }
 
-/* A Send context is free (again). */
+/* Add a free Send context, or release one. */
 static inline void rpcrdma_sq_give(struct rpcrdma_sq *sq)
 {
 	sq->contexts++;
 }
 
-/* Answers to who wants to post something */
+/* Answers to a request to post something */
 enum rpcrdma_sq_answer {
 	RPCRDMA_SQ_GO,		/* post it now */
-	RPCRDMA_SQ_WAIT,	/* there is no room, or it is not its turn */
+	RPCRDMA_SQ_WAIT,	/* no slots or credit, or others are first */
 	RPCRDMA_SQ_NEVER,	/* the Send Queue is too short for it */
 };
 
-/* A transfer; WAIT: it is counted, append it to those that wait. */
+/* Request to post a transfer. WAIT: it was counted; append it to the queue. */
 static inline enum rpcrdma_sq_answer
 rpcrdma_sq_transfer(struct rpcrdma_sq *sq, u32 nr_wrs)
 {
@@ -1256,10 +1297,13 @@ rpcrdma_sq_transfer(struct rpcrdma_sq *sq, u32 nr_wrs)
 }
 
 /*
- * A Reply that is whole, with its context. GO: it has its slots (rpcrdma_sq_post()), and
- * its header is stamped (rpcrdma_conn_stamp()): post it now. WAIT: append it to the
- * messages that wait and see whose turn it is. Either way it counts by its format.
- * @wrs: nr and signaled say what it is. @header: what was encoded. @lists: NULL for none.
+ * Request to post a complete Reply, which has its context. GO: its slots are
+ * charged (rpcrdma_sq_post()) and its header is stamped (rpcrdma_conn_stamp()):
+ * post it now. WAIT: append it to the queued messages and call
+ * rpcrdma_sq_next(). In both cases it is counted by its format.
+ * @wrs: with nr and signaled set
+ * @header: the encoded header
+ * @lists: NULL for none
  */
 enum rpcrdma_sq_answer rpcrdma_sq_reply(struct rpcrdma_conn *conn,
 					struct rpcrdma_sq *sq,
@@ -1268,8 +1312,9 @@ enum rpcrdma_sq_answer rpcrdma_sq_reply(struct rpcrdma_conn *conn,
 					const struct rpcrdma_lists *lists);
 
 /*
- * A Reply in parts, or one whose Writes went ahead and which was counted then
- * (rpcrdma_conn_count()). None of it takes more than @nr_wrs: NEVER, or WAIT as above.
+ * Request to queue a continued Reply, or one whose Writes were posted first and
+ * which was counted then (rpcrdma_conn_count()). No chain of it has more than
+ * @nr_wrs Work Requests. Returns NEVER, or WAIT as above.
  */
 static inline enum rpcrdma_sq_answer
 rpcrdma_sq_reply_waits(struct rpcrdma_sq *sq, u32 nr_wrs)
@@ -1281,10 +1326,11 @@ rpcrdma_sq_reply_waits(struct rpcrdma_sq *sq, u32 nr_wrs)
 }
 
 /*
- * A Call that is whole. One context is whose turn it is to make a Call, and counts for
- * nobody. GO: as above, and another one is counted as taken, for the next Call. WAIT:
- * nothing was done, and RPCRDMA_TURN_RETRY comes when it may be tried again; meanwhile
- * rpcrdma_conn_stalled() is to be asked.
+ * Request to send a complete Call. The context in which the next Call is built
+ * is not part of the account. GO: as above, and another context has been
+ * charged for the next Call. WAIT: nothing was changed; rpcrdma_sq_next()
+ * returns RPCRDMA_TURN_RETRY when the Call may be tried again. Until then call
+ * rpcrdma_conn_stalled().
  */
 enum rpcrdma_sq_answer rpcrdma_sq_call(struct rpcrdma_conn *conn,
 				       struct rpcrdma_sq *sq,
@@ -1293,22 +1339,26 @@ enum rpcrdma_sq_answer rpcrdma_sq_call(struct rpcrdma_conn *conn,
 				       const struct rpcrdma_lists *lists);
 
 /*
- * The same for a Call in parts, of which the first takes so many Work Requests. GO: take
- * its turn, in a context that is counted as taken. @more: there are others, and so it is
- * counted with the messages that wait: put it in front of them.
+ * Request to send a continued Call, the first message of which needs @nr_wrs
+ * Work Requests. GO: send that message, as for RPCRDMA_TURN_MESSAGE, in a
+ * context that has been charged. @more: others follow, so that the Call is
+ * counted as queued: insert it at the head of the queued messages.
  */
 enum rpcrdma_sq_answer
 rpcrdma_sq_call_in_parts(const struct rpcrdma_conn *conn, struct rpcrdma_sq *sq,
 			 u32 nr_wrs, bool more);
 
 /*
- * Could a Call be sent now? If not, RPCRDMA_TURN_RETRY comes, and
- * rpcrdma_conn_stalled() is to be asked, too.
+ * Return true if a Call could be sent now. If false, RPCRDMA_TURN_RETRY
+ * follows; until then call rpcrdma_conn_stalled().
  */
 bool rpcrdma_sq_may_call(const struct rpcrdma_conn *conn,
 			 struct rpcrdma_sq *sq);
 
-/* Is there window for one, at least? A guess, which only spares that. Any context. */
+/*
+ * Return true if there is credit for at least one Call. A hint that only saves
+ * the calls above. Any context.
+ */
 static inline bool rpcrdma_sq_call_is_likely(const struct rpcrdma_conn *conn)
 {
 	rpcrdma_serial limit, sent;
@@ -1319,8 +1369,8 @@ static inline bool rpcrdma_sq_call_is_likely(const struct rpcrdma_conn *conn)
 }
 
 /*
- * Does anything wait for its turn, or was a Call refused, so that another may be? A
- * guess, from which nothing follows. Any context.
+ * Return true if anything is queued or a Call was refused, so that another Call
+ * may be refused, too. A hint, read without the lock. Any context.
  */
 static inline bool rpcrdma_sq_somebody_waits(const struct rpcrdma_sq *sq)
 {
@@ -1330,63 +1380,78 @@ static inline bool rpcrdma_sq_somebody_waits(const struct rpcrdma_sq *sq)
 }
 
 /*
- * Send contexts, where they are not part of another answer. Each is counted as taken
- * if the answer is true, and RPCRDMA_TURN_RETRY comes if it is false.
- * - for a message that is made next, whatever else it may have to wait for
- * - for a Reply yet to be made, before work on its Call is begun
+ * Reserve a Send context, where no other answer includes one. If true, it is
+ * charged; if false, RPCRDMA_TURN_RETRY follows.
+ * - rpcrdma_sq_take(): for a message that is built next, whatever else it may
+ *   have to wait for
+ * - rpcrdma_sq_take_ahead(): for a Reply yet to be built, before work on its
+ *   Call is started
  */
 bool rpcrdma_sq_take(struct rpcrdma_sq *sq);
 bool rpcrdma_sq_take_ahead(struct rpcrdma_sq *sq);
 
-/* Is there one for a Reply yet to be made? If not, RETRY comes. */
+/*
+ * Return true if rpcrdma_sq_take_ahead() would succeed. If false,
+ * RPCRDMA_TURN_RETRY follows.
+ */
 bool rpcrdma_sq_may_take_ahead(struct rpcrdma_sq *sq);
 
-/* The same as a guess, from which nothing follows. Any context. */
+/* The same as a hint, read without the lock. Any context. */
 static inline bool rpcrdma_sq_spares(const struct rpcrdma_sq *sq)
 {
 	return __atomic_load_n(&sq->contexts, __ATOMIC_RELAXED) >
 	       __atomic_load_n(&sq->reply_reserve, __ATOMIC_RELAXED);
 }
 
-/* The first of those that wait, as far as there are any */
+/* The first of the queued transfers and of the queued messages, if any */
 struct rpcrdma_sq_first {
 	u32 transfer_wrs;	/* Work Requests of the transfer */
-	u32 message_wrs;	/* ... of the message, or of its next part */
+	/* Work Requests of the message, or of its next fragment */
+	u32 message_wrs;
 	u8 kind;		/* enum rpcrdma_kind of the message */
-	u8 parts;		/* the message is sent in parts, */
-	u8 more;		/* ... and there is one behind the next */
+	u8 parts;		/* the message is a continued one */
+	u8 more;		/* parts: the next fragment is not the last */
 };
 
-/* What is done next */
+/* The next action */
 enum rpcrdma_sq_turn {
-	RPCRDMA_TURN_NONE,	/* nothing can be, now */
-	/* rpcrdma_conn_next_control(), in a context that is counted as taken */
+	RPCRDMA_TURN_NONE,	/* nothing can be posted now */
+	/* call rpcrdma_conn_next_control(), in a context that is charged */
 	RPCRDMA_TURN_CONTROL,
-	/* post the first transfer, which counts no more among those that wait */
+	/* post the first transfer, which is no longer counted as queued */
 	RPCRDMA_TURN_TRANSFER,
-	/* ... the first message, likewise; of one in parts its next one, in a */
-	/* context that is counted as taken, and it waits on if there are more */
+	/*
+	 * post the first message, or the next fragment of a continued one, in a
+	 * context that is charged; it is no longer counted as queued, unless
+	 * fragments remain
+	 */
 	RPCRDMA_TURN_MESSAGE,
-	/* let Calls, and Replies yet to be made, be tried that were refused */
+	/* retry refused Calls, and Replies yet to be built */
 	RPCRDMA_TURN_RETRY,
 };
 
 /*
- * After whatever has opened the window or made a control message due, and where
- * something is waited for, freed slots or contexts; and again after each turn. Only
- * while messages may be sent.
+ * Return the next action. Call this after credit has arrived, after a control
+ * message has become due, and, if rpcrdma_sq_wanted(), after slots or contexts
+ * were freed; and again after each action. Only while messages may be sent.
  */
 enum rpcrdma_sq_turn rpcrdma_sq_next(const struct rpcrdma_conn *conn,
 				     struct rpcrdma_sq *sq,
 				     const struct rpcrdma_sq_first *first);
 
-/* Does anybody wait for slots or contexts, perhaps? Mostly not. */
+/*
+ * Return true if anything may be waiting for slots or contexts. False in the
+ * fast path.
+ */
 static inline bool rpcrdma_sq_wanted(const struct rpcrdma_sq *sq)
 {
 	return sq->transfers | sq->messages | sq->call_wrs | sq->refused;
 }
 
-/* Return what waits, RPCRDMA_WAITS_*, perhaps for window: for rpcrdma_conn_stalled(). */
+/*
+ * Return what waits, perhaps for credit, as RPCRDMA_WAITS_*, for
+ * rpcrdma_conn_stalled().
+ */
 static inline u32 rpcrdma_sq_waits(const struct rpcrdma_sq *sq)
 {
 	u32 waits = 0;
@@ -1398,50 +1463,58 @@ static inline u32 rpcrdma_sq_waits(const struct rpcrdma_sq *sq)
 	return waits;
 }
 
-/* ---- Reads that need memory regions ---- */
+/* ---- Reads that need MRs ---- */
 
 /*
- * Some devices read into memory regions only, of which a queue pair has a pool. A
- * transfer is made ready segment by segment while it is put together. When it finds too
- * few regions, it is made ready later and as a whole: it holds none while it waits, so
- * that nobody waits for one that waits; and who comes then, waits behind it. Whoever is
- * through with regions has those tried that wait, in order. A transfer that is under way
- * ends, if only with the connection.
+ * Some devices can read into MRs only, of which a queue pair has a pool. A
+ * transfer is prepared segment by segment while it is being built. If there are
+ * not enough MRs, the transfer releases those it has and is queued; it is
+ * prepared later, all at once. No transfer holds MRs while it waits, so waiting
+ * transfers cannot deadlock. New transfers queue after it. Returning MRs to the
+ * pool retries the queue in order. A transfer in progress always ends, if only
+ * with the connection.
  *
- * Used in the serialisation of the connection's rpcrdma_sq, but for what says "any
- * context". The user keeps the list of the transfers that wait.
+ * Used in the serialisation of the connection's rpcrdma_sq, except for
+ * functions marked "any context". The user keeps the queue of waiting
+ * transfers.
  */
 enum {
-	/* Work Requests of a Read into one region: invalidate, register, read */
+	/* Work Requests of a Read into one MR: invalidate, register, read */
 	RPCRDMA_READ_REGION_WRS = 3,
 };
 
 struct rpcrdma_read_pool {
-	u32 regions;		/* in it */
-	u32 pages;		/* in a region, at most; not 0 */
-	u32 waiting;		/* transfers that wait, or will when they are whole */
+	u32 regions;		/* MRs in the pool */
+	u32 pages;		/* pages in an MR, at most; not 0 */
+	/* transfers queued, or to be queued when complete */
+	u32 waiting;
 };
 
 /* One transfer. Zero it to begin, but for @reads. */
 struct rpcrdma_read_claim {
-	u32 regions;		/* that it takes, at most */
-	u8 reads;		/* a Write takes none, and waits for none */
+	u32 regions;		/* MRs that it needs, at most */
+	/* 0 for a Write: it needs no MRs and waits for none */
+	u8 reads;
 	u8 waits;
 };
 
-/* Does anybody wait? Mostly not. Any context, where it is a guess. */
+/*
+ * Return true if a transfer waits. False in the fast path. Any context, if used
+ * as a hint.
+ */
 static inline bool rpcrdma_read_wanted(const struct rpcrdma_read_pool *pool)
 {
 	return __atomic_load_n(&pool->waiting, __ATOMIC_RELAXED);
 }
 
-/* A transfer is begun. */
+/* Begin a transfer. */
 void rpcrdma_read_begin(struct rpcrdma_read_pool *pool,
 			struct rpcrdma_read_claim *claim);
 
 /*
- * A segment of it has so many pages, or pieces of memory. Returns true: make it ready
- * now; false: later. Any context, one at a time for a transfer.
+ * Add a segment with @pages pages, or memory ranges, to a transfer. Returns
+ * true: prepare it now; false: later. Any context, one at a time for a
+ * transfer.
  */
 static inline bool rpcrdma_read_add(const struct rpcrdma_read_pool *pool,
 				    struct rpcrdma_read_claim *claim, u32 pages)
@@ -1451,66 +1524,76 @@ static inline bool rpcrdma_read_add(const struct rpcrdma_read_pool *pool,
 }
 
 /*
- * A segment could not be made ready now, for @status, a negative errno. Returns true:
- * undo what has been made ready of the transfer, and go on putting it together; it
- * waits. False: no waiting will help.
+ * Report that a segment could not be prepared now, because of @status, a
+ * negative errno. Returns true: undo the preparation of the transfer and
+ * continue to build it; it waits. False: waiting cannot help.
  */
 bool rpcrdma_read_short(struct rpcrdma_read_pool *pool,
 			struct rpcrdma_read_claim *claim, int status);
 
-/* Can it ever be made ready? Any context. */
+/* Return true if the transfer can ever be prepared. Any context. */
 static inline bool rpcrdma_read_fits(const struct rpcrdma_read_pool *pool,
 				     const struct rpcrdma_read_claim *claim)
 {
 	return !claim->waits || claim->regions <= pool->regions;
 }
 
-/* What becomes of a transfer */
+/* The disposition of a transfer */
 enum rpcrdma_read_turn {
-	RPCRDMA_READ_POST,	/* it is ready */
-	/* append it to those that wait, and have them tried */
+	RPCRDMA_READ_POST,	/* it is prepared */
+	/* append it to the queue, and try the queue */
 	RPCRDMA_READ_BEHIND,
-	/* undo what was made ready, put it in front of those that wait, */
-	/* and try no more of them: who gives regions back comes here again */
+	/*
+	 * undo the preparation, put it at the head of the queue and stop
+	 * trying: returning MRs retries the queue
+	 */
 	RPCRDMA_READ_FRONT,
-	RPCRDMA_READ_FAIL,	/* it ends without success */
+	RPCRDMA_READ_FAIL,	/* it ends with an error */
 };
 
-/* It is whole. @closing: nobody would try it any more. */
+/*
+ * Return the disposition of a transfer that is completely built. @closing: the
+ * connection is closing, so that no context would retry it.
+ */
 enum rpcrdma_read_turn rpcrdma_read_whole(const struct rpcrdma_read_claim *claim,
 					  bool closing);
 
 /*
- * It was taken from the front of those that wait, and all of it made ready: with
- * @status, 0 or a negative errno.
+ * Return the disposition of a transfer that was removed from the head of the
+ * queue and prepared completely, with @status: 0 or a negative errno.
  */
 enum rpcrdma_read_turn rpcrdma_read_tried(struct rpcrdma_read_pool *pool,
 					  struct rpcrdma_read_claim *claim,
 					  int status, bool closing);
 
-/* It has ended, or is given up, and holds nothing. If others wait, have them tried. */
+/*
+ * Report that a transfer has ended, or is abandoned, and holds no MRs. If
+ * others wait, try the queue.
+ */
 void rpcrdma_read_over(struct rpcrdma_read_pool *pool,
 		       struct rpcrdma_read_claim *claim);
 
-/* ---- Memory regions of this end ---- */
+/* ---- MRs of this end ---- */
 
 /*
- * What the peer reads and writes here is registered in regions. A connection makes them
- * as it comes to need them, some at a time and up to a most, and keeps them. Making them
- * sleeps, so a maker of the user's does it, and who finds too few does not wait for it
- * there: it gives up those that it took, and tries again when it is told to. That is at
- * once when there is reason: an RPC that used some has ended, or others were made. What
- * comes back unused is no reason, since it is such a refusal that gives it back; then
- * there is a pause.
+ * Memory that the peer reads and writes is registered in MRs. A connection
+ * allocates them on demand, a batch at a time and up to a maximum, and keeps
+ * them. Allocating them sleeps, so a work item of the user (the maker) does it,
+ * and a caller that finds too few MRs does not sleep: it returns those that it
+ * got and retries when notified. It is notified at once if an RPC that used MRs
+ * has ended, or if MRs were allocated. If MRs are returned unused, the
+ * notification is delayed, because it is another refused caller that returns
+ * them.
  *
- * A device may have no regions left. After RPCRDMA_POOL_FAILURES attempts in a row that
- * made none the pool is starved: Calls are planned with the regions that were made, see
- * rpcrdma_call_regions(), and the maker goes on at a slower pace until it makes some.
+ * A device may have no MRs left. After RPCRDMA_POOL_FAILURES consecutive
+ * attempts that allocated none the pool is starved: Calls are planned with the
+ * MRs that exist, see rpcrdma_call_regions(), and the maker retries at a slower
+ * pace until it succeeds.
  *
- * The user keeps the regions, and serialises all calls for one pool; any context.
+ * The user keeps the MRs, and serialises all calls for one pool; any context.
  */
 enum {
-	RPCRDMA_POOL_BATCH = 8,		/* regions made at a time */
+	RPCRDMA_POOL_BATCH = 8,		/* MRs allocated at a time */
 	RPCRDMA_POOL_PAUSE_MS = 20,
 	RPCRDMA_POOL_LATER_MS = 1000,
 	RPCRDMA_POOL_FAILURES = 250,	/* two for each pause: 2.5 seconds */
@@ -1518,31 +1601,38 @@ enum {
 
 /* Zero it to begin, but for @most. */
 struct rpcrdma_region_pool {
-	u32 most;		/* regions that there may be */
-	u32 made;		/* that there are; it never falls */
-	u32 free;		/* ... of these, that nobody has */
-	u8 wanted;		/* somebody was refused one, and not told since */
-	u8 maker;		/* the engine's */
-	u16 failures;		/* attempts in a row that made none */
-	u64 shortages;		/* attempts that made fewer than they had to */
+	u32 most;		/* MRs that there may be */
+	u32 made;		/* MRs allocated; it never decreases */
+	u32 free;		/* free ones of these */
+	/* a caller was refused one, and not notified since */
+	u8 wanted;
+	u8 maker;		/* private to the engine */
+	u16 failures;		/* consecutive attempts that allocated none */
+	/* attempts that allocated fewer than required */
+	u64 shortages;
 };
 
-/* What is to be done about an event */
+/* Actions after an event */
 enum {
-	RPCRDMA_POOL_TAKEN = 1,		/* a free one is the asker's */
-	RPCRDMA_POOL_MAKE = 2,		/* the maker has to come now */
-	RPCRDMA_POOL_PAUSE = 4,		/* ... in RPCRDMA_POOL_PAUSE_MS */
-	RPCRDMA_POOL_TELL = 8,		/* those who were refused try again */
-	RPCRDMA_POOL_LATER = 16,	/* as PAUSE, in RPCRDMA_POOL_LATER_MS */
-	RPCRDMA_POOL_LOG = 32,		/* log that the device has none left */
+	RPCRDMA_POOL_TAKEN = 1,		/* the caller got a free one */
+	RPCRDMA_POOL_MAKE = 2,		/* run the maker now */
+	/* run the maker in RPCRDMA_POOL_PAUSE_MS */
+	RPCRDMA_POOL_PAUSE = 4,
+	/* notify the callers that were refused */
+	RPCRDMA_POOL_TELL = 8,
+	/* run the maker in RPCRDMA_POOL_LATER_MS */
+	RPCRDMA_POOL_LATER = 16,
+	/* log that the device has no MRs left */
+	RPCRDMA_POOL_LOG = 32,
 };
 
-/* Somebody takes one, where one at most is free: returns as below. */
+/* The slow path of rpcrdma_pool_take(): at most one MR is free. */
 u32 rpcrdma_pool_take_last(struct rpcrdma_region_pool *pool);
 
 /*
- * Somebody wants a region. Returns TAKEN or not, and MAKE perhaps. TELL comes when it
- * was not; until then it gives back those that it has.
+ * Get an MR. Returns TAKEN if there is one, and perhaps MAKE. Without TAKEN,
+ * the caller must return the MRs it has; it is notified (TELL) when it may
+ * retry.
  */
 static inline u32 rpcrdma_pool_take(struct rpcrdma_region_pool *pool)
 {
@@ -1552,12 +1642,12 @@ static inline u32 rpcrdma_pool_take(struct rpcrdma_region_pool *pool)
 	return RPCRDMA_POOL_TAKEN;
 }
 
-/* Regions came back to a pool of which more are wanted: returns as below. */
+/* The slow path of rpcrdma_pool_give(): callers wait for MRs. */
 u32 rpcrdma_pool_given(struct rpcrdma_region_pool *pool, bool used);
 
 /*
- * Somebody gives @count of them back. @used: at least one was posted. Returns TELL, PAUSE
- * or 0.
+ * Return @count MRs to the pool. @used: at least one was posted. Returns TELL,
+ * PAUSE or 0.
  */
 static inline u32 rpcrdma_pool_give(struct rpcrdma_region_pool *pool, u32 count,
 				    bool used)
@@ -1566,16 +1656,20 @@ static inline u32 rpcrdma_pool_give(struct rpcrdma_region_pool *pool, u32 count,
 	return pool->wanted && count ? rpcrdma_pool_given(pool, used) : 0;
 }
 
-/* The maker has come: so many it is to make. One maker at a time. */
+/* Return how many MRs the maker is to allocate. One maker at a time. */
 u32 rpcrdma_pool_to_make(const struct rpcrdma_region_pool *pool);
 
 /*
- * It has made @count regions, no more than that; they are free. Returns any of TELL, PAUSE,
- * LATER and LOG, or 0; and is to be called whatever it made.
+ * Report that the maker has allocated @count MRs, no more than
+ * rpcrdma_pool_to_make() returned; they are free. Must be called even if @count
+ * is 0. Returns any of TELL, PAUSE, LATER and LOG, or 0.
  */
 u32 rpcrdma_pool_made(struct rpcrdma_region_pool *pool, u32 count);
 
-/* Return true if no more regions are expected soon. A guess, as below. */
+/*
+ * Return true if no more MRs are expected soon. A hint, if not serialised with
+ * the calls above.
+ */
 static inline bool rpcrdma_pool_is_starved(const struct rpcrdma_region_pool *pool)
 {
 	return __atomic_load_n(&pool->failures, __ATOMIC_RELAXED) >=
@@ -1583,8 +1677,9 @@ static inline bool rpcrdma_pool_is_starved(const struct rpcrdma_region_pool *poo
 }
 
 /*
- * Do others have all that there will ever be? Who cannot wait for those goes without. A
- * guess, where the calls above are not serialised with it.
+ * Return true if others have all MRs that there will ever be. A caller that
+ * cannot wait for those must do without. A hint, if not serialised with the
+ * calls above.
  */
 static inline bool rpcrdma_pool_is_spent(const struct rpcrdma_region_pool *pool)
 {
@@ -1596,44 +1691,48 @@ static inline bool rpcrdma_pool_is_spent(const struct rpcrdma_region_pool *pool)
 /* ---- Receiving ---- */
 
 enum rpcrdma_verdict {
-	RPCRDMA_RX_DONE,	/* nothing to deliver: post the Receive again */
-	RPCRDMA_RX_PART,	/* append the payload to the open sequence */
+	RPCRDMA_RX_DONE,	/* nothing to deliver: repost the Receive */
+	/* append the payload to the open continued message */
+	RPCRDMA_RX_PART,
 	RPCRDMA_RX_CALL,	/* a Call is complete with this message */
 	RPCRDMA_RX_REPLY,	/* a Reply is complete with this message */
-	RPCRDMA_RX_BAD_REPLY,	/* xid pending: end its RPC; else drop */
-	RPCRDMA_RX_ERROR,	/* a Call of ours was refused: error */
-	RPCRDMA_RX_PULLED,	/* DONE: rx.exposed is out of use */
+	/* xid pending: end its RPC; otherwise drop it */
+	RPCRDMA_RX_BAD_REPLY,
+	RPCRDMA_RX_ERROR,	/* a Call of this end was refused: see error */
+	RPCRDMA_RX_PULLED,	/* DONE: rx.exposed is no longer in use */
 	RPCRDMA_RX_CLOSE,	/* close the connection: conn->reason */
 };
 
 struct rpcrdma_rx {
 	u32 xid;
 	u32 events;		/* RPCRDMA_EV_* */
-	u8 format;		/* enum rpcrdma_format of the whole message */
-	u8 first_part;		/* PART: begins a new sequence */
-	u32 payload_offset;	/* octets into this message */
-	u32 payload_length;	/* octets in this message */
-	u32 total_length;	/* octets of Payload stream over all parts */
-	struct rpcrdma_exposure *exposed; /* PULLED: which Reply */
+	/* enum rpcrdma_format of the complete message */
+	u8 format;
+	u8 first_part;		/* PART: begins a new continued message */
+	u32 payload_offset;	/* bytes into this message */
+	u32 payload_length;	/* bytes in this message */
+	/* bytes of the Payload stream in all messages */
+	u32 total_length;
+	struct rpcrdma_exposure *exposed; /* PULLED: that Reply */
 	/*
-	 * ERROR: rpcrdma_call_refused() says what becomes of the RPC.
+	 * ERROR: rpcrdma_call_refused() returns what happens to the RPC.
 	 * BAD_REPLY: the RPC ends with @status; code and arg are 0.
 	 */
 	struct {
 		u32 code;	/* RDMA2_ERR_* */
 		u32 arg[2];
-		int status;	/* negative errno for sunrpc, if it ends */
+		int status;	/* negative errno for sunrpc, if the RPC ends */
 	} error;
 	struct rpcrdma_lists lists;
 };
 
 /*
- * Does a message that was just received have more segments than lists hold by
- * themselves, and may it? Then rpcrdma_conn_receive() takes it with
- * @rx->lists.more; without, it refuses it as one with too many. Only clients of
- * version 1 may (RFC 8166 bounds no list): version 2 has its RCSIZ, and a client
- * knows how much it has offered.
- * @msg: @length octets, 4-octet aligned.
+ * Return true if a message that was just received has more segments than lists
+ * hold without more[], and may have them. In that case rpcrdma_conn_receive()
+ * needs @rx->lists.more; without it the message is refused as one with too many
+ * segments. Only version 1 clients may send that many (RFC 8166 limits no
+ * list): version 2 has its RCSIZ, and a client knows what it has provided.
+ * @msg: @length bytes, 4-byte aligned.
  */
 bool rpcrdma_has_more_segs(const void *msg, u32 length);
 static inline bool rpcrdma_wants_more_segs(const struct rpcrdma_conn *conn,
@@ -1644,60 +1743,64 @@ static inline bool rpcrdma_wants_more_segs(const struct rpcrdma_conn *conn,
 }
 
 /*
- * Take one received message.
- * PART, CALL and REPLY with a payload: append it to the open sequence (@rx->
- * first_part: begin one); CALL and REPLY end it.
+ * Process one received message.
+ * PART, CALL and REPLY with a payload: append it to the open continued message
+ * (@rx->first_part: begin one); CALL and REPLY complete it.
  * BAD_REPLY: if the RPC @rx->xid waits for its Reply, it ends with
- * @rx->error.status when its memory is out of the peer's reach; otherwise there
- * is nothing to do. The connection goes on (WP 7), and a DONE that the Reply
- * needs is queued already. It may be about the open sequence, which is then
- * over, and not about @msg.
- * @msg: @length octets, 4-octet aligned.
- * @rx: filled as far as the verdict needs; rx->events always. What counts
- * before is only its lists.more, see above, or NULL.
- * Every successful Receive completion must be given here, in order.
+ * @rx->error.status once its memory is out of the peer's reach; otherwise
+ * nothing needs to be done. The connection stays open (WP 7), and a DONE that
+ * the Reply needs is already queued. The verdict may be about the open
+ * continued message, which is then discarded, and not about @msg.
+ * @msg: @length bytes, 4-byte aligned.
+ * @rx: filled as far as the verdict needs; rx->events always. On entry
+ * 	only its lists.more is used: see above, or NULL.
+ * Every successful Receive completion must be passed to this function, in
+ * order.
  */
 enum rpcrdma_verdict rpcrdma_conn_receive(struct rpcrdma_conn *conn,
 					  const void *msg, u32 length,
 					  struct rpcrdma_rx *rx);
 
 /*
- * The caller cannot keep what came last, or may not trust it, and closes the
- * connection: from here on each message gets CLOSE. Behind a part that is lost
- * another one would complete a message with a hole.
- * @reason: static, in plain words; conn->reason, unless there is one already
+ * Close the connection because the caller cannot keep the last message, or must
+ * not trust it: from now on the verdict for each message is CLOSE. After a lost
+ * message of a continued one, another one would complete it with a hole.
+ * @reason: static, in plain words; it becomes conn->reason, unless
+ * 	there is one already
  */
 void rpcrdma_conn_refuse(struct rpcrdma_conn *conn, const char *reason);
 
 /*
- * The Payload stream of a Special Format message arrived: do its first two
- * words agree with the header? (6.2.2.1, 7.2)
- * @first: the stream's first 8 octets. Returns false when they do not: BAD_XDR
- * for a Call, a bad Reply for a Reply.
+ * Return true if the first two words of a Special Format message's Payload
+ * stream agree with the header (6.2.2.1, 7.2).
+ * @first: the stream's first 8 bytes
+ * If false: BAD_XDR for a Call, a bad Reply for a Reply.
  */
 bool rpcrdma_payload_ok(u32 xid, bool response, const void *first);
 
 /*
- * Was a handle that the peer's Send invalidated one it was offered for this
- * RPC? (WP 6) @offered: the Call's lists. False: close.
+ * Return true if the handle that the peer's Send invalidated is one that it was
+ * provided with for this RPC (WP 6). @offered: the Call's lists. If false,
+ * close the connection.
  */
 bool rpcrdma_invalidation_ok(const struct rpcrdma_conn *conn,
 			     const struct rpcrdma_lists *offered,
 			     u32 invalidated);
 
 /*
- * May a message that was received with that verdict have invalidated @handle, 0
- * for none? A Reply may, as far as one knows without its RPC, which has its own
- * check; a DONE what its Reply named. False: close.
+ * Return true if a message that was received with that verdict may have
+ * invalidated @handle, 0 for none. A Reply may, as far as is known without its
+ * RPC, which has its own check; a DONE may invalidate the handle that its Reply
+ * named. If false, close the connection.
  */
 bool rpcrdma_may_invalidate(enum rpcrdma_verdict verdict,
 			    const struct rpcrdma_rx *rx, u32 handle);
 
 /*
- * Has a Reply to be pulled? (DR 4.1.2) Then a DONE is due when that has ended,
- * well or not, and at once when nobody waits for the Reply any more, or when
- * rpcrdma_check_reply() finds that it is a bad one: give
- * rpcrdma_conn_queue_done() its xid and inv_handle.
+ * Return true if a Reply must be pulled (DR 4.1.2). In that case a DONE is due
+ * when the pull has ended, with or without success, and at once if no RPC waits
+ * for the Reply any more, or if rpcrdma_check_reply() finds that it is a bad
+ * one: pass its xid and inv_handle to rpcrdma_conn_queue_done().
  */
 static inline bool rpcrdma_reply_needs_done(const struct rpcrdma_rx *rx)
 {
@@ -1707,25 +1810,26 @@ static inline bool rpcrdma_reply_needs_done(const struct rpcrdma_rx *rx)
 /* ---- Requester ---- */
 
 /*
- * What the ERRORs about a Call have ruled out for it (7.3, WP 7). All zero
+ * Limits for a Call that follow from the ERRORs about it (7.3, WP 7). All zero
  * for a Call that was not refused, and again for one that is planned for
- * another connection; only rpcrdma_call_refused() writes it.
+ * another connection; only rpcrdma_call_refused() modifies it.
  */
 struct rpcrdma_recovery {
-	u32 given_in;			/* bit for each code: not a second time */
-	u32 reply_needed;		/* octets of Reply chunk, 0: not told */
+	/* bit for each code: retried once because of it */
+	u32 given_in;
+	u32 reply_needed;		/* bytes of Reply chunk, 0: not known */
 	u32 max_reads;			/* Read chunks, with few_reads */
 	u8 few_reads;
-	u8 no_writes;			/* no Write chunk any more */
+	u8 no_writes;			/* no Write chunk may be used */
 };
 
 /* Geometry of a Call about to be sent */
 struct rpcrdma_call {
 	u32 xid;
-	u32 length;		/* whole unreduced Call message */
-	u32 item_position;	/* DDP-eligible argument, ... */
-	u32 item_length;	/* ... without roundup; 0: none */
-	u32 reply_max;		/* largest whole Reply message expected */
+	u32 length;		/* complete unreduced Call message */
+	u32 item_position;	/* DDP-eligible argument: its position */
+	u32 item_length;	/* and length without roundup; 0: none */
+	u32 reply_max;		/* largest complete Reply message expected */
 	u32 result_max;		/* DDP-eligible result in it; 0: none */
 	u16 call_segs;		/* segments if registered; 0: cannot be */
 	u16 item_segs;
@@ -1733,15 +1837,18 @@ struct rpcrdma_call {
 	u16 result_segs;
 	u8 reverse;		/* sent by the server end */
 	u8 ddp;			/* 0: reduction not allowed (GSS i and p) */
-	u8 bulk;		/* the Reply is expected to be that large */
-	/* rpcrdma_call_regions() writes these two. */
+	/* the Reply is expected to be nearly reply_max */
+	u8 bulk;
+	/* Set by rpcrdma_call_regions() */
 	u8 few_regions;		/* max_regions is a limit */
 	u16 max_regions;	/* for the chunks of the Call */
-	/* rpcrdma_lessons_recall() writes these three. */
+	/* Set by rpcrdma_lessons_recall() */
 	u8 no_parts;		/* Special Format rather than continued */
-	u8 whole_writes;	/* a Write chunk must have room for roundup */
-	u32 reply_chunk_from;	/* Replies as large need a chunk; 0: not told */
-	u32 refused_max;	/* reply_max of the Call that taught it */
+	/* a Write chunk must include space for roundup */
+	u8 whole_writes;
+	/* Replies from this length need a chunk; 0: not known */
+	u32 reply_chunk_from;
+	u32 refused_max;	/* reply_max of the Call it was learned from */
 	struct rpcrdma_recovery recovery;
 };
 
@@ -1750,20 +1857,23 @@ struct rpcrdma_call_plan {
 	u8 read_item;		/* argument goes in a Read chunk */
 	u8 write_chunk;		/* provide a Write chunk for the result */
 	u8 reply_chunk;		/* provide a Reply chunk */
-	u32 inline_length;	/* payload octets that travel in Sends */
+	u32 inline_length;	/* payload bytes conveyed in Sends */
 };
 
 /*
- * How a Call travels and how its Reply may (4.4, 6.4, DR 5.3.1).
- * Returns 0, or a negative errno: -EMSGSIZE the peer cannot take it in any
- * form, -ENOTCONN not open, -EOPNOTSUPP reverse Calls are not supported, -ENOBUFS
- * it takes more regions than there are: close, another connection may get them.
+ * Plan how a Call is conveyed and how its Reply may be (4.4, 6.4, DR 5.3.1).
+ * Returns 0 or a negative errno:
+ * -EMSGSIZE: the peer cannot accept it in any form
+ * -ENOTCONN: the connection is not open
+ * -EOPNOTSUPP: reverse Calls are not supported
+ * -ENOBUFS: it needs more MRs than there are: close the connection, another one
+ * may get them
  */
 int rpcrdma_plan_call(const struct rpcrdma_conn *conn,
 		      const struct rpcrdma_call *call,
 		      struct rpcrdma_call_plan *plan);
 
-/* Have the Call planned with no more regions than @pool has, if that is starved. */
+/* Limit a Call to the MRs that @pool has, if the pool is starved. */
 static inline void rpcrdma_call_regions(struct rpcrdma_call *call,
 					const struct rpcrdma_region_pool *pool)
 {
@@ -1775,17 +1885,18 @@ static inline void rpcrdma_call_regions(struct rpcrdma_call *call,
 }
 
 /*
- * An ERROR came about a Call: can it be sent again in a form that this error
- * leaves (7.3, WP 7)? Each kind of error allows that once, so a Call has an
- * end; a plan is known to exist. Lowers the peer's RCSIZ, if that is what the
- * error says.
- * @rx: the ERROR. @call: the Call's geometry, with segments counted;
- * @call->recovery is what earlier errors left.
- * @offered: the lists it was sent with.
- * @recovery: what to plan and send it with. The earlier attempt's memory must
- * be invalid before.
- * Returns 0: send it again, with the same xid; or the negative errno
- * that ends the RPC.
+ * Return how to continue after an ERROR about a Call: it may be possible to
+ * send it again in a form that this error permits (7.3, WP 7). Each kind of
+ * error permits one retry, so that retries end; a plan is known to exist.
+ * Lowers the peer's RCSIZ, if that is the meaning of the error.
+ * @rx: the ERROR
+ * @call: the Call's geometry, with segments counted; @call->recovery is
+ * 	the result of earlier errors.
+ * @offered: the lists it was sent with
+ * @recovery: plan and send it with this. The earlier attempt's memory
+ * 	must be invalidated before.
+ * Returns 0: send it again, with the same xid; or the negative errno that ends
+ * the RPC.
  */
 int rpcrdma_call_refused(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
 			 const struct rpcrdma_call *call,
@@ -1793,23 +1904,27 @@ int rpcrdma_call_refused(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
 			 struct rpcrdma_recovery *recovery);
 
 /*
- * What a requester remembers of a peer's refusals from one RPC to the next, and
- * from one connection to the next (WP 7). A Call that was executed before it was
- * refused comes back as another RPC where NFS has sessions: what it needs must be
- * known by then. All zero at first, and protected by a lock of the user's, but for
- * rpcrdma_lessons_any(). @now: seconds, of a clock that does not go back.
+ * A requester's memory of a peer's refusals, from one RPC to the next, and from
+ * one connection to the next (WP 7). With NFS sessions, a Call that was
+ * executed before it was refused is repeated as another RPC: its requirements
+ * must be known by then. All zero at first, and protected by a lock of the
+ * user, except for rpcrdma_lessons_any(). @now: seconds, of a monotonic clock.
  */
 struct rpcrdma_lessons {
-	u64 reply_until;		/* seconds; later it is asked anew */
+	/* seconds; after that the limit expires */
+	u64 reply_until;
 	u64 writes_until;
 	u64 parts_until;
-	u32 reply_octets;		/* the least that needed a Reply chunk */
-	u32 reply_max;			/* ... and the least that was expected then */
-	u8 any;				/* one may hold: the engine's */
+	/* the shortest Reply that needed a Reply chunk */
+	u32 reply_octets;
+	/* the smallest reply_max of such a Call */
+	u32 reply_max;
+	/* a limit may be valid; private to the engine */
+	u8 any;
 };
 
 /*
- * Return true if there may be anything to recall. If there is not any more,
+ * Return true if there may be anything to recall. If all has expired,
  * rpcrdma_lessons_recall() finds that. Any context, without a lock.
  */
 static inline bool rpcrdma_lessons_any(const struct rpcrdma_lessons *lessons)
@@ -1817,24 +1932,28 @@ static inline bool rpcrdma_lessons_any(const struct rpcrdma_lessons *lessons)
 	return __atomic_load_n(&lessons->any, __ATOMIC_RELAXED);
 }
 
-/* @rx, @call, @offered: as for rpcrdma_call_refused(), before that. */
+/*
+ * Learn from an ERROR, before rpcrdma_call_refused() is called with the same
+ * @rx, @call and @offered.
+ */
 void rpcrdma_lessons_learn(struct rpcrdma_lessons *lessons, u64 now,
 			   const struct rpcrdma_rx *rx,
 			   const struct rpcrdma_call *call,
 			   const struct rpcrdma_lists *offered);
 
-/* What is known bears on any Call that is about to be planned. */
+/* Apply the limits learned to a Call that is about to be planned. */
 void rpcrdma_lessons_recall(struct rpcrdma_lessons *lessons, u64 now,
 			    struct rpcrdma_call *call);
 
 /*
- * rpcrdma_plan_call() for most Calls, from what is known without looking at their
- * memory: is it one message, and its Reply, too, without chunks? Then @plan says so.
- * @length: octets of the Call. @reply_max: of its largest Reply. @recovery and
- * @lessons: what was refused before.
- * Returns false where the whole geometry has to be looked at. Nothing is offered where
- * the largest Reply fits, and what fits goes inline: all the others of a plan's reasons
- * come after these.
+ * Fast path of rpcrdma_plan_call(), without looking at the Call's memory: if
+ * the Call and its Reply are one message each, without chunks, fill @plan.
+ * @length: of the Call
+ * @reply_max: length of its largest Reply
+ * @recovery, @lessons: what was refused before
+ * Returns false if rpcrdma_plan_call() is needed. A Call whose largest Reply
+ * fits inline provides no chunks, and a Call that fits is sent inline: all
+ * other rules of rpcrdma_plan_call() come after these two.
  */
 static inline bool rpcrdma_plan_plain(const struct rpcrdma_conn *conn,
 				      const struct rpcrdma_recovery *recovery,
@@ -1856,7 +1975,7 @@ static inline bool rpcrdma_plan_plain(const struct rpcrdma_conn *conn,
 	return true;
 }
 
-/* Does it take memory that the peer reads or writes? */
+/* Return true if the plan needs memory that the peer reads or writes. */
 static inline bool
 rpcrdma_plan_has_chunks(const struct rpcrdma_call_plan *plan)
 {
@@ -1865,8 +1984,9 @@ rpcrdma_plan_has_chunks(const struct rpcrdma_call_plan *plan)
 }
 
 /*
- * Memory of a message, in three parts that follow each other; octets. Of a Call, the
- * pages are the argument and of a Reply's, the result, if that is reduced.
+ * Layout of a message in memory: three ranges that follow each other, in bytes.
+ * The pages of a Call are the argument, and those of a Reply are the result, if
+ * that is reduced.
  */
 struct rpcrdma_room {
 	u32 head;
@@ -1874,90 +1994,98 @@ struct rpcrdma_room {
 	u32 tail;
 };
 
-/* What a Call offers to its peer in a chunk, or in a part of one */
+/* Memory that a Call provides to the peer in a chunk, or in a part of one */
 struct rpcrdma_offer {
-	bool written;			/* the Reply's memory; else the Call's */
-	u32 from;			/* octets into that memory */
+	bool written;			/* of the Reply; else of the Call */
+	u32 from;			/* bytes into that memory */
 	u32 length;			/* never 0 */
-	bool data;			/* its pages, in a chunk of their own */
+	bool data;			/* the pages, in a chunk of their own */
 };
 
-/* A walk over what a Call offers: neither message is without a head. */
+/* Iterator over the memory that a Call provides. Both messages have a head. */
 struct rpcrdma_offers {
 	const struct rpcrdma_call_plan *plan;
-	struct rpcrdma_room call;	/* what the Call consists of */
-	struct rpcrdma_room reply;	/* the memory for its Reply */
-	u32 left;			/* the engine's; 0 to begin */
+	struct rpcrdma_room call;	/* layout of the Call */
+	struct rpcrdma_room reply;	/* layout of the memory for its Reply */
+	u32 left;			/* private to the engine; 0 to begin */
 };
 
 /*
- * The memory that a Call's chunks consist of, range by range and in wire order (6.2.3).
- * Before the first range of a chunk, that is begun in @lists; the user appends a segment
- * for each region that the range takes, and asks for the next. With the last one the
- * peer is let invalidate a region. No memory is in two chunks that it writes to.
- * @lists: initialised.
- * Returns 1 with @offer; 0 when there is none any more; -EMSGSIZE if @lists take no
- * such chunk, which ends the walk.
+ * Return the next memory range of a Call's chunks, in wire order (6.2.3).
+ * Before the first range of a chunk, the chunk is begun in @lists; the user
+ * appends a segment for each MR that the range needs, and calls this function
+ * again. At the last range the inv_handle is set, so that the peer may
+ * invalidate an MR. No memory is in two chunks that the peer writes to.
+ * @lists: initialised
+ * Returns 1 with @offer; 0 at the end; -EMSGSIZE if @lists have no space for
+ * the chunk, which ends the iteration.
  */
 int rpcrdma_offer_next(struct rpcrdma_offers *at, struct rpcrdma_lists *lists,
 		       struct rpcrdma_offer *offer);
 
 /*
- * Encode a message's header, credit fields left for rpcrdma_conn_stamp().
- * @size: octets at @buf (4-octet aligned). @lists: NULL for none.
- * @htype, @flags: RDMA2_MSG or RDMA2_NOMSG, RDMA2_F_RESPONSE, RDMA2_F_MORE.
- * Returns the header's octets, 0 when it does not fit.
+ * Encode a message's header, without the credit fields, which
+ * rpcrdma_conn_stamp() writes.
+ * @size: bytes at @buf (4-byte aligned)
+ * @lists: NULL for none
+ * @htype, @flags: RDMA2_MSG or RDMA2_NOMSG, RDMA2_F_RESPONSE,
+ * 	RDMA2_F_MORE
+ * Returns the header's length, 0 if it does not fit.
  */
 u32 rpcrdma_encode_header(const struct rpcrdma_conn *conn, void *buf, u32 size,
 			  u32 xid, u32 htype, u32 flags,
 			  const struct rpcrdma_lists *lists);
 
 /*
- * The same for a Call or Reply that is one message without chunks, as most are: @buf has
- * rpcrdma_plain_header() octets of room.
+ * Fast path: encode the header of a Call or Reply that is one message without
+ * chunks. @buf has space for rpcrdma_plain_header() bytes.
  */
 void rpcrdma_encode_plain(const struct rpcrdma_conn *conn, void *buf,
 			  enum rpcrdma_kind kind, u32 xid);
 
 /*
- * The same for a Call or Reply of that format, with its header type and flags.
- * @more: the message is a part of one, and not the last.
+ * Encode the header of a Call or Reply of that format, with its header type and
+ * flags. @more: this is one message of a continued one, and not the last.
+ * Returns as rpcrdma_encode_header().
  */
 u32 rpcrdma_encode_rpc(const struct rpcrdma_conn *conn, void *buf, u32 size,
 		       enum rpcrdma_kind kind, enum rpcrdma_format format,
 		       u32 xid, bool more, const struct rpcrdma_lists *lists);
 
-/* Octets rpcrdma_encode_header() needs for @lists (NULL: none). */
+/*
+ * Return the length that rpcrdma_encode_header() needs for @lists (NULL: none).
+ */
 u32 rpcrdma_header_octets(const struct rpcrdma_conn *conn,
 			  const struct rpcrdma_lists *lists);
 
-/* A part of a CONTINUED message */
+/* One message of a CONTINUED message (4.4.2) */
 struct rpcrdma_part {
 	u32	octets;		/* of the payload */
-	bool	more;		/* others follow: it carries RDMA2_F_MORE */
+	bool	more;		/* others follow: it has RDMA2_F_MORE */
 };
 
 /*
- * Cut a CONTINUED message (4.4.2): its next part, when @left octets of its payload
- * have not been sent yet. @lists go with the last part.
+ * Return the next message of a CONTINUED one (4.4.2), of the payload of which
+ * @left bytes have not been sent yet. @lists go with the last one.
  */
 struct rpcrdma_part rpcrdma_next_part(const struct rpcrdma_conn *conn,
 				      const struct rpcrdma_lists *lists,
 				      u32 left);
 
-/* What a Reply says it placed in the chunks of its Call */
+/* Lengths that a Reply reports for the chunks of its Call */
 struct rpcrdma_placed {
-	u32 write_octets;	/* in the Write chunks together */
+	u32 write_octets;	/* in all Write chunks */
 	u32 reply_octets;	/* in the Reply chunk, 0: unused */
 	u32 pull_octets;	/* to be pulled from the Responder (WP 8) */
-	u8 write_chunks;	/* Write chunks not empty or unused */
+	/* Write chunks that are neither empty nor unused */
+	u8 write_chunks;
 };
 
 /*
  * Check a Reply's returned lists against the Call's (4.3.6: same count and
  * handles, no segment longer; an unused chunk in either form, WP 2).
- * Returns 0; or, for a bad Reply, the negative errno with which its RPC ends as
- * with verdict BAD_REPLY.
+ * Returns 0; or, for a bad Reply, the negative errno with which its RPC ends,
+ * as with verdict BAD_REPLY.
  */
 int rpcrdma_check_reply(const struct rpcrdma_conn *conn,
 			const struct rpcrdma_lists *offered,
@@ -1965,58 +2093,67 @@ int rpcrdma_check_reply(const struct rpcrdma_conn *conn,
 			struct rpcrdma_placed *placed);
 
 /*
- * The life of an RPC at its Requester, from its first Call to its end. Zero it,
- * and embed it in what holds the RPC's memory. What happens is told by the
- * functions below, one at a time for each RPC; they return what is to be done.
+ * The state of an RPC at its Requester, from its first Call to its end. Zero
+ * it, and embed it in the object that holds the RPC's memory. Events are
+ * reported by the functions below, one at a time for each RPC; they return the
+ * actions to run.
  *
- * Who sends or releases the Call owns it until the Call is sent. From then on
- * that is whose rpcrdma_exchange_claim() succeeds, until a step completes the RPC,
- * sends it again or leaves it. The two may run side by side: rpcrdma_exchange_sent()
- * is told in the connection's serialisation, with the Call posted in the same round, so
- * that no Reply is looked at before.
+ * The context that sends or releases the Call owns the RPC until the Call is
+ * sent. From then on the context whose rpcrdma_exchange_claim() succeeds owns
+ * it, until an action completes the RPC, retransmits it or leaves it. The two
+ * may run concurrently: call rpcrdma_exchange_sent() in the connection's
+ * serialisation, in the critical section that posts the Call, so that no Reply
+ * is processed before.
  */
 
-/* How a Payload stream is divided among a Reply's memory: one after the other */
+/* How a Payload stream is divided over a Reply's memory, in this order */
 struct rpcrdma_parts {
 	u32 head;
 	u32 pages;			/* reduced: not from the stream */
 	u32 pad;			/* reduced: their roundup, not sent */
-	u32 tail;			/* behind @pad */
-	u32 octets;			/* of the whole Reply, as far as there is room */
+	u32 tail;			/* after @pad */
+	/* of the complete Reply, as far as it fits */
+	u32 octets;
 	u8 reduced;			/* a Write chunk has the page data */
 };
 
 struct rpcrdma_exchange {
-	u8 state;			/* the engine's */
+	u8 state;			/* private to the engine */
 	u8 in_parts;			/* the Call is a continued message */
-	int status;			/* errno that it ends with */
-	u32 conn;			/* number of the connection it was sent on */
+	int status;			/* errno that the RPC ends with */
+	/* number of the connection the Call was sent on */
+	u32 conn;
 	u32 xid, pull_handle;		/* of the Reply */
 	struct rpcrdma_recovery recovery;	/* on that connection */
 	struct rpcrdma_placed placed;
 	struct rpcrdma_parts parts;
-	struct rpcrdma_lists lists;	/* what the Call offers: its sender's */
+	/* provided by the Call; its sender sets them */
+	struct rpcrdma_lists lists;
 };
 
-/* What is to be done, in this order */
+/* Actions, in this order */
 enum {
-	RPCRDMA_STEP_REPORT = 1,	/* tell that the Reply is bad: @reason */
-	RPCRDMA_STEP_PLACE = 2,		/* the inline payload goes to @parts */
-	RPCRDMA_STEP_MOVE = 4,		/* what lies in head and tail memory does */
-	RPCRDMA_STEP_PUT = 8,		/* its Receive has been read */
-	RPCRDMA_STEP_CLOSE = 16,	/* the connection: @reason, or NULL */
+	RPCRDMA_STEP_REPORT = 1,	/* report a bad Reply: @reason */
+	RPCRDMA_STEP_PLACE = 2,		/* copy the inline payload to @parts */
+	/* move what lies in head and tail memory to @parts */
+	RPCRDMA_STEP_MOVE = 4,
+	/* release the Receive: it has been read */
+	RPCRDMA_STEP_PUT = 8,
+	/* close the connection: @reason, or NULL */
+	RPCRDMA_STEP_CLOSE = 16,
 	/*
-	 * One of these, or nothing: take its regions out of the peer's reach and
-	 * give them back, then rpcrdma_exchange_invalidated();
+	 * At most one of the next five. INVALIDATE: make the RPC's MRs
+	 * inaccessible to the peer, return them, then call
+	 * rpcrdma_exchange_invalidated()
 	 */
 	RPCRDMA_STEP_INVALIDATE = 32,
-	/* ... read the Reply to @parts, then rpcrdma_exchange_pulled(); */
+	/* read the Reply to @parts, then call rpcrdma_exchange_pulled() */
 	RPCRDMA_STEP_PULL = 64,
-	/* ... the RPC ends with @status: octets of the Reply, or an errno; */
+	/* complete the RPC with @status: length of the Reply, or an errno */
 	RPCRDMA_STEP_COMPLETE = 128,
-	/* ... it is encoded and sent again: rpcrdma_exchange_again(); */
+	/* encode and send the Call again: rpcrdma_exchange_again() */
 	RPCRDMA_STEP_AGAIN = 256,
-	/* ... it waits for another connection, or for being released. */
+	/* leave the RPC until it is sent on another connection or released */
 	RPCRDMA_STEP_LEAVE = 512,
 	RPCRDMA_STEP_DONE = 1024,	/* rpcrdma_conn_queue_done() */
 };
@@ -2029,27 +2166,31 @@ struct rpcrdma_step {
 };
 
 /*
- * It is going to be sent on @conn. Returns 0: what regions of an earlier attempt
- * are left have to be released first; or -ENOTCONN: it was sent there before and no
- * Reply has come. A second Call of that xid (WP 7) would get a second Reply, or meet
- * the first one's. An RPC that was answered may be sent there again: sunrpc repeats
- * a Call, with the same xid, when its Reply reports an RPC error.
+ * Prepare to send a Call on @conn. Returns 0: MRs left from an earlier attempt
+ * must be released first. -ENOTCONN: the Call was sent there before and no
+ * Reply has come: a second Call with that xid (WP 7) would get a second Reply,
+ * or receive the first one's. An RPC that was answered may be sent there again:
+ * sunrpc repeats a Call, with the same xid, if its Reply reports an RPC error.
  */
 int rpcrdma_exchange_begin_anew(struct rpcrdma_exchange *x,
 				const struct rpcrdma_conn *conn);
 static inline int rpcrdma_exchange_begin(struct rpcrdma_exchange *x,
 					 const struct rpcrdma_conn *conn)
 {
-	/* As it mostly is: nothing of it is out, or ever was on another one. */
+	/*
+	 * Fast path: the Call is not outstanding, and was last sent on this
+	 * connection.
+	 */
 	if (!x->state && x->conn == conn->cfg.number)
 		return 0;
 	return rpcrdma_exchange_begin_anew(x, conn);
 }
 
 /*
- * Before that: was it sent in parts, on another connection, and never answered?
- * That connection may have ended because the peer had no memory for the parts:
- * rpcrdma_lessons_lost() remembers that.
+ * Return true if the Call was sent as a continued message, on another
+ * connection, and never answered. Call this before rpcrdma_exchange_begin().
+ * That connection may have ended because the peer had no memory for the
+ * continued message: rpcrdma_lessons_lost() remembers that.
  */
 bool rpcrdma_exchange_is_lost(const struct rpcrdma_exchange *x,
 			      const struct rpcrdma_conn *conn);
@@ -2062,30 +2203,34 @@ rpcrdma_exchange_lost_in_parts(const struct rpcrdma_exchange *x,
 void rpcrdma_lessons_lost(struct rpcrdma_lessons *lessons, u64 now);
 
 /*
- * It is posted next, @in_parts or whole, with x->lists, which are initialised even if
- * they are empty, and stay so.
+ * Report that the Call is posted next, as a continued message if @in_parts,
+ * with x->lists. These must be initialised even if they are empty, and must not
+ * change.
  */
 void rpcrdma_exchange_sent(struct rpcrdma_exchange *x,
 			   const struct rpcrdma_conn *conn, bool in_parts);
 
 /*
- * A Reply to it arrived on @conn, or an ERROR. Returns true: it waits for that,
- * and the caller owns it; rpcrdma_exchange_reply() or _error() follows.
+ * Claim the RPC for a Reply or an ERROR that arrived on @conn. Returns true if
+ * it waits for that; the caller then owns it, and must call
+ * rpcrdma_exchange_reply() or rpcrdma_exchange_error().
  */
 bool rpcrdma_exchange_claim(struct rpcrdma_exchange *x,
 			    const struct rpcrdma_conn *conn);
 
 enum rpcrdma_claimed {
-	RPCRDMA_CLAIMED_NOT,		/* nobody waits for it (any more) */
-	RPCRDMA_CLAIMED,		/* rpcrdma_exchange_reply() follows */
-	RPCRDMA_CLAIMED_LAST,		/* the RPC ends with what the caller does now */
+	RPCRDMA_CLAIMED_NOT,		/* no RPC waits for it (any more) */
+	RPCRDMA_CLAIMED,		/* call rpcrdma_exchange_reply() */
+	RPCRDMA_CLAIMED_LAST,		/* complete the RPC now, see below */
 };
 
 /*
- * The same for a Reply. Most have no chunks, nor had their Calls, and fit into the first
- * @head octets of the RPC's memory. Of these the caller copies the inline payload there,
- * puts the Receive, and completes the RPC with as many octets. @bad, @inv_handle: as in
- * struct rpcrdma_arrival.
+ * Claim the RPC for a Reply.
+ * Fast path: if neither the Call nor the Reply has chunks and the Reply fits in
+ * the head iovec (@head bytes), returns RPCRDMA_CLAIMED_LAST. The caller then
+ * copies the inline payload to the head, releases the Receive and completes the
+ * RPC with that length.
+ * @bad, @inv_handle: as in struct rpcrdma_arrival
  */
 enum rpcrdma_claimed
 rpcrdma_exchange_claim_reply(struct rpcrdma_exchange *x,
@@ -2093,33 +2238,42 @@ rpcrdma_exchange_claim_reply(struct rpcrdma_exchange *x,
 			     const struct rpcrdma_rx *rx, bool bad,
 			     u32 inv_handle, u32 head);
 
-/* A Reply that was claimed, and what is known about it and its RPC */
+/* A claimed Reply, and what is known about it and its RPC */
 struct rpcrdma_arrival {
 	const struct rpcrdma_rx *rx;
 	bool bad;			/* verdict BAD_REPLY */
-	u32 inv_handle;			/* that the peer invalidated, 0: none */
-	bool exposed;			/* ... which was one of the RPC's regions */
-	u32 length;			/* inline payload */
+	u32 inv_handle;			/* invalidated by the peer, 0: none */
+	/* inv_handle was one of the RPC's MRs */
+	bool exposed;
+	u32 length;			/* of the inline payload */
 	struct rpcrdma_room room;
 };
 
-/* The Receive is kept until a step says PUT; with PULL it can be put then. */
+/*
+ * Process a claimed Reply. The Receive is kept until the actions contain PUT.
+ * With PULL, PUT may be run before the Reads.
+ */
 struct rpcrdma_step rpcrdma_exchange_reply(struct rpcrdma_exchange *x,
 					   const struct rpcrdma_conn *conn,
 					   const struct rpcrdma_arrival *a);
 
-/* A Reply that nobody waits for (any more). @bad: verdict BAD_REPLY. */
+/*
+ * Process a Reply for which no RPC waits (any more). @bad: verdict BAD_REPLY.
+ */
 struct rpcrdma_step rpcrdma_exchange_stray(const struct rpcrdma_rx *rx,
 					   bool bad);
 
-/* @status: what rpcrdma_call_refused() returned about the ERROR */
+/*
+ * Process a claimed ERROR. @status: returned by rpcrdma_call_refused() for it
+ */
 struct rpcrdma_step rpcrdma_exchange_error(struct rpcrdma_exchange *x,
 					   int status);
 
 /*
- * The regions were invalidated, and given back to the processor; or, not @ok,
- * the connection ends, and they are out of reach when it has.
- * @first: the first 8 octets of the Reply's memory, NULL if that is shorter.
+ * Report that the MRs were invalidated and unmapped (@ok). If not @ok, the
+ * connection is closing, and they are inaccessible once it has ended.
+ * @first: the first 8 bytes of the Reply's memory, NULL if that is
+ * 	shorter
  */
 struct rpcrdma_step rpcrdma_exchange_invalidated(struct rpcrdma_exchange *x,
 						 bool ok, const void *first);
@@ -2128,40 +2282,42 @@ enum rpcrdma_pull {
 	RPCRDMA_PULL_OK,
 	RPCRDMA_PULL_FAILED,		/* the connection cannot do it (now) */
 	RPCRDMA_PULL_SHORT,		/* no resources for it now */
-	RPCRDMA_PULL_NEVER,		/* it would be the same the next time */
+	RPCRDMA_PULL_NEVER,		/* another attempt would fail, too */
 };
 
-/* The Reads have ended, or cannot be made. @first: as above. */
+/* Report that the Reads have ended, or cannot be posted. @first: as above. */
 struct rpcrdma_step rpcrdma_exchange_pulled(struct rpcrdma_exchange *x,
 					    enum rpcrdma_pull how,
 					    const void *first);
 
 /*
- * A step said AGAIN: the RPC's task is told now. rpcrdma_exchange_resend() asks,
- * in the same serialisation and once for each, whether that has happened to a task
- * that is about to wait for the Reply.
+ * Report, for the action AGAIN, that the RPC's task is notified now.
+ * rpcrdma_exchange_resend() returns whether that has happened to a task that is
+ * about to wait for the Reply: in the same serialisation, once for each
+ * notification.
  */
 void rpcrdma_exchange_again(struct rpcrdma_exchange *x);
 bool rpcrdma_exchange_resend(struct rpcrdma_exchange *x);
 
 /*
- * The RPC is over for its task, which has its end or was killed, and nobody will
- * claim it: its regions have to be released. Any number of times. Returns false
- * while a step is under way, which has to come to its end first.
+ * Report that the RPC has ended for its task, by completion or because it was
+ * killed, and will not be claimed any more: its MRs have to be released. May be
+ * called any number of times. Returns false while actions are in progress,
+ * which must finish first.
  */
 bool rpcrdma_exchange_release(struct rpcrdma_exchange *x);
 
 /* ---- Responder ---- */
 
 struct rpcrdma_item {
-	u32 position;		/* octets into the unreduced Reply message */
-	u32 length;		/* octets without roundup */
+	u32 position;		/* bytes into the unreduced Reply message */
+	u32 length;		/* bytes without roundup */
 };
 
 /* Geometry of a Reply about to be sent */
 struct rpcrdma_reply {
 	u32 xid;
-	u32 length;		/* whole unreduced Reply message */
+	u32 length;		/* complete unreduced Reply message */
 	u8 nr_items;		/* DDP-eligible results, ascending */
 	struct rpcrdma_item items[RPCRDMA_MAX_WRITE_CHUNKS];
 	u8 reverse;		/* sent by the client end */
@@ -2169,18 +2325,22 @@ struct rpcrdma_reply {
 
 struct rpcrdma_reply_plan {
 	u8 format;		/* enum rpcrdma_format */
-	u8 nr_items;		/* items behind the last one placed: all inline */
+	/* items after the last one placed are all inline */
+	u8 nr_items;
 	u16 placed;		/* bit i: item i goes to Write chunk i */
 	u32 inv_handle;		/* Send With Invalidate this; 0: plain Send */
-	u32 inline_length;	/* payload octets that travel in Sends */
-	u32 reply_length;	/* payload octets for the Reply chunk */
-	u32 read_length;	/* payload octets to expose for pulling */
+	u32 inline_length;	/* payload bytes conveyed in Sends */
+	u32 reply_length;	/* payload bytes for the Reply chunk */
+	u32 read_length;	/* payload bytes to expose for pulling */
 	u32 error, arg[2];	/* RDMA2_ERR_* to send instead, 0: none */
-	/* The Reply's lists: lengths say what to place in each segment */
+	/*
+	 * The Reply's lists: their lengths are the bytes to place in each
+	 * segment
+	 */
 	struct rpcrdma_lists lists;
 };
 
-/* Does item @i of the Reply go to its Write chunk, or with the message? */
+/* Return true if item @i of the Reply goes to its Write chunk. */
 static inline bool
 rpcrdma_item_placed(const struct rpcrdma_reply_plan *plan, u32 i)
 {
@@ -2188,11 +2348,11 @@ rpcrdma_item_placed(const struct rpcrdma_reply_plan *plan, u32 i)
 }
 
 /*
- * How a Reply travels, given the lists of its Call (4.4.3, 6.4, WP 6, DR
- * 5.3.2). Always fills @plan; plan->error is set when no way is left. A plan
- * with a read_length is not whole yet, see below.
- * The plan's lists use the more[] of @call_lists, too, and overwrite it: what was
- * in there of the Call is lost, so a Reply is planned once.
+ * Plan how a Reply is conveyed, given the lists of its Call (4.4.3, 6.4, WP 6,
+ * DR 5.3.2). Always fills @plan; plan->error is set if the Reply cannot be
+ * conveyed. A plan with a read_length is not complete yet, see below.
+ * The plan's lists share the more[] of @call_lists and overwrite it: a Reply
+ * can be planned only once.
  */
 void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 			const struct rpcrdma_lists *call_lists,
@@ -2200,20 +2360,20 @@ void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 			struct rpcrdma_reply_plan *plan);
 
 /*
- * ... and of most Replies: is it one message without chunks, and nothing is written or
- * exposed for it? Without a plan, then; @length: octets of the Reply.
+ * Fast path: return true if a Reply of @length bytes needs no plan, because it
+ * is one message without chunks, and nothing is written or exposed for it.
  */
 static inline bool rpcrdma_reply_is_plain(const struct rpcrdma_conn *conn,
 					  const struct rpcrdma_lists *call_lists,
 					  u32 length)
 {
-	/* A Requester of version 1 gets its Reply chunk back. */
+	/* In version 1 a Reply chunk must be returned. */
 	return !call_lists->nr_writes &&
 	       !(call_lists->has_reply && conn->version == RPCRDMA_VERS_1) &&
 	       length <= rpcrdma_plain_send_room(conn);
 }
 
-/* The handle of the Call's that its Reply invalidates, 0: none (6.2.4) */
+/* Return the handle of the Call that its Reply invalidates, 0: none (6.2.4). */
 static inline u32
 rpcrdma_reply_invalidates(const struct rpcrdma_conn *conn,
 			  const struct rpcrdma_lists *call_lists)
@@ -2221,31 +2381,37 @@ rpcrdma_reply_invalidates(const struct rpcrdma_conn *conn,
 	return conn->cfg.inv_ok ? call_lists->inv_handle : 0;
 }
 
-/* Octets of a message that lie together, and where they go together */
+/* Where bytes of a message come from */
 enum rpcrdma_origin {
-	RPCRDMA_PIECE_INLINE,		/* the Payload stream outside of chunks */
+	/* the Payload stream outside of chunks */
+	RPCRDMA_PIECE_INLINE,
 	RPCRDMA_PIECE_CHUNK,
-	RPCRDMA_PIECE_ROUNDUP,		/* zeroes, which nobody sends */
+	RPCRDMA_PIECE_ROUNDUP,		/* zeroes, which are not sent */
 };
 
+/* Bytes that are contiguous both in their source and in their destination */
 struct rpcrdma_piece {
-	const struct rpcrdma_chunk *chunk;	/* CHUNK: which; else NULL */
+	/* CHUNK: that chunk; else NULL */
+	const struct rpcrdma_chunk *chunk;
 	enum rpcrdma_origin origin;
-	u32 from;			/* octets into where they come from */
-	u32 to;				/* octets into where they go */
+	u32 from;			/* bytes into the source */
+	u32 to;				/* bytes into the destination */
 	u32 length;			/* never 0 */
 };
 
-/* How far a walk has come. Zero it to begin. */
+/* The position of an iterator. Zero it to begin. */
 struct rpcrdma_pieces {
-	u8 next;			/* the engine's, all of it */
+	/* all fields are private to the engine */
+	u8 next;
 	u32 item, stream, out;
 };
 
-/* Octets of a whole Call: what came inline, and its Read chunks (4.3.5) */
+/*
+ * Return the length of a complete Call: inline payload and Read chunks (4.3.5).
+ */
 u64 rpcrdma_call_octets(const struct rpcrdma_rx *rx);
 
-/* Octets of its Read chunks alone, 0 for most Calls */
+/* Return the length of a Call's Read chunks alone, 0 for most Calls. */
 static inline u64 rpcrdma_call_read_octets(const struct rpcrdma_rx *rx)
 {
 	u64 octets = 0;
@@ -2257,51 +2423,60 @@ static inline u64 rpcrdma_call_read_octets(const struct rpcrdma_rx *rx)
 }
 
 /*
- * The only Read chunk of a Call, if all around it came inline and at least @before
- * octets lie in front of it, or NULL. Then it can be read to a place of its own.
+ * Return the only Read chunk of a Call, if all around it came inline and at
+ * least @before bytes precede it, or NULL. Such a chunk can be read to separate
+ * memory.
  */
 const struct rpcrdma_chunk *rpcrdma_call_only_item(const struct rpcrdma_rx *rx,
 						   u32 before);
 
 /*
- * The next piece of a Call, in the order of its octets: from the inline payload,
- * a Read chunk or nowhere, to the Call as it was before it was reduced.
- * @rx: a Call that was delivered. Returns false when there is none any more.
+ * Return the next range of a Call, in the order of its bytes. Source: the
+ * inline payload, a Read chunk or roundup; destination: the Call before
+ * reduction.
+ * @rx: a Call that was delivered
+ * Returns false at the end.
  */
 bool rpcrdma_call_next(const struct rpcrdma_rx *rx, struct rpcrdma_pieces *at,
 		       struct rpcrdma_piece *piece);
 
 /*
- * The next piece of a Reply, in the order of its octets: from the whole Reply,
- * to its item's Write chunk, or else to what is sent, written to the Reply chunk
- * or exposed, as @plan says. Returns false when there is none any more.
+ * Return the next range of a Reply, in the order of its bytes. Source: the
+ * complete Reply; destination: its item's Write chunk, or else the payload that
+ * is sent, written to the Reply chunk or exposed, as @plan says. Returns false
+ * at the end.
  */
 bool rpcrdma_reply_next(const struct rpcrdma_reply *reply,
 			const struct rpcrdma_reply_plan *plan,
 			struct rpcrdma_pieces *at, struct rpcrdma_piece *piece);
 
 /*
- * Why a Responder that has a Call, or its Reply, gives it up for good. Where it
- * might do better the next time, it closes the connection instead (7.4).
+ * Reasons for a Responder to give up a Call, or its Reply, for good. If another
+ * attempt might succeed, it closes the connection instead (7.4).
  */
 enum rpcrdma_refusal {
 	RPCRDMA_REFUSE_NOT,
 	RPCRDMA_REFUSE_TOO_LARGE,	/* a Call, for the service */
-	RPCRDMA_REFUSE_ANOTHERS,		/* Read chunks have another message */
+	/* the Read chunks contain another message */
+	RPCRDMA_REFUSE_ANOTHERS,
 	RPCRDMA_REFUSE_NO_SERVICE,	/* for a Call */
-	RPCRDMA_REFUSE_NO_REPLY,		/* a Reply cannot be sent in any form */
+	/* a Reply cannot be conveyed in any form */
+	RPCRDMA_REFUSE_NO_REPLY,
 };
 
 /*
- * A step that moves a Call or a Reply along has failed with a negative errno: it is
- * given up for good, or tried again. Each of these is a place where that is decided.
+ * Places at which an operation on a Call or a Reply may fail with a negative
+ * errno. The message is given up for good, or tried again.
  */
 enum rpcrdma_failed {
 	RPCRDMA_FAILED_CALL,		/* Responder: deliver a Call to its service */
-	RPCRDMA_FAILED_REPLY,		/* Responder: send a Reply, which is lost then */
-	RPCRDMA_FAILED_KEPT_REPLY,	/* Responder: send a Reply that its task keeps */
+	/* Responder: send a Reply, which is lost */
+	RPCRDMA_FAILED_REPLY,
+	/* Responder: send a Reply, kept by its task */
+	RPCRDMA_FAILED_KEPT_REPLY,
 	RPCRDMA_FAILED_PULL,		/* Requester: pull a Reply */
-	RPCRDMA_FAILED_SEND,		/* Requester: send a Call, which its task keeps */
+	/* Requester: send a Call, kept by its task */
+	RPCRDMA_FAILED_SEND,
 };
 
 enum rpcrdma_remedy_kind {
@@ -2320,41 +2495,45 @@ struct rpcrdma_remedy {
 };
 
 /*
- * Return what to do after @failed with @status, 0 or a negative errno. A lack of
- * memory, of space in a queue or of a connection passes, so that an ERROR would end
- * an RPC that could succeed. At a Responder -EOPNOTSUPP is the lack of a service.
+ * Return the remedy after @failed has ended with @status, 0 or a negative
+ * errno. A lack of memory, of queue space or of a connection is temporary: an
+ * ERROR for it would end an RPC that could succeed. At a Responder -EOPNOTSUPP
+ * is the lack of a service.
  */
 struct rpcrdma_remedy rpcrdma_remedy_for(enum rpcrdma_failed failed, int status);
 
-/* The ERROR's code, RDMA2_ERR_*, and what to say of it in a log */
+/* Return the ERROR's code, RDMA2_ERR_*, and its text for a log. */
 u32 rpcrdma_refusal_code(enum rpcrdma_refusal refusal);
 const char *rpcrdma_refusal_text(enum rpcrdma_refusal refusal);
 
 /*
- * The Read chunks of a Call have been read: is it one (6.2.2.1, 7.2)?
- * @first: its first 8 octets.
+ * Return the refusal of a Call whose Read chunks have been read, if it is no
+ * Call (6.2.2.1, 7.2).
+ * @first: its first 8 bytes
  */
 enum rpcrdma_refusal rpcrdma_call_refusal(const struct rpcrdma_rx *rx,
 				      const void *first);
 
 /*
- * A plan with a read_length (WP 8, DR 4.1.1), in three steps.
+ * Three steps for a plan with a read_length (WP 8, DR 4.1.1).
  *
- * 1. Reserve what it takes. @exposure: the connection's from then on, until
- * rpcrdma_conn_unexpose(); nothing need be in it. Returns 0, or -EMSGSIZE with
- * @plan->error set: as much is exposed as may be, or another Reply to that xid still is.
+ * 1. Reserve the resources. @exposure need not be initialised; it belongs to
+ * the connection from then on, until rpcrdma_conn_unexpose(). Returns 0, or
+ * -EMSGSIZE with @plan->error set: the limit of exposed bytes is reached, or
+ * another Reply to that xid is still exposed.
  */
 int rpcrdma_conn_expose(struct rpcrdma_conn *conn,
 			struct rpcrdma_exposure *exposure, u32 xid,
 			struct rpcrdma_reply_plan *plan);
 
 /*
- * 2. Put the chunk into @plan->lists. @chunk has nothing but that, a Read
- * chunk with the handles of the memory, or of a part of it: @status is 0, or the
- * negative errno that putting it together ended with, -EAGAIN for want of regions of
- * @pool. Returns 0; -EAGAIN: some are being made, try again; or another negative errno,
- * with @plan->error set where the peer can help: it does not take a message with so
- * many segments, or it has all regions with other Replies that it has not read.
+ * 2. Add the chunk to @plan->lists. @chunk contains only a Read chunk with the
+ * handles of the memory, or of a part of it: @status is 0, or the negative
+ * errno with which building it failed; -EAGAIN if @pool had too few MRs.
+ * Returns 0; -EAGAIN if MRs are being allocated, retry later; another negative
+ * errno otherwise. plan->error is set if the peer can help: it does not accept
+ * a message with so many segments, or all MRs are used by other Replies that it
+ * has not read.
  */
 int rpcrdma_plan_expose(const struct rpcrdma_conn *conn,
 			const struct rpcrdma_region_pool *pool, int status,
@@ -2362,30 +2541,37 @@ int rpcrdma_plan_expose(const struct rpcrdma_conn *conn,
 			struct rpcrdma_reply_plan *plan);
 
 /*
- * 3. The Reply was sent: from now on the peer may pull it, and its time runs.
- * @inv_handle: @plan->lists.inv_handle. @now: any clock of milliseconds.
+ * 3. Report that the Reply was sent: from now on the peer may pull it, and its
+ * time limit runs.
+ * @inv_handle: @plan->lists.inv_handle
+ * @now: milliseconds of any clock
  */
 void rpcrdma_conn_exposed(struct rpcrdma_conn *conn,
 			  struct rpcrdma_exposure *exposure, u32 inv_handle,
 			  u32 now);
 
-/* A Reply whose DONE did not come in time, if there is one */
+/* A Reply whose DONE is overdue, if there is one */
 struct rpcrdma_overdue {
-	struct rpcrdma_exposure *exposure; /* DONE does not find it any more */
-	u32	wait;		/* if NULL: milliseconds until it is worth asking
-				 * again, 0: nothing waits
-				 */
+	struct rpcrdma_exposure *exposure; /* no longer found by a DONE */
+	/*
+	 * if NULL: milliseconds until the next call is useful, 0: nothing waits
+	 */
+	u32	wait;
 };
+/* Return an exposed Reply whose DONE is overdue. */
 struct rpcrdma_overdue rpcrdma_conn_overdue(struct rpcrdma_conn *conn, u32 now);
 
-/* The memory of @exposure is out of the peer's reach, or was never in it. */
+/*
+ * End the exposure: the memory is inaccessible to the peer, or never was
+ * accessible.
+ */
 void rpcrdma_conn_unexpose(struct rpcrdma_conn *conn,
 			   struct rpcrdma_exposure *exposure);
 
 /*
- * Does a Reply, by being sent, let the peer send another Call? Then the
- * Receive of the Call that it answers has to be posted again before it goes:
- * version 1 has nothing else to hold the peer back with.
+ * Return true if the Reply, by being sent, permits the peer to send another
+ * Call. In that case the Receive of the Call that it answers must be reposted
+ * before the Reply is sent: version 1 has no other flow control.
  */
 static inline bool rpcrdma_reply_is_credit(const struct rpcrdma_conn *conn)
 {
@@ -2393,50 +2579,58 @@ static inline bool rpcrdma_reply_is_credit(const struct rpcrdma_conn *conn)
 }
 
 /*
- * Count a whole Call or Reply by its format, once, when nothing but window and
- * Send Queue delays it any more, or later. Receiving does this by itself.
+ * Count a complete Call or Reply by its format, once, when only credit and the
+ * Send Queue can still delay it, or later. Received messages are counted
+ * without this.
  */
 void rpcrdma_conn_count(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
 			enum rpcrdma_format format,
 			const struct rpcrdma_lists *lists);
 
 /* ------------------------------------------------------------------ */
-/* Memory held for peers                                               */
+/* Memory held for peers */
 
 /*
- * A server's connections make it hold memory. A connection is promised what it takes
- * while it is idle: itself, and the buffers of its first window. Everything else is
- * charged when it is used, and all connections share it:
+ * Quotas of a server's memory. A connection has reserved what it needs while it
+ * is idle: its own structures, and the buffers of its first window. Everything
+ * else is charged when it is used, and shared by all connections:
  *
- * - A connection may have as much beyond its promise as it leaves free. A single
- *   connection that wants everything gets half; two get a third each.
- * - The last part of the limit is a reserve. No promise and no window is made of it. A
- *   connection that needs it for one message, for which it has nothing yet, may use it.
- *   Connections that find the reserve used up wait in a queue.
- * - While one of these waits, connections that hold messages for a peer that does not
- *   move are to be closed, see rpcrdma_memory_stuck().
+ * - A connection may have as much beyond its reservation as it leaves free. A
+ *   single greedy connection gets half; two get a third each.
+ * - The last part of the limit is a reserve, which is not available for
+ *   reservations and windows. A connection may use it for one message, if it
+ *   has nothing yet for that. Connections that find the reserve used up wait in
+ *   a queue.
+ * - While one of these waits, connections that hold messages for a peer that
+ *   makes no progress are to be closed, see rpcrdma_memory_stuck().
  *
- * A Reply to a Call that is at work is held in any case, so the limit may be exceeded
- * by as many Replies as there are service threads. While it is, no Call is begun.
+ * A Reply to a Call in progress is always charged and never refused, so the
+ * limit may be exceeded by as many Replies as there are service threads. While
+ * it is exceeded, no Call is started.
  *
- * A connection keeps the quota that it has had once, unless memory is tight. A charge
- * within the quota concerns that connection alone.
+ * A connection keeps the quota that it once had, unless memory is tight. A
+ * charge within the quota affects that connection alone.
  *
- * Functions with an @all and an account need a lock for all accounts and, within it or
- * around it, one of the account. Functions with an account need its lock.
+ * Functions with an @all and an account need a lock for all accounts and,
+ * within it or around it, one of the account. Functions with an account need
+ * its lock.
  */
 enum rpcrdma_memory_use {
-	RPCRDMA_MEMORY_BUFFERS,	/* Receives, and what answers are sent from */
-	RPCRDMA_MEMORY_PARTS,	/* a message that is being put together */
-	RPCRDMA_MEMORY_CALLS,	/* messages received, until they are done with */
-	RPCRDMA_MEMORY_REPLIES,	/* Replies, until the peer has them */
+	/* Receives, and the buffers to send Replies from */
+	RPCRDMA_MEMORY_BUFFERS,
+	RPCRDMA_MEMORY_PARTS,	/* a continued message being reassembled */
+	/* messages received, until they are processed */
+	RPCRDMA_MEMORY_CALLS,
+	RPCRDMA_MEMORY_REPLIES,	/* Replies, until the peer has received them */
 	RPCRDMA_MEMORY_USES,
 };
 
 enum {
-	/* Milliseconds from one rpcrdma_memory_stuck() of an account to the next */
+	/*
+	 * Milliseconds between calls of rpcrdma_memory_stuck() for an account
+	 */
 	RPCRDMA_MEMORY_TICK_MS = 250,
-	/* Ticks without any progress after which a connection is closed */
+	/* Ticks without progress after which a connection is closed */
 	RPCRDMA_MEMORY_STUCK_TICKS = 8,
 };
 
@@ -2445,46 +2639,52 @@ struct rpcrdma_memory_account;
 /* All connections; bytes. All zero at first. */
 struct rpcrdma_memory {
 	u64 limit;
-	u64 reserve;		/* the last part of it */
-	/* Read without a lock; they change seldom. */
-	u8 tight;		/* more than a quarter is used, or an account waits */
+	u64 reserve;		/* the last part of the limit */
+	/* Read without a lock; they change rarely. */
+	/* over a quarter of the limit is used, or an account waits */
+	u8 tight;
 	u8 full;		/* more than the limit is used */
-	/* Nothing: what changes often is in a cache line of its own. */
+	/* Padding: frequently modified fields are in a separate cache line. */
 	u8 apart[46];
-	u64 used;		/* promises and quotas */
+	u64 used;		/* reservations and quotas */
 	u32 waiting;		/* accounts in the queue */
 	struct rpcrdma_memory_account *first, *last;
 };
 
-/* One connection; bytes. All zero, but for what is promised, at first. */
+/* One connection; bytes. All zero, except the reservation, at first. */
 struct rpcrdma_memory_account {
-	u64 fixed;		/* held as long as it lasts */
+	u64 fixed;		/* held for the connection's lifetime */
 	/*
-	 * Of BUFFERS: promised. Of other uses: what one message takes at most, and
-	 * what the reserve may be used for.
+	 * BUFFERS: reserved. Other uses: the maximum of one message, for which
+	 * the reserve may be used.
 	 */
 	u64 share[RPCRDMA_MEMORY_USES];
 	u64 held[RPCRDMA_MEMORY_USES];
-	u64 quota;		/* of what is shared */
-	u32 released;		/* how often it released some, modulo 2^32 */
-	u32 seen;		/* ... when rpcrdma_memory_stuck() looked */
+	u64 quota;		/* of the shared memory */
+	u32 released;		/* number of releases, modulo 2^32 */
+	/* value of released at the last rpcrdma_memory_stuck() */
+	u32 seen;
 	u8 ticks;		/* since then */
-	u8 member;		/* of the connections that share a limit */
-	u8 wanted;		/* it was refused some, and was not woken since */
-	u8 replies;		/* some are held */
-	/* Under the lock for all */
-	u8 queued;		/* it waits for what others release */
-	u8 turn;		/* it has waited long enough */
+	/* it is one of the connections that share a limit */
+	u8 member;
+	u8 wanted;		/* it was refused memory, and not woken since */
+	u8 replies;		/* Replies are held */
+	/* Protected by the lock for all accounts */
+	u8 queued;		/* it waits for memory that others release */
+	u8 turn;		/* it was removed from the queue to try again */
 	struct rpcrdma_memory_account *next, *prev;
 };
 
-/* Set the limit, of which the reserve is part. @message: bytes of the largest one */
+/*
+ * Set the limit, of which the reserve is a part. @message: bytes of the largest
+ * message
+ */
 void rpcrdma_memory_set_limit(struct rpcrdma_memory *all, u64 limit,
 			      u64 message);
 
 /*
- * Return true if new connections should have small buffers, and few of them, so that
- * there is a promise for each of very many.
+ * Return true if new connections should have few and small buffers, so that
+ * very many connections can have their reservation.
  */
 static inline bool rpcrdma_memory_is_tight(const struct rpcrdma_memory *all)
 {
@@ -2492,52 +2692,61 @@ static inline bool rpcrdma_memory_is_tight(const struct rpcrdma_memory *all)
 }
 
 /*
- * Set what a connection is promised, and what a message may take. @fixed: bytes that it
- * takes in any case. @buffers: of those that it has before its window grows. @message:
- * of the largest Call or Reply there is, as its memory is allocated; @parts: of what is
- * reassembled from continued messages. @spare: more that one message may take.
+ * Set the reservation of a connection, and the maximum of a message.
+ * @fixed: bytes that it needs in any case
+ * @buffers: bytes of buffers that it has before its window grows
+ * @message: bytes of the largest Call or Reply, as its memory is
+ * 	allocated
+ * @parts: bytes of it that are reassembled from continued messages
+ * @spare: more that one message may need
  */
 void rpcrdma_memory_promise(struct rpcrdma_memory_account *account, u64 fixed,
 			    u64 buffers, u64 message, u64 parts, u64 spare);
 
-/* Add a connection. Returns 0, or -1 if there is no memory for its promise. */
+/*
+ * Attach a connection. Returns 0, or -1 if there is no memory for its
+ * reservation.
+ */
 int rpcrdma_memory_join(struct rpcrdma_memory *all,
 			struct rpcrdma_memory_account *account);
 /*
- * Remove a connection from the account of all, whatever it still holds for a moment.
- * Any number of times, joined or not.
+ * Detach a connection, even if it still holds memory for a moment. May be
+ * called any number of times, attached or not.
  */
 void rpcrdma_memory_leave(struct rpcrdma_memory *all,
 			  struct rpcrdma_memory_account *account);
 
 /*
- * Return true if so much more may be held for it. Of a connection that has not joined,
- * everything is counted and nothing is bounded.
+ * Return true if @octets more may be charged to the account. If it is not
+ * attached, everything is counted and nothing is limited.
  */
 bool rpcrdma_memory_room(const struct rpcrdma_memory *all,
 			 const struct rpcrdma_memory_account *account,
 			 enum rpcrdma_memory_use use, u64 octets);
-/* Return true if that is so because of the account's quota, whatever the others do. */
+/*
+ * Return true if @octets are within the account's quota, whatever others use.
+ */
 bool rpcrdma_memory_room_own(const struct rpcrdma_memory_account *account,
 			     enum rpcrdma_memory_use use, u64 octets);
 /*
- * Of @count pieces of @octets each, how many may be held? All that are wanted, or
+ * Return how many of @count buffers of @octets each may be charged: all, or
  * half of them, a quarter and so on.
  */
 u32 rpcrdma_memory_fits(const struct rpcrdma_memory *all,
 			const struct rpcrdma_memory_account *account,
 			enum rpcrdma_memory_use use, u64 octets, u32 count);
 /*
- * As rpcrdma_memory_room(), for a caller that waits if there is none: until
- * rpcrdma_memory_give() returns true for its account, or rpcrdma_memory_next() returns it.
+ * As rpcrdma_memory_room(), for a caller that waits if the result is false:
+ * until rpcrdma_memory_give() returns true for its account, or
+ * rpcrdma_memory_next() returns it.
  */
 bool rpcrdma_memory_ask(struct rpcrdma_memory *all,
 			struct rpcrdma_memory_account *account,
 			enum rpcrdma_memory_use use, u64 octets);
 /*
- * Return true if a Call is to be begun only with rpcrdma_memory_may_begin(), because
- * Replies wait for the peer, or too much is used by all. Any context, where it is a
- * guess. False in the fast path.
+ * Return true if a Call may be started only after rpcrdma_memory_may_begin(),
+ * because Replies wait for the peer, or all connections use too much. False in
+ * the fast path. Any context, if used as a hint.
  */
 static inline bool
 rpcrdma_memory_must_ask(const struct rpcrdma_memory *all,
@@ -2547,175 +2756,207 @@ rpcrdma_memory_must_ask(const struct rpcrdma_memory *all,
 	       __atomic_load_n(&all->full, __ATOMIC_RELAXED);
 }
 /*
- * Return true if a Call may be begun that with others at work may need @octets for
- * Replies. That is always so while no Reply waits for its peer and no more than the
- * limit is used: what is worked on is this end's. Otherwise as rpcrdma_memory_ask().
+ * Return true if another Call can be started when the Replies to all Calls in
+ * progress, including this one, may need @octets. Always true while no Reply is
+ * waiting for the peer and no more than the limit is used, because Calls in
+ * progress then depend on this end alone. If false, the caller waits as for
+ * rpcrdma_memory_ask().
  */
 bool rpcrdma_memory_may_begin(struct rpcrdma_memory *all,
 			      struct rpcrdma_memory_account *account,
 			      u64 octets);
-/* Charge @octets, whether or not there is room. */
+/* Charge @octets, even if they exceed a limit. */
 void rpcrdma_memory_hold(struct rpcrdma_memory *all,
 			 struct rpcrdma_memory_account *account,
 			 enum rpcrdma_memory_use use, u64 octets);
-/* The same within the account's quota. False: nothing was done. */
+/*
+ * Charge @octets within the account's quota. Returns false if nothing was
+ * changed.
+ */
 bool rpcrdma_memory_hold_own(struct rpcrdma_memory_account *account,
 			     enum rpcrdma_memory_use use, u64 octets);
 /*
- * A message of @octets was put together: charge it as one of CALLS in place of PARTS.
- * Returns false if that cannot be, because of the other Calls that are held.
+ * Charge a reassembled message of @octets to CALLS instead of PARTS. Returns
+ * false if that is not possible because of the other Calls that are held.
  */
 bool rpcrdma_memory_assembled(const struct rpcrdma_memory *all,
 			      struct rpcrdma_memory_account *account,
 			      u64 octets);
 /*
- * Release @octets. Returns true if a caller of rpcrdma_memory_ask() waits, which is to
- * ask again.
+ * Uncharge @octets. Returns true if a caller of rpcrdma_memory_ask() waits and
+ * must try again.
  */
 bool rpcrdma_memory_give(struct rpcrdma_memory *all,
 			 struct rpcrdma_memory_account *account,
 			 enum rpcrdma_memory_use use, u64 octets);
 /*
- * The same if the account may keep its quota, without the lock for all; *@tell is what
- * rpcrdma_memory_give() returns. False: nothing was done.
+ * Uncharge @octets if the account may keep its quota, without the lock for all
+ * accounts. *@tell returns the result of rpcrdma_memory_give(). Returns false
+ * if nothing was changed.
  */
 bool rpcrdma_memory_give_own(const struct rpcrdma_memory *all,
 			     struct rpcrdma_memory_account *account,
 			     enum rpcrdma_memory_use use, u64 octets,
 			     bool *tell);
-/* Release the part of the account's quota that is not used. */
+/* Release the unused part of the account's quota. */
 void rpcrdma_memory_trim(struct rpcrdma_memory *all,
 			 struct rpcrdma_memory_account *account);
 /*
- * Take the account that has waited for longest from the queue: it is to ask again. Needs
- * the lock for all only. Returns NULL if there is none, or nothing to be had.
+ * Remove the account that has waited longest from the queue, to try again.
+ * Needs only the lock for all accounts. Returns NULL if there is none, or no
+ * memory is free.
  */
 struct rpcrdma_memory_account *rpcrdma_memory_next(struct rpcrdma_memory *all);
 /*
- * Called once in a tick while accounts wait. Returns true if the connection is to be
- * closed: it holds parts of a message, Replies, or with @reads Calls that are being
- * read, and has released nothing for RPCRDMA_MEMORY_STUCK_TICKS.
+ * Check for a lack of progress, once in a tick while accounts wait. Returns
+ * true if the connection is to be closed: it holds parts of a message, Replies,
+ * or with @reads Calls that are being read, and has released nothing for
+ * RPCRDMA_MEMORY_STUCK_TICKS.
  */
 bool rpcrdma_memory_stuck(struct rpcrdma_memory_account *account, bool reads);
 
 /* ------------------------------------------------------------------ */
-/* Connections that come in                                            */
+/* Incoming connections */
 
 /*
- * From when a peer asks for a connection until a service has it, and whose it is
- * meanwhile. Until a service thread takes it, it is its listener's and ends with its
- * endpoint; from then on it is the service's, which is told of its end. A listener
- * bounds how many it has; when there are more, or no memory for another, who has
- * been opening for longest makes way, if that is long enough: a client takes moments
- * to open, and who says nothing must not keep the others out until his time is over.
- * But hundreds of clients may come at the same moment, as when their server was away,
- * and these must not make each other begin anew.
+ * Tracks a connection (guest) from the connect request until the service has
+ * accepted it. Until a service thread accepts it the listener owns it, and it
+ * is freed with its endpoint. After that the service owns it and is notified
+ * when it closes.
+ *
+ * A listener limits the number of its connections. If the limit is reached, or
+ * there is no memory for another one, the connection that has been opening
+ * longest is evicted, if that is long enough: a client opens within moments,
+ * and one that sends nothing must not keep others out until its time limit. But
+ * hundreds of clients may connect at the same moment, as after a restart of
+ * their server, and these must not evict each other.
  */
 
-/* Bounds of a listener */
+/* Limits of a listener */
 enum {
-	RPCRDMA_MAX_GUESTS = 1024,		/* opening, or not taken yet */
-	/* ... with those that made way and are not gone yet */
+	/* opening, or not accepted yet */
+	RPCRDMA_MAX_GUESTS = 1024,
+	/* including those that were evicted and still exist */
 	RPCRDMA_MAX_GUESTS_ALL = 2 * RPCRDMA_MAX_GUESTS,
-	/* Milliseconds of opening before one makes way */
+	/* Milliseconds of opening before a connection may be evicted */
 	RPCRDMA_GUEST_GRACE_MS = 1000,
 };
 
-/* A listener; all zero at first, and under a lock of the user's */
+/* A listener; all zero at first, protected by a lock of the user */
 struct rpcrdma_admission {
 	u32 opening;			/* properties are not exchanged yet */
-	u32 opened;			/* wait to be taken */
-	u32 all;			/* these, and those that made way */
-	u8 stopped;			/* nobody comes in any more */
+	u32 opened;			/* not accepted yet */
+	u32 all;			/* these, and those that were evicted */
+	u8 stopped;			/* no connection is admitted any more */
 };
 
-/* In this order: users compare */
+/* Users compare these: keep the order. */
 enum rpcrdma_guest_stage {
 	RPCRDMA_GUEST_ASKING,
 	RPCRDMA_GUEST_OPENING,
 	RPCRDMA_GUEST_OPENED,
-	RPCRDMA_GUEST_LEAVING,		/* made way, or was refused */
-	RPCRDMA_GUEST_TAKEN,		/* by a thread; the service has yet to get it */
-	RPCRDMA_GUEST_LOST,		/* ... and it has ended meanwhile */
+	RPCRDMA_GUEST_LEAVING,		/* evicted, or refused */
+	/* by a thread; the service has yet to get it */
+	RPCRDMA_GUEST_TAKEN,
+	RPCRDMA_GUEST_LOST,		/* TAKEN, but it has ended since */
 	RPCRDMA_GUEST_SERVED,		/* the service has it */
-	RPCRDMA_GUEST_GONE,		/* ... and it has ended */
+	RPCRDMA_GUEST_GONE,		/* SERVED, and it has ended */
 };
 
 /*
- * One connection; all zero at first. Its lock may be another one, which is taken
- * within the listener's where both are needed: wherever an admission is given.
+ * One connection; all zero at first. It may have a lock of its own, which nests
+ * inside the listener's where both are needed: in each function with an
+ * admission.
  */
 struct rpcrdma_guest {
 	u8 stage;			/* enum rpcrdma_guest_stage */
-	u8 displaced;			/* another one made way for it */
-	u32 since_ms;			/* it is opening */
+	u8 displaced;			/* another one was evicted for it */
+	u32 since_ms;			/* time when it began to open */
 };
 
-/* What becomes of who asks */
+/* The answer to a connect request */
 enum rpcrdma_admit {
-	RPCRDMA_ADMIT,			/* it is opening now */
-	/* the oldest that is opening leaves: _leave() it, then ask again */
+	RPCRDMA_ADMIT,			/* admitted; it is opening now */
+	/*
+	 * evict the oldest that is opening: rpcrdma_admission_leave(), then ask
+	 * again
+	 */
 	RPCRDMA_ADMIT_DISPLACE,
-	RPCRDMA_ADMIT_STOPPED,		/* refused: nobody listens any more */
-	RPCRDMA_ADMIT_NO_MEMORY,	/* ... others may hold all there is */
-	RPCRDMA_ADMIT_TOO_MANY,		/* ... the backlog is full */
+	RPCRDMA_ADMIT_STOPPED,		/* refused: the listener has stopped */
+	RPCRDMA_ADMIT_NO_MEMORY,	/* refused: there is no memory for it */
+	RPCRDMA_ADMIT_TOO_MANY,		/* refused: the backlog is full */
 };
 
 /*
- * A peer asks. @oldest: who has been opening for longest, NULL if nobody is.
- * @memory: it has joined those that share a limit (rpcrdma_memory_join()), which is
- * tried again after another one has left. @now_ms: milliseconds of any clock, modulo
- * 2^32.
+ * Decide about a connect request.
+ * @oldest: the connection that has been opening longest, or NULL
+ * @memory: its account is attached (rpcrdma_memory_join()); that is
+ * 	tried again after another connection was evicted.
+ * @now_ms: milliseconds of any clock, modulo 2^32
  */
 enum rpcrdma_admit rpcrdma_admission_ask(struct rpcrdma_admission *all,
 					 struct rpcrdma_guest *guest,
 					 const struct rpcrdma_guest *oldest,
 					 bool memory, u32 now_ms);
 
-/* What is to be done about an event */
+/* Actions after an event */
 enum {
-	RPCRDMA_GUEST_LISTED = 1,	/* it joins those that wait to be taken */
-	RPCRDMA_GUEST_FREE = 2,		/* nobody knows it: it is freed */
-	RPCRDMA_GUEST_DATA = 4,		/* the service has Calls to take */
-	RPCRDMA_GUEST_CLOSE = 8,	/* the service is to close it */
-	RPCRDMA_GUEST_LAST = 16,	/* the listener has none: who waits wakes */
+	/* add it to the list of those to accept */
+	RPCRDMA_GUEST_LISTED = 1,
+	RPCRDMA_GUEST_FREE = 2,		/* free it: there are no references */
+	RPCRDMA_GUEST_DATA = 4,		/* notify the service of Calls */
+	RPCRDMA_GUEST_CLOSE = 8,	/* have the service close it */
+	/* it was the listener's last: wake the waiter */
+	RPCRDMA_GUEST_LAST = 16,
 };
 
-/* It makes way, for whoever asks: it is closed, and its memory counts no more. */
+/*
+ * Evict the connection in favour of a new one: close it and release its quota.
+ */
 void rpcrdma_admission_leave(struct rpcrdma_admission *all,
 			     struct rpcrdma_guest *guest);
 
-/* RPC traffic may begin. Returns LISTED, or 0 when it is too late for that. */
+/*
+ * Report that RPC traffic may begin. Returns LISTED, or 0 if it is too late for
+ * that.
+ */
 u32 rpcrdma_admission_opened(struct rpcrdma_admission *all,
 			     struct rpcrdma_guest *guest);
 
 /*
- * A service thread takes one that is listed; it has no listener from here on.
- * Returns LAST or 0.
+ * Report that a service thread accepts a listed connection, which then has no
+ * listener. Returns LAST or 0.
  */
 u32 rpcrdma_admission_take(struct rpcrdma_admission *all,
 			   struct rpcrdma_guest *guest);
 
 /*
- * The service has it. @calls: some have arrived. Returns DATA and CLOSE as they
- * apply.
+ * Report that the service has the connection. @calls: Calls have arrived.
+ * Returns any of DATA and CLOSE.
  */
 u32 rpcrdma_guest_served(struct rpcrdma_guest *guest, bool calls);
 
-/* Does the service have it? Then what arrives is told at once. */
+/*
+ * Return true if the service has the connection and is notified of Calls at
+ * once.
+ */
 static inline bool rpcrdma_guest_known(const struct rpcrdma_guest *guest)
 {
 	return guest->stage >= RPCRDMA_GUEST_SERVED;
 }
 
 /*
- * It has ended, and nothing is left on the device. @all: NULL once it was taken.
- * Returns FREE, and LAST perhaps; or CLOSE; or 0: rpcrdma_guest_served() will say.
+ * Report that the connection has ended, and uses nothing on the device. @all:
+ * NULL after it was accepted. Returns FREE, and perhaps LAST; or CLOSE; or 0,
+ * if rpcrdma_guest_served() will return what to do.
  */
 u32 rpcrdma_admission_gone(struct rpcrdma_admission *all,
 			   struct rpcrdma_guest *guest);
 
-/* Nobody comes in or is taken any more. The user closes all that are left. */
+/*
+ * Stop: no connection is admitted or accepted any more. The user closes those
+ * that are left.
+ */
 void rpcrdma_admission_stop(struct rpcrdma_admission *all);
 
 /* ---- RFC 8797 private message ---- */
@@ -2726,113 +2967,130 @@ void rpcrdma_encode_private(const struct rpcrdma_private *priv,
 void rpcrdma_decode_private(const void *buf, u32 length,
 			    struct rpcrdma_private *priv);
 
-/* A code's name as in 8.4, for logs; never NULL */
+/* Return a code's name as in 8.4, for logs; never NULL. */
 const char *rpcrdma_error_name(u32 code);
 
 /* ------------------------------------------------------------------ */
-/* The life of a connection                                            */
+/* The state machine of a connection */
 
 /*
- * From the first question to the connection manager until nothing is left on the
- * device: what an event means, what is done next, and in which order everything
- * is taken down. Embed it. All calls for one connection are serialised; events may
- * be told in any stage, as often as they happen: those that mean nothing (any
- * more) bring nothing to do.
+ * It covers the time from the first request to the connection manager until
+ * nothing is left on the device: the meaning of an event, the next step, and
+ * the order of the teardown. Embed it. All calls for one connection are
+ * serialised; events may be reported in any stage, as often as they happen:
+ * events without a meaning in the current stage return no action.
  *
- * Three drive it. Who makes the connection calls rpcrdma_life_make() in turn with
- * doing what it returns. Who hears of an event tells it, and carries out the step.
- * Who was told to close calls rpcrdma_life_release() in turn with doing that, after
- * the maker has come to its end.
+ * Three contexts drive it. The setup context (the maker) calls
+ * rpcrdma_life_make() in a loop and performs the step it returns. Event sources
+ * report an event and run the actions returned for it. The teardown is run by
+ * the context that was asked to close: it calls rpcrdma_life_release() in a
+ * loop and performs the step it returns, after the maker has finished.
  */
 
-/* In this order: users compare */
+/* Users compare these: keep the order. */
 enum rpcrdma_stage {
-	RPCRDMA_STAGE_IDLE,		/* nothing was asked for yet */
+	RPCRDMA_STAGE_IDLE,		/* nothing was requested yet */
 	RPCRDMA_STAGE_RESOLVING,	/* client: the address */
 	RPCRDMA_STAGE_ROUTING,		/* client: the route */
-	RPCRDMA_STAGE_PREPARING,	/* the device's objects are made */
-	RPCRDMA_STAGE_CONNECTING,	/* a request, or an accept, is out */
-	RPCRDMA_STAGE_OPENING,		/* connected, properties under way */
+	RPCRDMA_STAGE_PREPARING,	/* the device's objects are allocated */
+	RPCRDMA_STAGE_CONNECTING,	/* a request, or an accept, was sent */
+	/* connected, properties are being exchanged */
+	RPCRDMA_STAGE_OPENING,
 	RPCRDMA_STAGE_OPEN,		/* RPC traffic may pass */
 	RPCRDMA_STAGE_CLOSING,		/* nothing is posted any more */
 	RPCRDMA_STAGE_GONE,		/* nothing is left on the device */
 };
 
-/* Zero it but for @client. */
+/* Zero it except for @client. */
 struct rpcrdma_life {
 	u8 client;
-	u8 stage;		/* enum rpcrdma_stage, the engine's to change */
+	/* enum rpcrdma_stage, modified only by the engine */
+	u8 stage;
 	u8 may_send;		/* messages may be posted */
 	u8 settled;		/* the maker's wait is over */
-	u8 met;			/* the connection manager has said: connected */
-	u8 handed;		/* client: the maker has given it away */
-	u8 released;		/* steps of the release that are through */
+	/* the connection manager has reported: established */
+	u8 met;
+	/* client: the maker has passed it to the transport */
+	u8 handed;
+	u8 released;		/* teardown steps that are complete */
 	u8 odd;			/* client: rpcrdma_life_odd() was called */
 	u8 end;			/* enum rpcrdma_end */
-	u8 stops;		/* how often STOP was refused */
-	/* STOP was refused for good: the device may complete and place data */
+	u8 stops;		/* how often STOP has failed */
+	/* STOP has failed for good: the device may complete and place data */
 	u8 unstopped;
 	int status;		/* the errno that it closed with */
-	u32 limit_ms;		/* of each step before the opening, 0: the default */
+	/* of each step before opening, 0: the default */
+	u32 limit_ms;
 };
 
-/* What is to be done about an event, in this order */
+/* Actions after an event, in this order */
 enum {
 	/*
-	 * rpcrdma_conn_established(), before any other event is told; then what
-	 * that asks for
+	 * rpcrdma_conn_established(), before any other event is reported; then
+	 * handle its events
 	 */
 	RPCRDMA_LIFE_BEGIN = 1,
-	/* tell the transport that RPC traffic may begin; no time limit any more */
+	/*
+	 * notify the transport that RPC traffic may begin; stop the time limit
+	 */
 	RPCRDMA_LIFE_OPENED = 2,
-	/* wake the maker, who looks at life->settled */
+	/* wake the maker, which checks life->settled */
 	RPCRDMA_LIFE_WAKE = 4,
-	/* have it released; tell @reason, if there is one */
+	/* start the teardown; log @reason, if there is one */
 	RPCRDMA_LIFE_CLOSE = 8,
-	/* server: report to the connection manager that the client is connected */
+	/*
+	 * server: report to the connection manager that the connection is
+	 * established
+	 */
 	RPCRDMA_LIFE_CONFIRM = 16,
 };
 
 struct rpcrdma_life_step {
 	u32 todo;			/* RPCRDMA_LIFE_* */
-	const char *reason;		/* a static string, NULL: an ordinary end */
+	/* a static string; NULL: an ordinary close */
+	const char *reason;
 };
 
-/* What the connection manager says */
+/* Events of the connection manager */
 enum rpcrdma_news {
 	RPCRDMA_NEWS_RESOLVED,		/* the address, or the route */
 	RPCRDMA_NEWS_UNRESOLVED,
 	RPCRDMA_NEWS_ESTABLISHED,
-	RPCRDMA_NEWS_UNREACHABLE,	/* nobody answers */
+	RPCRDMA_NEWS_UNREACHABLE,	/* the peer does not respond */
 	RPCRDMA_NEWS_REJECTED,		/* with a reason */
-	RPCRDMA_NEWS_FAILED,		/* it could not be connected */
+	/* the connection could not be established */
+	RPCRDMA_NEWS_FAILED,
 	RPCRDMA_NEWS_DISCONNECTED,
 	RPCRDMA_NEWS_ADDRESS_CHANGED,	/* of this end */
 	RPCRDMA_NEWS_REMOVED,		/* the device */
 	RPCRDMA_NR_NEWS,
 };
 
-/* @rejection: REJECTED: the number of IBTA's reject reasons, or a negative errno */
+/*
+ * Report a connection manager event. @rejection: for REJECTED, the IBTA reject
+ * reason, or a negative errno
+ */
 struct rpcrdma_life_step rpcrdma_life_news(struct rpcrdma_life *life,
 					   enum rpcrdma_news news,
 					   int rejection);
 
-/* RPCRDMA_EV_OPENED: both ends' properties are there. */
+/* Report RPCRDMA_EV_OPENED: the properties of both ends were exchanged. */
 struct rpcrdma_life_step rpcrdma_life_opened(struct rpcrdma_life *life);
 
 /*
- * A server's time for opening is over: the step ACCEPT said how long that is. Also for a
- * connection that is open by then.
+ * Report that a server's time limit for opening has expired; the step ACCEPT
+ * returned it. May also be called for a connection that has opened.
  */
 struct rpcrdma_life_step rpcrdma_life_overdue(struct rpcrdma_life *life);
 
 /*
- * RPCRDMA_EV_ODD: a client's peer has answered with something that is no opening of
- * version 2. An opening may still follow, but not for long.
+ * Report RPCRDMA_EV_ODD: a client's peer has answered with something other than
+ * an opening of version 2. An opening may still follow, but the time for it is
+ * short.
  */
 struct rpcrdma_life_step rpcrdma_life_odd(struct rpcrdma_life *life);
 
-/* Why a Work Request has failed */
+/* Causes of a failed Work Request */
 enum rpcrdma_failure {
 	RPCRDMA_FAILURE_FLUSHED,	/* the queue pair had stopped */
 	RPCRDMA_FAILURE_PEER,		/* the peer does not answer, or objects */
@@ -2840,16 +3098,16 @@ enum rpcrdma_failure {
 };
 
 /*
- * A Work Request failed. @why: a static string, logged if that was the first sign of
- * trouble.
+ * Report a failed Work Request. @why: a static string, logged if this was the
+ * first sign of the failure.
  */
 struct rpcrdma_life_step rpcrdma_life_failed(struct rpcrdma_life *life,
 					     enum rpcrdma_failure failure,
 					     const char *why);
 
 /*
- * Close it for any other reason. @reason: a static string; NULL: an ordinary end, of
- * a connection that is not needed or not waited for any more.
+ * Close the connection for any other reason. @reason: a static string; NULL: an
+ * ordinary close of a connection that is no longer needed or waited for.
  */
 struct rpcrdma_life_step rpcrdma_life_close(struct rpcrdma_life *life,
 					    const char *reason);
@@ -2877,18 +3135,21 @@ rpcrdma_call_fate(const struct rpcrdma_life *life, const struct rpcrdma_rx *rx,
 						       RPCRDMA_CALL_TOLD;
 }
 
-/* What the maker does next */
+/* The next setup step */
 enum rpcrdma_make {
-	RPCRDMA_MAKE_ADDRESS,		/* ask to resolve it, within @ms */
-	RPCRDMA_MAKE_ROUTE,		/* ... the route, within @ms */
-	RPCRDMA_MAKE_OBJECTS,		/* of the device, Receives posted */
-	RPCRDMA_MAKE_CONNECT,		/* ask the peer */
-	RPCRDMA_MAKE_ACCEPT,		/* answer it; it is overdue in @ms */
-	RPCRDMA_MAKE_WAIT,		/* until life->settled, for @ms */
+	RPCRDMA_MAKE_ADDRESS,		/* resolve the address, within @ms */
+	RPCRDMA_MAKE_ROUTE,		/* resolve the route, within @ms */
+	/* allocate the device's objects, post Receives */
+	RPCRDMA_MAKE_OBJECTS,
+	RPCRDMA_MAKE_CONNECT,		/* send the connect request */
+	/* accept the request; it is overdue in @ms */
+	RPCRDMA_MAKE_ACCEPT,
+	RPCRDMA_MAKE_WAIT,		/* wait for life->settled, for @ms */
 	/*
-	 * Nothing: it is through, with @status. A client has a connection that is
-	 * open, whose end will be told; or, with an errno, none, and waits for the
-	 * release. A server only learns whether something went wrong here.
+	 * Setup is complete, with @status. A client has an open connection, the
+	 * close of which will be reported; or, with an errno, none, and must
+	 * wait for the teardown. A server only learns whether something failed
+	 * here.
 	 */
 	RPCRDMA_MAKE_END,
 };
@@ -2898,67 +3159,74 @@ struct rpcrdma_make_step {
 	u32 ms;				/* milliseconds */
 	int status;			/* 0 or a negative errno */
 	enum rpcrdma_answer answer;	/* END, client, @status: for rpcrdma_version_learn() */
-	struct rpcrdma_life_step step;	/* END: to be carried out, too */
+	struct rpcrdma_life_step step;	/* END: run these actions, too */
 };
 
 /*
- * The next thing to be done to make a connection. @result: of the last one, 0 or a
- * negative errno; -ETIMEDOUT of a wait that was over before life->settled; 0 at first.
- * @conn: read only, for what the peer has said; zeroed or set up. Errnos of END:
- * -EPROTONOSUPPORT: the peer has taken the connection, and did not open it with the
- * version that was tried; another may do. Or why there is no connection.
+ * Return the next step to set up a connection.
+ * @result: of the last step: 0 or a negative errno; -ETIMEDOUT if a
+ * 	wait ended before life->settled; 0 at first
+ * @conn: read only, for the peer's answer; zeroed or set up
+ * The status of END is -EPROTONOSUPPORT if the peer has accepted the
+ * connection, but did not open it with the version that was tried; another
+ * version may succeed. Otherwise it is the reason why there is no connection.
  */
 struct rpcrdma_make_step rpcrdma_life_make(struct rpcrdma_life *life,
 					   const struct rpcrdma_conn *conn,
 					   int result);
 
-/* What is taken down next; what is not there (yet) needs nothing to be done */
+/* The next teardown step; skip it for objects that do not exist */
 enum rpcrdma_release {
-	RPCRDMA_RELEASE_MAKER,		/* wait for the maker's end */
+	RPCRDMA_RELEASE_MAKER,		/* wait until setup has ended */
 	RPCRDMA_RELEASE_TIMERS,		/* stop the connection's time limits */
-	RPCRDMA_RELEASE_DISCONNECT,	/* tell the peer */
+	RPCRDMA_RELEASE_DISCONNECT,	/* disconnect from the peer */
 	RPCRDMA_RELEASE_STOP,		/* move the queue pair to ERR */
 	RPCRDMA_RELEASE_PAUSE,		/* wait RPCRDMA_STOP_PAUSE_MS */
-	RPCRDMA_RELEASE_DRAIN,		/* wait for what is posted */
-	RPCRDMA_RELEASE_MESSAGES,	/* process those that have arrived */
-	RPCRDMA_RELEASE_RESET,		/* wait until the device is through */
-	RPCRDMA_RELEASE_POSTED,		/* end what was posted */
-	RPCRDMA_RELEASE_WAITING,	/* end what waits to be posted */
-	RPCRDMA_RELEASE_USERS,		/* wait for those who prepare work */
-	RPCRDMA_RELEASE_QUEUE_PAIR,	/* no peer reaches any memory after this */
-	RPCRDMA_RELEASE_COMPLETIONS,	/* the queues; nothing comes after that */
+	RPCRDMA_RELEASE_DRAIN,		/* wait for posted Work Requests */
+	RPCRDMA_RELEASE_MESSAGES,	/* process the messages received */
+	RPCRDMA_RELEASE_RESET,		/* wait until the device has finished */
+	RPCRDMA_RELEASE_POSTED,		/* end posted work */
+	RPCRDMA_RELEASE_WAITING,	/* end queued work */
+	/* wait for contexts that prepare work */
+	RPCRDMA_RELEASE_USERS,
+	/* destroy it: the peer can access no memory after this */
+	RPCRDMA_RELEASE_QUEUE_PAIR,
+	/* destroy the CQs: no completions after this */
+	RPCRDMA_RELEASE_COMPLETIONS,
 	RPCRDMA_RELEASE_REGIONS,
-	RPCRDMA_RELEASE_EXPOSED,	/* Replies that were to be pulled */
-	RPCRDMA_RELEASE_BUFFERS,	/* unmapped */
+	/* Replies that were exposed to be pulled */
+	RPCRDMA_RELEASE_EXPOSED,
+	RPCRDMA_RELEASE_BUFFERS,	/* unmap them */
 	RPCRDMA_RELEASE_DOMAIN,
 	RPCRDMA_RELEASE_ID,		/* of the connection manager */
-	RPCRDMA_RELEASE_GONE,		/* wake those who wait for that */
-	RPCRDMA_RELEASE_TELL,		/* tell the transport: closed */
+	RPCRDMA_RELEASE_GONE,		/* wake the waiters for the teardown */
+	RPCRDMA_RELEASE_TELL,		/* notify the transport: closed */
 	RPCRDMA_RELEASE_END,
 };
 
 enum {
-	/* Milliseconds between two attempts of STOP, and how many there are */
+	/* Milliseconds between two attempts of STOP, and number of attempts */
 	RPCRDMA_STOP_PAUSE_MS = 100,
 	RPCRDMA_STOP_TRIES = 50,
 };
 
 /*
- * Return the next thing to be taken down, after the one before was.
- * @qp: there is a queue pair; @posted: something was posted to its Send Queue;
+ * Return the next teardown step. The preceding one must be complete.
+ * @qp: there is a queue pair
+ * @posted: something was posted to its Send Queue
  * @result: of STOP, 0 or a negative errno; 0 for any other step
  */
 enum rpcrdma_release rpcrdma_life_release(struct rpcrdma_life *life, bool qp,
 					  bool posted, int result);
 
 /*
- * A listener that is bound to one address. Its endpoint in the connection manager goes
- * with the device, and stays where the address is not any more. Embed it, zeroed. All
- * calls for one listener are serialised.
+ * A listener that is bound to one address. Its ID in the connection manager is
+ * lost with the device, and remains if the address is removed. Embed it,
+ * zeroed. All calls for one listener are serialised.
  */
 struct rpcrdma_listening {
 	u8 listening;
-	u8 begun;		/* it has been listening */
+	u8 begun;		/* it was listening before */
 	u32 failures;		/* attempts since the last loss */
 };
 
@@ -2974,53 +3242,65 @@ enum rpcrdma_listen_event {
 enum rpcrdma_listen_say {
 	RPCRDMA_LISTEN_SAY_NOTHING,
 	RPCRDMA_LISTEN_SAY_LOST,	/* with the cause */
-	RPCRDMA_LISTEN_SAY_FAILS,	/* the pace is slower from now on */
+	RPCRDMA_LISTEN_SAY_FAILS,	/* retries are slower from now on */
 	RPCRDMA_LISTEN_SAY_AGAIN,
 };
 
 struct rpcrdma_listen_step {
-	bool retry;		/* listen anew in @ms milliseconds, and report the result */
+	bool retry;		/* listen again in @ms, and report the result */
 	u32 ms;
 	enum rpcrdma_listen_say say;
 	const char *cause;	/* a static string */
 };
 
-/* Return what is to be done about an event. */
+/* Report an event. Returns the actions. */
 struct rpcrdma_listen_step rpcrdma_listen_news(struct rpcrdma_listening *l,
 						enum rpcrdma_listen_event event);
-/* Report an attempt, the first one too; @result: 0 or a negative errno. */
+/*
+ * Report an attempt to listen, including the first one. @result: 0 or a
+ * negative errno. Returns the actions.
+ */
 struct rpcrdma_listen_step rpcrdma_listen_tried(struct rpcrdma_listening *l,
 						int result);
 
 /*
- * What a client does with its connection, of which it has one at a time, and in which
- * order. sunrpc lets nobody send meanwhile.
+ * The reconnect procedure of a client: the actions for its connection, of which
+ * it has one at a time, and their order. Meanwhile sunrpc blocks senders.
  */
 enum rpcrdma_link {
-	/* Take the one there is, if any, away from those who send; close it, wait for
-	 * its end, and learn what it says of the server.
+	/*
+	 * Remove the existing connection, if any, from the senders; close it,
+	 * wait for its end, and learn what it shows of the server.
 	 */
 	RPCRDMA_LINK_FORGET,
-	/* Make one, with rpcrdma_version_first(); learn from a failed attempt. */
+	/*
+	 * Set up a connection with rpcrdma_version_first(); learn from a failed
+	 * attempt.
+	 */
 	RPCRDMA_LINK_TRY,
-	/* The peer did not open it with that version. If rpcrdma_version_first() is
-	 * another one now, try that; else the attempt has failed.
+	/*
+	 * The peer did not open it with that version. If
+	 * rpcrdma_version_first() returns another one now, try that; otherwise
+	 * the attempt has failed.
 	 */
 	RPCRDMA_LINK_TRY_OTHER,
-	RPCRDMA_LINK_KEEP,		/* it is who sends that has it now */
-	RPCRDMA_LINK_SETTLED,		/* an attempt is no longer under way */
-	RPCRDMA_LINK_UP,		/* another connection than before: connected */
-	RPCRDMA_LINK_DROP,		/* have it closed: it has ended */
-	RPCRDMA_LINK_WAKE,		/* those who wait for one are told @status */
-	RPCRDMA_LINK_UNLOCK,		/* others may send */
-	RPCRDMA_LINK_DOWN,		/* another connection than before: none */
-	RPCRDMA_LINK_END,		/* that is all */
+	RPCRDMA_LINK_KEEP,		/* install it for senders */
+	RPCRDMA_LINK_SETTLED,		/* the attempt has ended */
+	/* mark connected, with a new connect cookie */
+	RPCRDMA_LINK_UP,
+	RPCRDMA_LINK_DROP,		/* close it: it has ended */
+	/* wake tasks that wait for one, with @status */
+	RPCRDMA_LINK_WAKE,
+	RPCRDMA_LINK_UNLOCK,		/* permit others to send */
+	/* mark disconnected, with a new connect cookie */
+	RPCRDMA_LINK_DOWN,
+	RPCRDMA_LINK_END,		/* the procedure is complete */
 };
 
-/* How far it has come. Zero it to begin, but for @close. */
+/* Progress of the procedure. Zero it to begin, except for @close. */
 struct rpcrdma_link_walk {
-	u8 close;		/* none is to be made */
-	u8 next;		/* the engine's */
+	u8 close;		/* close only, do not connect */
+	u8 next;		/* private to the engine */
 	int status;		/* of the attempt */
 };
 
@@ -3030,18 +3310,19 @@ struct rpcrdma_link_step {
 };
 
 /*
- * The next thing to be done. @result: of what was tried last, 0 or a negative errno. @open: is the
- * connection that was made still open? Looked at when it is told to be UP.
+ * Return the next action. @result: of the last attempt, 0 or a negative errno.
+ * @open: true if the new connection is still open. It must be read after UP.
  */
 struct rpcrdma_link_step rpcrdma_link_next(struct rpcrdma_link_walk *walk,
 					   int result, bool open);
 
 /*
- * What tasks that wait for a connection are told, when an attempt at one ended with
- * @status, a negative errno. sunrpc ends an RPC with those it does not know, even on a
- * hard mount. Of the others there are two kinds: some end an RPC that wants to know
- * whether there is a connection, a mount's first one, while others try again: these
- * are for what will be the same the next time. After the rest all try again.
+ * Return the status with which tasks that wait for a connection are woken after
+ * an attempt ended with @status, a negative errno. sunrpc ends an RPC for an
+ * errno that it does not know, even on a hard mount. The errnos that it knows
+ * are of two kinds. Some end an RPC that tests for a connection, such as a
+ * mount's first one, and are retried by others: they are for failures that will
+ * repeat. After the rest, every RPC retries.
  */
 int rpcrdma_connect_status(int status);
 
