@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Connections that come in, until a service has them: who is let in, who makes way,
- * and whose a connection is when it ends.
+ * Incoming connections, until a service has them: which are admitted, which are
+ * evicted, and which context owns a connection when it ends.
  *
- * A listener's connections all count until they are gone, whatever becomes of them,
- * so that those which made way, and are still being torn down, have a bound, too. One
- * that asks displaces one other at most: each has the same promised, so that if this
- * is not enough, the memory is held by others. Nobody is displaced who may still be
- * in the middle of it: if all are, who asks is to come again.
+ * All connections of a listener count until they have ended, so that those
+ * which were evicted, and are still being torn down, have a limit, too. A
+ * connect request evicts one connection at most: each has the same reservation,
+ * so that if this is not enough, the memory is held by others. A connection
+ * that may still be in the middle of its opening is not evicted: if all are,
+ * the client has to retry.
  */
 #include "internal.hh"
 
@@ -22,7 +23,7 @@ void go(struct rpcrdma_guest *guest, enum rpcrdma_guest_stage next)
 	guest->stage = static_cast<u8>(next);
 }
 
-/* It has no listener any more. */
+/* Remove a connection from its listener. */
 u32 forget(struct rpcrdma_admission *all)
 {
 	all->all--;

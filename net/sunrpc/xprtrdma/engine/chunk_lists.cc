@@ -8,8 +8,9 @@ namespace
 {
 
 /*
- * Decodes chunk lists. It goes on counting where it can no longer store, so
- * that a list that is malformed behind the receiver's limits is still found.
+ * Decodes chunk lists. It continues to count segments that it can no longer
+ * store, so that a list that is malformed beyond the receiver's limits is still
+ * detected.
  */
 class list_decoder
 {
@@ -20,16 +21,16 @@ public:
 	{
 	}
 
-	/* Each returns false when the octets are not what XDR says. */
+	/* Each returns false if the encoding is not valid XDR. */
 	bool reads();
 	bool reads_in_any_order();
 	bool writes();
 	bool reply();
 
-	/* What is wrong with lists that are well-formed */
+	/* Return the fault of well-formed lists, if any. */
 	fault verdict() const;
 
-	/* What follows */
+	/* Return the reader for what follows the lists. */
 	xdr_reader rest() const
 	{
 		return in_;
@@ -52,7 +53,7 @@ private:
 	bool too_long_ = false;
 };
 
-/* A segment; the caller has seen that it is there. */
+/* Return a segment; the caller has checked that it is present. */
 [[gnu::always_inline]] inline struct rpcrdma_segment
 decode_segment(xdr_reader &in)
 {
@@ -77,7 +78,7 @@ list_decoder::read_segment(u64 &total)
 	return seg;
 }
 
-/* One segment, for @chunk, which may be null */
+/* Decode a segment of @chunk, which may be null. */
 [[gnu::always_inline]] inline void
 list_decoder::segment(struct rpcrdma_chunk *chunk, u64 &total)
 {
@@ -130,9 +131,9 @@ list_decoder::segment(struct rpcrdma_chunk *chunk, u64 &total)
 }
 
 /*
- * The Read chunk with @position, begun if it is new; null when there are too
- * many. Segments of one Position mostly come in a row, so the last one found,
- * @index, is looked at first.
+ * Return the Read chunk with @position, begun if it is new; null if there are
+ * too many. Consecutive segments mostly have the same Position, so the last
+ * chunk found, @index, is tried first.
  */
 struct rpcrdma_chunk *list_decoder::chunk_at(u32 position, u32 &index)
 {
@@ -155,7 +156,7 @@ struct rpcrdma_chunk *list_decoder::chunk_at(u32 position, u32 &index)
 	return &chunks[index];
 }
 
-/* Bring the Read chunks into order; how many segments each has is known. */
+/* Sort the Read chunks; the number of segments of each is known. */
 void list_decoder::sort_chunks()
 {
 	struct rpcrdma_chunk *const chunks = lists_->reads;
@@ -177,10 +178,10 @@ void list_decoder::sort_chunks()
 }
 
 /*
- * As above, for a version that leaves the order to the sender: afterwards the
- * lists are as if it had been the usual one. A list is gone through twice, as
- * any sorting of its segments would cost more: to find and count the chunks,
- * of which there are few, and to put each segment where it belongs.
+ * Decode Read segments of a version that leaves the order to the sender:
+ * afterwards the lists are sorted as usual. A list is read twice, because
+ * sorting its segments would cost more: the first pass finds and counts the
+ * chunks, of which there are few, the second stores each segment in its place.
  */
 bool list_decoder::reads_in_any_order()
 {
@@ -203,7 +204,7 @@ bool list_decoder::reads_in_any_order()
 		if (position % sizeof(u32))
 			return false;
 		read_segment(read_octets_);
-		/* What is beyond the limits is only counted. */
+		/* Segments beyond the limits are only counted. */
 		if (nr_segs_ > room_ || too_many)
 			continue;
 		chunk = chunk_at(position, index);
@@ -224,7 +225,7 @@ bool list_decoder::reads_in_any_order()
 		struct rpcrdma_chunk *chunk;
 		u32 position;
 
-		again.skip(sizeof(u32)); /* there is one more */
+		again.skip(sizeof(u32)); /* "one more follows" */
 		position = again.word();
 		chunk = chunk_at(position, index);
 		const struct rpcrdma_segment seg = decode_segment(again);
@@ -235,7 +236,7 @@ bool list_decoder::reads_in_any_order()
 	return true;
 }
 
-/* A counted array of segments. @chunk may be null. */
+/* Decode a counted array of segments. @chunk may be null. */
 [[gnu::always_inline]] inline bool
 list_decoder::array(struct rpcrdma_chunk *chunk)
 {
@@ -243,7 +244,7 @@ list_decoder::array(struct rpcrdma_chunk *chunk)
 
 	if (!in_.get(count))
 		return false;
-	/* Believe a count only as far as there are octets. */
+	/* Do not rely on a count that exceeds the bytes left. */
 	if (count > in_.left() / SEGMENT_OCTETS)
 		return false;
 	if (chunk)
@@ -294,7 +295,7 @@ list_decoder::array(struct rpcrdma_chunk *chunk)
 	/* The peer knows RSSIZ and should not have sent this. */
 	if (too_long_)
 		return { RDMA2_ERR_BAD_XDR };
-	/* Legal, but more than anybody here wants to move */
+	/* Legal, but more than this implementation moves */
 	if (read_octets_ > RPCRDMA_MAX_CHUNK_OCTETS ||
 	    write_octets_ > RPCRDMA_MAX_CHUNK_OCTETS)
 		return { RDMA2_ERR_SYSTEM };
@@ -307,8 +308,8 @@ list_decoder::array(struct rpcrdma_chunk *chunk)
 }
 
 /*
- * Pass over a counted array of segments, if it is there. False when the octets
- * are not what XDR says.
+ * Skip a counted array of segments, if it is present. Returns false if the
+ * encoding is not valid XDR.
  */
 bool skip_array(xdr_reader &in, bool &there, u32 &segs)
 {
@@ -336,7 +337,7 @@ bool skip_array(xdr_reader &in, bool &there, u32 &segs)
 	return decoder.verdict();
 }
 
-/* A decoder of its own: the usual one stays in registers. */
+/* A separate decoder, so that the usual one stays in registers. */
 [[gnu::noinline]] fault decode_in_any_order(xdr_reader &in,
 					    const list_limits &max,
 					    struct rpcrdma_lists *lists)
@@ -352,7 +353,9 @@ bool skip_array(xdr_reader &in, bool &there, u32 &segs)
 
 } // namespace
 
-/* The ends of three empty lists, which most messages have? */
+/*
+ * Return true if these are the ends of three empty lists, as in most messages.
+ */
 static bool empty(xdr_reader in)
 {
 	return in.has(EMPTY_CHUNKS_OCTETS) &&
@@ -360,8 +363,9 @@ static bool empty(xdr_reader in)
 }
 
 /*
- * has_chunks() reads three of these as a word, which a processor waits for that has just
- * written them one by one. A compiler writes constants at once.
+ * Set one chunk, of constants. has_chunks() reads three of these fields as one
+ * word, and a processor that has just written them one by one would stall on
+ * that read. The compiler stores constants at once.
  */
 [[gnu::always_inline]] static inline void one_chunk(struct rpcrdma_lists *lists,
 						    bool read)
@@ -379,8 +383,9 @@ static bool empty(xdr_reader in)
 }
 
 /*
- * Nothing but one Read chunk or one Write chunk of one segment, as most lists are that
- * have any? False: with these limits, or octets, it takes a closer look.
+ * Fast path: decode lists that have nothing but one Read chunk or one Write
+ * chunk of one segment. Returns false if the lists, or these limits, need the
+ * full decoder.
  */
 [[gnu::always_inline]] static inline bool
 decode_one(xdr_reader in, const list_limits &max, struct rpcrdma_lists *lists)
@@ -449,8 +454,8 @@ u32 count_segments(xdr_reader in)
 
 bool reads_fit(const struct rpcrdma_lists *lists, u32 stream, bool special)
 {
-	u64 reduced = 0; /* octets of items and roundup so far */
-	u64 passed = 0;	 /* octets of the stream so far */
+	u64 reduced = 0; /* bytes of items and roundup so far */
+	u64 passed = 0;	 /* bytes of the stream so far */
 	u32 i = 0;
 
 	if (special) {
@@ -465,14 +470,14 @@ bool reads_fit(const struct rpcrdma_lists *lists, u32 stream, bool special)
 
 		/*
 		 * Position 0 is for Special Format, and the words that were
-		 * compared with the header must not be elsewhere.
+		 * compared with the header must not be moved elsewhere.
 		 */
 		if (position < RPC_MIN_OCTETS)
 			return false;
-		/* Not before the end of the item in front of it ... */
+		/* It must not precede the end of the preceding item. */
 		if (position < reduced || position - reduced < passed)
 			return false;
-		/* ... and not behind the stream's end */
+		/* It must not be after the stream's end. */
 		passed = position - reduced;
 		if (passed > stream)
 			return false;

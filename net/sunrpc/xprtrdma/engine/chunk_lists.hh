@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Chunk lists as octets (6.2.3; RFC 8166, 4.3): the same in both versions.
- */
+/* Encoding of chunk lists (6.2.3; RFC 8166, 4.3): the same in both versions. */
 #ifndef RPCRDMA_ENGINE_CHUNK_LISTS_HH
 #define RPCRDMA_ENGINE_CHUNK_LISTS_HH
 
@@ -10,28 +8,31 @@
 namespace rpcrdma
 {
 
-/* Octets of what chunk lists consist of */
+/* Lengths of the elements of chunk lists, in bytes */
 enum {
 	SEGMENT_OCTETS = 16,
 	/* "one more follows", position, segment */
 	READ_SEGMENT_OCTETS = 8 + SEGMENT_OCTETS,
 	/* "one more follows", count */
 	WRITE_CHUNK_OCTETS = 8,
-	/* count, beside the flag that empty lists have, too */
+	/* count, in addition to the flag that empty lists have, too */
 	REPLY_CHUNK_OCTETS = 4,
 	/* The ends of three lists */
 	EMPTY_CHUNKS_OCTETS = 12,
-	/* The same, and a Read chunk or a Write chunk of one segment */
+	/*
+	 * The ends of three lists, and a Read chunk or Write chunk of one
+	 * segment
+	 */
 	ONE_CHUNK_OCTETS = EMPTY_CHUNKS_OCTETS + 8 + SEGMENT_OCTETS,
 };
 
-/* Segments that @lists can hold */
+/* Return the number of segments that @lists can hold. */
 static inline u32 segment_room(const struct rpcrdma_lists *lists)
 {
 	return RPCRDMA_MAX_SEGS + (lists->more ? RPCRDMA_MORE_SEGS : 0);
 }
 
-/* rpcrdma_lists_seg(), to be written */
+/* rpcrdma_lists_seg() for writing */
 static inline struct rpcrdma_segment &segment_at(struct rpcrdma_lists *lists,
 						 u32 i)
 {
@@ -39,38 +40,40 @@ static inline struct rpcrdma_segment &segment_at(struct rpcrdma_lists *lists,
 		*rpcrdma_lists_seg(lists, i));
 }
 
-/* What the receiver of chunk lists takes */
+/* Limits of the receiver of chunk lists */
 struct list_limits {
 	u32 reads, writes; /* chunks */
 	u32 segs;	   /* segments, of all chunks together */
-	u32 segment;	   /* octets, of one segment */
+	u32 segment;	   /* bytes, of one segment */
 	bool any_order;	   /* Read segments need not be in order */
 };
 
 /*
  * Decode chunk lists and check everything about them that does not depend on
- * the rest of the message. Read chunks come out in ascending order.
- * @in: stands at the first list; behind the lists afterwards.
- * Returns what is wrong. Lists that are malformed anywhere are BAD_XDR, whatever
- * else is.
+ * the rest of the message. Read chunks are returned in ascending order.
+ * @in: at the first list; on return, after the lists.
+ * Returns the fault, if any. Lists that are malformed anywhere are BAD_XDR,
+ * whatever other faults they have.
  */
 fault decode_chunks(xdr_reader &in, const list_limits &max,
 		    struct rpcrdma_lists *lists);
 
 /*
- * The segments of well-formed chunk lists, 0 for others.
- * @in: stands at the first list.
+ * Return the number of segments of well-formed chunk lists, 0 for others.
+ * @in: at the first list
  */
 u32 count_segments(xdr_reader in);
 
 /*
- * Do the Read chunks of a Call fit into its Payload stream (4.3.5, WP 6)?
- * @stream: octets of the stream without the reduced items.
- * @special: the stream is in a Position Zero Read chunk, which is reads[0].
+ * Return true if the Read chunks of a Call fit into its Payload stream (4.3.5,
+ * WP 6).
+ * @stream: length of the stream without the reduced items
+ * @special: the stream is in a Position Zero Read chunk, which is
+ * 	reads[0].
  */
 bool reads_fit(const struct rpcrdma_lists *lists, u32 stream, bool special);
 
-/* No chunks, and what there is beside them. The arrays need no clearing. */
+/* Set @lists to no chunks. The arrays need no clearing. */
 [[gnu::always_inline]] static inline void
 empty_lists(struct rpcrdma_lists *lists, u32 inv_handle)
 {
@@ -82,8 +85,8 @@ empty_lists(struct rpcrdma_lists *lists, u32 inv_handle)
 }
 
 /*
- * A message that is a whole Call or Reply without chunks, behind a header of that many
- * octets: what there is to say of it.
+ * Fill @rx for a message that is a complete Call or Reply without chunks, after
+ * a header of that length.
  */
 [[gnu::always_inline]] static inline void fill_plain(struct rpcrdma_rx *rx,
 						     u32 xid, u32 header,
@@ -102,12 +105,12 @@ empty_lists(struct rpcrdma_lists *lists, u32 inv_handle)
 
 static inline bool has_chunks(const struct rpcrdma_lists *lists)
 {
-	/* A compiler compares the three at once. */
+	/* Adjacent: the compiler compares the three as one word. */
 	return !(lists->nr_reads == 0 && lists->nr_writes == 0 &&
 		 lists->has_reply == 0);
 }
 
-/* A whole Call, or Reply, is sent or received. */
+/* Count a complete Call or Reply that is sent or received. */
 [[gnu::always_inline]] static inline void count_call(struct rpcrdma_conn *conn,
 						     enum rpcrdma_format format)
 {
@@ -123,8 +126,8 @@ count_reply(struct rpcrdma_conn *conn, enum rpcrdma_format format)
 }
 
 /*
- * rpcrdma_conn_count() for a Call or Reply. Chunks are counted where they are offered:
- * with Calls, and a Reply to pull.
+ * Count a Call or Reply, as rpcrdma_conn_count() does. Chunks are counted where
+ * they are provided: with Calls, and with a Reply to be pulled.
  */
 [[gnu::always_inline]] static inline void
 count_whole(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
@@ -146,7 +149,7 @@ count_whole(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
 	counters->reply_chunks += lists->has_reply;
 }
 
-/* Octets that @lists, which may be null, take beyond empty ones. */
+/* Return the length that @lists, which may be null, need beyond empty ones. */
 static inline u32 chunk_octets(const struct rpcrdma_lists *lists)
 {
 	u32 reads = 0;
@@ -167,8 +170,8 @@ static inline u32 chunk_octets(const struct rpcrdma_lists *lists)
 }
 
 /*
- * The same for one Read chunk, one Write chunk and a Reply chunk of that many
- * segments; negative: no such chunk.
+ * Return the same for one Read chunk, one Write chunk and a Reply chunk with
+ * that many segments; negative: no such chunk.
  */
 static inline u32 chunk_octets(s32 read_segs, s32 write_segs, s32 reply_segs)
 {
@@ -185,7 +188,7 @@ static inline u32 chunk_octets(s32 read_segs, s32 write_segs, s32 reply_segs)
 	return octets;
 }
 
-/* Write @lists, of which one at least is not empty. */
+/* Write @lists, of which at least one is not empty. */
 [[nodiscard]] xdr_writer encode_some_chunks(xdr_writer out,
 					    const struct rpcrdma_lists *lists);
 

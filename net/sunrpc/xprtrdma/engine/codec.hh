@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * From a connection's version to the codec of that version. Everything that
- * needs a header's size or octets asks here, and not a version's own codec:
- * this is where another version's codec joins.
+ * Maps a connection's version to the codec of that version. Code that needs a
+ * header's length or encoding calls these functions, not a version's codec: a
+ * codec for another version is added here.
  */
 #ifndef RPCRDMA_ENGINE_CODEC_HH
 #define RPCRDMA_ENGINE_CODEC_HH
@@ -13,17 +13,17 @@
 namespace rpcrdma
 {
 
-/* The versions there is a codec for */
+/* The versions that have a codec */
 constexpr u32 LOWEST_VERSION = RPCRDMA_VERS_1;
 constexpr u32 HIGHEST_VERSION = RPCRDMA_VERS_2;
 
-/* What who uses the engine has to know of them */
+/* The constants of the public interface must match. */
 static_assert(+v1::PLAIN_HEADER_OCTETS == RPCRDMA_V1_PLAIN_HEADER);
 static_assert(+v2::PLAIN_HEADER_OCTETS == RPCRDMA_V2_PLAIN_HEADER);
 
 /*
- * Octets of a header with one Read chunk, one Write chunk and a Reply chunk of
- * that many segments; negative: no such chunk.
+ * Return the length of a header with one Read chunk, one Write chunk and a
+ * Reply chunk with that many segments; negative: no such chunk.
  */
 static inline u32 header_octets(const struct rpcrdma_conn *conn, s32 read_segs,
 				s32 write_segs, s32 reply_segs)
@@ -32,7 +32,7 @@ static inline u32 header_octets(const struct rpcrdma_conn *conn, s32 read_segs,
 	       chunk_octets(read_segs, write_segs, reply_segs);
 }
 
-/* Octets of a header with @lists, which may be null. */
+/* Return the length of a header with @lists, which may be null. */
 static inline u32 header_octets(const struct rpcrdma_conn *conn,
 				const struct rpcrdma_lists *lists)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * The headers of version 1 as octets (RFC 8166, section 4).
- */
+/* Encoding of version 1's headers (RFC 8166, section 4). */
 #ifndef RPCRDMA_ENGINE_CODEC_V1_HH
 #define RPCRDMA_ENGINE_CODEC_V1_HH
 
@@ -10,7 +8,7 @@
 namespace rpcrdma::v1
 {
 
-/* Octet offsets */
+/* Byte offsets */
 enum {
 	OFF_XID = 0,
 	OFF_VERS = 4,
@@ -23,7 +21,7 @@ enum {
 	OFF_ERR_HIGH = 24,
 };
 
-/* Procedures. What is missing is not used any more, but may be received. */
+/* Procedures. Those omitted are obsolete, but may be received. */
 enum {
 	RDMA_MSG = 0,
 	RDMA_NOMSG = 1,
@@ -37,7 +35,7 @@ enum {
 	ERR_CHUNK = 2,
 };
 
-/* Octets of headers */
+/* Lengths of headers */
 enum {
 	FIXED_OCTETS = +OFF_LISTS,
 	PLAIN_HEADER_OCTETS = FIXED_OCTETS + EMPTY_CHUNKS_OCTETS,
@@ -45,7 +43,7 @@ enum {
 	ERR_VERS_OCTETS = 28,
 };
 
-/* Write the fixed words, credit zero. */
+/* Write the fixed words, with a credit of zero. */
 [[nodiscard]] static inline xdr_writer encode_fixed(xdr_writer out, u32 xid,
 						    u32 proc)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * The headers of version 2 as octets (6.2, 8.4, WP 1, WP 2).
- */
+/* Encoding of version 2's headers (6.2, 8.4, WP 1, WP 2). */
 #ifndef RPCRDMA_ENGINE_CODEC_V2_HH
 #define RPCRDMA_ENGINE_CODEC_V2_HH
 
@@ -10,7 +8,7 @@
 namespace rpcrdma::v2
 {
 
-/* Octet offsets of the prefix's words */
+/* Byte offsets of the prefix's words */
 enum {
 	OFF_XID = 0,
 	OFF_VERS = 4,
@@ -20,7 +18,7 @@ enum {
 	OFF_RECEIVED = 20,
 };
 
-/* Octets of headers */
+/* Lengths of headers */
 enum {
 	/* inv_handle and the ends of three lists */
 	EMPTY_LISTS_OCTETS = 4 + EMPTY_CHUNKS_OCTETS,
@@ -28,7 +26,7 @@ enum {
 	PLAIN_HEADER_OCTETS = RPCRDMA_V2_PREFIX + EMPTY_LISTS_OCTETS,
 	/* An ERROR without data, and ERR_VERS: seven words */
 	ERROR_OCTETS = 28,
-	/* What is looked at before the version is known */
+	/* The words that are parsed before the version is known */
 	COMMON_OCTETS = OFF_FLAGS,
 };
 
@@ -54,13 +52,14 @@ decode_prefix(span<RPCRDMA_V2_PREFIX> msg)
 }
 
 /*
- * Decode the chunk lists and what precedes them, as decode_chunks() does.
- * @in: stands at rdma_inv_handle; behind the lists afterwards.
+ * Decode the chunk lists and the word that precedes them, as decode_chunks()
+ * does.
+ * @in: at rdma_inv_handle; on return, after the lists.
  */
 fault decode_lists(xdr_reader &in, const list_limits &max,
 		   struct rpcrdma_lists *lists);
 
-/* Write the prefix, credit fields zero. */
+/* Write the prefix, with credit fields of zero. */
 [[nodiscard, gnu::always_inline]] static inline xdr_writer
 encode_prefix(xdr_writer out, u32 xid, u32 htype, u32 flags)
 {
@@ -73,7 +72,7 @@ encode_prefix(xdr_writer out, u32 xid, u32 htype, u32 flags)
 	return out;
 }
 
-/* ... and what follows it in messages with lists; @lists may be null. */
+/* Write the prefix, and the lists that follow it; @lists may be null. */
 [[nodiscard]] static inline xdr_writer
 encode_lists(xdr_writer out, const struct rpcrdma_lists *lists)
 {

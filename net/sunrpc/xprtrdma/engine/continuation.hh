@@ -12,15 +12,15 @@ namespace rpcrdma
 {
 
 /*
- * What tells one RPC message's parts from another's. The third item of WP 6,
- * the header type, is always RDMA2_MSG.
+ * The identity of a continued message. The third item of WP 6, the header type,
+ * is always RDMA2_MSG.
  */
 struct sequence {
 	u32 xid;
 	u32 response; /* RDMA2_F_RESPONSE or 0 */
 };
 
-/* Is a sequence open, and is it @seq? */
+/* Return true if a continued message is open, and is @seq. */
 static inline bool sequence_open(const struct rpcrdma_conn *conn,
 				 const sequence &seq)
 {
@@ -38,16 +38,16 @@ static inline void open_sequence(struct rpcrdma_conn *conn, const sequence &seq,
 }
 
 /*
- * Discard what is still to come of @seq. There is room for the two sequences
- * of one break; of more the oldest is forgotten, and its parts will be refused
- * one by one.
+ * Discard the rest of @seq. There is space for the two sequences of one
+ * interruption; of more the oldest is forgotten, and its messages will be
+ * refused one by one.
  */
 void discard_sequence(struct rpcrdma_conn *conn, const sequence &seq);
 
-/* Are parts of @seq discarded? */
+/* Return true if messages of @seq are being discarded. */
 bool discarding(const struct rpcrdma_conn *conn, const sequence &seq);
 
-/* The next message of this identity is a new one, if any is to be discarded. */
+/* Stop discarding @seq: its next message begins a new one. */
 void end_discarding(struct rpcrdma_conn *conn, const sequence &seq);
 
 } // namespace rpcrdma

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Credit windows (WP 3): how many messages may be sent, how many the peer
- * is told it may send, and when it has to be told more.
+ * Credits (WP 3): how many messages may be sent, how many the peer may send,
+ * and when the peer needs a credit grant.
  *
- * All counts wrap at 2^32 and are compared by distance only.
+ * All counts wrap at 2^32 and are compared by distance only. "Window" means the
+ * number of messages that may be sent.
  */
 #ifndef RPCRDMA_ENGINE_CREDITS_HH
 #define RPCRDMA_ENGINE_CREDITS_HH
@@ -13,17 +14,21 @@
 namespace rpcrdma
 {
 
-/* Messages this end may still send, grants from the reserve aside */
+/*
+ * Return how many messages this end may still send, not counting credit grants
+ * from the reserve.
+ */
 static inline s32 window_left(const struct rpcrdma_conn *conn)
 {
 	return distance(conn->sent, conn->limit);
 }
 
 /*
- * Does the window leave room for a Call, or a part of one? Not its last
- * CALL_RESERVE messages. Grants that the peer has not counted yet, if nothing
- * else is uncounted, are looked upon as not sent: their Receives are replaced
- * at once, but no grant needs to tell of that.
+ * Return true if there is credit for a Call, or a message of a continued one.
+ * The last CALL_RESERVE messages of the window do not count. Credit grants that
+ * the peer has not acknowledged yet, if nothing else is unacknowledged, count
+ * as not sent: their Receives are replaced at once, but no credit grant needs
+ * to report that.
  */
 static inline bool room_for_call(const struct rpcrdma_conn *conn)
 {
@@ -36,24 +41,26 @@ static inline bool room_for_call(const struct rpcrdma_conn *conn)
 }
 
 /*
- * Messages the peer could be allowed beyond those received: one Receive stays
- * in reserve for its grant. -1: the reserve itself is used up, and no header
- * may be sent because none could keep the invariant.
+ * Return how many messages the peer could be permitted beyond those received:
+ * one Receive stays in reserve for its credit grant. -1: the reserve itself is
+ * used up, and no header may be sent because none could keep the invariant.
  */
 static inline s32 available(const struct rpcrdma_conn *conn)
 {
 	return distance(conn->received + 1, conn->posted);
 }
 
-/* Messages the peer may still send, as far as this end has told it */
+/*
+ * Return how many messages the peer may still send, as last advertised to it.
+ */
 static inline s32 peer_left(const struct rpcrdma_conn *conn)
 {
 	return distance(conn->received, conn->advertised);
 }
 
 /*
- * Count a message as sent and take note of what its header advertises, which
- * is returned. Only if available() >= 0.
+ * Count a message as sent and record the credit that its header advertises,
+ * which is returned. Only if available() >= 0.
  */
 static inline u32 advertise(struct rpcrdma_conn *conn)
 {
@@ -63,8 +70,9 @@ static inline u32 advertise(struct rpcrdma_conn *conn)
 	conn->sent++;
 	conn->advertised = conn->received + credit;
 	/*
-	 * What only replaces Receives of grants from now on is not news. But
-	 * this header has counted those that are still to be replaced.
+	 * From now on, replacing the Receives of credit grants is not a reason
+	 * for another one. But this header has counted those that are still to
+	 * be replaced.
 	 */
 	conn->grants_unreplaced = 0;
 	conn->moved = 0;
@@ -72,8 +80,8 @@ static inline u32 advertise(struct rpcrdma_conn *conn)
 }
 
 /*
- * Is more posted than the peer was told of? As a rule it is not: each header tells of
- * all there is, but for more than can be told.
+ * Return true if more Receives are posted than were advertised. False in the
+ * fast path: each header advertises all, up to the maximum credit.
  */
 static inline bool limit_can_rise(const struct rpcrdma_conn *conn)
 {
@@ -81,26 +89,27 @@ static inline bool limit_can_rise(const struct rpcrdma_conn *conn)
 }
 
 /*
- * Must the peer be told of a higher limit without delay?
+ * Return true if a credit grant must be sent without delay.
  *
- * The rule for grants of WP 3, which both ends follow. Two things make it what
- * it is.
+ * This is the rule for credit grants of WP 3, which both ends follow. It has
+ * two reasons.
  *
- * A Call may not take the last CALL_RESERVE messages of the window: a peer that
- * wants to make one is stuck long before it has no window left. So a grant is
- * owed as soon as only these are left and the limit can rise, by however
- * little: the Calls that hold the other Receives may wait for that Call.
+ * A Call may not use the last CALL_RESERVE messages of the window: a peer that
+ * has a Call to send is blocked long before its window is empty. So a credit
+ * grant is owed as soon as only these are left and the limit can rise, by
+ * however little: the Calls that hold the other Receives may wait for that
+ * Call.
  *
- * And a grant takes a Receive as well, whose replacement the peer does not know
- * of. If grants answered each other without restraint, two ends that can take
- * but one Call each would do nothing else. So grants alone are answered only
- * where that leads to no further answer: because the peer had to send two for
- * it, or because this end keeps enough window for a Call of its own. Where a
- * grant stays without an answer, its sender may count on that replacement:
- * room_for_call().
+ * And a credit grant consumes a Receive as well, the replacement of which the
+ * peer does not know of. If credit grants answered each other without
+ * restraint, two ends that have Receives for only one Call each would do
+ * nothing else. So credit grants alone are answered only if that leads to no
+ * further answer: because the peer had to send two to get it, or because this
+ * end keeps enough window for a Call of its own. If a credit grant is not
+ * answered, its sender may rely on that replacement: room_for_call().
  *
- * While Receives that will be free at once are not, a grant would give less
- * than there is to give, and need another one soon. Those that are kept back
+ * While Receives that will be free at once are not free yet, a credit grant
+ * would convey less than possible, and need another one soon. Withheld Receives
  * make no difference: may_keep().
  */
 static inline bool grant_owed(const struct rpcrdma_conn *conn)
@@ -126,8 +135,9 @@ static inline bool grant_owed(const struct rpcrdma_conn *conn)
 }
 
 /*
- * What a connection mostly is: open, with version 2, own properties told, and no
- * control message waits. A compiler compares the four at once.
+ * Return true in the usual state of a connection: open, with version 2, this
+ * end's properties sent, and no control message queued. The compiler compares
+ * the four as one word.
  */
 [[gnu::always_inline]] static inline bool
 is_settled(const struct rpcrdma_conn *conn)
@@ -138,20 +148,26 @@ is_settled(const struct rpcrdma_conn *conn)
 }
 
 /*
- * May Calls be waiting for window? Then a header that is received may let them be
- * tried again.
+ * Return true if Calls may be waiting for credit. In that case a received
+ * header may permit a retry.
  */
 static inline bool is_short_of_window(const struct rpcrdma_conn *conn)
 {
 	return window_left(conn) <= CALL_RESERVE;
 }
 
-/* Take the credit fields of a received header. False: a violation; it closes. */
+/*
+ * Process the credit fields of a received header. Returns false after a
+ * violation, which closes the connection.
+ */
 [[gnu::always_inline]] static inline bool
 take_credits(struct rpcrdma_conn *conn, const v2::prefix &prefix)
 {
 	const u32 credit = min_u32(prefix.credit, RPCRDMA_MAX_CREDIT);
-	/* From what is counted: a header's own count may be any number behind it. */
+	/*
+	 * Relative to counted: the header's own count may be older by any
+	 * number.
+	 */
 	const s32 ahead = distance(conn->counted, prefix.received) +
 			  static_cast<s32>(credit);
 
@@ -160,7 +176,7 @@ take_credits(struct rpcrdma_conn *conn, const v2::prefix &prefix)
 		return false;
 	}
 
-	/* Neither moves back, whatever an older header meant. */
+	/* Neither moves back, even if an older header arrives later. */
 	if (distance(conn->counted, conn->limit) < ahead)
 		conn->limit = prefix.received + credit;
 	if (distance(conn->counted, prefix.received) > 0)

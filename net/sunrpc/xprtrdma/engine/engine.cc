@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * All of the protocol engine as one translation unit, which is how the kernel
- * needs it: see internal.h. On the host the parts are compiled one by one.
+ * All of the protocol engine as one translation unit, as the kernel needs it:
+ * see internal.hh. On the host the parts are compiled separately.
  */
 #include "chunk_lists.cc"
 #include "codec_v2.cc"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the parts of the protocol engine share.
+ * Declarations shared by the parts of the protocol engine.
  *
  * In the kernel all parts are one translation unit (engine.cc). Functions
- * defined in headers are therefore static or always inlined: an inline
- * function that the compiler puts out of line would become a COMDAT group,
- * which neither the linker's ftrace sections nor objtool can handle there.
+ * defined in headers are therefore static or always inlined: an inline function
+ * that the compiler emits out of line would become a COMDAT group, which
+ * neither the linker's ftrace sections nor objtool can handle there.
  */
 #ifndef RPCRDMA_ENGINE_INTERNAL_HH
 #define RPCRDMA_ENGINE_INTERNAL_HH
@@ -20,7 +20,7 @@ using s32 = int;
 static_assert(sizeof(u8) == 1 && sizeof(u16) == 2 && sizeof(u32) == 4 &&
 	      sizeof(u64) == 8);
 
-/* Linux's numbers; a kernel test compares them with the kernel's headers. */
+/* Linux's errnos; a kernel test compares them with the kernel's headers. */
 enum {
 	E_PERM = 1,
 	E_IO = 5,
@@ -52,15 +52,15 @@ enum {
 /* A Call leaves that much of the window to Replies (WP 3). */
 constexpr s32 CALL_RESERVE = RPCRDMA_CALL_RESERVE;
 
-/* All CONNPROP parts of one end together (WP 4) */
+/* Limit of all CONNPROPs of one end together (WP 4) */
 constexpr u32 MAX_PROP_OCTETS = 64 * 1024;
 
 /* Smallest part of an RPC message: xid and direction */
 constexpr u32 RPC_MIN_OCTETS = 8;
 
 /*
- * Payload that must have room beside the chunks in the last part of a
- * continued message, so that a cut at a multiple of four is always possible.
+ * Payload that must fit, in addition to the chunks, in the last message of a
+ * continued one, so that splitting at a multiple of four is always possible.
  */
 constexpr u32 MIN_LAST_PART = 8;
 
@@ -96,8 +96,9 @@ static constexpr u64 roundup4(u64 octets)
 }
 
 /*
- * Octets that a message of @length is shorter by without its item of @octets at
- * @position. The roundup goes, too, unless the message ends without one.
+ * Return by how much a message of @length is shortened by removing its item of
+ * @octets at @position. The roundup is removed, too, unless the message ends
+ * without one.
  */
 static constexpr u32 reduced_by(u32 length, u32 position, u32 octets)
 {
@@ -107,49 +108,51 @@ static constexpr u32 reduced_by(u32 length, u32 position, u32 octets)
 	return octets <= rest && rest < whole ? rest : static_cast<u32>(whole);
 }
 
-/* The distance from @from to @to: negative when @to lies behind. */
+/* Return the distance from @from to @to: negative if @to precedes @from. */
 static constexpr s32 distance(rpcrdma_serial from, rpcrdma_serial to)
 {
 	return static_cast<s32>(to - from);
 }
 
 /*
- * The engine closes the connection. The first reason is the one to tell.
+ * Close the connection. The first reason is the one that is reported.
  * @why: a static string.
  */
 void close_connection(struct rpcrdma_conn *conn, const char *why);
 
 /*
- * The handle to invalidate remotely, 0: there is none. A Send can invalidate one:
- * with the largest, the most memory is out of reach at once (6.2.4).
+ * Return the handle to invalidate remotely, 0 if there is none. A Send can
+ * invalidate one: the largest, so that most of the memory becomes inaccessible
+ * at once (6.2.4).
  */
 u32 largest_segment(const struct rpcrdma_lists *lists);
 
 /*
- * Count a message as sent that is whole, or the last part of one, and finish its header.
+ * Count a complete message, or the last one of a continued message, as sent,
+ * and finish its header.
  */
 void stamp_whole(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
 		 void *header);
 
-/* The events that the connection's state calls for now. */
+/* Return the events that are due in the connection's current state. */
 u32 due_events(struct rpcrdma_conn *conn);
 
 /*
- * Append a control message to those that wait (WP 3); closes the connection
- * when there are too many.
+ * Queue a control message (WP 3); closes the connection if there are too many.
  */
 void push_pending(struct rpcrdma_conn *conn, u32 xid, u32 htype, u32 code,
 		  u32 arg0, u32 arg1);
 
 /*
- * May this end's Replies be continued? @reverse: those to reverse Calls, for
- * which a client is bound by the level that it announced (5.2.5).
+ * Return true if this end's Replies may be continued. @reverse: those to
+ * reverse Calls, for which a client is bound by the level that it announced
+ * (5.2.5).
  */
 bool may_continue_replies(const struct rpcrdma_conn *conn, bool reverse);
 
 /*
- * What is wrong with a message of the peer's: the error that it deserves, and
- * its data word, where that has one. Nothing is false.
+ * The fault of a message from the peer: the error to answer it with, and its
+ * data word, if that has one. False if there is none.
  */
 struct fault {
 	u32 code = 0; /* RDMA2_ERR_* */
@@ -161,20 +164,20 @@ struct fault {
 	}
 };
 
-/* What there is to know about an error (7, 8.4, WP 7) */
+/* Properties of an error code (7, 8.4, WP 7) */
 struct error_info {
 	u32 code;
-	u32 words;  /* of data behind the code */
-	int status; /* the errno of an RPC that it ends */
+	u32 words;  /* of data after the code */
+	int status; /* the errno with which it ends an RPC */
 	const char *name;
 };
 
-/* Null for a code that nobody defined */
+/* Return the properties of a code; null for an undefined one. */
 const error_info *find_error(u32 code);
 
 /*
- * The errno of an RPC that a bad Reply ends (WP 7): not one that sunrpc
- * answers by sending the Call again, which the same Reply would answer.
+ * The errno with which a bad Reply ends its RPC (WP 7). It must not be one for
+ * which sunrpc retransmits the Call, since the same Reply would answer that.
  */
 constexpr int BAD_REPLY_STATUS = -E_IO;
 

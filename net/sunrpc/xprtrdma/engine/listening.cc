@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Listening at one address: what ends it, when the next attempt is, and what the log says.
+ * Listening at one address: events that end it, the time of the next attempt,
+ * and the log lines.
  */
 #include "internal.hh"
 
@@ -10,7 +11,7 @@ namespace rpcrdma
 namespace
 {
 
-/* Often at first, because most devices and addresses are back in seconds */
+/* Frequent at first, because most devices and addresses return in seconds */
 constexpr u32 FIRST_TRIES = 30;
 constexpr u32 FIRST_PAUSE_MS = 1000;
 constexpr u32 PAUSE_MS = 10000;
@@ -84,7 +85,7 @@ struct rpcrdma_listen_step rpcrdma_listen_tried(struct rpcrdma_listening *l,
 			step.say = RPCRDMA_LISTEN_SAY_AGAIN;
 		return step;
 	}
-	/* The first attempt is its caller's, which reports its failure. */
+	/* The caller of the first attempt reports its failure. */
 	if (!l->begun)
 		return {};
 	l->listening = false;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What connections may make this end hold, one by one and all together.
+ * Quotas of the memory that connections make this end hold, for each connection
+ * and for all together.
  *
- * A promise is small, since thousands of connections have one and most of these are
- * idle: the buffers of the first window. It is charged in full from the join on, so
- * that it can be kept whatever the others do. What is left is shared by a rule that
- * needs no knowledge of the other connections: each may have as much of it as it leaves
- * free. The reserve at the end of the limit guarantees progress when that is too
- * little for a message.
+ * A reservation (promise) is small, since thousands of connections have one and
+ * most of these are idle: the buffers of the first window. It is charged in
+ * full when the connection is attached, so that it is guaranteed whatever
+ * others use. The rest is shared by a rule that needs no knowledge of the other
+ * connections: each may have as much of it as it leaves free. The reserve at
+ * the end of the limit guarantees progress when that is too little for a
+ * message.
  */
 #include "internal.hh"
 
@@ -17,7 +19,7 @@ namespace rpcrdma
 namespace
 {
 
-/* Bytes of what is shared that an account is charged with, if it gets @more for @use */
+/* Return the shared bytes that an account is charged, with @more for @use. */
 u64 charge(const struct rpcrdma_memory_account *account,
 	   enum rpcrdma_memory_use use = RPCRDMA_MEMORY_BUFFERS, u64 more = 0)
 {
@@ -37,16 +39,16 @@ u64 promised(const struct rpcrdma_memory_account *account)
 	return account->fixed + account->share[RPCRDMA_MEMORY_BUFFERS];
 }
 
-/* The reserve is no part of this. */
+/* Return the memory that is not part of the reserve. */
 u64 common(const struct rpcrdma_memory *all)
 {
 	return all->limit > all->reserve ? all->limit - all->reserve : 0;
 }
 
 /*
- * Memory is tight when more than this is used. Windows grow no further, since what they
- * take comes back late: the rest is for messages, and for the promises of connections
- * yet to come.
+ * Return the use above which memory is tight. Windows grow no further then,
+ * since their memory is released late: the rest is for messages, and for the
+ * reservations of future connections.
  */
 u64 ample(const struct rpcrdma_memory *all)
 {
@@ -59,7 +61,7 @@ void set(u8 *flag, bool value)
 		__atomic_store_n(flag, value, __ATOMIC_RELAXED);
 }
 
-/* The sum has changed, or the queue. */
+/* Update the flags after a change of the sum or the queue. */
 void note(struct rpcrdma_memory *all)
 {
 	set(&all->tight, all->used > ample(all) || all->waiting);
@@ -101,8 +103,8 @@ void set_quota(struct rpcrdma_memory *all,
 }
 
 /*
- * Is this what the reserve is for: one message of the account's, or its first? A Call
- * that came in parts and is then read is one message.
+ * Return true if the reserve may be used: for one message of the account, or
+ * its first. A Call that was reassembled and is then read is one message.
  */
 bool is_for_one(const struct rpcrdma_memory_account *account,
 		enum rpcrdma_memory_use use, u64 octets)
@@ -115,7 +117,7 @@ bool is_for_one(const struct rpcrdma_memory_account *account,
 
 void enqueue(struct rpcrdma_memory *all, struct rpcrdma_memory_account *account)
 {
-	/* Woken, and overtaken: it keeps its place. */
+	/* It was woken, and another one was faster: it keeps its place. */
 	const bool front = account->turn;
 
 	account->queued = 1;
@@ -146,7 +148,7 @@ void rpcrdma_memory_set_limit(struct rpcrdma_memory *all, u64 limit,
 			      u64 message)
 {
 	all->limit = limit;
-	/* A Call has to fit, and a Reply with it. */
+	/* Both a Call and its Reply must fit. */
 	all->reserve = min_u64(limit >> 1, max_u64(limit >> 5, 2 * message));
 	note(all);
 }
@@ -209,7 +211,7 @@ bool rpcrdma_memory_room(const struct rpcrdma_memory *all,
 	if (used <= most && charged <= most - used)
 		return true;
 	return is_for_one(account, use, octets) && used <= all->limit &&
-	       /* One that cannot wait need not. */
+	       /* PARTS cannot wait, and need not. */
 	       (!all->waiting || account->turn || use == RPCRDMA_MEMORY_PARTS);
 }
 
@@ -231,7 +233,7 @@ bool rpcrdma_memory_ask(struct rpcrdma_memory *all,
 		return true;
 	}
 	account->wanted = 1;
-	/* The others wait for what they hold themselves. */
+	/* The others wait for memory that they hold themselves. */
 	if (!account->queued && is_for_one(account, use, octets))
 		enqueue(all, account);
 	return false;

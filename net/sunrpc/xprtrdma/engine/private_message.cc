@@ -15,7 +15,7 @@ constexpr u8 PRIVATE_F_REMOTE_INV = 1;
 constexpr u32 PRIVATE_MIN_SIZE = 1024;
 constexpr u32 PRIVATE_MAX_SIZE = 262144;
 
-/* Octet offsets */
+/* Byte offsets */
 enum {
 	PRIVATE_OFF_MAGIC = 0,
 	PRIVATE_OFF_VERSION = 4,
@@ -38,7 +38,10 @@ u32 decode_size(u8 code)
 
 } // namespace
 
-/* Write what this end can do. Sizes are rounded down to units of 1024. */
+/*
+ * Encode the private message of this end. Sizes are rounded down to units of
+ * 1024.
+ */
 void rpcrdma_encode_private(const struct rpcrdma_private *priv,
 			    u8 buf[RPCRDMA_PRIVATE_OCTETS])
 {
@@ -52,8 +55,9 @@ void rpcrdma_encode_private(const struct rpcrdma_private *priv,
 }
 
 /*
- * Read the peer's. Without one that can be understood, @priv says what a peer
- * without private message gets: version 1's threshold, no remote invalidation.
+ * Decode the peer's private message. If it is missing or not valid, @priv is
+ * set to the values of a peer without one: version 1's threshold, no remote
+ * invalidation.
  */
 void rpcrdma_decode_private(const void *buf, u32 length,
 			    struct rpcrdma_private *priv)

@@ -7,21 +7,24 @@ namespace rpcrdma
 namespace
 {
 
-/* One more than there is other work for: what an end waits for is drained with it. */
+/*
+ * One slot in addition to those of other work, for the Work Request of the
+ * drain.
+ */
 constexpr u32 DRAIN = 1;
 
-/* For the largest message there is: one that exposes a region with each segment */
+/* For the largest message, which exposes an MR with each segment */
 constexpr u32 MOST_REGIONS_SLOTS =
 	u32{ RPCRDMA_MAX_SEGS } + 1 + RPCRDMA_SQ_BATCH;
 
 /*
- * Regions for Reads with a device that reads without them. The rdma_rw API can be told to
- * use them all the same, for debugging (ib_core.force_mr): then a few Reads pass at a
- * time, and a Write that finds none costs the connection.
+ * MRs for Reads with a device that does not need them. The rdma_rw API can be
+ * forced to use MRs, for debugging (ib_core.force_mr): then a few Reads are
+ * possible at a time, and a Write that finds no MR costs the connection.
  */
 constexpr u32 SPARE_READS = 8;
 
-/* The shortest queue that is tried, without what Reads take */
+/* The shortest queue that is tried, without the slots of Reads */
 constexpr u32 LEAST_SLOTS = u32{ 2 } * RPCRDMA_CONTROL_SENDS;
 
 bool serves_version_1(const struct rpcrdma_load *load)
@@ -30,10 +33,11 @@ bool serves_version_1(const struct rpcrdma_load *load)
 }
 
 /*
- * For messages, and what goes with them: a Call registers a region, and may later
- * invalidate it; one Reply in some has a Write. Work that does not fit waits, and
- * transfers go in turns, so these are for speed, not for safety. More would cost memory
- * with each connection: what keeps a device busy is a few dozens.
+ * Return the slots for messages, and the work that belongs to them: a Call
+ * registers an MR, and may later invalidate it; one Reply in several has a
+ * Write. Work that does not fit is queued, and transfers are posted in batches,
+ * so these are for speed, not for correctness. More would cost memory with each
+ * connection, and a few dozen keep a device busy.
  */
 u32 slots_for(const struct rpcrdma_load *load, u32 max_wrs)
 {
@@ -53,7 +57,7 @@ u32 slots_for(const struct rpcrdma_load *load, u32 max_wrs)
 
 using namespace rpcrdma;
 
-/* A large setting is no reason not to have a connection at all. */
+/* A large setting must not prevent the connection. */
 void rpcrdma_load_fit(struct rpcrdma_load *load, u32 max_wrs)
 {
 	const u32 others =

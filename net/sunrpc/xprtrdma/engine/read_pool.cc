@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reads that need memory regions: who waits for them, and in which order.
+ * Reads that need MRs: which transfers wait for them, and in which order.
  *
- * What makes the waiting end: one that waits holds none, so all that are missing are with
- * transfers that are posted, or being made ready; these end, and each end has those tried
- * that wait. The first of them is tried with every region that is free, and no other
- * takes one before it: it needs no more than there are.
+ * Why every wait ends: a waiting transfer holds no MRs, so all that are missing
+ * belong to transfers that are posted or being prepared; these end, and each
+ * end retries the queue. The first in the queue is tried with all free MRs, and
+ * no other gets one before it: it needs no more than there are.
  */
 #include "internal.hh"
 

@@ -14,18 +14,18 @@ constexpr u32 BATCH = 8;
 static_assert(BATCH == v1::FEW_RECEIVES);
 
 /*
- * After so many messages a connection is one that is used. Before that, nothing is
- * made for use: hundreds of clients may connect at once, and many stay idle.
+ * After that many messages a connection is in use. Before, nothing is allocated
+ * in advance: hundreds of clients may connect at once, and many stay idle.
  */
 constexpr u32 IN_USE = 8;
 
-/* For so long a window must not have been used before it gets smaller. */
+/* A window shrinks if it has been underused for that long. */
 constexpr u32 WATCH_MS = 10000;
 
 /*
- * May free Receives be kept back? Not before own CONNPROP has told of all. With
- * version 1 a server has as many as were granted, and a client some for its next
- * Calls.
+ * Return true if free Receives may be withheld. Not before this end's CONNPROP
+ * has advertised all of them. With version 1 a server has as many as were
+ * granted, and a client some for its next Calls.
  */
 bool may_keep(const struct rpcrdma_conn *conn)
 {
@@ -51,22 +51,25 @@ bool adapts(const struct rpcrdma_conn *conn)
 }
 
 /*
- * Is this the server's end of a connection of version 1? Its window grows, too. It does
- * not get smaller: what was granted may be used at any time.
+ * Return true for the server's end of a version 1 connection. Its window grows,
+ * too. It does not shrink: what was granted may be used at any time.
  */
 bool serves_v1(const struct rpcrdma_conn *conn)
 {
 	return conn->version == RPCRDMA_VERS_1 && !conn->cfg.client;
 }
 
-/* Receives that there are beside those of the window: the reserve, and to spare */
+/*
+ * Return the Receives in addition to those of the window: the reserve, and
+ * spare ones.
+ */
 u32 beside_window(const struct rpcrdma_conn *conn)
 {
 	return rpcrdma_window_receives(
 		serves_v1(conn) ? +RPCRDMA_V1_SPARE_RECEIVES : 0);
 }
 
-/* What a connection has that is used, if it may have as much */
+/* Return the window of a connection in use, if the configuration permits it. */
 u32 usual_window(const struct rpcrdma_conn *conn)
 {
 	return min_u32(conn->cfg.window,
@@ -81,10 +84,10 @@ u32 left_to_peer(const struct rpcrdma_conn *conn)
 }
 
 /*
- * Return true if messages have been received that the peer may have sent with its
- * present window in mind. From then on the serial number is kept at the messages
- * received: one that is older than 2^31 messages would lie ahead of them again. Asked
- * whenever Receives are posted, which is more often than that.
+ * Return true if messages have been received that the peer may have sent
+ * knowing its present window. From then on heard_later follows the count of
+ * received messages: a serial number older than 2^31 messages would be ahead of
+ * it again. Called whenever Receives are posted, which is more often than that.
  */
 bool window_is_heard(struct rpcrdma_conn *conn)
 {
@@ -95,10 +98,10 @@ bool window_is_heard(struct rpcrdma_conn *conn)
 }
 
 /*
- * Would a larger window help the peer? It is told of one by the message that is
- * sent next; one half later it would cost a grant of its own. The messages that
- * the peer may send before it hears of the last one do not say that that is not
- * enough.
+ * Return true if a larger window would help the peer. The peer learns of it
+ * from the next message that is sent; waiting until half of the window remained
+ * would cost a separate credit grant. Messages that the peer may send before it
+ * knows the present window do not show that it is too small.
  */
 bool is_short(struct rpcrdma_conn *conn)
 {
@@ -111,7 +114,9 @@ bool is_short(struct rpcrdma_conn *conn)
 
 void grow(struct rpcrdma_conn *conn)
 {
-	/* A window that got smaller may have more Receives than it says. */
+	/*
+	 * A window that has shrunk may still have more Receives than its size.
+	 */
 	const u32 there =
 		max_u32(rpcrdma_window_receives(conn->window), conn->receives) -
 		1;
@@ -122,8 +127,9 @@ void grow(struct rpcrdma_conn *conn)
 }
 
 /*
- * Has the window been used for as long as it takes to say that the connection is? Where
- * there was no memory for more, that is not asked for again with each Call.
+ * Return true if the window of a version 1 connection has been used long enough
+ * to count as in use. If there was no memory for more Receives, that is not
+ * retried with each Call.
  */
 bool is_used_v1(struct rpcrdma_conn *conn)
 {
@@ -131,13 +137,13 @@ bool is_used_v1(struct rpcrdma_conn *conn)
 	       conn->receives >= conn->wanted;
 }
 
-/* Of what the peer was told; what is kept back was not used, either. */
+/* Return the unused credit of the peer; withheld Receives are unused, too. */
 u32 unused(const struct rpcrdma_conn *conn)
 {
 	return left_to_peer(conn) + conn->kept_back;
 }
 
-/* Has the window been larger than its use needs for long enough? */
+/* Shrink the window if it has been larger than needed for long enough. */
 void watch_time(struct rpcrdma_conn *conn, u32 now)
 {
 	conn->least_left = min_u32(conn->least_left, unused(conn));
@@ -159,7 +165,7 @@ u32 receive_octets(const struct rpcrdma_conn *conn)
 	return max_u32(octets, RPCRDMA_V2_DEFAULT_INLINE);
 }
 
-/* Until something was announced, this end may say less. */
+/* Until something was announced, return true if this end may announce less. */
 bool may_be_smaller(const struct rpcrdma_conn *conn)
 {
 	const struct rpcrdma_props *own = &conn->cfg.props;
@@ -169,8 +175,8 @@ bool may_be_smaller(const struct rpcrdma_conn *conn)
 }
 
 /*
- * What takes more than a page may not be had in one piece. Then the default
- * threshold is as good as no connection at all is bad.
+ * Reduce the inline thresholds. More than a page of contiguous memory may not
+ * be available, and the default threshold is better than no connection.
  */
 void be_smaller(struct rpcrdma_props *own)
 {
@@ -178,7 +184,10 @@ void be_smaller(struct rpcrdma_props *own)
 	own->sbsiz = min_u32(own->sbsiz, RPCRDMA_V2_DEFAULT_INLINE);
 }
 
-/* The first ones must be there, and so must those for a client's Calls of version 1. */
+/*
+ * Return true if the connection needs the Receives: the first ones, and those
+ * for a client's Calls of version 1.
+ */
 bool are_few(const struct rpcrdma_conn *conn)
 {
 	return conn->receives <= conn->cfg.first_window ||
@@ -193,7 +202,7 @@ enum rpcrdma_receives_need need(const struct rpcrdma_conn *conn)
 			       RPCRDMA_RECEIVES_WANTED;
 }
 
-/* Receives to be made that nobody makes yet */
+/* Return the Receives to allocate, if none are being allocated. */
 u32 receives_short(const struct rpcrdma_conn *conn)
 {
 	return !conn->making && conn->wanted > conn->receives ?
@@ -201,7 +210,7 @@ u32 receives_short(const struct rpcrdma_conn *conn)
 		       0;
 }
 
-/* What a free Receive is to the rule for grants, posted or not */
+/* Count a free Receive, posted or not, for the rule for credit grants. */
 void count_free(struct rpcrdma_conn *conn)
 {
 	if (conn->unreplaced)
@@ -212,7 +221,10 @@ void count_free(struct rpcrdma_conn *conn)
 		conn->moved = 1;
 }
 
-/* The largest for which there are Receives, at least one as it begins with */
+/*
+ * Return the largest window for which there are Receives, at least the first
+ * one.
+ */
 u32 possible_window(const struct rpcrdma_conn *conn)
 {
 	const u32 others = min_u32(conn->receives, beside_window(conn));
@@ -220,7 +232,10 @@ u32 possible_window(const struct rpcrdma_conn *conn)
 	return max_u32(conn->receives - others, conn->cfg.first_window);
 }
 
-/* Nothing else comes of a Receive that is not posted. Returns events. */
+/*
+ * Return the events for a free Receive that is not posted: at most a credit
+ * grant is due.
+ */
 u32 not_posted(struct rpcrdma_conn *conn)
 {
 	return conn->version == RPCRDMA_VERS_2 && grant_owed(conn) ?
@@ -230,7 +245,7 @@ u32 not_posted(struct rpcrdma_conn *conn)
 
 } // namespace
 
-/* For the first ones the caller asks by itself. */
+/* For the first Receives the caller needs no event. */
 bool more_receives_due(const struct rpcrdma_conn *conn)
 {
 	return conn->receives && receives_short(conn);
@@ -244,14 +259,19 @@ void set_window(struct rpcrdma_conn *conn, u32 window)
 	conn->wanted = window + beside_window(conn);
 }
 
-/* It gets larger when it was used twice over: how many Calls are on their way is not known. */
+/*
+ * Set a window that grows when it was used twice over: the number of Calls in
+ * flight is not known.
+ */
 static void set_window_v1(struct rpcrdma_conn *conn, u32 window)
 {
 	set_window(conn, min_u32(window, conn->cfg.window));
 	conn->heard_later = conn->received + 2 * conn->window;
 }
 
-/* The Replies to a server's own Calls have Receives beside those for Calls. */
+/*
+ * Replies to a server's own Calls have Receives in addition to those for Calls.
+ */
 void open_window_v1(struct rpcrdma_conn *conn)
 {
 	const bool all = conn->cfg.client ||
@@ -262,8 +282,8 @@ void open_window_v1(struct rpcrdma_conn *conn)
 }
 
 /*
- * Where Calls hold most of a window, none may be given back for long: it grows
- * here, too.
+ * If Calls hold most of a window, none of their Receives may be released for a
+ * long time: the window grows here, too.
  */
 u32 few_posted(struct rpcrdma_conn *conn)
 {
@@ -326,7 +346,7 @@ u32 rpcrdma_conn_made(struct rpcrdma_conn *conn, u32 count)
 		break;
 	case RPCRDMA_RECEIVES_WANTED:
 		set_window(conn, possible_window(conn));
-		/* That is all for now. */
+		/* Do not allocate more for now. */
 		conn->wanted = conn->receives;
 		conn->heard_later = conn->received + conn->window;
 		break;
@@ -335,8 +355,8 @@ u32 rpcrdma_conn_made(struct rpcrdma_conn *conn, u32 count)
 }
 
 /*
- * What is said about the window's use is as true of a few messages as of each
- * of them.
+ * The window's use is checked once for several messages, which is as accurate
+ * as checking it with each of them.
  */
 u32 rpcrdma_conn_to_post(struct rpcrdma_conn *conn, u32 now)
 {
@@ -354,12 +374,14 @@ u32 rpcrdma_conn_to_post(struct rpcrdma_conn *conn, u32 now)
 
 /*
  * More Receives raise the limit that can be advertised; the peer is owed a
- * grant if it needs one (WP 3).
+ * credit grant if it needs one (WP 3).
  */
 u32 rpcrdma_conn_posted(struct rpcrdma_conn *conn, u32 count)
 {
 	const bool v1 = conn->version == RPCRDMA_VERS_1;
-	/* Did Calls wait for a Receive of this end, or for its CONNPROP? */
+	/*
+	 * True if Calls waited for a Receive of this end, or for its CONNPROP.
+	 */
 	const bool stuck = v1 ? !v1::may_call(conn) : available(conn) < 0;
 	const bool opening = !v1 && conn->state == RPCRDMA_CONN_OPEN &&
 			     !conn->props_sent;
@@ -380,7 +402,7 @@ u32 rpcrdma_conn_posted(struct rpcrdma_conn *conn, u32 count)
 u32 rpcrdma_conn_given_back(struct rpcrdma_conn *conn)
 {
 	count_free(conn);
-	/* Enough are posted for a smaller window without it. */
+	/* Without it, enough are posted for a smaller window. */
 	if (conn->receives > conn->wanted && !conn->making &&
 	    available(conn) >= static_cast<s32>(conn->window)) {
 		conn->receives--;

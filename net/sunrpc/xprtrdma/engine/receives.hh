@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The account of Receives: how many there are, and which are posted when.
+ * The number of Receives, and when they are posted.
  *
- * A window begins small. It is doubled when the peer uses half of it, up to what
- * the configuration allows, and halved when for some time no more than an eighth
- * was used. What was advertised stays so: Receives beyond a smaller window are
- * let go of one by one, when the peer has used them.
+ * A window begins small. It is doubled when the peer uses half of it, up to the
+ * configured maximum, and halved when for some time no more than an eighth was
+ * used. Credit that was advertised is not withdrawn: Receives in excess of a
+ * smaller window are freed one by one, when the peer has used them.
  *
- * Receives that are free again are kept back until there are several to be
- * posted with one call; but not when the peer may get short of them (WP 3). All
- * that is decided about a window is decided when Receives are posted, and not
- * with each message.
+ * Free Receives are withheld until several can be posted with one call; but not
+ * if the peer may run short of credit (WP 3). All decisions about a window are
+ * made when Receives are posted, and not with each message.
  */
 #ifndef RPCRDMA_ENGINE_RECEIVES_HH
 #define RPCRDMA_ENGINE_RECEIVES_HH
@@ -21,30 +20,33 @@ namespace rpcrdma
 {
 
 /*
- * Is as much posted beside the reserve as must be for others to be kept back? With
- * this many, a grant that the peer needs is owed whatever came before (WP 3).
+ * Return true if enough Receives are posted, in addition to the reserve, for
+ * others to be withheld. With this many, a credit grant that the peer needs is
+ * owed in any case (WP 3).
  */
 static inline bool enough_posted(const struct rpcrdma_conn *conn)
 {
 	return available(conn) >= static_cast<s32>(conn->least_posted);
 }
 
-/* A message was received, and only a few more Receives are posted. */
+/*
+ * Handle a received message while few more Receives are posted. Returns events.
+ */
 u32 few_posted(struct rpcrdma_conn *conn);
 
-/* A message was received and counted. Returns events. */
+/* Handle a message that was received and counted. Returns events. */
 static inline u32 watch_receive(struct rpcrdma_conn *conn)
 {
 	return enough_posted(conn) ? 0 : few_posted(conn);
 }
 
-/* Are more Receives to be allocated than there are, or are being allocated? */
+/* Return true if Receives are to be allocated, and none are being allocated. */
 bool more_receives_due(const struct rpcrdma_conn *conn);
 
-/* The window becomes another one: what is to be there for it */
+/* Set the window, and the number of Receives for it. */
 void set_window(struct rpcrdma_conn *conn, u32 window);
 
-/* A connection goes on with version 1. */
+/* Set the window of a connection that continues with version 1. */
 void open_window_v1(struct rpcrdma_conn *conn);
 
 } // namespace rpcrdma

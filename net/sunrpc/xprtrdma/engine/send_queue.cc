@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The Send Queue: who may post now, and who is next.
+ * The Send Queue: what may be posted now, and what is next.
  *
- * What makes the waiting end, in numbers. Work that fits leaves a batch of slots
- * beside it. While there is no room for it, more than a batch is in use, so that
- * something of it was posted to report itself, and then vouches for all before it. And
- * while more contexts are taken than control messages leave twice over, everything
- * that is posted reports itself: a context that is missing is with somebody who will
- * post it or give it back, or on the device with a completion behind it.
+ * Why every wait ends. Work that fits leaves a batch of slots free in addition
+ * to its own. If there are not enough slots for it, more than a batch is in
+ * use, so that a part of that was posted signaled, and its completion covers
+ * all before it. And while so many contexts are in use that no more than twice
+ * the control messages' reserve is free, everything is posted signaled: a
+ * context that is missing is either with a caller that will post or release it,
+ * or on the device with a completion to come.
  */
 #include "chunk_lists.hh"
 
@@ -17,22 +18,22 @@ namespace rpcrdma
 namespace
 {
 
-/* Who was refused, besides Calls */
+/* Refused requests, except Calls */
 enum : u8 {
 	REFUSED_CONTROL = 1, /* a slot or a context */
 	REFUSED_CONTEXT = 2,
 	REFUSED_AHEAD = 4, /* a context for a Reply yet to be made */
 };
 
-/* Of so many free contexts, one is for others than control messages. */
+/* Return true if a context is free for other messages than control messages. */
 bool context_left(const struct rpcrdma_sq *sq)
 {
 	return sq->contexts > RPCRDMA_CONTROL_SENDS;
 }
 
 /*
- * May a Call take its turn, if there is a context? Behind all that waits: a message
- * that has parts to go is one of those.
+ * Return true if a Call may be posted next, if there is a context. It follows
+ * everything that is queued, including a continued message that is being sent.
  */
 [[gnu::always_inline]] inline bool call_turn(const struct rpcrdma_conn *conn,
 					     const struct rpcrdma_sq *sq,
@@ -48,7 +49,7 @@ void refuse_call(struct rpcrdma_sq *sq, u32 nr_wrs)
 		sq->call_wrs = nr_wrs;
 }
 
-/* May the first message have its turn? */
+/* Return true if the first queued message may be posted. */
 bool message_turn(const struct rpcrdma_conn *conn, const struct rpcrdma_sq *sq,
 		  const struct rpcrdma_sq_first *first)
 {
@@ -59,7 +60,10 @@ bool message_turn(const struct rpcrdma_conn *conn, const struct rpcrdma_sq *sq,
 		       conn, static_cast<enum rpcrdma_kind>(first->kind));
 }
 
-/* Can any of those be tried again that were refused? They are told once. */
+/*
+ * Return true if any refused request can be tried again. Each refusal is
+ * reported once.
+ */
 bool may_retry(const struct rpcrdma_conn *conn, struct rpcrdma_sq *sq)
 {
 	bool retry = false;
@@ -92,7 +96,10 @@ void rpcrdma_sq_init(struct rpcrdma_sq *sq, u32 depth, u32 sends, u32 reverse,
 	*sq = {};
 	sq->depth = depth;
 	sq->batch = clamp_u32(depth / 6, 1, RPCRDMA_SQ_BATCH);
-	/* So that a Call of this end finds one when all Calls here wait for it. */
+	/*
+	 * A Call of this end finds a context even if all Calls processed here
+	 * wait for it.
+	 */
 	sq->reserve = RPCRDMA_CONTROL_SENDS + min_u32(reverse, sends / 2);
 	rpcrdma_sq_set_replies(sq, sends, replies);
 }
@@ -107,8 +114,9 @@ void rpcrdma_sq_set_replies(struct rpcrdma_sq *sq, u32 sends, u32 replies)
 }
 
 /*
- * A control message that is due need not go first: what it would say of credits, this
- * Reply says. But one that waits for window has waited for longer.
+ * A control message that is due need not precede the Reply if it only conveys
+ * credits, because the Reply conveys them, too. But one that is queued for
+ * credit has waited longer.
  */
 enum rpcrdma_sq_answer rpcrdma_sq_reply(struct rpcrdma_conn *conn,
 					struct rpcrdma_sq *sq,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which version a client begins with, what it remembers of that between
- * connections, and what to say about the version of a connection (WP 4).
+ * The version that a client begins with, its memory of a server's versions
+ * between connections, and the text for the version of a connection (WP 4).
  */
 #include "internal.hh"
 
@@ -11,17 +11,18 @@ namespace
 {
 
 /*
- * How long to believe that asking a server for version 2 is in vain. To ask one that
- * answers at once costs a connection; to ask one that says nothing, or nothing of
- * use, costs the opening time. That is not paid again after each idle period, nor
- * after a night.
+ * For how long to assume that a server does not support version 2. To try one
+ * that answers at once costs a connection; to try one that answers nothing, or
+ * nothing useful, costs the opening time. The opening time must not be paid
+ * again after each idle period, nor after a night without traffic.
  */
 constexpr u64 ONLY_V1_SECONDS = 300;
 constexpr u64 ONLY_V1_LONG_SECONDS = 24ULL * 3600;
 
 /*
- * Attempts without an answer before the other version is tried. A server that is
- * known to have the version is more likely on its way down, or up again.
+ * Return the number of attempts without an answer before the other version is
+ * tried. A server that is known to support the version is more likely shutting
+ * down or starting.
  */
 u32 enough_silence(bool known)
 {
@@ -36,8 +37,8 @@ void only_v1(struct rpcrdma_version_memory *memory, u64 now, bool lasts)
 }
 
 /*
- * From a connection that began with version 1. If version 1 gets no answer either,
- * it was not the version.
+ * Learn from a connection that began with version 1. If version 1 gets no
+ * answer either, the version is not the cause.
  */
 void learn_from_v1(struct rpcrdma_version_memory *memory, u64 now,
 		   enum rpcrdma_answer answer)
@@ -48,7 +49,7 @@ void learn_from_v1(struct rpcrdma_version_memory *memory, u64 now,
 		if (memory->lasts)
 			only_v1(memory, now, true);
 	} else if (answer == RPCRDMA_ANSWER_AWAY) {
-		/* A peer that was on its way down was silent for that. */
+		/* A peer that was shutting down was silent for that reason. */
 		if (!memory->has_v1)
 			*memory = {};
 	} else if (++memory->silent >= enough_silence(memory->has_v1)) {
@@ -56,7 +57,7 @@ void learn_from_v1(struct rpcrdma_version_memory *memory, u64 now,
 	}
 }
 
-/* From a connection that began with version 2, which was not spoken */
+/* Learn from a connection that began with version 2, but did not use it. */
 void learn_from_v2(struct rpcrdma_version_memory *memory, u64 now,
 		   enum rpcrdma_answer answer)
 {
@@ -77,8 +78,8 @@ void learn_from_v2(struct rpcrdma_version_memory *memory, u64 now,
 		if (++memory->silent < enough_silence(memory->has_v2))
 			break;
 		/*
-		 * A lost connection costs no time, and is what a restart looks
-		 * like. A server that had version 2 is asked again soon, once.
+		 * A lost connection costs no time, and looks like a restart. A
+		 * server that had version 2 is tried again soon, once.
 		 */
 		only_v1(memory, now,
 			answer == RPCRDMA_ANSWER_NONE && !memory->has_v2);
@@ -94,9 +95,10 @@ void learn_from_v2(struct rpcrdma_version_memory *memory, u64 now,
 } // namespace
 
 /*
- * A server that answers version 2 in whatever way is asked for it each time:
- * a refusal costs one message. Only where asking means to wait in vain, or the
- * connection, it is left out, and that for some time only: servers learn.
+ * A server that answers version 2 in any way is tried with it each time: a
+ * refusal costs one message. Version 2 is omitted only if the attempt would
+ * cost a timeout or the connection, and only for some time: servers are
+ * upgraded.
  */
 u8 rpcrdma_version_first(const struct rpcrdma_version_memory *memory, u64 now,
 			 u8 low, u8 high)
@@ -107,10 +109,10 @@ u8 rpcrdma_version_first(const struct rpcrdma_version_memory *memory, u64 now,
 }
 
 /*
- * A refusal counts against version 2 when it was the end of the connection: the
- * next one would end the same way, and so on (4.2.3.2). As long as it lasts,
- * version 1 may still answer. A message that is no opening counts when none has
- * followed.
+ * A refusal counts against version 2 when it ended the connection, because the
+ * next one would end the same way (4.2.3.2). While the connection lasts,
+ * version 1 may still answer. A message that is no opening counts if no opening
+ * has followed.
  */
 enum rpcrdma_answer rpcrdma_conn_answer(const struct rpcrdma_conn *conn,
 					enum rpcrdma_end end)
@@ -124,7 +126,10 @@ enum rpcrdma_answer rpcrdma_conn_answer(const struct rpcrdma_conn *conn,
 		return conn->refused && in_vain ? RPCRDMA_ANSWER_REFUSED :
 						  RPCRDMA_ANSWER_V1;
 	}
-	/* ERR_VERS to version 1 names version 2; that to 2 leaves none. */
+	/*
+	 * ERR_VERS to version 1 offers version 2; ERR_VERS to version 2 leaves
+	 * none.
+	 */
 	if (conn->refused)
 		return conn->version ? RPCRDMA_ANSWER_V2 : RPCRDMA_ANSWER_ODD;
 	if (conn->odd && end != RPCRDMA_END_NONE)

@@ -19,7 +19,10 @@ static constexpr u32 big_endian(u32 value)
 #endif
 }
 
-/* The XDR word at octet @offset of @buf. Where @offset is a constant, use a span. */
+/*
+ * Return the XDR word at byte @offset of @buf. If @offset is a constant, use a
+ * span.
+ */
 static inline u32 load_word(const void *buf, u32 offset)
 {
 	u32 word;
@@ -37,9 +40,9 @@ static inline void store_word(void *buf, u32 offset, u32 value)
 }
 
 /*
- * The first @N octets of a message, of which its user knows that it has so many. That
- * what is read or written is among them is seen when this is compiled.
- * @OCTET: u8, or const u8 for what is only read
+ * The first @N bytes of a message that is known to be at least that long.
+ * Access beyond them is a compile-time error.
+ * @OCTET: u8, or const u8 for read-only access
  */
 template <u32 N, typename OCTET = const u8>
 class span
@@ -51,7 +54,7 @@ public:
 	{
 	}
 
-	/* Of more octets, these are the first. */
+	/* Convert from a longer span: these are its first bytes. */
 	template <u32 M>
 	[[gnu::always_inline]] explicit span(span<M, OCTET> more)
 		: octets_{ more.octets() }
@@ -99,9 +102,8 @@ private:
 /*
  * Reads words from a message, and never beyond its end.
  *
- * What goes through many words has a copy of its own: octets may be anything,
- * also the reader that they are read with, for all the compiler knows of one
- * that it is given a reference to.
+ * A function that reads many words copies the reader: bytes may alias anything,
+ * so for all the compiler knows also a reader that is passed by reference.
  */
 class xdr_reader
 {
@@ -113,7 +115,7 @@ public:
 	{
 	}
 
-	/* Octets read so far, and still to be read */
+	/* Return the bytes read so far, and the bytes left. */
 	[[gnu::always_inline]] u32 offset() const
 	{
 		return offset_;
@@ -124,7 +126,7 @@ public:
 		return length_ - offset_;
 	}
 
-	/* Are there @octets more? */
+	/* Return true if there are @octets more. */
 	[[gnu::always_inline]] bool has(u32 octets) const
 	{
 		return left() >= octets;
@@ -146,7 +148,7 @@ public:
 		return high << 32 | word();
 	}
 
-	/* Pass over octets whose presence has() has shown. */
+	/* Skip bytes whose presence has() has shown. */
 	[[gnu::always_inline]] void skip(u32 octets)
 	{
 		offset_ += octets;
@@ -161,7 +163,7 @@ public:
 		return true;
 	}
 
-	/* Read an XDR boolean: nothing but 0 and 1 is one. */
+	/* Read an XDR boolean: only 0 and 1 are valid. */
 	[[gnu::always_inline]] bool get_bool(bool &value)
 	{
 		u32 w;
@@ -179,8 +181,9 @@ private:
 };
 
 /*
- * Writes words; its user has made sure that they fit. Functions take it by
- * value and return it behind what they wrote, for the reason above.
+ * Writes words; its user has checked that they fit. Functions take a writer by
+ * value and return it, positioned after the words they wrote, because of the
+ * aliasing explained above.
  */
 class xdr_writer
 {
