@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The life of an RPC at its Requester.
+ * The state machine of an RPC at its Requester.
  *
- * One state says how far it has come and what is left to do. A Reply or an
- * ERROR is looked at by who claims it; from then until the RPC ends, is sent
- * again or waits for another connection, nothing that arrives for it is taken,
- * and its task cannot release it. While regions of it are exposed it never
- * ends: what comes after their invalidation is decided before, and is the
- * state.
+ * The context that claims a Reply or ERROR owns the RPC until it completes, is
+ * retransmitted, or is left for another connection. Meanwhile other messages
+ * for the RPC are dropped and its task cannot release it. An RPC never
+ * completes while its memory is exposed: the action that follows invalidation
+ * is decided beforehand and recorded in the state.
  */
 #include "chunk_lists.hh"
 
@@ -18,18 +17,18 @@ namespace
 {
 
 enum class stage : u8 {
-	IDLE,	 /* nothing of it is out */
+	IDLE,	 /* no Call is outstanding */
 	SENT,	 /* it waits for its Reply */
-	CLAIMED, /* which is being looked at */
-	/* When no region of it is exposed any more, */
-	PLACED,	  /* it ends: the Reply is in its place */
-	KEPT,	  /* the Reply is copied out of its Receive, and it ends */
-	IN_CHUNK, /* so it does, if the Reply chunk holds a Reply */
+	CLAIMED, /* its Reply is being processed */
+	/* Once no MR of it is exposed any more: */
+	PLACED,	  /* the RPC completes: the Reply is in its place */
+	KEPT,	  /* it completes: the Reply is copied from its Receive */
+	IN_CHUNK, /* it completes, if the Reply chunk holds a Reply */
 	PROVIDED, /* the Reply is pulled */
 	FAILED,	  /* it ends with an errno */
 	REFUSED,  /* the Call is sent again, in another form */
 	PULLING,  /* the Reply is being read */
-	AGAIN,	  /* its task was told to send the Call again */
+	AGAIN,	  /* its task was notified to send the Call again */
 	LOST,	  /* the connection it was sent on cannot answer it */
 	OVER,
 };
@@ -53,14 +52,14 @@ struct rpcrdma_step step(u32 todo)
 		 .reason = nullptr };
 }
 
-/* The Reply's payload stream has @length octets: where do they belong? */
+/* Return how a Reply's Payload stream of @length bytes is divided. */
 struct rpcrdma_parts divide(u32 length, const struct rpcrdma_room &room,
 			    const struct rpcrdma_placed &placed)
 {
 	struct rpcrdma_parts p = {};
 	u32 rest, tail = room.tail;
 
-	/* As most are */
+	/* Fast path: everything is in the head. */
 	if (!placed.write_octets && length <= room.head) {
 		p.head = length;
 		p.octets = length;
@@ -80,7 +79,7 @@ struct rpcrdma_parts divide(u32 length, const struct rpcrdma_room &room,
 	p.tail = min_u32(rest, tail);
 	p.octets = p.head + p.pages + p.pad + p.tail;
 	if (p.tail < rest) {
-		/* Cut short, it is not to look like a broken stream. */
+		/* A truncated Reply must not look like a malformed stream. */
 		p.tail -= min_u32(p.tail, p.octets & 3);
 		p.octets &= ~u32{ 3 };
 	}
@@ -88,8 +87,8 @@ struct rpcrdma_parts divide(u32 length, const struct rpcrdma_room &room,
 }
 
 /*
- * Is the inline payload for memory that is in no chunk? What is mapped for the
- * device, the processor must not write to.
+ * Return true if the inline payload is for memory that is in no chunk. The
+ * processor must not write to memory that is mapped for the device.
  */
 bool may_place(const struct rpcrdma_exchange *x,
 	       const struct rpcrdma_arrival *a)
@@ -111,14 +110,17 @@ struct rpcrdma_step end(struct rpcrdma_exchange *x, u32 todo, int status)
 	return s;
 }
 
-/* No region is exposed. A stream with its RPC's first words at @first? */
+/*
+ * Return true if a stream, with its first words at @first, begins like an
+ * answer to its RPC. No MR is exposed.
+ */
 bool stream_ok(const struct rpcrdma_exchange *x, u32 length, const void *first)
 {
 	return length >= RPC_MIN_OCTETS && first &&
 	       rpcrdma_payload_ok(x->xid, true, first);
 }
 
-/* No region is exposed any more, or none was. */
+/* Return the actions once no MR is exposed (any more). */
 struct rpcrdma_step finish(struct rpcrdma_exchange *x, const void *first)
 {
 	const int octets = static_cast<int>(x->parts.octets);
@@ -156,7 +158,7 @@ struct rpcrdma_step finish(struct rpcrdma_exchange *x, const void *first)
 	}
 }
 
-/* Go on to @next, by way of an invalidation where there are regions. */
+/* Continue with @next, after an invalidation if there are MRs. */
 struct rpcrdma_step proceed(struct rpcrdma_exchange *x, stage next)
 {
 	go(x, next);
@@ -166,8 +168,9 @@ struct rpcrdma_step proceed(struct rpcrdma_exchange *x, stage next)
 }
 
 /*
- * A Reply that cannot be used, and asking again might bring another like it:
- * its RPC ends (DR 4.1.3, VT A.1), when its memory is out of the peer's reach.
+ * Refuse a Reply that cannot be used, when another attempt might bring another
+ * such Reply: its RPC ends (DR 4.1.3, VT A.1), once its memory is out of the
+ * peer's reach.
  */
 struct rpcrdma_step refuse(struct rpcrdma_exchange *x, u32 todo, int status,
 			   const char *reason)
@@ -202,7 +205,10 @@ int rpcrdma_exchange_begin_anew(struct rpcrdma_exchange *x,
 	switch (stage_of(x)) {
 	case stage::IDLE:
 	case stage::AGAIN:
-	/* The Reply has come, so no other can be taken for that of the next Call. */
+	/*
+	 * The Reply has arrived, so no other can be mistaken for the next
+	 * Call's.
+	 */
 	case stage::OVER:
 		break;
 	case stage::SENT:
@@ -213,7 +219,9 @@ int rpcrdma_exchange_begin_anew(struct rpcrdma_exchange *x,
 	default:
 		return -E_NOTCONN;
 	}
-	/* What an ERROR has ruled out holds for the connection it came on. */
+	/*
+	 * Limits learned from an ERROR hold for the connection it arrived on.
+	 */
 	if (!same)
 		x->recovery = {};
 	go(x, stage::IDLE);
@@ -225,7 +233,7 @@ void rpcrdma_exchange_sent(struct rpcrdma_exchange *x,
 {
 	x->conn = conn->cfg.number;
 	x->in_parts = in_parts;
-	/* Who claims it sees all of that. */
+	/* The context that claims the exchange sees all of these stores. */
 	__atomic_store_n(&x->state, static_cast<u8>(stage::SENT),
 			 __ATOMIC_RELEASE);
 }
@@ -242,7 +250,7 @@ bool rpcrdma_exchange_claim(struct rpcrdma_exchange *x,
 	return true;
 }
 
-/* Is it about nothing but its payload? */
+/* Return true if only the payload of the Reply must be processed. */
 static inline bool is_plain(const struct rpcrdma_exchange *x,
 			    const struct rpcrdma_rx *rx, bool bad,
 			    u32 inv_handle)
@@ -264,13 +272,13 @@ enum rpcrdma_claimed rpcrdma_exchange_claim_reply(
 	return RPCRDMA_CLAIMED_LAST;
 }
 
-/* The Responder has to know when this end is through with it (DR 4.1.2). */
+/* The Responder must be notified when this end has finished (DR 4.1.2). */
 struct rpcrdma_step rpcrdma_exchange_stray(const struct rpcrdma_rx *rx,
 					   bool bad)
 {
 	struct rpcrdma_step s = step(RPCRDMA_STEP_PUT);
 
-	/* For a bad one, the engine has seen to that when it arrived. */
+	/* For a bad one, the DONE was queued when it arrived. */
 	if (!bad && rpcrdma_reply_needs_done(rx))
 		s.todo |= RPCRDMA_STEP_DONE;
 	s.xid = rx->xid;
@@ -278,7 +286,7 @@ struct rpcrdma_step rpcrdma_exchange_stray(const struct rpcrdma_rx *rx,
 	return s;
 }
 
-/* A Reply that is about memory regions, or is a bad one */
+/* Process a Reply that has chunks or invalidates a handle, or is a bad one. */
 [[gnu::noinline]] static struct rpcrdma_step
 reply_by_chunks(struct rpcrdma_exchange *x, const struct rpcrdma_conn *conn,
 		const struct rpcrdma_arrival *a)
@@ -368,8 +376,8 @@ struct rpcrdma_step rpcrdma_exchange_invalidated(struct rpcrdma_exchange *x,
 		return finish(x, first);
 
 	/*
-	 * The RPC must not succeed while its memory is exposed. It is sent
-	 * again, or released, after the teardown.
+	 * The RPC must not succeed while its memory is exposed. It is
+	 * retransmitted, or released, after the teardown.
 	 */
 	if (was == stage::KEPT || was == stage::PROVIDED)
 		todo |= RPCRDMA_STEP_PUT;
@@ -389,7 +397,7 @@ struct rpcrdma_step rpcrdma_exchange_pulled(struct rpcrdma_exchange *x,
 		return step(0);
 
 	if (how == RPCRDMA_PULL_FAILED || how == RPCRDMA_PULL_SHORT) {
-		/* The connection's end lets the Responder know, too. */
+		/* The end of the connection notifies the Responder, too. */
 		go(x, stage::LOST);
 		s = step(RPCRDMA_STEP_CLOSE | RPCRDMA_STEP_LEAVE);
 		s.reason = how == RPCRDMA_PULL_FAILED ?

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The life of a connection: how it is made, what ends it, how it is taken down.
+ * The state machine of a connection: setup, close and teardown.
  *
- * One stage says how far it has come. Answers of the connection manager count in
- * the stage that asked; what ends a connection does so in each, once. Who makes it
- * finds out when he asks for the next thing to do, so that nobody else ever
- * touches what he has half made; the release waits for his end.
+ * A CM event is accepted only in the stage that is waiting for it; an event
+ * that ends the connection takes effect once, in any stage. The setup context
+ * learns of it when it asks for its next step, so no other context touches
+ * partly built resources. Teardown waits for setup to finish.
  */
 #include "internal.hh"
 
@@ -16,25 +16,28 @@ namespace
 {
 
 /*
- * Every step of getting a connection has an end: the connection manager's own
- * defaults notice a dead peer after up to a minute. Milliseconds.
+ * Every setup step has a time limit: the connection manager's own defaults
+ * notice a dead peer after up to a minute. Milliseconds.
  */
 constexpr u32 RESOLVE_MS = 5000;
 constexpr u32 CONNECT_MS = 20000;
 constexpr u32 OPEN_MS = 15000;
-/* For an opening that follows something else: a peer that answers is not slow. */
+/*
+ * Time limit for an opening after another message: a peer that responds is not
+ * slow.
+ */
 constexpr u32 ODD_MS = 1000;
 
-/* IBTA's reason 10: the peer knows a connection with the same numbers. */
+/* IBTA's reason 10: the peer has a connection with the same numbers. */
 constexpr int REJECTED_STALE = 10;
 
 constexpr const char *OVERDUE = "the peer did not finish opening in time";
 constexpr const char *ODD =
 	"the peer answers with something else than version 2";
 
-/* News that end a connection, wherever they meet it */
+/* The meaning of a CM event that ends a connection, in any stage */
 struct meaning {
-	enum rpcrdma_end end; /* NONE: it goes on */
+	enum rpcrdma_end end; /* NONE: it does not end */
 	int status;
 	const char *reason;
 };
@@ -53,12 +56,12 @@ constexpr meaning MEANINGS[] = {
 };
 static_assert(sizeof(MEANINGS) / sizeof(MEANINGS[0]) == RPCRDMA_NR_NEWS);
 
-/* What is skipped where there is no need of it */
+/* Conditions for a teardown step; otherwise it is skipped */
 enum class needs : u8 {
 	NOTHING,
 	QUEUE_PAIR,
 	STOPPED,   /* a queue pair that the device has stopped */
-	UNSTOPPED, /* a queue pair that the device refuses to stop */
+	UNSTOPPED, /* a queue pair that the device fails to stop */
 	POSTED,	   /* STOPPED, and something was posted */
 	HANDED,
 };
@@ -69,12 +72,13 @@ struct release_step {
 };
 
 /*
- * What uses something goes before it. The device is asked for its completions
- * before anything is ended, and is reset then: completions may be there before it
- * has stopped working on what they are for. Where it refuses to stop, it may
- * complete what is posted, and place data, until queue pair and completion queues
- * are destroyed: what is posted is ended after that. Regions and exposed Replies
- * outlive the queue pair, so that no peer reaches memory that was freed.
+ * The user of an object is torn down before the object. Completions are reaped
+ * from the device before any work is ended, and then the queue pair is reset:
+ * completions may be present before the device has stopped working on their
+ * Work Requests. If the device fails to stop, it may complete posted work, and
+ * place data, until the queue pair and completion queues are destroyed: posted
+ * work is ended after that. MRs and exposed Replies outlive the queue pair, so
+ * that no peer can access freed memory.
  */
 constexpr release_step RELEASES[] = {
 	{ RPCRDMA_RELEASE_MAKER, needs::NOTHING },
@@ -83,7 +87,7 @@ constexpr release_step RELEASES[] = {
 	{ RPCRDMA_RELEASE_STOP, needs::QUEUE_PAIR },
 	{ RPCRDMA_RELEASE_DRAIN, needs::STOPPED },
 	{ RPCRDMA_RELEASE_MESSAGES, needs::QUEUE_PAIR },
-	/* Before that, the connection manager may yet be at work on it. */
+	/* Earlier, the connection manager may still be using the queue pair. */
 	{ RPCRDMA_RELEASE_RESET, needs::POSTED },
 	{ RPCRDMA_RELEASE_POSTED, needs::STOPPED },
 	{ RPCRDMA_RELEASE_WAITING, needs::QUEUE_PAIR },
@@ -95,7 +99,9 @@ constexpr release_step RELEASES[] = {
 	{ RPCRDMA_RELEASE_EXPOSED, needs::NOTHING },
 	{ RPCRDMA_RELEASE_BUFFERS, needs::NOTHING },
 	{ RPCRDMA_RELEASE_DOMAIN, needs::NOTHING },
-	/* With the last one a device can go whose removal waits for that. */
+	/*
+	 * The last ID permits the removal of the device, which waits for that.
+	 */
 	{ RPCRDMA_RELEASE_ID, needs::NOTHING },
 	{ RPCRDMA_RELEASE_GONE, needs::NOTHING },
 	{ RPCRDMA_RELEASE_TELL, needs::HANDED },
@@ -113,7 +119,7 @@ bool release_needed(needs needed, const struct rpcrdma_life *life, bool qp,
 	case needs::STOPPED:
 		return qp && !life->unstopped;
 	case needs::UNSTOPPED:
-		/* The queue pair is gone by then. */
+		/* The queue pair is destroyed by then. */
 		return life->unstopped;
 	case needs::POSTED:
 		return qp && !life->unstopped && posted;
@@ -152,7 +158,7 @@ struct rpcrdma_make_step make(enum rpcrdma_make what, u32 ms)
 
 struct rpcrdma_make_step wait(struct rpcrdma_life *life, u32 ms)
 {
-	/* What has been answered was taken note of. */
+	/* An answer received so far has been processed. */
 	life->settled = false;
 	return make(RPCRDMA_MAKE_WAIT, ms);
 }
@@ -166,7 +172,10 @@ struct rpcrdma_make_step ask(struct rpcrdma_life *life,
 	return make(what, ms);
 }
 
-/* A peer that was never connected to has said nothing, but that it is away. */
+/*
+ * Return the peer's answer. A peer that was never connected has not answered,
+ * unless it did not accept.
+ */
 enum rpcrdma_answer answer_of(const struct rpcrdma_life *life,
 			      const struct rpcrdma_conn *conn)
 {
@@ -177,14 +186,14 @@ enum rpcrdma_answer answer_of(const struct rpcrdma_life *life,
 		       RPCRDMA_ANSWER_NOT_YET;
 }
 
-/* Return true if another version may do where this one has brought @answer. */
+/* Return true if another version may succeed after @answer. */
 bool speaks_against_version(enum rpcrdma_answer answer)
 {
 	return answer == RPCRDMA_ANSWER_NONE || answer == RPCRDMA_ANSWER_LOST ||
 	       answer == RPCRDMA_ANSWER_REFUSED || answer == RPCRDMA_ANSWER_ODD;
 }
 
-/* The maker is through, and there is no connection. */
+/* End setup without a connection. */
 struct rpcrdma_make_step give_up(const struct rpcrdma_life *life,
 				 const struct rpcrdma_conn *conn)
 {
@@ -197,7 +206,7 @@ struct rpcrdma_make_step give_up(const struct rpcrdma_life *life,
 	return m;
 }
 
-/* What he was to do did not succeed, or not in time. */
+/* Handle a setup step that failed, or timed out. */
 struct rpcrdma_make_step fail(struct rpcrdma_life *life,
 			      const struct rpcrdma_conn *conn, int result)
 {
@@ -241,7 +250,7 @@ struct rpcrdma_make_step make_client(struct rpcrdma_life *life)
 	case RPCRDMA_STAGE_OPENING:
 		return wait(life, life->odd ? ODD_MS : OPEN_MS);
 	default:
-		/* From here on its end is told to the transport. */
+		/* From now on the transport is notified of the close. */
 		life->handed = true;
 		return make(RPCRDMA_MAKE_END, 0);
 	}
@@ -254,7 +263,9 @@ struct rpcrdma_make_step make_server(struct rpcrdma_life *life)
 		return ask(life, RPCRDMA_STAGE_PREPARING, RPCRDMA_MAKE_OBJECTS,
 			   0);
 	case RPCRDMA_STAGE_PREPARING:
-		/* The client may be quicker than the news that it is there. */
+		/*
+		 * The client's first message may precede the ESTABLISHED event.
+		 */
 		life->may_send = true;
 		return ask(life, RPCRDMA_STAGE_CONNECTING, RPCRDMA_MAKE_ACCEPT,
 			   OPEN_MS);
@@ -263,7 +274,7 @@ struct rpcrdma_make_step make_server(struct rpcrdma_life *life)
 	}
 }
 
-/* Errnos and what tasks are told for them; those that are not here: -ENOTCONN */
+/* Errnos, and those with which tasks are woken; all others: -ENOTCONN */
 struct told {
 	int status, as;
 };
@@ -281,13 +292,13 @@ constexpr told TOLD[] = {
 	{ E_NOBUFS, E_NOBUFS },
 	{ E_NOMEM, E_NOBUFS },
 	/*
-	 * A device or an address comes again. After ENETUNREACH, sunrpc ends the
+	 * A device or an address may return. After ENETUNREACH, sunrpc ends the
 	 * RPCs of a mount in a container, even of a hard one, as if the network
 	 * itself were lost.
 	 */
 	{ E_NODEV, E_HOSTUNREACH },
 	{ E_ADDRNOTAVAIL, E_HOSTUNREACH },
-	/* Of this end: its addresses, its device, its settings */
+	/* Errors of this end: its addresses, its device, its settings */
 	{ E_INVAL, E_PROTO },
 	{ E_ACCES, E_PROTO },
 	{ E_PERM, E_PROTO },
@@ -295,10 +306,10 @@ constexpr told TOLD[] = {
 	{ E_OPNOTSUPP, E_PROTO },
 };
 
-/* When a step of a client's connection is left out */
+/* Conditions for a reconnect step */
 enum class when : u8 {
 	ALWAYS,
-	UNOPENED, /* the peer took one, and did not open it with that version */
+	UNOPENED, /* the peer accepted one, but did not open it */
 	MADE,
 	ENDED, /* made, and no longer open */
 };
@@ -309,12 +320,13 @@ struct link_step {
 };
 
 /*
- * Nothing is left of the old connection when the new one is made. Who sends has that
- * before it is said to be there. Only then is it looked at whether it has ended: an
- * end that came before found another one's transport, and told nobody. Tasks wake
- * while nobody can send: one that has sent waits for its Reply on the same queue as
- * they do, and woken there would send its Call a second time, which ends the
- * connection.
+ * The old connection is fully torn down before a new one is created. The new
+ * endpoint is installed for senders before the xprt is marked connected, and
+ * only afterwards is it checked whether the endpoint has already closed: a
+ * close before that point found a different endpoint installed and notified
+ * nothing. Tasks are woken while senders are still blocked: a task that has
+ * sent waits for its Reply on the same queue, and if woken there would send its
+ * Call a second time, which ends the connection.
  */
 constexpr link_step CONNECTS[] = {
 	{ RPCRDMA_LINK_FORGET, when::ALWAYS },
@@ -384,8 +396,9 @@ struct rpcrdma_life_step rpcrdma_life_news(struct rpcrdma_life *life,
 
 	if (m.end != RPCRDMA_END_NONE) {
 		/*
-		 * Nobody refused: the peer has yet to forget a connection that
-		 * had the same numbers, before this end was started anew.
+		 * Not a refusal: the peer still holds state for an old
+		 * connection with the same numbers, from before this host
+		 * restarted (IB CM "stale connection").
 		 */
 		const bool stale = news == RPCRDMA_NEWS_REJECTED &&
 				   rejection == REJECTED_STALE;
@@ -400,7 +413,10 @@ struct rpcrdma_life_step rpcrdma_life_news(struct rpcrdma_life *life,
 		life->settled = true;
 		return { RPCRDMA_LIFE_WAKE, nullptr };
 	}
-	/* A server may be open before that: its client was quicker. */
+	/*
+	 * A server may be open before the event: its client's message was
+	 * faster.
+	 */
 	if (life->stage == RPCRDMA_STAGE_OPEN)
 		life->met = true;
 	if (life->stage != RPCRDMA_STAGE_CONNECTING)
@@ -426,9 +442,10 @@ struct rpcrdma_life_step rpcrdma_life_opened(struct rpcrdma_life *life)
 struct rpcrdma_life_step rpcrdma_life_overdue(struct rpcrdma_life *life)
 {
 	/*
-	 * The client's confirmation was lost, and the connection manager would report
-	 * the client as unreachable in the end. Not reported any earlier: a disconnect
-	 * soon afterwards would wait until the connection manager stops asking for it.
+	 * The client's confirmation was lost, and the connection manager would
+	 * finally report the client as unreachable. Do not confirm earlier: a
+	 * disconnect soon afterwards would wait until the connection manager
+	 * stops retransmitting its reply.
 	 */
 	if (life->stage == RPCRDMA_STAGE_OPEN && !life->client && !life->met)
 		return { RPCRDMA_LIFE_CONFIRM, nullptr };
@@ -437,7 +454,7 @@ struct rpcrdma_life_step rpcrdma_life_overdue(struct rpcrdma_life *life)
 	return close(life, RPCRDMA_END_WAITED, -E_NOTCONN, OVERDUE);
 }
 
-/* A message may be quicker than the news that the connection is there. */
+/* A message may precede the ESTABLISHED event. */
 struct rpcrdma_life_step rpcrdma_life_odd(struct rpcrdma_life *life)
 {
 	if (life->stage != RPCRDMA_STAGE_CONNECTING &&
@@ -451,9 +468,10 @@ struct rpcrdma_life_step rpcrdma_life_odd(struct rpcrdma_life *life)
 }
 
 /*
- * A client that is refused: the connection manager stops the queue pair first, and
- * then says why. A queue pair that stops before this end closes it was stopped by the
- * peer's disconnect: a failure would have completed a Work Request of its own.
+ * When a client is rejected, the connection manager stops the queue pair first,
+ * and then reports the reason. A queue pair that stops before this end closes
+ * it was stopped by the peer's disconnect: a failure would have completed a
+ * Work Request of its own.
  */
 struct rpcrdma_life_step rpcrdma_life_failed(struct rpcrdma_life *life,
 					     enum rpcrdma_failure failure,
@@ -480,11 +498,14 @@ struct rpcrdma_make_step rpcrdma_life_make(struct rpcrdma_life *life,
 					   const struct rpcrdma_conn *conn,
 					   int result)
 {
-	/* The answer may have come when he had just ceased to wait. */
+	/* The answer may have arrived just after the wait timed out. */
 	if (result == -E_TIMEDOUT && life->settled)
 		result = 0;
 	if (closing(life)) {
-		/* A server is through; who closed it has told why. */
+		/*
+		 * A server's setup ends; the context that closed it has logged
+		 * the cause.
+		 */
 		return life->client ? give_up(life, conn) :
 				      make(RPCRDMA_MAKE_END, 0);
 	}
@@ -494,7 +515,7 @@ struct rpcrdma_make_step rpcrdma_life_make(struct rpcrdma_life *life,
 	struct rpcrdma_make_step m = life->client ? make_client(life) :
 						    make_server(life);
 
-	/* How long a peer that is there may take to open is not the caller's choice. */
+	/* The time for a peer's opening is not configurable by the caller. */
 	if (life->limit_ms && life->stage < RPCRDMA_STAGE_OPENING)
 		m.ms = min_u32(m.ms, life->limit_ms);
 	return m;
@@ -504,7 +525,7 @@ enum rpcrdma_release rpcrdma_life_release(struct rpcrdma_life *life, bool qp,
 					  bool posted, int result)
 {
 	if (result && !life->unstopped) {
-		/* A device may refuse while it ends the connection by itself. */
+		/* A device may fail while it disconnects by itself. */
 		if (++life->stops < RPCRDMA_STOP_TRIES) {
 			life->released--;
 			return RPCRDMA_RELEASE_PAUSE;
@@ -516,7 +537,7 @@ enum rpcrdma_release rpcrdma_life_release(struct rpcrdma_life *life, bool qp,
 
 		if (!release_needed(r.needed, life, qp, posted))
 			continue;
-		/* No completion comes any more. */
+		/* No more completions arrive. */
 		if (r.needed == needs::UNSTOPPED)
 			life->unstopped = false;
 		if (r.what == RPCRDMA_RELEASE_GONE)
@@ -546,7 +567,7 @@ struct rpcrdma_link_step rpcrdma_link_next(struct rpcrdma_link_walk *walk,
 	return {
 		.what = walk->close ? next_of(CLOSES, walk, open) :
 				      next_of(CONNECTS, walk, open),
-		/* Those who wait find a connection when they try again. */
+		/* The waiting tasks find a connection when they retry. */
 		.status = walk->status ? rpcrdma_connect_status(walk->status) :
 					 -E_AGAIN,
 	};
