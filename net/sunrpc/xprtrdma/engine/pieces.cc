@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The octets of a message, piece by piece. At its Requester: which memory a Call
- * offers in chunks. At its Responder: where the octets of a Call with Read chunks
- * come from, and where those of a Reply go.
+ * Iterators over the ranges of a message. At its Requester: the memory that a
+ * Call provides in chunks. At its Responder: the sources of a Call with Read
+ * chunks, and the destinations of a Reply.
  */
 #include "internal.hh"
 
@@ -12,7 +12,7 @@ namespace rpcrdma
 namespace
 {
 
-/* What comes next, of rpcrdma_pieces.next; zero is the beginning. */
+/* Values of rpcrdma_pieces.next; zero is the beginning. */
 enum class walk : u8 {
 	STREAM,
 	ITEM,
@@ -25,14 +25,14 @@ walk walk_of(const struct rpcrdma_pieces *at)
 	return static_cast<walk>(at->next);
 }
 
-/* What a Call offers, a bit for each range, in wire order */
+/* The ranges that a Call provides, a bit for each, in wire order */
 enum : u32 {
-	OFFER_MESSAGE = 1,	/* at Position Zero, */
-	OFFER_MESSAGE_TAIL = 2, /* ... what lies behind its argument, */
+	OFFER_MESSAGE = 1,	/* at Position Zero */
+	OFFER_MESSAGE_TAIL = 2, /* the rest of it, after its argument */
 	OFFER_ARGUMENT = 4,
 	OFFER_RESULT = 8,
 	OFFER_REPLY = 16,
-	OFFER_REPLY_TAIL = 32, /* what lies behind the result */
+	OFFER_REPLY_TAIL = 32, /* the rest of the Reply, after the result */
 	OFFER_LAST = 64,
 	OFFER_END = 128
 };
@@ -42,13 +42,13 @@ void go(struct rpcrdma_pieces *at, walk next)
 	at->next = static_cast<u8>(next);
 }
 
-/* The Position Zero Read chunk, or null: the stream came inline. */
+/* Return the Position Zero Read chunk, or null if the stream came inline. */
 const struct rpcrdma_chunk *position_zero(const struct rpcrdma_rx *rx)
 {
 	return rx->format == RPCRDMA_SPECIAL ? &rx->lists.reads[0] : nullptr;
 }
 
-/* Octets of the message that the items were taken out of */
+/* Return the length of the message that the items were removed from. */
 u32 stream_octets(const struct rpcrdma_rx *rx)
 {
 	const struct rpcrdma_chunk *chunk = position_zero(rx);
@@ -56,7 +56,7 @@ u32 stream_octets(const struct rpcrdma_rx *rx)
 	return chunk ? chunk->length : rx->total_length;
 }
 
-/* The item of that index, or null behind the last one */
+/* Return the item of that index, or null after the last one. */
 const struct rpcrdma_chunk *item_at(const struct rpcrdma_rx *rx, u32 index)
 {
 	index += position_zero(rx) ? 1 : 0;
@@ -74,8 +74,9 @@ u32 octets_of(const struct rpcrdma_room &room)
 }
 
 /*
- * All that a Call offers. A message that ends with its data has nothing behind that,
- * and with an argument goes its roundup, which begins the tail (4.3.4.4).
+ * Return the ranges that a Call provides. A message that ends with its data has
+ * no range after it, and an argument is provided with its roundup, which begins
+ * the tail (4.3.4.4).
  */
 u32 offers_of(const struct rpcrdma_offers *at)
 {
@@ -100,7 +101,7 @@ u32 offers_of(const struct rpcrdma_offers *at)
 	return offers;
 }
 
-/* The ranges of a whole message, or of one around its data: @step is one of them. */
+/* Return the range @step, of a complete message, or of one around its data. */
 [[gnu::noinline]] int offer_message(const struct rpcrdma_offers *at, u32 step,
 				    struct rpcrdma_lists *lists,
 				    struct rpcrdma_offer *offer)
@@ -137,8 +138,8 @@ u32 offers_of(const struct rpcrdma_offers *at)
 using namespace rpcrdma;
 
 /*
- * Around data that has a chunk of its own, a message is in two ranges, or one if
- * nothing lies behind that. The first range of a chunk begins it.
+ * Around data that has a chunk of its own, a message is in two ranges, or one
+ * if nothing follows the data. The first range of a chunk begins it.
  */
 int rpcrdma_offer_next(struct rpcrdma_offers *at, struct rpcrdma_lists *lists,
 		       struct rpcrdma_offer *offer)
@@ -188,9 +189,9 @@ const struct rpcrdma_chunk *rpcrdma_call_only_item(const struct rpcrdma_rx *rx,
 
 /*
  * The stream up to an item's position, the item, its roundup, which is not in
- * the chunk (4.3.5), and so on to the stream's end. That each position is within
- * the message has been seen to before the Call was delivered; were it not, the
- * pieces would still be rpcrdma_call_octets() together.
+ * the chunk (4.3.5), and so on to the stream's end. Each position was checked
+ * to be within the message before the Call was delivered; without that, the
+ * ranges would still have a total length of rpcrdma_call_octets().
  */
 bool rpcrdma_call_next(const struct rpcrdma_rx *rx, struct rpcrdma_pieces *at,
 		       struct rpcrdma_piece *piece)
@@ -246,8 +247,8 @@ enum rpcrdma_refusal rpcrdma_call_refusal(const struct rpcrdma_rx *rx,
 }
 
 /*
- * An item at the end of a Reply may lack its roundup, which is left out with
- * the item.
+ * An item at the end of a Reply may lack its roundup, which is omitted with the
+ * item.
  */
 bool rpcrdma_reply_next(const struct rpcrdma_reply *reply,
 			const struct rpcrdma_reply_plan *plan,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Receiving: from the octets of one message to a verdict about it. Everything
- * a peer can say is judged here.
+ * Receiving: from the bytes of one message to a verdict about it. All input
+ * from a peer is validated here.
  */
 #include "codec.hh"
 #include "continuation.hh"
@@ -19,12 +19,12 @@ namespace
 
 using verdict = enum rpcrdma_verdict;
 
-/* Octets of a direction word's place in an RPC message, and its values */
+/* Offset in bytes of the direction word in an RPC message, and its values */
 constexpr u32 RPC_OFF_DIRECTION = 4;
 constexpr u32 RPC_CALL = 0;
 constexpr u32 RPC_REPLY = 1;
 
-/* One version 2 message on its way through the checks */
+/* One version 2 message that is being checked */
 struct message {
 	struct rpcrdma_conn *conn;
 	const void *octets;
@@ -47,7 +47,7 @@ struct message {
 		return { prefix.xid, prefix.flags & RDMA2_F_RESPONSE };
 	}
 
-	/* What follows the prefix */
+	/* Return the reader for what follows the prefix. */
 	xdr_reader body() const
 	{
 		return { octets, length, RPCRDMA_V2_PREFIX };
@@ -60,7 +60,10 @@ verdict drop(struct rpcrdma_conn *conn)
 	return RPCRDMA_RX_DONE;
 }
 
-/* Tell the sender of a Call, a CONNPROP or a message of unknown type. */
+/*
+ * Send an ERROR to the sender of a Call, a CONNPROP or a message of unknown
+ * type.
+ */
 void answer(const message &m, fault wrong)
 {
 	push_pending(m.conn, m.prefix.xid, RDMA2_ERROR, wrong.code, wrong.arg,
@@ -68,10 +71,10 @@ void answer(const message &m, fault wrong)
 }
 
 /*
- * The Responder keeps the memory of Read chunks until the DONE, so one is due for a
- * Reply that has any, even if this end cannot use it (DR 4.1.2, 4.1.3). The lists may
- * be what is wrong with it: that the first one is not empty is all that is looked at.
- * A handle is only named where the Reply is in the chunk (WP 6).
+ * Queue the DONE for a Reply that has a Read chunk, even if this end cannot use
+ * the Reply: the Responder keeps the memory of Read chunks until the DONE (DR
+ * 4.1.2, 4.1.3). The lists may be invalid, so only the presence of the first
+ * one is checked. A handle is named only if the Reply is in the chunk (WP 6).
  */
 void done_with_reply(const message &m)
 {
@@ -88,9 +91,9 @@ void done_with_reply(const message &m)
 }
 
 /*
- * A message that should have conveyed an RPC message, or a part of one, cannot
- * be used: refuse a Call, report a Reply (WP 7). What follows of its
- * sequence goes the same way.
+ * Handle a message that should have conveyed an RPC message, or a part of one,
+ * and cannot be used: refuse a Call, report a Reply (WP 7). The rest of its
+ * continued message is discarded, too.
  */
 verdict refuse(const message &m, fault wrong)
 {
@@ -111,8 +114,9 @@ verdict refuse(const message &m, fault wrong)
 }
 
 /*
- * A Call, or a part of one, came between the parts of another message: both
- * are lost (WP 6). Two Calls of one xid are answered by one ERROR.
+ * Handle a Call, or a message of a continued one, that arrived between the
+ * messages of another: both are lost (WP 6). Two Calls of one xid are answered
+ * by one ERROR.
  */
 verdict broken_by_call(const message &m)
 {
@@ -131,7 +135,7 @@ verdict broken_by_call(const message &m)
 	return RPCRDMA_RX_BAD_REPLY;
 }
 
-/* What this end takes in a Call's chunk lists (WP 5) */
+/* Return this end's limits for a Call's chunk lists (WP 5). */
 list_limits call_limits(const struct rpcrdma_conn *conn)
 {
 	const struct rpcrdma_props *own = &conn->cfg.props;
@@ -149,7 +153,9 @@ list_limits call_limits(const struct rpcrdma_conn *conn)
 	};
 }
 
-/* Returned Write and Reply chunks are this end's own: nothing is too large. */
+/*
+ * Returned Write and Reply chunks are this end's own: no length is too large.
+ */
 constexpr list_limits REPLY_LIMITS = {
 	.reads = RPCRDMA_MAX_READ_CHUNKS,
 	.writes = RPCRDMA_MAX_WRITE_CHUNKS,
@@ -166,14 +172,16 @@ fault decode_lists(const message &m, xdr_reader &in)
 	const list_limits limits = call_limits(m.conn);
 	const fault wrong = v2::decode_lists(in, limits, &m.rx->lists);
 
-	/* No chunks to write to, and no other way for a large Reply (7.3.2) */
+	/*
+	 * No chunks to write to, and no other method for a large Reply (7.3.2)
+	 */
 	if (wrong.code == RDMA2_ERR_WRITE_CHUNKS && !limits.writes &&
 	    !may_continue_replies(m.conn, m.conn->cfg.client))
 		return { RDMA2_ERR_REPLY_RESOURCE };
 	return wrong;
 }
 
-/* A Call or Reply is whole: the last of what there is to check */
+/* Make the last checks of a Call or Reply that is complete. */
 verdict deliver(const message &m, enum rpcrdma_format format, u32 stream,
 		u32 total)
 {
@@ -192,7 +200,10 @@ verdict deliver(const message &m, enum rpcrdma_format format, u32 stream,
 	return RPCRDMA_RX_CALL;
 }
 
-/* Does the direction of an RPC message agree with its header (6.2.2.1)? */
+/*
+ * Return true if the direction of an RPC message agrees with its header
+ * (6.2.2.1).
+ */
 bool direction_ok(const message &m, u32 offset)
 {
 	return load_word(m.octets, offset) ==
@@ -201,7 +212,7 @@ bool direction_ok(const message &m, u32 offset)
 
 /*
  * Compare the start of an RPC message with its header, as far as it is in this
- * payload: the direction may be left for the second part.
+ * payload: the direction may be in the second message of a continued one.
  */
 bool payload_start_ok(const message &m, u32 offset, u32 octets)
 {
@@ -220,7 +231,7 @@ verdict receive_msg(const message &m)
 	const bool in_sequence = sequence_open(conn, seq);
 	const bool is_part = more || in_sequence;
 	xdr_reader in = m.body();
-	u32 before = 0; /* octets of earlier parts */
+	u32 before = 0; /* bytes of earlier messages */
 
 	if (const fault wrong = decode_lists(m, in))
 		return refuse(m, wrong);
@@ -233,7 +244,9 @@ verdict receive_msg(const message &m)
 	rx->payload_length = in.left();
 
 	if (is_part) {
-		/* A client says in BRS whether it takes reverse ones. */
+		/*
+		 * A client announces in BRS whether it accepts reverse Calls.
+		 */
 		if (!m.response() && conn->cfg.client &&
 		    conn->cfg.props.brs < RDMA2_RVRSDIR_CONT)
 			return refuse(m, { RDMA2_ERR_INVAL_CONT });
@@ -260,7 +273,10 @@ verdict receive_msg(const message &m)
 		return deliver(m, RPCRDMA_INLINE, rx->total_length,
 			       rx->total_length);
 
-	/* It cannot wrap: one summand is within this, the other a Receive. */
+	/*
+	 * It cannot wrap: one summand is within this limit, the other a
+	 * Receive.
+	 */
 	if (rx->total_length > conn->cfg.props.reassembly)
 		return refuse(m, { RDMA2_ERR_INVAL_CONT });
 
@@ -276,8 +292,8 @@ verdict receive_msg(const message &m)
 }
 
 /*
- * Can this end pull the Reply that is in the Read chunk of @m? It said whether
- * it does, and how much.
+ * Return true if this end can pull the Reply that is in the Read chunk of @m.
+ * It has announced whether it can, and its limits.
  */
 bool pull_ok(const message &m, u32 pushed)
 {
@@ -297,7 +313,7 @@ bool pull_ok(const message &m, u32 pushed)
 	return true;
 }
 
-/* A Reply whose Payload stream is in memory (4.4.3, WP 8) */
+/* Receive a Reply the Payload stream of which is in memory (4.4.3, WP 8). */
 verdict receive_special_reply(const message &m)
 {
 	const struct rpcrdma_lists *lists = &m.rx->lists;
@@ -325,7 +341,7 @@ verdict receive_nomsg(const message &m)
 		return refuse(m, wrong);
 	if (m.response())
 		return receive_special_reply(m);
-	/* deliver() sees whether it is a Position Zero Read chunk. */
+	/* deliver() checks whether it is a Position Zero Read chunk. */
 	stream = lists->nr_reads ? lists->reads[0].length : 0;
 	if (stream < RPC_MIN_OCTETS)
 		return refuse(m, { RDMA2_ERR_BAD_XDR });
@@ -333,8 +349,9 @@ verdict receive_nomsg(const message &m)
 }
 
 /*
- * Is a message without RDMA2_F_MORE an RPC message of its own, and not the last
- * part of one? It begins as the first part would.
+ * Return true if a message without RDMA2_F_MORE is an RPC message of its own,
+ * and not the last one of a continued message. In that case it begins like a
+ * first one.
  */
 bool is_whole_message(const message &m)
 {
@@ -347,8 +364,9 @@ bool is_whole_message(const message &m)
 }
 
 /*
- * Is @m a part of a sequence that was refused (7.1.3)? Its sender may also have
- * left the rest unsent, and begun anew with the same xid: that is not lost.
+ * Return true if @m belongs to a continued message that was refused (7.1.3).
+ * Its sender may also have left the rest unsent, and started again with the
+ * same xid: that message is not lost.
  */
 bool is_discarded(const message &m)
 {
@@ -363,7 +381,7 @@ bool is_discarded(const message &m)
 	return !is_whole_message(m);
 }
 
-/* RDMA2_MSG, and RDMA2_NOMSG that is not a grant */
+/* Receive RDMA2_MSG, and RDMA2_NOMSG that is not a credit grant. */
 verdict receive_rpc(const message &m)
 {
 	struct rpcrdma_conn *conn = m.conn;
@@ -398,8 +416,8 @@ verdict receive_rpc(const message &m)
 }
 
 /*
- * Is a RDMA2_NOMSG a grant (6.3.2, WP 2)? With an xid it is not, and neither
- * is one that ends too early.
+ * Return true if a RDMA2_NOMSG is a credit grant (6.3.2, WP 2). With an xid it
+ * is not, nor if it is too short.
  */
 bool is_grant(const message &m)
 {
@@ -415,7 +433,7 @@ verdict receive_grant(const message &m)
 {
 	struct rpcrdma_conn *conn = m.conn;
 
-	/* Whatever is wrong with it, it asks for no answer. */
+	/* Even if it is invalid, it must not be answered. */
 	conn->grants_unreplaced++;
 	if (m.prefix.flags & (RDMA2_F_RESPONSE | RDMA2_F_MORE | RDMA2_F_TPMORE))
 		return drop(conn);
@@ -423,7 +441,10 @@ verdict receive_grant(const message &m)
 	return RPCRDMA_RX_DONE;
 }
 
-/* One for which no Reply waits is dropped (DR 4.1.3): a second one, say. */
+/*
+ * Receive a DONE. One for which no Reply waits is dropped (DR 4.1.3): a second
+ * one, for example.
+ */
 verdict receive_done(const message &m)
 {
 	struct rpcrdma_exposure *exposure;
@@ -440,8 +461,8 @@ verdict receive_done(const message &m)
 }
 
 /*
- * The peer does not take our properties: it goes on with what holds for an
- * end that has said nothing, and so do we (WP 4).
+ * Handle the refusal of this end's properties: the peer continues with the
+ * defaults of an end that announced nothing, and so does this end (WP 4).
  */
 void own_props_refused(struct rpcrdma_conn *conn)
 {
@@ -454,16 +475,16 @@ void own_props_refused(struct rpcrdma_conn *conn)
 	/* Receives have the default size in any case, Sends may be smaller. */
 	*own = DEFAULT_PROPS;
 	own->sbsiz = sbsiz;
-	/* A server's memory is counted by what it announced. */
+	/* A server's memory is charged by the length that it announced. */
 	if (!conn->cfg.client)
 		own->reassembly = reassembly;
 }
 
 /*
- * Is an ERROR with xid 0 about own CONNPROP? A client hears of that before its opening
- * is over. A server's is over when it sends its CONNPROP, but what its client says of
- * that comes before any Call of the client's; and without a Call of its own, an ERROR
- * answers nothing else.
+ * Return true if an ERROR with xid 0 is about this end's CONNPROP. A client
+ * receives it before its opening is complete. A server's opening is complete
+ * when it sends its CONNPROP, but an ERROR about it arrives before any Call of
+ * the client; and without a Call of this end, an ERROR answers nothing else.
  */
 bool about_own_props(const struct rpcrdma_conn *conn)
 {
@@ -493,8 +514,8 @@ verdict receive_error(const message &m)
 		return drop(conn);
 
 	/*
-	 * Codes that nobody defined are dropped (7), and so is ERR_VERS: it
-	 * has a form of its own, and its time is over.
+	 * Undefined codes are dropped (7), and so is ERR_VERS: it has a form of
+	 * its own, and is valid only in the opening.
 	 */
 	error = find_error(code);
 	if (!error || code == RDMA2_ERR_VERS ||
@@ -524,7 +545,7 @@ verdict receive_connprop(const message &m)
 	struct rpcrdma_conn *conn = m.conn;
 	xdr_reader in = m.body();
 
-	/* Not answered with RESPONSE set: only its sender could be meant. */
+	/* Not answered if RESPONSE is set: only its sender could be meant. */
 	if (conn->props_received) {
 		if (m.response())
 			return drop(conn);
@@ -539,7 +560,7 @@ verdict receive_connprop(const message &m)
 	}
 	conn->answered = 1;
 
-	/* A refused part still counts: the opening goes on without it. */
+	/* A refused CONNPROP still counts: the opening continues without it. */
 	if (m.response())
 		drop(conn);
 	else if (m.flag(RDMA2_F_MORE))
@@ -547,7 +568,7 @@ verdict receive_connprop(const message &m)
 	else if (const fault wrong = decode_props(in, &conn->staged))
 		answer(m, wrong);
 
-	/* The server answers the first part with its own (WP 4). */
+	/* The server answers the first CONNPROP with its own (WP 4). */
 	conn->props_due = 1;
 	if (!m.flag(RDMA2_F_TPMORE))
 		conn->props_received = 1;
@@ -562,7 +583,7 @@ verdict receive_unknown(const message &m)
 	return RPCRDMA_RX_DONE;
 }
 
-/* By header type */
+/* Receive a message by its header type. */
 verdict receive_type(const message &m)
 {
 	switch (m.prefix.htype) {
@@ -605,7 +626,7 @@ verdict receive_v2(struct rpcrdma_conn *conn, const void *msg, u32 length,
 	return receive_type(m);
 }
 
-/* Is a client's first answer ERR_VERS? The rule is WP 1's. */
+/* Return true if a client's first answer is ERR_VERS, by the rule of WP 1. */
 bool is_err_vers(span<v1::ERR_VERS_OCTETS> msg)
 {
 	return msg.word<v1::OFF_VERS>() == RPCRDMA_VERS_2 &&
@@ -615,8 +636,8 @@ bool is_err_vers(span<v1::ERR_VERS_OCTETS> msg)
 }
 
 /*
- * The peer has no version 2: go on with version 1 if that is allowed here and
- * there (WP 4).
+ * Handle a peer without version 2: continue with version 1 if both ends permit
+ * that (WP 4).
  */
 void refused_version(struct rpcrdma_conn *conn, span<v1::ERR_VERS_OCTETS> msg)
 {
@@ -634,8 +655,8 @@ void refused_version(struct rpcrdma_conn *conn, span<v1::ERR_VERS_OCTETS> msg)
 }
 
 /*
- * The first messages decide on the version (4.2.3, WP 1). Returns whether
- * @msg is still to be looked at.
+ * Choose the version by the first messages (4.2.3, WP 1). Returns true if @msg
+ * is to be processed.
  */
 [[gnu::noinline]] bool choose_version(struct rpcrdma_conn *conn,
 				      span<v2::COMMON_OCTETS> msg, u32 length)
@@ -674,8 +695,9 @@ void refused_version(struct rpcrdma_conn *conn, span<v1::ERR_VERS_OCTETS> msg)
 }
 
 /*
- * Count a message. False: the peer may not send it, and the connection closes. One of
- * version 1 that sends too much, the device stops.
+ * Count a message. Returns false if the peer had no credit for it, which closes
+ * the connection. A peer of version 1 that sends too much is stopped by the
+ * device.
  */
 [[gnu::always_inline]] inline bool count_message(struct rpcrdma_conn *conn)
 {
@@ -689,9 +711,10 @@ void refused_version(struct rpcrdma_conn *conn, span<v1::ERR_VERS_OCTETS> msg)
 }
 
 /*
- * Is it what nearly all messages are: an RPC message as a whole, without chunks,
- * that begins as it must, while nothing else is under way and nobody waits? With such
- * a one nothing can be wrong of what the others are looked at for, but its credits.
+ * Fast-path test: return true for a complete RPC message without chunks whose
+ * first words match its header, received while no continued message is in
+ * progress and no sender is short of credits. Only the credit fields of such a
+ * message still need checking.
  */
 [[gnu::always_inline]] inline bool is_plain(const struct rpcrdma_conn *conn,
 					    const void *msg, u32 length)
@@ -699,7 +722,7 @@ void refused_version(struct rpcrdma_conn *conn, span<v1::ERR_VERS_OCTETS> msg)
 	constexpr u32 lists = RPCRDMA_V2_PREFIX + sizeof(u32);
 	constexpr u32 payload = v2::PLAIN_HEADER_OCTETS;
 
-	/* The flag of a Reply is the word that its RPC message has for that. */
+	/* The flag of a Reply equals the direction word of its RPC message. */
 	static_assert(+RDMA2_F_RESPONSE == RPC_REPLY && !RPC_CALL);
 	static_assert(!RDMA2_MSG);
 	if (!is_settled(conn) || (conn->rx_open || conn->nr_discard) ||
@@ -709,7 +732,7 @@ void refused_version(struct rpcrdma_conn *conn, span<v1::ERR_VERS_OCTETS> msg)
 	const span<payload + RPC_MIN_OCTETS> m{ msg };
 	const u32 flags = m.word<v2::OFF_FLAGS>();
 
-	/* Not every client takes Calls. */
+	/* Not every client accepts Calls. */
 	if (!flags && conn->cfg.client &&
 	    conn->cfg.props.brs == RDMA2_RVRSDIR_NONE)
 		return false;
@@ -722,7 +745,7 @@ void refused_version(struct rpcrdma_conn *conn, span<v1::ERR_VERS_OCTETS> msg)
 	       m.word<payload + RPC_OFF_DIRECTION>() == flags;
 }
 
-/* Take one of these. */
+/* Receive a message for which is_plain() returned true. */
 [[gnu::always_inline]] inline verdict receive_plain(struct rpcrdma_conn *conn,
 						    const void *msg, u32 length,
 						    struct rpcrdma_rx *rx)
@@ -744,8 +767,9 @@ void refused_version(struct rpcrdma_conn *conn, span<v1::ERR_VERS_OCTETS> msg)
 }
 
 /*
- * A client that opens waits for CONNPROP, ERR_VERS, or an ERROR about its own
- * CONNPROP. A peer that sends anything else before these may have no version 2.
+ * Note an odd answer. A client that opens waits for CONNPROP, ERR_VERS, or an
+ * ERROR about its own CONNPROP. A peer that sends anything else before these
+ * may not support version 2.
  */
 void note_odd(struct rpcrdma_conn *conn, struct rpcrdma_rx *rx)
 {
@@ -755,14 +779,14 @@ void note_odd(struct rpcrdma_conn *conn, struct rpcrdma_rx *rx)
 	rx->events |= RPCRDMA_EV_ODD;
 }
 
-/* Any other message */
+/* Receive any other message. */
 verdict receive(struct rpcrdma_conn *conn, const void *msg, u32 length,
 		struct rpcrdma_rx *rx)
 {
 	if (conn->state == RPCRDMA_CONN_CLOSING || !count_message(conn))
 		return RPCRDMA_RX_CLOSE;
 
-	/* Too short to tell whose it is (7, WP 1) */
+	/* Too short to have a version and a direction (7, WP 1) */
 	if (length < v2::COMMON_OCTETS)
 		return drop(conn);
 
@@ -797,7 +821,7 @@ verdict receive(struct rpcrdma_conn *conn, const void *msg, u32 length,
 		conn->unreplaced++;
 }
 
-/* Something may be due. */
+/* Add the events that may be due. */
 [[gnu::noinline]] verdict add_events(struct rpcrdma_conn *conn,
 				     struct rpcrdma_rx *rx, verdict verdict)
 {
@@ -810,7 +834,10 @@ verdict receive(struct rpcrdma_conn *conn, const void *msg, u32 length,
 	return verdict;
 }
 
-/* A plain message of version 1, whose device stops a peer that sends too much */
+/*
+ * Receive a plain message of version 1. Its credits are not checked, because
+ * the device stops a peer that sends too much.
+ */
 [[gnu::noinline, gnu::flatten]] verdict
 receive_plain_v1(struct rpcrdma_conn *conn, const void *msg, u32 length,
 		 struct rpcrdma_rx *rx)
@@ -826,7 +853,10 @@ receive_plain_v1(struct rpcrdma_conn *conn, const void *msg, u32 length,
 	return verdict;
 }
 
-/* Out of the way of the plain ones: what it takes on the stack, too */
+/*
+ * Receive any other message, out of line, so that the fast path does not use
+ * its stack.
+ */
 [[gnu::noinline]] verdict receive_other(struct rpcrdma_conn *conn,
 					const void *msg, u32 length,
 					struct rpcrdma_rx *rx)
@@ -866,7 +896,7 @@ receive_plain_v1(struct rpcrdma_conn *conn, const void *msg, u32 length,
 
 using namespace rpcrdma;
 
-/* The first message of a connection tells its version. */
+/* The first message of a connection has its version. */
 bool rpcrdma_has_more_segs(const void *msg, u32 length)
 {
 	const span<v2::COMMON_OCTETS> common{ msg };
@@ -889,7 +919,7 @@ enum rpcrdma_verdict rpcrdma_conn_receive(struct rpcrdma_conn *conn,
 		receive_plain(conn, msg, length, rx);
 
 	count_verdict(conn, verdict);
-	/* Mostly neither, and then nothing is due. */
+	/* Fast path: neither is true, and no event is due. */
 	if (verdict == RPCRDMA_RX_CLOSE || limit_can_rise(conn) ||
 	    !enough_posted(conn))
 		return add_events(conn, rx, verdict);
@@ -902,8 +932,8 @@ void rpcrdma_conn_refuse(struct rpcrdma_conn *conn, const char *reason)
 }
 
 /*
- * For Special Format, where header and payload arrive separately: what
- * receive_msg() checks for the others.
+ * For Special Format, where header and payload arrive separately: the check
+ * that receive_msg() makes for the other formats.
  */
 bool rpcrdma_payload_ok(u32 xid, bool response, const void *first)
 {
@@ -915,8 +945,8 @@ bool rpcrdma_payload_ok(u32 xid, bool response, const void *first)
 }
 
 /*
- * Remote Invalidation is for the one handle that was offered (6.2.4). Version
- * 1 has no word for an offer: there any handle of the Call is one (RFC 8797).
+ * Remote Invalidation is for the one handle that was provided for it (6.2.4).
+ * Version 1 cannot name one: there it may be any handle of the Call (RFC 8797).
  */
 bool rpcrdma_invalidation_ok(const struct rpcrdma_conn *conn,
 			     const struct rpcrdma_lists *offered,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The Requester's decisions: how a Call travels, what it offers for its Reply,
- * and whether the Reply used it as it should.
+ * The Requester's decisions: how a Call is conveyed, which chunks it provides
+ * for its Reply, and whether the Reply used them correctly.
  */
 #include "codec.hh"
 
@@ -11,7 +11,10 @@ namespace rpcrdma
 namespace
 {
 
-/* What the Call offers for its Reply; negative segments: no such chunk. */
+/*
+ * The chunks that a Call provides for its Reply; negative segments: no such
+ * chunk.
+ */
 struct offer {
 	s32 write_segs;
 	s32 reply_segs;
@@ -20,7 +23,7 @@ struct offer {
 /* Write and Reply chunk, either alone, or none */
 constexpr u32 MAX_OFFERS = 4;
 
-/* Everything a plan for one Call depends on */
+/* All inputs of the plan for one Call */
 class call_planner
 {
 public:
@@ -47,11 +50,11 @@ private:
 	const struct rpcrdma_conn *conn_;
 	const struct rpcrdma_call *call_;
 	struct rpcrdma_conn_limits limits_;
-	bool chunks_;	    /* the peer takes chunks with this Call */
-	bool may_continue_; /* ... and continued messages */
+	bool chunks_;	    /* the peer accepts chunks with this Call */
+	bool may_continue_; /* the peer accepts continued messages */
 	bool simple_;	    /* as few kinds of chunks at a time as possible */
 	bool reducible_;    /* the argument may go in a Read chunk */
-	u32 reduced_;	    /* octets of the Call without it */
+	u32 reduced_;	    /* length of the Call without it */
 };
 
 call_planner::call_planner(const struct rpcrdma_conn *conn,
@@ -62,8 +65,9 @@ call_planner::call_planner(const struct rpcrdma_conn *conn,
 	const u32 position = call->item_position;
 
 	/*
-	 * Combinations that version 1 allows, but that its peers may never
-	 * have seen from the client that all of them were tried with
+	 * Avoid combinations that version 1 permits, but that its peers may
+	 * never have received from the client that all of them were tested
+	 * with.
 	 */
 	simple_ = conn->version == RPCRDMA_VERS_1;
 	chunks_ = limits_.max_segs &&
@@ -82,7 +86,10 @@ call_planner::call_planner(const struct rpcrdma_conn *conn,
 			reduced_by(call->length, position, call->item_length);
 }
 
-/* Would the peer read so many chunks? It said so if not (7.3.1). */
+/*
+ * Return true if the peer would read that many chunks. It has reported a lower
+ * limit otherwise (7.3.1).
+ */
 bool call_planner::reads_ok(u32 chunks) const
 {
 	const struct rpcrdma_recovery &r = call_->recovery;
@@ -91,9 +98,9 @@ bool call_planner::reads_ok(u32 chunks) const
 }
 
 /*
- * Is the Reply chunk as large as the peer said it has to be (7.3.5)? It has
- * the memory for the Reply less what is in the Write chunk. Without one it may
- * have to take the item, too, but then it has all there is.
+ * Return true if the Reply chunk is as large as the peer has required (7.3.5).
+ * It has the memory for the Reply less the Write chunk. Without a Write chunk
+ * it may have to hold the item, too, but then it has all the memory there is.
  */
 bool call_planner::reply_chunk_enough(const offer &o) const
 {
@@ -104,7 +111,10 @@ bool call_planner::reply_chunk_enough(const offer &o) const
 	return call_->recovery.reply_needed <= room;
 }
 
-/* Return true if the lists stay within the peer's RCSIZ, and there are regions for them. */
+/*
+ * Return true if the lists stay within the peer's RCSIZ, and there are MRs for
+ * them.
+ */
 bool call_planner::segs_fit(u32 read_segs, const offer &o) const
 {
 	u32 segs = read_segs;
@@ -118,8 +128,8 @@ bool call_planner::segs_fit(u32 read_segs, const offer &o) const
 }
 
 /*
- * Does a Reply of @octets fit into one Receive, with the chunks it has to
- * return in its header?
+ * Return true if a Reply of @octets fits into one Receive, with the chunks that
+ * its header must return.
  */
 bool call_planner::reply_fits(u32 octets, const offer &o) const
 {
@@ -129,13 +139,16 @@ bool call_planner::reply_fits(u32 octets, const offer &o) const
 	       octets <= limits_.recv_inline - header;
 }
 
-/* A Reply chunk, and nothing else */
+/* Return a Reply chunk, and nothing else. */
 offer call_planner::whole_reply() const
 {
 	return { -1, call_->reply_segs };
 }
 
-/* Can that be offered in place of @o, whose Write chunk may be too much? */
+/*
+ * Return true if a Reply chunk alone can replace @o, the Write chunk of which
+ * may have too many segments.
+ */
 bool call_planner::whole_ok(const offer &o) const
 {
 	return o.write_segs >= 0 && call_->reply_segs &&
@@ -143,15 +156,18 @@ bool call_planner::whole_ok(const offer &o) const
 	       reply_chunk_enough(whole_reply());
 }
 
-/* Was a Reply as large refused to a Call that had no Reply chunk? */
+/*
+ * Return true if a Reply that large was refused to a Call without a Reply
+ * chunk.
+ */
 bool call_planner::was_refused(u32 octets) const
 {
 	return call_->reply_chunk_from && call_->reply_chunk_from <= octets;
 }
 
 /*
- * ... and will it be in one message? Where one that would fit was refused, the peer
- * makes smaller messages than it may.
+ * Return true if such a Reply will be in one message. If one that would fit was
+ * refused, the peer sends smaller messages than it may.
  */
 bool call_planner::will_fit(u32 octets, const offer &o) const
 {
@@ -161,28 +177,28 @@ bool call_planner::will_fit(u32 octets, const offer &o) const
 }
 
 /*
- * What the Call could offer for its Reply, best first (6.4, DR 5.3.1). Returns
- * how many there are.
+ * Return the number of offers in @offers: the chunks that the Call could
+ * provide for its Reply, best first (6.4, DR 5.3.1).
  *
- * - Nothing, when the largest Reply fits into one message: registering memory
+ * - Nothing, if the largest Reply fits into one message: registering memory
  *   costs two Work Requests and makes the RPC wait for the invalidation.
  * - A Write chunk for a DDP-eligible result that may not fit: no copy.
- * - Nothing beside it, when what is left can be continued within our
- *   reassembly: that costs something only when the Reply is large.
- * - Nothing either, when it is possible but unlikely that the Reply is large,
- *   and the Responder said that it provides Read chunks: these, too, cost
- *   something only if it is, and there is no limit to get wrong (DR 5.1).
- * - None of these but a Reply chunk, when a Reply as large was refused to a Call
- *   that had none, not long ago.
- * - A Reply chunk otherwise: the Responder has nothing else for a large Reply;
- *   or the Reply is expected to be large (a READ whose result GSS wants
- *   whole), and the round trip of a Read chunk would be paid each time (DR
- *   5.2.2); or a smaller offer was refused before.
+ * - Nothing in addition, if the rest can be continued within this end's
+ *   reassembly limit: that costs something only if the Reply is large.
+ * - Nothing in addition, if it is possible but unlikely that the Reply is
+ *   large, and the Responder has announced that it provides Read chunks: these,
+ *   too, cost something only if it is, and no length can be too small (DR 5.1).
+ * - Only a Reply chunk, if a Reply that large was recently refused to a Call
+ *   that had none.
+ * - A Reply chunk otherwise: the Responder has no other method for a large
+ *   Reply; or the Reply is expected to be large (a READ the complete result of
+ *   which GSS needs), and the round trip of a Read chunk would be paid each
+ *   time (DR 5.2.2); or a smaller offer was refused before.
  */
 u32 call_planner::make_offers(offer (&offers)[MAX_OFFERS]) const
 {
 	const struct rpcrdma_props *own = &conn_->cfg.props;
-	/* What a refusal asks for instead of what it refused (7.3.2, 7.3.5) */
+	/* A refusal requires more than what it refused (7.3.2, 7.3.5). */
 	const bool larger = call_->recovery.reply_needed;
 	const bool instead = larger || call_->recovery.no_writes;
 	const bool pull = own->reply_read & RDMA2_REPLY_READ_PULL &&
@@ -214,7 +230,9 @@ u32 call_planner::make_offers(offer (&offers)[MAX_OFFERS]) const
 		bulk = false;
 	}
 
-	/* Is there a way for what may still be too large for one message? */
+	/*
+	 * Check for a method for the rest if that is too large for one message.
+	 */
 	learnt = was_refused(rest);
 	if (instead ||
 	    !(will_fit(rest, o) ||
@@ -231,9 +249,9 @@ u32 call_planner::make_offers(offer (&offers)[MAX_OFFERS]) const
 				offers[n++] = whole;
 		}
 		/*
-		 * This is what the retry is about. And a Responder of version
-		 * 1 has no error for it but one that is for good, if it looks
-		 * at the length at all.
+		 * The retry is for this chunk. And a Responder of version 1 has
+		 * only a permanent error for such a Reply, if it checks the
+		 * length at all.
 		 */
 		if (larger || (simple_ && !call_->reverse))
 			return n;
@@ -241,14 +259,14 @@ u32 call_planner::make_offers(offer (&offers)[MAX_OFFERS]) const
 	if (o.write_segs >= 0)
 		offers[n++] = o;
 	/*
-	 * If the Write chunk has too many segments for the peer, the result is part
-	 * of what was refused.
+	 * If the Write chunk has too many segments for the peer, the result is
+	 * part of the Reply that was refused.
 	 */
 	if (!learnt && was_refused(call_->reply_max) && whole_ok(o))
 		offers[n++] = whole;
 	/*
-	 * A Reply that may be too large seldom is; if it is, the Responder
-	 * says so.
+	 * A Reply that may be too large rarely is; if it is, the Responder
+	 * sends an ERROR.
 	 */
 	offers[n++] = none;
 	return n;
@@ -263,7 +281,7 @@ bool call_planner::try_special(const offer &o,
 	if (!chunks_ || !segs || !reads_ok(1))
 		return false;
 
-	/* Only a call that is too large without its item comes here. */
+	/* This is reached only by a Call that is too large without its item. */
 	plan->read_item = reducible_ && !simple_ && reads_ok(2) &&
 			  segs_fit(segs + call_->item_segs, o);
 	if (plan->read_item)
@@ -277,7 +295,10 @@ bool call_planner::try_special(const offer &o,
 	return true;
 }
 
-/* A continued message, with the item in a Read chunk if that will do (4.4.2) */
+/*
+ * Plan a continued message, with the item in a Read chunk if that suffices
+ * (4.4.2).
+ */
 bool call_planner::try_continued(const offer &o,
 				 struct rpcrdma_call_plan *plan) const
 {
@@ -298,7 +319,7 @@ bool call_planner::try_continued(const offer &o,
 		plain <= room && room - plain >= MIN_LAST_PART);
 }
 
-/* The ways a Call can travel with @o, best first (4.4) */
+/* Try the formats in which a Call with @o can be conveyed, best first (4.4). */
 bool call_planner::try_forms(const offer &o,
 			     struct rpcrdma_call_plan *plan) const
 {
@@ -327,7 +348,9 @@ bool call_planner::try_forms(const offer &o,
 		return true;
 	}
 
-	/* Of the two the peer may have closed a connection for the first. */
+	/*
+	 * The peer may have closed a connection because of a continued message.
+	 */
 	if (call_->no_parts)
 		return try_special(o, plan) || try_continued(o, plan);
 	return try_continued(o, plan) || try_special(o, plan);
@@ -346,7 +369,7 @@ int call_planner::plan(struct rpcrdma_call_plan *plan) const
 }
 
 /*
- * Check a returned chunk against the one that was offered, and count what was
+ * Check a returned chunk against the one that was provided, and count the bytes
  * placed. The data is contiguous only if no segment follows one that was not
  * filled.
  */
@@ -358,7 +381,7 @@ bool chunk_ok(const struct rpcrdma_lists *offered,
 	bool full = true;
 
 	placed = 0;
-	/* An unused chunk may come back without its segments (WP 2). */
+	/* An unused chunk may be returned without its segments (WP 2). */
 	if (!theirs->count)
 		return true;
 	if (theirs->count != ours->count)
@@ -387,12 +410,12 @@ bool chunk_ok(const struct rpcrdma_lists *offered,
 using namespace rpcrdma;
 
 /*
- * In the order of preference, for the Call: one message; one message and a
- * Read chunk for its DDP-eligible argument; continued (6.3.2 prefers that to
- * Special Format); Special Format. For the Reply: inline; a Write chunk for a
- * result that may not fit; nothing more where continuation or a Reply that the
- * Responder provides for pulling (WP 8) will do; else a Reply chunk. Why, is
- * said where it is decided: try_forms(), make_offers().
+ * In the order of preference, for the Call: one message; one message and a Read
+ * chunk for its DDP-eligible argument; continued (6.3.2 prefers that to Special
+ * Format); Special Format. For the Reply: inline; a Write chunk for a result
+ * that may not fit; nothing more if continuation or a Reply that the Responder
+ * provides for pulling (WP 8) suffices; otherwise a Reply chunk. The reasons
+ * are at the decisions: try_forms(), make_offers().
  */
 int rpcrdma_plan_call(const struct rpcrdma_conn *conn,
 		      const struct rpcrdma_call *call,
@@ -416,8 +439,8 @@ int rpcrdma_plan_call(const struct rpcrdma_conn *conn,
 }
 
 /*
- * Parts are as large as they can be, all but the last a multiple of four, and
- * the last one is never empty (WP 6).
+ * The messages of a continued one are as large as they can be, all but the last
+ * a multiple of four, and the last one is never empty (WP 6).
  */
 struct rpcrdma_part rpcrdma_next_part(const struct rpcrdma_conn *conn,
 				      const struct rpcrdma_lists *lists,
@@ -431,9 +454,9 @@ struct rpcrdma_part rpcrdma_next_part(const struct rpcrdma_conn *conn,
 		return { .octets = left, .more = false };
 
 	/*
-	 * With many chunks in its header the last part may hold less than
-	 * the others, and still needs some payload. Plans see to it that
-	 * MIN_LAST_PART octets have room there, so that more is left now.
+	 * With many chunks in its header the last message may hold less than
+	 * the others, and still needs some payload. Plans ensure that it has
+	 * space for MIN_LAST_PART bytes, so that more is left now.
 	 */
 	part = limits.send_inline - header_octets(conn, nullptr);
 	part = min_u32(part, left - static_cast<u32>(sizeof(u32))) & ~3u;

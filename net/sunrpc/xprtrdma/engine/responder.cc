@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The Responder's decisions: how a Reply travels with what its Call offered.
+ * The Responder's decisions: how a Reply is conveyed with the chunks of its
+ * Call.
  */
 #include "codec.hh"
 #include "version1.hh"
@@ -12,8 +13,8 @@ namespace
 {
 
 /*
- * Copy a chunk of the Call into the Reply's lists, its segments' lengths
- * telling how @octets fill them (4.3.6). Both lists may have the same more[]: no
+ * Copy a chunk of the Call into the Reply's lists. The lengths of its segments
+ * show how @octets fill them (4.3.6). Both lists may have the same more[]: no
  * segment has a higher index here than in the Call.
  */
 void return_chunk(const struct rpcrdma_lists *call_lists,
@@ -45,8 +46,8 @@ void return_reply_chunk(const struct rpcrdma_lists *call_lists,
 }
 
 /*
- * Plan for @octets of payload in the Reply chunk. False when they have no room
- * there, or the header that returns it is too large; the plan is as it was.
+ * Plan for @octets of payload in the Reply chunk. Returns false if they do not
+ * fit there, or the header that returns it is too large; the plan is unchanged.
  */
 bool use_reply_chunk(const struct rpcrdma_conn *conn,
 		     const struct rpcrdma_lists *call_lists, u32 octets,
@@ -66,8 +67,8 @@ bool use_reply_chunk(const struct rpcrdma_conn *conn,
 }
 
 /*
- * Only towards a peer that says it can pull (WP 8, DR 6), and within the
- * level of the reverse direction
+ * Return true if a Reply may be exposed: only to a peer that has announced that
+ * it can pull (WP 8, DR 6), and within the level of the reverse direction.
  */
 bool may_expose(const struct rpcrdma_conn *conn,
 		const struct rpcrdma_reply *reply)
@@ -86,21 +87,23 @@ void give_up(struct rpcrdma_reply_plan *plan, u32 code, u32 arg0, u32 arg1)
 
 /*
  * DDP-eligible results are reduced first, as far as there are Write chunks that
- * are large enough (4.4.3). What is left goes the first of these ways that is
- * possible (WP 6; the drafts leave the order open):
+ * are large enough (4.4.3). The rest is conveyed by the first of these methods
+ * that is possible (WP 6; the drafts leave the order open):
  *
- * 1. Inline: one message, and no RDMA. An offered Reply chunk stays unused.
+ * 1. Inline: one message, and no RDMA. A Reply chunk that was provided stays
+ * unused.
  * 2. The Reply chunk, if it is large enough: 4.4.3 says MUST, and its Requester
- *    has paid for it already; no round trip is added, and nothing exposed.
- * 3. Continued (6.4 says SHOULD), if the Requester reassembles as much: copies
- *    and credits, but no registration and no memory exposed at this end.
- * 4. A Read chunk for the Requester to pull (DR 4.1.1 says MUST): a round trip
- *    more, and memory of this end that is exposed until the DONE. It takes
- *    Replies of any size, so it is for what all others are too small for.
- * 5. RDMA2_ERR_WRITE_RESOURCE, if a Write chunk was too short for its result, or
- *    RDMA2_ERR_REPLY_RESOURCE: the Requester may ask again, with more memory.
+ * has paid for it already; no round trip is added, and nothing exposed.
+ * 3. Continued (6.4 says SHOULD), if the Requester reassembles that many bytes:
+ * copies and credits, but no registration and no memory exposed at this end.
+ * 4. A Read chunk for the Requester to pull (DR 4.1.1 says MUST): one more
+ * round trip, and memory of this end that is exposed until the DONE. It is for
+ * Replies of any size that all others are too small for.
+ * 5. RDMA2_ERR_WRITE_RESOURCE, if a Write chunk was too short for its result,
+ * or RDMA2_ERR_REPLY_RESOURCE: the Requester may retry with more memory.
  *
- * @plan is as for a Reply without anything. Out of line: most need none of this.
+ * @plan is initialised for an empty Reply. Out of line: most Replies need none
+ * of this.
  */
 [[gnu::noinline]] void plan_large(const struct rpcrdma_conn *conn,
 				  const struct rpcrdma_lists *call_lists,
@@ -115,10 +118,11 @@ void give_up(struct rpcrdma_reply_plan *plan, u32 code, u32 arg0, u32 arg1)
 	u32 header, room;
 
 	/*
-	 * Items and Write chunks meet one by one. An empty chunk asks for its
-	 * item with the message (RFC 8166, 4.3.2), where one that does not fit
-	 * its chunk goes, too (6.4); the chunks behind it are for the items
-	 * behind it. Version 1 has no other way for what is large.
+	 * Items and Write chunks correspond one by one. An empty chunk requests
+	 * its item in the message (RFC 8166, 4.3.2), and an item that does not
+	 * fit its chunk is conveyed there, too (6.4); the chunks after it are
+	 * for the items after it. Version 1 has no other method for a large
+	 * Reply.
 	 */
 	for (u32 i = 0; i < reply->nr_items && i < call_lists->nr_writes; i++) {
 		const u32 octets = reply->items[i].length;
@@ -160,9 +164,9 @@ void give_up(struct rpcrdma_reply_plan *plan, u32 code, u32 arg0, u32 arg1)
 		return_reply_chunk(call_lists, lists, 0);
 
 	/*
-	 * A Requester without a private message may have larger Receives than the
-	 * default. If it offers no Reply chunk, an ERROR is worse for it than a
-	 * Reply that may be too long.
+	 * A Requester without a private message may have larger Receives than
+	 * the default. If it provides no Reply chunk, an ERROR is worse for it
+	 * than a Reply that may be too long.
 	 */
 	room = limits.send_inline;
 	if (v1::receives_unknown(conn) && !call_lists->has_reply)
@@ -228,7 +232,7 @@ void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 	rpcrdma_lists_init(&plan->lists);
 	plan->lists.more = call_lists->more;
 
-	/* The first of the ways above */
+	/* The first of the methods above */
 	if (rpcrdma_reply_is_plain(conn, call_lists, reply->length))
 		plan->inline_length = reply->length;
 	else
