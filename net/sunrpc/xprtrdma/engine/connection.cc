@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A connection's life, and everything it sends: what may go, in which order,
- * and the control messages that the engine makes itself.
+ * The protocol state of a connection, and everything it sends: which messages
+ * may be sent, in which order, and the control messages that the engine builds
+ * itself.
  */
 #include "codec.hh"
 #include "credits.hh"
@@ -18,14 +19,14 @@ namespace
 /* The control messages of WP 2 that can be next */
 enum class control {
 	none,
-	pending, /* an ERROR or DONE that waits */
+	pending, /* a queued ERROR or DONE */
 	connprop,
 	grant,
 };
 
 /*
- * Is own CONNPROP waiting for nothing but the @ahead messages before it? The
- * window a server advertises first must be a normal one.
+ * Return true if this end's CONNPROP waits only for the @ahead messages before
+ * it. The first window that a server advertises must be a normal one.
  */
 bool connprop_ready(const struct rpcrdma_conn *conn, s32 ahead)
 {
@@ -50,13 +51,13 @@ next_control(const struct rpcrdma_conn *conn)
 		return control::none;
 	/*
 	 * An ERROR about the peer's CONNPROP must reach it before it has
-	 * everything to finish the opening with (WP 4, 7).
+	 * everything it needs to complete the opening (WP 4, 7).
 	 */
 	if (conn->pend_count && left > 0)
 		return control::pending;
 	if (connprop_ready(conn, 0))
 		return control::connprop;
-	/* A client says nothing more until it was answered (4.2.3). */
+	/* A client sends nothing more until it was answered (4.2.3). */
 	if (conn->props_sent && (conn->answered || !conn->cfg.client) &&
 	    left >= 0 && grant_owed(conn))
 		return control::grant;
@@ -64,8 +65,9 @@ next_control(const struct rpcrdma_conn *conn)
 }
 
 /*
- * The opening is over when the peer's parts are all here and nothing delays
- * ours: they are sent before anything else is.
+ * Return the events of the opening. It is complete when all CONNPROPs of the
+ * peer were received and nothing delays this end's: they are sent before
+ * anything else.
  */
 u32 opening_events(struct rpcrdma_conn *conn)
 {
@@ -79,10 +81,10 @@ u32 opening_events(struct rpcrdma_conn *conn)
 }
 
 /*
- * Return true if any of @waits, RPCRDMA_WAITS_*, or a control message waits for the
- * peer to grant credits, and not for slots, contexts or Writes. In version 1 only
- * Calls do. What has parts to be sent is counted as RPCRDMA_WAITS_MESSAGE, and needs
- * as much as a Call if it is one.
+ * Return true if any of @waits, RPCRDMA_WAITS_*, or a control message waits for
+ * the peer to grant credits, and not for slots, contexts or Writes. In version
+ * 1 only Calls do. A continued message that is being sent is counted as
+ * RPCRDMA_WAITS_MESSAGE, and needs as much credit as a Call if it is one.
  */
 bool waits_for_window(const struct rpcrdma_conn *conn, u32 waits)
 {
@@ -106,7 +108,7 @@ void stamp(struct rpcrdma_conn *conn, void *header)
 			  conn->received);
 }
 
-/* The same for a control message that is not a grant */
+/* Stamp a control message that is not a credit grant. */
 void stamp_control(struct rpcrdma_conn *conn, void *header)
 {
 	stamp(conn, header);
@@ -120,9 +122,9 @@ u32 send_err_vers(struct rpcrdma_conn *conn, void *buf,
 	xdr_writer out{ buf };
 
 	/*
-	 * The form that every version shares (WP 1). It has no received
-	 * word, and so tells the peer of no limit; version 1 knows no credit
-	 * of zero.
+	 * The form that every version shares (WP 1). It has no received word,
+	 * and so conveys no limit to the peer; version 1 does not permit a
+	 * credit of zero.
 	 */
 	out.word(pending.xid);
 	out.word(pending.arg[0]);
@@ -138,7 +140,7 @@ u32 send_err_vers(struct rpcrdma_conn *conn, void *buf,
 	return out.offset();
 }
 
-/* A message of @octets that invalidates nothing */
+/* Return a control message of @octets that invalidates nothing. */
 rpcrdma_control plain(u32 octets)
 {
 	return { .octets = octets, .inv_handle = 0 };
@@ -183,8 +185,8 @@ u32 send_connprop(struct rpcrdma_conn *conn, void *buf)
 	xdr_writer out{ buf };
 
 	/*
-	 * All of ours fit into one message that even a version 1 server could
-	 * receive, so TPMORE is never set.
+	 * All properties of this end fit into one message that even a version 1
+	 * server could receive, so TPMORE is never set.
 	 */
 	out = v2::encode_prefix(out, 0, RDMA2_CONNPROP, 0);
 	encode_props(out, &conn->cfg.props, conn->cfg.client);
@@ -268,13 +270,16 @@ void push_pending(struct rpcrdma_conn *conn, u32 xid, u32 htype, u32 code,
 using namespace rpcrdma;
 
 /*
- * Start with nothing sent, received or posted, and the limit of 1 that holds
- * both ways before the first header (WP 3).
+ * Start with nothing sent, received or posted, and the limit of 1 that applies
+ * to both directions before the first header (WP 3).
  */
 void rpcrdma_conn_init(struct rpcrdma_conn *conn,
 		       const struct rpcrdma_conn_config *cfg)
 {
-	/* The ring is written before it is read, and most of it all. */
+	/*
+	 * Entries of the ring are written before they are read; it is most of
+	 * the memory.
+	 */
 	__builtin_memset(conn, 0,
 			 __builtin_offsetof(struct rpcrdma_conn, pend));
 	conn->cfg = *cfg;
@@ -293,9 +298,9 @@ void rpcrdma_conn_init(struct rpcrdma_conn *conn,
 						   RPCRDMA_MIN_WINDOW,
 						   conn->cfg.window) :
 					 conn->cfg.window;
-	/* Neither direction may be left without. */
+	/* Neither direction may have none. */
 	conn->cfg.reverse = clamp_u32(cfg->reverse, 1, conn->cfg.window - 1);
-	/* Half of what a clock of 32 bits can tell apart */
+	/* Half of the range of a clock of 32 bits */
 	conn->cfg.done_ms = clamp_u32(cfg->done_ms, 1, ~0u / 2);
 	conn->cfg.stall_ms = clamp_u32(cfg->stall_ms ? cfg->stall_ms :
 						       u32{ RPCRDMA_STALL_MS },
@@ -311,7 +316,7 @@ void rpcrdma_conn_init(struct rpcrdma_conn *conn,
 	set_window(conn, conn->cfg.first_window);
 }
 
-/* In one message, or in as many as both ends put together again */
+/* In one message, or in as many as both ends reassemble */
 u32 rpcrdma_reverse_payload(const struct rpcrdma_conn *conn)
 {
 	const struct rpcrdma_props *own = &conn->cfg.props;
@@ -327,7 +332,7 @@ u32 rpcrdma_reverse_payload(const struct rpcrdma_conn *conn)
 	return parts > inlined ? parts : inlined;
 }
 
-/* Version 1 has its thresholds from the private message (RFC 8797). */
+/* Version 1's thresholds are in the private message (RFC 8797). */
 void rpcrdma_conn_private(struct rpcrdma_conn *conn,
 			  const struct rpcrdma_private *priv)
 {
@@ -336,8 +341,8 @@ void rpcrdma_conn_private(struct rpcrdma_conn *conn,
 }
 
 /*
- * Sizes are told in units of 1024 octets, rounded down, so a peer may have more to
- * send than it has said; what a server answers is what it will have Receives for.
+ * Sizes are in units of 1024 bytes, rounded down, so a peer may send more than
+ * it has announced; a server answers with the size that its Receives will have.
  */
 void rpcrdma_conn_announce(const struct rpcrdma_conn *conn,
 			   struct rpcrdma_private *priv)
@@ -352,8 +357,8 @@ void rpcrdma_conn_announce(const struct rpcrdma_conn *conn,
 }
 
 /*
- * WP 8: without Reads one way, what is read that way is not for this
- * connection. A client Reads the chunks of reverse Calls.
+ * WP 8: without Reads in one direction, features that need them are not
+ * announced on this connection. A client Reads the chunks of reverse Calls.
  */
 void rpcrdma_conn_read_depth(struct rpcrdma_conn *conn, u32 outbound,
 			     u32 inbound)
@@ -369,8 +374,8 @@ void rpcrdma_conn_read_depth(struct rpcrdma_conn *conn, u32 outbound,
 }
 
 /*
- * The client opens: its CONNPROP is the first message (4.2.3, WP 4), if it
- * may use version 2.
+ * The client opens: its CONNPROP is the first message (4.2.3, WP 4), if it may
+ * use version 2.
  */
 u32 rpcrdma_conn_established(struct rpcrdma_conn *conn)
 {
@@ -419,7 +424,7 @@ bool rpcrdma_conn_may_send(const struct rpcrdma_conn *conn,
 			return conn->state == RPCRDMA_CONN_OPEN &&
 			       (kind == RPCRDMA_KIND_REPLY ||
 				v1::may_call(conn));
-		/* Control messages that wait go before Calls. */
+		/* Queued control messages precede Calls. */
 		if (conn->state != RPCRDMA_CONN_OPEN || !conn->props_sent ||
 		    kind == RPCRDMA_KIND_CALL)
 			return false;
@@ -432,10 +437,10 @@ bool rpcrdma_conn_may_send(const struct rpcrdma_conn *conn,
 }
 
 /*
- * What counts is whether something that waited was let through, all of it, and
- * as much as a Call needs was granted for that: a peer that says much and
+ * The wait restarts if a message that waited was sent completely, and as much
+ * credit as a Call needs was granted for that: a peer that sends much and
  * grants nothing is no better than a silent one, and neither is one that grants
- * a message now and then. While Calls are let through, one may wait for long,
+ * a single message now and then. While Calls are sent, one may wait for long,
  * but others do not.
  */
 struct rpcrdma_stall rpcrdma_conn_stalled(struct rpcrdma_conn *conn, u32 waits,
@@ -465,8 +470,8 @@ struct rpcrdma_stall rpcrdma_conn_stalled(struct rpcrdma_conn *conn, u32 waits,
 }
 
 /*
- * The credit fields are as fresh as they can be: they are written when the
- * message is posted, not when it is encoded (WP 3).
+ * The credit fields are up to date: they are written when the message is
+ * posted, not when it is encoded (WP 3).
  */
 void rpcrdma_conn_stamp(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
 			void *header)
@@ -492,13 +497,15 @@ u32 rpcrdma_conn_queue_error(struct rpcrdma_conn *conn, u32 xid, u32 code,
 
 u32 rpcrdma_conn_queue_done(struct rpcrdma_conn *conn, u32 xid, u32 inv_handle)
 {
-	/* Version 1 has no such message any more (RFC 8166, 4.6.2). */
+	/* Version 1 no longer has such a message (RFC 8166, 4.6.2). */
 	if (conn->version != RPCRDMA_VERS_1)
 		push_pending(conn, xid, RDMA2_DONE, inv_handle, 0, 0);
 	return due_events(conn);
 }
 
-/* From outside; within the engine it is known what is counted. */
+/*
+ * The external interface; within the engine the format and kind are constants.
+ */
 void rpcrdma_conn_count(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
 			enum rpcrdma_format format,
 			const struct rpcrdma_lists *lists)

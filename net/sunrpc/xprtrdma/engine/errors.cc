@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Error codes (7, 8.4, WP 7): their data, and what they mean for an RPC.
- */
+/* Error codes (7, 8.4, WP 7): their data, and their meaning for an RPC. */
 #include "internal.hh"
 
 namespace rpcrdma
@@ -11,8 +9,8 @@ namespace
 {
 
 /*
- * Neither status is one that sunrpc answers by sending the Call again: -EIO
- * says that the Call was wrong, -EREMOTEIO that the peer could not do it.
+ * sunrpc retransmits the Call for neither status: -EIO means that the Call was
+ * invalid, -EREMOTEIO that the peer could not execute it.
  */
 constexpr error_info ERRORS[] = {
 	{ RDMA2_ERR_VERS, 2, -E_IO, "VERS" },
@@ -42,7 +40,7 @@ const error_info *find_error(u32 code)
 namespace
 {
 
-/* How long a peer is taken at its word: as long as for its versions */
+/* How long a peer's refusal is remembered: as long as its versions */
 constexpr u64 LESSON_SECONDS = 300;
 
 /* rpcrdma_lessons_any() reads it without the user's lock. */
@@ -51,7 +49,7 @@ void set_any(struct rpcrdma_lessons *lessons, bool any)
 	__atomic_store_n(&lessons->any, static_cast<u8>(any), __ATOMIC_RELAXED);
 }
 
-/* A lesson holds until then. */
+/* Remember a limit for that time. */
 void keep(struct rpcrdma_lessons *lessons, u64 &until, u64 now)
 {
 	until = now + LESSON_SECONDS;
@@ -59,8 +57,8 @@ void keep(struct rpcrdma_lessons *lessons, u64 &until, u64 now)
 }
 
 /*
- * Is a Reply chunk of the length that the error tells something new? Zero: no
- * size would help (7.3.5).
+ * Return true if the length of Reply chunk in the error is new information.
+ * Zero: no length would help (7.3.5).
  */
 bool reply_chunk_helps(const struct rpcrdma_rx *rx,
 		       const struct rpcrdma_lists *offered)
@@ -72,9 +70,10 @@ bool reply_chunk_helps(const struct rpcrdma_rx *rx,
 }
 
 /*
- * Zero: the peer could not tell (7.3.4). The chunk has all the memory there is
- * for the result, so only a peer that counts the roundup, too, gets further:
- * with the result among the rest of the Reply, where that has room.
+ * Return true if another placement of the result can help. Zero: the peer could
+ * not determine a length (7.3.4). The chunk has all the memory there is for the
+ * result, so only a peer that counts the roundup, too, can succeed: with the
+ * result in the rest of the Reply, if that has space.
  */
 bool roundup_helps(const struct rpcrdma_rx *rx, const struct rpcrdma_call *call,
 		   const struct rpcrdma_lists *offered)
@@ -87,9 +86,9 @@ bool roundup_helps(const struct rpcrdma_rx *rx, const struct rpcrdma_call *call,
 }
 
 /*
- * Take in what an ERROR says. Returns whether that rules out the form the Call
- * was sent in: if it does not, the peer contradicts itself, and sending the
- * same once more would not help.
+ * Process the content of an ERROR. Returns whether that rules out the form the
+ * Call was sent in: if it does not, the peer contradicts itself, and
+ * retransmitting the same form would not help.
  */
 bool give_in(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
 	     const struct rpcrdma_call *call,
@@ -107,7 +106,7 @@ bool give_in(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
 		recovery->no_writes = 1;
 		return offered->nr_writes > arg;
 	case RDMA2_ERR_SEGMENTS:
-		/* The peer's RCSIZ by another name (WP 5) */
+		/* The peer's RCSIZ under another name (WP 5) */
 		if (arg < conn->peer.rcsiz)
 			__atomic_store_n(&conn->peer.rcsiz, arg,
 					 __ATOMIC_RELAXED);
@@ -130,10 +129,11 @@ bool give_in(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
 using namespace rpcrdma;
 
 /*
- * READ_CHUNKS: continued, or special where that has fewer of them (7.3.1).
- * WRITE_CHUNKS: a Reply chunk instead (7.3.2). SEGMENTS: what fits the lower
- * limit (7.3.3). WRITE_RESOURCE and REPLY_RESOURCE: enough, if there is as
- * much (7.3.4, 7.3.5). All others are for good.
+ * READ_CHUNKS: continued, or Special Format if that has fewer of them (7.3.1).
+ * WRITE_CHUNKS: a Reply chunk instead (7.3.2). SEGMENTS: chunks within the
+ * lower limit (7.3.3). WRITE_RESOURCE and REPLY_RESOURCE: chunks that are large
+ * enough, if there is that much memory (7.3.4, 7.3.5). All others are
+ * permanent.
  */
 int rpcrdma_call_refused(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
 			 const struct rpcrdma_call *call,
@@ -144,7 +144,7 @@ int rpcrdma_call_refused(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
 	struct rpcrdma_call again = *call;
 	struct rpcrdma_call_plan plan;
 	const u32 bit = code < 32 ? 1u << code : 0;
-	/* Whatever comes of this RPC, what is learnt is for the others, too. */
+	/* Even if this RPC ends, others use the limits learned. */
 	const bool hope = give_in(conn, rx, call, offered, &again.recovery);
 
 	*recovery = call->recovery;
@@ -158,9 +158,9 @@ int rpcrdma_call_refused(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
 }
 
 /*
- * Only what a Call is refused with when it has been executed (7.3.4, 7.3.5): with
- * the others it is sent once more, and the peer has not seen it yet. Of Replies the
- * smallest counts: the peer could not provide it otherwise.
+ * Learn only from errors that refuse a Call after it was executed (7.3.4,
+ * 7.3.5): after the others it is retransmitted, and the peer has not executed
+ * it yet. The smallest Reply counts: the peer had no other method for it.
  */
 void rpcrdma_lessons_learn(struct rpcrdma_lessons *lessons, u64 now,
 			   const struct rpcrdma_rx *rx,
@@ -185,17 +185,17 @@ void rpcrdma_lessons_learn(struct rpcrdma_lessons *lessons, u64 now,
 }
 
 /*
- * A server takes Calls in parts only as long as it has memory for all that it was
- * sent and has not served yet; where it has not, it closes the connection. With all
- * of them on the next one, too, it would do so again and again. What is in a Read
- * chunk it reads when it has room.
+ * A server accepts continued Calls only while it has memory for all that it was
+ * sent and has not executed yet; without memory, it closes the connection. If
+ * all of them were continued on the next one, too, that would repeat. A Read
+ * chunk is read when the server has memory.
  */
 void rpcrdma_lessons_lost(struct rpcrdma_lessons *lessons, u64 now)
 {
 	keep(lessons, lessons->parts_until, now);
 }
 
-/* Where none holds any more, the next Calls need not ask. */
+/* If all limits have expired, the next Calls need not check. */
 void rpcrdma_lessons_recall(struct rpcrdma_lessons *lessons, u64 now,
 			    struct rpcrdma_call *call)
 {
@@ -265,7 +265,7 @@ enum rpcrdma_refusal refusal_of(enum rpcrdma_failed failed, int status)
 	}
 }
 
-/* Return true if a task at this end tries again by itself. */
+/* Return true if a task at this end retries by itself. */
 bool has_task(enum rpcrdma_failed failed)
 {
 	return failed == RPCRDMA_FAILED_KEPT_REPLY ||

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Replies that wait at the Responder to be pulled (WP 8): which ones, how
- * many at most, for how long, and what a DONE is for.
+ * Replies that wait at the Responder to be pulled (WP 8): their number and time
+ * limits, and the meaning of a DONE.
  */
 #include "exposure.hh"
 
@@ -15,9 +15,9 @@ namespace
 
 /* exposure->state */
 enum exposure_state : u8 {
-	RESERVED, /* the Reply is not sent yet */
+	RESERVED, /* the Reply has not been sent yet */
 	WAITING,  /* for its DONE */
-	ENDING,	  /* its memory is being taken back */
+	ENDING,	  /* its memory is being invalidated */
 };
 
 struct rpcrdma_exposure *find(const struct rpcrdma_conn *conn, u32 xid,
@@ -32,7 +32,7 @@ struct rpcrdma_exposure *find(const struct rpcrdma_conn *conn, u32 xid,
 	return x;
 }
 
-/* The Requester can still ask again, with a Reply chunk (6.4). */
+/* The Requester can still retry with a Reply chunk (6.4). */
 int no_room(struct rpcrdma_reply_plan *plan)
 {
 	plan->error = RDMA2_ERR_REPLY_RESOURCE;
@@ -59,9 +59,9 @@ void take_done(struct rpcrdma_conn *conn, struct rpcrdma_exposure *exposure)
 using namespace rpcrdma;
 
 /*
- * A DONE has nothing but the xid to tell one Reply from another, so that two
- * with the same cannot be told apart. What is being taken back counts as
- * exposed until it is.
+ * A DONE identifies its Reply only by the xid, so that two with the same cannot
+ * be distinguished. A Reply the memory of which is being invalidated counts as
+ * exposed until that is complete.
  */
 int rpcrdma_conn_expose(struct rpcrdma_conn *conn,
 			struct rpcrdma_exposure *exposure, u32 xid,
@@ -90,8 +90,8 @@ int rpcrdma_conn_expose(struct rpcrdma_conn *conn,
 }
 
 /*
- * Read chunks come first on the wire, in front of the Write chunks that the
- * plan returns already; these do not count against the peer's RCSIZ (WP 5).
+ * Read chunks come first on the wire, before the Write chunks that the plan
+ * returns already; these do not count against the peer's RCSIZ (WP 5).
  */
 int rpcrdma_plan_expose(const struct rpcrdma_conn *conn,
 			const struct rpcrdma_region_pool *pool, int status,
@@ -102,10 +102,10 @@ int rpcrdma_plan_expose(const struct rpcrdma_conn *conn,
 	const u32 added = chunk->nr_segs;
 	const struct rpcrdma_conn_limits limits = rpcrdma_conn_limits(conn);
 
-	/* The peer may never read the Replies that it has them with. */
+	/* The peer may never read the Replies that use the MRs. */
 	if (status == -E_AGAIN && rpcrdma_pool_is_spent(pool))
 		return no_room(plan);
-	/* With too many segments it is not whole. */
+	/* With too many segments the chunk is not complete. */
 	if (status && status != -E_MSGSIZE)
 		return status;
 	if (chunk->nr_reads != 1 || added > limits.max_segs ||
@@ -190,7 +190,7 @@ bool rpcrdma_may_invalidate(enum rpcrdma_verdict verdict,
 	case RPCRDMA_RX_BAD_REPLY:
 		return true;
 	case RPCRDMA_RX_PULLED:
-		/* Only what its Reply named, if anything (WP 6) */
+		/* Only the handle that its Reply named, if any (WP 6) */
 		return handle == rx->exposed->handle;
 	default:
 		return false;

@@ -36,8 +36,8 @@ static void begin_chunk(const struct rpcrdma_lists *lists,
 }
 
 /*
- * Begin a Read chunk at @position, 0 for a Position Zero chunk (4.3.5,
- * 4.4.3). Returns -1 when there are too many, or not in wire order.
+ * Begin a Read chunk at @position, 0 for a Position Zero chunk (4.3.5, 4.4.3).
+ * Returns -1 if there are too many, or not in wire order.
  */
 int rpcrdma_lists_add_read(struct rpcrdma_lists *lists, u32 position)
 {
@@ -60,7 +60,7 @@ int rpcrdma_lists_add_write(struct rpcrdma_lists *lists)
 	return 0;
 }
 
-/* Begin the Reply chunk (4.4.3). Returns -1 when there is one. */
+/* Begin the Reply chunk (4.4.3). Returns -1 if there already is one. */
 int rpcrdma_lists_add_reply(struct rpcrdma_lists *lists)
 {
 	if (lists->has_reply)
@@ -70,7 +70,10 @@ int rpcrdma_lists_add_reply(struct rpcrdma_lists *lists)
 	return 0;
 }
 
-/* Octets of the chunks that RPCRDMA_MAX_CHUNK_OCTETS is for together */
+/*
+ * Return the bytes of the chunks that share one limit,
+ * RPCRDMA_MAX_CHUNK_OCTETS.
+ */
 static u32 octets_pulled(const struct rpcrdma_lists *lists)
 {
 	u32 octets = 0;
@@ -90,8 +93,8 @@ static u32 octets_pushed(const struct rpcrdma_lists *lists)
 }
 
 /*
- * Append a segment to the chunk begun last (4.3.3). Returns -1 when there is
- * no chunk, no room, or more octets than a receiver takes (WP 5).
+ * Append a segment to the last chunk (4.3.3). Returns -1 if there is no chunk,
+ * no space, or more bytes than a receiver accepts (WP 5).
  */
 int rpcrdma_lists_add_segment(struct rpcrdma_lists *lists, u32 handle,
 			      u32 length, u64 offset)
@@ -128,8 +131,8 @@ void rpcrdma_lists_offer(struct rpcrdma_lists *lists)
 }
 
 /*
- * What rpcrdma_encode_header() will write, so that senders can leave room in
- * front of the payload. Chunk lists as in 6.2.3.
+ * The length that rpcrdma_encode_header() will write, so that senders can leave
+ * space before the payload. Chunk lists as in 6.2.3.
  */
 u32 rpcrdma_header_octets(const struct rpcrdma_conn *conn,
 			  const struct rpcrdma_lists *lists)
@@ -151,7 +154,9 @@ u32 rpcrdma_encode_header(const struct rpcrdma_conn *conn, void *buf, u32 size,
 	if (header_octets(conn, lists) > size)
 		return 0;
 	if (conn->version == RPCRDMA_VERS_1) {
-		/* The header types have the same numbers; flags there are none. */
+		/*
+		 * The header types have the same numbers; there are no flags.
+		 */
 		out = v1::encode_fixed(out, xid, htype);
 		out = encode_chunks(out, lists);
 	} else {
@@ -176,7 +181,7 @@ void rpcrdma_encode_plain(const struct rpcrdma_conn *conn, void *buf,
 	}
 }
 
-/* 4.4.3 has a header type of its own; parts are told by MORE (4.4.2). */
+/* 4.4.3 has a header type of its own; continued messages have MORE (4.4.2). */
 u32 rpcrdma_encode_rpc(const struct rpcrdma_conn *conn, void *buf, u32 size,
 		       enum rpcrdma_kind kind, enum rpcrdma_format format,
 		       u32 xid, bool more, const struct rpcrdma_lists *lists)

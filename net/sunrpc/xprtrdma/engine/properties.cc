@@ -8,14 +8,14 @@ namespace
 {
 
 /*
- * A property, all of which are uint32 data here (WP 5). HOSTAUTH is not among
- * them until it is built, and neither sent nor understood.
+ * A property, all of which are uint32 data here (WP 5). HOSTAUTH is not
+ * implemented yet, and neither sent nor understood.
  */
 struct property {
 	u32 rpcrdma_props::*value;
 	u32 id;
-	u32 least, most; /* what a peer may say */
-	bool server;	 /* a server says it, too */
+	u32 least, most; /* range accepted from a peer */
+	bool server;	 /* a server announces it, too */
 };
 
 /* In the order in which they are sent; a server's BRS would be ignored. */
@@ -31,7 +31,7 @@ constexpr property PROPERTIES[] = {
 	{ &rpcrdma_props::reassembly, RDMA2_PROPID_REASSEMBLY, 0, ~0u, true },
 };
 
-/* Octets of a property that is sent: id, length, uint32 */
+/* Length of a property that is sent: id, length, uint32 */
 constexpr u32 PROP_OCTETS = 12;
 
 constexpr u32 count_own(bool client)
@@ -43,7 +43,7 @@ constexpr u32 count_own(bool client)
 	return count;
 }
 
-/* Null for one not known here */
+/* Return a property; null for an unknown one. */
 const property *find_prop(u32 id)
 {
 	for (const property &p : PROPERTIES) {
@@ -57,7 +57,7 @@ const property *find_prop(u32 id)
 
 void clamp_props(struct rpcrdma_props *props)
 {
-	/* Sizes beyond this could not be told in a private message either. */
+	/* Larger sizes could not be announced in a private message either. */
 	constexpr u32 max_inline = 262144;
 
 	props->sbsiz =

@@ -10,7 +10,7 @@
 namespace rpcrdma
 {
 
-/* What an end that says nothing means (5.2, WP 5) */
+/* The properties of an end that announces nothing (5.2, WP 5) */
 constexpr struct rpcrdma_props DEFAULT_PROPS = {
 	.sbsiz = RPCRDMA_V2_DEFAULT_INLINE,
 	.rbsiz = RPCRDMA_V2_DEFAULT_INLINE,
@@ -21,19 +21,21 @@ constexpr struct rpcrdma_props DEFAULT_PROPS = {
 	.reassembly = 262144,
 };
 
-/* Bring what this end wants to announce within what the engine can keep. */
+/*
+ * Clamp the properties that this end wants to announce to the engine's limits.
+ */
 void clamp_props(struct rpcrdma_props *props);
 
 /*
- * Read the properties of a CONNPROP (6.3.4) into @props, over what it holds.
- * Returns what is wrong, in which case @props is as it was.
+ * Decode the properties of a CONNPROP (6.3.4) into @props, replacing its
+ * values. Returns the fault, if any; in that case @props is unchanged.
  */
 fault decode_props(xdr_reader &in, struct rpcrdma_props *props);
 
-/* Octets encode_props() writes. */
+/* Return the length of encode_props()'s output. */
 u32 props_octets(bool client);
 
-/* Write what follows the prefix of this end's CONNPROP. */
+/* Write the part of this end's CONNPROP that follows the prefix. */
 void encode_props(xdr_writer &out, const struct rpcrdma_props *props,
 		  bool client);
 

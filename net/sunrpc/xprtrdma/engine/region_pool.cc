@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The regions of a connection: who waits for them, and when more are made.
+ * The MRs of a connection: which callers wait for them, and when more are
+ * allocated.
  *
- * What makes the waiting end: who was refused gives up what it took. While others have
- * regions, each of these comes back; and once it has been used, or if it was only just
- * made, there is reason to try again. If all there is comes back unused, to those who
- * wait, the maker comes after a pause, and has them try again whatever it makes. So
- * somebody is always to come, and who finds the same each time does so at the pace of
- * the pauses. That, too, has an end: see RPCRDMA_POOL_FAILURES.
+ * Why every wait ends: a caller that was refused returns the MRs it got. While
+ * others have MRs, each of these is returned; once one has been used, or was
+ * newly allocated, a retry is worthwhile. If all are returned unused, by
+ * callers that were refused, the maker runs after a pause, and has them retried
+ * whatever it allocates. So a retry is always scheduled, and a caller that
+ * finds no change retries at the pace of the pauses. That, too, has an end: see
+ * RPCRDMA_POOL_FAILURES.
  */
 #include "internal.hh"
 
@@ -17,7 +19,7 @@ namespace rpcrdma
 namespace
 {
 
-/* When the maker comes */
+/* When the maker runs */
 enum : u8 {
 	MAKER_IDLE, /* when it is called */
 	MAKER_CALLED,
@@ -46,7 +48,10 @@ u32 tell(struct rpcrdma_region_pool *pool)
 	return RPCRDMA_POOL_TELL;
 }
 
-/* No Call comes any more for what a starved pool has not: the maker comes by itself. */
+/*
+ * No Call is planned with MRs that a starved pool does not have, so that none
+ * would call the maker: it runs periodically.
+ */
 u32 later(struct rpcrdma_region_pool *pool)
 {
 	if (!rpcrdma_pool_is_starved(pool))
@@ -56,8 +61,9 @@ u32 later(struct rpcrdma_region_pool *pool)
 }
 
 /*
- * The maker made @count of the regions it had to. Returns LOG if that ought to be known:
- * at the first failure, and at the one that starves the pool.
+ * Count the failures after the maker allocated @count of the MRs it had to.
+ * Returns LOG if that should be logged: at the first failure, and at the one
+ * that starves the pool.
  */
 u32 count_failures(struct rpcrdma_region_pool *pool, u32 count)
 {
@@ -84,12 +90,13 @@ u32 count_failures(struct rpcrdma_region_pool *pool, u32 count)
 using namespace rpcrdma;
 
 /*
- * Bounce buffers keep no offset within a page, so pages that are not whole are cut off
- * first. Smaller regions are for a device that maps still less, for whatever reason.
+ * Bounce buffers keep no offset within a page, so partial pages are separated
+ * first. Smaller MRs are for a device that maps still less, for whatever
+ * reason.
  */
 bool rpcrdma_cut_finer(struct rpcrdma_cut *now, const struct rpcrdma_cut *used)
 {
-	/* Another context has learnt it since. */
+	/* Another context has lowered the limits since. */
 	if (now->apart != used->apart || now->pages != used->pages)
 		return true;
 	if (!now->gaps && !now->apart) {
@@ -102,7 +109,7 @@ bool rpcrdma_cut_finer(struct rpcrdma_cut *now, const struct rpcrdma_cut *used)
 	return true;
 }
 
-/* More are made before there are none. */
+/* More are allocated before none are left. */
 u32 rpcrdma_pool_take_last(struct rpcrdma_region_pool *pool)
 {
 	u32 todo = 0;

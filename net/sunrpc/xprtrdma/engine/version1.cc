@@ -15,19 +15,19 @@ constexpr u32 DIRECTION_CALL = 0;
 constexpr u32 DIRECTION_REPLY = 1;
 
 /*
- * Segments in one message, Read and Reply chunk together: each of both as
- * many as the kernel's own client has ever sent.
+ * Segments in one message, Read and Reply chunk together: for each of both as
+ * many as the in-tree client has ever sent.
  */
 constexpr u32 MAX_SEGS = 32;
 
-/* One message on its way through the checks */
+/* One message that is being checked */
 struct message {
 	struct rpcrdma_conn *conn;
 	const u8 *octets;
 	u32 length;
 	struct rpcrdma_rx *rx;
 
-	/* It has these, or its version would not be known. */
+	/* These bytes are present, otherwise its version would not be known. */
 	span<FIXED_OCTETS> fixed() const
 	{
 		return span<FIXED_OCTETS>{ octets };
@@ -35,8 +35,8 @@ struct message {
 };
 
 /*
- * The words of version 2's windows that say the same here, for debugfs, traces
- * and rpcrdma_conn_stalled().
+ * Set the fields for version 2's windows to equivalent values, for debugfs,
+ * traces and rpcrdma_conn_stalled().
  */
 void note_window(struct rpcrdma_conn *conn)
 {
@@ -54,7 +54,10 @@ verdict drop(const message &m)
 	return RPCRDMA_RX_DONE;
 }
 
-/* A Call of this end was answered, which leaves @limit of them. Returns events. */
+/*
+ * Handle the answer to a Call of this end, after which @limit may be
+ * outstanding. Returns events.
+ */
 u32 answered(struct rpcrdma_conn *conn, u32 limit)
 {
 	const bool stuck = !may_call(conn);
@@ -66,8 +69,8 @@ u32 answered(struct rpcrdma_conn *conn, u32 limit)
 }
 
 /*
- * ... by a message with a grant. It is absolute; none at all would be the end
- * of all Calls and is not meant.
+ * Handle an answer with a grant. The grant is absolute; zero would permit no
+ * more Calls and is not meant.
  */
 u32 answered(struct rpcrdma_conn *conn, span<FIXED_OCTETS> msg)
 {
@@ -87,8 +90,8 @@ verdict refuse_call(const message &m)
 }
 
 /*
- * RFC 8166 lets a Requester discard a bad Reply. That would leave its RPC
- * without end, so it ends with an error (WP 7).
+ * Handle a bad Reply. RFC 8166 lets a Requester discard it. That would leave
+ * its RPC without an end, so it ends with an error (WP 7).
  */
 verdict bad_reply(const message &m)
 {
@@ -97,9 +100,9 @@ verdict bad_reply(const message &m)
 }
 
 /*
- * Nothing can be made of a message, not even its direction: it is what most
- * messages to this end are, but its credits may be meant otherwise (RFC 8167,
- * 4.1).
+ * Handle a message that cannot be interpreted, not even its direction: it is
+ * treated as most messages to this end, but its credits may have another
+ * meaning (RFC 8167, 4.1).
  */
 verdict refuse(const message &m)
 {
@@ -110,8 +113,8 @@ verdict refuse(const message &m)
 }
 
 /*
- * The handle that the Reply may invalidate: one is only named if the Call has
- * no other (RFC 8797), since its sender invalidates the others anyway.
+ * Return the handle that the Reply may invalidate: one is only named if the
+ * Call has no other (RFC 8797), since its sender invalidates the others anyway.
  */
 u32 invalidatable(const struct rpcrdma_conn *conn,
 		  const struct rpcrdma_lists *lists)
@@ -161,7 +164,9 @@ verdict deliver_reply(const message &m, enum rpcrdma_format format, u32 stream)
 	return RPCRDMA_RX_REPLY;
 }
 
-/* What this end takes in chunk lists. Returned chunks are this end's own. */
+/*
+ * Return this end's limits for chunk lists. Returned chunks are this end's own.
+ */
 list_limits limits(const struct rpcrdma_conn *conn,
 		   const struct rpcrdma_lists *lists)
 {
@@ -178,7 +183,10 @@ list_limits limits(const struct rpcrdma_conn *conn,
 	};
 }
 
-/* There is no flag for the direction: the lists and the payload tell. */
+/*
+ * The header has no flag for the direction: the lists and the payload determine
+ * it.
+ */
 verdict receive_rpc(const message &m, bool nomsg)
 {
 	struct rpcrdma_rx *rx = m.rx;
@@ -218,7 +226,7 @@ verdict receive_rpc(const message &m, bool nomsg)
 	}
 }
 
-/* An error is for good: the Call would not fare better a second time. */
+/* An error is permanent: retransmitting the Call would not help. */
 verdict receive_error(const message &m)
 {
 	struct rpcrdma_rx *rx = m.rx;
@@ -233,7 +241,10 @@ verdict receive_error(const message &m)
 		const span<ERR_VERS_OCTETS> versions{ m.octets };
 
 		if (m.conn->cfg.guess) {
-			/* The guess was wrong: it is no answer in version 1. */
+			/*
+			 * The fallback was wrong: this is no answer in version
+			 * 1.
+			 */
 			m.conn->answered = 0;
 			m.conn->refused = versions.word<OFF_ERR_HIGH>() >=
 					  RPCRDMA_VERS_2;
@@ -278,7 +289,10 @@ verdict receive_any(const message &m)
 		return drop(m);
 	case RDMA_MSGP:
 	default:
-		/* Requesters discard, Responders object (RFC 8166, 4.6). */
+		/*
+		 * A Requester discards it, a Responder sends an error (RFC
+		 * 8166, 4.6).
+		 */
 		return m.conn->cfg.client ? drop(m) : refuse_call(m);
 	}
 }
@@ -294,7 +308,10 @@ void open(struct rpcrdma_conn *conn)
 	open_window_v1(conn);
 	conn->granted = 1;
 	set_grant(conn);
-	/* What has no name here is not there; the rest is as it always was. */
+	/*
+	 * Fields that are not set are not supported; the rest are RFC 8166's
+	 * values.
+	 */
 	conn->peer = {
 		.sbsiz = conn->peer_private.send_size,
 		.rbsiz = conn->peer_private.recv_size,
@@ -307,7 +324,10 @@ void open(struct rpcrdma_conn *conn)
 	note_window(conn);
 }
 
-/* For its Calls a server's peer has what is left beside its Replies, and to spare. */
+/*
+ * The Calls of a server's peer get the Receives that are left after those for
+ * its Replies and the spare ones.
+ */
 void set_grant(struct rpcrdma_conn *conn)
 {
 	const u32 others = conn->cfg.reverse + RPCRDMA_V1_SPARE_RECEIVES + 1;
@@ -364,7 +384,7 @@ verdict receive(struct rpcrdma_conn *conn, const void *msg, u32 length,
 	return v;
 }
 
-/* There is no flag for the direction, so that is told by the payload alone. */
+/* The header has no flag for the direction: the payload alone determines it. */
 bool is_plain(const struct rpcrdma_conn *conn, const void *msg, u32 length)
 {
 	constexpr u32 payload = PLAIN_HEADER_OCTETS;
@@ -400,7 +420,7 @@ enum rpcrdma_verdict receive_plain(struct rpcrdma_conn *conn, const void *msg,
 
 bool wants_more_segs(const void *msg, u32 length)
 {
-	/* Seldom enough: most messages are too short, or payload. */
+	/* Rare: most messages are too short, or payload. */
 	if (length < PLAIN_HEADER_OCTETS +
 			     SEGMENT_OCTETS * u32{ RPCRDMA_MAX_SEGS } ||
 	    span<FIXED_OCTETS>{ msg }.word<OFF_PROC>() > RDMA_NOMSG)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What version 1 does differently on a connection (RFC 8166, RFC 8167): its
+ * The differences of version 1 on a connection (RFC 8166, RFC 8167): its
  * credits, its messages, and that it needs no opening.
  *
- * Credits: each direction of Calls has a limit of Calls that may be without
- * their Reply, one until the first Reply came; every Reply tells it anew, and
- * may lower it. Replies and errors need no credit.
+ * Credits: each direction of Calls has a limit of outstanding Calls, one until
+ * the first Reply was received; every Reply conveys a new limit, and may lower
+ * it. Replies and errors need no credit.
  */
 #ifndef RPCRDMA_ENGINE_VERSION1_HH
 #define RPCRDMA_ENGINE_VERSION1_HH
@@ -15,7 +15,7 @@
 namespace rpcrdma::v1
 {
 
-/* Calls that this end would like to have without Reply */
+/* Return the number of outstanding Calls that this end would use. */
 static inline u32 wanted(const struct rpcrdma_conn *conn)
 {
 	return conn->cfg.client ? conn->cfg.window - conn->cfg.reverse :
@@ -23,8 +23,8 @@ static inline u32 wanted(const struct rpcrdma_conn *conn)
 }
 
 /*
- * A client's Receives beyond those for the Replies that are due and the Calls
- * that it has granted
+ * Return a client's Receives in addition to those for the Replies that are due
+ * and the Calls that it has granted.
  */
 static inline s32 receives_left(const struct rpcrdma_conn *conn)
 {
@@ -32,12 +32,12 @@ static inline s32 receives_left(const struct rpcrdma_conn *conn)
 			conn->posted);
 }
 
-/* As many Receives as are posted together */
+/* The number of Receives that are posted together */
 constexpr s32 FEW_RECEIVES = 8;
 
 /*
- * Return true if a client has so few Receives posted for its next Calls that none may be
- * kept back.
+ * Return true if a client has so few Receives posted for its next Calls that
+ * none may be withheld.
  */
 static inline bool few_left(const struct rpcrdma_conn *conn)
 {
@@ -45,10 +45,10 @@ static inline bool few_left(const struct rpcrdma_conn *conn)
 }
 
 /*
- * May a Call be sent? Each end also sees to it that there is a Receive for every
- * Reply that is due, and for the Calls that it has granted. At a client some may
- * still be held by Replies that wait for their memory. At a server Calls hold
- * back Receives, but then they use up the grant.
+ * Return true if a Call may be sent. Each end also ensures that there is a
+ * Receive for every Reply that is due, and for the Calls that it has granted.
+ * At a client some may still be held by Replies that wait for their memory. At
+ * a server Calls hold Receives, but then they also use up the grant.
  */
 static inline bool may_call(const struct rpcrdma_conn *conn)
 {
@@ -59,24 +59,24 @@ static inline bool may_call(const struct rpcrdma_conn *conn)
 		       conn->calls_out + conn->granted < conn->receives;
 }
 
-/* Go on with version 1: there is nothing to negotiate. */
+/* Continue with version 1: there is nothing to negotiate. */
 void open(struct rpcrdma_conn *conn);
 
 /*
- * There are more Receives. A grant is absolute, so it is never of more than there are,
- * and never of less than before.
+ * Update the grant after Receives were allocated. A grant is absolute, so it
+ * never exceeds the number of Receives, and never decreases.
  */
 void set_grant(struct rpcrdma_conn *conn);
 
 /*
- * Octets that a Receive has to take, as far as those of a peer's messages are known:
- * it has said how much it sends at most (RFC 8797).
+ * Return the length of the largest message to receive, if it is known: the peer
+ * has announced how much it sends at most (RFC 8797).
  */
 u32 receive_size(const struct rpcrdma_conn *conn);
 
 /*
- * Return true if a server's peer has not said how large its Receives are: it sent no
- * private message (RFC 8797).
+ * Return true if a server's peer has not announced the size of its Receives: it
+ * sent no private message (RFC 8797).
  */
 static inline bool receives_unknown(const struct rpcrdma_conn *conn)
 {
@@ -87,17 +87,17 @@ static inline bool receives_unknown(const struct rpcrdma_conn *conn)
 /* Count a Call or Reply as sent and write the credit into its header. */
 void stamp(struct rpcrdma_conn *conn, enum rpcrdma_kind kind, void *header);
 
-/* Write an ERROR and count it as sent; returns its octets. */
+/* Write an ERROR and count it as sent; returns its length. */
 u32 send_error(struct rpcrdma_conn *conn, void *buf, u32 xid);
 
-/* Take a message of version 1, as rpcrdma_conn_receive() does. */
+/* Process a message of version 1, as rpcrdma_conn_receive() does. */
 enum rpcrdma_verdict receive(struct rpcrdma_conn *conn, const void *msg,
 			     u32 length, struct rpcrdma_rx *rx);
 
 /*
- * Is it what nearly all messages are: a Call or Reply without chunks that begins as it
- * must, not the first one on its connection? Then it can be taken at once, with nothing
- * left to look at.
+ * Fast-path test: return true for a Call or Reply without chunks that begins
+ * correctly, and is not the first message on its connection. It needs no other
+ * checks.
  */
 bool is_plain(const struct rpcrdma_conn *conn, const void *msg, u32 length);
 enum rpcrdma_verdict receive_plain(struct rpcrdma_conn *conn, const void *msg,
@@ -106,7 +106,7 @@ enum rpcrdma_verdict receive_plain(struct rpcrdma_conn *conn, const void *msg,
 /* rpcrdma_wants_more_segs() for a message of version 1 to a server */
 bool wants_more_segs(const void *msg, u32 length);
 
-/* Was @handle among those that a Call offered? */
+/* Return true if a Call provided @handle. */
 bool handle_offered(const struct rpcrdma_lists *offered, u32 handle);
 
 } // namespace rpcrdma::v1
