@@ -121,8 +121,7 @@ enum {
 /* Bits of RDMA2_PROPID_REPLY_READ, WP 5 */
 enum {
 	RDMA2_REPLY_READ_PULL = 1,	/* can pull and complete such a Reply */
-	/* will provide one to a peer that can pull */
-	RDMA2_REPLY_READ_PROVIDE = 2,
+	RDMA2_REPLY_READ_PROVIDE = 2,	/* will provide one to a peer that can pull */
 };
 
 enum {
@@ -137,8 +136,7 @@ enum {
 	RPCRDMA_MIN_WINDOW = 4,		/* WP 3 */
 	RPCRDMA_CALL_RESERVE = 2,	/* left to Replies by a Call, WP 3 */
 	RPCRDMA_FIRST_WINDOW = 4,	/* messages, at the start */
-	/* messages, once the peer uses the connection */
-	RPCRDMA_USUAL_WINDOW = 16,
+	RPCRDMA_USUAL_WINDOW = 16,	/* messages, once the peer uses the connection */
 	RPCRDMA_MAX_PENDING_CONTROL = 64,	/* WP 3 */
 	RPCRDMA_PRIVATE_OCTETS = 8,	/* RFC 8797 */
 };
@@ -226,8 +224,7 @@ rpcrdma_lists_seg(const struct rpcrdma_lists *lists, u32 i)
 
 /* A byte range of a chunk, as a cursor */
 struct rpcrdma_stretch {
-	/* bytes from the start of the current segment */
-	u32 offset;
+	u32 offset;			/* bytes from the start of the current segment */
 	/* index of the current segment in the chunk; 0 to begin */
 	u32 segment;
 	u32 length;			/* bytes left */
@@ -426,26 +423,22 @@ struct rpcrdma_props {
 	u32 rcsiz;			/* segments per message; 0: no chunks */
 	u32 brs;			/* RDMA2_RVRSDIR_*; a client's only */
 	u32 reply_read;			/* RDMA2_REPLY_READ_* */
-	/* bytes reassembled from continued messages */
-	u32 reassembly;
+	u32 reassembly;			/* bytes reassembled from continued messages */
 };
 
 struct rpcrdma_conn_config {
-	/* unique among all connections; not 0 */
-	u32 number;
+	u32 number;			/* unique among all connections; not 0 */
 	u8 client;			/* 1: this end opens (4.2.3) */
 	u8 version_low, version_high;	/* versions allowed to this role */
 	u8 inv_ok;			/* device can invalidate remotely */
 	u8 no_regions;			/* device cannot register memory */
-	/* version 1 is a fallback: 2 got no answer */
-	u8 guess;
+	u8 guess;			/* version 1 is a fallback: 2 got no answer */
 	u32 window;			/* Receives for RPC traffic, at most, >= 4 */
 	/* Receives for RPC traffic to begin with, >= 4; 0: all */
 	u32 first_window;
 	/* Receives of the window for the reverse direction */
 	u32 reverse;
-	/* bytes of Replies exposed at a time, at most */
-	u32 expose_octets;
+	u32 expose_octets;		/* bytes of Replies exposed at a time, at most */
 	/* milliseconds to wait for the DONEs of exposed Replies */
 	u32 done_ms;
 	/* milliseconds without credit; 0: RPCRDMA_STALL_MS */
@@ -545,28 +538,22 @@ struct rpcrdma_conn {
 	struct rpcrdma_conn_config cfg;
 	struct rpcrdma_conn_counters counters;
 	struct rpcrdma_props peer;	/* effective once open */
-	/* the peer's properties received so far */
-	struct rpcrdma_props staged;
+	struct rpcrdma_props staged;	/* the peer's properties received so far */
 	/*
 	 * Adjacent: is_settled() compares these four as one 32-bit word, and
 	 * the next two together.
 	 */
 	u8 state;			/* enum rpcrdma_conn_state */
 	u8 version;			/* 0 until fixed */
-	/* all CONNPROPs of this end were sent */
-	u8 props_sent;
+	u8 props_sent;			/* all CONNPROPs of this end were sent */
 	u8 pend_count;			/* control messages queued, see below */
-	/* 1: a continued message is being received */
-	u8 rx_open;
+	u8 rx_open;			/* 1: a continued message is being received */
 	u8 nr_discard;			/* sequences to discard, see below */
-	/* all CONNPROPs of the peer were received */
-	u8 props_received;
+	u8 props_received;		/* all CONNPROPs of the peer were received */
 	u8 props_due;			/* CONNPROPs of this end may be sent */
 	u8 err_vers_high, err_vers_low;	/* from an ERR_VERS, 255 at most */
-	/* client: something valid was received */
-	u8 answered;
-	/* client: that was ERR_VERS, and nothing else */
-	u8 refused;
+	u8 answered;			/* client: something valid was received */
+	u8 refused;			/* client: that was ERR_VERS, and nothing else */
 	/* client: something other than an opening was received */
 	u8 odd;
 	/* Credits, WP 3 */
@@ -583,23 +570,19 @@ struct rpcrdma_conn {
 	rpcrdma_serial said;
 	/* received + credit, as in the last header sent */
 	rpcrdma_serial advertised;
-	/* Receives that will soon be free again */
-	u32 unreplaced;
-	/* Receives of credit grants that came since the last header */
+	u32 unreplaced;			/* Receives that will soon be free again */
+	/* of these, Receives of credit grants since the last header */
 	u16 grants_unreplaced;
-	/* more than such credit grants came since then */
-	u16 moved;
+	u16 moved;			/* other Receives became free since then */
 	/* Receives: posted, free, or with a message */
-	/* Receives for RPC traffic, at present */
-	u32 window;
+	u32 window;			/* Receives for RPC traffic, at present */
 	/* Receives to have: window, reserve and spare ones */
 	u32 wanted;
 	u32 batch;			/* free Receives to post together */
 	/* while that many are posted, without the reserve */
 	u32 least_posted;
 	u32 receives;			/* Receives allocated */
-	/* Receives that the caller is allocating */
-	u32 making;
+	u32 making;			/* Receives that the caller is allocating */
 	u32 kept_back;			/* free Receives that are withheld */
 	/* value of received at which the peer knows the window */
 	rpcrdma_serial heard_later;
@@ -613,8 +596,7 @@ struct rpcrdma_conn {
 	rpcrdma_serial stalled_since;	/* stalled: milliseconds, since when */
 	rpcrdma_serial stalled_sent;	/* stalled: sent at that time */
 	rpcrdma_serial stalled_whole;	/* stalled: whole at that time */
-	/* bytes of CONNPROP received, bounded */
-	u32 prop_octets;
+	u32 prop_octets;		/* bytes of CONNPROP received, bounded */
 	/* Version 1: its credits, and the origin of its limits */
 	u32 calls_out;			/* Calls sent and not answered */
 	u32 call_limit;			/* maximum of calls_out */
@@ -657,11 +639,9 @@ const char *rpcrdma_version_why(const struct rpcrdma_conn *conn);
  */
 struct rpcrdma_version_memory {
 	u64 only_v1_until;		/* seconds; 0: no */
-	/* consecutive attempts without an answer */
-	u8 silent;
+	u8 silent;			/* consecutive attempts without an answer */
 	u8 has_v2;			/* the server has used version 2 */
-	/* the server has used version 1 since */
-	u8 has_v1;
+	u8 has_v1;			/* the server has used version 1 since */
 	u8 lasts;			/* version 1 extends only_v1_until */
 };
 
@@ -690,8 +670,7 @@ enum rpcrdma_end {
 	RPCRDMA_END_NONE,		/* none: it has not ended */
 	RPCRDMA_END_HERE,		/* a failure of this end, or of its network */
 	RPCRDMA_END_PEER,		/* the peer, or the connection to it */
-	/* this end, after waiting for the peer */
-	RPCRDMA_END_WAITED,
+	RPCRDMA_END_WAITED,		/* this end, after waiting for the peer */
 	/* never established: the peer did not accept it */
 	RPCRDMA_END_AWAY,
 };
@@ -718,8 +697,7 @@ struct rpcrdma_conn_limits {
 	u32 recv_inline;		/* bytes, inline threshold inbound */
 	u32 max_segment;		/* bytes per segment; 0: no chunks */
 	u32 max_segs;			/* segments in a message; 0: no chunks */
-	/* bytes the peer reassembles; 0: none */
-	u32 continued;
+	u32 continued;			/* bytes the peer reassembles; 0: none */
 };
 
 static inline struct rpcrdma_conn_limits
@@ -802,8 +780,7 @@ enum {
 	RPCRDMA_EV_WINDOW = 2,		/* queued messages may be tried again */
 	RPCRDMA_EV_OPENED = 4,		/* once: RPC traffic may begin */
 	RPCRDMA_EV_CLOSE = 8,		/* close the connection: conn->reason */
-	/* allocate Receives, or post free ones */
-	RPCRDMA_EV_RECEIVES = 16,
+	RPCRDMA_EV_RECEIVES = 16,	/* allocate Receives, or post free ones */
 	/* free the Receive that was released: it is surplus */
 	RPCRDMA_EV_LET_GO = 32,
 	RPCRDMA_EV_ODD = 64,		/* once: rpcrdma_life_odd() */
@@ -869,8 +846,8 @@ enum rpcrdma_receives_need {
 /*
  * Receives to allocate
  * @octets: size of each: as much as this end announces, or the default
- * 	threshold if that is larger (WP 4); with version 1 no more than the
- * 	peer sends
+ *	threshold if that is larger (WP 4); with version 1 no more than the
+ *	peer sends
  * @need: the consequence if there is no memory for them
  */
 struct rpcrdma_receives {
@@ -926,8 +903,7 @@ u32 rpcrdma_conn_given_back(struct rpcrdma_conn *conn);
 /* A control message to send now */
 struct rpcrdma_control {
 	u32	octets;		/* length of the message, 0: none is due */
-	/* invalidate it with the message, 0: plain Send */
-	u32	inv_handle;
+	u32	inv_handle;	/* invalidate it with the message, 0: plain Send */
 };
 
 /*
@@ -937,7 +913,7 @@ struct rpcrdma_control {
  * other message, or close the connection.
  * @buf: 4-byte aligned
  * @size: bytes at @buf. If it is less than RPCRDMA_V2_FIRST_CONNPROP,
- * 	nothing is due.
+ *	nothing is due.
  */
 struct rpcrdma_control rpcrdma_conn_next_control(struct rpcrdma_conn *conn,
 						 void *buf, u32 size);
@@ -991,16 +967,14 @@ u32 rpcrdma_conn_queue_done(struct rpcrdma_conn *conn, u32 xid,
 
 /* The state of messages that wait for credit */
 struct rpcrdma_stall {
-	/* call again after that many milliseconds, 0: never */
-	u32	wait;
+	u32	wait;		/* call again after that many milliseconds, 0: never */
 	u32	events;		/* EV_CLOSE when the time is over */
 };
 
 /* Messages of the caller that are queued or were refused: rpcrdma_sq_waits() */
 enum {
 	RPCRDMA_WAITS_CALL = 1,		/* a Call, of which nothing was sent */
-	/* a Reply, or the rest of a continued message */
-	RPCRDMA_WAITS_MESSAGE = 2,
+	RPCRDMA_WAITS_MESSAGE = 2,	/* a Reply, or the rest of a continued message */
 };
 
 /*
@@ -1010,7 +984,7 @@ enum {
  * Reply that has credit, and any Reply of version 1, waits for something else
  * and has no such limit.
  * @waits: RPCRDMA_WAITS_* for all that waits, for whatever reason;
- * 	control messages need not be included
+ *	control messages need not be included
  * @now: milliseconds of any clock
  */
 struct rpcrdma_stall rpcrdma_conn_stalled(struct rpcrdma_conn *conn, u32 waits,
@@ -1058,7 +1032,7 @@ struct rpcrdma_queue_limits {
  * @receives: Work Requests of the Receive Queue, and their completions
  * @slots: Work Requests of the Send Queue, without those of @reads
  * @reads: transfers into MRs; the creator of the queue adds their Work
- * 	Requests
+ *	Requests
  * @send_cqes: completions of the Send Queue
  */
 struct rpcrdma_queues {
@@ -1120,8 +1094,7 @@ enum {
 
 struct rpcrdma_sq {
 	u32 depth;		/* slots */
-	/* of that many Work Requests at least one is signaled */
-	u32 batch;
+	u32 batch;		/* of that many Work Requests at least one is signaled */
 	/*
 	 * Slots ever used, modulo 2^32: all, those free again, and those up to
 	 * the last signaled Work Request
@@ -1139,8 +1112,7 @@ struct rpcrdma_sq {
 	 */
 	u32 reply_reserve;
 	u32 reserve, reserve_waits;
-	/* slots of the largest Call refused; 0: none was */
-	u32 call_wrs;
+	u32 call_wrs;		/* slots of the largest Call refused; 0: none was */
 	/* other callers that were refused, private to the engine */
 	u8 refused;
 };
@@ -1148,8 +1120,7 @@ struct rpcrdma_sq {
 /* A chain of Work Requests that is posted at once; embed it in the work. */
 struct rpcrdma_wrs {
 	u32 nr;			/* Work Requests */
-	/* private to the engine: slots used before this chain */
-	rpcrdma_serial begin;
+	rpcrdma_serial begin;	/* private to the engine: slots used before this chain */
 	u8 signaled;		/* must be signaled, or (once posted) is */
 };
 
@@ -1157,13 +1128,13 @@ struct rpcrdma_wrs {
  * Initialise @sq.
  * @depth: slots of the queue
  * @sends: contexts for RPC traffic; the user adds them one by one with
- * 	rpcrdma_sq_give(), and RPCRDMA_CONTROL_SENDS more. The context in
- * 	which the next Call is built is not among them.
+ *	rpcrdma_sq_give(), and RPCRDMA_CONTROL_SENDS more. The context in
+ *	which the next Call is built is not among them.
  * @reverse: Calls that the peer accepts at a time in this end's own
- * 	direction
+ *	direction
  * @replies: while messages are queued, for credit or for slots, work on
- * 	a Call is not started if Replies, built or yet to be built, hold
- * 	that many contexts.
+ *	a Call is not started if Replies, built or yet to be built, hold
+ *	that many contexts.
  */
 void rpcrdma_sq_init(struct rpcrdma_sq *sq, u32 depth, u32 sends, u32 reverse,
 		     u32 replies);
@@ -1486,15 +1457,13 @@ enum {
 struct rpcrdma_read_pool {
 	u32 regions;		/* MRs in the pool */
 	u32 pages;		/* pages in an MR, at most; not 0 */
-	/* transfers queued, or to be queued when complete */
-	u32 waiting;
+	u32 waiting;		/* transfers queued, or to be queued when complete */
 };
 
 /* One transfer. Zero it to begin, but for @reads. */
 struct rpcrdma_read_claim {
 	u32 regions;		/* MRs that it needs, at most */
-	/* 0 for a Write: it needs no MRs and waits for none */
-	u8 reads;
+	u8 reads;		/* 0 for a Write: it needs no MRs and waits for none */
 	u8 waits;
 };
 
@@ -1604,26 +1573,20 @@ struct rpcrdma_region_pool {
 	u32 most;		/* MRs that there may be */
 	u32 made;		/* MRs allocated; it never decreases */
 	u32 free;		/* free ones of these */
-	/* a caller was refused one, and not notified since */
-	u8 wanted;
+	u8 wanted;		/* a caller was refused one, and not notified since */
 	u8 maker;		/* private to the engine */
 	u16 failures;		/* consecutive attempts that allocated none */
-	/* attempts that allocated fewer than required */
-	u64 shortages;
+	u64 shortages;		/* attempts that allocated fewer than required */
 };
 
 /* Actions after an event */
 enum {
 	RPCRDMA_POOL_TAKEN = 1,		/* the caller got a free one */
 	RPCRDMA_POOL_MAKE = 2,		/* run the maker now */
-	/* run the maker in RPCRDMA_POOL_PAUSE_MS */
-	RPCRDMA_POOL_PAUSE = 4,
-	/* notify the callers that were refused */
-	RPCRDMA_POOL_TELL = 8,
-	/* run the maker in RPCRDMA_POOL_LATER_MS */
-	RPCRDMA_POOL_LATER = 16,
-	/* log that the device has no MRs left */
-	RPCRDMA_POOL_LOG = 32,
+	RPCRDMA_POOL_PAUSE = 4,		/* run the maker in RPCRDMA_POOL_PAUSE_MS */
+	RPCRDMA_POOL_TELL = 8,		/* notify the callers that were refused */
+	RPCRDMA_POOL_LATER = 16,	/* run the maker in RPCRDMA_POOL_LATER_MS */
+	RPCRDMA_POOL_LOG = 32,		/* log that the device has no MRs left */
 };
 
 /* The slow path of rpcrdma_pool_take(): at most one MR is free. */
@@ -1692,12 +1655,10 @@ static inline bool rpcrdma_pool_is_spent(const struct rpcrdma_region_pool *pool)
 
 enum rpcrdma_verdict {
 	RPCRDMA_RX_DONE,	/* nothing to deliver: repost the Receive */
-	/* append the payload to the open continued message */
-	RPCRDMA_RX_PART,
+	RPCRDMA_RX_PART,	/* append the payload to the open continued message */
 	RPCRDMA_RX_CALL,	/* a Call is complete with this message */
 	RPCRDMA_RX_REPLY,	/* a Reply is complete with this message */
-	/* xid pending: end its RPC; otherwise drop it */
-	RPCRDMA_RX_BAD_REPLY,
+	RPCRDMA_RX_BAD_REPLY,	/* xid pending: end its RPC; otherwise drop it */
 	RPCRDMA_RX_ERROR,	/* a Call of this end was refused: see error */
 	RPCRDMA_RX_PULLED,	/* DONE: rx.exposed is no longer in use */
 	RPCRDMA_RX_CLOSE,	/* close the connection: conn->reason */
@@ -1706,13 +1667,11 @@ enum rpcrdma_verdict {
 struct rpcrdma_rx {
 	u32 xid;
 	u32 events;		/* RPCRDMA_EV_* */
-	/* enum rpcrdma_format of the complete message */
-	u8 format;
+	u8 format;		/* enum rpcrdma_format of the complete message */
 	u8 first_part;		/* PART: begins a new continued message */
 	u32 payload_offset;	/* bytes into this message */
 	u32 payload_length;	/* bytes in this message */
-	/* bytes of the Payload stream in all messages */
-	u32 total_length;
+	u32 total_length;	/* bytes of the Payload stream in all messages */
 	struct rpcrdma_exposure *exposed; /* PULLED: that Reply */
 	/*
 	 * ERROR: rpcrdma_call_refused() returns what happens to the RPC.
@@ -1753,7 +1712,7 @@ static inline bool rpcrdma_wants_more_segs(const struct rpcrdma_conn *conn,
  * continued message, which is then discarded, and not about @msg.
  * @msg: @length bytes, 4-byte aligned.
  * @rx: filled as far as the verdict needs; rx->events always. On entry
- * 	only its lists.more is used: see above, or NULL.
+ *	only its lists.more is used: see above, or NULL.
  * Every successful Receive completion must be passed to this function, in
  * order.
  */
@@ -1766,7 +1725,7 @@ enum rpcrdma_verdict rpcrdma_conn_receive(struct rpcrdma_conn *conn,
  * not trust it: from now on the verdict for each message is CLOSE. After a lost
  * message of a continued one, another one would complete it with a hole.
  * @reason: static, in plain words; it becomes conn->reason, unless
- * 	there is one already
+ *	there is one already
  */
 void rpcrdma_conn_refuse(struct rpcrdma_conn *conn, const char *reason);
 
@@ -1837,17 +1796,14 @@ struct rpcrdma_call {
 	u16 result_segs;
 	u8 reverse;		/* sent by the server end */
 	u8 ddp;			/* 0: reduction not allowed (GSS i and p) */
-	/* the Reply is expected to be nearly reply_max */
-	u8 bulk;
+	u8 bulk;		/* the Reply is expected to be nearly reply_max */
 	/* Set by rpcrdma_call_regions() */
 	u8 few_regions;		/* max_regions is a limit */
 	u16 max_regions;	/* for the chunks of the Call */
 	/* Set by rpcrdma_lessons_recall() */
 	u8 no_parts;		/* Special Format rather than continued */
-	/* a Write chunk must include space for roundup */
-	u8 whole_writes;
-	/* Replies from this length need a chunk; 0: not known */
-	u32 reply_chunk_from;
+	u8 whole_writes;	/* a Write chunk must include space for roundup */
+	u32 reply_chunk_from;	/* Replies from this length need a chunk; 0: not known */
 	u32 refused_max;	/* reply_max of the Call it was learned from */
 	struct rpcrdma_recovery recovery;
 };
@@ -1891,10 +1847,10 @@ static inline void rpcrdma_call_regions(struct rpcrdma_call *call,
  * Lowers the peer's RCSIZ, if that is the meaning of the error.
  * @rx: the ERROR
  * @call: the Call's geometry, with segments counted; @call->recovery is
- * 	the result of earlier errors.
+ *	the result of earlier errors.
  * @offered: the lists it was sent with
  * @recovery: plan and send it with this. The earlier attempt's memory
- * 	must be invalidated before.
+ *	must be invalidated before.
  * Returns 0: send it again, with the same xid; or the negative errno that ends
  * the RPC.
  */
@@ -1911,16 +1867,12 @@ int rpcrdma_call_refused(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
  * user, except for rpcrdma_lessons_any(). @now: seconds, of a monotonic clock.
  */
 struct rpcrdma_lessons {
-	/* seconds; after that the limit expires */
-	u64 reply_until;
+	u64 reply_until;		/* seconds; after that the limit expires */
 	u64 writes_until;
 	u64 parts_until;
-	/* the shortest Reply that needed a Reply chunk */
-	u32 reply_octets;
-	/* the smallest reply_max of such a Call */
-	u32 reply_max;
-	/* a limit may be valid; private to the engine */
-	u8 any;
+	u32 reply_octets;		/* the shortest Reply that needed a Reply chunk */
+	u32 reply_max;			/* the smallest reply_max of such a Call */
+	u8 any;				/* a limit may be valid; private to the engine */
 };
 
 /*
@@ -2029,7 +1981,7 @@ int rpcrdma_offer_next(struct rpcrdma_offers *at, struct rpcrdma_lists *lists,
  * @size: bytes at @buf (4-byte aligned)
  * @lists: NULL for none
  * @htype, @flags: RDMA2_MSG or RDMA2_NOMSG, RDMA2_F_RESPONSE,
- * 	RDMA2_F_MORE
+ *	RDMA2_F_MORE
  * Returns the header's length, 0 if it does not fit.
  */
 u32 rpcrdma_encode_header(const struct rpcrdma_conn *conn, void *buf, u32 size,
@@ -2077,8 +2029,7 @@ struct rpcrdma_placed {
 	u32 write_octets;	/* in all Write chunks */
 	u32 reply_octets;	/* in the Reply chunk, 0: unused */
 	u32 pull_octets;	/* to be pulled from the Responder (WP 8) */
-	/* Write chunks that are neither empty nor unused */
-	u8 write_chunks;
+	u8 write_chunks;	/* Write chunks that are neither empty nor unused */
 };
 
 /*
@@ -2112,8 +2063,7 @@ struct rpcrdma_parts {
 	u32 pages;			/* reduced: not from the stream */
 	u32 pad;			/* reduced: their roundup, not sent */
 	u32 tail;			/* after @pad */
-	/* of the complete Reply, as far as it fits */
-	u32 octets;
+	u32 octets;			/* of the complete Reply, as far as it fits */
 	u8 reduced;			/* a Write chunk has the page data */
 };
 
@@ -2127,8 +2077,7 @@ struct rpcrdma_exchange {
 	struct rpcrdma_recovery recovery;	/* on that connection */
 	struct rpcrdma_placed placed;
 	struct rpcrdma_parts parts;
-	/* provided by the Call; its sender sets them */
-	struct rpcrdma_lists lists;
+	struct rpcrdma_lists lists;	/* provided by the Call; its sender sets them */
 };
 
 /* Actions, in this order */
@@ -2137,10 +2086,8 @@ enum {
 	RPCRDMA_STEP_PLACE = 2,		/* copy the inline payload to @parts */
 	/* move what lies in head and tail memory to @parts */
 	RPCRDMA_STEP_MOVE = 4,
-	/* release the Receive: it has been read */
-	RPCRDMA_STEP_PUT = 8,
-	/* close the connection: @reason, or NULL */
-	RPCRDMA_STEP_CLOSE = 16,
+	RPCRDMA_STEP_PUT = 8,		/* release the Receive: it has been read */
+	RPCRDMA_STEP_CLOSE = 16,	/* close the connection: @reason, or NULL */
 	/*
 	 * At most one of the next five. INVALIDATE: make the RPC's MRs
 	 * inaccessible to the peer, return them, then call
@@ -2200,6 +2147,7 @@ rpcrdma_exchange_lost_in_parts(const struct rpcrdma_exchange *x,
 {
 	return x->in_parts && rpcrdma_exchange_is_lost(x, conn);
 }
+/* Remember, for later Calls, that continued messages were lost. */
 void rpcrdma_lessons_lost(struct rpcrdma_lessons *lessons, u64 now);
 
 /*
@@ -2243,8 +2191,7 @@ struct rpcrdma_arrival {
 	const struct rpcrdma_rx *rx;
 	bool bad;			/* verdict BAD_REPLY */
 	u32 inv_handle;			/* invalidated by the peer, 0: none */
-	/* inv_handle was one of the RPC's MRs */
-	bool exposed;
+	bool exposed;			/* inv_handle was one of the RPC's MRs */
 	u32 length;			/* of the inline payload */
 	struct rpcrdma_room room;
 };
@@ -2273,7 +2220,7 @@ struct rpcrdma_step rpcrdma_exchange_error(struct rpcrdma_exchange *x,
  * Report that the MRs were invalidated and unmapped (@ok). If not @ok, the
  * connection is closing, and they are inaccessible once it has ended.
  * @first: the first 8 bytes of the Reply's memory, NULL if that is
- * 	shorter
+ *	shorter
  */
 struct rpcrdma_step rpcrdma_exchange_invalidated(struct rpcrdma_exchange *x,
 						 bool ok, const void *first);
@@ -2325,8 +2272,7 @@ struct rpcrdma_reply {
 
 struct rpcrdma_reply_plan {
 	u8 format;		/* enum rpcrdma_format */
-	/* items after the last one placed are all inline */
-	u8 nr_items;
+	u8 nr_items;		/* items after the last one placed are all inline */
 	u16 placed;		/* bit i: item i goes to Write chunk i */
 	u32 inv_handle;		/* Send With Invalidate this; 0: plain Send */
 	u32 inline_length;	/* payload bytes conveyed in Sends */
@@ -2383,16 +2329,14 @@ rpcrdma_reply_invalidates(const struct rpcrdma_conn *conn,
 
 /* Where bytes of a message come from */
 enum rpcrdma_origin {
-	/* the Payload stream outside of chunks */
-	RPCRDMA_PIECE_INLINE,
+	RPCRDMA_PIECE_INLINE,		/* the Payload stream outside of chunks */
 	RPCRDMA_PIECE_CHUNK,
 	RPCRDMA_PIECE_ROUNDUP,		/* zeroes, which are not sent */
 };
 
 /* Bytes that are contiguous both in their source and in their destination */
 struct rpcrdma_piece {
-	/* CHUNK: that chunk; else NULL */
-	const struct rpcrdma_chunk *chunk;
+	const struct rpcrdma_chunk *chunk;	/* CHUNK: that chunk; else NULL */
 	enum rpcrdma_origin origin;
 	u32 from;			/* bytes into the source */
 	u32 to;				/* bytes into the destination */
@@ -2401,8 +2345,7 @@ struct rpcrdma_piece {
 
 /* The position of an iterator. Zero it to begin. */
 struct rpcrdma_pieces {
-	/* all fields are private to the engine */
-	u8 next;
+	u8 next;			/* all fields are private to the engine */
 	u32 item, stream, out;
 };
 
@@ -2470,13 +2413,10 @@ enum rpcrdma_refusal {
  */
 enum rpcrdma_failed {
 	RPCRDMA_FAILED_CALL,		/* Responder: deliver a Call to its service */
-	/* Responder: send a Reply, which is lost */
-	RPCRDMA_FAILED_REPLY,
-	/* Responder: send a Reply, kept by its task */
-	RPCRDMA_FAILED_KEPT_REPLY,
+	RPCRDMA_FAILED_REPLY,		/* Responder: send a Reply, which is lost */
+	RPCRDMA_FAILED_KEPT_REPLY,	/* Responder: send a Reply, kept by its task */
 	RPCRDMA_FAILED_PULL,		/* Requester: pull a Reply */
-	/* Requester: send a Call, kept by its task */
-	RPCRDMA_FAILED_SEND,
+	RPCRDMA_FAILED_SEND,		/* Requester: send a Call, kept by its task */
 };
 
 enum rpcrdma_remedy_kind {
@@ -2616,11 +2556,9 @@ void rpcrdma_conn_count(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
  * its lock.
  */
 enum rpcrdma_memory_use {
-	/* Receives, and the buffers to send Replies from */
-	RPCRDMA_MEMORY_BUFFERS,
+	RPCRDMA_MEMORY_BUFFERS,	/* Receives, and the buffers to send Replies from */
 	RPCRDMA_MEMORY_PARTS,	/* a continued message being reassembled */
-	/* messages received, until they are processed */
-	RPCRDMA_MEMORY_CALLS,
+	RPCRDMA_MEMORY_CALLS,	/* messages received, until they are processed */
 	RPCRDMA_MEMORY_REPLIES,	/* Replies, until the peer has received them */
 	RPCRDMA_MEMORY_USES,
 };
@@ -2662,11 +2600,9 @@ struct rpcrdma_memory_account {
 	u64 held[RPCRDMA_MEMORY_USES];
 	u64 quota;		/* of the shared memory */
 	u32 released;		/* number of releases, modulo 2^32 */
-	/* value of released at the last rpcrdma_memory_stuck() */
-	u32 seen;
+	u32 seen;		/* value of released at the last rpcrdma_memory_stuck() */
 	u8 ticks;		/* since then */
-	/* it is one of the connections that share a limit */
-	u8 member;
+	u8 member;		/* it is one of the connections that share a limit */
 	u8 wanted;		/* it was refused memory, and not woken since */
 	u8 replies;		/* Replies are held */
 	/* Protected by the lock for all accounts */
@@ -2696,8 +2632,8 @@ static inline bool rpcrdma_memory_is_tight(const struct rpcrdma_memory *all)
  * @fixed: bytes that it needs in any case
  * @buffers: bytes of buffers that it has before its window grows
  * @message: bytes of the largest Call or Reply, as its memory is
- * 	allocated
- * @parts: bytes of it that are reassembled from continued messages
+ *	allocated
+ * @parts: bytes reassembled from continued messages, in addition
  * @spare: more that one message may need
  */
 void rpcrdma_memory_promise(struct rpcrdma_memory_account *account, u64 fixed,
@@ -2834,8 +2770,7 @@ bool rpcrdma_memory_stuck(struct rpcrdma_memory_account *account, bool reads);
 
 /* Limits of a listener */
 enum {
-	/* opening, or not accepted yet */
-	RPCRDMA_MAX_GUESTS = 1024,
+	RPCRDMA_MAX_GUESTS = 1024,		/* opening, or not accepted yet */
 	/* including those that were evicted and still exist */
 	RPCRDMA_MAX_GUESTS_ALL = 2 * RPCRDMA_MAX_GUESTS,
 	/* Milliseconds of opening before a connection may be evicted */
@@ -2856,8 +2791,7 @@ enum rpcrdma_guest_stage {
 	RPCRDMA_GUEST_OPENING,
 	RPCRDMA_GUEST_OPENED,
 	RPCRDMA_GUEST_LEAVING,		/* evicted, or refused */
-	/* by a thread; the service has yet to get it */
-	RPCRDMA_GUEST_TAKEN,
+	RPCRDMA_GUEST_TAKEN,		/* by a thread; the service has yet to get it */
 	RPCRDMA_GUEST_LOST,		/* TAKEN, but it has ended since */
 	RPCRDMA_GUEST_SERVED,		/* the service has it */
 	RPCRDMA_GUEST_GONE,		/* SERVED, and it has ended */
@@ -2891,7 +2825,7 @@ enum rpcrdma_admit {
  * Decide about a connect request.
  * @oldest: the connection that has been opening longest, or NULL
  * @memory: its account is attached (rpcrdma_memory_join()); that is
- * 	tried again after another connection was evicted.
+ *	tried again after another connection was evicted.
  * @now_ms: milliseconds of any clock, modulo 2^32
  */
 enum rpcrdma_admit rpcrdma_admission_ask(struct rpcrdma_admission *all,
@@ -2901,13 +2835,11 @@ enum rpcrdma_admit rpcrdma_admission_ask(struct rpcrdma_admission *all,
 
 /* Actions after an event */
 enum {
-	/* add it to the list of those to accept */
-	RPCRDMA_GUEST_LISTED = 1,
+	RPCRDMA_GUEST_LISTED = 1,	/* add it to the list of those to accept */
 	RPCRDMA_GUEST_FREE = 2,		/* free it: there are no references */
 	RPCRDMA_GUEST_DATA = 4,		/* notify the service of Calls */
 	RPCRDMA_GUEST_CLOSE = 8,	/* have the service close it */
-	/* it was the listener's last: wake the waiter */
-	RPCRDMA_GUEST_LAST = 16,
+	RPCRDMA_GUEST_LAST = 16,	/* it was the listener's last: wake the waiter */
 };
 
 /*
@@ -2994,8 +2926,7 @@ enum rpcrdma_stage {
 	RPCRDMA_STAGE_ROUTING,		/* client: the route */
 	RPCRDMA_STAGE_PREPARING,	/* the device's objects are allocated */
 	RPCRDMA_STAGE_CONNECTING,	/* a request, or an accept, was sent */
-	/* connected, properties are being exchanged */
-	RPCRDMA_STAGE_OPENING,
+	RPCRDMA_STAGE_OPENING,		/* connected, properties are being exchanged */
 	RPCRDMA_STAGE_OPEN,		/* RPC traffic may pass */
 	RPCRDMA_STAGE_CLOSING,		/* nothing is posted any more */
 	RPCRDMA_STAGE_GONE,		/* nothing is left on the device */
@@ -3004,14 +2935,11 @@ enum rpcrdma_stage {
 /* Zero it except for @client. */
 struct rpcrdma_life {
 	u8 client;
-	/* enum rpcrdma_stage, modified only by the engine */
-	u8 stage;
+	u8 stage;		/* enum rpcrdma_stage, modified only by the engine */
 	u8 may_send;		/* messages may be posted */
 	u8 settled;		/* the maker's wait is over */
-	/* the connection manager has reported: established */
-	u8 met;
-	/* client: the maker has passed it to the transport */
-	u8 handed;
+	u8 met;			/* the connection manager has reported: established */
+	u8 handed;		/* client: the maker has passed it to the transport */
 	u8 released;		/* teardown steps that are complete */
 	u8 odd;			/* client: rpcrdma_life_odd() was called */
 	u8 end;			/* enum rpcrdma_end */
@@ -3019,8 +2947,7 @@ struct rpcrdma_life {
 	/* STOP has failed for good: the device may complete and place data */
 	u8 unstopped;
 	int status;		/* the errno that it closed with */
-	/* of each step before opening, 0: the default */
-	u32 limit_ms;
+	u32 limit_ms;		/* of each step before opening, 0: the default */
 };
 
 /* Actions after an event, in this order */
@@ -3047,8 +2974,7 @@ enum {
 
 struct rpcrdma_life_step {
 	u32 todo;			/* RPCRDMA_LIFE_* */
-	/* a static string; NULL: an ordinary close */
-	const char *reason;
+	const char *reason;		/* a static string; NULL: an ordinary close */
 };
 
 /* Events of the connection manager */
@@ -3058,8 +2984,7 @@ enum rpcrdma_news {
 	RPCRDMA_NEWS_ESTABLISHED,
 	RPCRDMA_NEWS_UNREACHABLE,	/* the peer does not respond */
 	RPCRDMA_NEWS_REJECTED,		/* with a reason */
-	/* the connection could not be established */
-	RPCRDMA_NEWS_FAILED,
+	RPCRDMA_NEWS_FAILED,		/* the connection could not be established */
 	RPCRDMA_NEWS_DISCONNECTED,
 	RPCRDMA_NEWS_ADDRESS_CHANGED,	/* of this end */
 	RPCRDMA_NEWS_REMOVED,		/* the device */
@@ -3139,11 +3064,9 @@ rpcrdma_call_fate(const struct rpcrdma_life *life, const struct rpcrdma_rx *rx,
 enum rpcrdma_make {
 	RPCRDMA_MAKE_ADDRESS,		/* resolve the address, within @ms */
 	RPCRDMA_MAKE_ROUTE,		/* resolve the route, within @ms */
-	/* allocate the device's objects, post Receives */
-	RPCRDMA_MAKE_OBJECTS,
+	RPCRDMA_MAKE_OBJECTS,		/* allocate the device's objects, post Receives */
 	RPCRDMA_MAKE_CONNECT,		/* send the connect request */
-	/* accept the request; it is overdue in @ms */
-	RPCRDMA_MAKE_ACCEPT,
+	RPCRDMA_MAKE_ACCEPT,		/* accept the request; it is overdue in @ms */
 	RPCRDMA_MAKE_WAIT,		/* wait for life->settled, for @ms */
 	/*
 	 * Setup is complete, with @status. A client has an open connection, the
@@ -3158,14 +3081,15 @@ struct rpcrdma_make_step {
 	enum rpcrdma_make what;
 	u32 ms;				/* milliseconds */
 	int status;			/* 0 or a negative errno */
-	enum rpcrdma_answer answer;	/* END, client, @status: for rpcrdma_version_learn() */
+	/* END of a client, with @status: for rpcrdma_version_learn() */
+	enum rpcrdma_answer answer;
 	struct rpcrdma_life_step step;	/* END: run these actions, too */
 };
 
 /*
  * Return the next step to set up a connection.
  * @result: of the last step: 0 or a negative errno; -ETIMEDOUT if a
- * 	wait ended before life->settled; 0 at first
+ *	wait ended before life->settled; 0 at first
  * @conn: read only, for the peer's answer; zeroed or set up
  * The status of END is -EPROTONOSUPPORT if the peer has accepted the
  * connection, but did not open it with the version that was tried; another
@@ -3187,15 +3111,12 @@ enum rpcrdma_release {
 	RPCRDMA_RELEASE_RESET,		/* wait until the device has finished */
 	RPCRDMA_RELEASE_POSTED,		/* end posted work */
 	RPCRDMA_RELEASE_WAITING,	/* end queued work */
-	/* wait for contexts that prepare work */
-	RPCRDMA_RELEASE_USERS,
+	RPCRDMA_RELEASE_USERS,		/* wait for contexts that prepare work */
 	/* destroy it: the peer can access no memory after this */
 	RPCRDMA_RELEASE_QUEUE_PAIR,
-	/* destroy the CQs: no completions after this */
-	RPCRDMA_RELEASE_COMPLETIONS,
+	RPCRDMA_RELEASE_COMPLETIONS,	/* destroy the CQs: no completions after this */
 	RPCRDMA_RELEASE_REGIONS,
-	/* Replies that were exposed to be pulled */
-	RPCRDMA_RELEASE_EXPOSED,
+	RPCRDMA_RELEASE_EXPOSED,	/* Replies that were exposed to be pulled */
 	RPCRDMA_RELEASE_BUFFERS,	/* unmap them */
 	RPCRDMA_RELEASE_DOMAIN,
 	RPCRDMA_RELEASE_ID,		/* of the connection manager */
@@ -3286,14 +3207,11 @@ enum rpcrdma_link {
 	RPCRDMA_LINK_TRY_OTHER,
 	RPCRDMA_LINK_KEEP,		/* install it for senders */
 	RPCRDMA_LINK_SETTLED,		/* the attempt has ended */
-	/* mark connected, with a new connect cookie */
-	RPCRDMA_LINK_UP,
+	RPCRDMA_LINK_UP,		/* mark connected, with a new connect cookie */
 	RPCRDMA_LINK_DROP,		/* close it: it has ended */
-	/* wake tasks that wait for one, with @status */
-	RPCRDMA_LINK_WAKE,
+	RPCRDMA_LINK_WAKE,		/* wake tasks that wait for one, with @status */
 	RPCRDMA_LINK_UNLOCK,		/* permit others to send */
-	/* mark disconnected, with a new connect cookie */
-	RPCRDMA_LINK_DOWN,
+	RPCRDMA_LINK_DOWN,		/* mark disconnected, with a new connect cookie */
 	RPCRDMA_LINK_END,		/* the procedure is complete */
 };
 

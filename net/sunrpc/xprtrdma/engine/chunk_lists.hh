@@ -69,7 +69,7 @@ u32 count_segments(xdr_reader in);
  * WP 6).
  * @stream: length of the stream without the reduced items
  * @special: the stream is in a Position Zero Read chunk, which is
- * 	reads[0].
+ *	reads[0].
  */
 bool reads_fit(const struct rpcrdma_lists *lists, u32 stream, bool special);
 

@@ -132,7 +132,10 @@ struct rpcrdma_step finish(struct rpcrdma_exchange *x, const void *first)
 		return end(x, RPCRDMA_STEP_PLACE | RPCRDMA_STEP_PUT, octets);
 	case stage::IN_CHUNK: {
 		if (stream_ok(x, x->placed.reply_octets, first)) {
-			/* It has the whole buffer, or what is around a result. */
+			/*
+			 * Its chunk has the complete buffer, or the memory
+			 * around a result.
+			 */
 			const u32 move =
 				x->lists.nr_writes ? RPCRDMA_STEP_MOVE : 0;
 
