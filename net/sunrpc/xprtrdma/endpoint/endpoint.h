@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The endpoint: one RPC-over-RDMA connection over ib_verbs, the same for
- * client and server, and for both directions of RPC.
+ * The endpoint: one RPC-over-RDMA connection over ib_verbs, the same for client and
+ * server, and for both directions of RPC.
  *
- * It owns the queue pair, completion queues, Receives, Send contexts, memory
- * regions and the connection manager id, feeds what arrives to the protocol
- * engine and carries out what the engine decides. The transports above it see
- * whole Calls and Replies.
+ * It owns the queue pair, the completion queues, the Receives, the Send contexts, the
+ * MRs and the connection manager id. It passes received messages to the protocol engine
+ * and runs the actions that the engine decides on. The transports above it see complete
+ * Calls and Replies.
  *
- * Locking: ep->lock protects the engine's connection state, its account of the
- * Send Queue and the lists of work; it is held across
- * ib_post_send() so that what the engine counts and what the wire carries
- * have the same order. It is never held across an upcall. Everything here
- * runs in process context, but for the completion of a server's Receives and
- * the upcall messages(), which therefore take no lock.
+ * Locking: ep->lock protects the engine's connection state, its account of the Send
+ * Queue and the lists of work. It is held across ib_post_send() so that the order in
+ * which the engine counts messages is their order on the wire. It is never held across
+ * an upcall. Everything here runs in process context, except the completion of a
+ * server's Receives and the upcall messages(), which therefore take no lock.
  *
- * Lifetime: rpcrdma_ep_connect() and the incoming() upcall give the transport
- * a reference. rpcrdma_ep_close() starts the teardown, from a workqueue of
- * this module, whoever notices the end first; when nothing of the connection
- * is left on the device, ops->closed() is called, once, and no upcall follows
- * it. The memory goes with the last reference.
+ * Lifetime: rpcrdma_ep_connect() and the incoming() upcall give the transport a
+ * reference. rpcrdma_ep_close() schedules the teardown on a workqueue of this module,
+ * whichever side ends the connection. When nothing of the connection is left on the
+ * device, ops->closed() is called, once, and no upcall follows it. The memory is freed
+ * with the last reference.
  */
 #ifndef RPCRDMA_ENDPOINT_H
 #define RPCRDMA_ENDPOINT_H
@@ -46,16 +45,16 @@ struct rpcrdma_listener;
 /* Received messages                                                   */
 
 /*
- * A Receive and, once it completed, the message in it. Owned by the endpoint;
- * lent to the transport by an upcall until rpcrdma_recv_put().
+ * A Receive and, once it has completed, the message in it. The endpoint owns it. An
+ * upcall passes it to the transport, which holds it until rpcrdma_recv_put().
  */
 struct rpcrdma_recv {
 	struct list_head	list;		/* for the transport's queues */
 	struct rpcrdma_ep	*ep;
-	struct rpcrdma_rx	rx;		/* the engine's reading of it */
+	struct rpcrdma_rx	rx;		/* as the engine decoded it */
 	u8			verdict;	/* enum rpcrdma_verdict */
 	u32			inv_handle;	/* invalidated by the peer, or 0 */
-	/* Inline part of the Payload stream: octets, in buf or assembled */
+	/* Inline part of the Payload stream, in bytes, in buf or assembled */
 	void			*payload;
 	u32			payload_len;
 	void			*priv;		/* the transport's; NULL at first */
@@ -68,22 +67,23 @@ struct rpcrdma_recv {
 	struct ib_sge		sge;
 	struct ib_cqe		cqe;
 	struct llist_node	arrived;
-	u32			octets;		/* that came */
-	u8			status;		/* enum ib_wc_status of one that failed */
-	bool			large;		/* has memory beside @buf */
+	u32			octets;		/* bytes received */
+	u8			status;		/* enum ib_wc_status if it failed */
+	bool			large;		/* has memory in addition to @buf */
 	void			*buf;
 	void			*assembled;	/* kvmalloc: continued message */
-	u64			counted;	/* octets of that, or let go with this */
+	u64			counted;	/* bytes to uncharge with it */
 };
 
-/* rpcrdma_ep_take_messages(), when there are some */
+/* Slow path of rpcrdma_ep_take_messages(): messages are queued. */
 struct rpcrdma_recv *rpcrdma_ep_take_some(struct rpcrdma_ep *ep, bool keep);
 
 /*
- * Give a Receive back; it is posted again when the engine wants it, and a grant
- * that is owed is sent. Any number may be held by a responder at work: that is
- * what limits its load (WP 3). One that is lent keeps its endpoint's memory,
- * even past closed(). Process context, no lock held.
+ * Release a Receive. It is posted again when the engine wants it, and a credit grant
+ * that is due is sent. A responder may hold any number of Receives while it processes
+ * them: that is what limits its load (WP 3). A Receive that the transport holds keeps
+ * the memory of its endpoint, even past closed().
+ * Context: process context, no lock held.
  */
 void rpcrdma_recv_put(struct rpcrdma_recv *rv);
 
@@ -92,18 +92,19 @@ void rpcrdma_recv_put(struct rpcrdma_recv *rv);
 
 /* A chain of Work Requests that is posted with one doorbell */
 struct rpcrdma_work {
-	struct list_head	list;		/* of what waits, or has ended */
-	struct rpcrdma_work	*next;		/* of what is posted; of free Sends */
+	struct list_head	list;		/* waiting, or ended */
+	struct rpcrdma_work	*next;		/* next posted, or next free Send */
 	struct ib_send_wr	*first, *last;	/* last->wr_cqe is cqe */
 	struct ib_cqe		cqe;
-	struct llist_node	completed;	/* nobody has looked yet */
-	struct rpcrdma_wrs	wrs;		/* how many, for the account */
+	struct llist_node	completed;	/* completed, not reaped yet */
+	struct rpcrdma_wrs	wrs;		/* number of WRs, for the account */
 	u8			kind;		/* enum rpcrdma_work_kind */
-	bool			refused;	/* the device did not take it all */
+	bool			refused;	/* not posted completely */
 	/*
-	 * Called once for posted work, when the device is through with it;
-	 * process context, ep->lock not held. @ok: false when it may not have
-	 * been carried out. Nobody asks a Send: its context is free then.
+	 * Called once for posted work, when the device no longer uses it; not called
+	 * for Sends, whose context is released instead. @ok is false if the work may
+	 * not have been executed.
+	 * Context: process context, ep->lock not held.
 	 */
 	void			(*done)(struct rpcrdma_work *work, bool ok);
 };
@@ -113,24 +114,24 @@ enum rpcrdma_work_kind {
 	RPCRDMA_WORK_REPLY = RPCRDMA_KIND_REPLY,
 	RPCRDMA_WORK_CONTROL = RPCRDMA_KIND_CONTROL,
 	RPCRDMA_WORK_RDMA,		/* Reads, invalidations: no message */
-	RPCRDMA_WORK_STREAM,		/* a continued message that waits */
+	RPCRDMA_WORK_STREAM,		/* a continued message that is queued */
 };
 
 /*
- * A Send context: a registered buffer for the header and the inline payload,
- * which are copied into it, so that a Send never holds on to an RPC's memory.
+ * A Send context: a registered buffer for the header and the inline payload, which are
+ * copied into it, so that a Send never holds references to an RPC's memory.
  */
 struct rpcrdma_send {
 	struct rpcrdma_work	work;
 	struct rpcrdma_ep	*ep;
-	void			*buf;		/* NULL until it is needed */
-	u32			size;		/* of that, octets */
-	bool			shared;		/* it is of ep->control_bufs */
-	u32			report;		/* see below */
-	u32			header_len;	/* octets */
-	u32			len;		/* octets, header and payload */
-	struct rpcrdma_rw	*rw;		/* Writes that go before it */
-	struct rpcrdma_stream	*stream;	/* this is its last part */
+	void			*buf;		/* NULL until first use */
+	u32			size;		/* bytes in buf */
+	bool			shared;		/* buf is part of ep->control_bufs */
+	u32			report;		/* signal threshold, see below */
+	u32			header_len;	/* bytes */
+	u32			len;		/* bytes, header and payload */
+	struct rpcrdma_rw	*rw;		/* Writes posted before it */
+	struct rpcrdma_stream	*stream;	/* set if this is its last message */
 	struct rpcrdma_exposed	*exposed;	/* memory its header names */
 
 	struct ib_send_wr	wr;
@@ -138,11 +139,12 @@ struct rpcrdma_send {
 };
 
 /*
- * s->report: a Send of so many octets reports its end, whatever the Send Queue needs.
- * - Software iWARP sends what does not report its end from the buffer itself, by
- *   reference, if it has a page or more, and says that it is through when TCP has queued
- *   it. What reports its end it copies.
- * - The buffer that a client has in store for want of memory comes back at once.
+ * s->report: a Send of at least this many bytes is signaled, even if the Send Queue
+ * does not need its completion.
+ * - siw completes a Send as soon as TCP has queued it. It copies a signaled Send, but
+ *   transmits an unsignaled Send of a page or more by reference from the buffer.
+ * - A client's reserve buffer, for use when memory is short, is signaled so that it is
+ *   reusable at once.
  */
 enum {
 	RPCRDMA_REPORT_NONE	= U32_MAX,
@@ -150,17 +152,20 @@ enum {
 };
 
 /*
- * A free Send context, or NULL: try again after write_space(). Process
- * context. Give back unused ones with rpcrdma_send_put().
+ * Return a free Send context, or NULL if there is none: retry after write_space().
+ * Release unused contexts with rpcrdma_send_put().
+ * Context: process context.
  */
 struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_ep *ep);
 void rpcrdma_send_put(struct rpcrdma_send *s);
 
 /*
- * Before a message of up to @octets is written to s->buf: see that it has room.
- * @gfp: a client does not wait for memory that may come only when it has sent what it
- * is about to send. Process context, no lock held. Returns 0, or a negative errno:
- * -EMSGSIZE, more than the peer takes; -ENOTCONN: closing; -ENOMEM.
+ * Ensure that s->buf has space for @octets bytes before a message is written to it.
+ * @gfp: a client does not wait for memory that may become free only after it has sent
+ * the message it is about to send.
+ * Context: process context, no lock held.
+ * Return: 0; -EMSGSIZE if the peer accepts no such message; -ENOTCONN if the connection
+ * is closing; -ENOMEM.
  */
 #define RPCRDMA_GFP_CLIENT	(GFP_NOFS | __GFP_NORETRY | __GFP_NOWARN)
 int rpcrdma_send_larger(struct rpcrdma_send *s, u32 octets, gfp_t gfp);
@@ -172,27 +177,31 @@ static inline int rpcrdma_send_room(struct rpcrdma_send *s, u32 octets,
 }
 
 /*
- * One for a Reply, taken before the Call goes to work, so that its Reply never
- * waits for one; or NULL. Some are left for Calls of this end. Can one be had?
- * If not, write_space() will be called, if the connection lasts.
+ * Reserve a Send context for a Reply before its Call is processed, so that the Reply
+ * never waits for one. Return NULL if there is none; some contexts are kept for Calls
+ * of this end. rpcrdma_ep_may_reply() returns whether a context can be reserved.
+ * Otherwise write_space() will be called, unless the connection is lost.
  */
 struct rpcrdma_send *rpcrdma_send_reserve(struct rpcrdma_ep *ep);
 static inline bool rpcrdma_ep_may_reply(struct rpcrdma_ep *ep);
 bool rpcrdma_ep_ask_for_reply(struct rpcrdma_ep *ep);
 
 /*
- * May a Call be sent now? If not, write_space() will be called. Others may be quicker,
- * rpcrdma_send_call() tells. Process context, no lock held.
+ * Return true if a Call can be sent now. Otherwise write_space() will be called.
+ * Another sender may be faster: rpcrdma_send_call() then returns an error.
+ * Context: process context, no lock held.
  */
 bool rpcrdma_ep_may_call(struct rpcrdma_ep *ep);
 
 /*
- * Send a Call: s->buf holds header and inline payload, s->len octets.
- * @s: rpcrdma_send_for_call(). @mrs: the regions its header names, registered with the
- * same doorbell. @x: told that it is sent, before a Reply can be there; NULL: nobody.
- * Returns 0: the next Call has another Send context. -EAGAIN: no window or no Send Queue
- * space, write_space() will be called; -EIO: more Work Requests than the Send Queue
- * has, now or later; -ENOTCONN: closing. On error @mrs remain the caller's, unposted.
+ * Send a Call: s->buf holds header and inline payload, s->len bytes.
+ * @s: from rpcrdma_send_for_call().
+ * @mrs: the MRs its header names; they are registered with the same doorbell.
+ * @x: marked as sent before a Reply can arrive; may be NULL.
+ * Return: 0, the next Call uses another Send context; -EAGAIN if the window or the Send
+ * Queue is full, write_space() will be called; -EIO if it needs more Work Requests than
+ * the Send Queue can ever hold; -ENOTCONN if the connection is closing. On error the
+ * caller keeps @mrs, unposted.
  */
 int rpcrdma_send_call(struct rpcrdma_send *s, struct list_head *mrs,
 		      enum rpcrdma_format format,
@@ -200,65 +209,68 @@ int rpcrdma_send_call(struct rpcrdma_send *s, struct list_head *mrs,
 		      struct rpcrdma_exchange *x);
 
 /*
- * Send a Reply, waiting in order for window and Send Queue space without
- * blocking the caller. Takes @s and @rw in every case, and @s->exposed, which
- * the caller may have set.
- * @rw: Writes that go before it, or NULL. @inv_handle: handle to invalidate
- * at the peer, 0 for a plain Send.
- * Returns 0 or -ENOTCONN.
+ * Send a Reply. It waits for window and Send Queue space in order, without blocking the
+ * caller. Consumes @s and @rw in every case, and @s->exposed, which the caller may have
+ * set.
+ * @rw: Writes posted before it, or NULL.
+ * @inv_handle: handle to invalidate at the peer, 0 for an ordinary Send.
+ * Return: 0 or -ENOTCONN.
  */
 int rpcrdma_send_reply(struct rpcrdma_send *s, struct rpcrdma_rw *rw,
 		       u32 inv_handle, enum rpcrdma_format format,
 		       const struct rpcrdma_lists *lists);
 
 /*
- * A Call or Reply that is sent in parts (4.4.2), cut as the window allows. It
- * has its own copy of the Payload stream, so it does not hold on to an RPC's
- * memory either.
+ * A Call or Reply that is sent as a sequence of continued messages (4.4.2), split as
+ * the window allows. It has its own copy of the Payload stream, so that it does not
+ * hold references to an RPC's memory either.
  */
 struct rpcrdma_stream {
-	struct rpcrdma_work	work;		/* its place in a queue */
+	struct rpcrdma_work	work;		/* queue entry */
 	enum rpcrdma_kind	kind;
 	u32			xid;
-	u32			len, sent;	/* octets of data */
-	u32			inv_handle;	/* with the last part */
-	struct rpcrdma_rw	*rw;		/* Writes before the last part */
-	struct rpcrdma_ep	*held_for;	/* Replies: counts its octets */
-	struct rpcrdma_lists	lists;		/* in the last part's header */
-	/* Registrations that go before the first part */
+	u32			len, sent;	/* bytes of payload */
+	u32			inv_handle;	/* with the last message */
+	struct rpcrdma_rw	*rw;		/* Writes before the last message */
+	struct rpcrdma_ep	*held_for;	/* Replies: charged for its bytes */
+	struct rpcrdma_lists	lists;		/* in the last message's header */
+	/* Registrations posted before the first message */
 	struct ib_send_wr	*reg_first, *reg_last;
 	u32			nr_regs;
 	u8			data[];
 };
 
 /*
- * A stream with room for @len octets of payload, which the caller fills in;
- * NULL without memory. Process context, may sleep. @lists: NULL for none.
+ * Return a stream with space for @len bytes of payload, which the caller fills in, or
+ * NULL if out of memory. @lists: NULL for none.
+ * Context: process context, may sleep.
  */
 struct rpcrdma_stream *rpcrdma_stream_alloc(enum rpcrdma_kind kind, u32 xid,
 					    u32 len,
 					    const struct rpcrdma_lists *lists,
 					    gfp_t gfp);
-/* Free one that was not sent. */
+/* Free a stream that was not sent. */
 void rpcrdma_stream_free(struct rpcrdma_stream *st);
 
 /*
- * Send a continued Call: the first part goes now, the others as the window
- * opens. Results as for rpcrdma_send_call(); on error @st is the caller's.
+ * Send a continued Call: the first message is posted now, the others as the window
+ * opens. The return values are those of rpcrdma_send_call(). On error the caller keeps
+ * @st.
  */
 int rpcrdma_send_continued_call(struct rpcrdma_ep *ep,
 				struct rpcrdma_stream *st,
 				struct list_head *mrs,
 				struct rpcrdma_exchange *x);
 
-/* Send a continued Reply, in order; as rpcrdma_send_reply(). Takes @st, @rw. */
+/* Send a continued Reply, in order, like rpcrdma_send_reply(). Consumes @st and @rw. */
 int rpcrdma_send_continued_reply(struct rpcrdma_ep *ep,
 				 struct rpcrdma_stream *st,
 				 struct rpcrdma_rw *rw, u32 inv_handle);
 
 /*
- * Refuse the Call with @xid (7): queued, sent in order. Process context.
- * send_error() is for what a plan says is wrong.
+ * Refuse the Call with @xid (7): the ERROR is queued and sent in order.
+ * rpcrdma_ep_send_error() is for errors that a plan reports.
+ * Context: process context.
  */
 void rpcrdma_ep_send_error(struct rpcrdma_ep *ep, u32 xid, u32 code, u32 arg0,
 			   u32 arg1);
@@ -269,14 +281,16 @@ static inline void rpcrdma_ep_refuse(struct rpcrdma_ep *ep, u32 xid,
 }
 
 /*
- * Tell the peer that this end is through with the Reply to @xid that was to be
- * pulled (DR 4.1.3): queued, sent in order. Process context.
- * @inv_handle: what the Reply named, or 0.
+ * Notify the peer that this end needs the pulled Reply to @xid no longer (DR 4.1.3).
+ * The message is queued and sent in order.
+ * @inv_handle: the handle that the Reply named, or 0.
+ * Context: process context.
  */
 void rpcrdma_ep_send_done(struct rpcrdma_ep *ep, u32 xid, u32 inv_handle);
 
 /*
- * rpcrdma_call_refused() for a Call of this end. Process context, no lock held.
+ * Call rpcrdma_call_refused() for a Call of this end.
+ * Context: process context, no lock held.
  */
 int rpcrdma_ep_refused(struct rpcrdma_ep *ep, const struct rpcrdma_rx *rx,
 		       const struct rpcrdma_call *call,
@@ -287,17 +301,17 @@ int rpcrdma_ep_refused(struct rpcrdma_ep *ep, const struct rpcrdma_rx *rx,
 /* Memory that data is moved from and to                                */
 
 /*
- * Octets that lie one behind the other, in whole pages but for the first and the
- * last, or in the linear mapping. A few of these describe whatever an xdr_buf holds.
+ * A contiguous range of bytes, either in pages, all whole except the first and the
+ * last, or in the linear mapping. A few of these describe any content of an xdr_buf.
  */
 struct rpcrdma_extent {
-	struct page		**pages;	/* NULL: it is linear */
-	u8			*linear;	/* where its first page begins */
-	u32			offset;		/* octets of the first page before it */
-	u32			length;		/* octets, not 0 */
+	struct page		**pages;	/* NULL: linear */
+	u8			*linear;	/* start of its first page */
+	u32			offset;		/* offset in the first page */
+	u32			length;		/* bytes, not 0 */
 };
 
-/* @length octets from octet @offset of the first of @pages on */
+/* Return the extent of @length bytes that starts at byte @offset of @pages. */
 static inline struct rpcrdma_extent
 rpcrdma_extent_of_pages(struct page **pages, u32 offset, u32 length)
 {
@@ -308,7 +322,10 @@ rpcrdma_extent_of_pages(struct page **pages, u32 offset, u32 length)
 	};
 }
 
-/* @length octets at @p, which is in the linear mapping (kmalloc or a page) */
+/*
+ * Return the extent of @length bytes at @p, which is in the linear mapping (kmalloc or
+ * a page).
+ */
 static inline struct rpcrdma_extent rpcrdma_extent_of(void *p, u32 length)
 {
 	return (struct rpcrdma_extent){
@@ -321,13 +338,13 @@ static inline struct rpcrdma_extent rpcrdma_extent_of(void *p, u32 length)
 /* ------------------------------------------------------------------ */
 /* Memory regions: of a Requester's Calls, of a Responder's Replies     */
 
-/* A memory region (FRWR) of one connection */
+/* An MR (FRWR) of one connection */
 struct rpcrdma_mr {
 	struct list_head	list;		/* free list, or a request's */
 	struct list_head	all;
 	struct rpcrdma_ep	*ep;
 	u32			handle;
-	u32			length;		/* octets */
+	u32			length;		/* bytes */
 	u64			offset;
 	bool			exposed;	/* posted and not invalidated */
 	bool			used;		/* posted since it was mapped */
@@ -335,7 +352,7 @@ struct rpcrdma_mr {
 	/* private to the endpoint */
 	struct ib_mr		*ibmr;		/* NULL after the teardown */
 	struct scatterlist	*sg;
-	int			nents;		/* mapped, 0: none */
+	int			nents;		/* elements mapped, or 0 */
 	enum dma_data_direction	dir;
 	union {
 		struct ib_reg_wr	reg_wr;
@@ -343,36 +360,39 @@ struct rpcrdma_mr {
 	};
 };
 
-/* How rpcrdma_mrs_map() cuts memory into regions, for those who count them */
+/*
+ * Return the limits by which rpcrdma_mrs_map() splits memory into MRs, for callers that
+ * count the MRs they need.
+ */
 struct rpcrdma_cut rpcrdma_mrs_cut(const struct rpcrdma_ep *ep);
 
 /*
- * Prepare regions for the memory in the @nr elements of @ext and append them to
- * @mrs and, as segments, to the chunk begun last in @lists. They are exposed by
- * the Send they are given to. No segment is longer than the peer takes.
+ * Prepare MRs for the memory in the @nr elements of @ext and append them to @mrs and,
+ * as segments, to the last chunk of @lists. The Send that they are passed to exposes
+ * them. No segment is longer than the peer accepts.
  * @remote_write: the peer may write (else read).
- * Returns 0; -EAGAIN: no region free now, write_space() will be called; or
- * another errno, -EFAULT: a page is missing. On error @mrs keeps what was
- * prepared: rpcrdma_mrs_put() it.
+ * Return: 0; -EAGAIN if no MR is free, write_space() will be called; -EFAULT if a page
+ * is missing; or another negative errno. On error @mrs keeps the MRs prepared so far:
+ * the caller must rpcrdma_mrs_put() it.
  */
 int rpcrdma_mrs_map(struct rpcrdma_ep *ep, struct list_head *mrs,
 		    const struct rpcrdma_extent *ext, u32 nr,
 		    bool remote_write, struct rpcrdma_lists *lists);
 
 /*
- * The peer invalidated @handle. Returns true when one of @mrs had it and was
- * exposed; it no longer is.
+ * Record that the peer has invalidated @handle. Return true if @handle belongs to an
+ * exposed MR in @mrs; the MR is no longer exposed then.
  */
 bool rpcrdma_mrs_invalidated(struct list_head *mrs, u32 handle);
 
-/* Is any of @mrs still exposed? */
+/* Return true if any MR in @mrs is still exposed. */
 bool rpcrdma_mrs_exposed(const struct list_head *mrs);
 
 /*
- * Invalidate what is still exposed of @mrs, then call @inv->done() in process
- * context, with everything invalid or the connection's teardown under way (in
- * which case @ok is false and the regions die with the connection).
- * @mrs must stay put until then.
+ * Invalidate the MRs in @mrs that are still exposed, then call @inv->done() in process
+ * context. At that point all of them are invalid, or the connection is being torn down,
+ * in which case @ok is false and the MRs are destroyed with the connection. @mrs must
+ * stay in place until then.
  */
 struct rpcrdma_inv {
 	struct rpcrdma_work	work;
@@ -384,25 +404,27 @@ void rpcrdma_mrs_invalidate(struct rpcrdma_ep *ep, struct list_head *mrs,
 			    struct rpcrdma_inv *inv);
 
 /*
- * As above, and wait: for the invalidation, or for the end of the teardown.
- * Afterwards no peer reaches the memory. Also unmaps and gives the regions
- * back, @mrs is empty then. Process context, sleeps.
+ * Invalidate the MRs in @mrs and wait for the invalidation or for the end of the
+ * teardown. No peer can access the memory afterwards. Also unmaps the MRs and returns
+ * them to the pool; @mrs is empty then.
+ * Context: process context, sleeps.
  */
 void rpcrdma_mrs_release_sync(struct rpcrdma_ep *ep, struct list_head *mrs);
 
-/* Unmap regions none of which is exposed and give them back. */
+/* Unmap MRs, none of which is exposed, and return them to the pool. */
 void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs);
 
 /* ------------------------------------------------------------------ */
 /* Responder: Replies that the peer pulls                              */
 
-/* Embed it in what holds the memory of the Reply. */
+/* Embedded in the object that owns the memory of the Reply. */
 struct rpcrdma_exposed {
 	struct rpcrdma_ep	*ep;
 	/*
-	 * Called once for one that was given to a Send, when no peer reaches
-	 * the memory any more, at the latest before closed(): pulled, not
-	 * pulled in time, or not even sent. Takes @x. Process context.
+	 * Called once after @x was attached to a Send, when no peer can access the
+	 * memory any more, at the latest before closed(). The Reply has been pulled,
+	 * has not been pulled in time, or was not even sent. The callee owns @x.
+	 * Context: process context.
 	 */
 	void			(*release)(struct rpcrdma_exposed *x);
 
@@ -415,42 +437,45 @@ struct rpcrdma_exposed {
 };
 
 /*
- * Prepare to expose the memory in @ext as the Reply that @plan wants to be
- * pulled (plan->read_length), and complete @plan. It is exposed by the Send
- * that it is given to, as s->exposed, read-only. May sleep, with a bound, while
- * regions are made.
- * Returns 0, and holds off the teardown until the Send or the cancellation; or an
- * errno, with @plan->error set when the peer has to know; -EAGAIN: there were no
- * regions in time.
+ * Prepare to expose the memory in @ext as the Reply that @plan wants to be pulled
+ * (plan->read_length), and complete @plan. The Send that @x is passed to, as
+ * s->exposed, exposes the memory read-only. May sleep, with a bound, while MRs are
+ * allocated.
+ * Return: 0, the teardown is held off until the Send or the cancellation; -EAGAIN if no
+ * MRs became available in time; or another negative errno. plan->error is set if the
+ * peer must be notified.
  */
 int rpcrdma_expose(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x, u32 xid,
 		   const struct rpcrdma_extent *ext, u32 nr,
 		   struct rpcrdma_reply_plan *plan);
-/* Give up one that was not sent; release() is not called. */
+/* Cancel an exposure that was not sent; release() is not called. */
 void rpcrdma_expose_cancel(struct rpcrdma_exposed *x);
 
 /* ------------------------------------------------------------------ */
 /* Explicit RDMA: a Responder's, and a Requester's that pulls a Reply   */
 
 /*
- * RDMA Reads or Writes of one RPC, over the kernel's rdma_rw API. Writes that are more
- * than goes in a chain with their Reply go ahead of it, in turns, and it waits until
- * they are done.
+ * RDMA Reads or Writes of one RPC, using the rdma_rw API. Writes that do not fit into
+ * one chain with their Reply are posted in batches before it, and the Reply waits for
+ * their completion.
  */
 struct rpcrdma_rw {
-	struct rpcrdma_work	work;		/* what is posted at once */
+	struct rpcrdma_work	work;		/* the batch being posted */
 	struct rpcrdma_ep	*ep;
 	enum dma_data_direction	dir;	/* FROM_DEVICE: Read, TO_DEVICE: Write */
 	gfp_t			gfp;
-	struct rpcrdma_read_claim claim; /* to memory regions; under ep->lock */
+	struct rpcrdma_read_claim claim; /* to MRs; under ep->lock */
 	struct list_head	ctxts;
-	struct list_head	*posted;	/* the last of them that was, or the head */
+	struct list_head	*posted;	/* the last one posted, or the head */
 	u32			left;		/* Work Requests yet to be posted */
 	u32			octets;
-	/* Called once; then @rw is freed by the endpoint. Process context. */
+	/* Called once; the endpoint frees @rw afterwards. Process context. */
 	void			(*done)(struct rpcrdma_rw *rw, bool ok);
-	void			*priv;	/* the owner's; at first, its memory */
-	/* ... and then, if Writes went ahead of it, for their Reply */
+	void			*priv;	/* the owner's; initially its memory */
+	/*
+	 * Called after @done if Writes were posted before their Reply. Both have the
+	 * same @ok.
+	 */
 	void			(*behind)(struct rpcrdma_rw *rw, bool ok);
 	struct rpcrdma_work	*reply;
 };
@@ -462,10 +487,10 @@ struct rpcrdma_rw *rpcrdma_rw_alloc(struct rpcrdma_ep *ep,
 void rpcrdma_rw_free(struct rpcrdma_rw *rw);
 
 /*
- * Append the transfer of @length octets between @chunk, from @chunk_offset
- * octets on, and the memory in the @nr elements of @ext, from @offset octets
- * on. Returns 0 or a negative errno (-EINVAL: either is shorter; -EFAULT: a page
- * is missing; -E2BIG: the device has too few memory regions for it).
+ * Append the transfer of @length bytes between @chunk, starting at byte @chunk_offset,
+ * and the memory in the @nr elements of @ext, starting at byte @offset.
+ * Return: 0; -EINVAL if either is shorter; -EFAULT if a page is missing; -E2BIG if the
+ * device has too few MRs for it; or another negative errno.
  */
 int rpcrdma_rw_add(struct rpcrdma_rw *rw, const struct rpcrdma_lists *lists,
 		   const struct rpcrdma_chunk *chunk, u32 chunk_offset,
@@ -473,31 +498,33 @@ int rpcrdma_rw_add(struct rpcrdma_rw *rw, const struct rpcrdma_lists *lists,
 		   u32 length);
 
 /*
- * Post Reads; rw->done() tells the end. Waits in order for Send Queue space,
- * and for the memory regions that some devices take for Reads, without
- * blocking the caller. Takes @rw; done(false) when closing.
+ * Post Reads. rw->done() is called when they have ended, with @ok false if the
+ * connection is closing. They wait in order for Send Queue space, and for the MRs that
+ * some devices need for Reads, without blocking the caller. Consumes @rw.
  */
 void rpcrdma_rw_read(struct rpcrdma_rw *rw);
 
 /* ------------------------------------------------------------------ */
-/* Memory held for the peer                                            */
+/* Memory charged to the peer's quota */
 
 /*
- * The transport has a connection join those that share @limit octets, from
- * incoming(); it leaves with its memory, or before, when it is given up.
- * Nothing is refused to one that has not joined.
+ * Attach a connection to the quota of @limit bytes that all attached connections share.
+ * The transport calls this from incoming(). The connection is detached with the end of
+ * its memory, or earlier, when it is evicted. Nothing is refused to a connection that
+ * is not attached.
  */
 int rpcrdma_ep_join(struct rpcrdma_ep *ep, u64 limit, u32 message);
 void rpcrdma_ep_part(struct rpcrdma_ep *ep);
 
-/* Of all connections; only its flags are read without the lock. */
+/* The quota shared by all connections. Only its flags are read without the lock. */
 extern struct rpcrdma_memory rpcrdma_memory;
 
 /*
- * The endpoint counts what it holds itself: messages in parts and Replies that
- * wait as streams. The transport counts its pages. has_room() arranges for
- * write_space() when there is none; hold() always succeeds; give() is for
- * process context without a lock.
+ * Memory accounting. The endpoint charges the memory it allocates itself: continued
+ * messages and Replies that wait as streams. The transport charges its pages.
+ * rpcrdma_ep_has_room() arranges for write_space() if it returns false;
+ * rpcrdma_ep_hold() always succeeds; rpcrdma_ep_give() requires process context without
+ * a lock.
  */
 bool rpcrdma_ep_has_room(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 			 u64 octets);
@@ -506,9 +533,9 @@ void rpcrdma_ep_hold(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 void rpcrdma_ep_give(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 		     u64 octets);
 /*
- * Return true if a Call may only be begun when rpcrdma_ep_has_room() says that there is
- * memory for the Replies to all that were, with this one. False in the fast path. Any
- * context.
+ * Return true if a Call may only be started when rpcrdma_ep_has_room() confirms that
+ * there is memory for the Replies to all started Calls and this one. False in the fast
+ * path. Any context.
  */
 static inline bool rpcrdma_ep_must_ask(const struct rpcrdma_ep *ep);
 void rpcrdma_ep_memory(struct rpcrdma_ep *ep,
@@ -519,65 +546,69 @@ void rpcrdma_ep_memory(struct rpcrdma_ep *ep,
 
 struct rpcrdma_ep_ops {
 	/*
-	 * All upcalls but messages(): process context, no lock held, may sleep
-	 * briefly; call, reply and error come one at a time, in order of
-	 * arrival.
-	 *
-	 * Each may begin before incoming() or connect() has returned.
+	 * All upcalls except messages() run in process context with no lock held and
+	 * may sleep briefly. call(), reply() and error() are called one at a time, in
+	 * order of arrival. Each may run before incoming() or connect() has returned.
 	 */
 
 	/*
-	 * Messages have come: see that somebody takes them soon, with
-	 * rpcrdma_ep_take_messages(). Where it returns false, or nobody comes
-	 * in 10 ms, a work item does. NULL: a work item does, at once.
-	 * Softirq, may not sleep.
+	 * Messages have arrived: arrange that a thread soon processes them with
+	 * rpcrdma_ep_take_messages(). If this returns false, a work item processes them
+	 * immediately. If it returns true and no thread does so within 10 ms, a work
+	 * item does. NULL: a work item processes them immediately.
+	 * Context: softirq, must not sleep.
 	 */
 	bool (*messages)(struct rpcrdma_ep *ep);
-	/* A whole Call arrived; take @rv. */
+	/* A complete Call arrived. The callee must release @rv. */
 	void (*call)(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv);
 	/*
-	 * A Reply arrived (rv->verdict RPCRDMA_RX_REPLY or _BAD_REPLY); take
-	 * @rv. Close the connection for a bad one whose xid is pending.
+	 * A Reply arrived (rv->verdict RPCRDMA_RX_REPLY or _BAD_REPLY). The callee must
+	 * release @rv, and close the connection for a bad Reply whose xid is pending.
 	 */
 	void (*reply)(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv);
-	/* A Call of this end was refused: @rv->rx.error; take @rv. */
+	/*
+	 * The peer refused a Call of this end: @rv->rx.error. The callee must release
+	 * @rv.
+	 */
 	void (*error)(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv);
-	/* Calls that got -EAGAIN may be tried again, and Replies be made. */
+	/*
+	 * Retry Calls that got -EAGAIN, and produce Replies that waited for resources.
+	 */
 	void (*write_space)(struct rpcrdma_ep *ep);
-	/* RPC traffic may begin. Once. */
+	/* RPC traffic may begin. Called once. */
 	void (*opened)(struct rpcrdma_ep *ep);
 	/*
-	 * The connection is gone from the device: no memory is exposed, no
-	 * work or Receive is left (those lent out are still to be put). Once
-	 * and last, from the module's workqueue.
+	 * The connection is gone from the device: no memory is exposed, and no work or
+	 * Receive is left, except Receives that the transport has still to release.
+	 * Called once, last, from the module's workqueue.
 	 */
 	void (*closed)(struct rpcrdma_ep *ep);
 };
 
 struct rpcrdma_ep_params {
 	u32	window;			/* Receives for RPC traffic, at most */
-	u32	first_window;		/* ... to begin with; 0: all */
-	u32	reverse;		/* of these, for reverse direction */
+	u32	first_window;		/* initially; 0: all of them */
+	u32	reverse;		/* of window, for reverse direction */
 	u32	sends;			/* Send contexts for RPC traffic */
 	u32	connect_ms;		/* client: rpcrdma_life.limit_ms */
-	u32	send_size, recv_size;	/* octets, 1024..65536 */
-	u32	reassembly;		/* octets taken in parts; 0: none */
-	u32	max_mrs;		/* memory regions at most */
-	u32	reads;			/* RDMA Reads at a time; 0: nor Writes */
-	u32	ord;			/* Reads under way; 0: device's limit */
+	u32	send_size, recv_size;	/* bytes, 1024..65536 */
+	u32	reassembly;		/* bytes of continued messages; 0: none */
+	u32	max_mrs;		/* MRs at most */
+	u32	reads;			/* concurrent RDMA Reads; 0: nor Writes */
+	u32	ord;			/* outstanding Reads; 0: device's limit */
 	u32	brs;			/* RDMA2_RVRSDIR_* to announce */
 	/* Replies by Read chunk (WP 8) */
-	u32	expose_octets;		/* exposed at a time; 0: none at all */
+	u32	expose_octets;		/* bytes exposed at a time; 0: none */
 	u32	done_ms;		/* milliseconds to wait for their DONE */
-	u32	stall_ms;		/* ... for window; 0: the default */
+	u32	stall_ms;		/* ms to wait for window; 0: the default */
 	bool	pull;			/* the peer may provide them */
 	u8	version_low, version_high;
-	bool	guess;			/* version_high: 2 got no answer */
+	bool	guess;			/* version_high: no answer to version 2 */
 };
 
 struct rpcrdma_ep {
 	spinlock_t		lock;
-	/* What is held for the peer */
+	/* Memory charged to the peer */
 	struct rpcrdma_memory_account memory;
 	spinlock_t		memory_lock;
 	struct rpcrdma_conn	conn;		/* the engine's; under lock */
@@ -593,9 +624,9 @@ struct rpcrdma_ep {
 	struct list_head	node;		/* list of all endpoints */
 	struct rdma_cm_id	*id;
 	struct ib_device	*device;
-	bool			softirq;	/* ... which sends in softirqs */
-	int			device_node;	/* its memory's, or NUMA_NO_NODE */
-	u32			report;		/* of Send contexts, see there */
+	bool			softirq;	/* the device sends in softirqs */
+	int			device_node;	/* NUMA node or NUMA_NO_NODE */
+	u32			report;		/* initial value of s->report */
 	struct ib_pd		*pd;
 	u32			lkey;		/* of the PD; outlives it */
 	struct ib_qp		*qp;
@@ -607,88 +638,93 @@ struct rpcrdma_ep {
 	struct rpcrdma_private	peer_private;
 
 	/* Send side, under lock */
-	struct list_head	rw_waiting;	/* waits for memory regions */
+	struct list_head	rw_waiting;	/* waiting for MRs */
 	struct rpcrdma_sq	sq;		/* the engine's account */
 	struct rpcrdma_work	*inflight;	/* posted, in order */
 	struct rpcrdma_work	**inflight_end;	/* where the next one is linked */
-	struct list_head	transfers;	/* RDMA that waits, in order */
-	struct list_head	messages;	/* Replies, what goes in parts */
-	struct rpcrdma_work	*free_sends;	/* those used last are first; then */
-	u32			sends_made;	/* ... those of the ring from here on */
-	struct rpcrdma_send	*call_send;	/* for the next Call: its sender's */
-	const struct ib_send_wr	*refused;	/* the device's; nobody asks */
+	struct list_head	transfers;	/* queued RDMA, in order */
+	struct list_head	messages;	/* queued Replies, continued messages */
+	struct rpcrdma_work	*free_sends;	/* the last used first; then the */
+	u32			sends_made;	/* contexts of send_ring from here on */
+	struct rpcrdma_send	*call_send;	/* for the next Call; its sender's */
+	const struct ib_send_wr	*refused;	/* bad_wr of ib_post_send(), unused */
 	struct rpcrdma_send	*send_ring;
-	void			*control_bufs;	/* in one piece */
+	void			*control_bufs;	/* one allocation */
 	u64			control_addr;
 	u32			nr_sends;
 	atomic_t		send_bufs;	/* contexts with a buffer of their own */
-	u32			bufs_owed;	/* of these, counted though their Receives are gone */
-	bool			stall_watched;	/* stall_timer runs */
-	struct llist_head	completed;	/* posted work, the newest first */
-	struct work_struct	reap_work;	/* sees to that */
+	u32			bufs_owed;	/* charged in excess of nr_recvs */
+	bool			stall_watched;	/* stall_timer is scheduled */
+	struct llist_head	completed;	/* completed work, the newest first */
+	struct work_struct	reap_work;	/* reaps it */
 	const char		*failure;	/* of a Work Request */
 	enum ib_wc_status	failure_status;
 	enum rpcrdma_answer	answer;		/* client: of a failed attempt */
-	bool			flushed;	/* a Work Request was */
+	bool			flushed;	/* a Work Request was flushed */
 	struct ib_cqe		reg_cqe;	/* of REG_MRs, never signaled */
-	struct ib_cqe		rw_cqe;		/* of transfers' WRs, the same */
+	struct ib_cqe		rw_cqe;		/* of transfers' WRs, never signaled */
 
-	u32			read_part, write_part; /* octets, see rw.c */
-	/* Memory regions of the rdma_rw API, where the device takes any */
+	u32			read_part, write_part; /* bytes, see rw.c */
+	/* MRs of the rdma_rw API, if the device needs them */
 	struct rpcrdma_cut	read_cut;	/* the engine's; under lock */
-	bool			read_regions;	/* it does */
+	bool			read_regions;	/* the device needs MRs for Reads */
 	struct rpcrdma_read_pool read_pool;	/* the engine's; under lock */
-	struct work_struct	rw_work;	/* tries again */
+	struct work_struct	rw_work;	/* retries transfers */
 
 	/* Receives */
 	struct list_head	all_recvs;
 	u32			nr_recvs;
-	u32			recvs_out;	/* handled, not given back; lock */
-	bool			torn_down;	/* they alone keep it; lock */
+	u32			recvs_out;	/* held by the transport; lock */
+	bool			torn_down;	/* only recvs_out keeps it; lock */
 	struct ib_recv_wr	*free_recvs;	/* not posted; under lock */
 	struct llist_head	arrived;	/* completed, the newest first */
-	unsigned long		taking;		/* bit 0: somebody takes them */
-	struct llist_node	*behind;	/* older ones; his */
-	struct delayed_work	take_work;	/* when nobody else does */
-	bool			drained;	/* and the teardown takes the rest */
-	/* The sequence being reassembled; who takes messages */
+	unsigned long		taking;		/* bit 0: messages in processing */
+	struct llist_node	*behind;	/* older messages; that context's */
+	struct delayed_work	take_work;	/* fallback that processes messages */
+	bool			drained;	/* the teardown processes the rest */
+	/*
+	 * The sequence being reassembled; owned by the context that processes messages
+	 */
 	void			*assembly;
 	u32			assembly_len, assembly_size;
 
-	/* Memory regions */
+	/* MRs */
 	spinlock_t		mr_lock;
 	struct list_head	free_mrs, all_mrs;
-	struct mutex		unmap_mutex;	/* their owners and the teardown */
+	struct mutex		unmap_mutex;	/* held by MR owners and the teardown */
 	struct rpcrdma_region_pool regions;	/* the engine's; mr_lock */
-	struct rpcrdma_cut	mr_cut;		/* but for its size; mr_lock */
-	u32			mr_pages;	/* room of a region */
-	u32			max_element;	/* octets, whole pages */
-	struct delayed_work	mr_work;	/* makes more */
-	atomic_t		mr_told;	/* how often who waits for one was told */
-	struct delayed_work	exposed_work;	/* looks for those overdue */
+	struct rpcrdma_cut	mr_cut;		/* except its size; mr_lock */
+	u32			mr_pages;	/* pages per MR */
+	u32			max_element;	/* bytes, a multiple of the page size */
+	struct delayed_work	mr_work;	/* allocates MRs */
+	atomic_t		mr_told;	/* number of wakeups of MR waiters */
+	struct delayed_work	exposed_work;	/* finds overdue exposures */
 
 	atomic64_t		remote_inv, local_inv;
 
 	struct delayed_work	open_timer;
 	struct delayed_work	stall_timer;
 	struct work_struct	opened_work;	/* a client's, of version 1 */
-	struct work_struct	broken_work;	/* the device gave it up */
+	struct work_struct	broken_work;	/* the device reported a fatal error */
 	struct work_struct	accept_work;	/* a server's setup */
 	struct work_struct	teardown_work;
-	/* What lower files of the endpoint do in higher ones, see internal.h */
+	/*
+	 * Hooks by which lower files of the endpoint call higher ones, see internal.h
+	 */
 	void			(*opened)(struct rpcrdma_ep *ep);
 	void			(*receives_due)(struct rpcrdma_ep *ep);
 	void			(*release)(struct kref *kref);
 	wait_queue_head_t	wait;		/* life->settled; users; mr_told */
 	struct completion	made;		/* connect or accept has returned */
 	struct completion	gone;		/* nothing left on the device */
-	struct completion	closed;		/* and closed() has returned */
+	struct completion	closed;		/* closed() has returned */
 };
 
 /*
- * Begin a message that is sent in one: write its header, and see that @octets of
- * payload, 64 KiB at most, have room behind it; s->header_len and s->len say where.
- * @lists: NULL for a message without chunks. Else as rpcrdma_send_room().
+ * Begin a message that is sent as a single one: write its header and ensure that
+ * @octets bytes of payload, at most 64 KiB, have space after it. s->header_len and
+ * s->len are set. @lists: NULL for a message without chunks. @gfp and the return values
+ * are those of rpcrdma_send_room().
  */
 int rpcrdma_send_begin_larger(struct rpcrdma_send *s, enum rpcrdma_kind kind,
 			      enum rpcrdma_format format, u32 xid, u32 octets,
@@ -705,7 +741,7 @@ static inline int rpcrdma_send_begin(struct rpcrdma_send *s,
 						lists) :
 			     rpcrdma_plain_header(&s->ep->conn);
 
-	/* How much it takes is only asked when that is not there. */
+	/* The size is only computed if the header is too long for the buffer. */
 	if (unlikely(!header || header + octets > s->size))
 		return rpcrdma_send_begin_larger(s, kind, format, xid, octets,
 						 lists, gfp);
@@ -717,9 +753,10 @@ static inline int rpcrdma_send_begin(struct rpcrdma_send *s,
 }
 
 /*
- * The Send context that the next Call is made in; NULL: rpcrdma_ep_may_call() says no.
- * Calls of a connection are made one at a time, and what is not sent leaves the context
- * to the next one. Process context, no lock held.
+ * Return the Send context in which the next Call is built, or NULL if
+ * rpcrdma_ep_may_call() returns false. Calls of a connection are built one at a time,
+ * and a Call that is not sent leaves the context to the next one.
+ * Context: process context, no lock held.
  */
 static inline struct rpcrdma_send *rpcrdma_send_for_call(struct rpcrdma_ep *ep)
 {
@@ -742,19 +779,20 @@ static inline void rpcrdma_ep_get(struct rpcrdma_ep *ep)
 {
 	kref_get(&ep->kref);
 }
-/* Process context: the last one frees memory under a mutex. */
+/* Context: process context, because the last reference frees memory under a mutex. */
 static inline void rpcrdma_ep_put(struct rpcrdma_ep *ep)
 {
 	kref_put(&ep->kref, ep->release);
 }
 
 /*
- * Open a connection and exchange properties. Sleeps, with a bound; killable
- * only by rpcrdma_ep_close(). @src may be NULL.
- * Returns an open endpoint with a reference, or an ERR_PTR, in which case no
- * upcall was made except opened(), and none will be. -EPROTONOSUPPORT: the
- * peer accepted the connection, and did not open it with the version that was
- * tried. @answer, unless NULL, then says what the attempt has shown.
+ * Open a connection and exchange properties. Sleeps, with a bound; only
+ * rpcrdma_ep_close() interrupts it. @src may be NULL.
+ * @answer: unless NULL, set to what a failed attempt has shown of the server's
+ * versions.
+ * Return: an open endpoint with a reference, or an ERR_PTR, in which case no upcall
+ * except opened() was called, and none will be. -EPROTONOSUPPORT: the peer accepted the
+ * connection, but did not open it with the version that was tried.
  */
 struct rpcrdma_ep *rpcrdma_ep_connect(struct net *net,
 				      const struct sockaddr *dst,
@@ -764,13 +802,13 @@ struct rpcrdma_ep *rpcrdma_ep_connect(struct net *net,
 				      void *priv, enum rpcrdma_answer *answer);
 
 /*
- * Begin to close; returns at once. Any process context, any number of times.
- * @reason: a static string for the log and the trace, or NULL for an ordinary
- * end.
+ * Begin to close; returns immediately. May be called any number of times.
+ * @reason: a static string for the log and the trace, or NULL for an ordinary end.
+ * Context: any process context.
  */
 void rpcrdma_ep_close(struct rpcrdma_ep *ep, const char *reason);
 
-/* Wait until the teardown is through and closed() has returned. */
+/* Wait until the teardown has ended and closed() has returned. */
 void rpcrdma_ep_wait_closed(struct rpcrdma_ep *ep);
 
 static inline bool rpcrdma_ep_is_open(const struct rpcrdma_ep *ep)
@@ -778,23 +816,28 @@ static inline bool rpcrdma_ep_is_open(const struct rpcrdma_ep *ep)
 	return READ_ONCE(ep->life.stage) == RPCRDMA_STAGE_OPEN;
 }
 
-/* Nothing may be posted any more. A hint without ep->lock. */
+/* Return true if nothing may be posted any more. A hint without ep->lock. */
 static inline bool rpcrdma_ep_is_closing(const struct rpcrdma_ep *ep)
 {
 	return READ_ONCE(ep->life.stage) >= RPCRDMA_STAGE_CLOSING;
 }
 
-/* Are there messages, whoever takes them? Any context. */
+/*
+ * Return true if there are unprocessed messages, even if a context is processing them.
+ * Any context.
+ */
 static inline bool rpcrdma_ep_holds_messages(const struct rpcrdma_ep *ep)
 {
 	return !llist_empty(&ep->arrived) || READ_ONCE(ep->behind);
 }
 
 /*
- * Handle messages that have arrived, some at a time: upcalls come from here. Not while
- * somebody else does. @keep: return the first Call of which there is nothing to be read,
- * lent, instead of telling call() of it. Else returns NULL. Process context, no lock held,
- * sleeps briefly.
+ * Process messages that have arrived, one batch, and make their upcalls. Does nothing
+ * while another context does so.
+ * @keep: return the first Call without Read chunks, held by the caller, instead of
+ * passing it to call().
+ * Context: process context, no lock held, sleeps briefly.
+ * Return: that Call, or NULL.
  */
 static inline struct rpcrdma_recv *
 rpcrdma_ep_take_messages(struct rpcrdma_ep *ep, bool keep)
@@ -804,9 +847,10 @@ rpcrdma_ep_take_messages(struct rpcrdma_ep *ep, bool keep)
 }
 
 /*
- * Are there messages that nobody takes? Any context. A caller of
- * rpcrdma_ep_take_messages() asks afterwards: first he says, with a full barrier, that he
- * is to be told of the next one, and then looks here for those he was not told of.
+ * Return true if there are messages and no context processes them. Any context. A
+ * caller of rpcrdma_ep_take_messages() checks this afterwards: it first requests, with
+ * a full barrier, to be notified of the next message, and then checks here for messages
+ * that it was not notified of.
  */
 static inline bool rpcrdma_ep_has_messages(const struct rpcrdma_ep *ep)
 {
@@ -815,19 +859,19 @@ static inline bool rpcrdma_ep_has_messages(const struct rpcrdma_ep *ep)
 }
 
 /*
- * Listen at @addr. @incoming is called in process context with a new endpoint
- * whose addresses are known: set @ep->ops, @ep->priv and @ep->params and
- * return 0 to go on with the connection, with a reference for the transport;
- * or a negative errno to reject it. The device's objects are made afterwards,
- * in a work item: @incoming should be quick, too. If going on fails, or the peer does not
- * finish opening in time, closed() is called, without opened().
+ * Listen at @addr. @incoming is called in process context with a new endpoint whose
+ * addresses are known. To accept the connection, with a reference for the transport, it
+ * sets @ep->ops, @ep->priv and @ep->params and returns 0. To reject the connection it
+ * returns a negative errno. A work item creates the device's objects afterwards, so
+ * that @incoming is quick. If the setup fails, or the peer does not finish opening in
+ * time, closed() is called without opened().
  */
 struct rpcrdma_listener *
 rpcrdma_listen(struct net *net, const struct sockaddr *addr,
 	       int (*incoming)(void *priv, struct rpcrdma_ep *ep), void *priv);
-/* Stop listening; no incoming() runs afterwards. Sleeps. */
+/* Stop listening; incoming() does not run afterwards. Sleeps. */
 void rpcrdma_listener_destroy(struct rpcrdma_listener *listener);
-/* The address bound, its port filled in. */
+/* Return the bound address, including the port. */
 const struct sockaddr *rpcrdma_listener_addr(struct rpcrdma_listener *l);
 
 /* Return the endpoint after @ep, NULL for the first, each with a reference. */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Shared by the files of the endpoint, and by nobody else.
- */
+/* Shared by the files of the endpoint only. */
 #ifndef RPCRDMA_ENDPOINT_INTERNAL_H
 #define RPCRDMA_ENDPOINT_INTERNAL_H
 
@@ -10,82 +8,94 @@
 #include "endpoint.h"
 
 enum {
-	/* 4.096 us * 2^18: about one second to miss an acknowledgement */
+	/*
+	 * 4.096 us * 2^18: about one second until a missing acknowledgement is noticed
+	 */
 	RPCRDMA_ACK_TIMEOUT = 18,
-	/* The largest message an RBSIZ or SBSIZ of ours allows */
+	/* The largest message that this end's RBSIZ or SBSIZ allows */
 	RPCRDMA_MAX_MESSAGE = 65536,
 	/*
-	 * Octets of a small buffer to send from: for control messages, and for
-	 * most Calls and Replies without data
+	 * Bytes of a small Send buffer: for control messages, and for most Calls and
+	 * Replies without data
 	 */
 	RPCRDMA_SMALL_SEND = RPCRDMA_V2_FIRST_CONNPROP,
 	/*
-	 * Pages of one memory region at most: 1 MiB. One more would take a
-	 * scatterlist of each region to the next larger slab, and the rdma_rw
-	 * API puts no more into one of its own.
+	 * Maximum number of pages of an MR: 1 MiB. With one more, the scatterlist of
+	 * each MR would need the next larger slab, and the rdma_rw API puts no more
+	 * pages into an MR of its own.
 	 */
 	RPCRDMA_MAX_MR_PAGES = 256,
 	/*
-	 * Octets of an element of a scatterlist at most. What devices take if they
-	 * do not say, and little enough for bounce buffers to be found.
+	 * Maximum number of bytes of a scatterlist element: the limit assumed for
+	 * devices that report none, and small enough that bounce buffers are available.
 	 */
 	RPCRDMA_MAX_ELEMENT = SZ_64K,
 	/*
-	 * Scatter/gather elements of a Work Request: a server's Writes; a
-	 * client's Reads, which are so few that one may take several. Every
-	 * slot of a Send Queue has room for them, used or not, in a power of
-	 * two: with one more, soft-RoCE would take 512 KiB for a server's end
-	 * of a connection instead of 256.
+	 * Scatter/gather elements of a Work Request: of a server's Writes; of a
+	 * client's Reads, which are so few that one may use several Work Requests.
+	 * Every slot of a Send Queue has space for them, used or not, in a power of
+	 * two: with one more, soft-RoCE would allocate 512 KiB for a server's end of a
+	 * connection instead of 256.
 	 */
 	RPCRDMA_SERVER_SGES = 19,
 	RPCRDMA_CLIENT_SGES = 8,
 };
 
 extern struct workqueue_struct *rpcrdma_wq;
-/* Teardowns wait for accepting, which therefore must not wait behind them. */
+/*
+ * Teardowns wait for accept work items, which must therefore not be queued after
+ * teardowns.
+ */
 extern struct workqueue_struct *rpcrdma_accept_wq;
 extern struct workqueue_struct *rpcrdma_message_wq;
 
-/* The engine's clock of milliseconds */
+/* Return the engine's time in milliseconds. */
 static inline u32 rpcrdma_now_ms(void)
 {
 	return (u32)ktime_to_ms(ktime_get());
 }
 
 /*
- * The files of the endpoint, lowest first, as in Kbuild. Each calls only those
- * above its own place here; what they have to do in a later one they do by way
- * of a hook: work->done, ep->opened, ep->receives_due, ep->release, work items.
+ * The files of the endpoint, lowest first, as in Kbuild. Each calls only files that are
+ * listed before it. For an action in a later file it uses a hook: work->done,
+ * ep->opened, ep->receives_due, ep->release, or a work item.
  */
 
 /* ---- life.c ---- */
 
 /*
- * Hold off the teardown while the device's objects are in use without
- * ep->lock. False: the connection is closing; do not touch them.
+ * Hold off the teardown while the device's objects are used without ep->lock. Return
+ * false if the connection is closing: the caller must not touch them.
  */
 bool rpcrdma_ep_enter(struct rpcrdma_ep *ep);
 void rpcrdma_ep_leave(struct rpcrdma_ep *ep);
 
 void rpcrdma_ep_list(struct rpcrdma_ep *ep);
 void rpcrdma_ep_unlist(struct rpcrdma_ep *ep);
-/* Do what an event of ep->life asks for. Process context, no lock held. */
+/*
+ * Run the actions that an event of ep->life has returned. Process context, no lock
+ * held.
+ */
 void rpcrdma_ep_carry_out(struct rpcrdma_ep *ep,
 			  const struct rpcrdma_life_step *step);
-/* RPCRDMA_EV_ODD */
+/* Handle RPCRDMA_EV_ODD. */
 void rpcrdma_ep_odd(struct rpcrdma_ep *ep);
-/* A Work Request failed; @reason: static, told unless it was only flushed. */
+/*
+ * Close the connection after a failed Work Request. @reason: a static string, reported
+ * unless the Work Request was only flushed.
+ */
 void rpcrdma_ep_failed(struct rpcrdma_ep *ep, enum ib_wc_status status,
 		       const char *reason);
-/* Waiting Calls may be tried again. No lock held. */
+/* Notify the transport that waiting Calls may be retried. No lock held. */
 void rpcrdma_ep_write_space(struct rpcrdma_ep *ep);
 
 /* ---- memory.c ---- */
 
 /*
- * A buffer of @size octets for messages, near the device and mapped: *@addr is what that
- * calls it. Any context that @gfp allows. Returns NULL without memory; else the caller
- * unmaps it and gives it to kfree().
+ * Allocate a buffer of @size bytes for messages, near the device, and map it; *@addr is
+ * its DMA address. The caller unmaps it and frees it with kfree().
+ * Context: any context that @gfp allows.
+ * Return: the buffer, or NULL if out of memory.
  */
 static inline void *rpcrdma_buffer_create(struct rpcrdma_ep *ep, u32 size,
 					  enum dma_data_direction dir,
@@ -104,14 +114,17 @@ static inline void *rpcrdma_buffer_create(struct rpcrdma_ep *ep, u32 size,
 
 void rpcrdma_memory_init(void);
 void rpcrdma_memory_exit(void);
-/* A message of @octets is whole; false: more such Calls wait than may be held. */
+/*
+ * Account for a complete message of @octets bytes. Return false if the Calls that wait
+ * exceed the quota.
+ */
 bool rpcrdma_ep_assembled(struct rpcrdma_ep *ep, u64 octets);
 u32 rpcrdma_ep_hold_some(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 			 u64 octets, u32 count);
 
 /*
- * What a Receive of @octets counts for: there is one for each Call under way, whose
- * Reply may take a buffer of the same size.
+ * Return the charge for a Receive of @octets bytes. One Receive exists for each
+ * outstanding Call, whose Reply may need a buffer of the same size.
  */
 static inline u64 rpcrdma_recv_cost(u32 octets)
 {
@@ -124,22 +137,24 @@ int rpcrdma_sends_create(struct rpcrdma_ep *ep);
 void rpcrdma_sends_unmap(struct rpcrdma_ep *ep);
 void rpcrdma_sends_free(struct rpcrdma_ep *ep);
 /*
- * Give @s a buffer of @size octets in place of its own. ep->lock held, not
- * closing, or with rpcrdma_ep_enter(). Returns 0 or -ENOMEM.
+ * Replace the buffer of @s by one of @size bytes. Caller holds ep->lock and the
+ * connection is not closing, or the caller has entered with rpcrdma_ep_enter().
+ * Return: 0 or -ENOMEM.
  */
 int rpcrdma_send_buffer(struct rpcrdma_send *s, u32 size, gfp_t gfp);
 
 /*
- * One buffer less, if any is free: that which was used longest ago. ep->lock held. Returns
- * how many there are, but for those of control messages.
+ * Free the least recently used of the free buffers, if there is one. Return the number
+ * of buffers that remain, not counting those of control messages. Caller holds
+ * ep->lock.
  */
 u32 rpcrdma_send_let_go(struct rpcrdma_ep *ep);
 
 /*
- * Hand @work, which has its slots, to the device. Always takes it: if the device refuses
- * it, the connection ends and the drain returns it. Others may post until it does: where
- * their completion vouches for this one, its end is told as one that failed. ep->lock
- * held; false: refused, close.
+ * Post @work, whose slots have been reserved. The work item is always consumed: if the
+ * device refuses it, the connection ends and the drain returns it. Other contexts may
+ * post until then. If their completion covers this work item, it is reported as failed.
+ * Return false if the device refused it: the caller must close. Caller holds ep->lock.
  */
 static __always_inline bool rpcrdma_work_hand_over(struct rpcrdma_ep *ep,
 						   struct rpcrdma_work *work)
@@ -147,7 +162,10 @@ static __always_inline bool rpcrdma_work_hand_over(struct rpcrdma_ep *ep,
 	const struct ib_send_wr **refused = &ep->refused;
 
 	lockdep_assert_held(&ep->lock);
-	/* Else ib_post_send() has room of its own for that, and checks its stack. */
+	/*
+	 * Without this hint, ib_post_send() reserves stack space for bad_wr, and with
+	 * it a stack check.
+	 */
 	if (!refused)
 		__builtin_unreachable();
 	if (work->wrs.signaled)
@@ -158,32 +176,41 @@ static __always_inline bool rpcrdma_work_hand_over(struct rpcrdma_ep *ep,
 	work->refused = ib_post_send(ep->qp, work->first, refused) != 0;
 	return !work->refused;
 }
-/* The first of ep->transfers has its turn; likewise. */
+/*
+ * Post the first of ep->transfers, which the engine has scheduled. Return false if the
+ * device refused it. Caller holds ep->lock.
+ */
 bool rpcrdma_transfer_post(struct rpcrdma_ep *ep);
-/* Work of kind RPCRDMA_WORK_RDMA: post it, or have it wait. No lock held. */
+/* Post work of kind RPCRDMA_WORK_RDMA, or queue it. No lock held. */
 void rpcrdma_work_rdma(struct rpcrdma_ep *ep, struct rpcrdma_work *work);
 /*
- * @work has completed: what the device is through with is appended to @through.
- * ep->lock held.
+ * Retire @work, which has completed, and the work that its completion covers. Work that
+ * the device no longer uses is appended to @through. Caller holds ep->lock.
  */
 void rpcrdma_work_reap(struct rpcrdma_ep *ep, struct rpcrdma_work *work,
 		       struct list_head *through);
-/* ... and its owners are told. @ok: it was carried out, if the device took it. */
+/*
+ * Call done() of each work item in @through. @ok: it was executed, if the device
+ * accepted it.
+ */
 void rpcrdma_work_tell(struct list_head *through, bool ok);
-/* A Work Request failed, or was flushed: close. No lock held. */
+/* Close the connection if a Work Request failed or was flushed. No lock held. */
 void rpcrdma_works_check(struct rpcrdma_ep *ep);
-/* When no completion comes any more: end everything that was posted. */
+/* End all posted work. No more completions are processed. */
 void rpcrdma_work_flush(struct rpcrdma_ep *ep);
-/* End everything that waits to be posted. */
+/* End all work that waits to be posted. */
 void rpcrdma_waiting_flush(struct rpcrdma_ep *ep);
 /*
- * A Send that is not on the device (any more): its context is free, and what was
- * to go with it is appended to @through. ep->lock held.
+ * Release the context of a Send that the device does not use (any more). The work
+ * attached to it is appended to @through. Caller holds ep->lock.
  */
 void rpcrdma_send_reap(struct rpcrdma_send *s, struct list_head *through);
-/* The next one of the ring, for the first time. ep->lock held. */
+/* Initialize the next context of the ring for its first use. Caller holds ep->lock. */
 struct rpcrdma_send *rpcrdma_send_make(struct rpcrdma_ep *ep);
-/* A free one, which the account counts as taken. ep->lock held. */
+/*
+ * Return a free context, which the account already counts as used. Caller holds
+ * ep->lock.
+ */
 static inline struct rpcrdma_send *rpcrdma_send_pop(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_work *work = ep->free_sends;
@@ -194,7 +221,10 @@ static inline struct rpcrdma_send *rpcrdma_send_pop(struct rpcrdma_ep *ep)
 	ep->free_sends = work->next;
 	return container_of(work, struct rpcrdma_send, work);
 }
-/* ... and back. What it had for its message it has no more. */
+/*
+ * Add a context to the free list. Nothing of its last message remains attached to it.
+ * Caller holds ep->lock.
+ */
 static inline void rpcrdma_send_push(struct rpcrdma_ep *ep,
 				     struct rpcrdma_send *s)
 {
@@ -205,11 +235,11 @@ static inline void rpcrdma_send_push(struct rpcrdma_ep *ep,
 
 /* ---- extent.c ---- */
 
-/* Where in some extents the next octet is */
+/* A position in an array of extents */
 struct rpcrdma_extent_pos {
 	const struct rpcrdma_extent *ext;
-	u32			nr;		/* of @ext, from this one on */
-	u32			done;		/* octets of @ext[0] */
+	u32			nr;		/* elements of @ext, from ext[0] on */
+	u32			done;		/* bytes of ext[0] already consumed */
 };
 
 u32 rpcrdma_extent_take(struct rpcrdma_extent_pos *pos, u32 octets, u32 most,
@@ -221,7 +251,10 @@ void rpcrdma_extent_skip(struct rpcrdma_extent_pos *pos, u32 octets);
 
 /* ---- frwr.c ---- */
 
-/* Pages that a memory region of @dev takes, whether it is this module's or the rdma_rw API's */
+/*
+ * Return the number of pages of an MR of @dev, for this module's MRs and those of the
+ * rdma_rw API.
+ */
 static inline u32 rpcrdma_region_pages(const struct ib_device *dev)
 {
 	return clamp_t(u32, dev->attrs.max_fast_reg_page_list_len, 1,
@@ -235,16 +268,18 @@ void rpcrdma_mrs_free(struct rpcrdma_ep *ep);
 
 void rpcrdma_rw_end(struct rpcrdma_rw *rw, bool ok);
 void rpcrdma_rw_retry(struct work_struct *work);
-/* Return how many transfers are posted. ep->lock held. */
+/* Return the number of transfers that are posted. Caller holds ep->lock. */
 u32 rpcrdma_rw_nr_posted(struct rpcrdma_ep *ep);
 /*
- * Before the queue pair is destroyed, and when all that was posted has ended: transfers
- * that the device refuses to stop outlive the queue pair. _end() does nothing without
- * _begin().
+ * Called before the queue pair is destroyed, and after all posted work has ended:
+ * transfers that the device refuses to stop outlive the queue pair. _end() does nothing
+ * without _begin().
  */
 void rpcrdma_rw_late_begin(struct rpcrdma_ep *ep);
 void rpcrdma_rw_late_end(struct rpcrdma_ep *ep);
-/* Post Writes that go ahead of their Reply: then @behind is called, once. */
+/*
+ * Post Writes that precede their Reply. @behind is called once, when they have ended.
+ */
 void rpcrdma_rw_write(struct rpcrdma_rw *rw,
 		      void (*behind)(struct rpcrdma_rw *rw, bool ok));
 struct ib_send_wr *rpcrdma_rw_chain(struct rpcrdma_rw *rw,
@@ -260,8 +295,8 @@ void rpcrdma_exposed_destroy(struct rpcrdma_ep *ep);
 /* ---- send.c ---- */
 
 /*
- * Do what the engine asked for, RPCRDMA_EV_*; mostly it asks for nothing.
- * Process context, no lock held.
+ * Do what the engine has requested, RPCRDMA_EV_*. Fast path: it requests nothing.
+ * Context: process context, no lock held.
  */
 void rpcrdma_ep_do_events(struct rpcrdma_ep *ep, u32 events);
 static inline void rpcrdma_ep_events(struct rpcrdma_ep *ep, u32 events)
@@ -269,11 +304,11 @@ static inline void rpcrdma_ep_events(struct rpcrdma_ep *ep, u32 events)
 	if (unlikely(events))
 		rpcrdma_ep_do_events(ep, events);
 }
-/* Whose turn is it? Post what may go now. No lock held. */
+/* Post what the engine schedules next. No lock held. */
 void rpcrdma_ep_pump(struct rpcrdma_ep *ep);
-/* ep->reap_work */
+/* Work function of ep->reap_work */
 void rpcrdma_works_reap(struct work_struct *item);
-/* The window has been closed for too long? */
+/* Close the connection if the window has been closed for too long. */
 void rpcrdma_stall_expired(struct work_struct *work);
 
 /* ---- recv.c ---- */
@@ -281,24 +316,29 @@ void rpcrdma_stall_expired(struct work_struct *work);
 /* Module start and end */
 int rpcrdma_recvs_init(void);
 void rpcrdma_recvs_exit(void);
-/* Make and post what the engine wants. Process context, no lock held. */
+/*
+ * Allocate and post the Receives that the engine wants. Process context, no lock held.
+ */
 void rpcrdma_recvs_due(struct rpcrdma_ep *ep);
 void rpcrdma_recvs_take(struct work_struct *work);
 void rpcrdma_recvs_drain(struct rpcrdma_ep *ep);
-/* The teardown's reference goes, now or with the last Receive that is lent. */
+/*
+ * Drop the teardown's reference, now or when the transport releases the last Receive it
+ * holds.
+ */
 void rpcrdma_recvs_end(struct rpcrdma_ep *ep);
 void rpcrdma_recvs_unmap(struct rpcrdma_ep *ep);
 void rpcrdma_recvs_free(struct rpcrdma_ep *ep);
 
 /* ---- qp.c ---- */
 
-/* Make the device's objects; the teardown cleans up. Sleeps. */
+/* Create the device's objects. The teardown cleans up. Sleeps. */
 int rpcrdma_ep_setup(struct rpcrdma_ep *ep);
-/* ... and what is said of them in a request or an accept; @buf is in @param. */
+/* Fill in the parameters of a connect request or an accept. @param refers to @buf. */
 void rpcrdma_ep_conn_param(struct rpcrdma_ep *ep,
 			   struct rdma_conn_param *param, u8 *buf);
 
-/* ---- ep.c; listen.c is above it ---- */
+/* ---- ep.c; listen.c comes after it ---- */
 
 struct rpcrdma_ep *rpcrdma_ep_alloc(bool client);
 int rpcrdma_ep_cm_handler(struct rdma_cm_id *id,
