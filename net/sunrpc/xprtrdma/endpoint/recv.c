@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Receives: what arrives goes to the engine, and on to the transport.
- */
+/* Receives: pass what arrives to the engine, and on to the transport. */
 
 #include <linux/dma-mapping.h>
 #include <linux/slab.h>
@@ -10,9 +8,9 @@
 #include "internal.h"
 #include "trace.h"
 
-/* Messages that are taken at a time, while others wait to take theirs */
+/* Messages processed in one batch, while other contexts wait */
 #define RPCRDMA_TAKE_BATCH	16
-/* Jiffies from the first one on until a work item looks whether it was taken */
+/* Jiffies from the first message until a work item checks that it has been processed */
 #define RPCRDMA_TAKE_DELAY	(msecs_to_jiffies(10) + 1)
 
 static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc);
@@ -32,7 +30,7 @@ void rpcrdma_recvs_exit(void)
 	kmem_cache_destroy(rpcrdma_recv_cache);
 }
 
-/* A new Receive of @size octets, mapped, or NULL when there is no memory. */
+/* Allocate and map a Receive of @size bytes. Return NULL if out of memory. */
 static struct rpcrdma_recv *rpcrdma_recv_create(struct rpcrdma_ep *ep, u32 size,
 						gfp_t gfp)
 {
@@ -58,7 +56,7 @@ static struct rpcrdma_recv *rpcrdma_recv_create(struct rpcrdma_ep *ep, u32 size,
 	return rv;
 }
 
-/* ep->lock held. */
+/* Add @rv to the Receives that are not posted. Caller holds ep->lock. */
 static void rpcrdma_recv_free_up(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 {
 	lockdep_assert_held(&ep->lock);
@@ -67,9 +65,9 @@ static void rpcrdma_recv_free_up(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 }
 
 /*
- * ep->lock held, not closing. Post those that are free, with one call, if it is
- * time. Returns the engine's events, none if none were posted, or a negative
- * errno.
+ * Post the free Receives in one call, if a batch is due. Caller holds ep->lock; the
+ * connection is not closing.
+ * Return: the engine's events, none if no Receive was posted; or a negative errno.
  */
 static int rpcrdma_recvs_post(struct rpcrdma_ep *ep)
 {
@@ -78,10 +76,13 @@ static int rpcrdma_recvs_post(struct rpcrdma_ep *ep)
 	int rc;
 
 	lockdep_assert_held(&ep->lock);
-	/* Windows adapt in seconds. */
+	/* A coarse clock is sufficient: windows adapt over seconds. */
 	count = rpcrdma_conn_to_post(&ep->conn,
 				     ktime_to_ms(ktime_get_coarse()));
-	/* None are left where posting them failed: it will be closed. */
+	/*
+	 * After a failure to post, none are left on the list: the connection will be
+	 * closed.
+	 */
 	if (!count || !first)
 		return 0;
 	ep->free_recvs = NULL;
@@ -89,7 +90,10 @@ static int rpcrdma_recvs_post(struct rpcrdma_ep *ep)
 	return rc ?: (int)rpcrdma_conn_posted(&ep->conn, count);
 }
 
-/* Where there are smaller ones, these may take long to come, if they ever do. */
+/*
+ * If a smaller size is possible, large allocations must not retry for long, or for
+ * ever.
+ */
 static const gfp_t rpcrdma_recvs_gfp[] = {
 	[RPCRDMA_RECEIVES_WANTED] = GFP_NOWAIT | __GFP_NOWARN,
 	[RPCRDMA_RECEIVES_OR_SMALLER] = GFP_NOFS | __GFP_NORETRY | __GFP_NOWARN,
@@ -97,8 +101,9 @@ static const gfp_t rpcrdma_recvs_gfp[] = {
 };
 
 /*
- * Make @count such Receives, or as many as there is memory for: they are appended to @made,
- * and chained from *@wrs on, which is where the next one would be linked in the end.
+ * Allocate @count Receives as @want describes, or as many as there is memory for. They
+ * are appended to @made, and chained from *@wrs on. *@wrs is set to where the next one
+ * is to be linked. Return their number.
  */
 static u32 rpcrdma_recvs_make(struct rpcrdma_ep *ep, u32 count,
 			      const struct rpcrdma_receives *want,
@@ -121,7 +126,9 @@ static u32 rpcrdma_recvs_make(struct rpcrdma_ep *ep, u32 count,
 	return nr;
 }
 
-/* The number of Receives has changed. ep->lock held. */
+/*
+ * Update the account after a change of the number of Receives. Caller holds ep->lock.
+ */
 static void rpcrdma_recvs_counted(struct rpcrdma_ep *ep)
 {
 	lockdep_assert_held(&ep->lock);
@@ -129,7 +136,7 @@ static void rpcrdma_recvs_counted(struct rpcrdma_ep *ep)
 		rpcrdma_sq_set_replies(&ep->sq, ep->params.sends, ep->nr_recvs);
 }
 
-/* One round of that; returns whether there is to be another. */
+/* Allocate and post Receives once. Return true if there is to be another round. */
 static bool rpcrdma_recvs_round(struct rpcrdma_ep *ep)
 {
 	struct ib_recv_wr *first, **wrs = &first;
@@ -143,7 +150,7 @@ static bool rpcrdma_recvs_round(struct rpcrdma_ep *ep)
 	spin_lock(&ep->lock);
 	want = rpcrdma_conn_to_make(&ep->conn);
 	spin_unlock(&ep->lock);
-	/* The teardown unmaps them. */
+	/* Hold off the teardown, which unmaps them. */
 	if (want.count && rpcrdma_ep_enter(ep)) {
 		entered = true;
 		cost = rpcrdma_recv_cost(want.octets);
@@ -162,7 +169,7 @@ static bool rpcrdma_recvs_round(struct rpcrdma_ep *ep)
 		rpcrdma_recvs_counted(ep);
 	if (want.count)
 		events = rpcrdma_conn_made(&ep->conn, nr);
-	/* Later than that, nobody would flush them. */
+	/* Don't post once the connection is closing: the drain would not flush them. */
 	if (!rpcrdma_ep_is_closing(ep) && !(events & RPCRDMA_EV_CLOSE))
 		posted = rpcrdma_recvs_post(ep);
 	spin_unlock(&ep->lock);
@@ -179,11 +186,12 @@ static bool rpcrdma_recvs_round(struct rpcrdma_ep *ep)
 }
 
 /**
- * rpcrdma_recvs_due - make and post the Receives that the engine wants
- * @ep: endpoint
+ * rpcrdma_recvs_due - allocate and post the Receives that the engine wants
+ * @ep: endpoint, which has its queue pair
  *
- * The endpoint has its queue pair. Without memory there are fewer, or smaller
- * ones, or the connection is closed. Process context, no lock held.
+ * If memory is short there are fewer Receives, or smaller ones, or the connection is
+ * closed.
+ * Context: process context, no lock held.
  */
 void rpcrdma_recvs_due(struct rpcrdma_ep *ep)
 {
@@ -192,10 +200,10 @@ void rpcrdma_recvs_due(struct rpcrdma_ep *ep)
 }
 
 /*
- * The queue pair is gone. What arrived became the processor's when its Receive
- * completed. A transport that still has a message may have changed it since,
- * as when it is deciphered in place, so nothing may be copied there from a
- * bounce buffer, and no cache line be dropped.
+ * Unmap all Receives; the queue pair is gone. Received data was synced for the CPU when
+ * its Receive completed. A transport that still holds a message may have changed it
+ * since, as when it is decrypted in place, so nothing may be copied there from a bounce
+ * buffer, and no cache line be invalidated.
  */
 void rpcrdma_recvs_unmap(struct rpcrdma_ep *ep)
 {
@@ -221,7 +229,7 @@ static void rpcrdma_recv_free(struct rpcrdma_recv *rv)
 	kmem_cache_free(rpcrdma_recv_cache, rv);
 }
 
-/* The last reference is gone: so is every borrower. */
+/* Free all Receives. The last reference is gone, so the transport holds none. */
 void rpcrdma_recvs_free(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_recv *rv, *next;
@@ -232,10 +240,11 @@ void rpcrdma_recvs_free(struct rpcrdma_ep *ep)
 }
 
 /*
- * ep->lock held, not closing: the window takes fewer now, and a server sends fewer
- * Replies. A client keeps what it may need when there is no memory. rv->counted is what
- * counts no more: with each Receive a buffer to send from is counted, and goes on being
- * while there are more of those than Receives.
+ * Free a surplus Receive: the window needs fewer now, and a server sends fewer Replies.
+ * A client keeps the Send buffers it may need when memory is short. rv->counted is set
+ * to the charge that ends: each Receive is charged together with a Send buffer, and the
+ * latter's charge remains while there are more such buffers than Receives. Caller holds
+ * ep->lock; the connection is not closing.
  */
 static void rpcrdma_recv_let_go(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 {
@@ -252,15 +261,15 @@ static void rpcrdma_recv_let_go(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 		      (u64)octets * (owed - ep->bufs_owed);
 }
 
-/* What giving a Receive back leads to, beside the engine's events */
+/* Results of releasing a Receive, in addition to the engine's events */
 enum {
 	/* A Receive could not be posted. */
 	RPCRDMA_RECV_UNPOSTED	= 1 << 30,
-	/* The teardown is through, and nothing else is lent. */
+	/* The teardown has ended, and the transport holds no other Receive. */
 	RPCRDMA_RECV_LAST	= 1 << 29,
 };
 
-/* @todo: events and the above. A reference to @ep is dropped. */
+/* Handle the events and results in @todo, and drop a reference to @ep. */
 static noinline void rpcrdma_recv_given_back(struct rpcrdma_ep *ep,
 					     struct rpcrdma_recv *rv, u32 todo)
 {
@@ -275,7 +284,7 @@ static noinline void rpcrdma_recv_given_back(struct rpcrdma_ep *ep,
 	rpcrdma_ep_put(ep);
 }
 
-/* Free what a message took that few take. */
+/* Free the memory that only large messages need. */
 static noinline void rpcrdma_recv_shrink(struct rpcrdma_ep *ep,
 					 struct rpcrdma_recv *rv)
 {
@@ -289,10 +298,11 @@ static noinline void rpcrdma_recv_shrink(struct rpcrdma_ep *ep,
 }
 
 /**
- * rpcrdma_recv_put - give a Receive back
- * @rv: Receive that an upcall lent
+ * rpcrdma_recv_put - release a Receive
+ * @rv: Receive that an upcall has passed to the transport
  *
- * @rv may be gone when this returns, with the endpoint. Process context, no ep lock held.
+ * @rv may be freed when this returns, with the endpoint.
+ * Context: process context, no ep lock held.
  */
 void rpcrdma_recv_put(struct rpcrdma_recv *rv)
 {
@@ -306,7 +316,7 @@ void rpcrdma_recv_put(struct rpcrdma_recv *rv)
 
 	spin_lock(&ep->lock);
 	ep->recvs_out--;
-	/* Later than that, nobody would flush it. */
+	/* Don't post once the connection is closing: the drain would not flush it. */
 	if (likely(!rpcrdma_ep_is_closing(ep))) {
 		todo = rpcrdma_conn_given_back(&ep->conn);
 		if (unlikely(todo & RPCRDMA_EV_LET_GO)) {
@@ -322,7 +332,7 @@ void rpcrdma_recv_put(struct rpcrdma_recv *rv)
 			todo &= ~RPCRDMA_EV_RECEIVES;
 			todo |= posted < 0 ? RPCRDMA_RECV_UNPOSTED : posted;
 		}
-		/* @rv does not keep the endpoint any more. */
+		/* @rv does not hold the endpoint any more. */
 		if (unlikely(todo))
 			rpcrdma_ep_get(ep);
 	} else if (!ep->recvs_out && ep->torn_down) {
@@ -334,7 +344,10 @@ void rpcrdma_recv_put(struct rpcrdma_recv *rv)
 		rpcrdma_recv_given_back(ep, rv, todo);
 }
 
-/* The teardown ends, and with it its reference, unless Receives are lent. */
+/*
+ * End the teardown. Drop its reference, unless the transport still holds Receives: then
+ * the last of these drops it.
+ */
 void rpcrdma_recvs_end(struct rpcrdma_ep *ep)
 {
 	bool last;
@@ -348,8 +361,8 @@ void rpcrdma_recvs_end(struct rpcrdma_ep *ep)
 }
 
 /*
- * Append a part to the sequence being reassembled. The engine bounds the
- * total. Returns false when there is no memory.
+ * Append a continued message to the sequence being reassembled. The engine bounds the
+ * total. Return false if out of memory.
  */
 static bool rpcrdma_recv_append(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 {
@@ -384,9 +397,8 @@ static bool rpcrdma_recv_append(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 }
 
 /*
- * Hand the whole Payload stream of a continued message to @rv. Returns false
- * when there is no memory, or none for this peer: with its earlier messages it
- * holds more than its share of what there is.
+ * Attach the complete Payload stream of a continued message to @rv. Return false if out
+ * of memory, or if this peer exceeds its share of the memory with its earlier messages.
  */
 static bool rpcrdma_recv_assemble(struct rpcrdma_ep *ep,
 				  struct rpcrdma_recv *rv)
@@ -405,7 +417,10 @@ static bool rpcrdma_recv_assemble(struct rpcrdma_ep *ep,
 	return true;
 }
 
-/* Return true if the Call @rv is left to the caller, see rpcrdma_call_fate(). */
+/*
+ * Dispatch the Call @rv as rpcrdma_call_fate() decides. Return true if it is left to
+ * the caller.
+ */
 static __always_inline bool rpcrdma_recv_call(struct rpcrdma_ep *ep,
 					      struct rpcrdma_recv *rv, bool keep)
 {
@@ -423,13 +438,13 @@ static __always_inline bool rpcrdma_recv_call(struct rpcrdma_ep *ep,
 }
 
 /*
- * Pass @rv to the transport, which owns it until it releases it. Return true if @rv is a
- * Call that is left to the caller.
+ * Pass @rv to the transport, which owns it until it releases it. Return true if @rv is
+ * a Call that is left to the caller.
  */
 static __always_inline bool rpcrdma_recv_tell(struct rpcrdma_ep *ep,
 					      struct rpcrdma_recv *rv, bool keep)
 {
-	/* First, as it is what most of those are that are told. */
+	/* Fast path: most messages that reach the transport are Replies. */
 	if (likely(rv->verdict == RPCRDMA_RX_REPLY)) {
 		ep->ops->reply(ep, rv);
 		return false;
@@ -453,7 +468,7 @@ static __always_inline bool rpcrdma_recv_tell(struct rpcrdma_ep *ep,
 	return false;
 }
 
-/* A part, or the last one of a message. Returns false when there is no memory. */
+/* Process a message of a continued sequence. Return false if out of memory. */
 static bool rpcrdma_recv_continued(struct rpcrdma_ep *ep,
 				   struct rpcrdma_recv *rv)
 {
@@ -471,9 +486,10 @@ static void rpcrdma_recv_failed(struct rpcrdma_ep *ep, enum ib_wc_status status)
 }
 
 /*
- * Handle the message of a Receive; those of a connection come one at a time.
- * @keep: rather than telling the transport of a Call with nothing to be read, return
- * that it is one.
+ * Process the message of a Receive. Only one context at a time does so for a
+ * connection.
+ * @keep: leave a Call without Read chunks to the caller, and return true, instead of
+ * passing it to the transport.
  */
 static __always_inline bool rpcrdma_recv_one(struct rpcrdma_ep *ep,
 					     struct rpcrdma_recv *rv, bool keep)
@@ -483,7 +499,7 @@ static __always_inline bool rpcrdma_recv_one(struct rpcrdma_ep *ep,
 
 	ib_dma_sync_single_for_cpu(ep->device, rv->sge.addr, rv->octets,
 				   DMA_FROM_DEVICE);
-	/* Without memory the engine refuses it. */
+	/* If this allocation fails, the engine refuses the message. */
 	if (unlikely(rpcrdma_wants_more_segs(&ep->conn, rv->buf, rv->octets))) {
 		rv->rx.lists.more =
 			kmalloc_array(RPCRDMA_MORE_SEGS,
@@ -493,7 +509,10 @@ static __always_inline bool rpcrdma_recv_one(struct rpcrdma_ep *ep,
 	}
 
 	spin_lock(&ep->lock);
-	/* It keeps the endpoint, of whose memory it is part. */
+	/*
+	 * A held Receive keeps the endpoint, because its memory belongs to the
+	 * endpoint.
+	 */
 	ep->recvs_out++;
 	rv->verdict = rpcrdma_conn_receive(&ep->conn, rv->buf, rv->octets,
 					   &rv->rx);
@@ -503,7 +522,10 @@ static __always_inline bool rpcrdma_recv_one(struct rpcrdma_ep *ep,
 	rv->payload = rv->buf + rv->rx.payload_offset;
 	rv->payload_len = rv->rx.payload_length;
 
-	/* Before any traffic: opened() may be what makes room for it. */
+	/*
+	 * Before any traffic is processed, because opened() may provide the resources
+	 * for it.
+	 */
 	if (unlikely(events & RPCRDMA_EV_OPENED)) {
 		rpcrdma_ep_events(ep, events & (RPCRDMA_EV_OPENED |
 						RPCRDMA_EV_RECEIVES));
@@ -514,7 +536,7 @@ static __always_inline bool rpcrdma_recv_one(struct rpcrdma_ep *ep,
 		reason = ep->conn.reason;
 		goto out_close;
 	}
-	/* Nothing is lost: the requester sends it again. */
+	/* No RPC is lost: the Requester sends it again. */
 	reason = "no memory to reassemble a message";
 	if (unlikely(rv->rx.format == RPCRDMA_CONTINUED) &&
 	    !rpcrdma_recv_continued(ep, rv))
@@ -540,13 +562,13 @@ out_close:
 	return false;
 }
 
-/* Now */
+/* Schedule the fallback work item immediately. */
 static void rpcrdma_recvs_hurry(struct rpcrdma_ep *ep)
 {
 	mod_delayed_work(rpcrdma_message_wq, &ep->take_work, 0);
 }
 
-/* What a Receive has completed with, but for a failure */
+/* Record the result of a successful completion. */
 static void rpcrdma_recv_completed(struct rpcrdma_recv *rv,
 				   const struct ib_wc *wc)
 {
@@ -556,8 +578,8 @@ static void rpcrdma_recv_completed(struct rpcrdma_recv *rv,
 }
 
 /*
- * A completed Receive, in a softirq. What has arrived is taken all at once, by who is told
- * of the first.
+ * Handle a completed Receive, in softirq context. All messages that have arrived are
+ * processed at once, by the context that is notified of the first one.
  */
 static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc)
 {
@@ -566,7 +588,9 @@ static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc)
 	struct rpcrdma_ep *ep = cq->cq_context;
 
 	if (unlikely(wc->status != IB_WC_SUCCESS)) {
-		/* It is told in its turn, but no thread is waited for. */
+		/*
+		 * The failure is reported in order, but without waiting for a thread.
+		 */
 		rv->status = wc->status;
 		llist_add(&rv->arrived, &ep->arrived);
 		if (!rpcrdma_ep_is_closing(ep))
@@ -577,7 +601,10 @@ static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc)
 	if (!llist_add(&rv->arrived, &ep->arrived))
 		return;
 	if (!ep->ops->messages) {
-		/* Else the work item, which alone takes them, looks again. */
+		/*
+		 * If the bit is set, the work item, which is the only consumer, checks
+		 * again.
+		 */
 		if (!test_bit(0, &ep->taking))
 			queue_delayed_work(rpcrdma_message_wq, &ep->take_work,
 					   0);
@@ -590,12 +617,14 @@ static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /**
- * rpcrdma_ep_take_some - handle messages that have arrived
+ * rpcrdma_ep_take_some - process messages that have arrived
  * @ep: endpoint
- * @keep: do not tell call() of the first Call of which there is nothing to be read
+ * @keep: return the first Call without Read chunks instead of passing it to call()
  *
- * Process context, no lock held; sleeps briefly. Only some at a time: whoever has said
- * that he comes looks for more before he leaves. Returns that Call or NULL.
+ * Processes one batch only: a caller that has requested notification checks for more
+ * messages before it stops.
+ * Context: process context, no lock held; sleeps briefly.
+ * Return: that Call, or NULL.
  */
 struct rpcrdma_recv *rpcrdma_ep_take_some(struct rpcrdma_ep *ep, bool keep)
 {
@@ -605,7 +634,10 @@ struct rpcrdma_recv *rpcrdma_ep_take_some(struct rpcrdma_ep *ep, bool keep)
 
 	if (test_and_set_bit(0, &ep->taking))
 		return NULL;
-	/* From here on the teardown waits for who is at it, and then comes itself. */
+	/*
+	 * From here on the teardown waits for the context that processes messages, and
+	 * processes the rest itself.
+	 */
 	if (unlikely(rpcrdma_ep_is_closing(ep)) && !ep->drained)
 		goto out;
 	node = ep->behind;
@@ -624,7 +656,9 @@ struct rpcrdma_recv *rpcrdma_ep_take_some(struct rpcrdma_ep *ep, bool keep)
 	WRITE_ONCE(ep->behind, node);
 out:
 	clear_bit_unlock(0, &ep->taking);
-	/* Who looks next sees what came meanwhile. */
+	/*
+	 * The context that checks next sees the messages that have arrived meanwhile.
+	 */
 	smp_mb__after_atomic();
 	if (unlikely(rpcrdma_ep_is_closing(ep)))
 		wake_up_all(&ep->wait);
@@ -632,8 +666,9 @@ out:
 }
 
 /*
- * Where nobody else takes them, or in time. While there are any, this is pending or runs:
- * a thread that is at it now may leave some, and be the last to come.
+ * Process messages if no other context does, or none does in time. While there are
+ * messages, this work item is pending or running: a thread that is processing messages
+ * now may leave some, and be the last to do so.
  */
 void rpcrdma_recvs_take(struct work_struct *work)
 {
@@ -648,7 +683,10 @@ void rpcrdma_recvs_take(struct work_struct *work)
 	if (!ep->ops->messages)
 		return;
 	taken = test_bit(0, &ep->taking);
-	/* What he leaves is seen when he is seen to have ended. */
+	/*
+	 * Pairs with clear_bit_unlock(): a reader that sees the bit clear sees the
+	 * messages that were left.
+	 */
 	smp_rmb();
 	if (!rpcrdma_ep_is_closing(ep) &&
 	    (taken || rpcrdma_ep_holds_messages(ep)))
@@ -657,8 +695,9 @@ void rpcrdma_recvs_take(struct work_struct *work)
 }
 
 /*
- * The queue pair is drained: handle what had arrived and nobody takes any more. An answer
- * among it need not be asked for again.
+ * Process the messages that had arrived before the queue pair was drained and that no
+ * other context processes any more. An RPC that has its Reply among them need not be
+ * retransmitted.
  */
 void rpcrdma_recvs_drain(struct rpcrdma_ep *ep)
 {
@@ -668,7 +707,10 @@ void rpcrdma_recvs_drain(struct rpcrdma_ep *ep)
 		rpcrdma_ep_take_messages(ep, false);
 		cond_resched();
 	}
-	/* Nor does anybody from here on, whatever a device may bring yet. */
+	/*
+	 * From here on no context processes messages, even if a device still delivers
+	 * some.
+	 */
 	smp_store_mb(ep->drained, false);
 	wait_event(ep->wait, !test_bit(0, &ep->taking));
 }
