@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The Send Queue: posting to it, what waits without a message, completions, and the
- * memory of Send contexts. Who may post, and when, is the engine's to say.
+ * The Send Queue: posting, queued RDMA, completions, and the memory of Send contexts.
+ * The engine decides what may be posted, and when.
  */
 
 #include <linux/sched/mm.h>
@@ -14,7 +14,7 @@ static void rpcrdma_wc_work(struct ib_cq *cq, struct ib_wc *wc);
 
 /* ---- Posting ---- */
 
-/* A transfer has its turn. */
+/* Post a transfer that the engine has scheduled. */
 static bool rpcrdma_work_post(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
 {
 	lockdep_assert_held(&ep->lock);
@@ -59,7 +59,10 @@ void rpcrdma_work_rdma(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
 
 /* ---- Completions ---- */
 
-/* What went with @s, which is free; ep->lock held. */
+/*
+ * Release the context of @s and append the work attached to it to @through. Caller
+ * holds ep->lock.
+ */
 static __always_inline void rpcrdma_send_free_up(struct rpcrdma_ep *ep,
 						 struct rpcrdma_send *s,
 						 struct list_head *through)
@@ -79,12 +82,12 @@ static __always_inline void rpcrdma_send_free_up(struct rpcrdma_ep *ep,
 
 void rpcrdma_send_reap(struct rpcrdma_send *s, struct list_head *through)
 {
-	/* What it was to expose stays the caller's. */
+	/* The caller keeps the memory that it was to expose. */
 	s->exposed = NULL;
 	rpcrdma_send_free_up(s->ep, s, through);
 }
 
-/* The same for any work, which is in no list any more; ep->lock held, too */
+/* Retire any work, which is on no list any more. Caller holds ep->lock. */
 static __always_inline void rpcrdma_work_through(struct rpcrdma_ep *ep,
 						 struct rpcrdma_work *work,
 						 struct list_head *through)
@@ -131,7 +134,7 @@ void rpcrdma_work_tell(struct list_head *through, bool ok)
 
 /* ---- Completions, in a softirq ---- */
 
-/* The first failure counts. A reader that finds @reason finds a status. */
+/* Record the first failure. A reader that finds ep->failure set also finds a status. */
 static void rpcrdma_note_failure(struct rpcrdma_ep *ep,
 				 enum ib_wc_status status, const char *reason)
 {
@@ -140,16 +143,16 @@ static void rpcrdma_note_failure(struct rpcrdma_ep *ep,
 }
 
 /*
- * A Work Request has failed, @reason says which one. It ends in the teardown, like all
- * that is behind it, when the queue pair is quiet: rxe completes work with an error while
- * it still reads the memory of it.
+ * Handle a failed Work Request; @reason says which one. The work ends in the teardown,
+ * like all work posted after it, when the queue pair is idle: rxe completes work with
+ * an error while it still reads the memory of that work.
  */
 static noinline void rpcrdma_wc_failed(struct rpcrdma_ep *ep,
 				       enum ib_wc_status status,
 				       const char *reason)
 {
 	trace_rpcrdma_wc_error(ep, status);
-	/* What comes after the first one is its consequence. */
+	/* Failures after the first one are its consequence. */
 	if (status == IB_WC_WR_FLUSH_ERR)
 		WRITE_ONCE(ep->flushed, true);
 	else
@@ -158,7 +161,9 @@ static noinline void rpcrdma_wc_failed(struct rpcrdma_ep *ep,
 		queue_work(rpcrdma_message_wq, &ep->reap_work);
 }
 
-/* Has some? Process context, no ep lock held. */
+/*
+ * Close the connection if a Work Request has failed. Process context, no ep lock held.
+ */
 void rpcrdma_works_check(struct rpcrdma_ep *ep)
 {
 	const char *failure = READ_ONCE(ep->failure);
@@ -170,8 +175,8 @@ void rpcrdma_works_check(struct rpcrdma_ep *ep)
 }
 
 /*
- * The device is through with a work item. Until that is reaped nobody else touches it:
- * those that are posted are reaped in order.
+ * Handle the completion of a work item. Until it is reaped, no other context touches
+ * it: posted work is reaped in order.
  */
 static void rpcrdma_wc_work(struct ib_cq *cq, struct ib_wc *wc)
 {
@@ -193,7 +198,10 @@ static void rpcrdma_wc_reg(struct ib_cq *cq, struct ib_wc *wc)
 				  "a memory registration failed");
 }
 
-/* ... and here: a transfer reports itself with its last Work Request. */
+/*
+ * Only errors arrive here: of a transfer, only the last Work Request is signaled, with
+ * the work item's cqe.
+ */
 static void rpcrdma_wc_rw(struct ib_cq *cq, struct ib_wc *wc)
 {
 	if (wc->status != IB_WC_SUCCESS)
@@ -201,13 +209,13 @@ static void rpcrdma_wc_rw(struct ib_cq *cq, struct ib_wc *wc)
 				  ib_wc_status_msg(wc->status));
 }
 
-/* No completion comes any more, and the connection is closing. */
+/* End all posted work. No more completions arrive, and the connection is closing. */
 void rpcrdma_work_flush(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_work *work, *next;
 	LIST_HEAD(through);
 
-	/* Work that was carried out ends with success. */
+	/* Work that was executed ends with success. */
 	queue_work(rpcrdma_message_wq, &ep->reap_work);
 	flush_work(&ep->reap_work);
 	spin_lock(&ep->lock);
@@ -219,11 +227,11 @@ void rpcrdma_work_flush(struct rpcrdma_ep *ep)
 		rpcrdma_work_through(ep, work, &through);
 	}
 	spin_unlock(&ep->lock);
-	/* Not one of these is known to have been carried out. */
+	/* None of the rest is known to have been executed. */
 	rpcrdma_work_tell(&through, false);
 }
 
-/* The connection is closing. */
+/* End all work that waits to be posted. The connection is closing. */
 void rpcrdma_waiting_flush(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_work *work, *next;
@@ -246,7 +254,7 @@ void rpcrdma_waiting_flush(struct rpcrdma_ep *ep)
 
 /* ---- Send contexts ---- */
 
-/* Octets of ep->control_bufs */
+/* Bytes of ep->control_bufs */
 #define RPCRDMA_CONTROL_BUFS	(RPCRDMA_CONTROL_SENDS * RPCRDMA_SMALL_SEND)
 
 static void rpcrdma_send_unmap(struct rpcrdma_send *s)
@@ -290,7 +298,10 @@ static void rpcrdma_send_share(struct rpcrdma_send *s, u32 number)
 	s->sge.addr = s->ep->control_addr + number * RPCRDMA_SMALL_SEND;
 }
 
-/* @s has no buffer of its own (any more): one for control messages, or none */
+/*
+ * Initialize @s, which has no buffer of its own (any more): with one for control
+ * messages, or none.
+ */
 static void rpcrdma_send_bare(struct rpcrdma_send *s)
 {
 	u32 number = s - s->ep->send_ring;
@@ -328,8 +339,8 @@ u32 rpcrdma_send_let_go(struct rpcrdma_ep *ep)
 }
 
 /*
- * Take the buffer of a free context that has one of its own of at least @octets, and leave
- * it that of @s. What control messages need stays with its context.
+ * Exchange buffers with a free context whose own buffer has at least @octets bytes.
+ * Return false if there is none. Buffers of control messages stay with their contexts.
  */
 static bool rpcrdma_send_exchange(struct rpcrdma_send *s, u32 octets)
 {
@@ -357,15 +368,16 @@ static bool rpcrdma_send_exchange(struct rpcrdma_send *s, u32 octets)
 }
 
 /**
- * rpcrdma_send_larger - a larger buffer for a Send context
- * @s: Send context of the caller's
- * @octets: more than its buffer has
- * @gfp: how it is allocated
+ * rpcrdma_send_larger - replace the buffer of a Send context by a larger one
+ * @s: Send context owned by the caller
+ * @octets: more bytes than its buffer has
+ * @gfp: allocation flags
  *
- * See rpcrdma_send_room(). It keeps the buffer, and those used last are the next
- * ones used: few contexts ever have a large one. Without memory it is no larger than it
- * has to be, or that of a free context. Process context, may sleep, without starting
- * I/O. Returns 0, -EMSGSIZE, -ENOTCONN or -ENOMEM.
+ * See rpcrdma_send_room(). The context keeps the buffer, and the contexts used last are
+ * used next, so that few contexts ever have a large one. If memory is short, the buffer
+ * is only as large as necessary, or taken from a free context.
+ * Context: process context, may sleep, without starting I/O.
+ * Return: 0, -EMSGSIZE, -ENOTCONN or -ENOMEM.
  */
 int rpcrdma_send_larger(struct rpcrdma_send *s, u32 octets, gfp_t gfp)
 {
@@ -378,10 +390,10 @@ int rpcrdma_send_larger(struct rpcrdma_send *s, u32 octets, gfp_t gfp)
 		size = rpcrdma_conn_send_octets(&ep->conn);
 	if (octets > size)
 		return -EMSGSIZE;
-	/* The teardown unmaps it. */
+	/* Hold off the teardown, which unmaps the buffer. */
 	if (!rpcrdma_ep_enter(ep))
 		return -ENOTCONN;
-	/* As in rpcrdma_rw_add() */
+	/* For the same reason as in rpcrdma_rw_add() */
 	nofs = memalloc_nofs_save();
 	rc = rpcrdma_send_buffer(s, size, gfp);
 	if (unlikely(rc) && octets < size)
@@ -393,7 +405,9 @@ int rpcrdma_send_larger(struct rpcrdma_send *s, u32 octets, gfp_t gfp)
 	return rc;
 }
 
-/* One allocation, and one mapping, for the buffers that control messages need */
+/*
+ * Allocate and map the buffers of control messages, in one piece. Return 0 or -ENOMEM.
+ */
 static int rpcrdma_control_bufs_create(struct rpcrdma_ep *ep)
 {
 	ep->control_bufs = rpcrdma_buffer_create(ep, RPCRDMA_CONTROL_BUFS,
@@ -421,7 +435,10 @@ struct rpcrdma_send *rpcrdma_send_make(struct rpcrdma_ep *ep)
 	return s;
 }
 
-/* What a client sends from, when there is no memory either, is there from the start. */
+/*
+ * Initialize all Send contexts of a client, and its reserve buffer, for sending when
+ * memory is short.
+ */
 static void rpcrdma_sends_make_all(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_send *s;
@@ -430,7 +447,10 @@ static void rpcrdma_sends_make_all(struct rpcrdma_ep *ep)
 	spin_lock(&ep->lock);
 	while (ep->sends_made < ep->nr_sends)
 		s = rpcrdma_send_make(ep);
-	/* Those with a buffer are the last to be put there, and the first to be used. */
+	/*
+	 * Contexts with a buffer are added to the list last, and are therefore used
+	 * first.
+	 */
 	for (i = ep->nr_sends; --i;)
 		rpcrdma_send_push(ep, &ep->send_ring[i]);
 	spin_unlock(&ep->lock);
@@ -443,15 +463,15 @@ static void rpcrdma_sends_make_all(struct rpcrdma_ep *ep)
  * rpcrdma_sends_create - allocate Send contexts
  * @ep: endpoint with its device objects
  *
- * Those that control messages need have a buffer from the start, and the one of a client
- * that is used last has, if it can be had, the largest: with it a client can send what
- * frees memory, when there is none. Those of a server, which may have thousands of
- * connections with nothing to do, are made when they are used first.
- * Returns 0 or -ENOMEM; the teardown cleans up.
+ * The contexts for control messages have a buffer from the start. The last context of a
+ * client has a buffer of the largest size, if it can be allocated: it allows a client
+ * to send messages that free memory when memory is short. The contexts of a server,
+ * which may have thousands of idle connections, are initialized at their first use.
+ * Return: 0 or -ENOMEM; the teardown cleans up.
  */
 int rpcrdma_sends_create(struct rpcrdma_ep *ep)
 {
-	/* One more is for the Call that is made next. */
+	/* One more is for the Call that is built next. */
 	u32 i, count = ep->params.sends + RPCRDMA_CONTROL_SENDS + 1;
 
 	ep->reg_cqe.done = rpcrdma_wc_reg;
@@ -474,7 +494,7 @@ void rpcrdma_sends_unmap(struct rpcrdma_ep *ep)
 {
 	u32 i, made;
 
-	/* Work on a Call may be begun yet: its context will have no buffer of its own. */
+	/* A Call may still be started: its context will have no buffer of its own. */
 	spin_lock(&ep->lock);
 	made = ep->sends_made;
 	spin_unlock(&ep->lock);
