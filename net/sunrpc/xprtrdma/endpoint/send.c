@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Sending: Send contexts, messages, and carrying out whose turn it is.
- */
+/* Sending: Send contexts, messages, and posting what the engine schedules. */
 
 #include <linux/slab.h>
 
@@ -11,15 +9,18 @@
 /* ---- Send contexts ---- */
 
 /*
- * ep->lock held. What waits for window, if anything does, has a time limit.
- * Returns events, but only when that is over.
+ * Start the time limit of messages that wait for window, if there are any. Return
+ * events, but only when the limit has expired. Caller holds ep->lock.
  */
 static u32 rpcrdma_stall_watch(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_stall stall;
 
 	lockdep_assert_held(&ep->lock);
-	/* Later than that, the teardown would not stop the timer. */
+	/*
+	 * Don't start the timer once the connection is closing: the teardown would not
+	 * stop it.
+	 */
 	if (ep->stall_watched || !rpcrdma_ep_is_open(ep))
 		return 0;
 	stall = rpcrdma_conn_stalled(&ep->conn, rpcrdma_sq_waits(&ep->sq),
@@ -46,11 +47,11 @@ void rpcrdma_stall_expired(struct work_struct *work)
 }
 
 /**
- * rpcrdma_ep_may_call - may a Call be sent now?
+ * rpcrdma_ep_may_call - return true if a Call can be sent now
  * @ep: endpoint
  *
- * Arranges for write_space() when not, if the connection lasts. Process context, no ep
- * lock held.
+ * Otherwise arranges for write_space(), unless the connection is lost.
+ * Context: process context, no ep lock held.
  */
 bool rpcrdma_ep_may_call(struct rpcrdma_ep *ep)
 {
@@ -65,11 +66,11 @@ bool rpcrdma_ep_may_call(struct rpcrdma_ep *ep)
 }
 
 /**
- * rpcrdma_send_get - a free Send context
+ * rpcrdma_send_get - get a free Send context
  * @ep: endpoint
  *
- * Returns NULL when there is none: write_space() will be called, if the
- * connection lasts.
+ * Return: the context, or NULL if there is none: write_space() will be called, unless
+ * the connection is lost.
  */
 struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_ep *ep)
 {
@@ -83,10 +84,11 @@ struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_ep *ep)
 }
 
 /**
- * rpcrdma_ep_ask_for_reply - is there a Send context for another Reply?
+ * rpcrdma_ep_ask_for_reply - return true if a Send context can be reserved for a Reply
  * @ep: endpoint
  *
- * Arranges for write_space() when not. Process context, no ep lock held.
+ * Otherwise arranges for write_space().
+ * Context: process context, no ep lock held.
  */
 bool rpcrdma_ep_ask_for_reply(struct rpcrdma_ep *ep)
 {
@@ -99,10 +101,10 @@ bool rpcrdma_ep_ask_for_reply(struct rpcrdma_ep *ep)
 }
 
 /**
- * rpcrdma_send_reserve - a free Send context for a Reply yet to be made
+ * rpcrdma_send_reserve - reserve a Send context for a Reply
  * @ep: endpoint
  *
- * Returns NULL when there is none; see rpcrdma_ep_may_reply().
+ * Return: the context, or NULL if there is none; see rpcrdma_ep_may_reply().
  */
 struct rpcrdma_send *rpcrdma_send_reserve(struct rpcrdma_ep *ep)
 {
@@ -117,7 +119,7 @@ struct rpcrdma_send *rpcrdma_send_reserve(struct rpcrdma_ep *ep)
 
 /* ---- Posting; ep->lock held ---- */
 
-/* Set up the Send WR itself for @s->len octets. */
+/* Set up the Send Work Request for @s->len bytes. */
 static void rpcrdma_send_prepare(struct rpcrdma_send *s, u8 kind,
 				 u32 inv_handle)
 {
@@ -137,7 +139,7 @@ static void rpcrdma_send_prepare(struct rpcrdma_send *s, u8 kind,
 	s->work.kind = kind;
 }
 
-/* Put @rw's Writes in front of @s, in one chain. */
+/* Chain the Writes of @rw before @s. */
 static void rpcrdma_send_chain_rw(struct rpcrdma_send *s, struct rpcrdma_rw *rw)
 {
 	if (likely(!rw))
@@ -147,7 +149,7 @@ static void rpcrdma_send_chain_rw(struct rpcrdma_send *s, struct rpcrdma_rw *rw)
 		return;
 	s->work.wrs.nr += rw->left;
 	s->work.first = rpcrdma_rw_chain(rw, s->work.first);
-	/* The pages written from are freed by the completion. */
+	/* The completion frees the pages that the Writes read. */
 	s->work.wrs.signaled = true;
 }
 
@@ -163,7 +165,7 @@ static void rpcrdma_mrs_expose(struct list_head *mrs)
 	}
 }
 
-/* Put a message on the wire that has its slots and is stamped. */
+/* Post a stamped message whose slots are reserved. */
 static __always_inline bool rpcrdma_send_hand_over(struct rpcrdma_ep *ep,
 						   struct rpcrdma_send *s)
 {
@@ -171,7 +173,7 @@ static __always_inline bool rpcrdma_send_hand_over(struct rpcrdma_ep *ep,
 
 	lockdep_assert_held(&ep->lock);
 	if (unlikely(x)) {
-		/* From here on it is the peer's, or the time limit's. */
+		/* From here on DONE, or the time limit, ends the exposure. */
 		s->exposed = NULL;
 		rpcrdma_mrs_expose(&x->mrs);
 		rpcrdma_exposed_post(ep, x);
@@ -182,7 +184,7 @@ static __always_inline bool rpcrdma_send_hand_over(struct rpcrdma_ep *ep,
 	return rpcrdma_work_hand_over(ep, &s->work);
 }
 
-/* Post a message that has had to wait, or a part: count it and stamp it, too. */
+/* Count, stamp and post a queued message, or a message of a continued sequence. */
 static bool rpcrdma_send_post(struct rpcrdma_ep *ep, struct rpcrdma_send *s)
 {
 	lockdep_assert_held(&ep->lock);
@@ -193,9 +195,10 @@ static bool rpcrdma_send_post(struct rpcrdma_ep *ep, struct rpcrdma_send *s)
 }
 
 /*
- * A context with room for @octets, as above, for a message that is made while the
- * lock is held. Without memory it is one that has the room from earlier, or from the
- * start, as most connections have; NULL if there is none.
+ * Return a context with space for @octets bytes for a message that is built under
+ * ep->lock. If the allocation fails, return a context that has a buffer of that size
+ * from earlier, or from the start (most connections have one). Return NULL if there is
+ * none.
  */
 static struct rpcrdma_send *rpcrdma_send_pop_room(struct rpcrdma_ep *ep,
 						  u32 octets)
@@ -225,8 +228,8 @@ static struct rpcrdma_send *rpcrdma_send_pop_room(struct rpcrdma_ep *ep,
 }
 
 /*
- * A control message has its turn. Here and below, false: the device refused it, or
- * there was no memory.
+ * Post a control message. Here and below, false means that the device refused the
+ * message or that memory was short.
  */
 static bool rpcrdma_control_post(struct rpcrdma_ep *ep)
 {
@@ -241,7 +244,7 @@ static bool rpcrdma_control_post(struct rpcrdma_ep *ep)
 	return rpcrdma_send_post(ep, s);
 }
 
-/* The next part of @st */
+/* Return the next message of the continued sequence @st. */
 static struct rpcrdma_part rpcrdma_stream_next(struct rpcrdma_ep *ep,
 					       const struct rpcrdma_stream *st)
 {
@@ -249,8 +252,8 @@ static struct rpcrdma_part rpcrdma_stream_next(struct rpcrdma_ep *ep,
 }
 
 /*
- * The next part of @st has its turn. Until its last one is posted it is the first
- * of those that wait, and no other Call or Reply may go (WP 6).
+ * Post the next message of @st. Until its last message is posted, @st is the first of
+ * the queued messages, and no other Call or Reply may be sent (WP 6).
  */
 static bool rpcrdma_part_post(struct rpcrdma_ep *ep, struct rpcrdma_stream *st)
 {
@@ -259,7 +262,7 @@ static bool rpcrdma_part_post(struct rpcrdma_ep *ep, struct rpcrdma_stream *st)
 
 	s = rpcrdma_send_pop_room(ep, rpcrdma_conn_send_octets(&ep->conn));
 	if (unlikely(!s)) {
-		/* It ends with the others that wait. */
+		/* It ends with the other queued messages. */
 		list_move(&st->work.list, &ep->messages);
 		return false;
 	}
@@ -281,10 +284,10 @@ static bool rpcrdma_part_post(struct rpcrdma_ep *ep, struct rpcrdma_stream *st)
 	if (!part.more) {
 		rpcrdma_send_chain_rw(s, st->rw);
 		st->rw = NULL;
-		/* Freed when the lock is not held. */
+		/* It is freed when the lock is not held. */
 		list_del_init(&st->work.list);
 		s->stream = st;
-		/* A Call may wait until its octets count no more. */
+		/* A Call may be waiting until its bytes are uncharged. */
 		if (st->held_for)
 			s->work.wrs.signaled = true;
 		rpcrdma_conn_count(&ep->conn, st->kind, RPCRDMA_CONTINUED,
@@ -295,7 +298,7 @@ static bool rpcrdma_part_post(struct rpcrdma_ep *ep, struct rpcrdma_stream *st)
 	return rpcrdma_send_post(ep, s);
 }
 
-/* The first message that waits, or its next part, has its turn. */
+/* Post the first queued message, or the next message of its continued sequence. */
 static bool rpcrdma_message_post(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_work *work;
@@ -311,7 +314,7 @@ static bool rpcrdma_message_post(struct rpcrdma_ep *ep)
 						  work));
 }
 
-/* What there is to know of the first of those that wait. */
+/* Describe the first entries of the queues to the engine. */
 static void rpcrdma_waits_first(struct rpcrdma_ep *ep,
 				struct rpcrdma_sq_first *first)
 {
@@ -340,14 +343,14 @@ static void rpcrdma_waits_first(struct rpcrdma_ep *ep,
 	}
 }
 
-/* What is left to do about a round of posting when the lock is not held. */
+/* Action that remains after posting, without the lock */
 enum rpcrdma_pumped {
 	RPCRDMA_PUMPED,
 	RPCRDMA_PUMPED_RETRY,		/* write_space() */
 	RPCRDMA_PUMPED_REFUSED,		/* by the device: close */
 };
 
-/* Post what may go, in the engine's order. */
+/* Post as much as the engine schedules, in its order. */
 static enum rpcrdma_pumped rpcrdma_pump_locked(struct rpcrdma_ep *ep)
 {
 	enum rpcrdma_pumped rc = RPCRDMA_PUMPED;
@@ -381,7 +384,7 @@ static enum rpcrdma_pumped rpcrdma_pump_locked(struct rpcrdma_ep *ep)
 	return RPCRDMA_PUMPED_REFUSED;
 }
 
-/* No lock held. */
+/* Act on the result of posting. No lock held. */
 static void rpcrdma_pumped(struct rpcrdma_ep *ep, enum rpcrdma_pumped rc)
 {
 	if (unlikely(rc == RPCRDMA_PUMPED_REFUSED))
@@ -391,11 +394,12 @@ static void rpcrdma_pumped(struct rpcrdma_ep *ep, enum rpcrdma_pumped rc)
 }
 
 /**
- * rpcrdma_ep_pump - post what may go now
+ * rpcrdma_ep_pump - post what can be sent now
  * @ep: endpoint
  *
- * After anything that may have opened the window, freed space or made a
- * control message due. Process context, no ep lock held.
+ * Called after any event that may have opened the window, freed space or made a control
+ * message due.
+ * Context: process context, no ep lock held.
  */
 void rpcrdma_ep_pump(struct rpcrdma_ep *ep)
 {
@@ -407,7 +411,10 @@ void rpcrdma_ep_pump(struct rpcrdma_ep *ep)
 	rpcrdma_pumped(ep, rc);
 }
 
-/* ep->reap_work: the device is through with some work, and what waits for it may go. */
+/*
+ * Work function of ep->reap_work: retire completed work, and post work that waited for
+ * it.
+ */
 void rpcrdma_works_reap(struct work_struct *item)
 {
 	struct rpcrdma_ep *ep = container_of(item, struct rpcrdma_ep, reap_work);
@@ -415,7 +422,10 @@ void rpcrdma_works_reap(struct work_struct *item)
 	struct llist_node *node;
 	LIST_HEAD(through);
 
-	/* The device does not stop: the teardown reaps, after the queue pair's end. */
+	/*
+	 * If the device does not stop, the teardown reaps, after it has destroyed the
+	 * queue pair.
+	 */
 	if (unlikely(READ_ONCE(ep->life.unstopped)))
 		return;
 	node = llist_reverse_order(llist_del_all(&ep->completed));
@@ -436,8 +446,8 @@ void rpcrdma_works_reap(struct work_struct *item)
 }
 
 /**
- * rpcrdma_send_put - give back a Send context that was not sent
- * @s: Send context, with what was to go with it
+ * rpcrdma_send_put - release a Send context that was not sent
+ * @s: Send context, with the work attached to it
  */
 void rpcrdma_send_put(struct rpcrdma_send *s)
 {
@@ -455,7 +465,7 @@ void rpcrdma_send_put(struct rpcrdma_send *s)
 }
 
 /**
- * rpcrdma_ep_do_events - do what the engine asked for
+ * rpcrdma_ep_do_events - do what the engine has requested
  * @ep: endpoint
  * @events: RPCRDMA_EV_* as an engine call returned them
  */
@@ -465,7 +475,7 @@ void rpcrdma_ep_do_events(struct rpcrdma_ep *ep, u32 events)
 		rpcrdma_ep_close(ep, ep->conn.reason);
 		return;
 	}
-	/* Version 1 has all its Receives before any traffic. */
+	/* Version 1 posts all its Receives before any traffic. */
 	if (events & RPCRDMA_EV_RECEIVES)
 		ep->receives_due(ep);
 	if (events & RPCRDMA_EV_OPENED)
@@ -478,7 +488,7 @@ void rpcrdma_ep_do_events(struct rpcrdma_ep *ep, u32 events)
 
 /* ---- Sending RPCs ---- */
 
-/* rpcrdma_send_begin() needs a larger buffer. */
+/* Slow path of rpcrdma_send_begin(): allocate a larger buffer. */
 int rpcrdma_send_begin_larger(struct rpcrdma_send *s, enum rpcrdma_kind kind,
 			      enum rpcrdma_format format, u32 xid, u32 octets,
 			      const struct rpcrdma_lists *lists, gfp_t gfp)
@@ -495,7 +505,7 @@ int rpcrdma_send_begin_larger(struct rpcrdma_send *s, enum rpcrdma_kind kind,
 	return 0;
 }
 
-/* Put the registrations of @mrs in front of *@first; returns their number. */
+/* Chain the registrations of @mrs before *@first. Return their number. */
 static u32 rpcrdma_mrs_chain(struct rpcrdma_ep *ep, struct list_head *mrs,
 			     struct ib_send_wr **first)
 {
@@ -514,12 +524,12 @@ static u32 rpcrdma_mrs_chain(struct rpcrdma_ep *ep, struct list_head *mrs,
 }
 
 /*
- * soft-RoCE, up to Linux 6.4, sends in a softirq, for which a thread is woken when bottom
- * halves are on. Where they are off it is done by this thread, in rpcrdma_post_end().
- * That is for what goes alone: of several the woken thread sends, and completes, one
- * after the other.
+ * Take ep->lock. Return true if bottom halves have been disabled.
  *
- * Takes ep->lock. Returns whether bottom halves are off.
+ * soft-RoCE, up to Linux 6.4, sends in a softirq. If bottom halves are enabled, it
+ * wakes a thread for that. If they are disabled, this thread runs the softirq, in
+ * rpcrdma_post_end(). That is done for a message that is posted alone: if there are
+ * several, the woken thread sends and completes one after the other.
  */
 static __always_inline bool rpcrdma_post_begin(struct rpcrdma_ep *ep,
 					       enum rpcrdma_kind kind)
@@ -541,7 +551,7 @@ static __always_inline void rpcrdma_post_end(struct rpcrdma_ep *ep, bool alone)
 		local_bh_enable();
 }
 
-/* What an answer to a Call is for its sender. ep->lock held. */
+/* Return the errno for the engine's answer to a Call. Caller holds ep->lock. */
 static int rpcrdma_call_rc(struct rpcrdma_ep *ep, enum rpcrdma_sq_answer may)
 {
 	if (likely(may == RPCRDMA_SQ_GO))
@@ -554,13 +564,14 @@ static int rpcrdma_call_rc(struct rpcrdma_ep *ep, enum rpcrdma_sq_answer may)
 
 /**
  * rpcrdma_send_call - send a Call
- * @s: Send context with header and inline payload, @s->len octets
- * @mrs: regions its header names, or NULL
+ * @s: Send context with header and inline payload, @s->len bytes
+ * @mrs: MRs its header names, or NULL
  * @format: for the counters
  * @lists: its chunk lists, or NULL
  * @x: its exchange, or NULL
  *
- * Process context. Returns 0, -EAGAIN, -EIO or -ENOTCONN, see endpoint.h.
+ * Context: process context.
+ * Return: 0, -EAGAIN, -EIO or -ENOTCONN, see endpoint.h.
  */
 int rpcrdma_send_call(struct rpcrdma_send *s, struct list_head *mrs,
 		      enum rpcrdma_format format,
@@ -572,7 +583,7 @@ int rpcrdma_send_call(struct rpcrdma_send *s, struct list_head *mrs,
 	int rc;
 
 	rpcrdma_send_prepare(s, RPCRDMA_WORK_CALL, 0);
-	/* The registrations go first, with the same doorbell. */
+	/* The registrations precede it, with the same doorbell. */
 	s->work.wrs.nr += rpcrdma_mrs_chain(ep, mrs, &s->work.first);
 
 	alone = rpcrdma_post_begin(ep, RPCRDMA_KIND_CALL);
@@ -596,7 +607,10 @@ int rpcrdma_send_call(struct rpcrdma_send *s, struct list_head *mrs,
 	return 0;
 }
 
-/* ep->lock held. Returns 0 or -EIO: it never can be. */
+/*
+ * Post or queue a Reply. Return 0, or -EIO if it can never be posted. Caller holds
+ * ep->lock.
+ */
 static int rpcrdma_reply_post(struct rpcrdma_ep *ep, struct rpcrdma_send *s,
 			      enum rpcrdma_format format,
 			      const struct rpcrdma_lists *lists,
@@ -619,8 +633,9 @@ static int rpcrdma_reply_post(struct rpcrdma_ep *ep, struct rpcrdma_send *s,
 }
 
 /*
- * ep->lock held. A Reply has its turn behind those that wait: one in parts, or one whose
- * Writes are done. False: it is longer than the Send Queue.
+ * Queue a Reply after those that wait: a continued one, or one whose Writes have
+ * completed. Return false if it needs more Work Requests than the Send Queue has.
+ * Caller holds ep->lock.
  */
 static bool rpcrdma_reply_queue(struct rpcrdma_ep *ep,
 				struct rpcrdma_work *reply, u32 nr_wrs,
@@ -638,7 +653,10 @@ static bool rpcrdma_reply_queue(struct rpcrdma_ep *ep,
 static const char rpcrdma_reply_too_long[] =
 	"a Reply needs more Work Requests than the Send Queue has";
 
-/* rw->behind: the Writes that went ahead of a Reply are done, or never will be. */
+/*
+ * rw->behind(): the Writes that were posted before a Reply have completed, or never
+ * will. Queue the Reply, or release it.
+ */
 static void rpcrdma_reply_behind(struct rpcrdma_rw *rw, bool ok)
 {
 	enum rpcrdma_pumped pumped = RPCRDMA_PUMPED;
@@ -666,7 +684,9 @@ static void rpcrdma_reply_behind(struct rpcrdma_rw *rw, bool ok)
 		rpcrdma_ep_close(ep, rpcrdma_reply_too_long);
 }
 
-/* Send @reply, which is ready but for its credits, when the Writes of @rw are done. */
+/*
+ * Post the Writes of @rw. Then send @reply, which is complete except for its credits.
+ */
 static void rpcrdma_reply_after(struct rpcrdma_rw *rw,
 				struct rpcrdma_work *reply)
 {
@@ -674,7 +694,7 @@ static void rpcrdma_reply_after(struct rpcrdma_rw *rw,
 	rpcrdma_rw_write(rw, rpcrdma_reply_behind);
 }
 
-/* A Reply in one message that is too long with its Writes */
+/* Send a single-message Reply that does not fit into one chain with its Writes. */
 static noinline_for_stack int
 rpcrdma_send_reply_after(struct rpcrdma_rw *rw, struct rpcrdma_send *s,
 			 enum rpcrdma_format format,
@@ -689,21 +709,22 @@ rpcrdma_send_reply_after(struct rpcrdma_rw *rw, struct rpcrdma_send *s,
 		rpcrdma_conn_count(&ep->conn, RPCRDMA_KIND_REPLY, format,
 				   lists);
 	spin_unlock(&ep->lock);
-	/* If not, this gives it back. */
+	/* If the connection is not open, this releases the Reply. */
 	rpcrdma_reply_after(rw, &s->work);
 	return open ? 0 : -ENOTCONN;
 }
 
 /**
  * rpcrdma_send_reply - send a Reply, in order
- * @s: Send context with header and inline payload, @s->len octets; taken, with
- *     @s->exposed
- * @rw: Writes to go first, or NULL; taken
- * @inv_handle: to Send With Invalidate, or 0
+ * @s: Send context with header and inline payload, @s->len bytes; consumed, with
+ * @s->exposed
+ * @rw: Writes posted before it, or NULL; consumed
+ * @inv_handle: for Send With Invalidate, or 0
  * @format: for the counters
  * @lists: its chunk lists, or NULL
  *
- * Process context. Returns 0 or -ENOTCONN.
+ * Context: process context.
+ * Return: 0 or -ENOTCONN.
  */
 int rpcrdma_send_reply(struct rpcrdma_send *s, struct rpcrdma_rw *rw,
 		       u32 inv_handle, enum rpcrdma_format format,
@@ -738,7 +759,10 @@ int rpcrdma_send_reply(struct rpcrdma_send *s, struct rpcrdma_rw *rw,
 	if (unlikely(rc))
 		rpcrdma_send_put(s);
 out:
-	/* The teardown, which was held off, releases what could not be sent. */
+	/*
+	 * The teardown, which was held off, releases the exposure if the Reply could
+	 * not be sent.
+	 */
 	if (x)
 		rpcrdma_ep_leave(ep);
 	return rc ? -ENOTCONN : 0;
@@ -757,15 +781,15 @@ static void rpcrdma_stream_done(struct rpcrdma_work *work, bool ok)
 }
 
 /**
- * rpcrdma_stream_alloc - prepare a message that is sent in parts
+ * rpcrdma_stream_alloc - prepare a continued message
  * @kind: RPCRDMA_KIND_CALL or RPCRDMA_KIND_REPLY
  * @xid: of the RPC
- * @len: octets of Payload stream; the caller fills them in
+ * @len: bytes of Payload stream, which the caller fills in
  * @lists: its chunk lists, or NULL
- * @gfp: how the memory is allocated; without __GFP_FS
+ * @gfp: allocation flags, without __GFP_FS
  *
- * Process context; may sleep, without starting I/O. Returns NULL when there is
- * no memory.
+ * Context: process context; may sleep, without starting I/O.
+ * Return: the stream, or NULL if out of memory.
  */
 struct rpcrdma_stream *rpcrdma_stream_alloc(enum rpcrdma_kind kind, u32 xid,
 					    u32 len,
@@ -794,7 +818,7 @@ struct rpcrdma_stream *rpcrdma_stream_alloc(enum rpcrdma_kind kind, u32 xid,
 }
 
 /**
- * rpcrdma_stream_free - give up a message that was not sent
+ * rpcrdma_stream_free - free a continued message that was not sent
  * @st: stream, or NULL
  */
 void rpcrdma_stream_free(struct rpcrdma_stream *st)
@@ -806,15 +830,16 @@ void rpcrdma_stream_free(struct rpcrdma_stream *st)
 }
 
 /**
- * rpcrdma_send_continued_call - send a Call in parts
+ * rpcrdma_send_continued_call - send a continued Call
  * @ep: endpoint
- * @st: the Call; taken when this returns 0
- * @mrs: regions its last part names, or NULL
+ * @st: the Call; consumed when this returns 0
+ * @mrs: MRs that its last message names, or NULL
  * @x: its exchange, or NULL
  *
- * The regions are registered with the first part, which is posted at once:
- * from then on @st knows nothing of them, and the RPC may end at any time.
- * Process context. Returns 0, -EAGAIN, -ENOTCONN or -EIO.
+ * The MRs are registered with the first message, which is posted immediately. After
+ * that @st does not refer to them, and the RPC may end at any time.
+ * Context: process context.
+ * Return: 0, -EAGAIN, -ENOTCONN or -EIO.
  */
 int rpcrdma_send_continued_call(struct rpcrdma_ep *ep,
 				struct rpcrdma_stream *st,
@@ -854,13 +879,14 @@ int rpcrdma_send_continued_call(struct rpcrdma_ep *ep,
 }
 
 /**
- * rpcrdma_send_continued_reply - send a Reply in parts
+ * rpcrdma_send_continued_reply - send a continued Reply
  * @ep: endpoint
- * @st: the Reply; taken
- * @rw: Writes to go before its last part, or NULL; taken
- * @inv_handle: to invalidate with its last part, or 0
+ * @st: the Reply; consumed
+ * @rw: Writes posted before its last message, or NULL; consumed
+ * @inv_handle: to invalidate with its last message, or 0
  *
- * Process context. Returns 0 or -ENOTCONN.
+ * Context: process context.
+ * Return: 0 or -ENOTCONN.
  */
 int rpcrdma_send_continued_reply(struct rpcrdma_ep *ep,
 				 struct rpcrdma_stream *st,
