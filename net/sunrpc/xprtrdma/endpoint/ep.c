@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Connections: making, opening, tearing down.
- */
+/* Connections: setup, opening, teardown. */
 
 #include <linux/delay.h>
 #include <linux/module.h>
@@ -28,7 +26,7 @@ struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
 {
 	struct rpcrdma_ep *ep;
 
-	/* On the way of memory reclaim: may not start I/O. */
+	/* Part of the memory reclaim path: must not start I/O. */
 	ep = kzalloc(sizeof(*ep), GFP_NOFS);
 	if (!ep)
 		return NULL;
@@ -41,7 +39,7 @@ struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
 	spin_lock_init(&ep->memory_lock);
 	spin_lock_init(&ep->mr_lock);
 	mutex_init(&ep->unmap_mutex);
-	/* One for the transport, one that the teardown drops. */
+	/* One reference for the transport, one that the teardown drops. */
 	kref_init(&ep->kref);
 	kref_get(&ep->kref);
 	atomic_set(&ep->users, 0);
@@ -102,8 +100,9 @@ static void rpcrdma_ep_broken(struct work_struct *work)
 }
 
 /*
- * The drain of rxe does not wait until the device is through with what it has
- * completed, a reset does. Devices that cannot do this need not.
+ * Move the queue pair to RESET. The drain of rxe does not wait until the device has
+ * finished the work that it has completed; a reset does. Devices that do not support
+ * this do not need it.
  */
 static void rpcrdma_ep_quiet(struct rpcrdma_ep *ep)
 {
@@ -131,9 +130,9 @@ static int rpcrdma_ep_stop(struct rpcrdma_ep *ep)
 }
 
 /*
- * Wait for the contexts that prepare regions or transfers, which will be refused. Posted
- * transfers hold users, too. Here they exist only if the device refuses to stop, and none
- * of them ends before the queue pair is destroyed.
+ * Wait for the contexts that prepare MRs or transfers, which will be refused. Posted
+ * transfers hold users, too. Here they exist only if the device refuses to stop, and
+ * none of them ends before the queue pair is destroyed.
  */
 static void rpcrdma_ep_wait_users(struct rpcrdma_ep *ep)
 {
@@ -167,7 +166,7 @@ static int rpcrdma_ep_release_one(struct rpcrdma_ep *ep,
 {
 	switch (what) {
 	case RPCRDMA_RELEASE_MAKER:
-		/* The id and what hangs on it may still be in the making. */
+		/* The id and its objects may still be under construction. */
 		wait_for_completion(&ep->made);
 		break;
 	case RPCRDMA_RELEASE_TIMERS:
@@ -247,7 +246,7 @@ static void rpcrdma_ep_teardown(struct work_struct *work)
 {
 	struct rpcrdma_ep *ep =
 		container_of(work, struct rpcrdma_ep, teardown_work);
-	/* Memory reclaim may wait for an RPC, and that for this. */
+	/* Memory reclaim may wait for an RPC that waits for the teardown. */
 	unsigned int nofs = memalloc_nofs_save();
 	enum rpcrdma_release what;
 	int rc = 0;
@@ -280,7 +279,7 @@ static void rpcrdma_ep_overdue(struct work_struct *work)
 
 /* ---- Connection manager ---- */
 
-/* The connection is of version 1. Say so where more was asked for. */
+/* Log that the connection uses version 1 although the client asked for more. */
 static void rpcrdma_ep_opened_v1(struct rpcrdma_ep *ep)
 {
 	if (ep->client && ep->params.version_high > RPCRDMA_VERS_1)
@@ -306,10 +305,13 @@ static void rpcrdma_ep_opened(struct rpcrdma_ep *ep)
 	rpcrdma_ep_carry_out(ep, &step);
 }
 
-/* Events of a connection that opens with its establishment, see below */
+/*
+ * Events of a connection that opens with its establishment, see
+ * rpcrdma_ep_opened_later()
+ */
 #define RPCRDMA_LATER	(RPCRDMA_EV_OPENED | RPCRDMA_EV_RECEIVES)
 
-/* Tell the connection's life what the CM says. */
+/* Report a CM event to the connection's state machine. */
 static void rpcrdma_ep_news(struct rpcrdma_ep *ep, enum rpcrdma_news news,
 			    int rejection)
 {
@@ -327,9 +329,10 @@ static void rpcrdma_ep_news(struct rpcrdma_ep *ep, enum rpcrdma_news news,
 		events = rpcrdma_conn_established(&ep->conn);
 	}
 	/*
-	 * A client of version 1 is open now, and allocates all its Receives. This handler
-	 * does not, because the connection manager has one thread for these events of all
-	 * devices and protocols. Not closing yet: the teardown cancels the work item.
+	 * A client of version 1 is open now, and allocates all its Receives. This
+	 * handler does not, because the connection manager has one thread for these
+	 * events of all devices and protocols. The connection is not closing yet: the
+	 * teardown cancels the work item.
 	 */
 	if (events & RPCRDMA_EV_OPENED) {
 		events &= ~RPCRDMA_LATER;
@@ -342,7 +345,7 @@ static void rpcrdma_ep_news(struct rpcrdma_ep *ep, enum rpcrdma_news news,
 
 static void rpcrdma_ep_opened_later(struct work_struct *work)
 {
-	/* Memory reclaim may wait for an RPC, and that for this. */
+	/* Memory reclaim may wait for an RPC that waits for this. */
 	unsigned int nofs = memalloc_nofs_save();
 
 	rpcrdma_ep_events(container_of(work, struct rpcrdma_ep, opened_work),
@@ -350,7 +353,7 @@ static void rpcrdma_ep_opened_later(struct work_struct *work)
 	memalloc_nofs_restore(nofs);
 }
 
-/* What the server's answer to the connect request says */
+/* Record the server's answer to the connect request. */
 static void rpcrdma_ep_accepted(struct rpcrdma_ep *ep,
 				const struct rdma_conn_param *param)
 {
@@ -362,8 +365,8 @@ static void rpcrdma_ep_accepted(struct rpcrdma_ep *ep,
 }
 
 /*
- * Called with the id's handler mutex held; may sleep. Never returns non-zero:
- * only the teardown destroys the id.
+ * Handle a CM event. Never returns non-zero, because only the teardown destroys the id.
+ * Called with the id's handler mutex held; may sleep.
  */
 int rpcrdma_ep_cm_handler(struct rdma_cm_id *id,
 			  struct rdma_cm_event *event)
@@ -409,7 +412,7 @@ void rpcrdma_ep_addresses(struct rpcrdma_ep *ep)
 	memcpy(&ep->remote, &ep->id->route.addr.dst_addr, sizeof(ep->remote));
 }
 
-/* Ask the peer for the connection. */
+/* Send the connect request. */
 static int rpcrdma_ep_request(struct rpcrdma_ep *ep)
 {
 	u8 private[RPCRDMA_PRIVATE_OCTETS];
@@ -421,7 +424,7 @@ static int rpcrdma_ep_request(struct rpcrdma_ep *ep)
 	return rdma_connect(ep->id, &param);
 }
 
-/* Answer a peer that has asked; overdue if it is not open in @ms. */
+/* Accept a connect request; the connection is overdue if it is not open within @ms. */
 static int rpcrdma_ep_answer(struct rpcrdma_ep *ep, u32 ms)
 {
 	u8 private[RPCRDMA_PRIVATE_OCTETS];
@@ -431,7 +434,10 @@ static int rpcrdma_ep_answer(struct rpcrdma_ep *ep, u32 ms)
 	queue_delayed_work(rpcrdma_wq, &ep->open_timer, msecs_to_jiffies(ms));
 	rdma_set_ack_timeout(ep->id, RPCRDMA_ACK_TIMEOUT);
 	rpcrdma_ep_conn_param(ep, &param, private);
-	/* No event of it comes meanwhile; one may have come before. */
+	/*
+	 * The lock excludes CM events of this id. One may have closed the connection
+	 * before.
+	 */
 	rdma_lock_handler(ep->id);
 	if (!rpcrdma_ep_is_closing(ep))
 		rc = rdma_accept(ep->id, &param);
@@ -471,14 +477,15 @@ static int rpcrdma_ep_make_one(struct rpcrdma_ep *ep,
 }
 
 /**
- * rpcrdma_ep_make - make a connection, as far as this end can
- * @ep: endpoint, which has an id unless @rc says why not
+ * rpcrdma_ep_make - set up a connection, as far as this end can
+ * @ep: endpoint, which has an id unless @rc is the reason for having none
  * @dst: a client's server
  * @src: a client's address to bind to, or NULL
  * @rc: 0 or a negative errno
  *
- * Sleeps, with a bound. Returns 0 or a negative errno: the connection is closing
- * then. What is made meanwhile is the teardown's only when this returns.
+ * Sleeps, with a bound. The teardown does not touch the objects before this has
+ * returned.
+ * Return: 0; or a negative errno, the connection is closing then.
  */
 int rpcrdma_ep_make(struct rpcrdma_ep *ep, const struct sockaddr *dst,
 		    const struct sockaddr *src, int rc)
@@ -505,13 +512,13 @@ int rpcrdma_ep_make(struct rpcrdma_ep *ep, const struct sockaddr *dst,
  * @net: network namespace
  * @dst: address of the server
  * @src: address to bind to, or NULL
- * @params: what the transport wants
+ * @params: parameters of the transport
  * @ops: upcalls
  * @priv: becomes ep->priv
  * @answer: what a failed attempt has shown of the server's versions; may be NULL
  *
- * Sleeps, with a bound. Returns an open endpoint with a reference, or an
- * ERR_PTR: nothing is left of it then.
+ * Sleeps, with a bound.
+ * Return: an open endpoint with a reference; or an ERR_PTR, nothing is left of it then.
  */
 struct rpcrdma_ep *rpcrdma_ep_connect(struct net *net,
 				      const struct sockaddr *dst,
@@ -520,7 +527,7 @@ struct rpcrdma_ep *rpcrdma_ep_connect(struct net *net,
 				      const struct rpcrdma_ep_ops *ops,
 				      void *priv, enum rpcrdma_answer *answer)
 {
-	/* Memory reclaim may wait for an RPC, and that for a connection. */
+	/* Memory reclaim may wait for an RPC that waits for a connection. */
 	unsigned int nofs = memalloc_nofs_save();
 	struct rpcrdma_ep *ep;
 	struct rdma_cm_id *id;
@@ -579,7 +586,7 @@ static void rpcrdma_ep_destroy(void)
  */
 int rpcrdma_ep_init(void)
 {
-	/* A client reconnects while memory is being reclaimed through it. */
+	/* A client may have to reconnect while memory reclaim writes through it. */
 	const unsigned int flags = WQ_UNBOUND | WQ_MEM_RECLAIM;
 
 	rpcrdma_memory_init();
@@ -596,7 +603,7 @@ int rpcrdma_ep_init(void)
 /**
  * rpcrdma_ep_exit - module end
  *
- * Waits for endpoints whose teardown is still under way.
+ * Waits for endpoints whose teardown is in progress.
  */
 void rpcrdma_ep_exit(void)
 {
@@ -605,7 +612,7 @@ void rpcrdma_ep_exit(void)
 	rpcrdma_ep_destroy();
 }
 
-/* ---- What is said to the peer beside RPCs, and what it says ---- */
+/* ---- Messages in addition to RPCs, and refused Calls ---- */
 
 /**
  * rpcrdma_ep_send_error - refuse a Call
@@ -630,7 +637,7 @@ void rpcrdma_ep_send_error(struct rpcrdma_ep *ep, u32 xid, u32 code, u32 arg0,
 }
 
 /**
- * rpcrdma_ep_send_done - a Reply that was to be pulled is of no more use
+ * rpcrdma_ep_send_done - notify the peer that a pulled Reply is no longer needed
  * @ep: endpoint
  * @xid: of the Reply
  * @inv_handle: handle that it named, or 0
@@ -647,14 +654,14 @@ void rpcrdma_ep_send_done(struct rpcrdma_ep *ep, u32 xid, u32 inv_handle)
 }
 
 /**
- * rpcrdma_ep_refused - what becomes of a Call that the peer refused
+ * rpcrdma_ep_refused - decide how to continue a Call that the peer refused
  * @ep: endpoint
  * @rx: the ERROR
  * @call: the Call's geometry, as for planning it
  * @offered: the lists it was sent with
- * @recovery: what to plan it with the next time
+ * @recovery: retry limits for planning it the next time
  *
- * Returns 0: send it again; or the errno that ends the RPC.
+ * Return: 0 to send it again; or the errno that ends the RPC.
  */
 int rpcrdma_ep_refused(struct rpcrdma_ep *ep, const struct rpcrdma_rx *rx,
 		       const struct rpcrdma_call *call,

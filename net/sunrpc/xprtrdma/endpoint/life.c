@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What every other file of the endpoint stands on: whether the connection lives,
- * who is at work on it, and how its end begins. The engine decides about that,
- * see struct rpcrdma_life.
+ * The base of all other files of the endpoint: the state of the connection, its users,
+ * and the start of its teardown. The engine makes the decisions, see struct
+ * rpcrdma_life.
  */
 
 #include <linux/workqueue.h>
@@ -16,9 +16,12 @@ static DEFINE_MUTEX(rpcrdma_eps_mutex);
 static LIST_HEAD(rpcrdma_eps);
 
 struct workqueue_struct *rpcrdma_wq;
-/* Teardowns wait for these, which therefore must not wait behind them. */
+/*
+ * Teardowns wait for accept work items, which must therefore not be queued after
+ * teardowns.
+ */
 struct workqueue_struct *rpcrdma_accept_wq;
-/* Nor may a connection that opens wait behind the making of others. */
+/* Message processing must not be queued after the setup of other connections either. */
 struct workqueue_struct *rpcrdma_message_wq;
 
 bool rpcrdma_ep_enter(struct rpcrdma_ep *ep)
@@ -39,8 +42,8 @@ void rpcrdma_ep_leave(struct rpcrdma_ep *ep)
 }
 
 /*
- * Carry out what an event of the connection's life asks for, but for what is
- * opened()'s. Process context, no ep lock held; does not sleep.
+ * Run the actions that an event of the connection's state machine has returned, except
+ * those of opened(). Process context, no ep lock held; does not sleep.
  */
 void rpcrdma_ep_carry_out(struct rpcrdma_ep *ep,
 			  const struct rpcrdma_life_step *step)
@@ -88,7 +91,10 @@ void rpcrdma_ep_odd(struct rpcrdma_ep *ep)
 	rpcrdma_ep_carry_out(ep, &step);
 }
 
-/* A peer that sends more than a Receive holds is one reason for a local length error. */
+/*
+ * Classify the status of a failed Work Request. One cause of a local length error is a
+ * peer that sends more than a Receive holds.
+ */
 static enum rpcrdma_failure rpcrdma_wc_failure(enum ib_wc_status status)
 {
 	switch (status) {
@@ -108,7 +114,10 @@ static enum rpcrdma_failure rpcrdma_wc_failure(enum ib_wc_status status)
 	}
 }
 
-/* A Work Request failed, with @status; else as rpcrdma_ep_close(). */
+/*
+ * Close the connection after a Work Request failed with @status; otherwise like
+ * rpcrdma_ep_close().
+ */
 void rpcrdma_ep_failed(struct rpcrdma_ep *ep, enum ib_wc_status status,
 		       const char *reason)
 {
@@ -123,9 +132,9 @@ void rpcrdma_ep_failed(struct rpcrdma_ep *ep, enum ib_wc_status status,
 
 /**
  * rpcrdma_ep_wait_closed - wait for the end of a teardown
- * @ep: endpoint, rpcrdma_ep_close() called by anyone
+ * @ep: endpoint for which any context has called rpcrdma_ep_close()
  *
- * Sleeps; not from an upcall. Bounded by the device's flushing its queues.
+ * Sleeps; not from an upcall. Bounded by the time the device needs to flush its queues.
  */
 void rpcrdma_ep_wait_closed(struct rpcrdma_ep *ep)
 {
@@ -133,10 +142,11 @@ void rpcrdma_ep_wait_closed(struct rpcrdma_ep *ep)
 }
 
 /**
- * rpcrdma_ep_write_space - what had to wait may be tried again
+ * rpcrdma_ep_write_space - notify the transport that waiting work may be retried
  * @ep: endpoint
  *
- * Process context, no lock held. Not after closed(), whoever comes here.
+ * No notification is made after closed().
+ * Context: process context, no lock held.
  */
 void rpcrdma_ep_write_space(struct rpcrdma_ep *ep)
 {
@@ -148,7 +158,7 @@ void rpcrdma_ep_write_space(struct rpcrdma_ep *ep)
 
 /* ---- All endpoints ---- */
 
-/* Add an endpoint to those that rpcrdma_ep_next() finds. Sleeps. */
+/* Add an endpoint to the list that rpcrdma_ep_next() walks. Sleeps. */
 void rpcrdma_ep_list(struct rpcrdma_ep *ep)
 {
 	mutex_lock(&rpcrdma_eps_mutex);
@@ -156,7 +166,7 @@ void rpcrdma_ep_list(struct rpcrdma_ep *ep)
 	mutex_unlock(&rpcrdma_eps_mutex);
 }
 
-/* Remove an endpoint, which has no reference any more, from these. Sleeps. */
+/* Remove an endpoint, which has no reference any more, from the list. Sleeps. */
 void rpcrdma_ep_unlist(struct rpcrdma_ep *ep)
 {
 	mutex_lock(&rpcrdma_eps_mutex);
@@ -165,11 +175,12 @@ void rpcrdma_ep_unlist(struct rpcrdma_ep *ep)
 }
 
 /**
- * rpcrdma_ep_next - step through all endpoints
- * @ep: the endpoint before, with a reference that this puts; NULL for the first
+ * rpcrdma_ep_next - iterate over all endpoints
+ * @ep: the previous endpoint, with a reference that this puts; NULL for the first
  *
- * An endpoint with a reference stays in the list, so that no lock is held between
- * the steps. Sleeps. Returns the next one, with a reference, or NULL.
+ * An endpoint with a reference stays in the list, so that no lock is held between the
+ * calls. Sleeps.
+ * Return: the next one, with a reference, or NULL.
  */
 struct rpcrdma_ep *rpcrdma_ep_next(struct rpcrdma_ep *ep)
 {
@@ -179,7 +190,7 @@ struct rpcrdma_ep *rpcrdma_ep_next(struct rpcrdma_ep *ep)
 	mutex_lock(&rpcrdma_eps_mutex);
 	while (!next && (node = node->next) != &rpcrdma_eps) {
 		next = list_entry(node, struct rpcrdma_ep, node);
-		/* One without references is about to leave the list. */
+		/* An endpoint without references is about to leave the list. */
 		if (!kref_get_unless_zero(&next->kref))
 			next = NULL;
 	}

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a connection takes from the device: queue pair, completion queues, and
- * how much of each.
+ * The device objects of a connection: queue pair, completion queues, and their sizes.
  */
 
 #include <linux/module.h>
@@ -18,12 +17,12 @@ enum {
 	RPCRDMA_RETRY_COUNT = 6,
 };
 
-/* The number of the connection made last; none is 0 */
+/* The number of the connection created last; none is 0 */
 static atomic_t rpcrdma_last_ep;
 
 /*
- * What becomes of a queue pair that no completion tells of. Any context, until
- * the queue pair is destroyed.
+ * Handle an event of a queue pair that no completion reports. Any context, until the
+ * queue pair is destroyed.
  */
 static void rpcrdma_ep_qp_event(struct ib_event *event, void *context)
 {
@@ -42,9 +41,9 @@ static void rpcrdma_ep_qp_event(struct ib_event *event, void *context)
 }
 
 /*
- * Some devices read into memory regions only, or rather than into many pieces; what
- * the rdma_rw API is told to do besides, it adds to the Send Queue, and the CQ bounds
- * that.
+ * Return true if the device reads into MRs only, or reads better into one MR than into
+ * many elements. The rdma_rw API adds the Work Requests for these MRs to the Send
+ * Queue, whose depth the CQ bounds.
  */
 static bool rpcrdma_ep_read_regions(const struct rdma_cm_id *id)
 {
@@ -53,7 +52,7 @@ static bool rpcrdma_ep_read_regions(const struct rdma_cm_id *id)
 }
 
 /*
- * Return the size of a part of a transfer, at most, of which one Work Request has @sges
+ * Return the maximum size of a part of a transfer of which one Work Request has @sges
  * elements. See rpcrdma_rw_add_parts().
  */
 static u32 rpcrdma_ep_part_octets(const struct rpcrdma_ep *ep, u32 sges)
@@ -61,7 +60,7 @@ static u32 rpcrdma_ep_part_octets(const struct rpcrdma_ep *ep, u32 sges)
 	const u32 most = RPCRDMA_MAX_CHUNK_OCTETS >> PAGE_SHIFT;
 	u32 pages = rpcrdma_sq_part_pages(&ep->sq, max_t(u32, sges, 1));
 
-	/* It need not begin where a page does. */
+	/* The part need not be page-aligned. */
 	return clamp_t(u32, pages - 1, 1, most) << PAGE_SHIFT;
 }
 
@@ -72,16 +71,16 @@ static void rpcrdma_ep_set_parts(struct rpcrdma_ep *ep)
 	ep->read_regions = rpcrdma_ep_read_regions(ep->id);
 	ep->read_cut.page_shift = PAGE_SHIFT;
 	ep->read_cut.pages = ep->read_pool.pages;
-	/* iWARP has nothing but regions; others may do without, for a few elements. */
+	/* iWARP reads into MRs only; other devices need none for a few elements. */
 	ep->read_cut.octets =
 		rdma_protocol_iwarp(ep->device, ep->id->port_num) ?
 		RPCRDMA_MAX_CHUNK_OCTETS : ep->read_part;
 }
 
 /*
- * What a device has room for cannot be told beforehand: it depends on the size
- * of an entry, which is the driver's affair. Where the queue pair turns out to
- * be too large, a shorter Send Queue has to do.
+ * Create the queue pair. The capacity of a device cannot be known beforehand: it
+ * depends on the size of an entry, which only the driver knows. If the queue pair turns
+ * out to be too large, retry with a shorter Send Queue.
  */
 static int rpcrdma_ep_fit_qp(struct rpcrdma_ep *ep,
 			     struct rpcrdma_queues *queues,
@@ -92,7 +91,7 @@ static int rpcrdma_ep_fit_qp(struct rpcrdma_ep *ep,
 	int rc;
 
 	for (;;) {
-		/* The API adds what the Reads take; they may take regions. */
+		/* The API adds the Work Requests of Reads, which may need MRs. */
 		*attr = want;
 		attr->cap.max_send_wr = rpcrdma_queues_send_wrs(queues);
 		attr->cap.max_rdma_ctxs = queues->reads;
@@ -111,7 +110,10 @@ static int rpcrdma_ep_fit_qp(struct rpcrdma_ep *ep,
 	return 0;
 }
 
-/* One processor has all completions of a connection, the next one those of the next. */
+/*
+ * Return the completion vector: all completions of a connection go to one CPU, those of
+ * the next connection to the next one.
+ */
 static int rpcrdma_ep_vector(const struct ib_device *dev)
 {
 	static atomic_t next = ATOMIC_INIT(-1);
@@ -193,7 +195,7 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep,
 	return 0;
 }
 
-/* What @ep is to do at a time, as far as its device has queues for it */
+/* Return the load of @ep, limited to what its device has queues for. */
 static struct rpcrdma_load rpcrdma_ep_load(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_ep_params *params = &ep->params;
@@ -213,7 +215,7 @@ static struct rpcrdma_load rpcrdma_ep_load(struct rpcrdma_ep *ep)
 	return load;
 }
 
-/* Everything up to the point where the CM takes over. */
+/* Create everything up to the point where the CM is needed. */
 int rpcrdma_ep_setup(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_conn_config cfg;
@@ -230,9 +232,8 @@ int rpcrdma_ep_setup(struct rpcrdma_ep *ep)
 				       RPCRDMA_MIN_INLINE_OCTETS,
 				       RPCRDMA_MAX_MESSAGE);
 	/*
-	 * A server can do without, as long as the device reads without memory
-	 * regions: it invalidates nothing, offers no chunks, and its Replies
-	 * are not pulled.
+	 * A server can do without FRWR if the device reads without MRs: it invalidates
+	 * nothing, provides no chunks, and its Replies are not pulled.
 	 */
 	registers = dev->attrs.device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS;
 	if (!registers && !ep->client &&
@@ -273,7 +274,7 @@ int rpcrdma_ep_setup(struct rpcrdma_ep *ep)
 	cfg.stall_ms = ep->params.stall_ms;
 	cfg.props.reassembly = ep->params.reassembly;
 	rpcrdma_conn_init(&ep->conn, &cfg);
-	/* A server has the peer's already. */
+	/* A server has the peer's private message already. */
 	rpcrdma_conn_private(&ep->conn, &ep->peer_private);
 
 	rc = rpcrdma_ep_create_qp(ep, &load);
@@ -318,6 +319,8 @@ void rpcrdma_ep_conn_param(struct rpcrdma_ep *ep,
 	param->responder_resources = ep->responder_resources;
 	param->initiator_depth = ep->initiator_depth;
 	param->retry_count = RPCRDMA_RETRY_COUNT;
-	/* Credits make RNR impossible; one that happens shall be seen. */
+	/*
+	 * Credits make RNR impossible. If it happens nevertheless, it must be noticed.
+	 */
 	param->rnr_retry_count = 0;
 }
