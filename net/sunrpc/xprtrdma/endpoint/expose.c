@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Replies that this end exposes for its peer to pull (WP 8): registered
- * read-only by the Send that names them, taken back when the peer says that it
- * is through, when it does not say so in time, or with the connection.
+ * Replies that this end exposes for its peer to pull (WP 8). They are registered
+ * read-only by the Send that names them, and invalidated when the peer sends DONE, when
+ * it does not send DONE in time, or with the connection.
  *
- * The engine has a list of them. Who brings one to its end, by the engine's word,
- * owns it: who takes messages, with DONE, or the work item that looks for those
- * overdue. What is left is the teardown's, when nobody else can be at work any more.
+ * The engine has a list of them. The context that the engine makes responsible for
+ * ending an exposure owns it: the context that processes messages, with DONE, or the
+ * work item for overdue exposures. The teardown ends the others, when no other context
+ * can be active any more.
  */
 
 #include "internal.h"
 #include "trace.h"
 
-/* How long a Reply may wait for memory regions to be made */
+/* Maximum time for which a Reply waits for MRs to be allocated */
 #define RPCRDMA_EXPOSE_WAIT_MS	1000
 
 static struct rpcrdma_exposed *
@@ -21,7 +22,7 @@ rpcrdma_exposed_of(struct rpcrdma_exposure *exposure)
 	return container_of(exposure, struct rpcrdma_exposed, exposure);
 }
 
-/* No peer reaches it. */
+/* Remove @x; no peer can access it. */
 static void rpcrdma_exposed_remove(struct rpcrdma_exposed *x)
 {
 	struct rpcrdma_ep *ep = x->ep;
@@ -38,7 +39,10 @@ static void rpcrdma_exposed_inv_done(struct rpcrdma_inv *inv, bool ok)
 		container_of(inv, struct rpcrdma_exposed, inv);
 
 	if (!ok) {
-		/* The regions die with the connection; then it is released. */
+		/*
+		 * The MRs are destroyed with the connection; then the Reply is
+		 * released.
+		 */
 		rpcrdma_ep_close(x->ep, NULL);
 		return;
 	}
@@ -46,14 +50,17 @@ static void rpcrdma_exposed_inv_done(struct rpcrdma_inv *inv, bool ok)
 	x->release(x);
 }
 
-/* Nobody is to read it any more. */
+/* End an exposure: the peer must not read it any more. */
 static void rpcrdma_exposed_end(struct rpcrdma_exposed *x)
 {
 	x->inv.done = rpcrdma_exposed_inv_done;
 	rpcrdma_mrs_invalidate(x->ep, &x->mrs, &x->inv);
 }
 
-/* One attempt. -EAGAIN: ep->mr_told changes when there are regions. Does not sleep. */
+/*
+ * Try to expose once. On -EAGAIN, ep->mr_told changes when MRs are available. Does not
+ * sleep.
+ */
 static int rpcrdma_expose_now(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x,
 			      u32 xid, const struct rpcrdma_extent *ext, u32 nr,
 			      struct rpcrdma_reply_plan *plan)
@@ -92,11 +99,12 @@ static int rpcrdma_expose_now(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x,
  * @nr: elements of @ext
  * @plan: the engine's plan, with a read_length; gets the chunk
  *
- * Process context. Sleeps while regions are made, for RPCRDMA_EXPOSE_WAIT_MS at
- * most; for those that the peer has it does not wait. Returns 0: give @x to a
- * Send, or to rpcrdma_expose_cancel(); the teardown waits for that. Or an errno,
- * with @plan->error set when it is for the peer to know; -EAGAIN: no regions in
- * that time. On error @x is the caller's.
+ * Sleeps while MRs are allocated, for at most RPCRDMA_EXPOSE_WAIT_MS. It does not wait
+ * for MRs that the peer has. On error the caller keeps @x.
+ * Context: process context.
+ * Return: 0, attach @x to a Send or call rpcrdma_expose_cancel(), the teardown waits
+ * for that; -EAGAIN if no MRs became available in time; or another negative errno.
+ * plan->error is set if the peer must be notified.
  */
 int rpcrdma_expose(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x, u32 xid,
 		   const struct rpcrdma_extent *ext, u32 nr,
@@ -117,8 +125,8 @@ int rpcrdma_expose(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x, u32 xid,
 }
 
 /**
- * rpcrdma_expose_cancel - give up a Reply that was not sent
- * @x: the caller's again, release() is not called
+ * rpcrdma_expose_cancel - cancel a Reply that was not sent
+ * @x: the caller's again; release() is not called
  */
 void rpcrdma_expose_cancel(struct rpcrdma_exposed *x)
 {
@@ -126,20 +134,20 @@ void rpcrdma_expose_cancel(struct rpcrdma_exposed *x)
 	rpcrdma_ep_leave(x->ep);
 }
 
-/* The Reply that names @x is being posted. */
+/* Record that the Reply that names @x is being posted. */
 void rpcrdma_exposed_post(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x)
 {
 	lockdep_assert_held(&ep->lock);
 	rpcrdma_conn_exposed(&ep->conn, &x->exposure, x->inv_handle,
 			     rpcrdma_now_ms());
-	/* For the first one. The others are not due before. */
+	/* Schedule the check for the first one; the others are not due earlier. */
 	queue_delayed_work(rpcrdma_wq, &ep->exposed_work,
 			   msecs_to_jiffies(ep->conn.cfg.done_ms) + 1);
 }
 
 /*
- * DONE came, about rv->rx.exposed: invalidate what it did not. Of who takes
- * messages.
+ * Handle DONE for rv->rx.exposed: invalidate the MRs that it did not. Called by the
+ * context that processes messages.
  */
 void rpcrdma_exposed_pulled(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 {
@@ -150,7 +158,7 @@ void rpcrdma_exposed_pulled(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 	rpcrdma_exposed_end(x);
 }
 
-/* Take back what was not pulled in time (DR 4.1.3). */
+/* End exposures that were not pulled in time (DR 4.1.3). */
 void rpcrdma_exposed_overdue(struct work_struct *work)
 {
 	struct rpcrdma_ep *ep = container_of(to_delayed_work(work),
@@ -179,7 +187,7 @@ void rpcrdma_exposed_overdue(struct work_struct *work)
 	rpcrdma_ep_leave(ep);
 }
 
-/* Teardown: no peer reaches any region, and nobody else is at work here. */
+/* Teardown: no peer can access any MR, and no other context uses the list. */
 void rpcrdma_exposed_destroy(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_exposed *x;

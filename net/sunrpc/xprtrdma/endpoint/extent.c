@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory as it is handed to the endpoint, in extents, and as devices take it, in
- * scatterlists of pages.
+ * Conversion of memory from extents, as the transports describe it, to scatterlists of
+ * pages, as devices need it.
  */
 
 #include <linux/mm.h>
@@ -9,19 +9,25 @@
 
 #include "internal.h"
 
-/* Whatever the element was before: it may have been the last one. */
+/*
+ * Set an element. It is overwritten completely, because it may have been marked as the
+ * last one.
+ */
 static __always_inline void rpcrdma_sg_set(struct scatterlist *sg,
 					   struct page *page, u32 octets,
 					   u32 offset)
 {
-	/* All pages are aligned: sg_set_page() would look at each. */
+	/* All pages are aligned; without this hint sg_set_page() checks each. */
 	if (!IS_ALIGNED((unsigned long)page, sizeof(long)))
 		__builtin_unreachable();
 	sg->page_link = 0;
 	sg_set_page(sg, page, octets, offset);
 }
 
-/* Where all struct pages are in one array, their places tell. */
+/*
+ * Return true if @page follows @before in memory. If all struct pages are in one array,
+ * their addresses are sufficient.
+ */
 static __always_inline bool rpcrdma_page_follows(const struct page *before,
 						 const struct page *page)
 {
@@ -30,7 +36,7 @@ static __always_inline bool rpcrdma_page_follows(const struct page *before,
 		page_to_pfn(page) == page_to_pfn(before) + 1);
 }
 
-/* How many of @nr pages, the first one at least, follow each other in memory? */
+/* Return how many of @nr pages follow each other in memory, at least 1. */
 static __always_inline u32 rpcrdma_pages_in_a_row(struct page **pages, u32 nr)
 {
 	u32 n = 1;
@@ -41,8 +47,9 @@ static __always_inline u32 rpcrdma_pages_in_a_row(struct page **pages, u32 nr)
 }
 
 /*
- * @octets of @ext from octet @at on, as elements of @most octets, which are whole
- * pages. Returns the elements, 0: a page is missing.
+ * Describe @octets bytes of @ext, starting at byte @at, with elements of at most @most
+ * bytes, a multiple of the page size. Return the number of elements, or 0 if a page is
+ * missing.
  */
 static u32 rpcrdma_extent_pages(const struct rpcrdma_extent *ext, u32 at,
 				u32 octets, u32 most, struct scatterlist *sg)
@@ -52,7 +59,10 @@ static u32 rpcrdma_extent_pages(const struct rpcrdma_extent *ext, u32 at,
 	struct page **pages = ext->pages + (at >> PAGE_SHIFT);
 	struct scatterlist *first = sg;
 
-	/* As if all were whole; then those at the ends are made what they are. */
+	/*
+	 * First as if all pages were whole; then the elements at the ends are
+	 * corrected.
+	 */
 	for (; nr; nr -= n, pages += n, sg++) {
 		if (unlikely(!*pages))
 			return 0;
@@ -66,7 +76,7 @@ static u32 rpcrdma_extent_pages(const struct rpcrdma_extent *ext, u32 at,
 	return sg - first;
 }
 
-/* The same of linear memory, which has all its pages */
+/* The same for linear memory, of which no page is missing */
 static u32 rpcrdma_extent_linear(const struct rpcrdma_extent *ext, u32 at,
 				 u32 octets, u32 most, struct scatterlist *sg)
 {
@@ -83,10 +93,11 @@ static u32 rpcrdma_extent_linear(const struct rpcrdma_extent *ext, u32 at,
 }
 
 /*
- * Describe the next @octets, more than none, in @sg, and go on behind them: there
- * are so many, and rpcrdma_extent_count() elements, of which none is marked as the
- * last. Pages that follow each other in memory share one, up to @most octets, which
- * are whole pages. Returns the elements, 0: a page is missing.
+ * Describe the next @octets bytes, at least 1, in @sg, and advance @pos past them. @pos
+ * has that many bytes, and @sg has rpcrdma_extent_count() elements, of which none is
+ * marked as the last. Pages that follow each other in memory share an element of up to
+ * @most bytes, a multiple of the page size. Return the number of elements, or 0 if a
+ * page is missing.
  */
 u32 rpcrdma_extent_take(struct rpcrdma_extent_pos *pos, u32 octets, u32 most,
 			struct scatterlist *sg)
@@ -111,8 +122,8 @@ u32 rpcrdma_extent_take(struct rpcrdma_extent_pos *pos, u32 octets, u32 most,
 }
 
 /*
- * Elements of a scatterlist for the next @octets, at most: one for each page. 0: there
- * are not so many.
+ * Return the maximum number of scatterlist elements for the next @octets bytes, one for
+ * each page, or 0 if there are fewer bytes.
  */
 u32 rpcrdma_extent_count(const struct rpcrdma_extent_pos *pos, u32 octets)
 {
@@ -130,8 +141,8 @@ u32 rpcrdma_extent_count(const struct rpcrdma_extent_pos *pos, u32 octets)
 }
 
 /*
- * Return how much of the memory at @pos, at most @octets, one region takes when memory is
- * cut as @cut says; 0 if there is none.
+ * Return how many bytes of the memory at @pos, at most @octets, fit into one MR with
+ * the limits @cut; 0 if there is no memory.
  */
 u32 rpcrdma_extent_region(const struct rpcrdma_extent_pos *pos,
 			  const struct rpcrdma_cut *cut, u32 octets)
@@ -153,7 +164,7 @@ u32 rpcrdma_extent_region(const struct rpcrdma_extent_pos *pos,
 	return region.octets;
 }
 
-/* Leave out the next @octets, or all that there are. */
+/* Skip the next @octets bytes, or all that remain. */
 void rpcrdma_extent_skip(struct rpcrdma_extent_pos *pos, u32 octets)
 {
 	while (pos->nr && octets >= pos->ext->length - pos->done) {
