@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory regions exposed to the peer: registered by the Send that names them
- * (FRWR); a requester's are invalidated before its RPC completes.
+ * MRs exposed to the peer. The Send that names them registers them (FRWR); a
+ * Requester's MRs are invalidated before its RPC completes.
  */
 
 #include <linux/random.h>
@@ -13,7 +13,7 @@
 
 static void rpcrdma_mrs_work(struct work_struct *work);
 
-/* Only reads the device's attributes. */
+/* Initialize the MR pool and its limits from the device's attributes. */
 void rpcrdma_mrs_init(struct rpcrdma_ep *ep)
 {
 	const struct ib_device *dev = ep->id->device;
@@ -24,7 +24,7 @@ void rpcrdma_mrs_init(struct rpcrdma_ep *ep)
 	ep->mr_cut.page_shift = PAGE_SHIFT;
 	ep->mr_cut.pages = ep->mr_pages;
 	ep->mr_cut.gaps = dev->attrs.kernel_cap_flags & IBK_SG_GAPS_REG;
-	/* Of scatterlists, of explicit RDMA, too */
+	/* Limit of scatterlists, also of those of explicit RDMA */
 	ep->max_element = max_t(u32, PAGE_SIZE, PAGE_MASK &
 				min_t(u32, ib_dma_max_seg_size(ep->id->device),
 				      RPCRDMA_MAX_ELEMENT));
@@ -42,8 +42,8 @@ static struct rpcrdma_mr *rpcrdma_mr_create(struct rpcrdma_ep *ep)
 		goto out_free;
 	sg_init_table(mr->sg, ep->mr_pages);
 	/*
-	 * One page more than is used, if the device has as many: when rxe has
-	 * read the last of 256, it looks where the next one would be.
+	 * One page more than is used, if the device supports as many: after rxe has
+	 * read the last of 256 pages, it accesses the position of the next one.
 	 */
 	mr->ibmr = ib_alloc_mr(ep->pd, ep->mr_cut.gaps ? IB_MR_TYPE_SG_GAPS :
 			       IB_MR_TYPE_MEM_REG,
@@ -60,7 +60,7 @@ out_free:
 	return NULL;
 }
 
-/* Carry out what an event of ep->regions asks for. Not after the teardown. */
+/* Run the actions that an event of ep->regions has returned. Not after the teardown. */
 static void rpcrdma_mrs_carry_out(struct rpcrdma_ep *ep, u32 todo)
 {
 	if (todo & RPCRDMA_POOL_MAKE)
@@ -82,7 +82,7 @@ static void rpcrdma_mrs_carry_out(struct rpcrdma_ep *ep, u32 todo)
 	}
 }
 
-/* Make some regions: allocating them may sleep, sending must not. */
+/* Allocate MRs: allocation may sleep, sending must not. */
 static void rpcrdma_mrs_work(struct work_struct *work)
 {
 	struct rpcrdma_ep *ep = container_of(to_delayed_work(work),
@@ -133,26 +133,26 @@ static struct rpcrdma_mr *rpcrdma_mr_take(struct rpcrdma_ep *ep)
 }
 
 /**
- * rpcrdma_mrs_cut - how memory is cut into regions for this peer
+ * rpcrdma_mrs_cut - return the registration limits for this peer
  * @ep: open endpoint
  *
- * What rpcrdma_mrs_map() goes by. Any context.
+ * rpcrdma_mrs_map() uses these limits. Any context.
  */
 struct rpcrdma_cut rpcrdma_mrs_cut(const struct rpcrdma_ep *ep)
 {
 	u32 most = rpcrdma_conn_limits(&ep->conn).max_segment;
-	/* A stale one costs a mapping that is tried again. */
+	/* A stale copy only costs a mapping that has to be retried. */
 	struct rpcrdma_cut cut = ep->mr_cut;
 
-	/* None is offered to a peer that takes none. */
+	/* No MR is provided to a peer that accepts none. */
 	cut.octets = most ?: U32_MAX;
 	return cut;
 }
 
 /*
- * Fill @mr with as much as one region takes, and advance @pos past it. Return the
- * elements of its scatterlist, no more than the engine counts pages, or 0 if a page
- * is missing.
+ * Fill @mr with as much as one MR can hold, and advance @pos past it. Return the number
+ * of scatterlist elements, no more than the engine counts pages, or 0 if a page is
+ * missing.
  */
 static u32 rpcrdma_mr_fill(struct rpcrdma_ep *ep, struct rpcrdma_mr *mr,
 			   const struct rpcrdma_cut *cut,
@@ -167,8 +167,9 @@ static u32 rpcrdma_mr_fill(struct rpcrdma_ep *ep, struct rpcrdma_mr *mr,
 }
 
 /*
- * Cut memory finer than @cut, because the device mapped less than one region of that.
- * Return -EAGAIN to have the caller plan and map anew, or -EIO if it cannot be cut finer.
+ * Tighten the registration limits, because the device mapped less than one MR with the
+ * limits @cut. Return -EAGAIN so that the caller plans and maps again, or -EIO if the
+ * limits are at their minimum.
  */
 static int rpcrdma_mrs_cut_finer(struct rpcrdma_ep *ep,
 				 const struct rpcrdma_cut *cut)
@@ -180,14 +181,15 @@ static int rpcrdma_mrs_cut_finer(struct rpcrdma_ep *ep,
 	spin_unlock(&ep->mr_lock);
 	if (!finer)
 		return -EIO;
-	/* The caller, and others that are to do likewise */
+	/* Notify the caller, and other waiters that are to retry as well. */
 	rpcrdma_mrs_carry_out(ep, RPCRDMA_POOL_TELL);
 	return -EAGAIN;
 }
 
 /*
- * Map the @nr elements of the scatterlist of @mr, and prepare the registration. Return 0,
- * -ENOMEM, or -EIO if the region does not take all of them; on error nothing is mapped.
+ * Map the @nr elements of the scatterlist of @mr, and prepare the registration. On
+ * error nothing is mapped.
+ * Return: 0; -ENOMEM; or -EIO if the MR cannot hold all of them.
  */
 static int rpcrdma_mr_map(struct rpcrdma_ep *ep, struct rpcrdma_mr *mr,
 			  u32 nr, bool remote_write)
@@ -209,8 +211,8 @@ static int rpcrdma_mr_map(struct rpcrdma_ep *ep, struct rpcrdma_mr *mr,
 	mr->nents = nr;
 
 	/*
-	 * A new key each time, and an offset that tells the peer nothing of
-	 * this host's memory and is hard to guess (11.1.2).
+	 * A new key each time, and an offset that reveals nothing about this host's
+	 * memory to the peer and is hard to guess (11.1.2).
 	 */
 	ib_update_fast_reg_key(ibmr, (u8)(ibmr->rkey + 1));
 	ibmr->iova = offset_in_page(ibmr->iova) |
@@ -230,16 +232,17 @@ static int rpcrdma_mr_map(struct rpcrdma_ep *ep, struct rpcrdma_mr *mr,
 }
 
 /**
- * rpcrdma_mrs_map - prepare regions for memory
+ * rpcrdma_mrs_map - prepare MRs for memory
  * @ep: open endpoint
- * @mrs: prepared regions are appended here
+ * @mrs: prepared MRs are appended here
  * @ext: the memory
  * @nr: elements of @ext
  * @remote_write: the peer writes to it, else it reads
- * @lists: gets a segment for each region
+ * @lists: gets a segment for each MR
  *
- * Process context. Returns 0, -EAGAIN, -ENOTCONN, -EMSGSIZE, -EIO, -EFAULT or
- * -ENOMEM (no room to map it now); see endpoint.h.
+ * Context: process context.
+ * Return: 0, -EAGAIN, -ENOTCONN, -EMSGSIZE, -EIO, -EFAULT or -ENOMEM (it cannot be
+ * mapped now); see endpoint.h.
  */
 int rpcrdma_mrs_map(struct rpcrdma_ep *ep, struct list_head *mrs,
 		    const struct rpcrdma_extent *ext, u32 nr,
@@ -282,11 +285,11 @@ int rpcrdma_mrs_map(struct rpcrdma_ep *ep, struct list_head *mrs,
 }
 
 /**
- * rpcrdma_mrs_invalidated - the peer invalidated a handle
- * @mrs: a request's regions
- * @handle: what it invalidated
+ * rpcrdma_mrs_invalidated - record that the peer has invalidated a handle
+ * @mrs: MRs of a request
+ * @handle: the handle
  *
- * Returns true when it was one of these and exposed.
+ * Return: true if the handle belongs to one of @mrs that was exposed.
  */
 bool rpcrdma_mrs_invalidated(struct list_head *mrs, u32 handle)
 {
@@ -303,8 +306,8 @@ bool rpcrdma_mrs_invalidated(struct list_head *mrs, u32 handle)
 }
 
 /**
- * rpcrdma_mrs_exposed - is any region still exposed?
- * @mrs: a request's regions
+ * rpcrdma_mrs_exposed - return true if any MR is still exposed
+ * @mrs: MRs of a request
  */
 bool rpcrdma_mrs_exposed(const struct list_head *mrs)
 {
@@ -328,12 +331,13 @@ static void rpcrdma_inv_done(struct rpcrdma_work *work, bool ok)
 }
 
 /**
- * rpcrdma_mrs_invalidate - make regions unreachable for the peer
+ * rpcrdma_mrs_invalidate - make MRs inaccessible to the peer
  * @ep: their endpoint
- * @mrs: a request's regions; must stay put
+ * @mrs: MRs of a request; must stay in place
  * @inv: caller's, with done() set
  *
- * Process context; does not sleep. done() may run before this returns.
+ * done() may run before this returns.
+ * Context: process context; does not sleep.
  */
 void rpcrdma_mrs_invalidate(struct rpcrdma_ep *ep, struct list_head *mrs,
 			    struct rpcrdma_inv *inv)
@@ -388,9 +392,9 @@ static void rpcrdma_sync_inv_done(struct rpcrdma_inv *inv, bool ok)
 }
 
 /**
- * rpcrdma_mrs_release_sync - end the exposure of regions, and give them back
+ * rpcrdma_mrs_release_sync - end the exposure of MRs, and return them to the pool
  * @ep: their endpoint
- * @mrs: a request's regions, empty afterwards
+ * @mrs: MRs of a request, empty afterwards
  *
  * Sleeps, at most until the end of a teardown. Not from an upcall.
  */
@@ -406,7 +410,10 @@ void rpcrdma_mrs_release_sync(struct rpcrdma_ep *ep, struct list_head *mrs)
 		rpcrdma_mrs_invalidate(ep, mrs, &sync.inv);
 		wait_for_completion(&sync.done);
 		if (!sync.ok) {
-			/* Whatever it was: no connection, no exposure. */
+			/*
+			 * If this fails for any reason, end the connection, and thereby
+			 * the exposure.
+			 */
 			rpcrdma_ep_close(ep, NULL);
 			wait_for_completion(&ep->gone);
 			list_for_each_entry(mr, mrs, list)
@@ -417,8 +424,8 @@ void rpcrdma_mrs_release_sync(struct rpcrdma_ep *ep, struct list_head *mrs)
 }
 
 /*
- * By its owner while that holds off the teardown; afterwards both may get
- * here, with unmap_mutex held.
+ * Unmap an MR. Its owner calls this while it holds off the teardown; after that both
+ * the owner and the teardown may call it, with unmap_mutex held.
  */
 static void rpcrdma_mr_unmap(struct rpcrdma_ep *ep, struct rpcrdma_mr *mr)
 {
@@ -429,12 +436,12 @@ static void rpcrdma_mr_unmap(struct rpcrdma_ep *ep, struct rpcrdma_mr *mr)
 }
 
 /**
- * rpcrdma_mrs_put - give regions back that are not exposed
+ * rpcrdma_mrs_put - return MRs that are not exposed to the pool
  * @ep: their endpoint
- * @mrs: a request's regions, empty afterwards
+ * @mrs: MRs of a request, empty afterwards
  *
- * Process context; sleeps, for moments, only beside the teardown. write_space() may
- * be called for those that wait for regions.
+ * write_space() may be called for RPCs that wait for MRs.
+ * Context: process context; sleeps, briefly, only during the teardown.
  */
 void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs)
 {
@@ -444,7 +451,7 @@ void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs)
 
 	if (list_empty(mrs))
 		return;
-	/* It may take long, with an IOMMU: not under a spinlock. */
+	/* Unmapping may take long with an IOMMU: not under a spinlock. */
 	open = rpcrdma_ep_enter(ep);
 	if (unlikely(!open))
 		mutex_lock(&ep->unmap_mutex);
@@ -473,8 +480,8 @@ void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs)
 }
 
 /*
- * Teardown: the queue pair is gone, so no peer reaches them. The structures
- * stay, requests may still have them on their lists.
+ * Teardown: the queue pair is gone, so that no peer can access the MRs. The structures
+ * stay, because requests may still have them on their lists.
  */
 void rpcrdma_mrs_destroy(struct rpcrdma_ep *ep)
 {
@@ -497,7 +504,7 @@ void rpcrdma_mrs_destroy(struct rpcrdma_ep *ep)
 	}
 }
 
-/* The last reference is gone. */
+/* Free the structures. The last reference is gone. */
 void rpcrdma_mrs_free(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_mr *mr, *next;

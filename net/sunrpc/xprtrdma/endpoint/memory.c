@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory that peers make this end hold: counted for each connection, bounded
- * for those that have joined. The rules are the engine's.
+ * Memory that peers make this end hold: charged per connection, and limited for the
+ * connections that are attached to the quota. The engine has the rules.
  *
- * An account is under its endpoint's memory_lock. The global lock is taken within that,
- * and only if the account's own quota does not do.
+ * Each account is protected by its endpoint's memory_lock. The global lock is taken
+ * within that, and only if the account's own quota is not sufficient.
  */
 
 #include <linux/jiffies.h>
@@ -12,7 +12,7 @@
 
 #include "internal.h"
 
-/* Accounts that are woken at a time */
+/* Accounts that are notified at a time */
 #define RPCRDMA_MEMORY_WAKE	32
 #define RPCRDMA_MEMORY_TICK	msecs_to_jiffies(RPCRDMA_MEMORY_TICK_MS)
 
@@ -21,12 +21,14 @@ struct rpcrdma_memory rpcrdma_memory;
 
 static void rpcrdma_memory_run(struct work_struct *work);
 static DECLARE_DELAYED_WORK(rpcrdma_memory_work, rpcrdma_memory_run);
-/* The work item's: when connections are looked at again */
+/* The next time at which connections are checked; used by the work item only */
 static unsigned long rpcrdma_memory_due;
 
 /*
- * Release both locks, after a charge or release that an account's own quota did not do
- * for. @was_tight: memory was tight before. @released: accounts that wait may go on.
+ * Release both locks after a charge or an uncharge that the account's own quota could
+ * not cover.
+ * @was_tight: memory was tight before.
+ * @released: accounts that wait may retry.
  */
 static void rpcrdma_memory_unlock(struct rpcrdma_ep *ep, bool was_tight,
 				  bool released)
@@ -38,7 +40,7 @@ static void rpcrdma_memory_unlock(struct rpcrdma_ep *ep, bool was_tight,
 
 	spin_unlock(&rpcrdma_memory_lock);
 	spin_unlock(&ep->memory_lock);
-	/* In the second case the quotas that idle connections have are wanted. */
+	/* In the second case the unused quota of idle connections is needed. */
 	if (unlikely(waiting && released))
 		mod_delayed_work(rpcrdma_wq, &rpcrdma_memory_work, 0);
 	else if (unlikely(tight && !was_tight))
@@ -46,7 +48,7 @@ static void rpcrdma_memory_unlock(struct rpcrdma_ep *ep, bool was_tight,
 				   waiting ? RPCRDMA_MEMORY_TICK : 0);
 }
 
-/* Take the global lock within that of @ep. Returns true if memory is tight. */
+/* Take the global lock within that of @ep. Return true if memory is tight. */
 static bool rpcrdma_memory_lock_all(struct rpcrdma_ep *ep)
 	__acquires(&rpcrdma_memory_lock)
 {
@@ -55,7 +57,7 @@ static bool rpcrdma_memory_lock_all(struct rpcrdma_ep *ep)
 	return rpcrdma_memory_is_tight(&rpcrdma_memory);
 }
 
-/* Memory is tight: what a connection has at least does for this one. */
+/* Reduce a connection to the minimum resources, because memory is tight. */
 static void rpcrdma_ep_be_small(struct rpcrdma_ep_params *p)
 {
 	const u32 octets = RPCRDMA_V2_DEFAULT_INLINE;
@@ -69,13 +71,13 @@ static void rpcrdma_ep_be_small(struct rpcrdma_ep_params *p)
 }
 
 /**
- * rpcrdma_ep_join - count a new connection among those that share a limit
- * @ep: endpoint with its params, before anything of it was made
- * @limit: bytes for all of them, from now on
- * @message: bytes of the largest Call or Reply there is
+ * rpcrdma_ep_join - attach a new connection to the shared quota
+ * @ep: endpoint with its params, before any of its resources is allocated
+ * @limit: bytes for all attached connections, from now on
+ * @message: bytes of the largest Call or Reply
  *
  * If memory is tight, the connection gets small buffers, and few. Any context.
- * Return: 0, or -ENOMEM if the others hold all there is.
+ * Return: 0, or -ENOMEM if the other connections hold all of the quota.
  */
 int rpcrdma_ep_join(struct rpcrdma_ep *ep, u64 limit, u32 message)
 {
@@ -93,7 +95,9 @@ int rpcrdma_ep_join(struct rpcrdma_ep *ep, u64 limit, u32 message)
 	recvs = rpcrdma_window_receives(p->first_window ?: p->window);
 	sends = p->sends + RPCRDMA_CONTROL_SENDS + 1;
 	octets = max_t(u32, p->recv_size, RPCRDMA_V2_DEFAULT_INLINE);
-	/* Pages that are not full, at either end of a message */
+	/*
+	 * The last argument includes partially filled pages at both ends of a message.
+	 */
 	rpcrdma_memory_promise(&ep->memory, sizeof(*ep) +
 			       sends * sizeof(struct rpcrdma_send) +
 			       RPCRDMA_CONTROL_SENDS * RPCRDMA_SMALL_SEND,
@@ -105,10 +109,10 @@ int rpcrdma_ep_join(struct rpcrdma_ep *ep, u64 limit, u32 message)
 }
 
 /**
- * rpcrdma_ep_part - a connection that is being closed counts no more
- * @ep: endpoint, joined or not
+ * rpcrdma_ep_part - detach a connection from the shared quota
+ * @ep: endpoint, attached or not
  *
- * Any number of times. Its end comes by itself here at the latest.
+ * May be called any number of times. The end of the endpoint calls it at the latest.
  */
 void rpcrdma_ep_part(struct rpcrdma_ep *ep)
 {
@@ -121,12 +125,12 @@ void rpcrdma_ep_part(struct rpcrdma_ep *ep)
 }
 
 /**
- * rpcrdma_ep_has_room - return true if more may be held for this peer
+ * rpcrdma_ep_has_room - return true if more may be charged to this peer
  * @ep: endpoint
- * @use: what for
- * @octets: how much
+ * @use: purpose
+ * @octets: number of bytes
  *
- * Arranges for write_space() otherwise.
+ * Otherwise arranges for write_space().
  */
 bool rpcrdma_ep_has_room(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 			 u64 octets)
@@ -145,13 +149,13 @@ bool rpcrdma_ep_has_room(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 }
 
 /**
- * rpcrdma_ep_hold_some - hold as much more for this peer as there is room for
+ * rpcrdma_ep_hold_some - charge as many objects to this peer as its quota allows
  * @ep: endpoint
- * @use: what for
- * @octets: of one piece
- * @count: pieces that are wanted
+ * @use: purpose
+ * @octets: bytes per object
+ * @count: objects wanted
  *
- * Returns how many are held now.
+ * Return: the number of objects charged.
  */
 u32 rpcrdma_ep_hold_some(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 			 u64 octets, u32 count)
@@ -172,10 +176,10 @@ u32 rpcrdma_ep_hold_some(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 }
 
 /**
- * rpcrdma_ep_hold - more is held for this peer
+ * rpcrdma_ep_hold - charge memory to this peer
  * @ep: endpoint
- * @use: what for
- * @octets: how much
+ * @use: purpose
+ * @octets: number of bytes
  */
 void rpcrdma_ep_hold(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 		     u64 octets)
@@ -193,11 +197,11 @@ void rpcrdma_ep_hold(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 }
 
 /**
- * rpcrdma_ep_assembled - a message in parts is whole
+ * rpcrdma_ep_assembled - account for a complete continued message
  * @ep: endpoint
- * @octets: bytes that it takes
+ * @octets: bytes of memory it uses
  *
- * Returns false if more such messages wait to be served than may be held.
+ * Return: false if the messages of this kind that wait for service exceed the quota.
  */
 bool rpcrdma_ep_assembled(struct rpcrdma_ep *ep, u64 octets)
 {
@@ -211,12 +215,12 @@ bool rpcrdma_ep_assembled(struct rpcrdma_ep *ep, u64 octets)
 }
 
 /**
- * rpcrdma_ep_give - what was held is free
+ * rpcrdma_ep_give - uncharge memory
  * @ep: endpoint
- * @use: what it was held for
- * @octets: how much, as it was said to rpcrdma_ep_hold()
+ * @use: its purpose
+ * @octets: number of bytes, as passed to rpcrdma_ep_hold()
  *
- * Process context, no lock held.
+ * Context: process context, no lock held.
  */
 void rpcrdma_ep_give(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 		     u64 octets)
@@ -239,7 +243,10 @@ void rpcrdma_ep_give(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 		rpcrdma_ep_write_space(ep);
 }
 
-/* Are Reads of the peer's memory under way? A guess. */
+/*
+ * Return true if Reads of the peer's memory are in progress. A hint, because the first
+ * check takes no lock.
+ */
 static bool rpcrdma_ep_reads(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_work *work;
@@ -254,7 +261,10 @@ static bool rpcrdma_ep_reads(struct rpcrdma_ep *ep)
 	return reads;
 }
 
-/* Take the quota that a connection does not use, and close one that hoards. */
+/*
+ * Reclaim the quota that a connection does not use, and close a connection that is
+ * stuck with memory that others need.
+ */
 static void rpcrdma_memory_visit(struct rpcrdma_ep *ep)
 {
 	bool reads, stuck;
@@ -273,7 +283,10 @@ static void rpcrdma_memory_visit(struct rpcrdma_ep *ep)
 		rpcrdma_ep_close(ep, "it takes nothing that is held for it, and others need the memory");
 }
 
-/* Have the connection ask again that has waited for longest. */
+/*
+ * Notify the account that has waited longest that it may retry. Return false if none
+ * waits.
+ */
 static bool rpcrdma_memory_wake(void)
 {
 	struct rpcrdma_memory_account *account;
@@ -281,7 +294,7 @@ static bool rpcrdma_memory_wake(void)
 
 	spin_lock(&rpcrdma_memory_lock);
 	account = rpcrdma_memory_next(&rpcrdma_memory);
-	/* Before its memory is freed it leaves the queue, under the lock. */
+	/* An account leaves the queue, under the lock, before it is freed. */
 	if (account)
 		ep = container_of(account, struct rpcrdma_ep, memory);
 	if (ep && !kref_get_unless_zero(&ep->kref))
@@ -294,7 +307,10 @@ static bool rpcrdma_memory_wake(void)
 	return account;
 }
 
-/* Runs when memory gets tight, when some is released, and as long as accounts wait. */
+/*
+ * Check the connections, and notify waiting accounts. Runs when memory gets tight, when
+ * some is released, and while accounts wait.
+ */
 static void rpcrdma_memory_run(struct work_struct *work)
 {
 	bool again, due = time_after_eq(jiffies, rpcrdma_memory_due);
@@ -317,7 +333,7 @@ static void rpcrdma_memory_run(struct work_struct *work)
 				   RPCRDMA_MEMORY_TICK);
 }
 
-/* Module start: no connection has been looked at. */
+/* Module start: no connection has been checked yet. */
 void rpcrdma_memory_init(void)
 {
 	rpcrdma_memory_due = jiffies;
@@ -330,9 +346,9 @@ void rpcrdma_memory_exit(void)
 }
 
 /**
- * rpcrdma_ep_memory - the account, for those who show it
+ * rpcrdma_ep_memory - copy the account, for display
  * @ep: endpoint
- * @account: gets a copy
+ * @account: gets the copy
  */
 void rpcrdma_ep_memory(struct rpcrdma_ep *ep,
 		       struct rpcrdma_memory_account *account)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Explicit RDMA: Reads and Writes of memory the peer exposed, over the
- * kernel's rdma_rw API, which knows what each device needs for them.
+ * Explicit RDMA: Reads and Writes of memory that the peer has exposed, using the
+ * rdma_rw API, which knows each device's requirements.
  */
 
 #include <linux/sched/mm.h>
@@ -12,13 +12,13 @@
 #include "internal.h"
 #include "trace.h"
 
-/* A segment's worth of transfer, or a part of it */
+/* The transfer of a segment, or of a part of one */
 struct rpcrdma_rw_ctxt {
 	struct list_head	list;
 	struct rdma_rw_ctx	rw;
 	u32			handle;
 	u64			offset;
-	u32			wrs;		/* 0: not mapped, @rw not made */
+	u32			wrs;		/* 0: not mapped, @rw not initialized */
 	u32			nents;
 	struct scatterlist	sg[];
 };
@@ -35,11 +35,12 @@ static struct ib_qp *rpcrdma_rw_qp(const struct rpcrdma_ep *ep)
  * rpcrdma_rw_alloc - begin a transfer
  * @ep: open endpoint
  * @dir: DMA_FROM_DEVICE to Read, DMA_TO_DEVICE to Write
- * @priv: octets of memory for its owner, at rw->priv, freed with it
- * @gfp: how to allocate what this transfer takes
+ * @priv: bytes of memory for its owner, at rw->priv, freed with it
+ * @gfp: flags for the allocations of this transfer
  *
- * Holds off the teardown until it has ended or is freed. Process context.
- * Returns NULL without memory or when the connection is closing.
+ * Holds off the teardown until the transfer has ended or is freed.
+ * Context: process context.
+ * Return: the transfer; NULL if out of memory or the connection is closing.
  */
 struct rpcrdma_rw *rpcrdma_rw_alloc(struct rpcrdma_ep *ep,
 				    enum dma_data_direction dir, size_t priv,
@@ -47,7 +48,7 @@ struct rpcrdma_rw *rpcrdma_rw_alloc(struct rpcrdma_ep *ep,
 {
 	struct rpcrdma_rw *rw;
 
-	/* Before the teardown waits for it */
+	/* Allocated before the teardown waits for this transfer */
 	rw = kzalloc(sizeof(*rw) + priv, gfp);
 	if (!rw)
 		return NULL;
@@ -74,8 +75,8 @@ struct rpcrdma_rw *rpcrdma_rw_alloc(struct rpcrdma_ep *ep,
 }
 
 /*
- * Retry the transfers that wait for memory regions. Caller holds ep->lock, so that the
- * teardown, which takes it to end these transfers, cancels the work item afterwards.
+ * Retry the transfers that wait for MRs. Caller holds ep->lock, so that the teardown,
+ * which takes it to end these transfers, cancels the work item afterwards.
  */
 static void rpcrdma_rw_wake(struct rpcrdma_ep *ep)
 {
@@ -85,8 +86,8 @@ static void rpcrdma_rw_wake(struct rpcrdma_ep *ep)
 }
 
 /*
- * Let the device reach the memory, and take what it needs for it. Return 0 or a negative
- * errno: -ERANGE if the memory region took less than all of it.
+ * Map the memory for the device, and allocate the MRs that it needs. Return 0 or a
+ * negative errno: -ERANGE if the MR could not hold all of it.
  */
 static int rpcrdma_rw_prepare(struct rpcrdma_rw *rw,
 			      struct rpcrdma_rw_ctxt *ctxt)
@@ -97,10 +98,10 @@ static int rpcrdma_rw_prepare(struct rpcrdma_rw *rw,
 	rc = rdma_rw_ctx_init(&ctxt->rw, ep->qp, ep->id->port_num, ctxt->sg,
 			      ctxt->nents, 0, ctxt->offset, ctxt->handle,
 			      rw->dir);
-	/* That there are no bounce buffers now does not last. */
+	/* A lack of bounce buffers is temporary. */
 	if (rc == -EIO)
 		return -ENOMEM;
-	/* This is how the API says so. */
+	/* With this errno the API reports that the MR holds only a part of it. */
 	if (rc == -EINVAL && ep->read_regions && rw->dir == DMA_FROM_DEVICE)
 		return -ERANGE;
 	if (rc < 0)
@@ -110,7 +111,7 @@ static int rpcrdma_rw_prepare(struct rpcrdma_rw *rw,
 	return 0;
 }
 
-/* Release the device's side of it: the memory is the owner's again. */
+/* Unmap the memory: it belongs to the owner again. */
 static void rpcrdma_rw_ctxt_unprepare(struct rpcrdma_rw *rw,
 				      struct rpcrdma_rw_ctxt *ctxt)
 {
@@ -160,7 +161,7 @@ static void rpcrdma_rw_destroy(struct rpcrdma_rw *rw)
 }
 
 /**
- * rpcrdma_rw_free - give up a transfer that was not posted
+ * rpcrdma_rw_free - free a transfer that was not posted
  * @rw: transfer
  */
 void rpcrdma_rw_free(struct rpcrdma_rw *rw)
@@ -169,7 +170,7 @@ void rpcrdma_rw_free(struct rpcrdma_rw *rw)
 	rpcrdma_rw_destroy(rw);
 }
 
-/* The device is through with it, or it will never be posted. */
+/* End a transfer: the device does not use it any more, or it will never be posted. */
 void rpcrdma_rw_end(struct rpcrdma_rw *rw, bool ok)
 {
 	rpcrdma_rw_unmap(rw);
@@ -180,7 +181,10 @@ void rpcrdma_rw_end(struct rpcrdma_rw *rw, bool ok)
 	rpcrdma_rw_destroy(rw);
 }
 
-/* Not now, for @rc: 0 if it waits, with nothing prepared */
+/*
+ * Handle the failure @rc to prepare a transfer. Return 0 if it waits for MRs, with
+ * nothing prepared; otherwise @rc.
+ */
 static int rpcrdma_rw_short(struct rpcrdma_rw *rw, int rc)
 {
 	struct rpcrdma_ep *ep = rw->ep;
@@ -199,8 +203,8 @@ static int rpcrdma_rw_short(struct rpcrdma_rw *rw, int rc)
 }
 
 /*
- * Append @part of the peer's memory, not empty. Return 0 or a negative errno: -ERANGE, with
- * nothing appended, if it has to be cut finer.
+ * Append @part of the peer's memory, not empty. Return 0 or a negative errno: -ERANGE,
+ * with nothing appended, if it has to be split further.
  */
 static int rpcrdma_rw_add_part(struct rpcrdma_rw *rw,
 			       const struct rpcrdma_segment *part,
@@ -242,7 +246,10 @@ static int rpcrdma_rw_add_part(struct rpcrdma_rw *rw,
 	return rpcrdma_read_fits(&ep->read_pool, &rw->claim) ? 0 : -E2BIG;
 }
 
-/* Cut Reads finer than @cut. Return 0, or -EINVAL if that is not possible. */
+/*
+ * Tighten the limits by which Reads are split. Return 0, or -EINVAL if that is not
+ * possible.
+ */
 static int rpcrdma_rw_cut_finer(struct rpcrdma_ep *ep,
 				const struct rpcrdma_cut *cut)
 {
@@ -256,9 +263,9 @@ static int rpcrdma_rw_cut_finer(struct rpcrdma_ep *ep,
 
 /*
  * Return the size of the next part of a transfer, at most @left: no more than is posted
- * at once, because turns end between parts, and than one memory region takes, where these
- * are used. The rdma_rw API would cut by itself, but it counts elements where it had to
- * count pages, and knows of no gaps.
+ * at once, because batches end between parts, and than one MR can hold, if MRs are
+ * used. The rdma_rw API would split by itself, but it counts elements instead of pages,
+ * and does not know about gaps.
  */
 static u32 rpcrdma_rw_part(const struct rpcrdma_rw *rw,
 			   const struct rpcrdma_extent_pos *pos,
@@ -274,8 +281,9 @@ static u32 rpcrdma_rw_part(const struct rpcrdma_rw *rw,
 }
 
 /*
- * Append the transfer of a segment in parts: where a device takes few elements in a Work
- * Request, or few pages in a memory region, a long one takes more than are posted at once.
+ * Append the transfer of a segment in parts: if a device supports few elements in a
+ * Work Request, or few pages in an MR, a long segment needs more of them than are
+ * posted at once.
  */
 static int rpcrdma_rw_add_parts(struct rpcrdma_rw *rw,
 				const struct rpcrdma_segment *segment,
@@ -312,15 +320,15 @@ static int rpcrdma_rw_add_parts(struct rpcrdma_rw *rw,
  * @rw: transfer
  * @lists: holds @chunk's segments
  * @chunk: the peer's memory
- * @chunk_offset: octets into it
+ * @chunk_offset: bytes of @chunk to skip
  * @ext: local memory; no element is empty
  * @nr: elements of @ext
- * @offset: octets into it
- * @length: octets to move
+ * @offset: bytes of @ext to skip
+ * @length: bytes to transfer
  *
- * Process context, may sleep. Returns 0 or a negative errno: -EINVAL when
- * either side is shorter, -EFAULT when a page is missing, -E2BIG when it takes more
- * memory regions than there are.
+ * Context: process context, may sleep.
+ * Return: 0; -EINVAL if either side is shorter; -EFAULT if a page is missing; -E2BIG if
+ * it needs more MRs than exist; or another negative errno.
  */
 int rpcrdma_rw_add(struct rpcrdma_rw *rw, const struct rpcrdma_lists *lists,
 		   const struct rpcrdma_chunk *chunk, u32 chunk_offset,
@@ -349,10 +357,10 @@ int rpcrdma_rw_add(struct rpcrdma_rw *rw, const struct rpcrdma_lists *lists,
 }
 
 /*
- * Chain what of @rw is behind rw->posted, up to @last, in front of @tail. Returns the
- * first Work Request, @tail when there are none. The rdma_rw API gives a cqe to the last
- * one at most, and it is another that fails first: without one of its own, nobody would
- * hear why.
+ * Chain the part of @rw after rw->posted, up to @last, before @tail. Return the first
+ * Work Request, which is @tail if there are none. The rdma_rw API sets the cqe of the
+ * last one at most. If another one fails first, its error is only reported if it has a
+ * cqe, too.
  */
 static struct ib_send_wr *rpcrdma_rw_chain_to(struct rpcrdma_rw *rw,
 					      struct list_head *last,
@@ -378,14 +386,14 @@ static struct ib_send_wr *rpcrdma_rw_chain_to(struct rpcrdma_rw *rw,
 	return first;
 }
 
-/* All of it, in front of what goes with it; its end is told with that one's. */
+/* Chain all of @rw before @tail. The completion of @tail's work ends it. */
 struct ib_send_wr *rpcrdma_rw_chain(struct rpcrdma_rw *rw,
 				    struct ib_send_wr *tail)
 {
 	return rpcrdma_rw_chain_to(rw, rw->ctxts.prev, tail);
 }
 
-/* Post as much of @rw as goes at once, or have it wait for its turn. */
+/* Post as much of @rw as is posted at once, or queue it for Send Queue space. */
 static void rpcrdma_rw_turn(struct rpcrdma_rw *rw)
 {
 	const u32 most = rpcrdma_sq_turn_wrs(&rw->ep->sq);
@@ -411,7 +419,7 @@ static void rpcrdma_rw_turn(struct rpcrdma_rw *rw)
 	rpcrdma_work_rdma(rw->ep, work);
 }
 
-/* What was posted has ended: alone, or with the Reply that it went with. */
+/* Handle the end of a posted batch, or of the Reply that all Writes were chained to. */
 static void rpcrdma_rw_work_done(struct rpcrdma_work *work, bool ok)
 {
 	struct rpcrdma_rw *rw = container_of(work, struct rpcrdma_rw, work);
@@ -451,9 +459,9 @@ u32 rpcrdma_rw_nr_posted(struct rpcrdma_ep *ep)
 }
 
 /*
- * Make the stand-in for a queue pair that is destroyed while transfers are posted. Of the
- * queue pair, rdma_rw_ctx_destroy() uses the PD's device, and the pool to which it returns
- * memory regions. No driver gets to see the stand-in.
+ * Create the substitute for a queue pair that is destroyed while transfers are posted.
+ * Of the queue pair, rdma_rw_ctx_destroy() uses the PD's device, and the pool to which
+ * it returns MRs. No driver gets to see the substitute.
  */
 void rpcrdma_rw_late_begin(struct rpcrdma_ep *ep)
 {
@@ -464,7 +472,7 @@ void rpcrdma_rw_late_begin(struct rpcrdma_ep *ep)
 	late->pd = qp->pd;
 	spin_lock_init(&late->mr_lock);
 	INIT_LIST_HEAD(&late->rdma_mrs);
-	/* The regions in use are no longer this queue pair's. */
+	/* The MRs in use no longer belong to this queue pair. */
 	spin_lock_irq(&qp->mr_lock);
 	late->mrs_used = qp->mrs_used;
 	qp->mrs_used = 0;
@@ -507,7 +515,10 @@ static int rpcrdma_rw_prepare_all(struct rpcrdma_rw *rw)
 	return 0;
 }
 
-/* The first of those that wait was tried, with @rc. Returns what becomes of it. */
+/*
+ * Report the result @rc for the first waiting transfer to the engine. Return what to do
+ * with the transfer.
+ */
 static enum rpcrdma_read_turn rpcrdma_rw_tried(struct rpcrdma_rw *rw, int rc)
 {
 	struct rpcrdma_ep *ep = rw->ep;
@@ -524,11 +535,11 @@ static enum rpcrdma_read_turn rpcrdma_rw_tried(struct rpcrdma_rw *rw, int rc)
 	return turn;
 }
 
-/* Memory regions came back: prepare and post what waits for them. */
+/* Prepare and post the transfers that wait for MRs, after MRs have been returned. */
 void rpcrdma_rw_retry(struct work_struct *work)
 {
 	struct rpcrdma_ep *ep = container_of(work, struct rpcrdma_ep, rw_work);
-	/* Memory reclaim may wait for a Reply that is pulled. */
+	/* Memory reclaim may wait for a pulled Reply. */
 	unsigned int flags = memalloc_nofs_save();
 	enum rpcrdma_read_turn turn = RPCRDMA_READ_POST;
 	struct rpcrdma_rw *rw;
@@ -545,9 +556,10 @@ void rpcrdma_rw_retry(struct work_struct *work)
 
 /**
  * rpcrdma_rw_read - post the Reads of a transfer
- * @rw: transfer, taken
+ * @rw: transfer, consumed
  *
- * Process context; does not sleep. rw->done() may run before this returns.
+ * rw->done() may run before this returns.
+ * Context: process context; does not sleep.
  */
 void rpcrdma_rw_read(struct rpcrdma_rw *rw)
 {
