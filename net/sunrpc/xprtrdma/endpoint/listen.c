@@ -21,30 +21,30 @@ enum {
 
 struct rpcrdma_listener {
 	/*
-	 * NULL: not listening yet, or it went with its device. Who takes it
-	 * from here, destroys it.
+	 * NULL: not listening yet, or the device is gone. The context that takes the id
+	 * from here destroys it.
 	 */
 	struct rdma_cm_id	*id;
 	struct sockaddr_storage	addr;
 	int			(*incoming)(void *priv, struct rpcrdma_ep *ep);
 	void			*priv;
 	struct net		*net;
-	bool			removed;	/* the device of one being made */
-	/* One bound to an address hears when that comes or goes. */
+	bool			removed;	/* set while an id is created */
+	/* A listener bound to an address follows that address. */
 	bool			notified;
 	struct notifier_block	inetaddr, inet6addr;
 	spinlock_t		lock;		/* taken in any context */
 	struct rpcrdma_listening state;		/* the engine's; under lock */
-	/* Listens anew, when the device or the address went away */
+	/* Listens again after the device or the address was lost */
 	struct delayed_work	renew_work;
-	struct mutex		renew_mutex;	/* against the destruction */
+	struct mutex		renew_mutex;	/* excludes the destruction */
 	bool			dead;		/* under renew_mutex */
 };
 
 /*
- * Make what a new connection takes, and accept it. Not in the handler of its
- * request: the connection manager has one thread for the requests of all
- * devices and protocols, and making a queue pair takes milliseconds.
+ * Create the objects of a new connection, and accept it. The handler of its request
+ * does not do so, because the connection manager has one thread for the requests of all
+ * devices and protocols, and creating a queue pair takes milliseconds.
  */
 static void rpcrdma_ep_accept(struct work_struct *work)
 {
@@ -53,14 +53,20 @@ static void rpcrdma_ep_accept(struct work_struct *work)
 	struct sockaddr_storage remote = ep->remote;
 	int rc;
 
-	/* What cannot be accepted is rejected when its id is destroyed. */
+	/*
+	 * If the connection cannot be accepted, it is rejected when its id is
+	 * destroyed.
+	 */
 	rc = rpcrdma_ep_make(ep, NULL, NULL, 0);
 	if (rc)
 		pr_warn_ratelimited("rpcrdma: connection from %pISpc cannot be accepted: error %d\n",
 				    &remote, rc);
 }
 
-/* A new connection; always leaves @id to the teardown, or returns non-zero */
+/*
+ * Handle a connect request. Return 0, the teardown destroys @id then; or a negative
+ * errno.
+ */
 static int rpcrdma_listener_request(struct rpcrdma_listener *l,
 				    struct rdma_cm_id *id,
 				    const struct rdma_conn_param *req)
@@ -74,7 +80,7 @@ static int rpcrdma_listener_request(struct rpcrdma_listener *l,
 	ep->net = l->net;
 	ep->id = id;
 	rpcrdma_ep_addresses(ep);
-	/* Seen from here: the CM has exchanged the two. */
+	/* From this end's view: the CM has exchanged the two. */
 	ep->initiator_depth = req->initiator_depth;
 	ep->responder_resources = req->responder_resources;
 	rpcrdma_decode_private(req->private_data, req->private_data_len,
@@ -95,7 +101,10 @@ static int rpcrdma_listener_request(struct rpcrdma_listener *l,
 	return 0;
 }
 
-/* Carry out what the engine says. @rc: of the attempt, if there was one. */
+/*
+ * Run the action that the engine has returned. @rc: result of the attempt, if there was
+ * one.
+ */
 static void rpcrdma_listener_step(struct rpcrdma_listener *l,
 				  const struct rpcrdma_listen_step *step,
 				  int rc)
@@ -142,16 +151,16 @@ static int rpcrdma_listener_handler(struct rdma_cm_id *id,
 		return rpcrdma_listener_request(l, id, &event->param.conn);
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		/*
-		 * Only one bound to an address of the device gets this, and the
-		 * removal waits for its id. One that is being made belongs to
-		 * the context that makes it.
+		 * Only a listener bound to an address of the device gets this, and the
+		 * removal waits for its id. An id under construction belongs to the
+		 * context that creates it.
 		 */
 		WRITE_ONCE(l->removed, true);
-		/* First: without an id, @l may be destroyed meanwhile. */
+		/* First, because without an id @l may be destroyed meanwhile. */
 		rpcrdma_listener_event(l, RPCRDMA_LISTEN_REMOVED);
 		return xchg(&l->id, NULL) ? 1 : 0;
 	case RDMA_CM_EVENT_ADDR_CHANGE:
-		/* As when a bond turns to another of its interfaces */
+		/* For example if a bond switches to another of its interfaces */
 		rpcrdma_listener_event(l, RPCRDMA_LISTEN_MOVED);
 		return 0;
 	default:
@@ -159,7 +168,7 @@ static int rpcrdma_listener_handler(struct rdma_cm_id *id,
 	}
 }
 
-/* @addr of this host comes or goes. Any context. */
+/* Handle the arrival or loss of @addr on this host. Any context. */
 static void rpcrdma_listener_address(struct rpcrdma_listener *l,
 				     struct net *net,
 				     const struct sockaddr *addr,
@@ -209,7 +218,7 @@ static int rpcrdma_listener_inet6addr(struct notifier_block *nb,
 	return NOTIFY_DONE;
 }
 
-/* The connection manager itself follows the addresses of one that has none of its own. */
+/* For a listener without an address of its own, the CM follows the addresses. */
 static void rpcrdma_listener_watch(struct rpcrdma_listener *l)
 {
 	const struct sockaddr *addr = (const struct sockaddr *)&l->addr;
@@ -240,8 +249,8 @@ static void rpcrdma_listener_unwatch(struct rpcrdma_listener *l)
 }
 
 /*
- * renew_mutex held. Make and publish the id of @l, which has none. Returns 0
- * or a negative errno.
+ * Create and publish the id of @l, which has none. Caller holds renew_mutex.
+ * Return: 0 or a negative errno.
  */
 static int rpcrdma_listener_start(struct rpcrdma_listener *l)
 {
@@ -267,7 +276,7 @@ static int rpcrdma_listener_start(struct rpcrdma_listener *l)
 	if (rc)
 		goto out_id;
 	memcpy(&l->addr, &id->route.addr.src_addr, sizeof(l->addr));
-	/* The removal of its device either finds it here, or is seen here. */
+	/* The removal of its device either finds the id here, or is noticed here. */
 	xchg(&l->id, id);
 	if (likely(!READ_ONCE(l->removed)))
 		return 0;
@@ -280,14 +289,16 @@ out_id:
 	return rc;
 }
 
-/* renew_mutex held. An attempt to listen, in place of what there may be. */
+/*
+ * Try to listen, in place of the current id if there is one. Caller holds renew_mutex.
+ */
 static int rpcrdma_listener_try(struct rpcrdma_listener *l)
 {
 	struct rpcrdma_listen_step step;
 	struct rdma_cm_id *id;
 	int rc;
 
-	/* It has the port; and with it goes its handler. */
+	/* The old id holds the port. Destroying it also ends its handler. */
 	id = xchg(&l->id, NULL);
 	if (id)
 		rdma_destroy_id(id);
@@ -353,7 +364,7 @@ rpcrdma_listen(struct net *net, const struct sockaddr *addr,
  * rpcrdma_listener_destroy - stop listening
  * @l: listener, freed
  *
- * No incoming() runs after it returned. Sleeps.
+ * incoming() does not run after this has returned. Sleeps.
  */
 void rpcrdma_listener_destroy(struct rpcrdma_listener *l)
 {
@@ -363,7 +374,7 @@ void rpcrdma_listener_destroy(struct rpcrdma_listener *l)
 	mutex_lock(&l->renew_mutex);
 	l->dead = true;
 	mutex_unlock(&l->renew_mutex);
-	/* From here on there will be no other. */
+	/* After this no new id is created. */
 	id = xchg(&l->id, NULL);
 	if (id)
 		rdma_destroy_id(id);
@@ -372,7 +383,7 @@ void rpcrdma_listener_destroy(struct rpcrdma_listener *l)
 }
 
 /**
- * rpcrdma_listener_addr - the address bound
+ * rpcrdma_listener_addr - return the bound address
  * @l: listener
  */
 const struct sockaddr *rpcrdma_listener_addr(struct rpcrdma_listener *l)
