@@ -2,14 +2,13 @@
 /*
  * The Requester: request slots, and sending Calls.
  *
- * Who may touch a slot: sunrpc sends an rpc_rqst only while it holds the
- * transport's write lock and has it pinned, encodes or releases it only when
- * it is not pinned, and finds it by its xid until then. So the sender owns a
- * slot until the endpoint has taken the Call; from then on the first Reply or
- * ERROR for it does, by pinning the rpc_rqst and claiming its exchange, until it
- * unpins (requester_reply.c). When none comes, or the connection is lost
- * meanwhile, the slot is sunrpc's again, which sends the Call once more or
- * releases it.
+ * Ownership of a slot: sunrpc sends an rpc_rqst only while it holds the transport's
+ * write lock and has pinned the rpc_rqst. It encodes or releases it only when it is not
+ * pinned, and finds it by its xid until then. The sender therefore owns a slot until
+ * the endpoint has accepted the Call. From then on the first Reply or ERROR for it owns
+ * it, by pinning the rpc_rqst and claiming its exchange, until it unpins it
+ * (requester_reply.c). If none arrives, or the connection is lost meanwhile, sunrpc
+ * owns the slot again, and sends the Call once more or releases it.
  */
 
 #include <linux/module.h>
@@ -22,9 +21,9 @@
 #include "requester.h"
 
 enum {
-	/* Octets of an RPC buffer to begin with */
+	/* Initial size of an RPC buffer, in bytes */
 	RPCRDMA_BUFFER = 2048,
-	/* Slots that are there from the start; the others when needed */
+	/* Slots allocated from the start; the others are allocated on demand */
 	RPCRDMA_FIRST_SLOTS = 8,
 };
 
@@ -38,7 +37,7 @@ static void rpcrdma_req_destroy(struct rpcrdma_req *req)
 	kfree(req);
 }
 
-/* A new slot, or NULL */
+/* Allocate a slot. Return NULL if out of memory. */
 static struct rpcrdma_req *
 rpcrdma_req_create(struct rpcrdma_requester_stats *stats, gfp_t gfp)
 {
@@ -62,7 +61,6 @@ rpcrdma_req_create(struct rpcrdma_requester_stats *stats, gfp_t gfp)
 	return req;
 }
 
-/* None of the regions is exposed, or they never were. */
 void rpcrdma_req_put_mrs(struct rpcrdma_req *req)
 {
 	struct rpcrdma_ep *ep = req->ep;
@@ -83,7 +81,7 @@ static noinline void rpcrdma_req_take_back(struct rpcrdma_req *req)
 	rpcrdma_ep_put(ep);
 }
 
-/* Whether they are or not. Sleeps, until the peer cannot reach them. */
+/* Release the MRs, exposed or not. Sleeps until the peer cannot access them. */
 static __always_inline void rpcrdma_req_release_mrs(struct rpcrdma_req *req)
 {
 	if (unlikely(req->ep))
@@ -91,9 +89,9 @@ static __always_inline void rpcrdma_req_release_mrs(struct rpcrdma_req *req)
 }
 
 /*
- * End what an RPC left behind, whose rpc_rqst is in no queue and not pinned:
- * afterwards no peer reaches its memory. Sleeps, at most until the end of a
- * connection's teardown; not from an endpoint's upcall.
+ * Clean up after an RPC whose rpc_rqst is in no queue and not pinned. No peer can
+ * access its memory afterwards. Sleeps, at most until the end of a connection's
+ * teardown; not from an endpoint's upcall.
  */
 static void rpcrdma_req_reset(struct rpcrdma_req *req)
 {
@@ -101,7 +99,7 @@ static void rpcrdma_req_reset(struct rpcrdma_req *req)
 	rpcrdma_req_release_mrs(req);
 }
 
-/* Make a slot. xprt->num_reqs counts it already. */
+/* Allocate a slot, which xprt->num_reqs already counts. */
 static struct rpcrdma_req *
 rpcrdma_requester_add_slot(struct rpcrdma_requester *r, gfp_t gfp)
 {
@@ -119,8 +117,9 @@ rpcrdma_requester_add_slot(struct rpcrdma_requester *r, gfp_t gfp)
 }
 
 /*
- * The slot used last is the next one used: it is warm, and idle ones stay idle.
- * reserve_lock held, or nobody else there.
+ * Add a slot to the free list. The slot used last is used next, because it is warm in
+ * the cache, and idle slots stay idle. Caller holds reserve_lock, or has exclusive
+ * access.
  */
 static void rpcrdma_requester_put_slot(struct rpcrdma_requester *r,
 				       struct rpcrdma_req *req)
@@ -129,7 +128,7 @@ static void rpcrdma_requester_put_slot(struct rpcrdma_requester *r,
 	r->free = req;
 }
 
-/* reserve_lock held. Returns NULL when none is free. */
+/* Return a free slot, or NULL if there is none. Caller holds reserve_lock. */
 static struct rpcrdma_req *
 rpcrdma_requester_take_slot(struct rpcrdma_requester *r)
 {
@@ -141,10 +140,11 @@ rpcrdma_requester_take_slot(struct rpcrdma_requester *r)
 }
 
 /**
- * rpcrdma_requester_init - prepare an rpc_xprt's request slots
- * @r: made by xprt_alloc(), which has set max_reqs
+ * rpcrdma_requester_init - initialize an rpc_xprt's request slots
+ * @r: allocated by xprt_alloc(), which has set max_reqs
  *
- * Sleeps. Returns 0 or -ENOMEM; then, too, rpcrdma_requester_free() it.
+ * Sleeps.
+ * Return: 0 or -ENOMEM; call rpcrdma_requester_free() also after an error.
  */
 int rpcrdma_requester_init(struct rpcrdma_requester *r)
 {
@@ -180,7 +180,7 @@ void rpcrdma_requester_free(struct rpcrdma_requester *r)
 	xprt_free(&r->xprt);
 }
 
-/* Another slot is made. reserve_lock held, but not all the time. */
+/* Allocate another slot. Called with reserve_lock held; releases and retakes it. */
 static noinline struct rpcrdma_req *
 rpcrdma_requester_more_slots(struct rpcrdma_requester *r)
 {
@@ -191,7 +191,7 @@ rpcrdma_requester_more_slots(struct rpcrdma_requester *r)
 	spin_unlock(&xprt->reserve_lock);
 	req = rpcrdma_requester_add_slot(r, rpc_task_gfp_mask());
 	spin_lock(&xprt->reserve_lock);
-	/* Without memory, the slots there are have to do. */
+	/* If memory is short, use an existing slot. */
 	if (!req)
 		return rpcrdma_requester_take_slot(r);
 	xprt->stat.max_slots = max_t(unsigned long, xprt->stat.max_slots,
@@ -200,9 +200,9 @@ rpcrdma_requester_more_slots(struct rpcrdma_requester *r)
 }
 
 /**
- * rpcrdma_requester_alloc_slot - give a task a slot, or put it on the backlog
+ * rpcrdma_requester_alloc_slot - assign a slot to a task, or put it on the backlog
  * @xprt: transport
- * @task: @task->tk_status tells
+ * @task: @task->tk_status is set to 0 or -EAGAIN
  */
 void rpcrdma_requester_alloc_slot(struct rpc_xprt *xprt, struct rpc_task *task)
 {
@@ -224,23 +224,28 @@ void rpcrdma_requester_alloc_slot(struct rpc_xprt *xprt, struct rpc_task *task)
 }
 
 /**
- * rpcrdma_requester_free_slot - a task is through with its slot
+ * rpcrdma_requester_free_slot - release the slot of a task
  * @xprt: transport
  * @rqst: the slot's rpc_rqst
  *
- * What had buffers, without which nothing is sent, has lost them before.
+ * An RPC that had buffers, without which nothing is sent, has released them before.
  */
 void rpcrdma_requester_free_slot(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
 {
 	size_t octets = sizeof(*rqst);
 
-	/* Else a compiler clears it a word at a time: see rpcrdma_xdr_copy_pages() */
+	/*
+	 * Otherwise a compiler clears it a word at a time: see rpcrdma_xdr_copy_pages()
+	 */
 	OPTIMIZER_HIDE_VAR(octets);
 	WARN_ON_ONCE(rpcrdma_rqst_req(rqst)->ep);
 	memset(rqst, 0, octets);
 
 	spin_lock(&xprt->reserve_lock);
-	/* Without that nobody waits: see xprt_add_backlog(), and reserve_lock. */
+	/*
+	 * If the bit is clear there is no waiter: see xprt_add_backlog(), and
+	 * reserve_lock.
+	 */
 	if (likely(!test_bit(XPRT_CONGESTED, &xprt->state)) ||
 	    !xprt_wake_up_backlog(xprt, rqst))
 		rpcrdma_requester_put_slot(rpcrdma_xprt_requester(xprt),
@@ -273,7 +278,7 @@ static bool rpcrdma_req_grow(struct rpcrdma_req *req, void **buf, size_t *size,
  * rpcrdma_requester_buf_alloc - provide the buffers for an RPC
  * @task: with a slot
  *
- * Returns 0 or -ENOMEM: try again later.
+ * Return: 0, or -ENOMEM: retry later.
  */
 int rpcrdma_requester_buf_alloc(struct rpc_task *task)
 {
@@ -296,11 +301,11 @@ int rpcrdma_requester_buf_alloc(struct rpc_task *task)
 }
 
 /**
- * rpcrdma_requester_buf_free - an RPC is over
+ * rpcrdma_requester_buf_free - release the buffers of an RPC that has ended
  * @task: with a slot
  *
- * By whatever way: a signal, perhaps. Its pages go back to their owner after
- * this, so the peer must not reach them any more.
+ * The RPC may have ended in any way, for example by a signal. Its pages return to their
+ * owner after this, so the peer must not access them any more.
  */
 void rpcrdma_requester_buf_free(struct rpc_task *task)
 {
@@ -310,8 +315,8 @@ void rpcrdma_requester_buf_free(struct rpc_task *task)
 /* ---- Sending ---- */
 
 /*
- * Some callers leave it to the transport to provide the pages of a reply. They
- * must be there before the peer can be told of them.
+ * Allocate missing pages of a Reply: some callers leave this to the transport. The
+ * pages must exist before the peer gets their handles.
  */
 static int rpcrdma_fill_sparse_pages(struct xdr_buf *buf)
 {
@@ -336,10 +341,7 @@ static u32 rpcrdma_xdr_room(const struct xdr_buf *buf)
 	return buf->head[0].iov_len + buf->page_len + buf->tail[0].iov_len;
 }
 
-/*
- * Count the segments that @len octets of @buf would take: all of them, and its
- * page data.
- */
+/* Count the segments for @len bytes of @buf: for all of them, and for its page data. */
 static void rpcrdma_req_count(const struct rpcrdma_cut *cut,
 			      const struct xdr_buf *buf, u32 len,
 			      u16 *all_segs, u16 *page_segs)
@@ -359,7 +361,6 @@ static void rpcrdma_req_count(const struct rpcrdma_cut *cut,
 	*all_segs = segs;
 }
 
-/* The geometry of a Call */
 void rpcrdma_req_call(const struct rpcrdma_req *req,
 		      const struct rpcrdma_ep *ep, struct rpcrdma_call *call)
 {
@@ -375,7 +376,7 @@ void rpcrdma_req_call(const struct rpcrdma_req *req,
 	call->reply_max = rpcrdma_xdr_room(rcv);
 	call->reverse = rqst->rq_xprt->bc_xprt != NULL;
 	call->recovery = req->x.recovery;
-	/* Integrity and privacy want the messages whole (11.2.2). */
+	/* Integrity and privacy require the complete messages (11.2.2). */
 	call->ddp = rqst->rq_cred &&
 		    !test_bit(RPCAUTH_AUTH_DATATOUCH,
 			      &rqst->rq_cred->cr_auth->au_flags);
@@ -384,8 +385,8 @@ void rpcrdma_req_call(const struct rpcrdma_req *req,
 		call->item_length = snd->page_len;
 	}
 	/*
-	 * sunrpc says how large a Reply can be, and only of file data that it
-	 * is likely to be so large: lists, ACLs and links seldom are.
+	 * sunrpc provides an upper bound for the size of a Reply. Only for file data is
+	 * the Reply likely to be of that size: lists, ACLs and links seldom are.
 	 */
 	call->bulk = !!(rcv->flags & XDRBUF_READ);
 	if (call->ddp && call->bulk)
@@ -402,7 +403,7 @@ void rpcrdma_req_call(const struct rpcrdma_req *req,
 	spin_unlock(&r->lessons_lock);
 }
 
-/* Map a range of @buf into the chunk begun last. */
+/* Map a range of @buf into the last chunk. */
 static __always_inline int
 rpcrdma_req_map_range(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
 		      const struct xdr_buf *buf,
@@ -419,7 +420,7 @@ rpcrdma_req_map_range(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
 			       &req->x.lists);
 }
 
-/* The chunks of @plan: the engine says which memory they consist of. */
+/* Map the chunks of @plan: the engine decides which memory they consist of. */
 static noinline int rpcrdma_req_map(struct rpcrdma_req *req,
 				    struct rpcrdma_ep *ep,
 				    const struct rpcrdma_call_plan *plan)
@@ -448,8 +449,8 @@ static noinline int rpcrdma_req_map(struct rpcrdma_req *req,
 }
 
 /*
- * The Payload stream that goes in Sends, @plan->inline_length octets of room
- * at @to.
+ * Copy the Payload stream that is sent inline to @to, which has space for
+ * @plan->inline_length bytes.
  */
 static __always_inline void
 rpcrdma_requester_copy(const struct rpc_rqst *rqst,
@@ -464,7 +465,7 @@ rpcrdma_requester_copy(const struct rpc_rqst *rqst,
 					 plan->inline_length, to);
 }
 
-/* Header and inline payload into @s. Returns 0 or a negative errno. */
+/* Write header and inline payload to @s. Return 0 or a negative errno. */
 static __always_inline int
 rpcrdma_requester_fill(struct rpcrdma_send *s, struct rpc_rqst *rqst,
 		       const struct rpcrdma_call_plan *plan,
@@ -480,7 +481,7 @@ rpcrdma_requester_fill(struct rpcrdma_send *s, struct rpc_rqst *rqst,
 	return rc;
 }
 
-/* Count a Call about to be sent. */
+/* Update the counters for a Call that has been sent. */
 static __always_inline void
 rpcrdma_req_account(struct rpcrdma_req *req,
 		    const struct rpcrdma_call_plan *plan)
@@ -506,9 +507,9 @@ rpcrdma_req_account(struct rpcrdma_req *req,
 }
 
 /*
- * Encode the Call, @lists NULL for none: one message, or *@stream, what is cut into
- * parts, each of which gets a Send context of its own when it goes. Returns 0 or a
- * negative errno.
+ * Encode the Call: one message, or *@stream for a continued one, each of whose messages
+ * gets a Send context of its own when it is sent. @lists: NULL for none.
+ * Return: 0 or a negative errno.
  */
 static __always_inline int
 rpcrdma_requester_build(struct rpcrdma_send *send, struct rpc_rqst *rqst,
@@ -529,9 +530,9 @@ rpcrdma_requester_build(struct rpcrdma_send *send, struct rpc_rqst *rqst,
 }
 
 /*
- * If the endpoint takes the Call, a Reply may complete the RPC before this
- * returns; the rpc_rqst stays, it is pinned. @send is what it can be sent with.
- * Inlined where the plan is known, so that most of it goes.
+ * Build and send a Call in @send. If the endpoint accepts it, a Reply may complete the
+ * RPC before this returns; the rpc_rqst remains, because it is pinned. Inlined where
+ * the plan is known, so that most of the code is eliminated.
  */
 static __always_inline int rpcrdma_req_post(struct rpcrdma_ep *ep,
 					    struct rpcrdma_req *req,
@@ -569,7 +570,7 @@ out_discard:
 	return rc;
 }
 
-/* A Call that may need chunks, or more than one message */
+/* Send a Call that may need chunks, or more than one message. */
 static noinline int rpcrdma_req_post_planned(struct rpcrdma_ep *ep,
 					     struct rpcrdma_req *req,
 					     struct rpcrdma_send *send)
@@ -587,7 +588,7 @@ static noinline int rpcrdma_req_post_planned(struct rpcrdma_ep *ep,
 	}
 	if (rc)
 		return rc;
-	/* Nothing is mapped for a Call that is not to be sent now. */
+	/* Map nothing for a Call that cannot be sent now. */
 	if (rpcrdma_plan_has_chunks(&plan) &&
 	    unlikely(rpcrdma_sq_somebody_waits(&ep->sq)) &&
 	    !rpcrdma_ep_may_call(ep))
@@ -596,8 +597,8 @@ static noinline int rpcrdma_req_post_planned(struct rpcrdma_ep *ep,
 	if (likely(rc != -ENOMEM || plan.format != RPCRDMA_CONTINUED))
 		return rc;
 	/*
-	 * The copy of a message in parts may need memory that is only freed when
-	 * this Call has been sent. A Read chunk needs none.
+	 * The copy of a continued message may need memory that is only freed after this
+	 * Call has been sent. A Read chunk needs none.
 	 */
 	call.no_parts = true;
 	if (rpcrdma_plan_call(&ep->conn, &call, &plan))
@@ -605,7 +606,7 @@ static noinline int rpcrdma_req_post_planned(struct rpcrdma_ep *ep,
 	return rpcrdma_req_post(ep, req, &plan, send);
 }
 
-/* One attempt. -EAGAIN: write_space() is going to be called. */
+/* Try to send once. On -EAGAIN write_space() will be called. */
 static __always_inline int rpcrdma_requester_try(struct rpcrdma_requester *r,
 						 struct rpcrdma_ep *ep,
 						 struct rpcrdma_req *req)
@@ -627,8 +628,8 @@ static __always_inline int rpcrdma_requester_try(struct rpcrdma_requester *r,
 }
 
 /*
- * What was missing may have come before sunrpc knows that it is waited for: look again
- * when it does.
+ * Retry after sunrpc has registered as a waiter: the missing resource may have become
+ * available before that.
  */
 static noinline int rpcrdma_requester_try_again(struct rpcrdma_requester *r,
 						struct rpcrdma_ep *ep,
@@ -637,10 +638,13 @@ static noinline int rpcrdma_requester_try_again(struct rpcrdma_requester *r,
 	int rc;
 
 	xprt_wait_for_buffer_space(&r->xprt);
-	/* Order that before the look, as write_space() does reversed */
+	/* Order the registration before the retry; write_space() does the reverse. */
 	smp_mb__after_atomic();
 	rc = rpcrdma_requester_try(r, ep, req);
-	/* A connection that is gone has told of that, perhaps too early to be heard. */
+	/*
+	 * A connection that is gone has notified its waiters, possibly before sunrpc
+	 * was registered.
+	 */
 	if (rc == -EAGAIN && !rpcrdma_ep_is_open(ep))
 		rc = -ENOTCONN;
 	if (rc != -EAGAIN)
@@ -656,7 +660,8 @@ static noinline int rpcrdma_requester_try_again(struct rpcrdma_requester *r,
  * @ep: the connection, with a reference
  * @rqst: the encoded Call, pinned
  *
- * Process context, may sleep. For the results see requester.h.
+ * Context: process context, may sleep.
+ * Return: see requester.h.
  */
 int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 			   struct rpc_rqst *rqst)
@@ -676,7 +681,7 @@ int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 	rc = rpcrdma_exchange_begin(&req->x, &ep->conn);
 	if (rc)
 		return rc;
-	/* Left from a connection that is gone */
+	/* Left over from a connection that is gone */
 	rpcrdma_req_release_mrs(req);
 
 	if (unlikely(rqst->rq_rcv_buf.flags & XDRBUF_SPARSE_PAGES)) {
@@ -695,7 +700,10 @@ int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 		req->stats->failed_sends++;
 		pr_warn_ratelimited("rpcrdma: a Call of %u octets to %pISpc cannot be sent (error %d), its RPC fails; a smaller rsize or wsize may help\n",
 				    rqst->rq_snd_buf.len, &ep->remote, rc);
-		/* What is returned would be told to whose task sends it. */
+		/*
+		 * A returned errno would be reported to the task that is sending, which
+		 * need not be the task of this RPC.
+		 */
 		spin_lock(&xprt->queue_lock);
 		rpcrdma_rqst_fail(rqst, rc);
 		spin_unlock(&xprt->queue_lock);

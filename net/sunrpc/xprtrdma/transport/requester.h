@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The Requester: sending the Calls of an rpc_xprt over an endpoint and
- * completing them with what comes back. The client's transport uses it, and
- * for callbacks so does the server's reverse-direction transport.
+ * The Requester: sends the Calls of an rpc_xprt over an endpoint and completes them
+ * with the Replies. It is used by the client's transport and, for callbacks, by the
+ * server's reverse-direction transport.
  *
- * For Calls of an rpc_xprt that uses this xprt_reserve_xprt() and
- * xprt_release_xprt() are the operations: credits are counted in messages by the
- * engine, and what is not sendable now waits for xprt_write_space().
+ * An rpc_xprt that uses it has xprt_reserve_xprt() and xprt_release_xprt() as
+ * operations: the engine counts credits in messages, and a Call that cannot be sent now
+ * waits for xprt_write_space().
  */
 #ifndef RPCRDMA_REQUESTER_H
 #define RPCRDMA_REQUESTER_H
@@ -43,15 +43,15 @@ struct rpcrdma_requester_stats {
 };
 
 /*
- * What every rpc_xprt that uses this begins with, and xprt_alloc() is told to
- * make. The rpc_xprt's max_reqs says how many slots there may be.
+ * The start of each transport that uses this; xprt_alloc() allocates the whole
+ * transport. The rpc_xprt's max_reqs is the maximum number of slots.
  */
 struct rpcrdma_requester {
 	struct rpc_xprt		xprt;
 	struct list_head	reqs;		/* all slots; reserve_lock */
 	struct rpcrdma_req	*free;		/* by next_free; reserve_lock */
 	struct rpcrdma_requester_stats stats;
-	/* What the peer's refusals taught, on any connection */
+	/* Limits learned from the peer's refusals, on any connection */
 	spinlock_t		lessons_lock;
 	struct rpcrdma_lessons	lessons;
 };
@@ -62,14 +62,17 @@ rpcrdma_xprt_requester(struct rpc_xprt *xprt)
 	return container_of(xprt, struct rpcrdma_requester, xprt);
 }
 
-/* Prepare a new one. Sleeps. Returns 0 or -ENOMEM: free it then, too. */
+/*
+ * Initialize a new one. Sleeps. Return 0 or -ENOMEM: call rpcrdma_requester_free() also
+ * after an error.
+ */
 int rpcrdma_requester_init(struct rpcrdma_requester *r);
 /* Free all slots, which no RPC uses, and the rpc_xprt itself. */
 void rpcrdma_requester_free(struct rpcrdma_requester *r);
 
 /*
- * A request slot. Slots live as long as their transport; the embedded rpc_rqst
- * is cleared by sunrpc for each new user.
+ * A request slot. Slots exist as long as their transport; sunrpc clears the embedded
+ * rpc_rqst for each new user.
  */
 struct rpcrdma_req {
 	struct rpc_rqst		rqst;
@@ -77,21 +80,21 @@ struct rpcrdma_req {
 	struct rpcrdma_req	*next_free;
 	struct rpcrdma_requester_stats *stats;
 
-	/* RPC buffers, kept and grown; octets */
+	/* RPC buffers, kept and enlarged; sizes in bytes */
 	void			*send_buf, *recv_buf;
 	size_t			send_size, recv_size;
 
 	/*
-	 * Who claims the answer owns all below until the rpc_rqst is unpinned. Else
-	 * it belongs to who sends or releases.
+	 * The context that claims the Reply owns all members below until the rpc_rqst
+	 * is unpinned. Otherwise the sender or releaser owns them.
 	 */
 	struct rpcrdma_exchange	x;
 
 	struct rpcrdma_ep	*ep;		/* of @mrs, with a reference */
-	struct list_head	mrs;		/* regions the Call exposes */
+	struct list_head	mrs;		/* MRs the Call exposes */
 	struct rpcrdma_inv	inv;
-	struct rpcrdma_recv	*rv;		/* the Reply's, until it is read */
-	/* To be counted when the RPC is complete */
+	struct rpcrdma_recv	*rv;		/* the Reply's, until it is processed */
+	/* Added to the counters when the RPC is complete */
 	u32			copied;		/* bytes of an inline Reply */
 	u8			local_inv;
 	u8			bad_reply;
@@ -109,28 +112,27 @@ int rpcrdma_requester_buf_alloc(struct rpc_task *task);
 void rpcrdma_requester_buf_free(struct rpc_task *task);
 
 /*
- * Send the Call in @rqst. Process context, the caller has the transport's
- * write lock. An @xprt with a bc_xprt is a server's.
+ * Send the Call in @rqst. The caller has the transport's write lock. An @xprt with a
+ * bc_xprt is a server's.
  * @ep: the connection, with a reference.
- *
- * Returns 0: sent; -ENOTCONN: the connection is closing or must be closed,
- * which the caller sees to, and sunrpc sends the Call again after a new one;
- * -EAGAIN: @xprt waits for xprt_write_space(), which must be called from
- * ep->ops->write_space(); -ENOBUFS: try again after a delay; any other
- * errno ends the RPC.
+ * Context: process context.
+ * Return: 0 if it is sent; -ENOTCONN if the connection is closing or must be closed,
+ * which the caller ensures, and sunrpc sends the Call again after a reconnect; -EAGAIN
+ * if @xprt waits for xprt_write_space(), which must be called from
+ * ep->ops->write_space(); -ENOBUFS: retry after a delay; any other errno ends the RPC.
  */
 int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 			   struct rpc_rqst *rqst);
 
 /*
- * Operation wait_for_reply_request() of an rpc_xprt that uses this.
- * @xprt->queue_lock is held.
+ * Operation wait_for_reply_request() of an rpc_xprt that uses this. Caller holds
+ * @xprt->queue_lock.
  */
 void rpcrdma_requester_wait_for_reply(struct rpc_task *task);
 
 /*
- * Upcalls reply() and error() of an endpoint: complete the RPC that @rv is
- * for, have its Call sent again, or drop it. @rv is taken.
+ * Upcalls reply() and error() of an endpoint: complete the RPC that @rv is for, have
+ * its Call sent again, or drop it. Both consume @rv.
  */
 void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 			     struct rpcrdma_recv *rv);
@@ -138,13 +140,13 @@ void rpcrdma_requester_error(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 			     struct rpcrdma_recv *rv);
 
 /*
- * Address strings of an rpc_xprt from xprt->addr; servername is not touched.
- * Returns 0, -EAFNOSUPPORT or -ENOMEM (then nothing is left allocated).
+ * Set the address strings of an rpc_xprt from xprt->addr; servername is not changed.
+ * Return: 0, -EAFNOSUPPORT or -ENOMEM (then nothing is left allocated).
  */
 int rpcrdma_xprt_format_addresses(struct rpc_xprt *xprt);
 void rpcrdma_xprt_free_addresses(struct rpc_xprt *xprt);
 
-/* The "xprt: rdma" line of mountstats. @stats, @ep may be NULL. */
+/* Print the "xprt: rdma" line of mountstats. @stats and @ep may be NULL. */
 void rpcrdma_xprt_print_stats(struct rpc_xprt *xprt, struct seq_file *seq,
 			      const struct rpcrdma_requester_stats *stats,
 			      const struct rpcrdma_ep *ep);

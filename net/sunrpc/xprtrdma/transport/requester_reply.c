@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The Requester: what comes back. The engine says what is to be done with a
- * Reply, and when an RPC may end (struct rpcrdma_step); here it is carried out.
+ * The Requester: processing Replies and ERRORs. The engine decides what to do with a
+ * Reply, and when an RPC may end (struct rpcrdma_step). This file runs these actions.
  *
- * The task of a Call that is refused in a way that leaves another form for it
- * is told to try again, as after a connection that was lost. sunrpc encodes the
- * Call once more, with the same xid: so one that was executed passes for a new
- * one with RPCSEC_GSS, and it waits for window, memory or its end as any does.
+ * If a Call is refused, and can be sent in another form, its task retries it as after a
+ * lost connection. sunrpc encodes the Call once more, with the same xid. With
+ * RPCSEC_GSS, a Call that has been executed is therefore accepted as a new one, and it
+ * waits for window, memory or its timeout like any other.
  */
 
 #include <linux/module.h>
@@ -30,10 +30,11 @@ static struct rpc_rqst *rpcrdma_lookup_and_pin(struct rpc_xprt *xprt, u32 xid)
 }
 
 /*
- * queue_lock held. The task encodes and sends its Call once more when it finds
- * this status: sunrpc must not take it for one that was sent on the connection
- * there is, where some tasks wait for the Reply for ever. It does not drop that
- * connection either, as it would if the task found no status and no Reply.
+ * Have sunrpc send a Call again. The task encodes and sends it once more when it finds
+ * this status: sunrpc must not regard it as sent on the current connection, because
+ * some tasks would wait for the Reply for ever. sunrpc does not drop that connection
+ * either, as it would if the task found no status and no Reply. Caller holds
+ * queue_lock.
  */
 static void rpcrdma_req_resend(struct rpcrdma_req *req)
 {
@@ -44,9 +45,10 @@ static void rpcrdma_req_resend(struct rpcrdma_req *req)
 }
 
 /*
- * Wake a task that sleeps in xprt->pending, with a status, as sunrpc does where it
- * does not export the function. The status of a task that does not sleep is its own:
- * it may be exiting, and report that status. Caller holds queue_lock.
+ * Wake a task that sleeps in xprt->pending, with a status, like the function of sunrpc
+ * that is not exported by all kernels. The status of a task that does not sleep must
+ * not be changed: the task may be exiting, and report that status. Caller holds
+ * queue_lock.
  */
 static void rpcrdma_wake_with_status(struct rpc_xprt *xprt,
 				     struct rpc_task *task, int status)
@@ -62,11 +64,11 @@ static void rpcrdma_wake_with_status(struct rpc_xprt *xprt,
 }
 
 /**
- * rpcrdma_requester_wait_for_reply - put a task to sleep until its Reply comes
- * @task: its Call was sent
+ * rpcrdma_requester_wait_for_reply - put a task to sleep until its Reply arrives
+ * @task: its Call has been sent
  *
- * @task->tk_rqstp->rq_xprt->queue_lock is held. A task whose Call was refused
- * before it could go to sleep, stays awake and sends it again.
+ * A task whose Call was refused before it could go to sleep stays awake and sends the
+ * Call again. Caller holds @task->tk_rqstp->rq_xprt->queue_lock.
  */
 void rpcrdma_requester_wait_for_reply(struct rpc_task *task)
 {
@@ -81,7 +83,7 @@ void rpcrdma_requester_wait_for_reply(struct rpc_task *task)
 	task->tk_status = -EAGAIN;
 }
 
-/* Have a refused Call sent again, which nothing is left of. */
+/* Have a refused Call sent again, of which no MR or Receive is left. */
 static void rpcrdma_req_send_again(struct rpc_xprt *xprt,
 				   struct rpcrdma_req *req)
 {
@@ -89,8 +91,8 @@ static void rpcrdma_req_send_again(struct rpc_xprt *xprt,
 
 	spin_lock(&xprt->queue_lock);
 	/*
-	 * A task that does not sleep is on its way to do so, and whoever sent
-	 * its Call may have words of it yet to write.
+	 * A task that does not sleep is about to do so, and the sender of its Call may
+	 * still have to write to the rpc_rqst.
 	 */
 	rpcrdma_exchange_again(&req->x);
 	rpcrdma_req_resend(req);
@@ -99,7 +101,7 @@ static void rpcrdma_req_send_again(struct rpc_xprt *xprt,
 	spin_unlock(&xprt->queue_lock);
 }
 
-/* Leave the RPC to sunrpc, which sends it again or gives up. */
+/* Unpin the RPC; sunrpc sends it again or gives up. */
 static void rpcrdma_unpin(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
 {
 	spin_lock(&xprt->queue_lock);
@@ -109,11 +111,12 @@ static void rpcrdma_unpin(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
 
 /**
  * rpcrdma_rqst_fail - end an RPC with an errno
- * @rqst: its Call; the transport's queue_lock is held
+ * @rqst: its Call
  * @status: negative errno
  *
- * sunrpc takes a status only from a task that sleeps. This one ends a task before
- * the next thing it does, as a signal would; it is the first that counts.
+ * sunrpc accepts a status only for a task that sleeps. This one ends a task before its
+ * next action, as a signal would. Only the first status counts. Caller holds the
+ * transport's queue_lock.
  */
 void rpcrdma_rqst_fail(struct rpc_rqst *rqst, int status)
 {
@@ -126,9 +129,9 @@ void rpcrdma_rqst_fail(struct rpc_rqst *rqst, int status)
 }
 
 /*
- * The end: @status has the octets of the Reply, or a negative errno. Of a Reply whose result
- * came in a Write chunk, rq_rcv_buf now says where it lies. rq_rcv_buf and its copy
- * rq_private_buf must remain the same.
+ * Complete the RPC: @status is the number of bytes of the Reply, or a negative errno.
+ * If the result arrived in a Write chunk, rq_rcv_buf is adjusted to its position.
+ * rq_rcv_buf and its copy rq_private_buf must remain identical.
  */
 static void rpcrdma_req_complete(struct rpcrdma_req *req, int status)
 {
@@ -161,9 +164,9 @@ static void rpcrdma_req_complete(struct rpcrdma_req *req, int status)
 	spin_unlock(&xprt->queue_lock);
 }
 
-/* ---- Carrying out what the engine says ---- */
+/* ---- Running the engine's actions ---- */
 
-/* The inline payload goes to its place. */
+/* Copy the inline payload to its place. */
 static void rpcrdma_req_place(struct rpcrdma_req *req)
 {
 	const struct rpcrdma_parts *parts = &req->x.parts;
@@ -182,8 +185,9 @@ static void rpcrdma_req_place(struct rpcrdma_req *req)
 }
 
 /*
- * A Reply chunk beside a Write chunk is head and tail memory. What belongs to
- * other parts lies at the start of the tail.
+ * Move the data of a Reply chunk that was provided in addition to a Write chunk: it
+ * consists of head and tail memory. Data that belongs to other parts is at the start of
+ * the tail.
  */
 static noinline void rpcrdma_req_move(struct rpcrdma_req *req)
 {
@@ -199,7 +203,7 @@ static noinline void rpcrdma_req_move(struct rpcrdma_req *req)
 	memmove(tail, tail + parts->pages, parts->tail);
 }
 
-/* Add the Read of @len octets from octet @from of the stream on. */
+/* Add the Read of @len bytes, starting at byte @from of the stream. */
 static int rpcrdma_req_read(struct rpcrdma_req *req, struct rpcrdma_rw *rw,
 			    const struct rpcrdma_lists *lists, u32 from,
 			    u32 offset, u32 len)
@@ -225,7 +229,7 @@ static int rpcrdma_req_reads(struct rpcrdma_req *req, struct rpcrdma_rw *rw,
 	u32 before = parts->head;
 	int rc;
 
-	/* Either there is nothing behind the head, or that is full. */
+	/* Either there is no data after the head, or the head is full. */
 	if (!parts->reduced)
 		before += parts->pages;
 	rc = rpcrdma_req_read(req, rw, lists, 0, 0, before);
@@ -239,7 +243,7 @@ static int rpcrdma_req_reads(struct rpcrdma_req *req, struct rpcrdma_rw *rw,
 static void rpcrdma_req_carry_out(struct rpcrdma_req *req,
 				  struct rpcrdma_ep *ep, struct rpcrdma_step s);
 
-/* What the engine looks at of a Reply that is not in a Receive */
+/* Return the start of a Reply that is not in a Receive, for the engine to check. */
 static const void *rpcrdma_req_first(const struct rpcrdma_req *req)
 {
 	const struct kvec *head = &req->rqst.rq_rcv_buf.head[0];
@@ -247,7 +251,7 @@ static const void *rpcrdma_req_first(const struct rpcrdma_req *req)
 	return head->iov_len < 8 ? NULL : head->iov_base;
 }
 
-/* The Reads of a Reply have ended; the rpc_rqst is still pinned. */
+/* Handle the end of a Reply's Reads; the rpc_rqst is still pinned. */
 static void rpcrdma_requester_pulled(struct rpcrdma_rw *rw, bool ok)
 {
 	enum rpcrdma_pull how = ok ? RPCRDMA_PULL_OK : RPCRDMA_PULL_FAILED;
@@ -259,9 +263,8 @@ static void rpcrdma_requester_pulled(struct rpcrdma_rw *rw, bool ok)
 }
 
 /*
- * Pull a Reply that the Responder provides (DR 4.1.2). The memory is the
- * RPC's: it stays pinned until the Reads have ended, with the connection at
- * the latest.
+ * Pull a Reply that the Responder provides (DR 4.1.2). The memory belongs to the RPC,
+ * which stays pinned until the Reads have ended, with the connection at the latest.
  */
 static noinline void rpcrdma_req_pull(struct rpcrdma_req *req,
 				      struct rpcrdma_ep *ep)
@@ -295,16 +298,19 @@ out:
 	memalloc_nofs_restore(flags);
 }
 
-/* The regions of an answered RPC became invalid, or die with @inv->ep. */
+/*
+ * Handle the end of an invalidation: the MRs of a replied RPC are invalid, or are
+ * destroyed with @inv->ep.
+ */
 void rpcrdma_requester_inv_done(struct rpcrdma_inv *inv, bool ok)
 {
 	struct rpcrdma_req *req = container_of(inv, struct rpcrdma_req, inv);
 	struct rpcrdma_ep *ep = inv->ep;
 	struct rpcrdma_step s;
 
-	/* The slot's reference may be the last but this. */
+	/* The slot's reference may be the last one except this. */
 	rpcrdma_ep_get(ep);
-	/* What the device wrote is the processor's with this. */
+	/* Unmapping makes the data that the device wrote visible to the CPU. */
 	if (ok)
 		rpcrdma_req_put_mrs(req);
 	s = rpcrdma_exchange_invalidated(&req->x, ok, rpcrdma_req_first(req));
@@ -313,8 +319,8 @@ void rpcrdma_requester_inv_done(struct rpcrdma_inv *inv, bool ok)
 }
 
 /*
- * Regions of which the peer has invalidated all are given back at once, which
- * leads to another step; returns whether it did.
+ * Invalidate the exposed MRs. If the peer has invalidated all of them, return them to
+ * the pool immediately, set *@s to the next actions and return true.
  */
 static bool rpcrdma_req_invalidate(struct rpcrdma_req *req,
 				   struct rpcrdma_ep *ep,
@@ -332,8 +338,9 @@ static bool rpcrdma_req_invalidate(struct rpcrdma_req *req,
 }
 
 /*
- * Do what the engine says, in its order. The rpc_rqst is pinned; once the RPC is
- * complete, left or told to be sent again, the slot may be another one's.
+ * Run the actions of the engine, in its order. The rpc_rqst is pinned. Once the RPC is
+ * complete, unpinned or scheduled for another transmission, the slot may belong to
+ * another RPC.
  */
 static void rpcrdma_req_carry_out(struct rpcrdma_req *req,
 				  struct rpcrdma_ep *ep, struct rpcrdma_step s)
@@ -375,7 +382,7 @@ static void rpcrdma_req_carry_out(struct rpcrdma_req *req,
 		 rpcrdma_req_invalidate(req, ep, &s));
 }
 
-/* Not the last thing that is done for its RPC; @rv is taken. */
+/* Process a Reply after which the RPC is not complete yet. Consumes @rv. */
 static noinline void rpcrdma_req_answered(struct rpcrdma_req *req,
 					  struct rpcrdma_ep *ep,
 					  struct rpcrdma_recv *rv, bool bad)
@@ -394,7 +401,7 @@ static noinline void rpcrdma_req_answered(struct rpcrdma_req *req,
 			      rpcrdma_exchange_reply(&req->x, &ep->conn, &a));
 }
 
-/* A Reply that nobody waits for (any more); @rv is taken. */
+/* Drop a Reply for which no RPC waits (any more). Consumes @rv. */
 static noinline void rpcrdma_requester_stray(struct rpcrdma_ep *ep,
 					     struct rpcrdma_recv *rv, bool bad)
 {
@@ -406,14 +413,14 @@ static noinline void rpcrdma_requester_stray(struct rpcrdma_ep *ep,
 }
 
 /**
- * rpcrdma_requester_reply - a Reply arrived
+ * rpcrdma_requester_reply - process a received Reply
  * @xprt: transport whose Call it should be for
- * @ep: the connection it came on
- * @rv: the Receive; taken
+ * @ep: the connection it arrived on
+ * @rv: the Receive; consumed
  *
- * An endpoint's upcall: process context, one at a time. A Reply that nobody
- * waits for is dropped, with a DONE if it was to be pulled; a bad one that
- * somebody does ends the RPC.
+ * A Reply for which no RPC waits is dropped, with a DONE if it was to be pulled. A bad
+ * Reply for which an RPC waits ends that RPC.
+ * Context: an endpoint's upcall: process context, one at a time.
  */
 void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 			     struct rpcrdma_recv *rv)
@@ -438,8 +445,8 @@ void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 	if (likely(claimed != RPCRDMA_CLAIMED_NOT))
 		xprt_pin_rqst(rqst);
 	/*
-	 * To copy what fits into a head takes no longer than to take the lock again. A task
-	 * whose RPC is complete waits for the lock only while that is pinned.
+	 * Copying the data of a head takes no longer than taking the lock again. A task
+	 * whose RPC is complete waits for the lock only while the rpc_rqst is pinned.
 	 */
 	if (likely(claimed == RPCRDMA_CLAIMED_LAST)) {
 		req->stats->recv_copied += octets;
@@ -453,7 +460,7 @@ void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 		rpcrdma_requester_stray(ep, rv, bad);
 		return;
 	}
-	/* The server is there and answers: reconnect without delay. */
+	/* The server is reachable and replies: reconnect without delay. */
 	if (xprt->reestablish_timeout)
 		xprt->reestablish_timeout = 0;
 	if (claimed == RPCRDMA_CLAIMED_LAST)
@@ -463,8 +470,8 @@ void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 }
 
 /*
- * What becomes of the RPC whose Call was refused? Returns 0: it is sent again;
- * or the errno it ends with.
+ * Decide how to continue the RPC of a refused Call.
+ * Return: 0, the Call is sent again; or the errno that ends the RPC.
  */
 static int rpcrdma_req_refused(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
 			       const struct rpcrdma_rx *rx)
@@ -473,7 +480,10 @@ static int rpcrdma_req_refused(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
 	struct rpcrdma_call call;
 
 	rpcrdma_req_call(req, ep, &call);
-	/* For all that follow, and this one if it comes as another RPC */
+	/*
+	 * Learn the limit for all following Calls, and for this one if it is sent as
+	 * another RPC.
+	 */
 	spin_lock(&r->lessons_lock);
 	rpcrdma_lessons_learn(&r->lessons, ktime_get_seconds(), rx, &call,
 			      &req->x.lists);
@@ -483,14 +493,14 @@ static int rpcrdma_req_refused(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
 }
 
 /**
- * rpcrdma_requester_error - a Call was refused
+ * rpcrdma_requester_error - process a refused Call
  * @xprt: transport whose Call it should be
- * @ep: the connection the ERROR came on
- * @rv: the Receive; taken
+ * @ep: the connection the ERROR arrived on
+ * @rv: the Receive; consumed
  *
- * An endpoint's upcall. If the engine knows another form for the Call, it is
- * sent again when its memory is out of the peer's reach. Otherwise the RPC
- * ends with the error's errno.
+ * If the engine knows another form for the Call, it is sent again when the peer cannot
+ * access its memory any more. Otherwise the RPC ends with the error's errno.
+ * Context: an endpoint's upcall.
  */
 void rpcrdma_requester_error(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 			     struct rpcrdma_recv *rv)
