@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Shared by the files of one transport, and by nobody else.
- */
+/* Shared by the files of the transports only. */
 #ifndef RPCRDMA_TRANSPORT_INTERNAL_H
 #define RPCRDMA_TRANSPORT_INTERNAL_H
 
@@ -13,14 +11,17 @@
 
 struct rpcrdma_req;
 
-/* None of the regions is exposed, or they never were. */
+/* Return the MRs to the pool; none of them is exposed (any more). */
 void rpcrdma_req_put_mrs(struct rpcrdma_req *req);
-/* The geometry of its Call, as the engine wants it */
+/* Fill in the geometry of its Call for the engine. */
 void rpcrdma_req_call(const struct rpcrdma_req *req,
 		      const struct rpcrdma_ep *ep, struct rpcrdma_call *call);
-/* End an RPC with @status, a negative errno. The queue_lock is held. */
+/* End an RPC with @status, a negative errno. Caller holds queue_lock. */
 void rpcrdma_rqst_fail(struct rpc_rqst *rqst, int status);
-/* The regions of an answered RPC became invalid, or die with @inv->ep. */
+/*
+ * Handle the end of an invalidation: the MRs of a replied RPC are invalid, or are
+ * destroyed with @inv->ep.
+ */
 void rpcrdma_requester_inv_done(struct rpcrdma_inv *inv, bool ok);
 
 /* ---- The server: server.c, server_call.c, server_reply.c ---- */
@@ -28,27 +29,27 @@ void rpcrdma_requester_inv_done(struct rpcrdma_inv *inv, bool ok);
 struct rpcrdma_svc_listener;
 
 struct rpcrdma_svc_conn {
-	struct svc_xprt		xprt;		/* valid once the service has it */
+	struct svc_xprt		xprt;		/* valid once nfsd has it */
 	struct rpcrdma_ep	*ep;		/* a counted reference */
 	struct work_struct	free_work;
 	/* Under rpcrdma_svc_accept_lock; NULL once accepted */
 	struct rpcrdma_svc_listener *listener;
-	struct list_head	node;		/* empty, too, once it made way */
-	u32			nr_calls;	/* of those that lay here */
-	bool			served;		/* service threads come for messages */
+	struct list_head	node;		/* empty once evicted, too */
+	u32			nr_calls;	/* number of Calls queued so far */
+	bool			served;		/* nfsd threads poll messages */
 
-	spinlock_t		lock;		/* of what follows */
-	struct list_head	calls;		/* received, as they came */
-	struct list_head	pulled;		/* their Reads are through */
-	struct page		**spare;	/* to pull into, or NULL: no room */
-	u32			nr_spare;	/* arg_pages at most */
-	u32			nr_early;	/* pages of Calls ahead of threads */
-	u32			arg_pages;	/* a Call's largest, 0: not known */
-	struct rpcrdma_guest	guest;		/* the engine's: whose it is */
+	spinlock_t		lock;		/* protects the following */
+	struct list_head	calls;		/* in order of arrival */
+	struct list_head	pulled;		/* their Reads have ended */
+	struct page		**spare;	/* pages to pull into, or NULL */
+	u32			nr_spare;	/* at most arg_pages */
+	u32			nr_early;	/* pages of early pulled Calls */
+	u32			arg_pages;	/* maximum for a Call, 0: unknown */
+	struct rpcrdma_guest	guest;		/* the engine's: its owner */
 };
 
 /*
- * What a Call with chunks needs besides its Receive, whose priv it is. A Call
+ * Data of a Call with chunks, in addition to its Receive, whose priv it is. A Call
  * without chunks has none.
  */
 struct rpcrdma_svc_call {
@@ -56,12 +57,12 @@ struct rpcrdma_svc_call {
 	/* Read chunks */
 	struct page		**pages;	/* pulled into */
 	u32			nr_pages;
-	u32			nr_early;	/* of them in conn->nr_early */
-	u32			octets;		/* in these pages */
-	u32			held;		/* octets of them that count */
-	bool			item_only;	/* one item, at its page's start */
-	/* Results that may go in Write chunks, as the service named them */
-	ktime_t			pass;		/* rq_stime then */
+	u32			nr_early;	/* of nr_pages, in conn->nr_early */
+	u32			octets;		/* bytes in these pages */
+	u32			held;		/* bytes charged for them */
+	bool			item_only;	/* one item, page-aligned */
+	/* Results that may be sent in Write chunks, as the service reported them */
+	ktime_t			pass;		/* rq_stime at that time */
 	u32			nr_items;
 	struct rpcrdma_item	items[RPCRDMA_MAX_WRITE_CHUNKS];
 };
@@ -74,14 +75,16 @@ static inline struct rpcrdma_svc_conn *rpcrdma_svc_c(struct svc_xprt *xprt)
 }
 
 /*
- * The connection is of no more use (7.4: a Reply that cannot be sent ends it).
+ * Close a connection that cannot be used any more (7.4: a Reply that cannot be sent
+ * ends it).
  * @reason: static string for the log.
  */
 void rpcrdma_svc_fail(struct rpcrdma_svc_conn *conn, const char *reason);
 
 /*
- * Is there memory for what becomes of one more Call? If not, write_space() will be
- * called. Process context. The second is the same; it asks in the slow path only.
+ * Return true if there is memory for processing one more Call. Otherwise write_space()
+ * will be called. The second function is the fast path of the first.
+ * Context: process context.
  */
 bool rpcrdma_svc_ask_for_room(struct rpcrdma_svc_conn *conn);
 static inline bool rpcrdma_svc_has_room(struct rpcrdma_svc_conn *conn)
@@ -93,16 +96,16 @@ static inline bool rpcrdma_svc_has_room(struct rpcrdma_svc_conn *conn)
 /* server_call.c */
 /* The endpoint's upcall call() */
 void rpcrdma_svc_arrived(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv);
-/* Give back all that a Call holds. Process context. */
+/* Release everything that a Call holds. Process context. */
 void rpcrdma_svc_call_release(struct rpcrdma_recv *rv);
-/* The pages to pull into, when nothing is pulled any more */
+/* Free the pages to pull into, after the last Call has been pulled. */
 void rpcrdma_svc_spare_free(struct rpcrdma_svc_conn *conn);
 /* Operations of a connection's svc_xprt */
 void rpcrdma_svc_secure_port(struct svc_rqst *rqstp);
 int rpcrdma_svc_recvfrom(struct svc_rqst *rqstp);
 void rpcrdma_svc_release_ctxt(struct svc_xprt *xprt, void *ctxt);
 
-/* server_reply.c: operations, too */
+/* server_reply.c: further operations */
 int rpcrdma_svc_result_payload(struct svc_rqst *rqstp,
 			       unsigned int offset, unsigned int length);
 int rpcrdma_svc_sendto(struct svc_rqst *rqstp);

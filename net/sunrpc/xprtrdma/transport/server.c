@@ -2,14 +2,14 @@
 /*
  * Server transport: svc_xprts over endpoints.
  *
- * A listener and a connection are different things with different operations.
- * A connection begins as a plain wrapper around its endpoint; its svc_xprt
- * comes to life only when a service thread accepts it. Until then it belongs
- * to its listener and ends with its endpoint; from then on it is sunrpc's, and
- * ends with the last reference to the svc_xprt.
+ * A listener and a connection are separate objects with different operations. A
+ * connection begins as a wrapper around its endpoint; its svc_xprt is initialized only
+ * when a service thread accepts it. Until then it belongs to its listener and ends with
+ * its endpoint. From then on it belongs to sunrpc, and ends with the last reference to
+ * the svc_xprt.
  *
- * Nothing here needs a service thread to make progress: the memory of
- * listeners and connections is given back by this module's own workqueue.
+ * Nothing here needs a service thread to make progress: this module's own workqueue
+ * frees the memory of listeners and connections.
  */
 
 #include <linux/module.h>
@@ -31,9 +31,9 @@
 #include "xdrbuf.h"
 
 enum {
-	/* Regions that a Reply seldom exceeds: head, page data, tail */
+	/* MRs that a Reply seldom exceeds: head, page data, tail */
 	RPCRDMA_SVC_REPLY_MRS = 3,
-	/* Octets that peers may always hold, if there is no setting */
+	/* Minimum of the bytes that peers may hold, if there is no setting */
 	RPCRDMA_SVC_MIN_MEMORY = 64 << 20,
 };
 
@@ -45,13 +45,13 @@ struct rpcrdma_svc_listener {
 	/* Under rpcrdma_svc_accept_lock */
 	struct rpcrdma_admission admission;
 	struct list_head	opening;	/* properties not exchanged */
-	struct list_head	opened;		/* wait to be accepted */
+	struct list_head	opened;		/* waiting to be accepted */
 };
 
 /*
- * Listeners' lists; taken a few times in a connection's life. What becomes of a
- * connection is decided by the engine's admission, which changes under this lock, and
- * the part of it that is the connection's under the connection's, within it.
+ * Protects the lists of listeners; taken a few times in a connection's life. The
+ * engine's admission decides about connections. Its state changes under this lock, and
+ * its per-connection part under the connection's lock, nested in this one.
  */
 static DEFINE_SPINLOCK(rpcrdma_svc_accept_lock);
 static struct workqueue_struct *rpcrdma_svc_wq;
@@ -68,23 +68,23 @@ static struct svc_xprt_class rpcrdma_svc_class = {
 	.xcl_ident	= XPRT_TRANSPORT_RDMA,
 };
 
-/* What a connection gets, from the administrator's settings as they are now */
+/* Set the parameters of a new connection from the administrator's current settings. */
 static void rpcrdma_svc_params(struct rpcrdma_ep_params *params)
 {
 	u32 calls = READ_ONCE(svcrdma_max_requests);
 	u32 reverse = READ_ONCE(svcrdma_max_bc_requests);
 
 	memset(params, 0, sizeof(*params));
-	/* Calls one way, Replies the other */
+	/* Calls in one direction, Replies in the other */
 	params->window = calls + reverse;
 	params->first_window = RPCRDMA_FIRST_WINDOW;
 	params->reverse = reverse;
 	params->sends = calls + reverse;
 	params->send_size = READ_ONCE(svcrdma_max_req_size);
 	params->recv_size = params->send_size;
-	/* Of arguments */
+	/* Reads of arguments */
 	params->reads = calls;
-	/* A callback: an argument or its stream, a result, the Reply */
+	/* For each callback: an argument or its stream, a result, the Reply */
 	params->max_mrs = max_t(u32, RPCRDMA_MAX_SEGS, 4 * reverse);
 	params->ord = READ_ONCE(svcrdma_ord);
 	params->reassembly = READ_ONCE(rpcrdma_max_reassembly);
@@ -97,7 +97,10 @@ static void rpcrdma_svc_params(struct rpcrdma_ep_params *params)
 				  &params->version_low, &params->version_high);
 }
 
-/* Octets that all connections together may hold; by default a quarter */
+/*
+ * Return the maximum number of bytes that all connections together may hold. The
+ * default is a quarter of the memory.
+ */
 static u64 rpcrdma_svc_memory_limit(void)
 {
 	u64 mib = READ_ONCE(svcrdma_max_memory);
@@ -114,20 +117,16 @@ static struct rpcrdma_svc_listener *rpcrdma_svc_l(struct svc_xprt *xprt)
 }
 
 /**
- * rpcrdma_server_ep - the endpoint under a connection
+ * rpcrdma_server_ep - return the endpoint of a connection
  * @xprt: an accepted connection of the "rdma" class
  *
- * No reference is taken: it lives as long as @xprt does. Any context.
+ * Takes no reference: the endpoint lives as long as @xprt does. Any context.
  */
 struct rpcrdma_ep *rpcrdma_server_ep(struct svc_xprt *xprt)
 {
 	return rpcrdma_svc_c(xprt)->ep;
 }
 
-/*
- * The connection is of no more use (7.4: a Reply that cannot be sent ends it).
- * @reason: static string for the log.
- */
 void rpcrdma_svc_fail(struct rpcrdma_svc_conn *conn, const char *reason)
 {
 	rpcrdma_ep_close(conn->ep, reason);
@@ -136,8 +135,8 @@ void rpcrdma_svc_fail(struct rpcrdma_svc_conn *conn, const char *reason)
 /* ---- The endpoint's upcalls ---- */
 
 /*
- * The svc_xprt with a reference, or NULL: not accepted yet, or its last
- * reference is gone.
+ * Return the svc_xprt with a reference; or NULL if it has not been accepted yet, or its
+ * last reference is gone.
  */
 static struct svc_xprt *rpcrdma_svc_conn_get(struct rpcrdma_svc_conn *conn)
 {
@@ -152,8 +151,8 @@ static struct svc_xprt *rpcrdma_svc_conn_get(struct rpcrdma_svc_conn *conn)
 }
 
 /*
- * A service thread comes, which XPT_DATA brings even where there is no room for a
- * Reply: what has arrived may be what makes room.
+ * Wake a service thread. XPT_DATA does so even if there is no space for a Reply,
+ * because the messages that have arrived may provide it.
  */
 static bool rpcrdma_svc_messages(struct rpcrdma_ep *ep)
 {
@@ -167,7 +166,7 @@ static bool rpcrdma_svc_messages(struct rpcrdma_ep *ep)
 	return true;
 }
 
-/* A Reply to, or a refusal of, a Call of the reverse direction */
+/* Handle a Reply to a Call of the reverse direction, or, below, its refusal. */
 static void rpcrdma_svc_reply(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 {
 	struct svc_xprt *xprt = rpcrdma_svc_conn_get(ep->priv);
@@ -200,7 +199,7 @@ static void rpcrdma_svc_write_space(struct rpcrdma_ep *ep)
 	xprt = rpcrdma_svc_conn_get(conn);
 	if (xprt) {
 		rpcrdma_server_bc_write_space(xprt);
-		/* Some of these may have waited for memory. */
+		/* Some of the queued Calls may have waited for memory. */
 		spin_lock(&conn->lock);
 		if (!list_empty(&conn->calls))
 			set_bit(XPT_DATA, &xprt->xpt_flags);
@@ -210,7 +209,7 @@ static void rpcrdma_svc_write_space(struct rpcrdma_ep *ep)
 	}
 }
 
-/* Properties are exchanged: there is something to accept. */
+/* Properties are exchanged: queue the connection for accept. */
 static void rpcrdma_svc_opened(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_svc_conn *conn = ep->priv;
@@ -218,7 +217,10 @@ static void rpcrdma_svc_opened(struct rpcrdma_ep *ep)
 	u32 todo;
 
 	spin_lock(&rpcrdma_svc_accept_lock);
-	/* It was not taken yet, nor is it closed: it has its listener. */
+	/*
+	 * The connection has not been accepted or closed yet, so it still has its
+	 * listener.
+	 */
 	l = conn->listener;
 	spin_lock(&conn->lock);
 	todo = rpcrdma_admission_opened(&l->admission, &conn->guest);
@@ -231,7 +233,7 @@ static void rpcrdma_svc_opened(struct rpcrdma_ep *ep)
 	spin_unlock(&rpcrdma_svc_accept_lock);
 }
 
-/* Free a connection that is closed and that nobody knows. */
+/* Free a connection that is closed and that sunrpc does not know. */
 static void rpcrdma_svc_conn_free(struct rpcrdma_svc_conn *conn)
 {
 	struct rpcrdma_recv *rv, *next;
@@ -246,12 +248,12 @@ static void rpcrdma_svc_conn_free(struct rpcrdma_svc_conn *conn)
 	kfree(conn);
 }
 
-/* It has no listener any more, who may have been waiting for that. */
+/* Detach a connection from its listener, which may be waiting for the last one. */
 static void rpcrdma_svc_leave_listener(struct rpcrdma_svc_conn *conn, u32 todo)
 {
 	lockdep_assert_held(&rpcrdma_svc_accept_lock);
 	list_del_init(&conn->node);
-	/* Under the lock, as the listener may be freed right after it. */
+	/* Wake under the lock, because the listener may be freed right after it. */
 	if (todo & RPCRDMA_GUEST_LAST)
 		wake_up_all(&conn->listener->wait);
 	conn->listener = NULL;
@@ -300,8 +302,9 @@ static const struct rpcrdma_ep_ops rpcrdma_svc_ep_ops = {
 /* ---- Connections ---- */
 
 /*
- * @conn, which has been opening for longest, makes way for another one; accept lock
- * held. Its memory, which goes with the teardown, is promised to that.
+ * Evict @conn, which has been opening for longest, in favour of another one. Its
+ * memory, which is freed by the teardown, is reserved for that one. Caller holds the
+ * accept lock.
  */
 static void rpcrdma_svc_displace(struct rpcrdma_svc_listener *l,
 				 struct rpcrdma_svc_conn *conn)
@@ -311,13 +314,15 @@ static void rpcrdma_svc_displace(struct rpcrdma_svc_listener *l,
 	rpcrdma_admission_leave(&l->admission, &conn->guest);
 	spin_unlock(&conn->lock);
 	list_del_init(&conn->node);
-	/* It is freed in closed(), which waits for the lock. */
+	/* closed(), which waits for the lock, frees it. */
 	rpcrdma_ep_part(conn->ep);
 	rpcrdma_ep_close(conn->ep,
 			 "it did not finish opening, and others want to open");
 }
 
-/* Is @conn let in? If it is, it is opening. */
+/*
+ * Decide whether @conn is admitted. If it is, it is added to the opening connections.
+ */
 static enum rpcrdma_admit rpcrdma_svc_admit(struct rpcrdma_svc_listener *l,
 					    struct rpcrdma_svc_conn *conn,
 					    u64 limit)
@@ -350,8 +355,8 @@ static enum rpcrdma_admit rpcrdma_svc_admit(struct rpcrdma_svc_listener *l,
 }
 
 /*
- * A peer connects. Called by the connection manager's thread; the svc_xprt is
- * made when the connection is open and accepted.
+ * Handle a connect request. Called by the connection manager's thread; the svc_xprt is
+ * initialized when the connection is open and accepted.
  */
 static int rpcrdma_svc_incoming(void *priv, struct rpcrdma_ep *ep)
 {
@@ -392,7 +397,7 @@ static int rpcrdma_svc_incoming(void *priv, struct rpcrdma_ep *ep)
 	return -ECONNREFUSED;
 }
 
-/* Make the svc_xprt of a connection that was taken from its listener. */
+/* Initialize the svc_xprt of a connection that has left its listener. */
 static struct svc_xprt *rpcrdma_svc_publish(struct rpcrdma_svc_conn *conn,
 					    struct svc_xprt *listener)
 {
@@ -400,25 +405,27 @@ static struct svc_xprt *rpcrdma_svc_publish(struct rpcrdma_svc_conn *conn,
 	struct sockaddr *sa;
 	u32 todo;
 
-	/* Leaves XPT_BUSY set: until sunrpc has it, flags only add up. */
+	/*
+	 * Leaves XPT_BUSY set: until sunrpc owns the svc_xprt, flags only accumulate.
+	 */
 	svc_xprt_init(listener->xpt_net, &rpcrdma_svc_class, xprt,
 		      listener->xpt_server);
 	xprt->xpt_ops = &rpcrdma_svc_conn_ops;
-	/* Credits are congestion control enough for NFSv4 (RFC 7530 3.1). */
+	/* Credits are sufficient congestion control for NFSv4 (RFC 7530 3.1). */
 	set_bit(XPT_CONG_CTRL, &xprt->xpt_flags);
 
 	sa = (struct sockaddr *)&conn->ep->remote;
 	svc_xprt_set_remote(xprt, sa, svc_addr_len(sa));
 	/*
-	 * The client's port differs from connection to connection, but is in
-	 * the key of nfsd's reply cache.
+	 * The client's port differs from connection to connection, but is part of the
+	 * key of nfsd's reply cache.
 	 */
 	rpc_set_port((struct sockaddr *)&xprt->xpt_remote, 0);
 	sa = (struct sockaddr *)&conn->ep->local;
 	svc_xprt_set_local(xprt, sa, svc_addr_len(sa));
 
 	spin_lock(&conn->lock);
-	/* Upcalls may come when the service is no more: note it here. */
+	/* Upcalls may run after the end of the service, so copy the limit. */
 	WRITE_ONCE(conn->arg_pages,
 		   listener->xpt_server->sv_max_mesg >> PAGE_SHIFT);
 	todo = rpcrdma_guest_served(&conn->guest, !list_empty(&conn->calls));
@@ -433,11 +440,11 @@ static struct svc_xprt *rpcrdma_svc_publish(struct rpcrdma_svc_conn *conn,
 }
 
 /**
- * rpcrdma_svc_accept - take the next open connection
+ * rpcrdma_svc_accept - accept the next open connection
  * @xprt: listener
  *
- * A service thread, holding the listener's XPT_BUSY. Returns a new svc_xprt
- * with XPT_BUSY set, or NULL when there is none.
+ * Context: service thread that holds the listener's XPT_BUSY.
+ * Return: a new svc_xprt with XPT_BUSY set, or NULL if there is none.
  */
 static struct svc_xprt *rpcrdma_svc_accept(struct svc_xprt *xprt)
 {
@@ -462,7 +469,7 @@ static struct svc_xprt *rpcrdma_svc_accept(struct svc_xprt *xprt)
 
 bool rpcrdma_svc_ask_for_room(struct rpcrdma_svc_conn *conn)
 {
-	/* What the Calls at work may yet become, and this one */
+	/* Replies of the Calls being processed, at most, and of this one */
 	u64 octets = ((u64)READ_ONCE(conn->arg_pages) << PAGE_SHIFT) +
 		     atomic_read(&conn->xprt.xpt_reserved);
 
@@ -470,29 +477,31 @@ bool rpcrdma_svc_ask_for_room(struct rpcrdma_svc_conn *conn)
 }
 
 /*
- * Is a service thread wanted, to take a Call from this connection or what else has
- * arrived? Called for every wake-up.
+ * Return true if a service thread is needed, to receive a Call from this connection or
+ * to process other messages. Called for every wakeup.
  */
 static int rpcrdma_svc_has_wspace(struct svc_xprt *xprt)
 {
 	struct rpcrdma_svc_conn *conn = rpcrdma_svc_c(xprt);
 	struct rpcrdma_ep *ep = conn->ep;
 
-	/* Deferred ones have what they need, and others may wait for it. */
+	/*
+	 * Deferred Calls have the resources they need, and others may wait for these.
+	 */
 	if (test_bit(XPT_DEFERRED, &xprt->xpt_flags))
 		return 1;
-	/* Whoever asks in a softirq has a message, and may not take locks. */
+	/* A caller in softirq context has a message, and may not take these locks. */
 	if (!in_task() || unlikely(rpcrdma_ep_has_messages(ep)))
 		return 1;
 	return likely(rpcrdma_ep_may_reply(ep)) && rpcrdma_svc_has_room(conn);
 }
 
-/* The local address goes away: xpo_detach, which follows, is quick enough. */
+/* The local address is being removed: xpo_detach, which follows, is fast enough. */
 static void rpcrdma_svc_kill_temp_xprt(struct svc_xprt *xprt)
 {
 }
 
-/* No more service for a connection. XPT_BUSY is held for good. */
+/* End the service of a connection. XPT_BUSY stays set for ever. */
 static void rpcrdma_svc_conn_detach(struct svc_xprt *xprt)
 {
 	rpcrdma_ep_close(rpcrdma_svc_c(xprt)->ep, NULL);
@@ -504,20 +513,23 @@ static void rpcrdma_svc_conn_free_work(struct work_struct *work)
 		container_of(work, struct rpcrdma_svc_conn, free_work);
 
 	rpcrdma_ep_close(conn->ep, NULL);
-	/* No upcall after that, and no Read or Write of ours. */
+	/* After this there is no upcall, and no Read or Write of this module. */
 	rpcrdma_ep_wait_closed(conn->ep);
 	rpcrdma_svc_conn_free(conn);
 }
 
 /*
- * The last reference is gone. sunrpc drops a module reference next; the
- * workqueue is waited for when the module goes.
+ * Free a connection without references. sunrpc drops a module reference next; the
+ * module's exit waits for the workqueue.
  */
 static void rpcrdma_svc_conn_last_put(struct svc_xprt *xprt)
 {
 	struct rpcrdma_svc_conn *conn = rpcrdma_svc_c(xprt);
 
-	/* Not before: without a svc_xprt, closed() frees it. */
+	/*
+	 * Not initialized earlier, because without a svc_xprt, closed() frees the
+	 * connection.
+	 */
 	INIT_WORK(&conn->free_work, rpcrdma_svc_conn_free_work);
 	queue_work(rpcrdma_svc_wq, &conn->free_work);
 }
@@ -537,7 +549,7 @@ static const struct svc_xprt_ops rpcrdma_svc_conn_ops = {
 /* ---- Listeners ---- */
 
 /*
- * Let nobody in any more, and show those out whom nobody will accept. They
+ * Admit no more connections, and close those that will not be accepted any more. They
  * leave the lists in closed(), which waits for the lock.
  */
 static void rpcrdma_svc_listener_stop(struct rpcrdma_svc_listener *l)
@@ -577,10 +589,11 @@ static void rpcrdma_svc_listener_free_work(struct work_struct *work)
  * @serv: service that the connections are for
  * @net: network namespace
  * @sa: address; port 0 for any
- * @salen: its octets
- * @flags: none matter here
+ * @salen: its length in bytes
+ * @flags: unused
  *
- * Returns the listener's svc_xprt or an ERR_PTR. Sleeps.
+ * Sleeps.
+ * Return: the listener's svc_xprt or an ERR_PTR.
  */
 static struct svc_xprt *rpcrdma_svc_create(struct svc_serv *serv,
 					   struct net *net, struct sockaddr *sa,
@@ -610,8 +623,8 @@ static struct svc_xprt *rpcrdma_svc_create(struct svc_serv *serv,
 		int rc = PTR_ERR(l->listener);
 
 		/*
-		 * Not published, so no svc_xprt_put(). A peer may have come
-		 * in at one device before another one failed.
+		 * Not published, so svc_xprt_put() is not used. A peer may have
+		 * connected at one device before another one failed.
 		 */
 		put_net_track(l->xprt.xpt_net, &l->xprt.ns_tracker);
 		rpcrdma_svc_listener_stop(l);
@@ -628,7 +641,7 @@ static int rpcrdma_svc_listener_has_wspace(struct svc_xprt *xprt)
 	return 1;
 }
 
-/* Stop listening, at once: a new listener may want the port. Sleeps. */
+/* Stop listening immediately, because a new listener may need the port. Sleeps. */
 static void rpcrdma_svc_listener_detach(struct svc_xprt *xprt)
 {
 	struct rpcrdma_svc_listener *l = rpcrdma_svc_l(xprt);
@@ -657,7 +670,8 @@ static const struct svc_xprt_ops rpcrdma_svc_listener_ops = {
 /**
  * rpcrdma_server_init - module start
  *
- * After rpcrdma_ep_init() and the settings. Returns 0 or a negative errno.
+ * Called after rpcrdma_ep_init() and the settings.
+ * Return: 0 or a negative errno.
  */
 int rpcrdma_server_init(void)
 {
@@ -689,13 +703,14 @@ out_cache:
 /**
  * rpcrdma_server_exit - module end
  *
- * Before rpcrdma_ep_exit(). Waits until what is being freed is free. Sleeps.
+ * Called before rpcrdma_ep_exit(). Waits until all listeners and connections are freed.
+ * Sleeps.
  */
 void rpcrdma_server_exit(void)
 {
 	svc_unreg_xprt_class(&rpcrdma_svc_class);
 	rpcrdma_server_bc_exit();
-	/* Runs what is queued; nothing is queued any more. */
+	/* Runs the queued work; no more is queued. */
 	destroy_workqueue(rpcrdma_svc_wq);
 	kmem_cache_destroy(rpcrdma_svc_call_cache);
 }

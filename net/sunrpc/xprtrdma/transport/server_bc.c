@@ -2,15 +2,15 @@
 /*
  * The reverse direction at the server.
  *
- * Who refers to whom: the svc_xprt has a reference to the rpc_xprt
- * (xpt_bc_xprt) and drops it when it is freed itself. The rpc_xprt has none to
- * the svc_xprt (bc_xprt): the service that makes an RPC client over it keeps
- * the svc_xprt for as long. The rpc_xprt may outlive both by a little, hence a
- * module reference of its own.
+ * References: the svc_xprt has a reference to the rpc_xprt (xpt_bc_xprt) and drops it
+ * when it is freed itself. The rpc_xprt has none to the svc_xprt (bc_xprt): the service
+ * that creates an RPC client over it keeps the svc_xprt for as long. The rpc_xprt may
+ * outlive both for a short time, and therefore has a module reference of its own.
  *
- * sunrpc goes on with an rpc_xprt that is made, and destroys it, whatever its count,
- * when that fails. Until its first RPC, or the end of the connection, the rpc_xprt
- * therefore holds a reference to the svc_xprt, so that it can be withdrawn from there.
+ * After creating an rpc_xprt, sunrpc continues its setup; if that fails, it destroys
+ * the rpc_xprt regardless of its reference count. Until its first RPC, or the end of
+ * the connection, the rpc_xprt therefore holds a reference to the svc_xprt, so that its
+ * destruction can clear xpt_bc_xprt.
  */
 
 #include <linux/module.h>
@@ -35,7 +35,7 @@ static const struct rpc_timeout rpcrdma_bc_timeout = {
 
 struct rpcrdma_bc {
 	struct rpcrdma_requester requester;	/* first */
-	/* With a reference until sunrpc has made the rpc_xprt, then NULL */
+	/* With a reference until sunrpc has finished the rpc_xprt, then NULL */
 	struct svc_xprt		*making;
 	struct work_struct	destroy_work;
 };
@@ -46,7 +46,7 @@ static struct rpcrdma_bc *rpcrdma_xprt_bc(struct rpc_xprt *xprt)
 }
 
 /*
- * Return the rpc_xprt over @sxprt, or NULL. Once it has sent a Call it stays, as long
+ * Return the rpc_xprt over @sxprt, or NULL. Once it has sent a Call it exists as long
  * as @sxprt has references. Before that no message is for it, and it may be freed.
  */
 static struct rpc_xprt *rpcrdma_bc_xprt(struct svc_xprt *sxprt)
@@ -62,7 +62,10 @@ static struct rpc_xprt *rpcrdma_bc_xprt(struct svc_xprt *sxprt)
 	return xprt;
 }
 
-/* sunrpc has made @xprt, or nothing can be sent over it any more. */
+/*
+ * Drop the reference of a new rpc_xprt: sunrpc has finished it, or nothing can be sent
+ * over it any more.
+ */
 static void rpcrdma_bc_made(struct rpc_xprt *xprt)
 {
 	struct rpcrdma_bc *bc = rpcrdma_xprt_bc(xprt);
@@ -71,15 +74,15 @@ static void rpcrdma_bc_made(struct rpc_xprt *xprt)
 	if (likely(!READ_ONCE(bc->making)))
 		return;
 	sxprt = xchg(&bc->making, NULL);
-	/* Not the last one: the caller of either operation has its own. */
+	/* Not the last reference: the caller of either operation has its own. */
 	if (sxprt)
 		svc_xprt_put(sxprt);
 }
 
 /**
- * rpcrdma_server_bc_reply - a Reply to a Call of this server arrived
+ * rpcrdma_server_bc_reply - process a Reply to a Call of this server
  * @sxprt: connection
- * @rv: Reply, good or bad; taken
+ * @rv: Reply, good or bad; consumed
  */
 void rpcrdma_server_bc_reply(struct svc_xprt *sxprt, struct rpcrdma_recv *rv)
 {
@@ -92,9 +95,9 @@ void rpcrdma_server_bc_reply(struct svc_xprt *sxprt, struct rpcrdma_recv *rv)
 }
 
 /**
- * rpcrdma_server_bc_error - the client refused a Call of this server
+ * rpcrdma_server_bc_error - process the refusal of a Call of this server
  * @sxprt: connection
- * @rv: ERROR; taken
+ * @rv: ERROR; consumed
  */
 void rpcrdma_server_bc_error(struct svc_xprt *sxprt, struct rpcrdma_recv *rv)
 {
@@ -107,7 +110,7 @@ void rpcrdma_server_bc_error(struct svc_xprt *sxprt, struct rpcrdma_recv *rv)
 }
 
 /**
- * rpcrdma_server_bc_write_space - Calls that had to wait may be tried again
+ * rpcrdma_server_bc_write_space - notify waiting Calls that they may be retried
  * @sxprt: connection
  */
 void rpcrdma_server_bc_write_space(struct svc_xprt *sxprt)
@@ -119,8 +122,8 @@ void rpcrdma_server_bc_write_space(struct svc_xprt *sxprt)
 }
 
 /*
- * Send a callback, in as many messages as the client takes at its level; what
- * it does not take, fails. The caller has the rpc_xprt's write lock; may sleep.
+ * Send a callback, in as many messages as the client accepts at its level; a callback
+ * that it does not accept fails. The caller has the rpc_xprt's write lock; may sleep.
  */
 static int rpcrdma_bc_send_request(struct rpc_rqst *rqst)
 {
@@ -168,8 +171,9 @@ static void rpcrdma_bc_destroy_worker(struct work_struct *work)
 	struct svc_xprt *sxprt = bc->making;
 
 	/*
-	 * sunrpc could not make it: otherwise the svc_xprt, which drops the last
-	 * reference, would still have this one. @making stays for rpcrdma_bc_xprt().
+	 * sunrpc could not finish it: otherwise the svc_xprt, which drops the last
+	 * reference, would still have this one. @making stays set for
+	 * rpcrdma_bc_xprt().
 	 */
 	if (sxprt) {
 		cmpxchg(&sxprt->xpt_bc_xprt, xprt, NULL);
@@ -227,14 +231,14 @@ static const struct rpc_xprt_ops rpcrdma_bc_ops = {
 };
 
 /**
- * rpcrdma_bc_setup - make the rpc_xprt over a client's connection
- * @args: args->bc_xprt is the connection, a reference held by the caller
+ * rpcrdma_bc_setup - create the rpc_xprt over a client's connection
+ * @args: args->bc_xprt is the connection; the caller holds a reference
  *
- * sunrpc looks for an rpc_xprt over the connection before it calls this, but without
- * a lock: two services may both find none. The second gets -EAGAIN, and finds the
- * first one's when it tries again. With two rpc_xprts, Calls of one connection would
- * be made at the same time.
- * Returns the rpc_xprt or an ERR_PTR. Sleeps.
+ * sunrpc looks for an rpc_xprt over the connection before it calls this, but without a
+ * lock: two services may both find none. The second gets -EAGAIN, and finds the first
+ * one's when it retries. With two rpc_xprts, Calls of one connection would be built at
+ * the same time. Sleeps.
+ * Return: the rpc_xprt or an ERR_PTR.
  */
 static struct rpc_xprt *rpcrdma_bc_setup(struct xprt_create *args)
 {
@@ -269,7 +273,7 @@ static struct rpc_xprt *rpcrdma_bc_setup(struct xprt_create *args)
 	ep = rpcrdma_server_ep(sxprt);
 	xprt->max_payload = rpcrdma_conn_limits(&ep->conn).send_inline;
 	xprt->resvport = 0;
-	/* The client bound and connected it, and keeps it. */
+	/* The client has bound and connected it, and maintains it. */
 	xprt->bind_timeout = 0;
 	xprt->reestablish_timeout = 0;
 	xprt->idle_timeout = 0;
@@ -283,7 +287,7 @@ static struct rpc_xprt *rpcrdma_bc_setup(struct xprt_create *args)
 	if (!try_module_get(THIS_MODULE))
 		goto out_addresses;
 
-	/* One reference is the caller's, one the svc_xprt's. */
+	/* One reference for the caller, one for the svc_xprt */
 	xprt_get(xprt);
 	xprt->bc_xprt = sxprt;
 	svc_xprt_get(sxprt);
@@ -292,7 +296,7 @@ static struct rpc_xprt *rpcrdma_bc_setup(struct xprt_create *args)
 	rc = -EAGAIN;
 	if (cmpxchg(&sxprt->xpt_bc_xprt, NULL, xprt))
 		goto out_taken;
-	/* The end of the connection may have looked for it before. */
+	/* The end of the connection may have looked for it too early. */
 	if (test_bit(XPT_DEAD, &sxprt->xpt_flags))
 		rpcrdma_bc_made(xprt);
 	return xprt;
@@ -313,7 +317,7 @@ static struct xprt_class rpcrdma_bc_class = {
 	.owner		= THIS_MODULE,
 	.ident		= XPRT_TRANSPORT_BC_RDMA,
 	.setup		= rpcrdma_bc_setup,
-	/* The lookup by netid walks up to an empty one. */
+	/* The lookup by netid stops at an empty one. */
 	.netid		= { "" },
 };
 

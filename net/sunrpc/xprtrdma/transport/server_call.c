@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Server transport: Calls, from their arrival until a service has them.
+ * Server transport: Calls, from their arrival until a service receives them.
  *
- * A Call whose argument is in Read chunks is pulled first: ahead of the service
- * threads where the connection may have more pages for that, or else into the
- * pages of the thread that takes it.
+ * A Call with its argument in Read chunks is pulled first: ahead of the service threads
+ * if the quota of the connection has pages for that, or otherwise into the pages of the
+ * thread that receives it.
  */
 
 #include <linux/module.h>
@@ -22,17 +22,19 @@
 #include "xdrbuf.h"
 
 enum {
-	/* Largest Calls that a connection pulls ahead of its service threads */
+	/*
+	 * Number of largest Calls that a connection pulls ahead of its service threads
+	 */
 	RPCRDMA_SVC_EARLY = 8,
 	/*
-	 * Octets that sunrpc reads from rq_arg.head without looking anywhere
-	 * else: an RPC Call up to the length of its credential, the same of
-	 * its verifier (RFC 5531).
+	 * Bytes that sunrpc reads from rq_arg.head without checking other parts: an RPC
+	 * Call up to the length of its credential, and the same of its verifier (RFC
+	 * 5531).
 	 */
 	RPCRDMA_SVC_MIN_HEAD = 40,
 };
 
-/* The pages of @call are none of the peer's any more. */
+/* Uncharge the pages of @call: they are not held for the peer any more. */
 static void rpcrdma_svc_call_give(struct rpcrdma_svc_call *call)
 {
 	u32 held = call->held;
@@ -41,7 +43,7 @@ static void rpcrdma_svc_call_give(struct rpcrdma_svc_call *call)
 	rpcrdma_ep_give(call->conn->ep, RPCRDMA_MEMORY_CALLS, held);
 }
 
-/* Forget what was to be pulled for a Call, and its pages. */
+/* Free the pull state of a Call, and its pages. */
 static void rpcrdma_svc_call_free(struct rpcrdma_recv *rv)
 {
 	struct rpcrdma_svc_call *call = rv->priv;
@@ -61,7 +63,6 @@ static void rpcrdma_svc_call_free(struct rpcrdma_recv *rv)
 	kmem_cache_free(rpcrdma_svc_call_cache, call);
 }
 
-/* Give back all that a Call holds. Process context. */
 void rpcrdma_svc_call_release(struct rpcrdma_recv *rv)
 {
 	rpcrdma_svc_call_free(rv);
@@ -71,7 +72,7 @@ void rpcrdma_svc_call_release(struct rpcrdma_recv *rv)
 	rpcrdma_recv_put(rv);
 }
 
-/* Refuse a Call that no service has seen, and forget it. */
+/* Refuse a Call that no service has received, and release it. */
 static void rpcrdma_svc_refuse(struct rpcrdma_svc_conn *conn,
 			       struct rpcrdma_recv *rv,
 			       enum rpcrdma_refusal refusal)
@@ -81,14 +82,14 @@ static void rpcrdma_svc_refuse(struct rpcrdma_svc_conn *conn,
 	pr_warn_ratelimited("svcrdma: Call %08x from %pISpc refused (%s): %s\n",
 			    xid, &conn->ep->remote,
 			    rpcrdma_error_name(code), rpcrdma_refusal_text(refusal));
-	/* To the peer an ERROR may mean that there is a Receive again. */
+	/* To the peer, an ERROR may mean that a Receive is available again. */
 	rpcrdma_svc_call_release(rv);
 	rpcrdma_ep_refuse(conn->ep, xid, refusal);
 }
 
 /*
- * The service cannot get a Call because of @rc: refuse it or, with @reason for the log,
- * close the connection, as the engine says, and forget the Call.
+ * Handle the failure @rc to pass a Call to the service. As the engine decides, refuse
+ * the Call or close the connection, with @reason for the log. Release the Call.
  */
 static void rpcrdma_svc_call_failed(struct rpcrdma_svc_conn *conn,
 				    struct rpcrdma_recv *rv, int rc,
@@ -106,9 +107,9 @@ static void rpcrdma_svc_call_failed(struct rpcrdma_svc_conn *conn,
 }
 
 /*
- * The common Call with a Read chunk: one item in an inline message. The pages
- * take the item alone and the Receive keeps the rest, if that can be read
- * where it lies.
+ * Return the item of the most common Call with a Read chunk: one item in an inline
+ * message. The pages receive only the item and the Receive keeps the rest, if that can
+ * be read in place. Return NULL for other Calls.
  */
 static const struct rpcrdma_chunk *
 rpcrdma_svc_only_item(const struct rpcrdma_recv *rv)
@@ -117,7 +118,7 @@ rpcrdma_svc_only_item(const struct rpcrdma_recv *rv)
 	       rpcrdma_call_only_item(&rv->rx, RPCRDMA_SVC_MIN_HEAD);
 }
 
-/* The Reads of a Call have ended. Process context, not a service thread. */
+/* Handle the end of a Call's Reads. Process context, not a service thread. */
 static void rpcrdma_svc_pulled(struct rpcrdma_rw *rw, bool ok)
 {
 	struct rpcrdma_recv *rv = rw->priv;
@@ -125,7 +126,7 @@ static void rpcrdma_svc_pulled(struct rpcrdma_rw *rw, bool ok)
 	struct rpcrdma_svc_conn *conn = call->conn;
 
 	if (!ok) {
-		/* The queue pair does not survive this; the peer resends. */
+		/* The queue pair does not survive this; the peer retransmits. */
 		rpcrdma_ep_close(conn->ep, "an RDMA Read of a Call's data failed");
 		rpcrdma_svc_call_release(rv);
 		return;
@@ -139,7 +140,7 @@ static void rpcrdma_svc_pulled(struct rpcrdma_rw *rw, bool ok)
 	svc_xprt_enqueue(&conn->xprt);
 }
 
-/* A service thread: see that there is room for spare pages, if possible. */
+/* Allocate the array of spare pages, if possible. Called by a service thread. */
 static void rpcrdma_svc_spare_alloc(struct rpcrdma_svc_conn *conn)
 {
 	struct page **spare;
@@ -155,10 +156,11 @@ static void rpcrdma_svc_spare_alloc(struct rpcrdma_svc_conn *conn)
 }
 
 /*
- * Pulling for a Call takes pages, and handing it to a service thread sets as
- * many pages of that thread free. They go round: up to one largest Call's are
- * kept. Calls that are pulled before a thread asks for them have at most
- * RPCRDMA_SVC_EARLY such largest Calls' pages in all, whatever the peer sends.
+ * Exchange pulled pages for pages of the thread. Pulling a Call needs pages, and
+ * passing it to a service thread releases as many pages of that thread. They are
+ * recycled: the pages of up to one largest Call are kept. Calls that are pulled before
+ * a thread receives them may use the pages of at most RPCRDMA_SVC_EARLY such largest
+ * Calls in total, whatever the peer sends.
  */
 static void rpcrdma_svc_swap_pages(struct rpcrdma_svc_conn *conn,
 				   struct rpcrdma_svc_call *call,
@@ -184,8 +186,8 @@ static void rpcrdma_svc_swap_pages(struct rpcrdma_svc_conn *conn,
 }
 
 /*
- * Pages for @call, which no thread has asked for, without waiting for any.
- * False: there are not enough; @call has those that there were.
+ * Allocate pages for @call, which no thread has received yet, without waiting. Return
+ * false if there are not enough; @call then has the pages that were available.
  */
 static bool rpcrdma_svc_early_pages(struct rpcrdma_svc_conn *conn,
 				    struct rpcrdma_svc_call *call)
@@ -194,7 +196,7 @@ static bool rpcrdma_svc_early_pages(struct rpcrdma_svc_conn *conn,
 	struct page *page;
 	bool ok;
 
-	/* There are always pages to pull: an empty chunk is not pulled. */
+	/* At least one page is needed: an empty chunk is not pulled. */
 	spin_lock(&conn->lock);
 	ok = conn->nr_early + nr <= RPCRDMA_SVC_EARLY * conn->arg_pages;
 	if (ok) {
@@ -234,7 +236,7 @@ void rpcrdma_svc_spare_free(struct rpcrdma_svc_conn *conn)
 	kvfree(spare);
 }
 
-/* Take pages away from @rqstp, which gets new ones. */
+/* Take pages from @rqstp, which sunrpc refills. */
 static void rpcrdma_svc_take_pages(struct svc_rqst *rqstp,
 				   struct rpcrdma_svc_call *call)
 {
@@ -245,7 +247,7 @@ static void rpcrdma_svc_take_pages(struct svc_rqst *rqstp,
 	rpcrdma_rqst_pages_taken(rqstp, call->nr_pages);
 }
 
-/* What a Call with chunks needs; NULL without memory. */
+/* Allocate the state of a Call with chunks. Return NULL if out of memory. */
 static struct rpcrdma_svc_call *
 rpcrdma_svc_call_alloc(struct rpcrdma_svc_conn *conn, struct rpcrdma_recv *rv,
 		       gfp_t gfp)
@@ -259,7 +261,10 @@ rpcrdma_svc_call_alloc(struct rpcrdma_svc_conn *conn, struct rpcrdma_recv *rv,
 	return call;
 }
 
-/* What pages have to take when the Read chunks of @rv are pulled; octets */
+/*
+ * Return the number of bytes that the pages must hold when the Read chunks of @rv are
+ * pulled.
+ */
 static u64 rpcrdma_svc_pull_octets(const struct rpcrdma_recv *rv)
 {
 	const struct rpcrdma_chunk *item = rpcrdma_svc_only_item(rv);
@@ -268,11 +273,11 @@ static u64 rpcrdma_svc_pull_octets(const struct rpcrdma_recv *rv)
 }
 
 /*
- * Begin to pull the Read chunks of @rv; it comes back through
- * rpcrdma_svc_pulled(). The pages are those of @rqstp, a service thread, or
- * with NULL what is there without waiting.
- * Returns 0 or an errno, -E2BIG: larger than @max_pages; then @rv is the
- * caller's.
+ * Begin to pull the Read chunks of @rv. rpcrdma_svc_pulled() is called at the end. The
+ * pages are those of @rqstp, a service thread, or if that is NULL, those that are
+ * available without waiting.
+ * Return: 0; -E2BIG if the data is larger than @max_pages; or another negative errno.
+ * On error the caller keeps @rv.
  */
 static int rpcrdma_svc_pull(struct rpcrdma_svc_conn *conn,
 			    struct rpcrdma_recv *rv, struct svc_rqst *rqstp,
@@ -296,7 +301,7 @@ static int rpcrdma_svc_pull(struct rpcrdma_svc_conn *conn,
 		return -E2BIG;
 	call->octets = octets;
 
-	/* For a thread, which has looked before it took the Call, there is. */
+	/* A thread has checked the quota before it dequeued the Call. */
 	octets = PAGE_ALIGN(octets);
 	if (!rqstp && !rpcrdma_ep_has_room(conn->ep, RPCRDMA_MEMORY_CALLS,
 					   octets))
@@ -335,7 +340,10 @@ static int rpcrdma_svc_pull(struct rpcrdma_svc_conn *conn,
 	return 0;
 }
 
-/* As above, by a service thread, which may wait and says what is wrong. */
+/*
+ * Pull the Read chunks of @rv in a service thread, which may wait, and reports a
+ * failure.
+ */
 static void rpcrdma_svc_pull_by(struct rpcrdma_svc_conn *conn,
 				struct svc_rqst *rqstp, struct rpcrdma_recv *rv)
 {
@@ -347,14 +355,16 @@ static void rpcrdma_svc_pull_by(struct rpcrdma_svc_conn *conn,
 					"no resources to pull a Call's data");
 }
 
-/* rq_arg is in @nr pages of @rqstp, or in none: the Reply begins behind. */
+/*
+ * Set the start of the Reply's pages, after the @nr pages of @rqstp that hold rq_arg.
+ */
 static void rpcrdma_svc_respages(struct svc_rqst *rqstp, u32 nr)
 {
 	rpcrdma_rqst_set_respages(rqstp, nr);
 	rqstp->rq_next_page++;
 }
 
-/* rq_arg: @octets in the first pages of @rqstp */
+/* Build rq_arg from @octets bytes in the first pages of @rqstp. */
 static void rpcrdma_svc_arg_in_pages(struct svc_rqst *rqstp, u32 octets)
 {
 	struct xdr_buf *arg = &rqstp->rq_arg;
@@ -368,8 +378,8 @@ static void rpcrdma_svc_arg_in_pages(struct svc_rqst *rqstp, u32 octets)
 }
 
 /*
- * A Call whose octets are all here, most of them in the Receive. False: too
- * large; nothing of @rqstp was changed.
+ * Build rq_arg for a Call that has been received completely. Fast path: it is in the
+ * Receive. Return false if it is too large; @rqstp is unchanged then.
  */
 static bool rpcrdma_svc_arg_inline(struct svc_rqst *rqstp,
 				   struct rpcrdma_recv *rv)
@@ -394,8 +404,8 @@ static bool rpcrdma_svc_arg_inline(struct svc_rqst *rqstp,
 }
 
 /*
- * A Call whose Read chunks were pulled: the pages take the place of pages of
- * this @rqstp, and rq_arg is built. False: refused and released.
+ * Build rq_arg for a Call with pulled Read chunks: their pages replace pages of this
+ * @rqstp. Return false if the Call was refused and released.
  */
 static bool rpcrdma_svc_arg_pulled(struct rpcrdma_svc_conn *conn,
 				   struct svc_rqst *rqstp,
@@ -440,9 +450,10 @@ static bool rpcrdma_svc_arg_pulled(struct rpcrdma_svc_conn *conn,
 }
 
 /*
- * May a Call that was not pulled yet go to a thread? Not when that has to wait
- * until others of this peer's give back the memory that they hold; then one
- * that needs none may go before it. conn->lock held.
+ * Return true if a Call that has not been pulled yet may be passed to a thread. It may
+ * not if the thread would have to wait until other Calls of this peer release the
+ * memory that they hold. In that case a Call that needs none may overtake it. Caller
+ * holds conn->lock.
  */
 static bool rpcrdma_svc_may_begin(struct rpcrdma_svc_conn *conn,
 				  const struct rpcrdma_recv *rv)
@@ -453,16 +464,15 @@ static bool rpcrdma_svc_may_begin(struct rpcrdma_svc_conn *conn,
 	if (!rpcrdma_call_read_octets(&rv->rx))
 		return true;
 	octets = PAGE_ALIGN(rpcrdma_svc_pull_octets(rv));
-	/* One that is too large is refused by whoever gets it. */
+	/* A Call that is too large is refused by the thread that receives it. */
 	return octets > (u64)conn->arg_pages << PAGE_SHIFT ||
 	       rpcrdma_ep_has_room(conn->ep, RPCRDMA_MEMORY_CALLS, octets);
 }
 
 /*
- * The Call that came first of those that can go on; conn->lock held. Neither
- * list may starve the other: besides what a client makes of it, RPCSEC_GSS has
- * a window of sequence numbers, and a Call that falls out of it costs the
- * connection.
+ * Return the oldest of the Calls that can proceed. Neither list may starve the other:
+ * apart from the effect on the client, RPCSEC_GSS has a window of sequence numbers, and
+ * a Call that is too old for it costs the connection. Caller holds conn->lock.
  */
 static struct rpcrdma_recv *rpcrdma_svc_oldest(struct rpcrdma_svc_conn *conn)
 {
@@ -482,16 +492,16 @@ static struct rpcrdma_recv *rpcrdma_svc_oldest(struct rpcrdma_svc_conn *conn)
 	return (s32)(call->order - pulled->order) < 0 ? call : pulled;
 }
 
-/* Does a Call lie here? A hint without conn->lock. */
+/* Return true if a Call is queued here. A hint without conn->lock. */
 static bool rpcrdma_svc_has_calls(const struct rpcrdma_svc_conn *conn)
 {
 	return !list_empty(&conn->calls) || !list_empty(&conn->pulled);
 }
 
 /*
- * The Call that a thread goes on with, or NULL. Most do not lie here, they have just
- * arrived; one may then go before others that the work item took meanwhile. XPT_BUSY is
- * held.
+ * Return the Call with which a thread continues, or NULL. Fast path: the Call is not
+ * queued here, because it has just arrived. It may then overtake others that the work
+ * item has processed meanwhile. Caller holds XPT_BUSY.
  */
 static struct rpcrdma_recv *rpcrdma_svc_next(struct rpcrdma_svc_conn *conn)
 {
@@ -507,19 +517,22 @@ static struct rpcrdma_recv *rpcrdma_svc_next(struct rpcrdma_svc_conn *conn)
 		rv = rpcrdma_svc_oldest(conn);
 		if (rv)
 			list_del_init(&rv->list);
-		/* What waits for memory is brought to mind by write_space(). */
+		/* write_space() sets the flag again for Calls that wait for memory. */
 		more = rv && rpcrdma_svc_has_calls(conn);
 		if (!more)
 			clear_bit(XPT_DATA, flags);
 		spin_unlock(&conn->lock);
 		if (more) {
-			/* As it mostly is */
+			/* Fast path: it is set already. */
 			if (unlikely(!test_bit(XPT_DATA, flags)))
 				set_bit(XPT_DATA, flags);
 			return rv;
 		}
 	}
-	/* No thread wakes up for nothing, and nothing is without one. */
+	/*
+	 * After the barrier, check again: no thread must wake up in vain, and no
+	 * message may be left without a wakeup.
+	 */
 	smp_mb__after_atomic();
 	if (rpcrdma_ep_has_messages(conn->ep) ||
 	    (rv && rpcrdma_svc_has_calls(conn)))
@@ -545,14 +558,14 @@ static void rpcrdma_svc_set_flags(struct svc_rqst *rqstp)
 }
 
 /**
- * rpcrdma_svc_recvfrom - take the next Call of a connection
- * @rqstp: gets it; rqstp->rq_xprt is the connection
+ * rpcrdma_svc_recvfrom - receive the next Call of a connection
+ * @rqstp: receives it; rqstp->rq_xprt is the connection
  *
- * A service thread, holding XPT_BUSY, which is let go of. A Call with Read
- * chunks usually comes here when they are pulled. Where that could not begin
- * without waiting for memory it comes twice: the first time it only takes
- * pages of @rqstp along to be pulled into.
- * Returns the Call's octets, or 0: nothing to do (now).
+ * A Call with Read chunks usually is received here after they have been pulled. If
+ * pulling could not begin without waiting for memory, the Call is received twice: the
+ * first time it only takes pages of @rqstp to pull into.
+ * Context: service thread that holds XPT_BUSY, which is released.
+ * Return: the bytes of the Call, or 0 if there is nothing to do (now).
  */
 int rpcrdma_svc_recvfrom(struct svc_rqst *rqstp)
 {
@@ -564,14 +577,15 @@ int rpcrdma_svc_recvfrom(struct svc_rqst *rqstp)
 	struct rpcrdma_recv *rv;
 	bool room;
 
-	/* Nothing is to be freed when there is no Call. */
+	/* Nothing is to be freed if there is no Call. */
 	rpcrdma_rqst_set_respages(rqstp, 0);
 	rqstp->rq_xprt_ctxt = NULL;
 
 	/*
-	 * First what its Reply will go with: whoever has Replies lying here
-	 * that he gives no window for waits with his Calls, and no thread
-	 * waits for him. What else he sends may be that window.
+	 * First reserve the Send context of its Reply. If a peer grants no window for
+	 * the Replies that are queued for it, its Calls wait, too, but no thread waits
+	 * for it. Its other messages are processed, because one of them may open the
+	 * window.
 	 */
 	room = rpcrdma_svc_has_room(conn);
 	reply = room ? rpcrdma_send_reserve(conn->ep) : NULL;
@@ -634,11 +648,12 @@ out:
 }
 
 /**
- * rpcrdma_svc_release_ctxt - sunrpc is through with a Call, replied or not
+ * rpcrdma_svc_release_ctxt - release a Call that sunrpc has finished, replied or not
  * @xprt: its connection
- * @ctxt: rq_xprt_ctxt, or what a deferred request kept of it; may be NULL
+ * @ctxt: rq_xprt_ctxt, or the copy of it in a deferred request; may be NULL
  *
- * The Receive is posted again: this is what bounds the load. Process context.
+ * The Receive is posted again: this is what bounds the load.
+ * Context: process context.
  */
 void rpcrdma_svc_release_ctxt(struct svc_xprt *xprt, void *ctxt)
 {
@@ -647,10 +662,10 @@ void rpcrdma_svc_release_ctxt(struct svc_xprt *xprt, void *ctxt)
 }
 
 /*
- * Begin to pull a Call's Read chunks, so that a service thread is only woken
- * when it is whole. This may not wait for memory: what frees it may be a Call
- * behind this one. False: leave the Call to a service thread, whatever was in
- * the way.
+ * Begin to pull a Call's Read chunks, so that a service thread is only woken when the
+ * Call is complete. This may not wait for memory, because a Call after this one may be
+ * what frees it. Return false to leave the Call to a service thread, for whatever
+ * reason.
  */
 static bool rpcrdma_svc_pull_early(struct rpcrdma_svc_conn *conn,
 				   struct rpcrdma_recv *rv)
@@ -661,7 +676,7 @@ static bool rpcrdma_svc_pull_early(struct rpcrdma_svc_conn *conn,
 
 	if (!max_pages || !rpcrdma_call_read_octets(&rv->rx))
 		return false;
-	/* The rdma_rw API takes no gfp flags. */
+	/* The rdma_rw API has no gfp argument. */
 	flags = memalloc_nofs_save();
 	rc = rpcrdma_svc_pull(conn, rv, NULL, max_pages);
 	memalloc_nofs_restore(flags);
@@ -691,8 +706,8 @@ void rpcrdma_svc_arrived(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 		set_bit(XPT_DATA, &conn->xprt.xpt_flags);
 	spin_unlock(&conn->lock);
 	/*
-	 * Who holds XPT_BUSY, as who takes messages mostly does, looks when he lets go of
-	 * it: both are bits of one word.
+	 * The holder of XPT_BUSY, which usually is the context that processes messages,
+	 * checks the flag when it clears XPT_BUSY: both are bits of one word.
 	 */
 	if (known && !test_bit(XPT_BUSY, &conn->xprt.xpt_flags))
 		svc_xprt_enqueue(&conn->xprt);

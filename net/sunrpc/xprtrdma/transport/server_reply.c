@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Server transport: Replies, and the results that go in their Call's chunks.
- */
+/* Server transport: Replies, and the results that are sent in their Call's chunks. */
 
 #include <linux/module.h>
 #include <linux/mm.h>
@@ -17,7 +15,7 @@
 #include "settings.h"
 #include "xdrbuf.h"
 
-/* Pages that Writes take their octets from */
+/* Pages that Writes read from */
 struct rpcrdma_svc_pages {
 	u32			nr;
 	struct page		*pages[];
@@ -31,13 +29,13 @@ struct rpcrdma_svc_exposed {
 };
 
 /**
- * rpcrdma_svc_result_payload - note a result that may go in a Write chunk
+ * rpcrdma_svc_result_payload - record a result that may be sent in a Write chunk
  * @rqstp: Call being processed
- * @offset: octets into rq_res
- * @length: octets, without roundup
+ * @offset: byte offset in rq_res
+ * @length: bytes, without roundup
  *
- * Whether it does is decided when the Reply is whole. A service may yet take
- * back what it encoded, see rpcrdma_svc_items(). Always returns 0.
+ * The decision is made when the Reply is complete. A service may still revoke what it
+ * has encoded, see rpcrdma_svc_items(). Always returns 0.
  */
 int rpcrdma_svc_result_payload(struct svc_rqst *rqstp,
 			       unsigned int offset, unsigned int length)
@@ -47,10 +45,10 @@ int rpcrdma_svc_result_payload(struct svc_rqst *rqstp,
 
 	if (!call || !rv->rx.lists.nr_writes)
 		return 0;
-	/* What GSS signs or seals as a whole is not reduced. */
+	/* Data that GSS signs or encrypts as a whole is not reduced. */
 	if (rqstp->rq_auth_slack)
 		return 0;
-	/* A deferred Call is processed from the beginning. */
+	/* A deferred Call is processed again from the beginning. */
 	if (call->pass != rqstp->rq_stime) {
 		call->pass = rqstp->rq_stime;
 		call->nr_items = 0;
@@ -64,9 +62,10 @@ int rpcrdma_svc_result_payload(struct svc_rqst *rqstp,
 }
 
 /*
- * The items of the Reply as it is. Those that are not there any more are left
- * out: the word before an item of variable length is its length. (The NFSv4
- * READLINK of some kernels names that word's place in place of the item's.)
+ * Add the items that the Reply still contains to @reply. An item that was revoked is
+ * recognized by the word before it, which is the length of an item of variable length.
+ * (The NFSv4 READLINK of some kernels reports the position of that word instead of the
+ * item's.)
  */
 static noinline_for_stack void
 rpcrdma_svc_items(const struct svc_rqst *rqstp,
@@ -104,7 +103,7 @@ rpcrdma_svc_items(const struct svc_rqst *rqstp,
 	}
 }
 
-/* Write @len octets of rq_res from @from on to @chunk, from @to on. */
+/* Write @len bytes of rq_res, starting at @from, to @chunk, starting at @to. */
 static int rpcrdma_svc_write(struct svc_rqst *rqstp, struct rpcrdma_rw *rw,
 			     const struct rpcrdma_lists *lists,
 			     const struct rpcrdma_chunk *chunk, u32 to,
@@ -122,8 +121,8 @@ static int rpcrdma_svc_write(struct svc_rqst *rqstp, struct rpcrdma_rw *rw,
 }
 
 /*
- * Put what goes in Sends to @to, which has room for that, and what goes to
- * chunks into @rw, NULL if nothing does. Returns 0 or a negative errno.
+ * Copy the data that is sent inline to @to, which has space for it, and add the data
+ * for chunks to @rw, which is NULL if there is none. Return 0 or a negative errno.
  */
 static int rpcrdma_svc_fill(struct svc_rqst *rqstp, struct rpcrdma_rw *rw,
 			    const struct rpcrdma_reply *reply,
@@ -159,8 +158,8 @@ static int rpcrdma_svc_fill(struct svc_rqst *rqstp, struct rpcrdma_rw *rw,
 }
 
 /*
- * Take @nr pages of a thread away from it, to @to. sunrpc and its services leave no
- * hole among the pages of a Reply.
+ * Move @nr pages of a thread to @to. sunrpc and its services leave no hole in the pages
+ * of a Reply.
  */
 static void rpcrdma_svc_take(struct page **to, struct page **pages, u32 nr)
 {
@@ -168,7 +167,7 @@ static void rpcrdma_svc_take(struct page **to, struct page **pages, u32 nr)
 	memset(pages, 0, nr * sizeof(*pages));
 }
 
-/* Release @nr pages of a thread, which were all taken away from it or all not. */
+/* Release @nr pages of a thread, unless all of them have been moved away. */
 static void rpcrdma_svc_put_pages(struct page **pages, u32 nr)
 {
 	if (!nr || !*pages)
@@ -186,7 +185,7 @@ static void rpcrdma_svc_written(struct rpcrdma_rw *rw, bool ok)
 			(u64)p->nr << PAGE_SHIFT);
 }
 
-/* Does @plan write nothing but page data of @res? */
+/* Return true if @plan writes nothing but page data of @res. */
 static bool rpcrdma_svc_writes_pages_only(const struct xdr_buf *res,
 					  const struct rpcrdma_reply *reply,
 					  const struct rpcrdma_reply_plan *plan)
@@ -201,7 +200,7 @@ static bool rpcrdma_svc_writes_pages_only(const struct xdr_buf *res,
 	       res->head[0].iov_len + res->page_len;
 }
 
-/* A Reply with Writes; see rpcrdma_svc_prepare(). */
+/* Prepare a Reply with Writes; see rpcrdma_svc_prepare(). */
 static noinline_for_stack struct rpcrdma_rw *
 rpcrdma_svc_prepare_rw(struct svc_rqst *rqstp, struct rpcrdma_ep *ep,
 		       const struct rpcrdma_reply *reply,
@@ -213,7 +212,7 @@ rpcrdma_svc_prepare_rw(struct svc_rqst *rqstp, struct rpcrdma_ep *ep,
 	struct rpcrdma_rw *rw;
 	int rc;
 
-	/* The head's page only if they take something from it */
+	/* The head's page is only needed if a Write reads from it. */
 	if (nr && rpcrdma_svc_writes_pages_only(&rqstp->rq_res, reply, plan)) {
 		pages++;
 		nr--;
@@ -237,9 +236,9 @@ rpcrdma_svc_prepare_rw(struct svc_rqst *rqstp, struct rpcrdma_ep *ep,
 }
 
 /*
- * Fill what a Reply is sent with, as above. Returns the Writes that go before
- * it, which hold the pages of rq_res from then on, NULL when there are none, or
- * an ERR_PTR; then @rqstp has its pages still.
+ * Fill the message of a Reply and prepare its Writes, like rpcrdma_svc_fill().
+ * Return: the Writes to be posted before the Reply, which hold the pages of rq_res from
+ * then on; NULL if there are none; or an ERR_PTR, @rqstp keeps its pages then.
  */
 static struct rpcrdma_rw *
 rpcrdma_svc_prepare(struct svc_rqst *rqstp, struct rpcrdma_ep *ep,
@@ -248,14 +247,14 @@ rpcrdma_svc_prepare(struct svc_rqst *rqstp, struct rpcrdma_ep *ep,
 {
 	if (unlikely(plan->nr_items || plan->reply_length))
 		return rpcrdma_svc_prepare_rw(rqstp, ep, reply, plan, to);
-	/* In one piece, as most are; to be pulled, it stays where it is. */
+	/* Fast path: copy it in one piece. A Reply to be pulled stays in place. */
 	if (plan->inline_length)
 		rpcrdma_xdr_copy_out(&rqstp->rq_res, 0, plan->inline_length,
 				     to);
 	return NULL;
 }
 
-/* No peer reaches the pages of a Reply that was to be pulled any more. */
+/* Release the pages of a pulled Reply, which no peer can access any more. */
 static void rpcrdma_svc_unexposed(struct rpcrdma_exposed *x)
 {
 	struct rpcrdma_svc_exposed *e =
@@ -268,9 +267,9 @@ static void rpcrdma_svc_unexposed(struct rpcrdma_exposed *x)
 }
 
 /*
- * Memory of what @plan does not put in Write chunks: the pieces before, between and
- * behind these; one of them may be in all parts of the xdr_buf, and then the others
- * are each in one.
+ * Maximum number of extents of the data that @plan does not send in Write chunks: the
+ * ranges before, between and after these chunks. One of them may extend over all parts
+ * of the xdr_buf; each of the others then is in one part.
  */
 #define RPCRDMA_SVC_STREAM	(RPCRDMA_MAX_WRITE_CHUNKS + RPCRDMA_XDR_EXTENTS)
 
@@ -297,11 +296,10 @@ static int rpcrdma_svc_stream(const struct svc_rqst *rqstp,
 }
 
 /*
- * Expose what is left of rq_res for the peer to pull, and complete @plan. The
- * pages get another reference: Writes may take theirs. May sleep, with a
- * bound, while memory regions are made; for those that the peer has it does
- * not wait. Returns an ERR_PTR when that fails;
- * then @plan->error may say what to tell the peer.
+ * Expose the rest of rq_res for the peer to pull, and complete @plan. The pages get
+ * another reference, because Writes may take the existing one. May sleep, with a bound,
+ * while MRs are allocated; it does not wait for MRs that the peer has.
+ * Return: the exposure, or an ERR_PTR. plan->error is set if the peer must be notified.
  */
 static noinline_for_stack struct rpcrdma_exposed *
 rpcrdma_svc_expose(struct svc_rqst *rqstp, struct rpcrdma_svc_conn *conn,
@@ -337,8 +335,9 @@ rpcrdma_svc_expose(struct svc_rqst *rqstp, struct rpcrdma_svc_conn *conn,
 }
 
 /*
- * The peer pulls from the pages of @x: this thread must not write its next
- * Reply there. Writes may have taken them already, all or all but the head's.
+ * Release the thread's references to the pages of @x: the peer pulls from these pages,
+ * so this thread must not write its next Reply there. Writes may have taken the
+ * references already, all of them or all except that to the head's page.
  */
 static void rpcrdma_svc_give_pages(struct svc_rqst *rqstp,
 				   struct rpcrdma_exposed *x)
@@ -351,7 +350,7 @@ static void rpcrdma_svc_give_pages(struct svc_rqst *rqstp,
 	rpcrdma_svc_put_pages(rqstp->rq_respages + 1, nr - 1);
 }
 
-/* No way to send this Reply, now or later: tell the peer (7.3). */
+/* Notify the peer that this Reply cannot be sent, now or later (7.3). Return 0. */
 static int rpcrdma_svc_no_reply(struct rpcrdma_ep *ep, u32 xid, u32 length,
 				u32 code, u32 arg0, u32 arg1)
 {
@@ -362,8 +361,8 @@ static int rpcrdma_svc_no_reply(struct rpcrdma_ep *ep, u32 xid, u32 length,
 }
 
 /*
- * A Reply could not be made because of @rc: answer its Call with an ERROR or close the
- * connection (7.4), as the engine says. Returns as sendto does.
+ * Handle the failure @rc to build a Reply: as the engine decides, reply to its Call
+ * with an ERROR or close the connection (7.4). The return values are those of sendto.
  */
 static int rpcrdma_svc_cannot(struct rpcrdma_svc_conn *conn, u32 xid,
 			      u32 length, int rc)
@@ -379,7 +378,10 @@ static int rpcrdma_svc_cannot(struct rpcrdma_svc_conn *conn, u32 xid,
 	return -ENOTCONN;
 }
 
-/* Nobody looks at the Call any more; its Receive may have to be there again. */
+/*
+ * Release the Call early if a Reply is a credit (version 1): its Receive must be posted
+ * before the Reply is sent, and the Call is not needed any more.
+ */
 static void rpcrdma_svc_grant(struct svc_rqst *rqstp, struct rpcrdma_ep *ep)
 {
 	if (likely(!rpcrdma_reply_is_credit(&ep->conn)))
@@ -388,7 +390,7 @@ static void rpcrdma_svc_grant(struct svc_rqst *rqstp, struct rpcrdma_ep *ep)
 	rqstp->rq_xprt_ctxt = NULL;
 }
 
-/* Send a Reply in one message. Returns as sendto does. */
+/* Send a Reply in one message. The return values are those of sendto. */
 static int rpcrdma_svc_send_one(struct svc_rqst *rqstp,
 				struct rpcrdma_svc_conn *conn,
 				const struct rpcrdma_reply *reply,
@@ -403,7 +405,9 @@ static int rpcrdma_svc_send_one(struct svc_rqst *rqstp,
 
 	rv->send = NULL;
 	if (plan->read_length) {
-		/* The header names the memory. */
+		/*
+		 * The header names the memory, which must therefore be exposed first.
+		 */
 		x = rpcrdma_svc_expose(rqstp, conn, reply, plan);
 		rc = PTR_ERR(x);
 		if (IS_ERR(x))
@@ -421,7 +425,9 @@ static int rpcrdma_svc_send_one(struct svc_rqst *rqstp,
 		goto out_cancel;
 	if (x)
 		rpcrdma_svc_give_pages(rqstp, x);
-	/* Nor does anybody look at the segments of @plan. */
+	/*
+	 * The segments of @plan, which the Call holds, are not needed any more either.
+	 */
 	rpcrdma_svc_grant(rqstp, ep);
 	s->exposed = x;
 	return rpcrdma_send_reply(s, rw, plan->inv_handle, plan->format,
@@ -441,7 +447,7 @@ out_put:
 	return rpcrdma_svc_cannot(conn, reply->xid, reply->length, rc);
 }
 
-/* Send a Reply in parts (4.4.2). Returns as sendto does. */
+/* Send a continued Reply (4.4.2). The return values are those of sendto. */
 static int rpcrdma_svc_send_parts(struct svc_rqst *rqstp,
 				  struct rpcrdma_svc_conn *conn,
 				  const struct rpcrdma_reply *reply,
@@ -466,9 +472,9 @@ static int rpcrdma_svc_send_parts(struct svc_rqst *rqstp,
 }
 
 /*
- * Release the pages of a Reply that were copied from, as sunrpc would do next,
- * but for the head's: nobody else has that one, so the thread keeps it for its
- * next Reply. The others may be some file's pages.
+ * Release the pages of a copied Reply, as sunrpc would do next, except for the head's
+ * page: it has no other user, so the thread keeps it for its next Reply. The others may
+ * be pages of a file.
  */
 static void rpcrdma_svc_free_respages(struct svc_rqst *rqstp)
 {
@@ -479,13 +485,13 @@ static void rpcrdma_svc_free_respages(struct svc_rqst *rqstp)
 	rpcrdma_rqst_keep_first(rqstp);
 }
 
-/* Send a Reply as the engine plans it. Returns as sendto does. */
+/* Send a Reply as the engine plans it. The return values are those of sendto. */
 static noinline_for_stack int
 rpcrdma_svc_send_planned(struct svc_rqst *rqstp, struct rpcrdma_svc_conn *conn)
 {
 	struct rpcrdma_recv *rv = rqstp->rq_xprt_ctxt;
 	struct rpcrdma_ep *ep = conn->ep;
-	/* More than a KiB, of which a Reply seldom takes more than some words */
+	/* More than a KiB, of which a Reply seldom uses more than a few words */
 	struct rpcrdma_reply_plan plan __uninitialized;
 	struct rpcrdma_reply reply __uninitialized;
 
@@ -505,7 +511,7 @@ rpcrdma_svc_send_planned(struct svc_rqst *rqstp, struct rpcrdma_svc_conn *conn)
 	return rpcrdma_svc_send_one(rqstp, conn, &reply, &plan);
 }
 
-/* Send one that needs no plan. Returns as sendto does. */
+/* Send a Reply that needs no plan. The return values are those of sendto. */
 static int rpcrdma_svc_send_plain(struct svc_rqst *rqstp,
 				  struct rpcrdma_svc_conn *conn)
 {
@@ -533,11 +539,11 @@ static int rpcrdma_svc_send_plain(struct svc_rqst *rqstp,
  * rpcrdma_svc_sendto - send a Reply
  * @rqstp: Call with its Reply in rq_res
  *
- * The way it travels is the engine's decision (6.4). Where there is none, the
- * peer gets an ERROR; where resources are lacking to carry it out, the
- * connection ends (7.4) and the peer asks again, on a new one. A service
- * thread; waits for no peer, but maybe for memory.
- * Returns 0 or -ENOTCONN.
+ * The engine decides how the Reply is conveyed (6.4). If there is no method, the peer
+ * gets an ERROR. If resources are exhausted, the connection ends (7.4), and the peer
+ * retransmits on a new one.
+ * Context: service thread; does not wait for the peer, but possibly for memory.
+ * Return: 0 or -ENOTCONN.
  */
 int rpcrdma_svc_sendto(struct svc_rqst *rqstp)
 {
