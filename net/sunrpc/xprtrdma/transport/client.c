@@ -2,11 +2,11 @@
 /*
  * The client's transport class "rdma".
  *
- * A transport has at most one connection. It is made by the connect worker and
- * ended by close(), both under sunrpc's write lock (XPRT_LOCKED), and a new one
- * is only made when nothing is left of the old one. When a connection ends by
- * itself, the endpoint says so after its teardown: sunrpc is asked to close
- * then, and sends again what is pending.
+ * A transport has at most one connection. The connect worker creates it and close()
+ * ends it, both under sunrpc's write lock (XPRT_LOCKED), and a new one is only created
+ * when nothing is left of the old one. When a connection is lost, the endpoint notifies
+ * the transport after its teardown. The transport then requests a close from sunrpc,
+ * which retransmits the pending RPCs.
  */
 
 #include <linux/module.h>
@@ -24,19 +24,19 @@
 
 enum {
 	RPCRDMA_CLIENT_MAX_PAYLOAD = 1 << 20,
-	/* Reads under way; more wait. Those of a Reply are seldom so many. */
+	/* Outstanding Reads; more of them wait. A Reply seldom needs that many. */
 	RPCRDMA_CLIENT_READS = RPCRDMA_MAX_SEGS,
 };
 
-/* What sunrpc and administrators are used to */
+/* Traditional values that sunrpc and administrators expect */
 #define RPCRDMA_BIND_TIMEOUT	(60UL * HZ)
 #define RPCRDMA_IDLE_TIMEOUT	(5UL * 60 * HZ)
 #define RPCRDMA_RECONNECT_FIRST	(5UL * HZ)
 /*
- * From one attempt to the next at most. An NFSv4 client has to be heard of once
- * in a lease, 90 s by default, and renews it when two thirds are over: what an
- * outage leaves of it must not be waited away. An attempt costs the server, and
- * the network, next to nothing.
+ * Maximum delay between two attempts. An NFSv4 client must contact the server once in a
+ * lease period, 90 s by default, and renews the lease after two thirds of it: the rest
+ * must not be spent waiting after an outage. An attempt costs the server, and the
+ * network, next to nothing.
  */
 #define RPCRDMA_RECONNECT_MAX	(10UL * HZ)
 
@@ -50,8 +50,8 @@ static const struct rpc_xprt_ops rpcrdma_client_ops;
 static struct xprt_class rpcrdma_client_class;
 
 /**
- * rpcrdma_client_queue - have something done outside of an upcall
- * @work: which the module's end waits for
+ * rpcrdma_client_queue - run work outside of an upcall
+ * @work: work item that the module's exit waits for
  */
 void rpcrdma_client_queue(struct work_struct *work)
 {
@@ -61,10 +61,10 @@ void rpcrdma_client_queue(struct work_struct *work)
 /* ---- The connection ---- */
 
 /**
- * rpcrdma_client_ep - the connection of a transport
+ * rpcrdma_client_ep - return the connection of a transport
  * @client: transport
  *
- * Returns it with a reference for the caller, or NULL.
+ * Return: the connection with a reference for the caller, or NULL.
  */
 struct rpcrdma_ep *rpcrdma_client_ep(struct rpcrdma_client *client)
 {
@@ -78,7 +78,7 @@ struct rpcrdma_ep *rpcrdma_client_ep(struct rpcrdma_client *client)
 	return ep;
 }
 
-/* Replace the connection; gives the old one with its reference. */
+/* Replace the connection. Return the old one with its reference. */
 static struct rpcrdma_ep *rpcrdma_client_swap_ep(struct rpcrdma_client *client,
 						 struct rpcrdma_ep *ep)
 {
@@ -89,7 +89,7 @@ static struct rpcrdma_ep *rpcrdma_client_swap_ep(struct rpcrdma_client *client,
 }
 
 /*
- * Learn what a connection that opened, or has come to its @end, has shown of its
+ * Learn what a connection that opened, or has ended with @end, has shown of its
  * server's versions. The caller has the write lock.
  */
 static void rpcrdma_client_learn(struct rpcrdma_client *client,
@@ -98,7 +98,7 @@ static void rpcrdma_client_learn(struct rpcrdma_client *client,
 {
 	struct rpc_xprt *xprt = &client->requester.xprt;
 
-	/* Only a connection without any use makes the next one wait. */
+	/* Only a connection that was of no use delays the next one. */
 	if (rpcrdma_versions_learn(xprt->xprt_net,
 				   (struct sockaddr *)&xprt->addr,
 				   ep->params.version_high,
@@ -148,8 +148,8 @@ static void rpcrdma_client_write_space(struct rpcrdma_ep *ep)
 }
 
 /*
- * The connection ended. Not when this end did that: who takes the endpoint
- * away from the transport waits for this, and sees to the rest.
+ * Handle the end of a connection. If this end closed it, nothing is done: the context
+ * that takes the endpoint from the transport waits for this, and does the rest.
  */
 static void rpcrdma_client_closed(struct rpcrdma_ep *ep)
 {
@@ -173,7 +173,7 @@ static const struct rpcrdma_ep_ops rpcrdma_client_ep_ops = {
 
 /* ---- Connecting ---- */
 
-/* Versions that are allowed, and the one that a connection begins with */
+/* Allowed versions, and the one with which a connection begins */
 struct rpcrdma_client_versions {
 	u8	low, high;
 	u8	tried;
@@ -192,7 +192,7 @@ rpcrdma_client_try(struct rpcrdma_client *client,
 		.connect_ms	= jiffies_to_msecs(READ_ONCE(xprt->connect_timeout)),
 		.send_size	= READ_ONCE(rpcrdma_max_inline_write),
 		.recv_size	= READ_ONCE(rpcrdma_max_inline_read),
-		/* Whatever one Call may need, and a few for each */
+		/* Enough for any single Call, and a few for each */
 		.max_mrs	= 2 * RPCRDMA_MAX_SEGS + 2 * xprt->max_reqs,
 		.reassembly	= READ_ONCE(rpcrdma_max_reassembly),
 		.pull		= READ_ONCE(rpcrdma_pull_replies),
@@ -209,7 +209,7 @@ rpcrdma_client_try(struct rpcrdma_client *client,
 
 	if (params.pull)
 		params.reads = RPCRDMA_CLIENT_READS;
-	/* Calls with chunks are pulled, and their Replies written. */
+	/* The server's Calls with chunks are pulled, and their Replies written. */
 	if (rpcrdma_reverse_chunks(params.brs))
 		params.reads = max_t(u32, params.reads,
 				     2 * RPCRDMA_CLIENT_BC_SLOTS);
@@ -218,7 +218,7 @@ rpcrdma_client_try(struct rpcrdma_client *client,
 	ep = rpcrdma_ep_connect(xprt->xprt_net, (struct sockaddr *)&xprt->addr,
 				src, &params, &rpcrdma_client_ep_ops, client,
 				&answer);
-	/* An open one may show more until it ends. */
+	/* If it is open, it may show more until it ends. */
 	if (IS_ERR(ep))
 		rpcrdma_versions_learn(xprt->xprt_net,
 				       (struct sockaddr *)&xprt->addr,
@@ -237,10 +237,10 @@ static void rpcrdma_client_choose(struct rpcrdma_client *client,
 }
 
 /*
- * A server that has only version 1 refuses version 2, and the connection goes
- * on with version 1. A server that answers anything else, or nothing, or ends the
- * connection, gets a second one that begins with version 1; and so do the next
- * ones for some time, as long as it answers there (WP 4).
+ * Make the first attempt. A server that supports only version 1 refuses version 2, and
+ * the connection continues with version 1. If a server gives any other answer, or none,
+ * or ends the connection, a second connection begins with version 1. So do the next
+ * ones for some time, as long as the server answers them (WP 4).
  */
 static struct rpcrdma_ep *rpcrdma_client_first(struct rpcrdma_client *client,
 					       struct rpcrdma_client_versions *v)
@@ -251,7 +251,7 @@ static struct rpcrdma_ep *rpcrdma_client_first(struct rpcrdma_client *client,
 	return rpcrdma_client_try(client, v);
 }
 
-/* Returns @ep again if there is no other version to try. */
+/* Try another version. Return @ep again if there is none. */
 static struct rpcrdma_ep *rpcrdma_client_other(struct rpcrdma_client *client,
 					       struct rpcrdma_client_versions *v,
 					       struct rpcrdma_ep *ep)
@@ -269,7 +269,10 @@ static struct rpcrdma_ep *rpcrdma_client_other(struct rpcrdma_client *client,
 	return rpcrdma_client_try(client, v);
 }
 
-/* Whoever sends has it now, and sunrpc knows another connection than before. */
+/*
+ * Mark the transport connected. Senders use the new connection already, and the changed
+ * cookie shows sunrpc that it is a new one.
+ */
 static void rpcrdma_client_up(struct rpc_xprt *xprt)
 {
 	xprt->connect_cookie++;
@@ -285,8 +288,8 @@ static void rpcrdma_client_down(struct rpc_xprt *xprt)
 }
 
 /*
- * Make the connection anew, or @close it, in the engine's order. The caller has the
- * write lock, which goes with a connection that is made. Sleeps.
+ * Reconnect or, with @close, disconnect, in the engine's order. The caller has the
+ * write lock, which is released after a reconnect. Sleeps.
  */
 static void rpcrdma_client_link(struct rpcrdma_client *client, bool close)
 {
@@ -351,9 +354,9 @@ static void rpcrdma_client_connect_worker(struct work_struct *work)
 }
 
 /*
- * sunrpc wants a connection; @task has the write lock, which the worker
- * inherits. The first attempt, and the first after a connection that brought
- * Replies, begins at once.
+ * Schedule the connect worker for sunrpc. @task has the write lock, which the worker
+ * inherits. The first attempt, and the first after a connection that delivered Replies,
+ * begins immediately.
  */
 static void rpcrdma_client_connect(struct rpc_xprt *xprt, struct rpc_task *task)
 {
@@ -367,7 +370,7 @@ static void rpcrdma_client_connect(struct rpc_xprt *xprt, struct rpc_task *task)
 	queue_delayed_work(rpcrdma_client_wq, &client->connect_worker, delay);
 }
 
-/* The caller has the write lock. Also called when nothing is connected. */
+/* Close the connection, if there is one. The caller has the write lock. */
 static void rpcrdma_client_close(struct rpc_xprt *xprt)
 {
 	rpcrdma_client_link(rpcrdma_xprt_client(xprt), true);
@@ -384,8 +387,8 @@ static void rpcrdma_client_inject_disconnect(struct rpc_xprt *xprt)
 }
 
 /*
- * An RPC waited too long. An idle connection does not notice that its peer is
- * gone, and a second Call with the same xid is not possible: connect anew.
+ * Handle the timeout of an RPC. An idle connection does not notice the loss of its
+ * peer, and a second Call with the same xid is not possible: reconnect.
  */
 static void rpcrdma_client_timer(struct rpc_xprt *xprt, struct rpc_task *task)
 {
@@ -403,7 +406,7 @@ static void rpcrdma_client_set_connect_timeout(struct rpc_xprt *xprt,
 	if (reconnect_timeout < xprt->max_reconnect_timeout)
 		xprt->max_reconnect_timeout = reconnect_timeout;
 	if (connect_timeout < xprt->connect_timeout) {
-		/* Not before a reconnection could have been tried twice */
+		/* Not earlier than the time for two attempts to reconnect */
 		initval = max(connect_timeout, 2 * RPCRDMA_RECONNECT_FIRST);
 		client->timeout = *xprt->timeout;
 		client->timeout.to_initval = initval;
@@ -443,19 +446,19 @@ static int rpcrdma_client_send_request(struct rpc_rqst *rqst)
 #endif
 	if (!xprt_connected(xprt))
 		return -ENOTCONN;
-	/* Stays: only the holder of the write lock changes it. */
+	/* Remains valid: only the holder of the write lock changes it. */
 	ep = READ_ONCE(rpcrdma_xprt_client(xprt)->ep);
 	if (!ep)
 		return -ENOTCONN;
 
 	rc = rpcrdma_requester_send(xprt, ep, rqst);
-	/* Closing begins when the write lock is let go of. */
+	/* The connection is closed when the write lock is released. */
 	if (rc == -ENOTCONN)
 		xprt_force_disconnect(xprt);
 	return rc;
 }
 
-/* ---- The rest ---- */
+/* ---- Other operations ---- */
 
 static void rpcrdma_client_print_stats(struct rpc_xprt *xprt,
 				       struct seq_file *seq)
@@ -490,7 +493,10 @@ static void rpcrdma_client_free(struct rpcrdma_client *client)
 	rpcrdma_requester_free(&client->requester);
 }
 
-/* On our own workqueue, so that the module's end can wait for it. */
+/*
+ * Destroy a transport. Runs on the module's own workqueue, so that the module's exit
+ * can wait for it.
+ */
 static void rpcrdma_client_destroy_worker(struct work_struct *work)
 {
 	struct rpcrdma_client *client =
@@ -539,7 +545,7 @@ static struct rpc_xprt *rpcrdma_client_setup(struct xprt_create *args)
 
 	xprt->ops = &rpcrdma_client_ops;
 	xprt->xprt_class = &rpcrdma_client_class;
-	/* Side protocols that look at it want TCP. */
+	/* Side protocols that use this field expect TCP. */
 	xprt->prot = IPPROTO_TCP;
 	xprt->max_payload = RPCRDMA_CLIENT_MAX_PAYLOAD;
 	xprt->timeout = &rpcrdma_client_timeout;
@@ -612,15 +618,16 @@ static struct xprt_class rpcrdma_client_class = {
 };
 
 /**
- * rpcrdma_client_init - make the client's transport known to sunrpc
+ * rpcrdma_client_init - register the client's transport with sunrpc
  *
- * Module start. Returns 0 or a negative errno.
+ * Module start.
+ * Return: 0 or a negative errno.
  */
 int rpcrdma_client_init(void)
 {
 	int rc;
 
-	/* Connecting is part of writing back what memory reclaim waits for. */
+	/* Memory reclaim may wait for writeback that needs a reconnect. */
 	rpcrdma_client_wq = alloc_workqueue("rpcrdma_client",
 					    WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!rpcrdma_client_wq)
@@ -632,9 +639,9 @@ int rpcrdma_client_init(void)
 }
 
 /**
- * rpcrdma_client_exit - the reverse
+ * rpcrdma_client_exit - unregister the client's transport
  *
- * Module end. Waits for transports whose destruction is under way.
+ * Module end. Waits for transports that are being destroyed.
  */
 void rpcrdma_client_exit(void)
 {

@@ -12,12 +12,12 @@
 #include "requester.h"
 
 enum {
-	/* Reverse-direction Calls under way at most, per transport */
+	/* Maximum of outstanding reverse-direction Calls per transport */
 	RPCRDMA_CLIENT_BC_SLOTS = 16,
 	/*
-	 * rpc_rqsts for them. The server may use a session slot again when it has the
+	 * rpc_rqsts for them. The server may reuse a session slot when it has the
 	 * Reply, but the rpc_rqst is in use until its rpc_task is released, and the
-	 * Calls of a connection that was lost may still wait for the service.
+	 * Calls of a lost connection may still wait for the service.
 	 */
 	RPCRDMA_CLIENT_BC_RQSTS = 2 * RPCRDMA_CLIENT_BC_SLOTS,
 };
@@ -34,9 +34,9 @@ struct rpcrdma_client {
 
 	/* Reverse direction, client_bc.c */
 	struct mutex		bc_mutex;	/* held while bc_serv is used */
-	struct rpc_wait_queue	bc_sending;	/* Replies that want the write lock */
-	unsigned int		bc_sessions;	/* Calls are taken while not 0 */
-	unsigned int		bc_count;	/* rpc_rqsts made; bc_pa_lock */
+	struct rpc_wait_queue	bc_sending;	/* Replies waiting for the write lock */
+	unsigned int		bc_sessions;	/* Calls are accepted while not 0 */
+	unsigned int		bc_count;	/* rpc_rqsts allocated; bc_pa_lock */
 };
 
 static inline struct rpcrdma_client *rpcrdma_xprt_client(struct rpc_xprt *xprt)
@@ -44,18 +44,18 @@ static inline struct rpcrdma_client *rpcrdma_xprt_client(struct rpc_xprt *xprt)
 	return container_of(xprt, struct rpcrdma_client, requester.xprt);
 }
 
-/* The connection, with a reference for the caller, or NULL. Any context. */
+/* Return the connection, with a reference for the caller, or NULL. Any context. */
 struct rpcrdma_ep *rpcrdma_client_ep(struct rpcrdma_client *client);
 
 /*
- * Have @work done outside of an upcall, and of code that the module's end does not
- * wait for: it waits for this.
+ * Run @work outside of an upcall, and of code that the module's exit does not wait for:
+ * the exit waits for this work.
  */
 void rpcrdma_client_queue(struct work_struct *work);
 
-/* Registers the transport class; returns 0 or a negative errno */
+/* Register the transport class. Return 0 or a negative errno. */
 int rpcrdma_client_init(void);
-/* Waits for transports whose destruction is under way. */
+/* Unregister it, and wait for transports that are being destroyed. */
 void rpcrdma_client_exit(void);
 
 #endif /* RPCRDMA_CLIENT_H */

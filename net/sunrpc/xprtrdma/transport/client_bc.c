@@ -2,11 +2,11 @@
 /*
  * The reverse direction at the client: NFSv4.1 callbacks.
  *
- * sunrpc's callback service is there only between bc_setup() and
- * bc_destroy(), and tells nobody when it goes: bc_mutex is held while it is
- * used, and bc_destroy() takes it, too. A Call that finds no service is
- * refused, as having no service (WP 5). One that finds no memory or no rpc_rqst
- * closes the connection (7.4).
+ * sunrpc's callback service exists only between bc_setup() and bc_destroy(), and its
+ * end is not reported. Therefore bc_mutex is held while the service is used, and
+ * bc_destroy() takes it, too. A Call that arrives while there is no service is refused
+ * with that reason (WP 5). A Call for which there is no memory or no rpc_rqst closes
+ * the connection (7.4).
  */
 
 #include <linux/module.h>
@@ -26,21 +26,23 @@ enum {
 	RPCRDMA_BC_PAGES = 16,
 };
 
-/* A reverse-direction Call and its Reply, which is a page at most */
+/* A reverse-direction Call and its Reply of at most one page */
 struct rpcrdma_bc_rqst {
 	struct rpc_rqst		rqst;
-	struct rpcrdma_ep	*ep;	/* where the Call came from */
-	/* The Call; the first page is always there, others while in use */
+	struct rpcrdma_ep	*ep;	/* connection of the Call */
+	/* The Call; the first page always exists, the others while in use */
 	struct page		*pages[RPCRDMA_BC_PAGES];
 	u32			octets;
-	struct rpcrdma_recv	*rv;	/* until the Call is whole */
-	struct rpcrdma_lists	lists;	/* what it offers for its Reply */
+	struct rpcrdma_recv	*rv;	/* until the Call is complete */
+	struct rpcrdma_lists	lists;	/* chunks for its Reply */
 	void			*reply;
 	struct rpcrdma_reply_plan plan;
 	struct work_struct	drop_work;
 };
 
-/* A Call that finds no memory ends the connection, and the server repeats it. */
+/*
+ * If there is no memory for a Call, the connection ends, and the server retransmits it.
+ */
 #define RPCRDMA_BC_GFP	(GFP_NOFS | __GFP_NORETRY | __GFP_NOWARN)
 
 static struct rpcrdma_bc_rqst *rpcrdma_rqst_bc(struct rpc_rqst *rqst)
@@ -48,7 +50,7 @@ static struct rpcrdma_bc_rqst *rpcrdma_rqst_bc(struct rpc_rqst *rqst)
 	return container_of(rqst, struct rpcrdma_bc_rqst, rqst);
 }
 
-/* Free the pages from the @first on. */
+/* Free the pages starting with number @first. */
 static void rpcrdma_bc_free_pages(struct rpcrdma_bc_rqst *bc, u32 first)
 {
 	u32 i;
@@ -62,9 +64,9 @@ static void rpcrdma_bc_free_pages(struct rpcrdma_bc_rqst *bc, u32 first)
 static void rpcrdma_bc_destroy_rqst(struct rpcrdma_bc_rqst *bc)
 {
 	/*
-	 * It has put @bc where this comes from, but may not have returned. It
-	 * is not to be waited for as one that is yet to begin: this may be its
-	 * own workqueue, with no other thread when memory is short.
+	 * If this is called from the work item, that has released @bc, but may not have
+	 * returned. Do not wait for it as for pending work: this may run on its own
+	 * workqueue, which has no other thread when memory is short.
 	 */
 	cancel_work_sync(&bc->drop_work);
 	rpcrdma_bc_free_pages(bc, 0);
@@ -74,7 +76,7 @@ static void rpcrdma_bc_destroy_rqst(struct rpcrdma_bc_rqst *bc)
 
 static void rpcrdma_bc_drop_worker(struct work_struct *work);
 
-/* bc_count counts it already. */
+/* Allocate an rpc_rqst, which bc_count already counts. */
 static struct rpcrdma_bc_rqst *rpcrdma_bc_create_rqst(void)
 {
 	struct rpcrdma_bc_rqst *bc;
@@ -134,7 +136,7 @@ static void rpcrdma_bc_push(struct rpcrdma_client *client,
 	spin_unlock(&xprt->bc_pa_lock);
 }
 
-/* One for a Call that arrived, or NULL */
+/* Return an rpc_rqst for a Call that has arrived, or NULL if there is none. */
 static struct rpcrdma_bc_rqst *rpcrdma_bc_get(struct rpcrdma_client *client)
 {
 	struct rpcrdma_bc_rqst *bc = rpcrdma_bc_pop(client);
@@ -148,11 +150,12 @@ static struct rpcrdma_bc_rqst *rpcrdma_bc_get(struct rpcrdma_client *client)
 }
 
 /**
- * rpcrdma_client_bc_setup - callbacks are about to be expected
+ * rpcrdma_client_bc_setup - prepare for callbacks
  * @xprt: transport
  * @min_reqs: Calls that must not be refused for lack of memory
  *
- * For each NFSv4 session. Sleeps. Returns 0 or -ENOMEM.
+ * Called for each NFSv4 session. Sleeps.
+ * Return: 0 or -ENOMEM.
  */
 int rpcrdma_client_bc_setup(struct rpc_xprt *xprt, unsigned int min_reqs)
 {
@@ -175,12 +178,12 @@ int rpcrdma_client_bc_setup(struct rpc_xprt *xprt, unsigned int min_reqs)
 }
 
 /**
- * rpcrdma_client_bc_destroy - no more callbacks
+ * rpcrdma_client_bc_destroy - stop delivering callbacks
  * @xprt: transport
  * @max_reqs: UINT_MAX when the transport is destroyed
  *
- * Sleeps. Afterwards the callback service is not touched any more. What it
- * has begun with returns by rpcrdma_client_bc_free_rqst().
+ * Sleeps. Afterwards the callback service is not used any more. Calls that it is
+ * processing are released by rpcrdma_client_bc_free_rqst().
  */
 void rpcrdma_client_bc_destroy(struct rpc_xprt *xprt, unsigned int max_reqs)
 {
@@ -190,16 +193,16 @@ void rpcrdma_client_bc_destroy(struct rpc_xprt *xprt, unsigned int max_reqs)
 
 	mutex_lock(&client->bc_mutex);
 	if (max_reqs == UINT_MAX)
-		/* Each Call not finished with would hold a reference. */
+		/* Each unfinished Call would hold a reference, so there is none. */
 		client->bc_sessions = 0;
 	else if (client->bc_sessions)
 		client->bc_sessions--;
 	last = !client->bc_sessions && max_reqs != UINT_MAX;
 	/*
-	 * The service stops without a look at what it was given. sunrpc keeps the
-	 * pointer to a service that could not be started and was freed. A Call is
-	 * counted from its delivery until the service has processed it, so the
-	 * service of one that is counted has not been freed.
+	 * The service stops without checking its queue. sunrpc keeps the pointer to a
+	 * service that could not be started and was freed. A Call is counted from its
+	 * delivery until the service has processed it, so the service of a counted Call
+	 * has not been freed.
 	 */
 	while (last && atomic_read(&xprt->bc_slot_count)) {
 		rqst = rpcrdma_bc_dequeue(xprt->bc_serv, xprt);
@@ -212,7 +215,7 @@ void rpcrdma_client_bc_destroy(struct rpc_xprt *xprt, unsigned int max_reqs)
 }
 
 /**
- * rpcrdma_client_bc_free - free what is left
+ * rpcrdma_client_bc_free - free the remaining rpc_rqsts
  * @client: transport that is destroyed
  */
 void rpcrdma_client_bc_free(struct rpcrdma_client *client)
@@ -227,16 +230,16 @@ void rpcrdma_client_bc_free(struct rpcrdma_client *client)
 }
 
 /**
- * rpcrdma_client_bc_maxpayload - octets of a Call or Reply, header left out
+ * rpcrdma_client_bc_maxpayload - return the maximum size of a Call or Reply in bytes
  * @xprt: transport
  *
- * The NFS client tells the server when it creates a session. Does not sleep:
- * sunrpc is in an RCU section.
+ * The header is not included. The NFS client sends this to the server when it creates a
+ * session. Does not sleep: sunrpc is in an RCU section.
  */
 size_t rpcrdma_client_bc_maxpayload(struct rpc_xprt *xprt)
 {
 	struct rpcrdma_client *client = rpcrdma_xprt_client(xprt);
-	/* What every connection has, of any version */
+	/* The minimum of every connection, of any version */
 	u32 max = RPCRDMA_MIN_INLINE_OCTETS - 64;
 	struct rpcrdma_ep *ep;
 
@@ -249,7 +252,7 @@ size_t rpcrdma_client_bc_maxpayload(struct rpc_xprt *xprt)
 }
 
 /**
- * rpcrdma_client_bc_num_slots - Calls under way at most
+ * rpcrdma_client_bc_num_slots - return the maximum number of outstanding Calls
  * @xprt: transport
  */
 unsigned int rpcrdma_client_bc_num_slots(struct rpc_xprt *xprt)
@@ -257,7 +260,7 @@ unsigned int rpcrdma_client_bc_num_slots(struct rpc_xprt *xprt)
 	return RPCRDMA_CLIENT_BC_SLOTS;
 }
 
-/* The transport may be gone after this. */
+/* Release @bc. The transport may be freed after this. */
 static void rpcrdma_bc_release(struct rpcrdma_client *client,
 			       struct rpcrdma_bc_rqst *bc)
 {
@@ -279,9 +282,9 @@ static void rpcrdma_bc_drop_worker(struct work_struct *work)
 }
 
 /*
- * A Call that the service does not get is finished with. In an upcall: if the
- * reference to the transport is the last, putting it waits for an autoclose,
- * which may be waiting for the upcall to return.
+ * Release a Call that the service does not receive, by a work item. This is called in
+ * an upcall: if the reference to the transport is the last one, putting it waits for an
+ * autoclose, which may be waiting for the upcall to return.
  */
 static void rpcrdma_bc_drop(struct rpcrdma_bc_rqst *bc)
 {
@@ -289,7 +292,7 @@ static void rpcrdma_bc_drop(struct rpcrdma_bc_rqst *bc)
 }
 
 /**
- * rpcrdma_client_bc_free_rqst - a Call is finished with
+ * rpcrdma_client_bc_free_rqst - release a Call
  * @rqst: its rpc_rqst, which has a reference to the transport
  */
 void rpcrdma_client_bc_free_rqst(struct rpc_rqst *rqst)
@@ -300,7 +303,7 @@ void rpcrdma_client_bc_free_rqst(struct rpc_rqst *rqst)
 	rpcrdma_bc_release(rpcrdma_xprt_client(rqst->rq_xprt), bc);
 }
 
-/* Is there a service for Calls? bc_mutex held. */
+/* Return true if there is a service for Calls. Caller holds bc_mutex. */
 static bool rpcrdma_bc_served(const struct rpcrdma_client *client)
 {
 	lockdep_assert_held(&client->bc_mutex);
@@ -308,12 +311,11 @@ static bool rpcrdma_bc_served(const struct rpcrdma_client *client)
 }
 
 /*
- * Prepare to take the Call in @rv. Caller holds bc_mutex.
- * Return: the rpc_rqst for it;
- * ERR_PTR(-EOPNOTSUPP): there is no service for the Call;
- * ERR_PTR(-E2BIG): it is larger than an rpc_rqst can hold;
- * ERR_PTR(-ENOBUFS), ERR_PTR(-ENOMEM): all rpc_rqsts are in use, or no memory;
- * ERR_PTR(-ENOTCONN): the transport is being destroyed.
+ * Prepare to accept the Call in @rv. Caller holds bc_mutex.
+ * Return: the rpc_rqst for it; ERR_PTR(-EOPNOTSUPP) if there is no service for the
+ * Call; ERR_PTR(-E2BIG) if it is larger than an rpc_rqst can hold; ERR_PTR(-ENOBUFS) or
+ * ERR_PTR(-ENOMEM) if all rpc_rqsts are in use or memory is short; ERR_PTR(-ENOTCONN)
+ * if the transport is being destroyed.
  */
 static struct rpcrdma_bc_rqst *rpcrdma_bc_begin(struct rpcrdma_client *client,
 						struct rpcrdma_ep *ep,
@@ -354,7 +356,9 @@ out_push:
 	return ERR_PTR(rc);
 }
 
-/* Refuse a Call that could not be taken, or close its connection, as @rc says. */
+/*
+ * Refuse a Call that could not be accepted, or close its connection, depending on @rc.
+ */
 static void rpcrdma_bc_call_failed(struct rpcrdma_ep *ep, u32 xid, int rc)
 {
 	struct rpcrdma_remedy remedy =
@@ -366,7 +370,7 @@ static void rpcrdma_bc_call_failed(struct rpcrdma_ep *ep, u32 xid, int rc)
 		rpcrdma_ep_close(ep, "no resources to take a callback");
 }
 
-/* bc_mutex held. The Call is whole: give it to the service. */
+/* Pass a complete Call to the service. Caller holds bc_mutex. */
 static void rpcrdma_bc_deliver(struct rpcrdma_client *client,
 			       struct rpcrdma_bc_rqst *bc, u32 xid)
 {
@@ -379,7 +383,7 @@ static void rpcrdma_bc_deliver(struct rpcrdma_client *client,
 	rqst->rq_xprt = xprt;
 	rqst->rq_xid = cpu_to_be32(xid);
 	rqst->rq_connect_cookie = xprt->connect_cookie;
-	/* Its Reply goes before Calls: sunrpc's queue has such in front. */
+	/* Its Reply precedes Calls: sunrpc queues such a request before the others. */
 	rqst->rq_cong = 1;
 	INIT_LIST_HEAD(&rqst->rq_xmit);
 	INIT_LIST_HEAD(&rqst->rq_xmit2);
@@ -393,14 +397,14 @@ static void rpcrdma_bc_deliver(struct rpcrdma_client *client,
 	__set_bit(RPC_BC_PA_IN_USE, &rqst->rq_bc_pa_state);
 
 	client->requester.stats.reverse_calls++;
-	/* The service takes it off again when it has processed the Call. */
+	/* The service decrements it when it has processed the Call. */
 	atomic_inc(&xprt->bc_slot_count);
 	rpcrdma_bc_enqueue(xprt->bc_serv, rqst);
 }
 
 /*
- * What is to be pulled is there. Add what came inline, and let the service
- * have the Call, or refuse it. No lock held.
+ * Complete a Call after its Reads have ended: add the inline data, and pass the Call to
+ * the service or refuse it. No lock held.
  */
 static void rpcrdma_bc_complete(struct rpcrdma_client *client,
 				struct rpcrdma_bc_rqst *bc)
@@ -427,7 +431,7 @@ static void rpcrdma_bc_complete(struct rpcrdma_client *client,
 	}
 }
 
-/* The Reads of a Call have ended. */
+/* Handle the end of a Call's Reads. */
 static void rpcrdma_bc_pulled(struct rpcrdma_rw *rw, bool ok)
 {
 	struct rpcrdma_bc_rqst *bc = rw->priv;
@@ -437,14 +441,14 @@ static void rpcrdma_bc_pulled(struct rpcrdma_rw *rw, bool ok)
 		rpcrdma_bc_complete(bc->ep->priv, bc);
 		return;
 	}
-	/* The queue pair does not survive this; the server sends it again. */
+	/* The queue pair does not survive this; the server retransmits. */
 	rpcrdma_ep_close(bc->ep, "an RDMA Read of a callback's data failed");
 	bc->rv = NULL;
 	rpcrdma_recv_put(rv);
 	rpcrdma_bc_drop(bc);
 }
 
-/* Begin to pull the Call's Read chunks. Returns 0 or a negative errno. */
+/* Begin to pull the Call's Read chunks. Return 0 or a negative errno. */
 static int rpcrdma_bc_pull(struct rpcrdma_bc_rqst *bc)
 {
 	unsigned int flags;
@@ -455,8 +459,8 @@ static int rpcrdma_bc_pull(struct rpcrdma_bc_rqst *bc)
 	if (!rw)
 		return -ENOMEM;
 	/*
-	 * The rdma_rw API takes no gfp flags, and memory reclaim might wait for a
-	 * Reply, which only this handler could take.
+	 * The rdma_rw API has no gfp argument, and memory reclaim might wait for a
+	 * Reply that only this handler could process.
 	 */
 	flags = memalloc_nofs_save();
 	rc = rpcrdma_call_read(bc->rv, rw, bc->pages);
@@ -472,13 +476,14 @@ static int rpcrdma_bc_pull(struct rpcrdma_bc_rqst *bc)
 }
 
 /**
- * rpcrdma_client_bc_call - a Call arrived from the server
+ * rpcrdma_client_bc_call - process a Call from the server
  * @client: transport
  * @ep: its connection
- * @rv: the Receive; taken
+ * @rv: the Receive; consumed
  *
- * An endpoint's upcall: process context, one at a time. It has what the level
- * that this client announced allows: the engine has seen to that.
+ * The engine has verified that the Call uses only what the level that this client
+ * announced permits.
+ * Context: an endpoint's upcall: process context, one at a time.
  */
 void rpcrdma_client_bc_call(struct rpcrdma_client *client,
 			    struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
@@ -509,9 +514,9 @@ void rpcrdma_client_bc_call(struct rpcrdma_client *client,
 }
 
 /*
- * The Writes of the Reply's whole stream to the Reply chunk, from memory of
- * their own: the rpc_rqst may be in use again before they are through. Returns
- * an ERR_PTR when that fails.
+ * Prepare the Writes of the complete Reply stream to the Reply chunk, from memory of
+ * their own, because the rpc_rqst may be reused before they have ended. Return an
+ * ERR_PTR on failure.
  */
 static struct rpcrdma_rw *rpcrdma_bc_writes(struct rpcrdma_bc_rqst *bc)
 {
@@ -535,16 +540,16 @@ static struct rpcrdma_rw *rpcrdma_bc_writes(struct rpcrdma_bc_rqst *bc)
 }
 
 /**
- * rpcrdma_client_reserve_xprt - the write lock for a task
- * @xprt: transport; transport_lock held
- * @task: wants to send
+ * rpcrdma_client_reserve_xprt - get the write lock for a task
+ * @xprt: transport
+ * @task: task that needs to send
  *
- * Calls that have no window wait until they are told of it, and sunrpc lets
- * nobody send meanwhile. A Reply goes all the same: the window has room that
- * Calls leave to Replies (WP 3), and the server may be waiting for it before it
- * grants more. Replies are in front of the Calls in sunrpc's queue, see
- * rpcrdma_bc_deliver(), so whoever has the lock sends them.
- * Returns 1: @task has it; or 0: it sleeps, or will not.
+ * Calls without window wait for write_space(), and sunrpc lets no task send meanwhile.
+ * A Reply is sent nevertheless: part of the window is reserved for Replies (WP 3), and
+ * the server may be waiting for the Reply before it grants more. In sunrpc's queue
+ * Replies precede Calls, see rpcrdma_bc_deliver(), so the holder of the lock sends
+ * them. Caller holds transport_lock.
+ * Return: 1 if @task has the lock; otherwise 0.
  */
 int rpcrdma_client_reserve_xprt(struct rpc_xprt *xprt, struct rpc_task *task)
 {
@@ -566,19 +571,20 @@ int rpcrdma_client_reserve_xprt(struct rpc_xprt *xprt, struct rpc_task *task)
 }
 
 /**
- * rpcrdma_client_release_xprt - the write lock is let go of
- * @xprt: transport; transport_lock held
- * @task: had it, or NULL
+ * rpcrdma_client_release_xprt - release the write lock
+ * @xprt: transport
+ * @task: previous holder, or NULL
  *
- * Replies that had to wait for it look whether they were sent meanwhile, and try
- * again if not: the lock may have gone to a Call, which sends them first.
+ * Replies that had to wait for the lock check whether they have been sent meanwhile,
+ * and retry otherwise: the lock may have been passed to a Call, which sends them first.
+ * Caller holds transport_lock.
  */
 void rpcrdma_client_release_xprt(struct rpc_xprt *xprt, struct rpc_task *task)
 {
 	struct rpc_wait_queue *sending = &rpcrdma_xprt_client(xprt)->bc_sending;
 
 	xprt_release_xprt(xprt, task);
-	/* They come with transport_lock held, so none is on its way here. */
+	/* Waiters are added under transport_lock, so none can be missed here. */
 	if (unlikely(READ_ONCE(sending->qlen)))
 		rpc_wake_up(sending);
 }
@@ -601,7 +607,7 @@ static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
 	u32 len = snd->len;
 	int rc;
 
-	/* A service here names no results that could go in Write chunks. */
+	/* A service here reports no results that could be sent in Write chunks. */
 	rpcrdma_plan_reply(&ep->conn, &bc->lists, &reply, plan);
 	if (plan->error) {
 		rpcrdma_ep_send_error(ep, xid, plan->error, plan->arg[0],
@@ -644,7 +650,7 @@ static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
 
 out_failed:
 	remedy = rpcrdma_remedy_for(RPCRDMA_FAILED_KEPT_REPLY, rc);
-	/* After -ENOBUFS sunrpc tries again after a delay. */
+	/* After -ENOBUFS sunrpc retries after a delay. */
 	if (remedy.kind != RPCRDMA_REMEDY_GIVE_UP)
 		return -ENOBUFS;
 	rpcrdma_ep_refuse(ep, xid, remedy.refusal);
@@ -653,11 +659,11 @@ out_failed:
 
 /**
  * rpcrdma_client_bc_reply - send the Reply to a Call of the server
- * @rqst: the Call's rpc_rqst, the Reply in rq_snd_buf
+ * @rqst: the Call's rpc_rqst, with the Reply in rq_snd_buf
  *
- * The caller has the write lock. It goes where its Call came from, or, when
- * that connection is gone, nowhere: the server sends the Call again.
- * Returns 0 or -ENOBUFS.
+ * The Reply is sent on the connection of its Call. If that connection is gone, the
+ * Reply is dropped: the server sends the Call again. The caller has the write lock.
+ * Return: 0 or -ENOBUFS.
  */
 int rpcrdma_client_bc_reply(struct rpc_rqst *rqst)
 {

@@ -16,17 +16,17 @@ unsigned int rpcrdma_client_bc_num_slots(struct rpc_xprt *xprt);
 void rpcrdma_client_bc_free_rqst(struct rpc_rqst *rqst);
 void rpcrdma_client_bc_destroy(struct rpc_xprt *xprt, unsigned int max_reqs);
 
-/* reserve_xprt() and release_xprt(): Replies to the server's Calls go first. */
+/* reserve_xprt() and release_xprt(): Replies to the server's Calls have priority. */
 int rpcrdma_client_reserve_xprt(struct rpc_xprt *xprt, struct rpc_task *task);
 void rpcrdma_client_release_xprt(struct rpc_xprt *xprt, struct rpc_task *task);
 
-/* Upcall: a Call arrived on @ep. Takes @rv. */
+/* Upcall: process a Call that has arrived on @ep. Consumes @rv. */
 void rpcrdma_client_bc_call(struct rpcrdma_client *client,
 			    struct rpcrdma_ep *ep, struct rpcrdma_recv *rv);
-/* send_request() of the Reply to such a Call; results as of that. */
+/* send_request() of the Reply to such a Call, with the same return values. */
 int rpcrdma_client_bc_reply(struct rpc_rqst *rqst);
 
-/* Frees what is left; no rpc_rqst is in use, no upcall comes. */
+/* Free the remaining rpc_rqsts. None is in use, and no upcall follows. */
 void rpcrdma_client_bc_free(struct rpcrdma_client *client);
 
 #else
