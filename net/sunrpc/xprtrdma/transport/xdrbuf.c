@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * xdr_bufs as plain geometry: extents of memory, and octets copied out and in.
+ * xdr_bufs as geometry: extents of memory, and copying to and from linear memory.
  *
- * A range is always given in octets of the whole buffer: head, page data and
- * tail follow each other without a gap, whatever buf->len says.
+ * A range is always given in bytes of the entire buffer: head, page data and tail
+ * follow each other without a gap, regardless of buf->len.
  */
 
 #include <linux/highmem.h>
@@ -12,14 +12,17 @@
 
 #include "xdrbuf.h"
 
-/* Where a range lies in the three parts of an xdr_buf; octets */
+/* The position of a range in the three parts of an xdr_buf, in bytes */
 struct rpcrdma_xdr_range {
 	u32 head, head_len;
 	u32 page, page_len;
 	u32 tail, tail_len;
 };
 
-/* How much of the range lies in the part that is next, and from where on? */
+/*
+ * Return how many bytes of the range are in the next part, and set *@part to their
+ * offset in it.
+ */
 static __always_inline u32 rpcrdma_xdr_part(u32 *offset, u32 *len,
 					    u32 part_len, u32 *part)
 {
@@ -37,7 +40,7 @@ static __always_inline u32 rpcrdma_xdr_part(u32 *offset, u32 *len,
 	return n;
 }
 
-/* What lies beyond the buffer is cut off. */
+/* Split a range into parts. Bytes beyond the buffer are left out. */
 static void rpcrdma_xdr_range(const struct xdr_buf *buf, u32 offset, u32 len,
 			      struct rpcrdma_xdr_range *r)
 {
@@ -48,7 +51,7 @@ static void rpcrdma_xdr_range(const struct xdr_buf *buf, u32 offset, u32 len,
 				       &r->tail);
 }
 
-/* Append linear memory to the first @n, which is not negative, of @ext. */
+/* Append linear memory to the first @n elements of @ext; @n is not negative. */
 static int rpcrdma_extent_add(struct rpcrdma_extent *ext, int n, u32 max,
 			      u8 *p, u32 len)
 {
@@ -62,7 +65,7 @@ static int rpcrdma_extent_add(struct rpcrdma_extent *ext, int n, u32 max,
 	return n + 1;
 }
 
-/* A range that is not page data alone; see rpcrdma_xdr_extents(). */
+/* Describe a range that is not page data only; see rpcrdma_xdr_extents(). */
 static noinline int rpcrdma_xdr_parts(const struct xdr_buf *buf, u32 offset,
 				      u32 len, struct rpcrdma_extent *ext,
 				      u32 max)
@@ -92,20 +95,22 @@ static noinline int rpcrdma_xdr_parts(const struct xdr_buf *buf, u32 offset,
 /**
  * rpcrdma_xdr_extents - describe a range of an xdr_buf
  * @buf: xdr_buf
- * @offset: octets of @buf to leave out
- * @len: octets to describe, all within @buf
+ * @offset: bytes of @buf to skip
+ * @len: bytes to describe, all within @buf
  * @ext: filled in
  * @max: elements of @ext
  *
- * Any context. Returns the number of extents, -E2BIG when @max are not enough,
- * RPCRDMA_XDR_EXTENTS always are; -EFAULT for memory that cannot be described so.
+ * Any context.
+ * Return: the number of extents; -E2BIG if more than @max are needed,
+ * RPCRDMA_XDR_EXTENTS are always sufficient; -EFAULT for memory that cannot be
+ * described.
  */
 int rpcrdma_xdr_extents(const struct xdr_buf *buf, u32 offset, u32 len,
 			struct rpcrdma_extent *ext, u32 max)
 {
 	u32 head = buf->head[0].iov_len;
 
-	/* Page data alone, as most are */
+	/* Fast path: page data only */
 	if (likely(len && max && offset >= head &&
 		   (u64)offset - head + len <= buf->page_len)) {
 		ext[0] = rpcrdma_extent_of_pages(buf->pages, buf->page_base +
@@ -116,10 +121,10 @@ int rpcrdma_xdr_extents(const struct xdr_buf *buf, u32 offset, u32 len,
 }
 
 /*
- * Copy between @p and page data of @buf, from its octet @offset on. A compiler
- * that sees that at most a page is copied moves it a word at a time: the length
- * is hidden from it, and the kernel's memcpy() has what the processor does best.
- * Returns what follows the octets at @p.
+ * Copy between @p and page data of @buf, starting at byte @offset. If a compiler can
+ * see that at most a page is copied, it copies a word at a time. Therefore the length
+ * is hidden from it, and the kernel's memcpy() uses the fastest method of the
+ * processor. Return the position after the bytes at @p.
  */
 static __always_inline u8 *rpcrdma_xdr_copy_pages(const struct xdr_buf *buf,
 						  u32 offset, u32 len, u8 *p,
@@ -170,7 +175,7 @@ static __always_inline u32 rpcrdma_xdr_copy(const struct xdr_buf *buf,
 	n = rpcrdma_xdr_part(&offset, &len, buf->page_len, &from);
 	if (n)
 		end = rpcrdma_xdr_copy_pages(buf, from, n, end, in);
-	/* Few have more than that. */
+	/* Fast path: nothing is in the tail. */
 	if (likely(!len))
 		return end - p;
 	n = rpcrdma_xdr_part(&offset, &len, buf->tail[0].iov_len, &from);
@@ -182,10 +187,10 @@ static __always_inline u32 rpcrdma_xdr_copy(const struct xdr_buf *buf,
 
 /**
  * rpcrdma_xdr_copy_parts_out - copy a range of an xdr_buf to linear memory
- * @buf: xdr_buf whose pages are all there
- * @offset: octets of @buf to leave out
- * @len: octets; what goes beyond @buf is left out
- * @to: @len octets of memory
+ * @buf: xdr_buf without missing pages
+ * @offset: bytes of @buf to skip
+ * @len: bytes to copy; those beyond @buf are left out
+ * @to: @len bytes of memory
  *
  * Any context.
  */
@@ -197,12 +202,13 @@ void rpcrdma_xdr_copy_parts_out(const struct xdr_buf *buf, u32 offset, u32 len,
 
 /**
  * rpcrdma_xdr_copy_parts_in - copy linear memory to a range of an xdr_buf
- * @buf: xdr_buf whose pages are all there
- * @offset: octets of @buf to leave out
- * @from: @len octets of memory
- * @len: octets; what goes beyond @buf is left out
+ * @buf: xdr_buf without missing pages
+ * @offset: bytes of @buf to skip
+ * @from: @len bytes of memory
+ * @len: bytes to copy; those beyond @buf are left out
  *
- * Any context. Returns the octets copied.
+ * Any context.
+ * Return: the number of bytes copied.
  */
 u32 rpcrdma_xdr_copy_parts_in(const struct xdr_buf *buf, u32 offset,
 			      const void *from, u32 len)
@@ -212,13 +218,13 @@ u32 rpcrdma_xdr_copy_parts_in(const struct xdr_buf *buf, u32 offset,
 
 /**
  * rpcrdma_xdr_copy_reduced - copy a Payload stream without a reduced item
- * @buf: xdr_buf, of which buf->len octets are the whole message
- * @skip: octets of @buf before the item
- * @len: octets of the Payload stream; all of @buf: nothing is left out
- * @to: @len octets of memory
+ * @buf: xdr_buf, of which buf->len bytes are the complete message
+ * @skip: bytes of @buf before the item
+ * @len: bytes of the Payload stream; if it is all of @buf, nothing is left out
+ * @to: @len bytes of memory
  *
- * What is left out between the first @skip octets and the last ones is the item
- * with its roundup (4.3.4.4). Any context.
+ * The item with its roundup, between the first @skip bytes and the last ones, is left
+ * out (4.3.4.4). Any context.
  */
 void rpcrdma_xdr_copy_reduced(const struct xdr_buf *buf, u32 skip, u32 len,
 			      void *to)

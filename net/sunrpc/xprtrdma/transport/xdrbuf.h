@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Between xdr_bufs and what the engine and the endpoint work with: plain
- * geometry, octets in a Send buffer, and extents of memory.
+ * Conversion between xdr_bufs and the representations of the engine and the endpoint:
+ * geometry, bytes in a Send buffer, and extents of memory.
  */
 #ifndef RPCRDMA_XDRBUF_H
 #define RPCRDMA_XDRBUF_H
@@ -11,10 +11,10 @@
 
 #include "../endpoint/endpoint.h"
 
-/* Extents that a range of an xdr_buf takes at most: head, page data, tail */
+/* Maximum number of extents of a range of an xdr_buf: head, page data, tail */
 #define RPCRDMA_XDR_EXTENTS	3
 
-/* The parts of @buf, as the engine has those of a message, to @room */
+/* Set @room to the lengths of the parts of @buf, for the engine. */
 static inline void rpcrdma_xdr_layout(const struct xdr_buf *buf,
 				      struct rpcrdma_room *room)
 {
@@ -24,11 +24,11 @@ static inline void rpcrdma_xdr_layout(const struct xdr_buf *buf,
 }
 
 /*
- * Describe @len octets of @buf from octet @offset on, as they lie in memory.
- * Octets of head and tail must be in the linear mapping (kmalloc or a page).
- * Each part of @buf is an extent of its own, as who counts regions beforehand takes
- * it to be. The pages are not looked at: one may be missing.
- * Returns the number of extents, -E2BIG when @max are not enough, -EFAULT for
+ * Describe the memory of @len bytes of @buf, starting at byte @offset. Head and tail
+ * must be in the linear mapping (kmalloc or a page). Each part of @buf is an extent of
+ * its own, because callers that count MRs beforehand rely on that. The pages are not
+ * checked: one may be missing.
+ * Return: the number of extents; -E2BIG if more than @max are needed; -EFAULT for
  * memory that cannot be described (beyond the buffer, a vmalloc address).
  */
 int rpcrdma_xdr_extents(const struct xdr_buf *buf, u32 offset, u32 len,
@@ -40,8 +40,9 @@ u32 rpcrdma_xdr_copy_parts_in(const struct xdr_buf *buf, u32 offset,
 			      const void *from, u32 len);
 
 /*
- * Copy @len octets of @buf from octet @offset on to @to, or there from @from. Its pages
- * are all there; what goes beyond @buf is left out. Most is in the head alone.
+ * Copy @len bytes of @buf, starting at byte @offset, to @to, or in the other direction
+ * from @from. No page is missing; bytes beyond @buf are left out. Fast path: the range
+ * is in the head.
  */
 static inline void rpcrdma_xdr_copy_out(const struct xdr_buf *buf, u32 offset,
 					u32 len, void *to)
@@ -52,7 +53,7 @@ static inline void rpcrdma_xdr_copy_out(const struct xdr_buf *buf, u32 offset,
 		rpcrdma_xdr_copy_parts_out(buf, offset, len, to);
 }
 
-/* Returns the octets copied. */
+/* Return the number of bytes copied. */
 static inline u32 rpcrdma_xdr_copy_in(const struct xdr_buf *buf, u32 offset,
 				      const void *from, u32 len)
 {
@@ -64,8 +65,8 @@ static inline u32 rpcrdma_xdr_copy_in(const struct xdr_buf *buf, u32 offset,
 }
 
 /*
- * Copy the Payload stream of @buf, @len octets, to @to. What is left out of @buf,
- * if that has more, lies behind its first @skip octets: an item with its roundup.
+ * Copy the Payload stream of @buf, @len bytes, to @to. If @buf has more bytes, those
+ * after its first @skip bytes are left out: an item with its roundup.
  */
 void rpcrdma_xdr_copy_reduced(const struct xdr_buf *buf, u32 skip, u32 len,
 			      void *to);
