@@ -22,8 +22,9 @@ static const char *rpcrdma_debugfs_state(u8 stage)
 }
 
 /*
- * seq_file begins with a page and grows it until what it shows between two stops fits:
- * one connection, so that a long list is printed once, and makes no connection wait.
+ * seq_file begins with a page and enlarges it until the output between two stops fits.
+ * Here that is one connection, so that a long list is printed once, and delays no
+ * connection.
  */
 static void *connections_start(struct seq_file *m, loff_t *pos)
 {

@@ -14,16 +14,16 @@
 
 MODULE_DESCRIPTION("RPC-over-RDMA transports for SunRPC, versions 1 and 2");
 MODULE_LICENSE("GPL");
-/* DKMS takes a module without one for the kernel's own. */
+/* DKMS mistakes a module without a version for the in-tree one. */
 MODULE_VERSION(RPCRDMA_VERSION);
 MODULE_ALIAS("svcrdma");
 MODULE_ALIAS("xprtrdma");
 MODULE_ALIAS("rpcrdma6");
 
 /*
- * What makes connections comes last, and goes first: with the transport
- * classes no new one can begin, and rpcrdma_ep_exit() waits for the others. The
- * server's reverse-direction transports end on the client's workqueue.
+ * The transport classes, which create connections, are registered last and unregistered
+ * first: after that no new connection can begin, and rpcrdma_ep_exit() waits for the
+ * others. The server's reverse-direction transports end on the client's workqueue.
  */
 static int __init rpcrdma_init(void)
 {

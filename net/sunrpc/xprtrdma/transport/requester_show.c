@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * What an rpc_xprt shows of itself: its addresses, and the "xprt: rdma" line of
- * mountstats.
- */
+/* Display of an rpc_xprt: its addresses, and the "xprt: rdma" line of mountstats. */
 
 #include <linux/module.h>
 #include <linux/seq_file.h>
@@ -84,15 +81,15 @@ void rpcrdma_xprt_free_addresses(struct rpc_xprt *xprt)
 }
 
 /**
- * rpcrdma_xprt_print_stats - the "xprt: rdma" line of mountstats
+ * rpcrdma_xprt_print_stats - print the "xprt: rdma" line of mountstats
  * @xprt: transport
- * @seq: where to
+ * @seq: output
  * @stats: its counters, or NULL
  * @ep: its connection, or NULL
  *
- * Fields and their order are what tools parse: ten that every transport has,
- * then chunks, octets, copies and trouble, then regions. Some count what this
- * implementation does not have, and remain 0.
+ * Tools parse the fields in this order: ten that every transport has, then those of
+ * chunks, bytes, copies and failures, then those of MRs. Counters of mechanisms that
+ * this implementation does not have remain 0.
  */
 void rpcrdma_xprt_print_stats(struct rpc_xprt *xprt, struct seq_file *seq,
 			      const struct rpcrdma_requester_stats *stats,
@@ -118,7 +115,7 @@ void rpcrdma_xprt_print_stats(struct rpc_xprt *xprt, struct seq_file *seq,
 		   stats->recv_copied, stats->buffer_octets,
 		   stats->failed_sends, stats->bad_replies,
 		   stats->nomsg_calls);
-	/* regions recycled, orphaned, allocated; local_inv; no Send; unused */
+	/* MRs recycled, orphaned, allocated; local_inv; no Send; unused */
 	seq_printf(seq, "%lu %lu %lu %lu %lu %lu\n", 0UL, 0UL,
 		   ep ? (unsigned long)READ_ONCE(ep->regions.made) : 0UL,
 		   stats->local_inv, stats->no_send_space, 0UL);

@@ -2,9 +2,9 @@
 /*
  * Settings of client and server, and the server's counters.
  *
- * Names and ranges below /proc/sys/sunrpc/ are those that administrators know
- * from the kernel's own RPC-over-RDMA, including a few that never had, or no
- * longer have, an effect. The module parameters set the same variables.
+ * Names and ranges in /proc/sys/sunrpc/ are those of the in-tree module, including a
+ * few that never had, or no longer have, an effect. The module parameters set the same
+ * variables.
  */
 
 #include <linux/limits.h>
@@ -22,8 +22,8 @@
 
 enum {
 	/*
-	 * Octets of a message in one Send: 8 KiB of data and what goes with them.
-	 * Registering memory for so few costs more than copying them.
+	 * Bytes of a message in one Send: 8 KiB of data and the rest of their message.
+	 * Registering memory for so few bytes costs more than copying them.
 	 */
 	RPCRDMA_USUAL_INLINE = 16384,
 };
@@ -56,8 +56,8 @@ struct percpu_counter svcrdma_stat_sq_starve;
 struct percpu_counter svcrdma_stat_write;
 
 /*
- * Serialises all that write settings, because the range of one may be another: without
- * it the lowest and the highest version, written at the same time, could cross.
+ * Serialises all writers of settings, because the range of one setting may be another:
+ * without it the lowest and the highest version, written at the same time, could cross.
  */
 static DEFINE_MUTEX(rpcrdma_settings_mutex);
 
@@ -233,7 +233,7 @@ static struct ctl_table rpcrdma_client_table[] = {
 	{ }
 };
 
-/* Reading gives the sum; writing anything sets it to zero. */
+/* Return the sum on a read; set it to zero on any write. */
 static int rpcrdma_counter_handler(rpcrdma_ctl_table *table, int write,
 				   void *buffer, size_t *lenp, loff_t *ppos)
 {
@@ -297,9 +297,10 @@ static struct percpu_counter *const rpcrdma_counters[] = {
 };
 
 /**
- * rpcrdma_settings_init - make the settings visible
+ * rpcrdma_settings_init - register the settings
  *
- * Module start. Returns 0 or -ENOMEM.
+ * Module start.
+ * Return: 0 or -ENOMEM.
  */
 int rpcrdma_settings_init(void)
 {
@@ -333,7 +334,7 @@ out_counters:
 }
 
 /**
- * rpcrdma_settings_exit - take the settings away
+ * rpcrdma_settings_exit - unregister the settings
  *
  * Module end, when neither client nor server transports are left.
  */
@@ -341,7 +342,7 @@ void rpcrdma_settings_exit(void)
 {
 	unsigned int i;
 
-	/* NULL is fine with these. */
+	/* unregister_sysctl_table() accepts NULL. */
 	unregister_sysctl_table(rpcrdma_server_header);
 	unregister_sysctl_table(rpcrdma_client_header);
 	for (i = 0; i < ARRAY_SIZE(rpcrdma_counters); i++)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A small table, shared by all client transports: a server's mounts and their
- * connections learn from each other. When it is full, the server that was not
- * heard of for the longest time is forgotten; at worst it is asked once more.
+ * connections learn from each other. When it is full, the least recently used entry is
+ * replaced; at worst that server is probed once more.
  */
 
 #include <linux/spinlock.h>
@@ -28,7 +28,10 @@ struct rpcrdma_server_versions {
 static DEFINE_SPINLOCK(rpcrdma_versions_lock);
 static struct rpcrdma_server_versions rpcrdma_servers[RPCRDMA_SERVERS];
 
-/* NULL: nothing is known of it. */
+/*
+ * Return the entry of a server, or NULL if there is none. Caller holds
+ * rpcrdma_versions_lock.
+ */
 static struct rpcrdma_server_versions *
 rpcrdma_versions_find(const struct net *net, const struct sockaddr *addr)
 {
@@ -59,7 +62,7 @@ rpcrdma_versions_replace(const struct net *net, const struct sockaddr *addr)
 }
 
 /**
- * rpcrdma_versions_first - which version to begin with
+ * rpcrdma_versions_first - return the version to begin with
  * @net: network namespace
  * @addr: address of the server
  * @low: lowest version allowed
@@ -79,7 +82,7 @@ u8 rpcrdma_versions_first(const struct net *net, const struct sockaddr *addr,
 	return high;
 }
 
-/* What is known of a server that was heard of just now */
+/* Return the entry of a server, which is allocated if necessary, and mark it used. */
 static struct rpcrdma_version_memory *
 rpcrdma_versions_touch(const struct net *net, const struct sockaddr *addr,
 		       u64 now)
@@ -89,7 +92,7 @@ rpcrdma_versions_touch(const struct net *net, const struct sockaddr *addr,
 	s = rpcrdma_versions_find(net, addr);
 	if (!s)
 		s = rpcrdma_versions_replace(net, addr);
-	/* Not zero, which is what sorts the free ones first. */
+	/* Not zero, because zero sorts the free ones first. */
 	s->used = now + 1;
 	return &s->memory;
 }
@@ -99,9 +102,9 @@ rpcrdma_versions_touch(const struct net *net, const struct sockaddr *addr,
  * @net: network namespace
  * @addr: address of the server
  * @tried: version it began with
- * @answer: what the server said
+ * @answer: the server's answer
  *
- * Returns what rpcrdma_version_learn() does.
+ * Return: the result of rpcrdma_version_learn().
  */
 bool rpcrdma_versions_learn(const struct net *net, const struct sockaddr *addr,
 			    u8 tried, enum rpcrdma_answer answer)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * What clients remember of the versions that servers have.
- */
+/* The clients' cache of the versions that servers support. */
 #ifndef RPCRDMA_VERSIONS_H
 #define RPCRDMA_VERSIONS_H
 
@@ -13,8 +11,8 @@
 struct net;
 
 /*
- * The version to begin with at the server @addr (address and port), and what a
- * connection there taught: as rpcrdma_version_first() and _learn().
+ * Return the version to begin with at the server @addr (address and port), and learn
+ * from a connection there, like rpcrdma_version_first() and _learn().
  */
 u8 rpcrdma_versions_first(const struct net *net, const struct sockaddr *addr,
 			  u8 low, u8 high);
