@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The Responder's side of Calls with Read chunks, for either direction: from
- * what is inline and what is to be pulled to the unreduced message.
+ * The Responder's side of Calls with Read chunks, for either direction: builds the
+ * unreduced message from the inline and the pulled data.
  */
 
 #include <linux/mm.h>
@@ -10,11 +10,11 @@
 #include "responder.h"
 
 /**
- * rpcrdma_pages_fill - copy octets to pages, or clear them
+ * rpcrdma_pages_fill - copy bytes to pages, or clear them
  * @pages: in the linear mapping
- * @to: octets into them
- * @from: what to copy, NULL for zeroes
- * @len: octets
+ * @to: byte offset in the pages
+ * @from: source, NULL for zeroes
+ * @len: number of bytes
  */
 void rpcrdma_pages_fill(struct page **pages, u32 to, const void *from,
 			u32 len)
@@ -40,10 +40,10 @@ void rpcrdma_pages_fill(struct page **pages, u32 to, const void *from,
 /**
  * rpcrdma_call_read - prepare the Reads of a Call's chunks
  * @rv: Call
- * @rw: gets them
- * @pages: memory for the whole Call
+ * @rw: the Reads are added to this
+ * @pages: memory for the complete Call
  *
- * Returns 0 or an errno of rpcrdma_rw_add().
+ * Return: 0 or an errno of rpcrdma_rw_add().
  */
 int rpcrdma_call_read(const struct rpcrdma_recv *rv, struct rpcrdma_rw *rw,
 		      struct page **pages)
@@ -66,9 +66,9 @@ int rpcrdma_call_read(const struct rpcrdma_recv *rv, struct rpcrdma_rw *rw,
 }
 
 /**
- * rpcrdma_call_fill - add what was not read to a Call
- * @rv: Call, whose Reads have ended
- * @pages: where they have read to, in the linear mapping
+ * rpcrdma_call_fill - add the data that was not read to a Call
+ * @rv: Call; its Reads have ended
+ * @pages: memory that was read into, in the linear mapping
  */
 void rpcrdma_call_fill(const struct rpcrdma_recv *rv, struct page **pages)
 {

@@ -7,17 +7,14 @@
 
 #include "../endpoint/endpoint.h"
 
-/*
- * Copy @len octets from @from to octet @to of @pages, or clear them (@from
- * NULL).
- */
+/* Copy @len bytes from @from to byte @to of @pages, or clear them (@from NULL). */
 void rpcrdma_pages_fill(struct page **pages, u32 to, const void *from,
 			u32 len);
 
 /*
- * Put an unreduced Call together, in two steps: prepare the Reads of its chunks
- * into @pages, which have room for all of rpcrdma_call_octets(); when they have
- * ended, add the rest.
+ * Assemble an unreduced Call, in two steps: rpcrdma_call_read() prepares the Reads of
+ * its chunks into @pages, which have space for all of rpcrdma_call_octets(). When the
+ * Reads have ended, rpcrdma_call_fill() adds the rest.
  */
 int rpcrdma_call_read(const struct rpcrdma_recv *rv, struct rpcrdma_rw *rw,
 		      struct page **pages);

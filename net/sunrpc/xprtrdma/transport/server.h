@@ -10,18 +10,18 @@
 #include "../endpoint/endpoint.h"
 
 /*
- * Module start: registers the class, and the one for the reverse direction.
- * Returns 0 or a negative errno, with nothing left behind.
+ * Module start: register the class, and the one for the reverse direction. Return 0 or
+ * a negative errno; on error nothing is left registered.
  */
 int rpcrdma_server_init(void);
 
 /*
- * Module end: nobody can make a listener or connection any more; waits for
- * those that are still being freed. Before rpcrdma_ep_exit(). Sleeps.
+ * Module end: no listener or connection can be created any more. Wait for those that
+ * are still being freed. Before rpcrdma_ep_exit(). Sleeps.
  */
 void rpcrdma_server_exit(void);
 
-/* The endpoint of an accepted connection; lives as long as @xprt does. */
+/* Return the endpoint of an accepted connection; it lives as long as @xprt does. */
 struct rpcrdma_ep *rpcrdma_server_ep(struct svc_xprt *xprt);
 
 #endif /* RPCRDMA_SERVER_H */

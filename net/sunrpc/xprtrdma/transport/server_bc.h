@@ -15,8 +15,8 @@ int rpcrdma_server_bc_init(void);
 void rpcrdma_server_bc_exit(void);
 
 /*
- * Upcalls of a server connection's endpoint that concern its own Calls; @rv is
- * taken. The caller has a reference to @sxprt. Process context, no lock held.
+ * Upcalls of a server connection's endpoint for the server's own Calls; they consume
+ * @rv. The caller has a reference to @sxprt. Process context, no lock held.
  */
 void rpcrdma_server_bc_reply(struct svc_xprt *sxprt, struct rpcrdma_recv *rv);
 void rpcrdma_server_bc_error(struct svc_xprt *sxprt, struct rpcrdma_recv *rv);
