@@ -2,11 +2,11 @@
 /*
  * Differences between kernel releases, in one place.
  *
- * Code is written for the newest form and says nothing of releases; what an
- * older or younger kernel has differently is hidden here. Version numbers lie
- * (fixes travel to stable releases, and distributions add their own), so each
- * difference has a HAVE_* macro of its own, which compat.mk defines after a
- * look into the kernel's headers. Without any, this is 6.1.
+ * The code is written for the newest form and does not mention releases; the
+ * differences of other kernels are hidden here. Version numbers are unreliable (fixes
+ * are backported to stable releases, and distributions add their own), so each
+ * difference has a HAVE_* macro of its own, which compat.mk defines after examining the
+ * kernel's headers. Without any of them, this is 6.1.
  */
 #ifndef RPCRDMA_COMPAT_H
 #define RPCRDMA_COMPAT_H
@@ -30,8 +30,8 @@
 #endif
 
 /*
- * Register the @count entries of @table, which has one more, empty element
- * behind them for kernels that look for it.
+ * Register the @count entries of @table. It has one more, empty element after them, for
+ * kernels that need it.
  */
 #ifdef HAVE_REGISTER_SYSCTL_SZ
 #define rpcrdma_register_sysctl(path, table, count) \
@@ -46,40 +46,43 @@
 #ifdef HAVE_RQ_PAGES_NFREE
 
 /*
- * Call and Reply have an array each, of rq_maxpages. sunrpc fills rq_pages
- * again as far as it is told, and rq_respages up to rq_next_page.
+ * Call and Reply have an array each, of rq_maxpages. sunrpc refills rq_pages up to
+ * rq_pages_nfree, and rq_respages up to rq_next_page.
  */
 
-/* Pages of rq_pages that a Call may take */
+/* Return the number of rq_pages that a Call may use. */
 static inline u32 rpcrdma_rqst_arg_pages(const struct svc_rqst *rqstp)
 {
 	return rqstp->rq_maxpages;
 }
 
-/* The first @nr of rq_pages were taken away, and NULL left. */
+/* Record that the first @nr of rq_pages have been taken and are NULL. */
 static inline void rpcrdma_rqst_pages_taken(struct svc_rqst *rqstp, u32 nr)
 {
 	rqstp->rq_pages_nfree = nr;
 }
 
-/* A Call is in the first @nr of rq_pages: say where its Reply begins. */
+/* Set the start of the Reply of a Call that is in the first @nr of rq_pages. */
 static inline void rpcrdma_rqst_set_respages(struct svc_rqst *rqstp, u32 nr)
 {
 	rqstp->rq_next_page = rqstp->rq_respages;
 }
 
-/* All but the first of the Reply's pages are NULL, and that one is unused. */
+/*
+ * Keep the first page of the Reply, which is unused, for the next one. All its other
+ * pages are NULL.
+ */
 static inline void rpcrdma_rqst_keep_first(struct svc_rqst *rqstp)
 {
 }
 
-#else /* one array; what is NULL in it is filled again */
+#else /* one array; NULL entries are refilled */
 
 static inline u32 rpcrdma_rqst_arg_pages(const struct svc_rqst *rqstp)
 {
 	long nr = rqstp->rq_page_end - rqstp->rq_pages;
 
-	/* The Reply needs two. */
+	/* The Reply needs two pages. */
 	return nr > 2 ? nr - 2 : 0;
 }
 
@@ -103,8 +106,8 @@ static inline void rpcrdma_rqst_keep_first(struct svc_rqst *rqstp)
 /* ---- Reserved ports ---- */
 
 /*
- * Where sunrpc asks, this is the member of svc_xprt_ops; elsewhere the
- * transport sets RQ_SECURE as it receives a Call.
+ * The member of svc_xprt_ops, for kernels that have it. With other kernels the
+ * transport sets RQ_SECURE when it receives a Call.
  */
 #ifdef HAVE_XPO_SECURE_PORT
 #define RPCRDMA_SECURE_PORT_OP(fn)	.xpo_secure_port = (fn),
@@ -119,21 +122,21 @@ static inline void rpcrdma_rqst_keep_first(struct svc_rqst *rqstp)
 #if defined(HAVE_XPRT_ENQUEUE_BC_REQUEST)
 
 /*
- * Give a Call to the callback service of @rqst->rq_xprt, in order of arrival.
- * The caller keeps xprt->bc_serv from going away, and has taken the reference
- * to the rpc_xprt that the rpc_rqst holds until bc_free_rqst().
+ * Pass a Call to the callback service of @rqst->rq_xprt, in order of arrival. The
+ * caller prevents the end of xprt->bc_serv, and has taken the reference to the rpc_xprt
+ * that the rpc_rqst holds until bc_free_rqst().
  */
 static inline void rpcrdma_bc_enqueue(struct svc_serv *serv,
 				      struct rpc_rqst *rqst)
 {
 	struct rpc_xprt *xprt = rqst->rq_xprt;
 
-	/* Takes a reference of its own; @rqst may be finished with already. */
+	/* This takes a reference of its own; @rqst may have been released already. */
 	xprt_enqueue_bc_request(rqst);
 	xprt_put(xprt);
 }
 
-/* What the service has not begun with it gives back when it ends. */
+/* Return NULL: when the service ends, it releases the Calls that it has not started. */
 static inline struct rpc_rqst *rpcrdma_bc_dequeue(struct svc_serv *serv,
 						  struct rpc_xprt *xprt)
 {
@@ -150,8 +153,8 @@ static inline void rpcrdma_bc_enqueue(struct svc_serv *serv,
 }
 
 /*
- * Such a queue can only be taken as a whole. Calls of other transports go back,
- * in their order, and a thread that found nothing meanwhile is woken.
+ * Such a queue can only be dequeued as a whole. Calls of other transports are queued
+ * again, in their order, and a thread that found the queue empty meanwhile is woken.
  */
 static inline struct rpc_rqst *rpcrdma_bc_dequeue(struct svc_serv *serv,
 						  struct rpc_xprt *xprt)
@@ -181,7 +184,7 @@ static inline void rpcrdma_bc_enqueue(struct svc_serv *serv,
 	wake_up(&serv->sv_cb_waitq);
 }
 
-/* Take back a Call of @xprt that the service has not begun with, or NULL. */
+/* Dequeue a Call of @xprt that the service has not started, or return NULL. */
 static inline struct rpc_rqst *rpcrdma_bc_dequeue(struct svc_serv *serv,
 						  struct rpc_xprt *xprt)
 {
@@ -201,7 +204,7 @@ static inline struct rpc_rqst *rpcrdma_bc_dequeue(struct svc_serv *serv,
 
 #endif
 
-/* The service's end of that queue, for tests that are the service */
+/* The service's end of that queue, for tests that act as the service */
 #ifdef HAVE_SVC_CB_LWQ
 
 static inline void rpcrdma_bc_queue_init(struct svc_serv *serv)

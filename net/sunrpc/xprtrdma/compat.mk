@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# Looks into the headers of the kernel built for and defines the HAVE_* macros
-# of compat.h. Included by the module's Kbuild file.
+# Examines the headers of the kernel that the module is built for, and defines the
+# HAVE_* macros of compat.h. Included by the module's Kbuild file.
 
 # $(call compat-has,header below include/,pattern,macro)
 compat-has = $(shell grep -qs '$(2)' $(srctree)/include/$(1) && echo -D$(3))
