@@ -82,7 +82,8 @@ struct rpcrdma_recv *rpcrdma_ep_take_some(struct rpcrdma_ep *ep, bool keep);
  * Release a Receive. It is posted again when the engine wants it, and a credit grant
  * that is due is sent. A responder may hold any number of Receives while it processes
  * them: that is what limits its load (WP 3). A Receive that the transport holds keeps
- * the memory of its endpoint, even past closed().
+ * the memory of its endpoint, even past closed(). @rv may be freed when this returns,
+ * with the endpoint.
  * Context: process context, no lock held.
  */
 void rpcrdma_recv_put(struct rpcrdma_recv *rv);
@@ -196,8 +197,11 @@ bool rpcrdma_ep_may_call(struct rpcrdma_ep *ep);
 /*
  * Send a Call: s->buf holds header and inline payload, s->len bytes.
  * @s: from rpcrdma_send_for_call().
- * @mrs: the MRs its header names; they are registered with the same doorbell.
- * @x: marked as sent before a Reply can arrive; may be NULL.
+ * @mrs: the MRs its header names, or NULL; they are registered with the same doorbell.
+ * @format: for the counters.
+ * @lists: its chunk lists, or NULL; for the counters.
+ * @x: its exchange, marked as sent before a Reply can arrive, or NULL.
+ * Context: process context.
  * Return: 0, the next Call uses another Send context; -EAGAIN if the window or the Send
  * Queue is full, write_space() will be called; -EIO if it needs more Work Requests than
  * the Send Queue can ever hold; -ENOTCONN if the connection is closing. On error the
@@ -214,6 +218,9 @@ int rpcrdma_send_call(struct rpcrdma_send *s, struct list_head *mrs,
  * set.
  * @rw: Writes posted before it, or NULL.
  * @inv_handle: handle to invalidate at the peer, 0 for an ordinary Send.
+ * @format: for the counters.
+ * @lists: its chunk lists, or NULL.
+ * Context: process context.
  * Return: 0 or -ENOTCONN.
  */
 int rpcrdma_send_reply(struct rpcrdma_send *s, struct rpcrdma_rw *rw,
@@ -242,27 +249,33 @@ struct rpcrdma_stream {
 
 /*
  * Return a stream with space for @len bytes of payload, which the caller fills in, or
- * NULL if out of memory. @lists: NULL for none.
- * Context: process context, may sleep.
+ * NULL if out of memory. @lists: NULL for none. @gfp: without __GFP_FS.
+ * Context: process context, may sleep, without starting I/O.
  */
 struct rpcrdma_stream *rpcrdma_stream_alloc(enum rpcrdma_kind kind, u32 xid,
 					    u32 len,
 					    const struct rpcrdma_lists *lists,
 					    gfp_t gfp);
-/* Free a stream that was not sent. */
+/* Free a stream that was not sent. @st may be NULL. */
 void rpcrdma_stream_free(struct rpcrdma_stream *st);
 
 /*
  * Send a continued Call: the first message is posted now, the others as the window
- * opens. The return values are those of rpcrdma_send_call(). On error the caller keeps
- * @st.
+ * opens. The MRs are registered with the first message. After that @st does not refer
+ * to them, and the RPC may end at any time. On error the caller keeps @st.
+ * @mrs: the MRs that the last message names, or NULL.
+ * Context: process context.
+ * Return: as for rpcrdma_send_call().
  */
 int rpcrdma_send_continued_call(struct rpcrdma_ep *ep,
 				struct rpcrdma_stream *st,
 				struct list_head *mrs,
 				struct rpcrdma_exchange *x);
 
-/* Send a continued Reply, in order, like rpcrdma_send_reply(). Consumes @st and @rw. */
+/*
+ * Send a continued Reply, in order, like rpcrdma_send_reply(). Consumes @st and @rw.
+ * @rw and @inv_handle belong to the last message.
+ */
 int rpcrdma_send_continued_reply(struct rpcrdma_ep *ep,
 				 struct rpcrdma_stream *st,
 				 struct rpcrdma_rw *rw, u32 inv_handle);
@@ -390,9 +403,10 @@ bool rpcrdma_mrs_exposed(const struct list_head *mrs);
 
 /*
  * Invalidate the MRs in @mrs that are still exposed, then call @inv->done() in process
- * context. At that point all of them are invalid, or the connection is being torn down,
- * in which case @ok is false and the MRs are destroyed with the connection. @mrs must
- * stay in place until then.
+ * context, possibly before this returns. At that point all of them are invalid, or the
+ * connection is being torn down, in which case @ok is false and the MRs are destroyed
+ * with the connection. @mrs must stay in place until then.
+ * Context: process context, does not sleep.
  */
 struct rpcrdma_inv {
 	struct rpcrdma_work	work;
@@ -406,7 +420,7 @@ void rpcrdma_mrs_invalidate(struct rpcrdma_ep *ep, struct list_head *mrs,
 /*
  * Invalidate the MRs in @mrs and wait for the invalidation or for the end of the
  * teardown. No peer can access the memory afterwards. Also unmaps the MRs and returns
- * them to the pool; @mrs is empty then.
+ * them to the pool; @mrs is empty then. Not from an upcall.
  * Context: process context, sleeps.
  */
 void rpcrdma_mrs_release_sync(struct rpcrdma_ep *ep, struct list_head *mrs);
@@ -644,8 +658,8 @@ struct rpcrdma_ep {
 	struct rpcrdma_work	**inflight_end;	/* where the next one is linked */
 	struct list_head	transfers;	/* queued RDMA, in order */
 	struct list_head	messages;	/* queued Replies, continued messages */
-	struct rpcrdma_work	*free_sends;	/* the last used first; then the */
-	u32			sends_made;	/* contexts of send_ring from here on */
+	struct rpcrdma_work	*free_sends;	/* the last used first */
+	u32			sends_made;	/* contexts of send_ring used so far */
 	struct rpcrdma_send	*call_send;	/* for the next Call; its sender's */
 	const struct ib_send_wr	*refused;	/* bad_wr of ib_post_send(), unused */
 	struct rpcrdma_send	*send_ring;
@@ -656,7 +670,7 @@ struct rpcrdma_ep {
 	u32			bufs_owed;	/* charged in excess of nr_recvs */
 	bool			stall_watched;	/* stall_timer is scheduled */
 	struct llist_head	completed;	/* completed work, the newest first */
-	struct work_struct	reap_work;	/* reaps it */
+	struct work_struct	reap_work;	/* reaps completed work */
 	const char		*failure;	/* of a Work Request */
 	enum ib_wc_status	failure_status;
 	enum rpcrdma_answer	answer;		/* client: of a failed attempt */
@@ -679,7 +693,7 @@ struct rpcrdma_ep {
 	struct ib_recv_wr	*free_recvs;	/* not posted; under lock */
 	struct llist_head	arrived;	/* completed, the newest first */
 	unsigned long		taking;		/* bit 0: messages in processing */
-	struct llist_node	*behind;	/* older messages; that context's */
+	struct llist_node	*behind;	/* older messages, same owner */
 	struct delayed_work	take_work;	/* fallback that processes messages */
 	bool			drained;	/* the teardown processes the rest */
 	/*
@@ -779,7 +793,9 @@ static inline void rpcrdma_ep_get(struct rpcrdma_ep *ep)
 {
 	kref_get(&ep->kref);
 }
-/* Context: process context, because the last reference frees memory under a mutex. */
+/*
+ * Drop a reference. Process context, because the last one frees memory under a mutex.
+ */
 static inline void rpcrdma_ep_put(struct rpcrdma_ep *ep)
 {
 	kref_put(&ep->kref, ep->release);

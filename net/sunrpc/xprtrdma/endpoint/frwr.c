@@ -132,12 +132,6 @@ static struct rpcrdma_mr *rpcrdma_mr_take(struct rpcrdma_ep *ep)
 	return mr;
 }
 
-/**
- * rpcrdma_mrs_cut - return the registration limits for this peer
- * @ep: open endpoint
- *
- * rpcrdma_mrs_map() uses these limits. Any context.
- */
 struct rpcrdma_cut rpcrdma_mrs_cut(const struct rpcrdma_ep *ep)
 {
 	u32 most = rpcrdma_conn_limits(&ep->conn).max_segment;
@@ -284,13 +278,6 @@ int rpcrdma_mrs_map(struct rpcrdma_ep *ep, struct list_head *mrs,
 	return rc;
 }
 
-/**
- * rpcrdma_mrs_invalidated - record that the peer has invalidated a handle
- * @mrs: MRs of a request
- * @handle: the handle
- *
- * Return: true if the handle belongs to one of @mrs that was exposed.
- */
 bool rpcrdma_mrs_invalidated(struct list_head *mrs, u32 handle)
 {
 	struct rpcrdma_mr *mr;
@@ -305,10 +292,6 @@ bool rpcrdma_mrs_invalidated(struct list_head *mrs, u32 handle)
 	return false;
 }
 
-/**
- * rpcrdma_mrs_exposed - return true if any MR is still exposed
- * @mrs: MRs of a request
- */
 bool rpcrdma_mrs_exposed(const struct list_head *mrs)
 {
 	const struct rpcrdma_mr *mr;
@@ -330,15 +313,6 @@ static void rpcrdma_inv_done(struct rpcrdma_work *work, bool ok)
 	inv->done(inv, ok);
 }
 
-/**
- * rpcrdma_mrs_invalidate - make MRs inaccessible to the peer
- * @ep: their endpoint
- * @mrs: MRs of a request; must stay in place
- * @inv: caller's, with done() set
- *
- * done() may run before this returns.
- * Context: process context; does not sleep.
- */
 void rpcrdma_mrs_invalidate(struct rpcrdma_ep *ep, struct list_head *mrs,
 			    struct rpcrdma_inv *inv)
 {
@@ -391,13 +365,6 @@ static void rpcrdma_sync_inv_done(struct rpcrdma_inv *inv, bool ok)
 	complete(&sync->done);
 }
 
-/**
- * rpcrdma_mrs_release_sync - end the exposure of MRs, and return them to the pool
- * @ep: their endpoint
- * @mrs: MRs of a request, empty afterwards
- *
- * Sleeps, at most until the end of a teardown. Not from an upcall.
- */
 void rpcrdma_mrs_release_sync(struct rpcrdma_ep *ep, struct list_head *mrs)
 {
 	struct rpcrdma_sync_inv sync = {

@@ -297,13 +297,6 @@ static noinline void rpcrdma_recv_shrink(struct rpcrdma_ep *ep,
 	rv->large = false;
 }
 
-/**
- * rpcrdma_recv_put - release a Receive
- * @rv: Receive that an upcall has passed to the transport
- *
- * @rv may be freed when this returns, with the endpoint.
- * Context: process context, no ep lock held.
- */
 void rpcrdma_recv_put(struct rpcrdma_recv *rv)
 {
 	struct rpcrdma_ep *ep = rv->ep;
@@ -616,16 +609,6 @@ static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc)
 	}
 }
 
-/**
- * rpcrdma_ep_take_some - process messages that have arrived
- * @ep: endpoint
- * @keep: return the first Call without Read chunks instead of passing it to call()
- *
- * Processes one batch only: a caller that has requested notification checks for more
- * messages before it stops.
- * Context: process context, no lock held; sleeps briefly.
- * Return: that Call, or NULL.
- */
 struct rpcrdma_recv *rpcrdma_ep_take_some(struct rpcrdma_ep *ep, bool keep)
 {
 	struct rpcrdma_recv *rv, *call = NULL;

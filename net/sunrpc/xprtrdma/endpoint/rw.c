@@ -160,10 +160,6 @@ static void rpcrdma_rw_destroy(struct rpcrdma_rw *rw)
 	rpcrdma_ep_leave(ep);
 }
 
-/**
- * rpcrdma_rw_free - free a transfer that was not posted
- * @rw: transfer
- */
 void rpcrdma_rw_free(struct rpcrdma_rw *rw)
 {
 	rpcrdma_rw_unmap(rw);

@@ -46,13 +46,6 @@ void rpcrdma_stall_expired(struct work_struct *work)
 	rpcrdma_ep_events(ep, events);
 }
 
-/**
- * rpcrdma_ep_may_call - return true if a Call can be sent now
- * @ep: endpoint
- *
- * Otherwise arranges for write_space(), unless the connection is lost.
- * Context: process context, no ep lock held.
- */
 bool rpcrdma_ep_may_call(struct rpcrdma_ep *ep)
 {
 	bool may;
@@ -65,13 +58,6 @@ bool rpcrdma_ep_may_call(struct rpcrdma_ep *ep)
 	return may;
 }
 
-/**
- * rpcrdma_send_get - get a free Send context
- * @ep: endpoint
- *
- * Return: the context, or NULL if there is none: write_space() will be called, unless
- * the connection is lost.
- */
 struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_send *s = NULL;
@@ -100,12 +86,6 @@ bool rpcrdma_ep_ask_for_reply(struct rpcrdma_ep *ep)
 	return may;
 }
 
-/**
- * rpcrdma_send_reserve - reserve a Send context for a Reply
- * @ep: endpoint
- *
- * Return: the context, or NULL if there is none; see rpcrdma_ep_may_reply().
- */
 struct rpcrdma_send *rpcrdma_send_reserve(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_send *s = NULL;
@@ -562,17 +542,6 @@ static int rpcrdma_call_rc(struct rpcrdma_ep *ep, enum rpcrdma_sq_answer may)
 	return -EAGAIN;
 }
 
-/**
- * rpcrdma_send_call - send a Call
- * @s: Send context with header and inline payload, @s->len bytes
- * @mrs: MRs its header names, or NULL
- * @format: for the counters
- * @lists: its chunk lists, or NULL
- * @x: its exchange, or NULL
- *
- * Context: process context.
- * Return: 0, -EAGAIN, -EIO or -ENOTCONN, see endpoint.h.
- */
 int rpcrdma_send_call(struct rpcrdma_send *s, struct list_head *mrs,
 		      enum rpcrdma_format format,
 		      const struct rpcrdma_lists *lists,
@@ -714,18 +683,6 @@ rpcrdma_send_reply_after(struct rpcrdma_rw *rw, struct rpcrdma_send *s,
 	return open ? 0 : -ENOTCONN;
 }
 
-/**
- * rpcrdma_send_reply - send a Reply, in order
- * @s: Send context with header and inline payload, @s->len bytes; consumed, with
- * @s->exposed
- * @rw: Writes posted before it, or NULL; consumed
- * @inv_handle: for Send With Invalidate, or 0
- * @format: for the counters
- * @lists: its chunk lists, or NULL
- *
- * Context: process context.
- * Return: 0 or -ENOTCONN.
- */
 int rpcrdma_send_reply(struct rpcrdma_send *s, struct rpcrdma_rw *rw,
 		       u32 inv_handle, enum rpcrdma_format format,
 		       const struct rpcrdma_lists *lists)
@@ -780,17 +737,6 @@ static void rpcrdma_stream_done(struct rpcrdma_work *work, bool ok)
 	rpcrdma_stream_free(st);
 }
 
-/**
- * rpcrdma_stream_alloc - prepare a continued message
- * @kind: RPCRDMA_KIND_CALL or RPCRDMA_KIND_REPLY
- * @xid: of the RPC
- * @len: bytes of Payload stream, which the caller fills in
- * @lists: its chunk lists, or NULL
- * @gfp: allocation flags, without __GFP_FS
- *
- * Context: process context; may sleep, without starting I/O.
- * Return: the stream, or NULL if out of memory.
- */
 struct rpcrdma_stream *rpcrdma_stream_alloc(enum rpcrdma_kind kind, u32 xid,
 					    u32 len,
 					    const struct rpcrdma_lists *lists,
@@ -817,10 +763,6 @@ struct rpcrdma_stream *rpcrdma_stream_alloc(enum rpcrdma_kind kind, u32 xid,
 	return st;
 }
 
-/**
- * rpcrdma_stream_free - free a continued message that was not sent
- * @st: stream, or NULL
- */
 void rpcrdma_stream_free(struct rpcrdma_stream *st)
 {
 	if (st && st->held_for)
@@ -829,18 +771,6 @@ void rpcrdma_stream_free(struct rpcrdma_stream *st)
 	kvfree(st);
 }
 
-/**
- * rpcrdma_send_continued_call - send a continued Call
- * @ep: endpoint
- * @st: the Call; consumed when this returns 0
- * @mrs: MRs that its last message names, or NULL
- * @x: its exchange, or NULL
- *
- * The MRs are registered with the first message, which is posted immediately. After
- * that @st does not refer to them, and the RPC may end at any time.
- * Context: process context.
- * Return: 0, -EAGAIN, -ENOTCONN or -EIO.
- */
 int rpcrdma_send_continued_call(struct rpcrdma_ep *ep,
 				struct rpcrdma_stream *st,
 				struct list_head *mrs,
@@ -878,16 +808,6 @@ int rpcrdma_send_continued_call(struct rpcrdma_ep *ep,
 	return 0;
 }
 
-/**
- * rpcrdma_send_continued_reply - send a continued Reply
- * @ep: endpoint
- * @st: the Reply; consumed
- * @rw: Writes posted before its last message, or NULL; consumed
- * @inv_handle: to invalidate with its last message, or 0
- *
- * Context: process context.
- * Return: 0 or -ENOTCONN.
- */
 int rpcrdma_send_continued_reply(struct rpcrdma_ep *ep,
 				 struct rpcrdma_stream *st,
 				 struct rpcrdma_rw *rw, u32 inv_handle)
