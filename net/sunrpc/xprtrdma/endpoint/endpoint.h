@@ -349,7 +349,7 @@ static inline struct rpcrdma_extent rpcrdma_extent_of(void *p, u32 length)
 }
 
 /* ------------------------------------------------------------------ */
-/* Memory regions: of a Requester's Calls, of a Responder's Replies     */
+/* MRs of a Requester's Calls and of a Responder's Replies              */
 
 /* An MR (FRWR) of one connection */
 struct rpcrdma_mr {
@@ -519,7 +519,7 @@ int rpcrdma_rw_add(struct rpcrdma_rw *rw, const struct rpcrdma_lists *lists,
 void rpcrdma_rw_read(struct rpcrdma_rw *rw);
 
 /* ------------------------------------------------------------------ */
-/* Memory charged to the peer's quota */
+/* Memory charged to the peer's quota                                  */
 
 /*
  * Attach a connection to the quota of @limit bytes that all attached connections share.
