@@ -417,7 +417,7 @@ level_kunit()
 		not_ok kunit/modules "no kunit/*_test.ko was built"
 		return
 	fi
-	scripts/guest.sh "${guest[@]}" --module "$module" "${tests[@]}" --timeout 900 \
+	scripts/guest.sh "${guest[@]}" --module "$module" "${tests[@]}" --timeout 1800 \
 		--run-dir "$dir" --quiet -- "$dir/guest/kunit.sh" || status=$?
 	while read -r ko; do
 		name=$(basename "$ko" .ko)
