@@ -79,6 +79,11 @@ server_cases()
 	TIMEO=40 RETRANS=6
 	server_begin $((2 * shares + 1)) 3 waiting
 	server_begin $((2 * shares + 2)) 3 refusals
+	# Several Calls at once on a slow machine must not end with a connection.
+	TIMEO=600 RETRANS=2
+	server_begin $((2 * shares + 3)) 3 personalities
+	server_begin $((2 * shares + 4)) 4.2 personalities.ntirpc personalities.ntirpc_small \
+		personalities.libevpl
 	servers_end
 }
 
@@ -95,7 +100,7 @@ server_walk()
 }
 
 hostile_begin
-t server.cases 100 server_cases
+t server.cases 200 server_cases
 case_results server
 t server.walk 80 server_walk
 case_results server

@@ -15,6 +15,7 @@ int wake_fd = -1;
 uint8_t *exposed;
 struct ibv_mr *exposed_mr, *foreign_mr;
 void (*on_request)(struct rdma_cm_id *id);
+uint8_t request_private[sizeof(request_private)];
 void (*on_bad)(const char *reason);
 void (*on_news)(struct peer *p);
 
@@ -98,6 +99,7 @@ struct peer *peer_new(void)
 	p->serial = ++serials;
 	p->version = 2;
 	p->nr_recvs = 96;
+	p->recv_size = 4096;
 	p->nr_sends = 64;
 	p->credit = 64;
 	p->limit = 1;
@@ -151,8 +153,8 @@ static struct peer *find_peer(uint32_t serial)
 static void post_recv(struct peer *p, uint32_t slot)
 {
 	struct ibv_sge sge = {
-		.addr = (uintptr_t)p->mem + slot * 4096,
-		.length = 4096,
+		.addr = (uintptr_t)p->mem + slot * p->recv_size,
+		.length = p->recv_size,
 		.lkey = p->mr->lkey,
 	};
 	struct ibv_recv_wr wr = {
@@ -176,7 +178,7 @@ void peer_setup(struct peer *p)
 			.max_recv_sge = 1,
 		},
 	};
-	size_t size = p->nr_recvs * 4096 + p->nr_sends * SLOT;
+	size_t size = p->nr_recvs * p->recv_size + p->nr_sends * SLOT;
 	uint32_t i;
 
 	device_setup(p->id->verbs);
@@ -232,7 +234,7 @@ static void take_completion(struct ibv_wc *wc)
 	m->next = NULL;
 	m->len = wc->byte_len;
 	m->inv = wc->wc_flags & IBV_WC_WITH_INV ? wc->invalidated_rkey : 0;
-	memcpy(m->data, p->mem + slot * 4096, m->len);
+	memcpy(m->data, p->mem + slot * p->recv_size, m->len);
 	*p->inbox_end = m;
 	p->inbox_end = &m->next;
 	take_credits(p, m);
@@ -275,6 +277,17 @@ static void take_cm_event(struct rdma_cm_event *event)
 		on_news(p);
 }
 
+/* Keep the private data of a request, which goes with the ack of its event. */
+static void keep_private(const struct rdma_conn_param *param)
+{
+	size_t len = param->private_data_len;
+
+	memset(request_private, 0, sizeof(request_private));
+	if (param->private_data)
+		memcpy(request_private, param->private_data,
+		       len < sizeof(request_private) ? len : sizeof(request_private));
+}
+
 void run_once(int ms)
 {
 	struct pollfd fds[3] = {
@@ -306,6 +319,7 @@ void run_once(int ms)
 		struct rdma_cm_event copy = *event;
 
 		if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
+			keep_private(&event->param.conn);
 			/* The handler may destroy the id, which needs the ack. */
 			rdma_ack_cm_event(event);
 			take_cm_event(&copy);
@@ -527,7 +541,7 @@ bool sends_done(struct peer *p)
 void send_inv(struct peer *p, uint32_t handle)
 {
 	double end = now() + 20 * scale;
-	uint8_t *slot = p->mem + p->nr_recvs * 4096 + p->posted % p->nr_sends * SLOT;
+	uint8_t *slot = p->mem + p->nr_recvs * p->recv_size + p->posted % p->nr_sends * SLOT;
 	struct ibv_sge sge = { .addr = (uintptr_t)slot, .length = p->len, .lkey = p->mr->lkey };
 	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = p->len ? 1 : 0 };
 

@@ -52,6 +52,7 @@ struct peer {
 
 	/* Before connecting */
 	uint32_t nr_recvs, nr_sends;
+	uint32_t recv_size;	/* bytes of a Receive */
 	bool no_private;	/* no RFC 8797 message */
 	bool inv_ok;		/* says that it takes remote invalidation */
 	uint32_t private_words[2];	/* instead of a good one, if not zero */
@@ -99,6 +100,8 @@ extern int wake_fd;
 bool peers_run(struct peer *p, int ms);
 /* A connection request for the listener; set by the server. */
 extern void (*on_request)(struct rdma_cm_id *id);
+/* The beginning of the private data that the last connection request had */
+extern uint8_t request_private[8];
 /* @p has a message, is connected, or is closed, if anybody wants to know at once. */
 extern void (*on_news)(struct peer *p);
 /* Call @gone for accepted connections that are closed; it may free them. */

@@ -6,6 +6,7 @@
  * something in the mount; it knows how that ends, and that the mount works
  * again afterwards.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -17,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -51,8 +53,9 @@ enum {
 	/* Of commands, and of the walk */
 	COMMAND_MS = 60000,
 	WALK_MS = 100000,
-	/* Mounts that begin anew have the ports from here on. */
+	/* Mounts that begin anew have the ports from here on, this many of each gateway. */
 	ANEW_PORTS = 21000,
+	ANEW_CASES = 100,
 	/* Of the trail of what happened: lines, and octets of each */
 	TRAIL = 40,
 	TRAIL_LINE = 160,
@@ -89,6 +92,29 @@ enum {
 	NEW = 16,		/* what follows needs another connection */
 };
 
+/* How a server returns a chunk that its Reply does not use */
+enum form { ABSENT, EMPTY, AS_OFFERED };
+
+/* How a server replies with version 1 */
+struct personality {
+	/* RFC 8797: the private message is absent, or has this second word. */
+	bool no_private;
+	uint32_t private_word;
+	/* Credits of each grant, less the Calls at work; 0 with @echoes: what is asked for */
+	uint32_t credits;
+	bool echoes, grants_free;
+	/* A Reply longer than this goes to the Reply chunk, if one is offered. */
+	uint32_t inline_max;
+	/* A Reply in the Reply chunk has the whole data of a READ. */
+	bool whole;
+	enum form unused_write, unused_reply;
+	/* A Reply invalidates the handle of the Write chunk, if the client agrees. */
+	bool invalidates;
+	/* Calls that the server refuses, or does not survive */
+	bool no_nomsg;		/* a Call in a Read chunk */
+	bool narrow;		/* chunks with other than READ and WRITE, or of segments */
+};
+
 struct scase {
 	const char *group, *name;
 	int when;
@@ -98,6 +124,7 @@ struct scase {
 	uint32_t code;		/* an ERROR that the client should send */
 	bool answered;		/* it should send a Reply */
 	unsigned int times;	/* how often it happens, if that matters */
+	const struct personality *as;	/* the server that replies, or NULL: this program */
 	void (*run)(struct peer *p, struct call *c);
 	struct scase *next;
 };
@@ -135,6 +162,8 @@ static char trail[TRAIL][TRAIL_LINE];
 static unsigned int trail_len;
 static uint64_t walk_state;
 static unsigned int walk_left;
+
+static uint32_t asked;			/* credits, by the last message received */
 
 static void walk_reply(struct call *c);
 
@@ -264,6 +293,73 @@ static uint32_t nfs_ask(void *rpc, uint32_t len, uint8_t *answer)
 	return n ? n : nfs_try(rpc, len, answer);
 }
 
+/* ---- Personalities ---- */
+
+/* This program, where no other server is played */
+static const struct personality gateway = {
+	.inline_max = INLINE, .unused_write = EMPTY, .unused_reply = ABSENT,
+};
+
+static const struct personality *personality(void)
+{
+	return armed && armed->as ? armed->as : &gateway;
+}
+
+/* Set what the personality says on a connection that has been requested. */
+static void assume_personality(struct peer *p)
+{
+	const struct personality *as = personality();
+
+	if (as == &gateway)
+		return;
+	/* A server that echoes grants more than it has Receives for. */
+	p->nr_recvs = 256;
+	/* As long as the longest Send of the kernel's client */
+	p->recv_size = SLOT;
+	p->no_private = as->no_private;
+	if (!p->no_private) {
+		p->private_words[0] = htonl(0xf6ab0e18);
+		p->private_words[1] = htonl(as->private_word);
+	}
+}
+
+/* Set the grant of the Reply to the message that @p has just received. */
+static void grant(struct peer *p)
+{
+	const struct personality *as = personality();
+	uint32_t busy = 1;
+	struct msg *m;
+
+	if (as == &gateway)
+		return;
+	p->credit = !as->echoes ? as->credits : asked ? asked : 1;
+	if (!as->grants_free)
+		return;
+	for (m = p->inbox; m; m = m->next)
+		busy++;
+	p->credit = busy < as->credits ? as->credits - busy : 0;
+}
+
+/* Return the handle that the Reply to @c invalidates, 0: none. */
+static uint32_t invalidated(const struct call *c)
+{
+	/* RFC 8797: the flag is in the second byte after the format identifier. */
+	return personality()->invalidates && (request_private[5] & 1) && c->has_write &&
+	       !c->has_reply ? c->write.seg[0].handle : 0;
+}
+
+/* Note a Call that the server played could not execute. */
+static void check_call(const struct call *c, uint32_t type)
+{
+	const struct personality *as = personality();
+
+	if (as->no_nomsg && type == NOMSG)
+		wrong = "a Call came in a Read chunk, which this server does not take";
+	if (as->narrow && ((c->has_write && c->write.count != 1) ||
+			   (c->has_write && c->op != READ) || (c->has_read && c->op != WRITE)))
+		wrong = "a Call has chunks that this server does not take";
+}
+
 /* ---- Replies as they should be ---- */
 
 static void begin_reply(struct call *c, uint32_t type, uint32_t flags)
@@ -290,9 +386,20 @@ static void return_chunk(struct peer *p, const struct chunk *k, uint32_t octets)
 /* The Write list of a Reply: the chunk, if there is one, with @octets */
 static void return_write(struct call *c, uint32_t octets)
 {
-	if (c->has_write)
-		return_chunk(c->p, &c->write, octets);
+	enum form form = octets ? EMPTY : personality()->unused_write;
+
+	if (c->has_write && form != ABSENT)
+		return_chunk(c->p, &c->write, form == AS_OFFERED ? c->write.octets : octets);
 	w(c->p, 0);
+}
+
+/* Put the Reply chunk of a Reply that is in the message. */
+static void return_reply(struct call *c)
+{
+	if (c->has_reply && personality()->unused_reply == EMPTY)
+		return_chunk(c->p, &c->reply, 0);
+	else
+		w(c->p, 0);
 }
 
 static void put_answer(struct call *c, uint32_t from, uint32_t len)
@@ -308,13 +415,13 @@ static void put_answer(struct call *c, uint32_t from, uint32_t len)
 /* Write @len octets of the answer from @from on to @k. */
 static void push(struct call *c, const struct chunk *k, uint32_t from, uint32_t len)
 {
-	uint32_t i, n;
+	uint32_t i, n, at = AT_REPLY + from, done = 0;
 
-	memcpy(exposed + AT_REPLY, c->answer + from, len);
-	for (i = 0, from = 0; i < k->count && from < len; i++) {
-		n = len - from < k->seg[i].len ? len - from : k->seg[i].len;
-		rdma_post(c->p, false, AT_REPLY + from, n, k->seg[i].handle, k->seg[i].offset);
-		from += n;
+	memcpy(exposed + at, c->answer + from, len);
+	for (i = 0; i < k->count && done < len; i++) {
+		n = len - done < k->seg[i].len ? len - done : k->seg[i].len;
+		rdma_post(c->p, false, at + done, n, k->seg[i].handle, k->seg[i].offset);
+		done += n;
 	}
 }
 
@@ -334,7 +441,7 @@ static void make_reduced(struct call *c, uint32_t item)
 {
 	begin_reply(c, MSG, 0);
 	return_write(c, item);
-	w(c->p, 0);
+	return_reply(c);
 	put_answer(c, 0, c->item);
 }
 
@@ -342,28 +449,32 @@ static void make_inline(struct call *c)
 {
 	begin_reply(c, MSG, 0);
 	return_write(c, 0);
-	w(c->p, 0);
+	return_reply(c);
 	put_answer(c, 0, c->answer_len);
 }
 
-static void make_special(struct call *c)
+/* Make a Reply of @len bytes in the Reply chunk, with @item bytes in the Write chunk. */
+static void make_special(struct call *c, uint32_t item, uint32_t len)
 {
 	begin_reply(c, NOMSG, 0);
-	return_write(c, 0);
-	return_chunk(c->p, &c->reply, c->answer_len);
+	return_write(c, item);
+	return_chunk(c->p, &c->reply, len);
 }
 
 /* The Reply in p->out, its RDMA done */
 static void make_good(struct call *c)
 {
-	uint32_t item = item_octets(c);
+	const struct personality *as = personality();
+	uint32_t item = c->has_reply && as->whole ? 0 : item_octets(c);
+	uint32_t len = item ? c->item : c->answer_len;
 
-	if (item) {
+	if (item)
 		push(c, &c->write, c->item, item);
+	if (c->has_reply && len > as->inline_max && len <= c->reply.octets) {
+		push(c, &c->reply, 0, len);
+		make_special(c, item, len);
+	} else if (item) {
 		make_reduced(c, item);
-	} else if (c->answer_len > INLINE && c->has_reply && c->answer_len <= c->reply.octets) {
-		push(c, &c->reply, 0, c->answer_len);
-		make_special(c);
 	} else {
 		make_inline(c);
 	}
@@ -372,7 +483,7 @@ static void make_good(struct call *c)
 /* Is there no other way for the Reply than in parts? */
 static bool needs_parts(const struct call *c)
 {
-	return c->answer_len > INLINE && !item_octets(c) &&
+	return c->p->version == 2 && c->answer_len > INLINE && !item_octets(c) &&
 	       !(c->has_reply && c->answer_len <= c->reply.octets);
 }
 
@@ -414,7 +525,7 @@ static void send_good(struct call *c)
 		return;
 	}
 	make_good(c);
-	send_out(c->p);
+	send_inv(c->p, invalidated(c));
 }
 
 /* ---- Calls ---- */
@@ -635,6 +746,9 @@ static void serve_call(struct peer *p, const struct msg *m)
 	static uint8_t rpc[MAX_RPC + 8], answer[MAX_RPC + 8];
 	static struct call c;
 
+	/* If several Calls are pending, the memory may still be in use for the previous one. */
+	if (personality() != &gateway)
+		sends_done(p);
 	memset(&c, 0, sizeof(c));
 	c.p = p;
 	c.rpc = rpc;
@@ -646,6 +760,7 @@ static void serve_call(struct peer *p, const struct msg *m)
 		return;
 	}
 	look_at_call(&c);
+	check_call(&c, get(m->data, 12));
 	execute(&c);
 	look_at_answer(&c);
 	tell("program %u, procedure %u%s: %u octets, answered with %u, status %u",
@@ -698,6 +813,14 @@ static void send_err_vers(struct peer *p, uint32_t low, uint32_t high)
 	send_at_once(p);
 }
 
+/* Send ERR_VERS with the credits asked for, in a header of @version. */
+static void send_only_v1(struct peer *p, uint32_t version)
+{
+	raw(p);
+	ww(p, 7, 0, version, asked, ERROR, ERR_VERS, 1, 1);
+	send_at_once(p);
+}
+
 static bool opening_armed(int when)
 {
 	return armed && armed->when == when && (!hits || armed->forever);
@@ -724,6 +847,8 @@ static void serve(struct peer *p, struct msg *m)
 		}
 		p->version = 1;
 	}
+	asked = get(m->data, 8);
+	grant(p);
 	switch (get(m->data, 12)) {
 	case CONNPROP:
 		if (want_version1) {
@@ -785,6 +910,7 @@ static void request(struct rdma_cm_id *id)
 		armed->run(p, NULL);
 		return;
 	}
+	assume_personality(p);
 	peer_setup(p);
 	peer_param(p, &param, words);
 	if (rdma_accept(id, &param))
@@ -794,7 +920,12 @@ static void request(struct rdma_cm_id *id)
 
 /* ---- What is done in the mount ---- */
 
-enum { IO_SIZE = 32768 };
+enum {
+	IO_SIZE = 32768,	/* one READ or WRITE */
+	SMALL_SIZE = 8192,	/* one in a message, where its limit is not version 1's */
+	MANY_SIZE = 8 * IO_SIZE,	/* many of these at once */
+	NAMES = 300,		/* of a folder, in Replies as long as a READ's */
+};
 
 struct op_result {
 	int status;		/* 0, or 1: an errno, 3: not what must be there */
@@ -811,10 +942,10 @@ static int op_open(struct op_result *r, const char *path, int flags)
 	return fd;
 }
 
-/* IO_SIZE octets, all at once. @what is the system call's name. */
-static bool op_io(struct op_result *r, ssize_t n, const char *what)
+/* Return whether the system call named @what moved all of @size bytes. */
+static bool op_io(struct op_result *r, ssize_t n, ssize_t size, const char *what)
 {
-	if (n == IO_SIZE)
+	if (n == size)
 		return true;
 	r->status = 1;
 	r->error = n < 0 ? errno : 0;
@@ -822,25 +953,25 @@ static bool op_io(struct op_result *r, ssize_t n, const char *what)
 	return false;
 }
 
-static void do_one_op(bool writes, const char *path, const char *refpath, struct op_result *r)
+static void do_io(bool writes, int size, const char *path, const char *refpath,
+		  struct op_result *r)
 {
-	static uint8_t buf[IO_SIZE] __attribute__((aligned(4096)));
-	static uint8_t ref[IO_SIZE] __attribute__((aligned(4096)));
+	static uint8_t buf[MANY_SIZE] __attribute__((aligned(4096)));
+	static uint8_t ref[MANY_SIZE] __attribute__((aligned(4096)));
 	static unsigned int salt;
 	bool done;
 	int fd, i;
 
-	memset(r, 0, sizeof(*r));
 	fd = op_open(r, path, O_DIRECT | (writes ? O_WRONLY | O_CREAT : O_RDONLY));
 	if (fd < 0)
 		return;
 	if (writes) {
-		for (i = 0, salt++; i < IO_SIZE; i++)
-			buf[i] = i * 7 + salt;
-		done = op_io(r, pwrite(fd, buf, IO_SIZE, 0), "pwrite");
+		for (i = 0, salt++; i < size; i++)
+			buf[i] = i * 7 + i / IO_SIZE + salt;
+		done = op_io(r, pwrite(fd, buf, size, 0), size, "pwrite");
 	} else {
-		memset(buf, 0, IO_SIZE);
-		done = op_io(r, pread(fd, buf, IO_SIZE, 0), "pread");
+		memset(buf, 0, size);
+		done = op_io(r, pread(fd, buf, size, 0), size, "pread");
 	}
 	close(fd);
 	if (!done)
@@ -848,30 +979,87 @@ static void do_one_op(bool writes, const char *path, const char *refpath, struct
 	fd = op_open(r, refpath, O_RDONLY);
 	if (fd < 0)
 		return;
-	if (op_io(r, pread(fd, ref, IO_SIZE, 0), "pread of what is exported") &&
-	    memcmp(buf, ref, IO_SIZE))
+	if (op_io(r, pread(fd, ref, size, 0), size, "pread of what is exported") &&
+	    memcmp(buf, ref, size))
 		r->status = 3;
 	close(fd);
 }
 
+/* Make the folder that do_list() lists, where it is exported. */
+static void make_names(struct op_result *r, const char *refpath)
+{
+	char name[640];
+	int i, fd;
+
+	if (mkdir(refpath, 0755) && errno != EEXIST) {
+		*r = (struct op_result){ 1, errno, "mkdir" };
+		return;
+	}
+	for (i = 0; i < NAMES && !r->status; i++) {
+		snprintf(name, sizeof(name), "%s/name-%d-of-some-length", refpath, i);
+		fd = op_open(r, name, O_WRONLY | O_CREAT);
+		if (fd >= 0)
+			close(fd);
+	}
+}
+
+/* Sum up the names in @path, in any order. */
+static uint64_t sum_names(struct op_result *r, const char *path)
+{
+	DIR *folder = opendir(path);
+	uint64_t sum = 0, hash;
+	struct dirent *entry;
+	const char *c;
+
+	errno = 0;
+	while (folder && (entry = readdir(folder))) {
+		for (hash = 1, c = entry->d_name; *c; c++)
+			hash = hash * 31 + (uint8_t)*c;
+		sum += hash;
+		errno = 0;
+	}
+	if (errno || !folder)
+		*r = (struct op_result){ 1, errno, "readdir" };
+	if (folder)
+		closedir(folder);
+	return sum;
+}
+
+static void do_list(const char *path, const char *refpath, struct op_result *r)
+{
+	make_names(r, refpath);
+	if (!r->status && sum_names(r, path) != sum_names(r, refpath) && !r->status)
+		r->status = 3;
+}
+
 /*
  * op DIR REFDIR: a process of its own, since it may hang. Each octet that it
- * is sent asks for something: 'r' or 'w'.
+ * is sent asks for something: 'r' a READ, 'w' a WRITE, 's' a small one of each, 'm'
+ * many WRITEs at once, then many READs, 'l' a listing.
  */
 int op_main(int argc, char **argv)
 {
 	struct op_result r;
 	char path[512], refpath[512], op;
-	const char *name;
+	const char *name, *tail;
+	int size;
 
 	if (argc < 2)
 		return 2;
 	while (read(0, &op, 1) == 1) {
 		/* Several mounts write at the same time. */
-		name = op == 'w' ? strrchr(argv[0], '/') + 1 : "hostile";
-		snprintf(path, sizeof(path), "%s/%s", argv[0], name);
-		snprintf(refpath, sizeof(refpath), "%s/%s", argv[1], name);
-		do_one_op(op == 'w', path, refpath, &r);
+		name = op != 'r' ? strrchr(argv[0], '/') + 1 : "hostile";
+		tail = op == 'l' ? "-names" : "";
+		snprintf(path, sizeof(path), "%s/%s%s", argv[0], name, tail);
+		snprintf(refpath, sizeof(refpath), "%s/%s%s", argv[1], name, tail);
+		size = op == 'm' ? MANY_SIZE : op == 's' ? SMALL_SIZE : IO_SIZE;
+		memset(&r, 0, sizeof(r));
+		if (op == 'l')
+			do_list(path, refpath, &r);
+		else
+			do_io(op != 'r', size, path, refpath, &r);
+		if (size != IO_SIZE && !r.status)
+			do_io(false, size, path, refpath, &r);
 		if (write(0, &r, sizeof(r)) != sizeof(r))
 			return 2;
 	}
@@ -1185,6 +1373,76 @@ REFUSAL(msg_denied_as_version_1, 52, 13, 0, 1, CREDIT, MSG, 0, 0, 0, 0, 1, 1, 0,
 REFUSAL(four_octets, 4, 1, 0)
 SCASE(refusals, only_closes, MOUNT, "read", OK) { peer_disconnect(p); }
 REFUSAL(garbage, 64, 4, 0xa5a5a5a5, 0xa5a5a5a5, 0xa5a5a5a5, 0xa5a5a5a5)
+
+/*
+ * ---- Personalities: the cases ----
+ *
+ * The version 1 of other servers, as far as their public sources show it. Each case
+ * has a mount of its own, as the refusals have. Its Replies have every form that the
+ * server knows.
+ */
+
+/*
+ * ntirpc (NFS-Ganesha): a Reply chunk that is offered is used for every Reply. The
+ * Write list of such a Reply is absent, and the data of a READ is in the Reply chunk.
+ */
+static const struct personality ntirpc = {
+	.no_private = true, .credits = 30, .inline_max = 0, .whole = true,
+	.unused_write = ABSENT, .unused_reply = ABSENT,
+};
+
+SCASE(personalities, ntirpc, MOUNT, "read", OK, .as = &ntirpc) { send_only_v1(p, 2); }
+
+/* The same with the credits of a small configuration */
+static const struct personality ntirpc_small = {
+	.no_private = true, .credits = 3, .inline_max = 0, .whole = true,
+	.unused_write = ABSENT, .unused_reply = ABSENT,
+};
+
+SCASE(personalities, ntirpc_small, MOUNT, "read", OK, .as = &ntirpc_small)
+{
+	send_only_v1(p, 2);
+}
+
+/*
+ * libevpl (chimera) of August 2026: grants what is asked for, and returns each chunk
+ * that is offered. The segments of an unused one are empty.
+ */
+static const struct personality libevpl = {
+	.no_private = true, .echoes = true, .inline_max = 512,
+	.unused_write = EMPTY, .unused_reply = EMPTY, .no_nomsg = true,
+};
+
+SCASE(personalities, libevpl, MOUNT, "read", OK, .as = &libevpl) { send_only_v1(p, 1); }
+
+/*
+ * libevpl before May 2026 grants no credits. Its process ends at the first message of
+ * version 2: here, it is restarted at once.
+ */
+static const struct personality libevpl_old = {
+	.no_private = true, .credits = 0, .inline_max = 512,
+	.unused_write = EMPTY, .unused_reply = EMPTY, .no_nomsg = true,
+};
+
+SCASE(personalities, libevpl_old, MOUNT, "read", OK, .as = &libevpl_old)
+{
+	peer_disconnect(p);
+}
+
+/*
+ * vitastor: a private message with the largest sizes and remote invalidation; grants
+ * the credits that are free, down to none. A Reply chunk that is offered is used, an
+ * unused Write chunk comes back as it was offered. Version 2 is ignored.
+ */
+static const struct personality vitastor = {
+	.private_word = 0x0101ffff, .credits = 16, .grants_free = true, .inline_max = 0,
+	.unused_write = AS_OFFERED, .unused_reply = ABSENT, .invalidates = true,
+	.no_nomsg = true, .narrow = true,
+};
+
+SCASE(personalities, vitastor, MOUNT, "read", OK, .as = &vitastor)
+{
+}
 
 /* Refused, and yet the opening goes on (WP 4) */
 #define BAD_PROPS(name, error, ...) \
@@ -2235,13 +2493,20 @@ static void listen_at(const char *at)
 	on_request = request;
 }
 
+/* Return whether the mount of a case works. A personality has more than one form of Reply. */
+static bool mount_works(const struct scase *c)
+{
+	return !do_op(c->op) && (!c->as || (!do_op("write") && !do_op("small") &&
+					    !do_op("many") && !do_op("list")));
+}
+
 /*
  * A mount that begins anew, and a READ. The client remembers the version of a server
  * by its address and port, so there is another port each time.
  */
 static const char *mount_anew(struct scase *c)
 {
-	static unsigned int last_port = ANEW_PORTS;
+	static unsigned int cases_before;
 	static char text[128], line[1024], number[16];
 	const char *rest = strstr(mount_line, ",port=");
 
@@ -2249,7 +2514,8 @@ static const char *mount_anew(struct scase *c)
 	if (mounted && do_command(umount_line))
 		return "the mount before it cannot be unmounted";
 	mounted = false;
-	snprintf(number, sizeof(number), "%u", ++last_port);
+	snprintf(number, sizeof(number), "%u",
+		 ANEW_PORTS + atoi(port) % 100 * ANEW_CASES + cases_before++);
 	listen_at(number);
 	snprintf(line, sizeof(line), "%.*s,port=%s%s", (int)(rest - mount_line), mount_line,
 		 number, strchr(rest + 1, ','));
@@ -2260,7 +2526,7 @@ static const char *mount_anew(struct scase *c)
 	if (do_command(line))
 		return "the mount failed";
 	mounted = true;
-	if (do_op(c->op))
+	if (!mount_works(c))
 		return "the mount does not work";
 	if (wrong)
 		return wrong;
