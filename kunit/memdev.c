@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * An RDMA device in memory: making it, and its objects. See memdev.h.
+ * An RDMA device in memory: its creation and its objects. See memdev.h.
  */
 
 #include <linux/delay.h>
@@ -37,7 +37,7 @@ MODULE_PARM_DESC(max_sgl_rd, "Reads of more pieces want a region");
 struct workqueue_struct *memdev_wq;
 static DEFINE_MUTEX(memdev_mutex);
 static LIST_HEAD(memdevs);
-/* Of all devices, by number: a peer may be at another one */
+/* Queue pairs of all devices, by number: a peer can be on another device */
 static DEFINE_XARRAY_FLAGS(memdev_qps, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_IRQ);
 static u32 memdev_next_qpn;
 
@@ -139,7 +139,7 @@ void memdev_set_traits(struct memdev *md, const struct memdev_traits *traits)
 
 	md->traits = *traits;
 	memdev_attributes(traits, &md->ib.attrs);
-	/* This is how the rdma_rw API tells; connection managers ask for others. */
+	/* rdma_rw checks this flag; the connection manager checks others. */
 	if (traits->reads_into_regions)
 		port->core_cap_flags |= RDMA_CORE_CAP_PROT_IWARP;
 	else
@@ -201,7 +201,7 @@ EXPORT_SYMBOL_GPL(memdev_maps);
 
 bool memdev_merges(const struct memdev *md)
 {
-	/* Else the length for the device is that of the memory. */
+	/* Otherwise sg_dma_len() is the length of the element in memory. */
 	return memdev_maps(md) && IS_ENABLED(CONFIG_NEED_SG_DMA_LENGTH);
 }
 EXPORT_SYMBOL_GPL(memdev_merges);
@@ -280,7 +280,7 @@ static int memdev_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
 	return 0;
 }
 
-/* Never used: local_dma_lkey does it, and there is no user space. */
+/* Not used: consumers use local_dma_lkey, and there is no user space access. */
 static struct ib_mr *memdev_get_dma_mr(struct ib_pd *pd, int access)
 {
 	return ERR_PTR(-EOPNOTSUPP);
@@ -389,7 +389,7 @@ static int memdev_alloc_queues(struct memdev_qp *qp)
 	return 0;
 }
 
-/* As long as a device may take for it, and how many at a time */
+/* Delay the creation of a queue pair, and count concurrent creations. */
 static void memdev_setup_takes(struct memdev *md)
 {
 	struct memdev_counts *c = &md->counts;
@@ -433,7 +433,7 @@ static int memdev_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 	refcount_set(&qp->refs, 1);
 	init_completion(&qp->gone);
 	spin_lock_init(&qp->lock);
-	/* Two are never held at a time. */
+	/* A single lock class suffices: two of these locks are never held at a time. */
 	lockdep_set_class(&qp->lock, &memdev_qp_key);
 	INIT_DELAYED_WORK(&qp->work, memdev_qp_work);
 	rc = memdev_alloc_queues(qp);
@@ -443,7 +443,7 @@ static int memdev_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 		ibqp->qp_num = 1;
 		md->gsi = qp;
 	} else {
-		/* A number comes again late: a message for it may be on its way. */
+		/* Reuse a number late: a message for it may be in flight. */
 		rc = xa_alloc_cyclic_irq(&memdev_qps, &ibqp->qp_num, qp,
 					 XA_LIMIT(0x10, 0xffffff),
 					 &memdev_next_qpn, GFP_KERNEL);
@@ -457,7 +457,7 @@ static int memdev_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 	return rc;
 }
 
-/* Nothing goes on, in or out. */
+/* Move @qp to RESET, and wait until it neither sends nor receives. */
 static void memdev_qp_quiet(struct memdev_qp *qp)
 {
 	bool busy;
@@ -472,7 +472,7 @@ static void memdev_qp_quiet(struct memdev_qp *qp)
 			break;
 		usleep_range(50, 100);
 	}
-	/* Who received last may have wanted it to be flushed. */
+	/* The last sender to this queue pair may have scheduled a flush. */
 	cancel_delayed_work_sync(&qp->work);
 }
 
@@ -523,7 +523,7 @@ static int memdev_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr,
 		return 0;
 	}
 	spin_lock_irq(&qp->lock);
-	/* A failure may have been quicker. */
+	/* Don't leave the error state if a failure has been faster. */
 	if (qp->state != IB_QPS_ERR || next == IB_QPS_ERR)
 		qp->state = next;
 	spin_unlock_irq(&qp->lock);
@@ -550,7 +550,7 @@ static int memdev_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	struct memdev *md = qp->md;
 
 	if (md->gsi == qp) {
-		/* Datagrams to it come from where this is held. */
+		/* memdev_gsi_get() looks the GSI up under this mutex. */
 		mutex_lock(&memdev_mutex);
 		md->gsi = NULL;
 		mutex_unlock(&memdev_mutex);
@@ -565,7 +565,7 @@ static int memdev_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	return 0;
 }
 
-/* ---- Making and ending it ---- */
+/* ---- Creation and removal ---- */
 
 #ifdef HAVE_CREATE_CQ_ATTRS
 static int memdev_op_create_cq(struct ib_cq *cq,
@@ -727,7 +727,7 @@ out:
 
 static void __exit memdev_exit(void)
 {
-	/* No other driver that has gone without a number is in any kernel. */
+	/* No other driver without a number of its own is in any kernel. */
 	ib_unregister_driver(RDMA_DRIVER_UNKNOWN);
 	destroy_workqueue(memdev_wq);
 	xa_destroy(&memdev_qps);

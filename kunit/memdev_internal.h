@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Shared by the files of the device in memory, and by nobody else.
+ * Declarations shared by the files of the device in memory only.
  */
 #ifndef MEMDEV_INTERNAL_H
 #define MEMDEV_INTERNAL_H
@@ -17,16 +17,16 @@
 #include "memdev.h"
 
 enum {
-	/* The key of all memory that is mapped; regions' have an index above. */
+	/* lkey of all mapped memory; keys of MRs have an index above MEMDEV_KEY_SHIFT */
 	MEMDEV_LOCAL_KEY	= 1,
 	MEMDEV_FIRST_REGION	= 1,
 	MEMDEV_KEY_SHIFT	= 8,
-	/* A peer that does not answer: tried again, and given up */
+	/* Retry interval and timeout for a peer that does not respond */
 	MEMDEV_TRY_MS		= 10,
 	MEMDEV_SILENCE_MS	= 1000,
-	/* In front of a datagram */
+	/* Bytes of the header that precedes a datagram */
 	MEMDEV_GRH		= 40,
-	/* A Work Request's: to be tried again, not the status of a completion */
+	/* Retry the Work Request later; not a completion status */
 	MEMDEV_AGAIN		= -1,
 };
 
@@ -38,12 +38,12 @@ struct memdev {
 	struct memdev_traits	traits;
 	struct memdev_counts	counts;
 
-	/* DMA; the array's lock is for what it has, too */
+	/* DMA; the xarray's lock also protects the maps */
 	bool			maps;
 	struct xarray		dma;		/* maps by page of the address */
 	u64			next_page;
 
-	/* Regions; what reads or writes one holds the lock */
+	/* MRs; held while a region is read or written */
 	spinlock_t		region_lock;
 	struct xarray		regions;	/* by key >> MEMDEV_KEY_SHIFT */
 
@@ -55,7 +55,7 @@ struct memdev {
 
 	/* Failures */
 	atomic_t		fail_at;
-	const struct task_struct *fail_of;	/* NULL: of anybody */
+	const struct task_struct *fail_of;	/* NULL: any thread */
 	atomic_t		refuse_err;
 	atomic_t		fail_wr;
 	enum ib_wr_opcode	fail_opcode;
@@ -70,10 +70,10 @@ struct memdev_piece {
 
 struct memdev_region {
 	struct ib_mr		ib;
-	struct memdev_piece	*pieces;	/* to be registered next */
+	struct memdev_piece	*pieces;	/* of the next registration */
 	u32			index, max, nr;
 	bool			gaps;
-	/* As registered: whoever copies there holds region_lock */
+	/* The current registration; protected by region_lock */
 	bool			valid;
 	struct memdev_piece	*registered;
 	u32			nr_registered;
@@ -93,8 +93,8 @@ struct memdev_pd {
 
 struct memdev_cqe {
 	struct ib_wc		wc;
-	struct memdev_qp	*qp;		/* NULL: it has gone */
-	u32			slot;		/* of the queue, used up to there */
+	struct memdev_qp	*qp;		/* NULL: destroyed or reset */
+	u32			slot;		/* new tail of the queue once polled */
 	bool			recv;
 };
 
@@ -105,7 +105,7 @@ struct memdev_cq {
 	struct memdev_cqe	*ring;
 	u32			size;
 	u32			head, tail;	/* modulo 2^32 */
-	u32			shown;		/* to be polled up to here */
+	u32			shown;		/* entries before this can be polled */
 	bool			armed;
 };
 
@@ -115,19 +115,19 @@ struct memdev_wqe {
 	bool			signaled;
 	u32			nr_sges;
 	struct ib_sge		*sges;
-	u32			length;		/* octets in these */
+	u32			length;		/* bytes in @sges */
 	__be32			imm;
 	u32			inv_key;
 	u64			remote_addr;
 	u32			rkey;
-	/* Registrations: as they were when posted */
+	/* Registrations: values at the time of posting */
 	struct memdev_region	*region;
 	u32			key;
 	int			access;
 	u64			iova, reg_length;
 	/* Datagrams */
 	union ib_gid		sgid, dgid;
-	/* A message that has overtaken a Read, and what became of it */
+	/* A message that has overtaken a Read, and its status */
 	bool			fence, carried_out;
 	enum ib_wc_status	status;
 };
@@ -147,16 +147,16 @@ struct memdev_qp {
 	struct ib_qp_init_attr	init;
 	struct ib_qp_attr	attr;
 
-	spinlock_t		lock;		/* what follows */
+	spinlock_t		lock;		/* protects the fields below */
 	enum ib_qp_state	state;
 	struct memdev_wqe	*sq;
 	struct memdev_rqe	*rq;
-	struct ib_sge		*sges;		/* of both */
+	struct ib_sge		*sges;		/* of both queues */
 	u32			sq_size, sq_head, sq_next, sq_tail;
 	u32			rq_size, rq_head, rq_next, rq_tail;
-	bool			receiving;	/* the entry at rq_next */
+	bool			receiving;	/* the entry at rq_next is in use */
 
-	/* The worker's */
+	/* Used by the work item only */
 	struct delayed_work	work;
 	u32			tries;		/* of the entry at sq_next */
 	unsigned long		since;
@@ -185,7 +185,7 @@ static inline struct memdev_region *to_memdev_region(struct ib_mr *ib)
 
 extern struct workqueue_struct *memdev_wq;
 
-/* Is this the one that is to fail? */
+/* Return true if the current operation is the one to fail. */
 bool memdev_fault(struct memdev *md);
 
 /* memdev_dma.c */
@@ -193,8 +193,8 @@ extern bool memdev_virt_dma;
 int memdev_dma_init(struct memdev *md);
 void memdev_dma_exit(struct memdev *md);
 /*
- * The device reads or writes @len octets at @addr, all in one page. Returns
- * false when that is not mapped so. Any context.
+ * Access @len bytes at DMA address @addr, within one page, as the device. Return
+ * false if they are not mapped for this access. Context: any.
  */
 bool memdev_dma_access(struct memdev *md, u64 addr, void *buf, u32 len,
 		       bool write);
@@ -208,8 +208,9 @@ enum ib_wc_status memdev_register(struct memdev_qp *qp,
 				  const struct memdev_wqe *wqe);
 enum ib_wc_status memdev_invalidate(struct memdev_qp *qp, u32 key);
 /*
- * Copy @len octets, at most a page, between @buf and a peer's region, or the
- * list of local pieces from @offset on. False: not allowed, or not mapped.
+ * Check or copy @len bytes. memdev_remote_copy() copies between @buf and an MR of the
+ * peer, memdev_local_copy() between @buf and @sges from @offset on; both copy at most
+ * a page. Return false if the access is not allowed or the memory is not mapped.
  */
 bool memdev_remote_ok(struct memdev_qp *qp, u32 key, u64 addr, u32 len,
 		      int access);
@@ -233,7 +234,7 @@ int memdev_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 /* memdev.c */
 struct memdev_qp *memdev_qp_get(u32 qpn);
 void memdev_qp_put(struct memdev_qp *qp);
-/* The GSI of the device that has the address @gid, with a reference; or NULL */
+/* Return a reference to the GSI of the device with address @gid, or NULL. */
 struct memdev_qp *memdev_gsi_get(const union ib_gid *gid);
 
 #endif /* MEMDEV_INTERNAL_H */
