@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The device's own addresses. Each map gets pages of addresses that were never
- * used before, so that one which is used too late, or was never made, is
- * noticed. Kernels that let no driver do this give it pointers (virtual DMA).
+ * The device's own DMA addresses. Each map uses pages of addresses that were never
+ * used before, so that an access to an address that is no longer mapped, or never
+ * was, is detected. In kernels where a driver cannot do this, DMA addresses are
+ * pointers (virtual DMA).
  */
 
 #include <linux/dma-map-ops.h>
@@ -16,13 +17,13 @@
 
 struct memdev_map {
 	u64			addr;
-	u64			page;		/* the first */
+	u64			page;		/* number of the first page */
 	u32			nr_pages;
-	size_t			size;		/* octets */
+	size_t			size;		/* bytes */
 	void			*memory;
 	void			*bounce;	/* or NULL */
 	enum dma_data_direction	dir;
-	bool			cpus;		/* the processor's for now */
+	bool			cpus;		/* synced for the CPU */
 };
 
 static struct memdev *memdev_of(struct device *dev)
@@ -40,7 +41,7 @@ static bool memdev_writes(enum dma_data_direction dir)
 	return dir == DMA_FROM_DEVICE || dir == DMA_BIDIRECTIONAL;
 }
 
-/* The map with all @size octets at @addr; the array's lock held */
+/* Return the map that covers @size bytes at @addr. Caller holds the lock of md->dma. */
 static struct memdev_map *memdev_map_at(struct memdev *md, u64 addr,
 					size_t size)
 {
@@ -51,13 +52,13 @@ static struct memdev_map *memdev_map_at(struct memdev *md, u64 addr,
 	return map;
 }
 
-/* Return the pages that @size bytes from @offset of the first one on take. */
+/* Return how many pages @size bytes cover that start @offset bytes into a page. */
 static u32 memdev_pages(u32 offset, size_t size)
 {
 	return PAGE_ALIGN(offset + size) >> PAGE_SHIFT;
 }
 
-/* Reserve addresses of @nr_pages pages, never used before. Return the first page. */
+/* Reserve @nr_pages pages of addresses never used before. Return the first page. */
 static u64 memdev_reserve(struct memdev *md, u32 nr_pages)
 {
 	unsigned long flags;
@@ -65,13 +66,13 @@ static u64 memdev_reserve(struct memdev *md, u32 nr_pages)
 
 	xa_lock_irqsave(&md->dma, flags);
 	page = md->next_page;
-	/* One that has no map between any two */
+	/* Leave one unmapped page between any two reservations. */
 	md->next_page += nr_pages + 1;
 	xa_unlock_irqrestore(&md->dma, flags);
 	return page;
 }
 
-/* Map @memory at @offset of @page and on. */
+/* Map @size bytes at @memory to the addresses that start @offset bytes into @page. */
 static dma_addr_t memdev_map_to(struct memdev *md, void *memory, size_t size,
 				u64 page, u32 offset,
 				enum dma_data_direction dir)
@@ -89,7 +90,7 @@ static dma_addr_t memdev_map_to(struct memdev *md, void *memory, size_t size,
 		map->bounce = kmalloc(size, GFP_ATOMIC);
 		if (!map->bounce)
 			goto out_free;
-		/* All of it: what is not written comes back as it was. */
+		/* Copy all, because unmapping also copies back bytes the device left. */
 		memcpy(map->bounce, memory, size);
 	}
 	map->memory = memory;
@@ -180,7 +181,10 @@ static void memdev_op_unmap(struct device *dev, dma_addr_t addr, size_t size,
 	memdev_unmap(memdev_of(dev), addr, size, dir, attrs);
 }
 
-/* Where in a page an element goes: bounce buffers may begin at half of one. */
+/*
+ * Return the offset of an element's address within a page. A bounce buffer may start
+ * in the middle of a page.
+ */
 static u32 memdev_sg_offset(struct memdev *md, struct scatterlist *sg)
 {
 	if (!READ_ONCE(md->traits.drop_offsets))
@@ -189,7 +193,7 @@ static u32 memdev_sg_offset(struct memdev *md, struct scatterlist *sg)
 	       PAGE_SIZE / 2 : 0;
 }
 
-/* Unmap @nents elements, of which some may be one to the device. */
+/* Unmap @nents elements, some of which may be merged. */
 static void memdev_unmap_list(struct memdev *md, struct scatterlist *sgl,
 			      int nents, enum dma_data_direction dir,
 			      unsigned long attrs)
@@ -230,7 +234,7 @@ static int memdev_op_map_sg(struct device *dev, struct scatterlist *sgl,
 		bool merge = dma && READ_ONCE(md->traits.merge) && !offset &&
 			     !offset_in_page(addr);
 
-		/* Else they would be one to the device. */
+		/* Skip a page: adjacent addresses could be treated as one range. */
 		if (dma && !merge)
 			page++;
 		addr = memdev_map_to(md, sg_virt(sg), sg->length, page, offset,
@@ -251,7 +255,7 @@ static int memdev_op_map_sg(struct device *dev, struct scatterlist *sgl,
 	if (i == nents)
 		return merged;
 	memdev_unmap_list(md, sgl, i, dir, DMA_ATTR_SKIP_CPU_SYNC);
-	/* What the kernel's own mapping says without bounce buffers */
+	/* The error that the kernel's direct mapping returns without bounce buffers */
 	return -EIO;
 }
 
@@ -261,7 +265,7 @@ static void memdev_op_unmap_sg(struct device *dev, struct scatterlist *sgl,
 {
 	struct memdev *md = memdev_of(dev);
 
-	/* It may take long, with an IOMMU. */
+	/* With an IOMMU, unmapping may take long. */
 	if (!preemptible())
 		atomic_inc(&md->counts.atomic_unmaps);
 	memdev_unmap_list(md, sgl, nents, dir, attrs);
@@ -330,7 +334,7 @@ bool memdev_dma_access(struct memdev *md, u64 addr, void *buf, u32 len,
 	}
 	xa_lock_irqsave(&md->dma, flags);
 	map = memdev_map_at(md, addr, len);
-	/* What the processor has taken, the device may not write yet. */
+	/* The device may not write to memory that is synced for the CPU. */
 	ok = map && (write ? memdev_writes(map->dir) && !map->cpus :
 			     memdev_reads(map->dir));
 	if (ok) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Work Requests and completions. Each queue pair's Work Requests are carried
- * out by a work item of its own, in order; a slot of a queue is free again when
- * the completion that tells of it has been polled, as a driver learns it.
+ * Work Requests and completions. A work item per queue pair executes its Work
+ * Requests in order. A slot of a queue becomes free when its completion, or a later
+ * one, is polled, because only then does a driver know that the slot is free.
  */
 
 #include <linux/ip.h>
@@ -49,7 +49,10 @@ int memdev_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	return 0;
 }
 
-/* cq->lock held. Show what there is; must its owner be told? */
+/*
+ * Make all completions visible to polling. Return true if the CQ's owner must be
+ * notified. Caller holds cq->lock.
+ */
 static bool memdev_cq_show(struct memdev_cq *cq)
 {
 	bool tell = cq->armed && cq->shown != cq->head;
@@ -175,7 +178,7 @@ static bool memdev_is_read(enum ib_wr_opcode opcode)
 	return opcode == IB_WR_RDMA_READ || opcode == IB_WR_RDMA_READ_WITH_INV;
 }
 
-/* Octets in the pieces, or -1 when there are too many */
+/* Copy @sges to @to. Return the number of bytes they cover, or -1 if out of limits. */
 static s64 memdev_take_sges(struct ib_sge *to, const struct ib_sge *sges,
 			    int nr, u32 max)
 {
@@ -227,7 +230,7 @@ static int memdev_take_send(struct memdev_qp *qp, struct memdev_wqe *wqe,
 		wqe->inv_key = wr->ex.invalidate_rkey;
 		break;
 	case IB_WR_RDMA_READ_WITH_INV:
-		/* The rdma_rw API names its region by the key it had before. */
+		/* rdma_rw does not set invalidate_rkey; the MR is in the only SGE. */
 		if (wr->num_sge != 1)
 			return -EINVAL;
 		wqe->inv_key = wr->sg_list->lkey;
@@ -318,13 +321,13 @@ int memdev_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		if (!qp->md->failed)
 			atomic_inc(&qp->md->counts.bad_post);
 	}
-	/* It may have to be flushed. */
+	/* In the error state, flush the new Receives. */
 	if (READ_ONCE(qp->state) == IB_QPS_ERR)
 		mod_delayed_work(memdev_wq, &qp->work, 0);
 	return rc;
 }
 
-/* ---- Carrying out ---- */
+/* ---- Execution ---- */
 
 static void memdev_break(struct memdev_qp *qp, enum ib_event_type event)
 {
@@ -340,12 +343,12 @@ static void memdev_break(struct memdev_qp *qp, enum ib_event_type event)
 		qp->state = IB_QPS_ERR;
 	spin_unlock_irqrestore(&qp->lock, flags);
 	mod_delayed_work(memdev_wq, &qp->work, 0);
-	/* 0 is a completion queue's: here, no event at all */
+	/* 0 means no event: IB_EVENT_CQ_ERR is never reported to a queue pair. */
 	if (event && qp->ib.event_handler)
 		qp->ib.event_handler(&ev, qp->ib.qp_context);
 }
 
-/* The peer, with a reference, if it can be reached */
+/* Return a reference to the peer of @qp, or NULL if it cannot be reached. */
 static struct memdev_qp *memdev_peer(struct memdev_qp *qp)
 {
 	struct memdev_qp *peer = memdev_qp_get(qp->attr.dest_qp_num);
@@ -363,7 +366,7 @@ static struct memdev_qp *memdev_peer(struct memdev_qp *qp)
 	return NULL;
 }
 
-/* Take the next Receive of @qp; NULL: it has none. */
+/* Claim the next Receive of @qp. Return it, or NULL if @qp has none. */
 static struct memdev_rqe *memdev_rqe_take(struct memdev_qp *qp)
 {
 	struct memdev_rqe *rqe = NULL;
@@ -378,7 +381,7 @@ static struct memdev_rqe *memdev_rqe_take(struct memdev_qp *qp)
 	return rqe;
 }
 
-/* @wc: NULL: nothing came into it after all */
+/* Complete the claimed Receive with @wc, or return it unused if @wc is NULL. */
 static void memdev_rqe_done(struct memdev_qp *qp, struct ib_wc *wc)
 {
 	bool broken;
@@ -453,13 +456,13 @@ static int memdev_send(struct memdev_qp *qp, struct memdev_qp *peer,
 
 	if (rqe)
 		return memdev_deliver(qp, peer, wqe, rqe);
-	/* One that has just broken down, or was reset, says nothing any more. */
+	/* A peer that has entered the error state or was reset does not respond. */
 	state = READ_ONCE(peer->state);
 	if (state != IB_QPS_RTR && state != IB_QPS_RTS) {
 		qp->since = jiffies;
 		return MEMDEV_AGAIN;
 	}
-	/* 7: for ever */
+	/* 7: retry without limit */
 	if (qp->attr.rnr_retry == 7 || qp->tries < qp->attr.rnr_retry)
 		return MEMDEV_AGAIN;
 	atomic_inc(&qp->md->counts.rnr);
@@ -495,7 +498,7 @@ static int memdev_move(struct memdev_qp *qp, struct memdev_qp *peer,
 		if (!read && !memdev_local_copy(qp, wqe->sges, wqe->nr_sges, at,
 						qp->stage, n, false))
 			return IB_WC_LOC_PROT_ERR;
-		/* It may be invalidated meanwhile. */
+		/* The MR may have been invalidated since it was checked. */
 		if (!memdev_remote_copy(peer, wqe->rkey, wqe->remote_addr + at,
 					qp->stage, n, !read))
 			goto out_refused;
@@ -513,7 +516,10 @@ out_refused:
 	return IB_WC_REM_ACCESS_ERR;
 }
 
-/* "Ready to use": the connection manager's last message about a new connection */
+/*
+ * Return true if @wqe sends "ready to use", the connection manager's last message
+ * about a new connection.
+ */
 static bool memdev_is_rtu(struct memdev_qp *qp, const struct memdev_wqe *wqe)
 {
 	struct ib_mad_hdr hdr;
@@ -525,7 +531,7 @@ static bool memdev_is_rtu(struct memdev_qp *qp, const struct memdev_wqe *wqe)
 	       hdr.attr_id == CM_RTU_ATTR_ID;
 }
 
-/* A datagram of the connection manager. It may get lost. */
+/* Deliver a datagram of the connection manager, or drop it without an error. */
 static int memdev_datagram(struct memdev_qp *qp, const struct memdev_wqe *wqe)
 {
 	struct memdev_qp *to = memdev_gsi_get(&wqe->dgid);
@@ -624,7 +630,7 @@ static enum ib_wc_opcode memdev_wc_opcode(enum ib_wr_opcode opcode)
 	}
 }
 
-/* The entry at sq_next is through. */
+/* Retire the entry at sq_next. */
 static void memdev_sq_done(struct memdev_qp *qp, enum ib_wc_status status)
 {
 	struct memdev_wqe *wqe = &qp->sq[qp->sq_next % qp->sq_size];
@@ -645,7 +651,7 @@ static void memdev_sq_done(struct memdev_qp *qp, enum ib_wc_status status)
 	qp->tries = 0;
 }
 
-/* In the error state everything ends, and what is yet posted, too. */
+/* Flush all posted Work Requests, including those posted in the error state. */
 static void memdev_flush(struct memdev_qp *qp)
 {
 	struct ib_wc wc = { .status = IB_WC_WR_FLUSH_ERR };
@@ -656,7 +662,7 @@ static void memdev_flush(struct memdev_qp *qp)
 	for (;;) {
 		spin_lock_irq(&qp->lock);
 		rqe = NULL;
-		/* Who receives yet, comes here afterwards. */
+		/* A delivery in progress schedules this work item when it is done. */
 		if (!qp->receiving && qp->rq_next != qp->rq_head) {
 			rqe = &qp->rq[qp->rq_next % qp->rq_size];
 			qp->receiving = true;
@@ -678,7 +684,7 @@ static bool memdev_is_send(const struct memdev_wqe *wqe)
 	return wqe->opcode == IB_WR_SEND || wqe->opcode == IB_WR_SEND_WITH_INV;
 }
 
-/* The messages behind a Read arrive before its data are there. */
+/* Deliver the messages posted after the Read at sq_next before its data. */
 static void memdev_overtake(struct memdev_qp *qp, u32 head)
 {
 	struct memdev_wqe *wqe;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory regions: what a key lets who do where.
+ * MRs: registration, invalidation, and checked access by key.
  */
 
 #include <linux/mm.h>
@@ -8,7 +8,7 @@
 
 #include "memdev_internal.h"
 
-/* Octets that can be copied at @addr and no page be crossed */
+/* Return how many of @len bytes at @addr can be copied without crossing a page. */
 static u32 memdev_in_page(u64 addr, u32 len)
 {
 	return min_t(u64, len, PAGE_SIZE - offset_in_page(addr));
@@ -58,7 +58,7 @@ int memdev_dereg_mr(struct ib_mr *mr, struct ib_udata *udata)
 	struct memdev *md = to_memdev(mr->device);
 	struct memdev_region *r = to_memdev_region(mr);
 
-	/* Whoever copies holds it. */
+	/* Wait for copies to or from the MR: they hold this lock. */
 	spin_lock_irq(&md->region_lock);
 	xa_erase(&md->regions, r->index);
 	spin_unlock_irq(&md->region_lock);
@@ -81,9 +81,9 @@ static int memdev_set_page(struct ib_mr *mr, u64 addr)
 }
 
 /*
- * Elements of a list that one region takes when each is seen from the start of a page on:
- * no more follow one that ends within a page. Where the device has addresses of its own,
- * the list has them.
+ * Return how many elements of a list fit into one MR if each element starts at a page
+ * boundary: no element can follow one that ends within a page. If the device has
+ * addresses of its own, the list already has the changed offsets.
  */
 static int memdev_without_offsets(const struct memdev *md,
 				  struct scatterlist *sgl, int nents)
@@ -132,7 +132,10 @@ int memdev_map_mr_sg(struct ib_mr *mr, struct scatterlist *sgl, int nents,
 	return r->nr;
 }
 
-/* region_lock held. The valid region of @qp's domain with @key, or NULL */
+/*
+ * Return the valid MR with @key in @qp's protection domain, or NULL.
+ * Caller holds region_lock.
+ */
 static struct memdev_region *memdev_region_of(struct memdev_qp *qp, u32 key)
 {
 	struct memdev_region *r;
@@ -180,7 +183,9 @@ enum ib_wc_status memdev_invalidate(struct memdev_qp *qp, u32 key)
 	return r ? IB_WC_SUCCESS : IB_WC_LOC_PROT_ERR;
 }
 
-/* region_lock held */
+/*
+ * Return true if @r permits @access to @len bytes at @addr. Caller holds region_lock.
+ */
 static bool memdev_region_allows(const struct memdev_region *r, u64 addr,
 				 u64 len, int access)
 {
@@ -188,7 +193,7 @@ static bool memdev_region_allows(const struct memdev_region *r, u64 addr,
 	       len <= r->length && addr - r->iova <= r->length - len;
 }
 
-/* region_lock held. Copy @len octets, at most a page, at @addr. */
+/* Copy @len bytes, at most a page, at @addr. Caller holds region_lock. */
 static bool memdev_region_copy(struct memdev *md, struct memdev_region *r,
 			       u64 addr, u8 *buf, u32 len, bool write)
 {
@@ -196,7 +201,7 @@ static bool memdev_region_copy(struct memdev *md, struct memdev_region *r,
 	const struct memdev_piece *piece;
 	u32 i, n;
 
-	/* Pages begin where the first one does; pieces at their own octet. */
+	/* Pages start at a page boundary; arbitrary ranges start at their first byte. */
 	if (!r->gaps)
 		at += r->iova & (r->ib.page_size - 1);
 	for (i = 0; i < r->nr_registered && len; i++) {
@@ -229,7 +234,7 @@ bool memdev_remote_ok(struct memdev_qp *qp, u32 key, u64 addr, u32 len,
 	spin_lock_irq(&md->region_lock);
 	ok = memdev_region_allows(memdev_region_of(qp, key), addr, len, access);
 	spin_unlock_irq(&md->region_lock);
-	/* What a peer may try, and is refused, is nobody's mistake here. */
+	/* A refused access is the peer's fault: don't count it as misuse. */
 	return ok;
 }
 
@@ -249,7 +254,7 @@ bool memdev_remote_copy(struct memdev_qp *qp, u32 key, u64 addr, void *buf,
 	return ok;
 }
 
-/* @len octets of one local piece */
+/* Copy @len bytes of one local SGE. */
 static bool memdev_piece_copy(struct memdev_qp *qp, u32 key, u64 addr, u8 *buf,
 			      u32 len, bool write)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What other suites rely on: that the device in memory does what a device has
- * to, and notices what it has to. Two queue pairs, without connection manager.
+ * Tests of what other suites rely on: the device in memory executes Work Requests as
+ * a device does, and detects misuse. They use two queue pairs, without the connection
+ * manager.
  */
 
 #include <kunit/test.h>
@@ -18,7 +19,7 @@ enum {
 	RAW_WAIT_S	= 30,
 };
 
-/* One end: memory that is mapped for all, and a region of it */
+/* One end: memory mapped for both directions, and an MR for it */
 struct raw_end {
 	struct ib_cq	*scq, *rcq;
 	struct ib_qp	*qp;
@@ -75,7 +76,7 @@ static void raw_states(struct kunit *test, struct raw *r, int i)
 			IB_QP_SQ_PSN | IB_QP_MAX_QP_RD_ATOMIC));
 }
 
-/* A queue pair for each end, connected with the other */
+/* Create a queue pair for each end, and connect the two. */
 static void raw_connect(struct kunit *test, struct raw *r)
 {
 	struct ib_qp_init_attr init = {
@@ -176,7 +177,7 @@ static void raw_exit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&raw_counts(r)->regions), 0);
 }
 
-/* The next completion's status, or -ETIMEDOUT */
+/* Return the status of the next completion, or -ETIMEDOUT. */
 static int raw_wait(struct ib_cq *cq, struct ib_wc *wc)
 {
 	unsigned long end = jiffies + RAW_WAIT_S * HZ;
@@ -201,7 +202,7 @@ static int raw_post_recv(struct raw *r, int i, u64 dma, u32 len)
 	return ib_post_recv(r->end[i].qp, &wr, NULL);
 }
 
-/* A message of the first @len octets of @dma */
+/* Post a Send of the first @len bytes at @dma. */
 static int raw_post_send(struct raw *r, int i, u64 dma, u32 len, u32 inv_key)
 {
 	struct ib_sge sge = {
@@ -248,7 +249,7 @@ static int raw_move(struct raw *r, enum ib_wr_opcode opcode, u64 remote,
 	       raw_wait(r->end[0].scq, NULL);
 }
 
-/* Register end 1's memory from octet @at on. */
+/* Register the memory of end 1 from byte @at on. */
 static int raw_register(struct kunit *test, struct raw *r, u32 at, u32 len,
 			int access)
 {
@@ -286,7 +287,7 @@ static int raw_invalidate(struct raw *r, u32 key)
 	       raw_wait(r->end[1].scq, NULL);
 }
 
-/* Anew, after a failure: both ends are in error. */
+/* Recreate the queue pairs and the MR after a failure: both ends are in error. */
 static void raw_again(struct kunit *test, struct raw *r)
 {
 	raw_disconnect(r);
@@ -302,7 +303,7 @@ static void memdev_messages(struct kunit *test)
 	struct ib_wc wc;
 
 	memset(r->end[0].buf, 0x11, RAW_OCTETS);
-	/* Across a page */
+	/* Cross a page boundary */
 	KUNIT_ASSERT_EQ(test, 0, raw_post_recv(r, 1, r->end[1].dma + 1,
 					       RAW_OCTETS - 1));
 	KUNIT_EXPECT_EQ(test, 0, raw_send(r, 0, r->end[0].dma, 5000, 0));
@@ -321,7 +322,7 @@ static void memdev_messages(struct kunit *test)
 					  r->end[1].mr->rkey));
 	KUNIT_ASSERT_EQ(test, 0, raw_wait(r->end[1].rcq, &wc));
 	KUNIT_EXPECT_EQ(test, wc.ex.invalidate_rkey, r->end[1].mr->rkey);
-	/* Once is enough. */
+	/* A second Remote Invalidation of the same key fails. */
 	KUNIT_ASSERT_EQ(test, 0, raw_post_recv(r, 1, r->end[1].dma, 100));
 	KUNIT_EXPECT_EQ(test, (int)IB_WC_REM_ACCESS_ERR,
 			raw_send(r, 0, r->end[0].dma, 100,
@@ -329,7 +330,7 @@ static void memdev_messages(struct kunit *test)
 	KUNIT_EXPECT_NE(test, 0, raw_wait(r->end[1].rcq, &wc));
 }
 
-/* No Receive, or one that is too short; and all else is flushed. */
+/* No Receive, or one that is too short; later Work Requests are flushed. */
 static void memdev_refuses_messages(struct kunit *test)
 {
 	struct raw *r = test->priv;
@@ -377,7 +378,7 @@ static void memdev_moves_data(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, memdev_misuse(r->md));
 }
 
-/* Octets beyond either end, rights, another key, after its time */
+/* Bytes before or after the MR, wrong access rights, wrong key, invalidated MR */
 static void memdev_protects_data(struct kunit *test)
 {
 	static const struct {
@@ -413,7 +414,7 @@ static void memdev_protects_data(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (int)IB_WC_REM_ACCESS_ERR,
 			raw_move(r, IB_WR_RDMA_READ, mr->iova, mr->rkey, 10));
 	raw_again(test, r);
-	/* What is not valid cannot be invalidated, nor registered twice. */
+	/* Invalidating an invalid MR fails, and so does registering a valid one. */
 	KUNIT_EXPECT_NE(test, 0, raw_invalidate(r, r->end[1].mr->rkey));
 	raw_again(test, r);
 	KUNIT_ASSERT_EQ(test, 0, raw_register(test, r, 0, 100,
@@ -422,7 +423,7 @@ static void memdev_protects_data(struct kunit *test)
 					      IB_ACCESS_REMOTE_READ));
 }
 
-/* Addresses that are not mapped, not any more, or not for that */
+/* Addresses that are not mapped, no longer mapped, or mapped for other accesses */
 static void memdev_notices_addresses(struct kunit *test)
 {
 	struct raw *r = test->priv;
@@ -435,7 +436,7 @@ static void memdev_notices_addresses(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, buf);
 	dma = ib_dma_map_single(r->ib, buf, 100, DMA_TO_DEVICE);
 	KUNIT_ASSERT_EQ(test, 0, ib_dma_mapping_error(r->ib, dma));
-	/* One octet more; for writing; and when it is no longer mapped */
+	/* One byte too many; a write to a read-only map; an unmapped address */
 	KUNIT_ASSERT_EQ(test, 0, raw_post_recv(r, 1, r->end[1].dma, 200));
 	KUNIT_EXPECT_EQ(test, (int)IB_WC_LOC_PROT_ERR,
 			raw_send(r, 0, dma, 101, 0));
@@ -476,7 +477,7 @@ static void memdev_bounces(struct kunit *test)
 	ib_dma_sync_single_for_cpu(r->ib, dma, 50, DMA_FROM_DEVICE);
 	KUNIT_EXPECT_EQ(test, buf[49], 0x44);
 	KUNIT_EXPECT_EQ(test, buf[50], 0);
-	/* What is the processor's now, no message goes into. */
+	/* No message may be written to memory that is synced for the CPU. */
 	KUNIT_ASSERT_EQ(test, 0, raw_post_recv(r, 1, dma, 100));
 	KUNIT_EXPECT_EQ(test, (int)IB_WC_REM_OP_ERR,
 			raw_send(r, 0, r->end[0].dma, 100, 0));
@@ -524,7 +525,7 @@ static void memdev_keeps_limits(struct kunit *test)
 						   1)));
 	ib_dereg_mr(mr);
 
-	/* A slot is free when its completion was polled. */
+	/* A slot becomes free when its completion is polled, not before. */
 	for (i = 0; i < RAW_DEPTH; i++) {
 		KUNIT_ASSERT_EQ(test, 0, raw_post_recv(r, 1, r->end[1].dma,
 						       10));
@@ -556,7 +557,7 @@ static void memdev_holds(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, memdev_held(r->md));
 }
 
-/* A Read, and a message behind it, posted together */
+/* Post a Read and a Send after it in one call. */
 static void memdev_overtakes(struct kunit *test)
 {
 	struct raw *r = test->priv;
@@ -589,7 +590,7 @@ static void memdev_overtakes(struct kunit *test)
 					      IB_ACCESS_REMOTE_READ));
 	read.remote_addr = r->end[1].mr->iova;
 	read.rkey = r->end[1].mr->rkey;
-	/* The message finds no Receive: before the Read is carried out. */
+	/* The Send fails for lack of a Receive, before the Read is executed. */
 	KUNIT_ASSERT_EQ(test, 0, ib_post_send(r->end[0].qp, &read.wr, NULL));
 	KUNIT_EXPECT_EQ(test, 0, raw_wait(r->end[0].scq, &wc));
 	KUNIT_EXPECT_EQ(test, wc.wr_id, 1ULL);
