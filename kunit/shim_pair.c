@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Two endpoints over the RDMA device there is, and RPCs between them. An RPC
- * Call here is xid, direction, seed, result octets; a Reply is xid, direction,
- * status, result octets. Octets that the seed tells follow inline, are conveyed
- * by a Read chunk at the Call's end, and by a Write chunk for the result.
+ * Two endpoints over the RDMA device under test, and RPCs between them. A Call
+ * consists of XID, direction, seed and result length; a Reply of XID, direction,
+ * status and result length. Data generated from the seed follow inline, or are
+ * conveyed by a Read chunk at the end of the Call and a Write chunk for the result.
  */
 
 #include <linux/inetdevice.h>
@@ -16,13 +16,13 @@
 #include "../net/sunrpc/xprtrdma/endpoint/internal.h"
 
 enum {
-	SHIM_HEAD = 16,		/* octets of a Call or Reply without data */
+	SHIM_HEAD = 16,		/* bytes of a Call or Reply without data */
 };
 
 struct sockaddr_in shim_addr;
 bool shim_iwarp;
 struct memdev *shim_memdev;
-/* What the connection manager has mapped, always */
+/* Number of mappings the connection manager holds permanently */
 static int shim_mem_maps;
 
 static void shim_take(struct work_struct *work);
@@ -61,7 +61,7 @@ int shim_buf_alloc_chopped(struct shim_buf *buf, u32 base, u32 len, u32 chop)
 	buf->ext = kvcalloc(buf->nr, sizeof(*buf->ext), GFP_KERNEL);
 	if (!buf->pages || !buf->ext)
 		goto out_free;
-	/* Some of the pages follow each other in memory. */
+	/* Make some of the pages adjacent in memory. */
 	for (i = 0; i < buf->nr; i++, p += PAGE_SIZE) {
 		if (i % 3 == 0)
 			p = alloc_pages_exact(min(3U, buf->nr - i) * PAGE_SIZE,
@@ -142,7 +142,7 @@ static void shim_written(struct rpcrdma_rw *rw, bool ok)
 	kfree(buf);
 }
 
-/* The Writes of @want octets into the first Write chunk of @lists */
+/* Prepare Writes of @want bytes into the first Write chunk of @lists. */
 static struct rpcrdma_rw *shim_writes(struct rpcrdma_ep *ep,
 				      const struct rpcrdma_lists *lists,
 				      u32 want, u32 seed)
@@ -153,7 +153,7 @@ static struct rpcrdma_rw *shim_writes(struct rpcrdma_ep *ep,
 	buf = kzalloc(sizeof(*buf), GFP_KERNEL);
 	if (!buf)
 		return NULL;
-	/* Aligned differently than at the other end */
+	/* Use an alignment that differs from the Requester's. */
 	if (shim_buf_alloc(buf, seed % PAGE_SIZE, want))
 		goto out_free;
 	shim_buf_fill(buf, seed);
@@ -179,7 +179,7 @@ out_free:
 static void shim_payload(u8 *to, u32 xid, u32 direction, u32 word, u32 octets,
 			 u32 seed, u32 len);
 
-/* A Reply whose octets wait to be pulled */
+/* A pulled Reply */
 struct shim_exposed {
 	struct rpcrdma_exposed	exposed;
 	struct shim_side	*side;
@@ -191,7 +191,7 @@ static void shim_unexposed(struct rpcrdma_exposed *x)
 	struct shim_exposed *e = container_of(x, struct shim_exposed, exposed);
 	struct shim_side *side = e->side;
 
-	/* What somebody reads too late is seen. */
+	/* Overwrite the data, so that a Read after the release is detected. */
 	shim_buf_fill(&e->buf, ~0);
 	shim_buf_free(&e->buf);
 	kfree(e);
@@ -199,7 +199,10 @@ static void shim_unexposed(struct rpcrdma_exposed *x)
 	wake_up_all(&side->wait);
 }
 
-/* An ERR_PTR: with an error in @plan, or of the connection's or a fault */
+/*
+ * Expose a Reply to be pulled. Return it or an ERR_PTR. If plan->error is not set in
+ * the second case, the connection has failed or a failure was injected.
+ */
 static struct rpcrdma_exposed *shim_expose(struct shim_side *side,
 					   struct rpcrdma_ep *ep,
 					   struct rpcrdma_reply_plan *plan,
@@ -220,7 +223,7 @@ static struct rpcrdma_exposed *shim_expose(struct shim_side *side,
 		*shim_buf_at(&e->buf, i) = octets[i];
 	e->side = side;
 	e->exposed.release = shim_unexposed;
-	/* On a slow machine its wait for regions may be over before they are made. */
+	/* On a slow machine its wait for MRs may time out before they are allocated. */
 	i = 10;
 	do {
 		rc = rpcrdma_expose(ep, &e->exposed, xid, e->buf.ext,
@@ -240,7 +243,7 @@ out_free:
 	return ERR_PTR(rc);
 }
 
-/* An RPC message: the four words, then @len octets. */
+/* Build an RPC message: the four words and @len bytes. */
 static void shim_payload(u8 *to, u32 xid, u32 direction, u32 word, u32 octets,
 			 u32 seed, u32 len)
 {
@@ -265,8 +268,8 @@ static bool shim_payload_ok(const u8 *p, u32 seed, u32 len)
 }
 
 /*
- * A Send context with room for the largest message: in the end others' completions
- * free one. NULL: closing, or a fault
+ * Get a Send context with space for the largest message, waiting until a completion
+ * releases one. Return NULL if the connection is closing or a failure was injected.
  */
 static struct rpcrdma_send *shim_wait_send(struct rpcrdma_ep *ep)
 {
@@ -285,8 +288,8 @@ static struct rpcrdma_send *shim_wait_send(struct rpcrdma_ep *ep)
 }
 
 /*
- * Takes @rvp, or leaves it, and @s, which may be NULL. False: it is the connection,
- * or a fault that is being injected.
+ * Reply to the Call in @rvp. Set *@rvp to NULL if the Receive has been put. Consume @s,
+ * which may be NULL. Return false if the connection has failed or a failure was injected.
  */
 static bool shim_try_reply(struct shim_side *side, struct rpcrdma_recv **rvp,
 			   struct rpcrdma_send *s, u32 status,
@@ -322,7 +325,10 @@ static bool shim_try_reply(struct shim_side *side, struct rpcrdma_recv **rvp,
 	inv_handle = side->no_inv ? 0 : plan->inv_handle;
 	if (!plan->error && plan->read_length) {
 		htype = RDMA2_NOMSG;
-		/* Before it holds off the teardown, which ends these waits. */
+		/*
+		 * Get the Send context first: the wait ends when the teardown begins, and
+		 * an exposed Reply holds the teardown off.
+		 */
 		if (!s)
 			s = shim_wait_send(ep);
 		if (!s)
@@ -390,7 +396,7 @@ static bool shim_try_reply(struct shim_side *side, struct rpcrdma_recv **rvp,
 				   &plan->lists);
 }
 
-/* @s: taken before, or NULL */
+/* Reply to the Call in @rv, and close the connection if that fails. @s may be NULL. */
 static void shim_reply(struct shim_side *side, struct rpcrdma_recv *rv,
 		       struct rpcrdma_send *s, u32 status)
 {
@@ -413,8 +419,9 @@ static void shim_reply(struct shim_side *side, struct rpcrdma_recv *rv,
 }
 
 /*
- * What the Reply is sent with is taken before the Reads: when they have completed,
- * a wait would hold up the completions that end it.
+ * State of pulling a Call's Read chunk. The Send context for the Reply is reserved
+ * before the Reads are posted: in their completion, a wait for a Send context would
+ * block the completions that release one.
  */
 struct shim_pull {
 	struct shim_side	*side;
@@ -464,7 +471,7 @@ static bool shim_pull(struct shim_side *side, struct rpcrdma_recv *rv)
 	rw = rpcrdma_rw_alloc(rv->ep, DMA_FROM_DEVICE, 0, GFP_KERNEL);
 	if (!rw)
 		goto out_send;
-	/* In two pieces, which is how a server with several items does it */
+	/* Add two ranges, as a server with several data items does. */
 	if (rpcrdma_rw_add(rw, lists, chunk, 0, pull->buf.ext, pull->buf.nr_ext, 0,
 			   chunk->length / 2) ||
 	    rpcrdma_rw_add(rw, lists, chunk, chunk->length / 2, pull->buf.ext,
@@ -487,7 +494,7 @@ out_free:
 	return false;
 }
 
-/* Answer a Call, whose Receive is given back after its Reply was sent. */
+/* Serve a Call. Its Receive is released after the Reply was sent. */
 static void shim_serve(struct shim_side *side, struct rpcrdma_recv *rv)
 {
 	struct rpcrdma_ep *ep = rv->ep;
@@ -623,7 +630,7 @@ static void shim_reply_pulled(struct rpcrdma_rw *rw, bool ok)
 	kfree(pull);
 }
 
-/* The Reply in @rv, for @rpc, is to be pulled. @rv is put. */
+/* Pull the Reply to @rpc that @rv announces. Puts @rv. */
 static void shim_pull_reply(struct shim_side *side, struct rpcrdma_recv *rv,
 			    struct shim_rpc *rpc)
 {
@@ -674,7 +681,7 @@ static void shim_op_reply(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 
 	rpc = shim_claim(side, rv->rx.xid);
 	if (!rpc) {
-		/* Of an RPC that was given up */
+		/* Reply to an abandoned RPC */
 		if (rv->verdict == RPCRDMA_RX_REPLY &&
 		    rpcrdma_reply_needs_done(&rv->rx))
 			shim_say_done(side, ep, rv->rx.xid,
@@ -750,7 +757,7 @@ static void shim_op_closed(struct rpcrdma_ep *ep)
 	struct shim_side *side = shim_upcall(ep);
 
 	cancel_work_sync(&side->take_work);
-	/* By now nothing may be left. */
+	/* By now all resources of the connection must have been released. */
 	if (ep->qp || ep->id || ep->inflight ||
 	    !list_empty(&ep->transfers) || !list_empty(&ep->messages) ||
 	    !list_empty(&ep->rw_waiting) || READ_ONCE(ep->read_pool.waiting) ||
@@ -762,7 +769,7 @@ static void shim_op_closed(struct rpcrdma_ep *ep)
 	complete_all(&side->gone);
 }
 
-/* What a service thread does */
+/* Process received messages, as a service thread does. */
 static void shim_take(struct work_struct *work)
 {
 	struct shim_side *side = container_of(work, struct shim_side, take_work);
@@ -819,7 +826,7 @@ static int shim_incoming(void *priv, struct rpcrdma_ep *ep)
 		ep->priv = &pair->server;
 		ep->params = pair->server_params;
 		pair->server.ep = ep;
-		/* The client has looked at it already. */
+		/* The client has already checked the flag. */
 		if (pair->no_frwr)
 			ep->id->device->attrs.device_cap_flags &=
 				~(u64)IB_DEVICE_MEM_MGT_EXTENSIONS;
@@ -857,7 +864,7 @@ static void shim_end_side(struct kunit *test, struct shim_side *side)
 	rpcrdma_ep_close(ep, NULL);
 	KUNIT_ASSERT_TRUE_MSG(test, shim_wait_gone(side), "%s: not closed",
 			      ep->client ? "client" : "server");
-	/* What is still lent goes last. */
+	/* Release the Receives still held after the endpoint is closed. */
 	side->ep = NULL;
 	rpcrdma_ep_wait_closed(ep);
 	rpcrdma_ep_put(ep);
@@ -886,7 +893,7 @@ static void shim_check_memdev(struct kunit *test)
 					  shim_mem_maps));
 }
 
-/* Every account of what is made and destroyed balances: after a bit of time. */
+/* Check that all objects are freed, after the last endpoint is. */
 void shim_check_gone(struct kunit *test)
 {
 	bool gone = shim_poll(!shim_nr_endpoints());
@@ -1052,7 +1059,7 @@ int shim_rpc_send(struct shim_side *side, struct shim_rpc *rpc)
 		rc = shim_rpc_try(side, rpc);
 		if (rc != -EAGAIN)
 			return rc;
-		/* write_space() is promised, unless the connection ends. */
+		/* write_space() must be called unless the connection ends. */
 		if (!wait_event_timeout(side->wait,
 					atomic_read(&side->space) != seen ||
 					atomic_read(&side->closed),
@@ -1080,7 +1087,7 @@ int shim_rpc_wait(struct shim_side *side, struct shim_rpc *rpc)
 
 void shim_rpc_end(struct shim_side *side, struct shim_rpc *rpc)
 {
-	/* A Reply that has claimed it is about to complete it. */
+	/* If a Reply has claimed the RPC, wait until it completes it. */
 	if (rpc->xid && shim_claim(side, rpc->xid) != rpc)
 		shim_rpc_wait(side, rpc);
 	rpcrdma_mrs_release_sync(side->ep, &rpc->mrs);
@@ -1108,9 +1115,9 @@ int shim_rpc_do(struct shim_side *side, struct shim_rpc *rpc)
 
 struct shim_accounts {
 	u32	inflight_wrs, sends, slots, receives;
-	s32	beyond;		/* advertised less what is allowed */
+	s32	beyond;		/* advertised minus the allowed maximum */
 	u32	queued, mrs;
-	u64	held;		/* for the peer */
+	u64	held;		/* bytes charged to the peer */
 };
 
 static void shim_read_accounts(struct shim_side *side,
@@ -1147,7 +1154,7 @@ static void shim_read_accounts(struct shim_side *side,
 		a->mrs++;
 	spin_unlock(&ep->mr_lock);
 
-	/* A message that came in parts is held as a Receive is. */
+	/* A held Call that was continued is charged as long as its Receive is held. */
 	rpcrdma_ep_memory(ep, &memory);
 	if (!READ_ONCE(side->nr_held))
 		a->held = memory.held[RPCRDMA_MEMORY_CALLS];
@@ -1170,7 +1177,7 @@ void shim_check_idle(struct kunit *test, struct shim_side *side)
 	struct rpcrdma_ep *ep = side->ep;
 	struct shim_accounts a;
 
-	/* The last completions may still be on their way. */
+	/* The last completions may still be outstanding. */
 	if (shim_poll(shim_accounts_ok(side, &a)))
 		return;
 	kunit_err(test, "%s: slots %u of %u, sends %u of %u, receives %u of %u, %u held, beyond %d, queued %u, octets held %llu, mrs %u of %u",
@@ -1182,7 +1189,7 @@ void shim_check_idle(struct kunit *test, struct shim_side *side)
 
 /* ---- Suites and fixtures ---- */
 
-/* An address of a network device that has such an RDMA device as is wanted */
+/* Find the address of a network device with an RDMA device of the wanted kind. */
 static bool shim_find_address(void)
 {
 	const struct in_ifaddr *ifa;
@@ -1218,7 +1225,7 @@ int shim_mem_suite_init(struct kunit_suite *suite)
 	struct memdev *md = memdev_find("mem0");
 	int rc;
 
-	/* One that a suite took away */
+	/* Recreate the device if a suite has removed it. */
 	if (!md)
 		md = memdev_add("mem0");
 	if (IS_ERR(md)) {
@@ -1235,7 +1242,7 @@ int shim_mem_suite_init(struct kunit_suite *suite)
 
 int shim_suite_init(struct kunit_suite *suite)
 {
-	/* Passing without having tested anything would be worse. */
+	/* Fail without a device: passing without having tested anything would be worse. */
 	if (!shim_find_address()) {
 		pr_err("rpcrdma_shim_test: no RDMA device with an IPv4 address: make one first, such as rxe on a dummy netdev\n");
 		return -ENODEV;
