@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The endpoint, compiled against stand-ins for what it calls.
+ * The endpoint, compiled against wrappers of the functions it calls.
  */
 
 #include <linux/dma-mapping.h>
@@ -34,7 +34,7 @@ bool shim_removal_at_listen;
 static atomic_t shim_countdown;
 static bool shim_has_failed;
 static DEFINE_XARRAY(shim_valid);
-/* Regions of the endpoint, and not of the rdma_rw API */
+/* MRs of the endpoint, without those of rdma_rw */
 static DEFINE_XARRAY(shim_ours);
 
 unsigned int shim_valid_handles(void)
@@ -125,8 +125,8 @@ static int shim_dereg_mr(struct ib_mr *mr)
 }
 
 /*
- * Memory reclaim may wait for connections to come and go: what makes and ends
- * them must not wait for it to write back a file.
+ * Memory reclaim may wait for a connection to be set up or torn down. An allocation in
+ * these paths must therefore not wait for reclaim to write back a file.
  */
 void shim_check_nofs(void)
 {
@@ -155,7 +155,7 @@ static int shim_create_qp(struct rdma_cm_id *id, struct ib_pd *pd,
 		shim_removal_in_setup = false;
 		id->event_handler(id, &removal);
 	}
-	/* As drivers do whose entries are larger than one would think */
+	/* Emulate a driver with large queue entries: it refuses a deep Send Queue. */
 	if (!shim_fault() &&
 	    (!READ_ONCE(shim_max_send_wr[ep->client]) ||
 	     attr->cap.max_send_wr <= shim_max_send_wr[ep->client]))
@@ -192,12 +192,18 @@ static void shim_unmap_single(struct ib_device *dev, u64 addr, size_t size,
 	atomic_dec(&shim_balance.maps);
 	atomic64_sub(size, &shim_balance.octets);
 	ib_dma_unmap_single(dev, addr, size, dir);
-	/* Here an address is a pointer; a bounce buffer would be copied to it. */
+	/*
+	 * With virtual DMA an address is a pointer. Overwrite the memory, as copying from
+	 * a bounce buffer would.
+	 */
 	if (dir == DMA_FROM_DEVICE && (ib_uses_virt_dma)(dev))
 		memset((void *)(uintptr_t)addr, 0xdb, size);
 }
 
-/* As above, of a device that has a bounce buffer. @dev: NULL, if it has not */
+/*
+ * Unmap with @attrs. @dev is NULL if the device uses virtual DMA; the memory is then
+ * overwritten, as in shim_unmap_single().
+ */
 static void shim_unmap_attrs(struct device *dev, u64 addr, size_t size,
 			     enum dma_data_direction dir, unsigned long attrs)
 {
@@ -237,7 +243,7 @@ static void shim_unmap_sg(struct rpcrdma_ep *ep, struct scatterlist *sg,
 	struct ib_device *dev = ep->device;
 
 #ifdef CONFIG_LOCKDEP
-	/* Only where the teardown may be at it, too */
+	/* mr_lock may be held only while closing, when the teardown may unmap as well. */
 	if (!rpcrdma_ep_is_closing(ep) &&
 	    lockdep_is_held(&ep->mr_lock) == LOCK_STATE_HELD)
 		atomic_inc(&shim_misuse);
@@ -253,11 +259,11 @@ static int shim_rw_init(struct rdma_rw_ctx *ctx, struct ib_qp *qp, u32 port,
 {
 	int rc;
 
-	/* The teardown waits for a transfer that is being prepared. */
+	/* The teardown waits for a transfer being prepared, and reclaim for the teardown. */
 	shim_check_nofs();
 	if (shim_fault())
 		return -ENOMEM;
-	/* As where each context takes a memory region: the pool is empty. */
+	/* Emulate an empty MR pool on a device where each context needs an MR. */
 	if (dir == DMA_FROM_DEVICE &&
 	    atomic_inc_return(&shim_reads) > shim_reads_at_most &&
 	    shim_reads_at_most) {
@@ -266,7 +272,7 @@ static int shim_rw_init(struct rdma_rw_ctx *ctx, struct ib_qp *qp, u32 port,
 		return -EAGAIN;
 	}
 	rc = rdma_rw_ctx_init(ctx, qp, port, sg, cnt, offset, addr, rkey, dir);
-	/* The API cuts where a device may have merged. */
+	/* A Read over iWARP may need only one MR per context. */
 	if (rc >= 0 && dir == DMA_FROM_DEVICE &&
 	    rdma_protocol_iwarp(qp->device, port) && ctx->nr_ops > 1)
 		atomic_inc(&shim_misuse);
@@ -287,7 +293,7 @@ static void shim_rw_destroy(struct rdma_rw_ctx *ctx, struct ib_qp *qp,
 	rdma_rw_ctx_destroy(ctx, qp, port, sg, cnt, dir);
 }
 
-/* What a device with a bounded queue and real protection would object to */
+/* Count what a device with a bounded queue and strict protection would reject. */
 static void shim_check_wrs(struct rpcrdma_ep *ep, const struct ib_send_wr *wr)
 {
 	const struct rpcrdma_work *work =
@@ -297,7 +303,7 @@ static void shim_check_wrs(struct rpcrdma_ep *ep, const struct ib_send_wr *wr)
 
 	for (n = 0; wr; wr = wr->next, n++) {
 		last = wr;
-		/* Its failure would be lost. */
+		/* Without a wr_cqe, the failure would be lost. */
 		if (!wr->wr_cqe)
 			atomic_inc(&shim_misuse);
 		switch (wr->opcode) {
@@ -344,8 +350,9 @@ static int shim_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
 void rpcrdma_rw_retry(struct work_struct *work);
 
 /*
- * The teardown cancels the work item that retries transfers once it has ended those that
- * wait, with ep->lock held.
+ * Count misuse if the work item that retries transfers is queued without ep->lock. The
+ * teardown ends the waiting transfers under that lock and cancels the work item after
+ * that, so that a work item queued without the lock could be queued too late.
  */
 static bool shim_queue_work(struct workqueue_struct *wq,
 			    struct work_struct *work)
@@ -368,7 +375,7 @@ static int shim_listen(struct rdma_cm_id *id, int backlog)
 	if (!shim_removal_at_listen)
 		return rdma_listen(id, backlog);
 	shim_removal_at_listen = false;
-	/* As the connection manager: it destroys what it is told to. */
+	/* Like the connection manager, destroy the id if the handler returns an error. */
 	if (id->event_handler(id, &event))
 		rdma_destroy_id(id);
 	return -EINVAL;
@@ -382,7 +389,7 @@ static int shim_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr,
 	return ib_post_recv(qp, wr, bad);
 }
 
-/* Functions, because some kernels have macros by these names. */
+/* These wrappers are functions because some kernels have macros by these names. */
 static void *shim_kzalloc(size_t size, gfp_t gfp)
 {
 	return shim_fault() ? NULL : kzalloc(size, gfp);
@@ -390,7 +397,7 @@ static void *shim_kzalloc(size_t size, gfp_t gfp)
 
 int rpcrdma_ep_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
 
-/* Marks what the handler does: nothing of the endpoint sets this. */
+/* Mark the handler's allocations with NOIO, which the endpoint never sets. */
 static int shim_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	unsigned int noio = memalloc_noio_save();
@@ -400,7 +407,7 @@ static int shim_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	return rc;
 }
 
-/* Of a Receive */
+/* Allocate a Receive. Count misuse in the connection manager's handler. */
 static void *shim_cache_zalloc(struct kmem_cache *cache, gfp_t gfp)
 {
 	if (current->flags & PF_MEMALLOC_NOIO)
@@ -478,7 +485,7 @@ static void *shim_kvmalloc(size_t size, gfp_t gfp)
 #define kvmalloc(size, gfp)		shim_kvmalloc(size, gfp)
 
 #include "../net/sunrpc/xprtrdma/endpoint/life.c"
-/* define_trace.h leaves it defined. */
+/* define_trace.h leaves CREATE_TRACE_POINTS defined. */
 #undef CREATE_TRACE_POINTS
 #include "../net/sunrpc/xprtrdma/endpoint/memory.c"
 #include "../net/sunrpc/xprtrdma/endpoint/sq.c"
@@ -503,7 +510,7 @@ void shim_listener_event(struct rpcrdma_listener *l, int type)
 	struct rdma_cm_event event = { .event = type };
 	struct rdma_cm_id *id = l->id;
 
-	/* As the connection manager: it destroys the id when the handler returns an error. */
+	/* Like the connection manager, destroy the id if the handler returns an error. */
 	if (id->event_handler(id, &event))
 		rdma_destroy_id(id);
 	flush_delayed_work(&l->renew_work);

@@ -7,7 +7,10 @@
 
 bool shim_bc_put_outside;
 
-/* A work item of the module's own workqueue has returned when the module ends. */
+/*
+ * Record whether the reference is put outside of a work item. Work items of the
+ * module's own workqueue have returned before the module is unloaded.
+ */
 static void shim_module_put(struct module *module)
 {
 	shim_bc_put_outside = !current_work();

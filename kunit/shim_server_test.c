@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The server's transport: a svc_xprt is sunrpc's until its last reference is gone,
- * and from then on nobody's, while upcalls of its endpoint may still come.
+ * The server's transport. sunrpc owns a svc_xprt until the last reference is put. After
+ * that the transport must not be used, although its endpoint may still call upcalls.
  */
 
-/* The client's suites have one of their own. */
+/* The client's suites define a function of the same name. */
 #define rpcrdma_server_ep	shim_server_ep
 #include "../net/sunrpc/xprtrdma/transport/server.c"
 
@@ -31,7 +31,7 @@ static struct svc_xprt_class server_class = {
 	.xcl_ops	= &server_xprt_ops,
 };
 
-/* A connection that a service thread has taken */
+/* Return a connection that a service thread has accepted. */
 static struct server_fixture *server_taken(struct kunit *test)
 {
 	struct server_fixture *f;
@@ -46,7 +46,7 @@ static struct server_fixture *server_taken(struct kunit *test)
 	f->conn.guest.stage = RPCRDMA_GUEST_TAKEN;
 	f->ep.priv = &f->conn;
 	svc_xprt_init(&init_net, &server_class, &f->conn.xprt, &f->serv);
-	/* As for one that sunrpc is at work on: nothing is enqueued. */
+	/* A new transport is busy, as if sunrpc were processing it: none is enqueued. */
 	KUNIT_EXPECT_TRUE(test, test_bit(XPT_BUSY, &f->conn.xprt.xpt_flags));
 	return f;
 }
@@ -58,7 +58,7 @@ static void server_serve(struct server_fixture *f)
 	spin_unlock(&f->conn.lock);
 }
 
-/* The last reference is put, and only then the end is told of. */
+/* The endpoint reports the end of the connection after the last reference is put. */
 static void server_ended_after_last_put(struct kunit *test)
 {
 	struct server_fixture *f = server_taken(test);
@@ -78,7 +78,7 @@ static void server_ended_after_last_put(struct kunit *test)
 			(u32)RPCRDMA_GUEST_GONE);
 }
 
-/* While there is one, it is told, by a reference of its own. */
+/* Before the last reference is put, the end of the connection closes the svc_xprt. */
 static void server_ended_before(struct kunit *test)
 {
 	struct server_fixture *f = server_taken(test);
@@ -91,7 +91,7 @@ static void server_ended_before(struct kunit *test)
 	svc_xprt_put(xprt);
 }
 
-/* A thread has it in hand: what it makes of it will say so. */
+/* While a thread is accepting the connection, the result reports the end to it. */
 static void server_ended_meanwhile(struct kunit *test)
 {
 	struct server_fixture *f = server_taken(test);
@@ -104,7 +104,7 @@ static void server_ended_meanwhile(struct kunit *test)
 	svc_xprt_put(xprt);
 }
 
-/* The thread may have served a TCP mount of its own host before. */
+/* The thread may have served a TCP mount of its own host before: RQ_LOCAL is set. */
 static void server_call_is_not_local(struct kunit *test)
 {
 	struct svc_rqst *rqstp;

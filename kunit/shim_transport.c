@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The client's transport, settings, and what the reverse direction shares with
- * them, but for the Requester, which is in shim_requester_test.c.
+ * The client's transport, the settings and the code shared with the reverse direction,
+ * except for the Requester, which is in shim_requester_test.c.
  */
 #include <linux/kthread.h>
 #include <linux/moduleparam.h>
@@ -11,7 +11,7 @@
 static int shim_set_uint(const char *val, const struct kernel_param *kp,
 			 unsigned int min, unsigned int max);
 
-/* Between the look at the other setting and the change of this one */
+/* Called after the other setting was read and before this one is changed */
 #define param_set_uint_minmax(val, kp, min, max) \
 	shim_set_uint(val, kp, min, max)
 
@@ -37,7 +37,7 @@ static int shim_rival_fn(void *data)
 	kthread_complete_and_exit(&r->done, 0);
 }
 
-/* Let the rival go on until it is through, or waits for this writer. */
+/* Run the concurrent writer until it has finished or blocks on this writer. */
 static int shim_set_uint(const char *val, const struct kernel_param *kp,
 			 unsigned int min, unsigned int max)
 {
@@ -90,7 +90,7 @@ unsigned int shim_connect_flags;
 	(shim_connect_flags = current->flags,				\
 	 (rpcrdma_ep_connect)(__VA_ARGS__))
 
-/* The handler in which a callback's data are read may be waited for by reclaim. */
+/* Reclaim may wait for the handler in which a callback's data are read. */
 #define rpcrdma_call_read(...) \
 	(shim_check_nofs(), (rpcrdma_call_read)(__VA_ARGS__))
 
