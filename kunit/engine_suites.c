@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The protocol engine inside the kernel. The host tests are more thorough;
- * what is tested here is that the engine is the same after Kbuild has compiled
- * it: its codec, windows, opening, errors and plans, with messages in memory
- * that KASAN watches to the octet.
+ * The protocol engine inside the kernel. The host tests are more thorough; these
+ * suites test that the engine behaves the same when Kbuild has compiled it: codec,
+ * credits, opening, errors and plans. Each message is in memory of exactly its size,
+ * so that KASAN detects accesses beyond it.
  */
 #include <kunit/test.h>
 #include <linux/errno.h>
@@ -17,7 +17,7 @@
 
 #include "../net/sunrpc/xprtrdma/compat.h"
 
-/* The engine includes no header that would tell it these. */
+/* The engine defines these constants itself, because it includes no kernel headers. */
 static_assert(EPERM == 1);
 static_assert(EIO == 5);
 static_assert(EAGAIN == 11);
@@ -46,8 +46,8 @@ static_assert(EREMOTEIO == 121);
 static_assert(IB_CM_REJ_STALE_CONN == 10);
 
 #define XID		0x12345678
-#define HEADER		40		/* without chunks */
-#define ERROR_LEN	28		/* without data */
+#define HEADER		40		/* bytes, without chunks */
+#define ERROR_LEN	28		/* bytes, without error data */
 
 /* A message under construction */
 struct msg {
@@ -102,7 +102,7 @@ static void rpc(struct msg *m, u32 xid, u32 direction, u32 octets)
 	m->len += octets - 8;
 }
 
-/* One end, and what it needs to be fed */
+/* One end of a connection, with buffers for its messages */
 struct end {
 	struct rpcrdma_conn		conn;
 	struct rpcrdma_rx		rx;
@@ -137,7 +137,10 @@ static void usual_config(struct rpcrdma_conn_config *cfg, bool client)
 	};
 }
 
-/* In memory of exactly the message's size */
+/*
+ * Receive @m at @e, from memory of exactly the message's size. Repost the Receive
+ * unless @hold.
+ */
 static enum rpcrdma_verdict feed(struct kunit *test, struct end *e,
 				 const struct msg *m, bool hold)
 {
@@ -154,7 +157,7 @@ static enum rpcrdma_verdict feed(struct kunit *test, struct end *e,
 	return verdict;
 }
 
-/* The next control message; its length, 0: none */
+/* Build the next control message of @e. Return its length, or 0 if none is due. */
 static u32 control(struct end *e, struct msg *m)
 {
 	m->len = rpcrdma_conn_next_control(&e->conn, m->data,
@@ -162,7 +165,7 @@ static u32 control(struct end *e, struct msg *m)
 	return m->len;
 }
 
-/* Code of the ERROR that waits, 0: something else or nothing */
+/* Return the code of the ERROR that @e sends next, or 0 if it sends none. */
 static u32 error_code(struct fixture *f, struct end *e)
 {
 	if (control(e, &f->answer) < ERROR_LEN ||
@@ -188,7 +191,7 @@ static int fixture_init(struct kunit *test)
 	return 0;
 }
 
-/* ... with the opening through */
+/* Set up the fixture, and exchange the opening messages. */
 static int open_init(struct kunit *test)
 {
 	struct fixture *f;
@@ -319,7 +322,7 @@ static void codec_round_trip(struct kunit *test)
 				     got->nr_segs * sizeof(got->segs[0])), 0);
 }
 
-/* KASAN sees any read behind the end. */
+/* Truncated headers are rejected. KASAN detects any read beyond the end. */
 static void codec_truncated(struct kunit *test)
 {
 	const struct codec_case *c = test->param_value;
@@ -338,7 +341,7 @@ static void codec_truncated(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, code,
 				len < RPCRDMA_V2_PREFIX ? 0 :
 							  RDMA2_ERR_BAD_XDR);
-		/* The end here never hears of it. */
+		/* The client never receives the ERRORs: renew the server's credits. */
 		f->server.conn.limit = f->server.conn.sent + 10;
 		f->server.conn.advertised = f->server.conn.posted - 1;
 	}
@@ -360,9 +363,9 @@ static struct kunit_suite codec_suite = {
 
 struct credit_case {
 	const char *name;
-	u32 sent;		/* as if that many had been sent before */
-	u32 credit, back;	/* told: credit, and "sent - back" received */
-	s32 window;		/* then may be sent, -1: closed */
+	u32 sent;		/* messages sent before */
+	u32 credit, back;	/* the peer's header: credit, received = sent - back */
+	s32 window;		/* messages that may be sent then; -1: closed */
 };
 
 static const struct credit_case credit_cases[] = {
@@ -409,7 +412,7 @@ static void credits_window(struct kunit *test)
 			c->window > 0);
 }
 
-/* Send what may be sent, and hand it over at once. */
+/* Deliver all control messages that @from may send to @to. */
 static void deliver_control(struct kunit *test, struct fixture *f,
 			    struct end *from, struct end *to)
 {
@@ -421,7 +424,7 @@ static void deliver_control(struct kunit *test, struct fixture *f,
 static void check_invariants(struct kunit *test, const struct end *e,
 			     const struct end *peer)
 {
-	/* The peer may never use the last Receive. */
+	/* The peer's limit never includes the last Receive, the reserve. */
 	KUNIT_ASSERT_GE(test, (s32)(e->conn.posted - 1 - peer->conn.limit), 0);
 	KUNIT_ASSERT_GE(test, (s32)(e->conn.posted - 1 - e->conn.advertised),
 			0);
@@ -430,8 +433,8 @@ static void check_invariants(struct kunit *test, const struct end *e,
 }
 
 /*
- * Calls one way, held as long as can be and then answered in any number:
- * what a window is for.
+ * Send Calls in one direction. The server holds them, then answers any number of
+ * them: credits must limit the Calls, and come back as Receives are released.
  */
 static void credits_traffic(struct kunit *test)
 {
@@ -483,7 +486,7 @@ static void credits_traffic(struct kunit *test)
 			check_invariants(test, &f->server, &f->client);
 			check_invariants(test, &f->client, &f->server);
 		}
-		/* With nothing held there is a window again. */
+		/* If the server holds no Calls, the client can send one. */
 		if (!held)
 			KUNIT_ASSERT_TRUE(test,
 				rpcrdma_conn_may_send(&f->client.conn,
@@ -497,7 +500,7 @@ static void credits_overrun(struct kunit *test)
 	struct fixture *f = test->priv;
 	u32 i;
 
-	/* 32 advertised behind the CONNPROP, and one in reserve */
+	/* 32 credits advertised after the CONNPROP, and one Receive in reserve */
 	for (i = 0; i < 33; i++) {
 		prefix(&f->m, i, RDMA2_MSG, 0, 16, 1);
 		no_lists(&f->m);
@@ -529,7 +532,7 @@ static void opening_order(struct kunit *test)
 {
 	struct fixture *f = test->priv;
 
-	/* The server says nothing first. */
+	/* The server sends nothing before the client's first message. */
 	KUNIT_EXPECT_EQ(test, rpcrdma_conn_established(&f->server.conn), 0);
 	KUNIT_EXPECT_EQ(test, control(&f->server, &f->m), 0);
 
@@ -554,7 +557,7 @@ struct prop_case {
 	const char *name;
 	u32 id, length, value;
 	u32 error;
-	u32 rbsiz;		/* then */
+	u32 rbsiz;		/* the resulting RBSIZ */
 };
 
 static const struct prop_case prop_cases[] = {
@@ -598,7 +601,7 @@ static void opening_versions(struct kunit *test)
 {
 	struct fixture *f = test->priv;
 
-	/* A version 1 client learns what there is. */
+	/* The server answers a version 1 client with the versions it supports. */
 	prefix(&f->m, XID, 0, 0, 32, 0);
 	put_unaligned_be32(RPCRDMA_VERS_1, f->m.data + 4);
 	feed(test, &f->server, &f->m, false);
@@ -610,7 +613,7 @@ static void opening_versions(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, get(&f->answer, 20), RPCRDMA_VERS_2);
 	KUNIT_EXPECT_EQ(test, get(&f->answer, 24), RPCRDMA_VERS_2);
 
-	/* A version 1 server's answer to us */
+	/* The client receives a version 1 server's answer. */
 	rpcrdma_conn_established(&f->client.conn);
 	control(&f->client, &f->m);
 	f->m.len = 0;
@@ -838,7 +841,7 @@ static void errors_sent(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, get(&f->answer, 0), XID);
 }
 
-/* The same in a Reply: the transport is told, the peer is not. */
+/* The same faults in a Reply are reported to the transport, not to the peer. */
 static void errors_in_replies(struct kunit *test)
 {
 	const struct refused_case *c = test->param_value;
@@ -863,7 +866,7 @@ struct status_case {
 	int status, again;
 };
 
-/* What they mean for a Call with a Read chunk and a Write chunk */
+/* The meaning of each ERROR for a Call with a Read chunk and a Write chunk */
 static const struct status_case status_cases[] = {
 	{ RDMA2_ERR_BAD_XDR, 0, -EIO, -EIO },
 	{ RDMA2_ERR_INVAL_HTYPE, 0, -EIO, -EIO },
@@ -925,7 +928,7 @@ static void errors_received(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rpcrdma_call_refused(&f->client.conn,
 						   &f->client.rx, &call, lists,
 						   &call.recovery), c->again);
-	/* Not a second time */
+	/* A second ERROR with the same code is final. */
 	KUNIT_EXPECT_EQ(test, rpcrdma_call_refused(&f->client.conn,
 						   &f->client.rx, &call, lists,
 						   &call.recovery), c->status);
@@ -949,13 +952,13 @@ static void errors_broken_sequence(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, error_code(f, &f->server),
 			RDMA2_ERR_INVAL_CONT);
 	KUNIT_EXPECT_EQ(test, get(&f->answer, 0), XID + 1);
-	/* The rest of it, but for the last part */
+	/* A further fragment of the broken sequence is discarded. */
 	prefix(&f->m, XID, RDMA2_MSG, RDMA2_F_MORE, 16, 1);
 	body_call(&f->m);
 	KUNIT_EXPECT_EQ(test, feed(test, &f->server, &f->m, false),
 			RPCRDMA_RX_DONE);
 	KUNIT_EXPECT_EQ(test, error_code(f, &f->server), 0);
-	/* A Call begins as no part does: its sender left that one out. */
+	/* The RPC header shows that a new Call begins: the last fragment was omitted. */
 	prefix(&f->m, XID, RDMA2_MSG, 0, 16, 1);
 	body_call(&f->m);
 	KUNIT_EXPECT_EQ(test, feed(test, &f->server, &f->m, false),
@@ -982,7 +985,7 @@ static struct kunit_suite errors_suite = {
 struct call_case {
 	const char *name;
 	u32 length, item, reply_max, result;
-	u32 reassembly;			/* of both ends */
+	u32 reassembly;			/* limit of both ends */
 	int ret;
 	u8 format, read_item, write_chunk, reply_chunk;
 };
@@ -1048,7 +1051,7 @@ static void planning_calls(struct kunit *test)
 struct reply_case {
 	const char *name;
 	u32 length, item;
-	u32 write, reply;		/* octets offered, 0: no chunk */
+	u32 write, reply;		/* bytes of the chunk provided; 0: no chunk */
 	u32 error, arg0;
 	u8 format;
 	u32 inline_length, reply_length;
@@ -1110,7 +1113,7 @@ static void planning_replies(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, e->plan.inv_handle, 0xa00);
 	KUNIT_EXPECT_EQ(test, e->plan.lists.has_reply, !!c->reply_length);
 
-	/* The Requester agrees. */
+	/* The Requester accepts the Reply and computes the same lengths. */
 	memset(&f->client.rx, 0, sizeof(f->client.rx));
 	f->client.rx.format = e->plan.format;
 	f->client.rx.lists = e->plan.lists;
@@ -1121,7 +1124,7 @@ static void planning_replies(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, placed.reply_octets, c->reply_length);
 }
 
-/* Continued messages of every length arrive whole. */
+/* Continued messages of every length are reassembled completely. */
 static void planning_parts(struct kunit *test)
 {
 	struct fixture *f = test->priv;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The Requester: which chunks a Call has, and what of its memory is in them.
+ * Tests of the Requester: the chunks of a Call, and the memory they consist of.
  */
 
 #include <linux/sunrpc/xprt.h>
@@ -8,8 +8,8 @@
 #include "shim.h"
 
 /*
- * A task whose RPC is complete goes on without the lock that is held here, and takes the
- * RPC with it, unless that is pinned.
+ * Count misuse if an RPC is completed without being pinned: its task does not need the
+ * queue lock to continue, and then releases the rpc_rqst.
  */
 static void shim_complete_rqst(struct rpc_task *task, int octets)
 {
@@ -33,9 +33,9 @@ unsigned int shim_no_streams;
 
 enum {
 	REQ_PAGES = 4,
-	REQ_BASE = 100,		/* of the page data in its first page */
+	REQ_BASE = 100,		/* offset of the page data in its first page */
 	REQ_HEAD = 128,
-	REQ_TAIL = 40,		/* octets of the tail, roundup included */
+	REQ_TAIL = 40,		/* bytes of the tail, without the argument's roundup */
 	REQ_LIMIT = 4096,	/* the pair's inline thresholds */
 };
 
@@ -52,7 +52,7 @@ struct req_fixture {
 	struct rpcrdma_call_plan	plan;
 };
 
-/* A buffer with @len octets of page data and a tail that begins with @pad */
+/* Set up @buf with @len bytes of page data and a tail that begins with @pad bytes. */
 static void req_buf(struct req_fixture *f, struct xdr_buf *buf, void *head,
 		    u32 len, u32 pad)
 {
@@ -68,7 +68,7 @@ static void req_buf(struct req_fixture *f, struct xdr_buf *buf, void *head,
 	buf->buflen = buf->len;
 }
 
-/* What the engine makes of the RPC; 0 or a negative errno */
+/* Let the engine plan the RPC's Call. Return 0 or a negative errno. */
 static int req_plan(struct req_fixture *f)
 {
 	struct rpcrdma_call call;
@@ -113,14 +113,14 @@ static void req_close(struct req_fixture *f)
 		__free_page(f->pages[i]);
 }
 
-/* Set up both buffers, an RPC whose argument and result are @len octets. */
+/* Set up both buffers of an RPC. Its argument and result have @len bytes each. */
 static void req_set(struct req_fixture *f, u32 len)
 {
 	struct rpc_rqst *rqst = &f->req->rqst;
 
 	req_buf(f, &rqst->rq_snd_buf, f->req->send_buf, len,
 		xdr_pad_size(len));
-	/* A result's roundup is in the tail, too, and there is room for it. */
+	/* The tail has space for a result's roundup, too. */
 	req_buf(f, &rqst->rq_rcv_buf, f->req->recv_buf, len, 0);
 	rqst->rq_rcv_buf.len = 0;
 }
@@ -130,7 +130,7 @@ static int req_map(struct kunit *test, struct req_fixture *f)
 	unsigned long end = jiffies + 60 * HZ;
 	int rc;
 
-	/* The pool of regions fills in the background. */
+	/* MRs are added to the pool in the background. */
 	for (;;) {
 		rpcrdma_req_put_mrs(f->req);
 		rpcrdma_lists_init(&f->req->x.lists);
@@ -143,10 +143,10 @@ static int req_map(struct kunit *test, struct req_fixture *f)
 	return rc;
 }
 
-/* All remainders of a length by four */
+/* Lengths with all remainders modulo four */
 static const u32 req_lengths[] = { 8000, 8001, 8002, 8003, 1, 12345 };
 
-/* 4.3.5: position and length of a reduced argument, without its roundup */
+/* 4.3.5: the chunk has the position and length of the argument, without its roundup. */
 static void requester_read_chunk(struct kunit *test)
 {
 	struct req_fixture *f = req_open(test);
@@ -169,7 +169,7 @@ static void requester_read_chunk(struct kunit *test)
 	req_close(f);
 }
 
-/* 4.4.3: the Payload stream in a Position Zero chunk, reduced or not */
+/* 4.4.3: the Payload stream is in a Position Zero chunk, reduced or not. */
 static void requester_special(struct kunit *test)
 {
 	struct req_fixture *f = req_open(test);
@@ -185,7 +185,7 @@ static void requester_special(struct kunit *test)
 		req_map(test, f);
 		KUNIT_ASSERT_EQ(test, lists->nr_reads, 1);
 		KUNIT_EXPECT_EQ(test, lists->reads[0].position, 0U);
-		/* All roundup is in it. */
+		/* The chunk includes all roundup. */
 		KUNIT_EXPECT_EQ(test, lists->reads[0].length,
 				REQ_HEAD + ALIGN(len, 4) + REQ_TAIL);
 
@@ -197,7 +197,7 @@ static void requester_special(struct kunit *test)
 				(u32)REQ_HEAD + REQ_TAIL);
 		KUNIT_EXPECT_EQ(test, lists->reads[1].position, (u32)REQ_HEAD);
 		KUNIT_EXPECT_EQ(test, lists->reads[1].length, len);
-		/* One of the handles is offered for invalidation (6.2.4). */
+		/* One of the handles is provided for Remote Invalidation (6.2.4). */
 		for (j = 0; j < lists->nr_segs; j++)
 			if (lists->segs[j].handle == lists->inv_handle)
 				break;
@@ -206,7 +206,7 @@ static void requester_special(struct kunit *test)
 	req_close(f);
 }
 
-/* 4.3.6: as much room as the result can need, and none for roundup */
+/* 4.3.6: the chunk has the maximum length of the result, without roundup. */
 static void requester_write_chunk(struct kunit *test)
 {
 	struct req_fixture *f = req_open(test);
@@ -225,7 +225,7 @@ static void requester_write_chunk(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, lists->nr_reads, 0);
 		KUNIT_EXPECT_EQ(test, lists->has_reply, 0);
 
-		/* The Reply chunk is the rest of the memory, or all of it. */
+		/* The Reply chunk has the rest of the memory, or all of it. */
 		f->plan.reply_chunk = 1;
 		req_map(test, f);
 		KUNIT_ASSERT_EQ(test, lists->nr_writes, 1);
@@ -241,7 +241,10 @@ static void requester_write_chunk(struct kunit *test)
 	req_close(f);
 }
 
-/* 4.3.2, 11.2.2: only what the upper layer marked, and never with GSS's i and p */
+/*
+ * 4.3.2, 11.2.2: only data items that the upper layer has marked are reduced, and none
+ * with GSS integrity or privacy.
+ */
 static void requester_reduces(struct kunit *test)
 {
 	struct req_fixture *f = req_open(test);
@@ -258,7 +261,7 @@ static void requester_reduces(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, 0, req_plan(f));
 		KUNIT_EXPECT_EQ(test, !!f->plan.read_item, arg && !touch);
 		KUNIT_EXPECT_EQ(test, !!f->plan.write_chunk, res && !touch);
-		/* An RPC without credentials is nobody's to reduce. */
+		/* An RPC without credentials is never reduced. */
 		rqst->rq_cred = NULL;
 		KUNIT_ASSERT_EQ(test, 0, req_plan(f));
 		KUNIT_EXPECT_FALSE(test, f->plan.read_item);
@@ -268,7 +271,7 @@ static void requester_reduces(struct kunit *test)
 	req_close(f);
 }
 
-/* 4.3.4: what stays in the message is what is not in the chunk. */
+/* 4.3.4: the message contains exactly the bytes that are not in the chunk. */
 static void requester_payload(struct kunit *test)
 {
 	struct req_fixture *f = req_open(test);
@@ -300,7 +303,7 @@ static void requester_payload(struct kunit *test)
 	req_close(f);
 }
 
-/* Give the RPC of @f a task, and its transport a queue, which the caller destroys. */
+/* Set up a task for the RPC of @f, and a wait queue, which the caller destroys. */
 static struct rpc_task *req_task(struct kunit *test, struct req_fixture *f)
 {
 	struct rpc_xprt *xprt = &f->requester.xprt;
@@ -316,8 +319,9 @@ static struct rpc_task *req_task(struct kunit *test, struct req_fixture *f)
 }
 
 /*
- * A Call that can never be sent ends its own RPC. What rpcrdma_requester_send()
- * returns is told to the task that sends it, which may be another one's.
+ * A Call that can never be sent completes its own RPC with an error. The return value
+ * of rpcrdma_requester_send() does not do that, because it goes to the sending task,
+ * and this may be the task of another RPC.
  */
 static void requester_never(struct kunit *test)
 {
@@ -328,10 +332,10 @@ static void requester_never(struct kunit *test)
 	struct rpc_task *task = req_task(test, f);
 
 	req_set(f, 12345);
-	/* Neither chunks nor parts */
+	/* The peer supports neither chunks nor continued messages. */
 	peer->rcsiz = 0;
 	peer->reassembly = 0;
-	/* As xprt_transmit() does */
+	/* Pin the RPC, as xprt_transmit() does. */
 	xprt_pin_rqst(rqst);
 	KUNIT_EXPECT_EQ(test, rpcrdma_requester_send(xprt, f->ep, rqst), 0);
 	xprt_unpin_rqst(rqst);
@@ -343,7 +347,7 @@ static void requester_never(struct kunit *test)
 	req_close(f);
 }
 
-/* The status of a task that exits meanwhile is what its caller gets. */
+/* The caller of a task that exits meanwhile gets that task's status. */
 static void requester_exiting(struct kunit *test)
 {
 	struct req_fixture *f = req_open(test);

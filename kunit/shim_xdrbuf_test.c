@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Geometry of xdr_bufs in; extents, segments and header octets out.
+ * Tests of the translation of xdr_bufs to extents, segments and header bytes.
  */
 
 #include <linux/highmem.h>
@@ -13,14 +13,14 @@
 
 enum {
 	XDR_PAGES = 5,
-	XDR_ROOM = 2 * PAGE_SIZE,	/* of head and tail each */
+	XDR_ROOM = 2 * PAGE_SIZE,	/* bytes of the head and of the tail */
 	XDR_FLAT = XDR_PAGES * PAGE_SIZE + 2 * XDR_ROOM,
 };
 
 struct xdr_fixture {
 	u8		*head, *tail;	/* two pages each */
 	struct page	*pages[XDR_PAGES];
-	u8		*flat;		/* what the buffer holds */
+	u8		*flat;		/* contents of the xdr_buf */
 	u8		*out;
 	struct rpcrdma_extent ext[RPCRDMA_XDR_EXTENTS];
 	struct scatterlist sg[XDR_PAGES + 8];
@@ -31,7 +31,7 @@ struct xdr_geometry {
 	u32	head_off, head, base, page, tail_off, tail;
 };
 
-/* Empty parts, odd lengths, parts that cross pages, all alignments of pages */
+/* Empty sections, odd lengths, sections that cross pages, all page alignments */
 static const struct xdr_geometry geometries[] = {
 	{ 0, 0, 0, 0, 0, 0 },
 	{ 0, 40, 0, 0, 0, 0 },
@@ -47,7 +47,7 @@ static const struct xdr_geometry geometries[] = {
 	{ 4000, 200, 2048, 2048, 4090, 12 },
 	{ 4000, 4192, 2048, 10001, 1, 4096 },
 	{ 0, 8192, 0, 20480, 0, 8192 },
-	{ 96, 128, 4096, 4096, 0, 0 },		/* page_base of a page and more */
+	{ 96, 128, 4096, 4096, 0, 0 },		/* page_base of a page or more */
 	{ 96, 128, 8193, 8191, 4, 1 },
 };
 
@@ -66,7 +66,7 @@ static int xdr_init(struct kunit *test)
 	f->out = kunit_kmalloc(test, XDR_FLAT + 8, GFP_KERNEL);
 	if (!f->head || !f->tail || !f->flat || !f->out)
 		return -ENOMEM;
-	/* Some that follow each other, some the other way round */
+	/* Some pages are adjacent, and two are in reverse order. */
 	p = alloc_pages_exact(XDR_PAGES * PAGE_SIZE, GFP_KERNEL);
 	if (!p)
 		return -ENOMEM;
@@ -90,7 +90,7 @@ static void xdr_exit(struct kunit *test)
 			__free_page(f->pages[i]);
 }
 
-/* Lay out @g, each octet different from its neighbours. Returns its octets. */
+/* Fill the xdr_buf as @g says, with differing adjacent bytes. Return its length. */
 static u32 xdr_set(struct xdr_fixture *f, const struct xdr_geometry *g)
 {
 	struct xdr_buf *buf = &f->buf;
@@ -121,8 +121,8 @@ static u32 xdr_set(struct xdr_fixture *f, const struct xdr_geometry *g)
 }
 
 /*
- * The extents hold what @len octets from octet @offset on are, when the first
- * @first of these are taken alone, and the others then, as elements of @most octets.
+ * Check that the extents cover @len bytes from byte @offset on. Consume the first
+ * @first bytes, then the rest, as elements of at most @most bytes.
  */
 static void xdr_check_extents(struct kunit *test, struct xdr_fixture *f,
 			      int nr, u32 offset, u32 len, u32 first,
@@ -145,7 +145,7 @@ static void xdr_check_extents(struct kunit *test, struct xdr_fixture *f,
 		KUNIT_ASSERT_LE(test, nents + more, (u32)ARRAY_SIZE(f->sg));
 		taken = rpcrdma_extent_take(&pos, n, most, f->sg + nents);
 		KUNIT_ASSERT_GT(test, taken, 0U);
-		/* Page by page they are as many as were counted. */
+		/* With elements of a page, the count is exact. */
 		if (most == PAGE_SIZE)
 			KUNIT_EXPECT_EQ(test, taken, more);
 		else
@@ -166,7 +166,7 @@ static void xdr_check_extents(struct kunit *test, struct xdr_fixture *f,
 	KUNIT_EXPECT_EQ(test, done, len);
 }
 
-/* Ranges that begin and end at, before and behind every border */
+/* Return the @i-th offset: offsets at, before and after each section boundary. */
 static u32 xdr_border(const struct xdr_geometry *g, u32 i)
 {
 	u32 total = g->head + g->page + g->tail;
@@ -207,7 +207,7 @@ static void xdr_extents(struct kunit *test)
 						  0, 2 * PAGE_SIZE);
 				if (!nr)
 					continue;
-				/* Exactly enough, and one too few */
+				/* Space for enough extents, and for one too few */
 				KUNIT_EXPECT_EQ(test, nr,
 					rpcrdma_xdr_extents(&f->buf, from,
 							    to - from, f->ext,
@@ -237,7 +237,7 @@ static void xdr_extents_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EFAULT,
 			rpcrdma_xdr_extents(&f->buf, U32_MAX, 2, f->ext, 3));
 
-	/* A page that is missing is seen when it is to be used. */
+	/* A missing page is detected when it is used. */
 	pos.nr = rpcrdma_xdr_extents(&f->buf, 0, n, f->ext, 3);
 	page = f->pages[1];
 	f->pages[1] = NULL;
@@ -281,7 +281,7 @@ static void xdr_copying(struct kunit *test)
 						       to - from));
 				KUNIT_EXPECT_EQ(test, f->out[to - from], 0xee);
 
-				/* And in again, over what was there */
+				/* Copy in again, over the old contents. */
 				memset(f->out, 0x55, to - from);
 				KUNIT_EXPECT_EQ(test, to - from,
 					rpcrdma_xdr_copy_in(&f->buf, from,
@@ -293,7 +293,7 @@ static void xdr_copying(struct kunit *test)
 				xdr_set(f, &geometries[g]);
 			}
 		}
-		/* What goes beyond the buffer is left out. */
+		/* Bytes beyond the buffer are not copied. */
 		if (n)
 			KUNIT_EXPECT_EQ(test, 1U,
 					rpcrdma_xdr_copy_in(&f->buf, n - 1,
@@ -310,7 +310,7 @@ static void xdr_reduced(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(geometries); i++) {
 		g = &geometries[i];
 		n = xdr_set(f, g);
-		/* Nothing left out, then the page data with its roundup */
+		/* Omit nothing, then the page data with its roundup. */
 		rpcrdma_xdr_copy_reduced(&f->buf, g->head, n, f->out);
 		KUNIT_EXPECT_EQ(test, 0, memcmp(f->out, f->flat, n));
 
@@ -328,7 +328,7 @@ static void xdr_reduced(struct kunit *test)
 	}
 }
 
-/* ---- Header octets ---- */
+/* ---- Header bytes ---- */
 
 struct xdr_words {
 	const __be32	*p;
@@ -352,7 +352,7 @@ static void xdr_expect_segment(struct kunit *test, struct xdr_words *w,
 	XDR_WORD(test, w, lower_32_bits(seg->offset));
 }
 
-/* A segment for each page of a range of the buffer */
+/* Add a segment for each page of a range of the buffer. */
 static void xdr_add_segments(struct kunit *test, struct rpcrdma_lists *lists,
 			     u32 offset, u32 len)
 {
@@ -377,8 +377,8 @@ static void xdr_add_segments(struct kunit *test, struct rpcrdma_lists *lists,
 }
 
 /*
- * A Call with a Position Zero chunk for head and tail, a Read chunk for the
- * page data, a Write chunk and a Reply chunk: every word of its header, 6.2.
+ * Check every header word (6.2) of a Call with a Position Zero chunk for head and tail,
+ * a Read chunk for the page data, a Write chunk and a Reply chunk.
  */
 static void xdr_header_words(struct kunit *test)
 {
@@ -435,10 +435,10 @@ static void xdr_header_words(struct kunit *test)
 	w = (struct xdr_words){ .p = (__be32 *)f->out, .nr = len / 4 };
 	XDR_WORD(test, &w, 0x11223344);
 	XDR_WORD(test, &w, 2);
-	w.at++;				/* credit: when it is posted */
+	w.at++;				/* credit: set when the Call is posted */
 	XDR_WORD(test, &w, RDMA2_NOMSG);
 	XDR_WORD(test, &w, 0);
-	w.at++;				/* received: likewise */
+	w.at++;				/* received: set when the Call is posted */
 	XDR_WORD(test, &w, 0xabc00001);
 	for (i = 0; i < 2; i++) {
 		for (j = 0; j < lists->reads[i].count; j++) {
