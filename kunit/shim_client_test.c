@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Suites of the client's transport: sunrpc's own RPC client over it, against a
- * peer that follows a script.
+ * Suites of the client's transport: sunrpc's own RPC client uses it against a peer
+ * that follows a script.
  *
- * A Call's arguments are: octets wanted back, octets of plain argument, octets
- * of bulk argument, then these. The result is a count and as many octets.
+ * A Call's arguments are the length of the result, the length of the plain argument
+ * and that of the bulk argument, followed by these two. The result is a length,
+ * followed by the data.
  */
 
 #include <linux/kthread.h>
@@ -30,10 +31,10 @@
 enum {
 	PEER_STEPS	= 8,
 	PEER_ATTEMPTS	= 16,
-	PEER_PAGES	= 16,		/* of bulk data, each way */
-	PEER_PLAIN	= 8192,		/* of plain argument at most */
-	PEER_TAIL	= 16384,	/* room behind a result, see ROOM */
-	PEER_MESSAGE	= 128 << 10,	/* octets of any message */
+	PEER_PAGES	= 16,		/* pages of bulk data in each direction */
+	PEER_PLAIN	= 8192,		/* maximum bytes of plain argument */
+	PEER_TAIL	= 16384,	/* space after a result, see ROOM */
+	PEER_MESSAGE	= 128 << 10,	/* maximum bytes of any message */
 	PEER_CALL_HEAD	= 40,		/* RPC Call with AUTH_NULL */
 	PEER_REPLY_HEAD	= 24,
 	PEER_WAIT_S	= 40,		/* less than a retransmission timeout */
@@ -41,28 +42,28 @@ enum {
 
 /* ---- The peer ---- */
 
-/* What is wrong with a Reply */
+/* Faults of a Reply */
 enum {
-	PEER_BAD_CHUNK = 1,	/* it returns what the Call did not offer */
-	PEER_BAD_XID,		/* the message is another one's */
-	PEER_GARBAGE_ARGS,	/* the Reply says that the Call was garbled */
+	PEER_BAD_CHUNK = 1,	/* it returns a chunk that the Call did not provide */
+	PEER_BAD_XID,		/* the message has another XID than its header */
+	PEER_GARBAGE_ARGS,	/* accept_stat is GARBAGE_ARGS */
 };
 
-/* What to do about a Call */
+/* The peer's reaction to a Call */
 struct peer_step {
-	u32	code;		/* RDMA2_ERR_*, 0: serve it */
+	u32	code;		/* RDMA2_ERR_*; 0: serve the Call */
 	u32	arg0, arg1;
-	u32	errors;		/* how many of these, 0: one */
-	bool	serve;		/* ... and serve it all the same */
-	u32	bad;		/* PEER_BAD_*, 0: serve it well */
+	u32	errors;		/* number of ERRORs to send; 0: one */
+	bool	serve;		/* also serve the Call after the ERRORs */
+	u32	bad;		/* PEER_BAD_* or PEER_GARBAGE_ARGS; 0: no fault */
 };
 
-/* What a Call was like */
+/* Properties of a received Call */
 struct peer_attempt {
 	u32	xid;
 	u8	format, nr_reads, nr_writes, has_reply;
 	u16	nr_segs;
-	bool	sound;		/* all octets right; if it was served */
+	bool	sound;		/* all bytes correct; set if served */
 };
 
 struct peer {
@@ -73,37 +74,37 @@ struct peer {
 	wait_queue_head_t	wait;
 	struct peer_step	steps[PEER_STEPS];
 	unsigned int		nr_steps;
-	bool			every;		/* steps[0] for each new xid */
-	bool			marked;		/* ... for each with 8 octets */
-	bool			whole;		/* leaves Write chunks unused */
+	bool			every;		/* apply steps[0] to each new XID */
+	bool			marked;		/* apply steps[0] to Calls with 8 bytes */
+	bool			whole;		/* leave Write chunks unused */
 	struct peer_attempt	attempts[PEER_ATTEMPTS];
 	unsigned int		nr_attempts;
 	bool			hold;		/* keep Receives of Calls */
-	bool			mute_client;	/* before a Reply is sent */
+	bool			mute_client;	/* mute the client before replying */
 	struct list_head	held;
 	unsigned int		nr_held;
-	struct list_head	queue;		/* Calls not looked at yet */
+	struct list_head	queue;		/* Calls not processed yet */
 	struct work_struct	work;
 	atomic_t		connections, connected;	/* now, ever */
-	u8			*call;		/* whole Call being looked at */
+	u8			*call;		/* complete Call being processed */
 	u32			seen[1024];	/* xids */
 	unsigned int		nr_seen;
 	const struct peer_kind	*kind;
 	struct rpc_clnt		*clnt;
-	int			module_refs;	/* before there were transports */
-	/* Reverse direction: an RPC client here, a service at the other end */
+	int			module_refs;	/* before transports were created */
+	/* Reverse direction: an RPC client of the peer, a service of the client */
 	struct svc_xprt		sxprt;
 	struct svc_xprt_class	sclass;
 	struct rpc_clnt		*callback;
 	struct svc_serv		*serv;
 	struct task_struct	*service;
-	u8			*cb_call;	/* the Call it looks at */
+	u8			*cb_call;	/* Call that @service processes */
 	unsigned int		cb_served;
-	bool			cb_sound;	/* all of them were */
-	bool			cb_hold;	/* its Replies wait */
+	bool			cb_sound;	/* all Calls were correct */
+	bool			cb_hold;	/* don't send Replies yet */
 };
 
-/* What the reverse direction's transport asks the server's */
+/* Replaces the server transport's function, which the reverse direction calls. */
 struct rpcrdma_ep *rpcrdma_server_ep(struct svc_xprt *xprt)
 {
 	return container_of(xprt, struct peer, sxprt)->ep;
@@ -145,7 +146,10 @@ static void peer_read_done(struct rpcrdma_rw *rw, bool ok)
 	complete(&r->done);
 }
 
-/* Read a whole chunk. Sleeps; not in an upcall, for which a teardown waits. */
+/*
+ * Read a complete chunk. May sleep; must not be called in an upcall, because the
+ * teardown waits for upcalls.
+ */
 static bool peer_read(struct rpcrdma_recv *rv,
 		      const struct rpcrdma_chunk *chunk, u8 *to)
 {
@@ -176,7 +180,7 @@ out:
 	return ok;
 }
 
-/* The whole unreduced Call in peer->call; returns its octets, 0: no. */
+/* Collect the complete unreduced Call in peer->call. Return its length, or 0. */
 static u32 peer_gather(struct peer *peer, struct rpcrdma_recv *rv)
 {
 	const struct rpcrdma_lists *lists = &rv->rx.lists;
@@ -246,7 +250,7 @@ static void peer_pulled(struct rpcrdma_exposed *x)
 	peer_reply_free(container_of(x, struct peer_reply, exposed));
 }
 
-/* As a responder does: those of earlier Replies may still be on their way. */
+/* Get a Send context. Those of earlier Replies may still be in use: wait for one. */
 static struct rpcrdma_send *peer_send_get(struct rpcrdma_ep *ep)
 {
 	unsigned long end = jiffies + PEER_WAIT_S * HZ;
@@ -259,8 +263,8 @@ static struct rpcrdma_send *peer_send_get(struct rpcrdma_ep *ep)
 }
 
 /*
- * The whole Reply, its result in a Write chunk if there is one; or all of it
- * in a Read chunk
+ * Send the Reply as planned: the result in a Write chunk if the Call has one, or all of
+ * the Reply in a Read chunk to be pulled.
  */
 static bool peer_reply(struct rpcrdma_recv *rv, u32 want, u32 bad)
 {
@@ -379,12 +383,12 @@ static void peer_serve(struct peer *peer, struct rpcrdma_recv *rv,
 	attempt->sound = len && peer_sound(peer->call, len, &want);
 	if (peer->mute_client)
 		shim_mute = SHIM_MUTE_CLIENT;
-	/* Sooner or later the client asks again. */
+	/* On a new connection, the client retransmits the Call. */
 	if (!attempt->sound || !peer_reply(rv, want, bad))
 		rpcrdma_ep_close(rv->ep, NULL);
 }
 
-/* Is this another attempt at a Call that was seen? */
+/* Return true if a Call with @xid has been seen before. */
 static bool peer_seen(struct peer *peer, u32 xid)
 {
 	unsigned int i;
@@ -397,7 +401,7 @@ static bool peer_seen(struct peer *peer, u32 xid)
 	return false;
 }
 
-/* Does the Call, which is inline, have 8 octets of plain argument? */
+/* Return true if the Call, which is inline, has 8 bytes of plain argument. */
 static bool peer_is_marked(const struct rpcrdma_recv *rv)
 {
 	return rv->payload_len >= PEER_CALL_HEAD + 8 &&
@@ -421,7 +425,7 @@ static void peer_take(struct peer *peer, struct rpcrdma_recv *rv)
 	unsigned int n;
 	u32 i;
 
-	/* Before the answer, after which the test looks */
+	/* Record the Call before it is answered: the test checks it after that. */
 	spin_lock(&peer->lock);
 	n = peer->nr_attempts++;
 	if (n < PEER_ATTEMPTS) {
@@ -559,10 +563,10 @@ static int peer_incoming(void *priv, struct rpcrdma_ep *ep)
 /* ---- The RPC program ---- */
 
 struct peer_rpc {
-	u32		plain;		/* octets of plain argument */
-	u32		bulk;		/* octets of argument in pages */
-	u32		want;		/* octets of result in pages */
-	bool		ddp;		/* these are DDP-eligible */
+	u32		plain;		/* bytes of plain argument */
+	u32		bulk;		/* bytes of argument in pages */
+	u32		want;		/* bytes of result in pages */
+	bool		ddp;		/* pages are DDP-eligible */
 	u32		got;
 	struct page	*arg[PEER_PAGES], *res[PEER_PAGES];
 };
@@ -682,7 +686,7 @@ static struct peer_rpc *peer_rpc_alloc(u32 plain, u32 bulk, u32 want, bool ddp)
 	return rpc;
 }
 
-/* 0: the result is all there. */
+/* Return 0 if the result is complete and correct. */
 static int peer_rpc_result(const struct peer_rpc *rpc)
 {
 	u32 i;
@@ -696,7 +700,7 @@ static int peer_rpc_result(const struct peer_rpc *rpc)
 	return 0;
 }
 
-/* One RPC of a procedure from begin to end; its status. */
+/* Run one RPC of procedure @proc. Return its status. */
 static int peer_call_proc(struct kunit *test, struct rpc_clnt *clnt,
 			  unsigned int proc, u32 plain, u32 bulk, u32 want,
 			  bool ddp)
@@ -716,7 +720,7 @@ static int peer_call_proc(struct kunit *test, struct rpc_clnt *clnt,
 	if (!rc)
 		rc = peer_rpc_result(rpc);
 	peer_rpc_free(rpc);
-	/* Nobody waited for a timeout. */
+	/* The RPC did not wait for a retransmission timeout. */
 	KUNIT_EXPECT_LT(test, jiffies - start, (unsigned long)PEER_WAIT_S * HZ);
 	return rc;
 }
@@ -737,7 +741,7 @@ static int peer_call(struct kunit *test, u32 plain, u32 bulk, u32 want,
 
 /* ---- Fixture ---- */
 
-/* Whose client it is. A test without parameters is NFSv3's. */
+/* Kind of RPC client. A test without parameters uses NFSv3's. */
 struct peer_kind {
 	const char	*name;
 	unsigned long	flags;
@@ -745,7 +749,7 @@ struct peer_kind {
 
 static const struct peer_kind peer_kinds[] = {
 	{ "v3", 0 },
-	/* As fs/nfs/nfs4client.c has it */
+	/* The flags that fs/nfs/nfs4client.c sets */
 	{ "v4", RPC_CLNT_CREATE_DISCRTRY | RPC_CLNT_CREATE_NO_RETRANS_TIMEOUT },
 };
 
@@ -816,7 +820,7 @@ static int peer_connect(struct peer *peer)
 	return PTR_ERR_OR_ZERO(peer->clnt);
 }
 
-/* What tests change */
+/* Set the module parameters that tests change. */
 static void peer_settings(void)
 {
 	rpcrdma_slot_table_entries = 128;
@@ -883,8 +887,8 @@ static void peer_test_exit(struct kunit *test)
 	peer_release(peer);
 	shim_check_gone(test);
 	/*
-	 * sunrpc destroys transports later. Each has a reference to the module,
-	 * so the real one stays until then; here only the suite's end knows.
+	 * sunrpc destroys transports later. Each holds a module reference, which keeps
+	 * rpcrdma.ko loaded until then. Here the fixture must wait for it.
 	 */
 	KUNIT_EXPECT_TRUE(test, shim_poll(module_refcount(THIS_MODULE) ==
 					  peer->module_refs));
@@ -898,7 +902,7 @@ static struct peer *peer_open(struct kunit *test)
 	return peer;
 }
 
-/* The client's endpoint, or NULL, and the peer's, each with a reference */
+/* Return a reference to the client's endpoint, or to the peer's; or NULL. */
 static struct rpcrdma_ep *peer_client_ep(struct peer *peer)
 {
 	struct rpc_xprt *xprt = rcu_access_pointer(peer->clnt->cl_xprt);
@@ -917,7 +921,7 @@ static struct rpcrdma_ep *peer_server_ep(struct peer *peer)
 	return ep;
 }
 
-/* Another fresh script */
+/* Start a new script. */
 static void peer_script(struct peer *peer, const struct peer_step *steps,
 			unsigned int nr)
 {
@@ -930,7 +934,7 @@ static void peer_script(struct peer *peer, const struct peer_step *steps,
 	spin_unlock(&peer->lock);
 }
 
-/* One step */
+/* Start a script with one step: an ERROR. */
 static void peer_refuse(struct peer *peer, u32 code, u32 arg0, u32 arg1)
 {
 	struct peer_step step = {
@@ -940,7 +944,7 @@ static void peer_refuse(struct peer *peer, u32 code, u32 arg0, u32 arg1)
 	peer_script(peer, &step, 1);
 }
 
-/* The RPC came through at the second attempt. */
+/* Check that the RPC has succeeded at the second attempt. Return that attempt. */
 static const struct peer_attempt *peer_second(struct kunit *test)
 {
 	struct peer *peer = test->priv;
@@ -955,7 +959,7 @@ static const struct peer_attempt *peer_second(struct kunit *test)
 
 /* ---- Recovery ---- */
 
-/* No errors: that the peer can do all this */
+/* Without errors, the peer serves all kinds of Calls. */
 static void recover_nothing(struct kunit *test)
 {
 	struct peer *peer = peer_open(test);
@@ -971,7 +975,7 @@ static void recover_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, peer->nr_attempts, 7U);
 }
 
-/* A Responder leaves the Write chunk unused, whichever way the Reply goes. */
+/* A Responder may leave the Write chunk unused, however the Reply is conveyed. */
 static void recover_unused_write_chunk(struct kunit *test)
 {
 	struct peer *peer = test->priv;
@@ -980,7 +984,7 @@ static void recover_unused_write_chunk(struct kunit *test)
 	peer->whole = true;
 	peer_open(test);
 	peer_script(peer, NULL, 0);
-	/* Inline, and continued */
+	/* Replies inline and continued */
 	for (want = 1001; want < 60000; want *= 3) {
 		KUNIT_EXPECT_EQ(test, peer_call_proc(test, peer->clnt, 2, 0, 0,
 						     want, true), 0);
@@ -989,7 +993,7 @@ static void recover_unused_write_chunk(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, peer->attempts[0].has_reply, 0);
 	rpc_shutdown_client(peer->clnt);
 
-	/* Inline, and in a Reply chunk of head and tail */
+	/* Replies inline, and in a Reply chunk of head and tail */
 	rpcrdma_max_reassembly = 0;
 	KUNIT_ASSERT_EQ(test, peer_connect(peer), 0);
 	peer_script(peer, NULL, 0);
@@ -1042,7 +1046,7 @@ static void recover_write_chunks(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, a->has_reply, 1);
 }
 
-/* ... and those that follow know */
+/* After ERR_SEGMENTS, the Call and later Calls use fewer segments. */
 static void recover_segments(struct kunit *test)
 {
 	struct peer *peer = peer_open(test);
@@ -1076,7 +1080,7 @@ static void recover_reply_resource(struct kunit *test)
 	a = peer_second(test);
 	KUNIT_EXPECT_EQ(test, a->has_reply, 1);
 
-	/* ... and those that follow know */
+	/* Later Calls with as large a Reply have a Reply chunk at once. */
 	peer_script(peer, NULL, 0);
 	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 0, 60001, false), 0);
 	KUNIT_EXPECT_EQ(test, peer->nr_attempts, 1U);
@@ -1084,7 +1088,7 @@ static void recover_reply_resource(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 0, 50000, false), 0);
 	KUNIT_EXPECT_EQ(test, peer->attempts[1].has_reply, 0);
 
-	/* More than there is room for; or nobody knows how much */
+	/* The Reply needs more than the buffer has, or an unknown length. */
 	peer_refuse(peer, RDMA2_ERR_REPLY_RESOURCE, 70000, 0);
 	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 0, 60001, false), -EREMOTEIO);
 	KUNIT_EXPECT_EQ(test, peer->nr_attempts, 1U);
@@ -1093,7 +1097,7 @@ static void recover_reply_resource(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, peer->nr_attempts, 1U);
 }
 
-/* A peer that wants room for the roundup, too */
+/* The peer requires space for the roundup in the Write chunk. */
 static void recover_write_resource(struct kunit *test)
 {
 	struct peer *peer = peer_open(test);
@@ -1113,7 +1117,7 @@ static void recover_write_resource(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, peer->nr_attempts, 1U);
 }
 
-/* Errors that are for good end the RPC, and nothing else. */
+/* Permanent errors end the RPC, but not the connection. */
 static void recover_permanent(struct kunit *test)
 {
 	static const struct {
@@ -1141,7 +1145,7 @@ static void recover_permanent(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&peer->connected), 1);
 }
 
-/* A peer that is never content */
+/* The peer refuses every attempt: the retries end. */
 static void recover_ends(struct kunit *test)
 {
 	static const struct peer_step steps[] = {
@@ -1176,7 +1180,7 @@ static void recover_ends(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
 }
 
-/* Replies that are bad, and would be the next time: the RPC ends with that. */
+/* A bad Reply ends the RPC, because a retry would get the same. */
 static void recover_bad_reply(struct kunit *test)
 {
 	static const struct {
@@ -1203,14 +1207,14 @@ static void recover_bad_reply(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&peer->connected), 1);
 }
 
-/* The same ERROR twice, and a Reply to what was refused */
+/* Repeated ERRORs, and Replies to refused Calls */
 static void recover_confused_peer(struct kunit *test)
 {
 	static const struct peer_step confused[] = {
 		{ RDMA2_ERR_READ_CHUNKS, 0, 0, 2 },
 		{ RDMA2_ERR_WRITE_CHUNKS, 0, 0, 2 },
 		{ RDMA2_ERR_BAD_XDR, 0, 0, 3 },
-		/* Reads or writes what is not there any more, perhaps */
+		/* The peer may access memory that is no longer exposed. */
 		{ RDMA2_ERR_READ_CHUNKS, 0, 0, 1, true },
 		{ RDMA2_ERR_WRITE_CHUNKS, 0, 0, 1, true },
 		{ RDMA2_ERR_SYSTEM, 0, 0, 2, true },
@@ -1229,11 +1233,11 @@ static void recover_confused_peer(struct kunit *test)
 				0);
 	}
 	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
-	/* Its Replies invalidate what is invalid already. */
+	/* The peer's Replies invalidate handles that are already invalid. */
 	atomic_set(&shim_double_inv, 0);
 }
 
-/* ---- Many at once ---- */
+/* ---- Concurrent RPCs ---- */
 
 struct peer_task {
 	struct peer_rpc		*rpc;
@@ -1276,8 +1280,8 @@ static const struct rpc_call_ops peer_call_ops = {
 #define PEER_MANY 50
 
 /*
- * Each Call is refused at once, whatever its task is doing then: none may be
- * left waiting.
+ * Each Call is refused immediately, in any state of its task. No task may be left
+ * waiting.
  */
 static void recover_many(struct kunit *test)
 {
@@ -1312,8 +1316,8 @@ static void recover_many(struct kunit *test)
 }
 
 /*
- * Every other Call is refused for good, at once, while the tasks of others send
- * theirs: each RPC gets its own result and nobody else's.
+ * Every other Call is refused permanently and immediately, while other tasks send.
+ * Each RPC gets its own result, never another RPC's.
  */
 static void recover_own_result(struct kunit *test)
 {
@@ -1323,7 +1327,7 @@ static void recover_own_result(struct kunit *test)
 
 	t = kunit_kcalloc(test, PEER_MANY, sizeof(*t), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, t);
-	/* Eight plain octets ask for it, four do not. */
+	/* Calls with eight plain bytes are refused, those with four are not. */
 	peer_refuse(peer, RDMA2_ERR_BAD_XDR, 0, 0);
 	peer->marked = true;
 	for (round = 0; round < 4; round++) {
@@ -1352,7 +1356,7 @@ static bool peer_attempted(struct peer *peer, unsigned int n)
 				  PEER_WAIT_S * HZ);
 }
 
-/* Calls are refused and there is no window to send them again. */
+/* Calls are refused, and no credits are left to retransmit them. */
 static void recover_without_window(struct kunit *test)
 {
 	struct peer *peer = test->priv;
@@ -1371,7 +1375,7 @@ static void recover_without_window(struct kunit *test)
 			t[i].task = peer_start(peer, t[i].rpc);
 			KUNIT_ASSERT_FALSE(test, IS_ERR(t[i].task));
 		}
-		/* All but the last two of the window, and the reserve */
+		/* All credits except the last two, and without the reserve */
 		KUNIT_EXPECT_TRUE(test, peer_attempted(peer, 5));
 		schedule_timeout_uninterruptible(HZ / 2);
 		KUNIT_EXPECT_LE(test, peer->nr_attempts, 7U);
@@ -1381,7 +1385,7 @@ static void recover_without_window(struct kunit *test)
 			peer_release(peer);
 		for (i = 0; i < ARRAY_SIZE(t); i++) {
 			rpc_wait_for_completion_task(t[i].task);
-			/* Some may have found a window before that. */
+			/* Some Calls may have got a credit before that. */
 			if (kill)
 				KUNIT_EXPECT_LE(test, t[i].task->tk_status, 0);
 			else
@@ -1397,7 +1401,7 @@ static void recover_without_window(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
 }
 
-/* The connection is lost while a Call waits to be sent again. */
+/* The connection is lost while a Call waits for its retransmission. */
 static void recover_reconnect(struct kunit *test)
 {
 	struct peer *peer = test->priv;
@@ -1417,7 +1421,7 @@ static void recover_reconnect(struct kunit *test)
 		KUNIT_ASSERT_FALSE(test, IS_ERR(t[i].task));
 	}
 	KUNIT_EXPECT_TRUE(test, peer_attempted(peer, 5));
-	/* On the new connection each is planned as if for the first time. */
+	/* On the new connection, each Call is planned without its retry limits. */
 	spin_lock(&peer->lock);
 	ep = peer->ep;
 	rpcrdma_ep_get(ep);
@@ -1435,7 +1439,7 @@ static void recover_reconnect(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
 }
 
-/* An RPC is killed when some parts of its Call were sent. */
+/* An RPC is killed when some fragments of its Call have been sent. */
 static void recover_killed_half_sent(struct kunit *test)
 {
 	struct peer *peer = test->priv;
@@ -1479,8 +1483,8 @@ static void recover_killed_half_sent(struct kunit *test)
 }
 
 /*
- * When a Reply says that its Call was garbled, sunrpc sends the Call again with the same
- * xid: the connection, and its other RPCs, must survive that.
+ * If a Reply says GARBAGE_ARGS, sunrpc retransmits the Call with the same XID. The
+ * connection, and its other RPCs, must survive that.
  */
 static void recover_answered(struct kunit *test)
 {
@@ -1492,12 +1496,12 @@ static void recover_answered(struct kunit *test)
 	peer_second(test);
 }
 
-/* Without memory for the parts of a Call it goes in a Read chunk, at once. */
+/* If memory for a continued Call cannot be allocated, use a Read chunk immediately. */
 static void recover_no_memory_for_parts(struct kunit *test)
 {
 	struct peer *peer = peer_open(test);
 
-	/* Memory regions are made in the background, for this one. */
+	/* Make the client allocate MRs, which it does in the background. */
 	KUNIT_EXPECT_EQ(test, peer_call(test, 8, 60000, 60000, true), 0);
 	peer_script(peer, NULL, 0);
 	shim_no_streams = 3;
@@ -1532,9 +1536,9 @@ static struct kunit_case recover_cases[] = {
 	{}
 };
 
-/* ---- Connections that are not made ---- */
+/* ---- Connection attempts ---- */
 
-/* After attempts that failed: what is left of a lease is not waited away. */
+/* The delay after failed attempts is bounded, so that no lease expires meanwhile. */
 static void connect_backoff(struct kunit *test)
 {
 	struct peer *peer = test->priv;
@@ -1567,8 +1571,8 @@ static void connect_backoff(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(peer->clnt));
 	xprt = rcu_access_pointer(peer->clnt->cl_xprt);
 	/*
-	 * Each gets as far as the other end, which refuses. The third doubles
-	 * beyond the bound.
+	 * Each attempt reaches the other end, which rejects it. The third would double
+	 * the delay beyond the bound.
 	 */
 	for (i = 0; i < ARRAY_SIZE(seconds); i++) {
 		KUNIT_EXPECT_EQ(test, rpc_call_sync(peer->clnt, &msg,
@@ -1580,7 +1584,7 @@ static void connect_backoff(struct kunit *test)
 	peer_rpc_free(msg.rpc_argp);
 }
 
-/* Freeing memory may depend on the connection: its worker uses the reserves. */
+/* With swap over the connection, the connect worker uses the memory reserves. */
 static void connect_swap(struct kunit *test)
 {
 	struct peer *peer = peer_open(test);
@@ -1594,7 +1598,7 @@ static void connect_swap(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&xprt->swapper), 0);
 }
 
-/* The lowest and the highest version, written at once, do not cross. */
+/* Concurrent writes never set the lowest version higher than the highest. */
 static void connect_versions_do_not_cross(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, shim_cross_versions("2", "1"), -EINVAL);
@@ -1621,7 +1625,7 @@ static struct kunit_suite connect_suite = {
 
 /* ---- The reverse direction ---- */
 
-/* Where a Call of the server arrives: what nfs4_callback_svc() would do */
+/* Process a Call of the server, as nfs4_callback_svc() does. */
 static void peer_callback(struct peer *peer, struct rpc_rqst *rqst)
 {
 	const struct xdr_buf *arg = &rqst->rq_rcv_buf;
@@ -1630,7 +1634,7 @@ static void peer_callback(struct peer *peer, struct rpc_rqst *rqst)
 	__be32 *p;
 	int rc;
 
-	/* Only such are in front of Calls in sunrpc's queue. */
+	/* sunrpc queues a request before Calls only if rq_cong is set. */
 	if (len > PEER_MESSAGE || rqst->rq_private_buf.len != len ||
 	    !rqst->rq_cong) {
 		peer->cb_sound = false;
@@ -1653,7 +1657,7 @@ static void peer_callback(struct peer *peer, struct rpc_rqst *rqst)
 
 	while (READ_ONCE(peer->cb_hold))
 		schedule_timeout_uninterruptible(1);
-	/* The Reply may be there, and looked at, before this goes on. */
+	/* Count first: the test may check the Reply before send_request() returns. */
 	peer->cb_served++;
 	atomic_dec(&rqst->rq_xprt->bc_slot_count);
 	while ((rc = rqst->rq_xprt->ops->send_request(rqst)) == -EAGAIN ||
@@ -1677,7 +1681,7 @@ static int peer_service_fn(void *data)
 	return 0;
 }
 
-/* The memory is @peer's. */
+/* The memory is part of struct peer. */
 static void peer_sxprt_free(struct svc_xprt *sxprt)
 {
 }
@@ -1712,7 +1716,7 @@ static struct peer *peer_open_reverse(struct kunit *test)
 	peer->cb_call = kunit_kzalloc(test, PEER_MESSAGE, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, peer->serv);
 	KUNIT_ASSERT_NOT_NULL(test, peer->cb_call);
-	/* Where some kernels look for a thread to wake */
+	/* Some kernels use this array to find a thread to wake. */
 	peer->serv->sv_pools = kunit_kzalloc(test, sizeof(struct svc_pool),
 					     GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, peer->serv->sv_pools);
@@ -1731,16 +1735,16 @@ static struct peer *peer_open_reverse(struct kunit *test)
 	return peer;
 }
 
-/* The callback's client goes, and the svc_xprt with its references. */
+/* Shut down the callback's RPC client, and release the svc_xprt. */
 static void peer_end_callback(struct peer *peer)
 {
 	struct rpc_xprt *bc = peer->sxprt.xpt_bc_xprt;
 
 	rpc_shutdown_client(peer->callback);
 	kthread_stop(peer->service);
-	/* As sunrpc does when it deletes the svc_xprt */
+	/* sunrpc calls this when it deletes the svc_xprt. */
 	bc->ops->close(bc);
-	/* Upcalls may still come, and must not find what is gone. */
+	/* Upcalls may still run, and must not use freed objects. */
 	peer->sxprt.xpt_bc_xprt = NULL;
 	svc_xprt_put(&peer->sxprt);
 	peer->sxprt.xpt_bc_xps = NULL;
@@ -1758,7 +1762,7 @@ static void peer_close_reverse(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, peer->cb_sound);
 }
 
-/* A Call of the server; its status */
+/* Run one RPC from the server to the client. Return its status. */
 static int peer_call_back(struct kunit *test, u32 plain, u32 bulk, u32 want)
 {
 	struct peer *peer = test->priv;
@@ -1766,7 +1770,7 @@ static int peer_call_back(struct kunit *test, u32 plain, u32 bulk, u32 want)
 	return peer_call_by(test, peer->callback, plain, bulk, want, false);
 }
 
-/* ... with a DDP-eligible argument */
+/* Like peer_call_back(), with a DDP-eligible argument and no result */
 static int peer_call_back_ddp(struct kunit *test, u32 plain, u32 bulk)
 {
 	struct peer *peer = test->priv;
@@ -1798,7 +1802,7 @@ static void reverse_simple(struct kunit *test)
 	peer_open_reverse(test);
 	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 0, 0), 0);
 	KUNIT_EXPECT_EQ(test, peer_call_back(test, 4000, 0, 2000), 0);
-	/* Nothing beyond its level is sent. */
+	/* Nothing beyond the client's reverse direction level is sent. */
 	sent = peer->ep->conn.sent;
 	KUNIT_EXPECT_EQ(test, peer_call_back(test, 4008, 0, 0), -EMSGSIZE);
 	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 9000, 0), -EMSGSIZE);
@@ -1808,9 +1812,9 @@ static void reverse_simple(struct kunit *test)
 }
 
 /*
- * Calls have no window, so that sunrpc lets nobody send: the Reply to a Call of
- * the server, which may be waiting for it, gets the write lock all the same, and
- * when somebody has that, in its turn.
+ * Calls have no credits, so sunrpc grants the write lock to no Call. A Reply in the
+ * reverse direction gets the lock nevertheless, as soon as it is free, because the
+ * server may need that Reply before it grants credits.
  */
 static void reverse_before_calls(struct kunit *test)
 {
@@ -1868,7 +1872,7 @@ static void reverse_before_calls(struct kunit *test)
 	peer_close_reverse(test);
 }
 
-/* Calls and Replies in parts */
+/* Continued Calls and Replies */
 static void reverse_continued(struct kunit *test)
 {
 	struct peer *peer = test->priv;
@@ -1885,7 +1889,7 @@ static void reverse_continued(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->replies[RPCRDMA_CONTINUED], 1ULL);
 	KUNIT_EXPECT_EQ(test, peer_call_back(test, 8192, 50000, 3000), 0);
 	KUNIT_EXPECT_EQ(test, peer->cb_served, 4U);
-	/* More than it has pages for; and the next one is fine. */
+	/* A Call longer than the service's pages fails, and the next one succeeds. */
 	KUNIT_EXPECT_EQ(test, peer_call_back(test, 8192, 60000, 0),
 			-EREMOTEIO);
 	KUNIT_EXPECT_EQ(test, peer_call_back(test, 8, 30000, 8), 0);
@@ -1894,13 +1898,13 @@ static void reverse_continued(struct kunit *test)
 	peer_close_reverse(test);
 }
 
-/* Calls with chunks: pulled and written by the client */
+/* Calls with chunks, which the client reads and writes */
 static void reverse_general(struct kunit *test)
 {
 	struct peer *peer = test->priv;
 	struct rpcrdma_conn_counters *c;
 
-	/* Neither end puts parts together: chunks are the only other way. */
+	/* Neither end supports continued messages, so that chunks are used. */
 	rpcrdma_max_reassembly = 0;
 	rpcrdma_max_inline_write = 1024;
 	peer->params.reassembly = 0;
@@ -1910,7 +1914,7 @@ static void reverse_general(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->read_chunks, 0ULL);
 	KUNIT_EXPECT_EQ(test, peer_call_back_ddp(test, 100, 50001), 0);
 	KUNIT_EXPECT_EQ(test, c->read_chunks, 1ULL);
-	/* Position Zero, with the item inside or beside it */
+	/* A Position Zero chunk that includes the item, or one without it */
 	KUNIT_EXPECT_EQ(test, peer_call_back(test, 8192, 30001, 0), 0);
 	KUNIT_EXPECT_EQ(test, c->calls[RPCRDMA_SPECIAL], 1ULL);
 	KUNIT_EXPECT_EQ(test, c->read_chunks, 2ULL);
@@ -1924,7 +1928,7 @@ static void reverse_general(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->replies[RPCRDMA_SPECIAL], 2ULL);
 	KUNIT_EXPECT_EQ(test, peer->cb_served, 6U);
 	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
-	/* More than it has pages for */
+	/* A Call longer than the service's pages */
 	KUNIT_EXPECT_EQ(test, peer_call_back_ddp(test, 8192, 60000),
 			-EREMOTEIO);
 	KUNIT_EXPECT_EQ(test, peer_call_back_ddp(test, 8, 60000), 0);
@@ -1933,7 +1937,7 @@ static void reverse_general(struct kunit *test)
 	peer_close_reverse(test);
 }
 
-/* ... beside those of the other direction, with hardly any window */
+/* Both directions at the same time, with few credits */
 static void reverse_both(struct kunit *test)
 {
 	struct peer *peer = test->priv;
@@ -1965,7 +1969,7 @@ static void reverse_both(struct kunit *test)
 	peer_close_reverse(test);
 }
 
-/* No service any more */
+/* After the service has ended, Calls are refused. */
 static void reverse_no_service(struct kunit *test)
 {
 	struct peer *peer = peer_open_reverse(test);
@@ -1981,8 +1985,8 @@ static void reverse_no_service(struct kunit *test)
 }
 
 /*
- * Of the client's transport nothing is left but a Call that is being pulled,
- * and sunrpc closes it.
+ * A Call holds the last reference to the client's transport while its chunk is being
+ * read, and sunrpc closes the connection.
  */
 static void reverse_last_reference(struct kunit *test)
 {
@@ -2005,7 +2009,7 @@ static void reverse_last_reference(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, t.rpc);
 	t.task = peer_start_by(peer->callback, t.rpc);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(t.task));
-	/* The Call takes its reference. */
+	/* Wait until the Call holds a reference. */
 	while (kref_read(&xprt->kref) == refs && time_before(jiffies, end))
 		schedule_timeout_uninterruptible(1);
 	KUNIT_ASSERT_EQ(test, kref_read(&xprt->kref), refs + 1);
@@ -2018,7 +2022,7 @@ static void reverse_last_reference(struct kunit *test)
 		schedule_timeout_uninterruptible(1);
 	KUNIT_EXPECT_EQ(test, kref_read(&xprt->kref), 1U);
 	xprt_force_disconnect(xprt);
-	/* What is lost with this is freed with the test's other things. */
+	/* The objects of the lost connection are freed with the test's others. */
 	rpcrdma_ep_wait_closed(ep);
 	rpcrdma_ep_put(ep);
 
@@ -2030,7 +2034,7 @@ static void reverse_last_reference(struct kunit *test)
 	peer_end_callback(peer);
 }
 
-/* sunrpc's pointer outlives a service that could not be started. */
+/* xprt->bc_serv may point to a freed service, if that could not be started. */
 static void reverse_service_freed(struct kunit *test)
 {
 	struct peer *peer = peer_open(test);
@@ -2047,7 +2051,7 @@ static void reverse_service_freed(struct kunit *test)
 	shim_dead_service = NULL;
 }
 
-/* The rpc_xprt over the peer's connection, a second time */
+/* Set up a second rpc_xprt over the peer's connection. */
 static struct rpc_xprt *peer_setup_again(struct peer *peer)
 {
 	const struct sockaddr *addr = rpcrdma_listener_addr(peer->listener);
@@ -2062,7 +2066,7 @@ static struct rpc_xprt *peer_setup_again(struct peer *peer)
 	return shim_bc_setup(&args);
 }
 
-/* Two services set their clients up at the same time. */
+/* Two services set up their clients on one connection at the same time. */
 static void reverse_one_transport(struct kunit *test)
 {
 	struct peer *peer = peer_open_reverse(test);
@@ -2079,14 +2083,14 @@ static void reverse_one_transport(struct kunit *test)
 	peer_close_reverse(test);
 }
 
-/* sunrpc cannot make one, and destroys it while the svc_xprt refers to it. */
+/* sunrpc destroys an rpc_xprt after a failed setup, while the svc_xprt points to it. */
 static void reverse_not_made(struct kunit *test)
 {
 	struct peer *peer = peer_open_reverse(test);
 	struct rpc_xprt *first = peer->sxprt.xpt_bc_xprt, *second;
 	unsigned int refs;
 
-	/* The first Call puts the reference to the svc_xprt. */
+	/* The first Call puts the rpc_xprt's reference to the svc_xprt. */
 	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 0, 0), 0);
 	refs = kref_read(&peer->sxprt.xpt_ref);
 	KUNIT_EXPECT_EQ(test, refs, 1U);
@@ -2107,8 +2111,8 @@ static void reverse_not_made(struct kunit *test)
 }
 
 /*
- * The server may use a session slot again while the rpc_rqst of its last Call is still
- * in use: more Calls than slots are taken.
+ * The server may reuse a session slot while the rpc_rqst of that slot's last Call is
+ * still in use. The client therefore accepts more Calls than slots.
  */
 static void reverse_more_than_slots(struct kunit *test)
 {
@@ -2142,7 +2146,7 @@ static void reverse_more_than_slots(struct kunit *test)
 	peer_close_reverse(test);
 }
 
-/* A Call that finds no memory now is not refused for good. */
+/* A Call that fails for a temporary lack of memory is not refused permanently. */
 static void reverse_no_memory(struct kunit *test)
 {
 	struct peer *peer = peer_open_reverse(test);
@@ -2191,9 +2195,9 @@ static struct kunit_suite reverse_suite = {
 	.test_cases	= reverse_cases,
 };
 
-/* ---- Replies that are pulled ---- */
+/* ---- Pulled Replies ---- */
 
-/* Neither end puts parts together, and no Reply chunk is offered. */
+/* Connect; neither end supports continued messages, so that Replies are pulled. */
 static struct peer *peer_open_pull(struct kunit *test)
 {
 	struct peer *peer = test->priv;
@@ -2223,8 +2227,8 @@ static void pull_replies(struct kunit *test)
 }
 
 /*
- * A Read is under way and does not end. With @kill the RPC is killed then.
- * What ends the Read is the loss of the connection.
+ * A Read of a pulled Reply does not complete until the connection is lost. If @kill,
+ * the RPC is killed during the Read.
  */
 static void pull_interrupted(struct kunit *test, bool kill)
 {
@@ -2252,7 +2256,7 @@ static void pull_interrupted(struct kunit *test, bool kill)
 	if (kill)
 		rpc_killall_tasks(peer->clnt);
 	schedule_timeout_uninterruptible(HZ / 2);
-	/* The device may yet write to the RPC's memory. */
+	/* The RPC must not end: the device may still write to its memory. */
 	KUNIT_EXPECT_TRUE(test, RPC_IS_ACTIVATED(task));
 
 	peer->mute_client = false;
@@ -2299,14 +2303,14 @@ static struct kunit_suite client_pull_suite = {
 	.test_cases	= pull_cases,
 };
 
-/* ---- Devices of many kinds, with memory as sunrpc has it ---- */
+/* ---- Devices with various traits, with the memory layout of sunrpc ---- */
 
-/* The peer exposes regions of so many pages. */
+/* Pages of each MR that the peer exposes */
 #define PEER_REGION_PAGES	4
 
 /*
- * Replies of which every segment goes into our head, pages and tail at once, and which are
- * pulled into memory regions, by a device of @t
+ * Pull Replies into MRs, with a device of traits @t. Each segment is read into the
+ * client's head, pages and tail in one transfer.
  */
 static void pull_into(struct kunit *test, struct memdev_traits *t)
 {
@@ -2325,7 +2329,7 @@ static void regions_pull(struct kunit *test)
 	pull_into(test, &t);
 }
 
-/* They do without for a few elements. */
+/* Only Reads with more than one SGE use an MR. */
 static void regions_pull_some(struct kunit *test)
 {
 	struct memdev_traits t;
@@ -2335,7 +2339,7 @@ static void regions_pull_some(struct kunit *test)
 	pull_into(test, &t);
 }
 
-/* Behind an IOMMU, what is cut page by page is one element again. */
+/* An IOMMU merges the elements of a range that was split by pages. */
 static void regions_pull_merged(struct kunit *test)
 {
 	struct memdev_traits t;
@@ -2348,7 +2352,7 @@ static void regions_pull_merged(struct kunit *test)
 	pull_into(test, &t);
 }
 
-/* As with bounce buffers: memory that does not begin with a page ends its region. */
+/* With bounce buffers, memory that does not start at a page boundary ends its MR. */
 static void regions_pull_bounced(struct kunit *test)
 {
 	struct memdev_traits t;
@@ -2359,7 +2363,7 @@ static void regions_pull_bounced(struct kunit *test)
 	pull_into(test, &t);
 }
 
-/* The same of what the peer reads and writes, on a device with and without gaps */
+/* Bounce buffers for memory that the peer reads and writes, with and without SG gaps */
 static void regions_bounced(struct kunit *test)
 {
 	struct peer *peer = test->priv;
@@ -2383,7 +2387,7 @@ static void regions_bounced(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&peer->connected), 1);
 }
 
-/* The device has no regions left for a Call that does without. */
+/* If no MRs can be allocated, a Call that does not need any is sent without. */
 static void regions_gone(struct kunit *test)
 {
 	struct peer *peer = peer_open(test);
@@ -2401,7 +2405,7 @@ static void regions_gone(struct kunit *test)
 			(u64)RPCRDMA_POOL_FAILURES);
 	KUNIT_EXPECT_EQ(test, ep->conn.counters.read_chunks, 0ULL);
 
-	/* When there are some again they are used. */
+	/* Once MRs can be allocated again, they are used. */
 	t.regions_gone = false;
 	memdev_set_traits(shim_memdev, &t);
 	KUNIT_EXPECT_TRUE(test, shim_poll(!rpcrdma_pool_is_starved(&ep->regions)));
@@ -2411,7 +2415,7 @@ static void regions_gone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&peer->connected), 1);
 }
 
-/* A Call that needs some ends the connection: another one may have better luck. */
+/* A Call that needs MRs ends the connection, because a new one may get some. */
 static void regions_gone_for_good(struct kunit *test)
 {
 	struct peer *peer = test->priv;
