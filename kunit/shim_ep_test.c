@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Suites of the endpoint: credits and Receives, data, teardown.
+ * Suites of the endpoint: credits and Receives, data, teardown, pulled Replies, device
+ * removal.
  */
 
 #include <linux/kthread.h>
@@ -13,33 +14,36 @@
 
 #include "shim.h"
 
-/* shim_mem_test.c includes this file, for another device. */
+/* shim_mem_test.c includes this file to run the suites over another device. */
 #ifndef SHIM_OVER
 #define SHIM_OVER		""
 #define SHIM_SUITE_INIT		shim_suite_init
 #define SHIM_FIRST_DEVICE
 #endif
 /*
- * What the engine alone decides, with windows and time limits, is the same over every
- * device: these cases run over the first one.
+ * Cases that test only decisions of the engine, about credits and time limits, run over
+ * the first device only, because their results do not depend on the device.
  */
 #define SHIM_ONCE		__maybe_unused
 
-/* ---- Callers in threads of their own ---- */
+/* ---- Caller threads ---- */
 
 struct shim_caller {
 	struct shim_side	*side;
 	struct task_struct	*task;
 	struct completion	done;
-	unsigned int		count;		/* RPCs to do */
-	u32			max_len;	/* octets of their data; 0: none */
-	u32			max_inline;	/* octets in their messages */
+	unsigned int		count;		/* number of RPCs */
+	u32			max_len;	/* maximum bytes in chunks; 0: none */
+	u32			max_inline;	/* maximum bytes in messages */
 	u32			chop;
-	bool			may_fail;	/* the connection is closed */
+	bool			may_fail;	/* the test closes the connection */
 	unsigned int		ok, failed;
 };
 
-/* @arg_len, @res_len octets in chunks, the others inline */
+/*
+ * Run one RPC, with @arg_len and @res_len bytes in chunks, and @inline_arg and
+ * @inline_res bytes inline. Return 0 or a negative errno.
+ */
 static int shim_an_rpc(struct shim_side *side, u32 arg_len, u32 res_len,
 		       u32 base, u32 chop, u32 inline_arg, u32 inline_res)
 {
@@ -61,7 +65,7 @@ static int shim_an_rpc(struct shim_side *side, u32 arg_len, u32 res_len,
 	if (arg_len)
 		shim_buf_fill(&arg, rpc->seed);
 	rc = shim_rpc_do(side, rpc);
-	/* Fails too when the Reply never comes. */
+	/* shim_rpc_do() does not end the RPC if it fails, for example without a Reply. */
 	if (rc)
 		shim_rpc_end(side, rpc);
 out_free:
@@ -147,7 +151,7 @@ static struct shim_pair *shim_open(struct kunit *test)
 	bool opened;
 
 	KUNIT_ASSERT_EQ(test, shim_connect(pair), 0);
-	/* With version 1 it takes a Call to tell a server that it is open. */
+	/* With version 1, a server is open only after the first Call. */
 	if (pair->client.ep->conn.version == RPCRDMA_VERS_1)
 		return pair;
 	opened = shim_wait_until(&pair->server,
@@ -164,7 +168,7 @@ static void SHIM_ONCE credits_one_at_a_time(struct kunit *test)
 	struct rpcrdma_ep *c = pair->client.ep, *s = pair->server.ep;
 	int i;
 
-	/* 4.2.1: reliable, in order */
+	/* 4.2.1: the transport is reliable and in order. */
 	KUNIT_EXPECT_EQ(test, c->qp->qp_type, IB_QPT_RC);
 	KUNIT_EXPECT_EQ(test, s->qp->qp_type, IB_QPT_RC);
 	shim_check_idle(test, &pair->client);
@@ -178,7 +182,7 @@ static void SHIM_ONCE credits_one_at_a_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&pair->client.replies), 200);
 	KUNIT_EXPECT_EQ(test, c->conn.sent, s->conn.received);
 	KUNIT_EXPECT_EQ(test, s->conn.sent, c->conn.received);
-	/* Headers carry the credits: hardly any grant is needed. */
+	/* Headers convey the credits, so that few credit grants are needed. */
 	KUNIT_EXPECT_LE(test, c->conn.counters.grants_sent, 2ULL);
 	KUNIT_EXPECT_LE(test, s->conn.counters.grants_sent, 2ULL);
 }
@@ -197,7 +201,7 @@ static struct shim_rpc *shim_rpcs(struct kunit *test, unsigned int n)
 	return rpcs;
 }
 
-/* Send @rpcs until one has to wait, @n at most; returns how many went. */
+/* Send up to @n of @rpcs, until one fails or has to wait. Return how many were sent. */
 static u32 shim_fill_window(struct shim_side *side, struct shim_rpc *rpcs,
 			    u32 n)
 {
@@ -218,7 +222,7 @@ static void SHIM_ONCE credits_held_calls(struct kunit *test)
 
 	s->hold_calls = true;
 	sent = shim_fill_window(c, rpcs, SHIM_MANY);
-	/* A Call leaves the last two of the window. */
+	/* Calls don't use the last two credits. */
 	KUNIT_EXPECT_GE(test, sent, (int)window - 3);
 	KUNIT_EXPECT_LE(test, sent, (int)window - 2);
 	KUNIT_ASSERT_TRUE(test, shim_wait_until(s, READ_ONCE(s->nr_held) ==
@@ -226,7 +230,7 @@ static void SHIM_ONCE credits_held_calls(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, shim_rpc_try(c, &rpcs[sent]), -EAGAIN);
 	shim_check_idle(test, s);
 
-	/* Each that is put makes room for another, told without being asked. */
+	/* Each released Receive permits another Call, by an unsolicited credit grant. */
 	for (i = 0; i < 8; i++) {
 		seen = atomic_read(&c->space);
 		if (shim_rpc_try(c, &rpcs[sent]) == -EAGAIN) {
@@ -314,7 +318,7 @@ static void SHIM_ONCE credits_both_directions(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&pair->server.calls), 180);
 }
 
-/* The smallest window: nothing to spare anywhere */
+/* The smallest window at both ends */
 static void SHIM_ONCE credits_smallest_window(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -335,7 +339,7 @@ static void SHIM_ONCE credits_lopsided_windows(struct kunit *test)
 	shim_traffic(test, pair, 8, 40, 0, PAGE_SIZE, 0, true);
 }
 
-/* Messages in parts, of both directions, amid others */
+/* Continued messages in both directions, among others */
 static void SHIM_ONCE credits_continued(struct kunit *test)
 {
 	struct shim_pair *pair = shim_open(test);
@@ -356,7 +360,7 @@ static void SHIM_ONCE credits_continued_smallest_window(struct kunit *test)
 	shim_traffic(test, pair, 6, 20, 0, PAGE_SIZE, 20000, true);
 }
 
-/* The server answers ERR_VERS; the client goes on with version 1. */
+/* The server answers ERR_VERS; the client falls back to version 1. */
 static void SHIM_ONCE credits_version_1(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -375,8 +379,8 @@ static void SHIM_ONCE credits_version_1(struct kunit *test)
 }
 
 /*
- * A client that asks for nothing but version 1 is open when it is connected. Its Receives
- * are not allocated in the handler that hears of that.
+ * A client limited to version 1 is open as soon as it is connected. It must not allocate
+ * Receives in the CM handler that reports the connection.
  */
 static void SHIM_ONCE credits_version_1_alone(struct kunit *test)
 {
@@ -385,7 +389,7 @@ static void SHIM_ONCE credits_version_1_alone(struct kunit *test)
 	pair->server_params.version_low = RPCRDMA_VERS_1;
 	pair->client_params.version_low = RPCRDMA_VERS_1;
 	pair->client_params.version_high = RPCRDMA_VERS_1;
-	/* The others are due when it opens. */
+	/* Further Receives are due when the connection opens. */
 	pair->client_params.first_window = RPCRDMA_MIN_WINDOW;
 	shim_open(test);
 	KUNIT_EXPECT_EQ(test, pair->client.ep->conn.version, RPCRDMA_VERS_1);
@@ -393,7 +397,7 @@ static void SHIM_ONCE credits_version_1_alone(struct kunit *test)
 	shim_traffic(test, pair, 6, 40, 5000, PAGE_SIZE, 0, false);
 }
 
-/* Callers wait for regions: each may need half of all there are. */
+/* Callers wait for MRs: each may need half of all MRs. */
 static void credits_few_regions(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -404,7 +408,7 @@ static void credits_few_regions(struct kunit *test)
 	KUNIT_EXPECT_LE(test, pair->client.ep->regions.made, 8U);
 }
 
-/* Callers wait for Send Queue slots: a Call takes up to half of it. */
+/* Callers wait for Send Queue slots: a Call may use half of the Send Queue. */
 static void credits_short_send_queue(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -416,7 +420,7 @@ static void credits_short_send_queue(struct kunit *test)
 	shim_traffic(test, pair, 5, 40, 8000, 1000, 0, false);
 }
 
-/* A device that has less room than it is asked for, at either end */
+/* The device supports shorter Send Queues than requested, at either end. */
 static void credits_shrunk_send_queue(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -431,7 +435,7 @@ static void credits_shrunk_send_queue(struct kunit *test)
 				pair->server_params.reads);
 		shim_traffic(test, pair, 4, 30, 100000, PAGE_SIZE, 0, true);
 		shim_disconnect(test, pair);
-		/* There is an end to it. */
+		/* Below a minimum, connecting fails. */
 		shim_max_send_wr[client] = 8;
 		KUNIT_EXPECT_NE(test, shim_connect(pair), 0);
 		shim_disconnect(test, pair);
@@ -504,7 +508,10 @@ static void data_write(struct kunit *test)
 	data_all_lengths(test, false, true);
 }
 
-/* In one message, in several, up to what the peer takes; alone and with chunks */
+/*
+ * Calls and Replies inline and continued, up to the peer's reassembly limit, without
+ * and with chunks
+ */
 static void data_continued(struct kunit *test)
 {
 	static const u32 lengths[] = {
@@ -520,13 +527,13 @@ static void data_continued(struct kunit *test)
 				    0, PAGE_SIZE, n, 0), "%u octets", n);
 		KUNIT_EXPECT_EQ_MSG(test, 0, shim_an_rpc(&pair->client, 0, 0,
 				    0, PAGE_SIZE, 0, n), "%u octets", n);
-		/* The last part's header has many segments. */
+		/* The header of the last fragment has many segments. */
 		KUNIT_EXPECT_EQ_MSG(test, 0, shim_an_rpc(&pair->client, 3000,
 				    2000, 5, 100, n, 0), "%u octets", n);
 		KUNIT_EXPECT_EQ_MSG(test, 0, shim_an_rpc(&pair->server, 5000,
 				    5000, 5, PAGE_SIZE, n, 0), "%u octets", n);
 	}
-	/* More than it takes */
+	/* A Reply above the client's reassembly limit is refused. */
 	KUNIT_EXPECT_EQ(test, -EREMOTEIO, shim_an_rpc(&pair->client, 0, 0, 0,
 			PAGE_SIZE, 0, 262144));
 	shim_check_idle(test, &pair->client);
@@ -545,7 +552,7 @@ static void data_version_1(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pair->server.ep->conn.version, RPCRDMA_VERS_1);
 }
 
-/* Many segments in a chunk, none joining its neighbour */
+/* Many segments in a chunk, none adjacent to the next */
 static void data_segments(struct kunit *test)
 {
 	struct shim_pair *pair = shim_open(test);
@@ -563,8 +570,8 @@ static void data_segments(struct kunit *test)
 }
 
 /*
- * A peer may take only small segments: a vector longer than that is split, and
- * there are no more than was said beforehand.
+ * If the peer accepts only small segments, longer memory is split, into no more
+ * segments than rpcrdma_region_count() returned.
  */
 static void data_small_segments(struct kunit *test)
 {
@@ -619,7 +626,7 @@ static void data_invalidation(struct kunit *test)
 	for (i = 0; i < 8; i++) {
 		bool no_inv = i & 1;
 
-		/* One region, or three of which the peer gets one */
+		/* One MR, or three of which the peer invalidates one */
 		buf.nr_ext = i & 2 ? 3 : 1;
 		buf.len = buf.nr_ext * 100;
 		pair->server.no_inv = no_inv;
@@ -640,7 +647,7 @@ static void data_invalidation(struct kunit *test)
 	shim_check_idle(test, &pair->client);
 }
 
-/* A server whose device neither registers nor invalidates: all else goes. */
+/* A server works with a device that cannot register memory; a client does not. */
 static void data_no_registration(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -657,7 +664,7 @@ static void data_no_registration(struct kunit *test)
 	KUNIT_EXPECT_GT(test, atomic64_read(&c->local_inv), 0LL);
 	KUNIT_EXPECT_EQ(test, s->regions.made, 0U);
 	KUNIT_EXPECT_EQ(test, rpcrdma_conn_limits(&s->conn).max_segs, 0U);
-	/* A client cannot. */
+	/* A client cannot connect. */
 	shim_disconnect(test, pair);
 	KUNIT_EXPECT_EQ(test, shim_connect(pair), -EOPNOTSUPP);
 	dev->attrs.device_cap_flags |= IB_DEVICE_MEM_MGT_EXTENSIONS;
@@ -676,7 +683,7 @@ static void shim_intruded(struct rpcrdma_rw *rw, bool ok)
 	complete(&i->done);
 }
 
-/* What @side does must fail, and end the connection. */
+/* Access @chunk as @side. The access must fail and end the connection. */
 static void shim_intrude(struct kunit *test, struct shim_side *side,
 			 const struct rpcrdma_lists *lists,
 			 const struct rpcrdma_chunk *chunk,
@@ -704,7 +711,7 @@ static void shim_intrude(struct kunit *test, struct shim_side *side,
 	shim_buf_free(&buf);
 }
 
-/* An RPC's memory is out of the peer's reach when the RPC is over. */
+/* The peer cannot access an RPC's memory after the RPC has ended. */
 static void data_no_access_afterwards(struct kunit *test)
 {
 	struct shim_pair *pair = shim_open(test);
@@ -720,7 +727,7 @@ static void data_no_access_afterwards(struct kunit *test)
 	shim_buf_free(&buf);
 }
 
-/* What is offered for writing cannot be read. */
+/* Memory exposed for writing cannot be read. */
 static void data_no_read_of_results(struct kunit *test)
 {
 	struct shim_pair *pair = shim_open(test);
@@ -741,7 +748,7 @@ static void data_no_read_of_results(struct kunit *test)
 	shim_buf_free(&buf);
 }
 
-/* Neither side takes an @rw_add beyond what it has. */
+/* rpcrdma_rw_add() refuses ranges beyond the memory or beyond the chunk. */
 static void data_bounds(struct kunit *test)
 {
 	struct shim_pair *pair = shim_open(test);
@@ -760,14 +767,14 @@ static void data_bounds(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 4000, 1400), 0);
 	rw = rpcrdma_rw_alloc(ep, DMA_FROM_DEVICE, 0, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, rw);
-	/* The memory ends before the chunk, */
+	/* Beyond the end of the memory */
 	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->reads[0], 0,
 					     buf.ext, buf.nr_ext, 0, 1401), -EINVAL);
 	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->reads[0], 0,
 					     buf.ext, buf.nr_ext, 1400, 1), -EINVAL);
 	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->reads[0], 0,
 					     buf.ext, buf.nr_ext, 5000, 1), -EINVAL);
-	/* the chunk before the memory. */
+	/* Beyond the end of the chunk */
 	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->reads[0], 101,
 					     buf.ext, buf.nr_ext, 0, 1400), -EINVAL);
 	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->reads[0], 1500,
@@ -775,7 +782,7 @@ static void data_bounds(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->reads[0],
 					     U32_MAX, buf.ext, buf.nr_ext, 0, 1),
 			-EINVAL);
-	/* All of both, and nothing */
+	/* Up to the end of both, and an empty range */
 	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->reads[0], 100,
 					     buf.ext, buf.nr_ext, 0, 1400), 0);
 	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->reads[0], 1500,
@@ -785,9 +792,9 @@ static void data_bounds(struct kunit *test)
 }
 
 /*
- * What takes more Work Requests than a short Send Queue gives it at once goes in turns,
- * and a Reply waits for its Writes: with many segments, and with long ones of which a
- * Work Request moves a page.
+ * A transfer that needs more Work Requests than a short Send Queue permits at once is
+ * posted in batches, and a Reply waits for its Writes. Test this with many segments, and
+ * with long segments of which a Work Request transfers only a page.
  */
 static void data_turns(struct kunit *test)
 {
@@ -795,19 +802,19 @@ static void data_turns(struct kunit *test)
 	u32 turn;
 
 	pair->server_params.sends = 4;
-	/* Where they go into regions, each segment takes one. */
+	/* With iWARP, Reads need MRs, one for each segment. */
 	pair->server_params.reads = shim_iwarp ? 50 : 4;
 	pair->server_params.max_mrs = 0;
 	shim_open(test);
 	turn = rpcrdma_sq_turn_wrs(&pair->server.ep->sq);
 	if (!shim_iwarp)
 		KUNIT_EXPECT_LT(test, turn, 25U);
-	/* Fifty segments to read, or to write to, and 25 of each */
+	/* Fifty segments to read, fifty to write, and 25 of each */
 	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 50 * 300, 0, 0, 300), 0);
 	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 0, 50 * 300, 0, 300), 0);
 	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 25 * 300, 25 * 300, 0,
 					   300), 0);
-	/* ... and a Reply in parts, behind Writes */
+	/* A continued Reply after Writes */
 	KUNIT_EXPECT_EQ(test, shim_an_rpc(&pair->client, 0, 50 * 300, 0, 300, 0,
 					  20000), 0);
 	pair->server.ep->write_part = PAGE_SIZE;
@@ -822,8 +829,8 @@ static void data_turns(struct kunit *test)
 }
 
 /*
- * However little else there is to be sent, there may be a Write to each segment that a
- * Call of version 1 may have.
+ * However short the Send Queue, a transfer can have a Write to each of the maximum
+ * number of segments of a version 1 Call.
  */
 static void data_most_segments(struct kunit *test)
 {
@@ -859,7 +866,7 @@ static void data_most_segments(struct kunit *test)
 	shim_buf_free(&buf);
 }
 
-/* A service thread that is told of messages and does not come holds up nothing for long. */
+/* If no service thread processes messages after a notification, the endpoint does. */
 static void data_nobody_takes(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -872,7 +879,7 @@ static void data_nobody_takes(struct kunit *test)
 	shim_check_idle(test, &pair->server);
 }
 
-/* They end with the connection, whichever of them is on its way. */
+/* Transfers posted in batches end with the connection, at any of their batches. */
 static void data_turns_closed(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -913,8 +920,8 @@ static void data_turns_closed(struct kunit *test)
 #define SHIM_FEW_REGIONS 6
 
 /*
- * A server whose device reads into memory regions, of which it has few; eight
- * Calls whose data it is to read; and a transfer that has half of the regions.
+ * Set up a server with a device that reads into MRs, and few of these; eight held Calls
+ * with data to read; and a transfer that uses half of the MRs. Return the transfer.
  */
 static struct rpcrdma_rw *shim_few_regions(struct kunit *test,
 					   struct shim_rpc *rpcs,
@@ -929,7 +936,7 @@ static struct rpcrdma_rw *shim_few_regions(struct kunit *test,
 
 	pair->server_params.reads = SHIM_FEW_REGIONS;
 	shim_open(test);
-	/* Three segments each, which shim_pull() cuts in four */
+	/* Three segments each, which shim_pull() splits into four */
 	KUNIT_ASSERT_EQ(test, shim_buf_alloc_chopped(arg, 100, 300, 100), 0);
 	KUNIT_ASSERT_EQ(test, shim_buf_alloc(own, 0, 300), 0);
 	shim_buf_fill(arg, 0);
@@ -952,7 +959,7 @@ static struct rpcrdma_rw *shim_few_regions(struct kunit *test,
 	return rw;
 }
 
-/* Too few regions now: wait; too few at all: say so. */
+/* Wait if too few MRs are free now; fail if a transfer needs more than exist. */
 static void data_few_read_regions(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -986,13 +993,13 @@ static void data_few_read_regions(struct kunit *test)
 	}
 	shim_check_idle(test, c);
 	shim_check_idle(test, s);
-	/* And with others at it from both sides */
+	/* Concurrent traffic */
 	shim_traffic(test, pair, 4, 30, 2500, 1000, 0, false);
 	shim_buf_free(&own);
 	shim_buf_free(&arg);
 }
 
-/* Those that wait end with their connection. */
+/* Transfers that wait for MRs end with their connection. */
 static void data_few_regions_closed(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -1048,7 +1055,7 @@ static struct kunit_suite data_suite = {
 
 /* ---- Teardown ---- */
 
-/* Close what there is, from outside the code that is making it. */
+/* Close all clients' endpoints, concurrently with their setup. */
 static void shim_close_clients(void)
 {
 	struct rpcrdma_ep *ep = NULL;
@@ -1085,7 +1092,7 @@ static void close_refused(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, pair->server.ep, NULL);
 }
 
-/* Of connections that nothing is to be told of */
+/* Ops of connections without upcalls */
 static const struct rpcrdma_ep_ops shim_no_ops;
 
 static void close_nobody_listens(struct kunit *test)
@@ -1101,7 +1108,7 @@ static void close_nobody_listens(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, PTR_ERR(ep), (long)-ECONNREFUSED);
 }
 
-/* Nobody answers at all: the connection manager would try for a minute. */
+/* No host answers: without the close, the connection manager would retry for a minute. */
 static void close_connecting(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -1123,7 +1130,7 @@ static void close_connecting(struct kunit *test)
 	wait_for_completion(&closer.done);
 }
 
-/* At any moment while a connection is being made */
+/* Close at various moments of the connection setup. */
 static void close_during_connect(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -1141,7 +1148,7 @@ static void close_during_connect(struct kunit *test)
 	kunit_info(test, "%u of %u were opened first", opened, i);
 }
 
-/* The peer is connected and says nothing. */
+/* Close while the connected peer does not respond. */
 static void close_opening(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -1149,14 +1156,14 @@ static void close_opening(struct kunit *test)
 	struct shim_caller closer = {};
 
 	shim_mute = SHIM_MUTE_SERVER;
-	/* When it is connected, on any machine, and before it ends by itself */
+	/* After connecting, even on a slow machine, and before the opening times out */
 	shim_closer_start(test, &closer, 6 * HZ);
 	KUNIT_EXPECT_EQ(test, shim_connect(pair), -EPROTONOSUPPORT);
 	KUNIT_EXPECT_LT(test, jiffies - start, 13UL * HZ);
 	wait_for_completion(&closer.done);
 }
 
-/* ... and nobody closes the connection */
+/* The connected peer does not respond, and the opening times out. */
 static void SHIM_ONCE close_opening_timeout(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -1210,7 +1217,7 @@ static void close_idle_by_server(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->client));
 }
 
-/* The device says that a queue pair is broken, and nothing else. */
+/* A fatal event of the queue pair is the only sign of a failure. */
 static void close_device_event(struct kunit *test)
 {
 	struct shim_pair *pair = shim_open(test);
@@ -1237,8 +1244,8 @@ static int shim_close_fn(void *data)
 }
 
 /*
- * A service thread may reserve a Send context when the connection is closed already, and
- * its protection domain is gone. All contexts made so far are with other threads.
+ * A service thread may reserve a Send context after the connection is closed and its
+ * protection domain freed. All contexts set up so far are in use by other threads.
  */
 static void close_reserved_late(struct kunit *test)
 {
@@ -1256,7 +1263,7 @@ static void close_reserved_late(struct kunit *test)
 	KUNIT_ASSERT_LT(test, ep->sends_made, ep->nr_sends);
 	rpcrdma_ep_close(ep, NULL);
 	rpcrdma_ep_wait_closed(ep);
-	/* The teardown has freed those of control messages. */
+	/* The teardown has released the contexts of control messages. */
 	while (READ_ONCE(ep->free_sends) && nr < ARRAY_SIZE(sends)) {
 		s = rpcrdma_send_reserve(ep);
 		KUNIT_ASSERT_NOT_NULL(test, s);
@@ -1272,7 +1279,7 @@ static void close_reserved_late(struct kunit *test)
 		rpcrdma_send_put(sends[--nr]);
 }
 
-/* Four threads at once, from both ends */
+/* Close concurrently in four threads, two for each end. */
 static void shim_close_by_many(struct kunit *test, struct shim_pair *pair)
 {
 	struct shim_caller c[4] = {};
@@ -1302,7 +1309,7 @@ static void close_by_many(struct kunit *test)
 	}
 }
 
-/* Calls at work, their Receives lent past the end of the connection */
+/* Calls and their Receives are held beyond the end of the connection. */
 static void close_calls_held(struct kunit *test)
 {
 	struct shim_pair *pair = shim_open(test);
@@ -1329,14 +1336,14 @@ static void close_calls_held(struct kunit *test)
 	}
 	KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));
 	/*
-	 * Serving them now must be harmless, and they are as they were: those
-	 * that are not count as bad.
+	 * Serving the Calls now must be harmless, and their contents must be unchanged:
+	 * a changed one counts as bad.
 	 */
 	shim_release(s, 4);
 	shim_buf_free(&buf);
 }
 
-/* Regions are given back, waiting, while the connection ends. */
+/* MRs are released, waiting for their invalidation, while the connection ends. */
 static void close_invalidating(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -1356,7 +1363,7 @@ static void close_invalidating(struct kunit *test)
 		if (round & 1)
 			shim_mute = SHIM_MUTE_CLIENT;
 		for (i = 0; i < 8; i++) {
-			/* Nothing muted ends but by the teardown. */
+			/* If the client is muted, only the teardown ends the wait. */
 			if (i == (round & 1 ? 0 : round))
 				rpcrdma_ep_close(round & 2 ?
 						 pair->server.ep :
@@ -1368,7 +1375,7 @@ static void close_invalidating(struct kunit *test)
 	shim_buf_free(&buf);
 }
 
-/* An RPC is given up while its Call is at the server. */
+/* An RPC is abandoned while the server processes its Call. */
 static void close_not_cancelled(struct kunit *test)
 {
 	struct shim_pair *pair = shim_open(test);
@@ -1383,19 +1390,19 @@ static void close_not_cancelled(struct kunit *test)
 						READ_ONCE(pair->server.nr_held)));
 	shim_rpc_end(&pair->client, rpc);
 	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
-	/* The connection is as good as before. */
+	/* The connection remains usable. */
 	pair->server.hold_calls = false;
 	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 100, 100, 0,
 					   PAGE_SIZE), 0);
-	/* Pulling that Call's argument is an error now. */
+	/* Reading that Call's argument is an error now. */
 	shim_release(&pair->server, 1);
 	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->server));
 	shim_buf_free(&buf);
 }
 
 /*
- * 7.4: a region that cannot be invalidated ends the connection, and whoever
- * waits for it goes on only then.
+ * 7.4: if an MR cannot be invalidated, the connection is closed. The wait for the
+ * invalidation ends only after that.
  */
 static void close_no_invalidation(struct kunit *test)
 {
@@ -1465,12 +1472,12 @@ static void close_replies_queued(struct kunit *test)
 	}
 }
 
-/* A peer that grants nothing to what waits, for too long */
+/* The peer grants no credits to waiting messages for too long. */
 enum {
 	STALL_MS = 500,
 };
 
-/* Calls that are not sent */
+/* Calls wait for credits for too long. */
 static void SHIM_ONCE close_no_grants(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -1492,7 +1499,7 @@ static void SHIM_ONCE close_no_grants(struct kunit *test)
 		shim_rpc_end(c, &rpcs[i]);
 }
 
-/* ... Replies */
+/* Replies wait for credits for too long. */
 static void SHIM_ONCE close_no_grants_to_replies(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -1513,7 +1520,7 @@ static void SHIM_ONCE close_no_grants_to_replies(struct kunit *test)
 		shim_rpc_end(c, &rpcs[i]);
 }
 
-/* What is slow, but goes on, stays. */
+/* A connection that is slow, but makes progress, is not closed. */
 static void SHIM_ONCE close_not_while_granted(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -1521,7 +1528,7 @@ static void SHIM_ONCE close_not_while_granted(struct kunit *test)
 	struct shim_rpc *rpcs;
 	u32 i, sent = 0;
 
-	/* Far longer than each wait, so that a machine may be slow, but not than all. */
+	/* Much longer than each wait, for slow machines, but shorter than their sum */
 	pair->client_params.stall_ms = 20 * STALL_MS;
 	shim_open(test);
 	rpcs = shim_rpcs(test, SHIM_MANY);
@@ -1545,7 +1552,7 @@ static bool shim_streaming(struct rpcrdma_ep *ep)
 	return READ_ONCE(ep->conn.tx_open);
 }
 
-/* Some parts of a Call, or of Replies, were sent: the window is used up. */
+/* Close when some fragments of a Call or of Replies are sent and no credits are left. */
 static void close_streams(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -1565,7 +1572,7 @@ static void close_streams(struct kunit *test)
 			rpcs[i].inline_res = calls ? 0 : 250000;
 		}
 		if (calls) {
-			/* It takes them and grants nothing. */
+			/* The server receives the fragments and grants no credits. */
 			shim_mute = SHIM_MUTE_SERVER;
 			KUNIT_ASSERT_EQ(test, shim_rpc_send(c, &rpcs[0]), 0);
 			KUNIT_EXPECT_TRUE(test,
@@ -1574,7 +1581,7 @@ static void close_streams(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, shim_rpc_try(c, &rpcs[1]),
 					-EAGAIN);
 		} else {
-			/* Else the Replies may be through before that. */
+			/* Otherwise Replies may complete before the client is mute. */
 			s->hold_calls = true;
 			for (i = 0; i < 4; i++)
 				KUNIT_ASSERT_EQ(test, 0,
@@ -1599,8 +1606,8 @@ static void close_streams(struct kunit *test)
 }
 
 /*
- * An RPC is given up when some parts of its Call were sent. The others follow,
- * and name memory that nobody reaches any more.
+ * An RPC is abandoned when some fragments of its Call have been sent. The other
+ * fragments follow, with handles that are no longer valid.
  */
 static void close_half_sent(struct kunit *test)
 {
@@ -1624,7 +1631,7 @@ static void close_half_sent(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
 		shim_buf_free(&buf);
 
-		/* Any message brings window, and the rest goes. */
+		/* Any message conveys credits, with which the rest is sent. */
 		shim_mute = 0;
 		rpcrdma_ep_send_error(s->ep, 1, RDMA2_ERR_SYSTEM, 0, 0);
 		if (chunk) {
@@ -1641,7 +1648,7 @@ static void close_half_sent(struct kunit *test)
 	}
 }
 
-/* Reads that are posted, and Reads that wait for the Send Queue */
+/* Close with Reads posted and Reads waiting for the Send Queue. */
 static void close_reads(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -1664,7 +1671,7 @@ static void close_reads(struct kunit *test)
 		}
 		KUNIT_ASSERT_TRUE(test, shim_wait_until(s,
 				  READ_ONCE(s->nr_held) == 8));
-		/* Every other time the device never answers. */
+		/* In every other round, the device never executes the Reads. */
 		if (round & 1)
 			shim_mute = SHIM_MUTE_SERVER;
 		shim_release(s, 8);
@@ -1681,7 +1688,7 @@ static void close_reads(struct kunit *test)
 	shim_buf_free(&buf);
 }
 
-/* Replies with Writes that the device never carries out */
+/* Close with Replies after Writes that the device never executes. */
 static void close_writes(struct kunit *test)
 {
 	struct shim_pair *pair = shim_open(test);
@@ -1702,12 +1709,12 @@ static void close_writes(struct kunit *test)
 	shim_close_by_many(test, pair);
 	for (i = 0; i < 8; i++)
 		shim_rpc_end(c, &rpcs[i]);
-	/* Handles the muted Sends should have invalidated */
+	/* Muted Sends count as invalidating, and the client invalidates again. */
 	atomic_set(&shim_double_inv, 0);
 	shim_buf_free(&buf);
 }
 
-/* Whatever is under way, from either end, at any time */
+/* Close under load, from either end, at any time. */
 static void close_under_load(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -1755,14 +1762,14 @@ static void shim_fault_rpcs(struct shim_pair *pair)
 {
 	if (shim_an_rpc(&pair->client, 5000, 5000, 77, PAGE_SIZE, 9000, 0))
 		return;
-	/* A Reply to be pulled */
+	/* A pulled Reply */
 	if (pair->client_params.pull)
 		shim_an_rpc(&pair->client, 0, 0, 0, PAGE_SIZE, 0, 9000);
 }
 
 /*
- * Fail at each place that can fail, one after the other, until connecting and
- * an RPC with data both ways come through untouched.
+ * Fail each operation that can fail, one per round, until connecting and an RPC with
+ * data in both directions succeed without an injected failure.
  */
 static void shim_after_any_fault(struct kunit *test)
 {
@@ -1770,7 +1777,7 @@ static void shim_after_any_fault(struct kunit *test)
 	unsigned int n;
 	bool failed;
 
-	/* Few of everything, so that there are few places. */
+	/* Allocate few resources, so that few operations can fail. */
 	pair->client_params.window = RPCRDMA_MIN_WINDOW;
 	pair->client_params.sends = 2;
 	pair->client_params.max_mrs = 2;
@@ -1828,7 +1835,7 @@ struct shim_crowd_client {
 	struct rpcrdma_ep	*ep;
 };
 
-/* Many clients of one server, that do no more than connect */
+/* Many clients of one server, which only connect */
 struct shim_crowd {
 	struct rpcrdma_ep_params params;
 	struct rpcrdma_listener	*listener;
@@ -1900,8 +1907,8 @@ static void shim_crowd_end(struct rpcrdma_ep *ep)
 }
 
 /*
- * As after a power cut: they all come at once, and none waits until another's
- * connection is made, nor does the connection manager.
+ * Many clients connect at the same time, as after a power failure. Neither a client nor
+ * the connection manager waits for the setup of another connection.
  */
 static void connect_all_at_once(struct kunit *test)
 {
@@ -1947,7 +1954,7 @@ static void connect_all_at_once(struct kunit *test)
 	shim_check_gone(test);
 }
 
-/* A device that goes while a connection is being made */
+/* The device is removed during a connection's setup. */
 static void close_removed_in_setup(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -1958,7 +1965,7 @@ static void close_removed_in_setup(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->server));
 }
 
-/* The device goes when a listener is bound to its address, and no more. */
+/* The device is removed after a listener is bound to its address, before it listens. */
 static void listen_device_removed(struct kunit *test)
 {
 	struct rpcrdma_listener *l;
@@ -1970,7 +1977,7 @@ static void listen_device_removed(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, shim_removal_at_listen);
 }
 
-/* The device goes, and the listener listens anew as soon as there is one. */
+/* The device is removed, and the listener listens again once a device is available. */
 static void listen_device_replaced(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -1987,7 +1994,7 @@ static void listen_device_replaced(struct kunit *test)
 					   PAGE_SIZE), 0);
 }
 
-/* Another device has the address: the listener is to be reached there. */
+/* The address moves to another device, and the listener listens there. */
 static void listen_address_changed(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -2053,21 +2060,21 @@ static struct kunit_suite close_suite = {
 	.test_cases	= close_cases,
 };
 
-/* ---- Replies that are pulled ---- */
+/* ---- Pulled Replies ---- */
 
 enum {
-	/* In which some RPCs and a look at them take place on any machine */
+	/* Long enough for some RPCs and the checks of them, even on a slow machine */
 	PULL_DONE_MS = 4000,
-	PULL_OCTETS = 3 << 20,	/* exposed at a time */
+	PULL_OCTETS = 3 << 20,	/* maximum bytes exposed at a time */
 };
 
-/* The client reassembles nothing: what is large is pulled. */
+/* Set parameters with which large Replies are pulled: the client reassembles nothing. */
 static void shim_pull_params(struct shim_pair *pair)
 {
 	pair->client_params.pull = true;
 	pair->client_params.reassembly = 0;
 	pair->server_params.expose_octets = PULL_OCTETS;
-	/* Long, where it is not what is tested */
+	/* Long, except in tests of this time limit */
 	pair->server_params.done_ms = 60000;
 }
 
@@ -2094,7 +2101,7 @@ static struct rpcrdma_conn_counters *shim_counters(struct shim_side *side)
 	return &side->ep->conn.counters;
 }
 
-/* Exposed, read, DONE with invalidation; nothing is left. */
+/* Replies are exposed, read and released by DONE with Remote Invalidation. */
 static void pull_all_lengths(struct kunit *test)
 {
 	static const u32 lengths[] = {
@@ -2105,7 +2112,7 @@ static void pull_all_lengths(struct kunit *test)
 	struct shim_side *c = &pair->client, *s = &pair->server;
 	u32 i, n = ARRAY_SIZE(lengths);
 
-	/* Inline still */
+	/* A Reply that fits inline is not pulled. */
 	KUNIT_EXPECT_EQ(test, shim_pull_rpc(pair, 4000), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&s->exposed), 0);
 	for (i = 0; i < n; i++)
@@ -2125,7 +2132,7 @@ static void pull_all_lengths(struct kunit *test)
 	shim_check_idle(test, s);
 }
 
-/* DONE by a plain Send: the responder invalidates all by itself. */
+/* After DONE without Remote Invalidation, the responder invalidates all MRs itself. */
 static void pull_plain_done(struct kunit *test)
 {
 	struct shim_pair *pair = shim_open_pull(test);
@@ -2143,7 +2150,7 @@ static void pull_plain_done(struct kunit *test)
 	shim_check_idle(test, s);
 }
 
-/* Many at once, amid other traffic of both directions */
+/* Many pulled Replies at the same time, with other traffic */
 static void pull_traffic(struct kunit *test)
 {
 	struct shim_pair *pair = shim_open_pull(test);
@@ -2166,7 +2173,10 @@ static void SHIM_ONCE pull_smallest_window(struct kunit *test)
 	pull_traffic(test);
 }
 
-/* No DONE: taken back in time, and not before; a late one is nothing. */
+/*
+ * Without DONE, a Reply is released after the time limit, and not before. A later DONE
+ * has no effect.
+ */
 static void pull_never_done(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -2196,7 +2206,7 @@ static void pull_never_done(struct kunit *test)
 	shim_check_idle(test, s);
 }
 
-/* A second DONE, DONE for nothing: nothing happens. */
+/* A second DONE, or a DONE for an unknown Reply, has no effect. */
 static void pull_other_dones(struct kunit *test)
 {
 	struct shim_pair *pair = shim_open_pull(test);
@@ -2218,7 +2228,7 @@ static void pull_other_dones(struct kunit *test)
 	shim_check_idle(test, s);
 }
 
-/* DONE that invalidates the handle of another Reply ends the connection. */
+/* A DONE that invalidates the handle of another Reply ends the connection. */
 static void pull_wrong_handle(struct kunit *test)
 {
 	struct shim_pair *pair = shim_open_pull(test);
@@ -2237,7 +2247,7 @@ static void pull_wrong_handle(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, shim_all_released(s));
 }
 
-/* The caller has given up when the Reply arrives. */
+/* The RPC was abandoned when its Reply arrives. */
 static void pull_forgotten(struct kunit *test)
 {
 	struct shim_pair *pair = shim_open_pull(test);
@@ -2262,7 +2272,7 @@ static void pull_forgotten(struct kunit *test)
 	shim_check_idle(test, s);
 }
 
-/* No more octets exposed than may be: an error, until some are taken back. */
+/* Above the limit of exposed bytes, a Reply is an ERROR until some are released. */
 static void pull_beyond_the_bound(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -2284,7 +2294,7 @@ static void pull_beyond_the_bound(struct kunit *test)
 	shim_check_idle(test, s);
 }
 
-/* Only between ends that both said so */
+/* Replies are pulled only if both ends support it. */
 static void pull_not_negotiated(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -2300,7 +2310,7 @@ static void pull_not_negotiated(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, shim_pull_rpc(pair, 60000), -EREMOTEIO);
 }
 
-/* What was taken back cannot be read any more. */
+/* A released Reply cannot be read any more. */
 static void pull_no_access_afterwards(struct kunit *test)
 {
 	struct shim_pair *pair = shim_open_pull(test);
@@ -2315,7 +2325,7 @@ static void pull_no_access_afterwards(struct kunit *test)
 		     DMA_FROM_DEVICE);
 }
 
-/* What is exposed for reading cannot be written. */
+/* Memory exposed for reading cannot be written. */
 static void pull_read_only(struct kunit *test)
 {
 	struct shim_pair *pair = shim_open_pull(test);
@@ -2331,7 +2341,7 @@ static void pull_read_only(struct kunit *test)
 		     DMA_TO_DEVICE);
 }
 
-/* Either end goes while the Reads are under way, or never answered. */
+/* Close either end while Reads are outstanding, or are never executed. */
 static void pull_close_reading(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -2368,7 +2378,7 @@ static void pull_close_reading(struct kunit *test)
 	}
 }
 
-/* Whatever waits at the responder: for a DONE, for a window */
+/* Close while Replies wait at the responder for DONE or for credits. */
 static void pull_close_exposed(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -2449,7 +2459,7 @@ static struct kunit_suite pull_suite = {
 	.test_cases	= pull_cases,
 };
 
-/* ---- Device removal: the last suite, for there is no device afterwards ---- */
+/* ---- Device removal: the last suite, because it leaves no device ---- */
 
 struct shim_removal {
 	struct ib_device	*dev;
@@ -2460,12 +2470,12 @@ static int shim_remove_fn(void *data)
 {
 	struct shim_removal *r = data;
 
-	/* What "rdma link delete" does */
+	/* "rdma link delete" calls this. */
 	ib_unregister_device_and_put(r->dev);
 	kthread_complete_and_exit(&r->done, 0);
 }
 
-/* A reference to @device, for who takes it away */
+/* Return a reference to @device, which the thread that removes the device consumes. */
 static struct ib_device *shim_get_device(const struct ib_device *device)
 {
 	struct ib_device *dev = NULL;
@@ -2484,7 +2494,7 @@ static struct ib_device *shim_get_device(const struct ib_device *device)
 	return dev;
 }
 
-/* Connections under load and a listener bound to an address of the device */
+/* Remove a device with a connection under load and a listener bound to its address. */
 static void removal_under_load(struct kunit *test)
 {
 	struct shim_pair *pair = shim_open_pull(test);
@@ -2493,13 +2503,13 @@ static void removal_under_load(struct kunit *test)
 	int i;
 
 	c = kunit_kcalloc(test, 4, sizeof(*c), GFP_KERNEL);
-	/* Not the test's memory: it may outlive the test. */
+	/* Not allocated by KUnit, because the thread may outlive the test. */
 	r = kzalloc(sizeof(*r), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, c);
 	KUNIT_ASSERT_NOT_NULL(test, r);
 	for (i = 0; i < 4; i++) {
 		c[i].may_fail = true;
-		/* These are pulled. */
+		/* Large Replies are pulled. */
 		c[i].max_inline = i == 2 ? 100000 : 0;
 		shim_caller_start(test, &c[i], i & 1 ? &pair->server :
 				  &pair->client, UINT_MAX, 50000);
@@ -2514,7 +2524,7 @@ static void removal_under_load(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->server));
 	for (i = 0; i < 4; i++)
 		shim_caller_wait(test, &c[i]);
-	/* Nothing of ours holds the device up, whoever still has references. */
+	/* The endpoint does not delay the removal, even if it is still referenced. */
 	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&r->done, 60 * HZ));
 	kfree(r);
 	shim_memdev = NULL;

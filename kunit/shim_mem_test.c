@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The endpoint's suites again, over the device in memory: with addresses that
- * have to be mapped, exact limits, and checks of every key. And what takes a
- * device that is told what to be like.
+ * The endpoint's suites over the device in memory, which checks DMA addresses, limits
+ * and keys; and suites that need a device with configurable traits.
  */
 #define SHIM_OVER		"_memdev"
 #define SHIM_SUITE_INIT		shim_mem_suite_init
 #include "../net/sunrpc/xprtrdma/endpoint/internal.h"
 #include "shim_ep_test.c"
 
-/* ---- Devices of many kinds ---- */
+/* ---- Devices with various traits ---- */
 
 static void shim_device_is(struct memdev_traits *traits)
 {
 	memdev_default_traits(traits);
 }
 
-/* RPCs of every kind, from both ends */
+/* Run RPCs of every kind, from both ends. */
 static void shim_mixed_traffic(struct kunit *test, struct shim_pair *pair)
 {
 	shim_traffic(test, pair, 4, 24, 60000, PAGE_SIZE, 0, true);
@@ -24,7 +23,7 @@ static void shim_mixed_traffic(struct kunit *test, struct shim_pair *pair)
 	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
 }
 
-/* Data move when memory is mapped, unmapped and synchronised, and else not. */
+/* With bounce buffers, data are copied only by mapping, unmapping and syncing. */
 static void hardware_bounces(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -45,8 +44,8 @@ static void hardware_bounces(struct kunit *test)
 }
 
 /*
- * A message that a transport still has when its connection ends may have been
- * changed, as when it was deciphered in place: it stays so.
+ * A transport may have changed a message it holds, for example by decrypting it in
+ * place. Unmapping at the end of the connection must not overwrite that message.
  */
 static void hardware_bounces_lent(struct kunit *test)
 {
@@ -84,8 +83,8 @@ static void hardware_bounces_lent(struct kunit *test)
 #define SHIM_REGIONS		4
 
 /*
- * Reads go into regions, of which each takes several and there are few: what
- * finds none waits for another's end.
+ * Reads need MRs, several each, and few MRs exist. A transfer that gets none waits for
+ * the completion of another.
  */
 static void hardware_regions_run_dry(struct kunit *test)
 {
@@ -104,7 +103,7 @@ static void hardware_regions_run_dry(struct kunit *test)
 	shim_open(test);
 	KUNIT_EXPECT_EQ(test, s->ep->read_pool.regions, (u32)SHIM_REGIONS);
 
-	/* In two pieces, see shim_pull(), each into a region */
+	/* Each is read in two ranges, see shim_pull(), each into one MR. */
 	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&arg, 0, 4 * PAGE_SIZE), 0);
 	shim_buf_fill(&arg, 0);
 	s->hold_calls = true;
@@ -114,7 +113,7 @@ static void hardware_regions_run_dry(struct kunit *test)
 	}
 	KUNIT_ASSERT_TRUE(test, shim_wait_until(s, READ_ONCE(s->nr_held) == 8));
 	WRITE_ONCE(s->hold_calls, false);
-	/* No Read ends. */
+	/* No Read completes. */
 	memdev_hold(shim_memdev, true, false);
 	shim_release(s, 8);
 	KUNIT_EXPECT_EQ(test, READ_ONCE(s->ep->read_pool.waiting),
@@ -124,17 +123,17 @@ static void hardware_regions_run_dry(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, shim_rpc_wait(c, &rpcs[i]), 0);
 		shim_rpc_end(c, &rpcs[i]);
 	}
-	/* A Reply can be there before its sender has counted it. */
+	/* A Reply may arrive before its sender has counted it. */
 	KUNIT_EXPECT_TRUE(test,
 			  shim_wait_until(s, atomic_read(&s->served) == 8));
 	shim_check_idle(test, c);
 	shim_check_idle(test, s);
-	/* And with others at it from both sides */
+	/* Concurrent traffic */
 	shim_traffic(test, pair, 4, 30, 16000, PAGE_SIZE, 0, false);
 	shim_buf_free(&arg);
 }
 
-/* Regions of any pieces: what would be many segments is one. */
+/* With MRs of arbitrary ranges, many segments become one. */
 static void hardware_gaps(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -153,7 +152,7 @@ static void hardware_gaps(struct kunit *test)
 	shim_mixed_traffic(test, pair);
 }
 
-/* As little as there can be of everything */
+/* The device has the smallest limits that suffice. */
 static void hardware_is_small(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -175,8 +174,8 @@ static void hardware_is_small(struct kunit *test)
 }
 
 /*
- * What a Send Queue's entry takes is the driver's affair: the settings may be
- * within the device's limits and the queue too large nevertheless.
+ * Only the driver knows the size of a Send Queue entry. A queue can be too large even
+ * if the settings are within the device's limits.
  */
 static void hardware_has_little_room(struct kunit *test)
 {
@@ -192,13 +191,13 @@ static void hardware_has_little_room(struct kunit *test)
 	KUNIT_EXPECT_LT(test, pair->server.ep->sq.depth, 100U);
 	shim_mixed_traffic(test, pair);
 	shim_disconnect(test, pair);
-	/* There is an end to it. */
+	/* Below a minimum, connecting fails. */
 	t.sq_octets = 1000;
 	memdev_set_traits(shim_memdev, &t);
 	KUNIT_EXPECT_NE(test, shim_connect(pair), 0);
 }
 
-/* A device that registers nothing: a client says so, and has no connection. */
+/* With a device that cannot register memory, a client fails to connect. */
 static void hardware_without_regions(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -211,7 +210,7 @@ static void hardware_without_regions(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&memdev_counts(shim_memdev)->qps), 0);
 }
 
-/* What has arrived when the connection ends is handled. */
+/* A Reply that was received before the connection ended is processed. */
 static void hardware_answers_last(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -227,7 +226,7 @@ static void hardware_answers_last(struct kunit *test)
 		KUNIT_ASSERT_TRUE(test, shim_wait_until(s,
 							READ_ONCE(s->nr_held) == 1));
 		WRITE_ONCE(s->hold_calls, false);
-		/* The Reply lies in its Receive, and nobody has heard of it. */
+		/* The Reply is in its Receive, and the completion is withheld. */
 		memdev_hold(shim_memdev, false, true);
 		shim_release(s, 1);
 		KUNIT_ASSERT_TRUE(test, shim_poll(memdev_held(shim_memdev)));
@@ -240,7 +239,7 @@ static void hardware_answers_last(struct kunit *test)
 	}
 }
 
-/* ... but a Call for whose Reply there is no way any more is dropped. */
+/* A Call received before the connection ended is dropped: no Reply can be sent. */
 static void hardware_drops_calls_last(struct kunit *test)
 {
 	struct shim_pair *pair = shim_open(test);
@@ -262,8 +261,8 @@ static void hardware_drops_calls_last(struct kunit *test)
 }
 
 /*
- * A service thread that processes messages while the teardown does, and could execute a
- * Call, does not get it either.
+ * A service thread that processes messages during the teardown must not get a Call
+ * either, because it would execute it.
  */
 static void hardware_keeps_no_call_last(struct kunit *test)
 {
@@ -284,7 +283,7 @@ static void hardware_keeps_no_call_last(struct kunit *test)
 	KUNIT_ASSERT_TRUE(test, shim_poll(rpcrdma_ep_holds_messages(s->ep)));
 	flush_delayed_work(&s->ep->take_work);
 	flush_work(&s->take_work);
-	/* As in the teardown */
+	/* Set the flag that the teardown sets. */
 	WRITE_ONCE(s->ep->drained, true);
 	rv = rpcrdma_ep_take_messages(s->ep, true);
 	KUNIT_EXPECT_NULL(test, rv);
@@ -298,7 +297,7 @@ static void hardware_keeps_no_call_last(struct kunit *test)
 	shim_rpc_end(c, rpc);
 }
 
-/* The client's confirmation is lost; that its messages arrive is as good. */
+/* If the client's "ready to use" is lost, its messages establish the connection. */
 static void hardware_loses_confirmation(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -318,11 +317,14 @@ static void hardware_loses_confirmation(struct kunit *test)
 static void shim_release_completions(void)
 {
 	memdev_hold(shim_memdev, false, false);
-	/* They are polled in a softirq. */
+	/* Let the softirq poll the completions. */
 	schedule_timeout_uninterruptible(2);
 }
 
-/* Close the server while it reads, when the device refuses to stop @refusals times. */
+/*
+ * Close the server while it reads. The device refuses @refusals times to move the queue
+ * pair to the error state.
+ */
 static void shim_close_unstopped(struct kunit *test, unsigned int refusals,
 				 bool regions)
 {
@@ -347,7 +349,7 @@ static void shim_close_unstopped(struct kunit *test, unsigned int refusals,
 	}
 	KUNIT_ASSERT_TRUE(test, shim_wait_until(s, READ_ONCE(s->nr_held) == 4));
 	WRITE_ONCE(s->hold_calls, false);
-	/* The Reads are carried out, and the endpoint has not heard of it. */
+	/* The Reads are executed, and their completions are withheld. */
 	memdev_hold(shim_memdev, true, false);
 	shim_release(s, 4);
 	KUNIT_ASSERT_TRUE(test, shim_poll(memdev_held(shim_memdev)));
@@ -359,7 +361,7 @@ static void shim_close_unstopped(struct kunit *test, unsigned int refusals,
 	memdev_refuse_err(shim_memdev, refusals);
 	rpcrdma_ep_close(s->ep, NULL);
 	if (user) {
-		/* The teardown waits for this transfer, not for those that are posted. */
+		/* The teardown waits for this transfer, not for posted ones. */
 		KUNIT_EXPECT_TRUE(test, shim_poll(READ_ONCE(s->ep->life.unstopped) &&
 						  waitqueue_active(&s->ep->wait)));
 		rpcrdma_rw_free(user);
@@ -376,7 +378,7 @@ static void shim_close_unstopped(struct kunit *test, unsigned int refusals,
 	shim_disconnect(test, pair);
 }
 
-/* A device may refuse for a while to stop a queue pair, as when it ends it by itself. */
+/* A device may refuse the error state for a while, as when it resets itself. */
 static void hardware_stops_late(struct kunit *test)
 {
 	shim_close_unstopped(test, 3, false);
@@ -384,8 +386,8 @@ static void hardware_stops_late(struct kunit *test)
 }
 
 /*
- * A device that refuses for good: what it has been given is not freed before the queue
- * pair and the completion queues are gone.
+ * If a device refuses permanently, memory of posted Work Requests is not freed until the
+ * queue pair and the completion queues are destroyed.
  */
 static void hardware_never_stops(struct kunit *test)
 {
@@ -393,7 +395,7 @@ static void hardware_never_stops(struct kunit *test)
 	shim_close_unstopped(test, INT_MAX, true);
 }
 
-/* The device goes and another one comes: a listener bound to its address serves again. */
+/* After the device is replaced, a listener bound to its address accepts again. */
 static void hardware_is_replaced(struct kunit *test)
 {
 	struct shim_pair *pair = shim_open(test);
@@ -401,7 +403,7 @@ static void hardware_is_replaced(struct kunit *test)
 	struct memdev *md;
 	int rc = -ENODEV, i;
 
-	/* Not the test's memory: it may outlive the test. */
+	/* Not allocated by KUnit, because the thread may outlive the test. */
 	r = kzalloc(sizeof(*r), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, r);
 	init_completion(&r->done);
@@ -429,7 +431,7 @@ static void hardware_is_replaced(struct kunit *test)
 	shim_memdev = md;
 }
 
-/* Completions of Sends come late, those of Receives before them, or after. */
+/* Completions of Sends are late, before or after those of Receives. */
 static void hardware_completes_late(struct kunit *test)
 {
 	struct shim_pair *pair = shim_open(test);
@@ -461,7 +463,7 @@ static void hardware_completes_late(struct kunit *test)
 	shim_check_idle(test, &pair->server);
 }
 
-/* A Reply may come before the data of a Read that was posted before it. */
+/* A Reply may arrive before the data of a Read that was posted before it. */
 static void hardware_overtakes(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -475,8 +477,8 @@ static void hardware_overtakes(struct kunit *test)
 }
 
 /*
- * Whatever Work Request fails, somebody is told, and the connection ends. Those
- * in the middle of a transfer, too.
+ * The failure of any Work Request, also within a transfer, is reported and ends the
+ * connection.
  */
 static void hardware_fails_work(struct kunit *test)
 {
@@ -497,7 +499,7 @@ static void hardware_fails_work(struct kunit *test)
 			shim_open(test);
 			memdev_fail_wr(shim_memdev, opcodes[i], n,
 				       IB_WC_LOC_QP_OP_ERR);
-			/* Two regions: the second one is invalidated here. */
+			/* Two MRs: the client invalidates the second one. */
 			shim_one_rpc(&pair->client, 30000, 0, 1, PAGE_SIZE);
 			shim_one_rpc(&pair->client, 0, 30000, 1, PAGE_SIZE);
 			shim_one_rpc(&pair->client, 3000, 3000, 1, 1000);
@@ -512,7 +514,7 @@ static void hardware_fails_work(struct kunit *test)
 	}
 }
 
-/* Each thing that the device makes, maps or is posted fails once. */
+/* Fail each allocation, mapping and posting of the device once. */
 static void hardware_fails_anything(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -551,7 +553,7 @@ static void hardware_fails_anything(struct kunit *test)
 	KUNIT_EXPECT_LT(test, n, 1000U);
 }
 
-/* Send contexts of @ep that have a buffer of @octets of their own, all of them free */
+/* Return how many Send contexts of @ep have a buffer of their own of at least @octets. */
 static unsigned int shim_send_buffers(struct rpcrdma_ep *ep, u32 octets)
 {
 	unsigned int nr = 0, i;
@@ -563,9 +565,9 @@ static unsigned int shim_send_buffers(struct rpcrdma_ep *ep, u32 octets)
 }
 
 /*
- * Buffers to send from go from context to context when there is no memory for another
- * one, and back to the system one by one. What control messages need stays. The
- * connection manager may map memory at the same time.
+ * If no Send buffer can be allocated, one is moved from a free context. Surplus buffers
+ * are freed one by one, except those for control messages. Fail only this thread's
+ * mappings, because the connection manager may map memory at the same time.
  */
 static void hardware_send_buffers(struct kunit *test)
 {
@@ -587,7 +589,7 @@ static void hardware_send_buffers(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, rc, 0);
 	KUNIT_EXPECT_EQ(test, shim_send_buffers(ep, octets), nr + 1);
 
-	/* It is not free, so that there is none to be had. */
+	/* @s is in use, so that its buffer cannot be moved. */
 	other = rpcrdma_send_get(ep);
 	KUNIT_ASSERT_NOT_NULL(test, other);
 	if (!nr) {
@@ -603,10 +605,10 @@ static void hardware_send_buffers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rc, 0);
 	KUNIT_EXPECT_GE(test, other->size, octets);
 	KUNIT_EXPECT_EQ(test, shim_send_buffers(ep, octets), nr + 1);
-	/* It says so of the right memory. */
+	/* The buffer must have the reported size: write all of it. */
 	memset(other->buf, 0, other->size);
 
-	/* Less is enough, where there is less. */
+	/* If the usual size cannot be allocated, only the requested size is. */
 	s = rpcrdma_send_get(ep);
 	KUNIT_ASSERT_NOT_NULL(test, s);
 	memdev_fail_own(shim_memdev, 1);
@@ -626,15 +628,15 @@ static void hardware_send_buffers(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, rpcrdma_send_let_go(ep), 0U);
 	spin_unlock(&ep->lock);
-	/* What control messages need is with its context again. */
+	/* The contexts for control messages have their own buffers again. */
 	for (i = 1; i <= RPCRDMA_CONTROL_SENDS && i < ep->sends_made; i++)
 		KUNIT_EXPECT_TRUE(test, ep->send_ring[i].shared);
 	shim_mixed_traffic(test, pair);
 }
 
 /*
- * Does a Send report its end where the buffer must not be used before? The client's
- * only one in store, and on software iWARP all that have a page or more.
+ * A Send is signaled if its buffer must not be reused before its own completion: the
+ * client's only reserved context, and on siw each Send of a page or more.
  */
 static void hardware_sends_report(struct kunit *test)
 {
