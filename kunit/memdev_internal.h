@@ -43,7 +43,7 @@ struct memdev {
 	struct xarray		dma;		/* maps by page of the address */
 	u64			next_page;
 
-	/* MRs; held while a region is read or written */
+	/* MRs; the lock is held while one is read or written */
 	spinlock_t		region_lock;
 	struct xarray		regions;	/* by key >> MEMDEV_KEY_SHIFT */
 

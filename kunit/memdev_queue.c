@@ -230,7 +230,7 @@ static int memdev_take_send(struct memdev_qp *qp, struct memdev_wqe *wqe,
 		wqe->inv_key = wr->ex.invalidate_rkey;
 		break;
 	case IB_WR_RDMA_READ_WITH_INV:
-		/* rdma_rw does not set invalidate_rkey; the MR is in the only SGE. */
+		/* rdma_rw leaves the MR's previous key in invalidate_rkey. */
 		if (wr->num_sge != 1)
 			return -EINVAL;
 		wqe->inv_key = wr->sg_list->lkey;

@@ -45,10 +45,10 @@ struct shim_balance {
 extern struct shim_balance shim_balance;
 
 /*
- * Number of rule violations. For posting: Work Requests not charged to the Send Queue,
- * Work Requests without a wr_cqe, so that their failure would be lost, more Work
- * Requests than slots, an MR registered twice, and an iWARP Read that needs more than
- * one MR in one rdma_rw context. For memory: connections set up or torn down where
+ * Number of rule violations. For posting, for example: Work Requests not charged to the
+ * Send Queue, Work Requests without a wr_cqe, so that their failure would be lost, more
+ * Work Requests than slots, an MR registered twice, and an iWARP Read that needs more
+ * than one MR in one rdma_rw context. For memory: connections set up or torn down where
  * reclaim may recurse, and scatterlists unmapped with a lock held.
  */
 extern atomic_t shim_misuse;

@@ -388,7 +388,7 @@ static void peer_serve(struct peer *peer, struct rpcrdma_recv *rv,
 		rpcrdma_ep_close(rv->ep, NULL);
 }
 
-/* Return true if a Call with @xid has been seen before. */
+/* Return true if a Call with @xid has been seen before. Otherwise, record @xid. */
 static bool peer_seen(struct peer *peer, u32 xid)
 {
 	unsigned int i;
@@ -1375,7 +1375,7 @@ static void recover_without_window(struct kunit *test)
 			t[i].task = peer_start(peer, t[i].rpc);
 			KUNIT_ASSERT_FALSE(test, IS_ERR(t[i].task));
 		}
-		/* All credits except the last two, and without the reserve */
+		/* All credits except the last two and the reserve */
 		KUNIT_EXPECT_TRUE(test, peer_attempted(peer, 5));
 		schedule_timeout_uninterruptible(HZ / 2);
 		KUNIT_EXPECT_LE(test, peer->nr_attempts, 7U);
@@ -2197,7 +2197,10 @@ static struct kunit_suite reverse_suite = {
 
 /* ---- Pulled Replies ---- */
 
-/* Connect; neither end supports continued messages, so that Replies are pulled. */
+/*
+ * Connect. Neither end supports continued messages, and Calls have no Reply chunk, so
+ * that large Replies are pulled.
+ */
 static struct peer *peer_open_pull(struct kunit *test)
 {
 	struct peer *peer = test->priv;

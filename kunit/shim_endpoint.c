@@ -202,7 +202,7 @@ static void shim_unmap_single(struct ib_device *dev, u64 addr, size_t size,
 
 /*
  * Unmap with @attrs. @dev is NULL if the device uses virtual DMA; the memory is then
- * overwritten, as in shim_unmap_single().
+ * overwritten, as in shim_unmap_single(), unless @attrs skip the sync.
  */
 static void shim_unmap_attrs(struct device *dev, u64 addr, size_t size,
 			     enum dma_data_direction dir, unsigned long attrs)
@@ -259,7 +259,7 @@ static int shim_rw_init(struct rdma_rw_ctx *ctx, struct ib_qp *qp, u32 port,
 {
 	int rc;
 
-	/* The teardown waits for a transfer being prepared, and reclaim for the teardown. */
+	/* The teardown waits for a transfer that is being prepared. */
 	shim_check_nofs();
 	if (shim_fault())
 		return -ENOMEM;
@@ -272,7 +272,7 @@ static int shim_rw_init(struct rdma_rw_ctx *ctx, struct ib_qp *qp, u32 port,
 		return -EAGAIN;
 	}
 	rc = rdma_rw_ctx_init(ctx, qp, port, sg, cnt, offset, addr, rkey, dir);
-	/* A Read over iWARP may need only one MR per context. */
+	/* The endpoint must split by MRs: rdma_rw splits by elements, maybe merged. */
 	if (rc >= 0 && dir == DMA_FROM_DEVICE &&
 	    rdma_protocol_iwarp(qp->device, port) && ctx->nr_ops > 1)
 		atomic_inc(&shim_misuse);

@@ -553,7 +553,7 @@ static void hardware_fails_anything(struct kunit *test)
 	KUNIT_EXPECT_LT(test, n, 1000U);
 }
 
-/* Return how many Send contexts of @ep have a buffer of their own of at least @octets. */
+/* Count the Send contexts of @ep with a buffer of their own of at least that size. */
 static unsigned int shim_send_buffers(struct rpcrdma_ep *ep, u32 octets)
 {
 	unsigned int nr = 0, i;

@@ -1242,7 +1242,7 @@ int shim_mem_suite_init(struct kunit_suite *suite)
 
 int shim_suite_init(struct kunit_suite *suite)
 {
-	/* Fail without a device: passing without having tested anything would be worse. */
+	/* Without a device, fail: a pass without any test would be misleading. */
 	if (!shim_find_address()) {
 		pr_err("rpcrdma_shim_test: no RDMA device with an IPv4 address: make one first, such as rxe on a dummy netdev\n");
 		return -ENODEV;

@@ -78,7 +78,7 @@ static void server_ended_after_last_put(struct kunit *test)
 			(u32)RPCRDMA_GUEST_GONE);
 }
 
-/* Before the last reference is put, the end of the connection closes the svc_xprt. */
+/* Before the last put, the end closes the svc_xprt, with a reference of its own. */
 static void server_ended_before(struct kunit *test)
 {
 	struct server_fixture *f = server_taken(test);
