@@ -61,7 +61,7 @@ enum {
 
 /* Misuse by the driver, and activity. Reset by the test. */
 struct memdev_counts {
-	atomic_t	bad_dma;	/* accesses to addresses not mapped for it */
+	atomic_t	bad_dma;	/* accesses not covered by a DMA mapping */
 	atomic_t	bad_unmap;	/* unmaps that match no map */
 	atomic_t	bad_key;	/* uses or invalidations of invalid keys */
 	atomic_t	bad_post;	/* Work Requests beyond the requested limits */

@@ -17,7 +17,7 @@
 #include "memdev.h"
 
 enum {
-	/* lkey of all mapped memory; keys of MRs have an index above MEMDEV_KEY_SHIFT */
+	/* lkey of all mapped memory. Keys of MRs have their index in the upper bits. */
 	MEMDEV_LOCAL_KEY	= 1,
 	MEMDEV_FIRST_REGION	= 1,
 	MEMDEV_KEY_SHIFT	= 8,
