@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Everything that is left to chance in a run. A seed makes the same choices
- * each time; so does the list of choices that an earlier run made, or what is
- * left of it when some were replaced by 0, which is always the plainest: the
+ * All random decisions of a run. A seed makes the same choices each time. So
+ * does the list of choices that an earlier run recorded, or a copy of it in
+ * which some choices were replaced by 0. 0 is always the simplest choice: the
  * shortest delay, no fault, the smallest message.
  */
 #ifndef SIMULATION_CHOICES_HH
@@ -21,13 +21,13 @@ public:
 	explicit choices(u64 seed) : state_{ seed * 0x9e3779b97f4a7c15ull + 1 }
 	{
 	}
-	/* What is missing at the end of @script is 0. */
+	/* Choices beyond the end of @script are 0. */
 	explicit choices(std::vector<u32> script)
 		: script_{ std::move(script) }, replay_{ true }
 	{
 	}
 
-	/* 0 to @bound - 1 */
+	/* Return a number from 0 to @bound - 1. */
 	u32 below(u32 bound)
 	{
 		u32 value;
@@ -41,7 +41,7 @@ public:
 		made_.push_back(value);
 		return value;
 	}
-	/* True @parts times of 10000 */
+	/* Return true with a probability of @parts in 10000. */
 	bool chance(u32 parts)
 	{
 		bool value;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A model of a reliable connection between two RNICs: queue pairs, memory
- * regions, RDMA. What verbs promise is kept, and nothing beyond: Work Requests
- * begin in order; a Send arrives after the Writes before it and may be
- * completed long before or after the receiver has looked at it; a Read takes
- * its time; some devices complete Sends before the Reads in front of them; with
- * the connection lost, any number of what was under way has arrived.
+ * A model of a reliable connection between two RNICs: queue pairs, MRs and
+ * RDMA. It keeps the guarantees of the verbs and gives no others. Work Requests
+ * begin in order. A Send arrives after the Writes posted before it, and may be
+ * completed long before or after the receiver has processed it. A Read may take
+ * long. Some devices complete a Send before earlier Reads. If the connection is
+ * lost, any part of the work in flight may have arrived.
  */
 #ifndef SIMULATION_DEVICE_HH
 #define SIMULATION_DEVICE_HH
@@ -18,12 +18,12 @@ namespace simulation
 {
 
 /*
- * Memory that a device may reach. Who frees it says so with retire(), which
- * complains if one still does.
+ * Memory that a device may access. The context that frees it calls retire(),
+ * which complains if a device still accesses it.
  */
 struct memory {
 	std::vector<u8> octets;
-	u32 exposed = 0; /* regions a peer may use */
+	u32 exposed = 0; /* MRs the peer may access */
 	u32 posted = 0;	 /* Work Requests not completed */
 
 	void retire(world &w, const char *what)
@@ -39,19 +39,22 @@ struct memory {
 };
 
 struct region {
-	/* The device's */
+	/* Fields of the device */
 	u32 handle = 0;
 	u64 offset = 0;
 	u32 length = 0;
 	memory *mem = nullptr;
-	u32 at = 0; /* octets into mem */
+	u32 at = 0; /* byte offset in mem */
 	bool writable = false;
 	bool valid = false;
-	/* The endpoint's */
+	/* Fields of the endpoint */
 	bool exposed = false;
 	bool used = false;
 
-	/* For octets of @m from @from on, with a key of its own for each time */
+	/*
+	 * Set up this MR for @octets bytes of @m from @from on, with a new key
+	 * each time.
+	 */
 	void take(memory &m, u32 from, u32 octets, bool write)
 	{
 		handle = (handle & ~255u) | ((handle + 1) & 255);
@@ -76,27 +79,27 @@ enum class op : u8 {
 /* A Work Request */
 struct request {
 	op what;
-	region *reg; /* reg, invalidate */
-	u32 handle;  /* the peer's; send: to invalidate, 0 for none */
+	region *reg; /* MR of a reg or invalidate */
+	u32 handle;  /* the peer's; of a send: handle to invalidate, or 0 */
 	u64 offset;
 	memory *mem; /* local */
 	u32 at, length;
 };
 
-/* Whose queue pair it is: what its completions go to */
+/* The owner of a queue pair, which receives its completions */
 class queue_owner
 {
 public:
 	virtual ~queue_owner() = default;
 	virtual void completed(struct work *w) = 0;
 	virtual void arrived(struct received *rv) = 0;
-	/* The device says that the connection is gone. */
+	/* The device reports the loss of the connection. */
 	virtual void lost() = 0;
 };
 
 class endpoint;
 
-/* A chain of Work Requests that is posted at once */
+/* A chain of Work Requests, posted at once */
 struct work {
 	std::vector<request> requests;
 	rpcrdma_wrs wrs{};
@@ -105,7 +108,7 @@ struct work {
 	bool inflight = false;
 
 	virtual ~work() = default;
-	/* Called once, when the device is through with it. */
+	/* Called once, when the device has completed the chain */
 	virtual void done(bool ok) = 0;
 };
 
@@ -115,13 +118,13 @@ struct received {
 	rpcrdma_segment more[RPCRDMA_MORE_SEGS];
 	enum rpcrdma_verdict verdict;
 	u32 inv_handle;
-	u32 length; /* octets of the message */
+	u32 length; /* bytes of the message */
 	const u8 *payload;
 	u32 payload_length;
 	std::vector<u8> buf, assembled;
-	u64 held = 0; /* octets of assembled that are counted */
+	u64 held = 0; /* bytes of assembled charged to the quota */
 	bool lent = false;
-	bool spare = false; /* another one was posted in its place */
+	bool spare = false; /* another Receive was posted in its place */
 };
 
 class queue_pair : public actor
@@ -130,9 +133,14 @@ public:
 	queue_pair(world &w, queue_owner &owner, u32 depth, u32 nr_regions);
 	~queue_pair() override;
 
-	/* Connect the two: from now on, what is posted goes. */
+	/*
+	 * Connect the two queue pairs. From now on, posted work is transmitted.
+	 */
 	static void connect(queue_pair &a, queue_pair &b);
-	/* Lose it: what is under way arrives in part, nothing is after that. */
+	/*
+	 * Lose the connection: part of the work in flight arrives, and nothing
+	 * after that.
+	 */
 	void cut();
 	bool dead() const
 	{
@@ -147,13 +155,16 @@ public:
 		return peer_;
 	}
 
-	/* False: the device does not take it, or not all of it. */
+	/* Post @w. Return false if the device rejects it or a part of it. */
 	bool post(work *w);
 	void post_receive(received *rv)
 	{
 		receives_.push_back(rv);
 	}
-	/* Its owner has given up: a peer may meet a closed door. */
+	/*
+	 * The owner has given up @reg: the peer's access to it may fail without
+	 * being a fault.
+	 */
 	void excuse(const region *reg)
 	{
 		excused_.push_back(reg->handle);
@@ -163,16 +174,18 @@ public:
 		return std::find(excused_.begin(), excused_.end(), handle) !=
 		       excused_.end();
 	}
-	/* What had arrived, and was not told of, or null */
+	/* Return a message that had arrived without being reported, or null. */
 	received *next_arrival();
-	/* Nothing works any more, and nobody may be told: end all. */
+	/*
+	 * Abort all work without reporting it: no upcall is permitted any more.
+	 */
 	void quiet();
 
 	void act(u32 what, u64 arg) override;
 
 	std::vector<region> regions;
-	bool reorders = false; /* Sends complete before Reads */
-	u32 read_time = 30;    /* microseconds, mostly not more */
+	bool reorders = false; /* Sends complete before earlier Reads */
+	u32 read_time = 30;    /* microseconds, the usual maximum */
 
 private:
 	enum {
@@ -212,7 +225,7 @@ private:
 	u32 depth_;
 	std::deque<entry> sq_;
 	u64 base_ = 0; /* index of sq_[0] */
-	u64 next_ = 0; /* to be transmitted next */
+	u64 next_ = 0; /* index of the next request to transmit */
 	std::deque<u64> wire_;
 	std::deque<received *> receives_;
 	std::deque<work *> completions_;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A model of the endpoint (endpoint/send.c, recv.c, frwr.c, expose.c and ep.c):
- * one end of one connection around the engine, on the model of a device. Where
- * the module takes a lock, nothing else happens here meanwhile; where it sleeps
- * or queues work, other things do.
+ * one end of one connection around the engine, on the model of a device. While
+ * the module would hold a lock, no other event happens here. Where the module
+ * sleeps or queues work, other events happen.
  */
 #ifndef SIMULATION_ENDPOINT_HH
 #define SIMULATION_ENDPOINT_HH
@@ -26,43 +26,46 @@ enum {
 	WORK_STREAM,
 };
 
-/* Of memory, which begins with a page */
+/* Page size of memory, which begins at a page boundary */
 constexpr u32 PAGE_SHIFT = 10;
 constexpr u32 PAGE_OCTETS = 1 << PAGE_SHIFT;
 
 struct endpoint_params {
 	rpcrdma_conn_config cfg;
 	u32 sends;	 /* Send contexts for RPC traffic */
-	u32 replies;	 /* under way, while messages wait */
-	u32 sq_depth;	 /* of the device */
-	u32 max_regions; /* memory regions */
-	u32 region_size; /* octets at most, whole pages */
-	u32 read_into;	 /* regions for Reads; 0: they go anywhere */
-	bool reorders;	 /* the device completes Sends before Reads */
-	bool silent;	 /* reads nothing, answers nothing */
-	/* Its credits are those of the wire profile's letter, not the engine's. */
+	u32 replies;	 /* in progress while messages wait */
+	u32 sq_depth;	 /* Send Queue depth of the device */
+	u32 max_regions; /* number of MRs */
+	u32 region_size; /* maximum length of an MR in bytes, whole pages */
+	u32 read_into;	 /* MRs for Reads; 0: Reads need no MR */
+	bool reorders;	 /* the device completes Sends before earlier Reads */
+	bool silent;	 /* reads nothing, sends nothing */
+	/*
+	 * Use the reference credit model of the wire profile, not the engine's
+	 * credits.
+	 */
 	bool letter;
-	bool refuses_props; /* of the peer */
-	/* What it shares with others; NULL: nothing is bounded */
+	bool refuses_props; /* refuses the peer's properties */
+	/* The quota shared with other connections; NULL: memory is unlimited */
 	rpcrdma_memory *memory;
-	u64 most_memory; /* never more of it than that, octets */
+	u64 most_memory; /* upper bound of its use of the quota, in bytes */
 };
 
-/* RDMA Reads, or the Writes in front of a Reply, or ahead of it */
+/* RDMA Reads, or the Writes posted before a Reply or ahead of it */
 struct transfer final : work {
 	endpoint *ep;
-	std::vector<request> left; /* yet to be posted, in turns */
-	work *reply = nullptr;	   /* goes when these are done */
+	std::vector<request> left; /* not yet posted, in batches */
+	work *reply = nullptr;	   /* Reply to send after these Writes */
 	rpcrdma_read_claim claim{};
-	u32 holds = 0; /* regions of those that are read into */
-	u32 parts = 0; /* each a region, where the device takes any */
-	/* Who holds the memory; called once, at the end */
+	u32 holds = 0; /* MRs reserved for Reads */
+	u32 parts = 0; /* parts, an MR each if the device needs MRs */
+	/* Callback of the holder of the memory, called once, at the end */
 	std::function<void(bool ok)> ended;
 
 	void done(bool ok) override;
 };
 
-/* Local invalidation of some regions */
+/* Local invalidation of MRs */
 struct invalidation final : work {
 	endpoint *ep;
 	std::function<void(bool ok)> ended;
@@ -77,7 +80,7 @@ struct exposure {
 	std::vector<region *> regions;
 	rpcrdma_lists lists;
 	memory data;
-	u64 held = 0; /* octets that are counted */
+	u64 held = 0; /* bytes charged to the quota */
 	bool closing = false;
 };
 
@@ -94,23 +97,23 @@ struct send_context final : work {
 	void done(bool ok) override;
 };
 
-/* A message in parts */
+/* A continued message */
 struct stream final : work {
 	endpoint *ep;
 	enum rpcrdma_kind rpc;
 	u32 xid, sent, inv_handle;
 	transfer *writes;
 	rpcrdma_lists lists;
-	std::vector<region *> regions; /* to be registered with the first */
+	std::vector<region *> regions; /* MRs to register with the first part */
 	std::vector<u8> data;
-	u64 held; /* octets that are counted */
+	u64 held; /* bytes charged to the quota */
 
 	void done(bool ok) override;
 };
 
 class endpoint;
 
-/* What the transports hear */
+/* Upcalls to the transports */
 class upcalls
 {
 public:
@@ -119,14 +122,17 @@ public:
 	virtual void reply(endpoint &ep, received *rv) = 0;
 	virtual void error(endpoint &ep, received *rv) = 0;
 	virtual void write_space(endpoint &ep) = 0;
-	/* What waited for memory may look again. */
+	/* Work that waits for memory may retry. */
 	virtual void memory_freed(endpoint &ep) = 0;
 	virtual void opened(endpoint &ep) = 0;
 	virtual void closed(endpoint &ep) = 0;
-	/* A client's maker is through: with a connection; or without, and with an errno. */
+	/*
+	 * A client's setup has ended, with a connection, or without one and
+	 * with an errno.
+	 */
 	virtual void connected(endpoint &ep) = 0;
 	virtual void failed(endpoint &ep, int status) = 0;
-	/* A client asks its peer. */
+	/* A client sends its connection request. */
 	virtual void request(endpoint &ep) = 0;
 };
 
@@ -154,7 +160,7 @@ public:
 	{
 		return life.stage == RPCRDMA_STAGE_GONE;
 	}
-	/* Hold off the teardown; false: too late. */
+	/* Hold off the teardown. Return false if it has begun. */
 	bool enter();
 	void leave();
 	u32 posted_transfers() const;
@@ -163,12 +169,15 @@ public:
 	send_context *take_send();
 	send_context *take_reply_send();
 	void put_send(send_context *s);
-	/* Of the next Call, whoever makes it; NULL: none may be sent now */
+	/*
+	 * Reserve a Send context for the next Call of any task. NULL: no Call
+	 * may be sent now.
+	 */
 	send_context *call_send();
 	int send_call(send_context *s, const std::vector<region *> &regions,
 		      enum rpcrdma_format format, const rpcrdma_lists *lists);
 	int send_continued_call(stream *st);
-	/* The Writes that went ahead of @reply are done, or never will be. */
+	/* The Writes posted ahead of @reply have completed, or never will. */
 	void written(work *reply, bool ok);
 	void send_reply(send_context *s, transfer *writes, u32 inv_handle,
 			enum rpcrdma_format format, const rpcrdma_lists *lists);
@@ -183,11 +192,11 @@ public:
 	{
 		const u32 most = rpcrdma_conn_limits(&conn).max_segment;
 
-		/* Without chunks the number does not matter. */
+		/* Without chunks the number of MRs does not matter. */
 		return { PAGE_SHIFT, region_size_ >> PAGE_SHIFT,
 			 most ? most : ~0u, false, false };
 	}
-	/* To be planned with no more regions than there are */
+	/* Limit @call to as many MRs as there are. */
 	void limit_regions(rpcrdma_call *call) const
 	{
 		rpcrdma_call_regions(call, &pool_);
@@ -199,7 +208,9 @@ public:
 		return rpcrdma_region_count(&cut, at & (PAGE_OCTETS - 1),
 					    length);
 	}
-	/* Returns 0, or -EAGAIN: write_space() comes. */
+	/*
+	 * Return: 0; -EAGAIN if MRs are missing, write_space() will be called.
+	 */
 	int map(std::vector<region *> &regions, memory &mem, u32 at, u32 length,
 		bool writable, rpcrdma_lists &lists);
 	void put_regions(std::vector<region *> &regions);
@@ -207,9 +218,12 @@ public:
 	static bool invalidated(std::vector<region *> &regions, u32 handle);
 	void invalidate(const std::vector<region *> &regions,
 			std::function<void(bool)> ended);
-	/* @what: read or write */
+	/* Allocate a transfer. @what: read or write */
 	transfer *new_transfer(op what);
-	/* Between a chunk and @mem from @at on; false: the chunk is short. */
+	/*
+	 * Transfer between a chunk and @mem from @at on. Return false if the
+	 * chunk is too short.
+	 */
 	bool add_transfer(transfer *t, const rpcrdma_lists &lists,
 			  const rpcrdma_chunk &chunk, u32 chunk_offset,
 			  memory &mem, u32 at, u32 length);
@@ -221,7 +235,10 @@ public:
 	/* Receiving */
 	void put(received *rv);
 
-	/* Memory that is held for the peer, with the others'; memory_freed() comes */
+	/*
+	 * Charge memory held for the peer to the shared quota. If that fails,
+	 * memory_freed() will be called.
+	 */
 	bool room(rpcrdma_memory_use use, u64 octets)
 	{
 		return !params.memory ||
@@ -231,7 +248,7 @@ public:
 	void give(rpcrdma_memory_use use, u64 octets);
 	void wake_waiting();
 
-	/* The device's upcalls */
+	/* Upcalls of the device */
 	void completed(work *w) override;
 	void arrived(received *rv) override;
 	void refuse(const char *reason);
@@ -240,21 +257,21 @@ public:
 
 	void act(u32 what, u64 arg) override;
 	void check();
-	/* For the story of a run that failed */
+	/* Print the state, for the log of a run that failed. */
 	void describe() const;
-	/* After closed(): is anything left? */
+	/* Complain if anything is left after closed(). */
 	void check_gone();
 
 	rpcrdma_conn conn;
 	rpcrdma_memory_account account{};
-	rpcrdma_guest guest{}; /* a server's */
+	rpcrdma_guest guest{}; /* of a server */
 	endpoint_params params;
 	rpcrdma_life life{};
 	enum rpcrdma_answer answer =
-		RPCRDMA_ANSWER_NOT_YET; /* of a failed attempt */
+		RPCRDMA_ANSWER_NOT_YET; /* answer of a failed attempt */
 	queue_pair qp;
 	const char *name;
-	u32 lent = 0; /* Receives */
+	u32 lent = 0; /* Receives held by the transport */
 	bool excuse_stall = false;
 
 private:
@@ -355,39 +372,47 @@ private:
 	std::deque<transfer *> reads_waiting_;
 	bool reads_tried_ = false;
 	std::vector<work *> inflight_;
-	/* Completed, while the device does not stop */
+	/* Work completed before the device has stopped the queue pair */
 	std::vector<work *> late_;
-	u32 refusals_ = 0; /* of STOP, that are left */
-	int stop_ = 0;	   /* the result of STOP */
+	u32 refusals_ = 0; /* failures of STOP still to inject */
+	int stop_ = 0;	   /* result of STOP */
 	std::vector<std::unique_ptr<send_context>> sends_;
 	std::vector<send_context *> free_sends_;
 	send_context *call_send_;
 	std::vector<std::unique_ptr<received>> receives_;
 	bool stall_watched_ = false, overdue_watched_ = false;
 	bool noticed_ = false;
-	/* The maker: sleeps, the how manyth time; is through, with that */
+	/*
+	 * The setup context: whether it sleeps, the number of its sleeps, and
+	 * whether it has ended
+	 */
 	bool sleeps_ = false, made_ = false;
 	u32 slept_ = 0;
 	int status_ = 0;
-	/* The release: the step that is not through; objects of the device */
+	/*
+	 * The teardown: the step in progress; whether objects of the device
+	 * exist
+	 */
 	rpcrdma_release releasing_ = RPCRDMA_RELEASE_END;
 	bool objects_ = false;
 	u32 region_size_;
 	rpcrdma_region_pool pool_{};
 	std::vector<region *> free_regions_;
-	bool regions_wanted_ = false; /* who was refused was not told since */
-	/* More were made or came back used, since those who wait were told; */
+	bool regions_wanted_ = false; /* a waiter refused, not notified */
+	/*
+	 * MRs were added or recycled since the last notification of the waiters
+	 */
 	bool more_regions_ = false;
-	u64 idly_told_ = 0;	/* when they were told without that, last */
-	u64 short_until_ = 0;	/* memory for regions */
-	u64 none_until_ = 0;	/* regions of the device */
-	u64 refused_since_ = 0; /* a region that no other message has */
+	u64 idly_told_ = 0;	/* time of the last notification without that */
+	u64 short_until_ = 0;	/* until then no memory for MRs */
+	u64 none_until_ = 0;	/* until then the device has no MRs */
+	u64 refused_since_ = 0; /* an MR used by no other message was refused */
 	bool refused_ = false;
 	std::vector<u8> assembly_;
 	std::unique_ptr<engine_test::letter_credits> letter_;
 	std::vector<received *> spares_, free_receives_, behind_;
-	u32 live_ = 0; /* works, streams and the like not freed */
-	/* What was last seen, for check() */
+	u32 live_ = 0; /* works, streams and similar objects not freed */
+	/* Values that check() saw last */
 	u32 last_limit_, last_advertised_;
 };
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A model of one machine above the endpoint: sunrpc's tasks and what
- * transport/requester.c does for them, a service and what transport/server.c
- * does for it. Both machines are both: callbacks go the other way.
+ * A model of one machine above the endpoint: sunrpc's tasks with the part of
+ * transport/requester.c, and a service with the part of transport/server.c.
+ * Both machines have both parts, because callbacks are sent in the reverse
+ * direction.
  */
 #ifndef SIMULATION_HOST_HH
 #define SIMULATION_HOST_HH
@@ -14,49 +15,60 @@
 namespace simulation
 {
 
-/* An item that may be reduced begins here in its message. */
+/* Offset of the item in its message that may be reduced */
 constexpr u32 ITEM_POSITION = 64;
 constexpr u32 MIN_MESSAGE = 24;
-/* No RPC message is larger. */
+/* Maximum length of an RPC message */
 constexpr u32 MAX_MESSAGE = 65536;
-constexpr u32 MAX_SMALLER = 4000; /* and no item, in some runs */
-/* Nor has any more Read chunks: its items', and the one at Position Zero. */
+constexpr u32 MAX_SMALLER = 4000; /* maximum length of an item, in some runs */
+/*
+ * Maximum number of Read chunks of a message: its items', and the Position Zero
+ * Read chunk.
+ */
 constexpr u32 MAX_READ_CHUNKS = 5;
-/* As long as sunrpc waits for a Reply */
+/* Timeout of sunrpc for a Reply */
 constexpr u64 RPC_TIME = 60 * SECOND;
 
-/* What an RPC asks for, known to both ends */
+/* The parameters of an RPC, known to both ends */
 struct spec {
 	u32 call_length = MIN_MESSAGE, call_item = 0;
 	u32 reply_length = MIN_MESSAGE, reply_item = 0;
 	u32 reply_max = MIN_MESSAGE;
 	bool ddp = true; /* no GSS integrity or privacy */
 	bool bulk = false;
-	bool session = false;	/* a second execution is refused */
+	bool session = false;	/* a second execution is rejected */
 	bool sequenced = false; /* GSS: a second copy is not answered */
-	u8 chain = 0; /* RPCs the other way, one in another, to wait for */
-	/* Items that follow each other there, each reduced by itself */
+	u8 chain = 0; /* nested RPCs in the other direction to wait for */
+	/*
+	 * Number of consecutive items at the position, each reduced separately
+	 */
 	u8 call_pieces = 1, reply_pieces = 1;
-	/* Bits: the Write chunks of these are empty, or too short */
+	/* Bits: the Write chunks of these items are empty, or too short */
 	u8 empty = 0, too_short = 0;
-	bool bad = false; /* each Reply to it breaks the protocol */
+	bool bad = false; /* each Reply to it violates the protocol */
 
-	/* Where piece @i of an item begins, and the last one ends */
+	/*
+	 * Return the offset of piece @i of an item, or the item's end for the
+	 * last @i.
+	 */
 	static u32 piece(u32 item, u32 pieces, u32 i)
 	{
 		return i == pieces ? item : item / pieces * i & ~3u;
 	}
 };
 
-/* Words of a whole RPC message, and what its fourth one says in a Reply */
+/*
+ * Values of words in an RPC message: the direction, and the fourth word of a
+ * Reply
+ */
 constexpr u32 CALL = 0;
 constexpr u32 REPLY = 1;
 constexpr u32 STATUS_OK = 0;
 constexpr u32 STATUS_UNCACHED = 1;
 
 /*
- * A whole RPC message: xid, direction, which RPC it is, one word more, and
- * octets that no other RPC has there. The roundup of an item is 0.
+ * Fill in a complete RPC message: xid, direction, the RPC's id, one word more,
+ * and bytes that are unique to this RPC. The roundup of an item is 0.
  */
 void fill(std::vector<u8> &m, u32 xid, u32 direction, u32 id, u32 word,
 	  u32 length, u32 item);
@@ -65,11 +77,11 @@ class host;
 
 /* An RPC and its task */
 struct rpc final : actor {
-	/* Its task's; what becomes of the Call, the engine knows. */
+	/* State of the task. The state of the Call is the engine's. */
 	enum life {
-		QUEUED,	 /* to be sent */
-		WAITING, /* for the Reply */
-		DYING,	 /* killed: its memory is being taken back */
+		QUEUED,	 /* waits to be sent */
+		WAITING, /* waits for the Reply */
+		DYING,	 /* killed: its memory is being invalidated */
 		OVER,
 	};
 
@@ -79,26 +91,26 @@ struct rpc final : actor {
 	u32 id, xid;
 	spec what;
 	life state = QUEUED;
-	endpoint *bound = nullptr; /* a callback's connection */
+	endpoint *bound = nullptr; /* connection of a callback */
 	endpoint *sent_on = nullptr;
 	endpoint *regions_of = nullptr;
-	bool pinned = false; /* an answer is being worked on */
-	u32 sequence = 0;    /* of GSS: one for each time it is encoded */
+	bool pinned = false; /* an answer is being processed */
+	u32 sequence = 0;    /* GSS sequence number, new for each encoding */
 	u32 timer = 0;
 	u32 refusals = 0, replays = 0;
 	rpcrdma_exchange x{};
 	std::vector<region *> regions;
-	std::vector<u8> stream;	  /* of a Reply, inline */
-	memory call, reply, item; /* item: room for a Write chunk */
-	received *rv = nullptr;	  /* the Reply's, until it is read */
+	std::vector<u8> stream;	  /* Payload stream of an inline Reply */
+	memory call, reply, item; /* item: memory for a Write chunk */
+	received *rv = nullptr;	  /* the Reply's Receive, until it is read */
 	int status = 0;
-	bool unanswered = false; /* by right */
-	int refused = 0;	 /* why it cannot be sent */
-	u32 written[4]{};	 /* octets of the result in each Write chunk */
+	bool unanswered = false; /* correctly left without a Reply */
+	int refused = 0;	 /* reason why it cannot be sent */
+	u32 written[4]{};	 /* bytes of the result in each Write chunk */
 	std::function<void()> ended;
 };
 
-/* A Call that is being served */
+/* A Call that the service processes */
 struct served final : actor {
 	void act(u32 what, u64 arg) override;
 
@@ -107,12 +119,12 @@ struct served final : actor {
 	received *rv;
 	memory call;
 	u32 rpc_id = 0;
-	u64 held = 0; /* octets of call that are counted */
+	u64 held = 0; /* bytes of call charged to the quota */
 	bool uncached = false;
-	/* What its Reply will go with */
+	/* The Send context reserved for its Reply */
 	send_context *send = nullptr;
 	u64 since = 0;
-	bool stays = false; /* a thread, until there are regions for it */
+	bool stays = false; /* keeps its thread until there are MRs */
 };
 
 class network;
@@ -122,17 +134,20 @@ class host : public upcalls, public actor
 public:
 	host(world &w, network &net, bool client);
 
-	/* Begin an RPC; @bound: on this connection or not at all. */
+	/* Begin an RPC. If @bound is set, it may use only this connection. */
 	rpc *begin(const spec &what, endpoint *bound,
 		   std::function<void()> ended);
 	void kill(rpc *task);
 	void transmit();
 	void transmit_soon();
 
-	/* A server has a connection, and one end has one no more. */
+	/*
+	 * Use a new connection of a server; forget a lost connection of either
+	 * end.
+	 */
 	void use(endpoint *ep);
 	void disconnected(endpoint *ep);
-	/* Those who wait for a connection, or for Replies, look again. */
+	/* Wake the tasks that wait for a connection or for Replies. */
 	void wake(int status);
 
 	void call(endpoint &ep, received *rv) override;
@@ -147,7 +162,7 @@ public:
 	void request(endpoint &ep) override;
 	void act(u32 what, u64 arg) override;
 
-	/* Callers' */
+	/* Called by tasks and Calls */
 	void timed_out(rpc *task);
 	void serve(served *s);
 	rpc *any_task();
@@ -165,9 +180,9 @@ public:
 		return client_;
 	}
 
-	endpoint *ep = nullptr;	 /* for new Calls */
-	rpcrdma_memory memory{}; /* what all peers make it hold */
-	u32 threads = ~0u;	 /* of the service */
+	endpoint *ep = nullptr;	 /* the connection for new Calls */
+	rpcrdma_memory memory{}; /* the quota shared by all peers */
+	u32 threads = ~0u;	 /* threads of the service */
 
 private:
 	/* Requester */
@@ -228,11 +243,12 @@ private:
 	std::unordered_map<u32, rpc *> tasks_; /* by xid */
 	std::vector<std::unique_ptr<served>> all_served_;
 	std::deque<served *> unread_, calls_; /* wait for memory, for service */
-	std::vector<served *> waiting_;	      /* with a Reply */
+	std::vector<served *> waiting_;	      /* tasks with a Reply to
+					       * process */
 	u32 serving_ = 0, busy_ = 0;
 	bool transmitting_ = false;
-	bool asleep_ = false;	     /* they wait for a connection */
-	u64 poll_ = 0, poll_at_ = 0; /* the next look at waiting_ */
+	bool asleep_ = false;	     /* the tasks wait for a connection */
+	u64 poll_ = 0, poll_at_ = 0; /* the next poll of waiting_ */
 	u32 next_xid_;
 	u32 next_sequence_ = 0;
 	rpcrdma_lessons lessons_{};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A client's one connection: what transport/client.c does with it, in the engine's
- * order, and what sunrpc has around that: a lock, which lets one task send, or one
- * worker connect or close; and tasks that wait for a connection.
+ * A client's only connection: the part of transport/client.c that reconnects,
+ * in the engine's order, and the surrounding parts of sunrpc. These are a lock,
+ * which admits one task that sends or one worker that connects or closes, and
+ * the tasks that wait for a connection.
  */
 #ifndef SIMULATION_LINK_HH
 #define SIMULATION_LINK_HH
@@ -20,7 +21,9 @@ public:
 	{
 	}
 
-	/* Does somebody connect or close, so that nobody may send? */
+	/*
+	 * Return true if a worker connects or closes, so that no task may send.
+	 */
 	bool is_locked() const
 	{
 		return locked_;
@@ -30,12 +33,17 @@ public:
 		return connected_;
 	}
 
-	/* A task has the lock and no connection. It sleeps until one is there. */
+	/*
+	 * A task has the lock and no connection. It sleeps until there is one.
+	 */
 	void connect();
-	/* Have it closed, as soon as nobody has the lock. */
+	/* Close the connection as soon as the lock is free. */
 	void drop();
 
-	/* The network's: what an attempt ended with, and the end of a connection */
+	/*
+	 * Called by the network: the result of an attempt, and the end of a
+	 * connection
+	 */
 	void tried(endpoint *made, int result);
 	void closed(endpoint &ep);
 
@@ -46,7 +54,10 @@ private:
 		STEP,
 		CLEAN_UP,
 	};
-	/* The connect worker, or who closes. Each sleeps while others are at work. */
+	/*
+	 * The connect worker, or the worker that closes. Each sleeps while the
+	 * other one runs.
+	 */
 	struct worker {
 		rpcrdma_link_walk walk{};
 		endpoint *made = nullptr, *old = nullptr;
@@ -54,7 +65,7 @@ private:
 		bool open = false;
 		bool busy = false;
 		u64 again =
-			0; /* when it is to begin anew, once it is through */
+			0; /* when to run again, if asked to while it runs */
 	};
 
 	void start(bool close, u64 delay);
@@ -66,7 +77,7 @@ private:
 	world &w_;
 	network &net_;
 	host &client_;
-	worker workers_[2]; /* who connects, who closes */
+	worker workers_[2]; /* the one that connects, the one that closes */
 	bool locked_ = false, connected_ = false, connecting_ = false;
 	bool to_be_closed_ = false;
 };

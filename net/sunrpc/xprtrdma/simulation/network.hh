@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * One run: two machines, the connection manager between them, what is asked of
- * them and what goes wrong.
+ * One run: two machines, the connection manager between them, their RPCs and
+ * the faults.
  */
 #ifndef SIMULATION_NETWORK_HH
 #define SIMULATION_NETWORK_HH
@@ -12,21 +12,21 @@
 namespace simulation
 {
 
-/* What kind of run it is; all chosen at its beginning */
+/* The parameters of a run, all chosen at its start */
 struct setup {
 	endpoint_params client, server;
-	u32 rpcs;    /* to be made */
-	u32 at_once; /* outstanding at a time */
+	u32 rpcs;    /* RPCs in all */
+	u32 at_once; /* RPCs outstanding at a time */
 	u32 chains;  /* Calls at a time that wait for callbacks */
-	u32 large;   /* of 10000 */
-	u32 largest; /* octets of an item, at most */
-	u32 kills;   /* of 10000 */
-	u32 cuts;    /* of 10000, for each RPC begun */
-	u32 bad;     /* of 10000 */
+	u32 large;   /* probability in 10000 */
+	u32 largest; /* maximum length of an item in bytes */
+	u32 kills;   /* probability in 10000 */
+	u32 cuts;    /* probability in 10000, for each RPC begun */
+	u32 bad;     /* probability in 10000 */
 	bool sessions, gss, callbacks, slow;
 	bool pieces;	   /* items of a message in several chunks */
-	bool short_chunks; /* ... of which some are too short */
-	/* One end is a peer of version 1, and no engine. */
+	bool short_chunks; /* some of several chunks are too short */
+	/* One end is a version 1 peer without the engine. */
 	bool peer1_client, peer1_server;
 };
 
@@ -35,25 +35,31 @@ class network : public actor
 public:
 	explicit network(world &w);
 
-	/* The whole run; what is wrong is in w.complaint. */
+	/* Do the whole run. A failure is reported in w.complaint. */
 	void run();
 
-	/* The client's: how long it waits before it makes another connection */
+	/* Return the delay before the client reconnects. */
 	u64 reconnect_delay();
-	/* An attempt, which its link is told of; with another version, if there is any */
+	/*
+	 * Attempt to connect and report the result to the client's link; or
+	 * attempt it with another version, if there is one.
+	 */
 	void connect();
 	bool connect_otherwise();
-	/* What a connection that opened, or @ended, has shown of the server's versions */
+	/*
+	 * Learn the server's versions from a connection that opened, or that
+	 * ended with @ended.
+	 */
 	void learn(const endpoint &ep, enum rpcrdma_end end);
 	void learn(u8 tried, enum rpcrdma_answer answer);
 	link &client_link()
 	{
 		return link_;
 	}
-	/* A peer's of version 1 */
+	/* For a version 1 peer */
 	void want_connection();
 
-	/* The hosts' */
+	/* For the hosts */
 	void reset_backoff()
 	{
 		backoff_ = 0;
@@ -77,7 +83,7 @@ public:
 	{
 		return &h == &client_ ? server_ : client_;
 	}
-	/* Is there room for one more Call that waits for another? */
+	/* Return true if one more Call may wait for a nested one. */
 	bool may_chain() const
 	{
 		return chains_ < setup_.chains;
@@ -141,14 +147,16 @@ private:
 	rpcrdma_version_memory memory_{};
 	rpcrdma_memory_account promised_{};
 	rpcrdma_admission admission_{};
-	bool connecting_ = false; /* a peer of version 1 */
+	bool connecting_ = false; /* of a version 1 peer */
 	endpoint *attempt_ = nullptr;
 	u8 tried_ = 0;
 	u64 backoff_ = 0;
 	u32 begun_ = 0, over_ = 0, chains_ = 0, attempts_ = 0;
 	bool work_scheduled_ = false;
-	u64 away_until_[2] = {}; /* the device of server, client */
-	size_t removed_[2] = {}; /* endpoints that have to go with it */
+	u64 away_until_[2] = {}; /* until then the device of server, client is
+				  * gone */
+	size_t removed_[2] = {}; /* endpoints to remove together with the
+				  * device */
 };
 
 } // namespace simulation

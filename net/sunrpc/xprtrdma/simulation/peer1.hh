@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A machine that has version 1 and nothing else, as RFC 8166 and RFC 8167 have
- * it: a client with its tasks, or a server with its service. Nothing of the
- * engine is in it. It uses what those that it meets in the field use, and some
- * of what they only may: many small segments, several chunks of a sort, unused
- * chunks that come back in each of the forms there are.
+ * A machine that has only version 1, as defined by RFC 8166 and RFC 8167: a
+ * client with its tasks, or a server with its service. It contains no part of
+ * the engine. It uses the protocol as implementations in the field do, and also
+ * some of what the RFCs merely permit: many small segments, several chunks of a
+ * kind, unused chunks that are returned in each of the permitted forms.
  */
 #ifndef SIMULATION_PEER1_HH
 #define SIMULATION_PEER1_HH
@@ -20,10 +20,10 @@ namespace simulation
 
 struct peer1_params {
 	bool client;
-	u32 credits;   /* Calls it lets the other end have */
-	u32 size;      /* octets of its Receives, and of what it sends */
-	bool hangs_up; /* after it has refused version 2 */
-	bool reply_chunk_first; /* a Reply chunk is used if it is there */
+	u32 credits;		/* credits granted to the other end */
+	u32 size;		/* bytes of its Receives, and of its Sends */
+	bool hangs_up;		/* disconnects after it has refused version 2 */
+	bool reply_chunk_first; /* uses a Reply chunk whenever there is one */
 };
 
 class peer1 final : public actor, public queue_owner
@@ -34,12 +34,12 @@ public:
 	~peer1() override;
 
 	/*
-	 * A new connection, for which the one before has to be given up; with
-	 * what both private messages said, or would have
+	 * Set up a new connection, for which the previous one must be given up,
+	 * with the values that both private messages convey, or would convey.
 	 */
 	queue_pair &connect(u32 threshold, bool inv_ok);
 	void established();
-	/* Begin an RPC; those that a lost connection leaves are sent again. */
+	/* Begin an RPC. RPCs left by a lost connection are sent again. */
 	void begin(const spec &what, std::function<void()> ended);
 	void close();
 
@@ -78,7 +78,7 @@ private:
 		std::vector<chunk> writes;
 		chunk reply;
 		bool has_reply = false;
-		u32 end = 0; /* octets of the header */
+		u32 end = 0; /* bytes of the header */
 	};
 	struct job;
 	struct task;
@@ -93,7 +93,7 @@ private:
 	void send(const std::vector<u8> &message, u32 handle = 0);
 	void refuse(u32 xid);
 
-	/* Calls it makes */
+	/* Calls it sends */
 	void transmit();
 	bool send_call(task &t);
 	bool map(task &t, job *j, memory &mem, u32 at, u32 length,
@@ -103,30 +103,30 @@ private:
 		    const std::vector<u32> &written);
 	void over(u32 xid, int status);
 
-	/* Calls it gets */
+	/* Calls it receives */
 	void serve(received *rv, const lists &l);
 	void execute(const std::shared_ptr<call> &c);
 	void answer(const std::shared_ptr<call> &c);
 
 	world &w_;
 	network &net_;
-	host &host_; /* whose RPCs these are */
+	host &host_; /* the host that owns the RPCs */
 	peer1_params params_;
 	std::vector<std::unique_ptr<queue_pair>> qps_;
 	queue_pair *qp_ = nullptr;
 	bool up_ = false, closing_ = false, refused_ = false;
-	u32 generation_ = 0; /* of the connection */
+	u32 generation_ = 0; /* number of the connection */
 	u32 threshold_ = 1024;
 	bool inv_ok_ = false;
-	u32 used_ = 0; /* of the Send Queue */
+	u32 used_ = 0; /* Send Queue entries in use */
 	std::deque<job *> queue_;
 	std::vector<job *> posted_;
 	std::vector<std::unique_ptr<received>> receives_;
 	std::vector<region *> free_regions_;
 	std::map<u32, std::unique_ptr<task>> tasks_; /* by xid */
 	std::vector<std::shared_ptr<call>> ready_;
-	u32 limit_ = 1; /* Calls the other end lets it have */
-	u32 out_ = 0;	/* ... and those it has */
+	u32 limit_ = 1; /* Calls that the other end grants */
+	u32 out_ = 0;	/* Calls outstanding at the other end */
 	u32 serving_ = 0;
 	u32 next_xid_;
 };

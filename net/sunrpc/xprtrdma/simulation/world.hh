@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Time, the order of what happens, and the first thing found wrong.
- */
+/* The simulated time, the order of events, and the first fault found. */
 #ifndef SIMULATION_WORLD_HH
 #define SIMULATION_WORLD_HH
 
@@ -16,7 +14,7 @@ namespace simulation
 
 using s32 = int;
 
-constexpr u64 MILLISECOND = 1000; /* of microseconds */
+constexpr u64 MILLISECOND = 1000; /* in microseconds */
 constexpr u64 SECOND = 1000 * MILLISECOND;
 
 static inline u32 roundup4(u32 n)
@@ -24,7 +22,7 @@ static inline u32 roundup4(u32 n)
 	return (n + 3) & ~3u;
 }
 
-/* Words of messages */
+/* Access to the words of messages */
 static inline void store(u8 *to, u32 value)
 {
 	to[0] = static_cast<u8>(value >> 24);
@@ -39,7 +37,7 @@ static inline u32 load(const u8 *from)
 	       u32{ from[2] } << 8 | from[3];
 }
 
-/* What may happen to an object at a time */
+/* An object to which events are delivered */
 class actor
 {
 public:
@@ -65,13 +63,13 @@ public:
 	{
 	}
 
-	/* @whom->act(@what, @arg) in @delay microseconds */
+	/* Call @whom->act(@what, @arg) in @delay microseconds. */
 	void after(u64 delay, actor *whom, u32 what, u64 arg = 0)
 	{
 		events_.push_back({ now + delay, order_++, whom, what, arg });
 		std::push_heap(events_.begin(), events_.end(), later);
 	}
-	/* Let the next thing happen; false: there is none. */
+	/* Run the next event. Return false if there is none. */
 	bool step()
 	{
 		if (events_.empty())
@@ -92,7 +90,7 @@ public:
 		if (complaint.empty())
 			complaint = what;
 	}
-	/* For a story of the run, line by line */
+	/* Write a line of the log of the run. */
 	__attribute__((format(printf, 2, 3))) void tell(const char *format,
 							...);
 
@@ -100,7 +98,10 @@ public:
 	{
 		return static_cast<u32>(now / MILLISECOND);
 	}
-	/* Does something go wrong now? Not when there was enough of that. */
+	/*
+	 * Return true if a fault is to be injected now. There are none after
+	 * the run's maximum number.
+	 */
 	bool fault(u32 parts)
 	{
 		if (!faults_left || !parts || !choose.chance(parts))
@@ -109,7 +110,10 @@ public:
 		trouble = true;
 		return true;
 	}
-	/* How long something takes: mostly little, at times far longer */
+	/*
+	 * Return a random duration: usually short, occasionally far longer than
+	 * @usual.
+	 */
 	u64 delay(u64 usual)
 	{
 		const u32 sort = choose.below(slowness ? 64 : 1);
@@ -126,7 +130,7 @@ public:
 	u64 now = 0, steps = 0;
 	u32 faults_left = 0;
 	u32 slowness = 0;
-	/* Something went wrong already, as it may. */
+	/* A fault that is permitted has been injected. */
 	bool trouble = false;
 	bool verbose = false;
 	std::string complaint;
