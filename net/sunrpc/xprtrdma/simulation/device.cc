@@ -23,7 +23,7 @@ void queue_pair::connect(queue_pair &a, queue_pair &b)
 	b.run(b.transmitting_, TRANSMIT, 10);
 }
 
-/* One event of each sort at a time keeps their order. */
+/* One event of each kind at a time preserves the order. */
 void queue_pair::run(bool &scheduled, u32 what, u64 usual)
 {
 	if (scheduled)
@@ -43,7 +43,7 @@ bool queue_pair::post(work *w)
 			r.mem->posted++;
 		sq_.push_back({ r, w, last, false, false });
 	}
-	/* Nothing of it will be done, which the drain finds out. */
+	/* The work will not be done, which the drain finds out. */
 	if (dead_)
 		return true;
 	if (peer_)
@@ -57,7 +57,8 @@ void queue_pair::settle(const request &r)
 		r.mem->posted--;
 }
 
-/* The completion that is due, and the event for the one after it */
+/* Return the completion that is due, and schedule the event for the next
+ * one. */
 template <typename T>
 T *queue_pair::next(std::deque<T *> &queue, bool &scheduled, u32 what)
 {
@@ -87,7 +88,7 @@ void queue_pair::act(u32 what, u64 arg)
 			deliver();
 		break;
 	case RESPONSE:
-		/* Its entry is there: a Read stays until it is finished. */
+		/* The entry exists: a Read stays until it has finished. */
 		if (!dead_) {
 			entry &e = at(arg);
 			const region *reg =
@@ -116,7 +117,7 @@ void queue_pair::act(u32 what, u64 arg)
 	}
 }
 
-/* Begin with the next Work Request. */
+/* Start the next Work Request. */
 void queue_pair::transmit()
 {
 	if (next_ == base_ + sq_.size())
@@ -139,7 +140,7 @@ void queue_pair::transmit()
 		finish(index);
 		break;
 	case op::invalidate:
-		/* The peer may have been first. */
+		/* The peer may have invalidated it first. */
 		if (r.reg->valid) {
 			r.reg->valid = false;
 			r.reg->mem->exposed--;
@@ -157,7 +158,7 @@ void queue_pair::transmit()
 		run(transmitting_, TRANSMIT, 3);
 }
 
-/* What was sent first arrives at the peer. */
+/* Deliver the oldest transmitted request to the peer. */
 void queue_pair::deliver()
 {
 	const u64 index = wire_.front();
@@ -165,10 +166,11 @@ void queue_pair::deliver()
 
 	wire_.pop_front();
 	if (e.what.what == op::read) {
-		/* Answered some time later; others are not held up. */
+		/* The response comes later; other requests are not delayed by
+		 * it. */
 		w_.after(w_.delay(read_time), this, RESPONSE, index);
 	} else if (!arrive(e)) {
-		/* The peer takes nothing that is behind it. */
+		/* The peer accepts nothing that follows the failed request. */
 		wire_.clear();
 		error();
 		return;
@@ -195,7 +197,7 @@ bool queue_pair::arrive(entry &e)
 	return true;
 }
 
-/* May the peer reach that? */
+/* Return the MR if the peer may access the range, or null. */
 region *queue_pair::find(u32 handle, u64 offset, u32 length, bool write,
 			 const char *what)
 {
@@ -224,7 +226,7 @@ region *queue_pair::find(u32 handle, u64 offset, u32 length, bool write,
 	return reg;
 }
 
-/* A Send arrives here. */
+/* Receive a Send of the peer. */
 bool queue_pair::receive(const request &r)
 {
 	if (dead_)
@@ -268,7 +270,7 @@ void queue_pair::finish(u64 index)
 	retire();
 }
 
-/* Report what is through, as far as the order allows. */
+/* Report completed requests, as far as their order allows. */
 void queue_pair::retire()
 {
 	bool read_before = false;
@@ -282,7 +284,7 @@ void queue_pair::retire()
 		}
 		if (e.reported)
 			continue;
-		/* Only Sends overtake. */
+		/* Only Sends overtake Reads. */
 		if (read_before && e.what.what != op::send)
 			break;
 		e.reported = true;
@@ -298,7 +300,8 @@ void queue_pair::retire()
 	}
 }
 
-/* Of what is under way, some arrives; the others never do. */
+/* Lose the connection. Some of the requests in flight arrive; the others never
+ * do. */
 void queue_pair::cut()
 {
 	if (dead_)
@@ -319,7 +322,8 @@ void queue_pair::cut()
 				continue;
 			if (!qp->arrive(e))
 				break;
-			/* Acknowledged, or that is lost. */
+			/* The request is acknowledged, or its acknowledgement
+			 * is lost. */
 			if (w_.choose.below(2))
 				qp->finish(index);
 		}
@@ -348,7 +352,7 @@ received *queue_pair::next_arrival()
 	return rv;
 }
 
-/* The queue pair is reset and then destroyed; no memory is reached now. */
+/* Reset and then destroy the queue pair. From now on no memory is accessed. */
 void queue_pair::quiet()
 {
 	dead_ = true;

@@ -13,8 +13,8 @@ static s32 distance(u32 from, u32 to)
 }
 
 /*
- * Send contexts and Receives are large: they are used again by later
- * connections, but not where a sanitizer looks for what is used too late.
+ * Send contexts and Receives are large, so later connections reuse them. They
+ * are not reused in builds with a sanitizer, which detects use after free.
  */
 template <typename T>
 class stock
@@ -62,15 +62,15 @@ endpoint::endpoint(world &w, const endpoint_params &p, upcalls &ops,
 	region_size_ = params.region_size;
 	read_pool_ = { params.read_into, 1, 0 };
 	free_read_regions_ = params.read_into;
-	/* So that others come meanwhile */
+	/* A long Read time lets other transfers start meanwhile. */
 	if (params.read_into)
 		qp.read_time = 4000;
-	/* One more is for the Call that is made next. */
+	/* One more is for the next Call. */
 	for (u32 i = 0; i < params.sends + RPCRDMA_CONTROL_SENDS + 1; i++) {
 		auto s = spare_sends.take();
 
 		s->ep = this;
-		/* A run that failed may have left it in any state. */
+		/* A run that failed may have left the context in any state. */
 		s->buf = {};
 		s->buf.octets.resize(size);
 		s->inflight = false;
@@ -102,7 +102,7 @@ endpoint::~endpoint()
 		spare_receives.keep(std::move(rv));
 }
 
-/* As the kernel counts them: a Reply may take as much as its Call. */
+/* Count the bytes as the module does: a Reply may need as much as its Call. */
 static u64 receive_cost(u64 octets)
 {
 	return 2 * octets;
@@ -123,7 +123,10 @@ received *endpoint::new_received(u32 octets)
 
 /* ---- Opening and closing ---- */
 
-/* False: it takes its time, or there is nothing more to do. */
+/*
+ * Run one setup step. Return false if it has not completed, or if there is no
+ * next one.
+ */
 bool endpoint::make_one(const rpcrdma_make_step &m, int *result)
 {
 	*result = 0;
@@ -162,7 +165,7 @@ bool endpoint::make_one(const rpcrdma_make_step &m, int *result)
 	return false;
 }
 
-/* Whoever makes the connection, until it is to wait. */
+/* Run the setup context until it has to wait. */
 void endpoint::make(int result)
 {
 	while (make_one(rpcrdma_life_make(&life, &conn, result), &result))
@@ -240,7 +243,10 @@ u32 endpoint::posted_transfers() const
 	return nr;
 }
 
-/* False: it is not through, and RELEASE comes again. */
+/*
+ * Run one teardown step. Return false if it has not completed; RELEASE then
+ * comes again.
+ */
 bool endpoint::release_one(rpcrdma_release what)
 {
 	switch (what) {
@@ -254,7 +260,7 @@ bool endpoint::release_one(rpcrdma_release what)
 		break;
 	case RPCRDMA_RELEASE_STOP:
 		if (!life.stops && w_.fault(50)) {
-			/* At times it stops in the end. */
+			/* Sometimes the device stops after a few attempts. */
 			refusals_ = w_.choose.below(2 * RPCRDMA_STOP_TRIES);
 			w_.tell("%s: the device does not stop", name);
 		}
@@ -275,7 +281,7 @@ bool endpoint::release_one(rpcrdma_release what)
 		flush_waiting();
 		break;
 	case RPCRDMA_RELEASE_USERS:
-		/* Those that prepare transfers, which will be refused */
+		/* Contexts that prepare transfers, which will be refused */
 		return users_ == posted_transfers();
 	case RPCRDMA_RELEASE_QUEUE_PAIR:
 		if (life.unstopped) {
@@ -325,7 +331,7 @@ bool endpoint::release_one(rpcrdma_release what)
 	return true;
 }
 
-/* Those that sleep let other things happen meanwhile. */
+/* Teardown steps that sleep let other events happen meanwhile. */
 void endpoint::release()
 {
 	if (releasing_ == RPCRDMA_RELEASE_END)
@@ -345,7 +351,7 @@ void endpoint::release()
 			return;
 		}
 	}
-	/* The maker comes back by himself. */
+	/* The setup context comes back by itself. */
 	if (releasing_ != RPCRDMA_RELEASE_MAKER)
 		w_.after(1000, this, RELEASE);
 }
@@ -364,7 +370,7 @@ void endpoint::act(u32 what, u64 arg)
 		break;
 	case MAKE:
 	case MAKE_LATE:
-		/* Woken by both, it wakes once. */
+		/* A context woken twice runs once. */
 		if (!sleeps_ || arg != slept_)
 			break;
 		sleeps_ = false;
@@ -419,7 +425,7 @@ void endpoint::act(u32 what, u64 arg)
 	check();
 }
 
-/* Do what the engine asked for. */
+/* Run the actions that the engine asked for. */
 void endpoint::events(u32 ev)
 {
 	if (ev & RPCRDMA_EV_CLOSE) {
@@ -438,7 +444,7 @@ void endpoint::events(u32 ev)
 
 /* ---- Send contexts ---- */
 
-/* One that the account counts as taken */
+/* Remove a free Send context that the account already counts as reserved. */
 send_context *endpoint::pop()
 {
 	send_context *s;
@@ -462,7 +468,10 @@ send_context *endpoint::take_send()
 	return rpcrdma_sq_take(&sq_) ? pop() : nullptr;
 }
 
-/* A server's Replies leave some to others: to a Call, or to parts of a message. */
+/*
+ * A server's Replies leave some Send contexts to other senders: to a Call, or
+ * to continued messages.
+ */
 send_context *endpoint::take_reply_send()
 {
 	if (conn.cfg.client)
@@ -479,7 +488,7 @@ send_context *endpoint::call_send()
 	return may ? call_send_ : nullptr;
 }
 
-/* Slots or contexts are free: for whom? */
+/* Slots or contexts became free: post if any work waits for them. */
 void endpoint::wanted()
 {
 	if (rpcrdma_sq_wanted(&sq_) || is_letter())
@@ -556,12 +565,12 @@ bool endpoint::post(work *w)
 	return hand_over(w);
 }
 
-/* What has its slots goes to the device. */
+/* Submit a chain whose slots are reserved to the device. */
 bool endpoint::hand_over(work *w)
 {
 	w->inflight = true;
 	inflight_.push_back(w);
-	/* One that the device refuses comes back with the teardown. */
+	/* Work that the device rejects comes back with the teardown. */
 	if (w_.fault(1)) {
 		w_.tell("%s: the device refuses work", name);
 		w->refused = true;
@@ -598,7 +607,7 @@ bool endpoint::in_chain(u32 message, const transfer *writes) const
 				   static_cast<u32>(writes->left.size()));
 }
 
-/* As much of it as goes at once */
+/* Return as much of the transfer as can be posted at once. */
 void endpoint::turn_of(transfer *t)
 {
 	const auto end = t->left.begin() +
@@ -630,7 +639,10 @@ void endpoint::expose_regions(const std::vector<region *> &regions)
 	}
 }
 
-/* From here on what a Reply exposes is the peer's, or the time limit's. */
+/*
+ * From here on, the memory of a pulled Reply belongs to the peer until DONE or
+ * the time limit.
+ */
 void endpoint::expose(send_context *s)
 {
 	exposure *x = s->exposed;
@@ -681,7 +693,7 @@ bool endpoint::post_transfer()
 	return post(w);
 }
 
-/* Octets of the next part of a message */
+/* Return the number of bytes of the next part of a message. */
 u32 endpoint::next_part(const stream *st, u32 &wrs, bool &more) const
 {
 	const u32 left = static_cast<u32>(st->data.size()) - st->sent;
@@ -696,7 +708,10 @@ u32 endpoint::next_part(const stream *st, u32 &wrs, bool &more) const
 	return octets;
 }
 
-/* Until its last part is posted it is the first of those that wait. */
+/*
+ * Post a part. The message stays the first waiting one until its last part is
+ * posted.
+ */
 bool endpoint::post_part(stream *st)
 {
 	const bool waits = !messages_.empty() && messages_.front() == st;
@@ -722,7 +737,7 @@ bool endpoint::post_part(stream *st)
 		chain_writes(s, st->writes);
 		st->writes = nullptr;
 		s->last_of = st;
-		/* A Call may wait until its octets count no more. */
+		/* A Call may wait until these bytes are uncharged. */
 		if (st->held)
 			s->wrs.signaled = true;
 		if (waits)
@@ -770,7 +785,10 @@ rpcrdma_sq_first endpoint::first() const
 	return f;
 }
 
-/* False: the device refused something. !@more: nothing has its turn. */
+/*
+ * Post the next action. Return false if the device rejected it. Clear @more if
+ * there is no next action.
+ */
 bool endpoint::turn(bool &retry, bool &more)
 {
 	const rpcrdma_sq_first f = first();
@@ -792,7 +810,7 @@ bool endpoint::turn(bool &retry, bool &more)
 	return true;
 }
 
-/* Post what may go now. */
+/* Post everything that can be posted now. */
 void endpoint::pump()
 {
 	bool retry = false, more = true, ok = true;
@@ -1051,7 +1069,7 @@ void endpoint::completed(work *w)
 
 	if (!w->inflight)
 		return;
-	/* The queue pair ends first. */
+	/* The queue pair must end first. */
 	if (life.unstopped) {
 		late_.push_back(w);
 		return;
@@ -1113,7 +1131,7 @@ void endpoint::flush_waiting()
 
 /* ---- Receiving ---- */
 
-/* Post @count of the free ones. */
+/* Post @count free Receives. */
 void endpoint::post_free(u32 count)
 {
 	if (count > free_receives_.size()) {
@@ -1126,13 +1144,19 @@ void endpoint::post_free(u32 count)
 	}
 }
 
-/* Post those that are free, if it is time. Returns events. */
+/* Post the free Receives if a batch is due. Return events. */
 u32 endpoint::post_due()
 {
-	/* Runs are short: windows get smaller a thousand times as soon. */
+	/*
+	 * Runs are short: with microseconds passed for milliseconds, windows
+	 * shrink a thousand times as soon.
+	 */
 	const u32 count = rpcrdma_conn_to_post(&conn, static_cast<u32>(w_.now));
 
-	/* It posts as the letter says, and what that keeps back is none's. */
+	/*
+	 * The reference credit model decides what is posted. Nothing else posts
+	 * the Receives that it withholds.
+	 */
 	if (!count || is_letter())
 		return 0;
 	post_free(count);
@@ -1140,7 +1164,7 @@ u32 endpoint::post_due()
 	return rpcrdma_conn_posted(&conn, count);
 }
 
-/* One round of what follows; returns whether there is to be another. */
+/* Allocate and post Receives once. Return true if another round is needed. */
 bool endpoint::receives_round()
 {
 	const rpcrdma_receives want = rpcrdma_conn_to_make(&conn);
@@ -1155,14 +1179,14 @@ bool endpoint::receives_round()
 		if (fit < want.count)
 			w_.sum.windows_bounded++;
 	}
-	/* What is needed is waited for. */
+	/* Receives that are needed are allocated without faults. */
 	for (; made < fit && (needed || !w_.fault(5)); made++)
 		free_receives_.push_back(new_received(want.octets));
 	hold(RPCRDMA_MEMORY_BUFFERS, made * cost);
 	if (want.count)
 		ev = rpcrdma_conn_made(&conn, made);
 	if (is_letter()) {
-		/* The first ones, all at once */
+		/* Post the first Receives all at once. */
 		if (made) {
 			post_free(made);
 			ev = rpcrdma_conn_posted(&conn, made);
@@ -1178,7 +1202,7 @@ bool endpoint::receives_round()
 	return ev & RPCRDMA_EV_RECEIVES;
 }
 
-/* Make and post the Receives that the engine wants. */
+/* Allocate and post the Receives that the engine wants. */
 void endpoint::receives_due()
 {
 	while (receives_round())
@@ -1200,7 +1224,7 @@ void endpoint::give_back(received *rv)
 	if (is_closing())
 		return;
 	if (is_letter()) {
-		/* The engine's account is as if nothing was kept back. */
+		/* For the engine's account, no Receive is withheld. */
 		free_receives_.push_back(rv);
 		post_free(letter_->give_back());
 		ev = rpcrdma_conn_posted(&conn, 1);
@@ -1227,7 +1251,10 @@ void endpoint::lend(received *rv)
 
 	rv->lent = true;
 	lent++;
-	/* Only Calls hold their Receives back. */
+	/*
+	 * With the credit model, only Calls hold their Receive. Any other
+	 * message has a spare posted in place of its Receive.
+	 */
 	if (!is_letter() || rv->verdict == RPCRDMA_RX_CALL)
 		return;
 	if (spares_.empty())
@@ -1259,7 +1286,7 @@ bool endpoint::append(received *rv)
 	if (assembly_.size() + rv->rx.payload_length >
 	    conn.cfg.props.reassembly)
 		w_.complain("more is reassembled than was announced");
-	/* Without memory the connection ends, whatever comes behind that. */
+	/* Without memory the connection ends, whatever messages follow. */
 	if (w_.fault(20))
 		return false;
 	if (params.memory &&
@@ -1274,14 +1301,19 @@ bool endpoint::append(received *rv)
 	return true;
 }
 
-/* The last part came: what is whole is one of the Calls. */
+/*
+ * The last part has arrived. A complete message is charged as one of the Calls.
+ */
 bool endpoint::assemble(received *rv)
 {
 	const u64 octets = assembly_.size() + rv->rx.payload_length;
 
 	if (!append(rv))
 		return false;
-	/* With its earlier messages it has more than its share. */
+	/*
+	 * With the earlier messages of this connection, the message exceeds its
+	 * share.
+	 */
 	if (params.memory &&
 	    !rpcrdma_memory_assembled(params.memory, &account, octets)) {
 		w_.trouble = true;
@@ -1298,7 +1330,10 @@ bool endpoint::assemble(received *rv)
 	return true;
 }
 
-/* What arrives before the connection's end, and is not taken, is when it is drained. */
+/*
+ * A message that arrives before the connection's end, and is not processed
+ * then, is processed by the drain.
+ */
 void endpoint::arrived(received *rv)
 {
 	if (params.silent)
@@ -1421,7 +1456,10 @@ void endpoint::receive(received *rv)
 	check();
 }
 
-/* A value that no property may have: the peer's are refused. */
+/*
+ * Set a property to an invalid value, so that the peer's properties are
+ * refused.
+ */
 void endpoint::spoil_props(received *rv)
 {
 	constexpr u32 FIRST_VALUE = RPCRDMA_V2_PREFIX + 12;
@@ -1432,7 +1470,7 @@ void endpoint::spoil_props(received *rv)
 		store(&rv->buf[FIRST_VALUE], 1);
 }
 
-/* ---- Memory that is shared ---- */
+/* ---- Shared memory ---- */
 
 void endpoint::hold(rpcrdma_memory_use use, u64 octets)
 {
@@ -1460,12 +1498,12 @@ void endpoint::give(rpcrdma_memory_use use, u64 octets)
 	wake_waiting();
 }
 
-/* The other one that is there may wait for what this one has had. */
+/* Another connection may wait for the memory that this one has released. */
 void endpoint::wake_waiting()
 {
 	rpcrdma_memory_account *next;
 
-	/* One that is still refused is there again. */
+	/* A connection that is refused again goes back to the list. */
 	for (u32 n = params.memory->waiting; n; n--) {
 		next = rpcrdma_memory_next(params.memory);
 		if (!next)
@@ -1474,11 +1512,12 @@ void endpoint::wake_waiting()
 	}
 }
 
-/* ---- Credits to the letter ---- */
+/* ---- The reference credit model ---- */
 
 /*
- * Such an end has the engine for everything but its credits: what the engine
- * thinks of these is what the letter says, and it has no grants of its own.
+ * Overwrite the engine's credit account with the reference model's. An end with
+ * this model uses the engine for everything but credits, and sends no credit
+ * grants of the engine's.
  */
 void endpoint::as_letter_says()
 {
@@ -1489,7 +1528,7 @@ void endpoint::as_letter_says()
 		conn.limit += 1000;
 	else if (letter_->may_send())
 		conn.limit++;
-	/* No message is looked upon as not sent. */
+	/* No message is regarded as unsent. */
 	conn.said = conn.counted + 1;
 	conn.advertised = conn.received + 1000;
 	conn.grants_unreplaced = 1;
@@ -1537,7 +1576,7 @@ void endpoint::letter_received(const received *rv)
 	as_letter_says();
 }
 
-/* ---- Memory regions ---- */
+/* ---- MRs ---- */
 
 int endpoint::map(std::vector<region *> &regions, memory &mem, u32 at,
 		  u32 length, bool writable, rpcrdma_lists &lists)
@@ -1576,7 +1615,7 @@ int endpoint::map(std::vector<region *> &regions, memory &mem, u32 at,
 	return 0;
 }
 
-/* A message that has @count regions got no more. It is not to wait for ever. */
+/* A message that holds @count MRs got no more. Complain if it waits forever. */
 void endpoint::refused(size_t count)
 {
 	if (count + pool_.free != pool_.made)
@@ -1621,7 +1660,7 @@ void endpoint::carry_out_pool(u32 todo)
 			 MAKE_REGIONS);
 	if (!(todo & RPCRDMA_POOL_TELL))
 		return;
-	/* Nothing is other than when they were refused, but the time. */
+	/* Nothing has changed since the MRs were refused, except the time. */
 	if (!more_regions_) {
 		if (idly_told_ &&
 		    w_.now - idly_told_ < RPCRDMA_POOL_PAUSE_MS * MILLISECOND)
@@ -1634,7 +1673,7 @@ void endpoint::carry_out_pool(u32 todo)
 	do_write_space();
 }
 
-/* Making them takes its time, and memory, which may be short for a while. */
+/* Allocating MRs takes time, and memory, which may be short for a while. */
 void endpoint::make_regions()
 {
 	u32 count = rpcrdma_pool_to_make(&pool_);
@@ -1643,7 +1682,7 @@ void endpoint::make_regions()
 		return;
 	if (w_.fault(100))
 		short_until_ = w_.now + w_.choose.below(200) * MILLISECOND;
-	/* The device may have none left for longer than is waited for them. */
+	/* The device may be out of MRs for longer than the waiters wait. */
 	if (w_.fault(30))
 		none_until_ = w_.now + w_.choose.below(10000) * MILLISECOND;
 	if (w_.now < short_until_)
@@ -1700,7 +1739,7 @@ void endpoint::invalidate(const std::vector<region *> &regions,
 						  reg->handle, 0, nullptr, 0,
 						  0 });
 	}
-	/* With @ok they are out of everybody's reach. */
+	/* With @ok the peer cannot access the MRs any more. */
 	inv->ended = [regions, ended](bool ok) {
 		if (ok) {
 			for (region *reg : regions)
@@ -1717,7 +1756,7 @@ void endpoint::invalidate(const std::vector<region *> &regions,
 
 /* ---- RDMA ---- */
 
-/* Reads go into regions of which there are few, with some devices. */
+/* Some devices read only into MRs, of which there are few. */
 int endpoint::make_ready(transfer *t)
 {
 	if (!t->claim.reads || !params.read_into)
@@ -1761,7 +1800,7 @@ void endpoint::post_reads(transfer *t)
 	turn_of(t);
 }
 
-/* Those that wait, in order */
+/* Retry the waiting Reads, in order. */
 void endpoint::retry_reads()
 {
 	while (!reads_waiting_.empty()) {
@@ -1831,7 +1870,7 @@ bool endpoint::add_transfer(transfer *t, const rpcrdma_lists &lists,
 	return !left.length;
 }
 
-/* Return the size of the next part of a transfer: no more than one region takes. */
+/* Return the length of the next part of a transfer, at most one MR's. */
 u32 endpoint::next_part_of(const transfer *t, u32 at, u32 rest) const
 {
 	const rpcrdma_cut cut = { PAGE_SHIFT, read_pool_.pages, ~0u, false,
@@ -1882,7 +1921,7 @@ void endpoint::read(transfer *t)
 	}
 }
 
-/* ---- Replies to be pulled ---- */
+/* ---- Pulled Replies ---- */
 
 exposure *endpoint::exposure_of(rpcrdma_exposure *x)
 {
@@ -1947,7 +1986,7 @@ void endpoint::end_exposure(exposure *x)
 	});
 }
 
-/* ---- What must hold at any time ---- */
+/* ---- Invariants ---- */
 
 void endpoint::describe() const
 {
@@ -1987,7 +2026,9 @@ void endpoint::check()
 		w_.complain(who + "too many control messages wait");
 	last_advertised_ = conn.advertised;
 	last_limit_ = conn.limit;
-	/* Between ends that keep the rules nothing of that has a place. */
+	/*
+	 * Between ends that keep the rules, no connection closes with a reason.
+	 */
 	if (conn.state == RPCRDMA_CONN_CLOSING && conn.reason &&
 	    !excuse_stall && !refused_)
 		w_.complain(who + conn.reason);

@@ -10,10 +10,10 @@ namespace simulation
 {
 
 enum {
-	/* an rpc's */
+	/* events of an rpc */
 	TIMEOUT,
 	WAIT_FOR_END,
-	/* a host's */
+	/* events of a host */
 	TRANSMIT_AGAIN,
 	POLL,
 };
@@ -35,7 +35,7 @@ void fill(std::vector<u8> &m, u32 xid, u32 direction, u32 id, u32 word,
 		m[ITEM_POSITION + i] = 0;
 }
 
-/* @m without the item that is reduced */
+/* Return @m without the item that is reduced. */
 static std::vector<u8> reduced(const std::vector<u8> &m, u32 item)
 {
 	std::vector<u8> r(m.begin(), m.begin() + ITEM_POSITION);
@@ -85,7 +85,7 @@ rpc *host::begin(const spec &what, endpoint *bound, std::function<void()> ended)
 	return task;
 }
 
-/* GSS makes each copy another one. */
+/* With GSS, each encoding of a Call differs. */
 void host::encode(rpc *task)
 {
 	task->sequence = next_sequence_++;
@@ -93,10 +93,12 @@ void host::encode(rpc *task)
 	     task->what.call_length, task->what.call_item);
 }
 
-/* Its Reply came, or it will never come. */
+/* Complete the RPC. Its Reply has arrived or never will. */
 void host::complete(rpc *task, int status)
 {
-	/* What could not be sent is this one, and no other. */
+	/*
+	 * A task fails for its own Call that cannot be sent, not for another's.
+	 */
 	if (task->state == rpc::QUEUED && status && status != -ENOTCONN &&
 	    status != task->refused)
 		w_.complain("an RPC ends for what another one met");
@@ -139,12 +141,15 @@ void host::kill(rpc *task)
 	task->status = -EINTR;
 	for (region *reg : task->regions)
 		task->regions_of->qp.excuse(reg);
-	/* As sunrpc does, wait until its answer is not worked on any more. */
+	/* As sunrpc does, wait until its answer is no longer processed. */
 	if (!task->pinned)
 		take_back(task);
 }
 
-/* The task's memory may only go when nobody reaches it. */
+/*
+ * Invalidate the task's memory, which may only be freed when the peer cannot
+ * access it any more.
+ */
 void host::take_back(rpc *task)
 {
 	if (!endpoint::any_exposed(task->regions)) {
@@ -208,7 +213,7 @@ void host::act(u32 what, u64 arg)
 	case POLL: {
 		std::vector<served *> again;
 
-		/* An earlier look has made up for this one. */
+		/* An earlier poll has replaced this one. */
 		if (arg != poll_)
 			break;
 		poll_at_ = 0;
@@ -225,8 +230,8 @@ void host::act(u32 what, u64 arg)
 /* ---- Requester ---- */
 
 /*
- * Send what may go, in order; but callbacks of one connection do not wait for
- * those of another.
+ * Send the Calls that can be sent, in order. Callbacks of one connection do not
+ * wait for those of another.
  */
 void host::transmit()
 {
@@ -279,7 +284,7 @@ void host::transmit_soon()
 	w_.after(1, this, TRANSMIT_AGAIN);
 }
 
-/* Look at the Replies that wait, in @delay or before. */
+/* Process the waiting Replies in @delay, or earlier. */
 void host::poll(u64 delay)
 {
 	if (poll_at_ && poll_at_ <= w_.now + delay)
@@ -288,7 +293,7 @@ void host::poll(u64 delay)
 	w_.after(delay, this, POLL, ++poll_);
 }
 
-/* @f(index, offset, length) for each item of @length octets in all */
+/* Call @f(index, offset, length) for each item of @length bytes in all. */
 template <typename F>
 static void each_item(u32 pieces, u32 item, F f)
 {
@@ -299,7 +304,7 @@ static void each_item(u32 pieces, u32 item, F f)
 	}
 }
 
-/* ... for each result, with the length of its Write chunk */
+/* Call @f for each result, with the length of its Write chunk. */
 template <typename F>
 static void each_chunk(const rpc *task, F f)
 {
@@ -315,7 +320,10 @@ static void each_chunk(const rpc *task, F f)
 		  });
 }
 
-/* Octets of the result that have a Write chunk: others come with the message. */
+/*
+ * Return the bytes of the result that have a Write chunk. The rest of the
+ * result is conveyed in the message.
+ */
 static u32 offered(const rpc *task)
 {
 	const spec &what = task->what;
@@ -329,7 +337,7 @@ static u32 offered(const rpc *task)
 	return octets;
 }
 
-/* How the message of a Call lies, and the memory for its Reply */
+/* Return the layout of a Call message, and of the memory for its Reply. */
 static rpcrdma_room call_of(const spec &what)
 {
 	if (!what.ddp || !what.call_item)
@@ -344,7 +352,7 @@ static rpcrdma_room reply_of(const rpc *task)
 
 	if (!what.ddp || !what.reply_item)
 		return { what.reply_max, 0, 0 };
-	/* What has no Write chunk comes with the message. */
+	/* A result without a Write chunk is conveyed in the message. */
 	return { ITEM_POSITION, what.reply_item,
 		 what.reply_max - ITEM_POSITION - offered(task) };
 }
@@ -380,7 +388,7 @@ void host::geometry(rpc *task, const endpoint *on, rpcrdma_call *call)
 		});
 		call->result_segs = static_cast<u16>(write_segs);
 	}
-	/* Around an item, they are in two pieces. */
+	/* Around an item, the message is in two pieces. */
 	call->call_segs =
 		static_cast<u16>(on->count_regions(0, what.call_length) + 1);
 	call->reply_segs = static_cast<u16>(
@@ -390,7 +398,7 @@ void host::geometry(rpc *task, const endpoint *on, rpcrdma_call *call)
 		rpcrdma_lessons_recall(&lessons_, w_.now / SECOND, call);
 }
 
-/* Is there room in the header for chunks of their own for all the pieces? */
+/* Return true if the header has space for a separate chunk for each piece. */
 bool host::pieces_fit(const rpc *task, const endpoint *on,
 		      const rpcrdma_call_plan &plan) const
 {
@@ -404,10 +412,10 @@ bool host::pieces_fit(const rpc *task, const endpoint *on,
 		octets += 8;
 	if (octets > rpcrdma_conn_limits(&on->conn).send_inline)
 		return false;
-	/* One Write chunk may have fewer segments than several. */
+	/* One Write chunk may have fewer segments than several chunks. */
 	if (!plan.write_chunk)
 		return task->what.reply_pieces == 1;
-	/* The plan is for one Write chunk, which comes back with the Reply. */
+	/* The plan is for one Write chunk, which is returned with the Reply. */
 	returned = task->x.lists;
 	returned.nr_reads = 0;
 	octets = rpcrdma_header_octets(&on->conn, &returned);
@@ -418,7 +426,10 @@ bool host::pieces_fit(const rpc *task, const endpoint *on,
 		       rpcrdma_conn_limits(&on->conn).recv_inline;
 }
 
-/* Data may have several chunks: the engine has begun the first. */
+/*
+ * Register data, which may have several chunks. The engine has begun the first
+ * one.
+ */
 int host::map_data(rpc *task, endpoint *on, bool result)
 {
 	rpcrdma_lists &lists = task->x.lists;
@@ -449,7 +460,10 @@ int host::map_data(rpc *task, endpoint *on, bool result)
 	return rc;
 }
 
-/* A Reply's memory around its result is in one piece here. */
+/*
+ * Register the memory of an RPC. The memory of a Reply around its result is
+ * contiguous here.
+ */
 int host::map(rpc *task, endpoint *on, const rpcrdma_call_plan &plan)
 {
 	rpcrdma_offers at = { &plan, call_of(task->what), reply_of(task), 0 };
@@ -480,7 +494,10 @@ int host::map(rpc *task, endpoint *on, const rpcrdma_call_plan &plan)
 	return rc;
 }
 
-/* Encode and hand it to the endpoint, which takes @s if it goes with that. */
+/*
+ * Encode the Call and pass it to the endpoint, which consumes @s if the Call is
+ * sent with it.
+ */
 int host::post(rpc *task, endpoint *on, const rpcrdma_call_plan &plan,
 	       send_context *s)
 {
@@ -509,7 +526,7 @@ int host::post(rpc *task, endpoint *on, const rpcrdma_call_plan &plan,
 		stream *st =
 			on->new_stream(RPCRDMA_KIND_CALL, task->xid, lists);
 
-		/* Each part has a context of its own. */
+		/* Each part has a Send context of its own. */
 		st->data = std::move(payload);
 		st->regions = task->regions;
 		rc = on->send_continued_call(st);
@@ -563,7 +580,7 @@ int host::try_send(rpc *task, endpoint *on)
 		on->close("the device has too few memory regions for a Call");
 		return -ENOTCONN;
 	}
-	/* What is sent may be answered before this returns. */
+	/* The peer may answer before this returns. */
 	if (!rc)
 		rc = post(task, on, plan, s);
 	if (rc && !task->regions.empty())
@@ -585,7 +602,7 @@ int host::try_send(rpc *task, endpoint *on)
 	return 0;
 }
 
-/* Whose Call had @xid, or null */
+/* Return the RPC whose Call had @xid, or null. */
 rpc *host::find(u32 xid) const
 {
 	const auto found = tasks_.find(xid);
@@ -593,7 +610,10 @@ rpc *host::find(u32 xid) const
 	return found == tasks_.end() ? nullptr : found->second;
 }
 
-/* Nothing is left to be done for the answer: the task may be killed, or is. */
+/*
+ * The answer is processed. Invalidate a task that was killed meanwhile; from
+ * now on the task may be killed.
+ */
 void host::unpin(rpc *task)
 {
 	task->pinned = false;
@@ -602,8 +622,9 @@ void host::unpin(rpc *task)
 }
 
 /*
- * What is known about a Reply's memory: its result has a place of its own. The
- * engine knows of one; of several, the host finds each one's octets.
+ * Return the layout of a Reply's memory, in which the result has a place of its
+ * own. The engine knows one result; of several, the host finds each one's
+ * bytes.
  */
 static rpcrdma_room room_of(const spec &what)
 {
@@ -680,11 +701,14 @@ void host::error(endpoint &from, received *rv)
 	status = rpcrdma_call_refused(&from.conn, &rv->rx, &call,
 				      &task->x.lists, &task->x.recovery);
 	from.put(rv);
-	/* It was executed: the service may know another copy of it. */
+	/* The Call was executed: the service may know another copy of it. */
 	if (!status && (code == RDMA2_ERR_REPLY_RESOURCE ||
 			code == RDMA2_ERR_WRITE_RESOURCE))
 		encode(task);
-	/* Nor does it offer a chunk that is too short when it has more. */
+	/*
+	 * A task that has larger chunks does not provide a chunk that is too
+	 * short again.
+	 */
 	if (code == RDMA2_ERR_WRITE_RESOURCE)
 		task->what.too_short = 0;
 	if (++task->refusals > 16)
@@ -692,36 +716,41 @@ void host::error(endpoint &from, received *rv)
 	carry_out(task, from, rpcrdma_exchange_error(&task->x, status));
 }
 
-/* What the engine looks at of a Reply that is not in a Receive */
+/*
+ * Return the first bytes of a Reply that is not in a Receive, for the engine.
+ */
 static const void *first_of(const rpc *task)
 {
 	return task->reply.octets.size() < 8 ? nullptr :
 					       task->reply.octets.data();
 }
 
-/* No end that follows the profile sends such a Reply, but by order. */
+/*
+ * Report a bad Reply. An end that follows the profile sends one only if told to
+ * by the run.
+ */
 void host::report(const rpc *task, const rpcrdma_step &s)
 {
 	w_.tell("RPC %u has a bad Reply: %s", task->id, s.reason);
 	if (!task->what.bad || s.todo & RPCRDMA_STEP_CLOSE)
 		w_.complain(s.reason);
 	w_.sum.bad++;
-	/* It ends now, whatever more of such a Reply is under way. */
+	/* The RPC ends now, even if more of its Reply is in flight. */
 	for (const region *reg : task->regions)
 		task->regions_of->qp.excuse(reg);
 }
 
 /* Do what the engine says, in its order. */
-/* It gets no Reply, or nobody wants that. */
+/* The RPC gets no Reply, or its task is gone. */
 void host::over(rpc *task)
 {
-	/* Its memory may still be in reach. */
+	/* The peer may still have access to its memory. */
 	tasks_.erase(task->xid);
 	task->state = rpc::DYING;
 	unpin(task);
 }
 
-/* @whole is its Reply. */
+/* Process the complete Reply @whole. */
 void host::answered(rpc *task, const std::vector<u8> &whole)
 {
 	if (task->state == rpc::DYING) {
@@ -772,7 +801,7 @@ void host::carry_out(rpc *task, endpoint &from, rpcrdma_step s)
 		 invalidate(task, from, &s));
 }
 
-/* Returns whether there is another step to be carried out. */
+/* Invalidate the task's MRs. Return true if there is another step to run. */
 bool host::invalidate(rpc *task, endpoint &from, rpcrdma_step *s)
 {
 	if (!endpoint::any_exposed(task->regions)) {
@@ -822,7 +851,10 @@ void host::pull(rpc *task, endpoint &from)
 	from.read(t);
 }
 
-/* A Reply's Payload stream, and between its octets what Write chunks hold */
+/*
+ * Return a Reply's Payload stream, with the contents of the Write chunks
+ * inserted.
+ */
 std::vector<u8> host::with_items(const rpc *task,
 				 const std::vector<u8> &stream) const
 {
@@ -859,7 +891,7 @@ std::vector<u8> host::with_items(const rpc *task,
 	return whole;
 }
 
-/* The whole Reply from where its parts are */
+/* Assemble the complete Reply from its parts. */
 std::vector<u8> host::assemble(const rpc *task) const
 {
 	const rpcrdma_parts &parts = task->x.parts;
@@ -895,7 +927,7 @@ void host::requeue(rpc *task)
 		take_back(task);
 		return;
 	}
-	/* Some tasks hear of it before they go to sleep. */
+	/* Notify some tasks before they go to sleep. */
 	if (task->id & 1 && !rpcrdma_exchange_resend(&task->x))
 		w_.complain("a task waits for a Call that is not sent");
 	task->state = rpc::QUEUED;
@@ -903,7 +935,7 @@ void host::requeue(rpc *task)
 	transmit_soon();
 }
 
-/* The Reply is whole: is it the right one? */
+/* Check that the complete Reply is the expected one. */
 void host::deliver(rpc *task, const std::vector<u8> &whole)
 {
 	spec what = task->what;
@@ -917,7 +949,7 @@ void host::deliver(rpc *task, const std::vector<u8> &whole)
 		return;
 	}
 	if (load(&whole[12]) == STATUS_UNCACHED && what.session) {
-		/* The client asks anew, in another RPC. */
+		/* The client repeats the request in another RPC. */
 		rpc *next;
 
 		fill(expected, task->xid, REPLY, id, STATUS_UNCACHED,
@@ -927,7 +959,10 @@ void host::deliver(rpc *task, const std::vector<u8> &whole)
 		ended = std::move(task->ended);
 		task->ended = nullptr;
 		w_.tell("RPC %u was executed before: anew", id);
-		/* Its size may be refused again and again, but not for that. */
+		/*
+		 * The chunk's size may be refused several times, but not
+		 * because it is too short.
+		 */
 		what.too_short = 0;
 		next = begin(what, nullptr, std::move(ended));
 		next->replays = replays + 1;
@@ -951,7 +986,7 @@ void host::use(endpoint *now)
 	transmit_soon();
 }
 
-/* Those for which @which holds, in order */
+/* Return the tasks for which @which holds, in order. */
 template <typename F>
 std::vector<rpc *> host::tasks_that(F which) const
 {
@@ -966,7 +1001,10 @@ std::vector<rpc *> host::tasks_that(F which) const
 	return found;
 }
 
-/* @gone is off the device: a callback cannot be made anywhere else. */
+/*
+ * Forget the connection @gone, which is off the device. A callback cannot use
+ * any other connection.
+ */
 void host::disconnected(endpoint *gone)
 {
 	if (!tasks_that([](const rpc *task) { return task->pinned; }).empty())
@@ -985,8 +1023,9 @@ void host::disconnected(endpoint *gone)
 }
 
 /*
- * sunrpc's tasks that wait for Replies sleep where those do that wait for a
- * connection, and send their Calls again. It ends an RPC with what it does not know.
+ * Wake the tasks. In sunrpc, tasks that wait for Replies sleep on the queue of
+ * those that wait for a connection, and send their Calls again. An RPC ends
+ * with an errno that sunrpc does not know.
  */
 void host::wake(int status)
 {

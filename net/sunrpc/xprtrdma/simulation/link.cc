@@ -12,7 +12,7 @@ void link::start(bool close, u64 delay)
 {
 	worker &me = workers_[close];
 
-	/* A work item that runs is run again afterwards. */
+	/* A work item that is queued while it runs is run again afterwards. */
 	if (me.busy) {
 		me.again = w_.now + delay;
 		return;
@@ -62,7 +62,7 @@ void link::tried(endpoint *made, int result)
 {
 	workers_[false].made = made;
 	workers_[false].result = result;
-	/* Who sleeps that long may be slow to wake. */
+	/* A worker that has slept that long may be slow to wake. */
 	w_.after(w_.delay(2000), this, STEP, false);
 }
 
@@ -72,12 +72,12 @@ void link::closed(endpoint &ep)
 		if (each.old == &ep)
 			go_on(each.walk.close);
 	}
-	/* Who takes it away sees to the rest. */
+	/* The context that has removed the connection completes the rest. */
 	if (client_.ep == &ep)
 		drop();
 }
 
-/* False: it takes its time. */
+/* Forget the old connection. Return false if that has not completed. */
 bool link::forget(worker &me)
 {
 	me.old = client_.ep;
@@ -88,7 +88,8 @@ bool link::forget(worker &me)
 	return me.old->is_gone();
 }
 
-/* False: it comes here again by itself, or not at all. */
+/* Run one reconnect step. Return false if it has not completed and comes again
+ * by itself, or was the last. */
 bool link::step(worker &me, const rpcrdma_link_step &s)
 {
 	switch (s.what) {
@@ -127,7 +128,7 @@ bool link::step(worker &me, const rpcrdma_link_step &s)
 		client_.wake(-ENOTCONN);
 		break;
 	case RPCRDMA_LINK_END:
-		/* Who has it closed had the lock, and has it still. */
+		/* The worker that closes still holds the lock. */
 		if (me.walk.close)
 			unlock();
 		return false;

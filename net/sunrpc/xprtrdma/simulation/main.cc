@@ -76,8 +76,8 @@ static std::string run(choices &c, totals &sum, bool verbose)
 }
 
 /*
- * Replace choices by the plainest, in ever smaller pieces, as long as the same
- * complaint comes. Bounded: a person waits for it.
+ * Replace choices by the simplest, in ever smaller pieces, as long as the same
+ * complaint results. The effort is bounded, because a person waits for it.
  */
 static std::vector<u32> shrink(std::vector<u32> script, const std::string &why)
 {
@@ -184,7 +184,7 @@ int main(int argc, char **argv)
 		}
 	}
 	const double took = passed();
-	/* What others do on the machine does not count. */
+	/* Count only this process's time, not that of other processes. */
 	const double own =
 		static_cast<double>(::clock() - worked) / CLOCKS_PER_SEC;
 

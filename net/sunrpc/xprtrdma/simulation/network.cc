@@ -6,7 +6,7 @@
 namespace simulation
 {
 
-/* No run may take longer than that. */
+/* Bounds of a run's time and events */
 constexpr u64 LONGEST = 4 * 3600 * SECOND;
 constexpr u64 MOST_STEPS = 2000000;
 
@@ -15,7 +15,7 @@ enum {
 	KILL,
 };
 
-/* In place of an endpoint's index */
+/* Index of a version 1 peer, in place of an endpoint's */
 constexpr u32 PEER1 = ~0u;
 
 network::network(world &w)
@@ -23,12 +23,12 @@ network::network(world &w)
 {
 }
 
-/* ---- What kind of run it is ---- */
+/* ---- Parameters of the run ---- */
 
 /*
- * Its device reads into regions, of one page: no more than the largest transfer takes, all
- * of whose segments may begin and end amid a page. Messages are smaller, so that there
- * are few.
+ * Make the device read into MRs of one page. It has no more of them than the
+ * largest transfer needs, in which each segment may begin and end within a
+ * page. Messages are smaller, so that there are few MRs.
  */
 void network::give_read_regions(endpoint_params *p)
 {
@@ -44,8 +44,9 @@ void network::give_read_regions(endpoint_params *p)
 }
 
 /*
- * What the largest message of all takes, and one region that is too many for it: what
- * waits, waits for others. But not for Calls that themselves wait for one behind it.
+ * Bound the MRs to one more than the largest message needs. A message that
+ * waits for MRs then waits for other messages, but not for Calls that
+ * themselves wait for one that is queued after it.
  */
 void network::bound_regions(endpoint_params *p)
 {
@@ -105,13 +106,13 @@ void network::choose_setup()
 		p->region_size = region_sizes[c.below(std::size(region_sizes))];
 		p->max_regions = 2 * RPCRDMA_MAX_SEGS +
 				 (c.below(2) ? 0 : 2 * cfg.window);
-		/* Room for the largest message, or for many */
+		/* Space for one message of maximum size, or for many */
 		p->sq_depth = c.below(2) ?
 				      RPCRDMA_MAX_SEGS + 1 + RPCRDMA_SQ_BATCH :
 				      4 * cfg.window + 400;
 		p->reorders = c.below(4) == 3;
 	}
-	/* Mostly version 2 */
+	/* Version 2 most of the time */
 	if (versions == 7)
 		setup_.client.cfg.version_high = 1;
 	else if (versions == 8)
@@ -120,7 +121,7 @@ void network::choose_setup()
 		setup_.client.cfg.version_low = 2;
 	if (setup_.client.cfg.version_high == 1 ||
 	    setup_.server.cfg.version_high == 1) {
-		/* Nothing but chunks for what is large, and no RCSIZ */
+		/* Large data only in chunks, and no RCSIZ */
 		for (endpoint_params *p : { &setup_.client, &setup_.server }) {
 			p->cfg.props.rcsiz = RPCRDMA_MAX_SEGS;
 			p->cfg.props.rssiz = 1048576;
@@ -141,7 +142,10 @@ void network::choose_setup()
 	setup_.large = c.below(4) * 1000;
 	setup_.largest = MAX_MESSAGE;
 	setup_.sessions = c.below(2);
-	/* By numbers chosen already: a choice more would be other runs. */
+	/*
+	 * Derive these from numbers already chosen: one more choice would
+	 * change all recorded runs.
+	 */
 	for (endpoint_params *p : { &setup_.client, &setup_.server }) {
 		const u32 number = setup_.rpcs / (p->cfg.client ? 4 : 1);
 
@@ -150,7 +154,7 @@ void network::choose_setup()
 		if (!p->letter)
 			p->cfg.first_window =
 				first_windows[number % std::size(first_windows)];
-		/* A peer of version 1 cuts its memory as it likes. */
+		/* A version 1 peer splits its memory as it likes. */
 		if (number % 6 == 1 && versions != 7)
 			give_read_regions(p);
 	}
@@ -202,7 +206,7 @@ void network::choose_setup()
 	}
 }
 
-/* What the server holds for all its peers, and the threads it has */
+/* Bound the memory that the server holds for all its peers, and its threads. */
 void network::bound_memory()
 {
 	static constexpr u64 shared[] = { 64 << 20, 256 << 10, 64 << 10,
@@ -212,9 +216,15 @@ void network::bound_memory()
 	const u64 buffer =
 		std::max<u32>(RPCRDMA_V2_DEFAULT_INLINE, cfg.props.rbsiz);
 	const u64 free = shared[c.below(std::size(shared))];
-	/* One thread, and a Reply that waits for the peer, is all it has. */
+	/*
+	 * The memory suffices for one thread and one Reply that waits for the
+	 * peer.
+	 */
 	const bool tight = free == shared[std::size(shared) - 1];
-	/* Of each chain two Calls at a time, and whatever leads to growth */
+	/*
+	 * Two Calls at a time of each chain, and the Receives with which the
+	 * window grows
+	 */
 	const u32 chained =
 		setup_.chains ? 4 * setup_.chains + 4 + cfg.reverse : 0;
 	const u32 receives = rpcrdma_window_receives(std::min(
@@ -226,26 +236,29 @@ void network::bound_memory()
 	rpcrdma_memory_promise(&promised_, 0, u64{ receives } * 2 * buffer,
 			       MAX_MESSAGE, cfg.props.reassembly, 0);
 	/*
-	 * Calls that wait for memory, or for one that waits for a callback, keep
-	 * their Receives: if the window cannot grow for want of memory, the Call
-	 * that a callback waits for may have none. No service of the kernel waits
-	 * like that.
+	 * Calls that wait for memory, or for another Call that waits for a
+	 * callback, keep their Receives. If the window cannot grow for want of
+	 * memory, the Call that a callback waits for may have no credit. No
+	 * service of the kernel waits like that.
 	 */
 	promised_.share[RPCRDMA_MEMORY_CALLS] +=
 		u64{ MAX_MESSAGE } * setup_.chains;
 	if (tight)
 		promised_.share[RPCRDMA_MEMORY_REPLIES] = 0;
 	server_.threads = tight ? 1 : 1 + c.below(c.below(2) ? 16 : 3);
-	/* Another connection has to wait for the end of the one before. */
+	/* A new connection has to wait for the end of the previous one. */
 	server_.memory = {};
-	/* Of the message that the largest Call is, and of what is held for its Reply */
+	/*
+	 * Reserve one message of the largest Call, and what is held for its
+	 * Reply.
+	 */
 	for (u32 use = RPCRDMA_MEMORY_PARTS; use < RPCRDMA_MEMORY_USES; use++)
 		server_.memory.reserve += promised_.share[use];
 	server_.memory.limit = free + promised_.fixed +
 			       promised_.share[RPCRDMA_MEMORY_BUFFERS] +
 			       server_.memory.reserve;
 	setup_.server.memory = &server_.memory;
-	/* Replies that were begun when there was room for any */
+	/* Replies begun while the quota had space for any Reply */
 	setup_.server.most_memory =
 		server_.memory.limit +
 		u64{ MAX_MESSAGE } * (server_.threads + setup_.chains);
@@ -301,7 +314,7 @@ spec network::choose_spec()
 	return s;
 }
 
-/* ---- What is asked for ---- */
+/* ---- RPCs ---- */
 
 rpc *network::new_rpc()
 {
@@ -314,7 +327,7 @@ rpc *network::new_rpc()
 
 bool network::new_sequence(u32 id, u32 sequence)
 {
-	/* They rise from copy to copy, and each comes once. */
+	/* Sequence numbers increase with each copy, and each is used once. */
 	const u32 last = sequences_[id];
 
 	if (last != ~0u && sequence <= last)
@@ -352,7 +365,7 @@ void network::work()
 		if (c.below(4) == 3)
 			break;
 	}
-	/* One that is over makes room for another. */
+	/* An RPC that ends lets another one begin. */
 	if (begun_ < setup_.rpcs && outstanding() < setup_.at_once &&
 	    !work_scheduled_) {
 		work_scheduled_ = true;
@@ -388,7 +401,10 @@ void network::want_connection()
 	w_.after(1 + reconnect_delay(), this, CONNECT);
 }
 
-/* Some find too little memory. What there is has to come to an end. */
+/*
+ * Some attempts fail for want of memory. The number of failures is bounded, so
+ * that a run ends.
+ */
 bool network::may_attempt()
 {
 	if (++attempts_ > 100)
@@ -441,7 +457,7 @@ void network::ask(endpoint &client)
 	w_.after(w_.delay(200), this, REQUEST, client.conn.cfg.number - 1);
 }
 
-/* The client hears that it has none. */
+/* Report to the client that its attempt has failed. */
 void network::answer(u32 index, enum rpcrdma_news news, int rejection)
 {
 	if (index == PEER1)
@@ -451,7 +467,10 @@ void network::answer(u32 index, enum rpcrdma_news news, int rejection)
 }
 
 /* Private messages both ways; some peers have none. */
-/* The private message of @from, set up as @cfg, arrives at @to; NULL: a model's */
+/*
+ * Deliver the private message of @from, set up as @cfg, at @to. NULL: a model
+ * of a peer
+ */
 void network::send_private(const endpoint *from, const rpcrdma_conn_config &cfg,
 			   endpoint *to)
 {
@@ -469,7 +488,10 @@ void network::send_private(const endpoint *from, const rpcrdma_conn_config &cfg,
 		rpcrdma_conn_private(&to->conn, &priv);
 }
 
-/* Is it let in? Who has been opening for longest may have to make way. */
+/*
+ * Admit the connection or not. The connection that has been opening longest may
+ * be evicted.
+ */
 bool network::admit(endpoint *server)
 {
 	enum rpcrdma_admit answer;
@@ -502,7 +524,7 @@ void network::request(u32 index)
 	endpoint_params p = setup_.server;
 	queue_pair *one = nullptr;
 
-	/* It was not sent any more. */
+	/* The request was not sent. */
 	if (client && client->is_closing())
 		return;
 	if (w_.now < std::max(away_until_[0], away_until_[1])) {
@@ -516,12 +538,15 @@ void network::request(u32 index)
 		if (sort == 2) {
 			p.silent = true;
 		} else if (!sort) {
-			/* Refused; or the peer knows one like it already */
+			/*
+			 * Rejected, or the peer already has a connection like
+			 * it
+			 */
 			answer(index, RPCRDMA_NEWS_REJECTED,
 			       w_.choose.below(2) ? 10 : 8);
 			return;
 		} else {
-			/* Never answered */
+			/* The request is never answered. */
 			if (!client)
 				w_.after(5 * SECOND, this, NO_ANSWER);
 			return;
@@ -543,7 +568,7 @@ void network::request(u32 index)
 	private_ = !w_.choose.chance(500);
 	send_private(client, setup_.client.cfg, server);
 	if (w_.choose.chance(300)) {
-		/* A device without Reads one way */
+		/* A device that supports Reads in one direction only */
 		if (server)
 			rpcrdma_conn_read_depth(&server->conn, 16, 0);
 		if (client)
@@ -556,7 +581,9 @@ void network::request(u32 index)
 			return;
 		}
 	}
-	/* With little memory a server says less than it was set up for. */
+	/*
+	 * With little memory a server advertises less than it was set up for.
+	 */
 	send_private(server, setup_.server.cfg, client);
 	if (peer1_) {
 		const rpcrdma_props &mine = client ? client->conn.cfg.props :
@@ -565,7 +592,7 @@ void network::request(u32 index)
 						       setup_.server.cfg.props;
 		u32 size = std::min(theirs.sbsiz, mine.rbsiz);
 
-		/* It has one threshold for both ways. */
+		/* Version 1 has one threshold for both directions. */
 		if (!client)
 			size = std::min({ size, mine.sbsiz, theirs.rbsiz });
 		w_.sum.peers1++;
@@ -585,7 +612,10 @@ void network::request(u32 index)
 
 void network::opened(endpoint &ep)
 {
-	/* A client's is used when it is known to who has asked for it. */
+	/*
+	 * A client's connection is used once the context that requested it
+	 * knows of it.
+	 */
 	if (ep.conn.cfg.client)
 		return;
 	if (!rpcrdma_admission_opened(&admission_, &ep.guest))
@@ -640,7 +670,7 @@ void network::closed(endpoint &ep)
 	w_.sum.losses += over_ < rpcs_.size();
 }
 
-/* ---- The run ---- */
+/* ---- Running ---- */
 
 void network::act(u32 what, u64 arg)
 {
@@ -661,7 +691,7 @@ void network::act(u32 what, u64 arg)
 		endpoints_[arg]->news(RPCRDMA_NEWS_ESTABLISHED);
 		break;
 	case NO_ANSWER:
-		/* A client of version 1 tries again. */
+		/* A client of version 1 retries. */
 		connecting_ = false;
 		want_connection();
 		break;
@@ -702,7 +732,7 @@ void network::act(u32 what, u64 arg)
 	}
 }
 
-/* A device goes, and comes back some time later; or it is just gone. */
+/* Remove a device, which comes back some time later; or only for an instant. */
 void network::remove(bool client)
 {
 	const bool surprise = w_.choose.below(2);
@@ -750,14 +780,17 @@ void network::run()
 		return;
 	}
 
-	/* All is well, and over: nothing may be left. */
+	/* The run has ended without a complaint: nothing may be left. */
 	if (peer1_)
 		peer1_->close();
 	end = w_.now + 30 * SECOND;
 	do {
 		bool gone = true;
 
-		/* One may only be made now, for an RPC that was killed. */
+		/*
+		 * A connection may still be opened here, for an RPC that was
+		 * killed.
+		 */
 		for (auto &ep : endpoints_) {
 			if (!ep->is_closing())
 				ep->close(nullptr);

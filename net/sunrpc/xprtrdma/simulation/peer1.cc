@@ -11,7 +11,8 @@ namespace simulation
 
 constexpr u32 SEND_QUEUE = 2048;
 constexpr u32 REGIONS = 1024;
-/* Receives beyond those for Calls: Replies to its own, and refusals */
+/* Receives in addition to those for Calls: for Replies to its own Calls, and
+ * for refusals */
 constexpr u32 MORE_RECEIVES = 80;
 
 /* rdma_proc, and the codes of RDMA_ERROR */
@@ -21,7 +22,7 @@ constexpr u32 RDMA_ERROR = 4;
 constexpr u32 ERR_VERS = 1;
 constexpr u32 ERR_CHUNK = 2;
 
-/* Work Requests in a row, and what comes after them */
+/* A chain of Work Requests, and the action after its end */
 struct peer1::job final : work {
 	peer1 *owner;
 	memory buf;
@@ -36,7 +37,7 @@ struct peer1::job final : work {
 	}
 };
 
-/* An RPC that it makes */
+/* An RPC that this peer sends */
 struct peer1::task {
 	rpc *what;
 	std::function<void()> ended;
@@ -47,7 +48,7 @@ struct peer1::task {
 	memory call, result, reply;
 };
 
-/* An RPC that is made of it */
+/* An RPC that this peer receives */
 struct peer1::call {
 	u32 xid = 0, generation = 0, rpc_id = 0;
 	lists l;
@@ -135,7 +136,7 @@ void peer1::lost()
 	w_.after(w_.delay(500), this, CLOSE, generation_);
 }
 
-/* Nothing works on its memory any more, and nobody reaches it. */
+/* From now on no job uses the peer's memory, and nothing can access it. */
 void peer1::close()
 {
 	std::vector<job *> through;
@@ -162,7 +163,8 @@ void peer1::close()
 		t.sent = false;
 		t.answered = false;
 		t.regions.clear();
-		/* What it was asked for in vain, a server does not ask again. */
+		/* A server does not repeat a Call that failed with the
+		 * connection. */
 		if (!params_.client)
 			over(xid, -ENOTCONN);
 	}
@@ -330,7 +332,7 @@ void peer1::arrived(received *rv)
 			w_.after(100, this, CLOSE, generation_);
 		return;
 	}
-	/* Whoever hangs up says nothing more. */
+	/* A peer that disconnects sends nothing more. */
 	if (refused_ && params_.hangs_up)
 		return;
 	if (load(m + 12) == RDMA_ERROR) {
@@ -341,19 +343,20 @@ void peer1::arrived(received *rv)
 		w_.complain("a header of version 1 cannot be read");
 		return;
 	}
-	/* Only Calls have Read chunks, and only Replies are all in others. */
+	/* Only Calls have Read chunks, and only Replies are entirely in the
+	 * other chunks. */
 	if (load(m + 12) == RDMA_MSG ? load(m + l.end + 4) == REPLY :
 				       l.reads.empty())
 		reply(rv, l);
 	else
 		serve(rv, l);
-	/* close() may have come. */
+	/* close() may have run. */
 	if (qp_)
 		qp_->post_receive(rv);
 	transmit();
 }
 
-/* ---- Calls it makes ---- */
+/* ---- Calls sent ---- */
 
 void peer1::begin(const spec &what, std::function<void()> ended)
 {
@@ -387,11 +390,12 @@ void peer1::transmit()
 	}
 }
 
-/* Memory for a chunk, in segments; false: there are no regions for it now. */
+/* Provide memory for a chunk, in segments. Return false if there are no MRs for
+ * it now. */
 bool peer1::map(task &t, job *j, memory &mem, u32 at, u32 length, bool writable,
 		u32 position, chunk *c)
 {
-	/* As many as there is surely room for in the header */
+	/* At most as many segments as certainly fit in the header */
 	const u32 most =
 		std::max(1024u, (length / (threshold_ / 200) + 4) & ~3u);
 
@@ -422,7 +426,7 @@ static void put_segment(std::vector<u8> &m, u32 handle, u32 length, u64 offset)
 	put_word(m, static_cast<u32>(offset));
 }
 
-/* False: not now */
+/* Send a Call. Return false if it cannot be sent now. */
 bool peer1::send_call(task &t)
 {
 	const spec &what = t.what->what;
@@ -469,7 +473,7 @@ bool peer1::send_call(task &t)
 			ok &= map(t, j, t.result, from, to - from, true, 0,
 				  &t.writes.back());
 		}
-		/* The returned chunks need room in the Reply, too. */
+		/* The returned chunks need space in the Reply, too. */
 		if (reply_rest + threshold_ / 2 > threshold_ ||
 		    w_.choose.below(4) == 3) {
 			t.reply.octets.resize(what.reply_max);
@@ -479,7 +483,8 @@ bool peer1::send_call(task &t)
 	}
 	if (ok &&
 	    payload.size() + 28 + 24 * t.regions.size() + 16 > threshold_) {
-		/* All of it but the items in a Position Zero Read chunk */
+		/* The complete Call except its items, in a Position Zero Read
+		 * chunk */
 		chunk base;
 
 		special = true;
@@ -598,7 +603,7 @@ void peer1::reply(received *rv, const lists &l)
 		stream.assign(m + l.end, m + rv->length);
 	}
 
-	/* What the peer has not invalidated is invalidated here. */
+	/* Invalidate the MRs that the peer has not invalidated. */
 	job *j = new_job({}, 0);
 
 	for (region *reg : t.regions) {
@@ -621,7 +626,7 @@ void peer1::reply(received *rv, const lists &l)
 	post(j);
 }
 
-/* Is it the right one? */
+/* Check that the Reply is the expected one. */
 void peer1::finish(task &t, const std::vector<u8> &stream,
 		   const std::vector<u32> &written)
 {
@@ -672,7 +677,7 @@ void peer1::finish(task &t, const std::vector<u8> &stream,
 	w_.after(1, this, SEND_AGAIN);
 }
 
-/* ---- Calls it gets ---- */
+/* ---- Calls received ---- */
 
 void peer1::serve(received *rv, const lists &l)
 {
@@ -721,7 +726,7 @@ void peer1::execute(const std::shared_ptr<call> &c)
 	u32 base = 0, item = 0;
 	rpc *what = nullptr;
 
-	/* Each item, as long as its segments have the same Position */
+	/* An item ends with the last segment of the same Position. */
 	for (size_t i = 0; i < c->l.reads.size();) {
 		const u32 position = c->l.reads[i].position;
 		u32 n = 0;
@@ -834,7 +839,7 @@ void peer1::answer(const std::shared_ptr<call> &c)
 		return;
 	}
 
-	/* The pages of the Reply, until the device has read them */
+	/* The pages of the Reply, until the device has transmitted them */
 	auto pages = std::make_shared<memory>();
 
 	pages->octets = whole;
@@ -875,7 +880,7 @@ void peer1::answer(const std::shared_ptr<call> &c)
 		  reply_octets ? RDMA_NOMSG : RDMA_MSG);
 	put_word(m, 0);
 	for (u32 i = 0; i < c->l.writes.size(); i++) {
-		/* Unused, it may come back without segments. */
+		/* An unused chunk may be returned without segments. */
 		const bool none = !placed[i] && w_.choose.below(2);
 		const chunk &w = c->l.writes[i];
 

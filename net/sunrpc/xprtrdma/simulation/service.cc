@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The Responder: what transport/server.c does for the service above it.
+ * The Responder: the part of transport/server.c for the service above it.
  *
- * A Call is read, waits until a thread may take it, is served, and answered. A
- * thread may take one when there is a Send for its Reply, and when the Replies
- * that wait for the peer leave room for it. No thread waits for a peer.
+ * A Call is read, waits for a thread, is processed and answered. A thread may
+ * process a Call if a Send is available for its Reply, and if the Replies that
+ * wait for the peer leave memory for it. No thread waits for a peer.
  */
 #include "host.hh"
 
@@ -68,7 +68,7 @@ void host::call(endpoint &from, received *rv)
 	take();
 }
 
-/* Those for whose octets there is memory, in order */
+/* Start the Reads of the Calls for which there is memory, in order. */
 void host::read_waiting()
 {
 	std::deque<served *> waiting;
@@ -95,7 +95,7 @@ void host::read_waiting()
 	}
 }
 
-/* The Call's message: payload and Read chunks, each where it belongs */
+/* Assemble the Call's message from its Payload stream and Read chunks. */
 void host::begin_reads(served *s)
 {
 	const received *rv = s->rv;
@@ -141,10 +141,10 @@ void host::pulled(served *s, bool ok)
 
 /* ---- Service ---- */
 
-/* May a thread take a Call from this connection? */
+/* Return true if a thread may process a Call of this connection. */
 bool host::may_take(endpoint &on) const
 {
-	/* What Calls at work may yet become, and this one */
+	/* The maximum of the Calls in progress, and of this one */
 	const u64 octets = u64{ MAX_MESSAGE } * (busy_ + 1);
 
 	return !on.params.memory ||
@@ -179,7 +179,7 @@ void host::thread_is_free()
 		poll(1);
 }
 
-/* The Call is whole. */
+/* The Call is complete: execute it. */
 void host::execute(served *s)
 {
 	const std::vector<u8> &call = s->call.octets;
@@ -212,7 +212,10 @@ void host::execute(served *s)
 	w_.after(w_.delay(net_.chosen().slow ? 2000 : 20), s, 0);
 }
 
-/* The service has finished, but for what it waits for: without a thread. */
+/*
+ * The service has executed the Call. Its callbacks are waited for without a
+ * thread.
+ */
 void host::serve(served *s)
 {
 	rpc *task = net_.find(s->rpc_id);
@@ -221,8 +224,8 @@ void host::serve(served *s)
 	thread_is_free();
 	s->since = w_.now;
 	/*
-	 * Version 1 lets one Call go until the first Reply: if that one waited
-	 * for a second, it would wait for ever.
+	 * Version 1 permits one Call until the first Reply. A first Call that
+	 * waited for a second one would wait forever.
 	 */
 	if (!task->what.chain || s->uncached || !s->ep->is_open() ||
 	    (client_ && s->ep->conn.version == RPCRDMA_VERS_1)) {
@@ -237,7 +240,7 @@ void host::serve(served *s)
 
 /* ---- Answering ---- */
 
-/* @whole without the items that @plan places in Write chunks */
+/* Return @whole without the items that @plan places in Write chunks. */
 static std::vector<u8> without(const std::vector<u8> &whole,
 			       const rpcrdma_reply &reply,
 			       const rpcrdma_reply_plan &plan)
@@ -256,8 +259,8 @@ static std::vector<u8> without(const std::vector<u8> &whole,
 }
 
 /*
- * What the wire profile says of Write chunks, and when it lets a Responder say
- * that it has no way for a Reply (section 6)
+ * Check the wire profile's rules for Write chunks, and for when a Responder may
+ * report that a Reply cannot be conveyed (section 6).
  */
 void host::check_plan(const served *s, const rpcrdma_reply &reply,
 		      const rpcrdma_reply_plan &plan)
@@ -348,7 +351,7 @@ void host::answer(served *s)
 	}
 	rc = answer_one(s, whole, reply, &plan);
 	if (rc == -EAGAIN) {
-		/* Regions are taken; others give theirs back. */
+		/* All MRs are in use; other RPCs release theirs. */
 		if (w_.now - s->since > 5 * SECOND)
 			w_.complain("a Reply waits too long for regions");
 		busy_ += !s->stays;
@@ -365,8 +368,8 @@ void host::answer(served *s)
 }
 
 /*
- * Make a Reply that its Requester cannot take: chunks that are not the Call's,
- * or a message with another xid.
+ * Make a Reply that its Requester cannot accept: chunks that are not the
+ * Call's, or a message with another xid.
  */
 void host::spoil(rpcrdma_reply_plan *plan, std::vector<u8> &rest)
 {
@@ -396,7 +399,10 @@ int host::answer_one(served *s, const std::vector<u8> &whole,
 	if (plan->inline_length + plan->reply_length + plan->read_length !=
 	    rest.size())
 		w_.complain("a plan and its Reply do not agree");
-	/* What is written goes where the Call said, whatever is said of it. */
+	/*
+	 * The data is written to the chunks of the Call, whatever the header
+	 * says about them.
+	 */
 	returned = plan->lists;
 	if (net_.find(s->rpc_id)->what.bad)
 		spoil(plan, rest);
@@ -414,7 +420,9 @@ int host::answer_one(served *s, const std::vector<u8> &whole,
 		on->hold(RPCRDMA_MEMORY_REPLIES, x->held);
 	}
 	if (plan->placed || plan->reply_length) {
-		/* The pages of the Reply, until the device has read them */
+		/*
+		 * The pages of the Reply, until the device has transmitted them
+		 */
 		auto pages = std::make_shared<simulation::memory>();
 		u64 octets = plan->reply_length;
 		rpcrdma_pieces at{};
