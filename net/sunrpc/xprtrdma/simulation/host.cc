@@ -726,8 +726,8 @@ static const void *first_of(const rpc *task)
 }
 
 /*
- * Report a bad Reply. An end that follows the profile sends one only if told to
- * by the run.
+ * Report a bad Reply. An end that follows the profile sends one only on request
+ * of the run.
  */
 void host::report(const rpc *task, const rpcrdma_step &s)
 {

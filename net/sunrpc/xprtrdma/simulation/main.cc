@@ -2,10 +2,11 @@
 /*
  * simulate [-s SECONDS] [-k FAILURES] [-n] [-v] FIRST-LAST
  *
- * Runs the seeds one after another; with SECONDS from the first on as many as
- * there is time for. Ends with "ok" or "not ok". For a run that fails it prints
- * what was wrong, the seed, and the story of the shortest run found that fails
- * in the same way, but not with -n; and stops after one, or FAILURES of them.
+ * Runs the seeds one after another; with SECONDS, begins at the first seed and
+ * stops after that time. Ends with "ok" or "not ok". For a run that fails it
+ * prints the complaint, the seed, and, without -n, the log of the shortest run
+ * found that fails in the same way. It stops after one failure, or after
+ * FAILURES of them.
  */
 #include <chrono>
 #include <cstdarg>

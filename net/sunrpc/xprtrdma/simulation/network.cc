@@ -732,7 +732,10 @@ void network::act(u32 what, u64 arg)
 	}
 }
 
-/* Remove a device, which comes back some time later; or only for an instant. */
+/*
+ * Remove a device for two seconds. By surprise, its connections are lost before
+ * its removal is announced.
+ */
 void network::remove(bool client)
 {
 	const bool surprise = w_.choose.below(2);

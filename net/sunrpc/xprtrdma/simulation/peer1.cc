@@ -395,7 +395,7 @@ void peer1::transmit()
 bool peer1::map(task &t, job *j, memory &mem, u32 at, u32 length, bool writable,
 		u32 position, chunk *c)
 {
-	/* At most as many segments as certainly fit in the header */
+	/* An upper bound of the segments that certainly fit in the header */
 	const u32 most =
 		std::max(1024u, (length / (threshold_ / 200) + 4) & ~3u);
 
