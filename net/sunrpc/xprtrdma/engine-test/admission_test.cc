@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Connections that come in, in every order of what can happen to them. */
+/* Incoming connections, with their events in every order */
 #include <algorithm>
 #include <deque>
 #include <vector>
@@ -15,15 +15,21 @@ namespace
 
 constexpr u32 BACKLOG = RPCRDMA_MAX_GUESTS, ALL = RPCRDMA_MAX_GUESTS_ALL;
 
-/* A listener and what its user keeps: lists in the order of arrival. */
+/* A listener and the lists of its user, in order of arrival */
 struct listener {
 	rpcrdma_admission all{};
 	std::deque<rpcrdma_guest *> opening, opened;
 	std::deque<rpcrdma_guest> guests;
-	/* Longer than the grace by default, so that anybody may have to go */
+	/*
+	 * Longer than the grace by default, so that any connection can be
+	 * evicted
+	 */
 	u32 now = 0xfffffff0, step = RPCRDMA_GUEST_GRACE_MS;
 
-	/* As a peer asks that finds memory, or after so many have left, or never */
+	/*
+	 * Request a connection. Memory for it is found at once, after so many
+	 * evictions, or never.
+	 */
 	rpcrdma_guest *ask(enum rpcrdma_admit &admit, u32 memory_after = 0)
 	{
 		rpcrdma_guest &g = guests.emplace_back();
@@ -85,7 +91,7 @@ TEST(Admission, ALifeWithAService)
 	EXPECT_FALSE(rpcrdma_guest_known(g));
 	EXPECT_TRUE(l.open(g));
 	EXPECT_EQ(l.all.all, 1u);
-	/* Nothing is left that its listener would have to wait for. */
+	/* Nothing is left for which the listener would have to wait. */
 	EXPECT_EQ(l.take(g), u32{ RPCRDMA_GUEST_LAST });
 	EXPECT_EQ(l.all.all, 0u);
 	EXPECT_FALSE(rpcrdma_guest_known(g));
@@ -93,11 +99,14 @@ TEST(Admission, ALifeWithAService)
 	EXPECT_TRUE(rpcrdma_guest_known(g));
 	EXPECT_EQ(rpcrdma_admission_gone(nullptr, g),
 		  u32{ RPCRDMA_GUEST_CLOSE });
-	/* Once */
+	/* Reported once only */
 	EXPECT_EQ(rpcrdma_admission_gone(nullptr, g), 0u);
 }
 
-/* It ends before a service has it: it is freed where nobody knows it. */
+/*
+ * A connection that ends before the service has it is freed without involving
+ * the service.
+ */
 TEST(Admission, EndsBeforeThat)
 {
 	listener l;
@@ -106,7 +115,10 @@ TEST(Admission, EndsBeforeThat)
 	EXPECT_TRUE(l.open(opened));
 	EXPECT_TRUE(l.open(taken));
 	EXPECT_EQ(l.take(taken), 0u);
-	/* A thread has it in hand, and it hears of the end when it is through. */
+	/*
+	 * A thread is processing the connection, and is notified of the end
+	 * afterwards.
+	 */
 	EXPECT_EQ(rpcrdma_admission_gone(nullptr, taken), 0u);
 	EXPECT_EQ(rpcrdma_guest_served(taken, false),
 		  u32{ RPCRDMA_GUEST_CLOSE });
@@ -123,21 +135,25 @@ TEST(Admission, TheOldestThatIsOpeningMakesWay)
 
 	for (u32 i = 0; i < BACKLOG; i++)
 		g.push_back(l.ask());
-	/* One that has opened waits for a thread, and stays. */
+	/*
+	 * A connection that has opened waits for a thread, and is not evicted.
+	 */
 	EXPECT_TRUE(l.open(g[0]));
 	l.ask();
 	EXPECT_EQ(g[0]->stage, RPCRDMA_GUEST_OPENED);
 	EXPECT_EQ(g[1]->stage, RPCRDMA_GUEST_LEAVING);
 	EXPECT_EQ(l.all.opening + l.all.opened, BACKLOG);
 	EXPECT_EQ(l.all.all, BACKLOG + 1);
-	/* Now it opens: too late. Its end frees it. */
+	/* The connection opens too late. Its end frees it. */
 	EXPECT_FALSE(l.open(g[1]));
 	EXPECT_EQ(l.take(g[1]), 0u);
 	EXPECT_EQ(l.gone(g[1]), u32{ RPCRDMA_GUEST_FREE });
 	EXPECT_EQ(l.all.all, BACKLOG);
 }
 
-/* Who has opened waits for service, and who asks is told to come again. */
+/*
+ * Connections that have opened wait for service; the new one is asked to retry.
+ */
 TEST(Admission, NobodyThatHasOpenedMakesWay)
 {
 	listener l;
@@ -153,7 +169,7 @@ TEST(Admission, NobodyThatHasOpenedMakesWay)
 	l.ask();
 }
 
-/* Clients that come all at once do not drive each other out. */
+/* Clients that connect all at once do not evict each other. */
 TEST(Admission, NobodyMakesWayWhoHasJustBegun)
 {
 	listener l;
@@ -169,20 +185,20 @@ TEST(Admission, NobodyMakesWayWhoHasJustBegun)
 	l.now += RPCRDMA_GUEST_GRACE_MS - 1;
 	EXPECT_EQ(l.ask(admit), nullptr);
 	EXPECT_EQ(l.all.opening, BACKLOG);
-	/* Every one of these has had its time now. */
+	/* The grace of each connection has passed now. */
 	l.now++;
 	for (u32 i = 0; i < BACKLOG; i++)
 		l.ask();
 	EXPECT_EQ(l.all.opening, BACKLOG);
 	for (u32 i = 0; i < BACKLOG; i++)
 		EXPECT_EQ(l.guests[i].stage, RPCRDMA_GUEST_LEAVING);
-	/* ... and those who took their place have not. */
+	/* The grace of the connections that replaced them has not passed. */
 	EXPECT_EQ(l.gone(&l.guests[0]), u32{ RPCRDMA_GUEST_FREE });
 	EXPECT_EQ(l.ask(admit), nullptr);
 	EXPECT_EQ(admit, RPCRDMA_ADMIT_TOO_MANY);
 }
 
-/* Those that made way are still torn down, and have a bound, too. */
+/* Evicted connections are still being torn down, and are bounded, too. */
 TEST(Admission, TornDownOnesAreBounded)
 {
 	listener l;
@@ -203,13 +219,13 @@ TEST(Admission, MemoryOfOneThatMakesWay)
 	listener l;
 	enum rpcrdma_admit admit;
 
-	/* There is nobody whose memory it could have. */
+	/* There is no connection to evict for its memory. */
 	EXPECT_EQ(l.ask(admit, 1), nullptr);
 	EXPECT_EQ(admit, RPCRDMA_ADMIT_NO_MEMORY);
 	l.ask();
 	EXPECT_NE(l.ask(admit, 1), nullptr);
 	EXPECT_EQ(l.guests[1].stage, RPCRDMA_GUEST_LEAVING);
-	/* If that was not enough, no second one has to go. */
+	/* If one eviction was not sufficient, no second one follows. */
 	l.ask();
 	EXPECT_EQ(l.ask(admit, 2), nullptr);
 	EXPECT_EQ(admit, RPCRDMA_ADMIT_NO_MEMORY);
@@ -232,7 +248,7 @@ TEST(Admission, NobodyComesToAListenerThatHasStopped)
 	EXPECT_EQ(l.gone(opened), RPCRDMA_GUEST_FREE | RPCRDMA_GUEST_LAST);
 }
 
-/* Events as they can come, one connection's in any order, four deep */
+/* Possible events, those of one connection in any order, four deep */
 enum event {
 	OPENED,
 	GONE,
@@ -244,8 +260,9 @@ enum event {
 };
 
 /*
- * Whatever comes when: freed once, or told to the service once, and never both; the
- * listener's last one is told of, and no count goes below zero.
+ * In any order, each connection is freed once or reported to the service once,
+ * and never both. The last one of the listener is reported, and no count
+ * underflows.
  */
 void every_order(std::vector<int> &so_far, u32 depth)
 {
@@ -318,7 +335,7 @@ TEST(Admission, EveryOrder)
 	every_order(none, 6);
 }
 
-/* Many at a time, as they come */
+/* Many connections at a time, in random order */
 TEST(Admission, AnyOrderOfMany)
 {
 	generator random{ 3 };

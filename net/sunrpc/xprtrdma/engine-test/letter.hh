@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The credits of an end that follows section 3 of the wire profile to the
- * letter: what it may send, and not one grant more than it owes. Written from
- * that page; nothing of the engine is in it.
+ * The reference credit model: the credits of an end that follows section 3 of
+ * the wire profile literally. It permits exactly the messages and the owed
+ * credit grants of that section. It was written from that section and contains
+ * no part of the engine.
  */
 #ifndef ENGINE_TEST_LETTER_HH
 #define ENGINE_TEST_LETTER_HH
@@ -29,9 +30,9 @@ public:
 	}
 
 	/*
-	 * A message came. The Receive of a Call that is whole may be held, that
-	 * of anything else is given back at once. Returns how many Receives are
-	 * posted now: what is kept back may not be any more.
+	 * Process a received message. The Receive of a complete Call may be
+	 * held; any other Receive is released at once. Return the number of
+	 * Receives posted now, namely those that may no longer be withheld.
 	 */
 	u32 receive(fields said, bool grant, bool call)
 	{
@@ -55,8 +56,9 @@ public:
 	}
 
 	/*
-	 * A Receive is free again. Returns how many are posted now; those it may
-	 * keep back it does, and for ever those beyond its window.
+	 * Release a Receive. Return the number of Receives posted now. Receives
+	 * that may be withheld are withheld, and those beyond the window
+	 * permanently.
 	 */
 	u32 give_back()
 	{
@@ -68,7 +70,7 @@ public:
 		return looked(keeps_ ? post_kept() : post_all());
 	}
 
-	/* Another window; returns how many Receives are posted for it. */
+	/* Set another window. Return the number of Receives posted for it. */
 	u32 resize(u32 window)
 	{
 		window_ = window;
@@ -85,13 +87,16 @@ public:
 		return static_cast<u32>(window_);
 	}
 
-	/* A Reply, or a part of one, or what is no RPC message nor a grant */
+	/*
+	 * Return true if a Reply, a part of one, or a message that is neither
+	 * an RPC message nor a credit grant can be sent.
+	 */
 	bool may_send() const
 	{
 		return sent_ < limit_;
 	}
 
-	/* A Call, or a part of one */
+	/* Return true if a Call, or a part of one, can be sent. */
 	bool may_call() const
 	{
 		return may_send() &&
@@ -105,7 +110,7 @@ public:
 		       sent_ <= limit_;
 	}
 
-	/* A message goes, and pays what is owed. */
+	/* Send a message, which conveys the credit grant that is owed. */
 	fields send(bool grant)
 	{
 		const number credit = could();
@@ -116,7 +121,9 @@ public:
 		told_ = received_ + credit;
 		owed_ = false;
 		others_ = false;
-		/* A grant that this header counts, without its Receive */
+		/*
+		 * This header counts a credit grant without the Receive for it.
+		 */
 		if (replacing_ == replacing::GRANT)
 			replacing_ = replacing::OTHER;
 		return { static_cast<u32>(credit),
@@ -131,7 +138,10 @@ private:
 		return std::min<number>(posted_ - 1 - received_, 65535);
 	}
 
-	/* What must be posted for others to be kept back */
+	/*
+	 * Return the number of posted Receives from which on others may be
+	 * withheld.
+	 */
 	number least() const
 	{
 		return std::max<number>(4, window_ / 4);
@@ -169,7 +179,10 @@ private:
 			return false;
 		if (others_)
 			return rise >= window_ / 2 || left <= 2;
-		/* Only grants, which are answered in three cases. */
+		/*
+		 * Only credit grants were received. They are answered in three
+		 * cases.
+		 */
 		if (left > 2)
 			return false;
 		if (left <= 0)
@@ -180,7 +193,7 @@ private:
 	}
 
 	number window_;
-	const bool keeps_;	      /* back what it may */
+	const bool keeps_;	      /* withhold Receives if permitted */
 	number there_ = 0, kept_ = 0; /* Receives */
 	number posted_ = 0, received_ = 0, sent_ = 0;
 	number limit_ = 1, counted_ = 0, told_ = 1;

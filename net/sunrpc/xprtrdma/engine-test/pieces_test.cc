@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a Call offers (6.2.3), how Calls are put together, and Replies taken
- * apart (4.3.5, 4.4.3)
+ * The memory that a Call provides (6.2.3), and how Calls are assembled and
+ * Replies split (4.3.5, 4.4.3)
  */
 #include <algorithm>
 #include <string>
@@ -29,13 +29,16 @@ void append(octets &to, const octets &from, u32 begin, u32 count)
 	to.insert(to.end(), from.begin() + begin, from.begin() + begin + count);
 }
 
-/* A Call, reduced, with what its chunks hold */
+/* A reduced Call, with the contents of its chunks */
 struct call {
 	octets whole, stream;
 	std::vector<octets> chunks;
 	std::unique_ptr<rpcrdma_rx> rx = std::make_unique<rpcrdma_rx>();
 
-	/* @items: their positions and lengths in @whole, roundup behind each */
+	/*
+	 * @items: their positions and lengths in @whole, each followed by its
+	 * roundup
+	 */
 	call(u32 length, const std::vector<rpcrdma_item> &items,
 	     rpcrdma_format format)
 		: whole{ some_octets(length) }
@@ -107,7 +110,7 @@ TEST(Pieces, OfACall)
 		{},
 		{ { 40, 400 } },
 		{ { 40, 401 } },
-		/* to the end, and one behind the other */
+		/* Up to the end, and one after the other */
 		{ { 100, 899 } },
 		{ { 40, 3 }, { 44, 1 }, { 48, 400 }, { 900, 0 } },
 		{ { 8, 5 }, { 500, 6 }, { 600, 7 }, { 700, 300 } },
@@ -144,7 +147,7 @@ TEST(Pieces, OfAnyCall)
 	}
 }
 
-/* It is refused before, and yet nothing is outside of the memory for it. */
+/* The Call was already refused, yet no piece is outside its memory. */
 TEST(Pieces, OfACallThatFitsNowhere)
 {
 	generator random{ 6 };
@@ -180,7 +183,7 @@ TEST(Pieces, OfAnyReply)
 			end += 4 * random.below(20);
 			item = { end, random.below(100) };
 			end += item.length;
-			/* The last one may lack its roundup. */
+			/* The last item may lack its roundup. */
 			if (i > 1 || random.chance(50))
 				end = (end + 3) & ~3u;
 			if (random.chance(60)) {
@@ -230,7 +233,7 @@ TEST(Pieces, OfAnyReply)
 	}
 }
 
-/* What the plan says goes inline is what the pieces have. */
+/* The pieces have exactly the inline part of the plan. */
 TEST(Pieces, OfAPlannedReply)
 {
 	auto e = open_server();
@@ -294,7 +297,10 @@ TEST(Pieces, AnOnlyItem)
 	EXPECT_EQ(rpcrdma_call_only_item(rx.get(), 0), nullptr);
 }
 
-/* What a Call offers, with a segment for each range, whose handle is its number + 1 */
+/*
+ * The memory that a Call provides, with a segment for each range. A segment's
+ * handle is its number + 1.
+ */
 struct offers {
 	std::unique_ptr<rpcrdma_lists> lists =
 		std::make_unique<rpcrdma_lists>();
@@ -318,11 +324,14 @@ struct offers {
 					  offer.length, 0),
 				  0);
 		}
-		/* It stays at its end. */
+		/* The iterator stays at its end. */
 		EXPECT_EQ(rpcrdma_offer_next(&at, lists.get(), &offer), end);
 	}
 
-	/* The memory of @chunk, of @length octets: where it is, there is a mark. */
+	/*
+	 * Return a map of the memory of @chunk, of @length bytes, with a mark
+	 * at each byte that belongs to it.
+	 */
 	std::string map_of(const rpcrdma_chunk &chunk, u32 length,
 			   bool written) const
 	{
@@ -363,7 +372,10 @@ TEST(Offers, AnArgument)
 	EXPECT_EQ(o.lists->inv_handle, 1u);
 }
 
-/* The argument has a chunk of its own, with which its roundup goes (4.3.4.4). */
+/*
+ * The argument has a chunk of its own. Its roundup is in neither chunk
+ * (4.3.4.4).
+ */
 TEST(Offers, AMessageAroundItsArgument)
 {
 	const offers o{ plan_of(RPCRDMA_SPECIAL, true, false, false),
@@ -381,11 +393,11 @@ TEST(Offers, AMessageAroundItsArgument)
 	EXPECT_FALSE(o.ranges[0].data);
 	EXPECT_FALSE(o.ranges[1].data);
 	EXPECT_TRUE(o.ranges[2].data);
-	/* The largest */
+	/* The largest segment */
 	EXPECT_EQ(o.lists->inv_handle, 1u);
 }
 
-/* Some messages end with their argument, with its roundup or without. */
+/* Some messages end with their argument, with or without its roundup. */
 TEST(Offers, AnArgumentAtTheEnd)
 {
 	for (u32 tail : { 0u, 1u }) {
@@ -440,7 +452,7 @@ TEST(Offers, AReply)
 	EXPECT_FALSE(o.ranges[0].data);
 }
 
-/* A peer that writes twice to the same place could not be told what is there. */
+/* If a peer wrote twice to the same memory, the content would be undefined. */
 TEST(Offers, NoMemoryTwiceToBeWritten)
 {
 	const offers o{ plan_of(RPCRDMA_INLINE, false, true, true),
@@ -457,7 +469,7 @@ TEST(Offers, NoMemoryTwiceToBeWritten)
 	EXPECT_EQ(o.lists->inv_handle, 1u);
 }
 
-/* A Reply that ends with its result has no range behind that. */
+/* A Reply that ends with its result has no range after it. */
 TEST(Offers, AResultAtTheEnd)
 {
 	const offers o{ plan_of(RPCRDMA_INLINE, false, true, true),
@@ -496,7 +508,10 @@ TEST(Offers, NothingOfAPlainCall)
 	EXPECT_EQ(o.lists->inv_handle, 0u);
 }
 
-/* Lists that have chunks already: a fault of the user's, and no chunk amiss */
+/*
+ * Lists that contain chunks already: a fault of the caller, and no chunk is
+ * damaged.
+ */
 TEST(Offers, NotToListsThatAreFull)
 {
 	for (const auto &plan :
@@ -514,7 +529,10 @@ TEST(Offers, NotToListsThatAreFull)
 	}
 }
 
-/* @length octets of a chunk of three segments, from @offset on, as "handle:offset+length" */
+/*
+ * Return @length bytes of a chunk of three segments, from @offset on, as
+ * "handle:offset+length".
+ */
 std::string stretch(u32 offset, u32 length, u32 *left)
 {
 	auto lists = std::make_unique<rpcrdma_lists>();
@@ -523,7 +541,7 @@ std::string stretch(u32 offset, u32 length, u32 *left)
 	std::string said;
 
 	rpcrdma_lists_init(lists.get());
-	/* Not the first one */
+	/* The chunk is not the first one. */
 	rpcrdma_lists_add_read(lists.get(), 40);
 	rpcrdma_lists_add_segment(lists.get(), 9, 1000, 0);
 	rpcrdma_lists_add_read(lists.get(), 80);
@@ -564,7 +582,9 @@ TEST(Stretches, OfAChunk)
 	EXPECT_EQ(left, 0u);
 }
 
-/* What is not there is told, and nothing behind the chunk is touched. */
+/*
+ * A range beyond the chunk is reported, and nothing after the chunk is touched.
+ */
 TEST(Stretches, BeyondAChunk)
 {
 	u32 left;
@@ -593,7 +613,7 @@ TEST(Refusals, OfACallThatWasRead)
 		  RPCRDMA_REFUSE_ANOTHERS);
 	EXPECT_EQ(rpcrdma_call_refusal(rx.get(), direction.data().data()),
 		  RPCRDMA_REFUSE_ANOTHERS);
-	/* It was looked at when it arrived. */
+	/* An inline Call was checked when it arrived. */
 	rx->format = RPCRDMA_INLINE;
 	EXPECT_EQ(rpcrdma_call_refusal(rx.get(), xid.data().data()),
 		  RPCRDMA_REFUSE_NOT);
@@ -663,7 +683,7 @@ TEST(Refusals, TheConnectionEndsWhereNoTaskRepeatsIt)
 
 TEST(Refusals, ForWhatLasts)
 {
-	/* E2BIG, EFAULT, EINVAL, EMSGSIZE, EIO, and any other */
+	/* E2BIG, EFAULT, EINVAL, EMSGSIZE, EIO, and others */
 	for (const int status : { -7, -14, -22, -90, -5, -1, -4096 }) {
 		for (const rpcrdma_failed failed : PLACES)
 			EXPECT_EQ(remedy(failed, status).kind,

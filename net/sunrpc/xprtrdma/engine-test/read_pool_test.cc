@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Who waits for the memory regions that some devices read into. */
+/* The order in which transfers wait for the MRs that some devices read into */
 #include <deque>
 #include <memory>
 #include <random>
@@ -33,13 +33,13 @@ TEST(ReadPool, NobodyWaits)
 	EXPECT_TRUE(rpcrdma_read_add(&pool, &claim, 1));
 	EXPECT_TRUE(rpcrdma_read_fits(&pool, &claim));
 	EXPECT_EQ(rpcrdma_read_whole(&claim, false), RPCRDMA_READ_POST);
-	/* Posting it is what fails then. */
+	/* The failure is then reported when the transfer is posted. */
 	EXPECT_EQ(rpcrdma_read_whole(&claim, true), RPCRDMA_READ_POST);
 	rpcrdma_read_over(&pool, &claim);
 	EXPECT_FALSE(rpcrdma_read_wanted(&pool));
 }
 
-/* In regions of two pages, each segment in its own */
+/* MRs of two pages, a separate one for each segment */
 TEST(ReadPool, RegionsAreCounted)
 {
 	rpcrdma_read_pool pool{ 4, 2, 0 };
@@ -60,7 +60,8 @@ TEST(ReadPool, TooFewAreWaitedFor)
 	EXPECT_TRUE(rpcrdma_read_add(&pool, &claim, 1));
 	EXPECT_TRUE(rpcrdma_read_short(&pool, &claim, AGAIN));
 	EXPECT_TRUE(rpcrdma_read_wanted(&pool));
-	/* Nothing of it is made ready before all is. */
+	/* No part of the transfer is set up before MRs for all of it are
+	 * available. */
 	EXPECT_FALSE(rpcrdma_read_add(&pool, &claim, 1));
 	EXPECT_EQ(claim.regions, 2u);
 	EXPECT_EQ(rpcrdma_read_whole(&claim, false), RPCRDMA_READ_BEHIND);
@@ -86,7 +87,7 @@ TEST(ReadPool, OthersComeBehind)
 	rpcrdma_read_begin(&pool, &second);
 	EXPECT_FALSE(rpcrdma_read_add(&pool, &second, 1));
 	EXPECT_EQ(rpcrdma_read_whole(&second, false), RPCRDMA_READ_BEHIND);
-	/* Not so who needs none */
+	/* A transfer that needs no MR does not wait. */
 	rpcrdma_read_begin(&pool, &write);
 	EXPECT_TRUE(rpcrdma_read_add(&pool, &write, 1));
 	EXPECT_EQ(rpcrdma_read_whole(&write, false), RPCRDMA_READ_POST);
@@ -99,7 +100,7 @@ TEST(ReadPool, OthersComeBehind)
 	EXPECT_FALSE(rpcrdma_read_wanted(&pool));
 }
 
-/* What does not pass, and what a Write cannot wait for */
+/* Errors that do not pass, and errors that a Write cannot wait for */
 TEST(ReadPool, NoWaitingHelps)
 {
 	rpcrdma_read_pool pool{ 4, 1, 0 };
@@ -114,7 +115,7 @@ TEST(ReadPool, NoWaitingHelps)
 		  RPCRDMA_READ_FAIL);
 	EXPECT_EQ(rpcrdma_read_tried(&pool, &claim, AGAIN, true),
 		  RPCRDMA_READ_FAIL);
-	/* It waits until it is over. */
+	/* The transfer waits until it is over. */
 	EXPECT_EQ(pool.waiting, 1u);
 	rpcrdma_read_over(&pool, &claim);
 	rpcrdma_read_over(&pool, &claim);
@@ -126,11 +127,11 @@ TEST(ReadPool, WhatNeverFits)
 	rpcrdma_read_pool pool{ 4, 1, 0 };
 	rpcrdma_read_claim claim = reader();
 
-	/* What was made ready at once needs no more. */
+	/* The parts set up at once need no more MRs. */
 	rpcrdma_read_add(&pool, &claim, 5);
 	EXPECT_TRUE(rpcrdma_read_fits(&pool, &claim));
 
-	/* What waits needs no more than there are. */
+	/* A waiting transfer needs no more MRs than there are. */
 	claim = reader();
 	EXPECT_TRUE(rpcrdma_read_short(&pool, &claim, AGAIN));
 	rpcrdma_read_add(&pool, &claim, 4);
@@ -139,7 +140,7 @@ TEST(ReadPool, WhatNeverFits)
 	EXPECT_FALSE(rpcrdma_read_fits(&pool, &claim));
 }
 
-/* ---- Whoever comes, all come to their turn, in order ---- */
+/* ---- All transfers get their turn, in order, whatever happens ---- */
 
 struct transfer {
 	rpcrdma_read_claim claim{};
@@ -266,7 +267,7 @@ TEST_P(pool_test, AllComeToTheirTurn)
 		else if (!under_way_.empty())
 			end_one();
 		ASSERT_EQ(pool_.waiting, waiting_.size());
-		/* Who waits has somebody to wait for. */
+		/* While a transfer waits, another one is in progress. */
 		ASSERT_TRUE(waiting_.empty() || !under_way_.empty());
 	}
 	while (!under_way_.empty())

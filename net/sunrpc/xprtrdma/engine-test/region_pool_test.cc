@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Who waits for the memory regions of a connection, and when more are made. */
+/*
+ * The order in which requests wait for the MRs of a connection, and when more
+ * are allocated
+ */
 #include <deque>
 #include <vector>
 
@@ -26,7 +29,7 @@ rpcrdma_region_pool pool_of(u32 most, u32 made = 0)
 	return pool;
 }
 
-/* The maker comes, and has memory for so many. */
+/* Run the allocation of MRs, with memory for so many. */
 u32 make(rpcrdma_region_pool *pool, u32 memory = ~0u)
 {
 	return rpcrdma_pool_made(pool,
@@ -38,14 +41,14 @@ TEST(RegionPool, MadeWhenTheyAreWanted)
 	rpcrdma_region_pool pool = pool_of(20);
 
 	EXPECT_EQ(rpcrdma_pool_take(&pool), MAKE);
-	/* It is on its way. */
+	/* The allocation is pending. */
 	EXPECT_EQ(rpcrdma_pool_take(&pool), 0u);
 	EXPECT_EQ(rpcrdma_pool_to_make(&pool), +RPCRDMA_POOL_BATCH);
 	EXPECT_EQ(make(&pool), TELL);
 	EXPECT_EQ(pool.free, +RPCRDMA_POOL_BATCH);
 	for (u32 i = 1; i < RPCRDMA_POOL_BATCH; i++)
 		EXPECT_EQ(rpcrdma_pool_take(&pool), TAKEN);
-	/* Before there are none, and without anybody who waits */
+	/* Before there are any MRs, and without a waiter */
 	EXPECT_EQ(rpcrdma_pool_take(&pool), TAKEN | MAKE);
 	EXPECT_EQ(make(&pool), 0u);
 	EXPECT_EQ(rpcrdma_pool_take(&pool), TAKEN);
@@ -69,7 +72,7 @@ TEST(RegionPool, NotMoreThanTheMost)
 	}
 	EXPECT_EQ(pool.made, pool.most);
 	EXPECT_TRUE(rpcrdma_pool_is_spent(&pool));
-	/* There is nothing to be made. */
+	/* No MR is to be allocated. */
 	EXPECT_EQ(rpcrdma_pool_take(&pool), 0u);
 	EXPECT_EQ(rpcrdma_pool_to_make(&pool), 0u);
 	EXPECT_EQ(rpcrdma_pool_give(&pool, 1, true), TELL);
@@ -85,7 +88,10 @@ TEST(RegionPool, NoneAtAll)
 	EXPECT_EQ(rpcrdma_pool_to_make(&pool), 0u);
 }
 
-/* Regions that were used: another RPC has ended. Nobody waits: nobody is told. */
+/*
+ * Used MRs come back because another RPC has ended. Without a waiter there is
+ * no notification.
+ */
 TEST(RegionPool, ToldWhenUsedOnesComeBack)
 {
 	rpcrdma_region_pool pool = pool_of(2, 2);
@@ -97,11 +103,14 @@ TEST(RegionPool, ToldWhenUsedOnesComeBack)
 	EXPECT_EQ(rpcrdma_pool_take(&pool), 0u);
 	EXPECT_EQ(rpcrdma_pool_give(&pool, 0, true), 0u);
 	EXPECT_EQ(rpcrdma_pool_give(&pool, 1, true), TELL);
-	/* Once */
+	/* Reported once only */
 	EXPECT_EQ(rpcrdma_pool_give(&pool, 1, true), 0u);
 }
 
-/* Who gives back what it took because there was too little has not changed that. */
+/*
+ * Returning unused MRs, of which there were too few, does not change the
+ * shortage.
+ */
 TEST(RegionPool, TriedAgainAfterAPause)
 {
 	rpcrdma_region_pool pool = pool_of(2, 2);
@@ -112,19 +121,19 @@ TEST(RegionPool, TriedAgainAfterAPause)
 	EXPECT_EQ(rpcrdma_pool_give(&pool, 1, false), PAUSE);
 	EXPECT_EQ(rpcrdma_pool_give(&pool, 1, false), 0u);
 	EXPECT_EQ(make(&pool), TELL);
-	/* It goes on like that. */
+	/* The pauses continue. */
 	rpcrdma_pool_take(&pool);
 	rpcrdma_pool_take(&pool);
 	rpcrdma_pool_take(&pool);
 	EXPECT_EQ(rpcrdma_pool_give(&pool, 2, false), PAUSE);
-	/* Regions that were used end the waiting before the pause is over. */
+	/* Used MRs that come back end the waiting before the pause is over. */
 	EXPECT_EQ(rpcrdma_pool_give(&pool, 0, true), 0u);
 	rpcrdma_pool_take(&pool);
 	EXPECT_EQ(rpcrdma_pool_give(&pool, 1, true), TELL);
 	EXPECT_EQ(make(&pool), 0u);
 }
 
-/* While the maker is on its way, there is no need of a pause. */
+/* While an allocation is pending, no pause is needed. */
 TEST(RegionPool, WhatIsMadeIsWaitedFor)
 {
 	rpcrdma_region_pool pool = pool_of(20, 1);
@@ -135,7 +144,10 @@ TEST(RegionPool, WhatIsMadeIsWaitedFor)
 	EXPECT_EQ(make(&pool), TELL);
 }
 
-/* Without memory, those who wait try at the pace of the pauses; so does the maker. */
+/*
+ * Without memory, the waiters retry at the pace of the pauses, and so does the
+ * allocation.
+ */
 TEST(RegionPool, TheMakerFails)
 {
 	rpcrdma_region_pool pool = pool_of(20);
@@ -143,21 +155,27 @@ TEST(RegionPool, TheMakerFails)
 	EXPECT_EQ(rpcrdma_pool_take(&pool), MAKE);
 	for (u32 i = 0; i < 3; i++) {
 		EXPECT_EQ(make(&pool, 0), i ? PAUSE : LOG | PAUSE);
-		/* Others come meanwhile, and do not make it any sooner. */
+		/* Further requests do not allocate any sooner. */
 		EXPECT_EQ(rpcrdma_pool_take(&pool), 0u);
 		EXPECT_EQ(make(&pool, 0), TELL);
 		EXPECT_EQ(rpcrdma_pool_take(&pool), MAKE);
 	}
 	EXPECT_EQ(make(&pool, 1), TELL);
 	EXPECT_EQ(pool.made, 1u);
-	/* Nobody waits, and it fails: the next one calls it. */
+	/*
+	 * Without a waiter the allocation fails. The next request starts it
+	 * again.
+	 */
 	EXPECT_EQ(rpcrdma_pool_take(&pool), TAKEN | MAKE);
 	EXPECT_EQ(make(&pool, 0), LOG);
 	EXPECT_EQ(rpcrdma_pool_take(&pool), MAKE);
 	EXPECT_EQ(pool.shortages, 8u);
 }
 
-/* Someone waits, and the maker fails as often as it takes. Returns what it asked for. */
+/*
+ * A request waits, and the allocation fails until it is starved. Return the
+ * actions asked for.
+ */
 u32 starve(rpcrdma_region_pool *pool)
 {
 	u32 all = 0, todo = 0;
@@ -174,7 +192,10 @@ u32 starve(rpcrdma_region_pool *pool)
 	return all;
 }
 
-/* The device has none left: that ends the waiting for them, and is logged twice. */
+/*
+ * The device has no MRs left. That ends the waiting for them, and is logged
+ * twice.
+ */
 TEST(RegionPool, StarvedAfterAWhile)
 {
 	rpcrdma_region_pool pool = pool_of(20);
@@ -182,22 +203,22 @@ TEST(RegionPool, StarvedAfterAWhile)
 
 	rpcrdma_call_regions(&call, &pool);
 	EXPECT_EQ(call.few_regions, 0);
-	/* The last one ends the waiting, and the maker comes again. */
+	/* The last failure ends the waiting, and the allocation is repeated. */
 	EXPECT_EQ(starve(&pool), PAUSE | TELL | LATER | LOG);
 	EXPECT_TRUE(rpcrdma_pool_is_spent(&pool));
 	rpcrdma_call_regions(&call, &pool);
 	EXPECT_EQ(call.few_regions, 1);
 	EXPECT_EQ(call.max_regions, 0);
-	/* It goes on, without a word. */
+	/* It continues without further messages. */
 	for (u32 i = 0; i < 3; i++)
 		EXPECT_EQ(make(&pool, 0), LATER);
-	/* A Call that is refused meanwhile tries again then. */
+	/* A Call that is refused meanwhile retries then. */
 	EXPECT_EQ(rpcrdma_pool_take(&pool), 0u);
 	EXPECT_EQ(make(&pool, 0), TELL | LATER);
 	EXPECT_EQ(pool.failures, +RPCRDMA_POOL_FAILURES);
 	EXPECT_EQ(pool.shortages, RPCRDMA_POOL_FAILURES + 4u);
 
-	/* One is enough to begin anew. */
+	/* One MR is sufficient to restart the count. */
 	EXPECT_EQ(make(&pool, 1), 0u);
 	EXPECT_FALSE(rpcrdma_pool_is_starved(&pool));
 	EXPECT_EQ(pool.shortages, RPCRDMA_POOL_FAILURES + 5u);
@@ -208,7 +229,7 @@ TEST(RegionPool, StarvedAfterAWhile)
 	EXPECT_EQ(make(&pool, 0), LOG);
 }
 
-/* All that there may be are made: that more are waited for is no failure. */
+/* The maximum of MRs is allocated: waiting for more is no failure. */
 TEST(RegionPool, NotStarvedWithAll)
 {
 	rpcrdma_region_pool pool = pool_of(1, 1);
@@ -225,8 +246,9 @@ TEST(RegionPool, NotStarvedWithAll)
 }
 
 /*
- * Callers come, take as many as they need or give up what they have, use them, and give
- * them back, in any order; with a maker that is slow and at times has no memory.
+ * Callers come, take the MRs they need or return those they hold, use them, and
+ * return them, in any order. The allocation is slow and sometimes has no
+ * memory.
  */
 class pool_walk : public testing::TestWithParam<u32>
 {
@@ -278,7 +300,7 @@ protected:
 		carry_out(todo, made);
 		EXPECT_LE(pool_.made, pool_.most);
 	}
-	/* In order: nobody passes one that waits. */
+	/* In order: no request overtakes one that waits. */
 	void try_waiting()
 	{
 		told_ = false;
@@ -309,7 +331,7 @@ protected:
 	rpcrdma_region_pool pool_ = pool_of(5 + GetParam());
 	generator random_{ GetParam() };
 	std::deque<u32> waiting_, busy_;
-	u32 maker_ = 0; /* steps until it comes; 0: it is not called */
+	u32 maker_ = 0; /* steps until it runs; 0: it is not scheduled */
 	u32 pauses_ = 0, idle_tells_ = 0;
 	bool told_ = false;
 };

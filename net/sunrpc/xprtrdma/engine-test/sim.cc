@@ -8,7 +8,7 @@
 namespace engine_test
 {
 
-/* Octets of an item start here in every message that has one. */
+/* Offset of the item in every message that has one */
 constexpr u32 ITEM_POSITION = 64;
 
 using s32 = int;
@@ -23,7 +23,7 @@ static u32 roundup4(u32 n)
 	return (n + 3) & ~3u;
 }
 
-/* The octets of an RPC message that has its items taken out */
+/* Return the bytes of an RPC message without its items. */
 static octets rpc_octets(u32 xid, u32 direction, u32 length)
 {
 	message m;
@@ -53,7 +53,8 @@ sim::sim(const sim_options &options)
 		rpcrdma_conn *conn = &ends_[s].conn;
 
 		rpcrdma_conn_init(conn, &options.cfg[s]);
-		/* As if that many messages had gone this way before */
+		/* Start as if that many messages had been sent in this
+		 * direction before. */
 		conn->sent += options.start[s];
 		conn->limit += options.start[s];
 		conn->counted += options.start[s];
@@ -70,7 +71,7 @@ sim::sim(const sim_options &options)
 
 bool sim::open()
 {
-	/* Receives are there before the connection is (WP 4). */
+	/* Receives are posted before the connection exists (WP 4). */
 	handle(SERVER,
 	       rpcrdma_conn_posted(&ends_[SERVER].conn, start_[SERVER]));
 	handle(CLIENT,
@@ -87,7 +88,7 @@ void sim::complain(const std::string &what)
 		complaint_ = what;
 }
 
-/* What must hold after every step */
+/* Check the invariants after each step. */
 void sim::check()
 {
 	for (side s : { CLIENT, SERVER }) {
@@ -95,7 +96,7 @@ void sim::check()
 		const rpcrdma_conn &conn = me.conn;
 		const std::string who = s == CLIENT ? "client: " : "server: ";
 
-		/* Local ones, which no peer can spoil */
+		/* Local invariants, which hold for any peer */
 		if (distance(conn.advertised, conn.posted - 1) < 0)
 			complain(who + "advertises its reserve");
 		if (distance(me.last_advertised, conn.advertised) < 0)
@@ -107,7 +108,7 @@ void sim::check()
 		me.last_advertised = conn.advertised;
 		me.last_limit = conn.limit;
 
-		/* Between honest ends */
+		/* Invariants between honest ends */
 		if (!honest_ || closed_)
 			continue;
 		const end_state &other = ends_[1 - s];
@@ -149,7 +150,7 @@ void sim::handle(side s, u32 events)
 		pump(s);
 }
 
-/* Send the next message of @out; false: it has to wait. */
+/* Send the next message of @out. Return false if it has to wait. */
 bool sim::send_one(side s, outgoing &out)
 {
 	end_state &me = ends_[s];
@@ -247,7 +248,7 @@ void sim::pump(side s)
 			queue->pop_front();
 		}
 	}
-	/* Calls need not wait for Replies that do. */
+	/* Calls may be sent before waiting Replies. */
 	if (!me.current && !me.calls.empty() && !me.replies.empty() &&
 	    rpcrdma_conn_may_send(&me.conn, RPCRDMA_KIND_CALL) &&
 	    !rpcrdma_conn_may_send(&me.conn, RPCRDMA_KIND_REPLY))
@@ -338,7 +339,8 @@ void sim::got_reply(side s, const rpcrdma_rx &rx, const octets &payload)
 	auto found = me.pending.find(rx.xid);
 	rpcrdma_placed placed;
 
-	/* Whoever waits for it, or nobody (DR 4.1.2) */
+	/* The Requester sends DONE whether or not a caller waits for the Reply
+	 * (DR 4.1.2). */
 	if (rpcrdma_reply_needs_done(&rx) && send_done)
 		handle(s, rpcrdma_conn_queue_done(&me.conn, rx.xid,
 						  rx.lists.inv_handle));
@@ -367,7 +369,8 @@ void sim::got_reply(side s, const rpcrdma_rx &rx, const octets &payload)
 	me.completed++;
 }
 
-/* What DONE invalidated is not looked at here: the wire has no place for it. */
+/* The handle that DONE invalidated is not checked: the simulated wire does not
+ * convey it. */
 void sim::got_done(side s, const rpcrdma_rx &rx)
 {
 	if (!rx.exposed || !ends_[s].exposed) {
@@ -392,7 +395,7 @@ u32 sim::take_back(side at, u32 now)
 	return n;
 }
 
-/* Three regions: the ends of a Reply seldom join its middle. */
+/* Three MRs: the ends of a Reply rarely adjoin its middle. */
 bool sim::expose(side at, outgoing *out, rpcrdma_reply_plan *plan)
 {
 	rpcrdma_conn *conn = &ends_[at].conn;
@@ -429,7 +432,8 @@ bool sim::deliver(side to)
 
 	if (closed_ || other.wire.empty())
 		return false;
-	/* The device would find no Receive: a dishonest peer's own fault */
+	/* The device would find no Receive, which is the fault of a dishonest
+	 * peer. */
 	if (!distance(me.conn.received, me.conn.posted)) {
 		closed_ = true;
 		check();
@@ -438,7 +442,7 @@ bool sim::deliver(side to)
 	data = std::move(other.wire.front());
 	other.wire.pop_front();
 
-	/* malloc: ASan sees the first octet behind the message. */
+	/* malloc: ASan detects accesses to the first byte after the message. */
 	copy = static_cast<u8 *>(malloc(data.empty() ? 1 : data.size()));
 	std::copy(data.begin(), data.end(), copy);
 	memset(&rx_, 0xaa, sizeof(rx_));
@@ -633,7 +637,7 @@ bool sim::replace(side to, const octets &with)
 	return true;
 }
 
-/* Only where the rules let a grant be sent, but without it being owed. */
+/* Send a credit grant where the rules permit one, but none is owed. */
 void sim::inject_grant(side from)
 {
 	rpcrdma_conn &conn = ends_[from].conn;
@@ -645,7 +649,7 @@ void sim::inject_grant(side from)
 		return;
 	rpcrdma_encode_header(&conn, buf.data(), 40, 0, RDMA2_NOMSG, 0,
 			      nullptr);
-	/* A continued message may be open: leave that alone. */
+	/* Preserve the state of a continued message that is open. */
 	const u8 tx_open = conn.tx_open;
 
 	rpcrdma_conn_stamp(&conn, RPCRDMA_KIND_CONTROL, buf.data());
@@ -656,7 +660,8 @@ void sim::inject_grant(side from)
 
 bool sim::drain(bool answer_calls)
 {
-	/* Far more than any queue here needs: beyond, nothing ever ends. */
+	/* Far more steps than any queue here needs: beyond that it never
+	 * ends. */
 	for (u32 i = 0; i < 200000; i++) {
 		bool moved = false;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Two engines talking to each other over a channel that can corrupt and cut,
- * with everything between engine and wire played by the simplest possible
- * endpoint. After every step it checks what must hold at any time (WP 3).
+ * Two engines connected by a channel that can corrupt messages and be cut, with
+ * the simplest possible endpoint between engine and wire. It checks the
+ * invariants after every step (WP 3).
  */
 #ifndef ENGINE_TEST_SIM_HH
 #define ENGINE_TEST_SIM_HH
@@ -19,18 +19,18 @@ namespace engine_test
 
 struct sim_options {
 	rpcrdma_conn_config cfg[2]; /* client, server */
-	/* Receives posted at first, and the message counts to start with */
+	/* Receives posted at first, and initial values of the message counts */
 	u32 posted[2];
 	u32 start[2];
 };
 
-/* Two ends with windows of that size and the usual properties */
+/* Return options for two ends with these windows and the usual properties. */
 sim_options usual_options(u32 client_window, u32 server_window);
 
-/* What one RPC of the simulation looks like */
+/* Sizes of one RPC of the simulation */
 struct rpc_shape {
 	u32 call_length = 100;
-	u32 call_item = 0; /* octets of it that are DDP-eligible */
+	u32 call_item = 0; /* bytes of it that are DDP-eligible */
 	u32 reply_length = 100;
 	u32 reply_item = 0;
 	u32 reply_max = 0; /* 0: reply_length */
@@ -46,35 +46,43 @@ public:
 
 	explicit sim(const sim_options &options);
 
-	/* Exchange properties; true when both ends are open. */
+	/* Exchange properties. Return true when both ends are open. */
 	bool open();
 
-	/* Queue a Call; returns its xid, 0 when it cannot be made at all. */
+	/*
+	 * Queue a Call. Return its xid, or 0 if it cannot be conveyed at all.
+	 */
 	u32 call(side from, const rpc_shape &shape);
-	/* Hand the next message that is under way to @to. */
+	/* Deliver the next message in flight to @to. */
 	bool deliver(side to);
-	/* Finish the Call that @at works on since longest or for @index. */
+	/*
+	 * Send the Reply to the Call at @index of those that @at processes,
+	 * oldest first.
+	 */
 	bool answer(side at, u32 index = 0);
-	/* ... with an ERROR, or not at all */
+	/* Answer that Call with an ERROR, or not at all. */
 	bool refuse(side at, u32 index, u32 code);
 	bool forget(side at, u32 index);
-	/* The callers of all Calls of @from that are under way give up. */
+	/* All outstanding Calls of @from are abandoned by their callers. */
 	void abandon(side from);
-	/* Change an octet of the message that @to will get next. */
+	/* Change a byte of the next message for @to. */
 	bool corrupt(side to, u32 offset, uint8_t value);
-	/* Replace it altogether; credit fields stay as they are. */
+	/* Replace the next message for @to, except its credit fields. */
 	bool replace(side to, const octets &with);
-	/* Replies that wait at @at to be pulled, and their octets */
+	/* Return the Replies of @at that wait to be pulled. */
 	u32 exposed(side at) const
 	{
 		return ends_[at].exposed;
 	}
-	/* Nobody says DONE: take back what is overdue at @now. */
+	/* The peer sends no DONE: invalidate the Replies overdue at @now. */
 	u32 take_back(side at, u32 now);
-	/* An extra message nobody asked for, with honest credit fields */
+	/* Send an unsolicited message with correct credit fields. */
 	void inject_grant(side from);
 
-	/* Deliver and answer until nothing moves; false: it never ends. */
+	/*
+	 * Deliver and answer until no message is left. Return false if that
+	 * never ends.
+	 */
 	bool drain(bool answer_calls = true);
 
 	u32 under_way(side to) const
@@ -85,7 +93,7 @@ public:
 	{
 		return static_cast<u32>(ends_[at].working.size());
 	}
-	/* Calls not completed yet */
+	/* Return the number of Calls not completed yet. */
 	u32 outstanding(side from) const
 	{
 		return static_cast<u32>(ends_[from].pending.size());
@@ -111,10 +119,10 @@ public:
 		return ends_[s].conn;
 	}
 
-	/* Requesters that say DONE, as they should */
+	/* Requesters send DONE, as required. */
 	bool send_done = true;
 
-	/* Called with each Call that arrives: (side, xid) */
+	/* Called for each Call that arrives: (side, xid) */
 	std::function<void(side, u32)> on_call;
 
 private:
@@ -140,15 +148,16 @@ private:
 		rpcrdma_conn conn;
 		std::deque<octets> wire; /* sent, not received */
 		std::deque<outgoing> calls, replies;
-		bool current = false;	   /* a continued message is open ... */
-		rpcrdma_kind current_kind; /* ... at the front of its queue */
+		bool current = false;	   /* a continued message is open at */
+		rpcrdma_kind current_kind; /* the front of the queue of this
+					    * kind */
 		std::map<u32, pending_call> pending;
 		std::deque<incoming_call> working;
 		octets assembly;
 		u32 next_xid = 1;
 		u32 completed = 0, failed = 0;
 		u32 exposed = 0;
-		u32 abandoned = 0; /* Replies that nobody waits for */
+		u32 abandoned = 0; /* Replies without a waiting caller */
 		u32 last_limit = 0, last_advertised = 0;
 	};
 
@@ -173,9 +182,10 @@ private:
 	void check();
 
 	end_state ends_[2];
-	std::deque<rpcrdma_exposure> exposures_; /* of both, ever */
+	std::deque<rpcrdma_exposure> exposures_; /* of both ends, never
+						  * removed */
 	u32 start_[2];
-	bool honest_ = true; /* nothing was corrupted so far */
+	bool honest_ = true; /* no message was corrupted so far */
 	bool closed_ = false;
 	std::string complaint_;
 	rpcrdma_rx rx_;

@@ -29,7 +29,7 @@ message &message::fill(u32 count, uint8_t value)
 message &message::prefix(u32 xid, u32 htype, u32 flags, u32 credit,
 			 u32 received)
 {
-	/* The most of what follows: these are built by the million. */
+	/* Sufficient for most messages, of which the tests build millions. */
 	data_.reserve(64);
 	return word(xid)
 		.word(RPCRDMA_VERS_2)
@@ -149,7 +149,7 @@ void end::make()
 
 rpcrdma_verdict end::receive(const message &m, bool hold)
 {
-	/* malloc: ASan sees the first octet behind the message. */
+	/* malloc: ASan detects accesses to the first byte after the message. */
 	void *copy = malloc(m.size() ? m.size() : 1);
 	rpcrdma_verdict verdict;
 	u32 now;
@@ -199,7 +199,7 @@ message connprop_of(const rpcrdma_conn_config &cfg, u32 credit, u32 received)
 {
 	rpcrdma_conn_config client = cfg;
 
-	/* Take a client's, which has all properties there are. */
+	/* Use a client's configuration, which has all properties. */
 	client.client = 1;
 
 	end e{ client };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the host tests of the protocol engine share: building messages word by
- * word, handing them to the engine, and bringing connections into a state.
+ * Helpers shared by the host tests of the engine. They build messages word by
+ * word, pass them to the engine, and bring connections into a state.
  */
 #ifndef ENGINE_TEST_SUPPORT_HH
 #define ENGINE_TEST_SUPPORT_HH
@@ -29,17 +29,17 @@ public:
 	message &word(u32 value);
 	message &hyper(u64 value);
 	message &fill(u32 count, uint8_t value = 0x5a);
-	/* A version 2 prefix */
+	/* Append the prefix of a version 2 header. */
 	message &prefix(u32 xid, u32 htype, u32 flags, u32 credit = 16,
 			u32 received = 0);
-	/* Chunk lists that are empty */
+	/* Append empty chunk lists. */
 	message &no_lists(u32 inv_handle = 0);
 	message &segment(u32 handle, u32 length, u64 offset);
 	message &read_segment(u32 position, u32 handle, u32 length,
 			      u64 offset = 0);
-	/* The first words of an RPC message, then @count - 8 octets */
+	/* Append the first words of an RPC message, then @count - 8 bytes. */
 	message &rpc(u32 xid, u32 direction, u32 count);
-	/* Overwrite the word at octet @offset. */
+	/* Overwrite the word at byte @offset. */
 	message &set(u32 offset, u32 value);
 	u32 get(u32 offset) const;
 
@@ -60,29 +60,30 @@ private:
 constexpr u32 CALL = 0;
 constexpr u32 REPLY = 1;
 
-/* Usual properties and configuration of an end */
+/* Return the default properties and configuration of an end. */
 rpcrdma_props usual_props();
 rpcrdma_conn_config usual_config(bool client, u32 window = 32);
 
-/* An end of a connection, fed by hand */
+/* One end of a connection, driven by the test */
 class end
 {
 public:
 	explicit end(const rpcrdma_conn_config &cfg);
 
-	/* Post Receives; what the events were is in @events. */
+	/* Post Receives. Store the resulting events in @events. */
 	void post(u32 count);
-	/* Make all Receives that the engine wants, and post them. */
+	/* Allocate and post the Receives that the engine wants. */
 	void make();
 	/*
-	 * Give a message to the engine, from memory that ends where it ends,
-	 * with room for more segments if it wants that and @may_have_more, and
-	 * post another Receive in its place unless @hold.
+	 * Pass a message to the engine, in memory that ends exactly at the
+	 * message's end. If the engine wants more segments and @may_have_more
+	 * is set, provide space for them. Post another Receive in its place
+	 * unless @hold.
 	 */
 	rpcrdma_verdict receive(const message &m, bool hold = false);
-	/* The next control message, empty: none */
+	/* Return the next control message, or an empty one. */
 	message control();
-	/* Send something that nobody receives. */
+	/* Send a message that is not delivered. */
 	message send(rpcrdma_kind kind, u32 xid, u32 flags = 0,
 		     u32 payload = 64);
 
@@ -92,17 +93,17 @@ public:
 	u32 inv_handle = 0; /* of the last control message */
 	bool may_have_more = true;
 	std::unique_ptr<rpcrdma_segment[]> more;
-	/* Last: ASan sees what is written behind its lists. */
+	/* The last member, so that ASan detects writes beyond its lists. */
 	rpcrdma_rx rx;
 };
 
-/* The CONNPROP of an end with @cfg */
+/* Return the CONNPROP of an end with @cfg. */
 message connprop_of(const rpcrdma_conn_config &cfg, u32 credit = 32,
 		    u32 received = 0);
 
 /*
- * An end whose opening is through, with @peer at the other end, which lets it
- * send @credit messages.
+ * Return an end that has completed its opening with @peer, which grants it
+ * @credit messages.
  */
 std::unique_ptr<end> open_end(const rpcrdma_conn_config &cfg,
 			      const rpcrdma_conn_config &peer,
@@ -110,22 +111,24 @@ std::unique_ptr<end> open_end(const rpcrdma_conn_config &cfg,
 std::unique_ptr<end> open_server(u32 credit = 1000);
 std::unique_ptr<end> open_client(u32 credit = 1000);
 
-/* Add a chunk of @segs segments of @length octets each. */
+/* Add a chunk of @segs segments of @length bytes each. */
 void add_read(rpcrdma_lists *lists, u32 position, u32 segs, u32 length);
 void add_write(rpcrdma_lists *lists, u32 segs, u32 length);
 void add_reply(rpcrdma_lists *lists, u32 segs, u32 length);
 
 /*
- * A copy of @lists, with its own more[], which is @more then: plans overwrite
- * that of the lists they are for.
+ * Return a copy of @lists with a more[] of its own, stored in @more, because
+ * plans overwrite the more[] of the lists they are given.
  */
 rpcrdma_lists copy_of(const rpcrdma_lists &lists,
 		      std::unique_ptr<rpcrdma_segment[]> &more);
 
-/* Are these the same lists, as far as they have meaning? */
+/* Return true if the meaningful parts of both lists are equal. */
 bool same_lists(const rpcrdma_lists &a, const rpcrdma_lists &b);
 
-/* A small generator whose sequence is the same everywhere */
+/*
+ * A small random number generator, whose sequence is the same on every platform
+ */
 class generator
 {
 public:
