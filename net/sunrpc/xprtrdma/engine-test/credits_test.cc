@@ -10,7 +10,7 @@ using namespace engine_test;
 namespace
 {
 
-/* A grant, with the credit fields given */
+/* A credit grant with these credit fields */
 message grant(u32 credit, u32 received)
 {
 	return message().prefix(0, RDMA2_NOMSG, 0, credit, received).no_lists();
@@ -32,13 +32,16 @@ message reply(u32 xid, u32 credit, u32 received)
 		.rpc(xid, REPLY, 40);
 }
 
-/* More is posted than the peer was told of, and it comes to the end of what it was. */
+/*
+ * More Receives are posted than were advertised, and the peer has used up
+ * those.
+ */
 TEST(Window, ACallThatLeavesTwoIsAnsweredByAGrant)
 {
 	auto e = open_server();
 	u32 left = 0;
 
-	/* Not news enough for a grant by itself */
+	/* Too few for a separate credit grant */
 	e->send(RPCRDMA_KIND_REPLY, 1);
 	e->post(10);
 	ASSERT_FALSE(e->events & RPCRDMA_EV_CONTROL);
@@ -66,7 +69,7 @@ TEST(Window, OneBeforeTheFirstHeader)
 	EXPECT_EQ(client.control().size(), 0u);
 	EXPECT_FALSE(rpcrdma_conn_may_send(&client.conn, RPCRDMA_KIND_CALL));
 	EXPECT_FALSE(rpcrdma_conn_may_send(&client.conn, RPCRDMA_KIND_REPLY));
-	/* Not even what waits for nothing but the window */
+	/* Not even a message that needs only the window can be sent. */
 	rpcrdma_conn_queue_error(&client.conn, 1, RDMA2_ERR_SYSTEM, 0, 0);
 	EXPECT_EQ(client.control().size(), 0u);
 	client.receive(connprop_of(usual_config(false), 16, 1));
@@ -75,7 +78,7 @@ TEST(Window, OneBeforeTheFirstHeader)
 
 TEST(Window, CallsLeaveTwoToReplies)
 {
-	auto e = open_server(6); /* its CONNPROP took one of them */
+	auto e = open_server(6); /* its CONNPROP used one */
 	u32 calls = 0, replies = 0;
 
 	while (rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL)) {
@@ -98,7 +101,7 @@ TEST(Window, PartsOfACallLeaveTwo)
 	ASSERT_TRUE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL));
 	e->send(RPCRDMA_KIND_CALL, 1, RDMA2_F_MORE);
 	EXPECT_FALSE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL));
-	/* And nothing else goes in between. */
+	/* No other message is sent in between. */
 	EXPECT_FALSE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_REPLY));
 	e->receive(grant(8, 1));
 	EXPECT_TRUE(e->events & RPCRDMA_EV_WINDOW);
@@ -109,8 +112,8 @@ TEST(Window, PartsOfACallLeaveTwo)
 }
 
 /*
- * Receives of grants are replaced without a word: a Call may count on them,
- * but not if anything else is under way.
+ * Receives of credit grants are replaced without notice. A Call may count on
+ * them, but only if nothing else is outstanding.
  */
 TEST(Window, UncountedGrantsLeaveRoomForACall)
 {
@@ -122,28 +125,30 @@ TEST(Window, UncountedGrantsLeaveRoomForACall)
 	ASSERT_EQ(e->control().size(), 40u);
 	ASSERT_EQ(e->conn.limit - e->conn.sent, 2u);
 	EXPECT_TRUE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL));
-	/* Its Receive was not replaced when the peer counted it. */
+	/* The peer counted the grant before its Receive was replaced. */
 	e->receive(reply(1, 2, 2));
 	EXPECT_FALSE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL));
 	e->receive(grant(4, 2));
 	EXPECT_TRUE(e->events & RPCRDMA_EV_WINDOW);
 	EXPECT_TRUE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL));
 
-	/* A Reply that is not counted */
+	/* A Reply that the peer has not counted */
 	e->send(RPCRDMA_KIND_REPLY, 1);
 	for (u32 i = 0; i < 16; i++)
 		e->receive(reply(i, 4, 2));
 	ASSERT_EQ(e->control().size(), 40u);
 	ASSERT_EQ(e->conn.limit - e->conn.sent, 2u);
 	EXPECT_FALSE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL));
-	/* It was counted, which is enough: the limit stays what it is. */
+	/*
+	 * The grant was counted, which is sufficient: the limit stays the same.
+	 */
 	e->receive(grant(3, 3));
 	EXPECT_EQ(e->conn.limit - e->conn.sent, 2u);
 	EXPECT_TRUE(e->events & RPCRDMA_EV_WINDOW);
 	EXPECT_TRUE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL));
 }
 
-/* Milliseconds to wait, and *@events */
+/* Return the milliseconds to wait, and *@events. */
 u32 stalled(end &e, bool waits, u32 now, u32 *events)
 {
 	const rpcrdma_stall stall = rpcrdma_conn_stalled(&e.conn, waits, now);
@@ -152,7 +157,7 @@ u32 stalled(end &e, bool waits, u32 now, u32 *events)
 	return stall.wait;
 }
 
-/* A server's end with a closed window, at the time 1000 */
+/* Return a server's end with a closed window, at the time 1000. */
 std::unique_ptr<end> open_stalled()
 {
 	auto e = open_server(6);
@@ -173,7 +178,7 @@ TEST(Stall, EndsTheConnection)
 
 	EXPECT_EQ(stalled(*e, true, 60999, &events), 1u);
 	EXPECT_EQ(events, 0u);
-	/* Words alone do not help. */
+	/* Messages without credits do not help. */
 	e->receive(reply(1, 0, 0));
 	EXPECT_EQ(stalled(*e, true, 61000, &events), 0u);
 	EXPECT_EQ(events, +RPCRDMA_EV_CLOSE);
@@ -190,7 +195,7 @@ TEST(Stall, OnlyOfWhatWaits)
 
 	EXPECT_EQ(stalled(*e, false, 50000, &events), 0u);
 	EXPECT_EQ(stalled(*e, true, 90000, &events), 60000u);
-	/* A control message, too */
+	/* Also for a control message */
 	EXPECT_EQ(stalled(*e, false, 100000, &events), 0u);
 	rpcrdma_conn_queue_error(&e->conn, 1, RDMA2_ERR_SYSTEM, 0, 0);
 	EXPECT_EQ(stalled(*e, false, 100000, &events), 60000u);
@@ -202,7 +207,7 @@ TEST(Stall, BeginsAnewWhenWhatWaitsGoes)
 	auto e = open_stalled();
 	u32 events;
 
-	/* Not enough for a Call, after Replies took what it leaves */
+	/* Not enough for a Call, after Replies have used the rest */
 	e->send(RPCRDMA_KIND_REPLY, 1);
 	e->send(RPCRDMA_KIND_REPLY, 1);
 	e->receive(grant(6, 1));
@@ -214,7 +219,7 @@ TEST(Stall, BeginsAnewWhenWhatWaitsGoes)
 	EXPECT_EQ(e->conn.state, RPCRDMA_CONN_OPEN);
 }
 
-/* A Call every 59 seconds: slow, but that is how a load is limited. */
+/* A Call every 59 seconds is slow, but that is how a peer limits load. */
 TEST(Stall, NotWhileCallsGo)
 {
 	auto e = open_stalled();
@@ -230,7 +235,7 @@ TEST(Stall, NotWhileCallsGo)
 	EXPECT_EQ(e->conn.state, RPCRDMA_CONN_OPEN);
 }
 
-/* Replies wait, which nothing but a peer's will can delay. */
+/* Replies wait, which only the peer can cause. */
 TEST(Stall, CreditsNowAndThenAreNotEnough)
 {
 	auto e = open_stalled();
@@ -250,7 +255,7 @@ TEST(Stall, CreditsNowAndThenAreNotEnough)
 	EXPECT_EQ(events, +RPCRDMA_EV_CLOSE);
 }
 
-/* Nor is it enough that a part of a long message goes at a time. */
+/* It is also not enough that one part of a long message is sent at a time. */
 TEST(Stall, PartsAreNotEnough)
 {
 	for (u32 flags : { 0u, u32{ RDMA2_F_MORE } }) {
@@ -270,7 +275,7 @@ TEST(Stall, PartsAreNotEnough)
 	}
 }
 
-/* With room for them, Replies wait for slots, or for their Writes. */
+/* With credits for them, Replies wait for slots, or for their Writes. */
 TEST(Stall, NotOfRepliesThatFindAWindow)
 {
 	auto e = open_stalled();
@@ -311,7 +316,7 @@ TEST(Window, LimitNeverMovesBack)
 	EXPECT_EQ(e->conn.limit, 10u);
 	e->receive(grant(0, 0));
 	EXPECT_EQ(e->conn.limit, 10u);
-	/* As if 16 had been received before the connection began */
+	/* As if 16 messages had been received before the connection began */
 	e->receive(grant(0, 0xfffffff0));
 	EXPECT_EQ(e->conn.limit, 10u);
 	e->receive(grant(10, 1));
@@ -357,7 +362,7 @@ TEST(Window, ReceivedMoreThanSentCloses)
 	}
 }
 
-/* As far behind as a count can be without being ahead */
+/* The largest distance by which a count can be behind rather than ahead */
 TEST(Window, ACountFarBehindMovesNothing)
 {
 	for (u32 behind : { 0x7ffffff0u, 0x7fffffffu, 0x80000000u }) {
@@ -397,7 +402,7 @@ TEST(Window, EveryWholePrefixCounts)
 		e->receive(m);
 		EXPECT_EQ(e->conn.limit, limit++);
 	}
-	/* Not so what has no whole prefix */
+	/* A message without a complete prefix does not. */
 	e->receive(message().prefix(7, RDMA2_MSG, 0, 99, 1).truncate(20));
 	EXPECT_EQ(e->conn.limit, 25u);
 	EXPECT_EQ(e->conn.received, 7u);
@@ -407,7 +412,7 @@ TEST(Window, PeerBeyondLimitAndReserveCloses)
 {
 	auto e = open_server();
 
-	/* Its CONNPROP told the peer of 32 in all, and one is in reserve. */
+	/* Its CONNPROP advertised 32 in all, and one Receive is in reserve. */
 	EXPECT_EQ(e->conn.advertised, 33u);
 	for (u32 i = e->conn.received; i < 33; i++)
 		ASSERT_EQ(e->receive(call(i, 10, 1), true), RPCRDMA_RX_CALL);
@@ -435,7 +440,7 @@ TEST(Reserve, NothingGoesWhileItIsUsed)
 	auto cfg = usual_config(false, 4);
 	auto e = open_end(cfg, usual_config(true));
 
-	/* All Receives used, the reserve by a grant */
+	/* All Receives are used, the reserve by a credit grant. */
 	for (u32 i = 0; i < 4; i++)
 		e->receive(call(i, 100, 1), true);
 	e->receive(grant(100, 1), true);
@@ -461,7 +466,9 @@ TEST(Reserve, OnlyAGrantUsesThePeers)
 	rpcrdma_conn_queue_error(&e->conn, 1, RDMA2_ERR_SYSTEM, 0, 0);
 	EXPECT_EQ(e->control().size(), 0u);
 
-	/* The peer uses up its window: a grant is owed, and may go. */
+	/*
+	 * The peer uses up its window: a credit grant is owed, and may be sent.
+	 */
 	for (u32 i = 0; i < 3; i++)
 		e->receive(reply(i, 0, 0));
 
@@ -474,7 +481,7 @@ TEST(Reserve, OnlyAGrantUsesThePeers)
 	EXPECT_EQ(e->control().size(), 0u) << "no second one";
 }
 
-/* When is a grant owed? */
+/* The conditions in which a credit grant is owed */
 TEST(Grants, ByHalfTheWindow)
 {
 	for (u32 window : { 4u, 5u, 8u, 9u, 32u, 128u, 1000u }) {
@@ -523,17 +530,18 @@ TEST(Grants, HeldReceivesAreNotGranted)
 	for (u32 i = 0; i < 30; i++)
 		e->receive(call(i, 1000, 1), true);
 	EXPECT_FALSE(rpcrdma_conn_control_due(&e->conn));
-	/* Given back without a Reply: owed by half the window, or at once
-	 * because only the Replies' reserve is left.
+	/*
+	 * Receives released without a Reply are owed by half the window, or at
+	 * once if only the Replies' reserve is left.
 	 */
 	e->post(1);
 	EXPECT_TRUE(rpcrdma_conn_control_due(&e->conn));
 }
 
 /*
- * With Calls held, less than half the window can be owed while the peer is
- * down to what Calls may not use. A Call that the held ones wait for could
- * then never come.
+ * With Calls held, less than half the window can be owed while the peer has
+ * only the credits that Calls may not use. A Call that the held ones wait for
+ * could then never arrive.
  */
 TEST(Grants, CallsAreNotStuckBehindHeldOnes)
 {
@@ -551,8 +559,8 @@ TEST(Grants, CallsAreNotStuckBehindHeldOnes)
 					used = held;
 			}
 			/*
-			 * However the window was used: what the peer has left
-			 * suffices for a Call.
+			 * However the window was used, the remaining credits of
+			 * the peer suffice for a Call.
 			 */
 			EXPECT_GT(static_cast<int>(e->conn.advertised -
 						   e->conn.received),
@@ -567,7 +575,10 @@ TEST(Grants, GrantForGrantOnlyWhenItTookTheLast)
 	auto e = open_end(usual_config(false, 8), usual_config(true));
 	u32 answered = 0;
 
-	/* 8 advertised; a Call needs 3, so that 5 grants may go unanswered. */
+	/*
+	 * 8 are advertised. A Call needs 3, so that 5 credit grants may remain
+	 * unanswered.
+	 */
 	for (u32 i = 0; i < 5; i++) {
 		e->receive(grant(1000, 1));
 		EXPECT_EQ(e->control().size(), 0u) << i;
@@ -578,7 +589,7 @@ TEST(Grants, GrantForGrantOnlyWhenItTookTheLast)
 	EXPECT_EQ(e->conn.counters.grants_received, 6u);
 }
 
-/* With all Calls held, what is left is for Replies: it is granted, too. */
+/* With all Calls held, the rest is for Replies, and is granted, too. */
 TEST(Grants, WhatCallsLeaveIsGranted)
 {
 	for (u32 window : { 4u, 8u, 32u }) {
@@ -597,7 +608,7 @@ TEST(Grants, WhatCallsLeaveIsGranted)
 	}
 }
 
-/* A Call that arrives posts no Receive, but may leave too little. */
+/* A Call that arrives posts no Receive, but may leave too few. */
 TEST(Grants, WhenACallLeavesTheLastTwo)
 {
 	auto e = open_end(usual_config(false, 32), usual_config(true));
@@ -611,7 +622,7 @@ TEST(Grants, WhenACallLeavesTheLastTwo)
 	EXPECT_EQ(e->control().get(8), 3u);
 }
 
-/* A server that can take one Call, and may send @own messages */
+/* Return a server that accepts one Call, and may send @own messages. */
 std::unique_ptr<end> open_for_one_call(u32 own)
 {
 	auto e = open_end(usual_config(false, 8), usual_config(true), own + 2);
@@ -626,7 +637,7 @@ std::unique_ptr<end> open_for_one_call(u32 own)
 	return e;
 }
 
-/* A peer that is as narrow would answer the answer, and so on. */
+/* A peer with an equally narrow window would answer the answer, and so on. */
 TEST(Grants, OfOneCallAreNotAnswered)
 {
 	for (u32 own = 2; own < 6; own++) {
@@ -638,13 +649,13 @@ TEST(Grants, OfOneCallAreNotAnswered)
 
 	auto e = open_for_one_call(3);
 
-	/* One that took the last of the window is answered ... */
+	/* A grant that used the last of the window is answered. */
 	e->receive(grant(3, 2));
 	e->receive(grant(3, 2));
 	EXPECT_EQ(e->control().size(), 0u);
 	e->receive(grant(3, 2));
 	EXPECT_EQ(e->control().size(), 40u);
-	/* ... and so is anything else. */
+	/* Any other message is answered, too. */
 	e->receive(grant(3, 3));
 	EXPECT_EQ(e->control().size(), 0u);
 	e->receive(reply(1, 3, 3));
@@ -655,8 +666,8 @@ TEST(Grants, OfOneCallAreNotAnswered)
 }
 
 /*
- * A header that counts a grant whose Receive is not replaced takes back what
- * its sender could count on.
+ * A header that counts a credit grant whose Receive is not replaced reduces
+ * what its sender may count on.
  */
 TEST(Grants, ReplacementAfterAHeader)
 {
@@ -815,14 +826,17 @@ rpc_shape random_shape(generator &random)
 	return shape;
 }
 
-/* Random traffic both ways: nothing is lost, stuck or beyond a limit. */
+/*
+ * Random traffic in both directions: no message is lost, stuck or beyond a
+ * limit.
+ */
 TEST_P(Traffic, BothWaysAtRandom)
 {
 	const traffic &t = GetParam();
 	sim_options options = usual_options(t.client_window, t.server_window);
 	generator random{ t.seed };
 
-	/* Also across the wrap of the counts */
+	/* Also across the wrap of the counters */
 	options.start[0] = t.seed % 3 ? 0u - random.below(300) : 0;
 	options.start[1] = t.seed % 2 ? 0u - random.below(300) : 0x7fffff80;
 
@@ -868,7 +882,7 @@ TEST_P(Traffic, BothWaysAtRandom)
 		EXPECT_EQ(s.completed(side) + s.failed(side), made[side]);
 		EXPECT_EQ(s.failed(side), refused[side]);
 		EXPECT_EQ(s.working(side), 0u);
-		/* Nothing is held: Calls can be made again. */
+		/* No Receive is held: Calls can be sent again. */
 		EXPECT_TRUE(rpcrdma_conn_may_send(&s.conn(side),
 						  RPCRDMA_KIND_CALL));
 	}
@@ -893,8 +907,8 @@ INSTANTIATE_TEST_SUITE_P(All, Traffic, testing::ValuesIn(all_traffic()),
 			 traffic_name);
 
 /*
- * A Call that completes only after a reverse Call did, which completes only
- * after another Call did: the chain of a recalled delegation.
+ * A Call that completes only after a reverse Call, which completes only after
+ * another Call: the chain of a recalled delegation
  */
 TEST(Deadlock, ChainsOfCallsComplete)
 {
@@ -903,7 +917,7 @@ TEST(Deadlock, ChainsOfCallsComplete)
 			sim s{ usual_options(window, window) };
 
 			ASSERT_TRUE(s.open());
-			/* Bring the windows into another state. */
+			/* Change the state of the windows. */
 			for (u32 i = 0; i < noise; i++) {
 				s.call(i & 1 ? sim::CLIENT : sim::SERVER, {});
 				if (noise & 2)
@@ -911,14 +925,14 @@ TEST(Deadlock, ChainsOfCallsComplete)
 			}
 			ASSERT_TRUE(s.drain());
 
-			/* The Call waits for the answer to the recall ... */
+			/* The Call waits for the answer to the recall. */
 			ASSERT_NE(s.call(sim::CLIENT, {}), 0u);
 			ASSERT_TRUE(s.drain(false));
 			ASSERT_EQ(s.working(sim::SERVER), 1u);
 			ASSERT_NE(s.call(sim::SERVER, {}), 0u);
 			ASSERT_TRUE(s.drain(false));
 			ASSERT_EQ(s.working(sim::CLIENT), 1u) << window;
-			/* ... and the recall for this one. */
+			/* The recall waits for this Call. */
 			ASSERT_NE(s.call(sim::CLIENT, {}), 0u);
 			ASSERT_TRUE(s.drain(false));
 			ASSERT_EQ(s.working(sim::SERVER), 2u) << window;
@@ -935,7 +949,7 @@ TEST(Deadlock, ChainsOfCallsComplete)
 	}
 }
 
-/* Many Calls wait for as many reverse ones. */
+/* Many Calls wait for as many reverse Calls. */
 TEST(Deadlock, AllCallsWaitForReverseOnes)
 {
 	for (u32 window : { 4u, 6u, 16u }) {
@@ -962,7 +976,10 @@ TEST(Deadlock, AllCallsWaitForReverseOnes)
 	}
 }
 
-/* One way only, with Calls that are never answered: grants alone carry it. */
+/*
+ * One direction only, with Calls that are never answered: credit grants alone
+ * keep it going.
+ */
 TEST(Deadlock, UnansweredCalls)
 {
 	for (u32 window : { 4u, 5u, 16u }) {
@@ -1002,7 +1019,7 @@ TEST(Deadlock, ContinuedBeyondTheWindow)
 	}
 }
 
-/* Idle connections are quiet. */
+/* Idle connections send nothing. */
 TEST(Deadlock, NothingIsSentWithoutNeed)
 {
 	sim s{ usual_options(32, 32) };
@@ -1036,7 +1053,7 @@ TEST(Alone, ACallWhileNoneIsUnderWay)
 		EXPECT_FALSE(alone(*e, RPCRDMA_KIND_CALL));
 		EXPECT_EQ(e->receive(reply(i, 100, 0)), RPCRDMA_RX_REPLY);
 	}
-	/* What answers it need not be a Reply. */
+	/* The answer need not be a Reply. */
 	count(*e, RPCRDMA_KIND_CALL);
 	EXPECT_EQ(e->receive(message()
 				     .prefix(9, RDMA2_ERROR, RDMA2_F_RESPONSE,
@@ -1045,7 +1062,7 @@ TEST(Alone, ACallWhileNoneIsUnderWay)
 		  RPCRDMA_RX_ERROR);
 	EXPECT_TRUE(alone(*e, RPCRDMA_KIND_CALL));
 	count(*e, RPCRDMA_KIND_CALL);
-	/* An RPC message of another xid */
+	/* An RPC message with another xid */
 	EXPECT_EQ(e->receive(message()
 				     .prefix(10, RDMA2_MSG, RDMA2_F_RESPONSE,
 					     100, 0)

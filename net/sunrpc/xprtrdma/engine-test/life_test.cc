@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The life of a connection: each event in each stage, in either role. */
+/* The lifecycle of a connection: each event in each stage, in either role */
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -16,12 +16,12 @@ using namespace engine_test;
 namespace
 {
 
-/* Linux's numbers, here by what they are to mean */
+/* Linux's errno values, named after what they stand for here */
 constexpr int REFUSED = -111, UNREACHABLE = -113, LATE = -110, NO_DEVICE = -19,
 	      NO_CONNECTION = -107, SILENT = -93, NO_MEMORY = -12,
 	      NO_REGIONS = -95;
 
-/* The number of "no such service", and of a connection known already */
+/* The rejection reasons "no such service" and "connection already known" */
 constexpr int REJECT_SERVICE = 8, REJECT_STALE = 10;
 
 const char *const stages[] = {
@@ -57,7 +57,10 @@ struct life {
 	rpcrdma_conn conn{};
 };
 
-/* As far as the stage of that name, in the usual way; nullptr: there is none. */
+/*
+ * Return a connection in the stage of that name, reached in the usual way, or
+ * nullptr if there is no such stage.
+ */
 std::unique_ptr<life> in_stage(bool client, const std::string &name)
 {
 	auto e = std::make_unique<life>(client);
@@ -115,12 +118,12 @@ std::string name_of(const rpcrdma_life_step &s)
 }
 
 using event = std::function<std::string(life &)>;
-/* What is to be done, and the stage it leads to */
+/* The actions, and the resulting stage */
 using result = std::pair<std::string, std::string>;
 
 /*
- * What an event leads to, by the stage it comes in; in the others, to nothing, and
- * nothing changes.
+ * Expect the result of an event for each stage listed. In all other stages the
+ * event has no effect.
  */
 void expect(const char *what, bool client, const event &happens,
 	    const std::map<std::string, result> &results)
@@ -148,7 +151,10 @@ void expect(const char *what, bool client, const event &happens,
 			EXPECT_EQ(happens(*e), "");
 			EXPECT_EQ(memcmp(&before, &e->l, sizeof(before)), 0);
 		}
-		/* A maker who waits must hear of all that he waits for. */
+		/*
+		 * A setup context that waits must be notified of everything it
+		 * waits for.
+		 */
 		EXPECT_EQ(e->l.may_send != 0,
 			  e->stage() == "opening" || e->stage() == "open" ||
 				  (!client && e->stage() == "connecting"));
@@ -160,8 +166,8 @@ void expect(const char *what, bool client, const event &happens,
 }
 
 /*
- * What ends a connection does so in every stage before that, once. @made: the status of
- * one that was made by then
+ * Expect that an event ends a connection in every earlier stage, once. @made:
+ * the status of a connection that was set up by then
  */
 void expect_end(const char *what, const event &happens, const char *reason,
 		int status, int made)
@@ -188,7 +194,7 @@ void expect_end(const char *what, const event &happens, const char *reason,
 			happens(*e);
 			EXPECT_EQ(e->l.status, expected)
 				<< what << " when " << r.first;
-			/* Nothing more is said of it. */
+			/* Further events have no effect. */
 			EXPECT_EQ(happens(*e), "");
 			EXPECT_EQ(e->l.status, expected);
 		}
@@ -219,7 +225,10 @@ TEST(Life, AnswersCountWhereSomethingWasAsked)
 		}
 		expect("resolved", client, news(RPCRDMA_NEWS_RESOLVED),
 		       resolved);
-		/* A server may be open already, by what its client has sent. */
+		/*
+		 * A server may be open already because of its client's
+		 * messages.
+		 */
 		expect("established", client, news(RPCRDMA_NEWS_ESTABLISHED),
 		       { { "connecting", { "begin wake", "opening" } } });
 		expect("opened", client,
@@ -237,16 +246,19 @@ TEST(Life, WhatEndsIt)
 		   UNREACHABLE);
 	expect_end("unreachable", news(RPCRDMA_NEWS_UNREACHABLE), "",
 		   UNREACHABLE);
-	/* A peer that ends it at once rejects one that was made. */
+	/*
+	 * A peer that closes the connection at once rejects an established
+	 * connection.
+	 */
 	expect_end("rejected", news(RPCRDMA_NEWS_REJECTED, REJECT_SERVICE), "",
 		   REFUSED, NO_CONNECTION);
 	expect_end("rejected by iWARP", news(RPCRDMA_NEWS_REJECTED, REFUSED),
 		   "", REFUSED, NO_CONNECTION);
-	/* A client that was started anew has to try again. */
+	/* A client that was restarted has to retry. */
 	expect_end("rejected as known",
 		   news(RPCRDMA_NEWS_REJECTED, REJECT_STALE), "",
 		   NO_CONNECTION);
-	/* Numbers that are not of a rejection say nothing. */
+	/* Reason numbers of other events than a rejection mean nothing. */
 	expect_end("unreachable, 10",
 		   news(RPCRDMA_NEWS_UNREACHABLE, REJECT_STALE), "",
 		   UNREACHABLE);
@@ -271,7 +283,7 @@ TEST(Life, WhatEndsIt)
 		": broken", NO_CONNECTION);
 }
 
-/* The connection manager is about to say why. */
+/* The connection manager is about to report the reason. */
 TEST(Life, AClientThatIsRefusedWaitsForTheReason)
 {
 	const event flushed = [](life &e) {
@@ -306,7 +318,7 @@ TEST(Life, APeerThatDoesNotFinishOpeningIsShownOut)
 		 { "opening", out } });
 }
 
-/* ---- Making one ---- */
+/* ---- Setup ---- */
 
 void expect_make(const rpcrdma_make_step &m, rpcrdma_make what, u32 ms,
 		 int status = 0)
@@ -345,7 +357,7 @@ TEST(Life, AClientAsksStepByStep)
 	EXPECT_TRUE(e.l.handed);
 }
 
-/* A lower limit is for getting a connection. To open it takes what it takes. */
+/* A shorter limit applies to connecting, not to opening the connection. */
 TEST(Life, AClientWaitsNoLongerThanItIsTold)
 {
 	life e{ true };
@@ -366,7 +378,7 @@ TEST(Life, AClientWaitsNoLongerThanItIsTold)
 	expect_make(e.make(), RPCRDMA_MAKE_WAIT, 15000);
 }
 
-/* The answer may be there before the question has returned. */
+/* The answer may arrive before the request has returned. */
 TEST(Life, AClientTakesAnswersAsTheyCome)
 {
 	life e{ true };
@@ -447,7 +459,7 @@ TEST(Life, EachWaitHasAnEnd)
 	}
 }
 
-/* ... but what came just then counts. */
+/* An answer that arrives at the end of the wait counts. */
 TEST(Life, AnAnswerAtTheLastMomentCounts)
 {
 	auto e = in_stage(true, "resolving");
@@ -470,7 +482,9 @@ TEST(Life, AnAnswerAtTheLastMomentCounts)
 	EXPECT_EQ(e->make(LATE).status, REFUSED);
 }
 
-/* Whatever he was at: he stops, and what ended it is what he tells. */
+/*
+ * In any step, the setup context stops and returns what ended the connection.
+ */
 TEST(Life, TheMakerHearsWhatEndedIt)
 {
 	for (const char *stage : { "idle", "resolving", "routing", "preparing",
@@ -486,7 +500,7 @@ TEST(Life, TheMakerHearsWhatEndedIt)
 				    NO_DEVICE);
 			EXPECT_FALSE(e->l.handed);
 
-			/* Connected, but not a word? */
+			/* Connected, but the peer sent nothing. */
 			e = in_stage(true, stage);
 			e->news(RPCRDMA_NEWS_DISCONNECTED);
 			m = e->make(result);
@@ -500,13 +514,19 @@ TEST(Life, TheMakerHearsWhatEndedIt)
 	     { "idle", "preparing", "connecting", "opening", "open" }) {
 		auto e = in_stage(false, stage);
 
-		/* Who closed it has said what there is to say. */
+		/*
+		 * The context that closed the connection has already reported
+		 * the reason.
+		 */
 		e->news(RPCRDMA_NEWS_REMOVED);
 		expect_make(e->make(), RPCRDMA_MAKE_END, 0, 0);
 	}
 }
 
-/* The messages of a client show that it is connected, if its confirmation was lost. */
+/*
+ * The messages of a client show that it is connected, even if its confirmation
+ * was lost.
+ */
 TEST(Life, ALostConfirmationIsReported)
 {
 	life e(false);
@@ -518,7 +538,7 @@ TEST(Life, ALostConfirmationIsReported)
 		  RPCRDMA_LIFE_OPENED | RPCRDMA_LIFE_WAKE);
 	EXPECT_EQ(rpcrdma_life_overdue(&e.l).todo, RPCRDMA_LIFE_CONFIRM);
 	EXPECT_EQ(e.stage(), "open");
-	/* The connection manager reports the client in return. */
+	/* The connection manager then reports the client as connected. */
 	EXPECT_EQ(e.news(RPCRDMA_NEWS_ESTABLISHED).todo, 0u);
 	EXPECT_EQ(rpcrdma_life_overdue(&e.l).todo, 0u);
 	EXPECT_EQ(e.stage(), "open");
@@ -543,9 +563,9 @@ TEST(Life, ACallIsDroppedOnceTheConnectionCloses)
 	}
 }
 
-/* ---- Taking it down ---- */
+/* ---- Teardown ---- */
 
-/* @refusals: how often STOP fails */
+/* @refusals: the number of times that STOP fails */
 std::vector<rpcrdma_release> releases(life &e, bool qp, bool posted,
 				      u32 refusals = 0)
 {
@@ -572,27 +592,34 @@ bool has(const std::vector<rpcrdma_release> &all, rpcrdma_release what)
 	return std::find(all.begin(), all.end(), what) != all.end();
 }
 
-/* What must be over before what, each by itself */
+/* The order of the teardown steps, each pair separately */
 TEST(Life, NothingIsReleasedThatIsUsed)
 {
 	static constexpr struct {
 		rpcrdma_release first, then;
 	} orders[] = {
-		/* Nobody makes anything any more, or sets a timer. */
+		/*
+		 * No context sets the connection up or starts a timer any more.
+		 */
 		{ RPCRDMA_RELEASE_MAKER, RPCRDMA_RELEASE_TIMERS },
 		{ RPCRDMA_RELEASE_TIMERS, RPCRDMA_RELEASE_DISCONNECT },
 		{ RPCRDMA_RELEASE_DISCONNECT, RPCRDMA_RELEASE_STOP },
-		/* The drain does not say whether the device stops. */
+		/*
+		 * The result of the drain does not show whether the device
+		 * stops.
+		 */
 		{ RPCRDMA_RELEASE_STOP, RPCRDMA_RELEASE_DRAIN },
 		{ RPCRDMA_RELEASE_DRAIN, RPCRDMA_RELEASE_MESSAGES },
-		/* Completions may be there before the device is through. */
+		/*
+		 * Completions may have arrived before the device has finished.
+		 */
 		{ RPCRDMA_RELEASE_MESSAGES, RPCRDMA_RELEASE_RESET },
 		{ RPCRDMA_RELEASE_RESET, RPCRDMA_RELEASE_POSTED },
 		/* Users wait for the end of their work. */
 		{ RPCRDMA_RELEASE_POSTED, RPCRDMA_RELEASE_USERS },
 		{ RPCRDMA_RELEASE_WAITING, RPCRDMA_RELEASE_USERS },
 		{ RPCRDMA_RELEASE_USERS, RPCRDMA_RELEASE_QUEUE_PAIR },
-		/* As long as it is there, peers reach memory. */
+		/* As long as the queue pair exists, peers can access memory. */
 		{ RPCRDMA_RELEASE_QUEUE_PAIR, RPCRDMA_RELEASE_REGIONS },
 		{ RPCRDMA_RELEASE_REGIONS, RPCRDMA_RELEASE_EXPOSED },
 		{ RPCRDMA_RELEASE_QUEUE_PAIR, RPCRDMA_RELEASE_COMPLETIONS },
@@ -611,14 +638,14 @@ TEST(Life, NothingIsReleasedThatIsUsed)
 		return std::find(all.begin(), all.end(), what) - all.begin();
 	};
 
-	/* All but PAUSE */
+	/* All steps except PAUSE */
 	EXPECT_EQ(all.size(), size_t{ RPCRDMA_RELEASE_END });
 	for (const auto &o : orders)
 		EXPECT_LT(at(o.first), at(o.then)) << o.first << " " << o.then;
 	EXPECT_EQ(e->release(), RPCRDMA_RELEASE_END);
 }
 
-/* A device may stop when it is asked again; how often that is has a bound. */
+/* A device may stop when asked again. The number of attempts is bounded. */
 TEST(Life, ADeviceIsAskedToStopAgain)
 {
 	for (u32 refusals : { 1u, 2u, RPCRDMA_STOP_TRIES - 1u }) {
@@ -635,12 +662,12 @@ TEST(Life, ADeviceIsAskedToStopAgain)
 		EXPECT_EQ(std::count(all.begin(), all.end(),
 				     RPCRDMA_RELEASE_PAUSE),
 			  refusals);
-		/* Each attempt but the first one comes after a pause. */
+		/* A pause precedes each attempt but the first one. */
 		ASSERT_EQ(drain - stop, 2 * refusals + 1);
 		for (u32 i = 0; i < 2 * refusals + 1; i++)
 			EXPECT_EQ(stop[i], i & 1 ? RPCRDMA_RELEASE_PAUSE :
 						   RPCRDMA_RELEASE_STOP);
-		/* Then everything is as if it had stopped at once. */
+		/* The rest is as if the device had stopped at once. */
 		EXPECT_EQ(std::count(all.begin(), all.end(),
 				     RPCRDMA_RELEASE_POSTED),
 			  1);
@@ -653,9 +680,9 @@ TEST(Life, ADeviceIsAskedToStopAgain)
 }
 
 /*
- * A device that does not stop may complete what is posted, and place data, as long as the
- * queue pair or a completion queue is there. It is not asked to drain or to reset either,
- * because what comes of these says nothing.
+ * A device that does not stop may complete posted work and place data as long
+ * as the queue pair or a completion queue exists. It is not drained or reset
+ * either, because the results of these mean nothing then.
  */
 TEST(Life, WhatADeviceDoesNotStopIsEndedLast)
 {
@@ -681,7 +708,7 @@ TEST(Life, WhatADeviceDoesNotStopIsEndedLast)
 			  at(RPCRDMA_RELEASE_COMPLETIONS));
 		EXPECT_LT(at(RPCRDMA_RELEASE_COMPLETIONS),
 			  at(RPCRDMA_RELEASE_POSTED));
-		/* Exposed Replies hold the memory of their invalidations. */
+		/* Pulled Replies hold the memory of their invalidations. */
 		EXPECT_LT(at(RPCRDMA_RELEASE_POSTED),
 			  at(RPCRDMA_RELEASE_EXPOSED));
 		EXPECT_LT(at(RPCRDMA_RELEASE_POSTED),
@@ -692,7 +719,10 @@ TEST(Life, WhatADeviceDoesNotStopIsEndedLast)
 	}
 }
 
-/* Completions are left alone from the last refusal on until there are none. */
+/*
+ * From the last failure of STOP on, completions are not processed until there
+ * are none.
+ */
 TEST(Life, NothingIsReapedWhileTheDeviceDoesNotStop)
 {
 	auto e = in_stage(false, "closing");
@@ -732,7 +762,9 @@ TEST(Life, WhatIsNotThereNeedsNoRelease)
 			       RPCRDMA_RELEASE_POSTED, RPCRDMA_RELEASE_WAITING,
 			       RPCRDMA_RELEASE_QUEUE_PAIR })
 				EXPECT_EQ(has(all, r), qp) << r;
-			/* The connection manager may yet be at work on it. */
+			/*
+			 * The connection manager may still use the connection.
+			 */
 			EXPECT_EQ(has(all, RPCRDMA_RELEASE_RESET),
 				  qp && posted);
 			EXPECT_EQ(all.size(), size_t{ RPCRDMA_RELEASE_END } -
@@ -742,7 +774,7 @@ TEST(Life, WhatIsNotThereNeedsNoRelease)
 	}
 }
 
-/* A transport is told of the end of what it has. */
+/* A transport is notified of the end of a connection that it owns. */
 TEST(Life, OnlyWhatWasGivenAwayIsToldOf)
 {
 	for (const char *stage :
@@ -771,14 +803,14 @@ TEST(Life, OnlyWhatWasGivenAwayIsToldOf)
 		  size_t{ RPCRDMA_RELEASE_END });
 }
 
-/* ---- What sunrpc hears ---- */
+/* ---- The errno that sunrpc gets ---- */
 
 TEST(Life, TasksHearWhatTheyKnow)
 {
 	static constexpr struct {
 		int status, told;
 	} cases[] = {
-		/* As it is */
+		/* Passed unchanged */
 		{ REFUSED, REFUSED },
 		{ UNREACHABLE, UNREACHABLE },
 		{ LATE, LATE },
@@ -789,14 +821,14 @@ TEST(Life, TasksHearWhatTheyKnow)
 		{ -32, -32 },
 		{ -98, -98 },
 		{ -105, -105 },
-		/* Later perhaps */
+		/* Worth a retry */
 		{ NO_MEMORY, -105 },
 		{ NO_DEVICE, UNREACHABLE },
 		{ -99, UNREACHABLE },
 		{ SILENT, NO_CONNECTION },
 		{ -5, NO_CONNECTION },
 		{ -512, NO_CONNECTION },
-		/* It will be the same the next time: of this end */
+		/* Permanent failures of this end */
 		{ -22, -71 },
 		{ -13, -71 },
 		{ -1, -71 },
@@ -808,7 +840,7 @@ TEST(Life, TasksHearWhatTheyKnow)
 		EXPECT_EQ(rpcrdma_connect_status(c.status), c.told) << c.status;
 }
 
-/* ---- A client's connection ---- */
+/* ---- Reconnect ---- */
 
 struct linked {
 	std::vector<enum rpcrdma_link> what;
@@ -816,8 +848,8 @@ struct linked {
 };
 
 /*
- * @result: of the attempt; @other: of one with another version; @up: the connection is
- * still open when it is said so
+ * @result: of the attempt; @other: of an attempt with another version; @up: the
+ * connection is still open when it is reported as open
  */
 linked link(bool close, int result, bool up, int other = SILENT)
 {
@@ -862,7 +894,7 @@ TEST(Link, AConnectionIsMade)
 	EXPECT_EQ(l.woken, -11);
 }
 
-/* Its end was told when the transport did not have it yet. */
+/* The connection ended before the transport had it. */
 TEST(Link, ItEndsWhileItIsMade)
 {
 	const linked l = link(false, 0, false);
@@ -894,7 +926,7 @@ TEST(Link, NoneIsMade)
 	}
 }
 
-/* Another version is tried once, and only with a peer that said nothing. */
+/* Another version is tried once, and only with a peer that sent nothing. */
 TEST(Link, AnotherVersionIsTried)
 {
 	const linked l = link(false, SILENT, true, 0);
@@ -915,7 +947,7 @@ TEST(Link, AnotherVersionIsTried)
 	}
 }
 
-/* Nobody is woken by that: sunrpc does it when it is told of the end. */
+/* This wakes no task: sunrpc does it when the end is reported. */
 TEST(Link, ItIsClosed)
 {
 	EXPECT_EQ(link(true, 0, true).what,
@@ -934,7 +966,7 @@ TEST(Life, ASilentServerIsAskedForTheOtherVersionAtOnce)
 	};
 
 	EXPECT_EQ(next(2, 1, 2), 1);
-	/* If that gets no answer either, it was not the version. */
+	/* If that gets no answer either, the version was not the reason. */
 	EXPECT_EQ(next(1, 1, 2), 2);
 	EXPECT_EQ(rpcrdma_version_first(&memory, 1, 1, 2), 2);
 
@@ -942,7 +974,7 @@ TEST(Life, ASilentServerIsAskedForTheOtherVersionAtOnce)
 	EXPECT_EQ(next(2, 2, 2), 2);
 	memory = {};
 	EXPECT_EQ(next(1, 1, 1), 1);
-	/* One that has version 2 is more likely on its way down. */
+	/* A peer known to have version 2 is more likely going down. */
 	memory = {};
 	rpcrdma_version_learn(&memory, 1, 2, RPCRDMA_ANSWER_V2);
 	EXPECT_EQ(next(2, 1, 2), 2);

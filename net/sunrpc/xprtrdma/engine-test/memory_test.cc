@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What peers can make this end hold. */
+/* The memory that peers can make this end hold */
 #include <random>
 #include <vector>
 
@@ -11,9 +11,9 @@ namespace
 {
 
 constexpr u64 FIXED = 60, BUFFERS = 40, PARTS = 50, CALLS = 20, REPLIES = 30;
-/* What counts of a connection that is idle */
+/* Memory charged to an idle connection */
 constexpr u64 PROMISE = FIXED + BUFFERS;
-/* What it may hold beyond that for one message of each kind */
+/* The reserve beyond that, for one message of each kind */
 constexpr u64 MESSAGES = PARTS + CALLS + REPLIES;
 
 rpcrdma_memory_account account()
@@ -28,7 +28,10 @@ rpcrdma_memory_account account()
 	return a;
 }
 
-/* All of them share @shared beyond @connections promises, and @reserve is for one. */
+/*
+ * Return a quota of @shared bytes beyond @connections promises, with a @reserve
+ * for one connection.
+ */
 rpcrdma_memory memory(u64 connections, u64 shared = 0, u64 reserve = 0)
 {
 	rpcrdma_memory all = {};
@@ -38,7 +41,7 @@ rpcrdma_memory memory(u64 connections, u64 shared = 0, u64 reserve = 0)
 	return all;
 }
 
-/* Take as much as there is, one by one. */
+/* Charge as much as there is, byte by byte. */
 u64 take_all(rpcrdma_memory &all, rpcrdma_memory_account &a,
 	     rpcrdma_memory_use use)
 {
@@ -62,13 +65,16 @@ TEST(Memory, ConnectionsAreBounded)
 	EXPECT_EQ(all.used, 3 * PROMISE);
 	rpcrdma_memory_leave(&all, &a[1]);
 	EXPECT_EQ(rpcrdma_memory_join(&all, &a[3]), 0);
-	/* A limit that was lowered lets nobody in. */
+	/* After the limit was lowered, no connection is admitted. */
 	rpcrdma_memory_leave(&all, &a[0]);
 	all.limit = PROMISE;
 	EXPECT_EQ(rpcrdma_memory_join(&all, &a[0]), -1);
 }
 
-/* The buffers of its first window, whatever others hold */
+/*
+ * The buffers of the first window are available, whatever other connections
+ * hold.
+ */
 TEST(Memory, PromisesAreKept)
 {
 	rpcrdma_memory all = memory(6, 20 * MESSAGES);
@@ -87,8 +93,8 @@ TEST(Memory, PromisesAreKept)
 }
 
 /*
- * Others hold all that is shared. Whatever it is, one message of each kind is had from
- * the reserve.
+ * Other connections hold all shared memory, of any kind. One message of each
+ * kind is available from the reserve.
  */
 TEST(Memory, TheReserveIsForOneMessageOfEachKind)
 {
@@ -97,13 +103,13 @@ TEST(Memory, TheReserveIsForOneMessageOfEachKind)
 
 	ASSERT_EQ(rpcrdma_memory_join(&all, &good), 0);
 	ASSERT_EQ(rpcrdma_memory_join(&all, &other), 0);
-	/* No matter how it came to hold so much */
+	/* However the memory came to be held */
 	rpcrdma_memory_hold(&all, &other, RPCRDMA_MEMORY_REPLIES, 100);
 	EXPECT_EQ(take_all(all, good, RPCRDMA_MEMORY_PARTS), PARTS);
 	EXPECT_EQ(take_all(all, good, RPCRDMA_MEMORY_CALLS), CALLS);
 	EXPECT_EQ(take_all(all, good, RPCRDMA_MEMORY_REPLIES), REPLIES);
 	EXPECT_EQ(all.used, all.limit);
-	/* Not for windows, nor for those that come in */
+	/* The reserve is not available for windows, nor for new connections. */
 	rpcrdma_memory_leave(&all, &good);
 	EXPECT_EQ(all.limit - all.used, MESSAGES + PROMISE);
 	EXPECT_EQ(take_all(all, other, RPCRDMA_MEMORY_BUFFERS), BUFFERS);
@@ -113,8 +119,8 @@ TEST(Memory, TheReserveIsForOneMessageOfEachKind)
 }
 
 /*
- * A Call that came in parts and has Read chunks holds both at once. Were less
- * promised for it, it would wait for memory that it holds itself.
+ * A continued Call with Read chunks holds both at once. With a smaller promise,
+ * it would wait for memory that it holds itself.
  */
 TEST(Memory, ACallInPartsHasRoomForItsReadChunks)
 {
@@ -132,25 +138,25 @@ TEST(Memory, ACallInPartsHasRoomForItsReadChunks)
 	all.limit = 2 * PROMISE + all.reserve;
 	ASSERT_EQ(rpcrdma_memory_join(&all, &a), 0);
 	ASSERT_EQ(rpcrdma_memory_join(&all, &other), 0);
-	/* There is nothing but the reserve. */
+	/* Only the reserve is left. */
 	EXPECT_EQ(all.used, all.limit - all.reserve);
 
 	ASSERT_TRUE(rpcrdma_memory_room(&all, &a, RPCRDMA_MEMORY_PARTS, PARTS));
 	rpcrdma_memory_hold(&all, &a, RPCRDMA_MEMORY_PARTS, PARTS);
-	/* The last part has come. */
+	/* The last part has arrived. */
 	ASSERT_TRUE(rpcrdma_memory_assembled(&all, &a, PARTS));
 	EXPECT_EQ(a.held[RPCRDMA_MEMORY_PARTS], 0u);
 	EXPECT_EQ(a.held[RPCRDMA_MEMORY_CALLS], PARTS);
-	/* What is to be read makes the largest Call of it, in whole pages. */
+	/* With the Read chunks it is the largest Call, in whole pages. */
 	EXPECT_TRUE(rpcrdma_memory_room(&all, &a, RPCRDMA_MEMORY_CALLS,
 					MESSAGE + SPARE));
-	/* It waits for no other one, and its Reply is held in any case. */
+	/* It waits for no other Call, and its Reply is charged in any case. */
 	rpcrdma_memory_hold(&all, &a, RPCRDMA_MEMORY_CALLS, MESSAGE + SPARE);
 	EXPECT_TRUE(rpcrdma_memory_may_begin(&all, &a, MESSAGE));
 	EXPECT_EQ(all.used, all.limit);
 }
 
-/* Calls in parts that wait to be served have a bound, as others have. */
+/* Continued Calls that wait for service are bounded, as others are. */
 TEST(Memory, CallsInPartsAreBounded)
 {
 	rpcrdma_memory all = memory(1, 2 * PARTS, CALLS);
@@ -170,7 +176,10 @@ TEST(Memory, CallsInPartsAreBounded)
 	EXPECT_LE(all.used, all.limit);
 }
 
-/* What threads work on is this end's, what waits for the peer is the peer's. */
+/*
+ * Calls in progress are this end's work, and do not stop another one. Replies
+ * that wait for the peer do.
+ */
 TEST(Memory, ACallIsBegunWhileNoReplyWaits)
 {
 	rpcrdma_memory all = memory(1, 0, MESSAGES);
@@ -186,7 +195,7 @@ TEST(Memory, ACallIsBegunWhileNoReplyWaits)
 	EXPECT_FALSE(rpcrdma_memory_may_begin(&all, &a, REPLIES));
 }
 
-/* Replies that are held beyond the limit keep all from making more of them. */
+/* Replies held beyond the limit stop further ones from being made. */
 TEST(Memory, NoCallIsBegunBeyondTheLimit)
 {
 	rpcrdma_memory all = memory(2, 0, MESSAGES);
@@ -198,7 +207,7 @@ TEST(Memory, NoCallIsBegunBeyondTheLimit)
 	EXPECT_TRUE(rpcrdma_memory_may_begin(&all, &b, REPLIES));
 	rpcrdma_memory_hold(&all, &a, RPCRDMA_MEMORY_REPLIES, 1);
 	EXPECT_FALSE(rpcrdma_memory_may_begin(&all, &b, REPLIES));
-	/* Nor is there anything else for it. */
+	/* There is no other memory for the Call either. */
 	EXPECT_FALSE(rpcrdma_memory_ask(&all, &b, RPCRDMA_MEMORY_CALLS, 1));
 	EXPECT_EQ(rpcrdma_memory_next(&all), nullptr);
 	rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_REPLIES, 1);
@@ -206,7 +215,9 @@ TEST(Memory, NoCallIsBegunBeyondTheLimit)
 	EXPECT_TRUE(rpcrdma_memory_may_begin(&all, &b, REPLIES));
 }
 
-/* A connection that asks and is refused hears of what comes back, once. */
+/*
+ * A connection that was refused memory is notified once when some is released.
+ */
 TEST(Memory, WhoWaitsIsTold)
 {
 	rpcrdma_memory all = memory(1, 0, CALLS + REPLIES);
@@ -215,11 +226,11 @@ TEST(Memory, WhoWaitsIsTold)
 	ASSERT_EQ(rpcrdma_memory_join(&all, &a), 0);
 	EXPECT_TRUE(rpcrdma_memory_ask(&all, &a, RPCRDMA_MEMORY_CALLS, CALLS));
 	rpcrdma_memory_hold(&all, &a, RPCRDMA_MEMORY_CALLS, CALLS);
-	/* Nobody waits for what only was looked at. */
+	/* A check does not enqueue a waiter. */
 	EXPECT_FALSE(rpcrdma_memory_room(&all, &a, RPCRDMA_MEMORY_CALLS, 1));
 	EXPECT_FALSE(rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_CALLS, 1));
 	EXPECT_FALSE(rpcrdma_memory_ask(&all, &a, RPCRDMA_MEMORY_CALLS, 2));
-	/* For what it holds itself */
+	/* It is not enqueued, because it holds the memory itself. */
 	EXPECT_EQ(all.waiting, 0u);
 	EXPECT_TRUE(rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_CALLS, 2));
 	EXPECT_FALSE(rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_CALLS, 2));
@@ -236,7 +247,7 @@ TEST(Memory, WhoWaitsIsTold)
 	EXPECT_FALSE(rpcrdma_memory_must_ask(&all, &a));
 }
 
-/* In the order in which they came; one that is overtaken keeps its place. */
+/* In the order of arrival. A connection that is overtaken keeps its place. */
 TEST(Memory, ThoseWhoWaitHaveTheirTurn)
 {
 	rpcrdma_memory all = memory(5, 0, CALLS);
@@ -254,24 +265,24 @@ TEST(Memory, ThoseWhoWaitHaveTheirTurn)
 	rpcrdma_memory_hold(&all, &a[0], RPCRDMA_MEMORY_CALLS, CALLS);
 	for (u32 i = 1; i < 4; i++) {
 		EXPECT_FALSE(ask(i));
-		/* Once, however often it asks */
+		/* Enqueued once, however often it asks */
 		EXPECT_FALSE(ask(i));
 	}
 	EXPECT_EQ(all.waiting, 3u);
 	EXPECT_TRUE(rpcrdma_memory_is_tight(&all));
 	rpcrdma_memory_give(&all, &a[0], RPCRDMA_MEMORY_CALLS, CALLS);
-	/* Those that have not waited do not take it away. */
+	/* Connections that have not waited cannot take the memory. */
 	EXPECT_FALSE(ask(4));
 	EXPECT_FALSE(ask(0));
 	EXPECT_EQ(rpcrdma_memory_next(&all), &a[1]);
-	/* A message in parts cannot wait, and is lucky. */
+	/* A continued message cannot wait, and may get it. */
 	EXPECT_TRUE(rpcrdma_memory_room(&all, &a[4], RPCRDMA_MEMORY_PARTS, 1));
 	rpcrdma_memory_hold(&all, &a[4], RPCRDMA_MEMORY_PARTS, 1);
 	EXPECT_FALSE(ask(1));
 	rpcrdma_memory_give(&all, &a[4], RPCRDMA_MEMORY_PARTS, 1);
 	EXPECT_EQ(rpcrdma_memory_next(&all), &a[1]);
 	EXPECT_TRUE(ask(1));
-	/* One that ends does not wait. */
+	/* A connection that ends does not wait any more. */
 	rpcrdma_memory_leave(&all, &a[3]);
 	EXPECT_EQ(rpcrdma_memory_next(&all), &a[2]);
 	rpcrdma_memory_leave(&all, &a[0]);
@@ -280,10 +291,13 @@ TEST(Memory, ThoseWhoWaitHaveTheirTurn)
 	EXPECT_EQ(all.waiting, 0u);
 }
 
-/* What a connection had once it has, without asking for it, until memory is tight. */
+/*
+ * A connection keeps what it once had, without asking for it, until memory is
+ * tight.
+ */
 TEST(Memory, AQuotaIsKept)
 {
-	/* It is tight with more than 240 bytes. */
+	/* Memory is tight above 240 bytes in use. */
 	rpcrdma_memory all = memory(0, 960);
 	rpcrdma_memory_account a = account(), b = account();
 	bool tell = true;
@@ -317,7 +331,7 @@ TEST(Memory, AQuotaIsKept)
 	EXPECT_EQ(all.used, PROMISE + 40);
 }
 
-/* A peer that does not move, with what waits for it */
+/* A peer that makes no progress, and the memory that waits for it */
 TEST(Memory, WhoHoardsIsStuck)
 {
 	rpcrdma_memory all = memory(1, 1000);
@@ -333,7 +347,7 @@ TEST(Memory, WhoHoardsIsStuck)
 
 	ASSERT_EQ(rpcrdma_memory_join(&all, &a), 0);
 	EXPECT_EQ(ticks(true), 100u);
-	/* What this end works on is not the peer's. */
+	/* Memory in use by this end is not the peer's. */
 	rpcrdma_memory_hold(&all, &a, RPCRDMA_MEMORY_CALLS, 10);
 	EXPECT_EQ(ticks(false), 100u);
 	EXPECT_EQ(ticks(true), u32{ RPCRDMA_MEMORY_STUCK_TICKS } - 1);
@@ -342,7 +356,7 @@ TEST(Memory, WhoHoardsIsStuck)
 		rpcrdma_memory_hold(&all, &a, use, 10);
 		EXPECT_FALSE(rpcrdma_memory_stuck(&a, false));
 		EXPECT_EQ(ticks(false), u32{ RPCRDMA_MEMORY_STUCK_TICKS } - 1);
-		/* Some was taken. */
+		/* Some of it was released. */
 		rpcrdma_memory_give(&all, &a, use, 1);
 		EXPECT_FALSE(rpcrdma_memory_stuck(&a, false));
 		EXPECT_FALSE(rpcrdma_memory_stuck(&a, false));
@@ -350,14 +364,14 @@ TEST(Memory, WhoHoardsIsStuck)
 	}
 }
 
-/* What is promised: a server's connection as it comes in, as the endpoint has it */
+/* The promise: a new connection of a server, as the endpoint charges it */
 constexpr u64 KIB = 1024, MIB = 1024 * KIB, GIB = 1024 * MIB;
 constexpr u64 MESSAGE = MIB + 4 * KIB, SPARE = 12 * KIB;
 constexpr u32 RECEIVES = 1 + RPCRDMA_FIRST_WINDOW;
 
 u64 receive(u64 inline_octets)
 {
-	/* A Receive, its buffer, and one for a Reply */
+	/* A Receive, its buffer, and a buffer for a Reply */
 	return 1680 + 2 * inline_octets;
 }
 
@@ -367,14 +381,16 @@ rpcrdma_memory_account server_account(const rpcrdma_memory &all)
 	const bool tight = rpcrdma_memory_is_tight(&all);
 	const u64 sends = (tight ? 32 : 80) + 17;
 
-	/* An endpoint, its Send contexts, and the buffers of control messages */
+	/*
+	 * An endpoint, its Send contexts, and the buffers of control messages
+	 */
 	rpcrdma_memory_promise(&a, 4 * KIB + sends * 200 + 16 * KIB,
 			       RECEIVES * receive(tight ? 4 * KIB : 16 * KIB),
 			       MESSAGE, 256 * KIB, SPARE);
 	return a;
 }
 
-/* A server of 4 GiB, a quarter of which its clients may make it hold */
+/* A server of 4 GiB, of which its clients may use a quarter */
 rpcrdma_memory server_memory(u64 of = 4 * GIB)
 {
 	rpcrdma_memory all = {};
@@ -383,7 +399,10 @@ rpcrdma_memory server_memory(u64 of = 4 * GIB)
 	return all;
 }
 
-/* Each pulls the largest Call, has it served, and then gets the largest Reply. */
+/*
+ * Each client has the largest Call pulled and processed, and then gets the
+ * largest Reply.
+ */
 void write_and_read(rpcrdma_memory &all, rpcrdma_memory_account &a)
 {
 	ASSERT_TRUE(
@@ -397,7 +416,9 @@ void write_and_read(rpcrdma_memory &all, rpcrdma_memory_account &a)
 	rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_REPLIES, MESSAGE);
 }
 
-/* 10,000 of them, where those that came first were used, and have wider windows */
+/*
+ * 10,000 connections, of which the first ones were used and have wider windows
+ */
 TEST(Memory, TenThousandIdleConnections)
 {
 	rpcrdma_memory all = server_memory();
@@ -430,7 +451,10 @@ TEST(Memory, TenThousandIdleConnections)
 	EXPECT_EQ(all.used, 0u);
 }
 
-/* As many as ever come in, with nfsd's largest payload: there is still the reserve. */
+/*
+ * As many connections as are admitted, with nfsd's largest payload: the reserve
+ * is still available.
+ */
 TEST(Memory, TheLastOneWorks)
 {
 	for (u64 of : { 256 * MIB, 2 * GIB, 4 * GIB }) {
@@ -451,8 +475,8 @@ TEST(Memory, TheLastOneWorks)
 }
 
 /*
- * All work at once, in any order, and each waits when it is told to. None waits for
- * long: in the meantime each of the others has few turns.
+ * All connections work at once, in any order, and wait when they are told to.
+ * None waits for long: meanwhile each of the others gets few turns.
  */
 TEST(Memory, NoneIsStarved)
 {
@@ -473,7 +497,7 @@ TEST(Memory, NoneIsStarved)
 		auto &one = a[i];
 
 		if (holds[i]) {
-			/* That of others takes longer than this. */
+			/* Work of other connections takes longer than this. */
 			if (random() % 4)
 				continue;
 			rpcrdma_memory_give(&all, &one, RPCRDMA_MEMORY_CALLS,
@@ -501,8 +525,9 @@ TEST(Memory, NoneIsStarved)
 }
 
 /*
- * A crowd that takes what it gets and keeps it, and comes back when it is closed. One
- * that works among them always gets on, and the bound is kept.
+ * Hoarders charge all that they get, keep it, and come back after they are
+ * closed. A connection that works among them always makes progress, and the
+ * limit is kept.
  */
 TEST(Memory, HoardersStarveNobody)
 {
@@ -522,7 +547,7 @@ TEST(Memory, HoardersStarveNobody)
 			}
 			if (!one.member)
 				continue;
-			/* Calls whose data it keeps back, and Replies */
+			/* Calls whose data the peer withholds, and Replies */
 			for (auto use :
 			     { RPCRDMA_MEMORY_PARTS, RPCRDMA_MEMORY_CALLS }) {
 				if (one.queued ||
@@ -551,7 +576,7 @@ TEST(Memory, HoardersStarveNobody)
 			waited = 0;
 		}
 		longest = std::max(longest, ++waited);
-		/* The endpoint's work item, with all the reads under way */
+		/* The endpoint's work item, with all Reads in progress */
 		if (all.waiting)
 			for (auto &one : bad) {
 				if (!rpcrdma_memory_stuck(&one, true))
@@ -594,7 +619,7 @@ TEST(Memory, AWindowGrowsIntoWhatIsLeft)
 		ASSERT_EQ(rpcrdma_memory_join(&all, one), 0);
 	EXPECT_EQ(grow(a, 4), 4u);
 	EXPECT_EQ(all.used, 3 * PROMISE);
-	/* 16 are left, of which one may have half, and no more then. */
+	/* 16 are left. One connection may have half of them, and no more. */
 	EXPECT_EQ(grow(a, 4), 4u);
 	EXPECT_EQ(grow(a, 8), 4u);
 	EXPECT_EQ(grow(a, 16), 0u);
@@ -610,7 +635,7 @@ TEST(Memory, AWindowGrowsIntoWhatIsLeft)
 	EXPECT_LE(all.used, all.limit);
 }
 
-/* The only one that wants more has half of what nobody was promised. */
+/* The only connection that wants more gets half of the unpromised memory. */
 TEST(Memory, WhoWantsAllGetsHalf)
 {
 	rpcrdma_memory all = memory(1, 1000);
@@ -618,7 +643,7 @@ TEST(Memory, WhoWantsAllGetsHalf)
 
 	ASSERT_EQ(rpcrdma_memory_join(&all, &a), 0);
 	EXPECT_EQ(take_all(all, a, RPCRDMA_MEMORY_REPLIES), 500u);
-	/* One message of another kind it may have in any case. */
+	/* One message of another kind is available in any case. */
 	EXPECT_EQ(take_all(all, a, RPCRDMA_MEMORY_CALLS), CALLS);
 	EXPECT_EQ(all.used, PROMISE + 500 + CALLS);
 }
@@ -635,7 +660,7 @@ TEST(Memory, ThereIsRoomForWhoComesNext)
 		EXPECT_EQ(rpcrdma_memory_join(&all, &a), 0);
 }
 
-/* A connection that was given up may still give back what it held. */
+/* A connection that was given up may still release memory it held. */
 TEST(Memory, LeavingIsOnce)
 {
 	rpcrdma_memory all = memory(10);
@@ -652,7 +677,10 @@ TEST(Memory, LeavingIsOnce)
 	EXPECT_EQ(a.held[RPCRDMA_MEMORY_CALLS], 0U);
 }
 
-/* One that never joined, which is a client's, is counted and not bounded. */
+/*
+ * A connection that never joined, such as a client's, is counted and not
+ * bounded.
+ */
 TEST(Memory, WhoDidNotJoinIsNotBounded)
 {
 	rpcrdma_memory all = memory(0, 10);
@@ -666,7 +694,7 @@ TEST(Memory, WhoDidNotJoinIsNotBounded)
 	EXPECT_EQ(all.used, 0U);
 }
 
-/* Whoever takes only what there is room for never takes all beyond the limit */
+/* A connection that charges only available memory never exceeds the limit. */
 TEST(Memory, TheSumIsBounded)
 {
 	std::mt19937 random(7);

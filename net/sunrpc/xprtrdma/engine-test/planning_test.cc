@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* How Calls and Replies travel (4.4, 6.4, WP 5, 6). */
+/* How Calls and Replies are conveyed (4.4, 6.4, WP 5, 6) */
 #include <algorithm>
 #include <cstring>
 
@@ -12,7 +12,7 @@ using namespace engine_test;
 namespace
 {
 
-/* Octets of headers, counted by hand: prefix, inv_handle, three list ends */
+/* Bytes of headers, counted by hand: prefix, inv_handle, three list ends */
 constexpr u32 PLAIN = 24 + 4 + 12;
 constexpr u32 READ_SEG = 24;
 constexpr u32 WRITE = 8;
@@ -21,7 +21,7 @@ constexpr u32 SEG = 16;
 
 constexpr u32 LOTS = 1048576;
 
-/* A Requester whose peer announced what is given */
+/* Return a Requester whose peer has announced the given properties. */
 std::unique_ptr<end> requester(bool client = true,
 			       rpcrdma_props peer = usual_props(),
 			       rpcrdma_props own = usual_props())
@@ -90,7 +90,10 @@ TEST(PlanCall, InlineUpToTheThreshold)
 	}
 }
 
-/* Where the short way has an answer it is the long one's; it has most of them. */
+/*
+ * Where the fast path has an answer, it is the slow path's. It covers most
+ * Calls.
+ */
 TEST(PlanCall, PlainCallsArePlannedTheSameWithoutTheirGeometry)
 {
 	const rpcrdma_lessons none = {};
@@ -200,7 +203,7 @@ TEST(PlanCall, ReducedCallAtTheThreshold)
 		auto e = requester();
 
 		for (int d : { -4, -1, 0, 1, 4 }) {
-			/* The rest is this much from what fits inline. */
+			/* The rest exceeds what fits inline by this much. */
 			const u32 rest = 4096 - PLAIN - READ_SEG * segs +
 					 static_cast<u32>(d);
 			rpcrdma_call call = simple_call(rest + 65536);
@@ -220,8 +223,8 @@ TEST(PlanCall, ReducedCallAtTheThreshold)
 	}
 }
 
-/* An item at the very end whose roundup is not in the message */
-/* As of a READ whose result GSS wraps: it goes whole, or not at all. */
+/* An item at the end of the message, whose roundup is not in the message */
+/* The result of a READ that GSS wraps is conveyed unreduced or not at all. */
 TEST(PlanCall, ResultsThatMayNotBeReduced)
 {
 	auto e = requester();
@@ -256,7 +259,9 @@ TEST(PlanCall, ItemWithoutRoundup)
 		EXPECT_EQ(p.plan.inline_length, 100u);
 	}
 
-	/* With something behind it the roundup is there, and goes, too. */
+	/*
+	 * If data follow the item, its roundup is present and is conveyed, too.
+	 */
 	for (u32 odd = 0; odd < 4; odd++) {
 		rpcrdma_call call = simple_call(100 + 65536 + 8);
 
@@ -266,7 +271,7 @@ TEST(PlanCall, ItemWithoutRoundup)
 	}
 }
 
-/* Items that cannot be what they claim are not reduced. */
+/* Items whose position or length is impossible are not reduced. */
 TEST(PlanCall, ImpossibleItems)
 {
 	auto e = requester();
@@ -324,7 +329,10 @@ TEST(PlanCall, ContinuedWithinReassembly)
 	}
 }
 
-/* Position Zero: with the item inside, or beside it when that is allowed */
+/*
+ * Position Zero: with the item inside, or in a chunk of its own if that is
+ * permitted
+ */
 TEST(PlanCall, Special)
 {
 	auto peer = usual_props();
@@ -362,7 +370,7 @@ TEST(PlanCall, Special)
 	}
 }
 
-/* The last part must have room for payload beside the chunks. */
+/* The last part must have space for payload in addition to the chunks. */
 TEST(PlanCall, NoRoomInTheLastPart)
 {
 	for (u32 room = 0; room < 12; room++) {
@@ -411,7 +419,7 @@ TEST(PlanCall, NoChunksTaken)
 	}
 }
 
-/* ---- What the Call offers for its Reply ---- */
+/* ---- Chunks that the Call provides for its Reply ---- */
 
 TEST(PlanCall, ReplyChunkOnlyWithoutContinuation)
 {
@@ -469,7 +477,7 @@ TEST(PlanCall, WriteChunkOnlyAboveTheThreshold)
 	}
 }
 
-/* The returned Write list takes room in the Reply's header. */
+/* The returned Write list occupies space in the Reply's header. */
 TEST(PlanCall, ReplyChunkBesideAWriteChunk)
 {
 	auto own = usual_props();
@@ -517,8 +525,8 @@ TEST(PlanCall, ReplyToBePulled)
 }
 
 /*
- * Where a large Reply is what one expects, the round trip of a Read chunk
- * would be paid each time (DR 5.2.2). Not if a Write chunk takes the result.
+ * If a large Reply is expected, the round trip of a Read chunk would be paid
+ * each time (DR 5.2.2), unless a Write chunk conveys the result.
  */
 TEST(PlanCall, BulkReplyIsNotPulled)
 {
@@ -542,11 +550,14 @@ TEST(PlanCall, BulkReplyIsNotPulled)
 		call.result_max = 90000;
 		EXPECT_TRUE(plan_call(*e, call).plan.write_chunk);
 		EXPECT_FALSE(plan_call(*e, call).plan.reply_chunk);
-		/* GSS wants it whole. */
+		/* GSS requires it unreduced. */
 		call.ddp = 0;
 		EXPECT_EQ(plan_call(*e, call).plan.reply_chunk, !reassembly);
 
-		/* Refused with less: that is what the retry is for. */
+		/*
+		 * The Call was refused with less memory for its Reply: the
+		 * retry provides more.
+		 */
 		call.bulk = 0;
 		call.recovery.reply_needed = 90000;
 		EXPECT_TRUE(plan_call(*e, call).plan.reply_chunk);
@@ -604,7 +615,7 @@ TEST(PlanCall, RcsizCountsAllLists)
 		segs += p.plan.write_chunk ? 3 : 0;
 		segs += p.plan.reply_chunk ? 3 : 0;
 		EXPECT_LE(segs, rcsiz);
-		/* What can be had, for the Reply first */
+		/* Segments that are available are used for the Reply first. */
 		EXPECT_EQ(p.plan.reply_chunk, rcsiz >= 6);
 		EXPECT_EQ(p.plan.write_chunk, rcsiz >= 3);
 		EXPECT_EQ(p.plan.read_item, rcsiz >= 10 || rcsiz == 0);
@@ -651,7 +662,9 @@ TEST(PlanCall, Reverse)
 	}
 }
 
-/* No Reads of this end: reverse Calls with chunks could not be pulled. */
+/*
+ * This end issues no Reads, so reverse Calls with chunks could not be pulled.
+ */
 TEST(PlanCall, ReverseGeneralNeedsReads)
 {
 	for (u32 outbound : { 0u, 1u }) {
@@ -668,8 +681,10 @@ TEST(PlanCall, ReverseGeneralNeedsReads)
 	}
 }
 
-/* What a client tells its Upper Layer: what passes at the level it announced */
-/* What a server says about reverse Calls is nothing about a client's. */
+/*
+ * What a client reports to its Upper Layer: what the level it announced permits
+ */
+/* A server's level for reverse Calls does not apply to a client's Calls. */
 TEST(PlanCall, AServersLevelIsIgnored)
 {
 	for (u32 brs = 0; brs < 4; brs++) {
@@ -718,7 +733,10 @@ TEST(PlanCall, NotOpen)
 	EXPECT_EQ(plan_call(*o, simple_call(100)).ret, -107);
 }
 
-/* A device has few memory regions left, or none: what can do with less does. */
+/*
+ * A device has few MRs left, or none: messages that can be conveyed with fewer
+ * are.
+ */
 TEST(PlanCall, FewRegions)
 {
 	auto own = usual_props(), peer = usual_props();
@@ -742,7 +760,7 @@ TEST(PlanCall, FewRegions)
 	EXPECT_EQ(p.plan.format, RPCRDMA_CONTINUED);
 	EXPECT_FALSE(p.plan.read_item);
 
-	/* Nothing is offered for a Reply, which may be small after all. */
+	/* No chunk is provided for a Reply, which may be small after all. */
 	call = simple_call(100, LOTS);
 	call.result_max = LOTS - 100;
 	call.few_regions = 1;
@@ -751,7 +769,10 @@ TEST(PlanCall, FewRegions)
 	EXPECT_FALSE(p.plan.write_chunk);
 	EXPECT_FALSE(p.plan.reply_chunk);
 
-	/* Where only regions help, that is said; where nothing does, too. */
+	/*
+	 * Where only MRs would help, that is reported; where nothing would,
+	 * too.
+	 */
 	call = simple_call(20000);
 	call.few_regions = 1;
 	EXPECT_EQ(plan_call(*e, call).ret, -105);
@@ -761,7 +782,7 @@ TEST(PlanCall, FewRegions)
 	EXPECT_EQ(plan_call(*e, call).ret, -90);
 }
 
-/* Whatever the geometry, a plan keeps every limit. */
+/* A plan respects every limit, for any layout. */
 TEST(PlanCall, AlwaysWithinLimits)
 {
 	generator random{ 7 };
@@ -878,7 +899,7 @@ TEST(PlanCall, AlwaysWithinLimits)
 	}
 }
 
-/* Cuts around every boundary, with few and with many chunks */
+/* Part lengths around every boundary, with few and with many chunks */
 TEST(NextPart, AroundTheBoundaries)
 {
 	auto e = requester();
@@ -907,7 +928,7 @@ TEST(NextPart, AroundTheBoundaries)
 				parts++;
 			} while (more);
 			ASSERT_EQ(left, 0u);
-			/* No more of them than needed */
+			/* No more parts than needed */
 			ASSERT_EQ(parts, total <= room ? 1 :
 							 1 + (total - room +
 							      4055) / 4056)
@@ -950,7 +971,7 @@ rpcrdma_lists no_lists()
 	return lists;
 }
 
-/* Who does not ask for a plan would have got this one. */
+/* A caller that does not ask for a plan would have got this one. */
 void expect_plain(const rpcrdma_conn *conn, const rpcrdma_lists &lists,
 		  u32 length)
 {
@@ -1010,7 +1031,9 @@ TEST(PlanReply, InlineUpToTheThreshold)
 		EXPECT_EQ(plan->inline_length, length);
 		EXPECT_EQ(plan->lists.nr_segs, 0);
 	}
-	/* An offered Reply chunk stays unused, with and without Write chunks. */
+	/*
+	 * A provided Reply chunk stays unused, with and without Write chunks.
+	 */
 	for (bool writes : { false, true }) {
 		rpcrdma_lists lists = no_lists();
 
@@ -1114,14 +1137,14 @@ TEST(PlanReply, WriteChunks)
 	for (u32 i = 0; i < 3; i++)
 		EXPECT_EQ(plan->lists.writes[i].count, lists.writes[i].count);
 
-	/* More items than chunks: the rest stays in the message. */
+	/* More items than chunks: the others stay in the message. */
 	lists = no_lists();
 	add_write(&lists, 1, 1000);
 	plan = plan_reply(*e, lists, 3000, { { 100, 1000 }, { 1700, 17 } });
 	EXPECT_EQ(plan->nr_items, 1);
 	EXPECT_EQ(plan->inline_length, 2000u);
 
-	/* An empty result uses a chunk, too, with nothing in it. */
+	/* An empty result uses a chunk, too, which is returned empty. */
 	plan = plan_reply(*e, lists, 3000, { { 100, 0 } });
 	EXPECT_EQ(plan->nr_items, 1);
 	EXPECT_EQ(plan->inline_length, 3000u);
@@ -1146,7 +1169,7 @@ TEST(PlanReply, WriteChunkTooShort)
 	}
 }
 
-/* A result that is too long for its chunk goes every way that there is. */
+/* A result that is too long for its chunk is conveyed by every other method. */
 TEST(PlanReply, WriteChunkTooShortIsNoError)
 {
 	const struct {
@@ -1196,7 +1219,9 @@ TEST(PlanReply, WriteChunkTooShortIsNoError)
 				  plan->read_length,
 			  c.result + 400)
 			<< c.what;
-		/* Its chunk comes back unused, the other one's item is in it. */
+		/*
+		 * Its chunk is returned unused; the other chunk has its item.
+		 */
 		EXPECT_EQ(plan->nr_items, 2);
 		EXPECT_FALSE(rpcrdma_item_placed(plan.get(), 0));
 		EXPECT_TRUE(rpcrdma_item_placed(plan.get(), 1));
@@ -1229,7 +1254,7 @@ TEST(PlanReply, FirstWriteChunkTooShort)
 	EXPECT_EQ(plan->arg[1], 20000u);
 }
 
-/* An empty Write chunk is for its item only, not the end of the list. */
+/* An empty Write chunk stands for its item only. It does not end the list. */
 TEST(PlanReply, EmptyWriteChunkKeepsItsPlace)
 {
 	auto e = responder();
@@ -1253,7 +1278,7 @@ TEST(PlanReply, EmptyWriteChunkKeepsItsPlace)
 	EXPECT_EQ(plan->lists.writes[2].count, 0);
 }
 
-/* An empty Write chunk asks for its item inline. */
+/* An empty Write chunk requests its item inline. */
 TEST(PlanReply, EmptyWriteChunk)
 {
 	auto e = responder();
@@ -1294,7 +1319,7 @@ TEST(PlanReply, HeaderAtTheThreshold)
 	}
 }
 
-/* So many chunks that not even their list fits */
+/* So many chunks that even their list does not fit */
 TEST(PlanReply, HeaderTooLarge)
 {
 	auto peer = usual_props();
@@ -1316,7 +1341,7 @@ TEST(PlanReply, HeaderTooLarge)
 	EXPECT_EQ(plan_reply(*e, lists, 16)->error, 0u);
 }
 
-/* The last part returns all chunks, and has room for payload, too. */
+/* The last part returns all chunks, and has space for payload, too. */
 TEST(PlanReply, NoRoomInTheLastPart)
 {
 	for (u32 room = 0; room < 12; room++) {
@@ -1357,7 +1382,10 @@ TEST(PlanReply, RemoteInvalidation)
 	}
 }
 
-/* A Requester that offers no handle gets a plain Send, whatever its chunks. */
+/*
+ * A Requester that provides no handle gets a plain Send, whatever its chunks
+ * are.
+ */
 TEST(PlanReply, NoHandleIsInvalidatedUnasked)
 {
 	auto e = responder();
@@ -1395,12 +1423,12 @@ TEST(PlanReply, Reverse)
 	}
 }
 
-/* ---- What comes back ---- */
+/* ---- Returned chunks ---- */
 
 struct returned_case {
 	const char *name;
 	bool special;
-	/* What is done to the lists of a Reply that used everything */
+	/* The change to the lists of a Reply that used all chunks */
 	void (*change)(rpcrdma_lists *);
 	int ret;
 	u32 write_octets, reply_octets, write_chunks;
@@ -1499,7 +1527,7 @@ TEST(ReturnedLists, NothingWasOffered)
 	add_write(&rx->lists, 1, 0);
 	EXPECT_EQ(rpcrdma_check_reply(&e->conn, &offered, rx.get(), &placed),
 		  -5);
-	/* A Reply to be pulled places nothing. */
+	/* A pulled Reply places no data. */
 	rx->lists = no_lists();
 	rx->format = RPCRDMA_SPECIAL;
 	add_read(&rx->lists, 0, 1, 5000);
@@ -1508,7 +1536,7 @@ TEST(ReturnedLists, NothingWasOffered)
 	EXPECT_EQ(placed.reply_octets, 0u);
 }
 
-/* What a plan returns is what the Requester accepts. */
+/* The lists that a plan returns are those the Requester accepts. */
 TEST(ReturnedLists, PlansAreAccepted)
 {
 	generator random{ 11 };

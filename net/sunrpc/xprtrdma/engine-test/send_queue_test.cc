@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The Send Queue: what may be posted, what waits, and whose turn it is then. */
+/* The Send Queue: what can be posted, what waits, and which is posted next */
 #include <algorithm>
 #include <array>
 #include <deque>
@@ -20,10 +20,10 @@ constexpr u32 CONTEXTS = SENDS + RPCRDMA_CONTROL_SENDS;
 /* A message or transfer that is posted, or waits */
 struct chain {
 	rpcrdma_wrs wrs;
-	bool context; /* is to be given back */
+	bool context; /* has a Send context to release */
 };
 
-/* A Send Queue, its device and a connection that has all the window it wants */
+/* A Send Queue, its device and a connection with an unlimited window */
 class queue
 {
 public:
@@ -48,7 +48,10 @@ public:
 		EXPECT_LE(sq.posted - sq.through, sq.depth);
 	}
 
-	/* One that is whole; the peer counts it at once, and grants another. */
+	/*
+	 * Send a complete message. The peer counts it at once, and grants
+	 * another credit.
+	 */
 	rpcrdma_sq_answer whole(u32 nr, decltype(rpcrdma_sq_reply) *ask)
 	{
 		std::array<u8, RPCRDMA_V2_PREFIX> header{};
@@ -106,7 +109,7 @@ public:
 		return rpcrdma_sq_next(conn(), &sq, &first);
 	}
 
-	/* Carry out whose turn it is; returns whether RETRY was said. */
+	/* Post the next action. Return true if the action was RETRY. */
 	bool pump()
 	{
 		bool retry = false;
@@ -136,7 +139,7 @@ public:
 		}
 	}
 
-	/* @completed reports its end. */
+	/* Complete @completed, which is signaled. */
 	void complete(std::list<chain>::iterator completed)
 	{
 		const rpcrdma_wrs *wrs = &completed->wrs;
@@ -157,7 +160,9 @@ public:
 							&flight.front().wrs);
 	}
 
-	/* The first in flight that has to report itself, end(): there is none */
+	/*
+	 * Return the first signaled chain in flight, or end() if there is none.
+	 */
 	std::list<chain>::iterator reporter(u32 skip = 0)
 	{
 		return std::find_if(flight.begin(), flight.end(),
@@ -181,13 +186,13 @@ TEST(SendQueue, IsNeverOverrun)
 	EXPECT_EQ(q.flight.size(), DEPTH / 5);
 	EXPECT_FALSE(rpcrdma_sq_room(&q.sq, 5));
 	EXPECT_TRUE(rpcrdma_sq_room(&q.sq, DEPTH % 5));
-	/* Slots come back as they were taken. */
+	/* Slots are released in the order in which they were reserved. */
 	q.complete(q.reporter());
 	EXPECT_TRUE(rpcrdma_sq_room(&q.sq, 5));
 	EXPECT_FALSE(rpcrdma_sq_room(&q.sq, 10));
 }
 
-/* Counts that wrap are as good as others. */
+/* Counters that wrap work as others do. */
 TEST(SendQueue, Wraps)
 {
 	queue q;
@@ -204,7 +209,9 @@ TEST(SendQueue, Wraps)
 	}
 }
 
-/* What never fits is told so: beside a batch that may be unreported. */
+/*
+ * A chain that can never fit after a batch that may be unsignaled is refused.
+ */
 TEST(SendQueue, KnowsWhatNeverFits)
 {
 	queue q;
@@ -226,7 +233,7 @@ TEST(SendQueue, KnowsWhatNeverFits)
 	EXPECT_EQ(large.sq.batch, u32{ RPCRDMA_SQ_BATCH });
 }
 
-/* What is long goes in turns, and leaves half to others. */
+/* A long transfer is posted in batches, and leaves half the queue to others. */
 TEST(SendQueue, TurnsOfTransfers)
 {
 	queue q{ 116, 200 }, shortest{ 2, 200 };
@@ -235,9 +242,9 @@ TEST(SendQueue, TurnsOfTransfers)
 	EXPECT_EQ(turn, (116u - 16) / 2);
 	EXPECT_EQ(q.transfer(turn), RPCRDMA_SQ_GO);
 	EXPECT_EQ(q.reply(turn), RPCRDMA_SQ_GO);
-	/* There is one for the shortest queue, too. */
+	/* Even the shortest queue has a batch. */
 	EXPECT_EQ(rpcrdma_sq_turn_wrs(&shortest.sq), 1u);
-	/* A part is never longer than a turn. */
+	/* A part is never longer than a batch. */
 	EXPECT_EQ(rpcrdma_sq_part_pages(&q.sq, 19), 19 * turn);
 	EXPECT_EQ(rpcrdma_sq_part_pages(&shortest.sq, 19), 19u);
 }
@@ -250,10 +257,10 @@ TEST(SendQueue, WritesGoWithTheirReplyIfThatIsNotTooLong)
 
 	EXPECT_TRUE(rpcrdma_sq_in_chain(&q.sq, 1, turn));
 	EXPECT_FALSE(rpcrdma_sq_in_chain(&q.sq, 1, turn + 1));
-	/* With regions that the Reply exposes */
+	/* With MRs of a pulled Reply */
 	EXPECT_TRUE(rpcrdma_sq_in_chain(&q.sq, most - turn, turn));
 	EXPECT_FALSE(rpcrdma_sq_in_chain(&q.sq, most - turn + 1, turn));
-	/* None are never too many, even where the Reply itself is. */
+	/* No MRs are never too many, even if the Reply itself is too long. */
 	EXPECT_TRUE(rpcrdma_sq_in_chain(&q.sq, most + 1, 0));
 }
 
@@ -266,7 +273,10 @@ TEST(SendQueue, OneOfABatchReportsItself)
 		ASSERT_EQ(q.call(1), RPCRDMA_SQ_GO);
 		EXPECT_EQ(q.flight.back().wrs.signaled, i % 16 == 0) << i;
 	}
-	/* What wants to does, and then the others have longer. */
+	/*
+	 * A chain that requests it is signaled, and the next signaled one comes
+	 * later.
+	 */
 	q.post(3, true, true);
 	EXPECT_TRUE(q.flight.back().wrs.signaled);
 	for (u32 i = 1; i < 16; i++) {
@@ -277,7 +287,7 @@ TEST(SendQueue, OneOfABatchReportsItself)
 	EXPECT_TRUE(q.flight.back().wrs.signaled);
 }
 
-/* ... and everything, when contexts become few. */
+/* Every chain is signaled when contexts become few. */
 TEST(SendQueue, LastContextsReportThemselves)
 {
 	queue q{ 1000 };
@@ -291,7 +301,7 @@ TEST(SendQueue, LastContextsReportThemselves)
 		n++;
 	}
 	EXPECT_EQ(n, SENDS);
-	/* A Call that was made meanwhile is refused as well. */
+	/* A Call begun meanwhile is refused, too. */
 	EXPECT_EQ(q.call(1), RPCRDMA_SQ_WAIT);
 }
 
@@ -318,7 +328,7 @@ TEST(SendQueue, ControlMessagesHaveTheLastContexts)
 		control++;
 	}
 	EXPECT_EQ(control, u32{ RPCRDMA_CONTROL_SENDS });
-	/* Without one, it waits and is not forgotten. */
+	/* Without a context, it waits and is not forgotten. */
 	rpcrdma_conn_queue_done(q.conn(), control, 0);
 	EXPECT_EQ(q.turn(), RPCRDMA_TURN_NONE);
 	EXPECT_TRUE(rpcrdma_sq_wanted(&q.sq));
@@ -326,7 +336,7 @@ TEST(SendQueue, ControlMessagesHaveTheLastContexts)
 	EXPECT_EQ(q.turn(), RPCRDMA_TURN_CONTROL);
 }
 
-/* A peer that makes Calls and grants nothing has buffers filled with Replies. */
+/* A peer that sends Calls and grants nothing fills buffers with Replies. */
 TEST(SendQueue, NoCallIsBegunWhileManyRepliesWait)
 {
 	queue q{ 1000 };
@@ -347,12 +357,12 @@ TEST(SendQueue, NoCallIsBegunWhileManyRepliesWait)
 	EXPECT_TRUE(q.pump());
 	ASSERT_TRUE(rpcrdma_sq_take_ahead(&q.sq));
 	EXPECT_FALSE(rpcrdma_sq_take_ahead(&q.sq));
-	/* That one has its turn: none waits any more. */
+	/* The Reply is posted: none waits any more. */
 	q.conn()->limit++;
 	EXPECT_TRUE(q.pump());
 	EXPECT_TRUE(rpcrdma_sq_take_ahead(&q.sq));
 
-	/* So it is with those in parts. */
+	/* The same holds for continued Replies. */
 	ASSERT_EQ(rpcrdma_sq_reply_waits(&q.sq, 1), RPCRDMA_SQ_WAIT);
 	EXPECT_FALSE(rpcrdma_sq_may_take_ahead(&q.sq));
 }
@@ -375,7 +385,7 @@ TEST(SendQueue, SomebodyWaits)
 	EXPECT_TRUE(rpcrdma_sq_somebody_waits(&call.sq));
 }
 
-/* What this end keeps for its own Calls is kept in any case. */
+/* The contexts reserved for this end's own Calls are reserved in any case. */
 TEST(SendQueue, TheReserveIsNeverLess)
 {
 	rpcrdma_sq sq;
@@ -392,7 +402,7 @@ TEST(SendQueue, TheReserveIsNeverLess)
 	EXPECT_TRUE(rpcrdma_sq_may_take_ahead(&sq));
 }
 
-/* A transfer that takes many slots at once, amid Replies that take few */
+/* A transfer that needs many slots at once, among Replies that need few */
 TEST(SendQueue, SmallMessagesDoNotStarveTransfers)
 {
 	queue q;
@@ -411,7 +421,7 @@ TEST(SendQueue, SmallMessagesDoNotStarveTransfers)
 		n++;
 	}
 	EXPECT_EQ(n, 50u);
-	/* Behind it the others have their turn, Replies first. */
+	/* After it the other messages are posted, Replies first. */
 	q.complete(q.reporter());
 	EXPECT_FALSE(q.pump());
 	EXPECT_EQ(q.messages.size(), 19u);
@@ -424,7 +434,7 @@ TEST(SendQueue, SmallMessagesDoNotStarveTransfers)
 	EXPECT_EQ(q.call(1), RPCRDMA_SQ_GO);
 }
 
-/* Transfers do not keep Replies from their turn for ever: they end. */
+/* Transfers do not keep Replies waiting forever, because they end. */
 TEST(SendQueue, MessagesFollowTransfers)
 {
 	queue q;
@@ -446,7 +456,7 @@ TEST(SendQueue, MessagesFollowTransfers)
 	EXPECT_TRUE(q.messages.empty());
 }
 
-/* A Reply with many Writes, amid Calls of this end */
+/* A Reply with many Writes, among Calls of this end */
 TEST(SendQueue, CallsDoNotStarveReplies)
 {
 	queue q;
@@ -465,7 +475,9 @@ TEST(SendQueue, CallsDoNotStarveReplies)
 	EXPECT_TRUE(q.messages.empty());
 }
 
-/* One that there would be room for does not pass one that waits for more. */
+/*
+ * A Reply for which there is space does not overtake one that waits for more.
+ */
 TEST(SendQueue, RepliesKeepTheirOrder)
 {
 	queue q;
@@ -493,7 +505,10 @@ TEST(SendQueue, ControlMessagesGoFirst)
 	EXPECT_EQ(q.turn(), RPCRDMA_TURN_NONE);
 	q.complete(q.reporter());
 	EXPECT_EQ(q.turn(), RPCRDMA_TURN_CONTROL);
-	/* One that waits goes before a Reply that has all else it needs. */
+	/*
+	 * A waiting control message is sent before a Reply that lacks nothing
+	 * else.
+	 */
 	queue other;
 
 	rpcrdma_conn_queue_done(other.conn(), 1, 0);
@@ -501,7 +516,7 @@ TEST(SendQueue, ControlMessagesGoFirst)
 	EXPECT_EQ(other.turn(), RPCRDMA_TURN_CONTROL);
 }
 
-/* While a message is sent in parts, no other one comes between them. */
+/* The parts of a continued message are not interleaved with other messages. */
 TEST(SendQueue, PartsStayTogether)
 {
 	queue q;
@@ -532,14 +547,14 @@ TEST(SendQueue, PartsStayTogether)
 	/* Now the Reply, then the Calls */
 	EXPECT_TRUE(q.pump());
 	EXPECT_TRUE(q.messages.empty());
-	/* One of a single part leaves nothing behind. */
+	/* A message of a single part leaves no state. */
 	ASSERT_EQ(rpcrdma_sq_call_in_parts(q.conn(), &q.sq, 1, false),
 		  RPCRDMA_SQ_GO);
 	EXPECT_EQ(q.sq.messages, 0u);
 	EXPECT_EQ(q.call(1), RPCRDMA_SQ_GO);
 }
 
-/* Parts take contexts, and leave the last ones. */
+/* Parts use contexts, and leave the last ones. */
 TEST(SendQueue, PartsWaitForContexts)
 {
 	queue q{ 1000 };
@@ -559,7 +574,7 @@ TEST(SendQueue, PartsWaitForContexts)
 		  RPCRDMA_TURN_MESSAGE);
 }
 
-/* Who was refused is told, once, and not before it is worth it. */
+/* A refused sender is notified, once, and only when a retry is worthwhile. */
 TEST(SendQueue, RefusedAreTold)
 {
 	queue q;
@@ -579,7 +594,7 @@ TEST(SendQueue, RefusedAreTold)
 	EXPECT_FALSE(rpcrdma_sq_wanted(&q.sq));
 	EXPECT_FALSE(rpcrdma_sq_waits(&q.sq));
 
-	/* A Reply needs a context, and no window for Calls. */
+	/* A Reply needs a context, and no credits for Calls. */
 	while (rpcrdma_sq_take(&q.sq))
 		;
 	EXPECT_FALSE(rpcrdma_sq_take_ahead(&q.sq));
@@ -596,7 +611,10 @@ TEST(SendQueue, RefusedAreTold)
 	EXPECT_FALSE(rpcrdma_sq_wanted(&q.sq));
 }
 
-/* Each by itself: nobody else's refusal makes up for one that is forgotten. */
+/*
+ * Each refusal separately: a notification for one does not stand in for
+ * another.
+ */
 TEST(SendQueue, EachRefusalIsKnown)
 {
 	for (int sort = 0; sort < 3; sort++) {
@@ -625,7 +643,7 @@ TEST(SendQueue, EachRefusalIsKnown)
 	}
 }
 
-/* siw: Sends complete while Reads before them are under way. */
+/* siw: Sends complete while earlier Reads are in progress. */
 TEST(SendQueue, ReadsAreNotVouchedFor)
 {
 	queue q{ DEPTH, 200 };
@@ -634,7 +652,7 @@ TEST(SendQueue, ReadsAreNotVouchedFor)
 	q.post(1, true);
 	q.post(1, true, true);
 	q.complete(std::prev(q.flight.end()));
-	/* The Read is left; nothing behind it is free again. */
+	/* The Read is left, and nothing after it is released. */
 	ASSERT_EQ(q.flight.size(), 1u);
 	EXPECT_EQ(q.sq.posted - q.sq.through, 12u);
 	q.complete(q.reporter());
@@ -642,9 +660,9 @@ TEST(SendQueue, ReadsAreNotVouchedFor)
 }
 
 /*
- * Whatever happens, in whichever order the device reports: while something waits,
- * there is a completion to come, or a context is with someone who will post it or
- * give it back; and in the end nothing waits.
+ * In any order in which the device completes work: while something waits, a
+ * completion is outstanding, or a sender holds a context that it will post or
+ * release; and in the end nothing waits.
  */
 void walk(u64 seed)
 {
@@ -654,7 +672,7 @@ void walk(u64 seed)
 	const u32 most = q.sq.depth - q.sq.batch;
 	u32 ahead = 0, taken = 0;
 	const bool reorders = choose.chance(50);
-	/* Most of what is posted takes few slots. */
+	/* Most chains that are posted need few slots. */
 	const auto some = [&choose, most] {
 		return 1 + choose.below(choose.chance(80) ? std::min(most, 4u) :
 							    most);
@@ -686,7 +704,7 @@ void walk(u64 seed)
 			ahead--;
 			q.reply(some());
 			break;
-		case 4: /* a context in hand, with a message to be made */
+		case 4: /* a context held, with a message to be sent */
 			if (taken) {
 				taken--;
 				q.reply(1);
