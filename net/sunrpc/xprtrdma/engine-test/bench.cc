@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the engine costs for each message: encoding, decoding, planning, and
- * an RPC's whole way through both ends.
+ * The engine's cost per message: encoding, decoding, planning, and a complete
+ * RPC at both ends
  */
 #include <benchmark/benchmark.h>
 
@@ -14,7 +14,7 @@ namespace
 
 constexpr u32 XID = 7;
 
-/* Shapes of lists that NFS traffic has */
+/* Chunk lists as NFS traffic has them */
 enum shape {
 	NO_CHUNKS,
 	ONE_WRITE, /* READ: a Write chunk of one segment */
@@ -47,7 +47,7 @@ rpcrdma_lists make_lists(int shape, bool reply = false)
 	return lists;
 }
 
-/* The receive path changes state: undo what would stop it. */
+/* The receive path changes state: reset what would stop it. */
 void reset(rpcrdma_conn *conn)
 {
 	conn->received = conn->posted - 33;
@@ -165,7 +165,7 @@ void plan_reply(benchmark::State &state)
 	}
 }
 
-/* Everything the engine does for one small RPC, at both ends */
+/* All work of the engine for one small RPC, at both ends */
 void whole_rpc(benchmark::State &state)
 {
 	auto client = open_client(32);
@@ -177,7 +177,7 @@ void whole_rpc(benchmark::State &state)
 	rpcrdma_call_plan call_plan;
 	u32 n;
 
-	/* Put the two, which were opened apart, on one connection. */
+	/* Make one connection of the two ends, which were opened separately. */
 	for (auto *e : { client.get(), server.get() }) {
 		e->conn.sent = e->conn.received = 1;
 		e->conn.posted = 34;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Headers as octets: chunk lists in both directions, and lies in them. */
+/* Headers as bytes: chunk lists in both directions, and malformed ones */
 #include <gtest/gtest.h>
 
 #include "support.hh"
@@ -11,11 +11,11 @@ namespace
 
 constexpr u32 XID = 0x12345678;
 
-/* Decode @m on an end that has just opened and return what came out. */
+/* Decode @m on an end that has just opened, and return the result. */
 struct decoded {
 	rpcrdma_verdict verdict;
 	rpcrdma_rx rx;
-	u32 error; /* code of the ERROR it was answered with, 0: none */
+	u32 error; /* code of the ERROR sent in return, 0: none */
 	u32 arg;
 };
 
@@ -55,7 +55,7 @@ message reply_prefix(u32 htype = RDMA2_MSG)
 	return message().prefix(XID, htype, RDMA2_F_RESPONSE);
 }
 
-/* Lists as octets, by the engine */
+/* Encode lists with the engine. */
 message encode(const end &e, u32 htype, u32 flags, const rpcrdma_lists &lists)
 {
 	octets buf(8192);
@@ -150,7 +150,7 @@ TEST(Lists, BoundsOfBuilding)
 	for (u32 i = 0; i < RPCRDMA_MAX_WRITE_CHUNKS; i++)
 		EXPECT_EQ(rpcrdma_lists_add_write(&lists), 0);
 	EXPECT_EQ(rpcrdma_lists_add_write(&lists), -1);
-	/* No way back to Read chunks */
+	/* Read chunks cannot be added any more. */
 	EXPECT_EQ(rpcrdma_lists_add_read(&lists, 8192), -1);
 	EXPECT_EQ(rpcrdma_lists_add_reply(&lists), 0);
 	EXPECT_EQ(rpcrdma_lists_add_reply(&lists), -1);
@@ -174,7 +174,10 @@ TEST(Lists, BoundsOfBuilding)
 	EXPECT_EQ(rpcrdma_lists_add_segment(&lists, 1, 0, 0), 0);
 }
 
-/* Octets are bounded for the chunks of a kind together: nobody takes more. */
+/*
+ * The bytes of all chunks of a kind are bounded together: no receiver accepts
+ * more.
+ */
 TEST(Lists, WhatIsBuiltIsTaken)
 {
 	constexpr u32 half = RPCRDMA_MAX_CHUNK_OCTETS / 2;
@@ -214,10 +217,10 @@ TEST(Lists, WhatIsBuiltIsTaken)
 	EXPECT_TRUE(same_lists(server->rx.lists, lists));
 }
 
-/* Random lists come back as they went, from Calls and from Replies. */
+/* Random lists are decoded as they were encoded, for Calls and for Replies. */
 /*
- * Nothing but a chunk of one segment: it is what it is beside another chunk, and every
- * word that says that there is no more counts.
+ * A single chunk of one segment is decoded as it is next to another chunk, and
+ * each word that ends a list is checked.
  */
 TEST(Lists, OneChunkAlone)
 {
@@ -273,7 +276,7 @@ TEST(Lists, OneChunkAlone)
 						    word >= 3 && word < 7;
 			message bad = whole;
 
-			/* A boolean or a count that is none; a Position */
+			/* An invalid boolean or count; a Position */
 			if (segment)
 				continue;
 			EXPECT_EQ(decode_call(bad.set(at, 0x80000001u)).error,
@@ -317,7 +320,7 @@ TEST(RoundTrip, Calls)
 			passed += 4 * random.below(8);
 			if (passed > stream)
 				break;
-			/* Behind another item comes at least one word. */
+			/* At least one word follows another item. */
 			if (rpcrdma_lists_add_read(&lists, passed + reduced))
 				break;
 			lists.nr_reads--;
@@ -421,7 +424,9 @@ TEST(RoundTrip, SegmentExtremes)
 	}
 }
 
-/* Too many of something: which error, and which number it tells */
+/*
+ * Limits that are exceeded: the error that results, and the number it reports
+ */
 struct limit_case {
 	const char *name;
 	u32 reads, segs_per_read, writes, segs_per_write, reply_segs;
@@ -475,7 +480,7 @@ TEST_P(Limits, OfACall)
 		m.word(0);
 	}
 
-	/* Well-formed: the limit is what is complained about. */
+	/* Well-formed: the limit is the reason for the ERROR. */
 	message whole = m;
 	const decoded d = decode_call(whole.rpc(XID, CALL, 200));
 
@@ -483,7 +488,7 @@ TEST_P(Limits, OfACall)
 	EXPECT_EQ(d.arg, c.arg);
 	EXPECT_EQ(d.verdict, c.error ? RPCRDMA_RX_DONE : RPCRDMA_RX_CALL);
 
-	/* Malformed as well: BAD_XDR goes first. */
+	/* Malformed as well: BAD_XDR has precedence. */
 	if (c.error) {
 		message cut = m;
 
@@ -548,7 +553,9 @@ TEST(LimitsOfProps, OwnRcsiz)
 	}
 }
 
-/* 7.3.1, 7.3.2: where no chunks are taken at all, the number told is zero. */
+/*
+ * 7.3.1, 7.3.2: if no chunks are accepted at all, the reported number is zero.
+ */
 TEST(LimitsOfProps, NoChunksTaken)
 {
 	const message read = call_prefix()
@@ -575,7 +582,7 @@ TEST(LimitsOfProps, NoChunksTaken)
 				      .rpc(XID, CALL, 40);
 	const struct {
 		bool client;
-		u32 rcsiz, brs, reassembly; /* the peer's, in octets */
+		u32 rcsiz, brs, reassembly; /* the peer's, in bytes */
 		bool continues;
 	} cases[] = {
 		{ false, 0, RDMA2_RVRSDIR_GENL, 262144, true },
@@ -604,7 +611,7 @@ TEST(LimitsOfProps, NoChunksTaken)
 			EXPECT_EQ(d.arg, 0u);
 		}
 
-		/* No way for a large Reply is left if it cannot be continued. */
+		/* A large Reply that cannot be continued cannot be conveyed. */
 		const decoded d = decode(*e, write);
 
 		EXPECT_EQ(d.verdict, RPCRDMA_RX_DONE);
@@ -614,7 +621,7 @@ TEST(LimitsOfProps, NoChunksTaken)
 	}
 }
 
-/* Counts that lie, lists that never end, and booleans that are neither */
+/* Wrong counts, lists that never end, and invalid booleans */
 TEST(Lies, Counts)
 {
 	for (u32 count : { 2u, 3u, 0x10000000u, 0x10000001u, 0x7fffffffu,
@@ -677,7 +684,7 @@ TEST(Lies, TruncatedAtEveryLength)
 		const message answer = e->control();
 
 		if (n < 24) {
-			/* Nobody to answer */
+			/* There is no peer to answer. */
 			EXPECT_EQ(v, RPCRDMA_RX_DONE) << n;
 			EXPECT_EQ(answer.size(), 0u) << n;
 			EXPECT_EQ(e->conn.counters.dropped, 1u);
@@ -743,14 +750,17 @@ TEST(Lies, EveryOctetChanged)
 
 			auto e = open_server();
 
-			/* Anything but a crash; ASan and UBSan watch. */
+			/*
+			 * Any result but a crash is accepted; ASan and UBSan
+			 * watch.
+			 */
 			e->receive(message{ data });
 			e->control();
 		}
 	}
 }
 
-/* Where Read chunks may be (4.3.5, WP 6) */
+/* The permitted places of Read chunks (4.3.5, WP 6) */
 struct read_case {
 	const char *name;
 	bool special;
@@ -921,7 +931,10 @@ TEST(Replies, SpecialNeedsAPayload)
 		  RPCRDMA_RX_BAD_REPLY);
 }
 
-/* A Reply to be pulled (WP 8): only where this end said it can */
+/*
+ * A pulled Reply (WP 8) is accepted only if this end announced that it can
+ * pull.
+ */
 TEST(Replies, ToBePulled)
 {
 	struct {
@@ -1019,7 +1032,7 @@ TEST(Replies, ToBePulled)
 		const decoded d = decode(*e, message{ data });
 
 		EXPECT_EQ(d.verdict, c.verdict) << c.what;
-		/* DR 4.1.2: who does not pull says DONE nevertheless. */
+		/* DR 4.1.2: a Requester that does not pull still sends DONE. */
 		EXPECT_EQ(e->conn.counters.dones_sent,
 			  d.verdict == RPCRDMA_RX_BAD_REPLY)
 			<< c.what;
@@ -1037,7 +1050,10 @@ TEST(Replies, ToBePulled)
 	}
 }
 
-/* Memory for the Requester to read is freed by its DONE, whatever else is wrong. */
+/*
+ * The DONE frees the memory of a pulled Reply, whatever else is wrong with the
+ * Reply.
+ */
 TEST(Replies, ToBePulledAndBad)
 {
 	const auto reads = [](u32 htype, u32 flags, u32 count, u32 octets) {
@@ -1197,7 +1213,9 @@ TEST(Counters, ByFormatAndChunks)
 	EXPECT_EQ(e->conn.counters.replies[RPCRDMA_CONTINUED], 1u);
 }
 
-/* The header type is the format's, and flags are what the message is. */
+/*
+ * The format determines the header type, and the message determines the flags.
+ */
 TEST(Encode, CallsAndRepliesByFormat)
 {
 	struct {
@@ -1239,7 +1257,7 @@ TEST(Encode, CallsAndRepliesByFormat)
 		  0u);
 }
 
-/* The same octets as by the long way, in either version; and no more */
+/* The same bytes as on the slow path, in either version, and no more */
 TEST(Encode, PlainHeaders)
 {
 	for (u32 version : { RPCRDMA_VERS_1, RPCRDMA_VERS_2 }) {

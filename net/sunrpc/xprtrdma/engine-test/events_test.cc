@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Two ends that do nothing but what events ask for (engine.h): Receives are
- * allocated and posted for EV_RECEIVES, control messages are sent for EV_CONTROL,
- * what waits is tried again for EV_WINDOW, and traffic begins with EV_OPENED. After
- * each step, nothing of that may be left to be done: its event is missing. Receives
- * are counted as a device counts them, so that a message without one is seen.
+ * Two ends that act only on events (engine.h). Receives are allocated and
+ * posted for EV_RECEIVES, control messages are sent for EV_CONTROL, waiting
+ * messages are retried for EV_WINDOW, and traffic begins with EV_OPENED. After
+ * each step no such work may be left, since its event would be missing.
+ * Receives are counted as a device counts them, so that a message without one
+ * is detected.
  */
 #include <gtest/gtest.h>
 
@@ -29,7 +30,7 @@ side other(side s)
 	return s == CLIENT ? SERVER : CLIENT;
 }
 
-/* Versions of both ends, and the one that they agree on */
+/* Versions of both ends, and the version they agree on */
 struct versions {
 	const char *name;
 	u8 client_low, client_high, server_low, server_high;
@@ -43,7 +44,7 @@ constexpr versions VERSIONS[] = {
 	{ "version 1", 1, 1, 1, 1, 1 },
 };
 
-/* A Call or Reply that waits, or its next part does */
+/* A Call or Reply that waits, or whose next part does */
 struct item {
 	rpcrdma_kind kind;
 	u32 xid;
@@ -62,7 +63,10 @@ public:
 		rx.lists.more = nullptr;
 	}
 
-	/* Before the connection is up the first ones are due without an event. */
+	/*
+	 * Before the connection is up, the first Receives are due without an
+	 * event.
+	 */
 	void begin()
 	{
 		receives_due();
@@ -80,7 +84,7 @@ public:
 		send_waiting();
 	}
 
-	/* A message arrives. */
+	/* Receive a message. */
 	void receive(const octets &m)
 	{
 		rpcrdma_verdict verdict;
@@ -146,7 +150,7 @@ public:
 			give_back();
 	}
 
-	/* The allocation that was begun ends. */
+	/* The pending allocation ends. */
 	void finish_making()
 	{
 		const u32 count = making_;
@@ -156,7 +160,7 @@ public:
 			made(count);
 	}
 
-	/* Is anything left to be done that no event has asked for? */
+	/* Complain if work is left for which there was no event. */
 	void check()
 	{
 		rpcrdma_conn copy = conn;
@@ -181,7 +185,7 @@ public:
 	{
 		return making_;
 	}
-	/* All that there are, wherever they are */
+	/* Return the number of all Receives, wherever they are. */
 	u32 receives() const
 	{
 		return device_ + free_ + static_cast<u32>(held.size());
@@ -192,7 +196,7 @@ public:
 	u32 now = 1;
 	bool opened = false;
 	u32 outstanding = 0;
-	u32 refused = 0; /* Receives that there was no memory for */
+	u32 refused = 0; /* Receives for which there was no memory */
 	u32 let_go = 0;
 	std::deque<item> calls, replies;
 	std::deque<u32> held;
@@ -296,7 +300,10 @@ private:
 		}
 	}
 
-	/* What is sent next; Replies go before Calls, but not amid their parts. */
+	/*
+	 * Return the item sent next. Replies go before Calls, but not between a
+	 * Call's parts.
+	 */
 	item *waiting()
 	{
 		if (!calls.empty() && calls.front().sent)
@@ -342,7 +349,7 @@ private:
 	std::deque<octets> &out_;
 	/* Posted, free, and being allocated */
 	u32 device_ = 0, free_ = 0, making_ = 0;
-	/* A client's Calls of version 1 since a message came */
+	/* A client's version 1 Calls since the last message received */
 	u32 calls_since_ = 0;
 	rpcrdma_receives_need need_ = RPCRDMA_RECEIVES_NEEDED;
 };
@@ -380,7 +387,9 @@ public:
 		settle();
 	}
 
-	/* As much of everything as there is, for a while */
+	/*
+	 * Generate as much traffic of each kind as possible, for @steps steps.
+	 */
 	void traffic(u32 steps)
 	{
 		while (steps-- && complaint().empty()) {
@@ -410,7 +419,7 @@ public:
 		}
 	}
 
-	/* All Calls are answered. */
+	/* Answer all Calls. */
 	void finish()
 	{
 		settle();
@@ -530,7 +539,7 @@ private:
 		return true;
 	}
 
-	/* Windows that were not used get smaller. */
+	/* Let windows shrink that were not used. */
 	void wait()
 	{
 		const u32 ms = random_.below(15000);
@@ -539,7 +548,7 @@ private:
 			ends_[s].now += ms;
 	}
 
-	/* Until nothing moves */
+	/* Run until no message is in flight. */
 	void settle()
 	{
 		while (deliver(CLIENT) | deliver(SERVER) |
@@ -549,7 +558,7 @@ private:
 			check_quiet(s);
 	}
 
-	/* What must not wait while nothing is under way */
+	/* Check that no such work waits while no message is in flight. */
 	void check_quiet(side s)
 	{
 		const station &me = ends_[s], &peer = ends_[other(s)];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The life of an RPC at its Requester: each event in each state. */
+/* The states of an RPC at its Requester: each event in each state */
 #include <cstring>
 #include <functional>
 #include <map>
@@ -25,7 +25,7 @@ constexpr u32 REPORT = RPCRDMA_STEP_REPORT, PLACE = RPCRDMA_STEP_PLACE,
 	      AGAIN = RPCRDMA_STEP_AGAIN, LEAVE = RPCRDMA_STEP_LEAVE,
 	      DONE = RPCRDMA_STEP_DONE;
 
-/* The first words of a Reply */
+/* The first words of Replies */
 constexpr u8 GOOD[8] = { 0, 0, 0x12, 0x34, 0, 0, 0, 1 };
 constexpr u8 CALL_WORDS[8] = { 0, 0, 0x12, 0x34, 0, 0, 0, 0 };
 
@@ -48,7 +48,7 @@ struct exchange {
 		a.room = ROOM;
 	}
 
-	/* What the Call offers */
+	/* Let the Call provide a Write chunk. */
 	exchange &write(u32 octets = 1000)
 	{
 		rpcrdma_lists_add_write(&x.lists);
@@ -70,7 +70,7 @@ struct exchange {
 		x.lists.inv_handle = OTHER_HANDLE;
 		return *this;
 	}
-	/* What the Reply says: so many octets in the chunks of the Call */
+	/* Let the Reply return so many bytes in the chunks of the Call. */
 	exchange &in_write(u32 octets)
 	{
 		rpcrdma_lists_add_write(&rx->lists);
@@ -85,7 +85,10 @@ struct exchange {
 		a.length = 0;
 		return *this;
 	}
-	/* ... or that it is to be pulled; before in_write() */
+	/*
+	 * Let the Reply provide a chunk to be pulled. To be called before
+	 * in_write().
+	 */
 	exchange &provided(u32 octets, u32 inv_handle = 0x77)
 	{
 		rpcrdma_lists_add_read(&rx->lists, 0);
@@ -176,7 +179,7 @@ std::string name_of(const rpcrdma_step &s)
 	return text;
 }
 
-/* One that is in the state of that name */
+/* Return an RPC in the state of that name. */
 std::unique_ptr<exchange> in_state(const std::string &name)
 {
 	auto e = std::make_unique<exchange>();
@@ -226,8 +229,9 @@ const char *const states[] = {
 };
 
 /*
- * What an event leads to, by the state it comes in; in the others, to nothing.
- * Of events that say yes or no, only yes is here.
+ * Expect the result of an event for each state listed. In the other states it
+ * has no effect. Of events that return a bool, only those that return true are
+ * listed.
  */
 void expect(const char *what, const event &happens,
 	    const std::map<std::string, std::string> &results)
@@ -284,7 +288,7 @@ TEST(Exchange, IsAnsweredOnce)
 	       {});
 }
 
-/* Most Replies are nothing but their payload: with such a one the RPC is over at once. */
+/* Fast path: a Reply without chunks completes the RPC at once. */
 TEST(Exchange, APlainReplyIsTheLast)
 {
 	const auto claim = [](exchange &e, u32 head) {
@@ -324,13 +328,13 @@ TEST(Exchange, APlainReplyIsTheLast)
 		row.change(e);
 		e.send();
 		EXPECT_EQ(claim(e, 100), row.claimed);
-		/* Once */
+		/* Claimed once only */
 		EXPECT_EQ(claim(e, 100), RPCRDMA_CLAIMED_NOT);
 		EXPECT_EQ(rpcrdma_exchange_release(&e.x),
 			  row.claimed == RPCRDMA_CLAIMED_LAST);
 	}
 
-	/* It is over, and may be sent again on any connection. */
+	/* The RPC is complete, and may be sent again on any connection. */
 	exchange e;
 
 	e.rx->format = RPCRDMA_INLINE;
@@ -343,7 +347,7 @@ TEST(Exchange, APlainReplyIsTheLast)
 	EXPECT_EQ(rpcrdma_exchange_begin(&e.x, &e.next), 0);
 }
 
-/* What waits for an answer can only have it where it was sent. */
+/* A Call can only be answered on the connection it was sent on. */
 TEST(Exchange, IsLostWithItsConnection)
 {
 	expect("the same connection",
@@ -452,7 +456,7 @@ TEST(Exchange, ATaskHearsOnceThatItIsToSendAgain)
 	       { { "idle", "" }, { "again", "" }, { "over", "" } });
 }
 
-/* A task that is killed waits for the end of what is under way. */
+/* A task that is killed waits for the end of outstanding work. */
 TEST(Exchange, CanBeReleasedWhenNothingIsUnderWay)
 {
 	expect("its release",
@@ -478,7 +482,7 @@ TEST(Exchange, CanBeReleasedWhenNothingIsUnderWay)
 		 { "over", "sent anew" } });
 }
 
-/* ---- What is done with a Reply ---- */
+/* ---- Processing a Reply ---- */
 
 TEST(Exchange, AReplyWithoutRegionsEndsIt)
 {
@@ -490,7 +494,7 @@ TEST(Exchange, AReplyWithoutRegionsEndsIt)
 	expect_parts(e.x.parts, 80, 0, 0, 0, 80);
 }
 
-/* sunrpc repeats the RPC, with the same xid, when its Reply reports an error. */
+/* sunrpc repeats the RPC, with the same xid, if its Reply reports an error. */
 TEST(Exchange, AnAnsweredCallIsSentAgainOnItsConnection)
 {
 	exchange e;
@@ -505,7 +509,7 @@ TEST(Exchange, AnAnsweredCallIsSentAgainOnItsConnection)
 	e.send().claim();
 }
 
-/* What is in a chunk is the device's until that is invalid. */
+/* A chunk's memory belongs to the device until its MR is invalidated. */
 TEST(Exchange, AReplyIsPlacedWhereNothingIsMapped)
 {
 	struct {
@@ -532,7 +536,7 @@ TEST(Exchange, AReplyIsPlacedWhereNothingIsMapped)
 			  c.todo & PLACE ? COMPLETE : PLACE | PUT | COMPLETE);
 	}
 
-	/* A Read chunk is not the Reply's memory. */
+	/* A Read chunk is not memory of the Reply. */
 	exchange e;
 
 	EXPECT_EQ(e.read(1000).payload(160).reply().todo,
@@ -575,7 +579,7 @@ TEST(Exchange, AReplyIsDividedAmongItsMemory)
 	}
 }
 
-/* No tail has room for the roundup. */
+/* The tail has no space for the roundup. */
 TEST(Exchange, AResultBehindWhichNothingHasRoom)
 {
 	exchange e;
@@ -586,7 +590,7 @@ TEST(Exchange, AResultBehindWhichNothingHasRoom)
 	expect_parts(e.x.parts, 100, 5, 3, 0, 108);
 }
 
-/* What a chunk has beyond the pages is not theirs. */
+/* The bytes of a chunk beyond the pages are not the result's. */
 TEST(Exchange, AResultThatIsLargerThanItsPages)
 {
 	exchange e;
@@ -637,7 +641,10 @@ TEST(Exchange, AReplyThatIsPulled)
 	exchange e;
 	rpcrdma_step s = e.provided(120).reply();
 
-	/* No region, no invalidation; the Receive says what to read. */
+	/*
+	 * Without MRs there is no invalidation. The Receive has the chunk to
+	 * read.
+	 */
 	EXPECT_EQ(s.todo, PULL);
 	s = e.pulled();
 	EXPECT_EQ(s.todo, COMPLETE | DONE);
@@ -659,7 +666,7 @@ TEST(Exchange, AReplyThatIsPulled)
 	never.provided(120).reply();
 	EXPECT_EQ(never.pulled(RPCRDMA_PULL_NEVER).status, -EIO_);
 
-	/* Who fails is under way no longer. */
+	/* An RPC that failed is not outstanding any more. */
 	exchange failed;
 
 	failed.provided(120).reply();
@@ -678,7 +685,7 @@ TEST(Exchange, ABadReplyEndsItWhenItsMemoryIsOutOfReach)
 	EXPECT_EQ(s.todo, REPORT | PUT | INVALIDATE);
 	EXPECT_EQ(verdict.invalidated().status, -EIO_);
 
-	/* One that does not return the Write chunk */
+	/* A Reply that does not return the Write chunk */
 	s = chunks.write().reply();
 	EXPECT_EQ(s.todo, REPORT | PUT | INVALIDATE);
 	s = chunks.invalidated();
@@ -710,7 +717,10 @@ TEST(Exchange, AHandleThatWasNotOfferedEndsTheConnection)
 		  PLACE | PUT | INVALIDATE);
 }
 
-/* Nor does one without chunks complete what broke the rules. */
+/*
+ * A Reply without chunks is checked, too. It does not complete the RPC
+ * successfully if it violates a rule.
+ */
 TEST(Exchange, AReplyWithoutChunksIsLookedAtToo)
 {
 	exchange invalidates, bad;
@@ -726,7 +736,7 @@ TEST(Exchange, AReplyWithoutChunksIsLookedAtToo)
 	EXPECT_EQ(s.status, -EIO_);
 }
 
-/* A Call without chunks has no answer in chunks. */
+/* A Call without chunks cannot get a Reply in chunks. */
 TEST(Exchange, AReplyInChunksThatWereNotOffered)
 {
 	exchange written, special;
@@ -741,7 +751,7 @@ TEST(Exchange, AReplyInChunksThatWereNotOffered)
 	EXPECT_EQ(s.status, -EIO_);
 }
 
-/* What is counted is what this answer placed, and none before it. */
+/* Only the bytes that this answer placed count, not an earlier one's. */
 TEST(Exchange, WhatWasPlacedIsForgottenWithTheNextAnswer)
 {
 	exchange plain, bad, error;
@@ -771,7 +781,7 @@ TEST(Exchange, AReplyThatNobodyWaitsFor)
 	EXPECT_EQ(s.todo, PUT | DONE);
 	EXPECT_EQ(s.xid, XID);
 	EXPECT_EQ(s.handle, 0x77u);
-	/* The engine has done that already. */
+	/* The engine has already sent DONE. */
 	EXPECT_EQ(rpcrdma_exchange_stray(provided.rx.get(), true).todo, PUT);
 }
 
@@ -786,7 +796,9 @@ TEST(Exchange, ARefusedCall)
 	EXPECT_EQ(rpcrdma_exchange_begin(&plain.x, &plain.conn), -ENOTCONN_);
 }
 
-/* What a refusal rules out holds for the connection it came on. */
+/*
+ * The limits learned from a refusal apply to the connection it was received on.
+ */
 TEST(Exchange, ANewConnectionForgetsWhatWasRuledOut)
 {
 	exchange e;

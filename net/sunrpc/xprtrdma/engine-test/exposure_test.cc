@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Replies that the Responder exposes for pulling (WP 8, reliable-reply). */
+/* Pulled Replies at the Responder (WP 8, reliable-reply) */
 #include <cstring>
 #include <set>
 
@@ -50,7 +50,7 @@ rpcrdma_lists empty_lists()
 	return lists;
 }
 
-/* All of its memory is registered. */
+/* Register all memory of the Reply. */
 int expose(const rpcrdma_conn *conn, const rpcrdma_lists *chunk,
 	   rpcrdma_reply_plan *plan)
 {
@@ -76,8 +76,8 @@ plan_reply(const end &e, u32 length, const rpcrdma_lists &lists = empty_lists(),
 	return plan;
 }
 
-/* A plan for so many octets that needs nothing else */
-/* What a Reply takes, and whether it was had */
+/* A plan for so many bytes that needs nothing else */
+/* The result of registering a Reply, and whether it fits the bounds */
 struct reply : rpcrdma_exposure {
 	bool fits(end &e, u32 of_xid, u32 of_octets = 10000)
 	{
@@ -96,7 +96,7 @@ struct reply : rpcrdma_exposure {
 		return !rc;
 	}
 
-	/* ... and sent */
+	/* Mark the Reply as sent. */
 	void sent(end &e, u32 of_xid, u32 of_handle = 0, u32 now = 0)
 	{
 		EXPECT_TRUE(fits(e, of_xid));
@@ -120,7 +120,7 @@ rpcrdma_lists chunk_of(std::vector<u32> lengths)
 	return lists;
 }
 
-/* ---- Who may ---- */
+/* ---- Permission ---- */
 
 TEST(ReplyRead, ReadDepthDecidesWhatIsAnnounced)
 {
@@ -276,7 +276,7 @@ TEST(ReplyRead, ChunkGoesBeforeWriteChunks)
 	ASSERT_EQ(expose(&server->conn, &chunk, plan.get()), 0);
 	EXPECT_EQ(plan->lists.nr_reads, 1);
 	EXPECT_EQ(plan->lists.reads[0].length, rest);
-	/* The largest one */
+	/* The largest segment */
 	EXPECT_EQ(plan->lists.inv_handle, 0x1001u);
 	EXPECT_EQ(plan->lists.nr_writes, 2);
 	EXPECT_EQ(plan->lists.nr_segs, written.nr_segs + 3);
@@ -287,7 +287,7 @@ TEST(ReplyRead, ChunkGoesBeforeWriteChunks)
 			  written.writes[i].first + 3);
 	}
 
-	/* What the peer reads is what was meant. */
+	/* The encoded chunk is the planned one. */
 	const u32 n = rpcrdma_encode_header(&server->conn, buf.data(), 4096, X,
 					    RDMA2_NOMSG, RDMA2_F_RESPONSE,
 					    &plan->lists);
@@ -356,11 +356,12 @@ TEST(ReplyRead, ChunkWithinThePeersLimits)
 	auto chunk = chunk_of({ 20000, 20001 });
 
 	EXPECT_EQ(expose(&e->conn, &chunk, plan.get()), MESSAGE_SIZE);
-	/* Memory that is not what the plan says */
+	/* Memory that differs from the plan */
 	plan = plan_reply(*e, 40001);
 	chunk = chunk_of({ 20000, 20000 });
 	EXPECT_EQ(expose(&e->conn, &chunk, plan.get()), MESSAGE_SIZE);
-	/* Beside returned Write chunks, the segments have to be encoded. */
+	/* With returned Write chunks, the segments have to be encoded in
+	 * addition. */
 	rpcrdma_lists lists = empty_lists();
 
 	add_write(&lists, 40, 1000);
@@ -371,7 +372,7 @@ TEST(ReplyRead, ChunkWithinThePeersLimits)
 	EXPECT_EQ(expose(&e->conn, &chunk, plan.get()), MESSAGE_SIZE);
 }
 
-/* What registering its memory ended with */
+/* The possible results of registering the memory */
 TEST(ReplyRead, TooFewRegions)
 {
 	auto e = provider();
@@ -384,7 +385,8 @@ TEST(ReplyRead, TooFewRegions)
 	pool.most = 4;
 	pool.made = 3;
 	for (u32 i = 0; i < 3; i++) {
-		/* Some are being made; all are in use; one has just come back. */
+		/* MRs are being allocated; all are in use; one has just been
+		 * released. */
 		const int results[] = { AGAIN, MESSAGE_SIZE, AGAIN };
 		auto plan = plan_reply(*e, 50000);
 
@@ -404,7 +406,7 @@ TEST(ReplyRead, TooFewRegions)
 				      plan.get()),
 		  NO_MEMORY);
 	EXPECT_EQ(plan->error, 0u);
-	/* More segments than there may be in a message */
+	/* More segments than a message may have */
 	EXPECT_EQ(rpcrdma_plan_expose(&e->conn, &pool, MESSAGE_SIZE, &part,
 				      plan.get()),
 		  MESSAGE_SIZE);
@@ -433,7 +435,7 @@ TEST(ReplyRead, DoneEndsOne)
 	/* A handle of another Reply, or of none */
 	EXPECT_FALSE(done_ok(*e, 7));
 	EXPECT_FALSE(done_ok(*e, 9));
-	/* It counts until it is out of the peer's reach. */
+	/* The bytes count until the peer cannot access them any more. */
 	EXPECT_EQ(e->conn.exposed_octets, 20000u);
 	rpcrdma_conn_unexpose(&e->conn, &y);
 	EXPECT_EQ(e->conn.exposed_octets, 10000u);
@@ -458,7 +460,8 @@ TEST(ReplyRead, WithoutAHandleNoneMayBeInvalidated)
 	EXPECT_FALSE(done_ok(*e, 1));
 }
 
-/* A Call, a part, a grant or an ERROR may not; a Reply, its RPC will see. */
+/* A Call, a part, a credit grant or an ERROR may not invalidate. A Reply's
+ * invalidation is checked by its RPC. */
 TEST(ReplyRead, WhatElseMayInvalidate)
 {
 	auto e = provider();
@@ -478,7 +481,8 @@ TEST(ReplyRead, WhatElseMayInvalidate)
 	}
 }
 
-/* Unknown, too early, a second one: dropped without an answer (DR 4.1.3). */
+/* A DONE that is unknown, too early or repeated is dropped without an answer
+ * (DR 4.1.3). */
 TEST(ReplyRead, OtherDonesAreDropped)
 {
 	auto e = provider();
@@ -504,11 +508,11 @@ TEST(ReplyRead, BoundsOfWhatIsExposed)
 	auto e = provider();
 	reply replies[RPCRDMA_MAX_EXPOSED], one;
 
-	/* Octets: 100,000 */
+	/* The bound of bytes: 100,000 */
 	for (u32 i = 0; i < 4; i++)
 		EXPECT_TRUE(replies[i].fits(*e, i, 25000));
 	EXPECT_FALSE(one.fits(*e, 4, 4));
-	/* They go in any order. */
+	/* They end in any order. */
 	for (u32 i : { 2, 0, 3, 1 })
 		rpcrdma_conn_unexpose(&e->conn, &replies[i]);
 	EXPECT_FALSE(one.fits(*e, 4, 100001));
@@ -518,7 +522,7 @@ TEST(ReplyRead, BoundsOfWhatIsExposed)
 	EXPECT_EQ(e->conn.exposed_octets, 0u);
 	EXPECT_EQ(e->conn.exposed, nullptr);
 
-	/* Number */
+	/* The bound of their number */
 	for (u32 i = 0; i < RPCRDMA_MAX_EXPOSED; i++)
 		EXPECT_TRUE(replies[i].fits(*e, i, 8));
 	EXPECT_FALSE(one.fits(*e, 1000, 8));
@@ -527,7 +531,7 @@ TEST(ReplyRead, BoundsOfWhatIsExposed)
 	EXPECT_FALSE(replies[17].fits(*e, 17, 8));
 }
 
-/* DONE could not tell them apart. */
+/* DONE could not distinguish them. */
 TEST(ReplyRead, OneForEachXid)
 {
 	auto e = provider();
@@ -538,11 +542,12 @@ TEST(ReplyRead, OneForEachXid)
 	rpcrdma_conn_exposed(&e->conn, &first, 7, 0);
 	EXPECT_FALSE(second.fits(*e, X));
 	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_PULLED);
-	/* That one is over, though its memory is still being taken back. */
+	/* The first one has ended, although its memory is still being
+	 * invalidated. */
 	EXPECT_TRUE(second.fits(*e, X));
 }
 
-/* Which one, or NULL and *@wait */
+/* Return the overdue Reply, or NULL and *@wait. */
 const rpcrdma_exposure *overdue(end &e, u32 now, u32 *wait)
 {
 	const rpcrdma_overdue found = rpcrdma_conn_overdue(&e.conn, now);
@@ -563,7 +568,7 @@ TEST(ReplyRead, TakenBackAfterTheTimeLimit)
 		EXPECT_EQ(wait, 0u);
 		x.sent(*e, X, 7, start);
 		y.sent(*e, Y, 8, start + 300);
-		/* Not sent: no time runs */
+		/* Not sent: the time limit does not run. */
 		EXPECT_TRUE(z.fits(*e, 3));
 		EXPECT_EQ(overdue(*e, start + 300, &wait), nullptr);
 		EXPECT_EQ(wait, 700u);
@@ -572,7 +577,7 @@ TEST(ReplyRead, TakenBackAfterTheTimeLimit)
 		EXPECT_EQ(overdue(*e, start + 1000, &wait), &x);
 		EXPECT_EQ(overdue(*e, start + 1000, &wait), nullptr);
 		EXPECT_EQ(wait, 300u);
-		/* Too late */
+		/* The DONE is too late. */
 		EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_DONE);
 		EXPECT_EQ(e->receive(done(Y)), RPCRDMA_RX_PULLED);
 		EXPECT_EQ(e->rx.exposed, &y);
@@ -639,7 +644,7 @@ TEST(ReplyRead, RepliesOfAllSizesArrive)
 	}
 }
 
-/* As many as may be, then errors; each DONE makes room. */
+/* As many as are permitted, then errors; each DONE permits another one. */
 TEST(ReplyRead, ManyAtATime)
 {
 	sim_options options = pulling_options(100);
@@ -668,7 +673,7 @@ TEST(ReplyRead, ManyAtATime)
 	EXPECT_EQ(s.complaint(), "");
 }
 
-/* A Requester that forgot the RPC says DONE all the same. */
+/* A Requester that forgot the RPC still sends DONE. */
 TEST(ReplyRead, ForgottenRpcsAreDone)
 {
 	sim s{ pulling_options(16) };

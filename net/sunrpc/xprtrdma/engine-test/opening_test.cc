@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Opening a connection: versions, properties, order (WP 1, 4, 5). */
+/* Opening a connection: versions, properties and order (WP 1, 4, 5) */
 #include <algorithm>
 #include <cstring>
 
@@ -13,7 +13,7 @@ using namespace engine_test;
 namespace
 {
 
-/* One property as octets */
+/* One property as bytes */
 struct prop {
 	u32 id;
 	octets data;
@@ -98,7 +98,7 @@ TEST(Version, OthersGetErrVers)
 	}
 }
 
-/* A peer of version 1 takes a grant of zero for the end of all Calls. */
+/* A version 1 peer regards a grant of zero as the end of all Calls. */
 TEST(Version, ErrVersGrantsOneAtLeast)
 {
 	end e{ usual_config(false) };
@@ -119,7 +119,7 @@ TEST(Version, ErrVersThenVersion2)
 
 	e->receive(version1_call(1));
 	e->control();
-	/* It has received our answer. */
+	/* The peer has received our answer. */
 	e->receive(connprop({}).set(20, 1));
 	EXPECT_EQ(e->conn.version, 2);
 	EXPECT_EQ(e->control().get(12), +RDMA2_CONNPROP);
@@ -146,7 +146,7 @@ TEST(Version, ShortMessagesAreDropped)
 		EXPECT_EQ(e->conn.version, 0);
 		EXPECT_EQ(e->conn.received, 1u);
 	}
-	/* From 16 octets on the version can be told. */
+	/* The version can be determined from 16 bytes on. */
 	for (u32 n = 16; n < 24; n++) {
 		auto e = new_server();
 
@@ -191,7 +191,7 @@ TEST(Version, ClientSeesErrVers)
 	EXPECT_NE(e->conn.reason, nullptr);
 }
 
-/* 28 octets alone are not ERR_VERS. */
+/* 28 bytes alone are not ERR_VERS. */
 TEST(Version, ClientTellsOtherErrorsFromErrVers)
 {
 	struct {
@@ -215,7 +215,7 @@ TEST(Version, ClientTellsOtherErrorsFromErrVers)
 		EXPECT_EQ(e->conn.err_vers_high, 0) << c.what;
 		EXPECT_EQ(e->conn.version, 2) << c.what;
 	}
-	/* And later it would be an error as any other. */
+	/* Later it would be an error like any other. */
 	auto e = open_client();
 
 	EXPECT_EQ(e->receive(err_vers(1, 1)), RPCRDMA_RX_DONE);
@@ -223,8 +223,8 @@ TEST(Version, ClientTellsOtherErrorsFromErrVers)
 }
 
 /*
- * The draft's own prefix has no received word: what is there is the number of
- * properties, which says that more was received than was sent.
+ * The draft's own prefix has no received word. In its place is the number of
+ * properties, according to which more messages were received than were sent.
  */
 TEST(Version, ThePrefixOfTheDraftCloses)
 {
@@ -276,7 +276,7 @@ TEST(Order, ClientFirst)
 	server->receive(first);
 	EXPECT_TRUE(server->all_events & RPCRDMA_EV_OPENED);
 	EXPECT_TRUE(server->all_events & RPCRDMA_EV_CONTROL);
-	/* Its own properties go before any RPC. */
+	/* Its own properties are sent before any RPC. */
 	EXPECT_FALSE(rpcrdma_conn_may_send(&server->conn, RPCRDMA_KIND_REPLY));
 	client.receive(server->control());
 	EXPECT_TRUE(client.all_events & RPCRDMA_EV_OPENED);
@@ -321,7 +321,10 @@ TEST(Order, ServerWaitsForAWindow)
 	EXPECT_EQ(e.control().get(8), 4u);
 }
 
-/* A window of one: the ERROR takes it, own CONNPROP has to wait. */
+/*
+ * With a window of one, the ERROR uses it, and the CONNPROP of this end has to
+ * wait.
+ */
 TEST(Order, OpenedOnlyWhenOwnPartsCanGo)
 {
 	auto e = new_server();
@@ -336,7 +339,10 @@ TEST(Order, OpenedOnlyWhenOwnPartsCanGo)
 	EXPECT_EQ(e->control().get(12), +RDMA2_CONNPROP);
 }
 
-/* Posting a Receive before own CONNPROP is sent asks for another attempt. */
+/*
+ * Posting a Receive before the CONNPROP of this end is sent requests another
+ * attempt.
+ */
 TEST(Order, ReceivesBeforeOwnConnpropOpenTheWindow)
 {
 	auto e = new_server();
@@ -349,7 +355,7 @@ TEST(Order, ReceivesBeforeOwnConnpropOpenTheWindow)
 	EXPECT_EQ(e->events, RPCRDMA_EV_CONTROL | RPCRDMA_EV_WINDOW);
 	ASSERT_EQ(e->control().get(12), +RDMA2_CONNPROP);
 	EXPECT_TRUE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL));
-	/* Later ones say nothing new. */
+	/* Later ones cause no event. */
 	e->post(1);
 	EXPECT_FALSE(e->events & RPCRDMA_EV_WINDOW);
 }
@@ -381,12 +387,12 @@ TEST(Order, RpcBeforeTheEndOfOpeningCloses)
 
 		EXPECT_EQ(server->receive(m), RPCRDMA_RX_CLOSE);
 
-		/* Between the client's parts */
+		/* Between the parts of the client's CONNPROP */
 		server = new_server();
 		server->receive(connprop({}, RDMA2_F_TPMORE));
 		EXPECT_EQ(server->receive(m), RPCRDMA_RX_CLOSE);
 
-		/* Before the server has sent its own */
+		/* Before the server has sent its own CONNPROP */
 		server = new_server();
 		server->receive(connprop({}));
 		EXPECT_EQ(server->receive(m), RPCRDMA_RX_CLOSE);
@@ -425,7 +431,7 @@ TEST(Order, PartsOfTheClient)
 	e->receive(
 		connprop({ prop32(RDMA2_PROPID_RBSIZ, 8192) }, RDMA2_F_TPMORE));
 	EXPECT_EQ(e->all_events & RPCRDMA_EV_OPENED, 0u);
-	/* The first part is answered with the server's own. */
+	/* The first part is answered with the server's own CONNPROP. */
 	EXPECT_EQ(e->control().get(12), +RDMA2_CONNPROP);
 	EXPECT_EQ(e->conn.state, RPCRDMA_CONN_OPENING);
 	e->receive(connprop({ prop32(RDMA2_PROPID_RCSIZ, 3) }, RDMA2_F_TPMORE,
@@ -436,7 +442,7 @@ TEST(Order, PartsOfTheClient)
 	EXPECT_EQ(e->conn.peer.rcsiz, 3u);
 	EXPECT_EQ(e->conn.peer.sbsiz, 4096u);
 
-	/* No more of them (6.2.2.3) */
+	/* No further CONNPROP is accepted (6.2.2.3). */
 	e->receive(connprop({ prop32(RDMA2_PROPID_RCSIZ, 9) }, 0, 0, 1));
 	EXPECT_EQ(e->conn.peer.rcsiz, 3u);
 	EXPECT_EQ(e->control().get(24), +RDMA2_ERR_INVAL_HTYPE);
@@ -494,7 +500,7 @@ TEST(Props, OwnOnes)
 			  .data());
 }
 
-/* A peer that announces nothing (4.2.2, table 1 in 5.2) */
+/* A peer that announces nothing has the defaults (4.2.2, table 1 in 5.2). */
 TEST(Props, Defaults)
 {
 	auto cfg = usual_config(false);
@@ -545,7 +551,7 @@ TEST(Props, ConfigIsClamped)
 	EXPECT_EQ(conn.cfg.props.reply_read, 3u);
 	EXPECT_EQ(conn.cfg.props.reassembly, +RPCRDMA_MAX_CHUNK_OCTETS);
 
-	/* No chunks in one respect are no chunks at all. */
+	/* A zero in one property means no chunks at all. */
 	cfg.props.rssiz = 0;
 	rpcrdma_conn_init(&conn, &cfg);
 	EXPECT_EQ(conn.cfg.props.rcsiz, 0u);
@@ -555,7 +561,7 @@ struct value_case {
 	const char *name;
 	std::vector<prop> props;
 	u32 error;
-	/* One property's outcome */
+	/* The outcome for one property */
 	u32 rpcrdma_props::*member;
 	u32 value;
 };
@@ -662,13 +668,16 @@ TEST_P(Values, OfProperties)
 	auto e = new_server();
 
 	e->receive(connprop(c.props));
-	/* Refused or not, the opening goes on. */
+	/* Whether refused or not, the opening continues. */
 	EXPECT_TRUE(e->all_events & RPCRDMA_EV_OPENED);
 	EXPECT_EQ(e->conn.peer.*c.member, c.value);
 	if (c.error) {
 		const message m = e->control();
 
-		/* Before our own: it must find the client still opening. */
+		/*
+		 * Sent before the CONNPROP of this end: the client must still
+		 * be opening.
+		 */
 		ASSERT_EQ(m.size(), 28u);
 		EXPECT_EQ(m.get(0), 0u);
 		EXPECT_EQ(m.get(12), +RDMA2_ERROR);
@@ -703,7 +712,7 @@ TEST(Props, Malformed)
 			    answer.get(24) == RDMA2_ERR_BAD_PROPVAL);
 		EXPECT_EQ(e->conn.state, RPCRDMA_CONN_OPEN);
 	}
-	/* Counts and lengths that lie */
+	/* Wrong counts and lengths */
 	for (u32 lie : { 4u, 0x7fffffffu, 0x80000000u, ~0u }) {
 		auto e = new_server();
 		message m = whole;
@@ -771,7 +780,7 @@ TEST(Props, OwnOnesRefused)
 	EXPECT_EQ(e.conn.cfg.props.reassembly, 262144u);
 }
 
-/* An ERROR about something else does not reset the properties of this end. */
+/* An ERROR about another message does not reset the properties of this end. */
 TEST(Props, OtherErrorsRefuseNone)
 {
 	const auto error = [](u32 xid) {
@@ -807,7 +816,7 @@ TEST(Props, OtherErrorsRefuseNone)
 	EXPECT_EQ(client.conn.cfg.props.rcsiz, 16u);
 }
 
-/* CONNPROP is no Reply: with RESPONSE none of its values applies. */
+/* CONNPROP is not a Reply: with RESPONSE set, none of its values applies. */
 TEST(Props, ResponseAppliesNothing)
 {
 	auto e = new_server();
@@ -815,14 +824,14 @@ TEST(Props, ResponseAppliesNothing)
 	e->receive(
 		connprop({ prop32(RDMA2_PROPID_RCSIZ, 7) }, RDMA2_F_RESPONSE));
 	EXPECT_EQ(e->conn.counters.dropped, 1u);
-	/* It counts, and is not answered with an ERROR. */
+	/* It is counted, and not answered with an ERROR. */
 	EXPECT_EQ(e->conn.state, RPCRDMA_CONN_OPEN);
 	EXPECT_EQ(e->conn.peer.rcsiz, 16u);
 	EXPECT_EQ(e->control().get(12), +RDMA2_CONNPROP);
 	EXPECT_EQ(e->control().size(), 0u);
 }
 
-/* What it sends is not larger than it said it would be. */
+/* Its messages are not larger than it announced. */
 TEST(Props, OwnOnesRefusedButSmall)
 {
 	auto cfg = usual_config(true);
@@ -853,7 +862,10 @@ message props_refused(u32 received)
 		.word(RDMA2_ERR_BAD_PROPVAL);
 }
 
-/* A server is open when it hears of that, but nothing has come of its properties. */
+/*
+ * A server is already open when it receives the ERROR, but nothing has used its
+ * properties.
+ */
 TEST(Props, AServersOwnOnesRefused)
 {
 	auto cfg = usual_config(false);
@@ -887,13 +899,13 @@ TEST(Props, AServersOwnOnesRefused)
 		EXPECT_EQ(e.conn.cfg.props.rssiz, 1048576u);
 		EXPECT_EQ(e.conn.cfg.props.rcsiz, 16u);
 		EXPECT_EQ(e.conn.cfg.props.reply_read, 0u);
-		/* Its memory is counted by what it has said, or less. */
+		/* Memory is charged for the announced size, or less. */
 		EXPECT_EQ(e.conn.cfg.props.reassembly, std::min(own, 262144u));
 		EXPECT_EQ(e.conn.state, RPCRDMA_CONN_OPEN);
 	}
 }
 
-/* Then it is about a Call of its own, as any other. */
+/* Then the ERROR is about a Call of this end, as any other is. */
 TEST(Props, AnErrorLaterIsAboutACall)
 {
 	for (u32 n = 0; n < 3; n++) {
@@ -922,7 +934,7 @@ TEST(Props, AnErrorLaterIsAboutACall)
 		EXPECT_EQ(e->rx.xid, 0u);
 		EXPECT_EQ(e->conn.cfg.props.rcsiz, rcsiz);
 	}
-	/* A client's opening is over, and what was refused it knows. */
+	/* A client has opened, and knows the refused properties. */
 	auto e = open_client();
 
 	EXPECT_EQ(e->receive(props_refused(1)), RPCRDMA_RX_ERROR);
@@ -1007,7 +1019,7 @@ TEST(Opening, OfTwoEngines)
 
 /* ---- RFC 8797 ---- */
 
-/* Of the flags' octet only the lowest bit has a meaning (RFC 8797, 4). */
+/* Only the lowest bit of the flags byte has a meaning (RFC 8797, 4). */
 TEST(Private, ReservedFlagsAreIgnored)
 {
 	const rpcrdma_private out = {
@@ -1090,7 +1102,7 @@ TEST(Private, NotOurs)
 		rpcrdma_decode_private(bad, 8, &priv);
 		EXPECT_EQ(priv.valid, 0);
 	}
-	/* Other flags are not ours to judge. */
+	/* Other flags are ignored. */
 	good[5] = 0xfe;
 	rpcrdma_decode_private(good, 8, &priv);
 	EXPECT_EQ(priv.valid, 1);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Version 1 (RFC 8166, 8167, 8797): opening, messages, credits, plans.
- */
+/* Version 1 (RFC 8166, 8167, 8797): opening, messages, credits and plans */
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -73,7 +71,10 @@ rpcrdma_private private_of(u32 send, u32 recv, bool inv = true)
 	};
 }
 
-/* A client that only has version 1 is open as soon as it is connected. */
+/*
+ * Return a client that only has version 1. It is open as soon as it is
+ * connected.
+ */
 std::unique_ptr<end> client1(u32 window = 32)
 {
 	auto cfg = config(true, 1, 1);
@@ -89,7 +90,7 @@ std::unique_ptr<end> client1(u32 window = 32)
 	return e;
 }
 
-/* A server at which a Call has opened the connection */
+/* Return a server with a connection that a Call has opened. */
 std::unique_ptr<end> server1(bool inv = true, u32 octets = 4096)
 {
 	auto cfg = config(false);
@@ -130,7 +131,7 @@ bool may_call(const end &e)
 	return rpcrdma_conn_may_send(&e.conn, RPCRDMA_KIND_CALL);
 }
 
-/* Send something; returns its header. */
+/* Send a message and return its header. */
 message header_of(end &e, rpcrdma_kind kind, u32 xid)
 {
 	octets buf(1024);
@@ -159,7 +160,7 @@ TEST(OpeningV1, FirstCallOpensAndIsDelivered)
 	EXPECT_EQ(e.rx.payload_offset, 28u);
 	EXPECT_EQ(e.rx.payload_length, 64u);
 	EXPECT_EQ(e.rx.format, RPCRDMA_INLINE);
-	/* Once. */
+	/* Delivered once */
 	EXPECT_EQ(e.receive(inline_msg(2, CALL)), RPCRDMA_RX_CALL);
 	EXPECT_FALSE(e.events & RPCRDMA_EV_OPENED);
 	EXPECT_EQ(e.control().size(), 0u);
@@ -217,7 +218,7 @@ TEST(OpeningV1, ClientFallsBackOnErrVers)
 	EXPECT_EQ(limits.recv_inline, 4096u);
 	EXPECT_EQ(limits.continued, 0u);
 
-	/* From one credit */
+	/* Starting from one credit */
 	ASSERT_TRUE(may_call(e));
 	EXPECT_EQ(header_of(e, RPCRDMA_KIND_CALL, X).get(4), 1u);
 	EXPECT_FALSE(may_call(e));
@@ -236,7 +237,10 @@ TEST(OpeningV1, ErrVersClosesWhereVersion1IsNotAllowed)
 	EXPECT_TRUE(e.conn.answered);
 }
 
-/* What one connection's peer said is not known to the next one. */
+/*
+ * The private message of one connection's peer does not apply to the next
+ * connection.
+ */
 TEST(OpeningV1, ThePrivateMessageIsOfOneConnection)
 {
 	end e{ config(true, 1, 1) };
@@ -301,7 +305,10 @@ TEST(OpeningV1, ThresholdsAreTheSmallerOnes)
 		limits = rpcrdma_conn_limits(&e.conn);
 		EXPECT_EQ(limits.send_inline, c.send);
 		EXPECT_EQ(limits.recv_inline, c.recv);
-		/* A reverse Call and its Reply go in one message each. */
+		/*
+		 * A reverse Call and its Reply are conveyed in one message
+		 * each.
+		 */
 		EXPECT_EQ(rpcrdma_reverse_payload(&e.conn),
 			  std::min(c.send, c.recv) - 28);
 	}
@@ -317,7 +324,7 @@ TEST(OpeningV1, ClientOfVersion1SendsNoConnprop)
 	EXPECT_FALSE(e->conn.answered);
 }
 
-/* To a first Call, by a server that has no version 1 */
+/* The answer to a first Call, by a server that does not have version 1 */
 TEST(OpeningV1, ErrVersEndsTheCall)
 {
 	auto e = client1();
@@ -347,7 +354,10 @@ TEST(OpeningV1, AnotherVersionLaterCloses)
 	EXPECT_EQ(e->receive(inline_msg(X, CALL).set(4, 2)), RPCRDMA_RX_CLOSE);
 }
 
-/* A guess that is refused ends with the connection, not with the Call. */
+/*
+ * A version that was only assumed: its refusal ends the connection, not the
+ * Call.
+ */
 TEST(OpeningV1, ErrVersToAGuessCloses)
 {
 	auto cfg = config(true, 1, 1);
@@ -365,7 +375,10 @@ TEST(OpeningV1, ErrVersToAGuessCloses)
 	EXPECT_EQ(rpcrdma_conn_answer(&e.conn, RPCRDMA_END_HERE),
 		  RPCRDMA_ANSWER_V2);
 
-	/* To refuse version 1 for version 1 is no way to version 2. */
+	/*
+	 * A refusal of version 1 that proposes version 1 does not lead to
+	 * version 2.
+	 */
 	end odd{ cfg };
 
 	odd.post(33);
@@ -394,7 +407,7 @@ TEST(OpeningV1, WhyItIsThatVersion)
 	EXPECT_STREQ(rpcrdma_version_why(&refused.conn), "refused");
 }
 
-/* ---- What is remembered ---- */
+/* ---- The version cache ---- */
 
 TEST(VersionMemory, NothingKnownBeginsWithTheHighest)
 {
@@ -411,20 +424,22 @@ TEST(VersionMemory, SilenceMeansVersion1ForAWhile)
 
 	rpcrdma_version_learn(&memory, 1000, 2, RPCRDMA_ANSWER_NONE);
 	EXPECT_EQ(rpcrdma_version_first(&memory, 1000, 1, 2), 1);
-	/* Not where version 1 is not wanted */
+	/* Except if version 1 is not permitted */
 	EXPECT_EQ(rpcrdma_version_first(&memory, 1000, 2, 2), 2);
-	/* For a day, and another one since version 1 was answered last */
+	/*
+	 * For a day, and for another one after the last answer with version 1
+	 */
 	EXPECT_EQ(rpcrdma_version_first(&memory, 87399, 1, 2), 1);
 	EXPECT_EQ(rpcrdma_version_first(&memory, 87400, 1, 2), 2);
 	rpcrdma_version_learn(&memory, 90000, 1, RPCRDMA_ANSWER_V1);
 	EXPECT_EQ(rpcrdma_version_first(&memory, 176399, 1, 2), 1);
 	EXPECT_EQ(rpcrdma_version_first(&memory, 176400, 1, 2), 2);
-	/* And again */
+	/* The same once more */
 	rpcrdma_version_learn(&memory, 176400, 2, RPCRDMA_ANSWER_NONE);
 	EXPECT_EQ(rpcrdma_version_first(&memory, 176401, 1, 2), 1);
 }
 
-/* A lost connection costs no time: version 2 is asked for again soon. */
+/* A lost connection costs no time: version 2 is tried again soon. */
 TEST(VersionMemory, ALostConnectionMeansVersion1ForMinutes)
 {
 	rpcrdma_version_memory memory = {};
@@ -435,7 +450,7 @@ TEST(VersionMemory, ALostConnectionMeansVersion1ForMinutes)
 	EXPECT_EQ(rpcrdma_version_first(&memory, 1300, 1, 2), 2);
 }
 
-/* A server that answers version 1 restarts from time to time. */
+/* A server that answers with version 1 restarts from time to time. */
 TEST(VersionMemory, OneThatHasVersion1GetsAnotherChance)
 {
 	rpcrdma_version_memory memory = {};
@@ -449,12 +464,15 @@ TEST(VersionMemory, OneThatHasVersion1GetsAnotherChance)
 			rpcrdma_version_learn(&memory, now, 1, away);
 		EXPECT_EQ(rpcrdma_version_first(&memory, now, 1, 2), 1);
 	}
-	/* It may have become one that does not. */
+	/* The server may have lost version 1. */
 	rpcrdma_version_learn(&memory, 1100, 1, RPCRDMA_ANSWER_NONE);
 	EXPECT_EQ(rpcrdma_version_first(&memory, 1100, 1, 2), 2);
 }
 
-/* A peer that is away after its silence was silent for that. */
+/*
+ * If a peer is unreachable after it was silent, the version was not the reason
+ * for its silence.
+ */
 TEST(VersionMemory, SilenceOfAPeerThatIsAwayWasNotTheVersion)
 {
 	rpcrdma_version_memory memory = {};
@@ -475,7 +493,7 @@ TEST(VersionMemory, SilenceInVersion1TooWasNotTheVersion)
 	EXPECT_EQ(rpcrdma_version_first(&memory, 1060, 1, 2), 2);
 }
 
-/* A server that restarts lets go of connections without a word. */
+/* A server that restarts drops connections without notice. */
 TEST(VersionMemory, OneThatHasVersion2GetsAnotherChance)
 {
 	rpcrdma_version_memory memory = {};
@@ -486,13 +504,13 @@ TEST(VersionMemory, OneThatHasVersion2GetsAnotherChance)
 		rpcrdma_version_learn(&memory, now + 5, 2, RPCRDMA_ANSWER_NONE);
 		EXPECT_EQ(rpcrdma_version_first(&memory, now + 5, 1, 2), 2);
 	}
-	/* It may have become one that does not. */
+	/* The server may have lost version 2. */
 	rpcrdma_version_learn(&memory, 1100, 2, RPCRDMA_ANSWER_NONE);
 	EXPECT_EQ(rpcrdma_version_first(&memory, 1100, 1, 2), 1);
 	EXPECT_EQ(rpcrdma_version_first(&memory, 1400, 1, 2), 2);
 }
 
-/* A refusal that version 1 can follow costs no more than a message. */
+/* A refusal after which version 1 can follow costs no more than a message. */
 TEST(VersionMemory, ARefusalIsAnAnswer)
 {
 	rpcrdma_version_memory memory = {};
@@ -505,7 +523,10 @@ TEST(VersionMemory, ARefusalIsAnAnswer)
 	EXPECT_EQ(memory.silent, 0);
 }
 
-/* One that refuses and lets go does not meet version 2 at once (4.2.3.2). */
+/*
+ * A peer that refuses and disconnects is not asked for version 2 again at once
+ * (4.2.3.2).
+ */
 TEST(VersionMemory, ARefusalThatEndsTheConnectionIsRemembered)
 {
 	rpcrdma_version_memory memory = {};
@@ -520,7 +541,9 @@ TEST(VersionMemory, ARefusalThatEndsTheConnectionIsRemembered)
 		EXPECT_EQ(rpcrdma_version_first(&memory, now + 299, 1, 2), 1);
 		EXPECT_EQ(memory.has_v2, 0);
 	}
-	/* If version 1 brings nothing either, it was not the version. */
+	/*
+	 * If version 1 gets no answer either, the version was not the reason.
+	 */
 	rpcrdma_version_learn(&memory, 6000, 2, RPCRDMA_ANSWER_REFUSED);
 	rpcrdma_version_learn(&memory, 6001, 1, RPCRDMA_ANSWER_NONE);
 	EXPECT_EQ(rpcrdma_version_first(&memory, 6001, 1, 2), 2);
@@ -556,7 +579,10 @@ TEST(VersionMemory, WhatAConnectionSaysOfItsServer)
 
 	EXPECT_EQ(answer(*v2, RPCRDMA_END_PEER), RPCRDMA_ANSWER_V2);
 
-	/* It has neither, as it says: what it has, version 1 shows. */
+	/*
+	 * The peer says it has neither version. Version 1 shows whether it has
+	 * that one.
+	 */
 	end none{ config(true) };
 
 	none.post(33);
@@ -567,7 +593,7 @@ TEST(VersionMemory, WhatAConnectionSaysOfItsServer)
 	EXPECT_EQ(answer(none, RPCRDMA_END_HERE), RPCRDMA_ANSWER_ODD);
 }
 
-/* A connection that opened without a word, as those of version 1 do */
+/* A connection that opened without a message, as those of version 1 do */
 TEST(VersionMemory, NothingIsLearntOfWhatMayComeYet)
 {
 	rpcrdma_version_memory memory = {};
@@ -583,7 +609,7 @@ TEST(VersionMemory, NothingIsLearntOfWhatMayComeYet)
 	EXPECT_EQ(rpcrdma_version_first(&memory, 1001, 1, 2), 2);
 }
 
-/* Against a peer that never answers, both versions have their turn. */
+/* With a peer that never answers, the versions alternate. */
 TEST(VersionMemory, SilenceForEverTriesBothInTurn)
 {
 	rpcrdma_version_memory memory = {};
@@ -594,7 +620,7 @@ TEST(VersionMemory, SilenceForEverTriesBothInTurn)
 	for (u64 now = 1000; now < 5000; now += 10) {
 		const u8 version = rpcrdma_version_first(&memory, now, 1, 2);
 
-		/* Version 1 only ever once in a row */
+		/* Never version 1 twice in a row */
 		EXPECT_FALSE(version == 1 && last == 1);
 		last = version;
 		tried[version]++;
@@ -607,7 +633,7 @@ TEST(VersionMemory, SilenceForEverTriesBothInTurn)
 
 /* ---- Credits ---- */
 
-/* What is taken at once leaves everything as the others do. */
+/* The fast path leaves the same state as the slow path. */
 TEST(CreditsV1, APlainReply)
 {
 	auto e = client1();
@@ -620,14 +646,16 @@ TEST(CreditsV1, APlainReply)
 			  RPCRDMA_RX_REPLY);
 		EXPECT_EQ(rpcrdma_conn_answer(&e->conn, RPCRDMA_END_NONE),
 			  RPCRDMA_ANSWER_V1);
-		/* For who looks at windows */
+		/* For readers of the window */
 		EXPECT_EQ(e->conn.limit - e->conn.sent, 7u);
 		EXPECT_EQ(e->conn.advertised - e->conn.received,
 			  e->conn.cfg.reverse);
 	}
 }
 
-/* Receives are kept back only while there are enough for the Replies to come. */
+/*
+ * Receives are withheld only while there are enough for the expected Replies.
+ */
 TEST(CreditsV1, KeptBackReceivesArePostedWhenFewAreLeft)
 {
 	auto e = client1();
@@ -659,7 +687,7 @@ TEST(CreditsV1, GrantIsAbsoluteAndMayShrink)
 	}
 	EXPECT_FALSE(may_call(*e));
 
-	/* Three are left, and two are allowed. */
+	/* Three are left, and two are permitted. */
 	e->receive(inline_msg(answered++, REPLY, 2));
 	EXPECT_FALSE(e->events & RPCRDMA_EV_WINDOW);
 	EXPECT_FALSE(may_call(*e));
@@ -669,7 +697,7 @@ TEST(CreditsV1, GrantIsAbsoluteAndMayShrink)
 	EXPECT_TRUE(e->events & RPCRDMA_EV_WINDOW);
 	EXPECT_TRUE(may_call(*e));
 
-	/* Zero would be the end of it. */
+	/* A grant of zero would stop all Calls. */
 	e->receive(inline_msg(answered++, REPLY, 0));
 	EXPECT_TRUE(may_call(*e));
 	header_of(*e, RPCRDMA_KIND_CALL, xid++);
@@ -684,14 +712,14 @@ TEST(CreditsV1, NotMoreThanThereAreReceives)
 	auto e = client1(16); /* of which 8 are for reverse Calls */
 
 	header_of(*e, RPCRDMA_KIND_CALL, 1);
-	/* This Reply is still held; it leaves 16 Receives. */
+	/* This Reply is still held, which leaves 16 Receives. */
 	e->receive(inline_msg(1, REPLY, 1000), true);
 	for (u32 i = 0; i < 8; i++) {
 		ASSERT_TRUE(may_call(*e)) << i;
 		header_of(*e, RPCRDMA_KIND_CALL, 2 + i);
 	}
 	EXPECT_FALSE(may_call(*e));
-	/* Seven more are out, and one of the Receives is missing. */
+	/* Seven more Calls are outstanding, and one Receive is missing. */
 	e->receive(inline_msg(2, REPLY, 1000), true);
 	EXPECT_FALSE(may_call(*e));
 	e->post(1);
@@ -709,14 +737,17 @@ TEST(CreditsV1, WhatHeadersSay)
 	EXPECT_EQ(header_of(*c, RPCRDMA_KIND_REPLY, X).get(8), 8u);
 	EXPECT_EQ(header_of(*s, RPCRDMA_KIND_REPLY, X).get(8), 24u);
 	EXPECT_EQ(header_of(*s, RPCRDMA_KIND_CALL, X).get(8), 8u);
-	/* The version of the first message (4.2.3.3) */
+	/* The version of the first message is used (4.2.3.3). */
 	for (end *e : { c.get(), s.get() }) {
 		EXPECT_EQ(header_of(*e, RPCRDMA_KIND_CALL, X).get(4), 1u);
 		EXPECT_EQ(header_of(*e, RPCRDMA_KIND_REPLY, X).get(4), 1u);
 	}
 }
 
-/* ---- A server's grants, which are absolute, and made of Receives that are there ---- */
+/*
+ * ---- A server's grants, which are absolute and backed by existing Receives
+ * ----
+ */
 
 class server_window
 {
@@ -734,7 +765,10 @@ public:
 		make();
 	}
 
-	/* Make the Receives that are wanted, or as many as there is memory for. */
+	/*
+	 * Allocate the Receives that are wanted, or as many as there is memory
+	 * for.
+	 */
 	void make(u32 memory = ~0u)
 	{
 		const rpcrdma_receives want = rpcrdma_conn_to_make(&e->conn);
@@ -761,7 +795,7 @@ public:
 		return e->conn.posted - e->conn.received;
 	}
 
-	/* A Call, which keeps its Receive */
+	/* Receive a Call, which keeps its Receive. */
 	void call()
 	{
 		ASSERT_GT(on_device(), 0u);
@@ -769,7 +803,7 @@ public:
 			  RPCRDMA_RX_CALL);
 	}
 
-	/* Its Reply; returns what that grants. */
+	/* Send its Reply. Return the credits that it grants. */
 	u32 reply()
 	{
 		const u32 grant = header_of(*e, RPCRDMA_KIND_REPLY, xid).get(8);
@@ -784,7 +818,9 @@ public:
 	rpcrdma_receives_need need = RPCRDMA_RECEIVES_NEEDED;
 };
 
-/* The first Call may be answered before the Receives for others are made. */
+/*
+ * The first Call may be answered before the Receives for others are allocated.
+ */
 TEST(CreditsV1, NothingIsGrantedThatIsNotThere)
 {
 	server_window s;
@@ -801,7 +837,7 @@ TEST(CreditsV1, NothingIsGrantedThatIsNotThere)
 			  RPCRDMA_V1_SPARE_RECEIVES);
 }
 
-/* Where windows do not adapt, all of it is granted. */
+/* If windows do not adapt, the full window is granted. */
 TEST(CreditsV1, AllIsGrantedWhereAllIsThere)
 {
 	server_window s{ server_window::MOST };
@@ -811,7 +847,7 @@ TEST(CreditsV1, AllIsGrantedWhereAllIsThere)
 	EXPECT_EQ(s.reply(), s.MOST - s.REVERSE);
 }
 
-/* As much as a client uses while nothing happens there is no reason to have more for. */
+/* While a client uses few of its credits, there is no reason to grant more. */
 TEST(CreditsV1, AGrantThatIsHardlyUsedDoesNotGrow)
 {
 	server_window s;
@@ -826,7 +862,10 @@ TEST(CreditsV1, AGrantThatIsHardlyUsedDoesNotGrow)
 	EXPECT_EQ(s.asked, 2u);
 }
 
-/* A connection that is used has all, however few Calls are at work here at a time. */
+/*
+ * A connection in use gets the full window, however few Calls are in progress
+ * at a time.
+ */
 TEST(CreditsV1, AGrantThatIsUsedGrowsToTheLast)
 {
 	for (u32 at_once : { 1u, 3u, 16u }) {
@@ -858,7 +897,10 @@ TEST(CreditsV1, AGrantThatIsUsedGrowsToTheLast)
 	}
 }
 
-/* Without memory it is no larger, and that is not asked for with each Call. */
+/*
+ * Without memory the grant does not grow, and memory is not requested with each
+ * Call.
+ */
 TEST(CreditsV1, AServerDoesWithFewerReceives)
 {
 	server_window s;
@@ -875,7 +917,7 @@ TEST(CreditsV1, AServerDoesWithFewerReceives)
 	EXPECT_EQ(s.e->conn.state, RPCRDMA_CONN_OPEN);
 	EXPECT_LT(s.asked, 30u);
 	EXPECT_EQ(s.on_device() + s.e->conn.kept_back, 4u + 1 + 3);
-	/* When there is some again, it grows. */
+	/* Once memory is available again, the grant grows. */
 	for (u32 i = 0; i < 10; i++) {
 		s.call();
 		s.make();
@@ -884,7 +926,7 @@ TEST(CreditsV1, AServerDoesWithFewerReceives)
 	EXPECT_GT(s.reply(), 1u);
 }
 
-/* A callback's Reply needs a Receive, too. */
+/* The Reply to a callback needs a Receive, too. */
 TEST(CreditsV1, ReverseCallsWaitForReceives)
 {
 	server_window s;
@@ -894,7 +936,7 @@ TEST(CreditsV1, ReverseCallsWaitForReceives)
 	for (; may_call(*s.e); out++) {
 		ASSERT_LT(out, 10u);
 		header_of(*s.e, RPCRDMA_KIND_CALL, 100 + out);
-		/* The client takes many. */
+		/* The client accepts many. */
 		s.e->conn.call_limit = 10;
 	}
 	EXPECT_LT(out, s.on_device() + 1);
@@ -904,8 +946,9 @@ TEST(CreditsV1, ReverseCallsWaitForReceives)
 }
 
 /*
- * A client that always uses what it was granted, Replies in any order and at any time,
- * Receives made at any time, or not: its messages find one each.
+ * A client always uses its full grant, with Replies in any order and at any
+ * time, and Receives allocated at any time, or not. Each of its messages finds
+ * a Receive.
  */
 TEST(CreditsV1, EachCallFindsAReceive)
 {
@@ -934,7 +977,7 @@ TEST(CreditsV1, EachCallFindsAReceive)
 	}
 }
 
-/* A grant of zero would be the end of all Calls. */
+/* A grant of zero would stop all Calls. */
 TEST(CreditsV1, NeverGrantsNothing)
 {
 	for (u32 window : { 0u, 1u, 4u }) {
@@ -962,7 +1005,7 @@ TEST(CreditsV1, NeverGrantsNothing)
 	}
 }
 
-/* Nothing but a Call needs a credit. */
+/* Only a Call needs a credit. */
 TEST(CreditsV1, RepliesGoAtOnce)
 {
 	auto e = server1();
@@ -978,8 +1021,9 @@ TEST(CreditsV1, RepliesGoAtOnce)
 /* ---- Reverse direction ---- */
 
 /*
- * Replies wait for no window. Where one waits for slots whenever that is looked at,
- * and a reverse Call has no answer, the peer owes nothing for that.
+ * Replies do not wait for a window. If a Reply waits for slots each time the
+ * stall is checked, and a reverse Call has no answer, the peer owes nothing for
+ * that.
  */
 TEST(StallV1, OnlyOfCalls)
 {
@@ -1002,7 +1046,7 @@ TEST(StallV1, OnlyOfCalls)
 	}
 	ASSERT_EQ(e->conn.state, RPCRDMA_CONN_OPEN);
 
-	/* A Call that waits for the answer is another matter. */
+	/* A Call that waits for the answer does count. */
 	EXPECT_FALSE(rpcrdma_sq_may_call(&e->conn, &sq));
 	stall = rpcrdma_conn_stalled(&e->conn, rpcrdma_sq_waits(&sq), 200000);
 	EXPECT_EQ(stall.wait, 60000u);
@@ -1024,14 +1068,14 @@ TEST(ReverseV1, CallAndReply)
 	EXPECT_EQ(c->receive(inline_msg(X, REPLY)), RPCRDMA_RX_REPLY);
 	EXPECT_EQ(s->receive(inline_msg(X, REPLY, 16)), RPCRDMA_RX_REPLY);
 	EXPECT_TRUE(s->events & RPCRDMA_EV_WINDOW);
-	/* Not more than it wanted */
+	/* Not more than was requested */
 	for (u32 i = 0; i < 8; i++)
 		header_of(*s, RPCRDMA_KIND_CALL, i);
 	EXPECT_FALSE(may_call(*s));
 }
 
-/* They could be what the peer wants, or what it grants. */
-/* What is sent one way or the other has the xid of its RPC (RFC 8167, 5). */
+/* The credits could be those the peer requests, or those it grants. */
+/* A message in either direction has the xid of its RPC (RFC 8167, 5). */
 TEST(ReverseV1, HeadersHaveTheirXid)
 {
 	auto s = server1();
@@ -1046,7 +1090,7 @@ TEST(ReverseV1, HeadersHaveTheirXid)
 	}
 }
 
-/* And what does not agree with its header is not taken for it. */
+/* A message whose payload disagrees with its header is refused. */
 TEST(ReverseV1, PayloadMustAgreeWithTheHeader)
 {
 	auto s = server1();
@@ -1081,7 +1125,7 @@ TEST(ReverseV1, CreditsOfNoDirectionAreIgnored)
 	EXPECT_EQ(e->receive(fixed(2, MSG, 20).word(7).fill(40)),
 		  RPCRDMA_RX_BAD_REPLY);
 	EXPECT_EQ(e->conn.call_limit, 3u);
-	/* A Call tells what its sender wants. */
+	/* A Call conveys the credits its sender requests. */
 	EXPECT_EQ(e->receive(inline_msg(2, CALL, 20)), RPCRDMA_RX_CALL);
 	EXPECT_EQ(e->conn.call_limit, 3u);
 }
@@ -1114,7 +1158,7 @@ TEST(ReverseV1, ChunksAreRefused)
 	EXPECT_EQ(c->control().get(16), +ERR_CHUNK);
 }
 
-/* A reverse Call offers no chunk, so its Reply can return none. */
+/* A reverse Call provides no chunk, so its Reply can return none. */
 TEST(ReverseV1, RepliesWithChunksAreBad)
 {
 	const message replies[] = {
@@ -1152,7 +1196,7 @@ TEST(MessagesV1, ReadListInAnyOrder)
 {
 	auto e = server1();
 
-	/* Two items, the second first, the first one in two pieces */
+	/* Two items, the second one first, and the first one in two pieces */
 	EXPECT_EQ(e->receive(fixed(X, NOMSG)
 				     .read_segment(120, 5, 40)
 				     .read_segment(100, 6, 8)
@@ -1240,7 +1284,7 @@ TEST(MessagesV1, BadCallsGetErrChunk)
 		fixed(X, MSG).word(1).fill(20),
 		fixed(X, MSG).word(2).fill(40),
 		fixed(X, MSG).word(0).word(1).word(0xffffffff).fill(40),
-		/* What nobody uses any more, or ever did */
+		/* Procedures that are obsolete or undefined */
 		fixed(X, MSGP).fill(40),
 		fixed(X, 5).fill(40),
 	};
@@ -1256,10 +1300,12 @@ TEST(MessagesV1, BadCallsGetErrChunk)
 	EXPECT_EQ(e->conn.counters.errors_sent, std::size(bad));
 }
 
-/* Positions count octets that went into Read chunks, too (RFC 8166, 3.4.5). */
+/* Positions include the bytes in Read chunks (RFC 8166, 3.4.5). */
 TEST(MessagesV1, PositionsCountTheUnreducedStream)
 {
-	/* 40 octets inline; behind 16 of them 100 were taken out. */
+	/*
+	 * 40 bytes inline. 100 bytes were removed after the first 16 of them.
+	 */
 	const struct {
 		u32 second;
 		bool ok;
@@ -1288,7 +1334,7 @@ TEST(MessagesV1, Dropped)
 {
 	const message m[] = {
 		fixed(X, DONE).fill(12),
-		fixed(X, MSG).word(0).word(0), /* under 28 octets */
+		fixed(X, MSG).word(0).word(0), /* less than 28 bytes */
 		fixed(X, ERROR),
 		fixed(X, ERROR).word(9).fill(8),
 		fixed(X, ERROR).word(ERR_VERS),
@@ -1309,13 +1355,16 @@ TEST(MessagesV1, Dropped)
 	}
 }
 
-/* An ERROR is taken as the answer to a Call, and never answered itself. */
+/* An ERROR is accepted as the answer to a Call, and never answered itself. */
 TEST(MessagesV1, ErrorsAnswerCallsOnly)
 {
 	for (bool client : { false, true }) {
 		auto e = client ? client1() : server1();
 
-		/* 20 octets, the only messages of less than 28 that are taken */
+		/*
+		 * 20 bytes: the only messages shorter than 28 bytes that are
+		 * accepted
+		 */
 		const message m = fixed(X, ERROR).word(ERR_CHUNK);
 
 		ASSERT_EQ(m.size(), 20u);
@@ -1323,7 +1372,7 @@ TEST(MessagesV1, ErrorsAnswerCallsOnly)
 		EXPECT_EQ(e->rx.xid, X);
 		EXPECT_LT(e->rx.error.status, 0);
 		EXPECT_EQ(e->control().size(), 0u);
-		/* Neither is a Reply, however bad. */
+		/* A Reply is never answered either, however bad it is. */
 		e->receive(inline_msg(X, REPLY).set(28, X + 1));
 		if (client)
 			EXPECT_EQ(e->control().size(), 0u);
@@ -1346,7 +1395,7 @@ TEST(MessagesV1, Replies)
 
 	rpcrdma_lists_init(&offered);
 	add_write(&offered, 2, 4096);
-	/* Used in part, then not at all in both forms */
+	/* Used in part, then unused in both forms */
 	EXPECT_EQ(e->receive(fixed(X, MSG)
 				     .word(0)
 				     .word(1)
@@ -1418,7 +1467,7 @@ TEST(MessagesV1, Invalidation)
 	auto e = client1();
 	rpcrdma_lists lists;
 
-	/* Any handle of the Call, whatever was meant to be offered */
+	/* Any handle of the Call, whichever was meant to be invalidated */
 	rpcrdma_lists_init(&lists);
 	add_write(&lists, 2, 4096);
 	lists.inv_handle = 0x1001;
@@ -1478,7 +1527,7 @@ TEST(PlansV1, Calls)
 	call.call_segs = call.item_segs = 1;
 	call.reply_segs = call.result_segs = 1;
 
-	/* Short, up to the octet */
+	/* Short, up to the last byte */
 	call.length = 4096 - 28;
 	call.reply_max = 4096 - 28;
 	ASSERT_EQ(plan(*e, call, p), 0);
@@ -1509,7 +1558,7 @@ TEST(PlansV1, Calls)
 	EXPECT_EQ(p.format, RPCRDMA_SPECIAL);
 	EXPECT_FALSE(p.read_item);
 
-	/* A result goes to a Write chunk ... */
+	/* A result uses a Write chunk, */
 	call = {};
 	call.ddp = 1;
 	call.length = 200;
@@ -1520,13 +1569,16 @@ TEST(PlansV1, Calls)
 	EXPECT_TRUE(p.write_chunk);
 	EXPECT_FALSE(p.reply_chunk);
 
-	/* ... unless the rest may be too large, too. */
+	/* unless the rest may be too large, too. */
 	call.reply_max = 65536 + 5000;
 	ASSERT_EQ(plan(*e, call, p), 0);
 	EXPECT_FALSE(p.write_chunk);
 	EXPECT_TRUE(p.reply_chunk);
 
-	/* No room for the Reply: not a Call that hopes for the best */
+	/*
+	 * No memory for the Reply: no Call is sent in the hope that the Reply
+	 * will fit.
+	 */
 	call.reply_segs = 33;
 	EXPECT_LT(plan(*e, call, p), 0);
 }
@@ -1576,8 +1628,8 @@ TEST(PlansV1, TheReplyChunkIsAlwaysReturned)
 }
 
 /*
- * The size of its Receives is not known, and a Reply has no other way: it goes in one
- * message if it fits a Send.
+ * The size of the client's Receives is unknown, and a Reply cannot be conveyed
+ * otherwise: it is sent in one message if it fits a Send.
  */
 TEST(PlansV1, WithoutPrivateMessageAndReplyChunk)
 {
@@ -1590,7 +1642,7 @@ TEST(PlansV1, WithoutPrivateMessageAndReplyChunk)
 		{ false, false, 1064, true },
 		{ false, false, 8192 - 28, true },
 		{ false, false, 8192 - 27, false },
-		/* Its Receives, or its chunk, are too small. */
+		/* The client's Receives, or its chunk, are too small. */
 		{ true, false, 1024 - 28, true },
 		{ true, false, 1024 - 27, false },
 		{ false, true, 1064, false },
@@ -1647,7 +1699,7 @@ TEST(PlansV1, EmptyWriteChunk)
 	EXPECT_EQ(p.lists.writes[0].count, 0);
 }
 
-/* It is for its item only (RFC 8166, 4.3.2). */
+/* An empty Write chunk stands for its item only (RFC 8166, 4.3.2). */
 TEST(PlansV1, EmptyWriteChunkFirst)
 {
 	auto e = server1();
@@ -1710,12 +1762,15 @@ TEST(PlansV1, SeveralWriteChunks)
 namespace
 {
 
-/* As many as a Call may have */
+/* The maximum of a Call */
 constexpr int MOST = RPCRDMA_MAX_SEGS + RPCRDMA_MORE_SEGS;
-/* As many as there may be pages in 1 MiB and what is around it */
+/* The maximum of pages in 1 MiB and the data around it */
 constexpr int PAGES = 259;
 
-/* A Call with these numbers of segments in its chunks, -1: no such chunk */
+/*
+ * Return a Call with these numbers of segments in its chunks; -1: no such
+ * chunk.
+ */
 message offering(int reads, int write, int reply, u32 length)
 {
 	message m = fixed(X, MSG);
@@ -1762,7 +1817,10 @@ void expect_err_chunk(end &e, const message &m)
 	EXPECT_EQ(answer.get(16), +ERR_CHUNK);
 }
 
-/* The Requester's check, of what is @placed, against the Call as it came */
+/*
+ * Check a Reply with @placed bytes against the received Call, as its Requester
+ * does.
+ */
 int check_reply(const end &e, const rpcrdma_lists &offered,
 		const rpcrdma_reply_plan &p, rpcrdma_placed *placed)
 {
@@ -1773,7 +1831,7 @@ int check_reply(const end &e, const rpcrdma_lists &offered,
 	return rpcrdma_check_reply(&e.conn, &offered, rx.get(), placed);
 }
 
-/* Do the lengths of @chunk say that @octets fill it, in pages? */
+/* Expect that the lengths of @chunk's segments add up to @octets, in pages. */
 void expect_filled(const rpcrdma_lists &lists, const rpcrdma_chunk &chunk,
 		   u32 count, u32 first_handle, u32 octets)
 {
@@ -1819,7 +1877,7 @@ TEST(SegmentsV1, OneForEachPageOfAResult)
 	ASSERT_EQ(check_reply(*e, offered, p, &placed), 0);
 	EXPECT_EQ(placed.write_octets, 1000000u);
 
-	/* What the Requester gets to see of it */
+	/* The message as its Requester gets it */
 	buf.resize(rpcrdma_encode_header(&e->conn, buf.data(), 8192, X,
 					 RDMA2_MSG, RDMA2_F_RESPONSE,
 					 &p.lists));
@@ -1860,7 +1918,9 @@ TEST(SegmentsV1, OneForEachPageOfAReply)
 	EXPECT_EQ(placed.reply_octets, reply.length);
 }
 
-/* The Reply's segments lie where the Call's did, in front of where they did. */
+/*
+ * The Reply's segments are stored where the Call's were, and never after them.
+ */
 TEST(SegmentsV1, AllKindsOfChunks)
 {
 	const int counts[][3] = { { 70, 150, 40 },  { 1, 100, 100 },
@@ -1950,7 +2010,7 @@ TEST(SegmentsV1, ManyPositions)
 	}
 }
 
-/* More than a Responder pulls, in segments that are not too long */
+/* More bytes than a Responder pulls, in segments that are not too long */
 TEST(SegmentsV1, ReadChunksOfTooManyOctets)
 {
 	constexpr u32 SEGS = RPCRDMA_MAX_CHUNK_OCTETS / 1048576;
@@ -1993,9 +2053,9 @@ TEST(SegmentsV1, OnePositionTooMany)
 }
 
 /*
- * A peer chooses the order, but not what it costs: nothing else happens on the
- * connection while the lists are decoded. The worst order once cost many
- * times as much.
+ * A peer chooses the order, but not the cost of decoding. No other message of
+ * the connection is processed while the lists are decoded. The worst order once
+ * took many times as long.
  */
 TEST(SegmentsV1, ReverseOrderCostsNoMore)
 {
@@ -2016,7 +2076,7 @@ TEST(SegmentsV1, ReverseOrderCostsNoMore)
 		}
 		m.word(0).word(0).word(0).rpc(X, CALL, 40);
 	}
-	/* For room in its lists */
+	/* Limit the free space in its lists */
 	ASSERT_EQ(e->receive(lists[0]), RPCRDMA_RX_CALL);
 	for (u32 i = 0; i < 1000; i++) {
 		const message &m = lists[i & 1];
@@ -2048,7 +2108,7 @@ TEST(SegmentsV1, AsManyAsMayBeAndOneMore)
 			EXPECT_EQ(e->receive(offering(c[0], c[1], c[2], 4)),
 				  RPCRDMA_RX_CALL);
 			expect_segments(e->rx.lists, MOST, 4);
-			/* An empty chunk has room for one, too. */
+			/* An empty chunk also needs space for one segment. */
 			if (more[i] < 0)
 				more[i] = 0;
 			more[i]++;
@@ -2109,27 +2169,27 @@ TEST(SegmentsV1, MemoryOnlyWhereItCounts)
 	EXPECT_TRUE(wants(*server, offering(65, -1, -1, 4)));
 	EXPECT_TRUE(wants(*server, offering(22, 22, 21, 4)));
 	EXPECT_TRUE(wants(*server, message(many).set(12, NOMSG)));
-	/* Not more than there is room for */
+	/* No more than there is space for */
 	EXPECT_FALSE(wants(*server, offering(0, 64, -1, 4)));
 	EXPECT_FALSE(wants(*server, inline_msg(X, CALL, 16, 4000)));
 	/* Not an RPC message */
 	EXPECT_FALSE(wants(*server, message(many).set(12, MSGP)));
 	EXPECT_FALSE(wants(*server, message(many).set(12, ERROR)));
-	/* Malformed: it is refused whatever there is. */
+	/* Malformed: refused whatever space there is */
 	EXPECT_FALSE(wants(*server, message(many).set(24, 2000)));
 	for (u32 len = 0; len < 36 + 65 * 16; len++)
 		ASSERT_FALSE(wants(*server, message(many).truncate(len)));
 	EXPECT_FALSE(wants(
 		*server,
 		message(offering(100, -1, -1, 4)).truncate(16 + 80 * 24 + 8)));
-	/* Not here */
+	/* Not at this end */
 	EXPECT_FALSE(wants(*client1(), many));
 	EXPECT_FALSE(wants(*v2, many));
 	EXPECT_FALSE(wants(*v2, message(many).set(4, 2)));
 	EXPECT_FALSE(wants(*server, message(many).set(4, 2)));
 }
 
-/* A client has not offered so many. */
+/* A client has not provided so many segments. */
 TEST(SegmentsV1, ClientsTakeNoMore)
 {
 	auto e = client1();
@@ -2146,7 +2206,7 @@ TEST(SegmentsV1, HeaderTooLargeForTheReply)
 	rpcrdma_reply reply = {};
 	rpcrdma_reply_plan p;
 
-	/* One segment more than fits, and all that fit */
+	/* One segment more than fits, and the maximum that fits */
 	for (int count : { 154, 153 }) {
 		const bool fits = 28 + 8 + 4 + 16 * (100 + count) <= 4096;
 

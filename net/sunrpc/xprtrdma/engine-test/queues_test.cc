@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* How deep the queues of a connection are. */
+/* The depth of a connection's queues */
 #include <gtest/gtest.h>
 
 #include "support.hh"
@@ -31,7 +31,7 @@ constexpr rpcrdma_load client_load()
 		 .version_low = RPCRDMA_VERS_1 };
 }
 
-/* ... and for half as many Work Requests beside */
+/* Space for its messages, and for half as many further Work Requests */
 TEST(Queues, AServersSendQueueHasRoomForItsMessages)
 {
 	const rpcrdma_load load = server_load();
@@ -40,11 +40,11 @@ TEST(Queues, AServersSendQueueHasRoomForItsMessages)
 	EXPECT_EQ(queues.slots, 64u + RPCRDMA_CONTROL_SENDS + 32);
 	EXPECT_EQ(rpcrdma_queues_send_wrs(&queues), queues.slots + 1);
 	EXPECT_EQ(queues.receives, rpcrdma_window_receives(64) + 1);
-	/* Devices make them of a power of two, less one. */
+	/* Devices round the depth up to a power of two, less one. */
 	EXPECT_LT(queues.send_cqes, 128u);
 }
 
-/* A region for each Call, and not for all that there may be */
+/* An MR for each Call, but not for the maximum of Calls */
 TEST(Queues, AClientsSendQueueHasRoomForTheRegionsOfItsCalls)
 {
 	rpcrdma_load load = client_load();
@@ -57,12 +57,12 @@ TEST(Queues, AClientsSendQueueHasRoomForTheRegionsOfItsCalls)
 	load.reads = 1;
 	EXPECT_EQ(rpcrdma_queues_for(&load, &PLENTY).slots,
 		  64u + RPCRDMA_CONTROL_SENDS + 64);
-	/* None of its peers sends it more than it was granted. */
+	/* None of its peers sends more than it was granted. */
 	EXPECT_EQ(rpcrdma_queues_for(&load, &PLENTY).receives,
 		  rpcrdma_window_receives(64) + 1);
 }
 
-/* However few messages there are, one may name a region with each segment. */
+/* However few messages there are, one may have an MR for each segment. */
 TEST(Queues, TheLargestMessageHasRoom)
 {
 	for (u8 client : { 0, 1 }) {
@@ -74,7 +74,7 @@ TEST(Queues, TheLargestMessageHasRoom)
 		queues = rpcrdma_queues_for(&load, &PLENTY);
 		rpcrdma_sq_init(&sq, queues.slots, load.sends, 1, 1);
 		EXPECT_TRUE(rpcrdma_sq_fits(&sq, RPCRDMA_MAX_SEGS + 1));
-		/* ... also with a device of short queues */
+		/* Also with a device of short queues */
 		const rpcrdma_queue_limits little = { 96, 96, 0 };
 
 		rpcrdma_load_fit(&load, little.wrs);
@@ -88,7 +88,8 @@ TEST(Queues, TheLargestMessageHasRoom)
 	}
 }
 
-/* Some send Calls to a server that are none, as in version 1's credits. */
+/* Some peers send a server messages that are no Calls, which version 1's
+ * credits do not count. */
 TEST(Queues, APeerOfVersionOneHasReceivesToSpare)
 {
 	const rpcrdma_load load = server_load(RPCRDMA_VERS_1);
@@ -97,7 +98,7 @@ TEST(Queues, APeerOfVersionOneHasReceivesToSpare)
 		  rpcrdma_window_receives(64) + RPCRDMA_V1_SPARE_RECEIVES + 1);
 }
 
-/* Where Reads go anywhere, hardly any regions are had for them. */
+/* Where Reads need no MR, hardly any MRs are allocated for them. */
 TEST(Queues, ReadsIntoRegionsHaveThemAndCompletions)
 {
 	const rpcrdma_load load = server_load();
@@ -113,7 +114,7 @@ TEST(Queues, ReadsIntoRegionsHaveThemAndCompletions)
 	EXPECT_EQ(queues.send_cqes, queues.slots + 1 + 3 * 48);
 }
 
-/* Whatever the settings are, no queue is longer than the device allows. */
+/* Whatever the settings are, no queue is longer than the device permits. */
 TEST(Queues, TheDeviceBoundsThem)
 {
 	for (u32 wrs = 64; wrs <= 1024; wrs *= 2)
@@ -153,7 +154,7 @@ TEST(Queues, SmallSettingsAreKept)
 	EXPECT_EQ(load.reads, 48u);
 }
 
-/* What a device has room for is only known when a queue was asked for. */
+/* A device's limit is only known once a queue was requested. */
 TEST(Queues, AShorterOneHasLessOfAll)
 {
 	rpcrdma_queue_limits most = PLENTY;
@@ -171,17 +172,18 @@ TEST(Queues, AShorterOneHasLessOfAll)
 	while (rpcrdma_queues_shorten(&queues) &&
 	       rpcrdma_queues_send_wrs(&queues) < before);
 	EXPECT_FALSE(rpcrdma_queues_shorten(&queues));
-	/* Control messages still pass. */
+	/* Control messages can still be sent. */
 	EXPECT_EQ(queues.slots, 2u * RPCRDMA_CONTROL_SENDS);
 
-	/* One Read can always be made. */
+	/* One Read is always possible. */
 	load.reads = 1;
 	queues = rpcrdma_queues_for(&load, &most);
 	EXPECT_TRUE(rpcrdma_queues_shorten(&queues));
 	EXPECT_EQ(queues.reads, 1u);
 }
 
-/* The last one is for what an end waits for when it drains the queue. */
+/* The last entry is for the completion that an end waits for when it drains the
+ * queue. */
 TEST(Queues, TheAccountHasWhatBothTheQueueAndItsCompletionsHave)
 {
 	const rpcrdma_load load = server_load();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The account of Receives: windows that grow and shrink with their use, and
- * Receives that are posted together.
+ * Receives that are posted in batches
  */
 #include <gtest/gtest.h>
 
@@ -13,10 +13,10 @@ namespace
 {
 
 constexpr u32 FIRST = 16, MOST = 64, BATCH = 8;
-/* Milliseconds after which a window that was not used gets smaller */
+/* Milliseconds after which an unused window shrinks */
 constexpr u32 LONG = 10000;
 
-/* An end that makes, posts and lets go of Receives as the engine wants */
+/* An end that allocates, posts and frees Receives as the engine wants */
 class account
 {
 public:
@@ -47,12 +47,12 @@ public:
 			/* With the Receive of the client's CONNPROP */
 			EXPECT_EQ(e->conn.advertised, 1 + first);
 		}
-		/* The first ones that are free again are posted. */
+		/* The first Receives that become free are posted. */
 		calls(std::min(BATCH, first / 4) - free);
 		tell();
 	}
 
-	/* A message, whose Receive is given back unless @hold */
+	/* Receive a message, and release its Receive unless @hold. */
 	void take(const message &m, bool hold = false)
 	{
 		rx.lists.more = nullptr;
@@ -89,7 +89,7 @@ public:
 			due();
 	}
 
-	/* Any message tells the peer of its window. */
+	/* Send a message, which advertises the window to the peer. */
 	void tell()
 	{
 		e->send(RPCRDMA_KIND_REPLY, 1);
@@ -121,7 +121,7 @@ public:
 			due();
 	}
 
-	/* In the hands of the device */
+	/* Return the number of Receives posted to the device. */
 	u32 with_device() const
 	{
 		return posted - received;
@@ -153,7 +153,7 @@ TEST(Receives, AllAtOnceIfToldSo)
 	EXPECT_EQ(rpcrdma_conn_to_make(&e.conn).count, MOST + 1);
 }
 
-/* Without a message that would tell the peer of those that are free again */
+/* Without a message that would advertise the free Receives */
 TEST(Receives, WindowDoublesWithUse)
 {
 	account a{ false };
@@ -163,7 +163,7 @@ TEST(Receives, WindowDoublesWithUse)
 	a.calls(1);
 	EXPECT_EQ(a.made, 2 * FIRST + 1);
 	EXPECT_EQ(a.e->conn.window, 2 * FIRST);
-	/* Once, until the peer can know of it */
+	/* Once, until the peer can know the new window */
 	a.calls(FIRST / 2 - 2);
 	EXPECT_EQ(a.made, 2 * FIRST + 1);
 	a.tell();
@@ -171,7 +171,7 @@ TEST(Receives, WindowDoublesWithUse)
 	EXPECT_EQ(a.e->conn.window, 4 * FIRST);
 }
 
-/* Clients that connect, and then do next to nothing, cost few Receives. */
+/* Clients that connect and then are nearly idle cost few Receives. */
 TEST(Receives, AUsedConnectionHasAUsualWindow)
 {
 	constexpr u32 USED = 8, USUAL = RPCRDMA_USUAL_WINDOW;
@@ -185,7 +185,10 @@ TEST(Receives, AUsedConnectionHasAUsualWindow)
 	a.calls(1);
 	EXPECT_EQ(a.made, USUAL + 1);
 	EXPECT_EQ(a.e->conn.window, USUAL);
-	/* One at a time is not much use, and no longer less. */
+	/*
+	 * One Call at a time uses little of a window, but the window does not
+	 * shrink further.
+	 */
 	for (u32 i = 0; i < 8; i++) {
 		a.now += LONG;
 		a.tell();
@@ -196,7 +199,7 @@ TEST(Receives, AUsedConnectionHasAUsualWindow)
 	EXPECT_EQ(a.let_go, 0u);
 }
 
-/* None is given back that could be posted. */
+/* No Receive is freed that could be posted. */
 TEST(Receives, WindowDoublesWhereMostAreHeld)
 {
 	account a{ false };
@@ -206,10 +209,10 @@ TEST(Receives, WindowDoublesWhereMostAreHeld)
 	a.calls(1, true);
 	EXPECT_EQ(a.made, 2 * FIRST + 1);
 	EXPECT_EQ(a.e->conn.window, 2 * FIRST);
-	/* Once, until the peer can know of it */
+	/* Once, until the peer can know the new window */
 	a.calls(2, true);
 	EXPECT_EQ(a.made, 2 * FIRST + 1);
-	/* The peer hears of it at once, if it has nothing else to hear. */
+	/* The peer is notified at once, unless another message notifies it. */
 	while (!a.e->control().data().empty())
 		;
 	EXPECT_GE(a.e->conn.advertised - a.e->conn.received, FIRST);
@@ -230,7 +233,7 @@ TEST(Receives, WindowStaysSmallWithoutMemory)
 	a.calls(FIRST / 4 * 3 + 1, true);
 	EXPECT_EQ(a.e->conn.window, FIRST + 3);
 	EXPECT_EQ(a.e->conn.state, RPCRDMA_CONN_OPEN);
-	/* That is not tried again with each message. */
+	/* The allocation is not retried with each message. */
 	a.calls(1, true);
 	EXPECT_EQ(a.made, FIRST + 1 + 3);
 	a.memory = 1000;
@@ -242,7 +245,10 @@ TEST(Receives, WindowStaysSmallWithoutMemory)
 	EXPECT_GT(a.made, 2 * FIRST);
 }
 
-/* Where there was none, it is not asked for more often than a window is used up. */
+/*
+ * After a failure, memory is requested again only once a window has been used
+ * up.
+ */
 TEST(Receives, MemoryIsNotAskedForAgainAtOnce)
 {
 	account a{ false };
@@ -279,7 +285,10 @@ TEST(Receives, WindowThatIsNotUsedGetsSmall)
 	}
 	EXPECT_EQ(a.e->conn.window, FIRST);
 
-	/* What the peer was told, it keeps; what it uses is not replaced. */
+	/*
+	 * The peer keeps the credits advertised to it; Receives that it uses
+	 * are not replaced.
+	 */
 	const u32 told = a.e->conn.advertised;
 
 	a.calls(FIRST / 2);
@@ -292,7 +301,7 @@ TEST(Receives, WindowThatIsNotUsedGetsSmall)
 	}
 	EXPECT_EQ(a.made - a.let_go, FIRST + 1);
 	EXPECT_EQ(a.let_go, FIRST);
-	/* Never less than it began with */
+	/* Never less than the first window */
 	for (u32 i = 0; i < 10; i++) {
 		a.now += LONG;
 		a.calls(1);
@@ -306,7 +315,7 @@ TEST(Receives, WindowThatIsUsedStays)
 	account a{ false };
 
 	a.calls(FIRST / 2, true);
-	/* More than an eighth of the larger one, less than half of it */
+	/* More than an eighth of the larger window, less than half of it */
 	for (; a.held > 5; a.held--)
 		a.give_back();
 	for (u32 i = 0; i < 200; i++) {
@@ -320,7 +329,7 @@ TEST(Receives, WindowThatIsUsedStays)
 	EXPECT_EQ(a.let_go, 0u);
 }
 
-/* A window of that many, of which nothing is used any more */
+/* Grow the window to that size, and then leave it unused. */
 void widen(account &a, u32 window)
 {
 	for (u32 i = 0; a.e->conn.window < window && i < 2 * MOST; i++) {
@@ -333,7 +342,7 @@ void widen(account &a, u32 window)
 	a.tell();
 }
 
-/* As many Calls as are posted together, one at a time */
+/* Receive as many Calls as are posted in one batch, one at a time. */
 void few_calls(account &a)
 {
 	for (u32 i = 0; i < BATCH; i++) {
@@ -344,7 +353,7 @@ void few_calls(account &a)
 
 /*
  * A window that has been small for more messages than a serial number spans
- * grows with its use all the same.
+ * still grows with use.
  */
 TEST(Receives, WindowGrowsHoweverLongItWasSmall)
 {
@@ -358,7 +367,7 @@ TEST(Receives, WindowGrowsHoweverLongItWasSmall)
 			a.now += LONG;
 			few_calls(a);
 		}
-		/* Until none are freed any more, but posted again */
+		/* Until Receives are posted again instead of freed */
 		while (a.e->conn.receives > a.e->conn.wanted)
 			few_calls(a);
 		for (u32 i = 0; i < steps; i++) {
@@ -372,7 +381,7 @@ TEST(Receives, WindowGrowsHoweverLongItWasSmall)
 	}
 }
 
-/* What a window needs is what was used of it at the most, and not at last. */
+/* A window's size is determined by its maximum use, not by its latest use. */
 TEST(Receives, WindowThatIsUsedOnceInAWhileStays)
 {
 	account a{ false };
@@ -393,7 +402,7 @@ TEST(Receives, WindowThatIsUsedOnceInAWhileStays)
 	}
 }
 
-/* It has been used, but then it is not for long enough. */
+/* The window has been used, but not for long enough since. */
 TEST(Receives, WindowThatWasUsedGetsSmall)
 {
 	account a{ false };
@@ -406,7 +415,7 @@ TEST(Receives, WindowThatWasUsedGetsSmall)
 	EXPECT_EQ(a.e->conn.window, FIRST);
 }
 
-/* Each time it is halved, that one is watched for as long. */
+/* After each halving, the new window is observed for the same time. */
 TEST(Receives, WindowIsHalvedOnceInAWhile)
 {
 	account a{ false };
@@ -465,7 +474,7 @@ TEST(Receives, SeveralArePostedTogether)
 	}
 }
 
-/* What is kept back would be missed where Calls hold the others. */
+/* Withheld Receives would be missing when Calls hold the others. */
 TEST(Receives, NoneIsKeptFromAPeerInNeed)
 {
 	account a{ false, RPCRDMA_VERS_2, MOST };
@@ -479,7 +488,7 @@ TEST(Receives, NoneIsKeptFromAPeerInNeed)
 	a.tell();
 	a.calls(1, true);
 	EXPECT_EQ(a.free, 0u);
-	/* ... and is posted at once from here on. */
+	/* From here on, Receives are posted at once. */
 	a.tell();
 	a.calls(BATCH, true);
 	a.posts = 0;
@@ -503,7 +512,7 @@ TEST(Receives, SmallestWindowKeepsNone)
 	}
 }
 
-/* A client's Calls need as many as there may be of them. */
+/* A client's Calls need as many Receives as there may be Calls. */
 TEST(Receives, AClientOfVersionOneHasAllAtOnce)
 {
 	account a{ true, RPCRDMA_VERS_1 };
@@ -538,7 +547,10 @@ TEST(Receives, NoConnectionWithoutTheFirstOnes)
 		  +RPCRDMA_EV_CLOSE);
 }
 
-/* Large ones take more than a page each, which there may not be in one piece. */
+/*
+ * Large Receives need more than a page each, which may not be available
+ * contiguously.
+ */
 TEST(Receives, TheFirstOnesAreSmallerWithoutMemoryForLargeOnes)
 {
 	auto cfg = usual_config(true, MOST);
@@ -569,7 +581,7 @@ TEST(Receives, TheFirstOnesAreSmallerWithoutMemoryForLargeOnes)
 	EXPECT_EQ(rpcrdma_conn_made(&e.conn, 4), +RPCRDMA_EV_CLOSE);
 }
 
-/* What was announced is kept: a window that does not grow is no harm. */
+/* The announced size is kept: a window that does not grow does no harm. */
 TEST(Receives, LaterOnesAreNotSmaller)
 {
 	account a{ false, RPCRDMA_VERS_2, FIRST, 8192 };
@@ -584,7 +596,7 @@ TEST(Receives, LaterOnesAreNotSmaller)
 	EXPECT_EQ(a.need, RPCRDMA_RECEIVES_WANTED);
 }
 
-/* Of an open connection, no more than what the peer takes */
+/* On an open connection, no larger than the peer's messages */
 TEST(Receives, MessagesAreNoLargerThanThePeerTakes)
 {
 	auto cfg = usual_config(true), peer = usual_config(false);
@@ -598,7 +610,7 @@ TEST(Receives, MessagesAreNoLargerThanThePeerTakes)
 	EXPECT_EQ(rpcrdma_conn_send_octets(&open_end(cfg, peer)->conn), 4096u);
 }
 
-/* Buffers for CONNPROP, whatever is announced */
+/* Buffers for CONNPROP, whatever size is announced */
 TEST(Receives, AtLeastTheDefaultThreshold)
 {
 	auto cfg = usual_config(true, MOST);
@@ -618,8 +630,9 @@ TEST(Receives, AtLeastTheDefaultThreshold)
 }
 
 /*
- * All of them are there all the time, so that they are no larger than the peer's
- * messages. It may send more than it has said, which was rounded down.
+ * All Receives are allocated permanently, so they are no larger than the peer's
+ * messages. The peer may send more than the size it announced, which was
+ * rounded down.
  */
 TEST(Receives, VersionOneHasThemAsLargeAsItsPeerSends)
 {
@@ -640,7 +653,7 @@ TEST(Receives, VersionOneHasThemAsLargeAsItsPeerSends)
 		rpcrdma_conn_announce(&e.conn, &told);
 		EXPECT_EQ(told.recv_size, least);
 		EXPECT_EQ(told.send_size, 8192u);
-		/* It may yet turn out to have version 2. */
+		/* The peer may still turn out to have version 2. */
 		EXPECT_EQ(rpcrdma_conn_to_make(&e.conn).octets, 8192u);
 		e.post(rpcrdma_window_receives(MOST));
 		e.receive(message{}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What becomes of a Call that an ERROR refuses (7.3, WP 5, 7). */
+/* The retry of a Call that an ERROR refuses (7.3, WP 5, 7) */
 #include <cstring>
 
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@ namespace
 constexpr u32 X = 0x12345678;
 
 /*
- * A Call as a requester sends it, again and again: planned, refused, planned
- * with what is left.
+ * A Requester that plans a Call, has it refused, and plans it again within the
+ * limits that are left
  */
 class requester
 {
@@ -41,7 +41,7 @@ public:
 		call.ddp = 1;
 	}
 
-	/* Plan it; the lists it would have are in @lists. */
+	/* Plan the Call. @lists has its chunk lists. */
 	int send()
 	{
 		const int rc = rpcrdma_plan_call(&e->conn, &call, &plan);
@@ -66,7 +66,7 @@ public:
 		return 0;
 	}
 
-	/* An ERROR about it; 0: it can be sent again. */
+	/* Process an ERROR about the Call. Return 0 if it can be sent again. */
 	int refuse(u32 code, std::vector<u32> args = {})
 	{
 		message m = message()
@@ -82,7 +82,9 @@ public:
 					    &call.recovery);
 	}
 
-	/* It goes as planned, and its connection ends without an answer. */
+	/*
+	 * Send the Call as planned, and end its connection without an answer.
+	 */
 	void lose()
 	{
 		rpcrdma_exchange x = {};
@@ -93,19 +95,22 @@ public:
 		ASSERT_EQ(rpcrdma_exchange_begin(&x, &e->conn), 0);
 		rpcrdma_exchange_sent(&x, &e->conn,
 				      plan.format == RPCRDMA_CONTINUED);
-		/* The same connection: it may yet be answered. */
+		/* On the same connection it may still be answered. */
 		EXPECT_FALSE(rpcrdma_exchange_lost_in_parts(&x, &e->conn));
 		EXPECT_EQ(lessons.parts_until, 0u);
 		if (rpcrdma_exchange_lost_in_parts(&x, &next))
 			rpcrdma_lessons_lost(&lessons, now);
 	}
 
-	/* Another RPC, later: the same Call, and nothing but the lessons. */
+	/*
+	 * Begin another RPC, later, with the same Call. Only the learned peer
+	 * limits remain.
+	 */
 	void next_rpc(u64 seconds)
 	{
 		now += seconds;
 		call.recovery = {};
-		/* As a user does, who has no lock yet */
+		/* As a user does before it takes the lock */
 		if (rpcrdma_lessons_any(&lessons))
 			rpcrdma_lessons_recall(&lessons, now, &call);
 	}
@@ -145,7 +150,10 @@ TEST(Recovery, ReadChunksContinued)
 	EXPECT_TRUE(r.plan.write_chunk) << "that was not refused";
 }
 
-/* Without continuation: one Read chunk for all, if it takes one */
+/*
+ * Without continuation: one Read chunk for the complete Call, if the Call needs
+ * one
+ */
 TEST(Recovery, ReadChunksSpecial)
 {
 	for (u32 max : { 0u, 1u, 2u, 100u }) {
@@ -182,7 +190,7 @@ TEST(Recovery, WriteChunksReplyChunk)
 	}
 }
 
-/* No Reply chunk possible, but continuation */
+/* No Reply chunk is possible, but continuation is. */
 TEST(Recovery, WriteChunksContinued)
 {
 	requester r;
@@ -211,7 +219,7 @@ TEST(Recovery, SegmentsWithinTheNewLimit)
 	}
 }
 
-/* Several Calls are under way when the limit becomes known. */
+/* Several Calls are outstanding when the limit becomes known. */
 TEST(Recovery, SegmentsIsNewsOnceAndForEachCall)
 {
 	requester r;
@@ -220,13 +228,13 @@ TEST(Recovery, SegmentsIsNewsOnceAndForEachCall)
 	EXPECT_EQ(r.refuse(RDMA2_ERR_SEGMENTS, { 3 }), 0);
 	r.call.recovery = {}; /* another Call, sent before */
 	EXPECT_EQ(r.refuse(RDMA2_ERR_SEGMENTS, { 3 }), 0);
-	/* It does not rise again. */
+	/* The limit does not rise again. */
 	r.call.recovery = {};
 	r.refuse(RDMA2_ERR_SEGMENTS, { 60 });
 	EXPECT_EQ(r.max_segs(), 3u);
 }
 
-/* A peer that refuses the same Call for the same reason twice ends the RPC. */
+/* A peer that refuses the same Call twice for the same reason ends the RPC. */
 TEST(Recovery, EachErrorAllowsOneResend)
 {
 	requester r;
@@ -238,7 +246,7 @@ TEST(Recovery, EachErrorAllowsOneResend)
 	EXPECT_EQ(r.refuse(RDMA2_ERR_SEGMENTS, { 1 }), -5);
 	EXPECT_EQ(r.max_segs(), 1u) << "other Calls keep to it";
 
-	/* Another error allows one more. */
+	/* Another error permits one more retry. */
 	requester q;
 
 	ASSERT_EQ(q.send(), 0);
@@ -251,7 +259,10 @@ TEST(Recovery, EachErrorAllowsOneResend)
 		EXPECT_EQ(q.refuse(RDMA2_ERR_WRITE_CHUNKS, { 0 }), 0);
 }
 
-/* The largest result, and the peer takes fewer segments than that has. */
+/*
+ * The largest result, and a peer that accepts fewer segments than the result
+ * has
+ */
 TEST(Recovery, SegmentsWithNoWayLeft)
 {
 	requester r{ props(0), props(0) };
@@ -282,8 +293,8 @@ TEST(Recovery, ReplyResource)
 }
 
 /*
- * A Reply chunk beside a Write chunk has what the result does not take;
- * without one it has everything.
+ * A Reply chunk in addition to a Write chunk has the rest of the message;
+ * without a Write chunk it has the complete message.
  */
 TEST(Recovery, ReplyResourceBesideAWriteChunk)
 {
@@ -314,7 +325,7 @@ TEST(Recovery, ReplyResourceThatWasThere)
 	EXPECT_EQ(r.refuse(RDMA2_ERR_REPLY_RESOURCE, { 65537 }), -121);
 }
 
-/* Only what counts the roundup makes a difference. */
+/* Only a required length that includes the roundup makes a difference. */
 TEST(Recovery, WriteResource)
 {
 	const struct {
@@ -345,10 +356,10 @@ TEST(Recovery, WriteResource)
 	}
 }
 
-/* A Call that was executed comes back as another RPC, and others follow. */
+/* A Call that was executed is repeated as another RPC, followed by others. */
 /*
- * A server that has no memory for all the Calls in parts which it was sent closes
- * the connection. What it reads itself it reads when it has room.
+ * A server without memory for all the continued Calls it receives closes the
+ * connection. Calls that it pulls itself are pulled when it has memory.
  */
 TEST(Lessons, CallsInPartsThatWereLost)
 {
@@ -363,11 +374,11 @@ TEST(Lessons, CallsInPartsThatWereLost)
 	r.next_rpc(298);
 	ASSERT_EQ(r.send(), 0);
 	EXPECT_EQ(r.plan.format, RPCRDMA_SPECIAL);
-	/* Small ones are not concerned, */
+	/* Small Calls are not concerned, */
 	r.call.length = 200;
 	ASSERT_EQ(r.send(), 0);
 	EXPECT_EQ(r.plan.format, RPCRDMA_INLINE);
-	/* nor any after five minutes. */
+	/* and none is after five minutes. */
 	r.call.length = 65536;
 	r.next_rpc(1);
 	ASSERT_EQ(r.send(), 0);
@@ -386,7 +397,10 @@ TEST(Lessons, CallsInPartsThatCannotGoOtherwise)
 	EXPECT_EQ(r.plan.format, RPCRDMA_CONTINUED);
 }
 
-/* When none holds any more, Calls are planned as if there had never been one. */
+/*
+ * Once all learned limits have expired, Calls are planned as if there had never
+ * been any.
+ */
 TEST(Lessons, AreForgotten)
 {
 	for (u32 code :
@@ -420,7 +434,10 @@ TEST(Lessons, AreForgotten)
 	}
 }
 
-/* Memory for messages is none of their concern. */
+/*
+ * The loss of a Call that was not continued says nothing about memory for
+ * continued Calls.
+ */
 TEST(Lessons, OtherCallsThatWereLost)
 {
 	requester r;
@@ -444,11 +461,13 @@ TEST(Lessons, ReplyChunk)
 		ASSERT_EQ(r.send(), 0);
 		EXPECT_TRUE(r.plan.reply_chunk);
 	}
-	/* A smaller Reply may have a way without. */
+	/* A smaller Reply may not need the chunk. */
 	r.call.reply_max = 5999;
 	ASSERT_EQ(r.send(), 0);
 	EXPECT_FALSE(r.plan.reply_chunk);
-	/* ... and one that fits inline needs none, however small it was. */
+	/*
+	 * A Reply that fits inline needs no chunk, however small the chunk was.
+	 */
 	ASSERT_EQ(r.refuse(RDMA2_ERR_REPLY_RESOURCE, { 1 }), 0);
 	r.next_rpc(0);
 	ASSERT_EQ(r.send(), 0);
@@ -456,7 +475,7 @@ TEST(Lessons, ReplyChunk)
 	r.call.reply_max = 100;
 	ASSERT_EQ(r.send(), 0);
 	EXPECT_FALSE(r.plan.reply_chunk);
-	/* Servers learn, too: it is not for ever. */
+	/* Servers change, too: the limit expires. */
 	r.call.reply_max = 65536;
 	r.next_rpc(300);
 	ASSERT_EQ(r.send(), 0);
@@ -468,7 +487,7 @@ TEST(Lessons, ReplyChunk)
 	EXPECT_FALSE(r.plan.reply_chunk) << "what was known before is over";
 }
 
-/* Beside a Write chunk the rest of the Reply is what counts. */
+/* In addition to a Write chunk, only the rest of the Reply counts. */
 TEST(Lessons, ReplyChunkBesideAWriteChunk)
 {
 	requester r;
@@ -485,7 +504,7 @@ TEST(Lessons, ReplyChunkBesideAWriteChunk)
 	EXPECT_TRUE(r.plan.reply_chunk);
 }
 
-/* Where both are more than the peer takes, the Reply chunk holds it all. */
+/* If both exceed the peer's limits, the Reply chunk has the complete Reply. */
 TEST(Lessons, ReplyChunkInsteadOfAWriteChunk)
 {
 	requester r;
@@ -504,8 +523,8 @@ TEST(Lessons, ReplyChunkInsteadOfAWriteChunk)
 }
 
 /*
- * Where the peer does not take the Write chunk, the result is in what was refused:
- * that beside the Write chunk there is little does not count.
+ * If the peer does not accept the Write chunk, the refused Reply chunk includes
+ * the result. The small rest next to a Write chunk does not count.
  */
 TEST(Lessons, ReplyChunkWhereTheWriteChunkIsTooMuch)
 {
@@ -525,7 +544,10 @@ TEST(Lessons, ReplyChunkWhereTheWriteChunkIsTooMuch)
 	}
 }
 
-/* A peer may make smaller messages than it told, and refuse what would fit. */
+/*
+ * A peer may send smaller messages than it announced, and refuse a Reply that
+ * would fit.
+ */
 TEST(Lessons, AReplyThatWouldFit)
 {
 	requester r;
@@ -541,7 +563,7 @@ TEST(Lessons, AReplyThatWouldFit)
 	r.call.reply_max = 2899;
 	ASSERT_EQ(r.send(), 0);
 	EXPECT_FALSE(r.plan.reply_chunk);
-	/* A result goes in its Write chunk then, and the rest has room. */
+	/* The result then uses its Write chunk, and the rest fits. */
 	r.call.reply_max = 3000;
 	r.call.result_max = 2500;
 	r.call.result_segs = 1;
@@ -550,7 +572,10 @@ TEST(Lessons, AReplyThatWouldFit)
 	EXPECT_FALSE(r.plan.reply_chunk);
 }
 
-/* If there is no room for one, it goes as if nothing had been learnt. */
+/*
+ * If there is no space for a chunk, the Call is planned as if nothing had been
+ * learned.
+ */
 TEST(Lessons, AreNoCommands)
 {
 	requester r;
@@ -575,7 +600,7 @@ TEST(Lessons, WriteChunkWithoutRoundup)
 	r.next_rpc(299);
 	ASSERT_EQ(r.send(), 0);
 	EXPECT_FALSE(r.plan.write_chunk);
-	/* Nothing is amiss where there is no roundup. */
+	/* Without roundup nothing is wrong. */
 	r.call.result_max = 65000;
 	ASSERT_EQ(r.send(), 0);
 	EXPECT_TRUE(r.plan.write_chunk);
@@ -585,7 +610,10 @@ TEST(Lessons, WriteChunkWithoutRoundup)
 	EXPECT_TRUE(r.plan.write_chunk);
 }
 
-/* Neither from contradictions, nor from errors of Calls not yet executed */
+/*
+ * Nothing is learned from contradictory ERRORs, nor from those about Calls not
+ * executed yet.
+ */
 TEST(Lessons, NothingIsLearnt)
 {
 	const struct {
@@ -642,7 +670,7 @@ TEST(Recovery, Permanent)
 	}
 }
 
-/* An error about what the Call did not have is for good, too. */
+/* An ERROR about a chunk that the Call did not have is permanent, too. */
 TEST(Recovery, Contradictions)
 {
 	requester r;
@@ -664,7 +692,7 @@ TEST(Recovery, Contradictions)
 	EXPECT_EQ(q.refuse(RDMA2_ERR_WRITE_CHUNKS, { 1 }), -5);
 }
 
-/* Whatever a peer answers, however often: the RPC ends. */
+/* Whatever a peer answers, and however often, the RPC ends. */
 TEST(Recovery, Ends)
 {
 	generator random{ 42 };
@@ -702,7 +730,7 @@ TEST(Recovery, Ends)
 			if (r.refuse(code, { max, random.below(70000) }))
 				break;
 			ASSERT_EQ(r.send(), 0) << "a plan was promised";
-			/* ... and a different one */
+			/* The new plan differs from the refused one. */
 			EXPECT_FALSE(r.plan.format == plan.format &&
 				     same_lists(before, r.lists));
 		}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* How memory is cut into regions. */
+/* How memory is split into MRs */
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -18,13 +18,13 @@ rpcrdma_cut cut_of(u32 pages, u32 octets = ~0u, bool gaps = false)
 	return { 12, pages, octets, gaps, false };
 }
 
-/* The device drops offsets within pages. */
+/* Return the limits of a device that drops offsets within pages. */
 rpcrdma_cut cut_apart(u32 pages, u32 octets = ~0u)
 {
 	return { 12, pages, octets, false, true };
 }
 
-/* Any of these, in the same order with the same seed */
+/* Return random limits, in the same order for the same seed. */
 rpcrdma_cut any_cut(generator &random, u32 pages)
 {
 	rpcrdma_cut cut =
@@ -36,7 +36,7 @@ rpcrdma_cut any_cut(generator &random, u32 pages)
 	return cut;
 }
 
-/* Memory from octet @offset of a page on, page by page or all at once */
+/* Memory from byte @offset of a page on, page by page or all at once */
 struct vec {
 	u32 offset, length;
 };
@@ -59,7 +59,7 @@ struct filled {
 	u32 octets, pages;
 };
 
-/* Register it, one after the other, and see to what must hold of each region. */
+/* Register ranges one after the other, and check the invariants of each MR. */
 std::vector<filled> map(const rpcrdma_cut &cut, const std::vector<vec> &memory)
 {
 	std::vector<filled> all;
@@ -86,7 +86,7 @@ std::vector<filled> map(const rpcrdma_cut &cut, const std::vector<vec> &memory)
 					EXPECT_EQ(first % PAGE, 0u);
 					EXPECT_GE(n, PAGE);
 				}
-				/* One page that is not whole, or whole ones */
+				/* One partial page, or complete pages */
 				if (at % PAGE)
 					EXPECT_LE(at % PAGE + n, PAGE);
 				else if (n > PAGE)
@@ -134,7 +134,7 @@ TEST(Regions, Counted)
 		{ 1 << 20, 256, 0, 1 << 20, 1 },
 		{ 1 << 20, 2, 0, 20480, 3 },
 		{ 1 << 20, 2, 4095, 8192, 2 },
-		/* The peer's bound, in whole pages as far as they fit */
+		/* The peer's bound, in complete pages as far as they fit */
 		{ 8192, 256, 0, 20480, 3 },
 		{ 8192, 256, 100, 10000, 2 },
 		{ 8192, 256, 100, 8092, 1 },
@@ -154,7 +154,7 @@ TEST(Regions, Counted)
 	}
 }
 
-/* A peer that takes octets one by one costs no more than one that takes 64. */
+/* A peer that accepts single bytes costs no more than one that accepts 64. */
 TEST(Regions, CountingHasAnEnd)
 {
 	for (const u32 octets : { 1u, 3u, 100u }) {
@@ -165,7 +165,7 @@ TEST(Regions, CountingHasAnEnd)
 	}
 }
 
-/* Memory that does not begin or end with a page only goes at the ends. */
+/* Memory that does not begin or end at a page boundary is only at the ends. */
 TEST(Regions, WholePagesOrGaps)
 {
 	const std::vector<vec> odd = { { 100, 200 }, { 0, 4096 }, { 0, 10 },
@@ -181,7 +181,7 @@ TEST(Regions, WholePagesOrGaps)
 	EXPECT_EQ(map(cut_of(4, ~0u, true), odd).size(), 2u);
 }
 
-/* Where a device drops offsets, a part of a page has a region of its own. */
+/* If a device drops offsets, a partial page has an MR of its own. */
 TEST(Regions, PartsOfPagesApart)
 {
 	const std::vector<filled> all = map(cut_apart(16), run(100, 20000));
@@ -200,7 +200,10 @@ TEST(Regions, PartsOfPagesApart)
 	EXPECT_EQ(gaps.size(), 1u);
 }
 
-/* However little a device maps, there is a way to go on, as long as it maps a page. */
+/*
+ * However little a device maps, the registration continues as long as it maps a
+ * page.
+ */
 TEST(Regions, CutFiner)
 {
 	rpcrdma_cut now = cut_of(8), used = now, gaps = cut_of(2, ~0u, true);
@@ -208,7 +211,7 @@ TEST(Regions, CutFiner)
 	EXPECT_TRUE(rpcrdma_cut_finer(&now, &used));
 	EXPECT_TRUE(now.apart);
 	EXPECT_EQ(now.pages, 8u);
-	/* A mapping that was cut before says nothing new. */
+	/* A mapping split before yields no new limit. */
 	EXPECT_TRUE(rpcrdma_cut_finer(&now, &used));
 	EXPECT_EQ(now.pages, 8u);
 	for (const u32 pages : { 4u, 2u, 1u }) {
@@ -229,7 +232,7 @@ TEST(Regions, CutFiner)
 	EXPECT_EQ(gaps.pages, 1u);
 }
 
-/* Who counts and who registers come to the same, however it is cut. */
+/* Counting and registering give the same MRs, however the memory is split. */
 TEST(Regions, CountedAsTheyAreFilled)
 {
 	generator random{ 11 };
@@ -248,8 +251,8 @@ TEST(Regions, CountedAsTheyAreFilled)
 }
 
 /*
- * Whether it is taken page by page or as far as it goes, alone and behind something
- * else: the same regions.
+ * Page by page or in ranges as long as possible, alone or after other memory,
+ * the MRs are the same.
  */
 TEST(Regions, PageByPageOrAtOnce)
 {
@@ -280,7 +283,7 @@ TEST(Regions, PageByPageOrAtOnce)
 	}
 }
 
-/* With something before it, no run takes more regions than it does alone. */
+/* After other memory, no range needs more MRs than it does alone. */
 TEST(Regions, AddUpToTheMost)
 {
 	generator random{ 12 };

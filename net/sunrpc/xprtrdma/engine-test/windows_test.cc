@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Windows of all sizes: the engine against an end that follows the wire
- * profile's section 3 to the letter, against itself, and two such ends against
- * each other. Whatever happened before, when nothing moves any more
+ * Windows of all sizes: the engine against an end that follows section 3 of the
+ * wire profile literally, against itself, and two such ends against each other.
+ * Whatever happened before, when no message is in flight any more
  *
  *  - no Reply, ERROR or DONE waits, nor a part of a Reply,
- *  - a Call or a part of one waits only where its receiver holds all Receives
- *    that Calls may take,
- *  - and grants did not answer each other for long.
+ *  - a Call or a part of one waits only if its receiver holds all Receives that
+ *    Calls may use,
+ *  - and credit grants did not answer each other for long.
  *
  * Under a sanitizer only a sample of the windows is tried; the same tests are
  * built without one to try them all.
@@ -33,7 +33,7 @@ constexpr bool SAMPLE = false;
 constexpr bool SAMPLE = true;
 #endif
 
-/* What a message is, as far as credits care */
+/* The kind of a message, as far as credits are concerned */
 enum class what {
 	CALL,
 	REPLY,
@@ -46,29 +46,31 @@ class party
 {
 public:
 	virtual ~party() = default;
-	/* The connection is up. */
+	/* The connection is established. */
 	virtual void established() = 0;
-	/* These return how many Receives are posted. */
+	/* These return the number of Receives posted. */
 	virtual u32 receive(const octets &m, u32 now) = 0;
 	virtual u32 begin(u32 now) = 0;
 	virtual u32 give_back(u32 now) = 0;
-	/* Make the window another one, at most @most. */
+	/* Set another window of at most @most. */
 	virtual u32 resize(generator &random, u32 most) = 0;
-	/* Calls that it may have without leaving room for another, and 2 */
+	/*
+	 * The Calls permitted at once, without credits for another one, and 2
+	 */
 	virtual u32 window() const = 0;
 	virtual bool open() const = 0;
 	virtual bool may_send(what kind) const = 0;
-	/* A Call or Reply, or a part of one */
+	/* Send a Call or Reply, or a part of one. */
 	virtual octets send(what kind, u32 xid, bool first, bool more,
 			    u32 payload) = 0;
 	virtual void queue_error(u32 xid) = 0;
 	virtual void queue_done(u32 xid) = 0;
 	virtual u32 waiting() const = 0; /* ERRORs and DONEs */
-	/* The next control message that may go, empty: none */
+	/* Return the next control message that may be sent, or an empty one. */
 	virtual octets control() = 0;
 };
 
-/* The word at @offset of a message */
+/* Return the word at @offset of a message. */
 u32 word(const octets &m, u32 offset)
 {
 	u32 value = 0;
@@ -137,13 +139,13 @@ public:
 		return events & RPCRDMA_EV_RECEIVES ? begin(now) : 0;
 	}
 
-	/* It does by itself. */
+	/* The engine resizes by itself. */
 	u32 resize(generator &, u32) override
 	{
 		return 0;
 	}
 
-	/* What is used, it makes larger. */
+	/* The engine enlarges a window that is used. */
 	u32 window() const override
 	{
 		return conn_.cfg.window;
@@ -204,7 +206,7 @@ private:
 	rpcrdma_rx rx_;
 };
 
-/* ---- The profile to the letter ---- */
+/* ---- The reference credit model ---- */
 
 class letter final : public party
 {
@@ -342,18 +344,18 @@ private:
 	std::deque<message> queue_;
 };
 
-/* ---- What lies between and above them ---- */
+/* ---- The channel and the RPCs ---- */
 
 enum side {
 	CLIENT,
 	SERVER,
 };
 
-/* In which order messages arrive that are under way both ways */
+/* The order of arrival of messages in flight in both directions */
 enum class order {
 	BY_TURNS,
 	ALL_OF_ONE_SIDE,
-	CROSSING, /* all that is under way, before anybody reacts */
+	CROSSING, /* all messages in flight, before either end reacts */
 	AT_RANDOM,
 	NR_ORDERS,
 };
@@ -396,7 +398,7 @@ public:
 		       complaint_.empty();
 	}
 
-	/* Calls and Replies in as many parts, of @payload octets each */
+	/* Send Calls and Replies in this many parts, of @payload bytes each. */
 	void call(side from, u32 parts = 1, u32 payload = 8)
 	{
 		calls_[from].push_back(
@@ -429,7 +431,7 @@ public:
 		return true;
 	}
 
-	/* Silently: nothing is ever said about it. */
+	/* Drop a Call without an answer. */
 	bool drop(side at, u32 index = 0)
 	{
 		u32 xid;
@@ -441,7 +443,7 @@ public:
 		return true;
 	}
 
-	/* Windows change, by themselves in time. */
+	/* Windows change; the engine's with time. */
 	void adapt(side s)
 	{
 		now_ += random_.below(30000);
@@ -457,7 +459,7 @@ public:
 		pump(from);
 	}
 
-	/* Deliver what is under way, in any order, until nothing moves. */
+	/* Deliver the messages in flight, in any order, until none is left. */
 	void settle(order how)
 	{
 		while (complaint_.empty() &&
@@ -553,7 +555,7 @@ private:
 	void give_back(side at)
 	{
 		quiet_grants_ = 0;
-		/* What there is to say may go before or after that. */
+		/* Pending messages may be sent before or after that. */
 		if (random_.chance(50))
 			pump(at);
 		post(at);
@@ -643,7 +645,7 @@ private:
 			     RDMA2_F_RESPONSE))
 			outstanding_[to]--;
 		posted_[to] += ends_[to]->receive(data, now_);
-		/* Something may be said before the Receive is posted. */
+		/* A message may be sent before the Receive is posted. */
 		if (react && random_.chance(30))
 			pump(to);
 		if (call)
@@ -654,7 +656,7 @@ private:
 			pump(to);
 	}
 
-	/* What must hold when nothing is under way */
+	/* Check the invariants while no message is in flight. */
 	void check_quiet()
 	{
 		quiet_grants_ = 0;
@@ -692,13 +694,13 @@ private:
 	u32 now_ = 1; /* milliseconds */
 	u32 xid_[2];
 	u32 outstanding_[2] = {};
-	/* As the wire shows it */
+	/* As seen on the wire */
 	u32 posted_[2] = {}, received_[2] = {}, sent_[2] = {}, limit_[2];
 	u32 grants_ = 0, quiet_grants_ = 0;
 	std::string complaint_;
 };
 
-/* ---- Who meets whom ---- */
+/* ---- The combinations of ends ---- */
 
 struct meeting {
 	bool engines[2]; /* client, server */
@@ -727,7 +729,7 @@ protected:
 	}
 };
 
-/* All of them, or those where something is likely to be different */
+/* All windows, or those where a difference is likely */
 std::vector<u32> windows()
 {
 	std::vector<u32> all;
@@ -744,9 +746,9 @@ constexpr order ORDERS[] = { order::BY_TURNS, order::ALL_OF_ONE_SIDE,
 			     order::CROSSING, order::AT_RANDOM };
 
 /*
- * The peer holds Calls, by which its grants come in small change. A continued
- * message longer than the window has to get through all the same, and a plain
- * Call that takes the last Receive there is for one.
+ * The peer holds Calls, so that it grants few credits at a time. A continued
+ * message longer than the window must get through nevertheless, and so must a
+ * plain Call that takes the last Receive available for one.
  */
 TEST_P(Windows, ContinuedCallWhileOthersAreHeld)
 {
@@ -755,7 +757,9 @@ TEST_P(Windows, ContinuedCallWhileOthersAreHeld)
 
 		for (u32 window : windows()) {
 			for (u32 held = 0; held + 3 <= window; held++) {
-				/* All of some windows, the ends of others */
+				/*
+				 * All of some windows, the boundaries of others
+				 */
 				if (window > 20 && window != 64 && held > 1 &&
 				    held + 5 < window && held + 2 != window / 2)
 					continue;
@@ -767,18 +771,23 @@ TEST_P(Windows, ContinuedCallWhileOthersAreHeld)
 					t->call(s);
 				t->settle(how);
 				ASSERT_EQ(t->held(peer), held);
-				/* 240,000 octets */
+				/* 240,000 bytes */
 				t->call(s, 60, SAMPLE ? 4000 : 8);
 				t->settle(how);
 				ASSERT_EQ(t->complaint(), "")
 					<< window << " " << held;
 				ASSERT_EQ(t->held(peer), held + 1);
-				/* A Reply as long, while all that is held */
+				/*
+				 * A Reply of the same length, while all those
+				 * Calls are held
+				 */
 				t->answer(peer, held, 60, SAMPLE ? 4000 : 8);
 				t->settle(how);
 				ASSERT_EQ(t->complaint(), "")
 					<< window << " " << held;
-				/* All that Calls may take, and no more */
+				/*
+				 * All Receives that Calls may use, and no more
+				 */
 				for (u32 i = held; i < window - 1; i++) {
 					t->call(s);
 					t->settle(how);
@@ -794,7 +803,7 @@ TEST_P(Windows, ContinuedCallWhileOthersAreHeld)
 
 /*
  * The chain of a recalled delegation: a Call that is answered only after a
- * reverse Call, which was answered or not, and after another Call.
+ * reverse Call, answered or not, and after another Call
  */
 TEST_P(Windows, ChainOfARecall)
 {
@@ -802,7 +811,9 @@ TEST_P(Windows, ChainOfARecall)
 		for (u32 server : windows()) {
 			if (client > 16 && server > 16)
 				continue;
-			/* Noise does not get far with wide windows. */
+			/*
+			 * With wide windows, other traffic has little effect.
+			 */
 			const u32 variants = client > 16 || server > 16 ? 8 :
 									  32;
 
@@ -812,7 +823,7 @@ TEST_P(Windows, ChainOfARecall)
 				const bool answered = variant & 4;
 				auto t = meet(client, server, variant + 1);
 
-				/* Bring the windows into another state. */
+				/* Change the state of the windows. */
 				for (u32 i = 0; i < noise; i++) {
 					t->call(i & 1 ? SERVER : CLIENT);
 					t->settle(how);
@@ -853,7 +864,7 @@ TEST_P(Windows, ChainOfARecall)
 	}
 }
 
-/* Something happens at the end @s. */
+/* Let a random event happen at the end @s. */
 void happen(table &t, side s)
 {
 	generator &random = t.random();
@@ -892,9 +903,9 @@ void happen(table &t, side s)
 }
 
 /*
- * Anything may happen, mostly where only a few Receives are left to Calls:
- * continued Calls and Replies both ways, Calls answered, refused, dropped and
- * held, DONEs, and windows that get larger and smaller.
+ * Random events, mostly while Calls have only a few Receives left: continued
+ * Calls and Replies in both directions, Calls answered, refused, dropped and
+ * held, DONEs, and windows that grow and shrink
  */
 TEST_P(Windows, AnythingMayHappen)
 {
@@ -906,7 +917,7 @@ TEST_P(Windows, AnythingMayHappen)
 			auto t = meet(client, server, seed++);
 			generator &random = t->random();
 
-			/* To the places where windows are narrow */
+			/* Bring the windows to a few credits. */
 			for (side s : { CLIENT, SERVER }) {
 				const u32 left = 2 + random.below(4);
 
