@@ -270,7 +270,7 @@ class Conformance(unittest.TestCase):
         self.fails("has 2 list items, paragraphs and tables without a star in section 2, and 1 rows")
         self.write("Documentation/wire-profile.rst", PROFILE + "\n===== =====\nin a  table\n===== =====\n")
         self.fails("has 2 list items, paragraphs and tables without a star in section 2, and 1 rows")
-        # What belongs to a paragraph, and paragraphs with a star, are no rules of their own.
+        # The continuation of a paragraph, and paragraphs with a star, are no rules of their own.
         self.write("Documentation/wire-profile.rst", PROFILE + "\n\\* With one::\n\n   and an example\n\n.. a comment\n")
         self.fails("2 #3 (\\*) of Documentation/wire-profile.rst has no row")
         self.write("Documentation/wire-profile.rst", PROFILE)

@@ -26,8 +26,8 @@ RULE = re.compile(r"^(\S+) #(\d+)(?:-(\d+))?$")
 # A rule without a capitalised word, or without a star
 LETTERED = re.compile(r"^(\S+) #([a-z])$")
 LETTERED_WORDS = ("(lower case)", "(implied)")
-# A section that a comment or a page names, behind the name of its document, and those
-# that follow it; a comment may go on in the next line.
+# A section named by a comment or a page, after the name of its document, and further
+# sections after it; a comment may continue on the next line.
 NUMBER = r"(?:\d{1,2}(?:\.\d+)*|[A-C]\.\d+)(?!\d)"
 GAP = r"(?:[ \t]+|[ \t]*\n[ \t]*[*#]?[ \t]*)"
 CITED = re.compile(rf"\b(WP|DR|VT|RFC[ ]\d{{4}}),?{GAP}({NUMBER}(?:(?:,|{GAP}and){GAP}{NUMBER})*)")
@@ -118,8 +118,8 @@ class Tests:
                     use = re.compile(rf"\$(?:{variable}\b|\{{{variable}\}})")
                     names = [use.sub(value, n) for n in names for value in (values if use.search(n) else [""])]
                 self.names.update(n for n in names if "$" not in n)
-        # A program beside the script, in C, with cases that are results, too: those
-        # of groups that are tests of the script, in a loop or by themselves
+        # A C program next to the script, whose cases are results, too: those
+        # of groups that are tests of the script, in a loop or individually
         groups = re.findall(r"^for group in (.*); do$", text, re.M)
         groups = set(" ".join(groups).split())
         folder = os.path.splitext(path)[0]

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# "make cost": what file operations cost, in instructions of both ends and of
+# "make cost": the cost of file operations, in instructions of both ends and of
 # soft-RoCE, over rpcrdma.ko as built here, with version 2 and with version 1,
-# over the kernel's own, and over TCP. Each has a guest, which is both client
+# over the in-tree module, and over TCP. Each runs in a guest that is both client
 # and server, and in which one instruction takes one nanosecond; a plugin of
-# QEMU counts them by function. Documentation/performance.rst says more.
+# QEMU counts them by function. See Documentation/performance.rst.
 #
 #   CHECK=1        compare with the committed figures of the same length, and fail
 #                  when a row is more than 2 % above them, or 4 % at a depth of 4 or
@@ -13,7 +13,7 @@
 #   UPDATE=1       write the figures, the table and the plots of the documentation,
 #                  and figures of the short form, for the level "cost" of the tests
 #   LENGTH=short   a quarter of the operations, no idle memory, and no crowd that connects
-#   ONLY="v2 own"  some of: own (the kernel's own), v1, v2, tcp
+#   ONLY="v2 own"  some of: own (the in-tree module), v1, v2, tcp
 #   NFSVERS=4.2    the version of NFS
 #   RDMA=memdev    over the device in memory of kunit/ instead of soft-RoCE: the
 #                  modules' own cost stands nearly alone. Figures of its own
@@ -43,8 +43,8 @@ case $device in
 rxe) ;;
 memdev)
 	modules=(--module "$built/kunit/rpcrdma_memdev.ko")
-	# What it checks of memory it would pay for itself; and the kernel's own module
-	# breaks a rule in each Receive that it posts again, and connects once more.
+	# The device's checks of memory would add to its cost; and the in-tree module
+	# violates a rule in each Receive that it posts again, and reconnects.
 	parameters=virt_dma=1
 	;;
 *) die "RDMA=$device is no device to measure with: rxe or memdev" ;;
@@ -63,14 +63,14 @@ measure()
 	shift 4
 	mkdir -p "$dir"
 	cp "$run/nfswork" "$run/hostile" "$dir/"
-	# Clients in user space need soft-RoCE. What they speak:
+	# Clients in user space need soft-RoCE. The protocol of each:
 	case $length.$device.$kind in
 	long.rxe.own|long.rxe.v1) crowd=1 ;;
 	long.rxe.v2) crowd=2 ;;
 	esac
 	say "$kind: booting a guest; its logs are in $dir"
-	# With erms each octet that a string instruction moves counts as an
-	# instruction; without, the kernel moves eight at a time.
+	# With erms each byte that a string instruction moves counts as an
+	# instruction; without it, the kernel moves eight at a time.
 	scripts/guest.sh --icount --cpu max,erms=off,fsrm=off --module "$module" "${modules[@]}" --timeout 1200 \
 		--run-dir "$dir" --quiet --qemu-arg -plugin --qemu-arg "$run/insns.so,out=$dir/insns" -- \
 		env "RDMA=$device" "MEMDEV_PARAMETERS=$parameters" "CROWD=$crowd" "$run/guest/cost.sh" "$proto" "${NFSVERS:-4.2}" "$length" "$@" ||

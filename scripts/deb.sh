@@ -9,7 +9,7 @@
 #   DIR       where they go (default: deb/ in this checkout)
 #   VERSION   another one than Kbuild says, to try an upgrade
 #
-#   DEBEMAIL=address DEBFULLNAME=name   who answers for them
+#   DEBEMAIL=address DEBFULLNAME=name   the maintainer named in them
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)

@@ -4,7 +4,7 @@
 # "make demo": build rpcrdma.ko, boot a stock Debian kernel with it in a guest,
 # and show it at work. Exits 0 only when all that was shown held.
 #
-#   MODULE=in-tree    show the kernel's own module instead
+#   MODULE=in-tree    show the in-tree module instead
 #   MODULE=path.ko    show this module; nothing is built
 set -euo pipefail
 

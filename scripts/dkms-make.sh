@@ -6,10 +6,10 @@
 # VERSION, where TREE is its folder of this package.
 #
 # A build that fails would leave the kernel package that is being installed
-# unconfigured, and apt with it. So, for a kernel that this module cannot be
-# built for, the result is that kernel's own rpcrdma.ko. Older DKMS (3.0) finds
-# that it is what is installed already, and leaves it at that; newer one (3.2)
-# puts the kernel's own aside and installs the copy, which is undone here.
+# unconfigured, and apt with it. Therefore, if this module cannot be built for
+# a kernel, the result is a copy of its in-tree rpcrdma.ko. Older DKMS (3.0)
+# finds that this module is installed already, and does nothing; newer DKMS (3.2)
+# moves the in-tree module away and installs the copy, which is undone here.
 set -uo pipefail
 
 installed()
@@ -59,7 +59,7 @@ case $own in
 *.gz) gzip -dc "$own" >rpcrdma.ko ;;
 esac
 if [ -s rpcrdma.ko ]; then
-	# One that is the same to the octet is an error to newer DKMS.
+	# Newer DKMS fails if the two modules are equal byte for byte.
 	echo "$kver" >dkms-make.copy
 	objcopy --add-section .rpcrdma_v2_copy=dkms-make.copy rpcrdma.ko
 	exit 0

@@ -15,7 +15,7 @@
 #   --module M         what is installed under updates/ in the guest: the path
 #                      of a .ko file, which must have been built for the
 #                      guest's kernel, or "in-tree" for none, so that the
-#                      kernel's own rpcrdma.ko is loaded. May be repeated.
+#                      in-tree rpcrdma.ko is loaded. May be repeated.
 #                      Default: rpcrdma.ko as "make" built it here.
 #   --timeout S        give up after S seconds (default 300)
 #   --run-dir DIR      keep console.log, output.log, dmesg.txt and whatever
@@ -215,7 +215,7 @@ limit=$((timeout * TIMEOUT_SCALE))
 	printf 'GUEST_ARGV=('; printf '%q ' "$@"; printf ')\n'
 } >"$run/env"
 
-# A /dev/kvm that no processor feature stands behind lets a guest hang.
+# With a /dev/kvm that has no processor feature to support it, a guest hangs.
 accel=tcg,thread=multi
 if [ $icount = yes ]; then
 	accel=tcg,thread=single
@@ -238,7 +238,7 @@ if [ $kind != uml ] && [ $icount = no ] && [ "$accel" != kvm ]; then
 fi
 cpu=${cpu:-max}
 
-# What every kernel is told. After an Oops nothing ends as it should.
+# Parameters of every kernel. After an Oops no program ends as it should.
 append="loglevel=7 log_buf_len=8M panic=-1 oops=panic net.ifnames=0 rcupdate.rcu_cpu_stall_timeout=120 $append"
 
 # Become the guest's process: its kernel log goes to console.log, what its
@@ -267,7 +267,7 @@ boot_uml()
 
 machine=
 follower=
-# Whatever ends this script ends the guest too.
+# The guest ends with this script, however the script ends.
 # shellcheck disable=SC2317
 cleanup()
 {
@@ -277,7 +277,7 @@ cleanup()
 trap cleanup EXIT
 trap 'exit 130' INT TERM HUP
 
-# Has the program begun?
+# Return 0 if the program has begun.
 booted() { [ -s "$run/booted" ]; }
 
 # A kernel that hangs or panics before that, as emulated ones do now and then,
@@ -323,8 +323,8 @@ fi
 rm -f "$run/initrd.img"
 rm -rf "$run/modules"
 
-# What tells most of a guest that went wrong: how it began, what ran and waited
-# when time was nearly up, and the end. Long lists are cut.
+# Show the most useful parts of the console after a failure: how the guest began,
+# the processes shortly before the timeout, and the end. Long lists are cut.
 show_console()
 {
 	{

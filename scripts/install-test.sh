@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What scripts/install.sh refuses and removes, in a folder that stands for the
+# Test what scripts/install.sh refuses and removes, in a folder used as the
 # root: install-test.sh KVER
 set -euo pipefail
 
@@ -42,7 +42,7 @@ says()
 	grep -qE -- "$words" <<<"$out" || { echo "it did not say \"$words\": $out"; exit 1; }
 }
 
-# What is not there, or wrong
+# Missing or wrong prerequisites
 refuses 'no kernel build folder' install_sh check "$kver" /usr
 refuses 'is not installed here' install_sh check 1.2.3-none "$kdir"
 mkdir "$root/kdir"
@@ -57,7 +57,7 @@ fi
 export FORCE=1
 install_sh check "$kver" "$kdir"
 
-# DKMS beside a copy of make install
+# DKMS in addition to a copy of make install
 if command -v dkms >/dev/null; then
 	touch "$modules/updates/rpcrdma.ko"
 	refuses 'make uninstall first' install_sh dkms 0.0
@@ -77,7 +77,7 @@ done
 cp "/lib/modules/$kver/kernel/drivers/infiniband/core/ib_core.ko" "$modules/updates/"
 depmod -b "$root" "$kver"
 refuses 'RDMA core is not the kernel' install_sh check "$kver" "$kdir"
-# What DKMS asks before it builds
+# The checks of DKMS before it builds
 refuses 'RDMA core is not the kernel' install_sh core "$kver"
 rm "$modules/updates/ib_core.ko"
 
@@ -106,7 +106,7 @@ commands=$(sed -n '/^   openssl req/,/^   depmod/p' "$here/Documentation/install
 out=$(cd "$root/sign" && bash -e <<<"$commands" 2>&1) || { echo "signing failed: $out"; exit 1; }
 [ "$(modinfo -F signer "$root/sign/rpcrdma.ko")" = rpcrdma ] || { echo "the module is not signed"; exit 1; }
 
-# Not root: as nobody, who can write nothing here anyway
+# Not root: as the user nobody, which has no write permission here anyway
 unset INSTALL_MOD_PATH
 if [ "$(id -u)" -eq 0 ]; then
 	refuses 'run it as root' setpriv --reuid 65534 --clear-groups bash -s check "$kver" "$kdir" <"$here/scripts/install.sh"

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What "make install" and "make uninstall" do besides building: refuse what
-# would go wrong, in one sentence that says what to do instead.
+# The parts of "make install" and "make uninstall" other than building. They refuse
+# what would fail, in one sentence that says what to do instead.
 #
-#   scripts/install.sh check KVER KDIR   may the module be built and installed?
+#   scripts/install.sh check KVER KDIR   check that the module can be built and installed
 #   scripts/install.sh done KVER         say how it comes into use
 #   scripts/install.sh uninstall KVER    remove what "make install" installed
-#   scripts/install.sh dkms VERSION      may DKMS get the sources of this version?
+#   scripts/install.sh dkms VERSION      check that DKMS may get the sources of this version
 #   scripts/install.sh core KVER         fails, and says so, if the RDMA core of
 #                                        that kernel is not its own
 #
@@ -29,7 +29,7 @@ root_only()
 	[ -n "$root" ] || [ "$(id -u)" -eq 0 ] || die "this writes to /lib/modules: run it as root, e.g. sudo make $1"
 }
 
-# ask QUESTION: yes when FORCE says so or somebody answers so
+# ask QUESTION: succeed if FORCE says so or the user answers yes
 ask()
 {
 	local answer
@@ -39,7 +39,7 @@ ask()
 	[[ $answer == [yY]* ]] || die "nothing was done"
 }
 
-# Copies that are neither the kernel's own nor what "make install" installs
+# Copies that are neither in-tree nor installed by "make install"
 other_copies()
 {
 	find "$modules" -path "$modules/kernel" -prune -o -name 'rpcrdma.ko*' -print 2>/dev/null |

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Interoperation: two guests with the stock kernel, joined by a virtual wire,
-# an NFS client and a server, each with this module and with the kernel's own.
+# an NFS client and a server, each with this module and with the in-tree one.
 #
 #   scripts/interop.sh [--module rpcrdma.ko] [--run-dir DIR] [CASE...]
 #

@@ -27,7 +27,7 @@ def ktap(path):
 def main():
     kunit_dir, path, expected = sys.argv[1], sys.argv[2], int(sys.argv[3])
     lines, suites = ktap(path)
-    # What the parser prints itself is of no use here.
+    # The parser's own output is not needed here.
     said, sys.stdout = sys.stdout, io.StringIO()
     try:
         sys.path.insert(0, kunit_dir)

@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# scripts/layers.sh FOLDER: does any object of the module that was built in FOLDER
-# use something of a higher layer? Kbuild has the layers, lowest first: the engine,
-# the endpoint's objects one by one, all of the transports together. Fails, and says
-# who uses what of whom, if so. Hooks and work items are how lower ones call higher.
+# scripts/layers.sh FOLDER: check that no object of the module that was built in FOLDER
+# uses a symbol of a higher layer. Kbuild has the layers, lowest first: the engine,
+# the endpoint's objects one by one, all of the transports together. If one does, fail
+# and print the symbols with both objects. Lower layers call higher ones by hooks and
+# work items.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)

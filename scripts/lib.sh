@@ -33,8 +33,8 @@ stock_kernel_version()
 	done | sort -V | tail -n 1
 }
 
-# What "make" builds for: the running kernel, if that can be, or else the newest
-# one with headers. Those of 6.1 come first: the tests are of them.
+# The kernel that "make" builds for: the running kernel, if possible, or else the
+# newest one with headers. Those of 6.1 come first, because the tests are for them.
 kernel_version()
 {
 	local v
@@ -73,8 +73,8 @@ source_tree()
 
 project_version() { sed -n 's/^version := //p' "$(dirname "${BASH_SOURCE[0]}")/../Kbuild"; }
 
-# Who answers for packages: whoever builds them, where that is said as Debian's
-# tools have it said, or else an address that is nobody's.
+# The maintainer named in packages: the person that builds them, as set for Debian's
+# tools, or else an address that does not exist.
 maintainer()
 {
 	if [ -n "${DEBEMAIL:-}" ]; then
@@ -121,7 +121,7 @@ changes()
 			print line
 		}
 		{ gsub("``", "") }
-		# It reads on, or who writes to it has nobody to.
+		# It reads to the end: its writer would otherwise get SIGPIPE.
 		/^===/ { sections++ }
 		sections > 1 { next }
 		/^[*] / { if (item) wrap(item); item = $0 }
@@ -129,8 +129,8 @@ changes()
 		END { wrap(item) }'
 }
 
-# unresolved FOLDER...: of what "nm -u" says on the standard input, the symbols that
-# nobody has, neither the kernel nor the modules that were built in these folders
+# unresolved FOLDER...: of the output of "nm -u" on the standard input, the symbols
+# that neither the kernel nor the modules built in these folders define
 unresolved()
 {
 	awk '$1 == "U" { print $2 }' | LC_ALL=C sort -u |
@@ -151,8 +151,8 @@ host_suite() { (. /etc/os-release && echo "$VERSION_CODENAME"); }
 
 debian_key=/usr/share/keyrings/debian-archive-keyring.gpg
 
-# Set apt: the folder of an apt of its own, in the cache's kernels/, which knows
-# the one suite $1 and no installed package. What it says goes to the file $2.
+# Set apt: the folder of a separate apt, in the cache's kernels/, which knows only
+# the suite $1 and no installed package. Its output goes to the file $2.
 suite_apt()
 {
 	local suite=$1 log=$2 host like uri
@@ -184,7 +184,7 @@ apt_here()
 		-o APT::Sandbox::User=root -o APT::Default-Release= "$@"
 }
 
-# What the packages named in the field Depends of the package $1 are called
+# Print the names of the packages in the field Depends of the package $1.
 apt_depends()
 {
 	apt_here apt-cache show --no-all-versions "$1" | sed -n 's/^\(Pre-\)\?Depends: //p' |
@@ -237,10 +237,10 @@ fit_patch()
 # from sources and keep it in the cache, outside the checkout. Set tree to its
 # folder, in which modroot/ has its modules installed.
 #
-# NAME is what the folder is called, KEY tells what it was built from: another
-# key is another kernel. The command UNPACK puts the sources into the folder that
-# it is given; the command CONFIG prints the options asked for; both only when
-# the kernel is not in the cache. MAKE-ARGUMENTs are what each make is given.
+# NAME is the name of the folder. KEY is derived from its sources: another key is
+# another kernel. The command UNPACK puts the sources into the folder that it is
+# given; the command CONFIG prints the options to set; both run only if the kernel is
+# not in the cache. MAKE-ARGUMENTs are passed to each make.
 test_kernel()
 {
 	local name=$1 unpack=$3 config=$4 log=$CACHE/$1-build.log lost lock
@@ -270,7 +270,7 @@ $lost"
 		make -C "$tree.src" "$@" modules_install INSTALL_MOD_PATH="$tree.src/modroot" \
 			INSTALL_MOD_STRIP=1 >>"$log" 2>&1 ||
 			{ tail -30 "$log" >&2; die "installing the modules of the $name failed, see $log"; }
-		# Links to the build tree, which nobody follows here.
+		# Links to the build tree, which is not needed here.
 		rm -f "$tree.src"/modroot/lib/modules/*/{build,source}
 		# Only what external modules, a guest and a reader of its traces need is
 		# kept: no objects.
@@ -307,7 +307,7 @@ debian_system()
 	exec {lock}>&-
 }
 
-# What the guests' tests use, compiled for them into the folder $1.
+# Build the programs of the guests' tests in the folder $1.
 build_guest_tools()
 {
 	gcc -O2 -Wall -Wextra -Werror -o "$1/nfsio" \

@@ -1,19 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# "make matrix": the module and the KUnit modules built for the stock kernels of
-# several Debian suites, each with the tools of its suite, and the main job in
-# short in a guest with that kernel; then the same with the kernel's own module,
-# as a control; for Debian's releases the life of the packages, too. A result line
-# for each, and a table at the end; fails when something did. KUnit is off in
-# stock kernels: those modules are only compiled.
+# "make matrix": build the module and the KUnit modules for the stock kernels of
+# several Debian suites, each with the tools of its suite, and run a short smoke test
+# in a guest with that kernel. Repeat it with the in-tree module as a control; for
+# Debian's releases also install, upgrade and remove the packages. Print a result line
+# for each, and a table at the end; fail if one failed. KUnit is off in stock
+# kernels: those modules are only compiled.
 #
 #   scripts/matrix.sh [SUITE...]    default: bookworm bookworm-backports trixie
 #                                   trixie-security trixie-backports sid
 #
 #   BUILD_ONLY=1      no guests, no packages
-#   SHORT=1           a shorter job in the guest, and without the kernel's own
-#                     module and the packages, as in make check
+#   SHORT=1           a shorter job in the guest, without the in-tree module and
+#                     the packages, as in make check
 #   TIMEOUT_SCALE=n   multiplies every time limit
 set -euo pipefail
 
@@ -25,9 +25,9 @@ cd "$here"
 suites=("$@")
 [ ${#suites[@]} -gt 0 ] || suites=(bookworm bookworm-backports trixie trixie-security trixie-backports sid)
 
-# in_suite DIR COMMAND...: with the tools of the suite whose kernel is in DIR. A
-# system of that suite sees this checkout's copy and the kernel where they are
-# here; what is mounted for that goes with the process.
+# in_suite DIR COMMAND...: run with the tools of the suite whose kernel is in DIR. A
+# system of that suite sees the copy of this checkout and the kernel at the same
+# paths as here; the mounts for that end with the process.
 in_suite()
 {
 	local dir=$1 root
@@ -46,9 +46,9 @@ in_suite()
 			exec chroot "$root" "$@"' sh "$root" "$(readlink -f "$CACHE")" "$@"
 }
 
-# Warnings of the build in the log $1, but for what headers say to every module,
-# and for symbols that nobody has: modpost stops to name them after ten, and
-# compile() looks for itself.
+# Warnings of the build in the log $1, except those that headers cause in every module,
+# and those for unresolved symbols: modpost prints only ten, so compile() checks
+# them itself.
 warnings()
 {
 	grep -E 'warning:|WARNING|objtool:|modpost:' "$1" |
@@ -78,7 +78,7 @@ compile()
 	return 1
 }
 
-# The sources, in the folder $1 of that kernel's own
+# Copy the sources to the folder $1, which is that kernel's alone.
 copy()
 {
 	rm -rf "$1"

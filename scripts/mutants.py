@@ -52,7 +52,7 @@ XPRTRDMA = "net/sunrpc/xprtrdma"
 SIMULATION = "simulation"
 DEFECTS = f"{XPRTRDMA}/{SIMULATION}/mutants.txt"
 SUITES = "suites"
-# The part of the engine that who uses it has inline
+# The part of the engine that its users inline
 HEADER = "include/rpcrdma/engine.h"
 RULE = re.compile(r"\S+ #(\d+|[a-z])")
 # A test that does not end any more has noticed, too.

@@ -83,7 +83,7 @@ make_packages()
 prepare()
 {
 	local depends key lock kernels
-	# Only what the packages ask for is there, and what apt is told to fetch.
+	# Only dependencies of the packages are installed, and the packages apt has to fetch.
 	depends=$(for p in dkms doc; do dpkg-deb -f "$dir/rpcrdma-v2-${p}_${version}_all.deb" Depends; done | paste -sd,)
 	key=$(sha256sum <<<"$depends" | cut -c1-12)
 	exec {lock}>"$base.prepare"
@@ -136,7 +136,7 @@ mount -t proc proc "$root/proc"
 mkdir -p "$root/packages"
 cp "$dir"/*.deb "$root/packages/"
 
-# In that system; what is printed is kept for those who want to look into it.
+# Run in that system; the output is kept for inspection.
 inside() { chroot "$root" env DEBIAN_FRONTEND=noninteractive INITRD=No LC_ALL=C "$@" >"$dir/said" 2>&1 </dev/null; }
 install() { inside apt-get -y --no-install-recommends install "$@"; }
 
@@ -231,7 +231,7 @@ odd_kernel()
 	for file in autoconf.h utsrelease.h; do
 		sed -i "s/$new/$release/" "$tree/usr/src/linux-headers-$release/include/generated/$file"
 	done
-	# What compat.mk finds in all headers so far, and nobody else defines
+	# Macros that compat.mk sets for all headers so far, and that only it defines
 	cat >>"$tree/usr/src/linux-headers-$release/include/generated/autoconf.h" <<-'C'
 		#if defined(HAVE_XPO_SECURE_PORT) || defined(HAVE_SVC_CB_LWQ)
 		#error an interface of tomorrow
@@ -286,7 +286,7 @@ test_upgrade()
 		{ echo "something of version $version is left"; return 1; }
 }
 
-# What the module did not build for is mended: built anew, as installation.rst says
+# Repair a kernel that the module did not build for: rebuild, as installation.rst says
 test_kernel_mended()
 {
 	inside dkms autoinstall -k 9.0-own || return

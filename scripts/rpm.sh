@@ -5,7 +5,7 @@
 #
 #   scripts/rpm.sh [DIR]    DIR: where it goes (default: rpm/ in this checkout)
 #
-#   DEBEMAIL=address DEBFULLNAME=name   who answers for it
+#   DEBEMAIL=address DEBFULLNAME=name   the maintainer named in it
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -20,7 +20,7 @@ tar -C "$work" -czf "$work/SOURCES/rpcrdma-v2-$version.tar.gz" "rpcrdma-v2-$vers
 	echo "* $(LC_ALL=C date -u -d "@$(source_date)" '+%a %b %d %Y') $(maintainer) - $version-1"
 	changes "- " "  "
 } >"$work/rpcrdma-v2-dkms.spec"
-# What a host that has no RPM of its own does not know is installed there.
+# On a host without RPM packages, rpm does not know the build dependencies installed.
 rpmbuild --nodeps --define "_topdir $work" -ba "$work/rpcrdma-v2-dkms.spec" >"$work/log" 2>&1 ||
 	{ tail -n 40 "$work/log" >&2; die "the package does not build"; }
 find "$work" \( -name '*.rpm' -o -name '*.spec' \) -not -path "$tree/*" -exec mv -f -t "$to" {} +

@@ -60,8 +60,8 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 
 say "installing: ${missing[*]}"
-# The NFS services are for the guests only: do not start them here. This is
-# how Debian is told; an existing policy stays as it is.
+# The NFS services are for the guests only: do not start them here. The policy file
+# is Debian's interface for that; an existing policy is kept.
 policy=/usr/sbin/policy-rc.d
 if [ ! -e $policy ]; then
 	# shellcheck disable=SC2064

@@ -14,10 +14,10 @@
 #
 #   SUITE   e.g. bookworm-backports, trixie, trixie-security, sid
 #
-# The kernel of a suite whose tools this system has not, needs a system of that
-# suite to build in: debootstrap makes one in the cache, and has to be root.
-# The archive is the one that apt is configured for here. What is in the cache
-# is used for a week, then the archive is asked whether there is a newer one.
+# If this system does not have the tools of the suite, the kernel needs a system of
+# that suite to build in: debootstrap makes one in the cache, and must run as root.
+# The archive is the one configured for apt here. The cache is used for a week
+# before the archive is checked for a newer kernel.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -87,7 +87,7 @@ grep -rlE '/usr/(src|lib)/linux-' "$dir/root/usr/src/linux-headers-$kver/Makefil
 	"$dir/root/usr/src/linux-headers-$kver/.kernelvariables" 2>/dev/null |
 	xargs -r sed -i -E "s,(^|[ =])/usr/(src|lib)/linux-,\1$dir/root/usr/\2/linux-,g"
 ln -s "root/usr/src/linux-headers-$kver" "$dir/build"
-# What its installation would do
+# The steps that its installation would do
 depmod -b "$dir/root" "$kver"
 echo "$kver" >"$dir/version"
 

@@ -31,7 +31,7 @@ bring_up()
 	mount_works 4.1
 }
 
-# What devices count of the connections that there are
+# The devices' counts of existing connections
 resources()
 {
 	rdma resource show | sed 's/ mr [0-9]*//'
@@ -43,7 +43,7 @@ slab_objects()
 {
 	local slab=/sys/kernel/slab/kmalloc-4k
 	[ ! -e $slab/shrink ] || echo 1 >$slab/shrink
-	# with what each node has behind the sum
+	# with the number of each node after the sum
 	sed 's/ .*//' $slab/objects 2>/dev/null || echo 0
 }
 
@@ -104,7 +104,7 @@ wrong_cases()
 	complain "$(grep -c '^not ok' $RESULTS) cases went wrong, the first: $(grep -m1 '^not ok' $RESULTS)"
 }
 
-# The tests before and behind those that are hostile
+# The tests before and after the hostile ones
 hostile_begin()
 {
 	SECONDS=0

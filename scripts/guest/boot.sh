@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What Documentation/ says to do for good, and a boot by systemd afterwards: it
-# has to bring the device, the server and the mount by itself.
+# The permanent setup that Documentation/ describes, followed by a boot with systemd:
+# the boot has to bring up the device, the server and the mount by itself.
 #
 #   boot.sh [PREFIX]          write the files; init.sh boots systemd then
 #   boot.sh check [PREFIX]    in the system that it booted: the tests
@@ -30,8 +30,8 @@ PREFIX=${1:-}
 
 UNITS=/etc/systemd/system
 
-# What an administrator has before: a network device, a file system to export.
-# eth0 is what the pages call it.
+# The initial state of an administrator's host: a network device, and a file system
+# to export. The pages call the device eth0.
 host()
 {
 	mkdir -p $EXPORT

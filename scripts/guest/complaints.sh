@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# What counts as a complaint of the kernel. Sourced on the host (for a whole
+# The patterns of complaints in the kernel log. Sourced on the host (for a whole
 # console log) and in the guest (after each test).
 # shellcheck shell=bash
 
@@ -66,8 +66,8 @@ allowed_patterns()
 	^\[ +0\.0+\] kmemleak: Kernel memory leak detector disabled$
 	kasan: KernelAddressSanitizer initialized
 	PATTERNS
-	# These are what DMA debugging, kmemleak and KASAN say when they start, or when
-	# the kernel was told not to start them.
+	# DMA debugging, kmemleak and KASAN print these when they start, or when
+	# they are disabled by a kernel parameter.
 }
 
 # Print the complaints in the log on stdin; true when there was one.

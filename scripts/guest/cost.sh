@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# For scripts/cost.sh: mount, work, and leave in $RUN what is needed to tell
-# what it cost: kallsyms, work (what nfswork printed), idle (memory).
+# For scripts/cost.sh: mount, work, and leave in $RUN the data from which
+# the cost is computed: kallsyms, work (printed by nfswork), idle (memory).
 #
 #   cost.sh rdma|tcp NFSVERS short|long [MODULE-OPTION...]
 # shellcheck disable=SC2086
@@ -61,8 +61,8 @@ connections | tee $RUN/connections
 do_umount $MNT
 [ $length = long ] || exit 0
 
-# What a connection takes that does nothing: version 3 opens as many as it is
-# told, at once.
+# The memory of an idle connection: version 3 opens the requested number of
+# connections at once.
 mount_it 3 ,nolock $EXPORT
 do_umount $MNT
 before=$(free_memory)

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What "make demo" runs in the guest: each version of NFS over RDMA, files
-# copied in and out and compared, a delegation recalled, and what the
-# connection says of itself.
+# The part of "make demo" in the guest: each version of NFS over RDMA, files
+# copied in and out and compared, a delegation recalled, and the
+# connection's statistics.
 #
 #   demo.sh SMALL BIG...		how many small files, and the sizes of big ones
 # shellcheck disable=SC2086,SC2317

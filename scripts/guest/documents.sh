@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# Sourced by the test programs: do what Documentation/ tells administrators to do.
+# Sourced by the test programs: run the administrators' steps of Documentation/.
 # shellcheck shell=bash disable=SC2086,SC2154
 
 # documented PAGE REGEX: the first block of PAGE.rst with a line that matches
@@ -44,7 +44,7 @@ documented_server()
 	rmdir $EXPORT/export
 }
 
-# What the pages say to look at
+# Read the files that the pages name for diagnosis.
 documented_looks()
 {
 	modinfo -n rpcrdma

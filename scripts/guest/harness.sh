@@ -14,7 +14,7 @@
 # shellcheck source-path=SCRIPTDIR source=nfs.sh
 . "$(dirname "${BASH_SOURCE[0]}")/nfs.sh"
 
-# What is put before every name, e.g. "stock/".
+# The prefix of every name, e.g. "stock/"
 PREFIX=${PREFIX:-}
 # Regular expression of the names to run; empty for all.
 ONLY=${ONLY:-}
@@ -30,7 +30,7 @@ end_of_run()
 	exit
 }
 
-# What follows can tell nothing any more.
+# Stop: the results of later tests would be meaningless.
 abort()
 {
 	echo "# giving up: $*"
@@ -43,12 +43,12 @@ new_complaints()
 	local log=/tmp/dmesg.now lines
 	dmesg >$log
 	lines=$(wc -l <$log)
-	# The kernel's own log is large enough never to wrap (log_buf_len).
+	# The kernel log buffer is large enough never to wrap (log_buf_len).
 	COMPLAINT=$(tail -n +$((LOG_SEEN + 1)) $log | complaints)
 	LOG_SEEN=$lines
 }
 
-# What may tell why a test takes too long.
+# Show the reason why a test may take too long.
 what_hangs()
 {
 	local f
@@ -154,7 +154,7 @@ complain()
 	return 1
 }
 
-# The module under test: is it what got loaded, and not the kernel's own?
+# Check that the module under test is loaded, and not the in-tree one.
 check_module()
 {
 	local file
@@ -170,9 +170,9 @@ check_module()
 	fi
 }
 
-# The connections both ends of which are in this guest: as many of the client
-# as given and at least as many of the server, open, of version 2, without
-# protocol errors, within their credits.
+# Check the connections of which both ends are in this guest: COUNT of the client
+# and no fewer of the server, open, of version 2, without protocol errors, and
+# within their credits.
 # check_connections COUNT [KEY[:N]...]: the sum of each KEY over the client's
 # connections must be above zero, or above N.
 check_connections()
@@ -221,8 +221,8 @@ check_unloaded()
 	[ ! -d /sys/module/rpcrdma ] || complain "rpcrdma is still loaded"
 	[ ! -d /sys/kernel/debug/rpcrdma ] || complain "/sys/kernel/debug/rpcrdma is still there"
 	! ls /proc/sys/sunrpc/rdma_* /proc/sys/sunrpc/svc_rdma 2>/dev/null || complain "sysctls are left"
-	# The kernel's own module leaks those of the reverse direction, and
-	# looking at them is an oops.
+	# The in-tree module leaks the connections of the reverse direction, and
+	# reading their state is an oops.
 	[ $MODULE_KIND = ours ] || return 0
 	for f in /sys/kernel/debug/sunrpc/rpc_xprt/*/info; do
 		[ -e "$f" ] || continue
@@ -272,7 +272,7 @@ no_slab_left()
 	! grep -iE 'rpcrdma|xprtrdma|svcrdma' /proc/slabinfo || complain "slab caches are left"
 }
 
-# It may have been told not to start.
+# A kernel parameter may have disabled it.
 have_kmemleak()
 {
 	echo stack=on 2>/dev/null >/sys/kernel/debug/kmemleak

@@ -27,8 +27,8 @@ client_cases()
 	[ $status -eq 0 ] || wrong_cases
 }
 
-# Beside those who hoard, one who was there before works on. Its slowest round is
-# shown, and has a bound that is none of the machine's.
+# While hoarders connect, a client that was there before continues to work. Its
+# slowest round is shown, and its bound does not depend on the machine.
 client_pressure()
 {
 	local status=0 peer rounds=0 begun took slowest=0
@@ -53,10 +53,10 @@ client_pressure()
 	[ $status -eq 0 ] || wrong_cases
 }
 
-# load_of NAME takes|hoards [RATE]: while others load the server so, with RATE Calls
-# in a second if that is given, what a mount's operations take. FIGURES: median and
-# 95 % in microseconds; octets that the server held, and those of them in the slab;
-# Calls in a second.
+# load_of NAME takes|hoards [RATE]: the latency of a mount's operations while others
+# load the server in this manner, with RATE Calls in a second if given. FIGURES:
+# median and 95 % in microseconds; bytes held by the server, and those of them in the
+# slab; Calls in a second.
 load_of()
 {
 	local peer slab beside words status=0
@@ -75,10 +75,10 @@ load_of()
 	rm -f $RESULTS.load
 }
 
-# Beside peers who make the server hold what they asked for, and then leave it
-# there, a mount is no slower than beside peers with as many Calls, in all and under
-# way, who take their Replies, but for a factor of two. Once in three times is enough:
-# this machine may have become busy meanwhile.
+# With peers that leave at the server all Replies they asked for, a mount is not
+# slower by more than a factor of two than with peers that take their Replies, for
+# the same number of Calls, in all and in progress. One success in three attempts is
+# sufficient: this machine may have become busy meanwhile.
 no_slower()
 {
 	local good _

@@ -59,6 +59,6 @@ fi
 cd "$GUEST_CWD" 2>/dev/null || cd /
 "${GUEST_ARGV[@]}"
 status=$?
-# A program may leave another init behind, which goes on from here.
+# A program may leave another init, which continues from here.
 [ $status -ne 0 ] || [ ! -x /run/next-init ] || exec /run/next-init
 end $status

@@ -22,7 +22,7 @@ VERSIONS=${VERSIONS:-3 4.0 4.1 4.2}
 OURS_VERSIONS=${OURS_VERSIONS:-$VERSIONS}
 MAXSIZE=66000 FIO_SIZE=2m MANY='10 5' ENTRIES=150
 
-# What work.sh asks of the server.
+# Run a request of work.sh at the server.
 at_server()
 {
 	on_server "$1"
@@ -30,7 +30,7 @@ at_server()
 
 mnt() { echo /mnt/$1; }
 
-# The protocol's versions on the open connections, by the end that can tell.
+# The protocol versions of the open connections, as reported by the end that can.
 protocol()
 {
 	if [ "$(module_kind)" = ours ]; then
@@ -84,9 +84,9 @@ umount_works()
 	do_umount $MNT
 }
 
-# What the connections can do is what those of the kernel's own module can:
-# thresholds of 4096 octets, 64 credits, 1 MiB in a Read or Write. The ends that
-# can tell say so, in CONNECTIONS.
+# Check that the connections have the limits of the in-tree module: thresholds of
+# 4096 bytes, 64 credits, 1 MiB in a Read or Write. The ends that can report them
+# are in CONNECTIONS.
 limits_ok()
 {
 	local line
@@ -139,7 +139,7 @@ loads_begin()
 	sleep 2
 }
 
-# Have all mounts connected since the load began?
+# Return 0 if all mounts have connected since the load began.
 all_connected()
 {
 	local v MNT bad=0
@@ -242,7 +242,7 @@ version1_works()
 	[ "$(begins)" = "2 1 " ] || complain "the connections began with versions $(begins)"
 }
 
-# ... and is remembered, by the mount and by later ones.
+# The version is remembered, by the mount and by later ones.
 version1_remembered()
 {
 	local before
@@ -276,7 +276,7 @@ case_version1()
 
 # ---- the run ----------------------------------------------------------------
 
-# Does NFS $1 do the work that is $2's where it is divided?
+# Return 0 if NFS $1 does the work of $2 in a divided run.
 has_part() { [ -z "$DIVIDE" ] || [ $1 = $2 ]; }
 
 case_works()

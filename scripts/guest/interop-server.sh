@@ -10,9 +10,9 @@ no_connections()
 	[ -z "$(rdma resource show cm_id)" ]
 }
 
-# Stop nfsd. The kernel's own module of Linux 6.1 forgets connections whose
-# requests arrive while nfsd stops; the connection manager calls handlers of a
-# module that is gone when it is unloaded later. No request arrives meanwhile.
+# Stop nfsd. The in-tree module of Linux 6.1 forgets connections whose requests
+# arrive while nfsd stops; after the module is unloaded, the connection manager
+# calls handlers of it. So no request arrives meanwhile.
 server_down()
 {
 	local kind status=0
@@ -25,8 +25,8 @@ server_down()
 	return $status
 }
 
-# server_module ours|in-tree: restart the server with that module. What clients
-# have mounted stays mounted.
+# server_module ours|in-tree: restart the server with that module. The clients'
+# mounts remain.
 server_module()
 {
 	server_down && use_module "$1" && nfsd_up

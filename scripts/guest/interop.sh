@@ -41,7 +41,7 @@ shared_up()
 	mount -t 9p -o trans=virtio,version=9p2000.L,rw,cache=none shared $SHARED
 }
 
-# Which module is loaded: ours, in-tree, or none?
+# Print which module is loaded: ours, in-tree, or none.
 module_kind()
 {
 	if [ ! -d /sys/module/rpcrdma ]; then

@@ -67,8 +67,8 @@ krb5_up()
 	exportfs -ra
 }
 
-# What comes after is not to find the daemons: with them a client of NFSv4.0
-# identifies itself by Kerberos even where the mount does not ask for it.
+# Stop the daemons before later tests: with them a client of NFSv4.0
+# identifies itself by Kerberos even if the mount does not ask for it.
 krb5_down()
 {
 	stop_daemons rpc.gssd rpc.svcgssd krb5kdc

@@ -6,8 +6,8 @@
 set -u
 . "$(dirname "$0")/harness.sh"
 
-# No case takes longer than that, in seconds. KUnit's own time limit lets what
-# hangs run on beside the cases that follow.
+# Timeout of a case in seconds. At KUnit's own time limit a case that hangs
+# continues to run in parallel with the cases that follow.
 SILENCE=$((100 * TIMEOUT_SCALE))
 
 # Load the module $1, which runs its suites. Not 0: they stand still.
@@ -50,7 +50,7 @@ ip addr add 198.51.100.1/24 dev mem0
 modprobe rpcrdma_memdev || exit
 for m in $MODULES; do
 	[[ $m == *_test ]] || continue
-	# The kernel's own log buffer may be cleared; the console log is whole.
+	# The kernel log buffer may be cleared; the console log is complete.
 	dmesg -C
 	run_suites $m || abort "$m stands still after $(grep -E '\] +(ok|not ok) [0-9]' $RUN/$m.dmesg | tail -n 1)"
 	# Whatever holds it was not freed.

@@ -6,7 +6,7 @@
 ADDR4=192.0.2.1
 ADDR6=2001:db8::1
 PORT=20049
-# What the server exports (a tmpfs), and where mounts go.
+# The export of the server (a tmpfs), and the mount points
 EXPORT=/export
 MNT=/mnt
 NFSD_THREADS=8
@@ -29,8 +29,8 @@ rdma_add()
 {
 	case $RDMA in
 	memdev) modprobe rpcrdma_memdev netdevs=d0 ${MEMDEV_PARAMETERS:-} ;;
-	# The server's siw overlooks what a client sends before it has come from
-	# the answer to the connection request; on no wire is anybody that quick.
+	# The server's siw loses messages that a client sends before the server has
+	# returned from answering the connection request; no real wire is that fast.
 	siw)
 		tc qdisc replace dev lo root netem delay 1ms &&
 			modprobe siw && rdma link add siw0 type siw netdev d0
@@ -48,8 +48,8 @@ rdma_del()
 	esac
 }
 
-# Octets of the next connections' Sends and Receives: $1 those of clients, and $2
-# those of servers, the same if it is left out
+# Set the sizes in bytes of Sends and Receives of the next connections: $1 those of
+# clients, and $2 those of servers, by default the same
 set_inline()
 {
 	local p=/sys/module/rpcrdma/parameters
@@ -133,7 +133,7 @@ do_mount()
 	3) path=$EXPORT; opts=nolock${opts:+,$opts} ;;
 	3lock) vers=3; path=$EXPORT ;;
 	esac
-	# The netid tells the address family, not the address.
+	# The netid determines the address family, the address does not.
 	[[ ${HOST:-} == \[* ]] && proto=rdma6
 	mkdir -p "$dir"
 	timeout $((60 * TIMEOUT_SCALE)) mount -t nfs \
@@ -141,7 +141,7 @@ do_mount()
 		"${HOST:-$ADDR4}:$path" "$dir"
 }
 
-# Unmount, waiting a moment for whoever still has a file open.
+# Unmount, after waiting a moment for processes with open files.
 do_umount()
 {
 	local i
@@ -160,8 +160,8 @@ xprt_lines()
 		mine && $1 == "xprt:" && $2 == "rdma"' /proc/self/mountstats
 }
 
-# The connections, as the module under test tells them; nothing with the
-# kernel's own.
+# Print the connections of the module under test; nothing with the in-tree
+# module.
 connections()
 {
 	cat /sys/kernel/debug/rpcrdma/connections 2>/dev/null

@@ -163,7 +163,7 @@ unbroken()
 	done
 }
 
-# work_data OCTETS: as many each way, as files that no cache has
+# work_data BYTES: move as many bytes each way, in files that no cache has
 work_data()
 {
 	# Made by the server: no client has seen it.
