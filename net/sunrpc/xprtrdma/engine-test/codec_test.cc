@@ -217,7 +217,6 @@ TEST(Lists, WhatIsBuiltIsTaken)
 	EXPECT_TRUE(same_lists(server->rx.lists, lists));
 }
 
-/* Random lists are decoded as they were encoded, for Calls and for Replies. */
 /*
  * A single chunk of one segment is decoded as it is next to another chunk, and
  * each word that ends a list is checked.
@@ -293,6 +292,7 @@ TEST(Lists, OneChunkAlone)
 	}
 }
 
+/* Random lists are decoded as they were encoded, for Calls and for Replies. */
 TEST(RoundTrip, Calls)
 {
 	generator random{ 1 };

@@ -44,7 +44,7 @@ constexpr versions VERSIONS[] = {
 	{ "version 1", 1, 1, 1, 1, 1 },
 };
 
-/* A Call or Reply that waits, or whose next part does */
+/* A Call or Reply that waits, or the rest of a continued one */
 struct item {
 	rpcrdma_kind kind;
 	u32 xid;

@@ -257,7 +257,7 @@ TEST_P(Violations, OfAReply)
 	auto e = open_client();
 	message m = c.m;
 
-	/* What holds for Calls only */
+	/* A rule for Calls only */
 	if (std::string(c.name) == "wrong_direction_inside")
 		return;
 	m.set(16, m.get(16) | RESP);

@@ -223,7 +223,6 @@ TEST(PlanCall, ReducedCallAtTheThreshold)
 	}
 }
 
-/* An item at the end of the message, whose roundup is not in the message */
 /* The result of a READ that GSS wraps is conveyed unreduced or not at all. */
 TEST(PlanCall, ResultsThatMayNotBeReduced)
 {
@@ -242,6 +241,7 @@ TEST(PlanCall, ResultsThatMayNotBeReduced)
 	EXPECT_TRUE(p.plan.reply_chunk);
 }
 
+/* An item at the end of the message, without its roundup in the message */
 TEST(PlanCall, ItemWithoutRoundup)
 {
 	auto e = requester();
@@ -271,7 +271,7 @@ TEST(PlanCall, ItemWithoutRoundup)
 	}
 }
 
-/* Items whose position or length is impossible are not reduced. */
+/* Items with an impossible position or length are not reduced. */
 TEST(PlanCall, ImpossibleItems)
 {
 	auto e = requester();
@@ -681,9 +681,6 @@ TEST(PlanCall, ReverseGeneralNeedsReads)
 	}
 }
 
-/*
- * What a client reports to its Upper Layer: what the level it announced permits
- */
 /* A server's level for reverse Calls does not apply to a client's Calls. */
 TEST(PlanCall, AServersLevelIsIgnored)
 {
@@ -700,6 +697,7 @@ TEST(PlanCall, AServersLevelIsIgnored)
 	}
 }
 
+/* A client reports to its Upper Layer the payload its level permits. */
 TEST(PlanCall, ReversePayload)
 {
 	for (u32 brs = 0; brs < 4; brs++) {

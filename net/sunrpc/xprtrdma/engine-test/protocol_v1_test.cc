@@ -1074,7 +1074,6 @@ TEST(ReverseV1, CallAndReply)
 	EXPECT_FALSE(may_call(*s));
 }
 
-/* The credits could be those the peer requests, or those it grants. */
 /* A message in either direction has the xid of its RPC (RFC 8167, 5). */
 TEST(ReverseV1, HeadersHaveTheirXid)
 {
@@ -1113,6 +1112,7 @@ TEST(ReverseV1, PayloadMustAgreeWithTheHeader)
 	EXPECT_EQ(c->receive(inline_msg(X, CALL)), RPCRDMA_RX_CALL);
 }
 
+/* The credits could be those the peer requests, or those it grants. */
 TEST(ReverseV1, CreditsOfNoDirectionAreIgnored)
 {
 	auto e = client1();

@@ -114,7 +114,7 @@ TEST(Queues, ReadsIntoRegionsHaveThemAndCompletions)
 	EXPECT_EQ(queues.send_cqes, queues.slots + 1 + 3 * 48);
 }
 
-/* Whatever the settings are, no queue is longer than the device permits. */
+/* With any settings, no queue is longer than the device permits. */
 TEST(Queues, TheDeviceBoundsThem)
 {
 	for (u32 wrs = 64; wrs <= 1024; wrs *= 2)

@@ -356,7 +356,6 @@ TEST(Recovery, WriteResource)
 	}
 }
 
-/* A Call that was executed is repeated as another RPC, followed by others. */
 /*
  * A server without memory for all the continued Calls it receives closes the
  * connection. Calls that it pulls itself are pulled when it has memory.
@@ -447,6 +446,7 @@ TEST(Lessons, OtherCallsThatWereLost)
 	EXPECT_EQ(r.lessons.parts_until, 0u);
 }
 
+/* A Call that was executed is repeated as another RPC, followed by others. */
 TEST(Lessons, ReplyChunk)
 {
 	requester r;
@@ -692,7 +692,7 @@ TEST(Recovery, Contradictions)
 	EXPECT_EQ(q.refuse(RDMA2_ERR_WRITE_CHUNKS, { 1 }), -5);
 }
 
-/* Whatever a peer answers, and however often, the RPC ends. */
+/* The RPC ends for any answers of the peer, however often it answers. */
 TEST(Recovery, Ends)
 {
 	generator random{ 42 };

@@ -2,7 +2,7 @@
 /*
  * Windows of all sizes: the engine against an end that follows section 3 of the
  * wire profile literally, against itself, and two such ends against each other.
- * Whatever happened before, when no message is in flight any more
+ * After any traffic, when no message is in flight any more
  *
  *  - no Reply, ERROR or DONE waits, nor a part of a Reply,
  *  - a Call or a part of one waits only if its receiver holds all Receives that

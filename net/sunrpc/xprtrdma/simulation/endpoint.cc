@@ -565,7 +565,7 @@ bool endpoint::post(work *w)
 	return hand_over(w);
 }
 
-/* Submit a chain whose slots are reserved to the device. */
+/* Submit a chain with reserved slots to the device. */
 bool endpoint::hand_over(work *w)
 {
 	w->inflight = true;
