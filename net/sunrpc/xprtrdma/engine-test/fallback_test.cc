@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * From a server's answer to the version of the next connection (WP 4): each form of
- * an answer, with and without a disconnect, in each order that the connection's life
- * and the work item that makes it can hear of these.
+ * From a server's answer to the version of the next connection (WP 4): each
+ * form of an answer, with and without a disconnect, in each order in which the
+ * connection's state machine and its setup work item can get these events
  */
 #include <gtest/gtest.h>
 
@@ -15,11 +15,14 @@ namespace
 
 constexpr int LATE = -110, NO_CONNECTION = -107, UNOPENED = -93;
 
-/* A client's connections to one server, each with its life */
+/* A client's connections to one server, each with its lifecycle */
 class attempts
 {
 public:
-	/* Begin a connection as the memory says, until its CONNPROP is sent. */
+	/*
+	 * Begin a connection with the version from the cache, until its
+	 * CONNPROP is sent.
+	 */
 	void begin()
 	{
 		rpcrdma_conn_config cfg = usual_config(true);
@@ -81,8 +84,8 @@ public:
 	}
 
 	/*
-	 * The work item that makes the connection goes on to its end, and every wait
-	 * of it lasts as long as it may. Returns its status.
+	 * Run the setup work item to its end, with each wait as long as
+	 * permitted. Return its status.
 	 */
 	int finish()
 	{
@@ -100,7 +103,7 @@ public:
 		return m.status;
 	}
 
-	/* The transport takes a connection down, which may have ended by itself. */
+	/* Tear a connection down, which may have ended by itself. */
 	void forget()
 	{
 		rpcrdma_life_close(&life, nullptr);
@@ -124,7 +127,7 @@ public:
 	u32 nr = 0;	      /* connections */
 	u32 waited = 0;	      /* milliseconds in all */
 	u8 tried = 0;	      /* version of the last one */
-	bool at_once = false; /* the next one need not wait */
+	bool at_once = false; /* the next one is made without a delay */
 };
 
 struct form {
@@ -144,7 +147,10 @@ message err_vers(u32 version = 2)
 		.word(1);
 }
 
-/* Answers of servers without version 2 to CONNPROP, but for a proper ERR_VERS */
+/*
+ * Return the answers to CONNPROP of servers without version 2, except a valid
+ * ERR_VERS.
+ */
 std::vector<form> odd_forms()
 {
 	message fixed = err_vers();
@@ -182,16 +188,16 @@ std::vector<form> odd_forms()
 	};
 }
 
-/* When the peer ends the connection */
+/* The time at which the peer disconnects */
 enum class disconnect {
-	BEFORE, /* the answer is never seen */
-	AFTER,	/* before the work item looks */
+	BEFORE, /* the client never sees the answer */
+	AFTER,	/* before the work item continues */
 	NEVER,
 };
 
 /*
- * Version 1 is next, at once and with little time lost: that is the second connection,
- * and it is remembered.
+ * Version 1 is next, at once and with little delay. It is the second
+ * connection, and it is remembered.
  */
 TEST(Fallback, WhateverIsAnswered)
 {
@@ -214,14 +220,16 @@ TEST(Fallback, WhateverIsAnswered)
 			EXPECT_EQ(a.finish(), 0);
 			EXPECT_EQ(a.nr, 2u);
 			EXPECT_EQ(a.first(), 1);
-			/* For hours, where that was an answer */
+			/* For hours, if that was an answer */
 			a.now += 6 * 3600;
 			EXPECT_EQ(a.first(), d == disconnect::BEFORE ? 2 : 1);
 		}
 	}
 }
 
-/* A second message that is no opening does not prolong the wait. */
+/*
+ * A second message that does not open the connection does not prolong the wait.
+ */
 TEST(Fallback, MoreOfItDoesNotCostMore)
 {
 	for (const form &f : odd_forms()) {
@@ -240,7 +248,7 @@ TEST(Fallback, MoreOfItDoesNotCostMore)
 	}
 }
 
-/* An answer that is quicker than the news that there is a connection */
+/* An answer that arrives before the event that the connection is established */
 TEST(Fallback, AnAnswerBeforeTheConnectionIsKnown)
 {
 	attempts a;
@@ -253,7 +261,7 @@ TEST(Fallback, AnAnswerBeforeTheConnectionIsKnown)
 	EXPECT_EQ(a.make().ms, 1000u);
 }
 
-/* Version 2 may follow, and then it is version 2. */
+/* If version 2 follows, it is accepted as version 2. */
 TEST(Fallback, AnOpeningThatFollows)
 {
 	for (const form &f : odd_forms()) {
@@ -272,7 +280,10 @@ TEST(Fallback, AnOpeningThatFollows)
 	}
 }
 
-/* An ERROR about this end's CONNPROP is version 2, and its peer has its time. */
+/*
+ * An ERROR about this end's CONNPROP shows version 2, and the peer gets its
+ * full time.
+ */
 TEST(Fallback, AnErrorAboutThePropertiesIsVersion2)
 {
 	attempts a;
@@ -287,7 +298,7 @@ TEST(Fallback, AnErrorAboutThePropertiesIsVersion2)
 	EXPECT_EQ(a.first(), 2);
 }
 
-/* ERR_VERS opens the connection with version 1, unless the peer ends it. */
+/* ERR_VERS opens the connection with version 1, unless the peer disconnects. */
 TEST(Fallback, ARefusal)
 {
 	attempts a;
@@ -297,7 +308,7 @@ TEST(Fallback, ARefusal)
 	EXPECT_EQ(a.finish(), 0);
 	EXPECT_EQ(a.e->conn.version, 1);
 	EXPECT_EQ(a.first(), 2);
-	/* The transport has it, and hears of its end. */
+	/* The transport has the connection, and is notified of its end. */
 	a.news(RPCRDMA_NEWS_DISCONNECTED);
 	a.forget();
 	EXPECT_TRUE(a.at_once);
@@ -330,7 +341,7 @@ TEST(Fallback, ARefusalAndSilence)
 	EXPECT_EQ(a.first(), 1);
 }
 
-/* A failure of this end says nothing about the server. */
+/* A failure of this end proves nothing about the server. */
 TEST(Fallback, AFailureOfThisEnd)
 {
 	for (bool answered : { false, true }) {
@@ -358,7 +369,7 @@ TEST(Fallback, AFailureOfThisEnd)
 		a.finish();
 		EXPECT_EQ(a.first(), 2);
 	}
-	/* These are the peer's. */
+	/* These failures are the peer's. */
 	for (rpcrdma_failure failure :
 	     { RPCRDMA_FAILURE_FLUSHED, RPCRDMA_FAILURE_PEER }) {
 		attempts a;
@@ -370,7 +381,9 @@ TEST(Fallback, AFailureOfThisEnd)
 	}
 }
 
-/* Version 1 is a guess that a failure of this end does not refute, either. */
+/*
+ * Version 1 is assumed, and a failure of this end does not refute that either.
+ */
 TEST(Fallback, AFailureOfThisEndWithVersion1)
 {
 	attempts a;
@@ -402,7 +415,7 @@ message reply1(u32 xid)
 		.rpc(xid, REPLY, 40);
 }
 
-/* The wait for a server that ignores version 2 is paid once. */
+/* The wait for a server that ignores version 2 occurs once. */
 TEST(Fallback, SilenceIsPaidOnce)
 {
 	attempts a;
@@ -415,7 +428,7 @@ TEST(Fallback, SilenceIsPaidOnce)
 		EXPECT_EQ(a.finish(), 0);
 		a.e->send(RPCRDMA_KIND_CALL, 5);
 		a.receive(reply1(5));
-		/* Idle, or in use for longer than anything is remembered */
+		/* Idle, or in use for longer than the cache's lifetime */
 		a.now += i % 10 ? 301 : 48 * 3600;
 		a.forget();
 	}
@@ -423,7 +436,7 @@ TEST(Fallback, SilenceIsPaidOnce)
 	EXPECT_EQ(a.nr, 101u);
 }
 
-/* Until the server says that it has version 2 */
+/* Until the server shows that it has version 2 */
 TEST(Fallback, UntilVersion2IsSpoken)
 {
 	attempts a;

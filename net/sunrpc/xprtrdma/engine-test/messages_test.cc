@@ -14,7 +14,9 @@ constexpr u32 MORE = RDMA2_F_MORE;
 constexpr u32 RESP = RDMA2_F_RESPONSE;
 constexpr u32 TPMORE = RDMA2_F_TPMORE;
 
-/* A part of an RPC message; the first one begins with xid and direction. */
+/*
+ * Return a part of an RPC message. The first one begins with xid and direction.
+ */
 message first(u32 xid, u32 flags, u32 payload = 40)
 {
 	return message()
@@ -36,7 +38,7 @@ message grant()
 	return message().prefix(0, RDMA2_NOMSG, 0, 100, 1).no_lists();
 }
 
-/* Every ERROR that waits, as (xid, code) */
+/* Return every ERROR that waits, as (xid, code). */
 std::vector<std::pair<u32, u32>> errors(end &e)
 {
 	std::vector<std::pair<u32, u32>> all;
@@ -56,7 +58,7 @@ std::vector<std::pair<u32, u32>> errors(end &e)
 
 using error_list = std::vector<std::pair<u32, u32>>;
 
-/* A direction that is none, whatever the flags say */
+/* An invalid direction, whatever the flags are */
 TEST(Messages, NoDirectionIsMadeOfFlags)
 {
 	for (u32 flags = 2; flags; flags <<= 1) {
@@ -107,7 +109,7 @@ TEST(Continuation, ControlBetweenParts)
 
 	e->receive(first(X, MORE));
 	EXPECT_EQ(e->receive(grant()), RPCRDMA_RX_DONE);
-	/* For no Reply of ours */
+	/* DONE for a Reply that this end never sent */
 	EXPECT_EQ(e->receive(message().prefix(Y, RDMA2_DONE, 0, 100, 1)),
 		  RPCRDMA_RX_DONE);
 	EXPECT_EQ(e->receive(message()
@@ -126,7 +128,7 @@ TEST(Continuation, ChunksInTheLastPart)
 	auto e = open_server();
 
 	e->receive(first(X, MORE, 100));
-	/* Position counts from the start of the whole message. */
+	/* A Position counts from the start of the complete message. */
 	EXPECT_EQ(e->receive(message()
 				     .prefix(X, RDMA2_MSG, 0, 100, 1)
 				     .word(5)
@@ -239,7 +241,7 @@ TEST_P(Violations, OfACall)
 	EXPECT_EQ(errors(*e), (error_list{ { X, c.error } }));
 	EXPECT_EQ(e->conn.rx_open, 0);
 
-	/* Later parts go unanswered to the end of the sequence. */
+	/* Later parts are not answered, up to the end of the sequence. */
 	if (c.m.get(16) & MORE && c.m.get(12) == RDMA2_MSG) {
 		EXPECT_EQ(e->receive(next(X, MORE)), RPCRDMA_RX_DONE);
 		EXPECT_EQ(e->receive(grant()), RPCRDMA_RX_DONE);
@@ -271,7 +273,7 @@ TEST_P(Violations, OfAReply)
 	EXPECT_EQ(e->rx.error.status, -5) << "the RPC ends with it";
 	EXPECT_EQ(errors(*e), error_list{}) << "never about a Reply";
 	EXPECT_EQ(e->conn.rx_open, 0);
-	/* The other RPCs of the connection lose nothing. */
+	/* The other RPCs of the connection are not affected. */
 	EXPECT_EQ(e->receive(first(Y, RESP)), RPCRDMA_RX_REPLY);
 	EXPECT_EQ(e->rx.error.status, 0);
 	EXPECT_EQ(e->conn.state, RPCRDMA_CONN_OPEN);
@@ -346,7 +348,10 @@ TEST(Broken, ByACall)
 	}
 }
 
-/* One error is enough for a Call that breaks an earlier one of the same xid. */
+/*
+ * One ERROR is sufficient for a Call that interrupts an earlier one with the
+ * same xid.
+ */
 TEST(Broken, ByACallOfTheSameXid)
 {
 	auto e = open_server();
@@ -368,8 +373,8 @@ TEST(Broken, ByACallOfTheSameXid)
 }
 
 /*
- * Its sender takes INVAL_CONT as the end of the Call, and uses the xid again
- * without having sent the parts that were left.
+ * The sender regards INVAL_CONT as the end of the Call, and reuses the xid
+ * without having sent the remaining parts.
  */
 TEST(Broken, TheXidIsUsedAgain)
 {
@@ -393,12 +398,15 @@ TEST(Broken, TheXidIsUsedAgain)
 			  (error_list{ { X, RDMA2_ERR_INVAL_CONT },
 				       { Y, RDMA2_ERR_INVAL_CONT } }));
 		EXPECT_EQ(e->receive(m), RPCRDMA_RX_CALL);
-		/* And nothing is left that the next one could fall over. */
+		/* No state is left that the next message could meet. */
 		EXPECT_EQ(e->receive(next(X, 0)), RPCRDMA_RX_DONE);
 		EXPECT_EQ(errors(*e), (error_list{ { X, RDMA2_ERR_BAD_XDR } }));
 		EXPECT_EQ(e->receive(first(X, 0)), RPCRDMA_RX_CALL);
 	}
-	/* Amid the parts of another one it is a break as any. */
+	/*
+	 * Between the parts of another message it is an interruption like any
+	 * other.
+	 */
 	auto e = open_server();
 
 	e->receive(first(X, MORE));
@@ -423,7 +431,7 @@ TEST(Broken, AgainAndAgain)
 					   { Y, RDMA2_ERR_INVAL_CONT },
 					   { Z, RDMA2_ERR_INVAL_CONT },
 					   { 0x44, RDMA2_ERR_INVAL_CONT } }));
-	/* Z and 0x44 are discarded, the older two were forgotten. */
+	/* Z and 0x44 are discarded; the older two were forgotten. */
 	EXPECT_EQ(e->receive(next(Z, 0)), RPCRDMA_RX_DONE);
 	EXPECT_EQ(e->receive(next(0x44, 0)), RPCRDMA_RX_DONE);
 	EXPECT_EQ(errors(*e), error_list{});
@@ -447,7 +455,10 @@ TEST(Broken, ByAReplyCloses)
 	EXPECT_EQ(e->receive(next(X, RESP)), RPCRDMA_RX_CLOSE);
 }
 
-/* The caller had no memory for a part: what follows makes no message without it. */
+/*
+ * The caller had no memory for a part: the following parts make no message
+ * without it.
+ */
 TEST(Broken, ByACallerWithoutMemory)
 {
 	for (u32 resp : { 0u, RESP }) {
@@ -542,11 +553,11 @@ TEST(Reassembly, NoneAtAll)
 	EXPECT_EQ(e->receive(first(X, MORE)), RPCRDMA_RX_DONE);
 	EXPECT_EQ(errors(*e), (error_list{ { X, RDMA2_ERR_INVAL_CONT } }));
 	EXPECT_EQ(e->receive(next(X, 0)), RPCRDMA_RX_DONE);
-	/* A message on its own needs none. */
+	/* A Simple Format message needs no such memory. */
 	EXPECT_EQ(e->receive(first(X, 0, 3000)), RPCRDMA_RX_CALL);
 }
 
-/* ---- What a client takes of reverse Calls (5.2.5, 4.5.4) ---- */
+/* ---- The reverse Calls that a client accepts (5.2.5, 4.5.4) ---- */
 
 TEST(Reverse, ByLevel)
 {
@@ -593,7 +604,10 @@ TEST(Reverse, ByLevel)
 				   .word(0)
 				   .word(0)
 				   .rpc(Z, CALL, 40));
-		/* SIMPLE has no way for a Reply that would need them (7.3.2). */
+		/*
+		 * At the level SIMPLE, a Reply that would need chunks cannot be
+		 * conveyed (7.3.2).
+		 */
 		error = brs == 2 ? +RDMA2_ERR_WRITE_CHUNKS :
 			brs	 ? +RDMA2_ERR_REPLY_RESOURCE :
 				   +RDMA2_ERR_SYSTEM;
@@ -672,7 +686,7 @@ TEST(Control, Done)
 	EXPECT_EQ(errors(*e), error_list{});
 }
 
-/* Where no Reply was ever offered to be pulled DONE is a known type, too. */
+/* DONE is a known type even if pulled Replies were not negotiated. */
 TEST(Control, DoneThatWasNotNegotiated)
 {
 	auto cfg = usual_config(false);
@@ -771,13 +785,13 @@ TEST_P(Received, Error)
 		EXPECT_EQ(e->rx.error.arg[i], c.args[i]);
 	EXPECT_EQ(e->conn.counters.errors_received, 1u);
 
-	/* Cut short, it says nothing. */
+	/* A truncated ERROR is ignored. */
 	for (u32 n = 24; n < m.size(); n++) {
 		message cut = m;
 
 		EXPECT_EQ(e->receive(cut.truncate(n)), RPCRDMA_RX_DONE) << n;
 	}
-	/* With the wrong flags, neither */
+	/* An ERROR with wrong flags is ignored, too. */
 	for (u32 flags : { 0u, RESP | MORE, RESP | RDMA2_F_TPMORE, TPMORE }) {
 		message odd = m;
 
@@ -813,7 +827,7 @@ TEST(Received, ErrorsSentHaveTheirData)
 		message m = server->control();
 
 		ASSERT_EQ(m.size(), 28 + 4 * c.words);
-		/* The two ends here do not really share a connection. */
+		/* The two ends here are not connected to each other. */
 		m.set(20, 1);
 		EXPECT_EQ(client->receive(m), RPCRDMA_RX_ERROR);
 		EXPECT_EQ(client->rx.error.code, c.code);
@@ -840,7 +854,7 @@ TEST(Invalidation, OfTheOfferedHandleOnly)
 	EXPECT_FALSE(rpcrdma_invalidation_ok(&e->conn, &lists, 0x1000));
 }
 
-/* Nothing gets a closed connection going again. */
+/* No message reopens a closed connection. */
 TEST(Closing, IsFinal)
 {
 	auto e = open_server();
