@@ -76,7 +76,6 @@ plan_reply(const end &e, u32 length, const rpcrdma_lists &lists = empty_lists(),
 	return plan;
 }
 
-/* A plan for so many bytes that needs nothing else */
 /* The result of registering a Reply, and whether it fits the bounds */
 struct reply : rpcrdma_exposure {
 	bool fits(end &e, u32 of_xid, u32 of_octets = 10000)

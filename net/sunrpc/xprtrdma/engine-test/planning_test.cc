@@ -969,7 +969,7 @@ rpcrdma_lists no_lists()
 	return lists;
 }
 
-/* A caller that does not ask for a plan would have got this one. */
+/* Check that rpcrdma_reply_is_plain() agrees with the full plan. */
 void expect_plain(const rpcrdma_conn *conn, const rpcrdma_lists &lists,
 		  u32 length)
 {

@@ -88,8 +88,9 @@ TEST(Queues, TheLargestMessageHasRoom)
 	}
 }
 
-/* Some peers send a server messages that are no Calls, which version 1's
- * credits do not count. */
+/*
+ * A version 1 peer may send a Call before the Receive of a refused one is free.
+ */
 TEST(Queues, APeerOfVersionOneHasReceivesToSpare)
 {
 	const rpcrdma_load load = server_load(RPCRDMA_VERS_1);

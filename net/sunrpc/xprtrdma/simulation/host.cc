@@ -740,7 +740,6 @@ void host::report(const rpc *task, const rpcrdma_step &s)
 		task->regions_of->qp.excuse(reg);
 }
 
-/* Do what the engine says, in its order. */
 /* The RPC gets no Reply, or its task is gone. */
 void host::over(rpc *task)
 {
@@ -761,6 +760,7 @@ void host::answered(rpc *task, const std::vector<u8> &whole)
 	deliver(task, whole);
 }
 
+/* Perform the engine's actions, in its order. */
 void host::carry_out(rpc *task, endpoint &from, rpcrdma_step s)
 {
 	do {

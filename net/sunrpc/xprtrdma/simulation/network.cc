@@ -466,7 +466,6 @@ void network::answer(u32 index, enum rpcrdma_news news, int rejection)
 		endpoints_[index]->news(news, rejection);
 }
 
-/* Private messages both ways; some peers have none. */
 /*
  * Deliver the private message of @from, set up as @cfg, at @to. NULL: a model
  * of a peer
@@ -565,6 +564,7 @@ void network::request(u32 index)
 		}
 	}
 	w_.sum.letters += p.letter || setup_.client.letter;
+	/* Some peers send no private messages. */
 	private_ = !w_.choose.chance(500);
 	send_private(client, setup_.client.cfg, server);
 	if (w_.choose.chance(300)) {
