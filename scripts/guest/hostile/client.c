@@ -1669,6 +1669,19 @@ static bool exposed_is(uint32_t from, uint32_t len, uint8_t octet)
 	return true;
 }
 
+/* Send the READ of @count octets that was begun: its Reply is one message, without chunks. */
+static void read_inline(struct peer *p, uint32_t xid, uint32_t header, uint32_t count)
+{
+	struct msg *m;
+
+	rpc_read(p, xid, count);
+	send_out(p);
+	m = expect_reply(p, xid);
+	if (m->len != header + READ_ITEM + count || m->data[header + READ_ITEM] != 'h')
+		bad("a READ gets %s", describe(m));
+	free(m);
+}
+
 CASE(placing, controls)
 {
 	struct peer *p = opened();
@@ -1678,12 +1691,7 @@ CASE(placing, controls)
 	/* Inline */
 	xid = begin_read(p);
 	ww(p, 2, 0, 0);
-	rpc_read(p, xid, 1000);
-	send_out(p);
-	m = expect_reply(p, xid);
-	if (m->len != HEADER + READ_ITEM + 1000 || m->data[HEADER + READ_ITEM] != 'h')
-		bad("a READ gets %s", describe(m));
-	free(m);
+	read_inline(p, xid, HEADER, 1000);
 
 	/* Write chunk of two segments, and nothing beyond them */
 	memset(exposed, 0, EXPOSED);
@@ -2652,7 +2660,6 @@ CASE(version1, no_private_message_nor_reply_chunk)
 {
 	struct peer *p = peer_new();
 	uint32_t xid;
-	struct msg *m;
 
 	p->version = 1;
 	p->no_private = true;
@@ -2661,12 +2668,7 @@ CASE(version1, no_private_message_nor_reply_chunk)
 	xid = ++p->xid;
 	begin(p, xid, MSG, 0);
 	no_lists(p);
-	rpc_read(p, xid, 3000);
-	send_out(p);
-	m = expect_reply(p, xid);
-	if (m->len != HEADER1 + READ_ITEM + 3000 || m->data[HEADER1 + READ_ITEM] != 'h')
-		bad("a READ gets %s", describe(m));
-	free(m);
+	read_inline(p, xid, HEADER1, 3000);
 	alive(p);
 }
 

@@ -1386,18 +1386,15 @@ REFUSAL(garbage, 64, 4, 0xa5a5a5a5, 0xa5a5a5a5, 0xa5a5a5a5, 0xa5a5a5a5)
  * ntirpc (NFS-Ganesha): a Reply chunk that is offered is used for every Reply. The
  * Write list of such a Reply is absent, and the data of a READ is in the Reply chunk.
  */
-static const struct personality ntirpc = {
-	.no_private = true, .credits = 30, .inline_max = 0, .whole = true,
-	.unused_write = ABSENT, .unused_reply = ABSENT,
-};
+#define NTIRPC(nr_credits) {							\
+	.no_private = true, .credits = (nr_credits), .inline_max = 0, .whole = true,	\
+	.unused_write = ABSENT, .unused_reply = ABSENT,				\
+}
+static const struct personality ntirpc = NTIRPC(30);
+/* With the credits of a small configuration */
+static const struct personality ntirpc_small = NTIRPC(3);
 
 SCASE(personalities, ntirpc, MOUNT, "read", OK, .as = &ntirpc) { send_only_v1(p, 2); }
-
-/* The same with the credits of a small configuration */
-static const struct personality ntirpc_small = {
-	.no_private = true, .credits = 3, .inline_max = 0, .whole = true,
-	.unused_write = ABSENT, .unused_reply = ABSENT,
-};
 
 SCASE(personalities, ntirpc_small, MOUNT, "read", OK, .as = &ntirpc_small)
 {
