@@ -606,9 +606,8 @@ if whole && [ $MODULE_KIND = ours ]; then
 		t idle.clients 240 with_threads 128 work_idle_clients 2000
 		t idle.umount 60 umount_works
 	fi
+	t idle.crowd 120 with_threads 64 crowd_at_once 600
 fi
-
-! whole || [ $MODULE_KIND != ours ] || t idle.crowd 120 with_threads 64 crowd_at_once 600
 
 for size in $RSIZES; do
 	t rsize.$size.mount 90 mount_works 4.2 rsize=$size,wsize=$size,sec=sys
