@@ -68,6 +68,13 @@ class Tests:
         except OSError:
             return ""
 
+    def folders(self, folder):
+        try:
+            names = os.listdir(os.path.join(self.root, folder))
+        except OSError:
+            names = []
+        return sorted(n for n in names if os.path.isdir(os.path.join(self.root, folder, n)))
+
     def sources(self, folder, end):
         try:
             names = os.listdir(os.path.join(self.root, folder))
@@ -118,15 +125,17 @@ class Tests:
                     use = re.compile(rf"\$(?:{variable}\b|\{{{variable}\}})")
                     names = [use.sub(value, n) for n in names for value in (values if use.search(n) else [""])]
                 self.names.update(n for n in names if "$" not in n)
-        # A C program next to the script, whose cases are results, too: those
-        # of groups that are tests of the script, in a loop or individually
+        # A C program next to the script, with a folder for each of its roles, whose
+        # cases are results, too: those of groups that are tests of the script, in a
+        # loop or individually
         groups = re.findall(r"^for group in (.*); do$", text, re.M)
         groups = set(" ".join(groups).split())
         folder = os.path.splitext(path)[0]
-        for source, cases in self.sources(folder, ".c"):
-            for group, case in re.findall(r"^CASE\((\w+), (\w+)\)", cases, re.M):
-                if group in groups or f"{level}/{source[:-2]}.{group}" in self.names:
-                    self.names.add(f"{level}/{source[:-2]}.{group}.{case}")
+        for role in self.folders(folder):
+            for _, cases in self.sources(f"{folder}/{role}", ".c"):
+                for group, case in re.findall(r"^CASE\((\w+), (\w+)\)", cases, re.M):
+                    if group in groups or f"{level}/{role}.{group}" in self.names:
+                        self.names.add(f"{level}/{role}.{group}.{case}")
         for other in re.findall(r"^\s*(?:\.|source) .*?/([\w-]+\.sh)\"?$", text, re.M):
             self.guest(level, os.path.dirname(path) + "/" + other, seen)
 

@@ -317,8 +317,10 @@ build_guest_tools()
 # The hostile peer, which needs the libraries of user-space RDMA.
 build_hostile()
 {
+	local from
+	from=$(dirname "${BASH_SOURCE[0]}")/guest/hostile
 	gcc -O2 -D_GNU_SOURCE -Wall -Wextra -Werror -o "$1/hostile" \
-		"$(dirname "${BASH_SOURCE[0]}")"/guest/hostile/*.c -lrdmacm -libverbs
+		"$from"/*.c "$from"/{lib,client,server}/*.c -lrdmacm -libverbs
 }
 
 # Where the logs of runs are kept until the next run of the same name.

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "peer.h"
+#include "lib/peer.h"
 
 enum { OCTETS = 4096, MIN_SAMPLES = 30, MAX_SAMPLES = 1 << 20 };
 

@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "../mark.h"
-#include "peer.h"
+#include "lib/peer.h"
 
 enum { MAX_CROWD = 2000, GROUP = 200, PATIENCE_S = 60 };
 

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "peer.h"
+#include "lib/peer.h"
 
 /*
  * rxe does in this process what the peer's queue pair has to do with a message

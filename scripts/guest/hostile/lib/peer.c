@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+/* One end of connections: see peer.h */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -11,6 +12,7 @@
 #include "peer.h"
 
 int scale = 1;
+const char *addr, *port;
 int wake_fd = -1;
 uint8_t *exposed;
 struct ibv_mr *exposed_mr, *foreign_mr;
@@ -301,7 +303,7 @@ void run_once(int ms)
 	int i, n;
 
 	poll(fds, 3, ms);
-	/* Once: who polls in vain is alone on the processor (main.c). */
+	/* Once: who polls in vain is alone on the processor (../main.c). */
 	if (fds[2].revents)
 		wake_fd = -1;
 	if (comp) {
@@ -442,6 +444,11 @@ uint32_t get(const void *data, uint32_t offset)
 	return be32toh(word);
 }
 
+uint64_t get64(const void *data, uint32_t offset)
+{
+	return (uint64_t)get(data, offset) << 32 | get(data, offset + 4);
+}
+
 void put(void *data, uint32_t offset, uint32_t word)
 {
 	word = htobe32(word);
@@ -456,13 +463,18 @@ void w(struct peer *p, uint32_t word)
 	p->len += 4;
 }
 
+void wv(struct peer *p, int count, va_list args)
+{
+	while (count--)
+		w(p, va_arg(args, uint32_t));
+}
+
 void ww(struct peer *p, int count, ...)
 {
 	va_list args;
 
 	va_start(args, count);
-	while (count--)
-		w(p, va_arg(args, uint32_t));
+	wv(p, count, args);
 	va_end(args);
 }
 
@@ -633,22 +645,4 @@ const char *describe(const struct msg *m)
 	for (i = 0; i < 10 && i * 4 + 4 <= m->len; i++)
 		n += snprintf(text + n, sizeof(text) - n, " %x", get(m->data, i * 4));
 	return text;
-}
-
-uint64_t rnd(uint64_t *state)
-{
-	uint64_t x = *state += 0x9e3779b97f4a7c15ull;
-
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
-	return x ^ (x >> 31);
-}
-
-bool selects(const char *pattern, const char *group, const char *name)
-{
-	size_t n = strlen(group);
-
-	if (strncmp(pattern, group, n))
-		return false;
-	return !pattern[n] || (pattern[n] == '.' && !strcmp(pattern + n + 1, name));
 }

@@ -9,6 +9,7 @@
 #ifndef HOSTILE_PEER_H
 #define HOSTILE_PEER_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -81,6 +82,8 @@ struct peer {
 
 /* All limits of time are multiplied by TIMEOUT_SCALE of the environment. */
 extern int scale;
+/* Of the server: the client connects to it, and the server listens there. */
+extern const char *addr, *port;
 extern uint8_t *exposed;
 extern struct ibv_mr *exposed_mr;
 extern struct ibv_mr *foreign_mr;	/* the same memory, for nobody here */
@@ -125,9 +128,11 @@ void peer_die(struct peer *p);
 /* ---- Building a message in p->out, and sending it ---- */
 
 uint32_t get(const void *data, uint32_t offset);
+uint64_t get64(const void *data, uint32_t offset);
 void put(void *data, uint32_t offset, uint32_t word);
 void w(struct peer *p, uint32_t word);
 void ww(struct peer *p, int count, ...);	/* that many uint32_t */
+void wv(struct peer *p, int count, va_list args);
 void raw(struct peer *p);			/* begin with nothing */
 /* Begin with a prefix (version 2) or the fixed words (version 1). */
 void begin(struct peer *p, uint32_t xid, uint32_t type, uint32_t flags);
@@ -155,8 +160,6 @@ struct msg *receive_more(struct peer *p, int ms);
 bool is_grant(const struct msg *m);
 const char *describe(const struct msg *m);
 
-uint64_t rnd(uint64_t *state);
-
 /* ---- The two roles ---- */
 
 int client_main(int argc, char **argv);
@@ -165,8 +168,5 @@ int server_main(int argc, char **argv);
 int crowd_main(int argc, char **argv);	/* clients that come at once */
 int op_main(int argc, char **argv);	/* something done in a mount */
 int beside_main(int argc, char **argv);	/* ... and how long that takes */
-
-/* Is @pattern GROUP, or GROUP.NAME? */
-bool selects(const char *pattern, const char *group, const char *name);
 
 #endif

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Leaving, at each step and in each way */
+#include <errno.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "client.h"
+
+enum { STEPS = 10 };
+
+struct peer *go(int step)
+{
+	struct peer *p;
+	uint32_t xid;
+
+	if (step == 0) {
+		p = peer_new();
+		peer_connect_begin(p, addr, port);
+		return p;
+	}
+	p = connected();
+	if (step == 1)
+		return p;
+	begin(p, 0, CONNPROP, step == 2 ? TPMORE : 0);
+	good_props(p);
+	send_out(p);
+	if (step <= 3)
+		return p;
+	expect_connprop(p);
+	xid = ++p->xid;
+	switch (step) {
+	case 5:
+		null_call(p, xid, 0);
+		send_out(p);
+		break;
+	case 6:
+		part(p, xid, 0, 20, true);
+		break;
+	case 7:
+		read_at(p, 40, 900000);
+		break;
+	case 8:
+		xid = begin_read(p);
+		write_chunk(p, exposed_mr->rkey, FILE_OCTETS, at(0));
+		ww(p, 2, 0, 0);
+		rpc_read(p, xid, FILE_OCTETS);
+		send_out(p);
+		break;
+	case 9:
+		/* Everything at once */
+		for (xid = 0; xid < 16; xid++) {
+			null_call(p, ++p->xid, xid % 3 ? 0 : TPMORE);
+			send_out(p);
+			read_at(p, 40, 50000);
+		}
+		break;
+	}
+	return p;
+}
+
+CASE(leaving, disconnect)
+{
+	int step;
+
+	for (step = 0; step < STEPS; step++)
+		peer_disconnect(go(step));
+	peers_run(NULL, 200);
+}
+
+CASE(leaving, destroy)
+{
+	int step;
+
+	for (step = 0; step < STEPS; step++)
+		peer_free(go(step));
+}
+
+CASE(leaving, killed)
+{
+	int step, status;
+	pid_t pid;
+
+	for (step = 0; step < STEPS; step++) {
+		char number[2] = { '0' + step, 0 };
+		char *argv[] = { "hostile", "step", (char *)addr, (char *)port, number, NULL };
+
+		if (posix_spawn(&pid, "/proc/self/exe", NULL, NULL, argv, environ))
+			bad("posix_spawn: %s", strerror(errno));
+		waitpid(pid, &status, 0);
+		if (!WIFSIGNALED(status))
+			bad("step %d did not come to its end", step);
+	}
+}
+
+/* The hardware falls silent: whoever is owed an answer has to notice. */
+CASE(leaving, dead)
+{
+	struct peer *owed[3];
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		owed[i] = go(7 + i);
+		peer_die(owed[i]);
+	}
+	for (i = 0; i < 3; i++) {
+		while (!owed[i]->closed)
+			if (!peers_run(owed[i], 30000))
+				bad("the server waits without end for one who is dead (step %d)", 7 + i);
+			else
+				free(receive(owed[i], 0));
+	}
+}
+
+/* Silence: opening has an end. All at the same time, as each takes long. */
+CASE(leaving, silent_opening)
+{
+	struct peer *p[5];
+	int i;
+
+	for (i = 0; i < 5; i++) {
+		p[i] = connected();
+		p[i]->no_wait = true;
+		switch (i) {
+		case 1:
+			begin(p[i], 0, CONNPROP, 0);
+			p[i]->len = 20;
+			send_out(p[i]);
+			break;
+		case 2:
+			begin(p[i], 0, CONNPROP, TPMORE);
+			good_props(p[i]);
+			send_out(p[i]);
+			break;
+		case 3:
+			null_call(p[i], 1, 0);
+			put(p[i]->out, 4, 7);
+			send_out(p[i]);
+			break;
+		case 4:
+			grant(p[i], 0);
+			break;
+		}
+	}
+	for (i = 0; i < 5; i++) {
+		do
+			free(receive(p[i], 25000));
+		while (p[i]->inbox);
+		while (!p[i]->closed)
+			if (!peers_run(p[i], 25000))
+				bad("silence of kind %d is endured", i);
+			else
+				free(receive(p[i], 0));
+	}
+}
+
+/*
+ * More silent ones than the server lets open at a time: those that came first
+ * are given up, and nobody is kept out.
+ */
+CASE(leaving, silent_crowd)
+{
+	enum { CROWD = 136 };		/* less than a listener lets open at a time */
+	struct peer *p[CROWD];
+	int i;
+
+	/* On a slow machine it may be that the time of the first is over. */
+	for (i = 0; i < CROWD && (!i || !p[0]->closed); i++) {
+		p[i] = peer_new();
+		p[i]->nr_recvs = 2;
+		peer_connect(p[i], addr, port);
+	}
+	alive(opened());
+	if (!p[0]->closed && !peers_run(p[0], ANSWER_MS))
+		bad("the oldest of %u silent ones is still there", CROWD);
+}
+
+/* An opened connection may be idle, whatever was the last it said. */
+CASE(leaving, silent_later)
+{
+	struct peer *p[4];
+	int i;
+
+	p[0] = opened();
+	p[1] = opened();
+	part(p[1], ++p[1]->xid, 0, 20, true);
+	p[2] = opened_shut();
+	null_call(p[2], ++p[2]->xid, 0);
+	send_out(p[2]);
+	p[3] = connected1();
+	alive(p[3]);
+	peers_run(NULL, 3000);
+	for (i = 0; i < 4; i++)
+		if (p[i]->closed)
+			bad("connection %d is closed after a few idle seconds", i);
+	part(p[1], p[1]->xid, 20, 20, false);
+	free(expect_reply(p[1], p[1]->xid));
+}
+
+CASE(leaving, many_at_once)
+{
+	struct peer *p[24];
+	int i, round;
+
+	for (round = 0; round < 2; round++) {
+		for (i = 0; i < 24; i++) {
+			p[i] = peer_new();
+			p[i]->nr_recvs = 4;
+			p[i]->credit = 2;
+			peer_connect(p[i], addr, port);
+			if (i % 3)
+				send_props(p[i]);
+		}
+		for (i = 0; i < 24; i++)
+			if (i % 2)
+				peer_disconnect(p[i]);
+		for (i = 0; i < 24; i++)
+			peer_free(p[i]);
+	}
+}

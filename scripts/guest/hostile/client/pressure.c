@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What a connection can make the server hold */
+#include <stdlib.h>
+
+#include "client.h"
+
+/*
+ * Replies in parts, of which it takes one part when that lets it make more
+ * Calls: the limit moves, but what lies here for it has a bound.
+ */
+CASE(pressure, replies_hoarded)
+{
+	enum { LIMIT_MIB = 16, CALLS = 400 };
+	struct peer *p, *q;
+	uint32_t n = 0;
+
+	set_parameter("svc_max_memory", LIMIT_MIB);
+	p = connected();
+	q = opened();
+	set_parameter("svc_max_memory", 0);
+	begin(p, 0, CONNPROP, 0);
+	w(p, 1);
+	prop(p, REASSEMBLY, 1 << 20);
+	p->credit = 1;
+	send_out(p);
+	expect_connprop(p);
+	p->credit = 0;
+	while (n < CALLS && !p->closed) {
+		if ((int32_t)(p->limit - p->sent) <= 0) {
+			struct msg *m;
+
+			/* One more message: a grant, or the next part of the first Reply */
+			p->credit = 1;
+			p->no_wait = true;
+			grant(p, 0);
+			p->no_wait = false;
+			p->credit = 0;
+			/* Not longer: who does not open its window is closed after a minute. */
+			while ((int32_t)(p->limit - p->sent) <= 0 &&
+			       (m = receive(p, 5000 / scale)))
+				free(m);
+			if ((int32_t)(p->limit - p->sent) <= 0)
+				break;
+		}
+		begin_read(p);
+		ww(p, 2, 0, 0);
+		rpc_read(p, p->xid, FILE_OCTETS);
+		send_out(p);
+		n++;
+	}
+	if (p->closed)
+		bad("the connection is closed after %u Calls", n);
+	printf("# %u Calls taken, %llu octets of Replies held\n", n, largest("memory_replies"));
+	if (n == CALLS)
+		bad("the server took %u Calls, and none of their Replies was taken", n);
+	if (largest("memory_replies") < FILE_OCTETS || largest("memory_replies") > LIMIT_MIB << 20)
+		bad("the server holds %llu octets of Replies", largest("memory_replies"));
+	/* Nobody else notices. */
+	alive(q);
+	alive(q);
+}

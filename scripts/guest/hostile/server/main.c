@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server.h"
+
+struct testlist server_cases;
+
+static jmp_buf failed;
+
+static const char *judge(const struct scase *c, int rc)
+{
+	static char text[128];
+
+	if (wrong)
+		return wrong;
+	if (rc < 0)
+		return "it hangs";
+	if (!hits)
+		return "it was never tried";
+	if (rc == 3)
+		return "the data is wrong";
+	if (!(c->expect & (rc ? FAILS : OK)))
+		return rc ? "it should have worked" : "it should have failed";
+	if ((c->expect & CLOSES) && !closings)
+		return "the client should have closed the connection";
+	if (c->code && !errors[c->code]) {
+		snprintf(text, sizeof(text), "the client should have sent ERROR %u", c->code);
+		return text;
+	}
+	if (c->answered && !replies)
+		return "the client should have sent a Reply";
+	if ((c->expect & STAYS) && closings) {
+		snprintf(text, sizeof(text), "the connection should have stayed, and ended %u times", closings);
+		return text;
+	}
+	if (c->times && c->times != hits) {
+		snprintf(text, sizeof(text), "it should have happened %u times", c->times);
+		return text;
+	}
+	return NULL;
+}
+
+/* What the client should send is here. */
+static bool has_come(void)
+{
+	return (!armed->code || errors[armed->code]) && (!armed->answered || replies);
+}
+
+static bool run_mount(struct scase *c)
+{
+	const char *why;
+
+	trail_begin();
+	why = mount_anew(c);
+	if (!why) {
+		printf("ok %s.%s\n", c->test.group, c->test.name);
+		return true;
+	}
+	printf("not ok %s.%s - %s\n", c->test.group, c->test.name, why);
+	show_trail();
+	return false;
+}
+
+static bool run_case(struct scase *c)
+{
+	const char *why;
+	double end;
+	int rc;
+
+	if (c->when == MOUNT)
+		return run_mount(c);
+	trail_begin();
+	/* What it is going to be hostile on */
+	if (want_version1 != c->version1 || c->when <= PROPS) {
+		want_version1 = c->version1;
+		fresh_connection();
+		/* A client with something left to send is back: it is to come anew. */
+		for (end = now() + 30 * scale; current && now() < end;) {
+			recovers();
+			settle();
+			fresh_connection();
+		}
+	}
+	if (c->when > PROPS && !recovers()) {
+		printf("not ok %s.%s - the mount did not work before\n", c->test.group, c->test.name);
+		show_trail();
+		return false;
+	}
+	memset(errors, 0, sizeof(errors));
+	replies = 0;
+	wrong = NULL;
+	hits = 0;
+	hit_serial = 0;
+	closings = 0;
+	armed = c;
+	rc = do_op(c->op);
+	serve_until(has_come, 1000);
+	why = judge(c, rc);
+	armed = NULL;
+	/*
+	 * What it may have left goes with the connection; not another one,
+	 * since each that brings no Reply makes the client wait longer.
+	 */
+	if (current && current->serial == hit_serial &&
+	    (c->when == PROPS || (c->expect & NEW) || current->credit != CREDIT))
+		fresh_connection();
+	/*
+	 * It was of use, and the next one is new: enough. Else what it may
+	 * have done to the connection shows only when that is used again.
+	 */
+	if (c->when > PROPS)
+		works = false;
+	if ((c->when > PROPS || rc) && !recovers() && !why)
+		why = "the mount does not work afterwards";
+	if (why) {
+		printf("not ok %s.%s - %s (status %d, %s%s%s, %u times, %u closed)\n", c->test.group,
+		       c->test.name, why, rc, last_op.what, rc > 0 ? ": " : "",
+		       rc > 0 ? strerror(last_op.error) : "", hits, closings);
+		show_trail();
+		return false;
+	}
+	printf("ok %s.%s\n", c->test.group, c->test.name);
+	return true;
+}
+
+/*
+ * The cases of the groups in @argv. A "N/M" before them leaves each M-th, the
+ * N-th first, of those up to the next "N/M".
+ */
+static int run_all(int argc, char **argv)
+{
+	unsigned int nth = 0, of = 1, index = 0, count = 0, bads = 0;
+	struct testcase *c;
+	int i, end;
+
+	for (i = 0; i < argc; i = end) {
+		if (sscanf(argv[i], "%u/%u", &nth, &of) == 2 && of)
+			i++;
+		for (end = i; end < argc && !strchr(argv[end], '/'); end++)
+			;
+		if (end == i)
+			return 2;
+		for (c = server_cases.first, index = 0; c && !hangs; c = c->next) {
+			if (!testcase_selected(c, end - i, argv + i) || index++ % of != nth % of)
+				continue;
+			count++;
+			/* It begins the case: see SCASE(). */
+			bads += !run_case((struct scase *)c);
+		}
+		if (c) {
+			printf("not ok share_%u - the mount hangs, what should follow was left out\n",
+			       nth);
+			return 1;
+		}
+	}
+	if (!count)
+		printf("not ok share_%u - there is no such case\n", nth);
+	return count && !bads ? 0 : 1;
+}
+
+static void server_failed(const char *reason)
+{
+	printf("not ok %s.%s - %s\n", armed ? armed->test.group : "server",
+	       armed ? armed->test.name : "none", reason);
+	show_trail();
+	longjmp(failed, 1);
+}
+
+/*
+ * server ADDR PORT NFSPORT DIR REFDIR MOUNT UMOUNT {[N/M] GROUP[.CASE]...}...
+ * server ADDR PORT NFSPORT DIR REFDIR MOUNT UMOUNT walk SEED STEPS
+ *
+ * MOUNT and UMOUNT are the commands that mount DIR from here, and unmount it.
+ * REFDIR is what nfsd exports. Of the cases named behind N/M, this runs the
+ * N-th of each M.
+ */
+int server_main(int argc, char **argv)
+{
+	int status;
+
+	if (argc < 8)
+		return 2;
+	addr = argv[0];
+	port = argv[1];
+	nfs_port = atoi(argv[2]);
+	dir = argv[3];
+	refdir = argv[4];
+	mount_line = argv[5];
+	umount_line = argv[6];
+	on_bad = server_failed;
+	signal(SIGPIPE, SIG_IGN);
+	listen_at(port);
+	if (setjmp(failed))
+		return 1;
+	mounted = !do_command(mount_line);
+	if (!mounted) {
+		printf("not ok server.mount - the mount at %s failed\n", dir);
+		show_trail();
+		return 1;
+	}
+	if (!strcmp(argv[7], "walk") && argc == 10)
+		status = walk(argv[8], argv[9]);
+	else
+		status = run_all(argc - 7, argv + 7);
+	armed = NULL;
+	op_end();
+	if (mounted && do_command(umount_line)) {
+		printf("not ok server.umount - %s cannot be unmounted\n", dir);
+		show_trail();
+		return 1;
+	}
+	return status;
+}
