@@ -49,23 +49,21 @@ static bool has_come(void)
 	return (!armed->code || errors[armed->code]) && (!armed->answered || replies);
 }
 
+/* Print how a case went. What happened is shown if it went wrong. */
+static bool result_of(const struct scase *c, const char *why)
+{
+	return trail_unless(result(why, "%s.%s", c->test.group, c->test.name));
+}
+
 static bool run_mount(struct scase *c)
 {
-	const char *why;
-
 	trail_begin();
-	why = mount_anew(c);
-	if (!why) {
-		printf("ok %s.%s\n", c->test.group, c->test.name);
-		return true;
-	}
-	printf("not ok %s.%s - %s\n", c->test.group, c->test.name, why);
-	show_trail();
-	return false;
+	return result_of(c, mount_anew(c));
 }
 
 static bool run_case(struct scase *c)
 {
+	char text[256];
 	const char *why;
 	double end;
 	int rc;
@@ -84,11 +82,8 @@ static bool run_case(struct scase *c)
 			fresh_connection();
 		}
 	}
-	if (c->when > PROPS && !recovers()) {
-		printf("not ok %s.%s - the mount did not work before\n", c->test.group, c->test.name);
-		show_trail();
-		return false;
-	}
+	if (c->when > PROPS && !recovers())
+		return result_of(c, "the mount did not work before");
 	memset(errors, 0, sizeof(errors));
 	replies = 0;
 	wrong = NULL;
@@ -115,15 +110,12 @@ static bool run_case(struct scase *c)
 		works = false;
 	if ((c->when > PROPS || rc) && !recovers() && !why)
 		why = "the mount does not work afterwards";
-	if (why) {
-		printf("not ok %s.%s - %s (status %d, %s%s%s, %u times, %u closed)\n", c->test.group,
-		       c->test.name, why, rc, last_op.what, rc > 0 ? ": " : "",
-		       rc > 0 ? strerror(last_op.error) : "", hits, closings);
-		show_trail();
-		return false;
-	}
-	printf("ok %s.%s\n", c->test.group, c->test.name);
-	return true;
+	if (!why)
+		return result_of(c, NULL);
+	snprintf(text, sizeof(text), "%s (status %d, %s%s%s, %u times, %u closed)", why, rc,
+		 last_op.what, rc > 0 ? ": " : "", rc > 0 ? strerror(last_op.error) : "",
+		 hits, closings);
+	return result_of(c, text);
 }
 
 /*
@@ -151,21 +143,19 @@ static int run_all(int argc, char **argv)
 			bads += !run_case((struct scase *)c);
 		}
 		if (c) {
-			printf("not ok share_%u - the mount hangs, what should follow was left out\n",
-			       nth);
+			result("the mount hangs, what should follow was left out", "share_%u", nth);
 			return 1;
 		}
 	}
 	if (!count)
-		printf("not ok share_%u - there is no such case\n", nth);
+		result("there is no such case", "share_%u", nth);
 	return count && !bads ? 0 : 1;
 }
 
 static void server_failed(const char *reason)
 {
-	printf("not ok %s.%s - %s\n", armed ? armed->test.group : "server",
-	       armed ? armed->test.name : "none", reason);
-	show_trail();
+	trail_unless(result(reason, "%s.%s", armed ? armed->test.group : "server",
+			    armed ? armed->test.name : "none"));
 	longjmp(failed, 1);
 }
 
@@ -179,6 +169,7 @@ static void server_failed(const char *reason)
  */
 int server_main(int argc, char **argv)
 {
+	char why[512];
 	int status;
 
 	if (argc < 8)
@@ -197,8 +188,8 @@ int server_main(int argc, char **argv)
 		return 1;
 	mounted = !do_command(mount_line);
 	if (!mounted) {
-		printf("not ok server.mount - the mount at %s failed\n", dir);
-		show_trail();
+		snprintf(why, sizeof(why), "the mount at %s failed", dir);
+		trail_unless(result(why, "server.mount"));
 		return 1;
 	}
 	if (!strcmp(argv[7], "walk") && argc == 10)
@@ -208,8 +199,8 @@ int server_main(int argc, char **argv)
 	armed = NULL;
 	op_end();
 	if (mounted && do_command(umount_line)) {
-		printf("not ok server.umount - %s cannot be unmounted\n", dir);
-		show_trail();
+		snprintf(why, sizeof(why), "%s cannot be unmounted", dir);
+		trail_unless(result(why, "server.umount"));
 		return 1;
 	}
 	return status;

@@ -110,8 +110,8 @@ extern struct testlist server_cases;
 /* Note what happens: it is shown when a case goes wrong. */
 void __attribute__((format(printf, 1, 2))) tell(const char *fmt, ...);
 void trail_begin(void);
-/* What may say why a case went wrong */
-void show_trail(void);
+/* Show what may say why a case went wrong, unless it went well. Returns @well. */
+bool trail_unless(bool well);
 
 /* ---- nfsd: nfsd.c ---- */
 

@@ -32,10 +32,12 @@ void trail_begin(void)
 	trail_len = 0;
 }
 
-void show_trail(void)
+bool trail_unless(bool well)
 {
 	unsigned int i = trail_len < TRAIL ? 0 : trail_len - TRAIL;
 
+	if (well)
+		return true;
 	for (; i < trail_len; i++)
 		printf("# %s\n", trail[i % TRAIL]);
 	fflush(stdout);
@@ -43,4 +45,5 @@ void show_trail(void)
 		   " cat /sys/kernel/debug/sunrpc/rpc_clnt/*/tasks;"
 		   " dmesg | tail -n 25; } | sed 's/^/# /'"))
 		printf("# the kernel's log cannot be shown\n");
+	return false;
 }

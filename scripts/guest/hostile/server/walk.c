@@ -114,15 +114,12 @@ static const char *walk_steps(void)
 int walk(const char *seed, const char *steps)
 {
 	const char *why;
+	char text[256];
 
 	random_begin(strtoull(seed, NULL, 0));
 	walk_left = strtoul(steps, NULL, 0);
 	why = walk_steps();
-	if (!why) {
-		printf("ok walk_%s\n", seed);
-		return 0;
-	}
-	printf("not ok walk_%s - %s (%u of %s steps are left)\n", seed, why, walk_left, steps);
-	show_trail();
-	return 1;
+	if (why)
+		snprintf(text, sizeof(text), "%s (%u of %s steps are left)", why, walk_left, steps);
+	return !trail_unless(result(why ? text : NULL, "walk_%s", seed));
 }
