@@ -88,24 +88,22 @@ SCASE(personalities, ntirpc_small, MOUNT, "read", OK, .as = &ntirpc_small)
 }
 
 /*
- * libevpl (chimera) of August 2026: grants what is asked for, and returns each chunk
- * that is offered. The segments of an unused one are empty.
+ * libevpl (chimera): returns each chunk that is offered. The segments of an unused one
+ * are empty.
  */
-static const struct personality libevpl = {
-	.no_private = true, .echoes = true, .inline_max = 512,
-	.unused_write = EMPTY, .unused_reply = EMPTY, .no_nomsg = true,
-};
-
-SCASE(personalities, libevpl, MOUNT, "read", OK, .as = &libevpl) { send_only_v1(p, 1); }
-
+#define LIBEVPL(echoes_credits) {						\
+	.no_private = true, .echoes = (echoes_credits), .inline_max = 512,	\
+	.unused_write = EMPTY, .unused_reply = EMPTY, .no_nomsg = true,		\
+}
+/* Of August 2026: grants what is asked for. */
+static const struct personality libevpl = LIBEVPL(true);
 /*
- * libevpl before May 2026 grants no credits. Its process ends at the first message of
+ * Before May 2026: grants no credits. Its process ends at the first message of
  * version 2: here, it is restarted at once.
  */
-static const struct personality libevpl_old = {
-	.no_private = true, .credits = 0, .inline_max = 512,
-	.unused_write = EMPTY, .unused_reply = EMPTY, .no_nomsg = true,
-};
+static const struct personality libevpl_old = LIBEVPL(false);
+
+SCASE(personalities, libevpl, MOUNT, "read", OK, .as = &libevpl) { send_only_v1(p, 1); }
 
 SCASE(personalities, libevpl_old, MOUNT, "read", OK, .as = &libevpl_old)
 {
