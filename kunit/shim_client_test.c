@@ -290,7 +290,7 @@ static bool peer_reply(struct rpcrdma_recv *rv, u32 want, u32 bad)
 		r->reply.items[0].position = PEER_REPLY_HEAD + 4;
 		r->reply.items[0].length = want;
 	}
-	rpcrdma_plan_reply(&ep->conn, &rv->rx.lists, &r->reply, &r->plan);
+	rpcrdma_plan_reply(&ep->core.conn, &rv->rx.lists, &r->reply, &r->plan);
 	if (r->plan.error) {
 		rpcrdma_ep_send_error(ep, xid, r->plan.error, r->plan.arg[0],
 				      r->plan.arg[1]);
@@ -348,7 +348,7 @@ static bool peer_reply(struct rpcrdma_recv *rv, u32 want, u32 bad)
 			rpcrdma_send_put(s);
 			goto out_rw;
 		}
-		s->header_len = rpcrdma_encode_header(&ep->conn, s->buf,
+		s->header_len = rpcrdma_encode_header(&ep->core.conn, s->buf,
 			s->size, xid,
 			r->plan.format == RPCRDMA_SPECIAL ? RDMA2_NOMSG :
 							    RDMA2_MSG,
@@ -1061,7 +1061,7 @@ static void recover_segments(struct kunit *test)
 
 	ep = peer_client_ep(peer);
 	KUNIT_ASSERT_NOT_NULL(test, ep);
-	KUNIT_EXPECT_EQ(test, rpcrdma_conn_limits(&ep->conn).max_segs, 1U);
+	KUNIT_EXPECT_EQ(test, rpcrdma_conn_limits(&ep->core.conn).max_segs, 1U);
 	rpcrdma_ep_put(ep);
 	peer_script(peer, NULL, 0);
 	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 50001, 60001, true), 0);
@@ -1464,9 +1464,9 @@ static void recover_killed_half_sent(struct kunit *test)
 		task = peer_start(peer, rpc);
 		KUNIT_ASSERT_FALSE(test, IS_ERR(task));
 		end = jiffies + PEER_WAIT_S * HZ;
-		while (!READ_ONCE(ep->conn.tx_open) && time_before(jiffies, end))
+		while (!READ_ONCE(ep->core.conn.tx_open) && time_before(jiffies, end))
 			schedule_timeout_uninterruptible(1);
-		KUNIT_EXPECT_TRUE(test, READ_ONCE(ep->conn.tx_open));
+		KUNIT_EXPECT_TRUE(test, READ_ONCE(ep->core.conn.tx_open));
 		rpc_killall_tasks(peer->clnt);
 		rpc_wait_for_completion_task(task);
 		KUNIT_EXPECT_LT(test, task->tk_status, 0);
@@ -1785,10 +1785,10 @@ static void reverse_none(struct kunit *test)
 
 	rpcrdma_reverse_level = RDMA2_RVRSDIR_NONE;
 	peer_open_reverse(test);
-	sent = peer->ep->conn.sent;
+	sent = peer->ep->core.conn.sent;
 	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 0, 0), -EOPNOTSUPP);
 	KUNIT_EXPECT_EQ(test, peer->cb_served, 0U);
-	KUNIT_EXPECT_EQ(test, peer->ep->conn.sent, sent);
+	KUNIT_EXPECT_EQ(test, peer->ep->core.conn.sent, sent);
 	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 0, 0, true), 0);
 	peer_close_reverse(test);
 }
@@ -1803,10 +1803,10 @@ static void reverse_simple(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 0, 0), 0);
 	KUNIT_EXPECT_EQ(test, peer_call_back(test, 4000, 0, 2000), 0);
 	/* Nothing beyond the client's reverse direction level is sent. */
-	sent = peer->ep->conn.sent;
+	sent = peer->ep->core.conn.sent;
 	KUNIT_EXPECT_EQ(test, peer_call_back(test, 4008, 0, 0), -EMSGSIZE);
 	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 9000, 0), -EMSGSIZE);
-	KUNIT_EXPECT_EQ(test, peer->ep->conn.sent, sent);
+	KUNIT_EXPECT_EQ(test, peer->ep->core.conn.sent, sent);
 	KUNIT_EXPECT_EQ(test, peer->cb_served, 2U);
 	peer_close_reverse(test);
 }
@@ -1881,7 +1881,7 @@ static void reverse_continued(struct kunit *test)
 	rpcrdma_reverse_level = RDMA2_RVRSDIR_CONT;
 	rpcrdma_max_inline_write = 1024;
 	peer_open_reverse(test);
-	c = &peer->ep->conn.counters;
+	c = &peer->ep->core.conn.counters;
 	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 0, 0), 0);
 	KUNIT_EXPECT_EQ(test, peer_call_back(test, 4008, 0, 0), 0);
 	KUNIT_EXPECT_EQ(test, c->calls[RPCRDMA_CONTINUED], 1ULL);
@@ -1909,7 +1909,7 @@ static void reverse_general(struct kunit *test)
 	rpcrdma_max_inline_write = 1024;
 	peer->params.reassembly = 0;
 	peer_open_reverse(test);
-	c = &peer->ep->conn.counters;
+	c = &peer->ep->core.conn.counters;
 	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 0, 0), 0);
 	KUNIT_EXPECT_EQ(test, c->read_chunks, 0ULL);
 	KUNIT_EXPECT_EQ(test, peer_call_back_ddp(test, 100, 50001), 0);
@@ -2224,7 +2224,7 @@ static void pull_replies(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, peer->attempts[2].has_reply, 0);
 	ep = peer_client_ep(peer);
 	KUNIT_ASSERT_NOT_NULL(test, ep);
-	KUNIT_EXPECT_EQ(test, ep->conn.counters.replies_to_pull, 3ULL);
+	KUNIT_EXPECT_EQ(test, ep->core.conn.counters.replies_to_pull, 3ULL);
 	rpcrdma_ep_put(ep);
 	KUNIT_EXPECT_EQ(test, atomic_read(&peer->connected), 1);
 }
@@ -2251,10 +2251,10 @@ static void pull_interrupted(struct kunit *test, bool kill)
 	KUNIT_ASSERT_NOT_NULL(test, rpc);
 	task = peer_start(peer, rpc);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
-	while (!READ_ONCE(ep->conn.counters.replies_to_pull) &&
+	while (!READ_ONCE(ep->core.conn.counters.replies_to_pull) &&
 	       time_before(jiffies, end))
 		schedule_timeout_uninterruptible(1);
-	KUNIT_EXPECT_EQ(test, ep->conn.counters.replies_to_pull, 1ULL);
+	KUNIT_EXPECT_EQ(test, ep->core.conn.counters.replies_to_pull, 1ULL);
 	schedule_timeout_uninterruptible(HZ / 10);
 	if (kill)
 		rpc_killall_tasks(peer->clnt);
@@ -2406,14 +2406,14 @@ static void regions_gone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ep->regions.made, 0U);
 	KUNIT_EXPECT_GE(test, ep->regions.shortages,
 			(u64)RPCRDMA_POOL_FAILURES);
-	KUNIT_EXPECT_EQ(test, ep->conn.counters.read_chunks, 0ULL);
+	KUNIT_EXPECT_EQ(test, ep->core.conn.counters.read_chunks, 0ULL);
 
 	/* Once MRs can be allocated again, they are used. */
 	t.regions_gone = false;
 	memdev_set_traits(shim_memdev, &t);
 	KUNIT_EXPECT_TRUE(test, shim_poll(!rpcrdma_pool_is_starved(&ep->regions)));
 	KUNIT_EXPECT_EQ(test, peer_call(test, 4, 50003, 0, true), 0);
-	KUNIT_EXPECT_EQ(test, ep->conn.counters.read_chunks, 1ULL);
+	KUNIT_EXPECT_EQ(test, ep->core.conn.counters.read_chunks, 1ULL);
 	rpcrdma_ep_put(ep);
 	KUNIT_EXPECT_EQ(test, atomic_read(&peer->connected), 1);
 }

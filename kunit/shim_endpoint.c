@@ -297,7 +297,7 @@ static void shim_rw_destroy(struct rdma_rw_ctx *ctx, struct ib_qp *qp,
 static void shim_check_wrs(struct rpcrdma_ep *ep, const struct ib_send_wr *wr)
 {
 	const struct rpcrdma_work *work =
-		container_of(ep->inflight_end, struct rpcrdma_work, next);
+		container_of(ep->core.inflight_end, struct rpcrdma_work, next);
 	const struct ib_send_wr *last = NULL;
 	u32 n, key;
 
@@ -327,7 +327,7 @@ static void shim_check_wrs(struct rpcrdma_ep *ep, const struct ib_send_wr *wr)
 		}
 	}
 	if (n != work->wrs.nr || last != work->last ||
-	    ep->sq.posted - ep->sq.through > ep->sq.depth)
+	    ep->core.sq.posted - ep->core.sq.through > ep->core.sq.depth)
 		atomic_inc(&shim_misuse);
 }
 

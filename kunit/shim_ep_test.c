@@ -152,7 +152,7 @@ static struct shim_pair *shim_open(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, shim_connect(pair), 0);
 	/* With version 1, a server is open only after the first Call. */
-	if (pair->client.ep->conn.version == RPCRDMA_VERS_1)
+	if (pair->client.ep->core.conn.version == RPCRDMA_VERS_1)
 		return pair;
 	opened = shim_wait_until(&pair->server,
 				 atomic_read(&pair->server.opened));
@@ -256,7 +256,7 @@ static bool shim_replies_wait(struct rpcrdma_ep *ep)
 	bool wait;
 
 	spin_lock(&ep->lock);
-	wait = !list_empty(&ep->messages);
+	wait = !list_empty(&ep->core.messages);
 	spin_unlock(&ep->lock);
 	return wait;
 }
@@ -343,7 +343,7 @@ static void SHIM_ONCE credits_lopsided_windows(struct kunit *test)
 static void SHIM_ONCE credits_continued(struct kunit *test)
 {
 	struct shim_pair *pair = shim_open(test);
-	struct rpcrdma_conn_counters *c = &pair->client.ep->conn.counters;
+	struct rpcrdma_conn_counters *c = &pair->client.ep->core.conn.counters;
 
 	shim_traffic(test, pair, 6, 40, 5000, PAGE_SIZE, 20000, true);
 	KUNIT_EXPECT_GT(test, c->calls[RPCRDMA_CONTINUED], 0ULL);
@@ -370,7 +370,7 @@ static void SHIM_ONCE credits_version_1(struct kunit *test)
 	pair->server_params.version_high = RPCRDMA_VERS_1;
 	pair->client_params.version_low = RPCRDMA_VERS_1;
 	shim_open(test);
-	KUNIT_EXPECT_EQ(test, pair->client.ep->conn.version, RPCRDMA_VERS_1);
+	KUNIT_EXPECT_EQ(test, pair->client.ep->core.conn.version, RPCRDMA_VERS_1);
 	for (i = 0; i < 50; i++)
 		KUNIT_ASSERT_EQ(test, shim_one_rpc(&pair->client, 0, 0, 0,
 						   PAGE_SIZE), 0);
@@ -392,7 +392,7 @@ static void SHIM_ONCE credits_version_1_alone(struct kunit *test)
 	/* Further Receives are due when the connection opens. */
 	pair->client_params.first_window = RPCRDMA_MIN_WINDOW;
 	shim_open(test);
-	KUNIT_EXPECT_EQ(test, pair->client.ep->conn.version, RPCRDMA_VERS_1);
+	KUNIT_EXPECT_EQ(test, pair->client.ep->core.conn.version, RPCRDMA_VERS_1);
 	KUNIT_EXPECT_EQ(test, atomic_read(&shim_misuse), 0);
 	shim_traffic(test, pair, 6, 40, 5000, PAGE_SIZE, 0, false);
 }
@@ -416,7 +416,7 @@ static void credits_short_send_queue(struct kunit *test)
 	pair->client_params.sends = 4;
 	pair->client_params.reads = 0;
 	shim_open(test);
-	kunit_info(test, "Send Queue of %u", pair->client.ep->sq.depth);
+	kunit_info(test, "Send Queue of %u", pair->client.ep->core.sq.depth);
 	shim_traffic(test, pair, 5, 40, 8000, 1000, 0, false);
 }
 
@@ -549,7 +549,7 @@ static void data_version_1(struct kunit *test)
 	pair->client_params.version_high = RPCRDMA_VERS_1;
 	pair->server_params.version_low = RPCRDMA_VERS_1;
 	data_all_lengths(test, true, true);
-	KUNIT_EXPECT_EQ(test, pair->server.ep->conn.version, RPCRDMA_VERS_1);
+	KUNIT_EXPECT_EQ(test, pair->server.ep->core.conn.version, RPCRDMA_VERS_1);
 }
 
 /* Many segments in a chunk, none adjacent to the next */
@@ -589,7 +589,7 @@ static void data_small_segments(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, lists);
 	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 1234, 5800), 0);
 	for (i = 0; i < ARRAY_SIZE(most); i++) {
-		ep->conn.peer.rssiz = most[i];
+		ep->core.conn.peer.rssiz = most[i];
 		cut = rpcrdma_mrs_cut(ep);
 		do {
 			rpcrdma_mrs_put(ep, &mrs);
@@ -806,7 +806,7 @@ static void data_turns(struct kunit *test)
 	pair->server_params.reads = shim_iwarp ? 50 : 4;
 	pair->server_params.max_mrs = 0;
 	shim_open(test);
-	turn = rpcrdma_sq_turn_wrs(&pair->server.ep->sq);
+	turn = rpcrdma_sq_turn_wrs(&pair->server.ep->core.sq);
 	if (!shim_iwarp)
 		KUNIT_EXPECT_LT(test, turn, 25U);
 	/* Fifty segments to read, fifty to write, and 25 of each */
@@ -1254,23 +1254,23 @@ static void close_reserved_late(struct kunit *test)
 	struct rpcrdma_send *sends[32], *s;
 	unsigned int nr = 0;
 
-	while (READ_ONCE(ep->free_sends) && nr < ARRAY_SIZE(sends)) {
+	while (READ_ONCE(ep->core.free_sends) && nr < ARRAY_SIZE(sends)) {
 		s = rpcrdma_send_reserve(ep);
 		KUNIT_ASSERT_NOT_NULL(test, s);
 		sends[nr++] = s;
 	}
-	KUNIT_ASSERT_NULL(test, READ_ONCE(ep->free_sends));
-	KUNIT_ASSERT_LT(test, ep->sends_made, ep->nr_sends);
+	KUNIT_ASSERT_NULL(test, READ_ONCE(ep->core.free_sends));
+	KUNIT_ASSERT_LT(test, ep->core.sends_made, ep->core.nr_sends);
 	rpcrdma_ep_close(ep, NULL);
 	rpcrdma_ep_wait_closed(ep);
 	/* The teardown has released the contexts of control messages. */
-	while (READ_ONCE(ep->free_sends) && nr < ARRAY_SIZE(sends)) {
+	while (READ_ONCE(ep->core.free_sends) && nr < ARRAY_SIZE(sends)) {
 		s = rpcrdma_send_reserve(ep);
 		KUNIT_ASSERT_NOT_NULL(test, s);
 		sends[nr++] = s;
 	}
-	KUNIT_ASSERT_NULL(test, READ_ONCE(ep->free_sends));
-	KUNIT_ASSERT_LT(test, ep->sends_made, ep->nr_sends);
+	KUNIT_ASSERT_NULL(test, READ_ONCE(ep->core.free_sends));
+	KUNIT_ASSERT_LT(test, ep->core.sends_made, ep->core.nr_sends);
 	s = rpcrdma_send_reserve(ep);
 	KUNIT_EXPECT_NOT_NULL(test, s);
 	if (s)
@@ -1491,7 +1491,7 @@ static void SHIM_ONCE close_no_grants(struct kunit *test)
 	s->hold_calls = true;
 	sent = shim_fill_window(c, rpcs, SHIM_MANY);
 	KUNIT_EXPECT_TRUE(test, shim_wait_gone(c));
-	KUNIT_EXPECT_STREQ(test, c->ep->conn.reason,
+	KUNIT_EXPECT_STREQ(test, c->ep->core.conn.reason,
 			   "the peer does not grant credits");
 	KUNIT_EXPECT_EQ(test, shim_rpc_try(c, &rpcs[sent]), -ENOTCONN);
 	shim_release(s, UINT_MAX);
@@ -1549,7 +1549,7 @@ static void SHIM_ONCE close_not_while_granted(struct kunit *test)
 
 static bool shim_streaming(struct rpcrdma_ep *ep)
 {
-	return READ_ONCE(ep->conn.tx_open);
+	return READ_ONCE(ep->core.conn.tx_open);
 }
 
 /* Close when some fragments of a Call or of Replies are sent and no credits are left. */
@@ -1576,7 +1576,7 @@ static void close_streams(struct kunit *test)
 			shim_mute = SHIM_MUTE_SERVER;
 			KUNIT_ASSERT_EQ(test, shim_rpc_send(c, &rpcs[0]), 0);
 			KUNIT_EXPECT_TRUE(test,
-					  shim_poll(c->ep->conn.sent >= 14));
+					  shim_poll(c->ep->core.conn.sent >= 14));
 			KUNIT_EXPECT_TRUE(test, shim_streaming(c->ep));
 			KUNIT_EXPECT_EQ(test, shim_rpc_try(c, &rpcs[1]),
 					-EAGAIN);
@@ -1625,7 +1625,7 @@ static void close_half_sent(struct kunit *test)
 		shim_mute = SHIM_MUTE_SERVER;
 		KUNIT_ASSERT_EQ(test, shim_rpc_send(c, rpc), 0);
 		KUNIT_EXPECT_TRUE(test,
-				  shim_poll(c->ep->conn.sent >= 14));
+				  shim_poll(c->ep->core.conn.sent >= 14));
 		KUNIT_EXPECT_TRUE(test, shim_streaming(c->ep));
 		shim_rpc_end(c, rpc);
 		KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
@@ -1676,7 +1676,7 @@ static void close_reads(struct kunit *test)
 			shim_mute = SHIM_MUTE_SERVER;
 		shim_release(s, 8);
 		if (round & 1)
-			KUNIT_EXPECT_FALSE(test, list_empty(&s->ep->transfers));
+			KUNIT_EXPECT_FALSE(test, list_empty(&s->ep->core.transfers));
 		rpcrdma_ep_close(round & 2 ? c->ep : s->ep, NULL);
 		KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));
 		for (i = 0; i < 8; i++) {
@@ -2094,7 +2094,7 @@ static bool shim_all_released(struct shim_side *side)
 
 static struct rpcrdma_conn_counters *shim_counters(struct shim_side *side)
 {
-	return &side->ep->conn.counters;
+	return &side->ep->core.conn.counters;
 }
 
 /* Replies are exposed, read and released by DONE with Remote Invalidation. */
@@ -2122,7 +2122,7 @@ static void pull_all_lengths(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, shim_counters(s)->dones_received, (u64)n);
 	KUNIT_EXPECT_EQ(test, shim_counters(s)->dones_overdue, 0ULL);
 	KUNIT_EXPECT_EQ(test, atomic64_read(&s->ep->remote_inv), (s64)n);
-	KUNIT_EXPECT_EQ(test, s->ep->conn.exposed_octets, 0U);
+	KUNIT_EXPECT_EQ(test, s->ep->core.conn.exposed_octets, 0U);
 	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
 	shim_check_idle(test, c);
 	shim_check_idle(test, s);
@@ -2189,7 +2189,7 @@ static void pull_never_done(struct kunit *test)
 	KUNIT_EXPECT_GT(test, shim_valid_handles(), 0U);
 	KUNIT_EXPECT_TRUE(test, shim_wait_until(s, shim_all_released(s)));
 	KUNIT_EXPECT_EQ(test, shim_counters(s)->dones_overdue, 3ULL);
-	KUNIT_EXPECT_EQ(test, s->ep->conn.exposed_octets, 0U);
+	KUNIT_EXPECT_EQ(test, s->ep->core.conn.exposed_octets, 0U);
 	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
 	for (i = 0; i < 3; i++)
 		rpcrdma_ep_send_done(c->ep, xid + i, 0);

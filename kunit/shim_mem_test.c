@@ -188,7 +188,7 @@ static void hardware_has_little_room(struct kunit *test)
 	memdev_set_traits(shim_memdev, &t);
 	pair->server_params.sends = 305;
 	shim_open(test);
-	KUNIT_EXPECT_LT(test, pair->server.ep->sq.depth, 100U);
+	KUNIT_EXPECT_LT(test, pair->server.ep->core.sq.depth, 100U);
 	shim_mixed_traffic(test, pair);
 	shim_disconnect(test, pair);
 	/* Below a minimum, connecting fails. */
@@ -277,7 +277,7 @@ static void hardware_keeps_no_call_last(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, shim_rpc_send(c, rpc), 0);
 	KUNIT_ASSERT_TRUE(test, shim_poll(memdev_held(shim_memdev)));
 	spin_lock(&s->ep->lock);
-	step = rpcrdma_life_close(&s->ep->life, NULL);
+	step = rpcrdma_life_close(&s->ep->core.life, NULL);
 	spin_unlock(&s->ep->lock);
 	memdev_hold(shim_memdev, false, false);
 	KUNIT_ASSERT_TRUE(test, shim_poll(rpcrdma_ep_holds_messages(s->ep)));
@@ -307,9 +307,9 @@ static void hardware_loses_confirmation(struct kunit *test)
 	t.lose_rtu = true;
 	memdev_set_traits(shim_memdev, &t);
 	shim_open(test);
-	KUNIT_EXPECT_FALSE(test, READ_ONCE(pair->server.ep->life.met));
+	KUNIT_EXPECT_FALSE(test, READ_ONCE(pair->server.ep->core.life.met));
 	mod_delayed_work(rpcrdma_wq, &pair->server.ep->open_timer, 0);
-	KUNIT_EXPECT_TRUE(test, shim_poll(READ_ONCE(pair->server.ep->life.met)));
+	KUNIT_EXPECT_TRUE(test, shim_poll(READ_ONCE(pair->server.ep->core.life.met)));
 	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 100, 100, 0,
 					   PAGE_SIZE), 0);
 }
@@ -362,7 +362,7 @@ static void shim_close_unstopped(struct kunit *test, unsigned int refusals,
 	rpcrdma_ep_close(s->ep, NULL);
 	if (user) {
 		/* The teardown waits for this transfer, not for posted ones. */
-		KUNIT_EXPECT_TRUE(test, shim_poll(READ_ONCE(s->ep->life.unstopped) &&
+		KUNIT_EXPECT_TRUE(test, shim_poll(READ_ONCE(s->ep->core.life.unstopped) &&
 						  waitqueue_active(&s->ep->wait)));
 		rpcrdma_rw_free(user);
 	}
@@ -558,7 +558,7 @@ static unsigned int shim_send_buffers(struct rpcrdma_ep *ep, u32 octets)
 {
 	unsigned int nr = 0, i;
 
-	for (i = 0; i < ep->sends_made; i++)
+	for (i = 0; i < ep->core.sends_made; i++)
 		if (!ep->send_ring[i].shared && ep->send_ring[i].size >= octets)
 			nr++;
 	return nr;
@@ -629,7 +629,7 @@ static void hardware_send_buffers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rpcrdma_send_let_go(ep), 0U);
 	spin_unlock(&ep->lock);
 	/* The contexts for control messages have their own buffers again. */
-	for (i = 1; i <= RPCRDMA_CONTROL_SENDS && i < ep->sends_made; i++)
+	for (i = 1; i <= RPCRDMA_CONTROL_SENDS && i < ep->core.sends_made; i++)
 		KUNIT_EXPECT_TRUE(test, ep->send_ring[i].shared);
 	shim_mixed_traffic(test, pair);
 }
@@ -648,10 +648,10 @@ static void hardware_sends_report(struct kunit *test)
 
 	shim_open(test);
 	ep = pair->client.ep;
-	last = &ep->send_ring[ep->nr_sends - 1];
+	last = &ep->send_ring[ep->core.nr_sends - 1];
 	KUNIT_EXPECT_EQ(test, last->size, 4096U);
 	KUNIT_EXPECT_EQ(test, last->report, (u32)RPCRDMA_REPORT_ALL);
-	for (i = 0; i < ep->nr_sends - 1; i++) {
+	for (i = 0; i < ep->core.nr_sends - 1; i++) {
 		s = &ep->send_ring[i];
 		KUNIT_EXPECT_EQ(test, s->report, (u32)RPCRDMA_REPORT_NONE);
 		s->report = 3000;
@@ -662,7 +662,7 @@ static void hardware_sends_report(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, shim_rpc_send(&pair->client, rpc), 0);
 		KUNIT_EXPECT_EQ(test, shim_rpc_wait(&pair->client, rpc), 0);
 	}
-	for (i = 0; i < ep->nr_sends - 1; i++) {
+	for (i = 0; i < ep->core.nr_sends - 1; i++) {
 		s = &ep->send_ring[i];
 		if (s->len < 3000)
 			continue;

@@ -280,7 +280,7 @@ static struct rpcrdma_send *shim_wait_send(struct rpcrdma_ep *ep)
 			return NULL;
 		schedule_timeout_uninterruptible(1);
 	}
-	if (!rpcrdma_send_room(s, rpcrdma_conn_limits(&ep->conn).send_inline,
+	if (!rpcrdma_send_room(s, rpcrdma_conn_limits(&ep->core.conn).send_inline,
 			       GFP_KERNEL))
 		return s;
 	rpcrdma_send_put(s);
@@ -320,7 +320,7 @@ static bool shim_try_reply(struct shim_side *side, struct rpcrdma_recv **rvp,
 		reply->items[0].position = SHIM_HEAD;
 		reply->items[0].length = want;
 	}
-	rpcrdma_plan_reply(&ep->conn, &rv->rx.lists, reply, plan);
+	rpcrdma_plan_reply(&ep->core.conn, &rv->rx.lists, reply, plan);
 	kfree(reply);
 	inv_handle = side->no_inv ? 0 : plan->inv_handle;
 	if (!plan->error && plan->read_length) {
@@ -363,7 +363,7 @@ static bool shim_try_reply(struct shim_side *side, struct rpcrdma_recv **rvp,
 		if (!s)
 			return false;
 		s->exposed = x;
-		s->header_len = rpcrdma_encode_header(&ep->conn, s->buf,
+		s->header_len = rpcrdma_encode_header(&ep->core.conn, s->buf,
 						      s->size, xid, htype,
 						      RDMA2_F_RESPONSE,
 						      &plan->lists);
@@ -386,7 +386,7 @@ static bool shim_try_reply(struct shim_side *side, struct rpcrdma_recv **rvp,
 	if (!x)
 		shim_payload(to, xid, 1, status, want, seed,
 			     plan->inline_length - SHIM_HEAD);
-	if (rpcrdma_reply_is_credit(&ep->conn)) {
+	if (rpcrdma_reply_is_credit(&ep->core.conn)) {
 		*rvp = NULL;
 		rpcrdma_recv_put(rv);
 	}
@@ -690,14 +690,14 @@ static void shim_op_reply(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 		return;
 	}
 	if (rv->verdict != RPCRDMA_RX_REPLY ||
-	    rpcrdma_check_reply(&ep->conn, &rpc->lists, &rv->rx, &placed) ||
+	    rpcrdma_check_reply(&ep->core.conn, &rpc->lists, &rv->rx, &placed) ||
 	    (!placed.pull_octets && rv->payload_len < SHIM_HEAD)) {
 		atomic_inc(&side->bad);
 		rpc->status = -EIO;
 		goto out;
 	}
 	if (rv->inv_handle &&
-	    (!rpcrdma_invalidation_ok(&ep->conn, &rpc->lists, rv->inv_handle) ||
+	    (!rpcrdma_invalidation_ok(&ep->core.conn, &rpc->lists, rv->inv_handle) ||
 	     !rpcrdma_mrs_invalidated(&rpc->mrs, rv->inv_handle)))
 		atomic_inc(&side->bad);
 	rpc->exposed = rpcrdma_mrs_exposed(&rpc->mrs);
@@ -758,9 +758,9 @@ static void shim_op_closed(struct rpcrdma_ep *ep)
 
 	cancel_work_sync(&side->take_work);
 	/* By now all resources of the connection must have been released. */
-	if (ep->qp || ep->id || ep->inflight ||
-	    !list_empty(&ep->transfers) || !list_empty(&ep->messages) ||
-	    !list_empty(&ep->rw_waiting) || READ_ONCE(ep->read_pool.waiting) ||
+	if (ep->qp || ep->id || ep->core.inflight ||
+	    !list_empty(&ep->core.transfers) || !list_empty(&ep->core.messages) ||
+	    !list_empty(&ep->core.rw_waiting) || READ_ONCE(ep->read_pool.waiting) ||
 	    atomic_read(&ep->users) ||
 	    atomic_read(&side->exposed) != atomic_read(&side->released))
 		atomic_inc(&side->bad);
@@ -983,7 +983,7 @@ static int shim_rpc_try_locked(struct shim_side *side, struct shim_rpc *rpc)
 	u32 len = SHIM_HEAD + ALIGN(rpc->inline_arg, 4);
 	u32 want = rpc->res ? rpc->res->len : rpc->inline_res;
 	struct rpcrdma_ep *ep = side->ep;
-	u32 room = rpcrdma_conn_limits(&ep->conn).send_inline;
+	u32 room = rpcrdma_conn_limits(&ep->core.conn).send_inline;
 	struct rpcrdma_stream *st = NULL;
 	struct rpcrdma_send *s;
 	int rc;
@@ -998,7 +998,7 @@ static int shim_rpc_try_locked(struct shim_side *side, struct shim_rpc *rpc)
 		rc = shim_rpc_map(ep, rpc);
 	if (rc)
 		goto out_put;
-	if (rpcrdma_header_octets(&ep->conn, &rpc->lists) + len > room) {
+	if (rpcrdma_header_octets(&ep->core.conn, &rpc->lists) + len > room) {
 		st = rpcrdma_stream_alloc(RPCRDMA_KIND_CALL, 0, len,
 					  &rpc->lists, GFP_NOFS);
 		if (!st) {
@@ -1017,7 +1017,7 @@ static int shim_rpc_try_locked(struct shim_side *side, struct shim_rpc *rpc)
 			     len - SHIM_HEAD);
 		rc = rpcrdma_send_continued_call(ep, st, &rpc->mrs, NULL);
 	} else {
-		s->header_len = rpcrdma_encode_header(&ep->conn, s->buf,
+		s->header_len = rpcrdma_encode_header(&ep->core.conn, s->buf,
 						      s->size, rpc->xid,
 						      RDMA2_MSG, 0,
 						      &rpc->lists);
@@ -1130,23 +1130,23 @@ static void shim_read_accounts(struct shim_side *side,
 
 	memset(a, 0, sizeof(*a));
 	spin_lock(&ep->lock);
-	for (work = ep->inflight; work; work = work->next) {
+	for (work = ep->core.inflight; work; work = work->next) {
 		a->inflight_wrs += work->wrs.nr;
 		a->sends += work->kind != RPCRDMA_WORK_RDMA;
 	}
-	list_for_each_entry(work, &ep->messages, list) {
+	list_for_each_entry(work, &ep->core.messages, list) {
 		a->queued++;
 		a->sends += work->kind != RPCRDMA_WORK_STREAM;
 	}
-	list_for_each_entry(work, &ep->transfers, list)
+	list_for_each_entry(work, &ep->core.transfers, list)
 		a->queued++;
 	a->queued += READ_ONCE(ep->read_pool.waiting);
-	a->sends += ep->sq.contexts + (ep->call_send ? 1 : 0);
-	a->slots = ep->sq.posted - ep->sq.through;
-	a->receives = ep->conn.posted - ep->conn.received +
-		      ep->conn.kept_back;
-	if (ep->conn.version == RPCRDMA_VERS_2)
-		a->beyond = ep->conn.advertised - (ep->conn.posted - 1);
+	a->sends += ep->core.sq.contexts + (ep->core.call_send ? 1 : 0);
+	a->slots = ep->core.sq.posted - ep->core.sq.through;
+	a->receives = ep->core.conn.posted - ep->core.conn.received +
+		      ep->core.conn.kept_back;
+	if (ep->core.conn.version == RPCRDMA_VERS_2)
+		a->beyond = ep->core.conn.advertised - (ep->core.conn.posted - 1);
 	spin_unlock(&ep->lock);
 
 	spin_lock(&ep->mr_lock);
@@ -1166,7 +1166,7 @@ static bool shim_accounts_ok(struct shim_side *side, struct shim_accounts *a)
 	struct rpcrdma_ep *ep = side->ep;
 
 	shim_read_accounts(side, a);
-	return a->inflight_wrs == a->slots && a->sends == ep->nr_sends &&
+	return a->inflight_wrs == a->slots && a->sends == ep->core.nr_sends &&
 	       a->receives == ep->nr_recvs - READ_ONCE(side->nr_held) &&
 	       a->beyond <= 0 && !a->queued && !a->held &&
 	       a->mrs == ep->regions.made;
@@ -1182,7 +1182,7 @@ void shim_check_idle(struct kunit *test, struct shim_side *side)
 		return;
 	kunit_err(test, "%s: slots %u of %u, sends %u of %u, receives %u of %u, %u held, beyond %d, queued %u, octets held %llu, mrs %u of %u",
 		  ep->client ? "client" : "server", a.inflight_wrs, a.slots,
-		  a.sends, ep->nr_sends, a.receives, ep->nr_recvs,
+		  a.sends, ep->core.nr_sends, a.receives, ep->nr_recvs,
 		  side->nr_held, a.beyond, a.queued, a.held, a.mrs, ep->regions.made);
 	KUNIT_FAIL(test, "the accounts do not balance");
 }

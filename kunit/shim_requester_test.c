@@ -74,7 +74,7 @@ static int req_plan(struct req_fixture *f)
 	struct rpcrdma_call call;
 
 	rpcrdma_req_call(f->req, f->ep, &call);
-	return rpcrdma_plan_call(&f->ep->conn, &call, &f->plan);
+	return rpcrdma_plan_call(&f->ep->core.conn, &call, &f->plan);
 }
 
 static struct req_fixture *req_open(struct kunit *test)
@@ -88,7 +88,7 @@ static struct req_fixture *req_open(struct kunit *test)
 	f->pair = pair;
 	KUNIT_ASSERT_EQ(test, shim_connect(pair), 0);
 	f->ep = pair->client.ep;
-	KUNIT_ASSERT_EQ(test, rpcrdma_conn_limits(&f->ep->conn).send_inline,
+	KUNIT_ASSERT_EQ(test, rpcrdma_conn_limits(&f->ep->core.conn).send_inline,
 			(u32)REQ_LIMIT);
 	f->req = rpcrdma_req_create(&f->stats, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, f->req);
@@ -328,7 +328,7 @@ static void requester_never(struct kunit *test)
 	struct req_fixture *f = req_open(test);
 	struct rpc_xprt *xprt = &f->requester.xprt;
 	struct rpc_rqst *rqst = &f->req->rqst;
-	struct rpcrdma_props *peer = &f->ep->conn.peer;
+	struct rpcrdma_props *peer = &f->ep->core.conn.peer;
 	struct rpc_task *task = req_task(test, f);
 
 	req_set(f, 12345);

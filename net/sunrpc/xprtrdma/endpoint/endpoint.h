@@ -620,17 +620,34 @@ struct rpcrdma_ep_params {
 	bool	guess;			/* version_high: no answer to version 2 */
 };
 
+/* The part that the core works on; under ep->lock */
+struct rpcrdma_ep_core {
+	struct rpcrdma_conn	conn;
+	struct rpcrdma_life	life;
+	struct rpcrdma_sq	sq;		/* account of the Send Queue */
+	struct rpcrdma_work	*inflight;	/* posted, in order */
+	struct rpcrdma_work	**inflight_end;	/* where the next one is linked */
+	struct list_head	rw_waiting;	/* transfers waiting for MRs */
+	struct list_head	transfers;	/* queued RDMA, in order */
+	struct list_head	messages;	/* queued Replies, continued messages */
+	struct rpcrdma_work	*free_sends;	/* the last used first */
+	struct rpcrdma_send	*call_send;	/* for the next Call; its sender's */
+	u32			nr_sends;	/* Send contexts */
+	u32			sends_made;	/* contexts of send_ring used so far */
+	u32			report;		/* initial value of s->report */
+	bool			stall_watched;	/* stall_timer is scheduled */
+};
+
 struct rpcrdma_ep {
 	spinlock_t		lock;
+	struct rpcrdma_ep_core	core;
 	/* Memory charged to the peer */
 	struct rpcrdma_memory_account memory;
 	spinlock_t		memory_lock;
-	struct rpcrdma_conn	conn;		/* the engine's; under lock */
 	const struct rpcrdma_ep_ops *ops;
 	void			*priv;		/* the transport's */
 	struct rpcrdma_ep_params params;
 	bool			client;
-	struct rpcrdma_life	life;		/* the engine's; under lock */
 	struct net		*net;
 	struct sockaddr_storage	local, remote;
 
@@ -640,7 +657,6 @@ struct rpcrdma_ep {
 	struct ib_device	*device;
 	bool			softirq;	/* the device sends in softirqs */
 	int			device_node;	/* NUMA node or NUMA_NO_NODE */
-	u32			report;		/* initial value of s->report */
 	struct ib_pd		*pd;
 	u32			lkey;		/* of the PD; outlives it */
 	struct ib_qp		*qp;
@@ -652,23 +668,12 @@ struct rpcrdma_ep {
 	struct rpcrdma_private	peer_private;
 
 	/* Send side, under lock */
-	struct list_head	rw_waiting;	/* waiting for MRs */
-	struct rpcrdma_sq	sq;		/* the engine's account */
-	struct rpcrdma_work	*inflight;	/* posted, in order */
-	struct rpcrdma_work	**inflight_end;	/* where the next one is linked */
-	struct list_head	transfers;	/* queued RDMA, in order */
-	struct list_head	messages;	/* queued Replies, continued messages */
-	struct rpcrdma_work	*free_sends;	/* the last used first */
-	u32			sends_made;	/* contexts of send_ring used so far */
-	struct rpcrdma_send	*call_send;	/* for the next Call; its sender's */
 	const struct ib_send_wr	*refused;	/* bad_wr of ib_post_send(), unused */
 	struct rpcrdma_send	*send_ring;
 	void			*control_bufs;	/* one allocation */
 	u64			control_addr;
-	u32			nr_sends;
 	atomic_t		send_bufs;	/* contexts with a buffer of their own */
 	u32			bufs_owed;	/* charged in excess of nr_recvs */
-	bool			stall_watched;	/* stall_timer is scheduled */
 	struct llist_head	completed;	/* completed work, the newest first */
 	struct work_struct	reap_work;	/* reaps completed work */
 	const char		*failure;	/* of a Work Request */
@@ -750,10 +755,10 @@ static inline int rpcrdma_send_begin(struct rpcrdma_send *s,
 				     const struct rpcrdma_lists *lists,
 				     gfp_t gfp)
 {
-	u32 header = lists ? rpcrdma_encode_rpc(&s->ep->conn, s->buf, s->size,
+	u32 header = lists ? rpcrdma_encode_rpc(&s->ep->core.conn, s->buf, s->size,
 						kind, format, xid, false,
 						lists) :
-			     rpcrdma_plain_header(&s->ep->conn);
+			     rpcrdma_plain_header(&s->ep->core.conn);
 
 	/* The size is only computed if the header is too long for the buffer. */
 	if (unlikely(!header || header + octets > s->size))
@@ -762,7 +767,7 @@ static inline int rpcrdma_send_begin(struct rpcrdma_send *s,
 	s->header_len = header;
 	s->len = header + octets;
 	if (likely(!lists))
-		rpcrdma_encode_plain(&s->ep->conn, s->buf, kind, xid);
+		rpcrdma_encode_plain(&s->ep->core.conn, s->buf, kind, xid);
 	return 0;
 }
 
@@ -774,13 +779,13 @@ static inline int rpcrdma_send_begin(struct rpcrdma_send *s,
  */
 static inline struct rpcrdma_send *rpcrdma_send_for_call(struct rpcrdma_ep *ep)
 {
-	return likely(rpcrdma_sq_call_is_likely(&ep->conn)) ||
-	       rpcrdma_ep_may_call(ep) ? ep->call_send : NULL;
+	return likely(rpcrdma_sq_call_is_likely(&ep->core.conn)) ||
+	       rpcrdma_ep_may_call(ep) ? ep->core.call_send : NULL;
 }
 
 static inline bool rpcrdma_ep_may_reply(struct rpcrdma_ep *ep)
 {
-	return likely(rpcrdma_sq_spares(&ep->sq)) ||
+	return likely(rpcrdma_sq_spares(&ep->core.sq)) ||
 	       rpcrdma_ep_ask_for_reply(ep);
 }
 
@@ -829,13 +834,13 @@ void rpcrdma_ep_wait_closed(struct rpcrdma_ep *ep);
 
 static inline bool rpcrdma_ep_is_open(const struct rpcrdma_ep *ep)
 {
-	return READ_ONCE(ep->life.stage) == RPCRDMA_STAGE_OPEN;
+	return READ_ONCE(ep->core.life.stage) == RPCRDMA_STAGE_OPEN;
 }
 
 /* Return true if nothing may be posted any more. A hint without ep->lock. */
 static inline bool rpcrdma_ep_is_closing(const struct rpcrdma_ep *ep)
 {
-	return READ_ONCE(ep->life.stage) >= RPCRDMA_STAGE_CLOSING;
+	return READ_ONCE(ep->core.life.stage) >= RPCRDMA_STAGE_CLOSING;
 }
 
 /*

@@ -31,7 +31,7 @@ struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
 	if (!ep)
 		return NULL;
 	ep->client = client;
-	ep->life.client = client;
+	ep->core.life.client = client;
 	ep->opened = rpcrdma_ep_opened;
 	ep->receives_due = rpcrdma_recvs_due;
 	ep->release = rpcrdma_ep_release;
@@ -46,10 +46,10 @@ struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
 	atomic64_set(&ep->remote_inv, 0);
 	atomic64_set(&ep->local_inv, 0);
 	INIT_LIST_HEAD(&ep->node);
-	INIT_LIST_HEAD(&ep->rw_waiting);
-	INIT_LIST_HEAD(&ep->transfers);
-	INIT_LIST_HEAD(&ep->messages);
-	ep->inflight_end = &ep->inflight;
+	INIT_LIST_HEAD(&ep->core.rw_waiting);
+	INIT_LIST_HEAD(&ep->core.transfers);
+	INIT_LIST_HEAD(&ep->core.messages);
+	ep->core.inflight_end = &ep->core.inflight;
 	INIT_LIST_HEAD(&ep->all_recvs);
 	INIT_LIST_HEAD(&ep->free_mrs);
 	INIT_LIST_HEAD(&ep->all_mrs);
@@ -150,7 +150,7 @@ static void rpcrdma_ep_wait_users(struct rpcrdma_ep *ep)
 
 static void rpcrdma_ep_destroy_qp(struct rpcrdma_ep *ep)
 {
-	if (unlikely(ep->life.unstopped)) {
+	if (unlikely(ep->core.life.unstopped)) {
 		pr_warn_ratelimited("rpcrdma: device %s refuses to stop the connection to %pISpc, destroying its queue pair\n",
 				    ep->device->name, &ep->remote);
 		rpcrdma_rw_late_begin(ep);
@@ -253,7 +253,7 @@ static void rpcrdma_ep_teardown(struct work_struct *work)
 
 	do {
 		spin_lock(&ep->lock);
-		what = rpcrdma_life_release(&ep->life, ep->qp, ep->sq.posted,
+		what = rpcrdma_life_release(&ep->core.life, ep->qp, ep->core.sq.posted,
 					    rc);
 		spin_unlock(&ep->lock);
 		rc = rpcrdma_ep_release_one(ep, what);
@@ -269,7 +269,7 @@ static void rpcrdma_ep_overdue(struct work_struct *work)
 	struct rpcrdma_life_step step;
 
 	spin_lock(&ep->lock);
-	step = rpcrdma_life_overdue(&ep->life);
+	step = rpcrdma_life_overdue(&ep->core.life);
 	spin_unlock(&ep->lock);
 	/* The teardown stops this timer before it destroys the id. */
 	if (unlikely(step.todo & RPCRDMA_LIFE_CONFIRM))
@@ -284,8 +284,8 @@ static void rpcrdma_ep_opened_v1(struct rpcrdma_ep *ep)
 {
 	if (ep->client && ep->params.version_high > RPCRDMA_VERS_1)
 		pr_info_ratelimited("rpcrdma: %pISpc does not have version 2 (it has %u to %u), using version 1\n",
-				    &ep->remote, ep->conn.err_vers_low,
-				    ep->conn.err_vers_high);
+				    &ep->remote, ep->core.conn.err_vers_low,
+				    ep->core.conn.err_vers_high);
 }
 
 static void rpcrdma_ep_opened(struct rpcrdma_ep *ep)
@@ -293,11 +293,11 @@ static void rpcrdma_ep_opened(struct rpcrdma_ep *ep)
 	struct rpcrdma_life_step step;
 
 	spin_lock(&ep->lock);
-	step = rpcrdma_life_opened(&ep->life);
+	step = rpcrdma_life_opened(&ep->core.life);
 	spin_unlock(&ep->lock);
 	if (step.todo & RPCRDMA_LIFE_OPENED) {
 		trace_rpcrdma_opened(ep);
-		if (ep->conn.version == RPCRDMA_VERS_1)
+		if (ep->core.conn.version == RPCRDMA_VERS_1)
 			rpcrdma_ep_opened_v1(ep);
 		if (ep->ops->opened)
 			ep->ops->opened(ep);
@@ -319,14 +319,14 @@ static void rpcrdma_ep_news(struct rpcrdma_ep *ep, enum rpcrdma_news news,
 	u32 events = 0;
 
 	spin_lock(&ep->lock);
-	step = rpcrdma_life_news(&ep->life, news, rejection);
+	step = rpcrdma_life_news(&ep->core.life, news, rejection);
 	if (step.todo & RPCRDMA_LIFE_BEGIN) {
 		if (ep->client) {
-			rpcrdma_conn_private(&ep->conn, &ep->peer_private);
-			rpcrdma_conn_read_depth(&ep->conn, ep->initiator_depth,
+			rpcrdma_conn_private(&ep->core.conn, &ep->peer_private);
+			rpcrdma_conn_read_depth(&ep->core.conn, ep->initiator_depth,
 						ep->responder_resources);
 		}
-		events = rpcrdma_conn_established(&ep->conn);
+		events = rpcrdma_conn_established(&ep->core.conn);
 	}
 	/*
 	 * A client of version 1 is open now, and allocates all its Receives. This
@@ -447,7 +447,7 @@ static int rpcrdma_ep_answer(struct rpcrdma_ep *ep, u32 ms)
 
 static int rpcrdma_ep_wait(struct rpcrdma_ep *ep, u32 ms)
 {
-	return wait_event_timeout(ep->wait, READ_ONCE(ep->life.settled),
+	return wait_event_timeout(ep->wait, READ_ONCE(ep->core.life.settled),
 				  msecs_to_jiffies(ms)) ? 0 : -ETIMEDOUT;
 }
 
@@ -494,7 +494,7 @@ int rpcrdma_ep_make(struct rpcrdma_ep *ep, const struct sockaddr *dst,
 
 	for (;;) {
 		spin_lock(&ep->lock);
-		m = rpcrdma_life_make(&ep->life, &ep->conn, rc);
+		m = rpcrdma_life_make(&ep->core.life, &ep->core.conn, rc);
 		spin_unlock(&ep->lock);
 		if (m.what == RPCRDMA_MAKE_END)
 			break;
@@ -542,7 +542,7 @@ struct rpcrdma_ep *rpcrdma_ep_connect(struct net *net,
 	}
 	ep->net = net;
 	ep->params = *params;
-	ep->life.limit_ms = params->connect_ms;
+	ep->core.life.limit_ms = params->connect_ms;
 	ep->ops = ops;
 	ep->priv = priv;
 	memcpy(&ep->remote, dst, dst->sa_family == AF_INET6 ?
@@ -629,7 +629,7 @@ void rpcrdma_ep_send_error(struct rpcrdma_ep *ep, u32 xid, u32 code, u32 arg0,
 
 	spin_lock(&ep->lock);
 	if (rpcrdma_ep_is_open(ep))
-		events = rpcrdma_conn_queue_error(&ep->conn, xid, code, arg0,
+		events = rpcrdma_conn_queue_error(&ep->core.conn, xid, code, arg0,
 						  arg1);
 	spin_unlock(&ep->lock);
 	trace_rpcrdma_refuse(ep, xid, code);
@@ -648,7 +648,7 @@ void rpcrdma_ep_send_done(struct rpcrdma_ep *ep, u32 xid, u32 inv_handle)
 
 	spin_lock(&ep->lock);
 	if (rpcrdma_ep_is_open(ep))
-		events = rpcrdma_conn_queue_done(&ep->conn, xid, inv_handle);
+		events = rpcrdma_conn_queue_done(&ep->core.conn, xid, inv_handle);
 	spin_unlock(&ep->lock);
 	rpcrdma_ep_events(ep, events);
 }
@@ -671,7 +671,7 @@ int rpcrdma_ep_refused(struct rpcrdma_ep *ep, const struct rpcrdma_rx *rx,
 	int rc;
 
 	spin_lock(&ep->lock);
-	rc = rpcrdma_call_refused(&ep->conn, rx, call, offered, recovery);
+	rc = rpcrdma_call_refused(&ep->core.conn, rx, call, offered, recovery);
 	spin_unlock(&ep->lock);
 	return rc;
 }

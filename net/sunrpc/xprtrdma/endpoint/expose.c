@@ -28,7 +28,7 @@ static void rpcrdma_exposed_remove(struct rpcrdma_exposed *x)
 	struct rpcrdma_ep *ep = x->ep;
 
 	spin_lock(&ep->lock);
-	rpcrdma_conn_unexpose(&ep->conn, &x->exposure);
+	rpcrdma_conn_unexpose(&ep->core.conn, &x->exposure);
 	spin_unlock(&ep->lock);
 	rpcrdma_mrs_put(ep, &x->mrs);
 }
@@ -72,7 +72,7 @@ static int rpcrdma_expose_now(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x,
 	x->ep = ep;
 	INIT_LIST_HEAD(&x->mrs);
 	spin_lock(&ep->lock);
-	rc = rpcrdma_conn_expose(&ep->conn, &x->exposure, xid, plan);
+	rc = rpcrdma_conn_expose(&ep->core.conn, &x->exposure, xid, plan);
 	spin_unlock(&ep->lock);
 	if (rc) {
 		rpcrdma_ep_leave(ep);
@@ -82,7 +82,7 @@ static int rpcrdma_expose_now(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x,
 	rpcrdma_lists_init(&x->lists);
 	rpcrdma_lists_add_read(&x->lists, 0);
 	rc = rpcrdma_mrs_map(ep, &x->mrs, ext, nr, false, &x->lists);
-	rc = rpcrdma_plan_expose(&ep->conn, &ep->regions, rc, &x->lists, plan);
+	rc = rpcrdma_plan_expose(&ep->core.conn, &ep->regions, rc, &x->lists, plan);
 	if (rc)
 		rpcrdma_expose_cancel(x);
 	else
@@ -138,11 +138,11 @@ void rpcrdma_expose_cancel(struct rpcrdma_exposed *x)
 void rpcrdma_exposed_post(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x)
 {
 	lockdep_assert_held(&ep->lock);
-	rpcrdma_conn_exposed(&ep->conn, &x->exposure, x->inv_handle,
+	rpcrdma_conn_exposed(&ep->core.conn, &x->exposure, x->inv_handle,
 			     rpcrdma_now_ms());
 	/* Schedule the check for the first one; the others are not due earlier. */
 	queue_delayed_work(rpcrdma_wq, &ep->exposed_work,
-			   msecs_to_jiffies(ep->conn.cfg.done_ms) + 1);
+			   msecs_to_jiffies(ep->core.conn.cfg.done_ms) + 1);
 }
 
 /*
@@ -171,7 +171,7 @@ void rpcrdma_exposed_overdue(struct work_struct *work)
 	do {
 		x = NULL;
 		spin_lock(&ep->lock);
-		overdue = rpcrdma_conn_overdue(&ep->conn, rpcrdma_now_ms());
+		overdue = rpcrdma_conn_overdue(&ep->core.conn, rpcrdma_now_ms());
 		if (overdue.exposure)
 			x = rpcrdma_exposed_of(overdue.exposure);
 		else if (overdue.wait)
@@ -193,8 +193,8 @@ void rpcrdma_exposed_destroy(struct rpcrdma_ep *ep)
 	struct rpcrdma_exposed *x;
 
 	cancel_delayed_work_sync(&ep->exposed_work);
-	while (ep->conn.exposed) {
-		x = rpcrdma_exposed_of(ep->conn.exposed);
+	while (ep->core.conn.exposed) {
+		x = rpcrdma_exposed_of(ep->core.conn.exposed);
 		rpcrdma_exposed_remove(x);
 		x->release(x);
 	}

@@ -134,7 +134,7 @@ static struct rpcrdma_mr *rpcrdma_mr_take(struct rpcrdma_ep *ep)
 
 struct rpcrdma_cut rpcrdma_mrs_cut(const struct rpcrdma_ep *ep)
 {
-	u32 most = rpcrdma_conn_limits(&ep->conn).max_segment;
+	u32 most = rpcrdma_conn_limits(&ep->core.conn).max_segment;
 	/* A stale copy only costs a mapping that has to be retried. */
 	struct rpcrdma_cut cut = ep->mr_cut;
 

@@ -73,7 +73,7 @@ void rpcrdma_ep_leave(struct rpcrdma_ep *ep);
 void rpcrdma_ep_list(struct rpcrdma_ep *ep);
 void rpcrdma_ep_unlist(struct rpcrdma_ep *ep);
 /*
- * Run the actions that an event of ep->life has returned. Process context, no lock
+ * Run the actions that an event of ep->core.life has returned. Process context, no lock
  * held.
  */
 void rpcrdma_ep_carry_out(struct rpcrdma_ep *ep,
@@ -171,13 +171,13 @@ static __always_inline bool rpcrdma_work_hand_over(struct rpcrdma_ep *ep,
 	if (work->wrs.signaled)
 		work->last->send_flags |= IB_SEND_SIGNALED;
 	work->next = NULL;
-	*ep->inflight_end = work;
-	ep->inflight_end = &work->next;
+	*ep->core.inflight_end = work;
+	ep->core.inflight_end = &work->next;
 	work->refused = ib_post_send(ep->qp, work->first, refused) != 0;
 	return !work->refused;
 }
 /*
- * Post the first of ep->transfers, which the engine has scheduled. Return false if the
+ * Post the first of ep->core.transfers, which the engine has scheduled. Return false if the
  * device refused it. Caller holds ep->lock.
  */
 bool rpcrdma_transfer_post(struct rpcrdma_ep *ep);
@@ -213,12 +213,12 @@ struct rpcrdma_send *rpcrdma_send_make(struct rpcrdma_ep *ep);
  */
 static inline struct rpcrdma_send *rpcrdma_send_pop(struct rpcrdma_ep *ep)
 {
-	struct rpcrdma_work *work = ep->free_sends;
+	struct rpcrdma_work *work = ep->core.free_sends;
 
 	lockdep_assert_held(&ep->lock);
 	if (unlikely(!work))
 		return rpcrdma_send_make(ep);
-	ep->free_sends = work->next;
+	ep->core.free_sends = work->next;
 	return container_of(work, struct rpcrdma_send, work);
 }
 /*
@@ -229,8 +229,8 @@ static inline void rpcrdma_send_push(struct rpcrdma_ep *ep,
 				     struct rpcrdma_send *s)
 {
 	lockdep_assert_held(&ep->lock);
-	s->work.next = ep->free_sends;
-	ep->free_sends = &s->work;
+	s->work.next = ep->core.free_sends;
+	ep->core.free_sends = &s->work;
 }
 
 /* ---- extent.c ---- */

@@ -76,7 +76,7 @@ void rpcrdma_ep_close(struct rpcrdma_ep *ep, const char *reason)
 	struct rpcrdma_life_step step;
 
 	spin_lock(&ep->lock);
-	step = rpcrdma_life_close(&ep->life, reason);
+	step = rpcrdma_life_close(&ep->core.life, reason);
 	spin_unlock(&ep->lock);
 	rpcrdma_ep_carry_out(ep, &step);
 }
@@ -86,7 +86,7 @@ void rpcrdma_ep_odd(struct rpcrdma_ep *ep)
 	struct rpcrdma_life_step step;
 
 	spin_lock(&ep->lock);
-	step = rpcrdma_life_odd(&ep->life);
+	step = rpcrdma_life_odd(&ep->core.life);
 	spin_unlock(&ep->lock);
 	rpcrdma_ep_carry_out(ep, &step);
 }
@@ -124,7 +124,7 @@ void rpcrdma_ep_failed(struct rpcrdma_ep *ep, enum ib_wc_status status,
 	struct rpcrdma_life_step step;
 
 	spin_lock(&ep->lock);
-	step = rpcrdma_life_failed(&ep->life, rpcrdma_wc_failure(status),
+	step = rpcrdma_life_failed(&ep->core.life, rpcrdma_wc_failure(status),
 				   reason);
 	spin_unlock(&ep->lock);
 	rpcrdma_ep_carry_out(ep, &step);

@@ -255,7 +255,7 @@ static bool rpcrdma_ep_reads(struct rpcrdma_ep *ep)
 	if (!READ_ONCE(ep->memory.held[RPCRDMA_MEMORY_CALLS]))
 		return false;
 	spin_lock(&ep->lock);
-	for (work = ep->inflight; work && !reads; work = work->next)
+	for (work = ep->core.inflight; work && !reads; work = work->next)
 		reads = work->kind == RPCRDMA_WORK_RDMA;
 	spin_unlock(&ep->lock);
 	return reads;

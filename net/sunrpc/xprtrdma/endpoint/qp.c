@@ -58,7 +58,7 @@ static bool rpcrdma_ep_read_regions(const struct rdma_cm_id *id)
 static u32 rpcrdma_ep_part_octets(const struct rpcrdma_ep *ep, u32 sges)
 {
 	const u32 most = RPCRDMA_MAX_CHUNK_OCTETS >> PAGE_SHIFT;
-	u32 pages = rpcrdma_sq_part_pages(&ep->sq, max_t(u32, sges, 1));
+	u32 pages = rpcrdma_sq_part_pages(&ep->core.sq, max_t(u32, sges, 1));
 
 	/* The part need not be page-aligned. */
 	return clamp_t(u32, pages - 1, 1, most) << PAGE_SHIFT;
@@ -143,11 +143,11 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep,
 
 	ep->device = dev;
 	ep->device_node = ibdev_to_node(dev);
-	ep->report = RPCRDMA_REPORT_NONE;
+	ep->core.report = RPCRDMA_REPORT_NONE;
 	if (ib_uses_virt_dma(dev)) {
 		ep->softirq = rdma_protocol_roce(dev, attr.port_num);
 		if (rdma_protocol_iwarp(dev, attr.port_num))
-			ep->report = PAGE_SIZE;
+			ep->core.report = PAGE_SIZE;
 	}
 	ep->read_pool.pages = rpcrdma_region_pages(dev);
 	attr.cap.max_recv_wr = queues.receives;
@@ -188,7 +188,7 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep,
 		return rc;
 	ep->qp = ep->id->qp;
 
-	rpcrdma_sq_init(&ep->sq,
+	rpcrdma_sq_init(&ep->core.sq,
 			rpcrdma_queues_depth(&queues, attr.cap.max_send_wr),
 			ep->params.sends, ep->params.reverse, U32_MAX);
 	rpcrdma_ep_set_parts(ep);
@@ -273,9 +273,9 @@ int rpcrdma_ep_setup(struct rpcrdma_ep *ep)
 	cfg.done_ms = ep->params.done_ms;
 	cfg.stall_ms = ep->params.stall_ms;
 	cfg.props.reassembly = ep->params.reassembly;
-	rpcrdma_conn_init(&ep->conn, &cfg);
+	rpcrdma_conn_init(&ep->core.conn, &cfg);
 	/* A server has the peer's private message already. */
-	rpcrdma_conn_private(&ep->conn, &ep->peer_private);
+	rpcrdma_conn_private(&ep->core.conn, &ep->peer_private);
 
 	rc = rpcrdma_ep_create_qp(ep, &load);
 	if (rc)
@@ -295,14 +295,14 @@ int rpcrdma_ep_setup(struct rpcrdma_ep *ep)
 		ep->responder_resources =
 			min_t(u32, rd_in, ep->responder_resources);
 		ep->initiator_depth = min_t(u32, rd_out, ep->initiator_depth);
-		rpcrdma_conn_read_depth(&ep->conn, ep->initiator_depth,
+		rpcrdma_conn_read_depth(&ep->core.conn, ep->initiator_depth,
 					ep->responder_resources);
 	}
 	rpcrdma_recvs_due(ep);
 	if (rpcrdma_ep_is_closing(ep))
 		return -ENOMEM;
-	ep->params.send_size = ep->conn.cfg.props.sbsiz;
-	ep->params.recv_size = ep->conn.cfg.props.rbsiz;
+	ep->params.send_size = ep->core.conn.cfg.props.sbsiz;
+	ep->params.recv_size = ep->core.conn.cfg.props.rbsiz;
 	return 0;
 }
 
@@ -311,7 +311,7 @@ void rpcrdma_ep_conn_param(struct rpcrdma_ep *ep,
 {
 	struct rpcrdma_private priv;
 
-	rpcrdma_conn_announce(&ep->conn, &priv);
+	rpcrdma_conn_announce(&ep->core.conn, &priv);
 	rpcrdma_encode_private(&priv, buf);
 	memset(param, 0, sizeof(*param));
 	param->private_data = buf;

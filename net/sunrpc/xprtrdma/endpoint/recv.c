@@ -77,7 +77,7 @@ static int rpcrdma_recvs_post(struct rpcrdma_ep *ep)
 
 	lockdep_assert_held(&ep->lock);
 	/* A coarse clock is sufficient: windows adapt over seconds. */
-	count = rpcrdma_conn_to_post(&ep->conn,
+	count = rpcrdma_conn_to_post(&ep->core.conn,
 				     ktime_to_ms(ktime_get_coarse()));
 	/*
 	 * After a failure to post, none are left on the list: the connection will be
@@ -87,7 +87,7 @@ static int rpcrdma_recvs_post(struct rpcrdma_ep *ep)
 		return 0;
 	ep->free_recvs = NULL;
 	rc = ib_post_recv(ep->qp, first, NULL);
-	return rc ?: (int)rpcrdma_conn_posted(&ep->conn, count);
+	return rc ?: (int)rpcrdma_conn_posted(&ep->core.conn, count);
 }
 
 /*
@@ -133,7 +133,7 @@ static void rpcrdma_recvs_counted(struct rpcrdma_ep *ep)
 {
 	lockdep_assert_held(&ep->lock);
 	if (!ep->client)
-		rpcrdma_sq_set_replies(&ep->sq, ep->params.sends, ep->nr_recvs);
+		rpcrdma_sq_set_replies(&ep->core.sq, ep->params.sends, ep->nr_recvs);
 }
 
 /* Allocate and post Receives once. Return true if there is to be another round. */
@@ -148,7 +148,7 @@ static bool rpcrdma_recvs_round(struct rpcrdma_ep *ep)
 	LIST_HEAD(made);
 
 	spin_lock(&ep->lock);
-	want = rpcrdma_conn_to_make(&ep->conn);
+	want = rpcrdma_conn_to_make(&ep->core.conn);
 	spin_unlock(&ep->lock);
 	/* Hold off the teardown, which unmaps them. */
 	if (want.count && rpcrdma_ep_enter(ep)) {
@@ -168,7 +168,7 @@ static bool rpcrdma_recvs_round(struct rpcrdma_ep *ep)
 	if (nr)
 		rpcrdma_recvs_counted(ep);
 	if (want.count)
-		events = rpcrdma_conn_made(&ep->conn, nr);
+		events = rpcrdma_conn_made(&ep->core.conn, nr);
 	/* Don't post once the connection is closing: the drain would not flush them. */
 	if (!rpcrdma_ep_is_closing(ep) && !(events & RPCRDMA_EV_CLOSE))
 		posted = rpcrdma_recvs_post(ep);
@@ -311,7 +311,7 @@ void rpcrdma_recv_put(struct rpcrdma_recv *rv)
 	ep->recvs_out--;
 	/* Don't post once the connection is closing: the drain would not flush it. */
 	if (likely(!rpcrdma_ep_is_closing(ep))) {
-		todo = rpcrdma_conn_given_back(&ep->conn);
+		todo = rpcrdma_conn_given_back(&ep->core.conn);
 		if (unlikely(todo & RPCRDMA_EV_LET_GO)) {
 			rpcrdma_recv_let_go(ep, rv);
 		} else {
@@ -417,7 +417,7 @@ static bool rpcrdma_recv_assemble(struct rpcrdma_ep *ep,
 static __always_inline bool rpcrdma_recv_call(struct rpcrdma_ep *ep,
 					      struct rpcrdma_recv *rv, bool keep)
 {
-	switch (rpcrdma_call_fate(&ep->life, &rv->rx, keep)) {
+	switch (rpcrdma_call_fate(&ep->core.life, &rv->rx, keep)) {
 	case RPCRDMA_CALL_KEPT:
 		return true;
 	case RPCRDMA_CALL_TOLD:
@@ -493,7 +493,7 @@ static __always_inline bool rpcrdma_recv_one(struct rpcrdma_ep *ep,
 	ib_dma_sync_single_for_cpu(ep->device, rv->sge.addr, rv->octets,
 				   DMA_FROM_DEVICE);
 	/* If this allocation fails, the engine refuses the message. */
-	if (unlikely(rpcrdma_wants_more_segs(&ep->conn, rv->buf, rv->octets))) {
+	if (unlikely(rpcrdma_wants_more_segs(&ep->core.conn, rv->buf, rv->octets))) {
 		rv->rx.lists.more =
 			kmalloc_array(RPCRDMA_MORE_SEGS,
 				      sizeof(*rv->rx.lists.more),
@@ -507,7 +507,7 @@ static __always_inline bool rpcrdma_recv_one(struct rpcrdma_ep *ep,
 	 * endpoint.
 	 */
 	ep->recvs_out++;
-	rv->verdict = rpcrdma_conn_receive(&ep->conn, rv->buf, rv->octets,
+	rv->verdict = rpcrdma_conn_receive(&ep->core.conn, rv->buf, rv->octets,
 					   &rv->rx);
 	spin_unlock(&ep->lock);
 	trace_rpcrdma_receive(ep, rv);
@@ -526,7 +526,7 @@ static __always_inline bool rpcrdma_recv_one(struct rpcrdma_ep *ep,
 	}
 
 	if (unlikely(rv->verdict == RPCRDMA_RX_CLOSE)) {
-		reason = ep->conn.reason;
+		reason = ep->core.conn.reason;
 		goto out_close;
 	}
 	/* No RPC is lost: the Requester sends it again. */
@@ -548,7 +548,7 @@ static __always_inline bool rpcrdma_recv_one(struct rpcrdma_ep *ep,
 
 out_close:
 	spin_lock(&ep->lock);
-	rpcrdma_conn_refuse(&ep->conn, reason);
+	rpcrdma_conn_refuse(&ep->core.conn, reason);
 	spin_unlock(&ep->lock);
 	rpcrdma_ep_close(ep, reason);
 	rpcrdma_recv_put(rv);

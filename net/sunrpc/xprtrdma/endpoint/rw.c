@@ -392,7 +392,7 @@ struct ib_send_wr *rpcrdma_rw_chain(struct rpcrdma_rw *rw,
 /* Post as much of @rw as is posted at once, or queue it for Send Queue space. */
 static void rpcrdma_rw_turn(struct rpcrdma_rw *rw)
 {
-	const u32 most = rpcrdma_sq_turn_wrs(&rw->ep->sq);
+	const u32 most = rpcrdma_sq_turn_wrs(&rw->ep->core.sq);
 	struct rpcrdma_work *work = &rw->work;
 	struct list_head *last = rw->posted;
 	struct rpcrdma_rw_ctxt *ctxt;
@@ -445,7 +445,7 @@ u32 rpcrdma_rw_nr_posted(struct rpcrdma_ep *ep)
 	u32 nr = 0;
 
 	lockdep_assert_held(&ep->lock);
-	for (work = ep->inflight; work; work = work->next)
+	for (work = ep->core.inflight; work; work = work->next)
 		if (work->kind == RPCRDMA_WORK_RDMA)
 			nr += work->done == rpcrdma_rw_work_done;
 		else
@@ -490,7 +490,7 @@ static struct rpcrdma_rw *rpcrdma_rw_dequeue(struct rpcrdma_ep *ep)
 	struct rpcrdma_rw *rw;
 
 	spin_lock(&ep->lock);
-	rw = list_first_entry_or_null(&ep->rw_waiting, struct rpcrdma_rw,
+	rw = list_first_entry_or_null(&ep->core.rw_waiting, struct rpcrdma_rw,
 				      work.list);
 	if (rw)
 		list_del_init(&rw->work.list);
@@ -526,7 +526,7 @@ static enum rpcrdma_read_turn rpcrdma_rw_tried(struct rpcrdma_rw *rw, int rc)
 	turn = rpcrdma_read_tried(&ep->read_pool, &rw->claim, rc,
 				  rpcrdma_ep_is_closing(ep));
 	if (turn == RPCRDMA_READ_FRONT)
-		list_add(&rw->work.list, &ep->rw_waiting);
+		list_add(&rw->work.list, &ep->core.rw_waiting);
 	spin_unlock(&ep->lock);
 	return turn;
 }
@@ -571,7 +571,7 @@ void rpcrdma_rw_read(struct rpcrdma_rw *rw)
 		turn = rpcrdma_read_whole(&rw->claim,
 					  rpcrdma_ep_is_closing(ep));
 		if (turn == RPCRDMA_READ_BEHIND) {
-			list_add_tail(&rw->work.list, &ep->rw_waiting);
+			list_add_tail(&rw->work.list, &ep->core.rw_waiting);
 			rpcrdma_rw_wake(ep);
 		}
 		spin_unlock(&ep->lock);

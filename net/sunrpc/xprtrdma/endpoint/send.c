@@ -21,12 +21,12 @@ static u32 rpcrdma_stall_watch(struct rpcrdma_ep *ep)
 	 * Don't start the timer once the connection is closing: the teardown would not
 	 * stop it.
 	 */
-	if (ep->stall_watched || !rpcrdma_ep_is_open(ep))
+	if (ep->core.stall_watched || !rpcrdma_ep_is_open(ep))
 		return 0;
-	stall = rpcrdma_conn_stalled(&ep->conn, rpcrdma_sq_waits(&ep->sq),
+	stall = rpcrdma_conn_stalled(&ep->core.conn, rpcrdma_sq_waits(&ep->core.sq),
 				     rpcrdma_now_ms());
 	if (stall.wait) {
-		ep->stall_watched = true;
+		ep->core.stall_watched = true;
 		queue_delayed_work(rpcrdma_wq, &ep->stall_timer,
 				   msecs_to_jiffies(stall.wait) + 1);
 	}
@@ -40,7 +40,7 @@ void rpcrdma_stall_expired(struct work_struct *work)
 	u32 events;
 
 	spin_lock(&ep->lock);
-	ep->stall_watched = false;
+	ep->core.stall_watched = false;
 	events = rpcrdma_stall_watch(ep);
 	spin_unlock(&ep->lock);
 	rpcrdma_ep_events(ep, events);
@@ -51,7 +51,7 @@ bool rpcrdma_ep_may_call(struct rpcrdma_ep *ep)
 	bool may;
 
 	spin_lock(&ep->lock);
-	may = rpcrdma_sq_may_call(&ep->conn, &ep->sq);
+	may = rpcrdma_sq_may_call(&ep->core.conn, &ep->core.sq);
 	if (!may)
 		rpcrdma_stall_watch(ep);
 	spin_unlock(&ep->lock);
@@ -63,7 +63,7 @@ struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_ep *ep)
 	struct rpcrdma_send *s = NULL;
 
 	spin_lock(&ep->lock);
-	if (rpcrdma_sq_take(&ep->sq))
+	if (rpcrdma_sq_take(&ep->core.sq))
 		s = rpcrdma_send_pop(ep);
 	spin_unlock(&ep->lock);
 	return s;
@@ -81,7 +81,7 @@ bool rpcrdma_ep_ask_for_reply(struct rpcrdma_ep *ep)
 	bool may;
 
 	spin_lock(&ep->lock);
-	may = rpcrdma_sq_may_take_ahead(&ep->sq);
+	may = rpcrdma_sq_may_take_ahead(&ep->core.sq);
 	spin_unlock(&ep->lock);
 	return may;
 }
@@ -91,7 +91,7 @@ struct rpcrdma_send *rpcrdma_send_reserve(struct rpcrdma_ep *ep)
 	struct rpcrdma_send *s = NULL;
 
 	spin_lock(&ep->lock);
-	if (likely(rpcrdma_sq_take_ahead(&ep->sq)))
+	if (likely(rpcrdma_sq_take_ahead(&ep->core.sq)))
 		s = rpcrdma_send_pop(ep);
 	spin_unlock(&ep->lock);
 	return s;
@@ -169,8 +169,8 @@ static bool rpcrdma_send_post(struct rpcrdma_ep *ep, struct rpcrdma_send *s)
 {
 	lockdep_assert_held(&ep->lock);
 	if (s->work.kind != RPCRDMA_WORK_CONTROL)
-		rpcrdma_conn_stamp(&ep->conn, s->work.kind, s->buf);
-	rpcrdma_sq_post(&ep->sq, &s->work.wrs);
+		rpcrdma_conn_stamp(&ep->core.conn, s->work.kind, s->buf);
+	rpcrdma_sq_post(&ep->core.sq, &s->work.wrs);
 	return rpcrdma_send_hand_over(ep, s);
 }
 
@@ -190,20 +190,20 @@ static struct rpcrdma_send *rpcrdma_send_pop_room(struct rpcrdma_ep *ep,
 	    !rpcrdma_send_buffer(s, octets, GFP_ATOMIC | __GFP_NOWARN))
 		return s;
 	rpcrdma_send_push(ep, s);
-	for (at = &ep->free_sends; *at; at = &(*at)->next) {
+	for (at = &ep->core.free_sends; *at; at = &(*at)->next) {
 		s = container_of(*at, struct rpcrdma_send, work);
 		if (octets > s->size)
 			continue;
 		*at = s->work.next;
 		return s;
 	}
-	while (ep->sends_made < ep->nr_sends) {
+	while (ep->core.sends_made < ep->core.nr_sends) {
 		s = rpcrdma_send_make(ep);
 		if (octets <= s->size)
 			return s;
 		rpcrdma_send_push(ep, s);
 	}
-	rpcrdma_sq_give(&ep->sq);
+	rpcrdma_sq_give(&ep->core.sq);
 	return NULL;
 }
 
@@ -218,7 +218,7 @@ static bool rpcrdma_control_post(struct rpcrdma_ep *ep)
 
 	if (unlikely(!s))
 		return false;
-	control = rpcrdma_conn_next_control(&ep->conn, s->buf, s->size);
+	control = rpcrdma_conn_next_control(&ep->core.conn, s->buf, s->size);
 	s->len = control.octets;
 	rpcrdma_send_prepare(s, RPCRDMA_WORK_CONTROL, control.inv_handle);
 	return rpcrdma_send_post(ep, s);
@@ -228,7 +228,7 @@ static bool rpcrdma_control_post(struct rpcrdma_ep *ep)
 static struct rpcrdma_part rpcrdma_stream_next(struct rpcrdma_ep *ep,
 					       const struct rpcrdma_stream *st)
 {
-	return rpcrdma_next_part(&ep->conn, &st->lists, st->len - st->sent);
+	return rpcrdma_next_part(&ep->core.conn, &st->lists, st->len - st->sent);
 }
 
 /*
@@ -240,14 +240,14 @@ static bool rpcrdma_part_post(struct rpcrdma_ep *ep, struct rpcrdma_stream *st)
 	struct rpcrdma_part part;
 	struct rpcrdma_send *s;
 
-	s = rpcrdma_send_pop_room(ep, rpcrdma_conn_send_octets(&ep->conn));
+	s = rpcrdma_send_pop_room(ep, rpcrdma_conn_send_octets(&ep->core.conn));
 	if (unlikely(!s)) {
 		/* It ends with the other queued messages. */
-		list_move(&st->work.list, &ep->messages);
+		list_move(&st->work.list, &ep->core.messages);
 		return false;
 	}
 	part = rpcrdma_stream_next(ep, st);
-	s->header_len = rpcrdma_encode_rpc(&ep->conn, s->buf, s->size, st->kind,
+	s->header_len = rpcrdma_encode_rpc(&ep->core.conn, s->buf, s->size, st->kind,
 					   RPCRDMA_CONTINUED, st->xid,
 					   part.more,
 					   part.more ? NULL : &st->lists);
@@ -270,10 +270,10 @@ static bool rpcrdma_part_post(struct rpcrdma_ep *ep, struct rpcrdma_stream *st)
 		/* A Call may be waiting until its bytes are uncharged. */
 		if (st->held_for)
 			s->work.wrs.signaled = true;
-		rpcrdma_conn_count(&ep->conn, st->kind, RPCRDMA_CONTINUED,
+		rpcrdma_conn_count(&ep->core.conn, st->kind, RPCRDMA_CONTINUED,
 				   &st->lists);
 	} else if (list_empty(&st->work.list)) {
-		list_add(&st->work.list, &ep->messages);
+		list_add(&st->work.list, &ep->core.messages);
 	}
 	return rpcrdma_send_post(ep, s);
 }
@@ -283,7 +283,7 @@ static bool rpcrdma_message_post(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_work *work;
 
-	work = list_first_entry(&ep->messages, struct rpcrdma_work, list);
+	work = list_first_entry(&ep->core.messages, struct rpcrdma_work, list);
 	if (work->kind == RPCRDMA_WORK_STREAM)
 		return rpcrdma_part_post(ep,
 					 container_of(work,
@@ -301,14 +301,14 @@ static void rpcrdma_waits_first(struct rpcrdma_ep *ep,
 	struct rpcrdma_stream *st;
 	struct rpcrdma_work *work;
 
-	if (ep->sq.transfers) {
-		work = list_first_entry(&ep->transfers, struct rpcrdma_work,
+	if (ep->core.sq.transfers) {
+		work = list_first_entry(&ep->core.transfers, struct rpcrdma_work,
 					list);
 		first->transfer_wrs = work->wrs.nr;
 	}
-	if (!ep->sq.messages)
+	if (!ep->core.sq.messages)
 		return;
-	work = list_first_entry(&ep->messages, struct rpcrdma_work, list);
+	work = list_first_entry(&ep->core.messages, struct rpcrdma_work, list);
 	first->message_wrs = work->wrs.nr;
 	first->kind = work->kind;
 	first->parts = work->kind == RPCRDMA_WORK_STREAM;
@@ -335,14 +335,14 @@ static enum rpcrdma_pumped rpcrdma_pump_locked(struct rpcrdma_ep *ep)
 {
 	enum rpcrdma_pumped rc = RPCRDMA_PUMPED;
 	struct rpcrdma_sq_first first = {};
-	bool ok = ep->life.may_send;
+	bool ok = ep->core.life.may_send;
 
 	lockdep_assert_held(&ep->lock);
 	if (!ok)
 		return rc;
 	while (ok) {
 		rpcrdma_waits_first(ep, &first);
-		switch (rpcrdma_sq_next(&ep->conn, &ep->sq, &first)) {
+		switch (rpcrdma_sq_next(&ep->core.conn, &ep->core.sq, &first)) {
 		case RPCRDMA_TURN_CONTROL:
 			ok = rpcrdma_control_post(ep);
 			break;
@@ -356,7 +356,7 @@ static enum rpcrdma_pumped rpcrdma_pump_locked(struct rpcrdma_ep *ep)
 			rc = RPCRDMA_PUMPED_RETRY;
 			break;
 		case RPCRDMA_TURN_NONE:
-			if (unlikely(ep->sq.messages || ep->conn.pend_count))
+			if (unlikely(ep->core.sq.messages || ep->core.conn.pend_count))
 				rpcrdma_stall_watch(ep);
 			return rc;
 		}
@@ -406,7 +406,7 @@ void rpcrdma_works_reap(struct work_struct *item)
 	 * If the device does not stop, the teardown reaps, after it has destroyed the
 	 * queue pair.
 	 */
-	if (unlikely(READ_ONCE(ep->life.unstopped)))
+	if (unlikely(READ_ONCE(ep->core.life.unstopped)))
 		return;
 	node = llist_reverse_order(llist_del_all(&ep->completed));
 	spin_lock(&ep->lock);
@@ -417,7 +417,7 @@ void rpcrdma_works_reap(struct work_struct *item)
 		node = node->next;
 		rpcrdma_work_reap(ep, work, &through);
 	}
-	if (unlikely(rpcrdma_sq_wanted(&ep->sq)))
+	if (unlikely(rpcrdma_sq_wanted(&ep->core.sq)))
 		rc = rpcrdma_pump_locked(ep);
 	spin_unlock(&ep->lock);
 	rpcrdma_work_tell(&through, true);
@@ -437,7 +437,7 @@ void rpcrdma_send_put(struct rpcrdma_send *s)
 
 	spin_lock(&ep->lock);
 	rpcrdma_send_reap(s, &through);
-	if (unlikely(rpcrdma_sq_wanted(&ep->sq)))
+	if (unlikely(rpcrdma_sq_wanted(&ep->core.sq)))
 		rc = rpcrdma_pump_locked(ep);
 	spin_unlock(&ep->lock);
 	rpcrdma_work_tell(&through, false);
@@ -452,7 +452,7 @@ void rpcrdma_send_put(struct rpcrdma_send *s)
 void rpcrdma_ep_do_events(struct rpcrdma_ep *ep, u32 events)
 {
 	if (events & RPCRDMA_EV_CLOSE) {
-		rpcrdma_ep_close(ep, ep->conn.reason);
+		rpcrdma_ep_close(ep, ep->core.conn.reason);
 		return;
 	}
 	/* Version 1 posts all its Receives before any traffic. */
@@ -473,13 +473,13 @@ int rpcrdma_send_begin_larger(struct rpcrdma_send *s, enum rpcrdma_kind kind,
 			      enum rpcrdma_format format, u32 xid, u32 octets,
 			      const struct rpcrdma_lists *lists, gfp_t gfp)
 {
-	u32 header = rpcrdma_header_octets(&s->ep->conn, lists);
+	u32 header = rpcrdma_header_octets(&s->ep->core.conn, lists);
 	int rc;
 
 	rc = rpcrdma_send_larger(s, header + octets, gfp);
 	if (rc)
 		return rc;
-	s->header_len = rpcrdma_encode_rpc(&s->ep->conn, s->buf, s->size, kind,
+	s->header_len = rpcrdma_encode_rpc(&s->ep->core.conn, s->buf, s->size, kind,
 					   format, xid, false, lists);
 	s->len = s->header_len + octets;
 	return 0;
@@ -515,7 +515,7 @@ static __always_inline bool rpcrdma_post_begin(struct rpcrdma_ep *ep,
 					       enum rpcrdma_kind kind)
 	__acquires(&ep->lock)
 {
-	bool alone = ep->softirq && rpcrdma_conn_alone(&ep->conn, kind);
+	bool alone = ep->softirq && rpcrdma_conn_alone(&ep->core.conn, kind);
 
 	if (alone)
 		local_bh_disable();
@@ -558,17 +558,17 @@ int rpcrdma_send_call(struct rpcrdma_send *s, struct list_head *mrs,
 	alone = rpcrdma_post_begin(ep, RPCRDMA_KIND_CALL);
 	rc = -ENOTCONN;
 	if (likely(rpcrdma_ep_is_open(ep)))
-		rc = rpcrdma_call_rc(ep, rpcrdma_sq_call(&ep->conn, &ep->sq,
+		rc = rpcrdma_call_rc(ep, rpcrdma_sq_call(&ep->core.conn, &ep->core.sq,
 							 &s->work.wrs, s->buf,
 							 format, lists));
 	if (unlikely(rc)) {
 		rpcrdma_post_end(ep, alone);
 		return rc;
 	}
-	ep->call_send = rpcrdma_send_pop(ep);
+	ep->core.call_send = rpcrdma_send_pop(ep);
 	rpcrdma_mrs_expose(mrs);
 	if (x)
-		rpcrdma_exchange_sent(x, &ep->conn, false);
+		rpcrdma_exchange_sent(x, &ep->core.conn, false);
 	ok = rpcrdma_send_hand_over(ep, s);
 	rpcrdma_post_end(ep, alone);
 	if (unlikely(!ok))
@@ -588,12 +588,12 @@ static int rpcrdma_reply_post(struct rpcrdma_ep *ep, struct rpcrdma_send *s,
 	enum rpcrdma_sq_answer may;
 
 	lockdep_assert_held(&ep->lock);
-	may = rpcrdma_sq_reply(&ep->conn, &ep->sq, &s->work.wrs, s->buf, format,
+	may = rpcrdma_sq_reply(&ep->core.conn, &ep->core.sq, &s->work.wrs, s->buf, format,
 			       lists);
 	if (unlikely(may == RPCRDMA_SQ_NEVER))
 		return -EIO;
 	if (unlikely(may == RPCRDMA_SQ_WAIT)) {
-		list_add_tail(&s->work.list, &ep->messages);
+		list_add_tail(&s->work.list, &ep->core.messages);
 		*pumped = rpcrdma_pump_locked(ep);
 	} else if (unlikely(!rpcrdma_send_hand_over(ep, s))) {
 		*pumped = RPCRDMA_PUMPED_REFUSED;
@@ -611,10 +611,10 @@ static bool rpcrdma_reply_queue(struct rpcrdma_ep *ep,
 				enum rpcrdma_pumped *pumped)
 {
 	lockdep_assert_held(&ep->lock);
-	if (unlikely(rpcrdma_sq_reply_waits(&ep->sq, nr_wrs) !=
+	if (unlikely(rpcrdma_sq_reply_waits(&ep->core.sq, nr_wrs) !=
 		     RPCRDMA_SQ_WAIT))
 		return false;
-	list_add_tail(&reply->list, &ep->messages);
+	list_add_tail(&reply->list, &ep->core.messages);
 	*pumped = rpcrdma_pump_locked(ep);
 	return true;
 }
@@ -675,7 +675,7 @@ rpcrdma_send_reply_after(struct rpcrdma_rw *rw, struct rpcrdma_send *s,
 	spin_lock(&ep->lock);
 	open = rpcrdma_ep_is_open(ep);
 	if (open)
-		rpcrdma_conn_count(&ep->conn, RPCRDMA_KIND_REPLY, format,
+		rpcrdma_conn_count(&ep->core.conn, RPCRDMA_KIND_REPLY, format,
 				   lists);
 	spin_unlock(&ep->lock);
 	/* If the connection is not open, this releases the Reply. */
@@ -698,7 +698,7 @@ int rpcrdma_send_reply(struct rpcrdma_send *s, struct rpcrdma_rw *rw,
 		s->work.wrs.nr += rpcrdma_mrs_chain(ep, &x->mrs,
 						    &s->work.first);
 	if (unlikely(rw) &&
-	    !rpcrdma_sq_in_chain(&ep->sq, s->work.wrs.nr, rw->left)) {
+	    !rpcrdma_sq_in_chain(&ep->core.sq, s->work.wrs.nr, rw->left)) {
 		rc = rpcrdma_send_reply_after(rw, s, format, lists);
 		goto out;
 	}
@@ -789,8 +789,8 @@ int rpcrdma_send_continued_call(struct rpcrdma_ep *ep,
 	spin_lock(&ep->lock);
 	if (likely(rpcrdma_ep_is_open(ep))) {
 		more = rpcrdma_stream_next(ep, st).more;
-		rc = rpcrdma_call_rc(ep, rpcrdma_sq_call_in_parts(&ep->conn,
-								  &ep->sq,
+		rc = rpcrdma_call_rc(ep, rpcrdma_sq_call_in_parts(&ep->core.conn,
+								  &ep->core.sq,
 								  1 + st->nr_regs,
 								  more));
 	}
@@ -800,7 +800,7 @@ int rpcrdma_send_continued_call(struct rpcrdma_ep *ep,
 	}
 	rpcrdma_mrs_expose(mrs);
 	if (x)
-		rpcrdma_exchange_sent(x, &ep->conn, true);
+		rpcrdma_exchange_sent(x, &ep->core.conn, true);
 	if (rpcrdma_part_post(ep, st))
 		pumped = rpcrdma_pump_locked(ep);
 	spin_unlock(&ep->lock);
@@ -820,7 +820,7 @@ int rpcrdma_send_continued_reply(struct rpcrdma_ep *ep,
 	st->held_for = ep;
 	rpcrdma_ep_hold(ep, RPCRDMA_MEMORY_REPLIES,
 			struct_size(st, data, st->len));
-	if (rw && !rpcrdma_sq_in_chain(&ep->sq, nr_wrs, rw->left)) {
+	if (rw && !rpcrdma_sq_in_chain(&ep->core.sq, nr_wrs, rw->left)) {
 		rpcrdma_reply_after(rw, &st->work);
 		return 0;
 	}

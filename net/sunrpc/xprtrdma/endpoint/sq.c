@@ -18,7 +18,7 @@ static void rpcrdma_wc_work(struct ib_cq *cq, struct ib_wc *wc);
 static bool rpcrdma_work_post(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
 {
 	lockdep_assert_held(&ep->lock);
-	rpcrdma_sq_post(&ep->sq, &work->wrs);
+	rpcrdma_sq_post(&ep->core.sq, &work->wrs);
 	return rpcrdma_work_hand_over(ep, work);
 }
 
@@ -27,7 +27,7 @@ bool rpcrdma_transfer_post(struct rpcrdma_ep *ep)
 	struct rpcrdma_work *work;
 
 	lockdep_assert_held(&ep->lock);
-	work = list_first_entry(&ep->transfers, struct rpcrdma_work, list);
+	work = list_first_entry(&ep->core.transfers, struct rpcrdma_work, list);
 	list_del_init(&work->list);
 	return rpcrdma_work_post(ep, work);
 }
@@ -43,11 +43,11 @@ void rpcrdma_work_rdma(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
 	spin_lock(&ep->lock);
 	closing = rpcrdma_ep_is_closing(ep);
 	if (likely(!closing))
-		may = rpcrdma_sq_transfer(&ep->sq, work->wrs.nr);
+		may = rpcrdma_sq_transfer(&ep->core.sq, work->wrs.nr);
 	if (may == RPCRDMA_SQ_GO)
 		ok = rpcrdma_work_post(ep, work);
 	else if (may == RPCRDMA_SQ_WAIT)
-		list_add_tail(&work->list, &ep->transfers);
+		list_add_tail(&work->list, &ep->core.transfers);
 	else
 		ok = closing;
 	spin_unlock(&ep->lock);
@@ -77,7 +77,7 @@ static __always_inline void rpcrdma_send_free_up(struct rpcrdma_ep *ep,
 		s->stream = NULL;
 	}
 	rpcrdma_send_push(ep, s);
-	rpcrdma_sq_give(&ep->sq);
+	rpcrdma_sq_give(&ep->core.sq);
 }
 
 void rpcrdma_send_reap(struct rpcrdma_send *s, struct list_head *through)
@@ -103,7 +103,7 @@ static __always_inline void rpcrdma_work_through(struct rpcrdma_ep *ep,
 void rpcrdma_work_reap(struct rpcrdma_ep *ep, struct rpcrdma_work *work,
 		       struct list_head *through)
 {
-	struct rpcrdma_work **at = &ep->inflight, *w;
+	struct rpcrdma_work **at = &ep->core.inflight, *w;
 
 	lockdep_assert_held(&ep->lock);
 	while (likely((w = *at))) {
@@ -117,8 +117,8 @@ void rpcrdma_work_reap(struct rpcrdma_ep *ep, struct rpcrdma_work *work,
 			break;
 	}
 	if (!*at)
-		ep->inflight_end = at;
-	rpcrdma_sq_reaped(&ep->sq, ep->inflight ? &ep->inflight->wrs : NULL);
+		ep->core.inflight_end = at;
+	rpcrdma_sq_reaped(&ep->core.sq, ep->core.inflight ? &ep->core.inflight->wrs : NULL);
 }
 
 void rpcrdma_work_tell(struct list_head *through, bool ok)
@@ -219,9 +219,9 @@ void rpcrdma_work_flush(struct rpcrdma_ep *ep)
 	queue_work(rpcrdma_message_wq, &ep->reap_work);
 	flush_work(&ep->reap_work);
 	spin_lock(&ep->lock);
-	work = ep->inflight;
-	ep->inflight = NULL;
-	ep->inflight_end = &ep->inflight;
+	work = ep->core.inflight;
+	ep->core.inflight = NULL;
+	ep->core.inflight_end = &ep->core.inflight;
 	for (; work; work = next) {
 		next = work->next;
 		rpcrdma_work_through(ep, work, &through);
@@ -241,9 +241,9 @@ void rpcrdma_waiting_flush(struct rpcrdma_ep *ep)
 	/* If the device does not stop, no completion is processed after this. */
 	flush_work(&ep->reap_work);
 	spin_lock(&ep->lock);
-	list_splice_tail_init(&ep->rw_waiting, &all);
-	list_splice_tail_init(&ep->transfers, &all);
-	list_splice_tail_init(&ep->messages, &all);
+	list_splice_tail_init(&ep->core.rw_waiting, &all);
+	list_splice_tail_init(&ep->core.transfers, &all);
+	list_splice_tail_init(&ep->core.messages, &all);
 	list_for_each_entry_safe(work, next, &all, list) {
 		list_del_init(&work->list);
 		rpcrdma_work_through(ep, work, &through);
@@ -306,7 +306,7 @@ static void rpcrdma_send_bare(struct rpcrdma_send *s)
 {
 	u32 number = s - s->ep->send_ring;
 
-	s->report = s->ep->report;
+	s->report = s->ep->core.report;
 	if (number && number <= RPCRDMA_CONTROL_SENDS) {
 		rpcrdma_send_share(s, number - 1);
 	} else {
@@ -324,7 +324,7 @@ u32 rpcrdma_send_let_go(struct rpcrdma_ep *ep)
 	lockdep_assert_held(&ep->lock);
 	if (!atomic_read(&ep->send_bufs))
 		return 0;
-	for (work = ep->free_sends; work; work = work->next) {
+	for (work = ep->core.free_sends; work; work = work->next) {
 		s = container_of(work, struct rpcrdma_send, work);
 		if (s->buf && !s->shared)
 			last = s;
@@ -350,7 +350,7 @@ static bool rpcrdma_send_exchange(struct rpcrdma_send *s, u32 octets)
 	bool found = false;
 
 	spin_lock(&ep->lock);
-	for (work = ep->free_sends; work && !found; work = work->next) {
+	for (work = ep->core.free_sends; work && !found; work = work->next) {
 		other = container_of(work, struct rpcrdma_send, work);
 		if (other->size < octets || other->shared)
 			continue;
@@ -387,7 +387,7 @@ int rpcrdma_send_larger(struct rpcrdma_send *s, u32 octets, gfp_t gfp)
 	int rc;
 
 	if (octets > size)
-		size = rpcrdma_conn_send_octets(&ep->conn);
+		size = rpcrdma_conn_send_octets(&ep->core.conn);
 	if (octets > size)
 		return -EMSGSIZE;
 	/* Hold off the teardown, which unmaps the buffer. */
@@ -418,7 +418,7 @@ static int rpcrdma_control_bufs_create(struct rpcrdma_ep *ep)
 
 struct rpcrdma_send *rpcrdma_send_make(struct rpcrdma_ep *ep)
 {
-	struct rpcrdma_send *s = &ep->send_ring[ep->sends_made];
+	struct rpcrdma_send *s = &ep->send_ring[ep->core.sends_made];
 
 	*s = (struct rpcrdma_send){
 		.ep = ep,
@@ -431,7 +431,7 @@ struct rpcrdma_send *rpcrdma_send_make(struct rpcrdma_ep *ep)
 		.sge.lkey = ep->lkey,
 	};
 	rpcrdma_send_bare(s);
-	ep->sends_made++;
+	ep->core.sends_made++;
 	return s;
 }
 
@@ -445,16 +445,16 @@ static void rpcrdma_sends_make_all(struct rpcrdma_ep *ep)
 	u32 i;
 
 	spin_lock(&ep->lock);
-	while (ep->sends_made < ep->nr_sends)
+	while (ep->core.sends_made < ep->core.nr_sends)
 		s = rpcrdma_send_make(ep);
 	/*
 	 * Contexts with a buffer are added to the list last, and are therefore used
 	 * first.
 	 */
-	for (i = ep->nr_sends; --i;)
+	for (i = ep->core.nr_sends; --i;)
 		rpcrdma_send_push(ep, &ep->send_ring[i]);
 	spin_unlock(&ep->lock);
-	if (!rpcrdma_send_buffer(s, rpcrdma_conn_send_octets(&ep->conn),
+	if (!rpcrdma_send_buffer(s, rpcrdma_conn_send_octets(&ep->core.conn),
 				 RPCRDMA_GFP_CLIENT))
 		s->report = RPCRDMA_REPORT_ALL;
 }
@@ -479,12 +479,12 @@ int rpcrdma_sends_create(struct rpcrdma_ep *ep)
 	ep->send_ring = kvmalloc_array(count, sizeof(*ep->send_ring), GFP_NOFS);
 	if (!ep->send_ring)
 		return -ENOMEM;
-	ep->nr_sends = count;
+	ep->core.nr_sends = count;
 	if (rpcrdma_control_bufs_create(ep))
 		return -ENOMEM;
-	ep->call_send = rpcrdma_send_make(ep);
+	ep->core.call_send = rpcrdma_send_make(ep);
 	for (i = 1; i < count; i++)
-		rpcrdma_sq_give(&ep->sq);
+		rpcrdma_sq_give(&ep->core.sq);
 	if (ep->client)
 		rpcrdma_sends_make_all(ep);
 	return 0;
@@ -496,7 +496,7 @@ void rpcrdma_sends_unmap(struct rpcrdma_ep *ep)
 
 	/* A Call may still be started: its context will have no buffer of its own. */
 	spin_lock(&ep->lock);
-	made = ep->sends_made;
+	made = ep->core.sends_made;
 	spin_unlock(&ep->lock);
 	for (i = 0; i < made; i++)
 		rpcrdma_send_unmap(&ep->send_ring[i]);
@@ -509,7 +509,7 @@ void rpcrdma_sends_free(struct rpcrdma_ep *ep)
 {
 	u32 i;
 
-	for (i = 0; i < ep->sends_made; i++)
+	for (i = 0; i < ep->core.sends_made; i++)
 		rpcrdma_send_free(&ep->send_ring[i]);
 	kfree(ep->control_bufs);
 	kvfree(ep->send_ring);

@@ -31,12 +31,12 @@ DECLARE_EVENT_CLASS(rpcrdma_ep_event,
 		snprintf(__entry->peer, sizeof(__entry->peer), "%pISpc",
 			 &ep->remote);
 		__entry->client = ep->client;
-		__entry->version = ep->conn.version;
+		__entry->version = ep->core.conn.version;
 		__entry->send_inline =
-			rpcrdma_conn_limits(&ep->conn).send_inline;
+			rpcrdma_conn_limits(&ep->core.conn).send_inline;
 		__entry->recv_inline =
-			rpcrdma_conn_limits(&ep->conn).recv_inline;
-		__entry->limit = ep->conn.limit;
+			rpcrdma_conn_limits(&ep->core.conn).recv_inline;
+		__entry->limit = ep->core.conn.limit;
 	),
 	TP_printk("peer=%s role=%s version=%u send_inline=%u recv_inline=%u limit=%u",
 		  __entry->peer, __entry->client ? "client" : "server",
@@ -82,8 +82,8 @@ TRACE_EVENT(rpcrdma_send,
 		__entry->xid = be32_to_cpup(s->buf);
 		__entry->kind = s->work.kind;
 		__entry->octets = s->len;
-		__entry->sent = ep->conn.sent;
-		__entry->limit = ep->conn.limit;
+		__entry->sent = ep->core.conn.sent;
+		__entry->limit = ep->core.conn.limit;
 		__entry->invalidate = s->wr.opcode == IB_WR_SEND_WITH_INV;
 	),
 	TP_printk("xid=0x%08x kind=%s octets=%u sent=%u limit=%u%s",
@@ -112,7 +112,7 @@ TRACE_EVENT(rpcrdma_receive,
 		__entry->verdict = rv->verdict;
 		__entry->octets = rv->octets;
 		__entry->inv_handle = rv->inv_handle;
-		__entry->limit = ep->conn.limit;
+		__entry->limit = ep->core.conn.limit;
 		__entry->error = rv->verdict == RPCRDMA_RX_ERROR ?
 				 rv->rx.error.code : 0;
 	),

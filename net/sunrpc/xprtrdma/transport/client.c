@@ -102,7 +102,7 @@ static void rpcrdma_client_learn(struct rpcrdma_client *client,
 	if (rpcrdma_versions_learn(xprt->xprt_net,
 				   (struct sockaddr *)&xprt->addr,
 				   ep->params.version_high,
-				   rpcrdma_conn_answer(&ep->conn, end)))
+				   rpcrdma_conn_answer(&ep->core.conn, end)))
 		xprt->reestablish_timeout = 0;
 }
 
@@ -115,7 +115,7 @@ static void rpcrdma_client_disconnect(struct rpcrdma_client *client)
 		return;
 	rpcrdma_ep_close(ep, NULL);
 	rpcrdma_ep_wait_closed(ep);
-	rpcrdma_client_learn(client, ep, ep->life.end);
+	rpcrdma_client_learn(client, ep, ep->core.life.end);
 	rpcrdma_ep_put(ep);
 }
 

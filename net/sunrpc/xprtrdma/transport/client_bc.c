@@ -246,7 +246,7 @@ size_t rpcrdma_client_bc_maxpayload(struct rpc_xprt *xprt)
 	spin_lock(&client->ep_lock);
 	ep = client->ep;
 	if (ep && rpcrdma_ep_is_open(ep))
-		max = rpcrdma_reverse_payload(&ep->conn);
+		max = rpcrdma_reverse_payload(&ep->core.conn);
 	spin_unlock(&client->ep_lock);
 	return min_t(u32, max, PAGE_SIZE);
 }
@@ -608,7 +608,7 @@ static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
 	int rc;
 
 	/* A service here reports no results that could be sent in Write chunks. */
-	rpcrdma_plan_reply(&ep->conn, &bc->lists, &reply, plan);
+	rpcrdma_plan_reply(&ep->core.conn, &bc->lists, &reply, plan);
 	if (plan->error) {
 		rpcrdma_ep_send_error(ep, xid, plan->error, plan->arg[0],
 				      plan->arg[1]);

@@ -63,16 +63,16 @@ static int connections_show(struct seq_file *m, void *v)
 	u8 state, version;
 
 	spin_lock(&ep->lock);
-	counters = ep->conn.counters;
-	limits = rpcrdma_conn_limits(&ep->conn);
-	state = ep->life.stage;
-	version = ep->conn.version;
-	why = rpcrdma_version_why(&ep->conn);
-	sent = ep->conn.sent;
-	limit = ep->conn.limit;
-	received = ep->conn.received;
-	advertised = ep->conn.advertised;
-	exposed = ep->conn.exposed_octets;
+	counters = ep->core.conn.counters;
+	limits = rpcrdma_conn_limits(&ep->core.conn);
+	state = ep->core.life.stage;
+	version = ep->core.conn.version;
+	why = rpcrdma_version_why(&ep->core.conn);
+	sent = ep->core.conn.sent;
+	limit = ep->core.conn.limit;
+	received = ep->core.conn.received;
+	advertised = ep->core.conn.advertised;
+	exposed = ep->core.conn.exposed_octets;
 	spin_unlock(&ep->lock);
 	spin_lock(&ep->mr_lock);
 	regions = ep->regions.made;

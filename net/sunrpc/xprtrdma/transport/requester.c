@@ -581,7 +581,7 @@ static noinline int rpcrdma_req_post_planned(struct rpcrdma_ep *ep,
 
 	rpcrdma_req_call(req, ep, &call);
 	rpcrdma_call_regions(&call, &ep->regions);
-	rc = rpcrdma_plan_call(&ep->conn, &call, &plan);
+	rc = rpcrdma_plan_call(&ep->core.conn, &call, &plan);
 	if (unlikely(rc == -ENOBUFS)) {
 		rpcrdma_ep_close(ep, "the device has too few memory regions for a Call");
 		return -ENOTCONN;
@@ -590,7 +590,7 @@ static noinline int rpcrdma_req_post_planned(struct rpcrdma_ep *ep,
 		return rc;
 	/* Map nothing for a Call that cannot be sent now. */
 	if (rpcrdma_plan_has_chunks(&plan) &&
-	    unlikely(rpcrdma_sq_somebody_waits(&ep->sq)) &&
+	    unlikely(rpcrdma_sq_somebody_waits(&ep->core.sq)) &&
 	    !rpcrdma_ep_may_call(ep))
 		return -EAGAIN;
 	rc = rpcrdma_req_post(ep, req, &plan, send);
@@ -601,7 +601,7 @@ static noinline int rpcrdma_req_post_planned(struct rpcrdma_ep *ep,
 	 * Call has been sent. A Read chunk needs none.
 	 */
 	call.no_parts = true;
-	if (rpcrdma_plan_call(&ep->conn, &call, &plan))
+	if (rpcrdma_plan_call(&ep->core.conn, &call, &plan))
 		return rc;
 	return rpcrdma_req_post(ep, req, &plan, send);
 }
@@ -619,7 +619,7 @@ static __always_inline int rpcrdma_requester_try(struct rpcrdma_requester *r,
 	if (unlikely(!send))
 		return -EAGAIN;
 	rqst->rq_xtime = ktime_get();
-	if (likely(rpcrdma_plan_plain(&ep->conn, &req->x.recovery, &r->lessons,
+	if (likely(rpcrdma_plan_plain(&ep->core.conn, &req->x.recovery, &r->lessons,
 				      rqst->rq_snd_buf.len,
 				      rpcrdma_xdr_room(&rqst->rq_rcv_buf),
 				      &plan)))
@@ -673,12 +673,12 @@ int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 	if (!rpcrdma_ep_is_open(ep))
 		return -ENOTCONN;
 
-	if (unlikely(rpcrdma_exchange_lost_in_parts(&req->x, &ep->conn))) {
+	if (unlikely(rpcrdma_exchange_lost_in_parts(&req->x, &ep->core.conn))) {
 		spin_lock(&r->lessons_lock);
 		rpcrdma_lessons_lost(&r->lessons, ktime_get_seconds());
 		spin_unlock(&r->lessons_lock);
 	}
-	rc = rpcrdma_exchange_begin(&req->x, &ep->conn);
+	rc = rpcrdma_exchange_begin(&req->x, &ep->core.conn);
 	if (rc)
 		return rc;
 	/* Left over from a connection that is gone */

@@ -398,7 +398,7 @@ static noinline void rpcrdma_req_answered(struct rpcrdma_req *req,
 	a.length = rv->payload_len;
 	rpcrdma_xdr_layout(&req->rqst.rq_rcv_buf, &a.room);
 	rpcrdma_req_carry_out(req, ep,
-			      rpcrdma_exchange_reply(&req->x, &ep->conn, &a));
+			      rpcrdma_exchange_reply(&req->x, &ep->core.conn, &a));
 }
 
 /* Drop a Reply for which no RPC waits (any more). Consumes @rv. */
@@ -437,7 +437,7 @@ void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 	if (likely(rqst)) {
 		req = rpcrdma_rqst_req(rqst);
 		head = &rqst->rq_rcv_buf.head[0];
-		claimed = rpcrdma_exchange_claim_reply(&req->x, &ep->conn,
+		claimed = rpcrdma_exchange_claim_reply(&req->x, &ep->core.conn,
 						       &rv->rx, bad,
 						       rv->inv_handle,
 						       head->iov_len);
@@ -514,7 +514,7 @@ void rpcrdma_requester_error(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 	rqst = rpcrdma_lookup_and_pin(xprt, xid);
 	if (rqst) {
 		req = rpcrdma_rqst_req(rqst);
-		claimed = rpcrdma_exchange_claim(&req->x, &ep->conn);
+		claimed = rpcrdma_exchange_claim(&req->x, &ep->core.conn);
 		if (claimed)
 			status = rpcrdma_req_refused(req, ep, &rv->rx);
 		else

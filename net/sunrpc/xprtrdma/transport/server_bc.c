@@ -271,7 +271,7 @@ static struct rpc_xprt *rpcrdma_bc_setup(struct xprt_create *args)
 	xprt->ops = &rpcrdma_bc_ops;
 	xprt->timeout = &rpcrdma_bc_timeout;
 	ep = rpcrdma_server_ep(sxprt);
-	xprt->max_payload = rpcrdma_conn_limits(&ep->conn).send_inline;
+	xprt->max_payload = rpcrdma_conn_limits(&ep->core.conn).send_inline;
 	xprt->resvport = 0;
 	/* The client has bound and connected it, and maintains it. */
 	xprt->bind_timeout = 0;

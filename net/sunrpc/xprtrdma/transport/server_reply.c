@@ -384,7 +384,7 @@ static int rpcrdma_svc_cannot(struct rpcrdma_svc_conn *conn, u32 xid,
  */
 static void rpcrdma_svc_grant(struct svc_rqst *rqstp, struct rpcrdma_ep *ep)
 {
-	if (likely(!rpcrdma_reply_is_credit(&ep->conn)))
+	if (likely(!rpcrdma_reply_is_credit(&ep->core.conn)))
 		return;
 	rpcrdma_svc_call_release(rqstp->rq_xprt_ctxt);
 	rqstp->rq_xprt_ctxt = NULL;
@@ -501,7 +501,7 @@ rpcrdma_svc_send_planned(struct svc_rqst *rqstp, struct rpcrdma_svc_conn *conn)
 	reply.reverse = 0;
 	if (rv->priv)
 		rpcrdma_svc_items(rqstp, rv->priv, &reply);
-	rpcrdma_plan_reply(&ep->conn, &rv->rx.lists, &reply, &plan);
+	rpcrdma_plan_reply(&ep->core.conn, &rv->rx.lists, &reply, &plan);
 	if (unlikely(plan.error))
 		return rpcrdma_svc_no_reply(ep, reply.xid, reply.length,
 					    plan.error, plan.arg[0],
@@ -522,7 +522,7 @@ static int rpcrdma_svc_send_plain(struct svc_rqst *rqstp,
 	u32 inv_handle;
 	int rc;
 
-	inv_handle = rpcrdma_reply_invalidates(&ep->conn, &rv->rx.lists);
+	inv_handle = rpcrdma_reply_invalidates(&ep->core.conn, &rv->rx.lists);
 	rv->send = NULL;
 	rc = rpcrdma_send_begin(s, RPCRDMA_KIND_REPLY, RPCRDMA_INLINE,
 				rv->rx.xid, res->len, NULL, GFP_NOFS);
@@ -555,7 +555,7 @@ int rpcrdma_svc_sendto(struct svc_rqst *rqstp)
 
 	if (!rv || svc_xprt_is_dead(xprt) || !rpcrdma_ep_is_open(ep))
 		return -ENOTCONN;
-	if (likely(rpcrdma_reply_is_plain(&ep->conn, &rv->rx.lists,
+	if (likely(rpcrdma_reply_is_plain(&ep->core.conn, &rv->rx.lists,
 					  rqstp->rq_res.len)))
 		rc = rpcrdma_svc_send_plain(rqstp, conn);
 	else
