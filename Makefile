@@ -21,8 +21,8 @@ endif
 KDIR := $(firstword $(wildcard /lib/modules/$(KVER)/build /usr/src/linux-headers-$(KVER)))
 endif
 
-ENGINE_TEST := net/sunrpc/xprtrdma/engine-test
-SIMULATION := net/sunrpc/xprtrdma/simulation
+CORE_TEST := kunit/core
+SIMULATION := kunit/simulation
 in_kdir = -C $(KDIR) M=$(CURDIR)
 
 all: modules
@@ -60,7 +60,6 @@ dkms_source:
 	rm -rf $(DKMS_SRC)
 	mkdir -p $(DKMS_SRC)/scripts
 	cp -r Makefile Kbuild COPYING include net $(DKMS_SRC)
-	rm -rf $(DKMS_SRC)/$(ENGINE_TEST) $(DKMS_SRC)/$(SIMULATION)
 	find $(DKMS_SRC) -name '*.o' -delete -o -name '.*.cmd' -delete -o -name '.*.d' -delete
 	cp scripts/lib.sh scripts/dkms-make.sh scripts/install.sh $(DKMS_SRC)/scripts
 	sed 's/#MODULE_VERSION#/$(VERSION)/' scripts/dkms.conf >$(DKMS_SRC)/dkms.conf
@@ -90,7 +89,7 @@ docs:
 
 clean: have-kdir
 	$(MAKE) $(in_kdir) clean
-	@if [ -e $(ENGINE_TEST)/Makefile ]; then $(MAKE) -C $(ENGINE_TEST) clean; fi
+	@if [ -e $(CORE_TEST)/Makefile ]; then $(MAKE) -C $(CORE_TEST) clean; fi
 	@if [ -e $(SIMULATION)/Makefile ]; then $(MAKE) -C $(SIMULATION) clean; fi
 
 # These two install what they need first, so the kernel headers may appear
@@ -113,7 +112,7 @@ matrix:
 
 fuzz:
 	scripts/setup.sh bench
-	$(MAKE) -C $(ENGINE_TEST) fuzz
+	$(MAKE) -C $(CORE_TEST) fuzz
 
 simulate:
 	scripts/setup.sh bench
@@ -121,7 +120,7 @@ simulate:
 
 bench-engine:
 	scripts/setup.sh bench
-	$(MAKE) -C $(ENGINE_TEST) bench
+	$(MAKE) -C $(CORE_TEST) bench
 
 cost:
 	scripts/setup.sh cost

@@ -3,4 +3,4 @@
  * A second copy of the engine, because rpcrdma.ko exports nothing and an object file
  * can be part of one module only.
  */
-#include "../net/sunrpc/xprtrdma/engine/engine.cc"
+#include "../net/sunrpc/xprtrdma/core/core.cc"

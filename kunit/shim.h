@@ -18,7 +18,7 @@
 #include <linux/mutex.h>
 #include <linux/wait.h>
 
-#include "../net/sunrpc/xprtrdma/endpoint/endpoint.h"
+#include "../net/sunrpc/xprtrdma/verbs/endpoint.h"
 #include "memdev.h"
 
 enum {

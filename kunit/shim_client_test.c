@@ -21,11 +21,11 @@
 #include <rdma/rdma_cm.h>
 
 #include "../net/sunrpc/xprtrdma/compat.h"
-#include "../net/sunrpc/xprtrdma/endpoint/internal.h"
-#include "../net/sunrpc/xprtrdma/transport/client.h"
-#include "../net/sunrpc/xprtrdma/transport/server.h"
-#include "../net/sunrpc/xprtrdma/transport/server_bc.h"
-#include "../net/sunrpc/xprtrdma/transport/settings.h"
+#include "../net/sunrpc/xprtrdma/verbs/internal.h"
+#include "../net/sunrpc/xprtrdma/sunrpc/client.h"
+#include "../net/sunrpc/xprtrdma/sunrpc/server.h"
+#include "../net/sunrpc/xprtrdma/sunrpc/server_bc.h"
+#include "../net/sunrpc/xprtrdma/sunrpc/settings.h"
 #include "shim.h"
 
 enum {

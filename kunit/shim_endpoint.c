@@ -484,20 +484,20 @@ static void *shim_kvmalloc(size_t size, gfp_t gfp)
 #define kvmalloc_array(n, size, gfp)	shim_kvmalloc_array(n, size, gfp)
 #define kvmalloc(size, gfp)		shim_kvmalloc(size, gfp)
 
-#include "../net/sunrpc/xprtrdma/endpoint/life.c"
+#include "../net/sunrpc/xprtrdma/verbs/life.c"
 /* define_trace.h leaves CREATE_TRACE_POINTS defined. */
 #undef CREATE_TRACE_POINTS
-#include "../net/sunrpc/xprtrdma/endpoint/memory.c"
-#include "../net/sunrpc/xprtrdma/endpoint/sq.c"
-#include "../net/sunrpc/xprtrdma/endpoint/extent.c"
-#include "../net/sunrpc/xprtrdma/endpoint/frwr.c"
-#include "../net/sunrpc/xprtrdma/endpoint/rw.c"
-#include "../net/sunrpc/xprtrdma/endpoint/expose.c"
-#include "../net/sunrpc/xprtrdma/endpoint/send.c"
-#include "../net/sunrpc/xprtrdma/endpoint/recv.c"
-#include "../net/sunrpc/xprtrdma/endpoint/qp.c"
-#include "../net/sunrpc/xprtrdma/endpoint/ep.c"
-#include "../net/sunrpc/xprtrdma/endpoint/listen.c"
+#include "../net/sunrpc/xprtrdma/verbs/memory.c"
+#include "../net/sunrpc/xprtrdma/verbs/sq.c"
+#include "../net/sunrpc/xprtrdma/verbs/extent.c"
+#include "../net/sunrpc/xprtrdma/verbs/frwr.c"
+#include "../net/sunrpc/xprtrdma/verbs/rw.c"
+#include "../net/sunrpc/xprtrdma/verbs/expose.c"
+#include "../net/sunrpc/xprtrdma/verbs/send.c"
+#include "../net/sunrpc/xprtrdma/verbs/recv.c"
+#include "../net/sunrpc/xprtrdma/verbs/qp.c"
+#include "../net/sunrpc/xprtrdma/verbs/ep.c"
+#include "../net/sunrpc/xprtrdma/verbs/listen.c"
 
 void shim_expect_crowd(unsigned int n)
 {

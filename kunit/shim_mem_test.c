@@ -5,7 +5,7 @@
  */
 #define SHIM_OVER		"_memdev"
 #define SHIM_SUITE_INIT		shim_mem_suite_init
-#include "../net/sunrpc/xprtrdma/endpoint/internal.h"
+#include "../net/sunrpc/xprtrdma/verbs/internal.h"
 #include "shim_ep_test.c"
 
 /* ---- Devices with various traits ---- */

@@ -13,7 +13,7 @@
 #include <rdma/ib_verbs.h>
 
 #include "shim.h"
-#include "../net/sunrpc/xprtrdma/endpoint/internal.h"
+#include "../net/sunrpc/xprtrdma/verbs/internal.h"
 
 enum {
 	SHIM_HEAD = 16,		/* bytes of a Call or Reply without data */

@@ -27,9 +27,9 @@ unsigned int shim_no_streams;
 
 #define xprt_complete_rqst(task, octets)	shim_complete_rqst(task, octets)
 
-#include "../net/sunrpc/xprtrdma/transport/requester.c"
-#include "../net/sunrpc/xprtrdma/transport/requester_reply.c"
-#include "../net/sunrpc/xprtrdma/transport/requester_show.c"
+#include "../net/sunrpc/xprtrdma/sunrpc/requester.c"
+#include "../net/sunrpc/xprtrdma/sunrpc/requester_reply.c"
+#include "../net/sunrpc/xprtrdma/sunrpc/requester_show.c"
 
 enum {
 	REQ_PAGES = 4,

@@ -19,7 +19,7 @@ static void shim_module_put(struct module *module)
 
 #define module_put(module)	shim_module_put(module)
 
-#include "../net/sunrpc/xprtrdma/transport/server_bc.c"
+#include "../net/sunrpc/xprtrdma/sunrpc/server_bc.c"
 
 struct rpc_xprt *shim_bc_setup(struct xprt_create *args)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Calls at the server */
-#include "../net/sunrpc/xprtrdma/transport/server_call.c"
+#include "../net/sunrpc/xprtrdma/sunrpc/server_call.c"
 
 #include "shim.h"
 

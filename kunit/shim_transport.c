@@ -15,10 +15,10 @@ static int shim_set_uint(const char *val, const struct kernel_param *kp,
 #define param_set_uint_minmax(val, kp, min, max) \
 	shim_set_uint(val, kp, min, max)
 
-#include "../net/sunrpc/xprtrdma/transport/settings.c"
+#include "../net/sunrpc/xprtrdma/sunrpc/settings.c"
 #undef param_set_uint_minmax
-#include "../net/sunrpc/xprtrdma/transport/versions.c"
-#include "../net/sunrpc/xprtrdma/transport/responder.c"
+#include "../net/sunrpc/xprtrdma/sunrpc/versions.c"
+#include "../net/sunrpc/xprtrdma/sunrpc/responder.c"
 
 struct shim_rival {
 	const char		*val;
@@ -94,5 +94,5 @@ unsigned int shim_connect_flags;
 #define rpcrdma_call_read(...) \
 	(shim_check_nofs(), (rpcrdma_call_read)(__VA_ARGS__))
 
-#include "../net/sunrpc/xprtrdma/transport/client_bc.c"
-#include "../net/sunrpc/xprtrdma/transport/client.c"
+#include "../net/sunrpc/xprtrdma/sunrpc/client_bc.c"
+#include "../net/sunrpc/xprtrdma/sunrpc/client.c"

@@ -8,8 +8,8 @@
 #include <linux/vmalloc.h>
 
 #include "shim.h"
-#include "../net/sunrpc/xprtrdma/endpoint/internal.h"
-#include "../net/sunrpc/xprtrdma/transport/xdrbuf.h"
+#include "../net/sunrpc/xprtrdma/verbs/internal.h"
+#include "../net/sunrpc/xprtrdma/sunrpc/xdrbuf.h"
 
 enum {
 	XDR_PAGES = 5,

@@ -133,13 +133,13 @@ build_for()
 level_engine()
 {
 	local dir=$1 status=0 f
-	make --no-print-directory -C net/sunrpc/xprtrdma/engine-test -j"$(nproc)" check \
+	make --no-print-directory -C kunit/core -j"$(nproc)" check \
 		TEST_XML_DIR="$dir/xml" >"$dir/make.log" 2>&1 || status=$?
 	mkdir -p "$dir/xml"
 	f=$(find "$dir/xml" -name '*.xml' | sort)
 	if [ -z "$f" ]; then
 		tail -n 30 "$dir/make.log" | sed 's/^/#   /'
-		not_ok engine/build "make -C net/sunrpc/xprtrdma/engine-test check left no results"
+		not_ok engine/build "make -C kunit/core check left no results"
 		return
 	fi
 	# shellcheck disable=SC2086
@@ -150,7 +150,7 @@ level_engine()
 		ok engine/ends-well
 	else
 		tail -n 60 "$dir/make.log" | sed 's/^/#   /'
-		not_ok engine/ends-well "make check in engine-test failed with status $status"
+		not_ok engine/ends-well "make check in kunit/core failed with status $status"
 	fi
 }
 
@@ -158,14 +158,14 @@ level_engine()
 level_simulation()
 {
 	local dir=$1 sort
-	if ! make --no-print-directory -C net/sunrpc/xprtrdma/simulation -j"$(nproc)" \
+	if ! make --no-print-directory -C kunit/simulation -j"$(nproc)" \
 		build >"$dir/simulation.log" 2>&1; then
 		tail -n 30 "$dir/simulation.log" | sed 's/^/#   /'
 		not_ok simulation/build "make build in simulation failed"
 		return
 	fi
 	for sort in fast sanitized; do
-		make --no-print-directory -C net/sunrpc/xprtrdma/simulation check-$sort \
+		make --no-print-directory -C kunit/simulation check-$sort \
 			>"$dir/simulation-$sort.log" 2>&1 || true
 		if grep -q '^ok ' "$dir/simulation-$sort.log"; then
 			ok simulation/$sort
@@ -268,11 +268,11 @@ checkpatch()
 {
 	local out kernel_scripts
 	kernel_scripts
-	# The engine is C++, clang-format's.
+	# The C++ is clang-format's, and so is the C beside it.
 	# shellcheck disable=SC2046
 	out=$(perl "$kernel_scripts/checkpatch.pl" --no-tree --terse --no-summary --show-types -f \
 		$(sources 'net/*.[ch]' 'include/*.h' 'kunit/*.[ch]' |
-			grep -vE '/(engine(-test)?|simulation)/') || true)
+			grep -vE '^kunit/(core|simulation)/') || true)
 	echo "$out" | grep -c 'WARNING' | sed 's/$/ warnings/'
 	! grep -E ': ERROR:' <<<"$out"
 }
@@ -304,13 +304,13 @@ coccinelle()
 formatted()
 {
 	# shellcheck disable=SC2046
-	clang-format --dry-run -Werror $(sources 'net/*.cc' 'net/*.hh' 'include/*.hh' 'kunit/*.cc')
+	clang-format --dry-run -Werror $(sources '*.cc' '*.hh')
 }
 
 # As the kernel builds it: one file that has all others in it
 tidy()
 {
-	clang-tidy --quiet net/sunrpc/xprtrdma/engine/engine.cc -- -std=c++20 -ffreestanding \
+	clang-tidy --quiet net/sunrpc/xprtrdma/core/core.cc -- -std=c++20 -ffreestanding \
 		-nostdinc++ -fno-exceptions -fno-rtti -Iinclude
 }
 

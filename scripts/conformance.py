@@ -33,7 +33,7 @@ GAP = r"(?:[ \t]+|[ \t]*\n[ \t]*[*#]?[ \t]*)"
 CITED = re.compile(rf"\b(WP|DR|VT|RFC[ ]\d{{4}}),?{GAP}({NUMBER}(?:(?:,|{GAP}and){GAP}{NUMBER})*)")
 # In the engine, a section without a name is one of the version 2 draft.
 BARE = re.compile(r"\((\d{1,2}(?:\.\d+)+)(?=[,;)])")
-BARE_IN = ("net/sunrpc/xprtrdma/engine", "include/rpcrdma")
+BARE_IN = ("net/sunrpc/xprtrdma/core", "include/rpcrdma")
 CITED_IN = ("net", "include", "kunit", "scripts", "Documentation")
 CITED_ENDS = (".c", ".cc", ".h", ".hh", ".sh", ".rst")
 
@@ -54,7 +54,7 @@ class Tests:
             for script in re.findall(r"guest/([\w.-]+\.sh)", body[1] if body else ""):
                 self.guest(level, "scripts/guest/" + script)
         if "engine" in self.levels:
-            self.engine("net/sunrpc/xprtrdma/engine-test")
+            self.engine("kunit/core")
         if "kunit" in self.levels:
             self.kunit("kunit")
         if "build" in self.levels:

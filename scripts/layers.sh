@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # scripts/layers.sh FOLDER: check that no object of the module that was built in FOLDER
-# uses a symbol of a higher layer. Kbuild has the layers, lowest first: the engine,
-# the endpoint's objects one by one, all of the transports together. If one does, fail
+# uses a symbol of a higher layer. Kbuild has the layers, lowest first: the core,
+# the objects of verbs/ one by one, all of sunrpc/ together. If one does, fail
 # and print the symbols with both objects. Lower layers call higher ones by hooks and
 # work items.
 set -euo pipefail
@@ -25,12 +25,12 @@ layer()
 }
 
 number=0
-for name in engine endpoint transport; do
+for name in core verbs sunrpc; do
 	list=$(objects "$name")
 	[ -n "$list" ] || { echo >&2 "Kbuild has no $name-objs"; exit 1; }
-	[ $name != transport ] || number=$((number + 1))
+	[ $name != sunrpc ] || number=$((number + 1))
 	for object in $list; do
-		[ $name = transport ] || number=$((number + 1))
+		[ $name = sunrpc ] || number=$((number + 1))
 		[ -f "$built/$name/$object" ] || { echo >&2 "$name/$object was not built"; exit 1; }
 		layer $number "$built/$name/$object"
 	done

@@ -60,7 +60,8 @@ project_files()
 # Those of them that the module and its KUnit suites are built from
 module_files()
 {
-	project_files | grep -E '^(Makefile|Kbuild|net/|include/|kunit/|scripts/(lib|install)\.sh)'
+	project_files | grep -E '^(Makefile|Kbuild|net/|include/|kunit/|scripts/(lib|install)\.sh)' |
+		grep -vE '^kunit/(core|simulation)/'
 }
 
 # The project's files in the folder $1, with the version $2

@@ -20,21 +20,21 @@
 Documentation/conformance/mutants has the mutations, a file for each table:
 
   4.2.1.2 #1, 4.2.3 #1                 the rules that it breaks
-    receive.cc                         a file of the engine
+    conn/receive.cc                    a file of the core
     - received) > 1                    found there exactly once, but for spaces
     + received) > 2                    what is put in its place
 
   5.1 #2: in a header                  or why a rule has none
 
 Several files, and pairs of lines, may follow one another; a rule that is kept in
-several places may have several entries. net/sunrpc/xprtrdma/engine-test/mutants.txt
-is written the same way, with suites of the tests in place of sections; a file there may
-be include/rpcrdma/engine.h, too. The simulation's are
-written the same way in net/sunrpc/xprtrdma/simulation/mutants.txt, with defects for
-rules and the files' folders in front. Not for "make check", which only does --check:
-all of them take some ten minutes.
+several places may have several entries. kunit/core/mutants.txt is written the same way,
+with suites of the tests in place of sections, and so is kunit/simulation/mutants.txt,
+with defects in place of rules. A file outside the core has its path in the checkout:
+include/rpcrdma/..., or, in the simulation's table, kunit/simulation/... Not for "make
+check", which only does --check: all of them take some ten minutes.
 """
 import argparse
+import glob
 import os
 import re
 import shutil
@@ -45,15 +45,14 @@ import time
 from conformance import read_documents
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-ENGINE = "net/sunrpc/xprtrdma/engine"
-TESTS = "net/sunrpc/xprtrdma/engine-test"
+CORE = "net/sunrpc/xprtrdma/core"
+TESTS = "kunit/core"
 FOLDER = "Documentation/conformance/mutants"
-XPRTRDMA = "net/sunrpc/xprtrdma"
-SIMULATION = "simulation"
-DEFECTS = f"{XPRTRDMA}/{SIMULATION}/mutants.txt"
+SIMULATION = "kunit/simulation"
+DEFECTS = f"{SIMULATION}/mutants.txt"
 SUITES = "suites"
-# The part of the engine that its users inline
-HEADER = "include/rpcrdma/engine.h"
+# The part of the core that its users inline
+INCLUDE = "include"
 RULE = re.compile(r"\S+ #(\d+|[a-z])")
 # A test that does not end any more has noticed, too.
 SECONDS = 120
@@ -63,9 +62,8 @@ SIMULATION_SECONDS = 900
 class Mutation:
     """What is changed in which files, and the rules that this breaks."""
 
-    def __init__(self, document, base, rules, reason, where):
+    def __init__(self, document, rules, reason, where):
         self.document = document
-        self.base = base  # the folder that the names of files begin in
         self.rules = rules
         self.reason = reason
         self.where = where
@@ -75,7 +73,12 @@ class Mutation:
         return f"{self.document}:{', '.join(self.rules)}"
 
 
-def read_table(root, path, base):
+def place(source):
+    """The path in the checkout of a file named by a table"""
+    return source if source.startswith((f"{INCLUDE}/", f"{SIMULATION}/")) else f"{CORE}/{source or '?'}"
+
+
+def read_table(root, path):
     """([Mutation], [error]) of one file"""
     found, errors, source = [], [], None
     document = os.path.splitext(os.path.basename(path))[0]
@@ -87,7 +90,7 @@ def read_table(root, path, base):
             continue
         if not line.startswith(" "):
             rules, _, reason = bare.partition(": ")
-            found.append(Mutation(document, base, rules.split(", "), reason, where))
+            found.append(Mutation(document, rules.split(", "), reason, where))
             for rule in found[-1].rules:
                 if not RULE.fullmatch(rule):
                     errors.append(f"{where}: not SECTION #NUMBER: {rule}")
@@ -110,7 +113,7 @@ def read_suites(root):
     """([Mutation], [error]) of the suites"""
     if not os.path.exists(os.path.join(root, TESTS, "mutants.txt")):
         return [], []
-    found, errors = read_table(root, f"{TESTS}/mutants.txt", ENGINE)
+    found, errors = read_table(root, f"{TESTS}/mutants.txt")
     for mutation in found:
         mutation.document = SUITES
     return found, errors
@@ -139,7 +142,7 @@ def read_mutations(root):
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
         if not name.endswith(".txt"):
             continue
-        table = read_table(root, f"{FOLDER}/{name}", ENGINE)
+        table = read_table(root, f"{FOLDER}/{name}")
         found += table[0]
         errors += table[1]
     return found, errors
@@ -149,7 +152,7 @@ def read_defects(root):
     """([Mutation], [error]) of the simulation"""
     if not os.path.exists(os.path.join(root, DEFECTS)):
         return [], []
-    return read_table(root, DEFECTS, XPRTRDMA)
+    return read_table(root, DEFECTS)
 
 
 def pattern(old):
@@ -163,8 +166,7 @@ def mutated(root, mutation):
     for source, old, new in mutation.changes:
         try:
             if source not in texts:
-                folder = "" if source == HEADER else mutation.base
-                with open(os.path.join(root, folder, source or "?"), encoding="utf-8") as text:
+                with open(os.path.join(root, place(source or "")), encoding="utf-8") as text:
                     texts[source] = text.read()
         except OSError as error:
             errors.append(f"{mutation.where}: {error}")
@@ -247,11 +249,12 @@ class Build:
         self.root = root
         top = self.make("-s", "build-dir", capture_output=True).stdout.strip()
         self.folder = os.path.join(top, "mutants")
-        self.copy = os.path.join(self.folder, "engine")
+        self.copy = os.path.join(self.folder, "core")
         self.program = os.path.join(self.folder, "engine_test")
         shutil.rmtree(self.copy, ignore_errors=True)
-        shutil.copytree(os.path.join(root, ENGINE), self.copy)
-        self.parts = sorted(name[:-3] for name in os.listdir(self.copy) if name.endswith(".cc") and name != "engine.cc")
+        shutil.copytree(os.path.join(root, CORE), self.copy)
+        self.parts = sorted(os.path.relpath(path, self.copy)[:-3]
+                            for path in glob.glob(os.path.join(glob.escape(self.copy), "*", "*.cc")))
         complaint = self.library(self.parts, mutation=False)
         if complaint:
             raise ValueError(complaint)
@@ -301,7 +304,7 @@ class Build:
         program = os.path.join(self.folder, "header_test")
         sources = [os.path.join(tests, name) for name in suite_sources(self.root, suite) + ["support.cc", "sim.cc"]]
         built = subprocess.run(["g++", "-std=c++20", "-O0", "-w", f"-I{os.path.join(self.folder, 'include')}", f"-I{tests}",
-                                "-o", program, os.path.join(self.root, ENGINE, "engine.cc"), *sources,
+                                "-o", program, os.path.join(self.root, CORE, "core.cc"), *sources,
                                 "-lgtest", "-lgtest_main", "-lpthread"], capture_output=True, text=True, check=False)
         return built.stderr if built.returncode else None, program
 
@@ -319,7 +322,7 @@ class Build:
 
     def restore(self, texts):
         for name in texts:
-            shutil.copy(os.path.join(self.root, ENGINE, name), os.path.join(self.copy, name))
+            shutil.copy(os.path.join(self.root, place(name)), os.path.join(self.copy, name))
 
 
 def try_all(root, mutations):
@@ -331,7 +334,7 @@ def try_all(root, mutations):
         if mutation.reason or errors:
             continue
         program = None
-        if HEADER in texts:
+        if any(name.startswith(f"{INCLUDE}/") for name in texts):
             complaint, program = build.with_header(texts, suite_of(mutation.rules[0]))
             texts = {}
         else:
@@ -357,16 +360,16 @@ class Simulation:
 
     def __init__(self, root):
         self.root = root
-        top = subprocess.run(["make", "--no-print-directory", "-s", "-C", os.path.join(root, XPRTRDMA, SIMULATION),
+        top = subprocess.run(["make", "--no-print-directory", "-s", "-C", os.path.join(root, SIMULATION),
                               "build-dir"], capture_output=True, text=True, check=True).stdout.strip()
         self.folder = os.path.join(top, "mutants")
-        self.copy = os.path.join(self.folder, "xprtrdma")
+        self.copy = os.path.join(self.folder, "tree")
         self.objects = os.path.join(self.folder, "build", "fast")
         self.program = os.path.join(self.folder, "build", "simulate")
         shutil.rmtree(self.copy, ignore_errors=True)
-        for part in ("engine", "engine-test", SIMULATION):
+        for part in (CORE, TESTS, SIMULATION):
             # With the times they have: what was built before is still good.
-            shutil.copytree(os.path.join(root, XPRTRDMA, part), os.path.join(self.copy, part))
+            shutil.copytree(os.path.join(root, part), os.path.join(self.copy, part))
         complaint = self.build()
         if complaint:
             raise ValueError(complaint)
@@ -384,7 +387,7 @@ class Simulation:
 
     def restore(self, texts):
         for name in texts:
-            shutil.copy2(os.path.join(self.root, XPRTRDMA, name), os.path.join(self.copy, name))
+            shutil.copy2(os.path.join(self.root, place(name)), os.path.join(self.copy, place(name)))
         # Newer than their sources, and not built again
         for name in os.listdir(self.good):
             shutil.copy(os.path.join(self.good, name), os.path.join(self.objects, name))
@@ -410,7 +413,7 @@ def try_simulation(root, mutations, seeds):
         if mutation.reason or errors:
             continue
         count += 1
-        write(simulation.copy, texts)
+        write(simulation.copy, {place(name): text for name, text in texts.items()})
         complaint = simulation.build()
         found = None if complaint else simulation.run(seeds)
         simulation.restore(texts)

@@ -24,7 +24,7 @@ def strings(text):
 
 
 def main():
-    files = [f for pattern in ("engine/*.cc", "endpoint/*.c", "transport/*.c")
+    files = [f for pattern in ("core/*/*.cc", "verbs/*.c", "sunrpc/*.c")
              for f in sorted(MODULE.glob(pattern)) if f.name not in OTHERS]
     documented = " ".join((ROOT / "Documentation/debugging.rst").read_text().split())
     count = bad = 0

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A model of one machine above the endpoint: sunrpc's tasks with the part of
+ * sunrpc/requester.c, and a service with the part of sunrpc/server.c.
+ * Both machines have both parts, because callbacks are sent in the reverse
+ * direction.
+ */
+#ifndef SIMULATION_HOST_HH
+#define SIMULATION_HOST_HH
+
+#include <unordered_map>
+
+#include "endpoint.hh"
+
+namespace simulation
+{
+
+/* Offset of the item in its message that may be reduced */
+constexpr u32 ITEM_POSITION = 64;
+constexpr u32 MIN_MESSAGE = 24;
+/* Maximum length of an RPC message */
+constexpr u32 MAX_MESSAGE = 65536;
+constexpr u32 MAX_SMALLER = 4000; /* maximum length of an item, in some runs */
+/*
+ * Maximum number of Read chunks of a message: its items', and the Position Zero
+ * Read chunk.
+ */
+constexpr u32 MAX_READ_CHUNKS = 5;
+/* Timeout of sunrpc for a Reply */
+constexpr u64 RPC_TIME = 60 * SECOND;
+
+/* The parameters of an RPC, known to both ends */
+struct spec {
+	u32 call_length = MIN_MESSAGE, call_item = 0;
+	u32 reply_length = MIN_MESSAGE, reply_item = 0;
+	u32 reply_max = MIN_MESSAGE;
+	bool ddp = true; /* no GSS integrity or privacy */
+	bool bulk = false;
+	bool session = false;	/* a second execution is rejected */
+	bool sequenced = false; /* GSS: a second copy is not answered */
+	u8 chain = 0; /* nested RPCs in the other direction to wait for */
+	/*
+	 * Number of consecutive items at the position, each reduced separately
+	 */
+	u8 call_pieces = 1, reply_pieces = 1;
+	/* Bits: the Write chunks of these items are empty, or too short */
+	u8 empty = 0, too_short = 0;
+	bool bad = false; /* each Reply to it violates the protocol */
+
+	/*
+	 * Return the offset of piece @i of an item, or the item's end for the
+	 * last @i.
+	 */
+	static u32 piece(u32 item, u32 pieces, u32 i)
+	{
+		return i == pieces ? item : item / pieces * i & ~3u;
+	}
+};
+
+/*
+ * Values of words in an RPC message: the direction, and the fourth word of a
+ * Reply
+ */
+constexpr u32 CALL = 0;
+constexpr u32 REPLY = 1;
+constexpr u32 STATUS_OK = 0;
+constexpr u32 STATUS_UNCACHED = 1;
+
+/*
+ * Fill in a complete RPC message: xid, direction, the RPC's id, one word more,
+ * and bytes that are unique to this RPC. The roundup of an item is 0.
+ */
+void fill(std::vector<u8> &m, u32 xid, u32 direction, u32 id, u32 word,
+	  u32 length, u32 item);
+
+class host;
+
+/* An RPC and its task */
+struct rpc final : actor {
+	/* State of the task. The state of the Call is the engine's. */
+	enum life {
+		QUEUED,	 /* waits to be sent */
+		WAITING, /* waits for the Reply */
+		DYING,	 /* killed: its memory is being invalidated */
+		OVER,
+	};
+
+	void act(u32 what, u64 arg) override;
+
+	host *owner;
+	u32 id, xid;
+	spec what;
+	life state = QUEUED;
+	endpoint *bound = nullptr; /* connection of a callback */
+	endpoint *sent_on = nullptr;
+	endpoint *regions_of = nullptr;
+	bool pinned = false; /* an answer is being processed */
+	u32 sequence = 0;    /* GSS sequence number, new for each encoding */
+	u32 timer = 0;
+	u32 refusals = 0, replays = 0;
+	rpcrdma_exchange x{};
+	std::vector<region *> regions;
+	std::vector<u8> stream;	  /* Payload stream of an inline Reply */
+	memory call, reply, item; /* item: memory for a Write chunk */
+	received *rv = nullptr;	  /* the Reply's Receive, until it is read */
+	int status = 0;
+	bool unanswered = false; /* correctly left without a Reply */
+	int refused = 0;	 /* reason why it cannot be sent */
+	u32 written[4]{};	 /* bytes of the result in each Write chunk */
+	std::function<void()> ended;
+};
+
+/* A Call that the service processes */
+struct served final : actor {
+	void act(u32 what, u64 arg) override;
+
+	host *owner;
+	endpoint *ep;
+	received *rv;
+	memory call;
+	u32 rpc_id = 0;
+	u64 held = 0; /* bytes of call charged to the quota */
+	bool uncached = false;
+	/* The Send context reserved for its Reply */
+	send_context *send = nullptr;
+	u64 since = 0;
+	bool stays = false; /* keeps its thread until there are MRs */
+};
+
+class network;
+
+class host : public upcalls, public actor
+{
+public:
+	host(world &w, network &net, bool client);
+
+	/* Begin an RPC. If @bound is set, it may use only this connection. */
+	rpc *begin(const spec &what, endpoint *bound,
+		   std::function<void()> ended);
+	void kill(rpc *task);
+	void transmit();
+	void transmit_soon();
+
+	/*
+	 * Use a new connection of a server; forget a lost connection of either
+	 * end.
+	 */
+	void use(endpoint *ep);
+	void disconnected(endpoint *ep);
+	/* Wake the tasks that wait for a connection or for Replies. */
+	void wake(int status);
+
+	void call(endpoint &ep, received *rv) override;
+	void reply(endpoint &ep, received *rv) override;
+	void error(endpoint &ep, received *rv) override;
+	void write_space(endpoint &ep) override;
+	void memory_freed(endpoint &ep) override;
+	void opened(endpoint &ep) override;
+	void closed(endpoint &ep) override;
+	void connected(endpoint &ep) override;
+	void failed(endpoint &ep, int status) override;
+	void request(endpoint &ep) override;
+	void act(u32 what, u64 arg) override;
+
+	/* Called by tasks and Calls */
+	void timed_out(rpc *task);
+	void serve(served *s);
+	rpc *any_task();
+
+	u32 outstanding() const
+	{
+		return static_cast<u32>(tasks_.size());
+	}
+	u32 serving() const
+	{
+		return serving_;
+	}
+	bool is_client() const
+	{
+		return client_;
+	}
+
+	endpoint *ep = nullptr;	 /* the connection for new Calls */
+	rpcrdma_memory memory{}; /* the quota shared by all peers */
+	u32 threads = ~0u;	 /* threads of the service */
+
+private:
+	/* Requester */
+	template <typename F>
+	std::vector<rpc *> tasks_that(F which) const;
+	endpoint *connection_of(const rpc *task) const
+	{
+		return task->bound ? task->bound : ep;
+	}
+	int try_send(rpc *task, endpoint *on);
+	int post(rpc *task, endpoint *on, const rpcrdma_call_plan &plan,
+		 send_context *s);
+	int map(rpc *task, endpoint *on, const rpcrdma_call_plan &plan);
+	int map_data(rpc *task, endpoint *on, bool result);
+	void geometry(rpc *task, const endpoint *on, rpcrdma_call *call);
+	void encode(rpc *task);
+	void take_back(rpc *task);
+	rpc *find(u32 xid) const;
+	void over(rpc *task);
+	void answered(rpc *task, const std::vector<u8> &whole);
+	bool pieces_fit(const rpc *task, const endpoint *on,
+			const rpcrdma_call_plan &plan) const;
+	void report(const rpc *task, const rpcrdma_step &s);
+	void unpin(rpc *task);
+	void carry_out(rpc *task, endpoint &from, rpcrdma_step s);
+	bool invalidate(rpc *task, endpoint &from, rpcrdma_step *s);
+	void pull(rpc *task, endpoint &from);
+	std::vector<u8> assemble(const rpc *task) const;
+	std::vector<u8> with_items(const rpc *task,
+				   const std::vector<u8> &stream) const;
+	void deliver(rpc *task, const std::vector<u8> &whole);
+	void complete(rpc *task, int status);
+	void release(rpc *task);
+	void requeue(rpc *task);
+
+	/* Responder, in service.cc */
+	void begin_reads(served *s);
+	void read_waiting();
+	void pulled(served *s, bool ok);
+	void take();
+	bool may_take(endpoint &on) const;
+	void thread_is_free();
+	void execute(served *s);
+	void answer(served *s);
+	int answer_one(served *s, const std::vector<u8> &whole,
+		       const rpcrdma_reply &reply, rpcrdma_reply_plan *plan);
+	void check_plan(const served *s, const rpcrdma_reply &reply,
+			const rpcrdma_reply_plan &plan);
+	void spoil(rpcrdma_reply_plan *plan, std::vector<u8> &rest);
+	void refuse(served *s, u32 code, u32 arg0, u32 arg1);
+	void end(served *s);
+	void poll(u64 delay);
+
+	world &w_;
+	network &net_;
+	bool client_;
+	std::deque<rpc *> xmit_;
+	std::unordered_map<u32, rpc *> tasks_; /* by xid */
+	std::vector<std::unique_ptr<served>> all_served_;
+	std::deque<served *> unread_, calls_; /* wait for memory, for service */
+	std::vector<served *> waiting_;	      /* tasks with a Reply to
+					       * process */
+	u32 serving_ = 0, busy_ = 0;
+	bool transmitting_ = false;
+	bool asleep_ = false;	     /* the tasks wait for a connection */
+	u64 poll_ = 0, poll_at_ = 0; /* the next poll of waiting_ */
+	u32 next_xid_;
+	u32 next_sequence_ = 0;
+	rpcrdma_lessons lessons_{};
+};
+
+} // namespace simulation
+
+#endif /* SIMULATION_HOST_HH */

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A client's only connection: the part of sunrpc/client.c that reconnects,
+ * in the engine's order, and the surrounding parts of sunrpc. These are a lock,
+ * which admits one task that sends or one worker that connects or closes, and
+ * the tasks that wait for a connection.
+ */
+#ifndef SIMULATION_LINK_HH
+#define SIMULATION_LINK_HH
+
+#include "host.hh"
+
+namespace simulation
+{
+
+class link final : public actor
+{
+public:
+	link(world &w, network &net, host &client)
+		: w_{ w }, net_{ net }, client_{ client }
+	{
+	}
+
+	/*
+	 * Return true if a worker connects or closes, so that no task may send.
+	 */
+	bool is_locked() const
+	{
+		return locked_;
+	}
+	bool is_connected() const
+	{
+		return connected_;
+	}
+
+	/*
+	 * A task has the lock and no connection. It sleeps until there is one.
+	 */
+	void connect();
+	/* Close the connection as soon as the lock is free. */
+	void drop();
+
+	/*
+	 * Called by the network: the result of an attempt, and the end of a
+	 * connection
+	 */
+	void tried(endpoint *made, int result);
+	void closed(endpoint &ep);
+
+	void act(u32 what, u64 arg) override;
+
+private:
+	enum {
+		STEP,
+		CLEAN_UP,
+	};
+	/*
+	 * The connect worker, or the worker that closes. Each sleeps while the
+	 * other one runs.
+	 */
+	struct worker {
+		rpcrdma_link_walk walk{};
+		endpoint *made = nullptr, *old = nullptr;
+		int result = 0;
+		bool open = false;
+		bool busy = false;
+		u64 again =
+			0; /* when to run again, if asked to while it runs */
+	};
+
+	void start(bool close, u64 delay);
+	void go_on(bool close);
+	bool step(worker &me, const rpcrdma_link_step &s);
+	bool forget(worker &me);
+	void unlock();
+
+	world &w_;
+	network &net_;
+	host &client_;
+	worker workers_[2]; /* the one that connects, the one that closes */
+	bool locked_ = false, connected_ = false, connecting_ = false;
+	bool to_be_closed_ = false;
+};
+
+} // namespace simulation
+
+#endif /* SIMULATION_LINK_HH */

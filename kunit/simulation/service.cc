@@ -1,0 +1,506 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The Responder: the part of sunrpc/server.c for the service above it.
+ *
+ * A Call is read, waits for a thread, is processed and answered. A thread may
+ * process a Call if a Send is available for its Reply, and if the Replies that
+ * wait for the peer leave memory for it. No thread waits for a peer.
+ */
+#include "host.hh"
+
+#include <cerrno>
+#include <cstring>
+
+#include "network.hh"
+
+namespace simulation
+{
+
+void served::act(u32, u64)
+{
+	owner->serve(this);
+}
+
+void host::end(served *s)
+{
+	received *rv = s->rv;
+
+	s->rv = nullptr;
+	s->call.retire(w_, "a Call that is served");
+	serving_--;
+	if (s->send)
+		s->ep->put_send(s->send);
+	s->send = nullptr;
+	s->ep->give(RPCRDMA_MEMORY_CALLS, s->held);
+	s->held = 0;
+	if (rv)
+		s->ep->put(rv);
+	if (s->stays)
+		thread_is_free();
+	s->stays = false;
+}
+
+void host::refuse(served *s, u32 code, u32 arg0, u32 arg1)
+{
+	s->ep->send_error(s->rv->rx.xid, code, arg0, arg1);
+	end(s);
+}
+
+/* ---- Reading ---- */
+
+void host::call(endpoint &from, received *rv)
+{
+	served *s;
+
+	all_served_.push_back(std::make_unique<served>());
+	s = all_served_.back().get();
+	s->owner = this;
+	s->ep = &from;
+	s->rv = rv;
+	serving_++;
+	if (rv->rx.lists.nr_reads) {
+		unread_.push_back(s);
+		read_waiting();
+		return;
+	}
+	s->call.octets.assign(rv->payload, rv->payload + rv->payload_length);
+	calls_.push_back(s);
+	take();
+}
+
+/* Start the Reads of the Calls for which there is memory, in order. */
+void host::read_waiting()
+{
+	std::deque<served *> waiting;
+
+	waiting.swap(unread_);
+	for (served *s : waiting) {
+		const rpcrdma_lists &lists = s->rv->rx.lists;
+		u64 octets = 0;
+
+		if (!s->ep->is_open()) {
+			end(s);
+			continue;
+		}
+		for (u32 i = 0; i < lists.nr_reads; i++)
+			octets += roundup4(lists.reads[i].length);
+		if (!s->ep->room(RPCRDMA_MEMORY_CALLS, octets)) {
+			w_.sum.waited++;
+			unread_.push_back(s);
+			continue;
+		}
+		s->held = octets;
+		s->ep->hold(RPCRDMA_MEMORY_CALLS, octets);
+		begin_reads(s);
+	}
+}
+
+/* Assemble the Call's message from its Payload stream and Read chunks. */
+void host::begin_reads(served *s)
+{
+	const received *rv = s->rv;
+	const rpcrdma_lists &lists = rv->rx.lists;
+	rpcrdma_pieces at{};
+	rpcrdma_piece piece;
+	transfer *t;
+
+	s->call.octets.resize(rpcrdma_call_octets(&rv->rx));
+	if (lists.nr_reads > (rv->rx.format == RPCRDMA_SPECIAL ? 2u : 1u))
+		w_.sum.in_pieces++;
+	t = s->ep->new_transfer(op::read);
+	if (!t) {
+		end(s);
+		return;
+	}
+	while (rpcrdma_call_next(&rv->rx, &at, &piece)) {
+		if (piece.origin == RPCRDMA_PIECE_INLINE)
+			memcpy(&s->call.octets[piece.to],
+			       rv->payload + piece.from, piece.length);
+		else if (piece.origin == RPCRDMA_PIECE_CHUNK &&
+			 !s->ep->add_transfer(t, lists, *piece.chunk,
+					      piece.from, s->call, piece.to,
+					      piece.length))
+			w_.complain("a Read chunk is short");
+	}
+	t->ended = [this, s](bool ok) {
+		pulled(s, ok);
+	};
+	s->ep->read(t);
+}
+
+void host::pulled(served *s, bool ok)
+{
+	if (!ok) {
+		s->ep->close("Reads of a Call failed");
+		end(s);
+		return;
+	}
+	calls_.push_back(s);
+	take();
+}
+
+/* ---- Service ---- */
+
+/* Return true if a thread may process a Call of this connection. */
+bool host::may_take(endpoint &on) const
+{
+	/* The maximum of the Calls in progress, and of this one */
+	const u64 octets = u64{ MAX_MESSAGE } * (busy_ + 1);
+
+	return !on.params.memory ||
+	       rpcrdma_memory_may_begin(on.params.memory, &on.account, octets);
+}
+
+void host::take()
+{
+	std::deque<served *> waiting;
+
+	waiting.swap(calls_);
+	for (served *s : waiting) {
+		if (!s->ep->is_open()) {
+			end(s);
+			continue;
+		}
+		if (busy_ < threads && may_take(*s->ep))
+			s->send = s->ep->take_reply_send();
+		if (!s->send) {
+			calls_.push_back(s);
+			continue;
+		}
+		busy_++;
+		execute(s);
+	}
+}
+
+void host::thread_is_free()
+{
+	busy_--;
+	if (!calls_.empty())
+		poll(1);
+}
+
+/* The Call is complete: execute it. */
+void host::execute(served *s)
+{
+	const std::vector<u8> &call = s->call.octets;
+	std::vector<u8> expected;
+	rpc *task = nullptr;
+	u32 sequence;
+
+	if (call.size() >= MIN_MESSAGE)
+		task = net_.find(load(&call[8]));
+	if (!task || task->owner == this) {
+		w_.complain("a Call that nobody made");
+		thread_is_free();
+		end(s);
+		return;
+	}
+	sequence = load(&call[12]);
+	fill(expected, task->xid, CALL, task->id, sequence,
+	     task->what.call_length, task->what.call_item);
+	if (call != expected)
+		w_.complain("octets of a Call are wrong");
+	s->rpc_id = task->id;
+	if (!net_.new_sequence(task->id, sequence) && task->what.sequenced) {
+		task->unanswered = true;
+		w_.complain("a sequence number comes a second time");
+		thread_is_free();
+		end(s);
+		return;
+	}
+	s->uncached = net_.executed(task->id) && task->what.session;
+	w_.after(w_.delay(net_.chosen().slow ? 2000 : 20), s, 0);
+}
+
+/*
+ * The service has executed the Call. Its callbacks are waited for without a
+ * thread.
+ */
+void host::serve(served *s)
+{
+	rpc *task = net_.find(s->rpc_id);
+	spec inner;
+
+	thread_is_free();
+	s->since = w_.now;
+	/*
+	 * Version 1 permits one Call until the first Reply. A first Call that
+	 * waited for a second one would wait forever.
+	 */
+	if (!task->what.chain || s->uncached || !s->ep->is_open() ||
+	    (client_ && s->ep->conn.version == RPCRDMA_VERS_1)) {
+		answer(s);
+		return;
+	}
+	inner.chain = static_cast<u8>(task->what.chain - 1);
+	inner.call_length = MIN_MESSAGE + 4 * w_.choose.below(64);
+	w_.sum.callbacks += !client_;
+	begin(inner, client_ ? nullptr : s->ep, [this, s] { answer(s); });
+}
+
+/* ---- Answering ---- */
+
+/* Return @whole without the items that @plan places in Write chunks. */
+static std::vector<u8> without(const std::vector<u8> &whole,
+			       const rpcrdma_reply &reply,
+			       const rpcrdma_reply_plan &plan)
+{
+	std::vector<u8> rest;
+	rpcrdma_pieces at{};
+	rpcrdma_piece piece;
+
+	while (rpcrdma_reply_next(&reply, &plan, &at, &piece)) {
+		const auto from = whole.begin() + piece.from;
+
+		if (!piece.chunk)
+			rest.insert(rest.end(), from, from + piece.length);
+	}
+	return rest;
+}
+
+/*
+ * Check the wire profile's rules for Write chunks, and for when a Responder may
+ * report that a Reply cannot be conveyed (section 6).
+ */
+void host::check_plan(const served *s, const rpcrdma_reply &reply,
+		      const rpcrdma_reply_plan &plan)
+{
+	const endpoint *on = s->ep;
+	const rpcrdma_lists &lists = s->rv->rx.lists;
+	const struct rpcrdma_conn_limits limits =
+		rpcrdma_conn_limits(&on->conn);
+	rpcrdma_lists returned = lists;
+	u32 payload = reply.length, placed = 0, header;
+
+	for (u32 i = 0; i < reply.nr_items && i < lists.nr_writes; i++) {
+		const u32 length = reply.items[i].length;
+
+		if (!lists.writes[i].count)
+			continue;
+		if (length > lists.writes[i].length) {
+			w_.sum.short_chunks++;
+			continue;
+		}
+		placed |= 1u << i;
+		payload -= roundup4(length);
+	}
+	if (on->conn.version == RPCRDMA_VERS_1)
+		return;
+	if (!plan.error && placed != plan.placed)
+		w_.complain("Write chunks are not used as they should be");
+	if (!plan.error)
+		return;
+	returned.nr_reads = 0;
+	returned.has_reply = 0;
+	header = rpcrdma_header_octets(&on->conn, &returned);
+	if (header + payload <= limits.send_inline)
+		w_.complain("a Reply is refused that fits into a message");
+	if (limits.continued >= payload && header + 8 <= limits.send_inline &&
+	    (!client_ || on->conn.cfg.props.brs >= RDMA2_RVRSDIR_CONT))
+		w_.complain("a Reply is refused that could be continued");
+}
+
+/* Send the Reply. */
+void host::answer(served *s)
+{
+	endpoint *on = s->ep;
+	const spec &what = net_.find(s->rpc_id)->what;
+	rpcrdma_reply reply{};
+	rpcrdma_reply_plan plan;
+	std::vector<u8> whole;
+	int rc;
+
+	if (!on->is_open()) {
+		end(s);
+		return;
+	}
+	if (!s->send) {
+		w_.complain("a thread waits for its peer");
+		end(s);
+		return;
+	}
+
+	reply.xid = s->rv->rx.xid;
+	reply.reverse = client_;
+	if (s->uncached) {
+		fill(whole, reply.xid, REPLY, s->rpc_id, STATUS_UNCACHED,
+		     MIN_MESSAGE, 0);
+	} else {
+		fill(whole, reply.xid, REPLY, s->rpc_id, STATUS_OK,
+		     what.reply_length, what.reply_item);
+		if (what.reply_item && what.ddp) {
+			reply.nr_items = what.reply_pieces;
+			for (u32 i = 0; i < reply.nr_items; i++) {
+				const u32 n = what.reply_pieces;
+				const u32 from =
+					spec::piece(what.reply_item, n, i);
+				const u32 to =
+					spec::piece(what.reply_item, n, i + 1);
+
+				reply.items[i] = { ITEM_POSITION + from,
+						   to - from };
+			}
+		}
+	}
+	reply.length = static_cast<u32>(whole.size());
+	rpcrdma_plan_reply(&on->conn, &s->rv->rx.lists, &reply, &plan);
+	check_plan(s, reply, plan);
+	if (plan.error) {
+		refuse(s, plan.error, plan.arg[0], plan.arg[1]);
+		return;
+	}
+	rc = answer_one(s, whole, reply, &plan);
+	if (rc == -EAGAIN) {
+		/* All MRs are in use; other RPCs release theirs. */
+		if (w_.now - s->since > 5 * SECOND)
+			w_.complain("a Reply waits too long for regions");
+		busy_ += !s->stays;
+		s->stays = true;
+		waiting_.push_back(s);
+		poll(20 * MILLISECOND);
+		return;
+	}
+	if (plan.error) {
+		refuse(s, plan.error, plan.arg[0], plan.arg[1]);
+		return;
+	}
+	end(s);
+}
+
+/*
+ * Make a Reply that its Requester cannot accept: chunks that are not the
+ * Call's, or a message with another xid.
+ */
+void host::spoil(rpcrdma_reply_plan *plan, std::vector<u8> &rest)
+{
+	rpcrdma_lists &lists = plan->lists;
+	bool chunks = false;
+
+	for (u32 i = 0; i < lists.nr_writes; i++)
+		chunks |= lists.writes[i].count;
+	if (chunks && !plan->read_length && w_.choose.below(2))
+		lists.segs[0].handle ^= 0x5500;
+	else
+		rest[3] ^= 0x55;
+}
+
+int host::answer_one(served *s, const std::vector<u8> &whole,
+		     const rpcrdma_reply &reply, rpcrdma_reply_plan *plan)
+{
+	endpoint *on = s->ep;
+	const auto format = static_cast<rpcrdma_format>(plan->format);
+	std::vector<u8> rest = without(whole, reply, *plan);
+	send_context *send = s->send;
+	rpcrdma_lists returned;
+	exposure *x = nullptr;
+	transfer *t = nullptr;
+	int rc;
+
+	if (plan->inline_length + plan->reply_length + plan->read_length !=
+	    rest.size())
+		w_.complain("a plan and its Reply do not agree");
+	/*
+	 * The data is written to the chunks of the Call, whatever the header
+	 * says about them.
+	 */
+	returned = plan->lists;
+	if (net_.find(s->rpc_id)->what.bad)
+		spoil(plan, rest);
+	if (plan->read_length) {
+		x = new exposure;
+		x->data.octets = rest;
+		rc = on->expose(x, reply.xid, plan);
+		if (rc) {
+			delete x;
+			if (rc != -EAGAIN && !plan->error)
+				on->close("no resources to send a Reply");
+			return rc;
+		}
+		x->held = rest.size();
+		on->hold(RPCRDMA_MEMORY_REPLIES, x->held);
+	}
+	if (plan->placed || plan->reply_length) {
+		/*
+		 * The pages of the Reply, until the device has transmitted them
+		 */
+		auto pages = std::make_shared<simulation::memory>();
+		u64 octets = plan->reply_length;
+		rpcrdma_pieces at{};
+		rpcrdma_piece piece;
+		bool ok = true;
+
+		pages->octets = rest;
+		pages->octets.insert(pages->octets.end(), whole.begin(),
+				     whole.end());
+		t = on->new_transfer(op::write);
+		if (!t) {
+			if (x) {
+				on->cancel_exposure(x);
+				delete x;
+			}
+			return -ENOTCONN;
+		}
+		while (rpcrdma_reply_next(&reply, plan, &at, &piece)) {
+			const u64 index = piece.chunk - plan->lists.writes;
+
+			if (piece.chunk) {
+				octets += piece.length;
+				ok &= on->add_transfer(
+					t, returned, returned.writes[index],
+					piece.to, *pages,
+					static_cast<u32>(rest.size()) +
+						piece.from,
+					piece.length);
+			} else if (plan->reply_length) {
+				ok &= on->add_transfer(t, returned,
+						       returned.reply, piece.to,
+						       *pages, piece.to,
+						       piece.length);
+			}
+		}
+		if (!ok)
+			w_.complain("a chunk to be written is short");
+		on->hold(RPCRDMA_MEMORY_REPLIES, octets);
+		t->ended = [this, on, pages, octets](bool) {
+			pages->retire(w_, "a Reply that is written");
+			on->give(RPCRDMA_MEMORY_REPLIES, octets);
+		};
+	}
+	if (plan->format == RPCRDMA_CONTINUED) {
+		stream *st = on->new_stream(RPCRDMA_KIND_REPLY, reply.xid,
+					    &plan->lists);
+
+		s->send = nullptr;
+		on->put_send(send);
+		st->held = rest.size();
+		on->hold(RPCRDMA_MEMORY_REPLIES, st->held);
+		st->data = std::move(rest);
+		st->writes = t;
+		st->inv_handle = plan->inv_handle;
+		on->send_continued_reply(st);
+		return 0;
+	}
+	send->header_length = rpcrdma_encode_rpc(
+		&on->conn, send->buf.octets.data(),
+		rpcrdma_conn_limits(&on->conn).send_inline, RPCRDMA_KIND_REPLY,
+		format, reply.xid, false, &plan->lists);
+	if (!send->header_length ||
+	    send->header_length + plan->inline_length >
+		    rpcrdma_conn_limits(&on->conn).send_inline)
+		w_.complain("a planned Reply does not fit");
+	std::copy_n(rest.begin(), plan->inline_length,
+		    send->buf.octets.begin() + send->header_length);
+	send->length = send->header_length + plan->inline_length;
+	if (rpcrdma_reply_is_credit(&on->conn)) {
+		received *rv = s->rv;
+
+		s->rv = nullptr;
+		on->put(rv);
+	}
+	send->exposed = x;
+	s->send = nullptr;
+	on->send_reply(send, t, plan->inv_handle, format, &plan->lists);
+	return 0;
+}
+
+} // namespace simulation

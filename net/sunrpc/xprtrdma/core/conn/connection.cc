@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The protocol state of a connection, and everything it sends: which messages
+ * may be sent, in which order, and the control messages that the engine builds
+ * itself.
+ */
+#include "../wire/codec.hh"
+#include "credits.hh"
+#include "../wire/properties.hh"
+#include "receive_pool.hh"
+#include "version1.hh"
+
+namespace rpcrdma
+{
+
+namespace
+{
+
+/* The control messages of WP 2 that can be next */
+enum class control {
+	none,
+	pending, /* a queued ERROR or DONE */
+	connprop,
+	grant,
+};
+
+/*
+ * Return true if this end's CONNPROP waits only for the @ahead messages before
+ * it. The first window that a server advertises must be a normal one.
+ */
+bool connprop_ready(const struct rpcrdma_conn *conn, s32 ahead)
+{
+	return conn->props_due && !conn->props_sent &&
+	       window_left(conn) > ahead &&
+	       (conn->cfg.client ||
+		available(conn) >= static_cast<s32>(RPCRDMA_MIN_WINDOW));
+}
+
+[[gnu::always_inline]] inline control
+next_control(const struct rpcrdma_conn *conn)
+{
+	const s32 left = window_left(conn);
+
+	if (conn->version == RPCRDMA_VERS_1) {
+		/* A peer has a Receive for the answer to its Call. */
+		return conn->pend_count && conn->state == RPCRDMA_CONN_OPEN ?
+			       control::pending :
+			       control::none;
+	}
+	if (conn->state == RPCRDMA_CONN_CLOSING || available(conn) < 0)
+		return control::none;
+	/*
+	 * An ERROR about the peer's CONNPROP must reach it before it has
+	 * everything it needs to complete the opening (WP 4, 7).
+	 */
+	if (conn->pend_count && left > 0)
+		return control::pending;
+	if (connprop_ready(conn, 0))
+		return control::connprop;
+	/* A client sends nothing more until it was answered (4.2.3). */
+	if (conn->props_sent && (conn->answered || !conn->cfg.client) &&
+	    left >= 0 && grant_owed(conn))
+		return control::grant;
+	return control::none;
+}
+
+/*
+ * Return the events of the opening. It is complete when all CONNPROPs of the
+ * peer were received and nothing delays this end's: they are sent before
+ * anything else.
+ */
+u32 opening_events(struct rpcrdma_conn *conn)
+{
+	if (!conn->props_received)
+		return 0;
+	if (!conn->props_sent && !connprop_ready(conn, conn->pend_count))
+		return 0;
+	conn->peer = conn->staged;
+	conn->state = RPCRDMA_CONN_OPEN;
+	return RPCRDMA_EV_OPENED;
+}
+
+/*
+ * Return true if any of @waits, RPCRDMA_WAITS_*, or a control message waits for
+ * the peer to grant credits, and not for slots, contexts or Writes. In version
+ * 1 only Calls do. A continued message that is being sent is counted as
+ * RPCRDMA_WAITS_MESSAGE, and needs as much credit as a Call if it is one.
+ */
+bool waits_for_window(const struct rpcrdma_conn *conn, u32 waits)
+{
+	const bool call = waits & RPCRDMA_WAITS_CALL;
+	const bool message = waits & RPCRDMA_WAITS_MESSAGE;
+
+	if (conn->version == RPCRDMA_VERS_1)
+		return call && !v1::may_call(conn);
+	if (call || conn->pend_count ||
+	    (message && conn->tx_open == RPCRDMA_KIND_CALL + 1))
+		return !room_for_call(conn);
+	return message && window_left(conn) <= 0;
+}
+
+/* Finish a message's header and count it as sent. */
+void stamp(struct rpcrdma_conn *conn, void *header)
+{
+	const u32 credit = advertise(conn);
+
+	v2::store_credits(span<RPCRDMA_V2_PREFIX, u8>{ header }, credit,
+			  conn->received);
+}
+
+/* Stamp a control message that is not a credit grant. */
+void stamp_control(struct rpcrdma_conn *conn, void *header)
+{
+	stamp(conn, header);
+	conn->said = conn->sent;
+	conn->whole = conn->sent;
+}
+
+u32 send_err_vers(struct rpcrdma_conn *conn, void *buf,
+		  const struct rpcrdma_pending &pending)
+{
+	xdr_writer out{ buf };
+
+	/*
+	 * The form that every version shares (WP 1). It has no received word,
+	 * and so conveys no limit to the peer; version 1 does not permit a
+	 * credit of zero.
+	 */
+	out.word(pending.xid);
+	out.word(pending.arg[0]);
+	out.word(clamp_u32(static_cast<u32>(available(conn)), 1,
+			   RPCRDMA_MAX_CREDIT));
+	out.word(RDMA2_ERROR);
+	out.word(RDMA2_ERR_VERS);
+	out.word(conn->cfg.version_low);
+	out.word(conn->cfg.version_high);
+	conn->sent++;
+	conn->said = conn->sent;
+	conn->counters.errors_sent++;
+	return out.offset();
+}
+
+/* Return a control message of @octets that invalidates nothing. */
+rpcrdma_control plain(u32 octets)
+{
+	return { .octets = octets, .inv_handle = 0 };
+}
+
+rpcrdma_control send_pending(struct rpcrdma_conn *conn, void *buf)
+{
+	const struct rpcrdma_pending pending = conn->pend[conn->pend_head];
+	xdr_writer out{ buf };
+	u32 inv_handle = 0;
+
+	if (++conn->pend_head == RPCRDMA_MAX_PENDING_CONTROL)
+		conn->pend_head = 0;
+	conn->pend_count--;
+
+	if (conn->version == RPCRDMA_VERS_1 && pending.code != RDMA2_ERR_VERS)
+		return plain(v1::send_error(conn, buf, pending.xid));
+
+	if (pending.htype == RDMA2_DONE) {
+		out = v2::encode_prefix(out, pending.xid, RDMA2_DONE, 0);
+		if (conn->cfg.inv_ok)
+			inv_handle = pending.code;
+		conn->counters.dones_sent++;
+	} else if (pending.code == RDMA2_ERR_VERS) {
+		return plain(send_err_vers(conn, buf, pending));
+	} else {
+		out = v2::encode_prefix(out, pending.xid, RDMA2_ERROR,
+					RDMA2_F_RESPONSE);
+		out.word(pending.code);
+		const error_info *error = find_error(pending.code);
+
+		for (u32 i = 0; error && i < error->words; i++)
+			out.word(pending.arg[i]);
+		conn->counters.errors_sent++;
+	}
+	stamp_control(conn, buf);
+	return { .octets = out.offset(), .inv_handle = inv_handle };
+}
+
+u32 send_connprop(struct rpcrdma_conn *conn, void *buf)
+{
+	xdr_writer out{ buf };
+
+	/*
+	 * All properties of this end fit into one message that even a version 1
+	 * server could receive, so TPMORE is never set.
+	 */
+	out = v2::encode_prefix(out, 0, RDMA2_CONNPROP, 0);
+	encode_props(out, &conn->cfg.props, conn->cfg.client);
+	stamp_control(conn, buf);
+	conn->props_sent = 1;
+	return out.offset();
+}
+
+u32 send_grant(struct rpcrdma_conn *conn, void *buf)
+{
+	xdr_writer out{ buf };
+
+	out = v2::encode_prefix(out, 0, RDMA2_NOMSG, 0);
+	out = v2::encode_lists(out, nullptr);
+	stamp(conn, buf);
+	conn->counters.grants_sent++;
+	return out.offset();
+}
+
+} // namespace
+
+void close_connection(struct rpcrdma_conn *conn, const char *why)
+{
+	if (conn->state == RPCRDMA_CONN_CLOSING)
+		return;
+	conn->state = RPCRDMA_CONN_CLOSING;
+	conn->reason = why;
+}
+
+void stamp_whole(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
+		 void *header)
+{
+	if (conn->version == RPCRDMA_VERS_1) {
+		v1::stamp(conn, kind, header);
+		return;
+	}
+	stamp(conn, header);
+	conn->said = conn->sent;
+	conn->whole = conn->sent;
+	conn->tx_open = 0;
+}
+
+u32 due_events(struct rpcrdma_conn *conn)
+{
+	u32 events;
+
+	if (conn->state == RPCRDMA_CONN_CLOSING)
+		return RPCRDMA_EV_CLOSE;
+	events = conn->state == RPCRDMA_CONN_OPENING ? opening_events(conn) : 0;
+	if (next_control(conn) != control::none)
+		events |= RPCRDMA_EV_CONTROL;
+	if (more_receives_due(conn))
+		events |= RPCRDMA_EV_RECEIVES;
+	return events;
+}
+
+void push_pending(struct rpcrdma_conn *conn, u32 xid, u32 htype, u32 code,
+		  u32 arg0, u32 arg1)
+{
+	u32 tail;
+
+	if (conn->state == RPCRDMA_CONN_CLOSING)
+		return;
+	if (conn->pend_count == RPCRDMA_MAX_PENDING_CONTROL) {
+		close_connection(conn, "too many control messages wait");
+		return;
+	}
+	tail = (conn->pend_head + conn->pend_count) %
+	       RPCRDMA_MAX_PENDING_CONTROL;
+	conn->pend[tail] = {
+		.xid = xid,
+		.htype = htype,
+		.code = code,
+		.arg = { arg0, arg1 },
+	};
+	conn->pend_count++;
+}
+
+} // namespace rpcrdma
+
+using namespace rpcrdma;
+
+/*
+ * Start with nothing sent, received or posted, and the limit of 1 that applies
+ * to both directions before the first header (WP 3).
+ */
+void rpcrdma_conn_init(struct rpcrdma_conn *conn,
+		       const struct rpcrdma_conn_config *cfg)
+{
+	/*
+	 * Entries of the ring are written before they are read; it is most of
+	 * the memory.
+	 */
+	__builtin_memset(conn, 0,
+			 __builtin_offsetof(struct rpcrdma_conn, pend));
+	conn->cfg = *cfg;
+	conn->cfg.client = !!cfg->client;
+	conn->cfg.inv_ok = !!cfg->inv_ok;
+	conn->cfg.no_regions = !!cfg->no_regions;
+	conn->cfg.guess = !!cfg->guess;
+	conn->cfg.version_low = static_cast<u8>(
+		clamp_u32(cfg->version_low, LOWEST_VERSION, HIGHEST_VERSION));
+	conn->cfg.version_high = static_cast<u8>(clamp_u32(
+		cfg->version_high, conn->cfg.version_low, HIGHEST_VERSION));
+	conn->cfg.window =
+		clamp_u32(cfg->window, RPCRDMA_MIN_WINDOW, RPCRDMA_MAX_CREDIT);
+	conn->cfg.first_window = cfg->first_window ?
+					 clamp_u32(cfg->first_window,
+						   RPCRDMA_MIN_WINDOW,
+						   conn->cfg.window) :
+					 conn->cfg.window;
+	/* Neither direction may have none. */
+	conn->cfg.reverse = clamp_u32(cfg->reverse, 1, conn->cfg.window - 1);
+	/* Half of the range of a clock of 32 bits */
+	conn->cfg.done_ms = clamp_u32(cfg->done_ms, 1, ~0u / 2);
+	conn->cfg.stall_ms = clamp_u32(cfg->stall_ms ? cfg->stall_ms :
+						       u32{ RPCRDMA_STALL_MS },
+				       1, ~0u / 2);
+	clamp_props(&conn->cfg.props);
+	rpcrdma_decode_private(nullptr, 0, &conn->peer_private);
+
+	conn->peer = DEFAULT_PROPS;
+	conn->staged = DEFAULT_PROPS;
+	conn->state = RPCRDMA_CONN_OPENING;
+	conn->limit = 1;
+	conn->advertised = 1;
+	set_window(conn, conn->cfg.first_window);
+}
+
+/* In one message, or in as many as both ends reassemble */
+u32 rpcrdma_reverse_payload(const struct rpcrdma_conn *conn)
+{
+	const struct rpcrdma_props *own = &conn->cfg.props;
+	const struct rpcrdma_conn_limits limits = rpcrdma_conn_limits(conn);
+	u32 header, inlined, parts;
+
+	header = header_octets(conn, nullptr);
+	inlined = min_u32(limits.send_inline, limits.recv_inline);
+	inlined -= min_u32(inlined, header);
+	if (own->brs < RDMA2_RVRSDIR_CONT)
+		return inlined;
+	parts = min_u32(own->reassembly, limits.continued);
+	return parts > inlined ? parts : inlined;
+}
+
+/* Version 1's thresholds are in the private message (RFC 8797). */
+void rpcrdma_conn_private(struct rpcrdma_conn *conn,
+			  const struct rpcrdma_private *priv)
+{
+	if (priv->valid)
+		conn->peer_private = *priv;
+}
+
+/*
+ * Sizes are in units of 1024 bytes, rounded down, so a peer may send more than
+ * it has announced; a server answers with the size that its Receives will have.
+ */
+void rpcrdma_conn_announce(const struct rpcrdma_conn *conn,
+			   struct rpcrdma_private *priv)
+{
+	*priv = {
+		.valid = 1,
+		.inv_ok = conn->cfg.inv_ok,
+		.send_size = conn->cfg.props.sbsiz,
+		.recv_size = conn->cfg.client ? conn->cfg.props.rbsiz :
+						v1::receive_size(conn),
+	};
+}
+
+/*
+ * WP 8: without Reads in one direction, features that need them are not
+ * announced on this connection. A client Reads the chunks of reverse Calls.
+ */
+void rpcrdma_conn_read_depth(struct rpcrdma_conn *conn, u32 outbound,
+			     u32 inbound)
+{
+	struct rpcrdma_props *own = &conn->cfg.props;
+
+	if (!outbound) {
+		own->reply_read &= ~u32{ RDMA2_REPLY_READ_PULL };
+		own->brs = min_u32(own->brs, RDMA2_RVRSDIR_CONT);
+	}
+	if (!inbound)
+		own->reply_read &= ~u32{ RDMA2_REPLY_READ_PROVIDE };
+}
+
+/*
+ * The client opens: its CONNPROP is the first message (4.2.3, WP 4), if it may
+ * use version 2.
+ */
+u32 rpcrdma_conn_established(struct rpcrdma_conn *conn)
+{
+	if (!conn->cfg.client)
+		return due_events(conn);
+	if (conn->cfg.version_high < RPCRDMA_VERS_2) {
+		v1::open(conn);
+		return RPCRDMA_EV_OPENED | due_events(conn);
+	}
+	conn->props_due = 1;
+	return due_events(conn);
+}
+
+struct rpcrdma_control rpcrdma_conn_next_control(struct rpcrdma_conn *conn,
+						 void *buf, u32 size)
+{
+	if (size < RPCRDMA_V2_FIRST_CONNPROP)
+		return plain(0);
+	switch (next_control(conn)) {
+	case control::none:
+		break;
+	case control::pending:
+		return send_pending(conn, buf);
+	case control::connprop:
+		return plain(send_connprop(conn, buf));
+	case control::grant:
+		return plain(send_grant(conn, buf));
+	}
+	return plain(0);
+}
+
+bool rpcrdma_conn_control_due(const struct rpcrdma_conn *conn)
+{
+	return next_control(conn) != control::none;
+}
+
+bool rpcrdma_conn_may_send(const struct rpcrdma_conn *conn,
+			   enum rpcrdma_kind kind)
+{
+	const s32 left = window_left(conn);
+
+	if (kind == RPCRDMA_KIND_CONTROL)
+		return rpcrdma_conn_control_due(conn);
+	if (!is_settled(conn)) {
+		if (conn->version == RPCRDMA_VERS_1)
+			return conn->state == RPCRDMA_CONN_OPEN &&
+			       (kind == RPCRDMA_KIND_REPLY ||
+				v1::may_call(conn));
+		/* Queued control messages precede Calls. */
+		if (conn->state != RPCRDMA_CONN_OPEN || !conn->props_sent ||
+		    kind == RPCRDMA_KIND_CALL)
+			return false;
+	}
+	if (available(conn) < 0)
+		return false;
+	if (conn->tx_open && conn->tx_open != kind + 1)
+		return false;
+	return kind == RPCRDMA_KIND_CALL ? room_for_call(conn) : left > 0;
+}
+
+/*
+ * The wait restarts if a message that waited was sent completely, and as much
+ * credit as a Call needs was granted for that: a peer that sends much and
+ * grants nothing is no better than a silent one, and neither is one that grants
+ * a single message now and then. While Calls are sent, one may wait for long,
+ * but others do not.
+ */
+struct rpcrdma_stall rpcrdma_conn_stalled(struct rpcrdma_conn *conn, u32 waits,
+					  u32 now)
+{
+	const s32 needed = conn->version == RPCRDMA_VERS_1 ? 0 : CALL_RESERVE;
+
+	if (conn->state != RPCRDMA_CONN_OPEN ||
+	    !waits_for_window(conn, waits)) {
+		conn->stalled = 0;
+		return { .wait = 0, .events = 0 };
+	}
+	if (!conn->stalled ||
+	    (conn->whole != conn->stalled_whole &&
+	     distance(conn->stalled_sent, conn->limit) > needed)) {
+		conn->stalled = 1;
+		conn->stalled_sent = conn->sent;
+		conn->stalled_whole = conn->whole;
+		conn->stalled_since = now;
+	}
+	if (now - conn->stalled_since < conn->cfg.stall_ms)
+		return { .wait = conn->cfg.stall_ms -
+				 (now - conn->stalled_since),
+			 .events = 0 };
+	close_connection(conn, "the peer does not grant credits");
+	return { .wait = 0, .events = RPCRDMA_EV_CLOSE };
+}
+
+/*
+ * The credit fields are up to date: they are written when the message is
+ * posted, not when it is encoded (WP 3).
+ */
+void rpcrdma_conn_stamp(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
+			void *header)
+{
+	if (conn->version == RPCRDMA_VERS_1 ||
+	    !(span<RPCRDMA_V2_PREFIX, u8>{ header }.word<v2::OFF_FLAGS>() &
+	      RDMA2_F_MORE)) {
+		stamp_whole(conn, kind, header);
+		return;
+	}
+	stamp(conn, header);
+	conn->said = conn->sent;
+	conn->tx_open = static_cast<u8>(kind + 1);
+}
+
+u32 rpcrdma_conn_queue_error(struct rpcrdma_conn *conn, u32 xid, u32 code,
+			     u32 arg0, u32 arg1)
+{
+	push_pending(conn, xid, RDMA2_ERROR, code, arg0, arg1);
+	conn->underway--;
+	return due_events(conn);
+}
+
+u32 rpcrdma_conn_queue_done(struct rpcrdma_conn *conn, u32 xid, u32 inv_handle)
+{
+	/* Version 1 no longer has such a message (RFC 8166, 4.6.2). */
+	if (conn->version != RPCRDMA_VERS_1)
+		push_pending(conn, xid, RDMA2_DONE, inv_handle, 0, 0);
+	return due_events(conn);
+}
+
+/*
+ * The external interface; within the engine the format and kind are constants.
+ */
+void rpcrdma_conn_count(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
+			enum rpcrdma_format format,
+			const struct rpcrdma_lists *lists)
+{
+	if (kind != RPCRDMA_KIND_CONTROL && format < RPCRDMA_NR_FORMATS)
+		count_whole(conn, kind, format, lists);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Credits (WP 3): how many messages may be sent, how many the peer may send,
+ * and when the peer needs a credit grant.
+ *
+ * All counts wrap at 2^32 and are compared by distance only. "Window" means the
+ * number of messages that may be sent.
+ */
+#ifndef RPCRDMA_ENGINE_CREDITS_HH
+#define RPCRDMA_ENGINE_CREDITS_HH
+
+#include "../wire/codec_v2.hh"
+
+namespace rpcrdma
+{
+
+/*
+ * Return how many messages this end may still send, not counting credit grants
+ * from the reserve.
+ */
+static inline s32 window_left(const struct rpcrdma_conn *conn)
+{
+	return distance(conn->sent, conn->limit);
+}
+
+/*
+ * Return true if there is credit for a Call, or a message of a continued one.
+ * The last CALL_RESERVE messages of the window do not count. Credit grants that
+ * the peer has not acknowledged yet, if nothing else is unacknowledged, count
+ * as not sent: their Receives are replaced at once, but no credit grant needs
+ * to report that.
+ */
+static inline bool room_for_call(const struct rpcrdma_conn *conn)
+{
+	const s32 left = window_left(conn);
+
+	if (left > CALL_RESERVE)
+		return true;
+	return left > 0 && distance(conn->said, conn->counted) >= 0 &&
+	       distance(conn->counted, conn->limit) > CALL_RESERVE;
+}
+
+/*
+ * Return how many messages the peer could be permitted beyond those received:
+ * one Receive stays in reserve for its credit grant. -1: the reserve itself is
+ * used up, and no header may be sent because none could keep the invariant.
+ */
+static inline s32 available(const struct rpcrdma_conn *conn)
+{
+	return distance(conn->received + 1, conn->posted);
+}
+
+/*
+ * Return how many messages the peer may still send, as last advertised to it.
+ */
+static inline s32 peer_left(const struct rpcrdma_conn *conn)
+{
+	return distance(conn->received, conn->advertised);
+}
+
+/*
+ * Count a message as sent and record the credit that its header advertises,
+ * which is returned. Only if available() >= 0.
+ */
+static inline u32 advertise(struct rpcrdma_conn *conn)
+{
+	const u32 credit =
+		min_u32(static_cast<u32>(available(conn)), RPCRDMA_MAX_CREDIT);
+
+	conn->sent++;
+	conn->advertised = conn->received + credit;
+	/*
+	 * From now on, replacing the Receives of credit grants is not a reason
+	 * for another one. But this header has counted those that are still to
+	 * be replaced.
+	 */
+	conn->grants_unreplaced = 0;
+	conn->moved = 0;
+	return credit;
+}
+
+/*
+ * Return true if more Receives are posted than were advertised. False in the
+ * fast path: each header advertises all, up to the maximum credit.
+ */
+static inline bool limit_can_rise(const struct rpcrdma_conn *conn)
+{
+	return distance(conn->advertised + 1, conn->posted) > 0;
+}
+
+/*
+ * Return true if a credit grant must be sent without delay.
+ *
+ * This is the rule for credit grants of WP 3, which both ends follow. It has
+ * two reasons.
+ *
+ * A Call may not use the last CALL_RESERVE messages of the window: a peer that
+ * has a Call to send is blocked long before its window is empty. So a credit
+ * grant is owed as soon as only these are left and the limit can rise, by
+ * however little: the Calls that hold the other Receives may wait for that
+ * Call.
+ *
+ * And a credit grant consumes a Receive as well, the replacement of which the
+ * peer does not know of. If credit grants answered each other without
+ * restraint, two ends that have Receives for only one Call each would do
+ * nothing else. So credit grants alone are answered only if that leads to no
+ * further answer: because the peer had to send two to get it, or because this
+ * end keeps enough window for a Call of its own. If a credit grant is not
+ * answered, its sender may rely on that replacement: room_for_call().
+ *
+ * While Receives that will be free at once are not free yet, a credit grant
+ * would convey less than possible, and need another one soon. Withheld Receives
+ * make no difference: may_keep().
+ */
+static inline bool grant_owed(const struct rpcrdma_conn *conn)
+{
+	const s32 could = available(conn) < RPCRDMA_MAX_CREDIT ?
+				  available(conn) :
+				  RPCRDMA_MAX_CREDIT;
+	const s32 left = peer_left(conn);
+	const s32 gain = could - left;
+	const s32 half = static_cast<s32>(conn->window / 2);
+
+	if (!limit_can_rise(conn))
+		return false;
+	if (could < 0 || gain <= 0 || conn->grants_unreplaced)
+		return false;
+	if (gain >= half && conn->moved)
+		return true;
+	if (left > CALL_RESERVE || conn->unreplaced)
+		return false;
+	if (conn->moved || left <= 0 || could > CALL_RESERVE + 1)
+		return true;
+	return could > CALL_RESERVE && window_left(conn) > CALL_RESERVE + 1;
+}
+
+/*
+ * Return true in the usual state of a connection: open, with version 2, this
+ * end's properties sent, and no control message queued. The compiler compares
+ * the four as one word.
+ */
+[[gnu::always_inline]] static inline bool
+is_settled(const struct rpcrdma_conn *conn)
+{
+	return conn->state == RPCRDMA_CONN_OPEN &&
+	       conn->version == RPCRDMA_VERS_2 && conn->props_sent == 1 &&
+	       conn->pend_count == 0;
+}
+
+/*
+ * Return true if Calls may be waiting for credit. In that case a received
+ * header may permit a retry.
+ */
+static inline bool is_short_of_window(const struct rpcrdma_conn *conn)
+{
+	return window_left(conn) <= CALL_RESERVE;
+}
+
+/*
+ * Process the credit fields of a received header. Returns false after a
+ * violation, which closes the connection.
+ */
+[[gnu::always_inline]] static inline bool
+take_credits(struct rpcrdma_conn *conn, const v2::prefix &prefix)
+{
+	const u32 credit = min_u32(prefix.credit, RPCRDMA_MAX_CREDIT);
+	/*
+	 * Relative to counted: the header's own count may be older by any
+	 * number.
+	 */
+	const s32 ahead = distance(conn->counted, prefix.received) +
+			  static_cast<s32>(credit);
+
+	if (distance(conn->sent, prefix.received) > 0) {
+		close_connection(conn, "peer counts messages never sent");
+		return false;
+	}
+
+	/* Neither moves back, even if an older header arrives later. */
+	if (distance(conn->counted, conn->limit) < ahead)
+		conn->limit = prefix.received + credit;
+	if (distance(conn->counted, prefix.received) > 0)
+		conn->counted = prefix.received;
+	return true;
+}
+
+} // namespace rpcrdma
+
+#endif /* RPCRDMA_ENGINE_CREDITS_HH */

@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "credits.hh"
+#include "receive_pool.hh"
+#include "version1.hh"
+
+namespace rpcrdma
+{
+
+namespace
+{
+
+/* Free Receives that are posted together. Also RPCRDMA_V1_SPARE_RECEIVES. */
+constexpr u32 BATCH = 8;
+static_assert(BATCH == v1::FEW_RECEIVES);
+
+/*
+ * After that many messages a connection is in use. Before, nothing is allocated
+ * in advance: hundreds of clients may connect at once, and many stay idle.
+ */
+constexpr u32 IN_USE = 8;
+
+/* A window shrinks if it has been underused for that long. */
+constexpr u32 WATCH_MS = 10000;
+
+/*
+ * Return true if free Receives may be withheld. Not before this end's CONNPROP
+ * has advertised all of them. With version 1 a server has as many as were
+ * granted, and a client some for its next Calls.
+ */
+bool may_keep(const struct rpcrdma_conn *conn)
+{
+	if (conn->state == RPCRDMA_CONN_OPEN &&
+	    conn->version == RPCRDMA_VERS_2 && conn->props_sent == 1)
+		return enough_posted(conn);
+	return conn->state == RPCRDMA_CONN_OPEN &&
+	       conn->version == RPCRDMA_VERS_1 && !v1::few_left(conn);
+}
+
+bool post_due(const struct rpcrdma_conn *conn)
+{
+	if (!conn->kept_back)
+		return false;
+	return conn->kept_back >= conn->batch || !may_keep(conn);
+}
+
+bool adapts(const struct rpcrdma_conn *conn)
+{
+	return conn->cfg.first_window < conn->cfg.window &&
+	       conn->version == RPCRDMA_VERS_2 &&
+	       conn->state == RPCRDMA_CONN_OPEN && conn->props_sent;
+}
+
+/*
+ * Return true for the server's end of a version 1 connection. Its window grows,
+ * too. It does not shrink: what was granted may be used at any time.
+ */
+bool serves_v1(const struct rpcrdma_conn *conn)
+{
+	return conn->version == RPCRDMA_VERS_1 && !conn->cfg.client;
+}
+
+/*
+ * Return the Receives in addition to those of the window: the reserve, and
+ * spare ones.
+ */
+u32 beside_window(const struct rpcrdma_conn *conn)
+{
+	return rpcrdma_window_receives(
+		serves_v1(conn) ? +RPCRDMA_V1_SPARE_RECEIVES : 0);
+}
+
+/* Return the window of a connection in use, if the configuration permits it. */
+u32 usual_window(const struct rpcrdma_conn *conn)
+{
+	return min_u32(conn->cfg.window,
+		       max_u32(conn->cfg.first_window, RPCRDMA_USUAL_WINDOW));
+}
+
+u32 left_to_peer(const struct rpcrdma_conn *conn)
+{
+	const s32 left = peer_left(conn);
+
+	return left > 0 ? static_cast<u32>(left) : 0;
+}
+
+/*
+ * Return true if messages have been received that the peer may have sent
+ * knowing its present window. From then on heard_later follows the count of
+ * received messages: a serial number older than 2^31 messages would be ahead of
+ * it again. Called whenever Receives are posted, which is more often than that.
+ */
+bool window_is_heard(struct rpcrdma_conn *conn)
+{
+	if (distance(conn->heard_later, conn->received) < 0)
+		return false;
+	conn->heard_later = conn->received;
+	return true;
+}
+
+/*
+ * Return true if a larger window would help the peer. The peer learns of it
+ * from the next message that is sent; waiting until half of the window remained
+ * would cost a separate credit grant. Messages that the peer may send before it
+ * knows the present window do not show that it is too small.
+ */
+bool is_short(struct rpcrdma_conn *conn)
+{
+	if (!window_is_heard(conn) || conn->window >= conn->cfg.window)
+		return false;
+	return left_to_peer(conn) <= max_u32(CALL_RESERVE, conn->window / 2) ||
+	       (u32{ conn->received } >= IN_USE &&
+		conn->window < usual_window(conn));
+}
+
+void grow(struct rpcrdma_conn *conn)
+{
+	/*
+	 * A window that has shrunk may still have more Receives than its size.
+	 */
+	const u32 there =
+		max_u32(rpcrdma_window_receives(conn->window), conn->receives) -
+		1;
+
+	set_window(conn, min_u32(max_u32(2 * there, usual_window(conn)),
+				 conn->cfg.window));
+	conn->heard_later = conn->received + left_to_peer(conn);
+}
+
+/*
+ * Return true if the window of a version 1 connection has been used long enough
+ * to count as in use. If there was no memory for more Receives, that is not
+ * retried with each Call.
+ */
+bool is_used_v1(struct rpcrdma_conn *conn)
+{
+	return window_is_heard(conn) && conn->window < conn->cfg.window &&
+	       conn->receives >= conn->wanted;
+}
+
+/* Return the unused credit of the peer; withheld Receives are unused, too. */
+u32 unused(const struct rpcrdma_conn *conn)
+{
+	return left_to_peer(conn) + conn->kept_back;
+}
+
+/* Shrink the window if it has been larger than needed for long enough. */
+void watch_time(struct rpcrdma_conn *conn, u32 now)
+{
+	conn->least_left = min_u32(conn->least_left, unused(conn));
+	if (now - conn->watched_since < WATCH_MS)
+		return;
+	if (conn->window > usual_window(conn) &&
+	    conn->least_left >= conn->window - conn->window / 8)
+		set_window(conn, max_u32(conn->window / 2, usual_window(conn)));
+	conn->least_left = unused(conn);
+	conn->watched_since = now;
+}
+
+u32 receive_octets(const struct rpcrdma_conn *conn)
+{
+	const u32 octets = conn->version == RPCRDMA_VERS_1 ?
+				   v1::receive_size(conn) :
+				   conn->cfg.props.rbsiz;
+
+	return max_u32(octets, RPCRDMA_V2_DEFAULT_INLINE);
+}
+
+/* Until something was announced, return true if this end may announce less. */
+bool may_be_smaller(const struct rpcrdma_conn *conn)
+{
+	const struct rpcrdma_props *own = &conn->cfg.props;
+
+	return !conn->posted && (own->rbsiz > RPCRDMA_V2_DEFAULT_INLINE ||
+				 own->sbsiz > RPCRDMA_V2_DEFAULT_INLINE);
+}
+
+/*
+ * Reduce the inline thresholds. More than a page of contiguous memory may not
+ * be available, and the default threshold is better than no connection.
+ */
+void be_smaller(struct rpcrdma_props *own)
+{
+	own->rbsiz = min_u32(own->rbsiz, RPCRDMA_V2_DEFAULT_INLINE);
+	own->sbsiz = min_u32(own->sbsiz, RPCRDMA_V2_DEFAULT_INLINE);
+}
+
+/*
+ * Return true if the connection needs the Receives: the first ones, and those
+ * for a client's Calls of version 1.
+ */
+bool are_few(const struct rpcrdma_conn *conn)
+{
+	return conn->receives <= conn->cfg.first_window ||
+	       (conn->version == RPCRDMA_VERS_1 && conn->cfg.client);
+}
+
+enum rpcrdma_receives_need need(const struct rpcrdma_conn *conn)
+{
+	if (may_be_smaller(conn))
+		return RPCRDMA_RECEIVES_OR_SMALLER;
+	return are_few(conn) ? RPCRDMA_RECEIVES_NEEDED :
+			       RPCRDMA_RECEIVES_WANTED;
+}
+
+/* Return the Receives to allocate, if none are being allocated. */
+u32 receives_short(const struct rpcrdma_conn *conn)
+{
+	return !conn->making && conn->wanted > conn->receives ?
+		       conn->wanted - conn->receives :
+		       0;
+}
+
+/* Count a free Receive, posted or not, for the rule for credit grants. */
+void count_free(struct rpcrdma_conn *conn)
+{
+	if (conn->unreplaced)
+		conn->unreplaced--;
+	if (conn->grants_unreplaced)
+		conn->grants_unreplaced--;
+	else
+		conn->moved = 1;
+}
+
+/*
+ * Return the largest window for which there are Receives, at least the first
+ * one.
+ */
+u32 possible_window(const struct rpcrdma_conn *conn)
+{
+	const u32 others = min_u32(conn->receives, beside_window(conn));
+
+	return max_u32(conn->receives - others, conn->cfg.first_window);
+}
+
+/*
+ * Return the events for a free Receive that is not posted: at most a credit
+ * grant is due.
+ */
+u32 not_posted(struct rpcrdma_conn *conn)
+{
+	return conn->version == RPCRDMA_VERS_2 && grant_owed(conn) ?
+		       due_events(conn) :
+		       0;
+}
+
+} // namespace
+
+/* For the first Receives the caller needs no event. */
+bool more_receives_due(const struct rpcrdma_conn *conn)
+{
+	return conn->receives && receives_short(conn);
+}
+
+void set_window(struct rpcrdma_conn *conn, u32 window)
+{
+	conn->window = window;
+	conn->batch = min_u32(BATCH, window / 4);
+	conn->least_posted = max_u32(RPCRDMA_MIN_WINDOW, window / 4);
+	conn->wanted = window + beside_window(conn);
+}
+
+/*
+ * Set a window that grows when it was used twice over: the number of Calls in
+ * flight is not known.
+ */
+static void set_window_v1(struct rpcrdma_conn *conn, u32 window)
+{
+	set_window(conn, min_u32(window, conn->cfg.window));
+	conn->heard_later = conn->received + 2 * conn->window;
+}
+
+/*
+ * Replies to a server's own Calls have Receives in addition to those for Calls.
+ */
+void open_window_v1(struct rpcrdma_conn *conn)
+{
+	const bool all = conn->cfg.client ||
+			 conn->cfg.first_window >= conn->cfg.window;
+
+	set_window_v1(conn, all ? conn->cfg.window :
+				  usual_window(conn) + conn->cfg.reverse);
+}
+
+/*
+ * If Calls hold most of a window, none of their Receives may be released for a
+ * long time: the window grows here, too.
+ */
+u32 few_posted(struct rpcrdma_conn *conn)
+{
+	if (adapts(conn) && is_short(conn))
+		grow(conn);
+	return post_due(conn) || more_receives_due(conn) ? RPCRDMA_EV_RECEIVES :
+							   0;
+}
+
+} // namespace rpcrdma
+
+using namespace rpcrdma;
+
+struct rpcrdma_receives rpcrdma_conn_to_make(struct rpcrdma_conn *conn)
+{
+	const u32 count = receives_short(conn);
+
+	conn->making += count;
+	return { .count = count,
+		 .octets = receive_octets(conn),
+		 .need = need(conn) };
+}
+
+/* CONNPROP may use the default threshold whatever was announced. */
+u32 rpcrdma_conn_send_octets(const struct rpcrdma_conn *conn)
+{
+	const bool all = conn->state == RPCRDMA_CONN_OPENING ||
+			 v1::receives_unknown(conn);
+	const u32 octets = all ? conn->cfg.props.sbsiz :
+				 rpcrdma_conn_limits(conn).send_inline;
+
+	return max_u32(octets, RPCRDMA_V2_DEFAULT_INLINE);
+}
+
+u32 rpcrdma_conn_made(struct rpcrdma_conn *conn, u32 count)
+{
+	const bool all = count >= conn->making;
+	const bool v1 = conn->version == RPCRDMA_VERS_1;
+	const bool stuck = v1 && !v1::may_call(conn);
+	u32 events = 0;
+
+	conn->making = 0;
+	conn->receives += count;
+	conn->kept_back += count;
+	if (count)
+		conn->moved = 1;
+	if (v1)
+		v1::set_grant(conn);
+	if (stuck && v1::may_call(conn))
+		events = RPCRDMA_EV_WINDOW;
+	if (all)
+		return due_events(conn) | events;
+	switch (need(conn)) {
+	case RPCRDMA_RECEIVES_OR_SMALLER:
+		be_smaller(&conn->cfg.props);
+		events |= RPCRDMA_EV_RECEIVES;
+		break;
+	case RPCRDMA_RECEIVES_NEEDED:
+		close_connection(conn, "no memory for Receives");
+		break;
+	case RPCRDMA_RECEIVES_WANTED:
+		set_window(conn, possible_window(conn));
+		/* Do not allocate more for now. */
+		conn->wanted = conn->receives;
+		conn->heard_later = conn->received + conn->window;
+		break;
+	}
+	return due_events(conn) | events;
+}
+
+/*
+ * The window's use is checked once for several messages, which is as accurate
+ * as checking it with each of them.
+ */
+u32 rpcrdma_conn_to_post(struct rpcrdma_conn *conn, u32 now)
+{
+	if (!post_due(conn))
+		return 0;
+	if (adapts(conn)) {
+		watch_time(conn, now);
+		if (is_short(conn))
+			grow(conn);
+	} else if (serves_v1(conn) && is_used_v1(conn)) {
+		set_window_v1(conn, 2 * conn->window);
+	}
+	return conn->kept_back;
+}
+
+/*
+ * More Receives raise the limit that can be advertised; the peer is owed a
+ * credit grant if it needs one (WP 3).
+ */
+u32 rpcrdma_conn_posted(struct rpcrdma_conn *conn, u32 count)
+{
+	const bool v1 = conn->version == RPCRDMA_VERS_1;
+	/*
+	 * True if Calls waited for a Receive of this end, or for its CONNPROP.
+	 */
+	const bool stuck = v1 ? !v1::may_call(conn) : available(conn) < 0;
+	const bool opening = !v1 && conn->state == RPCRDMA_CONN_OPEN &&
+			     !conn->props_sent;
+	const u32 kept = min_u32(count, conn->kept_back);
+	u32 events;
+
+	conn->kept_back -= kept;
+	conn->posted += count;
+	for (u32 i = kept; i < count; i++)
+		count_free(conn);
+	events = due_events(conn);
+	if (conn->state == RPCRDMA_CONN_OPEN &&
+	    (opening || (stuck && (!v1 || v1::may_call(conn)))))
+		events |= RPCRDMA_EV_WINDOW;
+	return events;
+}
+
+u32 rpcrdma_conn_given_back(struct rpcrdma_conn *conn)
+{
+	count_free(conn);
+	/* Without it, enough are posted for a smaller window. */
+	if (conn->receives > conn->wanted && !conn->making &&
+	    available(conn) >= static_cast<s32>(conn->window)) {
+		conn->receives--;
+		return RPCRDMA_EV_LET_GO | not_posted(conn);
+	}
+	conn->kept_back++;
+	if (post_due(conn))
+		return RPCRDMA_EV_RECEIVES;
+	return not_posted(conn);
+}

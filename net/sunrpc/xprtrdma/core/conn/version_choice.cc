@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The version that a client begins with, its memory of a server's versions
+ * between connections, and the text for the version of a connection (WP 4).
+ */
+#include "../internal.hh"
+
+using namespace rpcrdma;
+
+namespace
+{
+
+/*
+ * For how long to assume that a server does not support version 2. To try one
+ * that answers at once costs a connection; to try one that answers nothing, or
+ * nothing useful, costs the opening time. The opening time must not be paid
+ * again after each idle period, nor after a night without traffic.
+ */
+constexpr u64 ONLY_V1_SECONDS = 300;
+constexpr u64 ONLY_V1_LONG_SECONDS = 24ULL * 3600;
+
+/*
+ * Return the number of attempts without an answer before the other version is
+ * tried. A server that is known to support the version is more likely shutting
+ * down or starting.
+ */
+u32 enough_silence(bool known)
+{
+	return known ? 2 : 1;
+}
+
+void only_v1(struct rpcrdma_version_memory *memory, u64 now, bool lasts)
+{
+	memory->only_v1_until =
+		now + (lasts ? ONLY_V1_LONG_SECONDS : ONLY_V1_SECONDS);
+	memory->lasts = lasts;
+}
+
+/*
+ * Learn from a connection that began with version 1. If version 1 gets no
+ * answer either, the version is not the cause.
+ */
+void learn_from_v1(struct rpcrdma_version_memory *memory, u64 now,
+		   enum rpcrdma_answer answer)
+{
+	if (answer == RPCRDMA_ANSWER_V1) {
+		memory->silent = 0;
+		memory->has_v1 = 1;
+		if (memory->lasts)
+			only_v1(memory, now, true);
+	} else if (answer == RPCRDMA_ANSWER_AWAY) {
+		/* A peer that was shutting down was silent for that reason. */
+		if (!memory->has_v1)
+			*memory = {};
+	} else if (++memory->silent >= enough_silence(memory->has_v1)) {
+		*memory = {};
+	}
+}
+
+/* Learn from a connection that began with version 2, but did not use it. */
+void learn_from_v2(struct rpcrdma_version_memory *memory, u64 now,
+		   enum rpcrdma_answer answer)
+{
+	switch (answer) {
+	case RPCRDMA_ANSWER_V1:
+		*memory = {};
+		break;
+	case RPCRDMA_ANSWER_REFUSED:
+		*memory = {};
+		only_v1(memory, now, false);
+		break;
+	case RPCRDMA_ANSWER_ODD:
+		*memory = {};
+		only_v1(memory, now, true);
+		break;
+	case RPCRDMA_ANSWER_NONE:
+	case RPCRDMA_ANSWER_LOST:
+		if (++memory->silent < enough_silence(memory->has_v2))
+			break;
+		/*
+		 * A lost connection costs no time, and looks like a restart. A
+		 * server that had version 2 is tried again soon, once.
+		 */
+		only_v1(memory, now,
+			answer == RPCRDMA_ANSWER_NONE && !memory->has_v2);
+		memory->silent = 0;
+		memory->has_v2 = 0;
+		memory->has_v1 = 0;
+		break;
+	default:
+		break;
+	}
+}
+
+} // namespace
+
+/*
+ * A server that answers version 2 in any way is tried with it each time: a
+ * refusal costs one message. Version 2 is omitted only if the attempt would
+ * cost a timeout or the connection, and only for some time: servers are
+ * upgraded.
+ */
+u8 rpcrdma_version_first(const struct rpcrdma_version_memory *memory, u64 now,
+			 u8 low, u8 high)
+{
+	return now < memory->only_v1_until && low == RPCRDMA_VERS_1 ?
+		       u8{ RPCRDMA_VERS_1 } :
+		       high;
+}
+
+/*
+ * A refusal counts against version 2 when it ended the connection, because the
+ * next one would end the same way (4.2.3.2). While the connection lasts,
+ * version 1 may still answer. A message that is no opening counts if no opening
+ * has followed.
+ */
+enum rpcrdma_answer rpcrdma_conn_answer(const struct rpcrdma_conn *conn,
+					enum rpcrdma_end end)
+{
+	const bool in_vain = end == RPCRDMA_END_PEER ||
+			     end == RPCRDMA_END_WAITED;
+
+	if (conn->answered && conn->version) {
+		if (conn->version == RPCRDMA_VERS_2)
+			return RPCRDMA_ANSWER_V2;
+		return conn->refused && in_vain ? RPCRDMA_ANSWER_REFUSED :
+						  RPCRDMA_ANSWER_V1;
+	}
+	/*
+	 * ERR_VERS to version 1 offers version 2; ERR_VERS to version 2 leaves
+	 * none.
+	 */
+	if (conn->refused)
+		return conn->version ? RPCRDMA_ANSWER_V2 : RPCRDMA_ANSWER_ODD;
+	if (conn->odd && end != RPCRDMA_END_NONE)
+		return RPCRDMA_ANSWER_ODD;
+	switch (end) {
+	case RPCRDMA_END_PEER:
+		return RPCRDMA_ANSWER_LOST;
+	case RPCRDMA_END_WAITED:
+		return RPCRDMA_ANSWER_NONE;
+	case RPCRDMA_END_AWAY:
+		return RPCRDMA_ANSWER_AWAY;
+	default:
+		return RPCRDMA_ANSWER_NOT_YET;
+	}
+}
+
+bool rpcrdma_version_learn(struct rpcrdma_version_memory *memory, u64 now,
+			   u8 tried, enum rpcrdma_answer answer)
+{
+	if (answer == RPCRDMA_ANSWER_NOT_YET)
+		return false;
+	if (answer == RPCRDMA_ANSWER_V2) {
+		*memory = {};
+		memory->has_v2 = 1;
+	} else if (tried == RPCRDMA_VERS_1) {
+		learn_from_v1(memory, now, answer);
+	} else {
+		learn_from_v2(memory, now, answer);
+	}
+	return answer == RPCRDMA_ANSWER_REFUSED;
+}
+
+const char *rpcrdma_version_why(const struct rpcrdma_conn *conn)
+{
+	if (!conn->version)
+		return "undecided";
+	if (conn->version == RPCRDMA_VERS_2)
+		return "both";
+	if (conn->cfg.version_high == RPCRDMA_VERS_1)
+		return conn->cfg.guess ? "silence" : "setting";
+	return conn->cfg.client ? "refused" : "peer";
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * All of the protocol engine as one translation unit, as the kernel needs it:
+ * see internal.hh. On the host the parts are compiled separately.
+ */
+#include "wire/list_codec.cc"
+#include "wire/codec_v2.cc"
+#include "wire/list_build.cc"
+#include "wire/properties.cc"
+#include "conn/continuation.cc"
+#include "rpc/errors.cc"
+#include "conn/connection.cc"
+#include "conn/receive_pool.cc"
+#include "conn/version1.cc"
+#include "rpc/pull.cc"
+#include "queue/quota.cc"
+#include "conn/admission.cc"
+#include "conn/receive.cc"
+#include "rpc/plan_call.cc"
+#include "rpc/exchange.cc"
+#include "rpc/plan_reply.cc"
+#include "queue/queues.cc"
+#include "queue/send_queue.cc"
+#include "queue/read_mr_pool.cc"
+#include "queue/mr_pool.cc"
+#include "rpc/msg_iter.cc"
+#include "wire/private_message.cc"
+#include "conn/version_choice.cc"
+#include "conn/lifecycle.cc"
+#include "conn/listening.cc"

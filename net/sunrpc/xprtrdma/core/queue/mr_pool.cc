@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The MRs of a connection: which callers wait for them, and when more are
+ * allocated.
+ *
+ * Why every wait ends: a caller that was refused returns the MRs it got. While
+ * others have MRs, each of these is returned; once one has been used, or was
+ * newly allocated, a retry is worthwhile. If all are returned unused, by
+ * callers that were refused, the maker runs after a pause, and has them retried
+ * whatever it allocates. So a retry is always scheduled, and a caller that
+ * finds no change retries at the pace of the pauses. That, too, has an end: see
+ * RPCRDMA_POOL_FAILURES.
+ */
+#include "../internal.hh"
+
+namespace rpcrdma
+{
+
+namespace
+{
+
+/* When the maker runs */
+enum : u8 {
+	MAKER_IDLE, /* when it is called */
+	MAKER_CALLED,
+	MAKER_PAUSES,
+};
+
+u32 call_maker(struct rpcrdma_region_pool *pool)
+{
+	if (pool->maker != MAKER_IDLE || pool->made >= pool->most)
+		return 0;
+	pool->maker = MAKER_CALLED;
+	return RPCRDMA_POOL_MAKE;
+}
+
+u32 pause(struct rpcrdma_region_pool *pool)
+{
+	if (pool->maker != MAKER_IDLE)
+		return 0;
+	pool->maker = MAKER_PAUSES;
+	return RPCRDMA_POOL_PAUSE;
+}
+
+u32 tell(struct rpcrdma_region_pool *pool)
+{
+	pool->wanted = 0;
+	return RPCRDMA_POOL_TELL;
+}
+
+/*
+ * No Call is planned with MRs that a starved pool does not have, so that none
+ * would call the maker: it runs periodically.
+ */
+u32 later(struct rpcrdma_region_pool *pool)
+{
+	if (!rpcrdma_pool_is_starved(pool))
+		return 0;
+	pool->maker = MAKER_PAUSES;
+	return RPCRDMA_POOL_LATER;
+}
+
+/*
+ * Count the failures after the maker allocated @count of the MRs it had to.
+ * Returns LOG if that should be logged: at the first failure, and at the one
+ * that starves the pool.
+ */
+u32 count_failures(struct rpcrdma_region_pool *pool, u32 count)
+{
+	const u32 wanted = rpcrdma_pool_to_make(pool);
+
+	if (count < wanted)
+		pool->shortages++;
+	if (count || !wanted) {
+		pool->failures = 0;
+		return 0;
+	}
+	if (rpcrdma_pool_is_starved(pool))
+		return 0;
+	pool->failures++;
+	return pool->failures == 1 || rpcrdma_pool_is_starved(pool) ?
+		       RPCRDMA_POOL_LOG :
+		       0;
+}
+
+} // namespace
+
+} // namespace rpcrdma
+
+using namespace rpcrdma;
+
+/*
+ * Bounce buffers keep no offset within a page, so partial pages are separated
+ * first. Smaller MRs are for a device that maps still less, for whatever
+ * reason.
+ */
+bool rpcrdma_cut_finer(struct rpcrdma_cut *now, const struct rpcrdma_cut *used)
+{
+	/* Another context has lowered the limits since. */
+	if (now->apart != used->apart || now->pages != used->pages)
+		return true;
+	if (!now->gaps && !now->apart) {
+		now->apart = true;
+		return true;
+	}
+	if (now->pages == 1)
+		return false;
+	now->pages /= 2;
+	return true;
+}
+
+/* More are allocated before none are left. */
+u32 rpcrdma_pool_take_last(struct rpcrdma_region_pool *pool)
+{
+	u32 todo = 0;
+
+	if (pool->free) {
+		pool->free--;
+		todo = RPCRDMA_POOL_TAKEN;
+	} else {
+		pool->wanted = 1;
+	}
+	if (!pool->free)
+		todo |= call_maker(pool);
+	return todo;
+}
+
+u32 rpcrdma_pool_given(struct rpcrdma_region_pool *pool, bool used)
+{
+	return used ? tell(pool) : pause(pool);
+}
+
+u32 rpcrdma_pool_to_make(const struct rpcrdma_region_pool *pool)
+{
+	return min_u32(RPCRDMA_POOL_BATCH, pool->most - pool->made);
+}
+
+u32 rpcrdma_pool_made(struct rpcrdma_region_pool *pool, u32 count)
+{
+	const bool paused = pool->maker == MAKER_PAUSES;
+	const u32 log = count_failures(pool, count);
+
+	pool->maker = MAKER_IDLE;
+	pool->made += count;
+	pool->free += count;
+	if (!pool->wanted)
+		return log | later(pool);
+	if (!count && !paused)
+		return log | pause(pool);
+	return log | tell(pool) | later(pool);
+}

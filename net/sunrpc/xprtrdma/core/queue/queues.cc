@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "../internal.hh"
+
+namespace rpcrdma
+{
+
+namespace
+{
+
+/*
+ * One slot in addition to those of other work, for the Work Request of the
+ * drain.
+ */
+constexpr u32 DRAIN = 1;
+
+/* For the largest message, which exposes an MR with each segment */
+constexpr u32 MOST_REGIONS_SLOTS =
+	u32{ RPCRDMA_MAX_SEGS } + 1 + RPCRDMA_SQ_BATCH;
+
+/*
+ * MRs for Reads with a device that does not need them. The rdma_rw API can be
+ * forced to use MRs, for debugging (ib_core.force_mr): then a few Reads are
+ * possible at a time, and a Write that finds no MR costs the connection.
+ */
+constexpr u32 SPARE_READS = 8;
+
+/* The shortest queue that is tried, without the slots of Reads */
+constexpr u32 LEAST_SLOTS = u32{ 2 } * RPCRDMA_CONTROL_SENDS;
+
+bool serves_version_1(const struct rpcrdma_load *load)
+{
+	return !load->client && load->version_low == RPCRDMA_VERS_1;
+}
+
+/*
+ * Return the slots for messages, and the work that belongs to them: a Call
+ * registers an MR, and may later invalidate it; one Reply in several has a
+ * Write. Work that does not fit is queued, and transfers are posted in batches,
+ * so these are for speed, not for correctness. More would cost memory with each
+ * connection, and a few dozen keep a device busy.
+ */
+u32 slots_for(const struct rpcrdma_load *load, u32 max_wrs)
+{
+	const u32 more = load->client ? load->sends : load->sends / 2;
+	u32 slots = load->sends + RPCRDMA_CONTROL_SENDS;
+
+	if (load->regions || load->reads)
+		slots += more;
+	if (load->regions)
+		slots = max_u32(slots, MOST_REGIONS_SLOTS);
+	return min_u32(slots, max_wrs - DRAIN);
+}
+
+} // namespace
+
+} // namespace rpcrdma
+
+using namespace rpcrdma;
+
+/* A large setting must not prevent the connection. */
+void rpcrdma_load_fit(struct rpcrdma_load *load, u32 max_wrs)
+{
+	const u32 others =
+		DRAIN + 1 + RPCRDMA_V1_SPARE_RECEIVES; /* 1: the reserve */
+	const u32 window = max_wrs > others ? max_wrs - others : 0;
+
+	load->window =
+		max_u32(min_u32(load->window, window), RPCRDMA_MIN_WINDOW);
+	load->sends = min_u32(load->sends, max_wrs / 4);
+	load->reads = min_u32(load->reads, max_wrs / 4);
+}
+
+struct rpcrdma_queues
+rpcrdma_queues_for(const struct rpcrdma_load *load,
+		   const struct rpcrdma_queue_limits *most)
+{
+	const u32 spare = serves_version_1(load) ? +RPCRDMA_V1_SPARE_RECEIVES :
+						   0;
+	const u32 receives =
+		rpcrdma_window_receives(load->window) + spare + DRAIN;
+	const u32 slots = slots_for(load, most->wrs);
+	const u32 reads = most->read_regions ?
+				  load->reads :
+				  min_u32(load->reads, SPARE_READS);
+	const u32 read_wrs =
+		most->read_regions ? RPCRDMA_READ_REGION_WRS * reads : reads;
+
+	return { .receives = receives,
+		 .slots = slots,
+		 .reads = reads,
+		 .send_cqes = min_u32(slots + DRAIN + read_wrs, most->cqes) };
+}
+
+u32 rpcrdma_queues_send_wrs(const struct rpcrdma_queues *queues)
+{
+	return queues->slots + DRAIN;
+}
+
+bool rpcrdma_queues_shorten(struct rpcrdma_queues *queues)
+{
+	if (queues->slots <= LEAST_SLOTS)
+		return false;
+	queues->slots = max_u32(queues->slots / 2, LEAST_SLOTS);
+	queues->reads -= queues->reads / 2;
+	return true;
+}
+
+u32 rpcrdma_queues_depth(const struct rpcrdma_queues *queues, u32 send_wrs)
+{
+	return min_u32(send_wrs, queues->send_cqes) - DRAIN;
+}

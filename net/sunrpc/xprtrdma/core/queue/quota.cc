@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Quotas of the memory that connections make this end hold, for each connection
+ * and for all together.
+ *
+ * A reservation (promise) is small, since thousands of connections have one and
+ * most of these are idle: the buffers of the first window. It is charged in
+ * full when the connection is attached, so that it is guaranteed whatever
+ * others use. The rest is shared by a rule that needs no knowledge of the other
+ * connections: each may have as much of it as it leaves free. The reserve at
+ * the end of the limit guarantees progress when that is too little for a
+ * message.
+ */
+#include "../internal.hh"
+
+namespace rpcrdma
+{
+
+namespace
+{
+
+/* Return the shared bytes that an account is charged, with @more for @use. */
+u64 charge(const struct rpcrdma_memory_account *account,
+	   enum rpcrdma_memory_use use = RPCRDMA_MEMORY_BUFFERS, u64 more = 0)
+{
+	const bool windows = use == RPCRDMA_MEMORY_BUFFERS;
+	const u64 buffers =
+		account->held[RPCRDMA_MEMORY_BUFFERS] + (windows ? more : 0);
+	const u64 share = account->share[RPCRDMA_MEMORY_BUFFERS];
+
+	return (buffers > share ? buffers - share : 0) +
+	       account->held[RPCRDMA_MEMORY_PARTS] +
+	       account->held[RPCRDMA_MEMORY_CALLS] +
+	       account->held[RPCRDMA_MEMORY_REPLIES] + (windows ? 0 : more);
+}
+
+u64 promised(const struct rpcrdma_memory_account *account)
+{
+	return account->fixed + account->share[RPCRDMA_MEMORY_BUFFERS];
+}
+
+/* Return the memory that is not part of the reserve. */
+u64 common(const struct rpcrdma_memory *all)
+{
+	return all->limit > all->reserve ? all->limit - all->reserve : 0;
+}
+
+/*
+ * Return the use above which memory is tight. Windows grow no further then,
+ * since their memory is released late: the rest is for messages, and for the
+ * reservations of future connections.
+ */
+u64 ample(const struct rpcrdma_memory *all)
+{
+	return all->limit >> 2;
+}
+
+void set(u8 *flag, bool value)
+{
+	if (*flag != value)
+		__atomic_store_n(flag, value, __ATOMIC_RELAXED);
+}
+
+/* Update the flags after a change of the sum or the queue. */
+void note(struct rpcrdma_memory *all)
+{
+	set(&all->tight, all->used > ample(all) || all->waiting);
+	set(&all->full, all->used > all->limit);
+}
+
+/* For rpcrdma_memory_must_ask(): not every machine reads 64 bits at once. */
+void note_replies(struct rpcrdma_memory_account *account)
+{
+	set(&account->replies, account->held[RPCRDMA_MEMORY_REPLIES] != 0);
+}
+
+void add(struct rpcrdma_memory_account *account, enum rpcrdma_memory_use use,
+	 u64 octets)
+{
+	account->held[use] += octets;
+	note_replies(account);
+}
+
+/* Returns true if a caller waits. */
+bool release(struct rpcrdma_memory_account *account,
+	     enum rpcrdma_memory_use use, u64 octets)
+{
+	const bool tell = account->wanted;
+
+	account->held[use] -= octets;
+	account->released++;
+	account->wanted = 0;
+	note_replies(account);
+	return tell;
+}
+
+void set_quota(struct rpcrdma_memory *all,
+	       struct rpcrdma_memory_account *account, u64 quota)
+{
+	all->used += quota - account->quota;
+	account->quota = quota;
+	note(all);
+}
+
+/*
+ * Return true if the reserve may be used: for one message of the account, or
+ * its first. A Call that was reassembled and is then read is one message.
+ */
+bool is_for_one(const struct rpcrdma_memory_account *account,
+		enum rpcrdma_memory_use use, u64 octets)
+{
+	if (use == RPCRDMA_MEMORY_BUFFERS)
+		return false;
+	return !account->held[use] ||
+	       account->held[use] + octets <= account->share[use];
+}
+
+void enqueue(struct rpcrdma_memory *all, struct rpcrdma_memory_account *account)
+{
+	/* It was woken, and another one was faster: it keeps its place. */
+	const bool front = account->turn;
+
+	account->queued = 1;
+	account->next = front ? all->first : nullptr;
+	account->prev = front ? nullptr : all->last;
+	(account->next ? account->next->prev : all->last) = account;
+	(account->prev ? account->prev->next : all->first) = account;
+	all->waiting++;
+	note(all);
+}
+
+void dequeue(struct rpcrdma_memory *all, struct rpcrdma_memory_account *account)
+{
+	(account->next ? account->next->prev : all->last) = account->prev;
+	(account->prev ? account->prev->next : all->first) = account->next;
+	account->queued = 0;
+	all->waiting--;
+	note(all);
+}
+
+} // namespace
+
+} // namespace rpcrdma
+
+using namespace rpcrdma;
+
+void rpcrdma_memory_set_limit(struct rpcrdma_memory *all, u64 limit,
+			      u64 message)
+{
+	all->limit = limit;
+	/* Both a Call and its Reply must fit. */
+	all->reserve = min_u64(limit >> 1, max_u64(limit >> 5, 2 * message));
+	note(all);
+}
+
+void rpcrdma_memory_promise(struct rpcrdma_memory_account *account, u64 fixed,
+			    u64 buffers, u64 message, u64 parts, u64 spare)
+{
+	account->fixed = fixed;
+	account->share[RPCRDMA_MEMORY_BUFFERS] = buffers;
+	account->share[RPCRDMA_MEMORY_PARTS] = parts;
+	account->share[RPCRDMA_MEMORY_CALLS] = message + parts + spare;
+	account->share[RPCRDMA_MEMORY_REPLIES] = message + spare;
+}
+
+int rpcrdma_memory_join(struct rpcrdma_memory *all,
+			struct rpcrdma_memory_account *account)
+{
+	const u64 octets = promised(account), most = common(all);
+
+	if (all->used > most || octets > most - all->used)
+		return -1;
+	all->used += octets;
+	account->member = 1;
+	note(all);
+	return 0;
+}
+
+void rpcrdma_memory_leave(struct rpcrdma_memory *all,
+			  struct rpcrdma_memory_account *account)
+{
+	if (!account->member)
+		return;
+	if (account->queued)
+		dequeue(all, account);
+	set_quota(all, account, 0);
+	all->used -= promised(account);
+	account->member = 0;
+	note(all);
+}
+
+bool rpcrdma_memory_room_own(const struct rpcrdma_memory_account *account,
+			     enum rpcrdma_memory_use use, u64 octets)
+{
+	return !account->member ||
+	       charge(account, use, octets) <= account->quota;
+}
+
+bool rpcrdma_memory_room(const struct rpcrdma_memory *all,
+			 const struct rpcrdma_memory_account *account,
+			 enum rpcrdma_memory_use use, u64 octets)
+{
+	const u64 most = use == RPCRDMA_MEMORY_BUFFERS ? ample(all) :
+							 common(all);
+	const u64 charged = charge(account, use, octets);
+	u64 used;
+
+	if (rpcrdma_memory_room_own(account, use, octets))
+		return true;
+	used = all->used - account->quota + charged;
+	if (used <= most && charged <= most - used)
+		return true;
+	return is_for_one(account, use, octets) && used <= all->limit &&
+	       /* PARTS cannot wait, and need not. */
+	       (!all->waiting || account->turn || use == RPCRDMA_MEMORY_PARTS);
+}
+
+u32 rpcrdma_memory_fits(const struct rpcrdma_memory *all,
+			const struct rpcrdma_memory_account *account,
+			enum rpcrdma_memory_use use, u64 octets, u32 count)
+{
+	while (count && !rpcrdma_memory_room(all, account, use, count * octets))
+		count /= 2;
+	return count;
+}
+
+bool rpcrdma_memory_ask(struct rpcrdma_memory *all,
+			struct rpcrdma_memory_account *account,
+			enum rpcrdma_memory_use use, u64 octets)
+{
+	if (rpcrdma_memory_room(all, account, use, octets)) {
+		account->turn = 0;
+		return true;
+	}
+	account->wanted = 1;
+	/* The others wait for memory that they hold themselves. */
+	if (!account->queued && is_for_one(account, use, octets))
+		enqueue(all, account);
+	return false;
+}
+
+bool rpcrdma_memory_may_begin(struct rpcrdma_memory *all,
+			      struct rpcrdma_memory_account *account,
+			      u64 octets)
+{
+	return !rpcrdma_memory_must_ask(all, account) ||
+	       rpcrdma_memory_ask(all, account, RPCRDMA_MEMORY_REPLIES, octets);
+}
+
+void rpcrdma_memory_hold(struct rpcrdma_memory *all,
+			 struct rpcrdma_memory_account *account,
+			 enum rpcrdma_memory_use use, u64 octets)
+{
+	u64 charged;
+
+	add(account, use, octets);
+	charged = charge(account);
+	if (account->member && charged > account->quota)
+		set_quota(all, account, charged);
+}
+
+bool rpcrdma_memory_hold_own(struct rpcrdma_memory_account *account,
+			     enum rpcrdma_memory_use use, u64 octets)
+{
+	if (!rpcrdma_memory_room_own(account, use, octets))
+		return false;
+	add(account, use, octets);
+	return true;
+}
+
+bool rpcrdma_memory_assembled(const struct rpcrdma_memory *all,
+			      struct rpcrdma_memory_account *account,
+			      u64 octets)
+{
+	const u64 calls = account->held[RPCRDMA_MEMORY_CALLS] + octets,
+		  charged = charge(account), most = common(all);
+
+	if (account->member && calls > account->share[RPCRDMA_MEMORY_CALLS] &&
+	    (all->used > most || charged > most - all->used))
+		return false;
+	account->held[RPCRDMA_MEMORY_PARTS] -= octets;
+	account->held[RPCRDMA_MEMORY_CALLS] += octets;
+	account->released++;
+	return true;
+}
+
+bool rpcrdma_memory_give(struct rpcrdma_memory *all,
+			 struct rpcrdma_memory_account *account,
+			 enum rpcrdma_memory_use use, u64 octets)
+{
+	const bool tell = release(account, use, octets);
+
+	rpcrdma_memory_trim(all, account);
+	return tell;
+}
+
+bool rpcrdma_memory_give_own(const struct rpcrdma_memory *all,
+			     struct rpcrdma_memory_account *account,
+			     enum rpcrdma_memory_use use, u64 octets,
+			     bool *tell)
+{
+	if (account->member && rpcrdma_memory_is_tight(all))
+		return false;
+	*tell = release(account, use, octets);
+	return true;
+}
+
+void rpcrdma_memory_trim(struct rpcrdma_memory *all,
+			 struct rpcrdma_memory_account *account)
+{
+	const u64 charged = charge(account);
+
+	if (account->member && charged < account->quota)
+		set_quota(all, account, charged);
+}
+
+struct rpcrdma_memory_account *rpcrdma_memory_next(struct rpcrdma_memory *all)
+{
+	struct rpcrdma_memory_account *account = all->first;
+
+	if (!account || all->used > all->limit)
+		return nullptr;
+	dequeue(all, account);
+	account->turn = 1;
+	return account;
+}
+
+bool rpcrdma_memory_stuck(struct rpcrdma_memory_account *account, bool reads)
+{
+	const bool waits = account->held[RPCRDMA_MEMORY_PARTS] ||
+			   account->held[RPCRDMA_MEMORY_REPLIES] ||
+			   (reads && account->held[RPCRDMA_MEMORY_CALLS]);
+
+	if (!account->member || !waits || account->released != account->seen) {
+		account->seen = account->released;
+		account->ticks = 0;
+		return false;
+	}
+	if (account->ticks < RPCRDMA_MEMORY_STUCK_TICKS)
+		account->ticks++;
+	return account->ticks >= RPCRDMA_MEMORY_STUCK_TICKS;
+}

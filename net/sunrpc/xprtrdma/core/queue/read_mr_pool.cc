@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Reads that need MRs: which transfers wait for them, and in which order.
+ *
+ * Why every wait ends: a waiting transfer holds no MRs, so all that are missing
+ * belong to transfers that are posted or being prepared; these end, and each
+ * end retries the queue. The first in the queue is tried with all free MRs, and
+ * no other gets one before it: it needs no more than there are.
+ */
+#include "../internal.hh"
+
+namespace rpcrdma
+{
+
+namespace
+{
+
+void wait(struct rpcrdma_read_pool *pool, struct rpcrdma_read_claim *claim)
+{
+	if (!claim->waits)
+		pool->waiting++;
+	claim->waits = 1;
+}
+
+} // namespace
+
+} // namespace rpcrdma
+
+using namespace rpcrdma;
+
+void rpcrdma_read_begin(struct rpcrdma_read_pool *pool,
+			struct rpcrdma_read_claim *claim)
+{
+	if (claim->reads && pool->waiting)
+		wait(pool, claim);
+}
+
+bool rpcrdma_read_short(struct rpcrdma_read_pool *pool,
+			struct rpcrdma_read_claim *claim, int status)
+{
+	if (!claim->reads || status != -E_AGAIN)
+		return false;
+	wait(pool, claim);
+	return true;
+}
+
+enum rpcrdma_read_turn
+rpcrdma_read_whole(const struct rpcrdma_read_claim *claim, bool closing)
+{
+	if (!claim->waits)
+		return RPCRDMA_READ_POST;
+	return closing ? RPCRDMA_READ_FAIL : RPCRDMA_READ_BEHIND;
+}
+
+enum rpcrdma_read_turn rpcrdma_read_tried(struct rpcrdma_read_pool *pool,
+					  struct rpcrdma_read_claim *claim,
+					  int status, bool closing)
+{
+	if (!status) {
+		rpcrdma_read_over(pool, claim);
+		return RPCRDMA_READ_POST;
+	}
+	return status == -E_AGAIN && !closing ? RPCRDMA_READ_FRONT :
+						RPCRDMA_READ_FAIL;
+}
+
+void rpcrdma_read_over(struct rpcrdma_read_pool *pool,
+		       struct rpcrdma_read_claim *claim)
+{
+	if (claim->waits)
+		pool->waiting--;
+	claim->waits = 0;
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The Send Queue: what may be posted now, and what is next.
+ *
+ * Why every wait ends. Work that fits leaves a batch of slots free in addition
+ * to its own. If there are not enough slots for it, more than a batch is in
+ * use, so that a part of that was posted signaled, and its completion covers
+ * all before it. And while so many contexts are in use that no more than twice
+ * the control messages' reserve is free, everything is posted signaled: a
+ * context that is missing is either with a caller that will post or release it,
+ * or on the device with a completion to come.
+ */
+#include "../wire/list_codec.hh"
+
+namespace rpcrdma
+{
+
+namespace
+{
+
+/* Refused requests, except Calls */
+enum : u8 {
+	REFUSED_CONTROL = 1, /* a slot or a context */
+	REFUSED_CONTEXT = 2,
+	REFUSED_AHEAD = 4, /* a context for a Reply yet to be made */
+};
+
+/* Return true if a context is free for other messages than control messages. */
+bool context_left(const struct rpcrdma_sq *sq)
+{
+	return sq->contexts > RPCRDMA_CONTROL_SENDS;
+}
+
+/*
+ * Return true if a Call may be posted next, if there is a context. It follows
+ * everything that is queued, including a continued message that is being sent.
+ */
+[[gnu::always_inline]] inline bool call_turn(const struct rpcrdma_conn *conn,
+					     const struct rpcrdma_sq *sq,
+					     u32 nr_wrs)
+{
+	return !sq->transfers && !sq->messages && rpcrdma_sq_room(sq, nr_wrs) &&
+	       rpcrdma_conn_may_send(conn, RPCRDMA_KIND_CALL);
+}
+
+void refuse_call(struct rpcrdma_sq *sq, u32 nr_wrs)
+{
+	if (sq->call_wrs < nr_wrs)
+		sq->call_wrs = nr_wrs;
+}
+
+/* Return true if the first queued message may be posted. */
+bool message_turn(const struct rpcrdma_conn *conn, const struct rpcrdma_sq *sq,
+		  const struct rpcrdma_sq_first *first)
+{
+	return sq->messages && !sq->transfers &&
+	       (!first->parts || context_left(sq)) &&
+	       rpcrdma_sq_room(sq, first->message_wrs) &&
+	       rpcrdma_conn_may_send(
+		       conn, static_cast<enum rpcrdma_kind>(first->kind));
+}
+
+/*
+ * Return true if any refused request can be tried again. Each refusal is
+ * reported once.
+ */
+bool may_retry(const struct rpcrdma_conn *conn, struct rpcrdma_sq *sq)
+{
+	bool retry = false;
+
+	if (sq->call_wrs && context_left(sq) &&
+	    call_turn(conn, sq, sq->call_wrs)) {
+		sq->call_wrs = 0;
+		retry = true;
+	}
+	if (sq->refused & REFUSED_CONTEXT && context_left(sq)) {
+		sq->refused &= static_cast<u8>(~REFUSED_CONTEXT);
+		retry = true;
+	}
+	if (sq->refused & REFUSED_AHEAD && sq->contexts > sq->reply_reserve) {
+		sq->refused &= static_cast<u8>(~REFUSED_AHEAD);
+		retry = true;
+	}
+	return retry;
+}
+
+} // namespace
+
+} // namespace rpcrdma
+
+using namespace rpcrdma;
+
+void rpcrdma_sq_init(struct rpcrdma_sq *sq, u32 depth, u32 sends, u32 reverse,
+		     u32 replies)
+{
+	*sq = {};
+	sq->depth = depth;
+	sq->batch = clamp_u32(depth / 6, 1, RPCRDMA_SQ_BATCH);
+	/*
+	 * A Call of this end finds a context even if all Calls processed here
+	 * wait for it.
+	 */
+	sq->reserve = RPCRDMA_CONTROL_SENDS + min_u32(reverse, sends / 2);
+	rpcrdma_sq_set_replies(sq, sends, replies);
+}
+
+void rpcrdma_sq_set_replies(struct rpcrdma_sq *sq, u32 sends, u32 replies)
+{
+	const u32 contexts = sends + RPCRDMA_CONTROL_SENDS;
+
+	sq->reserve_waits =
+		max_u32(sq->reserve, contexts - min_u32(contexts, replies));
+	sq->reply_reserve = sq->messages ? sq->reserve_waits : sq->reserve;
+}
+
+/*
+ * A control message that is due need not precede the Reply if it only conveys
+ * credits, because the Reply conveys them, too. But one that is queued for
+ * credit has waited longer.
+ */
+enum rpcrdma_sq_answer rpcrdma_sq_reply(struct rpcrdma_conn *conn,
+					struct rpcrdma_sq *sq,
+					struct rpcrdma_wrs *wrs, void *header,
+					enum rpcrdma_format format,
+					const struct rpcrdma_lists *lists)
+{
+	if (!rpcrdma_sq_fits(sq, wrs->nr))
+		return RPCRDMA_SQ_NEVER;
+	count_whole(conn, RPCRDMA_KIND_REPLY, format, lists);
+	if (!sq->transfers && !sq->messages && !conn->pend_count &&
+	    rpcrdma_sq_room(sq, wrs->nr) &&
+	    rpcrdma_conn_may_send(conn, RPCRDMA_KIND_REPLY)) {
+		stamp_whole(conn, RPCRDMA_KIND_REPLY, header);
+		rpcrdma_sq_post(sq, wrs);
+		return RPCRDMA_SQ_GO;
+	}
+	rpcrdma_sq_wait(sq);
+	return RPCRDMA_SQ_WAIT;
+}
+
+enum rpcrdma_sq_answer rpcrdma_sq_call(struct rpcrdma_conn *conn,
+				       struct rpcrdma_sq *sq,
+				       struct rpcrdma_wrs *wrs, void *header,
+				       enum rpcrdma_format format,
+				       const struct rpcrdma_lists *lists)
+{
+	if (!rpcrdma_sq_fits(sq, wrs->nr))
+		return RPCRDMA_SQ_NEVER;
+	if (!context_left(sq) || !call_turn(conn, sq, wrs->nr)) {
+		refuse_call(sq, wrs->nr);
+		return RPCRDMA_SQ_WAIT;
+	}
+	sq->contexts--;
+	stamp_whole(conn, RPCRDMA_KIND_CALL, header);
+	rpcrdma_sq_post(sq, wrs);
+	count_whole(conn, RPCRDMA_KIND_CALL, format, lists);
+	return RPCRDMA_SQ_GO;
+}
+
+enum rpcrdma_sq_answer rpcrdma_sq_call_in_parts(const struct rpcrdma_conn *conn,
+						struct rpcrdma_sq *sq,
+						u32 nr_wrs, bool more)
+{
+	if (!rpcrdma_sq_fits(sq, nr_wrs))
+		return RPCRDMA_SQ_NEVER;
+	if (!context_left(sq) || !call_turn(conn, sq, nr_wrs)) {
+		refuse_call(sq, nr_wrs);
+		return RPCRDMA_SQ_WAIT;
+	}
+	sq->contexts--;
+	if (more)
+		rpcrdma_sq_wait(sq);
+	return RPCRDMA_SQ_GO;
+}
+
+bool rpcrdma_sq_may_call(const struct rpcrdma_conn *conn, struct rpcrdma_sq *sq)
+{
+	if (context_left(sq) && call_turn(conn, sq, 1))
+		return true;
+	refuse_call(sq, 1);
+	return false;
+}
+
+bool rpcrdma_sq_take(struct rpcrdma_sq *sq)
+{
+	if (!context_left(sq)) {
+		sq->refused |= REFUSED_CONTEXT;
+		return false;
+	}
+	sq->contexts--;
+	return true;
+}
+
+bool rpcrdma_sq_may_take_ahead(struct rpcrdma_sq *sq)
+{
+	if (sq->contexts > sq->reply_reserve)
+		return true;
+	sq->refused |= REFUSED_AHEAD;
+	return false;
+}
+
+bool rpcrdma_sq_take_ahead(struct rpcrdma_sq *sq)
+{
+	if (!rpcrdma_sq_may_take_ahead(sq))
+		return false;
+	sq->contexts--;
+	return true;
+}
+
+enum rpcrdma_sq_turn rpcrdma_sq_next(const struct rpcrdma_conn *conn,
+				     struct rpcrdma_sq *sq,
+				     const struct rpcrdma_sq_first *first)
+{
+	sq->refused &= static_cast<u8>(~REFUSED_CONTROL);
+	if (rpcrdma_conn_control_due(conn)) {
+		if (sq->contexts && rpcrdma_sq_room(sq, 1)) {
+			sq->contexts--;
+			return RPCRDMA_TURN_CONTROL;
+		}
+		sq->refused |= REFUSED_CONTROL;
+	}
+	if (sq->transfers && rpcrdma_sq_room(sq, first->transfer_wrs)) {
+		sq->transfers--;
+		return RPCRDMA_TURN_TRANSFER;
+	}
+	if (message_turn(conn, sq, first)) {
+		if (first->parts)
+			sq->contexts--;
+		if (!first->more && !--sq->messages)
+			sq->reply_reserve = sq->reserve;
+		return RPCRDMA_TURN_MESSAGE;
+	}
+	return may_retry(conn, sq) ? RPCRDMA_TURN_RETRY : RPCRDMA_TURN_NONE;
+}

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Error codes (7, 8.4, WP 7): their data, and their meaning for an RPC. */
+#include "../internal.hh"
+
+namespace rpcrdma
+{
+
+namespace
+{
+
+/*
+ * sunrpc retransmits the Call for neither status: -EIO means that the Call was
+ * invalid, -EREMOTEIO that the peer could not execute it.
+ */
+constexpr error_info ERRORS[] = {
+	{ RDMA2_ERR_VERS, 2, -E_IO, "VERS" },
+	{ RDMA2_ERR_BAD_XDR, 0, -E_IO, "BAD_XDR" },
+	{ RDMA2_ERR_BAD_PROPVAL, 0, -E_IO, "BAD_PROPVAL" },
+	{ RDMA2_ERR_INVAL_HTYPE, 0, -E_IO, "INVAL_HTYPE" },
+	{ RDMA2_ERR_INVAL_CONT, 0, -E_IO, "INVAL_CONT" },
+	{ RDMA2_ERR_READ_CHUNKS, 1, -E_IO, "READ_CHUNKS" },
+	{ RDMA2_ERR_WRITE_CHUNKS, 1, -E_IO, "WRITE_CHUNKS" },
+	{ RDMA2_ERR_SEGMENTS, 1, -E_IO, "SEGMENTS" },
+	{ RDMA2_ERR_WRITE_RESOURCE, 2, -E_REMOTEIO, "WRITE_RESOURCE" },
+	{ RDMA2_ERR_REPLY_RESOURCE, 1, -E_REMOTEIO, "REPLY_RESOURCE" },
+	{ RDMA2_ERR_SYSTEM, 0, -E_REMOTEIO, "SYSTEM" },
+};
+
+} // namespace
+
+const error_info *find_error(u32 code)
+{
+	for (const error_info &error : ERRORS) {
+		if (error.code == code)
+			return &error;
+	}
+	return nullptr;
+}
+
+namespace
+{
+
+/* How long a peer's refusal is remembered: as long as its versions */
+constexpr u64 LESSON_SECONDS = 300;
+
+/* rpcrdma_lessons_any() reads it without the user's lock. */
+void set_any(struct rpcrdma_lessons *lessons, bool any)
+{
+	__atomic_store_n(&lessons->any, static_cast<u8>(any), __ATOMIC_RELAXED);
+}
+
+/* Remember a limit for that time. */
+void keep(struct rpcrdma_lessons *lessons, u64 &until, u64 now)
+{
+	until = now + LESSON_SECONDS;
+	set_any(lessons, true);
+}
+
+/*
+ * Return true if the length of Reply chunk in the error is new information.
+ * Zero: no length would help (7.3.5).
+ */
+bool reply_chunk_helps(const struct rpcrdma_rx *rx,
+		       const struct rpcrdma_lists *offered)
+{
+	const u32 needed = rx->error.arg[0];
+
+	return needed &&
+	       !(offered->has_reply && offered->reply.length >= needed);
+}
+
+/*
+ * Return true if another placement of the result can help. Zero: the peer could
+ * not determine a length (7.3.4). The chunk has all the memory there is for the
+ * result, so only a peer that counts the roundup, too, can succeed: with the
+ * result in the rest of the Reply, if that has space.
+ */
+bool roundup_helps(const struct rpcrdma_rx *rx, const struct rpcrdma_call *call,
+		   const struct rpcrdma_lists *offered)
+{
+	const u32 index = rx->error.arg[0], needed = rx->error.arg[1];
+
+	return index && index <= offered->nr_writes &&
+	       needed > offered->writes[index - 1].length &&
+	       needed <= roundup4(call->result_max);
+}
+
+/*
+ * Process the content of an ERROR. Returns whether that rules out the form the
+ * Call was sent in: if it does not, the peer contradicts itself, and
+ * retransmitting the same form would not help.
+ */
+bool give_in(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
+	     const struct rpcrdma_call *call,
+	     const struct rpcrdma_lists *offered,
+	     struct rpcrdma_recovery *recovery)
+{
+	const u32 arg = rx->error.arg[0];
+
+	switch (rx->error.code) {
+	case RDMA2_ERR_READ_CHUNKS:
+		recovery->few_reads = 1;
+		recovery->max_reads = arg;
+		return offered->nr_reads > arg;
+	case RDMA2_ERR_WRITE_CHUNKS:
+		recovery->no_writes = 1;
+		return offered->nr_writes > arg;
+	case RDMA2_ERR_SEGMENTS:
+		/* The peer's RCSIZ under another name (WP 5) */
+		if (arg < conn->peer.rcsiz)
+			__atomic_store_n(&conn->peer.rcsiz, arg,
+					 __ATOMIC_RELAXED);
+		return offered->nr_segs > arg;
+	case RDMA2_ERR_WRITE_RESOURCE:
+		recovery->no_writes = 1;
+		return roundup_helps(rx, call, offered);
+	case RDMA2_ERR_REPLY_RESOURCE:
+		recovery->reply_needed = arg;
+		return reply_chunk_helps(rx, offered);
+	default:
+		return false;
+	}
+}
+
+} // namespace
+
+} // namespace rpcrdma
+
+using namespace rpcrdma;
+
+/*
+ * READ_CHUNKS: continued, or Special Format if that has fewer of them (7.3.1).
+ * WRITE_CHUNKS: a Reply chunk instead (7.3.2). SEGMENTS: chunks within the
+ * lower limit (7.3.3). WRITE_RESOURCE and REPLY_RESOURCE: chunks that are large
+ * enough, if there is that much memory (7.3.4, 7.3.5). All others are
+ * permanent.
+ */
+int rpcrdma_call_refused(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
+			 const struct rpcrdma_call *call,
+			 const struct rpcrdma_lists *offered,
+			 struct rpcrdma_recovery *recovery)
+{
+	const u32 code = rx->error.code;
+	struct rpcrdma_call again = *call;
+	struct rpcrdma_call_plan plan;
+	const u32 bit = code < 32 ? 1u << code : 0;
+	/* Even if this RPC ends, others use the limits learned. */
+	const bool hope = give_in(conn, rx, call, offered, &again.recovery);
+
+	*recovery = call->recovery;
+	if (!hope || call->recovery.given_in & bit)
+		return rx->error.status;
+	again.recovery.given_in |= bit;
+	if (rpcrdma_plan_call(conn, &again, &plan))
+		return rx->error.status;
+	*recovery = again.recovery;
+	return 0;
+}
+
+/*
+ * Learn only from errors that refuse a Call after it was executed (7.3.4,
+ * 7.3.5): after the others it is retransmitted, and the peer has not executed
+ * it yet. The smallest Reply counts: the peer had no other method for it.
+ */
+void rpcrdma_lessons_learn(struct rpcrdma_lessons *lessons, u64 now,
+			   const struct rpcrdma_rx *rx,
+			   const struct rpcrdma_call *call,
+			   const struct rpcrdma_lists *offered)
+{
+	const u32 octets = rx->error.arg[0];
+
+	if (rx->error.code == RDMA2_ERR_REPLY_RESOURCE &&
+	    reply_chunk_helps(rx, offered)) {
+		const bool first = now >= lessons->reply_until;
+
+		if (first || octets < lessons->reply_octets)
+			lessons->reply_octets = octets;
+		if (first || call->reply_max < lessons->reply_max)
+			lessons->reply_max = call->reply_max;
+		keep(lessons, lessons->reply_until, now);
+	} else if (rx->error.code == RDMA2_ERR_WRITE_RESOURCE &&
+		   roundup_helps(rx, call, offered)) {
+		keep(lessons, lessons->writes_until, now);
+	}
+}
+
+/*
+ * A server accepts continued Calls only while it has memory for all that it was
+ * sent and has not executed yet; without memory, it closes the connection. If
+ * all of them were continued on the next one, too, that would repeat. A Read
+ * chunk is read when the server has memory.
+ */
+void rpcrdma_lessons_lost(struct rpcrdma_lessons *lessons, u64 now)
+{
+	keep(lessons, lessons->parts_until, now);
+}
+
+/* If all limits have expired, the next Calls need not check. */
+void rpcrdma_lessons_recall(struct rpcrdma_lessons *lessons, u64 now,
+			    struct rpcrdma_call *call)
+{
+	if (now >= lessons->reply_until && now >= lessons->writes_until &&
+	    now >= lessons->parts_until)
+		set_any(lessons, false);
+	call->reply_chunk_from =
+		now < lessons->reply_until ? lessons->reply_octets : 0;
+	call->refused_max = lessons->reply_max;
+	call->whole_writes = now < lessons->writes_until;
+	call->no_parts = now < lessons->parts_until;
+}
+
+const char *rpcrdma_error_name(u32 code)
+{
+	const error_info *error = find_error(code);
+
+	return error ? error->name : "unknown";
+}
+
+namespace
+{
+
+struct refusal {
+	u32 code;
+	const char *text;
+};
+
+/* By enum rpcrdma_refusal */
+constexpr refusal REFUSALS[] = {
+	{ 0, "nothing is wrong" },
+	{ RDMA2_ERR_SYSTEM,
+	  "larger than this service takes; mount with a smaller wsize" },
+	{ RDMA2_ERR_BAD_XDR,
+	  "what its Read chunks hold does not belong to it" },
+	{ RDMA2_ERR_SYSTEM, "there is no service for it" },
+	{ RDMA2_ERR_SYSTEM, "there is no way to send its Reply" },
+};
+static_assert(sizeof(REFUSALS) / sizeof(REFUSALS[0]) ==
+	      RPCRDMA_REFUSE_NO_REPLY + 1);
+
+/* Return true if each attempt would fail with @status, a negative errno. */
+bool lasting(int status)
+{
+	switch (-status) {
+	case E_AGAIN:
+	case E_NOMEM:
+	case E_NOBUFS:
+	case E_NOTCONN:
+		return false;
+	default:
+		return true;
+	}
+}
+
+enum rpcrdma_refusal refusal_of(enum rpcrdma_failed failed, int status)
+{
+	switch (failed) {
+	case RPCRDMA_FAILED_CALL:
+		return status == -E_OPNOTSUPP ? RPCRDMA_REFUSE_NO_SERVICE :
+						RPCRDMA_REFUSE_TOO_LARGE;
+	case RPCRDMA_FAILED_REPLY:
+	case RPCRDMA_FAILED_KEPT_REPLY:
+		return RPCRDMA_REFUSE_NO_REPLY;
+	default:
+		return RPCRDMA_REFUSE_NOT;
+	}
+}
+
+/* Return true if a task at this end retries by itself. */
+bool has_task(enum rpcrdma_failed failed)
+{
+	return failed == RPCRDMA_FAILED_KEPT_REPLY ||
+	       failed == RPCRDMA_FAILED_SEND;
+}
+
+} // namespace
+
+u32 rpcrdma_refusal_code(enum rpcrdma_refusal refusal)
+{
+	return REFUSALS[refusal].code;
+}
+
+const char *rpcrdma_refusal_text(enum rpcrdma_refusal refusal)
+{
+	return REFUSALS[refusal].text;
+}
+
+struct rpcrdma_remedy rpcrdma_remedy_for(enum rpcrdma_failed failed, int status)
+{
+	if (!status)
+		return { RPCRDMA_REMEDY_NONE, RPCRDMA_REFUSE_NOT };
+	if (lasting(status))
+		return { RPCRDMA_REMEDY_GIVE_UP, refusal_of(failed, status) };
+	return { has_task(failed) && status != -E_NOTCONN ?
+			 RPCRDMA_REMEDY_RETRY :
+			 RPCRDMA_REMEDY_CLOSE,
+		 RPCRDMA_REFUSE_NOT };
+}

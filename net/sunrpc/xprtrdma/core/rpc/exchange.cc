@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The state machine of an RPC at its Requester.
+ *
+ * The context that claims a Reply or ERROR owns the RPC until it completes, is
+ * retransmitted, or is left for another connection. Meanwhile other messages
+ * for the RPC are dropped and its task cannot release it. An RPC never
+ * completes while its memory is exposed: the action that follows invalidation
+ * is decided beforehand and recorded in the state.
+ */
+#include "../wire/list_codec.hh"
+
+namespace rpcrdma
+{
+
+namespace
+{
+
+enum class stage : u8 {
+	IDLE,	 /* no Call is outstanding */
+	SENT,	 /* it waits for its Reply */
+	CLAIMED, /* its Reply is being processed */
+	/* Once no MR of it is exposed any more: */
+	PLACED,	  /* the RPC completes: the Reply is in its place */
+	KEPT,	  /* it completes: the Reply is copied from its Receive */
+	IN_CHUNK, /* it completes, if the Reply chunk holds a Reply */
+	PROVIDED, /* the Reply is pulled */
+	FAILED,	  /* it ends with an errno */
+	REFUSED,  /* the Call is sent again, in another form */
+	PULLING,  /* the Reply is being read */
+	AGAIN,	  /* its task was notified to send the Call again */
+	LOST,	  /* the connection it was sent on cannot answer it */
+	OVER,
+};
+
+stage stage_of(const struct rpcrdma_exchange *x)
+{
+	return static_cast<stage>(x->state);
+}
+
+void go(struct rpcrdma_exchange *x, stage next)
+{
+	x->state = static_cast<u8>(next);
+}
+
+struct rpcrdma_step step(u32 todo)
+{
+	return { .todo = todo,
+		 .status = 0,
+		 .xid = 0,
+		 .handle = 0,
+		 .reason = nullptr };
+}
+
+/* Return how a Reply's Payload stream of @length bytes is divided. */
+struct rpcrdma_parts divide(u32 length, const struct rpcrdma_room &room,
+			    const struct rpcrdma_placed &placed)
+{
+	struct rpcrdma_parts p = {};
+	u32 rest, tail = room.tail;
+
+	/* Fast path: everything is in the head. */
+	if (!placed.write_octets && length <= room.head) {
+		p.head = length;
+		p.octets = length;
+		return p;
+	}
+	p.reduced = placed.write_octets != 0;
+	p.head = min_u32(length, room.head);
+	rest = length - p.head;
+	if (p.reduced) {
+		p.pages = min_u32(room.pages, placed.write_octets);
+		p.pad = -p.pages & 3;
+		tail -= min_u32(tail, p.pad);
+	} else {
+		p.pages = min_u32(rest, room.pages);
+		rest -= p.pages;
+	}
+	p.tail = min_u32(rest, tail);
+	p.octets = p.head + p.pages + p.pad + p.tail;
+	if (p.tail < rest) {
+		/* A truncated Reply must not look like a malformed stream. */
+		p.tail -= min_u32(p.tail, p.octets & 3);
+		p.octets &= ~u32{ 3 };
+	}
+	return p;
+}
+
+/*
+ * Return true if the inline payload is for memory that is in no chunk. The
+ * processor must not write to memory that is mapped for the device.
+ */
+bool may_place(const struct rpcrdma_exchange *x,
+	       const struct rpcrdma_arrival *a)
+{
+	const struct rpcrdma_lists &lists = x->lists;
+
+	if (lists.has_reply)
+		return false;
+	return !lists.nr_writes || x->parts.reduced ||
+	       a->length <= a->room.head;
+}
+
+struct rpcrdma_step end(struct rpcrdma_exchange *x, u32 todo, int status)
+{
+	struct rpcrdma_step s = step(todo | RPCRDMA_STEP_COMPLETE);
+
+	go(x, stage::OVER);
+	s.status = status;
+	return s;
+}
+
+/*
+ * Return true if a stream, with its first words at @first, begins like an
+ * answer to its RPC. No MR is exposed.
+ */
+bool stream_ok(const struct rpcrdma_exchange *x, u32 length, const void *first)
+{
+	return length >= RPC_MIN_OCTETS && first &&
+	       rpcrdma_payload_ok(x->xid, true, first);
+}
+
+/* Return the actions once no MR is exposed (any more). */
+struct rpcrdma_step finish(struct rpcrdma_exchange *x, const void *first)
+{
+	const int octets = static_cast<int>(x->parts.octets);
+
+	switch (stage_of(x)) {
+	case stage::PLACED:
+		return end(x, 0, octets);
+	case stage::KEPT:
+		return end(x, RPCRDMA_STEP_PLACE | RPCRDMA_STEP_PUT, octets);
+	case stage::IN_CHUNK: {
+		if (stream_ok(x, x->placed.reply_octets, first)) {
+			/*
+			 * Its chunk has the complete buffer, or the memory
+			 * around a result.
+			 */
+			const u32 move =
+				x->lists.nr_writes ? RPCRDMA_STEP_MOVE : 0;
+
+			return end(x, move, octets);
+		}
+		struct rpcrdma_step s =
+			end(x, RPCRDMA_STEP_REPORT, BAD_REPLY_STATUS);
+
+		x->placed = {};
+		s.reason =
+			"what is in the Reply chunk is not what its header announced";
+		return s;
+	}
+	case stage::PROVIDED:
+		go(x, stage::PULLING);
+		return step(RPCRDMA_STEP_PULL);
+	case stage::FAILED:
+		return end(x, 0, x->status);
+	case stage::REFUSED:
+		return step(RPCRDMA_STEP_AGAIN);
+	default:
+		return step(0);
+	}
+}
+
+/* Continue with @next, after an invalidation if there are MRs. */
+struct rpcrdma_step proceed(struct rpcrdma_exchange *x, stage next)
+{
+	go(x, next);
+	if (x->lists.nr_segs)
+		return step(RPCRDMA_STEP_INVALIDATE);
+	return finish(x, nullptr);
+}
+
+/*
+ * Refuse a Reply that cannot be used, when another attempt might bring another
+ * such Reply: its RPC ends (DR 4.1.3, VT A.1), once its memory is out of the
+ * peer's reach.
+ */
+struct rpcrdma_step refuse(struct rpcrdma_exchange *x, u32 todo, int status,
+			   const char *reason)
+{
+	struct rpcrdma_step s;
+
+	x->status = status;
+	x->placed = {};
+	s = proceed(x, stage::FAILED);
+	s.todo |= todo | RPCRDMA_STEP_REPORT;
+	s.reason = reason;
+	return s;
+}
+
+} // namespace
+
+} // namespace rpcrdma
+
+using namespace rpcrdma;
+
+bool rpcrdma_exchange_is_lost(const struct rpcrdma_exchange *x,
+			      const struct rpcrdma_conn *conn)
+{
+	return stage_of(x) == stage::SENT && x->conn != conn->cfg.number;
+}
+
+int rpcrdma_exchange_begin_anew(struct rpcrdma_exchange *x,
+				const struct rpcrdma_conn *conn)
+{
+	const bool same = x->conn == conn->cfg.number;
+
+	switch (stage_of(x)) {
+	case stage::IDLE:
+	case stage::AGAIN:
+	/*
+	 * The Reply has arrived, so no other can be mistaken for the next
+	 * Call's.
+	 */
+	case stage::OVER:
+		break;
+	case stage::SENT:
+	case stage::LOST:
+		if (same)
+			return -E_NOTCONN;
+		break;
+	default:
+		return -E_NOTCONN;
+	}
+	/*
+	 * Limits learned from an ERROR hold for the connection it arrived on.
+	 */
+	if (!same)
+		x->recovery = {};
+	go(x, stage::IDLE);
+	return 0;
+}
+
+void rpcrdma_exchange_sent(struct rpcrdma_exchange *x,
+			   const struct rpcrdma_conn *conn, bool in_parts)
+{
+	x->conn = conn->cfg.number;
+	x->in_parts = in_parts;
+	/* The context that claims the exchange sees all of these stores. */
+	__atomic_store_n(&x->state, static_cast<u8>(stage::SENT),
+			 __ATOMIC_RELEASE);
+}
+
+bool rpcrdma_exchange_claim(struct rpcrdma_exchange *x,
+			    const struct rpcrdma_conn *conn)
+{
+	const u8 state = __atomic_load_n(&x->state, __ATOMIC_ACQUIRE);
+
+	if (static_cast<stage>(state) != stage::SENT ||
+	    x->conn != conn->cfg.number)
+		return false;
+	go(x, stage::CLAIMED);
+	return true;
+}
+
+/* Return true if only the payload of the Reply must be processed. */
+static inline bool is_plain(const struct rpcrdma_exchange *x,
+			    const struct rpcrdma_rx *rx, bool bad,
+			    u32 inv_handle)
+{
+	return !inv_handle && !bad && !has_chunks(&x->lists) &&
+	       !has_chunks(&rx->lists) && rx->format != RPCRDMA_SPECIAL;
+}
+
+enum rpcrdma_claimed rpcrdma_exchange_claim_reply(
+	struct rpcrdma_exchange *x, const struct rpcrdma_conn *conn,
+	const struct rpcrdma_rx *rx, bool bad, u32 inv_handle, u32 head)
+{
+	if (!rpcrdma_exchange_claim(x, conn))
+		return RPCRDMA_CLAIMED_NOT;
+	if (!is_plain(x, rx, bad, inv_handle) || rx->format != RPCRDMA_INLINE ||
+	    rx->payload_length > head)
+		return RPCRDMA_CLAIMED;
+	go(x, stage::OVER);
+	return RPCRDMA_CLAIMED_LAST;
+}
+
+/* The Responder must be notified when this end has finished (DR 4.1.2). */
+struct rpcrdma_step rpcrdma_exchange_stray(const struct rpcrdma_rx *rx,
+					   bool bad)
+{
+	struct rpcrdma_step s = step(RPCRDMA_STEP_PUT);
+
+	/* For a bad one, the DONE was queued when it arrived. */
+	if (!bad && rpcrdma_reply_needs_done(rx))
+		s.todo |= RPCRDMA_STEP_DONE;
+	s.xid = rx->xid;
+	s.handle = rx->lists.inv_handle;
+	return s;
+}
+
+/* Process a Reply that has chunks or invalidates a handle, or is a bad one. */
+[[gnu::noinline]] static struct rpcrdma_step
+reply_by_chunks(struct rpcrdma_exchange *x, const struct rpcrdma_conn *conn,
+		const struct rpcrdma_arrival *a)
+{
+	const struct rpcrdma_rx *rx = a->rx;
+	struct rpcrdma_step s;
+	u32 length = a->length;
+	int status;
+
+	if (a->inv_handle &&
+	    (!a->exposed ||
+	     !rpcrdma_invalidation_ok(conn, &x->lists, a->inv_handle)))
+		return refuse(
+			x, RPCRDMA_STEP_PUT | RPCRDMA_STEP_CLOSE,
+			BAD_REPLY_STATUS,
+			"the peer invalidated a handle it was not offered");
+	if (a->bad)
+		return refuse(x, RPCRDMA_STEP_PUT, rx->error.status,
+			      "it breaks the protocol");
+	status = rpcrdma_check_reply(conn, &x->lists, rx, &x->placed);
+	if (status) {
+		s = refuse(x, rpcrdma_exchange_stray(rx, false).todo, status,
+			   "its chunks are not those of the Call");
+		s.xid = rx->xid;
+		s.handle = rx->lists.inv_handle;
+		return s;
+	}
+
+	if (x->placed.pull_octets)
+		length = x->placed.pull_octets;
+	else if (x->placed.reply_octets)
+		length = x->placed.reply_octets;
+	x->parts = divide(length, a->room, x->placed);
+
+	if (x->placed.pull_octets) {
+		x->pull_handle = rx->lists.inv_handle;
+		return proceed(x, stage::PROVIDED);
+	}
+	if (x->placed.reply_octets) {
+		s = proceed(x, stage::IN_CHUNK);
+		s.todo |= RPCRDMA_STEP_PUT;
+		return s;
+	}
+	if (x->lists.nr_segs && !may_place(x, a))
+		return proceed(x, stage::KEPT);
+	s = proceed(x, stage::PLACED);
+	s.todo |= RPCRDMA_STEP_PLACE | RPCRDMA_STEP_PUT;
+	return s;
+}
+
+struct rpcrdma_step rpcrdma_exchange_reply(struct rpcrdma_exchange *x,
+					   const struct rpcrdma_conn *conn,
+					   const struct rpcrdma_arrival *a)
+{
+	const struct rpcrdma_rx *rx = a->rx;
+
+	if (stage_of(x) != stage::CLAIMED)
+		return step(0);
+	x->xid = rx->xid;
+	if (!is_plain(x, rx, a->bad, a->inv_handle))
+		return reply_by_chunks(x, conn, a);
+	x->placed = {};
+	x->parts = divide(a->length, a->room, x->placed);
+	return end(x, RPCRDMA_STEP_PLACE | RPCRDMA_STEP_PUT,
+		   static_cast<int>(x->parts.octets));
+}
+
+struct rpcrdma_step rpcrdma_exchange_error(struct rpcrdma_exchange *x,
+					   int status)
+{
+	if (stage_of(x) != stage::CLAIMED)
+		return step(0);
+	x->status = status;
+	x->placed = {};
+	return proceed(x, status ? stage::FAILED : stage::REFUSED);
+}
+
+struct rpcrdma_step rpcrdma_exchange_invalidated(struct rpcrdma_exchange *x,
+						 bool ok, const void *first)
+{
+	const stage was = stage_of(x);
+	u32 todo = RPCRDMA_STEP_CLOSE;
+
+	if (was < stage::PLACED || was > stage::REFUSED)
+		return step(0);
+	if (ok)
+		return finish(x, first);
+
+	/*
+	 * The RPC must not succeed while its memory is exposed. It is
+	 * retransmitted, or released, after the teardown.
+	 */
+	if (was == stage::KEPT || was == stage::PROVIDED)
+		todo |= RPCRDMA_STEP_PUT;
+	if (was == stage::FAILED)
+		return end(x, todo, x->status);
+	go(x, stage::LOST);
+	return step(todo | RPCRDMA_STEP_LEAVE);
+}
+
+struct rpcrdma_step rpcrdma_exchange_pulled(struct rpcrdma_exchange *x,
+					    enum rpcrdma_pull how,
+					    const void *first)
+{
+	struct rpcrdma_step s;
+
+	if (stage_of(x) != stage::PULLING)
+		return step(0);
+
+	if (how == RPCRDMA_PULL_FAILED || how == RPCRDMA_PULL_SHORT) {
+		/* The end of the connection notifies the Responder, too. */
+		go(x, stage::LOST);
+		s = step(RPCRDMA_STEP_CLOSE | RPCRDMA_STEP_LEAVE);
+		s.reason = how == RPCRDMA_PULL_FAILED ?
+				   "an RDMA Read of a Reply failed" :
+				   "no resources to pull a Reply";
+		return s;
+	}
+
+	if (how == RPCRDMA_PULL_OK && stream_ok(x, x->parts.head, first)) {
+		s = end(x, RPCRDMA_STEP_DONE,
+			static_cast<int>(x->parts.octets));
+	} else {
+		x->placed = {};
+		s = end(x, RPCRDMA_STEP_DONE, BAD_REPLY_STATUS);
+		if (how == RPCRDMA_PULL_OK) {
+			s.todo |= RPCRDMA_STEP_REPORT;
+			s.reason =
+				"what was pulled is not what its header announced";
+		}
+	}
+	s.xid = x->xid;
+	s.handle = x->pull_handle;
+	return s;
+}
+
+void rpcrdma_exchange_again(struct rpcrdma_exchange *x)
+{
+	if (stage_of(x) == stage::REFUSED)
+		go(x, stage::AGAIN);
+}
+
+bool rpcrdma_exchange_resend(struct rpcrdma_exchange *x)
+{
+	if (stage_of(x) != stage::AGAIN)
+		return false;
+	go(x, stage::IDLE);
+	return true;
+}
+
+bool rpcrdma_exchange_release(struct rpcrdma_exchange *x)
+{
+	if (stage_of(x) >= stage::CLAIMED && stage_of(x) <= stage::PULLING)
+		return false;
+	go(x, stage::IDLE);
+	x->recovery = {};
+	return true;
+}

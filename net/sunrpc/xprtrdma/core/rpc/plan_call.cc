@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The Requester's decisions: how a Call is conveyed, which chunks it provides
+ * for its Reply, and whether the Reply used them correctly.
+ */
+#include "../wire/codec.hh"
+
+namespace rpcrdma
+{
+
+namespace
+{
+
+/*
+ * The chunks that a Call provides for its Reply; negative segments: no such
+ * chunk.
+ */
+struct offer {
+	s32 write_segs;
+	s32 reply_segs;
+};
+
+/* Write and Reply chunk, either alone, or none */
+constexpr u32 MAX_OFFERS = 4;
+
+/* All inputs of the plan for one Call */
+class call_planner
+{
+public:
+	call_planner(const struct rpcrdma_conn *conn,
+		     const struct rpcrdma_call *call);
+
+	int plan(struct rpcrdma_call_plan *plan) const;
+
+private:
+	u32 make_offers(offer (&offers)[MAX_OFFERS]) const;
+	bool try_forms(const offer &o, struct rpcrdma_call_plan *plan) const;
+	bool try_continued(const offer &o,
+			   struct rpcrdma_call_plan *plan) const;
+	bool try_special(const offer &o, struct rpcrdma_call_plan *plan) const;
+	bool reads_ok(u32 chunks) const;
+	bool reply_chunk_enough(const offer &o) const;
+	bool segs_fit(u32 read_segs, const offer &o) const;
+	bool reply_fits(u32 octets, const offer &o) const;
+	offer whole_reply() const;
+	bool whole_ok(const offer &o) const;
+	bool was_refused(u32 octets) const;
+	bool will_fit(u32 octets, const offer &o) const;
+
+	const struct rpcrdma_conn *conn_;
+	const struct rpcrdma_call *call_;
+	struct rpcrdma_conn_limits limits_;
+	bool chunks_;	    /* the peer accepts chunks with this Call */
+	bool may_continue_; /* the peer accepts continued messages */
+	bool simple_;	    /* as few kinds of chunks at a time as possible */
+	bool reducible_;    /* the argument may go in a Read chunk */
+	u32 reduced_;	    /* length of the Call without it */
+};
+
+call_planner::call_planner(const struct rpcrdma_conn *conn,
+			   const struct rpcrdma_call *call)
+	: conn_{ conn }, call_{ call }, limits_{ rpcrdma_conn_limits(conn) }
+{
+	const u32 brs = conn->peer.brs;
+	const u32 position = call->item_position;
+
+	/*
+	 * Avoid combinations that version 1 permits, but that its peers may
+	 * never have received from the client that all of them were tested
+	 * with.
+	 */
+	simple_ = conn->version == RPCRDMA_VERS_1;
+	chunks_ = limits_.max_segs &&
+		  (!call->reverse || rpcrdma_reverse_chunks(brs));
+	may_continue_ = limits_.continued &&
+			(!call->reverse || brs >= RDMA2_RVRSDIR_CONT);
+
+	reducible_ = chunks_ && call->ddp && call->item_length &&
+		     call->item_segs && position >= RPC_MIN_OCTETS &&
+		     position % sizeof(u32) == 0 && position < call->length &&
+		     call->item_length <= call->length - position &&
+		     reads_ok(1);
+	reduced_ = call->length;
+	if (reducible_)
+		reduced_ -=
+			reduced_by(call->length, position, call->item_length);
+}
+
+/*
+ * Return true if the peer would read that many chunks. It has reported a lower
+ * limit otherwise (7.3.1).
+ */
+bool call_planner::reads_ok(u32 chunks) const
+{
+	const struct rpcrdma_recovery &r = call_->recovery;
+
+	return !r.few_reads || chunks <= r.max_reads;
+}
+
+/*
+ * Return true if the Reply chunk is as large as the peer has required (7.3.5).
+ * It has the memory for the Reply less the Write chunk. Without a Write chunk
+ * it may have to hold the item, too, but then it has all the memory there is.
+ */
+bool call_planner::reply_chunk_enough(const offer &o) const
+{
+	u32 room = call_->reply_max;
+
+	if (o.write_segs >= 0)
+		room -= min_u32(room, call_->result_max);
+	return call_->recovery.reply_needed <= room;
+}
+
+/*
+ * Return true if the lists stay within the peer's RCSIZ, and there are MRs for
+ * them.
+ */
+bool call_planner::segs_fit(u32 read_segs, const offer &o) const
+{
+	u32 segs = read_segs;
+
+	if (o.write_segs > 0)
+		segs += static_cast<u32>(o.write_segs);
+	if (o.reply_segs > 0)
+		segs += static_cast<u32>(o.reply_segs);
+	return segs <= limits_.max_segs &&
+	       (!call_->few_regions || segs <= call_->max_regions);
+}
+
+/*
+ * Return true if a Reply of @octets fits into one Receive, with the chunks that
+ * its header must return.
+ */
+bool call_planner::reply_fits(u32 octets, const offer &o) const
+{
+	const u32 header = header_octets(conn_, -1, o.write_segs, o.reply_segs);
+
+	return header <= limits_.recv_inline &&
+	       octets <= limits_.recv_inline - header;
+}
+
+/* Return a Reply chunk, and nothing else. */
+offer call_planner::whole_reply() const
+{
+	return { -1, call_->reply_segs };
+}
+
+/*
+ * Return true if a Reply chunk alone can replace @o, the Write chunk of which
+ * may have too many segments.
+ */
+bool call_planner::whole_ok(const offer &o) const
+{
+	return o.write_segs >= 0 && call_->reply_segs &&
+	       reply_fits(0, whole_reply()) &&
+	       reply_chunk_enough(whole_reply());
+}
+
+/*
+ * Return true if a Reply that large was refused to a Call without a Reply
+ * chunk.
+ */
+bool call_planner::was_refused(u32 octets) const
+{
+	return call_->reply_chunk_from && call_->reply_chunk_from <= octets;
+}
+
+/*
+ * Return true if such a Reply will be in one message. If one that would fit was
+ * refused, the peer sends smaller messages than it may.
+ */
+bool call_planner::will_fit(u32 octets, const offer &o) const
+{
+	return reply_fits(octets, o) &&
+	       !(was_refused(octets) &&
+		 reply_fits(call_->refused_max, { -1, -1 }));
+}
+
+/*
+ * Return the number of offers in @offers: the chunks that the Call could
+ * provide for its Reply, best first (6.4, DR 5.3.1).
+ *
+ * - Nothing, if the largest Reply fits into one message: registering memory
+ *   costs two Work Requests and makes the RPC wait for the invalidation.
+ * - A Write chunk for a DDP-eligible result that may not fit: no copy.
+ * - Nothing in addition, if the rest can be continued within this end's
+ *   reassembly limit: that costs something only if the Reply is large.
+ * - Nothing in addition, if it is possible but unlikely that the Reply is
+ *   large, and the Responder has announced that it provides Read chunks: these,
+ *   too, cost something only if it is, and no length can be too small (DR 5.1).
+ * - Only a Reply chunk, if a Reply that large was recently refused to a Call
+ *   that had none.
+ * - A Reply chunk otherwise: the Responder has no other method for a large
+ *   Reply; or the Reply is expected to be large (a READ the complete result of
+ *   which GSS needs), and the round trip of a Read chunk would be paid each
+ *   time (DR 5.2.2); or a smaller offer was refused before.
+ */
+u32 call_planner::make_offers(offer (&offers)[MAX_OFFERS]) const
+{
+	const struct rpcrdma_props *own = &conn_->cfg.props;
+	/* A refusal requires more than what it refused (7.3.2, 7.3.5). */
+	const bool larger = call_->recovery.reply_needed;
+	const bool instead = larger || call_->recovery.no_writes;
+	const bool pull = own->reply_read & RDMA2_REPLY_READ_PULL &&
+			  conn_->peer.reply_read & RDMA2_REPLY_READ_PROVIDE &&
+			  chunks_;
+	const offer none = { -1, -1 };
+	const offer whole = whole_reply();
+	/* The memory is there without the roundup. */
+	const bool writes_ok =
+		!call_->recovery.no_writes &&
+		!(call_->whole_writes && call_->result_max % sizeof(u32));
+	bool bulk = call_->bulk, learnt;
+	offer o = none;
+	u32 rest = call_->reply_max;
+	u32 n = 0;
+
+	if (!instead && will_fit(rest, none)) {
+		offers[n++] = none;
+		return n;
+	}
+
+	/* Direct placement for a result that may not fit inline */
+	if (chunks_ && call_->ddp && call_->result_max && call_->result_segs &&
+	    writes_ok) {
+		o.write_segs = call_->result_segs;
+		rest -= static_cast<u32>(roundup4(call_->result_max) < rest ?
+						 roundup4(call_->result_max) :
+						 rest);
+		bulk = false;
+	}
+
+	/*
+	 * Check for a method for the rest if that is too large for one message.
+	 */
+	learnt = was_refused(rest);
+	if (instead ||
+	    !(will_fit(rest, o) ||
+	      (!learnt && ((pull && !bulk) ||
+			   (may_continue_ && rest <= own->reassembly))))) {
+		if (chunks_ && call_->reply_segs) {
+			offer with_reply = simple_ ? none : o;
+
+			with_reply.reply_segs = call_->reply_segs;
+			if (reply_fits(0, with_reply) &&
+			    reply_chunk_enough(with_reply))
+				offers[n++] = with_reply;
+			if ((larger || learnt) && whole_ok(o))
+				offers[n++] = whole;
+		}
+		/*
+		 * The retry is for this chunk. And a Responder of version 1 has
+		 * only a permanent error for such a Reply, if it checks the
+		 * length at all.
+		 */
+		if (larger || (simple_ && !call_->reverse))
+			return n;
+	}
+	if (o.write_segs >= 0)
+		offers[n++] = o;
+	/*
+	 * If the Write chunk has too many segments for the peer, the result is
+	 * part of the Reply that was refused.
+	 */
+	if (!learnt && was_refused(call_->reply_max) && whole_ok(o))
+		offers[n++] = whole;
+	/*
+	 * A Reply that may be too large rarely is; if it is, the Responder
+	 * sends an ERROR.
+	 */
+	offers[n++] = none;
+	return n;
+}
+
+/* Special Format: the Call in a Position Zero Read chunk (4.4.3) */
+bool call_planner::try_special(const offer &o,
+			       struct rpcrdma_call_plan *plan) const
+{
+	u32 segs = call_->call_segs;
+
+	if (!chunks_ || !segs || !reads_ok(1))
+		return false;
+
+	/* This is reached only by a Call that is too large without its item. */
+	plan->read_item = reducible_ && !simple_ && reads_ok(2) &&
+			  segs_fit(segs + call_->item_segs, o);
+	if (plan->read_item)
+		segs += call_->item_segs;
+	if (!segs_fit(segs, o) ||
+	    header_octets(conn_, static_cast<s32>(segs), o.write_segs,
+			  o.reply_segs) > limits_.send_inline)
+		return false;
+	plan->format = RPCRDMA_SPECIAL;
+	plan->inline_length = 0;
+	return true;
+}
+
+/*
+ * Plan a continued message, with the item in a Read chunk if that suffices
+ * (4.4.2).
+ */
+bool call_planner::try_continued(const offer &o,
+				 struct rpcrdma_call_plan *plan) const
+{
+	const u32 room = limits_.send_inline;
+	const u32 plain = header_octets(conn_, -1, o.write_segs, o.reply_segs);
+	const u32 reading = header_octets(conn_, call_->item_segs, o.write_segs,
+					  o.reply_segs);
+
+	if (!may_continue_)
+		return false;
+	plan->format = RPCRDMA_CONTINUED;
+	plan->read_item = reducible_ && segs_fit(call_->item_segs, o) &&
+			  reduced_ <= limits_.continued && reading <= room &&
+			  room - reading >= MIN_LAST_PART;
+	plan->inline_length = plan->read_item ? reduced_ : call_->length;
+	return plan->read_item ||
+	       (segs_fit(0, o) && call_->length <= limits_.continued &&
+		plain <= room && room - plain >= MIN_LAST_PART);
+}
+
+/* Try the formats in which a Call with @o can be conveyed, best first (4.4). */
+bool call_planner::try_forms(const offer &o,
+			     struct rpcrdma_call_plan *plan) const
+{
+	const u32 room = limits_.send_inline;
+	const u32 plain = header_octets(conn_, -1, o.write_segs, o.reply_segs);
+	const bool plain_ok = plain <= room && segs_fit(0, o);
+
+	plan->write_chunk = o.write_segs >= 0;
+	plan->reply_chunk = o.reply_segs >= 0;
+
+	/* Small arguments are cheaper to copy than to register. */
+	plan->format = RPCRDMA_INLINE;
+	plan->read_item = 0;
+	plan->inline_length = call_->length;
+	if (plain_ok && call_->length <= room - plain)
+		return true;
+
+	const u32 reading = header_octets(conn_, call_->item_segs, o.write_segs,
+					  o.reply_segs);
+	const bool reading_ok = reducible_ && reading <= room &&
+				segs_fit(call_->item_segs, o);
+
+	if (reading_ok && reduced_ <= room - reading) {
+		plan->read_item = 1;
+		plan->inline_length = reduced_;
+		return true;
+	}
+
+	/*
+	 * The peer may have closed a connection because of a continued message.
+	 */
+	if (call_->no_parts)
+		return try_special(o, plan) || try_continued(o, plan);
+	return try_continued(o, plan) || try_special(o, plan);
+}
+
+int call_planner::plan(struct rpcrdma_call_plan *plan) const
+{
+	offer offers[MAX_OFFERS];
+	const u32 n = make_offers(offers);
+
+	for (u32 i = 0; i < n; i++) {
+		if (try_forms(offers[i], plan))
+			return 0;
+	}
+	return -E_MSGSIZE;
+}
+
+/*
+ * Check a returned chunk against the one that was provided, and count the bytes
+ * placed. The data is contiguous only if no segment follows one that was not
+ * filled.
+ */
+bool chunk_ok(const struct rpcrdma_lists *offered,
+	      const struct rpcrdma_chunk *ours,
+	      const struct rpcrdma_lists *returned,
+	      const struct rpcrdma_chunk *theirs, u32 &placed)
+{
+	bool full = true;
+
+	placed = 0;
+	/* An unused chunk may be returned without its segments (WP 2). */
+	if (!theirs->count)
+		return true;
+	if (theirs->count != ours->count)
+		return false;
+
+	for (u32 i = 0; i < ours->count; i++) {
+		const struct rpcrdma_segment *a =
+			rpcrdma_lists_seg(offered, ours->first + i);
+		const struct rpcrdma_segment *b =
+			rpcrdma_lists_seg(returned, theirs->first + i);
+
+		if (b->handle != a->handle || b->length > a->length)
+			return false;
+		if (b->length && !full)
+			return false;
+		full = b->length == a->length;
+		placed += b->length;
+	}
+	return true;
+}
+
+} // namespace
+
+} // namespace rpcrdma
+
+using namespace rpcrdma;
+
+/*
+ * In the order of preference, for the Call: one message; one message and a Read
+ * chunk for its DDP-eligible argument; continued (6.3.2 prefers that to Special
+ * Format); Special Format. For the Reply: inline; a Write chunk for a result
+ * that may not fit; nothing more if continuation or a Reply that the Responder
+ * provides for pulling (WP 8) suffices; otherwise a Reply chunk. The reasons
+ * are at the decisions: try_forms(), make_offers().
+ */
+int rpcrdma_plan_call(const struct rpcrdma_conn *conn,
+		      const struct rpcrdma_call *call,
+		      struct rpcrdma_call_plan *plan)
+{
+	*plan = {};
+	if (conn->state != RPCRDMA_CONN_OPEN)
+		return -E_NOTCONN;
+	if (call->reverse && conn->peer.brs == RDMA2_RVRSDIR_NONE)
+		return -E_OPNOTSUPP;
+
+	const int rc = call_planner{ conn, call }.plan(plan);
+
+	if (rc != -E_MSGSIZE || !call->few_regions)
+		return rc;
+
+	struct rpcrdma_call with_regions = *call;
+
+	with_regions.few_regions = 0;
+	return call_planner{ conn, &with_regions }.plan(plan) ? rc : -E_NOBUFS;
+}
+
+/*
+ * The messages of a continued one are as large as they can be, all but the last
+ * a multiple of four, and the last one is never empty (WP 6).
+ */
+struct rpcrdma_part rpcrdma_next_part(const struct rpcrdma_conn *conn,
+				      const struct rpcrdma_lists *lists,
+				      u32 left)
+{
+	const struct rpcrdma_conn_limits limits = rpcrdma_conn_limits(conn);
+	u32 header, part;
+
+	header = header_octets(conn, lists);
+	if (header <= limits.send_inline && left <= limits.send_inline - header)
+		return { .octets = left, .more = false };
+
+	/*
+	 * With many chunks in its header the last message may hold less than
+	 * the others, and still needs some payload. Plans ensure that it has
+	 * space for MIN_LAST_PART bytes, so that more is left now.
+	 */
+	part = limits.send_inline - header_octets(conn, nullptr);
+	part = min_u32(part, left - static_cast<u32>(sizeof(u32))) & ~3u;
+	return { .octets = part, .more = true };
+}
+
+/* Implements the Requester's side of 4.3.6, 4.4.3 and WP 6. */
+int rpcrdma_check_reply(const struct rpcrdma_conn *conn,
+			const struct rpcrdma_lists *offered,
+			const struct rpcrdma_rx *rx,
+			struct rpcrdma_placed *placed)
+{
+	const struct rpcrdma_lists *returned = &rx->lists;
+
+	(void)conn;
+	*placed = {};
+
+	if (returned->nr_writes != offered->nr_writes)
+		return BAD_REPLY_STATUS;
+	for (u32 i = 0; i < offered->nr_writes; i++) {
+		u32 octets;
+
+		if (!chunk_ok(offered, &offered->writes[i], returned,
+			      &returned->writes[i], octets))
+			return BAD_REPLY_STATUS;
+		placed->write_octets += octets;
+		if (octets)
+			placed->write_chunks++;
+	}
+
+	if (returned->has_reply) {
+		if (!offered->has_reply ||
+		    !chunk_ok(offered, &offered->reply, returned,
+			      &returned->reply, placed->reply_octets))
+			return BAD_REPLY_STATUS;
+		/* The payload is in one place only. */
+		if (placed->reply_octets &&
+		    (rx->format != RPCRDMA_SPECIAL || returned->nr_reads))
+			return BAD_REPLY_STATUS;
+	}
+	if (returned->nr_reads)
+		placed->pull_octets = returned->reads[0].length;
+	else if (rx->format == RPCRDMA_SPECIAL && !placed->reply_octets)
+		return BAD_REPLY_STATUS;
+	return 0;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Functions for receiving a DONE: Replies that wait to be pulled (WP 8). */
+#ifndef RPCRDMA_ENGINE_EXPOSURE_HH
+#define RPCRDMA_ENGINE_EXPOSURE_HH
+
+#include "../internal.hh"
+
+namespace rpcrdma
+{
+
+/* Return the Reply that a DONE for @xid is about, or NULL (DR 4.1.3). */
+struct rpcrdma_exposure *find_done(const struct rpcrdma_conn *conn, u32 xid);
+
+/*
+ * Process the DONE for @exposure: no other is accepted, and its time limit
+ * ends.
+ */
+void take_done(struct rpcrdma_conn *conn, struct rpcrdma_exposure *exposure);
+
+} // namespace rpcrdma
+
+#endif /* RPCRDMA_ENGINE_EXPOSURE_HH */

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Shared by the files of the transports only. */
+#ifndef RPCRDMA_TRANSPORT_INTERNAL_H
+#define RPCRDMA_TRANSPORT_INTERNAL_H
+
+#include <linux/sunrpc/svc_xprt.h>
+
+#include "../verbs/endpoint.h"
+
+/* ---- The Requester: requester.c, requester_reply.c ---- */
+
+struct rpcrdma_req;
+
+/* Return the MRs to the pool; none of them is exposed (any more). */
+void rpcrdma_req_put_mrs(struct rpcrdma_req *req);
+/* Fill in the geometry of its Call for the engine. */
+void rpcrdma_req_call(const struct rpcrdma_req *req,
+		      const struct rpcrdma_ep *ep, struct rpcrdma_call *call);
+/* End an RPC with @status, a negative errno. Caller holds queue_lock. */
+void rpcrdma_rqst_fail(struct rpc_rqst *rqst, int status);
+/*
+ * Handle the end of an invalidation: the MRs of a replied RPC are invalid, or are
+ * destroyed with @inv->ep.
+ */
+void rpcrdma_requester_inv_done(struct rpcrdma_inv *inv, bool ok);
+
+/* ---- The server: server.c, server_call.c, server_reply.c ---- */
+
+struct rpcrdma_svc_listener;
+
+struct rpcrdma_svc_conn {
+	struct svc_xprt		xprt;		/* valid once nfsd has it */
+	struct rpcrdma_ep	*ep;		/* a counted reference */
+	struct work_struct	free_work;
+	/* Under rpcrdma_svc_accept_lock; NULL once accepted */
+	struct rpcrdma_svc_listener *listener;
+	struct list_head	node;		/* empty once evicted, too */
+	u32			nr_calls;	/* number of Calls queued so far */
+	bool			served;		/* nfsd threads poll messages */
+
+	spinlock_t		lock;		/* protects the following */
+	struct list_head	calls;		/* in order of arrival */
+	struct list_head	pulled;		/* their Reads have ended */
+	struct page		**spare;	/* pages to pull into, or NULL */
+	u32			nr_spare;	/* at most arg_pages */
+	u32			nr_early;	/* pages of early pulled Calls */
+	u32			arg_pages;	/* maximum for a Call, 0: unknown */
+	struct rpcrdma_guest	guest;		/* the engine's: its owner */
+};
+
+/*
+ * Data of a Call with chunks, in addition to its Receive, whose priv it is. A Call
+ * without chunks has none.
+ */
+struct rpcrdma_svc_call {
+	struct rpcrdma_svc_conn	*conn;
+	/* Read chunks */
+	struct page		**pages;	/* pulled into */
+	u32			nr_pages;
+	u32			nr_early;	/* of nr_pages, in conn->nr_early */
+	u32			octets;		/* bytes in these pages */
+	u32			held;		/* bytes charged for them */
+	bool			item_only;	/* one item, page-aligned */
+	/* Results that may be sent in Write chunks, as the service reported them */
+	ktime_t			pass;		/* rq_stime at that time */
+	u32			nr_items;
+	struct rpcrdma_item	items[RPCRDMA_MAX_WRITE_CHUNKS];
+};
+
+extern struct kmem_cache *rpcrdma_svc_call_cache;
+
+static inline struct rpcrdma_svc_conn *rpcrdma_svc_c(struct svc_xprt *xprt)
+{
+	return container_of(xprt, struct rpcrdma_svc_conn, xprt);
+}
+
+/*
+ * Close a connection that cannot be used any more (7.4: a Reply that cannot be sent
+ * ends it).
+ * @reason: static string for the log.
+ */
+void rpcrdma_svc_fail(struct rpcrdma_svc_conn *conn, const char *reason);
+
+/*
+ * Return true if there is memory for processing one more Call. Otherwise write_space()
+ * will be called. The second function is the fast path of the first.
+ * Context: process context.
+ */
+bool rpcrdma_svc_ask_for_room(struct rpcrdma_svc_conn *conn);
+static inline bool rpcrdma_svc_has_room(struct rpcrdma_svc_conn *conn)
+{
+	return likely(!rpcrdma_ep_must_ask(conn->ep)) ||
+	       rpcrdma_svc_ask_for_room(conn);
+}
+
+/* server_call.c */
+/* The endpoint's upcall call() */
+void rpcrdma_svc_arrived(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv);
+/* Release everything that a Call holds. Process context. */
+void rpcrdma_svc_call_release(struct rpcrdma_recv *rv);
+/* Free the pages to pull into, after the last Call has been pulled. */
+void rpcrdma_svc_spare_free(struct rpcrdma_svc_conn *conn);
+/* Operations of a connection's svc_xprt */
+void rpcrdma_svc_secure_port(struct svc_rqst *rqstp);
+int rpcrdma_svc_recvfrom(struct svc_rqst *rqstp);
+void rpcrdma_svc_release_ctxt(struct svc_xprt *xprt, void *ctxt);
+
+/* server_reply.c: further operations */
+int rpcrdma_svc_result_payload(struct svc_rqst *rqstp,
+			       unsigned int offset, unsigned int length);
+int rpcrdma_svc_sendto(struct svc_rqst *rqstp);
+
+#endif /* RPCRDMA_TRANSPORT_INTERNAL_H */

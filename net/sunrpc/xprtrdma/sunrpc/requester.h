@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The Requester: sends the Calls of an rpc_xprt over an endpoint and completes them
+ * with the Replies. It is used by the client's transport and, for callbacks, by the
+ * server's reverse-direction transport.
+ *
+ * An rpc_xprt that uses it has xprt_reserve_xprt() and xprt_release_xprt() as
+ * operations: the engine counts credits in messages, and a Call that cannot be sent now
+ * waits for xprt_write_space().
+ */
+#ifndef RPCRDMA_REQUESTER_H
+#define RPCRDMA_REQUESTER_H
+
+#include <linux/sunrpc/clnt.h>
+#include <linux/sunrpc/xprt.h>
+
+#include "../verbs/endpoint.h"
+#include "xdrbuf.h"
+
+struct seq_file;
+
+/*
+ * Counters of the "xprt: rdma" line of mountstats. A lock serialises the writers of
+ * each; readers take none. Lengths are in bytes.
+ */
+struct rpcrdma_requester_stats {
+	/* XPRT_LOCKED, the write lock */
+	unsigned long	read_chunks, write_chunks, reply_chunks;
+	unsigned long	nomsg_calls;
+	unsigned long	failed_sends;		/* Calls that could not be built */
+	unsigned long	no_send_space;		/* times a Call had to wait */
+	u64		offered_octets;		/* for results, in chunks */
+	u64		send_copied;		/* page data copied into Sends */
+	/* reserve_lock */
+	unsigned long	buffer_octets;		/* grown RPC buffers */
+	/* queue_lock */
+	u64		placed_octets;		/* results that came in chunks */
+	u64		recv_copied;		/* inline Replies */
+	unsigned long	bad_replies;
+	unsigned long	local_inv;		/* Replies that needed it */
+	/* bc_mutex */
+	unsigned long	reverse_calls;
+};
+
+/*
+ * The start of each transport that uses this; xprt_alloc() allocates the whole
+ * transport. The rpc_xprt's max_reqs is the maximum number of slots.
+ */
+struct rpcrdma_requester {
+	struct rpc_xprt		xprt;
+	struct list_head	reqs;		/* all slots; reserve_lock */
+	struct rpcrdma_req	*free;		/* by next_free; reserve_lock */
+	struct rpcrdma_requester_stats stats;
+	/* Limits learned from the peer's refusals, on any connection */
+	spinlock_t		lessons_lock;
+	struct rpcrdma_lessons	lessons;
+};
+
+static inline struct rpcrdma_requester *
+rpcrdma_xprt_requester(struct rpc_xprt *xprt)
+{
+	return container_of(xprt, struct rpcrdma_requester, xprt);
+}
+
+/*
+ * Initialize a new one. Sleeps. Return 0 or -ENOMEM: call rpcrdma_requester_free() also
+ * after an error.
+ */
+int rpcrdma_requester_init(struct rpcrdma_requester *r);
+/* Free all slots, which no RPC uses, and the rpc_xprt itself. */
+void rpcrdma_requester_free(struct rpcrdma_requester *r);
+
+/*
+ * A request slot. Slots exist as long as their transport; sunrpc clears the embedded
+ * rpc_rqst for each new user.
+ */
+struct rpcrdma_req {
+	struct rpc_rqst		rqst;
+	struct list_head	all;		/* list of the transport's slots */
+	struct rpcrdma_req	*next_free;
+	struct rpcrdma_requester_stats *stats;
+
+	/* RPC buffers, kept and enlarged; sizes in bytes */
+	void			*send_buf, *recv_buf;
+	size_t			send_size, recv_size;
+
+	/*
+	 * The context that claims the Reply owns all members below until the rpc_rqst
+	 * is unpinned. Otherwise the sender or releaser owns them.
+	 */
+	struct rpcrdma_exchange	x;
+
+	struct rpcrdma_ep	*ep;		/* of @mrs, with a reference */
+	struct list_head	mrs;		/* MRs the Call exposes */
+	struct rpcrdma_inv	inv;
+	struct rpcrdma_recv	*rv;		/* the Reply's, until it is processed */
+	/* Added to the counters when the RPC is complete */
+	u32			copied;		/* bytes of an inline Reply */
+	u8			local_inv;
+	u8			bad_reply;
+};
+
+static inline struct rpcrdma_req *rpcrdma_rqst_req(struct rpc_rqst *rqst)
+{
+	return container_of(rqst, struct rpcrdma_req, rqst);
+}
+
+/* Operations of the rpc_xprt: a slot for a task, and buffers for its RPC */
+void rpcrdma_requester_alloc_slot(struct rpc_xprt *xprt, struct rpc_task *task);
+void rpcrdma_requester_free_slot(struct rpc_xprt *xprt, struct rpc_rqst *rqst);
+int rpcrdma_requester_buf_alloc(struct rpc_task *task);
+void rpcrdma_requester_buf_free(struct rpc_task *task);
+
+/*
+ * Send the Call in @rqst. The caller has the transport's write lock. An @xprt with a
+ * bc_xprt is a server's.
+ * @ep: the connection, with a reference.
+ * Context: process context.
+ * Return: 0 if it is sent; -ENOTCONN if the connection is closing or must be closed,
+ * which the caller ensures, and sunrpc sends the Call again after a reconnect; -EAGAIN
+ * if @xprt waits for xprt_write_space(), which must be called from
+ * ep->ops->write_space(); -ENOBUFS: retry after a delay; any other errno ends the RPC.
+ */
+int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
+			   struct rpc_rqst *rqst);
+
+/*
+ * Operation wait_for_reply_request() of an rpc_xprt that uses this. Caller holds
+ * @xprt->queue_lock.
+ */
+void rpcrdma_requester_wait_for_reply(struct rpc_task *task);
+
+/*
+ * Upcalls reply() and error() of an endpoint: complete the RPC that @rv is for, have
+ * its Call sent again, or drop it. Both consume @rv.
+ */
+void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
+			     struct rpcrdma_recv *rv);
+void rpcrdma_requester_error(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
+			     struct rpcrdma_recv *rv);
+
+/*
+ * Set the address strings of an rpc_xprt from xprt->addr; servername is not changed.
+ * Return: 0, -EAFNOSUPPORT or -ENOMEM (then nothing is left allocated).
+ */
+int rpcrdma_xprt_format_addresses(struct rpc_xprt *xprt);
+void rpcrdma_xprt_free_addresses(struct rpc_xprt *xprt);
+
+/* Print the "xprt: rdma" line of mountstats. @stats and @ep may be NULL. */
+void rpcrdma_xprt_print_stats(struct rpc_xprt *xprt, struct seq_file *seq,
+			      const struct rpcrdma_requester_stats *stats,
+			      const struct rpcrdma_ep *ep);
+
+#endif /* RPCRDMA_REQUESTER_H */

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Conversion between xdr_bufs and the representations of the engine and the endpoint:
+ * geometry, bytes in a Send buffer, and extents of memory.
+ */
+#ifndef RPCRDMA_XDRBUF_H
+#define RPCRDMA_XDRBUF_H
+
+#include <linux/string.h>
+#include <linux/sunrpc/xdr.h>
+
+#include "../verbs/endpoint.h"
+
+/* Maximum number of extents of a range of an xdr_buf: head, page data, tail */
+#define RPCRDMA_XDR_EXTENTS	3
+
+/* Set @room to the lengths of the parts of @buf, for the engine. */
+static inline void rpcrdma_xdr_layout(const struct xdr_buf *buf,
+				      struct rpcrdma_room *room)
+{
+	room->head = buf->head[0].iov_len;
+	room->pages = buf->page_len;
+	room->tail = buf->tail[0].iov_len;
+}
+
+/*
+ * Describe the memory of @len bytes of @buf, starting at byte @offset. Head and tail
+ * must be in the linear mapping (kmalloc or a page). Each part of @buf is an extent of
+ * its own, because callers that count MRs beforehand rely on that. The pages are not
+ * checked: one may be missing.
+ * Return: the number of extents; -E2BIG if more than @max are needed; -EFAULT for
+ * memory that cannot be described (beyond the buffer, a vmalloc address).
+ */
+int rpcrdma_xdr_extents(const struct xdr_buf *buf, u32 offset, u32 len,
+			struct rpcrdma_extent *ext, u32 max);
+
+void rpcrdma_xdr_copy_parts_out(const struct xdr_buf *buf, u32 offset, u32 len,
+				void *to);
+u32 rpcrdma_xdr_copy_parts_in(const struct xdr_buf *buf, u32 offset,
+			      const void *from, u32 len);
+
+/*
+ * Copy @len bytes of @buf, starting at byte @offset, to @to, or in the other direction
+ * from @from. No page is missing; bytes beyond @buf are left out. Fast path: the range
+ * is in the head.
+ */
+static inline void rpcrdma_xdr_copy_out(const struct xdr_buf *buf, u32 offset,
+					u32 len, void *to)
+{
+	if (likely((u64)offset + len <= buf->head[0].iov_len))
+		memcpy(to, buf->head[0].iov_base + offset, len);
+	else
+		rpcrdma_xdr_copy_parts_out(buf, offset, len, to);
+}
+
+/* Return the number of bytes copied. */
+static inline u32 rpcrdma_xdr_copy_in(const struct xdr_buf *buf, u32 offset,
+				      const void *from, u32 len)
+{
+	if (likely((u64)offset + len <= buf->head[0].iov_len)) {
+		memcpy(buf->head[0].iov_base + offset, from, len);
+		return len;
+	}
+	return rpcrdma_xdr_copy_parts_in(buf, offset, from, len);
+}
+
+/*
+ * Copy the Payload stream of @buf, @len bytes, to @to. If @buf has more bytes, those
+ * after its first @skip bytes are left out: an item with its roundup.
+ */
+void rpcrdma_xdr_copy_reduced(const struct xdr_buf *buf, u32 skip, u32 len,
+			      void *to);
+
+#endif /* RPCRDMA_XDRBUF_H */
