@@ -60,7 +60,7 @@ dkms_source:
 	rm -rf $(DKMS_SRC)
 	mkdir -p $(DKMS_SRC)/scripts
 	cp -r Makefile Kbuild COPYING include net $(DKMS_SRC)
-	find $(DKMS_SRC) -name '*.o' -delete -o -name '.*.cmd' -delete -o -name '.*.d' -delete
+	find $(DKMS_SRC) -name '*.o' -delete -o -name '.*.cmd' -delete -o -name '.*.d' -delete -o -name README -delete
 	cp scripts/lib.sh scripts/dkms-make.sh scripts/install.sh $(DKMS_SRC)/scripts
 	sed 's/#MODULE_VERSION#/$(VERSION)/' scripts/dkms.conf >$(DKMS_SRC)/dkms.conf
 

@@ -61,7 +61,7 @@ project_files()
 module_files()
 {
 	project_files | grep -E '^(Makefile|Kbuild|net/|include/|kunit/|scripts/(lib|install)\.sh)' |
-		grep -vE '^kunit/(core|simulation)/'
+		grep -vE '^kunit/(core|simulation)/|/README$'
 }
 
 # The project's files in the folder $1, with the version $2
