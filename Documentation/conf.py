@@ -5,7 +5,7 @@ import re
 
 kbuild = (pathlib.Path(__file__).parent.parent / 'Kbuild').read_text()
 project = 'rpcrdma-v2'
-copyright = 'the authors of rpcrdma-v2, GPL-2.0'
+copyright = 'the rpcrdma-v2 authors, GPL-2.0'
 version = release = re.search(r'^version := (\S+)', kbuild, re.M).group(1)
 root_doc = 'index'
 exclude_patterns = ['_build']

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * RPC-over-RDMA, versions 1 and 2: start and end of the module.
+ *
+ * Copyright (C) 2026 The rpcrdma-v2 authors
  */
 
 #include <linux/init.h>
@@ -12,6 +14,7 @@
 #include "server.h"
 #include "settings.h"
 
+MODULE_AUTHOR("The rpcrdma-v2 authors");
 MODULE_DESCRIPTION("RPC-over-RDMA transports for SunRPC, versions 1 and 2");
 MODULE_LICENSE("GPL");
 /* DKMS mistakes a module without a version for the in-tree one. */
