@@ -370,6 +370,7 @@ level_build()
 	[ ! -f .clang-format ] || try build/clang-format formatted
 	try build/clang-tidy tidy
 	try build/shellcheck shell_clean
+	try build/headers scripts/headers.sh
 	try build/no-kernel-versions no_kernel_versions
 	try build/spdx licensed
 	try build/documents documents "$dir"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Serial numbers, for C++; to C they are plain counts. Part of engine.h.
+ * Serial numbers, for C++; to C they are plain counts. Part of base.h.
  */
 #ifndef RPCRDMA_SERIAL_HH
 #define RPCRDMA_SERIAL_HH

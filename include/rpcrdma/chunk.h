@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Chunk lists: decoded from a message, or to be encoded.
+ */
+#ifndef RPCRDMA_CHUNK_H
+#define RPCRDMA_CHUNK_H
+
+#include "base.h"
+#include "wire.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A plain segment, 4.3.3 */
+struct rpcrdma_segment {
+	u32 handle;
+	u32 length;			/* bytes; 0: an empty segment */
+	u64 offset;
+};
+
+/* A chunk: a run of segments of the containing lists */
+struct rpcrdma_chunk {
+	u32 position;			/* bytes; Read chunks only */
+	u32 length;			/* bytes, the sum over its segments */
+	u16 first;			/* index of its first segment */
+	u16 count;			/* segments; 0: an empty chunk */
+};
+
+/*
+ * The chunk lists of one message, 6.2.3, decoded or to be encoded. Read chunks
+ * are in list order; a Position Zero Read chunk is reads[0] with position 0.
+ * Segments of all chunks are in wire order: reads, writes, reply. The first
+ * segments are in segs[], those that do not fit there in more[]:
+ * rpcrdma_lists_seg() finds them. @more belongs to the user of the lists; a
+ * copy of the lists must not outlive it.
+ */
+struct rpcrdma_lists {
+	u32 inv_handle;			/* 6.2.4; 0: none */
+	/* These four are one word, which is zero for most messages. */
+	u8 nr_reads;
+	u8 nr_writes;
+	u16 has_reply;			/* a Reply chunk is present */
+	u16 nr_segs;
+	struct rpcrdma_segment *more;	/* RPCRDMA_MORE_SEGS, or NULL: none */
+	struct rpcrdma_chunk reads[RPCRDMA_MAX_READ_CHUNKS];
+	struct rpcrdma_chunk writes[RPCRDMA_MAX_WRITE_CHUNKS];
+	struct rpcrdma_chunk reply;
+	struct rpcrdma_segment segs[RPCRDMA_MAX_SEGS];
+};
+
+/* Return segment @i of @lists, which must exist. */
+static inline const struct rpcrdma_segment *
+rpcrdma_lists_seg(const struct rpcrdma_lists *lists, u32 i)
+{
+	return i < RPCRDMA_MAX_SEGS ? &lists->segs[i] :
+				      &lists->more[i - RPCRDMA_MAX_SEGS];
+}
+
+/* A byte range of a chunk, as a cursor */
+struct rpcrdma_stretch {
+	u32 offset;			/* bytes from the start of the current segment */
+	/* index of the current segment in the chunk; 0 to begin */
+	u32 segment;
+	u32 length;			/* bytes left */
+};
+
+/*
+ * Advance @at to the next bytes that are contiguous in memory, and return them
+ * in @part. at->length is reduced by the length of @part, which is at least 1.
+ * @lists: holds the segments of @chunk.
+ * Returns false at the end. The chunk is too short by the at->length that is
+ * left.
+ */
+static inline bool rpcrdma_chunk_next(const struct rpcrdma_lists *lists,
+				      const struct rpcrdma_chunk *chunk,
+				      struct rpcrdma_stretch *at,
+				      struct rpcrdma_segment *part)
+{
+	const struct rpcrdma_segment *seg;
+
+	while (at->length && at->segment < chunk->count) {
+		seg = rpcrdma_lists_seg(lists, chunk->first + at->segment++);
+		if (at->offset >= seg->length) {
+			at->offset -= seg->length;
+			continue;
+		}
+		part->handle = seg->handle;
+		part->length = seg->length - at->offset;
+		if (part->length > at->length)
+			part->length = at->length;
+		part->offset = seg->offset + at->offset;
+		at->offset = 0;
+		at->length -= part->length;
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Functions to build lists. Chunks must be added in wire order (reads by
+ * ascending position, writes, reply). Add a chunk, then append its segments; a
+ * Write chunk may stay empty. Each function returns 0, or -1 if the bounds
+ * in wire.h would be exceeded. Initialised lists have no more[]; it may be set
+ * while they are empty.
+ */
+static inline void rpcrdma_lists_init(struct rpcrdma_lists *lists)
+{
+	/* The arrays need no clearing: the counts say what is valid. */
+	lists->inv_handle = 0;
+	lists->nr_reads = 0;
+	lists->nr_writes = 0;
+	lists->has_reply = 0;
+	lists->nr_segs = 0;
+	lists->more = NULL;
+}
+int rpcrdma_lists_add_read(struct rpcrdma_lists *lists, u32 position);
+int rpcrdma_lists_add_write(struct rpcrdma_lists *lists);
+int rpcrdma_lists_add_reply(struct rpcrdma_lists *lists);
+/* Append a segment to the last chunk added. */
+int rpcrdma_lists_add_segment(struct rpcrdma_lists *lists, u32 handle,
+			      u32 length, u64 offset);
+/* Set inv_handle to the largest segment's (6.2.4), if there is a segment. */
+void rpcrdma_lists_offer(struct rpcrdma_lists *lists);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RPCRDMA_CHUNK_H */

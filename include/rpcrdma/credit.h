@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Control messages, and the credits that permit a message.
+ */
+#ifndef RPCRDMA_CREDIT_H
+#define RPCRDMA_CREDIT_H
+
+#include "conn.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A control message to send now */
+struct rpcrdma_control {
+	u32	octets;		/* length of the message, 0: none is due */
+	u32	inv_handle;	/* invalidate it with the message, 0: plain Send */
+};
+
+/*
+ * Encode the next control message that may be sent now, in the order of WP 3
+ * and 4: ERRORs and DONEs, this end's CONNPROPs, then a credit grant that is
+ * owed. The message is counted as sent: the caller must post it before any
+ * other message, or close the connection.
+ * @buf: 4-byte aligned
+ * @size: bytes at @buf. If it is less than RPCRDMA_V2_FIRST_CONNPROP,
+ *	nothing is due.
+ */
+struct rpcrdma_control rpcrdma_conn_next_control(struct rpcrdma_conn *conn,
+						 void *buf, u32 size);
+
+/*
+ * Return true if no RPC is outstanding in either direction other than the one
+ * being sent or answered. A hint, read without the lock: use it for
+ * optimisation only. Any context.
+ */
+static inline bool rpcrdma_conn_alone(const struct rpcrdma_conn *conn,
+				      enum rpcrdma_kind kind)
+{
+	return (int)__atomic_load_n(&conn->underway, __ATOMIC_RELAXED) <=
+	       (kind == RPCRDMA_KIND_REPLY);
+}
+
+/* Return true if a control message is due and can be sent now. */
+bool rpcrdma_conn_control_due(const struct rpcrdma_conn *conn);
+
+/*
+ * Return true if a message of this kind may be sent now. Queued control
+ * messages precede Calls; a Call leaves the last two messages of the window to
+ * Replies (WP 3). While a continued message is being sent, only its next
+ * message may be sent: no other Call or Reply may come between (4.1).
+ */
+bool rpcrdma_conn_may_send(const struct rpcrdma_conn *conn,
+			   enum rpcrdma_kind kind);
+
+/*
+ * Count a Call or Reply, or one message of a continued one, as sent, and write
+ * the credit fields into its encoded header. Call this only after
+ * rpcrdma_conn_may_send() returned true, in the same critical section. The
+ * caller must then post the message before any other message, or close the
+ * connection.
+ * @header: as written by rpcrdma_encode_header().
+ */
+void rpcrdma_conn_stamp(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
+			void *header);
+
+/*
+ * Queue an ERROR that answers a Call (7), or a DONE: pull completion of a
+ * Reply. Returns events; EV_CLOSE if more than 64 are queued.
+ * @code: not RDMA2_ERR_VERS, which the engine sends by itself.
+ * @arg0, @arg1: the code's data words in wire order, 0 if it has none.
+ * Under version 1, a code that does not exist there becomes ERR_CHUNK.
+ */
+u32 rpcrdma_conn_queue_error(struct rpcrdma_conn *conn, u32 xid, u32 code,
+			     u32 arg0, u32 arg1);
+u32 rpcrdma_conn_queue_done(struct rpcrdma_conn *conn, u32 xid,
+			    u32 inv_handle);
+
+/* The state of messages that wait for credit */
+struct rpcrdma_stall {
+	u32	wait;		/* call again after that many milliseconds, 0: never */
+	u32	events;		/* EV_CLOSE when the time is over */
+};
+
+/* Messages of the caller that are queued or were refused: rpcrdma_sq_waits() */
+enum {
+	RPCRDMA_WAITS_CALL = 1,		/* a Call, of which nothing was sent */
+	RPCRDMA_WAITS_MESSAGE = 2,	/* a Reply, or the rest of a continued message */
+};
+
+/*
+ * Check for credit starvation. A peer owes grants (WP 3). If for cfg.stall_ms
+ * it has granted nothing, or too little for a Call to be sent, the connection
+ * is closed, because a Call that has not been sent has no other timeout. A
+ * Reply that has credit, and any Reply of version 1, waits for something else
+ * and has no such limit.
+ * @waits: RPCRDMA_WAITS_* for all that waits, for whatever reason;
+ *	control messages need not be included
+ * @now: milliseconds of any clock
+ */
+struct rpcrdma_stall rpcrdma_conn_stalled(struct rpcrdma_conn *conn, u32 waits,
+					  u32 now);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RPCRDMA_CREDIT_H */

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Errors: what follows from an ERROR about a Call, and from a failure here.
+ */
+#ifndef RPCRDMA_ERRORS_H
+#define RPCRDMA_ERRORS_H
+
+#include "plan_call.h"
+#include "receive.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Return how to continue after an ERROR about a Call: it may be possible to
+ * send it again in a form that this error permits (7.3, WP 7). Each kind of
+ * error permits one retry, so that retries end; a plan is known to exist.
+ * Lowers the peer's RCSIZ, if that is the meaning of the error.
+ * @rx: the ERROR
+ * @call: the Call's geometry, with segments counted; @call->recovery is
+ *	the result of earlier errors.
+ * @offered: the lists it was sent with
+ * @recovery: plan and send it with this. The earlier attempt's memory
+ *	must be invalidated before.
+ * Returns 0: send it again, with the same xid; or the negative errno that ends
+ * the RPC.
+ */
+int rpcrdma_call_refused(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
+			 const struct rpcrdma_call *call,
+			 const struct rpcrdma_lists *offered,
+			 struct rpcrdma_recovery *recovery);
+
+/*
+ * Reasons for a Responder to give up a Call, or its Reply, for good. If another
+ * attempt might succeed, it closes the connection instead (7.4).
+ */
+enum rpcrdma_refusal {
+	RPCRDMA_REFUSE_NOT,
+	RPCRDMA_REFUSE_TOO_LARGE,	/* a Call, for the service */
+	/* the Read chunks contain another message */
+	RPCRDMA_REFUSE_ANOTHERS,
+	RPCRDMA_REFUSE_NO_SERVICE,	/* for a Call */
+	/* a Reply cannot be conveyed in any form */
+	RPCRDMA_REFUSE_NO_REPLY,
+};
+
+/*
+ * Places at which an operation on a Call or a Reply may fail with a negative
+ * errno. The message is given up for good, or tried again.
+ */
+enum rpcrdma_failed {
+	RPCRDMA_FAILED_CALL,		/* Responder: deliver a Call to its service */
+	RPCRDMA_FAILED_REPLY,		/* Responder: send a Reply, which is lost */
+	RPCRDMA_FAILED_KEPT_REPLY,	/* Responder: send a Reply, kept by its task */
+	RPCRDMA_FAILED_PULL,		/* Requester: pull a Reply */
+	RPCRDMA_FAILED_SEND,		/* Requester: send a Call, kept by its task */
+};
+
+enum rpcrdma_remedy_kind {
+	RPCRDMA_REMEDY_NONE,		/* nothing has failed */
+	/* The task tries again on this connection, if that is still open. */
+	RPCRDMA_REMEDY_RETRY,
+	/* Close the connection: the Requester sends the Call again on the next. */
+	RPCRDMA_REMEDY_CLOSE,
+	/* Each attempt would fail: end the RPC, at a Responder with an ERROR. */
+	RPCRDMA_REMEDY_GIVE_UP,
+};
+
+struct rpcrdma_remedy {
+	enum rpcrdma_remedy_kind kind;
+	enum rpcrdma_refusal refusal;	/* GIVE_UP at a Responder */
+};
+
+/*
+ * Return the remedy after @failed has ended with @status, 0 or a negative
+ * errno. A lack of memory, of queue space or of a connection is temporary: an
+ * ERROR for it would end an RPC that could succeed. At a Responder -EOPNOTSUPP
+ * is the lack of a service.
+ */
+struct rpcrdma_remedy rpcrdma_remedy_for(enum rpcrdma_failed failed, int status);
+
+/* Return the ERROR's code, RDMA2_ERR_*, and its text for a log. */
+u32 rpcrdma_refusal_code(enum rpcrdma_refusal refusal);
+const char *rpcrdma_refusal_text(enum rpcrdma_refusal refusal);
+
+/*
+ * Return the refusal of a Call whose Read chunks have been read, if it is no
+ * Call (6.2.2.1, 7.2).
+ * @first: its first 8 bytes
+ */
+enum rpcrdma_refusal rpcrdma_call_refusal(const struct rpcrdma_rx *rx,
+				      const void *first);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RPCRDMA_ERRORS_H */

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * An RPC at its Requester.
+ *
+ * The state of an RPC at its Requester, from its first Call to its end. Zero
+ * it, and embed it in the object that holds the RPC's memory. Events are
+ * reported by the functions below, one at a time for each RPC; they return the
+ * actions to run.
+ *
+ * The context that sends or releases the Call owns the RPC until the Call is
+ * sent. From then on the context whose rpcrdma_exchange_claim() succeeds owns
+ * it, until an action completes the RPC, retransmits it or leaves it. The two
+ * may run concurrently: call rpcrdma_exchange_sent() in the connection's
+ * serialisation, in the critical section that posts the Call, so that no Reply
+ * is processed before.
+ */
+#ifndef RPCRDMA_EXCHANGE_H
+#define RPCRDMA_EXCHANGE_H
+
+#include "chunk.h"
+#include "conn.h"
+#include "msg_iter.h"
+#include "plan_call.h"
+#include "receive.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Lengths that a Reply reports for the chunks of its Call */
+struct rpcrdma_placed {
+	u32 write_octets;	/* in all Write chunks */
+	u32 reply_octets;	/* in the Reply chunk, 0: unused */
+	u32 pull_octets;	/* to be pulled from the Responder (WP 8) */
+	u8 write_chunks;	/* Write chunks that are neither empty nor unused */
+};
+
+/*
+ * Check a Reply's returned lists against the Call's (4.3.6: same count and
+ * handles, no segment longer; an unused chunk in either form, WP 2).
+ * Returns 0; or, for a bad Reply, the negative errno with which its RPC ends,
+ * as with verdict BAD_REPLY.
+ */
+int rpcrdma_check_reply(const struct rpcrdma_conn *conn,
+			const struct rpcrdma_lists *offered,
+			const struct rpcrdma_rx *rx,
+			struct rpcrdma_placed *placed);
+
+/* How a Payload stream is divided over a Reply's memory, in this order */
+struct rpcrdma_parts {
+	u32 head;
+	u32 pages;			/* reduced: not from the stream */
+	u32 pad;			/* reduced: their roundup, not sent */
+	u32 tail;			/* after @pad */
+	u32 octets;			/* of the complete Reply, as far as it fits */
+	u8 reduced;			/* a Write chunk has the page data */
+};
+
+struct rpcrdma_exchange {
+	u8 state;			/* private to the engine */
+	u8 in_parts;			/* the Call is a continued message */
+	int status;			/* errno that the RPC ends with */
+	/* number of the connection the Call was sent on */
+	u32 conn;
+	u32 xid, pull_handle;		/* of the Reply */
+	struct rpcrdma_recovery recovery;	/* on that connection */
+	struct rpcrdma_placed placed;
+	struct rpcrdma_parts parts;
+	struct rpcrdma_lists lists;	/* provided by the Call; its sender sets them */
+};
+
+/* Actions, in this order */
+enum {
+	RPCRDMA_STEP_REPORT = 1,	/* report a bad Reply: @reason */
+	RPCRDMA_STEP_PLACE = 2,		/* copy the inline payload to @parts */
+	/* move what lies in head and tail memory to @parts */
+	RPCRDMA_STEP_MOVE = 4,
+	RPCRDMA_STEP_PUT = 8,		/* release the Receive: it has been read */
+	RPCRDMA_STEP_CLOSE = 16,	/* close the connection: @reason, or NULL */
+	/*
+	 * At most one of the next five. INVALIDATE: make the RPC's MRs
+	 * inaccessible to the peer, return them, then call
+	 * rpcrdma_exchange_invalidated()
+	 */
+	RPCRDMA_STEP_INVALIDATE = 32,
+	/* read the Reply to @parts, then call rpcrdma_exchange_pulled() */
+	RPCRDMA_STEP_PULL = 64,
+	/* complete the RPC with @status: length of the Reply, or an errno */
+	RPCRDMA_STEP_COMPLETE = 128,
+	/* encode and send the Call again: rpcrdma_exchange_again() */
+	RPCRDMA_STEP_AGAIN = 256,
+	/* leave the RPC until it is sent on another connection or released */
+	RPCRDMA_STEP_LEAVE = 512,
+	RPCRDMA_STEP_DONE = 1024,	/* rpcrdma_conn_queue_done() */
+};
+
+struct rpcrdma_step {
+	u32 todo;			/* RPCRDMA_STEP_* */
+	int status;
+	u32 xid, handle;		/* of the DONE */
+	const char *reason;		/* a static string */
+};
+
+/*
+ * Prepare to send a Call on @conn. Returns 0: MRs left from an earlier attempt
+ * must be released first. -ENOTCONN: the Call was sent there before and no
+ * Reply has come: a second Call with that xid (WP 7) would get a second Reply,
+ * or receive the first one's. An RPC that was answered may be sent there again:
+ * sunrpc repeats a Call, with the same xid, if its Reply reports an RPC error.
+ */
+int rpcrdma_exchange_begin_anew(struct rpcrdma_exchange *x,
+				const struct rpcrdma_conn *conn);
+static inline int rpcrdma_exchange_begin(struct rpcrdma_exchange *x,
+					 const struct rpcrdma_conn *conn)
+{
+	/*
+	 * Fast path: the Call is not outstanding, and was last sent on this
+	 * connection.
+	 */
+	if (!x->state && x->conn == conn->cfg.number)
+		return 0;
+	return rpcrdma_exchange_begin_anew(x, conn);
+}
+
+/*
+ * Return true if the Call was sent as a continued message, on another
+ * connection, and never answered. Call this before rpcrdma_exchange_begin().
+ * That connection may have ended because the peer had no memory for the
+ * continued message: rpcrdma_lessons_lost() remembers that.
+ */
+bool rpcrdma_exchange_is_lost(const struct rpcrdma_exchange *x,
+			      const struct rpcrdma_conn *conn);
+static inline bool
+rpcrdma_exchange_lost_in_parts(const struct rpcrdma_exchange *x,
+			       const struct rpcrdma_conn *conn)
+{
+	return x->in_parts && rpcrdma_exchange_is_lost(x, conn);
+}
+
+/*
+ * Report that the Call is posted next, as a continued message if @in_parts,
+ * with x->lists. These must be initialised even if they are empty, and must not
+ * change.
+ */
+void rpcrdma_exchange_sent(struct rpcrdma_exchange *x,
+			   const struct rpcrdma_conn *conn, bool in_parts);
+
+/*
+ * Claim the RPC for a Reply or an ERROR that arrived on @conn. Returns true if
+ * it waits for that; the caller then owns it, and must call
+ * rpcrdma_exchange_reply() or rpcrdma_exchange_error().
+ */
+bool rpcrdma_exchange_claim(struct rpcrdma_exchange *x,
+			    const struct rpcrdma_conn *conn);
+
+enum rpcrdma_claimed {
+	RPCRDMA_CLAIMED_NOT,		/* no RPC waits for it (any more) */
+	RPCRDMA_CLAIMED,		/* call rpcrdma_exchange_reply() */
+	RPCRDMA_CLAIMED_LAST,		/* complete the RPC now, see below */
+};
+
+/*
+ * Claim the RPC for a Reply.
+ * Fast path: if neither the Call nor the Reply has chunks and the Reply fits in
+ * the head iovec (@head bytes), returns RPCRDMA_CLAIMED_LAST. The caller then
+ * copies the inline payload to the head, releases the Receive and completes the
+ * RPC with that length.
+ * @bad, @inv_handle: as in struct rpcrdma_arrival
+ */
+enum rpcrdma_claimed
+rpcrdma_exchange_claim_reply(struct rpcrdma_exchange *x,
+			     const struct rpcrdma_conn *conn,
+			     const struct rpcrdma_rx *rx, bool bad,
+			     u32 inv_handle, u32 head);
+
+/* A claimed Reply, and what is known about it and its RPC */
+struct rpcrdma_arrival {
+	const struct rpcrdma_rx *rx;
+	bool bad;			/* verdict BAD_REPLY */
+	u32 inv_handle;			/* invalidated by the peer, 0: none */
+	bool exposed;			/* inv_handle was one of the RPC's MRs */
+	u32 length;			/* of the inline payload */
+	struct rpcrdma_room room;
+};
+
+/*
+ * Process a claimed Reply. The Receive is kept until the actions contain PUT.
+ * With PULL, PUT may be run before the Reads.
+ */
+struct rpcrdma_step rpcrdma_exchange_reply(struct rpcrdma_exchange *x,
+					   const struct rpcrdma_conn *conn,
+					   const struct rpcrdma_arrival *a);
+
+/*
+ * Process a Reply for which no RPC waits (any more). @bad: verdict BAD_REPLY.
+ */
+struct rpcrdma_step rpcrdma_exchange_stray(const struct rpcrdma_rx *rx,
+					   bool bad);
+
+/*
+ * Process a claimed ERROR. @status: returned by rpcrdma_call_refused() for it
+ */
+struct rpcrdma_step rpcrdma_exchange_error(struct rpcrdma_exchange *x,
+					   int status);
+
+/*
+ * Report that the MRs were invalidated and unmapped (@ok). If not @ok, the
+ * connection is closing, and they are inaccessible once it has ended.
+ * @first: the first 8 bytes of the Reply's memory, NULL if that is
+ *	shorter
+ */
+struct rpcrdma_step rpcrdma_exchange_invalidated(struct rpcrdma_exchange *x,
+						 bool ok, const void *first);
+
+enum rpcrdma_pull {
+	RPCRDMA_PULL_OK,
+	RPCRDMA_PULL_FAILED,		/* the connection cannot do it (now) */
+	RPCRDMA_PULL_SHORT,		/* no resources for it now */
+	RPCRDMA_PULL_NEVER,		/* another attempt would fail, too */
+};
+
+/* Report that the Reads have ended, or cannot be posted. @first: as above. */
+struct rpcrdma_step rpcrdma_exchange_pulled(struct rpcrdma_exchange *x,
+					    enum rpcrdma_pull how,
+					    const void *first);
+
+/*
+ * Report, for the action AGAIN, that the RPC's task is notified now.
+ * rpcrdma_exchange_resend() returns whether that has happened to a task that is
+ * about to wait for the Reply: in the same serialisation, once for each
+ * notification.
+ */
+void rpcrdma_exchange_again(struct rpcrdma_exchange *x);
+bool rpcrdma_exchange_resend(struct rpcrdma_exchange *x);
+
+/*
+ * Report that the RPC has ended for its task, by completion or because it was
+ * killed, and will not be claimed any more: its MRs have to be released. May be
+ * called any number of times. Returns false while actions are in progress,
+ * which must finish first.
+ */
+bool rpcrdma_exchange_release(struct rpcrdma_exchange *x);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RPCRDMA_EXCHANGE_H */

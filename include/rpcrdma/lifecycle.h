@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The state machine of a connection.
+ *
+ * It covers the time from the first request to the connection manager until
+ * nothing is left on the device: the meaning of an event, the next step, and
+ * the order of the teardown. Embed it. All calls for one connection are
+ * serialised; events may be reported in any stage, as often as they happen:
+ * events without a meaning in the current stage return no action.
+ *
+ * Three contexts drive it. The setup context (the maker) calls
+ * rpcrdma_life_make() in a loop and performs the step it returns. Event sources
+ * report an event and run the actions returned for it. The teardown is run by
+ * the context that was asked to close: it calls rpcrdma_life_release() in a
+ * loop and performs the step it returns, after the maker has finished.
+ */
+#ifndef RPCRDMA_LIFECYCLE_H
+#define RPCRDMA_LIFECYCLE_H
+
+#include "conn.h"
+#include "msg_iter.h"
+#include "receive.h"
+#include "version_choice.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Users compare these: keep the order. */
+enum rpcrdma_stage {
+	RPCRDMA_STAGE_IDLE,		/* nothing was requested yet */
+	RPCRDMA_STAGE_RESOLVING,	/* client: the address */
+	RPCRDMA_STAGE_ROUTING,		/* client: the route */
+	RPCRDMA_STAGE_PREPARING,	/* the device's objects are allocated */
+	RPCRDMA_STAGE_CONNECTING,	/* a request, or an accept, was sent */
+	RPCRDMA_STAGE_OPENING,		/* connected, properties are being exchanged */
+	RPCRDMA_STAGE_OPEN,		/* RPC traffic may pass */
+	RPCRDMA_STAGE_CLOSING,		/* nothing is posted any more */
+	RPCRDMA_STAGE_GONE,		/* nothing is left on the device */
+};
+
+/* Zero it except for @client. */
+struct rpcrdma_life {
+	u8 client;
+	u8 stage;		/* enum rpcrdma_stage, modified only by the engine */
+	u8 may_send;		/* messages may be posted */
+	u8 settled;		/* the maker's wait is over */
+	u8 met;			/* the connection manager has reported: established */
+	u8 handed;		/* client: the maker has passed it to the transport */
+	u8 released;		/* teardown steps that are complete */
+	u8 odd;			/* client: rpcrdma_life_odd() was called */
+	u8 end;			/* enum rpcrdma_end */
+	u8 stops;		/* how often STOP has failed */
+	/* STOP has failed for good: the device may complete and place data */
+	u8 unstopped;
+	int status;		/* the errno that it closed with */
+	u32 limit_ms;		/* of each step before opening, 0: the default */
+};
+
+/* Actions after an event, in this order */
+enum {
+	/*
+	 * rpcrdma_conn_established(), before any other event is reported; then
+	 * handle its events
+	 */
+	RPCRDMA_LIFE_BEGIN = 1,
+	/*
+	 * notify the transport that RPC traffic may begin; stop the time limit
+	 */
+	RPCRDMA_LIFE_OPENED = 2,
+	/* wake the maker, which checks life->settled */
+	RPCRDMA_LIFE_WAKE = 4,
+	/* start the teardown; log @reason, if there is one */
+	RPCRDMA_LIFE_CLOSE = 8,
+	/*
+	 * server: report to the connection manager that the connection is
+	 * established
+	 */
+	RPCRDMA_LIFE_CONFIRM = 16,
+};
+
+struct rpcrdma_life_step {
+	u32 todo;			/* RPCRDMA_LIFE_* */
+	const char *reason;		/* a static string; NULL: an ordinary close */
+};
+
+/* Events of the connection manager */
+enum rpcrdma_news {
+	RPCRDMA_NEWS_RESOLVED,		/* the address, or the route */
+	RPCRDMA_NEWS_UNRESOLVED,
+	RPCRDMA_NEWS_ESTABLISHED,
+	RPCRDMA_NEWS_UNREACHABLE,	/* the peer does not respond */
+	RPCRDMA_NEWS_REJECTED,		/* with a reason */
+	RPCRDMA_NEWS_FAILED,		/* the connection could not be established */
+	RPCRDMA_NEWS_DISCONNECTED,
+	RPCRDMA_NEWS_ADDRESS_CHANGED,	/* of this end */
+	RPCRDMA_NEWS_REMOVED,		/* the device */
+	RPCRDMA_NR_NEWS,
+};
+
+/*
+ * Report a connection manager event. @rejection: for REJECTED, the IBTA reject
+ * reason, or a negative errno
+ */
+struct rpcrdma_life_step rpcrdma_life_news(struct rpcrdma_life *life,
+					   enum rpcrdma_news news,
+					   int rejection);
+
+/* Report RPCRDMA_EV_OPENED: the properties of both ends were exchanged. */
+struct rpcrdma_life_step rpcrdma_life_opened(struct rpcrdma_life *life);
+
+/*
+ * Report that a server's time limit for opening has expired; the step ACCEPT
+ * returned it. May also be called for a connection that has opened.
+ */
+struct rpcrdma_life_step rpcrdma_life_overdue(struct rpcrdma_life *life);
+
+/*
+ * Report RPCRDMA_EV_ODD: a client's peer has answered with something other than
+ * an opening of version 2. An opening may still follow, but the time for it is
+ * short.
+ */
+struct rpcrdma_life_step rpcrdma_life_odd(struct rpcrdma_life *life);
+
+/* Causes of a failed Work Request */
+enum rpcrdma_failure {
+	RPCRDMA_FAILURE_FLUSHED,	/* the queue pair had stopped */
+	RPCRDMA_FAILURE_PEER,		/* the peer does not answer, or objects */
+	RPCRDMA_FAILURE_HERE,
+};
+
+/*
+ * Report a failed Work Request. @why: a static string, logged if this was the
+ * first sign of the failure.
+ */
+struct rpcrdma_life_step rpcrdma_life_failed(struct rpcrdma_life *life,
+					     enum rpcrdma_failure failure,
+					     const char *why);
+
+/*
+ * Close the connection for any other reason. @reason: a static string; NULL: an
+ * ordinary close of a connection that is no longer needed or waited for.
+ */
+struct rpcrdma_life_step rpcrdma_life_close(struct rpcrdma_life *life,
+					    const char *reason);
+
+/* The fate of a Call that has arrived */
+enum rpcrdma_call_fate {
+	RPCRDMA_CALL_DROPPED,	/* its Receive is released */
+	RPCRDMA_CALL_KEPT,	/* returned to the context that processes messages */
+	RPCRDMA_CALL_TOLD,	/* passed to the transport */
+};
+
+/*
+ * Return the fate of the Call @rx. @keep: the context that processes messages can
+ * execute a Call without Read chunks. Once the connection is closing, a Call is dropped
+ * because its Reply cannot be sent; its sender sends it again on another connection.
+ */
+static inline enum rpcrdma_call_fate
+rpcrdma_call_fate(const struct rpcrdma_life *life, const struct rpcrdma_rx *rx,
+		  bool keep)
+{
+	if (__atomic_load_n(&life->stage, __ATOMIC_RELAXED) >=
+	    RPCRDMA_STAGE_CLOSING)
+		return RPCRDMA_CALL_DROPPED;
+	return keep && !rpcrdma_call_read_octets(rx) ? RPCRDMA_CALL_KEPT :
+						       RPCRDMA_CALL_TOLD;
+}
+
+/* The next setup step */
+enum rpcrdma_make {
+	RPCRDMA_MAKE_ADDRESS,		/* resolve the address, within @ms */
+	RPCRDMA_MAKE_ROUTE,		/* resolve the route, within @ms */
+	RPCRDMA_MAKE_OBJECTS,		/* allocate the device's objects, post Receives */
+	RPCRDMA_MAKE_CONNECT,		/* send the connect request */
+	RPCRDMA_MAKE_ACCEPT,		/* accept the request; it is overdue in @ms */
+	RPCRDMA_MAKE_WAIT,		/* wait for life->settled, for @ms */
+	/*
+	 * Setup is complete, with @status. A client has an open connection, the
+	 * close of which will be reported; or, with an errno, none, and must
+	 * wait for the teardown. A server only learns whether something failed
+	 * here.
+	 */
+	RPCRDMA_MAKE_END,
+};
+
+struct rpcrdma_make_step {
+	enum rpcrdma_make what;
+	u32 ms;				/* milliseconds */
+	int status;			/* 0 or a negative errno */
+	/* END of a client, with @status: for rpcrdma_version_learn() */
+	enum rpcrdma_answer answer;
+	struct rpcrdma_life_step step;	/* END: run these actions, too */
+};
+
+/*
+ * Return the next step to set up a connection.
+ * @result: of the last step: 0 or a negative errno; -ETIMEDOUT if a
+ *	wait ended before life->settled; 0 at first
+ * @conn: read only, for the peer's answer; zeroed or set up
+ * The status of END is -EPROTONOSUPPORT if the peer has accepted the
+ * connection, but did not open it with the version that was tried; another
+ * version may succeed. Otherwise it is the reason why there is no connection.
+ */
+struct rpcrdma_make_step rpcrdma_life_make(struct rpcrdma_life *life,
+					   const struct rpcrdma_conn *conn,
+					   int result);
+
+/* The next teardown step; skip it for objects that do not exist */
+enum rpcrdma_release {
+	RPCRDMA_RELEASE_MAKER,		/* wait until setup has ended */
+	RPCRDMA_RELEASE_TIMERS,		/* stop the connection's time limits */
+	RPCRDMA_RELEASE_DISCONNECT,	/* disconnect from the peer */
+	RPCRDMA_RELEASE_STOP,		/* move the queue pair to ERR */
+	RPCRDMA_RELEASE_PAUSE,		/* wait RPCRDMA_STOP_PAUSE_MS */
+	RPCRDMA_RELEASE_DRAIN,		/* wait for posted Work Requests */
+	RPCRDMA_RELEASE_MESSAGES,	/* process the messages received */
+	RPCRDMA_RELEASE_RESET,		/* wait until the device has finished */
+	RPCRDMA_RELEASE_POSTED,		/* end posted work */
+	RPCRDMA_RELEASE_WAITING,	/* end queued work */
+	RPCRDMA_RELEASE_USERS,		/* wait for contexts that prepare work */
+	/* destroy it: the peer can access no memory after this */
+	RPCRDMA_RELEASE_QUEUE_PAIR,
+	RPCRDMA_RELEASE_COMPLETIONS,	/* destroy the CQs: no completions after this */
+	RPCRDMA_RELEASE_REGIONS,
+	RPCRDMA_RELEASE_EXPOSED,	/* Replies that were exposed to be pulled */
+	RPCRDMA_RELEASE_BUFFERS,	/* unmap them */
+	RPCRDMA_RELEASE_DOMAIN,
+	RPCRDMA_RELEASE_ID,		/* of the connection manager */
+	RPCRDMA_RELEASE_GONE,		/* wake the waiters for the teardown */
+	RPCRDMA_RELEASE_TELL,		/* notify the transport: closed */
+	RPCRDMA_RELEASE_END,
+};
+
+enum {
+	/* Milliseconds between two attempts of STOP, and number of attempts */
+	RPCRDMA_STOP_PAUSE_MS = 100,
+	RPCRDMA_STOP_TRIES = 50,
+};
+
+/*
+ * Return the next teardown step. The preceding one must be complete.
+ * @qp: there is a queue pair
+ * @posted: something was posted to its Send Queue
+ * @result: of STOP, 0 or a negative errno; 0 for any other step
+ */
+enum rpcrdma_release rpcrdma_life_release(struct rpcrdma_life *life, bool qp,
+					  bool posted, int result);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RPCRDMA_LIFECYCLE_H */

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Listening at an address.
+ */
+#ifndef RPCRDMA_LISTENING_H
+#define RPCRDMA_LISTENING_H
+
+#include "base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * A listener that is bound to one address. Its ID in the connection manager is
+ * lost with the device, and remains if the address is removed. Embed it,
+ * zeroed. All calls for one listener are serialised.
+ */
+struct rpcrdma_listening {
+	u8 listening;
+	u8 begun;		/* it was listening before */
+	u32 failures;		/* attempts since the last loss */
+};
+
+enum rpcrdma_listen_event {
+	RPCRDMA_LISTEN_MOVED,	/* another device has the address */
+	RPCRDMA_LISTEN_REMOVED,	/* the device was removed */
+	RPCRDMA_LISTEN_GONE,	/* the address was removed */
+	RPCRDMA_LISTEN_BACK,	/* the address was added */
+	RPCRDMA_NR_LISTEN_EVENTS,
+};
+
+/* The line for the log */
+enum rpcrdma_listen_say {
+	RPCRDMA_LISTEN_SAY_NOTHING,
+	RPCRDMA_LISTEN_SAY_LOST,	/* with the cause */
+	RPCRDMA_LISTEN_SAY_FAILS,	/* retries are slower from now on */
+	RPCRDMA_LISTEN_SAY_AGAIN,
+};
+
+struct rpcrdma_listen_step {
+	bool retry;		/* listen again in @ms, and report the result */
+	u32 ms;
+	enum rpcrdma_listen_say say;
+	const char *cause;	/* a static string */
+};
+
+/* Report an event. Returns the actions. */
+struct rpcrdma_listen_step rpcrdma_listen_news(struct rpcrdma_listening *l,
+						enum rpcrdma_listen_event event);
+/*
+ * Report an attempt to listen, including the first one. @result: 0 or a
+ * negative errno. Returns the actions.
+ */
+struct rpcrdma_listen_step rpcrdma_listen_tried(struct rpcrdma_listening *l,
+						int result);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RPCRDMA_LISTENING_H */

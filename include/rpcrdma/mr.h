@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Splitting memory into MRs, each of which is a segment of a chunk.
+ */
+#ifndef RPCRDMA_MR_H
+#define RPCRDMA_MR_H
+
+#include "base.h"
+#include "wire.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Limits by which memory is split into MRs, each of which is a segment of a
+ * chunk. Both the registration and the functions that count segments in advance
+ * use them.
+ */
+struct rpcrdma_cut {
+	u32 page_shift;		/* a page has 1 << page_shift bytes */
+	u32 pages;		/* pages in an MR, at most; not 0 */
+	u32 octets;		/* bytes in an MR, at most; not 0 */
+	bool gaps;		/* an MR may have gaps between its pages */
+	/*
+	 * The device may use another offset for a part of a page, for instance
+	 * in a bounce buffer: without @gaps, such a part needs an MR of its
+	 * own.
+	 */
+	bool apart;
+};
+
+/* An MR that is being filled. All zero at first. */
+struct rpcrdma_region {
+	u32 pages;
+	u32 octets;
+	u32 begin;		/* bytes of its first page that precede it */
+	u32 end;		/* bytes used of its last page; 0: all */
+};
+
+/*
+ * Return true if a gap prevents memory of @length bytes, at @offset into a
+ * page, from following the memory in @r, which is not empty.
+ */
+static inline bool rpcrdma_region_gap(const struct rpcrdma_cut *cut,
+				      const struct rpcrdma_region *r,
+				      u32 offset, u32 length)
+{
+	if (cut->gaps)
+		return false;
+	if (offset || r->end)
+		return true;
+	return cut->apart && (r->begin || length >> cut->page_shift == 0);
+}
+
+/*
+ * Add as much of a memory range to @r as fits. The range starts @offset bytes
+ * into a page and continues for @length bytes in whole pages. A page is never
+ * split between MRs unless it is larger than an MR. Returns the number of bytes
+ * added; 0 means that a new MR is needed. An empty MR always accepts some.
+ */
+static inline u32 rpcrdma_region_take(const struct rpcrdma_cut *cut,
+				      struct rpcrdma_region *r, u32 offset,
+				      u32 length)
+{
+	const u32 in_page = (1u << cut->page_shift) - 1;
+	u32 n = length, room, beyond;
+
+	if (r->octets && rpcrdma_region_gap(cut, r, offset, length))
+		return 0;
+	if (r->pages == cut->pages)
+		return 0;
+	if (cut->apart && !cut->gaps) {
+		if (offset)
+			room = in_page + 1 - offset;
+		else
+			room = n > in_page ? n & ~in_page : n;
+		if (n > room)
+			n = room;
+	}
+	room = ((cut->pages - r->pages) << cut->page_shift) - offset;
+	if (n > room)
+		n = room;
+	room = cut->octets - r->octets;
+	if (n > room)
+		n = room;
+	if (n < length) {
+		beyond = (offset + n) & in_page;
+		if (beyond < n)
+			n -= beyond;
+		else if (r->octets)
+			return 0;
+	}
+	if (!r->octets)
+		r->begin = offset;
+	r->pages += (offset + n + in_page) >> cut->page_shift;
+	r->octets += n;
+	r->end = (offset + n) & in_page;
+	return n;
+}
+
+/*
+ * Return the number of MRs needed to register @length bytes that start @offset
+ * bytes into a page. If adjacent memory is registered with them, they add at
+ * most this many. Counting stops once the result exceeds RPCRDMA_MAX_SEGS.
+ */
+static inline u32 rpcrdma_region_count(const struct rpcrdma_cut *cut,
+				       u32 offset, u32 length)
+{
+	const u32 in_page = (1u << cut->page_shift) - 1;
+	u32 count = 0, n;
+
+	/* Fast path: everything is in one MR. */
+	if (length && !cut->apart && length <= cut->octets &&
+	    (u64)offset + length <= (u64)cut->pages << cut->page_shift)
+		return 1;
+	while (length && count <= RPCRDMA_MAX_SEGS) {
+		struct rpcrdma_region r = { 0, 0, 0, 0 };
+
+		n = rpcrdma_region_take(cut, &r, offset, length);
+		offset = (offset + n) & in_page;
+		length -= n;
+		count++;
+	}
+	return count;
+}
+
+/*
+ * Lower the limits in @now because a device mapped less into an MR than @used
+ * permits. If another context has lowered them since @used was copied, that is
+ * enough. Returns true if the caller must plan its message again, false if
+ * lower limits cannot help.
+ */
+bool rpcrdma_cut_finer(struct rpcrdma_cut *now, const struct rpcrdma_cut *used);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RPCRDMA_MR_H */

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The pool of MRs that a connection provides to its peer.
+ *
+ * Memory that the peer reads and writes is registered in MRs. A connection
+ * allocates them on demand, a batch at a time and up to a maximum, and keeps
+ * them. Allocating them sleeps, so a work item of the user (the maker) does it,
+ * and a caller that finds too few MRs does not sleep: it returns those that it
+ * got and retries when notified. It is notified at once if an RPC that used MRs
+ * has ended, or if MRs were allocated. If MRs are returned unused, the
+ * notification is delayed, because it is another refused caller that returns
+ * them.
+ *
+ * A device may have no MRs left. After RPCRDMA_POOL_FAILURES consecutive
+ * attempts that allocated none the pool is starved: Calls are planned with the
+ * MRs that exist, see rpcrdma_call_regions(), and the maker retries at a slower
+ * pace until it succeeds.
+ *
+ * The user keeps the MRs, and serialises all calls for one pool; any context.
+ */
+#ifndef RPCRDMA_MR_POOL_H
+#define RPCRDMA_MR_POOL_H
+
+#include "base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+	RPCRDMA_POOL_BATCH = 8,		/* MRs allocated at a time */
+	RPCRDMA_POOL_PAUSE_MS = 20,
+	RPCRDMA_POOL_LATER_MS = 1000,
+	RPCRDMA_POOL_FAILURES = 250,	/* two for each pause: 2.5 seconds */
+};
+
+/* Zero it to begin, but for @most. */
+struct rpcrdma_region_pool {
+	u32 most;		/* MRs that there may be */
+	u32 made;		/* MRs allocated; it never decreases */
+	u32 free;		/* free ones of these */
+	u8 wanted;		/* a caller was refused one, and not notified since */
+	u8 maker;		/* private to the engine */
+	u16 failures;		/* consecutive attempts that allocated none */
+	u64 shortages;		/* attempts that allocated fewer than required */
+};
+
+/* Actions after an event */
+enum {
+	RPCRDMA_POOL_TAKEN = 1,		/* the caller got a free one */
+	RPCRDMA_POOL_MAKE = 2,		/* run the maker now */
+	RPCRDMA_POOL_PAUSE = 4,		/* run the maker in RPCRDMA_POOL_PAUSE_MS */
+	RPCRDMA_POOL_TELL = 8,		/* notify the callers that were refused */
+	RPCRDMA_POOL_LATER = 16,	/* run the maker in RPCRDMA_POOL_LATER_MS */
+	RPCRDMA_POOL_LOG = 32,		/* log that the device has no MRs left */
+};
+
+/* The slow path of rpcrdma_pool_take(): at most one MR is free. */
+u32 rpcrdma_pool_take_last(struct rpcrdma_region_pool *pool);
+
+/*
+ * Get an MR. Returns TAKEN if there is one, and perhaps MAKE. Without TAKEN,
+ * the caller must return the MRs it has; it is notified (TELL) when it may
+ * retry.
+ */
+static inline u32 rpcrdma_pool_take(struct rpcrdma_region_pool *pool)
+{
+	if (pool->free <= 1)
+		return rpcrdma_pool_take_last(pool);
+	pool->free--;
+	return RPCRDMA_POOL_TAKEN;
+}
+
+/* The slow path of rpcrdma_pool_give(): callers wait for MRs. */
+u32 rpcrdma_pool_given(struct rpcrdma_region_pool *pool, bool used);
+
+/*
+ * Return @count MRs to the pool. @used: at least one was posted. Returns TELL,
+ * PAUSE or 0.
+ */
+static inline u32 rpcrdma_pool_give(struct rpcrdma_region_pool *pool, u32 count,
+				    bool used)
+{
+	pool->free += count;
+	return pool->wanted && count ? rpcrdma_pool_given(pool, used) : 0;
+}
+
+/* Return how many MRs the maker is to allocate. One maker at a time. */
+u32 rpcrdma_pool_to_make(const struct rpcrdma_region_pool *pool);
+
+/*
+ * Report that the maker has allocated @count MRs, no more than
+ * rpcrdma_pool_to_make() returned; they are free. Must be called even if @count
+ * is 0. Returns any of TELL, PAUSE, LATER and LOG, or 0.
+ */
+u32 rpcrdma_pool_made(struct rpcrdma_region_pool *pool, u32 count);
+
+/*
+ * Return true if no more MRs are expected soon. A hint, if not serialised with
+ * the calls above.
+ */
+static inline bool rpcrdma_pool_is_starved(const struct rpcrdma_region_pool *pool)
+{
+	return __atomic_load_n(&pool->failures, __ATOMIC_RELAXED) >=
+	       RPCRDMA_POOL_FAILURES;
+}
+
+/*
+ * Return true if others have all MRs that there will ever be. A caller that
+ * cannot wait for those must do without. A hint, if not serialised with the
+ * calls above.
+ */
+static inline bool rpcrdma_pool_is_spent(const struct rpcrdma_region_pool *pool)
+{
+	return (__atomic_load_n(&pool->made, __ATOMIC_RELAXED) >= pool->most ||
+		rpcrdma_pool_is_starved(pool)) &&
+	       !__atomic_load_n(&pool->free, __ATOMIC_RELAXED);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RPCRDMA_MR_POOL_H */

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Planning how a Call is conveyed, and how its Reply may be.
+ */
+#ifndef RPCRDMA_PLAN_CALL_H
+#define RPCRDMA_PLAN_CALL_H
+
+#include "chunk.h"
+#include "conn.h"
+#include "lessons.h"
+#include "limits.h"
+#include "mr_pool.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Limits for a Call that follow from the ERRORs about it (7.3, WP 7). All zero
+ * for a Call that was not refused, and again for one that is planned for
+ * another connection; only rpcrdma_call_refused() modifies it.
+ */
+struct rpcrdma_recovery {
+	/* bit for each code: retried once because of it */
+	u32 given_in;
+	u32 reply_needed;		/* bytes of Reply chunk, 0: not known */
+	u32 max_reads;			/* Read chunks, with few_reads */
+	u8 few_reads;
+	u8 no_writes;			/* no Write chunk may be used */
+};
+
+/* Geometry of a Call about to be sent */
+struct rpcrdma_call {
+	u32 xid;
+	u32 length;		/* complete unreduced Call message */
+	u32 item_position;	/* DDP-eligible argument: its position */
+	u32 item_length;	/* and length without roundup; 0: none */
+	u32 reply_max;		/* largest complete Reply message expected */
+	u32 result_max;		/* DDP-eligible result in it; 0: none */
+	u16 call_segs;		/* segments if registered; 0: cannot be */
+	u16 item_segs;
+	u16 reply_segs;
+	u16 result_segs;
+	u8 reverse;		/* sent by the server end */
+	u8 ddp;			/* 0: reduction not allowed (GSS i and p) */
+	u8 bulk;		/* the Reply is expected to be nearly reply_max */
+	/* Set by rpcrdma_call_regions() */
+	u8 few_regions;		/* max_regions is a limit */
+	u16 max_regions;	/* for the chunks of the Call */
+	/* Set by rpcrdma_lessons_recall() */
+	u8 no_parts;		/* Special Format rather than continued */
+	u8 whole_writes;	/* a Write chunk must include space for roundup */
+	u32 reply_chunk_from;	/* Replies from this length need a chunk; 0: not known */
+	u32 refused_max;	/* reply_max of the Call it was learned from */
+	struct rpcrdma_recovery recovery;
+};
+
+struct rpcrdma_call_plan {
+	u8 format;		/* enum rpcrdma_format */
+	u8 read_item;		/* argument goes in a Read chunk */
+	u8 write_chunk;		/* provide a Write chunk for the result */
+	u8 reply_chunk;		/* provide a Reply chunk */
+	u32 inline_length;	/* payload bytes conveyed in Sends */
+};
+
+/*
+ * Plan how a Call is conveyed and how its Reply may be (4.4, 6.4, DR 5.3.1).
+ * Returns 0 or a negative errno:
+ * -EMSGSIZE: the peer cannot accept it in any form
+ * -ENOTCONN: the connection is not open
+ * -EOPNOTSUPP: reverse Calls are not supported
+ * -ENOBUFS: it needs more MRs than there are: close the connection, another one
+ * may get them
+ */
+int rpcrdma_plan_call(const struct rpcrdma_conn *conn,
+		      const struct rpcrdma_call *call,
+		      struct rpcrdma_call_plan *plan);
+
+/* Limit a Call to the MRs that @pool has, if the pool is starved. */
+static inline void rpcrdma_call_regions(struct rpcrdma_call *call,
+					const struct rpcrdma_region_pool *pool)
+{
+	const u32 made = __atomic_load_n(&pool->made, __ATOMIC_RELAXED);
+
+	call->few_regions = rpcrdma_pool_is_starved(pool);
+	call->max_regions = (u16)(made < RPCRDMA_MAX_SEGS ? made :
+						   (u32)RPCRDMA_MAX_SEGS);
+}
+
+/*
+ * Fast path of rpcrdma_plan_call(), without looking at the Call's memory: if
+ * the Call and its Reply are one message each, without chunks, fill @plan.
+ * @length: of the Call
+ * @reply_max: length of its largest Reply
+ * @recovery, @lessons: what was refused before
+ * Returns false if rpcrdma_plan_call() is needed. A Call whose largest Reply
+ * fits inline provides no chunks, and a Call that fits is sent inline: all
+ * other rules of rpcrdma_plan_call() come after these two.
+ */
+static inline bool rpcrdma_plan_plain(const struct rpcrdma_conn *conn,
+				      const struct rpcrdma_recovery *recovery,
+				      const struct rpcrdma_lessons *lessons,
+				      u32 length, u32 reply_max,
+				      struct rpcrdma_call_plan *plan)
+{
+	if (conn->state != RPCRDMA_CONN_OPEN || rpcrdma_lessons_any(lessons) ||
+	    (!conn->cfg.client && conn->peer.brs == RDMA2_RVRSDIR_NONE) ||
+	    recovery->reply_needed || recovery->no_writes ||
+	    length > rpcrdma_plain_send_room(conn) ||
+	    reply_max > rpcrdma_plain_recv_room(conn))
+		return false;
+	plan->format = RPCRDMA_INLINE;
+	plan->read_item = 0;
+	plan->write_chunk = 0;
+	plan->reply_chunk = 0;
+	plan->inline_length = length;
+	return true;
+}
+
+/* Return true if the plan needs memory that the peer reads or writes. */
+static inline bool
+rpcrdma_plan_has_chunks(const struct rpcrdma_call_plan *plan)
+{
+	return plan->read_item || plan->write_chunk || plan->reply_chunk ||
+	       plan->format == RPCRDMA_SPECIAL;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RPCRDMA_PLAN_CALL_H */

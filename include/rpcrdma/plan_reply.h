@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Planning how a Reply is conveyed.
+ */
+#ifndef RPCRDMA_PLAN_REPLY_H
+#define RPCRDMA_PLAN_REPLY_H
+
+#include "chunk.h"
+#include "conn.h"
+#include "limits.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rpcrdma_item {
+	u32 position;		/* bytes into the unreduced Reply message */
+	u32 length;		/* bytes without roundup */
+};
+
+/* Geometry of a Reply about to be sent */
+struct rpcrdma_reply {
+	u32 xid;
+	u32 length;		/* complete unreduced Reply message */
+	u8 nr_items;		/* DDP-eligible results, ascending */
+	struct rpcrdma_item items[RPCRDMA_MAX_WRITE_CHUNKS];
+	u8 reverse;		/* sent by the client end */
+};
+
+struct rpcrdma_reply_plan {
+	u8 format;		/* enum rpcrdma_format */
+	u8 nr_items;		/* items after the last one placed are all inline */
+	u16 placed;		/* bit i: item i goes to Write chunk i */
+	u32 inv_handle;		/* Send With Invalidate this; 0: plain Send */
+	u32 inline_length;	/* payload bytes conveyed in Sends */
+	u32 reply_length;	/* payload bytes for the Reply chunk */
+	u32 read_length;	/* payload bytes to expose for pulling */
+	u32 error, arg[2];	/* RDMA2_ERR_* to send instead, 0: none */
+	/*
+	 * The Reply's lists: their lengths are the bytes to place in each
+	 * segment
+	 */
+	struct rpcrdma_lists lists;
+};
+
+/* Return true if item @i of the Reply goes to its Write chunk. */
+static inline bool
+rpcrdma_item_placed(const struct rpcrdma_reply_plan *plan, u32 i)
+{
+	return plan->placed >> i & 1;
+}
+
+/*
+ * Plan how a Reply is conveyed, given the lists of its Call (4.4.3, 6.4, WP 6,
+ * DR 5.3.2). Always fills @plan; plan->error is set if the Reply cannot be
+ * conveyed. A plan with a read_length is not complete yet, see below.
+ * The plan's lists share the more[] of @call_lists and overwrite it: a Reply
+ * can be planned only once.
+ */
+void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
+			const struct rpcrdma_lists *call_lists,
+			const struct rpcrdma_reply *reply,
+			struct rpcrdma_reply_plan *plan);
+
+/*
+ * Fast path: return true if a Reply of @length bytes needs no plan, because it
+ * is one message without chunks, and nothing is written or exposed for it.
+ */
+static inline bool rpcrdma_reply_is_plain(const struct rpcrdma_conn *conn,
+					  const struct rpcrdma_lists *call_lists,
+					  u32 length)
+{
+	/* In version 1 a Reply chunk must be returned. */
+	return !call_lists->nr_writes &&
+	       !(call_lists->has_reply && conn->version == RPCRDMA_VERS_1) &&
+	       length <= rpcrdma_plain_send_room(conn);
+}
+
+/* Return the handle of the Call that its Reply invalidates, 0: none (6.2.4). */
+static inline u32
+rpcrdma_reply_invalidates(const struct rpcrdma_conn *conn,
+			  const struct rpcrdma_lists *call_lists)
+{
+	return conn->cfg.inv_ok ? call_lists->inv_handle : 0;
+}
+
+/*
+ * Return true if the Reply, by being sent, permits the peer to send another
+ * Call. In that case the Receive of the Call that it answers must be reposted
+ * before the Reply is sent: version 1 has no other flow control.
+ */
+static inline bool rpcrdma_reply_is_credit(const struct rpcrdma_conn *conn)
+{
+	return conn->version == RPCRDMA_VERS_1;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RPCRDMA_PLAN_REPLY_H */

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Transport properties.
+ */
+#ifndef RPCRDMA_PROPERTIES_H
+#define RPCRDMA_PROPERTIES_H
+
+#include "base.h"
+#include "wire.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Transport properties of one end, WP 5. 0 is never "default" here. */
+struct rpcrdma_props {
+	u32 sbsiz;			/* bytes, largest message sent */
+	u32 rbsiz;			/* bytes, size of its Receives */
+	u32 rssiz;			/* bytes per segment; 0: no chunks */
+	u32 rcsiz;			/* segments per message; 0: no chunks */
+	u32 brs;			/* RDMA2_RVRSDIR_*; a client's only */
+	u32 reply_read;			/* RDMA2_REPLY_READ_* */
+	u32 reassembly;			/* bytes reassembled from continued messages */
+};
+
+/*
+ * Return true if reverse Calls and their Replies have chunks at this level
+ * (4.5.4).
+ */
+static inline bool rpcrdma_reverse_chunks(u32 brs)
+{
+	return brs == RDMA2_RVRSDIR_GENL;
+}
+
+/*
+ * Return the RDMA2_REPLY_READ_* bits of an end that @pulls Replies, or
+ * @provides them.
+ */
+static inline u32 rpcrdma_reply_read(bool pulls, bool provides)
+{
+	u32 bits = 0;
+
+	if (pulls)
+		bits |= RDMA2_REPLY_READ_PULL;
+	if (provides)
+		bits |= RDMA2_REPLY_READ_PROVIDE;
+	return bits;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RPCRDMA_PROPERTIES_H */

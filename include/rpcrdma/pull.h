@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Replies that the peer pulls: responder-provided Read chunks.
+ */
+#ifndef RPCRDMA_PULL_H
+#define RPCRDMA_PULL_H
+
+#include "conn.h"
+#include "mr_pool.h"
+#include "plan_reply.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * A Reply that the peer can pull, or will be able to (WP 8). Embed it in the
+ * object that owns the Reply's memory. All fields are private to the engine.
+ */
+struct rpcrdma_exposure {
+	struct rpcrdma_exposure *next;
+	u32 xid, octets;
+	u32 handle;		/* that DONE may invalidate, 0: none */
+	rpcrdma_serial since;	/* milliseconds, when it was sent */
+	u8 state;
+};
+
+/*
+ * Three steps for a plan with a read_length (WP 8, DR 4.1.1).
+ *
+ * 1. Reserve the resources. @exposure need not be initialised; it belongs to
+ * the connection from then on, until rpcrdma_conn_unexpose(). Returns 0, or
+ * -EMSGSIZE with @plan->error set: the limit of exposed bytes is reached, or
+ * another Reply to that xid is still exposed.
+ */
+int rpcrdma_conn_expose(struct rpcrdma_conn *conn,
+			struct rpcrdma_exposure *exposure, u32 xid,
+			struct rpcrdma_reply_plan *plan);
+
+/*
+ * 2. Add the chunk to @plan->lists. @chunk contains only a Read chunk with the
+ * handles of the memory, or of a part of it: @status is 0, or the negative
+ * errno with which building it failed; -EAGAIN if @pool had too few MRs.
+ * Returns 0; -EAGAIN if MRs are being allocated, retry later; another negative
+ * errno otherwise. plan->error is set if the peer can help: it does not accept
+ * a message with so many segments, or all MRs are used by other Replies that it
+ * has not read.
+ */
+int rpcrdma_plan_expose(const struct rpcrdma_conn *conn,
+			const struct rpcrdma_region_pool *pool, int status,
+			const struct rpcrdma_lists *chunk,
+			struct rpcrdma_reply_plan *plan);
+
+/*
+ * 3. Report that the Reply was sent: from now on the peer may pull it, and its
+ * time limit runs.
+ * @inv_handle: @plan->lists.inv_handle
+ * @now: milliseconds of any clock
+ */
+void rpcrdma_conn_exposed(struct rpcrdma_conn *conn,
+			  struct rpcrdma_exposure *exposure, u32 inv_handle,
+			  u32 now);
+
+/* A Reply whose DONE is overdue, if there is one */
+struct rpcrdma_overdue {
+	struct rpcrdma_exposure *exposure; /* no longer found by a DONE */
+	/*
+	 * if NULL: milliseconds until the next call is useful, 0: nothing waits
+	 */
+	u32	wait;
+};
+
+/* Return an exposed Reply whose DONE is overdue. */
+struct rpcrdma_overdue rpcrdma_conn_overdue(struct rpcrdma_conn *conn, u32 now);
+
+/*
+ * End the exposure: the memory is inaccessible to the peer, or never was
+ * accessible.
+ */
+void rpcrdma_conn_unexpose(struct rpcrdma_conn *conn,
+			   struct rpcrdma_exposure *exposure);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RPCRDMA_PULL_H */

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Depths of queues.
+ */
+#ifndef RPCRDMA_QUEUES_H
+#define RPCRDMA_QUEUES_H
+
+#include "base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * The maximum load of a connection
+ * @window: Receives for RPC traffic
+ * @sends: messages of RPC traffic
+ * @regions: MRs that its peer is provided with; 0: none
+ * @reads: transfers by RDMA Read; 0: neither RDMA Reads nor RDMA Writes
+ * @version_low: 1 if the peer may only have version 1
+ */
+struct rpcrdma_load {
+	u32 window;
+	u32 sends;
+	u32 regions;
+	u32 reads;
+	u8 client;
+	u8 version_low;
+};
+
+/*
+ * Scale @load down to a device whose queues hold at most @max_wrs Work
+ * Requests.
+ */
+void rpcrdma_load_fit(struct rpcrdma_load *load, u32 max_wrs);
+
+/*
+ * Limits of a device
+ * @wrs, @cqes: Work Requests and completions in a queue, at most
+ * @read_regions: RDMA Reads need MRs
+ */
+struct rpcrdma_queue_limits {
+	u32 wrs;
+	u32 cqes;
+	u8 read_regions;
+};
+
+/*
+ * The resources that a connection needs
+ * @receives: Work Requests of the Receive Queue, and their completions
+ * @slots: Work Requests of the Send Queue, without those of @reads
+ * @reads: transfers into MRs; the creator of the queue adds their Work
+ *	Requests
+ * @send_cqes: completions of the Send Queue
+ */
+struct rpcrdma_queues {
+	u32 receives;
+	u32 slots;
+	u32 reads;
+	u32 send_cqes;
+};
+
+/* Return the queues for @load, after rpcrdma_load_fit(). */
+struct rpcrdma_queues rpcrdma_queues_for(const struct rpcrdma_load *load,
+					 const struct rpcrdma_queue_limits *most);
+
+/*
+ * Return the Work Requests of the Send Queue, without those of queues->reads.
+ */
+u32 rpcrdma_queues_send_wrs(const struct rpcrdma_queues *queues);
+
+/*
+ * Shorten the Send Queue because the device could not create one that long.
+ * Returns false if there is no shorter one.
+ */
+bool rpcrdma_queues_shorten(struct rpcrdma_queues *queues);
+
+/*
+ * Return the depth for rpcrdma_sq_init() if the Send Queue was created with
+ * @send_wrs Work Requests: some devices make it longer than requested.
+ */
+u32 rpcrdma_queues_depth(const struct rpcrdma_queues *queues, u32 send_wrs);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RPCRDMA_QUEUES_H */

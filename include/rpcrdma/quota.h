@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Memory held for peers.
+ *
+ * Quotas of a server's memory. A connection has reserved what it needs while it
+ * is idle: its own structures, and the buffers of its first window. Everything
+ * else is charged when it is used, and shared by all connections:
+ *
+ * - A connection may have as much beyond its reservation as it leaves free. A
+ *   single greedy connection gets half; two get a third each.
+ * - The last part of the limit is a reserve, which is not available for
+ *   reservations and windows. A connection may use it for one message, if it
+ *   has nothing yet for that. Connections that find the reserve used up wait in
+ *   a queue.
+ * - While one of these waits, connections that hold messages for a peer that
+ *   makes no progress are to be closed, see rpcrdma_memory_stuck().
+ *
+ * A Reply to a Call in progress is always charged and never refused, so the
+ * limit may be exceeded by as many Replies as there are service threads. While
+ * it is exceeded, no Call is started.
+ *
+ * A connection keeps the quota that it once had, unless memory is tight. A
+ * charge within the quota affects that connection alone.
+ *
+ * Functions with an @all and an account need a lock for all accounts and,
+ * within it or around it, one of the account. Functions with an account need
+ * its lock.
+ */
+#ifndef RPCRDMA_QUOTA_H
+#define RPCRDMA_QUOTA_H
+
+#include "base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum rpcrdma_memory_use {
+	RPCRDMA_MEMORY_BUFFERS,	/* Receives, and the buffers to send Replies from */
+	RPCRDMA_MEMORY_PARTS,	/* a continued message being reassembled */
+	RPCRDMA_MEMORY_CALLS,	/* messages received, until they are processed */
+	RPCRDMA_MEMORY_REPLIES,	/* Replies, until the peer has received them */
+	RPCRDMA_MEMORY_USES,
+};
+
+enum {
+	/*
+	 * Milliseconds between calls of rpcrdma_memory_stuck() for an account
+	 */
+	RPCRDMA_MEMORY_TICK_MS = 250,
+	/* Ticks without progress after which a connection is closed */
+	RPCRDMA_MEMORY_STUCK_TICKS = 8,
+};
+
+struct rpcrdma_memory_account;
+
+/* All connections; bytes. All zero at first. */
+struct rpcrdma_memory {
+	u64 limit;
+	u64 reserve;		/* the last part of the limit */
+	/* Read without a lock; they change rarely. */
+	/* over a quarter of the limit is used, or an account waits */
+	u8 tight;
+	u8 full;		/* more than the limit is used */
+	/* Padding: frequently modified fields are in a separate cache line. */
+	u8 apart[46];
+	u64 used;		/* reservations and quotas */
+	u32 waiting;		/* accounts in the queue */
+	struct rpcrdma_memory_account *first, *last;
+};
+
+/* One connection; bytes. All zero, except the reservation, at first. */
+struct rpcrdma_memory_account {
+	u64 fixed;		/* held for the connection's lifetime */
+	/*
+	 * BUFFERS: reserved. Other uses: the maximum of one message, for which
+	 * the reserve may be used.
+	 */
+	u64 share[RPCRDMA_MEMORY_USES];
+	u64 held[RPCRDMA_MEMORY_USES];
+	u64 quota;		/* of the shared memory */
+	u32 released;		/* number of releases, modulo 2^32 */
+	u32 seen;		/* value of released at the last rpcrdma_memory_stuck() */
+	u8 ticks;		/* since then */
+	u8 member;		/* it is one of the connections that share a limit */
+	u8 wanted;		/* it was refused memory, and not woken since */
+	u8 replies;		/* Replies are held */
+	/* Protected by the lock for all accounts */
+	u8 queued;		/* it waits for memory that others release */
+	u8 turn;		/* it was removed from the queue to try again */
+	struct rpcrdma_memory_account *next, *prev;
+};
+
+/*
+ * Set the limit, of which the reserve is a part. @message: bytes of the largest
+ * message
+ */
+void rpcrdma_memory_set_limit(struct rpcrdma_memory *all, u64 limit,
+			      u64 message);
+
+/*
+ * Return true if new connections should have few and small buffers, so that
+ * very many connections can have their reservation.
+ */
+static inline bool rpcrdma_memory_is_tight(const struct rpcrdma_memory *all)
+{
+	return __atomic_load_n(&all->tight, __ATOMIC_RELAXED);
+}
+
+/*
+ * Set the reservation of a connection, and the maximum of a message.
+ * @fixed: bytes that it needs in any case
+ * @buffers: bytes of buffers that it has before its window grows
+ * @message: bytes of the largest Call or Reply, as its memory is
+ *	allocated
+ * @parts: bytes reassembled from continued messages, in addition
+ * @spare: more that one message may need
+ */
+void rpcrdma_memory_promise(struct rpcrdma_memory_account *account, u64 fixed,
+			    u64 buffers, u64 message, u64 parts, u64 spare);
+
+/*
+ * Attach a connection. Returns 0, or -1 if there is no memory for its
+ * reservation.
+ */
+int rpcrdma_memory_join(struct rpcrdma_memory *all,
+			struct rpcrdma_memory_account *account);
+/*
+ * Detach a connection, even if it still holds memory for a moment. May be
+ * called any number of times, attached or not.
+ */
+void rpcrdma_memory_leave(struct rpcrdma_memory *all,
+			  struct rpcrdma_memory_account *account);
+
+/*
+ * Return true if @octets more may be charged to the account. If it is not
+ * attached, everything is counted and nothing is limited.
+ */
+bool rpcrdma_memory_room(const struct rpcrdma_memory *all,
+			 const struct rpcrdma_memory_account *account,
+			 enum rpcrdma_memory_use use, u64 octets);
+/*
+ * Return true if @octets are within the account's quota, whatever others use.
+ */
+bool rpcrdma_memory_room_own(const struct rpcrdma_memory_account *account,
+			     enum rpcrdma_memory_use use, u64 octets);
+/*
+ * Return how many of @count buffers of @octets each may be charged: all, or
+ * half of them, a quarter and so on.
+ */
+u32 rpcrdma_memory_fits(const struct rpcrdma_memory *all,
+			const struct rpcrdma_memory_account *account,
+			enum rpcrdma_memory_use use, u64 octets, u32 count);
+/*
+ * As rpcrdma_memory_room(), for a caller that waits if the result is false:
+ * until rpcrdma_memory_give() returns true for its account, or
+ * rpcrdma_memory_next() returns it.
+ */
+bool rpcrdma_memory_ask(struct rpcrdma_memory *all,
+			struct rpcrdma_memory_account *account,
+			enum rpcrdma_memory_use use, u64 octets);
+/*
+ * Return true if a Call may be started only after rpcrdma_memory_may_begin(),
+ * because Replies wait for the peer, or all connections use too much. False in
+ * the fast path. Any context, if used as a hint.
+ */
+static inline bool
+rpcrdma_memory_must_ask(const struct rpcrdma_memory *all,
+			const struct rpcrdma_memory_account *account)
+{
+	return __atomic_load_n(&account->replies, __ATOMIC_RELAXED) ||
+	       __atomic_load_n(&all->full, __ATOMIC_RELAXED);
+}
+/*
+ * Return true if another Call can be started when the Replies to all Calls in
+ * progress, including this one, may need @octets. Always true while no Reply is
+ * waiting for the peer and no more than the limit is used, because Calls in
+ * progress then depend on this end alone. If false, the caller waits as for
+ * rpcrdma_memory_ask().
+ */
+bool rpcrdma_memory_may_begin(struct rpcrdma_memory *all,
+			      struct rpcrdma_memory_account *account,
+			      u64 octets);
+/* Charge @octets, even if they exceed a limit. */
+void rpcrdma_memory_hold(struct rpcrdma_memory *all,
+			 struct rpcrdma_memory_account *account,
+			 enum rpcrdma_memory_use use, u64 octets);
+/*
+ * Charge @octets within the account's quota. Returns false if nothing was
+ * changed.
+ */
+bool rpcrdma_memory_hold_own(struct rpcrdma_memory_account *account,
+			     enum rpcrdma_memory_use use, u64 octets);
+/*
+ * Charge a reassembled message of @octets to CALLS instead of PARTS. Returns
+ * false if that is not possible because of the other Calls that are held.
+ */
+bool rpcrdma_memory_assembled(const struct rpcrdma_memory *all,
+			      struct rpcrdma_memory_account *account,
+			      u64 octets);
+/*
+ * Uncharge @octets. Returns true if a caller of rpcrdma_memory_ask() waits and
+ * must try again.
+ */
+bool rpcrdma_memory_give(struct rpcrdma_memory *all,
+			 struct rpcrdma_memory_account *account,
+			 enum rpcrdma_memory_use use, u64 octets);
+/*
+ * Uncharge @octets if the account may keep its quota, without the lock for all
+ * accounts. *@tell returns the result of rpcrdma_memory_give(). Returns false
+ * if nothing was changed.
+ */
+bool rpcrdma_memory_give_own(const struct rpcrdma_memory *all,
+			     struct rpcrdma_memory_account *account,
+			     enum rpcrdma_memory_use use, u64 octets,
+			     bool *tell);
+/* Release the unused part of the account's quota. */
+void rpcrdma_memory_trim(struct rpcrdma_memory *all,
+			 struct rpcrdma_memory_account *account);
+/*
+ * Remove the account that has waited longest from the queue, to try again.
+ * Needs only the lock for all accounts. Returns NULL if there is none, or no
+ * memory is free.
+ */
+struct rpcrdma_memory_account *rpcrdma_memory_next(struct rpcrdma_memory *all);
+/*
+ * Check for a lack of progress, once in a tick while accounts wait. Returns
+ * true if the connection is to be closed: it holds parts of a message, Replies,
+ * or with @reads Calls that are being read, and has released nothing for
+ * RPCRDMA_MEMORY_STUCK_TICKS.
+ */
+bool rpcrdma_memory_stuck(struct rpcrdma_memory_account *account, bool reads);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RPCRDMA_QUOTA_H */

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Received messages.
+ */
+#ifndef RPCRDMA_RECEIVE_H
+#define RPCRDMA_RECEIVE_H
+
+#include "chunk.h"
+#include "conn.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum rpcrdma_verdict {
+	RPCRDMA_RX_DONE,	/* nothing to deliver: repost the Receive */
+	RPCRDMA_RX_PART,	/* append the payload to the open continued message */
+	RPCRDMA_RX_CALL,	/* a Call is complete with this message */
+	RPCRDMA_RX_REPLY,	/* a Reply is complete with this message */
+	RPCRDMA_RX_BAD_REPLY,	/* xid pending: end its RPC; otherwise drop it */
+	RPCRDMA_RX_ERROR,	/* a Call of this end was refused: see error */
+	RPCRDMA_RX_PULLED,	/* DONE: rx.exposed is no longer in use */
+	RPCRDMA_RX_CLOSE,	/* close the connection: conn->reason */
+};
+
+struct rpcrdma_rx {
+	u32 xid;
+	u32 events;		/* RPCRDMA_EV_* */
+	u8 format;		/* enum rpcrdma_format of the complete message */
+	u8 first_part;		/* PART: begins a new continued message */
+	u32 payload_offset;	/* bytes into this message */
+	u32 payload_length;	/* bytes in this message */
+	u32 total_length;	/* bytes of the Payload stream in all messages */
+	struct rpcrdma_exposure *exposed; /* PULLED: that Reply */
+	/*
+	 * ERROR: rpcrdma_call_refused() returns what happens to the RPC.
+	 * BAD_REPLY: the RPC ends with @status; code and arg are 0.
+	 */
+	struct {
+		u32 code;	/* RDMA2_ERR_* */
+		u32 arg[2];
+		int status;	/* negative errno for sunrpc, if the RPC ends */
+	} error;
+	struct rpcrdma_lists lists;
+};
+
+/*
+ * Return true if a message that was just received has more segments than lists
+ * hold without more[], and may have them. In that case rpcrdma_conn_receive()
+ * needs @rx->lists.more; without it the message is refused as one with too many
+ * segments. Only version 1 clients may send that many (RFC 8166 limits no
+ * list): version 2 has its RCSIZ, and a client knows what it has provided.
+ * @msg: @length bytes, 4-byte aligned.
+ */
+bool rpcrdma_has_more_segs(const void *msg, u32 length);
+static inline bool rpcrdma_wants_more_segs(const struct rpcrdma_conn *conn,
+					   const void *msg, u32 length)
+{
+	return !conn->cfg.client && conn->version != RPCRDMA_VERS_2 &&
+	       rpcrdma_has_more_segs(msg, length);
+}
+
+/*
+ * Process one received message.
+ * PART, CALL and REPLY with a payload: append it to the open continued message
+ * (@rx->first_part: begin one); CALL and REPLY complete it.
+ * BAD_REPLY: if the RPC @rx->xid waits for its Reply, it ends with
+ * @rx->error.status once its memory is out of the peer's reach; otherwise
+ * nothing needs to be done. The connection stays open (WP 7), and a DONE that
+ * the Reply needs is already queued. The verdict may be about the open
+ * continued message, which is then discarded, and not about @msg.
+ * @msg: @length bytes, 4-byte aligned.
+ * @rx: filled as far as the verdict needs; rx->events always. On entry
+ *	only its lists.more is used: see above, or NULL.
+ * Every successful Receive completion must be passed to this function, in
+ * order.
+ */
+enum rpcrdma_verdict rpcrdma_conn_receive(struct rpcrdma_conn *conn,
+					  const void *msg, u32 length,
+					  struct rpcrdma_rx *rx);
+
+/*
+ * Close the connection because the caller cannot keep the last message, or must
+ * not trust it: from now on the verdict for each message is CLOSE. After a lost
+ * message of a continued one, another one would complete it with a hole.
+ * @reason: static, in plain words; it becomes conn->reason, unless
+ *	there is one already
+ */
+void rpcrdma_conn_refuse(struct rpcrdma_conn *conn, const char *reason);
+
+/*
+ * Return true if the first two words of a Special Format message's Payload
+ * stream agree with the header (6.2.2.1, 7.2).
+ * @first: the stream's first 8 bytes
+ * If false: BAD_XDR for a Call, a bad Reply for a Reply.
+ */
+bool rpcrdma_payload_ok(u32 xid, bool response, const void *first);
+
+/*
+ * Return true if the handle that the peer's Send invalidated is one that it was
+ * provided with for this RPC (WP 6). @offered: the Call's lists. If false,
+ * close the connection.
+ */
+bool rpcrdma_invalidation_ok(const struct rpcrdma_conn *conn,
+			     const struct rpcrdma_lists *offered,
+			     u32 invalidated);
+
+/*
+ * Return true if a message that was received with that verdict may have
+ * invalidated @handle, 0 for none. A Reply may, as far as is known without its
+ * RPC, which has its own check; a DONE may invalidate the handle that its Reply
+ * named. If false, close the connection.
+ */
+bool rpcrdma_may_invalidate(enum rpcrdma_verdict verdict,
+			    const struct rpcrdma_rx *rx, u32 handle);
+
+/*
+ * Return true if a Reply must be pulled (DR 4.1.2). In that case a DONE is due
+ * when the pull has ended, with or without success, and at once if no RPC waits
+ * for the Reply any more, or if rpcrdma_check_reply() finds that it is a bad
+ * one: pass its xid and inv_handle to rpcrdma_conn_queue_done().
+ */
+static inline bool rpcrdma_reply_needs_done(const struct rpcrdma_rx *rx)
+{
+	return rx->lists.nr_reads;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RPCRDMA_RECEIVE_H */

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The reconnect procedure of a client.
+ */
+#ifndef RPCRDMA_RECONNECT_H
+#define RPCRDMA_RECONNECT_H
+
+#include "base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * The reconnect procedure of a client: the actions for its connection, of which
+ * it has one at a time, and their order. Meanwhile sunrpc blocks senders.
+ */
+enum rpcrdma_link {
+	/*
+	 * Remove the existing connection, if any, from the senders; close it,
+	 * wait for its end, and learn what it shows of the server.
+	 */
+	RPCRDMA_LINK_FORGET,
+	/*
+	 * Set up a connection with rpcrdma_version_first(); learn from a failed
+	 * attempt.
+	 */
+	RPCRDMA_LINK_TRY,
+	/*
+	 * The peer did not open it with that version. If
+	 * rpcrdma_version_first() returns another one now, try that; otherwise
+	 * the attempt has failed.
+	 */
+	RPCRDMA_LINK_TRY_OTHER,
+	RPCRDMA_LINK_KEEP,		/* install it for senders */
+	RPCRDMA_LINK_SETTLED,		/* the attempt has ended */
+	RPCRDMA_LINK_UP,		/* mark connected, with a new connect cookie */
+	RPCRDMA_LINK_DROP,		/* close it: it has ended */
+	RPCRDMA_LINK_WAKE,		/* wake tasks that wait for one, with @status */
+	RPCRDMA_LINK_UNLOCK,		/* permit others to send */
+	RPCRDMA_LINK_DOWN,		/* mark disconnected, with a new connect cookie */
+	RPCRDMA_LINK_END,		/* the procedure is complete */
+};
+
+/* Progress of the procedure. Zero it to begin, except for @close. */
+struct rpcrdma_link_walk {
+	u8 close;		/* close only, do not connect */
+	u8 next;		/* private to the engine */
+	int status;		/* of the attempt */
+};
+
+struct rpcrdma_link_step {
+	enum rpcrdma_link what;
+	int status;		/* WAKE: a negative errno */
+};
+
+/*
+ * Return the next action. @result: of the last attempt, 0 or a negative errno.
+ * @open: true if the new connection is still open. It must be read after UP.
+ */
+struct rpcrdma_link_step rpcrdma_link_next(struct rpcrdma_link_walk *walk,
+					   int result, bool open);
+
+/*
+ * Return the status with which tasks that wait for a connection are woken after
+ * an attempt ended with @status, a negative errno. sunrpc ends an RPC for an
+ * errno that it does not know, even on a hard mount. The errnos that it knows
+ * are of two kinds. Some end an RPC that tests for a connection, such as a
+ * mount's first one, and are retried by others: they are for failures that will
+ * repeat. After the rest, every RPC retries.
+ */
+int rpcrdma_connect_status(int status);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RPCRDMA_RECONNECT_H */

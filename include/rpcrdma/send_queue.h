@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The Send Queue: its slots and its Send contexts.
+ *
+ * Scheduler and accounting for a connection's Send Queue and Send contexts (the
+ * buffers messages are sent from). It decides what may be posted, what must be
+ * queued, what is posted next, and which Work Requests are signaled. It is used
+ * in the same serialisation as its rpcrdma_conn. The user keeps three lists:
+ * posted work, in posting order; queued transfers; and queued messages. A
+ * transfer is RDMA work or invalidations without a message. Queued messages are
+ * Replies, preceded by the continued message that is being sent.
+ *
+ * Control messages have the highest priority, then transfers, then messages,
+ * then Calls. Calls are not queued here: their sender retries. While a transfer
+ * waits until all the slots of its chain are free, no message uses the slots
+ * that become free; nor does a Call while a message is queued. No queue can
+ * starve: a peer has to wait for Replies before it can request more transfers.
+ *
+ * Invariant: whenever something is queued, a completion is pending. Unsignaled
+ * Work Requests never occupy so many slots that the largest allowed chain could
+ * not follow (rpcrdma_sq_fits()), and never hold the last free contexts.
+ */
+#ifndef RPCRDMA_SEND_QUEUE_H
+#define RPCRDMA_SEND_QUEUE_H
+
+#include "base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+	/* Send contexts reserved for control messages */
+	RPCRDMA_CONTROL_SENDS = 16,
+	/* Of that many Work Requests posted, at least one is signaled. */
+	RPCRDMA_SQ_BATCH = 16,
+};
+
+struct rpcrdma_sq {
+	u32 depth;		/* slots */
+	u32 batch;		/* of that many Work Requests at least one is signaled */
+	/*
+	 * Slots ever used, modulo 2^32: all, those free again, and those up to
+	 * the last signaled Work Request
+	 */
+	rpcrdma_serial posted, through;
+	rpcrdma_serial signaled;
+	u32 contexts;		/* free Send contexts */
+	/* Adjacent: these two are tested together. */
+	u32 transfers;		/* queued transfers */
+	/* queued messages, including a continued one that is being sent */
+	u32 messages;
+	/*
+	 * Contexts that Replies may not reserve; then its values while no
+	 * message is queued, and while some are
+	 */
+	u32 reply_reserve;
+	u32 reserve, reserve_waits;
+	u32 call_wrs;		/* slots of the largest Call refused; 0: none was */
+	/* other callers that were refused, private to the engine */
+	u8 refused;
+};
+
+/* A chain of Work Requests that is posted at once; embed it in the work. */
+struct rpcrdma_wrs {
+	u32 nr;			/* Work Requests */
+	rpcrdma_serial begin;	/* private to the engine: slots used before this chain */
+	u8 signaled;		/* must be signaled, or (once posted) is */
+};
+
+/*
+ * Initialise @sq.
+ * @depth: slots of the queue
+ * @sends: contexts for RPC traffic; the user adds them one by one with
+ *	rpcrdma_sq_give(), and RPCRDMA_CONTROL_SENDS more. The context in
+ *	which the next Call is built is not among them.
+ * @reverse: Calls that the peer accepts at a time in this end's own
+ *	direction
+ * @replies: while messages are queued, for credit or for slots, work on
+ *	a Call is not started if Replies, built or yet to be built, hold
+ *	that many contexts.
+ */
+void rpcrdma_sq_init(struct rpcrdma_sq *sq, u32 depth, u32 sends, u32 reverse,
+		     u32 replies);
+
+/*
+ * Change @replies. A server's is its number of Receives, because each of these
+ * is charged together with a Send buffer and no client has more Calls
+ * outstanding.
+ */
+void rpcrdma_sq_set_replies(struct rpcrdma_sq *sq, u32 sends, u32 replies);
+
+/* Count a message as queued. Private to the engine. */
+static inline void rpcrdma_sq_wait(struct rpcrdma_sq *sq)
+{
+	sq->messages++;
+	sq->reply_reserve = sq->reserve_waits;
+}
+
+/*
+ * Return true if @nr_wrs Work Requests can ever be posted at once. Any context.
+ */
+static inline bool rpcrdma_sq_fits(const struct rpcrdma_sq *sq, u32 nr_wrs)
+{
+	return nr_wrs + sq->batch <= sq->depth;
+}
+
+/*
+ * Return how many Work Requests of a transfer are posted at once, at most. A
+ * longer transfer is posted in batches, each when the preceding one has
+ * completed. Any context.
+ */
+static inline u32 rpcrdma_sq_turn_wrs(const struct rpcrdma_sq *sq)
+{
+	const u32 most = (sq->depth - sq->batch) / 2;
+
+	return most ? most : 1;
+}
+
+/*
+ * Return the maximum number of pages of a part of a transfer that is never
+ * divided between batches, if each of its Work Requests moves @pages pages. Any
+ * context.
+ */
+static inline u32 rpcrdma_sq_part_pages(const struct rpcrdma_sq *sq, u32 pages)
+{
+	return rpcrdma_sq_turn_wrs(sq) * pages;
+}
+
+/*
+ * Return true if @writes Work Requests are posted in one chain with a Reply
+ * that needs @message itself. Otherwise they are a transfer, and the Reply is
+ * posted when that has completed. Any context.
+ */
+static inline bool rpcrdma_sq_in_chain(const struct rpcrdma_sq *sq, u32 message,
+				       u32 writes)
+{
+	return !writes || (writes <= rpcrdma_sq_turn_wrs(sq) &&
+			   rpcrdma_sq_fits(sq, message + writes));
+}
+
+/* Return true if that many slots are free now. */
+static inline bool rpcrdma_sq_room(const struct rpcrdma_sq *sq, u32 nr_wrs)
+{
+	return sq->posted - sq->through + nr_wrs <= sq->depth;
+}
+
+/*
+ * Charge the slots of @wrs, which must be free. wrs->signaled returns whether
+ * its last Work Request must be signaled. One completion also covers the Work
+ * Requests posted before it, so few are signaled; but if few contexts are left,
+ * all are, so that contexts are not stuck without a completion to come.
+ */
+static inline void rpcrdma_sq_post(struct rpcrdma_sq *sq,
+				   struct rpcrdma_wrs *wrs)
+{
+	wrs->begin = sq->posted;
+	sq->posted += wrs->nr;
+	if (wrs->signaled || sq->posted - sq->signaled >= sq->batch ||
+	    sq->contexts < 2 * RPCRDMA_CONTROL_SENDS) {
+		wrs->signaled = 1;
+		sq->signaled = sq->posted;
+	}
+}
+
+/*
+ * Return true if the completion of @completed also retires @wrs, which was
+ * posted earlier. It does if @wrs is unsignaled. Some devices complete Sends
+ * while earlier Reads are in progress, so a signaled chain is retired only by
+ * its own completion.
+ */
+static inline bool rpcrdma_sq_vouches(const struct rpcrdma_wrs *completed,
+				      const struct rpcrdma_wrs *wrs)
+{
+	return wrs == completed || !wrs->signaled;
+}
+
+/*
+ * Free the slots of retired chains, which the user has removed from the list of
+ * posted work. @oldest: now the first in that list, NULL if it is empty. Slots
+ * become free in order only.
+ */
+static inline void rpcrdma_sq_reaped(struct rpcrdma_sq *sq,
+				     const struct rpcrdma_wrs *oldest)
+{
+	sq->through = oldest ? oldest->begin : sq->posted;
+}
+
+/* Add a free Send context, or release one. */
+static inline void rpcrdma_sq_give(struct rpcrdma_sq *sq)
+{
+	sq->contexts++;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RPCRDMA_SEND_QUEUE_H */

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The version that a client begins with, learned from its connections.
+ */
+#ifndef RPCRDMA_VERSION_CHOICE_H
+#define RPCRDMA_VERSION_CHOICE_H
+
+#include "conn.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Return the reason for the connection's version, one word for logs; never
+ * NULL.
+ */
+const char *rpcrdma_version_why(const struct rpcrdma_conn *conn);
+
+/*
+ * Memory of a server's versions that a client keeps from one connection to the
+ * next, WP 4. All zero at first. @now below: seconds, of a monotonic clock.
+ */
+struct rpcrdma_version_memory {
+	u64 only_v1_until;		/* seconds; 0: no */
+	u8 silent;			/* consecutive attempts without an answer */
+	u8 has_v2;			/* the server has used version 2 */
+	u8 has_v1;			/* the server has used version 1 since */
+	u8 lasts;			/* version 1 extends only_v1_until */
+};
+
+/*
+ * Return the version to begin with: @high, or 1 if the memory says so and @low
+ * allows it. A connection with a version lower than @high is a fallback
+ * (rpcrdma_conn_config.guess).
+ */
+u8 rpcrdma_version_first(const struct rpcrdma_version_memory *memory, u64 now,
+			 u8 low, u8 high);
+
+/* A server's answer on a connection */
+enum rpcrdma_answer {
+	RPCRDMA_ANSWER_NOT_YET,		/* nothing that is conclusive */
+	RPCRDMA_ANSWER_NONE,		/* nothing, in all the time it had */
+	RPCRDMA_ANSWER_LOST,		/* nothing: it closed the connection */
+	RPCRDMA_ANSWER_AWAY,		/* it did not accept the connection */
+	RPCRDMA_ANSWER_V1,
+	RPCRDMA_ANSWER_V2,
+	RPCRDMA_ANSWER_REFUSED,		/* ERR_VERS, and nothing after it */
+	RPCRDMA_ANSWER_ODD,		/* neither ERR_VERS nor version 2 */
+};
+
+/* The cause of the end of a connection, or of the attempt at one */
+enum rpcrdma_end {
+	RPCRDMA_END_NONE,		/* none: it has not ended */
+	RPCRDMA_END_HERE,		/* a failure of this end, or of its network */
+	RPCRDMA_END_PEER,		/* the peer, or the connection to it */
+	RPCRDMA_END_WAITED,		/* this end, after waiting for the peer */
+	/* never established: the peer did not accept it */
+	RPCRDMA_END_AWAY,
+};
+
+/*
+ * Return what a client's connection has shown of its server. @end: as in
+ * rpcrdma_life.end. A failure of this end shows nothing.
+ */
+enum rpcrdma_answer rpcrdma_conn_answer(const struct rpcrdma_conn *conn,
+					enum rpcrdma_end end);
+
+/*
+ * Learn from a connection that has opened or ended, or from a failed attempt.
+ * @tried: the version it began with. Returns true if the server has refused
+ * that version and closed the connection, so that the next attempt, which
+ * begins with version 1, need not be delayed.
+ */
+bool rpcrdma_version_learn(struct rpcrdma_version_memory *memory, u64 now,
+			   u8 tried, enum rpcrdma_answer answer);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RPCRDMA_VERSION_CHOICE_H */

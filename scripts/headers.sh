@@ -1,0 +1,44 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# scripts/headers.sh: check the interface of the core, include/rpcrdma/. Each header
+# compiles alone, in C11 and in C++20, with no header of the kernel; none is longer than
+# 350 lines; none includes itself by way of others; and engine.h includes all of them.
+set -uo pipefail
+
+cd "$(dirname "$0")/../include/rpcrdma" || exit
+most=350
+bad=0
+
+complain()
+{
+	echo "$*"
+	bad=1
+}
+
+# alone HEADER COMPILER FLAG...: it compiles, and includes no header of the kernel
+alone()
+{
+	local header=$1 read
+	shift
+	read=$("$@" -Wall -Wextra -Wpedantic -Werror -fsyntax-only -H "$header" 2>&1) ||
+		{ complain "include/rpcrdma/$header does not compile alone: $*"; grep -m 3 'error:' <<<"$read"; }
+	! grep -E '^\.+ .*/(linux|asm|asm-generic|uapi)/' <<<"$read" ||
+		complain "include/rpcrdma/$header needs a header of the kernel"
+}
+
+for header in *.h; do
+	[ "$(wc -l <"$header")" -le $most ] ||
+		complain "include/rpcrdma/$header has more than $most lines: split it by subject"
+	alone "$header" "${CC:-gcc}" -x c -std=c11
+	alone "$header" "${CXX:-g++}" -x c++ -std=c++20 -nostdinc
+	[ "$header" = engine.h ] || grep -qx "#include \"$header\"" engine.h ||
+		complain "include/rpcrdma/engine.h does not include $header"
+done
+
+# tsort names the members of a circle.
+circle=$(for header in *.h *.hh; do
+	sed -n "s/^#include \"\(.*\)\"/$header \1/p" "$header"
+done | tsort 2>&1 >/dev/null) || complain "headers in include/rpcrdma include each other:
+$circle"
+exit $bad
