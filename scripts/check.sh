@@ -331,6 +331,18 @@ licensed()
 	return $bad
 }
 
+# The code map has each file of the product.
+mapped()
+{
+	local f bad=0
+	while read -r f; do
+		f=${f##*/}
+		grep -qE "(^ +|[ /])${f%.*}(\.(c|cc|h|hh))?( |\$)" Documentation/code-map.rst ||
+			{ echo "code-map.rst does not have $f"; bad=1; }
+	done < <(sources 'include/*' 'net/*.c' 'net/*.h' 'net/*.cc' 'net/*.hh' | grep -v '/compat\.h$')
+	return $bad
+}
+
 # Neither HTML nor man pages may have anything to complain of, nor a terminal that
 # shows the latter.
 documents()
@@ -374,6 +386,7 @@ level_build()
 	try build/no-kernel-versions no_kernel_versions
 	try build/spdx licensed
 	try build/documents documents "$dir"
+	try build/code-map mapped
 	try build/install scripts/install-test.sh "$kver"
 	try build/conformance-check scripts/conformance-test.py
 	try build/conformance scripts/conformance.py
