@@ -473,10 +473,8 @@ static void peer_worker(struct work_struct *work)
 	}
 }
 
-static void peer_op_call(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
+static void peer_queue(struct peer *peer, struct rpcrdma_recv *rv)
 {
-	struct peer *peer = ep->priv;
-
 	spin_lock(&peer->lock);
 	list_add_tail(&rv->list, &peer->queue);
 	spin_unlock(&peer->lock);
@@ -503,18 +501,18 @@ static void peer_release(struct peer *peer)
 	}
 }
 
-static void peer_op_reply(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
+static void peer_op_poll(struct rpcrdma_ep *ep)
 {
+	struct rpcrdma_poll poll = { .ep = ep };
 	struct peer *peer = ep->priv;
+	struct rpcrdma_recv *rv;
 
-	rpcrdma_server_bc_reply(&peer->sxprt, rv);
-}
-
-static void peer_op_error(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
-{
-	struct peer *peer = ep->priv;
-
-	rpcrdma_server_bc_error(&peer->sxprt, rv);
+	while ((rv = rpcrdma_ep_poll(&poll))) {
+		if (rv->verdict == RPCRDMA_RX_CALL)
+			peer_queue(peer, rv);
+		else
+			rpcrdma_server_bc_reply(&peer->sxprt, rv);
+	}
 }
 
 static void peer_op_write_space(struct rpcrdma_ep *ep)
@@ -538,9 +536,7 @@ static void peer_op_closed(struct rpcrdma_ep *ep)
 }
 
 static const struct rpcrdma_ep_ops peer_ops = {
-	.call		= peer_op_call,
-	.reply		= peer_op_reply,
-	.error		= peer_op_error,
+	.poll		= peer_op_poll,
 	.write_space	= peer_op_write_space,
 	.closed		= peer_op_closed,
 };

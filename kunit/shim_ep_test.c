@@ -1844,9 +1844,13 @@ struct shim_crowd {
 	struct shim_crowd_client clients[SHIM_CROWD];
 };
 
-static void shim_crowd_rv(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
+static void shim_crowd_poll(struct rpcrdma_ep *ep)
 {
-	rpcrdma_recv_put(rv);
+	struct rpcrdma_poll poll = { .ep = ep };
+	struct rpcrdma_recv *rv;
+
+	while ((rv = rpcrdma_ep_poll(&poll)))
+		rpcrdma_recv_put(rv);
 }
 
 static void shim_crowd_opened(struct rpcrdma_ep *ep)
@@ -1864,9 +1868,7 @@ static void shim_crowd_closed(struct rpcrdma_ep *ep)
 }
 
 static const struct rpcrdma_ep_ops shim_crowd_ops = {
-	.call	= shim_crowd_rv,
-	.reply	= shim_crowd_rv,
-	.error	= shim_crowd_rv,
+	.poll	= shim_crowd_poll,
 	.opened	= shim_crowd_opened,
 	.closed	= shim_crowd_closed,
 };

@@ -269,6 +269,7 @@ static void hardware_keeps_no_call_last(struct kunit *test)
 	struct shim_pair *pair = shim_open(test);
 	struct shim_side *c = &pair->client, *s = &pair->server;
 	struct shim_rpc *rpc = shim_rpcs(test, 1);
+	struct rpcrdma_poll poll = { .ep = s->ep };
 	struct rpcrdma_life_step step;
 	struct rpcrdma_recv *rv;
 
@@ -285,7 +286,7 @@ static void hardware_keeps_no_call_last(struct kunit *test)
 	flush_work(&s->take_work);
 	/* Set the flag that the teardown sets. */
 	WRITE_ONCE(s->ep->drained, true);
-	rv = rpcrdma_ep_take_messages(s->ep, true);
+	rv = rpcrdma_ep_poll(&poll);
 	KUNIT_EXPECT_NULL(test, rv);
 	if (rv)
 		rpcrdma_recv_put(rv);

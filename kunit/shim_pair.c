@@ -769,18 +769,33 @@ static void shim_op_closed(struct rpcrdma_ep *ep)
 	complete_all(&side->gone);
 }
 
+static void shim_op_poll(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_poll poll = { .ep = ep };
+	struct rpcrdma_recv *rv;
+
+	while ((rv = rpcrdma_ep_poll(&poll))) {
+		switch (rv->verdict) {
+		case RPCRDMA_RX_CALL:
+			shim_op_call(ep, rv);
+			break;
+		case RPCRDMA_RX_ERROR:
+			shim_op_error(ep, rv);
+			break;
+		default:
+			shim_op_reply(ep, rv);
+			break;
+		}
+	}
+}
+
 /* Process received messages, as a service thread does. */
 static void shim_take(struct work_struct *work)
 {
 	struct shim_side *side = container_of(work, struct shim_side, take_work);
-	struct rpcrdma_ep *ep = side->ep;
-	struct rpcrdma_recv *rv;
 
-	while (rpcrdma_ep_has_messages(ep)) {
-		rv = rpcrdma_ep_take_messages(ep, true);
-		if (rv)
-			shim_op_call(ep, rv);
-	}
+	while (rpcrdma_ep_has_messages(side->ep))
+		shim_op_poll(side->ep);
 }
 
 static bool shim_op_messages(struct rpcrdma_ep *ep)
@@ -795,18 +810,14 @@ static bool shim_op_messages(struct rpcrdma_ep *ep)
 
 static const struct rpcrdma_ep_ops shim_server_ops = {
 	.messages	= shim_op_messages,
-	.call		= shim_op_call,
-	.reply		= shim_op_reply,
-	.error		= shim_op_error,
+	.poll		= shim_op_poll,
 	.write_space	= shim_op_write_space,
 	.opened		= shim_op_opened,
 	.closed		= shim_op_closed,
 };
 
 static const struct rpcrdma_ep_ops shim_client_ops = {
-	.call		= shim_op_call,
-	.reply		= shim_op_reply,
-	.error		= shim_op_error,
+	.poll		= shim_op_poll,
 	.write_space	= shim_op_write_space,
 	.opened		= shim_op_opened,
 	.closed		= shim_op_closed,

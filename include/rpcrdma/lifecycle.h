@@ -144,27 +144,14 @@ struct rpcrdma_life_step rpcrdma_life_failed(struct rpcrdma_life *life,
 struct rpcrdma_life_step rpcrdma_life_close(struct rpcrdma_life *life,
 					    const char *reason);
 
-/* The fate of a Call that has arrived */
-enum rpcrdma_call_fate {
-	RPCRDMA_CALL_DROPPED,	/* its Receive is released */
-	RPCRDMA_CALL_KEPT,	/* returned to the context that processes messages */
-	RPCRDMA_CALL_TOLD,	/* passed to the transport */
-};
-
 /*
- * Return the fate of the Call @rx. @keep: the context that processes messages can
- * execute a Call without Read chunks. Once the connection is closing, a Call is dropped
- * because its Reply cannot be sent; its sender sends it again on another connection.
+ * Return true if a Call that has arrived is dropped. Once the connection is closing its
+ * Reply cannot be sent; its sender sends it again on another connection.
  */
-static inline enum rpcrdma_call_fate
-rpcrdma_call_fate(const struct rpcrdma_life *life, const struct rpcrdma_rx *rx,
-		  bool keep)
+static inline bool rpcrdma_life_drops_calls(const struct rpcrdma_life *life)
 {
-	if (__atomic_load_n(&life->stage, __ATOMIC_RELAXED) >=
-	    RPCRDMA_STAGE_CLOSING)
-		return RPCRDMA_CALL_DROPPED;
-	return keep && !rpcrdma_call_read_octets(rx) ? RPCRDMA_CALL_KEPT :
-						       RPCRDMA_CALL_TOLD;
+	return __atomic_load_n(&life->stage, __ATOMIC_RELAXED) >=
+	       RPCRDMA_STAGE_CLOSING;
 }
 
 /* The next setup step */

@@ -1422,8 +1422,7 @@ void endpoint::receive(received *rv)
 
 	switch (rv->verdict) {
 	case RPCRDMA_RX_CALL:
-		if (rpcrdma_call_fate(&life, &rv->rx, false) ==
-		    RPCRDMA_CALL_DROPPED) {
+		if (rpcrdma_life_drops_calls(&life)) {
 			give_back(rv);
 			break;
 		}

@@ -121,23 +121,26 @@ static void rpcrdma_client_disconnect(struct rpcrdma_client *client)
 
 /* ---- Upcalls of the endpoint ---- */
 
-static void rpcrdma_client_call(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
-{
-	rpcrdma_client_bc_call(ep->priv, ep, rv);
-}
-
-static void rpcrdma_client_reply(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
+static void rpcrdma_client_poll(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_client *client = ep->priv;
+	struct rpc_xprt *xprt = &client->requester.xprt;
+	struct rpcrdma_poll poll = { .ep = ep };
+	struct rpcrdma_recv *rv;
 
-	rpcrdma_requester_reply(&client->requester.xprt, ep, rv);
-}
-
-static void rpcrdma_client_error(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
-{
-	struct rpcrdma_client *client = ep->priv;
-
-	rpcrdma_requester_error(&client->requester.xprt, ep, rv);
+	while ((rv = rpcrdma_ep_poll(&poll))) {
+		switch (rv->verdict) {
+		case RPCRDMA_RX_CALL:
+			rpcrdma_client_bc_call(client, ep, rv);
+			break;
+		case RPCRDMA_RX_ERROR:
+			rpcrdma_requester_error(xprt, ep, rv);
+			break;
+		default:
+			rpcrdma_requester_reply(xprt, ep, rv);
+			break;
+		}
+	}
 }
 
 static void rpcrdma_client_write_space(struct rpcrdma_ep *ep)
@@ -164,9 +167,7 @@ static void rpcrdma_client_closed(struct rpcrdma_ep *ep)
 }
 
 static const struct rpcrdma_ep_ops rpcrdma_client_ep_ops = {
-	.call		= rpcrdma_client_call,
-	.reply		= rpcrdma_client_reply,
-	.error		= rpcrdma_client_error,
+	.poll		= rpcrdma_client_poll,
 	.write_space	= rpcrdma_client_write_space,
 	.closed		= rpcrdma_client_closed,
 };

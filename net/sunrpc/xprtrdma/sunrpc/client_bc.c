@@ -483,7 +483,7 @@ static int rpcrdma_bc_pull(struct rpcrdma_bc_rqst *bc)
  *
  * The engine has verified that the Call uses only what the level that this client
  * announced permits.
- * Context: an endpoint's upcall: process context, one at a time.
+ * Context: a context that polls @ep: process context, one at a time.
  */
 void rpcrdma_client_bc_call(struct rpcrdma_client *client,
 			    struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)

@@ -20,7 +20,7 @@ void rpcrdma_client_bc_destroy(struct rpc_xprt *xprt, unsigned int max_reqs);
 int rpcrdma_client_reserve_xprt(struct rpc_xprt *xprt, struct rpc_task *task);
 void rpcrdma_client_release_xprt(struct rpc_xprt *xprt, struct rpc_task *task);
 
-/* Upcall: process a Call that has arrived on @ep. Consumes @rv. */
+/* Process a Call that @ep has returned. Consumes @rv. */
 void rpcrdma_client_bc_call(struct rpcrdma_client *client,
 			    struct rpcrdma_ep *ep, struct rpcrdma_recv *rv);
 /* send_request() of the Reply to such a Call, with the same return values. */

@@ -93,9 +93,15 @@ static inline bool rpcrdma_svc_has_room(struct rpcrdma_svc_conn *conn)
 	       rpcrdma_svc_ask_for_room(conn);
 }
 
+/*
+ * Return the svc_xprt with a reference; or NULL if it has not been accepted yet, or its
+ * last reference is gone.
+ */
+struct svc_xprt *rpcrdma_svc_conn_get(struct rpcrdma_svc_conn *conn);
+
 /* server_call.c */
-/* The endpoint's upcall call() */
-void rpcrdma_svc_arrived(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv);
+/* The endpoint's upcall poll() */
+void rpcrdma_svc_poll(struct rpcrdma_ep *ep);
 /* Release everything that a Call holds. Process context. */
 void rpcrdma_svc_call_release(struct rpcrdma_recv *rv);
 /* Free the pages to pull into, after the last Call has been pulled. */

@@ -131,8 +131,8 @@ int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 void rpcrdma_requester_wait_for_reply(struct rpc_task *task);
 
 /*
- * Upcalls reply() and error() of an endpoint: complete the RPC that @rv is for, have
- * its Call sent again, or drop it. Both consume @rv.
+ * Process a Reply, good or bad, or an ERROR that @ep has returned: complete the RPC
+ * that @rv is for, have its Call sent again, or drop it. Both consume @rv.
  */
 void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 			     struct rpcrdma_recv *rv);

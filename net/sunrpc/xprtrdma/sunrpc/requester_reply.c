@@ -420,7 +420,7 @@ static noinline void rpcrdma_requester_stray(struct rpcrdma_ep *ep,
  *
  * A Reply for which no RPC waits is dropped, with a DONE if it was to be pulled. A bad
  * Reply for which an RPC waits ends that RPC.
- * Context: an endpoint's upcall: process context, one at a time.
+ * Context: a context that polls @ep: process context, one at a time.
  */
 void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 			     struct rpcrdma_recv *rv)
@@ -500,7 +500,7 @@ static int rpcrdma_req_refused(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
  *
  * If the engine knows another form for the Call, it is sent again when the peer cannot
  * access its memory any more. Otherwise the RPC ends with the error's errno.
- * Context: an endpoint's upcall.
+ * Context: as for rpcrdma_requester_reply().
  */
 void rpcrdma_requester_error(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 			     struct rpcrdma_recv *rv)

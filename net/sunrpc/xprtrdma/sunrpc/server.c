@@ -134,11 +134,7 @@ void rpcrdma_svc_fail(struct rpcrdma_svc_conn *conn, const char *reason)
 }
 /* ---- The endpoint's upcalls ---- */
 
-/*
- * Return the svc_xprt with a reference; or NULL if it has not been accepted yet, or its
- * last reference is gone.
- */
-static struct svc_xprt *rpcrdma_svc_conn_get(struct rpcrdma_svc_conn *conn)
+struct svc_xprt *rpcrdma_svc_conn_get(struct rpcrdma_svc_conn *conn)
 {
 	bool known;
 
@@ -164,31 +160,6 @@ static bool rpcrdma_svc_messages(struct rpcrdma_ep *ep)
 	set_bit(XPT_DATA, &conn->xprt.xpt_flags);
 	svc_xprt_enqueue(&conn->xprt);
 	return true;
-}
-
-/* Handle a Reply to a Call of the reverse direction, or, below, its refusal. */
-static void rpcrdma_svc_reply(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
-{
-	struct svc_xprt *xprt = rpcrdma_svc_conn_get(ep->priv);
-
-	if (!xprt) {
-		rpcrdma_recv_put(rv);
-		return;
-	}
-	rpcrdma_server_bc_reply(xprt, rv);
-	svc_xprt_put(xprt);
-}
-
-static void rpcrdma_svc_error(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
-{
-	struct svc_xprt *xprt = rpcrdma_svc_conn_get(ep->priv);
-
-	if (!xprt) {
-		rpcrdma_recv_put(rv);
-		return;
-	}
-	rpcrdma_server_bc_error(xprt, rv);
-	svc_xprt_put(xprt);
 }
 
 static void rpcrdma_svc_write_space(struct rpcrdma_ep *ep)
@@ -291,9 +262,7 @@ static void rpcrdma_svc_closed(struct rpcrdma_ep *ep)
 
 static const struct rpcrdma_ep_ops rpcrdma_svc_ep_ops = {
 	.messages	= rpcrdma_svc_messages,
-	.call		= rpcrdma_svc_arrived,
-	.reply		= rpcrdma_svc_reply,
-	.error		= rpcrdma_svc_error,
+	.poll		= rpcrdma_svc_poll,
 	.write_space	= rpcrdma_svc_write_space,
 	.opened		= rpcrdma_svc_opened,
 	.closed		= rpcrdma_svc_closed,

@@ -80,33 +80,21 @@ static void rpcrdma_bc_made(struct rpc_xprt *xprt)
 }
 
 /**
- * rpcrdma_server_bc_reply - process a Reply to a Call of this server
+ * rpcrdma_server_bc_reply - process a Reply to a Call of this server, or its refusal
  * @sxprt: connection
- * @rv: Reply, good or bad; consumed
+ * @rv: Reply, good or bad, or ERROR; consumed
  */
 void rpcrdma_server_bc_reply(struct svc_xprt *sxprt, struct rpcrdma_recv *rv)
 {
 	struct rpc_xprt *xprt = rpcrdma_bc_xprt(sxprt);
+	struct rpcrdma_ep *ep = rpcrdma_server_ep(sxprt);
 
-	if (xprt)
-		rpcrdma_requester_reply(xprt, rpcrdma_server_ep(sxprt), rv);
-	else
+	if (!xprt)
 		rpcrdma_recv_put(rv);
-}
-
-/**
- * rpcrdma_server_bc_error - process the refusal of a Call of this server
- * @sxprt: connection
- * @rv: ERROR; consumed
- */
-void rpcrdma_server_bc_error(struct svc_xprt *sxprt, struct rpcrdma_recv *rv)
-{
-	struct rpc_xprt *xprt = rpcrdma_bc_xprt(sxprt);
-
-	if (xprt)
-		rpcrdma_requester_error(xprt, rpcrdma_server_ep(sxprt), rv);
+	else if (rv->verdict == RPCRDMA_RX_ERROR)
+		rpcrdma_requester_error(xprt, ep, rv);
 	else
-		rpcrdma_recv_put(rv);
+		rpcrdma_requester_reply(xprt, ep, rv);
 }
 
 /**

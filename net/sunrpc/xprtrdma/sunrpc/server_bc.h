@@ -15,11 +15,11 @@ int rpcrdma_server_bc_init(void);
 void rpcrdma_server_bc_exit(void);
 
 /*
- * Upcalls of a server connection's endpoint for the server's own Calls; they consume
- * @rv. The caller has a reference to @sxprt. Process context, no lock held.
+ * Process a Reply, good or bad, or an ERROR for a Call of the server; consumes @rv.
+ * Notify Calls that wait for the connection. The caller has a reference to @sxprt.
+ * Process context, no lock held.
  */
 void rpcrdma_server_bc_reply(struct svc_xprt *sxprt, struct rpcrdma_recv *rv);
-void rpcrdma_server_bc_error(struct svc_xprt *sxprt, struct rpcrdma_recv *rv);
 void rpcrdma_server_bc_write_space(struct svc_xprt *sxprt);
 
 #endif /* RPCRDMA_SERVER_BC_H */

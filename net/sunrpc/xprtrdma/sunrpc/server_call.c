@@ -18,6 +18,7 @@
 #include "../compat.h"
 #include "internal.h"
 #include "responder.h"
+#include "server_bc.h"
 #include "settings.h"
 #include "xdrbuf.h"
 
@@ -450,6 +451,115 @@ static bool rpcrdma_svc_arg_pulled(struct rpcrdma_svc_conn *conn,
 }
 
 /*
+ * Begin to pull a Call's Read chunks, so that a service thread is only woken when the
+ * Call is complete. This may not wait for memory, because a Call after this one may be
+ * what frees it. Return false to leave the Call to a service thread, for whatever
+ * reason.
+ */
+static bool rpcrdma_svc_pull_early(struct rpcrdma_svc_conn *conn,
+				   struct rpcrdma_recv *rv)
+{
+	u32 max_pages = READ_ONCE(conn->arg_pages);
+	unsigned int flags;
+	int rc;
+
+	if (!max_pages || !rpcrdma_call_read_octets(&rv->rx))
+		return false;
+	/* The rdma_rw API has no gfp argument. */
+	flags = memalloc_nofs_save();
+	rc = rpcrdma_svc_pull(conn, rv, NULL, max_pages);
+	memalloc_nofs_restore(flags);
+	if (rc) {
+		rpcrdma_svc_call_free(rv);
+		return false;
+	}
+	percpu_counter_inc(&svcrdma_stat_recv);
+	return true;
+}
+
+/* Process a Call that no thread continues with: pull it, or queue it. */
+static void rpcrdma_svc_arrived(struct rpcrdma_svc_conn *conn,
+				struct rpcrdma_recv *rv)
+{
+	bool known;
+
+	rv->send = NULL;
+	rv->order = conn->nr_calls++;
+	if (rpcrdma_svc_pull_early(conn, rv))
+		return;
+	spin_lock(&conn->lock);
+	list_add_tail(&rv->list, &conn->calls);
+	known = rpcrdma_guest_known(&conn->guest);
+	/* Pairs with the barrier in rpcrdma_svc_next(). */
+	smp_mb__before_atomic();
+	if (known)
+		set_bit(XPT_DATA, &conn->xprt.xpt_flags);
+	spin_unlock(&conn->lock);
+	/*
+	 * The holder of XPT_BUSY, which usually is the context that processes messages,
+	 * checks the flag when it clears XPT_BUSY: both are bits of one word.
+	 */
+	if (known && !test_bit(XPT_BUSY, &conn->xprt.xpt_flags))
+		svc_xprt_enqueue(&conn->xprt);
+}
+
+static void rpcrdma_svc_dispatch(struct rpcrdma_svc_conn *conn,
+				 struct rpcrdma_recv *rv)
+{
+	struct svc_xprt *xprt;
+
+	if (rv->verdict == RPCRDMA_RX_CALL) {
+		rpcrdma_svc_arrived(conn, rv);
+		return;
+	}
+	/* The others are for Calls of the reverse direction. */
+	xprt = rpcrdma_svc_conn_get(conn);
+	if (!xprt) {
+		rpcrdma_recv_put(rv);
+		return;
+	}
+	rpcrdma_server_bc_reply(xprt, rv);
+	svc_xprt_put(xprt);
+}
+
+void rpcrdma_svc_poll(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_poll poll = { .ep = ep };
+	struct rpcrdma_recv *rv;
+
+	while ((rv = rpcrdma_ep_poll(&poll)))
+		rpcrdma_svc_dispatch(ep->priv, rv);
+}
+
+/* Return true if a Call is queued here. A hint without conn->lock. */
+static bool rpcrdma_svc_has_calls(const struct rpcrdma_svc_conn *conn)
+{
+	return !list_empty(&conn->calls) || !list_empty(&conn->pulled);
+}
+
+/*
+ * Process the messages that have arrived. If no Call is queued here, the thread
+ * continues with the first one without Read chunks, which is returned.
+ */
+static struct rpcrdma_recv *rpcrdma_svc_poll_call(struct rpcrdma_svc_conn *conn)
+{
+	struct rpcrdma_poll poll = { .ep = conn->ep };
+	struct rpcrdma_recv *rv, *call = NULL;
+	bool keep = !rpcrdma_svc_has_calls(conn);
+
+	while ((rv = rpcrdma_ep_poll(&poll))) {
+		if (keep && rv->verdict == RPCRDMA_RX_CALL &&
+		    !rpcrdma_call_read_octets(&rv->rx)) {
+			call = rv;
+			keep = false;
+		} else {
+			rpcrdma_svc_dispatch(conn, rv);
+		}
+	}
+	return call;
+}
+
+/*
  * Return true if a Call that has not been pulled yet may be passed to a thread. It may
  * not if the thread would have to wait until other Calls of this peer release the
  * memory that they hold. In that case a Call that needs none may overtake it. Caller
@@ -492,12 +602,6 @@ static struct rpcrdma_recv *rpcrdma_svc_oldest(struct rpcrdma_svc_conn *conn)
 	return (s32)(call->order - pulled->order) < 0 ? call : pulled;
 }
 
-/* Return true if a Call is queued here. A hint without conn->lock. */
-static bool rpcrdma_svc_has_calls(const struct rpcrdma_svc_conn *conn)
-{
-	return !list_empty(&conn->calls) || !list_empty(&conn->pulled);
-}
-
 /*
  * Return the Call with which a thread continues, or NULL. Fast path: the Call is not
  * queued here, because it has just arrived. It may then overtake others that the work
@@ -509,7 +613,7 @@ static struct rpcrdma_recv *rpcrdma_svc_next(struct rpcrdma_svc_conn *conn)
 	struct rpcrdma_recv *rv;
 	bool more;
 
-	rv = rpcrdma_ep_take_messages(conn->ep, !rpcrdma_svc_has_calls(conn));
+	rv = rpcrdma_svc_poll_call(conn);
 	if (rv) {
 		clear_bit(XPT_DATA, flags);
 	} else {
@@ -592,7 +696,7 @@ int rpcrdma_svc_recvfrom(struct svc_rqst *rqstp)
 	if (unlikely(!reply)) {
 		if (room)
 			percpu_counter_inc(&svcrdma_stat_sq_starve);
-		rpcrdma_ep_take_messages(conn->ep, false);
+		rpcrdma_svc_poll(conn->ep);
 		if (rpcrdma_ep_has_messages(conn->ep))
 			set_bit(XPT_DATA, &xprt->xpt_flags);
 		svc_xprt_received(xprt);
@@ -659,56 +763,4 @@ void rpcrdma_svc_release_ctxt(struct svc_xprt *xprt, void *ctxt)
 {
 	if (ctxt)
 		rpcrdma_svc_call_release(ctxt);
-}
-
-/*
- * Begin to pull a Call's Read chunks, so that a service thread is only woken when the
- * Call is complete. This may not wait for memory, because a Call after this one may be
- * what frees it. Return false to leave the Call to a service thread, for whatever
- * reason.
- */
-static bool rpcrdma_svc_pull_early(struct rpcrdma_svc_conn *conn,
-				   struct rpcrdma_recv *rv)
-{
-	u32 max_pages = READ_ONCE(conn->arg_pages);
-	unsigned int flags;
-	int rc;
-
-	if (!max_pages || !rpcrdma_call_read_octets(&rv->rx))
-		return false;
-	/* The rdma_rw API has no gfp argument. */
-	flags = memalloc_nofs_save();
-	rc = rpcrdma_svc_pull(conn, rv, NULL, max_pages);
-	memalloc_nofs_restore(flags);
-	if (rc) {
-		rpcrdma_svc_call_free(rv);
-		return false;
-	}
-	percpu_counter_inc(&svcrdma_stat_recv);
-	return true;
-}
-
-void rpcrdma_svc_arrived(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
-{
-	struct rpcrdma_svc_conn *conn = ep->priv;
-	bool known;
-
-	rv->send = NULL;
-	rv->order = conn->nr_calls++;
-	if (rpcrdma_svc_pull_early(conn, rv))
-		return;
-	spin_lock(&conn->lock);
-	list_add_tail(&rv->list, &conn->calls);
-	known = rpcrdma_guest_known(&conn->guest);
-	/* Pairs with the barrier in rpcrdma_svc_next(). */
-	smp_mb__before_atomic();
-	if (known)
-		set_bit(XPT_DATA, &conn->xprt.xpt_flags);
-	spin_unlock(&conn->lock);
-	/*
-	 * The holder of XPT_BUSY, which usually is the context that processes messages,
-	 * checks the flag when it clears XPT_BUSY: both are bits of one word.
-	 */
-	if (known && !test_bit(XPT_BUSY, &conn->xprt.xpt_flags))
-		svc_xprt_enqueue(&conn->xprt);
 }

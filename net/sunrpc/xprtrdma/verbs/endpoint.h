@@ -5,8 +5,8 @@
  *
  * It owns the queue pair, the completion queues, the Receives, the Send contexts, the
  * MRs and the connection manager id. It passes received messages to the protocol engine
- * and runs the actions that the engine decides on. The transports above it see complete
- * Calls and Replies.
+ * and runs the actions that the engine decides on. The transports above it poll it for
+ * complete Calls and Replies.
  *
  * Locking: ep->lock protects the engine's connection state, its account of the Send
  * Queue and the lists of work. It is held across ib_post_send() so that the order in
@@ -45,8 +45,8 @@ struct rpcrdma_listener;
 /* Received messages                                                   */
 
 /*
- * A Receive and, once it has completed, the message in it. The endpoint owns it. An
- * upcall passes it to the transport, which holds it until rpcrdma_recv_put().
+ * A Receive and, once it has completed, the message in it. The endpoint owns it. The
+ * transport gets it from rpcrdma_ep_poll(), and holds it until rpcrdma_recv_put().
  */
 struct rpcrdma_recv {
 	struct list_head	list;		/* for the transport's queues */
@@ -74,9 +74,6 @@ struct rpcrdma_recv {
 	void			*assembled;	/* kvmalloc: continued message */
 	u64			counted;	/* bytes to uncharge with it */
 };
-
-/* Slow path of rpcrdma_ep_take_messages(): messages are queued. */
-struct rpcrdma_recv *rpcrdma_ep_take_some(struct rpcrdma_ep *ep, bool keep);
 
 /*
  * Release a Receive. It is posted again when the engine wants it, and a credit grant
@@ -561,30 +558,22 @@ void rpcrdma_ep_memory(struct rpcrdma_ep *ep,
 struct rpcrdma_ep_ops {
 	/*
 	 * All upcalls except messages() run in process context with no lock held and
-	 * may sleep briefly. call(), reply() and error() are called one at a time, in
-	 * order of arrival. Each may run before incoming() or connect() has returned.
+	 * may sleep briefly. Each may run before incoming() or connect() has returned.
 	 */
 
 	/*
-	 * Messages have arrived: arrange that a thread soon processes them with
-	 * rpcrdma_ep_take_messages(). If this returns false, a work item processes them
-	 * immediately. If it returns true and no thread does so within 10 ms, a work
-	 * item does. NULL: a work item processes them immediately.
+	 * Messages have arrived: arrange that a thread soon calls rpcrdma_ep_poll(). If
+	 * this returns false, a work item calls poll() immediately. If it returns true
+	 * and no thread polls within 10 ms, a work item does. NULL: a work item calls
+	 * poll() immediately.
 	 * Context: softirq, must not sleep.
 	 */
 	bool (*messages)(struct rpcrdma_ep *ep);
-	/* A complete Call arrived. The callee must release @rv. */
-	void (*call)(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv);
 	/*
-	 * A Reply arrived (rv->verdict RPCRDMA_RX_REPLY or _BAD_REPLY). The callee must
-	 * release @rv, and close the connection for a bad Reply whose xid is pending.
+	 * Call rpcrdma_ep_poll() until it returns NULL, and process the messages it
+	 * returns. For a work item, and for the teardown.
 	 */
-	void (*reply)(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv);
-	/*
-	 * The peer refused a Call of this end: @rv->rx.error. The callee must release
-	 * @rv.
-	 */
-	void (*error)(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv);
+	void (*poll)(struct rpcrdma_ep *ep);
 	/*
 	 * Retry Calls that got -EAGAIN, and produce Replies that waited for resources.
 	 */
@@ -698,7 +687,7 @@ struct rpcrdma_ep {
 	struct ib_recv_wr	*free_recvs;	/* not posted; under lock */
 	struct llist_head	arrived;	/* completed, the newest first */
 	unsigned long		taking;		/* bit 0: messages in processing */
-	struct llist_node	*behind;	/* older messages, same owner */
+	struct llist_node	*behind;	/* the oldest first; same owner */
 	struct delayed_work	take_work;	/* fallback that processes messages */
 	bool			drained;	/* the teardown processes the rest */
 	/*
@@ -852,26 +841,31 @@ static inline bool rpcrdma_ep_holds_messages(const struct rpcrdma_ep *ep)
 	return !llist_empty(&ep->arrived) || READ_ONCE(ep->behind);
 }
 
+/* Processing of messages by one context, which initializes @ep only */
+struct rpcrdma_poll {
+	struct rpcrdma_ep	*ep;
+	/* private to the endpoint */
+	bool			began;
+	u32			left;		/* messages until others may poll */
+	u32			events;		/* after the last message */
+};
+
 /*
- * Process messages that have arrived, one batch, and make their upcalls. Does nothing
- * while another context does so.
- * @keep: return the first Call without Read chunks, held by the caller, instead of
- * passing it to call().
+ * Return the next message, in order of arrival: a Call, a Reply, a bad Reply or an
+ * ERROR about a Call of this end (rv->verdict). The caller must release it, and has
+ * processed or queued it when it asks for the next one. Return NULL at the end of a
+ * batch, if there is no message, or if another context processes messages. A context
+ * that got a message must call this until it returns NULL: until then no other context
+ * processes messages.
  * Context: process context, no lock held, sleeps briefly.
- * Return: that Call, or NULL.
  */
-static inline struct rpcrdma_recv *
-rpcrdma_ep_take_messages(struct rpcrdma_ep *ep, bool keep)
-{
-	return rpcrdma_ep_holds_messages(ep) ? rpcrdma_ep_take_some(ep, keep) :
-					       NULL;
-}
+struct rpcrdma_recv *rpcrdma_ep_poll(struct rpcrdma_poll *poll);
 
 /*
  * Return true if there are messages and no context processes them. Any context. A
- * caller of rpcrdma_ep_take_messages() checks this afterwards: it first requests, with
- * a full barrier, to be notified of the next message, and then checks here for messages
- * that it was not notified of.
+ * caller of rpcrdma_ep_poll() checks this afterwards: it first requests, with a full
+ * barrier, to be notified of the next message, and then checks here for messages that
+ * it was not notified of.
  */
 static inline bool rpcrdma_ep_has_messages(const struct rpcrdma_ep *ep)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Receives: pass what arrives to the engine, and on to the transport. */
+/*
+ * Receives: pass what arrives to the engine, and return complete messages to the
+ * context that polls the endpoint.
+ */
 
 #include <linux/dma-mapping.h>
 #include <linux/slab.h>
@@ -8,8 +11,8 @@
 #include "internal.h"
 #include "trace.h"
 
-/* Messages processed in one batch, while other contexts wait */
-#define RPCRDMA_TAKE_BATCH	16
+/* Messages of one poll, while other contexts wait */
+#define RPCRDMA_POLL_BATCH	16
 /* Jiffies from the first message until a work item checks that it has been processed */
 #define RPCRDMA_TAKE_DELAY	(msecs_to_jiffies(10) + 1)
 
@@ -411,53 +414,28 @@ static bool rpcrdma_recv_assemble(struct rpcrdma_ep *ep,
 }
 
 /*
- * Dispatch the Call @rv as rpcrdma_call_fate() decides. Return true if it is left to
- * the caller.
+ * Return true if @rv is a message for the transport, which owns it until it releases
+ * it. Process it otherwise, and release it.
  */
-static __always_inline bool rpcrdma_recv_call(struct rpcrdma_ep *ep,
-					      struct rpcrdma_recv *rv, bool keep)
+static __always_inline bool rpcrdma_recv_is_rpc(struct rpcrdma_ep *ep,
+						struct rpcrdma_recv *rv)
 {
-	switch (rpcrdma_call_fate(&ep->core.life, &rv->rx, keep)) {
-	case RPCRDMA_CALL_KEPT:
-		return true;
-	case RPCRDMA_CALL_TOLD:
-		ep->ops->call(ep, rv);
-		break;
-	case RPCRDMA_CALL_DROPPED:
-		rpcrdma_recv_put(rv);
-		break;
-	}
-	return false;
-}
-
-/*
- * Pass @rv to the transport, which owns it until it releases it. Return true if @rv is
- * a Call that is left to the caller.
- */
-static __always_inline bool rpcrdma_recv_tell(struct rpcrdma_ep *ep,
-					      struct rpcrdma_recv *rv, bool keep)
-{
-	/* Fast path: most messages that reach the transport are Replies. */
-	if (likely(rv->verdict == RPCRDMA_RX_REPLY)) {
-		ep->ops->reply(ep, rv);
-		return false;
-	}
 	switch (rv->verdict) {
-	case RPCRDMA_RX_CALL:
-		return rpcrdma_recv_call(ep, rv, keep);
+	case RPCRDMA_RX_REPLY:
 	case RPCRDMA_RX_BAD_REPLY:
-		ep->ops->reply(ep, rv);
-		break;
 	case RPCRDMA_RX_ERROR:
-		ep->ops->error(ep, rv);
+		return true;
+	case RPCRDMA_RX_CALL:
+		if (likely(!rpcrdma_life_drops_calls(&ep->core.life)))
+			return true;
 		break;
 	case RPCRDMA_RX_PULLED:
 		rpcrdma_exposed_pulled(ep, rv);
-		fallthrough;
+		break;
 	default:
-		rpcrdma_recv_put(rv);
 		break;
 	}
+	rpcrdma_recv_put(rv);
 	return false;
 }
 
@@ -472,20 +450,13 @@ static bool rpcrdma_recv_continued(struct rpcrdma_ep *ep,
 	       rpcrdma_recv_assemble(ep, rv);
 }
 
-static void rpcrdma_recv_failed(struct rpcrdma_ep *ep, enum ib_wc_status status)
-{
-	rpcrdma_ep_failed(ep, status,
-			  "a Receive failed: a message longer than announced?");
-}
-
 /*
  * Process the message of a Receive. Only one context at a time does so for a
- * connection.
- * @keep: leave a Call without Read chunks to the caller, and return true, instead of
- * passing it to the transport.
+ * connection. Return true if it is a message for the transport. *@later is set to the
+ * events that follow when the transport has processed it.
  */
 static __always_inline bool rpcrdma_recv_one(struct rpcrdma_ep *ep,
-					     struct rpcrdma_recv *rv, bool keep)
+					     struct rpcrdma_recv *rv, u32 *later)
 {
 	const char *reason;
 	u32 events;
@@ -542,9 +513,8 @@ static __always_inline bool rpcrdma_recv_one(struct rpcrdma_ep *ep,
 			goto out_close;
 	}
 
-	keep = rpcrdma_recv_tell(ep, rv, keep);
-	rpcrdma_ep_events(ep, events);
-	return keep;
+	*later = events;
+	return rpcrdma_recv_is_rpc(ep, rv);
 
 out_close:
 	spin_lock(&ep->lock);
@@ -609,35 +579,51 @@ static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc)
 	}
 }
 
-struct rpcrdma_recv *rpcrdma_ep_take_some(struct rpcrdma_ep *ep, bool keep)
+/*
+ * Begin to process the messages of a connection. Return false if there are none, or if
+ * another context processes them.
+ */
+static bool rpcrdma_poll_begin(struct rpcrdma_poll *poll)
 {
-	struct rpcrdma_recv *rv, *call = NULL;
-	struct llist_node *node;
-	u32 nr = 0;
+	struct rpcrdma_ep *ep = poll->ep;
 
-	if (test_and_set_bit(0, &ep->taking))
-		return NULL;
+	if (!rpcrdma_ep_holds_messages(ep) || test_and_set_bit(0, &ep->taking))
+		return false;
+	poll->began = true;
+	poll->left = RPCRDMA_POLL_BATCH;
 	/*
 	 * From here on the teardown waits for the context that processes messages, and
 	 * processes the rest itself.
 	 */
 	if (unlikely(rpcrdma_ep_is_closing(ep)) && !ep->drained)
-		goto out;
-	node = ep->behind;
-	if (likely(!node))
-		node = llist_reverse_order(llist_del_all(&ep->arrived));
-	while (node && nr++ < RPCRDMA_TAKE_BATCH) {
-		rv = llist_entry(node, struct rpcrdma_recv, arrived);
-		node = node->next;
-		if (unlikely(rv->status != IB_WC_SUCCESS)) {
-			rpcrdma_recv_failed(ep, rv->status);
-		} else if (rpcrdma_recv_one(ep, rv, keep)) {
-			call = rv;
-			keep = false;
-		}
+		poll->left = 0;
+	else if (likely(!ep->behind))
+		WRITE_ONCE(ep->behind,
+			   llist_reverse_order(llist_del_all(&ep->arrived)));
+	return true;
+}
+
+struct rpcrdma_recv *rpcrdma_ep_poll(struct rpcrdma_poll *poll)
+{
+	struct rpcrdma_ep *ep = poll->ep;
+	struct rpcrdma_recv *rv;
+
+	if (!poll->began && !rpcrdma_poll_begin(poll))
+		return NULL;
+	for (;;) {
+		rpcrdma_ep_events(ep, poll->events);
+		poll->events = 0;
+		if (!ep->behind || !poll->left)
+			break;
+		poll->left--;
+		rv = llist_entry(ep->behind, struct rpcrdma_recv, arrived);
+		WRITE_ONCE(ep->behind, ep->behind->next);
+		if (unlikely(rv->status != IB_WC_SUCCESS))
+			rpcrdma_ep_failed(ep, rv->status,
+					  "a Receive failed: a message longer than announced?");
+		else if (likely(rpcrdma_recv_one(ep, rv, &poll->events)))
+			return rv;
 	}
-	WRITE_ONCE(ep->behind, node);
-out:
 	clear_bit_unlock(0, &ep->taking);
 	/*
 	 * The context that checks next sees the messages that have arrived meanwhile.
@@ -645,7 +631,7 @@ out:
 	smp_mb__after_atomic();
 	if (unlikely(rpcrdma_ep_is_closing(ep)))
 		wake_up_all(&ep->wait);
-	return call;
+	return NULL;
 }
 
 /*
@@ -660,7 +646,7 @@ void rpcrdma_recvs_take(struct work_struct *work)
 	bool taken;
 
 	do {
-		rpcrdma_ep_take_messages(ep, false);
+		ep->ops->poll(ep);
 		cond_resched();
 	} while (rpcrdma_ep_has_messages(ep));
 	if (!ep->ops->messages)
@@ -687,7 +673,7 @@ void rpcrdma_recvs_drain(struct rpcrdma_ep *ep)
 	wait_event(ep->wait, !test_bit(0, &ep->taking));
 	ep->drained = true;
 	while (rpcrdma_ep_holds_messages(ep)) {
-		rpcrdma_ep_take_messages(ep, false);
+		ep->ops->poll(ep);
 		cond_resched();
 	}
 	/*
