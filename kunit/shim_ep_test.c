@@ -180,11 +180,11 @@ static void SHIM_ONCE credits_one_at_a_time(struct kunit *test)
 	shim_check_idle(test, &pair->server);
 	KUNIT_EXPECT_EQ(test, atomic_read(&pair->server.calls), 200);
 	KUNIT_EXPECT_EQ(test, atomic_read(&pair->client.replies), 200);
-	KUNIT_EXPECT_EQ(test, c->conn.sent, s->conn.received);
-	KUNIT_EXPECT_EQ(test, s->conn.sent, c->conn.received);
+	KUNIT_EXPECT_EQ(test, c->core.conn.sent, s->core.conn.received);
+	KUNIT_EXPECT_EQ(test, s->core.conn.sent, c->core.conn.received);
 	/* Headers convey the credits, so that few credit grants are needed. */
-	KUNIT_EXPECT_LE(test, c->conn.counters.grants_sent, 2ULL);
-	KUNIT_EXPECT_LE(test, s->conn.counters.grants_sent, 2ULL);
+	KUNIT_EXPECT_LE(test, c->core.conn.counters.grants_sent, 2ULL);
+	KUNIT_EXPECT_LE(test, s->core.conn.counters.grants_sent, 2ULL);
 }
 
 #define SHIM_MANY 48
@@ -663,7 +663,7 @@ static void data_no_registration(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic64_read(&c->remote_inv), 0LL);
 	KUNIT_EXPECT_GT(test, atomic64_read(&c->local_inv), 0LL);
 	KUNIT_EXPECT_EQ(test, s->regions.made, 0U);
-	KUNIT_EXPECT_EQ(test, rpcrdma_conn_limits(&s->conn).max_segs, 0U);
+	KUNIT_EXPECT_EQ(test, rpcrdma_conn_limits(&s->core.conn).max_segs, 0U);
 	/* A client cannot connect. */
 	shim_disconnect(test, pair);
 	KUNIT_EXPECT_EQ(test, shim_connect(pair), -EOPNOTSUPP);
