@@ -7,8 +7,8 @@
  * that the compiler emits out of line would become a COMDAT group, which
  * neither the linker's ftrace sections nor objtool can handle there.
  */
-#ifndef RPCRDMA_ENGINE_INTERNAL_HH
-#define RPCRDMA_ENGINE_INTERNAL_HH
+#ifndef RPCRDMA_CORE_INTERNAL_HH
+#define RPCRDMA_CORE_INTERNAL_HH
 
 #include <rpcrdma/engine.h>
 
@@ -183,4 +183,4 @@ constexpr int BAD_REPLY_STATUS = -E_IO;
 
 } // namespace rpcrdma
 
-#endif /* RPCRDMA_ENGINE_INTERNAL_HH */
+#endif /* RPCRDMA_CORE_INTERNAL_HH */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Shared by the files of the transports only. */
-#ifndef RPCRDMA_TRANSPORT_INTERNAL_H
-#define RPCRDMA_TRANSPORT_INTERNAL_H
+#ifndef RPCRDMA_SUNRPC_INTERNAL_H
+#define RPCRDMA_SUNRPC_INTERNAL_H
 
 #include <linux/sunrpc/svc_xprt.h>
 
@@ -116,4 +116,4 @@ int rpcrdma_svc_result_payload(struct svc_rqst *rqstp,
 			       unsigned int offset, unsigned int length);
 int rpcrdma_svc_sendto(struct svc_rqst *rqstp);
 
-#endif /* RPCRDMA_TRANSPORT_INTERNAL_H */
+#endif /* RPCRDMA_SUNRPC_INTERNAL_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Shared by the files of the endpoint only. */
-#ifndef RPCRDMA_ENDPOINT_INTERNAL_H
-#define RPCRDMA_ENDPOINT_INTERNAL_H
+#ifndef RPCRDMA_VERBS_INTERNAL_H
+#define RPCRDMA_VERBS_INTERNAL_H
 
 #include <linux/ktime.h>
 
@@ -347,4 +347,4 @@ void rpcrdma_ep_addresses(struct rpcrdma_ep *ep);
 int rpcrdma_ep_make(struct rpcrdma_ep *ep, const struct sockaddr *dst,
 		    const struct sockaddr *src, int rc);
 
-#endif /* RPCRDMA_ENDPOINT_INTERNAL_H */
+#endif /* RPCRDMA_VERBS_INTERNAL_H */

@@ -3,8 +3,8 @@
  * Receiving continued messages (4.4.2, 6.2.2.2, WP 6): which sequence is
  * open, and which ones are discarded to their end.
  */
-#ifndef RPCRDMA_ENGINE_CONTINUATION_HH
-#define RPCRDMA_ENGINE_CONTINUATION_HH
+#ifndef RPCRDMA_CORE_CONTINUATION_HH
+#define RPCRDMA_CORE_CONTINUATION_HH
 
 #include "../internal.hh"
 
@@ -52,4 +52,4 @@ void end_discarding(struct rpcrdma_conn *conn, const sequence &seq);
 
 } // namespace rpcrdma
 
-#endif /* RPCRDMA_ENGINE_CONTINUATION_HH */
+#endif /* RPCRDMA_CORE_CONTINUATION_HH */

@@ -6,8 +6,8 @@
  * All counts wrap at 2^32 and are compared by distance only. "Window" means the
  * number of messages that may be sent.
  */
-#ifndef RPCRDMA_ENGINE_CREDITS_HH
-#define RPCRDMA_ENGINE_CREDITS_HH
+#ifndef RPCRDMA_CORE_CREDITS_HH
+#define RPCRDMA_CORE_CREDITS_HH
 
 #include "../wire/codec_v2.hh"
 
@@ -186,4 +186,4 @@ take_credits(struct rpcrdma_conn *conn, const v2::prefix &prefix)
 
 } // namespace rpcrdma
 
-#endif /* RPCRDMA_ENGINE_CREDITS_HH */
+#endif /* RPCRDMA_CORE_CREDITS_HH */

@@ -11,8 +11,8 @@
  * if the peer may run short of credit (WP 3). All decisions about a window are
  * made when Receives are posted, and not with each message.
  */
-#ifndef RPCRDMA_ENGINE_RECEIVES_HH
-#define RPCRDMA_ENGINE_RECEIVES_HH
+#ifndef RPCRDMA_CORE_RECEIVE_POOL_HH
+#define RPCRDMA_CORE_RECEIVE_POOL_HH
 
 #include "credits.hh"
 
@@ -51,4 +51,4 @@ void open_window_v1(struct rpcrdma_conn *conn);
 
 } // namespace rpcrdma
 
-#endif /* RPCRDMA_ENGINE_RECEIVES_HH */
+#endif /* RPCRDMA_CORE_RECEIVE_POOL_HH */

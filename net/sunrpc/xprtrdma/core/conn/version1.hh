@@ -7,8 +7,8 @@
  * the first Reply was received; every Reply conveys a new limit, and may lower
  * it. Replies and errors need no credit.
  */
-#ifndef RPCRDMA_ENGINE_VERSION1_HH
-#define RPCRDMA_ENGINE_VERSION1_HH
+#ifndef RPCRDMA_CORE_VERSION1_HH
+#define RPCRDMA_CORE_VERSION1_HH
 
 #include "../wire/codec_v1.hh"
 
@@ -111,4 +111,4 @@ bool handle_offered(const struct rpcrdma_lists *offered, u32 handle);
 
 } // namespace rpcrdma::v1
 
-#endif /* RPCRDMA_ENGINE_VERSION1_HH */
+#endif /* RPCRDMA_CORE_VERSION1_HH */

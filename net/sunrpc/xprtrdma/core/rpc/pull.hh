@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Functions for receiving a DONE: Replies that wait to be pulled (WP 8). */
-#ifndef RPCRDMA_ENGINE_EXPOSURE_HH
-#define RPCRDMA_ENGINE_EXPOSURE_HH
+#ifndef RPCRDMA_CORE_PULL_HH
+#define RPCRDMA_CORE_PULL_HH
 
 #include "../internal.hh"
 
@@ -19,4 +19,4 @@ void take_done(struct rpcrdma_conn *conn, struct rpcrdma_exposure *exposure);
 
 } // namespace rpcrdma
 
-#endif /* RPCRDMA_ENGINE_EXPOSURE_HH */
+#endif /* RPCRDMA_CORE_PULL_HH */

@@ -4,8 +4,8 @@
  * header's length or encoding calls these functions, not a version's codec: a
  * codec for another version is added here.
  */
-#ifndef RPCRDMA_ENGINE_CODEC_HH
-#define RPCRDMA_ENGINE_CODEC_HH
+#ifndef RPCRDMA_CORE_CODEC_HH
+#define RPCRDMA_CORE_CODEC_HH
 
 #include "codec_v1.hh"
 #include "codec_v2.hh"
@@ -41,4 +41,4 @@ static inline u32 header_octets(const struct rpcrdma_conn *conn,
 
 } // namespace rpcrdma
 
-#endif /* RPCRDMA_ENGINE_CODEC_HH */
+#endif /* RPCRDMA_CORE_CODEC_HH */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Encoding of version 1's headers (RFC 8166, section 4). */
-#ifndef RPCRDMA_ENGINE_CODEC_V1_HH
-#define RPCRDMA_ENGINE_CODEC_V1_HH
+#ifndef RPCRDMA_CORE_CODEC_V1_HH
+#define RPCRDMA_CORE_CODEC_V1_HH
 
 #include "list_codec.hh"
 
@@ -56,4 +56,4 @@ enum {
 
 } // namespace rpcrdma::v1
 
-#endif /* RPCRDMA_ENGINE_CODEC_V1_HH */
+#endif /* RPCRDMA_CORE_CODEC_V1_HH */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Encoding of version 2's headers (6.2, 8.4, WP 1, WP 2). */
-#ifndef RPCRDMA_ENGINE_CODEC_V2_HH
-#define RPCRDMA_ENGINE_CODEC_V2_HH
+#ifndef RPCRDMA_CORE_CODEC_V2_HH
+#define RPCRDMA_CORE_CODEC_V2_HH
 
 #include "list_codec.hh"
 
@@ -90,4 +90,4 @@ store_credits(span<RPCRDMA_V2_PREFIX, u8> header, u32 credit, u32 received)
 
 } // namespace rpcrdma::v2
 
-#endif /* RPCRDMA_ENGINE_CODEC_V2_HH */
+#endif /* RPCRDMA_CORE_CODEC_V2_HH */

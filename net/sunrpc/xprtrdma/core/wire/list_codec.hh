@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Encoding of chunk lists (6.2.3; RFC 8166, 4.3): the same in both versions. */
-#ifndef RPCRDMA_ENGINE_CHUNK_LISTS_HH
-#define RPCRDMA_ENGINE_CHUNK_LISTS_HH
+#ifndef RPCRDMA_CORE_LIST_CODEC_HH
+#define RPCRDMA_CORE_LIST_CODEC_HH
 
 #include "xdr.hh"
 
@@ -206,4 +206,4 @@ encode_chunks(xdr_writer out, const struct rpcrdma_lists *lists)
 
 } // namespace rpcrdma
 
-#endif /* RPCRDMA_ENGINE_CHUNK_LISTS_HH */
+#endif /* RPCRDMA_CORE_LIST_CODEC_HH */

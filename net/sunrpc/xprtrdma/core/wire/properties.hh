@@ -2,8 +2,8 @@
 /*
  * Transport properties (5, WP 5).
  */
-#ifndef RPCRDMA_ENGINE_PROPERTIES_HH
-#define RPCRDMA_ENGINE_PROPERTIES_HH
+#ifndef RPCRDMA_CORE_PROPERTIES_HH
+#define RPCRDMA_CORE_PROPERTIES_HH
 
 #include "xdr.hh"
 
@@ -41,4 +41,4 @@ void encode_props(xdr_writer &out, const struct rpcrdma_props *props,
 
 } // namespace rpcrdma
 
-#endif /* RPCRDMA_ENGINE_PROPERTIES_HH */
+#endif /* RPCRDMA_CORE_PROPERTIES_HH */

@@ -2,8 +2,8 @@
 /*
  * Reading and writing XDR words.
  */
-#ifndef RPCRDMA_ENGINE_XDR_HH
-#define RPCRDMA_ENGINE_XDR_HH
+#ifndef RPCRDMA_CORE_XDR_HH
+#define RPCRDMA_CORE_XDR_HH
 
 #include "../internal.hh"
 
@@ -217,4 +217,4 @@ private:
 
 } // namespace rpcrdma
 
-#endif /* RPCRDMA_ENGINE_XDR_HH */
+#endif /* RPCRDMA_CORE_XDR_HH */
