@@ -27,6 +27,7 @@ unsigned int shim_no_streams;
 
 #define xprt_complete_rqst(task, octets)	shim_complete_rqst(task, octets)
 
+#include "../net/sunrpc/xprtrdma/sunrpc/slot.c"
 #include "../net/sunrpc/xprtrdma/sunrpc/requester.c"
 #include "../net/sunrpc/xprtrdma/sunrpc/requester_reply.c"
 #include "../net/sunrpc/xprtrdma/sunrpc/requester_show.c"

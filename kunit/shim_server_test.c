@@ -6,7 +6,9 @@
 
 /* The client's suites define a function of the same name. */
 #define rpcrdma_server_ep	shim_server_ep
+#include "../net/sunrpc/xprtrdma/sunrpc/server_pages.c"
 #include "../net/sunrpc/xprtrdma/sunrpc/server.c"
+#include "../net/sunrpc/xprtrdma/sunrpc/server_listen.c"
 
 #include <kunit/test.h>
 

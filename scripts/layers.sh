@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # scripts/layers.sh FOLDER: check that no object of the module that was built in FOLDER
-# uses a symbol of a higher layer. Kbuild has the layers, lowest first: the core,
-# the objects of verbs/ one by one, all of sunrpc/ together. If one does, fail
-# and print the symbols with both objects. Lower layers call higher ones by hooks and
-# work items.
+# uses a symbol of a higher one. Kbuild has them in order, lowest first: those of core/,
+# of verbs/ and of sunrpc/. If one does, fail and print the symbols with both objects.
+# Lower objects call higher ones by hooks and work items.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -17,7 +16,7 @@ objects()
 	sed -e ':more' -e '/\\$/{N;s/\\\n//;b more' -e '}' "$here/Kbuild" | sed -n "s/^$1-objs := *//p"
 }
 
-# layer NUMBER OBJECT: what it defines and what it lacks, with the layer's number
+# layer NUMBER OBJECT: what it defines and what it lacks, with the object's number
 layer()
 {
 	nm -g --defined-only "$2" | awk -v n="$1" -v o="${2#"$built/"}" '{ print "has", n, o, $3 }'
@@ -28,9 +27,8 @@ number=0
 for name in core verbs sunrpc; do
 	list=$(objects "$name")
 	[ -n "$list" ] || { echo >&2 "Kbuild has no $name-objs"; exit 1; }
-	[ $name != sunrpc ] || number=$((number + 1))
 	for object in $list; do
-		[ $name = sunrpc ] || number=$((number + 1))
+		number=$((number + 1))
 		[ -f "$built/$name/$object" ] || { echo >&2 "$name/$object was not built"; exit 1; }
 		layer $number "$built/$name/$object"
 	done

@@ -18,7 +18,6 @@
 #define RPCRDMA_LIFECYCLE_H
 
 #include "conn.h"
-#include "msg_iter.h"
 #include "receive.h"
 #include "version_choice.h"
 

@@ -45,18 +45,8 @@ static const struct rpc_timeout rpcrdma_client_timeout = {
 	.to_maxval	= 60 * HZ,
 };
 
-static struct workqueue_struct *rpcrdma_client_wq;
 static const struct rpc_xprt_ops rpcrdma_client_ops;
 static struct xprt_class rpcrdma_client_class;
-
-/**
- * rpcrdma_client_queue - run work outside of an upcall
- * @work: work item that the module's exit waits for
- */
-void rpcrdma_client_queue(struct work_struct *work)
-{
-	queue_work(rpcrdma_client_wq, work);
-}
 
 /* ---- The connection ---- */
 
@@ -368,7 +358,7 @@ static void rpcrdma_client_connect(struct rpc_xprt *xprt, struct rpc_task *task)
 
 	delay = xprt_reconnect_delay(xprt);
 	xprt_reconnect_backoff(xprt, RPCRDMA_RECONNECT_FIRST);
-	queue_delayed_work(rpcrdma_client_wq, &client->connect_worker, delay);
+	queue_delayed_work(rpcrdma_xprt_wq, &client->connect_worker, delay);
 }
 
 /* Close the connection, if there is one. The caller has the write lock. */
@@ -512,8 +502,7 @@ static void rpcrdma_client_destroy_worker(struct work_struct *work)
 /* No reference is left, and sunrpc calls nothing after this. */
 static void rpcrdma_client_destroy(struct rpc_xprt *xprt)
 {
-	queue_work(rpcrdma_client_wq,
-		   &rpcrdma_xprt_client(xprt)->destroy_work);
+	queue_work(rpcrdma_xprt_wq, &rpcrdma_xprt_client(xprt)->destroy_work);
 }
 
 static struct rpc_xprt *rpcrdma_client_setup(struct xprt_create *args)
@@ -629,13 +618,13 @@ int rpcrdma_client_init(void)
 	int rc;
 
 	/* Memory reclaim may wait for writeback that needs a reconnect. */
-	rpcrdma_client_wq = alloc_workqueue("rpcrdma_client",
-					    WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	if (!rpcrdma_client_wq)
+	rpcrdma_xprt_wq = alloc_workqueue("rpcrdma_client",
+					  WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!rpcrdma_xprt_wq)
 		return -ENOMEM;
 	rc = xprt_register_transport(&rpcrdma_client_class);
 	if (rc)
-		destroy_workqueue(rpcrdma_client_wq);
+		destroy_workqueue(rpcrdma_xprt_wq);
 	return rc;
 }
 
@@ -647,5 +636,5 @@ int rpcrdma_client_init(void)
 void rpcrdma_client_exit(void)
 {
 	xprt_unregister_transport(&rpcrdma_client_class);
-	destroy_workqueue(rpcrdma_client_wq);
+	destroy_workqueue(rpcrdma_xprt_wq);
 }

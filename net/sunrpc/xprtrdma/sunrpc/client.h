@@ -47,12 +47,6 @@ static inline struct rpcrdma_client *rpcrdma_xprt_client(struct rpc_xprt *xprt)
 /* Return the connection, with a reference for the caller, or NULL. Any context. */
 struct rpcrdma_ep *rpcrdma_client_ep(struct rpcrdma_client *client);
 
-/*
- * Run @work outside of an upcall, and of code that the module's exit does not wait for:
- * the exit waits for this work.
- */
-void rpcrdma_client_queue(struct work_struct *work);
-
 /* Register the transport class. Return 0 or a negative errno. */
 int rpcrdma_client_init(void);
 /* Unregister it, and wait for transports that are being destroyed. */

@@ -288,7 +288,7 @@ static void rpcrdma_bc_drop_worker(struct work_struct *work)
  */
 static void rpcrdma_bc_drop(struct rpcrdma_bc_rqst *bc)
 {
-	rpcrdma_client_queue(&bc->drop_work);
+	queue_work(rpcrdma_xprt_wq, &bc->drop_work);
 }
 
 /**

@@ -7,24 +7,23 @@
 
 #include "../verbs/endpoint.h"
 
-/* ---- The Requester: requester.c, requester_reply.c ---- */
+/* ---- The Requester: slot.c ---- */
 
 struct rpcrdma_req;
 
 /* Return the MRs to the pool; none of them is exposed (any more). */
 void rpcrdma_req_put_mrs(struct rpcrdma_req *req);
+/*
+ * Release the MRs of req->ep, exposed or not. Sleeps until the peer cannot access them.
+ */
+void rpcrdma_req_take_back(struct rpcrdma_req *req);
 /* Fill in the geometry of its Call for the engine. */
 void rpcrdma_req_call(const struct rpcrdma_req *req,
 		      const struct rpcrdma_ep *ep, struct rpcrdma_call *call);
 /* End an RPC with @status, a negative errno. Caller holds queue_lock. */
 void rpcrdma_rqst_fail(struct rpc_rqst *rqst, int status);
-/*
- * Handle the end of an invalidation: the MRs of a replied RPC are invalid, or are
- * destroyed with @inv->ep.
- */
-void rpcrdma_requester_inv_done(struct rpcrdma_inv *inv, bool ok);
 
-/* ---- The server: server.c, server_call.c, server_reply.c ---- */
+/* ---- The server, its lowest file first, as in Kbuild ---- */
 
 struct rpcrdma_svc_listener;
 
@@ -67,46 +66,60 @@ struct rpcrdma_svc_call {
 	struct rpcrdma_item	items[RPCRDMA_MAX_WRITE_CHUNKS];
 };
 
-extern struct kmem_cache *rpcrdma_svc_call_cache;
-
 static inline struct rpcrdma_svc_conn *rpcrdma_svc_c(struct svc_xprt *xprt)
 {
 	return container_of(xprt, struct rpcrdma_svc_conn, xprt);
 }
 
+/* server_pages.c */
+extern struct kmem_cache *rpcrdma_svc_call_cache;
+/* Allocate the state of a Call with chunks. Return NULL if out of memory. */
+struct rpcrdma_svc_call *
+rpcrdma_svc_call_alloc(struct rpcrdma_svc_conn *conn, struct rpcrdma_recv *rv,
+		       gfp_t gfp);
+/* Free it, if there is one, and its pages. */
+void rpcrdma_svc_call_free(struct rpcrdma_recv *rv);
+/* Release everything that a Call holds. Process context. */
+void rpcrdma_svc_call_release(struct rpcrdma_recv *rv);
+/* Exchange pulled pages for @pages of a thread, as many. */
+void rpcrdma_svc_swap_pages(struct rpcrdma_svc_conn *conn,
+			    struct rpcrdma_svc_call *call, struct page **pages);
+/*
+ * Allocate pages for @call, which no thread has received yet, without waiting. Return
+ * false if there are not enough; @call then has the pages that were available.
+ */
+bool rpcrdma_svc_early_pages(struct rpcrdma_svc_conn *conn,
+			     struct rpcrdma_svc_call *call);
+/* Take pages from @rqstp, which sunrpc refills. */
+void rpcrdma_svc_take_pages(struct svc_rqst *rqstp,
+			    struct rpcrdma_svc_call *call);
+/* Free the pages to pull into, after the last Call has been pulled. */
+void rpcrdma_svc_spare_free(struct rpcrdma_svc_conn *conn);
+
+/* server.c */
+extern struct workqueue_struct *rpcrdma_svc_wq;
 /*
  * Close a connection that cannot be used any more (7.4: a Reply that cannot be sent
  * ends it).
  * @reason: static string for the log.
  */
 void rpcrdma_svc_fail(struct rpcrdma_svc_conn *conn, const char *reason);
-
-/*
- * Return true if there is memory for processing one more Call. Otherwise write_space()
- * will be called. The second function is the fast path of the first.
- * Context: process context.
- */
-bool rpcrdma_svc_ask_for_room(struct rpcrdma_svc_conn *conn);
-static inline bool rpcrdma_svc_has_room(struct rpcrdma_svc_conn *conn)
-{
-	return likely(!rpcrdma_ep_must_ask(conn->ep)) ||
-	       rpcrdma_svc_ask_for_room(conn);
-}
-
 /*
  * Return the svc_xprt with a reference; or NULL if it has not been accepted yet, or its
  * last reference is gone.
  */
 struct svc_xprt *rpcrdma_svc_conn_get(struct rpcrdma_svc_conn *conn);
-
-/* server_call.c */
-/* The endpoint's upcall poll() */
-void rpcrdma_svc_poll(struct rpcrdma_ep *ep);
-/* Release everything that a Call holds. Process context. */
-void rpcrdma_svc_call_release(struct rpcrdma_recv *rv);
-/* Free the pages to pull into, after the last Call has been pulled. */
-void rpcrdma_svc_spare_free(struct rpcrdma_svc_conn *conn);
+/* Free a connection that is closed and that sunrpc does not know. */
+void rpcrdma_svc_conn_free(struct rpcrdma_svc_conn *conn);
 /* Operations of a connection's svc_xprt */
+void rpcrdma_svc_conn_detach(struct svc_xprt *xprt);
+void rpcrdma_svc_conn_last_put(struct svc_xprt *xprt);
+
+/* server_call.c: upcalls of the endpoint, and further operations */
+bool rpcrdma_svc_messages(struct rpcrdma_ep *ep);
+void rpcrdma_svc_poll(struct rpcrdma_ep *ep);
+void rpcrdma_svc_write_space(struct rpcrdma_ep *ep);
+int rpcrdma_svc_has_wspace(struct svc_xprt *xprt);
 void rpcrdma_svc_secure_port(struct svc_rqst *rqstp);
 int rpcrdma_svc_recvfrom(struct svc_rqst *rqstp);
 void rpcrdma_svc_release_ctxt(struct svc_xprt *xprt, void *ctxt);

@@ -63,6 +63,12 @@ rpcrdma_xprt_requester(struct rpc_xprt *xprt)
 }
 
 /*
+ * For work outside of an upcall, and of code that the module's exit does not wait for:
+ * the exit waits for this work. rpcrdma_client_init() creates it.
+ */
+extern struct workqueue_struct *rpcrdma_xprt_wq;
+
+/*
  * Initialize a new one. Sleeps. Return 0 or -ENOMEM: call rpcrdma_requester_free() also
  * after an error.
  */

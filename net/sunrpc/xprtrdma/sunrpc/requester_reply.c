@@ -109,25 +109,6 @@ static void rpcrdma_unpin(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
 	spin_unlock(&xprt->queue_lock);
 }
 
-/**
- * rpcrdma_rqst_fail - end an RPC with an errno
- * @rqst: its Call
- * @status: negative errno
- *
- * sunrpc accepts a status only for a task that sleeps. This one ends a task before its
- * next action, as a signal would. Only the first status counts. Caller holds the
- * transport's queue_lock.
- */
-void rpcrdma_rqst_fail(struct rpc_rqst *rqst, int status)
-{
-	struct rpc_task *task = rqst->rq_task;
-
-	lockdep_assert_held(&rqst->rq_xprt->queue_lock);
-	/* sunrpc copies it to tk_status, unless the task is exiting already. */
-	cmpxchg(&task->tk_rpc_status, 0, status);
-	xprt_complete_rqst(task, 0);
-}
-
 /*
  * Complete the RPC: @status is the number of bytes of the Reply, or a negative errno.
  * If the result arrived in a Write chunk, rq_rcv_buf is adjusted to its position.
@@ -302,7 +283,7 @@ out:
  * Handle the end of an invalidation: the MRs of a replied RPC are invalid, or are
  * destroyed with @inv->ep.
  */
-void rpcrdma_requester_inv_done(struct rpcrdma_inv *inv, bool ok)
+static void rpcrdma_requester_inv_done(struct rpcrdma_inv *inv, bool ok)
 {
 	struct rpcrdma_req *req = container_of(inv, struct rpcrdma_req, inv);
 	struct rpcrdma_ep *ep = inv->ep;
@@ -328,6 +309,7 @@ static bool rpcrdma_req_invalidate(struct rpcrdma_req *req,
 {
 	if (rpcrdma_mrs_exposed(&req->mrs)) {
 		req->local_inv++;
+		req->inv.done = rpcrdma_requester_inv_done;
 		rpcrdma_mrs_invalidate(ep, &req->mrs, &req->inv);
 		return false;
 	}

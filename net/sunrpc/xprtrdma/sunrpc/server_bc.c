@@ -20,7 +20,6 @@
 #include <linux/sunrpc/svc_xprt.h>
 #include <linux/sunrpc/xprt.h>
 
-#include "client.h"
 #include "requester.h"
 #include "server.h"
 #include "server_bc.h"
@@ -175,7 +174,7 @@ static void rpcrdma_bc_destroy_worker(struct work_struct *work)
 /* No reference is left, and sunrpc calls nothing after this. */
 static void rpcrdma_bc_destroy(struct rpc_xprt *xprt)
 {
-	rpcrdma_client_queue(&rpcrdma_xprt_bc(xprt)->destroy_work);
+	queue_work(rpcrdma_xprt_wq, &rpcrdma_xprt_bc(xprt)->destroy_work);
 }
 
 static void rpcrdma_bc_print_stats(struct rpc_xprt *xprt, struct seq_file *seq)

@@ -24,54 +24,12 @@
 
 enum {
 	/*
-	 * Number of largest Calls that a connection pulls ahead of its service threads
-	 */
-	RPCRDMA_SVC_EARLY = 8,
-	/*
 	 * Bytes that sunrpc reads from rq_arg.head without checking other parts: an RPC
 	 * Call up to the length of its credential, and the same of its verifier (RFC
 	 * 5531).
 	 */
 	RPCRDMA_SVC_MIN_HEAD = 40,
 };
-
-/* Uncharge the pages of @call: they are not held for the peer any more. */
-static void rpcrdma_svc_call_give(struct rpcrdma_svc_call *call)
-{
-	u32 held = call->held;
-
-	call->held = 0;
-	rpcrdma_ep_give(call->conn->ep, RPCRDMA_MEMORY_CALLS, held);
-}
-
-/* Free the pull state of a Call, and its pages. */
-static void rpcrdma_svc_call_free(struct rpcrdma_recv *rv)
-{
-	struct rpcrdma_svc_call *call = rv->priv;
-
-	rv->priv = NULL;
-	if (!call)
-		return;
-	if (call->nr_early) {
-		spin_lock(&call->conn->lock);
-		call->conn->nr_early -= call->nr_early;
-		spin_unlock(&call->conn->lock);
-	}
-	if (call->pages && call->nr_pages)
-		release_pages(call->pages, call->nr_pages);
-	kfree(call->pages);
-	rpcrdma_svc_call_give(call);
-	kmem_cache_free(rpcrdma_svc_call_cache, call);
-}
-
-void rpcrdma_svc_call_release(struct rpcrdma_recv *rv)
-{
-	rpcrdma_svc_call_free(rv);
-	if (rv->send)
-		rpcrdma_send_put(rv->send);
-	rv->send = NULL;
-	rpcrdma_recv_put(rv);
-}
 
 /* Refuse a Call that no service has received, and release it. */
 static void rpcrdma_svc_refuse(struct rpcrdma_svc_conn *conn,
@@ -139,127 +97,6 @@ static void rpcrdma_svc_pulled(struct rpcrdma_rw *rw, bool ok)
 	set_bit(XPT_DATA, &conn->xprt.xpt_flags);
 	spin_unlock(&conn->lock);
 	svc_xprt_enqueue(&conn->xprt);
-}
-
-/* Allocate the array of spare pages, if possible. Called by a service thread. */
-static void rpcrdma_svc_spare_alloc(struct rpcrdma_svc_conn *conn)
-{
-	struct page **spare;
-
-	if (likely(READ_ONCE(conn->spare)))
-		return;
-	spare = kvmalloc_array(conn->arg_pages, sizeof(*spare), GFP_KERNEL);
-	spin_lock(&conn->lock);
-	if (!conn->spare && conn->guest.stage != RPCRDMA_GUEST_GONE)
-		swap(conn->spare, spare);
-	spin_unlock(&conn->lock);
-	kvfree(spare);
-}
-
-/*
- * Exchange pulled pages for pages of the thread. Pulling a Call needs pages, and
- * passing it to a service thread releases as many pages of that thread. They are
- * recycled: the pages of up to one largest Call are kept. Calls that are pulled before
- * a thread receives them may use the pages of at most RPCRDMA_SVC_EARLY such largest
- * Calls in total, whatever the peer sends.
- */
-static void rpcrdma_svc_swap_pages(struct rpcrdma_svc_conn *conn,
-				   struct rpcrdma_svc_call *call,
-				   struct page **pages)
-{
-	u32 kept = 0;
-
-	rpcrdma_svc_spare_alloc(conn);
-	spin_lock(&conn->lock);
-	conn->nr_early -= call->nr_early;
-	call->nr_early = 0;
-	if (likely(conn->spare)) {
-		kept = min(call->nr_pages, conn->arg_pages - conn->nr_spare);
-		memcpy(conn->spare + conn->nr_spare, pages,
-		       kept * sizeof(*pages));
-		conn->nr_spare += kept;
-	}
-	spin_unlock(&conn->lock);
-	if (kept < call->nr_pages)
-		release_pages(pages + kept, call->nr_pages - kept);
-	memcpy(pages, call->pages, call->nr_pages * sizeof(*pages));
-	rpcrdma_svc_call_give(call);
-}
-
-/*
- * Allocate pages for @call, which no thread has received yet, without waiting. Return
- * false if there are not enough; @call then has the pages that were available.
- */
-static bool rpcrdma_svc_early_pages(struct rpcrdma_svc_conn *conn,
-				    struct rpcrdma_svc_call *call)
-{
-	u32 i, nr = call->nr_pages, spare = 0;
-	struct page *page;
-	bool ok;
-
-	/* At least one page is needed: an empty chunk is not pulled. */
-	spin_lock(&conn->lock);
-	ok = conn->nr_early + nr <= RPCRDMA_SVC_EARLY * conn->arg_pages;
-	if (ok) {
-		conn->nr_early += nr;
-		call->nr_early = nr;
-		spare = min(nr, conn->nr_spare);
-		conn->nr_spare -= spare;
-	}
-	if (spare)
-		memcpy(call->pages, conn->spare + conn->nr_spare,
-		       spare * sizeof(*call->pages));
-	spin_unlock(&conn->lock);
-
-	for (i = spare; ok && i < nr; i++) {
-		page = alloc_page(GFP_NOWAIT | __GFP_NOWARN);
-		if (!page)
-			break;
-		call->pages[i] = page;
-	}
-	call->nr_pages = i;
-	return i == nr;
-}
-
-void rpcrdma_svc_spare_free(struct rpcrdma_svc_conn *conn)
-{
-	struct page **spare;
-	u32 nr;
-
-	spin_lock(&conn->lock);
-	spare = conn->spare;
-	nr = conn->nr_spare;
-	conn->spare = NULL;
-	conn->nr_spare = 0;
-	spin_unlock(&conn->lock);
-	if (nr)
-		release_pages(spare, nr);
-	kvfree(spare);
-}
-
-/* Take pages from @rqstp, which sunrpc refills. */
-static void rpcrdma_svc_take_pages(struct svc_rqst *rqstp,
-				   struct rpcrdma_svc_call *call)
-{
-	size_t octets = call->nr_pages * sizeof(*call->pages);
-
-	memcpy(call->pages, rqstp->rq_pages, octets);
-	memset(rqstp->rq_pages, 0, octets);
-	rpcrdma_rqst_pages_taken(rqstp, call->nr_pages);
-}
-
-/* Allocate the state of a Call with chunks. Return NULL if out of memory. */
-static struct rpcrdma_svc_call *
-rpcrdma_svc_call_alloc(struct rpcrdma_svc_conn *conn, struct rpcrdma_recv *rv,
-		       gfp_t gfp)
-{
-	struct rpcrdma_svc_call *call;
-
-	call = kmem_cache_zalloc(rpcrdma_svc_call_cache, gfp);
-	if (call)
-		call->conn = conn;
-	rv->priv = call;
-	return call;
 }
 
 /*
@@ -503,6 +340,40 @@ static void rpcrdma_svc_arrived(struct rpcrdma_svc_conn *conn,
 		svc_xprt_enqueue(&conn->xprt);
 }
 
+/*
+ * Wake a service thread. XPT_DATA does so even if there is no space for a Reply,
+ * because the messages that have arrived may provide it.
+ */
+bool rpcrdma_svc_messages(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_svc_conn *conn = ep->priv;
+
+	/* Pairs with the release in rpcrdma_svc_publish(). */
+	if (!smp_load_acquire(&conn->served))
+		return false;
+	set_bit(XPT_DATA, &conn->xprt.xpt_flags);
+	svc_xprt_enqueue(&conn->xprt);
+	return true;
+}
+
+void rpcrdma_svc_write_space(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_svc_conn *conn = ep->priv;
+	struct svc_xprt *xprt;
+
+	xprt = rpcrdma_svc_conn_get(conn);
+	if (xprt) {
+		rpcrdma_server_bc_write_space(xprt);
+		/* Some of the queued Calls may have waited for memory. */
+		spin_lock(&conn->lock);
+		if (!list_empty(&conn->calls))
+			set_bit(XPT_DATA, &xprt->xpt_flags);
+		spin_unlock(&conn->lock);
+		svc_xprt_enqueue(xprt);
+		svc_xprt_put(xprt);
+	}
+}
+
 static void rpcrdma_svc_dispatch(struct rpcrdma_svc_conn *conn,
 				 struct rpcrdma_recv *rv)
 {
@@ -642,6 +513,42 @@ static struct rpcrdma_recv *rpcrdma_svc_next(struct rpcrdma_svc_conn *conn)
 	    (rv && rpcrdma_svc_has_calls(conn)))
 		set_bit(XPT_DATA, flags);
 	return rv;
+}
+
+/*
+ * Return true if there is memory for processing one more Call. Otherwise write_space()
+ * will be called.
+ */
+static bool rpcrdma_svc_has_room(struct rpcrdma_svc_conn *conn)
+{
+	u64 octets;
+
+	if (likely(!rpcrdma_ep_must_ask(conn->ep)))
+		return true;
+	/* Replies of the Calls being processed, at most, and of this one */
+	octets = ((u64)READ_ONCE(conn->arg_pages) << PAGE_SHIFT) +
+		 atomic_read(&conn->xprt.xpt_reserved);
+	return rpcrdma_ep_has_room(conn->ep, RPCRDMA_MEMORY_REPLIES, octets);
+}
+
+/*
+ * Return true if a service thread is needed, to receive a Call from this connection or
+ * to process other messages. Called for every wakeup.
+ */
+int rpcrdma_svc_has_wspace(struct svc_xprt *xprt)
+{
+	struct rpcrdma_svc_conn *conn = rpcrdma_svc_c(xprt);
+	struct rpcrdma_ep *ep = conn->ep;
+
+	/*
+	 * Deferred Calls have the resources they need, and others may wait for these.
+	 */
+	if (test_bit(XPT_DEFERRED, &xprt->xpt_flags))
+		return 1;
+	/* A caller in softirq context has a message, and may not take these locks. */
+	if (!in_task() || unlikely(rpcrdma_ep_has_messages(ep)))
+		return 1;
+	return likely(rpcrdma_ep_may_reply(ep)) && rpcrdma_svc_has_room(conn);
 }
 
 /* RDMA has no reserved ports: every host of the fabric is trusted. */

@@ -14,6 +14,12 @@
 /* Maximum number of extents of a range of an xdr_buf: head, page data, tail */
 #define RPCRDMA_XDR_EXTENTS	3
 
+/* Return the number of bytes that @buf has space for. */
+static inline u32 rpcrdma_xdr_room(const struct xdr_buf *buf)
+{
+	return buf->head[0].iov_len + buf->page_len + buf->tail[0].iov_len;
+}
+
 /* Set @room to the lengths of the parts of @buf, for the engine. */
 static inline void rpcrdma_xdr_layout(const struct xdr_buf *buf,
 				      struct rpcrdma_room *room)

@@ -1,0 +1,540 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Server transport: the class, its listeners, and connections until they are accepted.
+ *
+ * A listener and a connection are separate objects with different operations. A
+ * connection begins as a wrapper around its endpoint; its svc_xprt is initialized only
+ * when a service thread accepts it. Until then it belongs to its listener and ends with
+ * its endpoint. From then on it belongs to sunrpc, and ends with the last reference to
+ * the svc_xprt.
+ *
+ * Nothing here needs a service thread to make progress: this module's own workqueue
+ * frees the memory of listeners and connections.
+ */
+
+#include <linux/module.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/sunrpc/addr.h>
+#include <linux/sunrpc/svc.h>
+#include <linux/sunrpc/svc_xprt.h>
+#include <linux/workqueue.h>
+
+#include "../compat.h"
+#include "internal.h"
+#include "server.h"
+#include "server_bc.h"
+#include "settings.h"
+
+enum {
+	/* MRs that a Reply seldom exceeds: head, page data, tail */
+	RPCRDMA_SVC_REPLY_MRS = 3,
+	/* Minimum of the bytes that peers may hold, if there is no setting */
+	RPCRDMA_SVC_MIN_MEMORY = 64 << 20,
+};
+
+struct rpcrdma_svc_listener {
+	struct svc_xprt		xprt;
+	struct rpcrdma_listener	*listener;
+	wait_queue_head_t	wait;
+	struct work_struct	free_work;
+	/* Under rpcrdma_svc_accept_lock */
+	struct rpcrdma_admission admission;
+	struct list_head	opening;	/* properties not exchanged */
+	struct list_head	opened;		/* waiting to be accepted */
+};
+
+/*
+ * Protects the lists of listeners; taken a few times in a connection's life. The
+ * engine's admission decides about connections. Its state changes under this lock, and
+ * its per-connection part under the connection's lock, nested in this one.
+ */
+static DEFINE_SPINLOCK(rpcrdma_svc_accept_lock);
+
+static const struct svc_xprt_ops rpcrdma_svc_listener_ops;
+static const struct svc_xprt_ops rpcrdma_svc_conn_ops;
+
+static struct svc_xprt_class rpcrdma_svc_class = {
+	.xcl_name	= "rdma",
+	.xcl_owner	= THIS_MODULE,
+	.xcl_ops	= &rpcrdma_svc_listener_ops,
+	.xcl_max_payload = RPCSVC_MAXPAYLOAD,
+	.xcl_ident	= XPRT_TRANSPORT_RDMA,
+};
+
+/* Set the parameters of a new connection from the administrator's current settings. */
+static void rpcrdma_svc_params(struct rpcrdma_ep_params *params)
+{
+	u32 calls = READ_ONCE(svcrdma_max_requests);
+	u32 reverse = READ_ONCE(svcrdma_max_bc_requests);
+
+	memset(params, 0, sizeof(*params));
+	/* Calls in one direction, Replies in the other */
+	params->window = calls + reverse;
+	params->first_window = RPCRDMA_FIRST_WINDOW;
+	params->reverse = reverse;
+	params->sends = calls + reverse;
+	params->send_size = READ_ONCE(svcrdma_max_req_size);
+	params->recv_size = params->send_size;
+	/* Reads of arguments */
+	params->reads = calls;
+	/* For each callback: an argument or its stream, a result, the Reply */
+	params->max_mrs = max_t(u32, RPCRDMA_MAX_SEGS, 4 * reverse);
+	params->ord = READ_ONCE(svcrdma_ord);
+	params->reassembly = READ_ONCE(rpcrdma_max_reassembly);
+	params->brs = RDMA2_RVRSDIR_NONE;
+	params->expose_octets = READ_ONCE(svcrdma_expose);
+	params->done_ms = READ_ONCE(svcrdma_done_timeout) * MSEC_PER_SEC;
+	if (params->expose_octets)
+		params->max_mrs += RPCRDMA_SVC_REPLY_MRS * RPCRDMA_MAX_EXPOSED;
+	rpcrdma_settings_versions(&svcrdma_min_version, &svcrdma_max_version,
+				  &params->version_low, &params->version_high);
+}
+
+/*
+ * Return the maximum number of bytes that all connections together may hold. The
+ * default is a quarter of the memory.
+ */
+static u64 rpcrdma_svc_memory_limit(void)
+{
+	u64 mib = READ_ONCE(svcrdma_max_memory);
+
+	if (mib)
+		return mib << 20;
+	return max_t(u64, RPCRDMA_SVC_MIN_MEMORY,
+		     ((u64)totalram_pages() << PAGE_SHIFT) / 4);
+}
+
+static struct rpcrdma_svc_listener *rpcrdma_svc_l(struct svc_xprt *xprt)
+{
+	return container_of(xprt, struct rpcrdma_svc_listener, xprt);
+}
+
+/* ---- The endpoint's upcalls ---- */
+
+/* Properties are exchanged: queue the connection for accept. */
+static void rpcrdma_svc_opened(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_svc_conn *conn = ep->priv;
+	struct rpcrdma_svc_listener *l;
+	u32 todo;
+
+	spin_lock(&rpcrdma_svc_accept_lock);
+	/*
+	 * The connection has not been accepted or closed yet, so it still has its
+	 * listener.
+	 */
+	l = conn->listener;
+	spin_lock(&conn->lock);
+	todo = rpcrdma_admission_opened(&l->admission, &conn->guest);
+	spin_unlock(&conn->lock);
+	if (todo & RPCRDMA_GUEST_LISTED) {
+		list_move_tail(&conn->node, &l->opened);
+		set_bit(XPT_CONN, &l->xprt.xpt_flags);
+		svc_xprt_enqueue(&l->xprt);
+	}
+	spin_unlock(&rpcrdma_svc_accept_lock);
+}
+
+/* Detach a connection from its listener, which may be waiting for the last one. */
+static void rpcrdma_svc_leave_listener(struct rpcrdma_svc_conn *conn, u32 todo)
+{
+	lockdep_assert_held(&rpcrdma_svc_accept_lock);
+	list_del_init(&conn->node);
+	/* Wake under the lock, because the listener may be freed right after it. */
+	if (todo & RPCRDMA_GUEST_LAST)
+		wake_up_all(&conn->listener->wait);
+	conn->listener = NULL;
+}
+
+static void rpcrdma_svc_closed(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_svc_conn *conn = ep->priv;
+	struct rpcrdma_svc_listener *l;
+	struct svc_xprt *xprt;
+	u32 todo;
+
+	spin_lock(&rpcrdma_svc_accept_lock);
+	l = conn->listener;
+	spin_lock(&conn->lock);
+	todo = rpcrdma_admission_gone(l ? &l->admission : NULL, &conn->guest);
+	spin_unlock(&conn->lock);
+	if (l)
+		rpcrdma_svc_leave_listener(conn, todo);
+	spin_unlock(&rpcrdma_svc_accept_lock);
+	if (todo & RPCRDMA_GUEST_FREE) {
+		rpcrdma_svc_conn_free(conn);
+		return;
+	}
+
+	rpcrdma_svc_spare_free(conn);
+	if (!(todo & RPCRDMA_GUEST_CLOSE))
+		return;
+	xprt = rpcrdma_svc_conn_get(conn);
+	if (xprt) {
+		svc_xprt_deferred_close(xprt);
+		svc_xprt_put(xprt);
+	}
+}
+
+static const struct rpcrdma_ep_ops rpcrdma_svc_ep_ops = {
+	.messages	= rpcrdma_svc_messages,
+	.poll		= rpcrdma_svc_poll,
+	.write_space	= rpcrdma_svc_write_space,
+	.opened		= rpcrdma_svc_opened,
+	.closed		= rpcrdma_svc_closed,
+};
+
+/* ---- Connections ---- */
+
+/*
+ * Evict @conn, which has been opening for longest, in favour of another one. Its
+ * memory, which is freed by the teardown, is reserved for that one. Caller holds the
+ * accept lock.
+ */
+static void rpcrdma_svc_displace(struct rpcrdma_svc_listener *l,
+				 struct rpcrdma_svc_conn *conn)
+{
+	lockdep_assert_held(&rpcrdma_svc_accept_lock);
+	spin_lock(&conn->lock);
+	rpcrdma_admission_leave(&l->admission, &conn->guest);
+	spin_unlock(&conn->lock);
+	list_del_init(&conn->node);
+	/* closed(), which waits for the lock, frees it. */
+	rpcrdma_ep_part(conn->ep);
+	rpcrdma_ep_close(conn->ep,
+			 "it did not finish opening, and others want to open");
+}
+
+/*
+ * Decide whether @conn is admitted. If it is, it is added to the opening connections.
+ */
+static enum rpcrdma_admit rpcrdma_svc_admit(struct rpcrdma_svc_listener *l,
+					    struct rpcrdma_svc_conn *conn,
+					    u64 limit)
+{
+	u32 message = l->xprt.xpt_server->sv_max_mesg;
+	struct rpcrdma_svc_conn *oldest;
+	enum rpcrdma_admit admit;
+	bool memory = false;
+
+	spin_lock(&rpcrdma_svc_accept_lock);
+	for (;;) {
+		memory = memory || !rpcrdma_ep_join(conn->ep, limit, message);
+		oldest = list_first_entry_or_null(&l->opening,
+						  struct rpcrdma_svc_conn,
+						  node);
+		admit = rpcrdma_admission_ask(&l->admission, &conn->guest,
+					      oldest ? &oldest->guest : NULL,
+					      memory,
+					      ktime_to_ms(ktime_get_coarse()));
+		if (admit != RPCRDMA_ADMIT_DISPLACE)
+			break;
+		rpcrdma_svc_displace(l, oldest);
+	}
+	if (admit == RPCRDMA_ADMIT) {
+		conn->listener = l;
+		list_add_tail(&conn->node, &l->opening);
+	}
+	spin_unlock(&rpcrdma_svc_accept_lock);
+	return admit;
+}
+
+/*
+ * Handle a connect request. Called by the connection manager's thread; the svc_xprt is
+ * initialized when the connection is open and accepted.
+ */
+static int rpcrdma_svc_incoming(void *priv, struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_svc_conn *conn;
+	u64 limit;
+
+	if (ep->remote.ss_family != AF_INET && ep->remote.ss_family != AF_INET6)
+		return -EAFNOSUPPORT;
+	conn = kzalloc(sizeof(*conn), GFP_KERNEL);
+	if (!conn)
+		return -ENOMEM;
+	conn->ep = ep;
+	spin_lock_init(&conn->lock);
+	INIT_LIST_HEAD(&conn->node);
+	INIT_LIST_HEAD(&conn->calls);
+	INIT_LIST_HEAD(&conn->pulled);
+
+	ep->ops = &rpcrdma_svc_ep_ops;
+	ep->priv = conn;
+	rpcrdma_svc_params(&ep->params);
+	limit = rpcrdma_svc_memory_limit();
+
+	switch (rpcrdma_svc_admit(priv, conn, limit)) {
+	case RPCRDMA_ADMIT:
+		return 0;
+	case RPCRDMA_ADMIT_TOO_MANY:
+		pr_warn_ratelimited("svcrdma: connection from %pISpc rejected: %u others are opening or wait for a service thread; more nfsd threads may help\n",
+				    &ep->remote, RPCRDMA_MAX_GUESTS);
+		break;
+	case RPCRDMA_ADMIT_NO_MEMORY:
+		pr_warn_ratelimited("svcrdma: connection from %pISpc rejected: the others may hold all of the %llu MiB that svc_max_memory allows\n",
+				    &ep->remote, limit >> 20);
+		break;
+	default:
+		break;
+	}
+	kfree(conn);
+	return -ECONNREFUSED;
+}
+
+/* Initialize the svc_xprt of a connection that has left its listener. */
+static struct svc_xprt *rpcrdma_svc_publish(struct rpcrdma_svc_conn *conn,
+					    struct svc_xprt *listener)
+{
+	struct svc_xprt *xprt = &conn->xprt;
+	struct sockaddr *sa;
+	u32 todo;
+
+	/*
+	 * Leaves XPT_BUSY set: until sunrpc owns the svc_xprt, flags only accumulate.
+	 */
+	svc_xprt_init(listener->xpt_net, &rpcrdma_svc_class, xprt,
+		      listener->xpt_server);
+	xprt->xpt_ops = &rpcrdma_svc_conn_ops;
+	/* Credits are sufficient congestion control for NFSv4 (RFC 7530 3.1). */
+	set_bit(XPT_CONG_CTRL, &xprt->xpt_flags);
+
+	sa = (struct sockaddr *)&conn->ep->remote;
+	svc_xprt_set_remote(xprt, sa, svc_addr_len(sa));
+	/*
+	 * The client's port differs from connection to connection, but is part of the
+	 * key of nfsd's reply cache.
+	 */
+	rpc_set_port((struct sockaddr *)&xprt->xpt_remote, 0);
+	sa = (struct sockaddr *)&conn->ep->local;
+	svc_xprt_set_local(xprt, sa, svc_addr_len(sa));
+
+	spin_lock(&conn->lock);
+	/* Upcalls may run after the end of the service, so copy the limit. */
+	WRITE_ONCE(conn->arg_pages,
+		   listener->xpt_server->sv_max_mesg >> PAGE_SHIFT);
+	todo = rpcrdma_guest_served(&conn->guest, !list_empty(&conn->calls));
+	if (todo & RPCRDMA_GUEST_DATA)
+		set_bit(XPT_DATA, &xprt->xpt_flags);
+	if (todo & RPCRDMA_GUEST_CLOSE)
+		set_bit(XPT_CLOSE, &xprt->xpt_flags);
+	spin_unlock(&conn->lock);
+	/* Pairs with the acquire in rpcrdma_svc_messages(). */
+	smp_store_release(&conn->served, true);
+	return xprt;
+}
+
+/**
+ * rpcrdma_svc_accept - accept the next open connection
+ * @xprt: listener
+ *
+ * Context: service thread that holds the listener's XPT_BUSY.
+ * Return: a new svc_xprt with XPT_BUSY set, or NULL if there is none.
+ */
+static struct svc_xprt *rpcrdma_svc_accept(struct svc_xprt *xprt)
+{
+	struct rpcrdma_svc_listener *l = rpcrdma_svc_l(xprt);
+	struct rpcrdma_svc_conn *conn;
+	u32 todo;
+
+	spin_lock(&rpcrdma_svc_accept_lock);
+	conn = list_first_entry_or_null(&l->opened, struct rpcrdma_svc_conn,
+					node);
+	if (conn) {
+		spin_lock(&conn->lock);
+		todo = rpcrdma_admission_take(&l->admission, &conn->guest);
+		spin_unlock(&conn->lock);
+		rpcrdma_svc_leave_listener(conn, todo);
+	}
+	if (list_empty(&l->opened))
+		clear_bit(XPT_CONN, &xprt->xpt_flags);
+	spin_unlock(&rpcrdma_svc_accept_lock);
+	return conn ? rpcrdma_svc_publish(conn, xprt) : NULL;
+}
+
+/* The local address is being removed: xpo_detach, which follows, is fast enough. */
+static void rpcrdma_svc_kill_temp_xprt(struct svc_xprt *xprt)
+{
+}
+
+static const struct svc_xprt_ops rpcrdma_svc_conn_ops = {
+	.xpo_recvfrom		= rpcrdma_svc_recvfrom,
+	.xpo_sendto		= rpcrdma_svc_sendto,
+	.xpo_result_payload	= rpcrdma_svc_result_payload,
+	.xpo_release_ctxt	= rpcrdma_svc_release_ctxt,
+	.xpo_detach		= rpcrdma_svc_conn_detach,
+	.xpo_free		= rpcrdma_svc_conn_last_put,
+	.xpo_has_wspace		= rpcrdma_svc_has_wspace,
+	RPCRDMA_SECURE_PORT_OP(rpcrdma_svc_secure_port)
+	.xpo_kill_temp_xprt	= rpcrdma_svc_kill_temp_xprt,
+};
+
+/* ---- Listeners ---- */
+
+/*
+ * Admit no more connections, and close those that will not be accepted any more. They
+ * leave the lists in closed(), which waits for the lock.
+ */
+static void rpcrdma_svc_listener_stop(struct rpcrdma_svc_listener *l)
+{
+	struct rpcrdma_svc_conn *conn;
+
+	spin_lock(&rpcrdma_svc_accept_lock);
+	rpcrdma_admission_stop(&l->admission);
+	list_for_each_entry(conn, &l->opening, node)
+		rpcrdma_ep_close(conn->ep, NULL);
+	list_for_each_entry(conn, &l->opened, node)
+		rpcrdma_ep_close(conn->ep, NULL);
+	spin_unlock(&rpcrdma_svc_accept_lock);
+}
+
+static bool rpcrdma_svc_listener_idle(struct rpcrdma_svc_listener *l)
+{
+	bool idle;
+
+	spin_lock(&rpcrdma_svc_accept_lock);
+	idle = !l->admission.all;
+	spin_unlock(&rpcrdma_svc_accept_lock);
+	return idle;
+}
+
+static void rpcrdma_svc_listener_free_work(struct work_struct *work)
+{
+	struct rpcrdma_svc_listener *l =
+		container_of(work, struct rpcrdma_svc_listener, free_work);
+
+	wait_event(l->wait, rpcrdma_svc_listener_idle(l));
+	kfree(l);
+}
+
+/**
+ * rpcrdma_svc_create - begin to listen
+ * @serv: service that the connections are for
+ * @net: network namespace
+ * @sa: address; port 0 for any
+ * @salen: its length in bytes
+ * @flags: unused
+ *
+ * Sleeps.
+ * Return: the listener's svc_xprt or an ERR_PTR.
+ */
+static struct svc_xprt *rpcrdma_svc_create(struct svc_serv *serv,
+					   struct net *net, struct sockaddr *sa,
+					   int salen, int flags)
+{
+	struct rpcrdma_svc_listener *l;
+	const struct sockaddr *bound;
+
+	if (sa->sa_family != AF_INET && sa->sa_family != AF_INET6)
+		return ERR_PTR(-EAFNOSUPPORT);
+	l = kzalloc(sizeof(*l), GFP_KERNEL);
+	if (!l)
+		return ERR_PTR(-ENOMEM);
+	init_waitqueue_head(&l->wait);
+	INIT_WORK(&l->free_work, rpcrdma_svc_listener_free_work);
+	INIT_LIST_HEAD(&l->opening);
+	INIT_LIST_HEAD(&l->opened);
+
+	/* Peers may connect before rpcrdma_listen() returns. */
+	svc_xprt_init(net, &rpcrdma_svc_class, &l->xprt, serv);
+	set_bit(XPT_LISTENER, &l->xprt.xpt_flags);
+	strscpy(l->xprt.xpt_remotebuf, "listener",
+		sizeof(l->xprt.xpt_remotebuf));
+
+	l->listener = rpcrdma_listen(net, sa, rpcrdma_svc_incoming, l);
+	if (IS_ERR(l->listener)) {
+		int rc = PTR_ERR(l->listener);
+
+		/*
+		 * Not published, so svc_xprt_put() is not used. A peer may have
+		 * connected at one device before another one failed.
+		 */
+		put_net_track(l->xprt.xpt_net, &l->xprt.ns_tracker);
+		rpcrdma_svc_listener_stop(l);
+		queue_work(rpcrdma_svc_wq, &l->free_work);
+		return ERR_PTR(rc);
+	}
+	bound = rpcrdma_listener_addr(l->listener);
+	svc_xprt_set_local(&l->xprt, bound, svc_addr_len(bound));
+	return &l->xprt;
+}
+
+static int rpcrdma_svc_listener_has_wspace(struct svc_xprt *xprt)
+{
+	return 1;
+}
+
+/* Stop listening immediately, because a new listener may need the port. Sleeps. */
+static void rpcrdma_svc_listener_detach(struct svc_xprt *xprt)
+{
+	struct rpcrdma_svc_listener *l = rpcrdma_svc_l(xprt);
+
+	rpcrdma_listener_destroy(l->listener);
+	rpcrdma_svc_listener_stop(l);
+}
+
+static void rpcrdma_svc_listener_last_put(struct svc_xprt *xprt)
+{
+	queue_work(rpcrdma_svc_wq, &rpcrdma_svc_l(xprt)->free_work);
+}
+
+static const struct svc_xprt_ops rpcrdma_svc_listener_ops = {
+	.xpo_create		= rpcrdma_svc_create,
+	.xpo_accept		= rpcrdma_svc_accept,
+	.xpo_release_ctxt	= rpcrdma_svc_release_ctxt,
+	.xpo_detach		= rpcrdma_svc_listener_detach,
+	.xpo_free		= rpcrdma_svc_listener_last_put,
+	.xpo_has_wspace		= rpcrdma_svc_listener_has_wspace,
+	.xpo_kill_temp_xprt	= rpcrdma_svc_kill_temp_xprt,
+};
+
+/* ---- Module ---- */
+
+/**
+ * rpcrdma_server_init - module start
+ *
+ * Called after rpcrdma_ep_init() and the settings.
+ * Return: 0 or a negative errno.
+ */
+int rpcrdma_server_init(void)
+{
+	int rc = -ENOMEM;
+
+	rpcrdma_svc_call_cache = KMEM_CACHE(rpcrdma_svc_call, 0);
+	if (!rpcrdma_svc_call_cache)
+		return rc;
+	rpcrdma_svc_wq = alloc_workqueue("svcrdma", WQ_UNBOUND, 0);
+	if (!rpcrdma_svc_wq)
+		goto out_cache;
+	rc = rpcrdma_server_bc_init();
+	if (rc)
+		goto out_wq;
+	rc = svc_reg_xprt_class(&rpcrdma_svc_class);
+	if (rc)
+		goto out_bc;
+	return 0;
+
+out_bc:
+	rpcrdma_server_bc_exit();
+out_wq:
+	destroy_workqueue(rpcrdma_svc_wq);
+out_cache:
+	kmem_cache_destroy(rpcrdma_svc_call_cache);
+	return rc;
+}
+
+/**
+ * rpcrdma_server_exit - module end
+ *
+ * Called before rpcrdma_ep_exit(). Waits until all listeners and connections are freed.
+ * Sleeps.
+ */
+void rpcrdma_server_exit(void)
+{
+	svc_unreg_xprt_class(&rpcrdma_svc_class);
+	rpcrdma_server_bc_exit();
+	/* Runs the queued work; no more is queued. */
+	destroy_workqueue(rpcrdma_svc_wq);
+	kmem_cache_destroy(rpcrdma_svc_call_cache);
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Server transport: the state of Calls with chunks, and the pages that their arguments
+ * are pulled into.
+ */
+
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/sunrpc/svc.h>
+#include <linux/sunrpc/svc_xprt.h>
+
+#include "../compat.h"
+#include "internal.h"
+
+enum {
+	/*
+	 * Number of largest Calls that a connection pulls ahead of its service threads
+	 */
+	RPCRDMA_SVC_EARLY = 8,
+};
+
+struct kmem_cache *rpcrdma_svc_call_cache;
+
+struct rpcrdma_svc_call *
+rpcrdma_svc_call_alloc(struct rpcrdma_svc_conn *conn, struct rpcrdma_recv *rv,
+		       gfp_t gfp)
+{
+	struct rpcrdma_svc_call *call;
+
+	call = kmem_cache_zalloc(rpcrdma_svc_call_cache, gfp);
+	if (call)
+		call->conn = conn;
+	rv->priv = call;
+	return call;
+}
+
+/* Uncharge the pages of @call: they are not held for the peer any more. */
+static void rpcrdma_svc_call_give(struct rpcrdma_svc_call *call)
+{
+	u32 held = call->held;
+
+	call->held = 0;
+	rpcrdma_ep_give(call->conn->ep, RPCRDMA_MEMORY_CALLS, held);
+}
+
+void rpcrdma_svc_call_free(struct rpcrdma_recv *rv)
+{
+	struct rpcrdma_svc_call *call = rv->priv;
+
+	rv->priv = NULL;
+	if (!call)
+		return;
+	if (call->nr_early) {
+		spin_lock(&call->conn->lock);
+		call->conn->nr_early -= call->nr_early;
+		spin_unlock(&call->conn->lock);
+	}
+	if (call->pages && call->nr_pages)
+		release_pages(call->pages, call->nr_pages);
+	kfree(call->pages);
+	rpcrdma_svc_call_give(call);
+	kmem_cache_free(rpcrdma_svc_call_cache, call);
+}
+
+void rpcrdma_svc_call_release(struct rpcrdma_recv *rv)
+{
+	rpcrdma_svc_call_free(rv);
+	if (rv->send)
+		rpcrdma_send_put(rv->send);
+	rv->send = NULL;
+	rpcrdma_recv_put(rv);
+}
+
+/* Allocate the array of spare pages, if possible. Called by a service thread. */
+static void rpcrdma_svc_spare_alloc(struct rpcrdma_svc_conn *conn)
+{
+	struct page **spare;
+
+	if (likely(READ_ONCE(conn->spare)))
+		return;
+	spare = kvmalloc_array(conn->arg_pages, sizeof(*spare), GFP_KERNEL);
+	spin_lock(&conn->lock);
+	if (!conn->spare && conn->guest.stage != RPCRDMA_GUEST_GONE)
+		swap(conn->spare, spare);
+	spin_unlock(&conn->lock);
+	kvfree(spare);
+}
+
+/*
+ * Exchange pulled pages for pages of the thread. Pulling a Call needs pages, and
+ * passing it to a service thread releases as many pages of that thread. They are
+ * recycled: the pages of up to one largest Call are kept. Calls that are pulled before
+ * a thread receives them may use the pages of at most RPCRDMA_SVC_EARLY such largest
+ * Calls in total, whatever the peer sends.
+ */
+void rpcrdma_svc_swap_pages(struct rpcrdma_svc_conn *conn,
+			    struct rpcrdma_svc_call *call, struct page **pages)
+{
+	u32 kept = 0;
+
+	rpcrdma_svc_spare_alloc(conn);
+	spin_lock(&conn->lock);
+	conn->nr_early -= call->nr_early;
+	call->nr_early = 0;
+	if (likely(conn->spare)) {
+		kept = min(call->nr_pages, conn->arg_pages - conn->nr_spare);
+		memcpy(conn->spare + conn->nr_spare, pages,
+		       kept * sizeof(*pages));
+		conn->nr_spare += kept;
+	}
+	spin_unlock(&conn->lock);
+	if (kept < call->nr_pages)
+		release_pages(pages + kept, call->nr_pages - kept);
+	memcpy(pages, call->pages, call->nr_pages * sizeof(*pages));
+	rpcrdma_svc_call_give(call);
+}
+
+bool rpcrdma_svc_early_pages(struct rpcrdma_svc_conn *conn,
+			     struct rpcrdma_svc_call *call)
+{
+	u32 i, nr = call->nr_pages, spare = 0;
+	struct page *page;
+	bool ok;
+
+	/* At least one page is needed: an empty chunk is not pulled. */
+	spin_lock(&conn->lock);
+	ok = conn->nr_early + nr <= RPCRDMA_SVC_EARLY * conn->arg_pages;
+	if (ok) {
+		conn->nr_early += nr;
+		call->nr_early = nr;
+		spare = min(nr, conn->nr_spare);
+		conn->nr_spare -= spare;
+	}
+	if (spare)
+		memcpy(call->pages, conn->spare + conn->nr_spare,
+		       spare * sizeof(*call->pages));
+	spin_unlock(&conn->lock);
+
+	for (i = spare; ok && i < nr; i++) {
+		page = alloc_page(GFP_NOWAIT | __GFP_NOWARN);
+		if (!page)
+			break;
+		call->pages[i] = page;
+	}
+	call->nr_pages = i;
+	return i == nr;
+}
+
+void rpcrdma_svc_spare_free(struct rpcrdma_svc_conn *conn)
+{
+	struct page **spare;
+	u32 nr;
+
+	spin_lock(&conn->lock);
+	spare = conn->spare;
+	nr = conn->nr_spare;
+	conn->spare = NULL;
+	conn->nr_spare = 0;
+	spin_unlock(&conn->lock);
+	if (nr)
+		release_pages(spare, nr);
+	kvfree(spare);
+}
+
+void rpcrdma_svc_take_pages(struct svc_rqst *rqstp,
+			    struct rpcrdma_svc_call *call)
+{
+	size_t octets = call->nr_pages * sizeof(*call->pages);
+
+	memcpy(call->pages, rqstp->rq_pages, octets);
+	memset(rqstp->rq_pages, 0, octets);
+	rpcrdma_rqst_pages_taken(rqstp, call->nr_pages);
+}

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The Requester's request slots, and what sending and receiving have in common.
+ *
+ * Ownership of a slot: sunrpc sends an rpc_rqst only while it holds the transport's
+ * write lock and has pinned the rpc_rqst. It encodes or releases it only when it is not
+ * pinned, and finds it by its xid until then. The sender therefore owns a slot until
+ * the endpoint has accepted the Call. From then on the first Reply or ERROR for it owns
+ * it, by pinning the rpc_rqst and claiming its exchange, until it unpins it
+ * (requester_reply.c). If none arrives, or the connection is lost meanwhile, sunrpc
+ * owns the slot again, and sends the Call once more or releases it.
+ */
+
+#include <linux/module.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/sunrpc/auth.h>
+#include <linux/sunrpc/sched.h>
+
+#include "internal.h"
+#include "requester.h"
+
+enum {
+	/* Initial size of an RPC buffer, in bytes */
+	RPCRDMA_BUFFER = 2048,
+	/* Slots allocated from the start; the others are allocated on demand */
+	RPCRDMA_FIRST_SLOTS = 8,
+};
+
+struct workqueue_struct *rpcrdma_xprt_wq;
+
+static void rpcrdma_req_destroy(struct rpcrdma_req *req)
+{
+	WARN_ON_ONCE(!list_empty(&req->mrs));
+	kfree(req->send_buf);
+	kfree(req->recv_buf);
+	kfree(req);
+}
+
+/* Allocate a slot. Return NULL if out of memory. */
+static struct rpcrdma_req *
+rpcrdma_req_create(struct rpcrdma_requester_stats *stats, gfp_t gfp)
+{
+	struct rpcrdma_req *req;
+
+	req = kzalloc(sizeof(*req), gfp);
+	if (!req)
+		return NULL;
+	INIT_LIST_HEAD(&req->mrs);
+	req->send_buf = kmalloc(RPCRDMA_BUFFER, gfp);
+	req->recv_buf = kmalloc(RPCRDMA_BUFFER, gfp);
+	if (!req->send_buf || !req->recv_buf) {
+		rpcrdma_req_destroy(req);
+		return NULL;
+	}
+	req->send_size = RPCRDMA_BUFFER;
+	req->recv_size = RPCRDMA_BUFFER;
+	req->stats = stats;
+	INIT_LIST_HEAD(&req->all);
+	return req;
+}
+
+void rpcrdma_req_put_mrs(struct rpcrdma_req *req)
+{
+	struct rpcrdma_ep *ep = req->ep;
+
+	if (!ep)
+		return;
+	req->ep = NULL;
+	rpcrdma_mrs_put(ep, &req->mrs);
+	rpcrdma_ep_put(ep);
+}
+
+noinline void rpcrdma_req_take_back(struct rpcrdma_req *req)
+{
+	struct rpcrdma_ep *ep = req->ep;
+
+	req->ep = NULL;
+	rpcrdma_mrs_release_sync(ep, &req->mrs);
+	rpcrdma_ep_put(ep);
+}
+
+/*
+ * Clean up after an RPC whose rpc_rqst is in no queue and not pinned. No peer can
+ * access its memory afterwards. Sleeps, at most until the end of a connection's
+ * teardown; not from an endpoint's upcall.
+ */
+static void rpcrdma_req_reset(struct rpcrdma_req *req)
+{
+	WARN_ON_ONCE(!rpcrdma_exchange_release(&req->x));
+	if (unlikely(req->ep))
+		rpcrdma_req_take_back(req);
+}
+
+/* Allocate a slot, which xprt->num_reqs already counts. */
+static struct rpcrdma_req *
+rpcrdma_requester_add_slot(struct rpcrdma_requester *r, gfp_t gfp)
+{
+	struct rpc_xprt *xprt = &r->xprt;
+	struct rpcrdma_req *req;
+
+	req = rpcrdma_req_create(&r->stats, gfp);
+	spin_lock(&xprt->reserve_lock);
+	if (req)
+		list_add(&req->all, &r->reqs);
+	else
+		xprt->num_reqs--;
+	spin_unlock(&xprt->reserve_lock);
+	return req;
+}
+
+/*
+ * Add a slot to the free list. The slot used last is used next, because it is warm in
+ * the cache, and idle slots stay idle. Caller holds reserve_lock, or has exclusive
+ * access.
+ */
+static void rpcrdma_requester_put_slot(struct rpcrdma_requester *r,
+				       struct rpcrdma_req *req)
+{
+	req->next_free = r->free;
+	r->free = req;
+}
+
+/* Return a free slot, or NULL if there is none. Caller holds reserve_lock. */
+static struct rpcrdma_req *
+rpcrdma_requester_take_slot(struct rpcrdma_requester *r)
+{
+	struct rpcrdma_req *req = r->free;
+
+	if (likely(req))
+		r->free = req->next_free;
+	return req;
+}
+
+int rpcrdma_requester_init(struct rpcrdma_requester *r)
+{
+	struct rpc_xprt *xprt = &r->xprt;
+	struct rpcrdma_req *req;
+	unsigned int i;
+
+	INIT_LIST_HEAD(&r->reqs);
+	spin_lock_init(&r->lessons_lock);
+	xprt->min_reqs = min_t(unsigned int, xprt->max_reqs,
+			       RPCRDMA_FIRST_SLOTS);
+	for (i = 0; i < xprt->min_reqs; i++) {
+		xprt->num_reqs++;
+		req = rpcrdma_requester_add_slot(r, GFP_KERNEL);
+		if (!req)
+			return -ENOMEM;
+		rpcrdma_requester_put_slot(r, req);
+	}
+	xprt->stat.max_slots = xprt->num_reqs;
+	return 0;
+}
+
+void rpcrdma_requester_free(struct rpcrdma_requester *r)
+{
+	struct rpcrdma_req *req, *next;
+
+	list_for_each_entry_safe(req, next, &r->reqs, all)
+		rpcrdma_req_destroy(req);
+	xprt_free(&r->xprt);
+}
+
+/* Allocate another slot. Called with reserve_lock held; releases and retakes it. */
+static noinline struct rpcrdma_req *
+rpcrdma_requester_more_slots(struct rpcrdma_requester *r)
+{
+	struct rpc_xprt *xprt = &r->xprt;
+	struct rpcrdma_req *req;
+
+	xprt->num_reqs++;
+	spin_unlock(&xprt->reserve_lock);
+	req = rpcrdma_requester_add_slot(r, rpc_task_gfp_mask());
+	spin_lock(&xprt->reserve_lock);
+	/* If memory is short, use an existing slot. */
+	if (!req)
+		return rpcrdma_requester_take_slot(r);
+	xprt->stat.max_slots = max_t(unsigned long, xprt->stat.max_slots,
+				     xprt->num_reqs);
+	return req;
+}
+
+/**
+ * rpcrdma_requester_alloc_slot - assign a slot to a task, or put it on the backlog
+ * @xprt: transport
+ * @task: @task->tk_status is set to 0 or -EAGAIN
+ */
+void rpcrdma_requester_alloc_slot(struct rpc_xprt *xprt, struct rpc_task *task)
+{
+	struct rpcrdma_requester *r = rpcrdma_xprt_requester(xprt);
+	struct rpcrdma_req *req;
+
+	spin_lock(&xprt->reserve_lock);
+	req = rpcrdma_requester_take_slot(r);
+	if (unlikely(!req && xprt->num_reqs < xprt->max_reqs))
+		req = rpcrdma_requester_more_slots(r);
+	if (likely(req)) {
+		task->tk_rqstp = &req->rqst;
+		task->tk_status = 0;
+	} else {
+		xprt_add_backlog(xprt, task);
+		task->tk_status = -EAGAIN;
+	}
+	spin_unlock(&xprt->reserve_lock);
+}
+
+/**
+ * rpcrdma_requester_free_slot - release the slot of a task
+ * @xprt: transport
+ * @rqst: the slot's rpc_rqst
+ *
+ * An RPC that had buffers, without which nothing is sent, has released them before.
+ */
+void rpcrdma_requester_free_slot(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
+{
+	size_t octets = sizeof(*rqst);
+
+	/*
+	 * Otherwise a compiler clears it a word at a time: see rpcrdma_xdr_copy_pages()
+	 */
+	OPTIMIZER_HIDE_VAR(octets);
+	WARN_ON_ONCE(rpcrdma_rqst_req(rqst)->ep);
+	memset(rqst, 0, octets);
+
+	spin_lock(&xprt->reserve_lock);
+	/*
+	 * If the bit is clear there is no waiter: see xprt_add_backlog(), and
+	 * reserve_lock.
+	 */
+	if (likely(!test_bit(XPRT_CONGESTED, &xprt->state)) ||
+	    !xprt_wake_up_backlog(xprt, rqst))
+		rpcrdma_requester_put_slot(rpcrdma_xprt_requester(xprt),
+					   rpcrdma_rqst_req(rqst));
+	spin_unlock(&xprt->reserve_lock);
+}
+
+static bool rpcrdma_req_grow(struct rpcrdma_req *req, void **buf, size_t *size,
+			     size_t want, gfp_t gfp)
+{
+	struct rpc_xprt *xprt = req->rqst.rq_xprt;
+	void *grown;
+
+	if (want <= *size)
+		return true;
+	want = roundup_pow_of_two(want);
+	grown = kmalloc(want, gfp);
+	if (!grown)
+		return false;
+	kfree(*buf);
+	*buf = grown;
+	*size = want;
+	spin_lock(&xprt->reserve_lock);
+	req->stats->buffer_octets += want;
+	spin_unlock(&xprt->reserve_lock);
+	return true;
+}
+
+/* Return 0, or -ENOMEM: retry later. */
+int rpcrdma_requester_buf_alloc(struct rpc_task *task)
+{
+	struct rpc_rqst *rqst = task->tk_rqstp;
+	struct rpcrdma_req *req = rpcrdma_rqst_req(rqst);
+	gfp_t gfp;
+
+	if (unlikely(rqst->rq_callsize > req->send_size ||
+		     rqst->rq_rcvsize > req->recv_size)) {
+		gfp = rpc_task_gfp_mask() | __GFP_NOWARN;
+		if (!rpcrdma_req_grow(req, &req->send_buf, &req->send_size,
+				      rqst->rq_callsize, gfp) ||
+		    !rpcrdma_req_grow(req, &req->recv_buf, &req->recv_size,
+				      rqst->rq_rcvsize, gfp))
+			return -ENOMEM;
+	}
+	rqst->rq_buffer = req->send_buf;
+	rqst->rq_rbuffer = req->recv_buf;
+	return 0;
+}
+
+/*
+ * The RPC may have ended in any way, for example by a signal. Its pages return to their
+ * owner after this, so the peer must not access them any more.
+ */
+void rpcrdma_requester_buf_free(struct rpc_task *task)
+{
+	rpcrdma_req_reset(rpcrdma_rqst_req(task->tk_rqstp));
+}
+
+/* ---- The RPC of a slot ---- */
+
+/* Count the segments for @len bytes of @buf: for all of them, and for its page data. */
+static void rpcrdma_req_count(const struct rpcrdma_cut *cut,
+			      const struct xdr_buf *buf, u32 len,
+			      u16 *all_segs, u16 *page_segs)
+{
+	const struct kvec *head = &buf->head[0], *tail = &buf->tail[0];
+	u32 head_len = min_t(u32, head->iov_len, len);
+	u32 page_len = min_t(u32, buf->page_len, len - head_len);
+	u32 segs;
+
+	segs = rpcrdma_region_count(cut, offset_in_page(buf->page_base),
+				    page_len);
+	*page_segs = segs;
+	segs += rpcrdma_region_count(cut, offset_in_page(head->iov_base),
+				     head_len);
+	segs += rpcrdma_region_count(cut, offset_in_page(tail->iov_base),
+				     len - head_len - page_len);
+	*all_segs = segs;
+}
+
+void rpcrdma_req_call(const struct rpcrdma_req *req,
+		      const struct rpcrdma_ep *ep, struct rpcrdma_call *call)
+{
+	const struct rpc_rqst *rqst = &req->rqst;
+	const struct xdr_buf *snd = &rqst->rq_snd_buf;
+	const struct xdr_buf *rcv = &rqst->rq_rcv_buf;
+	struct rpcrdma_requester *r = rpcrdma_xprt_requester(rqst->rq_xprt);
+	struct rpcrdma_cut cut = rpcrdma_mrs_cut(ep);
+
+	memset(call, 0, sizeof(*call));
+	call->xid = be32_to_cpu(rqst->rq_xid);
+	call->length = snd->len;
+	call->reply_max = rpcrdma_xdr_room(rcv);
+	call->reverse = rqst->rq_xprt->bc_xprt != NULL;
+	call->recovery = req->x.recovery;
+	/* Integrity and privacy require the complete messages (11.2.2). */
+	call->ddp = rqst->rq_cred &&
+		    !test_bit(RPCAUTH_AUTH_DATATOUCH,
+			      &rqst->rq_cred->cr_auth->au_flags);
+	if (call->ddp && (snd->flags & XDRBUF_WRITE)) {
+		call->item_position = snd->head[0].iov_len;
+		call->item_length = snd->page_len;
+	}
+	/*
+	 * sunrpc provides an upper bound for the size of a Reply. Only for file data is
+	 * the Reply likely to be of that size: lists, ACLs and links seldom are.
+	 */
+	call->bulk = !!(rcv->flags & XDRBUF_READ);
+	if (call->ddp && call->bulk)
+		call->result_max = rcv->page_len;
+	rpcrdma_req_count(&cut, snd, snd->len, &call->call_segs,
+			  &call->item_segs);
+	rpcrdma_req_count(&cut, rcv, call->reply_max, &call->reply_segs,
+			  &call->result_segs);
+
+	if (likely(!rpcrdma_lessons_any(&r->lessons)))
+		return;
+	spin_lock(&r->lessons_lock);
+	rpcrdma_lessons_recall(&r->lessons, ktime_get_seconds(), call);
+	spin_unlock(&r->lessons_lock);
+}
+
+/*
+ * sunrpc accepts a status only for a task that sleeps. This one ends a task before its
+ * next action, as a signal would. Only the first status counts.
+ */
+void rpcrdma_rqst_fail(struct rpc_rqst *rqst, int status)
+{
+	struct rpc_task *task = rqst->rq_task;
+
+	lockdep_assert_held(&rqst->rq_xprt->queue_lock);
+	/* sunrpc copies it to tk_status, unless the task is exiting already. */
+	cmpxchg(&task->tk_rpc_status, 0, status);
+	xprt_complete_rqst(task, 0);
+}
