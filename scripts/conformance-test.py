@@ -182,7 +182,7 @@ class Conformance(unittest.TestCase):
         self.write("scripts/guest/other.sh", "t elsewhere 10 true\n")
         self.write("scripts/guest/e2e/cases/first.c", PROGRAM)
         self.write("kunit/core/a_test.cc", ENGINE)
-        self.write("kunit/suites.c", KUNIT)
+        self.write("kunit/subject/suites.c", KUNIT)
         self.write("Documentation/wire-profile.rst", PROFILE)
         self.write("Documentation/conformance.rst", "\n.. toctree::\n\n   conformance/doc\n   conformance/stars\n")
         self.write("Documentation/conformance/doc.rst", PAGE)

@@ -98,6 +98,8 @@ class Tests:
                     self.with_params[name] = text
 
     def kunit(self, folder):
+        for sub in self.folders(folder):
+            self.kunit(f"{folder}/{sub}")
         for _, text in self.sources(folder, ".c"):
             for body in re.findall(r"struct kunit_suite \w+ = \{(.*?)\n\}", text, re.S):
                 suite = re.search(r'\.name\s*=\s*"(\w+)"', body)

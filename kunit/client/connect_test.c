@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The client: connection attempts and settings */
+#include "peer.h"
+
+/* The delay after failed attempts is bounded, so that no lease expires meanwhile. */
+static void connect_backoff(struct kunit *test)
+{
+	struct peer *peer = test->priv;
+	struct sockaddr_in nobody = shim_addr;
+	struct rpc_create_args args = {
+		.net		= &init_net,
+		.protocol	= XPRT_TRANSPORT_RDMA,
+		.address	= (struct sockaddr *)&nobody,
+		.addrsize	= sizeof(nobody),
+		.servername	= "shim",
+		.program	= &peer_program,
+		.version	= 1,
+		.authflavor	= RPC_AUTH_NULL,
+		.flags		= RPC_CLNT_CREATE_NOPING |
+				  RPC_CLNT_CREATE_HARDRTRY,
+		.cred		= current_cred(),
+	};
+	static const unsigned long seconds[] = { 5, 10, 10 };
+	struct rpc_message msg = {
+		.rpc_proc	= &peer_procs[1],
+	};
+	struct rpc_xprt *xprt;
+	int i;
+
+	msg.rpc_argp = peer_rpc_alloc(0, 0, 0, false);
+	KUNIT_ASSERT_NOT_NULL(test, msg.rpc_argp);
+	msg.rpc_resp = msg.rpc_argp;
+	nobody.sin_port = htons(9);
+	peer->clnt = rpc_create(&args);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(peer->clnt));
+	xprt = rcu_access_pointer(peer->clnt->cl_xprt);
+	/*
+	 * Each attempt reaches the other end, which rejects it. The third would double
+	 * the delay beyond the bound.
+	 */
+	for (i = 0; i < ARRAY_SIZE(seconds); i++) {
+		KUNIT_EXPECT_EQ(test, rpc_call_sync(peer->clnt, &msg,
+						    RPC_TASK_SOFTCONN),
+				-ECONNREFUSED);
+		KUNIT_EXPECT_EQ(test, xprt->reestablish_timeout,
+				seconds[i] * HZ);
+	}
+	peer_rpc_free(msg.rpc_argp);
+}
+
+/* With swap over the connection, the connect worker uses the memory reserves. */
+static void connect_swap(struct kunit *test)
+{
+	struct peer *peer = peer_open(test);
+	struct rpc_xprt *xprt = rcu_access_pointer(peer->clnt->cl_xprt);
+
+	KUNIT_EXPECT_EQ(test, xprt->ops->enable_swap(xprt), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&xprt->swapper), 1);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 0, 0, true), 0);
+	KUNIT_EXPECT_TRUE(test, shim_connect_flags & PF_MEMALLOC);
+	xprt->ops->disable_swap(xprt);
+	KUNIT_EXPECT_EQ(test, atomic_read(&xprt->swapper), 0);
+}
+
+/* Concurrent writes never set the lowest version higher than the highest. */
+static void connect_versions_do_not_cross(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, shim_cross_versions("2", "1"), -EINVAL);
+	KUNIT_EXPECT_LE(test, rpcrdma_min_version, rpcrdma_max_version);
+	rpcrdma_min_version = RPCRDMA_VERS_1;
+	rpcrdma_max_version = RPCRDMA_VERS_2;
+}
+
+static struct kunit_case connect_cases[] = {
+	KUNIT_CASE(connect_swap),
+	KUNIT_CASE(connect_versions_do_not_cross),
+	KUNIT_CASE(connect_backoff),
+	{}
+};
+
+static struct kunit_suite connect_suite = {
+	.name		= "rpcrdma_client_connect",
+	.suite_init	= peer_suite_init,
+	.suite_exit	= peer_suite_exit,
+	.init		= peer_test_init,
+	.exit		= peer_test_exit,
+	.test_cases	= connect_cases,
+};
+
+kunit_test_suite(connect_suite);

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The client: devices with various traits, with the memory layout of sunrpc */
+#include "peer.h"
+
+/* Pages of each MR that the peer exposes */
+#define PEER_REGION_PAGES	4
+
+/*
+ * Pull Replies into MRs, with a device of traits @t. Each segment is read into the
+ * client's head, pages and tail in one transfer.
+ */
+static void pull_into(struct kunit *test, struct memdev_traits *t)
+{
+	t->region_depth = PEER_REGION_PAGES;
+	memdev_set_traits(shim_memdev, t);
+	pull_replies(test);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 50003, 40000, false), 0);
+}
+
+static void regions_pull(struct kunit *test)
+{
+	struct memdev_traits t;
+
+	memdev_default_traits(&t);
+	t.reads_into_regions = true;
+	pull_into(test, &t);
+}
+
+/* Only Reads with more than one SGE use an MR. */
+static void regions_pull_some(struct kunit *test)
+{
+	struct memdev_traits t;
+
+	memdev_default_traits(&t);
+	t.max_sgl_rd = 1;
+	pull_into(test, &t);
+}
+
+/* An IOMMU merges the elements of a range that was split by pages. */
+static void regions_pull_merged(struct kunit *test)
+{
+	struct memdev_traits t;
+
+	if (!memdev_merges(shim_memdev))
+		kunit_skip(test, "this kernel lets no driver merge memory");
+	memdev_default_traits(&t);
+	t.reads_into_regions = true;
+	t.merge = true;
+	pull_into(test, &t);
+}
+
+/* With bounce buffers, memory that does not start at a page boundary ends its MR. */
+static void regions_pull_bounced(struct kunit *test)
+{
+	struct memdev_traits t;
+
+	memdev_default_traits(&t);
+	t.reads_into_regions = true;
+	t.drop_offsets = true;
+	pull_into(test, &t);
+}
+
+/* Bounce buffers for memory that the peer reads and writes, with and without SG gaps */
+static void regions_bounced(struct kunit *test)
+{
+	struct peer *peer = test->priv;
+	struct memdev_traits t;
+	struct rpcrdma_ep *ep;
+
+	memdev_default_traits(&t);
+	t.drop_offsets = true;
+	memdev_set_traits(shim_memdev, &t);
+	rpcrdma_max_reassembly = 0;
+	peer->params.reassembly = 0;
+	peer_open(test);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 4, 50003, 60001, true), 0);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 6000, 50003, 60001, true), 0);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 6000, 50003, 60001, false), 0);
+	ep = peer_client_ep(peer);
+	KUNIT_ASSERT_NOT_NULL(test, ep);
+	KUNIT_EXPECT_EQ(test, ep->mr_cut.apart, !ep->mr_cut.gaps);
+	KUNIT_EXPECT_EQ(test, ep->mr_cut.pages, ep->mr_pages);
+	rpcrdma_ep_put(ep);
+	KUNIT_EXPECT_EQ(test, atomic_read(&peer->connected), 1);
+}
+
+/* If no MRs can be allocated, a Call that does not need any is sent without. */
+static void regions_gone(struct kunit *test)
+{
+	struct peer *peer = peer_open(test);
+	struct memdev_traits t;
+	struct rpcrdma_ep *ep;
+
+	memdev_default_traits(&t);
+	t.regions_gone = true;
+	memdev_set_traits(shim_memdev, &t);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 4, 50003, 0, true), 0);
+	ep = peer_client_ep(peer);
+	KUNIT_ASSERT_NOT_NULL(test, ep);
+	KUNIT_EXPECT_EQ(test, ep->regions.made, 0U);
+	KUNIT_EXPECT_GE(test, ep->regions.shortages,
+			(u64)RPCRDMA_POOL_FAILURES);
+	KUNIT_EXPECT_EQ(test, ep->core.conn.counters.read_chunks, 0ULL);
+
+	/* Once MRs can be allocated again, they are used. */
+	t.regions_gone = false;
+	memdev_set_traits(shim_memdev, &t);
+	KUNIT_EXPECT_TRUE(test, shim_poll(!rpcrdma_pool_is_starved(&ep->regions)));
+	KUNIT_EXPECT_EQ(test, peer_call(test, 4, 50003, 0, true), 0);
+	KUNIT_EXPECT_EQ(test, ep->core.conn.counters.read_chunks, 1ULL);
+	rpcrdma_ep_put(ep);
+	KUNIT_EXPECT_EQ(test, atomic_read(&peer->connected), 1);
+}
+
+/* A Call that needs MRs ends the connection, because a new one may get some. */
+static void regions_gone_for_good(struct kunit *test)
+{
+	struct peer *peer = test->priv;
+	struct memdev_traits t;
+	struct peer_rpc *rpc;
+	struct rpc_task *task;
+
+	peer->params.reassembly = 0;
+	peer_open(test);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 0, 0, true), 0);
+	memdev_default_traits(&t);
+	t.regions_gone = true;
+	memdev_set_traits(shim_memdev, &t);
+	rpc = peer_rpc_alloc(4, 50003, 0, true);
+	KUNIT_ASSERT_NOT_NULL(test, rpc);
+	task = peer_start(peer, rpc);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	KUNIT_EXPECT_TRUE(test, shim_poll(atomic_read(&peer->connected) > 1));
+	t.regions_gone = false;
+	memdev_set_traits(shim_memdev, &t);
+	rpc_wait_for_completion_task(task);
+	KUNIT_EXPECT_EQ(test, task->tk_status, 0);
+	KUNIT_EXPECT_EQ(test, peer_rpc_result(rpc), 0);
+	rpc_put_task(task);
+	peer_rpc_free(rpc);
+}
+
+static struct kunit_case regions_cases[] = {
+	KUNIT_CASE(regions_pull),
+	KUNIT_CASE(regions_pull_some),
+	KUNIT_CASE(regions_pull_merged),
+	KUNIT_CASE(regions_pull_bounced),
+	KUNIT_CASE(regions_bounced),
+	KUNIT_CASE(regions_gone),
+	KUNIT_CASE(regions_gone_for_good),
+	{}
+};
+
+static struct kunit_suite client_regions_suite = {
+	.name		= "rpcrdma_client_regions",
+	.suite_init	= peer_mem_suite_init,
+	.suite_exit	= peer_suite_exit,
+	.init		= peer_test_init,
+	.exit		= peer_test_exit,
+	.test_cases	= regions_cases,
+};
+
+kunit_test_suite(client_regions_suite);

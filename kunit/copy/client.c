@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The client's transport, the settings and the code shared with the reverse direction,
+ * except for the Requester, which is in client/requester_test.c.
+ */
+#include <linux/kthread.h>
+#include <linux/moduleparam.h>
+
+#include "../lib/shim.h"
+
+static int shim_set_uint(const char *val, const struct kernel_param *kp,
+			 unsigned int min, unsigned int max);
+
+/* Called after the other setting was read and before this one is changed */
+#define param_set_uint_minmax(val, kp, min, max) \
+	shim_set_uint(val, kp, min, max)
+
+#include "../../net/sunrpc/xprtrdma/sunrpc/settings.c"
+#undef param_set_uint_minmax
+#include "../../net/sunrpc/xprtrdma/sunrpc/versions.c"
+#include "../../net/sunrpc/xprtrdma/sunrpc/responder.c"
+
+struct shim_rival {
+	const char		*val;
+	struct completion	done;
+	int			rc;
+};
+
+static struct shim_rival *shim_rival;
+
+static int shim_rival_fn(void *data)
+{
+	struct shim_rival *r = data;
+	struct kernel_param kp = { .arg = &rpcrdma_max_version };
+
+	r->rc = ops_max_version.set(r->val, &kp);
+	kthread_complete_and_exit(&r->done, 0);
+}
+
+/* Run the concurrent writer until it has finished or blocks on this writer. */
+static int shim_set_uint(const char *val, const struct kernel_param *kp,
+			 unsigned int min, unsigned int max)
+{
+	struct shim_rival *r = shim_rival;
+	struct task_struct *task;
+
+	shim_rival = NULL;
+	if (r) {
+		task = kthread_create(shim_rival_fn, r, "shim_rival");
+		if (IS_ERR(task))
+			return PTR_ERR(task);
+		get_task_struct(task);
+		wake_up_process(task);
+		if (!shim_poll(completion_done(&r->done) ||
+			       READ_ONCE(task->__state) == TASK_UNINTERRUPTIBLE))
+			atomic_inc(&shim_misuse);
+		put_task_struct(task);
+	}
+	return param_set_uint_minmax(val, kp, min, max);
+}
+
+int shim_cross_versions(const char *min, const char *max)
+{
+	struct kernel_param kp = { .arg = &rpcrdma_min_version };
+	struct shim_rival rival = { .val = max };
+	int rc;
+
+	init_completion(&rival.done);
+	shim_rival = &rival;
+	rc = ops_min_version.set(min, &kp);
+	wait_for_completion(&rival.done);
+	return rc ?: rival.rc;
+}
+
+const struct svc_serv *shim_dead_service;
+bool shim_no_transfers;
+unsigned int shim_connect_flags;
+
+#if defined(CONFIG_SUNRPC_BACKCHANNEL)
+#define rpcrdma_bc_dequeue(serv, xprt)					\
+	((serv) == shim_dead_service ?					\
+	 (atomic_inc(&shim_misuse), (struct rpc_rqst *)NULL) :		\
+	 (rpcrdma_bc_dequeue)(serv, xprt))
+#endif
+
+#define rpcrdma_rw_alloc(...) \
+	(shim_no_transfers ? NULL : (rpcrdma_rw_alloc)(__VA_ARGS__))
+
+#define rpcrdma_ep_connect(...)						\
+	(shim_connect_flags = current->flags,				\
+	 (rpcrdma_ep_connect)(__VA_ARGS__))
+
+/* Reclaim may wait for the handler in which a callback's data are read. */
+#define rpcrdma_call_read(...) \
+	(shim_check_nofs(), (rpcrdma_call_read)(__VA_ARGS__))
+
+#include "../../net/sunrpc/xprtrdma/sunrpc/client_bc.c"
+#include "../../net/sunrpc/xprtrdma/sunrpc/client.c"

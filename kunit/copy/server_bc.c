@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The reverse direction at the server */
+#include <linux/module.h>
+#include <linux/workqueue.h>
+
+#include "../lib/shim.h"
+
+bool shim_bc_put_outside;
+
+/*
+ * Record whether the reference is put outside of a work item. Work items of the
+ * module's own workqueue have returned before the module is unloaded.
+ */
+static void shim_module_put(struct module *module)
+{
+	shim_bc_put_outside = !current_work();
+	module_put(module);
+}
+
+#define module_put(module)	shim_module_put(module)
+
+#include "../../net/sunrpc/xprtrdma/sunrpc/server_bc.c"
+
+struct rpc_xprt *shim_bc_setup(struct xprt_create *args)
+{
+	return rpcrdma_bc_setup(args);
+}

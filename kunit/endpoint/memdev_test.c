@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The endpoint's suites over the device in memory, which checks DMA addresses, limits
+ * and keys
+ */
+#define SHIM_OVER		"_memdev"
+#define SHIM_SUITE_INIT		shim_mem_suite_init
+
+#include "credits_test.c"
+#include "data_test.c"
+#include "close_test.c"
+#include "pulled_test.c"
+#include "removal_test.c"

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Accounts that balance when nothing is under way */
+#include "pair.h"
+
+struct shim_accounts {
+	u32	inflight_wrs, sends, slots, receives;
+	s32	beyond;		/* advertised minus the allowed maximum */
+	u32	queued, mrs;
+	u64	held;		/* bytes charged to the peer */
+};
+
+static void shim_read_accounts(struct shim_side *side,
+			       struct shim_accounts *a)
+{
+	struct rpcrdma_memory_account memory;
+	struct rpcrdma_ep *ep = side->ep;
+	struct rpcrdma_work *work;
+	struct rpcrdma_mr *mr;
+
+	memset(a, 0, sizeof(*a));
+	spin_lock(&ep->lock);
+	for (work = ep->core.inflight; work; work = work->next) {
+		a->inflight_wrs += work->wrs.nr;
+		a->sends += work->kind != RPCRDMA_WORK_RDMA;
+	}
+	list_for_each_entry(work, &ep->core.messages, list) {
+		a->queued++;
+		a->sends += work->kind != RPCRDMA_WORK_STREAM;
+	}
+	list_for_each_entry(work, &ep->core.transfers, list)
+		a->queued++;
+	a->queued += READ_ONCE(ep->read_pool.waiting);
+	a->sends += ep->core.sq.contexts + (ep->core.call_send ? 1 : 0);
+	a->slots = ep->core.sq.posted - ep->core.sq.through;
+	a->receives = ep->core.conn.posted - ep->core.conn.received +
+		      ep->core.conn.kept_back;
+	if (ep->core.conn.version == RPCRDMA_VERS_2)
+		a->beyond = ep->core.conn.advertised - (ep->core.conn.posted - 1);
+	spin_unlock(&ep->lock);
+
+	spin_lock(&ep->mr_lock);
+	list_for_each_entry(mr, &ep->free_mrs, list)
+		a->mrs++;
+	spin_unlock(&ep->mr_lock);
+
+	/* A held Call that was continued is charged as long as its Receive is held. */
+	rpcrdma_ep_memory(ep, &memory);
+	if (!READ_ONCE(side->nr_held))
+		a->held = memory.held[RPCRDMA_MEMORY_CALLS];
+	a->held += memory.held[RPCRDMA_MEMORY_REPLIES];
+}
+
+static bool shim_accounts_ok(struct shim_side *side, struct shim_accounts *a)
+{
+	struct rpcrdma_ep *ep = side->ep;
+
+	shim_read_accounts(side, a);
+	return a->inflight_wrs == a->slots && a->sends == ep->core.nr_sends &&
+	       a->receives == ep->nr_recvs - READ_ONCE(side->nr_held) &&
+	       a->beyond <= 0 && !a->queued && !a->held &&
+	       a->mrs == ep->regions.made;
+}
+
+void shim_check_idle(struct kunit *test, struct shim_side *side)
+{
+	struct rpcrdma_ep *ep = side->ep;
+	struct shim_accounts a;
+
+	/* The last completions may still be outstanding. */
+	if (shim_poll(shim_accounts_ok(side, &a)))
+		return;
+	kunit_err(test, "%s: slots %u of %u, sends %u of %u, receives %u of %u, %u held, beyond %d, queued %u, octets held %llu, mrs %u of %u",
+		  ep->client ? "client" : "server", a.inflight_wrs, a.slots,
+		  a.sends, ep->core.nr_sends, a.receives, ep->nr_recvs,
+		  side->nr_held, a.beyond, a.queued, a.held, a.mrs, ep->regions.made);
+	KUNIT_FAIL(test, "the accounts do not balance");
+}

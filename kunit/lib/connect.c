@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Two endpoints, from their connection to its end, and what must be gone then */
+#include <rdma/ib_verbs.h>
+
+#include "pair.h"
+
+int shim_mem_maps;
+
+void shim_side_init(struct shim_side *side, u32 xid)
+{
+	memset(side, 0, sizeof(*side));
+	init_waitqueue_head(&side->wait);
+	mutex_init(&side->calls_lock);
+	spin_lock_init(&side->lock);
+	INIT_LIST_HEAD(&side->held);
+	INIT_LIST_HEAD(&side->rpcs);
+	init_completion(&side->gone);
+	INIT_WORK(&side->take_work, shim_take);
+	side->xid = xid;
+}
+
+int shim_incoming(void *priv, struct rpcrdma_ep *ep)
+{
+	struct shim_pair *pair = priv;
+
+	int rc = -ECONNREFUSED;
+
+	mutex_lock(&pair->lock);
+	if (!pair->reject && !pair->over && !pair->server.ep) {
+		ep->ops = &shim_server_ops;
+		ep->priv = &pair->server;
+		ep->params = pair->server_params;
+		pair->server.ep = ep;
+		/* The client has already checked the flag. */
+		if (pair->no_frwr)
+			ep->id->device->attrs.device_cap_flags &=
+				~(u64)IB_DEVICE_MEM_MGT_EXTENSIONS;
+		rc = 0;
+	}
+	mutex_unlock(&pair->lock);
+	return rc;
+}
+
+int shim_connect(struct shim_pair *pair)
+{
+	struct rpcrdma_ep *ep;
+
+	ep = rpcrdma_ep_connect(&init_net,
+				rpcrdma_listener_addr(pair->listener), NULL,
+				&pair->client_params, &shim_client_ops,
+				&pair->client, NULL);
+	if (IS_ERR(ep))
+		return PTR_ERR(ep);
+	pair->client.ep = ep;
+	return 0;
+}
+
+bool shim_wait_gone(struct shim_side *side)
+{
+	return wait_for_completion_timeout(&side->gone, SHIM_WAIT_S * HZ);
+}
+
+static void shim_end_side(struct kunit *test, struct shim_side *side)
+{
+	struct rpcrdma_ep *ep = side->ep;
+
+	if (!ep)
+		return;
+	rpcrdma_ep_close(ep, NULL);
+	KUNIT_ASSERT_TRUE_MSG(test, shim_wait_gone(side), "%s: not closed",
+			      ep->client ? "client" : "server");
+	/* Release the Receives still held after the endpoint is closed. */
+	side->ep = NULL;
+	rpcrdma_ep_wait_closed(ep);
+	rpcrdma_ep_put(ep);
+	shim_release(side, UINT_MAX);
+	KUNIT_EXPECT_EQ(test, atomic_read(&side->closed), 1);
+	KUNIT_EXPECT_LE(test, atomic_read(&side->opened), 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&side->late), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&side->bad), 0);
+}
+
+static void shim_check_memdev(struct kunit *test)
+{
+	struct memdev_counts *c = memdev_counts(shim_memdev);
+
+	KUNIT_EXPECT_EQ(test, atomic_read(&c->bad_dma), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&c->bad_unmap), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&c->bad_key), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&c->bad_post), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&c->bad_cq), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&c->untold), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&c->atomic_unmaps), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&c->rnr), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&c->regions), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&c->qps), 0);
+	KUNIT_EXPECT_TRUE(test, shim_poll(atomic_read(&c->maps) <=
+					  shim_mem_maps));
+}
+
+void shim_check_gone(struct kunit *test)
+{
+	bool gone = shim_poll(!shim_nr_endpoints());
+
+	KUNIT_EXPECT_TRUE(test, gone);
+	KUNIT_EXPECT_EQ(test, atomic_read(&shim_balance.pds), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&shim_balance.cqs), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&shim_balance.qps), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&shim_balance.mrs), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&shim_balance.rws), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&shim_balance.maps), 0);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&shim_balance.octets), 0LL);
+	KUNIT_EXPECT_EQ(test, atomic_read(&shim_misuse), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&shim_double_inv), 0);
+	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+	if (shim_memdev)
+		shim_check_memdev(test);
+}
+
+void shim_test_begin(void)
+{
+	atomic_set(&shim_misuse, 0);
+	atomic_set(&shim_double_inv, 0);
+	if (shim_memdev)
+		memdev_reset(shim_memdev);
+}
+
+void shim_disconnect(struct kunit *test, struct shim_pair *pair)
+{
+	mutex_lock(&pair->lock);
+	pair->over = true;
+	mutex_unlock(&pair->lock);
+	if (pair->client.ep)
+		rpcrdma_ep_close(pair->client.ep, NULL);
+	shim_end_side(test, &pair->server);
+	shim_end_side(test, &pair->client);
+	shim_mute = 0;
+	shim_unpostable = 0;
+	shim_reads_at_most = 0;
+	memset(shim_max_send_wr, 0, sizeof(shim_max_send_wr));
+
+	shim_check_gone(test);
+
+	shim_side_init(&pair->client, 0x1000);
+	shim_side_init(&pair->server, 0x80001000);
+	mutex_lock(&pair->lock);
+	pair->over = false;
+	mutex_unlock(&pair->lock);
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The Requester of either side */
+#include "pair.h"
+
+void shim_rpc_init(struct shim_rpc *rpc, struct shim_buf *arg,
+		   struct shim_buf *res)
+{
+	memset(rpc, 0, sizeof(*rpc));
+	INIT_LIST_HEAD(&rpc->list);
+	INIT_LIST_HEAD(&rpc->mrs);
+	init_completion(&rpc->done);
+	rpc->arg = arg;
+	rpc->res = res;
+}
+
+static int shim_rpc_map(struct rpcrdma_ep *ep, struct shim_rpc *rpc)
+{
+	int rc = 0;
+
+	rpcrdma_lists_init(&rpc->lists);
+	if (rpc->arg) {
+		rpcrdma_lists_add_read(&rpc->lists,
+				       SHIM_HEAD + ALIGN(rpc->inline_arg, 4));
+		rc = rpcrdma_mrs_map(ep, &rpc->mrs, rpc->arg->ext, rpc->arg->nr_ext,
+				     false, &rpc->lists);
+	}
+	if (!rc && rpc->res) {
+		rpcrdma_lists_add_write(&rpc->lists);
+		rc = rpcrdma_mrs_map(ep, &rpc->mrs, rpc->res->ext, rpc->res->nr_ext,
+				     true, &rpc->lists);
+	}
+	if (!rc && rpc->lists.nr_segs)
+		rpc->lists.inv_handle = rpc->lists.segs[0].handle;
+	return rc;
+}
+
+static int shim_rpc_try_locked(struct shim_side *side, struct shim_rpc *rpc)
+{
+	u32 len = SHIM_HEAD + ALIGN(rpc->inline_arg, 4);
+	u32 want = rpc->res ? rpc->res->len : rpc->inline_res;
+	struct rpcrdma_ep *ep = side->ep;
+	u32 room = rpcrdma_conn_limits(&ep->core.conn).send_inline;
+	struct rpcrdma_stream *st = NULL;
+	struct rpcrdma_send *s;
+	int rc;
+
+	if (!rpcrdma_ep_is_open(ep))
+		return -ENOTCONN;
+	s = rpcrdma_send_for_call(ep);
+	if (!s)
+		return -EAGAIN;
+	rc = rpcrdma_send_room(s, room, GFP_KERNEL);
+	if (!rc)
+		rc = shim_rpc_map(ep, rpc);
+	if (rc)
+		goto out_put;
+	if (rpcrdma_header_octets(&ep->core.conn, &rpc->lists) + len > room) {
+		st = rpcrdma_stream_alloc(RPCRDMA_KIND_CALL, 0, len,
+					  &rpc->lists, GFP_NOFS);
+		if (!st) {
+			rc = -ENOMEM;
+			goto out_put;
+		}
+	}
+
+	spin_lock(&side->lock);
+	rpc->xid = side->xid++;
+	list_add_tail(&rpc->list, &side->rpcs);
+	spin_unlock(&side->lock);
+	if (st) {
+		st->xid = rpc->xid;
+		shim_payload(st->data, rpc->xid, 0, rpc->seed, want, rpc->seed,
+			     len - SHIM_HEAD);
+		rc = rpcrdma_send_continued_call(ep, st, &rpc->mrs, NULL);
+	} else {
+		s->header_len = rpcrdma_encode_header(&ep->core.conn, s->buf,
+						      s->size, rpc->xid,
+						      RDMA2_MSG, 0,
+						      &rpc->lists);
+		s->len = s->header_len + len;
+		shim_payload(s->buf + s->header_len, rpc->xid, 0, rpc->seed,
+			     want, rpc->seed, len - SHIM_HEAD);
+		rc = rpcrdma_send_call(s, &rpc->mrs, RPCRDMA_INLINE,
+				       &rpc->lists, NULL);
+	}
+	if (!rc)
+		return 0;
+
+	spin_lock(&side->lock);
+	list_del_init(&rpc->list);
+	rpc->xid = 0;
+	spin_unlock(&side->lock);
+out_put:
+	rpcrdma_stream_free(st);
+	rpcrdma_mrs_put(ep, &rpc->mrs);
+	return rc;
+}
+
+int shim_rpc_try(struct shim_side *side, struct shim_rpc *rpc)
+{
+	int rc;
+
+	mutex_lock(&side->calls_lock);
+	rc = shim_rpc_try_locked(side, rpc);
+	mutex_unlock(&side->calls_lock);
+	return rc;
+}
+
+int shim_rpc_send(struct shim_side *side, struct shim_rpc *rpc)
+{
+	int rc, seen;
+
+	for (;;) {
+		seen = atomic_read(&side->space);
+		rc = shim_rpc_try(side, rpc);
+		if (rc != -EAGAIN)
+			return rc;
+		/* write_space() must be called unless the connection ends. */
+		if (!wait_event_timeout(side->wait,
+					atomic_read(&side->space) != seen ||
+					atomic_read(&side->closed),
+					SHIM_WAIT_S * HZ)) {
+			atomic_inc(&side->bad);
+			return -ETIMEDOUT;
+		}
+		if (atomic_read(&side->closed))
+			return -ENOTCONN;
+	}
+}
+
+int shim_rpc_wait(struct shim_side *side, struct shim_rpc *rpc)
+{
+	unsigned long end = jiffies + SHIM_WAIT_S * HZ;
+
+	while (!wait_for_completion_timeout(&rpc->done, HZ / 20)) {
+		if (atomic_read(&side->closed) && !completion_done(&rpc->done))
+			return -ENOTCONN;
+		if (time_after(jiffies, end))
+			return -ETIMEDOUT;
+	}
+	return rpc->status;
+}
+
+void shim_rpc_end(struct shim_side *side, struct shim_rpc *rpc)
+{
+	/* If a Reply has claimed the RPC, wait until it completes it. */
+	if (rpc->xid && shim_claim(side, rpc->xid) != rpc)
+		shim_rpc_wait(side, rpc);
+	rpcrdma_mrs_release_sync(side->ep, &rpc->mrs);
+}
+
+int shim_rpc_do(struct shim_side *side, struct shim_rpc *rpc)
+{
+	int rc;
+
+	rc = shim_rpc_send(side, rpc);
+	if (rc)
+		return rc;
+	rc = shim_rpc_wait(side, rpc);
+	shim_rpc_end(side, rpc);
+	if (!rc && rpc->res &&
+	    (rpc->placed != rpc->res->len ||
+	     shim_buf_check(rpc->res, rpc->seed) != rpc->res->len))
+		rc = -EIO;
+	if (!rc && !rpc->res && rpc->got != ALIGN(rpc->inline_res, 4))
+		rc = -EIO;
+	return rc;
+}

@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The Responder of either side */
+#include <linux/slab.h>
+
+#include "pair.h"
+
+static void shim_written(struct rpcrdma_rw *rw, bool ok)
+{
+	struct shim_buf *buf = rw->priv;
+
+	shim_buf_free(buf);
+	kfree(buf);
+}
+
+/* Prepare Writes of @want bytes into the first Write chunk of @lists. */
+static struct rpcrdma_rw *shim_writes(struct rpcrdma_ep *ep,
+				      const struct rpcrdma_lists *lists,
+				      u32 want, u32 seed)
+{
+	struct rpcrdma_rw *rw = NULL;
+	struct shim_buf *buf;
+
+	buf = kzalloc(sizeof(*buf), GFP_KERNEL);
+	if (!buf)
+		return NULL;
+	/* Use an alignment that differs from the Requester's. */
+	if (shim_buf_alloc(buf, seed % PAGE_SIZE, want))
+		goto out_free;
+	shim_buf_fill(buf, seed);
+	rw = rpcrdma_rw_alloc(ep, DMA_TO_DEVICE, 0, GFP_KERNEL);
+	if (!rw)
+		goto out_buf;
+	if (rpcrdma_rw_add(rw, lists, &lists->writes[0], 0, buf->ext, buf->nr_ext,
+			   0, want))
+		goto out_rw;
+	rw->priv = buf;
+	rw->done = shim_written;
+	return rw;
+
+out_rw:
+	rpcrdma_rw_free(rw);
+out_buf:
+	shim_buf_free(buf);
+out_free:
+	kfree(buf);
+	return NULL;
+}
+
+/* A pulled Reply */
+struct shim_exposed {
+	struct rpcrdma_exposed	exposed;
+	struct shim_side	*side;
+	struct shim_buf		buf;
+};
+
+static void shim_unexposed(struct rpcrdma_exposed *x)
+{
+	struct shim_exposed *e = container_of(x, struct shim_exposed, exposed);
+	struct shim_side *side = e->side;
+
+	/* Overwrite the data, so that a Read after the release is detected. */
+	shim_buf_fill(&e->buf, ~0);
+	shim_buf_free(&e->buf);
+	kfree(e);
+	atomic_inc(&side->released);
+	wake_up_all(&side->wait);
+}
+
+/*
+ * Expose a Reply to be pulled. Return it or an ERR_PTR. If plan->error is not set in
+ * the second case, the connection has failed or a failure was injected.
+ */
+static struct rpcrdma_exposed *shim_expose(struct shim_side *side,
+					   struct rpcrdma_ep *ep,
+					   struct rpcrdma_reply_plan *plan,
+					   u32 xid, u32 status, u32 want,
+					   u32 seed)
+{
+	u32 i, len = plan->read_length;
+	struct shim_exposed *e;
+	int rc = -ENOMEM;
+	u8 *octets;
+
+	e = kzalloc(sizeof(*e), GFP_KERNEL);
+	octets = kvmalloc(len, GFP_KERNEL);
+	if (!e || !octets || shim_buf_alloc(&e->buf, seed % PAGE_SIZE, len))
+		goto out_free;
+	shim_payload(octets, xid, 1, status, want, seed, len - SHIM_HEAD);
+	for (i = 0; i < len; i++)
+		*shim_buf_at(&e->buf, i) = octets[i];
+	e->side = side;
+	e->exposed.release = shim_unexposed;
+	/* On a slow machine its wait for MRs may time out before they are allocated. */
+	i = 10;
+	do {
+		rc = rpcrdma_expose(ep, &e->exposed, xid, e->buf.ext,
+				    e->buf.nr_ext, plan);
+	} while (rc == -EAGAIN && --i);
+	if (rc)
+		goto out_free;
+	kvfree(octets);
+	atomic_inc(&side->exposed);
+	return &e->exposed;
+
+out_free:
+	kvfree(octets);
+	if (e)
+		shim_buf_free(&e->buf);
+	kfree(e);
+	return ERR_PTR(rc);
+}
+
+void shim_payload(u8 *to, u32 xid, u32 direction, u32 word, u32 octets,
+		  u32 seed, u32 len)
+{
+	u32 i;
+
+	put_unaligned_be32(xid, to);
+	put_unaligned_be32(direction, to + 4);
+	put_unaligned_be32(word, to + 8);
+	put_unaligned_be32(octets, to + 12);
+	for (i = 0; i < len; i++)
+		to[SHIM_HEAD + i] = shim_octet(seed, i);
+}
+
+bool shim_payload_ok(const u8 *p, u32 seed, u32 len)
+{
+	u32 i;
+
+	for (i = 0; i < len; i++)
+		if (p[i] != shim_octet(seed, i))
+			return false;
+	return true;
+}
+
+/*
+ * Get a Send context with space for the largest message, waiting until a completion
+ * releases one. Return NULL if the connection is closing or a failure was injected.
+ */
+static struct rpcrdma_send *shim_wait_send(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_send *s;
+
+	while (!(s = rpcrdma_send_get(ep))) {
+		if (rpcrdma_ep_is_closing(ep))
+			return NULL;
+		schedule_timeout_uninterruptible(1);
+	}
+	if (!rpcrdma_send_room(s, rpcrdma_conn_limits(&ep->core.conn).send_inline,
+			       GFP_KERNEL))
+		return s;
+	rpcrdma_send_put(s);
+	return NULL;
+}
+
+/*
+ * Reply to the Call in @rvp. Set *@rvp to NULL if the Receive has been put. Consume @s,
+ * which may be NULL. Return false if the connection has failed or a failure was injected.
+ */
+static bool shim_try_reply(struct shim_side *side, struct rpcrdma_recv **rvp,
+			   struct rpcrdma_send *s, u32 status,
+			   struct rpcrdma_reply_plan *plan)
+{
+	struct rpcrdma_recv *rv = *rvp;
+	struct rpcrdma_ep *ep = rv->ep;
+	const __be32 *p = rv->payload;
+	u32 seed = be32_to_cpu(p[2]), want = be32_to_cpu(p[3]), inv_handle;
+	u32 htype = RDMA2_MSG, xid = rv->rx.xid;
+	struct rpcrdma_exposed *x = NULL;
+	struct rpcrdma_stream *st = NULL;
+	struct rpcrdma_reply *reply;
+	struct rpcrdma_rw *rw = NULL;
+	u8 *to;
+
+	reply = kzalloc(sizeof(*reply), GFP_KERNEL);
+	if (!reply) {
+		if (s)
+			rpcrdma_send_put(s);
+		return false;
+	}
+	reply->xid = rv->rx.xid;
+	reply->length = SHIM_HEAD + ALIGN(want, 4);
+	reply->reverse = ep->client;
+	if (want) {
+		reply->nr_items = 1;
+		reply->items[0].position = SHIM_HEAD;
+		reply->items[0].length = want;
+	}
+	rpcrdma_plan_reply(&ep->core.conn, &rv->rx.lists, reply, plan);
+	kfree(reply);
+	inv_handle = side->no_inv ? 0 : plan->inv_handle;
+	if (!plan->error && plan->read_length) {
+		htype = RDMA2_NOMSG;
+		/*
+		 * Get the Send context first: the wait ends when the teardown begins, and
+		 * an exposed Reply holds the teardown off.
+		 */
+		if (!s)
+			s = shim_wait_send(ep);
+		if (!s)
+			return false;
+		x = shim_expose(side, ep, plan, xid, status, want, seed);
+		if (IS_ERR(x)) {
+			rpcrdma_send_put(s);
+			s = NULL;
+			if (!plan->error)
+				return false;
+		}
+	}
+	if (s && (plan->error || plan->format == RPCRDMA_CONTINUED)) {
+		rpcrdma_send_put(s);
+		s = NULL;
+	}
+	if (plan->error) {
+		rpcrdma_ep_send_error(ep, rv->rx.xid, plan->error,
+				      plan->arg[0], plan->arg[1]);
+		return true;
+	}
+
+	if (plan->format == RPCRDMA_CONTINUED) {
+		st = rpcrdma_stream_alloc(RPCRDMA_KIND_REPLY, rv->rx.xid,
+					  plan->inline_length, &plan->lists, GFP_NOFS);
+		if (!st)
+			return false;
+		to = st->data;
+	} else {
+		if (!s)
+			s = shim_wait_send(ep);
+		if (!s)
+			return false;
+		s->exposed = x;
+		s->header_len = rpcrdma_encode_header(&ep->core.conn, s->buf,
+						      s->size, xid, htype,
+						      RDMA2_F_RESPONSE,
+						      &plan->lists);
+		to = s->buf + s->header_len;
+		s->len = s->header_len + plan->inline_length;
+	}
+	if (plan->nr_items) {
+		rw = shim_writes(ep, &plan->lists, want, seed);
+		if (!rw) {
+			if (x) {
+				rpcrdma_expose_cancel(x);
+				x->release(x);
+			}
+			if (s)
+				rpcrdma_send_put(s);
+			rpcrdma_stream_free(st);
+			return false;
+		}
+	}
+	if (!x)
+		shim_payload(to, xid, 1, status, want, seed,
+			     plan->inline_length - SHIM_HEAD);
+	if (rpcrdma_reply_is_credit(&ep->core.conn)) {
+		*rvp = NULL;
+		rpcrdma_recv_put(rv);
+	}
+	if (st)
+		return !rpcrdma_send_continued_reply(ep, st, rw, inv_handle);
+	return !rpcrdma_send_reply(s, rw, inv_handle, plan->format,
+				   &plan->lists);
+}
+
+/* Reply to the Call in @rv, and close the connection if that fails. @s may be NULL. */
+static void shim_reply(struct shim_side *side, struct rpcrdma_recv *rv,
+		       struct rpcrdma_send *s, u32 status)
+{
+	struct rpcrdma_reply_plan *plan = kzalloc(sizeof(*plan), GFP_KERNEL);
+	struct rpcrdma_ep *ep = rv->ep;
+
+	rpcrdma_ep_get(ep);
+	if (plan && shim_try_reply(side, &rv, s, status, plan)) {
+		atomic_inc(&side->served);
+		wake_up_all(&side->wait);
+	} else {
+		if (!plan && s)
+			rpcrdma_send_put(s);
+		rpcrdma_ep_close(ep, NULL);
+	}
+	kfree(plan);
+	if (rv)
+		rpcrdma_recv_put(rv);
+	rpcrdma_ep_put(ep);
+}
+
+/*
+ * State of pulling a Call's Read chunk. The Send context for the Reply is reserved
+ * before the Reads are posted: in their completion, a wait for a Send context would
+ * block the completions that release one.
+ */
+struct shim_pull {
+	struct shim_side	*side;
+	struct rpcrdma_recv	*rv;
+	struct rpcrdma_send	*send;
+	struct shim_buf		buf;
+};
+
+static void shim_pulled(struct rpcrdma_rw *rw, bool ok)
+{
+	struct shim_pull *pull = rw->priv;
+	struct rpcrdma_recv *rv = pull->rv;
+	struct shim_side *side = pull->side;
+	struct rpcrdma_send *s = pull->send;
+	const __be32 *p = rv->payload;
+	u32 status;
+
+	status = shim_buf_check(&pull->buf, be32_to_cpu(p[2])) ==
+		 pull->buf.len ? 0 : EIO;
+	shim_buf_free(&pull->buf);
+	kfree(pull);
+	if (ok) {
+		shim_reply(side, rv, s, status);
+		return;
+	}
+	rpcrdma_send_put(s);
+	rpcrdma_recv_put(rv);
+}
+
+static bool shim_pull(struct shim_side *side, struct rpcrdma_recv *rv)
+{
+	const struct rpcrdma_lists *lists = &rv->rx.lists;
+	const struct rpcrdma_chunk *chunk = &lists->reads[0];
+	struct shim_pull *pull;
+	struct rpcrdma_rw *rw;
+
+	pull = kzalloc(sizeof(*pull), GFP_KERNEL);
+	if (!pull)
+		return false;
+	pull->side = side;
+	pull->rv = rv;
+	if (shim_buf_alloc(&pull->buf, rv->rx.xid % PAGE_SIZE, chunk->length))
+		goto out_free;
+	pull->send = shim_wait_send(rv->ep);
+	if (!pull->send)
+		goto out_buf;
+	rw = rpcrdma_rw_alloc(rv->ep, DMA_FROM_DEVICE, 0, GFP_KERNEL);
+	if (!rw)
+		goto out_send;
+	/* Add two ranges, as a server with several data items does. */
+	if (rpcrdma_rw_add(rw, lists, chunk, 0, pull->buf.ext, pull->buf.nr_ext, 0,
+			   chunk->length / 2) ||
+	    rpcrdma_rw_add(rw, lists, chunk, chunk->length / 2, pull->buf.ext,
+			   pull->buf.nr_ext, chunk->length / 2,
+			   chunk->length - chunk->length / 2)) {
+		rpcrdma_rw_free(rw);
+		goto out_send;
+	}
+	rw->priv = pull;
+	rw->done = shim_pulled;
+	rpcrdma_rw_read(rw);
+	return true;
+
+out_send:
+	rpcrdma_send_put(pull->send);
+out_buf:
+	shim_buf_free(&pull->buf);
+out_free:
+	kfree(pull);
+	return false;
+}
+
+void shim_serve(struct shim_side *side, struct rpcrdma_recv *rv)
+{
+	struct rpcrdma_ep *ep = rv->ep;
+
+	const u8 *p = rv->payload;
+
+	if (rv->rx.format == RPCRDMA_SPECIAL || rv->payload_len < SHIM_HEAD ||
+	    !shim_payload_ok(p + SHIM_HEAD, get_unaligned_be32(p + 8),
+			     rv->payload_len - SHIM_HEAD)) {
+		atomic_inc(&side->bad);
+		rpcrdma_recv_put(rv);
+		return;
+	}
+	if (!rv->rx.lists.nr_reads) {
+		shim_reply(side, rv, NULL, 0);
+		return;
+	}
+	if (shim_pull(side, rv))
+		return;
+	rpcrdma_ep_close(ep, NULL);
+	rpcrdma_recv_put(rv);
+}

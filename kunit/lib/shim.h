@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * KUnit tests of the endpoint, the xdr_buf geometry and the transports. They are one
+ * module with its own copy of these and of the engine, because rpcrdma.ko exports
+ * nothing.
+ *
+ * The endpoint is compiled against wrappers of the kernel's RDMA interfaces. They
+ * count allocations and mappings, check rules that software devices do not check,
+ * and inject failures or drop Work Requests on demand.
+ */
+#ifndef RPCRDMA_SHIM_H
+#define RPCRDMA_SHIM_H
+
+#include <kunit/test.h>
+#include <linux/atomic.h>
+#include <linux/completion.h>
+#include <linux/in.h>
+#include <linux/mutex.h>
+#include <linux/wait.h>
+
+#include "../../net/sunrpc/xprtrdma/verbs/endpoint.h"
+#include "../memdev/memdev.h"
+
+enum {
+	SHIM_WAIT_S = 60,	/* emulated machines are slow */
+};
+
+/* Poll for a condition that no upcall reports. True if it is met in time. */
+#define shim_poll(cond)							\
+({									\
+	unsigned long __end = jiffies + SHIM_WAIT_S * HZ;		\
+									\
+	while (!(cond) && time_before(jiffies, __end))			\
+		schedule_timeout_uninterruptible(1);			\
+	(cond);								\
+})
+
+/* Objects allocated and not yet freed, over all endpoints */
+struct shim_balance {
+	atomic_t	pds, cqs, qps, mrs;
+	atomic_t	rws;		/* rdma_rw contexts */
+	atomic_t	maps;		/* DMA mappings, single and scatterlist */
+	atomic64_t	octets;		/* bytes mapped by these */
+};
+extern struct shim_balance shim_balance;
+
+/*
+ * Number of rule violations. For posting, for example: Work Requests not charged to the
+ * Send Queue, Work Requests without a wr_cqe, so that their failure would be lost, more
+ * Work Requests than slots, an MR registered twice, and an iWARP Read that needs more
+ * than one MR in one rdma_rw context. For memory: connections set up or torn down where
+ * reclaim may recurse, and scatterlists unmapped with a lock held.
+ */
+extern atomic_t shim_misuse;
+/* Count misuse if the caller's allocations may wait for a file to be written back. */
+void shim_check_nofs(void);
+/* Number of invalidations of an invalid handle */
+extern atomic_t shim_double_inv;
+/* Return the number of handles that are registered and not yet invalidated. */
+unsigned int shim_valid_handles(void);
+
+/* Fail the @n-th operation from now on that can fail. 0: none. */
+void shim_fail_at(unsigned int n);
+/* Return true if the requested failure has happened. */
+bool shim_failed(void);
+
+/* Accept the Work Requests of these sides, but never execute them. */
+enum {
+	SHIM_MUTE_CLIENT = 1,
+	SHIM_MUTE_SERVER = 2,
+};
+extern unsigned int shim_mute;
+
+/* Fail to post Work Requests with this enum ib_wr_opcode on these sides. */
+extern unsigned int shim_unpostable, shim_unpostable_opcode;
+
+/*
+ * Expect @n server endpoints to be set up at the same time: the setup of each waits
+ * for the last one, and counts misuse if that does not arrive. 0: no expectation.
+ */
+void shim_expect_crowd(unsigned int n);
+/* Remove the device of the next server endpoint during its setup. */
+extern bool shim_removal_in_setup;
+/* If not NULL, called before a queue pair is destroyed */
+extern void (*shim_before_destroy)(void);
+/* Maximum depth of the Send Queue of a server [0] and a client [1]; 0: no limit */
+extern unsigned int shim_max_send_wr[2];
+/*
+ * Maximum number of rdma_rw contexts for Reads, 0: no limit; and how often a context
+ * was refused because of it
+ */
+extern int shim_reads_at_most;
+extern atomic_t shim_reads_refused;
+
+/* Number of rdma_listen() calls; whether to remove the device during the next one */
+extern unsigned int shim_listens;
+extern bool shim_removal_at_listen;
+/* Report the CM event @type to @l, and wait for the work that it schedules. */
+void shim_listener_event(struct rpcrdma_listener *l, int type);
+
+/* Return the number of endpoints that have not been freed. */
+unsigned int shim_nr_endpoints(void);
+
+/* ---- Wrappers for parts of the transports ---- */
+
+struct svc_rqst;
+struct svc_serv;
+struct xprt_create;
+
+/* A callback service that was freed: using it is misuse. */
+extern const struct svc_serv *shim_dead_service;
+/* Fail the allocation of a client's transfers for callbacks. */
+extern bool shim_no_transfers;
+/* Fail so many allocations of continued Calls. */
+extern unsigned int shim_no_streams;
+/* Flags of the task that called rpcrdma_ep_connect() last */
+extern unsigned int shim_connect_flags;
+/* Set up the server's reverse direction, as sunrpc does. */
+struct rpc_xprt *shim_bc_setup(struct xprt_create *args);
+/* The reverse direction put its module reference outside of any work item. */
+extern bool shim_bc_put_outside;
+/* Set the flags of @rqstp as for a received Call. */
+void shim_svc_set_flags(struct svc_rqst *rqstp);
+/*
+ * Write the client's lowest version and, after that value was checked but before it is
+ * stored, its highest version. Return 0, or the errno of the first write that failed.
+ */
+int shim_cross_versions(const char *min, const char *max);
+
+/* ---- The two sides of a connection ---- */
+
+/* One side of a connection, in place of a transport */
+struct shim_side {
+	struct rpcrdma_ep	*ep;		/* holds a reference, or NULL */
+	wait_queue_head_t	wait;
+	struct mutex		calls_lock;	/* one Call is sent at a time */
+	spinlock_t		lock;
+	struct list_head	held;		/* Receives not put yet */
+	unsigned int		nr_held;
+	struct list_head	rpcs;		/* RPCs without a Reply yet */
+	bool			hold_calls, hold_replies;
+	struct work_struct	take_work;	/* a server processes messages */
+	bool			nobody_takes;	/* don't queue @take_work */
+	bool			close_on_open;
+	bool			no_inv;		/* no Remote Invalidation in Replies */
+	bool			no_done;	/* never send DONE */
+	bool			plain_done;	/* no Remote Invalidation in DONE */
+	u32			xid;
+	atomic_t		calls, replies, errors, served;
+	atomic_t		exposed, released;	/* pulled Replies */
+	atomic_t		told;		/* upcalls for messages */
+	atomic_t		opened, space, closed;
+	atomic_t		late;		/* upcalls after closed() */
+	atomic_t		bad;		/* anything else unexpected */
+	struct completion	gone;		/* closed() was called */
+};
+
+struct shim_pair {
+	struct rpcrdma_listener	*listener;
+	struct shim_side	client, server;
+	struct rpcrdma_ep_params client_params, server_params;
+	bool			reject;
+	/* Clear the device's MEM_MGT_EXTENSIONS after the client has checked it. */
+	bool			no_frwr;
+	/* A connect request may arrive long after its connection was closed. */
+	struct mutex		lock;
+	bool			over;
+};
+
+/* Memory of an RPC: @len bytes, starting @base bytes into the first page */
+struct shim_buf {
+	struct page		**pages;
+	struct rpcrdma_extent	*ext;		/* one, or one per page */
+	u32			nr, nr_ext, base, len;
+	u32			chop;
+};
+
+int shim_buf_alloc(struct shim_buf *buf, u32 base, u32 len);
+/* Allocate @buf with at most @chop bytes per page, so that pages are not adjacent. */
+int shim_buf_alloc_chopped(struct shim_buf *buf, u32 base, u32 len, u32 chop);
+void shim_buf_free(struct shim_buf *buf);
+void shim_buf_fill(struct shim_buf *buf, u32 seed);
+/* Return the index of the first byte that differs from shim_buf_fill()'s, or buf->len. */
+u32 shim_buf_check(const struct shim_buf *buf, u32 seed);
+
+/* One RPC of the tests */
+struct shim_rpc {
+	struct list_head	list;
+	u32			xid;
+	struct list_head	mrs;
+	struct rpcrdma_lists	lists;
+	struct completion	done;
+	int			status;
+	bool			exposed;	/* MRs still exposed at the Reply */
+	u32			placed;
+	/* Memory to convey in a Read chunk, and in a Write chunk */
+	struct shim_buf		*arg, *res;
+	/* Bytes in the messages themselves; large ones are continued or pulled */
+	u32			inline_arg, inline_res;
+	u32			got;		/* bytes received of inline_res */
+	bool			pulled;
+	struct rpcrdma_lists	reply_lists;	/* of a pulled Reply */
+	u32			seed;
+};
+
+/* Initialise a suite: over any device except the one in memory, or over that one. */
+int shim_suite_init(struct kunit_suite *suite);
+int shim_mem_suite_init(struct kunit_suite *suite);
+void shim_suite_exit(struct kunit_suite *suite);
+
+/* Reset counts before a test; check that all is freed after everything is closed. */
+void shim_test_begin(void);
+void shim_check_gone(struct kunit *test);
+
+/* Set up and tear down a fixture with a listener and no connection. */
+int shim_test_init(struct kunit *test);
+void shim_test_exit(struct kunit *test);
+
+/* Connect. Return 0 or a negative errno. */
+int shim_connect(struct shim_pair *pair);
+/* Close, wait for both closed(), put the references, and check that all is freed. */
+void shim_disconnect(struct kunit *test, struct shim_pair *pair);
+/* Return true if closed() of @side is called within SHIM_WAIT_S. */
+bool shim_wait_gone(struct shim_side *side);
+
+void shim_rpc_init(struct shim_rpc *rpc, struct shim_buf *arg,
+		   struct shim_buf *res);
+/* Send the Call, waiting for space. Return 0, or a negative errno if nothing is sent. */
+int shim_rpc_send(struct shim_side *side, struct shim_rpc *rpc);
+/* Try once to send the Call. Return -EAGAIN if there is no space. */
+int shim_rpc_try(struct shim_side *side, struct shim_rpc *rpc);
+/* Wait for the Reply. Return 0 or a negative errno. */
+int shim_rpc_wait(struct shim_side *side, struct shim_rpc *rpc);
+/* Abandon or finish the RPC. Its memory is no longer exposed afterwards. */
+void shim_rpc_end(struct shim_side *side, struct shim_rpc *rpc);
+/* Send the Call, wait for the Reply, end the RPC, and check the result. */
+int shim_rpc_do(struct shim_side *side, struct shim_rpc *rpc);
+
+/* Serve @n held Calls, or put @n held Replies. */
+void shim_release(struct shim_side *side, unsigned int n);
+
+/* Wait until @side is idle and all its accounts balance. Fail the test otherwise. */
+void shim_check_idle(struct kunit *test, struct shim_side *side);
+
+/* Address of the device under test */
+extern struct sockaddr_in shim_addr;
+/*
+ * The device is iWARP, which means siw: its connect() cannot be interrupted, and it
+ * lets a peer read memory that is registered for writing.
+ */
+extern bool shim_iwarp;
+/* The device under test if it is the one in memory, or NULL */
+extern struct memdev *shim_memdev;
+
+#endif /* RPCRDMA_SHIM_H */

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Suites and their fixtures: a device, and a listener at its address */
+#include <linux/inetdevice.h>
+#include <linux/module.h>
+#include <linux/netdevice.h>
+#include <linux/rtnetlink.h>
+#include <linux/slab.h>
+#include <rdma/ib_verbs.h>
+
+#include "pair.h"
+
+struct sockaddr_in shim_addr;
+bool shim_iwarp;
+struct memdev *shim_memdev;
+
+/* Find the address of a network device with an RDMA device of the wanted kind. */
+static bool shim_find_address(void)
+{
+	const struct in_ifaddr *ifa;
+	struct net_device *ndev;
+	struct ib_device *dev;
+	struct in_device *in;
+
+	shim_addr.sin_family = 0;
+	rtnl_lock();
+	for_each_netdev(&init_net, ndev) {
+		dev = ib_device_get_by_netdev(ndev, RDMA_DRIVER_UNKNOWN);
+		if (!dev)
+			continue;
+		ib_device_put(dev);
+		if (shim_memdev ? dev != memdev_ib(shim_memdev) :
+				  !!memdev_find(ndev->name))
+			continue;
+		shim_iwarp = rdma_protocol_iwarp(dev, 1);
+		in = __in_dev_get_rtnl(ndev);
+		ifa = in ? rtnl_dereference(in->ifa_list) : NULL;
+		if (!ifa)
+			continue;
+		shim_addr.sin_family = AF_INET;
+		shim_addr.sin_addr.s_addr = ifa->ifa_local;
+		break;
+	}
+	rtnl_unlock();
+	return shim_addr.sin_family == AF_INET;
+}
+
+int shim_mem_suite_init(struct kunit_suite *suite)
+{
+	struct memdev *md = memdev_find("mem0");
+	int rc;
+
+	/* Recreate the device if a suite has removed it. */
+	if (!md)
+		md = memdev_add("mem0");
+	if (IS_ERR(md)) {
+		pr_err("rpcrdma_shim_test: the device in memory needs a network device mem0 with an IPv4 address\n");
+		return PTR_ERR(md);
+	}
+	shim_memdev = md;
+	shim_mem_maps = atomic_read(&memdev_counts(md)->maps);
+	rc = shim_suite_init(suite);
+	if (rc)
+		shim_memdev = NULL;
+	return rc;
+}
+
+int shim_suite_init(struct kunit_suite *suite)
+{
+	/* Without a device, fail: a pass without any test would be misleading. */
+	if (!shim_find_address()) {
+		pr_err("rpcrdma_shim_test: no RDMA device with an IPv4 address: make one first, such as rxe on a dummy netdev\n");
+		return -ENODEV;
+	}
+	return rpcrdma_ep_init();
+}
+
+void shim_suite_exit(struct kunit_suite *suite)
+{
+	if (rpcrdma_wq)
+		rpcrdma_ep_exit();
+	rpcrdma_wq = NULL;
+	shim_memdev = NULL;
+}
+
+int shim_test_init(struct kunit *test)
+{
+	struct shim_pair *pair;
+
+	pair = kunit_kzalloc(test, sizeof(*pair), GFP_KERNEL);
+	if (!pair)
+		return -ENOMEM;
+	pair->client_params = (struct rpcrdma_ep_params){
+		.window		= 16,
+		.reverse	= 4,
+		.sends		= 16,
+		.send_size	= 4096,
+		.recv_size	= 4096,
+		.reassembly	= 262144,
+		.max_mrs	= 64,
+		.reads		= 48,
+		.brs		= RDMA2_RVRSDIR_GENL,
+		.version_low	= RPCRDMA_VERS_2,
+		.version_high	= RPCRDMA_VERS_2,
+	};
+	pair->server_params = pair->client_params;
+	pair->server_params.sends = 64;
+	pair->server_params.reads = 64;
+	mutex_init(&pair->lock);
+	shim_side_init(&pair->client, 0x1000);
+	shim_side_init(&pair->server, 0x80001000);
+	shim_test_begin();
+
+	pair->listener = rpcrdma_listen(&init_net,
+					(struct sockaddr *)&shim_addr,
+					shim_incoming, pair);
+	if (IS_ERR(pair->listener))
+		return PTR_ERR(pair->listener);
+	test->priv = pair;
+	return 0;
+}
+
+void shim_test_exit(struct kunit *test)
+{
+	struct shim_pair *pair = test->priv;
+
+	if (!pair)
+		return;
+	shim_fail_at(0);
+	rpcrdma_listener_destroy(pair->listener);
+	shim_disconnect(test, pair);
+}
+
+MODULE_DESCRIPTION("KUnit tests of the RPC-over-RDMA endpoint and transports");
+MODULE_LICENSE("GPL");

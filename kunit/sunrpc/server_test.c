@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The server's transport. sunrpc owns a svc_xprt until the last reference is put. After
+ * that the transport must not be used, although its endpoint may still call upcalls.
+ */
+
+/* The client's suites define a function of the same name. */
+#define rpcrdma_server_ep	shim_server_ep
+#include "../../net/sunrpc/xprtrdma/sunrpc/server_pages.c"
+#include "../../net/sunrpc/xprtrdma/sunrpc/server.c"
+#include "../../net/sunrpc/xprtrdma/sunrpc/server_listen.c"
+
+#include <kunit/test.h>
+
+#include "../lib/shim.h"
+
+struct server_fixture {
+	struct svc_serv		serv;
+	struct rpcrdma_ep	ep;
+	struct rpcrdma_svc_conn	conn;
+};
+
+static void server_xprt_free(struct svc_xprt *xprt)
+{
+}
+
+static const struct svc_xprt_ops server_xprt_ops = {
+	.xpo_free	= server_xprt_free,
+};
+
+static struct svc_xprt_class server_class = {
+	.xcl_name	= "shim_server",
+	.xcl_ops	= &server_xprt_ops,
+};
+
+/* Return a connection that a service thread has accepted. */
+static struct server_fixture *server_taken(struct kunit *test)
+{
+	struct server_fixture *f;
+
+	f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	spin_lock_init(&f->conn.lock);
+	INIT_LIST_HEAD(&f->conn.node);
+	INIT_LIST_HEAD(&f->conn.calls);
+	INIT_LIST_HEAD(&f->conn.pulled);
+	f->conn.ep = &f->ep;
+	f->conn.guest.stage = RPCRDMA_GUEST_TAKEN;
+	f->ep.priv = &f->conn;
+	svc_xprt_init(&init_net, &server_class, &f->conn.xprt, &f->serv);
+	/* A new transport is busy, as if sunrpc were processing it: none is enqueued. */
+	KUNIT_EXPECT_TRUE(test, test_bit(XPT_BUSY, &f->conn.xprt.xpt_flags));
+	return f;
+}
+
+static void server_serve(struct server_fixture *f)
+{
+	spin_lock(&f->conn.lock);
+	rpcrdma_guest_served(&f->conn.guest, false);
+	spin_unlock(&f->conn.lock);
+}
+
+/* The endpoint reports the end of the connection after the last reference is put. */
+static void server_ended_after_last_put(struct kunit *test)
+{
+	struct server_fixture *f = server_taken(test);
+	struct svc_xprt *xprt = &f->conn.xprt;
+	unsigned long flags;
+
+	server_serve(f);
+	svc_xprt_put(xprt);
+	KUNIT_ASSERT_EQ(test, kref_read(&xprt->xpt_ref), 0U);
+	flags = xprt->xpt_flags;
+	rpcrdma_svc_write_space(&f->ep);
+	KUNIT_EXPECT_EQ(test, xprt->xpt_flags, flags);
+	rpcrdma_svc_closed(&f->ep);
+	KUNIT_EXPECT_EQ(test, xprt->xpt_flags, flags);
+	KUNIT_EXPECT_EQ(test, kref_read(&xprt->xpt_ref), 0U);
+	KUNIT_EXPECT_EQ(test, (u32)f->conn.guest.stage,
+			(u32)RPCRDMA_GUEST_GONE);
+}
+
+/* Before the last put, the end closes the svc_xprt, with a reference of its own. */
+static void server_ended_before(struct kunit *test)
+{
+	struct server_fixture *f = server_taken(test);
+	struct svc_xprt *xprt = &f->conn.xprt;
+
+	server_serve(f);
+	rpcrdma_svc_closed(&f->ep);
+	KUNIT_EXPECT_TRUE(test, test_bit(XPT_CLOSE, &xprt->xpt_flags));
+	KUNIT_EXPECT_EQ(test, kref_read(&xprt->xpt_ref), 1U);
+	svc_xprt_put(xprt);
+}
+
+/* While a thread is accepting the connection, the result reports the end to it. */
+static void server_ended_meanwhile(struct kunit *test)
+{
+	struct server_fixture *f = server_taken(test);
+	struct svc_xprt *xprt = &f->conn.xprt;
+
+	rpcrdma_svc_closed(&f->ep);
+	KUNIT_EXPECT_FALSE(test, test_bit(XPT_CLOSE, &xprt->xpt_flags));
+	KUNIT_EXPECT_EQ(test, rpcrdma_guest_served(&f->conn.guest, false),
+			(u32)RPCRDMA_GUEST_CLOSE);
+	svc_xprt_put(xprt);
+}
+
+/* The thread may have served a TCP mount of its own host before: RQ_LOCAL is set. */
+static void server_call_is_not_local(struct kunit *test)
+{
+	struct svc_rqst *rqstp;
+
+	rqstp = kunit_kzalloc(test, sizeof(*rqstp), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, rqstp);
+	set_bit(RQ_LOCAL, &rqstp->rq_flags);
+	shim_svc_set_flags(rqstp);
+	KUNIT_EXPECT_FALSE(test, test_bit(RQ_LOCAL, &rqstp->rq_flags));
+	KUNIT_EXPECT_TRUE(test, test_bit(RQ_SECURE, &rqstp->rq_flags));
+}
+
+static struct kunit_case server_cases[] = {
+	KUNIT_CASE(server_ended_after_last_put),
+	KUNIT_CASE(server_ended_before),
+	KUNIT_CASE(server_ended_meanwhile),
+	KUNIT_CASE(server_call_is_not_local),
+	{}
+};
+
+static struct kunit_suite server_suite = {
+	.name		= "rpcrdma_server",
+	.test_cases	= server_cases,
+};
+
+kunit_test_suites(&server_suite);
