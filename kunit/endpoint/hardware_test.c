@@ -7,9 +7,21 @@
 #include "endpoint.h"
 #include "../../net/sunrpc/xprtrdma/verbs/internal.h"
 
-static void shim_device_is(struct memdev_traits *traits)
+/* Connect over a device with the traits @t. */
+static struct shim_pair *shim_open_over(struct kunit *test, const struct memdev_traits *t)
 {
-	memdev_default_traits(traits);
+	memdev_set_traits(shim_memdev, t);
+	return shim_open(test);
+}
+
+/* Connect over a device that needs bounce buffers. Its traits are in @t. */
+static struct shim_pair *shim_open_bouncing(struct kunit *test, struct memdev_traits *t)
+{
+	if (!memdev_maps(shim_memdev))
+		kunit_skip(test, "this kernel lets no driver map memory");
+	memdev_default_traits(t);
+	t->bounce = true;
+	return shim_open_over(test, t);
 }
 
 /* Run RPCs of every kind, from both ends. */
@@ -26,12 +38,7 @@ static void hardware_bounces(struct kunit *test)
 	struct shim_pair *pair = test->priv;
 	struct memdev_traits t;
 
-	if (!memdev_maps(shim_memdev))
-		kunit_skip(test, "this kernel lets no driver map memory");
-	shim_device_is(&t);
-	t.bounce = true;
-	memdev_set_traits(shim_memdev, &t);
-	shim_open(test);
+	shim_open_bouncing(test, &t);
 	shim_mixed_traffic(test, pair);
 	t.max_sgl_rd = 1;
 	memdev_set_traits(shim_memdev, &t);
@@ -52,12 +59,7 @@ static void hardware_bounces_lent(struct kunit *test)
 	struct rpcrdma_recv *rv;
 	struct memdev_traits t;
 
-	if (!memdev_maps(shim_memdev))
-		kunit_skip(test, "this kernel lets no driver map memory");
-	shim_device_is(&t);
-	t.bounce = true;
-	memdev_set_traits(shim_memdev, &t);
-	shim_open(test);
+	shim_open_bouncing(test, &t);
 	s->hold_calls = true;
 	rpc->inline_arg = 1000;
 	KUNIT_ASSERT_EQ(test, shim_rpc_send(c, rpc), 0);
@@ -92,12 +94,11 @@ static void hardware_regions_run_dry(struct kunit *test)
 	struct shim_buf arg;
 	int i;
 
-	shim_device_is(&t);
+	memdev_default_traits(&t);
 	t.reads_into_regions = true;
 	t.region_depth = SHIM_REGION_PAGES;
-	memdev_set_traits(shim_memdev, &t);
 	pair->server_params.reads = SHIM_REGIONS;
-	shim_open(test);
+	shim_open_over(test, &t);
 	KUNIT_EXPECT_EQ(test, s->ep->read_pool.regions, (u32)SHIM_REGIONS);
 
 	/* Each is read in two ranges, see shim_pull(), each into one MR. */
@@ -137,10 +138,9 @@ static void hardware_gaps(struct kunit *test)
 	struct memdev_traits t;
 	int registered;
 
-	shim_device_is(&t);
+	memdev_default_traits(&t);
 	t.sg_gaps = true;
-	memdev_set_traits(shim_memdev, &t);
-	shim_open(test);
+	shim_open_over(test, &t);
 	registered = atomic_read(&memdev_counts(shim_memdev)->registered);
 	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 1600, 1600, 5, 100),
 			0);
@@ -155,15 +155,14 @@ static void hardware_is_small(struct kunit *test)
 	struct shim_pair *pair = test->priv;
 	struct memdev_traits t;
 
-	shim_device_is(&t);
+	memdev_default_traits(&t);
 	t.max_sge = 1;
 	t.max_qp_wr = 256;
 	t.region_depth = 2;
 	t.max_regions = 24;
-	memdev_set_traits(shim_memdev, &t);
 	pair->client_params.max_mrs = 16;
 	pair->server_params.max_mrs = 8;
-	shim_open(test);
+	shim_open_over(test, &t);
 	shim_traffic(test, pair, 4, 24, 30000, PAGE_SIZE, 0, false);
 	shim_traffic(test, pair, 4, 24, 0, PAGE_SIZE, 20000, true);
 	KUNIT_EXPECT_LE(test, atomic_read(&memdev_counts(shim_memdev)->regions),
@@ -179,12 +178,11 @@ static void hardware_has_little_room(struct kunit *test)
 	struct shim_pair *pair = test->priv;
 	struct memdev_traits t;
 
-	shim_device_is(&t);
+	memdev_default_traits(&t);
 	t.sq_octets = 100 * (MEMDEV_WQE_OCTETS +
 			     RPCRDMA_SERVER_SGES * MEMDEV_SGE_OCTETS);
-	memdev_set_traits(shim_memdev, &t);
 	pair->server_params.sends = 305;
-	shim_open(test);
+	shim_open_over(test, &t);
 	KUNIT_EXPECT_LT(test, pair->server.ep->core.sq.depth, 100U);
 	shim_mixed_traffic(test, pair);
 	shim_disconnect(test, pair);
@@ -200,7 +198,7 @@ static void hardware_without_regions(struct kunit *test)
 	struct shim_pair *pair = test->priv;
 	struct memdev_traits t;
 
-	shim_device_is(&t);
+	memdev_default_traits(&t);
 	t.no_regions = true;
 	memdev_set_traits(shim_memdev, &t);
 	KUNIT_EXPECT_EQ(test, shim_connect(pair), -EOPNOTSUPP);
@@ -301,10 +299,9 @@ static void hardware_loses_confirmation(struct kunit *test)
 	struct shim_pair *pair = test->priv;
 	struct memdev_traits t;
 
-	shim_device_is(&t);
+	memdev_default_traits(&t);
 	t.lose_rtu = true;
-	memdev_set_traits(shim_memdev, &t);
-	shim_open(test);
+	shim_open_over(test, &t);
 	KUNIT_EXPECT_FALSE(test, READ_ONCE(pair->server.ep->core.life.met));
 	mod_delayed_work(rpcrdma_wq, &pair->server.ep->open_timer, 0);
 	KUNIT_EXPECT_TRUE(test, shim_poll(READ_ONCE(pair->server.ep->core.life.met)));
@@ -334,7 +331,7 @@ static void shim_close_unstopped(struct kunit *test, unsigned int refusals,
 	struct shim_buf arg;
 	int i;
 
-	shim_device_is(&t);
+	memdev_default_traits(&t);
 	t.reads_into_regions = regions;
 	memdev_set_traits(shim_memdev, &t);
 	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&arg, 0, 3 * PAGE_SIZE), 0);
@@ -467,10 +464,9 @@ static void hardware_overtakes(struct kunit *test)
 	struct shim_pair *pair = test->priv;
 	struct memdev_traits t;
 
-	shim_device_is(&t);
+	memdev_default_traits(&t);
 	t.late_reads = true;
-	memdev_set_traits(shim_memdev, &t);
-	shim_open(test);
+	shim_open_over(test, &t);
 	shim_mixed_traffic(test, pair);
 }
 
@@ -489,7 +485,7 @@ static void hardware_fails_work(struct kunit *test)
 	struct memdev_traits t;
 	u32 i, n;
 
-	shim_device_is(&t);
+	memdev_default_traits(&t);
 	t.max_sge = 2;
 	memdev_set_traits(shim_memdev, &t);
 	for (i = 0; i < ARRAY_SIZE(opcodes); i++) {
@@ -520,7 +516,7 @@ static void hardware_fails_anything(struct kunit *test)
 	unsigned int n;
 	bool failed;
 
-	shim_device_is(&t);
+	memdev_default_traits(&t);
 	t.reads_into_regions = true;
 	memdev_set_traits(shim_memdev, &t);
 	pair->client_params.window = RPCRDMA_MIN_WINDOW;
