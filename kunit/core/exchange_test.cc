@@ -1,153 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The states of an RPC at its Requester: each event in each state */
-#include <cstring>
-#include <functional>
-#include <map>
-#include <string>
-
-#include <gtest/gtest.h>
-
-#include "support.hh"
+#include "exchange.hh"
 
 using namespace engine_test;
+using namespace engine_test::exchanges;
 
 namespace
 {
-
-constexpr u32 XID = 0x1234, HANDLE = 0x1000, OTHER_HANDLE = 0x1001;
-constexpr int ENOTCONN_ = 107, EIO_ = 5;
-constexpr rpcrdma_room ROOM = { 100, 1000, 60 };
-
-constexpr u32 REPORT = RPCRDMA_STEP_REPORT, PLACE = RPCRDMA_STEP_PLACE,
-	      MOVE = RPCRDMA_STEP_MOVE, PUT = RPCRDMA_STEP_PUT,
-	      CLOSE = RPCRDMA_STEP_CLOSE, INVALIDATE = RPCRDMA_STEP_INVALIDATE,
-	      PULL = RPCRDMA_STEP_PULL, COMPLETE = RPCRDMA_STEP_COMPLETE,
-	      AGAIN = RPCRDMA_STEP_AGAIN, LEAVE = RPCRDMA_STEP_LEAVE,
-	      DONE = RPCRDMA_STEP_DONE;
-
-/* The first words of Replies */
-constexpr u8 GOOD[8] = { 0, 0, 0x12, 0x34, 0, 0, 0, 1 };
-constexpr u8 CALL_WORDS[8] = { 0, 0, 0x12, 0x34, 0, 0, 0, 0 };
-
-/* An RPC, two connections, and a Reply to it that can be changed */
-struct exchange {
-	exchange() : rx{ std::make_unique<rpcrdma_rx>() }
-	{
-		rpcrdma_conn_config cfg = usual_config(true);
-
-		cfg.number = 7;
-		rpcrdma_conn_init(&conn, &cfg);
-		cfg.number = 8;
-		rpcrdma_conn_init(&next, &cfg);
-		conn.version = next.version = RPCRDMA_VERS_2;
-		rpcrdma_lists_init(&x.lists);
-		rpcrdma_lists_init(&rx->lists);
-		rx->xid = XID;
-		a.rx = rx.get();
-		a.length = 80;
-		a.room = ROOM;
-	}
-
-	/* Let the Call provide a Write chunk. */
-	exchange &write(u32 octets = 1000)
-	{
-		rpcrdma_lists_add_write(&x.lists);
-		rpcrdma_lists_add_segment(&x.lists, HANDLE, octets, 0);
-		x.lists.inv_handle = HANDLE;
-		return *this;
-	}
-	exchange &read(u32 octets)
-	{
-		rpcrdma_lists_add_read(&x.lists, 40);
-		rpcrdma_lists_add_segment(&x.lists, HANDLE, octets, 0);
-		x.lists.inv_handle = HANDLE;
-		return *this;
-	}
-	exchange &reply_chunk(u32 octets)
-	{
-		rpcrdma_lists_add_reply(&x.lists);
-		rpcrdma_lists_add_segment(&x.lists, OTHER_HANDLE, octets, 0);
-		x.lists.inv_handle = OTHER_HANDLE;
-		return *this;
-	}
-	/* Let the Reply return so many bytes in the chunks of the Call. */
-	exchange &in_write(u32 octets)
-	{
-		rpcrdma_lists_add_write(&rx->lists);
-		rpcrdma_lists_add_segment(&rx->lists, HANDLE, octets, 0);
-		return *this;
-	}
-	exchange &in_reply(u32 octets)
-	{
-		rpcrdma_lists_add_reply(&rx->lists);
-		rpcrdma_lists_add_segment(&rx->lists, OTHER_HANDLE, octets, 0);
-		rx->format = RPCRDMA_SPECIAL;
-		a.length = 0;
-		return *this;
-	}
-	/*
-	 * Let the Reply provide a chunk to be pulled. To be called before
-	 * in_write().
-	 */
-	exchange &provided(u32 octets, u32 inv_handle = 0x77)
-	{
-		rpcrdma_lists_add_read(&rx->lists, 0);
-		rpcrdma_lists_add_segment(&rx->lists, 0x2000, octets, 0);
-		rx->lists.inv_handle = inv_handle;
-		rx->format = RPCRDMA_SPECIAL;
-		a.length = 0;
-		return *this;
-	}
-	exchange &invalidates(u32 handle, bool exposed = true)
-	{
-		a.inv_handle = handle;
-		a.exposed = exposed;
-		return *this;
-	}
-	exchange &payload(u32 octets)
-	{
-		a.length = octets;
-		return *this;
-	}
-
-	exchange &send()
-	{
-		EXPECT_EQ(rpcrdma_exchange_begin(&x, &conn), 0);
-		rpcrdma_exchange_sent(&x, &conn,
-				      plan.format == RPCRDMA_CONTINUED);
-		return *this;
-	}
-	exchange &claim()
-	{
-		EXPECT_TRUE(rpcrdma_exchange_claim(&x, &conn));
-		return *this;
-	}
-	rpcrdma_step reply()
-	{
-		send().claim();
-		return rpcrdma_exchange_reply(&x, &conn, &a);
-	}
-	rpcrdma_step error(int status)
-	{
-		send().claim();
-		return rpcrdma_exchange_error(&x, status);
-	}
-	rpcrdma_step invalidated(bool ok = true, const u8 *first = GOOD)
-	{
-		return rpcrdma_exchange_invalidated(&x, ok, first);
-	}
-	rpcrdma_step pulled(rpcrdma_pull how = RPCRDMA_PULL_OK,
-			    const u8 *first = GOOD)
-	{
-		return rpcrdma_exchange_pulled(&x, how, first);
-	}
-
-	rpcrdma_conn conn, next;
-	rpcrdma_exchange x{};
-	rpcrdma_call_plan plan{};
-	std::unique_ptr<rpcrdma_rx> rx;
-	rpcrdma_arrival a{};
-};
 
 void expect_parts(const rpcrdma_parts &p, u32 head, u32 pages, u32 pad,
 		  u32 tail, u32 octets)
@@ -160,8 +19,6 @@ void expect_parts(const rpcrdma_parts &p, u32 head, u32 pages, u32 pad,
 }
 
 /* ---- Each event in each state ---- */
-
-using event = std::function<std::string(exchange &)>;
 
 std::string name_of(const rpcrdma_step &s)
 {
@@ -221,12 +78,6 @@ std::unique_ptr<exchange> in_state(const std::string &name)
 	}
 	return e;
 }
-
-const char *const states[] = {
-	"idle",	    "sent",	"claimed", "placed",  "kept",
-	"in chunk", "provided", "failed",  "refused", "pulling",
-	"again",    "lost",	"over",
-};
 
 /*
  * Expect the result of an event for each state listed. In the other states it

@@ -1,61 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The lifecycle of a connection: each event in each stage, in either role */
-#include <algorithm>
-#include <cstring>
-#include <functional>
-#include <map>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
-
-#include "support.hh"
+#include "life.hh"
 
 using namespace engine_test;
+using namespace engine_test::lifecycle;
 
 namespace
 {
 
-/* Linux's errno values, named after what they stand for here */
-constexpr int REFUSED = -111, UNREACHABLE = -113, LATE = -110, NO_DEVICE = -19,
-	      NO_CONNECTION = -107, SILENT = -93, NO_MEMORY = -12,
-	      NO_REGIONS = -95;
-
 /* The rejection reasons "no such service" and "connection already known" */
 constexpr int REJECT_SERVICE = 8, REJECT_STALE = 10;
-
-const char *const stages[] = {
-	"idle",	   "resolving", "routing", "preparing", "connecting",
-	"opening", "open",	"closing", "gone",
-};
-
-struct life {
-	explicit life(bool client)
-	{
-		l.client = client;
-	}
-
-	rpcrdma_make_step make(int result = 0)
-	{
-		return rpcrdma_life_make(&l, &conn, result);
-	}
-	rpcrdma_life_step news(rpcrdma_news what, int rejection = 0)
-	{
-		return rpcrdma_life_news(&l, what, rejection);
-	}
-	rpcrdma_release release(bool qp = true, bool posted = true,
-				int result = 0)
-	{
-		return rpcrdma_life_release(&l, qp, posted, result);
-	}
-	std::string stage() const
-	{
-		return stages[l.stage];
-	}
-
-	rpcrdma_life l{};
-	rpcrdma_conn conn{};
-};
 
 /*
  * Return a connection in the stage of that name, reached in the usual way, or
@@ -100,26 +54,6 @@ std::unique_ptr<life> in_stage(bool client, const std::string &name)
 		;
 	return is() ? std::move(e) : nullptr;
 }
-
-std::string name_of(const rpcrdma_life_step &s)
-{
-	static const char *const names[] = { "begin", "opened", "wake",
-					     "close" };
-	std::string text;
-
-	for (u32 i = 0; i < std::size(names); i++) {
-		if (s.todo >> i & 1)
-			text += (text.empty() ? "" : " ") +
-				std::string(names[i]);
-	}
-	if (s.reason)
-		text += std::string(": ") + s.reason;
-	return text;
-}
-
-using event = std::function<std::string(life &)>;
-/* The actions, and the resulting stage */
-using result = std::pair<std::string, std::string>;
 
 /*
  * Expect the result of an event for each stage listed. In all other stages the
@@ -205,13 +139,6 @@ void expect_end(const char *what, const event &happens, const char *reason,
 		int status)
 {
 	expect_end(what, happens, reason, status, status);
-}
-
-event news(rpcrdma_news what, int rejection = 0)
-{
-	return [=](life &e) {
-		return name_of(e.news(what, rejection));
-	};
 }
 
 TEST(Life, AnswersCountWhereSomethingWasAsked)
@@ -319,15 +246,6 @@ TEST(Life, APeerThatDoesNotFinishOpeningIsShownOut)
 }
 
 /* ---- Setup ---- */
-
-void expect_make(const rpcrdma_make_step &m, rpcrdma_make what, u32 ms,
-		 int status = 0)
-{
-	EXPECT_EQ(m.what, what);
-	EXPECT_EQ(m.ms, ms);
-	EXPECT_EQ(m.status, status);
-	EXPECT_EQ(m.step.todo, 0u);
-}
 
 TEST(Life, AClientAsksStepByStep)
 {
@@ -833,122 +751,6 @@ TEST(Life, TasksHearWhatTheyKnow)
 
 	for (const auto &c : cases)
 		EXPECT_EQ(rpcrdma_connect_status(c.status), c.told) << c.status;
-}
-
-/* ---- Reconnect ---- */
-
-struct linked {
-	std::vector<enum rpcrdma_link> what;
-	int woken = 0;
-};
-
-/*
- * @result: of the attempt; @other: of an attempt with another version; @up: the
- * connection is still open when it is reported as open
- */
-linked link(bool close, int result, bool up, int other = SILENT)
-{
-	rpcrdma_link_walk walk = {};
-	linked l;
-	bool open = false;
-	int rc = 0;
-
-	walk.close = close;
-	for (;;) {
-		const rpcrdma_link_step s = rpcrdma_link_next(&walk, rc, open);
-
-		if (s.what == RPCRDMA_LINK_END)
-			break;
-		l.what.push_back(s.what);
-		if (s.what == RPCRDMA_LINK_TRY) {
-			rc = result;
-			open = !rc;
-		} else if (s.what == RPCRDMA_LINK_TRY_OTHER) {
-			rc = other;
-			open = !rc;
-		} else if (s.what == RPCRDMA_LINK_UP) {
-			open = up;
-		} else if (s.what == RPCRDMA_LINK_WAKE) {
-			l.woken = s.status;
-		}
-	}
-	EXPECT_EQ(rpcrdma_link_next(&walk, 0, true).what, RPCRDMA_LINK_END);
-	return l;
-}
-
-using links = std::vector<enum rpcrdma_link>;
-
-TEST(Link, AConnectionIsMade)
-{
-	const linked l = link(false, 0, true);
-
-	EXPECT_EQ(l.what, (links{ RPCRDMA_LINK_FORGET, RPCRDMA_LINK_TRY,
-				  RPCRDMA_LINK_KEEP, RPCRDMA_LINK_SETTLED,
-				  RPCRDMA_LINK_UP, RPCRDMA_LINK_WAKE,
-				  RPCRDMA_LINK_UNLOCK }));
-	EXPECT_EQ(l.woken, -11);
-}
-
-/* The connection ended before the transport had it. */
-TEST(Link, ItEndsWhileItIsMade)
-{
-	const linked l = link(false, 0, false);
-
-	EXPECT_EQ(l.what, (links{ RPCRDMA_LINK_FORGET, RPCRDMA_LINK_TRY,
-				  RPCRDMA_LINK_KEEP, RPCRDMA_LINK_SETTLED,
-				  RPCRDMA_LINK_UP, RPCRDMA_LINK_DROP,
-				  RPCRDMA_LINK_WAKE, RPCRDMA_LINK_UNLOCK }));
-	EXPECT_EQ(l.woken, -11);
-}
-
-TEST(Link, NoneIsMade)
-{
-	const struct {
-		int result, told;
-	} cases[] = { { NO_CONNECTION, NO_CONNECTION },
-		      { NO_MEMORY, -105 },
-		      { NO_DEVICE, UNREACHABLE },
-		      { -22, -71 } };
-
-	for (const auto &c : cases) {
-		const linked l = link(false, c.result, true);
-
-		EXPECT_EQ(l.what,
-			  (links{ RPCRDMA_LINK_FORGET, RPCRDMA_LINK_TRY,
-				  RPCRDMA_LINK_SETTLED, RPCRDMA_LINK_WAKE,
-				  RPCRDMA_LINK_UNLOCK }));
-		EXPECT_EQ(l.woken, c.told);
-	}
-}
-
-/* Another version is tried once, and only with a peer that sent nothing. */
-TEST(Link, AnotherVersionIsTried)
-{
-	const linked l = link(false, SILENT, true, 0);
-
-	EXPECT_EQ(l.what, (links{ RPCRDMA_LINK_FORGET, RPCRDMA_LINK_TRY,
-				  RPCRDMA_LINK_TRY_OTHER, RPCRDMA_LINK_KEEP,
-				  RPCRDMA_LINK_SETTLED, RPCRDMA_LINK_UP,
-				  RPCRDMA_LINK_WAKE, RPCRDMA_LINK_UNLOCK }));
-	EXPECT_EQ(l.woken, -11);
-	for (const int other : { SILENT, REFUSED }) {
-		const linked none = link(false, SILENT, true, other);
-
-		EXPECT_EQ(none.what,
-			  (links{ RPCRDMA_LINK_FORGET, RPCRDMA_LINK_TRY,
-				  RPCRDMA_LINK_TRY_OTHER, RPCRDMA_LINK_SETTLED,
-				  RPCRDMA_LINK_WAKE, RPCRDMA_LINK_UNLOCK }));
-		EXPECT_EQ(none.woken, other == SILENT ? NO_CONNECTION : other);
-	}
-}
-
-/* This wakes no task: sunrpc does it when the end is reported. */
-TEST(Link, ItIsClosed)
-{
-	EXPECT_EQ(link(true, 0, true).what,
-		  (links{ RPCRDMA_LINK_FORGET, RPCRDMA_LINK_DOWN }));
-	EXPECT_EQ(link(true, -5, false).what,
-		  (links{ RPCRDMA_LINK_FORGET, RPCRDMA_LINK_DOWN }));
 }
 
 TEST(Life, ASilentServerIsAskedForTheOtherVersionAtOnce)

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0
+/* How a client makes its connections, one after another */
+#include "life.hh"
+
+using namespace engine_test;
+using namespace engine_test::lifecycle;
+
+namespace
+{
+
+/* ---- Reconnect ---- */
+
+struct linked {
+	std::vector<enum rpcrdma_link> what;
+	int woken = 0;
+};
+
+/*
+ * @result: of the attempt; @other: of an attempt with another version; @up: the
+ * connection is still open when it is reported as open
+ */
+linked link(bool close, int result, bool up, int other = SILENT)
+{
+	rpcrdma_link_walk walk = {};
+	linked l;
+	bool open = false;
+	int rc = 0;
+
+	walk.close = close;
+	for (;;) {
+		const rpcrdma_link_step s = rpcrdma_link_next(&walk, rc, open);
+
+		if (s.what == RPCRDMA_LINK_END)
+			break;
+		l.what.push_back(s.what);
+		if (s.what == RPCRDMA_LINK_TRY) {
+			rc = result;
+			open = !rc;
+		} else if (s.what == RPCRDMA_LINK_TRY_OTHER) {
+			rc = other;
+			open = !rc;
+		} else if (s.what == RPCRDMA_LINK_UP) {
+			open = up;
+		} else if (s.what == RPCRDMA_LINK_WAKE) {
+			l.woken = s.status;
+		}
+	}
+	EXPECT_EQ(rpcrdma_link_next(&walk, 0, true).what, RPCRDMA_LINK_END);
+	return l;
+}
+
+using links = std::vector<enum rpcrdma_link>;
+
+TEST(Link, AConnectionIsMade)
+{
+	const linked l = link(false, 0, true);
+
+	EXPECT_EQ(l.what, (links{ RPCRDMA_LINK_FORGET, RPCRDMA_LINK_TRY,
+				  RPCRDMA_LINK_KEEP, RPCRDMA_LINK_SETTLED,
+				  RPCRDMA_LINK_UP, RPCRDMA_LINK_WAKE,
+				  RPCRDMA_LINK_UNLOCK }));
+	EXPECT_EQ(l.woken, -11);
+}
+
+/* The connection ended before the transport had it. */
+TEST(Link, ItEndsWhileItIsMade)
+{
+	const linked l = link(false, 0, false);
+
+	EXPECT_EQ(l.what, (links{ RPCRDMA_LINK_FORGET, RPCRDMA_LINK_TRY,
+				  RPCRDMA_LINK_KEEP, RPCRDMA_LINK_SETTLED,
+				  RPCRDMA_LINK_UP, RPCRDMA_LINK_DROP,
+				  RPCRDMA_LINK_WAKE, RPCRDMA_LINK_UNLOCK }));
+	EXPECT_EQ(l.woken, -11);
+}
+
+TEST(Link, NoneIsMade)
+{
+	const struct {
+		int result, told;
+	} cases[] = { { NO_CONNECTION, NO_CONNECTION },
+		      { NO_MEMORY, -105 },
+		      { NO_DEVICE, UNREACHABLE },
+		      { -22, -71 } };
+
+	for (const auto &c : cases) {
+		const linked l = link(false, c.result, true);
+
+		EXPECT_EQ(l.what,
+			  (links{ RPCRDMA_LINK_FORGET, RPCRDMA_LINK_TRY,
+				  RPCRDMA_LINK_SETTLED, RPCRDMA_LINK_WAKE,
+				  RPCRDMA_LINK_UNLOCK }));
+		EXPECT_EQ(l.woken, c.told);
+	}
+}
+
+/* Another version is tried once, and only with a peer that sent nothing. */
+TEST(Link, AnotherVersionIsTried)
+{
+	const linked l = link(false, SILENT, true, 0);
+
+	EXPECT_EQ(l.what, (links{ RPCRDMA_LINK_FORGET, RPCRDMA_LINK_TRY,
+				  RPCRDMA_LINK_TRY_OTHER, RPCRDMA_LINK_KEEP,
+				  RPCRDMA_LINK_SETTLED, RPCRDMA_LINK_UP,
+				  RPCRDMA_LINK_WAKE, RPCRDMA_LINK_UNLOCK }));
+	EXPECT_EQ(l.woken, -11);
+	for (const int other : { SILENT, REFUSED }) {
+		const linked none = link(false, SILENT, true, other);
+
+		EXPECT_EQ(none.what,
+			  (links{ RPCRDMA_LINK_FORGET, RPCRDMA_LINK_TRY,
+				  RPCRDMA_LINK_TRY_OTHER, RPCRDMA_LINK_SETTLED,
+				  RPCRDMA_LINK_WAKE, RPCRDMA_LINK_UNLOCK }));
+		EXPECT_EQ(none.woken, other == SILENT ? NO_CONNECTION : other);
+	}
+}
+
+/* This wakes no task: sunrpc does it when the end is reported. */
+TEST(Link, ItIsClosed)
+{
+	EXPECT_EQ(link(true, 0, true).what,
+		  (links{ RPCRDMA_LINK_FORGET, RPCRDMA_LINK_DOWN }));
+	EXPECT_EQ(link(true, -5, false).what,
+		  (links{ RPCRDMA_LINK_FORGET, RPCRDMA_LINK_DOWN }));
+}
+
+} // namespace

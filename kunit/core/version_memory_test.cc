@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What is remembered of a server's version */
+#include "protocol_v1.hh"
+
+using namespace engine_test;
+using namespace engine_test::version1;
+
+TEST(VersionMemory, NothingKnownBeginsWithTheHighest)
+{
+	const rpcrdma_version_memory memory = {};
+
+	EXPECT_EQ(rpcrdma_version_first(&memory, 0, 1, 2), 2);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 0, 1, 1), 1);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 0, 2, 2), 2);
+}
+
+TEST(VersionMemory, SilenceMeansVersion1ForAWhile)
+{
+	rpcrdma_version_memory memory = {};
+
+	rpcrdma_version_learn(&memory, 1000, 2, RPCRDMA_ANSWER_NONE);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 1000, 1, 2), 1);
+	/* Except if version 1 is not permitted */
+	EXPECT_EQ(rpcrdma_version_first(&memory, 1000, 2, 2), 2);
+	/*
+	 * For a day, and for another one after the last answer with version 1
+	 */
+	EXPECT_EQ(rpcrdma_version_first(&memory, 87399, 1, 2), 1);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 87400, 1, 2), 2);
+	rpcrdma_version_learn(&memory, 90000, 1, RPCRDMA_ANSWER_V1);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 176399, 1, 2), 1);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 176400, 1, 2), 2);
+	/* The same once more */
+	rpcrdma_version_learn(&memory, 176400, 2, RPCRDMA_ANSWER_NONE);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 176401, 1, 2), 1);
+}
+
+/* A lost connection costs no time: version 2 is tried again soon. */
+TEST(VersionMemory, ALostConnectionMeansVersion1ForMinutes)
+{
+	rpcrdma_version_memory memory = {};
+
+	rpcrdma_version_learn(&memory, 1000, 2, RPCRDMA_ANSWER_LOST);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 1299, 1, 2), 1);
+	rpcrdma_version_learn(&memory, 1200, 1, RPCRDMA_ANSWER_V1);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 1300, 1, 2), 2);
+}
+
+/* A server that answers with version 1 restarts from time to time. */
+TEST(VersionMemory, OneThatHasVersion1GetsAnotherChance)
+{
+	rpcrdma_version_memory memory = {};
+
+	rpcrdma_version_learn(&memory, 1000, 2, RPCRDMA_ANSWER_NONE);
+	for (u64 now = 1000; now < 1100; now += 20) {
+		rpcrdma_version_learn(&memory, now, 1, RPCRDMA_ANSWER_V1);
+		for (const auto away :
+		     { RPCRDMA_ANSWER_AWAY, RPCRDMA_ANSWER_LOST,
+		       RPCRDMA_ANSWER_AWAY })
+			rpcrdma_version_learn(&memory, now, 1, away);
+		EXPECT_EQ(rpcrdma_version_first(&memory, now, 1, 2), 1);
+	}
+	/* The server may have lost version 1. */
+	rpcrdma_version_learn(&memory, 1100, 1, RPCRDMA_ANSWER_NONE);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 1100, 1, 2), 2);
+}
+
+/*
+ * If a peer is unreachable after it was silent, the version was not the reason
+ * for its silence.
+ */
+TEST(VersionMemory, SilenceOfAPeerThatIsAwayWasNotTheVersion)
+{
+	rpcrdma_version_memory memory = {};
+
+	rpcrdma_version_learn(&memory, 1000, 2, RPCRDMA_ANSWER_AWAY);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 1000, 1, 2), 2);
+	rpcrdma_version_learn(&memory, 1000, 2, RPCRDMA_ANSWER_NONE);
+	rpcrdma_version_learn(&memory, 1020, 1, RPCRDMA_ANSWER_AWAY);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 1020, 1, 2), 2);
+}
+
+TEST(VersionMemory, SilenceInVersion1TooWasNotTheVersion)
+{
+	rpcrdma_version_memory memory = {};
+
+	rpcrdma_version_learn(&memory, 1000, 2, RPCRDMA_ANSWER_NONE);
+	rpcrdma_version_learn(&memory, 1060, 1, RPCRDMA_ANSWER_NONE);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 1060, 1, 2), 2);
+}
+
+/* A server that restarts drops connections without notice. */
+TEST(VersionMemory, OneThatHasVersion2GetsAnotherChance)
+{
+	rpcrdma_version_memory memory = {};
+
+	for (u64 now = 1000; now < 1100; now += 20) {
+		rpcrdma_version_learn(&memory, now, 2, RPCRDMA_ANSWER_V2);
+		EXPECT_EQ(rpcrdma_version_first(&memory, now, 1, 2), 2);
+		rpcrdma_version_learn(&memory, now + 5, 2, RPCRDMA_ANSWER_NONE);
+		EXPECT_EQ(rpcrdma_version_first(&memory, now + 5, 1, 2), 2);
+	}
+	/* The server may have lost version 2. */
+	rpcrdma_version_learn(&memory, 1100, 2, RPCRDMA_ANSWER_NONE);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 1100, 1, 2), 1);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 1400, 1, 2), 2);
+}
+
+/* A refusal after which version 1 can follow costs no more than a message. */
+TEST(VersionMemory, ARefusalIsAnAnswer)
+{
+	rpcrdma_version_memory memory = {};
+
+	rpcrdma_version_learn(&memory, 1000, 2, RPCRDMA_ANSWER_V2);
+	rpcrdma_version_learn(&memory, 1010, 2, RPCRDMA_ANSWER_NONE);
+	rpcrdma_version_learn(&memory, 1020, 2, RPCRDMA_ANSWER_V1);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 1020, 1, 2), 2);
+	EXPECT_EQ(memory.has_v2, 0);
+	EXPECT_EQ(memory.silent, 0);
+}
+
+/*
+ * A peer that refuses and disconnects is not asked for version 2 again at once
+ * (4.2.3.2).
+ */
+TEST(VersionMemory, ARefusalThatEndsTheConnectionIsRemembered)
+{
+	rpcrdma_version_memory memory = {};
+
+	memory.has_v2 = 1;
+	for (u64 now = 1000; now < 5000; now += 400) {
+		EXPECT_EQ(rpcrdma_version_first(&memory, now, 1, 2), 2);
+		rpcrdma_version_learn(&memory, now, 2, RPCRDMA_ANSWER_REFUSED);
+		EXPECT_EQ(rpcrdma_version_first(&memory, now, 1, 2), 1);
+		/* Version 1 works, and that connection ends, too. */
+		rpcrdma_version_learn(&memory, now + 200, 1, RPCRDMA_ANSWER_V1);
+		EXPECT_EQ(rpcrdma_version_first(&memory, now + 299, 1, 2), 1);
+		EXPECT_EQ(memory.has_v2, 0);
+	}
+	/*
+	 * If version 1 gets no answer either, the version was not the reason.
+	 */
+	rpcrdma_version_learn(&memory, 6000, 2, RPCRDMA_ANSWER_REFUSED);
+	rpcrdma_version_learn(&memory, 6001, 1, RPCRDMA_ANSWER_NONE);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 6001, 1, 2), 2);
+}
+
+namespace
+{
+
+enum rpcrdma_answer answer(const end &e, enum rpcrdma_end ended)
+{
+	return rpcrdma_conn_answer(&e.conn, ended);
+}
+
+} // namespace
+
+TEST(VersionMemory, WhatAConnectionSaysOfItsServer)
+{
+	end e{ config(true) };
+
+	e.post(33);
+	rpcrdma_conn_established(&e.conn);
+	e.control();
+	EXPECT_EQ(answer(e, RPCRDMA_END_WAITED), RPCRDMA_ANSWER_NONE);
+	EXPECT_EQ(answer(e, RPCRDMA_END_PEER), RPCRDMA_ANSWER_LOST);
+	EXPECT_EQ(answer(e, RPCRDMA_END_AWAY), RPCRDMA_ANSWER_AWAY);
+	EXPECT_EQ(answer(e, RPCRDMA_END_NONE), RPCRDMA_ANSWER_NOT_YET);
+	EXPECT_EQ(answer(e, RPCRDMA_END_HERE), RPCRDMA_ANSWER_NOT_YET);
+	e.receive(err_vers(2, 1, 1));
+	EXPECT_EQ(answer(e, RPCRDMA_END_NONE), RPCRDMA_ANSWER_V1);
+	EXPECT_EQ(answer(e, RPCRDMA_END_HERE), RPCRDMA_ANSWER_V1);
+	EXPECT_EQ(answer(e, RPCRDMA_END_WAITED), RPCRDMA_ANSWER_REFUSED);
+	EXPECT_EQ(answer(e, RPCRDMA_END_PEER), RPCRDMA_ANSWER_REFUSED);
+	e.send(RPCRDMA_KIND_CALL, X);
+	EXPECT_EQ(e.receive(inline_msg(X, REPLY)), RPCRDMA_RX_REPLY);
+	EXPECT_EQ(answer(e, RPCRDMA_END_PEER), RPCRDMA_ANSWER_V1);
+
+	auto v2 = open_client();
+
+	EXPECT_EQ(answer(*v2, RPCRDMA_END_PEER), RPCRDMA_ANSWER_V2);
+
+	/*
+	 * The peer says it has neither version. Version 1 shows whether it has
+	 * that one.
+	 */
+	end none{ config(true) };
+
+	none.post(33);
+	rpcrdma_conn_established(&none.conn);
+	none.control();
+	none.receive(err_vers(2, 3, 3));
+	EXPECT_EQ(answer(none, RPCRDMA_END_NONE), RPCRDMA_ANSWER_NOT_YET);
+	EXPECT_EQ(answer(none, RPCRDMA_END_HERE), RPCRDMA_ANSWER_ODD);
+}
+
+/* A connection that opened without a message, as those of version 1 do */
+TEST(VersionMemory, NothingIsLearntOfWhatMayComeYet)
+{
+	rpcrdma_version_memory memory = {};
+
+	rpcrdma_version_learn(&memory, 1000, 2, RPCRDMA_ANSWER_NONE);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 1001, 1, 2), 1);
+	for (const u8 tried : { 1, 2 })
+		rpcrdma_version_learn(&memory, 1001, tried,
+				      RPCRDMA_ANSWER_NOT_YET);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 1002, 1, 2), 1);
+	memory = {};
+	rpcrdma_version_learn(&memory, 1000, 2, RPCRDMA_ANSWER_NOT_YET);
+	EXPECT_EQ(rpcrdma_version_first(&memory, 1001, 1, 2), 2);
+}
+
+/* With a peer that never answers, the versions alternate. */
+TEST(VersionMemory, SilenceForEverTriesBothInTurn)
+{
+	rpcrdma_version_memory memory = {};
+	u32 tried[3] = {};
+	u8 last = 1;
+
+	memory.has_v2 = 1;
+	for (u64 now = 1000; now < 5000; now += 10) {
+		const u8 version = rpcrdma_version_first(&memory, now, 1, 2);
+
+		/* Never version 1 twice in a row */
+		EXPECT_FALSE(version == 1 && last == 1);
+		last = version;
+		tried[version]++;
+		rpcrdma_version_learn(&memory, now, version,
+				      RPCRDMA_ANSWER_NONE);
+	}
+	EXPECT_GT(tried[1], 100u);
+	EXPECT_GT(tried[2], 100u);
+}
