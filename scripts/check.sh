@@ -384,6 +384,7 @@ level_build()
 	try build/shellcheck shell_clean
 	try build/headers scripts/headers.sh
 	try build/no-kernel-versions no_kernel_versions
+	try build/file-sizes scripts/sizes.sh
 	try build/spdx licensed
 	try build/documents documents "$dir"
 	try build/code-map mapped

@@ -1,0 +1,57 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Check that no source file has more lines than its kind may have: a header of the
+# interface 350, a source of the product 600, a test 800. A file that is longer has more
+# than one subject: split it by these, not at a line.
+#
+#   sizes.sh		prints each file that is too long; not 0: there is one
+#
+# Those in LONGER are still too long. None may be added, and one that has become short
+# enough has to be removed.
+set -u
+cd "$(dirname "$0")/.." || exit
+
+LONGER="
+kunit/simulation/endpoint.cc
+kunit/simulation/host.cc
+kunit/simulation/network.cc
+kunit/simulation/peer1.cc
+net/sunrpc/xprtrdma/core/conn/receive.cc
+net/sunrpc/xprtrdma/sunrpc/client.c
+net/sunrpc/xprtrdma/sunrpc/client_bc.c
+net/sunrpc/xprtrdma/sunrpc/server_call.c
+net/sunrpc/xprtrdma/verbs/endpoint.h
+net/sunrpc/xprtrdma/verbs/ep.c
+net/sunrpc/xprtrdma/verbs/recv.c
+net/sunrpc/xprtrdma/verbs/send.c
+"
+
+bad=0
+complain()
+{
+	echo "$*"
+	bad=1
+}
+
+# too_long MOST FOLDER: print the sources in this folder that have more than MOST lines.
+too_long()
+{
+	local most=$1 folder=$2 file lines
+	git ls-files -co --exclude-standard -- "$folder"/{'*.c','*.h','*.cc','*.hh','*.sh'} |
+		while read -r file; do
+			[ -f "$file" ] || continue
+			lines=$(wc -l <"$file")
+			[ "$lines" -le "$most" ] || echo "$file has $lines lines, of at most $most"
+		done
+}
+
+found=$(too_long 350 include; too_long 600 net; too_long 800 kunit; too_long 800 scripts/guest)
+while read -r file rest; do
+	[ -z "$file" ] || grep -qxF "$file" <<<"$LONGER" || complain "$file $rest"
+done <<<"$found"
+for file in $LONGER; do
+	grep -q "^$file " <<<"$found" ||
+		complain "$file is not too long any more: remove it from LONGER in scripts/sizes.sh"
+done
+exit $bad
