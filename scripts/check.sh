@@ -13,15 +13,16 @@
 #               whether each rule of the documents has its test
 #   packages    the Debian packages: installed, upgraded, purged, and kernels that
 #               come later, in a system of their own
-#   kunit       KUnit suites, in a guest with the debug kernel
+#   kunit       KUnit suites, in a kernel that is a program (scripts/uml-kernel.sh),
+#               with KASAN, lockdep and kmemleak
 #   e2e         mounts and troubles in a guest with the stock kernel
 #   kernels     Linux 6.12, that of bookworm-backports: the module and the KUnit
 #               modules are built, and the main job in short in a guest
 #   boot        what the documents say to do for good, and a boot by systemd, in a
 #               guest with the stock kernel
-#   e2e-debug   much the same as e2e with less load on the debug kernel
-#   hostile     clients that keep no rule, on the debug kernel
-#   hostile-server  servers that keep no rule, on the debug kernel
+#   e2e-debug   much the same as e2e with less load in that kernel
+#   hostile     clients that keep no rule, in that kernel
+#   hostile-server  servers that keep no rule, in that kernel
 #   interop     two guests, client and server, each with this module and with
 #               the kernel's own rpcrdma.ko
 #   demo        what "make demo" does, with few files
@@ -31,9 +32,9 @@
 #   VERSIONS="3 4.0 4.1 4.2"   of NFS, for interop (default 3 and 4.2)
 #   PROFILE=everything   what e2e leaves to e2e-debug or to the simulation, too
 #   MODULE=in-tree    the guests run the kernel's own rpcrdma.ko (e2e levels)
-#   GUEST=uml         all levels with a guest but interop run in a kernel that is a
-#               program (scripts/uml-kernel.sh), not in QEMU
-#   GUEST=debug       they run in QEMU with the debug kernel (scripts/debug-kernel.sh)
+#   GUEST=uml         all levels with a guest but interop run in that kernel, not in QEMU
+#   GUEST=debug       they run in QEMU with scripts/debug-kernel.sh's: Linux 6.1 with the
+#               same checkers, and with the DMA layer of a machine
 #   ONLY=regex        of the guests' tests, run only these (mounts included)
 #   HOSTILE_SEED=n HOSTILE_STEPS=n   the random walks' (hostile levels)
 #   PRESSURE_SECONDS=n   of each load whose latencies are compared (hostile);
@@ -424,7 +425,7 @@ level_packages()
 level_kunit()
 {
 	local dir=$1 module guest tree tests=() ko name status=0 suites
-	MODULE='' guest_module kunit debug || return 0
+	MODULE='' guest_module kunit uml || return 0
 	while read -r ko; do
 		tests+=(--module "$ko")
 	done < <(find "$build/kunit" -name '*_test.ko' -o -name '*_memdev.ko' | sort)
@@ -477,7 +478,7 @@ run_e2e()
 	guest_ended "$level" $status "$dir"
 }
 
-# guest_module LEVEL stock|debug: set module to the one under test, built now for the
+# guest_module LEVEL stock|uml: set module to the one under test, built now for the
 # kernel of that sort unless MODULE names it; guest to what scripts/guest.sh is told to
 # run that kernel; tree to its build folder, if it is none of Debian's. Not 0: the
 # level has failed.
@@ -589,7 +590,7 @@ level_interop()
 level_e2e-debug()
 {
 	local module guest tree
-	guest_module e2e-debug debug || return 0
+	guest_module e2e-debug uml || return 0
 	run_e2e e2e-debug "$1" "${guest[@]}" --module "$module" --timeout 3000 -- "$1/guest/e2e.sh" reduced
 }
 
@@ -597,7 +598,7 @@ level_e2e-debug()
 run_hostile()
 {
 	local module guest tree
-	guest_module "$1" debug || return 0
+	guest_module "$1" uml || return 0
 	build_hostile "$2"
 	run_e2e "$1" "$2" "${guest[@]}" --smp 1 --module "$module" --timeout 1500 -- \
 		"$3" "${HOSTILE_SEED:-1}" "${HOSTILE_STEPS:-600}" "${PRESSURE_SECONDS:-0}"
@@ -643,8 +644,8 @@ run_level()
 # True if this level boots no guest, whose time runs on while it has no processor.
 on_host() { [[ $1 =~ ^(engine|build|simulation|packages)$ ]]; }
 
-# True if this level boots the debug kernel unless GUEST names another.
-uses_debug() { [[ ${GUEST:-debug} = debug && $1 =~ ^(kunit|e2e-debug|hostile|hostile-server)$ ]]; }
+# True if this level boots the kernel that is a program unless GUEST names another.
+uses_uml() { [[ ${GUEST:-uml} = uml && $1 =~ ^(kunit|e2e-debug|hostile|hostile-server)$ ]]; }
 
 # Take the next level from the file $1, a line each, and set level to it.
 next_level()
@@ -703,8 +704,8 @@ prepare_kernel()
 {
 	local level
 	for level in "$@"; do
-		if uses_debug "$level"; then
-			( trap - EXIT; renice -n 5 $BASHPID >/dev/null; scripts/debug-kernel.sh >/dev/null ) &
+		if uses_uml "$level"; then
+			( trap - EXIT; renice -n 5 $BASHPID >/dev/null; scripts/uml-kernel.sh >/dev/null ) &
 			return
 		fi
 	done
