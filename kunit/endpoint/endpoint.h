@@ -97,7 +97,7 @@ void shim_after_any_fault(struct kunit *test);
 
 /* ---- Cases of close_test.c that are in setup.c ---- */
 
-/* Ops of connections without upcalls */
+/* Ops of connections that release what they receive */
 extern const struct rpcrdma_ep_ops shim_no_ops;
 
 void close_refused(struct kunit *test);

@@ -46,8 +46,19 @@ void close_refused(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, pair->server.ep, NULL);
 }
 
+static void shim_drop_messages(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_poll poll = { .ep = ep };
+	struct rpcrdma_recv *rv;
+
+	while ((rv = rpcrdma_ep_poll(&poll)))
+		rpcrdma_recv_put(rv);
+}
+
 /* Ops of connections without upcalls */
-const struct rpcrdma_ep_ops shim_no_ops;
+const struct rpcrdma_ep_ops shim_no_ops = {
+	.poll	= shim_drop_messages,
+};
 
 void close_nobody_listens(struct kunit *test)
 {
@@ -183,15 +194,6 @@ struct shim_crowd {
 	struct shim_crowd_client clients[SHIM_CROWD];
 };
 
-static void shim_crowd_poll(struct rpcrdma_ep *ep)
-{
-	struct rpcrdma_poll poll = { .ep = ep };
-	struct rpcrdma_recv *rv;
-
-	while ((rv = rpcrdma_ep_poll(&poll)))
-		rpcrdma_recv_put(rv);
-}
-
 static void shim_crowd_opened(struct rpcrdma_ep *ep)
 {
 	struct shim_crowd *crowd = ep->priv;
@@ -207,7 +209,7 @@ static void shim_crowd_closed(struct rpcrdma_ep *ep)
 }
 
 static const struct rpcrdma_ep_ops shim_crowd_ops = {
-	.poll	= shim_crowd_poll,
+	.poll	= shim_drop_messages,
 	.opened	= shim_crowd_opened,
 	.closed	= shim_crowd_closed,
 };
