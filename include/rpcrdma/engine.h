@@ -55,6 +55,8 @@
 #include "msg_iter.h"
 #include "exchange.h"
 #include "pull.h"
+#include "work.h"
+#include "endpoint_send.h"
 #include "quota.h"
 #include "admission.h"
 #include "lifecycle.h"

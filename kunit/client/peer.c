@@ -256,7 +256,7 @@ static bool peer_reply(struct rpcrdma_recv *rv, u32 want, u32 bad)
 		memcpy(s->buf + s->header_len, r->octets, inline_len);
 		s->len = s->header_len + inline_len;
 		if (exposed)
-			s->exposed = &r->exposed;
+			s->exposed = &r->exposed.core;
 		rpcrdma_send_reply(s, rw, r->plan.inv_handle, r->plan.format,
 				   &r->plan.lists);
 	}

@@ -1,2 +1,2 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "../../net/sunrpc/xprtrdma/core/core.cc"
+#include "../../net/sunrpc/xprtrdma/core/endpoint.cc"

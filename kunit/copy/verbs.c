@@ -326,7 +326,7 @@ static void shim_check_wrs(struct rpcrdma_ep *ep, const struct ib_send_wr *wr)
 			break;
 		}
 	}
-	if (n != work->wrs.nr || last != work->last ||
+	if (n != work->wrs.nr || last != work->chain->last ||
 	    ep->core.sq.posted - ep->core.sq.through > ep->core.sq.depth)
 		atomic_inc(&shim_misuse);
 }

@@ -353,7 +353,7 @@ static void data_most_segments(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, rw);
 	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->writes[0], 0,
 					     buf.ext, buf.nr_ext, 0, most), 0);
-	KUNIT_EXPECT_EQ(test, rw->left, most);
+	KUNIT_EXPECT_EQ(test, rw->core.left, most);
 	rpcrdma_rw_free(rw);
 	shim_buf_free(&buf);
 }

@@ -553,7 +553,8 @@ static unsigned int shim_send_buffers(struct rpcrdma_ep *ep, u32 octets)
 	unsigned int nr = 0, i;
 
 	for (i = 0; i < ep->core.sends_made; i++)
-		if (!ep->send_ring[i].shared && ep->send_ring[i].size >= octets)
+		if (!ep->send_ring[i].core.shared &&
+		    ep->send_ring[i].core.size >= octets)
 			nr++;
 	return nr;
 }
@@ -624,7 +625,7 @@ static void hardware_send_buffers(struct kunit *test)
 	spin_unlock(&ep->lock);
 	/* The contexts for control messages have their own buffers again. */
 	for (i = 1; i <= RPCRDMA_CONTROL_SENDS && i < ep->core.sends_made; i++)
-		KUNIT_EXPECT_TRUE(test, ep->send_ring[i].shared);
+		KUNIT_EXPECT_TRUE(test, ep->send_ring[i].core.shared);
 	shim_mixed_traffic(test, pair);
 }
 
@@ -642,11 +643,11 @@ static void hardware_sends_report(struct kunit *test)
 
 	shim_open(test);
 	ep = pair->client.ep;
-	last = &ep->send_ring[ep->core.nr_sends - 1];
+	last = &ep->send_ring[ep->core.nr_sends - 1].core;
 	KUNIT_EXPECT_EQ(test, last->size, 4096U);
 	KUNIT_EXPECT_EQ(test, last->report, (u32)RPCRDMA_REPORT_ALL);
 	for (i = 0; i < ep->core.nr_sends - 1; i++) {
-		s = &ep->send_ring[i];
+		s = &ep->send_ring[i].core;
 		KUNIT_EXPECT_EQ(test, s->report, (u32)RPCRDMA_REPORT_NONE);
 		s->report = 3000;
 	}
@@ -657,10 +658,10 @@ static void hardware_sends_report(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, shim_rpc_wait(&pair->client, rpc), 0);
 	}
 	for (i = 0; i < ep->core.nr_sends - 1; i++) {
-		s = &ep->send_ring[i];
-		if (s->len < 3000)
+		if (ep->send_ring[i].core.len < 3000)
 			continue;
-		KUNIT_EXPECT_TRUE(test, s->wr.send_flags & IB_SEND_SIGNALED);
+		KUNIT_EXPECT_TRUE(test, ep->send_ring[i].wr.send_flags &
+				  IB_SEND_SIGNALED);
 		all++;
 	}
 	KUNIT_EXPECT_GT(test, all, 0U);

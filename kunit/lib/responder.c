@@ -228,7 +228,8 @@ static bool shim_try_reply(struct shim_side *side, struct rpcrdma_recv **rvp,
 			s = shim_wait_send(ep);
 		if (!s)
 			return false;
-		s->exposed = x;
+		if (x)
+			s->exposed = &x->core;
 		s->header_len = rpcrdma_encode_header(&ep->core.conn, s->buf,
 						      s->size, xid, htype,
 						      RDMA2_F_RESPONSE,

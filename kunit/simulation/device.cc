@@ -41,6 +41,7 @@ bool queue_pair::post(work *w)
 
 		if (r.mem)
 			r.mem->posted++;
+		w->pending++;
 		sq_.push_back({ r, w, last, false, false });
 	}
 	/* The work will not be done, which the drain finds out. */
@@ -51,10 +52,11 @@ bool queue_pair::post(work *w)
 	return true;
 }
 
-void queue_pair::settle(const request &r)
+void queue_pair::settle(const entry &e)
 {
-	if (r.mem)
-		r.mem->posted--;
+	e.owner->pending--;
+	if (e.what.mem)
+		e.what.mem->posted--;
 }
 
 /* Return the completion that is due, and schedule the event for the next
@@ -288,7 +290,7 @@ void queue_pair::retire()
 		if (read_before && e.what.what != op::send)
 			break;
 		e.reported = true;
-		settle(e.what);
+		settle(e);
 		if (e.last && e.owner->wrs.signaled) {
 			completions_.push_back(e.owner);
 			run(completing_, SEND_COMPLETION, 5);
@@ -358,7 +360,7 @@ void queue_pair::quiet()
 	dead_ = true;
 	for (entry &e : sq_) {
 		if (!e.reported)
-			settle(e.what);
+			settle(e);
 	}
 	base_ += sq_.size();
 	next_ = base_;

@@ -12,6 +12,8 @@
 
 #include <deque>
 
+#include <rpcrdma/work.h>
+
 #include "world.hh"
 
 namespace simulation
@@ -38,18 +40,15 @@ struct memory {
 	}
 };
 
-struct region {
-	/* Fields of the device */
-	u32 handle = 0;
-	u64 offset = 0;
-	u32 length = 0;
+struct region : rpcrdma_mr {
+	region() : rpcrdma_mr{}
+	{
+	}
+
 	memory *mem = nullptr;
 	u32 at = 0; /* byte offset in mem */
 	bool writable = false;
 	bool valid = false;
-	/* Fields of the endpoint */
-	bool exposed = false;
-	bool used = false;
 
 	/*
 	 * Set up this MR for @octets bytes of @m from @from on, with a new key
@@ -104,8 +103,7 @@ struct work {
 	std::vector<request> requests;
 	rpcrdma_wrs wrs{};
 	u8 kind = 0;
-	bool refused = false;
-	bool inflight = false;
+	u32 pending = 0; /* Work Requests that the device has */
 
 	virtual ~work() = default;
 	/* Called once, when the device has completed the chain */
@@ -213,7 +211,7 @@ private:
 		     const char *what);
 	void finish(u64 index);
 	void retire();
-	void settle(const request &r);
+	void settle(const entry &e);
 	void run(bool &scheduled, u32 what, u64 usual);
 	template <typename T>
 	T *next(std::deque<T *> &queue, bool &scheduled, u32 what);

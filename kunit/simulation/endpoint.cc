@@ -13,8 +13,8 @@ static s32 distance(u32 from, u32 to)
 }
 
 /*
- * Send contexts and Receives are large, so later connections reuse them. They
- * are not reused in builds with a sanitizer, which detects use after free.
+ * Receives are large, so later connections reuse them. They are not reused in
+ * builds with a sanitizer, which detects use after free.
  */
 template <typename T>
 class stock
@@ -43,21 +43,19 @@ private:
 	std::vector<std::unique_ptr<T>> kept_;
 };
 
-static stock<send_context> spare_sends;
 static stock<received> spare_receives;
 
 endpoint::endpoint(world &w, const endpoint_params &p, upcalls &ops,
 		   const char *name)
-	: params{ p }, qp{ w, *this, p.sq_depth + 1, p.max_regions },
+	: rpcrdma_ep_core{}, params{ p }, qp{ w, *this, p.sq_depth + 1,
+					      p.max_regions },
 	  name{ name }, w_{ w }, ops_{ ops }
 {
+	rpcrdma_core_init(this);
 	rpcrdma_conn_init(&conn, &params.cfg);
-
-	const u32 size = rpcrdma_conn_send_octets(&conn);
-
 	life.client = params.cfg.client;
 	qp.reorders = params.reorders;
-	rpcrdma_sq_init(&sq_, params.sq_depth, params.sends, params.cfg.reverse,
+	rpcrdma_sq_init(&sq, params.sq_depth, params.sends, params.cfg.reverse,
 			params.replies);
 	region_size_ = params.region_size;
 	read_pool_ = { params.read_into, 1, 0 };
@@ -65,23 +63,7 @@ endpoint::endpoint(world &w, const endpoint_params &p, upcalls &ops,
 	/* A long Read time lets other transfers start meanwhile. */
 	if (params.read_into)
 		qp.read_time = 4000;
-	/* One more is for the next Call. */
-	for (u32 i = 0; i < params.sends + RPCRDMA_CONTROL_SENDS + 1; i++) {
-		auto s = spare_sends.take();
-
-		s->ep = this;
-		/* A run that failed may have left the context in any state. */
-		s->buf = {};
-		s->buf.octets.resize(size);
-		s->inflight = false;
-		if (i) {
-			free_sends_.push_back(s.get());
-			rpcrdma_sq_give(&sq_);
-		} else {
-			call_send_ = s.get();
-		}
-		sends_.push_back(std::move(s));
-	}
+	make_sends();
 	if (params.letter) {
 		letter_ = std::make_unique<engine_test::letter_credits>(
 			params.cfg.window);
@@ -96,8 +78,7 @@ endpoint::endpoint(world &w, const endpoint_params &p, upcalls &ops,
 
 endpoint::~endpoint()
 {
-	for (auto &s : sends_)
-		spare_sends.keep(std::move(s));
+	free_sends_of();
 	for (auto &rv : receives_)
 		spare_receives.keep(std::move(rv));
 }
@@ -178,7 +159,7 @@ void endpoint::news(rpcrdma_news what, int rejection)
 		rpcrdma_life_news(&life, what, rejection);
 
 	if (step.todo & RPCRDMA_LIFE_BEGIN)
-		events(rpcrdma_conn_established(&conn));
+		rpcrdma_core_events(this, rpcrdma_conn_established(&conn));
 	carry_out(step);
 }
 
@@ -234,11 +215,12 @@ u32 endpoint::posted_transfers() const
 {
 	u32 nr = 0;
 
-	for (const work *w : inflight_) {
-		const auto *s = dynamic_cast<const send_context *>(w);
-
-		if (dynamic_cast<const transfer *>(w) || (s && s->writes))
-			nr++;
+	for (const rpcrdma_work *w = inflight; w; w = w->next) {
+		if (w->kind == RPCRDMA_WORK_RDMA)
+			nr += w->done == transfer::done;
+		else
+			nr += reinterpret_cast<const rpcrdma_send *>(w)->rw !=
+			      nullptr;
 	}
 	return nr;
 }
@@ -336,15 +318,15 @@ void endpoint::release()
 {
 	if (releasing_ == RPCRDMA_RELEASE_END)
 		releasing_ =
-			rpcrdma_life_release(&life, objects_, sq_.posted, 0);
+			rpcrdma_life_release(&life, objects_, sq.posted, 0);
 	while (release_one(releasing_)) {
 		if (releasing_ == RPCRDMA_RELEASE_END)
 			return;
 		const bool sleeps = releasing_ == RPCRDMA_RELEASE_DRAIN ||
 				    releasing_ == RPCRDMA_RELEASE_PAUSE;
 
-		releasing_ = rpcrdma_life_release(&life, objects_, sq_.posted,
-						  stop_);
+		releasing_ =
+			rpcrdma_life_release(&life, objects_, sq.posted, stop_);
 		stop_ = 0;
 		if (sleeps) {
 			w_.after(w_.delay(100), this, RELEASE);
@@ -380,11 +362,10 @@ void endpoint::act(u32 what, u64 arg)
 		release();
 		break;
 	case STALL:
-		stall_watched_ = false;
-		ev = stall_watch();
+		ev = rpcrdma_core_stall_expired(this);
 		if ((ev & RPCRDMA_EV_CLOSE) && !excuse_stall)
 			w_.complain(std::string(name) + ": " + conn.reason);
-		events(ev);
+		rpcrdma_core_events(this, ev);
 		break;
 	case OVERDUE: {
 		rpcrdma_overdue overdue;
@@ -425,412 +406,16 @@ void endpoint::act(u32 what, u64 arg)
 	check();
 }
 
-/* Run the actions that the engine asked for. */
-void endpoint::events(u32 ev)
-{
-	if (ev & RPCRDMA_EV_CLOSE) {
-		close(conn.reason);
-		return;
-	}
-	if (ev & RPCRDMA_EV_ODD)
-		carry_out(rpcrdma_life_odd(&life));
-	if (ev & RPCRDMA_EV_RECEIVES)
-		receives_due();
-	if (ev & RPCRDMA_EV_OPENED)
-		carry_out(rpcrdma_life_opened(&life));
-	if (ev & (RPCRDMA_EV_CONTROL | RPCRDMA_EV_WINDOW))
-		pump();
-}
-
-/* ---- Send contexts ---- */
-
-/* Remove a free Send context that the account already counts as reserved. */
-send_context *endpoint::pop()
-{
-	send_context *s;
-
-	if (free_sends_.empty()) {
-		w_.complain(std::string(name) + ": there is no Send context");
-		return nullptr;
-	}
-	s = free_sends_.back();
-	free_sends_.pop_back();
-	s->header_length = 0;
-	s->length = 0;
-	s->writes = nullptr;
-	s->last_of = nullptr;
-	s->exposed = nullptr;
-	return s;
-}
-
-send_context *endpoint::take_send()
-{
-	return rpcrdma_sq_take(&sq_) ? pop() : nullptr;
-}
-
-/*
- * A server's Replies leave some Send contexts to other senders: to a Call, or
- * to continued messages.
- */
-send_context *endpoint::take_reply_send()
-{
-	if (conn.cfg.client)
-		return take_send();
-	return rpcrdma_sq_take_ahead(&sq_) ? pop() : nullptr;
-}
-
-send_context *endpoint::call_send()
-{
-	const bool may = rpcrdma_sq_may_call(&conn, &sq_);
-
-	if (!may)
-		stall_watch();
-	return may ? call_send_ : nullptr;
-}
-
-/* Slots or contexts became free: post if any work waits for them. */
-void endpoint::wanted()
-{
-	if (rpcrdma_sq_wanted(&sq_) || is_letter())
-		pump();
-}
-
-void endpoint::put_send(send_context *s)
-{
-	free_sends_.push_back(s);
-	rpcrdma_sq_give(&sq_);
-	wanted();
-}
-
-void send_context::done(bool ok)
-{
-	transfer *t = writes;
-	stream *st = last_of;
-
-	if (buf.posted)
-		ep->w_.complain("a Send is given back while the device has it");
-	writes = nullptr;
-	last_of = nullptr;
-	ep->free_sends_.push_back(this);
-	rpcrdma_sq_give(&ep->sq_);
-	if (t)
-		t->done(ok);
-	if (st) {
-		ep->give(RPCRDMA_MEMORY_REPLIES, st->held);
-		ep->live_--;
-		delete st;
-	}
-}
-
-void stream::done(bool)
-{
-	if (writes)
-		writes->done(false);
-	ep->give(RPCRDMA_MEMORY_REPLIES, held);
-	ep->live_--;
-	delete this;
-}
-
-void transfer::done(bool ok)
-{
-	if (ok && !left.empty()) {
-		ep->turn_of(this);
-		return;
-	}
-	ep->unmake(this);
-	rpcrdma_read_over(&ep->read_pool_, &claim);
-	ep->wake_reads();
-	if (ended)
-		ended(ok);
-	if (reply)
-		ep->written(reply, ok);
-	ep->free_transfer(this);
-}
-
-void invalidation::done(bool ok)
-{
-	endpoint *on = ep;
-
-	ended(ok);
-	on->live_--;
-	delete this;
-}
-
-/* ---- Posting ---- */
-
-bool endpoint::post(work *w)
-{
-	w->wrs.nr = static_cast<u32>(w->requests.size());
-	rpcrdma_sq_post(&sq_, &w->wrs);
-	return hand_over(w);
-}
-
-/* Submit a chain with reserved slots to the device. */
-bool endpoint::hand_over(work *w)
-{
-	w->inflight = true;
-	inflight_.push_back(w);
-	/* Work that the device rejects comes back with the teardown. */
-	if (w_.fault(1)) {
-		w_.tell("%s: the device refuses work", name);
-		w->refused = true;
-		return false;
-	}
-	w->refused = !qp.post(w);
-	return !w->refused;
-}
-
-void endpoint::prepare(send_context *s, u8 kind, u32 inv_handle)
-{
-	s->requests.clear();
-	s->requests.push_back(
-		{ op::send, nullptr, inv_handle, 0, &s->buf, 0, s->length });
-	s->kind = kind;
-	s->wrs.signaled = false;
-}
-
-void endpoint::chain_writes(send_context *s, transfer *writes)
-{
-	s->writes = writes;
-	if (!writes || writes->left.empty())
-		return;
-	s->requests.insert(s->requests.begin(), writes->left.begin(),
-			   writes->left.end());
-	writes->left.clear();
-	s->wrs.signaled = true;
-}
-
-bool endpoint::in_chain(u32 message, const transfer *writes) const
-{
-	return !writes ||
-	       rpcrdma_sq_in_chain(&sq_, message,
-				   static_cast<u32>(writes->left.size()));
-}
-
-/* Return as much of the transfer as can be posted at once. */
-void endpoint::turn_of(transfer *t)
-{
-	const auto end = t->left.begin() +
-			 static_cast<long>(std::min<size_t>(
-				 t->left.size(), rpcrdma_sq_turn_wrs(&sq_)));
-
-	t->requests.assign(t->left.begin(), end);
-	t->left.erase(t->left.begin(), end);
-	if (!t->left.empty())
-		w_.sum.turns++;
-	t->wrs.signaled = true;
-	work_rdma(t);
-}
-
-void endpoint::chain_registrations(work *w,
-				   const std::vector<region *> &regions)
-{
-	for (region *reg : regions)
-		w->requests.insert(w->requests.begin(),
-				   { op::reg, reg, reg->handle, 0, nullptr, 0,
-				     0 });
-}
-
-void endpoint::expose_regions(const std::vector<region *> &regions)
-{
-	for (region *reg : regions) {
-		reg->exposed = true;
-		reg->used = true;
-	}
-}
-
-/*
- * From here on, the memory of a pulled Reply belongs to the peer until DONE or
- * the time limit.
- */
-void endpoint::expose(send_context *s)
-{
-	exposure *x = s->exposed;
-
-	if (!x)
-		return;
-	s->exposed = nullptr;
-	expose_regions(x->regions);
-	rpcrdma_conn_exposed(&conn, &x->engine, x->inv_handle, w_.now_ms());
-	if (!overdue_watched_) {
-		overdue_watched_ = true;
-		w_.after((conn.cfg.done_ms + 1) * MILLISECOND, this, OVERDUE);
-	}
-}
-
-bool endpoint::post_send(send_context *s)
-{
-	expose(s);
-	if (s->kind != WORK_CONTROL) {
-		rpcrdma_conn_stamp(&conn,
-				   static_cast<enum rpcrdma_kind>(s->kind),
-				   s->buf.octets.data());
-		letter_stamp(s->buf.octets.data(), false);
-	}
-	return post(s);
-}
-
-bool endpoint::post_control()
-{
-	send_context *s = pop();
-	const rpcrdma_control control = rpcrdma_conn_next_control(
-		&conn, s->buf.octets.data(), RPCRDMA_V2_DEFAULT_INLINE);
-
-	s->length = control.octets;
-	if (!s->length)
-		w_.complain(std::string(name) +
-			    ": a control message is due that is none");
-	letter_stamp(s->buf.octets.data(), false);
-	prepare(s, WORK_CONTROL, control.inv_handle);
-	return post_send(s);
-}
-
-bool endpoint::post_transfer()
-{
-	work *w = transfers_.front();
-
-	transfers_.pop_front();
-	return post(w);
-}
-
-/* Return the number of bytes of the next part of a message. */
-u32 endpoint::next_part(const stream *st, u32 &wrs, bool &more) const
-{
-	const u32 left = static_cast<u32>(st->data.size()) - st->sent;
-	const auto [octets, rest] = rpcrdma_next_part(&conn, &st->lists, left);
-
-	more = rest;
-	if (octets > left || (more && (octets == left || octets % 4)))
-		w_.complain("a message is cut wrongly");
-	wrs = 1 + static_cast<u32>(st->regions.size());
-	if (!more && st->writes)
-		wrs += static_cast<u32>(st->writes->left.size());
-	return octets;
-}
-
-/*
- * Post a part. The message stays the first waiting one until its last part is
- * posted.
- */
-bool endpoint::post_part(stream *st)
-{
-	const bool waits = !messages_.empty() && messages_.front() == st;
-	send_context *s = pop();
-	u32 octets, wrs;
-	bool more;
-
-	octets = next_part(st, wrs, more);
-	s->header_length = rpcrdma_encode_rpc(&conn, s->buf.octets.data(),
-					      params.cfg.props.sbsiz, st->rpc,
-					      RPCRDMA_CONTINUED, st->xid, more,
-					      more ? nullptr : &st->lists);
-	if (!s->header_length ||
-	    s->header_length + octets > rpcrdma_conn_limits(&conn).send_inline)
-		w_.complain("a part does not fit");
-	memcpy(&s->buf.octets[s->header_length], &st->data[st->sent], octets);
-	s->length = s->header_length + octets;
-	prepare(s, static_cast<u8>(st->rpc), more ? 0 : st->inv_handle);
-	chain_registrations(s, st->regions);
-	st->regions.clear();
-	st->sent += octets;
-	if (!more) {
-		chain_writes(s, st->writes);
-		st->writes = nullptr;
-		s->last_of = st;
-		/* A Call may wait until these bytes are uncharged. */
-		if (st->held)
-			s->wrs.signaled = true;
-		if (waits)
-			messages_.pop_front();
-		rpcrdma_conn_count(&conn, st->rpc, RPCRDMA_CONTINUED,
-				   &st->lists);
-	} else if (!waits) {
-		messages_.push_front(st);
-	}
-	return post_send(s);
-}
-
-bool endpoint::post_message()
-{
-	work *w = messages_.front();
-
-	if (w->kind == WORK_STREAM)
-		return post_part(static_cast<stream *>(w));
-	messages_.pop_front();
-	return post_send(static_cast<send_context *>(w));
-}
-
-rpcrdma_sq_first endpoint::first() const
-{
-	rpcrdma_sq_first f{};
-
-	if (!transfers_.empty())
-		f.transfer_wrs =
-			static_cast<u32>(transfers_.front()->requests.size());
-	if (messages_.empty())
-		return f;
-	if (messages_.front()->kind == WORK_STREAM) {
-		const auto *st = static_cast<const stream *>(messages_.front());
-		bool more;
-
-		next_part(st, f.message_wrs, more);
-		f.kind = static_cast<u8>(st->rpc);
-		f.parts = 1;
-		f.more = more;
-	} else {
-		f.message_wrs =
-			static_cast<u32>(messages_.front()->requests.size());
-		f.kind = RPCRDMA_KIND_REPLY;
-	}
-	return f;
-}
-
-/*
- * Post the next action. Return false if the device rejected it. Clear @more if
- * there is no next action.
- */
-bool endpoint::turn(bool &retry, bool &more)
-{
-	const rpcrdma_sq_first f = first();
-
-	switch (rpcrdma_sq_next(&conn, &sq_, &f)) {
-	case RPCRDMA_TURN_CONTROL:
-		return post_control();
-	case RPCRDMA_TURN_TRANSFER:
-		return post_transfer();
-	case RPCRDMA_TURN_MESSAGE:
-		return post_message();
-	case RPCRDMA_TURN_RETRY:
-		retry = true;
-		return true;
-	case RPCRDMA_TURN_NONE:
-		break;
-	}
-	more = false;
-	return true;
-}
-
 /* Post everything that can be posted now. */
 void endpoint::pump()
 {
-	bool retry = false, more = true, ok = true;
-
 	if (!life.may_send)
 		return;
 	post_letter_grants();
-	while (ok && more)
-		ok = turn(retry, more);
-	if (sq_.transfers != transfers_.size() ||
-	    sq_.messages != messages_.size())
+	rpcrdma_core_pump(this);
+	finish();
+	if (sq.transfers != count(transfers) || sq.messages != count(messages))
 		w_.complain(std::string(name) + ": who waits is miscounted");
-	if (!ok) {
-		close("a Send could not be posted");
-		return;
-	}
-	if (!messages_.empty() || conn.pend_count)
-		stall_watch();
-	if (retry)
-		do_write_space();
 }
 
 void endpoint::do_write_space()
@@ -841,292 +426,48 @@ void endpoint::do_write_space()
 	leave();
 }
 
-u32 endpoint::stall_watch()
+void transfer::done(rpcrdma_work *w, bool ok)
 {
-	if (stall_watched_ || !is_open())
-		return 0;
+	transfer *t = of(w);
+	endpoint *ep = t->ep;
 
-	const rpcrdma_stall stall = rpcrdma_conn_stalled(
-		&conn, rpcrdma_sq_waits(&sq_), w_.now_ms());
-
-	if (stall.wait) {
-		stall_watched_ = true;
-		w_.after((stall.wait + 1) * MILLISECOND, this, STALL);
-	}
-	return stall.events;
-}
-
-void endpoint::work_rdma(work *w)
-{
-	const u32 wrs = static_cast<u32>(w->requests.size());
-
-	w->kind = WORK_RDMA;
-	if (is_closing()) {
-		w->done(false);
+	if (ok && t->left) {
+		ep->turn_of(t);
 		return;
 	}
-	switch (rpcrdma_sq_transfer(&sq_, wrs)) {
-	case RPCRDMA_SQ_GO:
-		if (!post(w))
-			close("RDMA Work Requests could not be posted");
-		break;
-	case RPCRDMA_SQ_WAIT:
-		transfers_.push_back(w);
-		break;
-	case RPCRDMA_SQ_NEVER:
-		w_.complain("RDMA that never fits the Send Queue");
-		close("RDMA Work Requests could not be posted");
-		w->done(false);
-		break;
-	}
+	ep->unmake(t);
+	rpcrdma_read_over(&ep->read_pool_, &t->claim);
+	ep->wake_reads();
+	if (t->ended)
+		t->ended(ok);
+	if (t->reply)
+		ep->written(t->reply, ok);
+	ep->free_transfer(t);
 }
 
-/* ---- Calls and Replies ---- */
-
-int endpoint::call_rc(rpcrdma_sq_answer may)
+void invalidation::done(rpcrdma_work *w, bool ok)
 {
-	if (may == RPCRDMA_SQ_GO)
-		return 0;
-	if (may == RPCRDMA_SQ_NEVER)
-		return -EIO;
-	stall_watch();
-	return -EAGAIN;
+	auto *inv = static_cast<invalidation *>(w);
+
+	inv->ended(ok);
+	inv->ep->live_--;
+	delete inv;
 }
 
-int endpoint::send_call(send_context *s, const std::vector<region *> &regions,
-			enum rpcrdma_format format, const rpcrdma_lists *lists)
+/* Return as much of the transfer as can be posted at once. */
+void endpoint::turn_of(transfer *t)
 {
-	int rc;
+	const auto end = t->rest.begin() +
+			 static_cast<long>(std::min<size_t>(
+				 t->rest.size(), rpcrdma_sq_turn_wrs(&sq)));
 
-	prepare(s, WORK_CALL, 0);
-	chain_registrations(s, regions);
-	if (!is_open())
-		return -ENOTCONN;
-	s->wrs.nr = static_cast<u32>(s->requests.size());
-	rc = call_rc(rpcrdma_sq_call(&conn, &sq_, &s->wrs, s->buf.octets.data(),
-				     format, lists));
-	if (rc)
-		return rc;
-	if (s->length > rpcrdma_conn_limits(&conn).send_inline)
-		w_.complain("a Call is above the inline threshold");
-	call_send_ = pop();
-	expose_regions(regions);
-	letter_stamp(s->buf.octets.data(), false);
-	if (!hand_over(s))
-		close("a Call could not be posted");
-	return 0;
-}
-
-stream *endpoint::new_stream(enum rpcrdma_kind kind, u32 xid,
-			     const rpcrdma_lists *lists)
-{
-	auto *st = new stream;
-
-	live_++;
-	st->ep = this;
-	st->kind = WORK_STREAM;
-	st->rpc = kind;
-	st->xid = xid;
-	st->sent = 0;
-	st->held = 0;
-	st->inv_handle = 0;
-	st->writes = nullptr;
-	if (lists)
-		st->lists = *lists;
-	else
-		rpcrdma_lists_init(&st->lists);
-	return st;
-}
-
-int endpoint::send_continued_call(stream *st)
-{
-	bool more;
-	u32 wrs;
-	int rc;
-
-	if (!is_open())
-		return -ENOTCONN;
-	next_part(st, wrs, more);
-	rc = call_rc(rpcrdma_sq_call_in_parts(&conn, &sq_, wrs, more));
-	if (rc)
-		return rc;
-	expose_regions(st->regions);
-	if (post_part(st))
-		pump();
-	else
-		close("a part of a Call could not be posted");
-	return 0;
-}
-
-void endpoint::send_reply(send_context *s, transfer *writes, u32 inv_handle,
-			  enum rpcrdma_format format,
-			  const rpcrdma_lists *lists)
-{
-	exposure *x = s->exposed;
-	rpcrdma_sq_answer may = RPCRDMA_SQ_NEVER;
-
-	prepare(s, WORK_REPLY, inv_handle);
-	if (x)
-		chain_registrations(s, x->regions);
-	if (!in_chain(static_cast<u32>(s->requests.size()), writes)) {
-		if (is_open())
-			rpcrdma_conn_count(&conn, RPCRDMA_KIND_REPLY, format,
-					   lists);
-		w_.sum.behind++;
-		writes->reply = s;
-		turn_of(writes);
-		if (x)
-			leave();
-		return;
-	}
-	chain_writes(s, writes);
-	if (is_open()) {
-		s->wrs.nr = static_cast<u32>(s->requests.size());
-		may = rpcrdma_sq_reply(&conn, &sq_, &s->wrs,
-				       s->buf.octets.data(), format, lists);
-		if (may == RPCRDMA_SQ_NEVER)
-			w_.complain("a Reply never fits the Send Queue");
-	}
-	if (may == RPCRDMA_SQ_NEVER) {
-		s->exposed = nullptr;
-		s->done(false);
-	} else {
-		if (s->length > rpcrdma_conn_limits(&conn).send_inline)
-			w_.complain("a Reply is above the inline threshold");
-		if (may == RPCRDMA_SQ_WAIT) {
-			messages_.push_back(s);
-			pump();
-		} else {
-			expose(s);
-			letter_stamp(s->buf.octets.data(), false);
-			if (!hand_over(s))
-				close("a Reply could not be posted");
-		}
-	}
-	if (x)
-		leave();
-}
-
-void endpoint::written(work *reply, bool ok)
-{
-	const bool parts = reply->kind == WORK_STREAM;
-	const u32 wrs = parts ? 1 : static_cast<u32>(reply->requests.size());
-
-	if (!ok || !is_open() ||
-	    rpcrdma_sq_reply_waits(&sq_, wrs) == RPCRDMA_SQ_NEVER) {
-		if (ok && is_open())
-			w_.complain("a Reply never fits the Send Queue");
-		reply->done(false);
-		return;
-	}
-	messages_.push_back(reply);
-	pump();
-}
-
-void endpoint::send_continued_reply(stream *st)
-{
-	const u32 writes =
-		st->writes ? static_cast<u32>(st->writes->left.size()) : 0;
-
-	if (!in_chain(1, st->writes)) {
-		transfer *t = st->writes;
-
-		w_.sum.behind++;
-		st->writes = nullptr;
-		t->reply = st;
-		turn_of(t);
-		return;
-	}
-	if (!is_open() ||
-	    rpcrdma_sq_reply_waits(&sq_, 1 + writes) == RPCRDMA_SQ_NEVER) {
-		if (is_open())
-			w_.complain("a Reply never fits the Send Queue");
-		st->done(false);
-		return;
-	}
-	messages_.push_back(st);
-	pump();
-}
-
-void endpoint::send_error(u32 xid, u32 code, u32 arg0, u32 arg1)
-{
-	if (is_open())
-		events(rpcrdma_conn_queue_error(&conn, xid, code, arg0, arg1));
-}
-
-void endpoint::send_done(u32 xid, u32 inv_handle)
-{
-	if (is_open())
-		events(rpcrdma_conn_queue_done(&conn, xid, inv_handle));
-}
-
-/* ---- Completions ---- */
-
-void endpoint::completed(work *w)
-{
-	std::vector<work *> through;
-	size_t kept = 0, i;
-
-	if (!w->inflight)
-		return;
-	/* The queue pair must end first. */
-	if (life.unstopped) {
-		late_.push_back(w);
-		return;
-	}
-	for (i = 0; i < inflight_.size(); i++) {
-		work *other = inflight_[i];
-
-		if (rpcrdma_sq_vouches(&w->wrs, &other->wrs))
-			through.push_back(other);
-		else
-			inflight_[kept++] = other;
-		if (other == w)
-			break;
-	}
-	inflight_.erase(inflight_.begin() + static_cast<long>(kept),
-			inflight_.begin() + static_cast<long>(i + 1));
-	rpcrdma_sq_reaped(&sq_,
-			  inflight_.empty() ? nullptr : &inflight_[0]->wrs);
-	for (work *each : through) {
-		each->inflight = false;
-		each->done(!each->refused);
-	}
-	wanted();
-	check();
-}
-
-void endpoint::end(std::vector<work *> &through)
-{
-	for (work *w : through) {
-		w->inflight = false;
-		w->done(false);
-	}
-}
-
-void endpoint::flush_posted()
-{
-	std::vector<work *> through;
-
-	for (work *w : late_)
-		completed(w);
-	late_.clear();
-	through.swap(inflight_);
-	end(through);
-}
-
-void endpoint::flush_waiting()
-{
-	std::vector<work *> through;
-
-	through.insert(through.end(), reads_waiting_.begin(),
-		       reads_waiting_.end());
-	reads_waiting_.clear();
-	through.insert(through.end(), transfers_.begin(), transfers_.end());
-	through.insert(through.end(), messages_.begin(), messages_.end());
-	transfers_.clear();
-	messages_.clear();
-	end(through);
+	t->chain.requests.assign(t->rest.begin(), end);
+	t->rest.erase(t->rest.begin(), end);
+	t->left = static_cast<u32>(t->rest.size());
+	if (t->left)
+		w_.sum.turns++;
+	t->work.wrs.signaled = true;
+	work_rdma(&t->work);
 }
 
 /* ---- Receiving ---- */
@@ -1198,7 +539,7 @@ bool endpoint::receives_round()
 
 		ev = posted ? posted : ev;
 	}
-	events(ev & ~u32{ RPCRDMA_EV_RECEIVES });
+	rpcrdma_core_events(this, ev & ~u32{ RPCRDMA_EV_RECEIVES });
 	return ev & RPCRDMA_EV_RECEIVES;
 }
 
@@ -1229,7 +570,7 @@ void endpoint::give_back(received *rv)
 		post_free(letter_->give_back());
 		ev = rpcrdma_conn_posted(&conn, 1);
 		as_letter_says();
-		events(ev | RPCRDMA_EV_CONTROL);
+		rpcrdma_core_events(this, ev | RPCRDMA_EV_CONTROL);
 		return;
 	}
 	w_.sum.receives_given_back++;
@@ -1238,11 +579,14 @@ void endpoint::give_back(received *rv)
 		give(RPCRDMA_MEMORY_BUFFERS, receive_cost(rv->buf.size()));
 		rv->buf = {};
 		w_.sum.receives_let_go++;
+		/* A server's Receive is charged together with a Send buffer. */
+		if (!conn.cfg.client)
+			rpcrdma_core_send_let_go(this);
 	} else {
 		free_receives_.push_back(rv);
 	}
 
-	events(ev & RPCRDMA_EV_RECEIVES ? post_due() : ev);
+	rpcrdma_core_events(this, ev & RPCRDMA_EV_RECEIVES ? post_due() : ev);
 }
 
 void endpoint::lend(received *rv)
@@ -1384,7 +728,8 @@ void endpoint::receive(received *rv)
 		ev |= RPCRDMA_EV_CONTROL | RPCRDMA_EV_WINDOW;
 	}
 	if (ev & RPCRDMA_EV_OPENED) {
-		events(ev & (RPCRDMA_EV_OPENED | RPCRDMA_EV_RECEIVES));
+		rpcrdma_core_events(this, ev & (RPCRDMA_EV_OPENED |
+						RPCRDMA_EV_RECEIVES));
 		ev &= ~(RPCRDMA_EV_OPENED | RPCRDMA_EV_RECEIVES);
 	}
 
@@ -1451,7 +796,7 @@ void endpoint::receive(received *rv)
 		give_back(rv);
 		break;
 	}
-	events(ev);
+	rpcrdma_core_events(this, ev);
 	check();
 }
 
@@ -1537,26 +882,28 @@ void endpoint::post_letter_grants()
 {
 	while (is_letter() && conn.state != RPCRDMA_CONN_CLOSING &&
 	       conn.props_sent && conn.answered && letter_->grant_due() &&
-	       rpcrdma_sq_room(&sq_, 1) && rpcrdma_sq_take(&sq_)) {
-		send_context *s = pop();
+	       rpcrdma_sq_room(&sq, 1)) {
+		rpcrdma_send *s = rpcrdma_core_send_get(this);
 
-		s->length = rpcrdma_encode_header(&conn, s->buf.octets.data(),
-						  RPCRDMA_V2_DEFAULT_INLINE, 0,
-						  RDMA2_NOMSG, 0, nullptr);
+		if (!s || room(s, RPCRDMA_SMALL_SEND))
+			return;
+		s->len = rpcrdma_encode_header(&conn, s->buf, s->size, 0,
+					       RDMA2_NOMSG, 0, nullptr);
 		conn.sent++;
-		letter_stamp(s->buf.octets.data(), true);
-		prepare(s, WORK_CONTROL, 0);
-		if (!post_send(s)) {
+		if (!rpcrdma_core_post_control(this, s, 0)) {
 			close("a Send could not be posted");
 			return;
 		}
 	}
 }
 
-void endpoint::letter_stamp(u8 *header, bool grant)
+void endpoint::letter_stamp(u8 *header)
 {
 	if (!is_letter())
 		return;
+
+	/* All grants are this model's. */
+	const bool grant = load(header + 12) == RDMA2_NOMSG && !load(header);
 
 	const auto fields = letter_->send(grant);
 
@@ -1727,16 +1074,20 @@ bool endpoint::invalidated(std::vector<region *> &regions, u32 handle)
 void endpoint::invalidate(const std::vector<region *> &regions,
 			  std::function<void(bool)> ended)
 {
-	auto *inv = new invalidation;
+	auto *inv = new invalidation{};
 
 	live_++;
 	inv->ep = this;
+	list_init(&inv->list);
+	inv->chain = &inv->requests;
+	inv->requests.of = inv;
+	inv->rpcrdma_work::done = invalidation::done;
 	inv->wrs.signaled = true;
 	for (region *reg : regions) {
 		if (reg->exposed)
-			inv->requests.push_back({ op::invalidate, reg,
-						  reg->handle, 0, nullptr, 0,
-						  0 });
+			inv->requests.requests.push_back({ op::invalidate, reg,
+							   reg->handle, 0,
+							   nullptr, 0, 0 });
 	}
 	/* With @ok the peer cannot access the MRs any more. */
 	inv->ended = [regions, ended](bool ok) {
@@ -1746,8 +1097,8 @@ void endpoint::invalidate(const std::vector<region *> &regions,
 		}
 		ended(ok);
 	};
-	if (inv->requests.empty()) {
-		inv->done(true);
+	if (inv->requests.requests.empty()) {
+		invalidation::done(inv, true);
 		return;
 	}
 	work_rdma(inv);
@@ -1802,11 +1153,12 @@ void endpoint::post_reads(transfer *t)
 /* Retry the waiting Reads, in order. */
 void endpoint::retry_reads()
 {
-	while (!reads_waiting_.empty()) {
-		transfer *t = reads_waiting_.front();
+	while (!list_is_empty(&rw_waiting)) {
+		transfer *t =
+			transfer::of(list_first<rpcrdma_work>(&rw_waiting));
 		const int rc = make_all_ready(t);
 
-		reads_waiting_.pop_front();
+		list_remove(&t->work.list);
 		if (rc)
 			unmake(t);
 		switch (rpcrdma_read_tried(&read_pool_, &t->claim, rc,
@@ -1815,10 +1167,10 @@ void endpoint::retry_reads()
 			post_reads(t);
 			break;
 		case RPCRDMA_READ_FRONT:
-			reads_waiting_.push_front(t);
+			list_push_front(&t->work.list, &rw_waiting);
 			return;
 		default:
-			t->done(false);
+			transfer::done(&t->work, false);
 			break;
 		}
 	}
@@ -1830,9 +1182,14 @@ transfer *endpoint::new_transfer(op what)
 
 	if (!enter())
 		return nullptr;
-	t = new transfer;
+	t = new transfer{};
 	live_++;
 	t->ep = this;
+	list_init(&t->work.list);
+	t->work.kind = RPCRDMA_WORK_RDMA;
+	t->work.chain = &t->chain;
+	t->chain.of = &t->work;
+	t->work.done = transfer::done;
 	t->claim.reads = what == op::read;
 	rpcrdma_read_begin(&read_pool_, &t->claim);
 	return t;
@@ -1857,10 +1214,11 @@ bool endpoint::add_transfer(transfer *t, const rpcrdma_lists &lists,
 
 		for (u32 n, rest = segment.length; rest; rest -= n) {
 			n = next_part_of(t, at, rest);
-			t->left.push_back(
+			t->rest.push_back(
 				{ t->claim.reads ? op::read : op::write,
 				  nullptr, segment.handle, offset, &mem, at,
 				  n });
+			t->left++;
 			add_part(t);
 			offset += n;
 			at += n;
@@ -1900,8 +1258,8 @@ void endpoint::add_part(transfer *t)
 
 void endpoint::read(transfer *t)
 {
-	if (t->left.empty()) {
-		t->done(true);
+	if (!t->left) {
+		transfer::done(&t->work, true);
 		return;
 	}
 	switch (rpcrdma_read_whole(&t->claim, is_closing())) {
@@ -1910,12 +1268,11 @@ void endpoint::read(transfer *t)
 		break;
 	case RPCRDMA_READ_BEHIND:
 		w_.sum.reads_waited++;
-		t->kind = WORK_RDMA;
-		reads_waiting_.push_back(t);
+		list_push_back(&t->work.list, &rw_waiting);
 		wake_reads();
 		break;
 	default:
-		t->done(false);
+		transfer::done(&t->work, false);
 		break;
 	}
 }
@@ -1924,13 +1281,16 @@ void endpoint::read(transfer *t)
 
 exposure *endpoint::exposure_of(rpcrdma_exposure *x)
 {
-	return reinterpret_cast<exposure *>(reinterpret_cast<u8 *>(x) -
-					    offsetof(exposure, engine));
+	auto *core = reinterpret_cast<rpcrdma_pulled *>(
+		reinterpret_cast<u8 *>(x) - offsetof(rpcrdma_pulled, exposure));
+
+	return reinterpret_cast<exposure *>(reinterpret_cast<u8 *>(core) -
+					    offsetof(exposure, core));
 }
 
 void endpoint::unexpose(exposure *x)
 {
-	rpcrdma_conn_unexpose(&conn, &x->engine);
+	rpcrdma_conn_unexpose(&conn, &x->core.exposure);
 	put_regions(x->regions);
 }
 
@@ -1949,7 +1309,7 @@ int endpoint::expose(exposure *x, u32 xid, rpcrdma_reply_plan *plan)
 	if (!enter())
 		return -ENOTCONN;
 	x->ep = this;
-	rc = rpcrdma_conn_expose(&conn, &x->engine, xid, plan);
+	rc = rpcrdma_conn_expose(&conn, &x->core.exposure, xid, plan);
 	if (rc) {
 		leave();
 		return rc;
@@ -1958,11 +1318,12 @@ int endpoint::expose(exposure *x, u32 xid, rpcrdma_reply_plan *plan)
 	rpcrdma_lists_init(&x->lists);
 	rpcrdma_lists_add_read(&x->lists, 0);
 	rc = map(x->regions, x->data, 0, plan->read_length, false, x->lists);
+	chained(&x->core.mrs, x->regions);
 	rc = rpcrdma_plan_expose(&conn, &pool_, rc, &x->lists, plan);
 	if (rc)
 		cancel_exposure(x);
 	else
-		x->inv_handle = plan->lists.inv_handle;
+		x->core.inv_handle = plan->lists.inv_handle;
 	return rc;
 }
 
@@ -1989,24 +1350,22 @@ void endpoint::end_exposure(exposure *x)
 
 void endpoint::describe() const
 {
-	w_.tell("%s: stage %u, version %u; sent %u of %u, received %u, posted %u, advertised %u; %zu Sends free, %u of %u slots used; waiting: %zu messages, %zu transfers, %u control%s%s; %u Receives lent",
+	w_.tell("%s: stage %u, version %u; sent %u of %u, received %u, posted %u, advertised %u; %u Sends free, %u of %u slots used; waiting: %u messages, %u transfers, %u control%s%s; %u Receives lent",
 		name, life.stage, conn.version, u32{ conn.sent },
 		u32{ conn.limit }, u32{ conn.received }, u32{ conn.posted },
-		u32{ conn.advertised }, free_sends_.size(),
-		sq_.posted - sq_.through, sq_.depth, messages_.size(),
-		transfers_.size(), conn.pend_count,
+		u32{ conn.advertised }, sq.contexts, sq.posted - sq.through,
+		sq.depth, count(messages), count(transfers), conn.pend_count,
 		conn.tx_open ? ", one in parts" : "",
-		sq_.call_wrs ? ", Calls" : "", lent);
+		sq.call_wrs ? ", Calls" : "", lent);
 }
 
 void endpoint::check()
 {
 	const std::string who = std::string(name) + ": ";
 
-	if (sq_.posted - sq_.through > sq_.depth)
+	if (sq.posted - sq.through > sq.depth)
 		w_.complain(who + "the Send Queue runs over");
-	if (sq_.contexts != free_sends_.size())
-		w_.complain(who + "Sends are miscounted");
+	check_sends();
 	if (pool_.free != free_regions_.size())
 		w_.complain(who + "regions are miscounted");
 	if (regions_wanted_ && !pool_.maker && pool_.free == pool_.made)
@@ -2045,7 +1404,9 @@ void endpoint::check_gone()
 		w_.complain(who + "Receives are lent for ever");
 	if (live_)
 		w_.complain(who + "work is not freed");
-	if (free_sends_.size() + 1 != sends_.size())
+	if (buffers_ != send_bufs || buffers_ != own_buffers())
+		w_.complain(who + "Send buffers are miscounted");
+	if (sq.contexts + 1 != nr_sends)
 		w_.complain(who + "Sends are not given back");
 	if (free_regions_.size() != pool_.made)
 		w_.complain(who + "regions are not given back");

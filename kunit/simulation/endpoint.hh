@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A model of the endpoint (verbs/send.c, recv.c, frwr.c, expose.c and ep.c):
- * one end of one connection around the engine, on the model of a device. While
- * the module would hold a lock, no other event happens here. Where the module
- * sleeps or queues work, other events happen.
+ * One end of one connection around the core, on the model of a device: the
+ * core's host, and a model of what verbs/ still does by itself (recv.c, rw.c,
+ * frwr.c, expose.c and ep.c). While the module would hold a lock, no other event
+ * happens here. Where the module sleeps or queues work, other events happen.
  */
 #ifndef SIMULATION_ENDPOINT_HH
 #define SIMULATION_ENDPOINT_HH
@@ -12,19 +12,29 @@
 #include <memory>
 
 #include <letter.hh>
+#include <list.hh>
+#include <port.h>
 
 #include "device.hh"
+
+/* The Work Requests of a work item of the core */
+struct rpcrdma_chain final : simulation::work {
+	rpcrdma_work *of = nullptr;
+
+	void done(bool) override
+	{
+	}
+};
 
 namespace simulation
 {
 
-enum {
-	WORK_CALL = RPCRDMA_KIND_CALL,
-	WORK_REPLY = RPCRDMA_KIND_REPLY,
-	WORK_CONTROL = RPCRDMA_KIND_CONTROL,
-	WORK_RDMA,
-	WORK_STREAM,
-};
+using rpcrdma::list_first;
+using rpcrdma::list_init;
+using rpcrdma::list_is_empty;
+using rpcrdma::list_push_back;
+using rpcrdma::list_push_front;
+using rpcrdma::list_remove;
 
 /* Page size of memory, which begins at a page boundary */
 constexpr u32 PAGE_SHIFT = 10;
@@ -52,31 +62,37 @@ struct endpoint_params {
 };
 
 /* RDMA Reads, or the Writes posted before a Reply or ahead of it */
-struct transfer final : work {
+struct transfer final : rpcrdma_transfer {
 	endpoint *ep;
-	std::vector<request> left; /* not yet posted, in batches */
-	work *reply = nullptr;	   /* Reply to send after these Writes */
+	rpcrdma_chain chain;	   /* the batch being posted */
+	std::vector<request> rest; /* not yet posted, in batches */
 	rpcrdma_read_claim claim{};
 	u32 holds = 0; /* MRs reserved for Reads */
 	u32 parts = 0; /* parts, an MR each if the device needs MRs */
 	/* Callback of the holder of the memory, called once, at the end */
 	std::function<void(bool ok)> ended;
 
-	void done(bool ok) override;
+	static transfer *of(rpcrdma_work *w)
+	{
+		static_assert(offsetof(rpcrdma_transfer, work) == 0);
+		return static_cast<transfer *>(
+			reinterpret_cast<rpcrdma_transfer *>(w));
+	}
+	static void done(rpcrdma_work *w, bool ok);
 };
 
 /* Local invalidation of MRs */
-struct invalidation final : work {
+struct invalidation final : rpcrdma_work {
 	endpoint *ep;
+	rpcrdma_chain requests;
 	std::function<void(bool ok)> ended;
 
-	void done(bool ok) override;
+	static void done(rpcrdma_work *w, bool ok);
 };
 
 struct exposure {
 	endpoint *ep;
-	rpcrdma_exposure engine{};
-	u32 inv_handle;
+	rpcrdma_pulled core{};
 	std::vector<region *> regions;
 	rpcrdma_lists lists;
 	memory data;
@@ -84,31 +100,14 @@ struct exposure {
 	bool closing = false;
 };
 
-struct stream;
-
-struct send_context final : work {
-	endpoint *ep;
-	memory buf;
-	u32 header_length, length;
-	transfer *writes;
-	stream *last_of;
-	exposure *exposed;
-
-	void done(bool ok) override;
+struct send_context final : rpcrdma_send {
+	rpcrdma_chain chain;
 };
 
 /* A continued message */
-struct stream final : work {
+struct stream final : rpcrdma_stream {
 	endpoint *ep;
-	enum rpcrdma_kind rpc;
-	u32 xid, sent, inv_handle;
-	transfer *writes;
-	rpcrdma_lists lists;
-	std::vector<region *> regions; /* MRs to register with the first part */
-	std::vector<u8> data;
-	u64 held; /* bytes charged to the quota */
-
-	void done(bool ok) override;
+	std::vector<u8> octets;
 };
 
 class endpoint;
@@ -136,7 +135,7 @@ public:
 	virtual void request(endpoint &ep) = 0;
 };
 
-class endpoint : public actor, public queue_owner
+class endpoint : public actor, public queue_owner, public rpcrdma_ep_core
 {
 public:
 	endpoint(world &w, const endpoint_params &params, upcalls &ops,
@@ -166,26 +165,32 @@ public:
 	u32 posted_transfers() const;
 
 	/* Sending */
-	send_context *take_send();
-	send_context *take_reply_send();
-	void put_send(send_context *s);
+	rpcrdma_send *take_reply_send();
+	void put_send(rpcrdma_send *s);
 	/*
-	 * Reserve a Send context for the next Call of any task. NULL: no Call
+	 * Return the Send context for the next Call of any task. NULL: no Call
 	 * may be sent now.
 	 */
-	send_context *call_send();
-	int send_call(send_context *s, const std::vector<region *> &regions,
-		      enum rpcrdma_format format, const rpcrdma_lists *lists);
-	int send_continued_call(stream *st);
+	rpcrdma_send *for_call();
+	/* As rpcrdma_send_begin() of the module */
+	int begin(rpcrdma_send *s, enum rpcrdma_kind kind,
+		  enum rpcrdma_format format, u32 xid, u32 octets,
+		  const rpcrdma_lists *lists);
+	int send_call(rpcrdma_send *s, const std::vector<region *> &regions,
+		      enum rpcrdma_format format, const rpcrdma_lists *lists,
+		      rpcrdma_exchange *x);
+	int send_continued_call(stream *st,
+				const std::vector<region *> &regions,
+				rpcrdma_exchange *x);
 	/* The Writes posted ahead of @reply have completed, or never will. */
-	void written(work *reply, bool ok);
-	void send_reply(send_context *s, transfer *writes, u32 inv_handle,
+	void written(rpcrdma_work *reply, bool ok);
+	void send_reply(rpcrdma_send *s, transfer *writes, u32 inv_handle,
 			enum rpcrdma_format format, const rpcrdma_lists *lists);
-	void send_continued_reply(stream *st);
+	void send_continued_reply(stream *st, transfer *writes, u32 inv_handle);
 	void send_error(u32 xid, u32 code, u32 arg0, u32 arg1);
 	void send_done(u32 xid, u32 inv_handle);
 	stream *new_stream(enum rpcrdma_kind kind, u32 xid,
-			   const rpcrdma_lists *lists);
+			   const rpcrdma_lists *lists, std::vector<u8> octets);
 
 	/* Memory */
 	rpcrdma_cut how_cut() const
@@ -262,11 +267,27 @@ public:
 	/* Complain if anything is left after closed(). */
 	void check_gone();
 
-	rpcrdma_conn conn;
+	/* The port: what the core calls */
+	void pump();
+	bool post(rpcrdma_work *w);
+	bool post_send(rpcrdma_send *s);
+	void *new_buffer(u32 size, u64 *addr);
+	void free_buffer(u64 addr);
+	rpcrdma_send *first_use(u32 number);
+	void free_stream(stream *st);
+	void arm_stall(u32 ms);
+	void arm_overdue(u32 ms);
+	void do_write_space();
+	void receives_due();
+	void carry_out(const rpcrdma_life_step &step);
+	u32 now_ms() const
+	{
+		return w_.now_ms();
+	}
+
 	rpcrdma_memory_account account{};
 	rpcrdma_guest guest{}; /* of a server */
 	endpoint_params params;
-	rpcrdma_life life{};
 	enum rpcrdma_answer answer =
 		RPCRDMA_ANSWER_NOT_YET; /* answer of a failed attempt */
 	queue_pair qp;
@@ -289,33 +310,23 @@ private:
 		OPEN_OVERDUE,
 	};
 
-	void events(u32 ev);
-	void pump();
-	void wanted();
-	bool turn(bool &retry, bool &more);
-	rpcrdma_sq_first first() const;
-	bool post(work *w);
-	bool hand_over(work *w);
-	void expose(send_context *s);
-	bool post_send(send_context *s);
-	bool post_control();
-	bool post_transfer();
-	bool post_message();
-	bool post_part(stream *st);
+	u32 finish();
+	void finish(list_head *through, bool ok);
+	void make_sends();
+	void free_sends_of();
+	void check_sends();
+	u32 own_buffers() const;
+	int room(rpcrdma_send *s, u32 octets);
+	bool submit(rpcrdma_chain *chain, const rpcrdma_work &w);
+	list_head *chained(list_head *mrs,
+			   const std::vector<region *> &regions);
+	static u32 count(const list_head &list);
 	void post_letter_grants();
-	u32 next_part(const stream *st, u32 &wrs, bool &more) const;
-	void prepare(send_context *s, u8 kind, u32 inv_handle);
-	void chain_writes(send_context *s, transfer *writes);
-	bool in_chain(u32 message, const transfer *writes) const;
 	void turn_of(transfer *t);
-	send_context *pop();
-	int call_rc(rpcrdma_sq_answer may);
-	u32 stall_watch();
-	void do_write_space();
 	void carry_out_pool(u32 todo);
 	void make_regions();
 	void regions_made(u32 count);
-	void work_rdma(work *w);
+	void work_rdma(rpcrdma_work *w);
 	u32 next_part_of(const transfer *t, u32 at, u32 rest) const;
 	void add_part(transfer *t);
 	int make_ready(transfer *t);
@@ -325,17 +336,14 @@ private:
 	void wake_reads();
 	void post_reads(transfer *t);
 	void retry_reads();
-	void end(std::vector<work *> &through);
 	void flush_posted();
 	void flush_waiting();
 	bool make_one(const rpcrdma_make_step &m, int *result);
-	void carry_out(const rpcrdma_life_step &step);
 	void opened();
 	void release();
 	bool release_one(rpcrdma_release what);
 	void give_back(received *rv);
 	bool receives_round();
-	void receives_due();
 	u32 post_due();
 	void post_free(u32 count);
 	void lend(received *rv);
@@ -344,7 +352,7 @@ private:
 		return letter_ && conn.version != RPCRDMA_VERS_1;
 	}
 	void as_letter_says();
-	void letter_stamp(u8 *header, bool grant);
+	void letter_stamp(u8 *header);
 	void letter_received(const received *rv);
 	received *new_received(u32 octets);
 	bool append(received *rv);
@@ -354,33 +362,27 @@ private:
 	void unexpose(exposure *x);
 	void end_exposure(exposure *x);
 	void release(exposure *x);
-	static void expose_regions(const std::vector<region *> &regions);
-	void chain_registrations(work *w, const std::vector<region *> &regions);
-
 	friend struct transfer;
 	friend struct invalidation;
-	friend struct send_context;
-	friend struct stream;
 
 	world &w_;
 	upcalls &ops_;
 	u32 users_ = 0;
-	rpcrdma_sq sq_{};
-	std::deque<work *> transfers_, messages_;
 	rpcrdma_read_pool read_pool_{};
 	u32 free_read_regions_;
-	std::deque<transfer *> reads_waiting_;
 	bool reads_tried_ = false;
-	std::vector<work *> inflight_;
 	/* Work completed before the device has stopped the queue pair */
 	std::vector<work *> late_;
-	u32 refusals_ = 0; /* failures of STOP still to inject */
-	int stop_ = 0;	   /* result of STOP */
-	std::vector<std::unique_ptr<send_context>> sends_;
-	std::vector<send_context *> free_sends_;
-	send_context *call_send_;
+	bool flushed_ = false; /* no posted work is left */
+	u32 refusals_ = 0;     /* failures of STOP still to inject */
+	int stop_ = 0;	       /* result of STOP */
+	std::vector<send_context> sends_;
+	memory control_;	/* the buffers of control messages */
+	u32 buffers_short_ = 0; /* allocations that fail */
+	u32 buffers_ = 0;	/* Send buffers that are not control_'s */
+	u32 checks_ = 0;
 	std::vector<std::unique_ptr<received>> receives_;
-	bool stall_watched_ = false, overdue_watched_ = false;
+	bool overdue_watched_ = false;
 	bool noticed_ = false;
 	/*
 	 * The setup context: whether it sleeps, the number of its sleeps, and

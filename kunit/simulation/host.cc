@@ -499,7 +499,7 @@ int host::map(rpc *task, endpoint *on, const rpcrdma_call_plan &plan)
  * sent with it.
  */
 int host::post(rpc *task, endpoint *on, const rpcrdma_call_plan &plan,
-	       send_context *s)
+	       rpcrdma_send *s)
 {
 	const auto format = static_cast<rpcrdma_format>(plan.format);
 	const bool chunks = rpcrdma_plan_has_chunks(&plan);
@@ -523,28 +523,23 @@ int host::post(rpc *task, endpoint *on, const rpcrdma_call_plan &plan,
 		w_.complain("a plan and its Call do not agree");
 
 	if (plan.format == RPCRDMA_CONTINUED) {
-		stream *st =
-			on->new_stream(RPCRDMA_KIND_CALL, task->xid, lists);
-
 		/* Each part has a Send context of its own. */
-		st->data = std::move(payload);
-		st->regions = task->regions;
-		rc = on->send_continued_call(st);
+		stream *st = on->new_stream(RPCRDMA_KIND_CALL, task->xid, lists,
+					    std::move(payload));
+
+		rc = on->send_continued_call(st, task->regions, &task->x);
 		if (rc)
-			st->done(false);
+			rpcrdma_core_stream_free(st);
 	} else {
-		s->header_length = rpcrdma_encode_rpc(
-			&on->conn, s->buf.octets.data(),
-			on->params.cfg.props.sbsiz, RPCRDMA_KIND_CALL, format,
-			task->xid, false, lists);
-		if (!s->header_length ||
-		    s->header_length + payload.size() >
-			    rpcrdma_conn_limits(&on->conn).send_inline)
+		rc = on->begin(s, RPCRDMA_KIND_CALL, format, task->xid,
+			       static_cast<u32>(payload.size()), lists);
+		if (rc)
+			return rc;
+		if (s->len > rpcrdma_conn_limits(&on->conn).send_inline)
 			w_.complain("a planned Call does not fit");
 		std::copy(payload.begin(), payload.end(),
-			  s->buf.octets.begin() + s->header_length);
-		s->length = s->header_length + static_cast<u32>(payload.size());
-		rc = on->send_call(s, task->regions, format, lists);
+			  static_cast<u8 *>(s->buf) + s->header_len);
+		rc = on->send_call(s, task->regions, format, lists, &task->x);
 	}
 	return rc;
 }
@@ -553,7 +548,7 @@ int host::try_send(rpc *task, endpoint *on)
 {
 	rpcrdma_call call;
 	rpcrdma_call_plan plan;
-	send_context *s;
+	rpcrdma_send *s;
 	int rc;
 
 	if (!on || !on->is_open())
@@ -569,7 +564,7 @@ int host::try_send(rpc *task, endpoint *on)
 			w_.complain("regions of a connection that is not gone");
 		task->regions_of->put_regions(task->regions);
 	}
-	s = on->call_send();
+	s = on->for_call();
 	if (!s)
 		return -EAGAIN;
 	geometry(task, on, &call);
@@ -594,8 +589,6 @@ int host::try_send(rpc *task, endpoint *on)
 	}
 	if (rc)
 		return rc;
-	rpcrdma_exchange_sent(&task->x, &on->conn,
-			      plan.format == RPCRDMA_CONTINUED);
 	task->sent_on = on;
 	task->state = rpc::WAITING;
 	w_.after(RPC_TIME, task, TIMEOUT, ++task->timer);

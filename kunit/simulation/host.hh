@@ -122,7 +122,7 @@ struct served final : actor {
 	u64 held = 0; /* bytes of call charged to the quota */
 	bool uncached = false;
 	/* The Send context reserved for its Reply */
-	send_context *send = nullptr;
+	rpcrdma_send *send = nullptr;
 	u64 since = 0;
 	bool stays = false; /* keeps its thread until there are MRs */
 };
@@ -194,7 +194,7 @@ private:
 	}
 	int try_send(rpc *task, endpoint *on);
 	int post(rpc *task, endpoint *on, const rpcrdma_call_plan &plan,
-		 send_context *s);
+		 rpcrdma_send *s);
 	int map(rpc *task, endpoint *on, const rpcrdma_call_plan &plan);
 	int map_data(rpc *task, endpoint *on, bool result);
 	void geometry(rpc *task, const endpoint *on, rpcrdma_call *call);

@@ -390,7 +390,7 @@ int host::answer_one(served *s, const std::vector<u8> &whole,
 	endpoint *on = s->ep;
 	const auto format = static_cast<rpcrdma_format>(plan->format);
 	std::vector<u8> rest = without(whole, reply, *plan);
-	send_context *send = s->send;
+	rpcrdma_send *send = s->send;
 	rpcrdma_lists returned;
 	exposure *x = nullptr;
 	transfer *t = nullptr;
@@ -468,36 +468,37 @@ int host::answer_one(served *s, const std::vector<u8> &whole,
 	}
 	if (plan->format == RPCRDMA_CONTINUED) {
 		stream *st = on->new_stream(RPCRDMA_KIND_REPLY, reply.xid,
-					    &plan->lists);
+					    &plan->lists, std::move(rest));
 
 		s->send = nullptr;
 		on->put_send(send);
-		st->held = rest.size();
-		on->hold(RPCRDMA_MEMORY_REPLIES, st->held);
-		st->data = std::move(rest);
-		st->writes = t;
-		st->inv_handle = plan->inv_handle;
-		on->send_continued_reply(st);
+		on->send_continued_reply(st, t, plan->inv_handle);
 		return 0;
 	}
-	send->header_length = rpcrdma_encode_rpc(
-		&on->conn, send->buf.octets.data(),
-		rpcrdma_conn_limits(&on->conn).send_inline, RPCRDMA_KIND_REPLY,
-		format, reply.xid, false, &plan->lists);
-	if (!send->header_length ||
-	    send->header_length + plan->inline_length >
-		    rpcrdma_conn_limits(&on->conn).send_inline)
+	rc = on->begin(send, RPCRDMA_KIND_REPLY, format, reply.xid,
+		       plan->inline_length, &plan->lists);
+	if (rc) {
+		if (t)
+			transfer::done(&t->work, false);
+		if (x) {
+			on->give(RPCRDMA_MEMORY_REPLIES, x->held);
+			on->cancel_exposure(x);
+			delete x;
+		}
+		return rc;
+	}
+	if (send->len > rpcrdma_conn_limits(&on->conn).send_inline)
 		w_.complain("a planned Reply does not fit");
 	std::copy_n(rest.begin(), plan->inline_length,
-		    send->buf.octets.begin() + send->header_length);
-	send->length = send->header_length + plan->inline_length;
+		    static_cast<u8 *>(send->buf) + send->header_len);
 	if (rpcrdma_reply_is_credit(&on->conn)) {
 		received *rv = s->rv;
 
 		s->rv = nullptr;
 		on->put(rv);
 	}
-	send->exposed = x;
+	if (x)
+		send->exposed = &x->core;
 	s->send = nullptr;
 	on->send_reply(send, t, plan->inv_handle, format, &plan->lists);
 	return 0;

@@ -399,7 +399,7 @@ static int rpcrdma_svc_send_one(struct svc_rqst *rqstp,
 	struct rpcrdma_recv *rv = rqstp->rq_xprt_ctxt;
 	struct rpcrdma_send *s = rv->send;
 	struct rpcrdma_exposed *x = NULL;
-	struct rpcrdma_ep *ep = s->ep;
+	struct rpcrdma_ep *ep = rpcrdma_send_ep(s);
 	struct rpcrdma_rw *rw;
 	int rc;
 
@@ -429,7 +429,8 @@ static int rpcrdma_svc_send_one(struct svc_rqst *rqstp,
 	 * The segments of @plan, which the Call holds, are not needed any more either.
 	 */
 	rpcrdma_svc_grant(rqstp, ep);
-	s->exposed = x;
+	if (x)
+		s->exposed = &x->core;
 	return rpcrdma_send_reply(s, rw, plan->inv_handle, plan->format,
 				  &plan->lists);
 

@@ -36,9 +36,11 @@
 #include <rdma/rdma_cm.h>
 #include <rdma/rw.h>
 
+#include <rpcrdma/endpoint_send.h>
 #include <rpcrdma/engine.h>
 
 struct rpcrdma_ep;
+struct rpcrdma_rw;
 struct rpcrdma_listener;
 
 /* ------------------------------------------------------------------ */
@@ -89,64 +91,19 @@ void rpcrdma_recv_put(struct rpcrdma_recv *rv);
 /* Work Requests                                                       */
 
 /* A chain of Work Requests that is posted with one doorbell */
-struct rpcrdma_work {
-	struct list_head	list;		/* waiting, or ended */
-	struct rpcrdma_work	*next;		/* next posted, or next free Send */
+struct rpcrdma_chain {
+	struct rpcrdma_work	*work;		/* of which it is the chain */
 	struct ib_send_wr	*first, *last;	/* last->wr_cqe is cqe */
 	struct ib_cqe		cqe;
 	struct llist_node	completed;	/* completed, not reaped yet */
-	struct rpcrdma_wrs	wrs;		/* number of WRs, for the account */
-	u8			kind;		/* enum rpcrdma_work_kind */
-	bool			refused;	/* not posted completely */
-	/*
-	 * Called once for posted work, when the device no longer uses it; not called
-	 * for Sends, whose context is released instead. @ok is false if the work may
-	 * not have been executed.
-	 * Context: process context, ep->lock not held.
-	 */
-	void			(*done)(struct rpcrdma_work *work, bool ok);
 };
 
-enum rpcrdma_work_kind {
-	RPCRDMA_WORK_CALL = RPCRDMA_KIND_CALL,
-	RPCRDMA_WORK_REPLY = RPCRDMA_KIND_REPLY,
-	RPCRDMA_WORK_CONTROL = RPCRDMA_KIND_CONTROL,
-	RPCRDMA_WORK_RDMA,		/* Reads, invalidations: no message */
-	RPCRDMA_WORK_STREAM,		/* a continued message that is queued */
-};
-
-/*
- * A Send context: a registered buffer for the header and the inline payload, which are
- * copied into it, so that a Send never holds references to an RPC's memory.
- */
-struct rpcrdma_send {
-	struct rpcrdma_work	work;
-	struct rpcrdma_ep	*ep;
-	void			*buf;		/* NULL until first use */
-	u32			size;		/* bytes in buf */
-	bool			shared;		/* buf is part of ep->control_bufs */
-	u32			report;		/* signal threshold, see below */
-	u32			header_len;	/* bytes */
-	u32			len;		/* bytes, header and payload */
-	struct rpcrdma_rw	*rw;		/* Writes posted before it */
-	struct rpcrdma_stream	*stream;	/* set if this is its last message */
-	struct rpcrdma_exposed	*exposed;	/* memory its header names */
-
+/* A Send context with its Work Request */
+struct verbs_send {
+	struct rpcrdma_send	core;
+	struct rpcrdma_chain	chain;
 	struct ib_send_wr	wr;
 	struct ib_sge		sge;
-};
-
-/*
- * s->report: a Send of at least this many bytes is signaled, even if the Send Queue
- * does not need its completion.
- * - siw completes a Send as soon as TCP has queued it. It copies a signaled Send, but
- *   transmits an unsignaled Send of a page or more by reference from the buffer.
- * - A client's reserve buffer, for use when memory is short, is signaled so that it is
- *   reusable at once.
- */
-enum {
-	RPCRDMA_REPORT_NONE	= U32_MAX,
-	RPCRDMA_REPORT_ALL	= 0,
 };
 
 /*
@@ -223,26 +180,6 @@ int rpcrdma_send_call(struct rpcrdma_send *s, struct list_head *mrs,
 int rpcrdma_send_reply(struct rpcrdma_send *s, struct rpcrdma_rw *rw,
 		       u32 inv_handle, enum rpcrdma_format format,
 		       const struct rpcrdma_lists *lists);
-
-/*
- * A Call or Reply that is sent as a sequence of continued messages (4.4.2), split as
- * the window allows. It has its own copy of the Payload stream, so that it does not
- * hold references to an RPC's memory either.
- */
-struct rpcrdma_stream {
-	struct rpcrdma_work	work;		/* queue entry */
-	enum rpcrdma_kind	kind;
-	u32			xid;
-	u32			len, sent;	/* bytes of payload */
-	u32			inv_handle;	/* with the last message */
-	struct rpcrdma_rw	*rw;		/* Writes before the last message */
-	struct rpcrdma_ep	*held_for;	/* Replies: charged for its bytes */
-	struct rpcrdma_lists	lists;		/* in the last message's header */
-	/* Registrations posted before the first message */
-	struct ib_send_wr	*reg_first, *reg_last;
-	u32			nr_regs;
-	u8			data[];
-};
 
 /*
  * Return a stream with space for @len bytes of payload, which the caller fills in, or
@@ -349,17 +286,10 @@ static inline struct rpcrdma_extent rpcrdma_extent_of(void *p, u32 length)
 /* MRs of a Requester's Calls and of a Responder's Replies              */
 
 /* An MR (FRWR) of one connection */
-struct rpcrdma_mr {
-	struct list_head	list;		/* free list, or a request's */
+struct verbs_mr {
+	struct rpcrdma_mr	core;
 	struct list_head	all;
 	struct rpcrdma_ep	*ep;
-	u32			handle;
-	u32			length;		/* bytes */
-	u64			offset;
-	bool			exposed;	/* posted and not invalidated */
-	bool			used;		/* posted since it was mapped */
-
-	/* private to the endpoint */
 	struct ib_mr		*ibmr;		/* NULL after the teardown */
 	struct scatterlist	*sg;
 	int			nents;		/* elements mapped, or 0 */
@@ -407,6 +337,7 @@ bool rpcrdma_mrs_exposed(const struct list_head *mrs);
  */
 struct rpcrdma_inv {
 	struct rpcrdma_work	work;
+	struct rpcrdma_chain	chain;
 	struct rpcrdma_ep	*ep;
 	struct list_head	*mrs;
 	void			(*done)(struct rpcrdma_inv *inv, bool ok);
@@ -440,17 +371,15 @@ struct rpcrdma_exposed {
 	void			(*release)(struct rpcrdma_exposed *x);
 
 	/* private to the endpoint */
-	struct list_head	mrs;
+	struct rpcrdma_pulled	core;
 	struct rpcrdma_inv	inv;
-	struct rpcrdma_exposure	exposure;	/* the engine's; under ep->lock */
-	u32			inv_handle;
 	struct rpcrdma_lists	lists;
 };
 
 /*
  * Prepare to expose the memory in @ext as the Reply that @plan wants to be pulled
- * (plan->read_length), and complete @plan. The Send that @x is passed to, as
- * s->exposed, exposes the memory read-only. May sleep, with a bound, while MRs are
+ * (plan->read_length), and complete @plan. The Send with s->exposed = &x->core exposes
+ * the memory read-only. May sleep, with a bound, while MRs are
  * allocated.
  * Return: 0, the teardown is held off until the Send or the cancellation; -EAGAIN if no
  * MRs became available in time; or another negative errno. plan->error is set if the
@@ -465,30 +394,20 @@ void rpcrdma_expose_cancel(struct rpcrdma_exposed *x);
 /* ------------------------------------------------------------------ */
 /* Explicit RDMA: a Responder's, and a Requester's that pulls a Reply   */
 
-/*
- * RDMA Reads or Writes of one RPC, using the rdma_rw API. Writes that do not fit into
- * one chain with their Reply are posted in batches before it, and the Reply waits for
- * their completion.
- */
+/* RDMA Reads or Writes of one RPC, using the rdma_rw API */
 struct rpcrdma_rw {
-	struct rpcrdma_work	work;		/* the batch being posted */
+	struct rpcrdma_transfer	core;
+	struct rpcrdma_chain	chain;		/* of the batch being posted */
 	struct rpcrdma_ep	*ep;
 	enum dma_data_direction	dir;	/* FROM_DEVICE: Read, TO_DEVICE: Write */
 	gfp_t			gfp;
 	struct rpcrdma_read_claim claim; /* to MRs; under ep->lock */
 	struct list_head	ctxts;
 	struct list_head	*posted;	/* the last one posted, or the head */
-	u32			left;		/* Work Requests yet to be posted */
 	u32			octets;
 	/* Called once; the endpoint frees @rw afterwards. Process context. */
 	void			(*done)(struct rpcrdma_rw *rw, bool ok);
 	void			*priv;	/* the owner's; initially its memory */
-	/*
-	 * Called after @done if Writes were posted before their Reply. Both have the
-	 * same @ok.
-	 */
-	void			(*behind)(struct rpcrdma_rw *rw, bool ok);
-	struct rpcrdma_work	*reply;
 };
 
 struct rpcrdma_rw *rpcrdma_rw_alloc(struct rpcrdma_ep *ep,
@@ -609,24 +528,6 @@ struct rpcrdma_ep_params {
 	bool	guess;			/* version_high: no answer to version 2 */
 };
 
-/* The part that the core works on; under ep->lock */
-struct rpcrdma_ep_core {
-	struct rpcrdma_conn	conn;
-	struct rpcrdma_life	life;
-	struct rpcrdma_sq	sq;		/* account of the Send Queue */
-	struct rpcrdma_work	*inflight;	/* posted, in order */
-	struct rpcrdma_work	**inflight_end;	/* where the next one is linked */
-	struct list_head	rw_waiting;	/* transfers waiting for MRs */
-	struct list_head	transfers;	/* queued RDMA, in order */
-	struct list_head	messages;	/* queued Replies, continued messages */
-	struct rpcrdma_work	*free_sends;	/* the last used first */
-	struct rpcrdma_send	*call_send;	/* for the next Call; its sender's */
-	u32			nr_sends;	/* Send contexts */
-	u32			sends_made;	/* contexts of send_ring used so far */
-	u32			report;		/* initial value of s->report */
-	bool			stall_watched;	/* stall_timer is scheduled */
-};
-
 struct rpcrdma_ep {
 	spinlock_t		lock;
 	struct rpcrdma_ep_core	core;
@@ -658,10 +559,7 @@ struct rpcrdma_ep {
 
 	/* Send side, under lock */
 	const struct ib_send_wr	*refused;	/* bad_wr of ib_post_send(), unused */
-	struct rpcrdma_send	*send_ring;
-	void			*control_bufs;	/* one allocation */
-	u64			control_addr;
-	atomic_t		send_bufs;	/* contexts with a buffer of their own */
+	struct verbs_send	*send_ring;
 	u32			bufs_owed;	/* charged in excess of nr_recvs */
 	struct llist_head	completed;	/* completed work, the newest first */
 	struct work_struct	reap_work;	/* reaps completed work */
@@ -716,17 +614,25 @@ struct rpcrdma_ep {
 	struct work_struct	broken_work;	/* the device reported a fatal error */
 	struct work_struct	accept_work;	/* a server's setup */
 	struct work_struct	teardown_work;
-	/*
-	 * Hooks by which lower files of the endpoint call higher ones, see internal.h
-	 */
-	void			(*opened)(struct rpcrdma_ep *ep);
-	void			(*receives_due)(struct rpcrdma_ep *ep);
+	/* Hook by which lower files of the endpoint call a higher one */
 	void			(*release)(struct kref *kref);
 	wait_queue_head_t	wait;		/* life->settled; users; mr_told */
 	struct completion	made;		/* connect or accept has returned */
 	struct completion	gone;		/* nothing left on the device */
 	struct completion	closed;		/* closed() has returned */
 };
+
+/* Return the endpoint around its core's part. */
+static inline struct rpcrdma_ep *rpcrdma_ep_of(const struct rpcrdma_ep_core *core)
+{
+	return container_of(core, struct rpcrdma_ep, core);
+}
+
+/* Return the endpoint of a Send context. */
+static inline struct rpcrdma_ep *rpcrdma_send_ep(const struct rpcrdma_send *s)
+{
+	return rpcrdma_ep_of(s->core);
+}
 
 /*
  * Begin a message that is sent as a single one: write its header and ensure that
@@ -744,20 +650,10 @@ static inline int rpcrdma_send_begin(struct rpcrdma_send *s,
 				     const struct rpcrdma_lists *lists,
 				     gfp_t gfp)
 {
-	u32 header = lists ? rpcrdma_encode_rpc(&s->ep->core.conn, s->buf, s->size,
-						kind, format, xid, false,
-						lists) :
-			     rpcrdma_plain_header(&s->ep->core.conn);
-
-	/* The size is only computed if the header is too long for the buffer. */
-	if (unlikely(!header || header + octets > s->size))
-		return rpcrdma_send_begin_larger(s, kind, format, xid, octets,
-						 lists, gfp);
-	s->header_len = header;
-	s->len = header + octets;
-	if (likely(!lists))
-		rpcrdma_encode_plain(&s->ep->core.conn, s->buf, kind, xid);
-	return 0;
+	if (likely(rpcrdma_core_send_begin(s, kind, format, xid, octets, lists)))
+		return 0;
+	return rpcrdma_send_begin_larger(s, kind, format, xid, octets, lists,
+					 gfp);
 }
 
 /*

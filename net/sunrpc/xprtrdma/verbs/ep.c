@@ -18,7 +18,6 @@ static DECLARE_WAIT_QUEUE_HEAD(rpcrdma_eps_wait);
 static void rpcrdma_ep_teardown(struct work_struct *work);
 static void rpcrdma_ep_overdue(struct work_struct *work);
 static void rpcrdma_ep_broken(struct work_struct *work);
-static void rpcrdma_ep_opened(struct rpcrdma_ep *ep);
 static void rpcrdma_ep_opened_later(struct work_struct *work);
 static void rpcrdma_ep_release(struct kref *kref);
 
@@ -32,8 +31,6 @@ struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
 		return NULL;
 	ep->client = client;
 	ep->core.life.client = client;
-	ep->opened = rpcrdma_ep_opened;
-	ep->receives_due = rpcrdma_recvs_due;
 	ep->release = rpcrdma_ep_release;
 	spin_lock_init(&ep->lock);
 	spin_lock_init(&ep->memory_lock);
@@ -46,10 +43,7 @@ struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
 	atomic64_set(&ep->remote_inv, 0);
 	atomic64_set(&ep->local_inv, 0);
 	INIT_LIST_HEAD(&ep->node);
-	INIT_LIST_HEAD(&ep->core.rw_waiting);
-	INIT_LIST_HEAD(&ep->core.transfers);
-	INIT_LIST_HEAD(&ep->core.messages);
-	ep->core.inflight_end = &ep->core.inflight;
+	rpcrdma_core_init(&ep->core);
 	INIT_LIST_HEAD(&ep->all_recvs);
 	INIT_LIST_HEAD(&ep->free_mrs);
 	INIT_LIST_HEAD(&ep->all_mrs);
@@ -288,8 +282,9 @@ static void rpcrdma_ep_opened_v1(struct rpcrdma_ep *ep)
 				    ep->core.conn.err_vers_high);
 }
 
-static void rpcrdma_ep_opened(struct rpcrdma_ep *ep)
+void rpcrdma_port_opened(struct rpcrdma_ep_core *core)
 {
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
 	struct rpcrdma_life_step step;
 
 	spin_lock(&ep->lock);
@@ -341,6 +336,26 @@ static void rpcrdma_ep_news(struct rpcrdma_ep *ep, enum rpcrdma_news news,
 	spin_unlock(&ep->lock);
 	rpcrdma_ep_events(ep, events);
 	rpcrdma_ep_carry_out(ep, &step);
+}
+
+void rpcrdma_port_receives_due(struct rpcrdma_ep_core *core)
+{
+	rpcrdma_recvs_due(rpcrdma_ep_of(core));
+}
+
+void rpcrdma_port_odd(struct rpcrdma_ep_core *core)
+{
+	rpcrdma_ep_odd(rpcrdma_ep_of(core));
+}
+
+void rpcrdma_port_close(struct rpcrdma_ep_core *core, const char *reason)
+{
+	rpcrdma_ep_close(rpcrdma_ep_of(core), reason);
+}
+
+void rpcrdma_port_write_space(struct rpcrdma_ep_core *core)
+{
+	rpcrdma_ep_write_space(rpcrdma_ep_of(core));
 }
 
 static void rpcrdma_ep_opened_later(struct work_struct *work)

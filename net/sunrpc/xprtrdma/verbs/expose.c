@@ -19,7 +19,7 @@
 static struct rpcrdma_exposed *
 rpcrdma_exposed_of(struct rpcrdma_exposure *exposure)
 {
-	return container_of(exposure, struct rpcrdma_exposed, exposure);
+	return container_of(exposure, struct rpcrdma_exposed, core.exposure);
 }
 
 /* Remove @x; no peer can access it. */
@@ -28,9 +28,9 @@ static void rpcrdma_exposed_remove(struct rpcrdma_exposed *x)
 	struct rpcrdma_ep *ep = x->ep;
 
 	spin_lock(&ep->lock);
-	rpcrdma_conn_unexpose(&ep->core.conn, &x->exposure);
+	rpcrdma_conn_unexpose(&ep->core.conn, &x->core.exposure);
 	spin_unlock(&ep->lock);
-	rpcrdma_mrs_put(ep, &x->mrs);
+	rpcrdma_mrs_put(ep, &x->core.mrs);
 }
 
 static void rpcrdma_exposed_inv_done(struct rpcrdma_inv *inv, bool ok)
@@ -54,7 +54,7 @@ static void rpcrdma_exposed_inv_done(struct rpcrdma_inv *inv, bool ok)
 static void rpcrdma_exposed_end(struct rpcrdma_exposed *x)
 {
 	x->inv.done = rpcrdma_exposed_inv_done;
-	rpcrdma_mrs_invalidate(x->ep, &x->mrs, &x->inv);
+	rpcrdma_mrs_invalidate(x->ep, &x->core.mrs, &x->inv);
 }
 
 /*
@@ -70,9 +70,9 @@ static int rpcrdma_expose_now(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x,
 	if (!rpcrdma_ep_enter(ep))
 		return -ENOTCONN;
 	x->ep = ep;
-	INIT_LIST_HEAD(&x->mrs);
+	INIT_LIST_HEAD(&x->core.mrs);
 	spin_lock(&ep->lock);
-	rc = rpcrdma_conn_expose(&ep->core.conn, &x->exposure, xid, plan);
+	rc = rpcrdma_conn_expose(&ep->core.conn, &x->core.exposure, xid, plan);
 	spin_unlock(&ep->lock);
 	if (rc) {
 		rpcrdma_ep_leave(ep);
@@ -81,12 +81,12 @@ static int rpcrdma_expose_now(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x,
 
 	rpcrdma_lists_init(&x->lists);
 	rpcrdma_lists_add_read(&x->lists, 0);
-	rc = rpcrdma_mrs_map(ep, &x->mrs, ext, nr, false, &x->lists);
+	rc = rpcrdma_mrs_map(ep, &x->core.mrs, ext, nr, false, &x->lists);
 	rc = rpcrdma_plan_expose(&ep->core.conn, &ep->regions, rc, &x->lists, plan);
 	if (rc)
 		rpcrdma_expose_cancel(x);
 	else
-		x->inv_handle = plan->lists.inv_handle;
+		x->core.inv_handle = plan->lists.inv_handle;
 	return rc;
 }
 
@@ -134,15 +134,11 @@ void rpcrdma_expose_cancel(struct rpcrdma_exposed *x)
 	rpcrdma_ep_leave(x->ep);
 }
 
-/* Record that the Reply that names @x is being posted. */
-void rpcrdma_exposed_post(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x)
+void rpcrdma_port_arm_overdue(struct rpcrdma_ep_core *core, u32 ms)
 {
-	lockdep_assert_held(&ep->lock);
-	rpcrdma_conn_exposed(&ep->core.conn, &x->exposure, x->inv_handle,
-			     rpcrdma_now_ms());
-	/* Schedule the check for the first one; the others are not due earlier. */
-	queue_delayed_work(rpcrdma_wq, &ep->exposed_work,
-			   msecs_to_jiffies(ep->core.conn.cfg.done_ms) + 1);
+	/* Does nothing if it is queued: later Replies are not due earlier. */
+	queue_delayed_work(rpcrdma_wq, &rpcrdma_ep_of(core)->exposed_work,
+			   msecs_to_jiffies(ms) + 1);
 }
 
 /*
@@ -154,7 +150,7 @@ void rpcrdma_exposed_pulled(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 	struct rpcrdma_exposed *x = rpcrdma_exposed_of(rv->rx.exposed);
 
 	if (rv->inv_handle)
-		rpcrdma_mrs_invalidated(&x->mrs, rv->inv_handle);
+		rpcrdma_mrs_invalidated(&x->core.mrs, rv->inv_handle);
 	rpcrdma_exposed_end(x);
 }
 

@@ -30,9 +30,9 @@ void rpcrdma_mrs_init(struct rpcrdma_ep *ep)
 				      RPCRDMA_MAX_ELEMENT));
 }
 
-static struct rpcrdma_mr *rpcrdma_mr_create(struct rpcrdma_ep *ep)
+static struct verbs_mr *rpcrdma_mr_create(struct rpcrdma_ep *ep)
 {
-	struct rpcrdma_mr *mr;
+	struct verbs_mr *mr;
 
 	mr = kzalloc(sizeof(*mr), GFP_NOFS);
 	if (!mr)
@@ -88,7 +88,7 @@ static void rpcrdma_mrs_work(struct work_struct *work)
 	struct rpcrdma_ep *ep = container_of(to_delayed_work(work),
 					     struct rpcrdma_ep, mr_work);
 	unsigned int flags = memalloc_nofs_save();
-	struct rpcrdma_mr *mr;
+	struct verbs_mr *mr;
 	u32 want, made, todo;
 	LIST_HEAD(mrs);
 
@@ -101,10 +101,10 @@ static void rpcrdma_mrs_work(struct work_struct *work)
 		mr = rpcrdma_mr_create(ep);
 		if (!mr)
 			break;
-		list_add(&mr->list, &mrs);
+		list_add(&mr->core.list, &mrs);
 	}
 	spin_lock(&ep->mr_lock);
-	list_for_each_entry(mr, &mrs, list)
+	list_for_each_entry(mr, &mrs, core.list)
 		list_add(&mr->all, &ep->all_mrs);
 	list_splice(&mrs, &ep->free_mrs);
 	todo = rpcrdma_pool_made(&ep->regions, made);
@@ -115,16 +115,16 @@ out:
 	memalloc_nofs_restore(flags);
 }
 
-static struct rpcrdma_mr *rpcrdma_mr_take(struct rpcrdma_ep *ep)
+static struct verbs_mr *rpcrdma_mr_take(struct rpcrdma_ep *ep)
 {
-	struct rpcrdma_mr *mr = NULL;
+	struct verbs_mr *mr = NULL;
 	u32 todo;
 
 	spin_lock(&ep->mr_lock);
 	todo = rpcrdma_pool_take(&ep->regions);
 	if (likely(todo & RPCRDMA_POOL_TAKEN)) {
-		mr = list_first_entry(&ep->free_mrs, struct rpcrdma_mr, list);
-		list_del_init(&mr->list);
+		mr = list_first_entry(&ep->free_mrs, struct verbs_mr, core.list);
+		list_del_init(&mr->core.list);
 	}
 	spin_unlock(&ep->mr_lock);
 	if (unlikely(todo & ~RPCRDMA_POOL_TAKEN))
@@ -148,7 +148,7 @@ struct rpcrdma_cut rpcrdma_mrs_cut(const struct rpcrdma_ep *ep)
  * of scatterlist elements, no more than the engine counts pages, or 0 if a page is
  * missing.
  */
-static u32 rpcrdma_mr_fill(struct rpcrdma_ep *ep, struct rpcrdma_mr *mr,
+static u32 rpcrdma_mr_fill(struct rpcrdma_ep *ep, struct verbs_mr *mr,
 			   const struct rpcrdma_cut *cut,
 			   struct rpcrdma_extent_pos *pos)
 {
@@ -185,14 +185,14 @@ static int rpcrdma_mrs_cut_finer(struct rpcrdma_ep *ep,
  * error nothing is mapped.
  * Return: 0; -ENOMEM; or -EIO if the MR cannot hold all of them.
  */
-static int rpcrdma_mr_map(struct rpcrdma_ep *ep, struct rpcrdma_mr *mr,
+static int rpcrdma_mr_map(struct rpcrdma_ep *ep, struct verbs_mr *mr,
 			  u32 nr, bool remote_write)
 {
 	struct ib_reg_wr *reg = &mr->reg_wr;
 	struct ib_mr *ibmr = mr->ibmr;
 	int dma_nents, n;
 
-	mr->used = false;
+	mr->core.used = false;
 	mr->dir = remote_write ? DMA_FROM_DEVICE : DMA_TO_DEVICE;
 	dma_nents = ib_dma_map_sg(ep->device, mr->sg, nr, mr->dir);
 	if (!dma_nents)
@@ -219,9 +219,9 @@ static int rpcrdma_mr_map(struct rpcrdma_ep *ep, struct rpcrdma_mr *mr,
 	reg->access = remote_write ?
 		      IB_ACCESS_REMOTE_WRITE | IB_ACCESS_LOCAL_WRITE :
 		      IB_ACCESS_REMOTE_READ;
-	mr->handle = ibmr->rkey;
-	mr->length = ibmr->length;
-	mr->offset = ibmr->iova;
+	mr->core.handle = ibmr->rkey;
+	mr->core.length = ibmr->length;
+	mr->core.offset = ibmr->iova;
 	return 0;
 }
 
@@ -244,7 +244,7 @@ int rpcrdma_mrs_map(struct rpcrdma_ep *ep, struct list_head *mrs,
 {
 	struct rpcrdma_extent_pos pos = { .ext = ext, .nr = nr };
 	struct rpcrdma_cut cut = rpcrdma_mrs_cut(ep);
-	struct rpcrdma_mr *mr;
+	struct verbs_mr *mr;
 	u32 nents;
 	int rc = 0;
 
@@ -256,7 +256,7 @@ int rpcrdma_mrs_map(struct rpcrdma_ep *ep, struct list_head *mrs,
 			rc = -EAGAIN;
 			break;
 		}
-		list_add_tail(&mr->list, mrs);
+		list_add_tail(&mr->core.list, mrs);
 		nents = rpcrdma_mr_fill(ep, mr, &cut, &pos);
 		if (unlikely(!nents)) {
 			rc = -EFAULT;
@@ -267,8 +267,8 @@ int rpcrdma_mrs_map(struct rpcrdma_ep *ep, struct list_head *mrs,
 			rc = rpcrdma_mrs_cut_finer(ep, &cut);
 		if (rc)
 			break;
-		if (rpcrdma_lists_add_segment(lists, mr->handle, mr->length,
-					      mr->offset)) {
+		if (rpcrdma_lists_add_segment(lists, mr->core.handle, mr->core.length,
+					      mr->core.offset)) {
 			rc = -EMSGSIZE;
 			break;
 		}
@@ -278,14 +278,30 @@ int rpcrdma_mrs_map(struct rpcrdma_ep *ep, struct list_head *mrs,
 	return rc;
 }
 
+void rpcrdma_port_chain_mrs(struct rpcrdma_send *s,
+			    const struct list_head *mrs)
+{
+	struct verbs_send *vs = container_of(s, struct verbs_send, core);
+	struct ib_send_wr *first = s->before ?: &vs->wr;
+	struct rpcrdma_ep *ep = rpcrdma_send_ep(s);
+	struct verbs_mr *mr;
+
+	list_for_each_entry(mr, mrs, core.list) {
+		mr->reg_wr.wr.next = first;
+		mr->reg_wr.wr.wr_cqe = &ep->reg_cqe;
+		first = &mr->reg_wr.wr;
+	}
+	s->before = first;
+}
+
 bool rpcrdma_mrs_invalidated(struct list_head *mrs, u32 handle)
 {
-	struct rpcrdma_mr *mr;
+	struct verbs_mr *mr;
 
-	list_for_each_entry(mr, mrs, list) {
-		if (mr->handle != handle || !mr->exposed)
+	list_for_each_entry(mr, mrs, core.list) {
+		if (mr->core.handle != handle || !mr->core.exposed)
 			continue;
-		mr->exposed = false;
+		mr->core.exposed = false;
 		trace_rpcrdma_invalidate(mr->ep, handle, true);
 		return true;
 	}
@@ -294,10 +310,10 @@ bool rpcrdma_mrs_invalidated(struct list_head *mrs, u32 handle)
 
 bool rpcrdma_mrs_exposed(const struct list_head *mrs)
 {
-	const struct rpcrdma_mr *mr;
+	const struct verbs_mr *mr;
 
-	list_for_each_entry(mr, mrs, list)
-		if (mr->exposed)
+	list_for_each_entry(mr, mrs, core.list)
+		if (mr->core.exposed)
 			return true;
 	return false;
 }
@@ -305,42 +321,46 @@ bool rpcrdma_mrs_exposed(const struct list_head *mrs)
 static void rpcrdma_inv_done(struct rpcrdma_work *work, bool ok)
 {
 	struct rpcrdma_inv *inv = container_of(work, struct rpcrdma_inv, work);
-	struct rpcrdma_mr *mr;
+	struct verbs_mr *mr;
 
 	if (ok)
-		list_for_each_entry(mr, inv->mrs, list)
-			mr->exposed = false;
+		list_for_each_entry(mr, inv->mrs, core.list)
+			mr->core.exposed = false;
 	inv->done(inv, ok);
 }
 
 void rpcrdma_mrs_invalidate(struct rpcrdma_ep *ep, struct list_head *mrs,
 			    struct rpcrdma_inv *inv)
 {
+	struct rpcrdma_chain *chain = &inv->chain;
 	struct rpcrdma_work *work = &inv->work;
 	struct ib_send_wr *wr;
-	struct rpcrdma_mr *mr;
+	struct verbs_mr *mr;
 
 	inv->ep = ep;
 	inv->mrs = mrs;
 	memset(work, 0, sizeof(*work));
 	INIT_LIST_HEAD(&work->list);
+	work->chain = chain;
+	memset(chain, 0, sizeof(*chain));
+	chain->work = work;
 	work->done = rpcrdma_inv_done;
 	work->wrs.signaled = true;
 
-	list_for_each_entry(mr, mrs, list) {
-		if (!mr->exposed)
+	list_for_each_entry(mr, mrs, core.list) {
+		if (!mr->core.exposed)
 			continue;
 		wr = &mr->inv_wr;
 		memset(wr, 0, sizeof(*wr));
 		wr->opcode = IB_WR_LOCAL_INV;
 		wr->wr_cqe = &ep->reg_cqe;
-		wr->ex.invalidate_rkey = mr->handle;
-		wr->next = work->first;
-		work->first = wr;
-		if (!work->last)
-			work->last = wr;
+		wr->ex.invalidate_rkey = mr->core.handle;
+		wr->next = chain->first;
+		chain->first = wr;
+		if (!chain->last)
+			chain->last = wr;
 		work->wrs.nr++;
-		trace_rpcrdma_invalidate(ep, mr->handle, false);
+		trace_rpcrdma_invalidate(ep, mr->core.handle, false);
 	}
 	if (!work->wrs.nr) {
 		inv->done(inv, true);
@@ -371,7 +391,7 @@ void rpcrdma_mrs_release_sync(struct rpcrdma_ep *ep, struct list_head *mrs)
 		.inv.done	= rpcrdma_sync_inv_done,
 		.done		= COMPLETION_INITIALIZER_ONSTACK(sync.done),
 	};
-	struct rpcrdma_mr *mr;
+	struct verbs_mr *mr;
 
 	if (rpcrdma_mrs_exposed(mrs)) {
 		rpcrdma_mrs_invalidate(ep, mrs, &sync.inv);
@@ -383,8 +403,8 @@ void rpcrdma_mrs_release_sync(struct rpcrdma_ep *ep, struct list_head *mrs)
 			 */
 			rpcrdma_ep_close(ep, NULL);
 			wait_for_completion(&ep->gone);
-			list_for_each_entry(mr, mrs, list)
-				mr->exposed = false;
+			list_for_each_entry(mr, mrs, core.list)
+				mr->core.exposed = false;
 		}
 	}
 	rpcrdma_mrs_put(ep, mrs);
@@ -394,7 +414,7 @@ void rpcrdma_mrs_release_sync(struct rpcrdma_ep *ep, struct list_head *mrs)
  * Unmap an MR. Its owner calls this while it holds off the teardown; after that both
  * the owner and the teardown may call it, with unmap_mutex held.
  */
-static void rpcrdma_mr_unmap(struct rpcrdma_ep *ep, struct rpcrdma_mr *mr)
+static void rpcrdma_mr_unmap(struct rpcrdma_ep *ep, struct verbs_mr *mr)
 {
 	if (!mr->nents)
 		return;
@@ -412,7 +432,7 @@ static void rpcrdma_mr_unmap(struct rpcrdma_ep *ep, struct rpcrdma_mr *mr)
  */
 void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs)
 {
-	struct rpcrdma_mr *mr, *next;
+	struct verbs_mr *mr, *next;
 	bool used = false, open;
 	u32 count = 0, todo;
 
@@ -422,20 +442,20 @@ void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs)
 	open = rpcrdma_ep_enter(ep);
 	if (unlikely(!open))
 		mutex_lock(&ep->unmap_mutex);
-	list_for_each_entry(mr, mrs, list)
+	list_for_each_entry(mr, mrs, core.list)
 		rpcrdma_mr_unmap(ep, mr);
 	if (unlikely(!open))
 		mutex_unlock(&ep->unmap_mutex);
 	spin_lock(&ep->mr_lock);
-	list_for_each_entry_safe(mr, next, mrs, list) {
-		list_del_init(&mr->list);
-		WARN_ON_ONCE(mr->exposed);
+	list_for_each_entry_safe(mr, next, mrs, core.list) {
+		list_del_init(&mr->core.list);
+		WARN_ON_ONCE(mr->core.exposed);
 		if (!mr->ibmr)
 			continue;
-		list_add(&mr->list, &ep->free_mrs);
+		list_add(&mr->core.list, &ep->free_mrs);
 		count++;
-		used |= mr->used;
-		mr->used = false;
+		used |= mr->core.used;
+		mr->core.used = false;
 	}
 	todo = rpcrdma_pool_give(&ep->regions, count, used);
 	spin_unlock(&ep->mr_lock);
@@ -452,7 +472,7 @@ void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs)
  */
 void rpcrdma_mrs_destroy(struct rpcrdma_ep *ep)
 {
-	struct rpcrdma_mr *mr;
+	struct verbs_mr *mr;
 	struct ib_mr *ibmr;
 
 	if (ep->mr_work.work.func)
@@ -467,14 +487,14 @@ void rpcrdma_mrs_destroy(struct rpcrdma_ep *ep)
 		mutex_lock(&ep->unmap_mutex);
 		rpcrdma_mr_unmap(ep, mr);
 		mutex_unlock(&ep->unmap_mutex);
-		mr->exposed = false;
+		mr->core.exposed = false;
 	}
 }
 
 /* Free the structures. The last reference is gone. */
 void rpcrdma_mrs_free(struct rpcrdma_ep *ep)
 {
-	struct rpcrdma_mr *mr, *next;
+	struct verbs_mr *mr, *next;
 
 	list_for_each_entry_safe(mr, next, &ep->all_mrs, all) {
 		kfree(mr->sg);

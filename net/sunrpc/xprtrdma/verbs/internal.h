@@ -5,6 +5,8 @@
 
 #include <linux/ktime.h>
 
+#include <core/port.h>
+
 #include "endpoint.h"
 
 enum {
@@ -14,11 +16,6 @@ enum {
 	RPCRDMA_ACK_TIMEOUT = 18,
 	/* The largest message that this end's RBSIZ or SBSIZ allows */
 	RPCRDMA_MAX_MESSAGE = 65536,
-	/*
-	 * Bytes of a small Send buffer: for control messages, and for most Calls and
-	 * Replies without data
-	 */
-	RPCRDMA_SMALL_SEND = RPCRDMA_V2_FIRST_CONNPROP,
 	/*
 	 * Maximum number of pages of an MR: 1 MiB. With one more, the scatterlist of
 	 * each MR would need the next larger slab, and the rdma_rw API puts no more
@@ -56,9 +53,10 @@ static inline u32 rpcrdma_now_ms(void)
 }
 
 /*
- * The files of the endpoint, lowest first, as in Kbuild. Each calls only files that are
- * listed before it. For an action in a later file it uses a hook: work->done,
- * ep->opened, ep->receives_due, ep->release, or a work item.
+ * The files of the endpoint, lowest first, as in Kbuild. Each calls only the core and
+ * files that are listed before it. For an action in a later file it uses a hook:
+ * work->done, ep->release, or a work item. The port's functions (port.h), which the core
+ * calls, are in the files that they belong to.
  */
 
 /* ---- life.c ---- */
@@ -137,13 +135,6 @@ int rpcrdma_sends_create(struct rpcrdma_ep *ep);
 void rpcrdma_sends_unmap(struct rpcrdma_ep *ep);
 void rpcrdma_sends_free(struct rpcrdma_ep *ep);
 /*
- * Replace the buffer of @s by one of @size bytes. Caller holds ep->lock and the
- * connection is not closing, or the caller has entered with rpcrdma_ep_enter().
- * Return: 0 or -ENOMEM.
- */
-int rpcrdma_send_buffer(struct rpcrdma_send *s, u32 size, gfp_t gfp);
-
-/*
  * Free the least recently used of the free buffers, if there is one. Return the number
  * of buffers that remain, not counting those of control messages. Caller holds
  * ep->lock.
@@ -151,87 +142,46 @@ int rpcrdma_send_buffer(struct rpcrdma_send *s, u32 size, gfp_t gfp);
 u32 rpcrdma_send_let_go(struct rpcrdma_ep *ep);
 
 /*
- * Post @work, whose slots have been reserved. The work item is always consumed: if the
- * device refuses it, the connection ends and the drain returns it. Other contexts may
- * post until then. If their completion covers this work item, it is reported as failed.
- * Return false if the device refused it: the caller must close. Caller holds ep->lock.
+ * Release ep->lock after a call of the core. Return what the call has left to do, for
+ * rpcrdma_ep_finish().
  */
-static __always_inline bool rpcrdma_work_hand_over(struct rpcrdma_ep *ep,
-						   struct rpcrdma_work *work)
+static __always_inline u32 rpcrdma_ep_unlock(struct rpcrdma_ep *ep)
+	__releases(&ep->lock)
 {
-	const struct ib_send_wr **refused = &ep->refused;
+	u32 todo = rpcrdma_core_take_todo(&ep->core);
 
-	lockdep_assert_held(&ep->lock);
-	/*
-	 * Without this hint, ib_post_send() reserves stack space for bad_wr, and with
-	 * it a stack check.
-	 */
-	if (!refused)
-		__builtin_unreachable();
-	if (work->wrs.signaled)
-		work->last->send_flags |= IB_SEND_SIGNALED;
-	work->next = NULL;
-	*ep->core.inflight_end = work;
-	ep->core.inflight_end = &work->next;
-	work->refused = ib_post_send(ep->qp, work->first, refused) != 0;
-	return !work->refused;
+	spin_unlock(&ep->lock);
+	return todo;
 }
-/*
- * Post the first of ep->core.transfers, which the engine has scheduled. Return false if the
- * device refused it. Caller holds ep->lock.
- */
-bool rpcrdma_transfer_post(struct rpcrdma_ep *ep);
+
+/* Do what a call of the core has left to do. No lock held. */
+static __always_inline void rpcrdma_ep_finish(struct rpcrdma_ep *ep, u32 todo)
+{
+	if (unlikely(todo))
+		rpcrdma_core_finish(&ep->core, todo);
+}
+
+/* Call done() of the work in @through, as rpcrdma_core_tell() does. No lock held. */
+static __always_inline void rpcrdma_works_tell(struct list_head *through,
+					       bool ok)
+{
+	if (unlikely(!list_empty(through)))
+		rpcrdma_core_tell(through, ok);
+}
+
 /* Post work of kind RPCRDMA_WORK_RDMA, or queue it. No lock held. */
 void rpcrdma_work_rdma(struct rpcrdma_ep *ep, struct rpcrdma_work *work);
-/*
- * Retire @work, which has completed, and the work that its completion covers. Work that
- * the device no longer uses is appended to @through. Caller holds ep->lock.
- */
-void rpcrdma_work_reap(struct rpcrdma_ep *ep, struct rpcrdma_work *work,
-		       struct list_head *through);
-/*
- * Call done() of each work item in @through. @ok: it was executed, if the device
- * accepted it.
- */
-void rpcrdma_work_tell(struct list_head *through, bool ok);
+/* The Writes before @reply have completed, or, if @ok is false, never will. */
+void rpcrdma_writes_done(struct rpcrdma_ep *ep, struct rpcrdma_work *reply,
+			 bool ok);
+/* Work function of ep->reap_work */
+void rpcrdma_works_reap(struct work_struct *item);
 /* Close the connection if a Work Request failed or was flushed. No lock held. */
 void rpcrdma_works_check(struct rpcrdma_ep *ep);
 /* End all posted work. No more completions are processed. */
 void rpcrdma_work_flush(struct rpcrdma_ep *ep);
 /* End all work that waits to be posted. */
 void rpcrdma_waiting_flush(struct rpcrdma_ep *ep);
-/*
- * Release the context of a Send that the device does not use (any more). The work
- * attached to it is appended to @through. Caller holds ep->lock.
- */
-void rpcrdma_send_reap(struct rpcrdma_send *s, struct list_head *through);
-/* Initialize the next context of the ring for its first use. Caller holds ep->lock. */
-struct rpcrdma_send *rpcrdma_send_make(struct rpcrdma_ep *ep);
-/*
- * Return a free context, which the account already counts as used. Caller holds
- * ep->lock.
- */
-static inline struct rpcrdma_send *rpcrdma_send_pop(struct rpcrdma_ep *ep)
-{
-	struct rpcrdma_work *work = ep->core.free_sends;
-
-	lockdep_assert_held(&ep->lock);
-	if (unlikely(!work))
-		return rpcrdma_send_make(ep);
-	ep->core.free_sends = work->next;
-	return container_of(work, struct rpcrdma_send, work);
-}
-/*
- * Add a context to the free list. Nothing of its last message remains attached to it.
- * Caller holds ep->lock.
- */
-static inline void rpcrdma_send_push(struct rpcrdma_ep *ep,
-				     struct rpcrdma_send *s)
-{
-	lockdep_assert_held(&ep->lock);
-	s->work.next = ep->core.free_sends;
-	ep->core.free_sends = &s->work;
-}
 
 /* ---- extent.c ---- */
 
@@ -277,17 +227,11 @@ u32 rpcrdma_rw_nr_posted(struct rpcrdma_ep *ep);
  */
 void rpcrdma_rw_late_begin(struct rpcrdma_ep *ep);
 void rpcrdma_rw_late_end(struct rpcrdma_ep *ep);
-/*
- * Post Writes that precede their Reply. @behind is called once, when they have ended.
- */
-void rpcrdma_rw_write(struct rpcrdma_rw *rw,
-		      void (*behind)(struct rpcrdma_rw *rw, bool ok));
-struct ib_send_wr *rpcrdma_rw_chain(struct rpcrdma_rw *rw,
-				    struct ib_send_wr *tail);
+/* Post Writes that precede their Reply: rw->core.reply. */
+void rpcrdma_rw_write(struct rpcrdma_rw *rw);
 
 /* ---- expose.c ---- */
 
-void rpcrdma_exposed_post(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x);
 void rpcrdma_exposed_pulled(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv);
 void rpcrdma_exposed_overdue(struct work_struct *work);
 void rpcrdma_exposed_destroy(struct rpcrdma_ep *ep);
@@ -298,16 +242,13 @@ void rpcrdma_exposed_destroy(struct rpcrdma_ep *ep);
  * Do what the engine has requested, RPCRDMA_EV_*. Fast path: it requests nothing.
  * Context: process context, no lock held.
  */
-void rpcrdma_ep_do_events(struct rpcrdma_ep *ep, u32 events);
 static inline void rpcrdma_ep_events(struct rpcrdma_ep *ep, u32 events)
 {
 	if (unlikely(events))
-		rpcrdma_ep_do_events(ep, events);
+		rpcrdma_core_events(&ep->core, events);
 }
 /* Post what the engine schedules next. No lock held. */
 void rpcrdma_ep_pump(struct rpcrdma_ep *ep);
-/* Work function of ep->reap_work */
-void rpcrdma_works_reap(struct work_struct *item);
 /* Close the connection if the window has been closed for too long. */
 void rpcrdma_stall_expired(struct work_struct *work);
 

@@ -99,7 +99,7 @@ int rpcrdma_ep_join(struct rpcrdma_ep *ep, u64 limit, u32 message)
 	 * The last argument includes partially filled pages at both ends of a message.
 	 */
 	rpcrdma_memory_promise(&ep->memory, sizeof(*ep) +
-			       sends * sizeof(struct rpcrdma_send) +
+			       sends * sizeof(struct verbs_send) +
 			       RPCRDMA_CONTROL_SENDS * RPCRDMA_SMALL_SEND,
 			       recvs * rpcrdma_recv_cost(octets), message, p->reassembly,
 			       sizeof(struct rpcrdma_stream) + 2 * PAGE_SIZE);

@@ -63,9 +63,11 @@ struct rpcrdma_rw *rpcrdma_rw_alloc(struct rpcrdma_ep *ep,
 	rw->claim.reads = dir == DMA_FROM_DEVICE;
 	INIT_LIST_HEAD(&rw->ctxts);
 	rw->posted = &rw->ctxts;
-	INIT_LIST_HEAD(&rw->work.list);
-	rw->work.kind = RPCRDMA_WORK_RDMA;
-	rw->work.done = rpcrdma_rw_work_done;
+	INIT_LIST_HEAD(&rw->core.work.list);
+	rw->core.work.kind = RPCRDMA_WORK_RDMA;
+	rw->core.work.done = rpcrdma_rw_work_done;
+	rw->core.work.chain = &rw->chain;
+	rw->chain.work = &rw->core.work;
 	if (unlikely(rpcrdma_read_wanted(&ep->read_pool))) {
 		spin_lock(&ep->lock);
 		rpcrdma_read_begin(&ep->read_pool, &rw->claim);
@@ -107,7 +109,7 @@ static int rpcrdma_rw_prepare(struct rpcrdma_rw *rw,
 	if (rc < 0)
 		return rc;
 	ctxt->wrs = rc;
-	rw->left += rc;
+	rw->core.left += rc;
 	return 0;
 }
 
@@ -130,7 +132,7 @@ static void rpcrdma_rw_unprepare(struct rpcrdma_rw *rw)
 
 	list_for_each_entry(ctxt, &rw->ctxts, list)
 		rpcrdma_rw_ctxt_unprepare(rw, ctxt);
-	rw->left = 0;
+	rw->core.left = 0;
 }
 
 static void rpcrdma_rw_unmap(struct rpcrdma_rw *rw)
@@ -172,8 +174,8 @@ void rpcrdma_rw_end(struct rpcrdma_rw *rw, bool ok)
 	rpcrdma_rw_unmap(rw);
 	if (rw->done)
 		rw->done(rw, ok);
-	if (unlikely(rw->behind))
-		rw->behind(rw, ok);
+	if (unlikely(rw->core.reply))
+		rpcrdma_writes_done(rw->ep, rw->core.reply, ok);
 	rpcrdma_rw_destroy(rw);
 }
 
@@ -362,7 +364,7 @@ static struct ib_send_wr *rpcrdma_rw_chain_to(struct rpcrdma_rw *rw,
 					      struct list_head *last,
 					      struct ib_send_wr *tail)
 {
-	struct ib_cqe *cqe = tail ? NULL : &rw->work.cqe;
+	struct ib_cqe *cqe = tail ? NULL : &rw->chain.cqe;
 	struct rpcrdma_ep *ep = rw->ep;
 	struct ib_send_wr *first = tail;
 	struct rpcrdma_rw_ctxt *ctxt;
@@ -374,7 +376,7 @@ static struct ib_send_wr *rpcrdma_rw_chain_to(struct rpcrdma_rw *rw,
 		first = rdma_rw_ctx_wrs(&ctxt->rw, rpcrdma_rw_qp(ep),
 					ep->id->port_num, cqe, first);
 		cqe = NULL;
-		rw->left -= ctxt->wrs;
+		rw->core.left -= ctxt->wrs;
 	}
 	for (wr = first; wr != tail; wr = wr->next)
 		wr->wr_cqe = &ep->rw_cqe;
@@ -383,7 +385,7 @@ static struct ib_send_wr *rpcrdma_rw_chain_to(struct rpcrdma_rw *rw,
 }
 
 /* Chain all of @rw before @tail. The completion of @tail's work ends it. */
-struct ib_send_wr *rpcrdma_rw_chain(struct rpcrdma_rw *rw,
+static struct ib_send_wr *rpcrdma_rw_chain(struct rpcrdma_rw *rw,
 				    struct ib_send_wr *tail)
 {
 	return rpcrdma_rw_chain_to(rw, rw->ctxts.prev, tail);
@@ -393,7 +395,8 @@ struct ib_send_wr *rpcrdma_rw_chain(struct rpcrdma_rw *rw,
 static void rpcrdma_rw_turn(struct rpcrdma_rw *rw)
 {
 	const u32 most = rpcrdma_sq_turn_wrs(&rw->ep->core.sq);
-	struct rpcrdma_work *work = &rw->work;
+	struct rpcrdma_work *work = &rw->core.work;
+	struct rpcrdma_chain *chain = &rw->chain;
 	struct list_head *last = rw->posted;
 	struct rpcrdma_rw_ctxt *ctxt;
 	struct ib_send_wr *wr;
@@ -406,10 +409,10 @@ static void rpcrdma_rw_turn(struct rpcrdma_rw *rw)
 		nr += ctxt->wrs;
 		last = &ctxt->list;
 	}
-	work->first = rpcrdma_rw_chain_to(rw, last, NULL);
-	for (wr = work->first; wr->next; wr = wr->next)
+	chain->first = rpcrdma_rw_chain_to(rw, last, NULL);
+	for (wr = chain->first; wr->next; wr = wr->next)
 		;
-	work->last = wr;
+	chain->last = wr;
 	work->wrs.nr = nr;
 	work->wrs.signaled = true;
 	rpcrdma_work_rdma(rw->ep, work);
@@ -418,9 +421,9 @@ static void rpcrdma_rw_turn(struct rpcrdma_rw *rw)
 /* Handle the end of a posted batch, or of the Reply that all Writes were chained to. */
 static void rpcrdma_rw_work_done(struct rpcrdma_work *work, bool ok)
 {
-	struct rpcrdma_rw *rw = container_of(work, struct rpcrdma_rw, work);
+	struct rpcrdma_rw *rw = container_of(work, struct rpcrdma_rw, core.work);
 
-	if (ok && unlikely(rw->left))
+	if (ok && unlikely(rw->core.left))
 		rpcrdma_rw_turn(rw);
 	else
 		rpcrdma_rw_end(rw, ok);
@@ -428,15 +431,22 @@ static void rpcrdma_rw_work_done(struct rpcrdma_work *work, bool ok)
 
 static void rpcrdma_rw_post(struct rpcrdma_rw *rw)
 {
-	trace_rpcrdma_read(rw->ep, rw->octets, rw->left);
+	trace_rpcrdma_read(rw->ep, rw->octets, rw->core.left);
 	rpcrdma_rw_turn(rw);
 }
 
-void rpcrdma_rw_write(struct rpcrdma_rw *rw,
-		      void (*behind)(struct rpcrdma_rw *rw, bool ok))
+void rpcrdma_rw_write(struct rpcrdma_rw *rw)
 {
-	rw->behind = behind;
 	rpcrdma_rw_turn(rw);
+}
+
+void rpcrdma_port_chain_writes(struct rpcrdma_send *s,
+			       struct rpcrdma_transfer *t)
+{
+	struct verbs_send *vs = container_of(s, struct verbs_send, core);
+
+	s->before = rpcrdma_rw_chain(container_of(t, struct rpcrdma_rw, core),
+				     s->before ?: &vs->wr);
 }
 
 u32 rpcrdma_rw_nr_posted(struct rpcrdma_ep *ep)
@@ -491,9 +501,9 @@ static struct rpcrdma_rw *rpcrdma_rw_dequeue(struct rpcrdma_ep *ep)
 
 	spin_lock(&ep->lock);
 	rw = list_first_entry_or_null(&ep->core.rw_waiting, struct rpcrdma_rw,
-				      work.list);
+				      core.work.list);
 	if (rw)
-		list_del_init(&rw->work.list);
+		list_del_init(&rw->core.work.list);
 	spin_unlock(&ep->lock);
 	return rw;
 }
@@ -526,7 +536,7 @@ static enum rpcrdma_read_turn rpcrdma_rw_tried(struct rpcrdma_rw *rw, int rc)
 	turn = rpcrdma_read_tried(&ep->read_pool, &rw->claim, rc,
 				  rpcrdma_ep_is_closing(ep));
 	if (turn == RPCRDMA_READ_FRONT)
-		list_add(&rw->work.list, &ep->core.rw_waiting);
+		list_add(&rw->core.work.list, &ep->core.rw_waiting);
 	spin_unlock(&ep->lock);
 	return turn;
 }
@@ -571,7 +581,7 @@ void rpcrdma_rw_read(struct rpcrdma_rw *rw)
 		turn = rpcrdma_read_whole(&rw->claim,
 					  rpcrdma_ep_is_closing(ep));
 		if (turn == RPCRDMA_READ_BEHIND) {
-			list_add_tail(&rw->work.list, &ep->core.rw_waiting);
+			list_add_tail(&rw->core.work.list, &ep->core.rw_waiting);
 			rpcrdma_rw_wake(ep);
 		}
 		spin_unlock(&ep->lock);

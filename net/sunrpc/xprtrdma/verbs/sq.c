@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The Send Queue: posting, queued RDMA, completions, and the memory of Send contexts.
- * The engine decides what may be posted, and when.
+ * The Send Queue: posting for the core, completions, and the memory of Send contexts.
+ * The core decides what is posted, and when.
  */
 
 #include <linux/sched/mm.h>
@@ -14,122 +14,128 @@ static void rpcrdma_wc_work(struct ib_cq *cq, struct ib_wc *wc);
 
 /* ---- Posting ---- */
 
-/* Post a transfer that the engine has scheduled. */
-static bool rpcrdma_work_post(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
+/* Ring the doorbell. Return false if the device refused the chain or a part of it. */
+static __always_inline bool rpcrdma_doorbell(struct rpcrdma_ep *ep,
+					     const struct ib_send_wr *first)
 {
+	const struct ib_send_wr **refused = &ep->refused;
+
 	lockdep_assert_held(&ep->lock);
-	rpcrdma_sq_post(&ep->core.sq, &work->wrs);
-	return rpcrdma_work_hand_over(ep, work);
+	/*
+	 * Without this hint, ib_post_send() reserves stack space for bad_wr, and with
+	 * it a stack check.
+	 */
+	if (!refused)
+		__builtin_unreachable();
+	return !ib_post_send(ep->qp, first, refused);
 }
 
-bool rpcrdma_transfer_post(struct rpcrdma_ep *ep)
+bool rpcrdma_port_post(struct rpcrdma_ep_core *core, struct rpcrdma_work *work)
 {
-	struct rpcrdma_work *work;
+	struct rpcrdma_chain *chain = work->chain;
 
-	lockdep_assert_held(&ep->lock);
-	work = list_first_entry(&ep->core.transfers, struct rpcrdma_work, list);
-	list_del_init(&work->list);
-	return rpcrdma_work_post(ep, work);
+	if (work->wrs.signaled)
+		chain->last->send_flags |= IB_SEND_SIGNALED;
+	return rpcrdma_doorbell(rpcrdma_ep_of(core), chain->first);
+}
+
+bool rpcrdma_port_post_send(struct rpcrdma_ep_core *core,
+			    struct rpcrdma_send *s)
+{
+	struct verbs_send *vs = container_of(s, struct verbs_send, core);
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
+	struct ib_send_wr *wr = &vs->wr;
+
+	trace_rpcrdma_send(ep, s);
+	vs->sge.addr = s->addr;
+	vs->sge.length = s->len;
+	wr->send_flags = s->work.wrs.signaled ? IB_SEND_SIGNALED : 0;
+	if (s->inv_handle) {
+		wr->opcode = IB_WR_SEND_WITH_INV;
+		wr->ex.invalidate_rkey = s->inv_handle;
+	} else {
+		wr->opcode = IB_WR_SEND;
+	}
+	ib_dma_sync_single_for_device(ep->device, s->addr, s->len,
+				      DMA_TO_DEVICE);
+	return rpcrdma_doorbell(ep, s->before ?: wr);
 }
 
 void rpcrdma_work_rdma(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
 {
-	enum rpcrdma_sq_answer may = RPCRDMA_SQ_NEVER;
-	bool ok = true, closing;
+	struct rpcrdma_chain *chain = work->chain;
+	bool taken;
+	u32 todo;
 
-	work->kind = RPCRDMA_WORK_RDMA;
-	work->cqe.done = rpcrdma_wc_work;
-	work->last->wr_cqe = &work->cqe;
+	chain->cqe.done = rpcrdma_wc_work;
+	chain->last->wr_cqe = &chain->cqe;
 	spin_lock(&ep->lock);
-	closing = rpcrdma_ep_is_closing(ep);
-	if (likely(!closing))
-		may = rpcrdma_sq_transfer(&ep->core.sq, work->wrs.nr);
-	if (may == RPCRDMA_SQ_GO)
-		ok = rpcrdma_work_post(ep, work);
-	else if (may == RPCRDMA_SQ_WAIT)
-		list_add_tail(&work->list, &ep->core.transfers);
-	else
-		ok = closing;
-	spin_unlock(&ep->lock);
-	if (unlikely(!ok))
-		rpcrdma_ep_close(ep, "RDMA Work Requests could not be posted");
-	if (unlikely(may == RPCRDMA_SQ_NEVER))
+	taken = rpcrdma_core_rdma(&ep->core, work);
+	todo = rpcrdma_ep_unlock(ep);
+	rpcrdma_ep_finish(ep, todo);
+	if (unlikely(!taken))
 		work->done(work, false);
 }
 
 /* ---- Completions ---- */
 
-/*
- * Release the context of @s and append the work attached to it to @through. Caller
- * holds ep->lock.
+/* Retire completed work, and post work that waited for it. */
+void rpcrdma_works_reap(struct work_struct *item)
+{
+	struct rpcrdma_ep *ep = container_of(item, struct rpcrdma_ep, reap_work);
+	struct rpcrdma_chain *chain;
+	struct llist_node *node;
+	LIST_HEAD(through);
+	u32 todo;
+
+	/*
+	 * If the device does not stop, the teardown reaps, after it has destroyed the
+	 * queue pair.
+	 */
+	if (unlikely(READ_ONCE(ep->core.life.unstopped)))
+		return;
+	node = llist_reverse_order(llist_del_all(&ep->completed));
+	spin_lock(&ep->lock);
+	while (node) {
+		chain = llist_entry(node, struct rpcrdma_chain, completed);
+		node = node->next;
+		rpcrdma_core_reap(&ep->core, chain->work, &through);
+	}
+	rpcrdma_core_freed(&ep->core);
+	todo = rpcrdma_ep_unlock(ep);
+	rpcrdma_works_tell(&through, true);
+	rpcrdma_ep_finish(ep, todo);
+	rpcrdma_works_check(ep);
+}
+
+void rpcrdma_writes_done(struct rpcrdma_ep *ep, struct rpcrdma_work *reply,
+			 bool ok)
+{
+	LIST_HEAD(through);
+	u32 todo;
+
+	spin_lock(&ep->lock);
+	rpcrdma_core_written(&ep->core, reply, ok, &through);
+	todo = rpcrdma_ep_unlock(ep);
+	rpcrdma_works_tell(&through, false);
+	rpcrdma_ep_finish(ep, todo);
+}
+
+/**
+ * rpcrdma_send_put - release a Send context that was not sent
+ * @s: Send context, with the work attached to it
  */
-static __always_inline void rpcrdma_send_free_up(struct rpcrdma_ep *ep,
-						 struct rpcrdma_send *s,
-						 struct list_head *through)
+void rpcrdma_send_put(struct rpcrdma_send *s)
 {
-	if (unlikely(s->rw)) {
-		s->rw->work.refused = s->work.refused;
-		list_add_tail(&s->rw->work.list, through);
-		s->rw = NULL;
-	}
-	if (unlikely(s->stream)) {
-		list_add_tail(&s->stream->work.list, through);
-		s->stream = NULL;
-	}
-	rpcrdma_send_push(ep, s);
-	rpcrdma_sq_give(&ep->core.sq);
-}
+	struct rpcrdma_ep *ep = rpcrdma_send_ep(s);
+	LIST_HEAD(through);
+	u32 todo;
 
-void rpcrdma_send_reap(struct rpcrdma_send *s, struct list_head *through)
-{
-	/* The caller keeps the memory that it was to expose. */
-	s->exposed = NULL;
-	rpcrdma_send_free_up(s->ep, s, through);
-}
-
-/* Retire any work, which is on no list any more. Caller holds ep->lock. */
-static __always_inline void rpcrdma_work_through(struct rpcrdma_ep *ep,
-						 struct rpcrdma_work *work,
-						 struct list_head *through)
-{
-	if (likely(work->kind <= RPCRDMA_WORK_CONTROL))
-		rpcrdma_send_free_up(ep,
-				     container_of(work, struct rpcrdma_send,
-						  work), through);
-	else
-		list_add_tail(&work->list, through);
-}
-
-void rpcrdma_work_reap(struct rpcrdma_ep *ep, struct rpcrdma_work *work,
-		       struct list_head *through)
-{
-	struct rpcrdma_work **at = &ep->core.inflight, *w;
-
-	lockdep_assert_held(&ep->lock);
-	while (likely((w = *at))) {
-		if (likely(rpcrdma_sq_vouches(&work->wrs, &w->wrs))) {
-			*at = w->next;
-			rpcrdma_work_through(ep, w, through);
-		} else {
-			at = &w->next;
-		}
-		if (w == work)
-			break;
-	}
-	if (!*at)
-		ep->core.inflight_end = at;
-	rpcrdma_sq_reaped(&ep->core.sq, ep->core.inflight ? &ep->core.inflight->wrs : NULL);
-}
-
-void rpcrdma_work_tell(struct list_head *through, bool ok)
-{
-	struct rpcrdma_work *work;
-
-	while (!list_empty(through)) {
-		work = list_first_entry(through, struct rpcrdma_work, list);
-		list_del_init(&work->list);
-		work->done(work, ok && !work->refused);
-	}
+	spin_lock(&ep->lock);
+	rpcrdma_core_send_put(&ep->core, s, &through);
+	todo = rpcrdma_ep_unlock(ep);
+	rpcrdma_works_tell(&through, false);
+	rpcrdma_ep_finish(ep, todo);
 }
 
 /* ---- Completions, in a softirq ---- */
@@ -180,13 +186,13 @@ void rpcrdma_works_check(struct rpcrdma_ep *ep)
  */
 static void rpcrdma_wc_work(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct rpcrdma_work *work =
-		container_of(wc->wr_cqe, struct rpcrdma_work, cqe);
+	struct rpcrdma_chain *chain =
+		container_of(wc->wr_cqe, struct rpcrdma_chain, cqe);
 	struct rpcrdma_ep *ep = cq->cq_context;
 
 	if (unlikely(wc->status != IB_WC_SUCCESS))
 		rpcrdma_wc_failed(ep, wc->status, ib_wc_status_msg(wc->status));
-	else if (llist_add(&work->completed, &ep->completed))
+	else if (llist_add(&chain->completed, &ep->completed))
 		queue_work(rpcrdma_message_wq, &ep->reap_work);
 }
 
@@ -212,159 +218,69 @@ static void rpcrdma_wc_rw(struct ib_cq *cq, struct ib_wc *wc)
 /* End all posted work. No more completions arrive, and the connection is closing. */
 void rpcrdma_work_flush(struct rpcrdma_ep *ep)
 {
-	struct rpcrdma_work *work, *next;
 	LIST_HEAD(through);
 
 	/* Work that was executed ends with success. */
 	queue_work(rpcrdma_message_wq, &ep->reap_work);
 	flush_work(&ep->reap_work);
 	spin_lock(&ep->lock);
-	work = ep->core.inflight;
-	ep->core.inflight = NULL;
-	ep->core.inflight_end = &ep->core.inflight;
-	for (; work; work = next) {
-		next = work->next;
-		rpcrdma_work_through(ep, work, &through);
-	}
+	rpcrdma_core_flush_posted(&ep->core, &through);
 	spin_unlock(&ep->lock);
 	/* None of the rest is known to have been executed. */
-	rpcrdma_work_tell(&through, false);
+	rpcrdma_works_tell(&through, false);
 }
 
 /* End all work that waits to be posted. The connection is closing. */
 void rpcrdma_waiting_flush(struct rpcrdma_ep *ep)
 {
-	struct rpcrdma_work *work, *next;
 	LIST_HEAD(through);
-	LIST_HEAD(all);
 
 	/* If the device does not stop, no completion is processed after this. */
 	flush_work(&ep->reap_work);
 	spin_lock(&ep->lock);
-	list_splice_tail_init(&ep->core.rw_waiting, &all);
-	list_splice_tail_init(&ep->core.transfers, &all);
-	list_splice_tail_init(&ep->core.messages, &all);
-	list_for_each_entry_safe(work, next, &all, list) {
-		list_del_init(&work->list);
-		rpcrdma_work_through(ep, work, &through);
-	}
+	rpcrdma_core_flush_waiting(&ep->core, &through);
 	spin_unlock(&ep->lock);
-	rpcrdma_work_tell(&through, false);
+	rpcrdma_works_tell(&through, false);
 }
 
 /* ---- Send contexts ---- */
 
-/* Bytes of ep->control_bufs */
-#define RPCRDMA_CONTROL_BUFS	(RPCRDMA_CONTROL_SENDS * RPCRDMA_SMALL_SEND)
-
-static void rpcrdma_send_unmap(struct rpcrdma_send *s)
+void *rpcrdma_port_buffer(struct rpcrdma_ep_core *core, u32 size, u64 *addr)
 {
-	if (s->buf && !s->shared)
-		ib_dma_unmap_single(s->ep->device, s->sge.addr, s->size,
-				    DMA_TO_DEVICE);
+	return rpcrdma_buffer_create(rpcrdma_ep_of(core), size, DMA_TO_DEVICE,
+				     GFP_ATOMIC | __GFP_NOWARN, addr);
 }
 
-static void rpcrdma_send_free(struct rpcrdma_send *s)
+void rpcrdma_port_buffer_free(struct rpcrdma_ep_core *core, void *buf, u64 addr,
+			      u32 size)
 {
-	if (!s->shared)
-		kfree(s->buf);
+	ib_dma_unmap_single(rpcrdma_ep_of(core)->device, addr, size,
+			    DMA_TO_DEVICE);
+	kfree(buf);
 }
 
-int rpcrdma_send_buffer(struct rpcrdma_send *s, u32 size, gfp_t gfp)
+struct rpcrdma_send *rpcrdma_port_send(struct rpcrdma_ep_core *core, u32 number)
 {
-	struct rpcrdma_ep *ep = s->ep;
-	void *buf;
-	u64 addr;
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
+	struct verbs_send *s = &ep->send_ring[number];
 
-	buf = rpcrdma_buffer_create(ep, size, DMA_TO_DEVICE, gfp, &addr);
-	if (!buf)
-		return -ENOMEM;
-	if (!s->buf || s->shared)
-		atomic_inc(&ep->send_bufs);
-	rpcrdma_send_unmap(s);
-	rpcrdma_send_free(s);
-	s->shared = false;
-	s->buf = buf;
-	s->size = size;
-	s->sge.addr = addr;
-	return 0;
-}
-
-static void rpcrdma_send_share(struct rpcrdma_send *s, u32 number)
-{
-	s->shared = true;
-	s->buf = s->ep->control_bufs + number * RPCRDMA_SMALL_SEND;
-	s->size = RPCRDMA_SMALL_SEND;
-	s->sge.addr = s->ep->control_addr + number * RPCRDMA_SMALL_SEND;
-}
-
-/*
- * Initialize @s, which has no buffer of its own (any more): with one for control
- * messages, or none.
- */
-static void rpcrdma_send_bare(struct rpcrdma_send *s)
-{
-	u32 number = s - s->ep->send_ring;
-
-	s->report = s->ep->core.report;
-	if (number && number <= RPCRDMA_CONTROL_SENDS) {
-		rpcrdma_send_share(s, number - 1);
-	} else {
-		s->shared = false;
-		s->buf = NULL;
-		s->size = 0;
-	}
+	*s = (struct verbs_send){
+		.core.work.chain = &s->chain,
+		.chain.work = &s->core.work,
+		.chain.last = &s->wr,
+		.chain.cqe.done = rpcrdma_wc_work,
+		.wr.wr_cqe = &s->chain.cqe,
+		.wr.sg_list = &s->sge,
+		.wr.num_sge = 1,
+		.sge.lkey = ep->lkey,
+	};
+	return &s->core;
 }
 
 u32 rpcrdma_send_let_go(struct rpcrdma_ep *ep)
 {
-	struct rpcrdma_send *s, *last = NULL;
-	struct rpcrdma_work *work;
-
 	lockdep_assert_held(&ep->lock);
-	if (!atomic_read(&ep->send_bufs))
-		return 0;
-	for (work = ep->core.free_sends; work; work = work->next) {
-		s = container_of(work, struct rpcrdma_send, work);
-		if (s->buf && !s->shared)
-			last = s;
-	}
-	if (last) {
-		rpcrdma_send_unmap(last);
-		rpcrdma_send_free(last);
-		rpcrdma_send_bare(last);
-		atomic_dec(&ep->send_bufs);
-	}
-	return atomic_read(&ep->send_bufs);
-}
-
-/*
- * Exchange buffers with a free context whose own buffer has at least @octets bytes.
- * Return false if there is none. Buffers of control messages stay with their contexts.
- */
-static bool rpcrdma_send_exchange(struct rpcrdma_send *s, u32 octets)
-{
-	struct rpcrdma_ep *ep = s->ep;
-	struct rpcrdma_work *work;
-	struct rpcrdma_send *other;
-	bool found = false;
-
-	spin_lock(&ep->lock);
-	for (work = ep->core.free_sends; work && !found; work = work->next) {
-		other = container_of(work, struct rpcrdma_send, work);
-		if (other->size < octets || other->shared)
-			continue;
-		swap(s->buf, other->buf);
-		swap(s->size, other->size);
-		swap(s->shared, other->shared);
-		swap(s->sge.addr, other->sge.addr);
-		swap(s->report, other->report);
-		if (other->shared || !other->buf)
-			rpcrdma_send_bare(other);
-		found = true;
-	}
-	spin_unlock(&ep->lock);
-	return found;
+	return rpcrdma_core_send_let_go(&ep->core);
 }
 
 /**
@@ -373,90 +289,59 @@ static bool rpcrdma_send_exchange(struct rpcrdma_send *s, u32 octets)
  * @octets: more bytes than its buffer has
  * @gfp: allocation flags
  *
- * See rpcrdma_send_room(). The context keeps the buffer, and the contexts used last are
- * used next, so that few contexts ever have a large one. If memory is short, the buffer
- * is only as large as necessary, or taken from a free context.
+ * See rpcrdma_send_room(). If memory is short, the buffer is only as large as necessary,
+ * or taken from a free context.
  * Context: process context, may sleep, without starting I/O.
  * Return: 0, -EMSGSIZE, -ENOTCONN or -ENOMEM.
  */
 int rpcrdma_send_larger(struct rpcrdma_send *s, u32 octets, gfp_t gfp)
 {
-	struct rpcrdma_ep *ep = s->ep;
-	u32 size = RPCRDMA_SMALL_SEND;
+	struct rpcrdma_ep *ep = rpcrdma_send_ep(s);
+	u32 size = rpcrdma_core_send_size(&ep->core, octets, 0);
 	unsigned int nofs;
-	int rc;
+	bool ok = true;
+	void *buf;
+	u64 addr;
 
-	if (octets > size)
-		size = rpcrdma_conn_send_octets(&ep->core.conn);
-	if (octets > size)
+	if (!size)
 		return -EMSGSIZE;
 	/* Hold off the teardown, which unmaps the buffer. */
 	if (!rpcrdma_ep_enter(ep))
 		return -ENOTCONN;
 	/* For the same reason as in rpcrdma_rw_add() */
 	nofs = memalloc_nofs_save();
-	rc = rpcrdma_send_buffer(s, size, gfp);
-	if (unlikely(rc) && octets < size)
-		rc = rpcrdma_send_buffer(s, octets, gfp);
-	if (unlikely(rc) && rpcrdma_send_exchange(s, octets))
-		rc = 0;
+	do {
+		buf = rpcrdma_buffer_create(ep, size, DMA_TO_DEVICE, gfp, &addr);
+		if (likely(buf)) {
+			rpcrdma_core_send_buffer(s, buf, addr, size);
+			break;
+		}
+		size = rpcrdma_core_send_size(&ep->core, octets, size);
+	} while (size);
+	if (unlikely(!buf)) {
+		spin_lock(&ep->lock);
+		ok = rpcrdma_core_send_exchange(s, octets);
+		spin_unlock(&ep->lock);
+	}
 	memalloc_nofs_restore(nofs);
 	rpcrdma_ep_leave(ep);
-	return rc;
+	return ok ? 0 : -ENOMEM;
 }
 
-/*
- * Allocate and map the buffers of control messages, in one piece. Return 0 or -ENOMEM.
- */
-static int rpcrdma_control_bufs_create(struct rpcrdma_ep *ep)
+/* Allocate the reserve buffer of a client, for sending when memory is short. */
+static void rpcrdma_send_reserve_buffer(struct rpcrdma_ep *ep)
 {
-	ep->control_bufs = rpcrdma_buffer_create(ep, RPCRDMA_CONTROL_BUFS,
-						 DMA_TO_DEVICE, GFP_NOFS,
-						 &ep->control_addr);
-	return ep->control_bufs ? 0 : -ENOMEM;
-}
+	struct rpcrdma_send *s = &ep->send_ring[ep->core.nr_sends - 1].core;
+	u32 size = rpcrdma_conn_send_octets(&ep->core.conn);
+	void *buf;
+	u64 addr;
 
-struct rpcrdma_send *rpcrdma_send_make(struct rpcrdma_ep *ep)
-{
-	struct rpcrdma_send *s = &ep->send_ring[ep->core.sends_made];
-
-	*s = (struct rpcrdma_send){
-		.ep = ep,
-		.work.list = LIST_HEAD_INIT(s->work.list),
-		.work.cqe.done = rpcrdma_wc_work,
-		.work.last = &s->wr,
-		.wr.wr_cqe = &s->work.cqe,
-		.wr.sg_list = &s->sge,
-		.wr.num_sge = 1,
-		.sge.lkey = ep->lkey,
-	};
-	rpcrdma_send_bare(s);
-	ep->core.sends_made++;
-	return s;
-}
-
-/*
- * Initialize all Send contexts of a client, and its reserve buffer, for sending when
- * memory is short.
- */
-static void rpcrdma_sends_make_all(struct rpcrdma_ep *ep)
-{
-	struct rpcrdma_send *s;
-	u32 i;
-
-	spin_lock(&ep->lock);
-	while (ep->core.sends_made < ep->core.nr_sends)
-		s = rpcrdma_send_make(ep);
-	/*
-	 * Contexts with a buffer are added to the list last, and are therefore used
-	 * first.
-	 */
-	for (i = ep->core.nr_sends; --i;)
-		rpcrdma_send_push(ep, &ep->send_ring[i]);
-	spin_unlock(&ep->lock);
-	if (!rpcrdma_send_buffer(s, rpcrdma_conn_send_octets(&ep->core.conn),
-				 RPCRDMA_GFP_CLIENT))
-		s->report = RPCRDMA_REPORT_ALL;
+	buf = rpcrdma_buffer_create(ep, size, DMA_TO_DEVICE, RPCRDMA_GFP_CLIENT,
+				    &addr);
+	if (!buf)
+		return;
+	rpcrdma_core_send_buffer(s, buf, addr, size);
+	s->report = RPCRDMA_REPORT_ALL;
 }
 
 /**
@@ -472,36 +357,50 @@ static void rpcrdma_sends_make_all(struct rpcrdma_ep *ep)
 int rpcrdma_sends_create(struct rpcrdma_ep *ep)
 {
 	/* One more is for the Call that is built next. */
-	u32 i, count = ep->params.sends + RPCRDMA_CONTROL_SENDS + 1;
+	u32 count = ep->params.sends + RPCRDMA_CONTROL_SENDS + 1;
+	struct rpcrdma_ep_core *core = &ep->core;
 
 	ep->reg_cqe.done = rpcrdma_wc_reg;
 	ep->rw_cqe.done = rpcrdma_wc_rw;
 	ep->send_ring = kvmalloc_array(count, sizeof(*ep->send_ring), GFP_NOFS);
 	if (!ep->send_ring)
 		return -ENOMEM;
-	ep->core.nr_sends = count;
-	if (rpcrdma_control_bufs_create(ep))
+	core->control_bufs = rpcrdma_buffer_create(ep, RPCRDMA_CONTROL_BUFS,
+						   DMA_TO_DEVICE, GFP_NOFS,
+						   &core->control_addr);
+	if (!core->control_bufs)
 		return -ENOMEM;
-	ep->core.call_send = rpcrdma_send_make(ep);
-	for (i = 1; i < count; i++)
-		rpcrdma_sq_give(&ep->core.sq);
+	spin_lock(&ep->lock);
+	core->nr_sends = count;
+	rpcrdma_core_sends_begin(core, ep->client);
+	spin_unlock(&ep->lock);
 	if (ep->client)
-		rpcrdma_sends_make_all(ep);
+		rpcrdma_send_reserve_buffer(ep);
 	return 0;
+}
+
+static bool rpcrdma_send_has_own(const struct rpcrdma_send *s)
+{
+	return s->buf && !s->shared;
 }
 
 void rpcrdma_sends_unmap(struct rpcrdma_ep *ep)
 {
+	struct rpcrdma_send *s;
 	u32 i, made;
 
 	/* A Call may still be started: its context will have no buffer of its own. */
 	spin_lock(&ep->lock);
 	made = ep->core.sends_made;
 	spin_unlock(&ep->lock);
-	for (i = 0; i < made; i++)
-		rpcrdma_send_unmap(&ep->send_ring[i]);
-	if (ep->control_bufs)
-		ib_dma_unmap_single(ep->device, ep->control_addr,
+	for (i = 0; i < made; i++) {
+		s = &ep->send_ring[i].core;
+		if (rpcrdma_send_has_own(s))
+			ib_dma_unmap_single(ep->device, s->addr, s->size,
+					    DMA_TO_DEVICE);
+	}
+	if (ep->core.control_bufs)
+		ib_dma_unmap_single(ep->device, ep->core.control_addr,
 				    RPCRDMA_CONTROL_BUFS, DMA_TO_DEVICE);
 }
 
@@ -510,7 +409,8 @@ void rpcrdma_sends_free(struct rpcrdma_ep *ep)
 	u32 i;
 
 	for (i = 0; i < ep->core.sends_made; i++)
-		rpcrdma_send_free(&ep->send_ring[i]);
-	kfree(ep->control_bufs);
+		if (rpcrdma_send_has_own(&ep->send_ring[i].core))
+			kfree(ep->send_ring[i].core.buf);
+	kfree(ep->core.control_bufs);
 	kvfree(ep->send_ring);
 }

@@ -84,7 +84,7 @@ TRACE_EVENT(rpcrdma_send,
 		__entry->octets = s->len;
 		__entry->sent = ep->core.conn.sent;
 		__entry->limit = ep->core.conn.limit;
-		__entry->invalidate = s->wr.opcode == IB_WR_SEND_WITH_INV;
+		__entry->invalidate = s->inv_handle != 0;
 	),
 	TP_printk("xid=0x%08x kind=%s octets=%u sent=%u limit=%u%s",
 		  __entry->xid,
@@ -150,7 +150,7 @@ TRACE_EVENT(rpcrdma_refuse,
 );
 
 TRACE_EVENT(rpcrdma_map,
-	TP_PROTO(const struct rpcrdma_ep *ep, const struct rpcrdma_mr *mr),
+	TP_PROTO(const struct rpcrdma_ep *ep, const struct verbs_mr *mr),
 	TP_ARGS(ep, mr),
 	TP_STRUCT__entry(
 		__field(u32, handle)
@@ -160,9 +160,9 @@ TRACE_EVENT(rpcrdma_map,
 		__field(bool, write)
 	),
 	TP_fast_assign(
-		__entry->handle = mr->handle;
-		__entry->length = mr->length;
-		__entry->offset = mr->offset;
+		__entry->handle = mr->core.handle;
+		__entry->length = mr->core.length;
+		__entry->offset = mr->core.offset;
 		__entry->nents = mr->nents;
 		__entry->write = mr->dir == DMA_FROM_DEVICE;
 	),

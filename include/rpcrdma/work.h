@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Work Requests and what they work on, as the core knows them. A host embeds these in
+ * structures of its own.
+ */
+#ifndef RPCRDMA_WORK_H
+#define RPCRDMA_WORK_H
+
+#include "pull.h"
+#include "send_queue.h"
+
+#if defined(__KERNEL__) && !defined(__cplusplus)
+#include <linux/types.h>
+#else
+/* The kernel's list head; core/list.hh has the functions in C++. */
+struct list_head {
+	struct list_head *next, *prev;
+};
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The Work Requests of a chain: the host's, opaque to the core */
+struct rpcrdma_chain;
+
+enum rpcrdma_work_kind {
+	RPCRDMA_WORK_CALL = RPCRDMA_KIND_CALL,
+	RPCRDMA_WORK_REPLY = RPCRDMA_KIND_REPLY,
+	RPCRDMA_WORK_CONTROL = RPCRDMA_KIND_CONTROL,
+	RPCRDMA_WORK_RDMA,		/* Reads, Writes, invalidations: no message */
+	RPCRDMA_WORK_STREAM,		/* a continued message that is queued */
+};
+
+/* A chain of Work Requests that is posted with one doorbell */
+struct rpcrdma_work {
+	struct list_head	list;		/* waiting, or ended */
+	struct rpcrdma_work	*next;		/* next posted, or next free Send */
+	struct rpcrdma_chain	*chain;
+	struct rpcrdma_wrs	wrs;		/* number of WRs, for the account */
+	u8			kind;		/* enum rpcrdma_work_kind */
+	bool			refused;	/* not posted completely */
+	/*
+	 * Called once for posted work, when the device no longer uses it; not called
+	 * for Sends, whose context is released instead. @ok is false if the work may
+	 * not have been executed.
+	 * Context: process context, the lock not held.
+	 */
+	void			(*done)(struct rpcrdma_work *work, bool ok);
+};
+
+/*
+ * RDMA Reads or Writes of one RPC. The Work Requests that are not posted yet are
+ * @left. Writes that do not fit into one chain with their Reply are posted in batches
+ * before it, and the Reply waits for their completion.
+ */
+struct rpcrdma_transfer {
+	struct rpcrdma_work	work;		/* the batch being posted */
+	u32			left;
+	struct rpcrdma_work	*reply;		/* to be sent after these Writes */
+};
+
+/* An MR that a peer is to access */
+struct rpcrdma_mr {
+	struct list_head	list;		/* free list, or a request's */
+	u32			handle;
+	u32			length;		/* bytes */
+	u64			offset;
+	bool			exposed;	/* posted and not invalidated */
+	bool			used;		/* posted since it was mapped */
+};
+
+/* A Reply that the peer pulls (WP 8) */
+struct rpcrdma_pulled {
+	struct list_head	mrs;
+	struct rpcrdma_exposure	exposure;	/* under the lock */
+	u32			inv_handle;
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RPCRDMA_WORK_H */

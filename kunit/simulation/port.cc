@@ -1,0 +1,579 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The core's host on the model of a device: the port (core/port.h), and the
+ * entries that call the core. They do what the entries of verbs/ do under their
+ * lock.
+ */
+#include <cerrno>
+#include <cstring>
+
+#include "endpoint.hh"
+
+namespace simulation
+{
+
+/* ---- Entries ---- */
+
+/* Do what a call of the core has left to do. Return that. */
+u32 endpoint::finish()
+{
+	const u32 todo = rpcrdma_core_take_todo(this);
+
+	if (todo)
+		rpcrdma_core_finish(this, todo);
+	return todo;
+}
+
+/* The same after a call that has ended the work in @through. */
+void endpoint::finish(list_head *through, bool ok)
+{
+	const u32 todo = rpcrdma_core_take_todo(this);
+
+	rpcrdma_core_tell(through, ok);
+	if (todo)
+		rpcrdma_core_finish(this, todo);
+	if (is_letter())
+		pump();
+}
+
+u32 endpoint::count(const list_head &list)
+{
+	u32 n = 0;
+
+	for (const list_head *at = list.next; at != &list; at = at->next)
+		n++;
+	return n;
+}
+
+/* Return the list of @regions, in @mrs; null if there are none. */
+list_head *endpoint::chained(list_head *mrs,
+			     const std::vector<region *> &regions)
+{
+	list_init(mrs);
+	for (region *reg : regions)
+		list_push_back(&reg->list, mrs);
+	return regions.empty() ? nullptr : mrs;
+}
+
+/*
+ * A server's Replies leave some Send contexts to other senders: to a Call, or
+ * to continued messages.
+ */
+rpcrdma_send *endpoint::take_reply_send()
+{
+	return conn.cfg.client ? rpcrdma_core_send_get(this) :
+				 rpcrdma_core_send_reserve(this);
+}
+
+rpcrdma_send *endpoint::for_call()
+{
+	return rpcrdma_core_may_call(this) ? call_send : nullptr;
+}
+
+void endpoint::put_send(rpcrdma_send *s)
+{
+	list_head through;
+
+	list_init(&through);
+	rpcrdma_core_send_put(this, s, &through);
+	finish(&through, false);
+}
+
+int endpoint::room(rpcrdma_send *s, u32 octets)
+{
+	u32 size = rpcrdma_core_send_size(this, octets, 0);
+	bool ok;
+
+	if (octets <= s->size)
+		return 0;
+	if (!size)
+		return -EMSGSIZE;
+	if (!enter())
+		return -ENOTCONN;
+	for (; size; size = rpcrdma_core_send_size(this, octets, size)) {
+		u64 addr;
+		void *buf = new_buffer(size, &addr);
+
+		if (!buf)
+			continue;
+		rpcrdma_core_send_buffer(s, buf, addr, size);
+		leave();
+		return 0;
+	}
+	ok = rpcrdma_core_send_exchange(s, octets);
+	leave();
+	return ok ? 0 : -ENOMEM;
+}
+
+int endpoint::begin(rpcrdma_send *s, enum rpcrdma_kind kind,
+		    enum rpcrdma_format format, u32 xid, u32 octets,
+		    const rpcrdma_lists *lists)
+{
+	while (!rpcrdma_core_send_begin(s, kind, format, xid, octets, lists)) {
+		const int rc =
+			room(s, rpcrdma_header_octets(&conn, lists) + octets);
+
+		/* Without memory, the caller tries again; here, at once. */
+		if (rc && rc != -ENOMEM)
+			return rc;
+	}
+	return 0;
+}
+
+int endpoint::send_call(rpcrdma_send *s, const std::vector<region *> &regions,
+			enum rpcrdma_format format, const rpcrdma_lists *lists,
+			rpcrdma_exchange *x)
+{
+	list_head mrs;
+	const int rc = rpcrdma_core_send_call(this, s, chained(&mrs, regions),
+					      format, lists, x);
+
+	finish();
+	return rc;
+}
+
+int endpoint::send_continued_call(stream *st,
+				  const std::vector<region *> &regions,
+				  rpcrdma_exchange *x)
+{
+	list_head mrs;
+	const int rc = rpcrdma_core_send_continued_call(
+		this, st, chained(&mrs, regions), x);
+
+	finish();
+	return rc;
+}
+
+void endpoint::send_reply(rpcrdma_send *s, transfer *writes, u32 inv_handle,
+			  enum rpcrdma_format format,
+			  const rpcrdma_lists *lists)
+{
+	const bool exposes = s->exposed;
+	const int rc = rpcrdma_core_send_reply(this, s, writes, inv_handle,
+					       format, lists);
+
+	if (finish() & RPCRDMA_TODO_WRITES) {
+		w_.sum.behind++;
+		turn_of(writes);
+	} else if (rc) {
+		put_send(s);
+	}
+	if (exposes)
+		leave();
+}
+
+void endpoint::written(rpcrdma_work *reply, bool ok)
+{
+	list_head through;
+
+	list_init(&through);
+	rpcrdma_core_written(this, reply, ok, &through);
+	finish(&through, false);
+}
+
+void endpoint::send_continued_reply(stream *st, transfer *writes,
+				    u32 inv_handle)
+{
+	int rc;
+	u32 left;
+
+	rpcrdma_core_stream_charge(this, st);
+	rc = rpcrdma_core_send_continued_reply(this, st, writes, inv_handle);
+	left = rpcrdma_core_take_todo(this);
+	if (left & RPCRDMA_TODO_WRITES) {
+		w_.sum.behind++;
+		turn_of(writes);
+	} else if (rc) {
+		st->work.done(&st->work, false);
+	}
+	rpcrdma_core_finish(this, left);
+}
+
+void endpoint::send_error(u32 xid, u32 code, u32 arg0, u32 arg1)
+{
+	if (is_open())
+		rpcrdma_core_events(this,
+				    rpcrdma_conn_queue_error(&conn, xid, code,
+							     arg0, arg1));
+}
+
+void endpoint::send_done(u32 xid, u32 inv_handle)
+{
+	if (is_open())
+		rpcrdma_core_events(this, rpcrdma_conn_queue_done(&conn, xid,
+								  inv_handle));
+}
+
+stream *endpoint::new_stream(enum rpcrdma_kind kind, u32 xid,
+			     const rpcrdma_lists *lists, std::vector<u8> octets)
+{
+	auto *st = new stream{};
+
+	live_++;
+	st->ep = this;
+	st->octets = std::move(octets);
+	rpcrdma_core_stream_init(st, kind, xid, st->octets.data(),
+				 static_cast<u32>(st->octets.size()), lists);
+	return st;
+}
+
+void endpoint::work_rdma(rpcrdma_work *w)
+{
+	bool taken;
+
+	w->wrs.nr = static_cast<u32>(w->chain->requests.size());
+	taken = rpcrdma_core_rdma(this, w);
+	if (!taken && !is_closing())
+		w_.complain("RDMA that never fits the Send Queue");
+	finish();
+	if (!taken)
+		w->done(w, false);
+}
+
+void endpoint::completed(work *w)
+{
+	list_head through;
+
+	if (flushed_)
+		return;
+	/* The queue pair must end first. */
+	if (life.unstopped) {
+		late_.push_back(w);
+		return;
+	}
+	list_init(&through);
+	rpcrdma_core_reap(this, static_cast<rpcrdma_chain *>(w)->of, &through);
+	rpcrdma_core_freed(this);
+	finish(&through, true);
+	check();
+}
+
+void endpoint::flush_posted()
+{
+	list_head through;
+
+	for (work *w : late_)
+		completed(w);
+	late_.clear();
+	flushed_ = true;
+	list_init(&through);
+	rpcrdma_core_flush_posted(this, &through);
+	rpcrdma_core_tell(&through, false);
+}
+
+void endpoint::flush_waiting()
+{
+	list_head through;
+
+	list_init(&through);
+	rpcrdma_core_flush_waiting(this, &through);
+	rpcrdma_core_tell(&through, false);
+}
+
+/* ---- Posting ---- */
+
+bool endpoint::submit(rpcrdma_chain *chain, const rpcrdma_work &w)
+{
+	if (chain->pending)
+		w_.complain(std::string(name) +
+			    ": work is posted that the device has");
+	if (chain->requests.size() != w.wrs.nr)
+		w_.complain(std::string(name) +
+			    ": a chain is not what was charged");
+	chain->wrs.signaled = w.wrs.signaled;
+	/* Work that the device rejects comes back with the teardown. */
+	if (w_.fault(1)) {
+		w_.tell("%s: the device refuses work", name);
+		return false;
+	}
+	return qp.post(chain);
+}
+
+bool endpoint::post(rpcrdma_work *w)
+{
+	return submit(w->chain, *w);
+}
+
+bool endpoint::post_send(rpcrdma_send *s)
+{
+	rpcrdma_chain *chain = s->work.chain;
+	auto *header = static_cast<u8 *>(s->buf);
+	auto *own = reinterpret_cast<memory *>(s->addr);
+	const u32 at = s->shared ? static_cast<u32>(s->addr - control_addr) : 0;
+
+	if (s->len > s->size)
+		w_.complain(std::string(name) +
+			    ": a message beyond its buffer");
+	if (s->work.kind != RPCRDMA_WORK_CONTROL &&
+	    s->len > rpcrdma_conn_limits(&conn).send_inline)
+		w_.complain(std::string(name) +
+			    ": a message is above the inline threshold");
+	if (s->work.kind != RPCRDMA_WORK_CONTROL &&
+	    conn.version == RPCRDMA_VERS_2 && load(header + 12) == RDMA2_MSG &&
+	    load(header + 16) & RDMA2_F_MORE &&
+	    (s->len == s->header_len || (s->len - s->header_len) % 4))
+		w_.complain("a message is cut wrongly");
+	letter_stamp(header);
+	if (!s->before)
+		chain->requests.clear();
+	chain->requests.push_back({ op::send, nullptr, s->inv_handle, 0,
+				    s->shared ? &control_ : own, at, s->len });
+	return submit(chain, s->work);
+}
+
+/* ---- Memory of Send contexts ---- */
+
+void endpoint::make_sends()
+{
+	/* One more is for the next Call. */
+	nr_sends = params.sends + RPCRDMA_CONTROL_SENDS + 1;
+	report = RPCRDMA_REPORT_NONE;
+	sends_ = std::vector<send_context>(nr_sends);
+	control_.octets.resize(RPCRDMA_CONTROL_BUFS);
+	control_bufs = control_.octets.data();
+	control_addr = reinterpret_cast<u64>(&control_);
+	rpcrdma_core_sends_begin(this, conn.cfg.client);
+	if (conn.cfg.client) {
+		rpcrdma_send *last = &sends_.back();
+		const u32 size = rpcrdma_conn_send_octets(&conn);
+		u64 addr;
+		void *buf = new_buffer(size, &addr);
+
+		if (buf) {
+			rpcrdma_core_send_buffer(last, buf, addr, size);
+			last->report = RPCRDMA_REPORT_ALL;
+		}
+	}
+}
+
+void endpoint::free_sends_of()
+{
+	for (send_context &s : sends_) {
+		if (s.buf && !s.shared)
+			delete reinterpret_cast<memory *>(s.addr);
+	}
+}
+
+rpcrdma_send *endpoint::first_use(u32 number)
+{
+	send_context &s = sends_[number];
+
+	s.work.chain = &s.chain;
+	s.chain.of = &s.work;
+	return &s;
+}
+
+void *endpoint::new_buffer(u32 size, u64 *addr)
+{
+	memory *m;
+
+	/* If memory is short, it is so for several buffers. */
+	if (w_.fault(10)) {
+		w_.tell("%s: no memory for Send buffers", name);
+		buffers_short_ = 1 + w_.choose.below(4);
+	}
+	if (buffers_short_) {
+		buffers_short_--;
+		return nullptr;
+	}
+	m = new memory;
+	m->octets.resize(size);
+	buffers_++;
+	*addr = reinterpret_cast<u64>(m);
+	return m->octets.data();
+}
+
+void endpoint::free_buffer(u64 addr)
+{
+	auto *m = reinterpret_cast<memory *>(addr);
+
+	m->retire(w_, "a Send buffer");
+	buffers_--;
+	delete m;
+}
+
+u32 endpoint::own_buffers() const
+{
+	u32 n = 0;
+
+	for (const send_context &s : sends_)
+		n += s.buf && !s.shared;
+	return n;
+}
+
+/* Check the free Send contexts, now and then: there are many. */
+void endpoint::check_sends()
+{
+	u32 free = nr_sends - sends_made;
+
+	if (++checks_ % 16)
+		return;
+	for (const rpcrdma_work *w = free_sends; w && free <= nr_sends;
+	     w = w->next) {
+		const auto *s = reinterpret_cast<const rpcrdma_send *>(w);
+
+		if (w->chain->pending && !life.unstopped)
+			w_.complain(
+				"a Send is given back while the device has it");
+		if (s->rw || s->stream)
+			w_.complain("work is attached to a free Send");
+		free++;
+	}
+	if (sq.contexts != free)
+		w_.complain(std::string(name) + ": Sends are miscounted");
+}
+
+/* ---- Timers ---- */
+
+void endpoint::arm_stall(u32 ms)
+{
+	w_.after((ms + 1) * MILLISECOND, this, STALL);
+}
+
+void endpoint::arm_overdue(u32 ms)
+{
+	if (overdue_watched_)
+		return;
+	overdue_watched_ = true;
+	w_.after((ms + 1) * MILLISECOND, this, OVERDUE);
+}
+
+void endpoint::free_stream(stream *st)
+{
+	live_--;
+	delete st;
+}
+
+} // namespace simulation
+
+using namespace simulation;
+
+static endpoint &of(rpcrdma_ep_core *core)
+{
+	return *static_cast<endpoint *>(core);
+}
+
+bool rpcrdma_port_post(struct rpcrdma_ep_core *core, struct rpcrdma_work *work)
+{
+	return of(core).post(work);
+}
+
+bool rpcrdma_port_post_send(struct rpcrdma_ep_core *core,
+			    struct rpcrdma_send *s)
+{
+	return of(core).post_send(s);
+}
+
+void rpcrdma_port_chain_mrs(struct rpcrdma_send *s, const struct list_head *mrs)
+{
+	auto &requests = s->work.chain->requests;
+
+	if (!s->before)
+		requests.clear();
+	s->before = &requests;
+	for (list_head *at = mrs->next; at != mrs; at = at->next) {
+		auto *reg = static_cast<region *>(
+			rpcrdma::list_object<rpcrdma_mr>(at));
+
+		requests.insert(requests.begin(), { op::reg, reg, reg->handle,
+						    0, nullptr, 0, 0 });
+	}
+}
+
+void rpcrdma_port_chain_writes(struct rpcrdma_send *s,
+			       struct rpcrdma_transfer *t)
+{
+	auto &requests = s->work.chain->requests;
+	auto &writes = static_cast<transfer *>(t)->rest;
+
+	if (!s->before)
+		requests.clear();
+	s->before = &requests;
+	requests.insert(requests.begin(), writes.begin(), writes.end());
+	writes.clear();
+	t->left = 0;
+}
+
+struct rpcrdma_send *rpcrdma_port_send(struct rpcrdma_ep_core *core, u32 number)
+{
+	return of(core).first_use(number);
+}
+
+void *rpcrdma_port_buffer(struct rpcrdma_ep_core *core, u32 size, u64 *addr)
+{
+	return of(core).new_buffer(size, addr);
+}
+
+void rpcrdma_port_buffer_free(struct rpcrdma_ep_core *core, void *, u64 addr,
+			      u32)
+{
+	of(core).free_buffer(addr);
+}
+
+void rpcrdma_port_stream_free(struct rpcrdma_stream *st)
+{
+	auto *own = static_cast<stream *>(st);
+
+	own->ep->free_stream(own);
+}
+
+void rpcrdma_port_hold(struct rpcrdma_ep_core *core,
+		       const struct rpcrdma_stream *st)
+{
+	of(core).hold(RPCRDMA_MEMORY_REPLIES, st->len);
+}
+
+void rpcrdma_port_give(struct rpcrdma_ep_core *core,
+		       const struct rpcrdma_stream *st)
+{
+	of(core).give(RPCRDMA_MEMORY_REPLIES, st->len);
+}
+
+u32 rpcrdma_port_now_ms(const struct rpcrdma_ep_core *core)
+{
+	return static_cast<const endpoint *>(core)->now_ms();
+}
+
+void rpcrdma_port_arm_stall(struct rpcrdma_ep_core *core, u32 ms)
+{
+	of(core).arm_stall(ms);
+}
+
+void rpcrdma_port_arm_overdue(struct rpcrdma_ep_core *core, u32 ms)
+{
+	of(core).arm_overdue(ms);
+}
+
+void rpcrdma_port_pump(struct rpcrdma_ep_core *core)
+{
+	of(core).pump();
+}
+
+void rpcrdma_port_close(struct rpcrdma_ep_core *core, const char *reason)
+{
+	of(core).close(reason);
+}
+
+void rpcrdma_port_write_space(struct rpcrdma_ep_core *core)
+{
+	of(core).do_write_space();
+}
+
+void rpcrdma_port_receives_due(struct rpcrdma_ep_core *core)
+{
+	of(core).receives_due();
+}
+
+void rpcrdma_port_opened(struct rpcrdma_ep_core *core)
+{
+	endpoint &ep = of(core);
+
+	ep.carry_out(rpcrdma_life_opened(&ep.life));
+}
+
+void rpcrdma_port_odd(struct rpcrdma_ep_core *core)
+{
+	endpoint &ep = of(core);
+
+	ep.carry_out(rpcrdma_life_odd(&ep.life));
+}

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * All of the core as one translation unit: the protocol engine, and the endpoint, which
+ * needs a host that provides the port (port.h).
+ */
+#include "core.cc"
+#include "endpoint/send_buffers.cc"
+#include "endpoint/post.cc"
+#include "endpoint/send.cc"
+#include "endpoint/continued.cc"

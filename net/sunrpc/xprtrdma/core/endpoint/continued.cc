@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Continued messages (4.4.2). Until its last message is posted, a continued message is
+ * the first of the queued messages, and no other Call or Reply may be sent (WP 6).
+ */
+#include "endpoint.hh"
+
+namespace rpcrdma
+{
+
+namespace
+{
+
+/* The device does not use @work any more, or it will never be posted. */
+void stream_done(rpcrdma_work *work, bool)
+{
+	rpcrdma_stream *st = stream_of(work);
+
+	if (st->rw)
+		st->rw->work.done(&st->rw->work, false);
+	rpcrdma_core_stream_free(st);
+}
+
+} // namespace
+
+bool post_part(rpcrdma_ep_core *core, rpcrdma_stream *st, const list_head *mrs)
+{
+	rpcrdma_send *s =
+		pop_send_with_room(core, rpcrdma_conn_send_octets(&core->conn));
+	rpcrdma_part part;
+
+	if (!s) [[unlikely]] {
+		/* It ends with the other queued messages. */
+		list_remove(&st->work.list);
+		list_push_front(&st->work.list, &core->messages);
+		return false;
+	}
+	part = next_part(core, st);
+	s->header_len = rpcrdma_encode_rpc(&core->conn, s->buf, s->size,
+					   st->kind, RPCRDMA_CONTINUED, st->xid,
+					   part.more,
+					   part.more ? nullptr : &st->lists);
+	__builtin_memcpy(static_cast<u8 *>(s->buf) + s->header_len,
+			 st->data + st->sent, part.octets);
+	s->len = s->header_len + part.octets;
+	prepare_send(s, static_cast<u8>(st->kind),
+		     part.more ? 0 : st->inv_handle);
+	if (mrs) {
+		s->work.wrs.nr += count_mrs(mrs);
+		rpcrdma_port_chain_mrs(s, mrs);
+	}
+	st->sent += part.octets;
+	if (!part.more) {
+		attach_writes(s, st->rw);
+		chain_writes(s, st->rw);
+		st->rw = nullptr;
+		/* It is freed when the lock is not held. */
+		list_remove(&st->work.list);
+		s->stream = st;
+		/* A Call may be waiting until its bytes are uncharged. */
+		if (st->held_for)
+			s->work.wrs.signaled = true;
+		rpcrdma_conn_count(&core->conn, st->kind, RPCRDMA_CONTINUED,
+				   &st->lists);
+	} else if (list_is_empty(&st->work.list)) {
+		list_push_front(&st->work.list, &core->messages);
+	}
+	return post_send(core, s);
+}
+
+} // namespace rpcrdma
+
+using namespace rpcrdma;
+
+void rpcrdma_core_stream_init(struct rpcrdma_stream *st, enum rpcrdma_kind kind,
+			      u32 xid, u8 *data, u32 len,
+			      const struct rpcrdma_lists *lists)
+{
+	list_init(&st->work.list);
+	st->work.next = nullptr;
+	st->work.chain = nullptr;
+	st->work.wrs = {};
+	st->work.wrs.nr = 1;
+	st->work.kind = RPCRDMA_WORK_STREAM;
+	st->work.refused = false;
+	st->work.done = stream_done;
+	st->kind = kind;
+	st->xid = xid;
+	st->len = len;
+	st->sent = 0;
+	st->inv_handle = 0;
+	st->rw = nullptr;
+	st->held_for = nullptr;
+	st->data = data;
+	if (lists)
+		st->lists = *lists;
+	else
+		rpcrdma_lists_init(&st->lists);
+}
+
+void rpcrdma_core_stream_charge(struct rpcrdma_ep_core *core,
+				struct rpcrdma_stream *st)
+{
+	st->held_for = core;
+	rpcrdma_port_hold(core, st);
+}
+
+void rpcrdma_core_stream_free(struct rpcrdma_stream *st)
+{
+	if (st->held_for)
+		rpcrdma_port_give(st->held_for, st);
+	rpcrdma_port_stream_free(st);
+}
+
+int rpcrdma_core_send_continued_call(struct rpcrdma_ep_core *core,
+				     struct rpcrdma_stream *st,
+				     struct list_head *mrs,
+				     struct rpcrdma_exchange *x)
+{
+	int rc;
+
+	if (!is_open(core)) [[unlikely]]
+		return -E_NOTCONN;
+	rc = call_status(core,
+			 rpcrdma_sq_call_in_parts(&core->conn, &core->sq,
+						  1 + count_mrs(mrs),
+						  next_part(core, st).more));
+	if (rc)
+		return rc;
+	expose_mrs(mrs);
+	if (x)
+		rpcrdma_exchange_sent(x, &core->conn, true);
+	if (post_part(core, st, mrs))
+		rpcrdma_core_pump(core);
+	else
+		core->todo |= RPCRDMA_TODO_SEND_REFUSED;
+	return 0;
+}
+
+int rpcrdma_core_send_continued_reply(struct rpcrdma_ep_core *core,
+				      struct rpcrdma_stream *st,
+				      struct rpcrdma_transfer *t,
+				      u32 inv_handle)
+{
+	st->inv_handle = inv_handle;
+	if (t && !rpcrdma_sq_in_chain(&core->sq, st->work.wrs.nr, t->left)) {
+		t->reply = &st->work;
+		core->todo |= RPCRDMA_TODO_WRITES;
+		return 0;
+	}
+	st->rw = t;
+	if (!is_open(core)) [[unlikely]]
+		return -E_NOTCONN;
+	if (queue_reply(core, &st->work, st->work.wrs.nr + (t ? t->left : 0)))
+		[[likely]]
+		return 0;
+	core->todo |= RPCRDMA_TODO_TOO_LONG;
+	return -E_NOTCONN;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Declarations shared by the parts of the endpoint. The lock is held. */
+#ifndef RPCRDMA_CORE_ENDPOINT_HH
+#define RPCRDMA_CORE_ENDPOINT_HH
+
+#include <rpcrdma/endpoint_send.h>
+
+#include "../internal.hh"
+#include "../list.hh"
+#include "../port.h"
+
+namespace rpcrdma
+{
+
+static inline bool is_open(const rpcrdma_ep_core *core)
+{
+	return core->life.stage == RPCRDMA_STAGE_OPEN;
+}
+
+/* Return the context of a message. */
+[[gnu::always_inline]] static inline rpcrdma_send *send_of(rpcrdma_work *work)
+{
+	static_assert(__builtin_offsetof(rpcrdma_send, work) == 0);
+	return reinterpret_cast<rpcrdma_send *>(work);
+}
+
+[[gnu::always_inline]] static inline rpcrdma_stream *
+stream_of(rpcrdma_work *work)
+{
+	static_assert(__builtin_offsetof(rpcrdma_stream, work) == 0);
+	return reinterpret_cast<rpcrdma_stream *>(work);
+}
+
+/*
+ * Initialise the next context for its first use. Not called if all have been used.
+ */
+rpcrdma_send *make_send(rpcrdma_ep_core *core);
+
+/* Return a free context, which the account already counts as used. */
+[[gnu::always_inline]] static inline rpcrdma_send *
+pop_send(rpcrdma_ep_core *core)
+{
+	rpcrdma_work *work = core->free_sends;
+
+	if (!work) [[unlikely]]
+		return make_send(core);
+	core->free_sends = work->next;
+	return send_of(work);
+}
+
+/*
+ * Add a context to the free list. Nothing of its last message remains attached to it.
+ */
+[[gnu::always_inline]] static inline void push_send(rpcrdma_ep_core *core,
+						    rpcrdma_send *s)
+{
+	s->work.next = core->free_sends;
+	core->free_sends = &s->work;
+}
+
+/*
+ * Return a context with space for @octets bytes for a message that is built under the
+ * lock, or null if memory is short.
+ */
+rpcrdma_send *pop_send_with_room(rpcrdma_ep_core *core, u32 octets);
+
+/* Return the number of MRs in @mrs, which may be null. */
+[[gnu::always_inline]] static inline u32 count_mrs(const list_head *mrs)
+{
+	u32 nr = 0;
+
+	if (!mrs)
+		return 0;
+	for (const list_head *at = mrs->next; at != mrs; at = at->next)
+		nr++;
+	return nr;
+}
+
+/* From now on the peer can access the MRs in @mrs, which may be null. */
+[[gnu::always_inline]] static inline void expose_mrs(const list_head *mrs)
+{
+	if (!mrs)
+		return;
+	for (list_head *at = mrs->next; at != mrs; at = at->next) {
+		auto *mr = list_object<rpcrdma_mr>(at);
+
+		mr->exposed = true;
+		mr->used = true;
+	}
+}
+
+/* Describe the Send of s->len bytes; nothing is chained before it. */
+[[gnu::always_inline]] static inline void prepare_send(rpcrdma_send *s, u8 kind,
+						       u32 inv_handle)
+{
+	s->inv_handle = inv_handle;
+	s->before = nullptr;
+	s->work.wrs.nr = 1;
+	s->work.wrs.signaled = s->len >= s->report;
+	s->work.kind = kind;
+}
+
+/* Attach the Writes of @t, which may be null. They will be chained before @s. */
+[[gnu::always_inline]] static inline void attach_writes(rpcrdma_send *s,
+							rpcrdma_transfer *t)
+{
+	s->rw = t;
+	if (!t || !t->left) [[likely]]
+		return;
+	s->work.wrs.nr += t->left;
+	/* The completion frees the pages that the Writes read. */
+	s->work.wrs.signaled = true;
+}
+
+[[gnu::always_inline]] static inline void chain_writes(rpcrdma_send *s,
+						       rpcrdma_transfer *t)
+{
+	if (t && t->left) [[unlikely]]
+		rpcrdma_port_chain_writes(s, t);
+}
+
+/*
+ * Post a stamped message whose slots are reserved. Here and below, false means that the
+ * device refused it. The work item is always consumed: if it is refused, the connection
+ * ends and the drain returns it. Others may post until then. If their completion covers
+ * this work item, it is reported as failed.
+ */
+bool hand_over_send(rpcrdma_ep_core *core, rpcrdma_send *s);
+
+/* Count, stamp and post a queued message, or a message of a continued sequence. */
+bool post_send(rpcrdma_ep_core *core, rpcrdma_send *s);
+
+/*
+ * Start the time limit of messages that wait for window, if there are any. Return
+ * events, but only when the limit has expired.
+ */
+u32 watch_stall(rpcrdma_ep_core *core);
+
+/* Return the errno for the engine's answer to a Call. */
+int call_status(rpcrdma_ep_core *core, enum rpcrdma_sq_answer may);
+
+/*
+ * Queue a Reply after those that wait: a continued one, or one whose Writes have
+ * completed. Return false if it needs more Work Requests than the Send Queue has.
+ */
+bool queue_reply(rpcrdma_ep_core *core, rpcrdma_work *reply, u32 nr_wrs);
+
+/* Return the next message of the continued sequence @st. */
+static inline rpcrdma_part next_part(const rpcrdma_ep_core *core,
+				     const rpcrdma_stream *st)
+{
+	return rpcrdma_next_part(&core->conn, &st->lists, st->len - st->sent);
+}
+
+/*
+ * Post the next message of @st; with the first one, the registrations of @mrs. False
+ * also means that memory was short.
+ */
+bool post_part(rpcrdma_ep_core *core, rpcrdma_stream *st, const list_head *mrs);
+
+/* Release the context of @s and append the work attached to it to @through. */
+[[gnu::always_inline]] static inline void
+free_up_send(rpcrdma_ep_core *core, rpcrdma_send *s, list_head *through)
+{
+	if (s->rw) [[unlikely]] {
+		s->rw->work.refused = s->work.refused;
+		list_push_back(&s->rw->work.list, through);
+		s->rw = nullptr;
+	}
+	if (s->stream) [[unlikely]] {
+		list_push_back(&s->stream->work.list, through);
+		s->stream = nullptr;
+	}
+	push_send(core, s);
+	rpcrdma_sq_give(&core->sq);
+}
+
+} // namespace rpcrdma
+
+#endif /* RPCRDMA_CORE_ENDPOINT_HH */

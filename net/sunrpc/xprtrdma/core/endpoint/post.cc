@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Posting what the engine schedules, and retiring what the device has completed.
+ *
+ * Posted work is in core->inflight, in the order of posting, until a completion vouches
+ * for it. Few Work Requests are signaled, so a completion usually retires several chains.
+ * A context or a slot that becomes free is offered to what waits for one.
+ */
+#include "endpoint.hh"
+
+namespace rpcrdma
+{
+
+namespace
+{
+
+constexpr char REFUSED_SEND[] = "a Send could not be posted";
+constexpr char REFUSED_CALL[] = "a Call could not be posted";
+constexpr char REFUSED_RDMA[] = "RDMA Work Requests could not be posted";
+constexpr char TOO_LONG[] =
+	"a Reply needs more Work Requests than the Send Queue has";
+
+/* Append @work to the posted work. */
+[[gnu::always_inline]] inline void append(rpcrdma_ep_core *core,
+					  rpcrdma_work *work)
+{
+	work->next = nullptr;
+	*core->inflight_end = work;
+	core->inflight_end = &work->next;
+}
+
+bool post_work(rpcrdma_ep_core *core, rpcrdma_work *work)
+{
+	rpcrdma_sq_post(&core->sq, &work->wrs);
+	append(core, work);
+	work->refused = !rpcrdma_port_post(core, work);
+	return !work->refused;
+}
+
+/* Post the first of the queued transfers. */
+bool post_transfer(rpcrdma_ep_core *core)
+{
+	auto *work = list_first<rpcrdma_work>(&core->transfers);
+
+	list_remove(&work->list);
+	return post_work(core, work);
+}
+
+/* From here on DONE, or the time limit, ends the exposure of @x. */
+void expose_reply(rpcrdma_ep_core *core, rpcrdma_pulled *x)
+{
+	expose_mrs(&x->mrs);
+	rpcrdma_conn_exposed(&core->conn, &x->exposure, x->inv_handle,
+			     rpcrdma_port_now_ms(core));
+	rpcrdma_port_arm_overdue(core, core->conn.cfg.done_ms);
+}
+
+/* Post a control message. False also means that memory was short. */
+bool post_control(rpcrdma_ep_core *core)
+{
+	rpcrdma_send *s = pop_send_with_room(core, RPCRDMA_SMALL_SEND);
+
+	if (!s) [[unlikely]]
+		return false;
+
+	const rpcrdma_control control =
+		rpcrdma_conn_next_control(&core->conn, s->buf, s->size);
+
+	s->len = control.octets;
+	return rpcrdma_core_post_control(core, s, control.inv_handle);
+}
+
+/* Post the first queued message, or the next message of its continued sequence. */
+bool post_message(rpcrdma_ep_core *core)
+{
+	auto *work = list_first<rpcrdma_work>(&core->messages);
+
+	if (work->kind == RPCRDMA_WORK_STREAM)
+		return post_part(core, stream_of(work), nullptr);
+	list_remove(&work->list);
+	return post_send(core, send_of(work));
+}
+
+/* Describe the first entries of the queues to the engine. */
+void describe_first(rpcrdma_ep_core *core, rpcrdma_sq_first *first)
+{
+	rpcrdma_work *work;
+
+	if (core->sq.transfers)
+		first->transfer_wrs =
+			list_first<rpcrdma_work>(&core->transfers)->wrs.nr;
+	if (!core->sq.messages)
+		return;
+	work = list_first<rpcrdma_work>(&core->messages);
+	first->message_wrs = work->wrs.nr;
+	first->kind = work->kind;
+	first->parts = work->kind == RPCRDMA_WORK_STREAM;
+	first->more = false;
+	if (first->parts) {
+		const rpcrdma_stream *st = stream_of(work);
+
+		first->kind = static_cast<u8>(st->kind);
+		first->more = next_part(core, st).more;
+		first->message_wrs = 1;
+		if (!first->more && st->rw)
+			first->message_wrs += st->rw->left;
+	}
+}
+
+/* Retire any work, which is on no list any more. */
+[[gnu::always_inline]] inline void
+retire(rpcrdma_ep_core *core, rpcrdma_work *work, list_head *through)
+{
+	if (work->kind <= RPCRDMA_WORK_CONTROL) [[likely]]
+		free_up_send(core, send_of(work), through);
+	else
+		list_push_back(&work->list, through);
+}
+
+/* Retire all work in @list. */
+void retire_all(rpcrdma_ep_core *core, list_head *list, list_head *through)
+{
+	while (!list_is_empty(list)) {
+		auto *work = list_first<rpcrdma_work>(list);
+
+		list_remove(&work->list);
+		retire(core, work, through);
+	}
+}
+
+} // namespace
+
+bool hand_over_send(rpcrdma_ep_core *core, rpcrdma_send *s)
+{
+	if (s->exposed) [[unlikely]] {
+		expose_reply(core, s->exposed);
+		s->exposed = nullptr;
+	}
+	append(core, &s->work);
+	s->work.refused = !rpcrdma_port_post_send(core, s);
+	return !s->work.refused;
+}
+
+bool post_send(rpcrdma_ep_core *core, rpcrdma_send *s)
+{
+	rpcrdma_conn_stamp(&core->conn,
+			   static_cast<enum rpcrdma_kind>(s->work.kind),
+			   s->buf);
+	rpcrdma_sq_post(&core->sq, &s->work.wrs);
+	return hand_over_send(core, s);
+}
+
+u32 watch_stall(rpcrdma_ep_core *core)
+{
+	/*
+	 * Don't start the timer once the connection is closing: the teardown would not
+	 * stop it.
+	 */
+	if (core->stall_watched || !is_open(core))
+		return 0;
+
+	const rpcrdma_stall stall =
+		rpcrdma_conn_stalled(&core->conn, rpcrdma_sq_waits(&core->sq),
+				     rpcrdma_port_now_ms(core));
+
+	if (stall.wait) {
+		core->stall_watched = true;
+		rpcrdma_port_arm_stall(core, stall.wait);
+	}
+	return stall.events;
+}
+
+} // namespace rpcrdma
+
+using namespace rpcrdma;
+
+void rpcrdma_core_init(struct rpcrdma_ep_core *core)
+{
+	core->inflight_end = &core->inflight;
+	list_init(&core->rw_waiting);
+	list_init(&core->transfers);
+	list_init(&core->messages);
+}
+
+bool rpcrdma_core_post_control(struct rpcrdma_ep_core *core,
+			       struct rpcrdma_send *s, u32 inv_handle)
+{
+	prepare_send(s, RPCRDMA_WORK_CONTROL, inv_handle);
+	rpcrdma_sq_post(&core->sq, &s->work.wrs);
+	return hand_over_send(core, s);
+}
+
+void rpcrdma_core_pump(struct rpcrdma_ep_core *core)
+{
+	rpcrdma_sq_first first{};
+	bool ok = core->life.may_send;
+
+	if (!ok)
+		return;
+	while (ok) {
+		describe_first(core, &first);
+		switch (rpcrdma_sq_next(&core->conn, &core->sq, &first)) {
+		case RPCRDMA_TURN_CONTROL:
+			ok = post_control(core);
+			break;
+		case RPCRDMA_TURN_TRANSFER:
+			ok = post_transfer(core);
+			break;
+		case RPCRDMA_TURN_MESSAGE:
+			ok = post_message(core);
+			break;
+		case RPCRDMA_TURN_RETRY:
+			core->todo |= RPCRDMA_TODO_RETRY;
+			break;
+		case RPCRDMA_TURN_NONE:
+			if (core->sq.messages || core->conn.pend_count)
+				watch_stall(core);
+			return;
+		}
+	}
+	core->todo |= RPCRDMA_TODO_SEND_REFUSED;
+}
+
+void rpcrdma_core_finish(struct rpcrdma_ep_core *core, u32 todo)
+{
+	const char *reason = nullptr;
+
+	if (todo & RPCRDMA_TODO_SEND_REFUSED)
+		reason = REFUSED_SEND;
+	else if (todo & RPCRDMA_TODO_CALL_REFUSED)
+		reason = REFUSED_CALL;
+	else if (todo & RPCRDMA_TODO_RDMA_REFUSED)
+		reason = REFUSED_RDMA;
+	else if (todo & RPCRDMA_TODO_TOO_LONG)
+		reason = TOO_LONG;
+	if (reason)
+		rpcrdma_port_close(core, reason);
+	else if (todo & RPCRDMA_TODO_RETRY)
+		rpcrdma_port_write_space(core);
+}
+
+void rpcrdma_core_events(struct rpcrdma_ep_core *core, u32 events)
+{
+	if (events & RPCRDMA_EV_CLOSE) {
+		rpcrdma_port_close(core, core->conn.reason);
+		return;
+	}
+	/* Version 1 posts all its Receives before any traffic. */
+	if (events & RPCRDMA_EV_RECEIVES)
+		rpcrdma_port_receives_due(core);
+	if (events & RPCRDMA_EV_OPENED)
+		rpcrdma_port_opened(core);
+	if (events & RPCRDMA_EV_ODD)
+		rpcrdma_port_odd(core);
+	if (events & (RPCRDMA_EV_CONTROL | RPCRDMA_EV_WINDOW))
+		rpcrdma_port_pump(core);
+}
+
+u32 rpcrdma_core_stall_expired(struct rpcrdma_ep_core *core)
+{
+	core->stall_watched = false;
+	return watch_stall(core);
+}
+
+bool rpcrdma_core_rdma(struct rpcrdma_ep_core *core, struct rpcrdma_work *work)
+{
+	work->kind = RPCRDMA_WORK_RDMA;
+	if (core->life.stage >= RPCRDMA_STAGE_CLOSING)
+		return false;
+	switch (rpcrdma_sq_transfer(&core->sq, work->wrs.nr)) {
+	case RPCRDMA_SQ_GO:
+		if (!post_work(core, work))
+			core->todo |= RPCRDMA_TODO_RDMA_REFUSED;
+		return true;
+	case RPCRDMA_SQ_WAIT:
+		list_push_back(&work->list, &core->transfers);
+		return true;
+	case RPCRDMA_SQ_NEVER:
+		break;
+	}
+	core->todo |= RPCRDMA_TODO_RDMA_REFUSED;
+	return false;
+}
+
+void rpcrdma_core_reap(struct rpcrdma_ep_core *core, struct rpcrdma_work *work,
+		       struct list_head *through)
+{
+	rpcrdma_work **at = &core->inflight;
+
+	while (rpcrdma_work *w = *at) {
+		if (rpcrdma_sq_vouches(&work->wrs, &w->wrs)) [[likely]] {
+			*at = w->next;
+			retire(core, w, through);
+		} else {
+			at = &w->next;
+		}
+		if (w == work)
+			break;
+	}
+	if (!*at)
+		core->inflight_end = at;
+	rpcrdma_sq_reaped(&core->sq,
+			  core->inflight ? &core->inflight->wrs : nullptr);
+}
+
+void rpcrdma_core_flush_posted(struct rpcrdma_ep_core *core,
+			       struct list_head *through)
+{
+	rpcrdma_work *work = core->inflight;
+
+	core->inflight = nullptr;
+	core->inflight_end = &core->inflight;
+	while (work) {
+		rpcrdma_work *next = work->next;
+
+		retire(core, work, through);
+		work = next;
+	}
+}
+
+void rpcrdma_core_flush_waiting(struct rpcrdma_ep_core *core,
+				struct list_head *through)
+{
+	retire_all(core, &core->rw_waiting, through);
+	retire_all(core, &core->transfers, through);
+	retire_all(core, &core->messages, through);
+}
+
+void rpcrdma_core_tell(struct list_head *through, bool ok)
+{
+	while (!list_is_empty(through)) {
+		auto *work = list_first<rpcrdma_work>(through);
+
+		list_remove(&work->list);
+		work->done(work, ok && !work->refused);
+	}
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Calls and Replies that are sent as a single message. A Call is sent at once or
+ * refused. A Reply is posted, or waits in order; it has its context from the time at
+ * which work on its Call began.
+ */
+#include "endpoint.hh"
+
+namespace rpcrdma
+{
+
+int call_status(rpcrdma_ep_core *core, enum rpcrdma_sq_answer may)
+{
+	if (may == RPCRDMA_SQ_GO) [[likely]]
+		return 0;
+	if (may == RPCRDMA_SQ_NEVER)
+		return -E_IO;
+	watch_stall(core);
+	return -E_AGAIN;
+}
+
+bool queue_reply(rpcrdma_ep_core *core, rpcrdma_work *reply, u32 nr_wrs)
+{
+	if (rpcrdma_sq_reply_waits(&core->sq, nr_wrs) != RPCRDMA_SQ_WAIT)
+		return false;
+	list_push_back(&reply->list, &core->messages);
+	rpcrdma_core_pump(core);
+	return true;
+}
+
+namespace
+{
+
+/* Send the Reply in @s after the Writes of @t, which do not fit into its chain. */
+int send_reply_after(rpcrdma_ep_core *core, rpcrdma_send *s,
+		     rpcrdma_transfer *t, enum rpcrdma_format format,
+		     const rpcrdma_lists *lists)
+{
+	t->reply = &s->work;
+	/* If the connection is not open, the transfer's end releases the Reply. */
+	core->todo |= RPCRDMA_TODO_WRITES;
+	if (!is_open(core))
+		return -E_NOTCONN;
+	rpcrdma_conn_count(&core->conn, RPCRDMA_KIND_REPLY, format, lists);
+	return 0;
+}
+
+} // namespace
+
+} // namespace rpcrdma
+
+using namespace rpcrdma;
+
+bool rpcrdma_core_may_call(struct rpcrdma_ep_core *core)
+{
+	if (rpcrdma_sq_may_call(&core->conn, &core->sq))
+		return true;
+	watch_stall(core);
+	return false;
+}
+
+struct rpcrdma_send *rpcrdma_core_send_get(struct rpcrdma_ep_core *core)
+{
+	return rpcrdma_sq_take(&core->sq) ? pop_send(core) : nullptr;
+}
+
+struct rpcrdma_send *rpcrdma_core_send_reserve(struct rpcrdma_ep_core *core)
+{
+	return rpcrdma_sq_take_ahead(&core->sq) ? pop_send(core) : nullptr;
+}
+
+void rpcrdma_core_send_put(struct rpcrdma_ep_core *core, struct rpcrdma_send *s,
+			   struct list_head *through)
+{
+	/* The caller keeps the memory that it was to expose. */
+	s->exposed = nullptr;
+	free_up_send(core, s, through);
+	rpcrdma_core_freed(core);
+}
+
+int rpcrdma_core_send_call(struct rpcrdma_ep_core *core, struct rpcrdma_send *s,
+			   struct list_head *mrs, enum rpcrdma_format format,
+			   const struct rpcrdma_lists *lists,
+			   struct rpcrdma_exchange *x)
+{
+	int rc;
+
+	if (!is_open(core)) [[unlikely]]
+		return -E_NOTCONN;
+	prepare_send(s, RPCRDMA_WORK_CALL, 0);
+	s->work.wrs.nr += count_mrs(mrs);
+	rc = call_status(core,
+			 rpcrdma_sq_call(&core->conn, &core->sq, &s->work.wrs,
+					 s->buf, format, lists));
+	if (rc) [[unlikely]]
+		return rc;
+	core->call_send = pop_send(core);
+	/* The registrations precede it, with the same doorbell. */
+	if (mrs) {
+		rpcrdma_port_chain_mrs(s, mrs);
+		expose_mrs(mrs);
+	}
+	if (x)
+		rpcrdma_exchange_sent(x, &core->conn, false);
+	if (!hand_over_send(core, s)) [[unlikely]]
+		core->todo |= RPCRDMA_TODO_CALL_REFUSED;
+	return 0;
+}
+
+int rpcrdma_core_send_reply(struct rpcrdma_ep_core *core,
+			    struct rpcrdma_send *s, struct rpcrdma_transfer *t,
+			    u32 inv_handle, enum rpcrdma_format format,
+			    const struct rpcrdma_lists *lists)
+{
+	const list_head *mrs = s->exposed ? &s->exposed->mrs : nullptr;
+	enum rpcrdma_sq_answer may;
+
+	prepare_send(s, RPCRDMA_WORK_REPLY, inv_handle);
+	s->work.wrs.nr += count_mrs(mrs);
+	if (t && !rpcrdma_sq_in_chain(&core->sq, s->work.wrs.nr, t->left))
+		[[unlikely]] {
+		if (mrs)
+			rpcrdma_port_chain_mrs(s, mrs);
+		return send_reply_after(core, s, t, format, lists);
+	}
+	attach_writes(s, t);
+	if (!is_open(core)) [[unlikely]]
+		return -E_NOTCONN;
+	may = rpcrdma_sq_reply(&core->conn, &core->sq, &s->work.wrs, s->buf,
+			       format, lists);
+	if (may == RPCRDMA_SQ_NEVER) [[unlikely]] {
+		core->todo |= RPCRDMA_TODO_TOO_LONG;
+		return -E_NOTCONN;
+	}
+	if (mrs) [[unlikely]]
+		rpcrdma_port_chain_mrs(s, mrs);
+	chain_writes(s, t);
+	if (may == RPCRDMA_SQ_WAIT) [[unlikely]] {
+		list_push_back(&s->work.list, &core->messages);
+		rpcrdma_core_pump(core);
+	} else if (!hand_over_send(core, s)) [[unlikely]] {
+		core->todo |= RPCRDMA_TODO_SEND_REFUSED;
+	}
+	return 0;
+}
+
+void rpcrdma_core_written(struct rpcrdma_ep_core *core,
+			  struct rpcrdma_work *reply, bool ok,
+			  struct list_head *through)
+{
+	ok = ok && is_open(core);
+	if (ok && queue_reply(core, reply, reply->wrs.nr)) [[likely]]
+		return;
+	if (ok)
+		core->todo |= RPCRDMA_TODO_TOO_LONG;
+	if (reply->kind == RPCRDMA_WORK_STREAM) {
+		list_push_back(&reply->list, through);
+		return;
+	}
+	/* The teardown releases what it was to expose. */
+	send_of(reply)->exposed = nullptr;
+	free_up_send(core, send_of(reply), through);
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Send contexts and their buffers. The contexts for control messages have a buffer from
+ * the start. The others get one when they need it, and keep it; the contexts used last
+ * are used next, so that few of them ever have a large one.
+ */
+#include "endpoint.hh"
+
+namespace rpcrdma
+{
+
+namespace
+{
+
+/* Return true if @s has a buffer that is not part of the control buffers. */
+bool has_own(const rpcrdma_send *s)
+{
+	return s->buf && !s->shared;
+}
+
+u32 count_own(rpcrdma_ep_core *core, u32 more)
+{
+	return __atomic_add_fetch(&core->send_bufs, more, __ATOMIC_RELAXED);
+}
+
+/*
+ * Initialise @s, which has no buffer of its own (any more): with one for control
+ * messages, or none.
+ */
+void make_bare(rpcrdma_send *s)
+{
+	const rpcrdma_ep_core *core = s->core;
+	const u32 number = s->number;
+
+	s->report = core->report;
+	s->shared = number && number <= RPCRDMA_CONTROL_SENDS;
+	if (s->shared) {
+		const u32 at = (number - 1) * RPCRDMA_SMALL_SEND;
+
+		s->buf = core->control_bufs + at;
+		s->addr = core->control_addr + at;
+		s->size = RPCRDMA_SMALL_SEND;
+	} else {
+		s->buf = nullptr;
+		s->addr = 0;
+		s->size = 0;
+	}
+}
+
+template <typename T>
+[[gnu::always_inline]] inline void exchange(T *a, T *b)
+{
+	const T was = *a;
+
+	*a = *b;
+	*b = was;
+}
+
+} // namespace
+
+rpcrdma_send *make_send(rpcrdma_ep_core *core)
+{
+	const u32 number = core->sends_made++;
+	rpcrdma_send *s = rpcrdma_port_send(core, number);
+	rpcrdma_chain *chain = s->work.chain;
+
+	*s = {};
+	list_init(&s->work.list);
+	s->work.chain = chain;
+	s->core = core;
+	s->number = number;
+	make_bare(s);
+	return s;
+}
+
+/*
+ * If the allocation fails, return a context that has a buffer of that size from earlier,
+ * or from the start (most connections have one).
+ */
+rpcrdma_send *pop_send_with_room(rpcrdma_ep_core *core, u32 octets)
+{
+	rpcrdma_send *s = pop_send(core);
+	void *buf;
+	u64 addr;
+
+	if (octets <= s->size) [[likely]]
+		return s;
+	buf = rpcrdma_port_buffer(core, octets, &addr);
+	if (buf) {
+		rpcrdma_core_send_buffer(s, buf, addr, octets);
+		return s;
+	}
+	push_send(core, s);
+	for (rpcrdma_work **at = &core->free_sends; *at; at = &(*at)->next) {
+		s = send_of(*at);
+		if (octets > s->size)
+			continue;
+		*at = s->work.next;
+		return s;
+	}
+	while (core->sends_made < core->nr_sends) {
+		s = make_send(core);
+		if (octets <= s->size)
+			return s;
+		push_send(core, s);
+	}
+	rpcrdma_sq_give(&core->sq);
+	return nullptr;
+}
+
+} // namespace rpcrdma
+
+using namespace rpcrdma;
+
+void rpcrdma_core_sends_begin(struct rpcrdma_ep_core *core, bool all)
+{
+	core->call_send = make_send(core);
+	for (u32 i = 1; i < core->nr_sends; i++)
+		rpcrdma_sq_give(&core->sq);
+	if (!all)
+		return;
+
+	/*
+	 * Contexts with a buffer are added to the list last, and are therefore used
+	 * first: the highest number is at the end.
+	 */
+	rpcrdma_work **end = &core->free_sends;
+
+	while (core->sends_made < core->nr_sends) {
+		rpcrdma_send *s = make_send(core);
+
+		*end = &s->work;
+		end = &s->work.next;
+	}
+	*end = nullptr;
+}
+
+u32 rpcrdma_core_send_size(const struct rpcrdma_ep_core *core, u32 octets,
+			   u32 failed)
+{
+	if (failed)
+		return octets < failed ? octets : 0;
+	if (octets <= RPCRDMA_SMALL_SEND)
+		return RPCRDMA_SMALL_SEND;
+
+	const u32 size = rpcrdma_conn_send_octets(&core->conn);
+
+	return octets <= size ? size : 0;
+}
+
+void rpcrdma_core_send_buffer(struct rpcrdma_send *s, void *buf, u64 addr,
+			      u32 size)
+{
+	if (has_own(s))
+		rpcrdma_port_buffer_free(s->core, s->buf, s->addr, s->size);
+	else
+		count_own(s->core, 1);
+	s->shared = false;
+	s->buf = buf;
+	s->addr = addr;
+	s->size = size;
+}
+
+/* Buffers of control messages stay with their contexts. */
+bool rpcrdma_core_send_exchange(struct rpcrdma_send *s, u32 octets)
+{
+	for (rpcrdma_work *w = s->core->free_sends; w; w = w->next) {
+		rpcrdma_send *other = send_of(w);
+
+		if (other->size < octets || other->shared)
+			continue;
+		exchange(&s->buf, &other->buf);
+		exchange(&s->addr, &other->addr);
+		exchange(&s->size, &other->size);
+		exchange(&s->shared, &other->shared);
+		exchange(&s->report, &other->report);
+		if (!has_own(other))
+			make_bare(other);
+		return true;
+	}
+	return false;
+}
+
+u32 rpcrdma_core_send_let_go(struct rpcrdma_ep_core *core)
+{
+	rpcrdma_send *last = nullptr;
+
+	if (!count_own(core, 0))
+		return 0;
+	for (rpcrdma_work *w = core->free_sends; w; w = w->next) {
+		if (has_own(send_of(w)))
+			last = send_of(w);
+	}
+	if (!last)
+		return count_own(core, 0);
+	rpcrdma_port_buffer_free(core, last->buf, last->addr, last->size);
+	make_bare(last);
+	return count_own(core, -1u);
+}

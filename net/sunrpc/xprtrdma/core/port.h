@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The port: what the core calls and its host provides, resolved by the linker. The
+ * module's host is verbs/, the simulation's is kunit/simulation/port.cc. Only the core
+ * calls these functions.
+ *
+ * "Lock held": the core was called with the connection's lock held, and so is the
+ * function, which must neither sleep nor call the core. "No lock held": process context;
+ * the function may take the lock and call the core.
+ */
+#ifndef RPCRDMA_CORE_PORT_H
+#define RPCRDMA_CORE_PORT_H
+
+#include <rpcrdma/endpoint_send.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Posting ---- */
+
+/**
+ * rpcrdma_port_post - post the chain of a work item
+ * @core: connection
+ * @work: work of kind RPCRDMA_WORK_RDMA, the last in core->inflight
+ *
+ * Its last Work Request is signaled if work->wrs.signaled is set. Its completion is
+ * reported by rpcrdma_core_reap().
+ * Context: lock held.
+ * Return: false if the device refused the chain or a part of it.
+ */
+bool rpcrdma_port_post(struct rpcrdma_ep_core *core, struct rpcrdma_work *work);
+
+/**
+ * rpcrdma_port_post_send - post a Send, and what is chained before it
+ * @core: connection
+ * @s: Send context with a stamped message, the last in core->inflight
+ *
+ * Sends s->len bytes of s->buf, invalidating s->inv_handle unless that is 0; otherwise
+ * like rpcrdma_port_post().
+ * Context: lock held.
+ * Return: false if the device refused the chain or a part of it.
+ */
+bool rpcrdma_port_post_send(struct rpcrdma_ep_core *core,
+			    struct rpcrdma_send *s);
+
+/**
+ * rpcrdma_port_chain_mrs - chain the registrations of MRs before a Send
+ * @s: Send context; s->before has what is chained already, and is updated
+ * @mrs: list of struct rpcrdma_mr
+ *
+ * The caller counts one Work Request for each MR.
+ * Context: lock held.
+ */
+void rpcrdma_port_chain_mrs(struct rpcrdma_send *s,
+			    const struct list_head *mrs);
+
+/**
+ * rpcrdma_port_chain_writes - chain the Writes of a transfer before a Send
+ * @s: Send context; s->before has what is chained already, and is updated
+ * @t: transfer with t->left Writes; t->left is 0 afterwards
+ *
+ * The caller counts t->left Work Requests.
+ * Context: lock held.
+ */
+void rpcrdma_port_chain_writes(struct rpcrdma_send *s,
+			       struct rpcrdma_transfer *t);
+
+/* ---- Memory ---- */
+
+/**
+ * rpcrdma_port_send - return a Send context that is used for the first time
+ * @core: connection
+ * @number: 0 to core->nr_sends - 1
+ *
+ * Initialises the host's part of it; sets work.chain and nothing else in the core's.
+ * Context: lock held.
+ * Return: the context; cannot fail.
+ */
+struct rpcrdma_send *rpcrdma_port_send(struct rpcrdma_ep_core *core,
+				       u32 number);
+
+/**
+ * rpcrdma_port_buffer - allocate a buffer for messages and map it for the device
+ * @core: connection
+ * @size: bytes
+ * @addr: gets the device's address of the buffer
+ *
+ * Context: lock held.
+ * Return: the buffer, or NULL if out of memory.
+ */
+void *rpcrdma_port_buffer(struct rpcrdma_ep_core *core, u32 size, u64 *addr);
+
+/**
+ * rpcrdma_port_buffer_free - unmap and free a buffer
+ * @core: connection
+ * @buf: buffer that the device does not use
+ * @addr: the device's address of it
+ * @size: bytes
+ *
+ * Context: any but interrupts; possibly lock held.
+ */
+void rpcrdma_port_buffer_free(struct rpcrdma_ep_core *core, void *buf, u64 addr,
+			      u32 size);
+
+/**
+ * rpcrdma_port_stream_free - free the memory of a continued message
+ * @st: continued message
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_stream_free(struct rpcrdma_stream *st);
+
+/**
+ * rpcrdma_port_hold - charge bytes of Replies to the peer
+ * @core: connection
+ * @st: continued Reply that needs them
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_hold(struct rpcrdma_ep_core *core,
+		       const struct rpcrdma_stream *st);
+
+/**
+ * rpcrdma_port_give - uncharge what rpcrdma_port_hold() has charged
+ * @core: connection
+ * @st: continued Reply
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_give(struct rpcrdma_ep_core *core,
+		       const struct rpcrdma_stream *st);
+
+/* ---- Time ---- */
+
+/**
+ * rpcrdma_port_now_ms - return the time
+ * @core: connection
+ *
+ * Context: any.
+ * Return: milliseconds of any clock, modulo 2^32.
+ */
+u32 rpcrdma_port_now_ms(const struct rpcrdma_ep_core *core);
+
+/**
+ * rpcrdma_port_arm_stall - call rpcrdma_core_stall_expired() after a time
+ * @core: connection; the timer is not armed
+ * @ms: milliseconds at least
+ *
+ * Context: lock held.
+ */
+void rpcrdma_port_arm_stall(struct rpcrdma_ep_core *core, u32 ms);
+
+/**
+ * rpcrdma_port_arm_overdue - look for Replies that were not pulled in time
+ * @core: connection; if the timer is armed, this does nothing
+ * @ms: milliseconds at least
+ *
+ * Context: lock held.
+ */
+void rpcrdma_port_arm_overdue(struct rpcrdma_ep_core *core, u32 ms);
+
+/* ---- Actions, no lock held ---- */
+
+/**
+ * rpcrdma_port_pump - take the lock and call rpcrdma_core_pump()
+ * @core: connection
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_pump(struct rpcrdma_ep_core *core);
+
+/**
+ * rpcrdma_port_close - begin to close the connection
+ * @core: connection
+ * @reason: static string
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_close(struct rpcrdma_ep_core *core, const char *reason);
+
+/**
+ * rpcrdma_port_write_space - notify those who were refused that they may retry
+ * @core: connection
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_write_space(struct rpcrdma_ep_core *core);
+
+/**
+ * rpcrdma_port_receives_due - allocate and post the Receives that the engine wants
+ * @core: connection
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_receives_due(struct rpcrdma_ep_core *core);
+
+/**
+ * rpcrdma_port_opened - report that the connection is open
+ * @core: connection
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_opened(struct rpcrdma_ep_core *core);
+
+/**
+ * rpcrdma_port_odd - report RPCRDMA_EV_ODD
+ * @core: connection
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_odd(struct rpcrdma_ep_core *core);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RPCRDMA_CORE_PORT_H */
