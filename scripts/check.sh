@@ -311,7 +311,7 @@ formatted()
 # As the kernel builds it: one file that has all others in it
 tidy()
 {
-	clang-tidy --quiet net/sunrpc/xprtrdma/core/core.cc -- -std=c++20 -ffreestanding \
+	clang-tidy --quiet net/sunrpc/xprtrdma/core/endpoint.cc -- -std=c++20 -ffreestanding \
 		-nostdinc++ -fno-exceptions -fno-rtti -Iinclude
 }
 
