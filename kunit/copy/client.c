@@ -18,7 +18,6 @@ static int shim_set_uint(const char *val, const struct kernel_param *kp,
 #include "../../net/sunrpc/xprtrdma/sunrpc/settings.c"
 #undef param_set_uint_minmax
 #include "../../net/sunrpc/xprtrdma/sunrpc/versions.c"
-#include "../../net/sunrpc/xprtrdma/sunrpc/responder.c"
 
 struct shim_rival {
 	const char		*val;
@@ -90,9 +89,6 @@ unsigned int shim_connect_flags;
 	(shim_connect_flags = current->flags,				\
 	 (rpcrdma_ep_connect)(__VA_ARGS__))
 
-/* Reclaim may wait for the handler in which a callback's data are read. */
-#define rpcrdma_call_read(...) \
-	(shim_check_nofs(), (rpcrdma_call_read)(__VA_ARGS__))
-
+#include "../../net/sunrpc/xprtrdma/sunrpc/responder.c"
 #include "../../net/sunrpc/xprtrdma/sunrpc/client_bc.c"
 #include "../../net/sunrpc/xprtrdma/sunrpc/client.c"

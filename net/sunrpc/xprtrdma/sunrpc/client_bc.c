@@ -10,7 +10,6 @@
  */
 
 #include <linux/module.h>
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/sunrpc/bc_xprt.h>
 
@@ -414,8 +413,7 @@ static void rpcrdma_bc_complete(struct rpcrdma_client *client,
 	enum rpcrdma_refusal refusal;
 	u32 xid = rv->rx.xid;
 
-	rpcrdma_call_fill(rv, bc->pages);
-	refusal = rpcrdma_call_refusal(&rv->rx, page_address(bc->pages[0]));
+	refusal = rpcrdma_call_complete(rv, bc->pages);
 	bc->rv = NULL;
 	rpcrdma_recv_put(rv);
 
@@ -448,33 +446,6 @@ static void rpcrdma_bc_pulled(struct rpcrdma_rw *rw, bool ok)
 	rpcrdma_bc_drop(bc);
 }
 
-/* Begin to pull the Call's Read chunks. Return 0 or a negative errno. */
-static int rpcrdma_bc_pull(struct rpcrdma_bc_rqst *bc)
-{
-	unsigned int flags;
-	struct rpcrdma_rw *rw;
-	int rc;
-
-	rw = rpcrdma_rw_alloc(bc->ep, DMA_FROM_DEVICE, 0, RPCRDMA_BC_GFP);
-	if (!rw)
-		return -ENOMEM;
-	/*
-	 * The rdma_rw API has no gfp argument, and memory reclaim might wait for a
-	 * Reply that only this handler could process.
-	 */
-	flags = memalloc_nofs_save();
-	rc = rpcrdma_call_read(bc->rv, rw, bc->pages);
-	memalloc_nofs_restore(flags);
-	if (rc) {
-		rpcrdma_rw_free(rw);
-		return rc;
-	}
-	rw->priv = bc;
-	rw->done = rpcrdma_bc_pulled;
-	rpcrdma_rw_read(rw);
-	return 0;
-}
-
 /**
  * rpcrdma_client_bc_call - process a Call from the server
  * @client: transport
@@ -504,39 +475,14 @@ void rpcrdma_client_bc_call(struct rpcrdma_client *client,
 		rpcrdma_bc_complete(client, bc);
 		return;
 	}
-	rc = rpcrdma_bc_pull(bc);
+	rc = rpcrdma_call_pull(rv, NULL, bc->pages, bc->octets, RPCRDMA_BC_GFP,
+			       rpcrdma_bc_pulled, bc);
 	if (!rc)
 		return;
 	bc->rv = NULL;
 	rpcrdma_recv_put(rv);
 	rpcrdma_bc_call_failed(ep, xid, rc);
 	rpcrdma_bc_drop(bc);
-}
-
-/*
- * Prepare the Writes of the complete Reply stream to the Reply chunk, from memory of
- * their own, because the rpc_rqst may be reused before they have ended. Return an
- * ERR_PTR on failure.
- */
-static struct rpcrdma_rw *rpcrdma_bc_writes(struct rpcrdma_bc_rqst *bc)
-{
-	const struct rpcrdma_lists *lists = &bc->plan.lists;
-	const struct xdr_buf *snd = &bc->rqst.rq_snd_buf;
-	struct rpcrdma_extent ext;
-	struct rpcrdma_rw *rw;
-	int rc;
-
-	rw = rpcrdma_rw_alloc(bc->ep, DMA_TO_DEVICE, snd->len,
-			      RPCRDMA_GFP_CLIENT);
-	if (!rw)
-		return ERR_PTR(-ENOMEM);
-	rpcrdma_xdr_copy_out(snd, 0, snd->len, rw->priv);
-	ext = rpcrdma_extent_of(rw->priv, snd->len);
-	rc = rpcrdma_rw_add(rw, lists, &lists->reply, 0, &ext, 1, 0, snd->len);
-	if (!rc)
-		return rw;
-	rpcrdma_rw_free(rw);
-	return ERR_PTR(rc);
 }
 
 /**
@@ -599,61 +545,34 @@ static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
 		.length		= snd->len,
 		.reverse	= 1,
 	};
-	struct rpcrdma_rw *rw = NULL;
-	struct rpcrdma_ep *ep = bc->ep;
+	struct rpcrdma_reply_out a = {
+		.ep		= bc->ep,
+		.res		= snd,
+		.reply		= &reply,
+		.plan		= plan,
+		.gfp		= RPCRDMA_GFP_CLIENT,
+	};
 	struct rpcrdma_remedy remedy;
-	struct rpcrdma_stream *st;
-	struct rpcrdma_send *s;
-	u32 len = snd->len;
-	int rc;
+	int rc = -EMSGSIZE;
 
 	/* A service here reports no results that could be sent in Write chunks. */
-	rpcrdma_plan_reply(&ep->core.conn, &bc->lists, &reply, plan);
+	rpcrdma_plan_reply(&bc->ep->core.conn, &bc->lists, &reply, plan);
+	if (snd->len <= PAGE_SIZE)
+		rc = rpcrdma_reply_build(&a);
+	if (!rc) {
+		rpcrdma_reply_send(&a);
+		return 0;
+	}
 	if (plan->error) {
-		rpcrdma_ep_send_error(ep, xid, plan->error, plan->arg[0],
+		rpcrdma_ep_send_error(bc->ep, xid, plan->error, plan->arg[0],
 				      plan->arg[1]);
 		return 0;
 	}
-	rc = -EMSGSIZE;
-	if (snd->len > PAGE_SIZE)
-		goto out_failed;
-
-	rc = -ENOMEM;
-	if (plan->format == RPCRDMA_CONTINUED) {
-		st = rpcrdma_stream_alloc(RPCRDMA_KIND_REPLY, xid, snd->len,
-					  &plan->lists, RPCRDMA_GFP_CLIENT);
-		if (!st)
-			goto out_failed;
-		rpcrdma_xdr_copy_out(snd, 0, snd->len, st->data);
-		rpcrdma_send_continued_reply(ep, st, NULL, plan->inv_handle);
-		return 0;
-	}
-
-	s = rpcrdma_send_get(ep);
-	if (!s)
-		goto out_failed;
-	if (plan->format == RPCRDMA_SPECIAL)
-		len = 0;
-	rc = rpcrdma_send_begin(s, RPCRDMA_KIND_REPLY, plan->format, xid, len,
-				&plan->lists, RPCRDMA_GFP_CLIENT);
-	if (!rc && plan->format == RPCRDMA_SPECIAL) {
-		rw = rpcrdma_bc_writes(bc);
-		rc = PTR_ERR_OR_ZERO(rw);
-	}
-	if (unlikely(rc)) {
-		rpcrdma_send_put(s);
-		goto out_failed;
-	}
-	rpcrdma_xdr_copy_out(snd, 0, len, s->buf + s->header_len);
-	rpcrdma_send_reply(s, rw, plan->inv_handle, plan->format, &plan->lists);
-	return 0;
-
-out_failed:
 	remedy = rpcrdma_remedy_for(RPCRDMA_FAILED_KEPT_REPLY, rc);
 	/* After -ENOBUFS sunrpc retries after a delay. */
 	if (remedy.kind != RPCRDMA_REMEDY_GIVE_UP)
 		return -ENOBUFS;
-	rpcrdma_ep_refuse(ep, xid, remedy.refusal);
+	rpcrdma_ep_refuse(bc->ep, xid, remedy.refusal);
 	return 0;
 }
 

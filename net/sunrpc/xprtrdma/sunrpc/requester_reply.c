@@ -11,7 +11,6 @@
 
 #include <linux/module.h>
 #include <linux/mm.h>
-#include <linux/sched/mm.h>
 #include <linux/sunrpc/sched.h>
 
 #include "internal.h"
@@ -250,8 +249,6 @@ static void rpcrdma_requester_pulled(struct rpcrdma_rw *rw, bool ok)
 static noinline void rpcrdma_req_pull(struct rpcrdma_req *req,
 				      struct rpcrdma_ep *ep)
 {
-	/* Memory reclaim may wait for this RPC. */
-	unsigned int flags = memalloc_nofs_save();
 	enum rpcrdma_pull how = RPCRDMA_PULL_SHORT;
 	struct rpcrdma_recv *rv = req->rv;
 	struct rpcrdma_rw *rw;
@@ -266,7 +263,7 @@ static noinline void rpcrdma_req_pull(struct rpcrdma_req *req,
 		rw->priv = req;
 		rw->done = rpcrdma_requester_pulled;
 		rpcrdma_rw_read(rw);
-		goto out;
+		return;
 	}
 	if (rw)
 		rpcrdma_rw_free(rw);
@@ -275,8 +272,6 @@ static noinline void rpcrdma_req_pull(struct rpcrdma_req *req,
 		how = RPCRDMA_PULL_NEVER;
 	rpcrdma_req_carry_out(req, ep,
 			      rpcrdma_exchange_pulled(&req->x, how, NULL));
-out:
-	memalloc_nofs_restore(flags);
 }
 
 /*

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The Responder's side of Calls with Read chunks, for either direction: builds the
- * unreduced message from the inline and the pulled data.
+ * The Responder, for either direction.
+ *
+ * A Call with Read chunks is pulled into pages, and completed from its inline part.
+ * A Reply is conveyed as the engine has planned it: in a message or several, in the
+ * chunks of its Call, or exposed for the peer to pull.
  */
 
 #include <linux/mm.h>
+#include <linux/slab.h>
 #include <linux/sunrpc/xdr.h>
 
 #include "responder.h"
+#include "settings.h"
+#include "xdrbuf.h"
 
-/**
- * rpcrdma_pages_fill - copy bytes to pages, or clear them
- * @pages: in the linear mapping
- * @to: byte offset in the pages
- * @from: source, NULL for zeroes
- * @len: number of bytes
- */
+/* ---- Calls ---- */
+
 void rpcrdma_pages_fill(struct page **pages, u32 to, const void *from,
 			u32 len)
 {
@@ -37,40 +38,38 @@ void rpcrdma_pages_fill(struct page **pages, u32 to, const void *from,
 	}
 }
 
-/**
- * rpcrdma_call_read - prepare the Reads of a Call's chunks
- * @rv: Call
- * @rw: the Reads are added to this
- * @pages: memory for the complete Call
- *
- * Return: 0 or an errno of rpcrdma_rw_add().
- */
-int rpcrdma_call_read(const struct rpcrdma_recv *rv, struct rpcrdma_rw *rw,
-		      struct page **pages)
+int rpcrdma_call_pull(struct rpcrdma_recv *rv, const struct rpcrdma_chunk *item,
+		      struct page **pages, u32 octets, gfp_t gfp,
+		      void (*done)(struct rpcrdma_rw *rw, bool ok), void *priv)
 {
-	struct rpcrdma_extent ext = rpcrdma_extent_of_pages(pages, 0,
-							    rpcrdma_call_octets(&rv->rx));
+	struct rpcrdma_extent ext = rpcrdma_extent_of_pages(pages, 0, octets);
+	const struct rpcrdma_lists *lists = &rv->rx.lists;
 	struct rpcrdma_pieces at = {};
 	struct rpcrdma_piece piece;
-	int rc;
+	struct rpcrdma_rw *rw;
+	int rc = 0;
 
-	while (rpcrdma_call_next(&rv->rx, &at, &piece)) {
-		if (piece.origin != RPCRDMA_PIECE_CHUNK)
-			continue;
-		rc = rpcrdma_rw_add(rw, &rv->rx.lists, piece.chunk, piece.from,
-				    &ext, 1, piece.to, piece.length);
-		if (rc)
-			return rc;
+	rw = rpcrdma_rw_alloc(rv->ep, DMA_FROM_DEVICE, 0, gfp);
+	if (!rw)
+		return -ENOMEM;
+	if (item)
+		rc = rpcrdma_rw_add(rw, lists, item, 0, &ext, 1, 0, octets);
+	while (!item && !rc && rpcrdma_call_next(&rv->rx, &at, &piece))
+		if (piece.origin == RPCRDMA_PIECE_CHUNK)
+			rc = rpcrdma_rw_add(rw, lists, piece.chunk, piece.from,
+					    &ext, 1, piece.to, piece.length);
+	if (rc) {
+		rpcrdma_rw_free(rw);
+		return rc;
 	}
+	rw->priv = priv;
+	rw->done = done;
+	rpcrdma_rw_read(rw);
 	return 0;
 }
 
-/**
- * rpcrdma_call_fill - add the data that was not read to a Call
- * @rv: Call; its Reads have ended
- * @pages: memory that was read into, in the linear mapping
- */
-void rpcrdma_call_fill(const struct rpcrdma_recv *rv, struct page **pages)
+enum rpcrdma_refusal rpcrdma_call_complete(const struct rpcrdma_recv *rv,
+					   struct page **pages)
 {
 	struct rpcrdma_pieces at = {};
 	struct rpcrdma_piece piece;
@@ -82,4 +81,325 @@ void rpcrdma_call_fill(const struct rpcrdma_recv *rv, struct page **pages)
 					   rv->payload + piece.from : NULL,
 					   piece.length);
 	}
+	return rpcrdma_call_refusal(&rv->rx, page_address(pages[0]));
+}
+
+/* ---- Replies ---- */
+
+/* Pages that a peer reads from, or is written from, charged to it */
+struct rpcrdma_reply_pages {
+	u32			nr;
+	struct page		*pages[];
+};
+
+/* A Reply that the peer pulls, from pages with references of their own */
+struct rpcrdma_reply_exposed {
+	struct rpcrdma_exposed	exposed;
+	struct rpcrdma_reply_pages held;	/* last */
+};
+
+/*
+ * Maximum number of extents of the data that a plan does not send in Write chunks: the
+ * ranges before, between and after these chunks. One of them may extend over all parts
+ * of the xdr_buf; each of the others then is in one part.
+ */
+#define RPCRDMA_REPLY_EXTENTS	(RPCRDMA_MAX_WRITE_CHUNKS + RPCRDMA_XDR_EXTENTS)
+
+static void rpcrdma_pages_hold(struct rpcrdma_ep *ep,
+			       struct rpcrdma_reply_pages *held,
+			       struct page **pages, u32 nr)
+{
+	held->nr = nr;
+	memcpy(held->pages, pages, nr * sizeof(*pages));
+	rpcrdma_ep_hold(ep, RPCRDMA_MEMORY_REPLIES, (u64)nr << PAGE_SHIFT);
+}
+
+static void rpcrdma_pages_release(struct rpcrdma_ep *ep,
+				  struct rpcrdma_reply_pages *held)
+{
+	release_pages(held->pages, held->nr);
+	rpcrdma_ep_give(ep, RPCRDMA_MEMORY_REPLIES, (u64)held->nr << PAGE_SHIFT);
+}
+
+void rpcrdma_pages_put(struct page **pages, u32 nr)
+{
+	if (!nr || !*pages)
+		return;
+	release_pages(pages, nr);
+	memset(pages, 0, nr * sizeof(*pages));
+}
+
+static void rpcrdma_reply_written(struct rpcrdma_rw *rw, bool ok)
+{
+	rpcrdma_pages_release(rw->ep, rw->priv);
+}
+
+/* Release a pulled Reply, which no peer can access any more. */
+static void rpcrdma_reply_unexposed(struct rpcrdma_exposed *x)
+{
+	struct rpcrdma_reply_exposed *e =
+		container_of(x, struct rpcrdma_reply_exposed, exposed);
+
+	rpcrdma_pages_release(x->ep, &e->held);
+	kfree(e);
+}
+
+/* Write the range @piece of the Reply to @chunk. */
+static int rpcrdma_reply_write(struct rpcrdma_reply_out *a,
+			       const struct rpcrdma_chunk *chunk,
+			       const struct rpcrdma_piece *piece)
+{
+	struct rpcrdma_extent ext[RPCRDMA_XDR_EXTENTS] __uninitialized;
+	int nr = 1;
+
+	if (a->pages) {
+		nr = rpcrdma_xdr_extents(a->res, piece->from, piece->length,
+					 ext, ARRAY_SIZE(ext));
+		if (nr < 0)
+			return nr;
+		percpu_counter_inc(&svcrdma_stat_write);
+	} else {
+		ext[0] = rpcrdma_extent_of(a->rw->priv + piece->from,
+					   piece->length);
+	}
+	return rpcrdma_rw_add(a->rw, &a->plan->lists, chunk, piece->to, ext, nr,
+			      0, piece->length);
+}
+
+/* Copy what is sent inline to @to, which has space for it, and write the rest. */
+static int rpcrdma_reply_place(struct rpcrdma_reply_out *a, void *to)
+{
+	const struct rpcrdma_reply_plan *plan = a->plan;
+	u32 left = plan->inline_length;
+	const struct rpcrdma_chunk *chunk;
+	struct rpcrdma_pieces at = {};
+	struct rpcrdma_piece piece;
+	int rc;
+
+	while (rpcrdma_reply_next(a->reply, plan, &at, &piece)) {
+		chunk = piece.chunk;
+		if (!chunk && plan->reply_length)
+			chunk = &plan->lists.reply;
+		if (chunk) {
+			rc = rpcrdma_reply_write(a, chunk, &piece);
+			if (rc)
+				return rc;
+		} else if (plan->format != RPCRDMA_SPECIAL) {
+			if (unlikely(piece.length > left))
+				return -EINVAL;
+			rpcrdma_xdr_copy_out(a->res, piece.from, piece.length,
+					     to);
+			to += piece.length;
+			left -= piece.length;
+		}
+	}
+	return unlikely(left) ? -EINVAL : 0;
+}
+
+/* Return true if the Reply's Writes are only from page data. */
+static bool rpcrdma_reply_writes_pages_only(const struct rpcrdma_reply_out *a)
+{
+	const struct rpcrdma_reply_plan *plan = a->plan;
+	const struct rpcrdma_item *items = a->reply->items, *last;
+	const struct xdr_buf *res = a->res;
+
+	if (plan->reply_length)
+		return false;
+	last = &items[plan->nr_items - 1];
+	return items[0].position >= res->head[0].iov_len &&
+	       last->position + last->length <=
+	       res->head[0].iov_len + res->page_len;
+}
+
+/*
+ * Like rpcrdma_reply_fill(), for a Reply with Writes. On success they have the pages or
+ * the copy.
+ */
+static noinline_for_stack int rpcrdma_reply_fill_rw(struct rpcrdma_reply_out *a,
+						    void *to)
+{
+	struct rpcrdma_reply_pages *held;
+	struct page **pages = a->pages;
+	u32 nr = a->nr_pages;
+	int rc;
+
+	/* The head's page is only needed if a Write reads from it. */
+	if (nr && rpcrdma_reply_writes_pages_only(a)) {
+		pages++;
+		nr--;
+	}
+	a->rw = rpcrdma_rw_alloc(a->ep, DMA_TO_DEVICE,
+				 pages ? struct_size(held, pages, nr) :
+					 a->res->len, a->gfp);
+	if (!a->rw)
+		return -ENOMEM;
+	if (!pages)
+		rpcrdma_xdr_copy_out(a->res, 0, a->res->len, a->rw->priv);
+	rc = rpcrdma_reply_place(a, to);
+	if (rc) {
+		rpcrdma_rw_free(a->rw);
+		return rc;
+	}
+	if (pages) {
+		/* There is no hole in the pages of a Reply. */
+		rpcrdma_pages_hold(a->ep, a->rw->priv, pages, nr);
+		memset(pages, 0, nr * sizeof(*pages));
+		a->rw->done = rpcrdma_reply_written;
+	}
+	return 0;
+}
+
+/* Copy what is sent inline to @to, and prepare the Writes, a->rw, if there are any. */
+static int rpcrdma_reply_fill(struct rpcrdma_reply_out *a, void *to)
+{
+	a->rw = NULL;
+	if (unlikely(a->plan->nr_items || a->plan->reply_length))
+		return rpcrdma_reply_fill_rw(a, to);
+	/* Fast path: copy it in one piece. A Reply to be pulled stays in place. */
+	if (a->plan->inline_length)
+		rpcrdma_xdr_copy_out(a->res, 0, a->plan->inline_length, to);
+	return 0;
+}
+
+/* Describe what is not sent in Write chunks. Return the number of extents, or an errno. */
+static int rpcrdma_reply_extents(const struct rpcrdma_reply_out *a,
+				 struct rpcrdma_extent *ext)
+{
+	struct rpcrdma_pieces at = {};
+	struct rpcrdma_piece piece;
+	int n, nr = 0;
+
+	while (rpcrdma_reply_next(a->reply, a->plan, &at, &piece)) {
+		if (piece.chunk)
+			continue;
+		n = rpcrdma_xdr_extents(a->res, piece.from, piece.length,
+					ext + nr, RPCRDMA_REPLY_EXTENTS - nr);
+		if (n < 0)
+			return n;
+		nr += n;
+	}
+	return nr;
+}
+
+/*
+ * Expose the rest of a->res for the peer to pull, and complete the plan. The pages get
+ * another reference, because Writes may take the existing one. May sleep, with a bound,
+ * while MRs are allocated; it does not wait for MRs that the peer has.
+ * Return: the exposure, or an ERR_PTR. plan->error is set if the peer must be notified.
+ */
+static noinline_for_stack struct rpcrdma_exposed *
+rpcrdma_reply_expose(struct rpcrdma_reply_out *a)
+{
+	struct rpcrdma_extent ext[RPCRDMA_REPLY_EXTENTS];
+	u32 i, nr = a->nr_pages;
+	struct rpcrdma_reply_exposed *e;
+	int nr_ext, rc;
+
+	nr_ext = rpcrdma_reply_extents(a, ext);
+	if (nr_ext < 0)
+		return ERR_PTR(nr_ext);
+	e = kmalloc(struct_size(e, held.pages, nr), a->gfp);
+	if (!e)
+		return ERR_PTR(-ENOMEM);
+	e->exposed.release = rpcrdma_reply_unexposed;
+	rc = rpcrdma_expose(a->ep, &e->exposed, a->reply->xid, ext, nr_ext,
+			    a->plan);
+	if (rc) {
+		kfree(e);
+		return ERR_PTR(rc);
+	}
+	for (i = 0; i < nr; i++)
+		get_page(a->pages[i]);
+	rpcrdma_pages_hold(a->ep, &e->held, a->pages, nr);
+	return &e->exposed;
+}
+
+/*
+ * Release the user's references to the pages of an exposed Reply: the peer pulls from
+ * these pages, so the next Reply must not be written there. Writes may have taken the
+ * references already, all of them or all except that to the head's page.
+ */
+static void rpcrdma_reply_give_pages(struct rpcrdma_reply_out *a)
+{
+	if (!a->nr_pages)
+		return;
+	rpcrdma_pages_put(a->pages, 1);
+	rpcrdma_pages_put(a->pages + 1, a->nr_pages - 1);
+}
+
+/* Build a continued Reply (4.4.2). */
+static int rpcrdma_reply_build_stream(struct rpcrdma_reply_out *a)
+{
+	int rc;
+
+	a->stream = rpcrdma_stream_alloc(RPCRDMA_KIND_REPLY, a->reply->xid,
+					 a->plan->inline_length,
+					 &a->plan->lists, a->gfp);
+	if (!a->stream)
+		return -ENOMEM;
+	rc = rpcrdma_reply_fill(a, a->stream->data);
+	if (rc)
+		rpcrdma_stream_free(a->stream);
+	return rc;
+}
+
+int rpcrdma_reply_build(struct rpcrdma_reply_out *a)
+{
+	struct rpcrdma_reply_plan *plan = a->plan;
+	struct rpcrdma_exposed *x = NULL;
+	struct rpcrdma_send *s;
+	int rc;
+
+	a->stream = NULL;
+	if (unlikely(plan->error))
+		return -EMSGSIZE;
+	if (plan->format == RPCRDMA_CONTINUED)
+		return rpcrdma_reply_build_stream(a);
+
+	s = a->send ?: rpcrdma_send_get(a->ep);
+	if (!s)
+		return -ENOMEM;
+	if (plan->read_length) {
+		/*
+		 * The header names the memory, which must therefore be exposed first.
+		 */
+		x = rpcrdma_reply_expose(a);
+		rc = PTR_ERR(x);
+		if (IS_ERR(x))
+			goto out_put;
+	}
+	rc = rpcrdma_send_begin(s, RPCRDMA_KIND_REPLY, plan->format,
+				a->reply->xid, plan->inline_length,
+				&plan->lists, a->gfp);
+	if (likely(!rc))
+		rc = rpcrdma_reply_fill(a, s->buf + s->header_len);
+	if (unlikely(rc))
+		goto out_cancel;
+	if (x) {
+		rpcrdma_reply_give_pages(a);
+		s->exposed = &x->core;
+	}
+	a->send = s;
+	return 0;
+
+out_cancel:
+	if (x) {
+		rpcrdma_expose_cancel(x);
+		x->release(x);
+	}
+out_put:
+	if (!a->send)
+		rpcrdma_send_put(s);
+	return rc;
+}
+
+int rpcrdma_reply_send(struct rpcrdma_reply_out *a)
+{
+	struct rpcrdma_reply_plan *plan = a->plan;
+
+	if (a->stream)
+		return rpcrdma_send_continued_reply(a->ep, a->stream, a->rw,
+						    plan->inv_handle);
+	return rpcrdma_send_reply(a->send, a->rw, plan->inv_handle,
+				  plan->format, &plan->lists);
 }

@@ -1,23 +1,68 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Calls with Read chunks at a Responder, for either direction
+ * The Responder, for either direction: Calls with Read chunks, and Replies that are not
+ * one message without chunks
  */
 #ifndef RPCRDMA_RESPONDER_H
 #define RPCRDMA_RESPONDER_H
+
+#include <linux/sunrpc/xdr.h>
 
 #include "../verbs/endpoint.h"
 
 /* Copy @len bytes from @from to byte @to of @pages, or clear them (@from NULL). */
 void rpcrdma_pages_fill(struct page **pages, u32 to, const void *from,
 			u32 len);
+/* Release @nr pages of a thread, unless all of them have been moved away. */
+void rpcrdma_pages_put(struct page **pages, u32 nr);
 
 /*
- * Assemble an unreduced Call, in two steps: rpcrdma_call_read() prepares the Reads of
- * its chunks into @pages, which have space for all of rpcrdma_call_octets(). When the
- * Reads have ended, rpcrdma_call_fill() adds the rest.
+ * Begin to pull the Read chunks of @rv into @pages: @item, or if that is NULL, the
+ * complete Call. @octets: bytes of that item or Call. @done is called at the end, with
+ * @priv as rw->priv.
+ * Context: process context, may sleep.
+ * Return: 0, or -ENOMEM or an errno of rpcrdma_rw_add(): @done is not called.
  */
-int rpcrdma_call_read(const struct rpcrdma_recv *rv, struct rpcrdma_rw *rw,
-		      struct page **pages);
-void rpcrdma_call_fill(const struct rpcrdma_recv *rv, struct page **pages);
+int rpcrdma_call_pull(struct rpcrdma_recv *rv, const struct rpcrdma_chunk *item,
+		      struct page **pages, u32 octets, gfp_t gfp,
+		      void (*done)(struct rpcrdma_rw *rw, bool ok), void *priv);
+/*
+ * Add to @pages, in the linear mapping, what was not pulled of the complete Call @rv.
+ * Return why it is refused, or RPCRDMA_REFUSE_NOT.
+ */
+enum rpcrdma_refusal rpcrdma_call_complete(const struct rpcrdma_recv *rv,
+					   struct page **pages);
+
+/*
+ * A planned Reply. The user fills in the first part, and calls rpcrdma_reply_build().
+ * If that succeeds the user calls rpcrdma_reply_send().
+ */
+struct rpcrdma_reply_out {
+	struct rpcrdma_ep	*ep;
+	const struct xdr_buf	*res;		/* the complete Reply */
+	const struct rpcrdma_reply *reply;
+	struct rpcrdma_reply_plan *plan;
+	gfp_t			gfp;
+	/*
+	 * The pages of @res, in order, which Writes take. NULL: Writes are from a copy
+	 * of @res, which may be reused before they have ended.
+	 */
+	struct page		**pages;
+	u32			nr_pages;
+	struct rpcrdma_send	*send;		/* reserved for it, or NULL */
+
+	struct rpcrdma_stream	*stream;	/* set instead of @send's message */
+	struct rpcrdma_rw	*rw;
+};
+
+/*
+ * Expose, copy and prepare everything, as a->plan says. May sleep, but does not wait
+ * for the peer.
+ * Return: 0, @send is used up unless @stream is set; or a negative errno, @send is
+ * unused. Then a->plan->error is set if the peer must be notified.
+ */
+int rpcrdma_reply_build(struct rpcrdma_reply_out *a);
+/* Send it. Return 0 or -ENOTCONN. */
+int rpcrdma_reply_send(struct rpcrdma_reply_out *a);
 
 #endif /* RPCRDMA_RESPONDER_H */

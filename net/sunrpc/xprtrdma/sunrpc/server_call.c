@@ -9,7 +9,6 @@
 
 #include <linux/module.h>
 #include <linux/mm.h>
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/sunrpc/svc.h>
 #include <linux/sunrpc/svc_xprt.h>
@@ -101,12 +100,11 @@ static void rpcrdma_svc_pulled(struct rpcrdma_rw *rw, bool ok)
 
 /*
  * Return the number of bytes that the pages must hold when the Read chunks of @rv are
- * pulled.
+ * pulled, of which @item is the only one or NULL.
  */
-static u64 rpcrdma_svc_pull_octets(const struct rpcrdma_recv *rv)
+static u64 rpcrdma_svc_pull_octets(const struct rpcrdma_recv *rv,
+				   const struct rpcrdma_chunk *item)
 {
-	const struct rpcrdma_chunk *item = rpcrdma_svc_only_item(rv);
-
 	return item ? item->length : rpcrdma_call_octets(&rv->rx);
 }
 
@@ -122,19 +120,16 @@ static int rpcrdma_svc_pull(struct rpcrdma_svc_conn *conn,
 			    u32 max_pages)
 {
 	gfp_t gfp = rqstp ? GFP_KERNEL : GFP_NOWAIT | __GFP_NOWARN;
-	const struct rpcrdma_lists *lists = &rv->rx.lists;
+	const struct rpcrdma_chunk *item = rpcrdma_svc_only_item(rv);
+	u64 octets = rpcrdma_svc_pull_octets(rv, item);
 	struct rpcrdma_svc_call *call;
-	struct rpcrdma_extent ext;
-	struct rpcrdma_rw *rw;
-	u64 octets;
 	u32 nr;
 	int rc;
 
 	call = rpcrdma_svc_call_alloc(conn, rv, gfp);
 	if (!call)
 		return -ENOMEM;
-	call->item_only = rpcrdma_svc_only_item(rv);
-	octets = rpcrdma_svc_pull_octets(rv);
+	call->item_only = item;
 	if (octets > (u64)max_pages << PAGE_SHIFT)
 		return -E2BIG;
 	call->octets = octets;
@@ -157,25 +152,11 @@ static int rpcrdma_svc_pull(struct rpcrdma_svc_conn *conn,
 	else if (!rpcrdma_svc_early_pages(conn, call))
 		return -ENOMEM;
 
-	rw = rpcrdma_rw_alloc(conn->ep, DMA_FROM_DEVICE, 0, gfp);
-	if (!rw)
-		return -ENOMEM;
-	if (call->item_only) {
-		ext = rpcrdma_extent_of_pages(call->pages, 0, call->octets);
-		rc = rpcrdma_rw_add(rw, lists, &lists->reads[0], 0, &ext, 1, 0,
-				    call->octets);
-	} else {
-		rc = rpcrdma_call_read(rv, rw, call->pages);
-	}
-	if (rc) {
-		rpcrdma_rw_free(rw);
-		return rc;
-	}
-	percpu_counter_inc(&svcrdma_stat_read);
-	rw->priv = rv;
-	rw->done = rpcrdma_svc_pulled;
-	rpcrdma_rw_read(rw);
-	return 0;
+	rc = rpcrdma_call_pull(rv, item, call->pages, call->octets, gfp,
+			       rpcrdma_svc_pulled, rv);
+	if (likely(!rc))
+		percpu_counter_inc(&svcrdma_stat_read);
+	return rc;
 }
 
 /*
@@ -277,8 +258,7 @@ static bool rpcrdma_svc_arg_pulled(struct rpcrdma_svc_conn *conn,
 		return true;
 	}
 
-	rpcrdma_call_fill(rv, rqstp->rq_pages);
-	refusal = rpcrdma_call_refusal(&rv->rx, page_address(rqstp->rq_pages[0]));
+	refusal = rpcrdma_call_complete(rv, rqstp->rq_pages);
 	if (refusal) {
 		rpcrdma_svc_refuse(conn, rv, refusal);
 		return false;
@@ -297,16 +277,10 @@ static bool rpcrdma_svc_pull_early(struct rpcrdma_svc_conn *conn,
 				   struct rpcrdma_recv *rv)
 {
 	u32 max_pages = READ_ONCE(conn->arg_pages);
-	unsigned int flags;
-	int rc;
 
 	if (!max_pages || !rpcrdma_call_read_octets(&rv->rx))
 		return false;
-	/* The rdma_rw API has no gfp argument. */
-	flags = memalloc_nofs_save();
-	rc = rpcrdma_svc_pull(conn, rv, NULL, max_pages);
-	memalloc_nofs_restore(flags);
-	if (rc) {
+	if (rpcrdma_svc_pull(conn, rv, NULL, max_pages)) {
 		rpcrdma_svc_call_free(rv);
 		return false;
 	}
@@ -444,7 +418,7 @@ static bool rpcrdma_svc_may_begin(struct rpcrdma_svc_conn *conn,
 	lockdep_assert_held(&conn->lock);
 	if (!rpcrdma_call_read_octets(&rv->rx))
 		return true;
-	octets = PAGE_ALIGN(rpcrdma_svc_pull_octets(rv));
+	octets = PAGE_ALIGN(rpcrdma_svc_pull_octets(rv, rpcrdma_svc_only_item(rv)));
 	/* A Call that is too large is refused by the thread that receives it. */
 	return octets > (u64)conn->arg_pages << PAGE_SHIFT ||
 	       rpcrdma_ep_has_room(conn->ep, RPCRDMA_MEMORY_CALLS, octets);
