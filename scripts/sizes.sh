@@ -19,7 +19,6 @@ kunit/simulation/network.cc
 kunit/simulation/peer1.cc
 net/sunrpc/xprtrdma/core/conn/receive.cc
 net/sunrpc/xprtrdma/sunrpc/client.c
-net/sunrpc/xprtrdma/sunrpc/server_call.c
 net/sunrpc/xprtrdma/verbs/endpoint.h
 net/sunrpc/xprtrdma/verbs/ep.c
 net/sunrpc/xprtrdma/verbs/recv.c

@@ -59,6 +59,7 @@
 #include "endpoint_send.h"
 #include "quota.h"
 #include "admission.h"
+#include "call_queue.h"
 #include "lifecycle.h"
 #include "listening.h"
 #include "reconnect.h"

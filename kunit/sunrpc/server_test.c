@@ -42,8 +42,6 @@ static struct server_fixture *server_taken(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, f);
 	spin_lock_init(&f->conn.lock);
 	INIT_LIST_HEAD(&f->conn.node);
-	INIT_LIST_HEAD(&f->conn.calls);
-	INIT_LIST_HEAD(&f->conn.pulled);
 	f->conn.ep = &f->ep;
 	f->conn.guest.stage = RPCRDMA_GUEST_TAKEN;
 	f->ep.priv = &f->conn;

@@ -15,6 +15,7 @@
 #include "rpc/pull.cc"
 #include "queue/quota.cc"
 #include "conn/admission.cc"
+#include "conn/call_queue.cc"
 #include "conn/receive.cc"
 #include "rpc/plan_call.cc"
 #include "rpc/exchange.cc"

@@ -34,15 +34,12 @@ struct rpcrdma_svc_conn {
 	/* Under rpcrdma_svc_accept_lock; NULL once accepted */
 	struct rpcrdma_svc_listener *listener;
 	struct list_head	node;		/* empty once evicted, too */
-	u32			nr_calls;	/* number of Calls queued so far */
 	bool			served;		/* nfsd threads poll messages */
 
 	spinlock_t		lock;		/* protects the following */
-	struct list_head	calls;		/* in order of arrival */
-	struct list_head	pulled;		/* their Reads have ended */
+	struct rpcrdma_call_queue queue;	/* the engine's */
 	struct page		**spare;	/* pages to pull into, or NULL */
 	u32			nr_spare;	/* at most arg_pages */
-	u32			nr_early;	/* pages of early pulled Calls */
 	u32			arg_pages;	/* maximum for a Call, 0: unknown */
 	struct rpcrdma_guest	guest;		/* the engine's: its owner */
 };
@@ -56,7 +53,7 @@ struct rpcrdma_svc_call {
 	/* Read chunks */
 	struct page		**pages;	/* pulled into */
 	u32			nr_pages;
-	u32			nr_early;	/* of nr_pages, in conn->nr_early */
+	bool			early;		/* of conn->queue.early_octets */
 	u32			octets;		/* bytes in these pages */
 	u32			held;		/* bytes charged for them */
 	bool			item_only;	/* one item, page-aligned */
@@ -82,14 +79,12 @@ void rpcrdma_svc_call_free(struct rpcrdma_recv *rv);
 /* Release everything that a Call holds. Process context. */
 void rpcrdma_svc_call_release(struct rpcrdma_recv *rv);
 /* Exchange pulled pages for @pages of a thread, as many. */
-void rpcrdma_svc_swap_pages(struct rpcrdma_svc_conn *conn,
-			    struct rpcrdma_svc_call *call, struct page **pages);
+void rpcrdma_svc_swap_pages(struct rpcrdma_recv *rv, struct page **pages);
 /*
- * Allocate pages for @call, which no thread has received yet, without waiting. Return
- * false if there are not enough; @call then has the pages that were available.
+ * Allocate pages for a Call, which no thread has received yet, without waiting. Return
+ * false if there are not enough; the Call then has the pages that were available.
  */
-bool rpcrdma_svc_early_pages(struct rpcrdma_svc_conn *conn,
-			     struct rpcrdma_svc_call *call);
+bool rpcrdma_svc_early_pages(struct rpcrdma_recv *rv);
 /* Take pages from @rqstp, which sunrpc refills. */
 void rpcrdma_svc_take_pages(struct svc_rqst *rqstp,
 			    struct rpcrdma_svc_call *call);

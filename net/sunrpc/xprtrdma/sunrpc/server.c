@@ -39,13 +39,13 @@ struct svc_xprt *rpcrdma_svc_conn_get(struct rpcrdma_svc_conn *conn)
 
 void rpcrdma_svc_conn_free(struct rpcrdma_svc_conn *conn)
 {
-	struct rpcrdma_recv *rv, *next;
+	struct rpcrdma_queued_call *call;
 
-	list_splice_tail_init(&conn->calls, &conn->pulled);
-	list_for_each_entry_safe(rv, next, &conn->pulled, list) {
-		list_del_init(&rv->list);
-		rpcrdma_svc_call_release(rv);
-	}
+	/* None waits for memory any more. */
+	conn->queue.max_octets = 0;
+	while ((call = rpcrdma_calls_next(&conn->queue, NULL, NULL)))
+		rpcrdma_svc_call_release(container_of(call, struct rpcrdma_recv,
+						      queued));
 	rpcrdma_svc_spare_free(conn);
 	rpcrdma_ep_put(conn->ep);
 	kfree(conn);

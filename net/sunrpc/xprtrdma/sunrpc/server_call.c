@@ -90,22 +90,12 @@ static void rpcrdma_svc_pulled(struct rpcrdma_rw *rw, bool ok)
 		return;
 	}
 	spin_lock(&conn->lock);
-	list_add_tail(&rv->list, &conn->pulled);
+	rpcrdma_calls_pulled(&conn->queue, &rv->queued);
 	/* Pairs with the barrier in rpcrdma_svc_next(). */
 	smp_mb__before_atomic();
 	set_bit(XPT_DATA, &conn->xprt.xpt_flags);
 	spin_unlock(&conn->lock);
 	svc_xprt_enqueue(&conn->xprt);
-}
-
-/*
- * Return the number of bytes that the pages must hold when the Read chunks of @rv are
- * pulled, of which @item is the only one or NULL.
- */
-static u64 rpcrdma_svc_pull_octets(const struct rpcrdma_recv *rv,
-				   const struct rpcrdma_chunk *item)
-{
-	return item ? item->length : rpcrdma_call_octets(&rv->rx);
 }
 
 /*
@@ -121,7 +111,7 @@ static int rpcrdma_svc_pull(struct rpcrdma_svc_conn *conn,
 {
 	gfp_t gfp = rqstp ? GFP_KERNEL : GFP_NOWAIT | __GFP_NOWARN;
 	const struct rpcrdma_chunk *item = rpcrdma_svc_only_item(rv);
-	u64 octets = rpcrdma_svc_pull_octets(rv, item);
+	u64 octets = item ? item->length : rpcrdma_call_octets(&rv->rx);
 	struct rpcrdma_svc_call *call;
 	u32 nr;
 	int rc;
@@ -149,7 +139,7 @@ static int rpcrdma_svc_pull(struct rpcrdma_svc_conn *conn,
 	call->nr_pages = nr;
 	if (rqstp)
 		rpcrdma_svc_take_pages(rqstp, call);
-	else if (!rpcrdma_svc_early_pages(conn, call))
+	else if (!rpcrdma_svc_early_pages(rv))
 		return -ENOMEM;
 
 	rc = rpcrdma_call_pull(rv, item, call->pages, call->octets, gfp,
@@ -157,21 +147,6 @@ static int rpcrdma_svc_pull(struct rpcrdma_svc_conn *conn,
 	if (likely(!rc))
 		percpu_counter_inc(&svcrdma_stat_read);
 	return rc;
-}
-
-/*
- * Pull the Read chunks of @rv in a service thread, which may wait, and reports a
- * failure.
- */
-static void rpcrdma_svc_pull_by(struct rpcrdma_svc_conn *conn,
-				struct svc_rqst *rqstp, struct rpcrdma_recv *rv)
-{
-	int rc = rpcrdma_svc_pull(conn, rv, rqstp,
-				  rpcrdma_rqst_arg_pages(rqstp));
-
-	if (rc)
-		rpcrdma_svc_call_failed(conn, rv, rc,
-					"no resources to pull a Call's data");
 }
 
 /*
@@ -239,7 +214,7 @@ static bool rpcrdma_svc_arg_pulled(struct rpcrdma_svc_conn *conn,
 		rpcrdma_svc_call_failed(conn, rv, -E2BIG, NULL);
 		return false;
 	}
-	rpcrdma_svc_swap_pages(conn, call, rqstp->rq_pages);
+	rpcrdma_svc_swap_pages(rv, rqstp->rq_pages);
 	kfree(call->pages);
 	call->pages = NULL;
 
@@ -278,7 +253,7 @@ static bool rpcrdma_svc_pull_early(struct rpcrdma_svc_conn *conn,
 {
 	u32 max_pages = READ_ONCE(conn->arg_pages);
 
-	if (!max_pages || !rpcrdma_call_read_octets(&rv->rx))
+	if (!max_pages || !rv->queued.pull_octets)
 		return false;
 	if (rpcrdma_svc_pull(conn, rv, NULL, max_pages)) {
 		rpcrdma_svc_call_free(rv);
@@ -292,14 +267,20 @@ static bool rpcrdma_svc_pull_early(struct rpcrdma_svc_conn *conn,
 static void rpcrdma_svc_arrived(struct rpcrdma_svc_conn *conn,
 				struct rpcrdma_recv *rv)
 {
+	const struct rpcrdma_chunk *item;
+	u64 octets = 0;
 	bool known;
 
 	rv->send = NULL;
-	rv->order = conn->nr_calls++;
+	if (rpcrdma_call_read_octets(&rv->rx)) {
+		item = rpcrdma_svc_only_item(rv);
+		octets = item ? item->length : rpcrdma_call_octets(&rv->rx);
+	}
+	rpcrdma_calls_arrived(&conn->queue, &rv->queued, PAGE_ALIGN(octets));
 	if (rpcrdma_svc_pull_early(conn, rv))
 		return;
 	spin_lock(&conn->lock);
-	list_add_tail(&rv->list, &conn->calls);
+	rpcrdma_calls_wait(&conn->queue, &rv->queued);
 	known = rpcrdma_guest_known(&conn->guest);
 	/* Pairs with the barrier in rpcrdma_svc_next(). */
 	smp_mb__before_atomic();
@@ -340,7 +321,7 @@ void rpcrdma_svc_write_space(struct rpcrdma_ep *ep)
 		rpcrdma_server_bc_write_space(xprt);
 		/* Some of the queued Calls may have waited for memory. */
 		spin_lock(&conn->lock);
-		if (!list_empty(&conn->calls))
+		if (conn->queue.waiting.first)
 			set_bit(XPT_DATA, &xprt->xpt_flags);
 		spin_unlock(&conn->lock);
 		svc_xprt_enqueue(xprt);
@@ -376,12 +357,6 @@ void rpcrdma_svc_poll(struct rpcrdma_ep *ep)
 		rpcrdma_svc_dispatch(ep->priv, rv);
 }
 
-/* Return true if a Call is queued here. A hint without conn->lock. */
-static bool rpcrdma_svc_has_calls(const struct rpcrdma_svc_conn *conn)
-{
-	return !list_empty(&conn->calls) || !list_empty(&conn->pulled);
-}
-
 /*
  * Process the messages that have arrived. If no Call is queued here, the thread
  * continues with the first one without Read chunks, which is returned.
@@ -390,7 +365,7 @@ static struct rpcrdma_recv *rpcrdma_svc_poll_call(struct rpcrdma_svc_conn *conn)
 {
 	struct rpcrdma_poll poll = { .ep = conn->ep };
 	struct rpcrdma_recv *rv, *call = NULL;
-	bool keep = !rpcrdma_svc_has_calls(conn);
+	bool keep = !rpcrdma_calls_any(&conn->queue);
 
 	while ((rv = rpcrdma_ep_poll(&poll))) {
 		if (keep && rv->verdict == RPCRDMA_RX_CALL &&
@@ -404,47 +379,12 @@ static struct rpcrdma_recv *rpcrdma_svc_poll_call(struct rpcrdma_svc_conn *conn)
 	return call;
 }
 
-/*
- * Return true if a Call that has not been pulled yet may be passed to a thread. It may
- * not if the thread would have to wait until other Calls of this peer release the
- * memory that they hold. In that case a Call that needs none may overtake it. Caller
- * holds conn->lock.
- */
-static bool rpcrdma_svc_may_begin(struct rpcrdma_svc_conn *conn,
-				  const struct rpcrdma_recv *rv)
+/* Return true if the quota of @user, a connection, has @octets for a Call. */
+static bool rpcrdma_svc_call_room(void *user, u64 octets)
 {
-	u64 octets;
+	struct rpcrdma_svc_conn *conn = user;
 
-	lockdep_assert_held(&conn->lock);
-	if (!rpcrdma_call_read_octets(&rv->rx))
-		return true;
-	octets = PAGE_ALIGN(rpcrdma_svc_pull_octets(rv, rpcrdma_svc_only_item(rv)));
-	/* A Call that is too large is refused by the thread that receives it. */
-	return octets > (u64)conn->arg_pages << PAGE_SHIFT ||
-	       rpcrdma_ep_has_room(conn->ep, RPCRDMA_MEMORY_CALLS, octets);
-}
-
-/*
- * Return the oldest of the Calls that can proceed. Neither list may starve the other:
- * apart from the effect on the client, RPCSEC_GSS has a window of sequence numbers, and
- * a Call that is too old for it costs the connection. Caller holds conn->lock.
- */
-static struct rpcrdma_recv *rpcrdma_svc_oldest(struct rpcrdma_svc_conn *conn)
-{
-	struct rpcrdma_recv *call = NULL, *pulled, *rv;
-
-	lockdep_assert_held(&conn->lock);
-	list_for_each_entry(rv, &conn->calls, list) {
-		if (rpcrdma_svc_may_begin(conn, rv)) {
-			call = rv;
-			break;
-		}
-	}
-	pulled = list_first_entry_or_null(&conn->pulled, struct rpcrdma_recv,
-					  list);
-	if (!call || !pulled)
-		return call ?: pulled;
-	return (s32)(call->order - pulled->order) < 0 ? call : pulled;
+	return rpcrdma_ep_has_room(conn->ep, RPCRDMA_MEMORY_CALLS, octets);
 }
 
 /*
@@ -455,6 +395,7 @@ static struct rpcrdma_recv *rpcrdma_svc_oldest(struct rpcrdma_svc_conn *conn)
 static struct rpcrdma_recv *rpcrdma_svc_next(struct rpcrdma_svc_conn *conn)
 {
 	unsigned long *flags = &conn->xprt.xpt_flags;
+	struct rpcrdma_queued_call *call;
 	struct rpcrdma_recv *rv;
 	bool more;
 
@@ -463,11 +404,12 @@ static struct rpcrdma_recv *rpcrdma_svc_next(struct rpcrdma_svc_conn *conn)
 		clear_bit(XPT_DATA, flags);
 	} else {
 		spin_lock(&conn->lock);
-		rv = rpcrdma_svc_oldest(conn);
-		if (rv)
-			list_del_init(&rv->list);
+		call = rpcrdma_calls_next(&conn->queue, rpcrdma_svc_call_room,
+					  conn);
+		if (call)
+			rv = container_of(call, struct rpcrdma_recv, queued);
 		/* write_space() sets the flag again for Calls that wait for memory. */
-		more = rv && rpcrdma_svc_has_calls(conn);
+		more = rv && rpcrdma_calls_any(&conn->queue);
 		if (!more)
 			clear_bit(XPT_DATA, flags);
 		spin_unlock(&conn->lock);
@@ -484,7 +426,7 @@ static struct rpcrdma_recv *rpcrdma_svc_next(struct rpcrdma_svc_conn *conn)
 	 */
 	smp_mb__after_atomic();
 	if (rpcrdma_ep_has_messages(conn->ep) ||
-	    (rv && rpcrdma_svc_has_calls(conn)))
+	    (rv && rpcrdma_calls_any(&conn->queue)))
 		set_bit(XPT_DATA, flags);
 	return rv;
 }
@@ -561,6 +503,7 @@ int rpcrdma_svc_recvfrom(struct svc_rqst *rqstp)
 	struct rpcrdma_send *reply;
 	struct rpcrdma_recv *rv;
 	bool room;
+	int rc;
 
 	/* Nothing is to be freed if there is no Call. */
 	rpcrdma_rqst_set_respages(rqstp, 0);
@@ -608,7 +551,11 @@ int rpcrdma_svc_recvfrom(struct svc_rqst *rqstp)
 	if (rpcrdma_call_read_octets(&rv->rx)) {
 		rv->send = NULL;
 		rpcrdma_send_put(reply);
-		rpcrdma_svc_pull_by(conn, rqstp, rv);
+		rc = rpcrdma_svc_pull(conn, rv, rqstp,
+				      rpcrdma_rqst_arg_pages(rqstp));
+		if (rc)
+			rpcrdma_svc_call_failed(conn, rv, rc,
+						"no resources to pull a Call's data");
 		return 0;
 	}
 	if (rv->rx.lists.nr_writes &&

@@ -257,8 +257,6 @@ static int rpcrdma_svc_incoming(void *priv, struct rpcrdma_ep *ep)
 	conn->ep = ep;
 	spin_lock_init(&conn->lock);
 	INIT_LIST_HEAD(&conn->node);
-	INIT_LIST_HEAD(&conn->calls);
-	INIT_LIST_HEAD(&conn->pulled);
 
 	ep->ops = &rpcrdma_svc_ep_ops;
 	ep->priv = conn;
@@ -314,7 +312,9 @@ static struct svc_xprt *rpcrdma_svc_publish(struct rpcrdma_svc_conn *conn,
 	/* Upcalls may run after the end of the service, so copy the limit. */
 	WRITE_ONCE(conn->arg_pages,
 		   listener->xpt_server->sv_max_mesg >> PAGE_SHIFT);
-	todo = rpcrdma_guest_served(&conn->guest, !list_empty(&conn->calls));
+	conn->queue.max_octets = (u64)conn->arg_pages << PAGE_SHIFT;
+	todo = rpcrdma_guest_served(&conn->guest,
+				    rpcrdma_calls_any(&conn->queue));
 	if (todo & RPCRDMA_GUEST_DATA)
 		set_bit(XPT_DATA, &xprt->xpt_flags);
 	if (todo & RPCRDMA_GUEST_CLOSE)

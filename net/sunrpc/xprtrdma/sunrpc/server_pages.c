@@ -12,13 +12,6 @@
 #include "../compat.h"
 #include "internal.h"
 
-enum {
-	/*
-	 * Number of largest Calls that a connection pulls ahead of its service threads
-	 */
-	RPCRDMA_SVC_EARLY = 8,
-};
-
 struct kmem_cache *rpcrdma_svc_call_cache;
 
 struct rpcrdma_svc_call *
@@ -50,9 +43,9 @@ void rpcrdma_svc_call_free(struct rpcrdma_recv *rv)
 	rv->priv = NULL;
 	if (!call)
 		return;
-	if (call->nr_early) {
+	if (call->early) {
 		spin_lock(&call->conn->lock);
-		call->conn->nr_early -= call->nr_early;
+		rpcrdma_calls_early_end(&call->conn->queue, &rv->queued);
 		spin_unlock(&call->conn->lock);
 	}
 	if (call->pages && call->nr_pages)
@@ -89,19 +82,19 @@ static void rpcrdma_svc_spare_alloc(struct rpcrdma_svc_conn *conn)
 /*
  * Exchange pulled pages for pages of the thread. Pulling a Call needs pages, and
  * passing it to a service thread releases as many pages of that thread. They are
- * recycled: the pages of up to one largest Call are kept. Calls that are pulled before
- * a thread receives them may use the pages of at most RPCRDMA_SVC_EARLY such largest
- * Calls in total, whatever the peer sends.
+ * recycled: the pages of up to one largest Call are kept.
  */
-void rpcrdma_svc_swap_pages(struct rpcrdma_svc_conn *conn,
-			    struct rpcrdma_svc_call *call, struct page **pages)
+void rpcrdma_svc_swap_pages(struct rpcrdma_recv *rv, struct page **pages)
 {
+	struct rpcrdma_svc_call *call = rv->priv;
+	struct rpcrdma_svc_conn *conn = call->conn;
 	u32 kept = 0;
 
 	rpcrdma_svc_spare_alloc(conn);
 	spin_lock(&conn->lock);
-	conn->nr_early -= call->nr_early;
-	call->nr_early = 0;
+	if (call->early)
+		rpcrdma_calls_early_end(&conn->queue, &rv->queued);
+	call->early = false;
 	if (likely(conn->spare)) {
 		kept = min(call->nr_pages, conn->arg_pages - conn->nr_spare);
 		memcpy(conn->spare + conn->nr_spare, pages,
@@ -115,19 +108,16 @@ void rpcrdma_svc_swap_pages(struct rpcrdma_svc_conn *conn,
 	rpcrdma_svc_call_give(call);
 }
 
-bool rpcrdma_svc_early_pages(struct rpcrdma_svc_conn *conn,
-			     struct rpcrdma_svc_call *call)
+bool rpcrdma_svc_early_pages(struct rpcrdma_recv *rv)
 {
+	struct rpcrdma_svc_call *call = rv->priv;
+	struct rpcrdma_svc_conn *conn = call->conn;
 	u32 i, nr = call->nr_pages, spare = 0;
 	struct page *page;
-	bool ok;
 
-	/* At least one page is needed: an empty chunk is not pulled. */
 	spin_lock(&conn->lock);
-	ok = conn->nr_early + nr <= RPCRDMA_SVC_EARLY * conn->arg_pages;
-	if (ok) {
-		conn->nr_early += nr;
-		call->nr_early = nr;
+	call->early = rpcrdma_calls_early(&conn->queue, &rv->queued);
+	if (call->early) {
 		spare = min(nr, conn->nr_spare);
 		conn->nr_spare -= spare;
 	}
@@ -136,7 +126,7 @@ bool rpcrdma_svc_early_pages(struct rpcrdma_svc_conn *conn,
 		       spare * sizeof(*call->pages));
 	spin_unlock(&conn->lock);
 
-	for (i = spare; ok && i < nr; i++) {
+	for (i = spare; call->early && i < nr; i++) {
 		page = alloc_page(GFP_NOWAIT | __GFP_NOWARN);
 		if (!page)
 			break;

@@ -61,7 +61,7 @@ struct rpcrdma_recv {
 	u32			payload_len;
 	void			*priv;		/* the transport's; NULL at first */
 	struct rpcrdma_send	*send;		/* the transport's */
-	u32			order;		/* the transport's */
+	struct rpcrdma_queued_call queued;	/* the transport's */
 
 	/* private to the endpoint */
 	struct list_head	all;

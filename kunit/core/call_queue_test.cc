@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Calls that wait for a service thread: their order, and what is pulled ahead */
+#include <deque>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "support.hh"
+
+using namespace engine_test;
+
+namespace
+{
+
+constexpr u64 PAGE = 4096, LARGEST = 16 * PAGE;
+
+struct queue {
+	rpcrdma_call_queue q{};
+	std::deque<rpcrdma_queued_call> calls;
+	u64 memory = ~0ull;
+	u32 asked = 0;
+
+	explicit queue(u32 arrived = 0)
+	{
+		q.max_octets = LARGEST;
+		q.arrived = arrived;
+	}
+	rpcrdma_queued_call *arrive(u64 octets = 0)
+	{
+		rpcrdma_queued_call *call = &calls.emplace_back();
+
+		rpcrdma_calls_arrived(&q, call, octets);
+		return call;
+	}
+	rpcrdma_queued_call *wait(u64 octets = 0)
+	{
+		rpcrdma_queued_call *call = arrive(octets);
+
+		rpcrdma_calls_wait(&q, call);
+		return call;
+	}
+	static bool room(void *user, u64 octets)
+	{
+		auto *me = static_cast<queue *>(user);
+
+		me->asked++;
+		return octets <= me->memory;
+	}
+	rpcrdma_queued_call *next()
+	{
+		return rpcrdma_calls_next(&q, room, this);
+	}
+	void expect(const std::vector<rpcrdma_queued_call *> &order)
+	{
+		for (rpcrdma_queued_call *call : order)
+			EXPECT_EQ(next(), call);
+		EXPECT_EQ(next(), nullptr);
+	}
+};
+
+/* Where the number of Calls wraps, too */
+constexpr u32 STARTS[] = { 0, 0x7fffffff, 0xffffffff };
+
+} // namespace
+
+TEST(CallQueue, CallsAreServedInOrderOfArrival)
+{
+	for (u32 start : STARTS) {
+		queue e(start);
+		rpcrdma_queued_call *a = e.wait(), *b = e.wait(PAGE);
+		rpcrdma_queued_call *c = e.wait();
+
+		EXPECT_TRUE(rpcrdma_calls_any(&e.q));
+		e.expect({ a, b, c });
+		EXPECT_FALSE(rpcrdma_calls_any(&e.q));
+		/* The queue is used again after it was empty. */
+		b = e.wait();
+		c = e.wait();
+		e.expect({ b, c });
+	}
+}
+
+/* Neither complete Calls nor the others overtake older ones. */
+TEST(CallQueue, PulledCallsKeepTheirPlace)
+{
+	for (u32 start : STARTS) {
+		queue e(start);
+		rpcrdma_queued_call *a = e.arrive(PAGE), *b = e.wait();
+		rpcrdma_queued_call *c = e.arrive(PAGE), *d = e.wait();
+
+		rpcrdma_calls_pulled(&e.q, a);
+		rpcrdma_calls_pulled(&e.q, c);
+		EXPECT_TRUE(rpcrdma_calls_any(&e.q));
+		e.expect({ a, b, c, d });
+		EXPECT_EQ(e.asked, 0u);
+	}
+}
+
+/* Reads may end in any order. */
+TEST(CallQueue, PulledCallsAreServedAsTheirReadsEnd)
+{
+	queue e;
+	rpcrdma_queued_call *a = e.arrive(PAGE), *b = e.arrive(PAGE);
+	rpcrdma_queued_call *c = e.wait();
+
+	rpcrdma_calls_pulled(&e.q, b);
+	rpcrdma_calls_pulled(&e.q, a);
+	e.expect({ b, a, c });
+}
+
+TEST(CallQueue, ACallWithoutMemoryIsOvertaken)
+{
+	queue e;
+	rpcrdma_queued_call *a = e.wait(2 * PAGE), *b = e.wait(PAGE);
+	rpcrdma_queued_call *c = e.wait(2 * PAGE), *d = e.wait();
+	rpcrdma_queued_call *f = e.arrive(4 * PAGE);
+
+	rpcrdma_calls_pulled(&e.q, f);
+	e.memory = PAGE;
+	e.expect({ b, d, f });
+	EXPECT_TRUE(rpcrdma_calls_any(&e.q));
+	/* It keeps its place, before Calls that come later. */
+	f = e.wait(PAGE);
+	e.memory = 2 * PAGE;
+	e.expect({ a, c, f });
+}
+
+/* The last Call is removed, and others are queued after it. */
+TEST(CallQueue, CallsAreQueuedBehindThoseWithoutMemory)
+{
+	queue e;
+	rpcrdma_queued_call *a = e.wait(PAGE), *b = e.wait();
+
+	e.memory = 0;
+	e.expect({ b });
+	b = e.wait();
+	e.expect({ b });
+	e.memory = PAGE;
+	e.expect({ a });
+}
+
+/* A Call that is too large needs no memory: a thread refuses it. */
+TEST(CallQueue, ACallThatIsTooLargeDoesNotWait)
+{
+	queue e;
+	rpcrdma_queued_call *a = e.wait(LARGEST), *b = e.wait(LARGEST + 1);
+
+	e.memory = 0;
+	EXPECT_FALSE(rpcrdma_calls_early(&e.q, b));
+	e.expect({ b });
+	e.memory = LARGEST;
+	e.expect({ a });
+}
+
+TEST(CallQueue, MemoryForCallsThatArePulledAheadIsBounded)
+{
+	queue e;
+	std::vector<rpcrdma_queued_call *> early;
+
+	for (u32 i = 0; i < RPCRDMA_EARLY_CALLS - 1; i++) {
+		early.push_back(e.arrive(LARGEST));
+		EXPECT_TRUE(rpcrdma_calls_early(&e.q, early.back()));
+	}
+	early.push_back(e.arrive(LARGEST - PAGE));
+	EXPECT_TRUE(rpcrdma_calls_early(&e.q, early.back()));
+	EXPECT_FALSE(rpcrdma_calls_early(&e.q, e.arrive(2 * PAGE)));
+	early.push_back(e.arrive(PAGE));
+	EXPECT_TRUE(rpcrdma_calls_early(&e.q, early.back()));
+	EXPECT_FALSE(rpcrdma_calls_early(&e.q, e.arrive(1)));
+	for (const rpcrdma_queued_call *call : early)
+		rpcrdma_calls_early_end(&e.q, call);
+	EXPECT_EQ(e.q.early_octets, 0u);
+	EXPECT_TRUE(rpcrdma_calls_early(&e.q, e.arrive(LARGEST)));
+}
+
+TEST(CallQueue, NothingIsPulledAheadWithoutNeedOrService)
+{
+	queue e;
+
+	EXPECT_FALSE(rpcrdma_calls_early(&e.q, e.arrive()));
+	e.q.max_octets = 0;
+	EXPECT_FALSE(rpcrdma_calls_early(&e.q, e.arrive(PAGE)));
+	EXPECT_EQ(e.q.early_octets, 0u);
+}

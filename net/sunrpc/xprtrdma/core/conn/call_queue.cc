@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Calls of a connection that wait for a service thread */
+#include "../internal.hh"
+
+namespace rpcrdma
+{
+
+namespace
+{
+
+void append(struct rpcrdma_call_list *list, struct rpcrdma_queued_call *call)
+{
+	call->next = nullptr;
+	(list->first ? list->last->next : list->first) = call;
+	list->last = call;
+}
+
+/* Remove the Call after @before, null for the first. */
+struct rpcrdma_queued_call *remove(struct rpcrdma_call_list *list,
+				   struct rpcrdma_queued_call *before)
+{
+	struct rpcrdma_queued_call *call = before ? before->next : list->first;
+
+	(before ? before->next : list->first) = call->next;
+	if (list->last == call)
+		list->last = before;
+	return call;
+}
+
+/* Order of arrival wraps. */
+bool is_older(const struct rpcrdma_queued_call *call,
+	      const struct rpcrdma_queued_call *than)
+{
+	return call->order - than->order > ~0u / 2;
+}
+
+} // namespace
+
+} // namespace rpcrdma
+
+using namespace rpcrdma;
+
+void rpcrdma_calls_arrived(struct rpcrdma_call_queue *q,
+			   struct rpcrdma_queued_call *call, u64 pull_octets)
+{
+	call->order = q->arrived++;
+	call->pull_octets = pull_octets;
+}
+
+bool rpcrdma_calls_early(struct rpcrdma_call_queue *q,
+			 const struct rpcrdma_queued_call *call)
+{
+	const u64 octets = call->pull_octets;
+
+	if (!octets || octets > q->max_octets ||
+	    q->early_octets + octets > RPCRDMA_EARLY_CALLS * q->max_octets)
+		return false;
+	q->early_octets += octets;
+	return true;
+}
+
+void rpcrdma_calls_early_end(struct rpcrdma_call_queue *q,
+			     const struct rpcrdma_queued_call *call)
+{
+	q->early_octets -= call->pull_octets;
+}
+
+void rpcrdma_calls_wait(struct rpcrdma_call_queue *q,
+			struct rpcrdma_queued_call *call)
+{
+	append(&q->waiting, call);
+}
+
+void rpcrdma_calls_pulled(struct rpcrdma_call_queue *q,
+			  struct rpcrdma_queued_call *call)
+{
+	append(&q->pulled, call);
+}
+
+struct rpcrdma_queued_call *
+rpcrdma_calls_next(struct rpcrdma_call_queue *q,
+		   bool (*room)(void *user, u64 octets), void *user)
+{
+	struct rpcrdma_queued_call *call = q->waiting.first, *before = nullptr;
+
+	while (call && call->pull_octets &&
+	       call->pull_octets <= q->max_octets &&
+	       !room(user, call->pull_octets)) {
+		before = call;
+		call = call->next;
+	}
+	if (call && (!q->pulled.first || is_older(call, q->pulled.first)))
+		return remove(&q->waiting, before);
+	return q->pulled.first ? remove(&q->pulled, nullptr) : nullptr;
+}
