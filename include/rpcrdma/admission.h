@@ -132,6 +132,12 @@ static inline bool rpcrdma_guest_known(const struct rpcrdma_guest *guest)
 	return guest->stage >= RPCRDMA_GUEST_SERVED;
 }
 
+/* Return true if the service has a connection that has ended. */
+static inline bool rpcrdma_guest_gone(const struct rpcrdma_guest *guest)
+{
+	return guest->stage == RPCRDMA_GUEST_GONE;
+}
+
 /*
  * Report that the connection has ended, and uses nothing on the device. @all:
  * NULL after it was accepted. Returns FREE, and perhaps LAST; or CLOSE; or 0,
