@@ -40,11 +40,6 @@ enum {
  */
 #define RPCRDMA_RECONNECT_MAX	(10UL * HZ)
 
-static const struct rpc_timeout rpcrdma_client_timeout = {
-	.to_initval	= 60 * HZ,
-	.to_maxval	= 60 * HZ,
-};
-
 static const struct rpc_xprt_ops rpcrdma_client_ops;
 static struct xprt_class rpcrdma_client_class;
 
@@ -538,7 +533,7 @@ static struct rpc_xprt *rpcrdma_client_setup(struct xprt_create *args)
 	/* Side protocols that use this field expect TCP. */
 	xprt->prot = IPPROTO_TCP;
 	xprt->max_payload = RPCRDMA_CLIENT_MAX_PAYLOAD;
-	xprt->timeout = &rpcrdma_client_timeout;
+	xprt->timeout = &rpcrdma_xprt_timeout;
 	xprt->connect_timeout = xprt->timeout->to_initval;
 	xprt->max_reconnect_timeout = RPCRDMA_RECONNECT_MAX;
 	xprt->bind_timeout = RPCRDMA_BIND_TIMEOUT;

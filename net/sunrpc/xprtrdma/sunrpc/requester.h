@@ -67,6 +67,8 @@ rpcrdma_xprt_requester(struct rpc_xprt *xprt)
  * the exit waits for this work. rpcrdma_client_init() creates it.
  */
 extern struct workqueue_struct *rpcrdma_xprt_wq;
+/* Time until an RPC without Reply is sent again */
+extern const struct rpc_timeout rpcrdma_xprt_timeout;
 
 /*
  * Initialize a new one. Sleeps. Return 0 or -ENOMEM: call rpcrdma_requester_free() also

@@ -27,11 +27,6 @@
 
 static struct xprt_class rpcrdma_bc_class;
 
-static const struct rpc_timeout rpcrdma_bc_timeout = {
-	.to_initval	= 60 * HZ,
-	.to_maxval	= 60 * HZ,
-};
-
 struct rpcrdma_bc {
 	struct rpcrdma_requester requester;	/* first */
 	/* With a reference until sunrpc has finished the rpc_xprt, then NULL */
@@ -256,7 +251,7 @@ static struct rpc_xprt *rpcrdma_bc_setup(struct xprt_create *args)
 	xprt->prot = XPRT_TRANSPORT_BC_RDMA;
 	xprt->xprt_class = &rpcrdma_bc_class;
 	xprt->ops = &rpcrdma_bc_ops;
-	xprt->timeout = &rpcrdma_bc_timeout;
+	xprt->timeout = &rpcrdma_xprt_timeout;
 	ep = rpcrdma_server_ep(sxprt);
 	xprt->max_payload = rpcrdma_conn_limits(&ep->core.conn).send_inline;
 	xprt->resvport = 0;

@@ -29,6 +29,11 @@ enum {
 
 struct workqueue_struct *rpcrdma_xprt_wq;
 
+const struct rpc_timeout rpcrdma_xprt_timeout = {
+	.to_initval	= 60 * HZ,
+	.to_maxval	= 60 * HZ,
+};
+
 static void rpcrdma_req_destroy(struct rpcrdma_req *req)
 {
 	WARN_ON_ONCE(!list_empty(&req->mrs));
