@@ -22,7 +22,6 @@ net/sunrpc/xprtrdma/sunrpc/client.c
 net/sunrpc/xprtrdma/verbs/endpoint.h
 net/sunrpc/xprtrdma/verbs/ep.c
 net/sunrpc/xprtrdma/verbs/recv.c
-net/sunrpc/xprtrdma/verbs/send.c
 "
 
 bad=0
