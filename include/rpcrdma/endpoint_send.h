@@ -30,6 +30,7 @@ extern "C" {
 #endif
 
 struct rpcrdma_ep_core;
+struct rpcrdma_recv;
 
 /* ---- Send contexts ---- */
 
@@ -124,6 +125,14 @@ struct rpcrdma_ep_core {
 	u64			control_addr;
 	u32			todo;		/* RPCRDMA_TODO_* */
 	bool			stall_watched;	/* the stall timer is armed */
+	/* Receives, see endpoint_receive.h */
+	bool			torn_down;	/* only recvs_out keeps it */
+	u32			recvs_out;	/* held by the transport */
+	struct rpcrdma_recv	*free_recvs;	/* not posted */
+	struct list_head	all_recvs;
+	u32			nr_recvs;
+	u32			recv_size;	/* bytes of the host's structure */
+	u32			bufs_owed;	/* charged in excess of nr_recvs */
 };
 
 /* Initialise the lists of a core that is zeroed. */

@@ -62,7 +62,7 @@ static bool peer_read(struct rpcrdma_recv *rv,
 	if (!r)
 		return false;
 	init_completion(&r->done);
-	rw = rpcrdma_rw_alloc(rv->ep, DMA_FROM_DEVICE, 0, GFP_KERNEL);
+	rw = rpcrdma_rw_alloc(rpcrdma_recv_ep(rv), DMA_FROM_DEVICE, 0, GFP_KERNEL);
 	if (!rw)
 		goto out;
 	if (rpcrdma_rw_add(rw, &rv->rx.lists, chunk, 0, &ext, 1, 0,
@@ -170,7 +170,7 @@ static bool peer_reply(struct rpcrdma_recv *rv, u32 want, u32 bad)
 {
 	u32 inline_len, xid = rv->rx.xid;
 	bool exposed = false;
-	struct rpcrdma_ep *ep = rv->ep;
+	struct rpcrdma_ep *ep = rpcrdma_recv_ep(rv);
 	struct rpcrdma_stream *st = NULL;
 	struct rpcrdma_send *s = NULL;
 	struct rpcrdma_rw *rw = NULL;
@@ -285,7 +285,7 @@ static void peer_serve(struct peer *peer, struct rpcrdma_recv *rv,
 		shim_mute = SHIM_MUTE_CLIENT;
 	/* On a new connection, the client retransmits the Call. */
 	if (!attempt->sound || !peer_reply(rv, want, bad))
-		rpcrdma_ep_close(rv->ep, NULL);
+		rpcrdma_ep_close(rpcrdma_recv_ep(rv), NULL);
 }
 
 /* Return true if a Call with @xid has been seen before. Otherwise, record @xid. */
@@ -311,7 +311,7 @@ static bool peer_is_marked(const struct rpcrdma_recv *rv)
 static void peer_take(struct peer *peer, struct rpcrdma_recv *rv)
 {
 	const struct rpcrdma_lists *lists = &rv->rx.lists;
-	struct rpcrdma_ep *ep = rv->ep;
+	struct rpcrdma_ep *ep = rpcrdma_recv_ep(rv);
 	struct peer_attempt attempt = {
 		.xid		= rv->rx.xid,
 		.format		= rv->rx.format,

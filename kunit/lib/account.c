@@ -56,7 +56,7 @@ static bool shim_accounts_ok(struct shim_side *side, struct shim_accounts *a)
 
 	shim_read_accounts(side, a);
 	return a->inflight_wrs == a->slots && a->sends == ep->core.nr_sends &&
-	       a->receives == ep->nr_recvs - READ_ONCE(side->nr_held) &&
+	       a->receives == ep->core.nr_recvs - READ_ONCE(side->nr_held) &&
 	       a->beyond <= 0 && !a->queued && !a->held &&
 	       a->mrs == ep->regions.made;
 }
@@ -71,7 +71,7 @@ void shim_check_idle(struct kunit *test, struct shim_side *side)
 		return;
 	kunit_err(test, "%s: slots %u of %u, sends %u of %u, receives %u of %u, %u held, beyond %d, queued %u, octets held %llu, mrs %u of %u",
 		  ep->client ? "client" : "server", a.inflight_wrs, a.slots,
-		  a.sends, ep->core.nr_sends, a.receives, ep->nr_recvs,
+		  a.sends, ep->core.nr_sends, a.receives, ep->core.nr_recvs,
 		  side->nr_held, a.beyond, a.queued, a.held, a.mrs, ep->regions.made);
 	KUNIT_FAIL(test, "the accounts do not balance");
 }

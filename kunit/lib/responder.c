@@ -162,7 +162,7 @@ static bool shim_try_reply(struct shim_side *side, struct rpcrdma_recv **rvp,
 			   struct rpcrdma_reply_plan *plan)
 {
 	struct rpcrdma_recv *rv = *rvp;
-	struct rpcrdma_ep *ep = rv->ep;
+	struct rpcrdma_ep *ep = rpcrdma_recv_ep(rv);
 	const __be32 *p = rv->payload;
 	u32 seed = be32_to_cpu(p[2]), want = be32_to_cpu(p[3]), inv_handle;
 	u32 htype = RDMA2_MSG, xid = rv->rx.xid;
@@ -268,7 +268,7 @@ static void shim_reply(struct shim_side *side, struct rpcrdma_recv *rv,
 		       struct rpcrdma_send *s, u32 status)
 {
 	struct rpcrdma_reply_plan *plan = kzalloc(sizeof(*plan), GFP_KERNEL);
-	struct rpcrdma_ep *ep = rv->ep;
+	struct rpcrdma_ep *ep = rpcrdma_recv_ep(rv);
 
 	rpcrdma_ep_get(ep);
 	if (plan && shim_try_reply(side, &rv, s, status, plan)) {
@@ -332,10 +332,10 @@ static bool shim_pull(struct shim_side *side, struct rpcrdma_recv *rv)
 	pull->rv = rv;
 	if (shim_buf_alloc(&pull->buf, rv->rx.xid % PAGE_SIZE, chunk->length))
 		goto out_free;
-	pull->send = shim_wait_send(rv->ep);
+	pull->send = shim_wait_send(rpcrdma_recv_ep(rv));
 	if (!pull->send)
 		goto out_buf;
-	rw = rpcrdma_rw_alloc(rv->ep, DMA_FROM_DEVICE, 0, GFP_KERNEL);
+	rw = rpcrdma_rw_alloc(rpcrdma_recv_ep(rv), DMA_FROM_DEVICE, 0, GFP_KERNEL);
 	if (!rw)
 		goto out_send;
 	/* Add two ranges, as a server with several data items does. */
@@ -363,7 +363,7 @@ out_free:
 
 void shim_serve(struct shim_side *side, struct rpcrdma_recv *rv)
 {
-	struct rpcrdma_ep *ep = rv->ep;
+	struct rpcrdma_ep *ep = rpcrdma_recv_ep(rv);
 
 	const u8 *p = rv->payload;
 

@@ -119,7 +119,7 @@ static void shim_pull_reply(struct shim_side *side, struct rpcrdma_recv *rv,
 			    struct shim_rpc *rpc)
 {
 	const struct rpcrdma_chunk *chunk = &rpc->reply_lists.reads[0];
-	struct rpcrdma_ep *ep = rv->ep;
+	struct rpcrdma_ep *ep = rpcrdma_recv_ep(rv);
 	struct shim_reply_pull *pull;
 	struct rpcrdma_rw *rw = NULL;
 

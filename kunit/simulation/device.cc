@@ -253,13 +253,13 @@ bool queue_pair::receive(const request &r)
 
 	received *rv = receives_.front();
 
-	if (r.length > rv->buf.size()) {
+	if (r.length > rv->space.size()) {
 		w_.complain("a message is larger than the Receive");
 		return false;
 	}
 	receives_.pop_front();
-	memcpy(rv->buf.data(), &r.mem->octets[r.at], r.length);
-	rv->length = r.length;
+	memcpy(rv->space.data(), &r.mem->octets[r.at], r.length);
+	rv->octets = r.length;
 	rv->inv_handle = r.handle;
 	arrivals_.push_back(rv);
 	run(receiving_, RECEIVE_COMPLETION, 5);

@@ -12,7 +12,7 @@
 
 #include <deque>
 
-#include <rpcrdma/work.h>
+#include <rpcrdma/endpoint_receive.h>
 
 #include "world.hh"
 
@@ -110,19 +110,18 @@ struct work {
 	virtual void done(bool ok) = 0;
 };
 
-struct received {
+struct received final : rpcrdma_recv {
 	endpoint *ep;
-	rpcrdma_rx rx;
 	rpcrdma_segment more[RPCRDMA_MORE_SEGS];
-	enum rpcrdma_verdict verdict;
-	u32 inv_handle;
-	u32 length; /* bytes of the message */
-	const u8 *payload;
-	u32 payload_length;
-	std::vector<u8> buf, assembled;
-	u64 held = 0; /* bytes of assembled charged to the quota */
+	std::vector<u8> space; /* buf */
+	std::vector<u8> whole; /* assembled */
 	bool lent = false;
 	bool spare = false; /* another Receive was posted in its place */
+
+	const u8 *data() const
+	{
+		return static_cast<const u8 *>(payload);
+	}
 };
 
 class queue_pair : public actor

@@ -72,7 +72,7 @@ endpoint::endpoint(world &w, const endpoint_params &p, upcalls &ops,
 	pool_.most = params.max_regions;
 	last_limit_ = conn.limit;
 	last_advertised_ = conn.advertised;
-	receives_due();
+	rpcrdma_core_recvs_due(this);
 	as_letter_says();
 }
 
@@ -83,21 +83,19 @@ endpoint::~endpoint()
 		spare_receives.keep(std::move(rv));
 }
 
-/* Count the bytes as the module does: a Reply may need as much as its Call. */
-static u64 receive_cost(u64 octets)
-{
-	return 2 * octets;
-}
-
 received *endpoint::new_received(u32 octets)
 {
 	auto rv = spare_receives.take();
 
+	static_cast<rpcrdma_recv &>(*rv) = {};
 	rv->ep = this;
-	rv->buf.resize(octets);
+	rv->space.resize(octets);
+	rv->buf = rv->space.data();
+	/* The core sets these, but not in a spare Receive. */
+	rv->core = this;
+	rv->size = octets;
 	rv->lent = false;
 	rv->spare = false;
-	rv->held = 0;
 	receives_.push_back(std::move(rv));
 	return receives_.back().get();
 }
@@ -288,6 +286,7 @@ bool endpoint::release_one(rpcrdma_release what)
 		}
 		break;
 	case RPCRDMA_RELEASE_BUFFERS:
+		check_charges();
 		give(RPCRDMA_MEMORY_PARTS, assembly_.size());
 		assembly_.clear();
 		give(RPCRDMA_MEMORY_BUFFERS,
@@ -304,6 +303,7 @@ bool endpoint::release_one(rpcrdma_release what)
 		ops_.closed(*this);
 		break;
 	case RPCRDMA_RELEASE_END:
+		dropped_ += rpcrdma_core_recvs_end(this);
 		if (conn.cfg.client && !life.handed)
 			ops_.failed(*this, status_);
 		break;
@@ -474,7 +474,7 @@ void endpoint::turn_of(transfer *t)
 
 /* ---- Receiving ---- */
 
-/* Post @count free Receives. */
+/* Post @count of the Receives that the reference credit model withheld. */
 void endpoint::post_free(u32 count)
 {
 	if (count > free_receives_.size()) {
@@ -487,108 +487,45 @@ void endpoint::post_free(u32 count)
 	}
 }
 
-/* Post the free Receives if a batch is due. Return events. */
-u32 endpoint::post_due()
-{
-	/*
-	 * Runs are short: with microseconds passed for milliseconds, windows
-	 * shrink a thousand times as soon.
-	 */
-	const u32 count = rpcrdma_conn_to_post(&conn, static_cast<u32>(w_.now));
-
-	/*
-	 * The reference credit model decides what is posted. Nothing else posts
-	 * the Receives that it withholds.
-	 */
-	if (!count || is_letter())
-		return 0;
-	post_free(count);
-	w_.sum.receive_posts++;
-	return rpcrdma_conn_posted(&conn, count);
-}
-
-/* Allocate and post Receives once. Return true if another round is needed. */
-bool endpoint::receives_round()
-{
-	const rpcrdma_receives want = rpcrdma_conn_to_make(&conn);
-	const bool needed = want.need == RPCRDMA_RECEIVES_NEEDED;
-	const u64 cost = receive_cost(want.octets);
-	u32 made = 0, ev = 0, fit = want.count;
-
-	if (params.memory && want.count) {
-		fit = rpcrdma_memory_fits(params.memory, &account,
-					  RPCRDMA_MEMORY_BUFFERS, cost,
-					  want.count);
-		if (fit < want.count)
-			w_.sum.windows_bounded++;
-	}
-	/* Receives that are needed are allocated without faults. */
-	for (; made < fit && (needed || !w_.fault(5)); made++)
-		free_receives_.push_back(new_received(want.octets));
-	hold(RPCRDMA_MEMORY_BUFFERS, made * cost);
-	if (want.count)
-		ev = rpcrdma_conn_made(&conn, made);
-	if (is_letter()) {
-		/* Post the first Receives all at once. */
-		if (made) {
-			post_free(made);
-			ev = rpcrdma_conn_posted(&conn, made);
-		}
-		return ev & RPCRDMA_EV_RECEIVES;
-	}
-	if (!is_closing()) {
-		const u32 posted = post_due();
-
-		ev = posted ? posted : ev;
-	}
-	rpcrdma_core_events(this, ev & ~u32{ RPCRDMA_EV_RECEIVES });
-	return ev & RPCRDMA_EV_RECEIVES;
-}
-
-/* Allocate and post the Receives that the engine wants. */
-void endpoint::receives_due()
-{
-	while (receives_round())
-		;
-}
-
-void endpoint::give_back(received *rv)
+/*
+ * The reference credit model decides what is posted. For the engine's account, no
+ * Receive is withheld.
+ */
+void endpoint::letter_give_back(received *rv)
 {
 	u32 ev;
 
-	rv->assembled.clear();
-	give(RPCRDMA_MEMORY_CALLS, rv->held);
-	rv->held = 0;
-	if (rv->spare) {
+	if (is_closing())
+		return;
+	free_receives_.push_back(rv);
+	post_free(letter_->give_back());
+	ev = rpcrdma_conn_posted(&conn, 1);
+	as_letter_says();
+	rpcrdma_core_events(this, ev | RPCRDMA_EV_CONTROL);
+}
+
+/* Release a Receive: rpcrdma_recv_put() of the module. */
+void endpoint::give_back(received *rv)
+{
+	u32 todo;
+
+	if (rv->large)
+		rpcrdma_core_recv_shrink(rv);
+	if (!is_closing() && (rv->spare || is_letter())) {
+		recvs_out--;
+		if (!rv->spare) {
+			letter_give_back(rv);
+			return;
+		}
 		rv->spare = false;
 		spares_.push_back(rv);
 		return;
 	}
-	if (is_closing())
-		return;
-	if (is_letter()) {
-		/* For the engine's account, no Receive is withheld. */
-		free_receives_.push_back(rv);
-		post_free(letter_->give_back());
-		ev = rpcrdma_conn_posted(&conn, 1);
-		as_letter_says();
-		rpcrdma_core_events(this, ev | RPCRDMA_EV_CONTROL);
-		return;
-	}
-	w_.sum.receives_given_back++;
-	ev = rpcrdma_conn_given_back(&conn);
-	if (ev & RPCRDMA_EV_LET_GO) {
-		give(RPCRDMA_MEMORY_BUFFERS, receive_cost(rv->buf.size()));
-		rv->buf = {};
-		w_.sum.receives_let_go++;
-		/* A server's Receive is charged together with a Send buffer. */
-		if (!conn.cfg.client)
-			rpcrdma_core_send_let_go(this);
-	} else {
-		free_receives_.push_back(rv);
-	}
-
-	rpcrdma_core_events(this, ev & RPCRDMA_EV_RECEIVES ? post_due() : ev);
+	w_.sum.receives_given_back += !is_closing();
+	todo = rpcrdma_core_recv_put(this, rv);
+	dropped_ += todo == RPCRDMA_RECV_LAST;
+	if (todo)
+		rpcrdma_core_recv_given_back(this, rv, todo);
 }
 
 void endpoint::lend(received *rv)
@@ -596,7 +533,6 @@ void endpoint::lend(received *rv)
 	received *spare;
 
 	rv->lent = true;
-	lent++;
 	/*
 	 * With the credit model, only Calls hold their Receive. Any other
 	 * message has a spare posted in place of its Receive.
@@ -604,10 +540,10 @@ void endpoint::lend(received *rv)
 	if (!is_letter() || rv->verdict == RPCRDMA_RX_CALL)
 		return;
 	if (spares_.empty())
-		spares_.push_back(new_received(rv->buf.size()));
+		spares_.push_back(new_received(rv->size));
 	spare = spares_.back();
 	spares_.pop_back();
-	give_back(spare);
+	letter_give_back(spare);
 	rv->spare = true;
 }
 
@@ -616,14 +552,13 @@ void endpoint::put(received *rv)
 	if (!rv->lent)
 		w_.complain("a Receive is put twice");
 	rv->lent = false;
-	lent--;
 	give_back(rv);
 	check();
 }
 
 bool endpoint::append(received *rv)
 {
-	const u8 *from = rv->buf.data() + rv->rx.payload_offset;
+	const u8 *from = rv->space.data() + rv->rx.payload_offset;
 
 	if (rv->rx.first_part) {
 		give(RPCRDMA_MEMORY_PARTS, assembly_.size());
@@ -666,12 +601,14 @@ bool endpoint::assemble(received *rv)
 		w_.sum.no_room++;
 		return false;
 	}
-	rv->held = octets;
-	rv->assembled.swap(assembly_);
+	rv->counted = octets;
+	rv->whole.swap(assembly_);
 	assembly_.clear();
-	rv->payload = rv->assembled.data();
-	rv->payload_length = static_cast<u32>(octets);
-	if (rv->payload_length != rv->rx.total_length)
+	rv->assembled = rv->whole.data();
+	rv->large = true;
+	rv->payload = rv->assembled;
+	rv->payload_len = static_cast<u32>(octets);
+	if (rv->payload_len != rv->rx.total_length)
 		w_.complain("parts of a message are missing");
 	return true;
 }
@@ -716,14 +653,15 @@ void endpoint::receive(received *rv)
 	if (params.refuses_props)
 		spoil_props(rv);
 	rv->rx.lists.more = nullptr;
-	if (rpcrdma_wants_more_segs(&conn, rv->buf.data(), rv->length))
+	if (rpcrdma_wants_more_segs(&conn, rv->space.data(), rv->octets))
 		rv->rx.lists.more = rv->more;
-	rv->verdict = rpcrdma_conn_receive(&conn, rv->buf.data(), rv->length,
+	recvs_out++;
+	rv->verdict = rpcrdma_conn_receive(&conn, rv->space.data(), rv->octets,
 					   &rv->rx);
 	ev = rv->rx.events;
-	rv->payload = rv->buf.data() + rv->rx.payload_offset;
-	rv->payload_length = rv->rx.payload_length;
-	if (rv->rx.payload_offset + rv->rx.payload_length > rv->length)
+	rv->payload = rv->space.data() + rv->rx.payload_offset;
+	rv->payload_len = rv->rx.payload_length;
+	if (rv->rx.payload_offset + rv->rx.payload_length > rv->octets)
 		w_.complain("a payload beyond its message");
 	if (is_letter()) {
 		letter_received(rv);
@@ -740,10 +678,12 @@ void endpoint::receive(received *rv)
 		if (!conn.reason)
 			w_.complain("the engine closes without a reason");
 		close(conn.reason);
+		give_back(rv);
 		return;
 	case RPCRDMA_RX_PART:
 		if (!append(rv)) {
 			refuse("no memory to reassemble a message");
+			give_back(rv);
 			return;
 		}
 		break;
@@ -751,19 +691,23 @@ void endpoint::receive(received *rv)
 	case RPCRDMA_RX_REPLY:
 		if (rv->rx.format == RPCRDMA_CONTINUED && !assemble(rv)) {
 			refuse("no memory to reassemble a message");
+			give_back(rv);
 			return;
 		}
 		break;
 	default:
 		break;
 	}
-	if (!rpcrdma_may_invalidate(rv->verdict, &rv->rx, rv->inv_handle)) {
+	if (!rpcrdma_may_invalidate(
+		    static_cast<enum rpcrdma_verdict>(rv->verdict), &rv->rx,
+		    rv->inv_handle)) {
 		if (qp.is_excused(rv->inv_handle))
 			w_.trouble = true;
 		else
 			w_.complain(
 				"a handle is invalidated that was not offered");
 		refuse("the peer invalidated a handle it was not offered");
+		give_back(rv);
 		return;
 	}
 
@@ -810,10 +754,10 @@ void endpoint::spoil_props(received *rv)
 {
 	constexpr u32 FIRST_VALUE = RPCRDMA_V2_PREFIX + 12;
 
-	if (rv->length >= FIRST_VALUE + 4 &&
-	    load(&rv->buf[4]) == RPCRDMA_VERS_2 &&
-	    load(&rv->buf[12]) == RDMA2_CONNPROP)
-		store(&rv->buf[FIRST_VALUE], 1);
+	if (rv->octets >= FIRST_VALUE + 4 &&
+	    load(&rv->space[4]) == RPCRDMA_VERS_2 &&
+	    load(&rv->space[12]) == RDMA2_CONNPROP)
+		store(&rv->space[FIRST_VALUE], 1);
 }
 
 /* ---- Shared memory ---- */
@@ -916,7 +860,7 @@ void endpoint::letter_stamp(u8 *header)
 
 void endpoint::letter_received(const received *rv)
 {
-	const u8 *m = rv->buf.data();
+	const u8 *m = rv->space.data();
 
 	post_free(letter_->receive({ load(m + 8), load(m + 20) },
 				   load(m + 12) == RDMA2_NOMSG && !load(m),
@@ -1358,7 +1302,7 @@ void endpoint::describe() const
 		u32{ conn.advertised }, sq.contexts, sq.posted - sq.through,
 		sq.depth, count(messages), count(transfers), conn.pend_count,
 		conn.tx_open ? ", one in parts" : "",
-		sq.call_wrs ? ", Calls" : "", lent);
+		sq.call_wrs ? ", Calls" : "", recvs_out);
 }
 
 void endpoint::check()
@@ -1368,6 +1312,10 @@ void endpoint::check()
 	if (sq.posted - sq.through > sq.depth)
 		w_.complain(who + "the Send Queue runs over");
 	check_sends();
+	if (nr_recvs != conn.receives || nr_recvs != count(all_recvs))
+		w_.complain(who + "Receives are miscounted");
+	if (receives_refused_ && !is_closing())
+		w_.complain(who + "stays although it lacks Receives");
 	if (pool_.free != free_regions_.size())
 		w_.complain(who + "regions are miscounted");
 	if (regions_wanted_ && !pool_.maker && pool_.free == pool_.made)
@@ -1394,6 +1342,32 @@ void endpoint::check()
 		w_.complain(who + conn.reason);
 }
 
+/*
+ * Each Receive is charged twice, the second time for a Send buffer, whose charge may
+ * remain.
+ */
+void endpoint::check_charges()
+{
+	u64 octets = 0;
+	u32 size = 0;
+	bool alike = true;
+
+	for (list_head *at = all_recvs.next; at != &all_recvs; at = at->next) {
+		const auto *rv = reinterpret_cast<const rpcrdma_recv *>(
+			reinterpret_cast<const u8 *>(at) -
+			offsetof(rpcrdma_recv, all));
+
+		alike &= !size || size == rv->size;
+		size = rv->size;
+		octets += 2 * u64{ rv->size };
+	}
+	octets += u64{ bufs_owed } * size;
+	if (params.memory && alike &&
+	    account.held[RPCRDMA_MEMORY_BUFFERS] != octets)
+		w_.complain(std::string(name) +
+			    ": Receives are charged wrongly");
+}
+
 void endpoint::check_gone()
 {
 	const std::string who = std::string(name) + ": ";
@@ -1402,8 +1376,11 @@ void endpoint::check_gone()
 		w_.complain(who + "is never closed");
 		return;
 	}
-	if (lent)
+	if (recvs_out)
 		w_.complain(who + "Receives are lent for ever");
+	if (dropped_ != 1)
+		w_.complain(who +
+			    "the teardown's reference is not dropped once");
 	if (live_)
 		w_.complain(who + "work is not freed");
 	if (buffers_ != send_bufs || buffers_ != own_buffers())

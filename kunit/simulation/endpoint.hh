@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * One end of one connection around the core, on the model of a device: the
- * core's host, and a model of what verbs/ still does by itself (recv.c, rw.c,
- * frwr.c, expose.c and ep.c). While the module would hold a lock, no other event
- * happens here. Where the module sleeps or queues work, other events happen.
+ * core's host, and a model of what verbs/ still does by itself (rw.c, frwr.c,
+ * expose.c, ep.c, and what recv.c does with a message). While the module would
+ * hold a lock, no other event happens here. Where the module sleeps or queues
+ * work, other events happen.
  */
 #ifndef SIMULATION_ENDPOINT_HH
 #define SIMULATION_ENDPOINT_HH
@@ -278,7 +279,18 @@ public:
 	void arm_stall(u32 ms);
 	void arm_overdue(u32 ms);
 	void do_write_space();
-	void receives_due();
+	bool post_receives(received *first);
+	received *new_receive(const rpcrdma_receives &want);
+	void free_receive(received *rv);
+	u32 hold_some(rpcrdma_memory_use use, u64 octets, u32 count);
+	u32 coarse_ms() const
+	{
+		/*
+		 * Runs are short: with microseconds passed for milliseconds, windows
+		 * shrink a thousand times as soon.
+		 */
+		return static_cast<u32>(w_.now);
+	}
 	void carry_out(const rpcrdma_life_step &step);
 	u32 now_ms() const
 	{
@@ -292,7 +304,6 @@ public:
 		RPCRDMA_ANSWER_NOT_YET; /* answer of a failed attempt */
 	queue_pair qp;
 	const char *name;
-	u32 lent = 0; /* Receives held by the transport */
 	bool excuse_stall = false;
 
 private:
@@ -315,6 +326,7 @@ private:
 	void make_sends();
 	void free_sends_of();
 	void check_sends();
+	void check_charges();
 	u32 own_buffers() const;
 	int room(rpcrdma_send *s, u32 octets);
 	bool submit(rpcrdma_chain *chain, const rpcrdma_work &w);
@@ -343,8 +355,7 @@ private:
 	void release();
 	bool release_one(rpcrdma_release what);
 	void give_back(received *rv);
-	bool receives_round();
-	u32 post_due();
+	void letter_give_back(received *rv);
 	void post_free(u32 count);
 	void lend(received *rv);
 	bool is_letter() const
@@ -381,6 +392,8 @@ private:
 	u32 buffers_short_ = 0; /* allocations that fail */
 	u32 buffers_ = 0;	/* Send buffers that are not control_'s */
 	u32 checks_ = 0;
+	bool receives_refused_ = false; /* by the device */
+	u32 dropped_ = 0; /* times that the teardown's reference was dropped */
 	std::vector<std::unique_ptr<received>> receives_;
 	bool overdue_watched_ = false;
 	bool noticed_ = false;

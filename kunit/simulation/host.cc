@@ -655,8 +655,8 @@ void host::reply(endpoint &from, received *rv)
 					   rv->rx.lists.writes[i].length :
 					   0;
 	if (claimed == RPCRDMA_CLAIMED_LAST) {
-		const std::vector<u8> whole(rv->payload,
-					    rv->payload + rv->payload_length);
+		const std::vector<u8> whole(rv->data(),
+					    rv->data() + rv->payload_len);
 
 		from.put(rv);
 		answered(task, task->what.reply_pieces > 1 ?
@@ -668,7 +668,7 @@ void host::reply(endpoint &from, received *rv)
 	a.inv_handle = rv->inv_handle;
 	if (a.inv_handle)
 		a.exposed = endpoint::invalidated(task->regions, a.inv_handle);
-	a.length = rv->payload_length;
+	a.length = rv->payload_len;
 	a.room = room_of(task->what);
 	carry_out(task, from, rpcrdma_exchange_reply(&task->x, &from.conn, &a));
 }
@@ -760,9 +760,9 @@ void host::carry_out(rpc *task, endpoint &from, rpcrdma_step s)
 		if (s.todo & RPCRDMA_STEP_REPORT)
 			report(task, s);
 		if (s.todo & RPCRDMA_STEP_PLACE)
-			task->stream.assign(task->rv->payload,
-					    task->rv->payload +
-						    task->rv->payload_length);
+			task->stream.assign(task->rv->data(),
+					    task->rv->data() +
+						    task->rv->payload_len);
 		if (s.todo & RPCRDMA_STEP_PUT) {
 			received *rv = task->rv;
 

@@ -556,7 +556,11 @@ void network::request(u32 index)
 		endpoints_.push_back(
 			std::make_unique<endpoint>(w_, p, server_, "server"));
 		server = endpoints_.back().get();
+		/* The first Receives are charged already. */
+		const u64 first = server->account.held[RPCRDMA_MEMORY_BUFFERS];
+
 		server->account = promised_;
+		server->account.held[RPCRDMA_MEMORY_BUFFERS] = first;
 		if (!admit(server)) {
 			endpoints_.pop_back();
 			answer(index, RPCRDMA_NEWS_REJECTED, 28);

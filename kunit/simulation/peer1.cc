@@ -116,7 +116,7 @@ queue_pair &peer1::connect(u32 threshold, bool inv_ok)
 		free_regions_.push_back(&reg);
 	for (u32 i = 0; i < params_.credits + MORE_RECEIVES; i++) {
 		receives_.push_back(std::make_unique<received>());
-		receives_.back()->buf.resize(std::max(4096u, params_.size));
+		receives_.back()->space.resize(std::max(4096u, params_.size));
 		qp_->post_receive(receives_.back().get());
 	}
 	return *qp_;
@@ -269,9 +269,9 @@ bool peer1::parse(const received *rv, lists *l)
 	bool ok = true;
 
 	auto word = [&]() -> u32 {
-		ok &= at + 4 <= rv->length;
+		ok &= at + 4 <= rv->octets;
 		at += 4;
-		return ok ? load(&rv->buf[at - 4]) : 0;
+		return ok ? load(&rv->space[at - 4]) : 0;
 	};
 	auto next = [&](u32 position) {
 		segment s{ position, word(), word(), 0 };
@@ -304,12 +304,12 @@ bool peer1::parse(const received *rv, lists *l)
 
 void peer1::arrived(received *rv)
 {
-	const u8 *m = rv->buf.data();
+	const u8 *m = rv->space.data();
 	lists l;
 
 	if (!qp_ || closing_)
 		return;
-	if (rv->length < 16) {
+	if (rv->octets < 16) {
 		w_.complain("a message is too short for version 1");
 		return;
 	}
@@ -562,7 +562,7 @@ void peer1::over(u32 xid, int status)
 
 void peer1::reply(received *rv, const lists &l)
 {
-	const u8 *m = rv->buf.data();
+	const u8 *m = rv->space.data();
 	const u32 xid = load(m);
 	auto found = tasks_.find(xid);
 	std::vector<u8> stream;
@@ -600,7 +600,7 @@ void peer1::reply(received *rv, const lists &l)
 		stream.assign(t.reply.octets.begin(),
 			      t.reply.octets.begin() + n);
 	} else {
-		stream.assign(m + l.end, m + rv->length);
+		stream.assign(m + l.end, m + rv->octets);
 	}
 
 	/* Invalidate the MRs that the peer has not invalidated. */
@@ -681,7 +681,7 @@ void peer1::finish(task &t, const std::vector<u8> &stream,
 
 void peer1::serve(received *rv, const lists &l)
 {
-	const u8 *m = rv->buf.data();
+	const u8 *m = rv->space.data();
 	auto c = std::make_shared<call>();
 	u32 base = 0, items = 0;
 	job *j;
@@ -691,7 +691,7 @@ void peer1::serve(received *rv, const lists &l)
 	c->l = l;
 	serving_++;
 	if (load(m + 12) == RDMA_MSG)
-		c->base.octets.assign(m + l.end, m + rv->length);
+		c->base.octets.assign(m + l.end, m + rv->octets);
 	if (l.reads.empty()) {
 		execute(c);
 		return;

@@ -423,6 +423,57 @@ void endpoint::check_sends()
 		w_.complain(std::string(name) + ": Sends are miscounted");
 }
 
+/* ---- Receives ---- */
+
+received *endpoint::new_receive(const rpcrdma_receives &want)
+{
+	/* Receives that are needed are allocated without faults. */
+	return want.need != RPCRDMA_RECEIVES_NEEDED && w_.fault(5) ?
+		       nullptr :
+		       new_received(want.octets);
+}
+
+bool endpoint::post_receives(received *first)
+{
+	u32 nr = 0;
+
+	for (rpcrdma_recv *rv = first; rv && nr <= conn.kept_back;
+	     rv = rv->next)
+		nr++;
+	if (nr != conn.kept_back) {
+		w_.complain(std::string(name) +
+			    ": other Receives are free than are counted");
+		return false;
+	}
+	if (is_open() && w_.fault(1)) {
+		w_.tell("%s: the device refuses Receives", name);
+		receives_refused_ = true;
+		return false;
+	}
+	for (rpcrdma_recv *rv = first; rv; rv = rv->next)
+		qp.post_receive(static_cast<received *>(rv));
+	w_.sum.receive_posts++;
+	return true;
+}
+
+void endpoint::free_receive(received *rv)
+{
+	rv->space = {};
+	w_.sum.receives_let_go++;
+}
+
+u32 endpoint::hold_some(rpcrdma_memory_use use, u64 octets, u32 count)
+{
+	const u32 fit = params.memory ?
+				rpcrdma_memory_fits(params.memory, &account,
+						    use, octets, count) :
+				count;
+
+	w_.sum.windows_bounded += fit < count;
+	hold(use, fit * octets);
+	return fit;
+}
+
 /* ---- Timers ---- */
 
 void endpoint::arm_stall(u32 ms)
@@ -559,9 +610,68 @@ void rpcrdma_port_write_space(struct rpcrdma_ep_core *core)
 	of(core).do_write_space();
 }
 
-void rpcrdma_port_receives_due(struct rpcrdma_ep_core *core)
+bool rpcrdma_port_post_recvs(struct rpcrdma_ep_core *core,
+			     struct rpcrdma_recv *first)
 {
-	of(core).receives_due();
+	return of(core).post_receives(static_cast<received *>(first));
+}
+
+struct rpcrdma_recv *rpcrdma_port_recv(struct rpcrdma_ep_core *core,
+				       const struct rpcrdma_receives *want)
+{
+	return of(core).new_receive(*want);
+}
+
+void rpcrdma_port_recv_unmap(struct rpcrdma_recv *)
+{
+}
+
+void rpcrdma_port_recv_free(struct rpcrdma_recv *rv)
+{
+	of(rv->core).free_receive(static_cast<received *>(rv));
+}
+
+void rpcrdma_port_recv_shrink(struct rpcrdma_recv *rv)
+{
+	static_cast<received *>(rv)->whole.clear();
+}
+
+struct rpcrdma_receives rpcrdma_port_recvs_want(struct rpcrdma_ep_core *core)
+{
+	return rpcrdma_conn_to_make(&core->conn);
+}
+
+u32 rpcrdma_port_recvs_made(struct rpcrdma_ep_core *core,
+			    const struct rpcrdma_recvs_made *made)
+{
+	return rpcrdma_core_recvs_made(core, made);
+}
+
+u32 rpcrdma_port_charge(struct rpcrdma_ep_core *core,
+			enum rpcrdma_memory_use use, u64 octets, u32 count)
+{
+	return of(core).hold_some(use, octets, count);
+}
+
+void rpcrdma_port_uncharge(struct rpcrdma_ep_core *core,
+			   enum rpcrdma_memory_use use, u64 octets)
+{
+	of(core).give(use, octets);
+}
+
+u32 rpcrdma_port_coarse_ms(const struct rpcrdma_ep_core *core)
+{
+	return static_cast<const endpoint *>(core)->coarse_ms();
+}
+
+bool rpcrdma_port_enter(struct rpcrdma_ep_core *core)
+{
+	return of(core).enter();
+}
+
+void rpcrdma_port_leave(struct rpcrdma_ep_core *core)
+{
+	of(core).leave();
 }
 
 void rpcrdma_port_opened(struct rpcrdma_ep_core *core)

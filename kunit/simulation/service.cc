@@ -63,7 +63,7 @@ void host::call(endpoint &from, received *rv)
 		read_waiting();
 		return;
 	}
-	s->call.octets.assign(rv->payload, rv->payload + rv->payload_length);
+	s->call.octets.assign(rv->data(), rv->data() + rv->payload_len);
 	calls_.push_back(s);
 	take();
 }
@@ -115,7 +115,7 @@ void host::begin_reads(served *s)
 	while (rpcrdma_call_next(&rv->rx, &at, &piece)) {
 		if (piece.origin == RPCRDMA_PIECE_INLINE)
 			memcpy(&s->call.octets[piece.to],
-			       rv->payload + piece.from, piece.length);
+			       rv->data() + piece.from, piece.length);
 		else if (piece.origin == RPCRDMA_PIECE_CHUNK &&
 			 !s->ep->add_transfer(t, lists, *piece.chunk,
 					      piece.from, s->call, piece.to,

@@ -8,3 +8,4 @@
 #include "endpoint/post.cc"
 #include "endpoint/send.cc"
 #include "endpoint/continued.cc"
+#include "endpoint/receives.cc"

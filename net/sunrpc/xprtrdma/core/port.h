@@ -11,7 +11,8 @@
 #ifndef RPCRDMA_CORE_PORT_H
 #define RPCRDMA_CORE_PORT_H
 
-#include <rpcrdma/endpoint_send.h>
+#include <rpcrdma/endpoint_receive.h>
+#include <rpcrdma/quota.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -66,7 +67,101 @@ void rpcrdma_port_chain_mrs(struct rpcrdma_send *s,
 void rpcrdma_port_chain_writes(struct rpcrdma_send *s,
 			       struct rpcrdma_transfer *t);
 
+/**
+ * rpcrdma_port_post_recvs - post Receives with one doorbell
+ * @core: connection
+ * @first: Receives, chained by next
+ *
+ * Gives their buffers to the device, which may have been read meanwhile.
+ * Context: lock held.
+ * Return: false if the device refused them or some of them.
+ */
+bool rpcrdma_port_post_recvs(struct rpcrdma_ep_core *core,
+			     struct rpcrdma_recv *first);
+
+/* ---- Receives ---- */
+
+/**
+ * rpcrdma_port_recv - allocate a Receive and map its buffer for the device
+ * @core: connection
+ * @want: its size in bytes, and how much it is needed
+ *
+ * Context: no lock held, the teardown is held off; may sleep.
+ * Return: the Receive, of which the core's part is zeroed except for buf, or NULL if out
+ * of memory.
+ */
+struct rpcrdma_recv *rpcrdma_port_recv(struct rpcrdma_ep_core *core,
+				       const struct rpcrdma_receives *want);
+
+/**
+ * rpcrdma_port_recv_unmap - unmap a Receive, which is not posted
+ * @rv: Receive
+ *
+ * Context: lock held.
+ */
+void rpcrdma_port_recv_unmap(struct rpcrdma_recv *rv);
+
+/**
+ * rpcrdma_port_recv_free - free a Receive that is unmapped
+ * @rv: Receive, on no list
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_recv_free(struct rpcrdma_recv *rv);
+
+/**
+ * rpcrdma_port_recv_shrink - free rv->assembled and rv->rx.lists.more
+ * @rv: Receive; either may be NULL
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_recv_shrink(struct rpcrdma_recv *rv);
+
+/**
+ * rpcrdma_port_recvs_want - take the lock and call rpcrdma_conn_to_make()
+ * @core: connection
+ *
+ * Context: no lock held.
+ * Return: the Receives to allocate.
+ */
+struct rpcrdma_receives rpcrdma_port_recvs_want(struct rpcrdma_ep_core *core);
+
+/**
+ * rpcrdma_port_recvs_made - take the lock and call rpcrdma_core_recvs_made()
+ * @core: connection
+ * @made: Receives that were allocated
+ *
+ * Context: no lock held.
+ * Return: as rpcrdma_core_recvs_made() does.
+ */
+u32 rpcrdma_port_recvs_made(struct rpcrdma_ep_core *core,
+			    const struct rpcrdma_recvs_made *made);
+
 /* ---- Memory ---- */
+
+/**
+ * rpcrdma_port_charge - charge as many objects to the peer as its quota allows
+ * @core: connection
+ * @use: purpose
+ * @octets: bytes per object
+ * @count: objects wanted
+ *
+ * Context: no lock held.
+ * Return: the number of objects charged.
+ */
+u32 rpcrdma_port_charge(struct rpcrdma_ep_core *core,
+			enum rpcrdma_memory_use use, u64 octets, u32 count);
+
+/**
+ * rpcrdma_port_uncharge - uncharge memory
+ * @core: connection
+ * @use: purpose
+ * @octets: bytes, possibly 0
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_uncharge(struct rpcrdma_ep_core *core,
+			   enum rpcrdma_memory_use use, u64 octets);
 
 /**
  * rpcrdma_port_send - return a Send context that is used for the first time
@@ -143,6 +238,15 @@ void rpcrdma_port_give(struct rpcrdma_ep_core *core,
 u32 rpcrdma_port_now_ms(const struct rpcrdma_ep_core *core);
 
 /**
+ * rpcrdma_port_coarse_ms - return the time, for windows, which adapt over seconds
+ * @core: connection
+ *
+ * Context: any.
+ * Return: milliseconds of any clock, modulo 2^32.
+ */
+u32 rpcrdma_port_coarse_ms(const struct rpcrdma_ep_core *core);
+
+/**
  * rpcrdma_port_arm_stall - call rpcrdma_core_stall_expired() after a time
  * @core: connection; the timer is not armed
  * @ms: milliseconds at least
@@ -161,6 +265,23 @@ void rpcrdma_port_arm_stall(struct rpcrdma_ep_core *core, u32 ms);
 void rpcrdma_port_arm_overdue(struct rpcrdma_ep_core *core, u32 ms);
 
 /* ---- Actions, no lock held ---- */
+
+/**
+ * rpcrdma_port_enter - hold off the teardown
+ * @core: connection
+ *
+ * Context: no lock held.
+ * Return: false if the connection is closing: do not call rpcrdma_port_leave().
+ */
+bool rpcrdma_port_enter(struct rpcrdma_ep_core *core);
+
+/**
+ * rpcrdma_port_leave - end what rpcrdma_port_enter() has begun
+ * @core: connection
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_leave(struct rpcrdma_ep_core *core);
 
 /**
  * rpcrdma_port_pump - take the lock and call rpcrdma_core_pump()
@@ -186,14 +307,6 @@ void rpcrdma_port_close(struct rpcrdma_ep_core *core, const char *reason);
  * Context: no lock held.
  */
 void rpcrdma_port_write_space(struct rpcrdma_ep_core *core);
-
-/**
- * rpcrdma_port_receives_due - allocate and post the Receives that the engine wants
- * @core: connection
- *
- * Context: no lock held.
- */
-void rpcrdma_port_receives_due(struct rpcrdma_ep_core *core);
 
 /**
  * rpcrdma_port_opened - report that the connection is open

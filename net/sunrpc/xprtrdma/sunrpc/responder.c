@@ -49,7 +49,7 @@ int rpcrdma_call_pull(struct rpcrdma_recv *rv, const struct rpcrdma_chunk *item,
 	struct rpcrdma_rw *rw;
 	int rc = 0;
 
-	rw = rpcrdma_rw_alloc(rv->ep, DMA_FROM_DEVICE, 0, gfp);
+	rw = rpcrdma_rw_alloc(rpcrdma_recv_ep(rv), DMA_FROM_DEVICE, 0, gfp);
 	if (!rw)
 		return -ENOMEM;
 	if (item)

@@ -36,7 +36,7 @@
 #include <rdma/rdma_cm.h>
 #include <rdma/rw.h>
 
-#include <rpcrdma/endpoint_send.h>
+#include <rpcrdma/endpoint_receive.h>
 #include <rpcrdma/engine.h>
 
 struct rpcrdma_ep;
@@ -46,35 +46,14 @@ struct rpcrdma_listener;
 /* ------------------------------------------------------------------ */
 /* Received messages                                                   */
 
-/*
- * A Receive and, once it has completed, the message in it. The endpoint owns it. The
- * transport gets it from rpcrdma_ep_poll(), and holds it until rpcrdma_recv_put().
- */
-struct rpcrdma_recv {
-	struct list_head	list;		/* for the transport's queues */
-	struct rpcrdma_ep	*ep;
-	struct rpcrdma_rx	rx;		/* as the engine decoded it */
-	u8			verdict;	/* enum rpcrdma_verdict */
-	u32			inv_handle;	/* invalidated by the peer, or 0 */
-	/* Inline part of the Payload stream, in bytes, in buf or assembled */
-	void			*payload;
-	u32			payload_len;
-	void			*priv;		/* the transport's; NULL at first */
-	struct rpcrdma_send	*send;		/* the transport's */
-	struct rpcrdma_queued_call queued;	/* the transport's */
-
-	/* private to the endpoint */
-	struct list_head	all;
+/* A Receive with its Work Request */
+struct verbs_recv {
+	struct rpcrdma_recv	core;
 	struct ib_recv_wr	wr;
-	struct ib_sge		sge;
+	struct ib_sge		sge;		/* length 0: unmapped */
 	struct ib_cqe		cqe;
 	struct llist_node	arrived;
-	u32			octets;		/* bytes received */
 	u8			status;		/* enum ib_wc_status if it failed */
-	bool			large;		/* has memory in addition to @buf */
-	void			*buf;
-	void			*assembled;	/* kvmalloc: continued message */
-	u64			counted;	/* bytes to uncharge with it */
 };
 
 /*
@@ -560,7 +539,6 @@ struct rpcrdma_ep {
 	/* Send side, under lock */
 	const struct ib_send_wr	*refused;	/* bad_wr of ib_post_send(), unused */
 	struct verbs_send	*send_ring;
-	u32			bufs_owed;	/* charged in excess of nr_recvs */
 	struct llist_head	completed;	/* completed work, the newest first */
 	struct work_struct	reap_work;	/* reaps completed work */
 	const char		*failure;	/* of a Work Request */
@@ -578,11 +556,6 @@ struct rpcrdma_ep {
 	struct work_struct	rw_work;	/* retries transfers */
 
 	/* Receives */
-	struct list_head	all_recvs;
-	u32			nr_recvs;
-	u32			recvs_out;	/* held by the transport; lock */
-	bool			torn_down;	/* only recvs_out keeps it; lock */
-	struct ib_recv_wr	*free_recvs;	/* not posted; under lock */
 	struct llist_head	arrived;	/* completed, the newest first */
 	unsigned long		taking;		/* bit 0: messages in processing */
 	struct llist_node	*behind;	/* the oldest first; same owner */
@@ -626,6 +599,12 @@ struct rpcrdma_ep {
 static inline struct rpcrdma_ep *rpcrdma_ep_of(const struct rpcrdma_ep_core *core)
 {
 	return container_of(core, struct rpcrdma_ep, core);
+}
+
+/* Return the endpoint of a Receive. */
+static inline struct rpcrdma_ep *rpcrdma_recv_ep(const struct rpcrdma_recv *rv)
+{
+	return rpcrdma_ep_of(rv->core);
 }
 
 /* Return the endpoint of a Send context. */

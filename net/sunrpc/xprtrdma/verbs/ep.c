@@ -44,7 +44,7 @@ struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
 	atomic64_set(&ep->local_inv, 0);
 	INIT_LIST_HEAD(&ep->node);
 	rpcrdma_core_init(&ep->core);
-	INIT_LIST_HEAD(&ep->all_recvs);
+	ep->core.recv_size = sizeof(struct verbs_recv);
 	INIT_LIST_HEAD(&ep->free_mrs);
 	INIT_LIST_HEAD(&ep->all_mrs);
 	INIT_DELAYED_WORK(&ep->open_timer, rpcrdma_ep_overdue);
@@ -336,11 +336,6 @@ static void rpcrdma_ep_news(struct rpcrdma_ep *ep, enum rpcrdma_news news,
 	spin_unlock(&ep->lock);
 	rpcrdma_ep_events(ep, events);
 	rpcrdma_ep_carry_out(ep, &step);
-}
-
-void rpcrdma_port_receives_due(struct rpcrdma_ep_core *core)
-{
-	rpcrdma_recvs_due(rpcrdma_ep_of(core));
 }
 
 void rpcrdma_port_odd(struct rpcrdma_ep_core *core)

@@ -120,26 +120,11 @@ bool rpcrdma_ep_assembled(struct rpcrdma_ep *ep, u64 octets);
 u32 rpcrdma_ep_hold_some(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 			 u64 octets, u32 count);
 
-/*
- * Return the charge for a Receive of @octets bytes. One Receive exists for each
- * outstanding Call, whose Reply may need a buffer of the same size.
- */
-static inline u64 rpcrdma_recv_cost(u32 octets)
-{
-	return sizeof(struct rpcrdma_recv) + 2 * (u64)octets;
-}
-
 /* ---- sq.c ---- */
 
 int rpcrdma_sends_create(struct rpcrdma_ep *ep);
 void rpcrdma_sends_unmap(struct rpcrdma_ep *ep);
 void rpcrdma_sends_free(struct rpcrdma_ep *ep);
-/*
- * Free the least recently used of the free buffers, if there is one. Return the number
- * of buffers that remain, not counting those of control messages. Caller holds
- * ep->lock.
- */
-u32 rpcrdma_send_let_go(struct rpcrdma_ep *ep);
 
 /*
  * Release ep->lock after a call of the core. Return what the call has left to do, for
@@ -257,10 +242,6 @@ void rpcrdma_stall_expired(struct work_struct *work);
 /* Module start and end */
 int rpcrdma_recvs_init(void);
 void rpcrdma_recvs_exit(void);
-/*
- * Allocate and post the Receives that the engine wants. Process context, no lock held.
- */
-void rpcrdma_recvs_due(struct rpcrdma_ep *ep);
 void rpcrdma_recvs_take(struct work_struct *work);
 void rpcrdma_recvs_drain(struct rpcrdma_ep *ep);
 /*

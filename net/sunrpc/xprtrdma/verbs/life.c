@@ -41,6 +41,16 @@ void rpcrdma_ep_leave(struct rpcrdma_ep *ep)
 		wake_up_all(&ep->wait);
 }
 
+bool rpcrdma_port_enter(struct rpcrdma_ep_core *core)
+{
+	return rpcrdma_ep_enter(rpcrdma_ep_of(core));
+}
+
+void rpcrdma_port_leave(struct rpcrdma_ep_core *core)
+{
+	rpcrdma_ep_leave(rpcrdma_ep_of(core));
+}
+
 /*
  * Run the actions that an event of the connection's state machine has returned, except
  * those of opened(). Process context, no ep lock held; does not sleep.

@@ -101,7 +101,9 @@ int rpcrdma_ep_join(struct rpcrdma_ep *ep, u64 limit, u32 message)
 	rpcrdma_memory_promise(&ep->memory, sizeof(*ep) +
 			       sends * sizeof(struct verbs_send) +
 			       RPCRDMA_CONTROL_SENDS * RPCRDMA_SMALL_SEND,
-			       recvs * rpcrdma_recv_cost(octets), message, p->reassembly,
+			       recvs * rpcrdma_core_recv_cost(sizeof(struct verbs_recv),
+							      octets),
+			       message, p->reassembly,
 			       sizeof(struct rpcrdma_stream) + 2 * PAGE_SIZE);
 	rc = rpcrdma_memory_join(&rpcrdma_memory, &ep->memory);
 	rpcrdma_memory_unlock(ep, tight, false);
@@ -241,6 +243,18 @@ void rpcrdma_ep_give(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 	}
 	if (tell)
 		rpcrdma_ep_write_space(ep);
+}
+
+u32 rpcrdma_port_charge(struct rpcrdma_ep_core *core,
+			enum rpcrdma_memory_use use, u64 octets, u32 count)
+{
+	return rpcrdma_ep_hold_some(rpcrdma_ep_of(core), use, octets, count);
+}
+
+void rpcrdma_port_uncharge(struct rpcrdma_ep_core *core,
+			   enum rpcrdma_memory_use use, u64 octets)
+{
+	rpcrdma_ep_give(rpcrdma_ep_of(core), use, octets);
 }
 
 /*

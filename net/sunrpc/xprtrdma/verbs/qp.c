@@ -298,7 +298,7 @@ int rpcrdma_ep_setup(struct rpcrdma_ep *ep)
 		rpcrdma_conn_read_depth(&ep->core.conn, ep->initiator_depth,
 					ep->responder_resources);
 	}
-	rpcrdma_recvs_due(ep);
+	rpcrdma_core_recvs_due(&ep->core);
 	if (rpcrdma_ep_is_closing(ep))
 		return -ENOMEM;
 	ep->params.send_size = ep->core.conn.cfg.props.sbsiz;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Receives: pass what arrives to the engine, and return complete messages to the
- * context that polls the endpoint.
+ * Receives: their memory, their completions, and the contexts that process messages.
+ * Pass what arrives to the engine, and return complete messages to the context that
+ * polls the endpoint. core/endpoint/receives.cc decides when Receives are allocated,
+ * posted and freed.
  */
 
 #include <linux/dma-mapping.h>
@@ -23,7 +25,7 @@ static struct kmem_cache *rpcrdma_recv_cache;
 /* Module start. Returns 0 or a negative errno. */
 int rpcrdma_recvs_init(void)
 {
-	rpcrdma_recv_cache = KMEM_CACHE(rpcrdma_recv, 0);
+	rpcrdma_recv_cache = KMEM_CACHE(verbs_recv, 0);
 	return rpcrdma_recv_cache ? 0 : -ENOMEM;
 }
 
@@ -33,64 +35,10 @@ void rpcrdma_recvs_exit(void)
 	kmem_cache_destroy(rpcrdma_recv_cache);
 }
 
-/* Allocate and map a Receive of @size bytes. Return NULL if out of memory. */
-static struct rpcrdma_recv *rpcrdma_recv_create(struct rpcrdma_ep *ep, u32 size,
-						gfp_t gfp)
+/* Return the Receive of @rv, the core's part of it. */
+static inline struct verbs_recv *verbs_recv_of(struct rpcrdma_recv *rv)
 {
-	struct rpcrdma_recv *rv;
-
-	rv = kmem_cache_zalloc(rpcrdma_recv_cache, gfp);
-	if (!rv)
-		return NULL;
-	rv->buf = rpcrdma_buffer_create(ep, size, DMA_FROM_DEVICE, gfp,
-					&rv->sge.addr);
-	if (!rv->buf) {
-		kmem_cache_free(rpcrdma_recv_cache, rv);
-		return NULL;
-	}
-	rv->ep = ep;
-	INIT_LIST_HEAD(&rv->list);
-	rv->sge.length = size;
-	rv->sge.lkey = ep->lkey;
-	rv->cqe.done = rpcrdma_wc_recv;
-	rv->wr.wr_cqe = &rv->cqe;
-	rv->wr.sg_list = &rv->sge;
-	rv->wr.num_sge = 1;
-	return rv;
-}
-
-/* Add @rv to the Receives that are not posted. Caller holds ep->lock. */
-static void rpcrdma_recv_free_up(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
-{
-	lockdep_assert_held(&ep->lock);
-	rv->wr.next = ep->free_recvs;
-	ep->free_recvs = &rv->wr;
-}
-
-/*
- * Post the free Receives in one call, if a batch is due. Caller holds ep->lock; the
- * connection is not closing.
- * Return: the engine's events, none if no Receive was posted; or a negative errno.
- */
-static int rpcrdma_recvs_post(struct rpcrdma_ep *ep)
-{
-	struct ib_recv_wr *first = ep->free_recvs;
-	u32 count;
-	int rc;
-
-	lockdep_assert_held(&ep->lock);
-	/* A coarse clock is sufficient: windows adapt over seconds. */
-	count = rpcrdma_conn_to_post(&ep->core.conn,
-				     ktime_to_ms(ktime_get_coarse()));
-	/*
-	 * After a failure to post, none are left on the list: the connection will be
-	 * closed.
-	 */
-	if (!count || !first)
-		return 0;
-	ep->free_recvs = NULL;
-	rc = ib_post_recv(ep->qp, first, NULL);
-	return rc ?: (int)rpcrdma_conn_posted(&ep->core.conn, count);
+	return container_of(rv, struct verbs_recv, core);
 }
 
 /*
@@ -103,103 +51,76 @@ static const gfp_t rpcrdma_recvs_gfp[] = {
 	[RPCRDMA_RECEIVES_NEEDED] = GFP_NOFS,
 };
 
-/*
- * Allocate @count Receives as @want describes, or as many as there is memory for. They
- * are appended to @made, and chained from *@wrs on. *@wrs is set to where the next one
- * is to be linked. Return their number.
- */
-static u32 rpcrdma_recvs_make(struct rpcrdma_ep *ep, u32 count,
-			      const struct rpcrdma_receives *want,
-			      struct list_head *made, struct ib_recv_wr ***wrs)
+struct rpcrdma_recv *rpcrdma_port_recv(struct rpcrdma_ep_core *core,
+				       const struct rpcrdma_receives *want)
 {
 	const gfp_t gfp = rpcrdma_recvs_gfp[want->need];
-	struct ib_recv_wr **next = *wrs;
-	struct rpcrdma_recv *rv;
-	u32 nr;
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
+	struct verbs_recv *vr;
 
-	for (nr = 0; nr < count; nr++) {
-		rv = rpcrdma_recv_create(ep, want->octets, gfp);
-		if (!rv)
-			break;
-		list_add_tail(&rv->all, made);
-		*next = &rv->wr;
-		next = &rv->wr.next;
+	vr = kmem_cache_zalloc(rpcrdma_recv_cache, gfp);
+	if (!vr)
+		return NULL;
+	vr->core.buf = rpcrdma_buffer_create(ep, want->octets, DMA_FROM_DEVICE,
+					     gfp, &vr->sge.addr);
+	if (!vr->core.buf) {
+		kmem_cache_free(rpcrdma_recv_cache, vr);
+		return NULL;
 	}
-	*wrs = next;
-	return nr;
+	vr->sge.length = want->octets;
+	vr->sge.lkey = ep->lkey;
+	vr->cqe.done = rpcrdma_wc_recv;
+	vr->wr.wr_cqe = &vr->cqe;
+	vr->wr.sg_list = &vr->sge;
+	vr->wr.num_sge = 1;
+	return &vr->core;
 }
 
-/*
- * Update the account after a change of the number of Receives. Caller holds ep->lock.
- */
-static void rpcrdma_recvs_counted(struct rpcrdma_ep *ep)
+bool rpcrdma_port_post_recvs(struct rpcrdma_ep_core *core,
+			     struct rpcrdma_recv *first)
 {
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
+	struct ib_recv_wr *chain, **next = &chain;
+	struct verbs_recv *vr;
+
 	lockdep_assert_held(&ep->lock);
-	if (!ep->client)
-		rpcrdma_sq_set_replies(&ep->core.sq, ep->params.sends, ep->nr_recvs);
+	for (; first; first = first->next) {
+		vr = verbs_recv_of(first);
+		ib_dma_sync_single_for_device(ep->device, vr->sge.addr,
+					      vr->sge.length, DMA_FROM_DEVICE);
+		*next = &vr->wr;
+		next = &vr->wr.next;
+	}
+	*next = NULL;
+	return !ib_post_recv(ep->qp, chain, NULL);
 }
 
-/* Allocate and post Receives once. Return true if there is to be another round. */
-static bool rpcrdma_recvs_round(struct rpcrdma_ep *ep)
+struct rpcrdma_receives rpcrdma_port_recvs_want(struct rpcrdma_ep_core *core)
 {
-	struct ib_recv_wr *first, **wrs = &first;
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
 	struct rpcrdma_receives want;
-	u32 fit, nr = 0;
-	u64 cost;
-	int events = 0, posted = 0;
-	bool entered = false;
-	LIST_HEAD(made);
 
 	spin_lock(&ep->lock);
-	want = rpcrdma_conn_to_make(&ep->core.conn);
+	want = rpcrdma_conn_to_make(&core->conn);
 	spin_unlock(&ep->lock);
-	/* Hold off the teardown, which unmaps them. */
-	if (want.count && rpcrdma_ep_enter(ep)) {
-		entered = true;
-		cost = rpcrdma_recv_cost(want.octets);
-		fit = rpcrdma_ep_hold_some(ep, RPCRDMA_MEMORY_BUFFERS, cost,
-					   want.count);
-		nr = rpcrdma_recvs_make(ep, fit, &want, &made, &wrs);
-		rpcrdma_ep_give(ep, RPCRDMA_MEMORY_BUFFERS, (fit - nr) * cost);
-	}
-
-	spin_lock(&ep->lock);
-	*wrs = ep->free_recvs;
-	ep->free_recvs = first;
-	list_splice_tail(&made, &ep->all_recvs);
-	ep->nr_recvs += nr;
-	if (nr)
-		rpcrdma_recvs_counted(ep);
-	if (want.count)
-		events = rpcrdma_conn_made(&ep->core.conn, nr);
-	/* Don't post once the connection is closing: the drain would not flush them. */
-	if (!rpcrdma_ep_is_closing(ep) && !(events & RPCRDMA_EV_CLOSE))
-		posted = rpcrdma_recvs_post(ep);
-	spin_unlock(&ep->lock);
-	if (entered)
-		rpcrdma_ep_leave(ep);
-
-	if (posted < 0) {
-		rpcrdma_ep_close(ep, "a Receive could not be posted");
-		return false;
-	}
-	events |= posted;
-	rpcrdma_ep_events(ep, events & ~RPCRDMA_EV_RECEIVES);
-	return events & RPCRDMA_EV_RECEIVES;
+	return want;
 }
 
-/**
- * rpcrdma_recvs_due - allocate and post the Receives that the engine wants
- * @ep: endpoint, which has its queue pair
- *
- * If memory is short there are fewer Receives, or smaller ones, or the connection is
- * closed.
- * Context: process context, no lock held.
- */
-void rpcrdma_recvs_due(struct rpcrdma_ep *ep)
+u32 rpcrdma_port_recvs_made(struct rpcrdma_ep_core *core,
+			    const struct rpcrdma_recvs_made *made)
 {
-	while (rpcrdma_recvs_round(ep))
-		;
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
+	u32 events;
+
+	spin_lock(&ep->lock);
+	events = rpcrdma_core_recvs_made(core, made);
+	spin_unlock(&ep->lock);
+	return events;
+}
+
+u32 rpcrdma_port_coarse_ms(const struct rpcrdma_ep_core *core)
+{
+	return (u32)ktime_to_ms(ktime_get_coarse());
 }
 
 /*
@@ -210,26 +131,39 @@ void rpcrdma_recvs_due(struct rpcrdma_ep *ep)
  */
 void rpcrdma_recvs_unmap(struct rpcrdma_ep *ep)
 {
-	struct rpcrdma_recv *rv;
+	struct verbs_recv *vr;
 
-	list_for_each_entry(rv, &ep->all_recvs, all) {
-		if (!rv->sge.length)
+	list_for_each_entry(vr, &ep->core.all_recvs, core.all) {
+		if (!vr->sge.length)
 			continue;
 		if (!ib_uses_virt_dma(ep->device))
 			dma_unmap_single_attrs(ep->device->dma_device,
-					       rv->sge.addr, rv->sge.length,
+					       vr->sge.addr, vr->sge.length,
 					       DMA_FROM_DEVICE,
 					       DMA_ATTR_SKIP_CPU_SYNC);
-		rv->sge.length = 0;
+		vr->sge.length = 0;
 	}
 }
 
-static void rpcrdma_recv_free(struct rpcrdma_recv *rv)
+void rpcrdma_port_recv_unmap(struct rpcrdma_recv *rv)
+{
+	struct verbs_recv *vr = verbs_recv_of(rv);
+
+	ib_dma_unmap_single(rpcrdma_recv_ep(rv)->device, vr->sge.addr,
+			    vr->sge.length, DMA_FROM_DEVICE);
+}
+
+void rpcrdma_port_recv_shrink(struct rpcrdma_recv *rv)
 {
 	kvfree(rv->assembled);
 	kfree(rv->rx.lists.more);
+}
+
+void rpcrdma_port_recv_free(struct rpcrdma_recv *rv)
+{
+	rpcrdma_port_recv_shrink(rv);
 	kfree(rv->buf);
-	kmem_cache_free(rpcrdma_recv_cache, rv);
+	kmem_cache_free(rpcrdma_recv_cache, verbs_recv_of(rv));
 }
 
 /* Free all Receives. The last reference is gone, so the transport holds none. */
@@ -237,103 +171,33 @@ void rpcrdma_recvs_free(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_recv *rv, *next;
 
-	list_for_each_entry_safe(rv, next, &ep->all_recvs, all)
-		rpcrdma_recv_free(rv);
-	INIT_LIST_HEAD(&ep->all_recvs);
+	list_for_each_entry_safe(rv, next, &ep->core.all_recvs, all)
+		rpcrdma_port_recv_free(rv);
+	INIT_LIST_HEAD(&ep->core.all_recvs);
 }
-
-/*
- * Free a surplus Receive: the window needs fewer now, and a server sends fewer Replies.
- * A client keeps the Send buffers it may need when memory is short. rv->counted is set
- * to the charge that ends: each Receive is charged together with a Send buffer, and the
- * latter's charge remains while there are more such buffers than Receives. Caller holds
- * ep->lock; the connection is not closing.
- */
-static void rpcrdma_recv_let_go(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
-{
-	u32 octets = rv->sge.length, bufs, owed = ep->bufs_owed + 1;
-
-	lockdep_assert_held(&ep->lock);
-	list_del(&rv->all);
-	ep->nr_recvs--;
-	rpcrdma_recvs_counted(ep);
-	ib_dma_unmap_single(ep->device, rv->sge.addr, octets, DMA_FROM_DEVICE);
-	bufs = ep->client ? 0 : rpcrdma_send_let_go(ep);
-	ep->bufs_owed = min(owed, bufs - min(bufs, ep->nr_recvs));
-	rv->counted = rpcrdma_recv_cost(octets) - octets +
-		      (u64)octets * (owed - ep->bufs_owed);
-}
-
-/* Results of releasing a Receive, in addition to the engine's events */
-enum {
-	/* A Receive could not be posted. */
-	RPCRDMA_RECV_UNPOSTED	= 1 << 30,
-	/* The teardown has ended, and the transport holds no other Receive. */
-	RPCRDMA_RECV_LAST	= 1 << 29,
-};
 
 /* Handle the events and results in @todo, and drop a reference to @ep. */
 static noinline void rpcrdma_recv_given_back(struct rpcrdma_ep *ep,
 					     struct rpcrdma_recv *rv, u32 todo)
 {
-	if (todo & RPCRDMA_EV_LET_GO) {
-		rpcrdma_ep_give(ep, RPCRDMA_MEMORY_BUFFERS, rv->counted);
-		rpcrdma_recv_free(rv);
-	}
-	if (todo & RPCRDMA_RECV_UNPOSTED)
-		rpcrdma_ep_close(ep, "a Receive could not be posted");
-	else if (!(todo & RPCRDMA_RECV_LAST))
-		rpcrdma_ep_events(ep, todo);
+	rpcrdma_core_recv_given_back(&ep->core, rv, todo);
 	rpcrdma_ep_put(ep);
-}
-
-/* Free the memory that only large messages need. */
-static noinline void rpcrdma_recv_shrink(struct rpcrdma_ep *ep,
-					 struct rpcrdma_recv *rv)
-{
-	if (rv->assembled)
-		rpcrdma_ep_give(ep, RPCRDMA_MEMORY_CALLS, rv->counted);
-	kvfree(rv->assembled);
-	rv->assembled = NULL;
-	kfree(rv->rx.lists.more);
-	rv->rx.lists.more = NULL;
-	rv->large = false;
 }
 
 void rpcrdma_recv_put(struct rpcrdma_recv *rv)
 {
-	struct rpcrdma_ep *ep = rv->ep;
-	u32 todo = 0;
-	int posted;
+	struct rpcrdma_ep *ep = rpcrdma_recv_ep(rv);
+	u32 todo;
 
 	if (unlikely(rv->large))
-		rpcrdma_recv_shrink(ep, rv);
+		rpcrdma_core_recv_shrink(rv);
 	rv->priv = NULL;
 
 	spin_lock(&ep->lock);
-	ep->recvs_out--;
-	/* Don't post once the connection is closing: the drain would not flush it. */
-	if (likely(!rpcrdma_ep_is_closing(ep))) {
-		todo = rpcrdma_conn_given_back(&ep->core.conn);
-		if (unlikely(todo & RPCRDMA_EV_LET_GO)) {
-			rpcrdma_recv_let_go(ep, rv);
-		} else {
-			ib_dma_sync_single_for_device(ep->device, rv->sge.addr,
-						      rv->sge.length,
-						      DMA_FROM_DEVICE);
-			rpcrdma_recv_free_up(ep, rv);
-		}
-		if (unlikely(todo & RPCRDMA_EV_RECEIVES)) {
-			posted = rpcrdma_recvs_post(ep);
-			todo &= ~RPCRDMA_EV_RECEIVES;
-			todo |= posted < 0 ? RPCRDMA_RECV_UNPOSTED : posted;
-		}
-		/* @rv does not hold the endpoint any more. */
-		if (unlikely(todo))
-			rpcrdma_ep_get(ep);
-	} else if (!ep->recvs_out && ep->torn_down) {
-		todo = RPCRDMA_RECV_LAST;
-	}
+	todo = rpcrdma_core_recv_put(&ep->core, rv);
+	/* @rv does not hold the endpoint any more. */
+	if (unlikely(todo) && !(todo & RPCRDMA_RECV_LAST))
+		rpcrdma_ep_get(ep);
 	spin_unlock(&ep->lock);
 
 	if (unlikely(todo))
@@ -349,8 +213,7 @@ void rpcrdma_recvs_end(struct rpcrdma_ep *ep)
 	bool last;
 
 	spin_lock(&ep->lock);
-	ep->torn_down = true;
-	last = !ep->recvs_out;
+	last = rpcrdma_core_recvs_end(&ep->core);
 	spin_unlock(&ep->lock);
 	if (last)
 		rpcrdma_ep_put(ep);
@@ -461,8 +324,8 @@ static __always_inline bool rpcrdma_recv_one(struct rpcrdma_ep *ep,
 	const char *reason;
 	u32 events;
 
-	ib_dma_sync_single_for_cpu(ep->device, rv->sge.addr, rv->octets,
-				   DMA_FROM_DEVICE);
+	ib_dma_sync_single_for_cpu(ep->device, verbs_recv_of(rv)->sge.addr,
+				   rv->octets, DMA_FROM_DEVICE);
 	/* If this allocation fails, the engine refuses the message. */
 	if (unlikely(rpcrdma_wants_more_segs(&ep->core.conn, rv->buf, rv->octets))) {
 		rv->rx.lists.more =
@@ -477,7 +340,7 @@ static __always_inline bool rpcrdma_recv_one(struct rpcrdma_ep *ep,
 	 * A held Receive keeps the endpoint, because its memory belongs to the
 	 * endpoint.
 	 */
-	ep->recvs_out++;
+	ep->core.recvs_out++;
 	rv->verdict = rpcrdma_conn_receive(&ep->core.conn, rv->buf, rv->octets,
 					   &rv->rx);
 	spin_unlock(&ep->lock);
@@ -546,22 +409,22 @@ static void rpcrdma_recv_completed(struct rpcrdma_recv *rv,
  */
 static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct rpcrdma_recv *rv =
-		container_of(wc->wr_cqe, struct rpcrdma_recv, cqe);
+	struct verbs_recv *vr =
+		container_of(wc->wr_cqe, struct verbs_recv, cqe);
 	struct rpcrdma_ep *ep = cq->cq_context;
 
 	if (unlikely(wc->status != IB_WC_SUCCESS)) {
 		/*
 		 * The failure is reported in order, but without waiting for a thread.
 		 */
-		rv->status = wc->status;
-		llist_add(&rv->arrived, &ep->arrived);
+		vr->status = wc->status;
+		llist_add(&vr->arrived, &ep->arrived);
 		if (!rpcrdma_ep_is_closing(ep))
 			rpcrdma_recvs_hurry(ep);
 		return;
 	}
-	rpcrdma_recv_completed(rv, wc);
-	if (!llist_add(&rv->arrived, &ep->arrived))
+	rpcrdma_recv_completed(&vr->core, wc);
+	if (!llist_add(&vr->arrived, &ep->arrived))
 		return;
 	if (!ep->ops->messages) {
 		/*
@@ -606,7 +469,7 @@ static bool rpcrdma_poll_begin(struct rpcrdma_poll *poll)
 struct rpcrdma_recv *rpcrdma_ep_poll(struct rpcrdma_poll *poll)
 {
 	struct rpcrdma_ep *ep = poll->ep;
-	struct rpcrdma_recv *rv;
+	struct verbs_recv *vr;
 
 	if (!poll->began && !rpcrdma_poll_begin(poll))
 		return NULL;
@@ -616,13 +479,13 @@ struct rpcrdma_recv *rpcrdma_ep_poll(struct rpcrdma_poll *poll)
 		if (!ep->behind || !poll->left)
 			break;
 		poll->left--;
-		rv = llist_entry(ep->behind, struct rpcrdma_recv, arrived);
+		vr = llist_entry(ep->behind, struct verbs_recv, arrived);
 		WRITE_ONCE(ep->behind, ep->behind->next);
-		if (unlikely(rv->status != IB_WC_SUCCESS))
-			rpcrdma_ep_failed(ep, rv->status,
+		if (unlikely(vr->status != IB_WC_SUCCESS))
+			rpcrdma_ep_failed(ep, vr->status,
 					  "a Receive failed: a message longer than announced?");
-		else if (likely(rpcrdma_recv_one(ep, rv, &poll->events)))
-			return rv;
+		else if (likely(rpcrdma_recv_one(ep, &vr->core, &poll->events)))
+			return &vr->core;
 	}
 	clear_bit_unlock(0, &ep->taking);
 	/*

@@ -277,12 +277,6 @@ struct rpcrdma_send *rpcrdma_port_send(struct rpcrdma_ep_core *core, u32 number)
 	return &s->core;
 }
 
-u32 rpcrdma_send_let_go(struct rpcrdma_ep *ep)
-{
-	lockdep_assert_held(&ep->lock);
-	return rpcrdma_core_send_let_go(&ep->core);
-}
-
 /**
  * rpcrdma_send_larger - replace the buffer of a Send context by a larger one
  * @s: Send context owned by the caller

@@ -3,7 +3,7 @@
 #ifndef RPCRDMA_CORE_ENDPOINT_HH
 #define RPCRDMA_CORE_ENDPOINT_HH
 
-#include <rpcrdma/endpoint_send.h>
+#include <rpcrdma/endpoint_receive.h>
 
 #include "../internal.hh"
 #include "../list.hh"

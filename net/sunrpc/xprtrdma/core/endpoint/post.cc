@@ -180,6 +180,7 @@ void rpcrdma_core_init(struct rpcrdma_ep_core *core)
 	list_init(&core->rw_waiting);
 	list_init(&core->transfers);
 	list_init(&core->messages);
+	list_init(&core->all_recvs);
 }
 
 bool rpcrdma_core_post_control(struct rpcrdma_ep_core *core,
@@ -247,7 +248,7 @@ void rpcrdma_core_events(struct rpcrdma_ep_core *core, u32 events)
 	}
 	/* Version 1 posts all its Receives before any traffic. */
 	if (events & RPCRDMA_EV_RECEIVES)
-		rpcrdma_port_receives_due(core);
+		rpcrdma_core_recvs_due(core);
 	if (events & RPCRDMA_EV_OPENED)
 		rpcrdma_port_opened(core);
 	if (events & RPCRDMA_EV_ODD)

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The receive side of an endpoint: the Receives, from their allocation to their end.
+ * endpoint_send.h has struct rpcrdma_ep_core, and says what a host is and what "the
+ * lock" means.
+ *
+ * Lengths and sizes are in bytes.
+ */
+#ifndef RPCRDMA_ENDPOINT_RECEIVE_H
+#define RPCRDMA_ENDPOINT_RECEIVE_H
+
+#include "endpoint_send.h"
+#include "call_queue.h"
+#include "receive.h"
+#include "receive_pool.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * A Receive and, once it has completed, the message in it. The endpoint owns it. The
+ * transport holds it from the time it gets the message until it releases it.
+ */
+struct rpcrdma_recv {
+	struct list_head	list;		/* for the transport's queues */
+	struct rpcrdma_ep_core	*core;
+	struct rpcrdma_rx	rx;		/* as the engine decoded it */
+	u8			verdict;	/* enum rpcrdma_verdict */
+	bool			large;		/* has memory in addition to @buf */
+	u32			inv_handle;	/* invalidated by the peer, or 0 */
+	/* Inline part of the Payload stream, in bytes, in buf or assembled */
+	void			*payload;
+	u32			payload_len;
+	void			*priv;		/* the transport's; NULL at first */
+	struct rpcrdma_send	*send;		/* the transport's */
+	struct rpcrdma_queued_call queued;	/* the transport's */
+
+	/* private to the endpoint */
+	struct list_head	all;		/* in core->all_recvs */
+	struct rpcrdma_recv	*next;		/* the next one that is not posted */
+	u32			size;		/* bytes in buf */
+	u32			octets;		/* bytes received */
+	void			*buf;
+	void			*assembled;	/* a continued message, or NULL */
+	u64			counted;	/* bytes to uncharge with it */
+};
+
+/* Results of releasing or posting Receives, in addition to the engine's events */
+enum {
+	/* Receives could not be posted. */
+	RPCRDMA_RECV_UNPOSTED	= 1 << 30,
+	/* The teardown has ended, and the transport holds no other Receive. */
+	RPCRDMA_RECV_LAST	= 1 << 29,
+};
+
+/* Receives allocated in one round */
+struct rpcrdma_recvs_made {
+	struct rpcrdma_receives	want;
+	u32			nr;
+	struct rpcrdma_recv	*first;		/* chained by next */
+	struct rpcrdma_recv	*last;
+};
+
+/*
+ * Return the charge for a Receive of @octets bytes. One Receive exists for each
+ * outstanding Call, whose Reply may need a buffer of the same size. @own: bytes of the
+ * host's structure.
+ */
+static inline u64 rpcrdma_core_recv_cost(u32 own, u32 octets)
+{
+	return own + 2 * (u64)octets;
+}
+
+/*
+ * Allocate and post the Receives that the engine wants. If memory is short there are
+ * fewer Receives, or smaller ones, or the connection is closed. No lock held.
+ */
+void rpcrdma_core_recvs_due(struct rpcrdma_ep_core *core);
+/*
+ * Add allocated Receives, and post the free ones if a batch is due. Lock held. Return
+ * events or RPCRDMA_RECV_UNPOSTED.
+ */
+u32 rpcrdma_core_recvs_made(struct rpcrdma_ep_core *core,
+			    const struct rpcrdma_recvs_made *made);
+/*
+ * Free the memory that only large messages need: rv->large. The caller holds @rv. No
+ * lock held.
+ */
+void rpcrdma_core_recv_shrink(struct rpcrdma_recv *rv);
+/*
+ * Handle @todo, the engine's events for @rv, of which EV_LET_GO or EV_RECEIVES is one.
+ * Lock held. Return: as for rpcrdma_core_recv_put().
+ */
+u32 rpcrdma_core_recv_released(struct rpcrdma_ep_core *core,
+			       struct rpcrdma_recv *rv, u32 todo);
+/* The same once the connection is closing. */
+u32 rpcrdma_core_recv_released_late(const struct rpcrdma_ep_core *core);
+/* Add @rv to the Receives that are not posted. Lock held. */
+static inline void rpcrdma_core_recv_free_up(struct rpcrdma_ep_core *core,
+					     struct rpcrdma_recv *rv)
+{
+	rv->next = core->free_recvs;
+	core->free_recvs = rv;
+}
+/*
+ * Release a Receive, which is not large any more. Lock held.
+ * Return: 0, or what to pass to rpcrdma_core_recv_given_back(). @rv does not hold the
+ * endpoint any more. With RPCRDMA_RECV_LAST the teardown's reference is dropped, too.
+ */
+static inline u32 rpcrdma_core_recv_put(struct rpcrdma_ep_core *core,
+					struct rpcrdma_recv *rv)
+{
+	u32 todo;
+
+	core->recvs_out--;
+	/* Don't post once the connection is closing: the drain would not flush it. */
+	if (__builtin_expect(core->life.stage >= RPCRDMA_STAGE_CLOSING, 0))
+		return rpcrdma_core_recv_released_late(core);
+	todo = rpcrdma_conn_given_back(&core->conn);
+	if (__builtin_expect(todo & (RPCRDMA_EV_LET_GO | RPCRDMA_EV_RECEIVES),
+			     0))
+		return rpcrdma_core_recv_released(core, rv, todo);
+	rpcrdma_core_recv_free_up(core, rv);
+	return todo;
+}
+/* Handle the events and results in @todo. No lock held. */
+void rpcrdma_core_recv_given_back(struct rpcrdma_ep_core *core,
+				  struct rpcrdma_recv *rv, u32 todo);
+/*
+ * The teardown has ended. Lock held. Return true if its reference is to be dropped now;
+ * the last Receive that the transport holds drops it otherwise.
+ */
+bool rpcrdma_core_recvs_end(struct rpcrdma_ep_core *core);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RPCRDMA_ENDPOINT_RECEIVE_H */

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The Receives: allocating and charging them, posting them in batches, and what becomes
+ * of one whose message has been processed.
+ */
+#include "endpoint.hh"
+
+namespace rpcrdma
+{
+
+namespace
+{
+
+constexpr char NOT_POSTED[] = "a Receive could not be posted";
+
+bool is_closing(const rpcrdma_ep_core *core)
+{
+	return core->life.stage >= RPCRDMA_STAGE_CLOSING;
+}
+
+/*
+ * Post the free Receives in one call, if a batch is due. The connection is not closing.
+ * Return events, none if no Receive was posted; or RPCRDMA_RECV_UNPOSTED.
+ */
+u32 post_recvs(rpcrdma_ep_core *core)
+{
+	rpcrdma_recv *first = core->free_recvs;
+	const u32 count =
+		rpcrdma_conn_to_post(&core->conn, rpcrdma_port_coarse_ms(core));
+
+	/*
+	 * After a failure to post, none are left on the list: the connection will be
+	 * closed.
+	 */
+	if (!count || !first)
+		return 0;
+	core->free_recvs = nullptr;
+	if (!rpcrdma_port_post_recvs(core, first)) [[unlikely]]
+		return RPCRDMA_RECV_UNPOSTED;
+	return rpcrdma_conn_posted(&core->conn, count);
+}
+
+/* Update the account after a change of the number of Receives. */
+void count_recvs(rpcrdma_ep_core *core)
+{
+	if (!core->conn.cfg.client)
+		rpcrdma_sq_set_replies(
+			&core->sq, core->nr_sends - RPCRDMA_CONTROL_SENDS - 1,
+			core->nr_recvs);
+}
+
+/*
+ * Allocate @count Receives as made->want describes, or as many as there is memory for.
+ */
+void make_recvs(rpcrdma_ep_core *core, u32 count, rpcrdma_recvs_made *made)
+{
+	for (; made->nr < count; made->nr++) {
+		rpcrdma_recv *rv = rpcrdma_port_recv(core, &made->want);
+
+		if (!rv)
+			break;
+		rv->core = core;
+		rv->size = made->want.octets;
+		list_init(&rv->list);
+		if (made->last)
+			made->last->next = rv;
+		else
+			made->first = rv;
+		made->last = rv;
+	}
+}
+
+/* Allocate what there is memory for, and charge it. The teardown is held off. */
+void charge_and_make(rpcrdma_ep_core *core, rpcrdma_recvs_made *made)
+{
+	const u64 cost =
+		rpcrdma_core_recv_cost(core->recv_size, made->want.octets);
+	const u32 fit = rpcrdma_port_charge(core, RPCRDMA_MEMORY_BUFFERS, cost,
+					    made->want.count);
+
+	make_recvs(core, fit, made);
+	rpcrdma_port_uncharge(core, RPCRDMA_MEMORY_BUFFERS,
+			      (fit - made->nr) * cost);
+}
+
+/* Allocate and post Receives once. Return true if there is to be another round. */
+bool recvs_round(rpcrdma_ep_core *core)
+{
+	rpcrdma_recvs_made made = { .want = rpcrdma_port_recvs_want(core),
+				    .nr = 0,
+				    .first = nullptr,
+				    .last = nullptr };
+	/* Hold off the teardown, which unmaps them. */
+	const bool entered = made.want.count && rpcrdma_port_enter(core);
+	u32 events;
+
+	if (entered)
+		charge_and_make(core, &made);
+	events = rpcrdma_port_recvs_made(core, &made);
+	if (entered)
+		rpcrdma_port_leave(core);
+	if (events & RPCRDMA_RECV_UNPOSTED) {
+		rpcrdma_port_close(core, NOT_POSTED);
+		return false;
+	}
+	rpcrdma_core_events(core, events & ~u32{ RPCRDMA_EV_RECEIVES });
+	return events & RPCRDMA_EV_RECEIVES;
+}
+
+/*
+ * Remove a surplus Receive: the window needs fewer now, and a server sends fewer
+ * Replies. A client keeps the Send buffers it may need when memory is short.
+ * rv->counted is set to the charge that ends: each Receive is charged together with a
+ * Send buffer, and the latter's charge remains while there are more such buffers than
+ * Receives. The connection is not closing.
+ */
+void let_go(rpcrdma_ep_core *core, rpcrdma_recv *rv)
+{
+	const u32 octets = rv->size, owed = core->bufs_owed + 1;
+	u32 bufs = 0;
+
+	list_remove(&rv->all);
+	core->nr_recvs--;
+	count_recvs(core);
+	rpcrdma_port_recv_unmap(rv);
+	if (!core->conn.cfg.client)
+		bufs = rpcrdma_core_send_let_go(core);
+	core->bufs_owed = min_u32(owed, bufs - min_u32(bufs, core->nr_recvs));
+	rv->counted = rpcrdma_core_recv_cost(core->recv_size, octets) - octets +
+		      u64{ octets } * (owed - core->bufs_owed);
+}
+
+} // namespace
+
+} // namespace rpcrdma
+
+using namespace rpcrdma;
+
+void rpcrdma_core_recvs_due(struct rpcrdma_ep_core *core)
+{
+	while (recvs_round(core))
+		;
+}
+
+u32 rpcrdma_core_recvs_made(struct rpcrdma_ep_core *core,
+			    const struct rpcrdma_recvs_made *made)
+{
+	u32 events = 0;
+
+	if (made->nr) {
+		for (rpcrdma_recv *rv = made->first; rv; rv = rv->next)
+			list_push_back(&rv->all, &core->all_recvs);
+		made->last->next = core->free_recvs;
+		core->free_recvs = made->first;
+		core->nr_recvs += made->nr;
+		count_recvs(core);
+	}
+	if (made->want.count)
+		events = rpcrdma_conn_made(&core->conn, made->nr);
+	/* Don't post once the connection is closing: the drain would not flush them. */
+	if (!is_closing(core) && !(events & RPCRDMA_EV_CLOSE))
+		events |= post_recvs(core);
+	return events;
+}
+
+void rpcrdma_core_recv_shrink(struct rpcrdma_recv *rv)
+{
+	if (rv->assembled)
+		rpcrdma_port_uncharge(rv->core, RPCRDMA_MEMORY_CALLS,
+				      rv->counted);
+	rpcrdma_port_recv_shrink(rv);
+	rv->assembled = nullptr;
+	rv->rx.lists.more = nullptr;
+	rv->large = false;
+}
+
+u32 rpcrdma_core_recv_released(struct rpcrdma_ep_core *core,
+			       struct rpcrdma_recv *rv, u32 todo)
+{
+	if (todo & RPCRDMA_EV_LET_GO)
+		let_go(core, rv);
+	else
+		rpcrdma_core_recv_free_up(core, rv);
+	if (todo & RPCRDMA_EV_RECEIVES) {
+		todo &= ~u32{ RPCRDMA_EV_RECEIVES };
+		todo |= post_recvs(core);
+	}
+	return todo;
+}
+
+u32 rpcrdma_core_recv_released_late(const struct rpcrdma_ep_core *core)
+{
+	return !core->recvs_out && core->torn_down ? RPCRDMA_RECV_LAST : 0;
+}
+
+void rpcrdma_core_recv_given_back(struct rpcrdma_ep_core *core,
+				  struct rpcrdma_recv *rv, u32 todo)
+{
+	if (todo & RPCRDMA_EV_LET_GO) {
+		rpcrdma_port_uncharge(core, RPCRDMA_MEMORY_BUFFERS,
+				      rv->counted);
+		rpcrdma_port_recv_free(rv);
+	}
+	if (todo & RPCRDMA_RECV_UNPOSTED)
+		rpcrdma_port_close(core, NOT_POSTED);
+	else if (!(todo & RPCRDMA_RECV_LAST))
+		rpcrdma_core_events(core, todo);
+}
+
+bool rpcrdma_core_recvs_end(struct rpcrdma_ep_core *core)
+{
+	core->torn_down = true;
+	return !core->recvs_out;
+}
