@@ -31,12 +31,6 @@ bring_up()
 	mount_works 4.1
 }
 
-# The devices' counts of existing connections
-resources()
-{
-	rdma resource show | sed 's/ mr [0-9]*//'
-}
-
 # Objects of the slab that Receives and Send contexts are in, without those
 # that the sanitizer holds back
 slab_objects()
@@ -45,11 +39,6 @@ slab_objects()
 	[ ! -e $slab/shrink ] || echo 1 >$slab/shrink
 	# with the number of each node after the sum
 	sed 's/ .*//' $slab/objects 2>/dev/null || echo 0
-}
-
-settled()
-{
-	[ "$(connections | wc -l)" -eq $CONNECTIONS ] && [ "$(resources)" = "$RESOURCES" ]
 }
 
 # A connection of the server has more than 130 objects, and ends before they do.
@@ -62,8 +51,7 @@ slab_settled()
 baseline()
 {
 	sleep 1
-	CONNECTIONS=$(connections | wc -l)
-	RESOURCES=$(resources)
+	count_resources
 	SLAB=$(slab_objects)
 }
 
@@ -80,12 +68,7 @@ aftermath()
 	do_mount 3 /mnt-other
 	cmp /mnt-other/good /tmp/good
 	umount /mnt-other
-	if ! wait_for 30 settled; then
-		connections
-		echo "$RESOURCES; and now:"
-		resources
-		complain "something is left of the hostile connections"
-	fi
+	settle
 	wait_for 30 slab_settled ||
 		complain "memory is left: $SLAB_NOW objects of 4 KiB, and $SLAB before"
 	echo "kmalloc-4k: $SLAB objects before, $SLAB_NOW now"

@@ -129,27 +129,6 @@ work_nconnect()
 	[ $unused -eq 0 ] || complain "$unused of the transports were not used"
 }
 
-# How the next connections send what is large: "special", "pulled" or
-# "continued", and anything but a little is large; "refused", the client counts
-# on pulling what is more than the server exposes; or "usual", the defaults.
-set_format()
-{
-	local p=/sys/module/rpcrdma/parameters inline=1024 reassembly=262144 pull=1
-	local expose=16777216
-	case $1 in
-	special) reassembly=0 pull=0 ;;
-	pulled) reassembly=0 ;;
-	continued) ;;
-	refused) inline=4096 reassembly=0 expose=4096 ;;
-	usual) inline=16384 ;;
-	*) complain "there is no format $1" ;;
-	esac
-	set_inline $inline 16384
-	echo $reassembly >$p/max_reassembly
-	echo $pull >$p/pull_replies
-	echo $expose >$p/svc_expose
-}
-
 # Links with long targets, read by several processes: each one is a Reply that
 # seldom is so large.
 work_links()
@@ -162,14 +141,6 @@ work_links()
 	for i in "${pids[@]}"; do wait $i || bad=1; done
 	rm -rf $EXPORT/links*
 	[ -z "$bad" ] || complain "links were not read well"
-}
-
-# Of the one connection of client and server: the sum of field $2 of role $1.
-sum_of()
-{
-	local n=0 v
-	for v in $(connections | grep "^role=$1 .* state=open " | field $2); do n=$((n + v)); done
-	echo $n
 }
 
 none_exposed() { [ "$(sum_of server exposed_octets)" -eq 0 ]; }
@@ -261,40 +232,6 @@ over_tcp()
 
 # ---- troubles ---------------------------------------------------------------
 
-# Start loads in the mount; load_end waits for them and for what they verify.
-# Its argument is how many new connections there must have been at least.
-# LOAD_KIND: links for Replies that are pulled.
-LOADS=()
-load_begin()
-{
-	local seconds=$1 i
-	CONNECTS=$(connects)
-	LOADS=()
-	for i in 1 2 3; do
-		if [ "${LOAD_KIND:-}" = links ]; then
-			"$NFSIO" links $MNT/load$i $EXPORT/load$i 50 $seconds $i >/tmp/load$i.log 2>&1 &
-		else
-			"$NFSIO" load $MNT/load$i $EXPORT/load$i $seconds $i >/tmp/load$i.log 2>&1 &
-		fi
-		LOADS+=($!)
-	done
-	sleep 2
-}
-
-load_end()
-{
-	local i bad=
-	for i in 1 2 3; do
-		wait ${LOADS[i - 1]} || bad="$bad $i"
-		sed "s/^/load $i: /" /tmp/load$i.log
-	done
-	rm -rf $MNT/load*
-	[ -z "$bad" ] || complain "load$bad: $(cat /tmp/load${bad##* }.log)"
-	i=$(($(connects) - CONNECTS))
-	echo "connected $i times more"
-	[ $i -ge ${1:-0} ] || complain "there should have been $1 new connections at least, and there were $i"
-}
-
 trouble_restart()
 {
 	local i before
@@ -321,13 +258,8 @@ trouble_client_drop()
 	for ((i = 0; i < ROUNDS * 2; i++)); do
 		sleep 1
 		before=$(connects)
-		for f in /sys/kernel/sunrpc/xprt-switches/switch-*/xprt-*-rdma; do
-			# not the server's ones for the reverse direction
-			grep -qs dst_port=$PORT $f/xprt_info || continue
-			grep -qs CONNECTED $f/xprt_state || continue
-			# It is dropped, or the lock was never free and it is as it was.
-			"$NFSIO" drop $f/dstaddr $ADDR4 $((10 * TIMEOUT_SCALE)) ||
-				! grep -qs CONNECTED $f/xprt_state || continue
+		for f in $(client_transports); do
+			drop_transport $f || continue
 			found=1
 			wait_for 60 connected_again $before
 		done
@@ -508,19 +440,6 @@ device_goes_idle()
 }
 
 # ---- the run ----------------------------------------------------------------
-
-# A file system with user extended attributes, which tmpfs has not.
-disk_up()
-{
-	mkdir -p $EXPORT/disk
-	truncate -s 64M /export.img
-	mke2fs -q -t ext4 -b 4096 -O ^has_journal /export.img
-	modprobe loop 2>/dev/null || true
-	mount -o loop /export.img $EXPORT/disk
-	# In a file of its own: Kerberos writes the other one anew.
-	echo "$EXPORT/disk *(rw,async,no_root_squash,no_subtree_check,insecure)" >/etc/exports.d/disk.exports
-	exportfs -ra
-}
 
 bring_up()
 {

@@ -214,6 +214,35 @@ check_connections()
 		}' <<<"$lines"
 }
 
+# What devices count of the connections that there are; a device that was made
+# anew has another number.
+resources()
+{
+	rdma resource show | sed 's/^[0-9]*: //; s/ mr [0-9]*//' | sort
+}
+
+count_resources()
+{
+	CONNECTIONS=$(connections | wc -l)
+	RESOURCES=$(resources)
+}
+
+settled()
+{
+	[ "$(connections | wc -l)" -eq $CONNECTIONS ] && [ "$(resources)" = "$RESOURCES" ]
+}
+
+# Wait until connections and devices are as count_resources() found them.
+settle()
+{
+	if ! wait_for 30 settled; then
+		connections
+		echo "$CONNECTIONS connections, $RESOURCES; and now:"
+		resources
+		complain "something is left of connections that are over"
+	fi
+}
+
 # Nothing of the RDMA transports is left anywhere.
 check_unloaded()
 {

@@ -103,7 +103,7 @@ nfsd_up()
 	echo 10 >/proc/fs/nfsd/nfsv4leasetime
 	# The default depends on the memory, and is below 1 MiB here. It can only
 	# be set while the server is down.
-	echo 1048576 >/proc/fs/nfsd/max_block_size 2>/dev/null
+	echo ${MAX_BLOCK_SIZE:-1048576} >/proc/fs/nfsd/max_block_size 2>/dev/null
 	# Newer kernels start no service without a listener; older ones add those
 	# for TCP and UDP only where there is none.
 	if ! echo ${1:-$NFSD_THREADS} >/proc/fs/nfsd/threads 2>/dev/null; then
@@ -124,7 +124,21 @@ nfsd_down()
 	echo 0 >/proc/fs/nfsd/threads
 }
 
-# do_mount VERS [DIR [OPTION,...]]: an NFS/RDMA mount of the export. The address
+# A file system with user extended attributes, which tmpfs has not.
+disk_up()
+{
+	mkdir -p $EXPORT/disk
+	truncate -s 64M /export.img
+	mke2fs -q -t ext4 -b 4096 -O ^has_journal /export.img
+	modprobe loop 2>/dev/null || true
+	mount -o loop /export.img $EXPORT/disk
+	# In a file of its own: Kerberos writes the other one anew.
+	echo "$EXPORT/disk *(rw,async,no_root_squash,no_subtree_check,insecure)" >/etc/exports.d/disk.exports
+	exportfs -ra
+}
+
+# do_mount VERS [DIR [OPTION,...]]: an NFS/RDMA mount of the export, in the network
+# namespace NETNS if that is set. The address
 # is IPv4 unless HOST says something else.
 do_mount()
 {
@@ -136,7 +150,7 @@ do_mount()
 	# The netid determines the address family, the address does not.
 	[[ ${HOST:-} == \[* ]] && proto=rdma6
 	mkdir -p "$dir"
-	timeout $((60 * TIMEOUT_SCALE)) mount -t nfs \
+	timeout $((60 * TIMEOUT_SCALE)) ${NETNS:+nsenter --net=/run/netns/$NETNS} mount -t nfs \
 		-o "vers=$vers,proto=$proto,port=$PORT${opts:+,$opts}" \
 		"${HOST:-$ADDR4}:$path" "$dir"
 }

@@ -180,3 +180,95 @@ work_counted()
 	unbroken work_data 400000
 	check_connections "$@"
 }
+
+# Of the one connection of client and server: the sum of field $2 of role $1.
+sum_of()
+{
+	local n=0 v
+	for v in $(connections | grep "^role=$1 .* state=open " | field $2); do n=$((n + v)); done
+	echo $n
+}
+
+# How the next connections send what is large: "special", "pulled" or
+# "continued", and anything but a little is large; "refused", the client counts
+# on pulling what is more than the server exposes; or "usual", the defaults.
+set_format()
+{
+	local p=/sys/module/rpcrdma/parameters inline=1024 reassembly=262144 pull=1
+	local expose=16777216
+	case $1 in
+	special) reassembly=0 pull=0 ;;
+	pulled) reassembly=0 ;;
+	continued) ;;
+	refused) inline=4096 reassembly=0 expose=4096 ;;
+	usual) inline=16384 ;;
+	*) complain "there is no format $1" ;;
+	esac
+	set_inline $inline 16384
+	echo $reassembly >$p/max_reassembly
+	echo $pull >$p/pull_replies
+	echo $expose >$p/svc_expose
+}
+
+# The folders in sysfs of the connected transports to the server. SYSFS is where
+# the client's network namespace shows its own.
+client_transports()
+{
+	local f
+	for f in ${SYSFS:-/sys}/kernel/sunrpc/xprt-switches/switch-*/xprt-*-rdma; do
+		# Transports of the reverse direction have another port.
+		grep -qs dst_port=$PORT $f/xprt_info || continue
+		! grep -qs CONNECTED $f/xprt_state || echo $f
+	done
+}
+
+# Drop the connection of the transport in the folder $1. Fail if its lock was
+# never free, so that it is still connected.
+drop_transport()
+{
+	"$NFSIO" drop $1/dstaddr $ADDR4 $((10 * TIMEOUT_SCALE)) ||
+		! grep -qs CONNECTED $1/xprt_state
+}
+
+# Start loads in the mount; load_end waits for them and for what they verify.
+# Its argument is how many new connections there must have been at least.
+# LOAD_KIND: links for Replies that are pulled; NAMES and XATTRS for random
+# operations on names, and on extended attributes as well.
+LOADS=()
+load_begin()
+{
+	local seconds=$1 i load
+	CONNECTS=$(connects)
+	LOADS=()
+	for i in 1 2 3; do
+		case ${LOAD_KIND:-} in
+		links) load="links $MNT/load$i $EXPORT/load$i 50 $seconds $i" ;;
+		?*) load="stress $MNT/load$i $EXPORT/load$i $seconds $i $LOAD_KIND" ;;
+		*) load="load $MNT/load$i $EXPORT/load$i $seconds $i" ;;
+		esac
+		"$NFSIO" $load >/tmp/load$i.log 2>&1 &
+		LOADS+=($!)
+	done
+	sleep 2
+}
+
+# End the loads early.
+load_stop()
+{
+	kill -TERM "${LOADS[@]}" 2>/dev/null || true
+	load_end "$@"
+}
+
+load_end()
+{
+	local i bad=
+	for i in 1 2 3; do
+		wait ${LOADS[i - 1]} || bad="$bad $i"
+		sed "s/^/load $i: /" /tmp/load$i.log
+	done
+	rm -rf $MNT/load*
+	[ -z "$bad" ] || complain "load$bad: $(cat /tmp/load${bad##* }.log)"
+	i=$(($(connects) - CONNECTS))
+	echo "connected $i times more"
+	[ $i -ge ${1:-0} ] || complain "there should have been $1 new connections at least, and there were $i"
+}
