@@ -25,6 +25,8 @@
 #   hostile-server  servers that keep no rule, in that kernel
 #   interop     two guests, client and server, each with this module and with
 #               the kernel's own rpcrdma.ko
+#   field       recipes from the field, between two hosts in one guest; always in
+#               that kernel, and only if it is named
 #   demo        what "make demo" does, with few files
 #   cost        that no operation costs more instructions than when the figures were
 #               written down (RDMA=memdev scripts/cost.sh, its short form)
@@ -317,7 +319,7 @@ tidy()
 
 shell_clean()
 {
-	shellcheck -x -S warning -- scripts/*.sh scripts/guest/*.sh .ci/run
+	shellcheck -x -S warning -- scripts/*.sh scripts/guest/*.sh scripts/guest/*/*.sh .ci/run
 }
 
 # What differs between kernels is a feature that compat.mk looks for.
@@ -614,6 +616,14 @@ level_hostile-server()
 	run_hostile hostile-server "$1" "$1/guest/hostile-server.sh"
 }
 
+# Two hosts in one guest: soft-RoCE in network namespaces, which Linux 7.x has
+level_field()
+{
+	local module guest tree
+	GUEST=uml guest_module field uml || return 0
+	run_e2e field "$1" "${guest[@]}" --module "$module" --timeout 1500 -- "$1/guest/field.sh"
+}
+
 kver=${KVER:-$(stock_kernel_version)}
 [ -n "$kver" ] || die "no stock Debian 6.1 kernel with headers is installed: run scripts/setup.sh"
 
@@ -645,7 +655,7 @@ run_level()
 on_host() { [[ $1 =~ ^(engine|build|simulation|packages)$ ]]; }
 
 # True if this level boots the kernel that is a program unless GUEST names another.
-uses_uml() { [[ ${GUEST:-uml} = uml && $1 =~ ^(kunit|e2e-debug|hostile|hostile-server)$ ]]; }
+uses_uml() { [[ ${GUEST:-uml} = uml && $1 =~ ^(kunit|e2e-debug|field|hostile|hostile-server)$ ]]; }
 
 # Take the next level from the file $1, a line each, and set level to it.
 next_level()

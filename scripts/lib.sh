@@ -311,8 +311,9 @@ debian_system()
 # Build the programs of the guests' tests in the folder $1.
 build_guest_tools()
 {
-	gcc -O2 -Wall -Wextra -Werror -o "$1/nfsio" \
-		"$(dirname "${BASH_SOURCE[0]}")/guest/nfsio.c"
+	local from
+	from=$(dirname "${BASH_SOURCE[0]}")/guest
+	gcc -O2 -Wall -Wextra -Werror -o "$1/nfsio" "$from"/nfsio{,-stress}.c
 }
 
 # The hostile peer, which needs the libraries of user-space RDMA.

@@ -21,6 +21,10 @@
  *					all once, then for that long
  *   nfsio lock FILE EXPFILE		record locks against a local holder
  *   nfsio burn FILE			Write and Read for ever (to be killed)
+ *   nfsio stress DIR EXPDIR SECONDS SEED NAMES|XATTRS
+ *					random operations on names, files and
+ *					attributes, each result compared with a
+ *					model; XATTRS with extended attributes
  *   nfsio drop FILE ADDRESS SECONDS	write ADDRESS to FILE, a client
  *					transport's dstaddr in sysfs, which
  *					makes it reconnect; try for that long
@@ -44,8 +48,9 @@
 #include <time.h>
 #include <unistd.h>
 
-static void __attribute__((noreturn, format(printf, 1, 2)))
-fail(const char *fmt, ...)
+#include "nfsio.h"
+
+void fail(const char *fmt, ...)
 {
 	va_list args;
 
@@ -57,7 +62,7 @@ fail(const char *fmt, ...)
 	exit(1);
 }
 
-static uint64_t mix(uint64_t x)
+uint64_t mix(uint64_t x)
 {
 	x += 0x9e3779b97f4a7c15ull;
 	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
@@ -66,13 +71,13 @@ static uint64_t mix(uint64_t x)
 }
 
 /* A sequence of random numbers: same seed, same sequence. */
-static uint64_t rnd(uint64_t *state)
+uint64_t rnd(uint64_t *state)
 {
 	return mix(++*state);
 }
 
 /* The content of a file is a function of its seed and the offset. */
-static void fill(unsigned char *p, uint64_t seed, uint64_t off, size_t len)
+void fill(unsigned char *p, uint64_t seed, uint64_t off, size_t len)
 {
 	uint64_t word = 0, at = UINT64_MAX;
 	size_t i;
@@ -95,14 +100,14 @@ static void fill(unsigned char *p, uint64_t seed, uint64_t off, size_t len)
 	}
 }
 
-static void *need(void *p)
+void *need(void *p)
 {
 	if (!p)
 		fail("out of memory");
 	return p;
 }
 
-static int xopen(const char *path, int flags)
+int xopen(const char *path, int flags)
 {
 	int fd = open(path, flags, 0644);
 
@@ -119,13 +124,13 @@ static int open_export(const char *path)
 	return fd < 0 ? xopen(path, O_RDONLY) : fd;
 }
 
-static void xclose(int fd, const char *path)
+void xclose(int fd, const char *path)
 {
 	if (close(fd))
 		fail("close %s: %m", path);
 }
 
-static void put(int fd, const void *p, size_t len, off_t off, const char *path)
+void put(int fd, const void *p, size_t len, off_t off, const char *path)
 {
 	while (len) {
 		ssize_t n = pwrite(fd, p, len, off);
@@ -139,7 +144,7 @@ static void put(int fd, const void *p, size_t len, off_t off, const char *path)
 	}
 }
 
-static size_t get(int fd, void *p, size_t len, off_t off, const char *path)
+size_t get(int fd, void *p, size_t len, off_t off, const char *path)
 {
 	size_t done = 0;
 
@@ -156,7 +161,7 @@ static size_t get(int fd, void *p, size_t len, off_t off, const char *path)
 	return done;
 }
 
-static void same(const unsigned char *got, const unsigned char *want, size_t len,
+void same(const unsigned char *got, const unsigned char *want, size_t len,
 		 off_t off, const char *path)
 {
 	size_t i, bad = 0;
@@ -174,7 +179,7 @@ static void same(const unsigned char *got, const unsigned char *want, size_t len
 }
 
 /* The whole file, as a fresh open shows it. */
-static void whole(const char *path, int flags, const unsigned char *want, size_t len)
+void whole(const char *path, int flags, const unsigned char *want, size_t len)
 {
 	unsigned char *got = need(malloc(len + 1));
 	int fd = xopen(path, O_RDONLY | flags);
@@ -341,7 +346,7 @@ static int sizes(const char *dir, const char *expdir, size_t max)
 	return 0;
 }
 
-static double now(void)
+double now(void)
 {
 	struct timespec ts;
 
@@ -349,9 +354,9 @@ static double now(void)
 	return ts.tv_sec + ts.tv_nsec / 1e9;
 }
 
-static volatile sig_atomic_t enough;
+volatile sig_atomic_t enough;
 
-static void on_term(int sig)
+void on_term(int sig)
 {
 	(void)sig;
 	enough = 1;
@@ -706,22 +711,6 @@ static int locks(const char *path, const char *exppath)
 	return 0;
 }
 
-static void __attribute__((noreturn)) burn(const char *path)
-{
-	size_t len = 1 << 20;
-	unsigned char *p = need(malloc(len));
-	int fd = xopen(path, O_RDWR | O_CREAT | O_DIRECT);
-	uint64_t state = getpid();
-
-	fill(p, state, 0, len);
-	for (;;) {
-		size_t n = rnd(&state) % len;
-
-		put(fd, p, n, rnd(&state) % 10000, path);
-		get(fd, p, n, 0, path);
-	}
-}
-
 /* Has @pid, a child, ended within @ms? Sets *@status then. */
 static int ended_within(pid_t pid, int ms, int *status)
 {
@@ -792,6 +781,9 @@ int main(int argc, char **argv)
 		return locks(argv[2], argv[3]);
 	if (!strcmp(cmd, "burn") && argc == 3)
 		burn(argv[2]);
+	if (!strcmp(cmd, "stress") && argc == 7)
+		return stress(argv[2], argv[3], atoi(argv[4]), strtoull(argv[5], NULL, 0),
+			      !strcmp(argv[6], "XATTRS"));
 	if (!strcmp(cmd, "drop") && argc == 5)
 		return drop(argv[2], argv[3], atoi(argv[4]));
 	fprintf(stderr, "nfsio: bad usage, see the head of nfsio.c\n");

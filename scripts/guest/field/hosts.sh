@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: GPL-2.0
+# Sourced by field.sh: two hosts in one guest, on kernels in which soft-RoCE is
+# available in every network namespace (7.x). nfsd is outside, on the device of
+# $ADDR4. The client is in the namespace $NETNS, on the other end of a pair of
+# Ethernet devices, so that packets can be lost and addresses can move.
+# shellcheck shell=bash disable=SC2034,SC2086,SC2119
+
+NETNS=c
+ADDR4=198.51.100.1
+ADDR6=2001:db8:1::1
+CLIENT4=198.51.100.2
+CLIENT6=2001:db8:1::2
+# The namespace's own sysfs, with the transports of its mounts
+SYSFS=/run/sys-$NETNS
+
+# client COMMAND...: in the client's namespace. (A mount made by "ip netns exec"
+# would end with that command.)
+client()
+{
+	nsenter --net=/run/netns/$NETNS "$@"
+}
+
+# The devices are d0 with rxe0 at the server, and c0 with rxec at the client.
+hosts_up()
+{
+	modprobe veth
+	modprobe rdma_rxe
+	ip netns add $NETNS
+	ip link add d0 type veth peer name c0 netns $NETNS
+	MAC=$(cat /sys/class/net/d0/address)
+	ip link set d0 mtu 4200 up
+	ip -n $NETNS link set lo up
+	ip -n $NETNS link set c0 mtu 4200 up
+	ip addr add $ADDR4/24 dev d0
+	ip -6 addr add $ADDR6/64 dev d0 nodad
+	ip -n $NETNS addr add $CLIENT4/24 dev c0
+	ip -n $NETNS -6 addr add $CLIENT6/64 dev c0 nodad
+	link_quality add server
+	link_quality add client
+	rdma_add
+	client_device_add
+	mkdir -p $SYSFS
+	client mount -t sysfs sysfs $SYSFS
+}
+
+client_device_add()
+{
+	client rdma link add rxec type rxe netdev c0
+}
+
+client_device_del()
+{
+	rdma link delete rxec
+}
+
+# A name of its own, so that nfsd does not take mounts outside the namespace for
+# those of the same client.
+client_named()
+{
+	echo $NETNS >$SYSFS/fs/nfs/net/nfs_client/identifier
+}
+
+# link_quality add|change HOST [NETEM...]: what happens to packets that leave HOST (server,
+# client). The queueing discipline is there from the beginning to the end: while it is
+# replaced, or when it is full, packets are refused, and the first refused packet of the
+# connection manager is the last one that soft-RoCE sends: the queue pair 1 of its device
+# is in the error state then, for good.
+link_quality()
+{
+	local verb=$1 host=$2
+	shift 2
+	case $host in
+	server) tc qdisc $verb dev d0 root netem limit 100000 "$@" ;;
+	client) client tc qdisc $verb dev c0 root netem limit 100000 "$@" ;;
+	esac
+}
+
+# impair HOST NETEM...
+impair()
+{
+	link_quality change "$@"
+}
+
+heal()
+{
+	impair server
+	impair client
+}
+
+# mounted VERS[,OPTION...] COMMAND...: the command, with $MNT mounted; then
+# nothing of the connection is left.
+mounted()
+{
+	local how=$1 opts=
+	shift
+	[[ $how != *,* ]] || opts=${how#*,}
+	count_resources
+	mount_works ${how%%,*} $opts
+	"$@"
+	umount_works
+	settle
+}
+
+# Wait until the mount has connected more than $1 times.
+reconnected()
+{
+	wait_for 60 connected_again $1 || { what_hangs; complain "it did not connect again after $1 times"; }
+}
+
+# Drop the mount's connections, if there are any now.
+drop_any()
+{
+	local f found=
+	before=$(connects)
+	for f in $(client_transports); do
+		drop_transport $f && found=1
+	done
+	[ -n "$found" ]
+}
+
+# Drop the mount's connections, and wait for new ones.
+drop_once()
+{
+	local before
+	wait_for 60 drop_any || complain "no transport was found to drop"
+	reconnected $before
+}
+
+# Return true if nfsd answers mounts: nothing of the test that ended keeps it.
+repair()
+{
+	local dir
+	[ $FAILED -ne ${REPAIRED:-0} ] || return 0
+	REPAIRED=$FAILED
+	echo "# after a failure: back to the beginning"
+	heal
+	pkill -KILL -x nfsio
+	pkill -CONT -x rpc.mountd
+	defer_at_once 0
+	ip link set d0 address $MAC mtu 4200 arp on up
+	ip -n $NETNS link set c0 mtu 4200 up
+	ip addr replace $ADDR4/24 dev d0
+	[ -e /sys/class/infiniband/rxe0 ] || rdma_add
+	[ -e /sys/class/infiniband/rxec ] || client_device_add
+	server_again
+	grep -oE ' /mnt[^ ]* nfs' /proc/mounts | awk '{ print $1 }' | sort -r | while read -r dir; do
+		timeout -s KILL 20 umount $dir || timeout -s KILL 20 umount -f $dir || umount -l $dir
+	done 2>/dev/null
+	settle >/dev/null || abort "what the test left does not end"
+}
+
+# nfsd anew, with the usual settings
+server_again()
+{
+	nfsd_down
+	set_format usual
+	echo 2 >/sys/module/rpcrdma/parameters/svc_max_version
+	nfsd_up
+}

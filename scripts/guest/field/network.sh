@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0
+# Sourced by field.sh: what happens between the hosts.
+# shellcheck shell=bash disable=SC2034,SC2046,SC2086,SC2119,SC2154
+
+# Replies that the mount has received
+answered() { xprt_lines $MNT | awk '{ n += $9 } END { print n + 0 }'; }
+answered_more() { [ "$(answered)" -gt $1 ]; }
+
+# goes_on COUNT: wait until the mount has COUNT more Replies.
+goes_on()
+{
+	wait_for 60 answered_more $(($(answered) + $1)) || { what_hangs; complain "the mount gets no Replies"; }
+}
+
+# Packets are lost, overtake others, or come late: nothing is wrong, but slow.
+work_lossy()
+{
+	load_begin 600
+	impair server "$@"
+	impair client "$@"
+	goes_on 30
+	heal
+	goes_on 300
+	load_stop
+}
+
+# partition SIDE... : no packet leaves these, for longer than the device retries.
+# Then the load goes on.
+work_partition()
+{
+	local side before
+	before=$(connects)
+	load_begin 600
+	for side in "$@"; do
+		impair $side loss 100%
+	done
+	wait_for 60 no_transport
+	heal
+	reconnected $before
+	goes_on 300
+	load_stop 1
+}
+
+no_transport() { [ -z "$(client_transports)" ]; }
+
+# Both hosts on the VLAN 7 of the same devices
+vlan_mount()
+{
+	local v
+	modprobe 8021q
+	ip link add link d0 name d0.7 type vlan id 7
+	ip -n $NETNS link add link c0 name c0.7 type vlan id 7
+	ip addr add 203.0.113.1/24 dev d0.7
+	ip -n $NETNS addr add 203.0.113.2/24 dev c0.7
+	ip link set d0.7 up
+	ip -n $NETNS link set c0.7 up
+	for v in 3 4.2; do
+		HOST=203.0.113.1 mounted $v work_many
+	done
+	ip link del d0.7
+	ip -n $NETNS link del c0.7
+}
+
+# fe80::... with the name of the client's device after it
+link_local()
+{
+	local addr
+	addr=$(ip -6 -o addr show dev d0 scope link | grep -oE 'fe80[^/]*' | head -n 1)
+	HOST=[$addr%c0] mounted 4.2 work_many
+	HOST=[$addr%c0] mounted 3 work_many
+	HOST=[$ADDR6] mounted 4.2 work_many
+}
+
+# The client asks for the hardware address of $1, in vain.
+unresolved() { ip -n $NETNS neigh show to $1 | grep -qE 'INCOMPLETE|FAILED'; }

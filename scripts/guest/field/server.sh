@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: GPL-2.0
+# Sourced by field.sh: what happens at the server.
+# shellcheck shell=bash disable=SC2034,SC2086,SC2119,SC2120,SC2154
+
+# ---- Calls that wait for mountd ---------------------------------------------
+
+TRACE=/sys/kernel/tracing
+
+# How often sunrpc has deferred a Call
+defers() { grep -c ' svc_defer: ' $TRACE/trace || true; }
+deferred_more() { [ "$(defers)" -gt $1 ]; }
+
+# sunrpc defers a Call that misses in a cache, instead of waiting a second first.
+defer_at_once()
+{
+	local d=/sys/kernel/debug/fail_sunrpc
+	echo $1 >$d/ignore-client-disconnect
+	echo $1 >$d/ignore-server-disconnect
+	echo 0 >$d/ignore-cache-wait
+	echo 0 >$d/verbose
+	echo 1 >$d/interval
+	echo -1 >$d/times
+	echo $(($1 * 100)) >$d/probability
+	echo $1 >$TRACE/events/sunrpc/svc_defer/enable
+}
+
+# The server forgets who may mount, and nothing answers it.
+forget_exports()
+{
+	pkill -STOP -x rpc.mountd
+	exportfs -f
+}
+
+calls_begin()
+{
+	local i
+	CALLS=()
+	for ((i = 0; i < 12; i++)); do
+		stat $MNT/defer/f$i >/dev/null &
+		CALLS+=($!)
+		ls $MNT/defer/d$i >/dev/null &
+		CALLS+=($!)
+		echo $i >$MNT/defer/w$i &
+		CALLS+=($!)
+	done
+}
+
+calls_end()
+{
+	local i bad=
+	for i in "${CALLS[@]}"; do
+		wait $i || bad=1
+	done
+	[ -z "$bad" ] || complain "Calls that waited for mountd have failed"
+	for ((i = 0; i < 12; i++)); do
+		[ "$(cat $EXPORT/defer/w$i)" = $i ] || complain "a deferred write is lost"
+	done
+}
+
+none_held() { [ "$(sum_of server memory_calls)" -eq 0 ] && [ "$(sum_of server memory_replies)" -eq 0 ]; }
+
+# work_deferred [dropped|stopped]: Calls that wait for mountd, and what happens
+# while they do
+work_deferred()
+{
+	local i before round
+	mkdir -p $EXPORT/defer
+	for ((i = 0; i < 12; i++)); do
+		mkdir -p $EXPORT/defer/d$i
+		echo $i >$EXPORT/defer/f$i
+	done
+	before=$(connects)
+	defer_at_once 1
+	for round in 1 2 3; do
+		echo 2 >/proc/sys/vm/drop_caches
+		echo >$TRACE/trace
+		forget_exports
+		calls_begin
+		wait_for 20 deferred_more 5
+		case ${1:-} in
+		dropped) drop_begin ;;
+		stopped)
+			nfsd_down
+			nfsd_up ;;
+		esac
+		i=$(defers)
+		pkill -CONT -x rpc.mountd
+		calls_end
+		# Each Call needs several entries of the cache, one after the other.
+		[ -n "${1:-}" ] || [ "$(defers)" -gt $i ] || complain "no Call was deferred twice"
+	done
+	defer_at_once 0
+	rm -rf $EXPORT/defer
+	i=$(($(connects) - before))
+	case ${1:-} in
+	'')
+		[ $i -eq 0 ] || complain "it connected $i times more"
+		wait_for 20 none_held
+		check_connections 1 ;;
+	*) [ $i -ge 3 ] || complain "it connected $i times more, not 3 times" ;;
+	esac
+}
+
+# Drop the connection without waiting for the next one.
+drop_begin()
+{
+	local f
+	for f in $(client_transports); do
+		drop_transport $f
+	done
+}
+
+# ---- operations that must not be executed twice ------------------------------
+
+# Calls that the duplicate request cache has answered
+cache_hits() { awk '$1 == "rc" { print $2 }' /proc/net/rpc/nfsd; }
+
+# work_names FORM...: random operations on names, each of which must be executed
+# once, while connections are dropped. Replies take their time, so that the
+# connection is lost between execution and Reply; the next connection conveys
+# Calls in another form, or is of version 1.
+work_names()
+{
+	local form hits round=0
+	hits=$(cache_hits)
+	LOAD_KIND=NAMES
+	load_begin 600
+	impair server delay 20ms
+	for form in "$@"; do
+		case $form in
+		version1) echo 1 >/sys/module/rpcrdma/parameters/svc_max_version ;;
+		*)
+			set_format $form
+			echo 2 >/sys/module/rpcrdma/parameters/svc_max_version ;;
+		esac
+		drop_once
+		round=$((round + 1))
+	done
+	set_format usual
+	echo 2 >/sys/module/rpcrdma/parameters/svc_max_version
+	heal
+	drop_once
+	load_stop $((round + 1))
+	hits=$(($(cache_hits) - hits))
+	echo "$hits Calls were answered from the cache"
+	# Sessions of NFSv4.1 and later have caches of their own.
+	[[ $(grep " $MNT nfs" /proc/mounts) != *vers=3,* ]] || [ $hits -gt 0 ] ||
+		complain "no Call was sent again after its execution"
+}
