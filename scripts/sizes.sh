@@ -21,7 +21,6 @@ net/sunrpc/xprtrdma/core/conn/receive.cc
 net/sunrpc/xprtrdma/sunrpc/client.c
 net/sunrpc/xprtrdma/verbs/endpoint.h
 net/sunrpc/xprtrdma/verbs/ep.c
-net/sunrpc/xprtrdma/verbs/recv.c
 "
 
 bad=0
