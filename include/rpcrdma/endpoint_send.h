@@ -6,7 +6,7 @@
  * The core keeps all state of it in struct rpcrdma_ep_core, which its host embeds in the
  * object that it has for a connection. A host is what is around the core: the module's
  * verbs/, or the simulation. It has one lock for each connection. "The lock" below is
- * that lock. What the core needs from its host is in core/port.h.
+ * that lock. core/port.h lists the functions that a host provides.
  *
  * An entry of the host takes the lock, makes one call of a function below, takes
  * core->todo (rpcrdma_core_take_todo()), releases the lock, and does what was left to
@@ -94,9 +94,9 @@ struct rpcrdma_stream {
 	struct rpcrdma_lists	lists;		/* in the last message's header */
 };
 
-/* What a call has left to do, without the lock; core->todo */
+/* Work that a call leaves to its caller, without the lock; core->todo */
 enum {
-	RPCRDMA_TODO_RETRY = 1,		/* notify those who were refused */
+	RPCRDMA_TODO_RETRY = 1,		/* refused senders may retry */
 	RPCRDMA_TODO_SEND_REFUSED = 2,	/* by the device: close */
 	RPCRDMA_TODO_CALL_REFUSED = 4,
 	RPCRDMA_TODO_RDMA_REFUSED = 8,

@@ -301,7 +301,7 @@ void rpcrdma_port_pump(struct rpcrdma_ep_core *core);
 void rpcrdma_port_close(struct rpcrdma_ep_core *core, const char *reason);
 
 /**
- * rpcrdma_port_write_space - notify those who were refused that they may retry
+ * rpcrdma_port_write_space - notify refused senders that they may retry
  * @core: connection
  *
  * Context: no lock held.
