@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Build the debug kernel (KUnit, KASAN, lockdep, kmemleak) that the KUnit
-# suites and one of the end-to-end runs use, from Debian's linux-source-6.1
-# and the configuration in .kunitconfig, with scripts/debug-kernel.config over it.
+# Build the debug kernel (KUnit, KASAN, lockdep, kmemleak) that GUEST=debug boots in
+# QEMU instead of User-Mode Linux, from Debian's linux-source-6.1 and the configuration
+# in .kunitconfig, with scripts/debug-kernel.config over it.
 # scripts/debug-kernel.patch goes in where it fits: it mends what keeps tests
 # from running, nothing of what is tested.
 #

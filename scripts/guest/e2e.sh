@@ -6,7 +6,7 @@
 #
 #   e2e.sh everything|full|reduced [PREFIX [ONLY]]
 #
-# "reduced" is for the debug kernel, which is many times slower: less load, and iWARP.
+# "reduced" is for kernels with checkers, which are slower: less load, and iWARP.
 # What takes long is divided between the two: each has of the troubles, of the forms
 # that large messages take, and of the flavours of Kerberos what the other has not.
 # "everything" has all of it but iWARP. What neither has of "everything" differs in
