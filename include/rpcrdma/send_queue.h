@@ -154,12 +154,14 @@ static inline bool rpcrdma_sq_room(const struct rpcrdma_sq *sq, u32 nr_wrs)
 static inline void rpcrdma_sq_post(struct rpcrdma_sq *sq,
 				   struct rpcrdma_wrs *wrs)
 {
-	wrs->begin = sq->posted;
-	sq->posted += wrs->nr;
-	if (wrs->signaled || sq->posted - sq->signaled >= sq->batch ||
+	const u32 begin = sq->posted, posted = begin + wrs->nr;
+
+	wrs->begin = begin;
+	sq->posted = posted;
+	if (wrs->signaled || posted - sq->signaled >= sq->batch ||
 	    sq->contexts < 2 * RPCRDMA_CONTROL_SENDS) {
 		wrs->signaled = 1;
-		sq->signaled = sq->posted;
+		sq->signaled = posted;
 	}
 }
 

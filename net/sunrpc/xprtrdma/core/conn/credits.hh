@@ -157,6 +157,20 @@ static inline bool is_short_of_window(const struct rpcrdma_conn *conn)
 }
 
 /*
+ * rpcrdma_conn_may_send() of a Call or a Reply, with the usual case inline: a settled
+ * connection whose window is open. A continued message that is being sent uses the same
+ * window, but the order of the messages is its own.
+ */
+[[gnu::always_inline]] static inline bool
+may_send_rpc(const struct rpcrdma_conn *conn, enum rpcrdma_kind kind)
+{
+	if (is_settled(conn) && !conn->tx_open &&
+	    window_left(conn) > CALL_RESERVE && available(conn) >= 0) [[likely]]
+		return true;
+	return rpcrdma_conn_may_send(conn, kind);
+}
+
+/*
  * Process the credit fields of a received header. Returns false after a
  * violation, which closes the connection.
  */

@@ -4,6 +4,7 @@
  * refused. A Reply is posted, or waits in order; it has its context from the time at
  * which work on its Call began.
  */
+#include "../queue/send_queue.hh"
 #include "endpoint.hh"
 
 namespace rpcrdma
@@ -90,7 +91,7 @@ int rpcrdma_core_send_call(struct rpcrdma_ep_core *core, struct rpcrdma_send *s,
 	prepare_send(s, RPCRDMA_WORK_CALL, 0);
 	s->work.wrs.nr += count_mrs(mrs);
 	rc = call_status(core,
-			 rpcrdma_sq_call(&core->conn, &core->sq, &s->work.wrs,
+			 sq_call(&core->conn, &core->sq, &s->work.wrs,
 					 s->buf, format, lists));
 	if (rc) [[unlikely]]
 		return rc;
@@ -126,7 +127,7 @@ int rpcrdma_core_send_reply(struct rpcrdma_ep_core *core,
 	attach_writes(s, t);
 	if (!is_open(core)) [[unlikely]]
 		return -E_NOTCONN;
-	may = rpcrdma_sq_reply(&core->conn, &core->sq, &s->work.wrs, s->buf,
+	may = sq_reply(&core->conn, &core->sq, &s->work.wrs, s->buf,
 			       format, lists);
 	if (may == RPCRDMA_SQ_NEVER) [[unlikely]] {
 		core->todo |= RPCRDMA_TODO_TOO_LONG;

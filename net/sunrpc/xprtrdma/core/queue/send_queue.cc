@@ -10,7 +10,7 @@
  * context that is missing is either with a caller that will post or release it,
  * or on the device with a completion to come.
  */
-#include "../wire/list_codec.hh"
+#include "send_queue.hh"
 
 namespace rpcrdma
 {
@@ -24,30 +24,6 @@ enum : u8 {
 	REFUSED_CONTEXT = 2,
 	REFUSED_AHEAD = 4, /* a context for a Reply yet to be made */
 };
-
-/* Return true if a context is free for other messages than control messages. */
-bool context_left(const struct rpcrdma_sq *sq)
-{
-	return sq->contexts > RPCRDMA_CONTROL_SENDS;
-}
-
-/*
- * Return true if a Call may be posted next, if there is a context. It follows
- * everything that is queued, including a continued message that is being sent.
- */
-[[gnu::always_inline]] inline bool call_turn(const struct rpcrdma_conn *conn,
-					     const struct rpcrdma_sq *sq,
-					     u32 nr_wrs)
-{
-	return !sq->transfers && !sq->messages && rpcrdma_sq_room(sq, nr_wrs) &&
-	       rpcrdma_conn_may_send(conn, RPCRDMA_KIND_CALL);
-}
-
-void refuse_call(struct rpcrdma_sq *sq, u32 nr_wrs)
-{
-	if (sq->call_wrs < nr_wrs)
-		sq->call_wrs = nr_wrs;
-}
 
 /* Return true if the first queued message may be posted. */
 bool message_turn(const struct rpcrdma_conn *conn, const struct rpcrdma_sq *sq,
@@ -113,29 +89,13 @@ void rpcrdma_sq_set_replies(struct rpcrdma_sq *sq, u32 sends, u32 replies)
 	sq->reply_reserve = sq->messages ? sq->reserve_waits : sq->reserve;
 }
 
-/*
- * A control message that is due need not precede the Reply if it only conveys
- * credits, because the Reply conveys them, too. But one that is queued for
- * credit has waited longer.
- */
 enum rpcrdma_sq_answer rpcrdma_sq_reply(struct rpcrdma_conn *conn,
 					struct rpcrdma_sq *sq,
 					struct rpcrdma_wrs *wrs, void *header,
 					enum rpcrdma_format format,
 					const struct rpcrdma_lists *lists)
 {
-	if (!rpcrdma_sq_fits(sq, wrs->nr))
-		return RPCRDMA_SQ_NEVER;
-	count_whole(conn, RPCRDMA_KIND_REPLY, format, lists);
-	if (!sq->transfers && !sq->messages && !conn->pend_count &&
-	    rpcrdma_sq_room(sq, wrs->nr) &&
-	    rpcrdma_conn_may_send(conn, RPCRDMA_KIND_REPLY)) {
-		stamp_whole(conn, RPCRDMA_KIND_REPLY, header);
-		rpcrdma_sq_post(sq, wrs);
-		return RPCRDMA_SQ_GO;
-	}
-	rpcrdma_sq_wait(sq);
-	return RPCRDMA_SQ_WAIT;
+	return sq_reply(conn, sq, wrs, header, format, lists);
 }
 
 enum rpcrdma_sq_answer rpcrdma_sq_call(struct rpcrdma_conn *conn,
@@ -144,17 +104,7 @@ enum rpcrdma_sq_answer rpcrdma_sq_call(struct rpcrdma_conn *conn,
 				       enum rpcrdma_format format,
 				       const struct rpcrdma_lists *lists)
 {
-	if (!rpcrdma_sq_fits(sq, wrs->nr))
-		return RPCRDMA_SQ_NEVER;
-	if (!context_left(sq) || !call_turn(conn, sq, wrs->nr)) {
-		refuse_call(sq, wrs->nr);
-		return RPCRDMA_SQ_WAIT;
-	}
-	sq->contexts--;
-	stamp_whole(conn, RPCRDMA_KIND_CALL, header);
-	rpcrdma_sq_post(sq, wrs);
-	count_whole(conn, RPCRDMA_KIND_CALL, format, lists);
-	return RPCRDMA_SQ_GO;
+	return sq_call(conn, sq, wrs, header, format, lists);
 }
 
 enum rpcrdma_sq_answer rpcrdma_sq_call_in_parts(const struct rpcrdma_conn *conn,
