@@ -396,6 +396,8 @@ level_build()
 	try build/conformance scripts/conformance.py
 	try build/reasons scripts/reasons.py
 	try build/mutants scripts/mutants.py --check
+	# One, to see that the tool still builds what it breaks
+	try build/mutant scripts/mutants.py 'suites:SendQueue #1'
 	scripts/conformance.py --counts | sed 's/^/#   /'
 }
 
