@@ -798,7 +798,7 @@ void endpoint::wake_waiting()
 		next = rpcrdma_memory_next(params.memory);
 		if (!next)
 			return;
-		ops_.memory_freed(*this);
+		ops_.memory_freed(*static_cast<owned_account *>(next)->owner);
 	}
 }
 

@@ -113,6 +113,11 @@ struct stream final : rpcrdma_stream {
 
 class endpoint;
 
+/* An account of the shared quota, and the connection to wake */
+struct owned_account : rpcrdma_memory_account {
+	endpoint *owner;
+};
+
 /* Upcalls to the transports */
 class upcalls
 {
@@ -297,7 +302,7 @@ public:
 		return w_.now_ms();
 	}
 
-	rpcrdma_memory_account account{};
+	owned_account account{ {}, this };
 	rpcrdma_guest guest{}; /* of a server */
 	endpoint_params params;
 	enum rpcrdma_answer answer =

@@ -220,7 +220,6 @@ void host::act(u32 what, u64 arg)
 		again.swap(waiting_);
 		for (served *s : again)
 			answer(s);
-		read_waiting();
 		take();
 		break;
 	}
@@ -1044,17 +1043,21 @@ void host::wake(int status)
 	transmit_soon();
 }
 
-void host::write_space(endpoint &)
+void host::write_space(endpoint &from)
 {
+	service_queue &q = queue_of(from);
+
 	transmit_soon();
-	if (!waiting_.empty() || !calls_.empty())
+	/* Some of the queued Calls may have waited for memory. */
+	q.data |= q.calls.waiting.first != nullptr;
+	enqueue(q);
+	if (!waiting_.empty())
 		poll(1);
 }
 
-void host::memory_freed(endpoint &)
+void host::memory_freed(endpoint &from)
 {
-	if (!unread_.empty() || !calls_.empty())
-		poll(1);
+	write_space(from);
 }
 
 void host::opened(endpoint &from)
@@ -1081,8 +1084,7 @@ void host::closed(endpoint &from)
 {
 	net_.closed(from);
 	disconnected(&from);
-	read_waiting();
-	take();
+	drop_calls(from);
 }
 
 } // namespace simulation

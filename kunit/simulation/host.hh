@@ -119,12 +119,23 @@ struct served final : actor {
 	received *rv;
 	memory call;
 	u32 rpc_id = 0;
-	u64 held = 0; /* bytes of call charged to the quota */
+	u64 held = 0;	    /* bytes of its pages charged to the quota */
+	bool early = false; /* pulled ahead of the threads */
+	bool reads = false; /* its Read chunks are or were pulled */
 	bool uncached = false;
 	/* The Send context reserved for its Reply */
 	rpcrdma_send *send = nullptr;
 	u64 since = 0;
 	bool stays = false; /* keeps its thread until there are MRs */
+};
+
+/* The service's part of a connection */
+struct service_queue {
+	endpoint *ep = nullptr;
+	rpcrdma_call_queue calls{};
+	bool data = false;  /* XPT_DATA: there may be Calls to continue with */
+	bool ready = false; /* it is in ready_ */
+	u32 busy = 0;	    /* threads with a Call of it */
 };
 
 class network;
@@ -166,6 +177,7 @@ public:
 	void timed_out(rpc *task);
 	void serve(served *s);
 	rpc *any_task();
+	void check_gone();
 
 	u32 outstanding() const
 	{
@@ -219,12 +231,18 @@ private:
 	void requeue(rpc *task);
 
 	/* Responder, in service.cc */
+	service_queue &queue_of(endpoint &from);
+	void enqueue(service_queue &q);
+	bool pull_early(served *s);
+	void pull(served *s);
+	void give_pages(served *s);
 	void begin_reads(served *s);
-	void read_waiting();
 	void pulled(served *s, bool ok);
 	void take();
-	bool may_take(endpoint &on) const;
-	void thread_is_free();
+	void take_from(service_queue &q);
+	bool may_take(const service_queue &q) const;
+	void drop_calls(endpoint &gone);
+	void thread_is_free(served *s);
 	void execute(served *s);
 	void answer(served *s);
 	int answer_one(served *s, const std::vector<u8> &whole,
@@ -242,8 +260,9 @@ private:
 	std::deque<rpc *> xmit_;
 	std::unordered_map<u32, rpc *> tasks_; /* by xid */
 	std::vector<std::unique_ptr<served>> all_served_;
-	std::deque<served *> unread_, calls_; /* wait for memory, for service */
-	std::vector<served *> waiting_;	      /* tasks with a Reply to
+	std::unordered_map<endpoint *, service_queue> queues_;
+	std::deque<service_queue *> ready_; /* they wait for a thread */
+	std::vector<served *> waiting_;	    /* tasks with a Reply to
 					       * process */
 	u32 serving_ = 0, busy_ = 0;
 	bool transmitting_ = false;

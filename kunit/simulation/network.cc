@@ -245,6 +245,10 @@ void network::bound_memory()
 		u64{ MAX_MESSAGE } * setup_.chains;
 	if (tight)
 		promised_.share[RPCRDMA_MEMORY_REPLIES] = 0;
+	/* Large Calls wait for each other's memory. */
+	setup_.heavy = tight && !cfg.props.reassembly;
+	if (setup_.heavy)
+		setup_.large = 5000;
 	server_.threads = tight ? 1 : 1 + c.below(c.below(2) ? 16 : 3);
 	/* A new connection has to wait for the end of the previous one. */
 	server_.memory = {};
@@ -276,7 +280,11 @@ spec network::choose_spec()
 	s.session = setup_.sessions && c.below(2);
 	if (c.chance(setup_.large)) {
 		const u32 sort = c.below(8);
-		const u32 drawn = 1 + c.below(c.below(8) == 7 ? 60000 : 9000);
+		const u32 drawn =
+			1 + c.below(c.below(setup_.heavy ? 2 : 8) ==
+						    (setup_.heavy ? 1 : 7) ?
+					    60000 :
+					    9000);
 		const u32 size = std::min(drawn, setup_.largest);
 
 		if (sort < 3) {
@@ -559,7 +567,8 @@ void network::request(u32 index)
 		/* The first Receives are charged already. */
 		const u64 first = server->account.held[RPCRDMA_MEMORY_BUFFERS];
 
-		server->account = promised_;
+		static_cast<rpcrdma_memory_account &>(server->account) =
+			promised_;
 		server->account.held[RPCRDMA_MEMORY_BUFFERS] = first;
 		if (!admit(server)) {
 			endpoints_.pop_back();
@@ -810,6 +819,8 @@ void network::run()
 		return;
 	for (auto &ep : endpoints_)
 		ep->check_gone();
+	client_.check_gone();
+	server_.check_gone();
 	if (admission_.all)
 		w_.complain("a listener waits for a connection that is gone");
 	if (admission_.opening || admission_.opened)

@@ -24,6 +24,7 @@ struct setup {
 	u32 cuts;    /* probability in 10000, for each RPC begun */
 	u32 bad;     /* probability in 10000 */
 	bool sessions, gss, callbacks, slow;
+	bool heavy;	   /* many items are large */
 	bool pieces;	   /* items of a message in several chunks */
 	bool short_chunks; /* some of several chunks are too short */
 	/* One end is a version 1 peer without the engine. */

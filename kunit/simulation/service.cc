@@ -2,9 +2,11 @@
 /*
  * The Responder: the part of sunrpc/server.c for the service above it.
  *
- * A Call is read, waits for a thread, is processed and answered. A thread may
- * process a Call if a Send is available for its Reply, and if the Replies that
- * wait for the peer leave memory for it. No thread waits for a peer.
+ * A Call waits for a thread in its connection's queue, which is the core's
+ * (rpcrdma/call_queue.h), is processed and answered. It is read ahead of the
+ * threads, or by one. A thread may process a Call if a Send is available for its
+ * Reply, and if the Replies that wait for the peer leave memory for it. No thread
+ * waits for a peer.
  */
 #include "host.hh"
 
@@ -25,18 +27,17 @@ void host::end(served *s)
 {
 	received *rv = s->rv;
 
+	give_pages(s);
 	s->rv = nullptr;
 	s->call.retire(w_, "a Call that is served");
 	serving_--;
 	if (s->send)
 		s->ep->put_send(s->send);
 	s->send = nullptr;
-	s->ep->give(RPCRDMA_MEMORY_CALLS, s->held);
-	s->held = 0;
 	if (rv)
 		s->ep->put(rv);
 	if (s->stays)
-		thread_is_free();
+		thread_is_free(s);
 	s->stays = false;
 }
 
@@ -46,10 +47,47 @@ void host::refuse(served *s, u32 code, u32 arg0, u32 arg1)
 	end(s);
 }
 
-/* ---- Reading ---- */
+/* ---- Arrival ---- */
+
+service_queue &host::queue_of(endpoint &from)
+{
+	service_queue &q = queues_[&from];
+
+	if (!q.ep) {
+		q.ep = &from;
+		q.calls.max_octets = MAX_MESSAGE;
+	}
+	return q;
+}
+
+/* Offer the connection to the threads, as svc_xprt_enqueue() does. */
+void host::enqueue(service_queue &q)
+{
+	if (!q.data || q.ready)
+		return;
+	q.ready = true;
+	ready_.push_back(&q);
+	poll(1);
+}
+
+/*
+ * Return the bytes that the Read chunks of a Call are pulled into. Only pages are
+ * charged: an item alone, or the complete Call.
+ */
+static u64 pull_octets(const received *rv)
+{
+	const rpcrdma_chunk *item =
+		rpcrdma_call_only_item(&rv->rx, MIN_MESSAGE);
+	const u64 octets = item ? item->length : rpcrdma_call_octets(&rv->rx);
+
+	if (!rpcrdma_call_read_octets(&rv->rx))
+		return 0;
+	return (octets + PAGE_OCTETS - 1) & ~u64{ PAGE_OCTETS - 1 };
+}
 
 void host::call(endpoint &from, received *rv)
 {
+	service_queue &q = queue_of(from);
 	served *s;
 
 	all_served_.push_back(std::make_unique<served>());
@@ -57,42 +95,66 @@ void host::call(endpoint &from, received *rv)
 	s->owner = this;
 	s->ep = &from;
 	s->rv = rv;
+	rv->priv = s;
 	serving_++;
-	if (rv->rx.lists.nr_reads) {
-		unread_.push_back(s);
-		read_waiting();
+	if (!rv->rx.lists.nr_reads)
+		s->call.octets.assign(rv->data(), rv->data() + rv->payload_len);
+	rpcrdma_calls_arrived(&q.calls, &rv->queued, pull_octets(rv));
+	if (pull_early(s))
 		return;
-	}
-	s->call.octets.assign(rv->data(), rv->data() + rv->payload_len);
-	calls_.push_back(s);
+	rpcrdma_calls_wait(&q.calls, &rv->queued);
+	q.data = true;
+	enqueue(q);
 	take();
 }
 
-/* Start the Reads of the Calls for which there is memory, in order. */
-void host::read_waiting()
+/*
+ * Pull a Call ahead of the threads, if that is possible without waiting. Return
+ * false if a thread has to pull it.
+ */
+bool host::pull_early(served *s)
 {
-	std::deque<served *> waiting;
+	const u64 octets = s->rv->queued.pull_octets;
+	service_queue &q = queue_of(*s->ep);
 
-	waiting.swap(unread_);
-	for (served *s : waiting) {
-		const rpcrdma_lists &lists = s->rv->rx.lists;
-		u64 octets = 0;
-
-		if (!s->ep->is_open()) {
-			end(s);
-			continue;
-		}
-		for (u32 i = 0; i < lists.nr_reads; i++)
-			octets += roundup4(lists.reads[i].length);
-		if (!s->ep->room(RPCRDMA_MEMORY_CALLS, octets)) {
-			w_.sum.waited++;
-			unread_.push_back(s);
-			continue;
-		}
-		s->held = octets;
-		s->ep->hold(RPCRDMA_MEMORY_CALLS, octets);
-		begin_reads(s);
+	if (!octets)
+		return false;
+	if (!s->ep->room(RPCRDMA_MEMORY_CALLS, octets) ||
+	    w_.choose.chance(500)) {
+		w_.sum.waited++;
+		return false;
 	}
+	if (!rpcrdma_calls_early(&q.calls, &s->rv->queued))
+		return false;
+	s->early = true;
+	if (q.calls.early_octets > RPCRDMA_EARLY_CALLS * u64{ MAX_MESSAGE })
+		w_.complain("too many Calls are pulled ahead");
+	pull(s);
+	return true;
+}
+
+/* ---- Reading ---- */
+
+/* Charge the pages of a Call, and begin to read into them. */
+void host::pull(served *s)
+{
+	s->held = s->rv->queued.pull_octets;
+	s->ep->hold(RPCRDMA_MEMORY_CALLS, s->held);
+	s->reads = true;
+	begin_reads(s);
+}
+
+/* The pages of a Call become a thread's, or are freed. */
+void host::give_pages(served *s)
+{
+	const u64 held = s->held;
+
+	if (s->early)
+		rpcrdma_calls_early_end(&queue_of(*s->ep).calls,
+					&s->rv->queued);
+	s->early = false;
+	s->held = 0;
+	s->ep->give(RPCRDMA_MEMORY_CALLS, held);
 }
 
 /* Assemble the Call's message from its Payload stream and Read chunks. */
@@ -130,52 +192,128 @@ void host::begin_reads(served *s)
 
 void host::pulled(served *s, bool ok)
 {
+	service_queue &q = queue_of(*s->ep);
+
 	if (!ok) {
 		s->ep->close("Reads of a Call failed");
 		end(s);
 		return;
 	}
-	calls_.push_back(s);
+	rpcrdma_calls_pulled(&q.calls, &s->rv->queued);
+	q.data = true;
+	enqueue(q);
 	take();
 }
 
 /* ---- Service ---- */
 
 /* Return true if a thread may process a Call of this connection. */
-bool host::may_take(endpoint &on) const
+bool host::may_take(const service_queue &q) const
 {
 	/* The maximum of the Calls in progress, and of this one */
-	const u64 octets = u64{ MAX_MESSAGE } * (busy_ + 1);
+	const u64 octets = u64{ MAX_MESSAGE } * (q.busy + 1);
+	endpoint &on = *q.ep;
 
 	return !on.params.memory ||
 	       rpcrdma_memory_may_begin(on.params.memory, &on.account, octets);
 }
 
+/* For rpcrdma_calls_next() */
+static bool call_room(void *user, u64 octets)
+{
+	return static_cast<endpoint *>(user)->room(RPCRDMA_MEMORY_CALLS,
+						   octets);
+}
+
+static served *served_of(rpcrdma_queued_call *call)
+{
+	auto *rv = reinterpret_cast<rpcrdma_recv *>(
+		reinterpret_cast<char *>(call) -
+		offsetof(rpcrdma_recv, queued));
+
+	return static_cast<served *>(rv->priv);
+}
+
+/* Let the threads continue with Calls, one of each connection in turn. */
 void host::take()
 {
-	std::deque<served *> waiting;
+	while (busy_ < threads && !ready_.empty()) {
+		service_queue &q = *ready_.front();
 
-	waiting.swap(calls_);
-	for (served *s : waiting) {
-		if (!s->ep->is_open()) {
-			end(s);
-			continue;
-		}
-		if (busy_ < threads && may_take(*s->ep))
-			s->send = s->ep->take_reply_send();
-		if (!s->send) {
-			calls_.push_back(s);
-			continue;
-		}
-		busy_++;
-		execute(s);
+		ready_.pop_front();
+		q.ready = false;
+		take_from(q);
+		/* Otherwise write_space() follows. */
 	}
 }
 
-void host::thread_is_free()
+/*
+ * A thread continues with a Call of the connection, if there are the resources to
+ * reply to it. Otherwise write_space() or memory_freed() is called.
+ */
+void host::take_from(service_queue &q)
 {
+	rpcrdma_send *send = nullptr;
+	rpcrdma_queued_call *call;
+	served *s;
+
+	if (!q.ep->is_open())
+		return;
+	if (may_take(q))
+		send = q.ep->take_reply_send();
+	if (!send)
+		return;
+	call = rpcrdma_calls_next(&q.calls, call_room, q.ep);
+	q.data = call && rpcrdma_calls_any(&q.calls);
+	enqueue(q);
+	if (!call) {
+		w_.sum.waited += rpcrdma_calls_any(&q.calls);
+		q.ep->put_send(send);
+		return;
+	}
+	s = served_of(call);
+	if (call->pull_octets && !s->reads) {
+		q.ep->put_send(send);
+		if (call->pull_octets > q.calls.max_octets)
+			w_.complain("a Call is too large for the service");
+		pull(s);
+		return;
+	}
+	s->send = send;
+	give_pages(s);
+	q.busy++;
+	busy_++;
+	execute(s);
+}
+
+/* The connection is gone: nobody waits for its Calls. */
+void host::drop_calls(endpoint &gone)
+{
+	service_queue &q = queue_of(gone);
+
+	q.calls.max_octets = 0;
+	while (rpcrdma_queued_call *call =
+		       rpcrdma_calls_next(&q.calls, nullptr, nullptr))
+		end(served_of(call));
+}
+
+/* The run has ended: no Call is left. */
+void host::check_gone()
+{
+	for (const auto &each : queues_) {
+		if (rpcrdma_calls_any(&each.second.calls) || each.second.busy)
+			w_.complain("a Call is left that nobody serves");
+		if (each.second.calls.early_octets)
+			w_.complain("pages of Calls are left");
+	}
+}
+
+/* A thread that had a Call of this connection is free. */
+void host::thread_is_free(served *s)
+{
+	queue_of(*s->ep).busy--;
 	busy_--;
-	if (!calls_.empty())
+	if (!ready_.empty())
 		poll(1);
 }
 
@@ -191,7 +329,7 @@ void host::execute(served *s)
 		task = net_.find(load(&call[8]));
 	if (!task || task->owner == this) {
 		w_.complain("a Call that nobody made");
-		thread_is_free();
+		thread_is_free(s);
 		end(s);
 		return;
 	}
@@ -204,7 +342,7 @@ void host::execute(served *s)
 	if (!net_.new_sequence(task->id, sequence) && task->what.sequenced) {
 		task->unanswered = true;
 		w_.complain("a sequence number comes a second time");
-		thread_is_free();
+		thread_is_free(s);
 		end(s);
 		return;
 	}
@@ -221,7 +359,7 @@ void host::serve(served *s)
 	rpc *task = net_.find(s->rpc_id);
 	spec inner;
 
-	thread_is_free();
+	thread_is_free(s);
 	s->since = w_.now;
 	/*
 	 * Version 1 permits one Call until the first Reply. A first Call that
@@ -355,6 +493,7 @@ void host::answer(served *s)
 		if (w_.now - s->since > 5 * SECOND)
 			w_.complain("a Reply waits too long for regions");
 		busy_ += !s->stays;
+		queue_of(*on).busy += !s->stays;
 		s->stays = true;
 		waiting_.push_back(s);
 		poll(20 * MILLISECOND);
