@@ -14,9 +14,6 @@ cd "$(dirname "$0")/.." || exit
 
 LONGER="
 kunit/simulation/endpoint.cc
-kunit/simulation/host.cc
-kunit/simulation/network.cc
-kunit/simulation/peer1.cc
 net/sunrpc/xprtrdma/core/conn/receive.cc
 net/sunrpc/xprtrdma/sunrpc/client.c
 net/sunrpc/xprtrdma/verbs/endpoint.h

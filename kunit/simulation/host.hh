@@ -73,6 +73,17 @@ constexpr u32 STATUS_UNCACHED = 1;
 void fill(std::vector<u8> &m, u32 xid, u32 direction, u32 id, u32 word,
 	  u32 length, u32 item);
 
+/* Call @f(index, offset, length) for each item of @length bytes in all. */
+template <typename F>
+void each_item(u32 pieces, u32 item, F f)
+{
+	for (u32 i = 0; i < pieces; i++) {
+		const u32 from = spec::piece(item, pieces, i);
+
+		f(i, from, spec::piece(item, pieces, i + 1) - from);
+	}
+}
+
 class host;
 
 /* An RPC and its task */
@@ -83,6 +94,11 @@ struct rpc final : actor {
 		WAITING, /* waits for the Reply */
 		DYING,	 /* killed: its memory is being invalidated */
 		OVER,
+	};
+
+	enum {
+		TIMEOUT,
+		WAIT_FOR_END,
 	};
 
 	void act(u32 what, u64 arg) override;
@@ -197,7 +213,13 @@ public:
 	u32 threads = ~0u;	 /* threads of the service */
 
 private:
-	/* Requester */
+	/* Events, besides those of its RPCs */
+	enum {
+		TRANSMIT_AGAIN = rpc::WAIT_FOR_END + 1,
+		POLL,
+	};
+
+	/* Requester, in requester.cc and replies.cc */
 	template <typename F>
 	std::vector<rpc *> tasks_that(F which) const;
 	endpoint *connection_of(const rpc *task) const
@@ -230,7 +252,7 @@ private:
 	void release(rpc *task);
 	void requeue(rpc *task);
 
-	/* Responder, in service.cc */
+	/* Responder, in service.cc and service_reply.cc */
 	service_queue &queue_of(endpoint &from);
 	void enqueue(service_queue &q);
 	bool pull_early(served *s);

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Shared by the parts of the version 1 peer */
+#ifndef SIMULATION_PEER1_INTERNAL_HH
+#define SIMULATION_PEER1_INTERNAL_HH
+
+#include "network.hh"
+
+namespace simulation
+{
+
+/* rdma_proc, and the codes of RDMA_ERROR */
+constexpr u32 RDMA_MSG = 0;
+constexpr u32 RDMA_NOMSG = 1;
+constexpr u32 RDMA_ERROR = 4;
+constexpr u32 ERR_VERS = 1;
+constexpr u32 ERR_CHUNK = 2;
+
+/* A chain of Work Requests, and the action after its end */
+struct peer1::job final : work {
+	peer1 *owner;
+	memory buf;
+	std::function<void(bool)> ended;
+
+	void done(bool ok) override
+	{
+		if (ended)
+			ended(ok);
+		buf.retire(owner->w_, "a message of version 1");
+		delete this;
+	}
+};
+
+/* An RPC that this peer sends */
+struct peer1::task {
+	rpc *what;
+	std::function<void()> ended;
+	bool sent = false, answered = false;
+	std::vector<region *> regions;
+	std::vector<chunk> writes;
+	chunk reply_chunk;
+	memory call, result, reply;
+};
+
+/* An RPC that this peer receives */
+struct peer1::call {
+	u32 xid = 0, generation = 0, rpc_id = 0;
+	lists l;
+	memory base; /* the payload, or the Position Zero Read chunk */
+	memory items;
+	bool uncached = false;
+};
+
+inline void put_word(std::vector<u8> &m, u32 value)
+{
+	m.resize(m.size() + 4);
+	store(&m[m.size() - 4], value);
+}
+
+inline void put_fixed(std::vector<u8> &m, u32 xid, u32 credit, u32 proc)
+{
+	put_word(m, xid);
+	put_word(m, RPCRDMA_VERS_1);
+	put_word(m, credit);
+	put_word(m, proc);
+}
+
+inline void put_segment(std::vector<u8> &m, u32 handle, u32 length, u64 offset)
+{
+	put_word(m, handle);
+	put_word(m, length);
+	put_word(m, static_cast<u32>(offset >> 32));
+	put_word(m, static_cast<u32>(offset));
+}
+
+} // namespace simulation
+
+#endif /* SIMULATION_PEER1_INTERNAL_HH */

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The Requester: Replies, ERRORs, and what the core says to do with them */
+#include "host.hh"
+
+#include <cerrno>
+#include <cstring>
+
+#include "network.hh"
+
+namespace simulation
+{
+
+/*
+ * The answer is processed. Invalidate a task that was killed meanwhile; from
+ * now on the task may be killed.
+ */
+void host::unpin(rpc *task)
+{
+	task->pinned = false;
+	if (task->state == rpc::DYING)
+		take_back(task);
+}
+
+/*
+ * Return the layout of a Reply's memory, in which the result has a place of its
+ * own. The engine knows one result; of several, the host finds each one's
+ * bytes.
+ */
+static rpcrdma_room room_of(const spec &what)
+{
+	if (what.ddp && what.reply_item && what.reply_pieces == 1)
+		return { ITEM_POSITION, what.reply_item,
+			 what.reply_max - ITEM_POSITION };
+	return { what.reply_max, 0, 0 };
+}
+
+void host::reply(endpoint &from, received *rv)
+{
+	rpcrdma_arrival a{};
+	rpcrdma_step s;
+	rpcrdma_claimed claimed = RPCRDMA_CLAIMED_NOT;
+	rpc *task = find(rv->rx.xid);
+
+	a.rx = &rv->rx;
+	a.bad = rv->verdict == RPCRDMA_RX_BAD_REPLY;
+	if (task)
+		claimed = rpcrdma_exchange_claim_reply(
+			&task->x, &from.conn, &rv->rx, a.bad, rv->inv_handle,
+			room_of(task->what).head);
+	if (claimed == RPCRDMA_CLAIMED_NOT) {
+		s = rpcrdma_exchange_stray(a.rx, a.bad);
+		from.put(rv);
+		if (s.todo & RPCRDMA_STEP_DONE)
+			from.send_done(s.xid, s.handle);
+		return;
+	}
+	task->pinned = true;
+	if (client_)
+		net_.reset_backoff();
+	for (u32 i = 0; i < std::size(task->written); i++)
+		task->written[i] = i < rv->rx.lists.nr_writes ?
+					   rv->rx.lists.writes[i].length :
+					   0;
+	if (claimed == RPCRDMA_CLAIMED_LAST) {
+		const std::vector<u8> whole(rv->data(),
+					    rv->data() + rv->payload_len);
+
+		from.put(rv);
+		answered(task, task->what.reply_pieces > 1 ?
+				       with_items(task, whole) :
+				       whole);
+		return;
+	}
+	task->rv = rv;
+	a.inv_handle = rv->inv_handle;
+	if (a.inv_handle)
+		a.exposed = endpoint::invalidated(task->regions, a.inv_handle);
+	a.length = rv->payload_len;
+	a.room = room_of(task->what);
+	carry_out(task, from, rpcrdma_exchange_reply(&task->x, &from.conn, &a));
+}
+
+void host::error(endpoint &from, received *rv)
+{
+	rpc *task = find(rv->rx.xid);
+	rpcrdma_call call;
+	u32 code = rv->rx.error.code;
+	int status;
+
+	if (!task || !rpcrdma_exchange_claim(&task->x, &from.conn)) {
+		from.put(rv);
+		return;
+	}
+	task->pinned = true;
+	w_.tell("RPC %u is refused: %s, %u", task->id, rpcrdma_error_name(code),
+		rv->rx.error.arg[0]);
+	w_.sum.refused++;
+	geometry(task, &from, &call);
+	rpcrdma_lessons_learn(&lessons_, w_.now / SECOND, &rv->rx, &call,
+			      &task->x.lists);
+	status = rpcrdma_call_refused(&from.conn, &rv->rx, &call,
+				      &task->x.lists, &task->x.recovery);
+	from.put(rv);
+	/* The Call was executed: the service may know another copy of it. */
+	if (!status && (code == RDMA2_ERR_REPLY_RESOURCE ||
+			code == RDMA2_ERR_WRITE_RESOURCE))
+		encode(task);
+	/*
+	 * A task that has larger chunks does not provide a chunk that is too
+	 * short again.
+	 */
+	if (code == RDMA2_ERR_WRITE_RESOURCE)
+		task->what.too_short = 0;
+	if (++task->refusals > 16)
+		w_.complain("a Call is refused for ever");
+	carry_out(task, from, rpcrdma_exchange_error(&task->x, status));
+}
+
+/*
+ * Return the first bytes of a Reply that is not in a Receive, for the engine.
+ */
+static const void *first_of(const rpc *task)
+{
+	return task->reply.octets.size() < 8 ? nullptr :
+					       task->reply.octets.data();
+}
+
+/*
+ * Report a bad Reply. An end that follows the profile sends one only on request
+ * of the run.
+ */
+void host::report(const rpc *task, const rpcrdma_step &s)
+{
+	w_.tell("RPC %u has a bad Reply: %s", task->id, s.reason);
+	if (!task->what.bad || s.todo & RPCRDMA_STEP_CLOSE)
+		w_.complain(s.reason);
+	w_.sum.bad++;
+	/* The RPC ends now, even if more of its Reply is in flight. */
+	for (const region *reg : task->regions)
+		task->regions_of->qp.excuse(reg);
+}
+
+/* The RPC gets no Reply, or its task is gone. */
+void host::over(rpc *task)
+{
+	/* The peer may still have access to its memory. */
+	tasks_.erase(task->xid);
+	task->state = rpc::DYING;
+	unpin(task);
+}
+
+/* Process the complete Reply @whole. */
+void host::answered(rpc *task, const std::vector<u8> &whole)
+{
+	if (task->state == rpc::DYING) {
+		over(task);
+		return;
+	}
+	task->pinned = false;
+	deliver(task, whole);
+}
+
+/* Perform the engine's actions, in its order. */
+void host::carry_out(rpc *task, endpoint &from, rpcrdma_step s)
+{
+	do {
+		if (s.todo & RPCRDMA_STEP_REPORT)
+			report(task, s);
+		if (s.todo & RPCRDMA_STEP_PLACE)
+			task->stream.assign(task->rv->data(),
+					    task->rv->data() +
+						    task->rv->payload_len);
+		if (s.todo & RPCRDMA_STEP_PUT) {
+			received *rv = task->rv;
+
+			task->rv = nullptr;
+			from.put(rv);
+		}
+		if (s.todo & RPCRDMA_STEP_CLOSE)
+			from.close(s.reason);
+
+		if (s.todo & RPCRDMA_STEP_COMPLETE) {
+			if (s.status < 0) {
+				w_.sum.failed++;
+				task->status = s.status;
+				over(task);
+			} else {
+				answered(task, assemble(task));
+			}
+		} else if (s.todo & RPCRDMA_STEP_PULL) {
+			pull(task, from);
+		} else if (s.todo & RPCRDMA_STEP_AGAIN) {
+			requeue(task);
+		} else if (s.todo & RPCRDMA_STEP_LEAVE) {
+			unpin(task);
+		}
+
+		if (s.todo & RPCRDMA_STEP_DONE)
+			from.send_done(s.xid, s.handle);
+	} while (s.todo & RPCRDMA_STEP_INVALIDATE &&
+		 invalidate(task, from, &s));
+}
+
+/* Invalidate the task's MRs. Return true if there is another step to run. */
+bool host::invalidate(rpc *task, endpoint &from, rpcrdma_step *s)
+{
+	if (!endpoint::any_exposed(task->regions)) {
+		from.put_regions(task->regions);
+		*s = rpcrdma_exchange_invalidated(&task->x, true,
+						  first_of(task));
+		return true;
+	}
+	from.invalidate(task->regions, [this, task, &from](bool ok) {
+		if (ok)
+			from.put_regions(task->regions);
+		carry_out(task, from,
+			  rpcrdma_exchange_invalidated(&task->x, ok,
+						       first_of(task)));
+	});
+	return false;
+}
+
+void host::pull(rpc *task, endpoint &from)
+{
+	const u32 octets = task->x.placed.pull_octets;
+	received *rv = task->rv;
+	transfer *t;
+
+	task->rv = nullptr;
+	w_.sum.pulled++;
+	task->reply.octets.resize(octets);
+	t = from.new_transfer(op::read);
+	if (!t) {
+		from.put(rv);
+		carry_out(task, from,
+			  rpcrdma_exchange_pulled(&task->x, RPCRDMA_PULL_SHORT,
+						  nullptr));
+		return;
+	}
+	if (!from.add_transfer(t, rv->rx.lists, rv->rx.lists.reads[0], 0,
+			       task->reply, 0, octets))
+		w_.complain("a Read chunk is short");
+	from.put(rv);
+	t->ended = [this, task, &from](bool ok) {
+		carry_out(task, from,
+			  rpcrdma_exchange_pulled(&task->x,
+						  ok ? RPCRDMA_PULL_OK :
+						       RPCRDMA_PULL_FAILED,
+						  first_of(task)));
+	};
+	from.read(t);
+}
+
+/*
+ * Return a Reply's Payload stream, with the contents of the Write chunks
+ * inserted.
+ */
+std::vector<u8> host::with_items(const rpc *task,
+				 const std::vector<u8> &stream) const
+{
+	std::vector<u8> whole;
+	u32 at = ITEM_POSITION;
+
+	if (!task->x.placed.write_octets)
+		return stream;
+	if (stream.size() < ITEM_POSITION) {
+		w_.complain("a Reply is short");
+		return stream;
+	}
+	whole.assign(stream.begin(), stream.begin() + at);
+	each_item(task->what.reply_pieces, task->what.reply_item,
+		  [&](u32 i, u32 from, u32 length) {
+			  const std::vector<u8> &item = task->item.octets;
+
+			  if (task->written[i] == length) {
+				  whole.insert(whole.end(), item.begin() + from,
+					       item.begin() + from + length);
+				  whole.resize(roundup4(
+					  static_cast<u32>(whole.size())));
+			  } else if (task->written[i] ||
+				     at + roundup4(length) > stream.size()) {
+				  w_.complain("a result is cut");
+			  } else {
+				  whole.insert(whole.end(), stream.begin() + at,
+					       stream.begin() + at +
+						       roundup4(length));
+				  at += roundup4(length);
+			  }
+		  });
+	whole.insert(whole.end(), stream.begin() + at, stream.end());
+	return whole;
+}
+
+/* Assemble the complete Reply from its parts. */
+std::vector<u8> host::assemble(const rpc *task) const
+{
+	const rpcrdma_parts &parts = task->x.parts;
+	const rpcrdma_placed &placed = task->x.placed;
+	const u8 *from = placed.pull_octets || placed.reply_octets ?
+				 task->reply.octets.data() :
+				 task->stream.data();
+	std::vector<u8> whole(from, from + parts.head);
+
+	if (task->what.reply_pieces > 1)
+		return with_items(task, whole);
+	from += parts.head;
+	if (parts.reduced) {
+		const u8 *item = task->item.octets.data();
+
+		whole.insert(whole.end(), item, item + parts.pages);
+	} else {
+		whole.insert(whole.end(), from, from + parts.pages);
+		from += parts.pages;
+	}
+	whole.insert(whole.end(), parts.pad, 0);
+	whole.insert(whole.end(), from, from + parts.tail);
+	if (whole.size() != parts.octets)
+		w_.complain("the parts of a Reply are not the whole of it");
+	return whole;
+}
+
+void host::requeue(rpc *task)
+{
+	rpcrdma_exchange_again(&task->x);
+	task->pinned = false;
+	if (task->state == rpc::DYING) {
+		take_back(task);
+		return;
+	}
+	/* Notify some tasks before they go to sleep. */
+	if (task->id & 1 && !rpcrdma_exchange_resend(&task->x))
+		w_.complain("a task waits for a Call that is not sent");
+	task->state = rpc::QUEUED;
+	xmit_.push_back(task);
+	transmit_soon();
+}
+
+/* Check that the complete Reply is the expected one. */
+void host::deliver(rpc *task, const std::vector<u8> &whole)
+{
+	spec what = task->what;
+	const u32 id = task->id, replays = task->replays;
+	std::vector<u8> expected;
+	std::function<void()> ended;
+
+	if (whole.size() < MIN_MESSAGE) {
+		w_.complain("a Reply is short");
+		complete(task, -EIO);
+		return;
+	}
+	if (load(&whole[12]) == STATUS_UNCACHED && what.session) {
+		/* The client repeats the request in another RPC. */
+		rpc *next;
+
+		fill(expected, task->xid, REPLY, id, STATUS_UNCACHED,
+		     MIN_MESSAGE, 0);
+		if (whole != expected)
+			w_.complain("octets of a Reply are wrong");
+		ended = std::move(task->ended);
+		task->ended = nullptr;
+		w_.tell("RPC %u was executed before: anew", id);
+		/*
+		 * The chunk's size may be refused several times, but not
+		 * because it is too short.
+		 */
+		what.too_short = 0;
+		next = begin(what, nullptr, std::move(ended));
+		next->replays = replays + 1;
+		if (next->replays > 40)
+			w_.complain("an RPC is executed for ever");
+		complete(task, 0);
+		return;
+	}
+	fill(expected, task->xid, REPLY, id, STATUS_OK, what.reply_length,
+	     what.reply_item);
+	if (whole != expected)
+		w_.complain("octets of a Reply are wrong");
+	complete(task, 0);
+}
+
+} // namespace simulation

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The Requester: what is registered for a Call, and how it is sent */
+#include "host.hh"
+
+#include <cerrno>
+#include <cstring>
+
+#include "network.hh"
+
+namespace simulation
+{
+
+/* Return @m without the item that is reduced. */
+static std::vector<u8> reduced(const std::vector<u8> &m, u32 item)
+{
+	std::vector<u8> r(m.begin(), m.begin() + ITEM_POSITION);
+
+	r.insert(r.end(), m.begin() + ITEM_POSITION + roundup4(item), m.end());
+	return r;
+}
+
+/* Call @f for each result, with the length of its Write chunk. */
+template <typename F>
+static void each_chunk(const rpc *task, F f)
+{
+	const spec &what = task->what;
+
+	each_item(what.reply_pieces, what.reply_item,
+		  [&](u32 i, u32 from, u32 length) {
+			  if (what.empty >> i & 1)
+				  length = 0;
+			  else if (what.too_short >> i & 1)
+				  length /= 2;
+			  f(i, from, length);
+		  });
+}
+
+/*
+ * Return the bytes of the result that have a Write chunk. The rest of the
+ * result is conveyed in the message.
+ */
+static u32 offered(const rpc *task)
+{
+	const spec &what = task->what;
+	u32 octets = 0;
+
+	each_item(what.reply_pieces, what.reply_item,
+		  [&](u32 i, u32, u32 length) {
+			  if (!(what.empty >> i & 1))
+				  octets += length;
+		  });
+	return octets;
+}
+
+/* Return the layout of a Call message, and of the memory for its Reply. */
+static rpcrdma_room call_of(const spec &what)
+{
+	if (!what.ddp || !what.call_item)
+		return { what.call_length, 0, 0 };
+	return { ITEM_POSITION, what.call_item,
+		 what.call_length - ITEM_POSITION - what.call_item };
+}
+
+static rpcrdma_room reply_of(const rpc *task)
+{
+	const spec &what = task->what;
+
+	if (!what.ddp || !what.reply_item)
+		return { what.reply_max, 0, 0 };
+	/* A result without a Write chunk is conveyed in the message. */
+	return { ITEM_POSITION, what.reply_item,
+		 what.reply_max - ITEM_POSITION - offered(task) };
+}
+
+void host::geometry(rpc *task, const endpoint *on, rpcrdma_call *call)
+{
+	const rpcrdma_room reply = reply_of(task);
+	const spec &what = task->what;
+	u32 read_segs = 0, write_segs = 0;
+
+	memset(call, 0, sizeof(*call));
+	call->xid = task->xid;
+	call->length = what.call_length;
+	call->reply_max = what.reply_max;
+	call->reverse = !client_;
+	call->recovery = task->x.recovery;
+	call->ddp = what.ddp;
+	call->bulk = what.bulk;
+	if (what.ddp && what.call_item) {
+		call->item_position = ITEM_POSITION;
+		call->item_length = what.call_item;
+		each_item(what.call_pieces, what.call_item,
+			  [&](u32, u32 from, u32 length) {
+				  read_segs += on->count_regions(
+					  ITEM_POSITION + from, length);
+			  });
+		call->item_segs = static_cast<u16>(read_segs);
+	}
+	if (what.ddp && what.reply_item) {
+		call->result_max = offered(task);
+		each_chunk(task, [&](u32, u32 from, u32 length) {
+			write_segs += on->count_regions(from, length);
+		});
+		call->result_segs = static_cast<u16>(write_segs);
+	}
+	/* Around an item, the message is in two pieces. */
+	call->call_segs =
+		static_cast<u16>(on->count_regions(0, what.call_length) + 1);
+	call->reply_segs = static_cast<u16>(
+		on->count_regions(0, reply.head + reply.pages + reply.tail) +
+		1);
+	if (rpcrdma_lessons_any(&lessons_))
+		rpcrdma_lessons_recall(&lessons_, w_.now / SECOND, call);
+}
+
+/* Return true if the header has space for a separate chunk for each piece. */
+bool host::pieces_fit(const rpc *task, const endpoint *on,
+		      const rpcrdma_call_plan &plan) const
+{
+	u32 octets = rpcrdma_header_octets(&on->conn, &task->x.lists);
+	rpcrdma_lists returned;
+	u32 rest, more;
+
+	if (plan.format == RPCRDMA_INLINE)
+		octets += plan.inline_length;
+	else if (plan.format == RPCRDMA_CONTINUED)
+		octets += 8;
+	if (octets > rpcrdma_conn_limits(&on->conn).send_inline)
+		return false;
+	/* One Write chunk may have fewer segments than several chunks. */
+	if (!plan.write_chunk)
+		return task->what.reply_pieces == 1;
+	/* The plan is for one Write chunk, which is returned with the Reply. */
+	returned = task->x.lists;
+	returned.nr_reads = 0;
+	octets = rpcrdma_header_octets(&on->conn, &returned);
+	rest = task->what.reply_max - roundup4(offered(task));
+	more = 8 * (returned.nr_writes - 1u);
+	return octets + rest <= rpcrdma_conn_limits(&on->conn).recv_inline ||
+	       octets + rest - more >
+		       rpcrdma_conn_limits(&on->conn).recv_inline;
+}
+
+/*
+ * Register data, which may have several chunks. The engine has begun the first
+ * one.
+ */
+int host::map_data(rpc *task, endpoint *on, bool result)
+{
+	rpcrdma_lists &lists = task->x.lists;
+	const spec &what = task->what;
+	int rc = 0;
+
+	if (result)
+		each_chunk(task, [&](u32 i, u32 from, u32 length) {
+			if (!rc && i && rpcrdma_lists_add_write(&lists))
+				rc = -EMSGSIZE;
+			if (!rc)
+				rc = on->map(task->regions, task->item, from,
+					     length, true, lists);
+		});
+	else
+		each_item(what.call_pieces, what.call_item,
+			  [&](u32 i, u32 from, u32 length) {
+				  const u32 at = ITEM_POSITION + from;
+
+				  if (!rc && i &&
+				      rpcrdma_lists_add_read(&lists, at))
+					  rc = -EMSGSIZE;
+				  if (!rc)
+					  rc = on->map(task->regions,
+						       task->call, at, length,
+						       false, lists);
+			  });
+	return rc;
+}
+
+/*
+ * Register the memory of an RPC. The memory of a Reply around its result is
+ * contiguous here.
+ */
+int host::map(rpc *task, endpoint *on, const rpcrdma_call_plan &plan)
+{
+	rpcrdma_offers at = { &plan, call_of(task->what), reply_of(task), 0 };
+	const rpcrdma_room &reply = at.reply;
+	rpcrdma_lists &lists = task->x.lists;
+	rpcrdma_offer offer;
+	int rc;
+
+	task->regions_of = on;
+	if (plan.write_chunk)
+		task->item.octets.resize(reply.pages);
+	if (plan.reply_chunk)
+		task->reply.octets.resize(reply.head + reply.pages +
+					  reply.tail);
+	while ((rc = rpcrdma_offer_next(&at, &lists, &offer)) > 0) {
+		if (offer.written && plan.write_chunk &&
+		    offer.from > reply.head)
+			offer.from -= reply.pages;
+		rc = offer.data ?
+			     map_data(task, on, offer.written) :
+			     on->map(task->regions,
+				     offer.written ? task->reply : task->call,
+				     offer.from, offer.length, offer.written,
+				     lists);
+		if (rc)
+			break;
+	}
+	return rc;
+}
+
+/*
+ * Encode the Call and pass it to the endpoint, which consumes @s if the Call is
+ * sent with it.
+ */
+int host::post(rpc *task, endpoint *on, const rpcrdma_call_plan &plan,
+	       rpcrdma_send *s)
+{
+	const auto format = static_cast<rpcrdma_format>(plan.format);
+	const bool chunks = rpcrdma_plan_has_chunks(&plan);
+	const rpcrdma_lists *lists = chunks ? &task->x.lists : nullptr;
+	std::vector<u8> payload;
+	int rc;
+
+	rpcrdma_lists_init(&task->x.lists);
+	rc = chunks ? map(task, on, plan) : 0;
+	if (!rc &&
+	    (task->what.call_pieces > 1 || task->what.reply_pieces > 1) &&
+	    !pieces_fit(task, on, plan))
+		rc = -E2BIG;
+	if (rc)
+		return rc;
+	if (plan.format != RPCRDMA_SPECIAL)
+		payload = plan.read_item ? reduced(task->call.octets,
+						   task->what.call_item) :
+					   task->call.octets;
+	if (payload.size() != plan.inline_length)
+		w_.complain("a plan and its Call do not agree");
+
+	if (plan.format == RPCRDMA_CONTINUED) {
+		/* Each part has a Send context of its own. */
+		stream *st = on->new_stream(RPCRDMA_KIND_CALL, task->xid, lists,
+					    std::move(payload));
+
+		rc = on->send_continued_call(st, task->regions, &task->x);
+		if (rc)
+			rpcrdma_core_stream_free(st);
+	} else {
+		rc = on->begin(s, RPCRDMA_KIND_CALL, format, task->xid,
+			       static_cast<u32>(payload.size()), lists);
+		if (rc)
+			return rc;
+		if (s->len > rpcrdma_conn_limits(&on->conn).send_inline)
+			w_.complain("a planned Call does not fit");
+		std::copy(payload.begin(), payload.end(),
+			  static_cast<u8 *>(s->buf) + s->header_len);
+		rc = on->send_call(s, task->regions, format, lists, &task->x);
+	}
+	return rc;
+}
+
+int host::try_send(rpc *task, endpoint *on)
+{
+	rpcrdma_call call;
+	rpcrdma_call_plan plan;
+	rpcrdma_send *s;
+	int rc;
+
+	if (!on || !on->is_open())
+		return -ENOTCONN;
+	if (rpcrdma_exchange_lost_in_parts(&task->x, &on->conn))
+		rpcrdma_lessons_lost(&lessons_, w_.now / SECOND);
+	if (rpcrdma_exchange_begin(&task->x, &on->conn)) {
+		w_.complain("a Call is sent twice on one connection");
+		return -ENOTCONN;
+	}
+	if (!task->regions.empty()) {
+		if (!task->regions_of->is_gone())
+			w_.complain("regions of a connection that is not gone");
+		task->regions_of->put_regions(task->regions);
+	}
+	s = on->for_call();
+	if (!s)
+		return -EAGAIN;
+	geometry(task, on, &call);
+	on->limit_regions(&call);
+	rc = rpcrdma_plan_call(&on->conn, &call, &plan);
+	if (rc == -ENOBUFS) {
+		w_.sum.regions_given_up++;
+		on->close("the device has too few memory regions for a Call");
+		return -ENOTCONN;
+	}
+	/* The peer may answer before this returns. */
+	if (!rc)
+		rc = post(task, on, plan, s);
+	if (rc && !task->regions.empty())
+		on->put_regions(task->regions);
+	if (rc == -E2BIG) {
+		task->what.call_pieces = 1;
+		task->what.reply_pieces = 1;
+		task->what.empty = 0;
+		task->what.too_short = 0;
+		return try_send(task, on);
+	}
+	if (rc)
+		return rc;
+	task->sent_on = on;
+	task->state = rpc::WAITING;
+	w_.after(RPC_TIME, task, rpc::TIMEOUT, ++task->timer);
+	return 0;
+}
+
+} // namespace simulation
