@@ -87,6 +87,10 @@ docs:
 	sphinx-build -q -W --keep-going -b html Documentation Documentation/_build/html
 	sphinx-build -q -W --keep-going -b man Documentation Documentation/_build/man
 
+# Where Wireshark and tshark look for dissectors
+dissector_install:
+	install -D -m 644 scripts/tools/wireshark/rpcrdma2.lua "$(DESTDIR)$$(tshark -G folders 2>/dev/null | sed -n 's/^Global Lua Plugins:[[:space:]]*//p')/rpcrdma2.lua"
+
 clean: have-kdir
 	$(MAKE) $(in_kdir) clean
 	@if [ -e $(CORE_TEST)/Makefile ]; then $(MAKE) -C $(CORE_TEST) clean; fi
@@ -134,6 +138,7 @@ help:
 	@echo '  make deb              Debian packages, in deb/: DKMS sources, documents'
 	@echo '  make rpm              an RPM package of the DKMS sources, in rpm/'
 	@echo '  make docs             HTML and man pages, in Documentation/_build'
+	@echo '  make dissector_install   install a dissector for Wireshark and tshark'
 	@echo '  make clean            remove what was built in this folder'
 	@echo '  make demo             see it at work: boots a guest, mounts, copies, compares'
 	@echo '  make check            all tests; LEVELS="engine build" chooses some'
@@ -149,4 +154,4 @@ help:
 	@echo '  demo and check install the Debian packages they need (scripts/setup.sh).'
 	@echo '  MODULE=in-tree runs the guests of demo and check with the kernel'"'"'s own rpcrdma.ko.'
 
-.PHONY: all have-kdir modules modules_install install uninstall dkms_source dkms_install deb rpm docs clean demo check interop matrix fuzz simulate bench-engine cost help
+.PHONY: all have-kdir modules modules_install install uninstall dkms_source dkms_install deb rpm docs dissector_install clean demo check interop matrix fuzz simulate bench-engine cost help

@@ -9,8 +9,8 @@
 #   engine      the protocol engine on this machine, under sanitizers; where it fails,
 #               no guest is booted
 #   simulation  two ends in a model of all around the engine, with chosen seeds
-#   build       the module's build for the stock kernel, the sources' form, and
-#               whether each rule of the documents has its test
+#   build       the module's build for the stock kernel, the sources' form, whether
+#               each rule of the documents has its test, and Wireshark's dissector
 #   packages    the Debian packages: installed, upgraded, purged, and kernels that
 #               come later, in a system of their own
 #   kunit       KUnit suites, in a kernel that is a program (scripts/uml-kernel.sh),
@@ -330,7 +330,7 @@ licensed()
 	local f bad=0
 	while read -r f; do
 		head -n 4 "$f" | grep -q 'SPDX-License-Identifier: ' || { echo "$f has no SPDX line"; bad=1; }
-	done < <(sources '*.c' '*.h' '*.cc' '*.hh' '*.sh' '*.py' Makefile Kbuild)
+	done < <(sources '*.c' '*.h' '*.cc' '*.hh' '*.sh' '*.py' '*.lua' Makefile Kbuild)
 	return $bad
 }
 
@@ -358,6 +358,21 @@ documents()
 		said=$(MANROFFSEQ='' MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 >/dev/null)
 		[ -z "$said" ] || { echo "$page: $said"; return 1; }
 	done
+}
+
+# The dissector of Wireshark, with captures that are made for it
+test_dissector()
+{
+	local dir=$1/dissector status=0
+	mkdir -p "$dir"
+	make --no-print-directory -C kunit/core decode >"$dir/log" 2>&1 &&
+		scripts/tools/wireshark/test.py "$(make -s -C kunit/core build-dir)/decode" "$dir" \
+			>"$dir/results" 2>>"$dir/log" || status=$?
+	[ ! -e "$dir/results" ] || results "$dir/results" dissector/
+	if [ $status -ne 0 ] && ! grep -qs '^not ok ' "$dir/results"; then
+		tail -n 20 "$dir/log" | sed 's/^/#   /'
+		not_ok dissector/run "it ended with status $status"
+	fi
 }
 
 level_build()
@@ -398,6 +413,7 @@ level_build()
 	try build/mutants scripts/mutants.py --check
 	# One, to see that the tool still builds what it breaks
 	try build/mutant scripts/mutants.py 'suites:SendQueue #1'
+	test_dissector "$dir"
 	scripts/conformance.py --counts | sed 's/^/#   /'
 }
 

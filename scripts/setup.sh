@@ -29,7 +29,7 @@ check=(g++ cmake libgtest-dev clang libclang-rt-14-dev clang-format clang-tidy
        libibverbs-dev librdmacm-dev ibverbs-providers
        linux-source-6.1 xz-utils bc bison flex libelf-dev libssl-dev
        lintian rpmlint man-db openssl debootstrap debian-archive-keyring pahole zstd
-       systemd udev nftables)
+       systemd udev nftables tshark)
 
 cost=(python3 python3-matplotlib libibverbs-dev librdmacm-dev ibverbs-providers)
 bench=(make g++ libbenchmark-dev clang libclang-rt-14-dev)
