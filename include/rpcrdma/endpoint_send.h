@@ -19,6 +19,7 @@
 
 #include "conn.h"
 #include "encode.h"
+#include "endpoint_control.h"
 #include "exchange.h"
 #include "lifecycle.h"
 #include "schedule.h"
@@ -109,6 +110,7 @@ enum {
 struct rpcrdma_ep_core {
 	struct rpcrdma_conn	conn;
 	struct rpcrdma_life	life;
+	struct rpcrdma_ep_control control;
 	struct rpcrdma_sq	sq;		/* account of the Send Queue */
 	struct rpcrdma_work	*inflight;	/* posted, in order */
 	struct rpcrdma_work	**inflight_end;	/* where the next one is linked */

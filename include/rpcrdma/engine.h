@@ -57,6 +57,7 @@
 #include "pull.h"
 #include "work.h"
 #include "endpoint_send.h"
+#include "endpoint_control.h"
 #include "endpoint_receive.h"
 #include "quota.h"
 #include "admission.h"

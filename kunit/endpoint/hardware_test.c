@@ -265,7 +265,10 @@ static void hardware_keeps_no_call_last(struct kunit *test)
 	struct shim_side *c = &pair->client, *s = &pair->server;
 	struct shim_rpc *rpc = shim_rpcs(test, 1);
 	struct rpcrdma_poll poll = { .ep = s->ep };
-	struct rpcrdma_life_step step;
+	const struct rpcrdma_life_event event = {
+		.what	= RPCRDMA_HAPPENED_CLOSE,
+	};
+	struct rpcrdma_happened_step step;
 	struct rpcrdma_recv *rv;
 
 	shim_rpc_init(rpc, NULL, NULL);
@@ -273,7 +276,7 @@ static void hardware_keeps_no_call_last(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, shim_rpc_send(c, rpc), 0);
 	KUNIT_ASSERT_TRUE(test, shim_poll(memdev_held(shim_memdev)));
 	spin_lock(&s->ep->lock);
-	step = rpcrdma_life_close(&s->ep->core.life, NULL);
+	step = rpcrdma_core_happened(&s->ep->core, &event);
 	spin_unlock(&s->ep->lock);
 	memdev_hold(shim_memdev, false, false);
 	KUNIT_ASSERT_TRUE(test, shim_poll(rpcrdma_ep_holds_messages(s->ep)));
@@ -287,7 +290,7 @@ static void hardware_keeps_no_call_last(struct kunit *test)
 		rpcrdma_recv_put(rv);
 	WRITE_ONCE(s->ep->drained, false);
 	KUNIT_EXPECT_EQ(test, atomic_read(&s->calls), 0);
-	rpcrdma_ep_carry_out(s->ep, &step);
+	rpcrdma_core_carry_out(&s->ep->core, &step);
 	KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));
 	KUNIT_EXPECT_TRUE(test, shim_wait_gone(c));
 	shim_rpc_end(c, rpc);

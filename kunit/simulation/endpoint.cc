@@ -52,28 +52,24 @@ endpoint::endpoint(world &w, const endpoint_params &p, upcalls &ops,
 	  name{ name }, w_{ w }, ops_{ ops }
 {
 	rpcrdma_core_init(this);
-	rpcrdma_conn_init(&conn, &params.cfg);
 	life.client = params.cfg.client;
+	settings_ = settings_of(params);
+	control.params = &settings_;
+	control.number = params.cfg.number;
+	control.peer = { {}, ENOUGH_READS, ENOUGH_READS };
+	answer_ = control.peer;
 	qp.reorders = params.reorders;
-	rpcrdma_sq_init(&sq, params.sq_depth, params.sends, params.cfg.reverse,
-			params.replies);
 	region_size_ = params.region_size;
 	read_pool_ = { params.read_into, 1, 0 };
 	free_read_regions_ = params.read_into;
 	/* A long Read time lets other transfers start meanwhile. */
 	if (params.read_into)
 		qp.read_time = 4000;
-	make_sends();
 	if (params.letter) {
 		letter_ = std::make_unique<engine_test::letter_credits>(
 			params.cfg.window);
 		letter_->resize(params.cfg.window);
 	}
-	pool_.most = params.max_regions;
-	last_limit_ = conn.limit;
-	last_advertised_ = conn.advertised;
-	rpcrdma_core_recvs_due(this);
-	as_letter_says();
 }
 
 endpoint::~endpoint()
@@ -100,92 +96,7 @@ received *endpoint::new_received(u32 octets)
 	return receives_.back().get();
 }
 
-/* ---- Opening and closing ---- */
-
-/*
- * Run one setup step. Return false if it has not completed, or if there is no
- * next one.
- */
-bool endpoint::make_one(const rpcrdma_make_step &m, int *result)
-{
-	*result = 0;
-	switch (m.what) {
-	case RPCRDMA_MAKE_ADDRESS:
-	case RPCRDMA_MAKE_ROUTE:
-		w_.after(w_.delay(30), this, ANSWER);
-		return true;
-	case RPCRDMA_MAKE_OBJECTS:
-		if (w_.fault(20))
-			*result = -ENOMEM;
-		else
-			objects_ = true;
-		return true;
-	case RPCRDMA_MAKE_CONNECT:
-		ops_.request(*this);
-		return true;
-	case RPCRDMA_MAKE_ACCEPT:
-		w_.after(m.ms * MILLISECOND, this, OPEN_OVERDUE);
-		return true;
-	case RPCRDMA_MAKE_WAIT:
-		sleeps_ = true;
-		w_.after(m.ms * MILLISECOND, this, MAKE_LATE, ++slept_);
-		return false;
-	case RPCRDMA_MAKE_END:
-		break;
-	}
-	made_ = true;
-	status_ = m.status;
-	answer = m.answer;
-	carry_out(m.step);
-	if (conn.cfg.client && !m.status)
-		ops_.connected(*this);
-	if (releasing_ == RPCRDMA_RELEASE_MAKER)
-		w_.after(1, this, RELEASE);
-	return false;
-}
-
-/* Run the setup context until it has to wait. */
-void endpoint::make(int result)
-{
-	while (make_one(rpcrdma_life_make(&life, &conn, result), &result))
-		;
-}
-
-void endpoint::news(rpcrdma_news what, int rejection)
-{
-	const rpcrdma_life_step step =
-		rpcrdma_life_news(&life, what, rejection);
-
-	if (step.todo & RPCRDMA_LIFE_BEGIN)
-		rpcrdma_core_events(this, rpcrdma_conn_established(&conn));
-	carry_out(step);
-}
-
-void endpoint::carry_out(const rpcrdma_life_step &step)
-{
-	if (step.todo & RPCRDMA_LIFE_OPENED)
-		opened();
-	if (step.todo & RPCRDMA_LIFE_WAKE && sleeps_)
-		w_.after(w_.delay(20), this, MAKE, slept_);
-	if (!(step.todo & RPCRDMA_LIFE_CLOSE))
-		return;
-	w_.tell("%s: closes: %s", name, step.reason ? step.reason : "-");
-	if (step.reason && !w_.trouble && !params.silent)
-		w_.complain(std::string(name) +
-			    ": closes without need: " + step.reason);
-	w_.after(w_.delay(50), this, RELEASE);
-}
-
-void endpoint::opened()
-{
-	w_.tell("%s: open, version %u", name, conn.version);
-	ops_.opened(*this);
-}
-
-void endpoint::close(const char *reason)
-{
-	carry_out(rpcrdma_life_close(&life, reason));
-}
+/* ---- Events ---- */
 
 void endpoint::lost()
 {
@@ -221,121 +132,6 @@ u32 endpoint::posted_transfers() const
 			      nullptr;
 	}
 	return nr;
-}
-
-/*
- * Run one teardown step. Return false if it has not completed; RELEASE then
- * comes again.
- */
-bool endpoint::release_one(rpcrdma_release what)
-{
-	switch (what) {
-	case RPCRDMA_RELEASE_MAKER:
-		return made_;
-	case RPCRDMA_RELEASE_DRAIN:
-		if (!made_)
-			w_.complain(std::string(name) +
-				    ": is taken down while it is made");
-		qp.cut();
-		break;
-	case RPCRDMA_RELEASE_STOP:
-		if (!life.stops && w_.fault(50)) {
-			/* Sometimes the device stops after a few attempts. */
-			refusals_ = w_.choose.below(2 * RPCRDMA_STOP_TRIES);
-			w_.tell("%s: the device does not stop", name);
-		}
-		stop_ = refusals_ ? -EIO : 0;
-		if (refusals_)
-			refusals_--;
-		break;
-	case RPCRDMA_RELEASE_MESSAGES:
-		drain();
-		break;
-	case RPCRDMA_RELEASE_RESET:
-		qp.quiet();
-		break;
-	case RPCRDMA_RELEASE_POSTED:
-		flush_posted();
-		break;
-	case RPCRDMA_RELEASE_WAITING:
-		flush_waiting();
-		break;
-	case RPCRDMA_RELEASE_USERS:
-		/* Contexts that prepare transfers, which will be refused */
-		return users_ == posted_transfers();
-	case RPCRDMA_RELEASE_QUEUE_PAIR:
-		if (life.unstopped) {
-			w_.sum.unstopped++;
-			qp.cut();
-			qp.quiet();
-		}
-		break;
-	case RPCRDMA_RELEASE_REGIONS:
-		if (objects_ && !qp.dead())
-			w_.complain(std::string(name) +
-				    ": memory is released that a peer reaches");
-		for (region &reg : qp.regions)
-			reg.exposed = false;
-		break;
-	case RPCRDMA_RELEASE_EXPOSED:
-		while (conn.exposed) {
-			exposure *x = exposure_of(conn.exposed);
-
-			unexpose(x);
-			release(x);
-		}
-		break;
-	case RPCRDMA_RELEASE_BUFFERS:
-		check_charges();
-		give(RPCRDMA_MEMORY_PARTS, assembly_.size());
-		assembly_.clear();
-		give(RPCRDMA_MEMORY_BUFFERS,
-		     account.held[RPCRDMA_MEMORY_BUFFERS]);
-		break;
-	case RPCRDMA_RELEASE_GONE:
-		if (params.memory) {
-			rpcrdma_memory_leave(params.memory, &account);
-			wake_waiting();
-		}
-		w_.tell("%s: closed", name);
-		break;
-	case RPCRDMA_RELEASE_TELL:
-		ops_.closed(*this);
-		break;
-	case RPCRDMA_RELEASE_END:
-		dropped_ += rpcrdma_core_recvs_end(this);
-		if (conn.cfg.client && !life.handed)
-			ops_.failed(*this, status_);
-		break;
-	default:
-		break;
-	}
-	return true;
-}
-
-/* Teardown steps that sleep let other events happen meanwhile. */
-void endpoint::release()
-{
-	if (releasing_ == RPCRDMA_RELEASE_END)
-		releasing_ =
-			rpcrdma_life_release(&life, objects_, sq.posted, 0);
-	while (release_one(releasing_)) {
-		if (releasing_ == RPCRDMA_RELEASE_END)
-			return;
-		const bool sleeps = releasing_ == RPCRDMA_RELEASE_DRAIN ||
-				    releasing_ == RPCRDMA_RELEASE_PAUSE;
-
-		releasing_ =
-			rpcrdma_life_release(&life, objects_, sq.posted, stop_);
-		stop_ = 0;
-		if (sleeps) {
-			w_.after(w_.delay(100), this, RELEASE);
-			return;
-		}
-	}
-	/* The setup context comes back by itself. */
-	if (releasing_ != RPCRDMA_RELEASE_MAKER)
-		w_.after(1000, this, RELEASE);
 }
 
 void endpoint::act(u32 what, u64 arg)
@@ -400,7 +196,12 @@ void endpoint::act(u32 what, u64 arg)
 		retry_reads();
 		break;
 	case OPEN_OVERDUE:
-		carry_out(rpcrdma_life_overdue(&life));
+		if (!stopped_)
+			happened(RPCRDMA_HAPPENED_OVERDUE);
+		break;
+	case OPEN_LATER:
+		if (!stopped_)
+			rpcrdma_core_open_later(this);
 		break;
 	}
 	check();
@@ -523,9 +324,9 @@ void endpoint::give_back(received *rv)
 	}
 	w_.sum.receives_given_back += !is_closing();
 	todo = rpcrdma_core_recv_put(this, rv);
-	dropped_ += todo == RPCRDMA_RECV_LAST;
 	if (todo)
 		rpcrdma_core_recv_given_back(this, rv, todo);
+	drop(todo == RPCRDMA_RECV_LAST);
 }
 
 void endpoint::lend(received *rv)
@@ -1309,10 +1110,14 @@ void endpoint::check()
 {
 	const std::string who = std::string(name) + ": ";
 
+	/* It has not been configured yet, or could not be. */
+	if (!nr_sends)
+		return;
 	if (sq.posted - sq.through > sq.depth)
 		w_.complain(who + "the Send Queue runs over");
 	check_sends();
-	if (nr_recvs != conn.receives || nr_recvs != count(all_recvs))
+	if (nr_recvs != conn.receives ||
+	    (!dropped_ && nr_recvs != count(all_recvs)))
 		w_.complain(who + "Receives are miscounted");
 	if (receives_refused_ && !is_closing())
 		w_.complain(who + "stays although it lacks Receives");
@@ -1385,8 +1190,12 @@ void endpoint::check_gone()
 		w_.complain(who + "work is not freed");
 	if (buffers_ != send_bufs || buffers_ != own_buffers())
 		w_.complain(who + "Send buffers are miscounted");
-	if (sq.contexts + 1 != nr_sends)
+	if (sq.contexts + !!nr_sends != nr_sends)
 		w_.complain(who + "Sends are not given back");
+	if (account.member)
+		w_.complain(who + "its share of the memory is kept");
+	if (!list_is_empty(&all_recvs))
+		w_.complain(who + "Receives are not freed");
 	if (free_regions_.size() != pool_.made)
 		w_.complain(who + "regions are not given back");
 	if (free_read_regions_ != params.read_into || read_pool_.waiting)

@@ -41,6 +41,9 @@ using rpcrdma::list_remove;
 constexpr u32 PAGE_SHIFT = 10;
 constexpr u32 PAGE_OCTETS = 1 << PAGE_SHIFT;
 
+/* Outstanding Reads of a device that is not limited */
+constexpr u32 ENOUGH_READS = 16;
+
 struct endpoint_params {
 	rpcrdma_conn_config cfg;
 	u32 sends;	 /* Send contexts for RPC traffic */
@@ -151,6 +154,10 @@ public:
 	/* Opening and closing */
 	void make(int result);
 	void news(rpcrdma_news what, int rejection = 0);
+	void happened(const rpcrdma_life_event &event);
+	void happened(enum rpcrdma_happened what);
+	/* What the peer's request, or its answer, will say */
+	void meet(const rpcrdma_cm_peer &peer);
 	void close(const char *reason);
 	void lost() override;
 	bool is_open() const
@@ -296,7 +303,17 @@ public:
 		 */
 		return static_cast<u32>(w_.now);
 	}
-	void carry_out(const rpcrdma_life_step &step);
+	int create();
+	int take(const rpcrdma_make_step &m);
+	void make_sends();
+	void open_later();
+	void opened();
+	void wake();
+	void closing(const char *reason);
+	int release_one(rpcrdma_release what);
+	void flush_posted(list_head *through);
+	void exposed_gone(rpcrdma_exposure *x);
+	void leave_quota();
 	u32 now_ms() const
 	{
 		return w_.now_ms();
@@ -305,8 +322,6 @@ public:
 	owned_account account{ {}, this };
 	rpcrdma_guest guest{}; /* of a server */
 	endpoint_params params;
-	enum rpcrdma_answer answer =
-		RPCRDMA_ANSWER_NOT_YET; /* answer of a failed attempt */
 	queue_pair qp;
 	const char *name;
 	bool excuse_stall = false;
@@ -324,11 +339,12 @@ private:
 		REGIONS_MADE,
 		READS,
 		OPEN_OVERDUE,
+		OPEN_LATER,
 	};
 
 	u32 finish();
 	void finish(list_head *through, bool ok);
-	void make_sends();
+	static rpcrdma_ep_params settings_of(const endpoint_params &p);
 	void free_sends_of();
 	void check_sends();
 	void check_charges();
@@ -353,12 +369,9 @@ private:
 	void wake_reads();
 	void post_reads(transfer *t);
 	void retry_reads();
-	void flush_posted();
-	void flush_waiting();
-	bool make_one(const rpcrdma_make_step &m, int *result);
-	void opened();
+	bool is_over(enum rpcrdma_release what) const;
 	void release();
-	bool release_one(rpcrdma_release what);
+	void drop(bool now);
 	void give_back(received *rv);
 	void letter_give_back(received *rv);
 	void post_free(u32 count);
@@ -389,9 +402,10 @@ private:
 	bool reads_tried_ = false;
 	/* Work completed before the device has stopped the queue pair */
 	std::vector<work *> late_;
-	bool flushed_ = false; /* no posted work is left */
-	u32 refusals_ = 0;     /* failures of STOP still to inject */
-	int stop_ = 0;	       /* result of STOP */
+	bool flushed_ = false;	     /* no posted work is left */
+	u32 refusals_ = 0;	     /* failures of STOP still to inject */
+	rpcrdma_ep_params settings_; /* params, as the core has them */
+	rpcrdma_cm_peer answer_;     /* of a client's server */
 	std::vector<send_context> sends_;
 	memory control_;	/* the buffers of control messages */
 	u32 buffers_short_ = 0; /* allocations that fail */
@@ -409,12 +423,9 @@ private:
 	bool sleeps_ = false, made_ = false;
 	u32 slept_ = 0;
 	int status_ = 0;
-	/*
-	 * The teardown: the step in progress; whether objects of the device
-	 * exist
-	 */
+	/* The teardown: what it waits for; whether it has stopped the timers */
 	rpcrdma_release releasing_ = RPCRDMA_RELEASE_END;
-	bool objects_ = false;
+	bool stopped_ = false;
 	u32 region_size_;
 	rpcrdma_region_pool pool_{};
 	std::vector<region *> free_regions_;
@@ -433,7 +444,7 @@ private:
 	std::vector<received *> spares_, free_receives_, behind_;
 	u32 live_ = 0; /* works, streams and similar objects not freed */
 	/* Values that check() saw last */
-	u32 last_limit_, last_advertised_;
+	u32 last_limit_ = 0, last_advertised_ = 0;
 };
 
 } // namespace simulation

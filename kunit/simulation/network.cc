@@ -176,24 +176,22 @@ void network::answer(u32 index, enum rpcrdma_news news, int rejection)
 }
 
 /*
- * Deliver the private message of @from, set up as @cfg, at @to. NULL: a model
- * of a peer
+ * Return the private message of @from, set up as @cfg. NULL: a model of a peer
  */
-void network::send_private(const endpoint *from, const rpcrdma_conn_config &cfg,
-			   endpoint *to)
+rpcrdma_private network::private_of(const endpoint *from,
+				    const rpcrdma_conn_config &cfg) const
 {
 	rpcrdma_private priv = { 1, cfg.inv_ok, cfg.props.sbsiz,
 				 cfg.props.rbsiz };
 	u8 octets[RPCRDMA_PRIVATE_OCTETS];
 
 	if (!private_)
-		return;
+		return {};
 	if (from)
 		rpcrdma_conn_announce(&from->conn, &priv);
 	rpcrdma_encode_private(&priv, octets);
 	rpcrdma_decode_private(octets, sizeof(octets), &priv);
-	if (to)
-		rpcrdma_conn_private(&to->conn, &priv);
+	return priv;
 }
 
 /*
@@ -265,12 +263,8 @@ void network::request(u32 index)
 		endpoints_.push_back(
 			std::make_unique<endpoint>(w_, p, server_, "server"));
 		server = endpoints_.back().get();
-		/* The first Receives are charged already. */
-		const u64 first = server->account.held[RPCRDMA_MEMORY_BUFFERS];
-
 		static_cast<rpcrdma_memory_account &>(server->account) =
 			promised_;
-		server->account.held[RPCRDMA_MEMORY_BUFFERS] = first;
 		if (!admit(server)) {
 			endpoints_.pop_back();
 			answer(index, RPCRDMA_NEWS_REJECTED, 28);
@@ -280,15 +274,12 @@ void network::request(u32 index)
 	w_.sum.letters += p.letter || setup_.client.letter;
 	/* Some peers send no private messages. */
 	private_ = !w_.choose.chance(500);
-	send_private(client, setup_.client.cfg, server);
-	if (w_.choose.chance(300)) {
-		/* A device that supports Reads in one direction only */
-		if (server)
-			rpcrdma_conn_read_depth(&server->conn, 16, 0);
-		if (client)
-			rpcrdma_conn_read_depth(&client->conn, 0, 16);
-	}
+	/* Some devices support Reads in one direction only. */
+	const u32 back = w_.choose.chance(300) ? 0 : ENOUGH_READS;
+
 	if (server) {
+		server->meet({ private_of(client, setup_.client.cfg), back,
+			       ENOUGH_READS });
 		server->make(0);
 		if (server->is_closing()) {
 			answer(index, RPCRDMA_NEWS_REJECTED, 28);
@@ -298,7 +289,9 @@ void network::request(u32 index)
 	/*
 	 * With little memory a server advertises less than it was set up for.
 	 */
-	send_private(server, setup_.server.cfg, client);
+	if (client)
+		client->meet({ private_of(server, setup_.server.cfg),
+			       ENOUGH_READS, back });
 	if (peer1_) {
 		const rpcrdma_props &mine = client ? client->conn.cfg.props :
 						     setup_.client.cfg.props;
@@ -330,7 +323,7 @@ void network::opened(endpoint &ep)
 	 * A client's connection is used once the context that requested it
 	 * knows of it.
 	 */
-	if (ep.conn.cfg.client)
+	if (ep.life.client)
 		return;
 	if (!rpcrdma_admission_opened(&admission_, &ep.guest))
 		return;
@@ -360,7 +353,7 @@ void network::learn(const endpoint &ep, enum rpcrdma_end end)
 
 void network::failed(endpoint &ep, int status)
 {
-	learn(ep.conn.cfg.version_high, ep.answer);
+	learn(ep.params.cfg.version_high, ep.control.answer);
 	attempt_ = nullptr;
 	w_.sum.attempts_failed++;
 	link_.tried(nullptr, status);
@@ -368,7 +361,7 @@ void network::failed(endpoint &ep, int status)
 
 void network::closed(endpoint &ep)
 {
-	if (!ep.conn.cfg.client) {
+	if (!ep.life.client) {
 		const bool known = rpcrdma_guest_known(&ep.guest);
 		const u32 todo = rpcrdma_admission_gone(
 			known ? nullptr : &admission_, &ep.guest);
@@ -421,7 +414,7 @@ void network::act(u32 what, u64 arg)
 		for (size_t i = 0; i < removed_[arg]; i++) {
 			const endpoint &ep = *endpoints_[i];
 
-			if (!ep.conn.cfg.client == !arg && !ep.is_gone())
+			if (!ep.life.client == !arg && !ep.is_gone())
 				w_.complain("a device cannot be removed");
 		}
 		break;
@@ -461,7 +454,7 @@ void network::remove(bool client)
 	for (size_t i = 0; i < removed_[client]; i++) {
 		endpoint &ep = *endpoints_[i];
 
-		if (!ep.conn.cfg.client == client || ep.is_closing())
+		if (!ep.life.client == client || ep.is_closing())
 			continue;
 		if (surprise && ep.qp.connected())
 			ep.qp.cut();

@@ -117,8 +117,8 @@ private:
 	void attempt();
 	void request(u32 index);
 	void answer(u32 index, enum rpcrdma_news news, int rejection = 0);
-	void send_private(const endpoint *from, const rpcrdma_conn_config &cfg,
-			  endpoint *to);
+	rpcrdma_private private_of(const endpoint *from,
+				   const rpcrdma_conn_config &cfg) const;
 	u32 outstanding() const
 	{
 		return setup_.peer1_client ? peer1_->outstanding() :

@@ -61,8 +61,8 @@ list_head *endpoint::chained(list_head *mrs,
  */
 rpcrdma_send *endpoint::take_reply_send()
 {
-	return conn.cfg.client ? rpcrdma_core_send_get(this) :
-				 rpcrdma_core_send_reserve(this);
+	return life.client ? rpcrdma_core_send_get(this) :
+			     rpcrdma_core_send_reserve(this);
 }
 
 rpcrdma_send *endpoint::for_call()
@@ -191,17 +191,14 @@ void endpoint::send_continued_reply(stream *st, transfer *writes,
 
 void endpoint::send_error(u32 xid, u32 code, u32 arg0, u32 arg1)
 {
-	if (is_open())
-		rpcrdma_core_events(this,
-				    rpcrdma_conn_queue_error(&conn, xid, code,
-							     arg0, arg1));
+	rpcrdma_core_events(this, rpcrdma_core_send_error(this, xid, code, arg0,
+							  arg1));
 }
 
 void endpoint::send_done(u32 xid, u32 inv_handle)
 {
-	if (is_open())
-		rpcrdma_core_events(this, rpcrdma_conn_queue_done(&conn, xid,
-								  inv_handle));
+	rpcrdma_core_events(this,
+			    rpcrdma_core_send_done(this, xid, inv_handle));
 }
 
 stream *endpoint::new_stream(enum rpcrdma_kind kind, u32 xid,
@@ -246,28 +243,6 @@ void endpoint::completed(work *w)
 	rpcrdma_core_freed(this);
 	finish(&through, true);
 	check();
-}
-
-void endpoint::flush_posted()
-{
-	list_head through;
-
-	for (work *w : late_)
-		completed(w);
-	late_.clear();
-	flushed_ = true;
-	list_init(&through);
-	rpcrdma_core_flush_posted(this, &through);
-	rpcrdma_core_tell(&through, false);
-}
-
-void endpoint::flush_waiting()
-{
-	list_head through;
-
-	list_init(&through);
-	rpcrdma_core_flush_waiting(this, &through);
-	rpcrdma_core_tell(&through, false);
 }
 
 /* ---- Posting ---- */
@@ -332,8 +307,8 @@ void endpoint::make_sends()
 	control_.octets.resize(RPCRDMA_CONTROL_BUFS);
 	control_bufs = control_.octets.data();
 	control_addr = reinterpret_cast<u64>(&control_);
-	rpcrdma_core_sends_begin(this, conn.cfg.client);
-	if (conn.cfg.client) {
+	rpcrdma_core_sends_begin(this, life.client);
+	if (life.client) {
 		rpcrdma_send *last = &sends_.back();
 		const u32 size = rpcrdma_conn_send_octets(&conn);
 		u64 addr;
@@ -600,11 +575,6 @@ void rpcrdma_port_pump(struct rpcrdma_ep_core *core)
 	of(core).pump();
 }
 
-void rpcrdma_port_close(struct rpcrdma_ep_core *core, const char *reason)
-{
-	of(core).close(reason);
-}
-
 void rpcrdma_port_write_space(struct rpcrdma_ep_core *core)
 {
 	of(core).do_write_space();
@@ -672,18 +642,4 @@ bool rpcrdma_port_enter(struct rpcrdma_ep_core *core)
 void rpcrdma_port_leave(struct rpcrdma_ep_core *core)
 {
 	of(core).leave();
-}
-
-void rpcrdma_port_opened(struct rpcrdma_ep_core *core)
-{
-	endpoint &ep = of(core);
-
-	ep.carry_out(rpcrdma_life_opened(&ep.life));
-}
-
-void rpcrdma_port_odd(struct rpcrdma_ep_core *core)
-{
-	endpoint &ep = of(core);
-
-	ep.carry_out(rpcrdma_life_odd(&ep.life));
 }

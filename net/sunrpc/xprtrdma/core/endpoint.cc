@@ -9,3 +9,5 @@
 #include "endpoint/send.cc"
 #include "endpoint/continued.cc"
 #include "endpoint/receives.cc"
+#include "endpoint/control.cc"
+#include "endpoint/teardown.cc"

@@ -486,27 +486,6 @@ struct rpcrdma_ep_ops {
 	void (*closed)(struct rpcrdma_ep *ep);
 };
 
-struct rpcrdma_ep_params {
-	u32	window;			/* Receives for RPC traffic, at most */
-	u32	first_window;		/* initially; 0: all of them */
-	u32	reverse;		/* of window, for reverse direction */
-	u32	sends;			/* Send contexts for RPC traffic */
-	u32	connect_ms;		/* client: rpcrdma_life.limit_ms */
-	u32	send_size, recv_size;	/* bytes, 1024..65536 */
-	u32	reassembly;		/* bytes of continued messages; 0: none */
-	u32	max_mrs;		/* MRs at most */
-	u32	reads;			/* concurrent RDMA Reads; 0: nor Writes */
-	u32	ord;			/* outstanding Reads; 0: device's limit */
-	u32	brs;			/* RDMA2_RVRSDIR_* to announce */
-	/* Replies by Read chunk (WP 8) */
-	u32	expose_octets;		/* bytes exposed at a time; 0: none */
-	u32	done_ms;		/* milliseconds to wait for their DONE */
-	u32	stall_ms;		/* ms to wait for window; 0: the default */
-	bool	pull;			/* the peer may provide them */
-	u8	version_low, version_high;
-	bool	guess;			/* version_high: no answer to version 2 */
-};
-
 struct rpcrdma_ep {
 	spinlock_t		lock;
 	struct rpcrdma_ep_core	core;
@@ -518,6 +497,7 @@ struct rpcrdma_ep {
 	struct rpcrdma_ep_params params;
 	bool			client;
 	struct net		*net;
+	/* @local: a client's address to bind to, if it has one, before its setup */
 	struct sockaddr_storage	local, remote;
 
 	struct kref		kref;
@@ -532,9 +512,7 @@ struct rpcrdma_ep {
 	/* For transfers that outlive the queue pair, see rpcrdma_rw_late_begin() */
 	struct ib_qp		*late_qp;
 	struct ib_cq		*send_cq, *recv_cq;
-	u8			initiator_depth, responder_resources;
 	atomic_t		users;		/* hold off the teardown */
-	struct rpcrdma_private	peer_private;
 
 	/* Send side, under lock */
 	const struct ib_send_wr	*refused;	/* bad_wr of ib_post_send(), unused */
@@ -543,7 +521,6 @@ struct rpcrdma_ep {
 	struct work_struct	reap_work;	/* reaps completed work */
 	const char		*failure;	/* of a Work Request */
 	enum ib_wc_status	failure_status;
-	enum rpcrdma_answer	answer;		/* client: of a failed attempt */
 	bool			flushed;	/* a Work Request was flushed */
 	struct ib_cqe		reg_cqe;	/* of REG_MRs, never signaled */
 	struct ib_cqe		rw_cqe;		/* of transfers' WRs, never signaled */
@@ -583,7 +560,7 @@ struct rpcrdma_ep {
 
 	struct delayed_work	open_timer;
 	struct delayed_work	stall_timer;
-	struct work_struct	opened_work;	/* a client's, of version 1 */
+	struct work_struct	opened_work;	/* see rpcrdma_port_open_later() */
 	struct work_struct	broken_work;	/* the device reported a fatal error */
 	struct work_struct	accept_work;	/* a server's setup */
 	struct work_struct	teardown_work;

@@ -44,6 +44,7 @@ struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
 	atomic64_set(&ep->local_inv, 0);
 	INIT_LIST_HEAD(&ep->node);
 	rpcrdma_core_init(&ep->core);
+	ep->core.control.params = &ep->params;
 	ep->core.recv_size = sizeof(struct verbs_recv);
 	INIT_LIST_HEAD(&ep->free_mrs);
 	INIT_LIST_HEAD(&ep->all_mrs);
@@ -73,8 +74,7 @@ static void rpcrdma_ep_release(struct kref *kref)
 	struct rpcrdma_ep *ep = container_of(kref, struct rpcrdma_ep, kref);
 
 	rpcrdma_ep_unlist(ep);
-	rpcrdma_ep_part(ep);
-	rpcrdma_recvs_free(ep);
+	rpcrdma_core_destroy(&ep->core);
 	rpcrdma_sends_free(ep);
 	rpcrdma_mrs_free(ep);
 	kvfree(ep->assembly);
@@ -154,15 +154,12 @@ static void rpcrdma_ep_destroy_qp(struct rpcrdma_ep *ep)
 	cancel_work_sync(&ep->broken_work);
 }
 
-/* Return the result of STOP, and 0 for any other step. */
-static int rpcrdma_ep_release_one(struct rpcrdma_ep *ep,
-				  enum rpcrdma_release what)
+int rpcrdma_port_release(struct rpcrdma_ep_core *core,
+			 enum rpcrdma_release what)
 {
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
+
 	switch (what) {
-	case RPCRDMA_RELEASE_MAKER:
-		/* The id and its objects may still be under construction. */
-		wait_for_completion(&ep->made);
-		break;
 	case RPCRDMA_RELEASE_TIMERS:
 		cancel_work_sync(&ep->opened_work);
 		cancel_delayed_work_sync(&ep->open_timer);
@@ -173,12 +170,6 @@ static int rpcrdma_ep_release_one(struct rpcrdma_ep *ep,
 		break;
 	case RPCRDMA_RELEASE_STOP:
 		return rpcrdma_ep_stop(ep);
-	case RPCRDMA_RELEASE_PAUSE:
-		msleep(RPCRDMA_STOP_PAUSE_MS);
-		break;
-	case RPCRDMA_RELEASE_DRAIN:
-		ib_drain_qp(ep->qp);
-		break;
 	case RPCRDMA_RELEASE_MESSAGES:
 		rpcrdma_recvs_drain(ep);
 		break;
@@ -186,14 +177,7 @@ static int rpcrdma_ep_release_one(struct rpcrdma_ep *ep,
 		rpcrdma_ep_quiet(ep);
 		break;
 	case RPCRDMA_RELEASE_POSTED:
-		rpcrdma_work_flush(ep);
 		rpcrdma_rw_late_end(ep);
-		break;
-	case RPCRDMA_RELEASE_WAITING:
-		rpcrdma_waiting_flush(ep);
-		break;
-	case RPCRDMA_RELEASE_USERS:
-		rpcrdma_ep_wait_users(ep);
 		break;
 	case RPCRDMA_RELEASE_QUEUE_PAIR:
 		rpcrdma_ep_destroy_qp(ep);
@@ -205,7 +189,7 @@ static int rpcrdma_ep_release_one(struct rpcrdma_ep *ep,
 		rpcrdma_mrs_destroy(ep);
 		break;
 	case RPCRDMA_RELEASE_EXPOSED:
-		rpcrdma_exposed_destroy(ep);
+		cancel_delayed_work_sync(&ep->exposed_work);
 		break;
 	case RPCRDMA_RELEASE_BUFFERS:
 		rpcrdma_recvs_unmap(ep);
@@ -232,8 +216,44 @@ static int rpcrdma_ep_release_one(struct rpcrdma_ep *ep,
 	case RPCRDMA_RELEASE_END:
 		complete_all(&ep->closed);
 		break;
+	default:
+		break;
 	}
 	return 0;
+}
+
+enum rpcrdma_release rpcrdma_port_release_next(struct rpcrdma_ep_core *core,
+					       int result)
+{
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
+	enum rpcrdma_release what;
+
+	spin_lock(&ep->lock);
+	what = rpcrdma_core_release_next(core, result);
+	spin_unlock(&ep->lock);
+	return what;
+}
+
+/* Wait for the end of a step of the teardown. */
+static void rpcrdma_ep_wait_step(struct rpcrdma_ep *ep, enum rpcrdma_release what)
+{
+	switch (what) {
+	case RPCRDMA_RELEASE_MAKER:
+		/* The id and its objects may still be under construction. */
+		wait_for_completion(&ep->made);
+		break;
+	case RPCRDMA_RELEASE_PAUSE:
+		msleep(RPCRDMA_STOP_PAUSE_MS);
+		break;
+	case RPCRDMA_RELEASE_DRAIN:
+		ib_drain_qp(ep->qp);
+		break;
+	case RPCRDMA_RELEASE_USERS:
+		rpcrdma_ep_wait_users(ep);
+		break;
+	default:
+		break;
+	}
 }
 
 static void rpcrdma_ep_teardown(struct work_struct *work)
@@ -243,15 +263,9 @@ static void rpcrdma_ep_teardown(struct work_struct *work)
 	/* Memory reclaim may wait for an RPC that waits for the teardown. */
 	unsigned int nofs = memalloc_nofs_save();
 	enum rpcrdma_release what;
-	int rc = 0;
 
-	do {
-		spin_lock(&ep->lock);
-		what = rpcrdma_life_release(&ep->core.life, ep->qp, ep->core.sq.posted,
-					    rc);
-		spin_unlock(&ep->lock);
-		rc = rpcrdma_ep_release_one(ep, what);
-	} while (what != RPCRDMA_RELEASE_END);
+	while ((what = rpcrdma_core_teardown(&ep->core)) != RPCRDMA_RELEASE_END)
+		rpcrdma_ep_wait_step(ep, what);
 	rpcrdma_recvs_end(ep);
 	memalloc_nofs_restore(nofs);
 }
@@ -260,15 +274,17 @@ static void rpcrdma_ep_overdue(struct work_struct *work)
 {
 	struct rpcrdma_ep *ep = container_of(to_delayed_work(work),
 					     struct rpcrdma_ep, open_timer);
-	struct rpcrdma_life_step step;
+	const struct rpcrdma_life_event event = {
+		.what	= RPCRDMA_HAPPENED_OVERDUE,
+	};
 
-	spin_lock(&ep->lock);
-	step = rpcrdma_life_overdue(&ep->core.life);
-	spin_unlock(&ep->lock);
-	/* The teardown stops this timer before it destroys the id. */
-	if (unlikely(step.todo & RPCRDMA_LIFE_CONFIRM))
-		rdma_notify(ep->id, IB_EVENT_COMM_EST);
-	rpcrdma_ep_carry_out(ep, &step);
+	rpcrdma_ep_happened(ep, &event);
+}
+
+void rpcrdma_port_confirm(struct rpcrdma_ep_core *core)
+{
+	/* The teardown stops the timer, which leads here, before it destroys the id. */
+	rdma_notify(rpcrdma_ep_of(core)->id, IB_EVENT_COMM_EST);
 }
 
 /* ---- Connection manager ---- */
@@ -285,72 +301,18 @@ static void rpcrdma_ep_opened_v1(struct rpcrdma_ep *ep)
 void rpcrdma_port_opened(struct rpcrdma_ep_core *core)
 {
 	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
-	struct rpcrdma_life_step step;
 
-	spin_lock(&ep->lock);
-	step = rpcrdma_life_opened(&ep->core.life);
-	spin_unlock(&ep->lock);
-	if (step.todo & RPCRDMA_LIFE_OPENED) {
-		trace_rpcrdma_opened(ep);
-		if (ep->core.conn.version == RPCRDMA_VERS_1)
-			rpcrdma_ep_opened_v1(ep);
-		if (ep->ops->opened)
-			ep->ops->opened(ep);
-	}
-	rpcrdma_ep_carry_out(ep, &step);
+	trace_rpcrdma_opened(ep);
+	if (core->conn.version == RPCRDMA_VERS_1)
+		rpcrdma_ep_opened_v1(ep);
+	if (ep->ops->opened)
+		ep->ops->opened(ep);
 }
 
-/*
- * Events of a connection that opens with its establishment, see
- * rpcrdma_ep_opened_later()
- */
-#define RPCRDMA_LATER	(RPCRDMA_EV_OPENED | RPCRDMA_EV_RECEIVES)
-
-/* Report a CM event to the connection's state machine. */
-static void rpcrdma_ep_news(struct rpcrdma_ep *ep, enum rpcrdma_news news,
-			    int rejection)
+void rpcrdma_port_open_later(struct rpcrdma_ep_core *core)
 {
-	struct rpcrdma_life_step step;
-	u32 events = 0;
-
-	spin_lock(&ep->lock);
-	step = rpcrdma_life_news(&ep->core.life, news, rejection);
-	if (step.todo & RPCRDMA_LIFE_BEGIN) {
-		if (ep->client) {
-			rpcrdma_conn_private(&ep->core.conn, &ep->peer_private);
-			rpcrdma_conn_read_depth(&ep->core.conn, ep->initiator_depth,
-						ep->responder_resources);
-		}
-		events = rpcrdma_conn_established(&ep->core.conn);
-	}
-	/*
-	 * A client of version 1 is open now, and allocates all its Receives. This
-	 * handler does not, because the connection manager has one thread for these
-	 * events of all devices and protocols. The connection is not closing yet: the
-	 * teardown cancels the work item.
-	 */
-	if (events & RPCRDMA_EV_OPENED) {
-		events &= ~RPCRDMA_LATER;
-		queue_work(rpcrdma_message_wq, &ep->opened_work);
-	}
-	spin_unlock(&ep->lock);
-	rpcrdma_ep_events(ep, events);
-	rpcrdma_ep_carry_out(ep, &step);
-}
-
-void rpcrdma_port_odd(struct rpcrdma_ep_core *core)
-{
-	rpcrdma_ep_odd(rpcrdma_ep_of(core));
-}
-
-void rpcrdma_port_close(struct rpcrdma_ep_core *core, const char *reason)
-{
-	rpcrdma_ep_close(rpcrdma_ep_of(core), reason);
-}
-
-void rpcrdma_port_write_space(struct rpcrdma_ep_core *core)
-{
-	rpcrdma_ep_write_space(rpcrdma_ep_of(core));
+	/* The teardown cancels it. */
+	queue_work(rpcrdma_message_wq, &rpcrdma_ep_of(core)->opened_work);
 }
 
 static void rpcrdma_ep_opened_later(struct work_struct *work)
@@ -358,20 +320,22 @@ static void rpcrdma_ep_opened_later(struct work_struct *work)
 	/* Memory reclaim may wait for an RPC that waits for this. */
 	unsigned int nofs = memalloc_nofs_save();
 
-	rpcrdma_ep_events(container_of(work, struct rpcrdma_ep, opened_work),
-			  RPCRDMA_LATER);
+	rpcrdma_core_open_later(&container_of(work, struct rpcrdma_ep,
+					      opened_work)->core);
 	memalloc_nofs_restore(nofs);
 }
 
-/* Record the server's answer to the connect request. */
-static void rpcrdma_ep_accepted(struct rpcrdma_ep *ep,
-				const struct rdma_conn_param *param)
+/*
+ * Set @peer to what a connect request, or the answer to one, says. The CM has exchanged
+ * the two numbers: they are from this end's view.
+ */
+void rpcrdma_ep_peer(struct rpcrdma_cm_peer *peer,
+		     const struct rdma_conn_param *param)
 {
 	rpcrdma_decode_private(param->private_data, param->private_data_len,
-			       &ep->peer_private);
-	ep->initiator_depth = min(ep->initiator_depth, param->initiator_depth);
-	ep->responder_resources = min(ep->responder_resources,
-				      param->responder_resources);
+			       &peer->priv);
+	peer->reads_in = param->responder_resources;
+	peer->reads_out = param->initiator_depth;
 }
 
 /*
@@ -400,19 +364,27 @@ int rpcrdma_ep_cm_handler(struct rdma_cm_id *id,
 		[RDMA_CM_EVENT_TIMEWAIT_EXIT]	= RPCRDMA_NEWS_DISCONNECTED,
 	};
 	struct rpcrdma_ep *ep = id->context;
+	struct rpcrdma_life_event happened = {
+		.what		= RPCRDMA_HAPPENED_NEWS,
+		.rejection	= event->status,
+	};
+	struct rpcrdma_cm_peer peer;
 
 	if (event->event >= ARRAY_SIZE(news) ||
 	    news[event->event] == RPCRDMA_NR_NEWS)
 		return 0;
+	happened.news = news[event->event];
 	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
 		pr_info("rpcrdma: device %s is removed, closing the connection to %pISpc\n",
 			id->device->name, &ep->remote);
 	if (event->event == RDMA_CM_EVENT_ESTABLISHED) {
 		trace_rpcrdma_connect(ep);
-		if (ep->client)
-			rpcrdma_ep_accepted(ep, &event->param.conn);
+		if (ep->client) {
+			rpcrdma_ep_peer(&peer, &event->param.conn);
+			happened.peer = &peer;
+		}
 	}
-	rpcrdma_ep_news(ep, news[event->event], event->status);
+	rpcrdma_ep_happened(ep, &happened);
 	return 0;
 }
 
@@ -461,60 +433,72 @@ static int rpcrdma_ep_wait(struct rpcrdma_ep *ep, u32 ms)
 				  msecs_to_jiffies(ms)) ? 0 : -ETIMEDOUT;
 }
 
-static int rpcrdma_ep_make_one(struct rpcrdma_ep *ep,
-			       const struct rpcrdma_make_step *m,
-			       const struct sockaddr *dst,
-			       const struct sockaddr *src)
+/* Begin to resolve the server's address. */
+static int rpcrdma_ep_resolve(struct rpcrdma_ep *ep, u32 ms)
 {
+	struct sockaddr *src = ep->local.ss_family ?
+			       (struct sockaddr *)&ep->local : NULL;
+
+	return rdma_resolve_addr(ep->id, src, (struct sockaddr *)&ep->remote,
+				 ms);
+}
+
+struct rpcrdma_make_step rpcrdma_port_make_next(struct rpcrdma_ep_core *core,
+						int result)
+{
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
+	struct rpcrdma_make_step m;
+
+	spin_lock(&ep->lock);
+	m = rpcrdma_life_make(&core->life, &core->conn, result);
+	spin_unlock(&ep->lock);
+	return m;
+}
+
+int rpcrdma_port_make(struct rpcrdma_ep_core *core,
+		      const struct rpcrdma_make_step *m)
+{
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
+
 	switch (m->what) {
 	case RPCRDMA_MAKE_ADDRESS:
-		return rdma_resolve_addr(ep->id, (struct sockaddr *)src,
-					 (struct sockaddr *)dst, m->ms);
+		return rpcrdma_ep_resolve(ep, m->ms);
 	case RPCRDMA_MAKE_ROUTE:
 		return rdma_resolve_route(ep->id, m->ms);
-	case RPCRDMA_MAKE_OBJECTS:
-		return rpcrdma_ep_setup(ep);
 	case RPCRDMA_MAKE_CONNECT:
 		return rpcrdma_ep_request(ep);
 	case RPCRDMA_MAKE_ACCEPT:
 		return rpcrdma_ep_answer(ep, m->ms);
-	case RPCRDMA_MAKE_WAIT:
-		return rpcrdma_ep_wait(ep, m->ms);
-	case RPCRDMA_MAKE_END:
-		break;
+	default:
+		return -EINVAL;
 	}
-	return 0;
 }
 
 /**
  * rpcrdma_ep_make - set up a connection, as far as this end can
  * @ep: endpoint, which has an id unless @rc is the reason for having none
- * @dst: a client's server
- * @src: a client's address to bind to, or NULL
  * @rc: 0 or a negative errno
  *
  * Sleeps, with a bound. The teardown does not touch the objects before this has
  * returned.
  * Return: 0; or a negative errno, the connection is closing then.
  */
-int rpcrdma_ep_make(struct rpcrdma_ep *ep, const struct sockaddr *dst,
-		    const struct sockaddr *src, int rc)
+int rpcrdma_ep_make(struct rpcrdma_ep *ep, int rc)
 {
 	struct rpcrdma_make_step m;
 
-	for (;;) {
-		spin_lock(&ep->lock);
-		m = rpcrdma_life_make(&ep->core.life, &ep->core.conn, rc);
-		spin_unlock(&ep->lock);
-		if (m.what == RPCRDMA_MAKE_END)
-			break;
-		rc = rpcrdma_ep_make_one(ep, &m, dst, src);
-	}
-	ep->answer = m.answer;
-	rpcrdma_ep_carry_out(ep, &m.step);
+	while ((m = rpcrdma_core_make(&ep->core, rc)).what != RPCRDMA_MAKE_END)
+		rc = rpcrdma_ep_wait(ep, m.ms);
 	/* The teardown of a server's connection may free @ep after this. */
 	complete_all(&ep->made);
 	return m.status;
+}
+
+static void rpcrdma_ep_address(struct sockaddr_storage *to,
+			       const struct sockaddr *addr)
+{
+	memcpy(to, addr, addr->sa_family == AF_INET6 ?
+	       sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
 }
 
 /**
@@ -555,21 +539,22 @@ struct rpcrdma_ep *rpcrdma_ep_connect(struct net *net,
 	ep->core.life.limit_ms = params->connect_ms;
 	ep->ops = ops;
 	ep->priv = priv;
-	memcpy(&ep->remote, dst, dst->sa_family == AF_INET6 ?
-	       sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
+	rpcrdma_ep_address(&ep->remote, dst);
+	if (src)
+		rpcrdma_ep_address(&ep->local, src);
 
 	id = rdma_create_id(net, rpcrdma_ep_cm_handler, ep, RDMA_PS_TCP,
 			    IB_QPT_RC);
 	rc = PTR_ERR_OR_ZERO(id);
 	if (!rc)
 		ep->id = id;
-	rc = rpcrdma_ep_make(ep, dst, src, rc);
+	rc = rpcrdma_ep_make(ep, rc);
 	if (!rc)
 		goto out;
 
 	rpcrdma_ep_wait_closed(ep);
 	if (answer)
-		*answer = ep->answer;
+		*answer = ep->core.control.answer;
 	rpcrdma_ep_put(ep);
 	ep = ERR_PTR(rc);
 out:
@@ -620,68 +605,4 @@ void rpcrdma_ep_exit(void)
 	wait_event(rpcrdma_eps_wait, atomic_read(&rpcrdma_nr_eps) == 0);
 	rpcrdma_memory_exit();
 	rpcrdma_ep_destroy();
-}
-
-/* ---- Messages in addition to RPCs, and refused Calls ---- */
-
-/**
- * rpcrdma_ep_send_error - refuse a Call
- * @ep: endpoint
- * @xid: of the Call
- * @code: RDMA2_ERR_*
- * @arg0: first data word of the code, or 0
- * @arg1: second
- */
-void rpcrdma_ep_send_error(struct rpcrdma_ep *ep, u32 xid, u32 code, u32 arg0,
-			   u32 arg1)
-{
-	u32 events = 0;
-
-	spin_lock(&ep->lock);
-	if (rpcrdma_ep_is_open(ep))
-		events = rpcrdma_conn_queue_error(&ep->core.conn, xid, code, arg0,
-						  arg1);
-	spin_unlock(&ep->lock);
-	trace_rpcrdma_refuse(ep, xid, code);
-	rpcrdma_ep_events(ep, events);
-}
-
-/**
- * rpcrdma_ep_send_done - notify the peer that a pulled Reply is no longer needed
- * @ep: endpoint
- * @xid: of the Reply
- * @inv_handle: handle that it named, or 0
- */
-void rpcrdma_ep_send_done(struct rpcrdma_ep *ep, u32 xid, u32 inv_handle)
-{
-	u32 events = 0;
-
-	spin_lock(&ep->lock);
-	if (rpcrdma_ep_is_open(ep))
-		events = rpcrdma_conn_queue_done(&ep->core.conn, xid, inv_handle);
-	spin_unlock(&ep->lock);
-	rpcrdma_ep_events(ep, events);
-}
-
-/**
- * rpcrdma_ep_refused - decide how to continue a Call that the peer refused
- * @ep: endpoint
- * @rx: the ERROR
- * @call: the Call's geometry, as for planning it
- * @offered: the lists it was sent with
- * @recovery: retry limits for planning it the next time
- *
- * Return: 0 to send it again; or the errno that ends the RPC.
- */
-int rpcrdma_ep_refused(struct rpcrdma_ep *ep, const struct rpcrdma_rx *rx,
-		       const struct rpcrdma_call *call,
-		       const struct rpcrdma_lists *offered,
-		       struct rpcrdma_recovery *recovery)
-{
-	int rc;
-
-	spin_lock(&ep->lock);
-	rc = rpcrdma_call_refused(&ep->core.conn, rx, call, offered, recovery);
-	spin_unlock(&ep->lock);
-	return rc;
 }

@@ -183,15 +183,11 @@ void rpcrdma_exposed_overdue(struct work_struct *work)
 	rpcrdma_ep_leave(ep);
 }
 
-/* Teardown: no peer can access any MR, and no other context uses the list. */
-void rpcrdma_exposed_destroy(struct rpcrdma_ep *ep)
+void rpcrdma_port_exposed_gone(struct rpcrdma_ep_core *core,
+			       struct rpcrdma_exposure *exposure)
 {
-	struct rpcrdma_exposed *x;
+	struct rpcrdma_exposed *x = rpcrdma_exposed_of(exposure);
 
-	cancel_delayed_work_sync(&ep->exposed_work);
-	while (ep->core.conn.exposed) {
-		x = rpcrdma_exposed_of(ep->core.conn.exposed);
-		rpcrdma_exposed_remove(x);
-		x->release(x);
-	}
+	rpcrdma_exposed_remove(x);
+	x->release(x);
 }

@@ -14,8 +14,6 @@ enum {
 	 * 4.096 us * 2^18: about one second until a missing acknowledgement is noticed
 	 */
 	RPCRDMA_ACK_TIMEOUT = 18,
-	/* The largest message that this end's RBSIZ or SBSIZ allows */
-	RPCRDMA_MAX_MESSAGE = 65536,
 	/*
 	 * Maximum number of pages of an MR: 1 MiB. With one more, the scatterlist of
 	 * each MR would need the next larger slab, and the rdma_rw API puts no more
@@ -70,14 +68,9 @@ void rpcrdma_ep_leave(struct rpcrdma_ep *ep);
 
 void rpcrdma_ep_list(struct rpcrdma_ep *ep);
 void rpcrdma_ep_unlist(struct rpcrdma_ep *ep);
-/*
- * Run the actions that an event of ep->core.life has returned. Process context, no lock
- * held.
- */
-void rpcrdma_ep_carry_out(struct rpcrdma_ep *ep,
-			  const struct rpcrdma_life_step *step);
-/* Handle RPCRDMA_EV_ODD. */
-void rpcrdma_ep_odd(struct rpcrdma_ep *ep);
+/* Report an event in the life of a connection. Process context, no lock held. */
+void rpcrdma_ep_happened(struct rpcrdma_ep *ep,
+			 const struct rpcrdma_life_event *event);
 /*
  * Close the connection after a failed Work Request. @reason: a static string, reported
  * unless the Work Request was only flushed.
@@ -122,7 +115,6 @@ u32 rpcrdma_ep_hold_some(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 
 /* ---- sq.c ---- */
 
-int rpcrdma_sends_create(struct rpcrdma_ep *ep);
 void rpcrdma_sends_unmap(struct rpcrdma_ep *ep);
 void rpcrdma_sends_free(struct rpcrdma_ep *ep);
 
@@ -163,10 +155,6 @@ void rpcrdma_writes_done(struct rpcrdma_ep *ep, struct rpcrdma_work *reply,
 void rpcrdma_works_reap(struct work_struct *item);
 /* Close the connection if a Work Request failed or was flushed. No lock held. */
 void rpcrdma_works_check(struct rpcrdma_ep *ep);
-/* End all posted work. No more completions are processed. */
-void rpcrdma_work_flush(struct rpcrdma_ep *ep);
-/* End all work that waits to be posted. */
-void rpcrdma_waiting_flush(struct rpcrdma_ep *ep);
 
 /* ---- extent.c ---- */
 
@@ -219,7 +207,6 @@ void rpcrdma_rw_write(struct rpcrdma_rw *rw);
 
 void rpcrdma_exposed_pulled(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv);
 void rpcrdma_exposed_overdue(struct work_struct *work);
-void rpcrdma_exposed_destroy(struct rpcrdma_ep *ep);
 
 /* ---- send.c ---- */
 
@@ -250,12 +237,9 @@ void rpcrdma_recvs_drain(struct rpcrdma_ep *ep);
  */
 void rpcrdma_recvs_end(struct rpcrdma_ep *ep);
 void rpcrdma_recvs_unmap(struct rpcrdma_ep *ep);
-void rpcrdma_recvs_free(struct rpcrdma_ep *ep);
 
 /* ---- qp.c ---- */
 
-/* Create the device's objects. The teardown cleans up. Sleeps. */
-int rpcrdma_ep_setup(struct rpcrdma_ep *ep);
 /* Fill in the parameters of a connect request or an accept. @param refers to @buf. */
 void rpcrdma_ep_conn_param(struct rpcrdma_ep *ep,
 			   struct rdma_conn_param *param, u8 *buf);
@@ -266,7 +250,8 @@ struct rpcrdma_ep *rpcrdma_ep_alloc(bool client);
 int rpcrdma_ep_cm_handler(struct rdma_cm_id *id,
 			  struct rdma_cm_event *event);
 void rpcrdma_ep_addresses(struct rpcrdma_ep *ep);
-int rpcrdma_ep_make(struct rpcrdma_ep *ep, const struct sockaddr *dst,
-		    const struct sockaddr *src, int rc);
+void rpcrdma_ep_peer(struct rpcrdma_cm_peer *peer,
+		     const struct rdma_conn_param *param);
+int rpcrdma_ep_make(struct rpcrdma_ep *ep, int rc);
 
 #endif /* RPCRDMA_VERBS_INTERNAL_H */

@@ -27,7 +27,7 @@ struct workqueue_struct *rpcrdma_message_wq;
 bool rpcrdma_ep_enter(struct rpcrdma_ep *ep)
 {
 	atomic_inc(&ep->users);
-	/* Pairs with the barrier in rpcrdma_ep_carry_out(). */
+	/* Pairs with the barrier in rpcrdma_port_closing(). */
 	smp_mb__after_atomic();
 	if (!rpcrdma_ep_is_closing(ep))
 		return true;
@@ -51,25 +51,39 @@ void rpcrdma_port_leave(struct rpcrdma_ep_core *core)
 	rpcrdma_ep_leave(rpcrdma_ep_of(core));
 }
 
-/*
- * Run the actions that an event of the connection's state machine has returned, except
- * those of opened(). Process context, no ep lock held; does not sleep.
- */
-void rpcrdma_ep_carry_out(struct rpcrdma_ep *ep,
-			  const struct rpcrdma_life_step *step)
+/* Report an event in the life of a connection. Process context, no ep lock held. */
+void rpcrdma_ep_happened(struct rpcrdma_ep *ep,
+			 const struct rpcrdma_life_event *event)
 {
-	if (!step->todo)
-		return;
+	struct rpcrdma_happened_step step;
+
+	spin_lock(&ep->lock);
+	step = rpcrdma_core_happened(&ep->core, event);
+	spin_unlock(&ep->lock);
+	rpcrdma_core_carry_out(&ep->core, &step);
+}
+
+void rpcrdma_port_happened(struct rpcrdma_ep_core *core,
+			   const struct rpcrdma_life_event *event)
+{
+	rpcrdma_ep_happened(rpcrdma_ep_of(core), event);
+}
+
+void rpcrdma_port_wake(struct rpcrdma_ep_core *core)
+{
+	wake_up_all(&rpcrdma_ep_of(core)->wait);
+}
+
+void rpcrdma_port_closing(struct rpcrdma_ep_core *core, const char *reason)
+{
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
+
 	/* Pairs with the barrier in rpcrdma_ep_enter(). */
 	smp_mb();
-	if (step->todo & RPCRDMA_LIFE_WAKE)
-		wake_up_all(&ep->wait);
-	if (!(step->todo & RPCRDMA_LIFE_CLOSE))
-		return;
-	trace_rpcrdma_disconnect(ep, step->reason);
-	if (step->reason)
+	trace_rpcrdma_disconnect(ep, reason);
+	if (reason)
 		pr_warn_ratelimited("rpcrdma: connection to %pISpc closed: %s\n",
-				    &ep->remote, step->reason);
+				    &ep->remote, reason);
 	queue_work(rpcrdma_wq, &ep->teardown_work);
 }
 
@@ -83,22 +97,17 @@ void rpcrdma_ep_carry_out(struct rpcrdma_ep *ep,
  */
 void rpcrdma_ep_close(struct rpcrdma_ep *ep, const char *reason)
 {
-	struct rpcrdma_life_step step;
+	const struct rpcrdma_life_event event = {
+		.what	= RPCRDMA_HAPPENED_CLOSE,
+		.reason	= reason,
+	};
 
-	spin_lock(&ep->lock);
-	step = rpcrdma_life_close(&ep->core.life, reason);
-	spin_unlock(&ep->lock);
-	rpcrdma_ep_carry_out(ep, &step);
+	rpcrdma_ep_happened(ep, &event);
 }
 
-void rpcrdma_ep_odd(struct rpcrdma_ep *ep)
+void rpcrdma_port_close(struct rpcrdma_ep_core *core, const char *reason)
 {
-	struct rpcrdma_life_step step;
-
-	spin_lock(&ep->lock);
-	step = rpcrdma_life_odd(&ep->core.life);
-	spin_unlock(&ep->lock);
-	rpcrdma_ep_carry_out(ep, &step);
+	rpcrdma_ep_close(rpcrdma_ep_of(core), reason);
 }
 
 /*
@@ -131,13 +140,13 @@ static enum rpcrdma_failure rpcrdma_wc_failure(enum ib_wc_status status)
 void rpcrdma_ep_failed(struct rpcrdma_ep *ep, enum ib_wc_status status,
 		       const char *reason)
 {
-	struct rpcrdma_life_step step;
+	const struct rpcrdma_life_event event = {
+		.what		= RPCRDMA_HAPPENED_FAILED,
+		.failure	= rpcrdma_wc_failure(status),
+		.reason		= reason,
+	};
 
-	spin_lock(&ep->lock);
-	step = rpcrdma_life_failed(&ep->core.life, rpcrdma_wc_failure(status),
-				   reason);
-	spin_unlock(&ep->lock);
-	rpcrdma_ep_carry_out(ep, &step);
+	rpcrdma_ep_happened(ep, &event);
 }
 
 /**
@@ -164,6 +173,11 @@ void rpcrdma_ep_write_space(struct rpcrdma_ep *ep)
 		return;
 	ep->ops->write_space(ep);
 	rpcrdma_ep_leave(ep);
+}
+
+void rpcrdma_port_write_space(struct rpcrdma_ep_core *core)
+{
+	rpcrdma_ep_write_space(rpcrdma_ep_of(core));
 }
 
 /* ---- All endpoints ---- */

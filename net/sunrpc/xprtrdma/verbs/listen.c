@@ -57,7 +57,7 @@ static void rpcrdma_ep_accept(struct work_struct *work)
 	 * If the connection cannot be accepted, it is rejected when its id is
 	 * destroyed.
 	 */
-	rc = rpcrdma_ep_make(ep, NULL, NULL, 0);
+	rc = rpcrdma_ep_make(ep, 0);
 	if (rc)
 		pr_warn_ratelimited("rpcrdma: connection from %pISpc cannot be accepted: error %d\n",
 				    &remote, rc);
@@ -80,11 +80,7 @@ static int rpcrdma_listener_request(struct rpcrdma_listener *l,
 	ep->net = l->net;
 	ep->id = id;
 	rpcrdma_ep_addresses(ep);
-	/* From this end's view: the CM has exchanged the two. */
-	ep->initiator_depth = req->initiator_depth;
-	ep->responder_resources = req->responder_resources;
-	rpcrdma_decode_private(req->private_data, req->private_data_len,
-			       &ep->peer_private);
+	rpcrdma_ep_peer(&ep->core.control.peer, req);
 
 	rc = l->incoming(l->priv, ep);
 	if (rc) {

@@ -245,6 +245,11 @@ void rpcrdma_ep_give(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 		rpcrdma_ep_write_space(ep);
 }
 
+void rpcrdma_port_leave_quota(struct rpcrdma_ep_core *core)
+{
+	rpcrdma_ep_part(rpcrdma_ep_of(core));
+}
+
 u32 rpcrdma_port_charge(struct rpcrdma_ep_core *core,
 			enum rpcrdma_memory_use use, u64 octets, u32 count)
 {

@@ -51,23 +51,12 @@ static bool rpcrdma_ep_read_regions(const struct rdma_cm_id *id)
 	       id->device->attrs.max_sgl_rd;
 }
 
-/*
- * Return the maximum size of a part of a transfer of which one Work Request has @sges
- * elements. See rpcrdma_rw_add_parts().
- */
-static u32 rpcrdma_ep_part_octets(const struct rpcrdma_ep *ep, u32 sges)
-{
-	const u32 most = RPCRDMA_MAX_CHUNK_OCTETS >> PAGE_SHIFT;
-	u32 pages = rpcrdma_sq_part_pages(&ep->core.sq, max_t(u32, sges, 1));
-
-	/* The part need not be page-aligned. */
-	return clamp_t(u32, pages - 1, 1, most) << PAGE_SHIFT;
-}
-
 static void rpcrdma_ep_set_parts(struct rpcrdma_ep *ep)
 {
-	ep->write_part = rpcrdma_ep_part_octets(ep, ep->qp->max_write_sge);
-	ep->read_part = rpcrdma_ep_part_octets(ep, ep->qp->max_read_sge);
+	ep->write_part = rpcrdma_core_part_octets(&ep->core, ep->qp->max_write_sge,
+						  PAGE_SHIFT);
+	ep->read_part = rpcrdma_core_part_octets(&ep->core, ep->qp->max_read_sge,
+						 PAGE_SHIFT);
 	ep->read_regions = rpcrdma_ep_read_regions(ep->id);
 	ep->read_cut.page_shift = PAGE_SHIFT;
 	ep->read_cut.pages = ep->read_pool.pages;
@@ -188,122 +177,42 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep,
 		return rc;
 	ep->qp = ep->id->qp;
 
-	rpcrdma_sq_init(&ep->core.sq,
-			rpcrdma_queues_depth(&queues, attr.cap.max_send_wr),
-			ep->params.sends, ep->params.reverse, U32_MAX);
+	rpcrdma_core_queue_pair(&ep->core,
+				rpcrdma_queues_depth(&queues, attr.cap.max_send_wr));
 	rpcrdma_ep_set_parts(ep);
 	return 0;
 }
 
-/* Return the load of @ep, limited to what its device has queues for. */
-static struct rpcrdma_load rpcrdma_ep_load(struct rpcrdma_ep *ep)
+int rpcrdma_port_objects(struct rpcrdma_ep_core *core)
 {
-	struct rpcrdma_ep_params *params = &ep->params;
-	struct rpcrdma_load load = {
-		.window		= params->window,
-		.sends		= params->sends,
-		.regions	= params->max_mrs,
-		.reads		= params->reads,
-		.client		= ep->client,
-		.version_low	= params->version_low,
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
+	const struct rdma_cm_id *id = ep->id;
+	const struct ib_device_attr *attrs = &id->device->attrs;
+	bool registers = attrs->device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS;
+	const struct rpcrdma_device_limits limits = {
+		.wrs		= attrs->max_qp_wr,
+		.reads_in	= attrs->max_qp_rd_atom,
+		.reads_out	= attrs->max_qp_init_rd_atom,
+		.max_segs	= RPCRDMA_MAX_SEGS,
+		.max_segment	= RPCRDMA_MAX_CHUNK_OCTETS,
+		.registers	= registers,
+		.invalidates	= registers,
+		.reads_into_mrs	= rdma_protocol_iwarp(id->device, id->port_num),
 	};
-
-	rpcrdma_load_fit(&load, ep->id->device->attrs.max_qp_wr);
-	params->window = load.window;
-	params->sends = load.sends;
-	params->reads = load.reads;
-	return load;
-}
-
-/* Create everything up to the point where the CM is needed. */
-int rpcrdma_ep_setup(struct rpcrdma_ep *ep)
-{
-	struct rpcrdma_conn_config cfg;
-	struct ib_device *dev = ep->id->device;
 	struct rpcrdma_load load;
-	u32 rd_in, rd_out;
-	bool registers;
 	int rc;
 
-	ep->params.send_size = clamp_t(u32, ep->params.send_size,
-				       RPCRDMA_MIN_INLINE_OCTETS,
-				       RPCRDMA_MAX_MESSAGE);
-	ep->params.recv_size = clamp_t(u32, ep->params.recv_size,
-				       RPCRDMA_MIN_INLINE_OCTETS,
-				       RPCRDMA_MAX_MESSAGE);
-	/*
-	 * A server can do without FRWR if the device reads without MRs: it invalidates
-	 * nothing, provides no chunks, and its Replies are not pulled.
-	 */
-	registers = dev->attrs.device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS;
-	if (!registers && !ep->client &&
-	    !rdma_protocol_iwarp(dev, ep->id->port_num)) {
-		ep->params.max_mrs = 0;
-		ep->params.expose_octets = 0;
-	} else if (!registers) {
+	do {
+		core->control.number = atomic_inc_return(&rpcrdma_last_ep);
+	} while (!core->control.number);
+	rc = rpcrdma_core_configure(core, &limits, &load);
+	if (rc) {
 		pr_warn_ratelimited("rpcrdma: device %s cannot register memory by Work Request (FRWR); use another device\n",
-				    dev->name);
-		return -EOPNOTSUPP;
+				    id->device->name);
+		return rc;
 	}
 	rpcrdma_mrs_init(ep);
-
-	load = rpcrdma_ep_load(ep);
-
-	memset(&cfg, 0, sizeof(cfg));
-	do {
-		cfg.number = atomic_inc_return(&rpcrdma_last_ep);
-	} while (!cfg.number);
-	cfg.client = ep->client;
-	cfg.version_low = ep->params.version_low;
-	cfg.version_high = ep->params.version_high;
-	cfg.guess = ep->params.guess;
-	cfg.inv_ok = registers;
-	cfg.no_regions = !registers;
-	cfg.window = ep->params.window;
-	cfg.first_window = ep->params.first_window;
-	cfg.reverse = ep->params.reverse;
-	cfg.props.sbsiz = ep->params.send_size;
-	cfg.props.rbsiz = ep->params.recv_size;
-	cfg.props.rssiz = RPCRDMA_MAX_CHUNK_OCTETS;
-	cfg.props.rcsiz = RPCRDMA_MAX_SEGS;
-	cfg.props.brs = ep->params.brs;
-	cfg.props.reply_read = rpcrdma_reply_read(ep->params.pull,
-						  ep->params.expose_octets);
-	cfg.expose_octets = ep->params.expose_octets;
-	cfg.done_ms = ep->params.done_ms;
-	cfg.stall_ms = ep->params.stall_ms;
-	cfg.props.reassembly = ep->params.reassembly;
-	rpcrdma_conn_init(&ep->core.conn, &cfg);
-	/* A server has the peer's private message already. */
-	rpcrdma_conn_private(&ep->core.conn, &ep->peer_private);
-
-	rc = rpcrdma_ep_create_qp(ep, &load);
-	if (rc)
-		return rc;
-	rc = rpcrdma_sends_create(ep);
-	if (rc)
-		return rc;
-	/* WP 4: both ends offer Reads in both directions. */
-	rd_in = min_t(u32, dev->attrs.max_qp_rd_atom, U8_MAX);
-	rd_out = min_t(u32, dev->attrs.max_qp_init_rd_atom, U8_MAX);
-	if (ep->params.ord)
-		rd_out = min(rd_out, ep->params.ord);
-	if (ep->client) {
-		ep->responder_resources = rd_in;
-		ep->initiator_depth = rd_out;
-	} else {
-		ep->responder_resources =
-			min_t(u32, rd_in, ep->responder_resources);
-		ep->initiator_depth = min_t(u32, rd_out, ep->initiator_depth);
-		rpcrdma_conn_read_depth(&ep->core.conn, ep->initiator_depth,
-					ep->responder_resources);
-	}
-	rpcrdma_core_recvs_due(&ep->core);
-	if (rpcrdma_ep_is_closing(ep))
-		return -ENOMEM;
-	ep->params.send_size = ep->core.conn.cfg.props.sbsiz;
-	ep->params.recv_size = ep->core.conn.cfg.props.rbsiz;
-	return 0;
+	return rpcrdma_ep_create_qp(ep, &load);
 }
 
 void rpcrdma_ep_conn_param(struct rpcrdma_ep *ep,
@@ -316,8 +225,8 @@ void rpcrdma_ep_conn_param(struct rpcrdma_ep *ep,
 	memset(param, 0, sizeof(*param));
 	param->private_data = buf;
 	param->private_data_len = RPCRDMA_PRIVATE_OCTETS;
-	param->responder_resources = ep->responder_resources;
-	param->initiator_depth = ep->initiator_depth;
+	param->responder_resources = ep->core.control.reads_in;
+	param->initiator_depth = ep->core.control.reads_out;
 	param->retry_count = RPCRDMA_RETRY_COUNT;
 	/*
 	 * Credits make RNR impossible. If it happens nevertheless, it must be noticed.

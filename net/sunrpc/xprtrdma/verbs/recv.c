@@ -166,16 +166,6 @@ void rpcrdma_port_recv_free(struct rpcrdma_recv *rv)
 	kmem_cache_free(rpcrdma_recv_cache, verbs_recv_of(rv));
 }
 
-/* Free all Receives. The last reference is gone, so the transport holds none. */
-void rpcrdma_recvs_free(struct rpcrdma_ep *ep)
-{
-	struct rpcrdma_recv *rv, *next;
-
-	list_for_each_entry_safe(rv, next, &ep->core.all_recvs, all)
-		rpcrdma_port_recv_free(rv);
-	INIT_LIST_HEAD(&ep->core.all_recvs);
-}
-
 /* Handle the events and results in @todo, and drop a reference to @ep. */
 static noinline void rpcrdma_recv_given_back(struct rpcrdma_ep *ep,
 					     struct rpcrdma_recv *rv, u32 todo)

@@ -7,6 +7,7 @@
 #include <linux/slab.h>
 
 #include "internal.h"
+#include "trace.h"
 
 /* ---- The starvation timer ---- */
 
@@ -279,5 +280,66 @@ int rpcrdma_send_continued_reply(struct rpcrdma_ep *ep,
 	else if (unlikely(rc))
 		st->work.done(&st->work, false);
 	rpcrdma_ep_finish(ep, todo);
+	return rc;
+}
+
+/* ---- Messages in addition to RPCs, and refused Calls ---- */
+
+/**
+ * rpcrdma_ep_send_error - refuse a Call
+ * @ep: endpoint
+ * @xid: of the Call
+ * @code: RDMA2_ERR_*
+ * @arg0: first data word of the code, or 0
+ * @arg1: second
+ */
+void rpcrdma_ep_send_error(struct rpcrdma_ep *ep, u32 xid, u32 code, u32 arg0,
+			   u32 arg1)
+{
+	u32 events;
+
+	spin_lock(&ep->lock);
+	events = rpcrdma_core_send_error(&ep->core, xid, code, arg0, arg1);
+	spin_unlock(&ep->lock);
+	trace_rpcrdma_refuse(ep, xid, code);
+	rpcrdma_ep_events(ep, events);
+}
+
+/**
+ * rpcrdma_ep_send_done - notify the peer that a pulled Reply is no longer needed
+ * @ep: endpoint
+ * @xid: of the Reply
+ * @inv_handle: handle that it named, or 0
+ */
+void rpcrdma_ep_send_done(struct rpcrdma_ep *ep, u32 xid, u32 inv_handle)
+{
+	u32 events;
+
+	spin_lock(&ep->lock);
+	events = rpcrdma_core_send_done(&ep->core, xid, inv_handle);
+	spin_unlock(&ep->lock);
+	rpcrdma_ep_events(ep, events);
+}
+
+/**
+ * rpcrdma_ep_refused - decide how to continue a Call that the peer refused
+ * @ep: endpoint
+ * @rx: the ERROR
+ * @call: the Call's geometry, as for planning it
+ * @offered: the lists it was sent with
+ * @recovery: retry limits for planning it the next time
+ *
+ * Return: 0 to send it again; or the errno that ends the RPC.
+ */
+int rpcrdma_ep_refused(struct rpcrdma_ep *ep, const struct rpcrdma_rx *rx,
+		       const struct rpcrdma_call *call,
+		       const struct rpcrdma_lists *offered,
+		       struct rpcrdma_recovery *recovery)
+{
+	int rc;
+
+	spin_lock(&ep->lock);
+	rc = rpcrdma_call_refused(&ep->core.conn, rx, call, offered, recovery);
+	spin_unlock(&ep->lock);
 	return rc;
 }

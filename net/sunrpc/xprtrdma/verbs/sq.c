@@ -215,32 +215,28 @@ static void rpcrdma_wc_rw(struct ib_cq *cq, struct ib_wc *wc)
 				  ib_wc_status_msg(wc->status));
 }
 
-/* End all posted work. No more completions arrive, and the connection is closing. */
-void rpcrdma_work_flush(struct rpcrdma_ep *ep)
+void rpcrdma_port_flush_posted(struct rpcrdma_ep_core *core,
+			       struct list_head *through)
 {
-	LIST_HEAD(through);
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
 
-	/* Work that was executed ends with success. */
 	queue_work(rpcrdma_message_wq, &ep->reap_work);
 	flush_work(&ep->reap_work);
 	spin_lock(&ep->lock);
-	rpcrdma_core_flush_posted(&ep->core, &through);
+	rpcrdma_core_flush_posted(core, through);
 	spin_unlock(&ep->lock);
-	/* None of the rest is known to have been executed. */
-	rpcrdma_works_tell(&through, false);
 }
 
-/* End all work that waits to be posted. The connection is closing. */
-void rpcrdma_waiting_flush(struct rpcrdma_ep *ep)
+void rpcrdma_port_flush_waiting(struct rpcrdma_ep_core *core,
+				struct list_head *through)
 {
-	LIST_HEAD(through);
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
 
 	/* If the device does not stop, no completion is processed after this. */
 	flush_work(&ep->reap_work);
 	spin_lock(&ep->lock);
-	rpcrdma_core_flush_waiting(&ep->core, &through);
+	rpcrdma_core_flush_waiting(core, through);
 	spin_unlock(&ep->lock);
-	rpcrdma_works_tell(&through, false);
 }
 
 /* ---- Send contexts ---- */
@@ -338,21 +334,17 @@ static void rpcrdma_send_reserve_buffer(struct rpcrdma_ep *ep)
 	s->report = RPCRDMA_REPORT_ALL;
 }
 
-/**
- * rpcrdma_sends_create - allocate Send contexts
- * @ep: endpoint with its device objects
- *
+/*
  * The contexts for control messages have a buffer from the start. The last context of a
  * client has a buffer of the largest size, if it can be allocated: it allows a client
  * to send messages that free memory when memory is short. The contexts of a server,
  * which may have thousands of idle connections, are initialized at their first use.
- * Return: 0 or -ENOMEM; the teardown cleans up.
  */
-int rpcrdma_sends_create(struct rpcrdma_ep *ep)
+int rpcrdma_port_sends(struct rpcrdma_ep_core *core)
 {
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
 	/* One more is for the Call that is built next. */
 	u32 count = ep->params.sends + RPCRDMA_CONTROL_SENDS + 1;
-	struct rpcrdma_ep_core *core = &ep->core;
 
 	ep->reg_cqe.done = rpcrdma_wc_reg;
 	ep->rw_cqe.done = rpcrdma_wc_rw;

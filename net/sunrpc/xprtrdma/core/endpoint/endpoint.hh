@@ -17,6 +17,11 @@ static inline bool is_open(const rpcrdma_ep_core *core)
 	return core->life.stage == RPCRDMA_STAGE_OPEN;
 }
 
+static inline bool is_closing(const rpcrdma_ep_core *core)
+{
+	return core->life.stage >= RPCRDMA_STAGE_CLOSING;
+}
+
 /* Return the context of a message. */
 [[gnu::always_inline]] static inline rpcrdma_send *send_of(rpcrdma_work *work)
 {

@@ -117,6 +117,15 @@ retire(rpcrdma_ep_core *core, rpcrdma_work *work, list_head *through)
 		list_push_back(&work->list, through);
 }
 
+/* Report an event of the protocol. */
+void happened(rpcrdma_ep_core *core, enum rpcrdma_happened what)
+{
+	rpcrdma_life_event event{};
+
+	event.what = what;
+	rpcrdma_port_happened(core, &event);
+}
+
 /* Retire all work in @list. */
 void retire_all(rpcrdma_ep_core *core, list_head *list, list_head *through)
 {
@@ -250,9 +259,9 @@ void rpcrdma_core_events(struct rpcrdma_ep_core *core, u32 events)
 	if (events & RPCRDMA_EV_RECEIVES)
 		rpcrdma_core_recvs_due(core);
 	if (events & RPCRDMA_EV_OPENED)
-		rpcrdma_port_opened(core);
+		happened(core, RPCRDMA_HAPPENED_OPENED);
 	if (events & RPCRDMA_EV_ODD)
-		rpcrdma_port_odd(core);
+		happened(core, RPCRDMA_HAPPENED_ODD);
 	if (events & (RPCRDMA_EV_CONTROL | RPCRDMA_EV_WINDOW))
 		rpcrdma_port_pump(core);
 }

@@ -13,11 +13,6 @@ namespace
 
 constexpr char NOT_POSTED[] = "a Receive could not be posted";
 
-bool is_closing(const rpcrdma_ep_core *core)
-{
-	return core->life.stage >= RPCRDMA_STAGE_CLOSING;
-}
-
 /*
  * Post the free Receives in one call, if a batch is due. The connection is not closing.
  * Return events, none if no Receive was posted; or RPCRDMA_RECV_UNPOSTED.

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The control side of an endpoint: its configuration, its setup, the events of its life,
+ * control messages that its user asks for, and its teardown. lifecycle.h has the state
+ * machine, endpoint_send.h says what a host is and what "the lock" means.
+ *
+ * Lengths and sizes are in bytes.
+ */
+#ifndef RPCRDMA_ENDPOINT_CONTROL_H
+#define RPCRDMA_ENDPOINT_CONTROL_H
+
+#include "lifecycle.h"
+#include "private_message.h"
+#include "queues.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rpcrdma_ep_core;
+
+/* ---- Configuration ---- */
+
+/* Parameters of the transport. The setup lowers them to what the device allows. */
+struct rpcrdma_ep_params {
+	u32	window;			/* Receives for RPC traffic, at most */
+	u32	first_window;		/* initially; 0: all of them */
+	u32	reverse;		/* of window, for reverse direction */
+	u32	sends;			/* Send contexts for RPC traffic */
+	u32	connect_ms;		/* client: rpcrdma_life.limit_ms */
+	u32	send_size, recv_size;	/* bytes, 1024..65536 */
+	u32	reassembly;		/* bytes of continued messages; 0: none */
+	u32	max_mrs;		/* MRs at most */
+	u32	reads;			/* concurrent RDMA Reads; 0: nor Writes */
+	u32	ord;			/* outstanding Reads; 0: device's limit */
+	u32	brs;			/* RDMA2_RVRSDIR_* to announce */
+	/* Replies by Read chunk (WP 8) */
+	u32	expose_octets;		/* bytes exposed at a time; 0: none */
+	u32	done_ms;		/* milliseconds to wait for their DONE */
+	u32	stall_ms;		/* ms to wait for window; 0: the default */
+	bool	pull;			/* the peer may provide them */
+	u8	version_low, version_high;
+	bool	guess;			/* version_high: no answer to version 2 */
+};
+
+/* What a device can do, and what its host makes of it */
+struct rpcrdma_device_limits {
+	u32	wrs;			/* Work Requests in a queue */
+	u32	reads_in, reads_out;	/* outstanding Reads: of peers, of this end */
+	u32	max_segs;		/* segments accepted in a message */
+	u32	max_segment;		/* bytes accepted in a segment */
+	bool	registers;		/* it registers MRs by Work Request */
+	bool	invalidates;		/* the peer's Sends can invalidate them */
+	bool	reads_into_mrs;		/* it can read into MRs only */
+};
+
+/* What a peer's connect request, or its answer to one, says; from this end's view */
+struct rpcrdma_cm_peer {
+	struct rpcrdma_private	priv;
+	u32			reads_in, reads_out;
+};
+
+/* A part of struct rpcrdma_ep_core */
+struct rpcrdma_ep_control {
+	/* The first three are the host's, set before rpcrdma_core_configure() */
+	struct rpcrdma_ep_params *params;
+	u32			number;		/* unique, not 0 */
+	struct rpcrdma_cm_peer	peer;		/* of a server */
+	/* Outstanding Reads, negotiated; for the connection managers */
+	u32			reads_in, reads_out;
+	enum rpcrdma_answer	answer;		/* client: of a failed attempt */
+	bool			queue_pair;	/* there is one */
+};
+
+/*
+ * Configure a connection for its device, and initialise core->conn. The host calls this
+ * in rpcrdma_port_objects(). *@load is set to what its queues have to hold. No lock held.
+ * Return: 0; -EOPNOTSUPP if the device cannot be used.
+ */
+int rpcrdma_core_configure(struct rpcrdma_ep_core *core,
+			   const struct rpcrdma_device_limits *dev,
+			   struct rpcrdma_load *load);
+
+/*
+ * Record that there is a queue pair, with @depth slots in its Send Queue. The host calls
+ * this at the end of rpcrdma_port_objects().
+ */
+void rpcrdma_core_queue_pair(struct rpcrdma_ep_core *core, u32 depth);
+/*
+ * Return the maximum size of a part of a transfer of which one Work Request has @sges
+ * elements, of a page each at most. It is never divided between batches.
+ */
+u32 rpcrdma_core_part_octets(const struct rpcrdma_ep_core *core, u32 sges,
+			     u32 page_shift);
+
+/* ---- Events ---- */
+
+enum rpcrdma_happened {
+	RPCRDMA_HAPPENED_NEWS,		/* of the connection manager */
+	RPCRDMA_HAPPENED_OPENED,	/* RPCRDMA_EV_OPENED */
+	RPCRDMA_HAPPENED_OVERDUE,	/* the time limit of ACCEPT has expired */
+	RPCRDMA_HAPPENED_ODD,		/* RPCRDMA_EV_ODD */
+	RPCRDMA_HAPPENED_FAILED,	/* a Work Request failed */
+	RPCRDMA_HAPPENED_CLOSE,		/* a context wants the connection to end */
+};
+
+/* An event in the life of a connection; lifecycle.h describes the members. */
+struct rpcrdma_life_event {
+	enum rpcrdma_happened	what;
+	enum rpcrdma_news	news;
+	int			rejection;	/* of NEWS_REJECTED */
+	/* NEWS_ESTABLISHED of a client: the server's answer, or NULL */
+	const struct rpcrdma_cm_peer *peer;
+	enum rpcrdma_failure	failure;
+	const char		*reason;	/* of FAILED and CLOSE */
+};
+
+/* What follows from an event */
+struct rpcrdma_happened_step {
+	struct rpcrdma_life_step life;
+	u32			events;		/* RPCRDMA_EV_* */
+};
+
+/*
+ * Handle an event. The lock is held; the caller passes the result to
+ * rpcrdma_core_carry_out() after it has released the lock.
+ */
+struct rpcrdma_happened_step
+rpcrdma_core_happened(struct rpcrdma_ep_core *core,
+		      const struct rpcrdma_life_event *event);
+/* Do what an event has left to do, in the order that it needs. No lock held. */
+void rpcrdma_core_carry_out(struct rpcrdma_ep_core *core,
+			    const struct rpcrdma_happened_step *step);
+/* What rpcrdma_port_open_later() has asked for. No lock held, may sleep. */
+void rpcrdma_core_open_later(struct rpcrdma_ep_core *core);
+
+/* ---- Setup ---- */
+
+/*
+ * Take the next steps to set up a connection. The setup context calls this until it
+ * returns END. No lock held, may sleep.
+ * @result: 0 at first, or the errno for which there is no id of the connection manager;
+ *	then of the wait: 0, or -ETIMEDOUT if it ended before life->settled.
+ * Return: WAIT, to wait for life->settled for @ms; or END with @status.
+ */
+struct rpcrdma_make_step rpcrdma_core_make(struct rpcrdma_ep_core *core,
+					   int result);
+
+/* ---- Control messages for the transport; the lock is held ---- */
+
+/*
+ * Queue the ERROR that refuses the Call with @xid (7), or the DONE for the Reply with
+ * @xid (DR 4.1.3). A connection that is not open drops them. Return events.
+ */
+u32 rpcrdma_core_send_error(struct rpcrdma_ep_core *core, u32 xid, u32 code,
+			    u32 arg0, u32 arg1);
+u32 rpcrdma_core_send_done(struct rpcrdma_ep_core *core, u32 xid,
+			   u32 inv_handle);
+
+/* ---- Teardown ---- */
+
+/*
+ * Take the next steps of the teardown, up to one that has to be waited for. The teardown
+ * calls this, waits as the result says, and calls it again, until it returns END. No
+ * lock held, may sleep.
+ * Return: MAKER, PAUSE, DRAIN or USERS: lifecycle.h says what to wait for; or END.
+ */
+enum rpcrdma_release rpcrdma_core_teardown(struct rpcrdma_ep_core *core);
+/*
+ * Return the next step of the teardown, for rpcrdma_port_release_next(). Lock held.
+ * @result: of STOP, 0 for any other step
+ */
+enum rpcrdma_release rpcrdma_core_release_next(struct rpcrdma_ep_core *core,
+					       int result);
+/*
+ * Release what the endpoint keeps until its last reference is dropped: its share of the
+ * quota, and its Receives. No lock held.
+ */
+void rpcrdma_core_destroy(struct rpcrdma_ep_core *core);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RPCRDMA_ENDPOINT_CONTROL_H */

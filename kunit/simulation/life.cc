@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The life of an endpoint: its setup, its events and its teardown, which the core
+ * decides. The port's part in them is here, too.
+ */
+#include <cerrno>
+
+#include "endpoint.hh"
+
+namespace simulation
+{
+
+/* Return the parameters of the core for @p. */
+rpcrdma_ep_params endpoint::settings_of(const endpoint_params &p)
+{
+	rpcrdma_ep_params s{};
+
+	s.window = p.cfg.window;
+	s.first_window = p.cfg.first_window;
+	s.reverse = p.cfg.reverse;
+	s.sends = p.sends;
+	s.send_size = p.cfg.props.sbsiz;
+	s.recv_size = p.cfg.props.rbsiz;
+	s.reassembly = p.cfg.props.reassembly;
+	s.max_mrs = p.max_regions;
+	s.reads = p.sends;
+	s.brs = p.cfg.props.brs;
+	s.expose_octets = p.cfg.expose_octets;
+	s.done_ms = p.cfg.done_ms;
+	s.stall_ms = p.cfg.stall_ms;
+	s.pull = p.cfg.props.reply_read & RDMA2_REPLY_READ_PULL;
+	s.version_low = p.cfg.version_low;
+	s.version_high = p.cfg.version_high;
+	s.guess = p.cfg.guess;
+	return s;
+}
+
+/* Run the setup context until it has to wait. */
+void endpoint::make(int result)
+{
+	const rpcrdma_make_step m = rpcrdma_core_make(this, result);
+
+	if (m.what == RPCRDMA_MAKE_WAIT) {
+		sleeps_ = true;
+		w_.after(m.ms * MILLISECOND, this, MAKE_LATE, ++slept_);
+		return;
+	}
+	made_ = true;
+	status_ = m.status;
+	if (life.client && !m.status)
+		ops_.connected(*this);
+	if (releasing_ == RPCRDMA_RELEASE_MAKER)
+		w_.after(1, this, RELEASE);
+}
+
+void endpoint::happened(const rpcrdma_life_event &event)
+{
+	const rpcrdma_happened_step step = rpcrdma_core_happened(this, &event);
+
+	rpcrdma_core_carry_out(this, &step);
+}
+
+void endpoint::happened(enum rpcrdma_happened what)
+{
+	rpcrdma_life_event event{};
+
+	event.what = what;
+	happened(event);
+}
+
+void endpoint::news(rpcrdma_news what, int rejection)
+{
+	rpcrdma_life_event event{};
+
+	event.what = RPCRDMA_HAPPENED_NEWS;
+	event.news = what;
+	event.rejection = rejection;
+	if (life.client && what == RPCRDMA_NEWS_ESTABLISHED)
+		event.peer = &answer_;
+	happened(event);
+}
+
+void endpoint::meet(const rpcrdma_cm_peer &peer)
+{
+	(life.client ? answer_ : control.peer) = peer;
+}
+
+void endpoint::close(const char *reason)
+{
+	rpcrdma_life_event event{};
+
+	event.what = RPCRDMA_HAPPENED_CLOSE;
+	event.reason = reason;
+	happened(event);
+}
+
+/* Return true if the wait of the teardown for @what is over. */
+bool endpoint::is_over(enum rpcrdma_release what) const
+{
+	switch (what) {
+	case RPCRDMA_RELEASE_MAKER:
+		return made_;
+	case RPCRDMA_RELEASE_USERS:
+		/* Contexts that prepare transfers, which will be refused */
+		return users_ == posted_transfers();
+	default:
+		return true;
+	}
+}
+
+/* Teardown steps that sleep let other events happen meanwhile. */
+void endpoint::release()
+{
+	while (is_over(releasing_)) {
+		releasing_ = rpcrdma_core_teardown(this);
+		if (releasing_ == RPCRDMA_RELEASE_END) {
+			drop(rpcrdma_core_recvs_end(this));
+			if (life.client && !life.handed)
+				ops_.failed(*this, status_);
+			return;
+		}
+		if (releasing_ == RPCRDMA_RELEASE_DRAIN)
+			qp.cut();
+		if (releasing_ == RPCRDMA_RELEASE_DRAIN ||
+		    releasing_ == RPCRDMA_RELEASE_PAUSE) {
+			w_.after(w_.delay(100), this, RELEASE);
+			return;
+		}
+	}
+	/* The setup context comes back by itself. */
+	if (releasing_ != RPCRDMA_RELEASE_MAKER)
+		w_.after(1000, this, RELEASE);
+}
+
+/*
+ * Drop the teardown's reference if @now. The transport's is dropped already: it does not
+ * use the connection after closed().
+ */
+void endpoint::drop(bool now)
+{
+	if (!now)
+		return;
+	dropped_++;
+	check_charges();
+	give(RPCRDMA_MEMORY_BUFFERS, account.held[RPCRDMA_MEMORY_BUFFERS]);
+	rpcrdma_core_destroy(this);
+}
+
+/* ---- Setup ---- */
+
+int endpoint::take(const rpcrdma_make_step &m)
+{
+	switch (m.what) {
+	case RPCRDMA_MAKE_ADDRESS:
+	case RPCRDMA_MAKE_ROUTE:
+		w_.after(w_.delay(30), this, ANSWER);
+		break;
+	case RPCRDMA_MAKE_CONNECT:
+		ops_.request(*this);
+		break;
+	case RPCRDMA_MAKE_ACCEPT:
+		w_.after(m.ms * MILLISECOND, this, OPEN_OVERDUE);
+		break;
+	default:
+		w_.complain("an unknown step of the setup");
+		break;
+	}
+	return 0;
+}
+
+int endpoint::create()
+{
+	const rpcrdma_device_limits dev = {
+		.wrs = 16384,
+		.reads_in = ENOUGH_READS,
+		.reads_out = ENOUGH_READS,
+		.max_segs = params.cfg.props.rcsiz,
+		.max_segment = params.cfg.props.rssiz,
+		.registers = life.client || params.cfg.inv_ok ||
+			     params.read_into,
+		.invalidates = params.cfg.inv_ok != 0,
+		.reads_into_mrs = params.read_into != 0,
+	};
+	rpcrdma_load load;
+	const int rc = rpcrdma_core_configure(this, &dev, &load);
+
+	if (rc)
+		return rc;
+	pool_.most = settings_.max_mrs;
+	last_limit_ = conn.limit;
+	last_advertised_ = conn.advertised;
+	if (w_.fault(20))
+		return -ENOMEM;
+	rpcrdma_core_queue_pair(this, params.sq_depth);
+	return 0;
+}
+
+/* ---- The life of a connection ---- */
+
+void endpoint::open_later()
+{
+	w_.after(w_.delay(20), this, OPEN_LATER);
+}
+
+void endpoint::opened()
+{
+	w_.tell("%s: open, version %u", name, conn.version);
+	ops_.opened(*this);
+}
+
+void endpoint::wake()
+{
+	if (sleeps_)
+		w_.after(w_.delay(20), this, MAKE, slept_);
+}
+
+void endpoint::closing(const char *reason)
+{
+	w_.tell("%s: closes: %s", name, reason ? reason : "-");
+	if (reason && !w_.trouble && !params.silent)
+		w_.complain(std::string(name) +
+			    ": closes without need: " + reason);
+	w_.after(w_.delay(50), this, RELEASE);
+}
+
+int endpoint::release_one(rpcrdma_release what)
+{
+	switch (what) {
+	case RPCRDMA_RELEASE_TIMERS:
+		stopped_ = true;
+		break;
+	case RPCRDMA_RELEASE_STOP:
+		if (!made_)
+			w_.complain(std::string(name) +
+				    ": is taken down while it is made");
+		if (!life.stops && w_.fault(50)) {
+			/* Sometimes the device stops after a few attempts. */
+			refusals_ = w_.choose.below(2 * RPCRDMA_STOP_TRIES);
+			w_.tell("%s: the device does not stop", name);
+		}
+		if (!refusals_)
+			break;
+		refusals_--;
+		return -EIO;
+	case RPCRDMA_RELEASE_MESSAGES:
+		drain();
+		break;
+	case RPCRDMA_RELEASE_RESET:
+		qp.quiet();
+		break;
+	case RPCRDMA_RELEASE_QUEUE_PAIR:
+		if (life.unstopped) {
+			w_.sum.unstopped++;
+			qp.cut();
+			qp.quiet();
+		}
+		break;
+	case RPCRDMA_RELEASE_REGIONS:
+		if (nr_sends && !qp.dead())
+			w_.complain(std::string(name) +
+				    ": memory is released that a peer reaches");
+		for (region &reg : qp.regions)
+			reg.exposed = false;
+		break;
+	case RPCRDMA_RELEASE_BUFFERS:
+		give(RPCRDMA_MEMORY_PARTS, assembly_.size());
+		assembly_.clear();
+		break;
+	case RPCRDMA_RELEASE_GONE:
+		w_.tell("%s: closed", name);
+		break;
+	case RPCRDMA_RELEASE_TELL:
+		ops_.closed(*this);
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+void endpoint::flush_posted(list_head *through)
+{
+	for (work *w : late_)
+		completed(w);
+	late_.clear();
+	flushed_ = true;
+	rpcrdma_core_flush_posted(this, through);
+}
+
+void endpoint::exposed_gone(rpcrdma_exposure *x)
+{
+	exposure *own = exposure_of(x);
+
+	unexpose(own);
+	release(own);
+}
+
+void endpoint::leave_quota()
+{
+	if (!params.memory)
+		return;
+	rpcrdma_memory_leave(params.memory, &account);
+	wake_waiting();
+}
+
+} // namespace simulation
+
+using namespace simulation;
+
+static endpoint &of(rpcrdma_ep_core *core)
+{
+	return *static_cast<endpoint *>(core);
+}
+
+void rpcrdma_port_close(struct rpcrdma_ep_core *core, const char *reason)
+{
+	of(core).close(reason);
+}
+
+struct rpcrdma_make_step rpcrdma_port_make_next(struct rpcrdma_ep_core *core,
+						int result)
+{
+	return rpcrdma_life_make(&core->life, &core->conn, result);
+}
+
+int rpcrdma_port_make(struct rpcrdma_ep_core *core,
+		      const struct rpcrdma_make_step *m)
+{
+	return of(core).take(*m);
+}
+
+int rpcrdma_port_objects(struct rpcrdma_ep_core *core)
+{
+	return of(core).create();
+}
+
+int rpcrdma_port_sends(struct rpcrdma_ep_core *core)
+{
+	of(core).make_sends();
+	return 0;
+}
+
+void rpcrdma_port_happened(struct rpcrdma_ep_core *core,
+			   const struct rpcrdma_life_event *event)
+{
+	of(core).happened(*event);
+}
+
+void rpcrdma_port_open_later(struct rpcrdma_ep_core *core)
+{
+	of(core).open_later();
+}
+
+void rpcrdma_port_opened(struct rpcrdma_ep_core *core)
+{
+	of(core).opened();
+}
+
+void rpcrdma_port_wake(struct rpcrdma_ep_core *core)
+{
+	of(core).wake();
+}
+
+void rpcrdma_port_closing(struct rpcrdma_ep_core *core, const char *reason)
+{
+	of(core).closing(reason);
+}
+
+/* A lost confirmation of the client has no model. */
+void rpcrdma_port_confirm(struct rpcrdma_ep_core *)
+{
+}
+
+enum rpcrdma_release rpcrdma_port_release_next(struct rpcrdma_ep_core *core,
+					       int result)
+{
+	return rpcrdma_core_release_next(core, result);
+}
+
+int rpcrdma_port_release(struct rpcrdma_ep_core *core,
+			 enum rpcrdma_release what)
+{
+	return of(core).release_one(what);
+}
+
+void rpcrdma_port_flush_posted(struct rpcrdma_ep_core *core,
+			       struct list_head *through)
+{
+	of(core).flush_posted(through);
+}
+
+void rpcrdma_port_flush_waiting(struct rpcrdma_ep_core *core,
+				struct list_head *through)
+{
+	rpcrdma_core_flush_waiting(core, through);
+}
+
+void rpcrdma_port_exposed_gone(struct rpcrdma_ep_core *core,
+			       struct rpcrdma_exposure *x)
+{
+	of(core).exposed_gone(x);
+}
+
+void rpcrdma_port_leave_quota(struct rpcrdma_ep_core *core)
+{
+	of(core).leave_quota();
+}

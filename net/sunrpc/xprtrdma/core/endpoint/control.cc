@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The configuration of a connection, its setup, what follows from the events of its
+ * life, and control messages that the transport asks for. conn/lifecycle.cc has the state
+ * machine.
+ */
+#include "endpoint.hh"
+
+namespace rpcrdma
+{
+
+namespace
+{
+
+/* The largest message that this end sends or receives */
+constexpr u32 MOST_MESSAGE = 65536;
+
+/* A queue pair's attributes have a byte for outstanding Reads. */
+constexpr u32 MOST_READS = 255;
+
+/*
+ * Events of a connection that opens with its establishment: it allocates all its
+ * Receives first.
+ */
+constexpr u32 LATER = RPCRDMA_EV_OPENED | RPCRDMA_EV_RECEIVES;
+
+/*
+ * Return true if the device can be used. A server can do without MRs by Work Request if
+ * the device reads without MRs: it invalidates nothing, provides no chunks, and its
+ * Replies are not pulled.
+ */
+bool usable(const rpcrdma_ep_core *core, const rpcrdma_device_limits *dev)
+{
+	return dev->registers || (!core->life.client && !dev->reads_into_mrs);
+}
+
+/* Lower the parameters to what the device can do, and return the load that remains. */
+rpcrdma_load lower(const rpcrdma_ep_core *core, rpcrdma_ep_params *p,
+		   const rpcrdma_device_limits *dev)
+{
+	if (!dev->registers) {
+		p->max_mrs = 0;
+		p->expose_octets = 0;
+	}
+
+	rpcrdma_load load = { .window = p->window,
+			      .sends = p->sends,
+			      .regions = p->max_mrs,
+			      .reads = p->reads,
+			      .client = core->life.client,
+			      .version_low = p->version_low };
+
+	rpcrdma_load_fit(&load, dev->wrs);
+	p->window = load.window;
+	p->sends = load.sends;
+	p->reads = load.reads;
+	return load;
+}
+
+rpcrdma_conn_config config_of(const rpcrdma_ep_core *core,
+			      const rpcrdma_device_limits *dev)
+{
+	const rpcrdma_ep_params *p = core->control.params;
+	rpcrdma_conn_config cfg{};
+
+	cfg.number = core->control.number;
+	cfg.client = core->life.client;
+	cfg.version_low = p->version_low;
+	cfg.version_high = p->version_high;
+	cfg.inv_ok = dev->invalidates;
+	cfg.no_regions = !dev->registers;
+	cfg.guess = p->guess;
+	cfg.window = p->window;
+	cfg.first_window = p->first_window;
+	cfg.reverse = p->reverse;
+	cfg.expose_octets = p->expose_octets;
+	cfg.done_ms = p->done_ms;
+	cfg.stall_ms = p->stall_ms;
+	cfg.props.sbsiz = min_u32(p->send_size, MOST_MESSAGE);
+	cfg.props.rbsiz = min_u32(p->recv_size, MOST_MESSAGE);
+	cfg.props.rssiz = dev->max_segment;
+	cfg.props.rcsiz = dev->max_segs;
+	cfg.props.brs = p->brs;
+	cfg.props.reply_read = rpcrdma_reply_read(p->pull, p->expose_octets);
+	cfg.props.reassembly = p->reassembly;
+	return cfg;
+}
+
+/* Record what the peer has said, and the Reads that both ends can have outstanding. */
+void meet(rpcrdma_ep_core *core, const rpcrdma_cm_peer *peer)
+{
+	rpcrdma_ep_control *c = &core->control;
+
+	rpcrdma_conn_private(&core->conn, &peer->priv);
+	c->reads_in = min_u32(c->reads_in, peer->reads_in);
+	c->reads_out = min_u32(c->reads_out, peer->reads_out);
+	rpcrdma_conn_read_depth(&core->conn, c->reads_out, c->reads_in);
+}
+
+/* Create the device's objects, and post the first Receives. The teardown cleans up. */
+int make_objects(rpcrdma_ep_core *core)
+{
+	rpcrdma_ep_params *p = core->control.params;
+	int rc = rpcrdma_port_objects(core);
+
+	if (rc)
+		return rc;
+	rc = rpcrdma_port_sends(core);
+	if (rc)
+		return rc;
+	rpcrdma_core_recvs_due(core);
+	if (is_closing(core))
+		return -E_NOMEM;
+	/* With little memory, Receives are smaller than configured. */
+	p->send_size = core->conn.cfg.props.sbsiz;
+	p->recv_size = core->conn.cfg.props.rbsiz;
+	return 0;
+}
+
+/*
+ * The connection is established: begin with the exchange of properties. A client of
+ * version 1 is open now. It does not allocate its Receives here, because connection
+ * managers have one thread for these events of all devices and protocols.
+ */
+u32 begin(rpcrdma_ep_core *core, const rpcrdma_cm_peer *peer)
+{
+	u32 events;
+
+	if (peer)
+		meet(core, peer);
+	events = rpcrdma_conn_established(&core->conn);
+	if (events & RPCRDMA_EV_OPENED) {
+		events &= ~LATER;
+		/* The connection is not closing: the teardown stops what is started here. */
+		rpcrdma_port_open_later(core);
+	}
+	return events;
+}
+
+rpcrdma_life_step step_of(rpcrdma_life *life, const rpcrdma_life_event *event)
+{
+	switch (event->what) {
+	case RPCRDMA_HAPPENED_NEWS:
+		return rpcrdma_life_news(life, event->news, event->rejection);
+	case RPCRDMA_HAPPENED_OPENED:
+		return rpcrdma_life_opened(life);
+	case RPCRDMA_HAPPENED_OVERDUE:
+		return rpcrdma_life_overdue(life);
+	case RPCRDMA_HAPPENED_ODD:
+		return rpcrdma_life_odd(life);
+	case RPCRDMA_HAPPENED_FAILED:
+		return rpcrdma_life_failed(life, event->failure, event->reason);
+	case RPCRDMA_HAPPENED_CLOSE:
+		return rpcrdma_life_close(life, event->reason);
+	}
+	return {};
+}
+
+} // namespace
+
+} // namespace rpcrdma
+
+using namespace rpcrdma;
+
+int rpcrdma_core_configure(struct rpcrdma_ep_core *core,
+			   const struct rpcrdma_device_limits *dev,
+			   struct rpcrdma_load *load)
+{
+	rpcrdma_ep_control *c = &core->control;
+	rpcrdma_ep_params *p = c->params;
+
+	if (!usable(core, dev))
+		return -E_OPNOTSUPP;
+	*load = lower(core, p, dev);
+
+	const rpcrdma_conn_config cfg = config_of(core, dev);
+
+	rpcrdma_conn_init(&core->conn, &cfg);
+	/* WP 4: both ends offer Reads in both directions. */
+	c->reads_in = min_u32(dev->reads_in, MOST_READS);
+	c->reads_out = min_u32(dev->reads_out, MOST_READS);
+	if (p->ord)
+		c->reads_out = min_u32(c->reads_out, p->ord);
+	if (!core->life.client)
+		meet(core, &c->peer);
+	return 0;
+}
+
+void rpcrdma_core_queue_pair(struct rpcrdma_ep_core *core, u32 depth)
+{
+	const rpcrdma_ep_params *p = core->control.params;
+
+	rpcrdma_sq_init(&core->sq, depth, p->sends, p->reverse, ~u32{ 0 });
+	core->control.queue_pair = true;
+}
+
+u32 rpcrdma_core_part_octets(const struct rpcrdma_ep_core *core, u32 sges,
+			     u32 page_shift)
+{
+	const u32 pages = rpcrdma_sq_part_pages(&core->sq, max_u32(sges, 1));
+
+	/* The part need not be page-aligned. */
+	return clamp_u32(pages - 1, 1,
+			 u32{ RPCRDMA_MAX_CHUNK_OCTETS } >> page_shift)
+	       << page_shift;
+}
+
+struct rpcrdma_happened_step
+rpcrdma_core_happened(struct rpcrdma_ep_core *core,
+		      const struct rpcrdma_life_event *event)
+{
+	rpcrdma_happened_step step = { .life = step_of(&core->life, event),
+				       .events = 0 };
+
+	if (step.life.todo & RPCRDMA_LIFE_BEGIN)
+		step.events = begin(core, event->peer);
+	return step;
+}
+
+void rpcrdma_core_carry_out(struct rpcrdma_ep_core *core,
+			    const struct rpcrdma_happened_step *step)
+{
+	const u32 todo = step->life.todo;
+
+	if (step->events)
+		rpcrdma_core_events(core, step->events);
+	if (todo & RPCRDMA_LIFE_OPENED)
+		rpcrdma_port_opened(core);
+	if (todo & RPCRDMA_LIFE_WAKE)
+		rpcrdma_port_wake(core);
+	if (todo & RPCRDMA_LIFE_CLOSE)
+		rpcrdma_port_closing(core, step->life.reason);
+	if (todo & RPCRDMA_LIFE_CONFIRM)
+		rpcrdma_port_confirm(core);
+}
+
+void rpcrdma_core_open_later(struct rpcrdma_ep_core *core)
+{
+	rpcrdma_core_events(core, LATER);
+}
+
+struct rpcrdma_make_step rpcrdma_core_make(struct rpcrdma_ep_core *core,
+					   int result)
+{
+	rpcrdma_make_step m;
+
+	for (;;) {
+		m = rpcrdma_port_make_next(core, result);
+		switch (m.what) {
+		case RPCRDMA_MAKE_OBJECTS:
+			result = make_objects(core);
+			break;
+		case RPCRDMA_MAKE_WAIT:
+			return m;
+		case RPCRDMA_MAKE_END: {
+			const rpcrdma_happened_step end = { .life = m.step,
+							    .events = 0 };
+
+			core->control.answer = m.answer;
+			rpcrdma_core_carry_out(core, &end);
+			return m;
+		}
+		default:
+			result = rpcrdma_port_make(core, &m);
+			break;
+		}
+	}
+}
+
+u32 rpcrdma_core_send_error(struct rpcrdma_ep_core *core, u32 xid, u32 code,
+			    u32 arg0, u32 arg1)
+{
+	return is_open(core) ? rpcrdma_conn_queue_error(&core->conn, xid, code,
+							arg0, arg1) :
+			       0;
+}
+
+u32 rpcrdma_core_send_done(struct rpcrdma_ep_core *core, u32 xid,
+			   u32 inv_handle)
+{
+	return is_open(core) ?
+		       rpcrdma_conn_queue_done(&core->conn, xid, inv_handle) :
+		       0;
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The teardown of an endpoint. conn/lifecycle.cc has the order of its steps. Here is what
+ * each of them means for the core's own state; the host does what it means for the device.
+ */
+#include "endpoint.hh"
+
+namespace rpcrdma
+{
+
+namespace
+{
+
+/* Return the Receive with the entry @all of core->all_recvs. */
+rpcrdma_recv *recv_of(list_head *all)
+{
+	return reinterpret_cast<rpcrdma_recv *>(
+		reinterpret_cast<u8 *>(all) -
+		__builtin_offsetof(rpcrdma_recv, all));
+}
+
+/* Return true if the host waits for the end of this step, and so may other events. */
+bool waits(enum rpcrdma_release what)
+{
+	return what == RPCRDMA_RELEASE_MAKER || what == RPCRDMA_RELEASE_PAUSE ||
+	       what == RPCRDMA_RELEASE_DRAIN || what == RPCRDMA_RELEASE_USERS;
+}
+
+/*
+ * End all posted work. Work that was executed ends with success in the host's function.
+ * None of the rest is known to have been executed.
+ */
+void end_posted(rpcrdma_ep_core *core)
+{
+	list_head through;
+
+	list_init(&through);
+	rpcrdma_port_flush_posted(core, &through);
+	rpcrdma_core_tell(&through, false);
+}
+
+/* End all work that waits to be posted. */
+void end_waiting(rpcrdma_ep_core *core)
+{
+	list_head through;
+
+	list_init(&through);
+	rpcrdma_port_flush_waiting(core, &through);
+	rpcrdma_core_tell(&through, false);
+}
+
+/* Release the Replies that were not pulled. No peer can access their memory any more. */
+void end_exposed(rpcrdma_ep_core *core)
+{
+	while (core->conn.exposed)
+		rpcrdma_port_exposed_gone(core, core->conn.exposed);
+}
+
+} // namespace
+
+} // namespace rpcrdma
+
+using namespace rpcrdma;
+
+enum rpcrdma_release rpcrdma_core_release_next(struct rpcrdma_ep_core *core,
+					       int result)
+{
+	return rpcrdma_life_release(&core->life, core->control.queue_pair,
+				    core->sq.posted, result);
+}
+
+enum rpcrdma_release rpcrdma_core_teardown(struct rpcrdma_ep_core *core)
+{
+	int result = 0;
+
+	for (;;) {
+		const enum rpcrdma_release what =
+			rpcrdma_port_release_next(core, result);
+
+		if (waits(what))
+			return what;
+		if (what == RPCRDMA_RELEASE_POSTED)
+			end_posted(core);
+		else if (what == RPCRDMA_RELEASE_WAITING)
+			end_waiting(core);
+		result = rpcrdma_port_release(core, what);
+		if (what == RPCRDMA_RELEASE_QUEUE_PAIR)
+			core->control.queue_pair = false;
+		else if (what == RPCRDMA_RELEASE_EXPOSED)
+			end_exposed(core);
+		else if (what == RPCRDMA_RELEASE_END)
+			return what;
+	}
+}
+
+void rpcrdma_core_destroy(struct rpcrdma_ep_core *core)
+{
+	rpcrdma_port_leave_quota(core);
+	while (!list_is_empty(&core->all_recvs)) {
+		list_head *all = core->all_recvs.next;
+
+		list_remove(all);
+		rpcrdma_port_recv_free(recv_of(all));
+	}
+}
