@@ -17,7 +17,6 @@ kunit/simulation/endpoint.cc
 net/sunrpc/xprtrdma/core/conn/receive.cc
 net/sunrpc/xprtrdma/sunrpc/client.c
 net/sunrpc/xprtrdma/verbs/endpoint.h
-net/sunrpc/xprtrdma/verbs/ep.c
 "
 
 bad=0

@@ -244,14 +244,17 @@ void rpcrdma_recvs_unmap(struct rpcrdma_ep *ep);
 void rpcrdma_ep_conn_param(struct rpcrdma_ep *ep,
 			   struct rdma_conn_param *param, u8 *buf);
 
-/* ---- ep.c; listen.c comes after it ---- */
+/* ---- cm.c ---- */
 
-struct rpcrdma_ep *rpcrdma_ep_alloc(bool client);
 int rpcrdma_ep_cm_handler(struct rdma_cm_id *id,
 			  struct rdma_cm_event *event);
 void rpcrdma_ep_addresses(struct rpcrdma_ep *ep);
 void rpcrdma_ep_peer(struct rpcrdma_cm_peer *peer,
 		     const struct rdma_conn_param *param);
+
+/* ---- ep.c; listen.c comes after it ---- */
+
+struct rpcrdma_ep *rpcrdma_ep_alloc(bool client);
 int rpcrdma_ep_make(struct rpcrdma_ep *ep, int rc);
 
 #endif /* RPCRDMA_VERBS_INTERNAL_H */

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The connection manager: its events, and its part in the setup of a connection. */
+
+#include <linux/sunrpc/addr.h>
+
+#include "internal.h"
+#include "trace.h"
+
+/* ---- Events ---- */
+
+/*
+ * Set @peer to what a connect request, or the answer to one, says. The CM has exchanged
+ * the two numbers: they are from this end's view.
+ */
+void rpcrdma_ep_peer(struct rpcrdma_cm_peer *peer,
+		     const struct rdma_conn_param *param)
+{
+	rpcrdma_decode_private(param->private_data, param->private_data_len,
+			       &peer->priv);
+	peer->reads_in = param->responder_resources;
+	peer->reads_out = param->initiator_depth;
+}
+
+/*
+ * Handle a CM event. Never returns non-zero, because only the teardown destroys the id.
+ * Called with the id's handler mutex held; may sleep.
+ */
+int rpcrdma_ep_cm_handler(struct rdma_cm_id *id,
+			  struct rdma_cm_event *event)
+{
+	static const u8 news[] = {
+		[RDMA_CM_EVENT_ADDR_RESOLVED]	= RPCRDMA_NEWS_RESOLVED,
+		[RDMA_CM_EVENT_ADDR_ERROR]	= RPCRDMA_NEWS_UNRESOLVED,
+		[RDMA_CM_EVENT_ROUTE_RESOLVED]	= RPCRDMA_NEWS_RESOLVED,
+		[RDMA_CM_EVENT_ROUTE_ERROR]	= RPCRDMA_NEWS_UNRESOLVED,
+		[RDMA_CM_EVENT_CONNECT_REQUEST]	= RPCRDMA_NR_NEWS,
+		[RDMA_CM_EVENT_CONNECT_RESPONSE] = RPCRDMA_NR_NEWS,
+		[RDMA_CM_EVENT_CONNECT_ERROR]	= RPCRDMA_NEWS_FAILED,
+		[RDMA_CM_EVENT_UNREACHABLE]	= RPCRDMA_NEWS_UNREACHABLE,
+		[RDMA_CM_EVENT_REJECTED]	= RPCRDMA_NEWS_REJECTED,
+		[RDMA_CM_EVENT_ESTABLISHED]	= RPCRDMA_NEWS_ESTABLISHED,
+		[RDMA_CM_EVENT_DISCONNECTED]	= RPCRDMA_NEWS_DISCONNECTED,
+		[RDMA_CM_EVENT_DEVICE_REMOVAL]	= RPCRDMA_NEWS_REMOVED,
+		[RDMA_CM_EVENT_MULTICAST_JOIN]	= RPCRDMA_NR_NEWS,
+		[RDMA_CM_EVENT_MULTICAST_ERROR]	= RPCRDMA_NR_NEWS,
+		[RDMA_CM_EVENT_ADDR_CHANGE]	= RPCRDMA_NEWS_ADDRESS_CHANGED,
+		[RDMA_CM_EVENT_TIMEWAIT_EXIT]	= RPCRDMA_NEWS_DISCONNECTED,
+	};
+	struct rpcrdma_ep *ep = id->context;
+	struct rpcrdma_life_event happened = {
+		.what		= RPCRDMA_HAPPENED_NEWS,
+		.rejection	= event->status,
+	};
+	struct rpcrdma_cm_peer peer;
+
+	if (event->event >= ARRAY_SIZE(news) ||
+	    news[event->event] == RPCRDMA_NR_NEWS)
+		return 0;
+	happened.news = news[event->event];
+	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
+		pr_info("rpcrdma: device %s is removed, closing the connection to %pISpc\n",
+			id->device->name, &ep->remote);
+	if (event->event == RDMA_CM_EVENT_ESTABLISHED) {
+		trace_rpcrdma_connect(ep);
+		if (ep->client) {
+			rpcrdma_ep_peer(&peer, &event->param.conn);
+			happened.peer = &peer;
+		}
+	}
+	rpcrdma_ep_happened(ep, &happened);
+	return 0;
+}
+
+void rpcrdma_port_confirm(struct rpcrdma_ep_core *core)
+{
+	/* The teardown stops the timer, which leads here, before it destroys the id. */
+	rdma_notify(rpcrdma_ep_of(core)->id, IB_EVENT_COMM_EST);
+}
+
+/* ---- Setup ---- */
+
+void rpcrdma_ep_addresses(struct rpcrdma_ep *ep)
+{
+	memcpy(&ep->local, &ep->id->route.addr.src_addr, sizeof(ep->local));
+	memcpy(&ep->remote, &ep->id->route.addr.dst_addr, sizeof(ep->remote));
+}
+
+/* Send the connect request. */
+static int rpcrdma_ep_request(struct rpcrdma_ep *ep)
+{
+	u8 private[RPCRDMA_PRIVATE_OCTETS];
+	struct rdma_conn_param param;
+
+	rpcrdma_ep_addresses(ep);
+	rdma_set_ack_timeout(ep->id, RPCRDMA_ACK_TIMEOUT);
+	rpcrdma_ep_conn_param(ep, &param, private);
+	return rdma_connect(ep->id, &param);
+}
+
+/* Accept a connect request; the connection is overdue if it is not open within @ms. */
+static int rpcrdma_ep_answer(struct rpcrdma_ep *ep, u32 ms)
+{
+	u8 private[RPCRDMA_PRIVATE_OCTETS];
+	struct rdma_conn_param param;
+	int rc = 0;
+
+	queue_delayed_work(rpcrdma_wq, &ep->open_timer, msecs_to_jiffies(ms));
+	rdma_set_ack_timeout(ep->id, RPCRDMA_ACK_TIMEOUT);
+	rpcrdma_ep_conn_param(ep, &param, private);
+	/*
+	 * The lock excludes CM events of this id. One may have closed the connection
+	 * before.
+	 */
+	rdma_lock_handler(ep->id);
+	if (!rpcrdma_ep_is_closing(ep))
+		rc = rdma_accept(ep->id, &param);
+	rdma_unlock_handler(ep->id);
+	return rc;
+}
+
+/* Begin to resolve the server's address. */
+static int rpcrdma_ep_resolve(struct rpcrdma_ep *ep, u32 ms)
+{
+	struct sockaddr *src = ep->local.ss_family ?
+			       (struct sockaddr *)&ep->local : NULL;
+
+	return rdma_resolve_addr(ep->id, src, (struct sockaddr *)&ep->remote,
+				 ms);
+}
+
+int rpcrdma_port_make(struct rpcrdma_ep_core *core,
+		      const struct rpcrdma_make_step *m)
+{
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
+
+	switch (m->what) {
+	case RPCRDMA_MAKE_ADDRESS:
+		return rpcrdma_ep_resolve(ep, m->ms);
+	case RPCRDMA_MAKE_ROUTE:
+		return rdma_resolve_route(ep->id, m->ms);
+	case RPCRDMA_MAKE_CONNECT:
+		return rpcrdma_ep_request(ep);
+	case RPCRDMA_MAKE_ACCEPT:
+		return rpcrdma_ep_answer(ep, m->ms);
+	default:
+		return -EINVAL;
+	}
+}
