@@ -47,7 +47,6 @@ constexpr u32 ENOUGH_READS = 16;
 struct endpoint_params {
 	rpcrdma_conn_config cfg;
 	u32 sends;	 /* Send contexts for RPC traffic */
-	u32 replies;	 /* in progress while messages wait */
 	u32 sq_depth;	 /* Send Queue depth of the device */
 	u32 max_regions; /* number of MRs */
 	u32 region_size; /* maximum length of an MR in bytes, whole pages */
@@ -305,12 +304,16 @@ public:
 	}
 	int create();
 	int take(const rpcrdma_make_step &m);
-	void make_sends();
+	int make_sends();
 	void open_later();
 	void opened();
 	void wake();
 	void closing(const char *reason);
 	int release_one(rpcrdma_release what);
+	bool registers() const
+	{
+		return life.client || params.cfg.inv_ok || params.read_into;
+	}
 	void flush_posted(list_head *through);
 	void exposed_gone(rpcrdma_exposure *x);
 	void leave_quota();
@@ -351,6 +354,7 @@ private:
 	u32 own_buffers() const;
 	int room(rpcrdma_send *s, u32 octets);
 	bool submit(rpcrdma_chain *chain, const rpcrdma_work &w);
+	void check_device(const rpcrdma_chain &chain);
 	list_head *chained(list_head *mrs,
 			   const std::vector<region *> &regions);
 	static u32 count(const list_head &list);
@@ -420,7 +424,7 @@ private:
 	 * The setup context: whether it sleeps, the number of its sleeps, and
 	 * whether it has ended
 	 */
-	bool sleeps_ = false, made_ = false;
+	bool sleeps_ = false, woken_ = false, made_ = false;
 	u32 slept_ = 0;
 	int status_ = 0;
 	/* The teardown: what it waits for; whether it has stopped the timers */

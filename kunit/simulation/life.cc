@@ -42,6 +42,7 @@ void endpoint::make(int result)
 
 	if (m.what == RPCRDMA_MAKE_WAIT) {
 		sleeps_ = true;
+		woken_ = false;
 		w_.after(m.ms * MILLISECOND, this, MAKE_LATE, ++slept_);
 		return;
 	}
@@ -176,8 +177,7 @@ int endpoint::create()
 		.reads_out = ENOUGH_READS,
 		.max_segs = params.cfg.props.rcsiz,
 		.max_segment = params.cfg.props.rssiz,
-		.registers = life.client || params.cfg.inv_ok ||
-			     params.read_into,
+		.registers = registers(),
 		.invalidates = params.cfg.inv_ok != 0,
 		.reads_into_mrs = params.read_into != 0,
 	};
@@ -210,8 +210,10 @@ void endpoint::opened()
 
 void endpoint::wake()
 {
-	if (sleeps_)
-		w_.after(w_.delay(20), this, MAKE, slept_);
+	if (!sleeps_)
+		return;
+	woken_ = true;
+	w_.after(w_.delay(20), this, MAKE, slept_);
 }
 
 void endpoint::closing(const char *reason)
@@ -225,14 +227,14 @@ void endpoint::closing(const char *reason)
 
 int endpoint::release_one(rpcrdma_release what)
 {
+	if (!made_)
+		w_.complain(std::string(name) +
+			    ": is taken down while it is made");
 	switch (what) {
 	case RPCRDMA_RELEASE_TIMERS:
 		stopped_ = true;
 		break;
 	case RPCRDMA_RELEASE_STOP:
-		if (!made_)
-			w_.complain(std::string(name) +
-				    ": is taken down while it is made");
 		if (!life.stops && w_.fault(50)) {
 			/* Sometimes the device stops after a few attempts. */
 			refusals_ = w_.choose.below(2 * RPCRDMA_STOP_TRIES);
@@ -249,6 +251,9 @@ int endpoint::release_one(rpcrdma_release what)
 		qp.quiet();
 		break;
 	case RPCRDMA_RELEASE_QUEUE_PAIR:
+		if (users_ != posted_transfers())
+			w_.complain(std::string(name) +
+				    ": its users are not waited for");
 		if (life.unstopped) {
 			w_.sum.unstopped++;
 			qp.cut();
@@ -270,6 +275,9 @@ int endpoint::release_one(rpcrdma_release what)
 		w_.tell("%s: closed", name);
 		break;
 	case RPCRDMA_RELEASE_TELL:
+		if (!is_gone())
+			w_.complain(std::string(name) +
+				    ": is reported closed before it is");
 		ops_.closed(*this);
 		break;
 	default:
@@ -336,8 +344,7 @@ int rpcrdma_port_objects(struct rpcrdma_ep_core *core)
 
 int rpcrdma_port_sends(struct rpcrdma_ep_core *core)
 {
-	of(core).make_sends();
-	return 0;
+	return of(core).make_sends();
 }
 
 void rpcrdma_port_happened(struct rpcrdma_ep_core *core,

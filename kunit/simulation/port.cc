@@ -191,14 +191,25 @@ void endpoint::send_continued_reply(stream *st, transfer *writes,
 
 void endpoint::send_error(u32 xid, u32 code, u32 arg0, u32 arg1)
 {
-	rpcrdma_core_events(this, rpcrdma_core_send_error(this, xid, code, arg0,
-							  arg1));
+	const u32 before = conn.pend_count;
+	const u32 events =
+		rpcrdma_core_send_error(this, xid, code, arg0, arg1);
+
+	if (!is_open() && conn.pend_count != before)
+		w_.complain(std::string(name) +
+			    ": an ERROR is queued that is never sent");
+	rpcrdma_core_events(this, events);
 }
 
 void endpoint::send_done(u32 xid, u32 inv_handle)
 {
-	rpcrdma_core_events(this,
-			    rpcrdma_core_send_done(this, xid, inv_handle));
+	const u32 before = conn.pend_count;
+	const u32 events = rpcrdma_core_send_done(this, xid, inv_handle);
+
+	if (!is_open() && conn.pend_count != before)
+		w_.complain(std::string(name) +
+			    ": a DONE is queued that is never sent");
+	rpcrdma_core_events(this, events);
 }
 
 stream *endpoint::new_stream(enum rpcrdma_kind kind, u32 xid,
@@ -247,6 +258,21 @@ void endpoint::completed(work *w)
 
 /* ---- Posting ---- */
 
+/* Complain if @chain needs what the device or the peer's device cannot do. */
+void endpoint::check_device(const rpcrdma_chain &chain)
+{
+	const rpcrdma_cm_peer &peer = life.client ? answer_ : control.peer;
+
+	for (const request &r : chain.requests) {
+		if (r.what == op::read && !peer.reads_out)
+			w_.complain(std::string(name) +
+				    ": reads where no Reads are supported");
+		if (r.what == op::reg && !registers())
+			w_.complain(std::string(name) +
+				    ": a device registers that cannot");
+	}
+}
+
 bool endpoint::submit(rpcrdma_chain *chain, const rpcrdma_work &w)
 {
 	if (chain->pending)
@@ -255,6 +281,7 @@ bool endpoint::submit(rpcrdma_chain *chain, const rpcrdma_work &w)
 	if (chain->requests.size() != w.wrs.nr)
 		w_.complain(std::string(name) +
 			    ": a chain is not what was charged");
+	check_device(*chain);
 	chain->wrs.signaled = w.wrs.signaled;
 	/* Work that the device rejects comes back with the teardown. */
 	if (w_.fault(1)) {
@@ -298,8 +325,10 @@ bool endpoint::post_send(rpcrdma_send *s)
 
 /* ---- Memory of Send contexts ---- */
 
-void endpoint::make_sends()
+int endpoint::make_sends()
 {
+	if (w_.fault(20))
+		return -ENOMEM;
 	/* One more is for the next Call. */
 	nr_sends = params.sends + RPCRDMA_CONTROL_SENDS + 1;
 	report = RPCRDMA_REPORT_NONE;
@@ -319,6 +348,7 @@ void endpoint::make_sends()
 			last->report = RPCRDMA_REPORT_ALL;
 		}
 	}
+	return 0;
 }
 
 void endpoint::free_sends_of()

@@ -40,7 +40,6 @@ void network::choose_setup()
 {
 	static constexpr u32 windows[] = { 32, 4, 5, 6, 7, 8, 12, 16, 64 };
 	static constexpr u32 first_windows[] = { 0, 16, 4, 7 };
-	static constexpr u32 reply_counts[] = { ~0u, 1, 4 };
 	static constexpr u32 sizes[] = { 4096, 1024, 2048, 8192 };
 	static constexpr u32 reassemblies[] = { 262144, 0, 4096, 16384 };
 	static constexpr u32 segment_counts[] = { RPCRDMA_MAX_SEGS, 0, 4, 16 };
@@ -129,8 +128,6 @@ void network::choose_setup()
 	for (endpoint_params *p : { &setup_.client, &setup_.server }) {
 		const u32 number = setup_.rpcs / (p->cfg.client ? 4 : 1);
 
-		p->replies =
-			reply_counts[setup_.rpcs % std::size(reply_counts)];
 		if (!p->letter)
 			p->cfg.first_window =
 				first_windows[number % std::size(first_windows)];
