@@ -91,4 +91,5 @@ unsigned int shim_connect_flags;
 
 #include "../../net/sunrpc/xprtrdma/sunrpc/responder.c"
 #include "../../net/sunrpc/xprtrdma/sunrpc/client_bc.c"
+#include "../../net/sunrpc/xprtrdma/sunrpc/client_link.c"
 #include "../../net/sunrpc/xprtrdma/sunrpc/client.c"

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The connection of a client's transport.
+ *
+ * A transport has at most one connection. The connect worker creates it and close()
+ * ends it, both under sunrpc's write lock (XPRT_LOCKED), and a new one is only created
+ * when nothing is left of the old one. When a connection is lost, the endpoint notifies
+ * the transport after its teardown. The transport then requests a close from sunrpc,
+ * which retransmits the pending RPCs.
+ */
+
+#include <linux/sched/mm.h>
+#include <linux/sunrpc/addr.h>
+#include <linux/sunrpc/clnt.h>
+
+#include "client.h"
+#include "client_bc.h"
+#include "settings.h"
+#include "versions.h"
+
+enum {
+	/* Outstanding Reads; more of them wait. A Reply seldom needs that many. */
+	RPCRDMA_CLIENT_READS = RPCRDMA_MAX_SEGS,
+};
+
+/* ---- The connection ---- */
+
+struct rpcrdma_ep *rpcrdma_client_ep(struct rpcrdma_client *client)
+{
+	struct rpcrdma_ep *ep;
+
+	spin_lock(&client->ep_lock);
+	ep = client->ep;
+	if (ep)
+		rpcrdma_ep_get(ep);
+	spin_unlock(&client->ep_lock);
+	return ep;
+}
+
+/* Replace the connection. Return the old one with its reference. */
+static struct rpcrdma_ep *rpcrdma_client_swap_ep(struct rpcrdma_client *client,
+						 struct rpcrdma_ep *ep)
+{
+	spin_lock(&client->ep_lock);
+	swap(client->ep, ep);
+	spin_unlock(&client->ep_lock);
+	return ep;
+}
+
+/*
+ * Learn what a connection that opened, or has ended with @end, has shown of its
+ * server's versions. The caller has the write lock.
+ */
+static void rpcrdma_client_learn(struct rpcrdma_client *client,
+				 const struct rpcrdma_ep *ep,
+				 enum rpcrdma_end end)
+{
+	struct rpc_xprt *xprt = &client->requester.xprt;
+
+	/* Only a connection that was of no use delays the next one. */
+	if (rpcrdma_versions_learn(xprt->xprt_net,
+				   (struct sockaddr *)&xprt->addr,
+				   ep->params.version_high,
+				   rpcrdma_conn_answer(&ep->core.conn, end)))
+		xprt->reestablish_timeout = 0;
+}
+
+void rpcrdma_client_disconnect(struct rpcrdma_client *client)
+{
+	struct rpcrdma_ep *ep = rpcrdma_client_swap_ep(client, NULL);
+
+	if (!ep)
+		return;
+	rpcrdma_ep_close(ep, NULL);
+	rpcrdma_ep_wait_closed(ep);
+	rpcrdma_client_learn(client, ep, ep->core.life.end);
+	rpcrdma_ep_put(ep);
+}
+
+/* ---- Upcalls of the endpoint ---- */
+
+static void rpcrdma_client_poll(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_client *client = ep->priv;
+	struct rpc_xprt *xprt = &client->requester.xprt;
+	struct rpcrdma_poll poll = { .ep = ep };
+	struct rpcrdma_recv *rv;
+
+	while ((rv = rpcrdma_ep_poll(&poll))) {
+		switch (rv->verdict) {
+		case RPCRDMA_RX_CALL:
+			rpcrdma_client_bc_call(client, ep, rv);
+			break;
+		case RPCRDMA_RX_ERROR:
+			rpcrdma_requester_error(xprt, ep, rv);
+			break;
+		default:
+			rpcrdma_requester_reply(xprt, ep, rv);
+			break;
+		}
+	}
+}
+
+static void rpcrdma_client_write_space(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_client *client = ep->priv;
+
+	xprt_write_space(&client->requester.xprt);
+}
+
+/*
+ * Handle the end of a connection. If this end closed it, nothing is done: the context
+ * that takes the endpoint from the transport waits for this, and does the rest.
+ */
+static void rpcrdma_client_closed(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_client *client = ep->priv;
+	bool current_one;
+
+	spin_lock(&client->ep_lock);
+	current_one = client->ep == ep;
+	spin_unlock(&client->ep_lock);
+	if (current_one)
+		xprt_force_disconnect(&client->requester.xprt);
+}
+
+static const struct rpcrdma_ep_ops rpcrdma_client_ep_ops = {
+	.poll		= rpcrdma_client_poll,
+	.write_space	= rpcrdma_client_write_space,
+	.closed		= rpcrdma_client_closed,
+};
+
+/* ---- Connecting ---- */
+
+/* Allowed versions, and the one with which a connection begins */
+struct rpcrdma_client_versions {
+	u8	low, high;
+	u8	tried;
+};
+
+static struct rpcrdma_ep *
+rpcrdma_client_try(struct rpcrdma_client *client,
+		   const struct rpcrdma_client_versions *v)
+{
+	struct rpc_xprt *xprt = &client->requester.xprt;
+	struct rpcrdma_ep_params params = {
+		.window		= xprt->max_reqs + RPCRDMA_CLIENT_BC_SLOTS,
+		.first_window	= RPCRDMA_FIRST_WINDOW,
+		.reverse	= RPCRDMA_CLIENT_BC_SLOTS,
+		.sends		= xprt->max_reqs + RPCRDMA_CLIENT_BC_SLOTS,
+		.connect_ms	= jiffies_to_msecs(READ_ONCE(xprt->connect_timeout)),
+		.send_size	= READ_ONCE(rpcrdma_max_inline_write),
+		.recv_size	= READ_ONCE(rpcrdma_max_inline_read),
+		/* Enough for any single Call, and a few for each */
+		.max_mrs	= 2 * RPCRDMA_MAX_SEGS + 2 * xprt->max_reqs,
+		.reassembly	= READ_ONCE(rpcrdma_max_reassembly),
+		.pull		= READ_ONCE(rpcrdma_pull_replies),
+		.brs		= IS_ENABLED(CONFIG_SUNRPC_BACKCHANNEL) ?
+				  READ_ONCE(rpcrdma_reverse_level) :
+				  RDMA2_RVRSDIR_NONE,
+		.version_low	= v->low,
+		.version_high	= v->tried,
+		.guess		= v->tried < v->high,
+	};
+	const struct sockaddr *src = NULL;
+	enum rpcrdma_answer answer;
+	struct rpcrdma_ep *ep;
+
+	if (params.pull)
+		params.reads = RPCRDMA_CLIENT_READS;
+	/* The server's Calls with chunks are pulled, and their Replies written. */
+	if (rpcrdma_reverse_chunks(params.brs))
+		params.reads = max_t(u32, params.reads,
+				     2 * RPCRDMA_CLIENT_BC_SLOTS);
+	if (client->srcaddr.ss_family != AF_UNSPEC)
+		src = (struct sockaddr *)&client->srcaddr;
+	ep = rpcrdma_ep_connect(xprt->xprt_net, (struct sockaddr *)&xprt->addr,
+				src, &params, &rpcrdma_client_ep_ops, client,
+				&answer);
+	/* If it is open, it may show more until it ends. */
+	if (IS_ERR(ep))
+		rpcrdma_versions_learn(xprt->xprt_net,
+				       (struct sockaddr *)&xprt->addr,
+				       v->tried, answer);
+	return ep;
+}
+
+static void rpcrdma_client_choose(struct rpcrdma_client *client,
+				  struct rpcrdma_client_versions *v)
+{
+	const struct rpc_xprt *xprt = &client->requester.xprt;
+
+	v->tried = rpcrdma_versions_first(xprt->xprt_net,
+					  (struct sockaddr *)&xprt->addr,
+					  v->low, v->high);
+}
+
+/*
+ * Make the first attempt. A server that supports only version 1 refuses version 2, and
+ * the connection continues with version 1. If a server gives any other answer, or none,
+ * or ends the connection, a second connection begins with version 1. So do the next
+ * ones for some time, as long as the server answers them (WP 4).
+ */
+static struct rpcrdma_ep *rpcrdma_client_first(struct rpcrdma_client *client,
+					       struct rpcrdma_client_versions *v)
+{
+	rpcrdma_settings_versions(&rpcrdma_min_version, &rpcrdma_max_version,
+				  &v->low, &v->high);
+	rpcrdma_client_choose(client, v);
+	return rpcrdma_client_try(client, v);
+}
+
+/* Try another version. Return @ep again if there is none. */
+static struct rpcrdma_ep *rpcrdma_client_other(struct rpcrdma_client *client,
+					       struct rpcrdma_client_versions *v,
+					       struct rpcrdma_ep *ep)
+{
+	const struct rpc_xprt *xprt = &client->requester.xprt;
+	u8 first = v->tried;
+
+	rpcrdma_client_choose(client, v);
+	if (v->tried == first)
+		return ep;
+	pr_info_ratelimited("rpcrdma: %s port %s does not answer version %u, trying version %u\n",
+			    xprt->address_strings[RPC_DISPLAY_ADDR],
+			    xprt->address_strings[RPC_DISPLAY_PORT],
+			    first, v->tried);
+	return rpcrdma_client_try(client, v);
+}
+
+/*
+ * Mark the transport connected. Senders use the new connection already, and the changed
+ * cookie shows sunrpc that it is a new one.
+ */
+static void rpcrdma_client_up(struct rpc_xprt *xprt)
+{
+	xprt->connect_cookie++;
+	xprt->stat.connect_count++;
+	xprt->stat.connect_time += (long)jiffies - xprt->stat.connect_start;
+	xprt_set_connected(xprt);
+}
+
+static void rpcrdma_client_down(struct rpc_xprt *xprt)
+{
+	++xprt->connect_cookie;
+	xprt_disconnect_done(xprt);
+}
+
+void rpcrdma_client_link(struct rpcrdma_client *client, bool close)
+{
+	struct rpc_xprt *xprt = &client->requester.xprt;
+	struct rpcrdma_link_walk walk = { .close = close };
+	struct rpcrdma_link_step step;
+	struct rpcrdma_client_versions versions = { };
+	struct rpcrdma_ep *ep = NULL;
+	bool open = false;
+
+	for (;;) {
+		step = rpcrdma_link_next(&walk, PTR_ERR_OR_ZERO(ep), open);
+		switch (step.what) {
+		case RPCRDMA_LINK_FORGET:
+			rpcrdma_client_disconnect(client);
+			break;
+		case RPCRDMA_LINK_TRY:
+			ep = rpcrdma_client_first(client, &versions);
+			break;
+		case RPCRDMA_LINK_TRY_OTHER:
+			ep = rpcrdma_client_other(client, &versions, ep);
+			break;
+		case RPCRDMA_LINK_KEEP:
+			rpcrdma_client_learn(client, ep, RPCRDMA_END_NONE);
+			rpcrdma_client_swap_ep(client, ep);
+			break;
+		case RPCRDMA_LINK_SETTLED:
+			xprt_clear_connecting(xprt);
+			break;
+		case RPCRDMA_LINK_UP:
+			rpcrdma_client_up(xprt);
+			open = rpcrdma_ep_is_open(ep);
+			break;
+		case RPCRDMA_LINK_DROP:
+			xprt_force_disconnect(xprt);
+			break;
+		case RPCRDMA_LINK_WAKE:
+			xprt_wake_pending_tasks(xprt, step.status);
+			break;
+		case RPCRDMA_LINK_UNLOCK:
+			xprt_unlock_connect(xprt, client);
+			break;
+		case RPCRDMA_LINK_DOWN:
+			rpcrdma_client_down(xprt);
+			break;
+		case RPCRDMA_LINK_END:
+			return;
+		}
+	}
+}
+
+void rpcrdma_client_connect_worker(struct work_struct *work)
+{
+	struct rpcrdma_client *client =
+		container_of(work, struct rpcrdma_client, connect_worker.work);
+	unsigned int pflags = current->flags;
+
+	if (atomic_read(&client->requester.xprt.swapper))
+		current->flags |= PF_MEMALLOC;
+	rpcrdma_client_link(client, false);
+	current_restore_flags(pflags, PF_MEMALLOC);
+}
