@@ -35,6 +35,15 @@ have-kdir:
 modules: have-kdir
 	$(MAKE) $(in_kdir) modules
 
+# What the kernel's interfaces look like to the build, to be sent with a report
+config-report: have-kdir
+	@echo "rpcrdma-v2 $(VERSION), kernel $(KVER), $$($${CC:-gcc} --version | head -n 1)"
+	@$(MAKE) --no-print-directory $(in_kdir) modules RPCRDMA_REPORT=1 >config-report.log 2>&1 || \
+		{ cat config-report.log >&2; exit 1; }
+	@rm -f config-report.log
+	@cat net/sunrpc/xprtrdma/compat/config.h
+	@rm -f net/sunrpc/xprtrdma/compat/{config.h,*.answer,.*.cmd}
+
 # Under updates/, which depmod's search order puts before the kernel's own.
 # The headers of a stock kernel have no signing key and no System.map: do not
 # try to sign, and run depmod here.
@@ -60,7 +69,8 @@ dkms_source:
 	rm -rf $(DKMS_SRC)
 	mkdir -p $(DKMS_SRC)/scripts
 	cp -r Makefile Kbuild COPYING include net $(DKMS_SRC)
-	find $(DKMS_SRC) -name '*.o' -delete -o -name '.*.cmd' -delete -o -name '.*.d' -delete -o -name README -delete
+	find $(DKMS_SRC) -name '*.o' -delete -o -name '.*.cmd' -delete -o -name '.*.d' -delete -o -name README -delete -o -name '*.answer' -delete
+	rm -f $(DKMS_SRC)/net/sunrpc/xprtrdma/compat/config.h
 	cp scripts/lib.sh scripts/dkms-make.sh scripts/install.sh $(DKMS_SRC)/scripts
 	sed 's/#MODULE_VERSION#/$(VERSION)/' scripts/dkms.conf >$(DKMS_SRC)/dkms.conf
 
@@ -132,6 +142,7 @@ cost:
 
 help:
 	@echo '  make                  build rpcrdma.ko ($(or $(KVER),no kernel headers found))'
+	@echo '  make config-report    the forms of the kernel'"'"'s interfaces, for a report'
 	@echo '  make modules_install  install it under updates/ and run depmod (INSTALL_MOD_PATH= is honoured)'
 	@echo '  make install          the same, safely: refuses what would go wrong; make uninstall'
 	@echo '  make dkms_install     install it through DKMS, for future kernels, too'
@@ -154,4 +165,4 @@ help:
 	@echo '  demo and check install the Debian packages they need (scripts/setup.sh).'
 	@echo '  MODULE=in-tree runs the guests of demo and check with the kernel'"'"'s own rpcrdma.ko.'
 
-.PHONY: all have-kdir modules modules_install install uninstall dkms_source dkms_install deb rpm docs dissector_install clean demo check interop matrix fuzz simulate bench-engine cost help
+.PHONY: all have-kdir modules config-report modules_install install uninstall dkms_source dkms_install deb rpm docs dissector_install clean demo check interop matrix fuzz simulate bench-engine cost help

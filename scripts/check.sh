@@ -334,6 +334,17 @@ licensed()
 	return $bad
 }
 
+# Each interface of the stock kernel has a known form.
+known_kernel()
+{
+	local report
+	mirror "$build_root/report"
+	report=$(make --no-print-directory -C "$build_root/report" config-report KVER="$1") || return
+	echo "$report"
+	! grep -q 'no known form' <<<"$report" &&
+		[ "$(grep -c '^#define HAVE_' <<<"$report")" -eq "$(sources 'net/sunrpc/xprtrdma/compat/*.c' | wc -l)" ]
+}
+
 # The code map has each file of the product.
 mapped()
 {
@@ -342,7 +353,7 @@ mapped()
 		f=${f##*/}
 		grep -qE "(^ +|[ /])${f%.*}(\.(c|cc|h|hh))?( |\$)" Documentation/code-map.rst ||
 			{ echo "code-map.rst does not have $f"; bad=1; }
-	done < <(sources 'include/*' 'net/*.c' 'net/*.h' 'net/*.cc' 'net/*.hh' | grep -v '/compat\.h$')
+	done < <(sources 'include/*' 'net/*.c' 'net/*.h' 'net/*.cc' 'net/*.hh' | grep -vE '/compat(\.h$|/)')
 	return $bad
 }
 
@@ -406,6 +417,7 @@ level_build()
 	try build/spdx licensed
 	try build/documents documents "$dir"
 	try build/code-map mapped
+	try build/config-report known_kernel "$kver"
 	try build/install scripts/install-test.sh "$kver"
 	try build/conformance-check scripts/conformance-test.py
 	try build/conformance scripts/conformance.py

@@ -231,9 +231,9 @@ odd_kernel()
 	for file in autoconf.h utsrelease.h; do
 		sed -i "s/$new/$release/" "$tree/usr/src/linux-headers-$release/include/generated/$file"
 	done
-	# Macros that compat.mk sets for all headers so far, and that only it defines
+	# No known form of any interface is found, as where one has changed.
 	cat >>"$tree/usr/src/linux-headers-$release/include/generated/autoconf.h" <<-'C'
-		#if defined(HAVE_XPO_SECURE_PORT) || defined(HAVE_SVC_CB_LWQ)
+		#ifdef RPCRDMA_PROBE
 		#error an interface of tomorrow
 		#endif
 	C
@@ -263,7 +263,7 @@ test_kernel_with_its_own()
 		"$root/var/lib/dkms/rpcrdma-v2/original_module/$new" -name 'rpcrdma.ko*' -not -name '*.origin' 2>/dev/null | head -n 1)"
 	install /packages/9.0-own.deb || return
 	whole && picks 9.0-own kernel || return
-	said 1 'rpcrdma-v2 does not build for Linux 9.0-own, which keeps its own rpcrdma (version 1 only): ' &&
+	said 1 'rpcrdma-v2 does not build for Linux 9.0-own, which keeps its own rpcrdma (version 1 only): rpcrdma: error: "' &&
 		said 1 'an interface of tomorrow'
 }
 

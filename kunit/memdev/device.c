@@ -14,6 +14,7 @@
 #include <rdma/ib_cache.h>
 #include <rdma/ib_mad.h>
 
+#include "compat/config.h"
 #include "internal.h"
 
 static char *netdevs = "mem0";

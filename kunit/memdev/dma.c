@@ -13,6 +13,7 @@
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 
+#include "compat/config.h"
 #include "internal.h"
 
 struct memdev_map {

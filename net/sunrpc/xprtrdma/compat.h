@@ -5,16 +5,23 @@
  * The code is written for the newest form and does not mention releases; the
  * differences of other kernels are hidden here. Version numbers are unreliable (fixes
  * are backported to stable releases, and distributions add their own), so each
- * difference has a HAVE_* macro of its own, which compat.mk defines after examining the
- * kernel's headers. Without any of them, this is 6.1.
+ * interface that differs has its known forms, a macro each, and the build defines the
+ * macro of the form that compiles (compat.mk). Documentation/kernels.rst has a table of
+ * them, with the releases.
  */
 #ifndef RPCRDMA_COMPAT_H
 #define RPCRDMA_COMPAT_H
 
+#include "compat/config.h"
+
+#include <linux/sched.h>
 #include <linux/sunrpc/bc_xprt.h>
+#include <linux/sunrpc/sched.h>
 #include <linux/sunrpc/svc.h>
+#include <linux/sunrpc/svc_xprt.h>
 #include <linux/sunrpc/xprt.h>
 #include <linux/sysctl.h>
+#include <rdma/ib_verbs.h>
 #ifdef HAVE_LINUX_UNALIGNED_H
 #include <linux/unaligned.h>
 #else
@@ -114,6 +121,83 @@ static inline void rpcrdma_rqst_keep_first(struct svc_rqst *rqstp)
 #else
 #define RPCRDMA_SECURE_PORT_OP(fn)
 #endif
+
+/* ---- Transports of a service ---- */
+
+/*
+ * The member of svc_xprt_ops by which sunrpc releases what the transport has attached to
+ * a Call, named @fn. A deferred Call loses it if the kernel has no xpo_release_ctxt: its
+ * Reply cannot be sent then.
+ */
+#ifdef HAVE_XPO_RELEASE_CTXT
+#define RPCRDMA_RELEASE_FN(fn)
+#define RPCRDMA_RELEASE_OP(fn)		.xpo_release_ctxt = (fn),
+#else
+#define RPCRDMA_RELEASE_FN(fn)						\
+static void fn##_rqst(struct svc_rqst *rqstp)				\
+{									\
+	fn(rqstp->rq_xprt, rqstp->rq_xprt_ctxt);			\
+	rqstp->rq_xprt_ctxt = NULL;					\
+}
+#define RPCRDMA_RELEASE_OP(fn)		.xpo_release_rqst = fn##_rqst,
+#endif
+
+#ifndef HAVE_SVC_XPRT_DEFERRED_CLOSE
+static inline void svc_xprt_deferred_close(struct svc_xprt *xprt)
+{
+	if (!test_and_set_bit(XPT_CLOSE, &xprt->xpt_flags))
+		svc_xprt_enqueue(xprt);
+}
+#endif
+
+/* Let the next thread in, unless sunrpc does so when xpo_recvfrom() returns. */
+static inline void rpcrdma_svc_received(struct svc_xprt *xprt)
+{
+#ifdef HAVE_RECEIVED_BY_TRANSPORT
+	svc_xprt_received(xprt);
+#endif
+}
+
+/* Put the reference to the network namespace that svc_xprt_init() took. */
+static inline void rpcrdma_svc_put_net(struct svc_xprt *xprt)
+{
+#ifdef HAVE_XPT_NS_TRACKER
+	put_net_track(xprt->xpt_net, &xprt->ns_tracker);
+#else
+	put_net(xprt->xpt_net);
+#endif
+}
+
+/* ---- Transports of a client ---- */
+
+static inline void rpcrdma_xprt_set_class(struct rpc_xprt *xprt,
+					  const struct xprt_class *class)
+{
+#ifdef HAVE_XPRT_CLASS_MEMBER
+	xprt->xprt_class = class;
+#endif
+}
+
+/* Memory reclaim may wait for the RPC that the caller works for. */
+#ifndef HAVE_RPC_TASK_GFP_MASK
+static inline gfp_t rpc_task_gfp_mask(void)
+{
+	return current->flags & PF_WQ_WORKER ?
+	       GFP_NOFS | __GFP_NORETRY | __GFP_NOWARN : GFP_NOFS;
+}
+#endif
+
+/* ---- Devices ---- */
+
+/* Return true if one MR of the device can hold memory with gaps. */
+static inline bool rpcrdma_device_has_gaps(const struct ib_device *device)
+{
+#ifdef HAVE_IBK_SG_GAPS_REG
+	return device->attrs.kernel_cap_flags & IBK_SG_GAPS_REG;
+#else
+	return device->attrs.device_cap_flags & IB_DEVICE_SG_GAPS_REG;
+#endif
+}
 
 /* ---- Calls that arrive in the reverse direction at a client ---- */
 

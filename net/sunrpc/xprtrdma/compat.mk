@@ -1,15 +1,41 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# Examines the headers of the kernel that the module is built for, and defines the
-# HAVE_* macros of compat.h. Included by the module's Kbuild file.
+# Finds the forms that kernel interfaces have in the kernel that is built for, for
+# compat.h. Included by the module's Kbuild file.
+#
+# Each file compat/*.c uses one interface and lists its known forms. compat/probe.sh
+# compiles it against the kernel's headers, as the module is compiled. A search for a
+# pattern would find a name in a comment, and would miss a changed type. The answers are
+# collected in compat/config.h, in the build folder; they are found again if a compiler
+# flag or the kernel's configuration has changed.
 
-# $(call compat-has,header below include/,pattern,macro)
-compat-has = $(shell grep -qs '$(2)' $(srctree)/include/$(1) && echo -D$(3))
+compat-flags = $(LINUXINCLUDE) $(KBUILD_CPPFLAGS) $(KBUILD_CFLAGS) \
+	       $(KBUILD_CFLAGS_MODULE) $(NOSTDINC_FLAGS) \
+	       -DKBUILD_MODNAME='"rpcrdma"' -DKBUILD_BASENAME='"probe"'
 
-ccflags-y += $(call compat-has,linux/sysctl.h,register_sysctl_sz,HAVE_REGISTER_SYSCTL_SZ)
-ccflags-y += $(call compat-has,linux/unaligned.h,get_unaligned,HAVE_LINUX_UNALIGNED_H)
-ccflags-y += $(call compat-has,linux/sysctl.h,proc_handler.const struct ctl_table,HAVE_CTL_TABLE_CONST_HANDLER)
-ccflags-y += $(call compat-has,linux/sunrpc/svc.h,struct lwq.*sv_cb_list,HAVE_SVC_CB_LWQ)
-ccflags-y += $(call compat-has,linux/sunrpc/bc_xprt.h,xprt_enqueue_bc_request,HAVE_XPRT_ENQUEUE_BC_REQUEST)
-ccflags-y += $(call compat-has,linux/sunrpc/svc_xprt.h,xpo_secure_port,HAVE_XPO_SECURE_PORT)
-ccflags-y += $(call compat-has,linux/sunrpc/svc.h,rq_pages_nfree;,HAVE_RQ_PAGES_NFREE)
+quiet_cmd_compat = PROBE   $@
+      cmd_compat = REPORT=$(RPCRDMA_REPORT) \
+		   $(CONFIG_SHELL) $(src)/$(xprtrdma)/compat/probe.sh $< $@ \
+		   $(CC) $(compat-flags)
+
+quiet_cmd_compat_config = GEN     $@
+      cmd_compat_config = cat $(real-prereqs) >$@
+
+compat-kernel := $(wildcard $(objtree)/include/generated/autoconf.h \
+			    $(objtree)/include/generated/utsrelease.h)
+
+# $(eval $(call compat-probes,FOLDER)): make FOLDER/config.h from FOLDER/*.c
+define compat-probes
+compat-answers-$(1) := $$(patsubst $$(src)/%.c,%.answer,$$(wildcard $$(src)/$(1)/*.c))
+targets += $$(compat-answers-$(1)) $(1)/config.h
+clean-files += $$(compat-answers-$(1)) $(1)/config.h
+
+$$(obj)/$(1)/%.answer: $$(src)/$(1)/%.c $$(src)/$$(xprtrdma)/compat/probe.sh \
+		       $$(compat-kernel) FORCE
+	$$(call if_changed,compat)
+
+$$(obj)/$(1)/config.h: $$(addprefix $$(obj)/,$$(compat-answers-$(1))) FORCE
+	$$(call if_changed,compat_config)
+endef
+
+$(eval $(call compat-probes,$(xprtrdma)/compat))

@@ -12,6 +12,7 @@
 #include <linux/sunrpc/clnt.h>
 #include <linux/sunrpc/sched.h>
 
+#include "../compat.h"
 #include "client.h"
 #include "client_bc.h"
 #include "settings.h"
@@ -228,7 +229,7 @@ static struct rpc_xprt *rpcrdma_client_setup(struct xprt_create *args)
 		goto out_free;
 
 	xprt->ops = &rpcrdma_client_ops;
-	xprt->xprt_class = &rpcrdma_client_class;
+	rpcrdma_xprt_set_class(xprt, &rpcrdma_client_class);
 	/* Side protocols that use this field expect TCP. */
 	xprt->prot = IPPROTO_TCP;
 	xprt->max_payload = RPCRDMA_CLIENT_MAX_PAYLOAD;

@@ -9,6 +9,7 @@
 #include <linux/sunrpc/svc_xprt.h>
 #include <linux/workqueue.h>
 
+#include "../compat.h"
 #include "internal.h"
 #include "server.h"
 

@@ -20,6 +20,7 @@
 #include <linux/sunrpc/svc_xprt.h>
 #include <linux/sunrpc/xprt.h>
 
+#include "../compat.h"
 #include "requester.h"
 #include "server.h"
 #include "server_bc.h"
@@ -249,7 +250,7 @@ static struct rpc_xprt *rpcrdma_bc_setup(struct xprt_create *args)
 	memcpy(&xprt->addr, args->dstaddr, args->addrlen);
 	xprt->addrlen = args->addrlen;
 	xprt->prot = XPRT_TRANSPORT_BC_RDMA;
-	xprt->xprt_class = &rpcrdma_bc_class;
+	rpcrdma_xprt_set_class(xprt, &rpcrdma_bc_class);
 	xprt->ops = &rpcrdma_bc_ops;
 	xprt->timeout = &rpcrdma_xprt_timeout;
 	ep = rpcrdma_server_ep(sxprt);

@@ -523,12 +523,12 @@ int rpcrdma_svc_recvfrom(struct svc_rqst *rqstp)
 		rpcrdma_svc_poll(conn->ep);
 		if (rpcrdma_ep_has_messages(conn->ep))
 			set_bit(XPT_DATA, &xprt->xpt_flags);
-		svc_xprt_received(xprt);
+		rpcrdma_svc_received(xprt);
 		return 0;
 	}
 
 	rv = rpcrdma_svc_next(conn);
-	svc_xprt_received(xprt);
+	rpcrdma_svc_received(xprt);
 	if (!rv) {
 		rpcrdma_send_put(reply);
 		return 0;

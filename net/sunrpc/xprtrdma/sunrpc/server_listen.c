@@ -358,11 +358,13 @@ static void rpcrdma_svc_kill_temp_xprt(struct svc_xprt *xprt)
 {
 }
 
+RPCRDMA_RELEASE_FN(rpcrdma_svc_release_ctxt)
+
 static const struct svc_xprt_ops rpcrdma_svc_conn_ops = {
 	.xpo_recvfrom		= rpcrdma_svc_recvfrom,
 	.xpo_sendto		= rpcrdma_svc_sendto,
 	.xpo_result_payload	= rpcrdma_svc_result_payload,
-	.xpo_release_ctxt	= rpcrdma_svc_release_ctxt,
+	RPCRDMA_RELEASE_OP(rpcrdma_svc_release_ctxt)
 	.xpo_detach		= rpcrdma_svc_conn_detach,
 	.xpo_free		= rpcrdma_svc_conn_last_put,
 	.xpo_has_wspace		= rpcrdma_svc_has_wspace,
@@ -450,7 +452,7 @@ static struct svc_xprt *rpcrdma_svc_create(struct svc_serv *serv,
 		 * Not published, so svc_xprt_put() is not used. A peer may have
 		 * connected at one device before another one failed.
 		 */
-		put_net_track(l->xprt.xpt_net, &l->xprt.ns_tracker);
+		rpcrdma_svc_put_net(&l->xprt);
 		rpcrdma_svc_listener_stop(l);
 		queue_work(rpcrdma_svc_wq, &l->free_work);
 		return ERR_PTR(rc);
@@ -482,7 +484,7 @@ static void rpcrdma_svc_listener_last_put(struct svc_xprt *xprt)
 static const struct svc_xprt_ops rpcrdma_svc_listener_ops = {
 	.xpo_create		= rpcrdma_svc_create,
 	.xpo_accept		= rpcrdma_svc_accept,
-	.xpo_release_ctxt	= rpcrdma_svc_release_ctxt,
+	RPCRDMA_RELEASE_OP(rpcrdma_svc_release_ctxt)
 	.xpo_detach		= rpcrdma_svc_listener_detach,
 	.xpo_free		= rpcrdma_svc_listener_last_put,
 	.xpo_has_wspace		= rpcrdma_svc_listener_has_wspace,

@@ -228,8 +228,17 @@ int rpcrdma_svc_sendto(struct svc_rqst *rqstp)
 	struct rpcrdma_ep *ep = conn->ep;
 	int rc;
 
-	if (!rv || svc_xprt_is_dead(xprt) || !rpcrdma_ep_is_open(ep))
+	if (svc_xprt_is_dead(xprt) || !rpcrdma_ep_is_open(ep))
 		return -ENOTCONN;
+	/*
+	 * A kernel that does not keep it for a deferred Call has released it. The client
+	 * would wait for this Reply; on a new connection it sends the Call again, which
+	 * is not deferred any more.
+	 */
+	if (unlikely(!rv)) {
+		rpcrdma_svc_fail(conn, "a deferred Call was not kept");
+		return -ENOTCONN;
+	}
 	if (likely(rpcrdma_reply_is_plain(&ep->core.conn, &rv->rx.lists,
 					  rqstp->rq_res.len)))
 		rc = rpcrdma_svc_send_plain(rqstp, conn);

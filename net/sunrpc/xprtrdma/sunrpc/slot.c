@@ -17,6 +17,7 @@
 #include <linux/sunrpc/auth.h>
 #include <linux/sunrpc/sched.h>
 
+#include "../compat.h"
 #include "internal.h"
 #include "requester.h"
 

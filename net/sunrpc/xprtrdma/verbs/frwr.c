@@ -8,6 +8,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
+#include "../compat.h"
 #include "internal.h"
 #include "trace.h"
 
@@ -23,7 +24,7 @@ void rpcrdma_mrs_init(struct rpcrdma_ep *ep)
 	ep->mr_pages = rpcrdma_region_pages(dev);
 	ep->mr_cut.page_shift = PAGE_SHIFT;
 	ep->mr_cut.pages = ep->mr_pages;
-	ep->mr_cut.gaps = dev->attrs.kernel_cap_flags & IBK_SG_GAPS_REG;
+	ep->mr_cut.gaps = rpcrdma_device_has_gaps(dev);
 	/* Limit of scatterlists, also of those of explicit RDMA */
 	ep->max_element = max_t(u32, PAGE_SIZE, PAGE_MASK &
 				min_t(u32, ib_dma_max_seg_size(ep->id->device),

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The queue of Calls of the callback service
+ *
+ * Forms: HAVE_SVC_CB_LWQ HAVE_SVC_CB_LIST HAVE_NO_BACKCHANNEL
+ */
+#include <linux/sunrpc/svc.h>
+#include <linux/sunrpc/xprt.h>
+
+#ifdef HAVE_NO_BACKCHANNEL
+#ifdef CONFIG_SUNRPC_BACKCHANNEL
+#error the kernel has callbacks
+#endif
+#else
+void probe(struct svc_serv *serv, struct rpc_rqst *rqst);
+
+void probe(struct svc_serv *serv, struct rpc_rqst *rqst)
+{
+#ifdef HAVE_SVC_CB_LWQ
+	lwq_enqueue(&rqst->rq_bc_list, &serv->sv_cb_list);
+	svc_pool_wake_idle_thread(&serv->sv_pools[0]);
+#else
+	spin_lock_bh(&serv->sv_cb_lock);
+	list_add_tail(&rqst->rq_bc_list, &serv->sv_cb_list);
+	spin_unlock_bh(&serv->sv_cb_lock);
+	wake_up(&serv->sv_cb_waitq);
+#endif
+}
+#endif
