@@ -100,9 +100,11 @@ if [ "$codename" != "$(host_suite)" ]; then
 	[ -n "$cc" ] || die "$dir/build/.config does not say which compiler $kver was built with"
 	exec 8>"$chroot.lock"
 	flock 8
+	# Of two names of a package, a suite has one.
 	chroot "$chroot" sh -c "apt-get -qq update &&
+		one() { apt-cache -q0 policy \$1 | grep -q 'Candidate: [0-9]' && echo \$1 || echo \$2; } &&
 		DEBIAN_FRONTEND=noninteractive apt-get -qq -y install --no-install-recommends \
-			make kmod pahole libelf1t64 gcc-$cc g++-$cc" >>"$chroot.log" 2>&1 ||
+			make kmod \$(one pahole dwarves) \$(one libelf1t64 libelf1) gcc-$cc g++-$cc" >>"$chroot.log" 2>&1 ||
 		{ tail -n 5 "$chroot.log" >&2; die "$codename has no gcc-$cc and g++-$cc to install"; }
 	exec 8>&-
 	ln -s "$chroot" "$dir/chroot"
