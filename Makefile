@@ -23,6 +23,8 @@ endif
 
 CORE_TEST := kunit/core
 SIMULATION := kunit/simulation
+LIBRARY := scripts/tools/lib
+LIBRARY_TEST := kunit/library
 in_kdir = -C $(KDIR) M=$(CURDIR)
 
 all: modules
@@ -91,6 +93,14 @@ rpm:
 	scripts/setup.sh rpm
 	scripts/rpm.sh
 
+# The protocol engine as a library for programs
+lib:
+	@$(MAKE) --no-print-directory -C $(LIBRARY)
+	@echo "librpcrdma2 is in $$($(MAKE) -s -C $(LIBRARY) build-dir)"
+
+lib-install:
+	$(MAKE) -C $(LIBRARY) install
+
 # HTML and man pages, in Documentation/_build
 docs:
 	@command -v sphinx-build >/dev/null || { echo "sphinx-build is missing: apt-get install python3-sphinx" >&2; exit 1; }
@@ -105,6 +115,7 @@ clean: have-kdir
 	$(MAKE) $(in_kdir) clean
 	@if [ -e $(CORE_TEST)/Makefile ]; then $(MAKE) -C $(CORE_TEST) clean; fi
 	@if [ -e $(SIMULATION)/Makefile ]; then $(MAKE) -C $(SIMULATION) clean; fi
+	@if [ -e $(LIBRARY)/Makefile ]; then $(MAKE) -C $(LIBRARY) clean; $(MAKE) -C $(LIBRARY_TEST) clean; fi
 
 # These two install what they need first, so the kernel headers may appear
 # only now: what follows is left to a new make.
@@ -148,6 +159,7 @@ help:
 	@echo '  make dkms_install     install it through DKMS, for future kernels, too'
 	@echo '  make deb              Debian packages, in deb/: DKMS sources, documents'
 	@echo '  make rpm              an RPM package of the DKMS sources, in rpm/'
+	@echo '  make lib              librpcrdma2, the protocol engine for programs; make lib-install (PREFIX=, DESTDIR=)'
 	@echo '  make docs             HTML and man pages, in Documentation/_build'
 	@echo '  make dissector_install   install a dissector for Wireshark and tshark'
 	@echo '  make clean            remove what was built in this folder'
@@ -165,4 +177,4 @@ help:
 	@echo '  demo and check install the Debian packages they need (scripts/setup.sh).'
 	@echo '  MODULE=in-tree runs the guests of demo and check with the kernel'"'"'s own rpcrdma.ko.'
 
-.PHONY: all have-kdir modules config-report modules_install install uninstall dkms_source dkms_install deb rpm docs dissector_install clean demo check interop matrix fuzz simulate bench-engine cost help
+.PHONY: all have-kdir modules config-report modules_install install uninstall dkms_source dkms_install deb rpm lib lib-install docs dissector_install clean demo check interop matrix fuzz simulate bench-engine cost help

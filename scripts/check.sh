@@ -6,8 +6,8 @@
 #
 #   scripts/check.sh [LEVEL...]
 #
-#   engine      the protocol engine on this machine, under sanitizers; where it fails,
-#               no guest is booted
+#   engine      the protocol engine on this machine, under sanitizers, and the library
+#               that is made of it; where it fails, no guest is booted
 #   simulation  two ends in a model of all around the engine, with chosen seeds
 #   build       the module's build for the stock kernel, the sources' form, whether
 #               each rule of the documents has its test, and Wireshark's dissector
@@ -133,7 +133,7 @@ build_for()
 	return $status
 }
 
-level_engine()
+engine()
 {
 	local dir=$1 status=0 f
 	make --no-print-directory -C kunit/core -j"$(nproc)" check \
@@ -155,6 +155,35 @@ level_engine()
 		tail -n 60 "$dir/make.log" | sed 's/^/#   /'
 		not_ok engine/ends-well "make check in kunit/core failed with status $status"
 	fi
+}
+
+# The same engine as a library for programs
+library()
+{
+	local dir=$1 status=0
+	make --no-print-directory -C kunit/library -j"$(nproc)" check-suites \
+		TEST_XML_DIR="$dir/library" >"$dir/library.log" 2>&1 || status=$?
+	if [ ! -e "$dir/library/library.xml" ]; then
+		tail -n 30 "$dir/library.log" | sed 's/^/#   /'
+		not_ok lib/build "make -C kunit/library check-suites left no results"
+		return
+	fi
+	scripts/count-junit.py "$dir/library/library.xml" >"$dir/library.results"
+	results "$dir/library.results" lib/
+	if [ $status -eq 0 ]; then
+		ok lib/ends-well
+	else
+		tail -n 60 "$dir/library.log" | sed 's/^/#   /'
+		not_ok lib/ends-well "make check-suites in kunit/library failed with status $status"
+	fi
+	try lib/example make --no-print-directory -C kunit/library check-example
+	try lib/install make --no-print-directory -C kunit/library check-install
+}
+
+level_engine()
+{
+	engine "$1"
+	library "$1"
 }
 
 # Two ends and all around them, with chosen seeds

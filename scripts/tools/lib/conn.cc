@@ -1,0 +1,736 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * A connection of the library: the core's connection, the queues of what is to be
+ * sent, and timers. All rules of the protocol are the core's.
+ */
+#include "internal.hh"
+
+#include "conn/credits.hh"
+
+using namespace rpcrdma;
+
+namespace
+{
+
+constexpr u64 NS_PER_MS = 1000000;
+/* As the module: time to open, and time after a message that is no opening */
+constexpr u64 OPENING_NS = 15000 * NS_PER_MS;
+constexpr u64 ODD_NS = 1000 * NS_PER_MS;
+
+/* Calls or Replies to be sent, in order */
+struct tx_queue {
+	struct rpcrdma2_tx *first, *last;
+
+	void push(struct rpcrdma2_tx *tx)
+	{
+		tx->next = nullptr;
+		if (first)
+			last->next = tx;
+		else
+			first = tx;
+		last = tx;
+	}
+
+	void pop()
+	{
+		first = first->next;
+	}
+};
+
+u32 to_ms(u64 ns)
+{
+	return static_cast<u32>(ns / NS_PER_MS);
+}
+
+struct rpcrdma_props to_core(const struct rpcrdma2_props &p)
+{
+	return { .sbsiz = p.sbsiz,
+		 .rbsiz = p.rbsiz,
+		 .rssiz = p.rssiz,
+		 .rcsiz = p.rcsiz,
+		 .brs = p.brs,
+		 .reply_read = p.reply_read,
+		 .reassembly = p.reassembly };
+}
+
+struct rpcrdma2_props from_core(const struct rpcrdma_props &p)
+{
+	return { .sbsiz = p.sbsiz,
+		 .rbsiz = p.rbsiz,
+		 .rssiz = p.rssiz,
+		 .rcsiz = p.rcsiz,
+		 .brs = p.brs,
+		 .reply_read = p.reply_read,
+		 .reassembly = p.reassembly };
+}
+
+/* Build @lists of items. Returns 0 or an error. */
+int make_lists(struct rpcrdma_lists *lists, const struct rpcrdma2_tx *tx)
+{
+	u32 left = 0; /* segments of the chunk that was begun */
+
+	rpcrdma_lists_init(lists);
+	lists->inv_handle = tx->inv_handle;
+	for (u32 i = 0; i < tx->nr_items; i++) {
+		const struct rpcrdma2_item &item = tx->items[i];
+		const struct rpcrdma_chunk *const last =
+			lists->nr_reads ? &lists->reads[lists->nr_reads - 1] :
+					  nullptr;
+		int rc = 0;
+
+		if ((item.kind == RPCRDMA2_ITEM_SEGMENT) != (left > 0))
+			return RPCRDMA2_ERR_INVALID;
+		switch (item.kind) {
+		case RPCRDMA2_ITEM_READ:
+			if (item.position % sizeof(u32))
+				return RPCRDMA2_ERR_INVALID;
+			if (!last || last->position != item.position)
+				rc = rpcrdma_lists_add_read(lists,
+							    item.position);
+			break;
+		case RPCRDMA2_ITEM_WRITE:
+			rc = rpcrdma_lists_add_write(lists);
+			left = item.count;
+			break;
+		case RPCRDMA2_ITEM_REPLY:
+			rc = rpcrdma_lists_add_reply(lists);
+			left = item.count;
+			break;
+		case RPCRDMA2_ITEM_SEGMENT:
+			left--;
+			break;
+		default:
+			return RPCRDMA2_ERR_INVALID;
+		}
+		if (!rc && (item.kind == RPCRDMA2_ITEM_READ ||
+			    item.kind == RPCRDMA2_ITEM_SEGMENT))
+			rc = rpcrdma_lists_add_segment(
+				lists, item.handle, item.length, item.address);
+		if (rc)
+			return RPCRDMA2_ERR_CHUNKS;
+	}
+	return left ? +RPCRDMA2_ERR_INVALID : 0;
+}
+
+/*
+ * Return true if the peer accepts these lists. A Reply returns the chunks of its
+ * Call, whatever their number and size.
+ */
+bool lists_accepted(const struct rpcrdma_conn *conn, u32 kind,
+		    const struct rpcrdma_lists *lists)
+{
+	const struct rpcrdma_conn_limits limits = rpcrdma_conn_limits(conn);
+
+	if (kind == RPCRDMA_KIND_REPLY)
+		return !lists->nr_reads;
+	if (lists->nr_segs > limits.max_segs ||
+	    (has_chunks(lists) && !conn->cfg.client &&
+	     !rpcrdma_reverse_chunks(conn->peer.brs)))
+		return false;
+	for (u32 i = 0; i < lists->nr_segs; i++) {
+		if (rpcrdma_lists_seg(lists, i)->length > limits.max_segment)
+			return false;
+	}
+	return true;
+}
+
+/* Return true if this end may send continued messages of that kind. */
+bool may_continue(const struct rpcrdma_conn *conn, u32 kind)
+{
+	if (kind == RPCRDMA_KIND_REPLY)
+		return may_continue_replies(conn, conn->cfg.client);
+	return conn->peer.reassembly &&
+	       (conn->cfg.client || conn->peer.brs >= RDMA2_RVRSDIR_CONT);
+}
+
+/* Choose the format of a Call or Reply. Returns 0 or an error. */
+int choose_format(const struct rpcrdma_conn *conn, struct rpcrdma2_tx *tx,
+		  const struct rpcrdma_lists *lists)
+{
+	const struct rpcrdma_conn_limits limits = rpcrdma_conn_limits(conn);
+	const u32 header = header_octets(conn, lists);
+	const bool in_chunk = tx->kind == RPCRDMA_KIND_CALL ?
+				      lists->nr_reads &&
+					      !lists->reads[0].position :
+				      lists->has_reply && lists->reply.length;
+
+	if (header > limits.send_inline)
+		return RPCRDMA2_ERR_CHUNKS;
+	if (!tx->length || in_chunk) {
+		tx->format = RPCRDMA_SPECIAL;
+		return tx->length || !in_chunk ? +RPCRDMA2_ERR_INVALID : 0;
+	}
+	if (tx->length < RPC_MIN_OCTETS)
+		return RPCRDMA2_ERR_INVALID;
+	if (tx->length <= limits.send_inline - header) {
+		tx->format = RPCRDMA_INLINE;
+		return 0;
+	}
+	tx->format = RPCRDMA_CONTINUED;
+	return may_continue(conn, tx->kind) && tx->length <= limits.continued &&
+			       header + MIN_LAST_PART <= limits.send_inline ?
+		       0 :
+		       +RPCRDMA2_ERR_TOO_LONG;
+}
+
+} // namespace
+
+struct rpcrdma2_conn {
+	struct rpcrdma_conn core;
+	struct rpcrdma_rx rx;
+	struct rpcrdma2_callbacks callbacks;
+	void *user;
+	struct tx_queue replies, calls;
+	struct rpcrdma2_tx *current; /* a continued message that was begun */
+	u64 opening_timeout;
+	u64 opening_until; /* RPCRDMA2_NEVER: not established, or open */
+	u64 stall_until;
+	int error;	  /* why it has ended, 0: it has not */
+	const char *text; /* the same, if the core does not know why */
+	u8 opened;	  /* the callback was called */
+	u8 in_call;	  /* a Call is being reported: it may be held */
+	u8 held;	  /* its Receive is held */
+
+	int end(int why);
+	int process(u32 events, u64 now);
+	void watch(u64 now);
+	int report(enum rpcrdma_verdict verdict, const void *pkt, u32 length);
+	int report_rpc(enum rpcrdma_verdict verdict, const void *pkt,
+		       u32 length);
+	int report_failed(u32 code);
+	int queue(struct rpcrdma2_tx *tx, enum rpcrdma_kind kind);
+	struct rpcrdma2_tx *next_tx();
+	ptrdiff_t write(struct rpcrdma2_tx *tx, u8 *buf, size_t size,
+			struct rpcrdma2_out *out);
+	int written(struct rpcrdma2_tx *tx);
+};
+
+static_assert(alignof(struct rpcrdma2_conn) <= RPCRDMA2_CONN_ALIGN);
+
+/* End the connection, unless it has ended. Returns the first error. */
+int rpcrdma2_conn::end(int why)
+{
+	if (error)
+		return error;
+	error = why;
+	text = core.state == RPCRDMA_CONN_CLOSING && core.reason ?
+		       core.reason :
+		       rpcrdma2_strerror(why);
+	rpcrdma_conn_refuse(&core, text);
+	opening_until = RPCRDMA2_NEVER;
+	stall_until = RPCRDMA2_NEVER;
+	return error;
+}
+
+/* Do what events require. Returns 0 or an error. */
+int rpcrdma2_conn::process(u32 events, u64 now)
+{
+	if (error)
+		return error;
+	if (core.state == RPCRDMA_CONN_CLOSING)
+		return end(RPCRDMA2_ERR_CLOSED);
+	if (events & RPCRDMA_EV_ODD && opening_until != RPCRDMA2_NEVER &&
+	    opening_until > now + ODD_NS)
+		opening_until = now + ODD_NS;
+	if (events & RPCRDMA_EV_OPENED && !opened) {
+		opened = 1;
+		opening_until = RPCRDMA2_NEVER;
+		if (callbacks.opened && callbacks.opened(this, user))
+			return end(RPCRDMA2_ERR_CALLBACK);
+	}
+	return error;
+}
+
+/* Set the time at which the peer has granted no credit for too long. */
+void rpcrdma2_conn::watch(u64 now)
+{
+	u32 waits = 0;
+
+	if (calls.first)
+		waits |= RPCRDMA_WAITS_CALL;
+	if (replies.first || current)
+		waits |= RPCRDMA_WAITS_MESSAGE;
+
+	const struct rpcrdma_stall stall =
+		rpcrdma_conn_stalled(&core, waits, to_ms(now));
+
+	if (stall.events & RPCRDMA_EV_CLOSE)
+		end(RPCRDMA2_ERR_STALLED);
+	else
+		stall_until = stall.wait ? now + stall.wait * NS_PER_MS :
+					   RPCRDMA2_NEVER;
+}
+
+int rpcrdma2_conn::report_rpc(enum rpcrdma_verdict verdict, const void *pkt,
+			      u32 length)
+{
+	const bool reply = verdict == RPCRDMA_RX_PART ?
+				   core.rx_response != 0 :
+				   verdict == RPCRDMA_RX_REPLY;
+	struct rpcrdma2_msg msg;
+	struct rpcrdma2_rx out = {};
+	int rc;
+
+	rpcrdma2_msg_decode(&msg, pkt, length, nullptr);
+	out.kind = reply ? RPCRDMA2_REPLY : RPCRDMA2_CALL;
+	out.xid = rx.xid;
+	out.last = verdict != RPCRDMA_RX_PART;
+	out.first = rx.format == RPCRDMA_CONTINUED ? rx.first_part : 1;
+	out.payload = static_cast<const u8 *>(pkt) + rx.payload_offset;
+	out.length = rx.payload_length;
+	out.total = rx.format == RPCRDMA_SPECIAL ? 0 : rx.total_length;
+	if (out.last && !reply)
+		out.inv_handle = rx.lists.inv_handle;
+	out.needs_done = reply && rpcrdma_reply_needs_done(&rx);
+	out.msg = &msg;
+	out.pkt = pkt;
+	out.pkt_length = length;
+	if (!callbacks.received)
+		return 0;
+	in_call = verdict == RPCRDMA_RX_CALL;
+	rc = callbacks.received(this, &out, user);
+	in_call = 0;
+	return rc ? end(RPCRDMA2_ERR_CALLBACK) : error;
+}
+
+int rpcrdma2_conn::report_failed(u32 code)
+{
+	if (callbacks.failed &&
+	    callbacks.failed(this, rx.xid, code, rx.error.arg, user))
+		return end(RPCRDMA2_ERR_CALLBACK);
+	return error;
+}
+
+int rpcrdma2_conn::report(enum rpcrdma_verdict verdict, const void *pkt,
+			  u32 length)
+{
+	switch (verdict) {
+	case RPCRDMA_RX_PART:
+	case RPCRDMA_RX_CALL:
+	case RPCRDMA_RX_REPLY:
+		return report_rpc(verdict, pkt, length);
+	case RPCRDMA_RX_ERROR:
+		return report_failed(rx.error.code);
+	case RPCRDMA_RX_BAD_REPLY:
+		return report_failed(0);
+	case RPCRDMA_RX_CLOSE:
+		return end(RPCRDMA2_ERR_CLOSED);
+	default:
+		return 0;
+	}
+}
+
+int rpcrdma2_conn::queue(struct rpcrdma2_tx *tx, enum rpcrdma_kind kind)
+{
+	struct rpcrdma_lists lists;
+	int rc;
+
+	if (error)
+		return error;
+	if (core.state != RPCRDMA_CONN_OPEN)
+		return RPCRDMA2_ERR_NOT_OPEN;
+	if (kind == RPCRDMA_KIND_CALL && !core.cfg.client &&
+	    core.peer.brs == RDMA2_RVRSDIR_NONE)
+		return RPCRDMA2_ERR_NO_REVERSE;
+	if ((tx->length && !tx->payload) || (tx->nr_items && !tx->items))
+		return RPCRDMA2_ERR_INVALID;
+	tx->kind = static_cast<u8>(kind);
+	tx->sent = 0;
+	rc = make_lists(&lists, tx);
+	if (!rc && !lists_accepted(&core, kind, &lists))
+		rc = RPCRDMA2_ERR_CHUNKS;
+	if (!rc)
+		rc = choose_format(&core, tx, &lists);
+	if (rc)
+		return rc;
+	(kind == RPCRDMA_KIND_CALL ? calls : replies).push(tx);
+	return 0;
+}
+
+/* Return what may be sent now, or null. */
+struct rpcrdma2_tx *rpcrdma2_conn::next_tx()
+{
+	struct rpcrdma2_tx *tx = current;
+
+	if (tx)
+		return may_send_rpc(&core,
+				    static_cast<rpcrdma_kind>(tx->kind)) ?
+			       tx :
+			       nullptr;
+	tx = replies.first;
+	if (tx && may_send_rpc(&core, RPCRDMA_KIND_REPLY))
+		return tx;
+	tx = calls.first;
+	return tx && may_send_rpc(&core, RPCRDMA_KIND_CALL) ? tx : nullptr;
+}
+
+/* The last message of @tx is in the caller's buffer. */
+int rpcrdma2_conn::written(struct rpcrdma2_tx *tx)
+{
+	current = nullptr;
+	(tx->kind == RPCRDMA_KIND_CALL ? calls : replies).pop();
+	if (callbacks.sent && callbacks.sent(this, tx, user))
+		return end(RPCRDMA2_ERR_CALLBACK);
+	return error;
+}
+
+/* Write one message of @tx. Returns its length or an error. */
+ptrdiff_t rpcrdma2_conn::write(struct rpcrdma2_tx *tx, u8 *buf, size_t size,
+			       struct rpcrdma2_out *out)
+{
+	const auto kind = static_cast<rpcrdma_kind>(tx->kind);
+	const auto format = static_cast<rpcrdma_format>(tx->format);
+	struct rpcrdma_part part = { .octets = tx->length, .more = false };
+	struct rpcrdma_lists lists;
+
+	make_lists(&lists, tx);
+	if (format == RPCRDMA_CONTINUED)
+		part = rpcrdma_next_part(&core, &lists, tx->length - tx->sent);
+
+	const u32 room =
+		static_cast<u32>(size < ~u32{} ? size : size_t{ ~u32{} });
+	const u32 header = rpcrdma_encode_rpc(&core, buf, room, kind, format,
+					      tx->xid, part.more,
+					      part.more ? nullptr : &lists);
+
+	if (!header || room - header < part.octets)
+		return RPCRDMA2_ERR_BUFFER_SHORT;
+	if (part.octets)
+		__builtin_memcpy(buf + header,
+				 static_cast<const u8 *>(tx->payload) +
+					 tx->sent,
+				 part.octets);
+	if (!tx->sent)
+		rpcrdma_conn_count(&core, kind, format, &lists);
+	rpcrdma_conn_stamp(&core, kind, buf);
+	tx->sent += part.octets;
+	out->tx = tx;
+	if (part.more) {
+		current = tx;
+		return static_cast<ptrdiff_t>(header + part.octets);
+	}
+	if (kind == RPCRDMA_KIND_REPLY && core.cfg.inv_ok)
+		out->inv_handle = tx->invalidate;
+
+	const int rc = written(tx);
+
+	return rc ? rc : static_cast<ptrdiff_t>(header + part.octets);
+}
+
+/* ---- The interface ---- */
+
+void rpcrdma2_config_default(struct rpcrdma2_config *config)
+{
+	struct rpcrdma_props props = DEFAULT_PROPS;
+
+	props.rssiz = 0;
+	props.rcsiz = 0;
+	*config = {};
+	config->client = 1;
+	config->version_low = LOWEST_VERSION;
+	config->version_high = HIGHEST_VERSION;
+	config->window = 32;
+	config->reverse = 1;
+	config->opening_timeout = OPENING_NS;
+	config->stall_timeout = RPCRDMA_STALL_MS * NS_PER_MS;
+	config->props = from_core(props);
+}
+
+size_t rpcrdma2_conn_size(void)
+{
+	return sizeof(struct rpcrdma2_conn);
+}
+
+int rpcrdma2_conn_init(struct rpcrdma2_conn **conn, void *storage, size_t size,
+		       const struct rpcrdma2_config *config)
+{
+	auto *c = static_cast<struct rpcrdma2_conn *>(storage);
+	struct rpcrdma_conn_config cfg = {};
+
+	if (!storage ||
+	    reinterpret_cast<unsigned long>(storage) % RPCRDMA2_CONN_ALIGN)
+		return RPCRDMA2_ERR_INVALID;
+	if (size < sizeof(*c))
+		return RPCRDMA2_ERR_BUFFER_SHORT;
+	if (config->version_low < LOWEST_VERSION ||
+	    config->version_high > HIGHEST_VERSION ||
+	    config->version_low > config->version_high ||
+	    config->window < RPCRDMA_MIN_WINDOW ||
+	    config->window > RPCRDMA_MAX_CREDIT ||
+	    config->reverse >= config->window || !config->opening_timeout ||
+	    /* Replies to be pulled are not provided here. */
+	    config->props.reply_read & ~u32{ RPCRDMA2_REPLY_READ_PULL })
+		return RPCRDMA2_ERR_INVALID;
+
+	cfg.number = 1;
+	cfg.client = config->client != 0;
+	cfg.version_low = static_cast<u8>(config->version_low);
+	cfg.version_high = static_cast<u8>(config->version_high);
+	cfg.inv_ok = config->remote_invalidation != 0;
+	cfg.no_regions = config->no_chunks != 0;
+	cfg.window = config->window;
+	cfg.first_window = config->first_window;
+	cfg.reverse = config->reverse;
+	cfg.stall_ms = static_cast<u32>(
+		min_u64(config->stall_timeout / NS_PER_MS, ~0u / 2));
+	cfg.props = to_core(config->props);
+	__builtin_memset(storage, 0, sizeof(*c));
+	rpcrdma_conn_init(&c->core, &cfg);
+	c->callbacks = config->callbacks;
+	c->user = config->user;
+	c->opening_timeout = config->opening_timeout;
+	c->opening_until = RPCRDMA2_NEVER;
+	c->stall_until = RPCRDMA2_NEVER;
+	*conn = c;
+	return 0;
+}
+
+void rpcrdma2_conn_announce(const struct rpcrdma2_conn *conn, void *buf)
+{
+	struct rpcrdma_private priv;
+
+	rpcrdma_conn_announce(&conn->core, &priv);
+	rpcrdma_encode_private(&priv, static_cast<u8 *>(buf));
+}
+
+void rpcrdma2_conn_peer_private(struct rpcrdma2_conn *conn, const void *buf,
+				size_t length)
+{
+	struct rpcrdma_private priv;
+
+	rpcrdma_decode_private(
+		buf, static_cast<u32>(length < 256 ? length : 256), &priv);
+	rpcrdma_conn_private(&conn->core, &priv);
+}
+
+void rpcrdma2_conn_read_depth(struct rpcrdma2_conn *conn, uint32_t outbound,
+			      uint32_t inbound)
+{
+	rpcrdma_conn_read_depth(&conn->core, outbound, inbound);
+}
+
+int rpcrdma2_conn_established(struct rpcrdma2_conn *conn, uint64_t now)
+{
+	if (conn->error)
+		return conn->error;
+	conn->opening_until = now + conn->opening_timeout;
+	return conn->process(rpcrdma_conn_established(&conn->core), now);
+}
+
+uint32_t rpcrdma2_conn_recv_size(const struct rpcrdma2_conn *conn)
+{
+	return max_u32(conn->core.cfg.props.rbsiz, RPCRDMA_V2_DEFAULT_INLINE);
+}
+
+uint32_t rpcrdma2_conn_send_size(const struct rpcrdma2_conn *conn)
+{
+	return rpcrdma_conn_send_octets(&conn->core);
+}
+
+uint32_t rpcrdma2_conn_max_receives(const struct rpcrdma2_conn *conn)
+{
+	const struct rpcrdma_conn_config *cfg = &conn->core.cfg;
+	const bool spare = !cfg->client && cfg->version_low < RPCRDMA_VERS_2;
+
+	return rpcrdma_window_receives(
+		cfg->window + (spare ? +RPCRDMA_V1_SPARE_RECEIVES : 0));
+}
+
+uint32_t rpcrdma2_conn_get_receives(struct rpcrdma2_conn *conn, uint64_t now)
+{
+	if (conn->error)
+		return 0;
+
+	const struct rpcrdma_receives wanted =
+		rpcrdma_conn_to_make(&conn->core);
+
+	/* They are the caller's, and as many as it said that it has. */
+	if (wanted.count &&
+	    conn->process(rpcrdma_conn_made(&conn->core, wanted.count), now))
+		return 0;
+	return rpcrdma_conn_to_post(&conn->core, to_ms(now));
+}
+
+int rpcrdma2_conn_posted(struct rpcrdma2_conn *conn, uint32_t count,
+			 uint64_t now)
+{
+	if (conn->error)
+		return conn->error;
+	return conn->process(rpcrdma_conn_posted(&conn->core, count), now);
+}
+
+int rpcrdma2_conn_read_pkt(struct rpcrdma2_conn *conn, const void *pkt,
+			   size_t length, uint32_t invalidated, uint64_t now)
+{
+	const u32 octets =
+		static_cast<u32>(length < ~u32{} ? length : size_t{ ~u32{} });
+	int rc;
+
+	if (conn->error)
+		return conn->error;
+	conn->rx.lists.more = nullptr;
+	conn->held = 0;
+
+	const enum rpcrdma_verdict verdict =
+		rpcrdma_conn_receive(&conn->core, pkt, octets, &conn->rx);
+	const u32 events = conn->rx.events;
+
+	if (!rpcrdma_may_invalidate(verdict, &conn->rx, invalidated))
+		return conn->end(RPCRDMA2_ERR_INVALIDATED);
+	/* First, so that what is reported may be answered at once */
+	rc = conn->process(events, now);
+	if (!rc)
+		rc = conn->report(verdict, pkt, octets);
+	if (rc)
+		return rc;
+	if (!conn->held)
+		rc = conn->process(rpcrdma_conn_given_back(&conn->core), now);
+	if (!rc) {
+		conn->watch(now);
+		rc = conn->error;
+	}
+	return rc;
+}
+
+int rpcrdma2_conn_hold(struct rpcrdma2_conn *conn)
+{
+	if (!conn->in_call)
+		return RPCRDMA2_ERR_INVALID;
+	conn->held = 1;
+	return 0;
+}
+
+void rpcrdma2_conn_release(struct rpcrdma2_conn *conn)
+{
+	if (!conn->error)
+		rpcrdma_conn_given_back(&conn->core);
+}
+
+int rpcrdma2_conn_send_call(struct rpcrdma2_conn *conn, struct rpcrdma2_tx *tx)
+{
+	return conn->queue(tx, RPCRDMA_KIND_CALL);
+}
+
+int rpcrdma2_conn_send_reply(struct rpcrdma2_conn *conn, struct rpcrdma2_tx *tx)
+{
+	return conn->queue(tx, RPCRDMA_KIND_REPLY);
+}
+
+int rpcrdma2_conn_send_error(struct rpcrdma2_conn *conn, uint32_t xid,
+			     uint32_t code, uint32_t arg0, uint32_t arg1)
+{
+	if (conn->error)
+		return conn->error;
+	if (!find_error(code) || code == RDMA2_ERR_VERS)
+		return RPCRDMA2_ERR_INVALID;
+	rpcrdma_conn_queue_error(&conn->core, xid, code, arg0, arg1);
+	return conn->core.state == RPCRDMA_CONN_CLOSING ?
+		       conn->end(RPCRDMA2_ERR_CLOSED) :
+		       0;
+}
+
+int rpcrdma2_conn_done(struct rpcrdma2_conn *conn, uint32_t xid,
+		       uint32_t inv_handle)
+{
+	if (conn->error)
+		return conn->error;
+	rpcrdma_conn_queue_done(&conn->core, xid, inv_handle);
+	return conn->core.state == RPCRDMA_CONN_CLOSING ?
+		       conn->end(RPCRDMA2_ERR_CLOSED) :
+		       0;
+}
+
+ptrdiff_t rpcrdma2_conn_write_pkt(struct rpcrdma2_conn *conn, void *buf,
+				  size_t size, struct rpcrdma2_out *out,
+				  uint64_t now)
+{
+	struct rpcrdma2_out unused;
+	struct rpcrdma2_tx *tx;
+
+	if (!out)
+		out = &unused;
+	*out = {};
+	if (conn->error)
+		return conn->error;
+	if (size < rpcrdma2_conn_send_size(conn))
+		return RPCRDMA2_ERR_BUFFER_SHORT;
+
+	const struct rpcrdma_control control = rpcrdma_conn_next_control(
+		&conn->core, buf, static_cast<u32>(RPCRDMA_V2_DEFAULT_INLINE));
+
+	if (control.octets) {
+		out->inv_handle = control.inv_handle;
+		return control.octets;
+	}
+	tx = conn->next_tx();
+	if (tx)
+		return conn->write(tx, static_cast<u8 *>(buf), size, out);
+	conn->watch(now);
+	return conn->error;
+}
+
+uint64_t rpcrdma2_conn_get_expiry(const struct rpcrdma2_conn *conn)
+{
+	return min_u64(conn->opening_until, conn->stall_until);
+}
+
+int rpcrdma2_conn_handle_expiry(struct rpcrdma2_conn *conn, uint64_t now)
+{
+	if (conn->error)
+		return conn->error;
+	if (now >= conn->opening_until)
+		return conn->end(RPCRDMA2_ERR_OPENING_TIMEOUT);
+	if (now >= conn->stall_until)
+		conn->watch(now);
+	return conn->error;
+}
+
+void rpcrdma2_conn_close(struct rpcrdma2_conn *conn)
+{
+	conn->end(RPCRDMA2_ERR_CLOSED);
+}
+
+const char *rpcrdma2_conn_reason(const struct rpcrdma2_conn *conn)
+{
+	return conn->text;
+}
+
+void rpcrdma2_conn_get_info(const struct rpcrdma2_conn *conn,
+			    struct rpcrdma2_conn_info *info)
+{
+	const struct rpcrdma_conn *core = &conn->core;
+	const struct rpcrdma_conn_limits limits = rpcrdma_conn_limits(core);
+
+	*info = {};
+	info->version = core->version;
+	info->version_why = rpcrdma_version_why(core);
+	info->open = core->state == RPCRDMA_CONN_OPEN;
+	info->refused_low = core->err_vers_low;
+	info->refused_high = core->err_vers_high;
+	info->heard = core->received != 0;
+	info->own = from_core(core->cfg.props);
+	info->peer = from_core(core->peer);
+	info->peer_private = {
+		.valid = core->peer_private.valid,
+		.remote_invalidation = core->peer_private.inv_ok,
+		.send_size = core->peer_private.send_size,
+		.recv_size = core->peer_private.recv_size,
+	};
+	info->send_inline = limits.send_inline;
+	info->recv_inline = limits.recv_inline;
+	info->send_window =
+		static_cast<u32>(window_left(core) > 0 ? window_left(core) : 0);
+	info->recv_window =
+		static_cast<u32>(peer_left(core) > 0 ? peer_left(core) : 0);
+	info->sent = core->sent;
+	info->received = core->received;
+	for (u32 i = 0; i < RPCRDMA_NR_FORMATS; i++) {
+		info->calls[i] = core->counters.calls[i];
+		info->replies[i] = core->counters.replies[i];
+	}
+	info->grants_sent = core->counters.grants_sent;
+	info->grants_received = core->counters.grants_received;
+	info->errors_sent = core->counters.errors_sent;
+	info->errors_received = core->counters.errors_received;
+	info->dropped = core->counters.dropped;
+}
