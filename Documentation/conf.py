@@ -2,8 +2,11 @@
 # How Sphinx makes HTML and man pages of these documents ("make docs").
 import pathlib
 import re
+import sys
 
 kbuild = (pathlib.Path(__file__).parent.parent / 'Kbuild').read_text()
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+extensions = ['kernel_doc']
 project = 'rpcrdma-v2'
 copyright = 'the rpcrdma-v2 authors, GPL-2.0'
 version = release = re.search(r'^version := (\S+)', kbuild, re.M).group(1)
@@ -15,4 +18,5 @@ man_pages = [
     ('installation', 'rpcrdma-v2', 'installing RPC-over-RDMA version 2', '', 7),
     ('administration', 'rpcrdma-v2-administration', 'running RPC-over-RDMA version 2', '', 7),
     ('settings', 'rpcrdma-v2-settings', 'settings of rpcrdma.ko', '', 7),
+    ('library', 'librpcrdma2', 'RPC-over-RDMA versions 1 and 2 for programs', '', 7),
 ]
