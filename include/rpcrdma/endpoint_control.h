@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * The control side of an endpoint: its configuration, its setup, the events of its life,
  * control messages that its user asks for, and its teardown. lifecycle.h has the state

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * The receive side of an endpoint: the Receives, from their allocation to their end.
  * endpoint_send.h has struct rpcrdma_ep_core, and says what a host is and what "the

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * The send side of an endpoint: Send contexts, the queues of messages and transfers,
  * posting and retiring Work Requests, continued messages.

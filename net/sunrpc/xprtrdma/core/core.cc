@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * All of the protocol engine as one translation unit, as the kernel needs it:
  * see internal.hh. On the host the parts are compiled separately.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * All of the core as one translation unit: the protocol engine, and the endpoint, which
  * needs a host that provides the port (port.h).

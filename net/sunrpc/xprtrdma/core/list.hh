@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * Doubly linked intrusive lists with the kernel's layout: C walks the same lists with
  * <linux/list.h>.

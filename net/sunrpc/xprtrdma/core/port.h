@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * The port: what the core calls and its host provides, resolved by the linker. The
  * module's host is verbs/, the simulation's is kunit/simulation/port.cc. Only the core

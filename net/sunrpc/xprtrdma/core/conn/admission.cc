@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Incoming connections, until a service has them: which are admitted, which are
  * evicted, and which context owns a connection when it ends.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * The protocol state of a connection, and everything it sends: which messages
  * may be sent, in which order, and the control messages that the engine builds

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * Receiving continued messages (4.4.2, 6.2.2.2, WP 6): which sequence is
  * open, and which ones are discarded to their end.

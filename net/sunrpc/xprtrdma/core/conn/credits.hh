@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * Credits (WP 3): how many messages may be sent, how many the peer may send,
  * and when the peer needs a credit grant.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Receiving: from the bytes of one message to a verdict about it. All input
  * from a peer is validated here.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * The differences of version 1 on a connection (RFC 8166, RFC 8167): its
  * credits, its messages, and that it needs no opening.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * The version that a client begins with, its memory of a server's versions
  * between connections, and the text for the version of a connection (WP 4).

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Continued messages (4.4.2). Until its last message is posted, a continued message is
  * the first of the queued messages, and no other Call or Reply may be sent (WP 6).

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * The configuration of a connection, its setup, what follows from the events of its
  * life, and control messages that the transport asks for. conn/lifecycle.cc has the state

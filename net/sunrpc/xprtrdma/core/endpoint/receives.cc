@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * The Receives: allocating and charging them, posting them in batches, and what becomes
  * of one whose message has been processed.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Calls and Replies that are sent as a single message. A Call is sent at once or
  * refused. A Reply is posted, or waits in order; it has its context from the time at

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Send contexts and their buffers. The contexts for control messages have a buffer from
  * the start. The others get one when they need it, and keep it; the contexts used last

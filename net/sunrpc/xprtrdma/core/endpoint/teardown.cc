@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * The teardown of an endpoint. conn/lifecycle.cc has the order of its steps. Here is what
  * each of them means for the core's own state; the host does what it means for the device.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * The Send Queue's decisions that each Call and each Reply needs. The endpoint has them
  * inline: a call of each costs more than what it decides.

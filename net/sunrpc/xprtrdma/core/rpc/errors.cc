@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /* Error codes (7, 8.4, WP 7): their data, and their meaning for an RPC. */
 #include "../internal.hh"
 

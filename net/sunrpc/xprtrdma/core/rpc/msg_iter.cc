@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Iterators over the ranges of a message. At its Requester: the memory that a
  * Call provides in chunks. At its Responder: the sources of a Call with Read

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * The Requester's decisions: how a Call is conveyed, which chunks it provides
  * for its Reply, and whether the Reply used them correctly.

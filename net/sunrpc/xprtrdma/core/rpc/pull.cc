@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Replies that wait at the Responder to be pulled (WP 8): their number and time
  * limits, and the meaning of a DONE.

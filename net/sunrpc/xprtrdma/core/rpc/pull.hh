@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /* Functions for receiving a DONE: Replies that wait to be pulled (WP 8). */
 #ifndef RPCRDMA_CORE_PULL_HH
 #define RPCRDMA_CORE_PULL_HH

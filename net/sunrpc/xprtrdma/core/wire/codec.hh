@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * Maps a connection's version to the codec of that version. Code that needs a
  * header's length or encoding calls these functions, not a version's codec: a

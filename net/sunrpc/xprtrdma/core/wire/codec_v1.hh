@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /* Encoding of version 1's headers (RFC 8166, section 4). */
 #ifndef RPCRDMA_CORE_CODEC_V1_HH
 #define RPCRDMA_CORE_CODEC_V1_HH

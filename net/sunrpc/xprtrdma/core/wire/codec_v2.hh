@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /* Encoding of version 2's headers (6.2, 8.4, WP 1, WP 2). */
 #ifndef RPCRDMA_CORE_CODEC_V2_HH
 #define RPCRDMA_CORE_CODEC_V2_HH

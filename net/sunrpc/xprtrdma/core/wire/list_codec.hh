@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /* Encoding of chunk lists (6.2.3; RFC 8166, 4.3): the same in both versions. */
 #ifndef RPCRDMA_CORE_LIST_CODEC_HH
 #define RPCRDMA_CORE_LIST_CODEC_HH
