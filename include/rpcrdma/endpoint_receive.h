@@ -38,6 +38,7 @@ struct rpcrdma_recv {
 
 	/* private to the endpoint */
 	struct list_head	all;		/* in core->all_recvs */
+	struct llist_node	arrived;	/* after completion, until processed */
 	struct rpcrdma_recv	*next;		/* the next one that is not posted */
 	u32			size;		/* bytes in buf */
 	u32			octets;		/* bytes received */
@@ -132,6 +133,67 @@ void rpcrdma_core_recv_given_back(struct rpcrdma_ep_core *core,
  * the last Receive that the transport holds drops it otherwise.
  */
 bool rpcrdma_core_recvs_end(struct rpcrdma_ep_core *core);
+
+/* ---- Polling, see endpoint_arrivals.h; no lock held ---- */
+
+/*
+ * Begin a batch. Return true if the Receives that have completed are to be passed to
+ * rpcrdma_core_arrived(). Once the connection is closing, the teardown waits for the
+ * context that processes messages, and processes the rest itself.
+ */
+static inline bool rpcrdma_core_poll_begin(struct rpcrdma_ep_core *core)
+{
+	struct rpcrdma_ep_arrivals *a = &core->arrivals;
+
+	a->left = RPCRDMA_POLL_BATCH;
+	if (__builtin_expect(rpcrdma_life_drops_calls(&core->life), 0) &&
+	    !a->draining) {
+		a->left = 0;
+		return false;
+	}
+	return !a->first;
+}
+
+/*
+ * Return the next completed Receive, in order of completion, or NULL at the end of the
+ * batch. The message of the previous one has been processed: its events are handled
+ * before.
+ */
+static inline struct rpcrdma_recv *
+rpcrdma_core_poll_next(struct rpcrdma_ep_core *core)
+{
+	struct rpcrdma_ep_arrivals *a = &core->arrivals;
+	struct llist_node *node;
+
+	if (__builtin_expect(!!a->events, 0))
+		rpcrdma_core_poll_events(core);
+	node = a->first;
+	if (!node || !a->left)
+		return NULL;
+	a->left--;
+	__atomic_store_n(&a->first, node->next, __ATOMIC_RELAXED);
+	return (struct rpcrdma_recv *)((char *)node -
+				       __builtin_offsetof(struct rpcrdma_recv,
+							  arrived));
+}
+
+/*
+ * Return true if the transport has got the last message of the batch, and no event has
+ * to be handled after it.
+ */
+static inline bool rpcrdma_core_poll_is_over(const struct rpcrdma_ep_core *core)
+{
+	return !core->arrivals.first && !core->arrivals.events;
+}
+
+static inline void rpcrdma_core_receive_prepare(const struct rpcrdma_ep_core *core,
+						struct rpcrdma_recv *rv)
+{
+	if (__builtin_expect(rpcrdma_wants_more_segs(&core->conn, rv->buf,
+						     rv->octets),
+			     0))
+		rpcrdma_core_receive_segs(rv);
+}
 
 #ifdef __cplusplus
 }

@@ -19,6 +19,7 @@
 
 #include "conn.h"
 #include "encode.h"
+#include "endpoint_arrivals.h"
 #include "endpoint_control.h"
 #include "exchange.h"
 #include "lifecycle.h"
@@ -135,6 +136,7 @@ struct rpcrdma_ep_core {
 	u32			nr_recvs;
 	u32			recv_size;	/* bytes of the host's structure */
 	u32			bufs_owed;	/* charged in excess of nr_recvs */
+	struct rpcrdma_ep_arrivals arrivals;
 };
 
 /* Initialise the lists of a core that is zeroed. */

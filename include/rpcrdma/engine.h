@@ -59,6 +59,7 @@
 #include "endpoint_send.h"
 #include "endpoint_control.h"
 #include "endpoint_receive.h"
+#include "endpoint_arrivals.h"
 #include "quota.h"
 #include "admission.h"
 #include "call_queue.h"

@@ -10,11 +10,16 @@
 #include "send_queue.h"
 
 #if defined(__KERNEL__) && !defined(__cplusplus)
+#include <linux/llist.h>
 #include <linux/types.h>
 #else
-/* The kernel's list head; core/list.hh has the functions in C++. */
+/* The kernel's list heads; core/list.hh has functions in C++. */
 struct list_head {
 	struct list_head *next, *prev;
+};
+
+struct llist_node {
+	struct llist_node *next;
 };
 #endif
 

@@ -164,7 +164,7 @@ static void data_invalidation(struct kunit *test)
 		buf.len = buf.nr_ext * 100;
 		pair->server.no_inv = no_inv;
 		local = atomic64_read(&ep->local_inv);
-		remote = atomic64_read(&ep->remote_inv);
+		remote = (s64)ep->core.arrivals.remote_inv;
 		shim_rpc_init(rpc, i & 4 ? &buf : NULL, i & 4 ? NULL : &buf);
 		rpc->seed = i;
 		shim_buf_fill(&buf, i);
@@ -172,7 +172,8 @@ static void data_invalidation(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, rpc->exposed, no_inv || buf.nr_ext > 1);
 		KUNIT_EXPECT_EQ(test, atomic64_read(&ep->local_inv) - local,
 				(s64)buf.nr_ext - !no_inv);
-		KUNIT_EXPECT_EQ(test, atomic64_read(&ep->remote_inv) - remote,
+		KUNIT_EXPECT_EQ(test,
+				(s64)ep->core.arrivals.remote_inv - remote,
 				(s64)!no_inv);
 		KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
 	}
@@ -193,7 +194,7 @@ static void data_no_registration(struct kunit *test)
 	s = pair->server.ep;
 	dev = s->device;
 	shim_traffic(test, pair, 4, 30, 50000, PAGE_SIZE, 20000, false);
-	KUNIT_EXPECT_EQ(test, atomic64_read(&c->remote_inv), 0LL);
+	KUNIT_EXPECT_EQ(test, c->core.arrivals.remote_inv, 0ULL);
 	KUNIT_EXPECT_GT(test, atomic64_read(&c->local_inv), 0LL);
 	KUNIT_EXPECT_EQ(test, s->regions.made, 0U);
 	KUNIT_EXPECT_EQ(test, rpcrdma_conn_limits(&s->core.conn).max_segs, 0U);

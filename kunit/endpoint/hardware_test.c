@@ -283,12 +283,12 @@ static void hardware_keeps_no_call_last(struct kunit *test)
 	flush_delayed_work(&s->ep->take_work);
 	flush_work(&s->take_work);
 	/* Set the flag that the teardown sets. */
-	WRITE_ONCE(s->ep->drained, true);
+	WRITE_ONCE(s->ep->core.arrivals.draining, true);
 	rv = rpcrdma_ep_poll(&poll);
 	KUNIT_EXPECT_NULL(test, rv);
 	if (rv)
 		rpcrdma_recv_put(rv);
-	WRITE_ONCE(s->ep->drained, false);
+	WRITE_ONCE(s->ep->core.arrivals.draining, false);
 	KUNIT_EXPECT_EQ(test, atomic_read(&s->calls), 0);
 	rpcrdma_core_carry_out(&s->ep->core, &step);
 	KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));

@@ -44,7 +44,7 @@ static void pull_all_lengths(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, shim_counters(c)->dones_sent, (u64)n);
 	KUNIT_EXPECT_EQ(test, shim_counters(s)->dones_received, (u64)n);
 	KUNIT_EXPECT_EQ(test, shim_counters(s)->dones_overdue, 0ULL);
-	KUNIT_EXPECT_EQ(test, atomic64_read(&s->ep->remote_inv), (s64)n);
+	KUNIT_EXPECT_EQ(test, s->ep->core.arrivals.remote_inv, (u64)n);
 	KUNIT_EXPECT_EQ(test, s->ep->core.conn.exposed_octets, 0U);
 	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
 	shim_check_idle(test, c);
@@ -63,7 +63,7 @@ static void pull_plain_done(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, shim_pull_rpc(pair, 20000 * i + 5000), 0);
 	KUNIT_EXPECT_TRUE(test, shim_wait_until(s, shim_all_released(s)));
 	KUNIT_EXPECT_EQ(test, atomic_read(&s->exposed), 10);
-	KUNIT_EXPECT_EQ(test, atomic64_read(&s->ep->remote_inv), 0LL);
+	KUNIT_EXPECT_EQ(test, s->ep->core.arrivals.remote_inv, 0ULL);
 	KUNIT_EXPECT_GE(test, atomic64_read(&s->ep->local_inv), 10LL);
 	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
 	shim_check_idle(test, s);

@@ -331,11 +331,30 @@ void queue_pair::cut()
 		}
 	}
 	dead_ = true;
+	flush();
 	if (peer_) {
 		peer_->dead_ = true;
+		peer_->flush();
 		peer_->owner_.lost();
 	}
 	owner_.lost();
+}
+
+/*
+ * Report the Receives that will not be used. A device does so at once, or only when the
+ * connection manager stops the queue pair, which has no model.
+ */
+void queue_pair::flush()
+{
+	if (w_.choose.below(4) != 3)
+		return;
+	for (received *rv : receives_) {
+		rv->failed = true;
+		arrivals_.push_back(rv);
+	}
+	receives_.clear();
+	if (!arrivals_.empty())
+		run(receiving_, RECEIVE_COMPLETION, 5);
 }
 
 void queue_pair::error()

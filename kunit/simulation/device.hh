@@ -112,9 +112,9 @@ struct work {
 
 struct received final : rpcrdma_recv {
 	endpoint *ep;
-	rpcrdma_segment more[RPCRDMA_MORE_SEGS];
 	std::vector<u8> space; /* buf */
-	std::vector<u8> whole; /* assembled */
+	u64 turn = 0;	       /* number of the completion at its end */
+	bool failed = false;   /* flushed, because the queue pair has stopped */
 	bool lent = false;
 	bool spare = false; /* another Receive was posted in its place */
 
@@ -214,6 +214,7 @@ private:
 	void run(bool &scheduled, u32 what, u64 usual);
 	template <typename T>
 	T *next(std::deque<T *> &queue, bool &scheduled, u32 what);
+	void flush();
 	void error();
 
 	world &w_;

@@ -92,6 +92,7 @@ received *endpoint::new_received(u32 octets)
 	rv->size = octets;
 	rv->lent = false;
 	rv->spare = false;
+	rv->failed = false;
 	receives_.push_back(std::move(rv));
 	return receives_.back().get();
 }
@@ -198,6 +199,10 @@ void endpoint::act(u32 what, u64 arg)
 		reads_tried_ = false;
 		retry_reads();
 		break;
+	case POLL:
+		polls_ = false;
+		poll();
+		break;
 	case OPEN_OVERDUE:
 		if (!stopped_)
 			happened(RPCRDMA_HAPPENED_OVERDUE);
@@ -276,7 +281,7 @@ void endpoint::turn_of(transfer *t)
 	work_rdma(&t->work);
 }
 
-/* ---- Receiving ---- */
+/* ---- Receives ---- */
 
 /* Post @count of the Receives that the reference credit model withheld. */
 void endpoint::post_free(u32 count)
@@ -358,210 +363,6 @@ void endpoint::put(received *rv)
 	rv->lent = false;
 	give_back(rv);
 	check();
-}
-
-bool endpoint::append(received *rv)
-{
-	const u8 *from = rv->space.data() + rv->rx.payload_offset;
-
-	if (rv->rx.first_part) {
-		give(RPCRDMA_MEMORY_PARTS, assembly_.size());
-		assembly_.clear();
-	}
-	if (assembly_.size() + rv->rx.payload_length >
-	    conn.cfg.props.reassembly)
-		w_.complain("more is reassembled than was announced");
-	/* Without memory the connection ends, whatever messages follow. */
-	if (w_.fault(20))
-		return false;
-	if (params.memory &&
-	    !rpcrdma_memory_fits(params.memory, &account, RPCRDMA_MEMORY_PARTS,
-				 rv->rx.payload_length, 1)) {
-		w_.trouble = true;
-		w_.sum.no_room++;
-		return false;
-	}
-	assembly_.insert(assembly_.end(), from, from + rv->rx.payload_length);
-	hold(RPCRDMA_MEMORY_PARTS, rv->rx.payload_length);
-	return true;
-}
-
-/*
- * The last part has arrived. A complete message is charged as one of the Calls.
- */
-bool endpoint::assemble(received *rv)
-{
-	const u64 octets = assembly_.size() + rv->rx.payload_length;
-
-	if (!append(rv))
-		return false;
-	/*
-	 * With the earlier messages of this connection, the message exceeds its
-	 * share.
-	 */
-	if (params.memory &&
-	    !rpcrdma_memory_assembled(params.memory, &account, octets)) {
-		w_.trouble = true;
-		w_.sum.no_room++;
-		return false;
-	}
-	rv->counted = octets;
-	rv->whole.swap(assembly_);
-	assembly_.clear();
-	rv->assembled = rv->whole.data();
-	rv->large = true;
-	rv->payload = rv->assembled;
-	rv->payload_len = static_cast<u32>(octets);
-	if (rv->payload_len != rv->rx.total_length)
-		w_.complain("parts of a message are missing");
-	return true;
-}
-
-/*
- * A message that arrives before the connection's end, and is not processed
- * then, is processed by the drain.
- */
-void endpoint::arrived(received *rv)
-{
-	if (params.silent)
-		return;
-	if (is_closing())
-		behind_.push_back(rv);
-	else
-		receive(rv);
-}
-
-void endpoint::refuse(const char *reason)
-{
-	refused_ = true;
-	rpcrdma_conn_refuse(&conn, reason);
-	close(reason);
-}
-
-void endpoint::drain()
-{
-	received *rv;
-
-	for (received *left : behind_)
-		receive(left);
-	behind_.clear();
-	while ((rv = qp.next_arrival()))
-		if (!params.silent)
-			receive(rv);
-}
-
-void endpoint::receive(received *rv)
-{
-	u32 ev;
-
-	if (params.refuses_props)
-		spoil_props(rv);
-	rv->rx.lists.more = nullptr;
-	if (rpcrdma_wants_more_segs(&conn, rv->space.data(), rv->octets))
-		rv->rx.lists.more = rv->more;
-	recvs_out++;
-	rv->verdict = rpcrdma_conn_receive(&conn, rv->space.data(), rv->octets,
-					   &rv->rx);
-	ev = rv->rx.events;
-	rv->payload = rv->space.data() + rv->rx.payload_offset;
-	rv->payload_len = rv->rx.payload_length;
-	if (rv->rx.payload_offset + rv->rx.payload_length > rv->octets)
-		w_.complain("a payload beyond its message");
-	if (is_letter()) {
-		letter_received(rv);
-		ev |= RPCRDMA_EV_CONTROL | RPCRDMA_EV_WINDOW;
-	}
-	if (ev & RPCRDMA_EV_OPENED) {
-		rpcrdma_core_events(this, ev & (RPCRDMA_EV_OPENED |
-						RPCRDMA_EV_RECEIVES));
-		ev &= ~(RPCRDMA_EV_OPENED | RPCRDMA_EV_RECEIVES);
-	}
-
-	switch (rv->verdict) {
-	case RPCRDMA_RX_CLOSE:
-		if (!conn.reason)
-			w_.complain("the engine closes without a reason");
-		close(conn.reason);
-		give_back(rv);
-		return;
-	case RPCRDMA_RX_PART:
-		if (!append(rv)) {
-			refuse("no memory to reassemble a message");
-			give_back(rv);
-			return;
-		}
-		break;
-	case RPCRDMA_RX_CALL:
-	case RPCRDMA_RX_REPLY:
-		if (rv->rx.format == RPCRDMA_CONTINUED && !assemble(rv)) {
-			refuse("no memory to reassemble a message");
-			give_back(rv);
-			return;
-		}
-		break;
-	default:
-		break;
-	}
-	if (!rpcrdma_may_invalidate(
-		    static_cast<enum rpcrdma_verdict>(rv->verdict), &rv->rx,
-		    rv->inv_handle)) {
-		if (qp.is_excused(rv->inv_handle))
-			w_.trouble = true;
-		else
-			w_.complain(
-				"a handle is invalidated that was not offered");
-		refuse("the peer invalidated a handle it was not offered");
-		give_back(rv);
-		return;
-	}
-
-	switch (rv->verdict) {
-	case RPCRDMA_RX_CALL:
-		if (rpcrdma_life_drops_calls(&life)) {
-			give_back(rv);
-			break;
-		}
-		lend(rv);
-		ops_.call(*this, rv);
-		break;
-	case RPCRDMA_RX_REPLY:
-	case RPCRDMA_RX_BAD_REPLY:
-		lend(rv);
-		ops_.reply(*this, rv);
-		break;
-	case RPCRDMA_RX_ERROR:
-		lend(rv);
-		ops_.error(*this, rv);
-		break;
-	case RPCRDMA_RX_PULLED: {
-		exposure *x = exposure_of(rv->rx.exposed);
-
-		if (rv->inv_handle)
-			invalidated(x->regions, rv->inv_handle);
-		end_exposure(x);
-		give_back(rv);
-		break;
-	}
-	default:
-		give_back(rv);
-		break;
-	}
-	rpcrdma_core_events(this, ev);
-	check();
-}
-
-/*
- * Set a property to an invalid value, so that the peer's properties are
- * refused.
- */
-void endpoint::spoil_props(received *rv)
-{
-	constexpr u32 FIRST_VALUE = RPCRDMA_V2_PREFIX + 12;
-
-	if (rv->octets >= FIRST_VALUE + 4 &&
-	    load(&rv->space[4]) == RPCRDMA_VERS_2 &&
-	    load(&rv->space[12]) == RDMA2_CONNPROP)
-		store(&rv->space[FIRST_VALUE], 1);
 }
 
 /* ---- Shared memory ---- */
@@ -1191,6 +992,8 @@ void endpoint::check_gone()
 			    "the teardown's reference is not dropped once");
 	if (live_)
 		w_.complain(who + "work is not freed");
+	if (live_arrays_)
+		w_.complain(who + "memory of messages is not freed");
 	if (buffers_ != send_bufs || buffers_ != own_buffers())
 		w_.complain(who + "Send buffers are miscounted");
 	if (sq.contexts + !!nr_sends != nr_sends)

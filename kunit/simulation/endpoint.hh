@@ -2,9 +2,8 @@
 /*
  * One end of one connection around the core, on the model of a device: the
  * core's host, and a model of what verbs/ still does by itself (rw.c, frwr.c,
- * expose.c, ep.c, and what recv.c does with a message). While the module would
- * hold a lock, no other event happens here. Where the module sleeps or queues
- * work, other events happen.
+ * expose.c). While the module would hold a lock, no other event happens here.
+ * Where the module sleeps or queues work, other events happen.
  */
 #ifndef SIMULATION_ENDPOINT_HH
 #define SIMULATION_ENDPOINT_HH
@@ -268,9 +267,6 @@ public:
 	/* Upcalls of the device */
 	void completed(work *w) override;
 	void arrived(received *rv) override;
-	void refuse(const char *reason);
-	void drain();
-	void receive(received *rv);
 
 	void act(u32 what, u64 arg) override;
 	void check();
@@ -293,6 +289,16 @@ public:
 	bool post_receives(received *first);
 	received *new_receive(const rpcrdma_receives &want);
 	void free_receive(received *rv);
+	void give_back(received *rv);
+	void shrink(received *rv);
+	bool holds_messages() const;
+	void drain_poll();
+	void *new_assembly(u32 size);
+	void free_assembly(void *assembly);
+	bool assembled(u64 octets);
+	rpcrdma_segment *more_segs();
+	void refuse(const char *reason);
+	void pulled(received *rv);
 	u32 hold_some(rpcrdma_memory_use use, u64 octets, u32 count);
 	u32 coarse_ms() const
 	{
@@ -341,6 +347,7 @@ private:
 		MAKE_REGIONS,
 		REGIONS_MADE,
 		READS,
+		POLL,
 		OPEN_OVERDUE,
 		OPEN_LATER,
 	};
@@ -376,7 +383,6 @@ private:
 	bool is_over(enum rpcrdma_release what) const;
 	void release();
 	void drop(bool now);
-	void give_back(received *rv);
 	void letter_give_back(received *rv);
 	void post_free(u32 count);
 	void lend(received *rv);
@@ -388,8 +394,15 @@ private:
 	void letter_stamp(u8 *header);
 	void letter_received(const received *rv);
 	received *new_received(u32 octets);
-	bool append(received *rv);
-	bool assemble(received *rv);
+	void queue_arrival(received *rv);
+	void poll();
+	void poll_later();
+	bool receive(received *rv);
+	void failed();
+	void check_invalidation(const received *rv, enum rpcrdma_outcome what);
+	void dispatch(received *rv);
+	void drain_device();
+	void check_drained();
 	void spoil_props(received *rv);
 	static exposure *exposure_of(rpcrdma_exposure *x);
 	void unexpose(exposure *x);
@@ -443,10 +456,20 @@ private:
 	u64 none_until_ = 0;	/* until then the device has no MRs */
 	u64 refused_since_ = 0; /* an MR used by no other message was refused */
 	bool refused_ = false;
-	std::vector<u8> assembly_;
 	std::unique_ptr<engine_test::letter_credits> letter_;
-	std::vector<received *> spares_, free_receives_, behind_;
-	u32 live_ = 0; /* works, streams and similar objects not freed */
+	std::vector<received *> spares_, free_receives_;
+	/*
+	 * Arrivals: the Receives that have completed since the last batch, the newest
+	 * first; numbers of the last one, and of the last one processed
+	 */
+	llist_node *newest_ = nullptr;
+	u64 last_arrival_ = 0, last_received_ = 0;
+	u64 invalidations_ = 0;		       /* by the peer's Sends */
+	bool polling_ = false, polls_ = false; /* POLL is scheduled */
+	bool in_drain_ = false, drained_ = false;
+	bool told_open_ = false;
+	u32 live_arrays_ = 0; /* memory of messages that is not freed */
+	u32 live_ = 0;	      /* works, streams and similar objects not freed */
 	/* Values that check() saw last */
 	u32 last_limit_ = 0, last_advertised_ = 0;
 };

@@ -112,6 +112,8 @@ bool endpoint::is_over(enum rpcrdma_release what) const
 /* Teardown steps that sleep let other events happen meanwhile. */
 void endpoint::release()
 {
+	if (releasing_ == RPCRDMA_RELEASE_DRAIN)
+		drain_device();
 	while (is_over(releasing_)) {
 		releasing_ = rpcrdma_core_teardown(this);
 		if (releasing_ == RPCRDMA_RELEASE_END) {
@@ -204,6 +206,7 @@ void endpoint::open_later()
 
 void endpoint::opened()
 {
+	told_open_ = true;
 	w_.tell("%s: open, version %u", name, conn.version);
 	ops_.opened(*this);
 }
@@ -245,7 +248,7 @@ int endpoint::release_one(rpcrdma_release what)
 		refusals_--;
 		return -EIO;
 	case RPCRDMA_RELEASE_MESSAGES:
-		drain();
+		check_drained();
 		break;
 	case RPCRDMA_RELEASE_RESET:
 		qp.quiet();
@@ -266,10 +269,6 @@ int endpoint::release_one(rpcrdma_release what)
 				    ": memory is released that a peer reaches");
 		for (region &reg : qp.regions)
 			reg.exposed = false;
-		break;
-	case RPCRDMA_RELEASE_BUFFERS:
-		give(RPCRDMA_MEMORY_PARTS, assembly_.size());
-		assembly_.clear();
 		break;
 	case RPCRDMA_RELEASE_GONE:
 		w_.tell("%s: closed", name);

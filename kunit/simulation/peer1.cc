@@ -248,7 +248,7 @@ void peer1::arrived(received *rv)
 	const u8 *m = rv->space.data();
 	lists l;
 
-	if (!qp_ || closing_)
+	if (!qp_ || closing_ || rv->failed)
 		return;
 	if (rv->octets < 16) {
 		w_.complain("a message is too short for version 1");
@@ -277,7 +277,8 @@ void peer1::arrived(received *rv)
 	if (refused_ && params_.hangs_up)
 		return;
 	if (load(m + 12) == RDMA_ERROR) {
-		w_.complain("a Call of version 1 is refused");
+		refused(load(m), load(m + 16));
+		qp_->post_receive(rv);
 		return;
 	}
 	if (!parse(rv, &l)) {

@@ -92,6 +92,8 @@ private:
 	void pump();
 	void send(const std::vector<u8> &message, u32 handle = 0);
 	void refuse(u32 xid);
+	void refused(u32 xid, u32 code);
+	void invalidate(const task &t, std::function<void(bool)> ended);
 
 	/* Calls it sends */
 	void transmit();

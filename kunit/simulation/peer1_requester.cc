@@ -242,7 +242,47 @@ void peer1::reply(received *rv, const lists &l)
 		stream.assign(m + l.end, m + rv->octets);
 	}
 
-	/* Invalidate the MRs that the peer has not invalidated. */
+	invalidate(t, [this, xid, generation, stream, written](bool ok) {
+		if (!ok || generation != generation_)
+			return;
+		finish(*tasks_.find(xid)->second, stream, written);
+	});
+}
+
+/*
+ * The Call @xid was refused. That is wrong unless the other end has no memory for its
+ * segments. The Call was not executed: send it again.
+ */
+void peer1::refused(u32 xid, u32 code)
+{
+	auto found = tasks_.find(xid);
+	const u32 generation = generation_;
+
+	if (!w_.segs_missing || code != ERR_CHUNK || found == tasks_.end() ||
+	    !found->second->sent || found->second->answered) {
+		w_.complain("a Call of version 1 is refused");
+		return;
+	}
+	w_.segs_missing--;
+	out_--;
+	found->second->answered = true;
+	invalidate(*found->second, [this, xid, generation](bool ok) {
+		task &t = *tasks_.find(xid)->second;
+
+		if (!ok || generation != generation_)
+			return;
+		for (region *reg : t.regions)
+			free_regions_.push_back(reg);
+		t.regions.clear();
+		t.sent = false;
+		t.answered = false;
+		w_.after(1, this, SEND_AGAIN);
+	});
+}
+
+/* Invalidate the MRs that the other end has not invalidated, then call @ended. */
+void peer1::invalidate(const task &t, std::function<void(bool)> ended)
+{
 	job *j = new_job({}, 0);
 
 	for (region *reg : t.regions) {
@@ -251,17 +291,12 @@ void peer1::reply(received *rv, const lists &l)
 						reg->handle, 0, nullptr, 0,
 						0 });
 	}
-	auto then = [this, xid, generation, stream, written](bool ok) {
-		if (!ok || generation != generation_)
-			return;
-		finish(*tasks_.find(xid)->second, stream, written);
-	};
 	if (j->requests.empty()) {
 		delete j;
-		then(true);
+		ended(true);
 		return;
 	}
-	j->ended = then;
+	j->ended = std::move(ended);
 	post(j);
 }
 

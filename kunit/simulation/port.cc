@@ -463,6 +463,9 @@ bool endpoint::post_receives(received *first)
 
 void endpoint::free_receive(received *rv)
 {
+	shrink(rv);
+	rv->assembled = nullptr;
+	rv->rx.lists.more = nullptr;
 	rv->space = {};
 	w_.sum.receives_let_go++;
 }
@@ -474,7 +477,12 @@ u32 endpoint::hold_some(rpcrdma_memory_use use, u64 octets, u32 count)
 						    use, octets, count) :
 				count;
 
-	w_.sum.windows_bounded += fit < count;
+	if (use == RPCRDMA_MEMORY_BUFFERS) {
+		w_.sum.windows_bounded += fit < count;
+	} else if (fit < count) {
+		w_.trouble = true;
+		w_.sum.no_room++;
+	}
 	hold(use, fit * octets);
 	return fit;
 }
@@ -629,11 +637,6 @@ void rpcrdma_port_recv_unmap(struct rpcrdma_recv *)
 void rpcrdma_port_recv_free(struct rpcrdma_recv *rv)
 {
 	of(rv->core).free_receive(static_cast<received *>(rv));
-}
-
-void rpcrdma_port_recv_shrink(struct rpcrdma_recv *rv)
-{
-	static_cast<received *>(rv)->whole.clear();
 }
 
 struct rpcrdma_receives rpcrdma_port_recvs_want(struct rpcrdma_ep_core *core)

@@ -53,7 +53,7 @@ struct totals {
 	u64 no_room, attempts_failed;
 	u64 receives_given_back, receive_posts, receives_let_go;
 	u64 windows_bounded;
-	u64 turns, behind, unstopped;
+	u64 turns, behind, unstopped, more_segs;
 };
 
 class world
@@ -132,6 +132,8 @@ public:
 	u32 slowness = 0;
 	/* A fault that is permitted has been injected. */
 	bool trouble = false;
+	/* Calls that the injected lack of memory for segments refuses */
+	u32 segs_missing = 0;
 	bool verbose = false;
 	std::string complaint;
 

@@ -9,5 +9,6 @@
 #include "endpoint/send.cc"
 #include "endpoint/continued.cc"
 #include "endpoint/receives.cc"
+#include "endpoint/arrivals.cc"
 #include "endpoint/control.cc"
 #include "endpoint/teardown.cc"

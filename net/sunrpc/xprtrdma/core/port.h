@@ -137,6 +137,100 @@ struct rpcrdma_receives rpcrdma_port_recvs_want(struct rpcrdma_ep_core *core);
 u32 rpcrdma_port_recvs_made(struct rpcrdma_ep_core *core,
 			    const struct rpcrdma_recvs_made *made);
 
+/**
+ * rpcrdma_port_recv_put - take the lock and call rpcrdma_core_recv_put()
+ * @rv: Receive
+ *
+ * Calls rpcrdma_core_recv_shrink() before if @rv is large, and
+ * rpcrdma_core_recv_given_back() afterwards.
+ * Context: no lock held.
+ */
+void rpcrdma_port_recv_put(struct rpcrdma_recv *rv);
+
+/* ---- Arrivals ---- */
+
+/**
+ * rpcrdma_port_assembly - allocate memory for a continued message
+ * @core: connection
+ * @size: bytes
+ *
+ * Context: no lock held, may sleep.
+ * Return: the memory, for rv->assembled or rpcrdma_port_assembly_free(), or NULL if out
+ * of memory.
+ */
+void *rpcrdma_port_assembly(struct rpcrdma_ep_core *core, u32 size);
+
+/**
+ * rpcrdma_port_assembly_free - free what rpcrdma_port_assembly() has returned
+ * @core: connection
+ * @assembly: memory, or NULL
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_assembly_free(struct rpcrdma_ep_core *core, void *assembly);
+
+/**
+ * rpcrdma_port_assembled - call rpcrdma_memory_assembled()
+ * @core: connection
+ * @octets: bytes of memory of a complete message
+ *
+ * Context: no lock held.
+ * Return: false if the Calls that wait exceed the quota.
+ */
+bool rpcrdma_port_assembled(struct rpcrdma_ep_core *core, u64 octets);
+
+/**
+ * rpcrdma_port_more_segs - allocate RPCRDMA_MORE_SEGS segments
+ * @core: connection
+ *
+ * Context: no lock held, may sleep.
+ * Return: memory for rv->rx.lists.more, or NULL if out of memory.
+ */
+struct rpcrdma_segment *rpcrdma_port_more_segs(struct rpcrdma_ep_core *core);
+
+/**
+ * rpcrdma_port_refuse - take the lock and call rpcrdma_conn_refuse(), then close
+ * @core: connection
+ * @reason: static string
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_refuse(struct rpcrdma_ep_core *core, const char *reason);
+
+/**
+ * rpcrdma_port_pulled - end the exposure of a Reply that the peer has pulled
+ * @core: connection
+ * @rv: the peer's DONE, with rx.exposed
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_pulled(struct rpcrdma_ep_core *core, struct rpcrdma_recv *rv);
+
+/**
+ * rpcrdma_port_has_arrived - return true if there are unprocessed messages
+ * @core: connection
+ *
+ * Context: no lock held.
+ */
+bool rpcrdma_port_has_arrived(struct rpcrdma_ep_core *core);
+
+/**
+ * rpcrdma_port_poll - let the transport process a batch of messages
+ * @core: connection
+ *
+ * Context: no lock held, may sleep.
+ */
+void rpcrdma_port_poll(struct rpcrdma_ep_core *core);
+
+/**
+ * rpcrdma_port_polled - wait until no context processes messages
+ * @core: connection
+ *
+ * Has a full barrier: a context that begins later sees what was stored before.
+ * Context: no lock held, sleeps.
+ */
+void rpcrdma_port_polled(struct rpcrdma_ep_core *core);
+
 /* ---- Memory ---- */
 
 /**

@@ -55,7 +55,7 @@ static int connections_show(struct seq_file *m, void *v)
 {
 	struct rpcrdma_conn_counters counters;
 	u32 sent, limit, received, advertised, exposed, regions;
-	u64 shortages;
+	u64 shortages, remote_inv;
 	struct rpcrdma_memory_account memory;
 	struct rpcrdma_conn_limits limits;
 	struct rpcrdma_ep *ep = v;
@@ -64,6 +64,7 @@ static int connections_show(struct seq_file *m, void *v)
 
 	spin_lock(&ep->lock);
 	counters = ep->core.conn.counters;
+	remote_inv = ep->core.arrivals.remote_inv;
 	limits = rpcrdma_conn_limits(&ep->core.conn);
 	state = ep->core.life.stage;
 	version = ep->core.conn.version;
@@ -99,7 +100,7 @@ static int connections_show(struct seq_file *m, void *v)
 		   counters.read_chunks, counters.write_chunks,
 		   counters.reply_chunks);
 	seq_printf(m, " remote_inv=%llu local_inv=%llu",
-		   (u64)atomic64_read(&ep->remote_inv),
+		   remote_inv,
 		   (u64)atomic64_read(&ep->local_inv));
 	seq_printf(m, " errors_sent=%llu errors_received=%llu",
 		   counters.errors_sent, counters.errors_received);

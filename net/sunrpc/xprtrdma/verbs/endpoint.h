@@ -52,7 +52,6 @@ struct verbs_recv {
 	struct ib_recv_wr	wr;
 	struct ib_sge		sge;		/* length 0: unmapped */
 	struct ib_cqe		cqe;
-	struct llist_node	arrived;
 	u8			status;		/* enum ib_wc_status if it failed */
 };
 
@@ -535,14 +534,7 @@ struct rpcrdma_ep {
 	/* Receives */
 	struct llist_head	arrived;	/* completed, the newest first */
 	unsigned long		taking;		/* bit 0: messages in processing */
-	struct llist_node	*behind;	/* the oldest first; same owner */
 	struct delayed_work	take_work;	/* fallback that processes messages */
-	bool			drained;	/* the teardown processes the rest */
-	/*
-	 * The sequence being reassembled; owned by the context that processes messages
-	 */
-	void			*assembly;
-	u32			assembly_len, assembly_size;
 
 	/* MRs */
 	spinlock_t		mr_lock;
@@ -556,7 +548,7 @@ struct rpcrdma_ep {
 	atomic_t		mr_told;	/* number of wakeups of MR waiters */
 	struct delayed_work	exposed_work;	/* finds overdue exposures */
 
-	atomic64_t		remote_inv, local_inv;
+	atomic64_t		local_inv;
 
 	struct delayed_work	open_timer;
 	struct delayed_work	stall_timer;
@@ -690,7 +682,8 @@ static inline bool rpcrdma_ep_is_closing(const struct rpcrdma_ep *ep)
  */
 static inline bool rpcrdma_ep_holds_messages(const struct rpcrdma_ep *ep)
 {
-	return !llist_empty(&ep->arrived) || READ_ONCE(ep->behind);
+	return !llist_empty(&ep->arrived) ||
+	       READ_ONCE(ep->core.arrivals.first);
 }
 
 /* Processing of messages by one context, which initializes @ep only */
@@ -698,9 +691,21 @@ struct rpcrdma_poll {
 	struct rpcrdma_ep	*ep;
 	/* private to the endpoint */
 	bool			began;
-	u32			left;		/* messages until others may poll */
-	u32			events;		/* after the last message */
+	bool			over;		/* no other message follows */
 };
+
+/* End a batch. The endpoint's files and rpcrdma_ep_poll() call this. */
+static inline void rpcrdma_ep_poll_end(struct rpcrdma_ep *ep)
+{
+	clear_bit_unlock(0, &ep->taking);
+	/*
+	 * The context that checks next sees the messages that have arrived meanwhile.
+	 */
+	smp_mb__after_atomic();
+	if (unlikely(rpcrdma_ep_is_closing(ep)))
+		wake_up_all(&ep->wait);
+}
+struct rpcrdma_recv *rpcrdma_ep_poll_next(struct rpcrdma_poll *poll);
 
 /*
  * Return the next message, in order of arrival: a Call, a Reply, a bad Reply or an
@@ -711,7 +716,13 @@ struct rpcrdma_poll {
  * processes messages.
  * Context: process context, no lock held, sleeps briefly.
  */
-struct rpcrdma_recv *rpcrdma_ep_poll(struct rpcrdma_poll *poll);
+static inline struct rpcrdma_recv *rpcrdma_ep_poll(struct rpcrdma_poll *poll)
+{
+	if (likely(!poll->over))
+		return rpcrdma_ep_poll_next(poll);
+	rpcrdma_ep_poll_end(poll->ep);
+	return NULL;
+}
 
 /*
  * Return true if there are messages and no context processes them. Any context. A

@@ -40,7 +40,6 @@ struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
 	kref_init(&ep->kref);
 	kref_get(&ep->kref);
 	atomic_set(&ep->users, 0);
-	atomic64_set(&ep->remote_inv, 0);
 	atomic64_set(&ep->local_inv, 0);
 	INIT_LIST_HEAD(&ep->node);
 	rpcrdma_core_init(&ep->core);
@@ -77,7 +76,6 @@ static void rpcrdma_ep_release(struct kref *kref)
 	rpcrdma_core_destroy(&ep->core);
 	rpcrdma_sends_free(ep);
 	rpcrdma_mrs_free(ep);
-	kvfree(ep->assembly);
 	kfree(ep);
 	if (atomic_dec_and_test(&rpcrdma_nr_eps))
 		wake_up_all(&rpcrdma_eps_wait);
@@ -170,9 +168,6 @@ int rpcrdma_port_release(struct rpcrdma_ep_core *core,
 		break;
 	case RPCRDMA_RELEASE_STOP:
 		return rpcrdma_ep_stop(ep);
-	case RPCRDMA_RELEASE_MESSAGES:
-		rpcrdma_recvs_drain(ep);
-		break;
 	case RPCRDMA_RELEASE_RESET:
 		rpcrdma_ep_quiet(ep);
 		break;

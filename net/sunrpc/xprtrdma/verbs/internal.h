@@ -105,11 +105,6 @@ static inline void *rpcrdma_buffer_create(struct rpcrdma_ep *ep, u32 size,
 
 void rpcrdma_memory_init(void);
 void rpcrdma_memory_exit(void);
-/*
- * Account for a complete message of @octets bytes. Return false if the Calls that wait
- * exceed the quota.
- */
-bool rpcrdma_ep_assembled(struct rpcrdma_ep *ep, u64 octets);
 u32 rpcrdma_ep_hold_some(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 			 u64 octets, u32 count);
 
@@ -230,7 +225,6 @@ void rpcrdma_stall_expired(struct work_struct *work);
 int rpcrdma_recvs_init(void);
 void rpcrdma_recvs_exit(void);
 void rpcrdma_recvs_take(struct work_struct *work);
-void rpcrdma_recvs_drain(struct rpcrdma_ep *ep);
 /*
  * Drop the teardown's reference, now or when the transport releases the last Receive it
  * holds.

@@ -198,15 +198,9 @@ void rpcrdma_ep_hold(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 	rpcrdma_memory_unlock(ep, tight, false);
 }
 
-/**
- * rpcrdma_ep_assembled - account for a complete continued message
- * @ep: endpoint
- * @octets: bytes of memory it uses
- *
- * Return: false if the messages of this kind that wait for service exceed the quota.
- */
-bool rpcrdma_ep_assembled(struct rpcrdma_ep *ep, u64 octets)
+bool rpcrdma_port_assembled(struct rpcrdma_ep_core *core, u64 octets)
 {
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
 	bool ok, tight;
 
 	spin_lock(&ep->memory_lock);

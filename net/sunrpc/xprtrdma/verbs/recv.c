@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Receives: their memory, their completions, and the contexts that process messages.
- * Pass what arrives to the engine, and return complete messages to the context that
- * polls the endpoint. core/endpoint/receives.cc decides when Receives are allocated,
- * posted and freed.
+ * core/endpoint/arrivals.cc decides what becomes of a message. The context that polls the
+ * endpoint gets the complete ones. core/endpoint/receives.cc decides when Receives are
+ * allocated, posted and freed.
  */
 
 #include <linux/dma-mapping.h>
@@ -13,8 +13,6 @@
 #include "internal.h"
 #include "trace.h"
 
-/* Messages of one poll, while other contexts wait */
-#define RPCRDMA_POLL_BATCH	16
 /* Jiffies from the first message until a work item checks that it has been processed */
 #define RPCRDMA_TAKE_DELAY	(msecs_to_jiffies(10) + 1)
 
@@ -194,6 +192,11 @@ void rpcrdma_recv_put(struct rpcrdma_recv *rv)
 		rpcrdma_recv_given_back(ep, rv, todo);
 }
 
+void rpcrdma_port_recv_put(struct rpcrdma_recv *rv)
+{
+	rpcrdma_recv_put(rv);
+}
+
 /*
  * End the teardown. Drop its reference, unless the transport still holds Receives: then
  * the last of these drops it.
@@ -209,172 +212,66 @@ void rpcrdma_recvs_end(struct rpcrdma_ep *ep)
 		rpcrdma_ep_put(ep);
 }
 
-/*
- * Append a continued message to the sequence being reassembled. The engine bounds the
- * total. Return false if out of memory.
- */
-static bool rpcrdma_recv_append(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
+void *rpcrdma_port_assembly(struct rpcrdma_ep_core *core, u32 size)
 {
-	u32 need, size;
-	void *grown;
+	return kvmalloc(size, GFP_NOFS);
+}
 
-	if (rv->rx.first_part)
-		ep->assembly_len = 0;
-	need = ep->assembly_len + rv->rx.payload_length;
-	if (need > ep->assembly_size) {
-		size = clamp_t(u32, 2 * ep->assembly_size, need,
-			       max(need, ep->params.reassembly));
-		if (!rpcrdma_ep_hold_some(ep, RPCRDMA_MEMORY_PARTS,
-					  size - ep->assembly_size, 1))
-			return false;
-		grown = kvmalloc(size, GFP_NOFS);
-		if (!grown) {
-			rpcrdma_ep_give(ep, RPCRDMA_MEMORY_PARTS,
-					size - ep->assembly_size);
-			return false;
-		}
-		if (ep->assembly_len)
-			memcpy(grown, ep->assembly, ep->assembly_len);
-		kvfree(ep->assembly);
-		ep->assembly = grown;
-		ep->assembly_size = size;
-	}
-	memcpy(ep->assembly + ep->assembly_len,
-	       rv->buf + rv->rx.payload_offset, rv->rx.payload_length);
-	ep->assembly_len = need;
-	return true;
+void rpcrdma_port_assembly_free(struct rpcrdma_ep_core *core, void *assembly)
+{
+	kvfree(assembly);
+}
+
+struct rpcrdma_segment *rpcrdma_port_more_segs(struct rpcrdma_ep_core *core)
+{
+	return kmalloc_array(RPCRDMA_MORE_SEGS, sizeof(struct rpcrdma_segment),
+			     GFP_NOFS | __GFP_NOWARN);
+}
+
+void rpcrdma_port_refuse(struct rpcrdma_ep_core *core, const char *reason)
+{
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
+
+	spin_lock(&ep->lock);
+	rpcrdma_conn_refuse(&core->conn, reason);
+	spin_unlock(&ep->lock);
+	rpcrdma_ep_close(ep, reason);
+}
+
+void rpcrdma_port_pulled(struct rpcrdma_ep_core *core, struct rpcrdma_recv *rv)
+{
+	rpcrdma_exposed_pulled(rpcrdma_ep_of(core), rv);
 }
 
 /*
- * Attach the complete Payload stream of a continued message to @rv. Return false if out
- * of memory, or if this peer exceeds its share of the memory with its earlier messages.
- */
-static bool rpcrdma_recv_assemble(struct rpcrdma_ep *ep,
-				  struct rpcrdma_recv *rv)
-{
-	if (!rpcrdma_recv_append(ep, rv) ||
-	    !rpcrdma_ep_assembled(ep, ep->assembly_size))
-		return false;
-	rv->counted = ep->assembly_size;
-	rv->assembled = ep->assembly;
-	rv->large = true;
-	rv->payload = rv->assembled;
-	rv->payload_len = ep->assembly_len;
-	ep->assembly = NULL;
-	ep->assembly_len = 0;
-	ep->assembly_size = 0;
-	return true;
-}
-
-/*
- * Return true if @rv is a message for the transport, which owns it until it releases
- * it. Process it otherwise, and release it.
- */
-static __always_inline bool rpcrdma_recv_is_rpc(struct rpcrdma_ep *ep,
-						struct rpcrdma_recv *rv)
-{
-	switch (rv->verdict) {
-	case RPCRDMA_RX_REPLY:
-	case RPCRDMA_RX_BAD_REPLY:
-	case RPCRDMA_RX_ERROR:
-		return true;
-	case RPCRDMA_RX_CALL:
-		if (likely(!rpcrdma_life_drops_calls(&ep->core.life)))
-			return true;
-		break;
-	case RPCRDMA_RX_PULLED:
-		rpcrdma_exposed_pulled(ep, rv);
-		break;
-	default:
-		break;
-	}
-	rpcrdma_recv_put(rv);
-	return false;
-}
-
-/* Process a message of a continued sequence. Return false if out of memory. */
-static bool rpcrdma_recv_continued(struct rpcrdma_ep *ep,
-				   struct rpcrdma_recv *rv)
-{
-	if (rv->verdict == RPCRDMA_RX_PART)
-		return rpcrdma_recv_append(ep, rv);
-	return (rv->verdict != RPCRDMA_RX_CALL &&
-		rv->verdict != RPCRDMA_RX_REPLY) ||
-	       rpcrdma_recv_assemble(ep, rv);
-}
-
-/*
- * Process the message of a Receive. Only one context at a time does so for a
- * connection. Return true if it is a message for the transport. *@later is set to the
- * events that follow when the transport has processed it.
+ * Process the message of a Receive. Return true if it is for the transport, which owns
+ * the Receive until it releases it.
  */
 static __always_inline bool rpcrdma_recv_one(struct rpcrdma_ep *ep,
-					     struct rpcrdma_recv *rv, u32 *later)
+					     struct rpcrdma_recv *rv)
 {
-	const char *reason;
-	u32 events;
+	struct rpcrdma_ep_core *core = &ep->core;
+	enum rpcrdma_outcome what;
+	u32 todo = 0;
 
 	ib_dma_sync_single_for_cpu(ep->device, verbs_recv_of(rv)->sge.addr,
 				   rv->octets, DMA_FROM_DEVICE);
-	/* If this allocation fails, the engine refuses the message. */
-	if (unlikely(rpcrdma_wants_more_segs(&ep->core.conn, rv->buf, rv->octets))) {
-		rv->rx.lists.more =
-			kmalloc_array(RPCRDMA_MORE_SEGS,
-				      sizeof(*rv->rx.lists.more),
-				      GFP_NOFS | __GFP_NOWARN);
-		rv->large = true;
-	}
+	rpcrdma_core_receive_prepare(core, rv);
 
 	spin_lock(&ep->lock);
-	/*
-	 * A held Receive keeps the endpoint, because its memory belongs to the
-	 * endpoint.
-	 */
-	ep->core.recvs_out++;
-	rv->verdict = rpcrdma_conn_receive(&ep->core.conn, rv->buf, rv->octets,
-					   &rv->rx);
-	spin_unlock(&ep->lock);
+	what = rpcrdma_core_receive(core, rv);
 	trace_rpcrdma_receive(ep, rv);
-	events = rv->rx.events;
-	rv->payload = rv->buf + rv->rx.payload_offset;
-	rv->payload_len = rv->rx.payload_length;
-
-	/*
-	 * Before any traffic is processed, because opened() may provide the resources
-	 * for it.
-	 */
-	if (unlikely(events & RPCRDMA_EV_OPENED)) {
-		rpcrdma_ep_events(ep, events & (RPCRDMA_EV_OPENED |
-						RPCRDMA_EV_RECEIVES));
-		events &= ~(RPCRDMA_EV_OPENED | RPCRDMA_EV_RECEIVES);
-	}
-
-	if (unlikely(rv->verdict == RPCRDMA_RX_CLOSE)) {
-		reason = ep->core.conn.reason;
-		goto out_close;
-	}
-	/* No RPC is lost: the Requester sends it again. */
-	reason = "no memory to reassemble a message";
-	if (unlikely(rv->rx.format == RPCRDMA_CONTINUED) &&
-	    !rpcrdma_recv_continued(ep, rv))
-		goto out_close;
-	reason = "the peer invalidated a handle it was not offered";
-	if (rv->inv_handle) {
-		atomic64_inc(&ep->remote_inv);
-		if (unlikely(!rpcrdma_may_invalidate(rv->verdict, &rv->rx,
-						     rv->inv_handle)))
-			goto out_close;
-	}
-
-	*later = events;
-	return rpcrdma_recv_is_rpc(ep, rv);
-
-out_close:
-	spin_lock(&ep->lock);
-	rpcrdma_conn_refuse(&ep->core.conn, reason);
+	if (what == RPCRDMA_OUTCOME_RELEASE)
+		todo = rpcrdma_core_recv_put(core, rv);
 	spin_unlock(&ep->lock);
-	rpcrdma_ep_close(ep, reason);
-	rpcrdma_recv_put(rv);
+
+	if (likely(what == RPCRDMA_OUTCOME_DELIVER))
+		return true;
+	if (unlikely(what != RPCRDMA_OUTCOME_RELEASE))
+		return rpcrdma_core_receive_finish(core, rv, what);
+	/* The teardown waits for this context, so that the endpoint stays. */
+	if (unlikely(todo))
+		rpcrdma_core_recv_given_back(core, rv, todo);
 	return false;
 }
 
@@ -408,13 +305,13 @@ static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc)
 		 * The failure is reported in order, but without waiting for a thread.
 		 */
 		vr->status = wc->status;
-		llist_add(&vr->arrived, &ep->arrived);
+		llist_add(&vr->core.arrived, &ep->arrived);
 		if (!rpcrdma_ep_is_closing(ep))
 			rpcrdma_recvs_hurry(ep);
 		return;
 	}
 	rpcrdma_recv_completed(&vr->core, wc);
-	if (!llist_add(&vr->arrived, &ep->arrived))
+	if (!llist_add(&vr->core.arrived, &ep->arrived))
 		return;
 	if (!ep->ops->messages) {
 		/*
@@ -443,47 +340,30 @@ static bool rpcrdma_poll_begin(struct rpcrdma_poll *poll)
 	if (!rpcrdma_ep_holds_messages(ep) || test_and_set_bit(0, &ep->taking))
 		return false;
 	poll->began = true;
-	poll->left = RPCRDMA_POLL_BATCH;
-	/*
-	 * From here on the teardown waits for the context that processes messages, and
-	 * processes the rest itself.
-	 */
-	if (unlikely(rpcrdma_ep_is_closing(ep)) && !ep->drained)
-		poll->left = 0;
-	else if (likely(!ep->behind))
-		WRITE_ONCE(ep->behind,
-			   llist_reverse_order(llist_del_all(&ep->arrived)));
+	if (likely(rpcrdma_core_poll_begin(&ep->core)))
+		rpcrdma_core_arrived(&ep->core, llist_del_all(&ep->arrived));
 	return true;
 }
 
-struct rpcrdma_recv *rpcrdma_ep_poll(struct rpcrdma_poll *poll)
+struct rpcrdma_recv *rpcrdma_ep_poll_next(struct rpcrdma_poll *poll)
 {
 	struct rpcrdma_ep *ep = poll->ep;
-	struct verbs_recv *vr;
+	struct rpcrdma_recv *rv;
+	u8 status;
 
 	if (!poll->began && !rpcrdma_poll_begin(poll))
 		return NULL;
-	for (;;) {
-		rpcrdma_ep_events(ep, poll->events);
-		poll->events = 0;
-		if (!ep->behind || !poll->left)
-			break;
-		poll->left--;
-		vr = llist_entry(ep->behind, struct verbs_recv, arrived);
-		WRITE_ONCE(ep->behind, ep->behind->next);
-		if (unlikely(vr->status != IB_WC_SUCCESS))
-			rpcrdma_ep_failed(ep, vr->status,
+	while ((rv = rpcrdma_core_poll_next(&ep->core))) {
+		status = verbs_recv_of(rv)->status;
+		if (unlikely(status != IB_WC_SUCCESS)) {
+			rpcrdma_ep_failed(ep, status,
 					  "a Receive failed: a message longer than announced?");
-		else if (likely(rpcrdma_recv_one(ep, &vr->core, &poll->events)))
-			return &vr->core;
+		} else if (likely(rpcrdma_recv_one(ep, rv))) {
+			poll->over = rpcrdma_core_poll_is_over(&ep->core);
+			return rv;
+		}
 	}
-	clear_bit_unlock(0, &ep->taking);
-	/*
-	 * The context that checks next sees the messages that have arrived meanwhile.
-	 */
-	smp_mb__after_atomic();
-	if (unlikely(rpcrdma_ep_is_closing(ep)))
-		wake_up_all(&ep->wait);
+	rpcrdma_ep_poll_end(ep);
 	return NULL;
 }
 
@@ -516,23 +396,24 @@ void rpcrdma_recvs_take(struct work_struct *work)
 				   RPCRDMA_TAKE_DELAY);
 }
 
-/*
- * Process the messages that had arrived before the queue pair was drained and that no
- * other context processes any more. An RPC that has its Reply among them need not be
- * retransmitted.
- */
-void rpcrdma_recvs_drain(struct rpcrdma_ep *ep)
+bool rpcrdma_port_has_arrived(struct rpcrdma_ep_core *core)
 {
-	wait_event(ep->wait, !test_bit(0, &ep->taking));
-	ep->drained = true;
-	while (rpcrdma_ep_holds_messages(ep)) {
-		ep->ops->poll(ep);
-		cond_resched();
-	}
-	/*
-	 * From here on no context processes messages, even if a device still delivers
-	 * some.
-	 */
-	smp_store_mb(ep->drained, false);
+	return rpcrdma_ep_holds_messages(rpcrdma_ep_of(core));
+}
+
+void rpcrdma_port_poll(struct rpcrdma_ep_core *core)
+{
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
+
+	ep->ops->poll(ep);
+	cond_resched();
+}
+
+void rpcrdma_port_polled(struct rpcrdma_ep_core *core)
+{
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
+
+	/* Pairs with test_and_set_bit(). */
+	smp_mb();
 	wait_event(ep->wait, !test_bit(0, &ep->taking));
 }

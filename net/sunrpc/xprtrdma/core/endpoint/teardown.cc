@@ -83,6 +83,8 @@ enum rpcrdma_release rpcrdma_core_teardown(struct rpcrdma_ep_core *core)
 			end_posted(core);
 		else if (what == RPCRDMA_RELEASE_WAITING)
 			end_waiting(core);
+		else if (what == RPCRDMA_RELEASE_MESSAGES)
+			rpcrdma_core_drain(core);
 		result = rpcrdma_port_release(core, what);
 		if (what == RPCRDMA_RELEASE_QUEUE_PAIR)
 			core->control.queue_pair = false;

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Processing of received messages: from a completed Receive to a message for the
+ * transport. One context at a time does so for a connection. endpoint_receive.h has the
+ * inline functions, endpoint_send.h says what a host is and what "the lock" means.
+ *
+ * To poll a connection, a host calls rpcrdma_core_poll_begin(), and then for each Receive
+ * that rpcrdma_core_poll_next() returns:
+ *
+ * - if the Receive has failed, it reports RPCRDMA_HAPPENED_FAILED;
+ * - otherwise it gives the buffer to the CPU, calls rpcrdma_core_receive_prepare(), takes
+ *   the lock, calls rpcrdma_core_receive(), and does what the result says.
+ *
+ * Lengths and sizes are in bytes.
+ */
+#ifndef RPCRDMA_ENDPOINT_ARRIVALS_H
+#define RPCRDMA_ENDPOINT_ARRIVALS_H
+
+#include "work.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rpcrdma_ep_core;
+struct rpcrdma_recv;
+
+/* Messages of one batch, while other contexts wait */
+enum {
+	RPCRDMA_POLL_BATCH = 16,
+};
+
+/*
+ * A part of struct rpcrdma_ep_core. The context that processes messages owns it, except
+ * remote_inv.
+ */
+struct rpcrdma_ep_arrivals {
+	/* Completed Receives, the oldest first; others may compare it with NULL */
+	struct llist_node	*first;
+	u32			left;		/* messages of this batch */
+	u32			events;		/* to handle before the next one */
+	bool			draining;	/* the teardown processes the rest */
+	/* The Payload stream of the continued message that is being received */
+	u8			*assembly;
+	u32			assembly_len, assembly_size;
+	u64			remote_inv;	/* MRs the peer invalidated; the lock's */
+};
+
+/* What becomes of a message */
+enum rpcrdma_outcome {
+	/* It is for the transport, which holds the Receive until it releases it. */
+	RPCRDMA_OUTCOME_DELIVER,
+	/* It is processed. Call rpcrdma_core_recv_put() before releasing the lock. */
+	RPCRDMA_OUTCOME_RELEASE,
+	/* Release the lock, and call rpcrdma_core_receive_finish(). */
+	RPCRDMA_OUTCOME_FINISH,
+	/* The same; conn->reason says why the connection has to be closed. */
+	RPCRDMA_OUTCOME_CLOSE,
+};
+
+/*
+ * Store the Receives that have completed since the last batch, unless @newest is NULL.
+ * They are chained by rv->arrived, the newest first.
+ */
+void rpcrdma_core_arrived(struct rpcrdma_ep_core *core,
+			  struct llist_node *newest);
+
+/* Handle core->arrivals.events. No lock held. */
+void rpcrdma_core_poll_events(struct rpcrdma_ep_core *core);
+
+/*
+ * Allocate what decoding the message in @rv needs. If that fails, the message is refused.
+ * No lock held.
+ */
+void rpcrdma_core_receive_segs(struct rpcrdma_recv *rv);
+
+/*
+ * Process the message in @rv. Lock held. Any other result than RELEASE keeps the
+ * endpoint until the Receive is released, because its memory belongs to the endpoint.
+ */
+enum rpcrdma_outcome rpcrdma_core_receive(struct rpcrdma_ep_core *core,
+					  struct rpcrdma_recv *rv);
+
+/*
+ * Process the message in @rv as far as the lock must not be held.
+ * @what: FINISH or CLOSE
+ * Return: true if it is for the transport; false if @rv was released.
+ */
+bool rpcrdma_core_receive_finish(struct rpcrdma_ep_core *core,
+				 struct rpcrdma_recv *rv,
+				 enum rpcrdma_outcome what);
+
+/*
+ * Process the messages that had arrived before the queue pair was drained and that no
+ * context processes any more. From then on none is processed, even if a device still
+ * delivers some. The teardown calls this. No lock held, sleeps.
+ */
+void rpcrdma_core_drain(struct rpcrdma_ep_core *core);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RPCRDMA_ENDPOINT_ARRIVALS_H */

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Received messages: from the device's completions to the upcalls. The core decides what
+ * becomes of a message; the port's part in that is here, too.
+ */
+#include "endpoint.hh"
+
+namespace simulation
+{
+
+bool endpoint::holds_messages() const
+{
+	return newest_ || arrivals.first;
+}
+
+/*
+ * Queue a completed Receive, and let a context poll: at once, or later, so that several
+ * messages arrive meanwhile.
+ */
+void endpoint::arrived(received *rv)
+{
+	if (params.silent)
+		return;
+	queue_arrival(rv);
+	if (w_.slowness && w_.choose.below(4) == 3)
+		poll_later();
+	else
+		poll();
+}
+
+void endpoint::queue_arrival(received *rv)
+{
+	rv->turn = ++last_arrival_;
+	rv->arrived.next = newest_;
+	newest_ = &rv->arrived;
+}
+
+void endpoint::poll_later()
+{
+	if (polls_)
+		return;
+	polls_ = true;
+	w_.after(w_.delay(20), this, POLL);
+}
+
+/* Process a batch: rpcrdma_ep_poll() of the module, and the transport's loop around it */
+void endpoint::poll()
+{
+	const bool late = is_closing() && !in_drain_;
+	rpcrdma_recv *rv;
+	u32 nr = 0;
+
+	if (!holds_messages() || polling_)
+		return;
+	polling_ = true;
+	if (rpcrdma_core_poll_begin(this)) {
+		rpcrdma_core_arrived(this, newest_);
+		newest_ = nullptr;
+	}
+	while ((rv = rpcrdma_core_poll_next(this))) {
+		if (late || drained_)
+			w_.complain(
+				std::string(name) +
+				": a message is processed beside the teardown");
+		nr++;
+		if (receive(static_cast<received *>(rv)))
+			dispatch(static_cast<received *>(rv));
+	}
+	polling_ = false;
+	if (nr > RPCRDMA_POLL_BATCH)
+		w_.complain(std::string(name) + ": a batch has no end");
+	if (holds_messages() && !is_closing())
+		poll_later();
+}
+
+/* Process the message in @rv. Return true if it is for the transport. */
+bool endpoint::receive(received *rv)
+{
+	enum rpcrdma_outcome what;
+	bool ours;
+
+	if (rv->turn != ++last_received_)
+		w_.complain(std::string(name) +
+			    ": messages are processed out of order");
+	if (rv->failed) {
+		failed();
+		return false;
+	}
+	if (params.refuses_props)
+		spoil_props(rv);
+	rpcrdma_core_receive_prepare(this, rv);
+	what = rpcrdma_core_receive(this, rv);
+	if (rv->rx.payload_offset + rv->rx.payload_length > rv->octets)
+		w_.complain("a payload beyond its message");
+	if (what == RPCRDMA_OUTCOME_CLOSE && !conn.reason)
+		w_.complain("the engine closes without a reason");
+	check_invalidation(rv, what);
+	if (is_letter()) {
+		letter_received(rv);
+		arrivals.events |= RPCRDMA_EV_CONTROL | RPCRDMA_EV_WINDOW;
+	}
+	if (what == RPCRDMA_OUTCOME_RELEASE) {
+		give_back(rv);
+		return false;
+	}
+	ours = what != RPCRDMA_OUTCOME_DELIVER &&
+	       !rpcrdma_core_receive_finish(this, rv, what);
+	if (ours)
+		check();
+	return !ours;
+}
+
+/* Handle a failed Receive: the queue pair has stopped. */
+void endpoint::failed()
+{
+	rpcrdma_life_event event{};
+
+	event.what = RPCRDMA_HAPPENED_FAILED;
+	event.failure = RPCRDMA_FAILURE_FLUSHED;
+	event.reason = "a Receive failed";
+	happened(event);
+}
+
+/*
+ * Check that a message that has invalidated a handle is used only if it may have. This is
+ * the rule of WP 6; the core has it in rpcrdma_may_invalidate().
+ */
+void endpoint::check_invalidation(const received *rv, enum rpcrdma_outcome what)
+{
+	const bool is_reply = rv->verdict == RPCRDMA_RX_REPLY ||
+			      rv->verdict == RPCRDMA_RX_BAD_REPLY;
+	const bool is_done = rv->verdict == RPCRDMA_RX_PULLED &&
+			     rv->rx.exposed->handle == rv->inv_handle;
+
+	invalidations_ += rv->inv_handle != 0;
+	if (arrivals.remote_inv != invalidations_)
+		w_.complain(std::string(name) +
+			    ": remote invalidations are miscounted");
+	if (!rv->inv_handle || is_reply || is_done)
+		return;
+	if (qp.is_excused(rv->inv_handle))
+		w_.trouble = true;
+	else if (rv->verdict != RPCRDMA_RX_CLOSE)
+		w_.complain("a handle is invalidated that was not offered");
+	refused_ = true;
+	if (what != RPCRDMA_OUTCOME_CLOSE)
+		w_.complain(
+			"a message is used that has invalidated any handle");
+}
+
+/* Pass a message to the transport. */
+void endpoint::dispatch(received *rv)
+{
+	if (is_closing() && rv->verdict == RPCRDMA_RX_CALL)
+		w_.complain(std::string(name) +
+			    ": a Call arrives whose Reply cannot be sent");
+	if (rv->assembled && rv->payload_len != rv->rx.total_length)
+		w_.complain("parts of a message are missing");
+	if (!told_open_ && !is_closing())
+		w_.complain(std::string(name) +
+			    ": traffic begins before it is open");
+	lend(rv);
+	switch (rv->verdict) {
+	case RPCRDMA_RX_CALL:
+		ops_.call(*this, rv);
+		break;
+	case RPCRDMA_RX_REPLY:
+	case RPCRDMA_RX_BAD_REPLY:
+		ops_.reply(*this, rv);
+		break;
+	case RPCRDMA_RX_ERROR:
+		ops_.error(*this, rv);
+		break;
+	default:
+		w_.complain("a message is passed on that is no RPC's");
+		break;
+	}
+	check();
+}
+
+/*
+ * Set a property to an invalid value, so that the peer's properties are
+ * refused.
+ */
+void endpoint::spoil_props(received *rv)
+{
+	constexpr u32 FIRST_VALUE = RPCRDMA_V2_PREFIX + 12;
+
+	if (rv->octets >= FIRST_VALUE + 4 &&
+	    load(&rv->space[4]) == RPCRDMA_VERS_2 &&
+	    load(&rv->space[12]) == RDMA2_CONNPROP)
+		store(&rv->space[FIRST_VALUE], 1);
+}
+
+/* ---- Memory ---- */
+
+void *endpoint::new_assembly(u32 size)
+{
+	if (size > std::max(arrivals.assembly_size, conn.cfg.props.reassembly))
+		w_.complain("more is reassembled than was announced");
+	/* Without memory the connection ends, whatever messages follow. */
+	if (w_.fault(20)) {
+		w_.tell("%s: no memory for a continued message", name);
+		return nullptr;
+	}
+	live_arrays_++;
+	return new u8[size];
+}
+
+void endpoint::free_assembly(void *assembly)
+{
+	live_arrays_ -= assembly != nullptr;
+	delete[] static_cast<u8 *>(assembly);
+}
+
+bool endpoint::assembled(u64 octets)
+{
+	/*
+	 * With the earlier messages of this connection, the message may exceed its
+	 * share.
+	 */
+	if (!params.memory ||
+	    rpcrdma_memory_assembled(params.memory, &account, octets))
+		return true;
+	w_.trouble = true;
+	w_.sum.no_room++;
+	return false;
+}
+
+rpcrdma_segment *endpoint::more_segs()
+{
+	w_.sum.more_segs++;
+	if (w_.fault(300)) {
+		w_.tell("%s: no memory for segments", name);
+		w_.segs_missing++;
+		return nullptr;
+	}
+	live_arrays_++;
+	return new rpcrdma_segment[RPCRDMA_MORE_SEGS];
+}
+
+void endpoint::shrink(received *rv)
+{
+	free_assembly(rv->assembled);
+	live_arrays_ -= rv->rx.lists.more != nullptr;
+	delete[] rv->rx.lists.more;
+}
+
+void endpoint::refuse(const char *reason)
+{
+	refused_ = true;
+	rpcrdma_conn_refuse(&conn, reason);
+	close(reason);
+}
+
+void endpoint::pulled(received *rv)
+{
+	exposure *x = exposure_of(rv->rx.exposed);
+
+	if (rv->inv_handle)
+		invalidated(x->regions, rv->inv_handle);
+	end_exposure(x);
+}
+
+/* ---- The teardown ---- */
+
+/* The drain of the device: it has reported all its completions. */
+void endpoint::drain_device()
+{
+	while (received *rv = qp.next_arrival()) {
+		if (!params.silent)
+			queue_arrival(rv);
+	}
+}
+
+void endpoint::drain_poll()
+{
+	in_drain_ = true;
+	poll();
+	in_drain_ = false;
+}
+
+/* The teardown has processed the messages. */
+void endpoint::check_drained()
+{
+	drained_ = true;
+	if (holds_messages())
+		w_.complain(std::string(name) +
+			    ": messages that have arrived are lost");
+	if (arrivals.assembly)
+		w_.complain(std::string(name) +
+			    ": a continued message is kept for ever");
+}
+
+} // namespace simulation
+
+using namespace simulation;
+
+static endpoint &of(rpcrdma_ep_core *core)
+{
+	return *static_cast<endpoint *>(core);
+}
+
+void *rpcrdma_port_assembly(struct rpcrdma_ep_core *core, u32 size)
+{
+	return of(core).new_assembly(size);
+}
+
+void rpcrdma_port_assembly_free(struct rpcrdma_ep_core *core, void *assembly)
+{
+	of(core).free_assembly(assembly);
+}
+
+bool rpcrdma_port_assembled(struct rpcrdma_ep_core *core, u64 octets)
+{
+	return of(core).assembled(octets);
+}
+
+struct rpcrdma_segment *rpcrdma_port_more_segs(struct rpcrdma_ep_core *core)
+{
+	return of(core).more_segs();
+}
+
+void rpcrdma_port_recv_shrink(struct rpcrdma_recv *rv)
+{
+	of(rv->core).shrink(static_cast<received *>(rv));
+}
+
+void rpcrdma_port_recv_put(struct rpcrdma_recv *rv)
+{
+	of(rv->core).give_back(static_cast<received *>(rv));
+}
+
+void rpcrdma_port_refuse(struct rpcrdma_ep_core *core, const char *reason)
+{
+	of(core).refuse(reason);
+}
+
+void rpcrdma_port_pulled(struct rpcrdma_ep_core *core, struct rpcrdma_recv *rv)
+{
+	of(core).pulled(static_cast<received *>(rv));
+}
+
+bool rpcrdma_port_has_arrived(struct rpcrdma_ep_core *core)
+{
+	return of(core).holds_messages();
+}
+
+void rpcrdma_port_poll(struct rpcrdma_ep_core *core)
+{
+	of(core).drain_poll();
+}
+
+/* Contexts do not sleep while they poll. */
+void rpcrdma_port_polled(struct rpcrdma_ep_core *)
+{
+}

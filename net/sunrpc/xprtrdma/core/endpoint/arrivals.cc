@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Arrivals: the order in which received messages are processed, what becomes of each of
+ * them, and the reassembly of continued messages.
+ */
+#include "endpoint.hh"
+
+namespace rpcrdma
+{
+
+namespace
+{
+
+constexpr char NO_MEMORY[] = "no memory to reassemble a message";
+constexpr char NOT_OFFERED[] =
+	"the peer invalidated a handle it was not offered";
+
+/* Events that are handled before the message with which they come */
+constexpr u32 BEFORE = RPCRDMA_EV_OPENED | RPCRDMA_EV_RECEIVES;
+
+/* Free the memory of a continued message that is not complete, and uncharge it. */
+void free_assembly(rpcrdma_ep_core *core)
+{
+	rpcrdma_ep_arrivals *a = &core->arrivals;
+
+	rpcrdma_port_uncharge(core, RPCRDMA_MEMORY_PARTS, a->assembly_size);
+	rpcrdma_port_assembly_free(core, a->assembly);
+	a->assembly = nullptr;
+	a->assembly_len = 0;
+	a->assembly_size = 0;
+}
+
+/*
+ * Get space for @need bytes, and for as much again if the message may become that large.
+ * The engine bounds @need. Return false if out of memory.
+ */
+bool grow(rpcrdma_ep_core *core, u32 need)
+{
+	rpcrdma_ep_arrivals *a = &core->arrivals;
+	const u32 most = max_u32(need, core->conn.cfg.props.reassembly);
+	const u32 size = clamp_u32(2 * a->assembly_size, need, most);
+	u8 *grown;
+
+	if (!rpcrdma_port_charge(core, RPCRDMA_MEMORY_PARTS,
+				 size - a->assembly_size, 1))
+		return false;
+	grown = static_cast<u8 *>(rpcrdma_port_assembly(core, size));
+	if (!grown) {
+		rpcrdma_port_uncharge(core, RPCRDMA_MEMORY_PARTS,
+				      size - a->assembly_size);
+		return false;
+	}
+	if (a->assembly) {
+		__builtin_memcpy(grown, a->assembly, a->assembly_len);
+		rpcrdma_port_assembly_free(core, a->assembly);
+	}
+	a->assembly = grown;
+	a->assembly_size = size;
+	return true;
+}
+
+/*
+ * Append the message in @rv to the continued message. Return false if out of memory.
+ */
+bool append(rpcrdma_ep_core *core, const rpcrdma_recv *rv)
+{
+	rpcrdma_ep_arrivals *a = &core->arrivals;
+	u32 need;
+
+	/* The rest of another one, which was refused, may be left. */
+	if (rv->rx.first_part)
+		a->assembly_len = 0;
+	need = a->assembly_len + rv->rx.payload_length;
+	if (need > a->assembly_size && !grow(core, need))
+		return false;
+	__builtin_memcpy(a->assembly + a->assembly_len, rv->payload,
+			 rv->rx.payload_length);
+	a->assembly_len = need;
+	return true;
+}
+
+/*
+ * Attach the complete Payload stream of a continued message to @rv. Return false if out
+ * of memory, or if this peer exceeds its share of the memory with its earlier messages.
+ */
+bool assemble(rpcrdma_ep_core *core, rpcrdma_recv *rv)
+{
+	rpcrdma_ep_arrivals *a = &core->arrivals;
+
+	if (!append(core, rv) ||
+	    !rpcrdma_port_assembled(core, a->assembly_size))
+		return false;
+	rv->counted = a->assembly_size;
+	rv->assembled = a->assembly;
+	rv->large = true;
+	rv->payload = rv->assembled;
+	rv->payload_len = a->assembly_len;
+	a->assembly = nullptr;
+	a->assembly_len = 0;
+	a->assembly_size = 0;
+	return true;
+}
+
+/* Process a message of a continued one. Return false if out of memory. */
+bool continued(rpcrdma_ep_core *core, rpcrdma_recv *rv)
+{
+	switch (rv->verdict) {
+	case RPCRDMA_RX_PART:
+		return append(core, rv);
+	case RPCRDMA_RX_CALL:
+	case RPCRDMA_RX_REPLY:
+		return assemble(core, rv);
+	default:
+		return true;
+	}
+}
+
+/* Return true if a message with that verdict is for the transport. */
+bool is_for_transport(const rpcrdma_ep_core *core, const rpcrdma_recv *rv)
+{
+	switch (rv->verdict) {
+	case RPCRDMA_RX_REPLY:
+	case RPCRDMA_RX_BAD_REPLY:
+	case RPCRDMA_RX_ERROR:
+		return true;
+	case RPCRDMA_RX_CALL:
+		return !rpcrdma_life_drops_calls(&core->life);
+	default:
+		return false;
+	}
+}
+
+/* Count the MR that the peer has invalidated. Return false if that was not permitted. */
+bool invalidation_ok(rpcrdma_ep_core *core, const rpcrdma_recv *rv)
+{
+	core->arrivals.remote_inv++;
+	return rpcrdma_may_invalidate(
+		static_cast<enum rpcrdma_verdict>(rv->verdict), &rv->rx,
+		rv->inv_handle);
+}
+
+} // namespace
+
+} // namespace rpcrdma
+
+using namespace rpcrdma;
+
+void rpcrdma_core_arrived(struct rpcrdma_ep_core *core,
+			  struct llist_node *newest)
+{
+	llist_node *first = nullptr;
+
+	while (newest) {
+		llist_node *older = newest->next;
+
+		newest->next = first;
+		first = newest;
+		newest = older;
+	}
+	__atomic_store_n(&core->arrivals.first, first, __ATOMIC_RELAXED);
+}
+
+void rpcrdma_core_poll_events(struct rpcrdma_ep_core *core)
+{
+	const u32 events = core->arrivals.events;
+
+	core->arrivals.events = 0;
+	rpcrdma_core_events(core, events);
+}
+
+void rpcrdma_core_receive_segs(struct rpcrdma_recv *rv)
+{
+	rv->rx.lists.more = rpcrdma_port_more_segs(rv->core);
+	rv->large = true;
+}
+
+enum rpcrdma_outcome rpcrdma_core_receive(struct rpcrdma_ep_core *core,
+					  struct rpcrdma_recv *rv)
+{
+	const enum rpcrdma_verdict verdict =
+		rpcrdma_conn_receive(&core->conn, rv->buf, rv->octets, &rv->rx);
+
+	core->recvs_out++;
+	core->arrivals.events = rv->rx.events;
+	rv->verdict = verdict;
+	rv->payload = static_cast<u8 *>(rv->buf) + rv->rx.payload_offset;
+	rv->payload_len = rv->rx.payload_length;
+	if (rv->inv_handle && !invalidation_ok(core, rv)) [[unlikely]] {
+		rpcrdma_conn_refuse(&core->conn, NOT_OFFERED);
+		return RPCRDMA_OUTCOME_CLOSE;
+	}
+	if ((rv->rx.events & RPCRDMA_EV_OPENED) ||
+	    rv->rx.format == RPCRDMA_CONTINUED) [[unlikely]]
+		return verdict == RPCRDMA_RX_CLOSE ? RPCRDMA_OUTCOME_CLOSE :
+						     RPCRDMA_OUTCOME_FINISH;
+	if (is_for_transport(core, rv)) [[likely]]
+		return RPCRDMA_OUTCOME_DELIVER;
+	if (verdict == RPCRDMA_RX_CLOSE)
+		return RPCRDMA_OUTCOME_CLOSE;
+	return verdict == RPCRDMA_RX_PULLED || rv->large ?
+		       RPCRDMA_OUTCOME_FINISH :
+		       RPCRDMA_OUTCOME_RELEASE;
+}
+
+bool rpcrdma_core_receive_finish(struct rpcrdma_ep_core *core,
+				 struct rpcrdma_recv *rv,
+				 enum rpcrdma_outcome what)
+{
+	rpcrdma_ep_arrivals *a = &core->arrivals;
+
+	/*
+	 * Before any traffic is processed, because opened() may provide the resources
+	 * for it.
+	 */
+	if (a->events & RPCRDMA_EV_OPENED) {
+		const u32 before = a->events & BEFORE;
+
+		a->events &= ~BEFORE;
+		rpcrdma_core_events(core, before);
+	}
+	if (what == RPCRDMA_OUTCOME_CLOSE) {
+		a->events = 0;
+		rpcrdma_port_close(core, core->conn.reason);
+	} else if (rv->rx.format == RPCRDMA_CONTINUED && !continued(core, rv)) {
+		/* No RPC is lost: the Requester sends it again. */
+		a->events = 0;
+		rpcrdma_port_refuse(core, NO_MEMORY);
+	} else if (is_for_transport(core, rv)) {
+		return true;
+	} else if (rv->verdict == RPCRDMA_RX_PULLED) {
+		rpcrdma_port_pulled(core, rv);
+	}
+	rpcrdma_port_recv_put(rv);
+	return false;
+}
+
+void rpcrdma_core_drain(struct rpcrdma_ep_core *core)
+{
+	rpcrdma_port_polled(core);
+	core->arrivals.draining = true;
+	while (rpcrdma_port_has_arrived(core))
+		rpcrdma_port_poll(core);
+	/* A context that begins later sees this, or is waited for. */
+	core->arrivals.draining = false;
+	rpcrdma_port_polled(core);
+	free_assembly(core);
+}
