@@ -27,6 +27,8 @@
 #               the kernel's own rpcrdma.ko
 #   field       recipes from the field, between two hosts in one guest; always in
 #               that kernel, and only if it is named
+#   capture     a mount's packets, decoded by Wireshark's dissector and compared with the
+#               connection's counters; always in that kernel, and only if it is named
 #   demo        what "make demo" does, with few files
 #   cost        that no operation costs more instructions than when the figures were
 #               written down (RDMA=memdev scripts/cost.sh, its short form)
@@ -683,6 +685,18 @@ level_field()
 	run_e2e field "$1" "${guest[@]}" --module "$module" --timeout 1500 -- "$1/guest/field.sh"
 }
 
+# Mounts between two hosts in one guest: captured there, decoded and counted here
+level_capture()
+{
+	local module guest tree capture name
+	GUEST=uml guest_module capture uml || return 0
+	run_e2e capture "$1" "${guest[@]}" --module "$module" --timeout 1500 -- "$1/guest/capture.sh"
+	for capture in "$1"/*.connections; do
+		name=${capture%.connections}
+		try "capture/decoded.${name##*/}" scripts/tools/wireshark/compare.py "$name.pcap" "$capture"
+	done
+}
+
 kver=${KVER:-$(stock_kernel_version)}
 [ -n "$kver" ] || die "no stock Debian 6.1 kernel with headers is installed: run scripts/setup.sh"
 
@@ -714,7 +728,7 @@ run_level()
 on_host() { [[ $1 =~ ^(engine|build|simulation|packages)$ ]]; }
 
 # True if this level boots the kernel that is a program unless GUEST names another.
-uses_uml() { [[ ${GUEST:-uml} = uml && $1 =~ ^(kunit|e2e-debug|field|hostile|hostile-server)$ ]]; }
+uses_uml() { [[ ${GUEST:-uml} = uml && $1 =~ ^(kunit|e2e-debug|field|capture|hostile|hostile-server)$ ]]; }
 
 # Take the next level from the file $1, a line each, and set level to it.
 next_level()

@@ -81,8 +81,10 @@ field("limit", "uint32", "Limit (received + credits)")
 field("grant", "bool", "Credit grant")
 field("inv_handle", "uint32", "Handle that may be invalidated", base.HEX)
 field("invalidated", "uint32", "Handle invalidated by this Send", base.HEX)
-field("read_list", "uint32", "Read list (segments)")
-field("write_list", "uint32", "Write list (chunks)")
+field("reads", "none", "Read list")
+field("read_list", "uint32", "Segments in the Read list")
+field("writes", "none", "Write list")
+field("write_list", "uint32", "Chunks in the Write list")
 field("reply_chunk", "bool", "Reply chunk")
 field("read", "none", "Read segment")
 field("write", "none", "Write chunk")
@@ -185,10 +187,9 @@ local ib = {
 	ieth = lower("infiniband.ieth"),
 	req_port = lower("infiniband.cm.req.serviceid.dport"),
 	req_qpn = lower("infiniband.cm.req.localqpn"),
-	req_id = lower("infiniband.cm.req.localcommid"),
 	rep_qpn = lower("infiniband.cm.rep.localqpn"),
-	rep_id = lower("infiniband.cm.rep.remotecommid"),
 	attribute = lower("infiniband.mad.attributeid"),
+	transaction = lower("infiniband.mad.transactionid"),
 }
 local iwarp = {
 	opcode = lower("iwarp_rdma.opcode"),
@@ -673,7 +674,7 @@ end
 
 local function parse_reads(r, m, tree)
 	local start = r.at
-	local list = tree:add(f.read_list, r.tvb(start, 0), 0)
+	local list = tree:add(f.reads, r.tvb(start, math.min(4, r.captured - start)))
 	local count, last = 0, nil
 	m.reads, m.all = {}, {}
 	while true do
@@ -699,7 +700,7 @@ local function parse_reads(r, m, tree)
 	end
 	list:set_len(r.at - start)
 	list:set_text("Read list: " .. count .. " segments in " .. #m.reads .. " chunks")
-	tree:add(f.read_list, r.tvb(start, r.at - start), count):set_hidden()
+	list:add(f.read_list, r.tvb(start, r.at - start), count):set_generated()
 	m.read_segments = count
 	return true
 end
@@ -731,7 +732,7 @@ end
 local function parse_lists(r, m, tree)
 	if not parse_reads(r, m, tree) then return false end
 	local start = r.at
-	local list = tree:add(f.write_list, r.tvb(start, 0), 0)
+	local list = tree:add(f.writes, r.tvb(start, math.min(4, r.captured - start)))
 	m.writes = {}
 	while true do
 		local ok, more = parse_bool(r, m, list, "the Write list's end")
@@ -743,7 +744,7 @@ local function parse_lists(r, m, tree)
 	end
 	list:set_len(r.at - start)
 	list:set_text("Write list: " .. #m.writes .. " chunks")
-	tree:add(f.write_list, r.tvb(start, r.at - start), #m.writes):set_hidden()
+	list:add(f.write_list, r.tvb(start, r.at - start), #m.writes):set_generated()
 
 	start = r.at
 	local ok, present = parse_bool(r, m, tree, "the Reply chunk")
@@ -1675,22 +1676,24 @@ local function cm_heuristic(tvb, pinfo, root)
 	local key = pinfo.number .. ":cm"
 	if not records[key] then
 		records[key] = {}
-		local qpn, id = value(req and ib.req_qpn or ib.rep_qpn), value(req and ib.req_id or ib.rep_id)
+		local qpn = value(req and ib.req_qpn or ib.rep_qpn)
+		local id = tostring(value(ib.transaction))
 		local ours = found
 		-- While Wireshark reads a REQ, the address in pinfo.src is a LID.
 		local src = tostring(pinfo.net_src)
 		if src == "" then src = tostring(pinfo.src) end
 		if req then
 			ours = ours or value(ib.req_port) == proto.prefs.ports
-			if ours and id then announced["id" .. id .. src] = true end
+			if ours then announced["id" .. id .. src] = id end
 		else
-			ours = ours or announced["id" .. tostring(id) .. tostring(pinfo.dst)]
+			ours = ours or announced["id" .. id .. tostring(pinfo.dst)]
 		end
-		if ours and qpn then
-			-- A queue pair number that is used again is another connection's.
-			local to = src .. "/" .. qpn
+		local to = src .. "/" .. tostring(qpn)
+		-- A queue pair number that is used again is another connection's, unless the
+		-- message is retransmitted.
+		if ours and qpn and announced[to] ~= id then
 			forget(to)
-			announced[to] = true
+			announced[to] = id
 		end
 	end
 	if not found then return false end

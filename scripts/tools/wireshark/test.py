@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: GPL-2.0
 """Tests of the dissector: captures that packets.py writes, decoded by tshark.
 
@@ -170,6 +170,8 @@ def compare(tree, expected):
     require(shown[len(positions):] == flat, "Write list or Reply chunk")
     require(numbers(tree, "segments") == [len(c) for c in chunks], "segments of chunks")
     require(one(tree, "reply_chunk") == ("reply" in expected), "Reply chunk")
+    require(one(tree, "read_list") == len(positions), "segments of the Read list")
+    require(one(tree, "write_list") == len(expected["writes"]), "chunks of the Write list")
     rest = expected["length"] - expected["payload"]
     if expected["proc"] == MSG and rest:
         require(one(tree, "payload.length") == rest, "payload's length")

@@ -1,0 +1,107 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Captures of mounts between two hosts in one guest (see field/hosts.sh), with messages of
+# each form, for Wireshark's dissector. $RUN/NAME.pcap is a capture from the connection
+# request on, $RUN/NAME.connections what the two ends counted in that time. The host decodes
+# and compares them (scripts/tools/wireshark/compare.py).
+#
+#   capture.sh [PREFIX [ONLY]]
+#
+# $RUN/nfsio is nfsio.c, compiled on the host.
+# shellcheck disable=SC2086,SC2119,SC2317
+set -u
+
+PREFIX=${1:-}
+ONLY=${2:-}
+# shellcheck source-path=SCRIPTDIR source=harness.sh
+. "$(dirname "$0")/harness.sh"
+# shellcheck source-path=SCRIPTDIR source=work.sh
+. "$(dirname "$0")/work.sh"
+# shellcheck source-path=SCRIPTDIR source=field/hosts.sh
+. "$(dirname "$0")/field/hosts.sh"
+# shellcheck disable=SC2034
+NFSIO=$RUN/nfsio MAXSIZE=20000 ENTRIES=300
+
+bring_up()
+{
+	hosts_up
+	nfs_services_up
+	client_named
+	disk_up
+	nfsd_up
+}
+
+capturing() { grep -q '^Capturing on' /tmp/dumpcap.log; }
+
+# capture_begin NAME: set DUMPCAP to the process.
+capture_begin()
+{
+	dumpcap -q -P -i d0 -s 0 -B 64 -f 'udp port 4791' -w $RUN/$1.pcap 2>/tmp/dumpcap.log &
+	DUMPCAP=$!
+	wait_for 20 capturing
+}
+
+# True if no message was sent or received for a second.
+quiet()
+{
+	local before
+	before=$(connections)
+	sleep 1
+	[ "$before" = "$(connections)" ]
+}
+
+# What was counted belongs to the capture: nothing is sent between the count and its end.
+capture_end()
+{
+	local i before
+	for i in 1 2 3 4 5 6; do
+		wait_for 30 quiet
+		before=$(connections)
+		[ $i -gt 1 ] || sleep 1
+		if [ "$before" = "$(connections)" ]; then
+			kill -INT $DUMPCAP
+			wait $DUMPCAP
+			[ "$before" != "$(connections)" ] || break
+			complain "a message was sent at the capture's end"
+		fi
+	done
+	echo "$before" >$RUN/$1.connections
+	tail -n 2 /tmp/dumpcap.log
+}
+
+# work_captured FORMAT VERS
+work_captured()
+{
+	local name=$1-$2
+	case $1 in
+	version1) echo 1 >/sys/module/rpcrdma/parameters/svc_max_version ;;
+	*) set_format $1 ;;
+	esac
+	count_resources
+	capture_begin $name
+	mount_works $2
+	work_sizes
+	work_data 300000
+	work_dir
+	work_acl $2
+	[ $2 = 3 ] || work_delegation
+	capture_end $name
+	umount_works
+	settle
+	echo 2 >/sys/module/rpcrdma/parameters/svc_max_version
+	set_format usual
+	connections
+}
+
+SECONDS=0
+t setup.hosts 300 bring_up
+[ $FAILED -eq 0 ] || abort "there is no server to test with"
+t setup.module 100 check_module
+for format in usual special pulled continued version1; do
+	for v in 3 4.2; do
+		t $format.$v 200 work_captured $format $v
+	done
+done
+t unload.stop 100 stop_all
+end_of_run
