@@ -137,6 +137,7 @@ struct rpcrdma_ep_core {
 	u32			recv_size;	/* bytes of the host's structure */
 	u32			bufs_owed;	/* charged in excess of nr_recvs */
 	struct rpcrdma_ep_arrivals arrivals;
+	struct rpcrdma_mrs	mrs;		/* under the lock for MRs */
 };
 
 /* Initialise the lists of a core that is zeroed. */

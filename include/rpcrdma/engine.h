@@ -60,6 +60,7 @@
 #include "endpoint_control.h"
 #include "endpoint_receive.h"
 #include "endpoint_arrivals.h"
+#include "endpoint_regions.h"
 #include "quota.h"
 #include "admission.h"
 #include "call_queue.h"

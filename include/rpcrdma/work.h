@@ -6,6 +6,7 @@
 #ifndef RPCRDMA_WORK_H
 #define RPCRDMA_WORK_H
 
+#include "mr.h"
 #include "pull.h"
 #include "send_queue.h"
 
@@ -68,12 +69,23 @@ struct rpcrdma_transfer {
 
 /* An MR that a peer is to access */
 struct rpcrdma_mr {
-	struct list_head	list;		/* free list, or a request's */
+	struct list_head	list;		/* a request's; not of free MRs */
+	struct rpcrdma_mr	*next;		/* the next free one */
+	struct rpcrdma_mr	*all;		/* the next one in mrs->all */
 	u32			handle;
 	u32			length;		/* bytes */
 	u64			offset;
 	bool			exposed;	/* posted and not invalidated */
-	bool			used;		/* posted since it was mapped */
+	bool			used;		/* posted since it was taken */
+};
+
+/* The MRs of a connection; see endpoint_regions.h */
+struct rpcrdma_mrs {
+	struct rpcrdma_region_pool pool;
+	struct rpcrdma_cut	cut;		/* except octets */
+	struct rpcrdma_mr	*free;		/* the last used first */
+	struct rpcrdma_mr	*all;
+	u32			told;		/* times that waiters were notified; atomic */
 };
 
 /* A Reply that the peer pulls (WP 8) */

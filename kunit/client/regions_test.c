@@ -78,8 +78,8 @@ static void regions_bounced(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, peer_call(test, 6000, 50003, 60001, false), 0);
 	ep = peer_client_ep(peer);
 	KUNIT_ASSERT_NOT_NULL(test, ep);
-	KUNIT_EXPECT_EQ(test, ep->mr_cut.apart, !ep->mr_cut.gaps);
-	KUNIT_EXPECT_EQ(test, ep->mr_cut.pages, ep->mr_pages);
+	KUNIT_EXPECT_EQ(test, ep->core.mrs.cut.apart, !ep->core.mrs.cut.gaps);
+	KUNIT_EXPECT_EQ(test, ep->core.mrs.cut.pages, ep->mr_pages);
 	rpcrdma_ep_put(ep);
 	KUNIT_EXPECT_EQ(test, atomic_read(&peer->connected), 1);
 }
@@ -97,15 +97,15 @@ static void regions_gone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, peer_call(test, 4, 50003, 0, true), 0);
 	ep = peer_client_ep(peer);
 	KUNIT_ASSERT_NOT_NULL(test, ep);
-	KUNIT_EXPECT_EQ(test, ep->regions.made, 0U);
-	KUNIT_EXPECT_GE(test, ep->regions.shortages,
+	KUNIT_EXPECT_EQ(test, ep->core.mrs.pool.made, 0U);
+	KUNIT_EXPECT_GE(test, ep->core.mrs.pool.shortages,
 			(u64)RPCRDMA_POOL_FAILURES);
 	KUNIT_EXPECT_EQ(test, ep->core.conn.counters.read_chunks, 0ULL);
 
 	/* Once MRs can be allocated again, they are used. */
 	t.regions_gone = false;
 	memdev_set_traits(shim_memdev, &t);
-	KUNIT_EXPECT_TRUE(test, shim_poll(!rpcrdma_pool_is_starved(&ep->regions)));
+	KUNIT_EXPECT_TRUE(test, shim_poll(!rpcrdma_pool_is_starved(&ep->core.mrs.pool)));
 	KUNIT_EXPECT_EQ(test, peer_call(test, 4, 50003, 0, true), 0);
 	KUNIT_EXPECT_EQ(test, ep->core.conn.counters.read_chunks, 1ULL);
 	rpcrdma_ep_put(ep);

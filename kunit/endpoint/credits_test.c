@@ -190,7 +190,7 @@ static void credits_few_regions(struct kunit *test)
 	pair->client_params.max_mrs = 8;
 	shim_open(test);
 	shim_traffic(test, pair, 5, 40, 4000, 1000, 0, false);
-	KUNIT_EXPECT_LE(test, pair->client.ep->regions.made, 8U);
+	KUNIT_EXPECT_LE(test, pair->client.ep->core.mrs.pool.made, 8U);
 }
 
 /* Callers wait for Send Queue slots: a Call may use half of the Send Queue. */

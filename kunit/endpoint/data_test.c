@@ -196,7 +196,7 @@ static void data_no_registration(struct kunit *test)
 	shim_traffic(test, pair, 4, 30, 50000, PAGE_SIZE, 20000, false);
 	KUNIT_EXPECT_EQ(test, c->core.arrivals.remote_inv, 0ULL);
 	KUNIT_EXPECT_GT(test, atomic64_read(&c->local_inv), 0LL);
-	KUNIT_EXPECT_EQ(test, s->regions.made, 0U);
+	KUNIT_EXPECT_EQ(test, s->core.mrs.pool.made, 0U);
 	KUNIT_EXPECT_EQ(test, rpcrdma_conn_limits(&s->core.conn).max_segs, 0U);
 	/* A client cannot connect. */
 	shim_disconnect(test, pair);

@@ -39,7 +39,7 @@ static void shim_read_accounts(struct shim_side *side,
 	spin_unlock(&ep->lock);
 
 	spin_lock(&ep->mr_lock);
-	list_for_each_entry(mr, &ep->free_mrs, list)
+	for (mr = ep->core.mrs.free; mr; mr = mr->next)
 		a->mrs++;
 	spin_unlock(&ep->mr_lock);
 
@@ -58,7 +58,7 @@ static bool shim_accounts_ok(struct shim_side *side, struct shim_accounts *a)
 	return a->inflight_wrs == a->slots && a->sends == ep->core.nr_sends &&
 	       a->receives == ep->core.nr_recvs - READ_ONCE(side->nr_held) &&
 	       a->beyond <= 0 && !a->queued && !a->held &&
-	       a->mrs == ep->regions.made;
+	       a->mrs == ep->core.mrs.pool.made;
 }
 
 void shim_check_idle(struct kunit *test, struct shim_side *side)
@@ -72,6 +72,6 @@ void shim_check_idle(struct kunit *test, struct shim_side *side)
 	kunit_err(test, "%s: slots %u of %u, sends %u of %u, receives %u of %u, %u held, beyond %d, queued %u, octets held %llu, mrs %u of %u",
 		  ep->client ? "client" : "server", a.inflight_wrs, a.slots,
 		  a.sends, ep->core.nr_sends, a.receives, ep->core.nr_recvs,
-		  side->nr_held, a.beyond, a.queued, a.held, a.mrs, ep->regions.made);
+		  side->nr_held, a.beyond, a.queued, a.held, a.mrs, ep->core.mrs.pool.made);
 	KUNIT_FAIL(test, "the accounts do not balance");
 }

@@ -258,7 +258,7 @@ void endpoint::pulled(received *rv)
 	exposure *x = exposure_of(rv->rx.exposed);
 
 	if (rv->inv_handle)
-		invalidated(x->regions, rv->inv_handle);
+		rpcrdma_core_mrs_invalidated(&x->core.mrs, rv->inv_handle);
 	end_exposure(x);
 }
 

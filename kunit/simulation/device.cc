@@ -138,10 +138,16 @@ void queue_pair::transmit()
 			return;
 		}
 		r.reg->valid = true;
+		r.reg->registered = true;
 		r.reg->mem->exposed++;
 		finish(index);
 		break;
 	case op::invalidate:
+		if (w_.fault(2)) {
+			w_.tell("an invalidation fails");
+			error();
+			return;
+		}
 		/* The peer may have invalidated it first. */
 		if (r.reg->valid) {
 			r.reg->valid = false;

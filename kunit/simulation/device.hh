@@ -49,6 +49,7 @@ struct region : rpcrdma_mr {
 	u32 at = 0; /* byte offset in mem */
 	bool writable = false;
 	bool valid = false;
+	bool registered = false; /* since it was taken */
 
 	/*
 	 * Set up this MR for @octets bytes of @m from @from on, with a new key
@@ -62,8 +63,7 @@ struct region : rpcrdma_mr {
 		mem = &m;
 		at = from;
 		writable = write;
-		exposed = false;
-		used = false;
+		registered = false;
 	}
 };
 

@@ -59,7 +59,11 @@ endpoint::endpoint(world &w, const endpoint_params &p, upcalls &ops,
 	control.peer = { {}, ENOUGH_READS, ENOUGH_READS };
 	answer_ = control.peer;
 	qp.reorders = params.reorders;
-	region_size_ = params.region_size;
+	mrs.cut = { .page_shift = PAGE_SHIFT,
+		    .pages = params.region_size >> PAGE_SHIFT,
+		    .octets = 0,
+		    .gaps = false,
+		    .apart = false };
 	read_pool_ = { params.read_into, 1, 0 };
 	free_read_regions_ = params.read_into;
 	/* A long Read time lets other transfers start meanwhile. */
@@ -177,8 +181,7 @@ void endpoint::act(u32 what, u64 arg)
 			       .exposure) {
 			exposure *x = exposure_of(overdue.exposure);
 
-			for (region *reg : x->regions)
-				qp.excuse(reg);
+			excuse(&x->core.mrs);
 			end_exposure(x);
 		}
 		if (overdue.wait) {
@@ -190,10 +193,10 @@ void endpoint::act(u32 what, u64 arg)
 		break;
 	}
 	case MAKE_REGIONS:
-		make_regions();
+		w_.after(w_.delay(40), this, REGIONS_MADE);
 		break;
 	case REGIONS_MADE:
-		regions_made(static_cast<u32>(arg));
+		make_regions();
 		break;
 	case READS:
 		reads_tried_ = false;
@@ -254,15 +257,6 @@ void transfer::done(rpcrdma_work *w, bool ok)
 	if (t->reply)
 		ep->written(t->reply, ok);
 	ep->free_transfer(t);
-}
-
-void invalidation::done(rpcrdma_work *w, bool ok)
-{
-	auto *inv = static_cast<invalidation *>(w);
-
-	inv->ended(ok);
-	inv->ep->live_--;
-	delete inv;
 }
 
 /* Return as much of the transfer as can be posted at once. */
@@ -473,188 +467,6 @@ void endpoint::letter_received(const received *rv)
 	as_letter_says();
 }
 
-/* ---- MRs ---- */
-
-int endpoint::map(std::vector<region *> &regions, memory &mem, u32 at,
-		  u32 length, bool writable, rpcrdma_lists &lists)
-{
-	const rpcrdma_cut cut = how_cut();
-
-	while (length) {
-		rpcrdma_region filled{};
-		const u32 n = rpcrdma_region_take(
-			&cut, &filled, at & (PAGE_OCTETS - 1), length);
-		const u32 todo = rpcrdma_pool_take(&pool_);
-		region *reg;
-
-		carry_out_pool(todo);
-		if (!(todo & RPCRDMA_POOL_TAKEN)) {
-			w_.sum.regions_waited++;
-			regions_wanted_ = true;
-			refused(regions.size());
-			return -EAGAIN;
-		}
-		refused_since_ = 0;
-		if (free_regions_.empty()) {
-			w_.complain("a region is taken that there is not");
-			return -EIO;
-		}
-		reg = free_regions_.back();
-		free_regions_.pop_back();
-		reg->take(mem, at, n, writable);
-		regions.push_back(reg);
-		if (rpcrdma_lists_add_segment(&lists, reg->handle, n,
-					      reg->offset))
-			return -EMSGSIZE;
-		at += n;
-		length -= n;
-	}
-	return 0;
-}
-
-/* A message that holds @count MRs got no more. Complain if it waits forever. */
-void endpoint::refused(size_t count)
-{
-	if (count + pool_.free != pool_.made)
-		refused_since_ = 0;
-	else if (!refused_since_)
-		refused_since_ = w_.now;
-	else if (w_.now - refused_since_ > 5 * SECOND)
-		w_.complain(std::string(name) +
-			    ": a message waits for regions that never come");
-}
-
-void endpoint::put_regions(std::vector<region *> &regions)
-{
-	const u32 count = static_cast<u32>(regions.size());
-	bool used = false;
-	u32 todo;
-
-	for (region *reg : regions) {
-		if (reg->exposed || reg->valid)
-			w_.complain("a region is given back that is exposed");
-		used |= reg->used;
-		free_regions_.push_back(reg);
-	}
-	regions.clear();
-	more_regions_ |= used;
-	todo = rpcrdma_pool_give(&pool_, count, used);
-	if (used && regions_wanted_ && !(todo & RPCRDMA_POOL_TELL))
-		w_.complain(std::string(name) +
-			    ": who waits for regions is not told of some");
-	carry_out_pool(todo);
-}
-
-void endpoint::carry_out_pool(u32 todo)
-{
-	if (todo & RPCRDMA_POOL_MAKE)
-		w_.after(w_.delay(10), this, MAKE_REGIONS);
-	if (todo & RPCRDMA_POOL_PAUSE)
-		w_.after(RPCRDMA_POOL_PAUSE_MS * MILLISECOND, this,
-			 MAKE_REGIONS);
-	if (todo & RPCRDMA_POOL_LATER)
-		w_.after(RPCRDMA_POOL_LATER_MS * MILLISECOND, this,
-			 MAKE_REGIONS);
-	if (!(todo & RPCRDMA_POOL_TELL))
-		return;
-	/* Nothing has changed since the MRs were refused, except the time. */
-	if (!more_regions_) {
-		if (idly_told_ &&
-		    w_.now - idly_told_ < RPCRDMA_POOL_PAUSE_MS * MILLISECOND)
-			w_.complain(std::string(name) +
-				    ": who waits for regions spins");
-		idly_told_ = w_.now;
-	}
-	more_regions_ = false;
-	regions_wanted_ = false;
-	do_write_space();
-}
-
-/* Allocating MRs takes time, and memory, which may be short for a while. */
-void endpoint::make_regions()
-{
-	u32 count = rpcrdma_pool_to_make(&pool_);
-
-	if (is_closing())
-		return;
-	if (w_.fault(100))
-		short_until_ = w_.now + w_.choose.below(200) * MILLISECOND;
-	/* The device may be out of MRs for longer than the waiters wait. */
-	if (w_.fault(30))
-		none_until_ = w_.now + w_.choose.below(10000) * MILLISECOND;
-	if (w_.now < short_until_)
-		count /= 4 + w_.choose.below(8);
-	if (w_.now < none_until_)
-		count = 0;
-	w_.after(w_.delay(40), this, REGIONS_MADE, count);
-}
-
-void endpoint::regions_made(u32 count)
-{
-	for (u32 i = 0; i < count; i++) {
-		if (pool_.made + i >= qp.regions.size()) {
-			w_.complain("more regions are made than there may be");
-			return;
-		}
-		free_regions_.push_back(&qp.regions[pool_.made + i]);
-	}
-	more_regions_ |= count;
-	carry_out_pool(rpcrdma_pool_made(&pool_, count));
-}
-
-bool endpoint::any_exposed(const std::vector<region *> &regions)
-{
-	for (const region *reg : regions) {
-		if (reg->exposed)
-			return true;
-	}
-	return false;
-}
-
-bool endpoint::invalidated(std::vector<region *> &regions, u32 handle)
-{
-	for (region *reg : regions) {
-		if (reg->handle == handle && reg->exposed) {
-			reg->exposed = false;
-			return true;
-		}
-	}
-	return false;
-}
-
-void endpoint::invalidate(const std::vector<region *> &regions,
-			  std::function<void(bool)> ended)
-{
-	auto *inv = new invalidation{};
-
-	live_++;
-	inv->ep = this;
-	list_init(&inv->list);
-	inv->chain = &inv->requests;
-	inv->requests.of = inv;
-	inv->rpcrdma_work::done = invalidation::done;
-	inv->wrs.signaled = true;
-	for (region *reg : regions) {
-		if (reg->exposed)
-			inv->requests.requests.push_back({ op::invalidate, reg,
-							   reg->handle, 0,
-							   nullptr, 0, 0 });
-	}
-	/* With @ok the peer cannot access the MRs any more. */
-	inv->ended = [regions, ended](bool ok) {
-		if (ok) {
-			for (region *reg : regions)
-				reg->exposed = false;
-		}
-		ended(ok);
-	};
-	if (inv->requests.requests.empty()) {
-		invalidation::done(inv, true);
-		return;
-	}
-	work_rdma(inv);
-}
-
 /* ---- RDMA ---- */
 
 /* Some devices read only into MRs, of which there are few. */
@@ -842,7 +654,7 @@ exposure *endpoint::exposure_of(rpcrdma_exposure *x)
 void endpoint::unexpose(exposure *x)
 {
 	rpcrdma_conn_unexpose(&conn, &x->core.exposure);
-	put_regions(x->regions);
+	put_regions(&x->core.mrs);
 }
 
 void endpoint::release(exposure *x)
@@ -860,6 +672,7 @@ int endpoint::expose(exposure *x, u32 xid, rpcrdma_reply_plan *plan)
 	if (!enter())
 		return -ENOTCONN;
 	x->ep = this;
+	list_init(&x->core.mrs);
 	rc = rpcrdma_conn_expose(&conn, &x->core.exposure, xid, plan);
 	if (rc) {
 		leave();
@@ -868,9 +681,8 @@ int endpoint::expose(exposure *x, u32 xid, rpcrdma_reply_plan *plan)
 	live_++;
 	rpcrdma_lists_init(&x->lists);
 	rpcrdma_lists_add_read(&x->lists, 0);
-	rc = map(x->regions, x->data, 0, plan->read_length, false, x->lists);
-	chained(&x->core.mrs, x->regions);
-	rc = rpcrdma_plan_expose(&conn, &pool_, rc, &x->lists, plan);
+	rc = map(&x->core.mrs, x->data, 0, plan->read_length, false, x->lists);
+	rc = rpcrdma_plan_expose(&conn, &mrs.pool, rc, &x->lists, plan);
 	if (rc)
 		cancel_exposure(x);
 	else
@@ -887,11 +699,9 @@ void endpoint::cancel_exposure(exposure *x)
 
 void endpoint::end_exposure(exposure *x)
 {
-	invalidate(x->regions, [this, x](bool ok) {
-		if (!ok) {
-			close(nullptr);
+	invalidate(&x->core.mrs, [this, x](bool ok) {
+		if (!ok)
 			return;
-		}
 		unexpose(x);
 		release(x);
 	});
@@ -925,10 +735,7 @@ void endpoint::check()
 		w_.complain(who + "Receives are miscounted");
 	if (receives_refused_ && !is_closing())
 		w_.complain(who + "stays although it lacks Receives");
-	if (pool_.free != free_regions_.size())
-		w_.complain(who + "regions are miscounted");
-	if (regions_wanted_ && !pool_.maker && pool_.free == pool_.made)
-		w_.complain(who + "nobody has the regions that are waited for");
+	check_regions();
 	if (conn.version == RPCRDMA_VERS_1 || params.silent || is_letter())
 		return;
 	if (distance(conn.advertised, conn.posted - 1) < 0)
@@ -1002,7 +809,7 @@ void endpoint::check_gone()
 		w_.complain(who + "its share of the memory is kept");
 	if (!list_is_empty(&all_recvs))
 		w_.complain(who + "Receives are not freed");
-	if (free_regions_.size() != pool_.made)
+	if (free_regions() != mrs.pool.made || regions_made_ != mrs.pool.made)
 		w_.complain(who + "regions are not given back");
 	if (free_read_regions_ != params.read_into || read_pool_.waiting)
 		w_.complain(who + "regions for Reads are not given back");

@@ -26,6 +26,12 @@ struct rpcrdma_chain final : simulation::work {
 	}
 };
 
+/* A position in memory that is mapped */
+struct rpcrdma_extent_pos {
+	simulation::memory *mem;
+	u32 at, length;
+};
+
 namespace simulation
 {
 
@@ -50,6 +56,8 @@ struct endpoint_params {
 	u32 max_regions; /* number of MRs */
 	u32 region_size; /* maximum length of an MR in bytes, whole pages */
 	u32 read_into;	 /* MRs for Reads; 0: Reads need no MR */
+	bool splits;	 /* a part of a page needs an MR of its own */
+	u32 region_room; /* bytes that the device maps to an MR; 0: region_size */
 	bool reorders;	 /* the device completes Sends before earlier Reads */
 	bool silent;	 /* reads nothing, sends nothing */
 	/*
@@ -84,18 +92,17 @@ struct transfer final : rpcrdma_transfer {
 };
 
 /* Local invalidation of MRs */
-struct invalidation final : rpcrdma_work {
+struct invalidation final : rpcrdma_inv {
 	endpoint *ep;
 	rpcrdma_chain requests;
 	std::function<void(bool ok)> ended;
 
-	static void done(rpcrdma_work *w, bool ok);
+	static void over(rpcrdma_inv *inv, bool ok);
 };
 
 struct exposure {
 	endpoint *ep;
 	rpcrdma_pulled core{};
-	std::vector<region *> regions;
 	rpcrdma_lists lists;
 	memory data;
 	u64 held = 0; /* bytes charged to the quota */
@@ -187,11 +194,10 @@ public:
 	int begin(rpcrdma_send *s, enum rpcrdma_kind kind,
 		  enum rpcrdma_format format, u32 xid, u32 octets,
 		  const rpcrdma_lists *lists);
-	int send_call(rpcrdma_send *s, const std::vector<region *> &regions,
+	int send_call(rpcrdma_send *s, list_head *mrs,
 		      enum rpcrdma_format format, const rpcrdma_lists *lists,
 		      rpcrdma_exchange *x);
-	int send_continued_call(stream *st,
-				const std::vector<region *> &regions,
+	int send_continued_call(stream *st, list_head *mrs,
 				rpcrdma_exchange *x);
 	/* The Writes posted ahead of @reply have completed, or never will. */
 	void written(rpcrdma_work *reply, bool ok);
@@ -204,36 +210,25 @@ public:
 			   const rpcrdma_lists *lists, std::vector<u8> octets);
 
 	/* Memory */
-	rpcrdma_cut how_cut() const
-	{
-		const u32 most = rpcrdma_conn_limits(&conn).max_segment;
-
-		/* Without chunks the number of MRs does not matter. */
-		return { PAGE_SHIFT, region_size_ >> PAGE_SHIFT,
-			 most ? most : ~0u, false, false };
-	}
 	/* Limit @call to as many MRs as there are. */
 	void limit_regions(rpcrdma_call *call) const
 	{
-		rpcrdma_call_regions(call, &pool_);
+		rpcrdma_call_regions(call, &mrs.pool);
 	}
 	u32 count_regions(u32 at, u32 length) const
 	{
-		const rpcrdma_cut cut = how_cut();
+		const rpcrdma_cut cut = rpcrdma_core_mrs_cut(this);
 
 		return rpcrdma_region_count(&cut, at & (PAGE_OCTETS - 1),
 					    length);
 	}
-	/*
-	 * Return: 0; -EAGAIN if MRs are missing, write_space() will be called.
-	 */
-	int map(std::vector<region *> &regions, memory &mem, u32 at, u32 length,
-		bool writable, rpcrdma_lists &lists);
-	void put_regions(std::vector<region *> &regions);
-	static bool any_exposed(const std::vector<region *> &regions);
-	static bool invalidated(std::vector<region *> &regions, u32 handle);
-	void invalidate(const std::vector<region *> &regions,
-			std::function<void(bool)> ended);
+	/* As rpcrdma_mrs_map() of the module */
+	int map(list_head *list, memory &mem, u32 at, u32 length, bool writable,
+		rpcrdma_lists &lists);
+	void put_regions(list_head *list);
+	/* The peer's access to @list may fail without being a fault. */
+	void excuse(const list_head *list);
+	void invalidate(list_head *list, std::function<void(bool)> ended);
 	/* Allocate a transfer. @what: read or write */
 	transfer *new_transfer(op what);
 	/*
@@ -279,6 +274,15 @@ public:
 	void pump();
 	bool post(rpcrdma_work *w);
 	bool post_send(rpcrdma_send *s);
+	void post_rdma(rpcrdma_work *w);
+	region *new_region();
+	void made_regions(u32 count);
+	void make_regions_in(u32 ms);
+	void regions_told();
+	region *take_region(u32 *todo);
+	int map_region(region *reg, const rpcrdma_cut &cut,
+		       rpcrdma_extent_pos &pos, bool writable);
+	bool cut_regions_finer(const rpcrdma_cut &used);
 	void *new_buffer(u32 size, u64 *addr);
 	void free_buffer(u64 addr);
 	rpcrdma_send *first_use(u32 number);
@@ -362,19 +366,17 @@ private:
 	int room(rpcrdma_send *s, u32 octets);
 	bool submit(rpcrdma_chain *chain, const rpcrdma_work &w);
 	void check_device(const rpcrdma_chain &chain);
-	list_head *chained(list_head *mrs,
-			   const std::vector<region *> &regions);
 	static u32 count(const list_head &list);
 	void post_letter_grants();
 	void turn_of(transfer *t);
-	void carry_out_pool(u32 todo);
 	void make_regions();
-	void regions_made(u32 count);
+	void check_regions();
+	u32 free_regions() const;
 	void work_rdma(rpcrdma_work *w);
 	u32 next_part_of(const transfer *t, u32 at, u32 rest) const;
 	void add_part(transfer *t);
 	int make_ready(transfer *t);
-	void refused(size_t count);
+	void refused(u32 count);
 	int make_all_ready(transfer *t);
 	void unmake(transfer *t);
 	void wake_reads();
@@ -443,9 +445,9 @@ private:
 	/* The teardown: what it waits for; whether it has stopped the timers */
 	rpcrdma_release releasing_ = RPCRDMA_RELEASE_END;
 	bool stopped_ = false;
-	u32 region_size_;
-	rpcrdma_region_pool pool_{};
-	std::vector<region *> free_regions_;
+	u32 regions_made_ = 0;	      /* MRs allocated */
+	u32 regions_left_ = 0;	      /* MRs that can be allocated at once */
+	bool making_ = false;	      /* MRs are to be allocated, or are */
 	bool regions_wanted_ = false; /* a waiter refused, not notified */
 	/*
 	 * MRs were added or recycled since the last notification of the waiters

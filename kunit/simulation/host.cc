@@ -93,8 +93,8 @@ void host::release(rpc *task)
 {
 	if (!rpcrdma_exchange_release(&task->x))
 		w_.complain("an RPC is released while a step is under way");
-	if (!task->regions.empty())
-		task->regions_of->put_regions(task->regions);
+	if (!list_is_empty(&task->mrs))
+		task->regions_of->put_regions(&task->mrs);
 	if (task->what.bad && !task->status)
 		w_.complain("a bad Reply is taken");
 	task->call.retire(w_, "a Call");
@@ -121,8 +121,8 @@ void host::kill(rpc *task)
 	tasks_.erase(task->xid);
 	task->state = rpc::DYING;
 	task->status = -EINTR;
-	for (region *reg : task->regions)
-		task->regions_of->qp.excuse(reg);
+	if (task->regions_of)
+		task->regions_of->excuse(&task->mrs);
 	/* As sunrpc does, wait until its answer is no longer processed. */
 	if (!task->pinned)
 		take_back(task);
@@ -134,16 +134,15 @@ void host::kill(rpc *task)
  */
 void host::take_back(rpc *task)
 {
-	if (!endpoint::any_exposed(task->regions)) {
+	if (!rpcrdma_core_mrs_exposed(&task->mrs)) {
 		release(task);
 		return;
 	}
-	task->regions_of->invalidate(task->regions, [this, task](bool ok) {
+	task->regions_of->invalidate(&task->mrs, [this, task](bool ok) {
 		if (ok) {
 			release(task);
 			return;
 		}
-		task->regions_of->close(nullptr);
 		w_.after(MILLISECOND, task, rpc::WAIT_FOR_END);
 	});
 }
@@ -230,9 +229,13 @@ void host::transmit()
 			continue;
 		}
 		rc = try_send(task, on);
-		if (rc == -EAGAIN) {
+		if (rc == -EAGAIN || rc == -ENOMEM) {
 			blocked = on;
 			i++;
+			/* sunrpc waits a while for memory. */
+			if (rc == -ENOMEM)
+				w_.after(250 * MILLISECOND, this,
+					 TRANSMIT_AGAIN);
 			continue;
 		}
 		if (rc == -ENOTCONN && !task->bound) {

@@ -115,7 +115,7 @@ struct rpc final : actor {
 	u32 timer = 0;
 	u32 refusals = 0, replays = 0;
 	rpcrdma_exchange x{};
-	std::vector<region *> regions;
+	list_head mrs{ &mrs, &mrs };
 	std::vector<u8> stream;	  /* Payload stream of an inline Reply */
 	memory call, reply, item; /* item: memory for a Write chunk */
 	received *rv = nullptr;	  /* the Reply's Receive, until it is read */

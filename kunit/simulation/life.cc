@@ -188,7 +188,7 @@ int endpoint::create()
 
 	if (rc)
 		return rc;
-	pool_.most = settings_.max_mrs;
+	mrs.pool.most = settings_.max_mrs;
 	last_limit_ = conn.limit;
 	last_advertised_ = conn.advertised;
 	if (w_.fault(20))
@@ -267,8 +267,6 @@ int endpoint::release_one(rpcrdma_release what)
 		if (nr_sends && !qp.dead())
 			w_.complain(std::string(name) +
 				    ": memory is released that a peer reaches");
-		for (region &reg : qp.regions)
-			reg.exposed = false;
 		break;
 	case RPCRDMA_RELEASE_GONE:
 		w_.tell("%s: closed", name);

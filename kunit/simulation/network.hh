@@ -131,6 +131,7 @@ private:
 	}
 	void bound_memory();
 	void bound_regions(endpoint_params *p);
+	void deceive(endpoint_params *p);
 	void give_read_regions(endpoint_params *p);
 	bool admit(endpoint *server);
 	void remove(bool client);

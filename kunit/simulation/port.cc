@@ -45,16 +45,6 @@ u32 endpoint::count(const list_head &list)
 	return n;
 }
 
-/* Return the list of @regions, in @mrs; null if there are none. */
-list_head *endpoint::chained(list_head *mrs,
-			     const std::vector<region *> &regions)
-{
-	list_init(mrs);
-	for (region *reg : regions)
-		list_push_back(&reg->list, mrs);
-	return regions.empty() ? nullptr : mrs;
-}
-
 /*
  * A server's Replies leave some Send contexts to other senders: to a Call, or
  * to continued messages.
@@ -120,25 +110,20 @@ int endpoint::begin(rpcrdma_send *s, enum rpcrdma_kind kind,
 	return 0;
 }
 
-int endpoint::send_call(rpcrdma_send *s, const std::vector<region *> &regions,
+int endpoint::send_call(rpcrdma_send *s, list_head *list,
 			enum rpcrdma_format format, const rpcrdma_lists *lists,
 			rpcrdma_exchange *x)
 {
-	list_head mrs;
-	const int rc = rpcrdma_core_send_call(this, s, chained(&mrs, regions),
-					      format, lists, x);
+	const int rc = rpcrdma_core_send_call(this, s, list, format, lists, x);
 
 	finish();
 	return rc;
 }
 
-int endpoint::send_continued_call(stream *st,
-				  const std::vector<region *> &regions,
+int endpoint::send_continued_call(stream *st, list_head *list,
 				  rpcrdma_exchange *x)
 {
-	list_head mrs;
-	const int rc = rpcrdma_core_send_continued_call(
-		this, st, chained(&mrs, regions), x);
+	const int rc = rpcrdma_core_send_continued_call(this, st, list, x);
 
 	finish();
 	return rc;
@@ -227,10 +212,14 @@ stream *endpoint::new_stream(enum rpcrdma_kind kind, u32 xid,
 
 void endpoint::work_rdma(rpcrdma_work *w)
 {
-	bool taken;
-
 	w->wrs.nr = static_cast<u32>(w->chain->requests.size());
-	taken = rpcrdma_core_rdma(this, w);
+	post_rdma(w);
+}
+
+void endpoint::post_rdma(rpcrdma_work *w)
+{
+	const bool taken = rpcrdma_core_rdma(this, w);
+
 	if (!taken && !is_closing())
 		w_.complain("RDMA that never fits the Send Queue");
 	finish();
@@ -526,22 +515,6 @@ bool rpcrdma_port_post_send(struct rpcrdma_ep_core *core,
 			    struct rpcrdma_send *s)
 {
 	return of(core).post_send(s);
-}
-
-void rpcrdma_port_chain_mrs(struct rpcrdma_send *s, const struct list_head *mrs)
-{
-	auto &requests = s->work.chain->requests;
-
-	if (!s->before)
-		requests.clear();
-	s->before = &requests;
-	for (list_head *at = mrs->next; at != mrs; at = at->next) {
-		auto *reg = static_cast<region *>(
-			rpcrdma::list_object<rpcrdma_mr>(at));
-
-		requests.insert(requests.begin(), { op::reg, reg, reg->handle,
-						    0, nullptr, 0, 0 });
-	}
 }
 
 void rpcrdma_port_chain_writes(struct rpcrdma_send *s,

@@ -74,7 +74,8 @@ void host::reply(endpoint &from, received *rv)
 	task->rv = rv;
 	a.inv_handle = rv->inv_handle;
 	if (a.inv_handle)
-		a.exposed = endpoint::invalidated(task->regions, a.inv_handle);
+		a.exposed =
+			rpcrdma_core_mrs_invalidated(&task->mrs, a.inv_handle);
 	a.length = rv->payload_len;
 	a.room = room_of(task->what);
 	carry_out(task, from, rpcrdma_exchange_reply(&task->x, &from.conn, &a));
@@ -136,8 +137,8 @@ void host::report(const rpc *task, const rpcrdma_step &s)
 		w_.complain(s.reason);
 	w_.sum.bad++;
 	/* The RPC ends now, even if more of its Reply is in flight. */
-	for (const region *reg : task->regions)
-		task->regions_of->qp.excuse(reg);
+	if (task->regions_of)
+		task->regions_of->excuse(&task->mrs);
 }
 
 /* The RPC gets no Reply, or its task is gone. */
@@ -204,15 +205,15 @@ void host::carry_out(rpc *task, endpoint &from, rpcrdma_step s)
 /* Invalidate the task's MRs. Return true if there is another step to run. */
 bool host::invalidate(rpc *task, endpoint &from, rpcrdma_step *s)
 {
-	if (!endpoint::any_exposed(task->regions)) {
-		from.put_regions(task->regions);
+	if (!rpcrdma_core_mrs_exposed(&task->mrs)) {
+		from.put_regions(&task->mrs);
 		*s = rpcrdma_exchange_invalidated(&task->x, true,
 						  first_of(task));
 		return true;
 	}
-	from.invalidate(task->regions, [this, task, &from](bool ok) {
+	from.invalidate(&task->mrs, [this, task, &from](bool ok) {
 		if (ok)
-			from.put_regions(task->regions);
+			from.put_regions(&task->mrs);
 		carry_out(task, from,
 			  rpcrdma_exchange_invalidated(&task->x, ok,
 						       first_of(task)));

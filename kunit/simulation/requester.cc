@@ -156,7 +156,7 @@ int host::map_data(rpc *task, endpoint *on, bool result)
 			if (!rc && i && rpcrdma_lists_add_write(&lists))
 				rc = -EMSGSIZE;
 			if (!rc)
-				rc = on->map(task->regions, task->item, from,
+				rc = on->map(&task->mrs, task->item, from,
 					     length, true, lists);
 		});
 	else
@@ -168,9 +168,9 @@ int host::map_data(rpc *task, endpoint *on, bool result)
 				      rpcrdma_lists_add_read(&lists, at))
 					  rc = -EMSGSIZE;
 				  if (!rc)
-					  rc = on->map(task->regions,
-						       task->call, at, length,
-						       false, lists);
+					  rc = on->map(&task->mrs, task->call,
+						       at, length, false,
+						       lists);
 			  });
 	return rc;
 }
@@ -199,7 +199,7 @@ int host::map(rpc *task, endpoint *on, const rpcrdma_call_plan &plan)
 			offer.from -= reply.pages;
 		rc = offer.data ?
 			     map_data(task, on, offer.written) :
-			     on->map(task->regions,
+			     on->map(&task->mrs,
 				     offer.written ? task->reply : task->call,
 				     offer.from, offer.length, offer.written,
 				     lists);
@@ -219,6 +219,7 @@ int host::post(rpc *task, endpoint *on, const rpcrdma_call_plan &plan,
 	const auto format = static_cast<rpcrdma_format>(plan.format);
 	const bool chunks = rpcrdma_plan_has_chunks(&plan);
 	const rpcrdma_lists *lists = chunks ? &task->x.lists : nullptr;
+	list_head *list = chunks ? &task->mrs : nullptr;
 	std::vector<u8> payload;
 	int rc;
 
@@ -242,7 +243,7 @@ int host::post(rpc *task, endpoint *on, const rpcrdma_call_plan &plan,
 		stream *st = on->new_stream(RPCRDMA_KIND_CALL, task->xid, lists,
 					    std::move(payload));
 
-		rc = on->send_continued_call(st, task->regions, &task->x);
+		rc = on->send_continued_call(st, list, &task->x);
 		if (rc)
 			rpcrdma_core_stream_free(st);
 	} else {
@@ -254,7 +255,7 @@ int host::post(rpc *task, endpoint *on, const rpcrdma_call_plan &plan,
 			w_.complain("a planned Call does not fit");
 		std::copy(payload.begin(), payload.end(),
 			  static_cast<u8 *>(s->buf) + s->header_len);
-		rc = on->send_call(s, task->regions, format, lists, &task->x);
+		rc = on->send_call(s, list, format, lists, &task->x);
 	}
 	return rc;
 }
@@ -274,10 +275,10 @@ int host::try_send(rpc *task, endpoint *on)
 		w_.complain("a Call is sent twice on one connection");
 		return -ENOTCONN;
 	}
-	if (!task->regions.empty()) {
+	if (!list_is_empty(&task->mrs)) {
 		if (!task->regions_of->is_gone())
 			w_.complain("regions of a connection that is not gone");
-		task->regions_of->put_regions(task->regions);
+		task->regions_of->put_regions(&task->mrs);
 	}
 	s = on->for_call();
 	if (!s)
@@ -293,8 +294,8 @@ int host::try_send(rpc *task, endpoint *on)
 	/* The peer may answer before this returns. */
 	if (!rc)
 		rc = post(task, on, plan, s);
-	if (rc && !task->regions.empty())
-		on->put_regions(task->regions);
+	if (rc && !list_is_empty(&task->mrs))
+		on->put_regions(&task->mrs);
 	if (rc == -E2BIG) {
 		task->what.call_pieces = 1;
 		task->what.reply_pieces = 1;

@@ -49,7 +49,8 @@ struct totals {
 	u64 runs, exchanges, steps, connections, losses;
 	u64 killed, timed_out, refused, failed, pulled, callbacks, version1;
 	u64 letters, peers1, removals, bad, in_pieces, short_chunks, waited;
-	u64 reads_waited, regions_waited, regions_given_up, ended_early;
+	u64 reads_waited, regions_waited, regions_given_up, regions_short;
+	u64 ended_early;
 	u64 no_room, attempts_failed;
 	u64 receives_given_back, receive_posts, receives_let_go;
 	u64 windows_bounded;

@@ -12,3 +12,4 @@
 #include "endpoint/arrivals.cc"
 #include "endpoint/control.cc"
 #include "endpoint/teardown.cc"
+#include "endpoint/regions.cc"

@@ -14,6 +14,8 @@
 #include <rpcrdma/endpoint_receive.h>
 #include <rpcrdma/quota.h>
 
+#include "port_mrs.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -78,6 +80,16 @@ void rpcrdma_port_chain_writes(struct rpcrdma_send *s,
  */
 bool rpcrdma_port_post_recvs(struct rpcrdma_ep_core *core,
 			     struct rpcrdma_recv *first);
+
+/**
+ * rpcrdma_port_rdma - take the lock and call rpcrdma_core_rdma()
+ * @core: connection
+ * @work: work without a message, not posted
+ *
+ * Calls work->done() with @ok false if the work can never be posted.
+ * Context: no lock held.
+ */
+void rpcrdma_port_rdma(struct rpcrdma_ep_core *core, struct rpcrdma_work *work);
 
 /* ---- Receives ---- */
 

@@ -76,8 +76,8 @@ static int connections_show(struct seq_file *m, void *v)
 	exposed = ep->core.conn.exposed_octets;
 	spin_unlock(&ep->lock);
 	spin_lock(&ep->mr_lock);
-	regions = ep->regions.made;
-	shortages = ep->regions.shortages;
+	regions = ep->core.mrs.pool.made;
+	shortages = ep->core.mrs.pool.shortages;
 	spin_unlock(&ep->mr_lock);
 	rpcrdma_ep_memory(ep, &memory);
 

@@ -207,7 +207,7 @@ static noinline int rpcrdma_req_post_planned(struct rpcrdma_ep *ep,
 	int rc;
 
 	rpcrdma_req_call(req, ep, &call);
-	rpcrdma_call_regions(&call, &ep->regions);
+	rpcrdma_call_regions(&call, &ep->core.mrs.pool);
 	rc = rpcrdma_plan_call(&ep->core.conn, &call, &plan);
 	if (unlikely(rc == -ENOBUFS)) {
 		rpcrdma_ep_close(ep, "the device has too few memory regions for a Call");

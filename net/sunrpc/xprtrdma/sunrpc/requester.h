@@ -100,7 +100,7 @@ struct rpcrdma_req {
 
 	struct rpcrdma_ep	*ep;		/* of @mrs, with a reference */
 	struct list_head	mrs;		/* MRs the Call exposes */
-	struct rpcrdma_inv	inv;
+	struct verbs_inv	inv;
 	struct rpcrdma_recv	*rv;		/* the Reply's, until it is processed */
 	/* Added to the counters when the RPC is complete */
 	u32			copied;		/* bytes of an inline Reply */

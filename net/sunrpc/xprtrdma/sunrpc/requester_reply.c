@@ -280,8 +280,8 @@ static noinline void rpcrdma_req_pull(struct rpcrdma_req *req,
  */
 static void rpcrdma_requester_inv_done(struct rpcrdma_inv *inv, bool ok)
 {
-	struct rpcrdma_req *req = container_of(inv, struct rpcrdma_req, inv);
-	struct rpcrdma_ep *ep = inv->ep;
+	struct rpcrdma_req *req = container_of(inv, struct rpcrdma_req, inv.core);
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(inv->core);
 	struct rpcrdma_step s;
 
 	/* The slot's reference may be the last one except this. */
@@ -304,7 +304,7 @@ static bool rpcrdma_req_invalidate(struct rpcrdma_req *req,
 {
 	if (rpcrdma_mrs_exposed(&req->mrs)) {
 		req->local_inv++;
-		req->inv.done = rpcrdma_requester_inv_done;
+		req->inv.core.done = rpcrdma_requester_inv_done;
 		rpcrdma_mrs_invalidate(ep, &req->mrs, &req->inv);
 		return false;
 	}

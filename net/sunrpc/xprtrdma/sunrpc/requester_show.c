@@ -117,6 +117,6 @@ void rpcrdma_xprt_print_stats(struct rpc_xprt *xprt, struct seq_file *seq,
 		   stats->nomsg_calls);
 	/* MRs recycled, orphaned, allocated; local_inv; no Send; unused */
 	seq_printf(seq, "%lu %lu %lu %lu %lu %lu\n", 0UL, 0UL,
-		   ep ? (unsigned long)READ_ONCE(ep->regions.made) : 0UL,
+		   ep ? (unsigned long)READ_ONCE(ep->core.mrs.pool.made) : 0UL,
 		   stats->local_inv, stats->no_send_space, 0UL);
 }

@@ -37,6 +37,7 @@
 #include <rdma/rw.h>
 
 #include <rpcrdma/endpoint_receive.h>
+#include <rpcrdma/endpoint_regions.h>
 #include <rpcrdma/engine.h>
 
 struct rpcrdma_ep;
@@ -266,7 +267,6 @@ static inline struct rpcrdma_extent rpcrdma_extent_of(void *p, u32 length)
 /* An MR (FRWR) of one connection */
 struct verbs_mr {
 	struct rpcrdma_mr	core;
-	struct list_head	all;
 	struct rpcrdma_ep	*ep;
 	struct ib_mr		*ibmr;		/* NULL after the teardown */
 	struct scatterlist	*sg;
@@ -278,11 +278,8 @@ struct verbs_mr {
 	};
 };
 
-/*
- * Return the limits by which rpcrdma_mrs_map() splits memory into MRs, for callers that
- * count the MRs they need.
- */
-struct rpcrdma_cut rpcrdma_mrs_cut(const struct rpcrdma_ep *ep);
+/* Call rpcrdma_core_mrs_cut(). */
+static inline struct rpcrdma_cut rpcrdma_mrs_cut(const struct rpcrdma_ep *ep);
 
 /*
  * Prepare MRs for the memory in the @nr elements of @ext and append them to @mrs and,
@@ -304,24 +301,23 @@ int rpcrdma_mrs_map(struct rpcrdma_ep *ep, struct list_head *mrs,
 bool rpcrdma_mrs_invalidated(struct list_head *mrs, u32 handle);
 
 /* Return true if any MR in @mrs is still exposed. */
-bool rpcrdma_mrs_exposed(const struct list_head *mrs);
+static inline bool rpcrdma_mrs_exposed(const struct list_head *mrs)
+{
+	return rpcrdma_core_mrs_exposed(mrs);
+}
+
+/* An invalidation with its Work Requests */
+struct verbs_inv {
+	struct rpcrdma_inv	core;
+	struct rpcrdma_chain	chain;
+};
 
 /*
- * Invalidate the MRs in @mrs that are still exposed, then call @inv->done() in process
- * context, possibly before this returns. At that point all of them are invalid, or the
- * connection is being torn down, in which case @ok is false and the MRs are destroyed
- * with the connection. @mrs must stay in place until then.
+ * Call rpcrdma_core_mrs_invalidate(), which calls inv->core.done().
  * Context: process context, does not sleep.
  */
-struct rpcrdma_inv {
-	struct rpcrdma_work	work;
-	struct rpcrdma_chain	chain;
-	struct rpcrdma_ep	*ep;
-	struct list_head	*mrs;
-	void			(*done)(struct rpcrdma_inv *inv, bool ok);
-};
 void rpcrdma_mrs_invalidate(struct rpcrdma_ep *ep, struct list_head *mrs,
-			    struct rpcrdma_inv *inv);
+			    struct verbs_inv *inv);
 
 /*
  * Invalidate the MRs in @mrs and wait for the invalidation or for the end of the
@@ -331,7 +327,11 @@ void rpcrdma_mrs_invalidate(struct rpcrdma_ep *ep, struct list_head *mrs,
  */
 void rpcrdma_mrs_release_sync(struct rpcrdma_ep *ep, struct list_head *mrs);
 
-/* Unmap MRs, none of which is exposed, and return them to the pool. */
+/*
+ * Unmap MRs, none of which is exposed, and return them to the pool; @mrs is empty then.
+ * write_space() may be called for RPCs that wait for MRs.
+ * Context: process context; sleeps, briefly, only during the teardown.
+ */
 void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs);
 
 /* ------------------------------------------------------------------ */
@@ -350,7 +350,7 @@ struct rpcrdma_exposed {
 
 	/* private to the endpoint */
 	struct rpcrdma_pulled	core;
-	struct rpcrdma_inv	inv;
+	struct verbs_inv	inv;
 	struct rpcrdma_lists	lists;
 };
 
@@ -537,15 +537,11 @@ struct rpcrdma_ep {
 	struct delayed_work	take_work;	/* fallback that processes messages */
 
 	/* MRs */
-	spinlock_t		mr_lock;
-	struct list_head	free_mrs, all_mrs;
+	spinlock_t		mr_lock;	/* protects core.mrs */
 	struct mutex		unmap_mutex;	/* held by MR owners and the teardown */
-	struct rpcrdma_region_pool regions;	/* the engine's; mr_lock */
-	struct rpcrdma_cut	mr_cut;		/* except its size; mr_lock */
 	u32			mr_pages;	/* pages per MR */
 	u32			max_element;	/* bytes, a multiple of the page size */
 	struct delayed_work	mr_work;	/* allocates MRs */
-	atomic_t		mr_told;	/* number of wakeups of MR waiters */
 	struct delayed_work	exposed_work;	/* finds overdue exposures */
 
 	atomic64_t		local_inv;
@@ -558,7 +554,7 @@ struct rpcrdma_ep {
 	struct work_struct	teardown_work;
 	/* Hook by which lower files of the endpoint call a higher one */
 	void			(*release)(struct kref *kref);
-	wait_queue_head_t	wait;		/* life->settled; users; mr_told */
+	wait_queue_head_t	wait;		/* life->settled; users; mrs.told */
 	struct completion	made;		/* connect or accept has returned */
 	struct completion	gone;		/* nothing left on the device */
 	struct completion	closed;		/* closed() has returned */
@@ -568,6 +564,11 @@ struct rpcrdma_ep {
 static inline struct rpcrdma_ep *rpcrdma_ep_of(const struct rpcrdma_ep_core *core)
 {
 	return container_of(core, struct rpcrdma_ep, core);
+}
+
+static inline struct rpcrdma_cut rpcrdma_mrs_cut(const struct rpcrdma_ep *ep)
+{
+	return rpcrdma_core_mrs_cut(&ep->core);
 }
 
 /* Return the endpoint of a Receive. */

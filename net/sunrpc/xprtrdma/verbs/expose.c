@@ -36,16 +36,11 @@ static void rpcrdma_exposed_remove(struct rpcrdma_exposed *x)
 static void rpcrdma_exposed_inv_done(struct rpcrdma_inv *inv, bool ok)
 {
 	struct rpcrdma_exposed *x =
-		container_of(inv, struct rpcrdma_exposed, inv);
+		container_of(inv, struct rpcrdma_exposed, inv.core);
 
-	if (!ok) {
-		/*
-		 * The MRs are destroyed with the connection; then the Reply is
-		 * released.
-		 */
-		rpcrdma_ep_close(x->ep, NULL);
+	/* The MRs are destroyed with the connection; then the Reply is released. */
+	if (!ok)
 		return;
-	}
 	rpcrdma_exposed_remove(x);
 	x->release(x);
 }
@@ -53,12 +48,12 @@ static void rpcrdma_exposed_inv_done(struct rpcrdma_inv *inv, bool ok)
 /* End an exposure: the peer must not read it any more. */
 static void rpcrdma_exposed_end(struct rpcrdma_exposed *x)
 {
-	x->inv.done = rpcrdma_exposed_inv_done;
+	x->inv.core.done = rpcrdma_exposed_inv_done;
 	rpcrdma_mrs_invalidate(x->ep, &x->core.mrs, &x->inv);
 }
 
 /*
- * Try to expose once. On -EAGAIN, ep->mr_told changes when MRs are available. Does not
+ * Try to expose once. On -EAGAIN, core.mrs.told changes when MRs are available. Does not
  * sleep.
  */
 static int rpcrdma_expose_now(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x,
@@ -82,7 +77,7 @@ static int rpcrdma_expose_now(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x,
 	rpcrdma_lists_init(&x->lists);
 	rpcrdma_lists_add_read(&x->lists, 0);
 	rc = rpcrdma_mrs_map(ep, &x->core.mrs, ext, nr, false, &x->lists);
-	rc = rpcrdma_plan_expose(&ep->core.conn, &ep->regions, rc, &x->lists, plan);
+	rc = rpcrdma_plan_expose(&ep->core.conn, &ep->core.mrs.pool, rc, &x->lists, plan);
 	if (rc)
 		rpcrdma_expose_cancel(x);
 	else
@@ -111,15 +106,16 @@ int rpcrdma_expose(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x, u32 xid,
 		   struct rpcrdma_reply_plan *plan)
 {
 	long left = msecs_to_jiffies(RPCRDMA_EXPOSE_WAIT_MS);
-	int told, rc;
+	u32 told;
+	int rc;
 
 	for (;;) {
-		told = atomic_read(&ep->mr_told);
+		told = READ_ONCE(ep->core.mrs.told);
 		rc = rpcrdma_expose_now(ep, x, xid, ext, nr, plan);
 		if (rc != -EAGAIN || !left)
 			return rc;
 		left = wait_event_idle_timeout(ep->wait,
-					       atomic_read(&ep->mr_told) != told ||
+					       READ_ONCE(ep->core.mrs.told) != told ||
 					       rpcrdma_ep_is_closing(ep), left);
 	}
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * MRs exposed to the peer. The Send that names them registers them (FRWR); a
- * Requester's MRs are invalidated before its RPC completes.
+ * Requester's MRs are invalidated before its RPC completes. The core decides which MR is
+ * used, and when it is invalidated (core/endpoint/regions.cc); here is what that means
+ * for the device.
  */
 
 #include <linux/random.h>
@@ -12,27 +14,43 @@
 #include "internal.h"
 #include "trace.h"
 
-static void rpcrdma_mrs_work(struct work_struct *work);
+/* Allocate MRs: allocation may sleep, sending must not. */
+static void rpcrdma_mrs_work(struct work_struct *work)
+{
+	struct rpcrdma_ep *ep = container_of(to_delayed_work(work),
+					     struct rpcrdma_ep, mr_work);
+	unsigned int flags = memalloc_nofs_save();
+
+	if (rpcrdma_ep_enter(ep)) {
+		rpcrdma_core_mrs_make(&ep->core);
+		rpcrdma_ep_leave(ep);
+	}
+	memalloc_nofs_restore(flags);
+}
 
 /* Initialize the MR pool and its limits from the device's attributes. */
 void rpcrdma_mrs_init(struct rpcrdma_ep *ep)
 {
 	const struct ib_device *dev = ep->id->device;
+	struct rpcrdma_mrs *mrs = &ep->core.mrs;
 
 	INIT_DELAYED_WORK(&ep->mr_work, rpcrdma_mrs_work);
-	ep->regions.most = ep->params.max_mrs;
+	mrs->pool.most = ep->params.max_mrs;
 	ep->mr_pages = rpcrdma_region_pages(dev);
-	ep->mr_cut.page_shift = PAGE_SHIFT;
-	ep->mr_cut.pages = ep->mr_pages;
-	ep->mr_cut.gaps = rpcrdma_device_has_gaps(dev);
+	mrs->cut.page_shift = PAGE_SHIFT;
+	mrs->cut.pages = ep->mr_pages;
+	mrs->cut.gaps = rpcrdma_device_has_gaps(dev);
 	/* Limit of scatterlists, also of those of explicit RDMA */
 	ep->max_element = max_t(u32, PAGE_SIZE, PAGE_MASK &
 				min_t(u32, ib_dma_max_seg_size(ep->id->device),
 				      RPCRDMA_MAX_ELEMENT));
 }
 
-static struct verbs_mr *rpcrdma_mr_create(struct rpcrdma_ep *ep)
+/* ---- Allocation ---- */
+
+struct rpcrdma_mr *rpcrdma_port_mr(struct rpcrdma_ep_core *core)
 {
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
 	struct verbs_mr *mr;
 
 	mr = kzalloc(sizeof(*mr), GFP_NOFS);
@@ -46,14 +64,14 @@ static struct verbs_mr *rpcrdma_mr_create(struct rpcrdma_ep *ep)
 	 * One page more than is used, if the device supports as many: after rxe has
 	 * read the last of 256 pages, it accesses the position of the next one.
 	 */
-	mr->ibmr = ib_alloc_mr(ep->pd, ep->mr_cut.gaps ? IB_MR_TYPE_SG_GAPS :
+	mr->ibmr = ib_alloc_mr(ep->pd, core->mrs.cut.gaps ? IB_MR_TYPE_SG_GAPS :
 			       IB_MR_TYPE_MEM_REG,
 			       min(ep->mr_pages + 1,
 				   ep->device->attrs.max_fast_reg_page_list_len));
 	if (IS_ERR(mr->ibmr))
 		goto out_free;
 	mr->ep = ep;
-	return mr;
+	return &mr->core;
 
 out_free:
 	kfree(mr->sg);
@@ -61,87 +79,73 @@ out_free:
 	return NULL;
 }
 
-/* Run the actions that an event of ep->regions has returned. Not after the teardown. */
-static void rpcrdma_mrs_carry_out(struct rpcrdma_ep *ep, u32 todo)
+u32 rpcrdma_port_mrs_want(struct rpcrdma_ep_core *core)
 {
-	if (todo & RPCRDMA_POOL_MAKE)
-		queue_delayed_work(rpcrdma_wq, &ep->mr_work, 0);
-	if (todo & RPCRDMA_POOL_PAUSE)
-		queue_delayed_work(rpcrdma_wq, &ep->mr_work,
-				   msecs_to_jiffies(RPCRDMA_POOL_PAUSE_MS));
-	if (todo & RPCRDMA_POOL_LATER)
-		queue_delayed_work(rpcrdma_wq, &ep->mr_work,
-				   msecs_to_jiffies(RPCRDMA_POOL_LATER_MS));
-	if (todo & RPCRDMA_POOL_LOG)
-		pr_warn_ratelimited("rpcrdma: device %s allocates no more memory regions for %pISpc, which has %u; RPCs wait for them or do without\n",
-				    ep->device->name, &ep->remote,
-				    READ_ONCE(ep->regions.made));
-	if (todo & RPCRDMA_POOL_TELL) {
-		atomic_inc(&ep->mr_told);
-		wake_up_all(&ep->wait);
-		rpcrdma_ep_write_space(ep);
-	}
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
+	u32 want;
+
+	spin_lock(&ep->mr_lock);
+	want = rpcrdma_pool_to_make(&core->mrs.pool);
+	spin_unlock(&ep->mr_lock);
+	return want;
 }
 
-/* Allocate MRs: allocation may sleep, sending must not. */
-static void rpcrdma_mrs_work(struct work_struct *work)
+u32 rpcrdma_port_mrs_made(struct rpcrdma_ep_core *core,
+			  struct rpcrdma_mr *first, struct rpcrdma_mr *last,
+			  u32 count)
 {
-	struct rpcrdma_ep *ep = container_of(to_delayed_work(work),
-					     struct rpcrdma_ep, mr_work);
-	unsigned int flags = memalloc_nofs_save();
-	struct verbs_mr *mr;
-	u32 want, made, todo;
-	LIST_HEAD(mrs);
-
-	if (!rpcrdma_ep_enter(ep))
-		goto out;
-	spin_lock(&ep->mr_lock);
-	want = rpcrdma_pool_to_make(&ep->regions);
-	spin_unlock(&ep->mr_lock);
-	for (made = 0; made < want; made++) {
-		mr = rpcrdma_mr_create(ep);
-		if (!mr)
-			break;
-		list_add(&mr->core.list, &mrs);
-	}
-	spin_lock(&ep->mr_lock);
-	list_for_each_entry(mr, &mrs, core.list)
-		list_add(&mr->all, &ep->all_mrs);
-	list_splice(&mrs, &ep->free_mrs);
-	todo = rpcrdma_pool_made(&ep->regions, made);
-	spin_unlock(&ep->mr_lock);
-	rpcrdma_mrs_carry_out(ep, todo);
-	rpcrdma_ep_leave(ep);
-out:
-	memalloc_nofs_restore(flags);
-}
-
-static struct verbs_mr *rpcrdma_mr_take(struct rpcrdma_ep *ep)
-{
-	struct verbs_mr *mr = NULL;
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
 	u32 todo;
 
 	spin_lock(&ep->mr_lock);
-	todo = rpcrdma_pool_take(&ep->regions);
-	if (likely(todo & RPCRDMA_POOL_TAKEN)) {
-		mr = list_first_entry(&ep->free_mrs, struct verbs_mr, core.list);
-		list_del_init(&mr->core.list);
-	}
+	todo = rpcrdma_core_mrs_made(core, first, last, count);
 	spin_unlock(&ep->mr_lock);
-	if (unlikely(todo & ~RPCRDMA_POOL_TAKEN))
-		rpcrdma_mrs_carry_out(ep, todo);
+	return todo;
+}
+
+void rpcrdma_port_make_mrs(struct rpcrdma_ep_core *core, u32 ms)
+{
+	queue_delayed_work(rpcrdma_wq, &rpcrdma_ep_of(core)->mr_work,
+			   msecs_to_jiffies(ms));
+}
+
+void rpcrdma_port_mrs_short(struct rpcrdma_ep_core *core)
+{
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
+
+	pr_warn_ratelimited("rpcrdma: device %s allocates no more memory regions for %pISpc, which has %u; RPCs wait for them or do without\n",
+			    ep->device->name, &ep->remote,
+			    READ_ONCE(core->mrs.pool.made));
+}
+
+void rpcrdma_port_mrs_told(struct rpcrdma_ep_core *core)
+{
+	wake_up_all(&rpcrdma_ep_of(core)->wait);
+}
+
+/* ---- Mapping ---- */
+
+struct rpcrdma_mr *rpcrdma_port_mr_take(struct rpcrdma_ep_core *core, u32 *todo)
+{
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
+	struct rpcrdma_mr *mr;
+
+	spin_lock(&ep->mr_lock);
+	mr = rpcrdma_core_mr_take(core, todo);
+	spin_unlock(&ep->mr_lock);
 	return mr;
 }
 
-struct rpcrdma_cut rpcrdma_mrs_cut(const struct rpcrdma_ep *ep)
+bool rpcrdma_port_mrs_finer(struct rpcrdma_ep_core *core,
+			    const struct rpcrdma_cut *used)
 {
-	u32 most = rpcrdma_conn_limits(&ep->core.conn).max_segment;
-	/* A stale copy only costs a mapping that has to be retried. */
-	struct rpcrdma_cut cut = ep->mr_cut;
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
+	bool finer;
 
-	/* No MR is provided to a peer that accepts none. */
-	cut.octets = most ?: U32_MAX;
-	return cut;
+	spin_lock(&ep->mr_lock);
+	finer = rpcrdma_cut_finer(&core->mrs.cut, used);
+	spin_unlock(&ep->mr_lock);
+	return finer;
 }
 
 /*
@@ -161,39 +165,19 @@ static u32 rpcrdma_mr_fill(struct rpcrdma_ep *ep, struct verbs_mr *mr,
 	return nents;
 }
 
-/*
- * Tighten the registration limits, because the device mapped less than one MR with the
- * limits @cut. Return -EAGAIN so that the caller plans and maps again, or -EIO if the
- * limits are at their minimum.
- */
-static int rpcrdma_mrs_cut_finer(struct rpcrdma_ep *ep,
-				 const struct rpcrdma_cut *cut)
+int rpcrdma_port_mr_map(struct rpcrdma_ep_core *core, struct rpcrdma_mr *m,
+			const struct rpcrdma_cut *cut,
+			struct rpcrdma_extent_pos *pos, bool remote_write)
 {
-	bool finer;
-
-	spin_lock(&ep->mr_lock);
-	finer = rpcrdma_cut_finer(&ep->mr_cut, cut);
-	spin_unlock(&ep->mr_lock);
-	if (!finer)
-		return -EIO;
-	/* Notify the caller, and other waiters that are to retry as well. */
-	rpcrdma_mrs_carry_out(ep, RPCRDMA_POOL_TELL);
-	return -EAGAIN;
-}
-
-/*
- * Map the @nr elements of the scatterlist of @mr, and prepare the registration. On
- * error nothing is mapped.
- * Return: 0; -ENOMEM; or -EIO if the MR cannot hold all of them.
- */
-static int rpcrdma_mr_map(struct rpcrdma_ep *ep, struct verbs_mr *mr,
-			  u32 nr, bool remote_write)
-{
+	struct verbs_mr *mr = container_of(m, struct verbs_mr, core);
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
 	struct ib_reg_wr *reg = &mr->reg_wr;
 	struct ib_mr *ibmr = mr->ibmr;
+	u32 nr = rpcrdma_mr_fill(ep, mr, cut, pos);
 	int dma_nents, n;
 
-	mr->core.used = false;
+	if (unlikely(!nr))
+		return -EFAULT;
 	mr->dir = remote_write ? DMA_FROM_DEVICE : DMA_TO_DEVICE;
 	dma_nents = ib_dma_map_sg(ep->device, mr->sg, nr, mr->dir);
 	if (!dma_nents)
@@ -220,61 +204,25 @@ static int rpcrdma_mr_map(struct rpcrdma_ep *ep, struct verbs_mr *mr,
 	reg->access = remote_write ?
 		      IB_ACCESS_REMOTE_WRITE | IB_ACCESS_LOCAL_WRITE :
 		      IB_ACCESS_REMOTE_READ;
-	mr->core.handle = ibmr->rkey;
-	mr->core.length = ibmr->length;
-	mr->core.offset = ibmr->iova;
-	return 0;
+	m->handle = ibmr->rkey;
+	m->length = ibmr->length;
+	m->offset = ibmr->iova;
+	trace_rpcrdma_map(ep, mr);
+	return pos->nr != 0;
 }
 
-/**
- * rpcrdma_mrs_map - prepare MRs for memory
- * @ep: open endpoint
- * @mrs: prepared MRs are appended here
- * @ext: the memory
- * @nr: elements of @ext
- * @remote_write: the peer writes to it, else it reads
- * @lists: gets a segment for each MR
- *
- * Context: process context.
- * Return: 0, -EAGAIN, -ENOTCONN, -EMSGSIZE, -EIO, -EFAULT or -ENOMEM (it cannot be
- * mapped now); see endpoint.h.
- */
 int rpcrdma_mrs_map(struct rpcrdma_ep *ep, struct list_head *mrs,
 		    const struct rpcrdma_extent *ext, u32 nr,
 		    bool remote_write, struct rpcrdma_lists *lists)
 {
 	struct rpcrdma_extent_pos pos = { .ext = ext, .nr = nr };
-	struct rpcrdma_cut cut = rpcrdma_mrs_cut(ep);
-	struct verbs_mr *mr;
-	u32 nents;
 	int rc = 0;
 
 	if (!rpcrdma_ep_enter(ep))
 		return -ENOTCONN;
-	while (pos.nr) {
-		mr = rpcrdma_mr_take(ep);
-		if (!mr) {
-			rc = -EAGAIN;
-			break;
-		}
-		list_add_tail(&mr->core.list, mrs);
-		nents = rpcrdma_mr_fill(ep, mr, &cut, &pos);
-		if (unlikely(!nents)) {
-			rc = -EFAULT;
-			break;
-		}
-		rc = rpcrdma_mr_map(ep, mr, nents, remote_write);
-		if (unlikely(rc == -EIO))
-			rc = rpcrdma_mrs_cut_finer(ep, &cut);
-		if (rc)
-			break;
-		if (rpcrdma_lists_add_segment(lists, mr->core.handle, mr->core.length,
-					      mr->core.offset)) {
-			rc = -EMSGSIZE;
-			break;
-		}
-		trace_rpcrdma_map(ep, mr);
-	}
+	if (likely(nr))
+		rc = rpcrdma_core_mrs_map(&ep->core, mrs, &pos, remote_write,
+					  lists);
 	rpcrdma_ep_leave(ep);
 	return rc;
 }
@@ -295,84 +243,47 @@ void rpcrdma_port_chain_mrs(struct rpcrdma_send *s,
 	s->before = first;
 }
 
+/* ---- Invalidation ---- */
+
 bool rpcrdma_mrs_invalidated(struct list_head *mrs, u32 handle)
 {
-	struct verbs_mr *mr;
-
-	list_for_each_entry(mr, mrs, core.list) {
-		if (mr->core.handle != handle || !mr->core.exposed)
-			continue;
-		mr->core.exposed = false;
-		trace_rpcrdma_invalidate(mr->ep, handle, true);
-		return true;
-	}
-	return false;
+	if (!rpcrdma_core_mrs_invalidated(mrs, handle))
+		return false;
+	trace_rpcrdma_invalidate(list_first_entry(mrs, struct verbs_mr,
+						  core.list)->ep,
+				 handle, true);
+	return true;
 }
 
-bool rpcrdma_mrs_exposed(const struct list_head *mrs)
+void rpcrdma_port_chain_inv(struct rpcrdma_inv *inv, struct rpcrdma_mr *m)
 {
-	const struct verbs_mr *mr;
+	struct verbs_mr *mr = container_of(m, struct verbs_mr, core);
+	struct rpcrdma_chain *chain = inv->work.chain;
+	struct rpcrdma_ep *ep = mr->ep;
+	struct ib_send_wr *wr = &mr->inv_wr;
 
-	list_for_each_entry(mr, mrs, core.list)
-		if (mr->core.exposed)
-			return true;
-	return false;
-}
-
-static void rpcrdma_inv_done(struct rpcrdma_work *work, bool ok)
-{
-	struct rpcrdma_inv *inv = container_of(work, struct rpcrdma_inv, work);
-	struct verbs_mr *mr;
-
-	if (ok)
-		list_for_each_entry(mr, inv->mrs, core.list)
-			mr->core.exposed = false;
-	inv->done(inv, ok);
+	memset(wr, 0, sizeof(*wr));
+	wr->opcode = IB_WR_LOCAL_INV;
+	wr->wr_cqe = &ep->reg_cqe;
+	wr->ex.invalidate_rkey = m->handle;
+	wr->next = chain->first;
+	chain->first = wr;
+	if (!chain->last)
+		chain->last = wr;
+	atomic64_inc(&ep->local_inv);
+	trace_rpcrdma_invalidate(ep, m->handle, false);
 }
 
 void rpcrdma_mrs_invalidate(struct rpcrdma_ep *ep, struct list_head *mrs,
-			    struct rpcrdma_inv *inv)
+			    struct verbs_inv *inv)
 {
-	struct rpcrdma_chain *chain = &inv->chain;
-	struct rpcrdma_work *work = &inv->work;
-	struct ib_send_wr *wr;
-	struct verbs_mr *mr;
-
-	inv->ep = ep;
-	inv->mrs = mrs;
-	memset(work, 0, sizeof(*work));
-	INIT_LIST_HEAD(&work->list);
-	work->chain = chain;
-	memset(chain, 0, sizeof(*chain));
-	chain->work = work;
-	work->done = rpcrdma_inv_done;
-	work->wrs.signaled = true;
-
-	list_for_each_entry(mr, mrs, core.list) {
-		if (!mr->core.exposed)
-			continue;
-		wr = &mr->inv_wr;
-		memset(wr, 0, sizeof(*wr));
-		wr->opcode = IB_WR_LOCAL_INV;
-		wr->wr_cqe = &ep->reg_cqe;
-		wr->ex.invalidate_rkey = mr->core.handle;
-		wr->next = chain->first;
-		chain->first = wr;
-		if (!chain->last)
-			chain->last = wr;
-		work->wrs.nr++;
-		trace_rpcrdma_invalidate(ep, mr->core.handle, false);
-	}
-	if (!work->wrs.nr) {
-		inv->done(inv, true);
-		return;
-	}
-	atomic64_add(work->wrs.nr, &ep->local_inv);
-	rpcrdma_work_rdma(ep, work);
+	inv->chain = (struct rpcrdma_chain){ .work = &inv->core.work };
+	inv->core.work.chain = &inv->chain;
+	rpcrdma_core_mrs_invalidate(&ep->core, mrs, &inv->core);
 }
 
 struct rpcrdma_sync_inv {
-	struct rpcrdma_inv	inv;
+	struct verbs_inv	inv;
 	struct completion	done;
 	bool			ok;
 };
@@ -380,7 +291,7 @@ struct rpcrdma_sync_inv {
 static void rpcrdma_sync_inv_done(struct rpcrdma_inv *inv, bool ok)
 {
 	struct rpcrdma_sync_inv *sync =
-		container_of(inv, struct rpcrdma_sync_inv, inv);
+		container_of(inv, struct rpcrdma_sync_inv, inv.core);
 
 	sync->ok = ok;
 	complete(&sync->done);
@@ -389,27 +300,21 @@ static void rpcrdma_sync_inv_done(struct rpcrdma_inv *inv, bool ok)
 void rpcrdma_mrs_release_sync(struct rpcrdma_ep *ep, struct list_head *mrs)
 {
 	struct rpcrdma_sync_inv sync = {
-		.inv.done	= rpcrdma_sync_inv_done,
+		.inv.core.done	= rpcrdma_sync_inv_done,
 		.done		= COMPLETION_INITIALIZER_ONSTACK(sync.done),
 	};
-	struct verbs_mr *mr;
 
 	if (rpcrdma_mrs_exposed(mrs)) {
 		rpcrdma_mrs_invalidate(ep, mrs, &sync.inv);
 		wait_for_completion(&sync.done);
-		if (!sync.ok) {
-			/*
-			 * If this fails for any reason, end the connection, and thereby
-			 * the exposure.
-			 */
-			rpcrdma_ep_close(ep, NULL);
+		/* The end of the connection ends the exposure. */
+		if (!sync.ok)
 			wait_for_completion(&ep->gone);
-			list_for_each_entry(mr, mrs, core.list)
-				mr->core.exposed = false;
-		}
 	}
 	rpcrdma_mrs_put(ep, mrs);
 }
+
+/* ---- Release ---- */
 
 /*
  * Unmap an MR. Its owner calls this while it holds off the teardown; after that both
@@ -423,19 +328,11 @@ static void rpcrdma_mr_unmap(struct rpcrdma_ep *ep, struct verbs_mr *mr)
 	mr->nents = 0;
 }
 
-/**
- * rpcrdma_mrs_put - return MRs that are not exposed to the pool
- * @ep: their endpoint
- * @mrs: MRs of a request, empty afterwards
- *
- * write_space() may be called for RPCs that wait for MRs.
- * Context: process context; sleeps, briefly, only during the teardown.
- */
 void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs)
 {
-	struct verbs_mr *mr, *next;
-	bool used = false, open;
-	u32 count = 0, todo;
+	struct verbs_mr *mr;
+	bool open;
+	u32 todo;
 
 	if (list_empty(mrs))
 		return;
@@ -443,28 +340,25 @@ void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs)
 	open = rpcrdma_ep_enter(ep);
 	if (unlikely(!open))
 		mutex_lock(&ep->unmap_mutex);
-	list_for_each_entry(mr, mrs, core.list)
+	list_for_each_entry(mr, mrs, core.list) {
+		WARN_ON_ONCE(mr->core.exposed);
 		rpcrdma_mr_unmap(ep, mr);
+	}
 	if (unlikely(!open))
 		mutex_unlock(&ep->unmap_mutex);
 	spin_lock(&ep->mr_lock);
-	list_for_each_entry_safe(mr, next, mrs, core.list) {
-		list_del_init(&mr->core.list);
-		WARN_ON_ONCE(mr->core.exposed);
-		if (!mr->ibmr)
-			continue;
-		list_add(&mr->core.list, &ep->free_mrs);
-		count++;
-		used |= mr->core.used;
-		mr->core.used = false;
-	}
-	todo = rpcrdma_pool_give(&ep->regions, count, used);
+	todo = rpcrdma_core_mrs_put(&ep->core, mrs);
 	spin_unlock(&ep->mr_lock);
 	if (unlikely(!open))
 		return;
 	if (unlikely(todo))
-		rpcrdma_mrs_carry_out(ep, todo);
+		rpcrdma_core_mrs_carry_out(&ep->core, todo);
 	rpcrdma_ep_leave(ep);
+}
+
+static struct verbs_mr *rpcrdma_verbs_mr(struct rpcrdma_mr *mr)
+{
+	return container_of(mr, struct verbs_mr, core);
 }
 
 /*
@@ -473,31 +367,30 @@ void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs)
  */
 void rpcrdma_mrs_destroy(struct rpcrdma_ep *ep)
 {
+	struct rpcrdma_mr *m;
 	struct verbs_mr *mr;
-	struct ib_mr *ibmr;
 
 	if (ep->mr_work.work.func)
 		cancel_delayed_work_sync(&ep->mr_work);
-	list_for_each_entry(mr, &ep->all_mrs, all) {
-		spin_lock(&ep->mr_lock);
-		ibmr = mr->ibmr;
+	for (m = ep->core.mrs.all; m; m = m->all) {
+		mr = rpcrdma_verbs_mr(m);
+		ib_dereg_mr(mr->ibmr);
 		mr->ibmr = NULL;
-		spin_unlock(&ep->mr_lock);
-		if (ibmr)
-			ib_dereg_mr(ibmr);
 		mutex_lock(&ep->unmap_mutex);
 		rpcrdma_mr_unmap(ep, mr);
 		mutex_unlock(&ep->unmap_mutex);
-		mr->core.exposed = false;
 	}
 }
 
 /* Free the structures. The last reference is gone. */
 void rpcrdma_mrs_free(struct rpcrdma_ep *ep)
 {
-	struct verbs_mr *mr, *next;
+	struct rpcrdma_mr *m, *next;
+	struct verbs_mr *mr;
 
-	list_for_each_entry_safe(mr, next, &ep->all_mrs, all) {
+	for (m = ep->core.mrs.all; m; m = next) {
+		next = m->all;
+		mr = rpcrdma_verbs_mr(m);
 		kfree(mr->sg);
 		kfree(mr);
 	}

@@ -77,6 +77,11 @@ void rpcrdma_work_rdma(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
 		work->done(work, false);
 }
 
+void rpcrdma_port_rdma(struct rpcrdma_ep_core *core, struct rpcrdma_work *work)
+{
+	rpcrdma_work_rdma(rpcrdma_ep_of(core), work);
+}
+
 /* ---- Completions ---- */
 
 /* Retire completed work, and post work that waited for it. */

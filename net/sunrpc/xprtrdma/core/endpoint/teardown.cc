@@ -49,6 +49,13 @@ void end_waiting(rpcrdma_ep_core *core)
 	rpcrdma_core_tell(&through, false);
 }
 
+/* The MRs are gone, and no peer can access the memory that they had. */
+void end_mrs(rpcrdma_ep_core *core)
+{
+	for (rpcrdma_mr *mr = core->mrs.all; mr; mr = mr->all)
+		mr->exposed = false;
+}
+
 /* Release the Replies that were not pulled. No peer can access their memory any more. */
 void end_exposed(rpcrdma_ep_core *core)
 {
@@ -88,6 +95,8 @@ enum rpcrdma_release rpcrdma_core_teardown(struct rpcrdma_ep_core *core)
 		result = rpcrdma_port_release(core, what);
 		if (what == RPCRDMA_RELEASE_QUEUE_PAIR)
 			core->control.queue_pair = false;
+		else if (what == RPCRDMA_RELEASE_REGIONS)
+			end_mrs(core);
 		else if (what == RPCRDMA_RELEASE_EXPOSED)
 			end_exposed(core);
 		else if (what == RPCRDMA_RELEASE_END)

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * The MRs of an endpoint: which MR is used for which memory, and its state until it is
+ * free again. endpoint_send.h has struct rpcrdma_ep_core, and says what a host is.
+ *
+ * An MR is free, or in the list of a request. It is taken and mapped, exposed when the
+ * message that names it is posted, and invalidated by the peer or by this end. Then it
+ * is free again. The MRs of a connection are destroyed with it.
+ *
+ * A host has a lock for core->mrs, "the lock for MRs". It is not the connection's lock,
+ * which may be held when it is taken. The list of a request belongs to the owner of the
+ * request, as do the MRs in it.
+ *
+ * Lengths and sizes are in bytes.
+ */
+#ifndef RPCRDMA_ENDPOINT_REGIONS_H
+#define RPCRDMA_ENDPOINT_REGIONS_H
+
+#include "endpoint_send.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A position in memory that is mapped: the host's, opaque to the core */
+struct rpcrdma_extent_pos;
+
+/* ---- Allocating MRs ---- */
+
+/*
+ * Allocate the MRs that the pool wants, as far as the device has any. The host calls
+ * this when rpcrdma_port_make_mrs() has requested it. No lock held, the teardown is held
+ * off; sleeps.
+ */
+void rpcrdma_core_mrs_make(struct rpcrdma_ep_core *core);
+/*
+ * Add the @count MRs from @first to @last, which are chained by next. The lock for MRs
+ * is held. Return what to pass to rpcrdma_core_mrs_carry_out().
+ */
+u32 rpcrdma_core_mrs_made(struct rpcrdma_ep_core *core,
+			  struct rpcrdma_mr *first, struct rpcrdma_mr *last,
+			  u32 count);
+/* Do what an event of the pool has returned. No lock held, the teardown is held off. */
+void rpcrdma_core_mrs_carry_out(struct rpcrdma_ep_core *core, u32 todo);
+
+/* ---- Mapping ---- */
+
+/*
+ * Return the limits by which memory is split into MRs, for callers that count the MRs
+ * they need. Any context: an outdated copy only costs a mapping that is retried.
+ */
+static inline struct rpcrdma_cut
+rpcrdma_core_mrs_cut(const struct rpcrdma_ep_core *core)
+{
+	struct rpcrdma_cut cut = core->mrs.cut;
+
+	cut.octets = rpcrdma_conn_limits(&core->conn).max_segment;
+	/* No MR is provided to a peer that accepts none. */
+	if (!cut.octets)
+		cut.octets = 0xffffffffu;
+	return cut;
+}
+
+/*
+ * Take a free MR. The lock for MRs is held. *@todo: RPCRDMA_POOL_*, to be passed to
+ * rpcrdma_core_mrs_carry_out(). Return NULL if none is free.
+ */
+static inline struct rpcrdma_mr *
+rpcrdma_core_mr_take(struct rpcrdma_ep_core *core, u32 *todo)
+{
+	struct rpcrdma_mr *mr = core->mrs.free;
+
+	*todo = rpcrdma_pool_take(&core->mrs.pool);
+	if (__builtin_expect(!(*todo & RPCRDMA_POOL_TAKEN), 0))
+		return NULL;
+	core->mrs.free = mr->next;
+	return mr;
+}
+
+/*
+ * Map memory: append MRs to @mrs and, as segments, to the last chunk of @lists.
+ * @pos: the memory, not empty
+ * @remote_write: the peer may write to it (else read)
+ * No lock held, the teardown is held off.
+ * Return: 0; -EAGAIN if no MR is free, or if the memory is to be split finer, write
+ * space will be notified; -EMSGSIZE if @lists is full; -EIO; or an errno of
+ * rpcrdma_port_mr_map(). On error @mrs keeps the MRs taken so far.
+ */
+int rpcrdma_core_mrs_map(struct rpcrdma_ep_core *core, struct list_head *mrs,
+			 struct rpcrdma_extent_pos *pos, bool remote_write,
+			 struct rpcrdma_lists *lists);
+
+/* ---- Invalidation ---- */
+
+/*
+ * Record that the peer has invalidated @handle. Return true if @handle belongs to an
+ * exposed MR in @mrs; the MR is no longer exposed then.
+ */
+bool rpcrdma_core_mrs_invalidated(struct list_head *mrs, u32 handle);
+
+/* Return true if any MR in @mrs is exposed. */
+static inline bool rpcrdma_core_mrs_exposed(const struct list_head *mrs)
+{
+	const struct list_head *at;
+
+	for (at = mrs->next; at != mrs; at = at->next)
+		if (((const struct rpcrdma_mr *)at)->exposed)
+			return true;
+	return false;
+}
+
+/* Invalidation of the MRs of a request */
+struct rpcrdma_inv {
+	struct rpcrdma_work	work;		/* work.chain is the host's */
+	struct rpcrdma_ep_core	*core;
+	struct list_head	*mrs;
+	/* With @ok no peer can access them any more. Process context. */
+	void			(*done)(struct rpcrdma_inv *inv, bool ok);
+};
+
+/*
+ * Invalidate the MRs in @mrs that are still exposed, then call @inv->done() in process
+ * context, possibly before this returns. If @ok is false then, the connection is being
+ * closed, and the MRs are destroyed with it. @mrs must stay in place until then.
+ * @inv: with work.chain and done() set
+ * No lock held; does not sleep.
+ */
+void rpcrdma_core_mrs_invalidate(struct rpcrdma_ep_core *core,
+				 struct list_head *mrs,
+				 struct rpcrdma_inv *inv);
+
+/* ---- The end of a request ---- */
+
+/*
+ * Free the MRs in @mrs, which are unmapped and not exposed. @mrs is empty then. The lock
+ * for MRs is held. Return what to pass to rpcrdma_core_mrs_carry_out(), unless the
+ * connection is closing.
+ */
+u32 rpcrdma_core_mrs_put(struct rpcrdma_ep_core *core, struct list_head *mrs);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RPCRDMA_ENDPOINT_REGIONS_H */

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * MRs: the port, and a model of the device. Allocating MRs takes time, and memory, which
+ * may be short for a while. The device may map less to an MR than it says, and an
+ * invalidation may fail, as any Work Request.
+ */
+#include <cerrno>
+
+#include "endpoint.hh"
+
+namespace simulation
+{
+
+static region *region_of(list_head *at)
+{
+	return static_cast<region *>(rpcrdma::list_object<rpcrdma_mr>(at));
+}
+
+/* ---- Entries ---- */
+
+int endpoint::map(list_head *list, memory &mem, u32 at, u32 length,
+		  bool writable, rpcrdma_lists &lists)
+{
+	rpcrdma_extent_pos pos{ &mem, at, length };
+	int rc = 0;
+
+	if (!enter())
+		return -ENOTCONN;
+	if (length)
+		rc = rpcrdma_core_mrs_map(this, list, &pos, writable, &lists);
+	leave();
+	if (rc == -EAGAIN && regions_wanted_)
+		refused(count(*list));
+	return rc;
+}
+
+/* A message that holds @count MRs got no more. Complain if it waits forever. */
+void endpoint::refused(u32 count)
+{
+	if (count + mrs.pool.free != mrs.pool.made)
+		refused_since_ = 0;
+	else if (!refused_since_)
+		refused_since_ = w_.now;
+	else if (w_.now - refused_since_ > 5 * SECOND)
+		w_.complain(std::string(name) +
+			    ": a message waits for regions that never come");
+}
+
+void endpoint::put_regions(list_head *list)
+{
+	const bool open = !is_closing();
+	bool used = false;
+	u32 todo;
+
+	if (list_is_empty(list))
+		return;
+	for (list_head *at = list->next; at != list; at = at->next) {
+		const region *reg = region_of(at);
+
+		if (reg->exposed || reg->valid)
+			w_.complain("a region is given back that is exposed");
+		used |= reg->registered;
+	}
+	more_regions_ |= used;
+	todo = rpcrdma_core_mrs_put(this, list);
+	if (open && used && regions_wanted_ && !(todo & RPCRDMA_POOL_TELL))
+		w_.complain(std::string(name) +
+			    ": who waits for regions is not told of some");
+	if (open)
+		rpcrdma_core_mrs_carry_out(this, todo);
+}
+
+void endpoint::excuse(const list_head *list)
+{
+	for (list_head *at = list->next; at != list; at = at->next)
+		qp.excuse(region_of(at));
+}
+
+void endpoint::invalidate(list_head *list, std::function<void(bool)> ended)
+{
+	auto *inv = new invalidation{};
+
+	live_++;
+	inv->ep = this;
+	inv->work.chain = &inv->requests;
+	inv->requests.of = &inv->work;
+	inv->done = invalidation::over;
+	inv->ended = std::move(ended);
+	rpcrdma_core_mrs_invalidate(this, list, inv);
+}
+
+void invalidation::over(rpcrdma_inv *i, bool ok)
+{
+	auto *inv = static_cast<invalidation *>(i);
+
+	inv->ended(ok);
+	inv->ep->live_--;
+	delete inv;
+}
+
+void endpoint::make_regions()
+{
+	making_ = false;
+	if (!enter())
+		return;
+	if (w_.fault(100))
+		short_until_ = w_.now + w_.choose.below(200) * MILLISECOND;
+	/* The device may be out of MRs for longer than the waiters wait. */
+	if (w_.fault(30))
+		none_until_ = w_.now + w_.choose.below(10000) * MILLISECOND;
+	regions_left_ = RPCRDMA_POOL_BATCH;
+	if (w_.now < short_until_)
+		regions_left_ /= 4 + w_.choose.below(8);
+	if (w_.now < none_until_)
+		regions_left_ = 0;
+	rpcrdma_core_mrs_make(this);
+	leave();
+}
+
+/* ---- The device ---- */
+
+region *endpoint::new_region()
+{
+	if (!regions_left_)
+		return nullptr;
+	regions_left_--;
+	if (regions_made_ == mrs.pool.most ||
+	    regions_made_ == qp.regions.size()) {
+		w_.complain("more regions are made than there may be");
+		return nullptr;
+	}
+	return &qp.regions[regions_made_++];
+}
+
+region *endpoint::take_region(u32 *todo)
+{
+	const bool none = mrs.pool.free && !mrs.free;
+	region *reg;
+
+	if (none) {
+		w_.complain("a region is taken that there is not");
+		*todo = 0;
+		return nullptr;
+	}
+	reg = static_cast<region *>(rpcrdma_core_mr_take(this, todo));
+	if (reg) {
+		refused_since_ = 0;
+	} else {
+		w_.sum.regions_waited++;
+		regions_wanted_ = true;
+	}
+	return reg;
+}
+
+int endpoint::map_region(region *reg, const rpcrdma_cut &cut,
+			 rpcrdma_extent_pos &pos, bool writable)
+{
+	const u32 room = params.region_room ? params.region_room :
+					      params.region_size;
+	rpcrdma_region filled{};
+	const u32 n = rpcrdma_region_take(
+		&cut, &filled, pos.at & (PAGE_OCTETS - 1), pos.length);
+
+	if (reg->exposed || reg->valid)
+		w_.complain("a region is used again while it is exposed");
+	if (!n || n > pos.length)
+		w_.complain("a region is mapped beyond its memory");
+	if (w_.fault(1)) {
+		w_.tell("%s: no memory to map a region", name);
+		return -ENOMEM;
+	}
+	if (filled.pages > room >> PAGE_SHIFT ||
+	    (params.splits && filled.pages > 1 &&
+	     (filled.begin || filled.end))) {
+		w_.sum.regions_short++;
+		return -EIO;
+	}
+	reg->take(*pos.mem, pos.at, n, writable);
+	pos.at += n;
+	pos.length -= n;
+	return pos.length != 0;
+}
+
+bool endpoint::cut_regions_finer(const rpcrdma_cut &used)
+{
+	const bool finer = rpcrdma_cut_finer(&mrs.cut, &used);
+
+	more_regions_ |= finer;
+	return finer;
+}
+
+/* ---- The pool ---- */
+
+void endpoint::made_regions(u32 count)
+{
+	more_regions_ |= count;
+}
+
+/* As with delayed work, a call that is arranged is not arranged again. */
+void endpoint::make_regions_in(u32 ms)
+{
+	if (making_)
+		return;
+	making_ = true;
+	w_.after(ms ? ms * MILLISECOND : w_.delay(10), this, MAKE_REGIONS);
+}
+
+void endpoint::regions_told()
+{
+	/* Nothing has changed since the MRs were refused, except the time. */
+	if (!more_regions_) {
+		if (idly_told_ &&
+		    w_.now - idly_told_ < RPCRDMA_POOL_PAUSE_MS * MILLISECOND)
+			w_.complain(std::string(name) +
+				    ": who waits for regions spins");
+		idly_told_ = w_.now;
+	}
+	more_regions_ = false;
+	regions_wanted_ = false;
+}
+
+u32 endpoint::free_regions() const
+{
+	u32 n = 0;
+
+	for (const rpcrdma_mr *mr = mrs.free; mr && n <= regions_made_;
+	     mr = mr->next)
+		n++;
+	return n;
+}
+
+void endpoint::check_regions()
+{
+	const rpcrdma_region_pool &pool = mrs.pool;
+	const std::string who = std::string(name) + ": ";
+
+	if (regions_wanted_ && !pool.maker && pool.free == pool.made)
+		w_.complain(who + "nobody has the regions that are waited for");
+	if (pool.maker && !making_ && !is_closing())
+		w_.complain(who + "nobody makes the regions that are wanted");
+	/* Now and then: there may be many. */
+	if (checks_ % 16)
+		return;
+	if (free_regions() != pool.free)
+		w_.complain(who + "regions are miscounted");
+	for (const rpcrdma_mr *mr = mrs.free; mr; mr = mr->next) {
+		const auto *reg = static_cast<const region *>(mr);
+
+		if (reg->exposed || reg->used || reg->valid)
+			w_.complain(who + "a free region is in use");
+	}
+}
+
+} // namespace simulation
+
+using namespace simulation;
+
+static endpoint &of(rpcrdma_ep_core *core)
+{
+	return *static_cast<endpoint *>(core);
+}
+
+void rpcrdma_port_rdma(struct rpcrdma_ep_core *core, struct rpcrdma_work *work)
+{
+	of(core).post_rdma(work);
+}
+
+struct rpcrdma_mr *rpcrdma_port_mr(struct rpcrdma_ep_core *core)
+{
+	return of(core).new_region();
+}
+
+u32 rpcrdma_port_mrs_want(struct rpcrdma_ep_core *core)
+{
+	return rpcrdma_pool_to_make(&core->mrs.pool);
+}
+
+u32 rpcrdma_port_mrs_made(struct rpcrdma_ep_core *core,
+			  struct rpcrdma_mr *first, struct rpcrdma_mr *last,
+			  u32 count)
+{
+	of(core).made_regions(count);
+	return rpcrdma_core_mrs_made(core, first, last, count);
+}
+
+void rpcrdma_port_make_mrs(struct rpcrdma_ep_core *core, u32 ms)
+{
+	of(core).make_regions_in(ms);
+}
+
+/* There is no log. */
+void rpcrdma_port_mrs_short(struct rpcrdma_ep_core *)
+{
+}
+
+void rpcrdma_port_mrs_told(struct rpcrdma_ep_core *core)
+{
+	of(core).regions_told();
+}
+
+struct rpcrdma_mr *rpcrdma_port_mr_take(struct rpcrdma_ep_core *core, u32 *todo)
+{
+	return of(core).take_region(todo);
+}
+
+int rpcrdma_port_mr_map(struct rpcrdma_ep_core *core, struct rpcrdma_mr *mr,
+			const struct rpcrdma_cut *cut,
+			struct rpcrdma_extent_pos *pos, bool remote_write)
+{
+	return of(core).map_region(static_cast<region *>(mr), *cut, *pos,
+				   remote_write);
+}
+
+bool rpcrdma_port_mrs_finer(struct rpcrdma_ep_core *core,
+			    const struct rpcrdma_cut *used)
+{
+	return of(core).cut_regions_finer(*used);
+}
+
+void rpcrdma_port_chain_mrs(struct rpcrdma_send *s, const struct list_head *mrs)
+{
+	auto &requests = s->work.chain->requests;
+
+	if (!s->before)
+		requests.clear();
+	s->before = &requests;
+	for (list_head *at = mrs->next; at != mrs; at = at->next) {
+		auto *reg = static_cast<region *>(
+			rpcrdma::list_object<rpcrdma_mr>(at));
+
+		requests.insert(requests.begin(), { op::reg, reg, reg->handle,
+						    0, nullptr, 0, 0 });
+	}
+}
+
+void rpcrdma_port_chain_inv(struct rpcrdma_inv *inv, struct rpcrdma_mr *mr)
+{
+	inv->work.chain->requests.push_back({ op::invalidate,
+					      static_cast<region *>(mr),
+					      mr->handle, 0, nullptr, 0, 0 });
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The MRs that a peer accesses: taking and mapping them, their invalidation, and their
+ * return. queue/mr_pool.cc decides which callers wait for MRs, and when more are
+ * allocated.
+ */
+#include "endpoint.hh"
+
+namespace rpcrdma
+{
+
+namespace
+{
+
+/*
+ * The device mapped less than one MR with the limits @cut. Lower the limits, so that the
+ * caller plans and maps again.
+ */
+int cut_finer(rpcrdma_ep_core *core, const rpcrdma_cut *cut)
+{
+	if (!rpcrdma_port_mrs_finer(core, cut))
+		return -E_IO;
+	/* Notify the caller, and other waiters that are to retry as well. */
+	rpcrdma_core_mrs_carry_out(core, RPCRDMA_POOL_TELL);
+	return -E_AGAIN;
+}
+
+rpcrdma_inv *inv_of(rpcrdma_work *work)
+{
+	static_assert(__builtin_offsetof(rpcrdma_inv, work) == 0);
+	return reinterpret_cast<rpcrdma_inv *>(work);
+}
+
+void not_exposed(list_head *mrs)
+{
+	for (list_head *at = mrs->next; at != mrs; at = at->next)
+		list_object<rpcrdma_mr>(at)->exposed = false;
+}
+
+void invalidation_done(rpcrdma_work *work, bool ok)
+{
+	rpcrdma_inv *inv = inv_of(work);
+
+	if (ok)
+		not_exposed(inv->mrs);
+	else
+		/* The end of the connection ends the exposure. */
+		rpcrdma_port_close(inv->core, nullptr);
+	inv->done(inv, ok);
+}
+
+} // namespace
+
+} // namespace rpcrdma
+
+using namespace rpcrdma;
+
+void rpcrdma_core_mrs_make(struct rpcrdma_ep_core *core)
+{
+	const u32 want = rpcrdma_port_mrs_want(core);
+	rpcrdma_mr *first = nullptr, *last = nullptr;
+	u32 made = 0;
+
+	for (; made < want; made++) {
+		rpcrdma_mr *mr = rpcrdma_port_mr(core);
+
+		if (!mr)
+			break;
+		mr->next = first;
+		first = mr;
+		if (!last)
+			last = mr;
+	}
+	rpcrdma_core_mrs_carry_out(core, rpcrdma_port_mrs_made(core, first,
+							       last, made));
+}
+
+u32 rpcrdma_core_mrs_made(struct rpcrdma_ep_core *core,
+			  struct rpcrdma_mr *first, struct rpcrdma_mr *last,
+			  u32 count)
+{
+	rpcrdma_mrs &mrs = core->mrs;
+
+	if (count) {
+		last->next = nullptr;
+		for (rpcrdma_mr *mr = first; mr; mr = mr->next) {
+			mr->all = mrs.all;
+			mrs.all = mr;
+		}
+		last->next = mrs.free;
+		mrs.free = first;
+	}
+	return rpcrdma_pool_made(&mrs.pool, count);
+}
+
+void rpcrdma_core_mrs_carry_out(struct rpcrdma_ep_core *core, u32 todo)
+{
+	if (todo & RPCRDMA_POOL_MAKE)
+		rpcrdma_port_make_mrs(core, 0);
+	if (todo & RPCRDMA_POOL_PAUSE)
+		rpcrdma_port_make_mrs(core, RPCRDMA_POOL_PAUSE_MS);
+	if (todo & RPCRDMA_POOL_LATER)
+		rpcrdma_port_make_mrs(core, RPCRDMA_POOL_LATER_MS);
+	if (todo & RPCRDMA_POOL_LOG)
+		rpcrdma_port_mrs_short(core);
+	if (todo & RPCRDMA_POOL_TELL) {
+		__atomic_add_fetch(&core->mrs.told, 1, __ATOMIC_RELAXED);
+		rpcrdma_port_mrs_told(core);
+		rpcrdma_port_write_space(core);
+	}
+}
+
+int rpcrdma_core_mrs_map(struct rpcrdma_ep_core *core, struct list_head *mrs,
+			 struct rpcrdma_extent_pos *pos, bool remote_write,
+			 struct rpcrdma_lists *lists)
+{
+	const rpcrdma_cut cut = rpcrdma_core_mrs_cut(core);
+	int more;
+
+	do {
+		u32 todo;
+		rpcrdma_mr *mr = rpcrdma_port_mr_take(core, &todo);
+
+		if (todo & ~u32{ RPCRDMA_POOL_TAKEN }) [[unlikely]]
+			rpcrdma_core_mrs_carry_out(core, todo);
+		if (!mr) [[unlikely]]
+			return -E_AGAIN;
+		list_push_back(&mr->list, mrs);
+		more = rpcrdma_port_mr_map(core, mr, &cut, pos, remote_write);
+		if (more == -E_IO) [[unlikely]]
+			return cut_finer(core, &cut);
+		if (more < 0) [[unlikely]]
+			return more;
+		if (rpcrdma_lists_add_segment(lists, mr->handle, mr->length,
+					      mr->offset))
+			return -E_MSGSIZE;
+	} while (more);
+	return 0;
+}
+
+bool rpcrdma_core_mrs_invalidated(struct list_head *mrs, u32 handle)
+{
+	for (list_head *at = mrs->next; at != mrs; at = at->next) {
+		auto *mr = list_object<rpcrdma_mr>(at);
+
+		if (mr->handle != handle || !mr->exposed)
+			continue;
+		mr->exposed = false;
+		return true;
+	}
+	return false;
+}
+
+void rpcrdma_core_mrs_invalidate(struct rpcrdma_ep_core *core,
+				 struct list_head *mrs, struct rpcrdma_inv *inv)
+{
+	rpcrdma_work &work = inv->work;
+	rpcrdma_chain *chain = work.chain;
+
+	inv->core = core;
+	inv->mrs = mrs;
+	work = {};
+	list_init(&work.list);
+	work.chain = chain;
+	work.done = invalidation_done;
+	work.wrs.signaled = true;
+	for (list_head *at = mrs->next; at != mrs; at = at->next) {
+		auto *mr = list_object<rpcrdma_mr>(at);
+
+		if (!mr->exposed)
+			continue;
+		rpcrdma_port_chain_inv(inv, mr);
+		work.wrs.nr++;
+	}
+	if (work.wrs.nr)
+		rpcrdma_port_rdma(core, &work);
+	else
+		inv->done(inv, true);
+}
+
+u32 rpcrdma_core_mrs_put(struct rpcrdma_ep_core *core, struct list_head *mrs)
+{
+	rpcrdma_mr *first = core->mrs.free;
+	bool used = false;
+	u32 count = 0;
+
+	for (list_head *at = mrs->next; at != mrs; at = at->next) {
+		auto *mr = list_object<rpcrdma_mr>(at);
+
+		mr->next = first;
+		first = mr;
+		used |= mr->used;
+		mr->used = false;
+		count++;
+	}
+	core->mrs.free = first;
+	list_init(mrs);
+	return rpcrdma_pool_give(&core->mrs.pool, count, used);
+}
