@@ -29,6 +29,7 @@
 #               that kernel, and only if it is named
 #   capture     a mount's packets, decoded by Wireshark's dissector and compared with the
 #               connection's counters; always in that kernel, and only if it is named
+#   latency     the histograms of scripts/tools/bpftrace/, only if it is named
 #   demo        what "make demo" does, with few files
 #   cost        that no operation costs more instructions than when the figures were
 #               written down (RDMA=memdev scripts/cost.sh, its short form)
@@ -695,6 +696,14 @@ level_capture()
 		name=${capture%.connections}
 		try "capture/decoded.${name##*/}" scripts/tools/wireshark/compare.py "$name.pcap" "$capture"
 	done
+}
+
+# scripts/tools/bpftrace/, in a guest with the stock kernel
+level_latency()
+{
+	local module guest tree
+	GUEST='' guest_module latency stock || return 0
+	run_e2e latency "$1" "${guest[@]}" --module "$module" --timeout 900 -- "$1/guest/latency.sh"
 }
 
 kver=${KVER:-$(stock_kernel_version)}

@@ -29,7 +29,7 @@ check=(g++ cmake pkg-config libgtest-dev clang libclang-rt-14-dev clang-format c
        libibverbs-dev librdmacm-dev ibverbs-providers
        linux-source-6.1 xz-utils bc bison flex libelf-dev libssl-dev
        lintian rpmlint man-db openssl debootstrap debian-archive-keyring pahole zstd
-       systemd udev nftables tshark)
+       systemd udev nftables tshark bpftrace)
 
 cost=(python3 python3-matplotlib libibverbs-dev librdmacm-dev ibverbs-providers)
 bench=(make g++ libbenchmark-dev clang libclang-rt-14-dev)

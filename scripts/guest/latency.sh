@@ -1,0 +1,59 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# scripts/tools/bpftrace/ with a mount whose server is in the same guest. $RUN/nfsio is
+# nfsio.c, compiled on the host.
+#
+#   latency.sh [PREFIX [ONLY]]
+# shellcheck disable=SC2086,SC2119,SC2317
+set -u
+
+PREFIX=${1:-}
+ONLY=${2:-}
+# shellcheck source-path=SCRIPTDIR source=harness.sh
+. "$(dirname "$0")/harness.sh"
+# shellcheck source-path=SCRIPTDIR source=work.sh
+. "$(dirname "$0")/work.sh"
+# shellcheck disable=SC2034
+NFSIO=$RUN/nfsio
+TOOLS=$PWD/scripts/tools/bpftrace
+
+bring_up()
+{
+	rdma_up
+	nfs_services_up
+	nfsd_up
+	mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
+}
+
+attached() { grep -q 'Attaching' /tmp/$1.log; }
+
+# latencies NAME PHASE...: the tool prints a histogram of each phase.
+latencies()
+{
+	local name=$1 pid phase
+	bpftrace $TOOLS/rpcrdma-$name.bt >/tmp/$name.log 2>&1 &
+	pid=$!
+	shift
+	wait_for 120 attached $name
+	# Before that it says nothing, and it does not say when the probes are active.
+	sleep 10
+	work_data 400000
+	sleep 1
+	kill -INT $pid || { cat /tmp/$name.log; complain "it has ended"; }
+	wait $pid
+	cp /tmp/$name.log $RUN/latency-$name.log
+	for phase in "$@"; do
+		grep -qE "^@${phase}_us\[[A-Z]+\]:" /tmp/$name.log ||
+			complain "there is no histogram of the phase $phase: $(tail -n 1 /tmp/$name.log)"
+	done
+	grep -cE '^@[a-z]*_us' /tmp/$name.log
+}
+
+t setup.mount 300 bring_up
+[ $FAILED -eq 0 ] || abort "there is no server to test with"
+t mount 100 mount_works 4.2
+t latency.client 200 latencies client queue wire finish
+t latency.server 200 latencies server queue server
+t umount 100 umount_works
+end_of_run
