@@ -12,6 +12,7 @@
 #include "lifecycle.h"
 #include "private_message.h"
 #include "queues.h"
+#include "quota.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -71,6 +72,23 @@ struct rpcrdma_ep_control {
 	enum rpcrdma_answer	answer;		/* client: of a failed attempt */
 	bool			queue_pair;	/* there is one */
 };
+
+/* Bytes of the host's structures, for the quota */
+struct rpcrdma_ep_sizes {
+	u32	ep, send, recv;
+	u32	stream;			/* and what a message needs besides its bytes */
+};
+
+/*
+ * Set the reservation of a connection before it is attached, and before any of its
+ * resources is allocated. If memory is tight, @p is lowered to few, small buffers. No
+ * other context uses @account.
+ * @message: bytes of the largest Call or Reply
+ */
+void rpcrdma_core_promise(const struct rpcrdma_memory *all,
+			  struct rpcrdma_memory_account *account,
+			  struct rpcrdma_ep_params *p,
+			  const struct rpcrdma_ep_sizes *sizes, u32 message);
 
 /*
  * Configure a connection for its device, and initialise core->conn. The host calls this

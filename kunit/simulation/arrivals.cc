@@ -219,8 +219,8 @@ bool endpoint::assembled(u64 octets)
 	 * With the earlier messages of this connection, the message may exceed its
 	 * share.
 	 */
-	if (!params.memory ||
-	    rpcrdma_memory_assembled(params.memory, &account, octets))
+	if (change(RPCRDMA_MEMORY_ASSEMBLED, RPCRDMA_MEMORY_CALLS, octets, 1)
+		    .ok)
 		return true;
 	w_.trouble = true;
 	w_.sum.no_room++;

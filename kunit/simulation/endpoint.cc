@@ -361,30 +361,74 @@ void endpoint::put(received *rv)
 
 /* ---- Shared memory ---- */
 
-void endpoint::hold(rpcrdma_memory_use use, u64 octets)
+/* Make a change of the account, and do what follows from it. */
+void endpoint::change(rpcrdma_memory_change *c)
 {
-	if (!params.memory)
-		return;
-	if (!rpcrdma_memory_hold_own(&account, use, octets))
-		rpcrdma_memory_hold(params.memory, &account, use, octets);
+	if (!rpcrdma_memory_change_own(params.memory, &account, c))
+		rpcrdma_memory_change_all(params.memory, &account, c);
 	if (params.memory->used > params.most_memory)
 		w_.complain(std::string(name) +
 			    ": more memory is held than may be");
+	if (c->tell && is_open())
+		ops_.memory_freed(*this);
+	if (c->visit != RPCRDMA_MEMORY_VISIT_NOT)
+		wake_waiting();
+}
+
+rpcrdma_memory_change endpoint::change(rpcrdma_memory_what what,
+				       rpcrdma_memory_use use, u64 octets,
+				       u32 count)
+{
+	rpcrdma_memory_change c{};
+
+	c.what = what;
+	c.use = use;
+	c.octets = octets;
+	c.count = count;
+	/* Nothing is refused without a limit. */
+	c.ok = true;
+	if (params.memory)
+		change(&c);
+	return c;
+}
+
+bool endpoint::room(rpcrdma_memory_use use, u64 octets)
+{
+	return change(RPCRDMA_MEMORY_ROOM, use, octets, 1).ok;
+}
+
+void endpoint::hold(rpcrdma_memory_use use, u64 octets)
+{
+	change(RPCRDMA_MEMORY_HOLD, use, octets, 1);
+}
+
+u32 endpoint::hold_some(rpcrdma_memory_use use, u64 octets, u32 count)
+{
+	const u32 fit = change(RPCRDMA_MEMORY_SOME, use, octets, count).count;
+
+	if (use == RPCRDMA_MEMORY_BUFFERS) {
+		w_.sum.windows_bounded += fit < count;
+	} else if (fit < count) {
+		w_.trouble = true;
+		w_.sum.no_room++;
+	}
+	return fit;
 }
 
 void endpoint::give(rpcrdma_memory_use use, u64 octets)
 {
-	bool tell;
+	if (octets)
+		change(RPCRDMA_MEMORY_GIVE, use, octets, 1);
+}
 
-	if (!params.memory || !octets)
-		return;
-	if (!rpcrdma_memory_give_own(params.memory, &account, use, octets,
-				     &tell))
-		tell = rpcrdma_memory_give(params.memory, &account, use,
-					   octets);
-	if (tell && is_open())
-		ops_.memory_freed(*this);
-	wake_waiting();
+bool endpoint::join()
+{
+	return change(RPCRDMA_MEMORY_JOIN, RPCRDMA_MEMORY_BUFFERS, 0, 0).ok;
+}
+
+void endpoint::leave_quota()
+{
+	change(RPCRDMA_MEMORY_LEAVE, RPCRDMA_MEMORY_BUFFERS, 0, 0);
 }
 
 /* Another connection may wait for the memory that this one has released. */

@@ -250,14 +250,10 @@ public:
 	 * Charge memory held for the peer to the shared quota. If that fails,
 	 * memory_freed() will be called.
 	 */
-	bool room(rpcrdma_memory_use use, u64 octets)
-	{
-		return !params.memory ||
-		       rpcrdma_memory_ask(params.memory, &account, use, octets);
-	}
+	bool room(rpcrdma_memory_use use, u64 octets);
 	void hold(rpcrdma_memory_use use, u64 octets);
 	void give(rpcrdma_memory_use use, u64 octets);
-	void wake_waiting();
+	bool join();
 
 	/* Upcalls of the device */
 	void completed(work *w) override;
@@ -357,6 +353,11 @@ private:
 	};
 
 	u32 finish();
+	void change(rpcrdma_memory_change *c);
+	rpcrdma_memory_change change(rpcrdma_memory_what what,
+				     rpcrdma_memory_use use, u64 octets,
+				     u32 count);
+	void wake_waiting();
 	void finish(list_head *through, bool ok);
 	static rpcrdma_ep_params settings_of(const endpoint_params &p);
 	void free_sends_of();

@@ -300,14 +300,6 @@ void endpoint::exposed_gone(rpcrdma_exposure *x)
 	release(own);
 }
 
-void endpoint::leave_quota()
-{
-	if (!params.memory)
-		return;
-	rpcrdma_memory_leave(params.memory, &account);
-	wake_waiting();
-}
-
 } // namespace simulation
 
 using namespace simulation;

@@ -209,8 +209,7 @@ bool network::admit(endpoint *server)
 		for (auto &ep : endpoints_)
 			if (!oldest && ep->guest.stage == RPCRDMA_GUEST_OPENING)
 				oldest = ep.get();
-		memory = memory || !rpcrdma_memory_join(server->params.memory,
-							&server->account);
+		memory = memory || server->join();
 		answer = rpcrdma_admission_ask(
 			&admission_, &server->guest,
 			oldest ? &oldest->guest : nullptr, memory, w_.now_ms());
@@ -218,7 +217,7 @@ bool network::admit(endpoint *server)
 			return answer == RPCRDMA_ADMIT;
 		w_.tell("%s: makes way", oldest->name);
 		rpcrdma_admission_leave(&admission_, &oldest->guest);
-		rpcrdma_memory_leave(oldest->params.memory, &oldest->account);
+		oldest->leave_quota();
 		oldest->close(nullptr);
 	}
 }
@@ -266,6 +265,7 @@ void network::request(u32 index)
 		static_cast<rpcrdma_memory_account &>(server->account) =
 			promised_;
 		if (!admit(server)) {
+			server->leave_quota();
 			endpoints_.pop_back();
 			answer(index, RPCRDMA_NEWS_REJECTED, 28);
 			return;

@@ -177,8 +177,7 @@ void endpoint::send_continued_reply(stream *st, transfer *writes,
 void endpoint::send_error(u32 xid, u32 code, u32 arg0, u32 arg1)
 {
 	const u32 before = conn.pend_count;
-	const u32 events =
-		rpcrdma_core_send_error(this, xid, code, arg0, arg1);
+	const u32 events = rpcrdma_core_send_error(this, xid, code, arg0, arg1);
 
 	if (!is_open() && conn.pend_count != before)
 		w_.complain(std::string(name) +
@@ -457,23 +456,6 @@ void endpoint::free_receive(received *rv)
 	rv->rx.lists.more = nullptr;
 	rv->space = {};
 	w_.sum.receives_let_go++;
-}
-
-u32 endpoint::hold_some(rpcrdma_memory_use use, u64 octets, u32 count)
-{
-	const u32 fit = params.memory ?
-				rpcrdma_memory_fits(params.memory, &account,
-						    use, octets, count) :
-				count;
-
-	if (use == RPCRDMA_MEMORY_BUFFERS) {
-		w_.sum.windows_bounded += fit < count;
-	} else if (fit < count) {
-		w_.trouble = true;
-		w_.sum.no_room++;
-	}
-	hold(use, fit * octets);
-	return fit;
 }
 
 /* ---- Timers ---- */

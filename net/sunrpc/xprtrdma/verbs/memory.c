@@ -24,50 +24,24 @@ static DECLARE_DELAYED_WORK(rpcrdma_memory_work, rpcrdma_memory_run);
 /* The next time at which connections are checked; used by the work item only */
 static unsigned long rpcrdma_memory_due;
 
-/*
- * Release both locks after a charge or an uncharge that the account's own quota could
- * not cover.
- * @was_tight: memory was tight before.
- * @released: accounts that wait may retry.
- */
-static void rpcrdma_memory_unlock(struct rpcrdma_ep *ep, bool was_tight,
-				  bool released)
-	__releases(&rpcrdma_memory_lock)
-	__releases(&ep->memory_lock)
+/* Make a change of an account, and do what follows from it. */
+static void rpcrdma_memory_change(struct rpcrdma_ep *ep,
+				  struct rpcrdma_memory_change *change)
 {
-	bool waiting = rpcrdma_memory.waiting;
-	bool tight = rpcrdma_memory_is_tight(&rpcrdma_memory);
-
-	spin_unlock(&rpcrdma_memory_lock);
+	spin_lock(&ep->memory_lock);
+	if (!rpcrdma_memory_change_own(&rpcrdma_memory, &ep->memory, change)) {
+		spin_lock(&rpcrdma_memory_lock);
+		rpcrdma_memory_change_all(&rpcrdma_memory, &ep->memory, change);
+		spin_unlock(&rpcrdma_memory_lock);
+	}
 	spin_unlock(&ep->memory_lock);
-	/* In the second case the unused quota of idle connections is needed. */
-	if (unlikely(waiting && released))
+	if (unlikely(change->visit == RPCRDMA_MEMORY_VISIT_NOW))
 		mod_delayed_work(rpcrdma_wq, &rpcrdma_memory_work, 0);
-	else if (unlikely(tight && !was_tight))
+	else if (unlikely(change->visit == RPCRDMA_MEMORY_VISIT_LATER))
 		queue_delayed_work(rpcrdma_wq, &rpcrdma_memory_work,
-				   waiting ? RPCRDMA_MEMORY_TICK : 0);
-}
-
-/* Take the global lock within that of @ep. Return true if memory is tight. */
-static bool rpcrdma_memory_lock_all(struct rpcrdma_ep *ep)
-	__acquires(&rpcrdma_memory_lock)
-{
-	lockdep_assert_held(&ep->memory_lock);
-	spin_lock(&rpcrdma_memory_lock);
-	return rpcrdma_memory_is_tight(&rpcrdma_memory);
-}
-
-/* Reduce a connection to the minimum resources, because memory is tight. */
-static void rpcrdma_ep_be_small(struct rpcrdma_ep_params *p)
-{
-	const u32 octets = RPCRDMA_V2_DEFAULT_INLINE;
-	const u32 calls = RPCRDMA_USUAL_WINDOW;
-
-	p->recv_size = min(p->recv_size, octets);
-	p->send_size = min(p->send_size, octets);
-	p->window = min(p->window, calls + p->reverse);
-	p->sends = min(p->sends, calls + p->reverse);
-	p->reads = min(p->reads, calls);
+				   RPCRDMA_MEMORY_TICK);
+	if (change->tell)
+		rpcrdma_ep_write_space(ep);
 }
 
 /**
@@ -81,33 +55,24 @@ static void rpcrdma_ep_be_small(struct rpcrdma_ep_params *p)
  */
 int rpcrdma_ep_join(struct rpcrdma_ep *ep, u64 limit, u32 message)
 {
-	struct rpcrdma_ep_params *p = &ep->params;
-	u64 recvs, sends;
-	u32 octets;
-	bool tight;
-	int rc;
+	static const struct rpcrdma_ep_sizes sizes = {
+		.ep	= sizeof(struct rpcrdma_ep),
+		.send	= sizeof(struct verbs_send),
+		.recv	= sizeof(struct verbs_recv),
+		/* With partially filled pages at both ends of a message */
+		.stream	= sizeof(struct rpcrdma_stream) + 2 * PAGE_SIZE,
+	};
+	struct rpcrdma_memory_change change = {
+		.what		= RPCRDMA_MEMORY_JOIN,
+		.limit		= limit,
+		.message	= message,
+	};
 
-	spin_lock(&ep->memory_lock);
-	tight = rpcrdma_memory_lock_all(ep);
-	rpcrdma_memory_set_limit(&rpcrdma_memory, limit, message);
-	if (rpcrdma_memory_is_tight(&rpcrdma_memory))
-		rpcrdma_ep_be_small(p);
-	recvs = rpcrdma_window_receives(p->first_window ?: p->window);
-	sends = p->sends + RPCRDMA_CONTROL_SENDS + 1;
-	octets = max_t(u32, p->recv_size, RPCRDMA_V2_DEFAULT_INLINE);
-	/*
-	 * The last argument includes partially filled pages at both ends of a message.
-	 */
-	rpcrdma_memory_promise(&ep->memory, sizeof(*ep) +
-			       sends * sizeof(struct verbs_send) +
-			       RPCRDMA_CONTROL_SENDS * RPCRDMA_SMALL_SEND,
-			       recvs * rpcrdma_core_recv_cost(sizeof(struct verbs_recv),
-							      octets),
-			       message, p->reassembly,
-			       sizeof(struct rpcrdma_stream) + 2 * PAGE_SIZE);
-	rc = rpcrdma_memory_join(&rpcrdma_memory, &ep->memory);
-	rpcrdma_memory_unlock(ep, tight, false);
-	return rc ? -ENOMEM : 0;
+	/* No other context has this account yet. */
+	rpcrdma_core_promise(&rpcrdma_memory, &ep->memory, &ep->params, &sizes,
+			     message);
+	rpcrdma_memory_change(ep, &change);
+	return change.ok ? 0 : -ENOMEM;
 }
 
 /**
@@ -118,12 +83,9 @@ int rpcrdma_ep_join(struct rpcrdma_ep *ep, u64 limit, u32 message)
  */
 void rpcrdma_ep_part(struct rpcrdma_ep *ep)
 {
-	bool tight;
+	struct rpcrdma_memory_change change = { .what = RPCRDMA_MEMORY_LEAVE };
 
-	spin_lock(&ep->memory_lock);
-	tight = rpcrdma_memory_lock_all(ep);
-	rpcrdma_memory_leave(&rpcrdma_memory, &ep->memory);
-	rpcrdma_memory_unlock(ep, tight, true);
+	rpcrdma_memory_change(ep, &change);
 }
 
 /**
@@ -137,17 +99,14 @@ void rpcrdma_ep_part(struct rpcrdma_ep *ep)
 bool rpcrdma_ep_has_room(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 			 u64 octets)
 {
-	bool room, tight;
+	struct rpcrdma_memory_change change = {
+		.what	= RPCRDMA_MEMORY_ROOM,
+		.use	= use,
+		.octets	= octets,
+	};
 
-	spin_lock(&ep->memory_lock);
-	if (rpcrdma_memory_room_own(&ep->memory, use, octets)) {
-		spin_unlock(&ep->memory_lock);
-		return true;
-	}
-	tight = rpcrdma_memory_lock_all(ep);
-	room = rpcrdma_memory_ask(&rpcrdma_memory, &ep->memory, use, octets);
-	rpcrdma_memory_unlock(ep, tight, false);
-	return room;
+	rpcrdma_memory_change(ep, &change);
+	return change.ok;
 }
 
 /**
@@ -162,19 +121,15 @@ bool rpcrdma_ep_has_room(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 u32 rpcrdma_ep_hold_some(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 			 u64 octets, u32 count)
 {
-	bool tight;
+	struct rpcrdma_memory_change change = {
+		.what	= RPCRDMA_MEMORY_SOME,
+		.use	= use,
+		.count	= count,
+		.octets	= octets,
+	};
 
-	spin_lock(&ep->memory_lock);
-	if (rpcrdma_memory_hold_own(&ep->memory, use, count * octets)) {
-		spin_unlock(&ep->memory_lock);
-		return count;
-	}
-	tight = rpcrdma_memory_lock_all(ep);
-	count = rpcrdma_memory_fits(&rpcrdma_memory, &ep->memory, use, octets,
-				    count);
-	rpcrdma_memory_hold(&rpcrdma_memory, &ep->memory, use, count * octets);
-	rpcrdma_memory_unlock(ep, tight, false);
-	return count;
+	rpcrdma_memory_change(ep, &change);
+	return change.count;
 }
 
 /**
@@ -186,28 +141,25 @@ u32 rpcrdma_ep_hold_some(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 void rpcrdma_ep_hold(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 		     u64 octets)
 {
-	bool tight;
+	struct rpcrdma_memory_change change = {
+		.what	= RPCRDMA_MEMORY_HOLD,
+		.use	= use,
+		.count	= 1,
+		.octets	= octets,
+	};
 
-	spin_lock(&ep->memory_lock);
-	if (likely(rpcrdma_memory_hold_own(&ep->memory, use, octets))) {
-		spin_unlock(&ep->memory_lock);
-		return;
-	}
-	tight = rpcrdma_memory_lock_all(ep);
-	rpcrdma_memory_hold(&rpcrdma_memory, &ep->memory, use, octets);
-	rpcrdma_memory_unlock(ep, tight, false);
+	rpcrdma_memory_change(ep, &change);
 }
 
 bool rpcrdma_port_assembled(struct rpcrdma_ep_core *core, u64 octets)
 {
-	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
-	bool ok, tight;
+	struct rpcrdma_memory_change change = {
+		.what	= RPCRDMA_MEMORY_ASSEMBLED,
+		.octets	= octets,
+	};
 
-	spin_lock(&ep->memory_lock);
-	tight = rpcrdma_memory_lock_all(ep);
-	ok = rpcrdma_memory_assembled(&rpcrdma_memory, &ep->memory, octets);
-	rpcrdma_memory_unlock(ep, tight, false);
-	return ok;
+	rpcrdma_memory_change(rpcrdma_ep_of(core), &change);
+	return change.ok;
 }
 
 /**
@@ -221,22 +173,14 @@ bool rpcrdma_port_assembled(struct rpcrdma_ep_core *core, u64 octets)
 void rpcrdma_ep_give(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 		     u64 octets)
 {
-	bool tell, tight;
+	struct rpcrdma_memory_change change = {
+		.what	= RPCRDMA_MEMORY_GIVE,
+		.use	= use,
+		.octets	= octets,
+	};
 
-	if (!octets)
-		return;
-	spin_lock(&ep->memory_lock);
-	if (likely(rpcrdma_memory_give_own(&rpcrdma_memory, &ep->memory, use,
-					   octets, &tell))) {
-		spin_unlock(&ep->memory_lock);
-	} else {
-		tight = rpcrdma_memory_lock_all(ep);
-		tell = rpcrdma_memory_give(&rpcrdma_memory, &ep->memory, use,
-					   octets);
-		rpcrdma_memory_unlock(ep, tight, true);
-	}
-	if (tell)
-		rpcrdma_ep_write_space(ep);
+	if (octets)
+		rpcrdma_memory_change(ep, &change);
 }
 
 void rpcrdma_port_leave_quota(struct rpcrdma_ep_core *core)

@@ -57,6 +57,19 @@ rpcrdma_load lower(const rpcrdma_ep_core *core, rpcrdma_ep_params *p,
 	return load;
 }
 
+/* Lower the parameters to the minimum, because memory is tight. */
+void be_small(rpcrdma_ep_params *p)
+{
+	const u32 octets = RPCRDMA_V2_DEFAULT_INLINE;
+	const u32 calls = RPCRDMA_USUAL_WINDOW;
+
+	p->recv_size = min_u32(p->recv_size, octets);
+	p->send_size = min_u32(p->send_size, octets);
+	p->window = min_u32(p->window, calls + p->reverse);
+	p->sends = min_u32(p->sends, calls + p->reverse);
+	p->reads = min_u32(p->reads, calls);
+}
+
 rpcrdma_conn_config config_of(const rpcrdma_ep_core *core,
 			      const rpcrdma_device_limits *dev)
 {
@@ -161,6 +174,25 @@ rpcrdma_life_step step_of(rpcrdma_life *life, const rpcrdma_life_event *event)
 } // namespace rpcrdma
 
 using namespace rpcrdma;
+
+void rpcrdma_core_promise(const struct rpcrdma_memory *all,
+			  struct rpcrdma_memory_account *account,
+			  struct rpcrdma_ep_params *p,
+			  const struct rpcrdma_ep_sizes *sizes, u32 message)
+{
+	if (rpcrdma_memory_is_tight(all))
+		be_small(p);
+
+	const u64 sends = u64{ p->sends } + RPCRDMA_CONTROL_SENDS + 1;
+	const u64 recvs = rpcrdma_window_receives(
+		p->first_window ? p->first_window : p->window);
+	const u32 octets = max_u32(p->recv_size, RPCRDMA_V2_DEFAULT_INLINE);
+
+	rpcrdma_memory_promise(
+		account, sizes->ep + sends * sizes->send + RPCRDMA_CONTROL_BUFS,
+		recvs * rpcrdma_core_recv_cost(sizes->recv, octets), message,
+		p->reassembly, sizes->stream);
+}
 
 int rpcrdma_core_configure(struct rpcrdma_ep_core *core,
 			   const struct rpcrdma_device_limits *dev,

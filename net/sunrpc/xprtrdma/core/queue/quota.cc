@@ -314,6 +314,76 @@ void rpcrdma_memory_trim(struct rpcrdma_memory *all,
 		set_quota(all, account, charged);
 }
 
+bool rpcrdma_memory_change_own(const struct rpcrdma_memory *all,
+			       struct rpcrdma_memory_account *account,
+			       struct rpcrdma_memory_change *change)
+{
+	switch (change->what) {
+	case RPCRDMA_MEMORY_ROOM:
+		change->ok = rpcrdma_memory_room_own(account, change->use,
+						     change->octets);
+		return change->ok;
+	case RPCRDMA_MEMORY_HOLD:
+	case RPCRDMA_MEMORY_SOME:
+		return rpcrdma_memory_hold_own(account, change->use,
+					       change->count * change->octets);
+	case RPCRDMA_MEMORY_GIVE:
+		return rpcrdma_memory_give_own(all, account, change->use,
+					       change->octets, &change->tell);
+	default:
+		return false;
+	}
+}
+
+void rpcrdma_memory_change_all(struct rpcrdma_memory *all,
+			       struct rpcrdma_memory_account *account,
+			       struct rpcrdma_memory_change *change)
+{
+	const bool tight = rpcrdma_memory_is_tight(all);
+	bool released = false;
+
+	switch (change->what) {
+	case RPCRDMA_MEMORY_ROOM:
+		change->ok = rpcrdma_memory_ask(all, account, change->use,
+						change->octets);
+		break;
+	case RPCRDMA_MEMORY_SOME:
+		change->count = rpcrdma_memory_fits(all, account, change->use,
+						    change->octets,
+						    change->count);
+		[[fallthrough]];
+	case RPCRDMA_MEMORY_HOLD:
+		rpcrdma_memory_hold(all, account, change->use,
+				    change->count * change->octets);
+		break;
+	case RPCRDMA_MEMORY_ASSEMBLED:
+		change->ok =
+			rpcrdma_memory_assembled(all, account, change->octets);
+		break;
+	case RPCRDMA_MEMORY_GIVE:
+		change->tell = rpcrdma_memory_give(all, account, change->use,
+						   change->octets);
+		released = true;
+		break;
+	case RPCRDMA_MEMORY_JOIN:
+		if (change->limit)
+			rpcrdma_memory_set_limit(all, change->limit,
+						 change->message);
+		change->ok = !rpcrdma_memory_join(all, account);
+		break;
+	case RPCRDMA_MEMORY_LEAVE:
+		rpcrdma_memory_leave(all, account);
+		released = true;
+		break;
+	}
+	if (released && all->waiting)
+		change->visit = RPCRDMA_MEMORY_VISIT_NOW;
+	/* The unused quota of idle connections is needed. */
+	else if (rpcrdma_memory_is_tight(all) && !tight)
+		change->visit = all->waiting ? RPCRDMA_MEMORY_VISIT_LATER :
+					       RPCRDMA_MEMORY_VISIT_NOW;
+}
+
 struct rpcrdma_memory_account *rpcrdma_memory_next(struct rpcrdma_memory *all)
 {
 	struct rpcrdma_memory_account *account = all->first;
