@@ -769,8 +769,11 @@ void endpoint::check()
 	const std::string who = std::string(name) + ": ";
 
 	/* It has not been configured yet, or could not be. */
-	if (!nr_sends)
+	if (!nr_sends) {
+		if (life.stage > RPCRDMA_STAGE_PREPARING && !is_closing())
+			w_.complain(who + "is set up without Sends");
 		return;
+	}
 	if (sq.posted - sq.through > sq.depth)
 		w_.complain(who + "the Send Queue runs over");
 	check_sends();

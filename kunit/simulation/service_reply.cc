@@ -81,7 +81,11 @@ void host::answer(served *s)
 	int rc;
 
 	if (!on->is_open()) {
-		end(s);
+		/* The thread may have decided so before the end. */
+		if (s->rpc_id % 2)
+			refuse(s, RDMA2_ERR_REPLY_RESOURCE, 0, 0);
+		else
+			end(s);
 		return;
 	}
 	if (!s->send) {
