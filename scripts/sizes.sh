@@ -15,7 +15,6 @@ cd "$(dirname "$0")/.." || exit
 LONGER="
 kunit/simulation/endpoint.cc
 net/sunrpc/xprtrdma/core/conn/receive.cc
-net/sunrpc/xprtrdma/verbs/endpoint.h
 "
 
 bad=0

@@ -18,7 +18,10 @@
 #include <linux/mutex.h>
 #include <linux/wait.h>
 
-#include "../../net/sunrpc/xprtrdma/verbs/endpoint.h"
+#include "../../net/sunrpc/xprtrdma/verbs/charge.h"
+#include "../../net/sunrpc/xprtrdma/verbs/data.h"
+#include "../../net/sunrpc/xprtrdma/verbs/receiving.h"
+#include "../../net/sunrpc/xprtrdma/verbs/sending.h"
 #include "../memdev/memdev.h"
 
 enum {

@@ -9,7 +9,7 @@
 #include <linux/module.h>
 #include <linux/seq_file.h>
 
-#include "../verbs/endpoint.h"
+#include "../verbs/charge.h"
 #include "debugfs.h"
 
 static struct dentry *rpcrdma_debugfs_dir;

@@ -5,7 +5,9 @@
 
 #include <linux/sunrpc/svc_xprt.h>
 
-#include "../verbs/endpoint.h"
+#include "../verbs/charge.h"
+#include "../verbs/receiving.h"
+#include "../verbs/sending.h"
 
 /* ---- The Requester: slot.c ---- */
 

@@ -14,7 +14,9 @@
 #include <linux/sunrpc/clnt.h>
 #include <linux/sunrpc/xprt.h>
 
-#include "../verbs/endpoint.h"
+#include "../verbs/data.h"
+#include "../verbs/receiving.h"
+#include "../verbs/sending.h"
 #include "xdrbuf.h"
 
 struct seq_file;

@@ -8,7 +8,10 @@
 
 #include <linux/sunrpc/xdr.h>
 
-#include "../verbs/endpoint.h"
+#include "../verbs/charge.h"
+#include "../verbs/data.h"
+#include "../verbs/receiving.h"
+#include "../verbs/sending.h"
 
 /* Copy @len bytes from @from to byte @to of @pages, or clear them (@from NULL). */
 void rpcrdma_pages_fill(struct page **pages, u32 to, const void *from,

@@ -7,7 +7,9 @@
 
 #include <linux/sunrpc/svc_xprt.h>
 
-#include "../verbs/endpoint.h"
+#include "../verbs/charge.h"
+#include "../verbs/receiving.h"
+#include "../verbs/sending.h"
 
 /*
  * Module start: register the class, and the one for the reverse direction. Return 0 or

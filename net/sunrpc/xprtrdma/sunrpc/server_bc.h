@@ -8,7 +8,7 @@
 
 #include <linux/sunrpc/svc_xprt.h>
 
-#include "../verbs/endpoint.h"
+#include "../verbs/receiving.h"
 
 /* Module start and end: the transport class for XPRT_TRANSPORT_BC_RDMA */
 int rpcrdma_server_bc_init(void);

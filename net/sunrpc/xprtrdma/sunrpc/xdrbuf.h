@@ -9,7 +9,7 @@
 #include <linux/string.h>
 #include <linux/sunrpc/xdr.h>
 
-#include "../verbs/endpoint.h"
+#include "../verbs/data.h"
 
 /* Maximum number of extents of a range of an xdr_buf: head, page data, tail */
 #define RPCRDMA_XDR_EXTENTS	3

@@ -7,7 +7,10 @@
 
 #include <core/port.h>
 
-#include "endpoint.h"
+#include "charge.h"
+#include "data.h"
+#include "receiving.h"
+#include "sending.h"
 
 enum {
 	/*

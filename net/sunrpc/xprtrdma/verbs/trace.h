@@ -12,7 +12,7 @@
 #include <linux/tracepoint.h>
 #include <linux/sunrpc/addr.h>
 
-#include "endpoint.h"
+#include "receiving.h"
 
 #define RPCRDMA_PEER_LEN	(INET6_ADDRSTRLEN + 10)
 

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Memory charged to the peer's quota. */
+#ifndef RPCRDMA_CHARGE_H
+#define RPCRDMA_CHARGE_H
+
+#include "endpoint.h"
+
+/*
+ * Attach a connection to the quota of @limit bytes that all attached connections share.
+ * The transport calls this from incoming(). The connection is detached with the end of
+ * its memory, or earlier, when it is evicted. Nothing is refused to a connection that
+ * is not attached.
+ */
+int rpcrdma_ep_join(struct rpcrdma_ep *ep, u64 limit, u32 message);
+void rpcrdma_ep_part(struct rpcrdma_ep *ep);
+
+/* The quota shared by all connections. Only its flags are read without the lock. */
+extern struct rpcrdma_memory rpcrdma_memory;
+
+/*
+ * Memory accounting. The endpoint charges the memory it allocates itself: continued
+ * messages and Replies that wait as streams. The transport charges its pages.
+ * rpcrdma_ep_has_room() arranges for write_space() if it returns false;
+ * rpcrdma_ep_hold() always succeeds; rpcrdma_ep_give() requires process context without
+ * a lock.
+ */
+bool rpcrdma_ep_has_room(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
+			 u64 octets);
+void rpcrdma_ep_hold(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
+		     u64 octets);
+void rpcrdma_ep_give(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
+		     u64 octets);
+/*
+ * Return true if a Call may only be started when rpcrdma_ep_has_room() confirms that
+ * there is memory for the Replies to all started Calls and this one. False in the fast
+ * path. Any context.
+ */
+static inline bool rpcrdma_ep_must_ask(const struct rpcrdma_ep *ep)
+{
+	return rpcrdma_memory_must_ask(&rpcrdma_memory, &ep->memory);
+}
+void rpcrdma_ep_memory(struct rpcrdma_ep *ep,
+		       struct rpcrdma_memory_account *account);
+
+#endif /* RPCRDMA_CHARGE_H */

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Memory that RPCs' data is moved from and to: extents, MRs, pulled Replies, transfers. */
+#ifndef RPCRDMA_DATA_H
+#define RPCRDMA_DATA_H
+
+#include "endpoint.h"
+
+/*
+ * A contiguous range of bytes, either in pages, all whole except the first and the
+ * last, or in the linear mapping. A few of these describe any content of an xdr_buf.
+ */
+struct rpcrdma_extent {
+	struct page		**pages;	/* NULL: linear */
+	u8			*linear;	/* start of its first page */
+	u32			offset;		/* offset in the first page */
+	u32			length;		/* bytes, not 0 */
+};
+
+/* Return the extent of @length bytes that starts at byte @offset of @pages. */
+static inline struct rpcrdma_extent
+rpcrdma_extent_of_pages(struct page **pages, u32 offset, u32 length)
+{
+	return (struct rpcrdma_extent){
+		.pages	= pages + (offset >> PAGE_SHIFT),
+		.offset	= offset_in_page(offset),
+		.length	= length,
+	};
+}
+
+/*
+ * Return the extent of @length bytes at @p, which is in the linear mapping (kmalloc or
+ * a page).
+ */
+static inline struct rpcrdma_extent rpcrdma_extent_of(void *p, u32 length)
+{
+	return (struct rpcrdma_extent){
+		.linear	= p - offset_in_page(p),
+		.offset	= offset_in_page(p),
+		.length	= length,
+	};
+}
+
+/* ---- MRs of a Requester's Calls and of a Responder's Replies ---- */
+
+/* An MR (FRWR) of one connection */
+struct verbs_mr {
+	struct rpcrdma_mr	core;
+	struct rpcrdma_ep	*ep;
+	struct ib_mr		*ibmr;		/* NULL after the teardown */
+	struct scatterlist	*sg;
+	int			nents;		/* elements mapped, or 0 */
+	enum dma_data_direction	dir;
+	union {
+		struct ib_reg_wr	reg_wr;
+		struct ib_send_wr	inv_wr;
+	};
+};
+
+/* Call rpcrdma_core_mrs_cut(). */
+static inline struct rpcrdma_cut rpcrdma_mrs_cut(const struct rpcrdma_ep *ep);
+
+/*
+ * Prepare MRs for the memory in the @nr elements of @ext and append them to @mrs and,
+ * as segments, to the last chunk of @lists. The Send that they are passed to exposes
+ * them. No segment is longer than the peer accepts.
+ * @remote_write: the peer may write (else read).
+ * Return: 0; -EAGAIN if no MR is free, write_space() will be called; -EFAULT if a page
+ * is missing; or another negative errno. On error @mrs keeps the MRs prepared so far:
+ * the caller must rpcrdma_mrs_put() it.
+ */
+int rpcrdma_mrs_map(struct rpcrdma_ep *ep, struct list_head *mrs,
+		    const struct rpcrdma_extent *ext, u32 nr,
+		    bool remote_write, struct rpcrdma_lists *lists);
+
+/*
+ * Record that the peer has invalidated @handle. Return true if @handle belongs to an
+ * exposed MR in @mrs; the MR is no longer exposed then.
+ */
+bool rpcrdma_mrs_invalidated(struct list_head *mrs, u32 handle);
+
+/* Return true if any MR in @mrs is still exposed. */
+static inline bool rpcrdma_mrs_exposed(const struct list_head *mrs)
+{
+	return rpcrdma_core_mrs_exposed(mrs);
+}
+
+/* An invalidation with its Work Requests */
+struct verbs_inv {
+	struct rpcrdma_inv	core;
+	struct rpcrdma_chain	chain;
+};
+
+/*
+ * Call rpcrdma_core_mrs_invalidate(), which calls inv->core.done().
+ * Context: process context, does not sleep.
+ */
+void rpcrdma_mrs_invalidate(struct rpcrdma_ep *ep, struct list_head *mrs,
+			    struct verbs_inv *inv);
+
+/*
+ * Invalidate the MRs in @mrs and wait for the invalidation or for the end of the
+ * teardown. No peer can access the memory afterwards. Also unmaps the MRs and returns
+ * them to the pool; @mrs is empty then. Not from an upcall.
+ * Context: process context, sleeps.
+ */
+void rpcrdma_mrs_release_sync(struct rpcrdma_ep *ep, struct list_head *mrs);
+
+/*
+ * Unmap MRs, none of which is exposed, and return them to the pool; @mrs is empty then.
+ * write_space() may be called for RPCs that wait for MRs.
+ * Context: process context; sleeps, briefly, only during the teardown.
+ */
+void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs);
+
+/* ---- Responder: Replies that the peer pulls ---- */
+
+/* Embedded in the object that owns the memory of the Reply. */
+struct rpcrdma_exposed {
+	struct rpcrdma_ep	*ep;
+	/*
+	 * Called once after @x was attached to a Send, when no peer can access the
+	 * memory any more, at the latest before closed(). The Reply has been pulled,
+	 * has not been pulled in time, or was not even sent. The callee owns @x.
+	 * Context: process context.
+	 */
+	void			(*release)(struct rpcrdma_exposed *x);
+
+	/* private to the endpoint */
+	struct rpcrdma_pulled	core;
+	struct verbs_inv	inv;
+	struct rpcrdma_lists	lists;
+};
+
+/*
+ * Prepare to expose the memory in @ext as the Reply that @plan wants to be pulled
+ * (plan->read_length), and complete @plan. The Send with s->exposed = &x->core exposes
+ * the memory read-only. May sleep, with a bound, while MRs are
+ * allocated.
+ * Return: 0, the teardown is held off until the Send or the cancellation; -EAGAIN if no
+ * MRs became available in time; or another negative errno. plan->error is set if the
+ * peer must be notified.
+ */
+int rpcrdma_expose(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x, u32 xid,
+		   const struct rpcrdma_extent *ext, u32 nr,
+		   struct rpcrdma_reply_plan *plan);
+/* Cancel an exposure that was not sent; release() is not called. */
+void rpcrdma_expose_cancel(struct rpcrdma_exposed *x);
+
+/* ---- Explicit RDMA: a Responder's, and a Requester's that pulls a Reply ---- */
+
+/* RDMA Reads or Writes of one RPC, using the rdma_rw API */
+struct rpcrdma_rw {
+	struct rpcrdma_transfer	core;
+	struct rpcrdma_chain	chain;		/* of the batch being posted */
+	struct rpcrdma_ep	*ep;
+	enum dma_data_direction	dir;	/* FROM_DEVICE: Read, TO_DEVICE: Write */
+	gfp_t			gfp;
+	struct rpcrdma_read_claim claim; /* to MRs; under ep->lock */
+	struct list_head	ctxts;
+	struct list_head	*posted;	/* the last one posted, or the head */
+	u32			octets;
+	/* Called once; the endpoint frees @rw afterwards. Process context. */
+	void			(*done)(struct rpcrdma_rw *rw, bool ok);
+	void			*priv;	/* the owner's; initially its memory */
+};
+
+struct rpcrdma_rw *rpcrdma_rw_alloc(struct rpcrdma_ep *ep,
+				    enum dma_data_direction dir, size_t priv,
+				    gfp_t gfp);
+/* Free an @rw that was not posted; done() is not called. */
+void rpcrdma_rw_free(struct rpcrdma_rw *rw);
+
+/*
+ * Append the transfer of @length bytes between @chunk, starting at byte @chunk_offset,
+ * and the memory in the @nr elements of @ext, starting at byte @offset.
+ * Return: 0; -EINVAL if either is shorter; -EFAULT if a page is missing; -E2BIG if the
+ * device has too few MRs for it; or another negative errno.
+ */
+int rpcrdma_rw_add(struct rpcrdma_rw *rw, const struct rpcrdma_lists *lists,
+		   const struct rpcrdma_chunk *chunk, u32 chunk_offset,
+		   const struct rpcrdma_extent *ext, u32 nr, u32 offset,
+		   u32 length);
+
+/*
+ * Post Reads. rw->done() is called when they have ended, with @ok false if the
+ * connection is closing. They wait in order for Send Queue space, and for the MRs that
+ * some devices need for Reads, without blocking the caller. Consumes @rw.
+ */
+void rpcrdma_rw_read(struct rpcrdma_rw *rw);
+
+#endif /* RPCRDMA_DATA_H */

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Sending: Send contexts, Calls, Replies, continued messages and control messages. */
+#ifndef RPCRDMA_SENDING_H
+#define RPCRDMA_SENDING_H
+
+#include "endpoint.h"
+
+/* A Send context with its Work Request */
+struct verbs_send {
+	struct rpcrdma_send	core;
+	struct rpcrdma_chain	chain;
+	struct ib_send_wr	wr;
+	struct ib_sge		sge;
+};
+
+/* Return the endpoint of a Send context. */
+static inline struct rpcrdma_ep *rpcrdma_send_ep(const struct rpcrdma_send *s)
+{
+	return rpcrdma_ep_of(s->core);
+}
+
+/*
+ * Return a free Send context, or NULL if there is none: retry after write_space().
+ * Release unused contexts with rpcrdma_send_put().
+ * Context: process context.
+ */
+struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_ep *ep);
+void rpcrdma_send_put(struct rpcrdma_send *s);
+
+/*
+ * Ensure that s->buf has space for @octets bytes before a message is written to it.
+ * @gfp: a client does not wait for memory that may become free only after it has sent
+ * the message it is about to send.
+ * Context: process context, no lock held.
+ * Return: 0; -EMSGSIZE if the peer accepts no such message; -ENOTCONN if the connection
+ * is closing; -ENOMEM.
+ */
+#define RPCRDMA_GFP_CLIENT	(GFP_NOFS | __GFP_NORETRY | __GFP_NOWARN)
+int rpcrdma_send_larger(struct rpcrdma_send *s, u32 octets, gfp_t gfp);
+static inline int rpcrdma_send_room(struct rpcrdma_send *s, u32 octets,
+				    gfp_t gfp)
+{
+	return likely(octets <= s->size) ? 0 :
+					   rpcrdma_send_larger(s, octets, gfp);
+}
+
+/*
+ * Reserve a Send context for a Reply before its Call is processed, so that the Reply
+ * never waits for one. Return NULL if there is none; some contexts are kept for Calls
+ * of this end. rpcrdma_ep_may_reply() returns whether a context can be reserved.
+ * Otherwise write_space() will be called, unless the connection is lost.
+ */
+struct rpcrdma_send *rpcrdma_send_reserve(struct rpcrdma_ep *ep);
+bool rpcrdma_ep_ask_for_reply(struct rpcrdma_ep *ep);
+static inline bool rpcrdma_ep_may_reply(struct rpcrdma_ep *ep)
+{
+	return likely(rpcrdma_sq_spares(&ep->core.sq)) ||
+	       rpcrdma_ep_ask_for_reply(ep);
+}
+
+/*
+ * Return true if a Call can be sent now. Otherwise write_space() will be called.
+ * Another sender may be faster: rpcrdma_send_call() then returns an error.
+ * Context: process context, no lock held.
+ */
+bool rpcrdma_ep_may_call(struct rpcrdma_ep *ep);
+
+/*
+ * Send a Call: s->buf holds header and inline payload, s->len bytes.
+ * @s: from rpcrdma_send_for_call().
+ * @mrs: the MRs its header names, or NULL; they are registered with the same doorbell.
+ * @format: for the counters.
+ * @lists: its chunk lists, or NULL; for the counters.
+ * @x: its exchange, marked as sent before a Reply can arrive, or NULL.
+ * Context: process context.
+ * Return: 0, the next Call uses another Send context; -EAGAIN if the window or the Send
+ * Queue is full, write_space() will be called; -EIO if it needs more Work Requests than
+ * the Send Queue can ever hold; -ENOTCONN if the connection is closing. On error the
+ * caller keeps @mrs, unposted.
+ */
+int rpcrdma_send_call(struct rpcrdma_send *s, struct list_head *mrs,
+		      enum rpcrdma_format format,
+		      const struct rpcrdma_lists *lists,
+		      struct rpcrdma_exchange *x);
+
+/*
+ * Send a Reply. It waits for window and Send Queue space in order, without blocking the
+ * caller. Consumes @s and @rw in every case, and @s->exposed, which the caller may have
+ * set.
+ * @rw: Writes posted before it, or NULL.
+ * @inv_handle: handle to invalidate at the peer, 0 for an ordinary Send.
+ * @format: for the counters.
+ * @lists: its chunk lists, or NULL.
+ * Context: process context.
+ * Return: 0 or -ENOTCONN.
+ */
+int rpcrdma_send_reply(struct rpcrdma_send *s, struct rpcrdma_rw *rw,
+		       u32 inv_handle, enum rpcrdma_format format,
+		       const struct rpcrdma_lists *lists);
+
+/*
+ * Return a stream with space for @len bytes of payload, which the caller fills in, or
+ * NULL if out of memory. @lists: NULL for none. @gfp: without __GFP_FS.
+ * Context: process context, may sleep, without starting I/O.
+ */
+struct rpcrdma_stream *rpcrdma_stream_alloc(enum rpcrdma_kind kind, u32 xid,
+					    u32 len,
+					    const struct rpcrdma_lists *lists,
+					    gfp_t gfp);
+/* Free a stream that was not sent. @st may be NULL. */
+void rpcrdma_stream_free(struct rpcrdma_stream *st);
+
+/*
+ * Send a continued Call: the first message is posted now, the others as the window
+ * opens. The MRs are registered with the first message. After that @st does not refer
+ * to them, and the RPC may end at any time. On error the caller keeps @st.
+ * @mrs: the MRs that the last message names, or NULL.
+ * Context: process context.
+ * Return: as for rpcrdma_send_call().
+ */
+int rpcrdma_send_continued_call(struct rpcrdma_ep *ep,
+				struct rpcrdma_stream *st,
+				struct list_head *mrs,
+				struct rpcrdma_exchange *x);
+
+/*
+ * Send a continued Reply, in order, like rpcrdma_send_reply(). Consumes @st and @rw.
+ * @rw and @inv_handle belong to the last message.
+ */
+int rpcrdma_send_continued_reply(struct rpcrdma_ep *ep,
+				 struct rpcrdma_stream *st,
+				 struct rpcrdma_rw *rw, u32 inv_handle);
+
+/*
+ * Refuse the Call with @xid (7): the ERROR is queued and sent in order.
+ * rpcrdma_ep_send_error() is for errors that a plan reports.
+ * Context: process context.
+ */
+void rpcrdma_ep_send_error(struct rpcrdma_ep *ep, u32 xid, u32 code, u32 arg0,
+			   u32 arg1);
+static inline void rpcrdma_ep_refuse(struct rpcrdma_ep *ep, u32 xid,
+				     enum rpcrdma_refusal refusal)
+{
+	rpcrdma_ep_send_error(ep, xid, rpcrdma_refusal_code(refusal), 0, 0);
+}
+
+/*
+ * Notify the peer that this end needs the pulled Reply to @xid no longer (DR 4.1.3).
+ * The message is queued and sent in order.
+ * @inv_handle: the handle that the Reply named, or 0.
+ * Context: process context.
+ */
+void rpcrdma_ep_send_done(struct rpcrdma_ep *ep, u32 xid, u32 inv_handle);
+
+/*
+ * Call rpcrdma_call_refused() for a Call of this end.
+ * Context: process context, no lock held.
+ */
+int rpcrdma_ep_refused(struct rpcrdma_ep *ep, const struct rpcrdma_rx *rx,
+		       const struct rpcrdma_call *call,
+		       const struct rpcrdma_lists *offered,
+		       struct rpcrdma_recovery *recovery);
+
+/*
+ * Begin a message that is sent as a single one: write its header and ensure that
+ * @octets bytes of payload, at most 64 KiB, have space after it. s->header_len and
+ * s->len are set. @lists: NULL for a message without chunks. @gfp and the return values
+ * are those of rpcrdma_send_room().
+ */
+int rpcrdma_send_begin_larger(struct rpcrdma_send *s, enum rpcrdma_kind kind,
+			      enum rpcrdma_format format, u32 xid, u32 octets,
+			      const struct rpcrdma_lists *lists, gfp_t gfp);
+static inline int rpcrdma_send_begin(struct rpcrdma_send *s,
+				     enum rpcrdma_kind kind,
+				     enum rpcrdma_format format, u32 xid,
+				     u32 octets,
+				     const struct rpcrdma_lists *lists,
+				     gfp_t gfp)
+{
+	if (likely(rpcrdma_core_send_begin(s, kind, format, xid, octets, lists)))
+		return 0;
+	return rpcrdma_send_begin_larger(s, kind, format, xid, octets, lists,
+					 gfp);
+}
+
+/*
+ * Return the Send context in which the next Call is built, or NULL if
+ * rpcrdma_ep_may_call() returns false. Calls of a connection are built one at a time,
+ * and a Call that is not sent leaves the context to the next one.
+ * Context: process context, no lock held.
+ */
+static inline struct rpcrdma_send *rpcrdma_send_for_call(struct rpcrdma_ep *ep)
+{
+	return likely(rpcrdma_sq_call_is_likely(&ep->core.conn)) ||
+	       rpcrdma_ep_may_call(ep) ? ep->core.call_send : NULL;
+}
+
+#endif /* RPCRDMA_SENDING_H */
