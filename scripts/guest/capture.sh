@@ -28,7 +28,6 @@ bring_up()
 	hosts_up
 	nfs_services_up
 	client_named
-	disk_up
 	nfsd_up
 }
 
@@ -84,8 +83,6 @@ work_captured()
 	work_sizes
 	work_data 300000
 	work_dir
-	work_acl $2
-	[ $2 = 3 ] || work_delegation
 	capture_end $name
 	umount_works
 	settle
