@@ -41,11 +41,14 @@ abort()
 new_complaints()
 {
 	local log=/tmp/dmesg.now lines
-	dmesg >$log
-	lines=$(wc -l <$log)
 	# The kernel log buffer is large enough never to wrap (log_buf_len).
-	COMPLAINT=$(tail -n +$((LOG_SEEN + 1)) $log | complaints)
-	LOG_SEEN=$lines
+	mapfile -s $LOG_SEEN -t lines < <(dmesg)
+	LOG_SEEN=$((LOG_SEEN + ${#lines[@]}))
+	printf '%s\n' "${lines[@]}" >$log
+	COMPLAINT=
+	[ -e /tmp/complaints ] || complaint_patterns >/tmp/complaints
+	# Almost always nothing looks like one.
+	! grep -qaE -f /tmp/complaints $log || COMPLAINT=$(complaints <$log)
 }
 
 # Show the reason why a test may take too long.
@@ -125,7 +128,7 @@ t()
 	fi
 	if [ -z "$reason" ]; then
 		echo "ok $PREFIX$name ($((SECONDS - started)) s)"
-		sed 's/^/#   /' $TESTLOG | grep -v '^#   + ' | tail -n 6
+		tail -n 6 $TESTLOG | sed 's/^/#   /'
 		return 0
 	fi
 	echo "not ok $PREFIX$name - $reason"
@@ -138,13 +141,6 @@ t()
 	! grep -qE 'BUG:|Oops' <<<"$COMPLAINT" || abort "the kernel is not to be trusted any more"
 	[ -z "$COMPLAINT" ] || [ $KIND = stock ] || abort "the kernel's checkers stop at the first report"
 	return 1
-}
-
-# A fifth of a second without starting a process, which is slow here.
-exec {PAUSE_FD}<> <(:)
-pause()
-{
-	read -r -t 0.2 -u $PAUSE_FD || true
 }
 
 # complain MESSAGE: what a test says before it gives up.
@@ -221,15 +217,23 @@ resources()
 	rdma resource show | sed 's/^[0-9]*: //; s/ mr [0-9]*//' | sort
 }
 
+# Print how many connections there are, without starting a process.
+count_connections()
+{
+	local lines=()
+	[ ! -r $CONNECTION_LINES ] || mapfile -t lines <$CONNECTION_LINES
+	echo ${#lines[@]}
+}
+
 count_resources()
 {
-	CONNECTIONS=$(connections | wc -l)
+	CONNECTIONS=$(count_connections)
 	RESOURCES=$(resources)
 }
 
 settled()
 {
-	[ "$(connections | wc -l)" -eq $CONNECTIONS ] && [ "$(resources)" = "$RESOURCES" ]
+	[ "$(count_connections)" -eq $CONNECTIONS ] && [ "$(resources)" = "$RESOURCES" ]
 }
 
 # Wait until connections and devices are as count_resources() found them.
@@ -265,14 +269,16 @@ check_unloaded()
 # mount_works VERS [OPTION,...]: mount on $MNT; what is written is there.
 mount_works()
 {
-	local vers=$1
+	local vers=$1 line
 	do_mount $vers $MNT ${2:-}
-	grep " $MNT nfs" /proc/mounts
-	grep " $MNT nfs" /proc/mounts | grep -q "proto=rdma6\?,"
+	line=$(grep " $MNT nfs" /proc/mounts)
+	echo "$line"
+	[[ $line =~ proto=rdma6?, ]] || complain "it is not over RDMA"
 	case $vers in 3lock) vers=3 ;; esac
-	grep " $MNT nfs" /proc/mounts | grep -q "vers=$vers,"
+	[[ $line == *vers=$vers,* ]] || complain "it is not of version $vers"
 	echo hello >$MNT/hello
-	[ "$(cat $EXPORT/hello)" = hello ]
+	read -r line <$EXPORT/hello
+	[ "$line" = hello ] || complain "the server has another file"
 }
 
 umount_works()

@@ -58,6 +58,13 @@ set_inline()
 	echo ${2:-$1} >$p/svc_max_req_size
 }
 
+# A fifth of a second without starting a process, which is slow here.
+exec {PAUSE_FD}<> <(:)
+pause()
+{
+	read -r -t 0.2 -u $PAUSE_FD || true
+}
+
 # Wait for up to $1 seconds until the rest of the arguments, a command, is true.
 wait_for()
 {
@@ -65,7 +72,7 @@ wait_for()
 	shift
 	until "$@"; do
 		[ $SECONDS -lt $deadline ] || { echo "timed out waiting for: $*"; return 1; }
-		sleep 0.2
+		pause
 	done
 }
 
@@ -149,7 +156,7 @@ do_mount()
 	esac
 	# The netid determines the address family, the address does not.
 	[[ ${HOST:-} == \[* ]] && proto=rdma6
-	mkdir -p "$dir"
+	[ -d "$dir" ] || mkdir -p "$dir"
 	timeout $((60 * TIMEOUT_SCALE)) ${NETNS:+nsenter --net=/run/netns/$NETNS} mount -t nfs \
 		-o "vers=$vers,proto=$proto,port=$PORT${opts:+,$opts}" \
 		"${HOST:-$ADDR4}:$path" "$dir"
@@ -174,11 +181,13 @@ xprt_lines()
 		mine && $1 == "xprt:" && $2 == "rdma"' /proc/self/mountstats
 }
 
+CONNECTION_LINES=/sys/kernel/debug/rpcrdma/connections
+
 # Print the connections of the module under test; nothing with the in-tree
 # module.
 connections()
 {
-	cat /sys/kernel/debug/rpcrdma/connections 2>/dev/null
+	cat $CONNECTION_LINES 2>/dev/null
 }
 
 # field KEY: the values of KEY in the connection lines on stdin.

@@ -25,6 +25,8 @@
  *					random operations on names, files and
  *					attributes, each result compared with a
  *					model; XATTRS with extended attributes
+ *   nfsio calls DIR EXPDIR COUNT	at once, so often each: stat f0.., list
+ *					d0.., write w0.. of DIR
  *   nfsio drop FILE ADDRESS SECONDS	write ADDRESS to FILE, a client
  *					transport's dstaddr in sysfs, which
  *					makes it reconnect; try for that long
@@ -784,6 +786,8 @@ int main(int argc, char **argv)
 	if (!strcmp(cmd, "stress") && argc == 7)
 		return stress(argv[2], argv[3], atoi(argv[4]), strtoull(argv[5], NULL, 0),
 			      !strcmp(argv[6], "XATTRS"));
+	if (!strcmp(cmd, "calls") && argc == 5)
+		return calls(argv[2], argv[3], atoi(argv[4]));
 	if (!strcmp(cmd, "drop") && argc == 5)
 		return drop(argv[2], argv[3], atoi(argv[4]));
 	fprintf(stderr, "nfsio: bad usage, see the head of nfsio.c\n");

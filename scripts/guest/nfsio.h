@@ -28,5 +28,6 @@ extern volatile sig_atomic_t enough;
 
 void __attribute__((noreturn)) burn(const char *path);
 int stress(const char *dir, const char *expdir, int seconds, uint64_t seed, int xattrs);
+int calls(const char *dir, const char *expdir, int count);
 
 #endif

@@ -135,18 +135,40 @@ work_delegation()
 	echo "recalled and returned; DELEGRETURN $returned -> $(delegreturns)"
 }
 
-# How often the mount's transports have connected.
-connects()
+# xprt_sum N: the sum of the words N of the mount's "xprt: rdma" lines, counted from 1,
+# without starting a process
+xprt_sum()
 {
-	xprt_lines $MNT | awk '{ n += $5 } END { print n + 0 }'
+	local w mine='' n=0
+	while read -r -a w; do
+		case ${w[0]:-} in
+		device) [ ${w[4]} = $MNT ] && mine=1 || mine= ;;
+		xprt:) [ -z "$mine" ] || [ ${w[1]} != rdma ] || n=$((n + ${w[$1 - 1]})) ;;
+		esac
+	done </proc/self/mountstats
+	echo $n
 }
+
+# How often the mount's transports have connected.
+connects() { xprt_sum 5; }
 
 # Has the mount connected more than $1 times? A client backs off when it is
 # refused, for 5 s and more: ask for something, so that it tries.
 connected_again()
 {
+	[ "$(connects)" -le "$1" ] || return 0
 	timeout -s KILL 5 stat -f $MNT >/dev/null 2>&1 || true
 	[ "$(connects)" -gt "$1" ]
+}
+
+# Replies that the mount has received
+answered() { xprt_sum 9; }
+answered_more() { [ "$(answered)" -gt $1 ]; }
+
+# goes_on COUNT: wait until the mount has COUNT more Replies.
+goes_on()
+{
+	wait_for 60 answered_more $(($(answered) + $1)) || { what_hangs; complain "the mount gets no Replies"; }
 }
 
 # unbroken COMMAND...: again if a connection ended meanwhile, as happens now and
@@ -210,6 +232,14 @@ set_format()
 	echo $expose >$p/svc_expose
 }
 
+# has FILE WORDS: the file is there, and has these; without starting a process
+has()
+{
+	local text=
+	{ read -r -d '' text <$1; } 2>/dev/null || true
+	[[ $text == *$2* ]]
+}
+
 # The folders in sysfs of the connected transports to the server. SYSFS is where
 # the client's network namespace shows its own.
 client_transports()
@@ -217,8 +247,7 @@ client_transports()
 	local f
 	for f in ${SYSFS:-/sys}/kernel/sunrpc/xprt-switches/switch-*/xprt-*-rdma; do
 		# Transports of the reverse direction have another port.
-		grep -qs dst_port=$PORT $f/xprt_info || continue
-		! grep -qs CONNECTED $f/xprt_state || echo $f
+		! has $f/xprt_info dst_port=$PORT || ! has $f/xprt_state CONNECTED || echo $f
 	done
 }
 
@@ -227,7 +256,7 @@ client_transports()
 drop_transport()
 {
 	"$NFSIO" drop $1/dstaddr $ADDR4 $((10 * TIMEOUT_SCALE)) ||
-		! grep -qs CONNECTED $1/xprt_state
+		! has $1/xprt_state CONNECTED
 }
 
 # Start loads in the mount; load_end waits for them and for what they verify.
@@ -249,7 +278,7 @@ load_begin()
 		"$NFSIO" $load >/tmp/load$i.log 2>&1 &
 		LOADS+=($!)
 	done
-	sleep 2
+	goes_on 50
 }
 
 # End the loads early.
@@ -264,7 +293,7 @@ load_end()
 	local i bad=
 	for i in 1 2 3; do
 		wait ${LOADS[i - 1]} || bad="$bad $i"
-		sed "s/^/load $i: /" /tmp/load$i.log
+		echo "load $i: $(</tmp/load$i.log)"
 	done
 	rm -rf $MNT/load*
 	[ -z "$bad" ] || complain "load$bad: $(cat /tmp/load${bad##* }.log)"

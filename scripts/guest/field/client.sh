@@ -5,7 +5,6 @@
 # Everything that one mount can show in short
 work_hosts()
 {
-	work_sizes
 	work_many
 	[ $1 = 3 ] || work_delegation
 	work_counted 1 read_chunks write_chunks calls_inline replies_inline remote_inv

@@ -2,16 +2,6 @@
 # Sourced by field.sh: what happens between the hosts.
 # shellcheck shell=bash disable=SC2034,SC2046,SC2086,SC2119,SC2154
 
-# Replies that the mount has received
-answered() { xprt_lines $MNT | awk '{ n += $9 } END { print n + 0 }'; }
-answered_more() { [ "$(answered)" -gt $1 ]; }
-
-# goes_on COUNT: wait until the mount has COUNT more Replies.
-goes_on()
-{
-	wait_for 60 answered_more $(($(answered) + $1)) || { what_hangs; complain "the mount gets no Replies"; }
-}
-
 # Packets are lost, overtake others, or come late: nothing is wrong, but slow.
 work_lossy()
 {
