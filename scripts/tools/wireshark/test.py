@@ -18,7 +18,7 @@ import sys
 from packets import CLIENT, SERVER, Capture, Iwarp, Native, RoCE, RoCE1, words
 from rpcs import (CONNPROP, DONE, ERROR, MORE, MSG, NOMSG, PLAIN, RESPONSE, Version1, Version2,
                   call, data_of, getattr_call, getattr_reply, read4_call, read4_reply,
-                  read_call, read_reply, reads, reply_chunk, write_call, write_reply, writes)
+                  read_call, read_reply, reads, reply, reply_chunk, write_call, write_reply, writes)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CORPUS = os.path.join(HERE, "../../../kunit/core/fuzz/corpus")
@@ -440,6 +440,33 @@ def test_interleaved(folder):
     check_rpcs(decoded, want)
 
 
+def test_reverse(folder):
+    """Calls of the server, inline and continued, between those of the client."""
+    path = os.path.join(folder, "reverse.pcap")
+    capture = Capture(path)
+    v = Version2(RoCE(capture))
+    v.link.connect((PRIVATE, PRIVATE))
+    v.open()
+    callback = call(0x77, 1, 0, program=0x40000000)
+    v.rpc(CLIENT, 0x55, getattr_call(0x55))
+    v.rpc(SERVER, 0x77, callback)
+    v.rpc(SERVER, 0x55, getattr_reply(0x55), response=True)
+    v.rpc(CLIENT, 0x77, reply(0x77), response=True)
+    long = call(0x78, 1, 0, bytes(3000), program=0x40000000)
+    v.rpc(SERVER, 0x78, long[:2000], more=True)
+    v.rpc(CLIENT, 0x56, getattr_call(0x56))
+    v.rpc(SERVER, 0x78, long[2000:])
+    v.rpc(CLIENT, 0x78, reply(0x78), response=True)
+    v.rpc(SERVER, 0x56, getattr_reply(0x56), response=True)
+    capture.close()
+    decoded = layers(path)
+    check_clean(decoded)
+    want = Expected()
+    want.calls = [(xid, None) for xid in (0x55, 0x77, 0x78, 0x56)]
+    want.replies = list(want.calls)
+    check_rpcs(decoded, want)
+
+
 FORBIDDEN = (
     # What the message breaks, and the text that has to be there
     ("MORE on NOMSG", NOMSG, MORE, 7, words(0) + reads((0, 1, 40, 0)) + words(0, 0),
@@ -572,6 +599,7 @@ def tests(decode, folder):
     yield "matches", lambda: test_matches(folder)
     yield "retransmitted", lambda: test_retransmitted(folder)
     yield "interleaved", lambda: test_interleaved(folder)
+    yield "reverse", lambda: test_reverse(folder)
     yield "forbidden", lambda: test_forbidden(folder)
     yield "credits", lambda: test_credits(folder)
     yield "heuristic", lambda: test_heuristic(folder)
