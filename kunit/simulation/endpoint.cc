@@ -855,7 +855,11 @@ void endpoint::check_gone()
 	if (account.member)
 		w_.complain(who + "its share of the memory is kept");
 	if (!list_is_empty(&all_recvs))
-		w_.complain(who + "Receives are not freed");
+		w_.complain(who + "Receives are left in the list");
+	for (const auto &rv : receives_) {
+		if (!letter_ && !rv->space.empty())
+			w_.complain(who + "a Receive is not freed");
+	}
 	if (free_regions() != mrs.pool.made || regions_made_ != mrs.pool.made)
 		w_.complain(who + "regions are not given back");
 	if (free_read_regions_ != params.read_into || read_pool_.waiting)

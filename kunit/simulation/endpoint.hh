@@ -446,6 +446,7 @@ private:
 	/* The teardown: what it waits for; whether it has stopped the timers */
 	rpcrdma_release releasing_ = RPCRDMA_RELEASE_END;
 	bool stopped_ = false;
+	bool unstopped_ = false;      /* the last STOP has failed */
 	u32 regions_made_ = 0;	      /* MRs allocated */
 	u32 regions_left_ = 0;	      /* MRs that can be allocated at once */
 	bool making_ = false;	      /* MRs are to be allocated, or are */

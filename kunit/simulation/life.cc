@@ -122,8 +122,13 @@ void endpoint::release()
 				ops_.failed(*this, status_);
 			return;
 		}
-		if (releasing_ == RPCRDMA_RELEASE_DRAIN)
+		if (releasing_ == RPCRDMA_RELEASE_DRAIN) {
+			if (unstopped_)
+				w_.complain(
+					std::string(name) +
+					": a device is drained that does not stop");
 			qp.cut();
+		}
 		if (releasing_ == RPCRDMA_RELEASE_DRAIN ||
 		    releasing_ == RPCRDMA_RELEASE_PAUSE) {
 			w_.after(w_.delay(100), this, RELEASE);
@@ -243,6 +248,7 @@ int endpoint::release_one(rpcrdma_release what)
 			refusals_ = w_.choose.below(2 * RPCRDMA_STOP_TRIES);
 			w_.tell("%s: the device does not stop", name);
 		}
+		unstopped_ = refusals_;
 		if (!refusals_)
 			break;
 		refusals_--;
