@@ -13,7 +13,6 @@ set -u
 cd "$(dirname "$0")/.." || exit
 
 LONGER="
-kunit/simulation/endpoint.cc
 net/sunrpc/xprtrdma/core/conn/receive.cc
 "
 

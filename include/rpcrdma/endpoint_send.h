@@ -115,7 +115,7 @@ struct rpcrdma_ep_core {
 	struct rpcrdma_sq	sq;		/* account of the Send Queue */
 	struct rpcrdma_work	*inflight;	/* posted, in order */
 	struct rpcrdma_work	**inflight_end;	/* where the next one is linked */
-	struct list_head	rw_waiting;	/* transfers waiting for MRs */
+	struct rpcrdma_ep_rw	rw;
 	struct list_head	transfers;	/* queued RDMA, in order */
 	struct list_head	messages;	/* queued Replies, continued messages */
 	struct rpcrdma_work	*free_sends;	/* the last used first */
@@ -155,6 +155,20 @@ static inline u32 rpcrdma_core_take_todo(struct rpcrdma_ep_core *core)
 
 /* Do what is left to do, except WRITES. No lock held. */
 void rpcrdma_core_finish(struct rpcrdma_ep_core *core, u32 todo);
+/*
+ * Call done() of each work item in @through. @ok: it was executed, if the device
+ * accepted it. No lock held.
+ */
+void rpcrdma_core_tell(struct list_head *through, bool ok);
+/* Do both after a call that has appended work to @through. No lock held. */
+static inline void rpcrdma_core_end(struct rpcrdma_ep_core *core, u32 todo,
+				    struct list_head *through, bool ok)
+{
+	if (__builtin_expect(through->next != through, 0))
+		rpcrdma_core_tell(through, ok);
+	if (__builtin_expect(!!todo, 0))
+		rpcrdma_core_finish(core, todo);
+}
 
 /* ---- Posting, in post.cc; the lock is held unless noted otherwise ---- */
 
@@ -189,11 +203,6 @@ void rpcrdma_core_flush_posted(struct rpcrdma_ep_core *core,
 /* Append all work that waits to be posted. */
 void rpcrdma_core_flush_waiting(struct rpcrdma_ep_core *core,
 				struct list_head *through);
-/*
- * Call done() of each work item in @through. @ok: it was executed, if the device
- * accepted it. No lock held.
- */
-void rpcrdma_core_tell(struct list_head *through, bool ok);
 /*
  * Post the control message of s->len bytes that is built in @s. Return false if the
  * device refused it.
@@ -239,13 +248,6 @@ int rpcrdma_core_send_reply(struct rpcrdma_ep_core *core,
 			    struct rpcrdma_send *s, struct rpcrdma_transfer *t,
 			    u32 inv_handle, enum rpcrdma_format format,
 			    const struct rpcrdma_lists *lists);
-/*
- * The Writes that were posted before @reply have completed, or, if @ok is false, never
- * will: queue @reply, or append it or what is attached to it to @through.
- */
-void rpcrdma_core_written(struct rpcrdma_ep_core *core,
-			  struct rpcrdma_work *reply, bool ok,
-			  struct list_head *through);
 
 /* ---- Continued messages, in continued.cc ---- */
 

@@ -61,6 +61,7 @@
 #include "endpoint_receive.h"
 #include "endpoint_arrivals.h"
 #include "endpoint_regions.h"
+#include "endpoint_transfer.h"
 #include "quota.h"
 #include "admission.h"
 #include "call_queue.h"

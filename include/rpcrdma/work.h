@@ -6,8 +6,10 @@
 #ifndef RPCRDMA_WORK_H
 #define RPCRDMA_WORK_H
 
+#include "chunk.h"
 #include "mr.h"
 #include "pull.h"
+#include "read_mr_pool.h"
 #include "send_queue.h"
 
 #if defined(__KERNEL__) && !defined(__cplusplus)
@@ -30,12 +32,14 @@ extern "C" {
 
 /* The Work Requests of a chain: the host's, opaque to the core */
 struct rpcrdma_chain;
+struct rpcrdma_ep_core;
 
 enum rpcrdma_work_kind {
 	RPCRDMA_WORK_CALL = RPCRDMA_KIND_CALL,
 	RPCRDMA_WORK_REPLY = RPCRDMA_KIND_REPLY,
 	RPCRDMA_WORK_CONTROL = RPCRDMA_KIND_CONTROL,
-	RPCRDMA_WORK_RDMA,		/* Reads, Writes, invalidations: no message */
+	RPCRDMA_WORK_RDMA,		/* invalidations: no message */
+	RPCRDMA_WORK_TRANSFER,		/* Reads or Writes: no message */
 	RPCRDMA_WORK_STREAM,		/* a continued message that is queued */
 };
 
@@ -57,14 +61,40 @@ struct rpcrdma_work {
 };
 
 /*
- * RDMA Reads or Writes of one RPC. The Work Requests that are not posted yet are
- * @left. Writes that do not fit into one chain with their Reply are posted in batches
- * before it, and the Reply waits for their completion.
+ * A part of a transfer: memory of the peer that is contiguous, and this end's. All its
+ * Work Requests are posted at once.
+ */
+struct rpcrdma_transfer_part {
+	struct list_head	list;
+	u32			wrs;		/* Work Requests; 0: not prepared */
+	u32			elements;	/* of local memory, a page each at most */
+};
+
+/*
+ * RDMA Reads or Writes of one RPC. The Work Requests that are prepared and in no batch
+ * yet are @left. Writes that do not fit into one chain with their Reply are posted in
+ * batches before it, and the Reply waits for their completion.
  */
 struct rpcrdma_transfer {
 	struct rpcrdma_work	work;		/* the batch being posted */
+	struct rpcrdma_ep_core	*core;
+	struct list_head	parts;
+	struct list_head	*posted;	/* the last part posted; &parts: none */
+	struct list_head	*batch;		/* the last part of the batch */
 	u32			left;
+	u32			octets;		/* bytes of all parts */
+	struct rpcrdma_read_claim claim;	/* to MRs; under the lock */
+	struct rpcrdma_cut	cut;		/* with which the last part was split */
 	struct rpcrdma_work	*reply;		/* to be sent after these Writes */
+};
+
+/* The transfers of a connection; see endpoint_transfer.h */
+struct rpcrdma_ep_rw {
+	u32			read_part, write_part; /* most bytes of a part */
+	bool			reads_into_mrs;	/* the device needs MRs for Reads */
+	struct rpcrdma_cut	cut;		/* for parts that are read into MRs */
+	struct rpcrdma_read_pool pool;		/* of these MRs */
+	struct list_head	waiting;	/* transfers that wait for MRs */
 };
 
 /* An MR that a peer is to access */

@@ -214,8 +214,8 @@ static void credits_shrunk_send_queue(struct kunit *test)
 	for (client = 0; client < 2; client++) {
 		shim_max_send_wr[client] = 80;
 		shim_open(test);
-		KUNIT_EXPECT_LT(test, client ? pair->client.ep->read_pool.regions :
-				pair->server.ep->read_pool.regions,
+		KUNIT_EXPECT_LT(test, client ? pair->client.ep->core.rw.pool.regions :
+				pair->server.ep->core.rw.pool.regions,
 				client ? pair->client_params.reads :
 				pair->server_params.reads);
 		shim_traffic(test, pair, 4, 30, 100000, PAGE_SIZE, 0, true);

@@ -310,9 +310,9 @@ static void data_turns(struct kunit *test)
 	/* A continued Reply after Writes */
 	KUNIT_EXPECT_EQ(test, shim_an_rpc(&pair->client, 0, 50 * 300, 0, 300, 0,
 					  20000), 0);
-	pair->server.ep->write_part = PAGE_SIZE;
+	pair->server.ep->core.rw.write_part = PAGE_SIZE;
 	if (!shim_iwarp)
-		pair->server.ep->read_part = PAGE_SIZE;
+		pair->server.ep->core.rw.read_part = PAGE_SIZE;
 	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 200000, 0, 100,
 					   PAGE_SIZE), 0);
 	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 0, 200000, 100,
@@ -385,9 +385,9 @@ static void data_turns_closed(struct kunit *test)
 	pair->server_params.max_mrs = 0;
 	for (n = 0; n < 12; n++) {
 		shim_open(test);
-		pair->server.ep->write_part = PAGE_SIZE;
+		pair->server.ep->core.rw.write_part = PAGE_SIZE;
 		if (!shim_iwarp)
-			pair->server.ep->read_part = PAGE_SIZE;
+			pair->server.ep->core.rw.read_part = PAGE_SIZE;
 		for (i = 0; i < 4; i++) {
 			KUNIT_ASSERT_EQ(test, shim_buf_alloc(&bufs[i], 0,
 							     300000), 0);
@@ -473,10 +473,10 @@ static void data_few_read_regions(struct kunit *test)
 						     own.ext, own.nr_ext, 0, 300),
 				i < 2 ? 0 : -E2BIG);
 	rpcrdma_rw_free(large);
-	KUNIT_EXPECT_EQ(test, READ_ONCE(s->ep->read_pool.waiting), 0U);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(s->ep->core.rw.pool.waiting), 0U);
 
 	shim_release(s, 8);
-	KUNIT_EXPECT_EQ(test, READ_ONCE(s->ep->read_pool.waiting), 8U);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(s->ep->core.rw.pool.waiting), 8U);
 	KUNIT_EXPECT_EQ(test, atomic_read(&s->served), 0);
 	KUNIT_EXPECT_GE(test, atomic_read(&shim_reads_refused), 2);
 	rpcrdma_rw_free(rw);
@@ -504,9 +504,9 @@ static void data_few_regions_closed(struct kunit *test)
 
 	rw = shim_few_regions(test, rpcs, &arg, &own);
 	shim_release(s, 8);
-	KUNIT_EXPECT_EQ(test, READ_ONCE(s->ep->read_pool.waiting), 8U);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(s->ep->core.rw.pool.waiting), 8U);
 	rpcrdma_ep_close(c->ep, NULL);
-	KUNIT_EXPECT_TRUE(test, shim_poll(!READ_ONCE(s->ep->read_pool.waiting)));
+	KUNIT_EXPECT_TRUE(test, shim_poll(!READ_ONCE(s->ep->core.rw.pool.waiting)));
 	rpcrdma_rw_free(rw);
 	KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));
 	for (i = 0; i < 8; i++)

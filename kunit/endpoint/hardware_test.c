@@ -99,7 +99,7 @@ static void hardware_regions_run_dry(struct kunit *test)
 	t.region_depth = SHIM_REGION_PAGES;
 	pair->server_params.reads = SHIM_REGIONS;
 	shim_open_over(test, &t);
-	KUNIT_EXPECT_EQ(test, s->ep->read_pool.regions, (u32)SHIM_REGIONS);
+	KUNIT_EXPECT_EQ(test, s->ep->core.rw.pool.regions, (u32)SHIM_REGIONS);
 
 	/* Each is read in two ranges, see shim_pull(), each into one MR. */
 	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&arg, 0, 4 * PAGE_SIZE), 0);
@@ -114,7 +114,7 @@ static void hardware_regions_run_dry(struct kunit *test)
 	/* No Read completes. */
 	memdev_hold(shim_memdev, true, false);
 	shim_release(s, 8);
-	KUNIT_EXPECT_EQ(test, READ_ONCE(s->ep->read_pool.waiting),
+	KUNIT_EXPECT_EQ(test, READ_ONCE(s->ep->core.rw.pool.waiting),
 			8 - SHIM_REGIONS / 2);
 	memdev_hold(shim_memdev, false, false);
 	for (i = 0; i < 8; i++) {

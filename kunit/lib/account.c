@@ -21,7 +21,7 @@ static void shim_read_accounts(struct shim_side *side,
 	spin_lock(&ep->lock);
 	for (work = ep->core.inflight; work; work = work->next) {
 		a->inflight_wrs += work->wrs.nr;
-		a->sends += work->kind != RPCRDMA_WORK_RDMA;
+		a->sends += work->kind <= RPCRDMA_WORK_CONTROL;
 	}
 	list_for_each_entry(work, &ep->core.messages, list) {
 		a->queued++;
@@ -29,7 +29,7 @@ static void shim_read_accounts(struct shim_side *side,
 	}
 	list_for_each_entry(work, &ep->core.transfers, list)
 		a->queued++;
-	a->queued += READ_ONCE(ep->read_pool.waiting);
+	a->queued += READ_ONCE(ep->core.rw.pool.waiting);
 	a->sends += ep->core.sq.contexts + (ep->core.call_send ? 1 : 0);
 	a->slots = ep->core.sq.posted - ep->core.sq.through;
 	a->receives = ep->core.conn.posted - ep->core.conn.received +

@@ -104,7 +104,7 @@ static void shim_reply_pulled(struct rpcrdma_rw *rw, bool ok)
 		if (word[0] != xid || word[1] != 1 || i < rpc->got)
 			rpc->status = -EIO;
 		rpc->pulled = true;
-		shim_say_done(pull->side, rw->ep, xid,
+		shim_say_done(pull->side, rpcrdma_rw_ep(rw), xid,
 			      rpc->reply_lists.inv_handle);
 	} else {
 		rpc->status = -ENOTCONN;
@@ -244,7 +244,7 @@ static void shim_op_closed(struct rpcrdma_ep *ep)
 	/* By now all resources of the connection must have been released. */
 	if (ep->qp || ep->id || ep->core.inflight ||
 	    !list_empty(&ep->core.transfers) || !list_empty(&ep->core.messages) ||
-	    !list_empty(&ep->core.rw_waiting) || READ_ONCE(ep->read_pool.waiting) ||
+	    !list_empty(&ep->core.rw.waiting) || READ_ONCE(ep->core.rw.pool.waiting) ||
 	    atomic_read(&ep->users) ||
 	    atomic_read(&side->exposed) != atomic_read(&side->released))
 		atomic_inc(&side->bad);

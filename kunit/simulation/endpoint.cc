@@ -64,7 +64,7 @@ endpoint::endpoint(world &w, const endpoint_params &p, upcalls &ops,
 		    .octets = 0,
 		    .gaps = false,
 		    .apart = false };
-	read_pool_ = { params.read_into, 1, 0 };
+	rw.pool = { params.read_into, params.read_pages, 0 };
 	free_read_regions_ = params.read_into;
 	/* A long Read time lets other transfers start meanwhile. */
 	if (params.read_into)
@@ -122,21 +122,6 @@ bool endpoint::enter()
 void endpoint::leave()
 {
 	users_--;
-}
-
-/* Return the number of transfers that the device has. */
-u32 endpoint::posted_transfers() const
-{
-	u32 nr = 0;
-
-	for (const rpcrdma_work *w = inflight; w; w = w->next) {
-		if (w->kind == RPCRDMA_WORK_RDMA)
-			nr += w->done == transfer::done;
-		else
-			nr += reinterpret_cast<const rpcrdma_send *>(w)->rw !=
-			      nullptr;
-	}
-	return nr;
 }
 
 void endpoint::act(u32 what, u64 arg)
@@ -200,7 +185,7 @@ void endpoint::act(u32 what, u64 arg)
 		break;
 	case READS:
 		reads_tried_ = false;
-		retry_reads();
+		rpcrdma_core_reads_retry(this);
 		break;
 	case POLL:
 		polls_ = false;
@@ -238,41 +223,6 @@ void endpoint::do_write_space()
 		return;
 	ops_.write_space(*this);
 	leave();
-}
-
-void transfer::done(rpcrdma_work *w, bool ok)
-{
-	transfer *t = of(w);
-	endpoint *ep = t->ep;
-
-	if (ok && t->left) {
-		ep->turn_of(t);
-		return;
-	}
-	ep->unmake(t);
-	rpcrdma_read_over(&ep->read_pool_, &t->claim);
-	ep->wake_reads();
-	if (t->ended)
-		t->ended(ok);
-	if (t->reply)
-		ep->written(t->reply, ok);
-	ep->free_transfer(t);
-}
-
-/* Return as much of the transfer as can be posted at once. */
-void endpoint::turn_of(transfer *t)
-{
-	const auto end = t->rest.begin() +
-			 static_cast<long>(std::min<size_t>(
-				 t->rest.size(), rpcrdma_sq_turn_wrs(&sq)));
-
-	t->chain.requests.assign(t->rest.begin(), end);
-	t->rest.erase(t->rest.begin(), end);
-	t->left = static_cast<u32>(t->rest.size());
-	if (t->left)
-		w_.sum.turns++;
-	t->work.wrs.signaled = true;
-	work_rdma(&t->work);
 }
 
 /* ---- Receives ---- */
@@ -511,179 +461,6 @@ void endpoint::letter_received(const received *rv)
 	as_letter_says();
 }
 
-/* ---- RDMA ---- */
-
-/* Some devices read only into MRs, of which there are few. */
-int endpoint::make_ready(transfer *t)
-{
-	if (!t->claim.reads || !params.read_into)
-		return 0;
-	if (!free_read_regions_)
-		return -EAGAIN;
-	free_read_regions_--;
-	t->holds++;
-	return 0;
-}
-
-int endpoint::make_all_ready(transfer *t)
-{
-	for (u32 i = 0; i < t->parts; i++) {
-		const int rc = make_ready(t);
-
-		if (rc)
-			return rc;
-	}
-	return w_.fault(1) ? -ENOMEM : 0;
-}
-
-void endpoint::unmake(transfer *t)
-{
-	free_read_regions_ += t->holds;
-	t->holds = 0;
-}
-
-void endpoint::wake_reads()
-{
-	if (!rpcrdma_read_wanted(&read_pool_) || reads_tried_)
-		return;
-	reads_tried_ = true;
-	w_.after(w_.delay(5), this, READS);
-}
-
-void endpoint::post_reads(transfer *t)
-{
-	if (params.read_into && t->holds != t->claim.regions)
-		w_.complain("Reads are posted without their regions");
-	turn_of(t);
-}
-
-/* Retry the waiting Reads, in order. */
-void endpoint::retry_reads()
-{
-	while (!list_is_empty(&rw_waiting)) {
-		transfer *t =
-			transfer::of(list_first<rpcrdma_work>(&rw_waiting));
-		const int rc = make_all_ready(t);
-
-		list_remove(&t->work.list);
-		if (rc)
-			unmake(t);
-		switch (rpcrdma_read_tried(&read_pool_, &t->claim, rc,
-					   is_closing())) {
-		case RPCRDMA_READ_POST:
-			post_reads(t);
-			break;
-		case RPCRDMA_READ_FRONT:
-			list_push_front(&t->work.list, &rw_waiting);
-			return;
-		default:
-			transfer::done(&t->work, false);
-			break;
-		}
-	}
-}
-
-transfer *endpoint::new_transfer(op what)
-{
-	transfer *t;
-
-	if (!enter())
-		return nullptr;
-	t = new transfer{};
-	live_++;
-	t->ep = this;
-	list_init(&t->work.list);
-	t->work.kind = RPCRDMA_WORK_RDMA;
-	t->work.chain = &t->chain;
-	t->chain.of = &t->work;
-	t->work.done = transfer::done;
-	t->claim.reads = what == op::read;
-	rpcrdma_read_begin(&read_pool_, &t->claim);
-	return t;
-}
-
-void endpoint::free_transfer(transfer *t)
-{
-	live_--;
-	delete t;
-	leave();
-}
-
-bool endpoint::add_transfer(transfer *t, const rpcrdma_lists &lists,
-			    const rpcrdma_chunk &chunk, u32 chunk_offset,
-			    memory &mem, u32 at, u32 length)
-{
-	rpcrdma_stretch left = { chunk_offset, 0, length };
-	rpcrdma_segment segment;
-
-	while (rpcrdma_chunk_next(&lists, &chunk, &left, &segment)) {
-		u64 offset = segment.offset;
-
-		for (u32 n, rest = segment.length; rest; rest -= n) {
-			n = next_part_of(t, at, rest);
-			t->rest.push_back(
-				{ t->claim.reads ? op::read : op::write,
-				  nullptr, segment.handle, offset, &mem, at,
-				  n });
-			t->left++;
-			add_part(t);
-			offset += n;
-			at += n;
-		}
-	}
-	return !left.length;
-}
-
-/* Return the length of the next part of a transfer, at most one MR's. */
-u32 endpoint::next_part_of(const transfer *t, u32 at, u32 rest) const
-{
-	const rpcrdma_cut cut = { PAGE_SHIFT, read_pool_.pages, ~0u, false,
-				  false };
-	rpcrdma_region region{};
-
-	if (!t->claim.reads || !params.read_into)
-		return rest;
-	return rpcrdma_region_take(&cut, &region, at % PAGE_OCTETS, rest);
-}
-
-void endpoint::add_part(transfer *t)
-{
-	t->parts++;
-	if (rpcrdma_read_add(&read_pool_, &t->claim, 1)) {
-		const int rc = make_ready(t);
-
-		if (rc && !rpcrdma_read_short(&read_pool_, &t->claim, rc))
-			w_.complain("a transfer cannot be made ready");
-		if (rc) {
-			unmake(t);
-			wake_reads();
-		}
-	}
-	if (!rpcrdma_read_fits(&read_pool_, &t->claim))
-		w_.complain("a transfer that can never be posted");
-}
-
-void endpoint::read(transfer *t)
-{
-	if (!t->left) {
-		transfer::done(&t->work, true);
-		return;
-	}
-	switch (rpcrdma_read_whole(&t->claim, is_closing())) {
-	case RPCRDMA_READ_POST:
-		post_reads(t);
-		break;
-	case RPCRDMA_READ_BEHIND:
-		w_.sum.reads_waited++;
-		list_push_back(&t->work.list, &rw_waiting);
-		wake_reads();
-		break;
-	default:
-		transfer::done(&t->work, false);
-		break;
-	}
-}
-
 /* ---- Pulled Replies ---- */
 
 exposure *endpoint::exposure_of(rpcrdma_exposure *x)
@@ -862,7 +639,7 @@ void endpoint::check_gone()
 	}
 	if (free_regions() != mrs.pool.made || regions_made_ != mrs.pool.made)
 		w_.complain(who + "regions are not given back");
-	if (free_read_regions_ != params.read_into || read_pool_.waiting)
+	if (free_read_regions_ != params.read_into || rw.pool.waiting)
 		w_.complain(who + "regions for Reads are not given back");
 	for (const region &reg : qp.regions) {
 		if (reg.valid)

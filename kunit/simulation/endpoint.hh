@@ -56,6 +56,9 @@ struct endpoint_params {
 	u32 max_regions; /* number of MRs */
 	u32 region_size; /* maximum length of an MR in bytes, whole pages */
 	u32 read_into;	 /* MRs for Reads; 0: Reads need no MR */
+	/* Pages of such an MR: as the device reports it, and as it holds */
+	u32 read_pages = 1, read_holds = 1;
+	u32 sges = 64; /* pages of a Read or Write Work Request */
 	bool splits;	 /* a part of a page needs an MR of its own */
 	u32 region_room; /* bytes that the device maps to an MR; 0: region_size */
 	bool reorders;	 /* the device completes Sends before earlier Reads */
@@ -74,21 +77,17 @@ struct endpoint_params {
 /* RDMA Reads, or the Writes posted before a Reply or ahead of it */
 struct transfer final : rpcrdma_transfer {
 	endpoint *ep;
-	rpcrdma_chain chain;	   /* the batch being posted */
-	std::vector<request> rest; /* not yet posted, in batches */
-	rpcrdma_read_claim claim{};
-	u32 holds = 0; /* MRs reserved for Reads */
-	u32 parts = 0; /* parts, an MR each if the device needs MRs */
+	rpcrdma_chain chain; /* the batch being posted */
+	u64 waited = 0;	     /* the order of those that have waited for MRs */
 	/* Callback of the holder of the memory, called once, at the end */
 	std::function<void(bool ok)> ended;
+};
 
-	static transfer *of(rpcrdma_work *w)
-	{
-		static_assert(offsetof(rpcrdma_transfer, work) == 0);
-		return static_cast<transfer *>(
-			reinterpret_cast<rpcrdma_transfer *>(w));
-	}
-	static void done(rpcrdma_work *w, bool ok);
+/* A part of a transfer, in as many Work Requests as the device needs */
+struct transfer_part final : rpcrdma_transfer_part {
+	request whole;
+	bool holds = false;  /* an MR for a Read */
+	bool posted = false;
 };
 
 /* Local invalidation of MRs */
@@ -180,7 +179,6 @@ public:
 	/* Hold off the teardown. Return false if it has begun. */
 	bool enter();
 	void leave();
-	u32 posted_transfers() const;
 
 	/* Sending */
 	rpcrdma_send *take_reply_send();
@@ -199,8 +197,6 @@ public:
 		      rpcrdma_exchange *x);
 	int send_continued_call(stream *st, list_head *mrs,
 				rpcrdma_exchange *x);
-	/* The Writes posted ahead of @reply have completed, or never will. */
-	void written(rpcrdma_work *reply, bool ok);
 	void send_reply(rpcrdma_send *s, transfer *writes, u32 inv_handle,
 			enum rpcrdma_format format, const rpcrdma_lists *lists);
 	void send_continued_reply(stream *st, transfer *writes, u32 inv_handle);
@@ -232,14 +228,16 @@ public:
 	/* Allocate a transfer. @what: read or write */
 	transfer *new_transfer(op what);
 	/*
-	 * Transfer between a chunk and @mem from @at on. Return false if the
-	 * chunk is too short.
+	 * Transfer between a chunk and @mem from @at on.
+	 * Return: 0; -ENOMEM: end the transfer.
 	 */
-	bool add_transfer(transfer *t, const rpcrdma_lists &lists,
-			  const rpcrdma_chunk &chunk, u32 chunk_offset,
-			  memory &mem, u32 at, u32 length);
+	int add_transfer(transfer *t, const rpcrdma_lists &lists,
+			 const rpcrdma_chunk &chunk, u32 chunk_offset,
+			 memory &mem, u32 at, u32 length);
+	/* Post Reads. */
 	void read(transfer *t);
-	void free_transfer(transfer *t);
+	/* End a transfer that was not posted; t->ended() is called. */
+	void drop_transfer(transfer *t);
 	int expose(exposure *x, u32 xid, rpcrdma_reply_plan *plan);
 	void cancel_exposure(exposure *x);
 
@@ -287,6 +285,19 @@ public:
 	void arm_overdue(u32 ms);
 	void do_write_space();
 	bool post_receives(received *first);
+	int new_part(transfer *t, rpcrdma_local *local, u32 at,
+		     const rpcrdma_segment &segment, bool now,
+		     transfer_part **part);
+	int prepare(transfer *t, transfer_part *part);
+	void unprepare(transfer_part *part);
+	bool post_batch(transfer *t);
+	void chain(const transfer *t, list_head *from, const list_head *to,
+		   std::vector<request> *requests);
+	void post_transfer(transfer *t);
+	void end_parts(transfer *t, bool ok);
+	void free_transfer(transfer *t);
+	void wake_reads();
+	void written(rpcrdma_work *reply, bool ok);
 	received *new_receive(const rpcrdma_receives &want);
 	void free_receive(received *rv);
 	void give_back(received *rv);
@@ -369,20 +380,12 @@ private:
 	void check_device(const rpcrdma_chain &chain);
 	static u32 count(const list_head &list);
 	void post_letter_grants();
-	void turn_of(transfer *t);
 	void make_regions();
 	void check_regions();
 	u32 free_regions() const;
 	void work_rdma(rpcrdma_work *w);
-	u32 next_part_of(const transfer *t, u32 at, u32 rest) const;
-	void add_part(transfer *t);
-	int make_ready(transfer *t);
 	void refused(u32 count);
-	int make_all_ready(transfer *t);
-	void unmake(transfer *t);
-	void wake_reads();
-	void post_reads(transfer *t);
-	void retry_reads();
+	void disturb();
 	bool is_over(enum rpcrdma_release what) const;
 	void release();
 	void drop(bool now);
@@ -411,15 +414,15 @@ private:
 	void unexpose(exposure *x);
 	void end_exposure(exposure *x);
 	void release(exposure *x);
-	friend struct transfer;
 	friend struct invalidation;
 
 	world &w_;
 	upcalls &ops_;
 	u32 users_ = 0;
-	rpcrdma_read_pool read_pool_{};
 	u32 free_read_regions_;
 	bool reads_tried_ = false;
+	/* Transfers that have waited for MRs, and the last of them posted */
+	u64 reads_waited_ = 0, reads_posted_ = 0;
 	/* Work completed before the device has stopped the queue pair */
 	std::vector<work *> late_;
 	bool flushed_ = false;	     /* no posted work is left */

@@ -103,7 +103,7 @@ bool endpoint::is_over(enum rpcrdma_release what) const
 		return made_;
 	case RPCRDMA_RELEASE_USERS:
 		/* Contexts that prepare transfers, which will be refused */
-		return users_ == posted_transfers();
+		return users_ == rpcrdma_core_transfers_posted(this);
 	default:
 		return true;
 	}
@@ -199,6 +199,11 @@ int endpoint::create()
 	if (w_.fault(20))
 		return -ENOMEM;
 	rpcrdma_core_queue_pair(this, params.sq_depth);
+	rw.write_part = rpcrdma_core_part_octets(this, params.sges, PAGE_SHIFT);
+	rw.read_part = rw.write_part;
+	rw.reads_into_mrs = params.read_into;
+	rw.cut = { PAGE_SHIFT, rw.pool.pages, RPCRDMA_MAX_CHUNK_OCTETS, false,
+		   false };
 	return 0;
 }
 
@@ -260,7 +265,7 @@ int endpoint::release_one(rpcrdma_release what)
 		qp.quiet();
 		break;
 	case RPCRDMA_RELEASE_QUEUE_PAIR:
-		if (users_ != posted_transfers())
+		if (users_ != rpcrdma_core_transfers_posted(this))
 			w_.complain(std::string(name) +
 				    ": its users are not waited for");
 		if (life.unstopped) {

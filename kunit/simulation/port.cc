@@ -29,9 +29,7 @@ void endpoint::finish(list_head *through, bool ok)
 {
 	const u32 todo = rpcrdma_core_take_todo(this);
 
-	rpcrdma_core_tell(through, ok);
-	if (todo)
-		rpcrdma_core_finish(this, todo);
+	rpcrdma_core_end(this, todo, through, ok);
 	if (is_letter())
 		pump();
 }
@@ -139,21 +137,12 @@ void endpoint::send_reply(rpcrdma_send *s, transfer *writes, u32 inv_handle,
 
 	if (finish() & RPCRDMA_TODO_WRITES) {
 		w_.sum.behind++;
-		turn_of(writes);
+		post_transfer(writes);
 	} else if (rc) {
 		put_send(s);
 	}
 	if (exposes)
 		leave();
-}
-
-void endpoint::written(rpcrdma_work *reply, bool ok)
-{
-	list_head through;
-
-	list_init(&through);
-	rpcrdma_core_written(this, reply, ok, &through);
-	finish(&through, false);
 }
 
 void endpoint::send_continued_reply(stream *st, transfer *writes,
@@ -167,7 +156,7 @@ void endpoint::send_continued_reply(stream *st, transfer *writes,
 	left = rpcrdma_core_take_todo(this);
 	if (left & RPCRDMA_TODO_WRITES) {
 		w_.sum.behind++;
-		turn_of(writes);
+		post_transfer(writes);
 	} else if (rc) {
 		st->work.done(&st->work, false);
 	}
@@ -503,14 +492,14 @@ void rpcrdma_port_chain_writes(struct rpcrdma_send *s,
 			       struct rpcrdma_transfer *t)
 {
 	auto &requests = s->work.chain->requests;
-	auto &writes = static_cast<transfer *>(t)->rest;
+	auto *own = static_cast<transfer *>(t);
+	std::vector<request> writes;
 
 	if (!s->before)
 		requests.clear();
 	s->before = &requests;
+	own->ep->chain(own, t->posted, t->parts.prev, &writes);
 	requests.insert(requests.begin(), writes.begin(), writes.end());
-	writes.clear();
-	t->left = 0;
 }
 
 struct rpcrdma_send *rpcrdma_port_send(struct rpcrdma_ep_core *core, u32 number)

@@ -226,6 +226,7 @@ void host::pull(rpc *task, endpoint &from)
 	const u32 octets = task->x.placed.pull_octets;
 	received *rv = task->rv;
 	transfer *t;
+	int rc;
 
 	task->rv = nullptr;
 	w_.sum.pulled++;
@@ -238,10 +239,16 @@ void host::pull(rpc *task, endpoint &from)
 						  nullptr));
 		return;
 	}
-	if (!from.add_transfer(t, rv->rx.lists, rv->rx.lists.reads[0], 0,
-			       task->reply, 0, octets))
-		w_.complain("a Read chunk is short");
+	rc = from.add_transfer(t, rv->rx.lists, rv->rx.lists.reads[0], 0,
+			       task->reply, 0, octets);
 	from.put(rv);
+	if (rc) {
+		from.drop_transfer(t);
+		carry_out(task, from,
+			  rpcrdma_exchange_pulled(&task->x, RPCRDMA_PULL_SHORT,
+						  nullptr));
+		return;
+	}
 	t->ended = [this, task, &from](bool ok) {
 		carry_out(task, from,
 			  rpcrdma_exchange_pulled(&task->x,

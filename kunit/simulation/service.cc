@@ -165,6 +165,7 @@ void host::begin_reads(served *s)
 	rpcrdma_pieces at{};
 	rpcrdma_piece piece;
 	transfer *t;
+	int rc = 0;
 
 	s->call.octets.resize(rpcrdma_call_octets(&rv->rx));
 	if (lists.nr_reads > (rv->rx.format == RPCRDMA_SPECIAL ? 2u : 1u))
@@ -174,15 +175,20 @@ void host::begin_reads(served *s)
 		end(s);
 		return;
 	}
-	while (rpcrdma_call_next(&rv->rx, &at, &piece)) {
+	while (!rc && rpcrdma_call_next(&rv->rx, &at, &piece)) {
 		if (piece.origin == RPCRDMA_PIECE_INLINE)
 			memcpy(&s->call.octets[piece.to],
 			       rv->data() + piece.from, piece.length);
-		else if (piece.origin == RPCRDMA_PIECE_CHUNK &&
-			 !s->ep->add_transfer(t, lists, *piece.chunk,
-					      piece.from, s->call, piece.to,
-					      piece.length))
-			w_.complain("a Read chunk is short");
+		else if (piece.origin == RPCRDMA_PIECE_CHUNK)
+			rc = s->ep->add_transfer(t, lists, *piece.chunk,
+						 piece.from, s->call, piece.to,
+						 piece.length);
+	}
+	if (rc) {
+		s->ep->drop_transfer(t);
+		s->ep->close("no resources to pull a Call's data");
+		end(s);
+		return;
 	}
 	t->ended = [this, s](bool ok) {
 		pulled(s, ok);

@@ -202,7 +202,6 @@ int host::answer_one(served *s, const std::vector<u8> &whole,
 		u64 octets = plan->reply_length;
 		rpcrdma_pieces at{};
 		rpcrdma_piece piece;
-		bool ok = true;
 
 		pages->octets = rest;
 		pages->octets.insert(pages->octets.end(), whole.begin(),
@@ -215,26 +214,35 @@ int host::answer_one(served *s, const std::vector<u8> &whole,
 			}
 			return -ENOTCONN;
 		}
-		while (rpcrdma_reply_next(&reply, plan, &at, &piece)) {
+		rc = 0;
+		while (!rc && rpcrdma_reply_next(&reply, plan, &at, &piece)) {
 			const u64 index = piece.chunk - plan->lists.writes;
 
 			if (piece.chunk) {
 				octets += piece.length;
-				ok &= on->add_transfer(
+				rc = on->add_transfer(
 					t, returned, returned.writes[index],
 					piece.to, *pages,
 					static_cast<u32>(rest.size()) +
 						piece.from,
 					piece.length);
 			} else if (plan->reply_length) {
-				ok &= on->add_transfer(t, returned,
-						       returned.reply, piece.to,
-						       *pages, piece.to,
-						       piece.length);
+				rc = on->add_transfer(t, returned,
+						      returned.reply, piece.to,
+						      *pages, piece.to,
+						      piece.length);
 			}
 		}
-		if (!ok)
-			w_.complain("a chunk to be written is short");
+		if (rc) {
+			on->drop_transfer(t);
+			if (x) {
+				on->give(RPCRDMA_MEMORY_REPLIES, x->held);
+				on->cancel_exposure(x);
+				delete x;
+			}
+			/* The thread tries again. */
+			return -EAGAIN;
+		}
 		on->hold(RPCRDMA_MEMORY_REPLIES, octets);
 		t->ended = [this, on, pages, octets](bool) {
 			pages->retire(w_, "a Reply that is written");
@@ -254,7 +262,7 @@ int host::answer_one(served *s, const std::vector<u8> &whole,
 		       plan->inline_length, &plan->lists);
 	if (rc) {
 		if (t)
-			transfer::done(&t->work, false);
+			on->drop_transfer(t);
 		if (x) {
 			on->give(RPCRDMA_MEMORY_REPLIES, x->held);
 			on->cancel_exposure(x);

@@ -6,9 +6,10 @@ namespace simulation
 {
 
 /*
- * Make the device read into MRs of one page. It has no more of them than the
- * largest transfer needs, in which each segment may begin and end within a
- * page. Messages are smaller, so that there are few MRs.
+ * Make the device read into MRs of a few pages, which may hold less than it
+ * reports. It has no more of them than the largest transfer needs, in which each
+ * segment may begin and end within a page. Messages are smaller, so that there
+ * are few MRs.
  */
 void network::give_read_regions(endpoint_params *p)
 {
@@ -16,10 +17,17 @@ void network::give_read_regions(endpoint_params *p)
 	const endpoint_params &peer = p->cfg.client ? setup_.server :
 						      setup_.client;
 	const u32 octets = std::min(peer.region_size, p->cfg.props.rssiz);
+	const u32 number = setup_.rpcs / 6;
+	u32 pages;
 
 	setup_.largest = MAX_SMALLER;
-	p->read_into =
-		most / PAGE_OCTETS + 2 * (most / octets + MAX_READ_CHUNKS);
+	p->read_pages = number % 2 ? 4 : 1;
+	p->read_holds = p->read_pages - number / 2 % p->read_pages;
+	/* How finely memory is split in the end */
+	for (pages = p->read_pages; pages > p->read_holds; pages /= 2)
+		;
+	p->read_into = most / (pages * PAGE_OCTETS) +
+		       (pages > 1 ? 3 : 2) * (most / octets + MAX_READ_CHUNKS);
 	p->sq_depth += RPCRDMA_READ_REGION_WRS * p->read_into;
 }
 
@@ -61,6 +69,7 @@ void network::choose_setup()
 	static constexpr u32 segment_counts[] = { RPCRDMA_MAX_SEGS, 0, 4, 16 };
 	static constexpr u32 segment_sizes[] = { 1048576, 4096, 65536 };
 	static constexpr u32 region_sizes[] = { 65536, 4096, 1024 };
+	static constexpr u32 sges[] = { 64, 4, 1 };
 	choices &c = w_.choose;
 	const u32 versions = c.below(10);
 
@@ -144,6 +153,7 @@ void network::choose_setup()
 	for (endpoint_params *p : { &setup_.client, &setup_.server }) {
 		const u32 number = setup_.rpcs / (p->cfg.client ? 4 : 1);
 
+		p->sges = sges[setup_.rpcs / 8 % std::size(sges)];
 		if (!p->letter)
 			p->cfg.first_window =
 				first_windows[number % std::size(first_windows)];

@@ -15,6 +15,7 @@
 #include <rpcrdma/quota.h>
 
 #include "port_mrs.h"
+#include "port_transfer.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -61,13 +62,26 @@ void rpcrdma_port_chain_mrs(struct rpcrdma_send *s,
 /**
  * rpcrdma_port_chain_writes - chain the Writes of a transfer before a Send
  * @s: Send context; s->before has what is chained already, and is updated
- * @t: transfer with t->left Writes; t->left is 0 afterwards
+ * @t: transfer with t->left Writes, none of which is posted
  *
  * The caller counts t->left Work Requests.
  * Context: lock held.
  */
 void rpcrdma_port_chain_writes(struct rpcrdma_send *s,
 			       struct rpcrdma_transfer *t);
+
+/**
+ * rpcrdma_port_post_batch - post a batch of a transfer
+ * @core: connection
+ * @t: transfer; the batch is its parts after t->posted, up to t->batch, and has
+ *	t->work.wrs.nr Work Requests; t->work is the last in core->inflight
+ *
+ * Like rpcrdma_port_post().
+ * Context: lock held.
+ * Return: false if the device refused the batch or a part of it.
+ */
+bool rpcrdma_port_post_batch(struct rpcrdma_ep_core *core,
+			     struct rpcrdma_transfer *t);
 
 /**
  * rpcrdma_port_post_recvs - post Receives with one doorbell

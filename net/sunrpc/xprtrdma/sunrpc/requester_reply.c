@@ -239,7 +239,7 @@ static void rpcrdma_requester_pulled(struct rpcrdma_rw *rw, bool ok)
 	struct rpcrdma_step s;
 
 	s = rpcrdma_exchange_pulled(&req->x, how, rpcrdma_req_first(req));
-	rpcrdma_req_carry_out(req, rw->ep, s);
+	rpcrdma_req_carry_out(req, rpcrdma_rw_ep(rw), s);
 }
 
 /*

@@ -131,7 +131,7 @@ void rpcrdma_pages_put(struct page **pages, u32 nr)
 
 static void rpcrdma_reply_written(struct rpcrdma_rw *rw, bool ok)
 {
-	rpcrdma_pages_release(rw->ep, rw->priv);
+	rpcrdma_pages_release(rpcrdma_rw_ep(rw), rw->priv);
 }
 
 /* Release a pulled Reply, which no peer can access any more. */

@@ -152,17 +152,17 @@ void rpcrdma_expose_cancel(struct rpcrdma_exposed *x);
 struct rpcrdma_rw {
 	struct rpcrdma_transfer	core;
 	struct rpcrdma_chain	chain;		/* of the batch being posted */
-	struct rpcrdma_ep	*ep;
-	enum dma_data_direction	dir;	/* FROM_DEVICE: Read, TO_DEVICE: Write */
-	gfp_t			gfp;
-	struct rpcrdma_read_claim claim; /* to MRs; under ep->lock */
-	struct list_head	ctxts;
-	struct list_head	*posted;	/* the last one posted, or the head */
-	u32			octets;
+	gfp_t			gfp;		/* for its parts */
 	/* Called once; the endpoint frees @rw afterwards. Process context. */
 	void			(*done)(struct rpcrdma_rw *rw, bool ok);
 	void			*priv;	/* the owner's; initially its memory */
 };
+
+/* Return the endpoint of a transfer. */
+static inline struct rpcrdma_ep *rpcrdma_rw_ep(const struct rpcrdma_rw *rw)
+{
+	return rpcrdma_ep_of(rw->core.core);
+}
 
 struct rpcrdma_rw *rpcrdma_rw_alloc(struct rpcrdma_ep *ep,
 				    enum dma_data_direction dir, size_t priv,

@@ -124,11 +124,6 @@ struct rpcrdma_ep {
 	struct ib_cqe		reg_cqe;	/* of REG_MRs, never signaled */
 	struct ib_cqe		rw_cqe;		/* of transfers' WRs, never signaled */
 
-	u32			read_part, write_part; /* bytes, see rw.c */
-	/* MRs of the rdma_rw API, if the device needs them */
-	struct rpcrdma_cut	read_cut;	/* the engine's; under lock */
-	bool			read_regions;	/* the device needs MRs for Reads */
-	struct rpcrdma_read_pool read_pool;	/* the engine's; under lock */
 	struct work_struct	rw_work;	/* retries transfers */
 
 	/* Receives */

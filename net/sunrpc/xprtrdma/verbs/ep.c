@@ -129,7 +129,7 @@ static void rpcrdma_ep_wait_users(struct rpcrdma_ep *ep)
 	u32 posted;
 
 	spin_lock(&ep->lock);
-	posted = rpcrdma_rw_nr_posted(ep);
+	posted = rpcrdma_core_transfers_posted(&ep->core);
 	spin_unlock(&ep->lock);
 	atomic_sub(posted, &ep->users);
 	wait_event(ep->wait, atomic_read(&ep->users) == 0 &&

@@ -136,19 +136,13 @@ static __always_inline void rpcrdma_ep_finish(struct rpcrdma_ep *ep, u32 todo)
 		rpcrdma_core_finish(&ep->core, todo);
 }
 
-/* Call done() of the work in @through, as rpcrdma_core_tell() does. No lock held. */
-static __always_inline void rpcrdma_works_tell(struct list_head *through,
-					       bool ok)
-{
-	if (unlikely(!list_empty(through)))
-		rpcrdma_core_tell(through, ok);
-}
-
 /* Post work of kind RPCRDMA_WORK_RDMA, or queue it. No lock held. */
 void rpcrdma_work_rdma(struct rpcrdma_ep *ep, struct rpcrdma_work *work);
-/* The Writes before @reply have completed, or, if @ok is false, never will. */
-void rpcrdma_writes_done(struct rpcrdma_ep *ep, struct rpcrdma_work *reply,
-			 bool ok);
+/*
+ * Post the chain of @work, as rpcrdma_port_post() does; the completion of its last Work
+ * Request is reported as that of @work. Caller holds ep->lock.
+ */
+bool rpcrdma_chain_post(struct rpcrdma_ep *ep, struct rpcrdma_work *work);
 /* Work function of ep->reap_work */
 void rpcrdma_works_reap(struct work_struct *item);
 /* Close the connection if a Work Request failed or was flushed. No lock held. */
@@ -187,10 +181,7 @@ void rpcrdma_mrs_free(struct rpcrdma_ep *ep);
 
 /* ---- rw.c ---- */
 
-void rpcrdma_rw_end(struct rpcrdma_rw *rw, bool ok);
 void rpcrdma_rw_retry(struct work_struct *work);
-/* Return the number of transfers that are posted. Caller holds ep->lock. */
-u32 rpcrdma_rw_nr_posted(struct rpcrdma_ep *ep);
 /*
  * Called before the queue pair is destroyed, and after all posted work has ended:
  * transfers that the device refuses to stop outlive the queue pair. _end() does nothing
@@ -198,7 +189,7 @@ u32 rpcrdma_rw_nr_posted(struct rpcrdma_ep *ep);
  */
 void rpcrdma_rw_late_begin(struct rpcrdma_ep *ep);
 void rpcrdma_rw_late_end(struct rpcrdma_ep *ep);
-/* Post Writes that precede their Reply: rw->core.reply. */
+/* Post Writes that precede their Reply: rw->core.reply. No lock held. */
 void rpcrdma_rw_write(struct rpcrdma_rw *rw);
 
 /* ---- expose.c ---- */

@@ -213,7 +213,7 @@ static bool rpcrdma_ep_reads(struct rpcrdma_ep *ep)
 		return false;
 	spin_lock(&ep->lock);
 	for (work = ep->core.inflight; work && !reads; work = work->next)
-		reads = work->kind == RPCRDMA_WORK_RDMA;
+		reads = work->kind == RPCRDMA_WORK_TRANSFER;
 	spin_unlock(&ep->lock);
 	return reads;
 }

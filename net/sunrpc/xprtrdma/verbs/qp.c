@@ -53,17 +53,18 @@ static bool rpcrdma_ep_read_regions(const struct rdma_cm_id *id)
 
 static void rpcrdma_ep_set_parts(struct rpcrdma_ep *ep)
 {
-	ep->write_part = rpcrdma_core_part_octets(&ep->core, ep->qp->max_write_sge,
+	struct rpcrdma_ep_rw *rw = &ep->core.rw;
+
+	rw->write_part = rpcrdma_core_part_octets(&ep->core, ep->qp->max_write_sge,
 						  PAGE_SHIFT);
-	ep->read_part = rpcrdma_core_part_octets(&ep->core, ep->qp->max_read_sge,
+	rw->read_part = rpcrdma_core_part_octets(&ep->core, ep->qp->max_read_sge,
 						 PAGE_SHIFT);
-	ep->read_regions = rpcrdma_ep_read_regions(ep->id);
-	ep->read_cut.page_shift = PAGE_SHIFT;
-	ep->read_cut.pages = ep->read_pool.pages;
+	rw->reads_into_mrs = rpcrdma_ep_read_regions(ep->id);
+	rw->cut.page_shift = PAGE_SHIFT;
+	rw->cut.pages = rw->pool.pages;
 	/* iWARP reads into MRs only; other devices need none for a few elements. */
-	ep->read_cut.octets =
-		rdma_protocol_iwarp(ep->device, ep->id->port_num) ?
-		RPCRDMA_MAX_CHUNK_OCTETS : ep->read_part;
+	rw->cut.octets = rdma_protocol_iwarp(ep->device, ep->id->port_num) ?
+			 RPCRDMA_MAX_CHUNK_OCTETS : rw->read_part;
 }
 
 /*
@@ -95,7 +96,7 @@ static int rpcrdma_ep_fit_qp(struct rpcrdma_ep *ep,
 		pr_info_ratelimited("rpcrdma: device %s has room for a Send Queue of %u only: lower settings would do for %pISpc\n",
 				    ep->device->name, attr->cap.max_send_wr,
 				    &ep->remote);
-	ep->read_pool.regions = queues->reads;
+	ep->core.rw.pool.regions = queues->reads;
 	return 0;
 }
 
@@ -138,7 +139,7 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep,
 		if (rdma_protocol_iwarp(dev, attr.port_num))
 			ep->core.report = PAGE_SIZE;
 	}
-	ep->read_pool.pages = rpcrdma_region_pages(dev);
+	ep->core.rw.pool.pages = rpcrdma_region_pages(dev);
 	attr.cap.max_recv_wr = queues.receives;
 	attr.cap.max_recv_sge = 1;
 	attr.cap.max_send_sge = 1;

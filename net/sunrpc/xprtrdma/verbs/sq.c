@@ -30,13 +30,20 @@ static __always_inline bool rpcrdma_doorbell(struct rpcrdma_ep *ep,
 	return !ib_post_send(ep->qp, first, refused);
 }
 
-bool rpcrdma_port_post(struct rpcrdma_ep_core *core, struct rpcrdma_work *work)
+bool rpcrdma_chain_post(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
 {
 	struct rpcrdma_chain *chain = work->chain;
 
+	chain->cqe.done = rpcrdma_wc_work;
+	chain->last->wr_cqe = &chain->cqe;
 	if (work->wrs.signaled)
 		chain->last->send_flags |= IB_SEND_SIGNALED;
-	return rpcrdma_doorbell(rpcrdma_ep_of(core), chain->first);
+	return rpcrdma_doorbell(ep, chain->first);
+}
+
+bool rpcrdma_port_post(struct rpcrdma_ep_core *core, struct rpcrdma_work *work)
+{
+	return rpcrdma_chain_post(rpcrdma_ep_of(core), work);
 }
 
 bool rpcrdma_port_post_send(struct rpcrdma_ep_core *core,
@@ -63,12 +70,9 @@ bool rpcrdma_port_post_send(struct rpcrdma_ep_core *core,
 
 void rpcrdma_work_rdma(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
 {
-	struct rpcrdma_chain *chain = work->chain;
 	bool taken;
 	u32 todo;
 
-	chain->cqe.done = rpcrdma_wc_work;
-	chain->last->wr_cqe = &chain->cqe;
 	spin_lock(&ep->lock);
 	taken = rpcrdma_core_rdma(&ep->core, work);
 	todo = rpcrdma_ep_unlock(ep);
@@ -84,6 +88,16 @@ void rpcrdma_port_rdma(struct rpcrdma_ep_core *core, struct rpcrdma_work *work)
 
 /* ---- Completions ---- */
 
+/* Release ep->lock after a call of the core that has appended work to @through. */
+static void rpcrdma_works_end(struct rpcrdma_ep *ep, struct list_head *through,
+			      bool ok)
+	__releases(&ep->lock)
+{
+	u32 todo = rpcrdma_ep_unlock(ep);
+
+	rpcrdma_core_end(&ep->core, todo, through, ok);
+}
+
 /* Retire completed work, and post work that waited for it. */
 void rpcrdma_works_reap(struct work_struct *item)
 {
@@ -91,7 +105,6 @@ void rpcrdma_works_reap(struct work_struct *item)
 	struct rpcrdma_chain *chain;
 	struct llist_node *node;
 	LIST_HEAD(through);
-	u32 todo;
 
 	/*
 	 * If the device does not stop, the teardown reaps, after it has destroyed the
@@ -107,23 +120,19 @@ void rpcrdma_works_reap(struct work_struct *item)
 		rpcrdma_core_reap(&ep->core, chain->work, &through);
 	}
 	rpcrdma_core_freed(&ep->core);
-	todo = rpcrdma_ep_unlock(ep);
-	rpcrdma_works_tell(&through, true);
-	rpcrdma_ep_finish(ep, todo);
+	rpcrdma_works_end(ep, &through, true);
 	rpcrdma_works_check(ep);
 }
 
-void rpcrdma_writes_done(struct rpcrdma_ep *ep, struct rpcrdma_work *reply,
-			 bool ok)
+void rpcrdma_port_written(struct rpcrdma_ep_core *core,
+			  struct rpcrdma_work *reply, bool ok)
 {
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
 	LIST_HEAD(through);
-	u32 todo;
 
 	spin_lock(&ep->lock);
-	rpcrdma_core_written(&ep->core, reply, ok, &through);
-	todo = rpcrdma_ep_unlock(ep);
-	rpcrdma_works_tell(&through, false);
-	rpcrdma_ep_finish(ep, todo);
+	rpcrdma_core_written(core, reply, ok, &through);
+	rpcrdma_works_end(ep, &through, false);
 }
 
 /**
@@ -134,13 +143,10 @@ void rpcrdma_send_put(struct rpcrdma_send *s)
 {
 	struct rpcrdma_ep *ep = rpcrdma_send_ep(s);
 	LIST_HEAD(through);
-	u32 todo;
 
 	spin_lock(&ep->lock);
 	rpcrdma_core_send_put(&ep->core, s, &through);
-	todo = rpcrdma_ep_unlock(ep);
-	rpcrdma_works_tell(&through, false);
-	rpcrdma_ep_finish(ep, todo);
+	rpcrdma_works_end(ep, &through, false);
 }
 
 /* ---- Completions, in a softirq ---- */

@@ -4,6 +4,7 @@
 #define RPCRDMA_CORE_ENDPOINT_HH
 
 #include <rpcrdma/endpoint_receive.h>
+#include <rpcrdma/endpoint_transfer.h>
 
 #include "../internal.hh"
 #include "../list.hh"
@@ -120,8 +121,10 @@ rpcrdma_send *pop_send_with_room(rpcrdma_ep_core *core, u32 octets);
 [[gnu::always_inline]] static inline void chain_writes(rpcrdma_send *s,
 						       rpcrdma_transfer *t)
 {
-	if (t && t->left) [[unlikely]]
-		rpcrdma_port_chain_writes(s, t);
+	if (!t || !t->left) [[likely]]
+		return;
+	rpcrdma_port_chain_writes(s, t);
+	t->left = 0;
 }
 
 /*
@@ -134,6 +137,15 @@ bool hand_over_send(rpcrdma_ep_core *core, rpcrdma_send *s);
 
 /* Count, stamp and post a queued message, or a message of a continued sequence. */
 bool post_send(rpcrdma_ep_core *core, rpcrdma_send *s);
+
+/*
+ * Post work without a message, or queue it. Return false if it can never be posted: it is
+ * not consumed then.
+ */
+bool post_rdma(rpcrdma_ep_core *core, rpcrdma_work *work);
+
+/* Post the batch of a transfer. Return false if the device refused it. */
+bool post_batch(rpcrdma_ep_core *core, rpcrdma_work *work);
 
 /*
  * Start the time limit of messages that wait for window, if there are any. Return

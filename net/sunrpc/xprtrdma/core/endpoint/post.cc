@@ -33,7 +33,9 @@ bool post_work(rpcrdma_ep_core *core, rpcrdma_work *work)
 {
 	rpcrdma_sq_post(&core->sq, &work->wrs);
 	append(core, work);
-	work->refused = !rpcrdma_port_post(core, work);
+	work->refused = !(work->kind == RPCRDMA_WORK_TRANSFER ?
+				  post_batch(core, work) :
+				  rpcrdma_port_post(core, work));
 	return !work->refused;
 }
 
@@ -139,6 +141,25 @@ void retire_all(rpcrdma_ep_core *core, list_head *list, list_head *through)
 
 } // namespace
 
+bool post_rdma(rpcrdma_ep_core *core, rpcrdma_work *work)
+{
+	if (is_closing(core))
+		return false;
+	switch (rpcrdma_sq_transfer(&core->sq, work->wrs.nr)) {
+	case RPCRDMA_SQ_GO:
+		if (!post_work(core, work))
+			core->todo |= RPCRDMA_TODO_RDMA_REFUSED;
+		return true;
+	case RPCRDMA_SQ_WAIT:
+		list_push_back(&work->list, &core->transfers);
+		return true;
+	case RPCRDMA_SQ_NEVER:
+		break;
+	}
+	core->todo |= RPCRDMA_TODO_RDMA_REFUSED;
+	return false;
+}
+
 bool hand_over_send(rpcrdma_ep_core *core, rpcrdma_send *s)
 {
 	if (s->exposed) [[unlikely]] {
@@ -186,7 +207,7 @@ using namespace rpcrdma;
 void rpcrdma_core_init(struct rpcrdma_ep_core *core)
 {
 	core->inflight_end = &core->inflight;
-	list_init(&core->rw_waiting);
+	list_init(&core->rw.waiting);
 	list_init(&core->transfers);
 	list_init(&core->messages);
 	list_init(&core->all_recvs);
@@ -275,21 +296,7 @@ u32 rpcrdma_core_stall_expired(struct rpcrdma_ep_core *core)
 bool rpcrdma_core_rdma(struct rpcrdma_ep_core *core, struct rpcrdma_work *work)
 {
 	work->kind = RPCRDMA_WORK_RDMA;
-	if (core->life.stage >= RPCRDMA_STAGE_CLOSING)
-		return false;
-	switch (rpcrdma_sq_transfer(&core->sq, work->wrs.nr)) {
-	case RPCRDMA_SQ_GO:
-		if (!post_work(core, work))
-			core->todo |= RPCRDMA_TODO_RDMA_REFUSED;
-		return true;
-	case RPCRDMA_SQ_WAIT:
-		list_push_back(&work->list, &core->transfers);
-		return true;
-	case RPCRDMA_SQ_NEVER:
-		break;
-	}
-	core->todo |= RPCRDMA_TODO_RDMA_REFUSED;
-	return false;
+	return post_rdma(core, work);
 }
 
 void rpcrdma_core_reap(struct rpcrdma_ep_core *core, struct rpcrdma_work *work,
@@ -331,7 +338,7 @@ void rpcrdma_core_flush_posted(struct rpcrdma_ep_core *core,
 void rpcrdma_core_flush_waiting(struct rpcrdma_ep_core *core,
 				struct list_head *through)
 {
-	retire_all(core, &core->rw_waiting, through);
+	retire_all(core, &core->rw.waiting, through);
 	retire_all(core, &core->transfers, through);
 	retire_all(core, &core->messages, through);
 }

@@ -144,21 +144,3 @@ int rpcrdma_core_send_reply(struct rpcrdma_ep_core *core,
 	}
 	return 0;
 }
-
-void rpcrdma_core_written(struct rpcrdma_ep_core *core,
-			  struct rpcrdma_work *reply, bool ok,
-			  struct list_head *through)
-{
-	ok = ok && is_open(core);
-	if (ok && queue_reply(core, reply, reply->wrs.nr)) [[likely]]
-		return;
-	if (ok)
-		core->todo |= RPCRDMA_TODO_TOO_LONG;
-	if (reply->kind == RPCRDMA_WORK_STREAM) {
-		list_push_back(&reply->list, through);
-		return;
-	}
-	/* The teardown releases what it was to expose. */
-	send_of(reply)->exposed = nullptr;
-	free_up_send(core, send_of(reply), through);
-}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Transfers: RDMA Reads and Writes of memory that the peer has exposed.
+ *
+ * A transfer is a list of parts. Each is split so that it can be posted at once and, if
+ * the device reads into MRs only, so that one MR holds it. Parts are posted in batches of
+ * as many as the Send Queue has space for at once; the next batch follows when one has
+ * completed. A transfer that lacks MRs holds none and waits (read_mr_pool.h).
+ *
+ * "The lock", entries and hosts: see endpoint_send.h. Lengths are in bytes.
+ */
+#ifndef RPCRDMA_ENDPOINT_TRANSFER_H
+#define RPCRDMA_ENDPOINT_TRANSFER_H
+
+#include "endpoint_send.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Local memory of a transfer: the host's, opaque to the core */
+struct rpcrdma_local;
+
+/* work->done of a transfer: the next batch, or the end. No lock held. */
+void rpcrdma_core_transfer_done(struct rpcrdma_work *work, bool ok);
+/* Slow path of rpcrdma_core_transfer_begin(): others wait for MRs. No lock held. */
+void rpcrdma_core_transfer_queue_up(struct rpcrdma_transfer *t);
+
+/*
+ * Begin a transfer. Its host has zeroed it and set work.chain, and holds off the teardown
+ * until rpcrdma_port_transfer_free(). @reads: it reads, else it writes. No lock held.
+ */
+static inline void rpcrdma_core_transfer_begin(struct rpcrdma_ep_core *core,
+					       struct rpcrdma_transfer *t,
+					       bool reads)
+{
+	t->core = core;
+	t->claim.reads = reads;
+	t->parts.next = t->parts.prev = &t->parts;
+	t->posted = &t->parts;
+	t->work.list.next = t->work.list.prev = &t->work.list;
+	t->work.kind = RPCRDMA_WORK_TRANSFER;
+	t->work.done = rpcrdma_core_transfer_done;
+	if (__builtin_expect(rpcrdma_read_wanted(&core->rw.pool), 0))
+		rpcrdma_core_transfer_queue_up(t);
+}
+
+/*
+ * Append the transfer of @length bytes between @chunk, from its byte @chunk_offset, and
+ * @local, from its byte @at. No lock held.
+ * @lists: holds the segments of @chunk
+ * Return: 0; -EINVAL if either is shorter; -E2BIG if it needs more MRs than exist; or an
+ * errno of rpcrdma_port_part(). After an error it can only be ended.
+ */
+int rpcrdma_core_transfer_add(struct rpcrdma_transfer *t,
+			      struct rpcrdma_local *local,
+			      const struct rpcrdma_lists *lists,
+			      const struct rpcrdma_chunk *chunk,
+			      u32 chunk_offset, u32 at, u32 length);
+
+/*
+ * Post the next batch of @t, or queue it: for space in the Send Queue, or the transfer
+ * for MRs. Lock held.
+ * Return: 0; 1 if there is nothing to transfer; -ENOTCONN. Unless it is 0, call
+ * rpcrdma_core_transfer_end(), with @ok true for 1, without the lock.
+ */
+int rpcrdma_core_transfer_post(struct rpcrdma_ep_core *core,
+			       struct rpcrdma_transfer *t);
+
+/*
+ * End a transfer that the device does not use. If a Reply waits for it, that is sent, or
+ * released if @ok is false. No lock held.
+ */
+void rpcrdma_core_transfer_end(struct rpcrdma_transfer *t, bool ok);
+
+/* Prepare and post the transfers that wait for MRs, in order. No lock held. */
+void rpcrdma_core_reads_retry(struct rpcrdma_ep_core *core);
+
+/* Return the number of transfers that the device has. Lock held. */
+u32 rpcrdma_core_transfers_posted(const struct rpcrdma_ep_core *core);
+
+/* ---- Called by the port, with the lock ---- */
+
+/* What has happened to the claim of a transfer to MRs */
+enum rpcrdma_claim_event {
+	RPCRDMA_CLAIM_BEGUN,
+	/* a part could not be prepared, with an errno; BEHIND: the transfer waits */
+	RPCRDMA_CLAIM_SHORT,
+	RPCRDMA_CLAIM_RETURNED,		/* it holds no MRs any more */
+	/* an MR holds less than t->cut permits; POST: split it again */
+	RPCRDMA_CLAIM_FINER,
+	/* all of it was prepared, with 0 or an errno, after it had waited */
+	RPCRDMA_CLAIM_TRIED,
+	RPCRDMA_CLAIM_OVER,		/* it has ended */
+};
+
+/* Return what to do with @t after @event. @status: 0 or a negative errno. */
+enum rpcrdma_read_turn rpcrdma_core_claim(struct rpcrdma_ep_core *core,
+					  struct rpcrdma_transfer *t,
+					  enum rpcrdma_claim_event event,
+					  int status);
+/* Remove the first transfer from those that wait for MRs. NULL: none waits. */
+struct rpcrdma_transfer *rpcrdma_core_next_read(struct rpcrdma_ep_core *core);
+/*
+ * The Writes that were posted before @reply have completed, or, if @ok is false, never
+ * will: queue @reply, or append it or what is attached to it to @through.
+ */
+void rpcrdma_core_written(struct rpcrdma_ep_core *core,
+			  struct rpcrdma_work *reply, bool ok,
+			  struct list_head *through);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RPCRDMA_ENDPOINT_TRANSFER_H */

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Transfers on the model of a device: its part of the port, and what verbs/rw.c does. A
+ * device moves a few pages in a Work Request. Some devices read into MRs only, of which
+ * there are few, and of which each may hold less than was reported.
+ */
+#include <cerrno>
+
+#include "endpoint.hh"
+
+/* The memory of this end, from byte @at of @mem on */
+struct rpcrdma_local {
+	simulation::memory *mem;
+	u32 at;
+};
+
+namespace simulation
+{
+
+static u32 pages_of(u32 at, u32 length)
+{
+	return (at % PAGE_OCTETS + length + PAGE_OCTETS - 1) / PAGE_OCTETS;
+}
+
+/* ---- Entries ---- */
+
+transfer *endpoint::new_transfer(op what)
+{
+	transfer *t;
+
+	if (!enter())
+		return nullptr;
+	t = new transfer{};
+	live_++;
+	t->ep = this;
+	t->work.chain = &t->chain;
+	t->chain.of = &t->work;
+	rpcrdma_core_transfer_begin(this, t, what == op::read);
+	if (t->claim.reads && rw.pool.waiting && !t->claim.waits)
+		w_.complain("a transfer does not wait behind others");
+	return t;
+}
+
+int endpoint::add_transfer(transfer *t, const rpcrdma_lists &lists,
+			   const rpcrdma_chunk &chunk, u32 chunk_offset,
+			   memory &mem, u32 at, u32 length)
+{
+	rpcrdma_local local = { &mem, at };
+	const int rc = rpcrdma_core_transfer_add(t, &local, &lists, &chunk,
+						 chunk_offset, 0, length);
+
+	if (rc && rc != -ENOMEM)
+		w_.complain("a transfer cannot be built");
+	return rc;
+}
+
+void endpoint::read(transfer *t)
+{
+	post_transfer(t);
+}
+
+void endpoint::drop_transfer(transfer *t)
+{
+	rpcrdma_core_transfer_end(t, false);
+}
+
+void endpoint::post_transfer(transfer *t)
+{
+	const int rc = rpcrdma_core_transfer_post(this, t);
+
+	if (!rc && t->claim.waits) {
+		w_.sum.reads_waited++;
+		t->waited = ++reads_waited_;
+	}
+	if (rc < 0 && !is_closing())
+		w_.complain("RDMA that never fits the Send Queue");
+	finish();
+	if (rc)
+		rpcrdma_core_transfer_end(t, rc > 0);
+}
+
+void endpoint::written(rpcrdma_work *reply, bool ok)
+{
+	list_head through;
+
+	list_init(&through);
+	rpcrdma_core_written(this, reply, ok, &through);
+	finish(&through, false);
+}
+
+/* ---- Parts ---- */
+
+/* The connection may close while a transfer is prepared. */
+void endpoint::disturb()
+{
+	if (is_open() && w_.fault(1))
+		close(nullptr);
+}
+
+int endpoint::new_part(transfer *t, rpcrdma_local *local, u32 at,
+		       const rpcrdma_segment &segment, bool now,
+		       transfer_part **part)
+{
+	const u32 from = local->at + at;
+	int rc = 0;
+
+	disturb();
+	if (!segment.length ||
+	    from + segment.length > local->mem->octets.size())
+		return -EINVAL;
+	if (w_.fault(2))
+		return -ENOMEM;
+
+	auto *p = new transfer_part{};
+
+	live_++;
+	p->elements = pages_of(from, segment.length);
+	p->whole = { t->claim.reads ? op::read : op::write,
+		     nullptr,
+		     segment.handle,
+		     segment.offset,
+		     local->mem,
+		     from,
+		     segment.length };
+	if (now)
+		rc = prepare(t, p);
+	if (rc == -ERANGE) {
+		w_.sum.cut_finer++;
+		live_--;
+		delete p;
+		return rc;
+	}
+	*part = p;
+	return rc;
+}
+
+/* Return the number of Work Requests or a negative errno. */
+int endpoint::prepare(transfer *t, transfer_part *p)
+{
+	disturb();
+	if (p->holds || p->wrs)
+		w_.complain("a part is prepared twice");
+	if (w_.fault(1))
+		return -ENOMEM;
+	if (!t->claim.reads || !params.read_into)
+		return static_cast<int>((p->elements + params.sges - 1) /
+					params.sges);
+	if (p->elements > params.read_holds) {
+		/* The connection ends if a transfer that has waited meets this. */
+		w_.trouble |= t->claim.waits;
+		return -ERANGE;
+	}
+	if (!free_read_regions_)
+		return -EAGAIN;
+	free_read_regions_--;
+	p->holds = true;
+	return 1;
+}
+
+void endpoint::unprepare(transfer_part *p)
+{
+	free_read_regions_ += p->holds;
+	p->holds = false;
+	p->posted = false;
+}
+
+/* Append the Work Requests of the parts behind @from, up to @to. */
+void endpoint::chain(const transfer *t, list_head *from, const list_head *to,
+		     std::vector<request> *requests)
+{
+	while (from != to) {
+		from = from->next;
+
+		auto *p = static_cast<transfer_part *>(
+			rpcrdma::list_object<rpcrdma_transfer_part>(from));
+		const u32 most = p->holds ? p->whole.length :
+					    params.sges * PAGE_OCTETS;
+		request r = p->whole;
+		u32 left = r.length;
+
+		if (from == &t->parts) {
+			w_.complain("a batch beyond its transfer");
+			return;
+		}
+		if (p->posted)
+			w_.complain("a part is posted twice");
+		if (!p->wrs ||
+		    (t->claim.reads && params.read_into && !p->holds))
+			w_.complain("a part is posted that is not prepared");
+		p->posted = true;
+		for (; left; left -= r.length) {
+			/* Work Requests end at the ends of pages. */
+			const u32 room =
+				most - (p->holds ? 0 : r.at % PAGE_OCTETS);
+
+			r.length = std::min(left, room);
+			requests->push_back(r);
+			r.offset += r.length;
+			r.at += r.length;
+		}
+	}
+}
+
+bool endpoint::post_batch(transfer *t)
+{
+	rpcrdma_work *w = &t->work;
+
+	if (w->wrs.nr > rpcrdma_sq_turn_wrs(&sq) && t->posted->next != t->batch)
+		w_.complain("a batch is too long");
+	if (t->posted == &t->parts && t->waited &&
+	    t->waited < reads_posted_)
+		w_.complain("a transfer overtakes one that waits longer");
+	reads_posted_ = std::max(reads_posted_, t->waited);
+	w->chain->requests.clear();
+	chain(t, t->posted, t->batch, &w->chain->requests);
+	if (t->left)
+		w_.sum.turns++;
+	return submit(w->chain, *w);
+}
+
+void endpoint::end_parts(transfer *t, bool ok)
+{
+	while (!list_is_empty(&t->parts)) {
+		auto *p = static_cast<transfer_part *>(
+			list_first<rpcrdma_transfer_part>(&t->parts));
+
+		if (ok && !p->posted)
+			w_.complain("a transfer ends before all is posted");
+		if (t->chain.pending && !life.unstopped)
+			w_.complain("a transfer ends while the device has it");
+		if (p->wrs)
+			unprepare(p);
+		else if (p->holds)
+			w_.complain("a part holds an MR that is not counted");
+		list_remove(&p->list);
+		live_--;
+		delete p;
+	}
+	if (t->ended)
+		t->ended(ok);
+}
+
+void endpoint::free_transfer(transfer *t)
+{
+	if (!list_is_empty(&t->parts))
+		w_.complain("a transfer is freed with its parts");
+	live_--;
+	delete t;
+	leave();
+}
+
+void endpoint::wake_reads()
+{
+	if (reads_tried_)
+		return;
+	reads_tried_ = true;
+	w_.after(w_.delay(5), this, READS);
+}
+
+} // namespace simulation
+
+using namespace simulation;
+
+static endpoint &of(rpcrdma_ep_core *core)
+{
+	return *static_cast<endpoint *>(core);
+}
+
+static transfer *own(rpcrdma_transfer *t)
+{
+	return static_cast<transfer *>(t);
+}
+
+int rpcrdma_port_part(struct rpcrdma_transfer *t, struct rpcrdma_local *local,
+		      u32 at, const struct rpcrdma_segment *segment,
+		      bool prepare, struct rpcrdma_transfer_part **part)
+{
+	transfer_part *p = nullptr;
+	const int rc =
+		of(t->core).new_part(own(t), local, at, *segment, prepare, &p);
+
+	*part = p;
+	return rc;
+}
+
+u32 rpcrdma_port_region(struct rpcrdma_local *local, u32 at,
+			const struct rpcrdma_cut *cut, u32 octets)
+{
+	rpcrdma_region region{};
+
+	return rpcrdma_region_take(cut, &region, (local->at + at) % PAGE_OCTETS,
+				   octets);
+}
+
+int rpcrdma_port_prepare(struct rpcrdma_transfer *t,
+			 struct rpcrdma_transfer_part *part)
+{
+	return of(t->core).prepare(own(t), static_cast<transfer_part *>(part));
+}
+
+void rpcrdma_port_unprepare(struct rpcrdma_transfer *t,
+			    struct rpcrdma_transfer_part *part)
+{
+	of(t->core).unprepare(static_cast<transfer_part *>(part));
+}
+
+bool rpcrdma_port_post_batch(struct rpcrdma_ep_core *core,
+			     struct rpcrdma_transfer *t)
+{
+	return of(core).post_batch(own(t));
+}
+
+void rpcrdma_port_post_transfer(struct rpcrdma_ep_core *core,
+				struct rpcrdma_transfer *t)
+{
+	of(core).post_transfer(own(t));
+}
+
+void rpcrdma_port_transfer_ended(struct rpcrdma_transfer *t, bool ok)
+{
+	of(t->core).end_parts(own(t), ok);
+}
+
+void rpcrdma_port_transfer_free(struct rpcrdma_transfer *t)
+{
+	of(t->core).free_transfer(own(t));
+}
+
+enum rpcrdma_read_turn rpcrdma_port_claim(struct rpcrdma_ep_core *core,
+					  struct rpcrdma_transfer *t,
+					  enum rpcrdma_claim_event event,
+					  int status)
+{
+	return rpcrdma_core_claim(core, t, event, status);
+}
+
+struct rpcrdma_transfer *rpcrdma_port_next_read(struct rpcrdma_ep_core *core)
+{
+	return rpcrdma_core_next_read(core);
+}
+
+void rpcrdma_port_wake_reads(struct rpcrdma_ep_core *core)
+{
+	of(core).wake_reads();
+}
+
+void rpcrdma_port_written(struct rpcrdma_ep_core *core,
+			  struct rpcrdma_work *reply, bool ok)
+{
+	of(core).written(reply, ok);
+}

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Transfers: Reads of Calls and of pulled Replies, and Writes of Replies. How a chunk is
+ * split into parts, which parts are posted at once, what follows when a batch has
+ * completed, and what becomes of a transfer that lacks MRs.
+ *
+ * A transfer is built and ended without the lock: it belongs to one context at a time.
+ * Its claim to MRs, and everything about posting, are under the lock.
+ */
+#include "endpoint.hh"
+
+namespace rpcrdma
+{
+
+namespace
+{
+
+[[gnu::always_inline]] inline rpcrdma_transfer *transfer_of(rpcrdma_work *work)
+{
+	static_assert(__builtin_offsetof(rpcrdma_transfer, work) == 0);
+	return reinterpret_cast<rpcrdma_transfer *>(work);
+}
+
+/* Return the part with the entry @entry. */
+[[gnu::always_inline]] inline rpcrdma_transfer_part *part_of(list_head *entry)
+{
+	return list_object<rpcrdma_transfer_part>(entry);
+}
+
+/* Retry the transfers that wait for MRs, if there are any. The lock is held. */
+void wake_reads(rpcrdma_ep_core *core)
+{
+	if (rpcrdma_read_wanted(&core->rw.pool)) [[unlikely]]
+		rpcrdma_port_wake_reads(core);
+}
+
+/* Count the Work Requests of @part, which is prepared. */
+void prepared(rpcrdma_transfer *t, rpcrdma_transfer_part *part, int wrs)
+{
+	part->wrs = static_cast<u32>(wrs);
+	t->left += part->wrs;
+}
+
+/* Unmap all parts: the transfer holds no MRs any more. */
+void unprepare(rpcrdma_transfer *t)
+{
+	for (list_head *at = t->parts.next; at != &t->parts; at = at->next) {
+		rpcrdma_transfer_part *part = part_of(at);
+
+		if (part->wrs)
+			rpcrdma_port_unprepare(t, part);
+		part->wrs = 0;
+	}
+	t->left = 0;
+}
+
+/* Prepare all parts of a transfer that has waited. Return 0 or a negative errno. */
+int prepare_all(rpcrdma_transfer *t)
+{
+	for (list_head *at = t->parts.next; at != &t->parts; at = at->next) {
+		const int wrs = rpcrdma_port_prepare(t, part_of(at));
+
+		if (wrs < 0)
+			return wrs;
+		prepared(t, part_of(at), wrs);
+	}
+	return 0;
+}
+
+/*
+ * Handle the failure @rc to prepare a part. Return 0 if the transfer waits for MRs, with
+ * nothing prepared; otherwise @rc.
+ */
+int fall_short(rpcrdma_transfer *t, int rc)
+{
+	if (rpcrdma_port_claim(t->core, t, RPCRDMA_CLAIM_SHORT, rc) !=
+	    RPCRDMA_READ_BEHIND)
+		return rc;
+	unprepare(t);
+	rpcrdma_port_claim(t->core, t, RPCRDMA_CLAIM_RETURNED, 0);
+	return 0;
+}
+
+/*
+ * Append a part: the peer's memory in @segment, and @local from @at on. Return 0 or a
+ * negative errno: -E_RANGE, with nothing appended, if it has to be split further.
+ */
+int add_part(rpcrdma_transfer *t, rpcrdma_local *local, u32 at,
+	     const rpcrdma_segment *segment)
+{
+	const rpcrdma_read_pool *pool = &t->core->rw.pool;
+	rpcrdma_transfer_part *part = nullptr;
+	int rc = rpcrdma_port_part(t, local, at, segment, !t->claim.waits,
+				   &part);
+
+	if (!part) [[unlikely]]
+		return rc;
+	list_push_back(&part->list, &t->parts);
+	rpcrdma_read_add(pool, &t->claim, part->elements);
+	if (rc >= 0) [[likely]]
+		prepared(t, part, rc);
+	else
+		rc = fall_short(t, rc);
+	if (rc < 0) [[unlikely]]
+		return rc;
+	return rpcrdma_read_fits(pool, &t->claim) ? 0 : -E_2BIG;
+}
+
+/*
+ * Return the length of the next part, at most @left: no more than is posted at once,
+ * because batches end between parts, and than one MR can hold, if MRs are used.
+ */
+u32 part_length(rpcrdma_transfer *t, rpcrdma_local *local, u32 at, u32 left)
+{
+	const rpcrdma_ep_rw *rw = &t->core->rw;
+
+	if (!t->claim.reads)
+		return min_u32(left, rw->write_part);
+	if (!rw->reads_into_mrs) [[likely]]
+		return min_u32(left, rw->read_part);
+	t->cut = rw->cut;
+	return rpcrdma_port_region(local, at, &t->cut, left);
+}
+
+/* Append the transfer of a segment, in parts. */
+int add_segment(rpcrdma_transfer *t, rpcrdma_local *local, u32 at,
+		const rpcrdma_segment *segment)
+{
+	rpcrdma_segment part = *segment;
+	u32 left = segment->length;
+
+	while (left) {
+		part.length = part_length(t, local, at, left);
+
+		const int rc = add_part(t, local, at, &part);
+
+		if (rc == -E_RANGE) [[unlikely]] {
+			if (rpcrdma_port_claim(t->core, t, RPCRDMA_CLAIM_FINER,
+					       0) == RPCRDMA_READ_FAIL)
+				return -E_INVAL;
+			continue;
+		}
+		if (rc)
+			return rc;
+		part.offset += part.length;
+		at += part.length;
+		left -= part.length;
+	}
+	return 0;
+}
+
+/*
+ * Choose the parts of the next batch: as many as are posted at once, at least one. Their
+ * Work Requests are counted for the Send Queue.
+ */
+void choose_batch(const rpcrdma_sq *sq, rpcrdma_transfer *t)
+{
+	const u32 most = rpcrdma_sq_turn_wrs(sq);
+	u32 nr = 0;
+
+	t->batch = t->posted;
+	while (t->batch->next != &t->parts) {
+		const u32 wrs = part_of(t->batch->next)->wrs;
+
+		if (nr && nr + wrs > most)
+			break;
+		nr += wrs;
+		t->batch = t->batch->next;
+	}
+	t->left -= nr;
+	t->work.wrs.nr = nr;
+	t->work.wrs.signaled = true;
+}
+
+} // namespace
+
+bool post_batch(rpcrdma_ep_core *core, rpcrdma_work *work)
+{
+	rpcrdma_transfer *t = transfer_of(work);
+	const bool ok = rpcrdma_port_post_batch(core, t);
+
+	t->posted = t->batch;
+	return ok;
+}
+
+} // namespace rpcrdma
+
+using namespace rpcrdma;
+
+void rpcrdma_core_transfer_queue_up(struct rpcrdma_transfer *t)
+{
+	rpcrdma_port_claim(t->core, t, RPCRDMA_CLAIM_BEGUN, 0);
+}
+
+int rpcrdma_core_transfer_add(struct rpcrdma_transfer *t,
+			      struct rpcrdma_local *local,
+			      const struct rpcrdma_lists *lists,
+			      const struct rpcrdma_chunk *chunk,
+			      u32 chunk_offset, u32 at, u32 length)
+{
+	rpcrdma_stretch range = { .offset = chunk_offset,
+				  .segment = 0,
+				  .length = length };
+	rpcrdma_segment segment;
+
+	while (rpcrdma_chunk_next(lists, chunk, &range, &segment)) {
+		const int rc = add_segment(t, local, at, &segment);
+
+		if (rc) [[unlikely]]
+			return rc;
+		at += segment.length;
+		t->octets += segment.length;
+	}
+	return range.length ? -E_INVAL : 0;
+}
+
+int rpcrdma_core_transfer_post(struct rpcrdma_ep_core *core,
+			       struct rpcrdma_transfer *t)
+{
+	if (list_is_empty(&t->parts)) [[unlikely]]
+		return 1;
+	switch (rpcrdma_read_whole(&t->claim, is_closing(core))) {
+	case RPCRDMA_READ_POST:
+		break;
+	case RPCRDMA_READ_BEHIND:
+		list_push_back(&t->work.list, &core->rw.waiting);
+		wake_reads(core);
+		return 0;
+	default:
+		return -E_NOTCONN;
+	}
+	choose_batch(&core->sq, t);
+	return post_rdma(core, &t->work) ? 0 : -E_NOTCONN;
+}
+
+void rpcrdma_core_transfer_done(struct rpcrdma_work *work, bool ok)
+{
+	rpcrdma_transfer *t = transfer_of(work);
+
+	if (ok && t->left) [[unlikely]]
+		rpcrdma_port_post_transfer(t->core, t);
+	else
+		rpcrdma_core_transfer_end(t, ok);
+}
+
+void rpcrdma_core_transfer_end(struct rpcrdma_transfer *t, bool ok)
+{
+	rpcrdma_ep_core *core = t->core;
+
+	rpcrdma_port_transfer_ended(t, ok);
+	if (t->claim.waits || rpcrdma_read_wanted(&core->rw.pool)) [[unlikely]]
+		rpcrdma_port_claim(core, t, RPCRDMA_CLAIM_OVER, 0);
+	if (t->reply) [[unlikely]]
+		rpcrdma_port_written(core, t->reply, ok);
+	rpcrdma_port_transfer_free(t);
+}
+
+void rpcrdma_core_reads_retry(struct rpcrdma_ep_core *core)
+{
+	while (rpcrdma_transfer *t = rpcrdma_port_next_read(core)) {
+		const int rc = prepare_all(t);
+
+		if (rc)
+			unprepare(t);
+		switch (rpcrdma_port_claim(core, t, RPCRDMA_CLAIM_TRIED, rc)) {
+		case RPCRDMA_READ_POST:
+			rpcrdma_port_post_transfer(core, t);
+			break;
+		case RPCRDMA_READ_FRONT:
+			return;
+		default:
+			rpcrdma_core_transfer_end(t, false);
+			break;
+		}
+	}
+}
+
+u32 rpcrdma_core_transfers_posted(const struct rpcrdma_ep_core *core)
+{
+	u32 nr = 0;
+
+	for (rpcrdma_work *work = core->inflight; work; work = work->next) {
+		if (work->kind <= RPCRDMA_WORK_CONTROL)
+			nr += send_of(work)->rw != nullptr;
+		else
+			nr += work->kind == RPCRDMA_WORK_TRANSFER;
+	}
+	return nr;
+}
+
+enum rpcrdma_read_turn rpcrdma_core_claim(struct rpcrdma_ep_core *core,
+					  struct rpcrdma_transfer *t,
+					  enum rpcrdma_claim_event event,
+					  int status)
+{
+	rpcrdma_read_pool *pool = &core->rw.pool;
+	enum rpcrdma_read_turn turn = RPCRDMA_READ_POST;
+
+	switch (event) {
+	case RPCRDMA_CLAIM_BEGUN:
+		rpcrdma_read_begin(pool, &t->claim);
+		break;
+	case RPCRDMA_CLAIM_SHORT:
+		turn = rpcrdma_read_short(pool, &t->claim, status) ?
+			       RPCRDMA_READ_BEHIND :
+			       RPCRDMA_READ_FAIL;
+		break;
+	case RPCRDMA_CLAIM_FINER:
+		if (!rpcrdma_cut_finer(&core->rw.cut, &t->cut))
+			turn = RPCRDMA_READ_FAIL;
+		break;
+	case RPCRDMA_CLAIM_TRIED:
+		turn = rpcrdma_read_tried(pool, &t->claim, status,
+					  is_closing(core));
+		if (turn == RPCRDMA_READ_FRONT)
+			list_push_front(&t->work.list, &core->rw.waiting);
+		break;
+	case RPCRDMA_CLAIM_OVER:
+		rpcrdma_read_over(pool, &t->claim);
+		[[fallthrough]];
+	case RPCRDMA_CLAIM_RETURNED:
+		wake_reads(core);
+		break;
+	}
+	return turn;
+}
+
+struct rpcrdma_transfer *rpcrdma_core_next_read(struct rpcrdma_ep_core *core)
+{
+	rpcrdma_work *work;
+
+	if (list_is_empty(&core->rw.waiting))
+		return nullptr;
+	work = list_first<rpcrdma_work>(&core->rw.waiting);
+	list_remove(&work->list);
+	return transfer_of(work);
+}
+
+void rpcrdma_core_written(struct rpcrdma_ep_core *core,
+			  struct rpcrdma_work *reply, bool ok,
+			  struct list_head *through)
+{
+	ok = ok && is_open(core);
+	if (ok && queue_reply(core, reply, reply->wrs.nr)) [[likely]]
+		return;
+	if (ok)
+		core->todo |= RPCRDMA_TODO_TOO_LONG;
+	if (reply->kind == RPCRDMA_WORK_STREAM) {
+		list_push_back(&reply->list, through);
+		return;
+	}
+	/* The teardown releases what it was to expose. */
+	send_of(reply)->exposed = nullptr;
+	free_up_send(core, send_of(reply), through);
+}

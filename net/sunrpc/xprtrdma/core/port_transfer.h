@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * The port of transfers: what core/endpoint/transfer.cc calls besides the functions in
+ * port.h, which says what it means for the lock to be held.
+ */
+#ifndef RPCRDMA_CORE_PORT_TRANSFER_H
+#define RPCRDMA_CORE_PORT_TRANSFER_H
+
+#include <rpcrdma/endpoint_transfer.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * rpcrdma_port_part - allocate a part of a transfer
+ * @t: transfer
+ * @local: memory of this end
+ * @at: byte of @local at which the part begins
+ * @segment: memory of the peer; its length is that of the part
+ * @prepare: prepare the part, too, as rpcrdma_port_prepare() does
+ * @part: gets the part, of which the core's part is zeroed except for elements; is not set
+ *	if there is none
+ *
+ * Context: no lock held, the teardown is held off; may sleep.
+ * Return: the Work Requests that it needs, 0 if it is not prepared. Or, with a part, an
+ * errno of rpcrdma_port_prepare(). Or, without one, -ENOMEM; -EINVAL if @local is shorter;
+ * -EFAULT if memory is missing; -ERANGE if the device's MR cannot hold the part.
+ */
+int rpcrdma_port_part(struct rpcrdma_transfer *t, struct rpcrdma_local *local,
+		      u32 at, const struct rpcrdma_segment *segment,
+		      bool prepare, struct rpcrdma_transfer_part **part);
+
+/**
+ * rpcrdma_port_region - return how much memory fits into one MR
+ * @local: memory of this end
+ * @at: byte of @local at which the MR begins
+ * @cut: limits of an MR
+ * @octets: bytes at most
+ *
+ * Context: no lock held.
+ * Return: bytes; 0 if @local is shorter than @at.
+ */
+u32 rpcrdma_port_region(struct rpcrdma_local *local, u32 at,
+			const struct rpcrdma_cut *cut, u32 octets);
+
+/**
+ * rpcrdma_port_prepare - map a part for the device, and take the MRs that it needs
+ * @t: transfer
+ * @part: part that is not prepared
+ *
+ * Context: no lock held, the teardown is held off; may sleep.
+ * Return: the Work Requests that it needs, at least 1; -EAGAIN if MRs are missing; or
+ * another negative errno.
+ */
+int rpcrdma_port_prepare(struct rpcrdma_transfer *t,
+			 struct rpcrdma_transfer_part *part);
+
+/**
+ * rpcrdma_port_unprepare - undo rpcrdma_port_prepare()
+ * @t: transfer
+ * @part: part that is prepared and not posted
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_unprepare(struct rpcrdma_transfer *t,
+			    struct rpcrdma_transfer_part *part);
+
+/**
+ * rpcrdma_port_post_transfer - take the lock and call rpcrdma_core_transfer_post()
+ * @core: connection
+ * @t: transfer
+ *
+ * Then calls rpcrdma_core_transfer_end(), if that is to be called.
+ * Context: no lock held.
+ */
+void rpcrdma_port_post_transfer(struct rpcrdma_ep_core *core,
+				struct rpcrdma_transfer *t);
+
+/**
+ * rpcrdma_port_transfer_ended - free the parts of a transfer, and notify its owner
+ * @t: transfer that the device does not use
+ * @ok: it was executed
+ *
+ * Unmaps the parts that are prepared.
+ * Context: no lock held.
+ */
+void rpcrdma_port_transfer_ended(struct rpcrdma_transfer *t, bool ok);
+
+/**
+ * rpcrdma_port_transfer_free - free a transfer
+ * @t: transfer without parts
+ *
+ * The teardown is no longer held off for it.
+ * Context: no lock held.
+ */
+void rpcrdma_port_transfer_free(struct rpcrdma_transfer *t);
+
+/**
+ * rpcrdma_port_claim - take the lock and call rpcrdma_core_claim()
+ * @core: connection
+ * @t: transfer
+ * @event: as for rpcrdma_core_claim()
+ * @status: as for rpcrdma_core_claim()
+ *
+ * Context: no lock held.
+ * Return: as rpcrdma_core_claim() does.
+ */
+enum rpcrdma_read_turn rpcrdma_port_claim(struct rpcrdma_ep_core *core,
+					  struct rpcrdma_transfer *t,
+					  enum rpcrdma_claim_event event,
+					  int status);
+
+/**
+ * rpcrdma_port_next_read - take the lock and call rpcrdma_core_next_read()
+ * @core: connection
+ *
+ * Context: no lock held.
+ * Return: as rpcrdma_core_next_read() does.
+ */
+struct rpcrdma_transfer *rpcrdma_port_next_read(struct rpcrdma_ep_core *core);
+
+/**
+ * rpcrdma_port_wake_reads - call rpcrdma_core_reads_retry() soon
+ * @core: connection; if a call is arranged already, this does nothing
+ *
+ * Context: lock held, so that the teardown, which takes it to end the transfers that wait,
+ * can cancel the call afterwards.
+ */
+void rpcrdma_port_wake_reads(struct rpcrdma_ep_core *core);
+
+/**
+ * rpcrdma_port_written - take the lock and call rpcrdma_core_written()
+ * @core: connection
+ * @reply: as for rpcrdma_core_written()
+ * @ok: as for rpcrdma_core_written()
+ *
+ * Then ends the work that is not executed.
+ * Context: no lock held.
+ */
+void rpcrdma_port_written(struct rpcrdma_ep_core *core,
+			  struct rpcrdma_work *reply, bool ok);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RPCRDMA_CORE_PORT_TRANSFER_H */
