@@ -13,7 +13,6 @@ set -u
 cd "$(dirname "$0")/.." || exit
 
 LONGER="
-net/sunrpc/xprtrdma/core/conn/receive.cc
 "
 
 bad=0

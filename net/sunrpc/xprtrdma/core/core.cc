@@ -16,6 +16,8 @@
 #include "queue/quota.cc"
 #include "conn/admission.cc"
 #include "conn/call_queue.cc"
+#include "conn/receive_rpc.cc"
+#include "conn/receive_control.cc"
 #include "conn/receive.cc"
 #include "rpc/plan_call.cc"
 #include "rpc/exchange.cc"
