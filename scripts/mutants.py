@@ -369,7 +369,7 @@ class Simulation:
         self.objects = os.path.join(self.folder, "build", "fast")
         self.program = os.path.join(self.folder, "build", "simulate")
         shutil.rmtree(self.copy, ignore_errors=True)
-        for part in (CORE, TESTS, SIMULATION):
+        for part in (INCLUDE, CORE, TESTS, SIMULATION):
             # With the times they have: what was built before is still good.
             shutil.copytree(os.path.join(root, part), os.path.join(self.copy, part))
         complaint = self.build()
@@ -382,7 +382,7 @@ class Simulation:
     def build(self):
         """None if it was built, or what the compiler said"""
         built = subprocess.run(["make", "--no-print-directory", "-s", "-C", os.path.join(self.copy, SIMULATION),
-                                f"BUILD_DIR={self.folder}/build", f"include_dir={self.root}/include", "OPTIMISE=-O0",
+                                f"BUILD_DIR={self.folder}/build", "OPTIMISE=-O0",
                                 self.program],
                                capture_output=True, text=True, check=False)
         return built.stderr if built.returncode else None

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * Processing of received messages: from a completed Receive to a message for the
  * transport. One context at a time does so for a connection. endpoint_receive.h has the

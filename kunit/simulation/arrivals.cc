@@ -67,6 +67,7 @@ void endpoint::poll()
 			dispatch(static_cast<received *>(rv));
 	}
 	polling_ = false;
+	w_.sum.batched += nr > 1 ? nr - 1 : 0;
 	if (nr > RPCRDMA_POLL_BATCH)
 		w_.complain(std::string(name) + ": a batch has no end");
 	if (holds_messages() && !is_closing())
@@ -100,11 +101,16 @@ bool endpoint::receive(received *rv)
 		arrivals.events |= RPCRDMA_EV_CONTROL | RPCRDMA_EV_WINDOW;
 	}
 	if (what == RPCRDMA_OUTCOME_RELEASE) {
+		if (rv->large)
+			w_.complain(
+				"a Receive is posted with memory of its own");
 		give_back(rv);
 		return false;
 	}
 	ours = what != RPCRDMA_OUTCOME_DELIVER &&
 	       !rpcrdma_core_receive_finish(this, rv, what);
+	if (what == RPCRDMA_OUTCOME_CLOSE && !is_closing())
+		w_.complain(std::string(name) + ": goes on after a violation");
 	if (ours)
 		check();
 	return !ours;
@@ -199,7 +205,7 @@ void *endpoint::new_assembly(u32 size)
 	if (size > std::max(arrivals.assembly_size, conn.cfg.props.reassembly))
 		w_.complain("more is reassembled than was announced");
 	/* Without memory the connection ends, whatever messages follow. */
-	if (w_.fault(20)) {
+	if (w_.fault(60)) {
 		w_.tell("%s: no memory for a continued message", name);
 		return nullptr;
 	}
@@ -219,8 +225,7 @@ bool endpoint::assembled(u64 octets)
 	 * With the earlier messages of this connection, the message may exceed its
 	 * share.
 	 */
-	if (change(RPCRDMA_MEMORY_ASSEMBLED, RPCRDMA_MEMORY_CALLS, octets, 1)
-		    .ok)
+	if (change(RPCRDMA_MEMORY_ASSEMBLED, RPCRDMA_MEMORY_CALLS, octets, 1).ok)
 		return true;
 	w_.trouble = true;
 	w_.sum.no_room++;
@@ -230,7 +235,7 @@ bool endpoint::assembled(u64 octets)
 rpcrdma_segment *endpoint::more_segs()
 {
 	w_.sum.more_segs++;
-	if (w_.fault(300)) {
+	if (w_.fault(3000)) {
 		w_.tell("%s: no memory for segments", name);
 		w_.segs_missing++;
 		return nullptr;
@@ -280,10 +285,13 @@ void endpoint::drain_poll()
 	in_drain_ = false;
 }
 
-/* The teardown has processed the messages. */
+/* The teardown has processed the messages. A context that polls later processes none. */
 void endpoint::check_drained()
 {
 	drained_ = true;
+	if (rpcrdma_core_poll_begin(this) || arrivals.left)
+		w_.complain(std::string(name) +
+			    ": messages are processed after the drain");
 	if (holds_messages())
 		w_.complain(std::string(name) +
 			    ": messages that have arrived are lost");

@@ -354,7 +354,12 @@ void endpoint::hold(rpcrdma_memory_use use, u64 octets)
 
 u32 endpoint::hold_some(rpcrdma_memory_use use, u64 octets, u32 count)
 {
-	const u32 fit = change(RPCRDMA_MEMORY_SOME, use, octets, count).count;
+	/* Other connections may just have taken the memory for a message. */
+	const bool none = params.memory && use == RPCRDMA_MEMORY_PARTS &&
+			  w_.fault(60);
+	const u32 fit =
+		none ? 0 :
+		       change(RPCRDMA_MEMORY_SOME, use, octets, count).count;
 
 	if (use == RPCRDMA_MEMORY_BUFFERS) {
 		w_.sum.windows_bounded += fit < count;

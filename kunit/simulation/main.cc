@@ -75,6 +75,8 @@ static std::string run(choices &c, totals &sum, bool verbose)
 	sum.behind += w.sum.behind;
 	sum.unstopped += w.sum.unstopped;
 	sum.cut_finer += w.sum.cut_finer;
+	sum.more_segs += w.sum.more_segs;
+	sum.batched += w.sum.batched;
 	return w.complaint;
 }
 
@@ -198,12 +200,13 @@ int main(int argc, char **argv)
 	       sum.connections, sum.version1, sum.losses, sum.ended_early,
 	       sum.attempts_failed, sum.killed, sum.refused, sum.failed,
 	       sum.timed_out, sum.pulled, sum.callbacks);
-	printf("# %llu connections with an end to the letter, %llu with a peer of version 1; %llu devices removed; %llu bad Replies, %llu Calls with several Read chunks, %llu short Write chunks; %llu times no memory at once, %llu times none at all; %llu Reads waited for a region, %llu were cut finer, and %llu times a Call or a Reply did, of which %llu gave up; %llu regions held less than planned; %llu Receives free again, posted with %llu calls, and %llu let go of; %llu windows had no memory to grow; %llu turns of transfers were not the last, and %llu Replies went behind their Writes; %llu queue pairs did not stop\n",
+	printf("# %llu connections with an end to the letter, %llu with a peer of version 1; %llu devices removed; %llu bad Replies, %llu Calls with several Read chunks, %llu short Write chunks; %llu times no memory at once, %llu times none at all; %llu Reads waited for a region, %llu were cut finer, and %llu times a Call or a Reply did, of which %llu gave up; %llu regions held less than planned; %llu Receives free again, posted with %llu calls, and %llu let go of; %llu windows had no memory to grow; %llu turns of transfers were not the last, and %llu Replies went behind their Writes; %llu queue pairs did not stop; %llu messages had many segments, and %llu were not the first of their batch\n",
 	       sum.letters, sum.peers1, sum.removals, sum.bad, sum.in_pieces,
 	       sum.short_chunks, sum.waited, sum.no_room, sum.reads_waited,
-	       sum.cut_finer, sum.regions_waited, sum.regions_given_up, sum.regions_short,
-	       sum.receives_given_back, sum.receive_posts, sum.receives_let_go,
-	       sum.windows_bounded, sum.turns, sum.behind, sum.unstopped);
+	       sum.cut_finer, sum.regions_waited, sum.regions_given_up,
+	       sum.regions_short, sum.receives_given_back, sum.receive_posts,
+	       sum.receives_let_go, sum.windows_bounded, sum.turns, sum.behind,
+	       sum.unstopped, sum.more_segs, sum.batched);
 	printf("%s %llu-%llu\n", failed ? "not ok" : "ok", first, seed - 1);
 	return failed ? 1 : 0;
 }

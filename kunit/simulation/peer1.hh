@@ -99,7 +99,7 @@ private:
 	void transmit();
 	bool send_call(task &t);
 	bool map(task &t, job *j, memory &mem, u32 at, u32 length,
-		 bool writable, u32 position, chunk *c);
+		 bool writable, u32 position, chunk *c, bool many = false);
 	void reply(received *rv, const lists &l);
 	void finish(task &t, const std::vector<u8> &stream,
 		    const std::vector<u32> &written);

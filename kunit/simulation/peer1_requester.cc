@@ -37,14 +37,20 @@ void peer1::transmit()
 	}
 }
 
+/*
+ * Segments of a chunk, which the other end accepts in addition to those of its own limit
+ * if it has memory for them
+ */
+constexpr u32 MANY_SEGS = RPCRDMA_MAX_SEGS + 26;
+
 /* Provide memory for a chunk, in segments. Return false if there are no MRs for
  * it now. */
 bool peer1::map(task &t, job *j, memory &mem, u32 at, u32 length, bool writable,
-		u32 position, chunk *c)
+		u32 position, chunk *c, bool many)
 {
 	/* An upper bound of the segments that certainly fit in the header */
-	const u32 most =
-		std::max(1024u, (length / (threshold_ / 200) + 4) & ~3u);
+	const u32 nr = many ? MANY_SEGS : threshold_ / 200;
+	const u32 most = std::max(many ? 128u : 1024u, (length / nr + 4) & ~3u);
 
 	while (length) {
 		const u32 n = std::min(length, most);
@@ -117,7 +123,9 @@ bool peer1::send_call(task &t)
 		    w_.choose.below(4) == 3) {
 			t.reply.octets.resize(what.reply_max);
 			ok &= map(t, j, t.reply, 0, what.reply_max, true, 0,
-				  &t.reply_chunk);
+				  &t.reply_chunk,
+				  reads.empty() && threshold_ >= 4096 &&
+					  w_.choose.below(4) == 3);
 		}
 	}
 	if (ok &&

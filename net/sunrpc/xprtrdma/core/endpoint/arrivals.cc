@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Arrivals: the order in which received messages are processed, what becomes of each of
  * them, and the reassembly of continued messages.
