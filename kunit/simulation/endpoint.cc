@@ -151,6 +151,7 @@ void endpoint::act(u32 what, u64 arg)
 		release();
 		break;
 	case STALL:
+		stall_armed_ = false;
 		ev = rpcrdma_core_stall_expired(this);
 		if ((ev & RPCRDMA_EV_CLOSE) && !excuse_stall)
 			w_.complain(std::string(name) + ": " + conn.reason);
@@ -559,6 +560,8 @@ void endpoint::check()
 	if (sq.posted - sq.through > sq.depth)
 		w_.complain(who + "the Send Queue runs over");
 	check_sends();
+	if (stall_watched && !stall_armed_)
+		w_.complain(who + "no timer looks for messages that wait");
 	if (nr_recvs != conn.receives ||
 	    (!dropped_ && nr_recvs != count(all_recvs)))
 		w_.complain(who + "Receives are miscounted");

@@ -58,7 +58,7 @@ struct endpoint_params {
 	u32 read_into;	 /* MRs for Reads; 0: Reads need no MR */
 	/* Pages of such an MR: as the device reports it, and as it holds */
 	u32 read_pages = 1, read_holds = 1;
-	u32 sges = 64; /* pages of a Read or Write Work Request */
+	u32 sges = 64;	 /* pages of a Read or Write Work Request */
 	bool splits;	 /* a part of a page needs an MR of its own */
 	u32 region_room; /* bytes that the device maps to an MR; 0: region_size */
 	bool reorders;	 /* the device completes Sends before earlier Reads */
@@ -86,7 +86,7 @@ struct transfer final : rpcrdma_transfer {
 /* A part of a transfer, in as many Work Requests as the device needs */
 struct transfer_part final : rpcrdma_transfer_part {
 	request whole;
-	bool holds = false;  /* an MR for a Read */
+	bool holds = false; /* an MR for a Read */
 	bool posted = false;
 };
 
@@ -438,6 +438,7 @@ private:
 	u32 dropped_ = 0; /* times that the teardown's reference was dropped */
 	std::vector<std::unique_ptr<received>> receives_;
 	bool overdue_watched_ = false;
+	bool stall_armed_ = false;
 	bool noticed_ = false;
 	/*
 	 * The setup context: whether it sleeps, the number of its sleeps, and

@@ -248,7 +248,7 @@ int endpoint::release_one(rpcrdma_release what)
 		stopped_ = true;
 		break;
 	case RPCRDMA_RELEASE_STOP:
-		if (!life.stops && w_.fault(50)) {
+		if (!life.stops && w_.fault(500)) {
 			/* Sometimes the device stops after a few attempts. */
 			refusals_ = w_.choose.below(2 * RPCRDMA_STOP_TRIES);
 			w_.tell("%s: the device does not stop", name);

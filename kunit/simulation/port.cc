@@ -451,6 +451,7 @@ void endpoint::free_receive(received *rv)
 
 void endpoint::arm_stall(u32 ms)
 {
+	stall_armed_ = true;
 	w_.after((ms + 1) * MILLISECOND, this, STALL);
 }
 

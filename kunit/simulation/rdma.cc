@@ -67,6 +67,7 @@ void endpoint::drop_transfer(transfer *t)
 void endpoint::post_transfer(transfer *t)
 {
 	const int rc = rpcrdma_core_transfer_post(this, t);
+	const bool waits = !rc && !list_is_empty(&t->work.list);
 
 	if (!rc && t->claim.waits) {
 		w_.sum.reads_waited++;
@@ -77,6 +78,9 @@ void endpoint::post_transfer(transfer *t)
 	finish();
 	if (rc)
 		rpcrdma_core_transfer_end(t, rc > 0);
+	/* A connection may close while transfers wait. */
+	if (waits && is_open() && w_.fault(2000))
+		close(nullptr);
 }
 
 void endpoint::written(rpcrdma_work *reply, bool ok)
@@ -205,10 +209,9 @@ bool endpoint::post_batch(transfer *t)
 {
 	rpcrdma_work *w = &t->work;
 
-	if (w->wrs.nr > rpcrdma_sq_turn_wrs(&sq) && t->posted->next != t->batch)
+	if (w->wrs.nr > rpcrdma_sq_turn_wrs(&sq))
 		w_.complain("a batch is too long");
-	if (t->posted == &t->parts && t->waited &&
-	    t->waited < reads_posted_)
+	if (t->posted == &t->parts && t->waited && t->waited < reads_posted_)
 		w_.complain("a transfer overtakes one that waits longer");
 	reads_posted_ = std::max(reads_posted_, t->waited);
 	w->chain->requests.clear();
