@@ -90,9 +90,8 @@ int rpcrdma_core_send_call(struct rpcrdma_ep_core *core, struct rpcrdma_send *s,
 		return -E_NOTCONN;
 	prepare_send(s, RPCRDMA_WORK_CALL, 0);
 	s->work.wrs.nr += count_mrs(mrs);
-	rc = call_status(core,
-			 sq_call(&core->conn, &core->sq, &s->work.wrs,
-					 s->buf, format, lists));
+	rc = call_status(core, sq_call(&core->conn, &core->sq, &s->work.wrs,
+				       s->buf, format, lists));
 	if (rc) [[unlikely]]
 		return rc;
 	core->call_send = pop_send(core);
@@ -127,8 +126,8 @@ int rpcrdma_core_send_reply(struct rpcrdma_ep_core *core,
 	attach_writes(s, t);
 	if (!is_open(core)) [[unlikely]]
 		return -E_NOTCONN;
-	may = sq_reply(&core->conn, &core->sq, &s->work.wrs, s->buf,
-			       format, lists);
+	may = sq_reply(&core->conn, &core->sq, &s->work.wrs, s->buf, format,
+		       lists);
 	if (may == RPCRDMA_SQ_NEVER) [[unlikely]] {
 		core->todo |= RPCRDMA_TODO_TOO_LONG;
 		return -E_NOTCONN;
