@@ -6,15 +6,13 @@
  */
 #include <rdma/ib_verbs.h>
 
-#ifdef HAVE_CREATE_CQ_ATTRS
-#define probed_origin struct uverbs_attr_bundle
-#else
-#define probed_origin struct ib_udata
-#endif
-
 static int probe_create_cq(struct ib_cq *cq,
 			   const struct ib_cq_init_attr *attr,
-			   probed_origin *origin)
+#ifdef HAVE_CREATE_CQ_ATTRS
+			   struct uverbs_attr_bundle *origin)
+#else
+			   struct ib_udata *origin)
+#endif
 {
 	return 0;
 }

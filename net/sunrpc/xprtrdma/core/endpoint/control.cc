@@ -188,10 +188,12 @@ void rpcrdma_core_promise(const struct rpcrdma_memory *all,
 		p->first_window ? p->first_window : p->window);
 	const u32 octets = max_u32(p->recv_size, RPCRDMA_V2_DEFAULT_INLINE);
 
-	rpcrdma_memory_promise(
-		account, sizes->ep + sends * sizes->send + RPCRDMA_CONTROL_BUFS,
-		recvs * rpcrdma_core_recv_cost(sizes->recv, octets), message,
-		p->reassembly, sizes->stream);
+	rpcrdma_memory_promise(account,
+			       sizes->ep + sends * sizes->send +
+				       static_cast<u64>(RPCRDMA_CONTROL_BUFS),
+			       recvs * rpcrdma_core_recv_cost(sizes->recv,
+							      octets),
+			       message, p->reassembly, sizes->stream);
 }
 
 int rpcrdma_core_configure(struct rpcrdma_ep_core *core,
