@@ -24,6 +24,7 @@ endif
 CORE_TEST := kunit/core
 SIMULATION := kunit/simulation
 LIBRARY := scripts/tools/lib
+PING := scripts/tools/ping
 LIBRARY_TEST := kunit/library
 in_kdir = -C $(KDIR) M=$(CURDIR)
 
@@ -101,6 +102,15 @@ lib:
 lib-install:
 	$(MAKE) -C $(LIBRARY) install
 
+# Programs for administrators
+tools:
+	scripts/setup.sh tools
+	@$(MAKE) --no-print-directory -C $(PING)
+	@echo "rpcrdma-ping is in $$($(MAKE) -s -C $(PING) build-dir)"
+
+tools-install:
+	$(MAKE) -C $(PING) install
+
 # HTML and man pages, in Documentation/_build
 docs:
 	@command -v sphinx-build >/dev/null || { echo "sphinx-build is missing: apt-get install python3-sphinx" >&2; exit 1; }
@@ -115,7 +125,7 @@ clean: have-kdir
 	$(MAKE) $(in_kdir) clean
 	@if [ -e $(CORE_TEST)/Makefile ]; then $(MAKE) -C $(CORE_TEST) clean; fi
 	@if [ -e $(SIMULATION)/Makefile ]; then $(MAKE) -C $(SIMULATION) clean; fi
-	@if [ -e $(LIBRARY)/Makefile ]; then $(MAKE) -C $(LIBRARY) clean; $(MAKE) -C $(LIBRARY_TEST) clean; fi
+	@if [ -e $(LIBRARY)/Makefile ]; then $(MAKE) -C $(LIBRARY) clean; $(MAKE) -C $(PING) clean; $(MAKE) -C $(LIBRARY_TEST) clean; fi
 
 # These two install what they need first, so the kernel headers may appear
 # only now: what follows is left to a new make.
@@ -160,6 +170,7 @@ help:
 	@echo '  make deb              Debian packages, in deb/: DKMS sources, documents'
 	@echo '  make rpm              an RPM package of the DKMS sources, in rpm/'
 	@echo '  make lib              librpcrdma2, the protocol engine for programs; make lib-install (PREFIX=, DESTDIR=)'
+	@echo '  make tools            rpcrdma-ping; make tools-install (PREFIX=, DESTDIR=)'
 	@echo '  make docs             HTML and man pages, in Documentation/_build'
 	@echo '  make dissector_install   install a dissector for Wireshark and tshark'
 	@echo '  make clean            remove what was built in this folder'
@@ -177,4 +188,4 @@ help:
 	@echo '  demo and check install the Debian packages they need (scripts/setup.sh).'
 	@echo '  MODULE=in-tree runs the guests of demo and check with the kernel'"'"'s own rpcrdma.ko.'
 
-.PHONY: all have-kdir modules config-report modules_install install uninstall dkms_source dkms_install deb rpm lib lib-install docs dissector_install clean demo check interop matrix fuzz simulate bench-engine cost help
+.PHONY: all have-kdir modules config-report modules_install install uninstall dkms_source dkms_install deb rpm lib lib-install tools tools-install docs dissector_install clean demo check interop matrix fuzz simulate bench-engine cost help

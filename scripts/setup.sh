@@ -4,7 +4,7 @@
 # Install, with apt, the Debian packages that building, "make demo" and
 # "make check" need. Says nothing and needs no network when all are there.
 #
-#   scripts/setup.sh [build|demo|check|matrix|deb|rpm|bench|cost]
+#   scripts/setup.sh [build|demo|check|matrix|deb|rpm|bench|cost|tools]
 #   default: check, which has the first two, deb and rpm, and matrix is the same
 set -euo pipefail
 
@@ -32,17 +32,19 @@ check=(g++ cmake pkg-config libgtest-dev clang libclang-rt-14-dev clang-format c
        systemd udev nftables tshark bpftrace)
 
 cost=(python3 python3-matplotlib libibverbs-dev librdmacm-dev ibverbs-providers)
+tools=(make g++ binutils nlohmann-json3-dev libibverbs-dev librdmacm-dev ibverbs-providers)
 bench=(make g++ libbenchmark-dev clang libclang-rt-14-dev)
 
 case $what in
+tools) wanted=("${tools[@]}") ;;
 bench) wanted=("${bench[@]}") ;;
 cost) wanted=("${build[@]}" "${demo[@]}" "${cost[@]}") ;;
 build) wanted=("${build[@]}") ;;
 demo) wanted=("${build[@]}" "${demo[@]}") ;;
-check|matrix) wanted=("${build[@]}" "${demo[@]}" "${deb[@]}" "${rpm[@]}" "${check[@]}") ;;
+check|matrix) wanted=("${build[@]}" "${demo[@]}" "${deb[@]}" "${rpm[@]}" "${check[@]}" "${tools[@]}") ;;
 deb) wanted=("${deb[@]}") ;;
 rpm) wanted=("${rpm[@]}") ;;
-*) die "unknown set of packages: $what (build, demo, check, matrix, deb, rpm, bench or cost)" ;;
+*) die "unknown set of packages: $what (build, demo, check, matrix, deb, rpm, bench, cost or tools)" ;;
 esac
 
 missing=()
