@@ -397,7 +397,7 @@ documents()
 	sphinx-build -q -W --keep-going -b html Documentation "$1/html" || return
 	sphinx-build -q -W --keep-going -b man Documentation "$1/man" || return
 	[ -f "$1/man/rpcrdma-v2.7" ] || { echo "rpcrdma-v2.7 was not made"; return 1; }
-	for page in "$1"/man/*.7; do
+	for page in "$1"/man/*.[78]; do
 		said=$(MANROFFSEQ='' MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 >/dev/null)
 		[ -z "$said" ] || { echo "$page: $said"; return 1; }
 	done
@@ -683,6 +683,7 @@ level_field()
 {
 	local module guest tree
 	GUEST=uml guest_module field uml || return 0
+	build_ping "$1" || { not_ok field/ping "rpcrdma-ping does not build"; return; }
 	run_e2e field "$1" "${guest[@]}" --module "$module" --timeout 1500 -- "$1/guest/field.sh"
 }
 

@@ -325,6 +325,15 @@ build_hostile()
 		"$from"/*.c "$from"/{lib,client,server}/*.c -lrdmacm -libverbs
 }
 
+# rpcrdma-ping, in the folder $1
+build_ping()
+{
+	local from
+	from=$(dirname "${BASH_SOURCE[0]}")/tools/ping
+	make --no-print-directory -C "$from" >"$1/ping.log" 2>&1 || { tail -n 30 "$1/ping.log" >&2; return 1; }
+	cp "$(make -s -C "$from" build-dir)/rpcrdma-ping" "$1"
+}
+
 # Where the logs of runs are kept until the next run of the same name.
 RUNS=${RPCRDMA_RUNS:-$CACHE/runs}
 

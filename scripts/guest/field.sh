@@ -26,6 +26,8 @@ ONLY=${2:-}
 . "$(dirname "$0")/field/network.sh"
 # shellcheck source-path=SCRIPTDIR source=field/server.sh
 . "$(dirname "$0")/field/server.sh"
+# shellcheck source-path=SCRIPTDIR source=field/ping.sh
+. "$(dirname "$0")/field/ping.sh"
 # shellcheck disable=SC2034
 NFSIO=$RUN/nfsio MAXSIZE=70000 MANY='6 4'
 
@@ -44,6 +46,12 @@ t setup.hosts 300 bring_up
 MAC=$(cat /sys/class/net/d0/address)
 t setup.module 100 check_module
 count_resources
+
+t ping.nfsd 100 ping_nfsd
+t ping.version1 200 ping_version1
+t ping.server 200 ping_server
+t ping.sentences 200 ping_sentences
+repair
 
 for v in 3 4.2; do
 	t hosts.$v 100 mounted $v work_hosts $v

@@ -135,6 +135,7 @@ repair()
 	echo "# after a failure: back to the beginning"
 	heal
 	pkill -KILL -x nfsio
+	pkill -KILL -x rpcrdma-ping
 	pkill -CONT -x rpc.mountd
 	defer_at_once 0
 	ip link set d0 address $MAC mtu 4200 arp on up

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0
+# Sourced by field.sh: rpcrdma-ping from the client's host.
+# shellcheck shell=bash disable=SC2034,SC2086,SC2119
+
+PING=$RUN/rpcrdma-ping
+PING_PORT=20050
+
+# ping_says STATUS TEXT ARG...: its exit status, and what it prints
+ping_says()
+{
+	local wanted=$1 text=$2 status=0
+	shift 2
+	# More time than by default, for a busy machine
+	client timeout -s KILL 60 $PING -t 20 "$@" >/tmp/ping.log 2>&1 || status=$?
+	[ $status -eq $wanted ] || { cat /tmp/ping.log; complain "ping $*: exit status $status, not $wanted"; return; }
+	grep -qF -- "$text" /tmp/ping.log || { cat /tmp/ping.log; complain "ping $* does not say: $text"; }
+}
+
+# The module's server, with both versions
+ping_nfsd()
+{
+	ping_says 0 'version     2: both ends have it' -c 20 -i 0.01 $ADDR4
+	ping_says 0 'round trip  20 Calls' -c 20 -i 0.01 $ADDR4
+	ping_says 0 '"version": 2' --json -c 2 $ADDR4
+	ping_says 0 '"version": 1' --json -c 2 -v 1 $ADDR4
+	ping_says 0 'outstanding' --load --time=2 $ADDR4
+	ping_says 7 'does not serve program 300000' -P 300000 $ADDR4
+}
+
+# A server with version 1 alone
+ping_version1()
+{
+	echo 1 >/sys/module/rpcrdma/parameters/svc_max_version
+	nfsd_down
+	nfsd_up
+	ping_says 0 'version     1: the server has refused version 2' -c 20 -i 0.01 $ADDR4
+	ping_says 6 'has version 1 only' -v 2 $ADDR4
+	server_again
+}
+
+# ping_with OPTION... -- COMMAND...: with its own server, outside the namespace
+ping_with()
+{
+	local options=() server
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	shift
+	$PING --server -p $PING_PORT "${options[@]}" >/tmp/ping-server.log 2>&1 &
+	server=$!
+	wait_for 20 grep -q listening /tmp/ping-server.log || complain "the server does not listen"
+	"$@"
+	kill $server
+	# By the signal
+	wait $server 2>/dev/null || true
+}
+
+ping_server()
+{
+	ping_with -- ping_says 0 'version     2' -p $PING_PORT -c 50 -i 0.001 $ADDR4
+	ping_with -- ping_says 0 'version     2' -p $PING_PORT -c 5 -s 20000 $ADDR4
+	ping_with -- ping_says 0 'outstanding' -p $PING_PORT --load --time=2 $ADDR4
+	ping_with -v 1 -- ping_says 0 'version     1' -p $PING_PORT -c 5 $ADDR4
+	ping_with -v 1 -- ping_says 6 'has version 1 only' -p $PING_PORT -v 2 $ADDR4
+}
+
+# Each failure has a sentence and an exit status of its own.
+ping_sentences()
+{
+	ping_says 4 'nothing listens for RDMA' -p 20051 $ADDR4
+	ping_with --reject -- ping_says 4 'has refused the connection' -p $PING_PORT $ADDR4
+	ping_with --silent -- ping_says 5 'does not answer NULL' -p $PING_PORT -t 2 $ADDR4
+	ping_says 3 'route' -t 2 203.0.113.1
+	ping_says 3 '198.51.100.77' -t 2 198.51.100.77
+	ping_says 3 'no.such.host' no.such.host
+	ping_says 1 'usage' --count=0 $ADDR4
+}
