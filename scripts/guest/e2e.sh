@@ -637,7 +637,11 @@ if ! whole; then
 		mountpoint -q $MNT || continue
 		t siw.trouble.$v.callers-killed 120 trouble_kill
 		t siw.trouble.$v.client-reconnects 120 trouble_client_drop
-		t siw.trouble.$v.link-replaced 180 trouble_link
+		# Linux 7.3 frees a GID of siw's after the device's table of GIDs: a NULL
+		# pointer in free_gid_work(), in ib_core. The device of rxe is
+		# replaced under load above.
+		[[ $(uname -r) == 7.3.*uml ]] ||
+			t siw.trouble.$v.link-replaced 180 trouble_link
 		t siw.trouble.$v.umount 60 umount_works
 	done
 	RDMA=rxe
