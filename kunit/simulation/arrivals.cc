@@ -304,11 +304,6 @@ void endpoint::check_drained()
 
 using namespace simulation;
 
-static endpoint &of(rpcrdma_ep_core *core)
-{
-	return *static_cast<endpoint *>(core);
-}
-
 void *rpcrdma_port_assembly(struct rpcrdma_ep_core *core, u32 size)
 {
 	return of(core).new_assembly(size);

@@ -482,6 +482,12 @@ private:
 	u32 last_limit_ = 0, last_advertised_ = 0;
 };
 
+/* Return the endpoint whose core calls the port. */
+inline endpoint &of(rpcrdma_ep_core *core)
+{
+	return *static_cast<endpoint *>(core);
+}
+
 } // namespace simulation
 
 #endif /* SIMULATION_ENDPOINT_HH */

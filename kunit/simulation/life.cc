@@ -315,11 +315,6 @@ void endpoint::exposed_gone(rpcrdma_exposure *x)
 
 using namespace simulation;
 
-static endpoint &of(rpcrdma_ep_core *core)
-{
-	return *static_cast<endpoint *>(core);
-}
-
 void rpcrdma_port_close(struct rpcrdma_ep_core *core, const char *reason)
 {
 	of(core).close(reason);

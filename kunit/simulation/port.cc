@@ -473,11 +473,6 @@ void endpoint::free_stream(stream *st)
 
 using namespace simulation;
 
-static endpoint &of(rpcrdma_ep_core *core)
-{
-	return *static_cast<endpoint *>(core);
-}
-
 bool rpcrdma_port_post(struct rpcrdma_ep_core *core, struct rpcrdma_work *work)
 {
 	return of(core).post(work);

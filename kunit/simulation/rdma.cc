@@ -264,11 +264,6 @@ void endpoint::wake_reads()
 
 using namespace simulation;
 
-static endpoint &of(rpcrdma_ep_core *core)
-{
-	return *static_cast<endpoint *>(core);
-}
-
 static transfer *own(rpcrdma_transfer *t)
 {
 	return static_cast<transfer *>(t);

@@ -255,11 +255,6 @@ void endpoint::check_regions()
 
 using namespace simulation;
 
-static endpoint &of(rpcrdma_ep_core *core)
-{
-	return *static_cast<endpoint *>(core);
-}
-
 void rpcrdma_port_rdma(struct rpcrdma_ep_core *core, struct rpcrdma_work *work)
 {
 	of(core).post_rdma(work);
