@@ -3,16 +3,13 @@
  * How a Call is passed to the callback service: by a function of sunrpc, which takes a
  * reference to the transport, or by adding it to the service's queue
  *
- * Forms: HAVE_XPRT_ENQUEUE_BC_REQUEST HAVE_SV_CB_LIST HAVE_NO_BACKCHANNEL
+ * Forms: HAVE_XPRT_ENQUEUE_BC_REQUEST HAVE_SV_CB_LIST
  */
 #include <linux/sunrpc/bc_xprt.h>
 #include <linux/sunrpc/svc.h>
 
-#ifdef HAVE_NO_BACKCHANNEL
+/* Without callbacks no form is used, and the first one is found. */
 #ifdef CONFIG_SUNRPC_BACKCHANNEL
-#error the kernel has callbacks
-#endif
-#else
 void probe(struct svc_serv *serv, struct rpc_rqst *rqst);
 
 void probe(struct svc_serv *serv, struct rpc_rqst *rqst)

@@ -2,16 +2,13 @@
 /*
  * The queue of Calls of the callback service
  *
- * Forms: HAVE_SVC_CB_LWQ HAVE_SVC_CB_LIST HAVE_NO_BACKCHANNEL
+ * Forms: HAVE_SVC_CB_LWQ HAVE_SVC_CB_LIST
  */
 #include <linux/sunrpc/svc.h>
 #include <linux/sunrpc/xprt.h>
 
-#ifdef HAVE_NO_BACKCHANNEL
+/* Without callbacks no form is used, and the first one is found. */
 #ifdef CONFIG_SUNRPC_BACKCHANNEL
-#error the kernel has callbacks
-#endif
-#else
 void probe(struct svc_serv *serv, struct rpc_rqst *rqst);
 
 void probe(struct svc_serv *serv, struct rpc_rqst *rqst)
