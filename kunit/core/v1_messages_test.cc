@@ -27,6 +27,18 @@ TEST(ReverseV1, CallAndReply)
 	EXPECT_FALSE(may_call(*s));
 }
 
+/* A xid may be in use in both directions at a time (RFC 8167 2.4). */
+TEST(ReverseV1, EachDirectionHasXidsOfItsOwn)
+{
+	for (bool client : { false, true }) {
+		auto end = client ? client1() : server1();
+
+		header_of(*end, RPCRDMA_KIND_CALL, X);
+		EXPECT_EQ(end->receive(inline_msg(X, CALL)), RPCRDMA_RX_CALL);
+		EXPECT_EQ(end->receive(inline_msg(X, REPLY)), RPCRDMA_RX_REPLY);
+	}
+}
+
 /* A message in either direction has the xid of its RPC (RFC 8167, 5). */
 TEST(ReverseV1, HeadersHaveTheirXid)
 {
