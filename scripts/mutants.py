@@ -57,6 +57,8 @@ RULE = re.compile(r"\S+ #(\d+|[a-z])")
 # A test that does not end any more has noticed, too.
 SECONDS = 120
 SIMULATION_SECONDS = 900
+# Clients of one server, with the first seed, as in the simulation's Makefile
+CROWD = "10000"
 
 
 class Mutation:
@@ -394,10 +396,10 @@ class Simulation:
         for name in os.listdir(self.good):
             shutil.copy(os.path.join(self.good, name), os.path.join(self.objects, name))
 
-    def run(self, seeds):
+    def run(self, *runs):
         """(seed, complaint) of the first run that fails, or None"""
         try:
-            done = subprocess.run([self.program, "-n", seeds], capture_output=True, text=True, errors="replace",
+            done = subprocess.run([self.program, "-n", *runs], capture_output=True, text=True, errors="replace",
                                   check=False, timeout=SIMULATION_SECONDS)
         except subprocess.TimeoutExpired:
             return "?", "a run does not end"
@@ -418,9 +420,11 @@ def try_simulation(root, mutations, seeds):
         write(simulation.copy, {place(name): text for name, text in texts.items()})
         complaint = simulation.build()
         found = None if complaint else simulation.run(seeds)
+        crowd = None if complaint or found else simulation.run("-c", CROWD, "1-1")
         simulation.restore(texts)
-        if found:
-            print(f"{', '.join(mutation.rules)}: seed {found[0]}: {found[1]}", flush=True)
+        if found or crowd:
+            where, (seed, what) = ("", found) if found else ("a crowd, ", crowd)
+            print(f"{', '.join(mutation.rules)}: {where}seed {seed}: {what}", flush=True)
             continue
         bad += 1
         verdict = "does not build: " + complaint.split("\n")[0] if complaint else f"survives the seeds {seeds}"

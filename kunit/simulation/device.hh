@@ -36,7 +36,8 @@ struct memory {
 		if (posted)
 			w.complain(std::string(what) +
 				   " is freed while the device works on it");
-		octets = {};
+		/* An assignment of {} would keep the memory. */
+		std::vector<u8>().swap(octets);
 	}
 };
 

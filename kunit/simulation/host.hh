@@ -154,12 +154,12 @@ struct service_queue {
 	u32 busy = 0;	    /* threads with a Call of it */
 };
 
-class network;
+class surroundings;
 
 class host : public upcalls, public actor
 {
 public:
-	host(world &w, network &net, bool client);
+	host(world &w, surroundings &net, bool client);
 
 	/* Begin an RPC. If @bound is set, it may use only this connection. */
 	rpc *begin(const spec &what, endpoint *bound,
@@ -208,9 +208,11 @@ public:
 		return client_;
 	}
 
-	endpoint *ep = nullptr;	 /* the connection for new Calls */
-	rpcrdma_memory memory{}; /* the quota shared by all peers */
-	u32 threads = ~0u;	 /* threads of the service */
+	endpoint *ep = nullptr;	   /* the connection for new Calls */
+	rpcrdma_memory memory{};   /* the quota shared by all peers */
+	u32 threads = ~0u;	   /* threads of the service */
+	u32 largest = MAX_MESSAGE; /* bytes of an RPC message, at most */
+	u32 number = 0;		   /* of several clients */
 
 private:
 	/* Events, besides those of its RPCs */
@@ -277,7 +279,7 @@ private:
 	void poll(u64 delay);
 
 	world &w_;
-	network &net_;
+	surroundings &net_;
 	bool client_;
 	std::deque<rpc *> xmit_;
 	std::unordered_map<u32, rpc *> tasks_; /* by xid */

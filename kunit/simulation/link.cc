@@ -3,8 +3,6 @@
 
 #include <cerrno>
 
-#include "network.hh"
-
 namespace simulation
 {
 
@@ -96,10 +94,10 @@ bool link::step(worker &me, const rpcrdma_link_step &s)
 	case RPCRDMA_LINK_FORGET:
 		return forget(me);
 	case RPCRDMA_LINK_TRY:
-		net_.connect();
+		net_.connect(*this);
 		return false;
 	case RPCRDMA_LINK_TRY_OTHER:
-		return !net_.connect_otherwise();
+		return !net_.connect_otherwise(*this);
 	case RPCRDMA_LINK_KEEP:
 		net_.learn(*me.made, RPCRDMA_END_NONE);
 		if (client_.ep)

@@ -8,7 +8,7 @@
 #ifndef SIMULATION_LINK_HH
 #define SIMULATION_LINK_HH
 
-#include "host.hh"
+#include "surroundings.hh"
 
 namespace simulation
 {
@@ -16,7 +16,7 @@ namespace simulation
 class link final : public actor
 {
 public:
-	link(world &w, network &net, host &client)
+	link(world &w, surroundings &net, host &client)
 		: w_{ w }, net_{ net }, client_{ client }
 	{
 	}
@@ -27,6 +27,10 @@ public:
 	bool is_locked() const
 	{
 		return locked_;
+	}
+	const host &client() const
+	{
+		return client_;
 	}
 	bool is_connected() const
 	{
@@ -75,7 +79,7 @@ private:
 	void unlock();
 
 	world &w_;
-	network &net_;
+	surroundings &net_;
 	host &client_;
 	worker workers_[2]; /* the one that connects, the one that closes */
 	bool locked_ = false, connected_ = false, connecting_ = false;

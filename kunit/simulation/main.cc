@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * simulate [-s SECONDS] [-k FAILURES] [-n] [-v] FIRST-LAST
+ * simulate [-s SECONDS] [-k FAILURES] [-n] [-v] [-c CONNECTIONS] FIRST-LAST
  *
  * Runs the seeds one after another; with SECONDS, begins at the first seed and
  * stops after that time. Ends with "ok" or "not ok". For a run that fails it
  * prints the complaint, the seed, and, without -n, the log of the shortest run
  * found that fails in the same way. It stops after one failure, or after
- * FAILURES of them.
+ * FAILURES of them. With CONNECTIONS, a run has one server and so many clients.
  */
 #include <chrono>
 #include <cstdarg>
@@ -16,6 +16,7 @@
 #include <ctime>
 #include <memory>
 
+#include "crowd.hh"
 #include "network.hh"
 
 namespace simulation
@@ -34,13 +35,18 @@ void world::tell(const char *format, ...)
 	putchar('\n');
 }
 
+/* Clients of one server, or 0: a run has two machines. */
+static u32 connections;
+
 static std::string run(choices &c, totals &sum, bool verbose)
 {
 	world w{ c };
-	network net{ w };
 
 	w.verbose = verbose;
-	net.run();
+	if (connections)
+		crowd{ w, connections }.run();
+	else
+		network{ w }.run();
 	sum.runs++;
 	sum.steps += w.steps;
 	sum.exchanges += w.sum.exchanges;
@@ -157,6 +163,9 @@ int main(int argc, char **argv)
 			seconds = strtoull(argv[++i], nullptr, 10);
 		else if (!strcmp(argv[i], "-k") && i + 1 < argc)
 			most = strtoull(argv[++i], nullptr, 10);
+		else if (!strcmp(argv[i], "-c") && i + 1 < argc)
+			connections = static_cast<u32>(
+				strtoul(argv[++i], nullptr, 10));
 		else if (!strcmp(argv[i], "-n"))
 			story = false;
 		else if (!strcmp(argv[i], "-v"))
@@ -164,6 +173,8 @@ int main(int argc, char **argv)
 		else
 			range = argv[i];
 	}
+	/* A run with very many connections takes too long to be shrunk. */
+	story = story && !connections;
 	first = strtoull(range, &end, 10);
 	last = *end == '-' ? strtoull(end + 1, nullptr, 10) : first;
 

@@ -25,26 +25,6 @@ network::network(world &w)
 
 /* ---- RPCs ---- */
 
-rpc *network::new_rpc()
-{
-	rpcs_.push_back(std::make_unique<rpc>());
-	executed_.push_back(0);
-	sequences_.push_back(~0u);
-	rpcs_.back()->id = static_cast<u32>(rpcs_.size()) - 1;
-	return rpcs_.back().get();
-}
-
-bool network::new_sequence(u32 id, u32 sequence)
-{
-	/* Sequence numbers increase with each copy, and each is used once. */
-	const u32 last = sequences_[id];
-
-	if (last != ~0u && sequence <= last)
-		return false;
-	sequences_[id] = sequence;
-	return true;
-}
-
 void network::work()
 {
 	choices &c = w_.choose;
@@ -123,7 +103,7 @@ bool network::may_attempt()
 	return attempts_ <= 400;
 }
 
-void network::connect()
+void network::connect(link &)
 {
 	const rpcrdma_conn_config &cfg = setup_.client.cfg;
 
@@ -132,7 +112,7 @@ void network::connect()
 	attempt();
 }
 
-bool network::connect_otherwise()
+bool network::connect_otherwise(link &)
 {
 	const rpcrdma_conn_config &cfg = setup_.client.cfg;
 	const u8 other = rpcrdma_version_first(
@@ -173,53 +153,6 @@ void network::answer(u32 index, enum rpcrdma_news news, int rejection)
 		w_.after(1, this, NO_ANSWER);
 	else
 		endpoints_[index]->news(news, rejection);
-}
-
-/*
- * Return the private message of @from, set up as @cfg. NULL: a model of a peer
- */
-rpcrdma_private network::private_of(const endpoint *from,
-				    const rpcrdma_conn_config &cfg) const
-{
-	rpcrdma_private priv = { 1, cfg.inv_ok, cfg.props.sbsiz,
-				 cfg.props.rbsiz };
-	u8 octets[RPCRDMA_PRIVATE_OCTETS];
-
-	if (!private_)
-		return {};
-	if (from)
-		rpcrdma_conn_announce(&from->conn, &priv);
-	rpcrdma_encode_private(&priv, octets);
-	rpcrdma_decode_private(octets, sizeof(octets), &priv);
-	return priv;
-}
-
-/*
- * Admit the connection or not. The connection that has been opening longest may
- * be evicted.
- */
-bool network::admit(endpoint *server)
-{
-	enum rpcrdma_admit answer;
-	bool memory = false;
-
-	for (;;) {
-		endpoint *oldest = nullptr;
-
-		for (auto &ep : endpoints_)
-			if (!oldest && ep->guest.stage == RPCRDMA_GUEST_OPENING)
-				oldest = ep.get();
-		memory = memory || server->join();
-		answer = rpcrdma_admission_ask(
-			&admission_, &server->guest,
-			oldest ? &oldest->guest : nullptr, memory, w_.now_ms());
-		if (answer != RPCRDMA_ADMIT_DISPLACE)
-			return answer == RPCRDMA_ADMIT;
-		w_.tell("%s: makes way", oldest->name);
-		rpcrdma_admission_leave(&admission_, &oldest->guest);
-		oldest->leave_quota();
-		oldest->close(nullptr);
-	}
 }
 
 void network::request(u32 index)
@@ -264,7 +197,7 @@ void network::request(u32 index)
 		server = endpoints_.back().get();
 		static_cast<rpcrdma_memory_account &>(server->account) =
 			promised_;
-		if (!admit(server)) {
+		if (!listener_.admit(*server)) {
 			server->leave_quota();
 			endpoints_.pop_back();
 			answer(index, RPCRDMA_NEWS_REJECTED, 28);
@@ -278,8 +211,10 @@ void network::request(u32 index)
 	const u32 back = w_.choose.chance(300) ? 0 : ENOUGH_READS;
 
 	if (server) {
-		server->meet({ private_of(client, setup_.client.cfg), back,
-			       ENOUGH_READS });
+		server->meet({ private_ ?
+				       private_of(client, setup_.client.cfg) :
+				       rpcrdma_private{},
+			       back, ENOUGH_READS });
 		server->make(0);
 		if (server->is_closing()) {
 			answer(index, RPCRDMA_NEWS_REJECTED, 28);
@@ -290,7 +225,9 @@ void network::request(u32 index)
 	 * With little memory a server advertises less than it was set up for.
 	 */
 	if (client)
-		client->meet({ private_of(server, setup_.server.cfg),
+		client->meet({ private_ ?
+				       private_of(server, setup_.server.cfg) :
+				       rpcrdma_private{},
 			       ENOUGH_READS, back });
 	if (peer1_) {
 		const rpcrdma_props &mine = client ? client->conn.cfg.props :
@@ -325,11 +262,8 @@ void network::opened(endpoint &ep)
 	 */
 	if (ep.life.client)
 		return;
-	if (!rpcrdma_admission_opened(&admission_, &ep.guest))
-		return;
-	rpcrdma_admission_take(&admission_, &ep.guest);
-	rpcrdma_guest_served(&ep.guest, false);
-	server_.use(&ep);
+	if (listener_.opened(ep))
+		server_.use(&ep);
 }
 
 void network::connected(endpoint &client)
@@ -362,19 +296,13 @@ void network::failed(endpoint &ep, int status)
 void network::closed(endpoint &ep)
 {
 	if (!ep.life.client) {
-		const bool known = rpcrdma_guest_known(&ep.guest);
-		const u32 todo = rpcrdma_admission_gone(
-			known ? nullptr : &admission_, &ep.guest);
-
-		if (!(todo &
-		      (known ? RPCRDMA_GUEST_CLOSE : RPCRDMA_GUEST_FREE)))
-			w_.complain("nobody is told of a connection's end");
+		listener_.closed(ep);
 		return;
 	}
 	if (&ep == attempt_)
 		w_.complain("the end of a connection that nobody has");
 	link_.closed(ep);
-	w_.sum.losses += over_ < rpcs_.size();
+	w_.sum.losses += over_ < rpcs();
 }
 
 /* ---- Running ---- */
@@ -468,13 +396,14 @@ void network::run()
 	u64 end;
 
 	choose_setup();
+	slow = setup_.slow;
 	w_.tell("windows %u and %u, messages of %u and %u, %u RPCs, %u at once, %u chains",
 		setup_.client.cfg.window, setup_.server.cfg.window,
 		setup_.client.cfg.props.rbsiz, setup_.server.cfg.props.rbsiz,
 		setup_.rpcs, setup_.at_once, setup_.chains);
 	w_.after(1, this, WORK);
 	while (w_.complaint.empty() &&
-	       (begun_ < setup_.rpcs || over_ < rpcs_.size() || serving())) {
+	       (begun_ < setup_.rpcs || over_ < rpcs() || serving())) {
 		if (!w_.step()) {
 			w_.complain("nothing happens any more");
 			break;
@@ -515,10 +444,7 @@ void network::run()
 		ep->check_gone();
 	client_.check_gone();
 	server_.check_gone();
-	if (admission_.all)
-		w_.complain("a listener waits for a connection that is gone");
-	if (admission_.opening || admission_.opened)
-		w_.complain("a listener counts a connection that is gone");
+	listener_.check_gone();
 	if (peer1_)
 		peer1_->check_gone();
 }

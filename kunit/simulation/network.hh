@@ -7,6 +7,7 @@
 #define SIMULATION_NETWORK_HH
 
 #include "link.hh"
+#include "listener.hh"
 #include "peer1.hh"
 
 namespace simulation
@@ -31,7 +32,7 @@ struct setup {
 	bool peer1_client, peer1_server;
 };
 
-class network : public actor
+class network : public surroundings, public actor
 {
 public:
 	explicit network(world &w);
@@ -39,61 +40,33 @@ public:
 	/* Do the whole run. A failure is reported in w.complaint. */
 	void run();
 
-	/* Return the delay before the client reconnects. */
-	u64 reconnect_delay();
-	/*
-	 * Attempt to connect and report the result to the client's link; or
-	 * attempt it with another version, if there is one.
-	 */
-	void connect();
-	bool connect_otherwise();
-	/*
-	 * Learn the server's versions from a connection that opened, or that
-	 * ended with @ended.
-	 */
-	void learn(const endpoint &ep, enum rpcrdma_end end);
-	void learn(u8 tried, enum rpcrdma_answer answer);
-	link &client_link()
+	link &link_of(const host &) override
 	{
 		return link_;
 	}
-	/* For a version 1 peer */
-	void want_connection();
-
-	/* For the hosts */
-	void reset_backoff()
+	u64 reconnect_delay() override;
+	void reset_backoff() override
 	{
 		backoff_ = 0;
 	}
-	void ask(endpoint &client);
-	void opened(endpoint &ep);
-	void connected(endpoint &client);
-	void failed(endpoint &client, int status);
-	void closed(endpoint &ep);
-	void rpc_over(rpc *task);
-	rpc *find(u32 id)
-	{
-		return id < rpcs_.size() ? rpcs_[id].get() : nullptr;
-	}
-	rpc *new_rpc();
-	const setup &chosen() const
-	{
-		return setup_;
-	}
-	host &other(const host &h)
-	{
-		return &h == &client_ ? server_ : client_;
-	}
+	void connect(link &l) override;
+	bool connect_otherwise(link &l) override;
+	void learn(const endpoint &ep, enum rpcrdma_end end) override;
+	void learn(u8 tried, enum rpcrdma_answer answer);
+	/* For a version 1 peer */
+	void want_connection();
+
+	void ask(endpoint &client) override;
+	void opened(endpoint &ep) override;
+	void connected(endpoint &client) override;
+	void failed(endpoint &client, int status) override;
+	void closed(endpoint &ep) override;
+	void rpc_over(rpc *task) override;
 	/* Return true if one more Call may wait for a nested one. */
 	bool may_chain() const
 	{
 		return chains_ < setup_.chains;
 	}
-	u32 executed(u32 id)
-	{
-		return executed_[id]++;
-	}
-	bool new_sequence(u32 id, u32 sequence);
 
 	void act(u32 what, u64 arg) override;
 
@@ -117,8 +90,6 @@ private:
 	void attempt();
 	void request(u32 index);
 	void answer(u32 index, enum rpcrdma_news news, int rejection = 0);
-	rpcrdma_private private_of(const endpoint *from,
-				   const rpcrdma_conn_config &cfg) const;
 	u32 outstanding() const
 	{
 		return setup_.peer1_client ? peer1_->outstanding() :
@@ -133,7 +104,6 @@ private:
 	void bound_regions(endpoint_params *p);
 	void deceive(endpoint_params *p);
 	void give_read_regions(endpoint_params *p);
-	bool admit(endpoint *server);
 	void remove(bool client);
 
 	world &w_;
@@ -143,12 +113,9 @@ private:
 	std::vector<std::unique_ptr<endpoint>> endpoints_;
 	std::unique_ptr<peer1> peer1_;
 	bool private_ = false; /* private messages were exchanged */
-	std::vector<std::unique_ptr<rpc>> rpcs_;
-	std::vector<u32> executed_;
-	std::vector<u32> sequences_;
 	rpcrdma_version_memory memory_{};
 	rpcrdma_memory_account promised_{};
-	rpcrdma_admission admission_{};
+	listener listener_{ w_ };
 	bool connecting_ = false; /* of a version 1 peer */
 	endpoint *attempt_ = nullptr;
 	u8 tried_ = 0;

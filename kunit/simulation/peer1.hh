@@ -18,6 +18,8 @@
 namespace simulation
 {
 
+class network;
+
 struct peer1_params {
 	bool client;
 	u32 credits;		/* credits granted to the other end */

@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "network.hh"
+#include "link.hh"
 
 namespace simulation
 {

@@ -13,7 +13,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "network.hh"
+#include "link.hh"
 
 namespace simulation
 {
@@ -55,7 +55,7 @@ service_queue &host::queue_of(endpoint &from)
 
 	if (!q.ep) {
 		q.ep = &from;
-		q.calls.max_octets = MAX_MESSAGE;
+		q.calls.max_octets = largest;
 	}
 	return q;
 }
@@ -127,7 +127,7 @@ bool host::pull_early(served *s)
 	if (!rpcrdma_calls_early(&q.calls, &s->rv->queued))
 		return false;
 	s->early = true;
-	if (q.calls.early_octets > RPCRDMA_EARLY_CALLS * u64{ MAX_MESSAGE })
+	if (q.calls.early_octets > RPCRDMA_EARLY_CALLS * u64{ largest })
 		w_.complain("too many Calls are pulled ahead");
 	pull(s);
 	return true;
@@ -217,7 +217,7 @@ void host::pulled(served *s, bool ok)
 bool host::may_take(const service_queue &q) const
 {
 	/* The maximum of the Calls in progress, and of this one */
-	const u64 octets = u64{ MAX_MESSAGE } * (q.busy + 1);
+	const u64 octets = u64{ largest } * (q.busy + 1);
 	endpoint &on = *q.ep;
 
 	return !on.params.memory ||
@@ -353,7 +353,7 @@ void host::execute(served *s)
 		return;
 	}
 	s->uncached = net_.executed(task->id) && task->what.session;
-	w_.after(w_.delay(net_.chosen().slow ? 2000 : 20), s, 0);
+	w_.after(w_.delay(net_.slow ? 2000 : 20), s, 0);
 }
 
 /*

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Connection requests: the private messages, and which connections a server admits,
+ * which the core decides
+ */
+#ifndef SIMULATION_LISTENER_HH
+#define SIMULATION_LISTENER_HH
+
+#include "endpoint.hh"
+
+namespace simulation
+{
+
+/*
+ * Return the private message of @from, set up as @cfg. NULL: a model of a peer
+ */
+rpcrdma_private private_of(const endpoint *from,
+			   const rpcrdma_conn_config &cfg);
+
+class listener
+{
+public:
+	explicit listener(world &w) : w_{ w }
+	{
+	}
+
+	/*
+	 * Admit the connection or not. The connection that has been opening
+	 * longest may be evicted.
+	 */
+	bool admit(endpoint &server);
+	/* Return true if the service has the connection from now on. */
+	bool opened(endpoint &server);
+	void closed(endpoint &server);
+	void check_gone();
+
+private:
+	world &w_;
+	rpcrdma_admission admission_{};
+	std::deque<endpoint *> opening_; /* in order */
+};
+
+} // namespace simulation
+
+#endif /* SIMULATION_LISTENER_HH */
