@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A plugin for QEMU's TCG (plugin interface of version 1, QEMU 7.2): how often
- * each translation block of the guest was executed between two marks.
+ * A plugin for QEMU's TCG (plugin interface of version 1, QEMU 7.2): counts the
+ * executions of each translation block of the guest between two marks.
  *
  *   qemu-system-x86_64 ... -plugin insns.so,out=FILE
  *
- * A mark is a no-operation of seven octets that no compiler emits, see
- * scripts/guest/nfswork.c: the first kind sets all counts to zero, the second
- * writes them to FILE.0, FILE.1 and so on, a line for each block:
+ * A mark is a no-operation of seven bytes that no compiler emits, see
+ * scripts/guest/mark.h: the first kind resets all counts, the second writes them to
+ * FILE.0, FILE.1 and so on, one line for each block:
  *
  *   <address, hexadecimal> <instructions in the block> <times executed>
  *
- * Debian has no package with qemu-plugin.h, so what is used of it is declared
- * here. One virtual processor only: counts are not atomic.
+ * Debian has no package with qemu-plugin.h, so the interface is declared here. One
+ * virtual processor only: counts are not atomic.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -46,12 +46,15 @@ extern size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
 
 EXPORT int qemu_plugin_version = 1;
 
-/* nopl <mark>(%rax): the last octets of the displacement tell it from others. */
+/*
+ * nopl <mark>(%rax): the displacement's first byte is the kind, the others identify a
+ * mark.
+ */
 enum { MARK_SIZE = 7, MARK_KIND = 3, MARK_BEGIN = 1, MARK_END = 2 };
 static const unsigned char mark_code[] = { 0x0f, 0x1f, 0x80 };
 static const unsigned char mark_tail[] = { 0x7d, 0x5c, 0x3a };
 
-/* A block is known by its address and length: code is translated anew. */
+/* Identify a block by its address and length, because code is translated again. */
 struct block {
 	struct block *next;
 	uint64_t address, insns, count;

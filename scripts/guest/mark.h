@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Marks for the plugin scripts/cost/insns.c: what is executed between them is
- * counted. nopl 0x3a5c7d<kind>(%rax): does nothing.
+ * Marks for the plugin scripts/cost/insns.c, which counts the instructions executed
+ * between them. nopl 0x3a5c7d<kind>(%rax) does nothing.
  */
 #ifndef GUEST_MARK_H
 #define GUEST_MARK_H

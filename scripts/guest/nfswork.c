@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * File operations in a folder, each kind between two marks that the plugin
- * scripts/cost/insns.c sees. For "make cost".
+ * File operations in a folder, each kind between two marks for the plugin
+ * scripts/cost/insns.c. For "make cost".
  *
  *   nfswork DIR short|long
  *
- * Prints a line "WORK NAME COUNT" for each kind, in the order of the marks.
- * NAME is OPERATION, or OPERATION.OCTETS.DEPTH, where DEPTH operations are
- * under way at a time.
+ * Prints a line "WORK NAME COUNT" for each kind, in the order of the marks. NAME is
+ * OPERATION, or OPERATION.OCTETS.DEPTH, where DEPTH operations are outstanding at a time.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -41,7 +40,7 @@ static off_t offset_of(size_t octets, int i)
 	return (off_t)octets * i % FILE_OCTETS;
 }
 
-/* One at a time: no more than a system call around the operation. */
+/* One at a time: only a system call per operation is added. */
 static void in_turn(int write, size_t octets, int count)
 {
 	ssize_t n;
@@ -106,7 +105,7 @@ static void transfer(int write, size_t octets, int depth, int count)
 
 static void measure(int write, size_t octets, int depth, int count)
 {
-	/* Slots, regions, caches and pages are there when it counts. */
+	/* Allocate slots, MRs, caches and pages before counting. */
 	transfer(write, octets, depth, 4 * depth + count / 8);
 	MARK_BEGIN;
 	transfer(write, octets, depth, count);
@@ -114,7 +113,7 @@ static void measure(int write, size_t octets, int depth, int count)
 	printf("WORK %s.%zu.%d %d\n", write ? "write" : "read", octets, depth, count);
 }
 
-/* Operations on names: each of them for files 0, 1, 2 ... */
+/* Operations on names: each for the files 0, 1, 2 and so on */
 enum op { LOOKUP, CREATE, OPEN_READ, RENAME, REMOVE };
 
 static char paths[MAX_NAMES][256], others[MAX_NAMES][256];
@@ -150,7 +149,7 @@ static void on_name(enum op op, int i)
 	}
 }
 
-/* The first quarter of the files is for warming up. */
+/* Use the first quarter of the files to warm up. */
 static void names(const char *name, enum op op, int count)
 {
 	int i, first = count / 4;

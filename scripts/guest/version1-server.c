@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A server that has never heard of version 2, and does not say so: what a
- * client has to find out by itself. What it is asked in version 1 it asks nfsd
- * over TCP, and sends the answer back, always inline: chunks that are offered
- * for it come back unused, and Read chunks are more than it can take. Mount
- * with rsize=1024,wsize=1024.
+ * A server of version 1 that does not refuse version 2, so that the client has to detect
+ * it. It forwards Calls of version 1 to nfsd over TCP, and returns the Replies inline.
+ * Chunks that are offered for a Reply are returned unused, and Read chunks are not
+ * supported. Mount with rsize=1024,wsize=1024.
  *
  *   version1-server PORT silent|drop NFSD
  *
  * NFSD is the IPv4 address of the real server.
  *
- * "silent" leaves a message of version 2 without an answer, "drop" ends the
- * connection. For each connection it prints "connection N begins with version
- * V". SIGUSR1 ends all connections.
+ * "silent" does not answer a message of version 2, "drop" closes the connection. The
+ * program prints "connection N begins with version V" for each connection. SIGUSR1 closes
+ * all connections.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -35,8 +34,8 @@
 enum {
 	RECVS = 40,
 	CREDITS = 32,
-	SIZE = 4096,		/* octets of a message */
-	HEADER = 28,		/* ... of a header without chunks */
+	SIZE = 4096,		/* bytes of a message */
+	HEADER = 28,		/* bytes of a header without chunks */
 	NFS_PORT = 2049,
 	LAST_FRAGMENT = 1u << 31,
 };
@@ -94,7 +93,7 @@ static int nfsd(void)
 	return fd;
 }
 
-/* Ask nfsd; the answer is in @to. Returns its octets, 0 when there is none. */
+/* Send a Call to nfsd. Return the length of the answer in @to, 0 if there is none. */
 static uint32_t ask(struct connection *c, uint32_t *call, uint32_t len, uint32_t *to,
 		    uint32_t room)
 {
@@ -115,8 +114,8 @@ static uint32_t ask(struct connection *c, uint32_t *call, uint32_t len, uint32_t
 }
 
 /*
- * Copy the chunk lists of a Call, @len words, to its Reply: unused. Returns the
- * index of the word behind them, 0 when there is no such.
+ * Copy the chunk lists of a Call of @len words to its Reply, as unused. Return the index
+ * of the word after them, 0 if they are truncated.
  */
 static uint32_t lists(const uint32_t *in, uint32_t len, uint32_t *out)
 {
@@ -150,7 +149,7 @@ static uint32_t lists(const uint32_t *in, uint32_t len, uint32_t *out)
 	return at < len ? at : 0;
 }
 
-/* One message. Returns false when the connection is to end. */
+/* Process one message. Return false if the connection is to be closed. */
 static bool message(struct connection *c, uint32_t *in, uint32_t len, bool first)
 {
 	uint32_t *out = c->buf[RECVS], version, octets, at;
@@ -185,7 +184,7 @@ static bool ended(struct connection *c)
 {
 	struct pollfd fd = { .fd = c->id->channel->fd, .events = POLLIN };
 
-	/* Whatever may happen to a connection is its end. */
+	/* Any error closes the connection. */
 	return poll(&fd, 1, 0) > 0;
 }
 
@@ -232,7 +231,7 @@ static void *serve(void *arg)
 	}
 	rdma_disconnect(c->id);
 out:
-	/* The process is not there for long: the rest goes with it. */
+	/* The process exits soon, which frees the rest. */
 	close(c->tcp);
 	return NULL;
 }

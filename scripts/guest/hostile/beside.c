@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who shares a server with others: small operations in a mount, one after
- * another, and how long they take.
+ * A bystander of other clients: performs small operations in a mount, one after another,
+ * and measures their latency.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ static int compare(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* One of three operations, each of which asks the server */
+/* Perform one of three operations, each of which sends a request to the server. */
 static bool operate(const char *path, int fd, void *buf, uint32_t nr)
 {
 	int other;
@@ -31,7 +31,7 @@ static bool operate(const char *path, int fd, void *buf, uint32_t nr)
 	case 1:
 		return pread(fd, buf, OCTETS, 0) == OCTETS;
 	}
-	/* A name that is not there is looked for each time. */
+	/* The client does not cache the name, which does not exist. */
 	other = open(path, O_RDONLY);
 	if (other >= 0)
 		close(other);
@@ -39,9 +39,9 @@ static bool operate(const char *path, int fd, void *buf, uint32_t nr)
 }
 
 /*
- * beside DIR SECONDS: prints how many operations were done and, in
- * microseconds, what half of them, and 95 of 100, took at most. On a machine so
- * slow that too few are done in that time it takes longer.
+ * beside DIR SECONDS: print the number of operations, and the median and the 95th
+ * percentile of their latency in microseconds. On a slow machine it runs for longer,
+ * until it has enough operations.
  */
 int beside_main(int argc, char **argv)
 {

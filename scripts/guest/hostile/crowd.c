@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Clients that keep the rules, and come all at once: how long until each has
- * had an answer. For "make cost", and for tests of many clients.
+ * Clients that obey the protocol and connect at the same time. For "make cost", and for
+ * tests of many clients.
  *
  *   hostile crowd ADDR PORT VERSION COUNT [stay]
  *
- * Each asks for its connection without waiting for the others', and sends a NULL
- * Call as soon as it may. What it takes to ask, a queue pair and Receives, is there
- * before. Prints what scripts/cost/report.py reads: how many there were, and in "ALSO
- * connect.COUNT WHAT NUMBER" the milliseconds until all and until half of them had
- * their answer, and the KiB of memory that the other end took for each.
+ * Each client requests its connection without waiting for the others, and sends a NULL
+ * Call as soon as the protocol permits. Queue pairs and Receives are allocated before.
+ * The output is for scripts/cost/report.py: the number of clients, and lines "ALSO
+ * connect.COUNT WHAT NUMBER" with the milliseconds until all and until half of them had
+ * their Reply, and the KiB of memory that the other end used for each.
  *
- * With "stay" they come in groups, the line "here" is printed, and they are idle until
- * there is a line on the standard input. Then each sends another Call. No connection
- * may be closed meanwhile, and all Calls must be answered.
+ * With "stay" the clients connect in groups, the line "here" is printed, and they stay
+ * idle until a line arrives on the standard input. Then each sends another Call. No
+ * connection may be closed meanwhile, and all Calls must be answered.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ enum stage { ASKING, OPENING, CALLING, ANSWERED };
 static struct client {
 	struct peer *peer;
 	enum stage stage;
-	double at;		/* answered, seconds since all began */
+	double at;		/* answered, in seconds since the start */
 } clients[MAX_CROWD];
 static uint32_t answered;
 static double begun;
@@ -106,7 +106,7 @@ static void crowd_news(struct peer *p)
 	}
 }
 
-/* @count of them, each ready to ask */
+/* Allocate @count clients, each ready to connect. */
 static void come(uint32_t count, uint32_t version, const char *addr, const char *port)
 {
 	uint32_t i;
@@ -127,7 +127,7 @@ static void come(uint32_t count, uint32_t version, const char *addr, const char 
 	}
 }
 
-/* Wait until @count answers have come. */
+/* Wait until @count Replies have arrived. */
 static void hear(uint32_t count)
 {
 	while (answered < count) {
@@ -137,7 +137,7 @@ static void hear(uint32_t count)
 	}
 }
 
-/* Those from @first on, up to @count, ask, and each has its answer when this returns. */
+/* Connect the clients from @first up to @count, and wait until each has its Reply. */
 static void ask(uint32_t first, uint32_t count)
 {
 	uint32_t i;
@@ -189,7 +189,7 @@ static void leave(void)
 	peers_free();
 }
 
-/* Free memory in KiB */
+/* Return the free memory in KiB. */
 static long free_memory(void)
 {
 	char line[128];
@@ -231,7 +231,10 @@ int crowd_main(int argc, char **argv)
 		return 2;
 	on_bad = crowd_failed;
 	on_news = crowd_news;
-	/* What is not there yet would be read from the host, in its own time. */
+	/*
+	 * Touch all memory first: page faults would be served by the host, and add to the
+	 * time.
+	 */
 	if (mlockall(MCL_CURRENT | MCL_FUTURE) || setrlimit(RLIMIT_NOFILE, &many)) {
 		perror("crowd");
 		return 1;

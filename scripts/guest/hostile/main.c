@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A peer that keeps no rule: the hostile client or the hostile server of the
+ * A peer that violates the protocol: the hostile client or the hostile server of the
  * kernel module under test. See scripts/guest/hostile.sh.
  *
  *   hostile client ADDR PORT GROUP[.CASE]...
+ *
  *   hostile client ADDR PORT walk SEED STEPS
+ *
  *   hostile client ADDR PORT load NAME takes|hoards [CALLS-IN-A-SECOND]
+ *
  *   hostile beside DIR SECONDS
+ *
  *   hostile crowd ADDR PORT VERSION COUNT
+ *
  *   hostile server ADDR PORT NFSPORT DIR REFDIR MOUNT UMOUNT {[N/M] GROUP[.CASE]...}...
+ *
  *   hostile server ADDR PORT NFSPORT DIR REFDIR MOUNT UMOUNT walk SEED STEPS
  */
 #include <sched.h>
@@ -18,10 +24,10 @@
 #include "lib/peer.h"
 
 /*
- * rxe does in this process what the peer's queue pair has to do with a message
- * and, in 6.1, writes to that queue pair after it let go of it: when the other
- * end destroys it at once, freed memory. With one processor, and without
- * anybody coming in between, it cannot be destroyed in time.
+ * Run at real-time priority. rxe processes the peer's part of a message in this process.
+ * In 6.1 it writes to the peer's queue pair after it has released its reference to it. If
+ * the other end destroys the queue pair at that moment, that is a use after free. With
+ * one processor and no preemption the other end cannot run in between.
  */
 static void do_not_disturb(void)
 {

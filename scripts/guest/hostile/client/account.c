@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the server says that it holds for its connections */
+/* The memory that the server reports for its connections */
 #include <string.h>
 
 #include "client.h"
 
-/* Of all connections together, and of the one that has the most */
+/* The sum over all connections, and the maximum of one connection */
 struct held {
 	unsigned long long sum, most;
 };
@@ -19,7 +19,7 @@ static unsigned long long value_of(const char *line, const char *field)
 	return value;
 }
 
-/* Add up @count fields of each of the server's connections. */
+/* Add up @count fields of each connection's line. */
 static struct held held_by(const char *const *fields, uint32_t count)
 {
 	struct held held = { 0, 0 };

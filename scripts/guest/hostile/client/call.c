@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Calls, and the other messages that more than one group of cases sends */
+/* Calls, and other messages that several groups of cases send */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +56,7 @@ uint32_t read_at(struct peer *p, uint32_t position, uint32_t len)
 
 void expose_null(struct peer *p, uint32_t xid)
 {
-	/* The RPC message goes through p->out, once. */
+	/* The RPC message is built in p->out, and copied to the exposed memory. */
 	raw(p);
 	rpc_null(p, xid);
 	memcpy(exposed, p->out, 40);

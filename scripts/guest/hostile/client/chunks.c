@@ -18,7 +18,7 @@ CASE(chunks, read_controls)
 	send_out(p);
 	free(expect_reply(p, xid));
 
-	/* Segments that overlap, and the same one again and again */
+	/* Segments that overlap, and one segment repeated */
 	xid = begin_read_call(p);
 	for (i = 0; i < MAX_SEGS; i++)
 		read_segment(p, 40, exposed_mr->rkey, 100, at(i % 2 * 50));
@@ -26,7 +26,7 @@ CASE(chunks, read_controls)
 	send_out(p);
 	free(expect_reply(p, xid));
 
-	/* Items side by side, each of an odd length */
+	/* Adjacent items of odd lengths */
 	xid = begin_read_call(p);
 	for (i = 0; i < MAX_CHUNKS; i++)
 		read_segment(p, 40 + 8 * i, exposed_mr->rkey, 5, at(i));
@@ -34,7 +34,7 @@ CASE(chunks, read_controls)
 	send_out(p);
 	free(expect_reply(p, xid));
 
-	/* Nothing in them */
+	/* Empty segments */
 	xid = begin_read_call(p);
 	for (i = 8; i <= 40; i += 4)
 		read_segment(p, i, 0xffffffff, 0, UINT64_MAX);
@@ -118,7 +118,7 @@ CASE(chunks, too_many_reads)
 	end_read_call(p, xid);
 	send_out(p);
 	expect_error(p, xid, READ_CHUNKS, 1, MAX_CHUNKS);
-	/* As many as fit */
+	/* The largest number that fits into a message */
 	xid = begin_read_call(p);
 	for (i = 0; p->len + 24 + 52 <= SERVER_RECV; i++)
 		read_segment(p, 40 + 4 * i, exposed_mr->rkey, 4, at(0));
@@ -224,10 +224,10 @@ CASE(chunks, lengths)
 	expect_error(p, read_at(p, 40, 0xffffffff), BAD_XDR, 0);
 	expect_error(p, read_at(p, 40, 0x80000000), BAD_XDR, 0);
 	expect_error(p, read_at(p, 40, MAX_OCTETS + 1), BAD_XDR, 0);
-	/* More than nfsd has pages for */
+	/* More bytes than nfsd has pages for */
 	expect_error(p, read_at(p, 40, MAX_OCTETS), ERR_SYSTEM, 0);
 	expect_error(p, read_at(p, 40, 4 << 20), ERR_SYSTEM, 0);
-	/* Each segment may be, and their sum is too much, in each of the lists */
+	/* Each segment is permitted, and their sum is too large, in each of the lists */
 	for (i = 0; i < 3; i++) {
 		uint32_t j;
 
@@ -274,7 +274,7 @@ CASE(chunks, beyond_the_region) { bad_memory(exposed_mr->rkey, 4096, at(EXPOSED 
 CASE(chunks, before_the_region) { bad_memory(exposed_mr->rkey, 4096, at(0) - 1); }
 CASE(chunks, offset_wraps) { bad_memory(exposed_mr->rkey, 4096, UINT64_MAX - 100); }
 
-/* A Call in a Position Zero Read chunk; @fix may spoil it. */
+/* Send a Call in a Position Zero Read chunk, after @fix has changed its header. */
 static uint32_t begin_special(struct peer *p, uint32_t len)
 {
 	uint32_t xid = ++p->xid;
@@ -295,14 +295,14 @@ CASE(chunks, special_controls)
 	ww(p, 3, 0, 0, 0);
 	send_out(p);
 	free(expect_reply(p, xid));
-	/* The rest of the message has no meaning here. */
+	/* The message has a payload in addition, which the server ignores. */
 	xid = begin_special(p, 40);
 	ww(p, 3, 0, 0, 0);
 	while (p->len < SERVER_RECV)
 		w(p, p->len);
 	send_out(p);
 	free(expect_reply(p, xid));
-	/* One octet after the other */
+	/* One segment per byte */
 	xid = begin_special(p, 1);
 	for (i = 1; i < 40; i++)
 		read_segment(p, 0, exposed_mr->rkey, 1, at(i));
@@ -324,7 +324,7 @@ CASE(chunks, special_lies)
 		send_out(p);
 		expect_error(p, xid, BAD_XDR, 0);
 	}
-	/* Another Call's, and a Reply */
+	/* Another RPC's Call, and a Reply */
 	for (i = 0; i < 2; i++) {
 		xid = begin_special(p, 40);
 		ww(p, 3, 0, 0, 0);
@@ -332,7 +332,10 @@ CASE(chunks, special_lies)
 		send_out(p);
 		expect_error(p, xid, BAD_XDR, 0);
 	}
-	/* An item amid the first words, past the end, without a first chunk */
+	/*
+	 * Items within the first words and past the end; then one without a Position
+	 * Zero chunk
+	 */
 	for (i = 0; i < 3; i++) {
 		static const uint32_t positions[] = { 4, 48, 0x1000 };
 
@@ -352,7 +355,9 @@ CASE(chunks, special_lies)
 	alive(p);
 }
 
-/* What a peer sees of the memory it reads is what is there at that time. */
+/*
+ * The Call's memory changes while the server may read it: either content is acceptable.
+ */
 CASE(chunks, special_changes)
 {
 	struct peer *p = opened();
@@ -365,7 +370,7 @@ CASE(chunks, special_changes)
 		send_out(p);
 		memset(exposed, i, 40);
 	}
-	/* Each is answered with a Reply or refused. */
+	/* Each Call is answered with a Reply or with an ERROR. */
 	for (i = 0; i < n; i++) {
 		m = answer(p, "Reply or ERROR");
 		if (get(m->data, 12) != MSG && get(m->data, 12) != ERROR)

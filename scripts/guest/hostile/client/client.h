@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The hostile client: cases against the kernel's server, each of which knows
- * the answer it should get, and a random walk, which only wants one in the end.
+ * The hostile client: cases against the kernel's server, each with the expected answer,
+ * and a random walk, after which the server must still answer.
  */
 #ifndef HOSTILE_CLIENT_H
 #define HOSTILE_CLIENT_H
@@ -10,7 +10,7 @@
 #include "../lib/peer.h"
 
 enum {
-	/* What the module takes (include/rpcrdma/) */
+	/* The module's limits (include/rpcrdma/) */
 	MAX_CHUNKS = 16,
 	MAX_SEGS = 64,
 	MAX_OCTETS = 16 << 20,
@@ -18,9 +18,9 @@ enum {
 	MAX_REASSEMBLY = 262144,
 	/* The server's Receives, as aftermath.sh sets them */
 	SERVER_RECV = 4096,
-	/* What the file "hostile" in the export has */
+	/* Size of the file "hostile" in the export */
 	FILE_OCTETS = 65536,
-	/* Where the item of a READ begins in its Reply */
+	/* Offset of the data item in a READ's Reply */
 	READ_ITEM = 68,
 	ANSWER_MS = 10000,
 };
@@ -41,18 +41,21 @@ extern struct testlist client_cases;
 	TESTCASE_ADD(&client_cases, case_##grp##_##nm)			\
 	static void grp##_##nm(void)
 
-/* ---- What should come back: expect.c ---- */
+/* ---- Expected answers: expect.c ---- */
 
-/* The next message but grants; @wanted names it. Freed by the caller. */
+/*
+ * Return the next message except credit grants. @wanted names it in the error. The caller
+ * frees it.
+ */
 struct msg *answer(struct peer *p, const char *wanted);
-/* ERROR @code about @xid, with @count words of data */
+/* Expect ERROR @code for @xid, with @count words of data. */
 void expect_error(struct peer *p, uint32_t xid, uint32_t code, int count, ...);
 void expect_err_vers(struct peer *p, uint32_t xid, uint32_t version);
-/* Version 1: ERR_CHUNK */
+/* Expect ERR_CHUNK of version 1. */
 void expect_err_chunk(struct peer *p, uint32_t xid);
-/* Octets of a Reply's header, that is: where its payload is */
+/* Return the length of a Reply's header: the offset of its payload. */
 uint32_t payload(const struct msg *m, uint32_t version);
-/* A Reply to @xid, one inline message. Freed by the caller. */
+/* Return the Reply to @xid, a single inline message. The caller frees it. */
 struct msg *expect_reply(struct peer *p, uint32_t xid);
 void expect_done(struct peer *p, uint32_t xid);
 void expect_connprop(struct peer *p);
@@ -63,14 +66,17 @@ void expect_closed(struct peer *p);
 struct peer *connected(void);
 struct peer *connected1(void);		/* for version 1 */
 struct peer *opened(void);
-/* A connection opened with @count properties, an id and a value each */
+/* Return a connection opened with @count properties, an id and a value each. */
 struct peer *opened_with(int count, ...);
-/* Leave the server no message to send but the grant of the reserve. */
+/*
+ * Return a connection on which the server may send a grant from the reserve, and nothing
+ * else.
+ */
 struct peer *opened_shut(void);
 void good_props(struct peer *p);
 void send_props(struct peer *p);
 void open_it(struct peer *p);
-/* What connections from now on get */
+/* Set a module parameter, which applies to later connections. */
 void set_parameter(const char *name, uint32_t value);
 
 /* ---- Messages: call.c ---- */
@@ -82,37 +88,42 @@ static inline uint64_t at(uint32_t offset)
 
 void null_call(struct peer *p, uint32_t xid, uint32_t flags);
 /*
- * The connection is open, and what went before has got no answer: the next
- * one is about this.
+ * Expect that the connection is open, and that the preceding message got no answer: the
+ * next answer is that of a NULL Call.
  */
 void alive(struct peer *p);
 #define dropped alive
 void grant(struct peer *p, uint32_t flags);
-/* A part of a Call: @len octets of a NULL Call from @from on */
+/* Send @len bytes of a NULL Call, from offset @from, as a message of a sequence. */
 void part(struct peer *p, uint32_t xid, uint32_t from, uint32_t len, bool more);
 
-/* An inline NULL Call whose arguments' end is in Read chunks: so far the list */
+/*
+ * Begin an inline NULL Call whose last arguments are in Read chunks: header and Read
+ * list.
+ */
 uint32_t begin_read_call(struct peer *p);
 void end_read_call(struct peer *p, uint32_t xid);
-/* One Read chunk of @len octets at @position */
+/* Send a NULL Call with one Read chunk of @len bytes at @position. Return its xid. */
 uint32_t read_at(struct peer *p, uint32_t position, uint32_t len);
-/* Put a NULL Call into the exposed memory. */
+/* Write a NULL Call to the exposed memory. */
 void expose_null(struct peer *p, uint32_t xid);
 
-/* NFS 4.0: PUTROOTFH, LOOKUP "hostile", READ of each of @reads counts of octets */
+/*
+ * Write a Call of NFS 4.0: PUTROOTFH, LOOKUP "hostile", and READs with the @reads counts.
+ */
 void rpc_reads(struct peer *p, uint32_t xid, int reads, ...);
 void rpc_read(struct peer *p, uint32_t xid, uint32_t count);
-/* The prefix of a READ; the Write list and Reply chunk are to follow. */
+/* Begin a READ with the prefix. The caller adds the Write list and the Reply chunk. */
 uint32_t begin_read(struct peer *p);
 void write_chunk(struct peer *p, uint32_t handle, uint32_t len, uint64_t offset);
-/* The file is of octets 'h'. */
+/* Return true if the memory has the content of the file: bytes 'h'. */
 bool exposed_is(uint32_t from, uint32_t len, uint8_t octet);
-/* Send the READ of @count octets that was begun: its Reply is one message, without chunks. */
+/* Send the READ of @count bytes that was begun, and expect a Reply without chunks. */
 void read_inline(struct peer *p, uint32_t xid, uint32_t header, uint32_t count);
 
 /* ---- Replies that the client pulls: pulling.c ---- */
 
-/* A Reply of @octets that @p has to read, and where it is */
+/* A Reply that @p has to pull, and the segments of its Read chunk */
 struct exposure {
 	uint32_t xid, count, handle[16], len[16];
 	uint64_t offset[16];
@@ -122,20 +133,22 @@ void take_exposure(struct exposure *e, const struct msg *m);
 void pull(struct peer *p, const struct exposure *e, uint32_t to);
 void done(struct peer *p, uint32_t xid);
 
-/* ---- What the server holds: account.c ---- */
+/* ---- Memory charged by the server: account.c ---- */
 
-/* The largest @field of the server's connections */
+/* Return the maximum of @field over the server's connections. */
 unsigned long long largest(const char *field);
-/* What the server says that it holds for all connections together */
+/* Return the memory that the server has charged to all connections. */
 unsigned long long memory_held(void);
 
-/* ---- Besides the cases ---- */
+/* ---- Other uses than cases ---- */
 
-/* Go as far as @step in the life of a connection: leaving.c */
+/* Take a connection to the given step of its life: leaving.c */
 struct peer *go(int step);
-/* Load the server until SIGTERM: load.c. False: there is no load of that name. */
+/*
+ * Load the server until SIGTERM: load.c. Return false if there is no load of that name.
+ */
 bool load_by_name(const char *name, bool takes, double rate);
-/* Return how many connections there were: walk.c */
+/* Perform a random walk: walk.c. Return the number of connections it made. */
 uint32_t walk_from(uint64_t seed, uint32_t steps);
 
 #endif

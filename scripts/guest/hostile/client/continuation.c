@@ -12,7 +12,7 @@ CASE(continuation, controls)
 	part(p, xid, 0, 20, true);
 	part(p, xid, 20, 20, false);
 	free(expect_reply(p, xid));
-	/* The smallest parts there are */
+	/* Fragments of the minimum length */
 	xid = ++p->xid;
 	for (i = 0; i < 40; i += 4)
 		part(p, xid, i, 4, i < 36);
@@ -31,12 +31,12 @@ CASE(continuation, odd_parts)
 		xid = ++p->xid;
 		part(p, xid, 0, len, true);
 		expect_error(p, xid, INVAL_CONT, 0);
-		/* Whatever else there is of it is discarded. */
+		/* The server discards the rest of the sequence. */
 		part(p, xid, 0, 20, true);
 		part(p, xid, 20, 20, false);
 		dropped(p);
 	}
-	/* The last part may be of any length but too short. */
+	/* The last fragment may have any length that completes the Call. */
 	for (len = 0; len < 4; len++) {
 		xid = ++p->xid;
 		part(p, xid, 0, 40, true);
@@ -68,7 +68,7 @@ CASE(continuation, chunks_in_a_part)
 		rpc_null(p, xid);
 		send_out(p);
 		expect_error(p, xid, INVAL_CONT, 0);
-		/* Not from its start: that would be another Call. */
+		/* Not from the beginning: that would be a new Call. */
 		part(p, xid, 20, 20, false);
 		dropped(p);
 	}
@@ -84,7 +84,10 @@ CASE(continuation, another_call)
 	send_out(p);
 	expect_error(p, a, INVAL_CONT, 0);
 	expect_error(p, b, INVAL_CONT, 0);
-	/* The rest of the first is discarded, and then it is another Call. */
+	/*
+	 * The server discards the rest of the first sequence. Afterwards the xid is that
+	 * of a new Call.
+	 */
 	part(p, a, 20, 20, false);
 	dropped(p);
 	null_call(p, a, 0);
@@ -113,7 +116,7 @@ CASE(continuation, many_interleaved)
 	struct peer *p = opened();
 	uint32_t first = p->xid + 1, i;
 
-	/* Pairs of parts, each of which breaks the one before */
+	/* Pairs of fragments; the second one is wrong after the first */
 	for (i = 0; i < 20; i++)
 		part(p, ++p->xid, 0, 20, true);
 	for (i = 0; i < 20; i += 2) {
@@ -134,7 +137,7 @@ CASE(continuation, nomsg_amid)
 	read_segment(p, 0, exposed_mr->rkey, 40, at(0));
 	ww(p, 3, 0, 0, 0);
 	send_out(p);
-	/* Two Calls of one xid are answered by one ERROR. */
+	/* Two Calls with the same xid are answered by one ERROR. */
 	expect_error(p, xid, INVAL_CONT, 0);
 	part(p, xid, 20, 20, false);
 	dropped(p);
@@ -263,7 +266,7 @@ CASE(continuation, chunks_in_the_last_part)
 	ww(p, 5, 0, 0, 0, 0, 0);
 	send_out(p);
 	free(expect_reply(p, xid));
-	/* The same at a position past the end */
+	/* The same Call with its chunk at a position past the end */
 	xid = ++p->xid;
 	part(p, xid, 0, 20, true);
 	begin(p, xid, MSG, 0);

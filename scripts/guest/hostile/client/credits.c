@@ -97,8 +97,8 @@ CASE(credits, replies_wait)
 }
 
 /*
- * More Calls than the server has Sends for their Replies: the others wait,
- * and cost nobody a service thread.
+ * More Calls than the server has Sends for their Replies. The Calls in excess wait, and
+ * occupy no service thread.
  */
 CASE(credits, more_calls_than_sends)
 {
@@ -119,7 +119,7 @@ CASE(credits, more_calls_than_sends)
 			n++;
 			continue;
 		}
-		/* The first grants are sure to come, on a slow machine late. */
+		/* The first grants must arrive, even if late on a slow machine. */
 		m = receive(p, n < 8 ? ANSWER_MS : 500);
 		if (!m)
 			break;
@@ -129,14 +129,17 @@ CASE(credits, more_calls_than_sends)
 	}
 	if (n < 8)
 		bad("the server took %u Calls only", n);
-	/* As long as threads would have waited; no more, as it is a stall. */
+	/*
+	 * Wait for as long as service threads would have, but not long enough for a
+	 * stall.
+	 */
 	q = opened();
 	for (i = 0; i < 6; i++) {
 		alive(q);
 		if (peers_run(p, 1000 / scale))
 			bad("the connection with the Calls is %s", p->closed ? "closed" : "open beyond its window");
 	}
-	/* What is left is the reserve, for this. */
+	/* Only the reserve is left, which a grant may use. */
 	p->credit = 64;
 	p->no_wait = true;
 	grant(p, 0);
@@ -184,9 +187,9 @@ CASE(credits, beyond_the_window)
 	uint32_t i, limit = p->limit, taken = p->received;
 
 	/*
-	 * The server may send one grant, and then nothing, as long as it does
-	 * not hear that this was taken: what was advertised stays. One more
-	 * than the limit is the reserve.
+	 * The server may send one grant, and no other until it learns that this one was
+	 * received, because the advertised limit stays valid. The message beyond the
+	 * limit is the reserve.
 	 */
 	p->no_wait = true;
 	for (i = 0; i < 300 && !p->closed; i++) {
@@ -219,7 +222,7 @@ CASE(credits, storm_of_grants)
 	for (i = 0; i < 400; i++)
 		grant(p, 0);
 	alive(p);
-	/* And quiet after it */
+	/* No further message may follow. */
 	peers_run(NULL, 500);
 	while (p->inbox)
 		free(receive(p, 0));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the server should send, and whether it did */
+/* Checks of the messages that the server should send */
 #include <stdarg.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Leaving, at each step and in each way */
+/* Ends of a connection, at each step and in each way */
 #include <errno.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ struct peer *go(int step)
 		send_out(p);
 		break;
 	case 9:
-		/* Everything at once */
+		/* All kinds of messages outstanding at once */
 		for (xid = 0; xid < 16; xid++) {
 			null_call(p, ++p->xid, xid % 3 ? 0 : TPMORE);
 			send_out(p);
@@ -94,7 +94,7 @@ CASE(leaving, killed)
 	}
 }
 
-/* Begin what the server has to answer, and die. */
+/* Send Calls that the server has to answer, and stop responding. */
 static struct peer *go_and_die(int step)
 {
 	struct peer *p = go(step);
@@ -104,8 +104,8 @@ static struct peer *go_and_die(int step)
 }
 
 /*
- * Wait until the server has noticed that the peer is dead. Return false if its answer
- * had come before the peer died: it is owed no more, and cannot notice.
+ * Wait until the server has noticed that the peer does not respond. Return false if its
+ * answers had arrived before: the server has nothing to send, and cannot notice.
  */
 static bool death_noticed(struct peer *p, int step)
 {
@@ -113,7 +113,7 @@ static bool death_noticed(struct peer *p, int step)
 	struct msg *m;
 
 	while (!p->closed) {
-		/* What it may still be owed is little. */
+		/* The client can receive few more messages. */
 		if (!peers_run(p, answered ? 8000 : 30000)) {
 			if (!answered)
 				bad("the server waits without end for one who is dead (step %d)",
@@ -129,7 +129,9 @@ static bool death_noticed(struct peer *p, int step)
 	return true;
 }
 
-/* The hardware falls silent: the end that is owed an answer has to notice. */
+/*
+ * The client's hardware stops responding. The end that has to send an answer must notice.
+ */
 CASE(leaving, dead)
 {
 	struct peer *owed[3];
@@ -147,7 +149,7 @@ CASE(leaving, dead)
 	}
 }
 
-/* Silence: opening has an end. All at the same time, as each takes long. */
+/* Opening has a time limit. All silent clients connect at the same time, to save time. */
 CASE(leaving, silent_opening)
 {
 	struct peer *p[5];
@@ -190,16 +192,16 @@ CASE(leaving, silent_opening)
 }
 
 /*
- * More silent ones than the server lets open at a time: those that came first
- * are given up, and nobody is kept out.
+ * More silent clients than may be opening at a time: the server closes those that
+ * connected first, and accepts new ones.
  */
 CASE(leaving, silent_crowd)
 {
-	enum { CROWD = 136 };		/* less than a listener lets open at a time */
+	enum { CROWD = 136 };		/* fewer than may be opening */
 	struct peer *p[CROWD];
 	int i;
 
-	/* On a slow machine it may be that the time of the first is over. */
+	/* On a slow machine, the first ones may have exceeded their time already. */
 	for (i = 0; i < CROWD && (!i || !p[0]->closed); i++) {
 		p[i] = peer_new();
 		p[i]->nr_recvs = 2;
@@ -210,7 +212,7 @@ CASE(leaving, silent_crowd)
 		bad("the oldest of %u silent ones is still there", CROWD);
 }
 
-/* An opened connection may be idle, whatever was the last it said. */
+/* An opened connection may be idle, whatever its last message was. */
 CASE(leaving, silent_later)
 {
 	struct peer *p[4];

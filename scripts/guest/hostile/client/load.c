@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A load that is taken, or hoarded: the same Calls by the same number of clients
- * twice, of those who take what they asked for and then ask for more, and of those
- * who leave all of it with the server and make it hold as much as it will.
+ * A load of the server, in two forms with the same Calls and the same number of clients.
+ * The clients that "take" receive their Replies and send further Calls. Those that
+ * "hoard" receive nothing, and make the server hold as much memory as it permits.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -13,14 +13,15 @@
 
 enum {
 	LOAD_PEERS = 32,
-	/* How often a hoarder has a credit for the server, and looks anew */
+	/* Interval in which a hoarder grants the server a credit and checks its own */
 	LOAD_MS = 100,
 	/*
-	 * Nobody else runs while this program does (../main.c), and others are to
-	 * have half of the time: it pauses for as long as a round took, and this.
+	 * No other process runs while this program does (../main.c), and the others
+	 * should get half of the time. So it pauses for as long as a round took, and for
+	 * this.
 	 */
 	LOAD_PAUSE_MS = 20,
-	/* Octets of a continued Call, and of a part of it */
+	/* Bytes of a continued Call, and of a fragment of it */
 	LOAD_CALL = 100000,
 	LOAD_PART = 4096 - HEADER,
 };
@@ -28,21 +29,21 @@ enum {
 struct load_peer {
 	struct peer *p;
 	bool asked, open, dead;
-	uint32_t flight;	/* Calls under way */
-	uint32_t at;		/* octets of this one that were sent */
-	double anew;		/* when its Calls may have been given up */
+	uint32_t flight;	/* outstanding Calls */
+	uint32_t at;		/* bytes of the present Call that were sent */
+	double anew;		/* when the server may have closed its Calls */
 };
 
 struct load {
 	const char *name;
 	uint32_t peers, flight;
 	uint32_t prop, value;
-	bool mute;		/* hoarders let the server say nothing */
-	/* One more message of a Call */
+	bool mute;		/* hoarders grant the server no credits */
+	/* Send one message of a Call. */
 	void (*call)(struct load_peer *l, bool takes);
 };
 
-/* READs of which the Replies come in parts, or are to be read */
+/* READs with continued or exposed Replies */
 static void load_read(struct load_peer *l, bool takes __attribute__((unused)))
 {
 	uint32_t xid = begin_read(l->p);
@@ -60,7 +61,7 @@ static void load_null(struct load_peer *l, bool takes __attribute__((unused)))
 	l->flight++;
 }
 
-/* Calls in parts, of which a hoarder sends all but the last */
+/* Continued Calls, of which a hoarder sends all messages but the last */
 static void load_part(struct load_peer *l, bool takes)
 {
 	struct peer *p = l->p;
@@ -88,7 +89,7 @@ static void load_part(struct load_peer *l, bool takes)
 		l->flight++;
 }
 
-/* Calls with much to be read, from one who is dead when the server does */
+/* Calls with Read chunks; a hoarder stops responding before the server reads them */
 static void load_chunk(struct load_peer *l, bool takes)
 {
 	read_at(l->p, 40, LOAD_CALL);
@@ -100,7 +101,7 @@ static void load_chunk(struct load_peer *l, bool takes)
 }
 
 static uint32_t load_replies, load_errors, load_calls;
-/* Calls in a second that all of them together make at most; 0: no bound */
+/* Calls per second of all clients together, at most; 0: unlimited */
 static double load_rate, load_begun;
 
 static bool load_may_call(void)
@@ -125,7 +126,7 @@ static void load_open(struct load_peer *l)
 	peer_connect_begin(l->p, addr, port);
 }
 
-/* What the server says while it is still new */
+/* Process the messages of a connection that is not open yet. */
 static void load_opening(const struct load *load, struct load_peer *l, bool takes)
 {
 	struct peer *p = l->p;
@@ -168,7 +169,7 @@ static void load_take(const struct load *load, struct load_peer *l, const struct
 		l->flight--;
 }
 
-/* Room for more of a Call: it leaves two messages to others (WP 3). */
+/* Return true if a Call can be sent: it leaves two messages of the window (WP 3). */
 static bool has_window(const struct peer *p)
 {
 	return (int32_t)(p->limit - p->sent) > 2;
@@ -188,7 +189,7 @@ static void load_step(const struct load *load, struct load_peer *l, bool takes)
 		m = receive(l->p, 0);
 		if (get(m->data, 12) == ERROR) {
 			load_errors++;
-			/* What was refused is asked for again at once. */
+			/* A hoarder sends a refused Call again at once. */
 			if (!takes && l->flight)
 				l->flight--;
 		} else if (!is_grant(m) && !(get(m->data, 16) & MORE))
@@ -207,8 +208,8 @@ static void load_step(const struct load *load, struct load_peer *l, bool takes)
 }
 
 /*
- * Now and then a hoarder lets the server say that it may ask for more; one that
- * hears all asks for as much as all it holds once more in a second.
+ * Give the server a chance to grant more. A hoarder with credits for all Replies would
+ * send as many Calls per second as it has outstanding.
  */
 static void load_tempt(const struct load *load, struct load_peer *l)
 {
@@ -228,7 +229,10 @@ static void load_tempt(const struct load *load, struct load_peer *l)
 		l->p->no_wait = false;
 		l->p->credit = 0;
 	}
-	/* Whatever number of Calls a good one would have under way */
+	/*
+	 * A client that receives its Replies could send further Calls: count none as
+	 * outstanding.
+	 */
 	if (load->flight > 1)
 		l->flight = 0;
 }

@@ -50,9 +50,11 @@ static int run_load(const char *name, bool takes, const char *rate)
 }
 
 /*
- * client ADDR PORT walk SEED STEPS	a random walk
- * client ADDR PORT load NAME takes|hoards	until a SIGTERM
- * client ADDR PORT GROUP[.CASE]...	cases; one line each says how it went
+ * client ADDR PORT walk SEED STEPS: perform a random walk.
+ *
+ * client ADDR PORT load NAME takes|hoards: load the server until SIGTERM.
+ *
+ * client ADDR PORT GROUP[.CASE]...: run cases, and print a line with the result of each.
  */
 int client_main(int argc, char **argv)
 {
@@ -73,7 +75,7 @@ int client_main(int argc, char **argv)
 		if (!testcase_selected(c, argc - 2, argv + 2))
 			continue;
 		count++;
-		/* It begins the case: see CASE(). */
+		/* The test is the first member: see CASE(). */
 		bads += !run_case((const struct client_case *)c);
 		peers_free();
 	}
@@ -82,7 +84,7 @@ int client_main(int argc, char **argv)
 	return count && !bads ? 0 : 1;
 }
 
-/* step ADDR PORT N: go as far as that, and be killed. */
+/* step ADDR PORT N: reach step N, and wait to be killed. */
 int step_main(int argc, char **argv)
 {
 	if (argc < 3)

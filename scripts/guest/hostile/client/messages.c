@@ -79,7 +79,9 @@ CASE(messages, replies_nobody_asked_for)
 {
 	struct peer *p = opened();
 
-	/* A good one, a bad one, one of no known chunk, one that is a Call */
+	/*
+	 * A valid message, an invalid one, one with an unknown chunk, one that is a Call
+	 */
 	begin(p, ++p->xid, MSG, RESPONSE);
 	no_lists(p);
 	ww(p, 6, p->xid, 1, 0, 0, 0, 0);
@@ -98,7 +100,7 @@ CASE(messages, replies_nobody_asked_for)
 	p->len = PREFIX;
 	send_out(p);
 	dropped(p);
-	/* One that is to be pulled and is not gets its DONE all the same. */
+	/* A Reply to be pulled that matches no Call is not pulled, but gets its DONE. */
 	begin(p, ++p->xid, NOMSG, RESPONSE);
 	w(p, 0);
 	read_segment(p, 0, exposed_mr->rkey, 4096, (uintptr_t)exposed);
@@ -154,7 +156,7 @@ CASE(messages, done_invalidates)
 {
 	struct peer *p = opened();
 
-	/* The device stops that: nothing was offered. */
+	/* The device rejects it: no memory was offered. */
 	begin(p, 1, DONE, 0);
 	send_inv(p, 0xfffff700);
 	expect_closed(p);
@@ -175,7 +177,7 @@ CASE(messages, rpc_rubbish)
 	uint32_t xid = ++p->xid;
 	struct msg *m;
 
-	/* RPC of a wrong version, of an unknown program, version, procedure */
+	/* A wrong RPC version; an unknown program, version, procedure */
 	static const uint32_t words[][4] = {
 		{ 3, 100003, 3, 0 }, { 2, 0x7fffffff, 3, 0 },
 		{ 2, 100003, 99, 0 }, { 2, 100003, 3, 0xffffffff },
@@ -191,7 +193,7 @@ CASE(messages, rpc_rubbish)
 		m = expect_reply(p, xid);
 		free(m);
 	}
-	/* Credentials of unknown flavour, and longer than the message */
+	/* Credentials of an unknown flavour, and longer than the message */
 	xid = ++p->xid;
 	null_call(p, xid, 0);
 	put(p->out, HEADER + 24, 0x99);
@@ -222,8 +224,8 @@ static void expect_closed_or_denied(struct peer *p, uint32_t xid)
 }
 
 /*
- * sunrpc ends the connection if the RPC header is cut. Newer releases deny a Call that
- * is cut in its credential.
+ * sunrpc closes the connection if the RPC header is truncated. Newer releases deny a Call
+ * with a truncated credential.
  */
 CASE(messages, rpc_header_cut)
 {

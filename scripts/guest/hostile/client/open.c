@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Connections of the hostile client, up to their opening */
+/* The hostile client's connections, until they are open */
 #include <stdarg.h>
 
 #include "client.h"

@@ -51,7 +51,10 @@ CASE(opening, beyond_the_first_message)
 	struct peer *p = connected();
 	int i;
 
-	/* One was allowed, one is the reserve, one is too many. */
+	/*
+	 * The first message is within the limit, the second uses the reserve, the third
+	 * exceeds both.
+	 */
 	p->no_wait = true;
 	for (i = 0; i < 3; i++) {
 		begin(p, 0, DONE, 0);

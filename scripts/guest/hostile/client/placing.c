@@ -16,7 +16,7 @@ CASE(placing, controls)
 	ww(p, 2, 0, 0);
 	read_inline(p, xid, HEADER, 1000);
 
-	/* Write chunk of two segments, and nothing beyond them */
+	/* A Write chunk of two segments; nothing is written past them */
 	memset(exposed, 0, EXPOSED);
 	xid = begin_read(p);
 	ww(p, 2, 1, 2);
@@ -102,7 +102,7 @@ CASE(placing, too_small)
 	send_out(p);
 	expect_error(p, xid, REPLY_RESOURCE, 1, READ_ITEM + 20000);
 
-	/* A Reply chunk without segments, and with empty ones */
+	/* A Reply chunk without segments, and one with empty segments */
 	xid = begin_read(p);
 	ww(p, 3, 0, 1, 0);
 	rpc_read(p, xid, 20000);
@@ -119,8 +119,8 @@ CASE(placing, too_small)
 }
 
 /*
- * Two READs, the first with a Write chunk of @len octets, or of no segments: its
- * result goes in the Payload stream, and its chunk comes back unused (WP 6).
+ * Two READs, the first with a Write chunk of @len bytes or without segments: its result
+ * is in the Payload stream, and its chunk is returned unused (WP 6).
  */
 static void second_only(struct peer *p, bool empty, uint32_t len)
 {
@@ -163,7 +163,7 @@ CASE(placing, second_only)
 	second_only(p, true, 0);
 	second_only(p, false, 999);
 	second_only(p, false, 0);
-	/* Too long to go any other way */
+	/* Too long for an inline or continued Reply */
 	xid = begin_read(p);
 	ww(p, 2, 1, 0);
 	write_chunk(p, exposed_mr->rkey, 30000, at(0));
@@ -187,7 +187,9 @@ CASE(placing, one_memory_for_all)
 	uint32_t xid = ++p->xid;
 	struct msg *m;
 
-	/* Read from, written to and replied into: the peer's own affair */
+	/*
+	 * The same memory is read from and written to: only the peer's data is affected.
+	 */
 	begin(p, xid, MSG, 0);
 	w(p, exposed_mr->rkey);
 	read_segment(p, 124, exposed_mr->rkey, 100, at(0));
@@ -198,7 +200,7 @@ CASE(placing, one_memory_for_all)
 	rpc_read(p, xid, 20000);
 	send_out(p);
 	m = receive_more(p, ANSWER_MS);
-	/* Invalidating user memory is refused by the device. */
+	/* The device refuses to invalidate memory of user space. */
 	if (m && get(m->data, 0) != xid)
 		bad("a Reply or the connection's end should come, not %s", describe(m));
 	if (!m && !p->closed)
@@ -246,7 +248,7 @@ CASE(placing, continued_without_window)
 	ww(p, 2, 0, 0);
 	rpc_read(p, xid, 20000);
 	send_out(p);
-	/* Two parts, and there it stops; then go without a word. */
+	/* Send two fragments without the last one, and close the connection. */
 	for (i = 0; i < 2; i++) {
 		m = answer(p, "part of a Reply");
 		if (get(m->data, 0) != xid || get(m->data, 16) != (RESPONSE | MORE))

@@ -8,7 +8,7 @@ CASE(prefix, controls)
 {
 	struct peer *p = opened();
 
-	/* What every case relies on */
+	/* The checks that every case uses, with valid messages */
 	alive(p);
 	alive(p);
 }
@@ -21,7 +21,7 @@ static void short_first(uint32_t len)
 	p->len = len;
 	p->no_wait = true;
 	send_out(p);
-	/* It has used the one message there was, so this is the reserve. */
+	/* The only message of the limit has been used, so this one uses the reserve. */
 	open_it(p);
 	alive(p);
 }
@@ -54,7 +54,7 @@ static void other_version(uint32_t version)
 	put(p->out, 4, version);
 	send_out(p);
 	expect_err_vers(p, xid, version);
-	/* It may try another one. */
+	/* The client may continue with another version. */
 	open_it(p);
 	alive(p);
 }

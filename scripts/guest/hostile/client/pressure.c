@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What a connection can make the server hold */
+/* The memory that a connection can make the server hold */
 #include <stdlib.h>
 
 #include "client.h"
 
 /*
- * Replies in parts, of which it takes one part when that lets it make more
- * Calls: the limit moves, but what lies here for it has a bound.
+ * Continued Replies, of which the client receives one fragment when it can then send more
+ * Calls. The limit advances, but the memory held for the client must stay bounded.
  */
 CASE(pressure, replies_hoarded)
 {
@@ -29,13 +29,19 @@ CASE(pressure, replies_hoarded)
 		if ((int32_t)(p->limit - p->sent) <= 0) {
 			struct msg *m;
 
-			/* One more message: a grant, or the next part of the first Reply */
+			/*
+			 * Receive one more message: a grant, or the next fragment of the
+			 * first Reply.
+			 */
 			p->credit = 1;
 			p->no_wait = true;
 			grant(p, 0);
 			p->no_wait = false;
 			p->credit = 0;
-			/* Not longer: who does not open its window is closed after a minute. */
+			/*
+			 * No longer: a connection that grants no credits is closed after
+			 * a minute.
+			 */
 			while ((int32_t)(p->limit - p->sent) <= 0 &&
 			       (m = receive(p, 5000 / scale)))
 				free(m);
@@ -55,7 +61,7 @@ CASE(pressure, replies_hoarded)
 		bad("the server took %u Calls, and none of their Replies was taken", n);
 	if (largest("memory_replies") < FILE_OCTETS || largest("memory_replies") > LIMIT_MIB << 20)
 		bad("the server holds %llu octets of Replies", largest("memory_replies"));
-	/* Nobody else notices. */
+	/* Other connections are not affected. */
 	alive(q);
 	alive(q);
 }

@@ -4,7 +4,7 @@
 
 #include "client.h"
 
-/* A CONNPROP that is refused, and yet the opening goes on (WP 4). */
+/* A CONNPROP is refused, but the opening continues (WP 4). */
 static void refused_props(struct peer *p, uint32_t code)
 {
 	uint32_t xid = get(p->out, 0);
@@ -88,7 +88,10 @@ CASE(properties, extremes)
 	alive(opened_with(7, SBSIZ, 1024, RBSIZ, 1024, RSSIZ, 0, RCSIZ, 0, BRS, 0,
 			  REPLY_READ, 0, REASSEMBLY, 0));
 
-	/* All defaults; odd ones to be skipped; rubbish behind the last */
+	/*
+	 * All properties with default values; unknown ones, to be skipped; garbage after
+	 * the last one
+	 */
 	p = connected();
 	begin(p, 0, CONNPROP, 0);
 	w(p, 9);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Memory of the server's (WP 8) */
+/* Memory that the server exposes (WP 8) */
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,7 +67,7 @@ CASE(pulling, controls)
 		bad("what is exposed is not the Reply");
 	done(p, e.xid);
 	alive(p);
-	/* That was all: it is invalid now. */
+	/* After DONE the memory is invalid. */
 	pull(p, &e, 0);
 	if (sends_done(p))
 		bad("an exposed Reply can be read after DONE");

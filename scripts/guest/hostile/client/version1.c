@@ -107,7 +107,7 @@ CASE(version1, lists)
 		send_out(p);
 		expect_err_chunk(p, xid);
 	}
-	/* Cut at each word: what is shorter than a header is dropped. */
+	/* Truncated at each word. The server drops messages shorter than a header. */
 	for (len = HEADER1; len < 16 + 24 + 4 + 24; len += 4) {
 		xid = ++p->xid;
 		begin(p, xid, MSG, 0);
@@ -120,7 +120,7 @@ CASE(version1, lists)
 		send_out(p);
 		expect_err_chunk(p, xid);
 	}
-	/* A count that lies, with many segments, too; positions that are nowhere */
+	/* Wrong counts, also with many segments; positions past the end */
 	xid = ++p->xid;
 	begin(p, xid, MSG, 0);
 	ww(p, 3, 0, 1, 0xffffffff);
@@ -148,7 +148,7 @@ CASE(version1, lists)
 		send_out(p);
 		expect_err_chunk(p, xid);
 	}
-	/* A Call of nothing */
+	/* A Call without a payload */
 	xid = ++p->xid;
 	begin(p, xid, NOMSG, 0);
 	no_lists(p);
@@ -158,9 +158,9 @@ CASE(version1, lists)
 }
 
 enum {
-	MANY = 240,	/* segments: few more would fit into a Receive */
-	MANY_LEN = 250,	/* octets of each */
-	MANY_GAP = 4096,	/* ... from one to the next */
+	MANY = 240,	/* segments: not many more fit into a Receive */
+	MANY_LEN = 250,	/* bytes of each */
+	MANY_GAP = 4096,	/* from one segment to the next */
 };
 
 static void many_segments(struct peer *p)
@@ -172,8 +172,8 @@ static void many_segments(struct peer *p)
 }
 
 /*
- * Do the segments, from their octet @from on, hold @len octets of the file and
- * nothing else? @sizes: of the segments as they were returned
+ * Return true if the segments, from byte @from on, hold @len bytes of the file and
+ * nothing else. @sizes: lengths of the segments as returned
  */
 static void expect_spread(uint32_t from, uint32_t len, const uint8_t *sizes)
 {
@@ -190,7 +190,7 @@ static void expect_spread(uint32_t from, uint32_t len, const uint8_t *sizes)
 	}
 }
 
-/* More than version 2 would let a client use */
+/* More segments than version 2 permits a client */
 CASE(version1, many_segments)
 {
 	struct peer *p = connected1();
@@ -198,7 +198,7 @@ CASE(version1, many_segments)
 	uint32_t xid, i, len;
 	struct msg *m;
 
-	/* A Write chunk, not all of it used */
+	/* A Write chunk that is used partly */
 	memset(exposed, 0, EXPOSED);
 	xid = ++p->xid;
 	begin(p, xid, MSG, 0);
@@ -230,7 +230,7 @@ CASE(version1, many_segments)
 		bad("the Reply chunk does not hold the Reply");
 	free(m);
 
-	/* A whole Call in a Read chunk, each octet on its own */
+	/* A complete Call in a Read chunk with one segment per byte */
 	xid = ++p->xid;
 	raw(p);
 	rpc_read(p, xid, 1000);
@@ -249,7 +249,7 @@ CASE(version1, many_segments)
 		bad("a READ gets %s", describe(m));
 	free(m);
 
-	/* Two items, the second one's segments first, and all kinds of chunks */
+	/* Two items, the segments of the second one first, and all kinds of chunks */
 	xid = ++p->xid;
 	begin(p, xid, MSG, 0);
 	for (i = 0; i < 100; i++)
@@ -313,7 +313,10 @@ CASE(version1, without_regard_for_grants)
 		if (i % 16 == 0)
 			peers_run(NULL, 0);
 	}
-	/* The device stops it, or the server is quick enough: either will do. */
+	/*
+	 * Either the device fails the Read, or the server completes it before: both are
+	 * correct.
+	 */
 	while (!p->closed && receive_more(p, 1000))
 		;
 }
@@ -330,7 +333,7 @@ CASE(version1, longer_than_a_receive)
 	expect_closed(p);
 }
 
-/* Such a client's Receives may be larger than the default, and it has no other way. */
+/* The Receives of a client without a private message may be larger than the default. */
 CASE(version1, no_private_message_nor_reply_chunk)
 {
 	struct peer *p = peer_new();

@@ -17,8 +17,8 @@ static uint32_t extreme(void)
 }
 
 /*
- * Handles that the server may be told of. rxe does not keep connections apart
- * when a Send invalidates, so a walk must not guess what others have.
+ * Handles that may be named in messages. rxe does not check which connection a handle to
+ * invalidate belongs to, so a walk must not use handles of other clients.
  */
 static uint32_t any_handle(void)
 {
@@ -69,7 +69,7 @@ static void any_lists(struct peer *p)
 	}
 }
 
-/* A message that is good, or could be */
+/* Build a message that is valid, or nearly so. */
 static void any_message(struct peer *p)
 {
 	uint32_t xid = below(4) ? ++p->xid : p->xid, i;
@@ -125,7 +125,7 @@ static void any_message(struct peer *p)
 		w(p, rnd());
 }
 
-/* Spoil a word, a bit, the length: most messages a little, some a lot. */
+/* Corrupt a word, a bit, the length: few changes in most messages, many in some. */
 static void mutate(struct peer *p)
 {
 	uint32_t i, at, n = below(3) ? below(2) : below(6);
@@ -133,7 +133,7 @@ static void mutate(struct peer *p)
 
 	for (i = 0; i < n && p->len >= 4; i++) {
 		at = 4 * below(p->len / 4);
-		/* The version: seldom, since that ends the connection. */
+		/* Seldom change the version, because that ends the connection. */
 		if (at == 4 && below(20))
 			continue;
 		switch (below(5)) {
@@ -188,7 +188,7 @@ uint32_t walk_from(uint64_t seed, uint32_t steps)
 				put(p->out, 20, p->received + (below(2) ? extreme() : below(3) - 1));
 			}
 			mutate(p);
-			/* No window: that is an answer, too. */
+			/* No credit is left: an acceptable answer, too. */
 			if (!p->no_wait && p->version == 2 && (int32_t)(p->limit - p->sent) <= 0 &&
 			    !peers_run(p, 100))
 				break;

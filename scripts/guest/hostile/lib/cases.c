@@ -14,7 +14,7 @@ void testcase_add(struct testlist *list, struct testcase *c)
 	list->last = c;
 }
 
-/* Return whether @pattern is GROUP, or GROUP.NAME. */
+/* Return true if @pattern is GROUP or GROUP.NAME. */
 static bool selects(const char *pattern, const struct testcase *c)
 {
 	size_t n = strlen(c->group);

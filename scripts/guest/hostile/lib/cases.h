@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Test cases by their names. What a case does is known to the role that has it:
- * each has a list of its own.
+ * Test cases by name. Each role has a list of its own, and knows the actions of its
+ * cases.
  */
 #ifndef HOSTILE_CASES_H
 #define HOSTILE_CASES_H
@@ -18,17 +18,17 @@ struct testlist {
 };
 
 void testcase_add(struct testlist *list, struct testcase *c);
-/* Return whether one of the @count patterns is the case's GROUP, or its GROUP.NAME. */
+/* Return true if one of the @count patterns is the case's GROUP or GROUP.NAME. */
 bool testcase_selected(const struct testcase *c, int count, char **patterns);
 
 /*
- * Print how the test of this name went: well, if @why is NULL. Return whether it did.
+ * Print the result of the test @name: passed if @why is NULL. Return true if it passed.
  */
 bool __attribute__((format(printf, 2, 3))) result(const char *why, const char *name, ...);
 
 /*
- * Add @case_var, which begins with a struct testcase, to @list before main(). The cases
- * of a source are in the order of their definition.
+ * Add @case_var, which begins with a struct testcase, to @list before main() runs. The
+ * cases of a source file are in the order of their definition.
  */
 #define TESTCASE_ADD(list, case_var)						\
 	static void __attribute__((constructor)) add_##case_var(void)		\

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* One end of connections: see peer.h */
+/* One end of a connection: see peer.h */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -67,7 +67,7 @@ struct rdma_event_channel *peer_channel(void)
 	return channel;
 }
 
-/* What all connections share, once the device is known */
+/* Allocate the objects that all connections share, once the device is known. */
 static void device_setup(struct ibv_context *context)
 {
 	const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
@@ -195,13 +195,19 @@ void peer_setup(struct peer *p)
 		post_recv(p, i);
 }
 
-/* Everyone reads the credits of what has a whole prefix (WP 3). */
+/*
+ * Update the limit from a header with a complete prefix: credits are not corrupted (WP
+ * 3).
+ */
 static void take_credits(struct peer *p, const struct msg *m)
 {
 	uint32_t limit;
 
 	p->received++;
-	/* ERR_VERS has none, and looks like another ERROR; it can only come first. */
+	/*
+	 * ERR_VERS has no credits. It resembles another ERROR, but can only be the first
+	 * message.
+	 */
 	if (m->len < PREFIX || get(m->data, 4) != 2 ||
 	    (p->received == 1 && m->len == 28 && get(m->data, 12) == ERROR &&
 	     get(m->data, 16) == ERR_VERS))
@@ -279,7 +285,7 @@ static void take_cm_event(struct rdma_cm_event *event)
 		on_news(p);
 }
 
-/* Keep the private data of a request, which goes with the ack of its event. */
+/* Copy the private data of a request: acknowledging the event frees it. */
 static void keep_private(const struct rdma_conn_param *param)
 {
 	size_t len = param->private_data_len;
@@ -303,7 +309,7 @@ void run_once(int ms)
 	int i, n;
 
 	poll(fds, 3, ms);
-	/* Once: who polls in vain is alone on the processor (../main.c). */
+	/* Report it only once: a busy loop would keep the only processor (../main.c). */
 	if (fds[2].revents)
 		wake_fd = -1;
 	if (comp) {
@@ -322,7 +328,10 @@ void run_once(int ms)
 
 		if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
 			keep_private(&event->param.conn);
-			/* The handler may destroy the id, which needs the ack. */
+			/*
+			 * The handler may destroy the id, which requires the
+			 * acknowledgement.
+			 */
 			rdma_ack_cm_event(event);
 			take_cm_event(&copy);
 		} else {
@@ -520,7 +529,7 @@ void read_segment(struct peer *p, uint32_t position, uint32_t handle,
 void rpc_call(struct peer *p, uint32_t xid, uint32_t prog, uint32_t vers, uint32_t proc)
 {
 	ww(p, 6, xid, 0, 2, prog, vers, proc);
-	/* root, no groups; no verifier */
+	/* root, without groups; no verifier */
 	ww(p, 7, 1, 20, 0, 0, 0, 0, 0);
 	ww(p, 2, 0, 0);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The random numbers of a walk: the same ones for the same seed */
+/* The random numbers of a walk, which depend on the seed only */
 #ifndef HOSTILE_RANDOM_H
 #define HOSTILE_RANDOM_H
 

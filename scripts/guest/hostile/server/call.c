@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Calls as they come from the client, and their answers by nfsd */
+/* Calls received from the client, and nfsd's answers to them */
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,7 +97,10 @@ bool take_call(struct call *c, const struct msg *m)
 	return c->len >= 24;
 }
 
-/* The octets of an opaque at @at and of its length, and 0 if it does not end */
+/*
+ * Return the length of an opaque at @at, its length word included, or 0 if it is
+ * truncated.
+ */
 static uint32_t opaque(const struct call *c, uint32_t at)
 {
 	uint32_t len;
@@ -109,8 +112,8 @@ static uint32_t opaque(const struct call *c, uint32_t at)
 }
 
 /*
- * To the client, the mounts must be of different servers, although all of them
- * are of the same nfsd: so each gateway's client has a name of its own there.
+ * Change a byte of the client's name. All gateways have the same nfsd, but their clients
+ * must take them for different servers.
  */
 static void rename_client(struct call *c, uint32_t at)
 {
@@ -123,12 +126,15 @@ static void rename_client(struct call *c, uint32_t at)
 		c->rpc[at + 3 + len] = 0x80 | atoi(port);
 }
 
-/* The READ or WRITE of a COMPOUND, as the kernel's client makes it */
+/*
+ * Find the READ or WRITE of a COMPOUND, in the form in which the kernel's client sends
+ * it.
+ */
 static void look_at_compound(struct call *c, uint32_t at)
 {
 	uint32_t op;
 
-	/* The tag, the minor version and the count of operations */
+	/* the tag, the minor version and the number of operations */
 	at += opaque(c, at) + 8;
 	if (at + 4 > c->len)
 		return;
@@ -158,7 +164,7 @@ void look_at_call(struct call *c)
 		c->op = c->proc == NFS3_READ ? READ : c->proc == NFS3_WRITE ? WRITE : CALL;
 		return;
 	}
-	/* Credential and verifier */
+	/* credential and verifier */
 	at += opaque(c, at) + 4;
 	at += opaque(c, at);
 	if (get(c->rpc, 16) == 4 && c->proc == 1)
@@ -170,16 +176,16 @@ void look_at_answer(struct call *c)
 	if (c->op != READ || c->answer_len < 36)
 		return;
 	if (get(c->rpc, 16) == 3)
-		/* RPC 24, status, attributes 4 + 84, count, end, length */
+		/* RPC 24 bytes, status, attributes 4 + 84, count, end, length */
 		c->item = 128;
 	else
-		/* RPC 24, status, tag, count; SEQUENCE 44, PUTFH 8, READ 16 */
+		/* RPC 24 bytes, status, tag, count; SEQUENCE 44, PUTFH 8, READ 16 */
 		c->item = 24 + 4 + 4 + ((get(c->answer, 28) + 3) & ~3u) + 4 + 44 + 8 + 16;
 	if (c->item > c->answer_len)
 		c->item = 0;
 }
 
-/* What nfsd answered to a Call that was refused */
+/* nfsd's answers to Calls that were refused */
 static struct {
 	uint32_t len, answer_len;
 	uint8_t rpc[MAX_RPC + 8], answer[MAX_RPC + 8];

@@ -55,7 +55,7 @@ SCASE(control, counts_never_sent, READ, "read", OK | CLOSES)
 	make_good(c);
 	p->stamp = false;
 	put(p->out, 8, 10);
-	/* More than may be under way */
+	/* More callbacks than may be outstanding */
 	put(p->out, 20, p->received + 1000);
 	send_out(p);
 }
@@ -113,7 +113,7 @@ SCASE(control, many_callbacks, READ, "read", OK | STAYS)
 {
 	uint32_t i;
 
-	/* No more than both windows hold: nobody looks at what comes meanwhile. */
+	/* No more than both windows hold: no message is received meanwhile. */
 	for (i = 0; i < 30; i++)
 		callback_null(p, 0x80 + i);
 	send_good(c);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The gateway: connections, and what is received on them */
+/* The gateway: connections, and the messages received on them */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "server.h"
 
 enum {
-	/* Nothing comes for so long, or it never ends: see settle() */
+	/* No message for that long, or until that time: see settle() */
 	QUIET_MS = 300,
 	SETTLE_MS = 5000,
 };
@@ -26,7 +26,7 @@ static bool fits(const struct call *c)
 {
 	if (!armed || (hits && !armed->forever) || !c->proc)
 		return false;
-	/* A session may find that a Call is not the next one. */
+	/* A session may answer that a Call is not the next one. */
 	return armed->when == CALL || (armed->when == c->op && c->answer_len > 28 &&
 				       !get(c->answer, 24));
 }
@@ -36,7 +36,10 @@ static void serve_call(struct peer *p, const struct msg *m)
 	static uint8_t rpc[MAX_RPC + 8], answer[MAX_RPC + 8];
 	static struct call c;
 
-	/* If several Calls are pending, the memory may still be in use for the previous one. */
+	/*
+	 * With several pending Calls, the memory may still be in use for the previous
+	 * Reply.
+	 */
 	if (personality() != &gateway)
 		sends_done(p);
 	memset(&c, 0, sizeof(c));
@@ -79,7 +82,7 @@ static bool opening_armed(int when)
 	return armed && armed->when == when && (!hits || armed->forever);
 }
 
-/* True while a mount meets a server that has no version 2 and says so in its way. */
+/* Return true while a mount meets a server that has no version 2 and refuses it. */
 static bool refusing(void)
 {
 	return armed && armed->when == MOUNT;
@@ -92,7 +95,7 @@ static void serve(struct peer *p, struct msg *m)
 	tell("received on %u: %s", p->serial, describe(m));
 	if (m->len < 16)
 		return;
-	/* A client that believes there is no version 2 here; see below. */
+	/* The client uses version 1: it remembers a refusal. See below. */
 	if (get(m->data, 4) == 1 && p->version == 2) {
 		if (!refusing()) {
 			peer_disconnect(p);

@@ -43,13 +43,13 @@ static const char *judge(const struct scase *c, int rc)
 	return NULL;
 }
 
-/* What the client should send is here. */
+/* Return true if the client has sent what the case expects. */
 static bool has_come(void)
 {
 	return (!armed->code || errors[armed->code]) && (!armed->answered || replies);
 }
 
-/* Print how a case went. What happened is shown if it went wrong. */
+/* Print the result of a case. If it failed, show the trail. */
 static bool result_of(const struct scase *c, const char *why)
 {
 	return trail_unless(result(why, "%s.%s", c->test.group, c->test.name));
@@ -71,11 +71,14 @@ static bool run_case(struct scase *c)
 	if (c->when == MOUNT)
 		return run_mount(c);
 	trail_begin();
-	/* What it is going to be hostile on */
+	/* Get a connection on which the case can be applied. */
 	if (want_version1 != c->version1 || c->when <= PROPS) {
 		want_version1 = c->version1;
 		fresh_connection();
-		/* A client with something left to send is back: it is to come anew. */
+		/*
+		 * If the client connects again by itself, it has RPCs left: end these
+		 * first.
+		 */
 		for (end = now() + 30 * scale; current && now() < end;) {
 			recovers();
 			settle();
@@ -96,15 +99,16 @@ static bool run_case(struct scase *c)
 	why = judge(c, rc);
 	armed = NULL;
 	/*
-	 * What it may have left goes with the connection; not another one,
-	 * since each that brings no Reply makes the client wait longer.
+	 * Close the connection if the case has changed its state. Close no other
+	 * connection: each that ends without a Reply makes the client wait longer before
+	 * the next one.
 	 */
 	if (current && current->serial == hit_serial &&
 	    (c->when == PROPS || (c->expect & NEW) || current->credit != CREDIT))
 		fresh_connection();
 	/*
-	 * It was of use, and the next one is new: enough. Else what it may
-	 * have done to the connection shows only when that is used again.
+	 * A new connection shows that the client has recovered. An existing one shows its
+	 * state only when it is used again.
 	 */
 	if (c->when > PROPS)
 		works = false;
@@ -119,8 +123,8 @@ static bool run_case(struct scase *c)
 }
 
 /*
- * The cases of the groups in @argv. A "N/M" before them leaves each M-th, the
- * N-th first, of those up to the next "N/M".
+ * Run the cases of the groups in @argv. "N/M" before groups selects, of their cases up to
+ * the next "N/M", the N-th of each M.
  */
 static int run_all(int argc, char **argv)
 {
@@ -139,7 +143,7 @@ static int run_all(int argc, char **argv)
 			if (!testcase_selected(c, end - i, argv + i) || index++ % of != nth % of)
 				continue;
 			count++;
-			/* It begins the case: see SCASE(). */
+			/* The test is the first member: see SCASE(). */
 			bads += !run_case((struct scase *)c);
 		}
 		if (c) {
@@ -161,11 +165,11 @@ static void server_failed(const char *reason)
 
 /*
  * server ADDR PORT NFSPORT DIR REFDIR MOUNT UMOUNT {[N/M] GROUP[.CASE]...}...
+ *
  * server ADDR PORT NFSPORT DIR REFDIR MOUNT UMOUNT walk SEED STEPS
  *
- * MOUNT and UMOUNT are the commands that mount DIR from here, and unmount it.
- * REFDIR is what nfsd exports. Of the cases named behind N/M, this runs the
- * N-th of each M.
+ * MOUNT and UMOUNT are the commands that mount DIR from here, and unmount it. REFDIR is
+ * the folder that nfsd exports. Of the cases after N/M, the N-th of each M is run.
  */
 int server_main(int argc, char **argv)
 {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Memory that is not the server's (WP 8) */
+/* Accesses to memory that the server may not use (WP 8) */
 #include "server.h"
 
-/* The client's queue pair must refuse that: an error, here as well. */
+/*
+ * The client's queue pair must reject the access, which is an error at this end as well.
+ */
 static void refused(struct peer *p, const char *what)
 {
 	if (sends_done(p))
@@ -47,7 +49,7 @@ SCASE(memory, after_a_plain_reply, READ, "read", OK)
 	int i;
 
 	send_good(c);
-	/* Not until a time: the client needs this processor to invalidate. */
+	/* No fixed time: the client needs this processor to invalidate. */
 	for (i = 0; i < 20 * scale; i++)
 		run_once(20);
 	rdma_post(p, false, AT_REPLY, 100, c->write.seg[0].handle, c->write.seg[0].offset);

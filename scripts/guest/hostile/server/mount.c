@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What is done in the mount */
+/* Operations in the mount */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -14,13 +14,13 @@
 
 enum {
 	/*
-	 * A soft mount gives an RPC up after 24 s. An operation makes several, one after
-	 * the other, although the first has failed: opening a file up to three, if what
-	 * the client knew of the folder has grown old.
+	 * A soft mount gives an RPC up after 24 s. An operation performs several RPCs,
+	 * one after the other, even if the first fails: opening a file has up to three,
+	 * if the client's attributes of the folder have expired.
 	 */
 	OP_MS = 4 * 25000,
 	COMMAND_MS = 60000,
-	/* Mounts that begin anew have the ports from here on, this many of each gateway. */
+	/* First port for mounts of their own; each gateway has this number of ports. */
 	ANEW_PORTS = 21000,
 	ANEW_CASES = 100,
 };
@@ -29,7 +29,7 @@ const char *dir, *refdir, *mount_line, *umount_line;
 bool mounted, works, hangs;
 struct op_result last_op;
 
-/* @in becomes its standard input, if not negative. */
+/* @in becomes the standard input of the command, if it is not negative. */
 static pid_t start(char *const argv[], int in)
 {
 	const char *path = argv[0][0] == '/' ? argv[0] : "/proc/self/exe";
@@ -132,7 +132,9 @@ bool recovers(void)
 	return works;
 }
 
-/* Return whether the mount of a case works. A personality has more than one form of Reply. */
+/*
+ * Return true if the mount of a case works. A personality has several forms of Replies.
+ */
 static bool mount_works(const struct scase *c)
 {
 	return !do_op(c->op) && (!c->as || (!do_op("write") && !do_op("small") &&

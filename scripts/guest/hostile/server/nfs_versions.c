@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What differs between NFSv3 and sessions */
+/* Differences between NFSv3 and sessions */
 #include "server.h"
 
 SCASE(stateless, callback_nobody_serves, READ, "read", OK | STAYS, .code = ERR_SYSTEM)
@@ -17,7 +17,7 @@ SCASE(stateless, callback_of_version_1, READ, "read", OK | STAYS, .version1 = tr
 /* A soft mount of NFSv4 gives up only when it cannot connect any more. */
 SCASE(stateless, silence_for_ever, READ, "read", FAILS, true) { }
 
-/* Each allows one more attempt: the second ends the RPC. */
+/* The client tries once more: the second ERROR ends the RPC. */
 SCASE(stateless, reply_resource_for_ever, READ, "read", FAILS | STAYS, true, .times = 2)
 {
 	send_error(c, REPLY_RESOURCE, IO_SIZE, 0, 32);
@@ -36,8 +36,8 @@ SCASE(sessions, silence_thrice, READ, "read", OK | CLOSES, true)
 }
 
 /*
- * That one was executed: the session says that its Reply is gone, and NFS asks
- * anew, as often as it takes.
+ * The Call was executed: the session answers that the Reply is gone. The NFS client then
+ * makes a new RPC, any number of times.
  */
 SCASE(sessions, reply_resource_often, READ, "read", OK | STAYS, true, .times = 4)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The gateway's other end: nfsd */
+/* The gateway's connection to nfsd */
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -31,7 +31,7 @@ static bool nfs_io(void *data, size_t len, bool out)
 	return true;
 }
 
-/* One RPC message of nfsd. Returns its octets, 0: none. */
+/* Receive one RPC message of nfsd. Return its length in bytes, 0: none. */
 static uint32_t nfs_message(uint8_t *message)
 {
 	uint32_t mark, got = 0;
@@ -49,9 +49,9 @@ static uint32_t nfs_message(uint8_t *message)
 }
 
 /*
- * To nfsd this program is the client, of whose sessions the connection is the
- * backchannel. Whether the client has a callback service is the one thing that
- * it wants to know; nothing here makes it recall anything.
+ * Answer a callback. nfsd takes this program for the client, and this connection for the
+ * session's backchannel. It only checks that there is a callback service, because no
+ * operation here makes it recall anything.
  */
 static bool nfs_callback(const uint8_t *call)
 {
@@ -59,7 +59,7 @@ static bool nfs_callback(const uint8_t *call)
 
 	tell("callback, procedure %u", get(call, 20));
 	memcpy(reply + 1, call, 4);
-	/* PROC_UNAVAIL for all but NULL */
+	/* PROC_UNAVAIL for all procedures but NULL */
 	reply[6] = get(call, 20) ? htonl(3) : 0;
 	return nfs_io(reply, sizeof(reply), true);
 }
@@ -98,6 +98,6 @@ uint32_t nfs_ask(void *rpc, uint32_t len, uint8_t *answer)
 {
 	uint32_t n = nfs_try(rpc, len, answer);
 
-	/* It closes connections that it finds idle. */
+	/* nfsd closes idle connections. */
 	return n ? n : nfs_try(rpc, len, answer);
 }

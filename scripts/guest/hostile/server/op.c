@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The process that does something in the mount */
+/* The process that performs the operations in the mount */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,9 +10,9 @@
 #include "server.h"
 
 enum {
-	SMALL_SIZE = 8192,	/* one in a message, where its limit is not version 1's */
-	MANY_SIZE = 8 * IO_SIZE,	/* many of these at once */
-	NAMES = 300,		/* of a folder, in Replies as long as a READ's */
+	SMALL_SIZE = 8192,	/* one fits a message, except with version 1 */
+	MANY_SIZE = 8 * IO_SIZE,	/* done in many RPCs at once */
+	NAMES = 300,		/* listed in Replies as long as a READ's */
 };
 
 static int op_open(struct op_result *r, const char *path, int flags)
@@ -24,7 +24,7 @@ static int op_open(struct op_result *r, const char *path, int flags)
 	return fd;
 }
 
-/* Return whether the system call named @what moved all of @size bytes. */
+/* Return true if the system call named @what moved all of @size bytes. */
 static bool op_io(struct op_result *r, ssize_t n, ssize_t size, const char *what)
 {
 	if (n == size)
@@ -67,7 +67,7 @@ static void do_io(bool writes, int size, const char *path, const char *refpath,
 	close(fd);
 }
 
-/* Make the folder that do_list() lists, where it is exported. */
+/* Create the folder that do_list() lists, in the exported folder. */
 static void make_names(struct op_result *r, const char *refpath)
 {
 	char name[640];
@@ -85,7 +85,7 @@ static void make_names(struct op_result *r, const char *refpath)
 	}
 }
 
-/* Sum up the names in @path, in any order. */
+/* Add up the names in @path, regardless of their order. */
 static uint64_t sum_names(struct op_result *r, const char *path)
 {
 	DIR *folder = opendir(path);
@@ -115,8 +115,8 @@ static void do_list(const char *path, const char *refpath, struct op_result *r)
 }
 
 /*
- * op DIR REFDIR: a process of its own, since it may hang. Each octet that it
- * is sent asks for something: 'r' a READ, 'w' a WRITE, 's' a small one of each, 'm'
+ * op DIR REFDIR: run as a process of its own, because an operation may hang. Each byte on
+ * the standard input is a request: 'r' a READ, 'w' a WRITE, 's' a small one of each, 'm'
  * many WRITEs at once, then many READs, 'l' a listing.
  */
 int op_main(int argc, char **argv)

@@ -17,9 +17,12 @@ void assume_personality(struct peer *p)
 
 	if (as == &gateway)
 		return;
-	/* A server that echoes grants more than it has Receives for. */
+	/*
+	 * A server that echoes the credits requested, and so grants more than it has
+	 * Receives for
+	 */
 	p->nr_recvs = 256;
-	/* As long as the longest Send of the kernel's client */
+	/* The longest Send of the kernel's client */
 	p->recv_size = SLOT;
 	p->no_private = as->no_private;
 	if (!p->no_private) {
@@ -63,14 +66,13 @@ void check_call(const struct call *c, uint32_t type)
 }
 
 /*
- * The version 1 of other servers, as far as their public sources show it. Each case
- * has a mount of its own, as the refusals have. Its Replies have every form that the
- * server knows.
+ * The version 1 of other servers, as far as their public sources show it. Each case has a
+ * mount of its own, as in refusals. The Replies have every form that the server sends.
  */
 
 /*
- * ntirpc (NFS-Ganesha): a Reply chunk that is offered is used for every Reply. The
- * Write list of such a Reply is absent, and the data of a READ is in the Reply chunk.
+ * ntirpc (NFS-Ganesha) uses a Reply chunk that is offered for every Reply. Such a Reply
+ * has no Write list, and the data of a READ is in the Reply chunk.
  */
 #define NTIRPC(nr_credits) {							\
 	.no_private = true, .credits = (nr_credits), .inline_max = 0, .whole = true,	\
@@ -88,18 +90,18 @@ SCASE(personalities, ntirpc_small, MOUNT, "read", OK, .as = &ntirpc_small)
 }
 
 /*
- * libevpl (chimera): returns each chunk that is offered. The segments of an unused one
- * are empty.
+ * libevpl (chimera) returns each chunk that is offered. The segments of an unused one are
+ * empty.
  */
 #define LIBEVPL(echoes_credits) {						\
 	.no_private = true, .echoes = (echoes_credits), .inline_max = 512,	\
 	.unused_write = EMPTY, .unused_reply = EMPTY, .no_nomsg = true,		\
 }
-/* Of August 2026: grants what is asked for. */
+/* Of August 2026: grants the credits that are requested. */
 static const struct personality libevpl = LIBEVPL(true);
 /*
- * Before May 2026: grants no credits. Its process ends at the first message of
- * version 2: here, it is restarted at once.
+ * Before May 2026: grants no credits. Its process crashes at the first message of version
+ * 2; here it restarts at once.
  */
 static const struct personality libevpl_old = LIBEVPL(false);
 
@@ -111,9 +113,9 @@ SCASE(personalities, libevpl_old, MOUNT, "read", OK, .as = &libevpl_old)
 }
 
 /*
- * vitastor: a private message with the largest sizes and remote invalidation; grants
- * the credits that are free, down to none. A Reply chunk that is offered is used, an
- * unused Write chunk comes back as it was offered. Version 2 is ignored.
+ * vitastor has a private message with the largest sizes and remote invalidation, and
+ * grants the credits that are free, possibly none. It uses a Reply chunk that is offered,
+ * and returns an unused Write chunk as it was offered. It ignores version 2.
  */
 static const struct personality vitastor = {
 	.private_word = 0x0101ffff, .credits = 16, .grants_free = true, .inline_max = 0,

@@ -15,7 +15,7 @@ static void odd_props(struct peer *p, int words, ...)
 	send_out(p);
 }
 
-/* Refused, and yet the opening goes on (WP 4) */
+/* A CONNPROP is refused, but the opening continues (WP 4). */
 #define BAD_PROPS(name, error, ...) \
 	SCASE(properties, name, PROPS, "read", OK | STAYS, .code = error) \
 	{ odd_props(p, __VA_ARGS__); }
@@ -50,7 +50,7 @@ SCASE(properties, high, PROPS, "write", OK | STAYS)
 		  RCSIZ, 4, 0xffffffff, BRS, 4, 3, REPLY_READ, 4, 0, REASSEMBLY, 4, 0);
 }
 
-/* Without chunks and continuation what is large has no way at all. */
+/* Without chunks and continued messages, large messages cannot be conveyed. */
 SCASE(properties, low, PROPS, "write", FAILS | STAYS)
 {
 	odd_props(p, 16, 5, SBSIZ, 4, 1024, RBSIZ, 4, 1024, RSSIZ, 4, 0, RCSIZ, 4, 0,

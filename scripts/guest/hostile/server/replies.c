@@ -107,7 +107,7 @@ SCASE(replies, write_list_twice, READ, "read", FAILS | STAYS)
 	send_out(p);
 }
 
-/* Where the first segment of the Write list is */
+/* Offset of the first segment of the Write list */
 enum { AT_SEG = 40 };
 
 SCASE(replies, write_handle, READ, "read", FAILS | STAYS)
@@ -148,7 +148,7 @@ SCASE(replies, more_segments, READ, "read", FAILS | STAYS)
 	send_out(p);
 }
 
-/* As good as unused, which leaves a READ without data: not the transport's affair */
+/* As if unused: a READ without data, which is not the transport's concern */
 SCASE(replies, fewer_segments, READ, "read", FAILS | STAYS)
 {
 	struct call other = *c;
@@ -345,7 +345,7 @@ SCASE(replies, disconnect_behind, READ, "read", OK)
 	peer_disconnect(p);
 }
 
-/* Of one Call alone the client may do without the result. */
+/* The client may end the RPC without a result, but no other RPC. */
 SCASE(replies, to_first_calls, CALL, "read", FAILS | STAYS, true)
 {
 	begin_reply(c, NOMSG, 0);

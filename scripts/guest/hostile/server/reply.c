@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Replies as they should be */
+/* Correct Replies */
 #include <string.h>
 
 #include "server.h"
@@ -33,7 +33,7 @@ void return_write(struct call *c, uint32_t octets)
 	w(c->p, 0);
 }
 
-/* Put the Reply chunk of a Reply that is in the message. */
+/* Write the Reply chunk of a Reply that is in the message. */
 static void return_reply(struct call *c)
 {
 	if (c->has_reply && personality()->unused_reply == EMPTY)
@@ -52,7 +52,7 @@ void put_answer(struct call *c, uint32_t from, uint32_t len)
 	p->len += len;
 }
 
-/* Write @len octets of the answer from @from on to @k. */
+/* Write @len bytes of the answer, from byte @from on, to @k. */
 static void push(struct call *c, const struct chunk *k, uint32_t from, uint32_t len)
 {
 	uint32_t i, n, at = AT_REPLY + from, done = 0;
@@ -65,7 +65,7 @@ static void push(struct call *c, const struct chunk *k, uint32_t from, uint32_t 
 	}
 }
 
-/* Octets of the item in the Reply to a READ, if it is to be reduced */
+/* Return the bytes of the data item in a READ's Reply, if it is to be reduced. */
 static uint32_t item_octets(const struct call *c)
 {
 	uint32_t len;
@@ -92,7 +92,7 @@ static void make_inline(struct call *c)
 	put_answer(c, 0, c->answer_len);
 }
 
-/* Make a Reply of @len bytes in the Reply chunk, with @item bytes in the Write chunk. */
+/* Build a Reply of @len bytes in the Reply chunk, with @item bytes in the Write chunk. */
 static void make_special(struct call *c, uint32_t item, uint32_t len)
 {
 	begin_reply(c, NOMSG, 0);
@@ -148,7 +148,7 @@ void send_parts(struct call *c, uint32_t octets)
 		}
 		done += more ? room : octets - done;
 		send_out(c->p);
-		/* Leave room for a last part with a chunk. */
+		/* Leave space for a last fragment with a chunk. */
 		if (octets - done > room - 300 && octets - done <= room)
 			room -= 300;
 	}

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What happened: it is shown when a case goes wrong */
+/* The trail: events that are shown if a case fails */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "server.h"
 
-/* Lines, and octets of each */
+/* Lines, and bytes of each */
 enum { TRAIL = 40, TRAIL_LINE = 160 };
 
 static char trail[TRAIL][TRAIL_LINE];
@@ -19,7 +19,7 @@ void __attribute__((format(printf, 1, 2))) tell(const char *fmt, ...)
 	va_list args;
 	int n;
 
-	/* The clock of the kernel's log */
+	/* Return the time in the clock of the kernel's log. */
 	clock_gettime(CLOCK_BOOTTIME, &ts);
 	n = snprintf(line, TRAIL_LINE, "%ld.%03ld ", (long)ts.tv_sec, ts.tv_nsec / 1000000);
 	va_start(args, fmt);

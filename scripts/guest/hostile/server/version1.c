@@ -18,7 +18,7 @@ static void v1_error(struct call *c, uint32_t code, uint32_t len)
 
 V1CASE(err_chunk, READ, "read", FAILS | STAYS) { v1_error(c, 2, 20); }
 V1CASE(err_vers, READ, "read", FAILS | STAYS) { v1_error(c, 1, 28); }
-/* Dropped, as if nothing had come */
+/* The client drops it. */
 V1CASE(err_unknown, READ, "read", OK | STAYS) { v1_error(c, 3, 28); send_good(c); }
 V1CASE(err_cut, READ, "read", OK | STAYS) { v1_error(c, 1, 24); send_good(c); }
 

@@ -10,9 +10,8 @@ enum { WALK_MS = 100000 };
 unsigned int walk_left;
 
 /*
- * Headers are spoilt, not what nfsd says: that would be another test. Much of
- * this is dropped by the client, which waits for the Reply then: so it mostly
- * gets a good one, too.
+ * Headers are corrupted; nfsd's results are not. The client drops many of these messages,
+ * and then waits for the Reply. So it usually gets a correct one as well.
  */
 void walk_reply(struct call *c)
 {
@@ -58,7 +57,7 @@ void walk_reply(struct call *c)
 	if (header > p->len)
 		header = p->len;
 	n = below(3) ? 0 : 1 + below(3);
-	/* Not the rest of a Reply in parts, and not a second good one */
+	/* Neither the rest of a continued Reply, nor a second correct Reply */
 	behind = (kind < 5 || (kind > 5 && n)) && below(6);
 	for (; n; n--) {
 		at = 4 * below(header / 4);
