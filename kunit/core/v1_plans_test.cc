@@ -255,3 +255,33 @@ TEST(PlansV1, SeveralWriteChunks)
 	EXPECT_EQ(p.lists.writes[2].length, 0u);
 	EXPECT_EQ(p.lists.writes[2].count, 1);
 }
+
+/*
+ * Without MRs for the Write chunk of a result that does not fit, the Call waits for them:
+ * a Responder of version 1 could not convey the Reply.
+ */
+TEST(PlansV1, AResultWaitsForMrs)
+{
+	auto e = client1();
+	rpcrdma_call call = {};
+	rpcrdma_call_plan p;
+
+	call.length = 100;
+	call.ddp = 1;
+	call.call_segs = call.item_segs = 1;
+	call.reply_segs = call.result_segs = 1;
+	call.result_max = 65536;
+	call.reply_max = 65536 + 200;
+	call.few_regions = 1;
+	EXPECT_EQ(plan(*e, call, p), -105);
+	call.max_regions = 1;
+	ASSERT_EQ(plan(*e, call, p), 0);
+	EXPECT_TRUE(p.write_chunk);
+
+	/* One that fits needs none. */
+	call.max_regions = 0;
+	call.result_max = 1000;
+	call.reply_max = 1200;
+	ASSERT_EQ(plan(*e, call, p), 0);
+	EXPECT_FALSE(p.write_chunk || p.reply_chunk);
+}

@@ -266,9 +266,11 @@ u32 call_planner::make_offers(offer (&offers)[MAX_OFFERS]) const
 		offers[n++] = whole;
 	/*
 	 * A Reply that may be too large rarely is; if it is, the Responder
-	 * sends an ERROR.
+	 * sends an ERROR, from which a Requester of version 1 learns nothing. Here,
+	 * version 1 has a Write chunk, and waits until there are MRs for it.
 	 */
-	offers[n++] = none;
+	if (!simple_ || call_->reverse)
+		offers[n++] = none;
 	return n;
 }
 
