@@ -123,8 +123,8 @@ bool crowd::join(connection &c, u32 number)
 
 	rpcrdma_core_promise(&memory_, &server.account, server.control.params,
 			     &sizes, MESSAGE);
-	/* A stall that a hostile client causes is no error of this end. */
-	server.excuse_stall = c.of->what != kind::honest;
+	/* What a hostile client causes is no error of this end. */
+	server.excused = c.of->what != kind::honest;
 	if (listener_.admit(server))
 		return true;
 	server.leave_quota();

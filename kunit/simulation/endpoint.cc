@@ -153,7 +153,7 @@ void endpoint::act(u32 what, u64 arg)
 	case STALL:
 		stall_armed_ = false;
 		ev = rpcrdma_core_stall_expired(this);
-		if ((ev & RPCRDMA_EV_CLOSE) && !excuse_stall)
+		if ((ev & RPCRDMA_EV_CLOSE) && !excused)
 			w_.complain(std::string(name) + ": " + conn.reason);
 		rpcrdma_core_events(this, ev);
 		break;
@@ -585,8 +585,8 @@ void endpoint::check()
 	/*
 	 * Between ends that keep the rules, no connection closes with a reason.
 	 */
-	if (conn.state == RPCRDMA_CONN_CLOSING && conn.reason &&
-	    !excuse_stall && !refused_)
+	if (conn.state == RPCRDMA_CONN_CLOSING && conn.reason && !excused &&
+	    !refused_)
 		w_.complain(who + conn.reason);
 }
 

@@ -344,7 +344,7 @@ public:
 	endpoint_params params;
 	queue_pair qp;
 	const char *name;
-	bool excuse_stall = false;
+	bool excused = false; /* the peer is not required to keep the rules */
 
 private:
 	enum {

@@ -232,7 +232,7 @@ void endpoint::wake()
 void endpoint::closing(const char *reason)
 {
 	w_.tell("%s: closes: %s", name, reason ? reason : "-");
-	if (reason && !w_.trouble && !params.silent && !excuse_stall)
+	if (reason && !w_.trouble && !params.silent && !excused)
 		w_.complain(std::string(name) +
 			    ": closes without need: " + reason);
 	w_.after(w_.delay(50), this, RELEASE);

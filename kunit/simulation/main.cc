@@ -59,6 +59,7 @@ static std::string run(choices &c, totals &sum, bool verbose)
 	sum.pulled += w.sum.pulled;
 	sum.callbacks += w.sum.callbacks;
 	sum.version1 += w.sum.version1;
+	sum.fallbacks += w.sum.fallbacks;
 	sum.letters += w.sum.letters;
 	sum.peers1 += w.sum.peers1;
 	sum.removals += w.sum.removals;
@@ -207,10 +208,10 @@ int main(int argc, char **argv)
 	printf("# %llu runs, %llu exchanges in %.1f s, of which %.1f on a processor: %.0f in a minute of those; %llu steps\n",
 	       sum.runs, sum.exchanges, took, own,
 	       static_cast<double>(sum.exchanges) * 60 / own, sum.steps);
-	printf("# %llu connections (%llu of version 1), %llu lost, %llu of them before they were used, %llu not made; %llu RPCs killed, %llu refused, %llu failed, %llu timed out; %llu Replies pulled, %llu callbacks\n",
-	       sum.connections, sum.version1, sum.losses, sum.ended_early,
-	       sum.attempts_failed, sum.killed, sum.refused, sum.failed,
-	       sum.timed_out, sum.pulled, sum.callbacks);
+	printf("# %llu connections (%llu of version 1, %llu instead of version 2), %llu lost, %llu of them before they were used, %llu not made; %llu RPCs killed, %llu refused, %llu failed, %llu timed out; %llu Replies pulled, %llu callbacks\n",
+	       sum.connections, sum.version1, sum.fallbacks, sum.losses,
+	       sum.ended_early, sum.attempts_failed, sum.killed, sum.refused,
+	       sum.failed, sum.timed_out, sum.pulled, sum.callbacks);
 	printf("# %llu connections with an end to the letter, %llu with a peer of version 1; %llu devices removed; %llu bad Replies, %llu Calls with several Read chunks, %llu short Write chunks; %llu times no memory at once, %llu times none at all; %llu Reads waited for a region, %llu were cut finer, and %llu times a Call or a Reply did, of which %llu gave up; %llu regions held less than planned; %llu Receives free again, posted with %llu calls, and %llu let go of; %llu windows had no memory to grow; %llu turns of transfers were not the last, and %llu Replies went behind their Writes; %llu queue pairs did not stop; %llu messages had many segments, and %llu were not the first of their batch\n",
 	       sum.letters, sum.peers1, sum.removals, sum.bad, sum.in_pieces,
 	       sum.short_chunks, sum.waited, sum.no_room, sum.reads_waited,

@@ -15,6 +15,16 @@ enum {
 	KILL,
 };
 
+/*
+ * Time from a client's first connection to a server without version 2 until this serves a
+ * Call: if the server refuses version 2 in any form, and if it says nothing for the time
+ * of an opening
+ */
+constexpr u64 REFUSAL = 2 * SECOND;
+constexpr u64 SILENCE = 15 * SECOND + REFUSAL;
+constexpr u64 REST = 600 * SECOND;
+constexpr u32 MOST_RESTS = 2;
+
 /* Index of a version 1 peer, in place of an endpoint's */
 constexpr u32 PEER1 = ~0u;
 
@@ -29,6 +39,11 @@ void network::work()
 {
 	choices &c = w_.choose;
 
+	if (w_.now < rest_until_) {
+		work_scheduled_ = true;
+		w_.after(rest_until_ - w_.now, this, WORK);
+		return;
+	}
 	while (begun_ < setup_.rpcs && outstanding() < setup_.at_once) {
 		const spec s = choose_spec();
 
@@ -138,6 +153,8 @@ void network::attempt()
 	endpoints_.push_back(
 		std::make_unique<endpoint>(w_, p, client_, "client"));
 	attempt_ = endpoints_.back().get();
+	attempt_->excused = setup_.peer1_server && tried_ == RPCRDMA_VERS_2 &&
+			    peer1_->as().is_odd();
 	attempt_->make(0);
 }
 
@@ -146,9 +163,50 @@ void network::ask(endpoint &client)
 	w_.after(w_.delay(200), this, REQUEST, client.conn.cfg.number - 1);
 }
 
+/* A client whose first version is @version has reached a server of version 1. */
+void network::met_peer1(u8 version)
+{
+	const personality &as = peer1_->as();
+
+	if (version == RPCRDMA_VERS_2) {
+		if (!fallback_.asked)
+			fallback_ = { true, w_.now, 0, w_.faults_left };
+		silences_ += !as.refusal && !as.hangs_up;
+		/* The memory of it lasts longer than a run. */
+		if (silences_ > 1 && !w_.trouble)
+			w_.complain("a client waits for a silent server again");
+	}
+	fallback_.connections++;
+}
+
+void network::served_version1()
+{
+	const personality &as = peer1_->as();
+	const u64 bound = !as.refusal && !as.hangs_up ? SILENCE : REFUSAL;
+
+	if (!fallback_.asked)
+		return;
+	fallback_.asked = false;
+	if (fallback_.faults_left != w_.faults_left)
+		return;
+	w_.sum.fallbacks++;
+	if (fallback_.connections > 2)
+		w_.complain("version 1 takes more than two connections");
+	if (w_.now - fallback_.at > bound)
+		w_.complain("version 1 takes too long");
+}
+
+/* Begin no RPC for longer than an idle timer, and than most of what a client remembers. */
+void network::rest()
+{
+	if (rests_++ < MOST_RESTS)
+		rest_until_ = w_.now + REST;
+}
+
 /* Report to the client that its attempt has failed. */
 void network::answer(u32 index, enum rpcrdma_news news, int rejection)
 {
+	fallback_.asked = false;
 	if (index == PEER1)
 		w_.after(1, this, NO_ANSWER);
 	else
@@ -206,7 +264,8 @@ void network::request(u32 index)
 	}
 	w_.sum.letters += p.letter || setup_.client.letter;
 	/* Some peers send no private messages. */
-	private_ = !w_.choose.chance(500);
+	private_ = !w_.choose.chance(500) &&
+		   !(setup_.peer1_server && peer1_->as().no_private);
 	/* Some devices support Reads in one direction only. */
 	const u32 back = w_.choose.chance(300) ? 0 : ENOUGH_READS;
 
@@ -240,6 +299,8 @@ void network::request(u32 index)
 		if (!client)
 			size = std::min({ size, mine.sbsiz, theirs.rbsiz });
 		w_.sum.peers1++;
+		if (client)
+			met_peer1(client->params.cfg.version_high);
 		one = &peer1_->connect(private_ ? size : 1024,
 				       private_ && setup_.client.cfg.inv_ok);
 	}
@@ -349,6 +410,7 @@ void network::act(u32 what, u64 arg)
 	case CUT: {
 		endpoint *ep = arg & 1 ? server_.ep : client_.ep;
 
+		fallback_.asked = false;
 		if (!ep)
 			break;
 		if (arg & 2)
@@ -360,6 +422,7 @@ void network::act(u32 what, u64 arg)
 	case KILL: {
 		rpc *task = client_.any_task();
 
+		fallback_.asked = false;
 		if (task && !task->what.chain && !task->ended)
 			client_.kill(task);
 		break;
@@ -377,6 +440,7 @@ void network::remove(bool client)
 
 	w_.tell("the %s's device is removed", client ? "client" : "server");
 	w_.sum.removals++;
+	fallback_.asked = false;
 	away_until_[client] = w_.now + 2 * SECOND;
 	removed_[client] = endpoints_.size();
 	for (size_t i = 0; i < removed_[client]; i++) {

@@ -55,6 +55,8 @@ public:
 	void learn(u8 tried, enum rpcrdma_answer answer);
 	/* For a version 1 peer */
 	void want_connection();
+	void served_version1();
+	void rest();
 
 	void ask(endpoint &client) override;
 	void opened(endpoint &ep) override;
@@ -100,6 +102,8 @@ private:
 		return client_.serving() || server_.serving() ||
 		       (peer1_ && peer1_->serving());
 	}
+	void met_peer1(u8 version);
+	void choose_personality(peer1_params *one);
 	void bound_memory();
 	void bound_regions(endpoint_params *p);
 	void deceive(endpoint_params *p);
@@ -117,11 +121,24 @@ private:
 	rpcrdma_memory_account promised_{};
 	listener listener_{ w_ };
 	bool connecting_ = false; /* of a version 1 peer */
+	/*
+	 * Since a server without version 2 was asked for it, while it has served no
+	 * Call and nothing else has failed
+	 */
+	struct {
+		bool asked = false;
+		u64 at = 0;	     /* time */
+		u32 connections = 0; /* with the server */
+		u32 faults_left = 0;
+	} fallback_;
+	u32 silences_ = 0; /* openings that such a server has not answered */
 	endpoint *attempt_ = nullptr;
 	u8 tried_ = 0;
 	u64 backoff_ = 0;
 	u32 begun_ = 0, over_ = 0, chains_ = 0, attempts_ = 0;
 	bool work_scheduled_ = false;
+	u64 rest_until_ = 0; /* no RPC begins before */
+	u32 rests_ = 0;
 	u64 away_until_[2] = {}; /* until then the device of server, client is
 				  * gone */
 	size_t removed_[2] = {}; /* endpoints to remove together with the

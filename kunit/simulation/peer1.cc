@@ -52,6 +52,7 @@ queue_pair &peer1::connect(u32 threshold, bool inv_ok)
 	used_ = 0;
 	out_ = 0;
 	limit_ = 1;
+	served_ = 0;
 	free_regions_.clear();
 	for (region &reg : qp_->regions)
 		free_regions_.push_back(&reg);
@@ -128,6 +129,12 @@ void peer1::act(u32 what, u64 arg)
 		if (!tasks_.empty())
 			net_.want_connection();
 		break;
+	case LEAVE:
+		if (arg != generation_ || !qp_ || !is_idle())
+			break;
+		close();
+		net_.rest();
+		break;
 	case SEND_AGAIN:
 		transmit();
 		break;
@@ -184,6 +191,8 @@ void peer1::completed(work *w)
 	used_ -= static_cast<u32>(j->requests.size());
 	j->done(true);
 	pump();
+	if (params_.as.patience && served_ >= params_.as.patience && is_idle())
+		w_.after(w_.delay(100), this, LEAVE, generation_);
 }
 
 void peer1::send(const std::vector<u8> &message, u32 handle)
@@ -197,12 +206,28 @@ void peer1::refuse(u32 xid)
 {
 	std::vector<u8> m;
 
-	put_fixed(m, xid, params_.credits, RDMA_ERROR);
+	put_fixed(m, xid, grant(nullptr), RDMA_ERROR);
 	put_word(m, ERR_CHUNK);
 	send(m);
 }
 
 /* ---- Receiving ---- */
+
+/* Answer a message of version 2, or not. */
+void peer1::version2(received *rv)
+{
+	const personality &as = params_.as;
+
+	if (params_.client || refused_)
+		w_.complain("version 2 goes on after it was refused");
+	refused_ = true;
+	if (as.refusal)
+		send(refuse_version(*as.refusal, load(rv->space.data()),
+				    grant(nullptr)));
+	qp_->post_receive(rv);
+	if (as.hangs_up)
+		w_.after(w_.delay(200), this, CLOSE, generation_);
+}
 
 bool peer1::parse(const received *rv, lists *l)
 {
@@ -255,26 +280,11 @@ void peer1::arrived(received *rv)
 		return;
 	}
 	if (load(m + 4) != RPCRDMA_VERS_1) {
-		std::vector<u8> answer;
-
-		if (params_.client || refused_)
-			w_.complain("version 2 goes on after it was refused");
-		refused_ = true;
-		put_word(answer, load(m));
-		put_word(answer, load(m + 4));
-		put_word(answer, params_.credits);
-		put_word(answer, RDMA_ERROR);
-		put_word(answer, ERR_VERS);
-		put_word(answer, RPCRDMA_VERS_1);
-		put_word(answer, RPCRDMA_VERS_1);
-		send(answer);
-		qp_->post_receive(rv);
-		if (params_.hangs_up)
-			w_.after(100, this, CLOSE, generation_);
+		version2(rv);
 		return;
 	}
 	/* A peer that disconnects sends nothing more. */
-	if (refused_ && params_.hangs_up)
+	if (refused_ && params_.as.hangs_up)
 		return;
 	if (load(m + 12) == RDMA_ERROR) {
 		refused(load(m), load(m + 16));

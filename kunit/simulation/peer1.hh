@@ -4,7 +4,8 @@
  * client with its tasks, or a server with its service. It contains no part of
  * the engine. It uses the protocol as implementations in the field do, and also
  * some of what the RFCs merely permit: many small segments, several chunks of a
- * kind, unused chunks that are returned in each of the permitted forms.
+ * kind, unused chunks that are returned in each of the permitted forms. A server
+ * has a personality.
  */
 #ifndef SIMULATION_PEER1_HH
 #define SIMULATION_PEER1_HH
@@ -14,18 +15,22 @@
 #include <memory>
 
 #include "host.hh"
+#include "personality.hh"
 
 namespace simulation
 {
 
 class network;
 
+/* Credits that a client asks for in each Call: a few more than it has */
+constexpr u32 ASKS_MORE = ~1u;
+
 struct peer1_params {
 	bool client;
-	u32 credits;		/* credits granted to the other end */
-	u32 size;		/* bytes of its Receives, and of its Sends */
-	bool hangs_up;		/* disconnects after it has refused version 2 */
-	bool reply_chunk_first; /* uses a Reply chunk whenever there is one */
+	u32 credits; /* Receives for Calls, and the credits that it may grant */
+	u32 size;    /* bytes of its Receives, and of its Sends */
+	u32 asks;    /* ASKS_MORE, or always so many */
+	personality as;
 };
 
 class peer1 final : public actor, public queue_owner
@@ -53,6 +58,10 @@ public:
 	{
 		return serving_;
 	}
+	const personality &as() const
+	{
+		return params_.as;
+	}
 	bool connected() const
 	{
 		return up_;
@@ -68,6 +77,7 @@ private:
 	enum {
 		ANSWER,
 		CLOSE,
+		LEAVE,
 		SEND_AGAIN,
 	};
 	struct segment {
@@ -94,6 +104,12 @@ private:
 	void pump();
 	void send(const std::vector<u8> &message, u32 handle = 0);
 	void refuse(u32 xid);
+	u32 grant(const call *c) const;
+	bool is_idle() const
+	{
+		return !serving_ && queue_.empty() && posted_.empty();
+	}
+	void version2(received *rv);
 	void refused(u32 xid, u32 code);
 	void invalidate(const task &t, std::function<void(bool)> ended);
 
@@ -132,6 +148,7 @@ private:
 	u32 limit_ = 1; /* Calls that the other end grants */
 	u32 out_ = 0;	/* Calls outstanding at the other end */
 	u32 serving_ = 0;
+	u32 served_ = 0; /* Calls of this connection */
 	u32 next_xid_;
 };
 

@@ -44,6 +44,7 @@ struct peer1::task {
 /* An RPC that this peer receives */
 struct peer1::call {
 	u32 xid = 0, generation = 0, rpc_id = 0;
+	u32 asked = 0; /* credits that it asks for */
 	lists l;
 	memory base; /* the payload, or the Position Zero Read chunk */
 	memory items;

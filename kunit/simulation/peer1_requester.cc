@@ -160,7 +160,8 @@ bool peer1::send_call(task &t)
 		return false;
 	}
 
-	put_fixed(m, xid, limit_ + 8, special ? RDMA_NOMSG : RDMA_MSG);
+	put_fixed(m, xid, params_.asks == ASKS_MORE ? limit_ + 8 : params_.asks,
+		  special ? RDMA_NOMSG : RDMA_MSG);
 	for (const segment &s : reads) {
 		put_word(m, 1);
 		put_word(m, s.position);

@@ -15,9 +15,12 @@ void peer1::serve(received *rv, const lists &l)
 	job *j;
 
 	c->xid = load(m);
+	c->asked = load(m + 8);
 	c->generation = generation_;
 	c->l = l;
 	serving_++;
+	served_++;
+	net_.served_version1();
 	if (load(m + 12) == RDMA_MSG)
 		c->base.octets.assign(m + l.end, m + rv->octets);
 	if (l.reads.empty()) {
@@ -112,8 +115,28 @@ void peer1::execute(const std::shared_ptr<call> &c)
 	w_.after(w_.delay(20), this, ANSWER);
 }
 
+/* Return the credits of a message that is the Reply to @c, or of another. */
+u32 peer1::grant(const call *c) const
+{
+	const personality &as = params_.as;
+
+	if (as.echoes)
+		return std::min(params_.credits,
+				c ? std::max(c->asked, 1u) : 1);
+	if (as.free)
+		return as.credits > serving_ ? as.credits - serving_ : 0;
+	return as.fixed ? as.credits : params_.credits;
+}
+
+/* Return true if a chunk that is not used comes back in this form. */
+static bool comes_back(choices &c, unused form)
+{
+	return form == unused::empty || (form == unused::any && c.below(2));
+}
+
 void peer1::answer(const std::shared_ptr<call> &c)
 {
+	const personality &as = params_.as;
 	const spec &what = net_.find(c->rpc_id)->what;
 	std::vector<u8> whole, rest, m;
 	std::vector<u32> placed(c->l.writes.size());
@@ -133,6 +156,9 @@ void peer1::answer(const std::shared_ptr<call> &c)
 		     what.reply_length, what.reply_item);
 	}
 
+	/* The data of a READ is in the Reply chunk, if that is large enough. */
+	if (as.whole && c->l.has_reply && octets_of(c->l.reply) >= whole.size())
+		pieces = 0;
 	j = new_job({}, 0);
 	for (const chunk &w : c->l.writes)
 		header += 8 + 16 * static_cast<u32>(w.size());
@@ -159,7 +185,7 @@ void peer1::answer(const std::shared_ptr<call> &c)
 	rest.insert(rest.end(), whole.begin() + at, whole.end());
 
 	if (c->l.has_reply && octets_of(c->l.reply) >= rest.size() &&
-	    (params_.reply_chunk_first || header + rest.size() > threshold_))
+	    (as.reply_chunk || header + rest.size() > threshold_))
 		reply_octets = static_cast<u32>(rest.size());
 	if (!reply_octets && header + rest.size() > threshold_) {
 		w_.complain("a Call of version 1 has no room for its Reply");
@@ -200,18 +226,27 @@ void peer1::answer(const std::shared_ptr<call> &c)
 	for (const segment &s : c->l.reply)
 		handles.push_back(s.handle);
 	write(c->l.reply, static_cast<u32>(whole.size()), reply_octets);
-	if (inv_ok_ && !handles.empty())
+	if (!inv_ok_ || handles.empty())
+		handle = 0;
+	else if (!as.first_write)
 		handle = handles[w_.choose.below(
 			static_cast<u32>(handles.size()))];
+	else if (!c->l.has_reply && !c->l.writes.empty() &&
+		 !c->l.writes[0].empty())
+		handle = c->l.writes[0][0].handle;
 
-	put_fixed(m, c->xid, params_.credits,
+	put_fixed(m, c->xid, grant(c.get()),
 		  reply_octets ? RDMA_NOMSG : RDMA_MSG);
 	put_word(m, 0);
 	for (u32 i = 0; i < c->l.writes.size(); i++) {
 		/* An unused chunk may be returned without segments. */
-		const bool none = !placed[i] && w_.choose.below(2);
+		const bool none = !placed[i] && as.write == unused::any &&
+				  w_.choose.below(2);
 		const chunk &w = c->l.writes[i];
 
+		/* All is in the Reply chunk, and nothing in a Write chunk. */
+		if (reply_octets && !pieces && as.write == unused::absent)
+			break;
 		put_word(m, 1);
 		put_word(m, none ? 0 : static_cast<u32>(w.size()));
 		for (const segment &s : w) {
@@ -220,8 +255,10 @@ void peer1::answer(const std::shared_ptr<call> &c)
 		}
 	}
 	put_word(m, 0);
-	if (c->l.has_reply && (reply_octets || w_.choose.below(2))) {
-		const bool none = !reply_octets && w_.choose.below(2);
+	if (c->l.has_reply &&
+	    (reply_octets || comes_back(w_.choose, as.reply))) {
+		const bool none = !reply_octets && as.reply == unused::any &&
+				  w_.choose.below(2);
 
 		put_word(m, 1);
 		put_word(m, none ? 0 : static_cast<u32>(c->l.reply.size()));

@@ -60,6 +60,24 @@ void network::deceive(endpoint_params *p)
 		p->region_room = std::max(p->region_size / 8, PAGE_OCTETS);
 }
 
+/* Make the server one that has version 1 alone. */
+void network::choose_personality(peer1_params *one)
+{
+	rpcrdma_props &props = setup_.server.cfg.props;
+
+	one->as = simulation::choose_personality(w_.choose);
+	if (one->as.fixed && one->as.credits)
+		one->credits = one->as.credits;
+	if (one->as.largest) {
+		props.sbsiz = LARGEST_ANNOUNCED;
+		props.rbsiz = LARGEST_ANNOUNCED;
+		one->size = setup_.client.cfg.props.sbsiz;
+	}
+	w_.tell("a server of version 1: %s; to version 2: %s%s", one->as.name,
+		one->as.refusal ? one->as.refusal->name : "nothing",
+		one->as.hangs_up ? ", and the end" : "");
+}
+
 void network::choose_setup()
 {
 	static constexpr u32 windows[] = { 32, 4, 5, 6, 7, 8, 12, 16, 64 };
@@ -70,6 +88,7 @@ void network::choose_setup()
 	static constexpr u32 segment_sizes[] = { 1048576, 4096, 65536 };
 	static constexpr u32 region_sizes[] = { 65536, 4096, 1024 };
 	static constexpr u32 sges[] = { 64, 4, 1 };
+	static constexpr u32 asks[] = { ASKS_MORE, 0, 30, ~0u };
 	choices &c = w_.choose;
 	const u32 versions = c.below(10);
 
@@ -191,15 +210,18 @@ void network::choose_setup()
 		const endpoint_params &p = setup_.peer1_client ? setup_.client :
 								 setup_.server;
 		const u32 reverse = p.cfg.reverse;
+		peer1_params one{};
 
+		one.client = setup_.peer1_client;
+		one.credits = one.client ? reverse : p.cfg.window - reverse;
+		one.size = p.cfg.props.rbsiz;
+		one.asks = ASKS_MORE;
+		if (one.client)
+			one.asks = asks[c.below(std::size(asks))];
+		else
+			choose_personality(&one);
 		peer1_ = std::make_unique<peer1>(
-			w_, *this, setup_.peer1_client ? client_ : server_,
-			peer1_params{ setup_.peer1_client,
-				      setup_.peer1_client ?
-					      reverse :
-					      p.cfg.window - reverse,
-				      p.cfg.props.rbsiz, c.below(3) == 2,
-				      c.below(2) != 0 });
+			w_, *this, one.client ? client_ : server_, one);
 		setup_.bad = 0;
 	}
 	bound_memory();

@@ -47,7 +47,8 @@ public:
 
 struct totals {
 	u64 runs, exchanges, steps, connections, losses;
-	u64 killed, timed_out, refused, failed, pulled, callbacks, version1;
+	u64 killed, timed_out, refused, failed, pulled, callbacks, version1,
+		fallbacks;
 	u64 letters, peers1, removals, bad, in_pieces, short_chunks, waited;
 	u64 reads_waited, regions_waited, regions_given_up, regions_short;
 	u64 ended_early;
