@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the tests of headers as bytes share */
+/* Helpers of the tests of headers as bytes */
 #ifndef ENGINE_TEST_CODEC_HH
 #define ENGINE_TEST_CODEC_HH
 

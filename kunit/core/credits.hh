@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the tests of credits share */
+/* Helpers of the tests of credits */
 #ifndef ENGINE_TEST_CREDITS_HH
 #define ENGINE_TEST_CREDITS_HH
 

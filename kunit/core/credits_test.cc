@@ -179,7 +179,7 @@ TEST(Window, ReceivedMoreThanSentCloses)
 	}
 }
 
-/* The largest distance by which a count can be behind rather than ahead */
+/* The largest distance by which a count can be older rather than newer */
 TEST(Window, ACountFarBehindMovesNothing)
 {
 	for (u32 behind : { 0x7ffffff0u, 0x7fffffffu, 0x80000000u }) {
@@ -446,7 +446,7 @@ std::unique_ptr<end> open_for_one_call(u32 own)
 
 	for (u32 i = 0; i < 5; i++)
 		e->receive(call(i, own, 1), true);
-	/* What has come was no news since. */
+	/* No received message was news since then. */
 	e->send(RPCRDMA_KIND_REPLY, 1);
 	EXPECT_EQ(e->conn.advertised - e->conn.received, 3u);
 	EXPECT_EQ(e->conn.limit - e->conn.sent, own);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Prints what the core's codecs read in messages, for a comparison with another decoder.
- * Input: messages, each after its length as a word. Output: a JSON object for each.
+ * Prints the fields that the core's codecs read in messages, for a comparison with
+ * another decoder. Input: messages, each after its length as a word. Output: a JSON
+ * object for each.
  */
 #include <cinttypes>
 #include <cstdio>
@@ -16,7 +17,7 @@ using namespace rpcrdma;
 namespace
 {
 
-/* As many chunks and segments as the lists can hold, of any length */
+/* The maximum of chunks and segments of the lists, of any length */
 constexpr list_limits ANY = { RPCRDMA_MAX_READ_CHUNKS, RPCRDMA_MAX_WRITE_CHUNKS,
 			      RPCRDMA_MAX_SEGS + RPCRDMA_MORE_SEGS, ~0u,
 			      false };

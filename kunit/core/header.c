@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * engine.h in a C program of user space, which has no header of the kernel: it alone is
- * included, before anything else, and two ends exchange a Call and a Reply by what it
- * declares and has inline. header_test.cc calls this.
+ * Use engine.h in a C program of user space, without a header of the kernel. It is the
+ * only header included before the code. Two ends exchange a Call and a Reply with its
+ * functions, including the inline ones. Called by header_test.cc.
  */
 #include <rpcrdma/engine.h>
 
@@ -21,7 +21,7 @@ struct station {
 
 static void do_events(struct station *s, u32 events);
 
-/* A message arrives at once. It is 4-octet aligned. */
+/* Deliver a message at once. It is aligned to 4 bytes. */
 static void put(struct station *from, const u32 *words, u32 octets)
 {
 	struct station *s = from->peer;
@@ -69,7 +69,7 @@ static void do_events(struct station *s, u32 events)
 		s->opened = 1;
 }
 
-/* One without chunks, of nothing but xid and direction */
+/* A message without chunks that has only xid and direction */
 static void send(struct station *s, enum rpcrdma_kind kind)
 {
 	const u32 xid = 0x01010101;
@@ -82,7 +82,7 @@ static void send(struct station *s, enum rpcrdma_kind kind)
 					       0,
 				       NULL);
 	rpcrdma_conn_stamp(&s->conn, kind, words);
-	/* The same in any order of its octets */
+	/* The same members, for any byte order */
 	words[header / sizeof(u32)] = xid;
 	words[header / sizeof(u32) + 1] = 0;
 	((u8 *)&words[header / sizeof(u32) + 1])[3] =

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What header.c and header_test.cc share */
+/* Interface between header.c and header_test.cc */
 #ifndef ENGINE_TEST_HEADER_H
 #define ENGINE_TEST_HEADER_H
 
-/* Sizes of what is laid out in C and in C++ */
+/* Sizes of the structures that C and C++ share */
 struct header_sizes {
 	u32 serial, conn, pend, rx, lists, more, call, call_plan, reply,
 		reply_plan, exchange, exposure, sq, life;
@@ -32,7 +32,9 @@ extern "C" {
 
 extern const struct header_sizes header_sizes_in_c;
 
-/* An opening with that version, a Call and its Reply; returns whether all went well. */
+/*
+ * Open with the given version, and exchange a Call and its Reply. Return true on success.
+ */
 bool header_exchange_in_c(u32 version);
 
 #ifdef __cplusplus

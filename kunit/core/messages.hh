@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the tests of messages share */
+/* Helpers of the tests of messages */
 #ifndef ENGINE_TEST_MESSAGES_HH
 #define ENGINE_TEST_MESSAGES_HH
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the tests of opening share */
+/* Helpers of the tests of opening */
 #ifndef ENGINE_TEST_OPENING_HH
 #define ENGINE_TEST_OPENING_HH
 

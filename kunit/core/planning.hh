@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the tests of plans share */
+/* Helpers of the tests of plans */
 #ifndef ENGINE_TEST_PLANNING_HH
 #define ENGINE_TEST_PLANNING_HH
 

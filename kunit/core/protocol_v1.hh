@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the tests of version 1 share */
+/* Helpers of the tests of version 1 */
 #ifndef ENGINE_TEST_PROTOCOL_V1_HH
 #define ENGINE_TEST_PROTOCOL_V1_HH
 

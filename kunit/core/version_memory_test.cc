@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What is remembered of a server's version */
+/* The cache of a server's version */
 #include "protocol_v1.hh"
 
 using namespace engine_test;

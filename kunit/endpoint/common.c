@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the suites of the endpoint share: callers, and what they do */
+/* Helpers of the endpoint's suites: callers, and their operations */
 #include <linux/kthread.h>
 #include <linux/netdevice.h>
 #include <linux/random.h>

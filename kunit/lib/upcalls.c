@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What an endpoint tells its side */
+/* Upcalls of an endpoint to its side */
 #include <linux/slab.h>
 
 #include "pair.h"

@@ -27,7 +27,7 @@ rpcrdma2_config usual(bool client, uint32_t window = 8)
 	return config;
 }
 
-/* One end, and what it was told */
+/* One end, and the callbacks it got */
 class end
 {
 public:
@@ -423,7 +423,7 @@ TEST(Conn, Chunks)
 	segment.handle = 0x22;
 	segment.length = 65536;
 	p.run();
-	/* Special Format has no payload, and a chunk at Position Zero. */
+	/* Special Format has no payload, and has a chunk at Position Zero. */
 	EXPECT_EQ(p.client.send(RPCRDMA2_CALL, 1, 40, { read }),
 		  RPCRDMA2_ERR_INVALID);
 	EXPECT_EQ(p.client.send(RPCRDMA2_CALL, 2, 0), RPCRDMA2_ERR_INVALID);
@@ -443,7 +443,7 @@ TEST(Conn, Chunks)
 	/* The Reply is in the Reply chunk. */
 	segment.length = 3000;
 	EXPECT_EQ(p.server.send(RPCRDMA2_REPLY, 5, 0, { reply, segment }), 0);
-	/* The other direction takes no chunks. */
+	/* The other direction accepts no chunks. */
 	p.run();
 	EXPECT_EQ(p.client.replies, std::vector<uint32_t>{ 5 });
 	EXPECT_EQ(p.client.items, 2u);

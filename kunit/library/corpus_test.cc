@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The library on the messages of the core's fuzzers. LIBRARY_CORPUS is their folder.
- * The codec is compared with the core's decoder, and every message is given to
+ * Run the library on the messages of the core's fuzzers. LIBRARY_CORPUS is their folder.
+ * The codec is compared with the core's decoder, and every message is passed to
  * connections.
  */
 #include <algorithm>
@@ -90,7 +90,7 @@ std::vector<sample> all_samples()
 	return all;
 }
 
-/* Return the message in memory that ends where it ends. */
+/* Return the message in memory that ends exactly at its end. */
 std::unique_ptr<uint8_t[]> exactly(const bytes &m)
 {
 	std::unique_ptr<uint8_t[]> copy{ new uint8_t[m.size()] };
@@ -116,7 +116,7 @@ void visit(void *user, const rpcrdma2_field *field)
 	w->count++;
 }
 
-/* Check what the codec says about a message in itself. */
+/* Check the codec's result for one message alone. */
 void check_codec(const bytes &m)
 {
 	const auto pkt = exactly(m);
@@ -144,7 +144,7 @@ void check_codec(const bytes &m)
 	rpcrdma2_msg_check(&msg, pkt.get(), m.size(), &again);
 	EXPECT_LE(again.offset, m.size());
 
-	/* What was decoded is encoded to the same header. */
+	/* A decoded message is encoded to the same header. */
 	const auto items = items_of(msg, m);
 	bytes out(m.size() + 4);
 
@@ -255,7 +255,7 @@ TEST_P(Corpus, Decodes)
 INSTANTIATE_TEST_SUITE_P(All, Corpus, testing::ValuesIn(all_samples()),
 			 [](const auto &info) { return info.param.name; });
 
-/* The same for messages near to those: one word changed, or cut off */
+/* Test similar messages, too: with one word changed, or truncated. */
 TEST(CorpusMutated, Decodes)
 {
 	static const uint32_t values[] = { 0,	 1, 2,	  3,   4,	  5,

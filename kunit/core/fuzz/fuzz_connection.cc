@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Two engines and a script: the first octets choose windows and the message
- * counts to start with, then each octet (and its operands) is a step. The
- * simulation checks its invariants after every one of them.
+ * Two engines and a script. The first bytes of the input select the windows and the
+ * initial message counts. After that each byte, with its operands, is a step. The
+ * simulation checks its invariants after each step.
  */
 #include <cstdio>
 #include <cstdlib>
@@ -15,7 +15,7 @@ using namespace engine_test;
 namespace
 {
 
-/* Small, or most of the time would go into copying. */
+/* Small, because copying would otherwise take most of the time */
 constexpr u32 REASSEMBLY = 20000;
 
 class script
@@ -133,7 +133,7 @@ int fuzz_connection(const uint8_t *data, size_t size)
 		case 3: {
 			const u32 index = in.octet();
 
-			/* Any error but ERR_VERS, which is the engine's */
+			/* Any error but ERR_VERS, which the engine sends */
 			s.refuse(side, index,
 				 RDMA2_ERR_BAD_XDR + in.octet() % 9);
 			break;
@@ -167,7 +167,10 @@ int fuzz_connection(const uint8_t *data, size_t size)
 		verify(s);
 	}
 
-	/* The cut: nothing more arrives. Or, between honest ends, the end. */
+	/*
+	 * The connection is cut: no more messages arrive. Between honest ends this is the
+	 * end.
+	 */
 	if (!honest || s.closed())
 		return 0;
 	if (!s.drain()) {

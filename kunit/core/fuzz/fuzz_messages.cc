@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One message at a time. The input's first octet chooses the state of the end
- * that receives it; the rest is the message, but for the words that say what
- * kind of message it is: those are set, or hardly any input would be that far.
+ * One message at a time. The first byte of the input selects the state of the end that
+ * receives it. The rest is the message, except the words for the kind of message. These
+ * are set, because few random inputs would be valid in them.
  */
 #include <cstdio>
 #include <cstdlib>
@@ -26,18 +26,18 @@ namespace
 		}                                                          \
 	} while (0)
 
-/* Bits of the first octet */
+/* Bits of the first byte */
 enum {
 	STATE_CLIENT = 1,
 	STATE_OPENING = 2,
 	STATE_SEQUENCE = 4, /* a continued message is open */
 	STATE_SMALL = 8,    /* low limits */
-	STATE_PULL = 16,    /* pulls Replies; has one to be pulled */
-	STATE_WINDOW = 32,  /* no window to answer */
-	STATE_RAW = 64,	    /* leave version and credits alone, too */
+	STATE_PULL = 16,    /* pulls Replies; has one to pull */
+	STATE_WINDOW = 32,  /* no credit to answer */
+	STATE_RAW = 64,	    /* leave version and credits unchanged, too */
 };
 
-/* The Reply that it has exposed in some states */
+/* The Reply that this end has exposed in some states */
 rpcrdma_exposure exposure;
 
 std::unique_ptr<end> make_end(uint8_t state)
@@ -99,7 +99,7 @@ void check_chunk(const rpcrdma_lists &lists, const rpcrdma_chunk &chunk,
 	REQUIRE(length == chunk.length);
 }
 
-/* What every list that is let through keeps to */
+/* Check the properties of all lists that the engine accepts. */
 void check_lists(const end &e, const rpcrdma_lists &lists, bool response)
 {
 	u32 segs = 0;
@@ -125,7 +125,7 @@ void check_lists(const end &e, const rpcrdma_lists &lists, bool response)
 		REQUIRE(lists.segs[i].length <= e.conn.cfg.props.rssiz);
 }
 
-/* Answer a Call in some way: the plan must fit into the peer's limits. */
+/* Answer a Call in any form: the plan must be within the peer's limits. */
 void check_answer(end &e, u32 length)
 {
 	auto plan = std::make_unique<rpcrdma_reply_plan>();
@@ -152,7 +152,7 @@ void check_answer(end &e, u32 length)
 	else
 		REQUIRE(plan->inline_length <= limits.continued);
 
-	/* And it must be one that a Requester accepts. */
+	/* A Requester must accept the Reply. */
 	auto rx = std::make_unique<rpcrdma_rx>();
 	rpcrdma_placed placed;
 
@@ -162,7 +162,7 @@ void check_answer(end &e, u32 length)
 	REQUIRE(!rpcrdma_check_reply(&e.conn, &e.rx.lists, rx.get(), &placed));
 }
 
-/* What was decoded must encode to the octets it came from. */
+/* A decoded message must encode to the same bytes. */
 void check_round_trip(const end &e, const message &m)
 {
 	octets buf(m.size() + 64);
@@ -252,7 +252,7 @@ int one_message(const uint8_t *data, size_t size, u32 htype)
 		break;
 	}
 
-	/* Answers are well-formed, and never to an ERROR, DONE or Reply. */
+	/* Answers are well-formed, and an ERROR, DONE or Reply gets none. */
 	for (u32 i = 0; i < 4; i++) {
 		const message answer = e->control();
 
@@ -261,7 +261,7 @@ int one_message(const uint8_t *data, size_t size, u32 htype)
 		REQUIRE(answer.size() >= 24);
 		if (answer.get(12) != RDMA2_ERROR)
 			continue;
-		/* In another version the type means something else. */
+		/* In another version the type has another meaning. */
 		REQUIRE(htype != RDMA2_ERROR);
 		if (!e->conn.version)
 			continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One message of version 1. The input's first octet chooses the end that
- * receives it; the rest is the message, but for its version.
+ * One message of version 1. The first byte of the input selects the end that receives it.
+ * The rest is the message, except its version.
  */
 #include <cstdio>
 #include <cstdlib>
@@ -25,12 +25,12 @@ namespace
 		}                                                          \
 	} while (0)
 
-/* Bits of the first octet */
+/* Bits of the first byte */
 enum {
 	STATE_CLIENT = 1,
 	STATE_OPENING = 2, /* the first message of the connection */
 	STATE_SMALL = 4,   /* low limits, no remote invalidation */
-	STATE_BUSY = 8,	   /* has a Call out */
+	STATE_BUSY = 8,	   /* has an outstanding Call */
 	STATE_POOR = 16,   /* no memory for more segments than usual */
 };
 
@@ -126,7 +126,7 @@ void check_lists(const end &e, bool call)
 	for (u32 i = 0; i < segs; i++)
 		REQUIRE(rpcrdma_lists_seg(&lists, i)->length <=
 			e.conn.cfg.props.rssiz);
-	/* Alone, and one that was offered */
+	/* Without an RPC, and with one that the message may answer */
 	if (lists.inv_handle) {
 		REQUIRE(e.conn.peer_private.inv_ok);
 		for (u32 i = 0; i < segs; i++)
@@ -136,7 +136,7 @@ void check_lists(const end &e, bool call)
 	REQUIRE(!e.conn.cfg.client || !segs);
 }
 
-/* Answer a Call: the Reply must be one that its Requester accepts. */
+/* Answer a Call: its Requester must accept the Reply. */
 void check_answer(const end &e, u32 length)
 {
 	auto plan = std::make_unique<rpcrdma_reply_plan>();
@@ -219,7 +219,7 @@ int fuzz_v1(const uint8_t *data, size_t size)
 		REQUIRE(false);
 	}
 
-	/* At most one answer, and never to an error */
+	/* At most one answer, and none to an error */
 	const message answer = e->control();
 
 	if (answer.size()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Writes the seed corpora: for each target a few inputs that reach its corners,
- * from which the fuzzer goes on. "make corpus"; the result is committed.
+ * Writes the seed corpora: for each target a few inputs that reach its corner cases, from
+ * which the fuzzer continues. "make corpus"; the result is committed.
  */
 #include <cstdio>
 #include <filesystem>
@@ -28,7 +28,7 @@ void write(const std::string &target, const std::string &name,
 		       static_cast<std::streamsize>(data.size()));
 }
 
-/* A message for an end in that state (see fuzz_messages.cc) */
+/* A message for an end in the given state (see fuzz_messages.cc) */
 void seed(const std::string &target, const std::string &name, uint8_t state,
 	  const message &m)
 {
@@ -325,7 +325,7 @@ void v1_seeds()
 	}
 	seed(t, "long-reply", 1,
 	     v1(1).word(0).word(0).word(1).word(1).segment(6, 9000, 0));
-	/* More segments than struct rpcrdma_lists has by itself */
+	/* More segments than struct rpcrdma_lists holds itself */
 	for (uint8_t state : { 0, 2, 4, 16 }) {
 		const std::string s = std::to_string(state);
 		message reads = v1(0), writes = v1(0).word(0), all = v1(0);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The codec of the library. The core's decoder of chunk lists stops at the
- * limits of its own end and does not say where a fault is; this one has no
- * limits, and does. Both read words with the same reader, and a test compares
- * their verdicts.
+ * The library's codec. The core's decoder of chunk lists stops at the limits of its own
+ * end, and does not report the position of a fault. This one has no limits, and reports
+ * the position. Both read words with the same reader, and a test compares their results.
  */
 #include "internal.hh"
 
@@ -87,7 +86,7 @@ int read_item(struct rpcrdma2_items *at, xdr_reader &in,
 int segment_item(struct rpcrdma2_items *at, xdr_reader &in,
 		 struct rpcrdma2_item *item)
 {
-	/* The count has shown that it is there. */
+	/* The count has shown that the word is there. */
 	item->kind = RPCRDMA2_ITEM_SEGMENT;
 	item->octets = SEGMENT_OCTETS;
 	item->handle = in.word();
@@ -138,7 +137,7 @@ int prop_item(struct rpcrdma2_items *at, xdr_reader &in,
 	return 1;
 }
 
-/* Return 1 with an item, 0 to go on with another state, or an error. */
+/* Return 1 with an item, 0 to continue in another state, or an error. */
 int step(struct rpcrdma2_items *at, xdr_reader &in, struct rpcrdma2_item *item)
 {
 	int rc;
@@ -179,7 +178,7 @@ int step(struct rpcrdma2_items *at, xdr_reader &in, struct rpcrdma2_item *item)
 	}
 }
 
-/* One message that is being decoded, and reported field by field */
+/* The state of decoding a message, with a report of each field */
 class decoder
 {
 public:
@@ -270,7 +269,7 @@ void decoder::report(const struct rpcrdma2_item &item)
 	}
 }
 
-/* Decode a word; its name is not null if it is a field of its own. */
+/* Decode a word. @name is not null if the word is a field of its own. */
 bool decoder::word(const char *name, u32 &value, const char *(*text)(u32))
 {
 	const u32 offset = in_.offset();
@@ -305,7 +304,7 @@ const char *name_err_v1(u32 code)
 	}
 }
 
-/* Return true if it has the form that every version shares (WP 1). */
+/* Return true if the message has the form that all versions share (WP 1). */
 bool decoder::is_err_vers() const
 {
 	if (length_ < v1::ERR_VERS_OCTETS)
@@ -400,7 +399,7 @@ bool decoder::error()
 	if (!word("rdma_err", msg_->code, rpcrdma2_code_name))
 		return false;
 
-	/* What follows an unknown code is not known. */
+	/* The words after an unknown code have no known meaning. */
 	const error_info *const info = find_error(msg_->code);
 	const u32 words = info ? info->words : 0;
 
@@ -463,7 +462,7 @@ struct rpcrdma2_fault decoder::run()
 	return fault_;
 }
 
-/* Lengths of messages are 32 bits: a longer one has nothing more to decode. */
+/* Lengths of messages are 32 bits. The bytes beyond that are not decoded. */
 u32 clamp_length(size_t length)
 {
 	return static_cast<u32>(length > ~u32{} ? ~u32{} : length);
@@ -488,7 +487,7 @@ struct rpcrdma2_fault check_flags(const struct rpcrdma2_msg *msg)
 	return FINE;
 }
 
-/* Return what is wrong with the lists of a message of version 2. */
+/* Return the fault of the lists of a version 2 message. */
 struct rpcrdma2_fault check_lists(const struct rpcrdma2_msg *msg,
 				  const void *pkt, u32 length)
 {
@@ -527,7 +526,7 @@ struct rpcrdma2_fault check_lists(const struct rpcrdma2_msg *msg,
 	return FINE;
 }
 
-/* A message of version 1 is complete: its payload has all that is compared. */
+/* A version 1 message is complete: its payload has all that has to be checked. */
 struct rpcrdma2_fault check_v1(const struct rpcrdma2_msg *msg, const void *pkt)
 {
 	const u32 at = msg->payload_offset;
@@ -571,7 +570,7 @@ struct rpcrdma2_fault check_v2(const struct rpcrdma2_msg *msg, const void *pkt,
 	fault = check_lists(msg, pkt, length);
 	if (fault.error || msg->type == RDMA2_NOMSG)
 		return fault;
-	/* It may be any message of a continued one. */
+	/* The message may be any one of a continued message. */
 	if (msg->payload_length < sizeof(u32) ||
 	    (msg->flags & RDMA2_F_MORE && msg->payload_length % sizeof(u32)))
 		return { RPCRDMA2_ERR_PAYLOAD, msg->payload_offset };
@@ -580,7 +579,7 @@ struct rpcrdma2_fault check_v2(const struct rpcrdma2_msg *msg, const void *pkt,
 
 /* ---- Encoding ---- */
 
-/* Writes words, as far as they fit */
+/* Write words, as far as there is space. */
 class encoder
 {
 public:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * A connection of the library: the core's connection, the queues of what is to be
- * sent, and timers. All rules of the protocol are the core's.
+ * A connection of the library: the core's connection, the queues of messages to be sent,
+ * and timers. All rules of the protocol are in the core.
  */
 #include "internal.hh"
 
@@ -13,7 +13,9 @@ namespace
 {
 
 constexpr u64 NS_PER_MS = 1000000;
-/* As the module: time to open, and time after a message that is no opening */
+/*
+ * The module's values: time for the opening, and time after a message that is no opening
+ */
 constexpr u64 OPENING_NS = 15000 * NS_PER_MS;
 constexpr u64 ODD_NS = 1000 * NS_PER_MS;
 
@@ -64,7 +66,7 @@ struct rpcrdma2_props from_core(const struct rpcrdma_props &p)
 		 .reassembly = p.reassembly };
 }
 
-/* Build @lists of items. Returns 0 or an error. */
+/* Build @lists from items. Return 0 or an error. */
 int make_lists(struct rpcrdma_lists *lists, const struct rpcrdma2_tx *tx)
 {
 	u32 left = 0; /* segments of the chunk that was begun */
@@ -185,8 +187,8 @@ struct rpcrdma2_conn {
 	u64 opening_timeout;
 	u64 opening_until; /* RPCRDMA2_NEVER: not established, or open */
 	u64 stall_until;
-	int error;	  /* why it has ended, 0: it has not */
-	const char *text; /* the same, if the core does not know why */
+	int error;	  /* the error that ended the connection, 0: open */
+	const char *text; /* the reason, if the core does not have it */
 	u8 opened;	  /* the callback was called */
 	u8 in_call;	  /* a Call is being reported: it may be held */
 	u8 held;	  /* its Receive is held */
@@ -222,7 +224,7 @@ int rpcrdma2_conn::end(int why)
 	return error;
 }
 
-/* Do what events require. Returns 0 or an error. */
+/* Execute the events. Return 0 or an error. */
 int rpcrdma2_conn::process(u32 events, u64 now)
 {
 	if (error)
@@ -347,7 +349,7 @@ int rpcrdma2_conn::queue(struct rpcrdma2_tx *tx, enum rpcrdma_kind kind)
 	return 0;
 }
 
-/* Return what may be sent now, or null. */
+/* Return the message that may be sent now, or null. */
 struct rpcrdma2_tx *rpcrdma2_conn::next_tx()
 {
 	struct rpcrdma2_tx *tx = current;
@@ -364,7 +366,7 @@ struct rpcrdma2_tx *rpcrdma2_conn::next_tx()
 	return tx && may_send_rpc(&core, RPCRDMA_KIND_CALL) ? tx : nullptr;
 }
 
-/* The last message of @tx is in the caller's buffer. */
+/* The caller's buffer has the last message of @tx. */
 int rpcrdma2_conn::written(struct rpcrdma2_tx *tx)
 {
 	current = nullptr;
@@ -544,7 +546,7 @@ uint32_t rpcrdma2_conn_get_receives(struct rpcrdma2_conn *conn, uint64_t now)
 	const struct rpcrdma_receives wanted =
 		rpcrdma_conn_to_make(&conn->core);
 
-	/* They are the caller's, and as many as it said that it has. */
+	/* The Receives are the caller's, which provides the number it announced. */
 	if (wanted.count &&
 	    conn->process(rpcrdma_conn_made(&conn->core, wanted.count), now))
 		return 0;
@@ -577,7 +579,7 @@ int rpcrdma2_conn_read_pkt(struct rpcrdma2_conn *conn, const void *pkt,
 
 	if (!rpcrdma_may_invalidate(verdict, &conn->rx, invalidated))
 		return conn->end(RPCRDMA2_ERR_INVALIDATED);
-	/* First, so that what is reported may be answered at once */
+	/* Process this first, so that the callback can answer at once. */
 	rc = conn->process(events, now);
 	if (!rc)
 		rc = conn->report(verdict, pkt, octets);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * librpcrdma2 in 150 lines: a client and a server exchange properties, a NULL Call
- * and a Call that is continued, and close. The transport is a socketpair, on which a
- * message is a packet; it needs no Receives, so they are posted by counting them.
- * Everything is driven by events: poll() waits for messages and for timers.
+ * librpcrdma2 in 150 lines: a client and a server exchange properties, a NULL Call and a
+ * continued Call, and close. The transport is a socketpair, on which a message is a
+ * packet. It needs no Receives, so they are only counted as posted. The program is driven
+ * by events: poll() waits for messages and for timers.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <poll.h>
@@ -86,7 +86,7 @@ static int received(struct rpcrdma2_conn *conn, const struct rpcrdma2_rx *rx, vo
 	return 0;
 }
 
-/* Receives first, then what is to be sent: it tells the peer of them. */
+/* Post Receives before sending: the messages convey the credits for them. */
 static void flush(struct end *e)
 {
 	unsigned char pkt[MOST];
@@ -105,7 +105,7 @@ static void flush(struct end *e)
 		fail(e->name, rpcrdma2_conn_reason(e->conn));
 }
 
-/* Return 0 when the peer has closed. */
+/* Return 0 if the peer has closed the socket. */
 static int receive(struct end *e)
 {
 	unsigned char pkt[MOST];

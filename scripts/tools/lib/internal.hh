@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What the parts of the library share: the core's own codec, and the public
- * headers, whose constants have to be those of the core.
+ * Definitions that the library's sources share: the core's codec, and the public headers.
+ * Their constants must equal those of the core.
  */
 #ifndef RPCRDMA2_INTERNAL_HH
 #define RPCRDMA2_INTERNAL_HH

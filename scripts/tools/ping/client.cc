@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* rpcrdma-ping HOST: connects, calls, and finds out what is wrong. */
+/* rpcrdma-ping HOST: connect, send Calls, and diagnose failures. */
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -21,7 +21,7 @@ enum {
 	REJECT_CONSUMER = 28,
 };
 
-/* The end of a run that has failed */
+/* Ends a run that has failed. */
 struct stop {
 	int status;
 	const char *key;
@@ -81,8 +81,8 @@ private:
 	uint32_t version_ = 0; /* of the program */
 	std::map<uint32_t, call> out_;
 	bytes reply_;
-	bool mismatch_ = false; /* it was told the versions */
-	bool again_ = false;	/* the Call is to be repeated */
+	bool mismatch_ = false; /* the server has reported its versions */
+	bool again_ = false;	/* send the Call again */
 	std::string rpc_error_;
 };
 
@@ -98,7 +98,7 @@ client::~client()
 		rdma_destroy_event_channel(channel_);
 }
 
-/* Return the next event of the connection manager; null: there is none in time. */
+/* Return the next event of the connection manager, or null after the time limit. */
 rdma_cm_event *client::event(uint64_t until)
 {
 	pollfd fd{ channel_->fd, POLLIN, 0 };
@@ -110,7 +110,7 @@ rdma_cm_event *client::event(uint64_t until)
 	return e;
 }
 
-/* The connection manager tells why by status: an errno, or a reason. */
+/* The status of the event is an errno, or a reason of the connection manager. */
 void client::refused(const rdma_cm_event &e)
 {
 	const int status = e.status;
@@ -222,7 +222,7 @@ void client::connect()
 					    nullptr },
 			this);
 	} catch (const failure &f) {
-		/* The object that has failed does not own the ID. */
+		/* The object of which the constructor failed does not own the ID. */
 		throw stop{ EXIT_LOCAL, "no-resources", f.text };
 	}
 	found.remote_invalidation = link_->remote_invalidation();
@@ -242,7 +242,7 @@ void client::learn()
 	rpcrdma2_conn_get_info(link_->conn(), &found.info);
 }
 
-/* The connection has ended: say why. */
+/* Report the reason for the end of the connection. */
 void client::ended()
 {
 	learn();
@@ -335,7 +335,7 @@ int client::on_received(rpcrdma2_conn *, const rpcrdma2_rx *rx, void *user)
 		c.found.bytes += call->second.message.size() + c.reply_.size();
 	} else if (reply.status == PROG_MISMATCH && !c.o_.program_version &&
 		   !c.mismatch_) {
-		/* Call what the server has. */
+		/* Call the version that the server has. */
 		c.mismatch_ = true;
 		c.again_ = true;
 		c.version_ = reply.high;

@@ -159,11 +159,11 @@ void link::peer(const rdma_conn_param &param)
 {
 	rpcrdma2_conn_peer_private(conn_, param.private_data,
 				   param.private_data_len);
-	/* There are no Reads: this end has nothing to read into. */
+	/* No RDMA Reads: this end has no memory to read into. */
 	rpcrdma2_conn_read_depth(conn_, 0, 0);
 }
 
-/* A server's first message may arrive before the event that says so. */
+/* A server's first message may arrive before the event for its connection. */
 void link::established()
 {
 	if (established_)

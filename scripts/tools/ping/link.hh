@@ -21,7 +21,7 @@ namespace ping
 /* Nanoseconds of a monotonic clock */
 uint64_t now();
 
-/* What this end announces */
+/* The properties that this end announces */
 struct settings {
 	uint32_t version_low = 1, version_high = 2;
 	uint32_t window = 32;
@@ -29,7 +29,7 @@ struct settings {
 	uint64_t timeout = 5000000000; /* nanoseconds, to open */
 };
 
-/* The device cannot do what is needed: a message for people */
+/* The device lacks a required feature; the text is for people. */
 struct failure {
 	std::string text;
 };
@@ -74,7 +74,7 @@ public:
 	{
 		return id_;
 	}
-	/* The error of the library, 0: none; and why it has ended */
+	/* Return the library's error, 0: none; and the reason for the end. */
 	int error() const
 	{
 		return error_;

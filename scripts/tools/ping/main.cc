@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* rpcrdma-ping: is there RPC-over-RDMA, and what does it agree on? */
+/* rpcrdma-ping: tries RPC-over-RDMA to a host, and prints the negotiated properties. */
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>

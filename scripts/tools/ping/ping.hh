@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* What the parts of rpcrdma-ping share */
+/* Definitions that the sources of rpcrdma-ping share */
 #ifndef PING_PING_HH
 #define PING_PING_HH
 
@@ -13,7 +13,7 @@
 namespace ping
 {
 
-/* Documentation/rpcrdma-ping.rst has them. */
+/* The exit statuses; see Documentation/rpcrdma-ping.rst */
 enum exit_status {
 	EXIT_GOOD = 0,
 	EXIT_USAGE = 1,
@@ -30,7 +30,7 @@ struct options {
 	settings own;
 	std::string host, port = "20049";
 	uint32_t program = 100003,
-		 program_version = 0; /* 0: 3, or what there is */
+		 program_version = 0; /* 0: 3, or the highest of the server */
 	uint32_t count = 10;
 	uint32_t size = CALL_OCTETS;
 	uint64_t interval = 100000000; /* nanoseconds */
@@ -40,11 +40,11 @@ struct options {
 	bool silent = false, reject = false; /* server */
 };
 
-/* What a run has found */
+/* The results of a run */
 struct result {
 	int status = EXIT_GOOD;
-	const char *key = "ok"; /* of the status, for programs */
-	std::string sentence;	/* what is wrong */
+	const char *key = "ok"; /* the status as a word, for programs */
+	std::string sentence;	/* the cause of a failure */
 	std::string device;
 	rpcrdma2_conn_info info = {};
 	bool remote_invalidation = false; /* of this end */

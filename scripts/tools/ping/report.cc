@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* What rpcrdma-ping prints */
+/* The output of rpcrdma-ping */
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -25,7 +25,7 @@ struct statistics {
 	std::vector<bucket> histogram;
 };
 
-/* Return the time that a share of all times does not exceed. */
+/* Return the time that the given share of the Calls does not exceed. */
 double quantile(const std::vector<double> &sorted, double share)
 {
 	const size_t last = sorted.size() - 1;
