@@ -76,12 +76,16 @@ enum rpcrdma_admit {
 	RPCRDMA_ADMIT_TOO_MANY,		/* refused: the backlog is full */
 };
 
-/*
- * Decide about a connect request.
+/**
+ * rpcrdma_admission_ask() - decide about a connect request
+ * @all: the listener's account
+ * @guest: pending connection
  * @oldest: the connection that has been opening longest, or NULL
- * @memory: its account is attached (rpcrdma_memory_join()); that is
- *	tried again after another connection was evicted.
+ * @memory: its account is attached (rpcrdma_memory_join()); that is tried again after
+ *	another connection was evicted
  * @now_ms: milliseconds of any clock, modulo 2^32
+ *
+ * Return: the decision.
  */
 enum rpcrdma_admit rpcrdma_admission_ask(struct rpcrdma_admission *all,
 					 struct rpcrdma_guest *guest,
@@ -97,58 +101,85 @@ enum {
 	RPCRDMA_GUEST_LAST = 16,	/* it was the listener's last: wake the waiter */
 };
 
-/*
- * Evict the connection in favour of a new one: close it and release its quota.
+/**
+ * rpcrdma_admission_leave() - evict the connection in favour of a new one: close it and
+ *	release its quota
+ * @all: the listener's account
+ * @guest: pending connection
  */
 void rpcrdma_admission_leave(struct rpcrdma_admission *all,
 			     struct rpcrdma_guest *guest);
 
-/*
- * Report that RPC traffic may begin. Returns LISTED, or 0 if it is too late for
- * that.
+/**
+ * rpcrdma_admission_opened() - report that RPC traffic may begin
+ * @all: the listener's account
+ * @guest: pending connection
+ *
+ * Return: LISTED, or 0 if it is too late for that.
  */
 u32 rpcrdma_admission_opened(struct rpcrdma_admission *all,
 			     struct rpcrdma_guest *guest);
 
-/*
- * Report that a service thread accepts a listed connection, which then has no
- * listener. Returns LAST or 0.
+/**
+ * rpcrdma_admission_take() - report that a service thread accepts a listed connection,
+ *	which then has no listener
+ * @all: the listener's account
+ * @guest: pending connection
+ *
+ * Return: LAST or 0.
  */
 u32 rpcrdma_admission_take(struct rpcrdma_admission *all,
 			   struct rpcrdma_guest *guest);
 
-/*
- * Report that the service has the connection. @calls: Calls have arrived.
- * Returns any of DATA and CLOSE.
+/**
+ * rpcrdma_guest_served() - report that the service has the connection
+ * @guest: pending connection
+ * @calls: Calls have arrived
+ *
+ * Return: any of DATA and CLOSE.
  */
 u32 rpcrdma_guest_served(struct rpcrdma_guest *guest, bool calls);
 
-/*
- * Return true if the service has the connection and is notified of Calls at
- * once.
+/**
+ * rpcrdma_guest_known() - check if the service has the connection and is notified of
+ *	Calls at once
+ * @guest: pending connection
+ *
+ * Return: true if so.
  */
 static inline bool rpcrdma_guest_known(const struct rpcrdma_guest *guest)
 {
 	return guest->stage >= RPCRDMA_GUEST_SERVED;
 }
 
-/* Return true if the service has a connection that has ended. */
+/**
+ * rpcrdma_guest_gone() - check if the service has a connection that has ended
+ * @guest: pending connection
+ *
+ * Return: true if so.
+ */
 static inline bool rpcrdma_guest_gone(const struct rpcrdma_guest *guest)
 {
 	return guest->stage == RPCRDMA_GUEST_GONE;
 }
 
-/*
- * Report that the connection has ended, and uses nothing on the device. @all:
- * NULL after it was accepted. Returns FREE, and perhaps LAST; or CLOSE; or 0,
- * if rpcrdma_guest_served() will return what to do.
+/**
+ * rpcrdma_admission_gone() - report that the connection has ended, and uses nothing on
+ *	the device
+ * @all: NULL after it was accepted
+ * @guest: pending connection
+ *
+ * Return: FREE, and perhaps LAST; or CLOSE; or 0, if rpcrdma_guest_served() will return
+ *	what to do.
  */
 u32 rpcrdma_admission_gone(struct rpcrdma_admission *all,
 			   struct rpcrdma_guest *guest);
 
-/*
- * Stop: no connection is admitted or accepted any more. The user closes those
- * that are left.
+/**
+ * rpcrdma_admission_stop() - stop: no connection is admitted or accepted any more
+ * @all: the listener's account
+ *
+ * The user closes those that are left.
  */
 void rpcrdma_admission_stop(struct rpcrdma_admission *all);
 

@@ -41,45 +41,78 @@ struct rpcrdma_call_queue {
 	u64 max_octets;			/* memory of the largest Call; 0: unknown */
 };
 
-/* Return true if a Call waits. A hint without the lock. */
+/**
+ * rpcrdma_calls_any() - check if a Call waits
+ * @q: queue of Calls
+ *
+ * A hint without the lock.
+ * Return: true if so.
+ */
 static inline bool rpcrdma_calls_any(const struct rpcrdma_call_queue *q)
 {
 	return q->waiting.first || q->pulled.first;
 }
 
-/*
- * A Call arrives that no thread continues with at once. @pull_octets: the
- * memory that its Read chunks are pulled into, or 0. Needs no lock if one
- * context at a time receives Calls.
+/**
+ * rpcrdma_calls_arrived() - report a Call that arrives, and that no thread continues
+ *	with at once
+ * @q: queue of Calls
+ * @call: Call
+ * @pull_octets: the memory that its Read chunks are pulled into, or 0
+ *
+ * Needs no lock if one context at a time receives Calls.
  */
 void rpcrdma_calls_arrived(struct rpcrdma_call_queue *q,
 			   struct rpcrdma_queued_call *call, u64 pull_octets);
 
-/*
- * Return true if the Call may be pulled ahead: its memory is reserved then,
- * until rpcrdma_calls_early_end().
+/**
+ * rpcrdma_calls_early() - check if the Call may be pulled ahead of its turn
+ * @q: queue of Calls
+ * @call: Call
+ *
+ * If so, its memory is reserved until rpcrdma_calls_early_end().
+ * Return: true if so.
  */
 bool rpcrdma_calls_early(struct rpcrdma_call_queue *q,
 			 const struct rpcrdma_queued_call *call);
+
+/**
+ * rpcrdma_calls_early_end() - release the memory reserved by rpcrdma_calls_early()
+ * @q: queue of Calls
+ * @call: Call
+ */
 void rpcrdma_calls_early_end(struct rpcrdma_call_queue *q,
 			     const struct rpcrdma_queued_call *call);
 
-/* Queue a Call as it arrived, or a complete one. */
+/**
+ * rpcrdma_calls_wait() - queue a Call as it arrived, or a complete one
+ * @q: queue of Calls
+ * @call: Call
+ */
 void rpcrdma_calls_wait(struct rpcrdma_call_queue *q,
 			struct rpcrdma_queued_call *call);
+
+/**
+ * rpcrdma_calls_pulled() - report that a Call's data has been pulled: it is complete
+ * @q: queue of Calls
+ * @call: Call
+ */
 void rpcrdma_calls_pulled(struct rpcrdma_call_queue *q,
 			  struct rpcrdma_queued_call *call);
 
-/*
- * Remove the Call that a thread continues with, and return it, or NULL if none
- * can proceed: the oldest one, but a Call that is still to be pulled only if
- * there is memory for that. Otherwise the thread would wait for other Calls of
- * this peer to release theirs, and a Call that needs none may overtake it. A
- * Call that is larger than the service accepts is returned, to be refused.
- * Neither list may starve the other: apart from the effect on the client,
- * RPCSEC_GSS has a window of sequence numbers, and a Call that is too old for
- * it costs the connection.
+/**
+ * rpcrdma_calls_next() - remove the Call that a thread continues with
+ * @q: queue of Calls
  * @room: returns true if @user has memory for so many bytes
+ * @user: passed to the callbacks
+ *
+ * Otherwise the thread would wait for other Calls of this peer to release theirs, and a
+ * Call that needs none may overtake it. A Call that is larger than the service accepts
+ * is returned, to be refused. Neither list may starve the other: apart from the effect
+ * on the client, RPCSEC_GSS has a window of sequence numbers, and a Call that is too
+ * old for it costs the connection.
+ * Return: the oldest Call, but one that is still to be pulled only if there is memory
+ *	for that; NULL if no Call can proceed.
  */
 struct rpcrdma_queued_call *
 rpcrdma_calls_next(struct rpcrdma_call_queue *q,

@@ -49,7 +49,13 @@ struct rpcrdma_lists {
 	struct rpcrdma_segment segs[RPCRDMA_MAX_SEGS];
 };
 
-/* Return segment @i of @lists, which must exist. */
+/**
+ * rpcrdma_lists_seg() - get a segment, which must exist
+ * @lists: chunk lists of the message
+ * @i: index of the segment
+ *
+ * Return: the segment.
+ */
 static inline const struct rpcrdma_segment *
 rpcrdma_lists_seg(const struct rpcrdma_lists *lists, u32 i)
 {
@@ -65,12 +71,16 @@ struct rpcrdma_stretch {
 	u32 length;			/* bytes left */
 };
 
-/*
- * Advance @at to the next bytes that are contiguous in memory, and return them
- * in @part. at->length is reduced by the length of @part, which is at least 1.
- * @lists: holds the segments of @chunk.
- * Returns false at the end. The chunk is too short by the at->length that is
- * left.
+/**
+ * rpcrdma_chunk_next() - advance to the next bytes of a chunk that are contiguous in
+ *	memory
+ * @lists: holds the segments of @chunk
+ * @chunk: chunk
+ * @at: position in the chunk; at->length is reduced by the length of @part
+ * @part: returns the bytes, at least one
+ *
+ * The chunk is too short by the at->length that is left.
+ * Return: false at the end.
  */
 static inline bool rpcrdma_chunk_next(const struct rpcrdma_lists *lists,
 				      const struct rpcrdma_chunk *chunk,
@@ -97,12 +107,13 @@ static inline bool rpcrdma_chunk_next(const struct rpcrdma_lists *lists,
 	return false;
 }
 
-/*
- * Functions to build lists. Chunks must be added in wire order (reads by
- * ascending position, writes, reply). Add a chunk, then append its segments; a
- * Write chunk may stay empty. Each function returns 0, or -1 if the bounds
- * in wire.h would be exceeded. Initialised lists have no more[]; it may be set
- * while they are empty.
+/**
+ * rpcrdma_lists_init() - initialise lists, to build them
+ * @lists: chunk lists
+ *
+ * Chunks must be added in wire order (reads by ascending position, writes, reply). Add
+ * a chunk, then append its segments; a Write chunk may stay empty. Initialised lists
+ * have no more[]; it may be set while they are empty.
  */
 static inline void rpcrdma_lists_init(struct rpcrdma_lists *lists)
 {
@@ -114,13 +125,49 @@ static inline void rpcrdma_lists_init(struct rpcrdma_lists *lists)
 	lists->nr_segs = 0;
 	lists->more = NULL;
 }
+
+/**
+ * rpcrdma_lists_add_read() - add a Read chunk
+ * @lists: chunk lists
+ * @position: Position of the chunk
+ *
+ * Return: 0, or -1 if the bounds in wire.h would be exceeded.
+ */
 int rpcrdma_lists_add_read(struct rpcrdma_lists *lists, u32 position);
+
+/**
+ * rpcrdma_lists_add_write() - add a Write chunk
+ * @lists: chunk lists
+ *
+ * Return: 0, or -1 if the bounds in wire.h would be exceeded.
+ */
 int rpcrdma_lists_add_write(struct rpcrdma_lists *lists);
+
+/**
+ * rpcrdma_lists_add_reply() - add the Reply chunk
+ * @lists: chunk lists
+ *
+ * Return: 0, or -1 if the bounds in wire.h would be exceeded.
+ */
 int rpcrdma_lists_add_reply(struct rpcrdma_lists *lists);
-/* Append a segment to the last chunk added. */
+
+/**
+ * rpcrdma_lists_add_segment() - append a segment to the last chunk added
+ * @lists: chunk lists
+ * @handle: handle of the MR
+ * @length: bytes
+ * @offset: offset of the segment
+ *
+ * Return: 0, or -1 if the bounds in wire.h would be exceeded.
+ */
 int rpcrdma_lists_add_segment(struct rpcrdma_lists *lists, u32 handle,
 			      u32 length, u64 offset);
-/* Set inv_handle to the largest segment's (6.2.4), if there is a segment. */
+
+/**
+ * rpcrdma_lists_offer() - set inv_handle to the largest segment's (6.2.4), if there is
+ *	a segment
+ * @lists: chunk lists
+ */
 void rpcrdma_lists_offer(struct rpcrdma_lists *lists);
 
 #ifdef __cplusplus

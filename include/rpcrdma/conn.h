@@ -166,9 +166,13 @@ struct rpcrdma_conn {
 	struct rpcrdma_pending pend[RPCRDMA_MAX_PENDING_CONTROL];
 };
 
-/*
- * Initialise @conn for a new connection. @cfg is copied; values out of range
- * are clamped in the copy. No Receive has been posted yet.
+/**
+ * rpcrdma_conn_init() - initialise @conn for a new connection
+ * @conn: connection
+ * @cfg: configuration
+ *
+ * @cfg is copied; values out of range are clamped in the copy. No Receive has been
+ * posted yet.
  */
 void rpcrdma_conn_init(struct rpcrdma_conn *conn,
 		       const struct rpcrdma_conn_config *cfg);
@@ -193,40 +197,60 @@ enum {
 	RPCRDMA_EV_ODD = 64,		/* once: rpcrdma_life_odd() */
 };
 
-/*
- * Record the peer's private message, as decoded by rpcrdma_decode_private().
+/**
+ * rpcrdma_conn_private() - record the peer's private message, as decoded by
+ *	rpcrdma_decode_private()
+ * @conn: connection
+ * @priv: private message
+ *
  * Call this no later than when the connection is established.
  */
 void rpcrdma_conn_private(struct rpcrdma_conn *conn,
 			  const struct rpcrdma_private *priv);
 
-/*
- * Build the private message of this end's connect request or accept. For an
- * accept, the peer's must be known before.
+/**
+ * rpcrdma_conn_announce() - build the private message of this end's connect request or
+ *	accept
+ * @conn: connection
+ * @priv: private message
+ *
+ * For an accept, the peer's must be known before.
  */
 void rpcrdma_conn_announce(const struct rpcrdma_conn *conn,
 			   struct rpcrdma_private *priv);
 
-/*
- * Record how many RDMA Reads may be outstanding, as negotiated by the
- * connection managers: @outbound from this end, @inbound from the peer. A
- * feature that needs a direction without Reads is not announced (WP 8). Call
- * this no later than when the connection is established.
+/**
+ * rpcrdma_conn_read_depth() - record how many RDMA Reads may be outstanding
+ * @conn: connection
+ * @outbound: Reads of this end
+ * @inbound: Reads of the peer
+ *
+ * The connection managers have negotiated both. A feature that needs a direction
+ * without Reads is not announced (WP 8). Call this no later than when the connection is
+ * established.
  */
 void rpcrdma_conn_read_depth(struct rpcrdma_conn *conn, u32 outbound,
 			     u32 inbound);
 
-/*
- * Report that the connection is established. A client's first control message
- * (CONNPROP) becomes due, or, if only version 1 is allowed, the connection is
- * open. Returns events.
+/**
+ * rpcrdma_conn_established() - report that the connection is established
+ * @conn: connection
+ *
+ * A client's first control message (CONNPROP) becomes due, or, if only version 1 is
+ * allowed, the connection is open.
+ * Return: events.
  */
 u32 rpcrdma_conn_established(struct rpcrdma_conn *conn);
 
-/*
- * Count a complete Call or Reply by its format, once, when only credit and the
- * Send Queue can still delay it, or later. Received messages are counted
- * without this.
+/**
+ * rpcrdma_conn_count() - count a complete Call or Reply by its format, once, when only
+ *	credit and the Send Queue can still delay it, or later
+ * @conn: connection
+ * @kind: Call, Reply or control message
+ * @format: format of the message
+ * @lists: chunk lists of the message
+ *
+ * Received messages are counted without this.
  */
 void rpcrdma_conn_count(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
 			enum rpcrdma_format format,

@@ -12,37 +12,61 @@
 extern "C" {
 #endif
 
-/*
- * Encode a message's header, without the credit fields, which
- * rpcrdma_conn_stamp() writes.
+/**
+ * rpcrdma_encode_header() - encode a message's header, without the credit fields, which
+ *	rpcrdma_conn_stamp() writes
+ * @conn: connection
+ * @buf: buffer
  * @size: bytes at @buf (4-byte aligned)
+ * @xid: XID of the RPC
+ * @htype: RDMA2_MSG or RDMA2_NOMSG
+ * @flags: RDMA2_F_RESPONSE, RDMA2_F_MORE
  * @lists: NULL for none
- * @htype, @flags: RDMA2_MSG or RDMA2_NOMSG, RDMA2_F_RESPONSE,
- *	RDMA2_F_MORE
- * Returns the header's length, 0 if it does not fit.
+ *
+ * Return: the header's length, 0 if it does not fit.
  */
 u32 rpcrdma_encode_header(const struct rpcrdma_conn *conn, void *buf, u32 size,
 			  u32 xid, u32 htype, u32 flags,
 			  const struct rpcrdma_lists *lists);
 
-/*
- * Fast path: encode the header of a Call or Reply that is one message without
- * chunks. @buf has space for rpcrdma_plain_header() bytes.
+/**
+ * rpcrdma_encode_plain() - fast path: encode the header of a Call or Reply that is one
+ *	message without chunks
+ * @conn: connection
+ * @buf: buffer
+ * @kind: Call, Reply or control message
+ * @xid: XID of the RPC
+ *
+ * @buf has space for rpcrdma_plain_header() bytes.
  */
 void rpcrdma_encode_plain(const struct rpcrdma_conn *conn, void *buf,
 			  enum rpcrdma_kind kind, u32 xid);
 
-/*
- * Encode the header of a Call or Reply of that format, with its header type and
- * flags. @more: this is one message of a continued one, and not the last.
- * Returns as rpcrdma_encode_header().
+/**
+ * rpcrdma_encode_rpc() - encode the header of a Call or Reply of that format, with its
+ *	header type and flags
+ * @conn: connection
+ * @buf: buffer
+ * @size: bytes of the buffer
+ * @kind: Call, Reply or control message
+ * @format: format of the message
+ * @xid: XID of the RPC
+ * @more: this is one message of a continued one, and not the last
+ * @lists: chunk lists of the message
+ *
+ * Return: as rpcrdma_encode_header().
  */
 u32 rpcrdma_encode_rpc(const struct rpcrdma_conn *conn, void *buf, u32 size,
 		       enum rpcrdma_kind kind, enum rpcrdma_format format,
 		       u32 xid, bool more, const struct rpcrdma_lists *lists);
 
-/*
- * Return the length that rpcrdma_encode_header() needs for @lists (NULL: none).
+/**
+ * rpcrdma_header_octets() - get the length that rpcrdma_encode_header() needs for
+ *	@lists (NULL: none)
+ * @conn: connection
+ * @lists: chunk lists of the message
+ *
+ * Return: the length.
  */
 u32 rpcrdma_header_octets(const struct rpcrdma_conn *conn,
 			  const struct rpcrdma_lists *lists);
@@ -53,9 +77,13 @@ struct rpcrdma_part {
 	bool	more;		/* others follow: it has RDMA2_F_MORE */
 };
 
-/*
- * Return the next message of a CONTINUED one (4.4.2), of the payload of which
- * @left bytes have not been sent yet. @lists go with the last one.
+/**
+ * rpcrdma_next_part() - plan the next message of a continued one (4.4.2)
+ * @conn: connection
+ * @lists: chunk lists of the last message
+ * @left: bytes of the payload that were not sent yet
+ *
+ * Return: the next message.
  */
 struct rpcrdma_part rpcrdma_next_part(const struct rpcrdma_conn *conn,
 				      const struct rpcrdma_lists *lists,

@@ -58,42 +58,67 @@ enum rpcrdma_outcome {
 	RPCRDMA_OUTCOME_CLOSE,
 };
 
-/*
- * Store the Receives that have completed since the last batch, unless @newest is NULL.
+/**
+ * rpcrdma_core_arrived() - store the Receives that have completed since the last batch
+ * @core: connection
+ * @newest: the newest Receive, or NULL; chained by rv->arrived
+ *
  * They are chained by rv->arrived, the newest first.
  */
 void rpcrdma_core_arrived(struct rpcrdma_ep_core *core,
 			  struct llist_node *newest);
 
-/* Handle core->arrivals.events. No lock held. */
+/**
+ * rpcrdma_core_poll_events() - handle core->arrivals.events
+ * @core: connection
+ *
+ * Context: no lock held.
+ */
 void rpcrdma_core_poll_events(struct rpcrdma_ep_core *core);
 
-/*
- * Allocate what decoding the message in @rv needs. If that fails, the message is refused.
- * No lock held.
+/**
+ * rpcrdma_core_receive_segs() - allocate what decoding the message in @rv needs
+ * @rv: Receive
+ *
+ * If that fails, the message is refused.
+ * Context: no lock held.
  */
 void rpcrdma_core_receive_segs(struct rpcrdma_recv *rv);
 
-/*
- * Process the message in @rv. Lock held. Any other result than RELEASE keeps the
- * endpoint until the Receive is released, because its memory belongs to the endpoint.
+/**
+ * rpcrdma_core_receive() - process the message in @rv
+ * @core: connection
+ * @rv: Receive
+ *
+ * Any other result than RELEASE keeps the endpoint until the Receive is released,
+ * because its memory belongs to the endpoint.
+ * Context: lock held.
+ * Return: the next step for @rv.
  */
 enum rpcrdma_outcome rpcrdma_core_receive(struct rpcrdma_ep_core *core,
 					  struct rpcrdma_recv *rv);
 
-/*
- * Process the message in @rv as far as the lock must not be held.
+/**
+ * rpcrdma_core_receive_finish() - process the message in @rv as far as the lock must
+ *	not be held
+ * @core: connection
+ * @rv: Receive
  * @what: FINISH or CLOSE
+ *
  * Return: true if it is for the transport; false if @rv was released.
  */
 bool rpcrdma_core_receive_finish(struct rpcrdma_ep_core *core,
 				 struct rpcrdma_recv *rv,
 				 enum rpcrdma_outcome what);
 
-/*
- * Process the messages that had arrived before the queue pair was drained and that no
- * context processes any more. From then on none is processed, even if a device still
- * delivers some. The teardown calls this. No lock held, sleeps.
+/**
+ * rpcrdma_core_drain() - process the messages that had arrived before the queue pair
+ *	was drained and that no context processes any more
+ * @core: connection
+ *
+ * From then on none is processed, even if a device still delivers some. The teardown
+ * calls this.
+ * Context: no lock held, sleeps.
  */
 void rpcrdma_core_drain(struct rpcrdma_ep_core *core);
 

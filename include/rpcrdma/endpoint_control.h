@@ -79,34 +79,55 @@ struct rpcrdma_ep_sizes {
 	u32	stream;			/* and what a message needs besides its bytes */
 };
 
-/*
- * Set the reservation of a connection before it is attached, and before any of its
- * resources is allocated. If memory is tight, @p is lowered to few, small buffers. No
- * other context uses @account.
+/**
+ * rpcrdma_core_promise() - set the reservation of a connection
+ * @all: quota of all connections
+ * @account: the connection's account
+ * @p: parameters of the connection
+ * @sizes: sizes of the host's structures
  * @message: bytes of the largest Call or Reply
+ *
+ * If memory is tight, @p is lowered to few, small buffers. No other context uses
+ * @account.
  */
 void rpcrdma_core_promise(const struct rpcrdma_memory *all,
 			  struct rpcrdma_memory_account *account,
 			  struct rpcrdma_ep_params *p,
 			  const struct rpcrdma_ep_sizes *sizes, u32 message);
 
-/*
- * Configure a connection for its device, and initialise core->conn. The host calls this
- * in rpcrdma_port_objects(). *@load is set to what its queues have to hold. No lock held.
+/**
+ * rpcrdma_core_configure() - configure a connection for its device, and initialise
+ *	core->conn
+ * @core: connection
+ * @dev: limits of the device
+ * @load: is set to what the queues have to hold
+ *
+ * The host calls this in rpcrdma_port_objects(). *@load is set to what its queues have
+ * to hold.
+ * Context: no lock held.
  * Return: 0; -EOPNOTSUPP if the device cannot be used.
  */
 int rpcrdma_core_configure(struct rpcrdma_ep_core *core,
 			   const struct rpcrdma_device_limits *dev,
 			   struct rpcrdma_load *load);
 
-/*
- * Record that there is a queue pair, with @depth slots in its Send Queue. The host calls
- * this at the end of rpcrdma_port_objects().
+/**
+ * rpcrdma_core_queue_pair() - record that the queue pair exists
+ * @core: connection
+ * @depth: slots of its Send Queue
+ *
+ * The host calls this at the end of rpcrdma_port_objects().
  */
 void rpcrdma_core_queue_pair(struct rpcrdma_ep_core *core, u32 depth);
-/*
- * Return the maximum size of a part of a transfer of which one Work Request has @sges
- * elements, of a page each at most. It is never divided between batches.
+
+/**
+ * rpcrdma_core_part_octets() - get the maximum size of a part of a transfer
+ * @core: connection
+ * @sges: elements of a Work Request
+ * @page_shift: an element is at most a page of that size
+ *
+ * A part is never divided between batches.
+ * Return: bytes.
  */
 u32 rpcrdma_core_part_octets(const struct rpcrdma_ep_core *core, u32 sges,
 			     u32 page_shift);
@@ -139,26 +160,48 @@ struct rpcrdma_happened_step {
 	u32			events;		/* RPCRDMA_EV_* */
 };
 
-/*
- * Handle an event. The lock is held; the caller passes the result to
- * rpcrdma_core_carry_out() after it has released the lock.
+/**
+ * rpcrdma_core_happened() - handle an event
+ * @core: connection
+ * @event: event
+ *
+ * The caller passes the result to rpcrdma_core_carry_out() after it has released the
+ * lock.
+ * Context: lock held.
+ * Return: the actions that follow.
  */
 struct rpcrdma_happened_step
 rpcrdma_core_happened(struct rpcrdma_ep_core *core,
 		      const struct rpcrdma_life_event *event);
-/* Do what an event has left to do, in the order that it needs. No lock held. */
+
+/**
+ * rpcrdma_core_carry_out() - run the actions that follow an event, in their order
+ * @core: connection
+ * @step: from rpcrdma_core_happened()
+ *
+ * Context: no lock held.
+ */
 void rpcrdma_core_carry_out(struct rpcrdma_ep_core *core,
 			    const struct rpcrdma_happened_step *step);
-/* What rpcrdma_port_open_later() has asked for. No lock held, may sleep. */
+
+/**
+ * rpcrdma_core_open_later() - do the work that rpcrdma_port_open_later() deferred
+ * @core: connection
+ *
+ * Context: no lock held, may sleep.
+ */
 void rpcrdma_core_open_later(struct rpcrdma_ep_core *core);
 
 /* ---- Setup ---- */
 
-/*
- * Take the next steps to set up a connection. The setup context calls this until it
- * returns END. No lock held, may sleep.
+/**
+ * rpcrdma_core_make() - execute the next steps to set up a connection
+ * @core: connection
  * @result: 0 at first, or the errno for which there is no id of the connection manager;
- *	then of the wait: 0, or -ETIMEDOUT if it ended before life->settled.
+ *	then of the wait: 0, or -ETIMEDOUT if it ended before life->settled
+ *
+ * The setup context calls this until it returns END.
+ * Context: no lock held, may sleep.
  * Return: WAIT, to wait for life->settled for @ms; or END with @status.
  */
 struct rpcrdma_make_step rpcrdma_core_make(struct rpcrdma_ep_core *core,
@@ -166,33 +209,64 @@ struct rpcrdma_make_step rpcrdma_core_make(struct rpcrdma_ep_core *core,
 
 /* ---- Control messages for the transport; the lock is held ---- */
 
-/*
- * Queue the ERROR that refuses the Call with @xid (7), or the DONE for the Reply with
- * @xid (DR 4.1.3). A connection that is not open drops them. Return events.
+/**
+ * rpcrdma_core_send_error() - queue the ERROR that refuses a Call (7)
+ * @core: connection
+ * @xid: XID of the RPC
+ * @code: error code
+ * @arg0: first word of error data
+ * @arg1: second word of error data
+ *
+ * A connection that is not open drops it.
+ * Return: events, RPCRDMA_EV_*.
  */
 u32 rpcrdma_core_send_error(struct rpcrdma_ep_core *core, u32 xid, u32 code,
 			    u32 arg0, u32 arg1);
+
+/**
+ * rpcrdma_core_send_done() - queue the DONE for a Reply (DR 4.1.3)
+ * @core: connection
+ * @xid: XID of the RPC
+ * @inv_handle: handle to invalidate at the peer, or 0
+ *
+ * A connection that is not open drops it.
+ * Return: events, RPCRDMA_EV_*.
+ */
 u32 rpcrdma_core_send_done(struct rpcrdma_ep_core *core, u32 xid,
 			   u32 inv_handle);
 
 /* ---- Teardown ---- */
 
-/*
- * Take the next steps of the teardown, up to one that has to be waited for. The teardown
- * calls this, waits as the result says, and calls it again, until it returns END. No
- * lock held, may sleep.
+/**
+ * rpcrdma_core_teardown() - execute the next steps of the teardown, up to one that has
+ *	to be waited for
+ * @core: connection
+ *
+ * The teardown calls this, waits as the result says, and calls it again, until it
+ * returns END.
+ * Context: no lock held, may sleep.
  * Return: MAKER, PAUSE, DRAIN or USERS: lifecycle.h says what to wait for; or END.
  */
 enum rpcrdma_release rpcrdma_core_teardown(struct rpcrdma_ep_core *core);
-/*
- * Return the next step of the teardown, for rpcrdma_port_release_next(). Lock held.
+
+/**
+ * rpcrdma_core_release_next() - get the next step of the teardown, for
+ *	rpcrdma_port_release_next()
+ * @core: connection
  * @result: of STOP, 0 for any other step
+ *
+ * Context: lock held.
+ * Return: the next step.
  */
 enum rpcrdma_release rpcrdma_core_release_next(struct rpcrdma_ep_core *core,
 					       int result);
-/*
- * Release what the endpoint keeps until its last reference is dropped: its share of the
- * quota, and its Receives. No lock held.
+
+/**
+ * rpcrdma_core_destroy() - release what the endpoint keeps until its last reference is
+ *	dropped: its share of the quota, and its Receives
+ * @core: connection
+ *
+ * Context: no lock held.
  */
 void rpcrdma_core_destroy(struct rpcrdma_ep_core *core);
 

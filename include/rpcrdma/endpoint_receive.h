@@ -63,51 +63,95 @@ struct rpcrdma_recvs_made {
 	struct rpcrdma_recv	*last;
 };
 
-/*
- * Return the charge for a Receive of @octets bytes. One Receive exists for each
- * outstanding Call, whose Reply may need a buffer of the same size. @own: bytes of the
- * host's structure.
+/**
+ * rpcrdma_core_recv_cost() - get the charge for a Receive
+ * @own: bytes of the host's structure
+ * @octets: bytes of the Receive's buffer
+ *
+ * One Receive exists for each outstanding Call. Its Reply may need a buffer of the same
+ * size, which is charged, too.
+ * Return: bytes.
  */
 static inline u64 rpcrdma_core_recv_cost(u32 own, u32 octets)
 {
 	return own + 2 * (u64)octets;
 }
 
-/*
- * Allocate and post the Receives that the engine wants. If memory is short there are
- * fewer Receives, or smaller ones, or the connection is closed. No lock held.
+/**
+ * rpcrdma_core_recvs_due() - allocate and post the Receives that the engine wants
+ * @core: connection
+ *
+ * If memory is short there are fewer Receives, or smaller ones, or the connection is
+ * closed.
+ * Context: no lock held.
  */
 void rpcrdma_core_recvs_due(struct rpcrdma_ep_core *core);
-/*
- * Add allocated Receives, and post the free ones if a batch is due. Lock held. Return
- * events or RPCRDMA_RECV_UNPOSTED.
+
+/**
+ * rpcrdma_core_recvs_made() - add allocated Receives, and post the free ones if a batch
+ *	is due
+ * @core: connection
+ * @made: the new Receives
+ *
+ * Context: lock held.
+ * Return: events or RPCRDMA_RECV_UNPOSTED.
  */
 u32 rpcrdma_core_recvs_made(struct rpcrdma_ep_core *core,
 			    const struct rpcrdma_recvs_made *made);
-/*
- * Free the memory that only large messages need: rv->large. The caller holds @rv. No
- * lock held.
+
+/**
+ * rpcrdma_core_recv_shrink() - free the memory that only large messages need: rv->large
+ * @rv: Receive
+ *
+ * The caller holds @rv.
+ * Context: no lock held.
  */
 void rpcrdma_core_recv_shrink(struct rpcrdma_recv *rv);
-/*
- * Handle @todo, the engine's events for @rv, of which EV_LET_GO or EV_RECEIVES is one.
- * Lock held. Return: as for rpcrdma_core_recv_put().
+
+/**
+ * rpcrdma_core_recv_released() - handle the events for a Receive, with EV_LET_GO or
+ *	EV_RECEIVES
+ * @core: connection
+ * @rv: Receive
+ * @todo: the engine's events for @rv
+ *
+ * Context: lock held.
+ * Return: as for rpcrdma_core_recv_put().
  */
 u32 rpcrdma_core_recv_released(struct rpcrdma_ep_core *core,
 			       struct rpcrdma_recv *rv, u32 todo);
-/* The same once the connection is closing. */
+
+/**
+ * rpcrdma_core_recv_released_late() - handle the events for a Receive when the
+ *	connection is closing
+ * @core: connection
+ *
+ * Return: as for rpcrdma_core_recv_put().
+ */
 u32 rpcrdma_core_recv_released_late(const struct rpcrdma_ep_core *core);
-/* Add @rv to the Receives that are not posted. Lock held. */
+
+/**
+ * rpcrdma_core_recv_free_up() - add @rv to the Receives that are not posted
+ * @core: connection
+ * @rv: Receive
+ *
+ * Context: lock held.
+ */
 static inline void rpcrdma_core_recv_free_up(struct rpcrdma_ep_core *core,
 					     struct rpcrdma_recv *rv)
 {
 	rv->next = core->free_recvs;
 	core->free_recvs = rv;
 }
-/*
- * Release a Receive, which is not large any more. Lock held.
+
+/**
+ * rpcrdma_core_recv_put() - release a Receive, which is not large any more
+ * @core: connection
+ * @rv: Receive
+ *
+ * Context: lock held.
  * Return: 0, or what to pass to rpcrdma_core_recv_given_back(). @rv does not hold the
- * endpoint any more. With RPCRDMA_RECV_LAST the teardown's reference is dropped, too.
+ *	endpoint any more. With RPCRDMA_RECV_LAST the teardown's reference is dropped, too.
  */
 static inline u32 rpcrdma_core_recv_put(struct rpcrdma_ep_core *core,
 					struct rpcrdma_recv *rv)
@@ -125,21 +169,38 @@ static inline u32 rpcrdma_core_recv_put(struct rpcrdma_ep_core *core,
 	rpcrdma_core_recv_free_up(core, rv);
 	return todo;
 }
-/* Handle the events and results in @todo. No lock held. */
+
+/**
+ * rpcrdma_core_recv_given_back() - handle the events and results in @todo
+ * @core: connection
+ * @rv: Receive
+ * @todo: result of rpcrdma_core_recv_put()
+ *
+ * Context: no lock held.
+ */
 void rpcrdma_core_recv_given_back(struct rpcrdma_ep_core *core,
 				  struct rpcrdma_recv *rv, u32 todo);
-/*
- * The teardown has ended. Lock held. Return true if its reference is to be dropped now;
- * the last Receive that the transport holds drops it otherwise.
+
+/**
+ * rpcrdma_core_recvs_end() - report that the teardown has ended
+ * @core: connection
+ *
+ * Context: lock held.
+ * Return: true if its reference is to be dropped now; the last Receive that the
+ *	transport holds drops it otherwise.
  */
 bool rpcrdma_core_recvs_end(struct rpcrdma_ep_core *core);
 
 /* ---- Polling, see endpoint_arrivals.h; no lock held ---- */
 
-/*
- * Begin a batch. Return true if the Receives that have completed are to be passed to
- * rpcrdma_core_arrived(). Once the connection is closing, the teardown waits for the
- * context that processes messages, and processes the rest itself.
+/**
+ * rpcrdma_core_poll_begin() - begin a batch
+ * @core: connection
+ *
+ * Once the connection is closing, the teardown waits for the context that processes
+ * messages, and processes the rest itself.
+ * Return: true if the Receives that have completed are to be passed to
+ *	rpcrdma_core_arrived().
  */
 static inline bool rpcrdma_core_poll_begin(struct rpcrdma_ep_core *core)
 {
@@ -154,10 +215,12 @@ static inline bool rpcrdma_core_poll_begin(struct rpcrdma_ep_core *core)
 	return !a->first;
 }
 
-/*
- * Return the next completed Receive, in order of completion, or NULL at the end of the
- * batch. The message of the previous one has been processed: its events are handled
- * before.
+/**
+ * rpcrdma_core_poll_next() - get the next completed Receive, in order of completion
+ * @core: connection
+ *
+ * The message of the previous one has been processed: its events are handled before.
+ * Return: the Receive, or NULL at the end of the batch.
  */
 static inline struct rpcrdma_recv *
 rpcrdma_core_poll_next(struct rpcrdma_ep_core *core)
@@ -177,15 +240,25 @@ rpcrdma_core_poll_next(struct rpcrdma_ep_core *core)
 							  arrived));
 }
 
-/*
- * Return true if the transport has got the last message of the batch, and no event has
- * to be handled after it.
+/**
+ * rpcrdma_core_poll_is_over() - check if the transport has got the last message of the
+ *	batch, and no event has to be handled after it
+ * @core: connection
+ *
+ * Return: true if so.
  */
 static inline bool rpcrdma_core_poll_is_over(const struct rpcrdma_ep_core *core)
 {
 	return !core->arrivals.first && !core->arrivals.events;
 }
 
+/**
+ * rpcrdma_core_receive_prepare() - allocate what decoding the message in a Receive needs
+ * @core: connection
+ * @rv: Receive
+ *
+ * Context: no lock held.
+ */
 static inline void rpcrdma_core_receive_prepare(const struct rpcrdma_ep_core *core,
 						struct rpcrdma_recv *rv)
 {

@@ -21,14 +21,35 @@ extern "C" {
 /* Local memory of a transfer: the host's, opaque to the core */
 struct rpcrdma_local;
 
-/* work->done of a transfer: the next batch, or the end. No lock held. */
+/**
+ * rpcrdma_core_transfer_done() - handle the completion of a batch: post the next one,
+ *	or end the transfer
+ * @work: work item
+ * @ok: the work was executed, if the device accepted it
+ *
+ * This is work->done of a transfer.
+ * Context: no lock held.
+ */
 void rpcrdma_core_transfer_done(struct rpcrdma_work *work, bool ok);
-/* Slow path of rpcrdma_core_transfer_begin(): others wait for MRs. No lock held. */
+
+/**
+ * rpcrdma_core_transfer_queue_up() - queue a transfer that needs MRs after those that
+ *	wait for them
+ * @t: transfer
+ *
+ * The slow path of rpcrdma_core_transfer_begin().
+ * Context: no lock held.
+ */
 void rpcrdma_core_transfer_queue_up(struct rpcrdma_transfer *t);
 
-/*
- * Begin a transfer. Its host has zeroed it and set work.chain, and holds off the teardown
- * until rpcrdma_port_transfer_free(). @reads: it reads, else it writes. No lock held.
+/**
+ * rpcrdma_core_transfer_begin() - begin a transfer
+ * @core: connection
+ * @t: transfer
+ * @reads: it reads, else it writes
+ *
+ * Its host has zeroed it and set work.chain, and holds off the teardown until
+ * rpcrdma_port_transfer_free(). No lock held.
  */
 static inline void rpcrdma_core_transfer_begin(struct rpcrdma_ep_core *core,
 					       struct rpcrdma_transfer *t,
@@ -45,12 +66,19 @@ static inline void rpcrdma_core_transfer_begin(struct rpcrdma_ep_core *core,
 		rpcrdma_core_transfer_queue_up(t);
 }
 
-/*
- * Append the transfer of @length bytes between @chunk, from its byte @chunk_offset, and
- * @local, from its byte @at. No lock held.
+/**
+ * rpcrdma_core_transfer_add() - append memory of this end and of the peer to a transfer
+ * @t: transfer
+ * @local: memory of this end
  * @lists: holds the segments of @chunk
- * Return: 0; -EINVAL if either is shorter; -E2BIG if it needs more MRs than exist; or an
- * errno of rpcrdma_port_part(). After an error it can only be ended.
+ * @chunk: chunk
+ * @chunk_offset: first byte within @chunk
+ * @at: first byte within @local
+ * @length: number of bytes
+ *
+ * Context: no lock held.
+ * Return: 0; -EINVAL if either is shorter; -E2BIG if it needs more MRs than exist; or
+ *	an errno of rpcrdma_port_part(). After an error it can only be ended.
  */
 int rpcrdma_core_transfer_add(struct rpcrdma_transfer *t,
 			      struct rpcrdma_local *local,
@@ -58,25 +86,44 @@ int rpcrdma_core_transfer_add(struct rpcrdma_transfer *t,
 			      const struct rpcrdma_chunk *chunk,
 			      u32 chunk_offset, u32 at, u32 length);
 
-/*
- * Post the next batch of @t, or queue it: for space in the Send Queue, or the transfer
- * for MRs. Lock held.
+/**
+ * rpcrdma_core_transfer_post() - post the next batch of @t, or queue it: for space in
+ *	the Send Queue, or the transfer for MRs
+ * @core: connection
+ * @t: transfer
+ *
+ * Context: lock held.
  * Return: 0; 1 if there is nothing to transfer; -ENOTCONN. Unless it is 0, call
- * rpcrdma_core_transfer_end(), with @ok true for 1, without the lock.
+ *	rpcrdma_core_transfer_end(), with @ok true for 1, without the lock.
  */
 int rpcrdma_core_transfer_post(struct rpcrdma_ep_core *core,
 			       struct rpcrdma_transfer *t);
 
-/*
- * End a transfer that the device does not use. If a Reply waits for it, that is sent, or
- * released if @ok is false. No lock held.
+/**
+ * rpcrdma_core_transfer_end() - end a transfer that the device does not use
+ * @t: transfer
+ * @ok: the work was executed, if the device accepted it
+ *
+ * If a Reply waits for it, that is sent, or released if @ok is false.
+ * Context: no lock held.
  */
 void rpcrdma_core_transfer_end(struct rpcrdma_transfer *t, bool ok);
 
-/* Prepare and post the transfers that wait for MRs, in order. No lock held. */
+/**
+ * rpcrdma_core_reads_retry() - prepare and post the transfers that wait for MRs, in order
+ * @core: connection
+ *
+ * Context: no lock held.
+ */
 void rpcrdma_core_reads_retry(struct rpcrdma_ep_core *core);
 
-/* Return the number of transfers that the device has. Lock held. */
+/**
+ * rpcrdma_core_transfers_posted() - get the number of transfers that the device has
+ * @core: connection
+ *
+ * Context: lock held.
+ * Return: the number.
+ */
 u32 rpcrdma_core_transfers_posted(const struct rpcrdma_ep_core *core);
 
 /* ---- Called by the port, with the lock ---- */
@@ -94,16 +141,36 @@ enum rpcrdma_claim_event {
 	RPCRDMA_CLAIM_OVER,		/* it has ended */
 };
 
-/* Return what to do with @t after @event. @status: 0 or a negative errno. */
+/**
+ * rpcrdma_core_claim() - report an event of a transfer's claim to MRs
+ * @core: connection
+ * @t: transfer
+ * @event: event
+ * @status: 0 or a negative errno
+ *
+ * Return: how to continue with the transfer.
+ */
 enum rpcrdma_read_turn rpcrdma_core_claim(struct rpcrdma_ep_core *core,
 					  struct rpcrdma_transfer *t,
 					  enum rpcrdma_claim_event event,
 					  int status);
-/* Remove the first transfer from those that wait for MRs. NULL: none waits. */
+
+/**
+ * rpcrdma_core_next_read() - remove the first transfer from those that wait for MRs
+ * @core: connection
+ *
+ * Return: the transfer, or NULL if none waits.
+ */
 struct rpcrdma_transfer *rpcrdma_core_next_read(struct rpcrdma_ep_core *core);
-/*
- * The Writes that were posted before @reply have completed, or, if @ok is false, never
- * will: queue @reply, or append it or what is attached to it to @through.
+
+/**
+ * rpcrdma_core_written() - report the end of the Writes that were posted before a Reply
+ * @core: connection
+ * @reply: the Reply
+ * @ok: the Writes have completed; otherwise they never will
+ * @through: list that retired work is appended to
+ *
+ * Queue @reply if @ok. Otherwise append it, or what is attached to it, to @through.
  */
 void rpcrdma_core_written(struct rpcrdma_ep_core *core,
 			  struct rpcrdma_work *reply, bool ok,

@@ -63,6 +63,7 @@
 #include "endpoint_regions.h"
 #include "endpoint_transfer.h"
 #include "quota.h"
+#include "quota_change.h"
 #include "admission.h"
 #include "call_queue.h"
 #include "lifecycle.h"

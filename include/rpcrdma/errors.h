@@ -12,19 +12,20 @@
 extern "C" {
 #endif
 
-/*
- * Return how to continue after an ERROR about a Call: it may be possible to
- * send it again in a form that this error permits (7.3, WP 7). Each kind of
- * error permits one retry, so that retries end; a plan is known to exist.
- * Lowers the peer's RCSIZ, if that is the meaning of the error.
+/**
+ * rpcrdma_call_refused() - decide how to continue after an ERROR for a Call
+ * @conn: connection
  * @rx: the ERROR
- * @call: the Call's geometry, with segments counted; @call->recovery is
- *	the result of earlier errors.
+ * @call: the Call's geometry, with segments counted; @call->recovery is the result of
+ *	earlier errors
  * @offered: the lists it was sent with
- * @recovery: plan and send it with this. The earlier attempt's memory
- *	must be invalidated before.
- * Returns 0: send it again, with the same xid; or the negative errno that ends
- * the RPC.
+ * @recovery: plan and send it with this. The earlier attempt's memory must be
+ *	invalidated before
+ *
+ * It may be possible to send the Call again in a form that this error permits (7.3, WP
+ * 7). Each kind of error permits one retry, so that retries end; a plan is known to
+ * exist. Lowers the peer's RCSIZ, if that is the meaning of the error.
+ * Return: 0: send it again, with the same xid; or the negative errno that ends the RPC.
  */
 int rpcrdma_call_refused(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
 			 const struct rpcrdma_call *call,
@@ -72,22 +73,41 @@ struct rpcrdma_remedy {
 	enum rpcrdma_refusal refusal;	/* GIVE_UP at a Responder */
 };
 
-/*
- * Return the remedy after @failed has ended with @status, 0 or a negative
- * errno. A lack of memory, of queue space or of a connection is temporary: an
- * ERROR for it would end an RPC that could succeed. At a Responder -EOPNOTSUPP
- * is the lack of a service.
+/**
+ * rpcrdma_remedy_for() - get the remedy after an action has ended
+ * @failed: the action
+ * @status: a negative errno, or 0
+ *
+ * A lack of memory, of queue space or of a connection is temporary: an ERROR for it
+ * would end an RPC that could succeed. At a Responder -EOPNOTSUPP is the lack of a
+ * service.
+ * Return: the remedy.
  */
 struct rpcrdma_remedy rpcrdma_remedy_for(enum rpcrdma_failed failed, int status);
 
-/* Return the ERROR's code, RDMA2_ERR_*, and its text for a log. */
+/**
+ * rpcrdma_refusal_code() - get the code of the ERROR for a refusal
+ * @refusal: refusal
+ *
+ * Return: RDMA2_ERR_*.
+ */
 u32 rpcrdma_refusal_code(enum rpcrdma_refusal refusal);
+
+/**
+ * rpcrdma_refusal_text() - get the text of a refusal, for a log
+ * @refusal: refusal
+ *
+ * Return: a static string.
+ */
 const char *rpcrdma_refusal_text(enum rpcrdma_refusal refusal);
 
-/*
- * Return the refusal of a Call whose Read chunks have been read, if it is no
- * Call (6.2.2.1, 7.2).
+/**
+ * rpcrdma_call_refusal() - check a Call with Read chunks that have been read (6.2.2.1,
+ *	7.2)
+ * @rx: received message, decoded
  * @first: its first 8 bytes
+ *
+ * Return: the refusal.
  */
 enum rpcrdma_refusal rpcrdma_call_refusal(const struct rpcrdma_rx *rx,
 				      const void *first);

@@ -35,11 +35,17 @@ struct rpcrdma_placed {
 	u8 write_chunks;	/* Write chunks that are neither empty nor unused */
 };
 
-/*
- * Check a Reply's returned lists against the Call's (4.3.6: same count and
- * handles, no segment longer; an unused chunk in either form, WP 2).
- * Returns 0; or, for a bad Reply, the negative errno with which its RPC ends,
- * as with verdict BAD_REPLY.
+/**
+ * rpcrdma_check_reply() - check a Reply's returned lists against the Call's
+ * @conn: connection
+ * @offered: lists that the Call was sent with
+ * @rx: received message, decoded
+ * @placed: returns the lengths that the Reply reports
+ *
+ * 4.3.6: same count and handles, no segment longer; an unused chunk in either form, WP
+ * 2.
+ * Return: 0; or, for a bad Reply, the negative errno with which its RPC ends, as with
+ *	verdict BAD_REPLY.
  */
 int rpcrdma_check_reply(const struct rpcrdma_conn *conn,
 			const struct rpcrdma_lists *offered,
@@ -101,15 +107,28 @@ struct rpcrdma_step {
 	const char *reason;		/* a static string */
 };
 
-/*
- * Prepare to send a Call on @conn. Returns 0: MRs left from an earlier attempt
- * must be released first. -ENOTCONN: the Call was sent there before and no
- * Reply has come: a second Call with that xid (WP 7) would get a second Reply,
- * or receive the first one's. An RPC that was answered may be sent there again:
- * sunrpc repeats a Call, with the same xid, if its Reply reports an RPC error.
+/**
+ * rpcrdma_exchange_begin_anew() - prepare to send a Call: slow path of
+ *	rpcrdma_exchange_begin()
+ * @x: RPC
+ * @conn: connection
+ *
+ * An RPC that was answered may be sent there again: sunrpc repeats a Call, with the
+ * same xid, if its Reply reports an RPC error.
+ * Return: 0: MRs left from an earlier attempt must be released first. -ENOTCONN: the
+ *	Call was sent there before and no Reply has come: a second Call with that xid (WP 7)
+ *	would get a second Reply, or receive the first one's.
  */
 int rpcrdma_exchange_begin_anew(struct rpcrdma_exchange *x,
 				const struct rpcrdma_conn *conn);
+
+/**
+ * rpcrdma_exchange_begin() - prepare to send a Call on a connection
+ * @x: RPC
+ * @conn: connection
+ *
+ * Return: as rpcrdma_exchange_begin_anew().
+ */
 static inline int rpcrdma_exchange_begin(struct rpcrdma_exchange *x,
 					 const struct rpcrdma_conn *conn)
 {
@@ -122,14 +141,26 @@ static inline int rpcrdma_exchange_begin(struct rpcrdma_exchange *x,
 	return rpcrdma_exchange_begin_anew(x, conn);
 }
 
-/*
- * Return true if the Call was sent as a continued message, on another
- * connection, and never answered. Call this before rpcrdma_exchange_begin().
- * That connection may have ended because the peer had no memory for the
- * continued message: rpcrdma_lessons_lost() remembers that.
+/**
+ * rpcrdma_exchange_is_lost() - slow path of rpcrdma_exchange_lost_in_parts()
+ * @x: RPC
+ * @conn: connection
+ *
+ * Return: true if so.
  */
 bool rpcrdma_exchange_is_lost(const struct rpcrdma_exchange *x,
 			      const struct rpcrdma_conn *conn);
+
+/**
+ * rpcrdma_exchange_lost_in_parts() - check if the Call was lost as a continued message
+ * @x: RPC
+ * @conn: connection
+ *
+ * It was if it was sent as one on another connection, and never answered. Call this
+ * before rpcrdma_exchange_begin(). That connection may have ended because the peer had
+ * no memory for the continued message: rpcrdma_lessons_lost() remembers that.
+ * Return: true if so.
+ */
 static inline bool
 rpcrdma_exchange_lost_in_parts(const struct rpcrdma_exchange *x,
 			       const struct rpcrdma_conn *conn)
@@ -137,18 +168,24 @@ rpcrdma_exchange_lost_in_parts(const struct rpcrdma_exchange *x,
 	return x->in_parts && rpcrdma_exchange_is_lost(x, conn);
 }
 
-/*
- * Report that the Call is posted next, as a continued message if @in_parts,
- * with x->lists. These must be initialised even if they are empty, and must not
- * change.
+/**
+ * rpcrdma_exchange_sent() - report that the Call is posted next, with x->lists
+ * @x: RPC
+ * @conn: connection
+ * @in_parts: as a continued message
+ *
+ * The lists must be initialised even if they are empty, and must not change.
  */
 void rpcrdma_exchange_sent(struct rpcrdma_exchange *x,
 			   const struct rpcrdma_conn *conn, bool in_parts);
 
-/*
- * Claim the RPC for a Reply or an ERROR that arrived on @conn. Returns true if
- * it waits for that; the caller then owns it, and must call
- * rpcrdma_exchange_reply() or rpcrdma_exchange_error().
+/**
+ * rpcrdma_exchange_claim() - claim the RPC for a Reply or an ERROR
+ * @x: RPC
+ * @conn: connection
+ *
+ * Return: true if it waits for that; the caller then owns it, and must call
+ *	rpcrdma_exchange_reply() or rpcrdma_exchange_error().
  */
 bool rpcrdma_exchange_claim(struct rpcrdma_exchange *x,
 			    const struct rpcrdma_conn *conn);
@@ -159,13 +196,19 @@ enum rpcrdma_claimed {
 	RPCRDMA_CLAIMED_LAST,		/* complete the RPC now, see below */
 };
 
-/*
- * Claim the RPC for a Reply.
- * Fast path: if neither the Call nor the Reply has chunks and the Reply fits in
- * the head iovec (@head bytes), returns RPCRDMA_CLAIMED_LAST. The caller then
- * copies the inline payload to the head, releases the Receive and completes the
- * RPC with that length.
- * @bad, @inv_handle: as in struct rpcrdma_arrival
+/**
+ * rpcrdma_exchange_claim_reply() - claim the RPC for a Reply
+ * @x: RPC
+ * @conn: connection
+ * @rx: received message, decoded
+ * @bad: as in struct rpcrdma_arrival
+ * @inv_handle: as in struct rpcrdma_arrival
+ * @head: bytes of the head iovec
+ *
+ * Fast path: RPCRDMA_CLAIMED_LAST if neither the Call nor the Reply has chunks and the
+ * Reply fits in the head iovec. The caller then copies the inline payload to the head,
+ * releases the Receive and completes the RPC with that length.
+ * Return: whether the caller owns the RPC, and how to continue.
  */
 enum rpcrdma_claimed
 rpcrdma_exchange_claim_reply(struct rpcrdma_exchange *x,
@@ -183,31 +226,48 @@ struct rpcrdma_arrival {
 	struct rpcrdma_room room;
 };
 
-/*
- * Process a claimed Reply. The Receive is kept until the actions contain PUT.
- * With PULL, PUT may be run before the Reads.
+/**
+ * rpcrdma_exchange_reply() - process a claimed Reply
+ * @x: RPC
+ * @conn: connection
+ * @a: the Reply
+ *
+ * The Receive is kept until the actions contain PUT. With PULL, PUT may be run before
+ * the Reads.
+ * Return: the actions to run.
  */
 struct rpcrdma_step rpcrdma_exchange_reply(struct rpcrdma_exchange *x,
 					   const struct rpcrdma_conn *conn,
 					   const struct rpcrdma_arrival *a);
 
-/*
- * Process a Reply for which no RPC waits (any more). @bad: verdict BAD_REPLY.
+/**
+ * rpcrdma_exchange_stray() - process a Reply for which no RPC waits (any more)
+ * @rx: received message, decoded
+ * @bad: verdict BAD_REPLY
+ *
+ * Return: the actions to run.
  */
 struct rpcrdma_step rpcrdma_exchange_stray(const struct rpcrdma_rx *rx,
 					   bool bad);
 
-/*
- * Process a claimed ERROR. @status: returned by rpcrdma_call_refused() for it
+/**
+ * rpcrdma_exchange_error() - process a claimed ERROR
+ * @x: RPC
+ * @status: returned by rpcrdma_call_refused() for it
+ *
+ * Return: the actions to run.
  */
 struct rpcrdma_step rpcrdma_exchange_error(struct rpcrdma_exchange *x,
 					   int status);
 
-/*
- * Report that the MRs were invalidated and unmapped (@ok). If not @ok, the
- * connection is closing, and they are inaccessible once it has ended.
- * @first: the first 8 bytes of the Reply's memory, NULL if that is
- *	shorter
+/**
+ * rpcrdma_exchange_invalidated() - report that the MRs are not exposed any more
+ * @x: RPC
+ * @ok: they were invalidated and unmapped; otherwise the connection is closing, and
+ *	they are inaccessible once it has ended
+ * @first: the first 8 bytes of the Reply's memory, NULL if that is shorter
+ *
+ * Return: the actions to run.
  */
 struct rpcrdma_step rpcrdma_exchange_invalidated(struct rpcrdma_exchange *x,
 						 bool ok, const void *first);
@@ -219,25 +279,42 @@ enum rpcrdma_pull {
 	RPCRDMA_PULL_NEVER,		/* another attempt would fail, too */
 };
 
-/* Report that the Reads have ended, or cannot be posted. @first: as above. */
+/**
+ * rpcrdma_exchange_pulled() - report that the Reads have ended, or cannot be posted
+ * @x: RPC
+ * @how: result of the Reads
+ * @first: as for rpcrdma_exchange_invalidated()
+ *
+ * Return: the actions to run.
+ */
 struct rpcrdma_step rpcrdma_exchange_pulled(struct rpcrdma_exchange *x,
 					    enum rpcrdma_pull how,
 					    const void *first);
 
-/*
- * Report, for the action AGAIN, that the RPC's task is notified now.
- * rpcrdma_exchange_resend() returns whether that has happened to a task that is
- * about to wait for the Reply: in the same serialisation, once for each
- * notification.
+/**
+ * rpcrdma_exchange_again() - report, for the action AGAIN, that the RPC's task is
+ *	notified now
+ * @x: RPC
  */
 void rpcrdma_exchange_again(struct rpcrdma_exchange *x);
+
+/**
+ * rpcrdma_exchange_resend() - check if a task that is about to wait for the Reply was
+ *	notified to send again
+ * @x: RPC
+ *
+ * Call this in the serialisation of rpcrdma_exchange_again().
+ * Return: true once for each notification.
+ */
 bool rpcrdma_exchange_resend(struct rpcrdma_exchange *x);
 
-/*
- * Report that the RPC has ended for its task, by completion or because it was
- * killed, and will not be claimed any more: its MRs have to be released. May be
- * called any number of times. Returns false while actions are in progress,
- * which must finish first.
+/**
+ * rpcrdma_exchange_release() - report that the RPC has ended for its task
+ * @x: RPC
+ *
+ * It has completed or was killed, and will not be claimed any more: its MRs have to be
+ * released. May be called any number of times.
+ * Return: false while actions are in progress, which must finish first.
  */
 bool rpcrdma_exchange_release(struct rpcrdma_exchange *x);
 

@@ -31,29 +31,48 @@ struct rpcrdma_lessons {
 	u8 any;				/* a limit may be valid; private to the engine */
 };
 
-/*
- * Return true if there may be anything to recall. If all has expired,
- * rpcrdma_lessons_recall() finds that. Any context, without a lock.
+/**
+ * rpcrdma_lessons_any() - check if there may be anything to recall
+ * @lessons: learned limits of the server
+ *
+ * If all has expired, rpcrdma_lessons_recall() finds that.
+ * Context: any, without a lock.
+ * Return: true if so.
  */
 static inline bool rpcrdma_lessons_any(const struct rpcrdma_lessons *lessons)
 {
 	return __atomic_load_n(&lessons->any, __ATOMIC_RELAXED);
 }
 
-/*
- * Learn from an ERROR, before rpcrdma_call_refused() is called with the same
- * @rx, @call and @offered.
+/**
+ * rpcrdma_lessons_learn() - learn from an ERROR, before rpcrdma_call_refused() is
+ *	called with the same @rx, @call and @offered
+ * @lessons: learned limits of the server
+ * @now: seconds
+ * @rx: received message, decoded
+ * @call: Call
+ * @offered: lists that the Call was sent with
  */
 void rpcrdma_lessons_learn(struct rpcrdma_lessons *lessons, u64 now,
 			   const struct rpcrdma_rx *rx,
 			   const struct rpcrdma_call *call,
 			   const struct rpcrdma_lists *offered);
 
-/* Apply the limits learned to a Call that is about to be planned. */
+/**
+ * rpcrdma_lessons_recall() - apply the limits learned to a Call that is about to be
+ *	planned
+ * @lessons: learned limits of the server
+ * @now: seconds
+ * @call: Call
+ */
 void rpcrdma_lessons_recall(struct rpcrdma_lessons *lessons, u64 now,
 			    struct rpcrdma_call *call);
 
-/* Remember, for later Calls, that continued messages were lost. */
+/**
+ * rpcrdma_lessons_lost() - remember, for later Calls, that continued messages were lost
+ * @lessons: learned limits of the server
+ * @now: seconds
+ */
 void rpcrdma_lessons_lost(struct rpcrdma_lessons *lessons, u64 now);
 
 #ifdef __cplusplus

@@ -97,27 +97,44 @@ enum rpcrdma_news {
 	RPCRDMA_NR_NEWS,
 };
 
-/*
- * Report a connection manager event. @rejection: for REJECTED, the IBTA reject
- * reason, or a negative errno
+/**
+ * rpcrdma_life_news() - report a connection manager event
+ * @life: the connection's lifecycle
+ * @news: event
+ * @rejection: for REJECTED, the IBTA reject reason, or a negative errno
+ *
+ * Return: the actions to run.
  */
 struct rpcrdma_life_step rpcrdma_life_news(struct rpcrdma_life *life,
 					   enum rpcrdma_news news,
 					   int rejection);
 
-/* Report RPCRDMA_EV_OPENED: the properties of both ends were exchanged. */
+/**
+ * rpcrdma_life_opened() - report RPCRDMA_EV_OPENED: the properties of both ends were
+ *	exchanged
+ * @life: the connection's lifecycle
+ *
+ * Return: the actions to run.
+ */
 struct rpcrdma_life_step rpcrdma_life_opened(struct rpcrdma_life *life);
 
-/*
- * Report that a server's time limit for opening has expired; the step ACCEPT
- * returned it. May also be called for a connection that has opened.
+/**
+ * rpcrdma_life_overdue() - report that a server's time limit for opening has expired;
+ *	the step ACCEPT returned it
+ * @life: the connection's lifecycle
+ *
+ * May also be called for a connection that has opened.
+ * Return: the actions to run.
  */
 struct rpcrdma_life_step rpcrdma_life_overdue(struct rpcrdma_life *life);
 
-/*
- * Report RPCRDMA_EV_ODD: a client's peer has answered with something other than
- * an opening of version 2. An opening may still follow, but the time for it is
- * short.
+/**
+ * rpcrdma_life_odd() - report RPCRDMA_EV_ODD
+ * @life: the connection's lifecycle
+ *
+ * A client's peer has answered with something other than an opening of version 2. An
+ * opening may still follow, but the time for it is short.
+ * Return: the actions to run.
  */
 struct rpcrdma_life_step rpcrdma_life_odd(struct rpcrdma_life *life);
 
@@ -128,24 +145,36 @@ enum rpcrdma_failure {
 	RPCRDMA_FAILURE_HERE,
 };
 
-/*
- * Report a failed Work Request. @why: a static string, logged if this was the
- * first sign of the failure.
+/**
+ * rpcrdma_life_failed() - report a failed Work Request
+ * @life: the connection's lifecycle
+ * @failure: operation that failed
+ * @why: a static string, logged if this was the first sign of the failure
+ *
+ * Return: the actions to run.
  */
 struct rpcrdma_life_step rpcrdma_life_failed(struct rpcrdma_life *life,
 					     enum rpcrdma_failure failure,
 					     const char *why);
 
-/*
- * Close the connection for any other reason. @reason: a static string; NULL: an
- * ordinary close of a connection that is no longer needed or waited for.
+/**
+ * rpcrdma_life_close() - close the connection for any other reason
+ * @life: the connection's lifecycle
+ * @reason: a static string; NULL: an ordinary close of a connection that is no longer
+ *	needed or waited for
+ *
+ * Return: the actions to run.
  */
 struct rpcrdma_life_step rpcrdma_life_close(struct rpcrdma_life *life,
 					    const char *reason);
 
-/*
- * Return true if a Call that has arrived is dropped. Once the connection is closing its
- * Reply cannot be sent; its sender sends it again on another connection.
+/**
+ * rpcrdma_life_drops_calls() - check if a Call that has arrived is dropped
+ * @life: the connection's lifecycle
+ *
+ * Once the connection is closing its Reply cannot be sent; its sender sends it again on
+ * another connection.
+ * Return: true if so.
  */
 static inline bool rpcrdma_life_drops_calls(const struct rpcrdma_life *life)
 {
@@ -179,14 +208,17 @@ struct rpcrdma_make_step {
 	struct rpcrdma_life_step step;	/* END: run these actions, too */
 };
 
-/*
- * Return the next step to set up a connection.
- * @result: of the last step: 0 or a negative errno; -ETIMEDOUT if a
- *	wait ended before life->settled; 0 at first
+/**
+ * rpcrdma_life_make() - get the next step to set up a connection
+ * @life: the connection's lifecycle
  * @conn: read only, for the peer's answer; zeroed or set up
- * The status of END is -EPROTONOSUPPORT if the peer has accepted the
- * connection, but did not open it with the version that was tried; another
- * version may succeed. Otherwise it is the reason why there is no connection.
+ * @result: of the last step: 0 or a negative errno; -ETIMEDOUT if a wait ended before
+ *	life->settled; 0 at first
+ *
+ * The status of END is -EPROTONOSUPPORT if the peer has accepted the connection, but
+ * did not open it with the version that was tried; another version may succeed.
+ * Otherwise it is the reason why there is no connection.
+ * Return: the next step.
  */
 struct rpcrdma_make_step rpcrdma_life_make(struct rpcrdma_life *life,
 					   const struct rpcrdma_conn *conn,
@@ -224,11 +256,15 @@ enum {
 	RPCRDMA_STOP_TRIES = 50,
 };
 
-/*
- * Return the next teardown step. The preceding one must be complete.
+/**
+ * rpcrdma_life_release() - get the next teardown step
+ * @life: the connection's lifecycle
  * @qp: there is a queue pair
  * @posted: something was posted to its Send Queue
  * @result: of STOP, 0 or a negative errno; 0 for any other step
+ *
+ * The preceding one must be complete.
+ * Return: the next teardown step.
  */
 enum rpcrdma_release rpcrdma_life_release(struct rpcrdma_life *life, bool qp,
 					  bool posted, int result);

@@ -20,6 +20,12 @@ struct rpcrdma_conn_limits {
 	u32 continued;			/* bytes the peer reassembles; 0: none */
 };
 
+/**
+ * rpcrdma_conn_limits() - get the limits of a connection that is open
+ * @conn: connection
+ *
+ * Return: the limits.
+ */
 static inline struct rpcrdma_conn_limits
 rpcrdma_conn_limits(const struct rpcrdma_conn *conn)
 {
@@ -43,16 +49,24 @@ rpcrdma_conn_limits(const struct rpcrdma_conn *conn)
 	return limits;
 }
 
-/* Return the length of a header without chunks. */
+/**
+ * rpcrdma_plain_header() - get the length of a header without chunks
+ * @conn: connection
+ *
+ * Return: the length.
+ */
 static inline u32 rpcrdma_plain_header(const struct rpcrdma_conn *conn)
 {
 	return conn->version == RPCRDMA_VERS_1 ? RPCRDMA_V1_PLAIN_HEADER :
 						 RPCRDMA_V2_PLAIN_HEADER;
 }
 
-/*
- * Return the payload that fits inline after a header without chunks, in each
- * direction.
+/**
+ * rpcrdma_plain_send_room() - get the bytes that fit inline after a header without
+ *	chunks in a Send
+ * @conn: connection
+ *
+ * Return: bytes of payload.
  */
 static inline u32 rpcrdma_plain_send_room(const struct rpcrdma_conn *conn)
 {
@@ -62,6 +76,13 @@ static inline u32 rpcrdma_plain_send_room(const struct rpcrdma_conn *conn)
 	return (own < peer ? own : peer) - rpcrdma_plain_header(conn);
 }
 
+/**
+ * rpcrdma_plain_recv_room() - get the bytes that fit inline after a header without
+ *	chunks in a Receive
+ * @conn: connection
+ *
+ * Return: bytes of payload.
+ */
 static inline u32 rpcrdma_plain_recv_room(const struct rpcrdma_conn *conn)
 {
 	const u32 own = conn->cfg.props.rbsiz, peer = conn->peer.sbsiz;
@@ -69,10 +90,14 @@ static inline u32 rpcrdma_plain_recv_room(const struct rpcrdma_conn *conn)
 	return (own < peer ? own : peer) - rpcrdma_plain_header(conn);
 }
 
-/*
- * Return the length of the largest RPC message, Call or Reply, that can be
- * conveyed without chunks in the reverse direction, at the level this client
- * announced (5.2.5).
+/**
+ * rpcrdma_reverse_payload() - get the length of the largest RPC message of the reverse
+ *	direction
+ * @conn: connection
+ *
+ * Of a Call or a Reply that can be conveyed without chunks, at the level that this
+ * client announced (5.2.5).
+ * Return: bytes.
  */
 u32 rpcrdma_reverse_payload(const struct rpcrdma_conn *conn);
 

@@ -45,12 +45,22 @@ struct rpcrdma_listen_step {
 	const char *cause;	/* a static string */
 };
 
-/* Report an event. Returns the actions. */
+/**
+ * rpcrdma_listen_news() - report an event
+ * @l: listener
+ * @event: event
+ *
+ * Return: the actions.
+ */
 struct rpcrdma_listen_step rpcrdma_listen_news(struct rpcrdma_listening *l,
 						enum rpcrdma_listen_event event);
-/*
- * Report an attempt to listen, including the first one. @result: 0 or a
- * negative errno. Returns the actions.
+
+/**
+ * rpcrdma_listen_tried() - report an attempt to listen, including the first one
+ * @l: listener
+ * @result: 0 or a negative errno
+ *
+ * Return: the actions.
  */
 struct rpcrdma_listen_step rpcrdma_listen_tried(struct rpcrdma_listening *l,
 						int result);

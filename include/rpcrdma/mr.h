@@ -38,9 +38,14 @@ struct rpcrdma_region {
 	u32 end;		/* bytes used of its last page; 0: all */
 };
 
-/*
- * Return true if a gap prevents memory of @length bytes, at @offset into a
- * page, from following the memory in @r, which is not empty.
+/**
+ * rpcrdma_region_gap() - check if a gap prevents memory from following the memory of an MR
+ * @cut: limits of an MR
+ * @r: MR, which is not empty
+ * @offset: of the memory, into a page
+ * @length: bytes of the memory
+ *
+ * Return: true if so.
  */
 static inline bool rpcrdma_region_gap(const struct rpcrdma_cut *cut,
 				      const struct rpcrdma_region *r,
@@ -53,11 +58,16 @@ static inline bool rpcrdma_region_gap(const struct rpcrdma_cut *cut,
 	return cut->apart && (r->begin || length >> cut->page_shift == 0);
 }
 
-/*
- * Add as much of a memory range to @r as fits. The range starts @offset bytes
- * into a page and continues for @length bytes in whole pages. A page is never
- * split between MRs unless it is larger than an MR. Returns the number of bytes
- * added; 0 means that a new MR is needed. An empty MR always accepts some.
+/**
+ * rpcrdma_region_take() - add as much of a memory range to an MR as fits
+ * @cut: limits of an MR
+ * @r: MR
+ * @offset: begin of the range, into a page
+ * @length: bytes of the range, which continues in whole pages
+ *
+ * A page is never split between MRs unless it is larger than an MR. An empty MR always
+ * accepts some bytes.
+ * Return: the number of bytes added; 0 means that a new MR is needed.
  */
 static inline u32 rpcrdma_region_take(const struct rpcrdma_cut *cut,
 				      struct rpcrdma_region *r, u32 offset,
@@ -99,10 +109,15 @@ static inline u32 rpcrdma_region_take(const struct rpcrdma_cut *cut,
 	return n;
 }
 
-/*
- * Return the number of MRs needed to register @length bytes that start @offset
- * bytes into a page. If adjacent memory is registered with them, they add at
- * most this many. Counting stops once the result exceeds RPCRDMA_MAX_SEGS.
+/**
+ * rpcrdma_region_count() - get the number of MRs needed to register memory
+ * @cut: limits of an MR
+ * @offset: begin of the memory, into a page
+ * @length: bytes of the memory
+ *
+ * If adjacent memory is registered with them, they add at most this many. Counting
+ * stops once the result exceeds RPCRDMA_MAX_SEGS.
+ * Return: the number.
  */
 static inline u32 rpcrdma_region_count(const struct rpcrdma_cut *cut,
 				       u32 offset, u32 length)
@@ -125,11 +140,14 @@ static inline u32 rpcrdma_region_count(const struct rpcrdma_cut *cut,
 	return count;
 }
 
-/*
- * Lower the limits in @now because a device mapped less into an MR than @used
- * permits. If another context has lowered them since @used was copied, that is
- * enough. Returns true if the caller must plan its message again, false if
- * lower limits cannot help.
+/**
+ * rpcrdma_cut_finer() - lower the limits of MRs because a device mapped less into one
+ * @now: limits to be lowered
+ * @used: limits that the device did not reach
+ *
+ * If another context has lowered them since @used was copied, that is enough.
+ * Return: true if the caller must plan its message again, false if lower limits cannot
+ *	help.
  */
 bool rpcrdma_cut_finer(struct rpcrdma_cut *now, const struct rpcrdma_cut *used);
 

@@ -55,13 +55,21 @@ enum {
 	RPCRDMA_POOL_LOG = 32,		/* log that the device has no MRs left */
 };
 
-/* The slow path of rpcrdma_pool_take(): at most one MR is free. */
+/**
+ * rpcrdma_pool_take_last() - slow path of rpcrdma_pool_take(): at most one MR is free
+ * @pool: pool of MRs
+ *
+ * Return: as rpcrdma_pool_take().
+ */
 u32 rpcrdma_pool_take_last(struct rpcrdma_region_pool *pool);
 
-/*
- * Get an MR. Returns TAKEN if there is one, and perhaps MAKE. Without TAKEN,
- * the caller must return the MRs it has; it is notified (TELL) when it may
- * retry.
+/**
+ * rpcrdma_pool_take() - take an MR from the pool
+ * @pool: pool of MRs
+ *
+ * Without TAKEN, the caller must return the MRs it has; it is notified (TELL) when it
+ * may retry.
+ * Return: TAKEN if there is one, and perhaps MAKE.
  */
 static inline u32 rpcrdma_pool_take(struct rpcrdma_region_pool *pool)
 {
@@ -71,12 +79,22 @@ static inline u32 rpcrdma_pool_take(struct rpcrdma_region_pool *pool)
 	return RPCRDMA_POOL_TAKEN;
 }
 
-/* The slow path of rpcrdma_pool_give(): callers wait for MRs. */
+/**
+ * rpcrdma_pool_given() - slow path of rpcrdma_pool_give(): callers wait for MRs
+ * @pool: pool of MRs
+ * @used: at least one MR was posted
+ *
+ * Return: as rpcrdma_pool_give().
+ */
 u32 rpcrdma_pool_given(struct rpcrdma_region_pool *pool, bool used);
 
-/*
- * Return @count MRs to the pool. @used: at least one was posted. Returns TELL,
- * PAUSE or 0.
+/**
+ * rpcrdma_pool_give() - return MRs to the pool
+ * @pool: pool of MRs
+ * @count: number
+ * @used: at least one was posted
+ *
+ * Return: TELL, PAUSE or 0.
  */
 static inline u32 rpcrdma_pool_give(struct rpcrdma_region_pool *pool, u32 count,
 				    bool used)
@@ -85,19 +103,32 @@ static inline u32 rpcrdma_pool_give(struct rpcrdma_region_pool *pool, u32 count,
 	return pool->wanted && count ? rpcrdma_pool_given(pool, used) : 0;
 }
 
-/* Return how many MRs the maker is to allocate. One maker at a time. */
+/**
+ * rpcrdma_pool_to_make() - get how many MRs the maker is to allocate
+ * @pool: pool of MRs
+ *
+ * One maker at a time.
+ * Return: number of MRs.
+ */
 u32 rpcrdma_pool_to_make(const struct rpcrdma_region_pool *pool);
 
-/*
- * Report that the maker has allocated @count MRs, no more than
- * rpcrdma_pool_to_make() returned; they are free. Must be called even if @count
- * is 0. Returns any of TELL, PAUSE, LATER and LOG, or 0.
+/**
+ * rpcrdma_pool_made() - report that the maker has allocated @count MRs, no more than
+ *	rpcrdma_pool_to_make() returned; they are free
+ * @pool: pool of MRs
+ * @count: number
+ *
+ * Must be called even if @count is 0.
+ * Return: any of TELL, PAUSE, LATER and LOG, or 0.
  */
 u32 rpcrdma_pool_made(struct rpcrdma_region_pool *pool, u32 count);
 
-/*
- * Return true if no more MRs are expected soon. A hint, if not serialised with
- * the calls above.
+/**
+ * rpcrdma_pool_is_starved() - check if no more MRs are expected soon
+ * @pool: pool of MRs
+ *
+ * A hint, if not serialised with the calls above.
+ * Return: true if so.
  */
 static inline bool rpcrdma_pool_is_starved(const struct rpcrdma_region_pool *pool)
 {
@@ -105,10 +136,13 @@ static inline bool rpcrdma_pool_is_starved(const struct rpcrdma_region_pool *poo
 	       RPCRDMA_POOL_FAILURES;
 }
 
-/*
- * Return true if others have all MRs that there will ever be. A caller that
- * cannot wait for those must do without. A hint, if not serialised with the
- * calls above.
+/**
+ * rpcrdma_pool_is_spent() - check if others have all MRs that there will ever be
+ * @pool: pool of MRs
+ *
+ * A caller that cannot wait for those must do without. A hint, if not serialised with
+ * the calls above.
+ * Return: true if so.
  */
 static inline bool rpcrdma_pool_is_spent(const struct rpcrdma_region_pool *pool)
 {

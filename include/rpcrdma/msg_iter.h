@@ -41,15 +41,19 @@ struct rpcrdma_offers {
 	u32 left;			/* private to the engine; 0 to begin */
 };
 
-/*
- * Return the next memory range of a Call's chunks, in wire order (6.2.3).
- * Before the first range of a chunk, the chunk is begun in @lists; the user
- * appends a segment for each MR that the range needs, and calls this function
- * again. At the last range the inv_handle is set, so that the peer may
- * invalidate an MR. No memory is in two chunks that the peer writes to.
+/**
+ * rpcrdma_offer_next() - get the next memory range of a Call's chunks, in wire order
+ *	(6.2.3)
+ * @at: iterator
  * @lists: initialised
- * Returns 1 with @offer; 0 at the end; -EMSGSIZE if @lists have no space for
- * the chunk, which ends the iteration.
+ * @offer: returns the range
+ *
+ * Before the first range of a chunk, the chunk is begun in @lists; the user appends a
+ * segment for each MR that the range needs, and calls this function again. At the last
+ * range the inv_handle is set, so that the peer may invalidate an MR. No memory is in
+ * two chunks that the peer writes to.
+ * Return: 1 with @offer; 0 at the end; -EMSGSIZE if @lists have no space for the chunk,
+ *	which ends the iteration.
  */
 int rpcrdma_offer_next(struct rpcrdma_offers *at, struct rpcrdma_lists *lists,
 		       struct rpcrdma_offer *offer);
@@ -76,12 +80,22 @@ struct rpcrdma_pieces {
 	u32 item, stream, out;
 };
 
-/*
- * Return the length of a complete Call: inline payload and Read chunks (4.3.5).
+/**
+ * rpcrdma_call_octets() - get the length of a complete Call: inline payload and Read
+ *	chunks (4.3.5)
+ * @rx: received message, decoded
+ *
+ * Return: the length.
  */
 u64 rpcrdma_call_octets(const struct rpcrdma_rx *rx);
 
-/* Return the length of a Call's Read chunks alone, 0 for most Calls. */
+/**
+ * rpcrdma_call_read_octets() - get the length of a Call's Read chunks alone, 0 for most
+ *	Calls
+ * @rx: received message, decoded
+ *
+ * Return: the length.
+ */
 static inline u64 rpcrdma_call_read_octets(const struct rpcrdma_rx *rx)
 {
 	u64 octets = 0;
@@ -92,29 +106,41 @@ static inline u64 rpcrdma_call_read_octets(const struct rpcrdma_rx *rx)
 	return octets;
 }
 
-/*
- * Return the only Read chunk of a Call, if all around it came inline and at
- * least @before bytes precede it, or NULL. Such a chunk can be read to separate
- * memory.
+/**
+ * rpcrdma_call_only_item() - get the only Read chunk of a Call with its other bytes inline
+ * @rx: received message, decoded
+ * @before: bytes that must precede the chunk
+ *
+ * Such a chunk can be read to separate memory.
+ * Return: the chunk; NULL if there is another one, or fewer than @before bytes precede
+ *	it.
  */
 const struct rpcrdma_chunk *rpcrdma_call_only_item(const struct rpcrdma_rx *rx,
 						   u32 before);
 
-/*
- * Return the next range of a Call, in the order of its bytes. Source: the
- * inline payload, a Read chunk or roundup; destination: the Call before
- * reduction.
+/**
+ * rpcrdma_call_next() - get the next range of a Call, in the order of its bytes
  * @rx: a Call that was delivered
- * Returns false at the end.
+ * @at: iterator
+ * @piece: returns the range
+ *
+ * Source: the inline payload, a Read chunk or roundup; destination: the Call before
+ * reduction.
+ * Return: false at the end.
  */
 bool rpcrdma_call_next(const struct rpcrdma_rx *rx, struct rpcrdma_pieces *at,
 		       struct rpcrdma_piece *piece);
 
-/*
- * Return the next range of a Reply, in the order of its bytes. Source: the
- * complete Reply; destination: its item's Write chunk, or else the payload that
- * is sent, written to the Reply chunk or exposed, as @plan says. Returns false
- * at the end.
+/**
+ * rpcrdma_reply_next() - get the next range of a Reply, in the order of its bytes
+ * @reply: Reply
+ * @plan: plan of the Reply
+ * @at: iterator
+ * @piece: returns the range
+ *
+ * Source: the complete Reply; destination: its item's Write chunk, or else the payload
+ * that is sent, written to the Reply chunk or exposed, as @plan says.
+ * Return: false at the end.
  */
 bool rpcrdma_reply_next(const struct rpcrdma_reply *reply,
 			const struct rpcrdma_reply_plan *plan,

@@ -63,20 +63,26 @@ struct rpcrdma_call_plan {
 	u32 inline_length;	/* payload bytes conveyed in Sends */
 };
 
-/*
- * Plan how a Call is conveyed and how its Reply may be (4.4, 6.4, DR 5.3.1).
- * Returns 0 or a negative errno:
- * -EMSGSIZE: the peer cannot accept it in any form
- * -ENOTCONN: the connection is not open
- * -EOPNOTSUPP: reverse Calls are not supported
- * -ENOBUFS: it needs more MRs than there are: close the connection, another one
- * may get them
+/**
+ * rpcrdma_plan_call() - plan how a Call is conveyed and how its Reply may be
+ * @conn: connection
+ * @call: Call
+ * @plan: plan of the Call
+ *
+ * 4.4, 6.4, DR 5.3.1.
+ * Return: 0; -EMSGSIZE if the peer cannot accept it in any form; -ENOTCONN if the
+ *	connection is not open; -EOPNOTSUPP if reverse Calls are not supported; -ENOBUFS if
+ *	it needs more MRs than there are: close the connection, another one may get them.
  */
 int rpcrdma_plan_call(const struct rpcrdma_conn *conn,
 		      const struct rpcrdma_call *call,
 		      struct rpcrdma_call_plan *plan);
 
-/* Limit a Call to the MRs that @pool has, if the pool is starved. */
+/**
+ * rpcrdma_call_regions() - limit a Call to the MRs that @pool has, if the pool is starved
+ * @call: Call
+ * @pool: pool of MRs
+ */
 static inline void rpcrdma_call_regions(struct rpcrdma_call *call,
 					const struct rpcrdma_region_pool *pool)
 {
@@ -87,15 +93,20 @@ static inline void rpcrdma_call_regions(struct rpcrdma_call *call,
 						   (u32)RPCRDMA_MAX_SEGS);
 }
 
-/*
- * Fast path of rpcrdma_plan_call(), without looking at the Call's memory: if
- * the Call and its Reply are one message each, without chunks, fill @plan.
+/**
+ * rpcrdma_plan_plain() - fast path of rpcrdma_plan_call(), without looking at the
+ *	Call's memory
+ * @conn: connection
+ * @recovery: limits learned from refusals of this Call
+ * @lessons: what was refused before
  * @length: of the Call
  * @reply_max: length of its largest Reply
- * @recovery, @lessons: what was refused before
- * Returns false if rpcrdma_plan_call() is needed. A Call whose largest Reply
- * fits inline provides no chunks, and a Call that fits is sent inline: all
- * other rules of rpcrdma_plan_call() come after these two.
+ * @plan: plan of the Call
+ *
+ * Fill @plan if the Call and its Reply are one message each, without chunks. A Call
+ * with a largest Reply that fits inline provides no chunks, and a Call that fits is
+ * sent inline: all other rules of rpcrdma_plan_call() come after these two.
+ * Return: false if rpcrdma_plan_call() is needed.
  */
 static inline bool rpcrdma_plan_plain(const struct rpcrdma_conn *conn,
 				      const struct rpcrdma_recovery *recovery,
@@ -117,7 +128,12 @@ static inline bool rpcrdma_plan_plain(const struct rpcrdma_conn *conn,
 	return true;
 }
 
-/* Return true if the plan needs memory that the peer reads or writes. */
+/**
+ * rpcrdma_plan_has_chunks() - check if the plan needs memory that the peer reads or writes
+ * @plan: plan of the Call
+ *
+ * Return: true if so.
+ */
 static inline bool
 rpcrdma_plan_has_chunks(const struct rpcrdma_call_plan *plan)
 {

@@ -43,28 +43,45 @@ struct rpcrdma_reply_plan {
 	struct rpcrdma_lists lists;
 };
 
-/* Return true if item @i of the Reply goes to its Write chunk. */
+/**
+ * rpcrdma_item_placed() - check if item @i of the Reply goes to its Write chunk
+ * @plan: plan of the Reply
+ * @i: index
+ *
+ * Return: true if so.
+ */
 static inline bool
 rpcrdma_item_placed(const struct rpcrdma_reply_plan *plan, u32 i)
 {
 	return plan->placed >> i & 1;
 }
 
-/*
- * Plan how a Reply is conveyed, given the lists of its Call (4.4.3, 6.4, WP 6,
- * DR 5.3.2). Always fills @plan; plan->error is set if the Reply cannot be
- * conveyed. A plan with a read_length is not complete yet, see below.
- * The plan's lists share the more[] of @call_lists and overwrite it: a Reply
- * can be planned only once.
+/**
+ * rpcrdma_plan_reply() - plan how a Reply is conveyed, given the lists of its Call
+ *	(4.4.3, 6.4, WP 6, DR 5.3.2)
+ * @conn: connection
+ * @call_lists: lists of the Call
+ * @reply: Reply
+ * @plan: plan of the Reply
+ *
+ * Always fills @plan; plan->error is set if the Reply cannot be conveyed. A plan with a
+ * read_length is not complete yet, see below. The plan's lists share the more[] of
+ * @call_lists and overwrite it: a Reply can be planned only once.
  */
 void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 			const struct rpcrdma_lists *call_lists,
 			const struct rpcrdma_reply *reply,
 			struct rpcrdma_reply_plan *plan);
 
-/*
- * Fast path: return true if a Reply of @length bytes needs no plan, because it
- * is one message without chunks, and nothing is written or exposed for it.
+/**
+ * rpcrdma_reply_is_plain() - fast path: check if a Reply needs no plan
+ * @conn: connection
+ * @call_lists: lists of the Call
+ * @length: bytes of the Reply
+ *
+ * It needs none if it is one message without chunks, and nothing is written or exposed
+ * for it.
+ * Return: true if so.
  */
 static inline bool rpcrdma_reply_is_plain(const struct rpcrdma_conn *conn,
 					  const struct rpcrdma_lists *call_lists,
@@ -76,7 +93,14 @@ static inline bool rpcrdma_reply_is_plain(const struct rpcrdma_conn *conn,
 	       length <= rpcrdma_plain_send_room(conn);
 }
 
-/* Return the handle of the Call that its Reply invalidates, 0: none (6.2.4). */
+/**
+ * rpcrdma_reply_invalidates() - get the handle of the Call that its Reply invalidates
+ *	(6.2.4)
+ * @conn: connection
+ * @call_lists: lists of the Call
+ *
+ * Return: the handle, 0: none.
+ */
 static inline u32
 rpcrdma_reply_invalidates(const struct rpcrdma_conn *conn,
 			  const struct rpcrdma_lists *call_lists)
@@ -84,10 +108,14 @@ rpcrdma_reply_invalidates(const struct rpcrdma_conn *conn,
 	return conn->cfg.inv_ok ? call_lists->inv_handle : 0;
 }
 
-/*
- * Return true if the Reply, by being sent, permits the peer to send another
- * Call. In that case the Receive of the Call that it answers must be reposted
- * before the Reply is sent: version 1 has no other flow control.
+/**
+ * rpcrdma_reply_is_credit() - check if the Reply, by being sent, permits the peer to
+ *	send another Call
+ * @conn: connection
+ *
+ * In that case the Receive of the Call that it answers must be reposted before the
+ * Reply is sent: version 1 has no other flow control.
+ * Return: true if so.
  */
 static inline bool rpcrdma_reply_is_credit(const struct rpcrdma_conn *conn)
 {

@@ -19,9 +19,22 @@ struct rpcrdma_private {
 	u32 send_size, recv_size;	/* bytes, 1024..262144 */
 };
 
+/**
+ * rpcrdma_encode_private() - encode a private message
+ * @priv: private message
+ * @buf: returns the encoded message
+ */
 void rpcrdma_encode_private(const struct rpcrdma_private *priv,
 			    u8 buf[RPCRDMA_PRIVATE_OCTETS]);
-/* @buf may be NULL, @length 0. Bytes after the eighth are ignored. */
+
+/**
+ * rpcrdma_decode_private() - decode a private message
+ * @buf: received message, NULL if there is none
+ * @length: bytes at @buf
+ * @priv: returns the private message
+ *
+ * Bytes after the eighth are ignored.
+ */
 void rpcrdma_decode_private(const void *buf, u32 length,
 			    struct rpcrdma_private *priv);
 

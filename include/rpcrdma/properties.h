@@ -23,18 +23,24 @@ struct rpcrdma_props {
 	u32 reassembly;			/* bytes reassembled from continued messages */
 };
 
-/*
- * Return true if reverse Calls and their Replies have chunks at this level
- * (4.5.4).
+/**
+ * rpcrdma_reverse_chunks() - check if reverse Calls and their Replies have chunks at a
+ *	level (4.5.4)
+ * @brs: level, RDMA2_RVRSDIR_*
+ *
+ * Return: true if so.
  */
 static inline bool rpcrdma_reverse_chunks(u32 brs)
 {
 	return brs == RDMA2_RVRSDIR_GENL;
 }
 
-/*
- * Return the RDMA2_REPLY_READ_* bits of an end that @pulls Replies, or
- * @provides them.
+/**
+ * rpcrdma_reply_read() - get the property of an end that pulls or provides Replies
+ * @pulls: it pulls Replies
+ * @provides: it provides Replies to pull
+ *
+ * Return: RDMA2_REPLY_READ_* bits.
  */
 static inline u32 rpcrdma_reply_read(bool pulls, bool provides)
 {

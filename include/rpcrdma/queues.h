@@ -28,9 +28,10 @@ struct rpcrdma_load {
 	u8 version_low;
 };
 
-/*
- * Scale @load down to a device whose queues hold at most @max_wrs Work
- * Requests.
+/**
+ * rpcrdma_load_fit() - scale a load down to a device
+ * @load: expected load
+ * @max_wrs: maximum of Work Requests of a queue of the device
  */
 void rpcrdma_load_fit(struct rpcrdma_load *load, u32 max_wrs);
 
@@ -60,24 +61,42 @@ struct rpcrdma_queues {
 	u32 send_cqes;
 };
 
-/* Return the queues for @load, after rpcrdma_load_fit(). */
+/**
+ * rpcrdma_queues_for() - get the queues for @load, after rpcrdma_load_fit()
+ * @load: expected load
+ * @most: limits of the device
+ *
+ * Return: the queues.
+ */
 struct rpcrdma_queues rpcrdma_queues_for(const struct rpcrdma_load *load,
 					 const struct rpcrdma_queue_limits *most);
 
-/*
- * Return the Work Requests of the Send Queue, without those of queues->reads.
+/**
+ * rpcrdma_queues_send_wrs() - get the Work Requests of the Send Queue, without those of
+ *	queues->reads
+ * @queues: depths of the queues
+ *
+ * Return: number of Work Requests.
  */
 u32 rpcrdma_queues_send_wrs(const struct rpcrdma_queues *queues);
 
-/*
- * Shorten the Send Queue because the device could not create one that long.
- * Returns false if there is no shorter one.
+/**
+ * rpcrdma_queues_shorten() - shorten the Send Queue because the device could not create
+ *	one that long
+ * @queues: depths of the queues
+ *
+ * Return: false if there is no shorter one.
  */
 bool rpcrdma_queues_shorten(struct rpcrdma_queues *queues);
 
-/*
- * Return the depth for rpcrdma_sq_init() if the Send Queue was created with
- * @send_wrs Work Requests: some devices make it longer than requested.
+/**
+ * rpcrdma_queues_depth() - get the depth of a Send Queue that was created, for
+ *	rpcrdma_sq_init()
+ * @queues: depths of the queues
+ * @send_wrs: Work Requests that it was created with
+ *
+ * Some devices make it longer than requested.
+ * Return: number of slots.
  */
 u32 rpcrdma_queues_depth(const struct rpcrdma_queues *queues, u32 send_wrs);
 

@@ -91,78 +91,126 @@ struct rpcrdma_memory_account {
 	struct rpcrdma_memory_account *next, *prev;
 };
 
-/*
- * Set the limit, of which the reserve is a part. @message: bytes of the largest
- * message
+/**
+ * rpcrdma_memory_set_limit() - set the limit
+ * @all: quota of all connections
+ * @limit: bytes, of which the reserve is a part
+ * @message: bytes of the largest message
  */
 void rpcrdma_memory_set_limit(struct rpcrdma_memory *all, u64 limit,
 			      u64 message);
 
-/*
- * Return true if new connections should have few and small buffers, so that
- * very many connections can have their reservation.
+/**
+ * rpcrdma_memory_is_tight() - check if new connections should have few and small
+ *	buffers, so that very many connections can have their reservation
+ * @all: quota of all connections
+ *
+ * Return: true if so.
  */
 static inline bool rpcrdma_memory_is_tight(const struct rpcrdma_memory *all)
 {
 	return __atomic_load_n(&all->tight, __ATOMIC_RELAXED);
 }
 
-/*
- * Set the reservation of a connection, and the maximum of a message.
+/**
+ * rpcrdma_memory_promise() - set the reservation of a connection, and the maximum of a
+ *	message
+ * @account: the connection's account
  * @fixed: bytes that it needs in any case
  * @buffers: bytes of buffers that it has before its window grows
- * @message: bytes of the largest Call or Reply, as its memory is
- *	allocated
+ * @message: bytes of the largest Call or Reply, as its memory is allocated
  * @parts: bytes reassembled from continued messages, in addition
  * @spare: more that one message may need
  */
 void rpcrdma_memory_promise(struct rpcrdma_memory_account *account, u64 fixed,
 			    u64 buffers, u64 message, u64 parts, u64 spare);
 
-/*
- * Attach a connection. Returns 0, or -1 if there is no memory for its
- * reservation.
+/**
+ * rpcrdma_memory_join() - attach a connection
+ * @all: quota of all connections
+ * @account: the connection's account
+ *
+ * Return: 0, or -1 if there is no memory for its reservation.
  */
 int rpcrdma_memory_join(struct rpcrdma_memory *all,
 			struct rpcrdma_memory_account *account);
-/*
- * Detach a connection, even if it still holds memory for a moment. May be
- * called any number of times, attached or not.
+
+/**
+ * rpcrdma_memory_leave() - detach a connection, even if it still holds memory for a moment
+ * @all: quota of all connections
+ * @account: the connection's account
+ *
+ * May be called any number of times, attached or not.
  */
 void rpcrdma_memory_leave(struct rpcrdma_memory *all,
 			  struct rpcrdma_memory_account *account);
 
-/*
- * Return true if @octets more may be charged to the account. If it is not
- * attached, everything is counted and nothing is limited.
+/**
+ * rpcrdma_memory_room() - check if @octets more may be charged to the account
+ * @all: quota of all connections
+ * @account: the connection's account
+ * @use: use of the memory
+ * @octets: number of bytes
+ *
+ * If it is not attached, everything is counted and nothing is limited.
+ * Return: true if so.
  */
 bool rpcrdma_memory_room(const struct rpcrdma_memory *all,
 			 const struct rpcrdma_memory_account *account,
 			 enum rpcrdma_memory_use use, u64 octets);
-/*
- * Return true if @octets are within the account's quota, whatever others use.
+
+/**
+ * rpcrdma_memory_room_own() - check if @octets are within the account's quota, whatever
+ *	others use
+ * @account: the connection's account
+ * @use: use of the memory
+ * @octets: number of bytes
+ *
+ * Return: true if so.
  */
 bool rpcrdma_memory_room_own(const struct rpcrdma_memory_account *account,
 			     enum rpcrdma_memory_use use, u64 octets);
-/*
- * Return how many of @count buffers of @octets each may be charged: all, or
- * half of them, a quarter and so on.
+
+/**
+ * rpcrdma_memory_fits() - get the number of buffers that may be charged
+ * @all: quota of all connections
+ * @account: the connection's account
+ * @use: use of the memory
+ * @octets: bytes of a buffer
+ * @count: number of buffers
+ *
+ * Return: @count, or half of it, a quarter and so on.
  */
 u32 rpcrdma_memory_fits(const struct rpcrdma_memory *all,
 			const struct rpcrdma_memory_account *account,
 			enum rpcrdma_memory_use use, u64 octets, u32 count);
-/*
- * As rpcrdma_memory_room(), for a caller that waits if the result is false:
- * until rpcrdma_memory_give() returns true for its account, or
- * rpcrdma_memory_next() returns it.
+
+/**
+ * rpcrdma_memory_ask() - check if more may be charged to the account, and wait otherwise
+ * @all: quota of all connections
+ * @account: the connection's account
+ * @use: use of the memory
+ * @octets: number of bytes
+ *
+ * As rpcrdma_memory_room(), for a caller that waits if the result is false: until
+ * rpcrdma_memory_give() returns true for its account, or rpcrdma_memory_next() returns
+ * it.
+ * Return: true if so.
  */
 bool rpcrdma_memory_ask(struct rpcrdma_memory *all,
 			struct rpcrdma_memory_account *account,
 			enum rpcrdma_memory_use use, u64 octets);
-/*
- * Return true if a Call may be started only after rpcrdma_memory_may_begin(),
- * because Replies wait for the peer, or all connections use too much. False in
- * the fast path. Any context, if used as a hint.
+
+/**
+ * rpcrdma_memory_must_ask() - check if a Call may be started only after
+ *	rpcrdma_memory_may_begin(), because Replies wait for the peer, or all connections use
+ *	too much
+ * @all: quota of all connections
+ * @account: the connection's account
+ *
+ * False in the fast path.
+ * Context: any, if used as a hint.
+ * Return: true if so.
  */
 static inline bool
 rpcrdma_memory_must_ask(const struct rpcrdma_memory *all,
@@ -171,104 +219,114 @@ rpcrdma_memory_must_ask(const struct rpcrdma_memory *all,
 	return __atomic_load_n(&account->replies, __ATOMIC_RELAXED) ||
 	       __atomic_load_n(&all->full, __ATOMIC_RELAXED);
 }
-/*
- * Return true if another Call can be started when the Replies to all Calls in
- * progress, including this one, may need @octets. Always true while no Reply is
- * waiting for the peer and no more than the limit is used, because Calls in
- * progress then depend on this end alone. If false, the caller waits as for
- * rpcrdma_memory_ask().
+
+/**
+ * rpcrdma_memory_may_begin() - check if another Call can be started when the Replies to
+ *	all Calls in progress, including this one, may need @octets
+ * @all: quota of all connections
+ * @account: the connection's account
+ * @octets: number of bytes
+ *
+ * Always true while no Reply is waiting for the peer and no more than the limit is
+ * used, because Calls in progress then depend on this end alone. If false, the caller
+ * waits as for rpcrdma_memory_ask().
+ * Return: true if so.
  */
 bool rpcrdma_memory_may_begin(struct rpcrdma_memory *all,
 			      struct rpcrdma_memory_account *account,
 			      u64 octets);
-/* Charge @octets, even if they exceed a limit. */
+
+/**
+ * rpcrdma_memory_hold() - charge @octets, even if they exceed a limit
+ * @all: quota of all connections
+ * @account: the connection's account
+ * @use: use of the memory
+ * @octets: number of bytes
+ */
 void rpcrdma_memory_hold(struct rpcrdma_memory *all,
 			 struct rpcrdma_memory_account *account,
 			 enum rpcrdma_memory_use use, u64 octets);
-/*
- * Charge @octets within the account's quota. Returns false if nothing was
- * changed.
+
+/**
+ * rpcrdma_memory_hold_own() - charge @octets within the account's quota
+ * @account: the connection's account
+ * @use: use of the memory
+ * @octets: number of bytes
+ *
+ * Return: false if nothing was changed.
  */
 bool rpcrdma_memory_hold_own(struct rpcrdma_memory_account *account,
 			     enum rpcrdma_memory_use use, u64 octets);
-/*
- * Charge a reassembled message of @octets to CALLS instead of PARTS. Returns
- * false if that is not possible because of the other Calls that are held.
+
+/**
+ * rpcrdma_memory_assembled() - charge a reassembled message of @octets to CALLS instead
+ *	of PARTS
+ * @all: quota of all connections
+ * @account: the connection's account
+ * @octets: number of bytes
+ *
+ * Return: false if that is not possible because of the other Calls that are held.
  */
 bool rpcrdma_memory_assembled(const struct rpcrdma_memory *all,
 			      struct rpcrdma_memory_account *account,
 			      u64 octets);
-/*
- * Uncharge @octets. Returns true if a caller of rpcrdma_memory_ask() waits and
- * must try again.
+
+/**
+ * rpcrdma_memory_give() - uncharge @octets
+ * @all: quota of all connections
+ * @account: the connection's account
+ * @use: use of the memory
+ * @octets: number of bytes
+ *
+ * Return: true if a caller of rpcrdma_memory_ask() waits and must try again.
  */
 bool rpcrdma_memory_give(struct rpcrdma_memory *all,
 			 struct rpcrdma_memory_account *account,
 			 enum rpcrdma_memory_use use, u64 octets);
-/*
- * Uncharge @octets if the account may keep its quota, without the lock for all
- * accounts. *@tell returns the result of rpcrdma_memory_give(). Returns false
- * if nothing was changed.
+
+/**
+ * rpcrdma_memory_give_own() - uncharge without the lock for all accounts, if the
+ *	account may keep its quota
+ * @all: quota of all connections
+ * @account: the connection's account
+ * @use: use of the memory
+ * @octets: number of bytes
+ * @tell: returns the result of rpcrdma_memory_give()
+ *
+ * Return: false if nothing was changed.
  */
 bool rpcrdma_memory_give_own(const struct rpcrdma_memory *all,
 			     struct rpcrdma_memory_account *account,
 			     enum rpcrdma_memory_use use, u64 octets,
 			     bool *tell);
-enum rpcrdma_memory_what {
-	RPCRDMA_MEMORY_ROOM,	/* as rpcrdma_memory_ask(); sets @ok */
-	RPCRDMA_MEMORY_HOLD,	/* charge @count times @octets */
-	RPCRDMA_MEMORY_SOME,	/* the same for as many as fit; sets @count */
-	RPCRDMA_MEMORY_ASSEMBLED, /* as rpcrdma_memory_assembled(); sets @ok */
-	RPCRDMA_MEMORY_GIVE,	/* uncharge @octets; sets @tell */
-	RPCRDMA_MEMORY_JOIN,	/* set the limit and attach; sets @ok */
-	RPCRDMA_MEMORY_LEAVE,	/* detach */
-};
 
-/* When the accounts are to be visited: trimmed, and those that wait woken */
-enum rpcrdma_memory_visit {
-	RPCRDMA_MEMORY_VISIT_NOT,
-	RPCRDMA_MEMORY_VISIT_NOW,
-	RPCRDMA_MEMORY_VISIT_LATER,	/* in RPCRDMA_MEMORY_TICK_MS */
-};
-
-/* A change of an account, and its result */
-struct rpcrdma_memory_change {
-	enum rpcrdma_memory_what what;
-	enum rpcrdma_memory_use use;
-	u32 count;
-	u64 octets;
-	/* of JOIN, see rpcrdma_memory_set_limit(); @limit 0: as it is */
-	u64 limit, message;
-	bool ok;
-	bool tell;		/* the account's callers must try again */
-	enum rpcrdma_memory_visit visit;
-};
-
-/*
- * Make @change under the account's lock alone. Return false if that is not possible and
- * nothing was changed: call rpcrdma_memory_change_all(), which needs both locks.
+/**
+ * rpcrdma_memory_trim() - release the unused part of the account's quota
+ * @all: quota of all connections
+ * @account: the connection's account
  */
-bool rpcrdma_memory_change_own(const struct rpcrdma_memory *all,
-			       struct rpcrdma_memory_account *account,
-			       struct rpcrdma_memory_change *change);
-void rpcrdma_memory_change_all(struct rpcrdma_memory *all,
-			       struct rpcrdma_memory_account *account,
-			       struct rpcrdma_memory_change *change);
-
-/* Release the unused part of the account's quota. */
 void rpcrdma_memory_trim(struct rpcrdma_memory *all,
 			 struct rpcrdma_memory_account *account);
-/*
- * Remove the account that has waited longest from the queue, to try again.
- * Needs only the lock for all accounts. Returns NULL if there is none, or no
- * memory is free.
+
+/**
+ * rpcrdma_memory_next() - remove the account that has waited longest from the queue, to
+ *	try again
+ * @all: quota of all connections
+ *
+ * Needs only the lock for all accounts.
+ * Return: the account; NULL if there is none, or no memory is free.
  */
 struct rpcrdma_memory_account *rpcrdma_memory_next(struct rpcrdma_memory *all);
-/*
- * Check for a lack of progress, once in a tick while accounts wait. Returns
- * true if the connection is to be closed: it holds parts of a message, Replies,
- * or with @reads Calls that are being read, and has released nothing for
- * RPCRDMA_MEMORY_STUCK_TICKS.
+
+/**
+ * rpcrdma_memory_stuck() - check for a lack of progress, once in a tick while accounts
+ *	wait
+ * @account: the connection's account
+ * @reads: Calls that are being read count, too
+ *
+ * The connection holds parts of a message, Replies, or with @reads Calls that are being
+ * read, and has released nothing for RPCRDMA_MEMORY_STUCK_TICKS.
+ * Return: true if the connection is to be closed.
  */
 bool rpcrdma_memory_stuck(struct rpcrdma_memory_account *account, bool reads);
 

@@ -41,23 +41,35 @@ struct rpcrdma_read_claim {
 	u8 waits;
 };
 
-/*
- * Return true if a transfer waits. False in the fast path. Any context, if used
- * as a hint.
+/**
+ * rpcrdma_read_wanted() - check if a transfer waits
+ * @pool: MRs for Reads
+ *
+ * False in the fast path.
+ * Context: any, if used as a hint.
+ * Return: true if so.
  */
 static inline bool rpcrdma_read_wanted(const struct rpcrdma_read_pool *pool)
 {
 	return __atomic_load_n(&pool->waiting, __ATOMIC_RELAXED);
 }
 
-/* Begin a transfer. */
+/**
+ * rpcrdma_read_begin() - begin a transfer
+ * @pool: MRs for Reads
+ * @claim: the transfer's claim to MRs
+ */
 void rpcrdma_read_begin(struct rpcrdma_read_pool *pool,
 			struct rpcrdma_read_claim *claim);
 
-/*
- * Add a segment with @pages pages, or memory ranges, to a transfer. Returns
- * true: prepare it now; false: later. Any context, one at a time for a
- * transfer.
+/**
+ * rpcrdma_read_add() - add a segment with @pages pages, or memory ranges, to a transfer
+ * @pool: MRs for Reads
+ * @claim: the transfer's claim to MRs
+ * @pages: number of pages
+ *
+ * Context: any, one at a time for a transfer.
+ * Return: true: prepare it now; false: later.
  */
 static inline bool rpcrdma_read_add(const struct rpcrdma_read_pool *pool,
 				    struct rpcrdma_read_claim *claim, u32 pages)
@@ -66,15 +78,28 @@ static inline bool rpcrdma_read_add(const struct rpcrdma_read_pool *pool,
 	return !claim->waits;
 }
 
-/*
- * Report that a segment could not be prepared now, because of @status, a
- * negative errno. Returns true: undo the preparation of the transfer and
- * continue to build it; it waits. False: waiting cannot help.
+/**
+ * rpcrdma_read_short() - report that a segment could not be prepared now, because of
+ *	@status, a negative errno
+ * @pool: MRs for Reads
+ * @claim: the transfer's claim to MRs
+ * @status: a negative errno, or 0
+ *
+ * False: waiting cannot help.
+ * Return: true: undo the preparation of the transfer and continue to build it; it
+ *	waits.
  */
 bool rpcrdma_read_short(struct rpcrdma_read_pool *pool,
 			struct rpcrdma_read_claim *claim, int status);
 
-/* Return true if the transfer can ever be prepared. Any context. */
+/**
+ * rpcrdma_read_fits() - check if the transfer can ever be prepared
+ * @pool: MRs for Reads
+ * @claim: the transfer's claim to MRs
+ *
+ * Context: any.
+ * Return: true if so.
+ */
 static inline bool rpcrdma_read_fits(const struct rpcrdma_read_pool *pool,
 				     const struct rpcrdma_read_claim *claim)
 {
@@ -94,24 +119,37 @@ enum rpcrdma_read_turn {
 	RPCRDMA_READ_FAIL,	/* it ends with an error */
 };
 
-/*
- * Return the disposition of a transfer that is completely built. @closing: the
- * connection is closing, so that no context would retry it.
+/**
+ * rpcrdma_read_whole() - get the disposition of a transfer that is completely built
+ * @claim: the transfer's claim to MRs
+ * @closing: the connection is closing, so that no context would retry it
+ *
+ * Return: the disposition.
  */
 enum rpcrdma_read_turn rpcrdma_read_whole(const struct rpcrdma_read_claim *claim,
 					  bool closing);
 
-/*
- * Return the disposition of a transfer that was removed from the head of the
- * queue and prepared completely, with @status: 0 or a negative errno.
+/**
+ * rpcrdma_read_tried() - get the disposition of a transfer that was prepared completely
+ * @pool: MRs for Reads
+ * @claim: the transfer's claim to MRs
+ * @status: result of the preparation, 0 or a negative errno
+ * @closing: as for rpcrdma_read_whole()
+ *
+ * It was removed from the head of the queue before.
+ * Return: the disposition.
  */
 enum rpcrdma_read_turn rpcrdma_read_tried(struct rpcrdma_read_pool *pool,
 					  struct rpcrdma_read_claim *claim,
 					  int status, bool closing);
 
-/*
- * Report that a transfer has ended, or is abandoned, and holds no MRs. If
- * others wait, try the queue.
+/**
+ * rpcrdma_read_over() - report that a transfer has ended, or is abandoned, and holds no
+ *	MRs
+ * @pool: MRs for Reads
+ * @claim: the transfer's claim to MRs
+ *
+ * If others wait, try the queue.
  */
 void rpcrdma_read_over(struct rpcrdma_read_pool *pool,
 		       struct rpcrdma_read_claim *claim);

@@ -44,15 +44,29 @@ struct rpcrdma_rx {
 	struct rpcrdma_lists lists;
 };
 
-/*
- * Return true if a message that was just received has more segments than lists
- * hold without more[], and may have them. In that case rpcrdma_conn_receive()
- * needs @rx->lists.more; without it the message is refused as one with too many
- * segments. Only version 1 clients may send that many (RFC 8166 limits no
- * list): version 2 has its RCSIZ, and a client knows what it has provided.
- * @msg: @length bytes, 4-byte aligned.
+/**
+ * rpcrdma_has_more_segs() - check if a message that was just received has more segments
+ *	than lists hold without more[], and may have them
+ * @msg: the message, 4-byte aligned
+ * @length: bytes
+ *
+ * In that case rpcrdma_conn_receive() needs @rx->lists.more; without it the message is
+ * refused as one with too many segments. Only version 1 clients may send that many (RFC
+ * 8166 limits no list): version 2 has its RCSIZ, and a client knows what it has
+ * provided.
+ * Return: true if so.
  */
 bool rpcrdma_has_more_segs(const void *msg, u32 length);
+
+/**
+ * rpcrdma_wants_more_segs() - check if the message to be processed next may have more
+ *	segments than lists hold without more[]
+ * @conn: connection
+ * @msg: the message, 4-byte aligned
+ * @length: bytes
+ *
+ * Return: true if so.
+ */
 static inline bool rpcrdma_wants_more_segs(const struct rpcrdma_conn *conn,
 					   const void *msg, u32 length)
 {
@@ -60,65 +74,88 @@ static inline bool rpcrdma_wants_more_segs(const struct rpcrdma_conn *conn,
 	       rpcrdma_has_more_segs(msg, length);
 }
 
-/*
- * Process one received message.
- * PART, CALL and REPLY with a payload: append it to the open continued message
- * (@rx->first_part: begin one); CALL and REPLY complete it.
- * BAD_REPLY: if the RPC @rx->xid waits for its Reply, it ends with
- * @rx->error.status once its memory is out of the peer's reach; otherwise
- * nothing needs to be done. The connection stays open (WP 7), and a DONE that
- * the Reply needs is already queued. The verdict may be about the open
- * continued message, which is then discarded, and not about @msg.
- * @msg: @length bytes, 4-byte aligned.
- * @rx: filled as far as the verdict needs; rx->events always. On entry
- *	only its lists.more is used: see above, or NULL.
- * Every successful Receive completion must be passed to this function, in
- * order.
+/**
+ * rpcrdma_conn_receive() - process one received message
+ * @conn: connection
+ * @msg: the message, 4-byte aligned
+ * @length: bytes at @msg
+ * @rx: filled as far as the verdict needs; rx->events always. On entry only its
+ *	lists.more is used: as for rpcrdma_has_more_segs(), or NULL
+ *
+ * Every successful Receive completion must be passed to this function, in order.
+ *
+ * - PART, CALL and REPLY with a payload: append it to the open continued message
+ *   (@rx->first_part: begin one); CALL and REPLY complete it.
+ * - BAD_REPLY: if the RPC @rx->xid waits for its Reply, it ends with @rx->error.status
+ *   once its memory is out of the peer's reach; otherwise nothing needs to be done. The
+ *   connection stays open (WP 7), and a DONE that the Reply needs is already queued.
+ *   The verdict may be about the open continued message, which is then discarded, and
+ *   not about @msg.
+ * Return: the verdict.
  */
 enum rpcrdma_verdict rpcrdma_conn_receive(struct rpcrdma_conn *conn,
 					  const void *msg, u32 length,
 					  struct rpcrdma_rx *rx);
 
-/*
- * Close the connection because the caller cannot keep the last message, or must
- * not trust it: from now on the verdict for each message is CLOSE. After a lost
- * message of a continued one, another one would complete it with a hole.
- * @reason: static, in plain words; it becomes conn->reason, unless
- *	there is one already
+/**
+ * rpcrdma_conn_refuse() - close the connection because the caller cannot keep the last
+ *	message, or must not trust it: from now on the verdict for each message is CLOSE
+ * @conn: connection
+ * @reason: static, in plain words; it becomes conn->reason, unless there is one already
+ *
+ * After a lost message of a continued one, another one would complete it with a hole.
  */
 void rpcrdma_conn_refuse(struct rpcrdma_conn *conn, const char *reason);
 
-/*
- * Return true if the first two words of a Special Format message's Payload
- * stream agree with the header (6.2.2.1, 7.2).
+/**
+ * rpcrdma_payload_ok() - check the first two words of a Special Format message's
+ *	Payload stream
+ * @xid: XID of the header
+ * @response: the header is that of a Reply
  * @first: the stream's first 8 bytes
- * If false: BAD_XDR for a Call, a bad Reply for a Reply.
+ *
+ * They must agree with the header (6.2.2.1, 7.2). If not: BAD_XDR for a Call, a bad
+ * Reply for a Reply.
+ * Return: true if they agree.
  */
 bool rpcrdma_payload_ok(u32 xid, bool response, const void *first);
 
-/*
- * Return true if the handle that the peer's Send invalidated is one that it was
- * provided with for this RPC (WP 6). @offered: the Call's lists. If false,
- * close the connection.
+/**
+ * rpcrdma_invalidation_ok() - check the handle that the peer's Send invalidated (WP 6)
+ * @conn: connection
+ * @offered: the Call's lists
+ * @invalidated: the handle
+ *
+ * It must be one that the peer was provided with for this RPC. If not, close the
+ * connection.
+ * Return: true if it is.
  */
 bool rpcrdma_invalidation_ok(const struct rpcrdma_conn *conn,
 			     const struct rpcrdma_lists *offered,
 			     u32 invalidated);
 
-/*
- * Return true if a message that was received with that verdict may have
- * invalidated @handle, 0 for none. A Reply may, as far as is known without its
- * RPC, which has its own check; a DONE may invalidate the handle that its Reply
- * named. If false, close the connection.
+/**
+ * rpcrdma_may_invalidate() - check if a message of that verdict may have invalidated a
+ *	handle
+ * @verdict: verdict of the message
+ * @rx: received message, decoded
+ * @handle: the handle, 0: none
+ *
+ * A Reply may, as far as is known without its RPC, which has its own check; a DONE may
+ * invalidate the handle that its Reply named. If false, close the connection.
+ * Return: true if so.
  */
 bool rpcrdma_may_invalidate(enum rpcrdma_verdict verdict,
 			    const struct rpcrdma_rx *rx, u32 handle);
 
-/*
- * Return true if a Reply must be pulled (DR 4.1.2). In that case a DONE is due
- * when the pull has ended, with or without success, and at once if no RPC waits
- * for the Reply any more, or if rpcrdma_check_reply() finds that it is a bad
- * one: pass its xid and inv_handle to rpcrdma_conn_queue_done().
+/**
+ * rpcrdma_reply_needs_done() - check if a Reply must be pulled (DR 4.1.2)
+ * @rx: received message, decoded
+ *
+ * In that case a DONE is due when the pull has ended, with or without success, and at
+ * once if no RPC waits for the Reply any more, or if rpcrdma_check_reply() finds that
+ * it is a bad one: pass its xid and inv_handle to rpcrdma_conn_queue_done().
+ * Return: true if so.
  */
 static inline bool rpcrdma_reply_needs_done(const struct rpcrdma_rx *rx)
 {

@@ -47,54 +47,80 @@ struct rpcrdma_receives {
 	enum rpcrdma_receives_need need;
 };
 
-/*
- * Return the Receives to allocate now. If the count is not zero, the caller
- * must report the outcome with rpcrdma_conn_made(); until it does, other
- * callers get a count of zero.
+/**
+ * rpcrdma_conn_to_make() - get the Receives to allocate now
+ * @conn: connection
+ *
+ * If the count is not zero, the caller must report the outcome with
+ * rpcrdma_conn_made(); until it does, other callers get a count of zero.
+ * Return: the number and properties of the Receives.
  */
 struct rpcrdma_receives rpcrdma_conn_to_make(struct rpcrdma_conn *conn);
 
-/*
- * Return the length of the largest message sent, or the default threshold if
- * that is larger. Once the connection is open, needs no serialisation.
+/**
+ * rpcrdma_conn_send_octets() - get the length of the largest message sent, or the
+ *	default threshold if that is larger
+ * @conn: connection
+ *
+ * Once the connection is open, needs no serialisation.
+ * Return: the length.
  */
 u32 rpcrdma_conn_send_octets(const struct rpcrdma_conn *conn);
 
-/*
- * Report that @count Receives of rpcrdma_conn_to_make() were allocated, and are
- * free. If there was no memory for the others, enum rpcrdma_receives_need says
- * what follows. If smaller ones will do, this end announces less, and
- * rpcrdma_conn_send_octets() decreases, too. Returns events.
+/**
+ * rpcrdma_conn_made() - report that @count Receives of rpcrdma_conn_to_make() were
+ *	allocated, and are free
+ * @conn: connection
+ * @count: number
+ *
+ * If there was no memory for the others, enum rpcrdma_receives_need says what follows.
+ * If smaller ones will do, this end announces less, and rpcrdma_conn_send_octets()
+ * decreases, too.
+ * Return: events.
  */
 u32 rpcrdma_conn_made(struct rpcrdma_conn *conn, u32 count);
 
-/*
- * Return how many of the free Receives to post now: all of them, or none. If
- * not zero, rpcrdma_conn_posted() must follow.
- * @now: milliseconds of any clock, the same clock each time.
+/**
+ * rpcrdma_conn_to_post() - get how many of the free Receives to post now: all of them,
+ *	or none
+ * @conn: connection
+ * @now: milliseconds of any clock, the same clock each time
+ *
+ * If not zero, rpcrdma_conn_posted() must follow.
+ * Return: number of Receives.
  */
 u32 rpcrdma_conn_to_post(struct rpcrdma_conn *conn, u32 now);
 
-/*
- * Report that @count Receives were posted, WP 3: free ones, and if there are
- * fewer than @count, others that were reposted at once after their message was
- * processed. Returns events.
+/**
+ * rpcrdma_conn_posted() - report that @count Receives were posted, WP 3: free ones, and
+ *	if there are fewer than @count, others that were reposted at once after their message
+ *	was processed
+ * @conn: connection
+ * @count: number
+ *
+ * Return: events.
  */
 u32 rpcrdma_conn_posted(struct rpcrdma_conn *conn, u32 count);
 
-/*
- * Report that a message has been processed and its Receive can be reused. Do
- * not call this after EV_CLOSE.
- * Returns events. EV_LET_GO: the window has shrunk and this Receive is surplus;
- * free it instead of keeping it. EV_RECEIVES: the Receives may be posted now,
+/**
+ * rpcrdma_conn_given_back() - report that a message has been processed and its Receive
+ *	can be reused
+ * @conn: connection
+ *
+ * Do not call this after EV_CLOSE. EV_LET_GO: the window has shrunk and this Receive is
+ * surplus; free it instead of keeping it. EV_RECEIVES: the Receives may be posted now,
  * see rpcrdma_conn_to_post(); it is one of the free ones.
+ * Return: events.
  */
 u32 rpcrdma_conn_given_back(struct rpcrdma_conn *conn);
 
-/*
- * Return the Receives to post for a window of @window messages. The advertised
- * limit stays one below the number posted, to leave a reserve for a credit
- * grant (WP 3).
+/**
+ * rpcrdma_window_receives() - get the number of Receives to post for a window
+ * @window: messages of the window
+ *
+ * The advertised limit stays one below the number posted, to leave a reserve for a
+ * credit grant (WP 3).
+ * Return: number of Receives.
  */
 static inline u32 rpcrdma_window_receives(u32 window)
 {

@@ -54,20 +54,27 @@ struct rpcrdma_link_step {
 	int status;		/* WAKE: a negative errno */
 };
 
-/*
- * Return the next action. @result: of the last attempt, 0 or a negative errno.
- * @open: true if the new connection is still open. It must be read after UP.
+/**
+ * rpcrdma_link_next() - get the next action
+ * @walk: progress of the procedure
+ * @result: of the last attempt, 0 or a negative errno
+ * @open: true if the new connection is still open. It must be read after UP
+ *
+ * Return: the next action.
  */
 struct rpcrdma_link_step rpcrdma_link_next(struct rpcrdma_link_walk *walk,
 					   int result, bool open);
 
-/*
- * Return the status with which tasks that wait for a connection are woken after
- * an attempt ended with @status, a negative errno. sunrpc ends an RPC for an
- * errno that it does not know, even on a hard mount. The errnos that it knows
- * are of two kinds. Some end an RPC that tests for a connection, such as a
- * mount's first one, and are retried by others: they are for failures that will
- * repeat. After the rest, every RPC retries.
+/**
+ * rpcrdma_connect_status() - get the status with which tasks that wait for a connection
+ *	are woken
+ * @status: errno with which the attempt ended
+ *
+ * sunrpc ends an RPC for an errno that it does not know, even on a hard mount. The
+ * errnos that it knows are of two kinds. Some end an RPC that tests for a connection,
+ * such as a mount's first one, and are retried by others: they are for failures that
+ * will repeat. After the rest, every RPC retries.
+ * Return: a negative errno.
  */
 int rpcrdma_connect_status(int status);
 

@@ -22,7 +22,13 @@ enum rpcrdma_sq_answer {
 	RPCRDMA_SQ_NEVER,	/* the Send Queue is too short for it */
 };
 
-/* Request to post a transfer. WAIT: it was counted; append it to the queue. */
+/**
+ * rpcrdma_sq_transfer() - request to post a transfer
+ * @sq: Send Queue
+ * @nr_wrs: number of Work Requests
+ *
+ * Return: GO; NEVER; or WAIT: it was counted, append it to the queue.
+ */
 static inline enum rpcrdma_sq_answer
 rpcrdma_sq_transfer(struct rpcrdma_sq *sq, u32 nr_wrs)
 {
@@ -34,14 +40,19 @@ rpcrdma_sq_transfer(struct rpcrdma_sq *sq, u32 nr_wrs)
 	return RPCRDMA_SQ_WAIT;
 }
 
-/*
- * Request to post a complete Reply, which has its context. GO: its slots are
- * charged (rpcrdma_sq_post()) and its header is stamped (rpcrdma_conn_stamp()):
- * post it now. WAIT: append it to the queued messages and call
- * rpcrdma_sq_next(). In both cases it is counted by its format.
+/**
+ * rpcrdma_sq_reply() - request to post a complete Reply, which has its context
+ * @conn: connection
+ * @sq: Send Queue
  * @wrs: with nr and signaled set
  * @header: the encoded header
+ * @format: format of the message
  * @lists: NULL for none
+ *
+ * It is counted by its format.
+ * Return: GO: its slots are charged (rpcrdma_sq_post()) and its header is stamped
+ *	(rpcrdma_conn_stamp()), post it now; WAIT: append it to the queued messages and call
+ *	rpcrdma_sq_next(); NEVER.
  */
 enum rpcrdma_sq_answer rpcrdma_sq_reply(struct rpcrdma_conn *conn,
 					struct rpcrdma_sq *sq,
@@ -49,10 +60,13 @@ enum rpcrdma_sq_answer rpcrdma_sq_reply(struct rpcrdma_conn *conn,
 					enum rpcrdma_format format,
 					const struct rpcrdma_lists *lists);
 
-/*
- * Request to queue a continued Reply, or one whose Writes were posted first and
- * which was counted then (rpcrdma_conn_count()). No chain of it has more than
- * @nr_wrs Work Requests. Returns NEVER, or WAIT as above.
+/**
+ * rpcrdma_sq_reply_waits() - request to queue a continued Reply, or one after its Writes
+ * @sq: Send Queue
+ * @nr_wrs: maximum of Work Requests in a chain of it
+ *
+ * A Reply with Writes was counted before (rpcrdma_conn_count()).
+ * Return: NEVER, or WAIT as for rpcrdma_sq_reply().
  */
 static inline enum rpcrdma_sq_answer
 rpcrdma_sq_reply_waits(struct rpcrdma_sq *sq, u32 nr_wrs)
@@ -63,12 +77,20 @@ rpcrdma_sq_reply_waits(struct rpcrdma_sq *sq, u32 nr_wrs)
 	return RPCRDMA_SQ_WAIT;
 }
 
-/*
- * Request to send a complete Call. The context in which the next Call is built
- * is not part of the account. GO: as above, and another context has been
- * charged for the next Call. WAIT: nothing was changed; rpcrdma_sq_next()
- * returns RPCRDMA_TURN_RETRY when the Call may be tried again. Until then call
- * rpcrdma_conn_stalled().
+/**
+ * rpcrdma_sq_call() - request to send a complete Call
+ * @conn: connection
+ * @sq: Send Queue
+ * @wrs: chain of Work Requests
+ * @header: the encoded header
+ * @format: format of the message
+ * @lists: chunk lists of the message
+ *
+ * The context in which the next Call is built is not part of the account.
+ * Return: GO: as for rpcrdma_sq_reply(), and another context has been charged for the
+ *	next Call; WAIT: nothing was changed, and rpcrdma_sq_next() returns
+ *	RPCRDMA_TURN_RETRY when the Call may be tried again; until then call
+ *	rpcrdma_conn_stalled(); NEVER.
  */
 enum rpcrdma_sq_answer rpcrdma_sq_call(struct rpcrdma_conn *conn,
 				       struct rpcrdma_sq *sq,
@@ -76,26 +98,39 @@ enum rpcrdma_sq_answer rpcrdma_sq_call(struct rpcrdma_conn *conn,
 				       enum rpcrdma_format format,
 				       const struct rpcrdma_lists *lists);
 
-/*
- * Request to send a continued Call, the first message of which needs @nr_wrs
- * Work Requests. GO: send that message, as for RPCRDMA_TURN_MESSAGE, in a
- * context that has been charged. @more: others follow, so that the Call is
- * counted as queued: insert it at the head of the queued messages.
+/**
+ * rpcrdma_sq_call_in_parts() - request to send a continued Call
+ * @conn: connection
+ * @sq: Send Queue
+ * @nr_wrs: Work Requests of the first message
+ * @more: others follow, so that the Call is counted as queued: insert it at the head of
+ *	the queued messages
+ *
+ * Return: GO: send its first message, as for RPCRDMA_TURN_MESSAGE, in a context that
+ *	has been charged; WAIT or NEVER.
  */
 enum rpcrdma_sq_answer
 rpcrdma_sq_call_in_parts(const struct rpcrdma_conn *conn, struct rpcrdma_sq *sq,
 			 u32 nr_wrs, bool more);
 
-/*
- * Return true if a Call could be sent now. If false, RPCRDMA_TURN_RETRY
- * follows; until then call rpcrdma_conn_stalled().
+/**
+ * rpcrdma_sq_may_call() - check if a Call could be sent now
+ * @conn: connection
+ * @sq: Send Queue
+ *
+ * If false, RPCRDMA_TURN_RETRY follows; until then call rpcrdma_conn_stalled().
+ * Return: true if so.
  */
 bool rpcrdma_sq_may_call(const struct rpcrdma_conn *conn,
 			 struct rpcrdma_sq *sq);
 
-/*
- * Return true if there is credit for at least one Call. A hint that only saves
- * the calls above. Any context.
+/**
+ * rpcrdma_sq_call_is_likely() - check if there is credit for at least one Call
+ * @conn: connection
+ *
+ * A hint that only saves the calls above.
+ * Context: any.
+ * Return: true if so.
  */
 static inline bool rpcrdma_sq_call_is_likely(const struct rpcrdma_conn *conn)
 {
@@ -106,9 +141,14 @@ static inline bool rpcrdma_sq_call_is_likely(const struct rpcrdma_conn *conn)
 	return (int)(limit - sent) > RPCRDMA_CALL_RESERVE;
 }
 
-/*
- * Return true if anything is queued or a Call was refused, so that another Call
- * may be refused, too. A hint, read without the lock. Any context.
+/**
+ * rpcrdma_sq_somebody_waits() - check if anything is queued or a Call was refused, so
+ *	that another Call may be refused, too
+ * @sq: Send Queue
+ *
+ * A hint, read without the lock.
+ * Context: any.
+ * Return: true if so.
  */
 static inline bool rpcrdma_sq_somebody_waits(const struct rpcrdma_sq *sq)
 {
@@ -117,24 +157,41 @@ static inline bool rpcrdma_sq_somebody_waits(const struct rpcrdma_sq *sq)
 	       __atomic_load_n(&sq->call_wrs, __ATOMIC_RELAXED);
 }
 
-/*
- * Reserve a Send context, where no other answer includes one. If true, it is
- * charged; if false, RPCRDMA_TURN_RETRY follows.
- * - rpcrdma_sq_take(): for a message that is built next, whatever else it may
- *   have to wait for
- * - rpcrdma_sq_take_ahead(): for a Reply yet to be built, before work on its
- *   Call is started
+/**
+ * rpcrdma_sq_take() - reserve a Send context for a message that is built next
+ * @sq: Send Queue
+ *
+ * No other answer includes one.
+ * Return: true if it is charged; if false, RPCRDMA_TURN_RETRY follows.
  */
 bool rpcrdma_sq_take(struct rpcrdma_sq *sq);
+
+/**
+ * rpcrdma_sq_take_ahead() - reserve a Send context for a Reply, before work on its Call
+ *	is started
+ * @sq: Send Queue
+ *
+ * Return: true if it is charged; if false, RPCRDMA_TURN_RETRY follows.
+ */
 bool rpcrdma_sq_take_ahead(struct rpcrdma_sq *sq);
 
-/*
- * Return true if rpcrdma_sq_take_ahead() would succeed. If false,
- * RPCRDMA_TURN_RETRY follows.
+/**
+ * rpcrdma_sq_may_take_ahead() - check if rpcrdma_sq_take_ahead() would succeed
+ * @sq: Send Queue
+ *
+ * If false, RPCRDMA_TURN_RETRY follows.
+ * Return: true if so.
  */
 bool rpcrdma_sq_may_take_ahead(struct rpcrdma_sq *sq);
 
-/* The same as a hint, read without the lock. Any context. */
+/**
+ * rpcrdma_sq_spares() - check, as a hint without the lock, if rpcrdma_sq_take_ahead()
+ *	would succeed
+ * @sq: Send Queue
+ *
+ * Context: any.
+ * Return: true if so.
+ */
 static inline bool rpcrdma_sq_spares(const struct rpcrdma_sq *sq)
 {
 	return __atomic_load_n(&sq->contexts, __ATOMIC_RELAXED) >
@@ -168,27 +225,39 @@ enum rpcrdma_sq_turn {
 	RPCRDMA_TURN_RETRY,
 };
 
-/*
- * Return the next action. Call this after credit has arrived, after a control
- * message has become due, and, if rpcrdma_sq_wanted(), after slots or contexts
- * were freed; and again after each action. Only while messages may be sent.
+/**
+ * rpcrdma_sq_next() - get the next action
+ * @conn: connection
+ * @sq: Send Queue
+ * @first: the first of the queued transfers and messages
+ *
+ * Call this after credit has arrived, after a control message has become due, and, if
+ * rpcrdma_sq_wanted(), after slots or contexts were freed; and again after each action.
+ * Only while messages may be sent.
+ * Return: the next action.
  */
 enum rpcrdma_sq_turn rpcrdma_sq_next(const struct rpcrdma_conn *conn,
 				     struct rpcrdma_sq *sq,
 				     const struct rpcrdma_sq_first *first);
 
-/*
- * Return true if anything may be waiting for slots or contexts. False in the
- * fast path.
+/**
+ * rpcrdma_sq_wanted() - check if anything may be waiting for slots or contexts
+ * @sq: Send Queue
+ *
+ * False in the fast path.
+ * Return: true if so.
  */
 static inline bool rpcrdma_sq_wanted(const struct rpcrdma_sq *sq)
 {
 	return sq->transfers | sq->messages | sq->call_wrs | sq->refused;
 }
 
-/*
- * Return what waits, perhaps for credit, as RPCRDMA_WAITS_*, for
- * rpcrdma_conn_stalled().
+/**
+ * rpcrdma_sq_waits() - get the kinds of messages that wait, for rpcrdma_conn_stalled()
+ * @sq: Send Queue
+ *
+ * They may wait for credit or for something else.
+ * Return: RPCRDMA_WAITS_*.
  */
 static inline u32 rpcrdma_sq_waits(const struct rpcrdma_sq *sq)
 {

@@ -68,47 +68,64 @@ struct rpcrdma_wrs {
 	u8 signaled;		/* must be signaled, or (once posted) is */
 };
 
-/*
- * Initialise @sq.
+/**
+ * rpcrdma_sq_init() - initialise @sq
+ * @sq: Send Queue
  * @depth: slots of the queue
  * @sends: contexts for RPC traffic; the user adds them one by one with
- *	rpcrdma_sq_give(), and RPCRDMA_CONTROL_SENDS more. The context in
- *	which the next Call is built is not among them.
- * @reverse: Calls that the peer accepts at a time in this end's own
- *	direction
- * @replies: while messages are queued, for credit or for slots, work on
- *	a Call is not started if Replies, built or yet to be built, hold
- *	that many contexts.
+ *	rpcrdma_sq_give(), and RPCRDMA_CONTROL_SENDS more. The context in which the next Call
+ *	is built is not among them
+ * @reverse: Calls that the peer accepts at a time in this end's own direction
+ * @replies: while messages are queued, for credit or for slots, work on a Call is not
+ *	started if Replies, built or yet to be built, hold that many contexts
  */
 void rpcrdma_sq_init(struct rpcrdma_sq *sq, u32 depth, u32 sends, u32 reverse,
 		     u32 replies);
 
-/*
- * Change @replies. A server's is its number of Receives, because each of these
- * is charged together with a Send buffer and no client has more Calls
- * outstanding.
+/**
+ * rpcrdma_sq_set_replies() - change the number of contexts that Replies may hold
+ * @sq: Send Queue
+ * @sends: as for rpcrdma_sq_init()
+ * @replies: as for rpcrdma_sq_init()
+ *
+ * A server's is its number of Receives, because each of these is charged together with
+ * a Send buffer and no client has more Calls outstanding.
  */
 void rpcrdma_sq_set_replies(struct rpcrdma_sq *sq, u32 sends, u32 replies);
 
-/* Count a message as queued. Private to the engine. */
+/**
+ * rpcrdma_sq_wait() - count a message as queued
+ * @sq: Send Queue
+ *
+ * Private to the engine.
+ */
 static inline void rpcrdma_sq_wait(struct rpcrdma_sq *sq)
 {
 	sq->messages++;
 	sq->reply_reserve = sq->reserve_waits;
 }
 
-/*
- * Return true if @nr_wrs Work Requests can ever be posted at once. Any context.
+/**
+ * rpcrdma_sq_fits() - check if @nr_wrs Work Requests can ever be posted at once
+ * @sq: Send Queue
+ * @nr_wrs: number of Work Requests
+ *
+ * Context: any.
+ * Return: true if so.
  */
 static inline bool rpcrdma_sq_fits(const struct rpcrdma_sq *sq, u32 nr_wrs)
 {
 	return nr_wrs + sq->batch <= sq->depth;
 }
 
-/*
- * Return how many Work Requests of a transfer are posted at once, at most. A
- * longer transfer is posted in batches, each when the preceding one has
- * completed. Any context.
+/**
+ * rpcrdma_sq_turn_wrs() - get the maximum of Work Requests of a transfer that are
+ *	posted at once
+ * @sq: Send Queue
+ *
+ * A longer transfer is posted in batches, each when the preceding one has completed.
+ * Context: any.
+ * Return: number of Work Requests.
  */
 static inline u32 rpcrdma_sq_turn_wrs(const struct rpcrdma_sq *sq)
 {
@@ -117,20 +134,29 @@ static inline u32 rpcrdma_sq_turn_wrs(const struct rpcrdma_sq *sq)
 	return most ? most : 1;
 }
 
-/*
- * Return the maximum number of pages of a part of a transfer that is never
- * divided between batches, if each of its Work Requests moves @pages pages. Any
- * context.
+/**
+ * rpcrdma_sq_part_pages() - get the maximum size of a part of a transfer that is never
+ *	divided between batches
+ * @sq: Send Queue
+ * @pages: pages that a Work Request moves
+ *
+ * Context: any.
+ * Return: number of pages.
  */
 static inline u32 rpcrdma_sq_part_pages(const struct rpcrdma_sq *sq, u32 pages)
 {
 	return rpcrdma_sq_turn_wrs(sq) * pages;
 }
 
-/*
- * Return true if @writes Work Requests are posted in one chain with a Reply
- * that needs @message itself. Otherwise they are a transfer, and the Reply is
- * posted when that has completed. Any context.
+/**
+ * rpcrdma_sq_in_chain() - check if the Writes of a Reply are posted in one chain with it
+ * @sq: Send Queue
+ * @message: Work Requests of the Reply itself
+ * @writes: Work Requests of its Writes
+ *
+ * Otherwise they are a transfer, and the Reply is posted when that has completed.
+ * Context: any.
+ * Return: true if so.
  */
 static inline bool rpcrdma_sq_in_chain(const struct rpcrdma_sq *sq, u32 message,
 				       u32 writes)
@@ -139,17 +165,26 @@ static inline bool rpcrdma_sq_in_chain(const struct rpcrdma_sq *sq, u32 message,
 			   rpcrdma_sq_fits(sq, message + writes));
 }
 
-/* Return true if that many slots are free now. */
+/**
+ * rpcrdma_sq_room() - check if that many slots are free now
+ * @sq: Send Queue
+ * @nr_wrs: number of Work Requests
+ *
+ * Return: true if so.
+ */
 static inline bool rpcrdma_sq_room(const struct rpcrdma_sq *sq, u32 nr_wrs)
 {
 	return sq->posted - sq->through + nr_wrs <= sq->depth;
 }
 
-/*
- * Charge the slots of @wrs, which must be free. wrs->signaled returns whether
- * its last Work Request must be signaled. One completion also covers the Work
- * Requests posted before it, so few are signaled; but if few contexts are left,
- * all are, so that contexts are not stuck without a completion to come.
+/**
+ * rpcrdma_sq_post() - charge the slots of a chain, which must be free
+ * @sq: Send Queue
+ * @wrs: chain of Work Requests
+ *
+ * Set wrs->signaled if its last Work Request must be signaled. One completion also
+ * covers the Work Requests posted before it, so few are signaled. If few contexts are
+ * left, all are, so that no context waits for a completion that will not arrive.
  */
 static inline void rpcrdma_sq_post(struct rpcrdma_sq *sq,
 				   struct rpcrdma_wrs *wrs)
@@ -165,11 +200,15 @@ static inline void rpcrdma_sq_post(struct rpcrdma_sq *sq,
 	}
 }
 
-/*
- * Return true if the completion of @completed also retires @wrs, which was
- * posted earlier. It does if @wrs is unsignaled. Some devices complete Sends
- * while earlier Reads are in progress, so a signaled chain is retired only by
- * its own completion.
+/**
+ * rpcrdma_sq_vouches() - check if the completion of @completed also retires @wrs, which
+ *	was posted earlier
+ * @completed: chain that has completed
+ * @wrs: chain posted earlier
+ *
+ * It does if @wrs is unsignaled. Some devices complete Sends while earlier Reads are in
+ * progress, so a signaled chain is retired only by its own completion.
+ * Return: true if so.
  */
 static inline bool rpcrdma_sq_vouches(const struct rpcrdma_wrs *completed,
 				      const struct rpcrdma_wrs *wrs)
@@ -177,10 +216,13 @@ static inline bool rpcrdma_sq_vouches(const struct rpcrdma_wrs *completed,
 	return wrs == completed || !wrs->signaled;
 }
 
-/*
- * Free the slots of retired chains, which the user has removed from the list of
- * posted work. @oldest: now the first in that list, NULL if it is empty. Slots
- * become free in order only.
+/**
+ * rpcrdma_sq_reaped() - free the slots of retired chains, which the user has removed
+ *	from the list of posted work
+ * @sq: Send Queue
+ * @oldest: now the first in that list, NULL if it is empty
+ *
+ * Slots become free in order only.
  */
 static inline void rpcrdma_sq_reaped(struct rpcrdma_sq *sq,
 				     const struct rpcrdma_wrs *oldest)
@@ -188,7 +230,10 @@ static inline void rpcrdma_sq_reaped(struct rpcrdma_sq *sq,
 	sq->through = oldest ? oldest->begin : sq->posted;
 }
 
-/* Add a free Send context, or release one. */
+/**
+ * rpcrdma_sq_give() - add a free Send context, or release one
+ * @sq: Send Queue
+ */
 static inline void rpcrdma_sq_give(struct rpcrdma_sq *sq)
 {
 	sq->contexts++;

@@ -11,9 +11,11 @@
 extern "C" {
 #endif
 
-/*
- * Return the reason for the connection's version, one word for logs; never
- * NULL.
+/**
+ * rpcrdma_version_why() - get the reason for the connection's version, for logs
+ * @conn: connection
+ *
+ * Return: one word, never NULL.
  */
 const char *rpcrdma_version_why(const struct rpcrdma_conn *conn);
 
@@ -29,10 +31,16 @@ struct rpcrdma_version_memory {
 	u8 lasts;			/* version 1 extends only_v1_until */
 };
 
-/*
- * Return the version to begin with: @high, or 1 if the memory says so and @low
- * allows it. A connection with a version lower than @high is a fallback
+/**
+ * rpcrdma_version_first() - get the version to begin with
+ * @memory: cache of the server's version
+ * @now: seconds
+ * @low: lowest version permitted
+ * @high: highest version permitted
+ *
+ * A connection with a version lower than @high is a fallback
  * (rpcrdma_conn_config.guess).
+ * Return: @high, or 1 if the memory says so and @low permits it.
  */
 u8 rpcrdma_version_first(const struct rpcrdma_version_memory *memory, u64 now,
 			 u8 low, u8 high);
@@ -59,18 +67,27 @@ enum rpcrdma_end {
 	RPCRDMA_END_AWAY,
 };
 
-/*
- * Return what a client's connection has shown of its server. @end: as in
- * rpcrdma_life.end. A failure of this end shows nothing.
+/**
+ * rpcrdma_conn_answer() - get what a client's connection has shown of its server
+ * @conn: connection
+ * @end: as in rpcrdma_life.end
+ *
+ * A failure of this end shows nothing.
+ * Return: the server's answer.
  */
 enum rpcrdma_answer rpcrdma_conn_answer(const struct rpcrdma_conn *conn,
 					enum rpcrdma_end end);
 
-/*
- * Learn from a connection that has opened or ended, or from a failed attempt.
- * @tried: the version it began with. Returns true if the server has refused
- * that version and closed the connection, so that the next attempt, which
- * begins with version 1, need not be delayed.
+/**
+ * rpcrdma_version_learn() - learn from a connection that has opened or ended, or from a
+ *	failed attempt
+ * @memory: cache of the server's version
+ * @now: seconds
+ * @tried: the version it began with
+ * @answer: the server's answer
+ *
+ * Return: true if the server has refused that version and closed the connection, so
+ *	that the next attempt, which begins with version 1, need not be delayed.
  */
 bool rpcrdma_version_learn(struct rpcrdma_version_memory *memory, u64 now,
 			   u8 tried, enum rpcrdma_answer answer);

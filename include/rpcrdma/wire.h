@@ -123,7 +123,12 @@ enum {
 	RPCRDMA_V1_SPARE_RECEIVES = 24,
 };
 
-/* Return a code's name as in 8.4, for logs; never NULL. */
+/**
+ * rpcrdma_error_name() - get the name of an error code, for logs
+ * @code: error code
+ *
+ * Return: the name as in 8.4, never NULL.
+ */
 const char *rpcrdma_error_name(u32 code);
 
 #ifdef __cplusplus

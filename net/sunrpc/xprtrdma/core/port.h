@@ -12,7 +12,7 @@
 #define RPCRDMA_CORE_PORT_H
 
 #include <rpcrdma/endpoint_receive.h>
-#include <rpcrdma/quota.h>
+#include <rpcrdma/quota_change.h>
 
 #include "port_mrs.h"
 #include "port_transfer.h"
@@ -233,10 +233,11 @@ void rpcrdma_port_refuse(struct rpcrdma_ep_core *core, const char *reason);
 void rpcrdma_port_pulled(struct rpcrdma_ep_core *core, struct rpcrdma_recv *rv);
 
 /**
- * rpcrdma_port_has_arrived - return true if there are unprocessed messages
+ * rpcrdma_port_has_arrived - check if there are unprocessed messages
  * @core: connection
  *
  * Context: no lock held.
+ * Return: true if so.
  */
 bool rpcrdma_port_has_arrived(struct rpcrdma_ep_core *core);
 
