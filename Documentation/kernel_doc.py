@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Sphinx extension: the directive "kernel-doc" shows the kernel-doc comments of a header
-of the library. A comment must be followed by what it describes, and describe each
-parameter or field: otherwise the documents do not build."""
+"""Sphinx extension: the directive "kernel-doc" shows the kernel-doc comments of a header.
+A comment must be followed by the declaration that it describes, and describe each
+parameter, field and returned value: otherwise the documents do not build. In the folders
+of COMPLETE each function that a header declares has such a comment."""
 import pathlib
 import re
 
@@ -10,8 +11,13 @@ from docutils.parsers.rst import Directive
 from docutils.statemachine import ViewList
 
 ROOT = pathlib.Path(__file__).parent.parent
+COMPLETE = ("include/rpcrdma", "scripts/tools/lib")
 COMMENT = re.compile(r"/\*\*\n(.*?)\*/\n(.*?)(?=\n\n|\n/\*\*|\Z)", re.S)
 TITLE = re.compile(r"(?:(struct|enum) )?(\w+)(\(\))? - (.*)")
+# The name of a function that is declared or, if it is inline, defined
+FUNCTION = re.compile(r"^(?:[A-Z]\w+ )?(?:static inline )?(?:const )?(?:struct |enum )?[a-z]\w*"
+                      r"[ \n*]+(\w+)\([^;{}#]*\)(?:;|\n\{)", re.M)
+SECTION = re.compile(r"(Context|Return): ")
 
 
 class Wrong(Exception):
@@ -23,9 +29,17 @@ def lines_of(body):
 
 
 def inline(text):
+    text = re.sub(r"\b([A-Z0-9_]+_\*)", r"``\1``", text)
+    text = re.sub(r"(?<!_)([*|])", r"\\\1", text)
     text = re.sub(r"(?<!\w)@(\w+)", r"``\1``", text)
     text = re.sub(r"(?<![\w`])(rpcrdma2_\w+\(\))", r":c:func:`\1`", text)
     return re.sub(r"(?<![\w`])(struct|enum) (rpcrdma2_\w+)", r":c:\1:`\2`", text)
+
+
+def paragraphs(text):
+    """Return the paragraphs of a description; sections and list items begin one, too."""
+    text = re.sub(r"\n(?=- |(?:Context|Return): )", "\n\n", text)
+    return [" ".join(part.split()) for part in text.split("\n\n") if part.strip()]
 
 
 def sections(lines):
@@ -37,8 +51,8 @@ def sections(lines):
         found = re.match(r"\n*@(\w+):\s*(.*)", part, re.S)
         if found:
             params[found[1]] = " ".join(found[2].split())
-        elif part.strip():
-            others.append(" ".join(part.split()))
+        else:
+            others += paragraphs(part)
     return " ".join(head.split()), params, others
 
 
@@ -54,14 +68,20 @@ def names_in(kind, code):
         return {a or b for a, b in fields}
     inside = code[code.index("(") + 1:code.rindex(")")]
     function = re.findall(r"\(\*(\w+)\)\([^)]*\)", inside)
-    inside = re.sub(r"\(\*\w+\)\([^)]*\)", "", inside)
+    inside = re.sub(r"\w+ \**\(\*\w+\)\([^)]*\)", "", inside)
+    inside = re.sub(r"\[[^\]]*\]", "", inside)
     plain = [p.split()[-1].lstrip("*") for p in inside.split(",") if p.strip()]
     return {p for p in plain if p not in ("void", "int")} | set(function)
 
 
 def declaration(code):
     code = " ".join(code.split()).replace("RPCRDMA2_EXPORT ", "").rstrip("; ")
-    return code.replace("( ", "(")
+    return code.replace("static inline ", "").replace("( ", "(")
+
+
+def returns_value(code):
+    before = code[:code.index("(")]
+    return "*" in before or not re.search(r"\bvoid\s+\w+$", before)
 
 
 def entry(header, body, code):
@@ -71,8 +91,12 @@ def entry(header, body, code):
     if not found:
         raise Wrong(f"{header}: no title: {title}")
     kind, name, function, summary = found.groups()
+    if not kind:
+        code = code.split("{")[0].strip()
     if not re.search(rf"\b{name}\b", code.split("{")[0]):
         raise Wrong(f"{header}: {name} is not what follows its comment")
+    if not kind and returns_value(code) != any(t.startswith("Return: ") for t in others):
+        raise Wrong(f"{header}: {name}: the returned value is not described, or there is none")
     wanted = names_in(kind, code)
     if wanted is not None and wanted != set(params):
         raise Wrong(f"{header}: {name}: described and declared differ: "
@@ -82,8 +106,23 @@ def entry(header, body, code):
     for param, text in params.items():
         out += [f"   ``{param}``", f"      {inline(text)}", ""]
     for text in others:
-        out += [f"   {inline(text)}", ""]
-    return out, function
+        found = SECTION.match(text)
+        head = f"**{found[1]}:** " if found else ""
+        out += [f"   {head}{inline(text[found.end():] if found else text)}", ""]
+    return out, name
+
+
+def entries(path):
+    """Return the lines of reStructuredText for a header."""
+    text, out, described = (ROOT / path).read_text(), [], set()
+    for body, code in COMMENT.findall(text):
+        lines, name = entry(path, body, code)
+        out += lines
+        described.add(name)
+    missing = set(FUNCTION.findall(text)) - described
+    if missing and path.startswith(COMPLETE):
+        raise Wrong(f"{path}: not described: {', '.join(sorted(missing))}")
+    return out
 
 
 class KernelDoc(Directive):
@@ -92,10 +131,8 @@ class KernelDoc(Directive):
     def run(self):
         path = ROOT / self.arguments[0]
         self.state.document.settings.env.note_dependency(str(path))
-        out = []
         try:
-            for body, code in COMMENT.findall(path.read_text()):
-                out += entry(path.name, body, code)[0]
+            out = entries(self.arguments[0])
         except Wrong as wrong:
             raise self.error(str(wrong)) from wrong
         view = ViewList()

@@ -277,20 +277,20 @@ installs()
 	done
 }
 
-# Set kernel_scripts: where checkpatch and coccinelle's scripts are. Neither the
-# headers nor linux-kbuild has them.
+# Set kernel_scripts: the folder of checkpatch, kernel-doc and coccinelle's scripts. Neither
+# the headers nor linux-kbuild has them.
 kernel_scripts()
 {
 	local version dir
 	# shellcheck disable=SC2016
 	version=$(dpkg-query -W -f '${Version}' linux-source-6.1)
 	dir=$CACHE/checkpatch-$version
-	if [ ! -d "$dir/scripts/coccinelle" ]; then
+	if [ ! -d "$dir/scripts/coccinelle" ] || [ ! -f "$dir/scripts/kernel-doc" ]; then
 		rm -rf "$dir.new"
 		mkdir -p "$dir.new"
 		tar -C "$dir.new" --strip-components=1 --wildcards -xf /usr/src/linux-source-6.1.tar.xz \
 			'*/scripts/checkpatch.pl' '*/scripts/spelling.txt' '*/scripts/const_structs.checkpatch' \
-			'*/scripts/coccinelle'
+			'*/scripts/coccinelle' '*/scripts/kernel-doc'
 		rm -rf "$dir"
 		mv "$dir.new" "$dir"
 	fi
@@ -310,6 +310,23 @@ checkpatch()
 			grep -vE '^kunit/(core|simulation)/') || true)
 	echo "$out" | grep -c 'WARNING' | sed 's/$/ warnings/'
 	! grep -E ': ERROR:' <<<"$out"
+}
+
+# Each kernel-doc comment describes all parameters and members; those of the interfaces
+# that are built into the reference describe the returned values, too.
+kernel_doc()
+{
+	local out kernel_scripts
+	kernel_scripts
+	out=$(
+		# shellcheck disable=SC2046
+		perl "$kernel_scripts/kernel-doc" -Werror -none $(sources 'net/*.[ch]') 2>&1 || echo failed
+		# shellcheck disable=SC2046
+		perl "$kernel_scripts/kernel-doc" -v -Werror -none \
+			$(sources 'include/*.h' 'net/*/core/port*.h' 'scripts/tools/lib/include/*.h') 2>&1 || echo failed
+	)
+	! grep -v ' info: Scanning doc for' <<<"$out" || return
+	grep -c 'Scanning' <<<"$out" | sed 's/$/ comments/'
 }
 
 # All C of the build, read by a compiler that asks for more
@@ -439,6 +456,7 @@ level_build()
 		try build/sparse sparse_clean
 	fi
 	try build/checkpatch checkpatch
+	try build/kernel-doc kernel_doc
 	try build/coccinelle coccinelle
 	[ ! -f .clang-format ] || try build/clang-format formatted
 	try build/clang-tidy tidy

@@ -15,6 +15,37 @@ extern "C" {
 
 /**
  * enum rpcrdma2_error - Errors that functions return
+ * @RPCRDMA2_ERR_FIRST: the first of them
+ * @RPCRDMA2_ERR_INVALID: an argument is not valid
+ * @RPCRDMA2_ERR_BUFFER_SHORT: the buffer is too short
+ * @RPCRDMA2_ERR_NOT_OPEN: the connection is not open
+ * @RPCRDMA2_ERR_TOO_LONG: the peer accepts no message of that length
+ * @RPCRDMA2_ERR_CHUNKS: the peer does not accept these chunks
+ * @RPCRDMA2_ERR_NO_REVERSE: the peer does not accept Calls
+ * @RPCRDMA2_ERR_CALLBACK: a callback has failed
+ * @RPCRDMA2_ERR_CLOSED: the connection has ended
+ * @RPCRDMA2_ERR_OPENING_TIMEOUT: the peer did not open the connection in time
+ * @RPCRDMA2_ERR_STALLED: the peer does not grant credits
+ * @RPCRDMA2_ERR_INVALIDATED: the peer has invalidated a handle that it must not
+ * @RPCRDMA2_ERR_SHORT: the message ends before this field
+ * @RPCRDMA2_ERR_VERSION: the version is neither 1 nor 2
+ * @RPCRDMA2_ERR_TYPE: the header type is not defined
+ * @RPCRDMA2_ERR_BOOL: a boolean is neither 0 nor 1
+ * @RPCRDMA2_ERR_COUNT: the message is too short for that many segments
+ * @RPCRDMA2_ERR_ALIGNMENT: the position is not a multiple of 4
+ * @RPCRDMA2_ERR_ORDER: the Read chunks are not in ascending order
+ * @RPCRDMA2_ERR_PROP_LENGTH: the property has a wrong length
+ * @RPCRDMA2_ERR_PROP_VALUE: the property has a value out of range
+ * @RPCRDMA2_ERR_FLAGS: a flag must not be set in this header type
+ * @RPCRDMA2_ERR_XID: the xid is not that of such a message
+ * @RPCRDMA2_ERR_CODE: the error code is not defined
+ * @RPCRDMA2_ERR_MORE_CHUNKS: chunks are not in the last message
+ * @RPCRDMA2_ERR_POSITION_ZERO: a Read chunk is at the beginning of an inline message
+ * @RPCRDMA2_ERR_NO_POSITION_ZERO: the RPC message is in no chunk
+ * @RPCRDMA2_ERR_REPLY_READS: a Reply must not have these Read chunks
+ * @RPCRDMA2_ERR_PAYLOAD: the payload has a wrong length
+ * @RPCRDMA2_ERR_DIRECTION: the payload does not have the direction of the header
+ * @RPCRDMA2_ERR_LAST: the last of them
  *
  * They are negative, and have no gaps from RPCRDMA2_ERR_FIRST down to
  * RPCRDMA2_ERR_LAST. rpcrdma2_strerror() has their texts.
