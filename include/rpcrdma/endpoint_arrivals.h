@@ -46,15 +46,15 @@ struct rpcrdma_ep_arrivals {
 	u64			remote_inv;	/* MRs the peer invalidated; the lock's */
 };
 
-/* What becomes of a message */
+/* The next step for a received message */
 enum rpcrdma_outcome {
-	/* It is for the transport, which holds the Receive until it releases it. */
+	/* Deliver it to the transport, which holds the Receive until it releases it. */
 	RPCRDMA_OUTCOME_DELIVER,
-	/* It is processed. Call rpcrdma_core_recv_put() before releasing the lock. */
+	/* It has been processed. Call rpcrdma_core_recv_put(), and release the lock. */
 	RPCRDMA_OUTCOME_RELEASE,
 	/* Release the lock, and call rpcrdma_core_receive_finish(). */
 	RPCRDMA_OUTCOME_FINISH,
-	/* The same; conn->reason says why the connection has to be closed. */
+	/* As FINISH; the connection has to be closed, for conn->reason. */
 	RPCRDMA_OUTCOME_CLOSE,
 };
 

@@ -44,7 +44,7 @@ struct rpcrdma_ep_params {
 	bool	guess;			/* version_high: no answer to version 2 */
 };
 
-/* What a device can do, and what its host makes of it */
+/* Limits and features of a device, as far as the host uses them */
 struct rpcrdma_device_limits {
 	u32	wrs;			/* Work Requests in a queue */
 	u32	reads_in, reads_out;	/* outstanding Reads: of peers, of this end */
@@ -55,7 +55,7 @@ struct rpcrdma_device_limits {
 	bool	reads_into_mrs;		/* it can read into MRs only */
 };
 
-/* What a peer's connect request, or its answer to one, says; from this end's view */
+/* Content of the peer's connect request or accept, from this end's view */
 struct rpcrdma_cm_peer {
 	struct rpcrdma_private	priv;
 	u32			reads_in, reads_out;
@@ -154,7 +154,7 @@ struct rpcrdma_life_event {
 	const char		*reason;	/* of FAILED and CLOSE */
 };
 
-/* What follows from an event */
+/* The actions that follow an event */
 struct rpcrdma_happened_step {
 	struct rpcrdma_life_step life;
 	u32			events;		/* RPCRDMA_EV_* */

@@ -3,9 +3,9 @@
  * Transfers: RDMA Reads and Writes of memory that the peer has exposed.
  *
  * A transfer is a list of parts. Each is split so that it can be posted at once and, if
- * the device reads into MRs only, so that one MR holds it. Parts are posted in batches of
- * as many as the Send Queue has space for at once; the next batch follows when one has
- * completed. A transfer that lacks MRs holds none and waits (read_mr_pool.h).
+ * the device reads into MRs only, so that one MR holds it. Parts are posted in batches. A
+ * batch has the parts that the Send Queue has space for at once; the next one follows when
+ * it has completed. A transfer that lacks MRs holds none and waits (read_mr_pool.h).
  *
  * "The lock", entries and hosts: see endpoint_send.h. Lengths are in bytes.
  */
@@ -128,7 +128,7 @@ u32 rpcrdma_core_transfers_posted(const struct rpcrdma_ep_core *core);
 
 /* ---- Called by the port, with the lock ---- */
 
-/* What has happened to the claim of a transfer to MRs */
+/* An event of a transfer's claim to MRs */
 enum rpcrdma_claim_event {
 	RPCRDMA_CLAIM_BEGUN,
 	/* a part could not be prepared, with an errno; BEHIND: the transfer waits */

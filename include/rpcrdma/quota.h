@@ -16,8 +16,8 @@
  *   makes no progress are to be closed, see rpcrdma_memory_stuck().
  *
  * A Reply to a Call in progress is always charged and never refused, so the
- * limit may be exceeded by as many Replies as there are service threads. While
- * it is exceeded, no Call is started.
+ * limit may be exceeded by one Reply for each service thread. While it is
+ * exceeded, no Call is started.
  *
  * A connection keeps the quota that it once had, unless memory is tight. A
  * charge within the quota affects that connection alone.
@@ -146,51 +146,51 @@ void rpcrdma_memory_leave(struct rpcrdma_memory *all,
 			  struct rpcrdma_memory_account *account);
 
 /**
- * rpcrdma_memory_room() - check if @octets more may be charged to the account
+ * rpcrdma_memory_room() - check if @bytes more may be charged to the account
  * @all: quota of all connections
  * @account: the connection's account
  * @use: use of the memory
- * @octets: number of bytes
+ * @bytes: number of bytes
  *
  * If it is not attached, everything is counted and nothing is limited.
  * Return: true if so.
  */
 bool rpcrdma_memory_room(const struct rpcrdma_memory *all,
 			 const struct rpcrdma_memory_account *account,
-			 enum rpcrdma_memory_use use, u64 octets);
+			 enum rpcrdma_memory_use use, u64 bytes);
 
 /**
- * rpcrdma_memory_room_own() - check if @octets are within the account's quota, whatever
+ * rpcrdma_memory_room_own() - check if @bytes are within the account's quota, whatever
  *	others use
  * @account: the connection's account
  * @use: use of the memory
- * @octets: number of bytes
+ * @bytes: number of bytes
  *
  * Return: true if so.
  */
 bool rpcrdma_memory_room_own(const struct rpcrdma_memory_account *account,
-			     enum rpcrdma_memory_use use, u64 octets);
+			     enum rpcrdma_memory_use use, u64 bytes);
 
 /**
  * rpcrdma_memory_fits() - get the number of buffers that may be charged
  * @all: quota of all connections
  * @account: the connection's account
  * @use: use of the memory
- * @octets: bytes of a buffer
+ * @bytes: bytes of a buffer
  * @count: number of buffers
  *
  * Return: @count, or half of it, a quarter and so on.
  */
 u32 rpcrdma_memory_fits(const struct rpcrdma_memory *all,
 			const struct rpcrdma_memory_account *account,
-			enum rpcrdma_memory_use use, u64 octets, u32 count);
+			enum rpcrdma_memory_use use, u64 bytes, u32 count);
 
 /**
  * rpcrdma_memory_ask() - check if more may be charged to the account, and wait otherwise
  * @all: quota of all connections
  * @account: the connection's account
  * @use: use of the memory
- * @octets: number of bytes
+ * @bytes: number of bytes
  *
  * As rpcrdma_memory_room(), for a caller that waits if the result is false: until
  * rpcrdma_memory_give() returns true for its account, or rpcrdma_memory_next() returns
@@ -199,7 +199,7 @@ u32 rpcrdma_memory_fits(const struct rpcrdma_memory *all,
  */
 bool rpcrdma_memory_ask(struct rpcrdma_memory *all,
 			struct rpcrdma_memory_account *account,
-			enum rpcrdma_memory_use use, u64 octets);
+			enum rpcrdma_memory_use use, u64 bytes);
 
 /**
  * rpcrdma_memory_must_ask() - check if a Call may be started only after
@@ -222,10 +222,10 @@ rpcrdma_memory_must_ask(const struct rpcrdma_memory *all,
 
 /**
  * rpcrdma_memory_may_begin() - check if another Call can be started when the Replies to
- *	all Calls in progress, including this one, may need @octets
+ *	all Calls in progress, including this one, may need @bytes
  * @all: quota of all connections
  * @account: the connection's account
- * @octets: number of bytes
+ * @bytes: number of bytes
  *
  * Always true while no Reply is waiting for the peer and no more than the limit is
  * used, because Calls in progress then depend on this end alone. If false, the caller
@@ -234,55 +234,55 @@ rpcrdma_memory_must_ask(const struct rpcrdma_memory *all,
  */
 bool rpcrdma_memory_may_begin(struct rpcrdma_memory *all,
 			      struct rpcrdma_memory_account *account,
-			      u64 octets);
+			      u64 bytes);
 
 /**
- * rpcrdma_memory_hold() - charge @octets, even if they exceed a limit
+ * rpcrdma_memory_hold() - charge @bytes, even if they exceed a limit
  * @all: quota of all connections
  * @account: the connection's account
  * @use: use of the memory
- * @octets: number of bytes
+ * @bytes: number of bytes
  */
 void rpcrdma_memory_hold(struct rpcrdma_memory *all,
 			 struct rpcrdma_memory_account *account,
-			 enum rpcrdma_memory_use use, u64 octets);
+			 enum rpcrdma_memory_use use, u64 bytes);
 
 /**
- * rpcrdma_memory_hold_own() - charge @octets within the account's quota
+ * rpcrdma_memory_hold_own() - charge @bytes within the account's quota
  * @account: the connection's account
  * @use: use of the memory
- * @octets: number of bytes
+ * @bytes: number of bytes
  *
  * Return: false if nothing was changed.
  */
 bool rpcrdma_memory_hold_own(struct rpcrdma_memory_account *account,
-			     enum rpcrdma_memory_use use, u64 octets);
+			     enum rpcrdma_memory_use use, u64 bytes);
 
 /**
- * rpcrdma_memory_assembled() - charge a reassembled message of @octets to CALLS instead
+ * rpcrdma_memory_assembled() - charge a reassembled message of @bytes to CALLS instead
  *	of PARTS
  * @all: quota of all connections
  * @account: the connection's account
- * @octets: number of bytes
+ * @bytes: number of bytes
  *
  * Return: false if that is not possible because of the other Calls that are held.
  */
 bool rpcrdma_memory_assembled(const struct rpcrdma_memory *all,
 			      struct rpcrdma_memory_account *account,
-			      u64 octets);
+			      u64 bytes);
 
 /**
- * rpcrdma_memory_give() - uncharge @octets
+ * rpcrdma_memory_give() - uncharge @bytes
  * @all: quota of all connections
  * @account: the connection's account
  * @use: use of the memory
- * @octets: number of bytes
+ * @bytes: number of bytes
  *
  * Return: true if a caller of rpcrdma_memory_ask() waits and must try again.
  */
 bool rpcrdma_memory_give(struct rpcrdma_memory *all,
 			 struct rpcrdma_memory_account *account,
-			 enum rpcrdma_memory_use use, u64 octets);
+			 enum rpcrdma_memory_use use, u64 bytes);
 
 /**
  * rpcrdma_memory_give_own() - uncharge without the lock for all accounts, if the
@@ -290,14 +290,14 @@ bool rpcrdma_memory_give(struct rpcrdma_memory *all,
  * @all: quota of all connections
  * @account: the connection's account
  * @use: use of the memory
- * @octets: number of bytes
+ * @bytes: number of bytes
  * @tell: returns the result of rpcrdma_memory_give()
  *
  * Return: false if nothing was changed.
  */
 bool rpcrdma_memory_give_own(const struct rpcrdma_memory *all,
 			     struct rpcrdma_memory_account *account,
-			     enum rpcrdma_memory_use use, u64 octets,
+			     enum rpcrdma_memory_use use, u64 bytes,
 			     bool *tell);
 
 /**

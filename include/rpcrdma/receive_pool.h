@@ -4,14 +4,14 @@
  *
  * The engine decides how many Receives there are and when they are posted: it
  * grows the window when the peer uses it, shrinks it when the peer does not,
- * and has free Receives posted in batches. The caller carries that out, first
+ * and has free Receives posted in batches. The caller executes this, first
  * before the connection is established, and then whenever events contain
  * EV_RECEIVES:
  *
  *   rpcrdma_conn_to_make() -> rpcrdma_conn_made()
  *   rpcrdma_conn_to_post() -> rpcrdma_conn_posted()
  *
- * It also reports each Receive whose message has been processed:
+ * When the message of a Receive has been processed, the caller calls
  * rpcrdma_conn_given_back(). If a version 1 client that sends many Calls at
  * once needs withheld Receives, the event comes with the next message.
  */
@@ -26,11 +26,11 @@ extern "C" {
 
 /* The consequence of a lack of memory for Receives */
 enum rpcrdma_receives_need {
-	/* It gets a smaller window, which does no harm. */
+	/* The connection gets a smaller window, which does no harm. */
 	RPCRDMA_RECEIVES_WANTED,
-	/* It allocates smaller Receives. */
+	/* The connection gets smaller Receives. */
 	RPCRDMA_RECEIVES_OR_SMALLER,
-	/* It is closed. */
+	/* The connection is closed. */
 	RPCRDMA_RECEIVES_NEEDED,
 };
 

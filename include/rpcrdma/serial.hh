@@ -6,15 +6,15 @@
 #define RPCRDMA_SERIAL_HH
 
 /*
- * A count that goes on from 0 behind 2^32 - 1, as those on the wire do, or a time that
- * does. Which of two is larger makes no sense, and is no expression that compiles: how
- * far one is from the other does, see distance().
+ * A count, or a time, that continues with 0 after 2^32 - 1, as the counts on the wire do.
+ * Two of them cannot be compared by size, so such an expression does not compile. Their
+ * distance() has a meaning.
  */
 class rpcrdma_serial
 {
 public:
 	rpcrdma_serial() = default;
-	/* To and from what is on the wire, and in arithmetic, it is as it was. */
+	/* Conversion to and from the word on the wire, and for arithmetic */
 	/* NOLINTBEGIN(google-explicit-constructor) */
 	constexpr rpcrdma_serial(u32 count) : count_{ count }
 	{

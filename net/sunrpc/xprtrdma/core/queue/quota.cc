@@ -75,19 +75,19 @@ void note_replies(struct rpcrdma_memory_account *account)
 }
 
 void add(struct rpcrdma_memory_account *account, enum rpcrdma_memory_use use,
-	 u64 octets)
+	 u64 bytes)
 {
-	account->held[use] += octets;
+	account->held[use] += bytes;
 	note_replies(account);
 }
 
 /* Returns true if a caller waits. */
 bool release(struct rpcrdma_memory_account *account,
-	     enum rpcrdma_memory_use use, u64 octets)
+	     enum rpcrdma_memory_use use, u64 bytes)
 {
 	const bool tell = account->wanted;
 
-	account->held[use] -= octets;
+	account->held[use] -= bytes;
 	account->released++;
 	account->wanted = 0;
 	note_replies(account);
@@ -107,12 +107,12 @@ void set_quota(struct rpcrdma_memory *all,
  * its first. A Call that was reassembled and is then read is one message.
  */
 bool is_for_one(const struct rpcrdma_memory_account *account,
-		enum rpcrdma_memory_use use, u64 octets)
+		enum rpcrdma_memory_use use, u64 bytes)
 {
 	if (use == RPCRDMA_MEMORY_BUFFERS)
 		return false;
 	return !account->held[use] ||
-	       account->held[use] + octets <= account->share[use];
+	       account->held[use] + bytes <= account->share[use];
 }
 
 void enqueue(struct rpcrdma_memory *all, struct rpcrdma_memory_account *account)
@@ -166,11 +166,11 @@ void rpcrdma_memory_promise(struct rpcrdma_memory_account *account, u64 fixed,
 int rpcrdma_memory_join(struct rpcrdma_memory *all,
 			struct rpcrdma_memory_account *account)
 {
-	const u64 octets = promised(account), most = common(all);
+	const u64 bytes = promised(account), most = common(all);
 
-	if (all->used > most || octets > most - all->used)
+	if (all->used > most || bytes > most - all->used)
 		return -1;
-	all->used += octets;
+	all->used += bytes;
 	account->member = 1;
 	note(all);
 	return 0;
@@ -190,105 +190,103 @@ void rpcrdma_memory_leave(struct rpcrdma_memory *all,
 }
 
 bool rpcrdma_memory_room_own(const struct rpcrdma_memory_account *account,
-			     enum rpcrdma_memory_use use, u64 octets)
+			     enum rpcrdma_memory_use use, u64 bytes)
 {
 	return !account->member ||
-	       charge(account, use, octets) <= account->quota;
+	       charge(account, use, bytes) <= account->quota;
 }
 
 bool rpcrdma_memory_room(const struct rpcrdma_memory *all,
 			 const struct rpcrdma_memory_account *account,
-			 enum rpcrdma_memory_use use, u64 octets)
+			 enum rpcrdma_memory_use use, u64 bytes)
 {
 	const u64 most = use == RPCRDMA_MEMORY_BUFFERS ? ample(all) :
 							 common(all);
-	const u64 charged = charge(account, use, octets);
+	const u64 charged = charge(account, use, bytes);
 	u64 used;
 
-	if (rpcrdma_memory_room_own(account, use, octets))
+	if (rpcrdma_memory_room_own(account, use, bytes))
 		return true;
 	used = all->used - account->quota + charged;
 	if (used <= most && charged <= most - used)
 		return true;
-	return is_for_one(account, use, octets) && used <= all->limit &&
+	return is_for_one(account, use, bytes) && used <= all->limit &&
 	       /* PARTS cannot wait, and need not. */
 	       (!all->waiting || account->turn || use == RPCRDMA_MEMORY_PARTS);
 }
 
 u32 rpcrdma_memory_fits(const struct rpcrdma_memory *all,
 			const struct rpcrdma_memory_account *account,
-			enum rpcrdma_memory_use use, u64 octets, u32 count)
+			enum rpcrdma_memory_use use, u64 bytes, u32 count)
 {
-	while (count && !rpcrdma_memory_room(all, account, use, count * octets))
+	while (count && !rpcrdma_memory_room(all, account, use, count * bytes))
 		count /= 2;
 	return count;
 }
 
 bool rpcrdma_memory_ask(struct rpcrdma_memory *all,
 			struct rpcrdma_memory_account *account,
-			enum rpcrdma_memory_use use, u64 octets)
+			enum rpcrdma_memory_use use, u64 bytes)
 {
-	if (rpcrdma_memory_room(all, account, use, octets)) {
+	if (rpcrdma_memory_room(all, account, use, bytes)) {
 		account->turn = 0;
 		return true;
 	}
 	account->wanted = 1;
 	/* The others wait for memory that they hold themselves. */
-	if (!account->queued && is_for_one(account, use, octets))
+	if (!account->queued && is_for_one(account, use, bytes))
 		enqueue(all, account);
 	return false;
 }
 
 bool rpcrdma_memory_may_begin(struct rpcrdma_memory *all,
-			      struct rpcrdma_memory_account *account,
-			      u64 octets)
+			      struct rpcrdma_memory_account *account, u64 bytes)
 {
 	return !rpcrdma_memory_must_ask(all, account) ||
-	       rpcrdma_memory_ask(all, account, RPCRDMA_MEMORY_REPLIES, octets);
+	       rpcrdma_memory_ask(all, account, RPCRDMA_MEMORY_REPLIES, bytes);
 }
 
 void rpcrdma_memory_hold(struct rpcrdma_memory *all,
 			 struct rpcrdma_memory_account *account,
-			 enum rpcrdma_memory_use use, u64 octets)
+			 enum rpcrdma_memory_use use, u64 bytes)
 {
 	u64 charged;
 
-	add(account, use, octets);
+	add(account, use, bytes);
 	charged = charge(account);
 	if (account->member && charged > account->quota)
 		set_quota(all, account, charged);
 }
 
 bool rpcrdma_memory_hold_own(struct rpcrdma_memory_account *account,
-			     enum rpcrdma_memory_use use, u64 octets)
+			     enum rpcrdma_memory_use use, u64 bytes)
 {
-	if (!rpcrdma_memory_room_own(account, use, octets))
+	if (!rpcrdma_memory_room_own(account, use, bytes))
 		return false;
-	add(account, use, octets);
+	add(account, use, bytes);
 	return true;
 }
 
 bool rpcrdma_memory_assembled(const struct rpcrdma_memory *all,
-			      struct rpcrdma_memory_account *account,
-			      u64 octets)
+			      struct rpcrdma_memory_account *account, u64 bytes)
 {
-	const u64 calls = account->held[RPCRDMA_MEMORY_CALLS] + octets,
+	const u64 calls = account->held[RPCRDMA_MEMORY_CALLS] + bytes,
 		  charged = charge(account), most = common(all);
 
 	if (account->member && calls > account->share[RPCRDMA_MEMORY_CALLS] &&
 	    (all->used > most || charged > most - all->used))
 		return false;
-	account->held[RPCRDMA_MEMORY_PARTS] -= octets;
-	account->held[RPCRDMA_MEMORY_CALLS] += octets;
+	account->held[RPCRDMA_MEMORY_PARTS] -= bytes;
+	account->held[RPCRDMA_MEMORY_CALLS] += bytes;
 	account->released++;
 	return true;
 }
 
 bool rpcrdma_memory_give(struct rpcrdma_memory *all,
 			 struct rpcrdma_memory_account *account,
-			 enum rpcrdma_memory_use use, u64 octets)
+			 enum rpcrdma_memory_use use, u64 bytes)
 {
-	const bool tell = release(account, use, octets);
+	const bool tell = release(account, use, bytes);
 
 	rpcrdma_memory_trim(all, account);
 	return tell;
@@ -296,12 +294,11 @@ bool rpcrdma_memory_give(struct rpcrdma_memory *all,
 
 bool rpcrdma_memory_give_own(const struct rpcrdma_memory *all,
 			     struct rpcrdma_memory_account *account,
-			     enum rpcrdma_memory_use use, u64 octets,
-			     bool *tell)
+			     enum rpcrdma_memory_use use, u64 bytes, bool *tell)
 {
 	if (account->member && rpcrdma_memory_is_tight(all))
 		return false;
-	*tell = release(account, use, octets);
+	*tell = release(account, use, bytes);
 	return true;
 }
 
