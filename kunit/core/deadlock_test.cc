@@ -182,7 +182,7 @@ TEST(Deadlock, ChainsOfCallsComplete)
 	}
 }
 
-/* Many Calls wait for as many reverse Calls. */
+/* Many Calls wait for the same number of reverse Calls. */
 TEST(Deadlock, AllCallsWaitForReverseOnes)
 {
 	for (u32 window : { 4u, 6u, 16u }) {

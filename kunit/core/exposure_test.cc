@@ -643,7 +643,7 @@ TEST(ReplyRead, RepliesOfAllSizesArrive)
 	}
 }
 
-/* As many as are permitted, then errors; each DONE permits another one. */
+/* The permitted number, then errors; each DONE permits another one. */
 TEST(ReplyRead, ManyAtATime)
 {
 	sim_options options = pulling_options(100);

@@ -452,8 +452,8 @@ TEST(Memory, TenThousandIdleConnections)
 }
 
 /*
- * As many connections as are admitted, with nfsd's largest payload: the reserve
- * is still available.
+ * When the maximum of connections is admitted, with nfsd's largest payload, the
+ * reserve is still available.
  */
 TEST(Memory, TheLastOneWorks)
 {
@@ -475,7 +475,7 @@ TEST(Memory, TheLastOneWorks)
 }
 
 /*
- * All connections work at once, in any order, and wait when they are told to.
+ * All connections work at once, in any order, and wait if the quota requires it.
  * None waits for long: meanwhile each of the others gets few turns.
  */
 TEST(Memory, NoneIsStarved)
@@ -547,7 +547,7 @@ TEST(Memory, HoardersStarveNobody)
 			}
 			if (!one.member)
 				continue;
-			/* Calls whose data the peer withholds, and Replies */
+			/* Calls with data that the peer withholds, and Replies */
 			for (auto use :
 			     { RPCRDMA_MEMORY_PARTS, RPCRDMA_MEMORY_CALLS }) {
 				if (one.queued ||

@@ -342,7 +342,7 @@ void widen(account &a, u32 window)
 	a.tell();
 }
 
-/* Receive as many Calls as are posted in one batch, one at a time. */
+/* Receive the Calls of one batch of Receives, one at a time. */
 void few_calls(account &a)
 {
 	for (u32 i = 0; i < BATCH; i++) {
@@ -512,7 +512,7 @@ TEST(Receives, SmallestWindowKeepsNone)
 	}
 }
 
-/* A client's Calls need as many Receives as there may be Calls. */
+/* A client needs a Receive for each Call that may be outstanding. */
 TEST(Receives, AClientOfVersionOneHasAllAtOnce)
 {
 	account a{ true, RPCRDMA_VERS_1 };

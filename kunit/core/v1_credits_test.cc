@@ -138,8 +138,8 @@ public:
 	}
 
 	/*
-	 * Allocate the Receives that are wanted, or as many as there is memory
-	 * for.
+	 * Allocate the Receives that are wanted, as far as there is memory for
+	 * them.
 	 */
 	void make(u32 memory = ~0u)
 	{

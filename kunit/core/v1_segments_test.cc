@@ -229,7 +229,7 @@ TEST(SegmentsV1, ReadsInReverseOrder)
 	}
 }
 
-/* As many Positions as there may be chunks, and more, in the worst order */
+/* The maximum number of Positions, and more, in the worst order */
 TEST(SegmentsV1, ManyPositions)
 {
 	for (int chunks :

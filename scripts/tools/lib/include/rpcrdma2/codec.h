@@ -250,9 +250,9 @@ RPCRDMA2_EXPORT int rpcrdma2_items_next(struct rpcrdma2_items *at,
  *	not read.
  * @nr_items: number of @items
  *
- * The payload follows the header, and is the caller's. What was decoded without
- * a fault is encoded to the same header, except that the roundup of properties
- * is zeroed.
+ * The payload follows the header, and is the caller's. A message that was decoded
+ * without a fault is encoded to the same header, except that the roundup of
+ * properties is zeroed.
  *
  * Return: length of the header; RPCRDMA2_ERR_BUFFER_SHORT;
  * RPCRDMA2_ERR_INVALID if such a message does not exist.
