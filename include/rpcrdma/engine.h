@@ -69,5 +69,7 @@
 #include "lifecycle.h"
 #include "listening.h"
 #include "reconnect.h"
+#include "settings.h"
+#include "figures.h"
 
 #endif /* RPCRDMA_ENGINE_H */

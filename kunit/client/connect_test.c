@@ -66,9 +66,9 @@ static void connect_swap(struct kunit *test)
 static void connect_versions_do_not_cross(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, shim_cross_versions("2", "1"), -EINVAL);
-	KUNIT_EXPECT_LE(test, rpcrdma_min_version, rpcrdma_max_version);
-	rpcrdma_min_version = RPCRDMA_VERS_1;
-	rpcrdma_max_version = RPCRDMA_VERS_2;
+	KUNIT_EXPECT_LE(test, rpcrdma_settings.min_version, rpcrdma_settings.max_version);
+	rpcrdma_settings.min_version = RPCRDMA_VERS_1;
+	rpcrdma_settings.max_version = RPCRDMA_VERS_2;
 }
 
 static struct kunit_case connect_cases[] = {

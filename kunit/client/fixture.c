@@ -74,10 +74,10 @@ int peer_connect(struct peer *peer)
 /* Set the module parameters that tests change. */
 static void peer_settings(void)
 {
-	rpcrdma_slot_table_entries = 128;
-	rpcrdma_max_inline_write = 4096;
-	rpcrdma_max_reassembly = 262144;
-	rpcrdma_reverse_level = RDMA2_RVRSDIR_GENL;
+	rpcrdma_settings.slot_table_entries = 128;
+	rpcrdma_settings.max_inline_write = 4096;
+	rpcrdma_settings.max_reassembly = 262144;
+	rpcrdma_settings.reverse_level = RDMA2_RVRSDIR_GENL;
 }
 
 int peer_test_init(struct kunit *test)

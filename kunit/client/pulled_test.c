@@ -10,7 +10,7 @@ static struct peer *peer_open_pull(struct kunit *test)
 {
 	struct peer *peer = test->priv;
 
-	rpcrdma_max_reassembly = 0;
+	rpcrdma_settings.max_reassembly = 0;
 	peer->params.reassembly = 0;
 	peer->params.expose_octets = 1 << 20;
 	peer->params.done_ms = 60000;

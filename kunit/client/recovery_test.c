@@ -59,7 +59,7 @@ static void recover_unused_write_chunk(struct kunit *test)
 	rpc_shutdown_client(peer->clnt);
 
 	/* Replies inline, and in a Reply chunk of head and tail */
-	rpcrdma_max_reassembly = 0;
+	rpcrdma_settings.max_reassembly = 0;
 	KUNIT_ASSERT_EQ(test, peer_connect(peer), 0);
 	peer_script(peer, NULL, 0);
 	for (want = 1001; want < PEER_TAIL; want += 1001) {

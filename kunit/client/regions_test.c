@@ -70,7 +70,7 @@ static void regions_bounced(struct kunit *test)
 	memdev_default_traits(&t);
 	t.drop_offsets = true;
 	memdev_set_traits(shim_memdev, &t);
-	rpcrdma_max_reassembly = 0;
+	rpcrdma_settings.max_reassembly = 0;
 	peer->params.reassembly = 0;
 	peer_open(test);
 	KUNIT_EXPECT_EQ(test, peer_call(test, 4, 50003, 60001, true), 0);

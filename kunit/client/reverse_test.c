@@ -163,7 +163,7 @@ static void reverse_none(struct kunit *test)
 	struct peer *peer = test->priv;
 	u64 sent;
 
-	rpcrdma_reverse_level = RDMA2_RVRSDIR_NONE;
+	rpcrdma_settings.reverse_level = RDMA2_RVRSDIR_NONE;
 	peer_open_reverse(test);
 	sent = peer->ep->core.conn.sent;
 	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 0, 0), -EOPNOTSUPP);
@@ -178,7 +178,7 @@ static void reverse_simple(struct kunit *test)
 	struct peer *peer = test->priv;
 	u64 sent;
 
-	rpcrdma_reverse_level = RDMA2_RVRSDIR_SIMPLE;
+	rpcrdma_settings.reverse_level = RDMA2_RVRSDIR_SIMPLE;
 	peer_open_reverse(test);
 	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 0, 0), 0);
 	KUNIT_EXPECT_EQ(test, peer_call_back(test, 4000, 0, 2000), 0);
@@ -258,8 +258,8 @@ static void reverse_continued(struct kunit *test)
 	struct peer *peer = test->priv;
 	struct rpcrdma_conn_counters *c;
 
-	rpcrdma_reverse_level = RDMA2_RVRSDIR_CONT;
-	rpcrdma_max_inline_write = 1024;
+	rpcrdma_settings.reverse_level = RDMA2_RVRSDIR_CONT;
+	rpcrdma_settings.max_inline_write = 1024;
 	peer_open_reverse(test);
 	c = &peer->ep->core.conn.counters;
 	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 0, 0), 0);
@@ -285,8 +285,8 @@ static void reverse_general(struct kunit *test)
 	struct rpcrdma_conn_counters *c;
 
 	/* Neither end supports continued messages, so that chunks are used. */
-	rpcrdma_max_reassembly = 0;
-	rpcrdma_max_inline_write = 1024;
+	rpcrdma_settings.max_reassembly = 0;
+	rpcrdma_settings.max_inline_write = 1024;
 	peer->params.reassembly = 0;
 	peer_open_reverse(test);
 	c = &peer->ep->core.conn.counters;
@@ -325,7 +325,7 @@ static void reverse_both(struct kunit *test)
 	int i, round;
 
 	peer->params.window = 8;
-	rpcrdma_slot_table_entries = 4;
+	rpcrdma_settings.slot_table_entries = 4;
 	peer_open_reverse(test);
 	for (round = 0; round < 5; round++) {
 		for (i = 0; i < ARRAY_SIZE(t); i++) {
@@ -377,7 +377,7 @@ static void reverse_last_reference(struct kunit *test)
 	struct peer_task t;
 	unsigned int refs;
 
-	rpcrdma_max_reassembly = 0;
+	rpcrdma_settings.max_reassembly = 0;
 	peer_open_reverse(test);
 	xprt = rcu_access_pointer(peer->clnt->cl_xprt);
 	ep = peer_client_ep(peer);
@@ -497,15 +497,15 @@ static void reverse_not_made(struct kunit *test)
 static void reverse_more_than_slots(struct kunit *test)
 {
 	struct peer *peer = test->priv;
-	unsigned int was = svcrdma_max_bc_requests;
-	struct peer_task t[RPCRDMA_CLIENT_BC_SLOTS + 4];
+	unsigned int was = rpcrdma_settings.svc_max_bc_requests;
+	struct peer_task t[RPCRDMA_CALLBACK_SLOTS + 4];
 	struct rpc_xprt *xprt;
 	int i;
 
-	svcrdma_max_bc_requests = 64;
+	rpcrdma_settings.svc_max_bc_requests = 64;
 	peer->cb_hold = true;
 	peer_open_reverse(test);
-	svcrdma_max_bc_requests = was;
+	rpcrdma_settings.svc_max_bc_requests = was;
 	xprt = rcu_access_pointer(peer->clnt->cl_xprt);
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
 		t[i].rpc = peer_rpc_alloc(0, 0, 0, false);

@@ -30,9 +30,9 @@ static struct shim_rival *shim_rival;
 static int shim_rival_fn(void *data)
 {
 	struct shim_rival *r = data;
-	struct kernel_param kp = { .arg = &rpcrdma_max_version };
+	struct kernel_param kp = { .arg = &rpcrdma_settings.max_version };
 
-	r->rc = ops_max_version.set(r->val, &kp);
+	r->rc = rpcrdma_param_ops.set(r->val, &kp);
 	kthread_complete_and_exit(&r->done, 0);
 }
 
@@ -60,13 +60,13 @@ static int shim_set_uint(const char *val, const struct kernel_param *kp,
 
 int shim_cross_versions(const char *min, const char *max)
 {
-	struct kernel_param kp = { .arg = &rpcrdma_min_version };
+	struct kernel_param kp = { .arg = &rpcrdma_settings.min_version };
 	struct shim_rival rival = { .val = max };
 	int rc;
 
 	init_completion(&rival.done);
 	shim_rival = &rival;
-	rc = ops_min_version.set(min, &kp);
+	rc = rpcrdma_param_ops.set(min, &kp);
 	wait_for_completion(&rival.done);
 	return rc ?: rival.rc;
 }

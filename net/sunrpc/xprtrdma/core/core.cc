@@ -31,3 +31,5 @@
 #include "conn/version_choice.cc"
 #include "conn/lifecycle.cc"
 #include "conn/listening.cc"
+#include "conn/settings.cc"
+#include "conn/figures.cc"

@@ -213,7 +213,7 @@ static struct rpc_xprt *rpcrdma_client_setup(struct xprt_create *args)
 
 	rc = -ENOMEM;
 	xprt = xprt_alloc(args->net, sizeof(*client), 0,
-			  READ_ONCE(rpcrdma_slot_table_entries));
+			  rpcrdma_settings_read().slot_table_entries);
 	if (!xprt)
 		goto out_module;
 	client = rpcrdma_xprt_client(xprt);

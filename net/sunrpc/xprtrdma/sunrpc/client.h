@@ -12,14 +12,12 @@
 #include "requester.h"
 
 enum {
-	/* Maximum of outstanding reverse-direction Calls per transport */
-	RPCRDMA_CLIENT_BC_SLOTS = 16,
 	/*
-	 * rpc_rqsts for them. The server may reuse a session slot when it has the
+	 * rpc_rqsts for reverse-direction Calls. The server may reuse a session slot when it has the
 	 * Reply, but the rpc_rqst is in use until its rpc_task is released, and the
 	 * Calls of a lost connection may still wait for the service.
 	 */
-	RPCRDMA_CLIENT_BC_RQSTS = 2 * RPCRDMA_CLIENT_BC_SLOTS,
+	RPCRDMA_CLIENT_BC_RQSTS = 2 * RPCRDMA_CALLBACK_SLOTS,
 };
 
 struct rpcrdma_client {

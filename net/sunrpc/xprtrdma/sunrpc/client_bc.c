@@ -256,7 +256,7 @@ size_t rpcrdma_client_bc_maxpayload(struct rpc_xprt *xprt)
  */
 unsigned int rpcrdma_client_bc_num_slots(struct rpc_xprt *xprt)
 {
-	return RPCRDMA_CLIENT_BC_SLOTS;
+	return RPCRDMA_CALLBACK_SLOTS;
 }
 
 /* Release @bc. The transport may be freed after this. */
@@ -395,7 +395,6 @@ static void rpcrdma_bc_deliver(struct rpcrdma_client *client,
 	rqst->rq_private_buf.len = bc->octets;
 	__set_bit(RPC_BC_PA_IN_USE, &rqst->rq_bc_pa_state);
 
-	client->requester.stats.reverse_calls++;
 	/* The service decrements it when it has processed the Call. */
 	atomic_inc(&xprt->bc_slot_count);
 	rpcrdma_bc_enqueue(xprt->bc_serv, rqst);

@@ -18,11 +18,6 @@
 #include "settings.h"
 #include "versions.h"
 
-enum {
-	/* Outstanding Reads; more of them wait. A Reply seldom needs that many. */
-	RPCRDMA_CLIENT_READS = RPCRDMA_MAX_SEGS,
-};
-
 /* ---- The connection ---- */
 
 struct rpcrdma_ep *rpcrdma_client_ep(struct rpcrdma_client *client)
@@ -132,67 +127,45 @@ static const struct rpcrdma_ep_ops rpcrdma_client_ep_ops = {
 
 /* ---- Connecting ---- */
 
-/* Allowed versions, and the one with which a connection begins */
-struct rpcrdma_client_versions {
-	u8	low, high;
-	u8	tried;
+/* The connection to try, and the highest version that the settings allow */
+struct rpcrdma_client_trial {
+	struct rpcrdma_ep_params params;
+	u8			version_high;
 };
 
-static struct rpcrdma_ep *
-rpcrdma_client_try(struct rpcrdma_client *client,
-		   const struct rpcrdma_client_versions *v)
+/* Set the version with which the next attempt begins. */
+static void rpcrdma_client_choose(struct rpcrdma_client *client,
+				  struct rpcrdma_client_trial *t)
+{
+	const struct rpc_xprt *xprt = &client->requester.xprt;
+	struct rpcrdma_ep_params *params = &t->params;
+
+	params->version_high =
+		rpcrdma_versions_first(xprt->xprt_net,
+				       (struct sockaddr *)&xprt->addr,
+				       params->version_low, t->version_high);
+	params->guess = params->version_high < t->version_high;
+}
+
+static struct rpcrdma_ep *rpcrdma_client_try(struct rpcrdma_client *client,
+					     const struct rpcrdma_client_trial *t)
 {
 	struct rpc_xprt *xprt = &client->requester.xprt;
-	struct rpcrdma_ep_params params = {
-		.window		= xprt->max_reqs + RPCRDMA_CLIENT_BC_SLOTS,
-		.first_window	= RPCRDMA_FIRST_WINDOW,
-		.reverse	= RPCRDMA_CLIENT_BC_SLOTS,
-		.sends		= xprt->max_reqs + RPCRDMA_CLIENT_BC_SLOTS,
-		.connect_ms	= jiffies_to_msecs(READ_ONCE(xprt->connect_timeout)),
-		.send_size	= READ_ONCE(rpcrdma_max_inline_write),
-		.recv_size	= READ_ONCE(rpcrdma_max_inline_read),
-		/* Enough for any single Call, and a few for each */
-		.max_mrs	= 2 * RPCRDMA_MAX_SEGS + 2 * xprt->max_reqs,
-		.reassembly	= READ_ONCE(rpcrdma_max_reassembly),
-		.pull		= READ_ONCE(rpcrdma_pull_replies),
-		.brs		= IS_ENABLED(CONFIG_SUNRPC_BACKCHANNEL) ?
-				  READ_ONCE(rpcrdma_reverse_level) :
-				  RDMA2_RVRSDIR_NONE,
-		.version_low	= v->low,
-		.version_high	= v->tried,
-		.guess		= v->tried < v->high,
-	};
 	const struct sockaddr *src = NULL;
 	enum rpcrdma_answer answer;
 	struct rpcrdma_ep *ep;
 
-	if (params.pull)
-		params.reads = RPCRDMA_CLIENT_READS;
-	/* The server's Calls with chunks are pulled, and their Replies written. */
-	if (rpcrdma_reverse_chunks(params.brs))
-		params.reads = max_t(u32, params.reads,
-				     2 * RPCRDMA_CLIENT_BC_SLOTS);
 	if (client->srcaddr.ss_family != AF_UNSPEC)
 		src = (struct sockaddr *)&client->srcaddr;
 	ep = rpcrdma_ep_connect(xprt->xprt_net, (struct sockaddr *)&xprt->addr,
-				src, &params, &rpcrdma_client_ep_ops, client,
+				src, &t->params, &rpcrdma_client_ep_ops, client,
 				&answer);
 	/* If it is open, it may show more until it ends. */
 	if (IS_ERR(ep))
 		rpcrdma_versions_learn(xprt->xprt_net,
 				       (struct sockaddr *)&xprt->addr,
-				       v->tried, answer);
+				       t->params.version_high, answer);
 	return ep;
-}
-
-static void rpcrdma_client_choose(struct rpcrdma_client *client,
-				  struct rpcrdma_client_versions *v)
-{
-	const struct rpc_xprt *xprt = &client->requester.xprt;
-
-	v->tried = rpcrdma_versions_first(xprt->xprt_net,
-					  (struct sockaddr *)&xprt->addr,
-					  v->low, v->high);
 }
 
 /*
@@ -202,30 +175,36 @@ static void rpcrdma_client_choose(struct rpcrdma_client *client,
  * ones for some time, as long as the server answers them (WP 4).
  */
 static struct rpcrdma_ep *rpcrdma_client_first(struct rpcrdma_client *client,
-					       struct rpcrdma_client_versions *v)
+					       struct rpcrdma_client_trial *t)
 {
-	rpcrdma_settings_versions(&rpcrdma_min_version, &rpcrdma_max_version,
-				  &v->low, &v->high);
-	rpcrdma_client_choose(client, v);
-	return rpcrdma_client_try(client, v);
+	const struct rpc_xprt *xprt = &client->requester.xprt;
+	struct rpcrdma_settings settings = rpcrdma_settings_read();
+
+	if (!IS_ENABLED(CONFIG_SUNRPC_BACKCHANNEL))
+		settings.reverse_level = RDMA2_RVRSDIR_NONE;
+	rpcrdma_client_params(&settings, xprt->max_reqs, &t->params);
+	t->params.connect_ms = jiffies_to_msecs(READ_ONCE(xprt->connect_timeout));
+	t->version_high = t->params.version_high;
+	rpcrdma_client_choose(client, t);
+	return rpcrdma_client_try(client, t);
 }
 
 /* Try another version. Return @ep again if there is none. */
 static struct rpcrdma_ep *rpcrdma_client_other(struct rpcrdma_client *client,
-					       struct rpcrdma_client_versions *v,
+					       struct rpcrdma_client_trial *t,
 					       struct rpcrdma_ep *ep)
 {
 	const struct rpc_xprt *xprt = &client->requester.xprt;
-	u8 first = v->tried;
+	u8 first = t->params.version_high;
 
-	rpcrdma_client_choose(client, v);
-	if (v->tried == first)
+	rpcrdma_client_choose(client, t);
+	if (t->params.version_high == first)
 		return ep;
 	pr_info_ratelimited("rpcrdma: %s port %s does not answer version %u, trying version %u\n",
 			    xprt->address_strings[RPC_DISPLAY_ADDR],
 			    xprt->address_strings[RPC_DISPLAY_PORT],
-			    first, v->tried);
-	return rpcrdma_client_try(client, v);
+			    first, t->params.version_high);
+	return rpcrdma_client_try(client, t);
 }
 
 /*
@@ -251,7 +230,7 @@ void rpcrdma_client_link(struct rpcrdma_client *client, bool close)
 	struct rpc_xprt *xprt = &client->requester.xprt;
 	struct rpcrdma_link_walk walk = { .close = close };
 	struct rpcrdma_link_step step;
-	struct rpcrdma_client_versions versions = { };
+	struct rpcrdma_client_trial trial;
 	struct rpcrdma_ep *ep = NULL;
 	bool open = false;
 
@@ -262,10 +241,10 @@ void rpcrdma_client_link(struct rpcrdma_client *client, bool close)
 			rpcrdma_client_disconnect(client);
 			break;
 		case RPCRDMA_LINK_TRY:
-			ep = rpcrdma_client_first(client, &versions);
+			ep = rpcrdma_client_first(client, &trial);
 			break;
 		case RPCRDMA_LINK_TRY_OTHER:
-			ep = rpcrdma_client_other(client, &versions, ep);
+			ep = rpcrdma_client_other(client, &trial, ep);
 			break;
 		case RPCRDMA_LINK_KEEP:
 			rpcrdma_client_learn(client, ep, RPCRDMA_END_NONE);

@@ -40,8 +40,6 @@ struct rpcrdma_requester_stats {
 	u64		recv_copied;		/* inline Replies */
 	unsigned long	bad_replies;
 	unsigned long	local_inv;		/* Replies that needed it */
-	/* bc_mutex */
-	unsigned long	reverse_calls;
 };
 
 /*

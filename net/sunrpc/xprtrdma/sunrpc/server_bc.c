@@ -225,7 +225,7 @@ static const struct rpc_xprt_ops rpcrdma_bc_ops = {
  */
 static struct rpc_xprt *rpcrdma_bc_setup(struct xprt_create *args)
 {
-	unsigned int slots = READ_ONCE(svcrdma_max_bc_requests);
+	unsigned int slots = rpcrdma_settings_read().svc_max_bc_requests;
 	struct svc_xprt *sxprt = args->bc_xprt;
 	struct rpc_xprt *xprt;
 	struct rpcrdma_bc *bc;

@@ -26,13 +26,6 @@
 #include "server_bc.h"
 #include "settings.h"
 
-enum {
-	/* MRs that a Reply seldom exceeds: head, page data, tail */
-	RPCRDMA_SVC_REPLY_MRS = 3,
-	/* Minimum of the bytes that peers may hold, if there is no setting */
-	RPCRDMA_SVC_MIN_MEMORY = 64 << 20,
-};
-
 struct rpcrdma_svc_listener {
 	struct svc_xprt		xprt;
 	struct rpcrdma_listener	*listener;
@@ -61,49 +54,6 @@ static struct svc_xprt_class rpcrdma_svc_class = {
 	.xcl_max_payload = RPCSVC_MAXPAYLOAD,
 	.xcl_ident	= XPRT_TRANSPORT_RDMA,
 };
-
-/* Set the parameters of a new connection from the administrator's current settings. */
-static void rpcrdma_svc_params(struct rpcrdma_ep_params *params)
-{
-	u32 calls = READ_ONCE(svcrdma_max_requests);
-	u32 reverse = READ_ONCE(svcrdma_max_bc_requests);
-
-	memset(params, 0, sizeof(*params));
-	/* Calls in one direction, Replies in the other */
-	params->window = calls + reverse;
-	params->first_window = RPCRDMA_FIRST_WINDOW;
-	params->reverse = reverse;
-	params->sends = calls + reverse;
-	params->send_size = READ_ONCE(svcrdma_max_req_size);
-	params->recv_size = params->send_size;
-	/* Reads of arguments */
-	params->reads = calls;
-	/* For each callback: an argument or its stream, a result, the Reply */
-	params->max_mrs = max_t(u32, RPCRDMA_MAX_SEGS, 4 * reverse);
-	params->ord = READ_ONCE(svcrdma_ord);
-	params->reassembly = READ_ONCE(rpcrdma_max_reassembly);
-	params->brs = RDMA2_RVRSDIR_NONE;
-	params->expose_octets = READ_ONCE(svcrdma_expose);
-	params->done_ms = READ_ONCE(svcrdma_done_timeout) * MSEC_PER_SEC;
-	if (params->expose_octets)
-		params->max_mrs += RPCRDMA_SVC_REPLY_MRS * RPCRDMA_MAX_EXPOSED;
-	rpcrdma_settings_versions(&svcrdma_min_version, &svcrdma_max_version,
-				  &params->version_low, &params->version_high);
-}
-
-/*
- * Return the maximum number of bytes that all connections together may hold. The
- * default is a quarter of the memory.
- */
-static u64 rpcrdma_svc_memory_limit(void)
-{
-	u64 mib = READ_ONCE(svcrdma_max_memory);
-
-	if (mib)
-		return mib << 20;
-	return max_t(u64, RPCRDMA_SVC_MIN_MEMORY,
-		     ((u64)totalram_pages() << PAGE_SHIFT) / 4);
-}
 
 static struct rpcrdma_svc_listener *rpcrdma_svc_l(struct svc_xprt *xprt)
 {
@@ -246,6 +196,7 @@ static enum rpcrdma_admit rpcrdma_svc_admit(struct rpcrdma_svc_listener *l,
  */
 static int rpcrdma_svc_incoming(void *priv, struct rpcrdma_ep *ep)
 {
+	struct rpcrdma_settings settings = rpcrdma_settings_read();
 	struct rpcrdma_svc_conn *conn;
 	u64 limit;
 
@@ -260,8 +211,9 @@ static int rpcrdma_svc_incoming(void *priv, struct rpcrdma_ep *ep)
 
 	ep->ops = &rpcrdma_svc_ep_ops;
 	ep->priv = conn;
-	rpcrdma_svc_params(&ep->params);
-	limit = rpcrdma_svc_memory_limit();
+	rpcrdma_server_params(&settings, &ep->params);
+	limit = rpcrdma_server_memory(&settings,
+				      (u64)totalram_pages() << PAGE_SHIFT);
 
 	switch (rpcrdma_svc_admit(priv, conn, limit)) {
 	case RPCRDMA_ADMIT:

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/* The state of a connection as named numbers, for display. */
+#ifndef RPCRDMA_FIGURES_H
+#define RPCRDMA_FIGURES_H
+
+#include "conn.h"
+#include "lifecycle.h"
+#include "mr_pool.h"
+#include "quota.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* In the order in which they are displayed; scripts rely on it. */
+enum rpcrdma_figure {
+	RPCRDMA_FIGURE_SEND_INLINE,
+	RPCRDMA_FIGURE_RECV_INLINE,
+	RPCRDMA_FIGURE_SENT,
+	RPCRDMA_FIGURE_LIMIT,
+	RPCRDMA_FIGURE_RECEIVED,
+	RPCRDMA_FIGURE_ADVERTISED,
+	/* By enum rpcrdma_format */
+	RPCRDMA_FIGURE_CALLS,
+	RPCRDMA_FIGURE_REPLIES = RPCRDMA_FIGURE_CALLS + RPCRDMA_NR_FORMATS,
+	RPCRDMA_FIGURE_READ_CHUNKS = RPCRDMA_FIGURE_REPLIES + RPCRDMA_NR_FORMATS,
+	RPCRDMA_FIGURE_WRITE_CHUNKS,
+	RPCRDMA_FIGURE_REPLY_CHUNKS,
+	RPCRDMA_FIGURE_REMOTE_INV,
+	RPCRDMA_FIGURE_LOCAL_INV,
+	RPCRDMA_FIGURE_ERRORS_SENT,
+	RPCRDMA_FIGURE_ERRORS_RECEIVED,
+	RPCRDMA_FIGURE_REPLIES_EXPOSED,
+	RPCRDMA_FIGURE_REPLIES_TO_PULL,
+	RPCRDMA_FIGURE_DONES_SENT,
+	RPCRDMA_FIGURE_DONES_RECEIVED,
+	RPCRDMA_FIGURE_DONES_OVERDUE,
+	RPCRDMA_FIGURE_EXPOSED_OCTETS,
+	RPCRDMA_FIGURE_MEMORY_FIXED,
+	/* By enum rpcrdma_memory_use */
+	RPCRDMA_FIGURE_MEMORY,
+	RPCRDMA_FIGURE_REGIONS = RPCRDMA_FIGURE_MEMORY + RPCRDMA_MEMORY_USES,
+	RPCRDMA_FIGURE_REGION_SHORTAGES,
+	RPCRDMA_NR_FIGURES
+};
+
+/* Return the name of figure number @i. */
+const char *rpcrdma_figure_name(u32 i);
+
+/*
+ * Set those figures in @f, RPCRDMA_NR_FIGURES elements, that a part of a connection
+ * has. Each part has a lock of its own. REMOTE_INV and LOCAL_INV are in none of them.
+ */
+void rpcrdma_conn_figures(const struct rpcrdma_conn *conn, u64 *f);
+void rpcrdma_pool_figures(const struct rpcrdma_region_pool *pool, u64 *f);
+void rpcrdma_memory_figures(const struct rpcrdma_memory_account *account,
+			    u64 *f);
+
+/* Return the state of a connection, of which @stage is life.stage, in one word. */
+const char *rpcrdma_stage_name(u8 stage);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RPCRDMA_FIGURES_H */

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * The administrator's settings: their values, their ranges, and what a connection
+ * gets from them.
+ */
+#ifndef RPCRDMA_CORE_SETTINGS_H
+#define RPCRDMA_CORE_SETTINGS_H
+
+#include "endpoint_control.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+	/* Reverse-direction Calls that a client accepts at a time */
+	RPCRDMA_CALLBACK_SLOTS = 16,
+};
+
+/* Lengths are in bytes. Documentation/settings.rst describes each for its users. */
+struct rpcrdma_settings {
+	/* Of a client */
+	u32 slot_table_entries;		/* outstanding RPCs of a connection */
+	u32 max_inline_read;		/* of a Receive */
+	u32 max_inline_write;		/* of a Send */
+	u32 reverse_level;		/* RDMA2_RVRSDIR_* to announce */
+	u32 pull_replies;		/* 1: read Replies that a server exposes */
+	u32 min_version, max_version;
+	/* Of a server */
+	u32 svc_max_requests;		/* outstanding RPCs of a connection */
+	u32 svc_max_bc_requests;	/* callbacks among these */
+	u32 svc_max_req_size;		/* of a Receive, and of a Send */
+	u32 svc_ord;			/* outstanding Reads of a connection */
+	u32 svc_expose;			/* of exposed Replies of a connection; 0: none */
+	u32 svc_done_timeout;		/* seconds until their DONE */
+	/* MiB that all connections may hold; 0: a quarter of the memory */
+	u32 svc_max_memory;
+	u32 svc_min_version, svc_max_version;
+	/* Of both */
+	u32 max_reassembly;		/* of a continued message; 0: none */
+};
+
+/*
+ * A message of 16 KiB in one Send has 8 KiB of data and the rest of its message.
+ * Registering memory for so few bytes costs more than copying them.
+ */
+#define RPCRDMA_DEFAULT_SETTINGS {					\
+	.slot_table_entries	= 128,					\
+	.max_inline_read	= 16384,				\
+	.max_inline_write	= 16384,				\
+	.reverse_level		= RDMA2_RVRSDIR_GENL,			\
+	.pull_replies		= 1,					\
+	.min_version		= RPCRDMA_VERS_1,			\
+	.max_version		= RPCRDMA_VERS_2,			\
+	.svc_max_requests	= 64,					\
+	.svc_max_bc_requests	= 2,					\
+	.svc_max_req_size	= 16384,				\
+	.svc_ord		= 16,					\
+	.svc_expose		= 16 << 20,				\
+	.svc_done_timeout	= 30,					\
+	.svc_max_memory		= 0,					\
+	.svc_min_version	= RPCRDMA_VERS_1,			\
+	.svc_max_version	= RPCRDMA_VERS_2,			\
+	.max_reassembly		= 262144,				\
+}
+
+struct rpcrdma_range {
+	u32 low, high;
+};
+
+/*
+ * Return the range of a setting. It may depend on other settings: the lowest and the
+ * highest version do not cross.
+ * @value: a member of @s
+ */
+struct rpcrdma_range rpcrdma_setting_range(const struct rpcrdma_settings *s,
+					   const u32 *value);
+
+/*
+ * Set the parameters of a connection. The range of each setting has been checked.
+ * @calls: outstanding RPCs of the client
+ */
+void rpcrdma_client_params(const struct rpcrdma_settings *s, u32 calls,
+			   struct rpcrdma_ep_params *p);
+void rpcrdma_server_params(const struct rpcrdma_settings *s,
+			   struct rpcrdma_ep_params *p);
+
+/*
+ * Return the number of bytes that all connections of a server together may hold.
+ * @memory: of the machine
+ */
+u64 rpcrdma_server_memory(const struct rpcrdma_settings *s, u64 memory);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RPCRDMA_CORE_SETTINGS_H */
