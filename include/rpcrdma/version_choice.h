@@ -92,6 +92,41 @@ enum rpcrdma_answer rpcrdma_conn_answer(const struct rpcrdma_conn *conn,
 bool rpcrdma_version_learn(struct rpcrdma_version_memory *memory, u64 now,
 			   u8 tried, enum rpcrdma_answer answer);
 
+/* ---- Of several servers ---- */
+
+/* The name of a server. Zero what its address does not use. */
+struct rpcrdma_server_name {
+	u64 net;			/* the network that the address is of */
+	u8 address[16];
+	u32 scope;
+	u16 family, port;
+};
+
+enum {
+	RPCRDMA_REMEMBERED_SERVERS = 32,
+};
+
+/*
+ * The memories of the servers used last. When all places are taken, the least recently
+ * used one is forgotten: at worst that server is probed once more. All zero at first,
+ * protected by a lock of the user.
+ */
+struct rpcrdma_server_memories {
+	struct {
+		struct rpcrdma_server_name name;
+		u64 used;		/* 0: free */
+		struct rpcrdma_version_memory memory;
+	} servers[RPCRDMA_REMEMBERED_SERVERS];
+};
+
+/* The same as rpcrdma_version_first() and rpcrdma_version_learn(), by a server's name */
+u8 rpcrdma_server_first(const struct rpcrdma_server_memories *all,
+			const struct rpcrdma_server_name *name, u64 now, u8 low,
+			u8 high);
+bool rpcrdma_server_learn(struct rpcrdma_server_memories *all,
+			  const struct rpcrdma_server_name *name, u64 now,
+			  u8 tried, enum rpcrdma_answer answer);
+
 #ifdef __cplusplus
 }
 #endif

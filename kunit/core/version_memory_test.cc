@@ -231,3 +231,83 @@ TEST(VersionMemory, SilenceForEverTriesBothInTurn)
 	EXPECT_GT(tried[1], 100u);
 	EXPECT_GT(tried[2], 100u);
 }
+
+/* ---- Of several servers ---- */
+
+static rpcrdma_server_name named(u8 last)
+{
+	rpcrdma_server_name name{};
+
+	name.net = 7;
+	name.family = 2;
+	name.port = 20049;
+	name.address[15] = last;
+	return name;
+}
+
+/* All of a name tells one server from another. */
+TEST(VersionMemory, ServersAreToldApart)
+{
+	const rpcrdma_server_name known = named(1);
+	rpcrdma_server_memories all = {};
+	rpcrdma_server_name other;
+
+	EXPECT_FALSE(rpcrdma_server_learn(&all, &known, 1000, 2,
+					  RPCRDMA_ANSWER_NONE));
+	EXPECT_EQ(rpcrdma_server_first(&all, &known, 1001, 1, 2), 1);
+	EXPECT_EQ(rpcrdma_server_first(&all, &known, 1001, 2, 2), 2);
+	other = named(2);
+	EXPECT_EQ(rpcrdma_server_first(&all, &other, 1001, 1, 2), 2);
+	other = known;
+	other.address[0] = 1;
+	EXPECT_EQ(rpcrdma_server_first(&all, &other, 1001, 1, 2), 2);
+	other = known;
+	other.net++;
+	EXPECT_EQ(rpcrdma_server_first(&all, &other, 1001, 1, 2), 2);
+	other = known;
+	other.scope++;
+	EXPECT_EQ(rpcrdma_server_first(&all, &other, 1001, 1, 2), 2);
+	other = known;
+	other.family = 10;
+	EXPECT_EQ(rpcrdma_server_first(&all, &other, 1001, 1, 2), 2);
+	other = known;
+	other.port++;
+	EXPECT_EQ(rpcrdma_server_first(&all, &other, 1001, 1, 2), 2);
+	/* What one learns is nothing to the other. */
+	EXPECT_TRUE(rpcrdma_server_learn(&all, &other, 1001, 2,
+					 RPCRDMA_ANSWER_REFUSED));
+	EXPECT_FALSE(rpcrdma_server_learn(&all, &known, 1002, 2,
+					  RPCRDMA_ANSWER_V2));
+	EXPECT_EQ(rpcrdma_server_first(&all, &other, 1003, 1, 2), 1);
+	EXPECT_EQ(rpcrdma_server_first(&all, &known, 1003, 1, 2), 2);
+}
+
+/* The server that no connection was made to for longest is forgotten. */
+TEST(VersionMemory, TheLeastRecentlyUsedIsForgotten)
+{
+	rpcrdma_server_memories all = {};
+	rpcrdma_server_name name;
+	u64 now = 0;
+
+	/* The first one at time 0 */
+	for (u8 i = 0; i < RPCRDMA_REMEMBERED_SERVERS; i++) {
+		name = named(i);
+		rpcrdma_server_learn(&all, &name, now++, 2, RPCRDMA_ANSWER_NONE);
+	}
+	for (u8 i = 0; i < RPCRDMA_REMEMBERED_SERVERS; i++) {
+		name = named(i);
+		EXPECT_EQ(rpcrdma_server_first(&all, &name, now, 1, 2), 1) << +i;
+	}
+	/* Used again: the second one is the oldest now. */
+	name = named(0);
+	rpcrdma_server_learn(&all, &name, now++, 1, RPCRDMA_ANSWER_V1);
+	name = named(100);
+	rpcrdma_server_learn(&all, &name, now++, 2, RPCRDMA_ANSWER_NONE);
+	EXPECT_EQ(rpcrdma_server_first(&all, &name, now, 1, 2), 1);
+	for (u8 i = 0; i < RPCRDMA_REMEMBERED_SERVERS; i++) {
+		name = named(i);
+		EXPECT_EQ(rpcrdma_server_first(&all, &name, now, 1, 2),
+			  i == 1 ? 2 : 1)
+			<< +i;
+	}
+}

@@ -25,6 +25,9 @@ constexpr u64 SILENCE = 15 * SECOND + REFUSAL;
 constexpr u64 REST = 600 * SECOND;
 constexpr u32 MOST_RESTS = 2;
 
+/* The only server */
+constexpr rpcrdma_server_name NAME{};
+
 /* Index of a version 1 peer, in place of an endpoint's */
 constexpr u32 PEER1 = ~0u;
 
@@ -122,7 +125,7 @@ void network::connect(link &)
 {
 	const rpcrdma_conn_config &cfg = setup_.client.cfg;
 
-	tried_ = rpcrdma_version_first(&memory_, w_.now / SECOND,
+	tried_ = rpcrdma_server_first(&versions_, &NAME, w_.now / SECOND,
 				       cfg.version_low, cfg.version_high);
 	attempt();
 }
@@ -130,8 +133,8 @@ void network::connect(link &)
 bool network::connect_otherwise(link &)
 {
 	const rpcrdma_conn_config &cfg = setup_.client.cfg;
-	const u8 other = rpcrdma_version_first(
-		&memory_, w_.now / SECOND, cfg.version_low, cfg.version_high);
+	const u8 other = rpcrdma_server_first(
+		&versions_, &NAME, w_.now / SECOND, cfg.version_low, cfg.version_high);
 
 	if (other == tried_)
 		return false;
@@ -337,7 +340,7 @@ void network::connected(endpoint &client)
 
 void network::learn(u8 tried, enum rpcrdma_answer answer)
 {
-	if (rpcrdma_version_learn(&memory_, w_.now / SECOND, tried, answer))
+	if (rpcrdma_server_learn(&versions_, &NAME, w_.now / SECOND, tried, answer))
 		backoff_ = 0;
 }
 

@@ -117,7 +117,7 @@ private:
 	std::vector<std::unique_ptr<endpoint>> endpoints_;
 	std::unique_ptr<peer1> peer1_;
 	bool private_ = false; /* private messages were exchanged */
-	rpcrdma_version_memory memory_{};
+	rpcrdma_server_memories versions_{};
 	rpcrdma_memory_account promised_{};
 	listener listener_{ w_ };
 	bool connecting_ = false; /* of a version 1 peer */

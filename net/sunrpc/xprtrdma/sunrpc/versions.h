@@ -12,7 +12,7 @@ struct net;
 
 /*
  * Return the version to begin with at the server @addr (address and port), and learn
- * from a connection there, like rpcrdma_version_first() and _learn().
+ * from a connection there, like rpcrdma_server_first() and _learn().
  */
 u8 rpcrdma_versions_first(const struct net *net, const struct sockaddr *addr,
 			  u8 low, u8 high);

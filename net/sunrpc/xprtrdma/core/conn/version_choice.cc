@@ -162,6 +162,61 @@ bool rpcrdma_version_learn(struct rpcrdma_version_memory *memory, u64 now,
 	return answer == RPCRDMA_ANSWER_REFUSED;
 }
 
+namespace
+{
+
+bool same(const struct rpcrdma_server_name &a,
+	  const struct rpcrdma_server_name &b)
+{
+	for (u32 i = 0; i < sizeof(a.address); i++) {
+		if (a.address[i] != b.address[i])
+			return false;
+	}
+	return a.net == b.net && a.scope == b.scope && a.family == b.family &&
+	       a.port == b.port;
+}
+
+/* Return the place of a server, or of the one to forget for it. */
+u32 place_of(const struct rpcrdma_server_memories *all,
+	     const struct rpcrdma_server_name &name)
+{
+	u32 oldest = 0;
+
+	for (u32 i = 0; i < RPCRDMA_REMEMBERED_SERVERS; i++) {
+		if (all->servers[i].used && same(all->servers[i].name, name))
+			return i;
+		if (all->servers[i].used < all->servers[oldest].used)
+			oldest = i;
+	}
+	return oldest;
+}
+
+} // namespace
+
+u8 rpcrdma_server_first(const struct rpcrdma_server_memories *all,
+			const struct rpcrdma_server_name *name, u64 now, u8 low,
+			u8 high)
+{
+	const auto &server = all->servers[place_of(all, *name)];
+
+	if (!server.used || !same(server.name, *name))
+		return high;
+	return rpcrdma_version_first(&server.memory, now, low, high);
+}
+
+bool rpcrdma_server_learn(struct rpcrdma_server_memories *all,
+			  const struct rpcrdma_server_name *name, u64 now,
+			  u8 tried, enum rpcrdma_answer answer)
+{
+	auto &server = all->servers[place_of(all, *name)];
+
+	if (!server.used || !same(server.name, *name))
+		server = { *name, 0, {} };
+	/* Not zero, because that is a free place. */
+	server.used = now + 1;
+	return rpcrdma_version_learn(&server.memory, now, tried, answer);
+}
+
 const char *rpcrdma_version_why(const struct rpcrdma_conn *conn)
 {
 	if (!conn->version)
