@@ -44,19 +44,47 @@ enum rpcrdma_figure {
 	RPCRDMA_NR_FIGURES
 };
 
-/* Return the name of figure number @i. */
+/**
+ * rpcrdma_figure_name() - get the name of a figure
+ * @i: enum rpcrdma_figure
+ *
+ * Return: a static string.
+ */
 const char *rpcrdma_figure_name(u32 i);
 
 /*
- * Set those figures in @f, RPCRDMA_NR_FIGURES elements, that a part of a connection
- * has. Each part has a lock of its own. REMOTE_INV and LOCAL_INV are in none of them.
+ * Each part of a connection has some of its figures, and a lock of its own. REMOTE_INV
+ * and LOCAL_INV are in none of them.
+ */
+
+/**
+ * rpcrdma_conn_figures() - set the figures that the state of the protocol has
+ * @conn: connection
+ * @f: RPCRDMA_NR_FIGURES elements
  */
 void rpcrdma_conn_figures(const struct rpcrdma_conn *conn, u64 *f);
+
+/**
+ * rpcrdma_pool_figures() - set the figures that a pool of MRs has
+ * @pool: the connection's
+ * @f: RPCRDMA_NR_FIGURES elements
+ */
 void rpcrdma_pool_figures(const struct rpcrdma_region_pool *pool, u64 *f);
+
+/**
+ * rpcrdma_memory_figures() - set the figures that the account of memory has
+ * @account: the connection's
+ * @f: RPCRDMA_NR_FIGURES elements
+ */
 void rpcrdma_memory_figures(const struct rpcrdma_memory_account *account,
 			    u64 *f);
 
-/* Return the state of a connection, of which @stage is life.stage, in one word. */
+/**
+ * rpcrdma_stage_name() - get the state of a connection in one word
+ * @stage: its life.stage
+ *
+ * Return: a static string.
+ */
 const char *rpcrdma_stage_name(u8 stage);
 
 #ifdef __cplusplus

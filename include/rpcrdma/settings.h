@@ -68,26 +68,41 @@ struct rpcrdma_range {
 	u32 low, high;
 };
 
-/*
- * Return the range of a setting. It may depend on other settings: the lowest and the
- * highest version do not cross.
+/**
+ * rpcrdma_setting_range() - get the range of a setting
+ * @s: settings
  * @value: a member of @s
+ *
+ * The range may depend on other settings: the lowest and the highest version do not
+ * cross.
+ * Return: the lowest and the highest value.
  */
 struct rpcrdma_range rpcrdma_setting_range(const struct rpcrdma_settings *s,
 					   const u32 *value);
 
-/*
- * Set the parameters of a connection. The range of each setting has been checked.
+/**
+ * rpcrdma_client_params() - set the parameters of a client's connection
+ * @s: settings, each in its range
  * @calls: outstanding RPCs of the client
+ * @p: gets the parameters
  */
 void rpcrdma_client_params(const struct rpcrdma_settings *s, u32 calls,
 			   struct rpcrdma_ep_params *p);
+
+/**
+ * rpcrdma_server_params() - set the parameters of a server's connection
+ * @s: settings, each in its range
+ * @p: gets the parameters
+ */
 void rpcrdma_server_params(const struct rpcrdma_settings *s,
 			   struct rpcrdma_ep_params *p);
 
-/*
- * Return the number of bytes that all connections of a server together may hold.
- * @memory: of the machine
+/**
+ * rpcrdma_server_memory() - get what all connections of a server may hold together
+ * @s: settings
+ * @memory: of the machine, in bytes
+ *
+ * Return: number of bytes.
  */
 u64 rpcrdma_server_memory(const struct rpcrdma_settings *s, u64 memory);
 

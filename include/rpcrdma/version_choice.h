@@ -119,10 +119,30 @@ struct rpcrdma_server_memories {
 	} servers[RPCRDMA_REMEMBERED_SERVERS];
 };
 
-/* The same as rpcrdma_version_first() and rpcrdma_version_learn(), by a server's name */
+/**
+ * rpcrdma_server_first() - get the version to begin with at a server
+ * @all: memories of servers
+ * @name: the server's
+ * @now: seconds
+ * @low: lowest version allowed
+ * @high: highest version allowed
+ *
+ * Return: that of rpcrdma_version_first().
+ */
 u8 rpcrdma_server_first(const struct rpcrdma_server_memories *all,
 			const struct rpcrdma_server_name *name, u64 now, u8 low,
 			u8 high);
+
+/**
+ * rpcrdma_server_learn() - learn from a connection to a server
+ * @all: memories of servers
+ * @name: the server's
+ * @now: seconds
+ * @tried: the version it began with
+ * @answer: the server's answer
+ *
+ * Return: that of rpcrdma_version_learn().
+ */
 bool rpcrdma_server_learn(struct rpcrdma_server_memories *all,
 			  const struct rpcrdma_server_name *name, u64 now,
 			  u8 tried, enum rpcrdma_answer answer);

@@ -276,8 +276,8 @@ TEST(VersionMemory, ServersAreToldApart)
 	/* What one learns is nothing to the other. */
 	EXPECT_TRUE(rpcrdma_server_learn(&all, &other, 1001, 2,
 					 RPCRDMA_ANSWER_REFUSED));
-	EXPECT_FALSE(rpcrdma_server_learn(&all, &known, 1002, 2,
-					  RPCRDMA_ANSWER_V2));
+	EXPECT_FALSE(
+		rpcrdma_server_learn(&all, &known, 1002, 2, RPCRDMA_ANSWER_V2));
 	EXPECT_EQ(rpcrdma_server_first(&all, &other, 1003, 1, 2), 1);
 	EXPECT_EQ(rpcrdma_server_first(&all, &known, 1003, 1, 2), 2);
 }
@@ -292,11 +292,13 @@ TEST(VersionMemory, TheLeastRecentlyUsedIsForgotten)
 	/* The first one at time 0 */
 	for (u8 i = 0; i < RPCRDMA_REMEMBERED_SERVERS; i++) {
 		name = named(i);
-		rpcrdma_server_learn(&all, &name, now++, 2, RPCRDMA_ANSWER_NONE);
+		rpcrdma_server_learn(&all, &name, now++, 2,
+				     RPCRDMA_ANSWER_NONE);
 	}
 	for (u8 i = 0; i < RPCRDMA_REMEMBERED_SERVERS; i++) {
 		name = named(i);
-		EXPECT_EQ(rpcrdma_server_first(&all, &name, now, 1, 2), 1) << +i;
+		EXPECT_EQ(rpcrdma_server_first(&all, &name, now, 1, 2), 1)
+			<< +i;
 	}
 	/* Used again: the second one is the oldest now. */
 	name = named(0);

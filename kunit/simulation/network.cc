@@ -126,15 +126,16 @@ void network::connect(link &)
 	const rpcrdma_conn_config &cfg = setup_.client.cfg;
 
 	tried_ = rpcrdma_server_first(&versions_, &NAME, w_.now / SECOND,
-				       cfg.version_low, cfg.version_high);
+				      cfg.version_low, cfg.version_high);
 	attempt();
 }
 
 bool network::connect_otherwise(link &)
 {
 	const rpcrdma_conn_config &cfg = setup_.client.cfg;
-	const u8 other = rpcrdma_server_first(
-		&versions_, &NAME, w_.now / SECOND, cfg.version_low, cfg.version_high);
+	const u8 other = rpcrdma_server_first(&versions_, &NAME,
+					      w_.now / SECOND, cfg.version_low,
+					      cfg.version_high);
 
 	if (other == tried_)
 		return false;
@@ -340,7 +341,8 @@ void network::connected(endpoint &client)
 
 void network::learn(u8 tried, enum rpcrdma_answer answer)
 {
-	if (rpcrdma_server_learn(&versions_, &NAME, w_.now / SECOND, tried, answer))
+	if (rpcrdma_server_learn(&versions_, &NAME, w_.now / SECOND, tried,
+				 answer))
 		backoff_ = 0;
 }
 
