@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
-# For people; what is built, and how, is in Kbuild.
+# Commands for users and developers. Kbuild has the objects of the module.
 #
 #   make                  build rpcrdma.ko for the running kernel if its
 #                         headers are installed, or else for the newest
-#                         kernel whose are
+#                         kernel with installed headers
 #   make KVER=...         ... for this installed kernel version
 #   make KDIR=...         ... for this kernel build folder
 #
-# "make help" tells the rest.
+# "make help" prints all commands.
 
 SHELL := /bin/bash
 
@@ -38,7 +38,7 @@ have-kdir:
 modules: have-kdir
 	$(MAKE) $(in_kdir) modules
 
-# What the kernel's interfaces look like to the build, to be sent with a report
+# Print the forms of the kernel's interfaces that the build found, for a report
 config-report: have-kdir
 	@echo "rpcrdma-v2 $(VERSION), kernel $(KVER), $$($${CC:-gcc} --version | head -n 1)"
 	@$(MAKE) --no-print-directory $(in_kdir) modules RPCRDMA_REPORT=1 >config-report.log 2>&1 || \
@@ -47,7 +47,7 @@ config-report: have-kdir
 	@cat net/sunrpc/xprtrdma/compat/config.h
 	@rm -f net/sunrpc/xprtrdma/compat/{config.h,*.answer,.*.cmd}
 
-# Under updates/, which depmod's search order puts before the kernel's own.
+# Under updates/, which depmod's search order puts before the in-tree module.
 # The headers of a stock kernel have no signing key and no System.map: do not
 # try to sign, and run depmod here.
 modules_install: modules

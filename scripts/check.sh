@@ -7,43 +7,44 @@
 #   scripts/check.sh [LEVEL...]
 #
 #   engine      the protocol engine on this machine, under sanitizers, and the library
-#               that is made of it; where it fails, no guest is booted
-#   simulation  two ends in a model of all around the engine, with chosen seeds
-#   build       the module's build for the stock kernel, the sources' form, whether
-#               each rule of the documents has its test, and Wireshark's dissector
-#   packages    the Debian packages: installed, upgraded, purged, and kernels that
-#               come later, in a system of their own
-#   kunit       KUnit suites, in a kernel that is a program (scripts/uml-kernel.sh),
-#               with KASAN, lockdep and kmemleak
-#   e2e         mounts and troubles in a guest with the stock kernel
+#               built from it; if it fails, no guest is booted
+#   simulation  two ends in a model of the engine's environment, with a fixed set of seeds
+#   build       the module's build for the stock kernel; style and static checks of the
+#               sources; a test for each rule of the documents; Wireshark's dissector
+#   packages    the Debian packages: installation, upgrade, purge, and kernels that are
+#               installed later, in a system of their own
+#   kunit       KUnit suites in User-Mode Linux (scripts/uml-kernel.sh), with KASAN,
+#               lockdep and kmemleak
+#   e2e         mounts and fault injection in a guest with the stock kernel
 #   kernels     Linux 6.12, that of bookworm-backports: the module and the KUnit
-#               modules are built, and the main job in short in a guest
-#   boot        what the documents say to do for good, and a boot by systemd, in a
+#               modules are built, and a smoke test runs in a guest
+#   boot        the permanent configuration of the documents, and a boot by systemd, in a
 #               guest with the stock kernel
-#   e2e-debug   much the same as e2e with less load in that kernel
-#   hostile     clients that keep no rule, in that kernel
-#   hostile-server  servers that keep no rule, in that kernel
+#   e2e-debug   most of e2e with less load, in User-Mode Linux
+#   hostile     clients that violate the protocol, in User-Mode Linux
+#   hostile-server  servers that violate the protocol, in User-Mode Linux
 #   interop     two guests, client and server, each with this module and with
-#               the kernel's own rpcrdma.ko
-#   field       recipes from the field, between two hosts in one guest; always in
-#               that kernel, and only if it is named
+#               the in-tree rpcrdma.ko
+#   field       reports of users, between two hosts in one guest; always in User-Mode
+#               Linux, and only if it is named
 #   capture     a mount's packets, decoded by Wireshark's dissector and compared with the
-#               connection's counters; always in that kernel, and only if it is named
+#               connection's counters; always in User-Mode Linux, and only if it is named
 #   latency     the histograms of scripts/tools/bpftrace/, only if it is named
-#   demo        what "make demo" does, with few files
-#   cost        that no operation costs more instructions than when the figures were
-#               written down (RDMA=memdev scripts/cost.sh, its short form)
+#   demo        "make demo", with few files
+#   cost        no operation costs more instructions than the committed figures
+#               (RDMA=memdev scripts/cost.sh, its short form)
 #
 #   VERSIONS="3 4.0 4.1 4.2"   of NFS, for interop (default 3 and 4.2)
-#   PROFILE=everything   what e2e leaves to e2e-debug or to the simulation, too
-#   MODULE=in-tree    the guests run the kernel's own rpcrdma.ko (e2e levels)
-#   GUEST=uml         all levels with a guest but interop run in that kernel, not in QEMU
-#   GUEST=debug       they run in QEMU with scripts/debug-kernel.sh's: Linux 6.1 with the
-#               same checkers, and with the DMA layer of a machine
+#   PROFILE=everything   e2e also runs the tests that it leaves to e2e-debug or to the
+#               simulation
+#   MODULE=in-tree    the guests run the in-tree rpcrdma.ko (e2e levels)
+#   GUEST=uml         all levels with a guest but interop run in User-Mode Linux
+#   GUEST=debug       they run in QEMU with the kernel of scripts/debug-kernel.sh: Linux 6.1
+#               with the same checkers, and with a real DMA layer
 #   ONLY=regex        of the guests' tests, run only these (mounts included)
-#   HOSTILE_SEED=n HOSTILE_STEPS=n   the random walks' (hostile levels)
-#   PRESSURE_SECONDS=n   of each load whose latencies are compared (hostile);
-#               without it they are not
+#   HOSTILE_SEED=n HOSTILE_STEPS=n   of the random walks (hostile levels)
+#   PRESSURE_SECONDS=n   duration of each load of client.latency (hostile); without it that
+#               test is skipped
 #   TIMEOUT_SCALE=n   multiplies every time limit
 set -euo pipefail
 
@@ -54,7 +55,7 @@ cd "$here"
 PATH=$PATH:/usr/sbin:/sbin
 
 levels=("$@")
-# What takes longest begins first.
+# The longest levels begin first.
 [ ${#levels[@]} -gt 0 ] || levels=(engine kunit e2e interop hostile hostile-server e2e-debug kernels boot demo cost build simulation packages)
 
 # Where each level's results are kept for the page at the end
@@ -160,7 +161,7 @@ engine()
 	fi
 }
 
-# The same engine as a library for programs
+# The library, built from the engine
 library()
 {
 	local dir=$1 status=0
@@ -189,7 +190,7 @@ level_engine()
 	library "$1"
 }
 
-# Two ends and all around them, with chosen seeds
+# Two ends and a model of their environment, with a fixed set of seeds
 level_simulation()
 {
 	local dir=$1 sort
@@ -213,7 +214,7 @@ level_simulation()
 
 no_warnings()
 {
-	# What Debian's headers say to every external module, ours or not.
+	# A message of Debian's headers for every external module
 	! grep -E 'warning:|WARNING|objtool:|modpost:' "$1" |
 		grep -vE 'warning: the compiler differs from the one used to build the kernel'
 }
@@ -246,8 +247,8 @@ no_code_groups()
 	[ $count -gt 0 ] || { echo "no C++ object was found in $1"; return 1; }
 }
 
-# "make matrix" builds KUnit modules where KUnit is not, and modpost says little
-# of what else is missing: is that seen all the same?
+# "make matrix" builds KUnit modules for kernels without KUnit, for which modpost reports few
+# of the other missing symbols. Check that unresolved() reports them.
 unresolved_seen()
 {
 	local seen
@@ -303,7 +304,7 @@ checkpatch()
 {
 	local out kernel_scripts
 	kernel_scripts
-	# The C++ is clang-format's, and so is the C beside it.
+	# clang-format checks the C++, and the C in the same folders.
 	# shellcheck disable=SC2046
 	out=$(perl "$kernel_scripts/checkpatch.pl" --no-tree --terse --no-summary --show-types -f \
 		$(sources 'net/*.[ch]' 'include/*.h' 'kunit/*.[ch]' |
@@ -329,7 +330,7 @@ kernel_doc()
 	grep -c 'Scanning' <<<"$out" | sed 's/$/ comments/'
 }
 
-# All C of the build, read by a compiler that asks for more
+# sparse on all C of the build
 sparse_clean()
 {
 	local out
@@ -339,7 +340,7 @@ sparse_clean()
 	! grep -E 'warning:|error:' <<<"$out"
 }
 
-# The kernel's own scripts of what is known to be wrong; a few have no "report".
+# The kernel's scripts for known kinds of errors; a few have no mode "report".
 coccinelle()
 {
 	local out kernel_scripts
@@ -371,7 +372,7 @@ shell_clean()
 	shellcheck -x -S warning -- scripts/*.sh scripts/guest/*.sh scripts/guest/*/*.sh .ci/run
 }
 
-# What differs between kernels is a feature that compat.mk looks for.
+# compat.mk finds differences between kernels by features, not by versions.
 no_kernel_versions() { ! grep -rnE 'LINUX_VERSION_CODE|KERNEL_VERSION' net include kunit Kbuild; }
 
 licensed()
@@ -560,10 +561,10 @@ run_e2e()
 	guest_ended "$level" $status "$dir"
 }
 
-# guest_module LEVEL stock|uml: set module to the one under test, built now for the
-# kernel of that sort unless MODULE names it; guest to what scripts/guest.sh is told to
-# run that kernel; tree to its build folder, if it is none of Debian's. Not 0: the
-# level has failed.
+# guest_module LEVEL stock|uml: build the module for the kernel of that kind, unless MODULE
+# names one. Set module to it, guest to the arguments of scripts/guest.sh for that kernel,
+# and tree to the kernel's build folder if it is not one of Debian's. Fails if the level has
+# failed.
 guest_module()
 {
 	local kind=${GUEST:-$2} args
@@ -601,13 +602,13 @@ level_e2e()
 	run_e2e e2e "$1" "${guest[@]}" --module "$module" --timeout 2400 -- "$1/guest/e2e.sh" "${PROFILE:-full}"
 }
 
-# What "make matrix" does, with one kernel
+# "make matrix" with one kernel
 level_kernels()
 {
 	SHORT=1 script_level kernels "$1" scripts/matrix.sh bookworm-backports
 }
 
-# A system of systemd, booted with what the documents say to write
+# A system with systemd, booted with the files that the documents describe
 level_boot()
 {
 	local status=0 module guest tree
@@ -618,7 +619,7 @@ level_boot()
 	guest_ended boot $status "$1"
 }
 
-# What "make demo" shows, with few files
+# "make demo" with few files
 level_demo()
 {
 	local status=0 module guest tree
@@ -752,10 +753,10 @@ run_level()
 		"$(grep -c '^not ok ' "$report/$1.results") failed, $((SECONDS - started)) s"
 }
 
-# True if this level boots no guest, whose time runs on while it has no processor.
+# True if this level boots no guest. The time of a guest continues while it has no processor.
 on_host() { [[ $1 =~ ^(engine|build|simulation|packages)$ ]]; }
 
-# True if this level boots the kernel that is a program unless GUEST names another.
+# True if this level boots User-Mode Linux unless GUEST names another kernel.
 uses_uml() { [[ ${GUEST:-uml} = uml && $1 =~ ^(kunit|e2e-debug|field|capture|hostile|hostile-server)$ ]]; }
 
 # Take the next level from the file $1, a line each, and set level to it.

@@ -127,9 +127,8 @@ class Tests:
                     use = re.compile(rf"\$(?:{variable}\b|\{{{variable}\}})")
                     names = [use.sub(value, n) for n in names for value in (values if use.search(n) else [""])]
                 self.names.update(n for n in names if "$" not in n)
-        # A C program next to the script, with a folder for each of its roles, whose
-        # cases are results, too: those of groups that are tests of the script, in a
-        # loop or individually
+        # A C program next to the script has a folder for each of its roles. Its cases are
+        # results, too, if their group is a test of the script, in a loop or individually.
         groups = re.findall(r"^for group in (.*); do$", text, re.M)
         groups = set(" ".join(groups).split())
         folder = os.path.splitext(path)[0]

@@ -25,7 +25,7 @@ cd "$here"
 suites=("$@")
 [ ${#suites[@]} -gt 0 ] || suites=(bullseye bookworm bookworm-backports trixie trixie-security trixie-backports sid)
 
-# in_suite DIR COMMAND...: run with the tools of the suite whose kernel is in DIR. A
+# in_suite DIR COMMAND...: run with the tools of the suite of the kernel in DIR. A
 # system of that suite sees the copy of this checkout and the kernel at the same
 # paths as here; the mounts for that end with the process.
 in_suite()

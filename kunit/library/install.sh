@@ -57,7 +57,7 @@ cat >"$build/linked.cc" <<-C
 	#include <rpcrdma2/rpcrdma2.h>
 	int main() { return !rpcrdma2_version(RPCRDMA2_VERSION_NUM) || rpcrdma2_version(1 << 30); }
 C
-# The files are not under /usr here: tell the linker itself.
+# The files are not under /usr here: pass the folder to the linker.
 # shellcheck disable=SC2046
 g++ -std=c++11 $(pkg-config --cflags librpcrdma2) -o "$build/linked" "$build/linked.cc" \
 	-L"$usr/lib" $(pkg-config --libs-only-l librpcrdma2)

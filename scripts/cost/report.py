@@ -28,8 +28,7 @@ TOLERANCE_AT_DEPTH = 1.04
 
 NAMES = {"own": "kernel's own", "v1": "version 1", "v2": "version 2", "tcp": "TCP"}
 
-# What is counted for each operation: instructions of these modules, or times
-# that these functions are entered.
+# Counted for each operation: instructions of these modules, or entries of these functions.
 INSTRUCTIONS = {
     "all": None,
     "rpcrdma": {"rpcrdma"},
@@ -41,8 +40,8 @@ ENTRIES = {
     "CQ arms": {"rxe_req_notify_cq", "memdev_req_notify_cq"},
     "CQEs": {"rxe_cq_post", "memdev_complete"},
 }
-# What is the same in each run, even a short one: the rest depends on what happens at the
-# same time.
+# The figures that are the same in each run, even a short one; the others depend on
+# concurrent activity.
 STEADY = ("rpcrdma", "posts")
 # Figures that small are noise when they are compared.
 LEAST = {"schedules": 0.3, "posts": 0.1, "CQ arms": 0.1, "CQEs": 0.1}

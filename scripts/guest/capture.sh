@@ -50,7 +50,7 @@ quiet()
 	[ "$before" = "$(connections)" ]
 }
 
-# What was counted belongs to the capture: nothing is sent between the count and its end.
+# Read the counters, and end the capture: no message is sent in between.
 capture_end()
 {
 	local i before

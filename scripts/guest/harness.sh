@@ -210,8 +210,8 @@ check_connections()
 		}' <<<"$lines"
 }
 
-# What devices count of the connections that there are; a device that was made
-# anew has another number.
+# Print the objects that the devices count. The number of a device is left out, because it
+# changes when the device is created again.
 resources()
 {
 	rdma resource show | sed 's/^[0-9]*: //; s/ mr [0-9]*//' | sort

@@ -10,9 +10,9 @@ no_connections()
 	[ -z "$(rdma resource show cm_id)" ]
 }
 
-# Stop nfsd. The in-tree module of Linux 6.1 forgets connections whose requests
-# arrive while nfsd stops; after the module is unloaded, the connection manager
-# calls handlers of it. So no request arrives meanwhile.
+# Stop nfsd, while no connection request arrives. The in-tree module of Linux 6.1 leaks
+# connections that are requested while nfsd stops. After the module is unloaded, the
+# connection manager would call its handlers.
 server_down()
 {
 	local kind status=0

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# scripts/tools/bpftrace/ with a mount whose server is in the same guest. $RUN/nfsio is
-# nfsio.c, compiled on the host.
+# scripts/tools/bpftrace/ with a mount of a server in the same guest. $RUN/nfsio is nfsio.c,
+# compiled on the host.
 #
 #   latency.sh [PREFIX [ONLY]]
 # shellcheck disable=SC2086,SC2119,SC2317

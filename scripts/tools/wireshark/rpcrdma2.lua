@@ -834,8 +834,8 @@ local function parse_error(r, m, tree)
 	return true
 end
 
--- An ERR_VERS has one form for all versions: seven words, without flags. In version 2 it is
--- told from other errors by its last word, as a client does it.
+-- An ERR_VERS has one form for all versions: seven words, without flags. In version 2 its last
+-- word distinguishes it from other errors, as at a client.
 local function is_err_vers(tvb, length)
 	return length == 28 and tvb(12, 4):uint() == ERROR and tvb(16, 4):uint() == 1 and
 	       (tvb(4, 4):uint() ~= 2 or tvb(24, 4):uint() == 1)
@@ -1385,7 +1385,7 @@ local function show_data(tvb, pinfo, root, rec, title)
 end
 
 ---------------------------------------------------------------------------
--- Is it RPC-over-RDMA? Asked for connections that are not known to be.
+-- Heuristic recognition, for connections that are not known to be RPC-over-RDMA
 
 local function lists_end(tvb, at, length)
 	local function get()

@@ -468,7 +468,7 @@ def test_reverse(folder):
 
 
 FORBIDDEN = (
-    # What the message breaks, and the text that has to be there
+    # The rule that the message breaks, and the text that has to be shown
     ("MORE on NOMSG", NOMSG, MORE, 7, words(0) + reads((0, 1, 40, 0)) + words(0, 0),
      "MORE belongs to"),
     ("TPMORE on MSG", MSG, 4, 7, words(0) + PLAIN + call(7, 3, 0), "TPMORE belongs to"),
