@@ -5,6 +5,7 @@
  */
 #include "../wire/codec.hh"
 #include "credits.hh"
+#include "other_drafts.hh"
 #include "receive.hh"
 #include "receive_pool.hh"
 #include "version1.hh"
@@ -82,7 +83,7 @@ void refused_version(struct rpcrdma_conn *conn, span<v1::ERR_VERS_OCTETS> msg)
 
 /*
  * Choose the version by the first messages (4.2.3, WP 1). Returns true if @msg
- * is to be processed.
+ * is to be processed. Only a connection that opens gets here.
  */
 [[gnu::noinline]] bool choose_version(struct rpcrdma_conn *conn,
 				      span<v2::COMMON_OCTETS> msg, u32 length)
@@ -105,6 +106,15 @@ void refused_version(struct rpcrdma_conn *conn, span<v1::ERR_VERS_OCTETS> msg)
 	}
 	if (version >= conn->cfg.version_low &&
 	    version <= conn->cfg.version_high) {
+		const char *other =
+			version == RPCRDMA_VERS_2 ?
+				other_draft(conn, msg.octets(), length) :
+				nullptr;
+
+		if (other) {
+			close_connection(conn, other);
+			return false;
+		}
 		if (version == RPCRDMA_VERS_1)
 			v1::open(conn);
 		conn->version = static_cast<u8>(version);
