@@ -52,6 +52,7 @@ endpoint_params crowd::params(bool client, u32 number) const
 	const bool v1 = client && number % 8 == 3;
 	endpoint_params p{};
 
+	p.page_shift = page_shifts[client];
 	p.cfg.client = client;
 	p.cfg.version_low = 1;
 	/* Some clients have version 1 alone. */

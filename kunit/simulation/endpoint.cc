@@ -59,8 +59,8 @@ endpoint::endpoint(world &w, const endpoint_params &p, upcalls &ops,
 	control.peer = { {}, ENOUGH_READS, ENOUGH_READS };
 	answer_ = control.peer;
 	qp.reorders = params.reorders;
-	mrs.cut = { .page_shift = PAGE_SHIFT,
-		    .pages = params.region_size >> PAGE_SHIFT,
+	mrs.cut = { .page_shift = params.page_shift,
+		    .pages = params.region_size >> params.page_shift,
 		    .octets = 0,
 		    .gaps = false,
 		    .apart = false };

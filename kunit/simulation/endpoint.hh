@@ -42,15 +42,18 @@ using rpcrdma::list_push_back;
 using rpcrdma::list_push_front;
 using rpcrdma::list_remove;
 
-/* Page size of memory, which begins at a page boundary */
-constexpr u32 PAGE_SHIFT = 10;
-constexpr u32 PAGE_OCTETS = 1 << PAGE_SHIFT;
+/*
+ * Page sizes of a server's and of a client's memory, which begins at a page boundary.
+ * Messages are so small that pages of 1 KiB are usual here: many have several of them.
+ */
+extern u32 page_shifts[2];
 
 /* Outstanding Reads of a device that is not limited */
 constexpr u32 ENOUGH_READS = 16;
 
 struct endpoint_params {
 	rpcrdma_conn_config cfg;
+	u32 page_shift;	 /* a page has 1 << page_shift bytes */
 	u32 sends;	 /* Send contexts for RPC traffic */
 	u32 sq_depth;	 /* Send Queue depth of the device */
 	u32 max_regions; /* number of MRs */
@@ -72,6 +75,11 @@ struct endpoint_params {
 	/* The quota shared with other connections; NULL: memory is unlimited */
 	rpcrdma_memory *memory;
 	u64 most_memory; /* upper bound of its use of the quota, in bytes */
+
+	u32 page_octets() const
+	{
+		return 1u << page_shift;
+	}
 };
 
 /* RDMA Reads, or the Writes posted before a Reply or ahead of it */
@@ -215,8 +223,8 @@ public:
 	{
 		const rpcrdma_cut cut = rpcrdma_core_mrs_cut(this);
 
-		return rpcrdma_region_count(&cut, at & (PAGE_OCTETS - 1),
-					    length);
+		return rpcrdma_region_count(
+			&cut, at & (params.page_octets() - 1), length);
 	}
 	/* As rpcrdma_mrs_map() of the module */
 	int map(list_head *list, memory &mem, u32 at, u32 length, bool writable,

@@ -199,11 +199,12 @@ int endpoint::create()
 	if (w_.fault(20))
 		return -ENOMEM;
 	rpcrdma_core_queue_pair(this, params.sq_depth);
-	rw.write_part = rpcrdma_core_part_octets(this, params.sges, PAGE_SHIFT);
+	rw.write_part =
+		rpcrdma_core_part_octets(this, params.sges, params.page_shift);
 	rw.read_part = rw.write_part;
 	rw.reads_into_mrs = params.read_into;
-	rw.cut = { PAGE_SHIFT, rw.pool.pages, RPCRDMA_MAX_CHUNK_OCTETS, false,
-		   false };
+	rw.cut = { params.page_shift, rw.pool.pages, RPCRDMA_MAX_CHUNK_OCTETS,
+		   false, false };
 	return 0;
 }
 

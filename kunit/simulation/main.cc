@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * simulate [-s SECONDS] [-k FAILURES] [-n] [-v] [-c CONNECTIONS] FIRST-LAST
+ * simulate [-s SECONDS] [-k FAILURES] [-n] [-v] [-c CONNECTIONS] [-p SHIFT-SHIFT] FIRST-LAST
  *
  * Runs the seeds one after another; with SECONDS, begins at the first seed and
  * stops after that time. Ends with "ok" or "not ok". For a run that fails it
  * prints the complaint, the seed, and, without -n, the log of the shortest run
  * found that fails in the same way. It stops after one failure, or after
- * FAILURES of them. With CONNECTIONS, a run has one server and so many clients.
+ * FAILURES of them. With CONNECTIONS, a run has one server and so many clients. A client's
+ * and a server's pages have 1 << SHIFT bytes.
  */
 #include <chrono>
 #include <cstdarg>
@@ -37,6 +38,8 @@ void world::tell(const char *format, ...)
 
 /* Clients of one server, or 0: a run has two machines. */
 static u32 connections;
+
+u32 page_shifts[2] = { 10, 10 };
 
 static std::string run(choices &c, totals &sum, bool verbose)
 {
@@ -143,7 +146,8 @@ static void report(u64 seed, const std::string &why, choices &made, bool story)
 	printf("# after %zu choices; of %zu that are left:\n",
 	       made.made().size(), script.size());
 	run(c, none, true);
-	printf("# again, whole: simulate -v %llu-%llu\n", seed, seed);
+	printf("# again, whole: simulate -v -p %u-%u %llu-%llu\n",
+	       page_shifts[1], page_shifts[0], seed, seed);
 }
 
 } // namespace simulation
@@ -167,6 +171,9 @@ int main(int argc, char **argv)
 		else if (!strcmp(argv[i], "-c") && i + 1 < argc)
 			connections = static_cast<u32>(
 				strtoul(argv[++i], nullptr, 10));
+		else if (!strcmp(argv[i], "-p") && i + 1 < argc)
+			sscanf(argv[++i], "%u-%u", &page_shifts[1],
+			       &page_shifts[0]);
 		else if (!strcmp(argv[i], "-n"))
 			story = false;
 		else if (!strcmp(argv[i], "-v"))

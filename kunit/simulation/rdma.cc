@@ -17,9 +17,9 @@ struct rpcrdma_local {
 namespace simulation
 {
 
-static u32 pages_of(u32 at, u32 length)
+static u32 pages_of(u32 at, u32 length, u32 page)
 {
-	return (at % PAGE_OCTETS + length + PAGE_OCTETS - 1) / PAGE_OCTETS;
+	return (at % page + length + page - 1) / page;
 }
 
 /* ---- Entries ---- */
@@ -118,7 +118,7 @@ int endpoint::new_part(transfer *t, rpcrdma_local *local, u32 at,
 	auto *p = new transfer_part{};
 
 	live_++;
-	p->elements = pages_of(from, segment.length);
+	p->elements = pages_of(from, segment.length, params.page_octets());
 	p->whole = { t->claim.reads ? op::read : op::write,
 		     nullptr,
 		     segment.handle,
@@ -178,7 +178,7 @@ void endpoint::chain(const transfer *t, list_head *from, const list_head *to,
 		auto *p = static_cast<transfer_part *>(
 			rpcrdma::list_object<rpcrdma_transfer_part>(from));
 		const u32 most = p->holds ? p->whole.length :
-					    params.sges * PAGE_OCTETS;
+					    params.sges * params.page_octets();
 		request r = p->whole;
 		u32 left = r.length;
 
@@ -195,7 +195,8 @@ void endpoint::chain(const transfer *t, list_head *from, const list_head *to,
 		for (; left; left -= r.length) {
 			/* Work Requests end at the ends of pages. */
 			const u32 room =
-				most - (p->holds ? 0 : r.at % PAGE_OCTETS);
+				most -
+				(p->holds ? 0 : r.at % params.page_octets());
 
 			r.length = std::min(left, room);
 			requests->push_back(r);
@@ -286,8 +287,9 @@ u32 rpcrdma_port_region(struct rpcrdma_local *local, u32 at,
 {
 	rpcrdma_region region{};
 
-	return rpcrdma_region_take(cut, &region, (local->at + at) % PAGE_OCTETS,
-				   octets);
+	return rpcrdma_region_take(
+		cut, &region, (local->at + at) & ((1u << cut->page_shift) - 1),
+		octets);
 }
 
 int rpcrdma_port_prepare(struct rpcrdma_transfer *t,

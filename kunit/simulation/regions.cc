@@ -159,7 +159,7 @@ int endpoint::map_region(region *reg, const rpcrdma_cut &cut,
 					      params.region_size;
 	rpcrdma_region filled{};
 	const u32 n = rpcrdma_region_take(
-		&cut, &filled, pos.at & (PAGE_OCTETS - 1), pos.length);
+		&cut, &filled, pos.at & (params.page_octets() - 1), pos.length);
 
 	if (reg->exposed || reg->valid)
 		w_.complain("a region is used again while it is exposed");
@@ -169,7 +169,7 @@ int endpoint::map_region(region *reg, const rpcrdma_cut &cut,
 		w_.tell("%s: no memory to map a region", name);
 		return -ENOMEM;
 	}
-	if (filled.pages > room >> PAGE_SHIFT ||
+	if (filled.pages > room >> params.page_shift ||
 	    (params.splits && filled.pages > 1 &&
 	     (filled.begin || filled.end))) {
 		w_.sum.regions_short++;

@@ -74,7 +74,7 @@ void host::enqueue(service_queue &q)
  * Return the bytes that the Read chunks of a Call are pulled into. Only pages are
  * charged: an item alone, or the complete Call.
  */
-static u64 pull_octets(const received *rv)
+static u64 pull_octets(const endpoint &from, const received *rv)
 {
 	const rpcrdma_chunk *item =
 		rpcrdma_call_only_item(&rv->rx, MIN_MESSAGE);
@@ -82,7 +82,8 @@ static u64 pull_octets(const received *rv)
 
 	if (!rpcrdma_call_read_octets(&rv->rx))
 		return 0;
-	return (octets + PAGE_OCTETS - 1) & ~u64{ PAGE_OCTETS - 1 };
+	return (octets + from.params.page_octets() - 1) &
+	       ~u64{ from.params.page_octets() - 1 };
 }
 
 void host::call(endpoint &from, received *rv)
@@ -99,7 +100,7 @@ void host::call(endpoint &from, received *rv)
 	serving_++;
 	if (!rv->rx.lists.nr_reads)
 		s->call.octets.assign(rv->data(), rv->data() + rv->payload_len);
-	rpcrdma_calls_arrived(&q.calls, &rv->queued, pull_octets(rv));
+	rpcrdma_calls_arrived(&q.calls, &rv->queued, pull_octets(from, rv));
 	if (pull_early(s))
 		return;
 	rpcrdma_calls_wait(&q.calls, &rv->queued);

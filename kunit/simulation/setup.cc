@@ -26,7 +26,7 @@ void network::give_read_regions(endpoint_params *p)
 	/* How finely memory is split in the end */
 	for (pages = p->read_pages; pages > p->read_holds; pages /= 2)
 		;
-	p->read_into = most / (pages * PAGE_OCTETS) +
+	p->read_into = most / (pages * p->page_octets()) +
 		       (pages > 1 ? 3 : 2) * (most / octets + MAX_READ_CHUNKS);
 	p->sq_depth += RPCRDMA_READ_REGION_WRS * p->read_into;
 }
@@ -57,7 +57,7 @@ void network::deceive(endpoint_params *p)
 		return;
 	p->splits = number % 8 == 3;
 	if (number % 8 == 5)
-		p->region_room = std::max(p->region_size / 8, PAGE_OCTETS);
+		p->region_room = std::max(p->region_size / 8, p->page_octets());
 }
 
 /* Make the server one that has version 1 alone. */
@@ -97,6 +97,7 @@ void network::choose_setup()
 		const bool client = p == &setup_.client;
 		rpcrdma_conn_config &cfg = p->cfg;
 
+		p->page_shift = page_shifts[client];
 		cfg.client = client;
 		cfg.version_low = 1;
 		cfg.version_high = 2;
@@ -126,7 +127,9 @@ void network::choose_setup()
 			cfg.props.reply_read |= RDMA2_REPLY_READ_PROVIDE;
 		}
 		p->sends = cfg.window;
-		p->region_size = region_sizes[c.below(std::size(region_sizes))];
+		p->region_size =
+			std::max(region_sizes[c.below(std::size(region_sizes))],
+				 p->page_octets());
 		p->max_regions = 2 * RPCRDMA_MAX_SEGS +
 				 (c.below(2) ? 0 : 2 * cfg.window);
 		/* Space for one message of maximum size, or for many */
