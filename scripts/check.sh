@@ -317,7 +317,7 @@ checkpatch()
 # that are built into the reference describe the returned values, too.
 kernel_doc()
 {
-	local out kernel_scripts
+	local out header kernel_scripts
 	kernel_scripts
 	out=$(
 		# shellcheck disable=SC2046
@@ -327,6 +327,10 @@ kernel_doc()
 			$(sources 'include/*.h' 'net/*/core/port*.h' 'scripts/tools/lib/include/*.h') 2>&1 || echo failed
 	)
 	! grep -v ' info: Scanning doc for' <<<"$out" || return
+	for header in $(grep -l '^/\*\*$' include/rpcrdma/*.h); do
+		grep -qx ".. kernel-doc:: $header" Documentation/reference.rst ||
+			{ echo "Documentation/reference.rst does not have $header"; return 1; }
+	done
 	grep -c 'Scanning' <<<"$out" | sed 's/$/ comments/'
 }
 

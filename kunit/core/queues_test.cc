@@ -31,7 +31,7 @@ constexpr rpcrdma_load client_load()
 		 .version_low = RPCRDMA_VERS_1 };
 }
 
-/* Space for its messages, and for half as many further Work Requests */
+/* Space for its messages, and for further Work Requests of half their number */
 TEST(Queues, AServersSendQueueHasRoomForItsMessages)
 {
 	const rpcrdma_load load = server_load();

@@ -245,7 +245,7 @@ static rpcrdma_server_name named(u8 last)
 	return name;
 }
 
-/* All of a name tells one server from another. */
+/* Servers are distinguished by all of their name. */
 TEST(VersionMemory, ServersAreToldApart)
 {
 	const rpcrdma_server_name known = named(1);
@@ -273,7 +273,7 @@ TEST(VersionMemory, ServersAreToldApart)
 	other = known;
 	other.port++;
 	EXPECT_EQ(rpcrdma_server_first(&all, &other, 1001, 1, 2), 2);
-	/* What one learns is nothing to the other. */
+	/* The cache of one server does not change that of the other. */
 	EXPECT_TRUE(rpcrdma_server_learn(&all, &other, 1001, 2,
 					 RPCRDMA_ANSWER_REFUSED));
 	EXPECT_FALSE(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* nfsio's random operations and work that is to be killed */
+/* nfsio's random operations, and operations that run until they are killed */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -15,18 +15,18 @@
 #include "nfsio.h"
 
 /*
- * The model that stress compares a folder with: names refer to nodes, several
- * names to one file.
+ * The model that stress compares a folder with: names refer to nodes; a file may have
+ * several names.
  */
 enum { NAMES = 24, FILE_MAX = 150000, XATTRS = 6 };
 
 struct node {
 	mode_t type;
 	mode_t mode;
-	int flags; /* O_DIRECT, or 0: one file is never accessed both ways */
+	int flags; /* O_DIRECT or 0: each file is accessed in one way only */
 	int links;
 	size_t len;
-	unsigned char *data; /* FILE_MAX bytes of a file; the target of a link */
+	unsigned char *data; /* FILE_MAX bytes of a file, or the target of a link */
 	size_t xlen[XATTRS];
 	unsigned char *xattr[XATTRS];
 };
@@ -44,7 +44,7 @@ static const char *name_path(const char *dir, int i)
 	return path[at];
 }
 
-/* Fail unless a system call returned what it must: 0, or -1 with @error. */
+/* Fail unless a system call returned the expected result: 0, or -1 with @error. */
 static void expect(int ret, int error, const char *what, const char *path)
 {
 	if (ret < 0 && !error)
@@ -81,7 +81,7 @@ static void node_new(int i, mode_t type)
 	names[i] = n;
 }
 
-/* The file as a fresh open through @dir shows it, attributes included. */
+/* Check the file, with its attributes, after a fresh open through @dir. */
 static void node_check(const char *dir, int i, int xattrs)
 {
 	const char *path = name_path(dir, i);
@@ -153,7 +153,7 @@ static void stress_xattr(uint64_t *state, int i)
 			fail("listxattr of %s shows %d attributes more than there are", path, count);
 		break;
 	default:
-		/* All of them together are in one block of ext4. */
+		/* All of them fit one block of ext4. */
 		at = rnd(state) % 500 + 1;
 		if (!n->xattr[x])
 			n->xattr[x] = need(malloc(500));
@@ -163,7 +163,7 @@ static void stress_xattr(uint64_t *state, int i)
 	}
 }
 
-/* Reads, Writes, size and mode of the file that name @i refers to */
+/* Perform Reads, Writes and changes of size and mode on the file with name @i. */
 static void stress_data(uint64_t *state, int i)
 {
 	const char *path = name_path(stress_dir, i);
@@ -187,7 +187,7 @@ static void stress_data(uint64_t *state, int i)
 		expect(chmod(path, n->mode), 0, "chmod", path);
 		break;
 	default:
-		/* nfsd of 6.1 returns wrong data where tmpfs has several holes. */
+		/* nfsd of 6.1 returns wrong data if tmpfs has several holes. */
 		if (off > n->len) {
 			off = n->len;
 			if (len > FILE_MAX - off)
@@ -202,7 +202,7 @@ static void stress_data(uint64_t *state, int i)
 	}
 }
 
-/* One operation that must not be executed twice */
+/* Perform an operation that must not be executed twice. */
 static void stress_name(uint64_t *state, int i)
 {
 	const char *path = name_path(stress_dir, i), *to;
@@ -267,7 +267,7 @@ static void stress_name(uint64_t *state, int i)
 	}
 }
 
-/* Every name once, and no other, in the folder as @dir shows it */
+/* Check that the folder, seen through @dir, has each name once and no other. */
 static void stress_list(const char *dir)
 {
 	int seen[NAMES] = { 0 }, i;

@@ -6,7 +6,7 @@
  * a mount of another kind.
  *
  *   nfsio tree DIR SEED SMALL [BIG...]	make a tree: SMALL small files and
- *					files of BIG octets, all from SEED
+ *					files of BIG bytes, all from SEED
  *   nfsio sizes DIR EXPDIR MAX		Reads and Writes around every size that
  *					matters on the wire, at odd offsets
  *   nfsio load FILE EXPFILE SECONDS SEED
@@ -72,7 +72,7 @@ uint64_t mix(uint64_t x)
 	return x ^ (x >> 31);
 }
 
-/* A sequence of random numbers: same seed, same sequence. */
+/* A sequence of random numbers, the same for the same seed */
 uint64_t rnd(uint64_t *state)
 {
 	return mix(++*state);
@@ -118,7 +118,7 @@ int xopen(const char *path, int flags)
 	return fd;
 }
 
-/* What the server has. If that is a mount, its page cache may not answer. */
+/* Open the server's file. If @path is in a mount, bypass the mount's page cache. */
 static int open_export(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_DIRECT);
@@ -180,7 +180,7 @@ void same(const unsigned char *got, const unsigned char *want, size_t len,
 	     got[bad], want[bad]);
 }
 
-/* The whole file, as a fresh open shows it. */
+/* Check the complete file after a fresh open. */
 void whole(const char *path, int flags, const unsigned char *want, size_t len)
 {
 	unsigned char *got = need(malloc(len + 1));
@@ -220,7 +220,7 @@ static int tree(const char *dir, uint64_t seed, int small, char **big)
 	if (mkdir(dir, 0755) && errno != EEXIST)
 		fail("mkdir %s: %m", dir);
 	for (i = 0; i < small; i++) {
-		/* Some dozens of folders, two deep. */
+		/* Return one of some dozens of folders, two levels deep. */
 		unsigned int d = rnd(&state) % 8, e = rnd(&state) % 8;
 		uint64_t r = rnd(&state);
 		size_t len;
@@ -254,7 +254,7 @@ static int tree(const char *dir, uint64_t seed, int small, char **big)
 	return 0;
 }
 
-/* One size at one offset, in a file that ends there. */
+/* Test one size at one offset, in a file that ends there. */
 static void one_size(int direct, int buffered, const char *path, int exp, const char *exppath,
 		     size_t len, off_t off, uint64_t seed)
 {
@@ -269,7 +269,7 @@ static void one_size(int direct, int buffered, const char *path, int exp, const 
 	}
 	fill(want, seed, off, len);
 
-	/* A Write of just this, and it is what the server has. */
+	/* Write just this range, and compare it with the server's file. */
 	if (ftruncate(direct, 0))
 		fail("truncate %s: %m", path);
 	put(direct, want, len, off, path);
@@ -278,7 +278,7 @@ static void one_size(int direct, int buffered, const char *path, int exp, const 
 		fail("a Write of %zu at %lld left %zu there in %s", len, (long long)off, n, exppath);
 	same(got, want, len, off, exppath);
 
-	/* A Read of just this; and one that meets the end of the file. */
+	/* Read just this range, and then one that extends past the end of the file. */
 	memset(got, 0x5a, len + 16);
 	n = get(direct, got, len, off, path);
 	if (n != len)
@@ -291,7 +291,7 @@ static void one_size(int direct, int buffered, const char *path, int exp, const 
 		fail("a Read of %zu, 11 past the end, at %lld returned %zu", len, (long long)off, n);
 	same(got, want, len, off, path);
 
-	/* The same through the page cache. */
+	/* Do the same through the page cache. */
 	fill(want, seed + 1, off, len);
 	put(buffered, want, len, off, path);
 	if (fsync(buffered))
@@ -309,7 +309,10 @@ static void one_size(int direct, int buffered, const char *path, int exp, const 
 
 static int sizes(const char *dir, const char *expdir, size_t max)
 {
-	/* XDR padding, pages, the limits of inline, and of a Read or Write. */
+	/*
+	 * Sizes around XDR padding, pages, the inline limits, and the limit of a Read or
+	 * Write
+	 */
 	static const size_t about[] = {
 		0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 127, 128, 129, 1000, 1023, 1024, 1025, 2047, 2048, 2049,
 		4091, 4092, 4093, 4095, 4096, 4097, 4099, 4100, 4101, 8191, 8192, 8193, 12287, 12289,
@@ -334,8 +337,8 @@ static int sizes(const char *dir, const char *expdir, size_t max)
 			 offsets[i % (sizeof(offsets) / sizeof(offsets[0]))], ++count);
 	}
 	/*
-	 * A whole message of 4096 octets has 3600 to 4060 of data, depending
-	 * on the version of NFS and of RPC-over-RDMA: pass through all of it.
+	 * A message of 4096 bytes has 3600 to 4060 bytes of data, depending on the
+	 * version of NFS and of RPC-over-RDMA: test all sizes in that range.
 	 */
 	for (len = 3600; len < 4100; len += len % 8 ? 1 : 7)
 		one_size(direct, buffered, path, exp, exppath, len, len % 5, ++count);
@@ -365,8 +368,8 @@ void on_term(int sig)
 }
 
 /*
- * Two files, one with O_DIRECT and one through the page cache: the client does
- * not keep the two ways apart within one file, over any transport.
+ * Two files, one with O_DIRECT and one through the page cache: over any transport, the
+ * client does not keep both ways of access to one file coherent.
  */
 static int load(const char *base, const char *expbase, int seconds, uint64_t seed)
 {
@@ -385,9 +388,8 @@ static int load(const char *base, const char *expbase, int seconds, uint64_t see
 		shadow[i] = need(malloc(size));
 		fd[i] = xopen(path[i], O_RDWR | O_CREAT | O_TRUNC | (i ? O_DIRECT : 0));
 		/*
-		 * No holes: nfsd of 6.1 sends wrong data where tmpfs has more
-		 * than one in a row (to nfsd's eye it is one page), over any
-		 * transport.
+		 * No holes: over any transport, nfsd of 6.1 sends wrong data if tmpfs has
+		 * several holes in a row, which nfsd takes for one page.
 		 */
 		fill(shadow[i], rnd(&state), 0, size);
 		put(fd[i], shadow[i], size, 0, path[i]);
@@ -412,7 +414,7 @@ static int load(const char *base, const char *expbase, int seconds, uint64_t see
 		case 4:
 			if (fsync(fd[i]))
 				fail("fsync %s: %m", path[i]);
-			/* What is read next comes from the server. */
+			/* Drop the cache, so that the next Read comes from the server. */
 			posix_fadvise(fd[i], 0, 0, POSIX_FADV_DONTNEED);
 			syncs++;
 			break;
@@ -434,10 +436,9 @@ static int load(const char *base, const char *expbase, int seconds, uint64_t see
 		whole(path[i], O_DIRECT, shadow[i], size);
 		whole(exppath[i], 0, shadow[i], size);
 		/*
-		 * A server that is restarted forgets what it has answered. When it
-		 * removed the file, and its Reply was lost with the connection, the
-		 * REMOVE is executed once more and finds nothing. What matters is
-		 * that the file is gone.
+		 * A server that is restarted forgets its answers. If it has removed the
+		 * file, and its Reply was lost with the connection, REMOVE is executed
+		 * again and finds no file. Only the absence of the file matters.
 		 */
 		if (unlink(path[i]) && errno != ENOENT)
 			fail("unlink %s: %m", path[i]);
@@ -504,7 +505,7 @@ static int many(const char *dir, const char *expdir, int procs, int files, uint6
 	return 0;
 }
 
-/* Every name once, in a listing that the client has not cached. */
+/* Check that a listing has each name once. The client has not cached it. */
 static void listing(const char *dir, int count)
 {
 	char *seen = need(calloc(1, count));
@@ -541,7 +542,10 @@ static int dirs(const char *dir, const char *expdir, int count)
 	ssize_t n;
 	int i;
 
-	/* Made where the server has them: quick, and the client knows none. */
+	/*
+	 * Create the entries at the server: that is fast, and the client knows none of
+	 * them.
+	 */
 	for (i = 0; i < count; i++) {
 		int len = mix(i) % 200 + 1;
 
@@ -555,7 +559,10 @@ static int dirs(const char *dir, const char *expdir, int count)
 		}
 	}
 	listing(dir, count);
-	/* Again with what the client can ask for besides the names. */
+	/*
+	 * List again, with the attributes that the client can request in addition to the
+	 * names.
+	 */
 	for (i = 0; i < count; i += 7) {
 		struct stat st;
 		int len = mix(i) % 200 + 1;
@@ -568,14 +575,14 @@ static int dirs(const char *dir, const char *expdir, int count)
 	}
 	listing(dir, count);
 
-	/* Symbolic links of every length: READLINK's reply may need a chunk. */
+	/* Symbolic links of every length: READLINK's Reply may need a chunk. */
 	for (i = 1; i < PATH_MAX; i = i < 8 ? i + 1 : i < 4000 ? i * 2 - 3 : i + 19) {
 		memset(text, 'x', i);
 		text[i] = 0;
 		snprintf(path, sizeof(path), "%s/.link%d", dir, i);
 		if (symlink(text, path))
 			fail("symlink of %d octets: %m", i);
-		/* one that the client did not make itself */
+		/* a link that the client did not create */
 		snprintf(path, sizeof(path), "%s/.slink%d", expdir, i);
 		if (symlink(text, path))
 			fail("symlink of %d octets in %s: %m", i, expdir);
@@ -591,7 +598,7 @@ static int dirs(const char *dir, const char *expdir, int count)
 	return 0;
 }
 
-/* The target of a link: 1100 to 4000 octets, none of them NUL */
+/* The target of a link: 1100 to 4000 bytes without NUL */
 static size_t link_target(char *target, uint64_t seed, int i)
 {
 	uint64_t state = mix(seed) + i;
@@ -603,12 +610,12 @@ static size_t link_target(char *target, uint64_t seed, int i)
 	return len;
 }
 
-/* What the client has cached of links is not asked for again. */
+/* Drop the client's caches, because it does not request links that it has cached. */
 static void uncache(void)
 {
 	int i, fd = xopen("/proc/sys/vm/drop_caches", O_WRONLY);
 
-	/* What was used lately survives the first time. */
+	/* Entries used recently survive the first time. */
 	for (i = 0; i < 2; i++)
 		if (pwrite(fd, "2", 1, 0) != 1)
 			fail("drop_caches: %m");
@@ -670,14 +677,14 @@ static int locks(const char *path, const char *exppath)
 		fail("pipe: %m");
 	pid = fork();
 	if (!pid) {
-		/* The other party: a process of the server's machine. */
+		/* The other holder of locks: a process on the server's machine */
 		int exp = xopen(exppath, O_RDWR);
 
 		if (lock(exp, F_SETLK, F_WRLCK, 0, 100, NULL))
 			fail("lock in the export: %m");
 		if (write(fromholder[1], "1", 1) != 1 || read(toholder[0], &c, 1) != 1)
 			fail("pipe: %m");
-		/* The client has locked from 200 on by now. */
+		/* The client has locked the range from 200 on by now. */
 		if (lock(exp, F_GETLK, F_WRLCK, 200, 10, &fl))
 			fail("F_GETLK in the export: %m");
 		if (fl.l_type != F_WRLCK || fl.l_start != 200 || fl.l_len != 100)
@@ -698,7 +705,7 @@ static int locks(const char *path, const char *exppath)
 	t = now();
 	if (write(toholder[1], "1", 1) != 1 || read(fromholder[0], &c, 1) != 1)
 		fail("the local holder failed");
-	/* Blocks until the holder lets go. */
+	/* Blocks until the holder releases the lock. */
 	if (lock(fd, F_SETLKW, F_WRLCK, 0, 100, NULL))
 		fail("waiting for a lock: %m");
 	t = now() - t;
@@ -713,7 +720,7 @@ static int locks(const char *path, const char *exppath)
 	return 0;
 }
 
-/* Has @pid, a child, ended within @ms? Sets *@status then. */
+/* Return true if @pid, a child, has ended within @ms. In that case set *@status. */
 static int ended_within(pid_t pid, int ms, int *status)
 {
 	static const struct timespec tick = { .tv_nsec = 1000000 };
@@ -728,10 +735,10 @@ static int ended_within(pid_t pid, int ms, int *status)
 }
 
 /*
- * A write to dstaddr waits for the transport's lock, and 6.1 wakes nobody when
- * that becomes free: a process that did not get it at once waits until it is
- * killed. So processes look for it one after the other, each for a moment, and
- * longer each time, as the machine may be slow.
+ * A write to dstaddr waits for the transport's lock. 6.1 wakes no waiter when the lock is
+ * released: a process that did not get it at once waits until it is killed. So start one
+ * process after the other, each for a short time, and for longer each time, as the
+ * machine may be slow.
  */
 static int drop(const char *path, const char *address, int seconds)
 {
@@ -752,7 +759,7 @@ static int drop(const char *path, const char *address, int seconds)
 			return !WIFEXITED(status) || WEXITSTATUS(status);
 		kill(pid, SIGKILL);
 		waitpid(pid, &status, 0);
-		/* It may have been done just before it was killed. */
+		/* The write may have succeeded just before the process was killed. */
 		if (WIFEXITED(status))
 			return WEXITSTATUS(status);
 		if (ms < 1000)

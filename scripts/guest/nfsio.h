@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files of nfsio share */
+/* Definitions that the sources of nfsio share */
 #ifndef NFSIO_H
 #define NFSIO_H
 
@@ -23,7 +23,7 @@ void whole(const char *path, int flags, const unsigned char *want, size_t len);
 double now(void);
 void on_term(int sig);
 
-/* SIGTERM has come. */
+/* Set when SIGTERM has arrived */
 extern volatile sig_atomic_t enough;
 
 void __attribute__((noreturn)) burn(const char *path);
