@@ -309,10 +309,7 @@ static void one_size(int direct, int buffered, const char *path, int exp, const 
 
 static int sizes(const char *dir, const char *expdir, size_t max)
 {
-	/*
-	 * Sizes around XDR padding, pages, the inline limits, and the limit of a Read or
-	 * Write
-	 */
+	/* XDR padding, pages, the inline limits, the limit of a Read or Write */
 	static const size_t about[] = {
 		0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 127, 128, 129, 1000, 1023, 1024, 1025, 2047, 2048, 2049,
 		4091, 4092, 4093, 4095, 4096, 4097, 4099, 4100, 4101, 8191, 8192, 8193, 12287, 12289,
@@ -436,9 +433,8 @@ static int load(const char *base, const char *expbase, int seconds, uint64_t see
 		whole(path[i], O_DIRECT, shadow[i], size);
 		whole(exppath[i], 0, shadow[i], size);
 		/*
-		 * A server that is restarted forgets its answers. If it has removed the
-		 * file, and its Reply was lost with the connection, REMOVE is executed
-		 * again and finds no file. Only the absence of the file matters.
+		 * A server that restarts forgets its answers. If it has removed the file,
+		 * and its Reply was lost, REMOVE is executed again and finds no file.
 		 */
 		if (unlink(path[i]) && errno != ENOENT)
 			fail("unlink %s: %m", path[i]);
@@ -542,10 +538,7 @@ static int dirs(const char *dir, const char *expdir, int count)
 	ssize_t n;
 	int i;
 
-	/*
-	 * Create the entries at the server: that is fast, and the client knows none of
-	 * them.
-	 */
+	/* Create the entries at the server: fast, and unknown to the client. */
 	for (i = 0; i < count; i++) {
 		int len = mix(i) % 200 + 1;
 
@@ -559,10 +552,7 @@ static int dirs(const char *dir, const char *expdir, int count)
 		}
 	}
 	listing(dir, count);
-	/*
-	 * List again, with the attributes that the client can request in addition to the
-	 * names.
-	 */
+	/* List again, with all attributes that the client can request. */
 	for (i = 0; i < count; i += 7) {
 		struct stat st;
 		int len = mix(i) % 200 + 1;
@@ -735,10 +725,9 @@ static int ended_within(pid_t pid, int ms, int *status)
 }
 
 /*
- * A write to dstaddr waits for the transport's lock. 6.1 wakes no waiter when the lock is
- * released: a process that did not get it at once waits until it is killed. So start one
- * process after the other, each for a short time, and for longer each time, as the
- * machine may be slow.
+ * A write to dstaddr waits for the transport's lock, and 6.1 wakes no waiter when it is
+ * released: the process waits until it is killed. So start one process after the other,
+ * each for longer.
  */
 static int drop(const char *path, const char *address, int seconds)
 {
