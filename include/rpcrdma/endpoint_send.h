@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * The send side of an endpoint: Send contexts, the queues of messages and transfers,
- * posting and retiring Work Requests, continued messages.
+ * posting and retiring Work Requests. endpoint_rpc.h has Calls and Replies,
+ * endpoint_continued.h continued messages, endpoint_buffers.h the memory of Send contexts.
  *
  * The core keeps all state of it in struct rpcrdma_ep_core, which its host embeds in the
  * object that it has for a connection. A host is what is around the core: the module's
@@ -33,6 +34,7 @@ extern "C" {
 
 struct rpcrdma_ep_core;
 struct rpcrdma_recv;
+struct rpcrdma_stream;
 
 /* ---- Send contexts ---- */
 
@@ -79,23 +81,6 @@ enum {
 };
 #define RPCRDMA_CONTROL_BUFS	((u32)RPCRDMA_CONTROL_SENDS * RPCRDMA_SMALL_SEND)
 
-/*
- * A Call or Reply that is sent as a sequence of continued messages (4.4.2), split as
- * the window allows. It has its own copy of the Payload stream, so that it does not
- * hold references to an RPC's memory either.
- */
-struct rpcrdma_stream {
-	struct rpcrdma_work	work;		/* queue entry */
-	enum rpcrdma_kind	kind;
-	u32			xid;
-	u32			len, sent;	/* bytes of payload */
-	u32			inv_handle;	/* with the last message */
-	struct rpcrdma_transfer	*rw;		/* Writes before the last message */
-	struct rpcrdma_ep_core	*held_for;	/* Replies: charged for its bytes */
-	u8			*data;
-	struct rpcrdma_lists	lists;		/* in the last message's header */
-};
-
 /* Work that a call leaves to its caller, without the lock; core->todo */
 enum {
 	RPCRDMA_TODO_RETRY = 1,		/* refused senders may retry */
@@ -140,10 +125,19 @@ struct rpcrdma_ep_core {
 	struct rpcrdma_mrs	mrs;		/* under the lock for MRs */
 };
 
-/* Initialise the lists of a core that is zeroed. */
+/**
+ * rpcrdma_core_init() - initialise the lists of a core that is zeroed
+ * @core: connection
+ */
 void rpcrdma_core_init(struct rpcrdma_ep_core *core);
 
-/* Return what is left to do. The lock is held, and released next. */
+/**
+ * rpcrdma_core_take_todo() - get the work that a call has left to its caller
+ * @core: connection
+ *
+ * Context: lock held, and released next.
+ * Return: RPCRDMA_TODO_*.
+ */
 static inline u32 rpcrdma_core_take_todo(struct rpcrdma_ep_core *core)
 {
 	u32 todo = core->todo;
@@ -153,14 +147,33 @@ static inline u32 rpcrdma_core_take_todo(struct rpcrdma_ep_core *core)
 	return todo;
 }
 
-/* Do what is left to do, except WRITES. No lock held. */
+/**
+ * rpcrdma_core_finish() - do the work that was left, except WRITES
+ * @core: connection
+ * @todo: RPCRDMA_TODO_*, from rpcrdma_core_take_todo()
+ *
+ * Context: no lock held.
+ */
 void rpcrdma_core_finish(struct rpcrdma_ep_core *core, u32 todo);
-/*
- * Call done() of each work item in @through. @ok: it was executed, if the device
- * accepted it. No lock held.
+
+/**
+ * rpcrdma_core_tell() - call done() of each work item in a list
+ * @through: list of retired work
+ * @ok: it was executed, if the device accepted it
+ *
+ * Context: no lock held.
  */
 void rpcrdma_core_tell(struct list_head *through, bool ok);
-/* Do both after a call that has appended work to @through. No lock held. */
+
+/**
+ * rpcrdma_core_end() - notify retired work and do the work that was left, after a call
+ * @core: connection
+ * @todo: RPCRDMA_TODO_*, from rpcrdma_core_take_todo()
+ * @through: list that the call has appended retired work to
+ * @ok: the work was executed, if the device accepted it
+ *
+ * Context: no lock held.
+ */
 static inline void rpcrdma_core_end(struct rpcrdma_ep_core *core, u32 todo,
 				    struct list_head *through, bool ok)
 {
@@ -172,169 +185,100 @@ static inline void rpcrdma_core_end(struct rpcrdma_ep_core *core, u32 todo,
 
 /* ---- Posting, in post.cc; the lock is held unless noted otherwise ---- */
 
-/* Post as much as the engine schedules, in its order. */
+/**
+ * rpcrdma_core_pump() - post as much as the engine schedules, in its order
+ * @core: connection
+ *
+ * Context: lock held.
+ */
 void rpcrdma_core_pump(struct rpcrdma_ep_core *core);
-/*
- * Do what the engine has requested, RPCRDMA_EV_*. No lock held.
+
+/**
+ * rpcrdma_core_events() - do what the engine has requested
+ * @core: connection
+ * @events: RPCRDMA_EV_*
+ *
+ * Context: no lock held.
  */
 void rpcrdma_core_events(struct rpcrdma_ep_core *core, u32 events);
-/* The stall timer has expired. Return events. */
+
+/**
+ * rpcrdma_core_stall_expired() - handle the end of the stall timer
+ * @core: connection
+ *
+ * Context: lock held.
+ * Return: events, RPCRDMA_EV_*.
+ */
 u32 rpcrdma_core_stall_expired(struct rpcrdma_ep_core *core);
-/*
- * Post @work of kind RPCRDMA_WORK_RDMA, or queue it. Return false if it can never be
- * posted: then call work->done(), with @ok false, without the lock.
+
+/**
+ * rpcrdma_core_rdma() - post work of kind RPCRDMA_WORK_RDMA, or queue it
+ * @core: connection
+ * @work: work item
+ *
+ * Context: lock held.
+ * Return: false if it can never be posted: then call work->done(), with @ok false,
+ *	without the lock.
  */
 bool rpcrdma_core_rdma(struct rpcrdma_ep_core *core, struct rpcrdma_work *work);
-/*
- * Retire @work, which has completed, and the work that its completion covers. Work that
- * the device no longer uses is appended to @through.
+
+/**
+ * rpcrdma_core_reap() - retire work that has completed, and the work that its
+ *	completion covers
+ * @core: connection
+ * @work: work item
+ * @through: list that retired work is appended to
+ *
+ * Work that the device no longer uses is appended to @through.
+ * Context: lock held.
  */
 void rpcrdma_core_reap(struct rpcrdma_ep_core *core, struct rpcrdma_work *work,
 		       struct list_head *through);
-/* Post what may wait for slots or contexts, after some were freed. */
+
+/**
+ * rpcrdma_core_freed() - post work that may wait for slots or contexts, after some were
+ *	freed
+ * @core: connection
+ *
+ * Context: lock held.
+ */
 static inline void rpcrdma_core_freed(struct rpcrdma_ep_core *core)
 {
 	if (__builtin_expect(rpcrdma_sq_wanted(&core->sq), 0))
 		rpcrdma_core_pump(core);
 }
-/* Append all posted work to @through: no more completions arrive. */
+
+/**
+ * rpcrdma_core_flush_posted() - retire all posted work: no more completions arrive
+ * @core: connection
+ * @through: list that retired work is appended to
+ *
+ * Context: lock held.
+ */
 void rpcrdma_core_flush_posted(struct rpcrdma_ep_core *core,
 			       struct list_head *through);
-/* Append all work that waits to be posted. */
+
+/**
+ * rpcrdma_core_flush_waiting() - retire all work that waits to be posted
+ * @core: connection
+ * @through: list that retired work is appended to
+ *
+ * Context: lock held.
+ */
 void rpcrdma_core_flush_waiting(struct rpcrdma_ep_core *core,
 				struct list_head *through);
-/*
- * Post the control message of s->len bytes that is built in @s. Return false if the
- * device refused it.
+
+/**
+ * rpcrdma_core_post_control() - post a control message
+ * @core: connection
+ * @s: Send context with the message, of s->len bytes
+ * @inv_handle: handle to invalidate at the peer, or 0
+ *
+ * Context: lock held.
+ * Return: false if the device refused it.
  */
 bool rpcrdma_core_post_control(struct rpcrdma_ep_core *core,
 			       struct rpcrdma_send *s, u32 inv_handle);
-
-/* ---- Sending RPCs, in send.cc; the lock is held ---- */
-
-/*
- * Return true if a Call can be sent now. Otherwise the host is asked to notify of
- * write space.
- */
-bool rpcrdma_core_may_call(struct rpcrdma_ep_core *core);
-/* Return a free Send context, or NULL. */
-struct rpcrdma_send *rpcrdma_core_send_get(struct rpcrdma_ep_core *core);
-/* The same for a Reply whose Call has yet to be processed. */
-struct rpcrdma_send *rpcrdma_core_send_reserve(struct rpcrdma_ep_core *core);
-/*
- * Release a context that was not sent. The work attached to it is appended to @through.
- */
-void rpcrdma_core_send_put(struct rpcrdma_ep_core *core, struct rpcrdma_send *s,
-			   struct list_head *through);
-
-/*
- * Send the Call of s->len bytes in @s, which is core->call_send.
- * @mrs: the MRs its header names, or NULL
- * @x: its exchange, marked as sent before a Reply can arrive, or NULL
- * Return: 0; -EAGAIN, write space will be notified; -EIO if it needs more Work Requests
- * than the Send Queue can ever hold; -ENOTCONN.
- */
-int rpcrdma_core_send_call(struct rpcrdma_ep_core *core, struct rpcrdma_send *s,
-			   struct list_head *mrs, enum rpcrdma_format format,
-			   const struct rpcrdma_lists *lists,
-			   struct rpcrdma_exchange *x);
-/*
- * Post or queue the Reply in @s, with the memory in s->exposed.
- * @t: Writes posted before it, or NULL
- * Return: 0, @s and @t are consumed; -ENOTCONN: release @s, to which @t is attached,
- * unless RPCRDMA_TODO_WRITES: the Writes of @t are to be posted, and @s follows them.
- */
-int rpcrdma_core_send_reply(struct rpcrdma_ep_core *core,
-			    struct rpcrdma_send *s, struct rpcrdma_transfer *t,
-			    u32 inv_handle, enum rpcrdma_format format,
-			    const struct rpcrdma_lists *lists);
-
-/* ---- Continued messages, in continued.cc ---- */
-
-/* Initialise @st, whose @len bytes of data the caller fills in. Any context. */
-void rpcrdma_core_stream_init(struct rpcrdma_stream *st, enum rpcrdma_kind kind,
-			      u32 xid, u8 *data, u32 len,
-			      const struct rpcrdma_lists *lists);
-/* Charge a Reply to the peer, before it is sent. No lock held. */
-void rpcrdma_core_stream_charge(struct rpcrdma_ep_core *core,
-				struct rpcrdma_stream *st);
-/* Free a stream that was not sent, and uncharge it. No lock held. */
-void rpcrdma_core_stream_free(struct rpcrdma_stream *st);
-/*
- * Send the continued Call @st: the first message is posted now, with the registrations
- * of @mrs. Lock held. Return: as for rpcrdma_core_send_call().
- */
-int rpcrdma_core_send_continued_call(struct rpcrdma_ep_core *core,
-				     struct rpcrdma_stream *st,
-				     struct list_head *mrs,
-				     struct rpcrdma_exchange *x);
-/*
- * Queue the continued Reply @st. Lock held.
- * Return: 0, possibly with RPCRDMA_TODO_WRITES as for a Reply; -ENOTCONN: call
- * st->work.done() without the lock, which ends @t, too.
- */
-int rpcrdma_core_send_continued_reply(struct rpcrdma_ep_core *core,
-				      struct rpcrdma_stream *st,
-				      struct rpcrdma_transfer *t,
-				      u32 inv_handle);
-
-/* ---- Memory of Send contexts, in send_buffers.cc ---- */
-
-/*
- * Begin to use core->nr_sends contexts, with core->control_bufs. @all: initialise all
- * of them now. Lock held.
- */
-void rpcrdma_core_sends_begin(struct rpcrdma_ep_core *core, bool all);
-/*
- * Return the size of the buffer to allocate for a message of @octets bytes. @failed: the
- * size that could not be allocated, 0 at first. 0: there is none, or no other. Any
- * context.
- */
-u32 rpcrdma_core_send_size(const struct rpcrdma_ep_core *core, u32 octets,
-			   u32 failed);
-/*
- * Give @s a buffer of its own, and free the one it had. The caller owns @s; the teardown
- * is held off, or the lock is held.
- */
-void rpcrdma_core_send_buffer(struct rpcrdma_send *s, void *buf, u64 addr,
-			      u32 size);
-/*
- * Exchange buffers with a free context whose own buffer has at least @octets bytes.
- * Return false if there is none. Lock held.
- */
-bool rpcrdma_core_send_exchange(struct rpcrdma_send *s, u32 octets);
-/*
- * Free the least recently used of the free buffers, if there is one. Return the number
- * of buffers that remain, not counting those of control messages. Lock held.
- */
-u32 rpcrdma_core_send_let_go(struct rpcrdma_ep_core *core);
-
-/*
- * Begin a message that is sent as a single one: write its header, if the buffer has
- * space for that and for @octets bytes of payload after it. s->header_len and s->len
- * are set. @lists: NULL for a message without chunks. Return false if a larger buffer is
- * needed. The caller owns @s.
- */
-static inline bool rpcrdma_core_send_begin(struct rpcrdma_send *s,
-					   enum rpcrdma_kind kind,
-					   enum rpcrdma_format format, u32 xid,
-					   u32 octets,
-					   const struct rpcrdma_lists *lists)
-{
-	struct rpcrdma_conn *conn = &s->core->conn;
-	u32 header = lists ? rpcrdma_encode_rpc(conn, (u8 *)s->buf, s->size,
-						kind, format, xid, false,
-						lists) :
-			     rpcrdma_plain_header(conn);
-
-	if (__builtin_expect(!header || header + octets > s->size, 0))
-		return false;
-	s->header_len = header;
-	s->len = header + octets;
-	if (__builtin_expect(!lists, 1))
-		rpcrdma_encode_plain(conn, (u8 *)s->buf, kind, xid);
-	return true;
-}
 
 #ifdef __cplusplus
 }

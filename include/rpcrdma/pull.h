@@ -25,43 +25,57 @@ struct rpcrdma_exposure {
 	u8 state;
 };
 
-/*
- * Three steps for a plan with a read_length (WP 8, DR 4.1.1).
+/**
+ * rpcrdma_conn_expose() - reserve the resources of a Reply to be pulled
+ * @conn: connection
+ * @exposure: pulled Reply
+ * @xid: XID of the RPC
+ * @plan: plan of the Reply
  *
- * 1. Reserve the resources. @exposure need not be initialised; it belongs to
- * the connection from then on, until rpcrdma_conn_unexpose(). Returns 0, or
- * -EMSGSIZE with @plan->error set: the limit of exposed bytes is reached, or
- * another Reply to that xid is still exposed.
+ * The first of three steps for a plan with a read_length (WP 8, DR 4.1.1). @exposure
+ * need not be initialised; it belongs to the connection from then on, until
+ * rpcrdma_conn_unexpose().
+ * Return: 0, or -EMSGSIZE with @plan->error set: the limit of exposed bytes is reached,
+ *	or another Reply to that xid is still exposed.
  */
 int rpcrdma_conn_expose(struct rpcrdma_conn *conn,
 			struct rpcrdma_exposure *exposure, u32 xid,
 			struct rpcrdma_reply_plan *plan);
 
-/*
- * 2. Add the chunk to @plan->lists. @chunk contains only a Read chunk with the
- * handles of the memory, or of a part of it: @status is 0, or the negative
- * errno with which building it failed; -EAGAIN if @pool had too few MRs.
- * Returns 0; -EAGAIN if MRs are being allocated, retry later; another negative
- * errno otherwise. plan->error is set if the peer can help: it does not accept
- * a message with so many segments, or all MRs are used by other Replies that it
- * has not read.
+/**
+ * rpcrdma_plan_expose() - add the chunk of a Reply to be pulled to its plan
+ * @conn: connection
+ * @pool: pool of MRs
+ * @status: 0, or the negative errno with which building the chunk failed; -EAGAIN if
+ *	@pool had too few MRs
+ * @chunk: lists with only a Read chunk, with the handles of the memory, or of a part of
+ *	it
+ * @plan: plan of the Reply
+ *
+ * The second step.
+ * Return: 0; -EAGAIN if MRs are being allocated, retry later; another negative errno
+ *	otherwise. plan->error is set if the peer can help: it does not accept a message with
+ *	so many segments, or all MRs are used by other Replies that it has not read.
  */
 int rpcrdma_plan_expose(const struct rpcrdma_conn *conn,
 			const struct rpcrdma_region_pool *pool, int status,
 			const struct rpcrdma_lists *chunk,
 			struct rpcrdma_reply_plan *plan);
 
-/*
- * 3. Report that the Reply was sent: from now on the peer may pull it, and its
- * time limit runs.
+/**
+ * rpcrdma_conn_exposed() - report that a Reply to be pulled was sent
+ * @conn: connection
+ * @exposure: pulled Reply
  * @inv_handle: @plan->lists.inv_handle
  * @now: milliseconds of any clock
+ *
+ * The third step. From now on the peer may pull it, and its time limit runs.
  */
 void rpcrdma_conn_exposed(struct rpcrdma_conn *conn,
 			  struct rpcrdma_exposure *exposure, u32 inv_handle,
 			  u32 now);
 
-/* A Reply whose DONE is overdue, if there is one */
+/* A Reply with an overdue DONE, if there is one */
 struct rpcrdma_overdue {
 	struct rpcrdma_exposure *exposure; /* no longer found by a DONE */
 	/*
@@ -70,12 +84,21 @@ struct rpcrdma_overdue {
 	u32	wait;
 };
 
-/* Return an exposed Reply whose DONE is overdue. */
+/**
+ * rpcrdma_conn_overdue() - get an exposed Reply with an overdue DONE
+ * @conn: connection
+ * @now: milliseconds of any clock
+ *
+ * Return: the Reply, or the time until the next call is useful.
+ */
 struct rpcrdma_overdue rpcrdma_conn_overdue(struct rpcrdma_conn *conn, u32 now);
 
-/*
- * End the exposure: the memory is inaccessible to the peer, or never was
- * accessible.
+/**
+ * rpcrdma_conn_unexpose() - report the end of an exposure
+ * @conn: connection
+ * @exposure: pulled Reply
+ *
+ * The memory is inaccessible to the peer, or never was accessible.
  */
 void rpcrdma_conn_unexpose(struct rpcrdma_conn *conn,
 			   struct rpcrdma_exposure *exposure);

@@ -3,7 +3,10 @@
 #ifndef RPCRDMA_CORE_ENDPOINT_HH
 #define RPCRDMA_CORE_ENDPOINT_HH
 
+#include <rpcrdma/endpoint_buffers.h>
+#include <rpcrdma/endpoint_continued.h>
 #include <rpcrdma/endpoint_receive.h>
+#include <rpcrdma/endpoint_rpc.h>
 #include <rpcrdma/endpoint_transfer.h>
 
 #include "../internal.hh"
