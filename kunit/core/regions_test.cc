@@ -11,17 +11,39 @@ using namespace engine_test;
 namespace
 {
 
-constexpr u32 PAGE = 4096;
+u32 page_shift = 12, page = 4096;
+
+/* Another page size, from here to the end of the block */
+class page_size
+{
+public:
+	explicit page_size(u32 shift)
+	{
+		page_shift = shift;
+		page = 1u << shift;
+	}
+	~page_size()
+	{
+		page_shift = 12;
+		page = 4096;
+	}
+};
+
+/* Return 4, 16 or 64 KiB, as a power of two. */
+u32 any_shift(generator &random)
+{
+	return 12 + 2 * random.below(3);
+}
 
 rpcrdma_cut cut_of(u32 pages, u32 octets = ~0u, bool gaps = false)
 {
-	return { 12, pages, octets, gaps, false };
+	return { page_shift, pages, octets, gaps, false };
 }
 
 /* Return the limits of a device that drops offsets within pages. */
 rpcrdma_cut cut_apart(u32 pages, u32 octets = ~0u)
 {
-	return { 12, pages, octets, false, true };
+	return { page_shift, pages, octets, false, true };
 }
 
 /* Return random limits, in the same order for the same seed. */
@@ -29,7 +51,7 @@ rpcrdma_cut any_cut(generator &random, u32 pages)
 {
 	rpcrdma_cut cut =
 		cut_of(1 + random.below(pages),
-		       random.chance(50) ? 1 + random.below(40000) : ~0u,
+		       random.chance(50) ? 1 + random.below(10 * page) : ~0u,
 		       random.chance(30));
 
 	cut.apart = random.chance(30);
@@ -46,7 +68,7 @@ std::vector<vec> run(u32 offset, u32 length)
 	std::vector<vec> v;
 
 	while (length) {
-		const u32 n = std::min(length, PAGE - offset);
+		const u32 n = std::min(length, page - offset);
 
 		v.push_back({ offset, n });
 		length -= n;
@@ -71,26 +93,26 @@ std::vector<filled> map(const rpcrdma_cut &cut, const std::vector<vec> &memory)
 
 		for (; i < memory.size(); i++, skip = 0) {
 			const vec &v = memory[i];
-			const u32 at = (v.offset + skip) % PAGE;
+			const u32 at = (v.offset + skip) % page;
 			const u32 n = rpcrdma_region_take(&cut, &r, at,
 							  v.length - skip);
 
 			if (!n)
 				break;
 			if (before != ~0u && !cut.gaps) {
-				EXPECT_EQ(before % PAGE, 0u);
+				EXPECT_EQ(before % page, 0u);
 				EXPECT_EQ(at, 0u);
 			}
 			if (cut.apart && !cut.gaps) {
 				if (first != ~0u) {
-					EXPECT_EQ(first % PAGE, 0u);
-					EXPECT_GE(n, PAGE);
+					EXPECT_EQ(first % page, 0u);
+					EXPECT_GE(n, page);
 				}
 				/* One partial page, or complete pages */
-				if (at % PAGE)
-					EXPECT_LE(at % PAGE + n, PAGE);
-				else if (n > PAGE)
-					EXPECT_EQ(n % PAGE, 0u);
+				if (at % page)
+					EXPECT_LE(at % page + n, page);
+				else if (n > page)
+					EXPECT_EQ(n % page, 0u);
 			}
 			if (first == ~0u)
 				first = at;
@@ -142,7 +164,7 @@ TEST(Regions, Counted)
 		{ 1000, 256, 0, 20480, 25 },
 		{ 1000, 256, 0, 1000, 1 },
 		{ 1000, 256, 4095, 1001, 2 },
-		{ ~0u, 1, 0, 3 * PAGE, 3 },
+		{ ~0u, 1, 0, 3 * page, 3 },
 	};
 
 	for (const auto &c : cases) {
@@ -189,14 +211,14 @@ TEST(Regions, PartsOfPagesApart)
 		map({ 12, 16, ~0u, true, true }, run(100, 20000));
 
 	ASSERT_EQ(all.size(), 3u);
-	EXPECT_EQ(all[0].octets, PAGE - 100);
-	EXPECT_EQ(all[1].octets, 3 * PAGE);
-	EXPECT_EQ(all[2].octets, 20100 - 4 * PAGE);
-	EXPECT_EQ(map(cut_apart(16), run(0, 3 * PAGE)).size(), 1u);
+	EXPECT_EQ(all[0].octets, page - 100);
+	EXPECT_EQ(all[1].octets, 3 * page);
+	EXPECT_EQ(all[2].octets, 20100 - 4 * page);
+	EXPECT_EQ(map(cut_apart(16), run(0, 3 * page)).size(), 1u);
 	EXPECT_EQ(map(cut_apart(16), run(100, 200)).size(), 1u);
 	/* It may end a page, or begin one. */
-	EXPECT_EQ(map(cut_apart(16), run(4000, 96 + PAGE)).size(), 2u);
-	EXPECT_EQ(map(cut_apart(16), run(0, PAGE + 1)).size(), 2u);
+	EXPECT_EQ(map(cut_apart(16), run(4000, 96 + page)).size(), 2u);
+	EXPECT_EQ(map(cut_apart(16), run(0, page + 1)).size(), 2u);
 	EXPECT_EQ(gaps.size(), 1u);
 }
 
@@ -238,9 +260,10 @@ TEST(Regions, CountedAsTheyAreFilled)
 	generator random{ 11 };
 
 	for (u32 i = 0; i < 20000; i++) {
+		const page_size size{ any_shift(random) };
 		const rpcrdma_cut cut = any_cut(random, 20);
-		const u32 offset = random.below(PAGE);
-		const u32 length = random.below(60000);
+		const u32 offset = random.below(page);
+		const u32 length = random.below(15 * page);
 		const std::vector<filled> all = map(cut, run(offset, length));
 
 		ASSERT_EQ(octets_of(all), length);
@@ -259,13 +282,14 @@ TEST(Regions, PageByPageOrAtOnce)
 	generator random{ 13 };
 
 	for (u32 i = 0; i < 20000; i++) {
+		const page_size size{ any_shift(random) };
 		const rpcrdma_cut cut = any_cut(random, 20);
 		std::vector<vec> pages, runs;
 
 		for (u32 n = 1 + random.below(3); n; n--) {
 			const u32 offset =
-				random.chance(50) ? 0 : random.below(PAGE);
-			const u32 length = 1 + random.below(60000);
+				random.chance(50) ? 0 : random.below(page);
+			const u32 length = 1 + random.below(15 * page);
 			const std::vector<vec> more = run(offset, length);
 
 			pages.insert(pages.end(), more.begin(), more.end());
@@ -289,9 +313,11 @@ TEST(Regions, AddUpToTheMost)
 	generator random{ 12 };
 
 	for (u32 i = 0; i < 20000; i++) {
+		const page_size size{ any_shift(random) };
 		rpcrdma_cut cut = cut_of(
 			1 + random.below(6),
-			random.chance(50) ? 500 + random.below(20000) : ~0u,
+			random.chance(50) ? page / 8 + random.below(5 * page) :
+					    ~0u,
 			random.chance(50));
 		std::vector<vec> memory;
 		u32 most = 0;
@@ -299,10 +325,10 @@ TEST(Regions, AddUpToTheMost)
 		cut.apart = random.chance(30);
 		for (u32 n = 1 + random.below(3); n; n--) {
 			const u32 offset =
-				random.chance(50) ? 0 : random.below(PAGE);
+				random.chance(50) ? 0 : random.below(page);
 			const u32 length = random.chance(50) ?
-						   PAGE * random.below(4) :
-						   random.below(20000);
+						   page * random.below(4) :
+						   random.below(5 * page);
 			const std::vector<vec> more = run(offset, length);
 
 			memory.insert(memory.end(), more.begin(), more.end());
