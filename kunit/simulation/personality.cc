@@ -27,6 +27,13 @@ constexpr refusal_form FORMS[] = {
 	  { XID, 1, CREDITS, 0, 0, 0, 0, XID, 1, 1, 0, 2, 2 } },
 	{ "four bytes", 4, { XID } },
 	{ "garbage", 64, { 0xa5a5a5a5, 0xa5a5a5a5, 0xa5a5a5a5, 0xa5a5a5a5 } },
+	/* Two properties: 1 and 2, of four bytes each */
+	{ "CONNPROP of draft -02",
+	  48,
+	  { XID, 2, CREDITS, 5, 0, 2, 1, 4, 4096, 2, 4, 4096 } },
+	{ "CONNPROP of draft -07",
+	  44,
+	  { XID, 2, CREDITS, 7, 2, 1, 4, 4096, 2, 4, 4096 } },
 };
 
 constexpr const refusal_form *ERR_VERS = &FORMS[0], *ERR_VERS_AS_1 = &FORMS[2];
