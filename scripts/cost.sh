@@ -15,10 +15,10 @@
 #   LENGTH=short   a quarter of the operations, no idle memory, and no crowd that connects
 #   ONLY="v2 own"  some of: own (the in-tree module), v1, v2, tcp
 #   NFSVERS=4.2    the version of NFS
-#   RDMA=memdev    over the device in memory of kunit/ instead of soft-RoCE: the
-#                  modules' own cost stands nearly alone. Figures of its own
+#   RDMA=memdev    over the device in memory of kunit/ instead of soft-RoCE: mostly the
+#                  modules' own cost. It has figures of its own
 #   OPTIONS=...    module options for v2, e.g. OPTIONS="max_inline_read=16384"
-#   BUILT=folder   where rpcrdma.ko (and kunit/rpcrdma_memdev.ko) are, rather than
+#   BUILT=folder   use rpcrdma.ko (and kunit/rpcrdma_memdev.ko) from there, instead of
 #                  building them here
 set -euo pipefail
 

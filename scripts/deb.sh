@@ -6,8 +6,8 @@
 #
 #   scripts/deb.sh [DIR [VERSION]]
 #
-#   DIR       where they go (default: deb/ in this checkout)
-#   VERSION   another one than Kbuild says, to try an upgrade
+#   DIR       folder for the packages (default: deb/ in this checkout)
+#   VERSION   another version than Kbuild's, to try an upgrade
 #
 #   DEBEMAIL=address DEBFULLNAME=name   the maintainer named in them
 set -euo pipefail

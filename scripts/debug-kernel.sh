@@ -4,8 +4,8 @@
 # Build the debug kernel (KUnit, KASAN, lockdep, kmemleak) that GUEST=debug boots in
 # QEMU instead of User-Mode Linux, from Debian's linux-source-6.1 and the configuration
 # in .kunitconfig, with scripts/debug-kernel.config over it.
-# scripts/debug-kernel.patch goes in where it fits: it mends what keeps tests
-# from running, nothing of what is tested.
+# scripts/debug-kernel.patch is applied if it fits: it fixes problems that keep tests
+# from running, and changes no code under test.
 #
 #   scripts/debug-kernel.sh
 #
@@ -25,7 +25,7 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 tarball=/usr/src/linux-source-6.1.tar.xz
 suite=${DEBUG_SUITE:-}
 
-# The options asked for: what the second file sets wins.
+# The requested options: those of the second file take precedence.
 options()
 {
 	awk '

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # "make demo": build rpcrdma.ko, boot a stock Debian kernel with it in a guest,
-# and show it at work. Exits 0 only when all that was shown held.
+# and show it at work. Exits 0 only if every check passed.
 #
 #   MODULE=in-tree    show the in-tree module instead
 #   MODULE=path.ko    show this module; nothing is built

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# How DKMS builds the module: dkms-make.sh KVER KDIR, in the sources' folder.
-# When it has installed what was built: dkms-make.sh installed KVER ARCH TREE
-# VERSION, where TREE is its folder of this package.
+# Called by DKMS to build the module: dkms-make.sh KVER KDIR, in the sources' folder;
+# and after the installation: dkms-make.sh installed KVER ARCH TREE VERSION, where
+# TREE is DKMS's folder of this package.
 #
 # A build that fails would leave the kernel package that is being installed
 # unconfigured, and apt with it. Therefore, if this module cannot be built for
@@ -15,9 +15,9 @@ set -uo pipefail
 installed()
 {
 	local kver=$1 arch=$2 tree=$3 version=$4 said origin
-	# What the build prints only goes there.
+	# The build's output only goes there.
 	said=$(grep -m1 '^rpcrdma-v2 does not build for ' "$tree/$version/$kver/$arch/log/make.log" 2>/dev/null) || return 0
-	# A package's installation throws away what is not an error.
+	# The installation of a package discards the standard output.
 	echo "$said" >&2
 	[[ $said == *', which keeps its own '* ]] || return 0
 	for origin in "$tree/original_module/$kver/$arch"/rpcrdma.ko*.origin; do
@@ -48,7 +48,7 @@ case $own in
 *'*') instead="has no rpcrdma of its own" ;;
 *) instead="keeps its own rpcrdma (version 1 only)" ;;
 esac
-# The reason, as the compiler or make gave it first
+# The first error message of the compiler or of make
 why=$(grep -m1 -E "error:|\*\*\*|is missing|not found|is not the kernel's own" $log)
 echo "rpcrdma-v2 does not build for Linux $kver, which $instead: ${why:-see make.log}"
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Boot a guest, run one program in it, and return that program's exit status. The
-# guest is one of QEMU, or a kernel that is a program (User-Mode Linux).
+# guest is a virtual machine of QEMU, or User-Mode Linux.
 #
 #   scripts/guest.sh [options] -- PROGRAM [ARG...]
 #
@@ -12,7 +12,7 @@
 #   --uml              run the kernel that scripts/uml-kernel.sh builds: at this
 #                      machine's own speed, without QEMU
 #   --kernel DIR       boot the stock kernel that scripts/stock-kernel.sh left there
-#   --module M         what is installed under updates/ in the guest: the path
+#   --module M         the module to install under updates/ in the guest: the path
 #                      of a .ko file, which must have been built for the
 #                      guest's kernel, or "in-tree" for none, so that the
 #                      in-tree rpcrdma.ko is loaded. May be repeated.
@@ -20,20 +20,20 @@
 #   --timeout S        give up after S seconds (default 300)
 #   --run-dir DIR      keep console.log, output.log, dmesg.txt and whatever
 #                      the program writes to $RUN there (default: a temporary
-#                      folder, removed when all went well)
+#                      folder, removed after success)
 #   --mem SIZE         default 2G (3G with --debug-kernel or --uml)
 #   --smp N            default 2
 #   --append ARGS      more kernel parameters
-#                      The following are of QEMU alone:
+#                      The following are for QEMU only:
 #   --qemu-arg ARG     one more argument for QEMU; may be repeated
-#   --cpu MODEL        QEMU's name of the processor (default: what costs the emulation least)
+#   --cpu MODEL        QEMU's name of the processor (default: the cheapest to emulate)
 #   --icount           one instruction is one guest nanosecond: slow, with
 #                      one processor, and times repeat to a tenth of a percent
 #   --allow-complaints do not fail on complaints in the kernel log
 #   --quiet            do not copy the program's output to stdout
 #
 # The guest sees this machine's file system, the checkout included, at the
-# same paths; what it changes is gone when it ends, but for the folder $RUN,
+# same paths. Its changes are lost when it ends, except those in the folder $RUN,
 # which is the run's folder on the host. PROGRAM is best given by an absolute
 # path, e.g.
 #
@@ -102,7 +102,7 @@ for tool in $emulator busybox cpio depmod; do
 done
 PATH=$PATH:/usr/sbin:/sbin
 
-# Which kernel, and where its modules are.
+# Find the kernel and its modules.
 if [ $kind = debug ]; then
 	tree=$("$here/scripts/debug-kernel.sh") || fail "no debug kernel"
 	kernel=$tree/arch/x86/boot/bzImage
@@ -177,7 +177,7 @@ depmod -b "$index" "$kver" || fail "depmod failed"
 find "$index/lib/modules/$kver" -maxdepth 1 -type f -exec cp {} "$run/modules/" \;
 case $kind$stock in
 debug|uml) cp -r "$modroot/lib/modules/$kver/kernel" "$run/modules/" ;;
-# The guest sees them where they are here.
+# The guest sees them at the same paths.
 stock?*) ln -s "$modroot/lib/modules/$kver/kernel" "$run/modules/kernel" ;;
 esac
 rm -rf "$index"
@@ -205,7 +205,7 @@ rm -rf "$initrd"
 
 cp "$here/scripts/guest/init.sh" "$run/init.sh"
 limit=$((timeout * TIMEOUT_SCALE))
-# Guest time that counts instructions says nothing of the time that is left.
+# With --icount, guest time does not show how much of the timeout is left.
 [ $icount = no ] && guest_limit=$limit || guest_limit=0
 {
 	printf 'export KIND=%q MODULE_KIND=%q MODULES=%q TIMEOUT=%q TIMEOUT_SCALE=%q\n' \
@@ -218,8 +218,8 @@ limit=$((timeout * TIMEOUT_SCALE))
 accel=tcg,thread=multi
 if [ $icount = yes ]; then
 	accel=tcg,thread=single
-	# Time goes on while the processor waits for the host: without that it
-	# leaps to the next timer, and everything runs into its time limit.
+	# Let time continue while the processor waits for the host. Otherwise it jumps to
+	# the next timer, and every time limit expires.
 	qemu_args+=(-icount "shift=0,sleep=on")
 	smp=1
 elif grep -qwE 'vmx|svm' /proc/cpuinfo && [ -w /dev/kvm ] &&
@@ -227,17 +227,17 @@ elif grep -qwE 'vmx|svm' /proc/cpuinfo && [ -w /dev/kvm ] &&
 	accel=kvm
 fi
 
-# An emulated processor takes as long for each round of "rep movsb" as for one of
-# "rep movsq", goes to a device for the time where the time stamp counter is not trusted
-# (one lock for all processors), and has nothing to be protected from. Without these a
-# guest needs a third less of the host. Instructions are counted as they were before.
+# An emulated processor needs the same time for each round of "rep movsb" as for one of
+# "rep movsq". If the time stamp counter is not trusted, it reads the time from a device,
+# under one lock for all processors. And it needs no mitigations. Without these three a guest
+# needs a third less of the host's time. The counts of instructions do not change.
 if [ $kind != uml ] && [ $icount = no ] && [ "$accel" != kvm ]; then
 	cpu=${cpu:-max,erms=off,fsrm=off,la57=off}
 	append="tsc=reliable mitigations=off $append"
 fi
 cpu=${cpu:-max}
 
-# Parameters of every kernel. After an Oops no program ends as it should.
+# Parameters of every kernel. Panic on an Oops, because programs may hang after it.
 append="loglevel=7 log_buf_len=8M panic=-1 oops=panic net.ifnames=0 rcupdate.rcu_cpu_stall_timeout=120 $append"
 
 # Become the guest's process: its kernel log goes to console.log, what its
@@ -257,8 +257,8 @@ boot_qemu()
 
 boot_uml()
 {
-	# Its second serial line is what is open here as 3. More than one processor takes
-	# seccomp, which also makes system calls cheaper than ptrace does.
+	# The second serial line is file descriptor 3. Several processors require seccomp,
+	# which also makes system calls cheaper than ptrace does.
 	# shellcheck disable=SC2086
 	exec "$kernel" "mem=$mem" seccomp=on "ncpus=$smp" "initrd=$run/initrd.img" "uml_dir=$run/uml" umid=guest \
 		noreboot con=null con0=null,fd:1 ssl=null ssl1=null,fd:3 "run=$run" $append \
@@ -314,7 +314,7 @@ for attempt in 1 2; do
 done
 machine=
 if [ -n "$follower" ]; then
-	# What it has not shown yet
+	# The rest of its output
 	sleep 1
 	kill $follower 2>/dev/null || true
 	wait $follower 2>/dev/null || true

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Test what scripts/install.sh refuses and removes, in a folder used as the
-# root: install-test.sh KVER
+# Test the refusals and removals of scripts/install.sh, in a folder used as the root:
+# install-test.sh KVER
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -20,7 +20,7 @@ export INSTALL_MOD_PATH=$root
 
 install_sh() { "$here/scripts/install.sh" "$@" </dev/null; }
 
-# refuses WORDS COMMAND...: it fails, in one line that has these words
+# refuses WORDS COMMAND...: check that it fails, with one line that has these words
 refuses()
 {
 	local words=$1 out
@@ -33,7 +33,7 @@ refuses()
 		{ echo "refused, but not as it should be: $out"; exit 1; }
 }
 
-# says WORDS COMMAND...: it works, and says so
+# says WORDS COMMAND...: check that it succeeds, and prints these words
 says()
 {
 	local words=$1 out
@@ -106,7 +106,7 @@ commands=$(sed -n '/^   openssl req/,/^   depmod/p' "$here/Documentation/install
 out=$(cd "$root/sign" && bash -e <<<"$commands" 2>&1) || { echo "signing failed: $out"; exit 1; }
 [ "$(modinfo -F signer "$root/sign/rpcrdma.ko")" = rpcrdma ] || { echo "the module is not signed"; exit 1; }
 
-# Not root: as the user nobody, which has no write permission here anyway
+# Without root: as the user "nobody", which has no write permission here
 unset INSTALL_MOD_PATH
 if [ "$(id -u)" -eq 0 ]; then
 	refuses 'run it as root' setpriv --reuid 65534 --clear-groups bash -s check "$kver" "$kdir" <"$here/scripts/install.sh"

@@ -2,17 +2,17 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # The parts of "make install" and "make uninstall" other than building. They refuse
-# what would fail, in one sentence that says what to do instead.
+# an action that would fail, with one sentence that describes the remedy.
 #
 #   scripts/install.sh check KVER KDIR   check that the module can be built and installed
-#   scripts/install.sh done KVER         say how it comes into use
+#   scripts/install.sh done KVER         print how to put it to use
 #   scripts/install.sh uninstall KVER    remove what "make install" installed
 #   scripts/install.sh dkms VERSION      check that DKMS may get the sources of this version
 #   scripts/install.sh core KVER         fails, and says so, if the RDMA core of
 #                                        that kernel is not its own
 #
 # INSTALL_MOD_PATH=folder stands for / as with the kernel's modules_install.
-# FORCE=1 goes on where the answer to a question would be yes.
+# FORCE=1 answers questions with yes.
 set -euo pipefail
 
 PATH=$PATH:/usr/sbin:/sbin
@@ -29,7 +29,7 @@ root_only()
 	[ -n "$root" ] || [ "$(id -u)" -eq 0 ] || die "this writes to /lib/modules: run it as root, e.g. sudo make $1"
 }
 
-# ask QUESTION: succeed if FORCE says so or the user answers yes
+# ask QUESTION: succeed if FORCE is set or the user answers yes
 ask()
 {
 	local answer

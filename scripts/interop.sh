@@ -7,10 +7,10 @@
 #   scripts/interop.sh [--module rpcrdma.ko] [--run-dir DIR] [CASE...]
 #
 #   CASE  CLIENT:SERVER:VERSION, e.g. ours:in-tree:1: the modules of the two, and
-#         the version of RPC-over-RDMA that must come of it; or "switch": a
-#         server restarts with the other module (only after ours:in-tree:1);
-#         or "silent" or "drop": a server that does that with version 2
-#         default: all that matter
+#         the version of RPC-over-RDMA that must result; or "switch": a server
+#         restarts with the other module (only after ours:in-tree:1); or "silent"
+#         or "drop": a server that ignores version 2, or closes the connection
+#         default: all useful ones
 #
 # Prints the tests' results and a table, and fails when a test did. VERSIONS
 # in the environment chooses NFS versions, OURS_VERSIONS those with this module at both
@@ -46,7 +46,7 @@ run=$(cd "$run" && pwd)
 build_guest_tools "$run/client"
 gcc -O2 -Wall -Wextra -Werror -o "$run/client/version1-server" \
 	"$here/scripts/guest/version1-server.c" -lrdmacm -libverbs -lpthread
-# Guests read their scripts while they run: they must not change then.
+# Copy the scripts: guests read them while they run.
 rm -rf "$run/guest"
 cp -r "$here/scripts/guest" "$run/guest"
 
@@ -56,8 +56,8 @@ cleanup() { [ -z "$server" ] || kill "$server" 2>/dev/null || true; }
 trap cleanup EXIT
 trap 'exit 130' INT TERM HUP
 
-# guest END WIRE OPTION... -- ARGUMENT...: one of the two, in the place of this
-# shell, so that it ends when the shell is ended
+# guest END WIRE OPTION... -- ARGUMENT...: become one of the two guests, which ends when
+# this shell is ended
 guest()
 {
 	local end=$1 wire=$2 mac=1 options=()
@@ -93,7 +93,7 @@ wait $server || server_status=$?
 server=
 
 grep -E '^(ok|not ok) ' "$run/client/output.log" >"$run/results" || true
-# not_ok NAME REASON: what the guests themselves cannot report
+# not_ok NAME REASON: report a failure that the guests cannot report themselves
 not_ok() { echo "not ok ${PREFIX:-}$1 - $2" | tee -a "$run/results"; }
 if ! grep -q '^# end of run' "$run/client/output.log"; then
 	not_ok client-guest "it ended before its tests did (status $status), see $run/client"

@@ -12,8 +12,8 @@
 #                                   trixie trixie-security trixie-backports sid
 #
 #   BUILD_ONLY=1      no guests, no packages
-#   SHORT=1           a shorter job in the guest, without the in-tree module and
-#                     the packages, as in make check
+#   SHORT=1           a shorter smoke test, without the in-tree module and the
+#                     packages, as in make check
 #   TIMEOUT_SCALE=n   multiplies every time limit
 set -euo pipefail
 
@@ -78,7 +78,7 @@ compile()
 	return 1
 }
 
-# Copy the sources to the folder $1, which is that kernel's alone.
+# Copy the sources to the folder $1, which only that kernel uses.
 copy()
 {
 	rm -rf "$1"
@@ -86,8 +86,8 @@ copy()
 	module_files | tar -cf - -T - | tar -C "$1" -xf -
 }
 
-# Run the short main job with the module $3 on the kernel in $1; $2: which one.
-# Set counts, for the table.
+# Run the smoke test with the module $3 on the kernel in $1; $2: ours or in-tree. Set
+# counts, for the table.
 guest()
 {
 	local dir=$1 which=$2 module=$3 run
@@ -105,11 +105,11 @@ guest()
 	} >"$run/results"
 	count "$run/results"
 	grep -A8 '^not ok ' "$run/output.log" >&2 || true
-	# The control says what to expect of the kernel, and is no test of ours.
+	# The control shows what the kernel can do. Its failure is not one of this module.
 	[ "$which" = own ] || cat "$run/results"
 }
 
-# The life of the packages in that suite. Set counts.
+# Test the life cycle of the packages in that suite. Set counts.
 packages()
 {
 	new_run "matrix-$suite-packages"
@@ -119,10 +119,10 @@ packages()
 	count "$run/results"
 }
 
-# count FILE: set counts to what the results there come to.
+# count FILE: set counts to the sums of the results in it.
 count() { counts="$(grep -c '^ok ' "$1" || true) passed, $(grep -c '^not ok ' "$1" || true) failed"; }
 
-# Is what counts says as it should be? Else the whole is not.
+# Fail the run if counts has a failure, or no success.
 all_passed() { [[ $counts =~ ^[1-9][0-9]*\ passed,\ 0\ failed$ ]] || bad=1; }
 
 table=()

@@ -1,20 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The packages that "make deb" builds with the tools of a Debian suite: what its
-# lintian says of them, and their life in a system of that suite: installed,
-# kernels that come later, kernels that the module does not build for, upgrade,
-# purge. In this system's suite also what rpmlint says of the package of "make
-# rpm". Prints one result line for each.
+# Test the packages that "make deb" builds with the tools of a Debian suite: lintian's
+# report, and their life cycle in a system of that suite: installation, later kernels,
+# kernels that the module does not build for, upgrade, purge. In this system's suite,
+# also rpmlint's report on the package of "make rpm". Prints one result line for each.
 #
 #   scripts/package-test.sh DIR [SUITE]
 #
 #   DIR     for the packages and logs
 #   SUITE   default: this system's
 #
-# The system, with two kernels of the archive, is kept in the cache, as is for
-# another suite than this system's one to build in; what a run changes in the
-# former is gone afterwards. It needs root, and the network only the first time.
+# The system, with two kernels of the archive, is kept in the cache. For another suite than
+# this system's, so is a system to build in. The changes of a run are discarded. The script
+# needs root, and the network only the first time.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -96,8 +95,8 @@ prepare()
 	debian_system "$suite" "$base"
 	say "the kernels and what the packages depend on, in $base (log: $base.log)"
 	echo force-unsafe-io >"$base/etc/dpkg/dpkg.cfg.d/unsafe-io"
-	# The cloud kernels are small, and have NFS/RDMA. Where there is but one,
-	# the other is the usual one.
+	# The cloud kernels are small, and have NFS/RDMA. If the archive has only one, the
+	# other is the standard kernel.
 	apt_in "$base" update
 	mapfile -t kernels < <({
 		chroot "$base" apt-cache pkgnames linux-headers- | grep -E '^linux-headers-[0-9].*[0-9]-amd64$' | sort -V | tail -n 1
@@ -151,7 +150,7 @@ picks()
 	done
 }
 
-# is VERSION KERNEL: what modprobe loads is ours, of that version
+# is VERSION KERNEL: check that modprobe loads this module, of that version
 is()
 {
 	local found
@@ -160,7 +159,7 @@ is()
 	[ "$found" = "$1" ] || { echo "the module of $2 has version ${found:-none}, and not $1"; return 1; }
 }
 
-# Neither half installed nor unpacked only
+# Check that the package is neither half installed nor only unpacked.
 whole()
 {
 	local audit
@@ -169,7 +168,7 @@ whole()
 	chroot "$root" apt-get -qq check
 }
 
-# said TIMES WORDS: so many lines of the last command have them
+# said TIMES WORDS: check the number of lines of the last command's output with the words
 said()
 {
 	local times
@@ -209,7 +208,7 @@ test_new_kernel()
 	whole && is "$version" "$new" && is "$version" "$old"
 }
 
-# As what runs at boot does
+# As the service at boot does
 test_autoinstall()
 {
 	inside dkms uninstall "rpcrdma-v2/$version" -k "$new" || return
@@ -231,7 +230,7 @@ odd_kernel()
 	for file in autoconf.h utsrelease.h; do
 		sed -i "s/$new/$release/" "$tree/usr/src/linux-headers-$release/include/generated/$file"
 	done
-	# No known form of any interface is found, as where one has changed.
+	# No known form of any interface is found, as after a change of one.
 	cat >>"$tree/usr/src/linux-headers-$release/include/generated/autoconf.h" <<-'C'
 		#ifdef RPCRDMA_PROBE
 		#error an interface of tomorrow
@@ -258,7 +257,7 @@ odd_kernel()
 
 test_kernel_with_its_own()
 {
-	# Newer DKMS has put the one it found aside.
+	# Newer DKMS has moved the in-tree module away.
 	odd_kernel 9.0-own "$(find "$root/lib/modules/$new/kernel/net/sunrpc/xprtrdma" \
 		"$root/var/lib/dkms/rpcrdma-v2/original_module/$new" -name 'rpcrdma.ko*' -not -name '*.origin' 2>/dev/null | head -n 1)"
 	install /packages/9.0-own.deb || return
@@ -286,7 +285,7 @@ test_upgrade()
 		{ echo "something of version $version is left"; return 1; }
 }
 
-# Repair a kernel that the module did not build for: rebuild, as installation.rst says
+# Repair a kernel that the module did not build for, with the commands of installation.rst
 test_kernel_mended()
 {
 	inside dkms autoinstall -k 9.0-own || return
@@ -311,8 +310,8 @@ test_purge()
 }
 
 failed=0
-# t NAME: the function test_NAME is a test; after one that failed the others
-# would say little.
+# t NAME: run the function test_NAME as a test. After a failure the others are skipped,
+# because their results would depend on it.
 t()
 {
 	local why

@@ -8,7 +8,7 @@
 #   vmlinuz    the kernel
 #   root/      its packages, unpacked: lib/modules/* and others
 #   build      the kernel build folder (KDIR)
-#   chroot     where to build for it; absent: this system will do
+#   chroot     system to build in; absent: this system is suitable
 #
 #   scripts/stock-kernel.sh SUITE
 #
@@ -42,8 +42,7 @@ log=$dir.log
 : >"$log"
 suite_apt "$suite" "$log"
 
-# The packages of the kernel that the metapackages want: all they name that
-# is a part of it
+# Print the packages of the kernel that the metapackages depend on.
 depends()
 {
 	apt_depends "$1" | grep -E '^linux-(image|headers|kbuild|modules|binary|base-)' || true
@@ -82,12 +81,12 @@ for p in "boot/vmlinuz-$kver" "lib/modules/$kver/vmlinuz"; do
 	[ ! -r "$dir/root/$p" ] || ln -sf "root/$p" "$dir/vmlinuz"
 done
 [ -r "$dir/vmlinuz" ] || die "the packages of $kver have no vmlinuz: see $log"
-# Headers name each other by where they are to be installed.
+# Headers refer to each other by their installed paths.
 grep -rlE '/usr/(src|lib)/linux-' "$dir/root/usr/src/linux-headers-$kver/Makefile" \
 	"$dir/root/usr/src/linux-headers-$kver/.kernelvariables" 2>/dev/null |
 	xargs -r sed -i -E "s,(^|[ =])/usr/(src|lib)/linux-,\1$dir/root/usr/\2/linux-,g"
 ln -s "root/usr/src/linux-headers-$kver" "$dir/build"
-# The steps that its installation would do
+# The steps that an installation would perform
 depmod -b "$dir/root" "$kver"
 echo "$kver" >"$dir/version"
 

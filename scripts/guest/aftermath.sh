@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-# Sourced by hostile.sh and hostile-server.sh with their arguments: the program
-# that is hostile, and what must be there when it is gone.
+# Sourced by hostile.sh and hostile-server.sh with their arguments: runs the hostile
+# program, and checks the machine's state after it.
 # shellcheck shell=bash disable=SC2034,SC2086,SC2119
 
 SEED=$1
@@ -23,7 +23,7 @@ bring_up()
 	modprobe -a ib_uverbs rdma_ucm 2>/dev/null || true
 	rdma_up
 	nfs_services_up
-	# The sizes of what the program sends, and of the slab that is looked at
+	# The sizes that the program expects, and of the slab that is checked
 	modprobe rpcrdma
 	set_inline 4096
 	nfsd_up
@@ -41,7 +41,7 @@ slab_objects()
 	sed 's/ .*//' $slab/objects 2>/dev/null || echo 0
 }
 
-# A connection of the server has more than 130 objects, and ends before they do.
+# A connection of the server has more than 130 objects, which are freed after its end.
 slab_settled()
 {
 	SLAB_NOW=$(slab_objects)
@@ -55,8 +55,8 @@ baseline()
 	SLAB=$(slab_objects)
 }
 
-# The mount that was there before is as good as ever, another one can be made,
-# and of the others there is nothing left.
+# The existing mount works, a new one succeeds, and no object of the hostile connections is
+# left.
 aftermath()
 {
 	cat /proc/sys/kernel/random/uuid >/tmp/good
@@ -74,7 +74,7 @@ aftermath()
 	echo "kmalloc-4k: $SLAB objects before, $SLAB_NOW now"
 }
 
-# The cases' own results, as tests of the name $1, and what they said of them
+# The cases' own results, as tests with the name $1, and their output
 case_results()
 {
 	[ ! -e $RESULTS ] || sed -nE "s,^((not )?ok) ,\1 $PREFIX$1.,p; s,^# ,#   ,p" $RESULTS

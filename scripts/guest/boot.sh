@@ -11,7 +11,7 @@
 set -u
 
 if [ "${1:-}" = check ]; then
-	# What systemd starts has none of it.
+	# Services of systemd do not inherit the environment.
 	export RUN=/run/guest
 	# shellcheck source=/dev/null
 	. $RUN/env
@@ -53,13 +53,13 @@ host()
 		[Install]
 		WantedBy=multi-user.target
 	UNIT
-	# What else this machine has enabled is no concern of a test.
+	# Disable other services of this machine.
 	local unit
 	for unit in postgresql krb5-kdc krb5-admin-server e2scrub_reap systemd-timesyncd; do
 		ln -sfn /dev/null $UNITS/$unit.service
 	done
 	rm -rf $UNITS/timers.target.wants
-	# Nor is what lies in its /tmp, the checkout perhaps, to be removed.
+	# Do not clean /tmp, which may have the checkout.
 	mkdir -p /etc/tmpfiles.d
 	ln -sfn /dev/null /etc/tmpfiles.d/tmp.conf
 	cat >$UNITS/check.service <<-UNIT
@@ -82,14 +82,14 @@ host()
 	systemctl -q enable eth0 nfs-server
 }
 
-# As the pages say
+# Follow the instructions of the pages.
 for_good()
 {
 	documented administration '^.nfsd.$' >/etc/nfs.conf
 	documented administration '/mnt  nfs  proto=rdma' >/etc/fstab
 	documented administration '^Description=Soft-RoCE' >$UNITS/rxe0.service
 	mkdir -p /mnt
-	# --now is of no use before the boot.
+	# --now has no effect before the boot.
 	systemctl -q enable rxe0
 }
 
@@ -125,8 +125,8 @@ changed()
 	[ "$(cat /mnt/hello)" = hello ]
 }
 
-# A filter that lets in nothing else. (Packets of soft-RoCE from and to one device
-# take a shorter way than through it.)
+# A filter that drops all other packets. (Packets of soft-RoCE from and to one device bypass
+# it.)
 filtered()
 {
 	documented administration '^nft add rule' >/tmp/commands

@@ -55,8 +55,8 @@ complaint_patterns()
 	PATTERNS
 }
 
-# Lines that match a pattern above and yet are no complaint. Each is kept as
-# narrow as it can be, and says why it is here.
+# Lines that match a pattern above and are no complaint. Each pattern is as narrow as
+# possible, and has its reason.
 allowed_patterns()
 {
 	cat <<-'PATTERNS'

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# For scripts/cost.sh: mount, work, and leave in $RUN the data from which
-# the cost is computed: kallsyms, work (printed by nfswork), idle (memory).
+# For scripts/cost.sh: mount, work, and write the data for the computation of the cost to
+# $RUN: kallsyms, work (printed by nfswork), idle (memory).
 #
 #   cost.sh rdma|tcp NFSVERS short|long [MODULE-OPTION...]
 # shellcheck disable=SC2086
@@ -16,7 +16,7 @@ TIMEOUT_SCALE=${TIMEOUT_SCALE:-1}
 # shellcheck source-path=SCRIPTDIR source=nfs.sh
 . "$(dirname "$0")/nfs.sh"
 
-# Free memory in KiB, when nothing is left to be freed.
+# Print the free memory in KiB, after caches were dropped.
 free_memory()
 {
 	local i
@@ -74,7 +74,7 @@ echo $(((before - after) / 16)) | tee $RUN/idle
 do_umount $MNT
 [ -n "${CROWD:-}" ] || exit 0
 
-# A quarter of this memory is not enough to promise so many their share.
+# A quarter of this memory is not enough for the reservations of all clients.
 [ $MODULE_KIND = in-tree ] || echo 4096 >/sys/module/rpcrdma/parameters/svc_max_memory
 ulimit -n $((10 * CROWD_SIZE))
 "$RUN/hostile" crowd $ADDR4 $PORT $CROWD $CROWD_SIZE | tee -a $RUN/work

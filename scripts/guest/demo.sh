@@ -36,7 +36,7 @@ make_tree()
 	echo "$(wc -l </tmp/want) files, $(du -sm $TREE/files | cut -f1) MiB"
 }
 
-# Into the mount: compared with what the server then has.
+# Copy into the mount, and compare with the server's files.
 copy_in()
 {
 	cp -r $TREE/files $MNT/files
@@ -46,7 +46,7 @@ copy_in()
 	echo "$(wc -l </tmp/got) checksums compared"
 }
 
-# Out of the mount, with nothing cached.
+# Copy out of the mount, without a cache.
 copy_out()
 {
 	echo 3 >/proc/sys/vm/drop_caches
@@ -111,7 +111,7 @@ demo_mount()
 for v in 3 4.0 4.1 4.2; do
 	demo_mount $v $v
 done
-# The same way once more, over IPv6: without the big files.
+# Once more over IPv6, without the big files
 rm -f $TREE/files/big*
 checksums $TREE/files >/tmp/want
 HOST=[$ADDR6]

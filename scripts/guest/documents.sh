@@ -25,7 +25,7 @@ documented_server()
 	documented administration '^.nfsd.$' >/etc/nfs.conf
 	rpc.nfsd
 	grep "^rdma $PORT$" /proc/fs/nfsd/portlist
-	# Once more by hand, where it is already
+	# Once more by hand; it exists already.
 	documented administration '^echo rdma' >/tmp/commands
 	! bash -e /tmp/commands 2>/dev/null || complain "a port was given twice"
 
@@ -66,7 +66,7 @@ documented_change()
 	bash -e /tmp/commands
 	[ $MODULE_KIND = ours ] || return 0
 	documented settings '^echo options' >/tmp/commands
-	# Each line is a way of its own to do the same.
+	# Each line is an alternative.
 	cat /tmp/commands
 	grep '^echo' /tmp/commands | bash -e
 	modprobe -r rpcrdma

@@ -37,7 +37,7 @@ abort()
 	end_of_run
 }
 
-# Set COMPLAINT to what the kernel complained of since the last call.
+# Set COMPLAINT to the kernel's complaints since the last call.
 new_complaints()
 {
 	local log=/tmp/dmesg.now lines
@@ -47,7 +47,7 @@ new_complaints()
 	printf '%s\n' "${lines[@]}" >$log
 	COMPLAINT=
 	[ -e /tmp/complaints ] || complaint_patterns >/tmp/complaints
-	# Almost always nothing looks like one.
+	# Fast path: no line resembles a complaint.
 	! grep -qaE -f /tmp/complaints $log || COMPLAINT=$(complaints <$log)
 }
 
@@ -68,12 +68,12 @@ what_hangs()
 	connections
 }
 
-# Is the child $1 still at work? Not so when it waits to be reaped.
+# Return 0 if the child $1 is running, and not a zombie.
 runs()
 {
 	local line
 	read -r line 2>/dev/null <"/proc/$1/stat" || return
-	# What follows the name, which is in parentheses, is the state.
+	# The state follows the name, which is in parentheses.
 	line=${line##*) }
 	[ "${line:0:1}" != Z ]
 }
@@ -135,15 +135,15 @@ t()
 	tail -n 60 $TESTLOG | sed 's/^/#   /'
 	[ -z "$COMPLAINT" ] || head -n 20 <<<"$COMPLAINT" | sed 's/^/#   kernel: /'
 	FAILED=$((FAILED + 1))
-	# After a hang nothing is certain; after a report the checkers of the
-	# debug kernel are off.
+	# After a hang, results are meaningless; after a report, the debug kernel's checkers
+	# are off.
 	[ "$status" != hung ] || abort "$name hangs"
 	! grep -qE 'BUG:|Oops' <<<"$COMPLAINT" || abort "the kernel is not to be trusted any more"
 	[ -z "$COMPLAINT" ] || [ $KIND = stock ] || abort "the kernel's checkers stop at the first report"
 	return 1
 }
 
-# complain MESSAGE: what a test says before it gives up.
+# complain MESSAGE: print the reason for which a test fails.
 complain()
 {
 	echo "$*"
@@ -247,7 +247,7 @@ settle()
 	fi
 }
 
-# Nothing of the RDMA transports is left anywhere.
+# Check that no objects of the RDMA transports are left.
 check_unloaded()
 {
 	local f
@@ -266,7 +266,7 @@ check_unloaded()
 	done
 }
 
-# mount_works VERS [OPTION,...]: mount on $MNT; what is written is there.
+# mount_works VERS [OPTION,...]: mount on $MNT, and check that a file written is at the server.
 mount_works()
 {
 	local vers=$1 line
@@ -301,7 +301,7 @@ rmmod_works()
 	check_unloaded
 }
 
-# Slab objects that would be of ours; and what kmemleak finds.
+# Check for slab objects of this module, and for reports of kmemleak.
 no_slab_left()
 {
 	! grep -iE 'rpcrdma|xprtrdma|svcrdma' /proc/slabinfo || complain "slab caches are left"

@@ -1,15 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Servers that keep no rule: a user-space program on rxe plays the server of the
-# kernel's client. Afterwards a mount of the real one still works, another one
-# can be made, and nothing of the hostile connections is left.
+# Servers that violate the protocol: a user-space program on rxe is the server of the
+# kernel's client. Afterwards a mount of the real server still works, a new one succeeds,
+# and no object of the hostile connections is left.
 #
 #   hostile-server.sh SEED STEPS SECONDS [PREFIX [ONLY]]
 #
-# SEED and STEPS are the random walks', SECONDS is of no use here. $RUN/hostile
-# is the program, compiled on the host; each of its cases is a line of results,
-# too.
+# SEED and STEPS are the random walks', SECONDS is not used. $RUN/hostile is the program,
+# compiled on the host; each of its cases is a line of results, too.
 # shellcheck disable=SC2086,SC2119,SC2317
 set -u
 
@@ -61,9 +60,9 @@ servers_end()
 	[ $status -eq 0 ] || wrong_cases
 }
 
-# Most of the time is spent waiting for time limits. So there are several at
-# once, each with its share of the cases. Where NFS may have a say in what comes
-# of a case it runs on both sorts of mounts; the others, on one of either.
+# Most of the time is spent waiting for time limits. So several servers run at once, each
+# with its share of the cases. A case with a result that may depend on the version of NFS is
+# run on both versions, each other case on one of them.
 server_cases()
 {
 	local i shares=3
@@ -75,7 +74,7 @@ server_cases()
 		server_begin $((shares + i)) 4.2 $i/$shares replies errors memory sessions \
 			$((2 * i))/$((2 * shares)) opening properties control version1
 	done
-	# What is waited for takes 8 s where nothing else has to be done.
+	# On an idle machine the wait takes 8 s.
 	TIMEO=40 RETRANS=6
 	server_begin $((2 * shares + 1)) 3 waiting
 	server_begin $((2 * shares + 2)) 3 refusals

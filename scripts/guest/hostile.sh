@@ -1,17 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Clients that keep no rule: a user-space program on rxe plays the client of the
-# kernel's server. After each group of cases a mount that was there all the time
-# still works, another one can be made, and nothing of the hostile connections is
-# left.
+# Clients that violate the protocol: a user-space program on rxe is the client of the
+# kernel's server. After each group of cases, a mount that existed throughout still works,
+# a new one succeeds, and no object of the hostile connections is left.
 #
 #   hostile.sh SEED STEPS SECONDS [PREFIX [ONLY]]
 #
-# SEED and STEPS are the random walk's, and SECONDS is how long each sort of
-# hoarder is looked at, and each of those that it is compared with; with 0 they
-# are not. $RUN/hostile is the program, compiled on the host; each of its cases is
-# a line of results, too.
+# SEED and STEPS are the random walk's. SECONDS is the duration of each load with
+# hoarders, and of each load that it is compared with; 0 skips these. $RUN/hostile is
+# the program, compiled on the host; each of its cases is a line of results, too.
 # shellcheck disable=SC2086,SC2119,SC2317
 set -u
 
@@ -27,8 +25,8 @@ client_cases()
 	[ $status -eq 0 ] || wrong_cases
 }
 
-# While hoarders connect, a client that was there before continues to work. Its
-# slowest round is shown, and its bound does not depend on the machine.
+# While hoarders connect, an existing client continues to work. Print its slowest round;
+# the bound does not depend on the machine.
 client_pressure()
 {
 	local status=0 peer rounds=0 begun took slowest=0
@@ -75,10 +73,10 @@ load_of()
 	rm -f $RESULTS.load
 }
 
-# With peers that leave at the server all Replies they asked for, a mount is not
-# slower by more than a factor of two than with peers that take their Replies, for
-# the same number of Calls, in all and in progress. One success in three attempts is
-# sufficient: this machine may have become busy meanwhile.
+# With peers that receive none of the Replies they requested, a mount is slower by at most a
+# factor of two than with peers that receive them, for the same number of Calls, in all and
+# outstanding. One success in three attempts is sufficient, because this machine may have
+# become busy meanwhile.
 no_slower()
 {
 	local good _

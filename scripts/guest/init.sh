@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The guest's init once it stands on the host's file system: settle the
-# machine, run the one script this guest was started for, leave its status
-# where the host finds it, stop.
+# The guest's init, after the switch to the host's file system: set up the machine, run
+# the script that this guest was started for, write its status to a file for the host,
+# and stop.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 TERM=dumb
 export RUN=/run/guest
 # shellcheck source=/dev/null
@@ -14,7 +14,7 @@ end()
 	dmesg >$RUN/dmesg.txt
 	echo $1 >$RUN/status
 	sync
-	# A kernel that is a program cannot end in the middle of a write.
+	# User-Mode Linux must not end during a write.
 	[ $KIND != uml ] || busybox poweroff -f
 	echo b >/proc/sysrq-trigger
 	sleep 60
@@ -38,7 +38,7 @@ ln -sf /proc/self/fd /dev/fd
 hostname guest
 ip link set lo up
 sysctl -qw kernel.sysrq=1 kernel.printk='7 4 1 7' 2>/dev/null
-# An emulated processor that the machine does not run for a while is no lockup.
+# An emulated processor that the host does not schedule for a while is no lockup.
 sysctl -qw kernel.watchdog_thresh=30 2>/dev/null
 
 # The modules under test, where an administrator would install them: the
@@ -48,7 +48,7 @@ if [ -d $RUN/modules ]; then
 	cp -a $RUN/modules/. "/lib/modules/$(uname -r)/"
 fi
 
-# Shortly before the host gives up, say what everyone is waiting for.
+# Shortly before the host's timeout, print the state of all processes.
 [ $TIMEOUT -eq 0 ] || (
 	sleep $((TIMEOUT > 60 ? TIMEOUT - 20 : TIMEOUT * 2 / 3))
 	echo "guest: time is nearly up; blocked tasks and running CPUs follow" >/dev/kmsg

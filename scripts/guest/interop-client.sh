@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The client's guest of scripts/interop.sh: mounts, work, troubles.
+# The client's guest of scripts/interop.sh: mounts, work, fault injection.
 #   interop-client.sh CASE...
-# A case is CLIENT:SERVER:PROTOCOL: which module the ends have (ours, in-tree),
-# and the version of RPC-over-RDMA that the connections must have (1 or 2);
-# where both ends can do both, 1 is forced. The case "switch" goes on with the
-# mounts of the case before it, which must be ours:in-tree:1. "silent" and "drop"
-# are about a server that does that with version 2, of this guest's user space.
+# A case is CLIENT:SERVER:PROTOCOL: the modules of the ends (ours, in-tree), and the
+# version of RPC-over-RDMA that the connections must use (1 or 2); if both ends have
+# both, 1 is forced. The case "switch" continues with the mounts of the case before it,
+# which must be ours:in-tree:1. "silent" and "drop" have a server in this guest's user
+# space that ignores version 2, or closes the connection.
 # $RUN/nfsio and $RUN/version1-server are the programs of those names, compiled
 # on the host. Tests are called
 #   client-CLIENT-server-SERVER/rpcrdmaPROTOCOL/nfsVERSION/TEST
-# with "all" for NFSVERSION where it is about all mounts at once.
+# with "all" for NFSVERSION if the test uses all mounts at once.
 # shellcheck disable=SC2086,SC2119,SC2154,SC2317
 set -u
 # shellcheck source-path=SCRIPTDIR source=interop.sh
@@ -58,7 +58,7 @@ set_up()
 	fi
 }
 
-# Look at what the server has by another way: NFS 3 over TCP, nothing cached.
+# Read the server's files in another way: NFS 3 over TCP, without a cache.
 export_up()
 {
 	mkdir -p $EXPORT
@@ -106,13 +106,13 @@ limits_ok()
 	done <<<"$CONNECTIONS"
 }
 
-# A Call under way takes a credit for a moment.
+# An outstanding Call uses a credit for a moment.
 work_limits()
 {
 	wait_for 20 limits_ok $1 || { echo "$CONNECTIONS"; grep " $MNT nfs" /proc/mounts; return 1; }
 }
 
-# ---- troubles, with a load in every mount -----------------------------------
+# ---- fault injection, with a load in every mount ----------------------------
 
 mounted()
 {
@@ -150,7 +150,7 @@ all_connected()
 	return $bad
 }
 
-# They look at all their data then.
+# The loads verify all their data when they end.
 loads_end()
 {
 	local v
@@ -175,9 +175,9 @@ trouble_restart()
 	wait_for 90 all_connected
 }
 
-# For longer than either end takes to notice, whatever is sent gets lost. (That
-# an end's own netdev goes down is no loss to rxe, but an error, for good: its
-# queue pair of the connection manager does not come back from it.)
+# Drop all packets for longer than either end needs to detect it. (Setting an end's own
+# netdev down does not lose packets: rxe treats it as a permanent error, from which the
+# connection manager's queue pair does not recover.)
 trouble_cut()
 {
 	on_server link_cut
@@ -210,12 +210,12 @@ trouble()
 	done
 }
 
-# ---- a server that does not even refuse version 2 ---------------------------
+# ---- a server that does not refuse version 2 --------------------------------
 
 V1LOG=/tmp/version1-server.log
 V1PORT=20060
 
-# begins: the versions that its connections began with so far
+# begins: print the versions that its connections began with so far
 begins()
 {
 	sed -n 's/^connection [0-9]* begins with version //p' $V1LOG | tr '\n' ' '
@@ -242,7 +242,7 @@ version1_works()
 	[ "$(begins)" = "2 1 " ] || complain "the connections began with versions $(begins)"
 }
 
-# The version is remembered, by the mount and by later ones.
+# The mount and later ones remember the version.
 version1_remembered()
 {
 	local before
@@ -270,7 +270,7 @@ case_version1()
 	t $name/falls-back 90 version1_works || cat $V1LOG
 	t $name/remembered 90 version1_remembered || cat $V1LOG
 	kill $V1PID
-	# Another port is another server, of which nothing is known.
+	# Another port is another server, with an empty version cache.
 	V1PORT=$((V1PORT + 1))
 }
 

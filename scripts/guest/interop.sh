@@ -22,7 +22,7 @@ link_up()
 	modprobe rdma_rxe && rdma link add rxe0 type rxe netdev eth0
 }
 
-# Nothing arrives any more, and it does again.
+# Drop all packets that arrive (link_cut), and accept them again (link_mend).
 link_cut()
 {
 	tc qdisc add dev eth0 ingress &&
@@ -90,7 +90,7 @@ on_server()
 	return "$(cat $SHARED/status.$n)"
 }
 
-# The other side of that, until asked to stop.
+# Serve these requests, until one asks to stop.
 serve_requests()
 {
 	local n=1

@@ -1,13 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The main job in short, for a guest with any stock kernel: mounts, files
-# compared, data verified, a delegation recalled, Replies that are large and
-# split, and the module unloaded.
+# A smoke test for a guest with any stock kernel: mounts, files compared, data verified,
+# a delegation recalled, large and continued Replies, and the module unloaded.
 #
 #   kernels.sh [PREFIX [short]]
 #
-# short: without what other versions of NFS and messages would show again.
+# short: without the tests that repeat others with another version of NFS or form of messages.
 # $RUN/nfsio is nfsio.c, compiled on the host.
 # shellcheck disable=SC2046,SC2086,SC2317
 set -u
@@ -28,8 +27,8 @@ bring_up()
 	nfsd_up
 }
 
-# The mount $1 has small messages, so that what is large is split into many:
-# directories in Replies, and in Calls a long ACL.
+# The mount $1 has small messages, so that large Replies (directories) and Calls (a long
+# ACL) are continued.
 work_split()
 {
 	work_sizes
@@ -53,7 +52,7 @@ version_logged()
 		complain "the kernel's log does not say which version was loaded"
 }
 
-# Until 6.1 an NFSv4 mount has one connection, whatever nconnect says.
+# Up to 6.1 an NFSv4 mount has one connection, regardless of nconnect.
 nconnect_4()
 {
 	local wanted=2

@@ -7,8 +7,9 @@ KRB5_REALM=EXAMPLE.TEST
 KRB5_HOST=guest.example.test
 KRB5_DOMAIN=example.test
 
-# A KDC, keys for the host, and the daemons of both ends; nfs_services_up was
-# before. The machine's own credentials are mapped to root, for the tests are.
+# Start a KDC and the daemons of both ends, and create the host's keys, after
+# nfs_services_up. The machine's credentials are mapped to root, because the tests run as
+# root.
 krb5_up()
 {
 	hostname ${KRB5_HOST%%.*}

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Load each KUnit test module by itself and keep what the kernel logs meanwhile:
-# the results are read on the host.
+# Load each KUnit test module by itself and keep the kernel's log of that time. The host
+# reads the results from it.
 # shellcheck source-path=SCRIPTDIR disable=SC2086
 set -u
 . "$(dirname "$0")/harness.sh"
@@ -10,7 +10,7 @@ set -u
 # continues to run in parallel with the cases that follow.
 SILENCE=$((100 * TIMEOUT_SCALE))
 
-# Load the module $1, which runs its suites. Not 0: they stand still.
+# Load the module $1, which runs its suites. Fails if they hang.
 run_suites()
 {
 	local pid results seen=-1 since=$SECONDS
@@ -36,9 +36,9 @@ run_suites()
 	dmesg >$RUN/$1.dmesg
 }
 
-# rdma_rw maps what goes to each segment of a peer apart, so that a page in which
-# one ends and the next begins has two maps: DMA debugging complains of that, once,
-# and is silent afterwards. The device in memory checks what it maps itself.
+# rdma_rw maps the memory for each segment of a peer separately, so a page with the end of
+# one and the beginning of the next has two mappings. DMA debugging complains once, and is
+# silent afterwards. The device in memory checks its mappings itself.
 [ ! -e /sys/kernel/debug/dma-api/num_errors ] || echo 0 >/sys/kernel/debug/dma-api/num_errors
 
 # The suites of the endpoint connect over soft-RoCE, and over the device in
@@ -53,7 +53,7 @@ for m in $MODULES; do
 	# The kernel log buffer may be cleared; the console log is complete.
 	dmesg -C
 	run_suites $m || abort "$m stands still after $(grep -E '\] +(ok|not ok) [0-9]' $RUN/$m.dmesg | tail -n 1)"
-	# Whatever holds it was not freed.
+	# A reference to the module was not dropped.
 	modprobe -r $m || abort "$m cannot be unloaded"
 done
 modprobe -r rpcrdma_memdev

@@ -119,7 +119,7 @@ nfsd_up()
 	nfsd_listen
 }
 
-# A listener that is there already is in use, not an error.
+# It is no error if the listener exists already.
 nfsd_listen()
 {
 	grep -q '^rdma' /proc/fs/nfsd/portlist ||
@@ -131,7 +131,7 @@ nfsd_down()
 	echo 0 >/proc/fs/nfsd/threads
 }
 
-# A file system with user extended attributes, which tmpfs has not.
+# A file system with user extended attributes, which tmpfs lacks
 disk_up()
 {
 	mkdir -p $EXPORT/disk
@@ -139,14 +139,13 @@ disk_up()
 	mke2fs -q -t ext4 -b 4096 -O ^has_journal /export.img
 	modprobe loop 2>/dev/null || true
 	mount -o loop /export.img $EXPORT/disk
-	# In a file of its own: Kerberos writes the other one anew.
+	# In a file of its own, because Kerberos replaces the other one.
 	echo "$EXPORT/disk *(rw,async,no_root_squash,no_subtree_check,insecure)" >/etc/exports.d/disk.exports
 	exportfs -ra
 }
 
 # do_mount VERS [DIR [OPTION,...]]: an NFS/RDMA mount of the export, in the network
-# namespace NETNS if that is set. The address
-# is IPv4 unless HOST says something else.
+# namespace NETNS if that is set. The address is IPv4 unless HOST is set.
 do_mount()
 {
 	local vers=$1 dir=${2:-$MNT} opts=${3:-} path=/ proto=rdma
