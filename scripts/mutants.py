@@ -57,8 +57,8 @@ RULE = re.compile(r"\S+ #(\d+|[a-z])")
 # A test that does not end any more has noticed, too.
 SECONDS = 120
 SIMULATION_SECONDS = 900
-# Clients of one server, with the first seed, as in the simulation's Makefile
-CROWD = "10000"
+# Clients of one server, and seeds, as in the simulation's Makefile
+CROWDS = (("1000", "1-5"), ("10000", "6-6"))
 
 
 class Mutation:
@@ -420,7 +420,9 @@ def try_simulation(root, mutations, seeds):
         write(simulation.copy, {place(name): text for name, text in texts.items()})
         complaint = simulation.build()
         found = None if complaint else simulation.run(seeds)
-        crowd = None if complaint or found else simulation.run("-c", CROWD, "1-1")
+        crowd = None
+        for clients, some in () if complaint or found else CROWDS:
+            crowd = crowd or simulation.run("-c", clients, some)
         simulation.restore(texts)
         if found or crowd:
             where, (seed, what) = ("", found) if found else ("a crowd, ", crowd)

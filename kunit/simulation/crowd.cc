@@ -32,8 +32,17 @@ crowd::crowd(world &w, u32 connections)
 	rpcrdma_memory_set_limit(&memory_, MEMORY / CONNECTIONS * count_,
 				 MESSAGE);
 	rpcs_ = count_ + std::max(600u, count_ / 5);
+	/* The hostile clients are of one kind, or of all. */
+	const u32 sort = w_.choose.below(4);
+
+	w_.tell("%u clients; 1 in %u is hostile, by %s", count_, HOSTILE,
+		sort == 0 ? "all means" :
+		sort == 1 ? "parts" :
+		sort == 2 ? "Replies" :
+			    "Reads");
+
 	for (u32 i = 0; i < count_; i++) {
-		const u32 nth = i / HOSTILE % 3;
+		const u32 nth = sort ? sort - 1 : i / HOSTILE % 3;
 		const kind bad = nth == 0 ? kind::parts :
 				 nth == 1 ? kind::replies :
 					    kind::reads;
