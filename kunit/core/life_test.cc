@@ -730,6 +730,7 @@ TEST(Life, TasksHearWhatTheyKnow)
 		{ NO_CONNECTION, NO_CONNECTION },
 		{ -104, -104 },
 		{ -103, -103 },
+		/* The port knows that the network is lost. */
 		{ -100, -100 },
 		{ -32, -32 },
 		{ -98, -98 },
@@ -738,6 +739,8 @@ TEST(Life, TasksHearWhatTheyKnow)
 		{ NO_MEMORY, -105 },
 		{ NO_DEVICE, UNREACHABLE },
 		{ -99, UNREACHABLE },
+		/* No route, which is fatal to a mount in a container */
+		{ -101, UNREACHABLE },
 		{ SILENT, NO_CONNECTION },
 		{ -5, NO_CONNECTION },
 		{ -512, NO_CONNECTION },

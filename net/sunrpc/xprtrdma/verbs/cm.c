@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The connection manager: its events, and its part in the setup of a connection. */
 
+#include <linux/if_arp.h>
+#include <linux/netdevice.h>
 #include <linux/sunrpc/addr.h>
 
 #include "internal.h"
@@ -118,14 +120,44 @@ static int rpcrdma_ep_answer(struct rpcrdma_ep *ep, u32 ms)
 	return rc;
 }
 
-/* Begin to resolve the server's address. */
+/*
+ * Return true if @net has lost its network: neither Ethernet nor IPoIB is left, only
+ * loopback and tunnels, as in the namespace of a container that has ended.
+ */
+static bool rpcrdma_net_is_lost(struct net *net)
+{
+	struct net_device *dev;
+	bool lost = true;
+
+	rcu_read_lock();
+	for_each_netdev_rcu(net, dev)
+		if (dev->type == ARPHRD_ETHER || dev->type == ARPHRD_INFINIBAND)
+			lost = false;
+	rcu_read_unlock();
+	return lost;
+}
+
+/*
+ * Begin to resolve the server's address. Return -ENETDOWN only if the network is lost:
+ * after that, sunrpc ends the RPCs of a mount with "fatal_neterrors".
+ */
 static int rpcrdma_ep_resolve(struct rpcrdma_ep *ep, u32 ms)
 {
 	struct sockaddr *src = ep->local.ss_family ?
 			       (struct sockaddr *)&ep->local : NULL;
+	int rc;
 
-	return rdma_resolve_addr(ep->id, src, (struct sockaddr *)&ep->remote,
-				 ms);
+	rc = rdma_resolve_addr(ep->id, src, (struct sockaddr *)&ep->remote, ms);
+	switch (rc) {
+	case -ENETDOWN:
+	case -ENETUNREACH:
+	case -ENODEV:
+	case -EADDRNOTAVAIL:
+		return rpcrdma_net_is_lost(ep->id->route.addr.dev_addr.net) ?
+		       -ENETDOWN : -ENETUNREACH;
+	default:
+		return rc;
+	}
 }
 
 int rpcrdma_port_make(struct rpcrdma_ep_core *core,

@@ -283,8 +283,6 @@ constexpr told TOLD[] = {
 	{ E_CONNREFUSED, E_CONNREFUSED },
 	{ E_CONNRESET, E_CONNRESET },
 	{ E_CONNABORTED, E_CONNABORTED },
-	{ E_NETDOWN, E_NETDOWN },
-	{ E_NETUNREACH, E_NETUNREACH },
 	{ E_HOSTUNREACH, E_HOSTUNREACH },
 	{ E_PIPE, E_PIPE },
 	{ E_ADDRINUSE, E_ADDRINUSE },
@@ -292,10 +290,13 @@ constexpr told TOLD[] = {
 	{ E_NOBUFS, E_NOBUFS },
 	{ E_NOMEM, E_NOBUFS },
 	/*
-	 * A device or an address may return. After ENETUNREACH, sunrpc ends the
-	 * RPCs of a mount in a container, even of a hard one, as if the network
-	 * itself were lost.
+	 * After ENETDOWN and ENETUNREACH, sunrpc ends the RPCs of a mount in a
+	 * container, even of a hard one. The port reports ENETDOWN when the
+	 * container's network is lost. A device, an address or a route may
+	 * return.
 	 */
+	{ E_NETDOWN, E_NETDOWN },
+	{ E_NETUNREACH, E_HOSTUNREACH },
 	{ E_NODEV, E_HOSTUNREACH },
 	{ E_ADDRNOTAVAIL, E_HOSTUNREACH },
 	/* Errors of this end: its addresses, its device, its settings */
