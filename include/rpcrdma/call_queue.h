@@ -69,12 +69,15 @@ void rpcrdma_calls_arrived(struct rpcrdma_call_queue *q,
  * rpcrdma_calls_early() - check if the Call may be pulled ahead of its turn
  * @q: queue of Calls
  * @call: Call
+ * @room: returns true if @user has memory for so many bytes
+ * @user: passed to the callback
  *
  * If so, its memory is reserved until rpcrdma_calls_early_end().
  * Return: true if so.
  */
 bool rpcrdma_calls_early(struct rpcrdma_call_queue *q,
-			 const struct rpcrdma_queued_call *call);
+			 const struct rpcrdma_queued_call *call,
+			 bool (*room)(void *user, u64 octets), void *user);
 
 /**
  * rpcrdma_calls_early_end() - release the memory reserved by rpcrdma_calls_early()

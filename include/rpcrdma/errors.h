@@ -71,6 +71,12 @@ enum rpcrdma_remedy_kind {
 struct rpcrdma_remedy {
 	enum rpcrdma_remedy_kind kind;
 	enum rpcrdma_refusal refusal;	/* GIVE_UP at a Responder */
+	/*
+	 * The errno for the task, if there is one: -EAGAIN, it is woken; -ENOBUFS, it
+	 * tries again after a delay; -ENOTCONN, it needs another connection; else the
+	 * RPC ends with it.
+	 */
+	int status;
 };
 
 /**

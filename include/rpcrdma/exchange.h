@@ -58,6 +58,7 @@ struct rpcrdma_parts {
 	u32 pages;			/* reduced: not from the stream */
 	u32 pad;			/* reduced: their roundup, not sent */
 	u32 tail;			/* after @pad */
+	u32 tail_at;			/* reduced: its place in the Reply's memory */
 	u32 octets;			/* of the complete Reply, as far as it fits */
 	u8 reduced;			/* a Write chunk has the page data */
 };
@@ -107,6 +108,44 @@ struct rpcrdma_step {
 	const char *reason;		/* a static string */
 };
 
+/* A range of a Payload stream, and its place in the memory of the Reply, in bytes */
+struct rpcrdma_stream_range {
+	u32 from, to;
+	u32 length;
+};
+
+/**
+ * rpcrdma_parts_next() - get the next range of a Payload stream
+ * @parts: how the stream is divided
+ * @i: 0 for the first range, 1 for the next
+ * @range: returns the range
+ *
+ * A reduced stream omits the page data and its roundup.
+ * Return: false at the end.
+ */
+static inline bool rpcrdma_parts_next(const struct rpcrdma_parts *parts, u32 i,
+				      struct rpcrdma_stream_range *range)
+{
+	range->from = 0;
+	range->to = 0;
+	range->length = parts->head;
+	if (!parts->reduced) {
+		range->length += parts->pages + parts->tail;
+		return !i;
+	}
+	if (i) {
+		range->from = parts->head;
+		range->to = parts->tail_at;
+		range->length = parts->tail;
+	}
+	return i < 2;
+}
+
+enum {
+	/* The Call may be sent, see rpcrdma_exchange_begin_anew(). */
+	RPCRDMA_BEGIN_LOST = 1,
+};
+
 /**
  * rpcrdma_exchange_begin_anew() - prepare to send a Call: slow path of
  *	rpcrdma_exchange_begin()
@@ -117,7 +156,9 @@ struct rpcrdma_step {
  * same xid, if its Reply reports an RPC error.
  * Return: 0: MRs left from an earlier attempt must be released first. -ENOTCONN: the
  *	Call was sent there before and no Reply has come: a second Call with that xid (WP 7)
- *	would get a second Reply, or receive the first one's.
+ *	would get a second Reply, or receive the first one's. RPCRDMA_BEGIN_LOST: as 0, and
+ *	the Call was sent before as a continued message, on a connection that may have
+ *	ended because the peer had no memory for it: rpcrdma_lessons_lost() remembers that.
  */
 int rpcrdma_exchange_begin_anew(struct rpcrdma_exchange *x,
 				const struct rpcrdma_conn *conn);
@@ -139,33 +180,6 @@ static inline int rpcrdma_exchange_begin(struct rpcrdma_exchange *x,
 	if (!x->state && x->conn == conn->cfg.number)
 		return 0;
 	return rpcrdma_exchange_begin_anew(x, conn);
-}
-
-/**
- * rpcrdma_exchange_is_lost() - slow path of rpcrdma_exchange_lost_in_parts()
- * @x: RPC
- * @conn: connection
- *
- * Return: true if so.
- */
-bool rpcrdma_exchange_is_lost(const struct rpcrdma_exchange *x,
-			      const struct rpcrdma_conn *conn);
-
-/**
- * rpcrdma_exchange_lost_in_parts() - check if the Call was lost as a continued message
- * @x: RPC
- * @conn: connection
- *
- * It was if it was sent as one on another connection, and never answered. Call this
- * before rpcrdma_exchange_begin(). That connection may have ended because the peer had
- * no memory for the continued message: rpcrdma_lessons_lost() remembers that.
- * Return: true if so.
- */
-static inline bool
-rpcrdma_exchange_lost_in_parts(const struct rpcrdma_exchange *x,
-			       const struct rpcrdma_conn *conn)
-{
-	return x->in_parts && rpcrdma_exchange_is_lost(x, conn);
 }
 
 /**

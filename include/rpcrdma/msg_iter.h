@@ -58,11 +58,12 @@ struct rpcrdma_offers {
 int rpcrdma_offer_next(struct rpcrdma_offers *at, struct rpcrdma_lists *lists,
 		       struct rpcrdma_offer *offer);
 
-/* Where bytes of a message come from */
+/* Where bytes of a Call come from, or where bytes of a Reply go */
 enum rpcrdma_origin {
 	RPCRDMA_PIECE_INLINE,		/* the Payload stream outside of chunks */
 	RPCRDMA_PIECE_CHUNK,
 	RPCRDMA_PIECE_ROUNDUP,		/* zeroes, which are not sent */
+	RPCRDMA_PIECE_EXPOSED,		/* of a Reply: for the peer to pull */
 };
 
 /* Bytes that are contiguous both in their source and in their destination */
@@ -118,6 +119,34 @@ static inline u64 rpcrdma_call_read_octets(const struct rpcrdma_rx *rx)
 const struct rpcrdma_chunk *rpcrdma_call_only_item(const struct rpcrdma_rx *rx,
 						   u32 before);
 
+/* What is pulled of a Call */
+struct rpcrdma_call_pull {
+	const struct rpcrdma_chunk *item;	/* it alone; NULL: the complete Call */
+	u64 octets;				/* 0: nothing */
+};
+
+/**
+ * rpcrdma_call_to_pull() - get what is pulled of a Call
+ * @rx: a Call that was delivered
+ * @before: bytes that must precede an item that is pulled alone
+ * @in_place: what is around the item can be read where it was received
+ *
+ * Return: the item and its length, or the length of the complete Call; 0 if the Call is
+ *	complete as it was received.
+ */
+static inline struct rpcrdma_call_pull
+rpcrdma_call_to_pull(const struct rpcrdma_rx *rx, u32 before, bool in_place)
+{
+	struct rpcrdma_call_pull pull = { NULL, 0 };
+
+	if (!rpcrdma_call_read_octets(rx))
+		return pull;
+	if (in_place)
+		pull.item = rpcrdma_call_only_item(rx, before);
+	pull.octets = pull.item ? pull.item->length : rpcrdma_call_octets(rx);
+	return pull;
+}
+
 /**
  * rpcrdma_call_next() - get the next range of a Call, in the order of its bytes
  * @rx: a Call that was delivered
@@ -138,8 +167,8 @@ bool rpcrdma_call_next(const struct rpcrdma_rx *rx, struct rpcrdma_pieces *at,
  * @at: iterator
  * @piece: returns the range
  *
- * Source: the complete Reply; destination: its item's Write chunk, or else the payload
- * that is sent, written to the Reply chunk or exposed, as @plan says.
+ * Source: the complete Reply; destination: @piece->chunk, a Write chunk or the Reply
+ * chunk, or else the payload that is sent or exposed.
  * Return: false at the end.
  */
 bool rpcrdma_reply_next(const struct rpcrdma_reply *reply,

@@ -141,6 +141,24 @@ rpcrdma_plan_has_chunks(const struct rpcrdma_call_plan *plan)
 	       plan->format == RPCRDMA_SPECIAL;
 }
 
+/**
+ * rpcrdma_plan_before() - get how much of a Call is sent before what a Read chunk has
+ * @plan: plan of the Call, not in Special Format
+ * @length: of the Call
+ * @head: bytes before its argument
+ *
+ * The argument with its roundup, between these bytes and the last ones, is left out
+ * (4.3.4.4).
+ * Return: bytes of the Payload stream; plan->inline_length if nothing is left out.
+ */
+static inline u32 rpcrdma_plan_before(const struct rpcrdma_call_plan *plan,
+				      u32 length, u32 head)
+{
+	return plan->inline_length == length || plan->inline_length < head ?
+		       plan->inline_length :
+		       head;
+}
+
 #ifdef __cplusplus
 }
 #endif

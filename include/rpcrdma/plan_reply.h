@@ -74,6 +74,24 @@ void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 			struct rpcrdma_reply_plan *plan);
 
 /**
+ * rpcrdma_reply_items() - add those results to a Reply that it still contains
+ * @reply: Reply, with its length and without items
+ * @results: as its service reported them while it encoded the Reply
+ * @nr: number of results
+ * @read: copies @length bytes at @position of the Reply to @to
+ * @user: passed to the callback
+ *
+ * A service may revoke what it has encoded. An item is recognized by the word before it,
+ * which is the length of an item of variable length. (The NFSv4 READLINK of some kernels
+ * reports the position of that word instead of the item's.)
+ */
+void rpcrdma_reply_items(struct rpcrdma_reply *reply,
+			 const struct rpcrdma_item *results, u32 nr,
+			 void (*read)(const void *user, u32 position,
+				      u32 length, void *to),
+			 const void *user);
+
+/**
  * rpcrdma_reply_is_plain() - fast path: check if a Reply needs no plan
  * @conn: connection
  * @call_lists: lists of the Call

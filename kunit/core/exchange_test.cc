@@ -201,25 +201,30 @@ TEST(Exchange, APlainReplyIsTheLast)
 /* A Call can only be answered on the connection it was sent on. */
 TEST(Exchange, IsLostWithItsConnection)
 {
-	expect("the same connection",
-	       [](exchange &e) {
-		       return yes(rpcrdma_exchange_is_lost(&e.x, &e.conn));
-	       },
-	       {});
-	expect("another one",
-	       [](exchange &e) {
-		       return yes(rpcrdma_exchange_is_lost(&e.x, &e.next));
-	       },
-	       { { "sent", "yes" } });
+	for (const char *state : states) {
+		auto e = in_state(state);
+
+		SCOPED_TRACE(state);
+		e->x.in_parts = 1;
+		EXPECT_NE(rpcrdma_exchange_begin(&e->x, &e->conn),
+			  RPCRDMA_BEGIN_LOST);
+		e = in_state(state);
+		e->x.in_parts = 1;
+		EXPECT_EQ(rpcrdma_exchange_begin(&e->x, &e->next) ==
+				  RPCRDMA_BEGIN_LOST,
+			  std::string{ state } == "sent");
+	}
 
 	for (bool in_parts : { false, true }) {
 		exchange e;
 
 		e.plan.format = in_parts ? RPCRDMA_CONTINUED : RPCRDMA_INLINE;
 		e.send();
-		EXPECT_FALSE(rpcrdma_exchange_lost_in_parts(&e.x, &e.conn));
-		EXPECT_EQ(rpcrdma_exchange_lost_in_parts(&e.x, &e.next),
-			  in_parts);
+		EXPECT_EQ(rpcrdma_exchange_begin(&e.x, &e.conn), -ENOTCONN_);
+		EXPECT_EQ(rpcrdma_exchange_begin(&e.x, &e.next),
+			  in_parts ? RPCRDMA_BEGIN_LOST : 0);
+		/* Once */
+		EXPECT_EQ(rpcrdma_exchange_begin(&e.x, &e.next), 0);
 	}
 }
 
@@ -394,6 +399,28 @@ TEST(Exchange, AReplyIsPlacedWhereNothingIsMapped)
 		  PLACE | PUT | INVALIDATE);
 }
 
+/* The ranges of a stream are the parts that are not omitted, in its order. */
+void expect_ranges(const rpcrdma_parts &parts, const rpcrdma_room &room)
+{
+	const u32 behind = room.head + room.pages + parts.pad;
+	std::map<u32, u32> expected, seen; /* place and byte */
+	rpcrdma_stream_range r;
+	u32 next = 0;
+
+	for (u32 i = 0; i < parts.head; i++)
+		expected[i] = next++;
+	for (u32 i = 0; !parts.reduced && i < parts.pages; i++)
+		expected[room.head + i] = next++;
+	for (u32 i = 0; i < parts.tail; i++)
+		expected[behind + i] = next++;
+	for (u32 i = 0; rpcrdma_parts_next(&parts, i, &r); i++) {
+		ASSERT_LT(i, 2u);
+		for (u32 n = 0; n < r.length; n++)
+			seen[r.to + n] = r.from + n;
+	}
+	EXPECT_EQ(seen, expected);
+}
+
 TEST(Exchange, AReplyIsDividedAmongItsMemory)
 {
 	struct {
@@ -426,6 +453,7 @@ TEST(Exchange, AReplyIsDividedAmongItsMemory)
 		expect_parts(e.x.parts, c.head, c.pages, c.pad, c.tail,
 			     c.octets);
 		EXPECT_EQ(e.x.parts.reduced, c.written != 0);
+		expect_ranges(e.x.parts, e.a.room);
 		EXPECT_EQ(e.invalidated().status, static_cast<int>(c.octets));
 	}
 }

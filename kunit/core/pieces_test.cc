@@ -297,6 +297,54 @@ TEST(Pieces, AnOnlyItem)
 	EXPECT_EQ(rpcrdma_call_only_item(rx.get(), 0), nullptr);
 }
 
+TEST(Pieces, WhatIsPulledOfACall)
+{
+	auto rx = std::make_unique<rpcrdma_rx>();
+	rpcrdma_call_pull pull;
+
+	rx->format = RPCRDMA_INLINE;
+	rx->total_length = 200;
+	EXPECT_EQ(rpcrdma_call_to_pull(rx.get(), 40, true).octets, 0u);
+	rx->lists.nr_reads = 1;
+	rx->lists.reads[0] = { 40, 4999, 0, 0 };
+	pull = rpcrdma_call_to_pull(rx.get(), 40, true);
+	EXPECT_EQ(pull.item, &rx->lists.reads[0]);
+	EXPECT_EQ(pull.octets, 4999u);
+	/* The complete Call */
+	for (const rpcrdma_call_pull &all :
+	     { rpcrdma_call_to_pull(rx.get(), 44, true),
+	       rpcrdma_call_to_pull(rx.get(), 40, false) }) {
+		EXPECT_EQ(all.item, nullptr);
+		EXPECT_EQ(all.octets, 5200u);
+	}
+}
+
+/* What is left of a Reply is sent, written to the Reply chunk or exposed. */
+TEST(Pieces, OfAReplyGoWhereItsPlanSays)
+{
+	auto plan = std::make_unique<rpcrdma_reply_plan>();
+	rpcrdma_reply reply = {};
+
+	reply.length = 1000;
+	for (const rpcrdma_origin where :
+	     { RPCRDMA_PIECE_INLINE, RPCRDMA_PIECE_CHUNK,
+	       RPCRDMA_PIECE_EXPOSED }) {
+		const bool chunk = where == RPCRDMA_PIECE_CHUNK;
+		rpcrdma_pieces at = {};
+		rpcrdma_piece piece;
+
+		*plan = {};
+		plan->reply_length = chunk ? 1000 : 0;
+		plan->format = where == RPCRDMA_PIECE_INLINE ? RPCRDMA_INLINE :
+							       RPCRDMA_SPECIAL;
+		ASSERT_TRUE(
+			rpcrdma_reply_next(&reply, plan.get(), &at, &piece));
+		EXPECT_EQ(piece.origin, where);
+		EXPECT_EQ(piece.chunk, chunk ? &plan->lists.reply : nullptr);
+		EXPECT_EQ(piece.length, 1000u);
+	}
+}
+
 /*
  * The memory that a Call provides, with a segment for each range. A segment's
  * handle is its number + 1.
@@ -658,6 +706,11 @@ TEST(Refusals, NotForWhatMayPass)
 			EXPECT_NE(r.kind, RPCRDMA_REMEDY_NONE);
 			EXPECT_NE(r.kind, RPCRDMA_REMEDY_GIVE_UP) << status;
 			EXPECT_EQ(r.refusal, RPCRDMA_REFUSE_NOT);
+			/* sunrpc knows these, and no RPC ends with them. */
+			if (r.kind == RPCRDMA_REMEDY_CLOSE)
+				EXPECT_EQ(r.status, -107);
+			else
+				EXPECT_EQ(r.status, status == -11 ? -11 : -105);
 		}
 	}
 }
@@ -689,6 +742,7 @@ TEST(Refusals, ForWhatLasts)
 			EXPECT_EQ(remedy(failed, status).kind,
 				  RPCRDMA_REMEDY_GIVE_UP)
 				<< status;
+		EXPECT_EQ(remedy(RPCRDMA_FAILED_SEND, status).status, status);
 		EXPECT_EQ(remedy(RPCRDMA_FAILED_CALL, status).refusal,
 			  RPCRDMA_REFUSE_TOO_LARGE);
 		EXPECT_EQ(remedy(RPCRDMA_FAILED_REPLY, status).refusal,

@@ -96,9 +96,9 @@ public:
 		rpcrdma_exchange_sent(&x, &e->conn,
 				      plan.format == RPCRDMA_CONTINUED);
 		/* On the same connection it may still be answered. */
-		EXPECT_FALSE(rpcrdma_exchange_lost_in_parts(&x, &e->conn));
+		EXPECT_LT(rpcrdma_exchange_begin(&x, &e->conn), 0);
 		EXPECT_EQ(lessons.parts_until, 0u);
-		if (rpcrdma_exchange_lost_in_parts(&x, &next))
+		if (rpcrdma_exchange_begin(&x, &next) == RPCRDMA_BEGIN_LOST)
 			rpcrdma_lessons_lost(&lessons, now);
 	}
 

@@ -304,6 +304,9 @@ TEST(VersionMemory, TheLeastRecentlyUsedIsForgotten)
 	name = named(0);
 	rpcrdma_server_learn(&all, &name, now++, 1, RPCRDMA_ANSWER_V1);
 	name = named(100);
+	/* Nothing is known of the one that takes its place. */
+	rpcrdma_server_learn(&all, &name, now++, 2, RPCRDMA_ANSWER_NOT_YET);
+	EXPECT_EQ(rpcrdma_server_first(&all, &name, now, 1, 2), 2);
 	rpcrdma_server_learn(&all, &name, now++, 2, RPCRDMA_ANSWER_NONE);
 	EXPECT_EQ(rpcrdma_server_first(&all, &name, now, 1, 2), 1);
 	for (u8 i = 0; i < RPCRDMA_REMEMBERED_SERVERS; i++) {

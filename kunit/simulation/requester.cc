@@ -269,12 +269,13 @@ int host::try_send(rpc *task, endpoint *on)
 
 	if (!on || !on->is_open())
 		return -ENOTCONN;
-	if (rpcrdma_exchange_lost_in_parts(&task->x, &on->conn))
-		rpcrdma_lessons_lost(&lessons_, w_.now / SECOND);
-	if (rpcrdma_exchange_begin(&task->x, &on->conn)) {
+	rc = rpcrdma_exchange_begin(&task->x, &on->conn);
+	if (rc < 0) {
 		w_.complain("a Call is sent twice on one connection");
-		return -ENOTCONN;
+		return rc;
 	}
+	if (rc == RPCRDMA_BEGIN_LOST)
+		rpcrdma_lessons_lost(&lessons_, w_.now / SECOND);
 	if (!list_is_empty(&task->mrs)) {
 		if (!task->regions_of->is_gone())
 			w_.complain("regions of a connection that is not gone");

@@ -76,12 +76,9 @@ void host::enqueue(service_queue &q)
  */
 static u64 pull_octets(const endpoint &from, const received *rv)
 {
-	const rpcrdma_chunk *item =
-		rpcrdma_call_only_item(&rv->rx, MIN_MESSAGE);
-	const u64 octets = item ? item->length : rpcrdma_call_octets(&rv->rx);
+	const u64 octets =
+		rpcrdma_call_to_pull(&rv->rx, MIN_MESSAGE, true).octets;
 
-	if (!rpcrdma_call_read_octets(&rv->rx))
-		return 0;
 	return (octets + from.params.page_octets() - 1) &
 	       ~u64{ from.params.page_octets() - 1 };
 }
@@ -109,23 +106,33 @@ void host::call(endpoint &from, received *rv)
 	take();
 }
 
+/* Return true if the quota of a connection has memory for a Call. */
+static bool call_room(void *user, u64 octets)
+{
+	return static_cast<endpoint *>(user)->room(RPCRDMA_MEMORY_CALLS,
+						   octets);
+}
+
 /*
  * Pull a Call ahead of the threads, if that is possible without waiting. Return
  * false if a thread has to pull it.
  */
 bool host::pull_early(served *s)
 {
-	const u64 octets = s->rv->queued.pull_octets;
 	service_queue &q = queue_of(*s->ep);
 
-	if (!octets)
+	/* Sometimes there are no pages. */
+	auto room = [](void *user, u64 octets) {
+		auto *each = static_cast<served *>(user);
+		world &w = each->owner->w_;
+
+		if (call_room(each->ep, octets) && !w.choose.chance(500))
+			return true;
+		w.sum.waited++;
 		return false;
-	if (!s->ep->room(RPCRDMA_MEMORY_CALLS, octets) ||
-	    w_.choose.chance(500)) {
-		w_.sum.waited++;
-		return false;
-	}
-	if (!rpcrdma_calls_early(&q.calls, &s->rv->queued))
+	};
+
+	if (!rpcrdma_calls_early(&q.calls, &s->rv->queued, room, s))
 		return false;
 	s->early = true;
 	if (q.calls.early_octets > RPCRDMA_EARLY_CALLS * u64{ largest })
@@ -223,13 +230,6 @@ bool host::may_take(const service_queue &q) const
 
 	return !on.params.memory ||
 	       rpcrdma_memory_may_begin(on.params.memory, &on.account, octets);
-}
-
-/* For rpcrdma_calls_next() */
-static bool call_room(void *user, u64 octets)
-{
-	return static_cast<endpoint *>(user)->room(RPCRDMA_MEMORY_CALLS,
-						   octets);
 }
 
 static served *served_of(rpcrdma_queued_call *call)

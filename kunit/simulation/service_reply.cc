@@ -22,7 +22,7 @@ static std::vector<u8> without(const std::vector<u8> &whole,
 	while (rpcrdma_reply_next(&reply, &plan, &at, &piece)) {
 		const auto from = whole.begin() + piece.from;
 
-		if (!piece.chunk)
+		if (!piece.chunk || piece.chunk == &plan.lists.reply)
 			rest.insert(rest.end(), from, from + piece.length);
 	}
 	return rest;
@@ -218,7 +218,12 @@ int host::answer_one(served *s, const std::vector<u8> &whole,
 		while (!rc && rpcrdma_reply_next(&reply, plan, &at, &piece)) {
 			const u64 index = piece.chunk - plan->lists.writes;
 
-			if (piece.chunk) {
+			if (piece.chunk == &plan->lists.reply) {
+				rc = on->add_transfer(t, returned,
+						      returned.reply, piece.to,
+						      *pages, piece.to,
+						      piece.length);
+			} else if (piece.chunk) {
 				octets += piece.length;
 				rc = on->add_transfer(
 					t, returned, returned.writes[index],
@@ -226,11 +231,6 @@ int host::answer_one(served *s, const std::vector<u8> &whole,
 					static_cast<u32>(rest.size()) +
 						piece.from,
 					piece.length);
-			} else if (plan->reply_length) {
-				rc = on->add_transfer(t, returned,
-						      returned.reply, piece.to,
-						      *pages, piece.to,
-						      piece.length);
 			}
 		}
 		if (rc) {

@@ -305,13 +305,15 @@ static void xdr_reduced(struct kunit *test)
 {
 	struct xdr_fixture *f = test->priv;
 	const struct xdr_geometry *g;
+	struct rpcrdma_call_plan plan = { };
 	u32 i, n, skip_len, after, expected;
 
 	for (i = 0; i < ARRAY_SIZE(geometries); i++) {
 		g = &geometries[i];
 		n = xdr_set(f, g);
 		/* Omit nothing, then the page data with its roundup. */
-		rpcrdma_xdr_copy_reduced(&f->buf, g->head, n, f->out);
+		plan.inline_length = n;
+		rpcrdma_xdr_copy_call(&f->buf, &plan, f->out);
 		KUNIT_EXPECT_EQ(test, 0, memcmp(f->out, f->flat, n));
 
 		skip_len = g->page;
@@ -320,7 +322,8 @@ static void xdr_reduced(struct kunit *test)
 		after = min(g->head + ALIGN(skip_len, 4), n);
 		expected = g->head + n - after;
 		memset(f->out, 0xee, expected + 1);
-		rpcrdma_xdr_copy_reduced(&f->buf, g->head, expected, f->out);
+		plan.inline_length = expected;
+		rpcrdma_xdr_copy_call(&f->buf, &plan, f->out);
 		KUNIT_EXPECT_EQ(test, 0, memcmp(f->out, f->flat, g->head));
 		KUNIT_EXPECT_EQ(test, 0, memcmp(f->out + g->head,
 						f->flat + after, n - after));

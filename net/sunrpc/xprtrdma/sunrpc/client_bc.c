@@ -551,7 +551,6 @@ static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
 		.plan		= plan,
 		.gfp		= RPCRDMA_GFP_CLIENT,
 	};
-	struct rpcrdma_remedy remedy;
 	int rc = -EMSGSIZE;
 
 	/* A service here reports no results that could be sent in Write chunks. */
@@ -562,27 +561,12 @@ static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
 		rpcrdma_reply_send(&a);
 		return 0;
 	}
-	if (plan->error) {
-		rpcrdma_ep_send_error(bc->ep, xid, plan->error, plan->arg[0],
-				      plan->arg[1]);
-		return 0;
-	}
-	remedy = rpcrdma_remedy_for(RPCRDMA_FAILED_KEPT_REPLY, rc);
 	/* After -ENOBUFS sunrpc retries after a delay. */
-	if (remedy.kind != RPCRDMA_REMEDY_GIVE_UP)
-		return -ENOBUFS;
-	rpcrdma_ep_refuse(bc->ep, xid, remedy.refusal);
-	return 0;
+	return rpcrdma_reply_give_up(bc->ep, xid, snd->len, plan,
+				     RPCRDMA_FAILED_KEPT_REPLY, rc) ?
+	       0 : -ENOBUFS;
 }
 
-/**
- * rpcrdma_client_bc_reply - send the Reply to a Call of the server
- * @rqst: the Call's rpc_rqst, with the Reply in rq_snd_buf
- *
- * The Reply is sent on the connection of its Call. If that connection is gone, the
- * Reply is dropped: the server sends the Call again. The caller has the write lock.
- * Return: 0 or -ENOBUFS.
- */
 int rpcrdma_client_bc_reply(struct rpc_rqst *rqst)
 {
 	struct rpcrdma_bc_rqst *bc = rpcrdma_rqst_bc(rqst);

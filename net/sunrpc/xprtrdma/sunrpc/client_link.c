@@ -82,17 +82,10 @@ static void rpcrdma_client_poll(struct rpcrdma_ep *ep)
 	struct rpcrdma_recv *rv;
 
 	while ((rv = rpcrdma_ep_poll(&poll))) {
-		switch (rv->verdict) {
-		case RPCRDMA_RX_CALL:
+		if (unlikely(rv->verdict == RPCRDMA_RX_CALL))
 			rpcrdma_client_bc_call(client, ep, rv);
-			break;
-		case RPCRDMA_RX_ERROR:
-			rpcrdma_requester_error(xprt, ep, rv);
-			break;
-		default:
+		else
 			rpcrdma_requester_reply(xprt, ep, rv);
-			break;
-		}
 	}
 }
 

@@ -80,11 +80,14 @@ rpcrdma_svc_call_alloc(struct rpcrdma_svc_conn *conn, struct rpcrdma_recv *rv,
 void rpcrdma_svc_call_free(struct rpcrdma_recv *rv);
 /* Release everything that a Call holds. Process context. */
 void rpcrdma_svc_call_release(struct rpcrdma_recv *rv);
+/* Return true if the quota of @user, a connection, has @octets for a Call. */
+bool rpcrdma_svc_call_room(void *user, u64 octets);
 /* Exchange pulled pages for @pages of a thread, as many. */
 void rpcrdma_svc_swap_pages(struct rpcrdma_recv *rv, struct page **pages);
 /*
  * Allocate pages for a Call, which no thread has received yet, without waiting. Return
- * false if there are not enough; the Call then has the pages that were available.
+ * false if the engine decides that it waits for a thread, or if there are not enough; the
+ * Call then has the pages that were available.
  */
 bool rpcrdma_svc_early_pages(struct rpcrdma_recv *rv);
 /* Take pages from @rqstp, which sunrpc refills. */

@@ -75,39 +75,6 @@ static noinline int rpcrdma_req_map(struct rpcrdma_req *req,
 	return rc;
 }
 
-/*
- * Copy the Payload stream that is sent inline to @to, which has space for
- * @plan->inline_length bytes.
- */
-static __always_inline void
-rpcrdma_requester_copy(const struct rpc_rqst *rqst,
-		       const struct rpcrdma_call_plan *plan, void *to)
-{
-	const struct xdr_buf *snd = &rqst->rq_snd_buf;
-
-	if (likely(plan->inline_length == snd->len))
-		rpcrdma_xdr_copy_out(snd, 0, snd->len, to);
-	else
-		rpcrdma_xdr_copy_reduced(snd, snd->head[0].iov_len,
-					 plan->inline_length, to);
-}
-
-/* Write header and inline payload to @s. Return 0 or a negative errno. */
-static __always_inline int
-rpcrdma_requester_fill(struct rpcrdma_send *s, struct rpc_rqst *rqst,
-		       const struct rpcrdma_call_plan *plan,
-		       const struct rpcrdma_lists *lists)
-{
-	int rc;
-
-	rc = rpcrdma_send_begin(s, RPCRDMA_KIND_CALL, plan->format,
-				be32_to_cpu(rqst->rq_xid), plan->inline_length,
-				lists, RPCRDMA_GFP_CLIENT);
-	if (likely(!rc && plan->format != RPCRDMA_SPECIAL))
-		rpcrdma_requester_copy(rqst, plan, s->buf + s->header_len);
-	return rc;
-}
-
 /* Update the counters for a Call that has been sent. */
 static __always_inline void
 rpcrdma_req_account(struct rpcrdma_req *req,
@@ -144,15 +111,24 @@ rpcrdma_requester_build(struct rpcrdma_send *send, struct rpc_rqst *rqst,
 			const struct rpcrdma_lists *lists,
 			struct rpcrdma_stream **stream)
 {
-	if (likely(plan->format != RPCRDMA_CONTINUED))
-		return rpcrdma_requester_fill(send, rqst, plan, lists);
-	*stream = rpcrdma_stream_alloc(RPCRDMA_KIND_CALL,
-				       be32_to_cpu(rqst->rq_xid),
+	u32 xid = be32_to_cpu(rqst->rq_xid);
+	int rc;
+
+	if (likely(plan->format != RPCRDMA_CONTINUED)) {
+		rc = rpcrdma_send_begin(send, RPCRDMA_KIND_CALL, plan->format,
+					xid, plan->inline_length, lists,
+					RPCRDMA_GFP_CLIENT);
+		if (likely(!rc && plan->format != RPCRDMA_SPECIAL))
+			rpcrdma_xdr_copy_call(&rqst->rq_snd_buf, plan,
+					      send->buf + send->header_len);
+		return rc;
+	}
+	*stream = rpcrdma_stream_alloc(RPCRDMA_KIND_CALL, xid,
 				       plan->inline_length, lists,
 				       RPCRDMA_GFP_CLIENT);
 	if (!*stream)
 		return -ENOMEM;
-	rpcrdma_requester_copy(rqst, plan, (*stream)->data);
+	rpcrdma_xdr_copy_call(&rqst->rq_snd_buf, plan, (*stream)->data);
 	return 0;
 }
 
@@ -281,15 +257,29 @@ static noinline int rpcrdma_requester_try_again(struct rpcrdma_requester *r,
 	return rc;
 }
 
-/**
- * rpcrdma_requester_send - send a Call
- * @xprt: its transport; the caller has the write lock
- * @ep: the connection, with a reference
- * @rqst: the encoded Call, pinned
- *
- * Context: process context, may sleep.
- * Return: see requester.h.
- */
+/* Return what sunrpc is told about a Call that could not be sent. */
+static noinline int rpcrdma_requester_failed(struct rpc_xprt *xprt,
+					     struct rpcrdma_ep *ep,
+					     struct rpc_rqst *rqst, int rc)
+{
+	struct rpcrdma_remedy remedy =
+		rpcrdma_remedy_for(RPCRDMA_FAILED_SEND, rc);
+
+	if (remedy.kind != RPCRDMA_REMEDY_GIVE_UP)
+		return remedy.status;
+	rpcrdma_rqst_req(rqst)->stats->failed_sends++;
+	pr_warn_ratelimited("rpcrdma: a Call of %u octets to %pISpc cannot be sent (error %d), its RPC fails; a smaller rsize or wsize may help\n",
+			    rqst->rq_snd_buf.len, &ep->remote, rc);
+	/*
+	 * A returned errno would be reported to the task that is sending, which need
+	 * not be the task of this RPC.
+	 */
+	spin_lock(&xprt->queue_lock);
+	rpcrdma_rqst_fail(rqst, remedy.status);
+	spin_unlock(&xprt->queue_lock);
+	return 0;
+}
+
 int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 			   struct rpc_rqst *rqst)
 {
@@ -300,14 +290,14 @@ int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 	if (!rpcrdma_ep_is_open(ep))
 		return -ENOTCONN;
 
-	if (unlikely(rpcrdma_exchange_lost_in_parts(&req->x, &ep->core.conn))) {
+	rc = rpcrdma_exchange_begin(&req->x, &ep->core.conn);
+	if (unlikely(rc < 0))
+		return rc;
+	if (unlikely(rc == RPCRDMA_BEGIN_LOST)) {
 		spin_lock(&r->lessons_lock);
 		rpcrdma_lessons_lost(&r->lessons, ktime_get_seconds());
 		spin_unlock(&r->lessons_lock);
 	}
-	rc = rpcrdma_exchange_begin(&req->x, &ep->core.conn);
-	if (rc)
-		return rc;
 	/* Left over from a connection that is gone */
 	if (unlikely(req->ep))
 		rpcrdma_req_take_back(req);
@@ -321,21 +311,8 @@ int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 	rc = rpcrdma_requester_try(r, ep, req);
 	if (unlikely(rc == -EAGAIN))
 		rc = rpcrdma_requester_try_again(r, ep, req);
-	if (likely(!rc)) {
-		rqst->rq_xmit_bytes_sent += rqst->rq_snd_buf.len;
-	} else if (rpcrdma_remedy_for(RPCRDMA_FAILED_SEND, rc).kind ==
-		   RPCRDMA_REMEDY_GIVE_UP) {
-		req->stats->failed_sends++;
-		pr_warn_ratelimited("rpcrdma: a Call of %u octets to %pISpc cannot be sent (error %d), its RPC fails; a smaller rsize or wsize may help\n",
-				    rqst->rq_snd_buf.len, &ep->remote, rc);
-		/*
-		 * A returned errno would be reported to the task that is sending, which
-		 * need not be the task of this RPC.
-		 */
-		spin_lock(&xprt->queue_lock);
-		rpcrdma_rqst_fail(rqst, rc);
-		spin_unlock(&xprt->queue_lock);
-		return 0;
-	}
-	return rc == -ENOMEM ? -ENOBUFS : rc;
+	if (unlikely(rc))
+		return rpcrdma_requester_failed(xprt, ep, rqst, rc);
+	rqst->rq_xmit_bytes_sent += rqst->rq_snd_buf.len;
+	return 0;
 }

@@ -140,11 +140,12 @@ void rpcrdma_requester_wait_for_reply(struct rpc_task *task);
 
 /*
  * Process a Reply, good or bad, or an ERROR that @ep has returned: complete the RPC
- * that @rv is for, have its Call sent again, or drop it. Both consume @rv.
+ * that @rv is for, have its Call sent again, or drop it. A bad Reply for which an RPC
+ * waits ends that RPC; one for which no RPC waits is dropped, with a DONE if it was to be
+ * pulled. Consumes @rv.
+ * Context: a context that polls @ep: process context, one at a time.
  */
 void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
-			     struct rpcrdma_recv *rv);
-void rpcrdma_requester_error(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 			     struct rpcrdma_recv *rv);
 
 /*

@@ -16,18 +16,6 @@
 #include "internal.h"
 #include "requester.h"
 
-static struct rpc_rqst *rpcrdma_lookup_and_pin(struct rpc_xprt *xprt, u32 xid)
-{
-	struct rpc_rqst *rqst;
-
-	spin_lock(&xprt->queue_lock);
-	rqst = xprt_lookup_rqst(xprt, cpu_to_be32(xid));
-	if (rqst)
-		xprt_pin_rqst(rqst);
-	spin_unlock(&xprt->queue_lock);
-	return rqst;
-}
-
 /*
  * Have sunrpc send a Call again. The task encodes and sends it once more when it finds
  * this status: sunrpc must not regard it as sent on the current connection, because
@@ -62,12 +50,9 @@ static void rpcrdma_wake_with_status(struct rpc_xprt *xprt,
 	rpc_wake_up_queued_task(queue, task);
 }
 
-/**
- * rpcrdma_requester_wait_for_reply - put a task to sleep until its Reply arrives
- * @task: its Call has been sent
- *
+/*
  * A task whose Call was refused before it could go to sleep stays awake and sends the
- * Call again. Caller holds @task->tk_rqstp->rq_xprt->queue_lock.
+ * Call again.
  */
 void rpcrdma_requester_wait_for_reply(struct rpc_task *task)
 {
@@ -149,19 +134,14 @@ static void rpcrdma_req_complete(struct rpcrdma_req *req, int status)
 /* Copy the inline payload to its place. */
 static void rpcrdma_req_place(struct rpcrdma_req *req)
 {
-	const struct rpcrdma_parts *parts = &req->x.parts;
 	struct xdr_buf *buf = &req->rqst.rq_rcv_buf;
-	struct rpcrdma_recv *rv = req->rv;
+	struct rpcrdma_stream_range r;
+	u32 i;
 
-	req->copied = rv->payload_len;
-	if (!parts->reduced) {
-		rpcrdma_xdr_copy_in(buf, 0, rv->payload, rv->payload_len);
-		return;
-	}
-	memcpy(buf->head[0].iov_base, rv->payload, parts->head);
-	if (parts->tail)
-		memcpy(buf->tail[0].iov_base + parts->pad,
-		       rv->payload + parts->head, parts->tail);
+	req->copied = req->rv->payload_len;
+	for (i = 0; rpcrdma_parts_next(&req->x.parts, i, &r); i++)
+		rpcrdma_xdr_copy_in(buf, r.to, req->rv->payload + r.from,
+				    r.length);
 }
 
 /*
@@ -183,41 +163,25 @@ static noinline void rpcrdma_req_move(struct rpcrdma_req *req)
 	memmove(tail, tail + parts->pages, parts->tail);
 }
 
-/* Add the Read of @len bytes, starting at byte @from of the stream. */
-static int rpcrdma_req_read(struct rpcrdma_req *req, struct rpcrdma_rw *rw,
-			    const struct rpcrdma_lists *lists, u32 from,
-			    u32 offset, u32 len)
-{
-	struct rpcrdma_extent ext[RPCRDMA_XDR_EXTENTS] __uninitialized;
-	int n;
-
-	if (!len)
-		return 0;
-	n = rpcrdma_xdr_extents(&req->rqst.rq_rcv_buf, offset, len, ext,
-				ARRAY_SIZE(ext));
-	if (n < 0)
-		return n;
-	return rpcrdma_rw_add(rw, lists, &lists->reads[0], from, ext, n, 0,
-			      len);
-}
-
+/* Add the Reads of a Reply that is pulled. */
 static int rpcrdma_req_reads(struct rpcrdma_req *req, struct rpcrdma_rw *rw,
 			     const struct rpcrdma_lists *lists)
 {
+	struct rpcrdma_extent ext[RPCRDMA_XDR_EXTENTS] __uninitialized;
 	const struct xdr_buf *buf = &req->rqst.rq_rcv_buf;
-	const struct rpcrdma_parts *parts = &req->x.parts;
-	u32 before = parts->head;
-	int rc;
+	struct rpcrdma_stream_range r;
+	int n, rc = 0;
+	u32 i;
 
-	/* Either there is no data after the head, or the head is full. */
-	if (!parts->reduced)
-		before += parts->pages;
-	rc = rpcrdma_req_read(req, rw, lists, 0, 0, before);
-	if (rc)
-		return rc;
-	return rpcrdma_req_read(req, rw, lists, before,
-				buf->head[0].iov_len + buf->page_len +
-				parts->pad, parts->tail);
+	for (i = 0; !rc && rpcrdma_parts_next(&req->x.parts, i, &r); i++) {
+		if (!r.length)
+			continue;
+		n = rpcrdma_xdr_extents(buf, r.to, r.length, ext,
+					ARRAY_SIZE(ext));
+		rc = n < 0 ? n : rpcrdma_rw_add(rw, lists, &lists->reads[0],
+						r.from, ext, n, 0, r.length);
+	}
+	return rc;
 }
 
 static void rpcrdma_req_carry_out(struct rpcrdma_req *req,
@@ -389,16 +353,67 @@ static noinline void rpcrdma_requester_stray(struct rpcrdma_ep *ep,
 		rpcrdma_ep_send_done(ep, s.xid, s.handle);
 }
 
-/**
- * rpcrdma_requester_reply - process a received Reply
- * @xprt: transport whose Call it should be for
- * @ep: the connection it arrived on
- * @rv: the Receive; consumed
- *
- * A Reply for which no RPC waits is dropped, with a DONE if it was to be pulled. A bad
- * Reply for which an RPC waits ends that RPC.
- * Context: a context that polls @ep: process context, one at a time.
+/*
+ * Decide how to continue the RPC of a refused Call.
+ * Return: 0, the Call is sent again; or the errno that ends the RPC.
  */
+static int rpcrdma_req_refused(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
+			       const struct rpcrdma_rx *rx)
+{
+	struct rpcrdma_requester *r = rpcrdma_xprt_requester(req->rqst.rq_xprt);
+	struct rpcrdma_call call;
+
+	rpcrdma_req_call(req, ep, &call);
+	/*
+	 * Learn the limit for all following Calls, and for this one if it is sent as
+	 * another RPC.
+	 */
+	spin_lock(&r->lessons_lock);
+	rpcrdma_lessons_learn(&r->lessons, ktime_get_seconds(), rx, &call,
+			      &req->x.lists);
+	spin_unlock(&r->lessons_lock);
+	return rpcrdma_ep_refused(ep, rx, &call, &req->x.lists,
+				  &req->x.recovery);
+}
+
+/*
+ * Process a refused Call. If the engine knows another form for it, it is sent again when
+ * the peer cannot access its memory any more. Otherwise the RPC ends with the error's
+ * errno. Consumes @rv.
+ */
+static noinline void rpcrdma_requester_error(struct rpc_xprt *xprt,
+					     struct rpcrdma_ep *ep,
+					     struct rpcrdma_recv *rv)
+{
+	u32 xid = rv->rx.xid, code = rv->rx.error.code;
+	struct rpcrdma_req *req = NULL;
+	struct rpc_rqst *rqst;
+	int status = 0;
+
+	spin_lock(&xprt->queue_lock);
+	rqst = xprt_lookup_rqst(xprt, cpu_to_be32(xid));
+	if (rqst && rpcrdma_exchange_claim(&rpcrdma_rqst_req(rqst)->x,
+					   &ep->core.conn)) {
+		req = rpcrdma_rqst_req(rqst);
+		xprt_pin_rqst(rqst);
+	}
+	spin_unlock(&xprt->queue_lock);
+	if (req)
+		status = rpcrdma_req_refused(req, ep, &rv->rx);
+	rpcrdma_recv_put(rv);
+	if (!req)
+		return;
+	if (status)
+		pr_warn_ratelimited("rpcrdma: %pISpc refused the Call with xid 0x%08x: %s; its RPC fails with error %d\n",
+				    &ep->remote, xid, rpcrdma_error_name(code),
+				    status);
+	else
+		pr_info_ratelimited("rpcrdma: %pISpc refused the Call with xid 0x%08x: %s; sending it in another form\n",
+				    &ep->remote, xid, rpcrdma_error_name(code));
+	rpcrdma_req_carry_out(req, ep,
+			      rpcrdma_exchange_error(&req->x, status));
+}
+
 void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 			     struct rpcrdma_recv *rv)
 {
@@ -409,6 +424,10 @@ void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 	struct rpcrdma_req *req;
 	struct kvec *head;
 
+	if (unlikely(rv->verdict == RPCRDMA_RX_ERROR)) {
+		rpcrdma_requester_error(xprt, ep, rv);
+		return;
+	}
 	spin_lock(&xprt->queue_lock);
 	rqst = xprt_lookup_rqst(xprt, cpu_to_be32(rv->rx.xid));
 	if (likely(rqst)) {
@@ -444,69 +463,4 @@ void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 		rpcrdma_recv_put(rv);
 	else
 		rpcrdma_req_answered(req, ep, rv, bad);
-}
-
-/*
- * Decide how to continue the RPC of a refused Call.
- * Return: 0, the Call is sent again; or the errno that ends the RPC.
- */
-static int rpcrdma_req_refused(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
-			       const struct rpcrdma_rx *rx)
-{
-	struct rpcrdma_requester *r = rpcrdma_xprt_requester(req->rqst.rq_xprt);
-	struct rpcrdma_call call;
-
-	rpcrdma_req_call(req, ep, &call);
-	/*
-	 * Learn the limit for all following Calls, and for this one if it is sent as
-	 * another RPC.
-	 */
-	spin_lock(&r->lessons_lock);
-	rpcrdma_lessons_learn(&r->lessons, ktime_get_seconds(), rx, &call,
-			      &req->x.lists);
-	spin_unlock(&r->lessons_lock);
-	return rpcrdma_ep_refused(ep, rx, &call, &req->x.lists,
-				  &req->x.recovery);
-}
-
-/**
- * rpcrdma_requester_error - process a refused Call
- * @xprt: transport whose Call it should be
- * @ep: the connection the ERROR arrived on
- * @rv: the Receive; consumed
- *
- * If the engine knows another form for the Call, it is sent again when the peer cannot
- * access its memory any more. Otherwise the RPC ends with the error's errno.
- * Context: as for rpcrdma_requester_reply().
- */
-void rpcrdma_requester_error(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
-			     struct rpcrdma_recv *rv)
-{
-	u32 xid = rv->rx.xid, code = rv->rx.error.code;
-	struct rpcrdma_req *req;
-	struct rpc_rqst *rqst;
-	bool claimed = false;
-	int status = 0;
-
-	rqst = rpcrdma_lookup_and_pin(xprt, xid);
-	if (rqst) {
-		req = rpcrdma_rqst_req(rqst);
-		claimed = rpcrdma_exchange_claim(&req->x, &ep->core.conn);
-		if (claimed)
-			status = rpcrdma_req_refused(req, ep, &rv->rx);
-		else
-			rpcrdma_unpin(xprt, rqst);
-	}
-	rpcrdma_recv_put(rv);
-	if (!claimed)
-		return;
-	if (status)
-		pr_warn_ratelimited("rpcrdma: %pISpc refused the Call with xid 0x%08x: %s; its RPC fails with error %d\n",
-				    &ep->remote, xid, rpcrdma_error_name(code),
-				    status);
-	else
-		pr_info_ratelimited("rpcrdma: %pISpc refused the Call with xid 0x%08x: %s; sending it in another form\n",
-				    &ep->remote, xid, rpcrdma_error_name(code));
-	rpcrdma_req_carry_out(req, ep,
-			      rpcrdma_exchange_error(&req->x, status));
 }

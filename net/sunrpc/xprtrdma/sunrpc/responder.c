@@ -144,9 +144,8 @@ static void rpcrdma_reply_unexposed(struct rpcrdma_exposed *x)
 	kfree(e);
 }
 
-/* Write the range @piece of the Reply to @chunk. */
+/* Write the range @piece of the Reply to its chunk. */
 static int rpcrdma_reply_write(struct rpcrdma_reply_out *a,
-			       const struct rpcrdma_chunk *chunk,
 			       const struct rpcrdma_piece *piece)
 {
 	struct rpcrdma_extent ext[RPCRDMA_XDR_EXTENTS] __uninitialized;
@@ -162,8 +161,8 @@ static int rpcrdma_reply_write(struct rpcrdma_reply_out *a,
 		ext[0] = rpcrdma_extent_of(a->rw->priv + piece->from,
 					   piece->length);
 	}
-	return rpcrdma_rw_add(a->rw, &a->plan->lists, chunk, piece->to, ext, nr,
-			      0, piece->length);
+	return rpcrdma_rw_add(a->rw, &a->plan->lists, piece->chunk, piece->to,
+			      ext, nr, 0, piece->length);
 }
 
 /* Copy what is sent inline to @to, which has space for it, and write the rest. */
@@ -171,20 +170,16 @@ static int rpcrdma_reply_place(struct rpcrdma_reply_out *a, void *to)
 {
 	const struct rpcrdma_reply_plan *plan = a->plan;
 	u32 left = plan->inline_length;
-	const struct rpcrdma_chunk *chunk;
 	struct rpcrdma_pieces at = {};
 	struct rpcrdma_piece piece;
 	int rc;
 
 	while (rpcrdma_reply_next(a->reply, plan, &at, &piece)) {
-		chunk = piece.chunk;
-		if (!chunk && plan->reply_length)
-			chunk = &plan->lists.reply;
-		if (chunk) {
-			rc = rpcrdma_reply_write(a, chunk, &piece);
+		if (piece.chunk) {
+			rc = rpcrdma_reply_write(a, &piece);
 			if (rc)
 				return rc;
-		} else if (plan->format != RPCRDMA_SPECIAL) {
+		} else if (piece.origin == RPCRDMA_PIECE_INLINE) {
 			if (unlikely(piece.length > left))
 				return -EINVAL;
 			rpcrdma_xdr_copy_out(a->res, piece.from, piece.length,
@@ -270,7 +265,7 @@ static int rpcrdma_reply_extents(const struct rpcrdma_reply_out *a,
 	int n, nr = 0;
 
 	while (rpcrdma_reply_next(a->reply, a->plan, &at, &piece)) {
-		if (piece.chunk)
+		if (piece.origin != RPCRDMA_PIECE_EXPOSED)
 			continue;
 		n = rpcrdma_xdr_extents(a->res, piece.from, piece.length,
 					ext + nr, RPCRDMA_REPLY_EXTENTS - nr);
@@ -402,4 +397,26 @@ int rpcrdma_reply_send(struct rpcrdma_reply_out *a)
 						    plan->inv_handle);
 	return rpcrdma_send_reply(a->send, a->rw, plan->inv_handle,
 				  plan->format, &plan->lists);
+}
+
+bool rpcrdma_reply_give_up(struct rpcrdma_ep *ep, u32 xid, u32 length,
+			   const struct rpcrdma_reply_plan *plan,
+			   enum rpcrdma_failed failed, int rc)
+{
+	struct rpcrdma_remedy remedy = rpcrdma_remedy_for(failed, rc);
+	u32 code, arg0 = 0, arg1 = 0;
+
+	if (plan && plan->error) {
+		code = plan->error;
+		arg0 = plan->arg[0];
+		arg1 = plan->arg[1];
+	} else if (remedy.kind == RPCRDMA_REMEDY_GIVE_UP) {
+		code = rpcrdma_refusal_code(remedy.refusal);
+	} else {
+		return false;
+	}
+	pr_warn_ratelimited("rpcrdma: Reply %08x of %u octets to %pISpc cannot be sent (%s): the peer has to offer other room for it\n",
+			    xid, length, &ep->remote, rpcrdma_error_name(code));
+	rpcrdma_ep_send_error(ep, xid, code, arg0, arg1);
+	return true;
 }

@@ -68,4 +68,13 @@ int rpcrdma_reply_build(struct rpcrdma_reply_out *a);
 /* Send it. Return 0 or -ENOTCONN. */
 int rpcrdma_reply_send(struct rpcrdma_reply_out *a);
 
+/*
+ * Decide what follows from the failure @rc to build a Reply of @length bytes. If the
+ * Reply can never be sent, now or later, notify the peer (7.3) and return true. @plan:
+ * NULL if there is none. @failed: RPCRDMA_FAILED_REPLY or RPCRDMA_FAILED_KEPT_REPLY
+ */
+bool rpcrdma_reply_give_up(struct rpcrdma_ep *ep, u32 xid, u32 length,
+			   const struct rpcrdma_reply_plan *plan,
+			   enum rpcrdma_failed failed, int rc);
+
 #endif /* RPCRDMA_RESPONDER_H */

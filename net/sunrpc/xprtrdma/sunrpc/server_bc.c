@@ -74,28 +74,16 @@ static void rpcrdma_bc_made(struct rpc_xprt *xprt)
 		svc_xprt_put(sxprt);
 }
 
-/**
- * rpcrdma_server_bc_reply - process a Reply to a Call of this server, or its refusal
- * @sxprt: connection
- * @rv: Reply, good or bad, or ERROR; consumed
- */
 void rpcrdma_server_bc_reply(struct svc_xprt *sxprt, struct rpcrdma_recv *rv)
 {
 	struct rpc_xprt *xprt = rpcrdma_bc_xprt(sxprt);
-	struct rpcrdma_ep *ep = rpcrdma_server_ep(sxprt);
 
-	if (!xprt)
-		rpcrdma_recv_put(rv);
-	else if (rv->verdict == RPCRDMA_RX_ERROR)
-		rpcrdma_requester_error(xprt, ep, rv);
+	if (xprt)
+		rpcrdma_requester_reply(xprt, rpcrdma_server_ep(sxprt), rv);
 	else
-		rpcrdma_requester_reply(xprt, ep, rv);
+		rpcrdma_recv_put(rv);
 }
 
-/**
- * rpcrdma_server_bc_write_space - notify waiting Calls that they may be retried
- * @sxprt: connection
- */
 void rpcrdma_server_bc_write_space(struct svc_xprt *sxprt)
 {
 	struct rpc_xprt *xprt = rpcrdma_bc_xprt(sxprt);

@@ -65,15 +65,13 @@ static void rpcrdma_svc_call_failed(struct rpcrdma_svc_conn *conn,
 }
 
 /*
- * Return the item of the most common Call with a Read chunk: one item in an inline
- * message. The pages receive only the item and the Receive keeps the rest, if that can
- * be read in place. Return NULL for other Calls.
+ * Return what is pulled of a Call. The most common one with a Read chunk has one item in
+ * an inline message: the pages receive only the item, and the Receive keeps the rest.
  */
-static const struct rpcrdma_chunk *
-rpcrdma_svc_only_item(const struct rpcrdma_recv *rv)
+static struct rpcrdma_call_pull rpcrdma_svc_to_pull(const struct rpcrdma_recv *rv)
 {
-	return is_vmalloc_addr(rv->payload) ? NULL :
-	       rpcrdma_call_only_item(&rv->rx, RPCRDMA_SVC_MIN_HEAD);
+	return rpcrdma_call_to_pull(&rv->rx, RPCRDMA_SVC_MIN_HEAD,
+				    !is_vmalloc_addr(rv->payload));
 }
 
 /* Handle the end of a Call's Reads. Process context, not a service thread. */
@@ -110,8 +108,7 @@ static int rpcrdma_svc_pull(struct rpcrdma_svc_conn *conn,
 			    u32 max_pages)
 {
 	gfp_t gfp = rqstp ? GFP_KERNEL : GFP_NOWAIT | __GFP_NOWARN;
-	const struct rpcrdma_chunk *item = rpcrdma_svc_only_item(rv);
-	u64 octets = item ? item->length : rpcrdma_call_octets(&rv->rx);
+	struct rpcrdma_call_pull pull = rpcrdma_svc_to_pull(rv);
 	struct rpcrdma_svc_call *call;
 	u32 nr;
 	int rc;
@@ -119,30 +116,24 @@ static int rpcrdma_svc_pull(struct rpcrdma_svc_conn *conn,
 	call = rpcrdma_svc_call_alloc(conn, rv, gfp);
 	if (!call)
 		return -ENOMEM;
-	call->item_only = item;
-	if (octets > (u64)max_pages << PAGE_SHIFT)
+	call->item_only = pull.item;
+	if (pull.octets > (u64)max_pages << PAGE_SHIFT)
 		return -E2BIG;
-	call->octets = octets;
-
-	/* A thread has checked the quota before it dequeued the Call. */
-	octets = PAGE_ALIGN(octets);
-	if (!rqstp && !rpcrdma_ep_has_room(conn->ep, RPCRDMA_MEMORY_CALLS,
-					   octets))
-		return -ENOMEM;
-	rpcrdma_ep_hold(conn->ep, RPCRDMA_MEMORY_CALLS, octets);
-	call->held = octets;
-
-	nr = octets >> PAGE_SHIFT;
+	call->octets = pull.octets;
+	nr = DIV_ROUND_UP(call->octets, PAGE_SIZE);
 	call->pages = kmalloc_array(nr, sizeof(*call->pages), gfp);
 	if (!call->pages)
 		return -ENOMEM;
 	call->nr_pages = nr;
+	/* A thread has checked the quota before it dequeued the Call. */
 	if (rqstp)
 		rpcrdma_svc_take_pages(rqstp, call);
 	else if (!rpcrdma_svc_early_pages(rv))
 		return -ENOMEM;
+	call->held = nr << PAGE_SHIFT;
+	rpcrdma_ep_hold(conn->ep, RPCRDMA_MEMORY_CALLS, call->held);
 
-	rc = rpcrdma_call_pull(rv, item, call->pages, call->octets, gfp,
+	rc = rpcrdma_call_pull(rv, pull.item, call->pages, call->octets, gfp,
 			       rpcrdma_svc_pulled, rv);
 	if (likely(!rc))
 		percpu_counter_inc(&svcrdma_stat_read);
@@ -267,16 +258,11 @@ static bool rpcrdma_svc_pull_early(struct rpcrdma_svc_conn *conn,
 static void rpcrdma_svc_arrived(struct rpcrdma_svc_conn *conn,
 				struct rpcrdma_recv *rv)
 {
-	const struct rpcrdma_chunk *item;
-	u64 octets = 0;
 	bool known;
 
 	rv->send = NULL;
-	if (rpcrdma_call_read_octets(&rv->rx)) {
-		item = rpcrdma_svc_only_item(rv);
-		octets = item ? item->length : rpcrdma_call_octets(&rv->rx);
-	}
-	rpcrdma_calls_arrived(&conn->queue, &rv->queued, PAGE_ALIGN(octets));
+	rpcrdma_calls_arrived(&conn->queue, &rv->queued,
+			      PAGE_ALIGN(rpcrdma_svc_to_pull(rv).octets));
 	if (rpcrdma_svc_pull_early(conn, rv))
 		return;
 	spin_lock(&conn->lock);
@@ -377,14 +363,6 @@ static struct rpcrdma_recv *rpcrdma_svc_poll_call(struct rpcrdma_svc_conn *conn)
 		}
 	}
 	return call;
-}
-
-/* Return true if the quota of @user, a connection, has @octets for a Call. */
-static bool rpcrdma_svc_call_room(void *user, u64 octets)
-{
-	struct rpcrdma_svc_conn *conn = user;
-
-	return rpcrdma_ep_has_room(conn->ep, RPCRDMA_MEMORY_CALLS, octets);
 }
 
 /*

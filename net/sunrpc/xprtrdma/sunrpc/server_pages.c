@@ -79,6 +79,13 @@ static void rpcrdma_svc_spare_alloc(struct rpcrdma_svc_conn *conn)
 	kvfree(spare);
 }
 
+bool rpcrdma_svc_call_room(void *user, u64 octets)
+{
+	struct rpcrdma_svc_conn *conn = user;
+
+	return rpcrdma_ep_has_room(conn->ep, RPCRDMA_MEMORY_CALLS, octets);
+}
+
 /*
  * Exchange pulled pages for pages of the thread. Pulling a Call needs pages, and
  * passing it to a service thread releases as many pages of that thread. They are
@@ -116,7 +123,8 @@ bool rpcrdma_svc_early_pages(struct rpcrdma_recv *rv)
 	struct page *page;
 
 	spin_lock(&conn->lock);
-	call->early = rpcrdma_calls_early(&conn->queue, &rv->queued);
+	call->early = rpcrdma_calls_early(&conn->queue, &rv->queued,
+					  rpcrdma_svc_call_room, conn);
 	if (call->early) {
 		spare = min(nr, conn->nr_spare);
 		conn->nr_spare -= spare;

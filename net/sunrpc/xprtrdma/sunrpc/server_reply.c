@@ -20,7 +20,7 @@
  * @length: bytes, without roundup
  *
  * The decision is made when the Reply is complete. A service may still revoke what it
- * has encoded, see rpcrdma_svc_items(). Always returns 0.
+ * has encoded, see rpcrdma_reply_items(). Always returns 0.
  */
 int rpcrdma_svc_result_payload(struct svc_rqst *rqstp,
 			       unsigned int offset, unsigned int length)
@@ -46,72 +46,25 @@ int rpcrdma_svc_result_payload(struct svc_rqst *rqstp,
 	return 0;
 }
 
-/*
- * Add the items that the Reply still contains to @reply. An item that was revoked is
- * recognized by the word before it, which is the length of an item of variable length.
- * (The NFSv4 READLINK of some kernels reports the position of that word instead of the
- * item's.)
- */
-static noinline_for_stack void
-rpcrdma_svc_items(const struct svc_rqst *rqstp,
-		  const struct rpcrdma_svc_call *call,
-		  struct rpcrdma_reply *reply)
+/* Copy bytes of a Reply, for rpcrdma_reply_items(). */
+static void rpcrdma_svc_read_result(const void *res, u32 position, u32 length,
+				    void *to)
 {
-	const struct xdr_buf *res = &rqstp->rq_res;
-	u32 i, position, length, end = 0;
-	__be32 words[2];
-
-	if (call->pass != rqstp->rq_stime)
-		return;
-	for (i = 0; i < call->nr_items; i++) {
-		position = call->items[i].position;
-		length = call->items[i].length;
-		if (position < XDR_UNIT || position % XDR_UNIT ||
-		    position > res->len || length > res->len - position)
-			continue;
-		words[1] = 0;
-		rpcrdma_xdr_copy_out(res, position - XDR_UNIT,
-				     min_t(u32, sizeof(words), res->len -
-					   (position - XDR_UNIT)), words);
-		if (be32_to_cpu(words[0]) != length) {
-			if (!length || be32_to_cpu(words[1]) != length)
-				continue;
-			position += XDR_UNIT;
-		}
-		if (position < end ||
-		    (u64)position + xdr_align_size(length) > res->len)
-			continue;
-		reply->items[reply->nr_items].position = position;
-		reply->items[reply->nr_items].length = length;
-		reply->nr_items++;
-		end = position + xdr_align_size(length);
-	}
-}
-
-/* Notify the peer that this Reply cannot be sent, now or later (7.3). Return 0. */
-static int rpcrdma_svc_no_reply(struct rpcrdma_ep *ep, u32 xid, u32 length,
-				u32 code, u32 arg0, u32 arg1)
-{
-	pr_warn_ratelimited("svcrdma: Reply %08x of %u octets to %pISpc cannot be sent (%s): the client has to offer other room for it\n",
-			    xid, length, &ep->remote, rpcrdma_error_name(code));
-	rpcrdma_ep_send_error(ep, xid, code, arg0, arg1);
-	return 0;
+	rpcrdma_xdr_copy_out(res, position, length, to);
 }
 
 /*
- * Handle the failure @rc to build a Reply: as the engine decides, reply to its Call
- * with an ERROR or close the connection (7.4). The return values are those of sendto.
+ * Handle the failure @rc to build a Reply: as the engine decides, reply to its Call with
+ * an ERROR or close the connection (7.4). @plan: NULL if there is none. The return values
+ * are those of sendto.
  */
-static int rpcrdma_svc_cannot(struct rpcrdma_svc_conn *conn, u32 xid,
-			      u32 length, int rc)
+static int rpcrdma_svc_not_sent(struct rpcrdma_svc_conn *conn, u32 xid,
+				u32 length, const struct rpcrdma_reply_plan *plan,
+				int rc)
 {
-	struct rpcrdma_remedy remedy =
-		rpcrdma_remedy_for(RPCRDMA_FAILED_REPLY, rc);
-
-	if (remedy.kind == RPCRDMA_REMEDY_GIVE_UP)
-		return rpcrdma_svc_no_reply(conn->ep, xid, length,
-					    rpcrdma_refusal_code(remedy.refusal),
-					    0, 0);
+	if (rpcrdma_reply_give_up(conn->ep, xid, length, plan,
+				  RPCRDMA_FAILED_REPLY, rc))
+		return 0;
 	rpcrdma_svc_fail(conn, "no resources to send a Reply");
 	return -ENOTCONN;
 }
@@ -147,6 +100,7 @@ static noinline_for_stack int
 rpcrdma_svc_send_planned(struct svc_rqst *rqstp, struct rpcrdma_svc_conn *conn)
 {
 	struct rpcrdma_recv *rv = rqstp->rq_xprt_ctxt;
+	const struct rpcrdma_svc_call *call = rv->priv;
 	struct rpcrdma_ep *ep = conn->ep;
 	/* More than a KiB, of which a Reply seldom uses more than a few words */
 	struct rpcrdma_reply_plan plan __uninitialized;
@@ -167,16 +121,14 @@ rpcrdma_svc_send_planned(struct svc_rqst *rqstp, struct rpcrdma_svc_conn *conn)
 	reply.length = rqstp->rq_res.len;
 	reply.nr_items = 0;
 	reply.reverse = 0;
-	if (rv->priv)
-		rpcrdma_svc_items(rqstp, rv->priv, &reply);
+	if (call && call->pass == rqstp->rq_stime)
+		rpcrdma_reply_items(&reply, call->items, call->nr_items,
+				    rpcrdma_svc_read_result, &rqstp->rq_res);
 	rpcrdma_plan_reply(&ep->core.conn, &rv->rx.lists, &reply, &plan);
 	rc = rpcrdma_reply_build(&a);
-	if (unlikely(plan.error))
-		return rpcrdma_svc_no_reply(ep, reply.xid, reply.length,
-					    plan.error, plan.arg[0],
-					    plan.arg[1]);
 	if (unlikely(rc))
-		return rpcrdma_svc_cannot(conn, reply.xid, reply.length, rc);
+		return rpcrdma_svc_not_sent(conn, reply.xid, reply.length,
+					    &plan, rc);
 	if (!a.stream)
 		rv->send = NULL;
 	/*
@@ -203,7 +155,8 @@ static int rpcrdma_svc_send_plain(struct svc_rqst *rqstp,
 				rv->rx.xid, res->len, NULL, GFP_NOFS);
 	if (unlikely(rc)) {
 		rpcrdma_send_put(s);
-		return rpcrdma_svc_cannot(conn, rv->rx.xid, res->len, rc);
+		return rpcrdma_svc_not_sent(conn, rv->rx.xid, res->len, NULL,
+					    rc);
 	}
 	rpcrdma_xdr_copy_out(res, 0, res->len, s->buf + s->header_len);
 	rpcrdma_svc_grant(rqstp, ep);

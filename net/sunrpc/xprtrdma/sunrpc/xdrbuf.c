@@ -92,19 +92,6 @@ static noinline int rpcrdma_xdr_parts(const struct xdr_buf *buf, u32 offset,
 				  r.tail_len);
 }
 
-/**
- * rpcrdma_xdr_extents - describe a range of an xdr_buf
- * @buf: xdr_buf
- * @offset: bytes of @buf to skip
- * @len: bytes to describe, all within @buf
- * @ext: filled in
- * @max: elements of @ext
- *
- * Any context.
- * Return: the number of extents; -E2BIG if more than @max are needed,
- * RPCRDMA_XDR_EXTENTS are always sufficient; -EFAULT for memory that cannot be
- * described.
- */
 int rpcrdma_xdr_extents(const struct xdr_buf *buf, u32 offset, u32 len,
 			struct rpcrdma_extent *ext, u32 max)
 {
@@ -185,54 +172,14 @@ static __always_inline u32 rpcrdma_xdr_copy(const struct xdr_buf *buf,
 	return end + n - p;
 }
 
-/**
- * rpcrdma_xdr_copy_parts_out - copy a range of an xdr_buf to linear memory
- * @buf: xdr_buf without missing pages
- * @offset: bytes of @buf to skip
- * @len: bytes to copy; those beyond @buf are left out
- * @to: @len bytes of memory
- *
- * Any context.
- */
 void rpcrdma_xdr_copy_parts_out(const struct xdr_buf *buf, u32 offset, u32 len,
 				void *to)
 {
 	rpcrdma_xdr_copy(buf, offset, len, to, false);
 }
 
-/**
- * rpcrdma_xdr_copy_parts_in - copy linear memory to a range of an xdr_buf
- * @buf: xdr_buf without missing pages
- * @offset: bytes of @buf to skip
- * @from: @len bytes of memory
- * @len: bytes to copy; those beyond @buf are left out
- *
- * Any context.
- * Return: the number of bytes copied.
- */
 u32 rpcrdma_xdr_copy_parts_in(const struct xdr_buf *buf, u32 offset,
 			      const void *from, u32 len)
 {
 	return rpcrdma_xdr_copy(buf, offset, len, (u8 *)from, true);
-}
-
-/**
- * rpcrdma_xdr_copy_reduced - copy a Payload stream without a reduced item
- * @buf: xdr_buf, of which buf->len bytes are the complete message
- * @skip: bytes of @buf before the item
- * @len: bytes of the Payload stream; if it is all of @buf, nothing is left out
- * @to: @len bytes of memory
- *
- * The item with its roundup, between the first @skip bytes and the last ones, is left
- * out (4.3.4.4). Any context.
- */
-void rpcrdma_xdr_copy_reduced(const struct xdr_buf *buf, u32 skip, u32 len,
-			      void *to)
-{
-	u32 before = len == buf->len ? len : min(skip, len);
-
-	rpcrdma_xdr_copy_out(buf, 0, before, to);
-	if (before < len)
-		rpcrdma_xdr_copy_out(buf, buf->len - (len - before),
-				     len - before, to + before);
 }

@@ -71,10 +71,20 @@ static inline u32 rpcrdma_xdr_copy_in(const struct xdr_buf *buf, u32 offset,
 }
 
 /*
- * Copy the Payload stream of @buf, @len bytes, to @to. If @buf has more bytes, those
- * after its first @skip bytes are left out: an item with its roundup.
+ * Copy what is sent inline of the Call in @buf to @to, which has space for
+ * @plan->inline_length bytes.
  */
-void rpcrdma_xdr_copy_reduced(const struct xdr_buf *buf, u32 skip, u32 len,
-			      void *to);
+static __always_inline void
+rpcrdma_xdr_copy_call(const struct xdr_buf *buf,
+		      const struct rpcrdma_call_plan *plan, void *to)
+{
+	u32 before = rpcrdma_plan_before(plan, buf->len, buf->head[0].iov_len);
+	u32 after = plan->inline_length - before;
+
+	rpcrdma_xdr_copy_out(buf, 0, before, to);
+	if (unlikely(after))
+		rpcrdma_xdr_copy_parts_out(buf, buf->len - after, after,
+					   to + before);
+}
 
 #endif /* RPCRDMA_XDRBUF_H */

@@ -48,12 +48,14 @@ void rpcrdma_calls_arrived(struct rpcrdma_call_queue *q,
 }
 
 bool rpcrdma_calls_early(struct rpcrdma_call_queue *q,
-			 const struct rpcrdma_queued_call *call)
+			 const struct rpcrdma_queued_call *call,
+			 bool (*room)(void *user, u64 octets), void *user)
 {
 	const u64 octets = call->pull_octets;
 
 	if (!octets || octets > q->max_octets ||
-	    q->early_octets + octets > RPCRDMA_EARLY_CALLS * q->max_octets)
+	    q->early_octets + octets > RPCRDMA_EARLY_CALLS * q->max_octets ||
+	    !room(user, octets))
 		return false;
 	q->early_octets += octets;
 	return true;

@@ -71,6 +71,7 @@ struct rpcrdma_parts divide(u32 length, const struct rpcrdma_room &room,
 	if (p.reduced) {
 		p.pages = min_u32(room.pages, placed.write_octets);
 		p.pad = -p.pages & 3;
+		p.tail_at = room.head + room.pages + p.pad;
 		tail -= min_u32(tail, p.pad);
 	} else {
 		p.pages = min_u32(rest, room.pages);
@@ -194,16 +195,11 @@ struct rpcrdma_step refuse(struct rpcrdma_exchange *x, u32 todo, int status,
 
 using namespace rpcrdma;
 
-bool rpcrdma_exchange_is_lost(const struct rpcrdma_exchange *x,
-			      const struct rpcrdma_conn *conn)
-{
-	return stage_of(x) == stage::SENT && x->conn != conn->cfg.number;
-}
-
 int rpcrdma_exchange_begin_anew(struct rpcrdma_exchange *x,
 				const struct rpcrdma_conn *conn)
 {
 	const bool same = x->conn == conn->cfg.number;
+	const bool lost = stage_of(x) == stage::SENT && x->in_parts;
 
 	switch (stage_of(x)) {
 	case stage::IDLE:
@@ -228,7 +224,7 @@ int rpcrdma_exchange_begin_anew(struct rpcrdma_exchange *x,
 	if (!same)
 		x->recovery = {};
 	go(x, stage::IDLE);
-	return 0;
+	return lost ? RPCRDMA_BEGIN_LOST : 0;
 }
 
 void rpcrdma_exchange_sent(struct rpcrdma_exchange *x,

@@ -101,6 +101,15 @@ u32 offers_of(const struct rpcrdma_offers *at)
 	return offers;
 }
 
+/* Return where the bytes of a Reply go that are not in Write chunks. */
+enum rpcrdma_origin stream_goes(const struct rpcrdma_reply_plan *plan)
+{
+	if (plan->reply_length)
+		return RPCRDMA_PIECE_CHUNK;
+	return plan->format == RPCRDMA_SPECIAL ? RPCRDMA_PIECE_EXPOSED :
+						 RPCRDMA_PIECE_INLINE;
+}
+
 /* Return the range @step, of a complete message, or of one around its data. */
 [[gnu::noinline]] int offer_message(const struct rpcrdma_offers *at, u32 step,
 				    struct rpcrdma_lists *lists,
@@ -267,8 +276,10 @@ bool rpcrdma_reply_next(const struct rpcrdma_reply *reply,
 		case walk::STREAM: {
 			const u32 end = item ? item->position : reply->length;
 
-			piece->origin = RPCRDMA_PIECE_INLINE;
-			piece->chunk = nullptr;
+			piece->origin = stream_goes(plan);
+			piece->chunk = piece->origin == RPCRDMA_PIECE_CHUNK ?
+					       &plan->lists.reply :
+					       nullptr;
 			piece->from = at->stream;
 			piece->to = at->out;
 			piece->length = end > at->stream ? end - at->stream : 0;

@@ -238,3 +238,36 @@ void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 	else
 		plan_large(conn, call_lists, reply, plan);
 }
+
+/* Items of a plan ascend, begin at a word, and do not overlap with their roundup. */
+void rpcrdma_reply_items(struct rpcrdma_reply *reply,
+			 const struct rpcrdma_item *results, u32 nr,
+			 void (*read)(const void *user, u32 position,
+				      u32 length, void *to),
+			 const void *user)
+{
+	constexpr u32 WORD = 4;
+	const u32 end = reply->length;
+	u32 next = 0;
+
+	for (u32 i = 0; i < nr; i++) {
+		const u32 length = results[i].length;
+		u32 position = results[i].position;
+		u8 words[2 * WORD] = {};
+
+		if (position < WORD || position % WORD || position > end ||
+		    length > end - position)
+			continue;
+		read(user, position - WORD,
+		     min_u32(sizeof(words), end - (position - WORD)), words);
+		if (load_word(words, 0) != length) {
+			if (!length || load_word(words, WORD) != length)
+				continue;
+			position += WORD;
+		}
+		if (position < next || position + roundup4(length) > end)
+			continue;
+		reply->items[reply->nr_items++] = { position, length };
+		next = position + static_cast<u32>(roundup4(length));
+	}
+}

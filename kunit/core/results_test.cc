@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Results that a Reply still contains, and what is left out of a Call */
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "support.hh"
+
+using namespace engine_test;
+
+namespace
+{
+
+/* A Reply with items of variable length, which has their lengths before them */
+struct encoded {
+	octets whole;
+	std::vector<rpcrdma_item> results;
+
+	explicit encoded(u32 before) : whole(before)
+	{
+	}
+	void append(u32 length)
+	{
+		const u32 at = static_cast<u32>(whole.size());
+
+		whole.resize(at + 4 + length + (-length & 3));
+		for (u32 i = 0; i < 4; i++)
+			whole[at + i] = static_cast<u8>(length >> (24 - 8 * i));
+		results.push_back({ at + 4, length });
+	}
+	static void read(const void *user, u32 position, u32 length, void *to)
+	{
+		const auto *me = static_cast<const encoded *>(user);
+
+		ASSERT_LE(u64{ position } + length, me->whole.size());
+		memcpy(to, &me->whole[position], length);
+	}
+	std::vector<rpcrdma_item> items() const
+	{
+		rpcrdma_reply reply = {};
+
+		reply.length = static_cast<u32>(whole.size());
+		rpcrdma_reply_items(&reply, results.data(),
+				    static_cast<u32>(results.size()), read,
+				    this);
+		return { reply.items, reply.items + reply.nr_items };
+	}
+	void expect(const std::vector<rpcrdma_item> &expected) const
+	{
+		const auto found = items();
+
+		ASSERT_EQ(found.size(), expected.size());
+		for (size_t i = 0; i < found.size(); i++) {
+			EXPECT_EQ(found[i].position, expected[i].position);
+			EXPECT_EQ(found[i].length, expected[i].length);
+		}
+	}
+};
+
+} // namespace
+
+TEST(Results, ThoseOfTheReplyAreItems)
+{
+	encoded e(24);
+
+	e.append(100);
+	e.append(7);
+	e.append(0);
+	e.append(5);
+	e.expect({ { 28, 100 }, { 132, 7 }, { 144, 0 }, { 148, 5 } });
+}
+
+/* The service has taken back what it had encoded, and encoded something else. */
+TEST(Results, ARevokedOneIsNoItem)
+{
+	encoded e(24);
+
+	e.append(100);
+	e.append(200);
+	e.whole[24 + 3] = 99;
+	e.expect({ { 132, 200 } });
+	/* All of it */
+	e.whole.resize(60);
+	e.expect({});
+	e.whole.resize(24);
+	e.expect({});
+}
+
+/* The position of a length is reported instead of the item's. */
+TEST(Results, APositionMayBeThatOfTheLength)
+{
+	encoded e(24);
+
+	e.append(9);
+	e.results[0].position -= 4;
+	e.expect({ { 28, 9 } });
+	/* An empty one says nothing about what is before it. */
+	e.results[0] = { 24, 0 };
+	e.whole[27] = 0;
+	e.whole[23] = 1;
+	e.expect({});
+}
+
+TEST(Results, ImpossibleOnesAreNoItems)
+{
+	encoded e(24);
+
+	e.append(8);
+	for (const rpcrdma_item &bad :
+	     std::vector<rpcrdma_item>{ { 0, 8 },
+					{ 3, 8 },
+					{ 29, 8 },
+					{ 40, 8 },
+					{ 28, 9 },
+					{ 28, ~0u },
+					{ ~3u, 8 } }) {
+		e.results = { bad };
+		e.expect({});
+	}
+	/* Twice the same */
+	e.results = { { 28, 8 }, { 28, 8 } };
+	e.expect({ { 28, 8 } });
+	/* Without its roundup at the end */
+	e = encoded(24);
+	e.append(5);
+	e.whole.resize(33);
+	e.expect({});
+}
+
+/* A Call is sent without its argument and the roundup of that. */
+TEST(Results, WhatIsBeforeAnArgument)
+{
+	rpcrdma_call_plan plan = {};
+
+	plan.inline_length = 500;
+	EXPECT_EQ(rpcrdma_plan_before(&plan, 500, 100), 500u);
+	EXPECT_EQ(rpcrdma_plan_before(&plan, 500, 500), 500u);
+	EXPECT_EQ(rpcrdma_plan_before(&plan, 1500, 100), 100u);
+	EXPECT_EQ(rpcrdma_plan_before(&plan, 1500, 500), 500u);
+	/* Nothing follows the argument. */
+	plan.inline_length = 100;
+	EXPECT_EQ(rpcrdma_plan_before(&plan, 1100, 100), 100u);
+	EXPECT_EQ(rpcrdma_plan_before(&plan, 1100, 104), 100u);
+}
