@@ -21,7 +21,7 @@ static int peer_suite_begin(struct kunit_suite *suite,
 	rc = rpcrdma_client_init();
 	if (rc)
 		goto out_shim;
-	rc = rpcrdma_server_bc_init();
+	rc = xprt_register_transport(&rpcrdma_server_bc_class);
 	if (rc)
 		goto out_client;
 	return 0;
@@ -45,7 +45,7 @@ int peer_mem_suite_init(struct kunit_suite *suite)
 
 void peer_suite_exit(struct kunit_suite *suite)
 {
-	rpcrdma_server_bc_exit();
+	xprt_unregister_transport(&rpcrdma_server_bc_class);
 	rpcrdma_client_exit();
 	shim_suite_exit(suite);
 }

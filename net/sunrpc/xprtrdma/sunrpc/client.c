@@ -302,12 +302,6 @@ static struct xprt_class rpcrdma_client_class = {
 	.netid	= { "rdma", "rdma6", "" },
 };
 
-/**
- * rpcrdma_client_init - register the client's transport with sunrpc
- *
- * Module start.
- * Return: 0 or a negative errno.
- */
 int rpcrdma_client_init(void)
 {
 	int rc;
@@ -323,11 +317,6 @@ int rpcrdma_client_init(void)
 	return rc;
 }
 
-/**
- * rpcrdma_client_exit - unregister the client's transport
- *
- * Module end. Waits for transports that are being destroyed.
- */
 void rpcrdma_client_exit(void)
 {
 	xprt_unregister_transport(&rpcrdma_client_class);

@@ -148,14 +148,6 @@ static struct rpcrdma_bc_rqst *rpcrdma_bc_get(struct rpcrdma_client *client)
 	return bc;
 }
 
-/**
- * rpcrdma_client_bc_setup - prepare for callbacks
- * @xprt: transport
- * @min_reqs: Calls that must not be refused for lack of memory
- *
- * Called for each NFSv4 session. Sleeps.
- * Return: 0 or -ENOMEM.
- */
 int rpcrdma_client_bc_setup(struct rpc_xprt *xprt, unsigned int min_reqs)
 {
 	struct rpcrdma_client *client = rpcrdma_xprt_client(xprt);
@@ -176,14 +168,6 @@ int rpcrdma_client_bc_setup(struct rpc_xprt *xprt, unsigned int min_reqs)
 	return 0;
 }
 
-/**
- * rpcrdma_client_bc_destroy - stop delivering callbacks
- * @xprt: transport
- * @max_reqs: UINT_MAX when the transport is destroyed
- *
- * Sleeps. Afterwards the callback service is not used any more. Calls that it is
- * processing are released by rpcrdma_client_bc_free_rqst().
- */
 void rpcrdma_client_bc_destroy(struct rpc_xprt *xprt, unsigned int max_reqs)
 {
 	struct rpcrdma_client *client = rpcrdma_xprt_client(xprt);
@@ -213,10 +197,6 @@ void rpcrdma_client_bc_destroy(struct rpc_xprt *xprt, unsigned int max_reqs)
 	mutex_unlock(&client->bc_mutex);
 }
 
-/**
- * rpcrdma_client_bc_free - free the remaining rpc_rqsts
- * @client: transport that is destroyed
- */
 void rpcrdma_client_bc_free(struct rpcrdma_client *client)
 {
 	struct rpcrdma_bc_rqst *bc;
@@ -228,13 +208,6 @@ void rpcrdma_client_bc_free(struct rpcrdma_client *client)
 	WARN_ON_ONCE(client->bc_count);
 }
 
-/**
- * rpcrdma_client_bc_maxpayload - return the maximum size of a Call or Reply in bytes
- * @xprt: transport
- *
- * The header is not included. The NFS client sends this to the server when it creates a
- * session. Does not sleep: sunrpc is in an RCU section.
- */
 size_t rpcrdma_client_bc_maxpayload(struct rpc_xprt *xprt)
 {
 	struct rpcrdma_client *client = rpcrdma_xprt_client(xprt);
@@ -250,10 +223,6 @@ size_t rpcrdma_client_bc_maxpayload(struct rpc_xprt *xprt)
 	return min_t(u32, max, PAGE_SIZE);
 }
 
-/**
- * rpcrdma_client_bc_num_slots - return the maximum number of outstanding Calls
- * @xprt: transport
- */
 unsigned int rpcrdma_client_bc_num_slots(struct rpc_xprt *xprt)
 {
 	return RPCRDMA_CALLBACK_SLOTS;
@@ -290,10 +259,6 @@ static void rpcrdma_bc_drop(struct rpcrdma_bc_rqst *bc)
 	queue_work(rpcrdma_xprt_wq, &bc->drop_work);
 }
 
-/**
- * rpcrdma_client_bc_free_rqst - release a Call
- * @rqst: its rpc_rqst, which has a reference to the transport
- */
 void rpcrdma_client_bc_free_rqst(struct rpc_rqst *rqst)
 {
 	struct rpcrdma_bc_rqst *bc = rpcrdma_rqst_bc(rqst);
@@ -445,16 +410,6 @@ static void rpcrdma_bc_pulled(struct rpcrdma_rw *rw, bool ok)
 	rpcrdma_bc_drop(bc);
 }
 
-/**
- * rpcrdma_client_bc_call - process a Call from the server
- * @client: transport
- * @ep: its connection
- * @rv: the Receive; consumed
- *
- * The engine has verified that the Call uses only what the level that this client
- * announced permits.
- * Context: a context that polls @ep: process context, one at a time.
- */
 void rpcrdma_client_bc_call(struct rpcrdma_client *client,
 			    struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 {
@@ -484,17 +439,11 @@ void rpcrdma_client_bc_call(struct rpcrdma_client *client,
 	rpcrdma_bc_drop(bc);
 }
 
-/**
- * rpcrdma_client_reserve_xprt - get the write lock for a task
- * @xprt: transport
- * @task: task that needs to send
- *
+/*
  * Calls without window wait for write_space(), and sunrpc lets no task send meanwhile.
  * A Reply is sent nevertheless: part of the window is reserved for Replies (WP 3), and
  * the server may be waiting for the Reply before it grants more. In sunrpc's queue
- * Replies precede Calls, see rpcrdma_bc_deliver(), so the holder of the lock sends
- * them. Caller holds transport_lock.
- * Return: 1 if @task has the lock; otherwise 0.
+ * Replies precede Calls, see rpcrdma_bc_deliver(), so the holder of the lock sends them.
  */
 int rpcrdma_client_reserve_xprt(struct rpc_xprt *xprt, struct rpc_task *task)
 {
@@ -515,14 +464,9 @@ int rpcrdma_client_reserve_xprt(struct rpc_xprt *xprt, struct rpc_task *task)
 	return 0;
 }
 
-/**
- * rpcrdma_client_release_xprt - release the write lock
- * @xprt: transport
- * @task: previous holder, or NULL
- *
+/*
  * Replies that had to wait for the lock check whether they have been sent meanwhile,
  * and retry otherwise: the lock may have been passed to a Call, which sends them first.
- * Caller holds transport_lock.
  */
 void rpcrdma_client_release_xprt(struct rpc_xprt *xprt, struct rpc_task *task)
 {

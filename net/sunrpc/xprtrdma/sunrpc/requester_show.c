@@ -21,12 +21,6 @@ int rpcrdma_xprt_string(struct rpc_xprt *xprt, unsigned int which,
 	return xprt->address_strings[which] ? 0 : -ENOMEM;
 }
 
-/**
- * rpcrdma_xprt_format_addresses - fill in the address strings
- * @xprt: transport with xprt->addr
- *
- * Sleeps. Returns 0, -EAFNOSUPPORT or -ENOMEM.
- */
 int rpcrdma_xprt_format_addresses(struct rpc_xprt *xprt)
 {
 	struct sockaddr *sap = (struct sockaddr *)&xprt->addr;
@@ -62,10 +56,6 @@ int rpcrdma_xprt_format_addresses(struct rpc_xprt *xprt)
 	return 0;
 }
 
-/**
- * rpcrdma_xprt_free_addresses - free the address strings
- * @xprt: transport
- */
 void rpcrdma_xprt_free_addresses(struct rpc_xprt *xprt)
 {
 	static const u8 allocated[] = {
@@ -80,13 +70,7 @@ void rpcrdma_xprt_free_addresses(struct rpc_xprt *xprt)
 	}
 }
 
-/**
- * rpcrdma_xprt_print_stats - print the "xprt: rdma" line of mountstats
- * @xprt: transport
- * @seq: output
- * @stats: its counters, or NULL
- * @ep: its connection, or NULL
- *
+/*
  * Tools parse the fields in this order: ten that every transport has, then those of
  * chunks, bytes, copies and failures, then those of MRs. Counters of mechanisms that
  * this implementation does not have remain 0.

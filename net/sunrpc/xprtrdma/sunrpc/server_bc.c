@@ -26,8 +26,6 @@
 #include "server_bc.h"
 #include "settings.h"
 
-static struct xprt_class rpcrdma_bc_class;
-
 struct rpcrdma_bc {
 	struct rpcrdma_requester requester;	/* first */
 	/* With a reference until sunrpc has finished the rpc_xprt, then NULL */
@@ -238,7 +236,7 @@ static struct rpc_xprt *rpcrdma_bc_setup(struct xprt_create *args)
 	memcpy(&xprt->addr, args->dstaddr, args->addrlen);
 	xprt->addrlen = args->addrlen;
 	xprt->prot = XPRT_TRANSPORT_BC_RDMA;
-	rpcrdma_xprt_set_class(xprt, &rpcrdma_bc_class);
+	rpcrdma_xprt_set_class(xprt, &rpcrdma_server_bc_class);
 	xprt->ops = &rpcrdma_bc_ops;
 	xprt->timeout = &rpcrdma_xprt_timeout;
 	ep = rpcrdma_server_ep(sxprt);
@@ -282,8 +280,8 @@ out_free:
 	return ERR_PTR(rc);
 }
 
-static struct xprt_class rpcrdma_bc_class = {
-	.list		= LIST_HEAD_INIT(rpcrdma_bc_class.list),
+struct xprt_class rpcrdma_server_bc_class = {
+	.list		= LIST_HEAD_INIT(rpcrdma_server_bc_class.list),
 	.name		= "rdma backchannel",
 	.owner		= THIS_MODULE,
 	.ident		= XPRT_TRANSPORT_BC_RDMA,
@@ -291,21 +289,3 @@ static struct xprt_class rpcrdma_bc_class = {
 	/* The lookup by netid stops at an empty one. */
 	.netid		= { "" },
 };
-
-/**
- * rpcrdma_server_bc_init - module start
- *
- * Returns 0 or a negative errno.
- */
-int rpcrdma_server_bc_init(void)
-{
-	return xprt_register_transport(&rpcrdma_bc_class);
-}
-
-/**
- * rpcrdma_server_bc_exit - module end
- */
-void rpcrdma_server_bc_exit(void)
-{
-	xprt_unregister_transport(&rpcrdma_bc_class);
-}

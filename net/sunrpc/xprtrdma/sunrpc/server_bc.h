@@ -7,12 +7,12 @@
 #define RPCRDMA_SERVER_BC_H
 
 #include <linux/sunrpc/svc_xprt.h>
+#include <linux/sunrpc/xprt.h>
 
 #include "../verbs/receiving.h"
 
-/* Module start and end: the transport class for XPRT_TRANSPORT_BC_RDMA */
-int rpcrdma_server_bc_init(void);
-void rpcrdma_server_bc_exit(void);
+/* The transport class for XPRT_TRANSPORT_BC_RDMA */
+extern struct xprt_class rpcrdma_server_bc_class;
 
 /*
  * Process a Reply, good or bad, or an ERROR for a Call of the server; consumes @rv.

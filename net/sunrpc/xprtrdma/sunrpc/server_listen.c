@@ -445,12 +445,6 @@ static const struct svc_xprt_ops rpcrdma_svc_listener_ops = {
 
 /* ---- Module ---- */
 
-/**
- * rpcrdma_server_init - module start
- *
- * Called after rpcrdma_ep_init() and the settings.
- * Return: 0 or a negative errno.
- */
 int rpcrdma_server_init(void)
 {
 	int rc = -ENOMEM;
@@ -461,7 +455,7 @@ int rpcrdma_server_init(void)
 	rpcrdma_svc_wq = alloc_workqueue("svcrdma", WQ_UNBOUND, 0);
 	if (!rpcrdma_svc_wq)
 		goto out_cache;
-	rc = rpcrdma_server_bc_init();
+	rc = xprt_register_transport(&rpcrdma_server_bc_class);
 	if (rc)
 		goto out_wq;
 	rc = svc_reg_xprt_class(&rpcrdma_svc_class);
@@ -470,7 +464,7 @@ int rpcrdma_server_init(void)
 	return 0;
 
 out_bc:
-	rpcrdma_server_bc_exit();
+	xprt_unregister_transport(&rpcrdma_server_bc_class);
 out_wq:
 	destroy_workqueue(rpcrdma_svc_wq);
 out_cache:
@@ -478,16 +472,10 @@ out_cache:
 	return rc;
 }
 
-/**
- * rpcrdma_server_exit - module end
- *
- * Called before rpcrdma_ep_exit(). Waits until all listeners and connections are freed.
- * Sleeps.
- */
 void rpcrdma_server_exit(void)
 {
 	svc_unreg_xprt_class(&rpcrdma_svc_class);
-	rpcrdma_server_bc_exit();
+	xprt_unregister_transport(&rpcrdma_server_bc_class);
 	/* Runs the queued work; no more is queued. */
 	destroy_workqueue(rpcrdma_svc_wq);
 	kmem_cache_destroy(rpcrdma_svc_call_cache);

@@ -187,11 +187,6 @@ rpcrdma_requester_more_slots(struct rpcrdma_requester *r)
 	return req;
 }
 
-/**
- * rpcrdma_requester_alloc_slot - assign a slot to a task, or put it on the backlog
- * @xprt: transport
- * @task: @task->tk_status is set to 0 or -EAGAIN
- */
 void rpcrdma_requester_alloc_slot(struct rpc_xprt *xprt, struct rpc_task *task)
 {
 	struct rpcrdma_requester *r = rpcrdma_xprt_requester(xprt);
@@ -211,11 +206,7 @@ void rpcrdma_requester_alloc_slot(struct rpc_xprt *xprt, struct rpc_task *task)
 	spin_unlock(&xprt->reserve_lock);
 }
 
-/**
- * rpcrdma_requester_free_slot - release the slot of a task
- * @xprt: transport
- * @rqst: the slot's rpc_rqst
- *
+/*
  * An RPC that had buffers, without which nothing is sent, has released them before.
  */
 void rpcrdma_requester_free_slot(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
