@@ -295,7 +295,7 @@ static void requester_payload(struct kunit *test)
 			continue;
 		KUNIT_ASSERT_EQ(test, f->plan.inline_length,
 				(u32)REQ_HEAD + REQ_TAIL);
-		rpcrdma_requester_copy(&f->req->rqst, &f->plan, out);
+		rpcrdma_xdr_copy_call(&f->req->rqst.rq_snd_buf, &f->plan, out);
 		KUNIT_EXPECT_EQ(test, 0, memcmp(out, snd->head[0].iov_base,
 						REQ_HEAD));
 		KUNIT_EXPECT_EQ(test, 0, memcmp(out + REQ_HEAD, f->tail + 4,

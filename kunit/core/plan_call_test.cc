@@ -659,6 +659,9 @@ TEST(PlanCall, ReversePayload)
 			auto e = requester(true, peer, own);
 			const u32 max = rpcrdma_reverse_payload(&e->conn);
 
+			/* Without a connection: what any of them conveys */
+			EXPECT_EQ(rpcrdma_reverse_payload(nullptr), 960u);
+			EXPECT_LE(960u, max);
 			if (brs < RDMA2_RVRSDIR_CONT)
 				EXPECT_EQ(max, 1024 - PLAIN);
 			else

@@ -193,6 +193,8 @@ TEST(OpeningV1, ThresholdsAreTheSmallerOnes)
 		 */
 		EXPECT_EQ(rpcrdma_reverse_payload(&e.conn),
 			  std::min(c.send, c.recv) - 28);
+		EXPECT_LE(rpcrdma_reverse_payload(nullptr),
+			  rpcrdma_reverse_payload(&e.conn));
 	}
 }
 

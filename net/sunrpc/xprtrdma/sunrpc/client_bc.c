@@ -211,14 +211,14 @@ void rpcrdma_client_bc_free(struct rpcrdma_client *client)
 size_t rpcrdma_client_bc_maxpayload(struct rpc_xprt *xprt)
 {
 	struct rpcrdma_client *client = rpcrdma_xprt_client(xprt);
-	/* The minimum of every connection, of any version */
-	u32 max = RPCRDMA_MIN_INLINE_OCTETS - 64;
 	struct rpcrdma_ep *ep;
+	bool open;
+	u32 max;
 
 	spin_lock(&client->ep_lock);
 	ep = client->ep;
-	if (ep && rpcrdma_ep_is_open(ep))
-		max = rpcrdma_reverse_payload(&ep->core.conn);
+	open = ep && rpcrdma_ep_is_open(ep);
+	max = rpcrdma_reverse_payload(open ? &ep->core.conn : NULL);
 	spin_unlock(&client->ep_lock);
 	return min_t(u32, max, PAGE_SIZE);
 }

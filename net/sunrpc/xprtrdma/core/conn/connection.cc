@@ -316,13 +316,25 @@ void rpcrdma_conn_init(struct rpcrdma_conn *conn,
 	set_window(conn, conn->cfg.first_window);
 }
 
+namespace
+{
+
+/* No header without chunks is longer, in either version. */
+constexpr u32 MOST_PLAIN_HEADER = 64;
+
+} // namespace
+
 /* In one message, or in as many as both ends reassemble */
 u32 rpcrdma_reverse_payload(const struct rpcrdma_conn *conn)
 {
-	const struct rpcrdma_props *own = &conn->cfg.props;
-	const struct rpcrdma_conn_limits limits = rpcrdma_conn_limits(conn);
+	struct rpcrdma_conn_limits limits;
+	const struct rpcrdma_props *own;
 	u32 header, inlined, parts;
 
+	if (!conn)
+		return RPCRDMA_MIN_INLINE_OCTETS - MOST_PLAIN_HEADER;
+	own = &conn->cfg.props;
+	limits = rpcrdma_conn_limits(conn);
 	header = header_octets(conn, nullptr);
 	inlined = min_u32(limits.send_inline, limits.recv_inline);
 	inlined -= min_u32(inlined, header);
