@@ -105,10 +105,11 @@ personality any(choices &c)
 	personality p{};
 
 	p.name = "any";
-	p.hangs_up = c.below(3) == 2;
+	p.hangs_up = c.below(2);
 	p.reply_chunk = c.below(2);
 
-	const u32 sort = c.below(std::size(FORMS) + 1);
+	/* Half of them use the form that is defined, which is the first one. */
+	const u32 sort = c.below(2) * c.below(std::size(FORMS) + 1);
 
 	p.refusal = sort < std::size(FORMS) ? &FORMS[sort] : nullptr;
 	return p;
