@@ -196,11 +196,10 @@ void endpoint::made_regions(u32 count)
 	more_regions_ |= count;
 }
 
-/* As with delayed work, a call that is arranged is not arranged again. */
 void endpoint::make_regions_in(u32 ms)
 {
 	if (making_)
-		return;
+		w_.complain("regions are to be made twice");
 	making_ = true;
 	w_.after(ms ? ms * MILLISECOND : w_.delay(10), this, MAKE_REGIONS);
 }

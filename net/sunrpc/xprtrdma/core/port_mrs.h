@@ -46,7 +46,7 @@ u32 rpcrdma_port_mrs_made(struct rpcrdma_ep_core *core,
 
 /**
  * rpcrdma_port_make_mrs - call rpcrdma_core_mrs_make() after a time
- * @core: connection; if a call is arranged already, this does nothing
+ * @core: connection, for which no call is arranged
  * @ms: milliseconds at least
  *
  * Context: no lock held, the teardown is held off.
