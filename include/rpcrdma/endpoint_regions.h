@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * The MRs of an endpoint: which MR is used for which memory, and its state until it is
- * free again. endpoint_send.h has struct rpcrdma_ep_core, and says what a host is.
+ * free again; and the Replies that the peer pulls from them. endpoint_send.h has struct
+ * rpcrdma_ep_core, and says what a host is.
  *
  * An MR is free, or in the list of a request. It is taken and mapped, exposed when the
  * message that names it is posted, and invalidated by the peer or by this end. Then it
@@ -17,6 +18,7 @@
 #define RPCRDMA_ENDPOINT_REGIONS_H
 
 #include "endpoint_send.h"
+#include "pull.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -109,15 +111,6 @@ static inline bool rpcrdma_core_mrs_exposed(const struct list_head *mrs)
 	return false;
 }
 
-/* Invalidation of the MRs of a request */
-struct rpcrdma_inv {
-	struct rpcrdma_work	work;		/* work.chain is the host's */
-	struct rpcrdma_ep_core	*core;
-	struct list_head	*mrs;
-	/* With @ok no peer can access them any more. Process context. */
-	void			(*done)(struct rpcrdma_inv *inv, bool ok);
-};
-
 /*
  * Invalidate the MRs in @mrs that are still exposed, then call @inv->done() in process
  * context, possibly before this returns. If @ok is false then, the connection is being
@@ -137,6 +130,35 @@ void rpcrdma_core_mrs_invalidate(struct rpcrdma_ep_core *core,
  * connection is closing.
  */
 u32 rpcrdma_core_mrs_put(struct rpcrdma_ep_core *core, struct list_head *mrs);
+
+/* ---- Replies that the peer pulls (WP 8) ---- */
+
+/*
+ * Prepare a Reply to be pulled, and complete @plan, which has a read_length.
+ * @x: with release(), and inv.work.chain, which the host has set
+ * @pos: the memory of its Payload stream
+ * No lock held; does not sleep. On error the caller keeps @x.
+ * Return: 0, attach @x to a Send or call rpcrdma_core_expose_cancel(), the teardown is
+ * held off until then; -EAGAIN if MRs are missing, core->mrs.told changes when they may
+ * be there; or another negative errno. plan->error is set if the peer must be notified.
+ */
+int rpcrdma_core_expose(struct rpcrdma_ep_core *core,
+			struct rpcrdma_exposure *x, u32 xid,
+			struct rpcrdma_extent_pos *pos,
+			struct rpcrdma_reply_plan *plan);
+/* Cancel a Reply that was not sent: x->release() is not called. No lock held. */
+void rpcrdma_core_expose_cancel(struct rpcrdma_exposure *x);
+/*
+ * End the exposures that have not been pulled in time (DR 4.1.3). The host calls this
+ * when rpcrdma_port_arm_overdue() has requested it. No lock held.
+ */
+void rpcrdma_core_exposed_overdue(struct rpcrdma_ep_core *core);
+/*
+ * Return an exposure that has not been pulled in time, or NULL; then request another
+ * call if there are others. Lock held.
+ */
+struct rpcrdma_exposure *
+rpcrdma_core_next_overdue(struct rpcrdma_ep_core *core);
 
 #ifdef __cplusplus
 }

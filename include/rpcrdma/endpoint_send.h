@@ -33,6 +33,7 @@ extern "C" {
 #endif
 
 struct rpcrdma_ep_core;
+struct rpcrdma_exposure;
 struct rpcrdma_recv;
 struct rpcrdma_stream;
 
@@ -58,7 +59,7 @@ struct rpcrdma_send {
 	void			*before;
 	struct rpcrdma_transfer	*rw;		/* Writes posted before it */
 	struct rpcrdma_stream	*stream;	/* set if this is its last message */
-	struct rpcrdma_pulled	*exposed;	/* memory its header names */
+	struct rpcrdma_exposure	*exposed;	/* memory its header names */
 };
 
 /*

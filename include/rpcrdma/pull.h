@@ -8,6 +8,7 @@
 #include "conn.h"
 #include "mr_pool.h"
 #include "plan_reply.h"
+#include "work.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -15,7 +16,8 @@ extern "C" {
 
 /*
  * A Reply that the peer can pull, or will be able to (WP 8). Embed it in the
- * object that owns the Reply's memory. All fields are private to the engine.
+ * object that owns the Reply's memory. The first fields are private to the
+ * engine, the others to the endpoint (endpoint_regions.h), except release.
  */
 struct rpcrdma_exposure {
 	struct rpcrdma_exposure *next;
@@ -23,6 +25,18 @@ struct rpcrdma_exposure {
 	u32 handle;		/* that DONE may invalidate, 0: none */
 	rpcrdma_serial since;	/* milliseconds, when it was sent */
 	u8 state;
+
+	struct rpcrdma_ep_core *core;
+	struct list_head mrs;
+	struct rpcrdma_inv inv;
+	struct rpcrdma_lists lists; /* its chunk, while it is built */
+	/*
+	 * Called once after the exposure was attached to a Send, when no peer
+	 * can access the memory any more, at the latest before closed(). The
+	 * Reply has been pulled, has not been pulled in time, or was not even
+	 * sent. The callee owns @x. Process context.
+	 */
+	void (*release)(struct rpcrdma_exposure *x);
 };
 
 /**

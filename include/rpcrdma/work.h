@@ -7,8 +7,9 @@
 #define RPCRDMA_WORK_H
 
 #include "chunk.h"
+#include "conn.h"
 #include "mr.h"
-#include "pull.h"
+#include "mr_pool.h"
 #include "read_mr_pool.h"
 #include "send_queue.h"
 
@@ -118,11 +119,13 @@ struct rpcrdma_mrs {
 	u32			told;		/* times that waiters were notified; atomic */
 };
 
-/* A Reply that the peer pulls (WP 8) */
-struct rpcrdma_pulled {
-	struct list_head	mrs;
-	struct rpcrdma_exposure	exposure;	/* under the lock */
-	u32			inv_handle;
+/* Invalidation of the MRs of a request; see endpoint_regions.h */
+struct rpcrdma_inv {
+	struct rpcrdma_work	work;		/* work.chain is the host's */
+	struct rpcrdma_ep_core	*core;
+	struct list_head	*mrs;
+	/* With @ok no peer can access them any more. Process context. */
+	void			(*done)(struct rpcrdma_inv *inv, bool ok);
 };
 
 #ifdef __cplusplus

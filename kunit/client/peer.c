@@ -128,7 +128,7 @@ bool peer_sound(const u8 *call, u32 len, u32 *want)
 }
 
 struct peer_reply {
-	struct rpcrdma_exposed		exposed;
+	struct verbs_exposure		exposed;
 	struct rpcrdma_reply		reply;
 	struct rpcrdma_reply_plan	plan;
 	u8				*octets;
@@ -145,9 +145,9 @@ static void peer_written(struct rpcrdma_rw *rw, bool ok)
 	peer_reply_free(rw->priv);
 }
 
-static void peer_pulled(struct rpcrdma_exposed *x)
+static void peer_pulled(struct rpcrdma_exposure *x)
 {
-	peer_reply_free(container_of(x, struct peer_reply, exposed));
+	peer_reply_free(container_of(x, struct peer_reply, exposed.core));
 }
 
 /* Get a Send context. Those of earlier Replies may still be in use: wait for one. */
@@ -227,7 +227,7 @@ static bool peer_reply(struct rpcrdma_recv *rv, u32 want, u32 bad)
 		rc = rpcrdma_expose(ep, &r->exposed, xid, &ext, 1, &r->plan);
 		if (rc)
 			goto out_free;
-		r->exposed.release = peer_pulled;
+		r->exposed.core.release = peer_pulled;
 		exposed = true;
 	}
 	if (bad == PEER_BAD_CHUNK)

@@ -48,14 +48,15 @@ out_free:
 
 /* A pulled Reply */
 struct shim_exposed {
-	struct rpcrdma_exposed	exposed;
+	struct verbs_exposure	exposed;
 	struct shim_side	*side;
 	struct shim_buf		buf;
 };
 
-static void shim_unexposed(struct rpcrdma_exposed *x)
+static void shim_unexposed(struct rpcrdma_exposure *x)
 {
-	struct shim_exposed *e = container_of(x, struct shim_exposed, exposed);
+	struct shim_exposed *e = container_of(x, struct shim_exposed,
+					      exposed.core);
 	struct shim_side *side = e->side;
 
 	/* Overwrite the data, so that a Read after the release is detected. */
@@ -70,11 +71,11 @@ static void shim_unexposed(struct rpcrdma_exposed *x)
  * Expose a Reply to be pulled. Return it or an ERR_PTR. If plan->error is not set in
  * the second case, the connection has failed or a failure was injected.
  */
-static struct rpcrdma_exposed *shim_expose(struct shim_side *side,
-					   struct rpcrdma_ep *ep,
-					   struct rpcrdma_reply_plan *plan,
-					   u32 xid, u32 status, u32 want,
-					   u32 seed)
+static struct verbs_exposure *shim_expose(struct shim_side *side,
+					  struct rpcrdma_ep *ep,
+					  struct rpcrdma_reply_plan *plan,
+					  u32 xid, u32 status, u32 want,
+					  u32 seed)
 {
 	u32 i, len = plan->read_length;
 	struct shim_exposed *e;
@@ -89,7 +90,7 @@ static struct rpcrdma_exposed *shim_expose(struct shim_side *side,
 	for (i = 0; i < len; i++)
 		*shim_buf_at(&e->buf, i) = octets[i];
 	e->side = side;
-	e->exposed.release = shim_unexposed;
+	e->exposed.core.release = shim_unexposed;
 	/* On a slow machine its wait for MRs may time out before they are allocated. */
 	i = 10;
 	do {
@@ -166,7 +167,7 @@ static bool shim_try_reply(struct shim_side *side, struct rpcrdma_recv **rvp,
 	const __be32 *p = rv->payload;
 	u32 seed = be32_to_cpu(p[2]), want = be32_to_cpu(p[3]), inv_handle;
 	u32 htype = RDMA2_MSG, xid = rv->rx.xid;
-	struct rpcrdma_exposed *x = NULL;
+	struct verbs_exposure *x = NULL;
 	struct rpcrdma_stream *st = NULL;
 	struct rpcrdma_reply *reply;
 	struct rpcrdma_rw *rw = NULL;
@@ -242,7 +243,7 @@ static bool shim_try_reply(struct shim_side *side, struct rpcrdma_recv **rvp,
 		if (!rw) {
 			if (x) {
 				rpcrdma_expose_cancel(x);
-				x->release(x);
+				x->core.release(&x->core);
 			}
 			if (s)
 				rpcrdma_send_put(s);

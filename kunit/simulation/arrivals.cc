@@ -258,15 +258,6 @@ void endpoint::refuse(const char *reason)
 	close(reason);
 }
 
-void endpoint::pulled(received *rv)
-{
-	exposure *x = exposure_of(rv->rx.exposed);
-
-	if (rv->inv_handle)
-		rpcrdma_core_mrs_invalidated(&x->core.mrs, rv->inv_handle);
-	end_exposure(x);
-}
-
 /* ---- The teardown ---- */
 
 /* The drain of the device: it has reported all its completions. */
@@ -337,11 +328,6 @@ void rpcrdma_port_recv_put(struct rpcrdma_recv *rv)
 void rpcrdma_port_refuse(struct rpcrdma_ep_core *core, const char *reason)
 {
 	of(core).refuse(reason);
-}
-
-void rpcrdma_port_pulled(struct rpcrdma_ep_core *core, struct rpcrdma_recv *rv)
-{
-	of(core).pulled(static_cast<received *>(rv));
 }
 
 bool rpcrdma_port_has_arrived(struct rpcrdma_ep_core *core)

@@ -51,6 +51,7 @@ struct region : rpcrdma_mr {
 	bool writable = false;
 	bool valid = false;
 	bool registered = false; /* since it was taken */
+	bool taken = false;
 
 	/*
 	 * Set up this MR for @octets bytes of @m from @from on, with a new key

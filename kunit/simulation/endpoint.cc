@@ -157,27 +157,10 @@ void endpoint::act(u32 what, u64 arg)
 			w_.complain(std::string(name) + ": " + conn.reason);
 		rpcrdma_core_events(this, ev);
 		break;
-	case OVERDUE: {
-		rpcrdma_overdue overdue;
-
+	case OVERDUE:
 		overdue_watched_ = false;
-		if (!enter())
-			break;
-		while ((overdue = rpcrdma_conn_overdue(&conn, w_.now_ms()))
-			       .exposure) {
-			exposure *x = exposure_of(overdue.exposure);
-
-			excuse(&x->core.mrs);
-			end_exposure(x);
-		}
-		if (overdue.wait) {
-			overdue_watched_ = true;
-			w_.after((overdue.wait + 1) * MILLISECOND, this,
-				 OVERDUE);
-		}
-		leave();
+		rpcrdma_core_exposed_overdue(this);
 		break;
-	}
 	case MAKE_REGIONS:
 		w_.after(w_.delay(40), this, REGIONS_MADE);
 		break;
@@ -465,73 +448,6 @@ void endpoint::letter_received(const received *rv)
 				   load(m + 12) == RDMA2_NOMSG && !load(m),
 				   rv->verdict == RPCRDMA_RX_CALL));
 	as_letter_says();
-}
-
-/* ---- Pulled Replies ---- */
-
-exposure *endpoint::exposure_of(rpcrdma_exposure *x)
-{
-	auto *core = reinterpret_cast<rpcrdma_pulled *>(
-		reinterpret_cast<u8 *>(x) - offsetof(rpcrdma_pulled, exposure));
-
-	return reinterpret_cast<exposure *>(reinterpret_cast<u8 *>(core) -
-					    offsetof(exposure, core));
-}
-
-void endpoint::unexpose(exposure *x)
-{
-	rpcrdma_conn_unexpose(&conn, &x->core.exposure);
-	put_regions(&x->core.mrs);
-}
-
-void endpoint::release(exposure *x)
-{
-	x->data.retire(w_, "a Reply to be pulled");
-	give(RPCRDMA_MEMORY_REPLIES, x->held);
-	live_--;
-	delete x;
-}
-
-int endpoint::expose(exposure *x, u32 xid, rpcrdma_reply_plan *plan)
-{
-	int rc;
-
-	if (!enter())
-		return -ENOTCONN;
-	x->ep = this;
-	list_init(&x->core.mrs);
-	rc = rpcrdma_conn_expose(&conn, &x->core.exposure, xid, plan);
-	if (rc) {
-		leave();
-		return rc;
-	}
-	live_++;
-	rpcrdma_lists_init(&x->lists);
-	rpcrdma_lists_add_read(&x->lists, 0);
-	rc = map(&x->core.mrs, x->data, 0, plan->read_length, false, x->lists);
-	rc = rpcrdma_plan_expose(&conn, &mrs.pool, rc, &x->lists, plan);
-	if (rc)
-		cancel_exposure(x);
-	else
-		x->core.inv_handle = plan->lists.inv_handle;
-	return rc;
-}
-
-void endpoint::cancel_exposure(exposure *x)
-{
-	unexpose(x);
-	live_--;
-	leave();
-}
-
-void endpoint::end_exposure(exposure *x)
-{
-	invalidate(&x->core.mrs, [this, x](bool ok) {
-		if (!ok)
-			return;
-		unexpose(x);
-		release(x);
-	});
 }
 
 /* ---- Invariants ---- */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * One end of one connection around the core, on the model of a device: the
- * core's host, and a model of what verbs/ still does by itself (rw.c, frwr.c,
- * expose.c). While the module would hold a lock, no other event happens here.
+ * core's host. While the module would hold a lock, no other event happens here.
  * Where the module sleeps or queues work, other events happen.
  */
 #ifndef SIMULATION_ENDPOINT_HH
@@ -107,13 +106,13 @@ struct invalidation final : rpcrdma_inv {
 	static void over(rpcrdma_inv *inv, bool ok);
 };
 
-struct exposure {
-	endpoint *ep;
-	rpcrdma_pulled core{};
-	rpcrdma_lists lists;
+/* A Reply that the peer pulls */
+struct exposure final : rpcrdma_exposure {
+	rpcrdma_chain requests;
 	memory data;
 	u64 held = 0; /* bytes charged to the quota */
-	bool closing = false;
+
+	static void over(rpcrdma_exposure *x);
 };
 
 struct send_context final : rpcrdma_send {
@@ -232,6 +231,8 @@ public:
 	void put_regions(list_head *list);
 	/* The peer's access to @list may fail without being a fault. */
 	void excuse(const list_head *list);
+	bool invalidated(list_head *list, u32 handle);
+	void check_invalidated(u32 handle);
 	void invalidate(list_head *list, std::function<void(bool)> ended);
 	/* Allocate a transfer. @what: read or write */
 	transfer *new_transfer(op what);
@@ -285,6 +286,7 @@ public:
 	int map_region(region *reg, const rpcrdma_cut &cut,
 		       rpcrdma_extent_pos &pos, bool writable);
 	bool cut_regions_finer(const rpcrdma_cut &used);
+	rpcrdma_exposure *next_overdue();
 	void *new_buffer(u32 size, u64 *addr);
 	void free_buffer(u64 addr);
 	rpcrdma_send *first_use(u32 number);
@@ -317,7 +319,6 @@ public:
 	bool assembled(u64 octets);
 	rpcrdma_segment *more_segs();
 	void refuse(const char *reason);
-	void pulled(received *rv);
 	u32 hold_some(rpcrdma_memory_use use, u64 octets, u32 count);
 	u32 coarse_ms() const
 	{
@@ -340,7 +341,6 @@ public:
 		return life.client || params.cfg.inv_ok || params.read_into;
 	}
 	void flush_posted(list_head *through);
-	void exposed_gone(rpcrdma_exposure *x);
 	void leave_quota();
 	u32 now_ms() const
 	{
@@ -418,10 +418,7 @@ private:
 	void drain_device();
 	void check_drained();
 	void spoil_props(received *rv);
-	static exposure *exposure_of(rpcrdma_exposure *x);
-	void unexpose(exposure *x);
-	void end_exposure(exposure *x);
-	void release(exposure *x);
+	friend struct exposure;
 	friend struct invalidation;
 
 	world &w_;

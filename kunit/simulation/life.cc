@@ -304,14 +304,6 @@ void endpoint::flush_posted(list_head *through)
 	rpcrdma_core_flush_posted(this, through);
 }
 
-void endpoint::exposed_gone(rpcrdma_exposure *x)
-{
-	exposure *own = exposure_of(x);
-
-	unexpose(own);
-	release(own);
-}
-
 } // namespace simulation
 
 using namespace simulation;
@@ -396,12 +388,6 @@ void rpcrdma_port_flush_waiting(struct rpcrdma_ep_core *core,
 				struct list_head *through)
 {
 	rpcrdma_core_flush_waiting(core, through);
-}
-
-void rpcrdma_port_exposed_gone(struct rpcrdma_ep_core *core,
-			       struct rpcrdma_exposure *x)
-{
-	of(core).exposed_gone(x);
 }
 
 void rpcrdma_port_leave_quota(struct rpcrdma_ep_core *core)

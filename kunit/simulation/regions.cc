@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * MRs: the port, and a model of the device. Allocating MRs takes time, and memory, which
- * may be short for a while. The device may map less to an MR than it says, and an
- * invalidation may fail, as any Work Request.
+ * MRs and pulled Replies: the port, and a model of the device. Allocating MRs takes time,
+ * and memory, which may be short for a while. The device may map less to an MR than it
+ * says, and an invalidation may fail, as any Work Request.
  */
 #include <cerrno>
 
@@ -55,10 +55,11 @@ void endpoint::put_regions(list_head *list)
 	if (list_is_empty(list))
 		return;
 	for (list_head *at = list->next; at != list; at = at->next) {
-		const region *reg = region_of(at);
+		region *reg = region_of(at);
 
 		if (reg->exposed || reg->valid)
 			w_.complain("a region is given back that is exposed");
+		reg->taken = false;
 		used |= reg->registered;
 	}
 	more_regions_ |= used;
@@ -74,6 +75,25 @@ void endpoint::excuse(const list_head *list)
 {
 	for (list_head *at = list->next; at != list; at = at->next)
 		qp.excuse(region_of(at));
+}
+
+bool endpoint::invalidated(list_head *list, u32 handle)
+{
+	if (!rpcrdma_core_mrs_invalidated(list, handle))
+		return false;
+	check_invalidated(handle);
+	return true;
+}
+
+/* The device may refuse to invalidate an MR that the peer has invalidated. */
+void endpoint::check_invalidated(u32 handle)
+{
+	for (const region &reg : qp.regions) {
+		if (reg.handle == handle && reg.exposed)
+			w_.complain(
+				std::string(name) +
+				": it is forgotten that a region is invalid");
+	}
 }
 
 void endpoint::invalidate(list_head *list, std::function<void(bool)> ended)
@@ -117,6 +137,51 @@ void endpoint::make_regions()
 	leave();
 }
 
+/* ---- Pulled Replies ---- */
+
+int endpoint::expose(exposure *x, u32 xid, rpcrdma_reply_plan *plan)
+{
+	rpcrdma_extent_pos pos{ &x->data, 0, plan->read_length };
+	int rc;
+
+	x->inv.work.chain = &x->requests;
+	x->requests.of = &x->inv.work;
+	x->release = exposure::over;
+	rc = rpcrdma_core_expose(this, x, xid, &pos, plan);
+	if (!rc)
+		live_++;
+	else if (rc == -EAGAIN && regions_wanted_)
+		refused(0);
+	return rc;
+}
+
+void endpoint::cancel_exposure(exposure *x)
+{
+	rpcrdma_core_expose_cancel(x);
+	live_--;
+}
+
+void exposure::over(rpcrdma_exposure *x)
+{
+	auto *own = static_cast<exposure *>(x);
+	auto *ep = static_cast<endpoint *>(x->core);
+
+	own->data.retire(ep->w_, "a Reply to be pulled");
+	ep->give(RPCRDMA_MEMORY_REPLIES, own->held);
+	ep->live_--;
+	delete own;
+}
+
+/* The peer's access to a Reply that is taken back may fail without being a fault. */
+rpcrdma_exposure *endpoint::next_overdue()
+{
+	rpcrdma_exposure *x = rpcrdma_core_next_overdue(this);
+
+	if (x)
+		excuse(&x->mrs);
+	return x;
+}
+
 /* ---- The device ---- */
 
 region *endpoint::new_region()
@@ -143,7 +208,12 @@ region *endpoint::take_region(u32 *todo)
 		return nullptr;
 	}
 	reg = static_cast<region *>(rpcrdma_core_mr_take(this, todo));
+	if (reg && reg->taken) {
+		w_.complain("a region is taken twice");
+		return nullptr;
+	}
 	if (reg) {
+		reg->taken = true;
 		refused_since_ = 0;
 	} else {
 		w_.sum.regions_waited++;
@@ -325,6 +395,34 @@ void rpcrdma_port_chain_mrs(struct rpcrdma_send *s, const struct list_head *mrs)
 		requests.insert(requests.begin(), { op::reg, reg, reg->handle,
 						    0, nullptr, 0, 0 });
 	}
+}
+
+void rpcrdma_port_mrs_put(struct rpcrdma_ep_core *core, struct list_head *mrs)
+{
+	of(core).put_regions(mrs);
+}
+
+void rpcrdma_port_invalidated(struct rpcrdma_ep_core *core, u32 handle)
+{
+	of(core).check_invalidated(handle);
+}
+
+int rpcrdma_port_expose(struct rpcrdma_ep_core *core,
+			struct rpcrdma_exposure *x, u32 xid,
+			struct rpcrdma_reply_plan *plan)
+{
+	return rpcrdma_conn_expose(&core->conn, x, xid, plan);
+}
+
+void rpcrdma_port_unexpose(struct rpcrdma_ep_core *core,
+			   struct rpcrdma_exposure *x)
+{
+	rpcrdma_conn_unexpose(&core->conn, x);
+}
+
+struct rpcrdma_exposure *rpcrdma_port_next_overdue(struct rpcrdma_ep_core *core)
+{
+	return of(core).next_overdue();
 }
 
 void rpcrdma_port_chain_inv(struct rpcrdma_inv *inv, struct rpcrdma_mr *mr)

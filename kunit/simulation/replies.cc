@@ -74,8 +74,7 @@ void host::reply(endpoint &from, received *rv)
 	task->rv = rv;
 	a.inv_handle = rv->inv_handle;
 	if (a.inv_handle)
-		a.exposed =
-			rpcrdma_core_mrs_invalidated(&task->mrs, a.inv_handle);
+		a.exposed = from.invalidated(&task->mrs, a.inv_handle);
 	a.length = rv->payload_len;
 	a.room = room_of(task->what);
 	carry_out(task, from, rpcrdma_exchange_reply(&task->x, &from.conn, &a));

@@ -281,7 +281,7 @@ int host::answer_one(served *s, const std::vector<u8> &whole,
 		on->put(rv);
 	}
 	if (x)
-		send->exposed = &x->core;
+		send->exposed = x;
 	s->send = nullptr;
 	on->send_reply(send, t, plan->inv_handle, format, &plan->lists);
 	return 0;

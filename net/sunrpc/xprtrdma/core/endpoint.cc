@@ -14,3 +14,4 @@
 #include "endpoint/control.cc"
 #include "endpoint/teardown.cc"
 #include "endpoint/regions.cc"
+#include "endpoint/pulled_reply.cc"

@@ -224,15 +224,6 @@ struct rpcrdma_segment *rpcrdma_port_more_segs(struct rpcrdma_ep_core *core);
 void rpcrdma_port_refuse(struct rpcrdma_ep_core *core, const char *reason);
 
 /**
- * rpcrdma_port_pulled - end the exposure of a Reply that the peer has pulled
- * @core: connection
- * @rv: the peer's DONE, with rx.exposed
- *
- * Context: no lock held.
- */
-void rpcrdma_port_pulled(struct rpcrdma_ep_core *core, struct rpcrdma_recv *rv);
-
-/**
  * rpcrdma_port_has_arrived - check if there are unprocessed messages
  * @core: connection
  *
@@ -377,7 +368,7 @@ u32 rpcrdma_port_coarse_ms(const struct rpcrdma_ep_core *core);
 void rpcrdma_port_arm_stall(struct rpcrdma_ep_core *core, u32 ms);
 
 /**
- * rpcrdma_port_arm_overdue - look for Replies that were not pulled in time
+ * rpcrdma_port_arm_overdue - call rpcrdma_core_exposed_overdue() after a time
  * @core: connection; if the timer is armed, this does nothing
  * @ms: milliseconds at least
  *
@@ -523,14 +514,6 @@ void rpcrdma_port_flush_posted(struct rpcrdma_ep_core *core,
  */
 void rpcrdma_port_flush_waiting(struct rpcrdma_ep_core *core,
 				struct list_head *through);
-
-/**
- * rpcrdma_port_exposed_gone - release a Reply that no peer can access any more
- * @core: connection
- * @x: the Reply, on which rpcrdma_conn_unexpose() is called
- */
-void rpcrdma_port_exposed_gone(struct rpcrdma_ep_core *core,
-			       struct rpcrdma_exposure *x);
 
 /**
  * rpcrdma_port_leave_quota - detach a connection from the quota, if it is attached

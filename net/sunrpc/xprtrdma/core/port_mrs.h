@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The port's part for MRs; see port.h. "The lock" is the one for MRs
+ * The port's part for MRs and pulled Replies; see port.h. "The lock" is the one for MRs
  * (endpoint_regions.h).
  */
 #ifndef RPCRDMA_CORE_PORT_MRS_H
@@ -116,6 +116,62 @@ bool rpcrdma_port_mrs_finer(struct rpcrdma_ep_core *core,
  * Context: no lock held.
  */
 void rpcrdma_port_chain_inv(struct rpcrdma_inv *inv, struct rpcrdma_mr *mr);
+
+/**
+ * rpcrdma_port_mrs_put - take the lock and call rpcrdma_core_mrs_put()
+ * @core: connection
+ * @mrs: list of MRs that are not exposed, or an empty list
+ *
+ * Unmaps the MRs before, and passes the result to rpcrdma_core_mrs_carry_out().
+ * Context: no lock held.
+ */
+void rpcrdma_port_mrs_put(struct rpcrdma_ep_core *core, struct list_head *mrs);
+
+/**
+ * rpcrdma_port_invalidated - trace that the peer has invalidated an MR
+ * @core: connection
+ * @handle: the MR's
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_invalidated(struct rpcrdma_ep_core *core, u32 handle);
+
+/* ---- Replies that the peer pulls; "the lock" here is the connection's ---- */
+
+/**
+ * rpcrdma_port_expose - take the lock and call rpcrdma_conn_expose()
+ * @core: connection
+ * @x: exposure
+ * @xid: of the Reply
+ * @plan: its plan
+ *
+ * Context: no lock held, the teardown is held off.
+ * Return: as rpcrdma_conn_expose() does.
+ */
+int rpcrdma_port_expose(struct rpcrdma_ep_core *core,
+			struct rpcrdma_exposure *x, u32 xid,
+			struct rpcrdma_reply_plan *plan);
+
+/**
+ * rpcrdma_port_unexpose - take the lock and call rpcrdma_conn_unexpose()
+ * @core: connection
+ * @x: exposure
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_unexpose(struct rpcrdma_ep_core *core,
+			   struct rpcrdma_exposure *x);
+
+/**
+ * rpcrdma_port_next_overdue - take the lock and call rpcrdma_core_next_overdue()
+ * @core: connection
+ *
+ * Logs the exposure that is returned.
+ * Context: no lock held, the teardown is held off.
+ * Return: as rpcrdma_core_next_overdue() does.
+ */
+struct rpcrdma_exposure *
+rpcrdma_port_next_overdue(struct rpcrdma_ep_core *core);
 
 #ifdef __cplusplus
 }

@@ -94,7 +94,7 @@ struct rpcrdma_reply_pages {
 
 /* A Reply that the peer pulls, from pages with references of their own */
 struct rpcrdma_reply_exposed {
-	struct rpcrdma_exposed	exposed;
+	struct verbs_exposure	exposed;
 	struct rpcrdma_reply_pages held;	/* last */
 };
 
@@ -135,12 +135,12 @@ static void rpcrdma_reply_written(struct rpcrdma_rw *rw, bool ok)
 }
 
 /* Release a pulled Reply, which no peer can access any more. */
-static void rpcrdma_reply_unexposed(struct rpcrdma_exposed *x)
+static void rpcrdma_reply_unexposed(struct rpcrdma_exposure *x)
 {
 	struct rpcrdma_reply_exposed *e =
-		container_of(x, struct rpcrdma_reply_exposed, exposed);
+		container_of(x, struct rpcrdma_reply_exposed, exposed.core);
 
-	rpcrdma_pages_release(x->ep, &e->held);
+	rpcrdma_pages_release(rpcrdma_ep_of(x->core), &e->held);
 	kfree(e);
 }
 
@@ -282,7 +282,7 @@ static int rpcrdma_reply_extents(const struct rpcrdma_reply_out *a,
  * while MRs are allocated; it does not wait for MRs that the peer has.
  * Return: the exposure, or an ERR_PTR. plan->error is set if the peer must be notified.
  */
-static noinline_for_stack struct rpcrdma_exposed *
+static noinline_for_stack struct verbs_exposure *
 rpcrdma_reply_expose(struct rpcrdma_reply_out *a)
 {
 	struct rpcrdma_extent ext[RPCRDMA_REPLY_EXTENTS];
@@ -296,7 +296,7 @@ rpcrdma_reply_expose(struct rpcrdma_reply_out *a)
 	e = kmalloc(struct_size(e, held.pages, nr), a->gfp);
 	if (!e)
 		return ERR_PTR(-ENOMEM);
-	e->exposed.release = rpcrdma_reply_unexposed;
+	e->exposed.core.release = rpcrdma_reply_unexposed;
 	rc = rpcrdma_expose(a->ep, &e->exposed, a->reply->xid, ext, nr_ext,
 			    a->plan);
 	if (rc) {
@@ -341,7 +341,7 @@ static int rpcrdma_reply_build_stream(struct rpcrdma_reply_out *a)
 int rpcrdma_reply_build(struct rpcrdma_reply_out *a)
 {
 	struct rpcrdma_reply_plan *plan = a->plan;
-	struct rpcrdma_exposed *x = NULL;
+	struct verbs_exposure *x = NULL;
 	struct rpcrdma_send *s;
 	int rc;
 
@@ -380,7 +380,7 @@ int rpcrdma_reply_build(struct rpcrdma_reply_out *a)
 out_cancel:
 	if (x) {
 		rpcrdma_expose_cancel(x);
-		x->release(x);
+		x->core.release(&x->core);
 	}
 out_put:
 	if (!a->send)

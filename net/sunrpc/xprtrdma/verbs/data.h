@@ -114,21 +114,13 @@ void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs);
 
 /* ---- Responder: Replies that the peer pulls ---- */
 
-/* Embedded in the object that owns the memory of the Reply. */
-struct rpcrdma_exposed {
-	struct rpcrdma_ep	*ep;
-	/*
-	 * Called once after @x was attached to a Send, when no peer can access the
-	 * memory any more, at the latest before closed(). The Reply has been pulled,
-	 * has not been pulled in time, or was not even sent. The callee owns @x.
-	 * Context: process context.
-	 */
-	void			(*release)(struct rpcrdma_exposed *x);
-
-	/* private to the endpoint */
-	struct rpcrdma_pulled	core;
-	struct verbs_inv	inv;
-	struct rpcrdma_lists	lists;
+/*
+ * A Reply that the peer pulls, with the Work Requests of its invalidation. Embedded in
+ * the object that owns the memory of the Reply.
+ */
+struct verbs_exposure {
+	struct rpcrdma_exposure	core;		/* release() is the owner's */
+	struct rpcrdma_chain	chain;
 };
 
 /*
@@ -140,11 +132,14 @@ struct rpcrdma_exposed {
  * MRs became available in time; or another negative errno. plan->error is set if the
  * peer must be notified.
  */
-int rpcrdma_expose(struct rpcrdma_ep *ep, struct rpcrdma_exposed *x, u32 xid,
+int rpcrdma_expose(struct rpcrdma_ep *ep, struct verbs_exposure *x, u32 xid,
 		   const struct rpcrdma_extent *ext, u32 nr,
 		   struct rpcrdma_reply_plan *plan);
 /* Cancel an exposure that was not sent; release() is not called. */
-void rpcrdma_expose_cancel(struct rpcrdma_exposed *x);
+static inline void rpcrdma_expose_cancel(struct verbs_exposure *x)
+{
+	rpcrdma_core_expose_cancel(&x->core);
+}
 
 /* ---- Explicit RDMA: a Responder's, and a Requester's that pulls a Reply ---- */
 

@@ -277,8 +277,7 @@ void rpcrdma_port_chain_inv(struct rpcrdma_inv *inv, struct rpcrdma_mr *m)
 void rpcrdma_mrs_invalidate(struct rpcrdma_ep *ep, struct list_head *mrs,
 			    struct verbs_inv *inv)
 {
-	inv->chain = (struct rpcrdma_chain){ .work = &inv->core.work };
-	inv->core.work.chain = &inv->chain;
+	rpcrdma_inv_begin(&inv->core, &inv->chain);
 	rpcrdma_core_mrs_invalidate(&ep->core, mrs, &inv->core);
 }
 
@@ -354,6 +353,11 @@ void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs)
 	if (unlikely(todo))
 		rpcrdma_core_mrs_carry_out(&ep->core, todo);
 	rpcrdma_ep_leave(ep);
+}
+
+void rpcrdma_port_mrs_put(struct rpcrdma_ep_core *core, struct list_head *mrs)
+{
+	rpcrdma_mrs_put(rpcrdma_ep_of(core), mrs);
 }
 
 static struct verbs_mr *rpcrdma_verbs_mr(struct rpcrdma_mr *mr)

@@ -238,11 +238,6 @@ void rpcrdma_port_refuse(struct rpcrdma_ep_core *core, const char *reason)
 	rpcrdma_ep_close(ep, reason);
 }
 
-void rpcrdma_port_pulled(struct rpcrdma_ep_core *core, struct rpcrdma_recv *rv)
-{
-	rpcrdma_exposed_pulled(rpcrdma_ep_of(core), rv);
-}
-
 /*
  * Process the message of a Receive. Return true if it is for the transport, which owns
  * the Receive until it releases it.

@@ -228,7 +228,7 @@ bool rpcrdma_core_receive_finish(struct rpcrdma_ep_core *core,
 	} else if (is_for_transport(core, rv)) {
 		return true;
 	} else if (rv->verdict == RPCRDMA_RX_PULLED) {
-		rpcrdma_port_pulled(core, rv);
+		reply_pulled(rv);
 	}
 	rpcrdma_port_recv_put(rv);
 	return false;

@@ -178,6 +178,12 @@ static inline rpcrdma_part next_part(const rpcrdma_ep_core *core,
  */
 bool post_part(rpcrdma_ep_core *core, rpcrdma_stream *st, const list_head *mrs);
 
+/* Remove and release @x, which no peer can access any more. No lock held. */
+void end_exposed(rpcrdma_exposure *x);
+
+/* Handle the peer's DONE in @rv: invalidate the MRs that it did not. No lock held. */
+void reply_pulled(const rpcrdma_recv *rv);
+
 /* Release the context of @s and append the work attached to it to @through. */
 [[gnu::always_inline]] static inline void
 free_up_send(rpcrdma_ep_core *core, rpcrdma_send *s, list_head *through)

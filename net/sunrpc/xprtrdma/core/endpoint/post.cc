@@ -49,10 +49,10 @@ bool post_transfer(rpcrdma_ep_core *core)
 }
 
 /* From here on DONE, or the time limit, ends the exposure of @x. */
-void expose_reply(rpcrdma_ep_core *core, rpcrdma_pulled *x)
+void expose_reply(rpcrdma_ep_core *core, rpcrdma_exposure *x)
 {
 	expose_mrs(&x->mrs);
-	rpcrdma_conn_exposed(&core->conn, &x->exposure, x->inv_handle,
+	rpcrdma_conn_exposed(&core->conn, x, x->handle,
 			     rpcrdma_port_now_ms(core));
 	rpcrdma_port_arm_overdue(core, core->conn.cfg.done_ms);
 }

@@ -57,10 +57,10 @@ void end_mrs(rpcrdma_ep_core *core)
 }
 
 /* Release the Replies that were not pulled. No peer can access their memory any more. */
-void end_exposed(rpcrdma_ep_core *core)
+void end_all_exposed(rpcrdma_ep_core *core)
 {
 	while (core->conn.exposed)
-		rpcrdma_port_exposed_gone(core, core->conn.exposed);
+		end_exposed(core->conn.exposed);
 }
 
 } // namespace
@@ -98,7 +98,7 @@ enum rpcrdma_release rpcrdma_core_teardown(struct rpcrdma_ep_core *core)
 		else if (what == RPCRDMA_RELEASE_REGIONS)
 			end_mrs(core);
 		else if (what == RPCRDMA_RELEASE_EXPOSED)
-			end_exposed(core);
+			end_all_exposed(core);
 		else if (what == RPCRDMA_RELEASE_END)
 			return what;
 	}

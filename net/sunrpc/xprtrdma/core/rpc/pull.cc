@@ -75,14 +75,12 @@ int rpcrdma_conn_expose(struct rpcrdma_conn *conn,
 	    find(conn, xid, RESERVED))
 		return no_room(plan);
 
-	*exposure = {
-		.next = conn->exposed,
-		.xid = xid,
-		.octets = octets,
-		.handle = 0,
-		.since = 0,
-		.state = RESERVED,
-	};
+	exposure->next = conn->exposed;
+	exposure->xid = xid;
+	exposure->octets = octets;
+	exposure->handle = 0;
+	exposure->since = 0;
+	exposure->state = RESERVED;
 	conn->exposed = exposure;
 	conn->nr_exposed++;
 	conn->exposed_octets += octets;

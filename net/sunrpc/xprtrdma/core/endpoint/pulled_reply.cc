@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Replies that this end exposes for its peer to pull (WP 8). They are registered
+ * read-only by the Send that names them, and invalidated when the peer sends DONE, when
+ * it does not send DONE in time, or with the connection.
+ *
+ * rpc/pull.cc has the list of them. The context that it makes responsible for ending an
+ * exposure owns it: the context that processes messages, with DONE, or the host's work
+ * item for overdue exposures. The teardown ends the others, when no other context can be
+ * active any more.
+ */
+#include "endpoint.hh"
+
+namespace rpcrdma
+{
+
+namespace
+{
+
+rpcrdma_exposure *exposure_of(rpcrdma_inv *inv)
+{
+	return reinterpret_cast<rpcrdma_exposure *>(
+		reinterpret_cast<u8 *>(inv) -
+		__builtin_offsetof(rpcrdma_exposure, inv));
+}
+
+/* Remove @x; no peer can access it. */
+void remove(rpcrdma_exposure *x)
+{
+	rpcrdma_port_unexpose(x->core, x);
+	rpcrdma_port_mrs_put(x->core, &x->mrs);
+}
+
+void invalidated(rpcrdma_inv *inv, bool ok)
+{
+	/* The MRs are destroyed with the connection; then the Reply is released. */
+	if (ok)
+		end_exposed(exposure_of(inv));
+}
+
+/* End an exposure: the peer must not read it any more. */
+void invalidate(rpcrdma_exposure *x)
+{
+	x->inv.done = invalidated;
+	rpcrdma_core_mrs_invalidate(x->core, &x->mrs, &x->inv);
+}
+
+} // namespace
+
+void end_exposed(rpcrdma_exposure *x)
+{
+	remove(x);
+	x->release(x);
+}
+
+void reply_pulled(const rpcrdma_recv *rv)
+{
+	rpcrdma_exposure *x = rv->rx.exposed;
+
+	if (rv->inv_handle &&
+	    rpcrdma_core_mrs_invalidated(&x->mrs, rv->inv_handle))
+		rpcrdma_port_invalidated(x->core, rv->inv_handle);
+	invalidate(x);
+}
+
+} // namespace rpcrdma
+
+using namespace rpcrdma;
+
+int rpcrdma_core_expose(struct rpcrdma_ep_core *core,
+			struct rpcrdma_exposure *x, u32 xid,
+			struct rpcrdma_extent_pos *pos,
+			struct rpcrdma_reply_plan *plan)
+{
+	int rc;
+
+	if (!rpcrdma_port_enter(core))
+		return -E_NOTCONN;
+	x->core = core;
+	list_init(&x->mrs);
+	rc = rpcrdma_port_expose(core, x, xid, plan);
+	if (rc) {
+		rpcrdma_port_leave(core);
+		return rc;
+	}
+	rpcrdma_lists_init(&x->lists);
+	rpcrdma_lists_add_read(&x->lists, 0);
+	rc = rpcrdma_core_mrs_map(core, &x->mrs, pos, false, &x->lists);
+	rc = rpcrdma_plan_expose(&core->conn, &core->mrs.pool, rc, &x->lists,
+				 plan);
+	if (rc)
+		rpcrdma_core_expose_cancel(x);
+	else
+		x->handle = plan->lists.inv_handle;
+	return rc;
+}
+
+void rpcrdma_core_expose_cancel(struct rpcrdma_exposure *x)
+{
+	remove(x);
+	rpcrdma_port_leave(x->core);
+}
+
+struct rpcrdma_exposure *rpcrdma_core_next_overdue(struct rpcrdma_ep_core *core)
+{
+	const rpcrdma_overdue overdue =
+		rpcrdma_conn_overdue(&core->conn, rpcrdma_port_now_ms(core));
+
+	if (!overdue.exposure && overdue.wait)
+		rpcrdma_port_arm_overdue(core, overdue.wait);
+	return overdue.exposure;
+}
+
+void rpcrdma_core_exposed_overdue(struct rpcrdma_ep_core *core)
+{
+	if (!rpcrdma_port_enter(core))
+		return;
+	while (rpcrdma_exposure *x = rpcrdma_port_next_overdue(core))
+		invalidate(x);
+	rpcrdma_port_leave(core);
+}
