@@ -25,6 +25,7 @@ struct rpcrdma_queued_call {
 	struct rpcrdma_queued_call *next;
 	u32 order;			/* of arrival */
 	u64 pull_octets;		/* memory that it is pulled into, or 0 */
+	bool pulled;			/* it is complete */
 };
 
 /* In order */
@@ -51,6 +52,37 @@ struct rpcrdma_call_queue {
 static inline bool rpcrdma_calls_any(const struct rpcrdma_call_queue *q)
 {
 	return q->waiting.first || q->pulled.first;
+}
+
+/**
+ * rpcrdma_calls_pass() - check if a thread may continue with a Call as it arrives
+ * @q: queue of Calls
+ * @call: Call
+ * @read_octets: length of its Read chunks
+ *
+ * Fast path, without the lock. Such a Call is not queued. It does not pass older ones.
+ * Return: true if so.
+ */
+static inline bool rpcrdma_calls_pass(const struct rpcrdma_call_queue *q,
+				      struct rpcrdma_queued_call *call,
+				      u64 read_octets)
+{
+	if (read_octets || rpcrdma_calls_any(q))
+		return false;
+	call->pull_octets = 0;
+	return true;
+}
+
+/**
+ * rpcrdma_call_must_pull() - check what a thread does with a Call
+ * @call: Call that passed, or that rpcrdma_calls_next() returned
+ *
+ * Return: true if it begins to pull the Call, which is then reported by
+ *	rpcrdma_calls_pulled(); false if it processes the Call, which is complete.
+ */
+static inline bool rpcrdma_call_must_pull(const struct rpcrdma_queued_call *call)
+{
+	return call->pull_octets && !call->pulled;
 }
 
 /**

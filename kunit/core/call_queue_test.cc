@@ -203,3 +203,43 @@ TEST(CallQueue, NothingIsPulledAheadWithoutMemory)
 	EXPECT_TRUE(e.early(e.arrive(PAGE)));
 	EXPECT_EQ(e.q.early_octets, PAGE);
 }
+
+/* A thread that has just taken messages need not queue the first Call. */
+TEST(CallQueue, ACallWithoutReadsPassesAnEmptyQueue)
+{
+	queue e;
+	rpcrdma_queued_call *a = e.arrive(PAGE), fresh;
+
+	fresh.pull_octets = PAGE;
+	/* What is being pulled ahead is not waited for. */
+	EXPECT_TRUE(e.early(a));
+	EXPECT_FALSE(rpcrdma_calls_pass(&e.q, &fresh, 1));
+	EXPECT_TRUE(rpcrdma_calls_pass(&e.q, &fresh, 0));
+	EXPECT_FALSE(rpcrdma_call_must_pull(&fresh));
+	/* Neither a complete Call nor another one is overtaken. */
+	rpcrdma_calls_pulled(&e.q, a);
+	EXPECT_FALSE(rpcrdma_calls_pass(&e.q, &fresh, 0));
+	e.expect({ a });
+	EXPECT_TRUE(rpcrdma_calls_pass(&e.q, &fresh, 0));
+	a = e.wait();
+	EXPECT_FALSE(rpcrdma_calls_pass(&e.q, &fresh, 0));
+	e.expect({ a });
+}
+
+/* A Call is pulled once. */
+TEST(CallQueue, ACallIsPulledBeforeItIsProcessed)
+{
+	queue e;
+	rpcrdma_queued_call *a = e.wait(PAGE), *b = e.wait();
+
+	EXPECT_EQ(e.next(), a);
+	EXPECT_TRUE(rpcrdma_call_must_pull(a));
+	EXPECT_EQ(e.next(), b);
+	EXPECT_FALSE(rpcrdma_call_must_pull(b));
+	rpcrdma_calls_pulled(&e.q, a);
+	EXPECT_EQ(e.next(), a);
+	EXPECT_FALSE(rpcrdma_call_must_pull(a));
+	/* Its object is used for another Call. */
+	rpcrdma_calls_arrived(&e.q, a, PAGE);
+	EXPECT_TRUE(rpcrdma_call_must_pull(a));
+}

@@ -137,7 +137,6 @@ struct served final : actor {
 	u32 rpc_id = 0;
 	u64 held = 0;	    /* bytes of its pages charged to the quota */
 	bool early = false; /* pulled ahead of the threads */
-	bool reads = false; /* its Read chunks are or were pulled */
 	bool uncached = false;
 	/* The Send context reserved for its Reply */
 	rpcrdma_send *send = nullptr;

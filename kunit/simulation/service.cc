@@ -148,7 +148,6 @@ void host::pull(served *s)
 {
 	s->held = s->rv->queued.pull_octets;
 	s->ep->hold(RPCRDMA_MEMORY_CALLS, s->held);
-	s->reads = true;
 	begin_reads(s);
 }
 
@@ -279,7 +278,7 @@ void host::take_from(service_queue &q)
 		return;
 	}
 	s = served_of(call);
-	if (call->pull_octets && !s->reads) {
+	if (rpcrdma_call_must_pull(call)) {
 		q.ep->put_send(send);
 		if (call->pull_octets > q.calls.max_octets)
 			w_.complain("a Call is too large for the service");

@@ -74,6 +74,30 @@ static struct rpcrdma_call_pull rpcrdma_svc_to_pull(const struct rpcrdma_recv *r
 				    !is_vmalloc_addr(rv->payload));
 }
 
+/* Queue a Call with @queue, and wake a service thread. */
+static void rpcrdma_svc_queue(struct rpcrdma_svc_conn *conn,
+			      struct rpcrdma_queued_call *call,
+			      void (*queue)(struct rpcrdma_call_queue *q,
+					    struct rpcrdma_queued_call *call))
+{
+	bool known;
+
+	spin_lock(&conn->lock);
+	queue(&conn->queue, call);
+	known = rpcrdma_guest_known(&conn->guest);
+	/* Pairs with the barrier in rpcrdma_svc_next(). */
+	smp_mb__before_atomic();
+	if (known)
+		set_bit(XPT_DATA, &conn->xprt.xpt_flags);
+	spin_unlock(&conn->lock);
+	/*
+	 * The holder of XPT_BUSY, which usually is the context that processes messages,
+	 * checks the flag when it clears XPT_BUSY: both are bits of one word.
+	 */
+	if (known && !test_bit(XPT_BUSY, &conn->xprt.xpt_flags))
+		svc_xprt_enqueue(&conn->xprt);
+}
+
 /* Handle the end of a Call's Reads. Process context, not a service thread. */
 static void rpcrdma_svc_pulled(struct rpcrdma_rw *rw, bool ok)
 {
@@ -87,13 +111,7 @@ static void rpcrdma_svc_pulled(struct rpcrdma_rw *rw, bool ok)
 		rpcrdma_svc_call_release(rv);
 		return;
 	}
-	spin_lock(&conn->lock);
-	rpcrdma_calls_pulled(&conn->queue, &rv->queued);
-	/* Pairs with the barrier in rpcrdma_svc_next(). */
-	smp_mb__before_atomic();
-	set_bit(XPT_DATA, &conn->xprt.xpt_flags);
-	spin_unlock(&conn->lock);
-	svc_xprt_enqueue(&conn->xprt);
+	rpcrdma_svc_queue(conn, &rv->queued, rpcrdma_calls_pulled);
 }
 
 /*
@@ -258,27 +276,11 @@ static bool rpcrdma_svc_pull_early(struct rpcrdma_svc_conn *conn,
 static void rpcrdma_svc_arrived(struct rpcrdma_svc_conn *conn,
 				struct rpcrdma_recv *rv)
 {
-	bool known;
-
 	rv->send = NULL;
 	rpcrdma_calls_arrived(&conn->queue, &rv->queued,
 			      PAGE_ALIGN(rpcrdma_svc_to_pull(rv).octets));
-	if (rpcrdma_svc_pull_early(conn, rv))
-		return;
-	spin_lock(&conn->lock);
-	rpcrdma_calls_wait(&conn->queue, &rv->queued);
-	known = rpcrdma_guest_known(&conn->guest);
-	/* Pairs with the barrier in rpcrdma_svc_next(). */
-	smp_mb__before_atomic();
-	if (known)
-		set_bit(XPT_DATA, &conn->xprt.xpt_flags);
-	spin_unlock(&conn->lock);
-	/*
-	 * The holder of XPT_BUSY, which usually is the context that processes messages,
-	 * checks the flag when it clears XPT_BUSY: both are bits of one word.
-	 */
-	if (known && !test_bit(XPT_BUSY, &conn->xprt.xpt_flags))
-		svc_xprt_enqueue(&conn->xprt);
+	if (!rpcrdma_svc_pull_early(conn, rv))
+		rpcrdma_svc_queue(conn, &rv->queued, rpcrdma_calls_wait);
 }
 
 /*
@@ -343,24 +345,19 @@ void rpcrdma_svc_poll(struct rpcrdma_ep *ep)
 		rpcrdma_svc_dispatch(ep->priv, rv);
 }
 
-/*
- * Process the messages that have arrived. If no Call is queued here, the thread
- * continues with the first one without Read chunks, which is returned.
- */
+/* Process the messages that have arrived. Return the Call that may pass, or NULL. */
 static struct rpcrdma_recv *rpcrdma_svc_poll_call(struct rpcrdma_svc_conn *conn)
 {
 	struct rpcrdma_poll poll = { .ep = conn->ep };
 	struct rpcrdma_recv *rv, *call = NULL;
-	bool keep = !rpcrdma_calls_any(&conn->queue);
 
 	while ((rv = rpcrdma_ep_poll(&poll))) {
-		if (keep && rv->verdict == RPCRDMA_RX_CALL &&
-		    !rpcrdma_call_read_octets(&rv->rx)) {
+		if (!call && rv->verdict == RPCRDMA_RX_CALL &&
+		    rpcrdma_calls_pass(&conn->queue, &rv->queued,
+				       rpcrdma_call_read_octets(&rv->rx)))
 			call = rv;
-			keep = false;
-		} else {
+		else
 			rpcrdma_svc_dispatch(conn, rv);
-		}
 	}
 	return call;
 }
@@ -526,7 +523,7 @@ int rpcrdma_svc_recvfrom(struct svc_rqst *rqstp)
 	}
 
 	percpu_counter_inc(&svcrdma_stat_recv);
-	if (rpcrdma_call_read_octets(&rv->rx)) {
+	if (rpcrdma_call_must_pull(&rv->queued)) {
 		rv->send = NULL;
 		rpcrdma_send_put(reply);
 		rc = rpcrdma_svc_pull(conn, rv, rqstp,

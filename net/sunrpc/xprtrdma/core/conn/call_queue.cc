@@ -45,6 +45,7 @@ void rpcrdma_calls_arrived(struct rpcrdma_call_queue *q,
 {
 	call->order = q->arrived++;
 	call->pull_octets = pull_octets;
+	call->pulled = false;
 }
 
 bool rpcrdma_calls_early(struct rpcrdma_call_queue *q,
@@ -76,6 +77,7 @@ void rpcrdma_calls_wait(struct rpcrdma_call_queue *q,
 void rpcrdma_calls_pulled(struct rpcrdma_call_queue *q,
 			  struct rpcrdma_queued_call *call)
 {
+	call->pulled = true;
 	append(&q->pulled, call);
 }
 
