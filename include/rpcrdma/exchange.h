@@ -58,9 +58,14 @@ struct rpcrdma_parts {
 	u32 pages;			/* reduced: not from the stream */
 	u32 pad;			/* reduced: their roundup, not sent */
 	u32 tail;			/* after @pad */
-	u32 tail_at;			/* reduced: its place in the Reply's memory */
 	u32 octets;			/* of the complete Reply, as far as it fits */
 	u8 reduced;			/* a Write chunk has the page data */
+	/*
+	 * The same as ranges of the stream: the first @first bytes belong to the start of
+	 * the Reply's memory, and the next @rest bytes, which follow a reduced result, to
+	 * byte @rest_at of it.
+	 */
+	u32 first, rest, rest_at;
 };
 
 struct rpcrdma_exchange {
@@ -107,39 +112,6 @@ struct rpcrdma_step {
 	u32 xid, handle;		/* of the DONE */
 	const char *reason;		/* a static string */
 };
-
-/* A range of a Payload stream, and its place in the memory of the Reply, in bytes */
-struct rpcrdma_stream_range {
-	u32 from, to;
-	u32 length;
-};
-
-/**
- * rpcrdma_parts_next() - get the next range of a Payload stream
- * @parts: how the stream is divided
- * @i: 0 for the first range, 1 for the next
- * @range: returns the range
- *
- * A reduced stream omits the page data and its roundup.
- * Return: false at the end.
- */
-static inline bool rpcrdma_parts_next(const struct rpcrdma_parts *parts, u32 i,
-				      struct rpcrdma_stream_range *range)
-{
-	range->from = 0;
-	range->to = 0;
-	range->length = parts->head;
-	if (!parts->reduced) {
-		range->length += parts->pages + parts->tail;
-		return !i;
-	}
-	if (i) {
-		range->from = parts->head;
-		range->to = parts->tail_at;
-		range->length = parts->tail;
-	}
-	return i < 2;
-}
 
 enum {
 	/* The Call may be sent, see rpcrdma_exchange_begin_anew(). */

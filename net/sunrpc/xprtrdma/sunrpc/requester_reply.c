@@ -134,14 +134,15 @@ static void rpcrdma_req_complete(struct rpcrdma_req *req, int status)
 /* Copy the inline payload to its place. */
 static void rpcrdma_req_place(struct rpcrdma_req *req)
 {
+	const struct rpcrdma_parts *parts = &req->x.parts;
 	struct xdr_buf *buf = &req->rqst.rq_rcv_buf;
-	struct rpcrdma_stream_range r;
-	u32 i;
+	struct rpcrdma_recv *rv = req->rv;
 
-	req->copied = req->rv->payload_len;
-	for (i = 0; rpcrdma_parts_next(&req->x.parts, i, &r); i++)
-		rpcrdma_xdr_copy_in(buf, r.to, req->rv->payload + r.from,
-				    r.length);
+	req->copied = rv->payload_len;
+	rpcrdma_xdr_copy_in(buf, 0, rv->payload, parts->first);
+	if (unlikely(parts->rest))
+		rpcrdma_xdr_copy_in(buf, parts->rest_at,
+				    rv->payload + parts->first, parts->rest);
 }
 
 /*
@@ -163,25 +164,33 @@ static noinline void rpcrdma_req_move(struct rpcrdma_req *req)
 	memmove(tail, tail + parts->pages, parts->tail);
 }
 
+/* Add the Read of @len bytes, from byte @from of the stream to byte @to of the Reply. */
+static int rpcrdma_req_read(struct rpcrdma_req *req, struct rpcrdma_rw *rw,
+			    const struct rpcrdma_lists *lists, u32 from, u32 to,
+			    u32 len)
+{
+	struct rpcrdma_extent ext[RPCRDMA_XDR_EXTENTS] __uninitialized;
+	int n;
+
+	if (!len)
+		return 0;
+	n = rpcrdma_xdr_extents(&req->rqst.rq_rcv_buf, to, len, ext,
+				ARRAY_SIZE(ext));
+	if (n < 0)
+		return n;
+	return rpcrdma_rw_add(rw, lists, &lists->reads[0], from, ext, n, 0,
+			      len);
+}
+
 /* Add the Reads of a Reply that is pulled. */
 static int rpcrdma_req_reads(struct rpcrdma_req *req, struct rpcrdma_rw *rw,
 			     const struct rpcrdma_lists *lists)
 {
-	struct rpcrdma_extent ext[RPCRDMA_XDR_EXTENTS] __uninitialized;
-	const struct xdr_buf *buf = &req->rqst.rq_rcv_buf;
-	struct rpcrdma_stream_range r;
-	int n, rc = 0;
-	u32 i;
+	const struct rpcrdma_parts *parts = &req->x.parts;
 
-	for (i = 0; !rc && rpcrdma_parts_next(&req->x.parts, i, &r); i++) {
-		if (!r.length)
-			continue;
-		n = rpcrdma_xdr_extents(buf, r.to, r.length, ext,
-					ARRAY_SIZE(ext));
-		rc = n < 0 ? n : rpcrdma_rw_add(rw, lists, &lists->reads[0],
-						r.from, ext, n, 0, r.length);
-	}
-	return rc;
+	return rpcrdma_req_read(req, rw, lists, 0, 0, parts->first) ?:
+	       rpcrdma_req_read(req, rw, lists, parts->first, parts->rest_at,
+				parts->rest);
 }
 
 static void rpcrdma_req_carry_out(struct rpcrdma_req *req,

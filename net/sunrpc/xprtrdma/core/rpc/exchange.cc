@@ -63,6 +63,7 @@ struct rpcrdma_parts divide(u32 length, const struct rpcrdma_room &room,
 	if (!placed.write_octets && length <= room.head) {
 		p.head = length;
 		p.octets = length;
+		p.first = length;
 		return p;
 	}
 	p.reduced = placed.write_octets != 0;
@@ -71,7 +72,7 @@ struct rpcrdma_parts divide(u32 length, const struct rpcrdma_room &room,
 	if (p.reduced) {
 		p.pages = min_u32(room.pages, placed.write_octets);
 		p.pad = -p.pages & 3;
-		p.tail_at = room.head + room.pages + p.pad;
+		p.rest_at = room.head + room.pages + p.pad;
 		tail -= min_u32(tail, p.pad);
 	} else {
 		p.pages = min_u32(rest, room.pages);
@@ -84,6 +85,11 @@ struct rpcrdma_parts divide(u32 length, const struct rpcrdma_room &room,
 		p.tail -= min_u32(p.tail, p.octets & 3);
 		p.octets &= ~u32{ 3 };
 	}
+	p.first = p.head;
+	if (p.reduced)
+		p.rest = p.tail;
+	else
+		p.first += p.pages + p.tail;
 	return p;
 }
 
