@@ -17,7 +17,6 @@ static int shim_set_uint(const char *val, const struct kernel_param *kp,
 
 #include "../../net/sunrpc/xprtrdma/sunrpc/settings.c"
 #undef param_set_uint_minmax
-#include "../../net/sunrpc/xprtrdma/sunrpc/versions.c"
 
 struct shim_rival {
 	const char		*val;

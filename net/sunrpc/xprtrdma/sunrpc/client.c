@@ -16,7 +16,6 @@
 #include "client.h"
 #include "client_bc.h"
 #include "settings.h"
-#include "versions.h"
 
 enum {
 	RPCRDMA_CLIENT_MAX_PAYLOAD = 1 << 20,

@@ -16,7 +16,47 @@
 #include "client.h"
 #include "client_bc.h"
 #include "settings.h"
-#include "versions.h"
+
+/* ---- The versions of servers ---- */
+
+/* All transports learn from each other's connections. */
+static DEFINE_SPINLOCK(rpcrdma_versions_lock);
+static struct rpcrdma_server_memories rpcrdma_servers;
+
+static struct rpcrdma_server_name
+rpcrdma_versions_name(const struct rpc_xprt *xprt)
+{
+	const struct sockaddr *addr = (const struct sockaddr *)&xprt->addr;
+	const struct sockaddr_in6 *sin6 = (const struct sockaddr_in6 *)addr;
+	const struct sockaddr_in *sin = (const struct sockaddr_in *)addr;
+	struct rpcrdma_server_name name = {
+		.net	= (uintptr_t)xprt->xprt_net, /* only compared */
+		.family	= addr->sa_family,
+		.port	= rpc_get_port(addr),
+	};
+
+	if (addr->sa_family == AF_INET) {
+		memcpy(name.address, &sin->sin_addr, sizeof(sin->sin_addr));
+	} else {
+		memcpy(name.address, &sin6->sin6_addr, sizeof(sin6->sin6_addr));
+		name.scope = rpc_get_scope_id(addr);
+	}
+	return name;
+}
+
+/* Learn from a connection to the server of @xprt, as rpcrdma_server_learn(). */
+static bool rpcrdma_versions_learn(const struct rpc_xprt *xprt, u8 tried,
+				   enum rpcrdma_answer answer)
+{
+	struct rpcrdma_server_name name = rpcrdma_versions_name(xprt);
+	bool again;
+
+	spin_lock(&rpcrdma_versions_lock);
+	again = rpcrdma_server_learn(&rpcrdma_servers, &name,
+				     ktime_get_seconds(), tried, answer);
+	spin_unlock(&rpcrdma_versions_lock);
+	return again;
+}
 
 /* ---- The connection ---- */
 
@@ -53,9 +93,7 @@ static void rpcrdma_client_learn(struct rpcrdma_client *client,
 	struct rpc_xprt *xprt = &client->requester.xprt;
 
 	/* Only a connection that was of no use delays the next one. */
-	if (rpcrdma_versions_learn(xprt->xprt_net,
-				   (struct sockaddr *)&xprt->addr,
-				   ep->params.version_high,
+	if (rpcrdma_versions_learn(xprt, ep->params.version_high,
 				   rpcrdma_conn_answer(&ep->core.conn, end)))
 		xprt->reestablish_timeout = 0;
 }
@@ -130,13 +168,16 @@ struct rpcrdma_client_trial {
 static void rpcrdma_client_choose(struct rpcrdma_client *client,
 				  struct rpcrdma_client_trial *t)
 {
-	const struct rpc_xprt *xprt = &client->requester.xprt;
+	struct rpcrdma_server_name name =
+		rpcrdma_versions_name(&client->requester.xprt);
 	struct rpcrdma_ep_params *params = &t->params;
 
+	spin_lock(&rpcrdma_versions_lock);
 	params->version_high =
-		rpcrdma_versions_first(xprt->xprt_net,
-				       (struct sockaddr *)&xprt->addr,
-				       params->version_low, t->version_high);
+		rpcrdma_server_first(&rpcrdma_servers, &name,
+				     ktime_get_seconds(), params->version_low,
+				     t->version_high);
+	spin_unlock(&rpcrdma_versions_lock);
 	params->guess = params->version_high < t->version_high;
 }
 
@@ -155,9 +196,7 @@ static struct rpcrdma_ep *rpcrdma_client_try(struct rpcrdma_client *client,
 				&answer);
 	/* If it is open, it may show more until it ends. */
 	if (IS_ERR(ep))
-		rpcrdma_versions_learn(xprt->xprt_net,
-				       (struct sockaddr *)&xprt->addr,
-				       t->params.version_high, answer);
+		rpcrdma_versions_learn(xprt, t->params.version_high, answer);
 	return ep;
 }
 
