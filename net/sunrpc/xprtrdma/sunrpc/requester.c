@@ -258,16 +258,17 @@ static noinline int rpcrdma_requester_try_again(struct rpcrdma_requester *r,
 }
 
 /* Return what sunrpc is told about a Call that could not be sent. */
-static noinline int rpcrdma_requester_failed(struct rpc_xprt *xprt,
-					     struct rpcrdma_ep *ep,
-					     struct rpc_rqst *rqst, int rc)
+static noinline int rpcrdma_requester_failed(struct rpcrdma_req *req,
+					     struct rpcrdma_ep *ep, int rc)
 {
 	struct rpcrdma_remedy remedy =
 		rpcrdma_remedy_for(RPCRDMA_FAILED_SEND, rc);
+	struct rpc_rqst *rqst = &req->rqst;
+	struct rpc_xprt *xprt = rqst->rq_xprt;
 
 	if (remedy.kind != RPCRDMA_REMEDY_GIVE_UP)
 		return remedy.status;
-	rpcrdma_rqst_req(rqst)->stats->failed_sends++;
+	req->stats->failed_sends++;
 	pr_warn_ratelimited("rpcrdma: a Call of %u octets to %pISpc cannot be sent (error %d), its RPC fails; a smaller rsize or wsize may help\n",
 			    rqst->rq_snd_buf.len, &ep->remote, rc);
 	/*
@@ -312,7 +313,7 @@ int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 	if (unlikely(rc == -EAGAIN))
 		rc = rpcrdma_requester_try_again(r, ep, req);
 	if (unlikely(rc))
-		return rpcrdma_requester_failed(xprt, ep, rqst, rc);
+		return rpcrdma_requester_failed(req, ep, rc);
 	rqst->rq_xmit_bytes_sent += rqst->rq_snd_buf.len;
 	return 0;
 }

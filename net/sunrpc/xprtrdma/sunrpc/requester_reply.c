@@ -426,17 +426,18 @@ static noinline void rpcrdma_requester_error(struct rpc_xprt *xprt,
 void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 			     struct rpcrdma_recv *rv)
 {
-	bool bad = rv->verdict == RPCRDMA_RX_BAD_REPLY;
 	enum rpcrdma_claimed claimed = RPCRDMA_CLAIMED_NOT;
 	u32 octets = rv->payload_len;
 	struct rpc_rqst *rqst;
 	struct rpcrdma_req *req;
 	struct kvec *head;
+	bool bad;
 
 	if (unlikely(rv->verdict == RPCRDMA_RX_ERROR)) {
 		rpcrdma_requester_error(xprt, ep, rv);
 		return;
 	}
+	bad = rv->verdict == RPCRDMA_RX_BAD_REPLY;
 	spin_lock(&xprt->queue_lock);
 	rqst = xprt_lookup_rqst(xprt, cpu_to_be32(rv->rx.xid));
 	if (likely(rqst)) {

@@ -68,9 +68,11 @@ static void rpcrdma_svc_call_failed(struct rpcrdma_svc_conn *conn,
  * Return what is pulled of a Call. The most common one with a Read chunk has one item in
  * an inline message: the pages receive only the item, and the Receive keeps the rest.
  */
-static struct rpcrdma_call_pull rpcrdma_svc_to_pull(const struct rpcrdma_recv *rv)
+static __always_inline struct rpcrdma_call_pull
+rpcrdma_svc_to_pull(const struct rpcrdma_recv *rv)
 {
 	return rpcrdma_call_to_pull(&rv->rx, RPCRDMA_SVC_MIN_HEAD,
+				    !rv->assembled ||
 				    !is_vmalloc_addr(rv->payload));
 }
 

@@ -58,9 +58,9 @@ static void rpcrdma_svc_read_result(const void *res, u32 position, u32 length,
  * an ERROR or close the connection (7.4). @plan: NULL if there is none. The return values
  * are those of sendto.
  */
-static int rpcrdma_svc_not_sent(struct rpcrdma_svc_conn *conn, u32 xid,
-				u32 length, const struct rpcrdma_reply_plan *plan,
-				int rc)
+static noinline int
+rpcrdma_svc_not_sent(struct rpcrdma_svc_conn *conn, u32 xid, u32 length,
+		     const struct rpcrdma_reply_plan *plan, int rc)
 {
 	if (rpcrdma_reply_give_up(conn->ep, xid, length, plan,
 				  RPCRDMA_FAILED_REPLY, rc))
