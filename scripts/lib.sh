@@ -314,6 +314,7 @@ build_guest_tools()
 	local from
 	from=$(dirname "${BASH_SOURCE[0]}")/guest
 	gcc -O2 -Wall -Wextra -Werror -o "$1/nfsio" "$from"/nfsio{,-stress,-field}.c
+	gcc -O2 -Wall -Wextra -Werror -o "$1/nfsdlisten" "$from/nfsdlisten.c"
 }
 
 # The hostile peer, which needs the libraries of user-space RDMA.

@@ -24,6 +24,8 @@ ONLY=${2:-}
 . "$(dirname "$0")/field/client.sh"
 # shellcheck source-path=SCRIPTDIR source=field/network.sh
 . "$(dirname "$0")/field/network.sh"
+# shellcheck source-path=SCRIPTDIR source=field/namespace.sh
+. "$(dirname "$0")/field/namespace.sh"
 # shellcheck source-path=SCRIPTDIR source=field/server.sh
 . "$(dirname "$0")/field/server.sh"
 # shellcheck source-path=SCRIPTDIR source=field/ping.sh
@@ -47,44 +49,51 @@ MAC=$(cat /sys/class/net/d0/address)
 t setup.module 100 check_module
 count_resources
 
+# recipe NAME COMMAND...: a test, and what it takes for the next one after a failure
+recipe()
+{
+	t "$1" 100 "${@:2}"
+	repair
+}
+
 t ping.nfsd 100 ping_nfsd
 t ping.version1 200 ping_version1
 t ping.server 200 ping_server
 t ping.sentences 200 ping_sentences
 repair
 
-for v in 3 4.2; do
-	t hosts.$v 100 mounted $v work_hosts $v
-	repair
-done
-t hosts.outside 100 mounted 4.2 work_outside 4.2
-repair
+recipe hosts.3 mounted 3 work_hosts 3
+recipe hosts.4.2 mounted 4.2 work_hosts 4.2
+recipe hosts.outside mounted 4.2 work_outside 4.2
 
-t deferred.calls 100 mounted 3,noac work_deferred
-repair
-t deferred.dropped 100 mounted 3,noac work_deferred dropped
-repair
-t deferred.server-restarts 100 mounted 3,noac work_deferred stopped
-repair
-for v in 3 4.2; do
-	t once.$v 100 mounted $v work_names usual special pulled continued version1
-	repair
-done
-t xattrs.dropped 100 mounted 4.2 work_xattrs
-repair
-t copy.dropped 100 mounted 4.2 work_copy
-repair
+recipe deferred.calls mounted 3,noac work_deferred
+recipe deferred.dropped mounted 3,noac work_deferred dropped
+recipe deferred.server-restarts mounted 3,noac work_deferred stopped
+recipe once.3 mounted 3 work_names usual special pulled continued version1
+recipe once.4.2 mounted 4.2 work_names usual special pulled continued version1
+recipe xattrs.dropped mounted 4.2 work_xattrs
+recipe copy.dropped mounted 4.2 work_copy
+recipe nconnect.3 mounted 3,nconnect=8 work_nconnect 8
+recipe nconnect.4.2 mounted 4.2,nconnect=8 work_nconnect 8
 
-t loss.one-percent 100 mounted 3 work_lossy loss 1%
-repair
-t partition.client 100 mounted 3 work_partition client
-repair
-t address.vlan 100 vlan_mount
-repair
-t address.link-local 100 link_local
-repair
-t namespace.address-gone 100 mounted 3 work_address_gone
-repair
+recipe loss.one-percent mounted 3 work_lossy loss 1%
+recipe loss.ten-percent mounted 4.2 work_lossy loss 10%
+recipe loss.reordered mounted 4.2 work_lossy delay 5ms 5ms
+recipe loss.short mounted 4.2 work_cut
+recipe partition.both mounted 4.2 work_partition client server
+recipe partition.client mounted 3 work_partition client
+recipe partition.server mounted 4.2 work_partition server
+recipe address.vlan vlan_mount
+recipe address.link-local link_local
+recipe namespace.address-gone mounted 3 work_address_gone
+
+recipe server.restarts mounted 3 work_restarts
+recipe server.bound-device bound mounted 4.2 work_bound_device
+recipe server.bound-address bound bound_address
+recipe server.no-ipv6 no_ipv6
+if [ -e /sys/kernel/debug/nfsd/io_cache_read ]; then
+	recipe direct.4.2 mounted 4.2 work_direct /disk
+fi
 
 t unload.stop 100 stop_all
 t unload.slab 100 no_slab_left

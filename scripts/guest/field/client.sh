@@ -61,23 +61,28 @@ work_copy()
 	rm -r $MNT/copy
 }
 
-# A mount in a namespace has errors that are fatal to it by default. A server's address
-# that does not resolve for a while is none of them.
-work_address_gone()
+# Each transport of a mount with several is dropped, and some are set offline
+# and removed.
+work_nconnect()
 {
-	local before
-	before=$(connects)
+	local f i=0 count unused
+	"$NFSIO" many $MNT $EXPORT 8 4 5
+	[ "$(xprt_lines $MNT | wc -l)" -eq $1 ] || complain "there should be $1 transports"
+	unused=$(xprt_lines $MNT | awk '$8 == 0' | wc -l)
+	[ $unused -eq 0 ] || complain "$unused of the transports were not used"
 	load_begin 600
-	# The server keeps the address: soft-RoCE ends for good what the connection
-	# manager sends from an address that is not there.
-	ip link set d0 arp off
-	impair server loss 100%
-	wait_for 60 no_transport
-	ip -n $NETNS neigh flush dev c0
-	heal
-	wait_for 60 unresolved $ADDR4
-	ip link set d0 arp on
-	reconnected $before
-	goes_on 300
+	count=$(client_transports | wc -l)
+	[ $count -eq $1 ] || complain "$count transports are connected"
+	for f in $(client_transports); do
+		drop_transport $f
+		goes_on 20
+		i=$((i + 1))
+		# The first one is the mount's own.
+		if [ $((i % 4)) -eq 0 ]; then
+			echo offline >$f/xprt_state
+			echo remove >$f/xprt_state
+			goes_on 20
+		fi
+	done
 	load_stop 1
 }

@@ -37,6 +37,10 @@ hosts_up()
 	ip -n $NETNS -6 addr add $CLIENT6/64 dev c0 nodad
 	link_quality add server
 	link_quality add client
+	# An address that does not answer, or a hardware address that has changed, shows
+	# in a second.
+	client sysctl -qw net.ipv4.neigh.c0.retrans_time_ms=200 \
+		net.ipv4.neigh.c0.delay_first_probe_time=1 net.ipv4.neigh.c0.base_reachable_time_ms=1000
 	rdma_add
 	client_device_add
 	mkdir -p $SYSFS

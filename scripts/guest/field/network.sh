@@ -61,5 +61,21 @@ link_local()
 	HOST=[$ADDR6] mounted 4.2 work_many
 }
 
-# The client asks for the hardware address of $1, in vain.
-unresolved() { ip -n $NETNS neigh show to $1 | grep -qE 'INCOMPLETE|FAILED'; }
+# Packets that a queueing discipline of the server has dropped
+lost() { tc -s qdisc show dev d0 | sed -n 's/.*dropped \([0-9]*\).*/\1/p' | head -n 1; }
+lost_more() { [ "$(lost)" -gt $1 ]; }
+
+# Every packet is lost, but not for so long that the device gives up.
+work_cut()
+{
+	local i before
+	load_begin 600
+	for i in 1 2 3; do
+		before=$(lost)
+		impair server loss 100%
+		wait_for 60 lost_more $((before + 3))
+		heal
+		goes_on 50
+	done
+	load_stop
+}

@@ -119,3 +119,101 @@ work_names()
 	[[ $(grep " $MNT nfs" /proc/mounts) != *vers=3,* ]] || [ $hits -gt 0 ] ||
 		complain "no Call was sent again after its execution"
 }
+
+# ---- nfsd itself --------------------------------------------------------------
+
+# work_direct [DISK]: nfsd that reads and writes past its page cache, to the disk that is
+# mounted, or is at DISK in the mount. Payload begins inside a page.
+work_direct()
+{
+	local MNT=$MNT${1:-} EXPORT=$EXPORT${1:-} bs d=/sys/kernel/debug/nfsd count
+	echo 2 >$d/io_cache_read
+	echo 2 >$d/io_cache_write
+	"$NFSIO" tree /tmp/direct 7 0 2000003
+	for bs in 4095 47008 65537 1000001; do
+		# A few of the small ones
+		count=$((4000000 / bs < 40 ? 4000000 / bs : 40))
+		dd if=/tmp/direct/big0 of=$MNT/direct bs=$bs count=$count oflag=direct status=none
+		cmp -n $((bs * count < 2000003 ? bs * count : 2000003)) /tmp/direct/big0 $EXPORT/direct
+		dd if=$MNT/direct of=/tmp/direct/back bs=$bs iflag=direct status=none
+		cmp /tmp/direct/back $EXPORT/direct
+		rm $MNT/direct
+	done
+	rm -r /tmp/direct
+	echo 0 >$d/io_cache_read
+	echo 0 >$d/io_cache_write
+	check_connections 1 read_chunks write_chunks
+}
+
+# nfsd stopped and started again at once, with mounts that are in use
+work_restarts()
+{
+	local i before
+	before=$(connects)
+	load_begin 600
+	for i in 1 2 3 4; do
+		nfsd_down
+		nfsd_up
+		do_mount 4.1 /mnt-other
+		umount /mnt-other
+	done
+	reconnected $before
+	load_stop 1
+}
+
+# A host without IPv6 has the listener for IPv4 at least.
+no_ipv6()
+{
+	nfsd_down
+	sysctl -qw net.ipv6.conf.all.disable_ipv6=1
+	nfsd_up
+	mounted 4.2 work_many
+	nfsd_down
+	sysctl -qw net.ipv6.conf.all.disable_ipv6=0
+	ip -6 addr replace $ADDR6/64 dev d0 nodad
+	nfsd_up
+}
+
+# bound COMMAND...: with nfsd's one listener bound to the server's address, as nfsdctl
+# does it. It listens again when the device or the address comes back.
+bound()
+{
+	nfsd_down
+	"$RUN/nfsdlisten" $ADDR4 $PORT
+	echo $NFSD_THREADS >/proc/fs/nfsd/threads
+	"$@"
+	server_again
+}
+
+# The server's device is replaced under load, and new mounts work.
+work_bound_device()
+{
+	local before
+	before=$(connects)
+	load_begin 600
+	rdma_del
+	wait_for 60 no_transport
+	rdma_add
+	reconnected $before
+	goes_on 300
+	load_stop 1
+	do_mount 4.1 /mnt-other
+	umount /mnt-other
+}
+
+# The server's address is away. Nothing is mounted, because soft-RoCE ends for good
+# what the connection manager sends from an address that is not there.
+bound_address()
+{
+	local i
+	for i in 1 2; do
+		mounted 4.2 work_many
+		ip addr del $ADDR4/24 dev d0
+		ip addr add $ADDR4/24 dev d0
+	done
+	mounted 3 work_many
+	ip addr del $ADDR4/24 dev d0
+	! NETNS='' HOST=127.0.0.1 do_mount 4.2 $MNT retry=0 2>/dev/null || complain "it listens elsewhere"
+	ip addr add $ADDR4/24 dev d0
+	mounted 3 work_many
+}
