@@ -86,6 +86,8 @@ recipe partition.server mounted 4.2 work_partition server
 recipe address.vlan vlan_mount
 recipe address.link-local link_local
 recipe namespace.address-gone mounted 3 work_address_gone
+recipe namespace.link-taken mounted 4.2 work_taken link
+recipe namespace.ended ended 3 4.2
 
 recipe server.restarts mounted 3 work_restarts
 recipe server.bound-device bound mounted 4.2 work_bound_device
