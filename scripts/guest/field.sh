@@ -71,10 +71,15 @@ recipe deferred.dropped mounted 3,noac work_deferred dropped
 recipe deferred.server-restarts mounted 3,noac work_deferred stopped
 recipe once.3 mounted 3 work_names usual special pulled continued version1
 recipe once.4.2 mounted 4.2 work_names usual special pulled continued version1
+recipe soft.timeouts mounted 3 work_soft
 recipe xattrs.dropped mounted 4.2 work_xattrs
 recipe copy.dropped mounted 4.2 work_copy
 recipe nconnect.3 mounted 3,nconnect=8 work_nconnect 8
 recipe nconnect.4.2 mounted 4.2,nconnect=8 work_nconnect 8
+
+recipe mounts.spellings spellings
+recipe mounts.unanswered unanswered
+recipe mounts.unanswered-killed unanswered_killed
 
 recipe loss.one-percent mounted 3 work_lossy loss 1%
 recipe loss.ten-percent mounted 4.2 work_lossy loss 10%

@@ -61,6 +61,46 @@ work_copy()
 	rm -r $MNT/copy
 }
 
+# Return true if the loop $1 has ended. It ends when its program does, and may have
+# started one more.
+burnt()
+{
+	pkill -KILL -f 'nfsio burn' || true
+	! runs $1
+}
+
+# RPCs of a soft mount time out, with memory registered for them, and are sent again to
+# a server that may have executed them; connections end as well. A hard mount of the same
+# server has its data. (A time limit that a working server does not keep would let
+# soft-RoCE read from memory whose registration is over.)
+work_soft()
+{
+	local i pids=()
+	do_mount 3 /mnt-soft soft,timeo=30,retrans=1
+	load_begin 600
+	for i in 1 2; do
+		while [ ! -e /tmp/soft.stop ]; do
+			"$NFSIO" burn /mnt-soft/burn$i 2>>/tmp/soft.errors || true
+		done &
+		pids+=($!)
+	done
+	drop_once
+	for i in 1 2; do
+		: >/tmp/soft.errors
+		impair server loss 100%
+		wait_for 60 test -s /tmp/soft.errors
+		heal
+		goes_on 50
+	done
+	drop_once
+	: >/tmp/soft.stop
+	for i in "${pids[@]}"; do wait_for 60 burnt $i; done
+	load_stop 2
+	rm -f $MNT/burn* /tmp/soft.stop
+	umount /mnt-soft || { sleep 1; umount /mnt-soft; }
+	sort /tmp/soft.errors | sed 's/.*: //' | uniq -c
+}
+
 # Each transport of a mount with several is dropped, and some are set offline
 # and removed.
 work_nconnect()
@@ -85,4 +125,51 @@ work_nconnect()
 		fi
 	done
 	load_stop 1
+}
+
+# spelt OPTION,... [PATH]: mount as administrators write it.
+spelt()
+{
+	local opts=$1 path=${2:-/} type=${3:-nfs}
+	timeout $((60 * TIMEOUT_SCALE)) nsenter --net=/run/netns/$NETNS \
+		mount -t $type -o "$opts" "$ADDR4:$path" $MNT
+	has /proc/mounts proto=rdma,port=20049 || complain "$opts: $(grep " $MNT nfs" /proc/mounts)"
+	: >$MNT/spelt
+}
+
+# refused OPTION,... [PATH]: a mount that cannot work ends with an error.
+refused()
+{
+	! timeout $((60 * TIMEOUT_SCALE)) nsenter --net=/run/netns/$NETNS \
+		mount -t nfs -o "$1" "$ADDR4:${2:-/}" $MNT 2>/tmp/refused || complain "$1 works"
+	[ -s /tmp/refused ] || complain "$1: no error was shown"
+	echo "$1: $(head -n 1 /tmp/refused)"
+}
+
+spellings()
+{
+	local opts
+	count_resources
+	for opts in rdma proto=rdma,port=20049,vers=4.2,sync,noac nfsvers=4,minorversion=1,rdma \
+		rdma,port=20049,vers=4.1,lookupcache=none,actimeo=0 \
+		async,rsize=1048576,wsize=1048576,rdma,vers=4.0; do
+		spelt $opts
+		umount $MNT
+	done
+	for opts in rdma,vers=3,nolock \
+		async,vers=3,nolock,rsize=1048576,wsize=1048576,proto=rdma,port=20049,mountproto=tcp; do
+		spelt $opts $EXPORT
+		umount $MNT
+	done
+	spelt rdma / nfs4
+	mount -o remount,ro $MNT
+	! touch $MNT/spelt 2>/dev/null || complain "it is not read-only"
+	mount -o remount,rw $MNT
+	touch $MNT/spelt
+	umount $MNT
+	# No such listener, and what contradicts itself
+	refused rdma,port=2049,vers=4.2,retry=0
+	refused rdma,port=2049,vers=3,nolock,retry=0 $EXPORT
+	refused rdma,tcp
+	settle
 }

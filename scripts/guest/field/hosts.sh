@@ -138,6 +138,7 @@ repair()
 	REPAIRED=$FAILED
 	echo "# after a failure: back to the beginning"
 	heal
+	swapoff -a
 	pkill -KILL -x nfsio
 	pkill -KILL -x rpcrdma-ping
 	pkill -CONT -x rpc.mountd

@@ -79,3 +79,50 @@ work_cut()
 	done
 	load_stop
 }
+
+# Mounts of addresses that no host has end; and one succeeds whose address comes
+# while it tries.
+unanswered()
+{
+	local i pids=() started=$SECONDS
+	count_resources
+	for ((i = 0; i < 4; i++)); do
+		mkdir -p /mnt-none$i
+		(HOST=198.51.100.$((100 + i)) do_mount 4.2 /mnt-none$i retry=0 2>/tmp/none$i) &
+		pids+=($!)
+	done
+	for i in "${pids[@]}"; do
+		! wait $i || complain "a mount of no server works"
+	done
+	for ((i = 0; i < 4; i++)); do
+		[ -s /tmp/none$i ] || complain "a mount of no server did not end by itself"
+	done
+	sort /tmp/none* | sed 's/198[.0-9]*//' | uniq -c
+	echo "all ended after $((SECONDS - started)) s"
+	settle
+	rmdir /mnt-none*
+	HOST=198.51.100.200 do_mount 4.2 $MNT retry=2 &
+	i=$!
+	wait_for 20 unresolved 198.51.100.200
+	ip addr add 198.51.100.200/24 dev d0
+	wait $i || complain "the mount did not succeed when its server's address came"
+	[ -e $MNT/hello ] || ls $MNT >/dev/null
+	umount_works
+	ip addr del 198.51.100.200/24 dev d0
+	settle
+}
+
+# A client killed while its mount waits for an address, which nothing answers
+unanswered_killed()
+{
+	local pid
+	count_resources
+	mkdir -p /mnt-none
+	nsenter --net=/run/netns/$NETNS mount -t nfs -o vers=4.2,proto=rdma,port=$PORT 198.51.100.99:/ /mnt-none &
+	pid=$!
+	wait_for 20 unresolved 198.51.100.99
+	pkill -KILL -f 198.51.100.99:/
+	! wait $pid || complain "a mount of no server works"
+	settle
+	rmdir /mnt-none
+}
