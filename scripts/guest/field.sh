@@ -88,10 +88,15 @@ recipe loss.short mounted 4.2 work_cut
 recipe partition.both mounted 4.2 work_partition client server
 recipe partition.client mounted 3 work_partition client
 recipe partition.server mounted 4.2 work_partition server
+recipe client.crashed crashed 3
+recipe client.paused mounted 4.2 work_paused
+recipe address.mac-announced mounted 4.2 work_mac 1
+recipe address.mac-unannounced mounted 3 work_mac 0
 recipe address.vlan vlan_mount
 recipe address.link-local link_local
 recipe namespace.address-gone mounted 3 work_address_gone
 recipe namespace.link-taken mounted 4.2 work_taken link
+recipe namespace.address-taken mounted 3 work_taken address
 recipe namespace.ended ended 3 4.2
 
 recipe server.restarts mounted 3 work_restarts

@@ -173,3 +173,51 @@ spellings()
 	refused rdma,tcp
 	settle
 }
+
+# Clients that crash: no packet says so, and their device is another one when
+# they come again from the same address.
+crashed()
+{
+	local i held=$CONNECTIONS
+	count_resources
+	for i in 1 2 3; do
+		mount_works $1
+		"$NFSIO" many $MNT $EXPORT 4 2 $i
+		impair client loss 100%
+		impair server loss 100%
+		client_device_del
+		wait_for 30 no_transport
+		umount -f $MNT 2>/dev/null || true
+		! mountpoint -q $MNT || umount -l $MNT
+		heal
+		client_device_add
+	done
+	echo "$(($(connections | wc -l) - held)) connections are left of 3 clients"
+	mount_works $1
+	work_many
+	umount_works
+	# nfsd keeps those of clients that no longer answer for a while: restart it.
+	server_again
+	settle
+}
+
+# A client that hears and says nothing for longer than its lease, and goes on
+work_paused()
+{
+	local before
+	exec 7>$MNT/paused
+	echo before >&7
+	before=$(connects)
+	load_begin 600
+	impair client loss 100%
+	impair server loss 100%
+	# The server holds nothing for a client without lease.
+	wait_for 90 no_client
+	heal
+	reconnected $before
+	goes_on 300
+	exec 7>&-
+	load_stop 1
+}
+
+no_client() { ! grep -qs 'status: confirmed' /proc/fs/nfsd/clients/*/info; }

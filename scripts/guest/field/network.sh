@@ -80,6 +80,22 @@ work_cut()
 	load_stop
 }
 
+# The server's address gets another MAC. The kernel announces that if "arp_notify"
+# is set.
+work_mac()
+{
+	local i
+	sysctl -qw net.ipv4.conf.d0.arp_notify=$1
+	load_begin 600
+	for i in 1 2; do
+		ip link set d0 address 02:00:00:00:00:9$i
+		goes_on 300
+	done
+	ip link set d0 address $MAC
+	goes_on 300
+	load_stop
+}
+
 # Mounts of addresses that no host has end; and one succeeds whose address comes
 # while it tries.
 unanswered()
