@@ -117,8 +117,25 @@ mirror()
 	tar -cf - -T "$list" | tar -C "$to" -xf -
 }
 
-# Folders of two checkouts must not mix.
-build_root=$CACHE/build/$(sha256sum <<<"$here" | cut -c1-12)
+# Folders of two checkouts must not mix, nor those of two runs at the same time. Which
+# number a run has does not depend on its checkout: ccache finds what another one built.
+build_root=
+i=0
+while [ -z "$build_root" ]; do
+	i=$((i + 1))
+	mkdir -p "$CACHE/build/$i"
+	exec {build_root_lock}>"$CACHE/build/$i.lock"
+	if flock -n "$build_root_lock"; then
+		build_root=$CACHE/build/$i
+	else
+		exec {build_root_lock}>&-
+	fi
+done
+if [ "$(cat "$build_root/checkout" 2>/dev/null)" != "$here" ]; then
+	rm -rf "$build_root"
+	mkdir -p "$build_root"
+	echo "$here" >"$build_root/checkout"
+fi
 
 # One build at a time in a folder; sets $build. A failed build is reported
 # once, as a test of the level that needs it.

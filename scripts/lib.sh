@@ -7,6 +7,16 @@
 # Everything large that can be made again lives here, outside the checkout.
 CACHE=${RPCRDMA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rpcrdma-v2}
 
+# What was compiled before, in this checkout or another, is not compiled again. Without
+# the folder of a compilation in it, a result is the same for each checkout; debuggers
+# then look for sources below the current folder.
+if [ -d /usr/lib/ccache ] && [ -z "${CCACHE_BASEDIR:-}" ]; then
+	PATH=/usr/lib/ccache:$PATH
+	export CCACHE_DIR=${CCACHE_DIR:-$CACHE/ccache} CCACHE_NOHASHDIR=1
+	CCACHE_BASEDIR=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+	export CCACHE_BASEDIR
+fi
+
 # Emulated guests on a busy machine are slow: every time limit is multiplied
 # by this.
 TIMEOUT_SCALE=${TIMEOUT_SCALE:-1}
