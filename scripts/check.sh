@@ -17,7 +17,8 @@
 #               lockdep and kmemleak
 #   e2e         mounts and fault injection in a guest with the stock kernel
 #   kernels     Linux 6.12, that of bookworm-backports: the module and the KUnit
-#               modules are built, and a smoke test runs in a guest
+#               modules are built, and a smoke test runs in a guest; builds for Linux 5.10
+#               and for arm64
 #   boot        the permanent configuration of the documents, and a boot by systemd, in a
 #               guest with the stock kernel
 #   e2e-debug   most of e2e with less load, in User-Mode Linux
@@ -627,6 +628,8 @@ level_e2e()
 level_kernels()
 {
 	SHORT=1 script_level kernels "$1" scripts/matrix.sh bookworm-backports
+	mkdir "$1/builds"
+	BUILD_ONLY=1 script_level kernels "$1/builds" scripts/matrix.sh bullseye bookworm:arm64
 }
 
 # A system with systemd, booted with the files that the documents describe

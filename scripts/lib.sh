@@ -162,25 +162,31 @@ host_suite() { (. /etc/os-release && echo "$VERSION_CODENAME"); }
 
 debian_key=/usr/share/keyrings/debian-archive-keyring.gpg
 
+# An archive that is gone, or was never configured, ends a script with this status.
+NO_ARCHIVE=3
+no_archive() { echo "$(basename "$0"): $*" >&2; exit $NO_ARCHIVE; }
+
 # Set apt: the folder of a separate apt, in the cache's kernels/, which knows only
-# the suite $1 and no installed package. Its output goes to the file $2.
+# the suite $1 and no installed package. Its output goes to the file $2. The packages
+# are those of the architecture $3 (default: amd64).
 suite_apt()
 {
 	local suite=$1 log=$2 host like uri
-	apt=$CACHE/kernels/$suite.apt
+	apt_arch=${3:-amd64}
+	apt=$CACHE/kernels/$suite.$apt_arch.apt
 	host=$(host_suite)
 	case $suite in
 	*-security) like=$host-security ;;
 	*) like=$host ;;
 	esac
 	uri=$(archive "$like")
-	[ -n "$uri" ] || die "apt is not configured here for $like, or 'apt-get update' never ran: $suite cannot be found"
+	[ -n "$uri" ] || no_archive "apt is not configured here for $like, or 'apt-get update' never ran: $suite cannot be found"
 	mkdir -p "$apt"/{parts,lists/partial,archives/partial}
 	: >"$apt/status"
 	echo "deb [signed-by=$debian_key] $uri $suite main" >"$apt/sources.list"
 	if ! apt_here apt-get update >>"$log" 2>&1 || grep -q '^\(E\|W: Failed\)' "$log"; then
 		grep '^[EW]:' "$log" >&2 || true
-		die "the suite $suite cannot be reached at $uri"
+		no_archive "the suite $suite cannot be reached at $uri"
 	fi
 }
 
@@ -192,6 +198,7 @@ apt_here()
 	"$tool" -q -o Dir::Etc::SourceList="$apt/sources.list" -o Dir::Etc::SourceParts="$apt/parts" \
 		-o Dir::State::Lists="$apt/lists" -o Dir::State::status="$apt/status" \
 		-o Dir::Cache="$apt" -o Dir::Cache::archives="$apt/archives" \
+		-o APT::Architecture="$apt_arch" -o APT::Architectures="$apt_arch" \
 		-o APT::Sandbox::User=root -o APT::Default-Release= "$@"
 }
 
@@ -206,7 +213,7 @@ apt_depends()
 # asked once a week
 newest_source()
 {
-	local newest=$CACHE/kernels/$1.source lock apt package
+	local newest=$CACHE/kernels/$1.source lock apt apt_arch package
 	mkdir -p "$CACHE/kernels"
 	exec {lock}>"$newest.lock"
 	flock "$lock"
@@ -225,7 +232,7 @@ newest_source()
 # Put these sources into the folder $2.
 unpack_source()
 {
-	local apt name version deb
+	local apt apt_arch name version deb
 	read -r name version < <(newest_source "$1")
 	suite_apt "$1" "$CACHE/kernels/$1.source.log"
 	rm -f "$apt/archives/$name"_*.deb

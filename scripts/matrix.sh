@@ -3,13 +3,14 @@
 #
 # "make matrix": build the module and the KUnit modules for the stock kernels of
 # several Debian suites, each with the tools of its suite, and run a short smoke test
-# in a guest with that kernel. Repeat it with the in-tree module as a control; for
+# in a guest with that kernel, unless it is one of another architecture. Repeat it with the in-tree module as a control; for
 # Debian's releases also install, upgrade and remove the packages. Print a result line
 # for each, and a table at the end; fail if one failed. KUnit is off in stock
 # kernels: those modules are only compiled.
 #
-#   scripts/matrix.sh [SUITE...]    default: bullseye bookworm bookworm-backports
-#                                   trixie trixie-security trixie-backports sid
+# A suite whose archive is gone is skipped.
+#
+#   scripts/matrix.sh [SUITE[:FLAVOUR]...]    default: all that are named below
 #
 #   BUILD_ONLY=1      no guests, no packages
 #   SHORT=1           a shorter smoke test, without the in-tree module and the
@@ -23,7 +24,8 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 cd "$here"
 
 suites=("$@")
-[ ${#suites[@]} -gt 0 ] || suites=(bullseye bookworm bookworm-backports trixie trixie-security trixie-backports sid)
+[ ${#suites[@]} -gt 0 ] || suites=(bullseye bookworm bookworm:rt-amd64 bookworm:arm64 bookworm-backports
+	bookworm-backports:arm64-16k trixie trixie-security trixie-backports sid)
 
 # in_suite DIR COMMAND...: run with the tools of the suite of the kernel in DIR. A
 # system of that suite sees the copy of this checkout and the kernel at the same
@@ -61,10 +63,11 @@ warnings()
 # missing.
 compile()
 {
-	local dir=$1 to=$2 name=$3 log=$2.${3##*/}.log reason
+	local dir=$1 to=$2 name=$3 log=$2.${3##*/}.log reason args=()
 	shift 3
+	[ ! -e "$dir/make-args" ] || mapfile -t args <"$dir/make-args"
 	if ! in_suite "$dir" make --no-print-directory -C "$to" -j"$(nproc)" modules \
-		KDIR="$(readlink -f "$dir/build")" "$@" >"$log" 2>&1; then
+		KDIR="$(readlink -f "$dir/build")" "${args[@]}" "$@" >"$log" 2>&1; then
 		reason="$(grep -m1 -E 'error:|\*\*\*' "$log"), see $log"
 	elif reason=$(warnings "$log"); then
 		reason=$(head -n 1 <<<"$reason")
@@ -91,7 +94,7 @@ copy()
 guest()
 {
 	local dir=$1 which=$2 module=$3 run
-	new_run "matrix-$suite-$which"
+	new_run "matrix-${suite/:/.}-$which"
 	build_guest_tools "$run"
 	scripts/guest.sh --kernel "$dir" --module "$module" --mem 3G --timeout 900 --run-dir "$run" --quiet -- \
 		"$run/guest/kernels.sh" "$suite/$which/" ${SHORT:+short} >&2 || true
@@ -130,7 +133,13 @@ bad=0
 errors=$(mktemp)
 trap 'rm -f "$errors"' EXIT
 for suite in "${suites[@]}"; do
-	if ! dir=$(scripts/stock-kernel.sh "$suite" 2> >(tee "$errors" >&2)); then
+	status=0
+	dir=$(scripts/stock-kernel.sh "$suite" 2> >(tee "$errors" >&2)) || status=$?
+	if [ $status -eq $NO_ARCHIVE ]; then
+		echo "ok $suite/kernel # SKIP $(tail -n 1 "$errors")"
+		table+=("$suite|-|skipped|-|-|-|-")
+		continue
+	elif [ $status -ne 0 ]; then
 		echo "not ok $suite/kernel - $(tail -n 1 "$errors")"
 		table+=("$suite|-|not to be had|-|-|-|-")
 		bad=1
@@ -138,7 +147,7 @@ for suite in "${suites[@]}"; do
 	fi
 	kver=$(cat "$dir/version")
 	say "$suite: building for $kver"
-	to=$CACHE/matrix/$suite
+	to=$CACHE/matrix/${suite/:/.}
 	copy "$to"
 	built="does not build" kunit=- ours=- own=- packages=-
 	if compile "$dir" "$to" "$suite/build"; then
@@ -152,7 +161,7 @@ for suite in "${suites[@]}"; do
 	else
 		bad=1
 	fi
-	if [ -f "$to/rpcrdma.ko" ] && [ -z "${BUILD_ONLY:-}" ]; then
+	if [ -f "$to/rpcrdma.ko" ] && [ -z "${BUILD_ONLY:-}" ] && [ ! -e "$dir/make-args" ]; then
 		say "$suite: a guest with this module"
 		guest "$dir" ours "$to/rpcrdma.ko"
 		ours=$counts
@@ -163,7 +172,7 @@ for suite in "${suites[@]}"; do
 			own=$counts
 		fi
 	fi
-	if [[ $suite != *-* && $suite != sid && -z "${BUILD_ONLY:-}${SHORT:-}" ]]; then
+	if [[ $suite != *[-:]* && $suite != sid && -z "${BUILD_ONLY:-}${SHORT:-}" ]]; then
 		say "$suite: the packages"
 		packages
 		packages=$counts
@@ -172,7 +181,7 @@ for suite in "${suites[@]}"; do
 	table+=("$suite|$kver|$built|$kunit|$ours|$own|$packages")
 done
 
-row='%-19s %-24s %-14s %-9s %-20s %-24s %s\n'
+row='%-28s %-24s %-14s %-9s %-20s %-24s %s\n'
 # shellcheck disable=SC2059
 printf "$row" suite kernel module KUnit "guest, this module" "guest, the kernel's own" packages
 for line in "${table[@]}"; do

@@ -23,6 +23,7 @@ demo=(qemu-system-x86 busybox-static cpio linux-image-amd64
 deb=(make dpkg-dev debhelper dh-dkms python3-sphinx)
 rpm=(make rpm)
 check=(ccache g++ cmake pkg-config libgtest-dev clang libclang-rt-14-dev clang-format clang-tidy
+       gcc-12-aarch64-linux-gnu g++-12-aarch64-linux-gnu
        coccinelle sparse shellcheck
        fio acl attr nfs4-acl-tools krb5-kdc krb5-admin-server krb5-user
        hostname diffutils patch python3 perl git

@@ -9,10 +9,13 @@
 #   root/      its packages, unpacked: lib/modules/* and others
 #   build      the kernel build folder (KDIR)
 #   chroot     system to build in; absent: this system is suitable
+#   make-args  further arguments of make, a line each
 #
-#   scripts/stock-kernel.sh SUITE
+#   scripts/stock-kernel.sh SUITE[:FLAVOUR]
 #
-#   SUITE   e.g. bookworm-backports, trixie, trixie-security, sid
+#   SUITE     e.g. bookworm-backports, trixie, trixie-security, sid
+#   FLAVOUR   of the kernel, e.g. rt-amd64, arm64, arm64-16k; default: amd64.
+#             Those of arm64 are for builds with this system's cross compiler.
 #
 # If this system does not have the tools of the suite, the kernel needs a system of
 # that suite to build in: debootstrap makes one in the cache, and must run as root.
@@ -25,9 +28,13 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 . "$here/scripts/lib.sh"
 
 [ $# -eq 1 ] || die "give one suite"
-suite=$1
+suite=${1%%:*}
+flavour=amd64
+[[ $1 != *:* ]] || flavour=${1#*:}
+arch=amd64
+[[ $flavour != arm64* ]] || arch=arm64
 codename=${suite%%-*}
-dir=$CACHE/kernels/$suite
+dir=$CACHE/kernels/${1/:/.}
 PATH=$PATH:/usr/sbin:/sbin
 
 mkdir -p "$CACHE/kernels"
@@ -40,7 +47,7 @@ fi
 
 log=$dir.log
 : >"$log"
-suite_apt "$suite" "$log"
+suite_apt "$suite" "$log" "$arch"
 
 # Print the packages of the kernel that the metapackages depend on.
 depends()
@@ -48,7 +55,7 @@ depends()
 	apt_depends "$1" | grep -E '^linux-(image|headers|kbuild|modules|binary|base-)' || true
 }
 packages=()
-wanted=(linux-image-amd64 linux-headers-amd64)
+wanted=("linux-image-$flavour" "linux-headers-$flavour")
 while [ ${#wanted[@]} -gt 0 ]; do
 	p=${wanted[0]}
 	wanted=("${wanted[@]:1}")
@@ -57,8 +64,8 @@ while [ ${#wanted[@]} -gt 0 ]; do
 	mapfile -t more < <(depends "$p")
 	wanted+=("${more[@]}")
 done
-kver=$(printf '%s\n' "${packages[@]}" | sed -n 's/^linux-headers-\([0-9].*-amd64\)$/\1/p' | head -n 1)
-[ -n "$kver" ] || die "$suite has no kernel: see $log"
+kver=$(printf '%s\n' "${packages[@]}" | sed -n "s/^linux-headers-\([0-9].*-$flavour\)\$/\1/p" | head -n 1)
+[ -n "$kver" ] || die "$suite has no kernel $flavour: see $log"
 
 if [ -e "$dir/.complete" ] && [ "$(cat "$dir/version")" = "$kver" ]; then
 	touch "$dir/.complete"
@@ -77,6 +84,17 @@ for p in "$apt"/archives/*.deb; do
 	dpkg-deb --fsys-tarfile "$p" | tar -C "$dir/root" --keep-directory-symlink -xf - >>"$log" 2>&1
 done
 rm -f "$apt"/archives/*.deb
+if [ $arch != amd64 ]; then
+	# The programs of a build run here.
+	mapfile -t packages < <(printf '%s\n' "${packages[@]}" | grep '^linux-kbuild-')
+	suite_apt "$suite" "$log"
+	rm -rf "$apt"/archives/*.deb "$dir"/root/usr/lib/linux-kbuild-*
+	( cd "$apt/archives" && apt_here apt-get download "${packages[@]}" ) >>"$log" 2>&1 ||
+		{ tail -n 5 "$log" >&2; die "${packages[*]} cannot be fetched from $suite"; }
+	dpkg-deb --fsys-tarfile "$apt"/archives/*.deb | tar -C "$dir/root" --keep-directory-symlink -xf - >>"$log" 2>&1
+	rm -f "$apt"/archives/*.deb
+	printf '%s\n' "ARCH=$arch" CROSS_COMPILE=aarch64-linux-gnu- >"$dir/make-args"
+fi
 for p in "boot/vmlinuz-$kver" "lib/modules/$kver/vmlinuz"; do
 	[ ! -r "$dir/root/$p" ] || ln -sf "root/$p" "$dir/vmlinuz"
 done
@@ -103,7 +121,7 @@ if [ "$codename" != "$(host_suite)" ]; then
 	chroot "$chroot" sh -c "apt-get -qq update &&
 		one() { apt-cache -q0 policy \$1 | grep -q 'Candidate: [0-9]' && echo \$1 || echo \$2; } &&
 		DEBIAN_FRONTEND=noninteractive apt-get -qq -y install --no-install-recommends \
-			make kmod \$(one pahole dwarves) \$(one libelf1t64 libelf1) gcc-$cc g++-$cc" >>"$chroot.log" 2>&1 ||
+			make kmod ccache \$(one pahole dwarves) \$(one libelf1t64 libelf1) gcc-$cc g++-$cc" >>"$chroot.log" 2>&1 ||
 		{ tail -n 5 "$chroot.log" >&2; die "$codename has no gcc-$cc and g++-$cc to install"; }
 	exec 8>&-
 	ln -s "$chroot" "$dir/chroot"
