@@ -29,27 +29,49 @@ struct rpcrdma_extent_pos;
 
 /* ---- Allocating MRs ---- */
 
-/*
- * Allocate the MRs that the pool wants, as far as the device has any. The host calls
- * this when rpcrdma_port_make_mrs() has requested it. No lock held, the teardown is held
- * off; sleeps.
+/**
+ * rpcrdma_core_mrs_make() - allocate the MRs that the pool wants, as far as the device
+ *	has any
+ * @core: connection
+ *
+ * The host calls this when rpcrdma_port_make_mrs() has requested it.
+ * Context: no lock held, the teardown is held off; sleeps.
  */
 void rpcrdma_core_mrs_make(struct rpcrdma_ep_core *core);
-/*
- * Add the @count MRs from @first to @last, which are chained by next. The lock for MRs
- * is held. Return what to pass to rpcrdma_core_mrs_carry_out().
+
+/**
+ * rpcrdma_core_mrs_made() - add MRs that were allocated
+ * @core: connection
+ * @first: first MR, chained by next
+ * @last: last MR
+ * @count: number of MRs
+ *
+ * Context: the lock for MRs is held.
+ * Return: the argument of rpcrdma_core_mrs_carry_out().
  */
 u32 rpcrdma_core_mrs_made(struct rpcrdma_ep_core *core,
 			  struct rpcrdma_mr *first, struct rpcrdma_mr *last,
 			  u32 count);
-/* Do what an event of the pool has returned. No lock held, the teardown is held off. */
+
+/**
+ * rpcrdma_core_mrs_carry_out() - run the actions that an event of the pool has returned
+ * @core: connection
+ * @todo: RPCRDMA_POOL_*
+ *
+ * Context: no lock held, the teardown is held off.
+ */
 void rpcrdma_core_mrs_carry_out(struct rpcrdma_ep_core *core, u32 todo);
 
 /* ---- Mapping ---- */
 
-/*
- * Return the limits by which memory is split into MRs, for callers that count the MRs
- * they need. Any context: an outdated copy only costs a mapping that is retried.
+/**
+ * rpcrdma_core_mrs_cut() - get the limits by which memory is split into MRs
+ * @core: connection
+ *
+ * For callers that count the MRs they need. An outdated copy only costs a mapping that
+ * is retried.
+ * Context: any.
+ * Return: the limits.
  */
 static inline struct rpcrdma_cut
 rpcrdma_core_mrs_cut(const struct rpcrdma_ep_core *core)
@@ -63,9 +85,13 @@ rpcrdma_core_mrs_cut(const struct rpcrdma_ep_core *core)
 	return cut;
 }
 
-/*
- * Take a free MR. The lock for MRs is held. *@todo: RPCRDMA_POOL_*, to be passed to
- * rpcrdma_core_mrs_carry_out(). Return NULL if none is free.
+/**
+ * rpcrdma_core_mr_take() - take a free MR
+ * @core: connection
+ * @todo: returns RPCRDMA_POOL_*, the argument of rpcrdma_core_mrs_carry_out()
+ *
+ * Context: the lock for MRs is held.
+ * Return: the MR, or NULL if none is free.
  */
 static inline struct rpcrdma_mr *
 rpcrdma_core_mr_take(struct rpcrdma_ep_core *core, u32 *todo)
@@ -79,14 +105,19 @@ rpcrdma_core_mr_take(struct rpcrdma_ep_core *core, u32 *todo)
 	return mr;
 }
 
-/*
- * Map memory: append MRs to @mrs and, as segments, to the last chunk of @lists.
+/**
+ * rpcrdma_core_mrs_map() - map memory to MRs
+ * @core: connection
+ * @mrs: list of struct rpcrdma_mr
  * @pos: the memory, not empty
- * @remote_write: the peer may write to it (else read)
- * No lock held, the teardown is held off.
+ * @remote_write: the peer may write to it; otherwise read it
+ * @lists: chunk lists
+ *
+ * Append MRs to @mrs and, as segments, to the last chunk of @lists.
+ * Context: no lock held, the teardown is held off.
  * Return: 0; -EAGAIN if no MR is free, or if the memory is to be split finer, write
- * space will be notified; -EMSGSIZE if @lists is full; -EIO; or an errno of
- * rpcrdma_port_mr_map(). On error @mrs keeps the MRs taken so far.
+ *	space will be notified; -EMSGSIZE if @lists is full; -EIO; or an errno of
+ *	rpcrdma_port_mr_map(). On error @mrs keeps the MRs taken so far.
  */
 int rpcrdma_core_mrs_map(struct rpcrdma_ep_core *core, struct list_head *mrs,
 			 struct rpcrdma_extent_pos *pos, bool remote_write,
@@ -94,13 +125,22 @@ int rpcrdma_core_mrs_map(struct rpcrdma_ep_core *core, struct list_head *mrs,
 
 /* ---- Invalidation ---- */
 
-/*
- * Record that the peer has invalidated @handle. Return true if @handle belongs to an
- * exposed MR in @mrs; the MR is no longer exposed then.
+/**
+ * rpcrdma_core_mrs_invalidated() - record that the peer has invalidated a handle
+ * @mrs: list of struct rpcrdma_mr
+ * @handle: handle of the MR
+ *
+ * The MR is no longer exposed then.
+ * Return: true if @handle belongs to an exposed MR in @mrs.
  */
 bool rpcrdma_core_mrs_invalidated(struct list_head *mrs, u32 handle);
 
-/* Return true if any MR in @mrs is exposed. */
+/**
+ * rpcrdma_core_mrs_exposed() - check if any MR in a list is exposed
+ * @mrs: list of struct rpcrdma_mr
+ *
+ * Return: true if so.
+ */
 static inline bool rpcrdma_core_mrs_exposed(const struct list_head *mrs)
 {
 	const struct list_head *at;
@@ -111,12 +151,16 @@ static inline bool rpcrdma_core_mrs_exposed(const struct list_head *mrs)
 	return false;
 }
 
-/*
- * Invalidate the MRs in @mrs that are still exposed, then call @inv->done() in process
- * context, possibly before this returns. If @ok is false then, the connection is being
- * closed, and the MRs are destroyed with it. @mrs must stay in place until then.
+/**
+ * rpcrdma_core_mrs_invalidate() - invalidate the MRs in a list that are still exposed
+ * @core: connection
+ * @mrs: list of struct rpcrdma_mr
  * @inv: with work.chain and done() set
- * No lock held; does not sleep.
+ *
+ * Then call @inv->done() in process context, possibly before this returns. If @ok is
+ * false then, the connection is being closed, and the MRs are destroyed with it. @mrs
+ * must stay in place until then.
+ * Context: no lock held; does not sleep.
  */
 void rpcrdma_core_mrs_invalidate(struct rpcrdma_ep_core *core,
 				 struct list_head *mrs,
@@ -124,38 +168,66 @@ void rpcrdma_core_mrs_invalidate(struct rpcrdma_ep_core *core,
 
 /* ---- The end of a request ---- */
 
-/*
- * Free the MRs in @mrs, which are unmapped and not exposed. @mrs is empty then. The lock
- * for MRs is held. Return what to pass to rpcrdma_core_mrs_carry_out(), unless the
- * connection is closing.
+/**
+ * rpcrdma_core_mrs_put() - free the MRs in a list, which is empty then
+ * @core: connection
+ * @mrs: list of struct rpcrdma_mr
+ *
+ * The MRs are unmapped and not exposed.
+ * Context: the lock for MRs is held.
+ * Return: the argument of rpcrdma_core_mrs_carry_out(), unless the connection is
+ *	closing.
  */
 u32 rpcrdma_core_mrs_put(struct rpcrdma_ep_core *core, struct list_head *mrs);
 
 /* ---- Replies that the peer pulls (WP 8) ---- */
 
-/*
- * Prepare a Reply to be pulled, and complete @plan, which has a read_length.
+/**
+ * rpcrdma_core_expose() - prepare a Reply to be pulled, and complete its plan
+ * @core: connection
  * @x: with release(), and inv.work.chain, which the host has set
+ * @xid: XID of the RPC
  * @pos: the memory of its Payload stream
- * No lock held; does not sleep. On error the caller keeps @x.
- * Return: 0, attach @x to a Send or call rpcrdma_core_expose_cancel(), the teardown is
- * held off until then; -EAGAIN if MRs are missing, core->mrs.told changes when they may
- * be there; or another negative errno. plan->error is set if the peer must be notified.
+ * @plan: plan of the Reply, which has a read_length
+ *
+ * On error the caller keeps @x.
+ * Context: no lock held; does not sleep.
+ * Return: 0: attach @x to a Send or call rpcrdma_core_expose_cancel(), the teardown is
+ *	held off until then; -EAGAIN if MRs are missing, core->mrs.told changes when they may
+ *	be available; or another negative errno. plan->error is set if the peer must be
+ *	notified.
  */
 int rpcrdma_core_expose(struct rpcrdma_ep_core *core,
 			struct rpcrdma_exposure *x, u32 xid,
 			struct rpcrdma_extent_pos *pos,
 			struct rpcrdma_reply_plan *plan);
-/* Cancel a Reply that was not sent: x->release() is not called. No lock held. */
+
+/**
+ * rpcrdma_core_expose_cancel() - cancel a Reply to be pulled that was not sent
+ * @x: the Reply
+ *
+ * x->release() is not called.
+ * Context: no lock held.
+ */
 void rpcrdma_core_expose_cancel(struct rpcrdma_exposure *x);
-/*
- * End the exposures that have not been pulled in time (DR 4.1.3). The host calls this
- * when rpcrdma_port_arm_overdue() has requested it. No lock held.
+
+/**
+ * rpcrdma_core_exposed_overdue() - end the exposures that have not been pulled in time
+ *	(DR 4.1.3)
+ * @core: connection
+ *
+ * The host calls this when rpcrdma_port_arm_overdue() has requested it.
+ * Context: no lock held.
  */
 void rpcrdma_core_exposed_overdue(struct rpcrdma_ep_core *core);
-/*
- * Return an exposure that has not been pulled in time, or NULL; then request another
- * call if there are others. Lock held.
+
+/**
+ * rpcrdma_core_next_overdue() - get an exposure that has not been pulled in time
+ * @core: connection
+ *
+ * Request another call if there are others.
+ * Context: lock held.
+ * Return: the exposure, or NULL.
  */
 struct rpcrdma_exposure *
 rpcrdma_core_next_overdue(struct rpcrdma_ep_core *core);
