@@ -292,8 +292,7 @@ struct rpcrdma_remedy rpcrdma_remedy_for(enum rpcrdma_failed failed, int status)
 		return { RPCRDMA_REMEDY_GIVE_UP, refusal_of(failed, status),
 			 status };
 	if (!has_task(failed) || status == -E_NOTCONN)
-		return { RPCRDMA_REMEDY_CLOSE, RPCRDMA_REFUSE_NOT,
-			 -E_NOTCONN };
+		return { RPCRDMA_REMEDY_CLOSE, RPCRDMA_REFUSE_NOT, -E_NOTCONN };
 	/* No task is notified when memory becomes available. */
 	if (status == -E_NOMEM)
 		status = -E_NOBUFS;
