@@ -76,11 +76,12 @@ rpcrdma_svc_to_pull(const struct rpcrdma_recv *rv)
 				    !is_vmalloc_addr(rv->payload));
 }
 
-/* Queue a Call with @queue, and wake a service thread. */
-static void rpcrdma_svc_queue(struct rpcrdma_svc_conn *conn,
-			      struct rpcrdma_queued_call *call,
-			      void (*queue)(struct rpcrdma_call_queue *q,
-					    struct rpcrdma_queued_call *call))
+/* Queue a Call with @queue, which is called directly, and wake a service thread. */
+static __always_inline void
+rpcrdma_svc_queue(struct rpcrdma_svc_conn *conn,
+		  struct rpcrdma_queued_call *call,
+		  void (*queue)(struct rpcrdma_call_queue *q,
+				struct rpcrdma_queued_call *call))
 {
 	bool known;
 

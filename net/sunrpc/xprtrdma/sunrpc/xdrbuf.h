@@ -78,13 +78,17 @@ static __always_inline void
 rpcrdma_xdr_copy_call(const struct xdr_buf *buf,
 		      const struct rpcrdma_call_plan *plan, void *to)
 {
-	u32 before = rpcrdma_plan_before(plan, buf->len, buf->head[0].iov_len);
-	u32 after = plan->inline_length - before;
+	u32 before, after;
 
-	rpcrdma_xdr_copy_out(buf, 0, before, to);
-	if (unlikely(after))
-		rpcrdma_xdr_copy_parts_out(buf, buf->len - after, after,
-					   to + before);
+	/* Fast path: nothing is left out. */
+	if (likely(plan->inline_length == buf->len)) {
+		rpcrdma_xdr_copy_out(buf, 0, buf->len, to);
+		return;
+	}
+	before = rpcrdma_plan_before(plan, buf->len, buf->head[0].iov_len);
+	after = plan->inline_length - before;
+	rpcrdma_xdr_copy_parts_out(buf, 0, before, to);
+	rpcrdma_xdr_copy_parts_out(buf, buf->len - after, after, to + before);
 }
 
 #endif /* RPCRDMA_XDRBUF_H */
