@@ -13,9 +13,9 @@
 
 enum {
 	/*
-	 * rpc_rqsts for reverse-direction Calls. The server may reuse a session slot when it has the
-	 * Reply, but the rpc_rqst is in use until its rpc_task is released, and the
-	 * Calls of a lost connection may still wait for the service.
+	 * rpc_rqsts for reverse-direction Calls. The server may reuse a session slot
+	 * when it has the Reply, but the rpc_rqst is in use until its rpc_task is
+	 * released, and the Calls of a lost connection may still wait for the service.
 	 */
 	RPCRDMA_CLIENT_BC_RQSTS = 2 * RPCRDMA_CALLBACK_SLOTS,
 };
