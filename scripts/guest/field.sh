@@ -92,8 +92,10 @@ recipe client.crashed crashed 3
 recipe client.paused mounted 4.2 work_paused
 recipe address.mac-announced mounted 4.2 work_mac 1
 recipe address.mac-unannounced mounted 3 work_mac 0
+recipe address.moves mounted 4.2 work_moves
 recipe address.vlan vlan_mount
 recipe address.link-local link_local
+recipe address.mtu mounted 4.2 work_mtu
 recipe namespace.address-gone mounted 3 work_address_gone
 recipe namespace.link-taken mounted 4.2 work_taken link
 recipe namespace.address-taken mounted 3 work_taken address

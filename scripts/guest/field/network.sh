@@ -96,6 +96,53 @@ work_mac()
 	load_stop
 }
 
+# The server's address moves to another device, as it moves to another node.
+# Then it comes back to a device that is another one than before: soft-RoCE does
+# not send again for the connection manager where the address was missing.
+work_moves()
+{
+	local from=d0 to=d1 before link
+	ip link add d1 type veth peer name c1 netns $NETNS
+	ip link set d1 mtu 4200 up
+	ip -n $NETNS link set c1 mtu 4200 up
+	ip -n $NETNS addr add 198.51.100.3/24 dev c1
+	rdma link add rxe1 type rxe netdev d1
+	client rdma link add rxed type rxe netdev c1
+	load_begin 600
+	for link in c1 c0; do
+		before=$(connects)
+		ip addr del $ADDR4/24 dev $from
+		ip addr add $ADDR4/24 dev $to
+		ip -n $NETNS route replace $ADDR4/32 dev $link
+		reconnected $before
+		goes_on 300
+		if [ $from = d0 ]; then
+			rdma_del
+			rdma_add
+		fi
+		from=d1 to=d0
+	done
+	load_stop 2
+	ip -n $NETNS route del $ADDR4/32
+	rdma link delete rxe1
+	rdma link delete rxed
+	ip link del d1
+}
+
+# The link's MTU changes: the next connection has another path MTU.
+work_mtu()
+{
+	local mtu
+	load_begin 600
+	for mtu in 1500 9000 1280 4200; do
+		ip link set d0 mtu $mtu
+		ip -n $NETNS link set c0 mtu $mtu
+		drop_once
+		goes_on 100
+	done
+	load_stop 4
+}
+
 # Mounts of addresses that no host has end; and one succeeds whose address comes
 # while it tries.
 unanswered()
