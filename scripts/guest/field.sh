@@ -96,7 +96,9 @@ recipe address.moves mounted 4.2 work_moves
 recipe address.vlan vlan_mount
 recipe address.link-local link_local
 recipe address.mtu mounted 4.2 work_mtu
+recipe address.bonding bonding
 recipe namespace.address-gone mounted 3 work_address_gone
+recipe namespace.device-taken mounted 3 work_taken device
 recipe namespace.link-taken mounted 4.2 work_taken link
 recipe namespace.address-taken mounted 3 work_taken address
 recipe namespace.ended ended 3 4.2

@@ -143,6 +143,62 @@ work_mtu()
 	load_stop 4
 }
 
+# Active-backup bonding on both hosts, over two links each
+bonds_up()
+{
+	local i
+	modprobe bonding
+	ip link add bs type bond mode active-backup miimon 100
+	ip -n $NETNS link add bc type bond mode active-backup miimon 100
+	for i in 1 2; do
+		ip link add s$i type veth peer name k$i netns $NETNS
+		ip link set s$i master bs
+		ip -n $NETNS link set k$i master bc
+	done
+	ip link set bs up
+	ip -n $NETNS link set bc up
+	ip addr add 203.0.113.1/24 dev bs
+	ip -n $NETNS addr add 203.0.113.2/24 dev bc
+	rdma link add rxeb type rxe netdev bs
+	client rdma link add rxek type rxe netdev bc
+}
+
+bonds_active()
+{
+	ip link set bs type bond active_slave s$1
+	ip -n $NETNS link set bc type bond active_slave k$1
+}
+
+bonding()
+{
+	local v
+	bonds_up
+	bonds_active 1
+	for v in 3 4.2; do
+		HOST=203.0.113.1 mounted $v work_failover
+	done
+	rdma link delete rxeb
+	rdma link delete rxek
+	ip link del bs
+	ip -n $NETNS link del bc
+	ip link del s1
+	ip link del s2
+}
+
+# The other links become active, under load; a new mount works after each time.
+work_failover()
+{
+	local i
+	load_begin 600
+	for i in 2 1; do
+		bonds_active $i
+		goes_on 200
+		do_mount 4.1 /mnt-other
+		umount /mnt-other
+	done
+	load_stop
+}
+
 # Mounts of addresses that no host has end; and one succeeds whose address comes
 # while it tries.
 unanswered()
