@@ -104,12 +104,16 @@ recipe namespace.address-taken mounted 3 work_taken address
 recipe namespace.ended ended 3 4.2
 
 recipe server.restarts mounted 3 work_restarts
+recipe server.listeners mounted 3 work_listeners
 recipe server.bound-device bound mounted 4.2 work_bound_device
 recipe server.bound-address bound bound_address
 recipe server.no-ipv6 no_ipv6
 if [ -e /sys/kernel/debug/nfsd/io_cache_read ]; then
+	# A mount of NFSv3 has one file system.
+	EXPORT=$EXPORT/disk recipe direct.3 mounted 3 work_direct
 	recipe direct.4.2 mounted 4.2 work_direct /disk
 fi
+recipe server.payload work_payload
 
 t unload.stop 100 stop_all
 t unload.slab 100 no_slab_left

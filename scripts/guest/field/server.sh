@@ -122,6 +122,18 @@ work_names()
 
 # ---- nfsd itself --------------------------------------------------------------
 
+# nfsd's payload of 4 MiB, where it has that
+work_payload()
+{
+	local max=4194304
+	nfsd_down
+	MAX_BLOCK_SIZE=$max nfsd_up
+	[ "$(cat /proc/fs/nfsd/max_block_size)" -eq $max ] || complain "nfsd has less"
+	mounted 3,rsize=$max,wsize=$max work_data $((max + 1))
+	mounted 4.2,rsize=$max,wsize=$max work_data $((max + 1))
+	server_again
+}
+
 # work_direct [DISK]: nfsd that reads and writes past its page cache, to the disk that is
 # mounted, or is at DISK in the mount. Payload begins inside a page.
 work_direct()
@@ -159,6 +171,27 @@ work_restarts()
 	done
 	reconnected $before
 	load_stop 1
+}
+
+has_listener() { grep -q "^rdma $1\$" /proc/fs/nfsd/portlist; }
+
+# Listeners on two ports come and go while a mount is in use.
+work_listeners()
+{
+	local i
+	for i in 1 2; do
+		echo "rdma 20050" >/proc/fs/nfsd/portlist
+		PORT=20050 do_mount 3 /mnt-other
+		echo $i >/mnt-other/listener
+		[ "$(cat $EXPORT/listener)" = $i ]
+		umount /mnt-other
+		# One more on the same port fails and leaves nothing.
+		! echo "rdma 20050" 2>/dev/null >/proc/fs/nfsd/portlist || complain "two listeners have one port"
+		nfsd_down
+		! has_listener 20050 || complain "a listener is left"
+		nfsd_up
+	done
+	cmp $MNT/listener $EXPORT/listener
 }
 
 # A host without IPv6 has the listener for IPv4 at least.
