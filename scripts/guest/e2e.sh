@@ -35,7 +35,7 @@ everything|full)
 	LOAD=15 ROUNDS=3 KILLS=12 RELOADS=5
 	VERSIONS='3 4.0 4.1 4.2' TROUBLE='3 4.2' IPV6='3 4.2' HUGE='3 4.2' LOCKS='3lock 4.0 4.1'
 	FORMATS='special.3 special.4.2 pulled.3 pulled.4.2 continued.3 continued.4.2'
-	RSIZES='1048576 32768 4096' KRB5='krb5 krb5i krb5p'
+	RSIZES='1048576 32768 4096' KRB5='krb5 krb5i krb5p' FORM_WORK=work_all
 	KRB5_FORMATS='special.3 special.4.2 continued.3 continued.4.2'
 	if [ $PROFILE = full ]; then
 		VERSIONS='3 4.2' TROUBLE=3 IPV6=4.2 HUGE=4.2
@@ -47,7 +47,7 @@ reduced)
 	LINKS=60 BULK=12 REFUSED=''
 	LOAD=12 ROUNDS=2 KILLS=4 RELOADS=3
 	VERSIONS=4.2 TROUBLE=4.2 IPV6='' HUGE='' LOCKS=''
-	FORMATS=pulled.4.2 RSIZES='' KRB5=krb5p KRB5_FORMATS='' ;;
+	FORMATS=pulled.4.2 RSIZES='' KRB5=krb5p KRB5_FORMATS='' FORM_WORK='' ;;
 *) echo "unknown profile: $PROFILE"; exit 2 ;;
 esac
 
@@ -127,62 +127,6 @@ work_nconnect()
 	# the eighth word is the number of messages sent
 	unused=$(xprt_lines $MNT | awk '$8 == 0' | wc -l)
 	[ $unused -eq 0 ] || complain "$unused of the transports were not used"
-}
-
-# Links with long targets, read by several processes: each one is a Reply that
-# seldom is so large.
-work_links()
-{
-	local i bad='' pids=()
-	for i in 1 2 3 4; do
-		"$NFSIO" links $MNT/links$i $EXPORT/links$i $LINKS 0 $i &
-		pids+=($!)
-	done
-	for i in "${pids[@]}"; do wait $i || bad=1; done
-	rm -rf $EXPORT/links*
-	[ -z "$bad" ] || complain "links were not read well"
-}
-
-none_exposed() { [ "$(sum_of server exposed_octets)" -eq 0 ]; }
-
-# At least $1 Replies were pulled; each of them is over.
-check_pulled()
-{
-	local pulled
-	wait_for 20 none_exposed
-	connections
-	pulled=$(sum_of client replies_to_pull)
-	[ $pulled -ge $1 ] || complain "only $pulled Replies were pulled, not $1"
-	[ "$(sum_of client dones_sent)" -eq $pulled ] || complain "not every Reply that was pulled got a DONE"
-	[ "$(sum_of server dones_received)" -eq $pulled ] || complain "DONEs were lost"
-	[ "$(sum_of server replies_exposed)" -eq $pulled ] || complain "Replies were exposed that nobody pulled"
-	[ "$(sum_of server dones_overdue)" -eq 0 ] || complain "Replies were taken back"
-	[ "$(sum_of server remote_inv)" -ge $pulled ] || complain "DONE went without invalidation"
-}
-
-work_all()
-{
-	work_sizes
-	work_dir
-	work_acl $1
-}
-
-# The other formats: with small messages and without continuation all that is
-# large goes by Position Zero Read chunk and Reply chunk, or is pulled from the
-# server; with it, in parts.
-work_format()
-{
-	! whole || unbroken work_all $1
-	case $2 in
-	special) check_connections 1 calls_special replies_special reply_chunks ;;
-	pulled)
-		! whole || check_connections 1 calls_special
-		unbroken work_links
-		check_connections 1 replies_special replies_to_pull dones_sent
-		[ "$(sum_of client reply_chunks)" -eq 0 ] || complain "Reply chunks were provided"
-		check_pulled $((LINKS * 4)) ;;
-	*) check_connections 1 calls_$2 replies_$2 ;;
-	esac
 }
 
 # Replies that the server refuses when it has executed the Call: the client
@@ -478,7 +422,7 @@ if [ $MODULE_KIND = ours ]; then
 		set_format ${format%%.*}
 		t $format.mount 90 mount_works $v
 		mountpoint -q $MNT || continue
-		t $format.all 240 work_format $v ${format%%.*}
+		t $format.all 240 work_format $v ${format%%.*} $FORM_WORK
 		if [ $format = pulled.4.2 ]; then
 			LOAD_KIND=links
 			if [ $PROFILE = everything ]; then

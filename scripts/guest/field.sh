@@ -30,8 +30,10 @@ ONLY=${2:-}
 . "$(dirname "$0")/field/server.sh"
 # shellcheck source-path=SCRIPTDIR source=field/ping.sh
 . "$(dirname "$0")/field/ping.sh"
+# shellcheck source-path=SCRIPTDIR source=field/siw.sh
+. "$(dirname "$0")/field/siw.sh"
 # shellcheck disable=SC2034
-NFSIO=$RUN/nfsio MAXSIZE=70000 MANY='6 4'
+NFSIO=$RUN/nfsio MAXSIZE=70000 MANY='6 4' ENTRIES=300 LINKS=30
 
 bring_up()
 {
@@ -114,6 +116,16 @@ if [ -e /sys/kernel/debug/nfsd/io_cache_read ]; then
 	recipe direct.4.2 mounted 4.2 work_direct /disk
 fi
 recipe server.payload work_payload
+
+t siw.device 100 siw_up
+if [ -e /sys/class/infiniband/siw0 ]; then
+	for v in 3 4.2; do
+		for form in usual special pulled continued; do
+			recipe siw.$form.$v siw_form $form $v
+		done
+	done
+	t siw.over 100 siw_down
+fi
 
 t unload.stop 100 stop_all
 t unload.slab 100 no_slab_left

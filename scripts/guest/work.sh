@@ -3,7 +3,7 @@
 # kind, and whether the mount connected again. $EXPORT shows the server's files
 # by another way than the mount under test: it is the export itself, or the
 # export mounted over another transport. The work's size is in MAXSIZE, FIO_SIZE,
-# MANY and ENTRIES; NFSIO is the program made of nfsio.c.
+# MANY, ENTRIES and LINKS; NFSIO is the program made of nfsio.c.
 # shellcheck shell=bash disable=SC2012,SC2086,SC2154
 
 # at_server COMMAND: by the server itself; bounded.
@@ -230,6 +230,63 @@ set_format()
 	echo $reassembly >$p/max_reassembly
 	echo $pull >$p/pull_replies
 	echo $expose >$p/svc_expose
+}
+
+# Links with long targets, read by several processes: each one is a Reply that
+# seldom is so large.
+work_links()
+{
+	local i bad='' pids=()
+	for i in 1 2 3 4; do
+		"$NFSIO" links $MNT/links$i $EXPORT/links$i $LINKS 0 $i &
+		pids+=($!)
+	done
+	for i in "${pids[@]}"; do wait $i || bad=1; done
+	rm -rf $EXPORT/links*
+	[ -z "$bad" ] || complain "links were not read well"
+}
+
+none_exposed() { [ "$(sum_of server exposed_octets)" -eq 0 ]; }
+
+# At least $1 Replies were pulled; each of them is over.
+check_pulled()
+{
+	local pulled
+	wait_for 20 none_exposed
+	connections
+	pulled=$(sum_of client replies_to_pull)
+	[ $pulled -ge $1 ] || complain "only $pulled Replies were pulled, not $1"
+	[ "$(sum_of client dones_sent)" -eq $pulled ] || complain "not every Reply that was pulled got a DONE"
+	[ "$(sum_of server dones_received)" -eq $pulled ] || complain "DONEs were lost"
+	[ "$(sum_of server replies_exposed)" -eq $pulled ] || complain "Replies were exposed that nobody pulled"
+	[ "$(sum_of server dones_overdue)" -eq 0 ] || complain "Replies were taken back"
+	[ "$(sum_of server remote_inv)" -ge $pulled ] || complain "DONE went without invalidation"
+}
+
+work_all()
+{
+	work_sizes
+	work_dir
+	work_acl $1
+}
+
+# The other formats: with small messages and without continuation all that is
+# large goes by Position Zero Read chunk and Reply chunk, or is pulled from the
+# server; with it, in parts.
+# work_format VERS FORMAT [WORK]: WORK is done before the links, and is for Calls.
+work_format()
+{
+	[ -z "${3:-}" ] || unbroken $3 $1
+	case $2 in
+	special) check_connections 1 calls_special replies_special reply_chunks ;;
+	pulled)
+		[ -z "${3:-}" ] || check_connections 1 calls_special
+		unbroken work_links
+		check_connections 1 replies_special replies_to_pull dones_sent
+		[ "$(sum_of client reply_chunks)" -eq 0 ] || complain "Reply chunks were provided"
+		check_pulled $((LINKS * 4)) ;;
+	*) check_connections 1 calls_$2 replies_$2 ;;
+	esac
 }
 
 # has FILE WORDS: the file is there, and has these; without starting a process
