@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * The port's part for the setup of a connection, the events in its life, and its teardown.
+ * port.h says what it means for the lock to be held.
+ */
+#ifndef RPCRDMA_CORE_PORT_CONTROL_H
+#define RPCRDMA_CORE_PORT_CONTROL_H
+
+#include <rpcrdma/endpoint_control.h>
+#include <rpcrdma/endpoint_send.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Setup ---- */
+
+/**
+ * rpcrdma_port_make_next - take the lock and call rpcrdma_life_make()
+ * @core: connection
+ * @result: of the last step
+ *
+ * Context: no lock held.
+ * Return: the next step.
+ */
+struct rpcrdma_make_step rpcrdma_port_make_next(struct rpcrdma_ep_core *core,
+						int result);
+
+/**
+ * rpcrdma_port_make - take a step to set up a connection
+ * @core: connection
+ * @m: ADDRESS, ROUTE, CONNECT or ACCEPT, see enum rpcrdma_make
+ *
+ * Context: no lock held; may sleep.
+ * Return: 0 or a negative errno.
+ */
+int rpcrdma_port_make(struct rpcrdma_ep_core *core,
+		      const struct rpcrdma_make_step *m);
+
+/**
+ * rpcrdma_port_objects - create the device's objects
+ * @core: connection
+ *
+ * Begins with rpcrdma_core_configure() and ends with rpcrdma_core_queue_pair(). If it
+ * fails, there is no queue pair.
+ * Context: no lock held; may sleep.
+ * Return: 0 or a negative errno.
+ */
+int rpcrdma_port_objects(struct rpcrdma_ep_core *core);
+
+/**
+ * rpcrdma_port_sends - allocate the Send contexts
+ * @core: connection with its device's objects
+ *
+ * Takes the lock and calls rpcrdma_core_sends_begin().
+ * Context: no lock held; may sleep.
+ * Return: 0 or a negative errno.
+ */
+int rpcrdma_port_sends(struct rpcrdma_ep_core *core);
+
+/* ---- Events in the life of a connection ---- */
+
+/**
+ * rpcrdma_port_happened - handle an event
+ * @core: connection
+ * @event: passed to rpcrdma_core_happened(), with the lock, and the result of that to
+ *	rpcrdma_core_carry_out()
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_happened(struct rpcrdma_ep_core *core,
+			   const struct rpcrdma_life_event *event);
+
+/**
+ * rpcrdma_port_open_later - call rpcrdma_core_open_later() soon, unless the teardown begins
+ * @core: connection
+ *
+ * Context: lock held.
+ */
+void rpcrdma_port_open_later(struct rpcrdma_ep_core *core);
+
+/**
+ * rpcrdma_port_opened - notify the transport that RPC traffic may begin
+ * @core: connection
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_opened(struct rpcrdma_ep_core *core);
+
+/**
+ * rpcrdma_port_wake - wake the setup context, and others that check for the stage
+ * @core: connection
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_wake(struct rpcrdma_ep_core *core);
+
+/**
+ * rpcrdma_port_closing - start the teardown of a connection, which is closing
+ * @core: connection
+ * @reason: to be logged, or NULL
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_closing(struct rpcrdma_ep_core *core, const char *reason);
+
+/**
+ * rpcrdma_port_confirm - report to the connection manager that it is established
+ * @core: connection
+ *
+ * Context: no lock held, the teardown is held off.
+ */
+void rpcrdma_port_confirm(struct rpcrdma_ep_core *core);
+
+/* ---- Teardown, no lock held; may sleep ---- */
+
+/**
+ * rpcrdma_port_release_next - take the lock and call rpcrdma_core_release_next()
+ * @core: connection
+ * @result: of the last step
+ *
+ * Return: the next step.
+ */
+enum rpcrdma_release rpcrdma_port_release_next(struct rpcrdma_ep_core *core,
+					       int result);
+
+/**
+ * rpcrdma_port_release - do what a step means for the device and for the transport
+ * @core: connection
+ * @what: step that rpcrdma_core_teardown() does not return, or END
+ *
+ * Return: of STOP: 0 or a negative errno, of all others 0.
+ */
+int rpcrdma_port_release(struct rpcrdma_ep_core *core,
+			 enum rpcrdma_release what);
+
+/**
+ * rpcrdma_port_flush_posted - take the lock and call rpcrdma_core_flush_posted()
+ * @core: connection; the device does not use posted work any more
+ * @through: list
+ *
+ * Passes the completions that have arrived to rpcrdma_core_reap() before.
+ */
+void rpcrdma_port_flush_posted(struct rpcrdma_ep_core *core,
+			       struct list_head *through);
+
+/**
+ * rpcrdma_port_flush_waiting - take the lock and call rpcrdma_core_flush_waiting()
+ * @core: connection
+ * @through: list
+ */
+void rpcrdma_port_flush_waiting(struct rpcrdma_ep_core *core,
+				struct list_head *through);
+
+/**
+ * rpcrdma_port_leave_quota - detach a connection from the quota, if it is attached
+ * @core: connection
+ */
+void rpcrdma_port_leave_quota(struct rpcrdma_ep_core *core);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RPCRDMA_CORE_PORT_CONTROL_H */
