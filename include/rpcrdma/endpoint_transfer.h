@@ -118,6 +118,16 @@ void rpcrdma_core_transfer_end(struct rpcrdma_transfer *t, bool ok);
 void rpcrdma_core_reads_retry(struct rpcrdma_ep_core *core);
 
 /**
+ * rpcrdma_core_transfers() - check if the device has a transfer that is not posted with a
+ *	Send
+ * @core: connection
+ *
+ * Context: lock held.
+ * Return: true if it has.
+ */
+bool rpcrdma_core_transfers(const struct rpcrdma_ep_core *core);
+
+/**
  * rpcrdma_core_transfers_posted() - get the number of transfers that the device has
  * @core: connection
  *

@@ -67,6 +67,7 @@
 #include "endpoint_transfer.h"
 #include "quota.h"
 #include "quota_change.h"
+#include "quota_run.h"
 #include "admission.h"
 #include "call_queue.h"
 #include "lifecycle.h"

@@ -50,6 +50,8 @@ enum {
 	RPCRDMA_MEMORY_TICK_MS = 250,
 	/* Ticks without progress after which a connection is closed */
 	RPCRDMA_MEMORY_STUCK_TICKS = 8,
+	/* Accounts that a run wakes at most */
+	RPCRDMA_MEMORY_WAKES = 32,
 };
 
 struct rpcrdma_memory_account;
@@ -66,6 +68,8 @@ struct rpcrdma_memory {
 	u8 apart[46];
 	u64 used;		/* reservations and quotas */
 	u32 waiting;		/* accounts in the queue */
+	u32 visited_ms;		/* time of the last visit of the accounts */
+	u8 visited;		/* there was one */
 	struct rpcrdma_memory_account *first, *last;
 };
 

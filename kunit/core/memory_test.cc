@@ -331,6 +331,55 @@ TEST(Memory, AQuotaIsKept)
 	EXPECT_EQ(all.used, PROMISE + 40);
 }
 
+/* The runs in which accounts are visited and woken */
+TEST(Memory, RunsVisitAndWake)
+{
+	constexpr u32 MANY = RPCRDMA_MEMORY_WAKES + 1;
+	rpcrdma_memory all = memory(MANY, 0, MESSAGES);
+	std::vector<rpcrdma_memory_account> a(MANY, account());
+	u32 now = 0, woken = 0;
+	rpcrdma_memory_run run;
+
+	const auto begin = [&](u32 ms) {
+		return run = rpcrdma_memory_run_begin(&all, now += ms);
+	};
+
+	EXPECT_TRUE(begin(5).visit);
+	EXPECT_FALSE(begin(RPCRDMA_MEMORY_TICK_MS - 1).visit);
+	EXPECT_EQ(rpcrdma_memory_run_end(&all, &run), 0u);
+	for (rpcrdma_memory_account &one : a)
+		ASSERT_EQ(rpcrdma_memory_join(&all, &one), 0);
+	/* Tight, and not visited since */
+	EXPECT_EQ(rpcrdma_memory_run_end(&all, &run), 1u);
+	EXPECT_TRUE(begin(1).visit);
+	EXPECT_EQ(rpcrdma_memory_run_end(&all, &run), 0u);
+
+	/* The quota that an account does not use is released. */
+	ASSERT_TRUE(take_all(all, a[0], RPCRDMA_MEMORY_REPLIES));
+	const u64 held = a[0].held[RPCRDMA_MEMORY_REPLIES];
+
+	a[0].held[RPCRDMA_MEMORY_REPLIES] = held - 1;
+	EXPECT_FALSE(rpcrdma_memory_run_visit(&all, &a[0], false));
+	EXPECT_EQ(a[0].quota, held - 1);
+	/* It is stuck, but no other account waits. */
+	for (u32 n = 0; n < 2 * RPCRDMA_MEMORY_STUCK_TICKS; n++)
+		EXPECT_FALSE(rpcrdma_memory_run_visit(&all, &a[0], false));
+
+	for (u32 n = 1; n < MANY; n++)
+		ASSERT_FALSE(rpcrdma_memory_ask(
+			&all, &a[n], RPCRDMA_MEMORY_CALLS, MESSAGES));
+	begin(RPCRDMA_MEMORY_TICK_MS);
+	EXPECT_EQ(rpcrdma_memory_run_end(&all, &run),
+		  u32{ RPCRDMA_MEMORY_TICK_MS });
+	for (u32 n = 1; n < RPCRDMA_MEMORY_STUCK_TICKS; n++)
+		EXPECT_FALSE(rpcrdma_memory_run_visit(&all, &a[0], false));
+	EXPECT_TRUE(rpcrdma_memory_run_visit(&all, &a[0], false));
+	rpcrdma_memory_leave(&all, &a[0]);
+	while (rpcrdma_memory_run_next(&all, &run))
+		woken++;
+	EXPECT_EQ(woken, u32{ RPCRDMA_MEMORY_WAKES });
+}
+
 /* A peer that makes no progress, and the memory that waits for it */
 TEST(Memory, WhoHoardsIsStuck)
 {

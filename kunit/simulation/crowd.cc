@@ -14,7 +14,6 @@ constexpr u32 CONNECTIONS = 10000;
 constexpr u32 DATA = MIB;
 constexpr u32 MESSAGE = DATA + 4 * KIB;
 constexpr u32 THREADS = 64;
-constexpr u32 WAKE = 32; /* accounts that are notified at a time */
 /* One of so many clients is hostile. */
 constexpr u32 HOSTILE = 50;
 /* Time in which the RPC of an honest client has to end */
@@ -310,39 +309,31 @@ void crowd::hoard(connection &c)
 
 /* ---- Memory ---- */
 
-/* Return true if the server reads memory of its client. */
-static bool reads(const endpoint &ep)
+void crowd::run_quota(endpoint &ep, enum rpcrdma_memory_visit)
 {
-	const rpcrdma_work *work = ep.inflight;
-
-	while (work && work->kind != RPCRDMA_WORK_TRANSFER)
-		work = work->next;
-	return work && ep.account.held[RPCRDMA_MEMORY_CALLS];
+	ep.wake_waiting();
 }
 
 /* The work item of verbs/memory.c */
 void crowd::tick()
 {
+	rpcrdma_memory_run run =
+		rpcrdma_memory_run_begin(&memory_, w_.now_ms());
+
 	most_ = std::max(most_, u64{ memory_.used });
 	for (connection &c : connections_) {
 		endpoint *ep = c.at_server.get();
 
-		if (!ep || !ep->account.member)
-			continue;
-		rpcrdma_memory_trim(&memory_, &ep->account);
-		if (!memory_.waiting ||
-		    !rpcrdma_memory_stuck(&ep->account, reads(*ep)))
+		if (!run.visit || !ep ||
+		    !rpcrdma_memory_run_visit(&memory_, &ep->account,
+					      rpcrdma_core_transfers(ep)))
 			continue;
 		if (c.of->what == kind::honest)
 			w_.complain("a client is taken for a hoarder");
 		stuck_++;
 		ep->close(nullptr);
 	}
-	for (u32 n = 0; n < WAKE; n++) {
-		rpcrdma_memory_account *next = rpcrdma_memory_next(&memory_);
-
-		if (!next)
-			break;
+	while (auto *next = rpcrdma_memory_run_next(&memory_, &run)) {
 		server_.memory_freed(
 			*static_cast<owned_account *>(next)->owner);
 	}

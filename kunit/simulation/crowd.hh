@@ -46,6 +46,7 @@ public:
 	void failed(endpoint &client, int status) override;
 	void closed(endpoint &ep) override;
 	void rpc_over(rpc *task) override;
+	void run_quota(endpoint &ep, enum rpcrdma_memory_visit when) override;
 
 	void act(u32 what, u64 arg) override;
 

@@ -306,7 +306,7 @@ void endpoint::change(rpcrdma_memory_change *c)
 	if (c->tell && is_open())
 		ops_.memory_freed(*this);
 	if (c->visit != RPCRDMA_MEMORY_VISIT_NOT)
-		wake_waiting();
+		ops_.run_quota(*this, c->visit);
 }
 
 rpcrdma_memory_change endpoint::change(rpcrdma_memory_what what,

@@ -143,6 +143,9 @@ public:
 	virtual void write_space(endpoint &ep) = 0;
 	/* Work that waits for memory may retry. */
 	virtual void memory_freed(endpoint &ep) = 0;
+	/* Run the quota of the server. */
+	virtual void run_quota(endpoint &ep,
+			       enum rpcrdma_memory_visit when) = 0;
 	virtual void opened(endpoint &ep) = 0;
 	virtual void closed(endpoint &ep) = 0;
 	/*
@@ -261,6 +264,7 @@ public:
 	void hold(rpcrdma_memory_use use, u64 octets);
 	void give(rpcrdma_memory_use use, u64 octets);
 	bool join();
+	void wake_waiting();
 
 	/* Upcalls of the device */
 	void completed(work *w) override;
@@ -376,7 +380,6 @@ private:
 	rpcrdma_memory_change change(rpcrdma_memory_what what,
 				     rpcrdma_memory_use use, u64 octets,
 				     u32 count);
-	void wake_waiting();
 	void finish(list_head *through, bool ok);
 	static rpcrdma_ep_params settings_of(const endpoint_params &p);
 	void free_sends_of();

@@ -375,6 +375,11 @@ void host::memory_freed(endpoint &from)
 	write_space(from);
 }
 
+void host::run_quota(endpoint &from, enum rpcrdma_memory_visit when)
+{
+	net_.run_quota(from, when);
+}
+
 void host::opened(endpoint &from)
 {
 	net_.opened(from);

@@ -181,6 +181,7 @@ public:
 	void error(endpoint &ep, received *rv) override;
 	void write_space(endpoint &ep) override;
 	void memory_freed(endpoint &ep) override;
+	void run_quota(endpoint &ep, enum rpcrdma_memory_visit when) override;
 	void opened(endpoint &ep) override;
 	void closed(endpoint &ep) override;
 	void connected(endpoint &ep) override;

@@ -64,6 +64,11 @@ public:
 	void failed(endpoint &client, int status) override;
 	void closed(endpoint &ep) override;
 	void rpc_over(rpc *task) override;
+	/* Of the few connections there are, those that wait are woken at once. */
+	void run_quota(endpoint &ep, enum rpcrdma_memory_visit) override
+	{
+		ep.wake_waiting();
+	}
 	/* Return true if one more Call may wait for a nested one. */
 	bool may_chain() const
 	{

@@ -42,6 +42,8 @@ public:
 	virtual void failed(endpoint &client, int status) = 0;
 	virtual void closed(endpoint &ep) = 0;
 	virtual void rpc_over(rpc *task) = 0;
+	virtual void run_quota(endpoint &ep,
+			       enum rpcrdma_memory_visit when) = 0;
 
 	rpc *new_rpc()
 	{

@@ -12,6 +12,7 @@
 #define RPCRDMA_CORE_PORT_H
 
 #include <rpcrdma/quota_change.h>
+#include <rpcrdma/quota_run.h>
 
 #include "port_control.h"
 #include "port_mrs.h"

@@ -7,9 +7,14 @@
 
 /*
  * Attach a connection to the quota of @limit bytes that all attached connections share.
- * The transport calls this from incoming(). The connection is detached with the end of
- * its memory, or earlier, when it is evicted. Nothing is refused to a connection that
- * is not attached.
+ * The transport calls this from incoming(), after it has set ep->params. If memory is
+ * tight, the connection gets few and small buffers. Nothing is refused to a connection
+ * that is not attached.
+ * @message: bytes of the largest Call or Reply
+ * Return: 0, or -ENOMEM if the other connections hold all of the quota.
+ *
+ * The connection is detached with the end of its memory, or earlier, when it is evicted.
+ * rpcrdma_ep_part() may be called any number of times.
  */
 int rpcrdma_ep_join(struct rpcrdma_ep *ep, u64 limit, u32 message);
 void rpcrdma_ep_part(struct rpcrdma_ep *ep);
@@ -39,6 +44,7 @@ static inline bool rpcrdma_ep_must_ask(const struct rpcrdma_ep *ep)
 {
 	return rpcrdma_memory_must_ask(&rpcrdma_memory, &ep->memory);
 }
+/* Copy the account, for display. */
 void rpcrdma_ep_memory(struct rpcrdma_ep *ep,
 		       struct rpcrdma_memory_account *account);
 

@@ -218,13 +218,8 @@ int rpcrdma_port_release(struct rpcrdma_ep_core *core,
 enum rpcrdma_release rpcrdma_port_release_next(struct rpcrdma_ep_core *core,
 					       int result)
 {
-	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
-	enum rpcrdma_release what;
-
-	spin_lock(&ep->lock);
-	what = rpcrdma_core_release_next(core, result);
-	spin_unlock(&ep->lock);
-	return what;
+	return rpcrdma_locked(&rpcrdma_ep_of(core)->lock,
+			      rpcrdma_core_release_next(core, result));
 }
 
 /* Wait for the end of a step of the teardown. */
@@ -323,13 +318,8 @@ static int rpcrdma_ep_wait(struct rpcrdma_ep *ep, u32 ms)
 struct rpcrdma_make_step rpcrdma_port_make_next(struct rpcrdma_ep_core *core,
 						int result)
 {
-	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
-	struct rpcrdma_make_step m;
-
-	spin_lock(&ep->lock);
-	m = rpcrdma_life_make(&core->life, &core->conn, result);
-	spin_unlock(&ep->lock);
-	return m;
+	return rpcrdma_locked(&rpcrdma_ep_of(core)->lock,
+			      rpcrdma_life_make(&core->life, &core->conn, result));
 }
 
 /**
@@ -359,19 +349,6 @@ static void rpcrdma_ep_address(struct sockaddr_storage *to,
 	       sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
 }
 
-/**
- * rpcrdma_ep_connect - open a connection
- * @net: network namespace
- * @dst: address of the server
- * @src: address to bind to, or NULL
- * @params: parameters of the transport
- * @ops: upcalls
- * @priv: becomes ep->priv
- * @answer: what a failed attempt has shown of the server's versions; may be NULL
- *
- * Sleeps, with a bound.
- * Return: an open endpoint with a reference; or an ERR_PTR, nothing is left of it then.
- */
 struct rpcrdma_ep *rpcrdma_ep_connect(struct net *net,
 				      const struct sockaddr *dst,
 				      const struct sockaddr *src,
@@ -432,17 +409,11 @@ static void rpcrdma_ep_destroy(void)
 	rpcrdma_wq = NULL;
 }
 
-/**
- * rpcrdma_ep_init - module start
- *
- * Returns 0 or a negative errno.
- */
 int rpcrdma_ep_init(void)
 {
 	/* A client may have to reconnect while memory reclaim writes through it. */
 	const unsigned int flags = WQ_UNBOUND | WQ_MEM_RECLAIM;
 
-	rpcrdma_memory_init();
 	rpcrdma_wq = alloc_workqueue("rpcrdma", flags, 0);
 	rpcrdma_accept_wq = alloc_workqueue("rpcrdma_accept", flags, 0);
 	rpcrdma_message_wq = alloc_workqueue("rpcrdma_message", flags, 0);
@@ -453,11 +424,6 @@ int rpcrdma_ep_init(void)
 	return -ENOMEM;
 }
 
-/**
- * rpcrdma_ep_exit - module end
- *
- * Waits for endpoints whose teardown is in progress.
- */
 void rpcrdma_ep_exit(void)
 {
 	wait_event(rpcrdma_eps_wait, atomic_read(&rpcrdma_nr_eps) == 0);

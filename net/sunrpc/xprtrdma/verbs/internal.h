@@ -53,6 +53,17 @@ static inline u32 rpcrdma_now_ms(void)
 	return (u32)ktime_to_ms(ktime_get());
 }
 
+/* Make @call, a call of the core, with @lock held, and return its result. */
+#define rpcrdma_locked(lock, call) ({				\
+	spinlock_t *__lock = (lock);				\
+	typeof(call) __result;					\
+								\
+	spin_lock(__lock);					\
+	__result = (call);					\
+	spin_unlock(__lock);					\
+	__result;						\
+})
+
 /*
  * The files of the endpoint, lowest first, as in Kbuild. Each calls only the core and
  * files that are listed before it. For an action in a later file it uses a hook:
@@ -80,7 +91,10 @@ void rpcrdma_ep_happened(struct rpcrdma_ep *ep,
  */
 void rpcrdma_ep_failed(struct rpcrdma_ep *ep, enum ib_wc_status status,
 		       const char *reason);
-/* Notify the transport that waiting Calls may be retried. No lock held. */
+/*
+ * Notify the transport that waiting work may be retried, but not after closed(). No lock
+ * held.
+ */
 void rpcrdma_ep_write_space(struct rpcrdma_ep *ep);
 
 /* ---- memory.c ---- */
@@ -106,7 +120,6 @@ static inline void *rpcrdma_buffer_create(struct rpcrdma_ep *ep, u32 size,
 	return NULL;
 }
 
-void rpcrdma_memory_init(void);
 void rpcrdma_memory_exit(void);
 u32 rpcrdma_ep_hold_some(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 			 u64 octets, u32 count);
@@ -214,7 +227,10 @@ static inline void rpcrdma_ep_events(struct rpcrdma_ep *ep, u32 events)
 	if (unlikely(events))
 		rpcrdma_core_events(&ep->core, events);
 }
-/* Post what the engine schedules next. No lock held. */
+/*
+ * Post what the core schedules next, after an event that may have opened the window, freed
+ * space or made a control message due. No lock held.
+ */
 void rpcrdma_ep_pump(struct rpcrdma_ep *ep);
 /* Close the connection if the window has been closed for too long. */
 void rpcrdma_stall_expired(struct work_struct *work);

@@ -12,8 +12,6 @@
 
 #include "internal.h"
 
-/* Accounts that are notified at a time */
-#define RPCRDMA_MEMORY_WAKE	32
 #define RPCRDMA_MEMORY_TICK	msecs_to_jiffies(RPCRDMA_MEMORY_TICK_MS)
 
 static DEFINE_SPINLOCK(rpcrdma_memory_lock);
@@ -21,8 +19,6 @@ struct rpcrdma_memory rpcrdma_memory;
 
 static void rpcrdma_memory_run(struct work_struct *work);
 static DECLARE_DELAYED_WORK(rpcrdma_memory_work, rpcrdma_memory_run);
-/* The next time at which connections are checked; used by the work item only */
-static unsigned long rpcrdma_memory_due;
 
 /* Make a change of an account, and do what follows from it. */
 static void rpcrdma_memory_change(struct rpcrdma_ep *ep,
@@ -44,15 +40,6 @@ static void rpcrdma_memory_change(struct rpcrdma_ep *ep,
 		rpcrdma_ep_write_space(ep);
 }
 
-/**
- * rpcrdma_ep_join - attach a new connection to the shared quota
- * @ep: endpoint with its params, before any of its resources is allocated
- * @limit: bytes for all attached connections, from now on
- * @message: bytes of the largest Call or Reply
- *
- * If memory is tight, the connection gets small buffers, and few. Any context.
- * Return: 0, or -ENOMEM if the other connections hold all of the quota.
- */
 int rpcrdma_ep_join(struct rpcrdma_ep *ep, u64 limit, u32 message)
 {
 	static const struct rpcrdma_ep_sizes sizes = {
@@ -75,12 +62,6 @@ int rpcrdma_ep_join(struct rpcrdma_ep *ep, u64 limit, u32 message)
 	return change.ok ? 0 : -ENOMEM;
 }
 
-/**
- * rpcrdma_ep_part - detach a connection from the shared quota
- * @ep: endpoint, attached or not
- *
- * May be called any number of times. The end of the endpoint calls it at the latest.
- */
 void rpcrdma_ep_part(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_memory_change change = { .what = RPCRDMA_MEMORY_LEAVE };
@@ -88,14 +69,6 @@ void rpcrdma_ep_part(struct rpcrdma_ep *ep)
 	rpcrdma_memory_change(ep, &change);
 }
 
-/**
- * rpcrdma_ep_has_room - return true if more may be charged to this peer
- * @ep: endpoint
- * @use: purpose
- * @octets: number of bytes
- *
- * Otherwise arranges for write_space().
- */
 bool rpcrdma_ep_has_room(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 			 u64 octets)
 {
@@ -109,15 +82,6 @@ bool rpcrdma_ep_has_room(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 	return change.ok;
 }
 
-/**
- * rpcrdma_ep_hold_some - charge as many objects to this peer as its quota allows
- * @ep: endpoint
- * @use: purpose
- * @octets: bytes per object
- * @count: objects wanted
- *
- * Return: the number of objects charged.
- */
 u32 rpcrdma_ep_hold_some(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 			 u64 octets, u32 count)
 {
@@ -132,12 +96,6 @@ u32 rpcrdma_ep_hold_some(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 	return change.count;
 }
 
-/**
- * rpcrdma_ep_hold - charge memory to this peer
- * @ep: endpoint
- * @use: purpose
- * @octets: number of bytes
- */
 void rpcrdma_ep_hold(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 		     u64 octets)
 {
@@ -162,14 +120,6 @@ bool rpcrdma_port_assembled(struct rpcrdma_ep_core *core, u64 octets)
 	return change.ok;
 }
 
-/**
- * rpcrdma_ep_give - uncharge memory
- * @ep: endpoint
- * @use: its purpose
- * @octets: number of bytes, as passed to rpcrdma_ep_hold()
- *
- * Context: process context, no lock held.
- */
 void rpcrdma_ep_give(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
 		     u64 octets)
 {
@@ -200,57 +150,29 @@ void rpcrdma_port_uncharge(struct rpcrdma_ep_core *core,
 	rpcrdma_ep_give(rpcrdma_ep_of(core), use, octets);
 }
 
-/*
- * Return true if Reads of the peer's memory are in progress. A hint, because the first
- * check takes no lock.
- */
-static bool rpcrdma_ep_reads(struct rpcrdma_ep *ep)
+/* Visit a connection, and close it if it is stuck with memory that others need. */
+static void rpcrdma_memory_visit_ep(struct rpcrdma_ep *ep)
 {
-	struct rpcrdma_work *work;
-	bool reads = false;
+	bool reads = rpcrdma_locked(&ep->lock, rpcrdma_core_transfers(&ep->core));
+	bool stuck;
 
-	if (!READ_ONCE(ep->memory.held[RPCRDMA_MEMORY_CALLS]))
-		return false;
-	spin_lock(&ep->lock);
-	for (work = ep->core.inflight; work && !reads; work = work->next)
-		reads = work->kind == RPCRDMA_WORK_TRANSFER;
-	spin_unlock(&ep->lock);
-	return reads;
-}
-
-/*
- * Reclaim the quota that a connection does not use, and close a connection that is
- * stuck with memory that others need.
- */
-static void rpcrdma_memory_visit(struct rpcrdma_ep *ep)
-{
-	bool reads, stuck;
-
-	if (ep->client)
-		return;
-	reads = rpcrdma_ep_reads(ep);
 	spin_lock(&ep->memory_lock);
 	spin_lock(&rpcrdma_memory_lock);
-	rpcrdma_memory_trim(&rpcrdma_memory, &ep->memory);
-	stuck = rpcrdma_memory.waiting &&
-		rpcrdma_memory_stuck(&ep->memory, reads);
+	stuck = rpcrdma_memory_run_visit(&rpcrdma_memory, &ep->memory, reads);
 	spin_unlock(&rpcrdma_memory_lock);
 	spin_unlock(&ep->memory_lock);
 	if (unlikely(stuck))
 		rpcrdma_ep_close(ep, "it takes nothing that is held for it, and others need the memory");
 }
 
-/*
- * Notify the account that has waited longest that it may retry. Return false if none
- * waits.
- */
-static bool rpcrdma_memory_wake(void)
+/* Notify the next account of @run that it may retry. Return false if there is none. */
+static bool rpcrdma_memory_wake(struct rpcrdma_memory_run *run)
 {
 	struct rpcrdma_memory_account *account;
 	struct rpcrdma_ep *ep = NULL;
 
 	spin_lock(&rpcrdma_memory_lock);
-	account = rpcrdma_memory_next(&rpcrdma_memory);
+	account = rpcrdma_memory_run_next(&rpcrdma_memory, run);
 	/* An account leaves the queue, under the lock, before it is freed. */
 	if (account)
 		ep = container_of(account, struct rpcrdma_ep, memory);
@@ -264,36 +186,29 @@ static bool rpcrdma_memory_wake(void)
 	return account;
 }
 
-/*
- * Check the connections, and notify waiting accounts. Runs when memory gets tight, when
- * some is released, and while accounts wait.
- */
+/* A run of the quota, see struct rpcrdma_memory_run */
 static void rpcrdma_memory_run(struct work_struct *work)
 {
-	bool again, due = time_after_eq(jiffies, rpcrdma_memory_due);
+	struct rpcrdma_memory_run run =
+		rpcrdma_locked(&rpcrdma_memory_lock,
+			       rpcrdma_memory_run_begin(&rpcrdma_memory,
+							rpcrdma_now_ms()));
 	struct rpcrdma_ep *ep = NULL;
-	unsigned int woken = 0;
+	u32 next_ms;
 
-	if (due) {
-		rpcrdma_memory_due = jiffies + RPCRDMA_MEMORY_TICK;
-		while ((ep = rpcrdma_ep_next(ep)))
-			rpcrdma_memory_visit(ep);
+	if (run.visit) {
+		while ((ep = rpcrdma_ep_next(ep))) {
+			if (!ep->client)
+				rpcrdma_memory_visit_ep(ep);
+		}
 	}
-	while (woken < RPCRDMA_MEMORY_WAKE && rpcrdma_memory_wake())
-		woken++;
-	spin_lock(&rpcrdma_memory_lock);
-	again = rpcrdma_memory.waiting ||
-		(!due && rpcrdma_memory_is_tight(&rpcrdma_memory));
-	spin_unlock(&rpcrdma_memory_lock);
-	if (again)
+	while (rpcrdma_memory_wake(&run))
+		;
+	next_ms = rpcrdma_locked(&rpcrdma_memory_lock,
+				 rpcrdma_memory_run_end(&rpcrdma_memory, &run));
+	if (next_ms)
 		queue_delayed_work(rpcrdma_wq, &rpcrdma_memory_work,
-				   RPCRDMA_MEMORY_TICK);
-}
-
-/* Module start: no connection has been checked yet. */
-void rpcrdma_memory_init(void)
-{
-	rpcrdma_memory_due = jiffies;
+				   msecs_to_jiffies(next_ms));
 }
 
 /* Module end; no endpoint is left. */
@@ -302,11 +217,6 @@ void rpcrdma_memory_exit(void)
 	cancel_delayed_work_sync(&rpcrdma_memory_work);
 }
 
-/**
- * rpcrdma_ep_memory - copy the account, for display
- * @ep: endpoint
- * @account: gets the copy
- */
 void rpcrdma_ep_memory(struct rpcrdma_ep *ep,
 		       struct rpcrdma_memory_account *account)
 {

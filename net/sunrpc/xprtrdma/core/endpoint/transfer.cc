@@ -288,6 +288,15 @@ u32 rpcrdma_core_transfers_posted(const struct rpcrdma_ep_core *core)
 	return nr;
 }
 
+bool rpcrdma_core_transfers(const struct rpcrdma_ep_core *core)
+{
+	const rpcrdma_work *work = core->inflight;
+
+	while (work && work->kind != RPCRDMA_WORK_TRANSFER)
+		work = work->next;
+	return work;
+}
+
 enum rpcrdma_read_turn rpcrdma_core_claim(struct rpcrdma_ep_core *core,
 					  struct rpcrdma_transfer *t,
 					  enum rpcrdma_claim_event event,

@@ -407,3 +407,45 @@ bool rpcrdma_memory_stuck(struct rpcrdma_memory_account *account, bool reads)
 		account->ticks++;
 	return account->ticks >= RPCRDMA_MEMORY_STUCK_TICKS;
 }
+
+struct rpcrdma_memory_run rpcrdma_memory_run_begin(struct rpcrdma_memory *all,
+						   u32 now_ms)
+{
+	const u32 since = now_ms - all->visited_ms;
+	const bool due = !all->visited || since >= RPCRDMA_MEMORY_TICK_MS;
+
+	if (due) {
+		all->visited = 1;
+		all->visited_ms = now_ms;
+	}
+	return { .visit = due,
+		 .wakes = RPCRDMA_MEMORY_WAKES,
+		 .next_ms = RPCRDMA_MEMORY_TICK_MS - (due ? 0 : since) };
+}
+
+struct rpcrdma_memory_account *
+rpcrdma_memory_run_next(struct rpcrdma_memory *all,
+			struct rpcrdma_memory_run *run)
+{
+	if (!run->wakes)
+		return nullptr;
+	run->wakes--;
+	return rpcrdma_memory_next(all);
+}
+
+u32 rpcrdma_memory_run_end(const struct rpcrdma_memory *all,
+			   const struct rpcrdma_memory_run *run)
+{
+	/* Memory is tight, and the accounts were not visited in this run. */
+	const bool tight = !run->visit && rpcrdma_memory_is_tight(all);
+
+	return all->waiting || tight ? run->next_ms : 0;
+}
+
+bool rpcrdma_memory_run_visit(struct rpcrdma_memory *all,
+			      struct rpcrdma_memory_account *account,
+			      bool reads)
+{
+	rpcrdma_memory_trim(all, account);
+	return all->waiting && rpcrdma_memory_stuck(account, reads);
+}
