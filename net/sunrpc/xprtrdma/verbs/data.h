@@ -159,6 +159,14 @@ static inline struct rpcrdma_ep *rpcrdma_rw_ep(const struct rpcrdma_rw *rw)
 	return rpcrdma_ep_of(rw->core.core);
 }
 
+/*
+ * Begin a transfer, and hold off the teardown until it has ended or is freed.
+ * @dir: DMA_FROM_DEVICE to Read, DMA_TO_DEVICE to Write
+ * @priv: bytes of memory for its owner, at rw->priv, freed with it
+ * @gfp: for all allocations of this transfer
+ * Context: process context.
+ * Return: the transfer; NULL if out of memory or the connection is closing.
+ */
 struct rpcrdma_rw *rpcrdma_rw_alloc(struct rpcrdma_ep *ep,
 				    enum dma_data_direction dir, size_t priv,
 				    gfp_t gfp);

@@ -195,13 +195,17 @@ struct rpcrdma_ep *rpcrdma_ep_connect(struct net *net,
 				      void *priv, enum rpcrdma_answer *answer);
 
 /*
- * Begin to close; returns immediately. May be called any number of times.
+ * Begin to close; returns immediately. Nothing is posted from here on. May be called any
+ * number of times.
  * @reason: a static string for the log and the trace, or NULL for an ordinary end.
- * Context: any process context.
+ * Context: any process context, no lock held.
  */
 void rpcrdma_ep_close(struct rpcrdma_ep *ep, const char *reason);
 
-/* Wait until the teardown has ended and closed() has returned. */
+/*
+ * Wait until the teardown has ended and closed() has returned: for at most the time that
+ * the device needs to flush its queues. Sleeps; not from an upcall.
+ */
 void rpcrdma_ep_wait_closed(struct rpcrdma_ep *ep);
 
 static inline bool rpcrdma_ep_is_open(const struct rpcrdma_ep *ep)
@@ -221,7 +225,7 @@ static inline bool rpcrdma_ep_is_closing(const struct rpcrdma_ep *ep)
  * sets @ep->ops, @ep->priv and @ep->params and returns 0. To reject the connection it
  * returns a negative errno. A work item creates the device's objects afterwards, so
  * that @incoming is quick. If the setup fails, or the peer does not finish opening in
- * time, closed() is called without opened().
+ * time, closed() is called without opened(). Sleeps. Return: a listener or an ERR_PTR.
  */
 struct rpcrdma_listener *
 rpcrdma_listen(struct net *net, const struct sockaddr *addr,
@@ -231,7 +235,11 @@ void rpcrdma_listener_destroy(struct rpcrdma_listener *listener);
 /* Return the bound address, including the port. */
 const struct sockaddr *rpcrdma_listener_addr(struct rpcrdma_listener *l);
 
-/* Return the endpoint after @ep, NULL for the first, each with a reference. */
+/*
+ * Return the endpoint after @ep, NULL for the first, each with a reference; that of @ep is
+ * dropped. An endpoint with a reference stays in the list, so that no lock is held between
+ * the calls. Sleeps.
+ */
 struct rpcrdma_ep *rpcrdma_ep_next(struct rpcrdma_ep *ep);
 
 /* Module start and end. rpcrdma_ep_exit() waits until no endpoint is left. */

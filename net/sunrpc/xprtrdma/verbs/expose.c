@@ -15,13 +15,8 @@ int rpcrdma_port_expose(struct rpcrdma_ep_core *core,
 			struct rpcrdma_exposure *x, u32 xid,
 			struct rpcrdma_reply_plan *plan)
 {
-	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
-	int rc;
-
-	spin_lock(&ep->lock);
-	rc = rpcrdma_conn_expose(&core->conn, x, xid, plan);
-	spin_unlock(&ep->lock);
-	return rc;
+	return rpcrdma_locked(&rpcrdma_ep_of(core)->lock,
+			      rpcrdma_conn_expose(&core->conn, x, xid, plan));
 }
 
 void rpcrdma_port_unexpose(struct rpcrdma_ep_core *core,
@@ -78,11 +73,9 @@ void rpcrdma_port_arm_overdue(struct rpcrdma_ep_core *core, u32 ms)
 struct rpcrdma_exposure *rpcrdma_port_next_overdue(struct rpcrdma_ep_core *core)
 {
 	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
-	struct rpcrdma_exposure *x;
+	struct rpcrdma_exposure *x =
+		rpcrdma_locked(&ep->lock, rpcrdma_core_next_overdue(core));
 
-	spin_lock(&ep->lock);
-	x = rpcrdma_core_next_overdue(core);
-	spin_unlock(&ep->lock);
 	if (x)
 		pr_warn_ratelimited("rpcrdma: %pISpc did not say in time that it has read a Reply: it is taken back\n",
 				    &ep->remote);

@@ -81,26 +81,16 @@ out_free:
 
 u32 rpcrdma_port_mrs_want(struct rpcrdma_ep_core *core)
 {
-	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
-	u32 want;
-
-	spin_lock(&ep->mr_lock);
-	want = rpcrdma_pool_to_make(&core->mrs.pool);
-	spin_unlock(&ep->mr_lock);
-	return want;
+	return rpcrdma_locked(&rpcrdma_ep_of(core)->mr_lock,
+			      rpcrdma_pool_to_make(&core->mrs.pool));
 }
 
 u32 rpcrdma_port_mrs_made(struct rpcrdma_ep_core *core,
 			  struct rpcrdma_mr *first, struct rpcrdma_mr *last,
 			  u32 count)
 {
-	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
-	u32 todo;
-
-	spin_lock(&ep->mr_lock);
-	todo = rpcrdma_core_mrs_made(core, first, last, count);
-	spin_unlock(&ep->mr_lock);
-	return todo;
+	return rpcrdma_locked(&rpcrdma_ep_of(core)->mr_lock,
+			      rpcrdma_core_mrs_made(core, first, last, count));
 }
 
 void rpcrdma_port_make_mrs(struct rpcrdma_ep_core *core, u32 ms)
@@ -127,25 +117,15 @@ void rpcrdma_port_mrs_told(struct rpcrdma_ep_core *core)
 
 struct rpcrdma_mr *rpcrdma_port_mr_take(struct rpcrdma_ep_core *core, u32 *todo)
 {
-	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
-	struct rpcrdma_mr *mr;
-
-	spin_lock(&ep->mr_lock);
-	mr = rpcrdma_core_mr_take(core, todo);
-	spin_unlock(&ep->mr_lock);
-	return mr;
+	return rpcrdma_locked(&rpcrdma_ep_of(core)->mr_lock,
+			      rpcrdma_core_mr_take(core, todo));
 }
 
 bool rpcrdma_port_mrs_finer(struct rpcrdma_ep_core *core,
 			    const struct rpcrdma_cut *used)
 {
-	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
-	bool finer;
-
-	spin_lock(&ep->mr_lock);
-	finer = rpcrdma_cut_finer(&core->mrs.cut, used);
-	spin_unlock(&ep->mr_lock);
-	return finer;
+	return rpcrdma_locked(&rpcrdma_ep_of(core)->mr_lock,
+			      rpcrdma_cut_finer(&core->mrs.cut, used));
 }
 
 /*

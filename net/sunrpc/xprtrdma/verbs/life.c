@@ -87,14 +87,6 @@ void rpcrdma_port_closing(struct rpcrdma_ep_core *core, const char *reason)
 	queue_work(rpcrdma_wq, &ep->teardown_work);
 }
 
-/**
- * rpcrdma_ep_close - begin to close a connection
- * @ep: endpoint
- * @reason: static string for log and trace, NULL for an ordinary end
- *
- * Nothing is posted from here on. Process context, no ep lock held; does not
- * sleep. Idempotent.
- */
 void rpcrdma_ep_close(struct rpcrdma_ep *ep, const char *reason)
 {
 	const struct rpcrdma_life_event event = {
@@ -149,24 +141,11 @@ void rpcrdma_ep_failed(struct rpcrdma_ep *ep, enum ib_wc_status status,
 	rpcrdma_ep_happened(ep, &event);
 }
 
-/**
- * rpcrdma_ep_wait_closed - wait for the end of a teardown
- * @ep: endpoint for which any context has called rpcrdma_ep_close()
- *
- * Sleeps; not from an upcall. Bounded by the time the device needs to flush its queues.
- */
 void rpcrdma_ep_wait_closed(struct rpcrdma_ep *ep)
 {
 	wait_for_completion(&ep->closed);
 }
 
-/**
- * rpcrdma_ep_write_space - notify the transport that waiting work may be retried
- * @ep: endpoint
- *
- * No notification is made after closed().
- * Context: process context, no lock held.
- */
 void rpcrdma_ep_write_space(struct rpcrdma_ep *ep)
 {
 	if (!ep->ops->write_space || !rpcrdma_ep_enter(ep))
@@ -198,14 +177,6 @@ void rpcrdma_ep_unlist(struct rpcrdma_ep *ep)
 	mutex_unlock(&rpcrdma_eps_mutex);
 }
 
-/**
- * rpcrdma_ep_next - iterate over all endpoints
- * @ep: the previous endpoint, with a reference that this puts; NULL for the first
- *
- * An endpoint with a reference stays in the list, so that no lock is held between the
- * calls. Sleeps.
- * Return: the next one, with a reference, or NULL.
- */
 struct rpcrdma_ep *rpcrdma_ep_next(struct rpcrdma_ep *ep)
 {
 	struct list_head *node = ep ? &ep->node : &rpcrdma_eps;

@@ -318,15 +318,6 @@ static void rpcrdma_listener_renew(struct work_struct *work)
 	mutex_unlock(&l->renew_mutex);
 }
 
-/**
- * rpcrdma_listen - accept connections at an address
- * @net: network namespace
- * @addr: address, port 0 for any
- * @incoming: see endpoint.h
- * @priv: for @incoming
- *
- * Returns a listener or an ERR_PTR. Sleeps.
- */
 struct rpcrdma_listener *
 rpcrdma_listen(struct net *net, const struct sockaddr *addr,
 	       int (*incoming)(void *priv, struct rpcrdma_ep *ep), void *priv)
@@ -356,12 +347,6 @@ rpcrdma_listen(struct net *net, const struct sockaddr *addr,
 	return l;
 }
 
-/**
- * rpcrdma_listener_destroy - stop listening
- * @l: listener, freed
- *
- * incoming() does not run after this has returned. Sleeps.
- */
 void rpcrdma_listener_destroy(struct rpcrdma_listener *l)
 {
 	struct rdma_cm_id *id;
@@ -378,10 +363,6 @@ void rpcrdma_listener_destroy(struct rpcrdma_listener *l)
 	kfree(l);
 }
 
-/**
- * rpcrdma_listener_addr - return the bound address
- * @l: listener
- */
 const struct sockaddr *rpcrdma_listener_addr(struct rpcrdma_listener *l)
 {
 	return (struct sockaddr *)&l->addr;

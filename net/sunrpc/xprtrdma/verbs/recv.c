@@ -95,25 +95,15 @@ bool rpcrdma_port_post_recvs(struct rpcrdma_ep_core *core,
 
 struct rpcrdma_receives rpcrdma_port_recvs_want(struct rpcrdma_ep_core *core)
 {
-	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
-	struct rpcrdma_receives want;
-
-	spin_lock(&ep->lock);
-	want = rpcrdma_conn_to_make(&core->conn);
-	spin_unlock(&ep->lock);
-	return want;
+	return rpcrdma_locked(&rpcrdma_ep_of(core)->lock,
+			      rpcrdma_conn_to_make(&core->conn));
 }
 
 u32 rpcrdma_port_recvs_made(struct rpcrdma_ep_core *core,
 			    const struct rpcrdma_recvs_made *made)
 {
-	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
-	u32 events;
-
-	spin_lock(&ep->lock);
-	events = rpcrdma_core_recvs_made(core, made);
-	spin_unlock(&ep->lock);
-	return events;
+	return rpcrdma_locked(&rpcrdma_ep_of(core)->lock,
+			      rpcrdma_core_recvs_made(core, made));
 }
 
 u32 rpcrdma_port_coarse_ms(const struct rpcrdma_ep_core *core)

@@ -62,17 +62,6 @@ static struct ib_qp *rpcrdma_rw_qp(const struct rpcrdma_ep *ep)
 
 /* ---- Building and ending ---- */
 
-/**
- * rpcrdma_rw_alloc - begin a transfer
- * @ep: open endpoint
- * @dir: DMA_FROM_DEVICE to Read, DMA_TO_DEVICE to Write
- * @priv: bytes of memory for its owner, at rw->priv, freed with it
- * @gfp: flags for the allocations of this transfer
- *
- * Holds off the teardown until the transfer has ended or is freed.
- * Context: process context.
- * Return: the transfer; NULL if out of memory or the connection is closing.
- */
 struct rpcrdma_rw *rpcrdma_rw_alloc(struct rpcrdma_ep *ep,
 				    enum dma_data_direction dir, size_t priv,
 				    gfp_t gfp)
@@ -178,21 +167,6 @@ int rpcrdma_port_part(struct rpcrdma_transfer *t, struct rpcrdma_local *local,
 	return rc;
 }
 
-/**
- * rpcrdma_rw_add - append a transfer between a chunk and local memory
- * @rw: transfer
- * @lists: holds @chunk's segments
- * @chunk: the peer's memory
- * @chunk_offset: bytes of @chunk to skip
- * @ext: local memory; no element is empty
- * @nr: elements of @ext
- * @offset: bytes of @ext to skip
- * @length: bytes to transfer
- *
- * Context: process context, may sleep.
- * Return: 0; -EINVAL if either side is shorter; -EFAULT if a page is missing; -E2BIG if
- * it needs more MRs than exist; or another negative errno.
- */
 int rpcrdma_rw_add(struct rpcrdma_rw *rw, const struct rpcrdma_lists *lists,
 		   const struct rpcrdma_chunk *chunk, u32 chunk_offset,
 		   const struct rpcrdma_extent *ext, u32 nr, u32 offset,
@@ -311,13 +285,6 @@ void rpcrdma_rw_write(struct rpcrdma_rw *rw)
 	rpcrdma_port_post_transfer(rw->core.core, &rw->core);
 }
 
-/**
- * rpcrdma_rw_read - post the Reads of a transfer
- * @rw: transfer, consumed
- *
- * rw->done() may run before this returns.
- * Context: process context; does not sleep.
- */
 void rpcrdma_rw_read(struct rpcrdma_rw *rw)
 {
 	rpcrdma_port_post_transfer(rw->core.core, &rw->core);
@@ -330,24 +297,14 @@ enum rpcrdma_read_turn rpcrdma_port_claim(struct rpcrdma_ep_core *core,
 					  enum rpcrdma_claim_event event,
 					  int status)
 {
-	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
-	enum rpcrdma_read_turn turn;
-
-	spin_lock(&ep->lock);
-	turn = rpcrdma_core_claim(core, t, event, status);
-	spin_unlock(&ep->lock);
-	return turn;
+	return rpcrdma_locked(&rpcrdma_ep_of(core)->lock,
+			      rpcrdma_core_claim(core, t, event, status));
 }
 
 struct rpcrdma_transfer *rpcrdma_port_next_read(struct rpcrdma_ep_core *core)
 {
-	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
-	struct rpcrdma_transfer *t;
-
-	spin_lock(&ep->lock);
-	t = rpcrdma_core_next_read(core);
-	spin_unlock(&ep->lock);
-	return t;
+	return rpcrdma_locked(&rpcrdma_ep_of(core)->lock,
+			      rpcrdma_core_next_read(core));
 }
 
 void rpcrdma_port_wake_reads(struct rpcrdma_ep_core *core)

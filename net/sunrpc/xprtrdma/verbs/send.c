@@ -26,61 +26,32 @@ void rpcrdma_stall_expired(struct work_struct *work)
 {
 	struct rpcrdma_ep *ep = container_of(to_delayed_work(work),
 					     struct rpcrdma_ep, stall_timer);
-	u32 events;
 
-	spin_lock(&ep->lock);
-	events = rpcrdma_core_stall_expired(&ep->core);
-	spin_unlock(&ep->lock);
-	rpcrdma_ep_events(ep, events);
+	rpcrdma_ep_events(ep, rpcrdma_locked(&ep->lock,
+					     rpcrdma_core_stall_expired(&ep->core)));
 }
 
 /* ---- Send contexts ---- */
 
 bool rpcrdma_ep_may_call(struct rpcrdma_ep *ep)
 {
-	bool may;
-
-	spin_lock(&ep->lock);
-	may = rpcrdma_core_may_call(&ep->core);
-	spin_unlock(&ep->lock);
-	return may;
+	return rpcrdma_locked(&ep->lock, rpcrdma_core_may_call(&ep->core));
 }
 
 struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_ep *ep)
 {
-	struct rpcrdma_send *s;
-
-	spin_lock(&ep->lock);
-	s = rpcrdma_core_send_get(&ep->core);
-	spin_unlock(&ep->lock);
-	return s;
+	return rpcrdma_locked(&ep->lock, rpcrdma_core_send_get(&ep->core));
 }
 
-/**
- * rpcrdma_ep_ask_for_reply - return true if a Send context can be reserved for a Reply
- * @ep: endpoint
- *
- * Otherwise arranges for write_space().
- * Context: process context, no ep lock held.
- */
 bool rpcrdma_ep_ask_for_reply(struct rpcrdma_ep *ep)
 {
-	bool may;
-
-	spin_lock(&ep->lock);
-	may = rpcrdma_sq_may_take_ahead(&ep->core.sq);
-	spin_unlock(&ep->lock);
-	return may;
+	return rpcrdma_locked(&ep->lock,
+			      rpcrdma_sq_may_take_ahead(&ep->core.sq));
 }
 
 struct rpcrdma_send *rpcrdma_send_reserve(struct rpcrdma_ep *ep)
 {
-	struct rpcrdma_send *s;
-
-	spin_lock(&ep->lock);
-	s = rpcrdma_core_send_reserve(&ep->core);
-	spin_unlock(&ep->lock);
-	return s;
+	return rpcrdma_locked(&ep->lock, rpcrdma_core_send_reserve(&ep->core));
 }
 
 /* Slow path of rpcrdma_send_begin(): allocate a larger buffer. */
@@ -100,14 +71,6 @@ int rpcrdma_send_begin_larger(struct rpcrdma_send *s, enum rpcrdma_kind kind,
 
 /* ---- Posting ---- */
 
-/**
- * rpcrdma_ep_pump - post what can be sent now
- * @ep: endpoint
- *
- * Called after any event that may have opened the window, freed space or made a control
- * message due.
- * Context: process context, no ep lock held.
- */
 void rpcrdma_ep_pump(struct rpcrdma_ep *ep)
 {
 	u32 todo;
@@ -285,61 +248,30 @@ int rpcrdma_send_continued_reply(struct rpcrdma_ep *ep,
 
 /* ---- Messages in addition to RPCs, and refused Calls ---- */
 
-/**
- * rpcrdma_ep_send_error - refuse a Call
- * @ep: endpoint
- * @xid: of the Call
- * @code: RDMA2_ERR_*
- * @arg0: first data word of the code, or 0
- * @arg1: second
- */
 void rpcrdma_ep_send_error(struct rpcrdma_ep *ep, u32 xid, u32 code, u32 arg0,
 			   u32 arg1)
 {
-	u32 events;
+	u32 events = rpcrdma_locked(&ep->lock,
+				    rpcrdma_core_send_error(&ep->core, xid, code,
+							    arg0, arg1));
 
-	spin_lock(&ep->lock);
-	events = rpcrdma_core_send_error(&ep->core, xid, code, arg0, arg1);
-	spin_unlock(&ep->lock);
 	trace_rpcrdma_refuse(ep, xid, code);
 	rpcrdma_ep_events(ep, events);
 }
 
-/**
- * rpcrdma_ep_send_done - notify the peer that a pulled Reply is no longer needed
- * @ep: endpoint
- * @xid: of the Reply
- * @inv_handle: handle that it named, or 0
- */
 void rpcrdma_ep_send_done(struct rpcrdma_ep *ep, u32 xid, u32 inv_handle)
 {
-	u32 events;
-
-	spin_lock(&ep->lock);
-	events = rpcrdma_core_send_done(&ep->core, xid, inv_handle);
-	spin_unlock(&ep->lock);
-	rpcrdma_ep_events(ep, events);
+	rpcrdma_ep_events(ep, rpcrdma_locked(&ep->lock,
+					     rpcrdma_core_send_done(&ep->core, xid,
+								    inv_handle)));
 }
 
-/**
- * rpcrdma_ep_refused - decide how to continue a Call that the peer refused
- * @ep: endpoint
- * @rx: the ERROR
- * @call: the Call's geometry, as for planning it
- * @offered: the lists it was sent with
- * @recovery: retry limits for planning it the next time
- *
- * Return: 0 to send it again; or the errno that ends the RPC.
- */
 int rpcrdma_ep_refused(struct rpcrdma_ep *ep, const struct rpcrdma_rx *rx,
 		       const struct rpcrdma_call *call,
 		       const struct rpcrdma_lists *offered,
 		       struct rpcrdma_recovery *recovery)
 {
-	int rc;
-
-	spin_lock(&ep->lock);
-	rc = rpcrdma_call_refused(&ep->core.conn, rx, call, offered, recovery);
-	spin_unlock(&ep->lock);
-	return rc;
+	return rpcrdma_locked(&ep->lock,
+			      rpcrdma_call_refused(&ep->core.conn, rx, call,
+						   offered, recovery));
 }

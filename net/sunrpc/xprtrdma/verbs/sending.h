@@ -21,14 +21,15 @@ static inline struct rpcrdma_ep *rpcrdma_send_ep(const struct rpcrdma_send *s)
 
 /*
  * Return a free Send context, or NULL if there is none: retry after write_space().
- * Release unused contexts with rpcrdma_send_put().
+ * Release unused contexts, and the work attached to them, with rpcrdma_send_put().
  * Context: process context.
  */
 struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_ep *ep);
 void rpcrdma_send_put(struct rpcrdma_send *s);
 
 /*
- * Ensure that s->buf has space for @octets bytes before a message is written to it.
+ * Ensure that s->buf has space for @octets bytes before a message is written to it. If
+ * memory is short, the buffer is only as large as necessary, or that of a free context.
  * @gfp: a client does not wait for memory that may become free only after it has sent
  * the message it is about to send.
  * Context: process context, no lock held.

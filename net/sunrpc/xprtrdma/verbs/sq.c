@@ -135,10 +135,6 @@ void rpcrdma_port_written(struct rpcrdma_ep_core *core,
 	rpcrdma_works_end(ep, &through, false);
 }
 
-/**
- * rpcrdma_send_put - release a Send context that was not sent
- * @s: Send context, with the work attached to it
- */
 void rpcrdma_send_put(struct rpcrdma_send *s)
 {
 	struct rpcrdma_ep *ep = rpcrdma_send_ep(s);
@@ -284,17 +280,6 @@ struct rpcrdma_send *rpcrdma_port_send(struct rpcrdma_ep_core *core, u32 number)
 	return &s->core;
 }
 
-/**
- * rpcrdma_send_larger - replace the buffer of a Send context by a larger one
- * @s: Send context owned by the caller
- * @octets: more bytes than its buffer has
- * @gfp: allocation flags
- *
- * See rpcrdma_send_room(). If memory is short, the buffer is only as large as necessary,
- * or taken from a free context.
- * Context: process context, may sleep, without starting I/O.
- * Return: 0, -EMSGSIZE, -ENOTCONN or -ENOMEM.
- */
 int rpcrdma_send_larger(struct rpcrdma_send *s, u32 octets, gfp_t gfp)
 {
 	struct rpcrdma_ep *ep = rpcrdma_send_ep(s);

@@ -27,25 +27,16 @@ bool waits(enum rpcrdma_release what)
 }
 
 /*
- * End all posted work. Work that was executed ends with success in the host's function.
- * None of the rest is known to have been executed.
+ * End the work that @flush returns. Work that was executed ends with success in that
+ * function of the port. None of the rest is known to have been executed.
  */
-void end_posted(rpcrdma_ep_core *core)
+void end_work(rpcrdma_ep_core *core,
+	      void (*flush)(rpcrdma_ep_core *, list_head *))
 {
 	list_head through;
 
 	list_init(&through);
-	rpcrdma_port_flush_posted(core, &through);
-	rpcrdma_core_tell(&through, false);
-}
-
-/* End all work that waits to be posted. */
-void end_waiting(rpcrdma_ep_core *core)
-{
-	list_head through;
-
-	list_init(&through);
-	rpcrdma_port_flush_waiting(core, &through);
+	flush(core, &through);
 	rpcrdma_core_tell(&through, false);
 }
 
@@ -87,9 +78,9 @@ enum rpcrdma_release rpcrdma_core_teardown(struct rpcrdma_ep_core *core)
 		if (waits(what))
 			return what;
 		if (what == RPCRDMA_RELEASE_POSTED)
-			end_posted(core);
+			end_work(core, rpcrdma_port_flush_posted);
 		else if (what == RPCRDMA_RELEASE_WAITING)
-			end_waiting(core);
+			end_work(core, rpcrdma_port_flush_waiting);
 		else if (what == RPCRDMA_RELEASE_MESSAGES)
 			rpcrdma_core_drain(core);
 		result = rpcrdma_port_release(core, what);
