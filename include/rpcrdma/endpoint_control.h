@@ -112,13 +112,18 @@ int rpcrdma_core_configure(struct rpcrdma_ep_core *core,
 			   struct rpcrdma_load *load);
 
 /**
- * rpcrdma_core_queue_pair() - record that the queue pair exists
+ * rpcrdma_core_queue_pair() - create the queue pair
  * @core: connection
- * @depth: slots of its Send Queue
+ * @queues: of rpcrdma_queues_for(); what was created in the end
  *
- * The host calls this at the end of rpcrdma_port_objects().
+ * The capacity of a device cannot be known beforehand: it depends on the size of an entry,
+ * which only its driver knows. If the device has no memory for the queue pair, this
+ * retries with a shorter Send Queue. The host calls this in rpcrdma_port_objects().
+ * Context: no lock held; may sleep.
+ * Return: 0 or a negative errno.
  */
-void rpcrdma_core_queue_pair(struct rpcrdma_ep_core *core, u32 depth);
+int rpcrdma_core_queue_pair(struct rpcrdma_ep_core *core,
+			    struct rpcrdma_queues *queues);
 
 /**
  * rpcrdma_core_part_octets() - get the maximum size of a part of a transfer

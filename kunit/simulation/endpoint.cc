@@ -64,7 +64,7 @@ endpoint::endpoint(world &w, const endpoint_params &p, upcalls &ops,
 		    .octets = 0,
 		    .gaps = false,
 		    .apart = false };
-	rw.pool = { params.read_into, params.read_pages, 0 };
+	rw.pool = { 0, params.read_pages, 0 };
 	free_read_regions_ = params.read_into;
 	/* A long Read time lets other transfers start meanwhile. */
 	if (params.read_into)

@@ -55,6 +55,7 @@ struct endpoint_params {
 	u32 page_shift;	 /* a page has 1 << page_shift bytes */
 	u32 sends;	 /* Send contexts for RPC traffic */
 	u32 sq_depth;	 /* Send Queue depth of the device */
+	u32 sq_wanted;	 /* depth to begin with; 0: sq_depth */
 	u32 max_regions; /* number of MRs */
 	u32 region_size; /* maximum length of an MR in bytes, whole pages */
 	u32 read_into;	 /* MRs for Reads; 0: Reads need no MR */

@@ -189,6 +189,7 @@ int endpoint::create()
 		.reads_into_mrs = params.read_into != 0,
 	};
 	rpcrdma_load load;
+	rpcrdma_queues queues{};
 	const int rc = rpcrdma_core_configure(this, &dev, &load);
 
 	if (rc)
@@ -198,7 +199,11 @@ int endpoint::create()
 	last_advertised_ = conn.advertised;
 	if (w_.fault(20))
 		return -ENOMEM;
-	rpcrdma_core_queue_pair(this, params.sq_depth);
+	queues.slots = params.sq_wanted ? params.sq_wanted : params.sq_depth;
+	queues.reads = params.read_into;
+	queues.send_cqes = 2 * queues.slots;
+	if (rpcrdma_core_queue_pair(this, &queues))
+		return -ENOMEM;
 	rw.write_part =
 		rpcrdma_core_part_octets(this, params.sges, params.page_shift);
 	rw.read_part = rw.write_part;
@@ -328,6 +333,16 @@ int rpcrdma_port_make(struct rpcrdma_ep_core *core,
 int rpcrdma_port_objects(struct rpcrdma_ep_core *core)
 {
 	return of(core).create();
+}
+
+/* The device has no memory for more than it has. */
+int rpcrdma_port_queue_pair(struct rpcrdma_ep_core *core,
+			    const struct rpcrdma_queues *queues, u32 *wrs)
+{
+	if (queues->slots > of(core).params.sq_depth)
+		return -ENOMEM;
+	*wrs = rpcrdma_queues_send_wrs(queues);
+	return 0;
 }
 
 int rpcrdma_port_sends(struct rpcrdma_ep_core *core)

@@ -41,12 +41,25 @@ int rpcrdma_port_make(struct rpcrdma_ep_core *core,
  * rpcrdma_port_objects - create the device's objects
  * @core: connection
  *
- * Begins with rpcrdma_core_configure() and ends with rpcrdma_core_queue_pair(). If it
+ * Begins with rpcrdma_core_configure() and calls rpcrdma_core_queue_pair(). If it
  * fails, there is no queue pair.
  * Context: no lock held; may sleep.
  * Return: 0 or a negative errno.
  */
 int rpcrdma_port_objects(struct rpcrdma_ep_core *core);
+
+/**
+ * rpcrdma_port_queue_pair - create the queue pair
+ * @core: connection with the other objects of its device
+ * @queues: how long its queues are
+ * @wrs: gets the length of its Send Queue, without the Work Requests of queues->reads
+ *
+ * Context: no lock held; may sleep.
+ * Return: 0; -ENOMEM if the device may have memory for a shorter one; or another
+ * negative errno.
+ */
+int rpcrdma_port_queue_pair(struct rpcrdma_ep_core *core,
+			    const struct rpcrdma_queues *queues, u32 *wrs);
 
 /**
  * rpcrdma_port_sends - allocate the Send contexts

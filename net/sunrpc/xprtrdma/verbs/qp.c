@@ -67,36 +67,36 @@ static void rpcrdma_ep_set_parts(struct rpcrdma_ep *ep)
 			 RPCRDMA_MAX_CHUNK_OCTETS : rw->read_part;
 }
 
-/*
- * Create the queue pair. The capacity of a device cannot be known beforehand: it
- * depends on the size of an entry, which only the driver knows. If the queue pair turns
- * out to be too large, retry with a shorter Send Queue.
- */
-static int rpcrdma_ep_fit_qp(struct rpcrdma_ep *ep,
-			     struct rpcrdma_queues *queues,
-			     struct ib_qp_init_attr *attr)
+/* The API adds the Work Requests of Reads, which may need MRs. */
+int rpcrdma_port_queue_pair(struct rpcrdma_ep_core *core,
+			    const struct rpcrdma_queues *queues, u32 *wrs)
 {
-	struct ib_qp_init_attr want = *attr;
-	bool shorter = false;
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
+	struct ib_qp_init_attr attr = {
+		.event_handler		= rpcrdma_ep_qp_event,
+		.qp_context		= ep,
+		.send_cq		= ep->send_cq,
+		.recv_cq		= ep->recv_cq,
+		.cap.max_send_wr	= rpcrdma_queues_send_wrs(queues),
+		.cap.max_recv_wr	= queues->receives,
+		.cap.max_send_sge	= 1,
+		.cap.max_recv_sge	= 1,
+		.cap.max_rdma_ctxs	= queues->reads,
+		.sq_sig_type		= IB_SIGNAL_REQ_WR,
+		.qp_type		= IB_QPT_RC,
+		.port_num		= ep->id->port_num,
+	};
 	int rc;
 
-	for (;;) {
-		/* The API adds the Work Requests of Reads, which may need MRs. */
-		*attr = want;
-		attr->cap.max_send_wr = rpcrdma_queues_send_wrs(queues);
-		attr->cap.max_rdma_ctxs = queues->reads;
-		rc = rdma_create_qp(ep->id, ep->pd, attr);
-		if (rc != -ENOMEM || !rpcrdma_queues_shorten(queues))
-			break;
-		shorter = true;
-	}
+	if (ep->params.reads)
+		attr.cap.max_send_sge =
+			min_t(u32, ep->device->attrs.max_send_sge, ep->client ?
+			      RPCRDMA_CLIENT_SGES : RPCRDMA_SERVER_SGES);
+	rc = rdma_create_qp(ep->id, ep->pd, &attr);
 	if (rc)
 		return rc;
-	if (shorter)
-		pr_info_ratelimited("rpcrdma: device %s has room for a Send Queue of %u only: lower settings would do for %pISpc\n",
-				    ep->device->name, attr->cap.max_send_wr,
-				    &ep->remote);
-	ep->core.rw.pool.regions = queues->reads;
+	ep->qp = ep->id->qp;
+	*wrs = attr.cap.max_send_wr;
 	return 0;
 }
 
@@ -116,37 +116,24 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep,
 				const struct rpcrdma_load *load)
 {
 	struct ib_device *dev = ep->id->device;
-	struct ib_qp_init_attr attr = {
-		.event_handler	= rpcrdma_ep_qp_event,
-		.qp_context	= ep,
-		.sq_sig_type	= IB_SIGNAL_REQ_WR,
-		.qp_type	= IB_QPT_RC,
-		.port_num	= ep->id->port_num,
-	};
 	const struct rpcrdma_queue_limits most = {
 		.wrs		= dev->attrs.max_qp_wr,
 		.cqes		= dev->attrs.max_cqe,
 		.read_regions	= rpcrdma_ep_read_regions(ep->id),
 	};
 	struct rpcrdma_queues queues = rpcrdma_queues_for(load, &most);
+	const u32 slots = queues.slots;
 	int vector, rc;
 
 	ep->device = dev;
 	ep->device_node = ibdev_to_node(dev);
 	ep->core.report = RPCRDMA_REPORT_NONE;
 	if (ib_uses_virt_dma(dev)) {
-		ep->softirq = rdma_protocol_roce(dev, attr.port_num);
-		if (rdma_protocol_iwarp(dev, attr.port_num))
+		ep->softirq = rdma_protocol_roce(dev, ep->id->port_num);
+		if (rdma_protocol_iwarp(dev, ep->id->port_num))
 			ep->core.report = PAGE_SIZE;
 	}
 	ep->core.rw.pool.pages = rpcrdma_region_pages(dev);
-	attr.cap.max_recv_wr = queues.receives;
-	attr.cap.max_recv_sge = 1;
-	attr.cap.max_send_sge = 1;
-	if (ep->params.reads)
-		attr.cap.max_send_sge =
-			min_t(u32, dev->attrs.max_send_sge, ep->client ?
-			      RPCRDMA_CLIENT_SGES : RPCRDMA_SERVER_SGES);
 	ep->pd = ib_alloc_pd(dev, 0);
 	if (IS_ERR(ep->pd)) {
 		rc = PTR_ERR(ep->pd);
@@ -170,16 +157,13 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep,
 		ep->recv_cq = NULL;
 		return rc;
 	}
-	attr.send_cq = ep->send_cq;
-	attr.recv_cq = ep->recv_cq;
-
-	rc = rpcrdma_ep_fit_qp(ep, &queues, &attr);
+	rc = rpcrdma_core_queue_pair(&ep->core, &queues);
 	if (rc)
 		return rc;
-	ep->qp = ep->id->qp;
-
-	rpcrdma_core_queue_pair(&ep->core,
-				rpcrdma_queues_depth(&queues, attr.cap.max_send_wr));
+	if (queues.slots < slots)
+		pr_info_ratelimited("rpcrdma: device %s has room for a Send Queue of %u only: lower settings would do for %pISpc\n",
+				    dev->name, rpcrdma_queues_send_wrs(&queues),
+				    &ep->remote);
 	rpcrdma_ep_set_parts(ep);
 	return 0;
 }

@@ -220,12 +220,23 @@ int rpcrdma_core_configure(struct rpcrdma_ep_core *core,
 	return 0;
 }
 
-void rpcrdma_core_queue_pair(struct rpcrdma_ep_core *core, u32 depth)
+int rpcrdma_core_queue_pair(struct rpcrdma_ep_core *core,
+			    struct rpcrdma_queues *queues)
 {
 	const rpcrdma_ep_params *p = core->control.params;
+	u32 wrs;
+	int rc;
 
-	rpcrdma_sq_init(&core->sq, depth, p->sends, p->reverse, ~u32{ 0 });
+	do {
+		rc = rpcrdma_port_queue_pair(core, queues, &wrs);
+	} while (rc == -E_NOMEM && rpcrdma_queues_shorten(queues));
+	if (rc)
+		return rc;
+	rpcrdma_sq_init(&core->sq, rpcrdma_queues_depth(queues, wrs), p->sends,
+			p->reverse, ~u32{ 0 });
+	core->rw.pool.regions = queues->reads;
 	core->control.queue_pair = true;
+	return 0;
 }
 
 u32 rpcrdma_core_part_octets(const struct rpcrdma_ep_core *core, u32 sges,
