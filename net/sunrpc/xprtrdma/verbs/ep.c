@@ -342,8 +342,7 @@ int rpcrdma_ep_make(struct rpcrdma_ep *ep, int rc)
 	return m.status;
 }
 
-static void rpcrdma_ep_address(struct sockaddr_storage *to,
-			       const struct sockaddr *addr)
+void rpcrdma_ep_address(struct sockaddr_storage *to, const struct sockaddr *addr)
 {
 	memcpy(to, addr, addr->sa_family == AF_INET6 ?
 	       sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));

@@ -244,6 +244,15 @@ static void rpcrdma_listener_unwatch(struct rpcrdma_listener *l)
 		unregister_inetaddr_notifier(&l->inetaddr);
 }
 
+/* Destroy the id of @l, if it has one. This also ends the id's handler. */
+static void rpcrdma_listener_stop(struct rpcrdma_listener *l)
+{
+	struct rdma_cm_id *id = xchg(&l->id, NULL);
+
+	if (id)
+		rdma_destroy_id(id);
+}
+
 /*
  * Create and publish the id of @l, which has none. Caller holds renew_mutex.
  * Return: 0 or a negative errno.
@@ -276,8 +285,7 @@ static int rpcrdma_listener_start(struct rpcrdma_listener *l)
 	xchg(&l->id, id);
 	if (likely(!READ_ONCE(l->removed)))
 		return 0;
-	if (xchg(&l->id, NULL))
-		rdma_destroy_id(id);
+	rpcrdma_listener_stop(l);
 	return -ENODEV;
 
 out_id:
@@ -291,13 +299,10 @@ out_id:
 static int rpcrdma_listener_try(struct rpcrdma_listener *l)
 {
 	struct rpcrdma_listen_step step;
-	struct rdma_cm_id *id;
 	int rc;
 
-	/* The old id holds the port. Destroying it also ends its handler. */
-	id = xchg(&l->id, NULL);
-	if (id)
-		rdma_destroy_id(id);
+	/* The old id holds the port. */
+	rpcrdma_listener_stop(l);
 	rc = rpcrdma_listener_start(l);
 	spin_lock_bh(&l->lock);
 	step = rpcrdma_listen_tried(&l->state, rc);
@@ -333,8 +338,7 @@ rpcrdma_listen(struct net *net, const struct sockaddr *addr,
 	l->net = net;
 	INIT_DELAYED_WORK(&l->renew_work, rpcrdma_listener_renew);
 	mutex_init(&l->renew_mutex);
-	memcpy(&l->addr, addr, addr->sa_family == AF_INET6 ?
-	       sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
+	rpcrdma_ep_address(&l->addr, addr);
 	spin_lock_init(&l->lock);
 	mutex_lock(&l->renew_mutex);
 	rc = rpcrdma_listener_try(l);
@@ -349,16 +353,12 @@ rpcrdma_listen(struct net *net, const struct sockaddr *addr,
 
 void rpcrdma_listener_destroy(struct rpcrdma_listener *l)
 {
-	struct rdma_cm_id *id;
-
 	rpcrdma_listener_unwatch(l);
 	mutex_lock(&l->renew_mutex);
 	l->dead = true;
 	mutex_unlock(&l->renew_mutex);
-	/* After this no new id is created. */
-	id = xchg(&l->id, NULL);
-	if (id)
-		rdma_destroy_id(id);
+	/* No new id is created any more. */
+	rpcrdma_listener_stop(l);
 	cancel_delayed_work_sync(&l->renew_work);
 	kfree(l);
 }

@@ -203,22 +203,17 @@ static void rpcrdma_wc_work(struct ib_cq *cq, struct ib_wc *wc)
 		queue_work(rpcrdma_message_wq, &ep->reap_work);
 }
 
-/* Only errors arrive here: registrations are never signaled. */
-static void rpcrdma_wc_reg(struct ib_cq *cq, struct ib_wc *wc)
-{
-	if (wc->status != IB_WC_SUCCESS)
-		rpcrdma_wc_failed(cq->cq_context, wc->status,
-				  "a memory registration failed");
-}
-
 /*
- * Only errors arrive here: of a transfer, only the last Work Request is signaled, with
- * the work item's cqe.
+ * Only errors arrive here: of a chain, only the last Work Request is signaled, with the
+ * work item's cqe.
  */
-static void rpcrdma_wc_rw(struct ib_cq *cq, struct ib_wc *wc)
+static void rpcrdma_wc_chained(struct ib_cq *cq, struct ib_wc *wc)
 {
+	struct rpcrdma_ep *ep = cq->cq_context;
+
 	if (wc->status != IB_WC_SUCCESS)
-		rpcrdma_wc_failed(cq->cq_context, wc->status,
+		rpcrdma_wc_failed(ep, wc->status, wc->wr_cqe == &ep->reg_cqe ?
+				  "a memory registration failed" :
 				  ib_wc_status_msg(wc->status));
 }
 
@@ -342,8 +337,8 @@ int rpcrdma_port_sends(struct rpcrdma_ep_core *core)
 	/* One more is for the Call that is built next. */
 	u32 count = ep->params.sends + RPCRDMA_CONTROL_SENDS + 1;
 
-	ep->reg_cqe.done = rpcrdma_wc_reg;
-	ep->rw_cqe.done = rpcrdma_wc_rw;
+	ep->reg_cqe.done = rpcrdma_wc_chained;
+	ep->rw_cqe.done = rpcrdma_wc_chained;
 	ep->send_ring = kvmalloc_array(count, sizeof(*ep->send_ring), GFP_NOFS);
 	if (!ep->send_ring)
 		return -ENOMEM;
