@@ -71,6 +71,8 @@ struct rpcrdma_memory {
 	u32 visited_ms;		/* time of the last visit of the accounts */
 	u8 visited;		/* there was one */
 	struct rpcrdma_memory_account *first, *last;
+	/* the last that waits to send a Reply; those after it wait for a Call */
+	struct rpcrdma_memory_account *last_reply;
 };
 
 /* One connection; bytes. All zero, except the reservation, at first. */
@@ -90,7 +92,7 @@ struct rpcrdma_memory_account {
 	u8 wanted;		/* it was refused memory, and not woken since */
 	u8 replies;		/* Replies are held */
 	/* Protected by the lock for all accounts */
-	u8 queued;		/* it waits for memory that others release */
+	u8 queued;		/* it waits for memory that others release, if not 0 */
 	u8 turn;		/* it was removed from the queue to try again */
 	struct rpcrdma_memory_account *next, *prev;
 };

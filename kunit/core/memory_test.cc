@@ -380,6 +380,27 @@ TEST(Memory, RunsVisitAndWake)
 	EXPECT_EQ(woken, u32{ RPCRDMA_MEMORY_WAKES });
 }
 
+/* An account that waits requests a run, and one for a Reply is woken first. */
+TEST(Memory, RepliesAreWokenBeforeCalls)
+{
+	rpcrdma_memory all = memory(3, 0, MESSAGES);
+	std::vector<rpcrdma_memory_account> a(3, account());
+	rpcrdma_memory_change change = {};
+
+	for (rpcrdma_memory_account &each : a)
+		ASSERT_EQ(rpcrdma_memory_join(&all, &each), 0);
+	rpcrdma_memory_hold(&all, &a[0], RPCRDMA_MEMORY_REPLIES, MESSAGES + 1);
+	change.use = RPCRDMA_MEMORY_CALLS;
+	change.octets = 1;
+	rpcrdma_memory_change_all(&all, &a[1], &change);
+	EXPECT_EQ(change.visit, RPCRDMA_MEMORY_VISIT_LATER);
+	EXPECT_FALSE(rpcrdma_memory_ask(&all, &a[2], RPCRDMA_MEMORY_CALLS, 1));
+	EXPECT_FALSE(rpcrdma_memory_may_begin(&all, &a[2], REPLIES));
+	rpcrdma_memory_give(&all, &a[0], RPCRDMA_MEMORY_REPLIES, 1);
+	EXPECT_EQ(rpcrdma_memory_next(&all), &a[2]);
+	EXPECT_EQ(rpcrdma_memory_next(&all), &a[1]);
+}
+
 /* A peer that makes no progress, and the memory that waits for it */
 TEST(Memory, WhoHoardsIsStuck)
 {

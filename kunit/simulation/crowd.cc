@@ -309,14 +309,30 @@ void crowd::hoard(connection &c)
 
 /* ---- Memory ---- */
 
-void crowd::run_quota(endpoint &ep, enum rpcrdma_memory_visit)
+void crowd::run_quota(endpoint &, enum rpcrdma_memory_visit when)
 {
-	ep.wake_waiting();
+	run_after(when == RPCRDMA_MEMORY_VISIT_NOW ?
+			  1 :
+			  RPCRDMA_MEMORY_TICK_MS * MILLISECOND);
+}
+
+/* Run after this time, or when an earlier request is due. */
+void crowd::run_after(u64 time)
+{
+	if (run_at_ && run_at_ <= w_.now + time)
+		return;
+	run_at_ = w_.now + time;
+	w_.after(time, this, TICK);
 }
 
 /* The work item of verbs/memory.c */
 void crowd::tick()
 {
+	/* Requests that an earlier one has overtaken */
+	if (w_.now != run_at_)
+		return;
+	run_at_ = 0;
+
 	rpcrdma_memory_run run =
 		rpcrdma_memory_run_begin(&memory_, w_.now_ms());
 
@@ -337,8 +353,8 @@ void crowd::tick()
 		server_.memory_freed(
 			*static_cast<owned_account *>(next)->owner);
 	}
-	if (!ends_)
-		w_.after(RPCRDMA_MEMORY_TICK_MS * MILLISECOND, this, TICK);
+	if (const u32 ms = rpcrdma_memory_run_end(&memory_, &run); ms)
+		run_after(ms * MILLISECOND);
 }
 
 /* ---- Running ---- */
@@ -420,7 +436,6 @@ void crowd::run()
 {
 	for (u32 i = 0; i < count_; i++)
 		w_.after(1 + i * 50, this, CONNECT, i);
-	w_.after(1, this, TICK);
 	while (w_.complaint.empty() && (over_ < begun_ || begun_ < rpcs_)) {
 		if (!w_.step())
 			w_.complain("nothing happens any more");

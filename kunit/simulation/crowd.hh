@@ -95,6 +95,7 @@ private:
 	void work();
 	spec choose_spec();
 	void hoard(connection &c);
+	void run_after(u64 time);
 	void tick();
 	void end();
 
@@ -109,6 +110,7 @@ private:
 	u32 rpcs_;		    /* in all, of honest clients */
 	u32 begun_ = 0, over_ = 0, stuck_ = 0;
 	u64 slowest_ = 0, most_ = 0;
+	u64 run_at_ = 0; /* time of the next run of the quota; 0: none */
 	bool ends_ = false;
 };
 

@@ -228,7 +228,8 @@ bool host::may_take(const service_queue &q) const
 	endpoint &on = *q.ep;
 
 	return !on.params.memory ||
-	       rpcrdma_memory_may_begin(on.params.memory, &on.account, octets);
+	       !rpcrdma_memory_must_ask(on.params.memory, &on.account) ||
+	       on.room(RPCRDMA_MEMORY_REPLIES, octets);
 }
 
 static served *served_of(rpcrdma_queued_call *call)

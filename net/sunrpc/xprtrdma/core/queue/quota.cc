@@ -115,16 +115,33 @@ bool is_for_one(const struct rpcrdma_memory_account *account,
 	       account->held[use] + bytes <= account->share[use];
 }
 
-void enqueue(struct rpcrdma_memory *all, struct rpcrdma_memory_account *account)
-{
-	/* It was woken, and another one was faster: it keeps its place. */
-	const bool front = account->turn;
+/* What an account in the queue waits for */
+enum : u8 {
+	FOR_CALL = 1,
+	FOR_REPLY
+};
 
-	account->queued = 1;
-	account->next = front ? all->first : nullptr;
-	account->prev = front ? nullptr : all->last;
+/*
+ * Accounts that wait for a Reply are before all that wait for a Call. They need only that
+ * no more than the limit is used, and what they hold is released by their Replies. Behind
+ * Calls that wait for that memory they would never be woken.
+ */
+void enqueue(struct rpcrdma_memory *all, struct rpcrdma_memory_account *account,
+	     enum rpcrdma_memory_use use)
+{
+	const bool replies = use == RPCRDMA_MEMORY_REPLIES;
+	/* It was woken, and another one was faster: it keeps its place. */
+	struct rpcrdma_memory_account *const front =
+		account->turn ? all->last_reply : all->last;
+	struct rpcrdma_memory_account *const before = replies ? nullptr : front;
+
+	account->queued = replies ? FOR_REPLY : FOR_CALL;
+	account->prev = before;
+	account->next = before ? before->next : all->first;
 	(account->next ? account->next->prev : all->last) = account;
 	(account->prev ? account->prev->next : all->first) = account;
+	if (replies && !all->last_reply)
+		all->last_reply = account;
 	all->waiting++;
 	note(all);
 }
@@ -133,6 +150,8 @@ void dequeue(struct rpcrdma_memory *all, struct rpcrdma_memory_account *account)
 {
 	(account->next ? account->next->prev : all->last) = account->prev;
 	(account->prev ? account->prev->next : all->first) = account->next;
+	if (all->last_reply == account)
+		all->last_reply = account->prev;
 	account->queued = 0;
 	all->waiting--;
 	note(all);
@@ -234,8 +253,12 @@ bool rpcrdma_memory_ask(struct rpcrdma_memory *all,
 	}
 	account->wanted = 1;
 	/* The others wait for memory that they hold themselves. */
-	if (!account->queued && is_for_one(account, use, bytes))
-		enqueue(all, account);
+	if (!is_for_one(account, use, bytes))
+		return false;
+	if (account->queued == FOR_CALL && use == RPCRDMA_MEMORY_REPLIES)
+		dequeue(all, account);
+	if (!account->queued)
+		enqueue(all, account, use);
 	return false;
 }
 
@@ -343,6 +366,9 @@ void rpcrdma_memory_change_all(struct rpcrdma_memory *all,
 	case RPCRDMA_MEMORY_ROOM:
 		change->ok = rpcrdma_memory_ask(all, account, change->use,
 						change->octets);
+		/* An account that was woken may be refused after the run. */
+		if (!change->ok && account->queued)
+			change->visit = RPCRDMA_MEMORY_VISIT_LATER;
 		break;
 	case RPCRDMA_MEMORY_SOME:
 		change->count = rpcrdma_memory_fits(all, account, change->use,
