@@ -343,6 +343,29 @@ trouble_mount_loop()
 	done
 }
 
+# One pool of nfsd's threads for each processor, and no thread in one of them
+trouble_pools()
+{
+	local f threads before
+	nfsd_down
+	echo percpu >/sys/module/sunrpc/parameters/pool_mode
+	nfsd_up 4
+	[ "$(wc -w </proc/fs/nfsd/pool_threads)" -gt 1 ] || complain "there is one pool only"
+	for threads in '0 4' '4 0'; do
+		echo $threads >/proc/fs/nfsd/pool_threads
+		mount_works $1
+		"$NFSIO" many $MNT $EXPORT 8 4 5
+		before=$(connects)
+		for f in $(client_transports); do drop_transport $f; done
+		"$NFSIO" many $MNT $EXPORT 8 4 6
+		[ "$(connects)" -gt $before ] || complain "the connection was not dropped"
+		umount_works
+	done
+	nfsd_down
+	echo global >/sys/module/sunrpc/parameters/pool_mode
+	nfsd_up
+}
+
 # ---- loading and unloading --------------------------------------------------
 
 reload()
@@ -553,6 +576,7 @@ for v in $TROUBLE; do
 	if whole; then
 		t trouble.$v.mount-loop 120 trouble_mount_loop $v
 		t trouble.$v.server-late 120 trouble_late_server $v
+		t trouble.$v.pools-without-threads 120 trouble_pools $v
 	fi
 	t trouble.$v.server-gone-soft-mount 180 trouble_soft $v
 done
