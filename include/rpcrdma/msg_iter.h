@@ -119,7 +119,7 @@ static inline u64 rpcrdma_call_read_octets(const struct rpcrdma_rx *rx)
 const struct rpcrdma_chunk *rpcrdma_call_only_item(const struct rpcrdma_rx *rx,
 						   u32 before);
 
-/* What is pulled of a Call */
+/* The part of a Call to pull */
 struct rpcrdma_call_pull {
 	const struct rpcrdma_chunk *item;	/* it alone; NULL: the complete Call */
 	u64 octets;				/* 0: nothing */

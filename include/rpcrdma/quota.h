@@ -209,12 +209,12 @@ bool rpcrdma_memory_ask(struct rpcrdma_memory *all,
 
 /**
  * rpcrdma_memory_must_ask() - check if a Call may be started only after
- *	rpcrdma_memory_may_begin(), because Replies wait for the peer, or all connections use
- *	too much
+ *	rpcrdma_memory_ask() for the Replies to all Calls in progress, including this one
  * @all: quota of all connections
  * @account: the connection's account
  *
- * False in the fast path.
+ * False, as in the fast path, while no Reply is waiting for the peer and no more than the
+ * limit is used, because Calls in progress then depend on this end alone.
  * Context: any, if used as a hint.
  * Return: true if so.
  */
@@ -225,22 +225,6 @@ rpcrdma_memory_must_ask(const struct rpcrdma_memory *all,
 	return __atomic_load_n(&account->replies, __ATOMIC_RELAXED) ||
 	       __atomic_load_n(&all->full, __ATOMIC_RELAXED);
 }
-
-/**
- * rpcrdma_memory_may_begin() - check if another Call can be started when the Replies to
- *	all Calls in progress, including this one, may need @bytes
- * @all: quota of all connections
- * @account: the connection's account
- * @bytes: number of bytes
- *
- * Always true while no Reply is waiting for the peer and no more than the limit is
- * used, because Calls in progress then depend on this end alone. If false, the caller
- * waits as for rpcrdma_memory_ask().
- * Return: true if so.
- */
-bool rpcrdma_memory_may_begin(struct rpcrdma_memory *all,
-			      struct rpcrdma_memory_account *account,
-			      u64 bytes);
 
 /**
  * rpcrdma_memory_hold() - charge @bytes, even if they exceed a limit

@@ -7,6 +7,8 @@
 
 #include "support.hh"
 
+using engine_test::may_begin;
+
 namespace
 {
 
@@ -152,7 +154,7 @@ TEST(Memory, ACallInPartsHasRoomForItsReadChunks)
 					MESSAGE + SPARE));
 	/* It waits for no other Call, and its Reply is charged in any case. */
 	rpcrdma_memory_hold(&all, &a, RPCRDMA_MEMORY_CALLS, MESSAGE + SPARE);
-	EXPECT_TRUE(rpcrdma_memory_may_begin(&all, &a, MESSAGE));
+	EXPECT_TRUE(may_begin(&all, &a, MESSAGE));
 	EXPECT_EQ(all.used, all.limit);
 }
 
@@ -186,13 +188,13 @@ TEST(Memory, ACallIsBegunWhileNoReplyWaits)
 	rpcrdma_memory_account a = account();
 
 	ASSERT_EQ(rpcrdma_memory_join(&all, &a), 0);
-	EXPECT_TRUE(rpcrdma_memory_may_begin(&all, &a, 1000 * PROMISE));
+	EXPECT_TRUE(may_begin(&all, &a, 1000 * PROMISE));
 	rpcrdma_memory_hold(&all, &a, RPCRDMA_MEMORY_CALLS, MESSAGES);
-	EXPECT_TRUE(rpcrdma_memory_may_begin(&all, &a, 1000 * PROMISE));
+	EXPECT_TRUE(may_begin(&all, &a, 1000 * PROMISE));
 	rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_CALLS, MESSAGES);
 	rpcrdma_memory_hold(&all, &a, RPCRDMA_MEMORY_REPLIES, 1);
-	EXPECT_TRUE(rpcrdma_memory_may_begin(&all, &a, REPLIES - 1));
-	EXPECT_FALSE(rpcrdma_memory_may_begin(&all, &a, REPLIES));
+	EXPECT_TRUE(may_begin(&all, &a, REPLIES - 1));
+	EXPECT_FALSE(may_begin(&all, &a, REPLIES));
 }
 
 /* Replies held beyond the limit stop further ones from being made. */
@@ -204,20 +206,18 @@ TEST(Memory, NoCallIsBegunBeyondTheLimit)
 	ASSERT_EQ(rpcrdma_memory_join(&all, &a), 0);
 	ASSERT_EQ(rpcrdma_memory_join(&all, &b), 0);
 	rpcrdma_memory_hold(&all, &a, RPCRDMA_MEMORY_REPLIES, MESSAGES);
-	EXPECT_TRUE(rpcrdma_memory_may_begin(&all, &b, REPLIES));
+	EXPECT_TRUE(may_begin(&all, &b, REPLIES));
 	rpcrdma_memory_hold(&all, &a, RPCRDMA_MEMORY_REPLIES, 1);
-	EXPECT_FALSE(rpcrdma_memory_may_begin(&all, &b, REPLIES));
+	EXPECT_FALSE(may_begin(&all, &b, REPLIES));
 	/* There is no other memory for the Call either. */
 	EXPECT_FALSE(rpcrdma_memory_ask(&all, &b, RPCRDMA_MEMORY_CALLS, 1));
 	EXPECT_EQ(rpcrdma_memory_next(&all), nullptr);
 	rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_REPLIES, 1);
 	EXPECT_EQ(rpcrdma_memory_next(&all), &b);
-	EXPECT_TRUE(rpcrdma_memory_may_begin(&all, &b, REPLIES));
+	EXPECT_TRUE(may_begin(&all, &b, REPLIES));
 }
 
-/*
- * A connection that was refused memory is notified once when some is released.
- */
+/* A connection that was refused memory is notified once when some is free. */
 TEST(Memory, WhoWaitsIsTold)
 {
 	rpcrdma_memory all = memory(1, 0, CALLS + REPLIES);
@@ -238,9 +238,9 @@ TEST(Memory, WhoWaitsIsTold)
 	EXPECT_FALSE(rpcrdma_memory_must_ask(&all, &a));
 	rpcrdma_memory_hold(&all, &a, RPCRDMA_MEMORY_REPLIES, REPLIES);
 	EXPECT_TRUE(rpcrdma_memory_must_ask(&all, &a));
-	EXPECT_FALSE(rpcrdma_memory_may_begin(&all, &a, 1));
+	EXPECT_FALSE(may_begin(&all, &a, 1));
 	EXPECT_TRUE(rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_REPLIES, 5));
-	EXPECT_TRUE(rpcrdma_memory_may_begin(&all, &a, 5));
+	EXPECT_TRUE(may_begin(&all, &a, 5));
 	EXPECT_FALSE(rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_REPLIES, 5));
 	EXPECT_TRUE(rpcrdma_memory_must_ask(&all, &a));
 	rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_REPLIES, REPLIES - 10);
@@ -395,7 +395,7 @@ TEST(Memory, RepliesAreWokenBeforeCalls)
 	rpcrdma_memory_change_all(&all, &a[1], &change);
 	EXPECT_EQ(change.visit, RPCRDMA_MEMORY_VISIT_LATER);
 	EXPECT_FALSE(rpcrdma_memory_ask(&all, &a[2], RPCRDMA_MEMORY_CALLS, 1));
-	EXPECT_FALSE(rpcrdma_memory_may_begin(&all, &a[2], REPLIES));
+	EXPECT_FALSE(may_begin(&all, &a[2], REPLIES));
 	rpcrdma_memory_give(&all, &a[0], RPCRDMA_MEMORY_REPLIES, 1);
 	EXPECT_EQ(rpcrdma_memory_next(&all), &a[2]);
 	EXPECT_EQ(rpcrdma_memory_next(&all), &a[1]);
@@ -478,9 +478,9 @@ void write_and_read(rpcrdma_memory &all, rpcrdma_memory_account &a)
 	ASSERT_TRUE(
 		rpcrdma_memory_ask(&all, &a, RPCRDMA_MEMORY_CALLS, MESSAGE));
 	rpcrdma_memory_hold(&all, &a, RPCRDMA_MEMORY_CALLS, MESSAGE);
-	ASSERT_TRUE(rpcrdma_memory_may_begin(&all, &a, MESSAGE));
+	ASSERT_TRUE(may_begin(&all, &a, MESSAGE));
 	rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_CALLS, MESSAGE);
-	ASSERT_TRUE(rpcrdma_memory_may_begin(&all, &a, MESSAGE));
+	ASSERT_TRUE(may_begin(&all, &a, MESSAGE));
 	rpcrdma_memory_hold(&all, &a, RPCRDMA_MEMORY_REPLIES, MESSAGE);
 	ASSERT_LE(all.used, all.limit);
 	rpcrdma_memory_give(&all, &a, RPCRDMA_MEMORY_REPLIES, MESSAGE);
@@ -626,7 +626,7 @@ TEST(Memory, HoardersStarveNobody)
 					continue;
 				rpcrdma_memory_hold(&all, &one, use, 200 * KIB);
 			}
-			if (rpcrdma_memory_may_begin(&all, &one, MESSAGE))
+			if (may_begin(&all, &one, MESSAGE))
 				rpcrdma_memory_hold(&all, &one,
 						    RPCRDMA_MEMORY_REPLIES,
 						    MESSAGE);

@@ -126,6 +126,14 @@ rpcrdma_lists copy_of(const rpcrdma_lists &lists,
 /* Return true if the meaningful parts of both lists are equal. */
 bool same_lists(const rpcrdma_lists &a, const rpcrdma_lists &b);
 
+/* Ask as a server does before it starts another Call. */
+inline bool may_begin(rpcrdma_memory *all, rpcrdma_memory_account *account,
+		      u64 bytes)
+{
+	return !rpcrdma_memory_must_ask(all, account) ||
+	       rpcrdma_memory_ask(all, account, RPCRDMA_MEMORY_REPLIES, bytes);
+}
+
 /*
  * A small random number generator, whose sequence is the same on every platform
  */

@@ -262,13 +262,6 @@ bool rpcrdma_memory_ask(struct rpcrdma_memory *all,
 	return false;
 }
 
-bool rpcrdma_memory_may_begin(struct rpcrdma_memory *all,
-			      struct rpcrdma_memory_account *account, u64 bytes)
-{
-	return !rpcrdma_memory_must_ask(all, account) ||
-	       rpcrdma_memory_ask(all, account, RPCRDMA_MEMORY_REPLIES, bytes);
-}
-
 void rpcrdma_memory_hold(struct rpcrdma_memory *all,
 			 struct rpcrdma_memory_account *account,
 			 enum rpcrdma_memory_use use, u64 bytes)
