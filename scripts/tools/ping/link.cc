@@ -196,14 +196,11 @@ bool link::post_receives()
 
 	for (uint32_t i = 0; i < count; i++) {
 		const uint64_t index = receives_.back();
+		ibv_sge whole = sge(index, size_);
 		ibv_recv_wr wr = {}, *bad;
-		ibv_sge sge = {};
 
-		sge.addr = reinterpret_cast<uintptr_t>(buffer(index));
-		sge.length = static_cast<uint32_t>(size_);
-		sge.lkey = mr_->lkey;
 		wr.wr_id = index;
-		wr.sg_list = &sge;
+		wr.sg_list = &whole;
 		wr.num_sge = 1;
 		if (ibv_post_recv(id_->qp, &wr, &bad)) {
 			lost("the device takes no Receives");
@@ -224,17 +221,16 @@ bool link::flush()
 		const ptrdiff_t length = rpcrdma2_conn_write_pkt(
 			conn_, buffer(index), size_, &out, now());
 		ibv_send_wr wr = {}, *bad;
-		ibv_sge sge = {};
 
 		if (length < 0)
 			return !ended(static_cast<int>(length));
 		if (!length)
 			break;
-		sge.addr = reinterpret_cast<uintptr_t>(buffer(index));
-		sge.length = static_cast<uint32_t>(length);
-		sge.lkey = mr_->lkey;
+
+		ibv_sge packet = sge(index, static_cast<size_t>(length));
+
 		wr.wr_id = index;
-		wr.sg_list = &sge;
+		wr.sg_list = &packet;
 		wr.num_sge = 1;
 		wr.opcode = out.inv_handle ? IBV_WR_SEND_WITH_INV : IBV_WR_SEND;
 		wr.invalidate_rkey = out.inv_handle;

@@ -100,6 +100,12 @@ private:
 	{
 		return memory_.get() + index * size_;
 	}
+	/* The first @length bytes of that buffer */
+	ibv_sge sge(uint64_t index, size_t length) const
+	{
+		return { reinterpret_cast<uintptr_t>(buffer(index)),
+			 static_cast<uint32_t>(length), mr_->lkey };
+	}
 
 	rdma_cm_id *id_;
 	ibv_comp_channel *channel_ = nullptr;
