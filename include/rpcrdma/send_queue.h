@@ -178,7 +178,7 @@ static inline bool rpcrdma_sq_room(const struct rpcrdma_sq *sq, u32 nr_wrs)
 }
 
 /**
- * rpcrdma_sq_post() - charge the slots of a chain, which must be free
+ * rpcrdma_sq_charge() - charge the slots of a chain, which must be free
  * @sq: Send Queue
  * @wrs: chain of Work Requests
  *
@@ -186,8 +186,8 @@ static inline bool rpcrdma_sq_room(const struct rpcrdma_sq *sq, u32 nr_wrs)
  * covers the Work Requests posted before it, so few are signaled. If few contexts are
  * left, all are, so that no context waits for a completion that will not arrive.
  */
-static inline void rpcrdma_sq_post(struct rpcrdma_sq *sq,
-				   struct rpcrdma_wrs *wrs)
+static inline void rpcrdma_sq_charge(struct rpcrdma_sq *sq,
+				     struct rpcrdma_wrs *wrs)
 {
 	const u32 begin = sq->posted, posted = begin + wrs->nr;
 

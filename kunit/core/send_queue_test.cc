@@ -44,7 +44,7 @@ public:
 	void post(u32 nr, bool context, bool signaled = false)
 	{
 		flight.push_back({ { nr, 0, signaled }, context });
-		rpcrdma_sq_post(&sq, &flight.back().wrs);
+		rpcrdma_sq_charge(&sq, &flight.back().wrs);
 		EXPECT_LE(sq.posted - sq.through, sq.depth);
 	}
 

@@ -31,7 +31,7 @@ constexpr char TOO_LONG[] =
 
 bool post_work(rpcrdma_ep_core *core, rpcrdma_work *work)
 {
-	rpcrdma_sq_post(&core->sq, &work->wrs);
+	rpcrdma_sq_charge(&core->sq, &work->wrs);
 	append(core, work);
 	work->refused = !(work->kind == RPCRDMA_WORK_TRANSFER ?
 				  post_batch(core, work) :
@@ -176,7 +176,7 @@ bool post_send(rpcrdma_ep_core *core, rpcrdma_send *s)
 	rpcrdma_conn_stamp(&core->conn,
 			   static_cast<enum rpcrdma_kind>(s->work.kind),
 			   s->buf);
-	rpcrdma_sq_post(&core->sq, &s->work.wrs);
+	rpcrdma_sq_charge(&core->sq, &s->work.wrs);
 	return hand_over_send(core, s);
 }
 
@@ -217,7 +217,7 @@ bool rpcrdma_core_post_control(struct rpcrdma_ep_core *core,
 			       struct rpcrdma_send *s, u32 inv_handle)
 {
 	prepare_send(s, RPCRDMA_WORK_CONTROL, inv_handle);
-	rpcrdma_sq_post(&core->sq, &s->work.wrs);
+	rpcrdma_sq_charge(&core->sq, &s->work.wrs);
 	return hand_over_send(core, s);
 }
 

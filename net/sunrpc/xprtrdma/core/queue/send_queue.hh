@@ -53,7 +53,7 @@ sq_reply(struct rpcrdma_conn *conn, struct rpcrdma_sq *sq,
 	    rpcrdma_sq_room(sq, wrs->nr) &&
 	    may_send_rpc(conn, RPCRDMA_KIND_REPLY)) {
 		stamp_whole(conn, RPCRDMA_KIND_REPLY, header);
-		rpcrdma_sq_post(sq, wrs);
+		rpcrdma_sq_charge(sq, wrs);
 		return RPCRDMA_SQ_GO;
 	}
 	rpcrdma_sq_wait(sq);
@@ -74,7 +74,7 @@ sq_call(struct rpcrdma_conn *conn, struct rpcrdma_sq *sq,
 	}
 	sq->contexts--;
 	stamp_whole(conn, RPCRDMA_KIND_CALL, header);
-	rpcrdma_sq_post(sq, wrs);
+	rpcrdma_sq_charge(sq, wrs);
 	count_whole(conn, RPCRDMA_KIND_CALL, format, lists);
 	return RPCRDMA_SQ_GO;
 }
