@@ -13,13 +13,13 @@ extern "C" {
 #endif
 
 enum rpcrdma_verdict {
-	RPCRDMA_RX_DONE,	/* nothing to deliver: repost the Receive */
-	RPCRDMA_RX_PART,	/* append the payload to the open continued message */
+	RPCRDMA_RX_CONSUMED, /* nothing to deliver: repost the Receive */
+	RPCRDMA_RX_FRAGMENT, /* append the payload to the open continued message */
 	RPCRDMA_RX_CALL,	/* a Call is complete with this message */
 	RPCRDMA_RX_REPLY,	/* a Reply is complete with this message */
 	RPCRDMA_RX_BAD_REPLY,	/* xid pending: end its RPC; otherwise drop it */
 	RPCRDMA_RX_ERROR,	/* a Call of this end was refused: see error */
-	RPCRDMA_RX_PULLED,	/* DONE: rx.exposed is no longer in use */
+	RPCRDMA_RX_PULL_COMPLETE, /* DONE: rx.exposed is no longer in use */
 	RPCRDMA_RX_CLOSE,	/* close the connection: conn->reason */
 };
 

@@ -14,13 +14,14 @@ TEST(Continuation, ThreeParts)
 		auto e = resp ? open_client() : open_server();
 
 		EXPECT_EQ(e->receive(first(X, resp | MORE, 100)),
-			  RPCRDMA_RX_PART);
+			  RPCRDMA_RX_FRAGMENT);
 		EXPECT_EQ(e->rx.first_part, 1);
 		EXPECT_EQ(e->rx.xid, X);
 		EXPECT_EQ(e->rx.payload_offset, 40u);
 		EXPECT_EQ(e->rx.payload_length, 100u);
 		EXPECT_EQ(e->rx.total_length, 100u);
-		EXPECT_EQ(e->receive(next(X, resp | MORE, 4)), RPCRDMA_RX_PART);
+		EXPECT_EQ(e->receive(next(X, resp | MORE, 4)),
+			  RPCRDMA_RX_FRAGMENT);
 		EXPECT_EQ(e->rx.first_part, 0);
 		EXPECT_EQ(e->rx.total_length, 104u);
 		EXPECT_EQ(e->receive(next(X, resp, 7)),
@@ -42,16 +43,16 @@ TEST(Continuation, ControlBetweenParts)
 	auto e = open_server();
 
 	e->receive(first(X, MORE));
-	EXPECT_EQ(e->receive(grant()), RPCRDMA_RX_DONE);
+	EXPECT_EQ(e->receive(grant()), RPCRDMA_RX_CONSUMED);
 	/* DONE for a Reply that this end never sent */
 	EXPECT_EQ(e->receive(message().prefix(Y, RDMA2_DONE, 0, 100, 1)),
-		  RPCRDMA_RX_DONE);
+		  RPCRDMA_RX_CONSUMED);
 	EXPECT_EQ(e->receive(message()
 				     .prefix(Y, RDMA2_ERROR, RESP, 100, 1)
 				     .word(RDMA2_ERR_SYSTEM)),
 		  RPCRDMA_RX_ERROR);
 	EXPECT_EQ(e->receive(message().prefix(Y, 99, RESP, 100, 1)),
-		  RPCRDMA_RX_DONE);
+		  RPCRDMA_RX_CONSUMED);
 	EXPECT_EQ(e->receive(next(X, 0)), RPCRDMA_RX_CALL);
 	EXPECT_EQ(e->rx.total_length, 80u);
 	EXPECT_EQ(errors(*e), error_list{});
@@ -84,7 +85,7 @@ TEST(Continuation, ChunksInTheLastPart)
 				     .word(0)
 				     .word(0)
 				     .fill(8)),
-		  RPCRDMA_RX_DONE);
+		  RPCRDMA_RX_CONSUMED);
 	EXPECT_EQ(errors(*e), (error_list{ { X, RDMA2_ERR_BAD_XDR } }));
 }
 
@@ -170,21 +171,21 @@ TEST_P(Violations, OfACall)
 	auto e = open_server();
 
 	if (c.in_sequence)
-		EXPECT_EQ(e->receive(first(X, MORE)), RPCRDMA_RX_PART);
-	EXPECT_EQ(e->receive(c.m), RPCRDMA_RX_DONE);
+		EXPECT_EQ(e->receive(first(X, MORE)), RPCRDMA_RX_FRAGMENT);
+	EXPECT_EQ(e->receive(c.m), RPCRDMA_RX_CONSUMED);
 	EXPECT_EQ(errors(*e), (error_list{ { X, c.error } }));
 	EXPECT_EQ(e->conn.rx_open, 0);
 
 	/* Later parts are not answered, up to the end of the sequence. */
 	if (c.m.get(16) & MORE && c.m.get(12) == RDMA2_MSG) {
-		EXPECT_EQ(e->receive(next(X, MORE)), RPCRDMA_RX_DONE);
-		EXPECT_EQ(e->receive(grant()), RPCRDMA_RX_DONE);
-		EXPECT_EQ(e->receive(next(X, 0)), RPCRDMA_RX_DONE);
+		EXPECT_EQ(e->receive(next(X, MORE)), RPCRDMA_RX_CONSUMED);
+		EXPECT_EQ(e->receive(grant()), RPCRDMA_RX_CONSUMED);
+		EXPECT_EQ(e->receive(next(X, 0)), RPCRDMA_RX_CONSUMED);
 		EXPECT_EQ(errors(*e), error_list{});
 	}
 	/* Then the xid may be used again. */
 	EXPECT_EQ(e->receive(first(X, 0)), RPCRDMA_RX_CALL);
-	EXPECT_EQ(e->receive(first(Y, MORE)), RPCRDMA_RX_PART);
+	EXPECT_EQ(e->receive(first(Y, MORE)), RPCRDMA_RX_FRAGMENT);
 }
 
 TEST_P(Violations, OfAReply)
@@ -198,7 +199,8 @@ TEST_P(Violations, OfAReply)
 		return;
 	m.set(16, m.get(16) | RESP);
 	if (c.in_sequence)
-		EXPECT_EQ(e->receive(first(X, RESP | MORE)), RPCRDMA_RX_PART);
+		EXPECT_EQ(e->receive(first(X, RESP | MORE)),
+			  RPCRDMA_RX_FRAGMENT);
 	else if (m.get(12) == RDMA2_MSG && m.size() >= 48 &&
 		 m.get(m.size() - 36) == CALL)
 		m.set(m.size() - 36, REPLY);
@@ -223,14 +225,14 @@ TEST(Continuation, DirectionInTheSecondPart)
 	for (u32 direction : { CALL, REPLY, 2u }) {
 		auto e = open_server();
 
-		EXPECT_EQ(e->receive(first(X, MORE, 4)), RPCRDMA_RX_PART);
+		EXPECT_EQ(e->receive(first(X, MORE, 4)), RPCRDMA_RX_FRAGMENT);
 		EXPECT_EQ(e->receive(message()
 					     .prefix(X, RDMA2_MSG, 0, 100, 1)
 					     .no_lists()
 					     .word(direction)
 					     .fill(40)),
 			  direction == CALL ? RPCRDMA_RX_CALL :
-					      RPCRDMA_RX_DONE);
+					      RPCRDMA_RX_CONSUMED);
 		EXPECT_EQ(errors(*e),
 			  direction == CALL ?
 				  error_list{} :
@@ -264,18 +266,19 @@ TEST(Broken, ByACall)
 		auto e = open_server();
 
 		e->receive(first(X, MORE));
-		EXPECT_EQ(e->receive(c.m), RPCRDMA_RX_DONE) << c.what;
+		EXPECT_EQ(e->receive(c.m), RPCRDMA_RX_CONSUMED) << c.what;
 		EXPECT_EQ(errors(*e),
 			  (error_list{ { X, RDMA2_ERR_INVAL_CONT },
 				       { Y, RDMA2_ERR_INVAL_CONT } }))
 			<< c.what;
 		/* Later parts of either, mixed */
-		EXPECT_EQ(e->receive(next(X, MORE)), RPCRDMA_RX_DONE);
+		EXPECT_EQ(e->receive(next(X, MORE)), RPCRDMA_RX_CONSUMED);
 		if (c.goes_on)
-			EXPECT_EQ(e->receive(next(Y, MORE)), RPCRDMA_RX_DONE);
-		EXPECT_EQ(e->receive(next(X, 0)), RPCRDMA_RX_DONE);
+			EXPECT_EQ(e->receive(next(Y, MORE)),
+				  RPCRDMA_RX_CONSUMED);
+		EXPECT_EQ(e->receive(next(X, 0)), RPCRDMA_RX_CONSUMED);
 		if (c.goes_on)
-			EXPECT_EQ(e->receive(next(Y, 0)), RPCRDMA_RX_DONE);
+			EXPECT_EQ(e->receive(next(Y, 0)), RPCRDMA_RX_CONSUMED);
 		EXPECT_EQ(errors(*e), error_list{});
 		EXPECT_EQ(e->receive(first(X, 0)), RPCRDMA_RX_CALL);
 		EXPECT_EQ(e->receive(first(Y, 0)), RPCRDMA_RX_CALL);
@@ -298,10 +301,10 @@ TEST(Broken, ByACallOfTheSameXid)
 				     .word(0)
 				     .word(0)
 				     .word(0)),
-		  RPCRDMA_RX_DONE);
+		  RPCRDMA_RX_CONSUMED);
 	EXPECT_EQ(errors(*e), (error_list{ { X, RDMA2_ERR_INVAL_CONT } }));
-	EXPECT_EQ(e->receive(next(X, MORE)), RPCRDMA_RX_DONE);
-	EXPECT_EQ(e->receive(next(X, 0)), RPCRDMA_RX_DONE);
+	EXPECT_EQ(e->receive(next(X, MORE)), RPCRDMA_RX_CONSUMED);
+	EXPECT_EQ(e->receive(next(X, 0)), RPCRDMA_RX_CONSUMED);
 	EXPECT_EQ(errors(*e), error_list{});
 	EXPECT_EQ(e->receive(first(X, 0)), RPCRDMA_RX_CALL);
 }
@@ -333,7 +336,7 @@ TEST(Broken, TheXidIsUsedAgain)
 				       { Y, RDMA2_ERR_INVAL_CONT } }));
 		EXPECT_EQ(e->receive(m), RPCRDMA_RX_CALL);
 		/* No state is left that the next message could meet. */
-		EXPECT_EQ(e->receive(next(X, 0)), RPCRDMA_RX_DONE);
+		EXPECT_EQ(e->receive(next(X, 0)), RPCRDMA_RX_CONSUMED);
 		EXPECT_EQ(errors(*e), (error_list{ { X, RDMA2_ERR_BAD_XDR } }));
 		EXPECT_EQ(e->receive(first(X, 0)), RPCRDMA_RX_CALL);
 	}
@@ -347,7 +350,7 @@ TEST(Broken, TheXidIsUsedAgain)
 	e->receive(first(Y, 0));
 	e->receive(first(Z, MORE));
 	errors(*e);
-	EXPECT_EQ(e->receive(first(X, 0)), RPCRDMA_RX_DONE);
+	EXPECT_EQ(e->receive(first(X, 0)), RPCRDMA_RX_CONSUMED);
 	EXPECT_EQ(errors(*e), (error_list{ { Z, RDMA2_ERR_INVAL_CONT },
 					   { X, RDMA2_ERR_INVAL_CONT } }));
 }
@@ -366,10 +369,10 @@ TEST(Broken, AgainAndAgain)
 					   { Z, RDMA2_ERR_INVAL_CONT },
 					   { 0x44, RDMA2_ERR_INVAL_CONT } }));
 	/* Z and 0x44 are discarded; the older two were forgotten. */
-	EXPECT_EQ(e->receive(next(Z, 0)), RPCRDMA_RX_DONE);
-	EXPECT_EQ(e->receive(next(0x44, 0)), RPCRDMA_RX_DONE);
+	EXPECT_EQ(e->receive(next(Z, 0)), RPCRDMA_RX_CONSUMED);
+	EXPECT_EQ(e->receive(next(0x44, 0)), RPCRDMA_RX_CONSUMED);
 	EXPECT_EQ(errors(*e), error_list{});
-	EXPECT_EQ(e->receive(next(X, 0)), RPCRDMA_RX_DONE);
+	EXPECT_EQ(e->receive(next(X, 0)), RPCRDMA_RX_CONSUMED);
 	EXPECT_EQ(errors(*e), (error_list{ { X, RDMA2_ERR_BAD_XDR } }));
 }
 
@@ -398,7 +401,8 @@ TEST(Broken, ByACallerWithoutMemory)
 	for (u32 resp : { 0u, RESP }) {
 		auto e = resp ? open_client() : open_server();
 
-		EXPECT_EQ(e->receive(first(X, resp | MORE)), RPCRDMA_RX_PART);
+		EXPECT_EQ(e->receive(first(X, resp | MORE)),
+			  RPCRDMA_RX_FRAGMENT);
 		rpcrdma_conn_refuse(&e->conn, "no memory");
 		EXPECT_STREQ(e->conn.reason, "no memory");
 		EXPECT_EQ(e->receive(next(X, resp), true), RPCRDMA_RX_CLOSE);
@@ -417,7 +421,7 @@ TEST(Broken, ReplySequenceByACall)
 	EXPECT_EQ(e->rx.xid, X);
 	EXPECT_EQ(errors(*e), (error_list{ { Y, RDMA2_ERR_INVAL_CONT } }));
 	/* If the xid was not pending, the rest is still dropped. */
-	EXPECT_EQ(e->receive(next(X, RESP)), RPCRDMA_RX_DONE);
+	EXPECT_EQ(e->receive(next(X, RESP)), RPCRDMA_RX_CONSUMED);
 	EXPECT_EQ(e->receive(first(X, 0)), RPCRDMA_RX_CALL);
 }
 
@@ -432,7 +436,7 @@ TEST(Reassembly, Bound)
 			auto e = open_end(cfg, usual_config(resp == 0));
 
 			ASSERT_EQ(e->receive(first(X, resp | MORE, 600)),
-				  RPCRDMA_RX_PART);
+				  RPCRDMA_RX_FRAGMENT);
 
 			const rpcrdma_verdict v = e->receive(
 				next(X, resp, static_cast<u32>(400 + over)));
@@ -442,7 +446,7 @@ TEST(Reassembly, Bound)
 						    RPCRDMA_RX_CALL);
 			} else {
 				EXPECT_EQ(v, resp ? RPCRDMA_RX_BAD_REPLY :
-						    RPCRDMA_RX_DONE);
+						    RPCRDMA_RX_CONSUMED);
 				EXPECT_EQ(
 					errors(*e),
 					resp ? error_list{} :
@@ -465,14 +469,14 @@ TEST(Reassembly, DiscardsToTheEndWhileGranting)
 
 	e->receive(first(X, MORE, 600));
 	for (u32 i = 0; i < 100; i++) {
-		EXPECT_EQ(e->receive(next(X, MORE, 600)), RPCRDMA_RX_DONE);
+		EXPECT_EQ(e->receive(next(X, MORE, 600)), RPCRDMA_RX_CONSUMED);
 		grants += e->events & RPCRDMA_EV_CONTROL ? 1 : 0;
 		EXPECT_EQ(errors(*e),
 			  i ? error_list{} :
 			      (error_list{ { X, RDMA2_ERR_INVAL_CONT } }));
 	}
 	EXPECT_GT(grants, 30u);
-	EXPECT_EQ(e->receive(next(X, 0, 600)), RPCRDMA_RX_DONE);
+	EXPECT_EQ(e->receive(next(X, 0, 600)), RPCRDMA_RX_CONSUMED);
 	EXPECT_EQ(e->receive(first(X, 0)), RPCRDMA_RX_CALL);
 }
 
@@ -484,9 +488,9 @@ TEST(Reassembly, NoneAtAll)
 
 	auto e = open_end(cfg, usual_config(true));
 
-	EXPECT_EQ(e->receive(first(X, MORE)), RPCRDMA_RX_DONE);
+	EXPECT_EQ(e->receive(first(X, MORE)), RPCRDMA_RX_CONSUMED);
 	EXPECT_EQ(errors(*e), (error_list{ { X, RDMA2_ERR_INVAL_CONT } }));
-	EXPECT_EQ(e->receive(next(X, 0)), RPCRDMA_RX_DONE);
+	EXPECT_EQ(e->receive(next(X, 0)), RPCRDMA_RX_CONSUMED);
 	/* A Simple Format message needs no such memory. */
 	EXPECT_EQ(e->receive(first(X, 0, 3000)), RPCRDMA_RX_CALL);
 }

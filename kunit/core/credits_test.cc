@@ -170,7 +170,7 @@ TEST(Window, ReceivedMoreThanSentCloses)
 			e->conn.sent += start;
 			e->conn.limit += start;
 			ASSERT_EQ(e->receive(grant(10, e->conn.sent)),
-				  RPCRDMA_RX_DONE);
+				  RPCRDMA_RX_CONSUMED);
 			EXPECT_EQ(e->receive(grant(10, e->conn.sent + more)),
 				  RPCRDMA_RX_CLOSE);
 			EXPECT_TRUE(e->events & RPCRDMA_EV_CLOSE);
@@ -188,7 +188,8 @@ TEST(Window, ACountFarBehindMovesNothing)
 		e->conn.sent += behind;
 		e->conn.limit += behind;
 		e->conn.counted += behind;
-		ASSERT_EQ(e->receive(grant(10, e->conn.sent)), RPCRDMA_RX_DONE);
+		ASSERT_EQ(e->receive(grant(10, e->conn.sent)),
+			  RPCRDMA_RX_CONSUMED);
 
 		const u32 limit = e->conn.limit, counted = e->conn.counted;
 
@@ -233,7 +234,7 @@ TEST(Window, PeerBeyondLimitAndReserveCloses)
 	EXPECT_EQ(e->conn.advertised, 33u);
 	for (u32 i = e->conn.received; i < 33; i++)
 		ASSERT_EQ(e->receive(call(i, 10, 1), true), RPCRDMA_RX_CALL);
-	ASSERT_EQ(e->receive(grant(10, 1), true), RPCRDMA_RX_DONE);
+	ASSERT_EQ(e->receive(grant(10, 1), true), RPCRDMA_RX_CONSUMED);
 	EXPECT_EQ(e->receive(grant(10, 1), true), RPCRDMA_RX_CLOSE);
 }
 

@@ -114,7 +114,7 @@ public:
 			complain("closes");
 			return;
 		case RPCRDMA_RX_BAD_REPLY:
-		case RPCRDMA_RX_PULLED:
+		case RPCRDMA_RX_PULL_COMPLETE:
 			complain("an unexpected message");
 			break;
 		default:

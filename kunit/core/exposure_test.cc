@@ -416,7 +416,7 @@ TEST(ReplyRead, TooFewRegions)
 
 bool done_ok(const end &e, u32 handle)
 {
-	return rpcrdma_may_invalidate(RPCRDMA_RX_PULLED, &e.rx, handle);
+	return rpcrdma_may_invalidate(RPCRDMA_RX_PULL_COMPLETE, &e.rx, handle);
 }
 
 TEST(ReplyRead, DoneEndsOne)
@@ -427,7 +427,7 @@ TEST(ReplyRead, DoneEndsOne)
 	x.sent(*e, X, 7);
 	y.sent(*e, Y, 8);
 	EXPECT_EQ(e->conn.exposed_octets, 20000u);
-	EXPECT_EQ(e->receive(done(Y)), RPCRDMA_RX_PULLED);
+	EXPECT_EQ(e->receive(done(Y)), RPCRDMA_RX_PULL_COMPLETE);
 	EXPECT_EQ(e->rx.exposed, &y);
 	EXPECT_TRUE(done_ok(*e, 0));
 	EXPECT_TRUE(done_ok(*e, 8));
@@ -439,7 +439,7 @@ TEST(ReplyRead, DoneEndsOne)
 	rpcrdma_conn_unexpose(&e->conn, &y);
 	EXPECT_EQ(e->conn.exposed_octets, 10000u);
 
-	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_PULLED);
+	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_PULL_COMPLETE);
 	EXPECT_EQ(e->rx.exposed, &x);
 	rpcrdma_conn_unexpose(&e->conn, &x);
 	EXPECT_EQ(e->conn.exposed_octets, 0u);
@@ -454,7 +454,7 @@ TEST(ReplyRead, WithoutAHandleNoneMayBeInvalidated)
 	reply x;
 
 	x.sent(*e, X, 0);
-	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_PULLED);
+	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_PULL_COMPLETE);
 	EXPECT_TRUE(done_ok(*e, 0));
 	EXPECT_FALSE(done_ok(*e, 1));
 }
@@ -467,8 +467,8 @@ TEST(ReplyRead, WhatElseMayInvalidate)
 	reply x;
 
 	x.sent(*e, X, 7);
-	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_PULLED);
-	for (int i = RPCRDMA_RX_DONE; i <= RPCRDMA_RX_CLOSE; i++) {
+	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_PULL_COMPLETE);
+	for (int i = RPCRDMA_RX_CONSUMED; i <= RPCRDMA_RX_CLOSE; i++) {
 		const auto v = static_cast<rpcrdma_verdict>(i);
 		const bool reply = v == RPCRDMA_RX_REPLY ||
 				   v == RPCRDMA_RX_BAD_REPLY;
@@ -476,7 +476,7 @@ TEST(ReplyRead, WhatElseMayInvalidate)
 		EXPECT_TRUE(rpcrdma_may_invalidate(v, &e->rx, 0));
 		EXPECT_EQ(rpcrdma_may_invalidate(v, &e->rx, 9), reply);
 		EXPECT_EQ(rpcrdma_may_invalidate(v, &e->rx, 7),
-			  reply || v == RPCRDMA_RX_PULLED);
+			  reply || v == RPCRDMA_RX_PULL_COMPLETE);
 	}
 }
 
@@ -487,15 +487,15 @@ TEST(ReplyRead, OtherDonesAreDropped)
 	auto e = provider();
 	reply x;
 
-	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_DONE);
+	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_CONSUMED);
 	ASSERT_TRUE(x.fits(*e, X));
-	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_DONE);
+	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_CONSUMED);
 	rpcrdma_conn_exposed(&e->conn, &x, 7, 0);
-	EXPECT_EQ(e->receive(done(Y)), RPCRDMA_RX_DONE);
-	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_PULLED);
-	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_DONE);
+	EXPECT_EQ(e->receive(done(Y)), RPCRDMA_RX_CONSUMED);
+	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_PULL_COMPLETE);
+	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_CONSUMED);
 	rpcrdma_conn_unexpose(&e->conn, &x);
-	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_DONE);
+	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_CONSUMED);
 	EXPECT_EQ(e->conn.counters.dropped, 5u);
 	EXPECT_EQ(e->conn.counters.dones_received, 1u);
 	EXPECT_EQ(e->conn.pend_count, 0);
@@ -540,7 +540,7 @@ TEST(ReplyRead, OneForEachXid)
 	EXPECT_FALSE(second.fits(*e, X));
 	rpcrdma_conn_exposed(&e->conn, &first, 7, 0);
 	EXPECT_FALSE(second.fits(*e, X));
-	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_PULLED);
+	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_PULL_COMPLETE);
 	/* The first one has ended, although its memory is still being
 	 * invalidated. */
 	EXPECT_TRUE(second.fits(*e, X));
@@ -577,8 +577,8 @@ TEST(ReplyRead, TakenBackAfterTheTimeLimit)
 		EXPECT_EQ(overdue(*e, start + 1000, &wait), nullptr);
 		EXPECT_EQ(wait, 300u);
 		/* The DONE is too late. */
-		EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_DONE);
-		EXPECT_EQ(e->receive(done(Y)), RPCRDMA_RX_PULLED);
+		EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_CONSUMED);
+		EXPECT_EQ(e->receive(done(Y)), RPCRDMA_RX_PULL_COMPLETE);
 		EXPECT_EQ(e->rx.exposed, &y);
 		EXPECT_EQ(overdue(*e, start + 5000, &wait), nullptr);
 		EXPECT_EQ(wait, 0u);

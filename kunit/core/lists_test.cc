@@ -225,7 +225,7 @@ TEST_P(Limits, OfACall)
 
 	EXPECT_EQ(d.error, c.error);
 	EXPECT_EQ(d.arg, c.arg);
-	EXPECT_EQ(d.verdict, c.error ? RPCRDMA_RX_DONE : RPCRDMA_RX_CALL);
+	EXPECT_EQ(d.verdict, c.error ? RPCRDMA_RX_CONSUMED : RPCRDMA_RX_CALL);
 
 	/* Malformed as well: BAD_XDR has precedence. */
 	if (c.error) {
@@ -345,7 +345,7 @@ TEST(LimitsOfProps, NoChunksTaken)
 		for (const message &m : { read, special }) {
 			const decoded d = decode(*e, m);
 
-			EXPECT_EQ(d.verdict, RPCRDMA_RX_DONE);
+			EXPECT_EQ(d.verdict, RPCRDMA_RX_CONSUMED);
 			EXPECT_EQ(d.error, +RDMA2_ERR_READ_CHUNKS);
 			EXPECT_EQ(d.arg, 0u);
 		}
@@ -353,7 +353,7 @@ TEST(LimitsOfProps, NoChunksTaken)
 		/* A large Reply that cannot be continued cannot be conveyed. */
 		const decoded d = decode(*e, write);
 
-		EXPECT_EQ(d.verdict, RPCRDMA_RX_DONE);
+		EXPECT_EQ(d.verdict, RPCRDMA_RX_CONSUMED);
 		EXPECT_EQ(d.error, c.continues ? +RDMA2_ERR_WRITE_CHUNKS :
 						 +RDMA2_ERR_REPLY_RESOURCE);
 		EXPECT_EQ(d.arg, 0u);
@@ -446,7 +446,7 @@ TEST_P(Positions, OfReadChunks)
 
 	const decoded d = decode_call(m);
 
-	EXPECT_EQ(d.verdict, c.ok ? RPCRDMA_RX_CALL : RPCRDMA_RX_DONE);
+	EXPECT_EQ(d.verdict, c.ok ? RPCRDMA_RX_CALL : RPCRDMA_RX_CONSUMED);
 	EXPECT_EQ(d.error, c.ok ? 0u : +RDMA2_ERR_BAD_XDR);
 }
 

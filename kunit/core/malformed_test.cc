@@ -72,11 +72,11 @@ TEST(Lies, TruncatedAtEveryLength)
 
 		if (n < 24) {
 			/* There is no peer to answer. */
-			EXPECT_EQ(v, RPCRDMA_RX_DONE) << n;
+			EXPECT_EQ(v, RPCRDMA_RX_CONSUMED) << n;
 			EXPECT_EQ(answer.size(), 0u) << n;
 			EXPECT_EQ(e->conn.counters.dropped, 1u);
 		} else if (n < header + 8) {
-			EXPECT_EQ(v, RPCRDMA_RX_DONE) << n;
+			EXPECT_EQ(v, RPCRDMA_RX_CONSUMED) << n;
 			ASSERT_EQ(answer.size(), 28u) << n;
 			EXPECT_EQ(answer.get(24), +RDMA2_ERR_BAD_XDR) << n;
 		} else {
@@ -106,7 +106,7 @@ TEST(Lies, TruncatedRepliesAreBadReplies)
 		const rpcrdma_verdict v = e->receive(cut.truncate(n));
 
 		EXPECT_EQ(e->control().size(), 0u) << n;
-		EXPECT_EQ(v, n < 24	    ? RPCRDMA_RX_DONE :
+		EXPECT_EQ(v, n < 24	    ? RPCRDMA_RX_CONSUMED :
 			     n < header + 8 ? RPCRDMA_RX_BAD_REPLY :
 					      RPCRDMA_RX_REPLY)
 			<< n;

@@ -36,15 +36,15 @@ TEST(Reverse, ByLevel)
 		auto e = open_end(cfg, usual_config(false));
 
 		EXPECT_EQ(e->receive(first(X, 0)),
-			  brs ? RPCRDMA_RX_CALL : RPCRDMA_RX_DONE);
+			  brs ? RPCRDMA_RX_CALL : RPCRDMA_RX_CONSUMED);
 		EXPECT_EQ(errors(*e),
 			  brs ? error_list{} :
 				(error_list{ { X, RDMA2_ERR_SYSTEM } }));
 
 		EXPECT_EQ(e->receive(first(Y, MORE)),
-			  brs >= 2 ? RPCRDMA_RX_PART : RPCRDMA_RX_DONE);
+			  brs >= 2 ? RPCRDMA_RX_FRAGMENT : RPCRDMA_RX_CONSUMED);
 		EXPECT_EQ(e->receive(next(Y, 0)),
-			  brs >= 2 ? RPCRDMA_RX_CALL : RPCRDMA_RX_DONE);
+			  brs >= 2 ? RPCRDMA_RX_CALL : RPCRDMA_RX_CONSUMED);
 		error = brs ? +RDMA2_ERR_INVAL_CONT : +RDMA2_ERR_SYSTEM;
 		if (brs < 2)
 			EXPECT_EQ(errors(*e).front(),
@@ -121,7 +121,7 @@ TEST(Control, Grants)
 	for (const auto &c : cases) {
 		auto e = open_server();
 
-		EXPECT_EQ(e->receive(c.m), RPCRDMA_RX_DONE) << c.what;
+		EXPECT_EQ(e->receive(c.m), RPCRDMA_RX_CONSUMED) << c.what;
 		EXPECT_EQ(e->conn.counters.grants_received, c.counted)
 			<< c.what;
 		EXPECT_EQ(errors(*e),
@@ -145,9 +145,9 @@ TEST(Control, Done)
 	for (u32 flag : { RESP, MORE, TPMORE })
 		EXPECT_EQ(e->receive(message().prefix(X, RDMA2_DONE, flag, 100,
 						      1)),
-			  RPCRDMA_RX_DONE);
+			  RPCRDMA_RX_CONSUMED);
 	EXPECT_EQ(e->receive(message().prefix(X, RDMA2_DONE, 0, 100, 1)),
-		  RPCRDMA_RX_PULLED);
+		  RPCRDMA_RX_PULL_COMPLETE);
 	EXPECT_EQ(e->rx.xid, X);
 	EXPECT_EQ(e->rx.exposed, &exposure);
 	EXPECT_EQ(errors(*e), error_list{});
@@ -162,7 +162,7 @@ TEST(Control, DoneThatWasNotNegotiated)
 	auto e = open_end(cfg, usual_config(true));
 
 	EXPECT_EQ(e->receive(message().prefix(X, RDMA2_DONE, 0, 100, 1)),
-		  RPCRDMA_RX_DONE);
+		  RPCRDMA_RX_CONSUMED);
 	EXPECT_EQ(errors(*e), error_list{});
 	EXPECT_EQ(e->conn.counters.dropped, 1u);
 	EXPECT_EQ(e->conn.state, RPCRDMA_CONN_OPEN);
@@ -174,11 +174,11 @@ TEST(Control, UnknownTypes)
 		auto e = open_server();
 
 		EXPECT_EQ(e->receive(message().prefix(X, htype, 0, 100, 1)),
-			  RPCRDMA_RX_DONE);
+			  RPCRDMA_RX_CONSUMED);
 		EXPECT_EQ(errors(*e),
 			  (error_list{ { X, RDMA2_ERR_INVAL_HTYPE } }));
 		EXPECT_EQ(e->receive(message().prefix(X, htype, RESP, 100, 1)),
-			  RPCRDMA_RX_DONE);
+			  RPCRDMA_RX_CONSUMED);
 		EXPECT_EQ(errors(*e), error_list{});
 		EXPECT_EQ(e->conn.counters.dropped, 1u);
 	}
@@ -207,7 +207,7 @@ struct error_case {
 };
 
 const error_case error_cases[] = {
-	{ RDMA2_ERR_VERS, { 1, 2 }, RPCRDMA_RX_DONE, 0 },
+	{ RDMA2_ERR_VERS, { 1, 2 }, RPCRDMA_RX_CONSUMED, 0 },
 	{ RDMA2_ERR_BAD_XDR, {}, RPCRDMA_RX_ERROR, -5 },
 	{ RDMA2_ERR_BAD_PROPVAL, {}, RPCRDMA_RX_ERROR, -5 },
 	{ RDMA2_ERR_INVAL_HTYPE, {}, RPCRDMA_RX_ERROR, -5 },
@@ -220,11 +220,11 @@ const error_case error_cases[] = {
 	{ RDMA2_ERR_REPLY_RESOURCE, { 0 }, RPCRDMA_RX_ERROR, -121 },
 	{ RDMA2_ERR_REPLY_RESOURCE, { ~0u }, RPCRDMA_RX_ERROR, -121 },
 	{ RDMA2_ERR_SYSTEM, {}, RPCRDMA_RX_ERROR, -121 },
-	{ 0, {}, RPCRDMA_RX_DONE, 0 },
-	{ 11, { 1, 2 }, RPCRDMA_RX_DONE, 0 },
-	{ 99, {}, RPCRDMA_RX_DONE, 0 },
-	{ 101, {}, RPCRDMA_RX_DONE, 0 },
-	{ ~0u, { 1, 2 }, RPCRDMA_RX_DONE, 0 },
+	{ 0, {}, RPCRDMA_RX_CONSUMED, 0 },
+	{ 11, { 1, 2 }, RPCRDMA_RX_CONSUMED, 0 },
+	{ 99, {}, RPCRDMA_RX_CONSUMED, 0 },
+	{ 101, {}, RPCRDMA_RX_CONSUMED, 0 },
+	{ ~0u, { 1, 2 }, RPCRDMA_RX_CONSUMED, 0 },
 };
 
 class Received : public testing::TestWithParam<error_case>
@@ -241,7 +241,7 @@ TEST_P(Received, Error)
 		m.word(arg);
 	EXPECT_EQ(e->receive(m), c.verdict);
 	EXPECT_EQ(e->control().size(), 0u) << "never answered";
-	if (c.verdict == RPCRDMA_RX_DONE) {
+	if (c.verdict == RPCRDMA_RX_CONSUMED) {
 		EXPECT_EQ(e->conn.counters.dropped, 1u);
 		return;
 	}
@@ -256,13 +256,14 @@ TEST_P(Received, Error)
 	for (u32 n = 24; n < m.size(); n++) {
 		message cut = m;
 
-		EXPECT_EQ(e->receive(cut.truncate(n)), RPCRDMA_RX_DONE) << n;
+		EXPECT_EQ(e->receive(cut.truncate(n)), RPCRDMA_RX_CONSUMED)
+			<< n;
 	}
 	/* An ERROR with wrong flags is ignored, too. */
 	for (u32 flags : { 0u, RESP | MORE, RESP | RDMA2_F_TPMORE, TPMORE }) {
 		message odd = m;
 
-		EXPECT_EQ(e->receive(odd.set(16, flags)), RPCRDMA_RX_DONE);
+		EXPECT_EQ(e->receive(odd.set(16, flags)), RPCRDMA_RX_CONSUMED);
 	}
 	EXPECT_EQ(e->conn.counters.errors_received, 1u);
 }

@@ -25,7 +25,8 @@ TEST(Version, OthersGetErrVers)
 	for (u32 version : { 0u, 1u, 3u, 0x01000000u, ~0u }) {
 		auto e = new_server();
 
-		EXPECT_EQ(e->receive(version1_call(version)), RPCRDMA_RX_DONE);
+		EXPECT_EQ(e->receive(version1_call(version)),
+			  RPCRDMA_RX_CONSUMED);
 		EXPECT_TRUE(e->events & RPCRDMA_EV_CONTROL);
 		EXPECT_EQ(e->control().data(), message()
 						       .word(5)
@@ -51,7 +52,7 @@ TEST(Version, ErrVersGrantsOneAtLeast)
 	end e{ usual_config(false) };
 
 	e.post(2);
-	EXPECT_EQ(e.receive(version1_call(1), true), RPCRDMA_RX_DONE);
+	EXPECT_EQ(e.receive(version1_call(1), true), RPCRDMA_RX_CONSUMED);
 	ASSERT_EQ(e.conn.posted - e.conn.received, 1u) << "the reserve";
 
 	const message m = e.control();
@@ -77,7 +78,8 @@ TEST(Version, AnErrorIsNeverAnswered)
 {
 	auto e = new_server();
 
-	EXPECT_EQ(e->receive(version1_call(1, RDMA2_ERROR)), RPCRDMA_RX_DONE);
+	EXPECT_EQ(e->receive(version1_call(1, RDMA2_ERROR)),
+		  RPCRDMA_RX_CONSUMED);
 	EXPECT_EQ(e->control().size(), 0u);
 	EXPECT_EQ(e->conn.counters.dropped, 1u);
 }
@@ -88,7 +90,7 @@ TEST(Version, ShortMessagesAreDropped)
 		auto e = new_server();
 
 		EXPECT_EQ(e->receive(version1_call(1).truncate(n)),
-			  RPCRDMA_RX_DONE);
+			  RPCRDMA_RX_CONSUMED);
 		EXPECT_EQ(e->control().size(), 0u) << n;
 		EXPECT_EQ(e->conn.version, 0);
 		EXPECT_EQ(e->conn.received, 1u);
@@ -158,14 +160,14 @@ TEST(Version, ClientTellsOtherErrorsFromErrVers)
 	for (const auto &c : cases) {
 		auto e = new_client();
 
-		EXPECT_EQ(e->receive(c.m), RPCRDMA_RX_DONE) << c.what;
+		EXPECT_EQ(e->receive(c.m), RPCRDMA_RX_CONSUMED) << c.what;
 		EXPECT_EQ(e->conn.err_vers_high, 0) << c.what;
 		EXPECT_EQ(e->conn.version, 2) << c.what;
 	}
 	/* Later it would be an error like any other. */
 	auto e = open_client();
 
-	EXPECT_EQ(e->receive(err_vers(1, 1)), RPCRDMA_RX_DONE);
+	EXPECT_EQ(e->receive(err_vers(1, 1)), RPCRDMA_RX_CONSUMED);
 	EXPECT_EQ(e->conn.state, RPCRDMA_CONN_OPEN);
 }
 
@@ -363,7 +365,7 @@ TEST(Order, ControlBeforeConnpropIsHarmless)
 	for (const message &m : cases) {
 		auto e = new_server();
 
-		EXPECT_EQ(e->receive(m), RPCRDMA_RX_DONE);
+		EXPECT_EQ(e->receive(m), RPCRDMA_RX_CONSUMED);
 		EXPECT_EQ(e->conn.limit, 9u);
 		EXPECT_EQ(e->control().size(), 0u);
 		e->receive(connprop({}));
@@ -408,7 +410,7 @@ TEST(Order, TooManyOctetsClose)
 		e->control();
 		total += part.size();
 		v = e->receive(part);
-	} while (v == RPCRDMA_RX_DONE);
+	} while (v == RPCRDMA_RX_CONSUMED);
 	EXPECT_EQ(v, RPCRDMA_RX_CLOSE);
 	EXPECT_GT(total, 65536u);
 	EXPECT_LE(total - part.size(), 65536u);

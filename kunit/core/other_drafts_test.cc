@@ -63,14 +63,14 @@ TEST(OtherDrafts, NothingElseIsTakenForOne)
 	/* A grant of draft -02, which is too short here */
 	auto e = new_server();
 
-	EXPECT_EQ(e->receive(prefix(6, 0)), RPCRDMA_RX_DONE);
+	EXPECT_EQ(e->receive(prefix(6, 0)), RPCRDMA_RX_CONSUMED);
 	EXPECT_NE(e->conn.state, RPCRDMA_CONN_CLOSING);
 
 	/* A type of a later version of this profile */
 	for (u32 type : { 6u, 7u }) {
 		e = new_server();
 		EXPECT_EQ(e->receive(prefix(type, 0).word(0).word(0).word(4)),
-			  RPCRDMA_RX_DONE);
+			  RPCRDMA_RX_CONSUMED);
 		EXPECT_NE(e->conn.state, RPCRDMA_CONN_CLOSING);
 		EXPECT_EQ(e->control().get(24), +RDMA2_ERR_INVAL_HTYPE);
 	}

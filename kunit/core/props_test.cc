@@ -304,7 +304,7 @@ TEST(Props, OwnOnesRefused)
 	EXPECT_EQ(e.receive(message()
 				    .prefix(0, RDMA2_ERROR, 1, 16, 1)
 				    .word(RDMA2_ERR_BAD_PROPVAL)),
-		  RPCRDMA_RX_DONE);
+		  RPCRDMA_RX_CONSUMED);
 	EXPECT_EQ(e.conn.counters.errors_received, 1u);
 	e.receive(connprop({ prop32(1, 16384), prop32(2, 16384) }, 0, 0, 1));
 	ASSERT_EQ(e.conn.state, RPCRDMA_CONN_OPEN);
@@ -337,7 +337,7 @@ TEST(Props, OtherErrorsRefuseNone)
 	end server{ cfg };
 
 	server.post(33);
-	EXPECT_EQ(server.receive(error(0)), RPCRDMA_RX_DONE);
+	EXPECT_EQ(server.receive(error(0)), RPCRDMA_RX_CONSUMED);
 	EXPECT_EQ(server.conn.cfg.props.rcsiz, 3u);
 	EXPECT_EQ(server.conn.counters.dropped, 1u);
 	EXPECT_EQ(server.conn.counters.errors_received, 0u);
@@ -349,11 +349,11 @@ TEST(Props, OtherErrorsRefuseNone)
 	client.post(33);
 	rpcrdma_conn_established(&client.conn);
 	ASSERT_EQ(client.control().get(12), +RDMA2_CONNPROP);
-	EXPECT_EQ(client.receive(error(9)), RPCRDMA_RX_DONE);
+	EXPECT_EQ(client.receive(error(9)), RPCRDMA_RX_CONSUMED);
 	EXPECT_EQ(client.conn.cfg.props.rcsiz, 3u);
 	EXPECT_EQ(client.conn.counters.dropped, 1u);
 	EXPECT_EQ(client.conn.counters.errors_received, 0u);
-	EXPECT_EQ(client.receive(error(0)), RPCRDMA_RX_DONE);
+	EXPECT_EQ(client.receive(error(0)), RPCRDMA_RX_CONSUMED);
 	EXPECT_EQ(client.conn.cfg.props.rcsiz, 16u);
 }
 
@@ -428,7 +428,7 @@ TEST(Props, AServersOwnOnesRefused)
 		ASSERT_EQ(e.control().get(12), +RDMA2_CONNPROP);
 		ASSERT_EQ(e.conn.state, RPCRDMA_CONN_OPEN);
 		EXPECT_EQ(rpcrdma_conn_limits(&e.conn).send_inline, 16384u);
-		EXPECT_EQ(e.receive(props_refused(1)), RPCRDMA_RX_DONE);
+		EXPECT_EQ(e.receive(props_refused(1)), RPCRDMA_RX_CONSUMED);
 		EXPECT_EQ(e.conn.counters.errors_received, 1u);
 		EXPECT_EQ(e.conn.counters.dropped, 0u);
 

@@ -452,7 +452,7 @@ bool sim::deliver(side to)
 	const u32 events = rx_.events;
 
 	switch (verdict) {
-	case RPCRDMA_RX_PART:
+	case RPCRDMA_RX_FRAGMENT:
 		if (rx_.first_part)
 			me.assembly.clear();
 		[[fallthrough]];
@@ -461,12 +461,12 @@ bool sim::deliver(side to)
 		octets payload;
 
 		if (rx_.format != RPCRDMA_SPECIAL ||
-		    verdict == RPCRDMA_RX_PART) {
+		    verdict == RPCRDMA_RX_FRAGMENT) {
 			if (rx_.payload_offset + rx_.payload_length !=
 			    data.size())
 				complain("payload is not the message's end");
 			me.assembly.resize(
-				verdict == RPCRDMA_RX_PART ||
+				verdict == RPCRDMA_RX_FRAGMENT ||
 						rx_.format ==
 							RPCRDMA_CONTINUED ?
 					me.assembly.size() :
@@ -478,12 +478,12 @@ bool sim::deliver(side to)
 				complain("parts and total length disagree");
 			if (rx_.total_length >
 			    (rx_.format == RPCRDMA_INLINE &&
-					     verdict != RPCRDMA_RX_PART ?
+					     verdict != RPCRDMA_RX_FRAGMENT ?
 				     data.size() :
 				     me.conn.cfg.props.reassembly))
 				complain("reassembles too much");
 		}
-		if (verdict == RPCRDMA_RX_PART)
+		if (verdict == RPCRDMA_RX_FRAGMENT)
 			break;
 		payload.swap(me.assembly);
 		if (verdict == RPCRDMA_RX_CALL) {
@@ -504,9 +504,9 @@ bool sim::deliver(side to)
 		if (rx_.error.status >= 0)
 			complain("an error that is none");
 		break;
-	case RPCRDMA_RX_DONE:
+	case RPCRDMA_RX_CONSUMED:
 		break;
-	case RPCRDMA_RX_PULLED:
+	case RPCRDMA_RX_PULL_COMPLETE:
 		got_done(to, rx_);
 		break;
 	case RPCRDMA_RX_CLOSE:

@@ -63,7 +63,7 @@ TEST(ReverseV1, PayloadMustAgreeWithTheHeader)
 	header_of(*s, RPCRDMA_KIND_CALL, X);
 	for (const message &m :
 	     { inline_msg(X, REPLY).set(28, X + 1), inline_msg(X, 7) }) {
-		EXPECT_EQ(s->receive(m), RPCRDMA_RX_DONE);
+		EXPECT_EQ(s->receive(m), RPCRDMA_RX_CONSUMED);
 		EXPECT_EQ(s->control().get(16), +ERR_CHUNK);
 	}
 	EXPECT_FALSE(may_call(*s));
@@ -105,7 +105,7 @@ TEST(ReverseV1, ChunksAreRefused)
 				     .word(0)
 				     .word(0)
 				     .rpc(X, CALL, 40)),
-		  RPCRDMA_RX_DONE);
+		  RPCRDMA_RX_CONSUMED);
 
 	const message m = c->control();
 
@@ -119,7 +119,7 @@ TEST(ReverseV1, ChunksAreRefused)
 				     .word(0)
 				     .word(0)
 				     .word(0)),
-		  RPCRDMA_RX_DONE);
+		  RPCRDMA_RX_CONSUMED);
 	EXPECT_EQ(c->control().get(16), +ERR_CHUNK);
 }
 
@@ -255,7 +255,7 @@ TEST(MessagesV1, BadCallsGetErrChunk)
 	};
 
 	for (const message &m : bad) {
-		EXPECT_EQ(e->receive(m), RPCRDMA_RX_DONE);
+		EXPECT_EQ(e->receive(m), RPCRDMA_RX_CONSUMED);
 		const message answer = e->control();
 		ASSERT_EQ(answer.size(), 20u) << &m - bad;
 		EXPECT_EQ(answer.get(0), X);
@@ -289,7 +289,7 @@ TEST(MessagesV1, PositionsCountTheUnreducedStream)
 					     .word(0)
 					     .word(0)
 					     .rpc(X, CALL, 40)),
-			  c.ok ? RPCRDMA_RX_CALL : RPCRDMA_RX_DONE)
+			  c.ok ? RPCRDMA_RX_CALL : RPCRDMA_RX_CONSUMED)
 			<< c.second;
 		EXPECT_EQ(e->control().size(), c.ok ? 0u : 20u) << c.second;
 	}
@@ -309,12 +309,12 @@ TEST(MessagesV1, Dropped)
 		auto e = client ? client1() : server1();
 
 		for (const message &each : m)
-			EXPECT_EQ(e->receive(each), RPCRDMA_RX_DONE);
+			EXPECT_EQ(e->receive(each), RPCRDMA_RX_CONSUMED);
 		EXPECT_EQ(e->conn.counters.dropped, std::size(m));
 		EXPECT_EQ(e->control().size(), 0u);
 		if (client) {
 			EXPECT_EQ(e->receive(fixed(X, MSGP).fill(40)),
-				  RPCRDMA_RX_DONE);
+				  RPCRDMA_RX_CONSUMED);
 			EXPECT_EQ(e->control().size(), 0u);
 		}
 	}

@@ -53,7 +53,7 @@ TEST(OpeningV1, OnlyVersion2IsRefusedToAVersion1Client)
 	end e{ config(false, 2, 2) };
 
 	e.post(33);
-	EXPECT_EQ(e.receive(inline_msg(X, CALL)), RPCRDMA_RX_DONE);
+	EXPECT_EQ(e.receive(inline_msg(X, CALL)), RPCRDMA_RX_CONSUMED);
 	EXPECT_TRUE(e.events & RPCRDMA_EV_CONTROL);
 
 	const message m = e.control();
@@ -73,7 +73,8 @@ TEST(OpeningV1, OnlyVersion1RefusesConnpropAndGoesOn)
 	end e{ config(false, 1, 1) };
 
 	e.post(33);
-	EXPECT_EQ(e.receive(connprop_of(usual_config(true))), RPCRDMA_RX_DONE);
+	EXPECT_EQ(e.receive(connprop_of(usual_config(true))),
+		  RPCRDMA_RX_CONSUMED);
 	EXPECT_EQ(e.control().get(24), 1u);
 	EXPECT_EQ(e.receive(inline_msg(X, CALL)), RPCRDMA_RX_CALL);
 	EXPECT_EQ(e.conn.version, 1);
@@ -90,7 +91,7 @@ TEST(OpeningV1, ClientFallsBackOnErrVers)
 	rpcrdma_conn_private(&e.conn, &priv);
 	rpcrdma_conn_established(&e.conn);
 	EXPECT_EQ(e.control().get(4), 2u);
-	EXPECT_EQ(e.receive(err_vers(2, 1, 1)), RPCRDMA_RX_DONE);
+	EXPECT_EQ(e.receive(err_vers(2, 1, 1)), RPCRDMA_RX_CONSUMED);
 	EXPECT_TRUE(e.events & RPCRDMA_EV_OPENED);
 	EXPECT_EQ(e.conn.version, 1);
 	EXPECT_EQ(e.conn.err_vers_high, 1);

@@ -54,7 +54,7 @@ void expect_segments(const rpcrdma_lists &lists, u32 count, u32 length)
 
 void expect_err_chunk(end &e, const message &m)
 {
-	EXPECT_EQ(e.receive(m), RPCRDMA_RX_DONE);
+	EXPECT_EQ(e.receive(m), RPCRDMA_RX_CONSUMED);
 
 	const message answer = e.control();
 
@@ -247,7 +247,7 @@ TEST(SegmentsV1, ManyPositions)
 		}
 		m.word(0).word(0).word(0).rpc(X, CALL, 40);
 		if (chunks > RPCRDMA_MAX_READ_CHUNKS) {
-			EXPECT_EQ(e->receive(m), RPCRDMA_RX_DONE) << chunks;
+			EXPECT_EQ(e->receive(m), RPCRDMA_RX_CONSUMED) << chunks;
 			continue;
 		}
 		ASSERT_EQ(e->receive(m), RPCRDMA_RX_CALL);
@@ -271,7 +271,7 @@ TEST(SegmentsV1, ReadChunksOfTooManyOctets)
 			m.read_segment(16, SEGS, more, u64{ SEGS } << 20);
 		m.word(0).word(0).word(0).rpc(X, CALL, 40);
 		EXPECT_EQ(e->receive(m),
-			  more ? RPCRDMA_RX_DONE : RPCRDMA_RX_CALL);
+			  more ? RPCRDMA_RX_CONSUMED : RPCRDMA_RX_CALL);
 		if (more)
 			EXPECT_EQ(e->control().get(16), +ERR_CHUNK);
 	}
@@ -293,7 +293,7 @@ TEST(SegmentsV1, OnePositionTooMany)
 			EXPECT_EQ(e->rx.lists.nr_reads, chunks);
 			continue;
 		}
-		EXPECT_EQ(e->receive(m), RPCRDMA_RX_DONE);
+		EXPECT_EQ(e->receive(m), RPCRDMA_RX_CONSUMED);
 		EXPECT_EQ(e->control().get(16), +ERR_CHUNK);
 	}
 }
@@ -397,7 +397,8 @@ TEST(SegmentsV1, TheFirstMessage)
 	EXPECT_TRUE(e.events & RPCRDMA_EV_OPENED);
 	expect_segments(e.rx.lists, PAGES, 4096);
 	only2.post(33);
-	EXPECT_EQ(only2.receive(offering(0, PAGES, -1, 4096)), RPCRDMA_RX_DONE);
+	EXPECT_EQ(only2.receive(offering(0, PAGES, -1, 4096)),
+		  RPCRDMA_RX_CONSUMED);
 	EXPECT_EQ(only2.control().get(16), +ERR_VERS);
 }
 

@@ -118,7 +118,7 @@ static void codec_truncated(struct kunit *test)
 
 		f->m.len = len;
 		KUNIT_EXPECT_EQ(test, feed(test, &f->server, &f->m, false),
-				RPCRDMA_RX_DONE);
+				RPCRDMA_RX_CONSUMED);
 		code = error_code(f, &f->server);
 		KUNIT_EXPECT_EQ(test, code,
 				len < RPCRDMA_V2_PREFIX ? 0 :

@@ -47,7 +47,7 @@ static void credits_window(struct kunit *test)
 		return;
 	}
 	KUNIT_EXPECT_EQ(test, feed(test, &f->client, &f->m, false),
-			RPCRDMA_RX_DONE);
+			RPCRDMA_RX_CONSUMED);
 	KUNIT_EXPECT_EQ(test, conn->limit - conn->sent, c->window);
 	KUNIT_EXPECT_EQ(test, rpcrdma_conn_may_send(conn, RPCRDMA_KIND_CALL),
 			c->window > 2);

@@ -159,7 +159,7 @@ static void errors_sent(struct kunit *test)
 	prefix(&f->m, XID, c->htype, c->flags, 16, 1);
 	c->body(&f->m);
 	KUNIT_EXPECT_EQ(test, feed(test, &f->server, &f->m, false),
-			c->error ? RPCRDMA_RX_DONE : RPCRDMA_RX_CALL);
+			c->error ? RPCRDMA_RX_CONSUMED : RPCRDMA_RX_CALL);
 	KUNIT_EXPECT_EQ(test, error_code(f, &f->server), c->error);
 	if (c->error)
 		KUNIT_EXPECT_EQ(test, get(&f->answer, 0), XID);
@@ -181,7 +181,7 @@ static void errors_in_replies(struct kunit *test)
 					RPCRDMA_RX_REPLY :
 					RPCRDMA_RX_BAD_REPLY);
 	else
-		KUNIT_EXPECT_EQ(test, verdict, RPCRDMA_RX_DONE);
+		KUNIT_EXPECT_EQ(test, verdict, RPCRDMA_RX_CONSUMED);
 	KUNIT_EXPECT_EQ(test, error_code(f, &f->client), 0);
 }
 
@@ -265,11 +265,11 @@ static void errors_broken_sequence(struct kunit *test)
 	prefix(&f->m, XID, RDMA2_MSG, RDMA2_F_MORE, 16, 1);
 	body_call(&f->m);
 	KUNIT_EXPECT_EQ(test, feed(test, &f->server, &f->m, false),
-			RPCRDMA_RX_PART);
+			RPCRDMA_RX_FRAGMENT);
 	prefix(&f->m, XID + 1, RDMA2_MSG, 0, 16, 1);
 	body_wrong_xid(&f->m);
 	KUNIT_EXPECT_EQ(test, feed(test, &f->server, &f->m, false),
-			RPCRDMA_RX_DONE);
+			RPCRDMA_RX_CONSUMED);
 	KUNIT_EXPECT_EQ(test, error_code(f, &f->server),
 			RDMA2_ERR_INVAL_CONT);
 	KUNIT_EXPECT_EQ(test, get(&f->answer, 0), XID);
@@ -280,7 +280,7 @@ static void errors_broken_sequence(struct kunit *test)
 	prefix(&f->m, XID, RDMA2_MSG, RDMA2_F_MORE, 16, 1);
 	body_call(&f->m);
 	KUNIT_EXPECT_EQ(test, feed(test, &f->server, &f->m, false),
-			RPCRDMA_RX_DONE);
+			RPCRDMA_RX_CONSUMED);
 	KUNIT_EXPECT_EQ(test, error_code(f, &f->server), 0);
 	/* The RPC header shows that a new Call begins: the last fragment was omitted. */
 	prefix(&f->m, XID, RDMA2_MSG, 0, 16, 1);

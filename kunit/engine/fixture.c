@@ -132,7 +132,7 @@ void deliver_control(struct kunit *test, struct fixture *f,
 {
 	while (control(from, &f->answer))
 		KUNIT_ASSERT_EQ(test, feed(test, to, &f->answer, false),
-				RPCRDMA_RX_DONE);
+				RPCRDMA_RX_CONSUMED);
 }
 
 MODULE_DESCRIPTION("KUnit suites of the RPC-over-RDMA protocol engine");

@@ -165,11 +165,13 @@ static void planning_parts(struct kunit *test)
 					   f->buf);
 			put_unaligned_be32(XID, f->buf + header);
 			put_unaligned_be32(RPC_CALL, f->buf + header + 4);
-			KUNIT_ASSERT_EQ(test,
+			KUNIT_ASSERT_EQ(
+				test,
 				rpcrdma_conn_receive(&f->server.conn, f->buf,
 						     header + part.octets,
 						     &f->server.rx),
-				part.more ? RPCRDMA_RX_PART : RPCRDMA_RX_CALL);
+				part.more ? RPCRDMA_RX_FRAGMENT :
+					    RPCRDMA_RX_CALL);
 			rpcrdma_conn_posted(&f->server.conn, 1);
 			deliver_control(test, f, &f->server, &f->client);
 			left -= part.octets;

@@ -135,7 +135,7 @@ void endpoint::check_invalidation(const received *rv, enum rpcrdma_outcome what)
 {
 	const bool is_reply = rv->verdict == RPCRDMA_RX_REPLY ||
 			      rv->verdict == RPCRDMA_RX_BAD_REPLY;
-	const bool is_done = rv->verdict == RPCRDMA_RX_PULLED &&
+	const bool is_done = rv->verdict == RPCRDMA_RX_PULL_COMPLETE &&
 			     rv->rx.exposed->handle == rv->inv_handle;
 
 	invalidations_ += rv->inv_handle != 0;

@@ -211,7 +211,7 @@ int one_message(const uint8_t *data, size_t size, u32 htype)
 	REQUIRE(e->conn.pend_count <= 2);
 
 	switch (verdict) {
-	case RPCRDMA_RX_PART:
+	case RPCRDMA_RX_FRAGMENT:
 		REQUIRE(!e->rx.lists.nr_segs);
 		[[fallthrough]];
 	case RPCRDMA_RX_CALL:
@@ -235,12 +235,14 @@ int one_message(const uint8_t *data, size_t size, u32 htype)
 		REQUIRE(e->rx.error.status < 0);
 		REQUIRE(htype == RDMA2_ERROR);
 		break;
-	case RPCRDMA_RX_PULLED:
+	case RPCRDMA_RX_PULL_COMPLETE:
 		REQUIRE(htype == RDMA2_DONE);
 		REQUIRE(state & STATE_PULL && e->rx.xid == 7);
 		REQUIRE(e->rx.exposed == &exposure);
-		REQUIRE(rpcrdma_may_invalidate(RPCRDMA_RX_PULLED, &e->rx, 9));
-		REQUIRE(!rpcrdma_may_invalidate(RPCRDMA_RX_PULLED, &e->rx, 7));
+		REQUIRE(rpcrdma_may_invalidate(RPCRDMA_RX_PULL_COMPLETE, &e->rx,
+					       9));
+		REQUIRE(!rpcrdma_may_invalidate(RPCRDMA_RX_PULL_COMPLETE,
+						&e->rx, 7));
 		rpcrdma_conn_unexpose(&e->conn, e->rx.exposed);
 		REQUIRE(!e->conn.exposed_octets);
 		break;

@@ -213,7 +213,7 @@ int fuzz_v1(const uint8_t *data, size_t size)
 	case RPCRDMA_RX_BAD_REPLY:
 		REQUIRE(e->rx.error.status < 0);
 		break;
-	case RPCRDMA_RX_DONE:
+	case RPCRDMA_RX_CONSUMED:
 		break;
 	default:
 		REQUIRE(false);
@@ -223,7 +223,7 @@ int fuzz_v1(const uint8_t *data, size_t size)
 	const message answer = e->control();
 
 	if (answer.size()) {
-		REQUIRE(verdict == RPCRDMA_RX_DONE);
+		REQUIRE(verdict == RPCRDMA_RX_CONSUMED);
 		REQUIRE(answer.get(0) == m.get(0) && answer.get(12) == 4);
 		REQUIRE(m.get(12) != 4);
 		REQUIRE(!e->control().size());

@@ -266,7 +266,7 @@ void rpcrdma2_conn::watch(u64 now)
 int rpcrdma2_conn::report_rpc(enum rpcrdma_verdict verdict, const void *pkt,
 			      u32 length)
 {
-	const bool reply = verdict == RPCRDMA_RX_PART ?
+	const bool reply = verdict == RPCRDMA_RX_FRAGMENT ?
 				   core.rx_response != 0 :
 				   verdict == RPCRDMA_RX_REPLY;
 	struct rpcrdma2_msg msg;
@@ -276,7 +276,7 @@ int rpcrdma2_conn::report_rpc(enum rpcrdma_verdict verdict, const void *pkt,
 	rpcrdma2_msg_decode(&msg, pkt, length, nullptr);
 	out.kind = reply ? RPCRDMA2_REPLY : RPCRDMA2_CALL;
 	out.xid = rx.xid;
-	out.last = verdict != RPCRDMA_RX_PART;
+	out.last = verdict != RPCRDMA_RX_FRAGMENT;
 	out.first = rx.format == RPCRDMA_CONTINUED ? rx.first_part : 1;
 	out.payload = static_cast<const u8 *>(pkt) + rx.payload_offset;
 	out.length = rx.payload_length;
@@ -307,7 +307,7 @@ int rpcrdma2_conn::report(enum rpcrdma_verdict verdict, const void *pkt,
 			  u32 length)
 {
 	switch (verdict) {
-	case RPCRDMA_RX_PART:
+	case RPCRDMA_RX_FRAGMENT:
 	case RPCRDMA_RX_CALL:
 	case RPCRDMA_RX_REPLY:
 		return report_rpc(verdict, pkt, length);

@@ -96,40 +96,36 @@ TRACE_EVENT(rpcrdma_send,
 		  __entry->invalidate ? " invalidate" : "")
 );
 
-TRACE_EVENT(rpcrdma_receive,
+TRACE_EVENT(
+	rpcrdma_receive,
 	TP_PROTO(const struct rpcrdma_ep *ep, const struct rpcrdma_recv *rv),
 	TP_ARGS(ep, rv),
-	TP_STRUCT__entry(
-		__field(u32, xid)
-		__field(u32, verdict)
-		__field(u32, octets)
-		__field(u32, inv_handle)
-		__field(u32, limit)
-		__field(u32, error)
-	),
-	TP_fast_assign(
-		__entry->xid = rv->rx.xid;
-		__entry->verdict = rv->verdict;
-		__entry->octets = rv->octets;
-		__entry->inv_handle = rv->inv_handle;
-		__entry->limit = ep->core.conn.limit;
-		__entry->error = rv->verdict == RPCRDMA_RX_ERROR ?
-				 rv->rx.error.code : 0;
-	),
-	TP_printk("xid=0x%08x verdict=%s octets=%u inv_handle=0x%08x limit=%u error=%u",
-		  __entry->xid,
-		  __print_symbolic(__entry->verdict,
-				   { RPCRDMA_RX_DONE, "done" },
-				   { RPCRDMA_RX_PART, "part" },
-				   { RPCRDMA_RX_CALL, "call" },
-				   { RPCRDMA_RX_REPLY, "reply" },
-				   { RPCRDMA_RX_BAD_REPLY, "bad_reply" },
-				   { RPCRDMA_RX_ERROR, "error" },
-				   { RPCRDMA_RX_PULLED, "pulled" },
-				   { RPCRDMA_RX_CLOSE, "close" }),
-		  __entry->octets, __entry->inv_handle, __entry->limit,
-		  __entry->error)
-);
+	TP_STRUCT__entry(__field(u32, xid) __field(u32, verdict)
+				 __field(u32, octets) __field(u32, inv_handle)
+					 __field(u32, limit)
+						 __field(u32, error)),
+	TP_fast_assign(__entry->xid = rv->rx.xid;
+		       __entry->verdict = rv->verdict;
+		       __entry->octets = rv->octets;
+		       __entry->inv_handle = rv->inv_handle;
+		       __entry->limit = ep->core.conn.limit;
+		       __entry->error = rv->verdict == RPCRDMA_RX_ERROR ?
+						rv->rx.error.code :
+						0;),
+	TP_printk(
+		"xid=0x%08x verdict=%s octets=%u inv_handle=0x%08x limit=%u error=%u",
+		__entry->xid,
+		__print_symbolic(__entry->verdict,
+				 { RPCRDMA_RX_CONSUMED, "done" },
+				 { RPCRDMA_RX_FRAGMENT, "part" },
+				 { RPCRDMA_RX_CALL, "call" },
+				 { RPCRDMA_RX_REPLY, "reply" },
+				 { RPCRDMA_RX_BAD_REPLY, "bad_reply" },
+				 { RPCRDMA_RX_ERROR, "error" },
+				 { RPCRDMA_RX_PULL_COMPLETE, "pulled" },
+				 { RPCRDMA_RX_CLOSE, "close" }),
+		__entry->octets, __entry->inv_handle, __entry->limit,
+		__entry->error));
 
 TRACE_EVENT(rpcrdma_refuse,
 	TP_PROTO(const struct rpcrdma_ep *ep, u32 xid, u32 code),

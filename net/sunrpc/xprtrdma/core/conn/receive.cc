@@ -234,7 +234,7 @@ verdict receive(struct rpcrdma_conn *conn, const void *msg, u32 length,
 		if (conn->version == RPCRDMA_VERS_1)
 			rx->events |= RPCRDMA_EV_OPENED;
 		if (!go_on)
-			return RPCRDMA_RX_DONE;
+			return RPCRDMA_RX_CONSUMED;
 	}
 
 	if (common.word<v2::OFF_VERS>() != conn->version) {

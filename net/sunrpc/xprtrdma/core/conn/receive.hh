@@ -22,7 +22,7 @@ constexpr u32 RPC_REPLY = 1;
 static inline verdict drop(struct rpcrdma_conn *conn)
 {
 	conn->counters.dropped++;
-	return RPCRDMA_RX_DONE;
+	return RPCRDMA_RX_CONSUMED;
 }
 
 namespace v2

@@ -29,7 +29,7 @@ verdict receive_done(const message &m)
 		return drop(m.conn);
 	m.rx->exposed = exposure;
 	take_done(m.conn, exposure);
-	return RPCRDMA_RX_PULLED;
+	return RPCRDMA_RX_PULL_COMPLETE;
 }
 
 /*
@@ -101,7 +101,7 @@ verdict receive_error(const message &m)
 		conn->answered = 1;
 		conn->counters.errors_received++;
 		own_props_refused(conn);
-		return RPCRDMA_RX_DONE;
+		return RPCRDMA_RX_CONSUMED;
 	}
 	/* Nothing else can have been refused yet. */
 	if (conn->state != RPCRDMA_CONN_OPEN)
@@ -122,7 +122,7 @@ verdict receive_connprop(const message &m)
 		if (m.response())
 			return drop(conn);
 		answer(m, { RDMA2_ERR_INVAL_HTYPE });
-		return RPCRDMA_RX_DONE;
+		return RPCRDMA_RX_CONSUMED;
 	}
 
 	conn->prop_octets += m.length;
@@ -144,7 +144,7 @@ verdict receive_connprop(const message &m)
 	conn->props_due = 1;
 	if (!m.flag(RDMA2_F_TPMORE))
 		conn->props_received = 1;
-	return RPCRDMA_RX_DONE;
+	return RPCRDMA_RX_CONSUMED;
 }
 
 verdict receive_unknown(const message &m)
@@ -152,7 +152,7 @@ verdict receive_unknown(const message &m)
 	if (m.response())
 		return drop(m.conn);
 	answer(m, { RDMA2_ERR_INVAL_HTYPE });
-	return RPCRDMA_RX_DONE;
+	return RPCRDMA_RX_CONSUMED;
 }
 
 } // namespace
@@ -176,7 +176,7 @@ verdict receive_grant(const message &m)
 	if (m.prefix.flags & (RDMA2_F_RESPONSE | RDMA2_F_MORE | RDMA2_F_TPMORE))
 		return drop(conn);
 	conn->counters.grants_received++;
-	return RPCRDMA_RX_DONE;
+	return RPCRDMA_RX_CONSUMED;
 }
 
 verdict receive_control(const message &m)

@@ -50,7 +50,7 @@ verdict refuse(const message &m, fault wrong)
 		return RPCRDMA_RX_BAD_REPLY;
 	}
 	answer(m, wrong);
-	return RPCRDMA_RX_DONE;
+	return RPCRDMA_RX_CONSUMED;
 }
 
 /*
@@ -70,7 +70,7 @@ verdict broken_by_call(const message &m)
 			     0, 0);
 	refuse(m, { RDMA2_ERR_INVAL_CONT });
 	if (!open.response)
-		return RPCRDMA_RX_DONE;
+		return RPCRDMA_RX_CONSUMED;
 	m.rx->xid = open.xid;
 	return RPCRDMA_RX_BAD_REPLY;
 }
@@ -224,7 +224,7 @@ verdict receive_msg(const message &m)
 		rx->first_part = !in_sequence;
 		open_sequence(conn, seq, rx->total_length);
 		rx->format = RPCRDMA_CONTINUED;
-		return RPCRDMA_RX_PART;
+		return RPCRDMA_RX_FRAGMENT;
 	}
 	conn->rx_open = 0;
 	return deliver(m, RPCRDMA_CONTINUED, rx->total_length,

@@ -51,7 +51,7 @@ void note_window(struct rpcrdma_conn *conn)
 verdict drop(const message &m)
 {
 	m.conn->counters.dropped++;
-	return RPCRDMA_RX_DONE;
+	return RPCRDMA_RX_CONSUMED;
 }
 
 /*
@@ -86,7 +86,7 @@ void answered(const message &m)
 verdict refuse_call(const message &m)
 {
 	push_pending(m.conn, m.rx->xid, RDMA2_ERROR, RDMA2_ERR_BAD_XDR, 0, 0);
-	return RPCRDMA_RX_DONE;
+	return RPCRDMA_RX_CONSUMED;
 }
 
 /*

@@ -105,7 +105,7 @@ bool assemble(rpcrdma_ep_core *core, rpcrdma_recv *rv)
 bool continued(rpcrdma_ep_core *core, rpcrdma_recv *rv)
 {
 	switch (rv->verdict) {
-	case RPCRDMA_RX_PART:
+	case RPCRDMA_RX_FRAGMENT:
 		return append(core, rv);
 	case RPCRDMA_RX_CALL:
 	case RPCRDMA_RX_REPLY:
@@ -197,7 +197,7 @@ enum rpcrdma_outcome rpcrdma_core_receive(struct rpcrdma_ep_core *core,
 		return RPCRDMA_OUTCOME_DELIVER;
 	if (verdict == RPCRDMA_RX_CLOSE)
 		return RPCRDMA_OUTCOME_CLOSE;
-	return verdict == RPCRDMA_RX_PULLED || rv->large ?
+	return verdict == RPCRDMA_RX_PULL_COMPLETE || rv->large ?
 		       RPCRDMA_OUTCOME_FINISH :
 		       RPCRDMA_OUTCOME_RELEASE;
 }
@@ -227,7 +227,7 @@ bool rpcrdma_core_receive_finish(struct rpcrdma_ep_core *core,
 		rpcrdma_port_refuse(core, NO_MEMORY);
 	} else if (is_for_transport(core, rv)) {
 		return true;
-	} else if (rv->verdict == RPCRDMA_RX_PULLED) {
+	} else if (rv->verdict == RPCRDMA_RX_PULL_COMPLETE) {
 		reply_pulled(rv);
 	}
 	rpcrdma_port_recv_put(rv);

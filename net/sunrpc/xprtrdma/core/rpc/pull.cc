@@ -187,7 +187,7 @@ bool rpcrdma_may_invalidate(enum rpcrdma_verdict verdict,
 	case RPCRDMA_RX_REPLY:
 	case RPCRDMA_RX_BAD_REPLY:
 		return true;
-	case RPCRDMA_RX_PULLED:
+	case RPCRDMA_RX_PULL_COMPLETE:
 		/* Only the handle that its Reply named, if any (WP 6) */
 		return handle == rx->exposed->handle;
 	default:
