@@ -72,22 +72,22 @@ u32 rpcrdma_header_octets(const struct rpcrdma_conn *conn,
 			  const struct rpcrdma_lists *lists);
 
 /* One message of a CONTINUED message (4.4.2) */
-struct rpcrdma_part {
+struct rpcrdma_fragment {
 	u32	octets;		/* of the payload */
 	bool	more;		/* others follow: it has RDMA2_F_MORE */
 };
 
 /**
- * rpcrdma_next_part() - plan the next message of a continued one (4.4.2)
+ * rpcrdma_next_fragment() - plan the next message of a continued one (4.4.2)
  * @conn: connection
  * @lists: chunk lists of the last message
  * @left: bytes of the payload that were not sent yet
  *
  * Return: the next message.
  */
-struct rpcrdma_part rpcrdma_next_part(const struct rpcrdma_conn *conn,
-				      const struct rpcrdma_lists *lists,
-				      u32 left);
+struct rpcrdma_fragment rpcrdma_next_fragment(const struct rpcrdma_conn *conn,
+					      const struct rpcrdma_lists *lists,
+					      u32 left);
 
 #ifdef __cplusplus
 }

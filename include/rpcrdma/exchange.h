@@ -53,7 +53,7 @@ int rpcrdma_check_reply(const struct rpcrdma_conn *conn,
 			struct rpcrdma_placed *placed);
 
 /* How a Payload stream is divided over a Reply's memory, in this order */
-struct rpcrdma_parts {
+struct rpcrdma_reply_layout {
 	u32 head;
 	u32 pages;			/* reduced: not from the stream */
 	u32 pad;			/* reduced: their roundup, not sent */
@@ -77,7 +77,7 @@ struct rpcrdma_exchange {
 	u32 xid, pull_handle;		/* of the Reply */
 	struct rpcrdma_recovery recovery;	/* on that connection */
 	struct rpcrdma_placed placed;
-	struct rpcrdma_parts parts;
+	struct rpcrdma_reply_layout parts;
 	struct rpcrdma_lists lists;	/* provided by the Call; its sender sets them */
 };
 

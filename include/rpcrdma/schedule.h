@@ -99,7 +99,7 @@ enum rpcrdma_sq_answer rpcrdma_sq_call(struct rpcrdma_conn *conn,
 				       const struct rpcrdma_lists *lists);
 
 /**
- * rpcrdma_sq_call_in_parts() - request to send a continued Call
+ * rpcrdma_sq_continued_call() - request to send a continued Call
  * @conn: connection
  * @sq: Send Queue
  * @nr_wrs: Work Requests of the first message
@@ -110,8 +110,8 @@ enum rpcrdma_sq_answer rpcrdma_sq_call(struct rpcrdma_conn *conn,
  *	has been charged; WAIT or NEVER.
  */
 enum rpcrdma_sq_answer
-rpcrdma_sq_call_in_parts(const struct rpcrdma_conn *conn, struct rpcrdma_sq *sq,
-			 u32 nr_wrs, bool more);
+rpcrdma_sq_continued_call(const struct rpcrdma_conn *conn,
+			  struct rpcrdma_sq *sq, u32 nr_wrs, bool more);
 
 /**
  * rpcrdma_sq_may_call() - check if a Call could be sent now

@@ -8,7 +8,7 @@ using namespace engine_test::exchanges;
 namespace
 {
 
-void expect_parts(const rpcrdma_parts &p, u32 head, u32 pages, u32 pad,
+void expect_parts(const rpcrdma_reply_layout &p, u32 head, u32 pages, u32 pad,
 		  u32 tail, u32 octets)
 {
 	EXPECT_EQ(p.head, head);
@@ -400,7 +400,7 @@ TEST(Exchange, AReplyIsPlacedWhereNothingIsMapped)
 }
 
 /* The ranges of a stream are the parts that are not omitted, in its order. */
-void expect_ranges(const rpcrdma_parts &parts, const rpcrdma_room &room)
+void expect_ranges(const rpcrdma_reply_layout &parts, const rpcrdma_room &room)
 {
 	const u32 behind = room.head + room.pages + parts.pad;
 	std::map<u32, u32> expected, seen; /* place and byte */

@@ -104,7 +104,7 @@ TEST(PlanCall, AlwaysWithinLimits)
 		default:
 			ASSERT_LE(left, limits.continued);
 			do {
-				const auto [part, rest] = rpcrdma_next_part(
+				const auto [part, rest] = rpcrdma_next_fragment(
 					&e->conn, &lists, left);
 
 				more = rest;
@@ -143,7 +143,7 @@ TEST(NextPart, AroundTheBoundaries)
 			bool more;
 
 			do {
-				const auto [part, rest] = rpcrdma_next_part(
+				const auto [part, rest] = rpcrdma_next_fragment(
 					&e->conn, &lists, left);
 
 				more = rest;

@@ -223,7 +223,7 @@ TEST(SendQueue, KnowsWhatNeverFits)
 	EXPECT_EQ(q.reply(most + 1), RPCRDMA_SQ_NEVER);
 	EXPECT_EQ(q.call(most + 1), RPCRDMA_SQ_NEVER);
 	EXPECT_EQ(rpcrdma_sq_reply_waits(&q.sq, most + 1), RPCRDMA_SQ_NEVER);
-	EXPECT_EQ(rpcrdma_sq_call_in_parts(q.conn(), &q.sq, most + 1, true),
+	EXPECT_EQ(rpcrdma_sq_continued_call(q.conn(), &q.sq, most + 1, true),
 		  RPCRDMA_SQ_NEVER);
 	EXPECT_FALSE(rpcrdma_sq_wanted(&q.sq));
 	EXPECT_EQ(q.reply(most), RPCRDMA_SQ_GO);
@@ -522,7 +522,7 @@ TEST(SendQueue, PartsStayTogether)
 	queue q;
 	rpcrdma_sq_first first{};
 
-	ASSERT_EQ(rpcrdma_sq_call_in_parts(q.conn(), &q.sq, 3, true),
+	ASSERT_EQ(rpcrdma_sq_continued_call(q.conn(), &q.sq, 3, true),
 		  RPCRDMA_SQ_GO);
 	EXPECT_EQ(q.sq.contexts, CONTEXTS - 1);
 	q.end->send(RPCRDMA_KIND_CALL, 1, RDMA2_F_MORE);
@@ -548,7 +548,7 @@ TEST(SendQueue, PartsStayTogether)
 	EXPECT_TRUE(q.pump());
 	EXPECT_TRUE(q.messages.empty());
 	/* A message of a single part leaves no state. */
-	ASSERT_EQ(rpcrdma_sq_call_in_parts(q.conn(), &q.sq, 1, false),
+	ASSERT_EQ(rpcrdma_sq_continued_call(q.conn(), &q.sq, 1, false),
 		  RPCRDMA_SQ_GO);
 	EXPECT_EQ(q.sq.messages, 0u);
 	EXPECT_EQ(q.call(1), RPCRDMA_SQ_GO);
@@ -562,7 +562,7 @@ TEST(SendQueue, PartsWaitForContexts)
 
 	while (rpcrdma_sq_take(&q.sq))
 		;
-	EXPECT_EQ(rpcrdma_sq_call_in_parts(q.conn(), &q.sq, 1, true),
+	EXPECT_EQ(rpcrdma_sq_continued_call(q.conn(), &q.sq, 1, true),
 		  RPCRDMA_SQ_WAIT);
 	ASSERT_EQ(rpcrdma_sq_reply_waits(&q.sq, 1), RPCRDMA_SQ_WAIT);
 	first.message_wrs = 1;
@@ -626,8 +626,8 @@ TEST(SendQueue, EachRefusalIsKnown)
 		if (sort == 0) {
 			EXPECT_FALSE(rpcrdma_sq_may_call(q.conn(), &q.sq));
 		} else if (sort == 1) {
-			EXPECT_EQ(rpcrdma_sq_call_in_parts(q.conn(), &q.sq, 1,
-							   true),
+			EXPECT_EQ(rpcrdma_sq_continued_call(q.conn(), &q.sq, 1,
+							    true),
 				  RPCRDMA_SQ_WAIT);
 		} else {
 			rpcrdma_conn_queue_done(q.conn(), 1, 0);

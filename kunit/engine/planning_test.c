@@ -152,10 +152,11 @@ static void planning_parts(struct kunit *test)
 
 	for (length = 4057; length < 12300; length += 81) {
 		u32 left = length, header;
-		struct rpcrdma_part part;
+		struct rpcrdma_fragment part;
 
 		do {
-			part = rpcrdma_next_part(&f->client.conn, NULL, left);
+			part = rpcrdma_next_fragment(&f->client.conn, NULL,
+						     left);
 			KUNIT_ASSERT_LE(test, part.octets, left);
 			header = rpcrdma_encode_header(
 				&f->client.conn, f->buf, sizeof(f->buf), XID,

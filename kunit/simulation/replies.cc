@@ -301,7 +301,7 @@ std::vector<u8> host::with_items(const rpc *task,
 /* Assemble the complete Reply from its parts. */
 std::vector<u8> host::assemble(const rpc *task) const
 {
-	const rpcrdma_parts &parts = task->x.parts;
+	const rpcrdma_reply_layout &parts = task->x.parts;
 	const rpcrdma_placed &placed = task->x.placed;
 	const u8 *from = placed.pull_octets || placed.reply_octets ?
 				 task->reply.octets.data() :

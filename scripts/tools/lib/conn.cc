@@ -382,12 +382,13 @@ ptrdiff_t rpcrdma2_conn::write(struct rpcrdma2_tx *tx, u8 *buf, size_t size,
 {
 	const auto kind = static_cast<rpcrdma_kind>(tx->kind);
 	const auto format = static_cast<rpcrdma_format>(tx->format);
-	struct rpcrdma_part part = { .octets = tx->length, .more = false };
+	struct rpcrdma_fragment part = { .octets = tx->length, .more = false };
 	struct rpcrdma_lists lists;
 
 	make_lists(&lists, tx);
 	if (format == RPCRDMA_CONTINUED)
-		part = rpcrdma_next_part(&core, &lists, tx->length - tx->sent);
+		part = rpcrdma_next_fragment(&core, &lists,
+					     tx->length - tx->sent);
 
 	const u32 room =
 		static_cast<u32>(size < ~u32{} ? size : size_t{ ~u32{} });

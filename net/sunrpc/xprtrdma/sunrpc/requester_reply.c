@@ -134,7 +134,7 @@ static void rpcrdma_req_complete(struct rpcrdma_req *req, int status)
 /* Copy the inline payload to its place. */
 static void rpcrdma_req_place(struct rpcrdma_req *req)
 {
-	const struct rpcrdma_parts *parts = &req->x.parts;
+	const struct rpcrdma_reply_layout *parts = &req->x.parts;
 	struct xdr_buf *buf = &req->rqst.rq_rcv_buf;
 	struct rpcrdma_recv *rv = req->rv;
 
@@ -152,7 +152,7 @@ static void rpcrdma_req_place(struct rpcrdma_req *req)
  */
 static noinline void rpcrdma_req_move(struct rpcrdma_req *req)
 {
-	const struct rpcrdma_parts *parts = &req->x.parts;
+	const struct rpcrdma_reply_layout *parts = &req->x.parts;
 	struct xdr_buf *buf = &req->rqst.rq_rcv_buf;
 	void *tail = buf->tail[0].iov_base;
 
@@ -186,7 +186,7 @@ static int rpcrdma_req_read(struct rpcrdma_req *req, struct rpcrdma_rw *rw,
 static int rpcrdma_req_reads(struct rpcrdma_req *req, struct rpcrdma_rw *rw,
 			     const struct rpcrdma_lists *lists)
 {
-	const struct rpcrdma_parts *parts = &req->x.parts;
+	const struct rpcrdma_reply_layout *parts = &req->x.parts;
 
 	return rpcrdma_req_read(req, rw, lists, 0, 0, parts->first) ?:
 	       rpcrdma_req_read(req, rw, lists, parts->first, parts->rest_at,

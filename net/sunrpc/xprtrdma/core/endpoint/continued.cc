@@ -27,7 +27,7 @@ bool post_part(rpcrdma_ep_core *core, rpcrdma_stream *st, const list_head *mrs)
 {
 	rpcrdma_send *s =
 		pop_send_with_room(core, rpcrdma_conn_send_octets(&core->conn));
-	rpcrdma_part part;
+	rpcrdma_fragment part;
 
 	if (!s) [[unlikely]] {
 		/* It ends with the other queued messages. */
@@ -122,9 +122,9 @@ int rpcrdma_core_send_continued_call(struct rpcrdma_ep_core *core,
 	if (!is_open(core)) [[unlikely]]
 		return -E_NOTCONN;
 	rc = call_status(core,
-			 rpcrdma_sq_call_in_parts(&core->conn, &core->sq,
-						  1 + count_mrs(mrs),
-						  next_part(core, st).more));
+			 rpcrdma_sq_continued_call(&core->conn, &core->sq,
+						   1 + count_mrs(mrs),
+						   next_part(core, st).more));
 	if (rc)
 		return rc;
 	expose_mrs(mrs);

@@ -166,10 +166,11 @@ int call_status(rpcrdma_ep_core *core, enum rpcrdma_sq_answer may);
 bool queue_reply(rpcrdma_ep_core *core, rpcrdma_work *reply, u32 nr_wrs);
 
 /* Return the next message of the continued sequence @st. */
-static inline rpcrdma_part next_part(const rpcrdma_ep_core *core,
-				     const rpcrdma_stream *st)
+static inline rpcrdma_fragment next_part(const rpcrdma_ep_core *core,
+					 const rpcrdma_stream *st)
 {
-	return rpcrdma_next_part(&core->conn, &st->lists, st->len - st->sent);
+	return rpcrdma_next_fragment(&core->conn, &st->lists,
+				     st->len - st->sent);
 }
 
 /*

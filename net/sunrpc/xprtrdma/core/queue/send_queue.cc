@@ -107,9 +107,9 @@ enum rpcrdma_sq_answer rpcrdma_sq_call(struct rpcrdma_conn *conn,
 	return sq_call(conn, sq, wrs, header, format, lists);
 }
 
-enum rpcrdma_sq_answer rpcrdma_sq_call_in_parts(const struct rpcrdma_conn *conn,
-						struct rpcrdma_sq *sq,
-						u32 nr_wrs, bool more)
+enum rpcrdma_sq_answer
+rpcrdma_sq_continued_call(const struct rpcrdma_conn *conn,
+			  struct rpcrdma_sq *sq, u32 nr_wrs, bool more)
 {
 	if (!rpcrdma_sq_fits(sq, nr_wrs))
 		return RPCRDMA_SQ_NEVER;

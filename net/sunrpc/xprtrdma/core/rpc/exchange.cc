@@ -53,10 +53,10 @@ struct rpcrdma_step step(u32 todo)
 }
 
 /* Return how a Reply's Payload stream of @length bytes is divided. */
-struct rpcrdma_parts divide(u32 length, const struct rpcrdma_room &room,
-			    const struct rpcrdma_placed &placed)
+struct rpcrdma_reply_layout divide(u32 length, const struct rpcrdma_room &room,
+				   const struct rpcrdma_placed &placed)
 {
-	struct rpcrdma_parts p = {};
+	struct rpcrdma_reply_layout p = {};
 	u32 rest, tail = room.tail;
 
 	/* Fast path: everything is in the head. */

@@ -444,9 +444,9 @@ int rpcrdma_plan_call(const struct rpcrdma_conn *conn,
  * The messages of a continued one are as large as they can be, all but the last
  * a multiple of four, and the last one is never empty (WP 6).
  */
-struct rpcrdma_part rpcrdma_next_part(const struct rpcrdma_conn *conn,
-				      const struct rpcrdma_lists *lists,
-				      u32 left)
+struct rpcrdma_fragment rpcrdma_next_fragment(const struct rpcrdma_conn *conn,
+					      const struct rpcrdma_lists *lists,
+					      u32 left)
 {
 	const struct rpcrdma_conn_limits limits = rpcrdma_conn_limits(conn);
 	u32 header, part;
