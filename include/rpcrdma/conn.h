@@ -157,7 +157,7 @@ struct rpcrdma_conn {
 	} discard[2];
 	/* WP 8: Replies that the peer can pull, or will be able to */
 	u32 nr_exposed, exposed_octets;
-	struct rpcrdma_exposure *exposed;
+	struct rpcrdma_pull_entry *exposed;
 	const char *reason;		/* why closing, a static string */
 	/*
 	 * Queued control messages, a ring; last here, see rpcrdma_conn_init()

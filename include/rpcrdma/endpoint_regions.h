@@ -198,7 +198,7 @@ u32 rpcrdma_core_mrs_put(struct rpcrdma_ep_core *core, struct list_head *mrs);
  *	notified.
  */
 int rpcrdma_core_expose(struct rpcrdma_ep_core *core,
-			struct rpcrdma_exposure *x, u32 xid,
+			struct rpcrdma_pull_entry *x, u32 xid,
 			struct rpcrdma_extent_pos *pos,
 			struct rpcrdma_reply_plan *plan);
 
@@ -209,7 +209,7 @@ int rpcrdma_core_expose(struct rpcrdma_ep_core *core,
  * x->release() is not called.
  * Context: no lock held.
  */
-void rpcrdma_core_expose_cancel(struct rpcrdma_exposure *x);
+void rpcrdma_core_expose_cancel(struct rpcrdma_pull_entry *x);
 
 /**
  * rpcrdma_core_exposed_overdue() - end the exposures that have not been pulled in time
@@ -229,7 +229,7 @@ void rpcrdma_core_exposed_overdue(struct rpcrdma_ep_core *core);
  * Context: lock held.
  * Return: the exposure, or NULL.
  */
-struct rpcrdma_exposure *
+struct rpcrdma_pull_entry *
 rpcrdma_core_next_overdue(struct rpcrdma_ep_core *core);
 
 #ifdef __cplusplus

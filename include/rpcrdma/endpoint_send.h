@@ -33,7 +33,7 @@ extern "C" {
 #endif
 
 struct rpcrdma_ep_core;
-struct rpcrdma_exposure;
+struct rpcrdma_pull_entry;
 struct rpcrdma_recv;
 struct rpcrdma_stream;
 
@@ -59,7 +59,7 @@ struct rpcrdma_send {
 	void			*before;
 	struct rpcrdma_transfer	*rw;		/* Writes posted before it */
 	struct rpcrdma_stream	*stream;	/* set if this is its last message */
-	struct rpcrdma_exposure	*exposed;	/* memory its header names */
+	struct rpcrdma_pull_entry *exposed;	/* memory its header names */
 };
 
 /*

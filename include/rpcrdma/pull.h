@@ -19,8 +19,8 @@ extern "C" {
  * object that owns the Reply's memory. The first fields are private to the
  * engine, the others to the endpoint (endpoint_regions.h), except release.
  */
-struct rpcrdma_exposure {
-	struct rpcrdma_exposure *next;
+struct rpcrdma_pull_entry {
+	struct rpcrdma_pull_entry *next;
 	u32 xid, octets;
 	u32 handle;		/* that DONE may invalidate, 0: none */
 	rpcrdma_serial since;	/* milliseconds, when it was sent */
@@ -36,7 +36,7 @@ struct rpcrdma_exposure {
 	 * Reply has been pulled, has not been pulled in time, or was not even
 	 * sent. The callee owns @x. Process context.
 	 */
-	void (*release)(struct rpcrdma_exposure *x);
+	void (*release)(struct rpcrdma_pull_entry *x);
 };
 
 /**
@@ -53,7 +53,7 @@ struct rpcrdma_exposure {
  *	or another Reply to that xid is still exposed.
  */
 int rpcrdma_conn_expose(struct rpcrdma_conn *conn,
-			struct rpcrdma_exposure *exposure, u32 xid,
+			struct rpcrdma_pull_entry *exposure, u32 xid,
 			struct rpcrdma_reply_plan *plan);
 
 /**
@@ -86,12 +86,12 @@ int rpcrdma_plan_expose(const struct rpcrdma_conn *conn,
  * The third step. From now on the peer may pull it, and its time limit runs.
  */
 void rpcrdma_conn_exposed(struct rpcrdma_conn *conn,
-			  struct rpcrdma_exposure *exposure, u32 inv_handle,
+			  struct rpcrdma_pull_entry *exposure, u32 inv_handle,
 			  u32 now);
 
 /* A Reply with an overdue DONE, if there is one */
 struct rpcrdma_overdue {
-	struct rpcrdma_exposure *exposure; /* no longer found by a DONE */
+	struct rpcrdma_pull_entry *exposure; /* no longer found by a DONE */
 	/*
 	 * if NULL: milliseconds until the next call is useful, 0: nothing waits
 	 */
@@ -115,7 +115,7 @@ struct rpcrdma_overdue rpcrdma_conn_overdue(struct rpcrdma_conn *conn, u32 now);
  * The memory is inaccessible to the peer, or never was accessible.
  */
 void rpcrdma_conn_unexpose(struct rpcrdma_conn *conn,
-			   struct rpcrdma_exposure *exposure);
+			   struct rpcrdma_pull_entry *exposure);
 
 #ifdef __cplusplus
 }

@@ -31,7 +31,7 @@ struct rpcrdma_rx {
 	u32 payload_offset;	/* bytes into this message */
 	u32 payload_length;	/* bytes in this message */
 	u32 total_length;	/* bytes of the Payload stream in all messages */
-	struct rpcrdma_exposure *exposed; /* PULLED: that Reply */
+	struct rpcrdma_pull_entry *exposed; /* PULLED: that Reply */
 	/*
 	 * ERROR: rpcrdma_call_refused() returns what happens to the RPC.
 	 * BAD_REPLY: the RPC ends with @status; code and arg are 0.

@@ -145,7 +145,7 @@ static void peer_written(struct rpcrdma_rw *rw, bool ok)
 	peer_reply_free(rw->priv);
 }
 
-static void peer_pulled(struct rpcrdma_exposure *x)
+static void peer_pulled(struct rpcrdma_pull_entry *x)
 {
 	peer_reply_free(container_of(x, struct peer_reply, exposed.core));
 }

@@ -77,7 +77,7 @@ plan_reply(const end &e, u32 length, const rpcrdma_lists &lists = empty_lists(),
 }
 
 /* The result of registering a Reply, and whether it fits the bounds */
-struct reply : rpcrdma_exposure {
+struct reply : rpcrdma_pull_entry {
 	bool fits(end &e, u32 of_xid, u32 of_octets = 10000)
 	{
 		rpcrdma_reply_plan plan = {};
@@ -547,7 +547,7 @@ TEST(ReplyRead, OneForEachXid)
 }
 
 /* Return the overdue Reply, or NULL and *@wait. */
-const rpcrdma_exposure *overdue(end &e, u32 now, u32 *wait)
+const rpcrdma_pull_entry *overdue(end &e, u32 now, u32 *wait)
 {
 	const rpcrdma_overdue found = rpcrdma_conn_overdue(&e.conn, now);
 

@@ -9,21 +9,21 @@ struct header_sizes {
 		reply_plan, exchange, exposure, sq, life;
 };
 
-#define HEADER_SIZES                                                  \
-	{                                                             \
-		sizeof(rpcrdma_serial), sizeof(struct rpcrdma_conn),  \
-			offsetof(struct rpcrdma_conn, pend),          \
-			sizeof(struct rpcrdma_rx),                    \
-			sizeof(struct rpcrdma_lists),                 \
-			offsetof(struct rpcrdma_lists, more),         \
-			sizeof(struct rpcrdma_call),                  \
-			sizeof(struct rpcrdma_call_plan),             \
-			sizeof(struct rpcrdma_reply),                 \
-			sizeof(struct rpcrdma_reply_plan),            \
-			sizeof(struct rpcrdma_exchange),              \
-			sizeof(struct rpcrdma_exposure),              \
-			sizeof(struct rpcrdma_sq),                    \
-			sizeof(struct rpcrdma_life),                  \
+#define HEADER_SIZES                                                 \
+	{                                                            \
+		sizeof(rpcrdma_serial), sizeof(struct rpcrdma_conn), \
+			offsetof(struct rpcrdma_conn, pend),         \
+			sizeof(struct rpcrdma_rx),                   \
+			sizeof(struct rpcrdma_lists),                \
+			offsetof(struct rpcrdma_lists, more),        \
+			sizeof(struct rpcrdma_call),                 \
+			sizeof(struct rpcrdma_call_plan),            \
+			sizeof(struct rpcrdma_reply),                \
+			sizeof(struct rpcrdma_reply_plan),           \
+			sizeof(struct rpcrdma_exchange),             \
+			sizeof(struct rpcrdma_pull_entry),           \
+			sizeof(struct rpcrdma_sq),                   \
+			sizeof(struct rpcrdma_life),                 \
 	}
 
 #ifdef __cplusplus

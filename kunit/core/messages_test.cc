@@ -137,7 +137,7 @@ TEST(Control, Done)
 	rpcrdma_reply_plan plan = {};
 
 	plan.read_length = 100;
-	rpcrdma_exposure exposure;
+	rpcrdma_pull_entry exposure;
 
 	ASSERT_EQ(rpcrdma_conn_expose(&e->conn, &exposure, X, &plan), 0);
 	rpcrdma_conn_exposed(&e->conn, &exposure, 7, 0);

@@ -403,7 +403,7 @@ bool sim::expose(side at, outgoing *out, rpcrdma_reply_plan *plan)
 	const rpcrdma_region_pool pool{};
 	rpcrdma_lists chunk;
 
-	rpcrdma_exposure *exposure = &exposures_.emplace_back();
+	rpcrdma_pull_entry *exposure = &exposures_.emplace_back();
 
 	if (rpcrdma_conn_expose(conn, exposure, out->xid, plan))
 		return false;

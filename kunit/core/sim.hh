@@ -133,7 +133,7 @@ private:
 		rpcrdma_lists lists;
 		octets payload;
 		u32 sent = 0;
-		rpcrdma_exposure *exposure = nullptr; /* to be pulled */
+		rpcrdma_pull_entry *exposure = nullptr; /* to be pulled */
 	};
 	struct pending_call {
 		rpc_shape shape;
@@ -182,7 +182,7 @@ private:
 	void check();
 
 	end_state ends_[2];
-	std::deque<rpcrdma_exposure> exposures_; /* of both ends, never
+	std::deque<rpcrdma_pull_entry> exposures_; /* of both ends, never
 						  * removed */
 	u32 start_[2];
 	bool honest_ = true; /* no message was corrupted so far */

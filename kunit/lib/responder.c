@@ -53,7 +53,7 @@ struct shim_exposed {
 	struct shim_buf		buf;
 };
 
-static void shim_unexposed(struct rpcrdma_exposure *x)
+static void shim_unexposed(struct rpcrdma_pull_entry *x)
 {
 	struct shim_exposed *e = container_of(x, struct shim_exposed,
 					      exposed.core);

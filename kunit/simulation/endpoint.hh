@@ -108,12 +108,12 @@ struct invalidation final : rpcrdma_inv {
 };
 
 /* A Reply that the peer pulls */
-struct exposure final : rpcrdma_exposure {
+struct exposure final : rpcrdma_pull_entry {
 	rpcrdma_chain requests;
 	memory data;
 	u64 held = 0; /* bytes charged to the quota */
 
-	static void over(rpcrdma_exposure *x);
+	static void over(rpcrdma_pull_entry *x);
 };
 
 struct send_context final : rpcrdma_send {
@@ -291,7 +291,7 @@ public:
 	int map_region(region *reg, const rpcrdma_cut &cut,
 		       rpcrdma_extent_pos &pos, bool writable);
 	bool cut_regions_finer(const rpcrdma_cut &used);
-	rpcrdma_exposure *next_overdue();
+	rpcrdma_pull_entry *next_overdue();
 	void *new_buffer(u32 size, u64 *addr);
 	void free_buffer(u64 addr);
 	rpcrdma_send *first_use(u32 number);

@@ -161,7 +161,7 @@ void endpoint::cancel_exposure(exposure *x)
 	live_--;
 }
 
-void exposure::over(rpcrdma_exposure *x)
+void exposure::over(rpcrdma_pull_entry *x)
 {
 	auto *own = static_cast<exposure *>(x);
 	auto *ep = static_cast<endpoint *>(x->core);
@@ -173,9 +173,9 @@ void exposure::over(rpcrdma_exposure *x)
 }
 
 /* The peer's access to a Reply that is taken back may fail without being a fault. */
-rpcrdma_exposure *endpoint::next_overdue()
+rpcrdma_pull_entry *endpoint::next_overdue()
 {
-	rpcrdma_exposure *x = rpcrdma_core_next_overdue(this);
+	rpcrdma_pull_entry *x = rpcrdma_core_next_overdue(this);
 
 	if (x)
 		excuse(&x->mrs);
@@ -408,19 +408,20 @@ void rpcrdma_port_invalidated(struct rpcrdma_ep_core *core, u32 handle)
 }
 
 int rpcrdma_port_expose(struct rpcrdma_ep_core *core,
-			struct rpcrdma_exposure *x, u32 xid,
+			struct rpcrdma_pull_entry *x, u32 xid,
 			struct rpcrdma_reply_plan *plan)
 {
 	return rpcrdma_conn_expose(&core->conn, x, xid, plan);
 }
 
 void rpcrdma_port_unexpose(struct rpcrdma_ep_core *core,
-			   struct rpcrdma_exposure *x)
+			   struct rpcrdma_pull_entry *x)
 {
 	rpcrdma_conn_unexpose(&core->conn, x);
 }
 
-struct rpcrdma_exposure *rpcrdma_port_next_overdue(struct rpcrdma_ep_core *core)
+struct rpcrdma_pull_entry *
+rpcrdma_port_next_overdue(struct rpcrdma_ep_core *core)
 {
 	return of(core).next_overdue();
 }

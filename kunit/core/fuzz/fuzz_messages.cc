@@ -38,7 +38,7 @@ enum {
 };
 
 /* The Reply that this end has exposed in some states */
-rpcrdma_exposure exposure;
+rpcrdma_pull_entry exposure;
 
 std::unique_ptr<end> make_end(uint8_t state)
 {

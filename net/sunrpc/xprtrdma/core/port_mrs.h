@@ -149,7 +149,7 @@ void rpcrdma_port_invalidated(struct rpcrdma_ep_core *core, u32 handle);
  * Return: as rpcrdma_conn_expose() does.
  */
 int rpcrdma_port_expose(struct rpcrdma_ep_core *core,
-			struct rpcrdma_exposure *x, u32 xid,
+			struct rpcrdma_pull_entry *x, u32 xid,
 			struct rpcrdma_reply_plan *plan);
 
 /**
@@ -160,7 +160,7 @@ int rpcrdma_port_expose(struct rpcrdma_ep_core *core,
  * Context: no lock held.
  */
 void rpcrdma_port_unexpose(struct rpcrdma_ep_core *core,
-			   struct rpcrdma_exposure *x);
+			   struct rpcrdma_pull_entry *x);
 
 /**
  * rpcrdma_port_next_overdue - take the lock and call rpcrdma_core_next_overdue()
@@ -170,7 +170,7 @@ void rpcrdma_port_unexpose(struct rpcrdma_ep_core *core,
  * Context: no lock held, the teardown is held off.
  * Return: as rpcrdma_core_next_overdue() does.
  */
-struct rpcrdma_exposure *
+struct rpcrdma_pull_entry *
 rpcrdma_port_next_overdue(struct rpcrdma_ep_core *core);
 
 #ifdef __cplusplus

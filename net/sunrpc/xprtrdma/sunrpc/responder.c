@@ -135,7 +135,7 @@ static void rpcrdma_reply_written(struct rpcrdma_rw *rw, bool ok)
 }
 
 /* Release a pulled Reply, which no peer can access any more. */
-static void rpcrdma_reply_unexposed(struct rpcrdma_exposure *x)
+static void rpcrdma_reply_unexposed(struct rpcrdma_pull_entry *x)
 {
 	struct rpcrdma_reply_exposed *e =
 		container_of(x, struct rpcrdma_reply_exposed, exposed.core);

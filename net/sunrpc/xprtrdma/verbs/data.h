@@ -119,7 +119,7 @@ void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs);
  * the object that owns the memory of the Reply.
  */
 struct verbs_exposure {
-	struct rpcrdma_exposure	core;		/* release() is the owner's */
+	struct rpcrdma_pull_entry core; /* release() is the owner's */
 	struct rpcrdma_chain	chain;
 };
 

@@ -12,7 +12,7 @@
 #define RPCRDMA_EXPOSE_WAIT_MS	1000
 
 int rpcrdma_port_expose(struct rpcrdma_ep_core *core,
-			struct rpcrdma_exposure *x, u32 xid,
+			struct rpcrdma_pull_entry *x, u32 xid,
 			struct rpcrdma_reply_plan *plan)
 {
 	return rpcrdma_locked(&rpcrdma_ep_of(core)->lock,
@@ -20,7 +20,7 @@ int rpcrdma_port_expose(struct rpcrdma_ep_core *core,
 }
 
 void rpcrdma_port_unexpose(struct rpcrdma_ep_core *core,
-			   struct rpcrdma_exposure *x)
+			   struct rpcrdma_pull_entry *x)
 {
 	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
 
@@ -70,10 +70,11 @@ void rpcrdma_port_arm_overdue(struct rpcrdma_ep_core *core, u32 ms)
 			   msecs_to_jiffies(ms) + 1);
 }
 
-struct rpcrdma_exposure *rpcrdma_port_next_overdue(struct rpcrdma_ep_core *core)
+struct rpcrdma_pull_entry *
+rpcrdma_port_next_overdue(struct rpcrdma_ep_core *core)
 {
 	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
-	struct rpcrdma_exposure *x =
+	struct rpcrdma_pull_entry *x =
 		rpcrdma_locked(&ep->lock, rpcrdma_core_next_overdue(core));
 
 	if (x)

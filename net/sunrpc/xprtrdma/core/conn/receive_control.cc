@@ -19,7 +19,7 @@ namespace
  */
 verdict receive_done(const message &m)
 {
-	struct rpcrdma_exposure *exposure;
+	struct rpcrdma_pull_entry *exposure;
 
 	if (m.conn->state != RPCRDMA_CONN_OPEN ||
 	    m.prefix.flags & (RDMA2_F_RESPONSE | RDMA2_F_MORE | RDMA2_F_TPMORE))

@@ -180,7 +180,7 @@ static inline rpcrdma_fragment next_part(const rpcrdma_ep_core *core,
 bool post_part(rpcrdma_ep_core *core, rpcrdma_stream *st, const list_head *mrs);
 
 /* Remove and release @x, which no peer can access any more. No lock held. */
-void end_exposed(rpcrdma_exposure *x);
+void end_exposed(rpcrdma_pull_entry *x);
 
 /* Handle the peer's DONE in @rv: invalidate the MRs that it did not. No lock held. */
 void reply_pulled(const rpcrdma_recv *rv);

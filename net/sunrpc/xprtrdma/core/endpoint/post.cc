@@ -49,7 +49,7 @@ bool post_transfer(rpcrdma_ep_core *core)
 }
 
 /* From here on DONE, or the time limit, ends the exposure of @x. */
-void expose_reply(rpcrdma_ep_core *core, rpcrdma_exposure *x)
+void expose_reply(rpcrdma_ep_core *core, rpcrdma_pull_entry *x)
 {
 	expose_mrs(&x->mrs);
 	rpcrdma_conn_exposed(&core->conn, x, x->handle,

@@ -17,15 +17,15 @@ namespace rpcrdma
 namespace
 {
 
-rpcrdma_exposure *exposure_of(rpcrdma_inv *inv)
+rpcrdma_pull_entry *exposure_of(rpcrdma_inv *inv)
 {
-	return reinterpret_cast<rpcrdma_exposure *>(
+	return reinterpret_cast<rpcrdma_pull_entry *>(
 		reinterpret_cast<u8 *>(inv) -
-		__builtin_offsetof(rpcrdma_exposure, inv));
+		__builtin_offsetof(rpcrdma_pull_entry, inv));
 }
 
 /* Remove @x; no peer can access it. */
-void remove(rpcrdma_exposure *x)
+void remove(rpcrdma_pull_entry *x)
 {
 	rpcrdma_port_unexpose(x->core, x);
 	rpcrdma_port_mrs_put(x->core, &x->mrs);
@@ -39,7 +39,7 @@ void invalidated(rpcrdma_inv *inv, bool ok)
 }
 
 /* End an exposure: the peer must not read it any more. */
-void invalidate(rpcrdma_exposure *x)
+void invalidate(rpcrdma_pull_entry *x)
 {
 	x->inv.done = invalidated;
 	rpcrdma_core_mrs_invalidate(x->core, &x->mrs, &x->inv);
@@ -47,7 +47,7 @@ void invalidate(rpcrdma_exposure *x)
 
 } // namespace
 
-void end_exposed(rpcrdma_exposure *x)
+void end_exposed(rpcrdma_pull_entry *x)
 {
 	remove(x);
 	x->release(x);
@@ -55,7 +55,7 @@ void end_exposed(rpcrdma_exposure *x)
 
 void reply_pulled(const rpcrdma_recv *rv)
 {
-	rpcrdma_exposure *x = rv->rx.exposed;
+	rpcrdma_pull_entry *x = rv->rx.exposed;
 
 	if (rv->inv_handle &&
 	    rpcrdma_core_mrs_invalidated(&x->mrs, rv->inv_handle))
@@ -68,7 +68,7 @@ void reply_pulled(const rpcrdma_recv *rv)
 using namespace rpcrdma;
 
 int rpcrdma_core_expose(struct rpcrdma_ep_core *core,
-			struct rpcrdma_exposure *x, u32 xid,
+			struct rpcrdma_pull_entry *x, u32 xid,
 			struct rpcrdma_extent_pos *pos,
 			struct rpcrdma_reply_plan *plan)
 {
@@ -95,13 +95,14 @@ int rpcrdma_core_expose(struct rpcrdma_ep_core *core,
 	return rc;
 }
 
-void rpcrdma_core_expose_cancel(struct rpcrdma_exposure *x)
+void rpcrdma_core_expose_cancel(struct rpcrdma_pull_entry *x)
 {
 	remove(x);
 	rpcrdma_port_leave(x->core);
 }
 
-struct rpcrdma_exposure *rpcrdma_core_next_overdue(struct rpcrdma_ep_core *core)
+struct rpcrdma_pull_entry *
+rpcrdma_core_next_overdue(struct rpcrdma_ep_core *core)
 {
 	const rpcrdma_overdue overdue =
 		rpcrdma_conn_overdue(&core->conn, rpcrdma_port_now_ms(core));
@@ -115,7 +116,7 @@ void rpcrdma_core_exposed_overdue(struct rpcrdma_ep_core *core)
 {
 	if (!rpcrdma_port_enter(core))
 		return;
-	while (rpcrdma_exposure *x = rpcrdma_port_next_overdue(core))
+	while (rpcrdma_pull_entry *x = rpcrdma_port_next_overdue(core))
 		invalidate(x);
 	rpcrdma_port_leave(core);
 }

@@ -20,10 +20,10 @@ enum exposure_state : u8 {
 	ENDING,	  /* its memory is being invalidated */
 };
 
-struct rpcrdma_exposure *find(const struct rpcrdma_conn *conn, u32 xid,
-			      exposure_state least)
+struct rpcrdma_pull_entry *find(const struct rpcrdma_conn *conn, u32 xid,
+				exposure_state least)
 {
-	struct rpcrdma_exposure *x;
+	struct rpcrdma_pull_entry *x;
 
 	for (x = conn->exposed; x; x = x->next) {
 		if (x->xid == xid && x->state >= least && x->state != ENDING)
@@ -43,12 +43,12 @@ int no_room(struct rpcrdma_reply_plan *plan)
 
 } // namespace
 
-struct rpcrdma_exposure *find_done(const struct rpcrdma_conn *conn, u32 xid)
+struct rpcrdma_pull_entry *find_done(const struct rpcrdma_conn *conn, u32 xid)
 {
 	return find(conn, xid, WAITING);
 }
 
-void take_done(struct rpcrdma_conn *conn, struct rpcrdma_exposure *exposure)
+void take_done(struct rpcrdma_conn *conn, struct rpcrdma_pull_entry *exposure)
 {
 	exposure->state = ENDING;
 	conn->counters.dones_received++;
@@ -64,7 +64,7 @@ using namespace rpcrdma;
  * exposed until that is complete.
  */
 int rpcrdma_conn_expose(struct rpcrdma_conn *conn,
-			struct rpcrdma_exposure *exposure, u32 xid,
+			struct rpcrdma_pull_entry *exposure, u32 xid,
 			struct rpcrdma_reply_plan *plan)
 {
 	const u32 octets = plan->read_length;
@@ -135,7 +135,7 @@ int rpcrdma_plan_expose(const struct rpcrdma_conn *conn,
 }
 
 void rpcrdma_conn_exposed(struct rpcrdma_conn *conn,
-			  struct rpcrdma_exposure *exposure, u32 inv_handle,
+			  struct rpcrdma_pull_entry *exposure, u32 inv_handle,
 			  u32 now)
 {
 	exposure->handle = inv_handle;
@@ -149,7 +149,7 @@ struct rpcrdma_overdue rpcrdma_conn_overdue(struct rpcrdma_conn *conn, u32 now)
 {
 	u32 wait = 0;
 
-	for (struct rpcrdma_exposure *x = conn->exposed; x; x = x->next) {
+	for (struct rpcrdma_pull_entry *x = conn->exposed; x; x = x->next) {
 		u32 left;
 
 		if (x->state != WAITING)
@@ -167,9 +167,9 @@ struct rpcrdma_overdue rpcrdma_conn_overdue(struct rpcrdma_conn *conn, u32 now)
 }
 
 void rpcrdma_conn_unexpose(struct rpcrdma_conn *conn,
-			   struct rpcrdma_exposure *exposure)
+			   struct rpcrdma_pull_entry *exposure)
 {
-	struct rpcrdma_exposure **at = &conn->exposed;
+	struct rpcrdma_pull_entry **at = &conn->exposed;
 
 	while (*at != exposure)
 		at = &(*at)->next;

@@ -9,13 +9,13 @@ namespace rpcrdma
 {
 
 /* Return the Reply that a DONE for @xid is about, or NULL (DR 4.1.3). */
-struct rpcrdma_exposure *find_done(const struct rpcrdma_conn *conn, u32 xid);
+struct rpcrdma_pull_entry *find_done(const struct rpcrdma_conn *conn, u32 xid);
 
 /*
  * Process the DONE for @exposure: no other is accepted, and its time limit
  * ends.
  */
-void take_done(struct rpcrdma_conn *conn, struct rpcrdma_exposure *exposure);
+void take_done(struct rpcrdma_conn *conn, struct rpcrdma_pull_entry *exposure);
 
 } // namespace rpcrdma
 
