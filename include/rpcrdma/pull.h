@@ -40,7 +40,7 @@ struct rpcrdma_pull_entry {
 };
 
 /**
- * rpcrdma_conn_expose() - reserve the resources of a Reply to be pulled
+ * rpcrdma_pull_reserve() - reserve the resources of a Reply to be pulled
  * @conn: connection
  * @exposure: pulled Reply
  * @xid: XID of the RPC
@@ -48,13 +48,13 @@ struct rpcrdma_pull_entry {
  *
  * The first of three steps for a plan with a read_length (WP 8, DR 4.1.1). @exposure
  * need not be initialised; it belongs to the connection from then on, until
- * rpcrdma_conn_unexpose().
+ * rpcrdma_pull_cancel().
  * Return: 0, or -EMSGSIZE with @plan->error set: the limit of exposed bytes is reached,
  *	or another Reply to that xid is still exposed.
  */
-int rpcrdma_conn_expose(struct rpcrdma_conn *conn,
-			struct rpcrdma_pull_entry *exposure, u32 xid,
-			struct rpcrdma_reply_plan *plan);
+int rpcrdma_pull_reserve(struct rpcrdma_conn *conn,
+			 struct rpcrdma_pull_entry *exposure, u32 xid,
+			 struct rpcrdma_reply_plan *plan);
 
 /**
  * rpcrdma_plan_expose() - add the chunk of a Reply to be pulled to its plan
@@ -77,7 +77,7 @@ int rpcrdma_plan_expose(const struct rpcrdma_conn *conn,
 			struct rpcrdma_reply_plan *plan);
 
 /**
- * rpcrdma_conn_exposed() - report that a Reply to be pulled was sent
+ * rpcrdma_pull_sent() - report that a Reply to be pulled was sent
  * @conn: connection
  * @exposure: pulled Reply
  * @inv_handle: @plan->lists.inv_handle
@@ -85,9 +85,9 @@ int rpcrdma_plan_expose(const struct rpcrdma_conn *conn,
  *
  * The third step. From now on the peer may pull it, and its time limit runs.
  */
-void rpcrdma_conn_exposed(struct rpcrdma_conn *conn,
-			  struct rpcrdma_pull_entry *exposure, u32 inv_handle,
-			  u32 now);
+void rpcrdma_pull_sent(struct rpcrdma_conn *conn,
+		       struct rpcrdma_pull_entry *exposure, u32 inv_handle,
+		       u32 now);
 
 /* A Reply with an overdue DONE, if there is one */
 struct rpcrdma_overdue {
@@ -108,14 +108,14 @@ struct rpcrdma_overdue {
 struct rpcrdma_overdue rpcrdma_conn_overdue(struct rpcrdma_conn *conn, u32 now);
 
 /**
- * rpcrdma_conn_unexpose() - report the end of an exposure
+ * rpcrdma_pull_cancel() - report the end of an exposure
  * @conn: connection
  * @exposure: pulled Reply
  *
  * The memory is inaccessible to the peer, or never was accessible.
  */
-void rpcrdma_conn_unexpose(struct rpcrdma_conn *conn,
-			   struct rpcrdma_pull_entry *exposure);
+void rpcrdma_pull_cancel(struct rpcrdma_conn *conn,
+			 struct rpcrdma_pull_entry *exposure);
 
 #ifdef __cplusplus
 }

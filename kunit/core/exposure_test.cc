@@ -84,7 +84,7 @@ struct reply : rpcrdma_pull_entry {
 		int rc;
 
 		plan.read_length = of_octets;
-		rc = rpcrdma_conn_expose(&e.conn, this, of_xid, &plan);
+		rc = rpcrdma_pull_reserve(&e.conn, this, of_xid, &plan);
 		if (rc) {
 			EXPECT_LT(rc, 0);
 			EXPECT_EQ(plan.error, +RDMA2_ERR_REPLY_RESOURCE);
@@ -99,7 +99,7 @@ struct reply : rpcrdma_pull_entry {
 	void sent(end &e, u32 of_xid, u32 of_handle = 0, u32 now = 0)
 	{
 		EXPECT_TRUE(fits(e, of_xid));
-		rpcrdma_conn_exposed(&e.conn, this, of_handle, now);
+		rpcrdma_pull_sent(&e.conn, this, of_handle, now);
 	}
 };
 
@@ -436,12 +436,12 @@ TEST(ReplyRead, DoneEndsOne)
 	EXPECT_FALSE(done_ok(*e, 9));
 	/* The bytes count until the peer cannot access them any more. */
 	EXPECT_EQ(e->conn.exposed_octets, 20000u);
-	rpcrdma_conn_unexpose(&e->conn, &y);
+	rpcrdma_pull_cancel(&e->conn, &y);
 	EXPECT_EQ(e->conn.exposed_octets, 10000u);
 
 	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_PULL_COMPLETE);
 	EXPECT_EQ(e->rx.exposed, &x);
-	rpcrdma_conn_unexpose(&e->conn, &x);
+	rpcrdma_pull_cancel(&e->conn, &x);
 	EXPECT_EQ(e->conn.exposed_octets, 0u);
 	EXPECT_EQ(e->conn.counters.replies_exposed, 2u);
 	EXPECT_EQ(e->conn.counters.dones_received, 2u);
@@ -490,11 +490,11 @@ TEST(ReplyRead, OtherDonesAreDropped)
 	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_CONSUMED);
 	ASSERT_TRUE(x.fits(*e, X));
 	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_CONSUMED);
-	rpcrdma_conn_exposed(&e->conn, &x, 7, 0);
+	rpcrdma_pull_sent(&e->conn, &x, 7, 0);
 	EXPECT_EQ(e->receive(done(Y)), RPCRDMA_RX_CONSUMED);
 	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_PULL_COMPLETE);
 	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_CONSUMED);
-	rpcrdma_conn_unexpose(&e->conn, &x);
+	rpcrdma_pull_cancel(&e->conn, &x);
 	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_CONSUMED);
 	EXPECT_EQ(e->conn.counters.dropped, 5u);
 	EXPECT_EQ(e->conn.counters.dones_received, 1u);
@@ -513,11 +513,11 @@ TEST(ReplyRead, BoundsOfWhatIsExposed)
 	EXPECT_FALSE(one.fits(*e, 4, 4));
 	/* They end in any order. */
 	for (u32 i : { 2, 0, 3, 1 })
-		rpcrdma_conn_unexpose(&e->conn, &replies[i]);
+		rpcrdma_pull_cancel(&e->conn, &replies[i]);
 	EXPECT_FALSE(one.fits(*e, 4, 100001));
 	EXPECT_FALSE(one.fits(*e, 4, ~0u));
 	EXPECT_TRUE(one.fits(*e, 4, 100000));
-	rpcrdma_conn_unexpose(&e->conn, &one);
+	rpcrdma_pull_cancel(&e->conn, &one);
 	EXPECT_EQ(e->conn.exposed_octets, 0u);
 	EXPECT_EQ(e->conn.exposed, nullptr);
 
@@ -525,7 +525,7 @@ TEST(ReplyRead, BoundsOfWhatIsExposed)
 	for (u32 i = 0; i < RPCRDMA_MAX_EXPOSED; i++)
 		EXPECT_TRUE(replies[i].fits(*e, i, 8));
 	EXPECT_FALSE(one.fits(*e, 1000, 8));
-	rpcrdma_conn_unexpose(&e->conn, &replies[17]);
+	rpcrdma_pull_cancel(&e->conn, &replies[17]);
 	EXPECT_TRUE(one.fits(*e, 1000, 8));
 	EXPECT_FALSE(replies[17].fits(*e, 17, 8));
 }
@@ -538,7 +538,7 @@ TEST(ReplyRead, OneForEachXid)
 
 	ASSERT_TRUE(first.fits(*e, X));
 	EXPECT_FALSE(second.fits(*e, X));
-	rpcrdma_conn_exposed(&e->conn, &first, 7, 0);
+	rpcrdma_pull_sent(&e->conn, &first, 7, 0);
 	EXPECT_FALSE(second.fits(*e, X));
 	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_PULL_COMPLETE);
 	/* The first one has ended, although its memory is still being

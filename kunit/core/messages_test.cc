@@ -139,8 +139,8 @@ TEST(Control, Done)
 	plan.read_length = 100;
 	rpcrdma_pull_entry exposure;
 
-	ASSERT_EQ(rpcrdma_conn_expose(&e->conn, &exposure, X, &plan), 0);
-	rpcrdma_conn_exposed(&e->conn, &exposure, 7, 0);
+	ASSERT_EQ(rpcrdma_pull_reserve(&e->conn, &exposure, X, &plan), 0);
+	rpcrdma_pull_sent(&e->conn, &exposure, 7, 0);
 	/* It has no flags. */
 	for (u32 flag : { RESP, MORE, TPMORE })
 		EXPECT_EQ(e->receive(message().prefix(X, RDMA2_DONE, flag, 100,

@@ -190,8 +190,8 @@ bool sim::send_one(side s, outgoing &out)
 		part = 0;
 	rpcrdma_conn_stamp(&me.conn, out.kind, buf.data());
 	if (out.exposure) {
-		rpcrdma_conn_exposed(&me.conn, out.exposure,
-				     out.lists.inv_handle, 0);
+		rpcrdma_pull_sent(&me.conn, out.exposure, out.lists.inv_handle,
+				  0);
 		me.exposed++;
 	}
 
@@ -377,7 +377,7 @@ void sim::got_done(side s, const rpcrdma_rx &rx)
 		complain("a DONE for nothing");
 		return;
 	}
-	rpcrdma_conn_unexpose(&ends_[s].conn, rx.exposed);
+	rpcrdma_pull_cancel(&ends_[s].conn, rx.exposed);
 	ends_[s].exposed--;
 }
 
@@ -387,7 +387,7 @@ u32 sim::take_back(side at, u32 now)
 	u32 n = 0;
 
 	while ((overdue = rpcrdma_conn_overdue(&ends_[at].conn, now)).exposure) {
-		rpcrdma_conn_unexpose(&ends_[at].conn, overdue.exposure);
+		rpcrdma_pull_cancel(&ends_[at].conn, overdue.exposure);
 		ends_[at].exposed--;
 		n++;
 	}
@@ -405,7 +405,7 @@ bool sim::expose(side at, outgoing *out, rpcrdma_reply_plan *plan)
 
 	rpcrdma_pull_entry *exposure = &exposures_.emplace_back();
 
-	if (rpcrdma_conn_expose(conn, exposure, out->xid, plan))
+	if (rpcrdma_pull_reserve(conn, exposure, out->xid, plan))
 		return false;
 	rpcrdma_lists_init(&chunk);
 	rpcrdma_lists_add_read(&chunk, 0);
@@ -414,7 +414,7 @@ bool sim::expose(side at, outgoing *out, rpcrdma_reply_plan *plan)
 	rpcrdma_lists_add_segment(&chunk, out->xid * 4 + 2,
 				  plan->read_length - 2 * third, 8192);
 	if (rpcrdma_plan_expose(conn, &pool, 0, &chunk, plan)) {
-		rpcrdma_conn_unexpose(conn, exposure);
+		rpcrdma_pull_cancel(conn, exposure);
 		return false;
 	}
 	out->exposure = exposure;

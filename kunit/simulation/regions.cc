@@ -411,13 +411,13 @@ int rpcrdma_port_expose(struct rpcrdma_ep_core *core,
 			struct rpcrdma_pull_entry *x, u32 xid,
 			struct rpcrdma_reply_plan *plan)
 {
-	return rpcrdma_conn_expose(&core->conn, x, xid, plan);
+	return rpcrdma_pull_reserve(&core->conn, x, xid, plan);
 }
 
 void rpcrdma_port_unexpose(struct rpcrdma_ep_core *core,
 			   struct rpcrdma_pull_entry *x)
 {
-	rpcrdma_conn_unexpose(&core->conn, x);
+	rpcrdma_pull_cancel(&core->conn, x);
 }
 
 struct rpcrdma_pull_entry *

@@ -71,8 +71,8 @@ std::unique_ptr<end> make_end(uint8_t state)
 		rpcrdma_reply_plan plan = {};
 
 		plan.read_length = 1000;
-		REQUIRE(!rpcrdma_conn_expose(&e->conn, &exposure, 7, &plan));
-		rpcrdma_conn_exposed(&e->conn, &exposure, 9, 0);
+		REQUIRE(!rpcrdma_pull_reserve(&e->conn, &exposure, 7, &plan));
+		rpcrdma_pull_sent(&e->conn, &exposure, 9, 0);
 	}
 	if (state & STATE_SEQUENCE)
 		e->receive(
@@ -243,7 +243,7 @@ int one_message(const uint8_t *data, size_t size, u32 htype)
 					       9));
 		REQUIRE(!rpcrdma_may_invalidate(RPCRDMA_RX_PULL_COMPLETE,
 						&e->rx, 7));
-		rpcrdma_conn_unexpose(&e->conn, e->rx.exposed);
+		rpcrdma_pull_cancel(&e->conn, e->rx.exposed);
 		REQUIRE(!e->conn.exposed_octets);
 		break;
 	case RPCRDMA_RX_BAD_REPLY:

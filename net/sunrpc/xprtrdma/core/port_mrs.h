@@ -139,21 +139,21 @@ void rpcrdma_port_invalidated(struct rpcrdma_ep_core *core, u32 handle);
 /* ---- Replies that the peer pulls; "the lock" here is the connection's ---- */
 
 /**
- * rpcrdma_port_expose - take the lock and call rpcrdma_conn_expose()
+ * rpcrdma_port_expose - take the lock and call rpcrdma_pull_reserve()
  * @core: connection
  * @x: exposure
  * @xid: of the Reply
  * @plan: its plan
  *
  * Context: no lock held, the teardown is held off.
- * Return: as rpcrdma_conn_expose() does.
+ * Return: as rpcrdma_pull_reserve() does.
  */
 int rpcrdma_port_expose(struct rpcrdma_ep_core *core,
 			struct rpcrdma_pull_entry *x, u32 xid,
 			struct rpcrdma_reply_plan *plan);
 
 /**
- * rpcrdma_port_unexpose - take the lock and call rpcrdma_conn_unexpose()
+ * rpcrdma_port_unexpose - take the lock and call rpcrdma_pull_cancel()
  * @core: connection
  * @x: exposure
  *

@@ -16,7 +16,7 @@ int rpcrdma_port_expose(struct rpcrdma_ep_core *core,
 			struct rpcrdma_reply_plan *plan)
 {
 	return rpcrdma_locked(&rpcrdma_ep_of(core)->lock,
-			      rpcrdma_conn_expose(&core->conn, x, xid, plan));
+			      rpcrdma_pull_reserve(&core->conn, x, xid, plan));
 }
 
 void rpcrdma_port_unexpose(struct rpcrdma_ep_core *core,
@@ -25,7 +25,7 @@ void rpcrdma_port_unexpose(struct rpcrdma_ep_core *core,
 	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
 
 	spin_lock(&ep->lock);
-	rpcrdma_conn_unexpose(&core->conn, x);
+	rpcrdma_pull_cancel(&core->conn, x);
 	spin_unlock(&ep->lock);
 }
 

@@ -52,8 +52,7 @@ bool post_transfer(rpcrdma_ep_core *core)
 void expose_reply(rpcrdma_ep_core *core, rpcrdma_pull_entry *x)
 {
 	expose_mrs(&x->mrs);
-	rpcrdma_conn_exposed(&core->conn, x, x->handle,
-			     rpcrdma_port_now_ms(core));
+	rpcrdma_pull_sent(&core->conn, x, x->handle, rpcrdma_port_now_ms(core));
 	rpcrdma_port_arm_overdue(core, core->conn.cfg.done_ms);
 }
 

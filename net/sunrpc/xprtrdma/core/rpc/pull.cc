@@ -63,9 +63,9 @@ using namespace rpcrdma;
  * be distinguished. A Reply the memory of which is being invalidated counts as
  * exposed until that is complete.
  */
-int rpcrdma_conn_expose(struct rpcrdma_conn *conn,
-			struct rpcrdma_pull_entry *exposure, u32 xid,
-			struct rpcrdma_reply_plan *plan)
+int rpcrdma_pull_reserve(struct rpcrdma_conn *conn,
+			 struct rpcrdma_pull_entry *exposure, u32 xid,
+			 struct rpcrdma_reply_plan *plan)
 {
 	const u32 octets = plan->read_length;
 
@@ -134,9 +134,9 @@ int rpcrdma_plan_expose(const struct rpcrdma_conn *conn,
 	return 0;
 }
 
-void rpcrdma_conn_exposed(struct rpcrdma_conn *conn,
-			  struct rpcrdma_pull_entry *exposure, u32 inv_handle,
-			  u32 now)
+void rpcrdma_pull_sent(struct rpcrdma_conn *conn,
+		       struct rpcrdma_pull_entry *exposure, u32 inv_handle,
+		       u32 now)
 {
 	exposure->handle = inv_handle;
 	exposure->since = now;
@@ -166,8 +166,8 @@ struct rpcrdma_overdue rpcrdma_conn_overdue(struct rpcrdma_conn *conn, u32 now)
 	return { .exposure = nullptr, .wait = wait };
 }
 
-void rpcrdma_conn_unexpose(struct rpcrdma_conn *conn,
-			   struct rpcrdma_pull_entry *exposure)
+void rpcrdma_pull_cancel(struct rpcrdma_conn *conn,
+			 struct rpcrdma_pull_entry *exposure)
 {
 	struct rpcrdma_pull_entry **at = &conn->exposed;
 
