@@ -114,7 +114,7 @@ struct rpcrdma_stall {
 	u32	events;		/* EV_CLOSE when the time is over */
 };
 
-/* Messages of the caller that are queued or were refused: rpcrdma_sq_waits() */
+/* Messages of the caller that are queued or were refused: rpcrdma_sq_waiting_kinds() */
 enum {
 	RPCRDMA_WAITS_CALL = 1,		/* a Call, of which nothing was sent */
 	RPCRDMA_WAITS_MESSAGE = 2,	/* a Reply, or the rest of a continued message */

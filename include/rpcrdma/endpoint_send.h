@@ -245,7 +245,7 @@ void rpcrdma_core_reap(struct rpcrdma_ep_core *core, struct rpcrdma_work *work,
  */
 static inline void rpcrdma_core_freed(struct rpcrdma_ep_core *core)
 {
-	if (__builtin_expect(rpcrdma_sq_wanted(&core->sq), 0))
+	if (__builtin_expect(rpcrdma_sq_has_waiters(&core->sq), 0))
 		rpcrdma_core_pump(core);
 }
 

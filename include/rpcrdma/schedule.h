@@ -73,7 +73,7 @@ rpcrdma_sq_reply_waits(struct rpcrdma_sq *sq, u32 nr_wrs)
 {
 	if (!rpcrdma_sq_fits(sq, nr_wrs))
 		return RPCRDMA_SQ_NEVER;
-	rpcrdma_sq_wait(sq);
+	rpcrdma_sq_enqueue_message(sq);
 	return RPCRDMA_SQ_WAIT;
 }
 
@@ -142,7 +142,7 @@ static inline bool rpcrdma_sq_call_is_likely(const struct rpcrdma_conn *conn)
 }
 
 /**
- * rpcrdma_sq_somebody_waits() - check if anything is queued or a Call was refused, so
+ * rpcrdma_sq_has_waiters_hint() - check if anything is queued or a Call was refused, so
  *	that another Call may be refused, too
  * @sq: Send Queue
  *
@@ -150,7 +150,7 @@ static inline bool rpcrdma_sq_call_is_likely(const struct rpcrdma_conn *conn)
  * Context: any.
  * Return: true if so.
  */
-static inline bool rpcrdma_sq_somebody_waits(const struct rpcrdma_sq *sq)
+static inline bool rpcrdma_sq_has_waiters_hint(const struct rpcrdma_sq *sq)
 {
 	return __atomic_load_n(&sq->transfers, __ATOMIC_RELAXED) |
 	       __atomic_load_n(&sq->messages, __ATOMIC_RELAXED) |
@@ -185,14 +185,15 @@ bool rpcrdma_sq_take_ahead(struct rpcrdma_sq *sq);
 bool rpcrdma_sq_may_take_ahead(struct rpcrdma_sq *sq);
 
 /**
- * rpcrdma_sq_spares() - check, as a hint without the lock, if rpcrdma_sq_take_ahead()
+ * rpcrdma_sq_can_reserve_reply_hint() - check, as a hint without the lock, if rpcrdma_sq_take_ahead()
  *	would succeed
  * @sq: Send Queue
  *
  * Context: any.
  * Return: true if so.
  */
-static inline bool rpcrdma_sq_spares(const struct rpcrdma_sq *sq)
+static inline bool
+rpcrdma_sq_can_reserve_reply_hint(const struct rpcrdma_sq *sq)
 {
 	return __atomic_load_n(&sq->contexts, __ATOMIC_RELAXED) >
 	       __atomic_load_n(&sq->reply_reserve, __ATOMIC_RELAXED);
@@ -232,7 +233,7 @@ enum rpcrdma_sq_turn {
  * @first: the first of the queued transfers and messages
  *
  * Call this after credit has arrived, after a control message has become due, and, if
- * rpcrdma_sq_wanted(), after slots or contexts were freed; and again after each action.
+ * rpcrdma_sq_has_waiters(), after slots or contexts were freed; and again after each action.
  * Only while messages may be sent.
  * Return: the next action.
  */
@@ -241,25 +242,25 @@ enum rpcrdma_sq_turn rpcrdma_sq_next(const struct rpcrdma_conn *conn,
 				     const struct rpcrdma_sq_first *first);
 
 /**
- * rpcrdma_sq_wanted() - check if anything may be waiting for slots or contexts
+ * rpcrdma_sq_has_waiters() - check if anything may be waiting for slots or contexts
  * @sq: Send Queue
  *
  * False in the fast path.
  * Return: true if so.
  */
-static inline bool rpcrdma_sq_wanted(const struct rpcrdma_sq *sq)
+static inline bool rpcrdma_sq_has_waiters(const struct rpcrdma_sq *sq)
 {
 	return sq->transfers | sq->messages | sq->call_wrs | sq->refused;
 }
 
 /**
- * rpcrdma_sq_waits() - get the kinds of messages that wait, for rpcrdma_conn_stalled()
+ * rpcrdma_sq_waiting_kinds() - get the kinds of messages that wait, for rpcrdma_conn_stalled()
  * @sq: Send Queue
  *
  * They may wait for credit or for something else.
  * Return: RPCRDMA_WAITS_*.
  */
-static inline u32 rpcrdma_sq_waits(const struct rpcrdma_sq *sq)
+static inline u32 rpcrdma_sq_waiting_kinds(const struct rpcrdma_sq *sq)
 {
 	u32 waits = 0;
 

@@ -94,12 +94,12 @@ void rpcrdma_sq_init(struct rpcrdma_sq *sq, u32 depth, u32 sends, u32 reverse,
 void rpcrdma_sq_set_replies(struct rpcrdma_sq *sq, u32 sends, u32 replies);
 
 /**
- * rpcrdma_sq_wait() - count a message as queued
+ * rpcrdma_sq_enqueue_message() - count a message as queued
  * @sq: Send Queue
  *
  * Private to the engine.
  */
-static inline void rpcrdma_sq_wait(struct rpcrdma_sq *sq)
+static inline void rpcrdma_sq_enqueue_message(struct rpcrdma_sq *sq)
 {
 	sq->messages++;
 	sq->reply_reserve = sq->reserve_waits;

@@ -225,7 +225,7 @@ TEST(SendQueue, KnowsWhatNeverFits)
 	EXPECT_EQ(rpcrdma_sq_reply_waits(&q.sq, most + 1), RPCRDMA_SQ_NEVER);
 	EXPECT_EQ(rpcrdma_sq_continued_call(q.conn(), &q.sq, most + 1, true),
 		  RPCRDMA_SQ_NEVER);
-	EXPECT_FALSE(rpcrdma_sq_wanted(&q.sq));
+	EXPECT_FALSE(rpcrdma_sq_has_waiters(&q.sq));
 	EXPECT_EQ(q.reply(most), RPCRDMA_SQ_GO);
 
 	queue large{ 10000 };
@@ -311,11 +311,11 @@ TEST(SendQueue, ControlMessagesHaveTheLastContexts)
 	u32 replies = 0, others = 0, control = 0;
 
 	while (rpcrdma_sq_may_take_ahead(&q.sq)) {
-		ASSERT_TRUE(rpcrdma_sq_spares(&q.sq));
+		ASSERT_TRUE(rpcrdma_sq_can_reserve_reply_hint(&q.sq));
 		ASSERT_TRUE(rpcrdma_sq_take_ahead(&q.sq));
 		replies++;
 	}
-	EXPECT_FALSE(rpcrdma_sq_spares(&q.sq));
+	EXPECT_FALSE(rpcrdma_sq_can_reserve_reply_hint(&q.sq));
 	EXPECT_EQ(replies, SENDS - REVERSE);
 	while (q.call(1) == RPCRDMA_SQ_GO)
 		others++;
@@ -331,7 +331,7 @@ TEST(SendQueue, ControlMessagesHaveTheLastContexts)
 	/* Without a context, it waits and is not forgotten. */
 	rpcrdma_conn_queue_done(q.conn(), control, 0);
 	EXPECT_EQ(q.turn(), RPCRDMA_TURN_NONE);
-	EXPECT_TRUE(rpcrdma_sq_wanted(&q.sq));
+	EXPECT_TRUE(rpcrdma_sq_has_waiters(&q.sq));
 	rpcrdma_sq_give(&q.sq);
 	EXPECT_EQ(q.turn(), RPCRDMA_TURN_CONTROL);
 }
@@ -348,7 +348,7 @@ TEST(SendQueue, NoCallIsBegunWhileManyRepliesWait)
 	EXPECT_TRUE(rpcrdma_sq_may_take_ahead(&q.sq));
 	q.conn()->limit = q.conn()->sent;
 	ASSERT_EQ(q.reply(1), RPCRDMA_SQ_WAIT);
-	EXPECT_FALSE(rpcrdma_sq_spares(&q.sq));
+	EXPECT_FALSE(rpcrdma_sq_can_reserve_reply_hint(&q.sq));
 	EXPECT_FALSE(rpcrdma_sq_take_ahead(&q.sq));
 	for (; taken >= REPLIES; taken--) {
 		EXPECT_FALSE(q.pump()) << taken;
@@ -371,18 +371,18 @@ TEST(SendQueue, SomebodyWaits)
 {
 	queue transfer, message, call;
 
-	EXPECT_FALSE(rpcrdma_sq_somebody_waits(&transfer.sq));
+	EXPECT_FALSE(rpcrdma_sq_has_waiters_hint(&transfer.sq));
 	while (transfer.transfer(8) == RPCRDMA_SQ_GO)
-		EXPECT_FALSE(rpcrdma_sq_somebody_waits(&transfer.sq));
-	EXPECT_TRUE(rpcrdma_sq_somebody_waits(&transfer.sq));
+		EXPECT_FALSE(rpcrdma_sq_has_waiters_hint(&transfer.sq));
+	EXPECT_TRUE(rpcrdma_sq_has_waiters_hint(&transfer.sq));
 
 	message.conn()->limit = message.conn()->sent;
 	ASSERT_EQ(message.reply(1), RPCRDMA_SQ_WAIT);
-	EXPECT_TRUE(rpcrdma_sq_somebody_waits(&message.sq));
+	EXPECT_TRUE(rpcrdma_sq_has_waiters_hint(&message.sq));
 
 	call.conn()->limit = call.conn()->sent;
 	ASSERT_EQ(call.call(1), RPCRDMA_SQ_WAIT);
-	EXPECT_TRUE(rpcrdma_sq_somebody_waits(&call.sq));
+	EXPECT_TRUE(rpcrdma_sq_has_waiters_hint(&call.sq));
 }
 
 /* The contexts reserved for this end's own Calls are reserved in any case. */
@@ -395,7 +395,7 @@ TEST(SendQueue, TheReserveIsNeverLess)
 		for (u32 i = 0; i < RPCRDMA_CONTROL_SENDS + REVERSE; i++)
 			rpcrdma_sq_give(&sq);
 		EXPECT_FALSE(rpcrdma_sq_may_take_ahead(&sq));
-		rpcrdma_sq_wait(&sq);
+		rpcrdma_sq_enqueue_message(&sq);
 		EXPECT_FALSE(rpcrdma_sq_may_take_ahead(&sq)) << replies;
 	}
 	rpcrdma_sq_give(&sq);
@@ -583,7 +583,7 @@ TEST(SendQueue, RefusedAreTold)
 		q.post(1, false, true);
 	EXPECT_EQ(q.call(3), RPCRDMA_SQ_WAIT);
 	EXPECT_EQ(q.call(1), RPCRDMA_SQ_WAIT);
-	EXPECT_TRUE(rpcrdma_sq_waits(&q.sq));
+	EXPECT_TRUE(rpcrdma_sq_waiting_kinds(&q.sq));
 	for (int i = 0; i < 2; i++) {
 		q.complete(q.reporter());
 		EXPECT_FALSE(q.pump());
@@ -591,8 +591,8 @@ TEST(SendQueue, RefusedAreTold)
 	q.complete(q.reporter());
 	EXPECT_TRUE(q.pump());
 	EXPECT_FALSE(q.pump());
-	EXPECT_FALSE(rpcrdma_sq_wanted(&q.sq));
-	EXPECT_FALSE(rpcrdma_sq_waits(&q.sq));
+	EXPECT_FALSE(rpcrdma_sq_has_waiters(&q.sq));
+	EXPECT_FALSE(rpcrdma_sq_waiting_kinds(&q.sq));
 
 	/* A Reply needs a context, and no credits for Calls. */
 	while (rpcrdma_sq_take(&q.sq))
@@ -608,7 +608,7 @@ TEST(SendQueue, RefusedAreTold)
 	}
 	rpcrdma_sq_give(&q.sq);
 	EXPECT_TRUE(q.pump());
-	EXPECT_FALSE(rpcrdma_sq_wanted(&q.sq));
+	EXPECT_FALSE(rpcrdma_sq_has_waiters(&q.sq));
 }
 
 /*
@@ -622,7 +622,7 @@ TEST(SendQueue, EachRefusalIsKnown)
 
 		while (q.sq.posted - q.sq.through < DEPTH)
 			q.post(1, false, true);
-		EXPECT_FALSE(rpcrdma_sq_wanted(&q.sq));
+		EXPECT_FALSE(rpcrdma_sq_has_waiters(&q.sq));
 		if (sort == 0) {
 			EXPECT_FALSE(rpcrdma_sq_may_call(q.conn(), &q.sq));
 		} else if (sort == 1) {
@@ -633,13 +633,13 @@ TEST(SendQueue, EachRefusalIsKnown)
 			rpcrdma_conn_queue_done(q.conn(), 1, 0);
 			EXPECT_EQ(q.turn(), RPCRDMA_TURN_NONE);
 		}
-		EXPECT_TRUE(rpcrdma_sq_wanted(&q.sq)) << sort;
+		EXPECT_TRUE(rpcrdma_sq_has_waiters(&q.sq)) << sort;
 		/* For window, no control message waits here. */
-		EXPECT_EQ(rpcrdma_sq_waits(&q.sq), sort < 2);
+		EXPECT_EQ(rpcrdma_sq_waiting_kinds(&q.sq), sort < 2);
 		q.complete(q.reporter());
 		EXPECT_EQ(q.turn(),
 			  sort < 2 ? RPCRDMA_TURN_RETRY : RPCRDMA_TURN_CONTROL);
-		EXPECT_FALSE(rpcrdma_sq_wanted(&q.sq));
+		EXPECT_FALSE(rpcrdma_sq_has_waiters(&q.sq));
 	}
 }
 
@@ -727,7 +727,7 @@ void walk(u64 seed)
 			break;
 		}
 		q.pump();
-		if (rpcrdma_sq_wanted(&q.sq)) {
+		if (rpcrdma_sq_has_waiters(&q.sq)) {
 			ASSERT_TRUE(ahead || taken ||
 				    q.reporter() != q.flight.end())
 				<< "seed " << seed << " step " << i;
@@ -739,7 +739,7 @@ void walk(u64 seed)
 		q.complete(q.reporter());
 		q.pump();
 	}
-	EXPECT_FALSE(rpcrdma_sq_wanted(&q.sq)) << "seed " << seed;
+	EXPECT_FALSE(rpcrdma_sq_has_waiters(&q.sq)) << "seed " << seed;
 	EXPECT_EQ(q.sq.contexts + q.flight.size(),
 		  sends + RPCRDMA_CONTROL_SENDS);
 }

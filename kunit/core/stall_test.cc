@@ -142,11 +142,11 @@ TEST(Stall, NotOfRepliesThatFindAWindow)
 	rpcrdma_sq sq = {};
 	u32 events;
 
-	rpcrdma_sq_wait(&sq);
+	rpcrdma_sq_enqueue_message(&sq);
 	ASSERT_TRUE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_REPLY));
 	for (u32 now : { 2000u, 70000u }) {
 		const rpcrdma_stall stall = rpcrdma_conn_stalled(
-			&e->conn, rpcrdma_sq_waits(&sq), now);
+			&e->conn, rpcrdma_sq_waiting_kinds(&sq), now);
 
 		EXPECT_EQ(stall.wait, 0u);
 		EXPECT_EQ(stall.events, 0u);
@@ -154,7 +154,8 @@ TEST(Stall, NotOfRepliesThatFindAWindow)
 	e->send(RPCRDMA_KIND_REPLY, 1);
 	e->send(RPCRDMA_KIND_REPLY, 1);
 	ASSERT_FALSE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_REPLY));
-	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, rpcrdma_sq_waits(&sq), 70000)
+	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, rpcrdma_sq_waiting_kinds(&sq),
+				       70000)
 			  .wait,
 		  60000u);
 	/* A Call's parts need as much as a Call. */
@@ -162,7 +163,8 @@ TEST(Stall, NotOfRepliesThatFindAWindow)
 	EXPECT_EQ(stalled(*e, false, 80000, &events), 0u);
 	e->send(RPCRDMA_KIND_CALL, 1, RDMA2_F_MORE);
 	ASSERT_FALSE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL));
-	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, rpcrdma_sq_waits(&sq), 80000)
+	EXPECT_EQ(rpcrdma_conn_stalled(&e->conn, rpcrdma_sq_waiting_kinds(&sq),
+				       80000)
 			  .wait,
 		  60000u);
 }

@@ -401,12 +401,12 @@ TEST(StallV1, OnlyOfCalls)
 	rpcrdma_sq sq = {};
 	rpcrdma_stall stall;
 
-	rpcrdma_sq_wait(&sq);
+	rpcrdma_sq_enqueue_message(&sq);
 	header_of(*e, RPCRDMA_KIND_CALL, 100);
 	ASSERT_FALSE(may_call(*e));
 	for (u32 now = 1000; now < 200000; now += 60000) {
-		stall = rpcrdma_conn_stalled(&e->conn, rpcrdma_sq_waits(&sq),
-					     now);
+		stall = rpcrdma_conn_stalled(
+			&e->conn, rpcrdma_sq_waiting_kinds(&sq), now);
 		EXPECT_EQ(stall.wait, 0u);
 		EXPECT_EQ(stall.events, 0u);
 		for (u32 i = 0; i < 100; i++) {
@@ -418,8 +418,10 @@ TEST(StallV1, OnlyOfCalls)
 
 	/* A Call that waits for the answer does count. */
 	EXPECT_FALSE(rpcrdma_sq_may_call(&e->conn, &sq));
-	stall = rpcrdma_conn_stalled(&e->conn, rpcrdma_sq_waits(&sq), 200000);
+	stall = rpcrdma_conn_stalled(&e->conn, rpcrdma_sq_waiting_kinds(&sq),
+				     200000);
 	EXPECT_EQ(stall.wait, 60000u);
-	stall = rpcrdma_conn_stalled(&e->conn, rpcrdma_sq_waits(&sq), 260000);
+	stall = rpcrdma_conn_stalled(&e->conn, rpcrdma_sq_waiting_kinds(&sq),
+				     260000);
 	EXPECT_EQ(stall.events, +RPCRDMA_EV_CLOSE);
 }

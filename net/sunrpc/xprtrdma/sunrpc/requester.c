@@ -193,7 +193,7 @@ static noinline int rpcrdma_req_post_planned(struct rpcrdma_ep *ep,
 		return rc;
 	/* Map nothing for a Call that cannot be sent now. */
 	if (rpcrdma_plan_has_chunks(&plan) &&
-	    unlikely(rpcrdma_sq_somebody_waits(&ep->core.sq)) &&
+	    unlikely(rpcrdma_sq_has_waiters_hint(&ep->core.sq)) &&
 	    !rpcrdma_ep_may_call(ep))
 		return -EAGAIN;
 	rc = rpcrdma_req_post(ep, req, &plan, send);

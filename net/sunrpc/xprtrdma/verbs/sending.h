@@ -55,7 +55,7 @@ struct rpcrdma_send *rpcrdma_send_reserve(struct rpcrdma_ep *ep);
 bool rpcrdma_ep_ask_for_reply(struct rpcrdma_ep *ep);
 static inline bool rpcrdma_ep_may_reply(struct rpcrdma_ep *ep)
 {
-	return likely(rpcrdma_sq_spares(&ep->core.sq)) ||
+	return likely(rpcrdma_sq_can_reserve_reply_hint(&ep->core.sq)) ||
 	       rpcrdma_ep_ask_for_reply(ep);
 }
 

@@ -188,9 +188,9 @@ u32 watch_stall(rpcrdma_ep_core *core)
 	if (core->stall_watched || !is_open(core))
 		return 0;
 
-	const rpcrdma_stall stall =
-		rpcrdma_conn_stalled(&core->conn, rpcrdma_sq_waits(&core->sq),
-				     rpcrdma_port_now_ms(core));
+	const rpcrdma_stall stall = rpcrdma_conn_stalled(
+		&core->conn, rpcrdma_sq_waiting_kinds(&core->sq),
+		rpcrdma_port_now_ms(core));
 
 	if (stall.wait) {
 		core->stall_watched = true;

@@ -119,7 +119,7 @@ rpcrdma_sq_continued_call(const struct rpcrdma_conn *conn,
 	}
 	sq->contexts--;
 	if (more)
-		rpcrdma_sq_wait(sq);
+		rpcrdma_sq_enqueue_message(sq);
 	return RPCRDMA_SQ_GO;
 }
 

@@ -56,7 +56,7 @@ sq_reply(struct rpcrdma_conn *conn, struct rpcrdma_sq *sq,
 		rpcrdma_sq_charge(sq, wrs);
 		return RPCRDMA_SQ_GO;
 	}
-	rpcrdma_sq_wait(sq);
+	rpcrdma_sq_enqueue_message(sq);
 	return RPCRDMA_SQ_WAIT;
 }
 
