@@ -19,7 +19,7 @@ extern "C" {
  * The pages of a Call are the argument, and those of a Reply are the result, if
  * that is reduced.
  */
-struct rpcrdma_room {
+struct rpcrdma_buf_layout {
 	u32 head;
 	u32 pages;
 	u32 tail;
@@ -36,8 +36,8 @@ struct rpcrdma_offer {
 /* Iterator over the memory that a Call provides. Both messages have a head. */
 struct rpcrdma_offers {
 	const struct rpcrdma_call_plan *plan;
-	struct rpcrdma_room call;	/* layout of the Call */
-	struct rpcrdma_room reply;	/* layout of the memory for its Reply */
+	struct rpcrdma_buf_layout call;	 /* layout of the Call */
+	struct rpcrdma_buf_layout reply; /* layout of the memory for its Reply */
 	u32 left;			/* private to the engine; 0 to begin */
 };
 

@@ -400,7 +400,8 @@ TEST(Exchange, AReplyIsPlacedWhereNothingIsMapped)
 }
 
 /* The ranges of a stream are the parts that are not omitted, in its order. */
-void expect_ranges(const rpcrdma_reply_layout &parts, const rpcrdma_room &room)
+void expect_ranges(const rpcrdma_reply_layout &parts,
+		   const rpcrdma_buf_layout &room)
 {
 	const u32 behind = room.head + room.pages + parts.pad;
 	std::map<u32, u32> expected, seen; /* place and byte */

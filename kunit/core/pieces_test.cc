@@ -355,8 +355,8 @@ struct offers {
 	std::vector<rpcrdma_offer> ranges;
 	int end;
 
-	offers(const rpcrdma_call_plan &plan, const rpcrdma_room &call,
-	       const rpcrdma_room &reply)
+	offers(const rpcrdma_call_plan &plan, const rpcrdma_buf_layout &call,
+	       const rpcrdma_buf_layout &reply)
 	{
 		rpcrdma_offers at = { &plan, call, reply, 0 };
 		rpcrdma_offer offer;

@@ -26,7 +26,7 @@ void host::unpin(rpc *task)
  * own. The engine knows one result; of several, the host finds each one's
  * bytes.
  */
-static rpcrdma_room room_of(const spec &what)
+static rpcrdma_buf_layout room_of(const spec &what)
 {
 	if (what.ddp && what.reply_item && what.reply_pieces == 1)
 		return { ITEM_POSITION, what.reply_item,

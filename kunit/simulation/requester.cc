@@ -53,7 +53,7 @@ static u32 offered(const rpc *task)
 }
 
 /* Return the layout of a Call message, and of the memory for its Reply. */
-static rpcrdma_room call_of(const spec &what)
+static rpcrdma_buf_layout call_of(const spec &what)
 {
 	if (!what.ddp || !what.call_item)
 		return { what.call_length, 0, 0 };
@@ -61,7 +61,7 @@ static rpcrdma_room call_of(const spec &what)
 		 what.call_length - ITEM_POSITION - what.call_item };
 }
 
-static rpcrdma_room reply_of(const rpc *task)
+static rpcrdma_buf_layout reply_of(const rpc *task)
 {
 	const spec &what = task->what;
 
@@ -74,7 +74,7 @@ static rpcrdma_room reply_of(const rpc *task)
 
 void host::geometry(rpc *task, const endpoint *on, rpcrdma_call *call)
 {
-	const rpcrdma_room reply = reply_of(task);
+	const rpcrdma_buf_layout reply = reply_of(task);
 	const spec &what = task->what;
 	u32 read_segs = 0, write_segs = 0;
 
@@ -182,7 +182,7 @@ int host::map_data(rpc *task, endpoint *on, bool result)
 int host::map(rpc *task, endpoint *on, const rpcrdma_call_plan &plan)
 {
 	rpcrdma_offers at = { &plan, call_of(task->what), reply_of(task), 0 };
-	const rpcrdma_room &reply = at.reply;
+	const rpcrdma_buf_layout &reply = at.reply;
 	rpcrdma_lists &lists = task->x.lists;
 	rpcrdma_offer offer;
 	int rc;

@@ -22,7 +22,7 @@ static inline u32 rpcrdma_xdr_room(const struct xdr_buf *buf)
 
 /* Set @room to the lengths of the parts of @buf, for the engine. */
 static inline void rpcrdma_xdr_layout(const struct xdr_buf *buf,
-				      struct rpcrdma_room *room)
+				      struct rpcrdma_buf_layout *room)
 {
 	room->head = buf->head[0].iov_len;
 	room->pages = buf->page_len;

@@ -53,7 +53,8 @@ struct rpcrdma_step step(u32 todo)
 }
 
 /* Return how a Reply's Payload stream of @length bytes is divided. */
-struct rpcrdma_reply_layout divide(u32 length, const struct rpcrdma_room &room,
+struct rpcrdma_reply_layout divide(u32 length,
+				   const struct rpcrdma_buf_layout &room,
 				   const struct rpcrdma_placed &placed)
 {
 	struct rpcrdma_reply_layout p = {};

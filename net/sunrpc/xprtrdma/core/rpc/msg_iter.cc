@@ -68,7 +68,7 @@ u32 roundup_octets(u32 octets)
 	return -octets & 3;
 }
 
-u32 octets_of(const struct rpcrdma_room &room)
+u32 octets_of(const struct rpcrdma_buf_layout &room)
 {
 	return room.head + room.pages + room.tail;
 }
@@ -115,7 +115,7 @@ enum rpcrdma_origin stream_goes(const struct rpcrdma_reply_plan *plan)
 				    struct rpcrdma_lists *lists,
 				    struct rpcrdma_offer *offer)
 {
-	const struct rpcrdma_room &call = at->call, &reply = at->reply;
+	const struct rpcrdma_buf_layout &call = at->call, &reply = at->reply;
 	const u32 roundup = roundup_octets(call.pages);
 
 	switch (step) {
