@@ -111,37 +111,37 @@ struct rpcrdma_conn {
 	rpcrdma_serial received;	/* messages received by this end */
 	rpcrdma_serial posted;		/* Receives posted since the start */
 	/* the peer's acknowledgement: our messages it has received */
-	rpcrdma_serial counted;
+	rpcrdma_serial acked;
 	/* value of sent after the last message that was not a credit grant */
-	rpcrdma_serial said;
+	rpcrdma_serial last_nongrant;
 	/* received + credit, as in the last header sent */
 	rpcrdma_serial advertised;
-	u32 unreplaced;			/* Receives that will soon be free again */
+	u32 recvs_to_free; /* Receives that will soon be free again */
 	/* of these, Receives of credit grants since the last header */
-	u16 grants_unreplaced;
-	u16 moved;			/* other Receives became free since then */
+	u16 grant_recvs_to_free;
+	u16 recvs_freed; /* other Receives became free since then */
 	/* Receives: posted, free, or with a message */
 	u32 window;			/* Receives for RPC traffic, at present */
 	/* Receives to have: window, reserve and spare ones */
-	u32 wanted;
+	u32 recvs_wanted;
 	u32 batch;			/* free Receives to post together */
 	/* while that many are posted, without the reserve */
 	u32 least_posted;
 	u32 receives;			/* Receives allocated */
-	u32 making;			/* Receives that the caller is allocating */
+	u32 recvs_allocating; /* Receives that the caller is allocating */
 	u32 kept_back;			/* free Receives that are withheld */
 	/* value of received at which the peer knows the window */
-	rpcrdma_serial heard_later;
+	rpcrdma_serial window_known_at;
 	/* credits that the peer left unused at least, in the interval */
-	u32 least_left;
-	/* milliseconds: begin of the interval for least_left */
+	u32 min_unused;
+	/* milliseconds: begin of the interval for min_unused */
 	rpcrdma_serial watched_since;
 	/* value of sent after the last complete message that needs credit */
-	rpcrdma_serial whole;
+	rpcrdma_serial last_complete;
 	u8 stalled;			/* a message waits for credit */
 	rpcrdma_serial stalled_since;	/* stalled: milliseconds, since when */
 	rpcrdma_serial stalled_sent;	/* stalled: sent at that time */
-	rpcrdma_serial stalled_whole;	/* stalled: whole at that time */
+	rpcrdma_serial stalled_complete; /* stalled: last_complete at that time */
 	u32 prop_octets;		/* bytes of CONNPROP received, bounded */
 	/* Version 1: its credits, and the origin of its limits */
 	u32 calls_out;			/* Calls sent and not answered */

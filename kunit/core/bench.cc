@@ -52,7 +52,7 @@ void reset(rpcrdma_conn *conn)
 {
 	conn->received = conn->posted - 33;
 	conn->advertised = conn->received + 32;
-	conn->unreplaced = conn->grants_unreplaced = 0;
+	conn->recvs_to_free = conn->grant_recvs_to_free = 0;
 }
 
 void encode(benchmark::State &state)
@@ -182,7 +182,7 @@ void whole_rpc(benchmark::State &state)
 		e->conn.sent = e->conn.received = 1;
 		e->conn.posted = 34;
 		e->conn.advertised = e->conn.limit = 33;
-		e->conn.unreplaced = e->conn.grants_unreplaced = 0;
+		e->conn.recvs_to_free = e->conn.grant_recvs_to_free = 0;
 	}
 	reply.length = call.length = 120;
 	call.reply_max = 300;

@@ -187,16 +187,16 @@ TEST(Window, ACountFarBehindMovesNothing)
 
 		e->conn.sent += behind;
 		e->conn.limit += behind;
-		e->conn.counted += behind;
+		e->conn.acked += behind;
 		ASSERT_EQ(e->receive(grant(10, e->conn.sent)),
 			  RPCRDMA_RX_CONSUMED);
 
-		const u32 limit = e->conn.limit, counted = e->conn.counted;
+		const u32 limit = e->conn.limit, counted = e->conn.acked;
 
 		for (u32 credit : { 0u, 1u, 9u, 100u, 65535u }) {
 			e->receive(grant(credit, e->conn.sent - behind));
 			EXPECT_EQ(e->conn.limit, limit) << behind;
-			EXPECT_EQ(e->conn.counted, counted) << behind;
+			EXPECT_EQ(e->conn.acked, counted) << behind;
 		}
 		e->receive(grant(11, e->conn.sent));
 		EXPECT_EQ(e->conn.limit, limit + 1);

@@ -368,7 +368,7 @@ TEST(Receives, WindowGrowsHoweverLongItWasSmall)
 			few_calls(a);
 		}
 		/* Until Receives are posted again instead of freed */
-		while (a.e->conn.receives > a.e->conn.wanted)
+		while (a.e->conn.receives > a.e->conn.recvs_wanted)
 			few_calls(a);
 		for (u32 i = 0; i < steps; i++) {
 			a.e->conn.received += STEP;

@@ -66,7 +66,7 @@ public:
 			return may;
 		}
 		conn()->limit++;
-		conn()->counted = conn()->sent;
+		conn()->acked = conn()->sent;
 		EXPECT_LE(sq.posted - sq.through, sq.depth);
 		return may;
 	}

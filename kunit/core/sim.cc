@@ -57,8 +57,8 @@ sim::sim(const sim_options &options)
 		 * direction before. */
 		conn->sent += options.start[s];
 		conn->limit += options.start[s];
-		conn->counted += options.start[s];
-		conn->said += options.start[s];
+		conn->acked += options.start[s];
+		conn->last_nongrant += options.start[s];
 		conn->received += options.start[1 - s];
 		conn->advertised += options.start[1 - s];
 		conn->posted = conn->received;

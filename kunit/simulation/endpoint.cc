@@ -401,9 +401,9 @@ void endpoint::as_letter_says()
 	else if (letter_->may_send())
 		conn.limit++;
 	/* No message is regarded as unsent. */
-	conn.said = conn.counted + 1;
+	conn.last_nongrant = conn.acked + 1;
 	conn.advertised = conn.received + 1000;
-	conn.grants_unreplaced = 1;
+	conn.grant_recvs_to_free = 1;
 }
 
 void endpoint::post_letter_grants()

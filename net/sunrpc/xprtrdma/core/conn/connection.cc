@@ -112,8 +112,8 @@ void stamp(struct rpcrdma_conn *conn, void *header)
 void stamp_control(struct rpcrdma_conn *conn, void *header)
 {
 	stamp(conn, header);
-	conn->said = conn->sent;
-	conn->whole = conn->sent;
+	conn->last_nongrant = conn->sent;
+	conn->last_complete = conn->sent;
 }
 
 u32 send_err_vers(struct rpcrdma_conn *conn, void *buf,
@@ -135,7 +135,7 @@ u32 send_err_vers(struct rpcrdma_conn *conn, void *buf,
 	out.word(conn->cfg.version_low);
 	out.word(conn->cfg.version_high);
 	conn->sent++;
-	conn->said = conn->sent;
+	conn->last_nongrant = conn->sent;
 	conn->counters.errors_sent++;
 	return out.offset();
 }
@@ -224,8 +224,8 @@ void stamp_whole(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
 		return;
 	}
 	stamp(conn, header);
-	conn->said = conn->sent;
-	conn->whole = conn->sent;
+	conn->last_nongrant = conn->sent;
+	conn->last_complete = conn->sent;
 	conn->tx_open = 0;
 }
 
@@ -466,11 +466,11 @@ struct rpcrdma_stall rpcrdma_conn_stalled(struct rpcrdma_conn *conn, u32 waits,
 		return { .wait = 0, .events = 0 };
 	}
 	if (!conn->stalled ||
-	    (conn->whole != conn->stalled_whole &&
+	    (conn->last_complete != conn->stalled_complete &&
 	     distance(conn->stalled_sent, conn->limit) > needed)) {
 		conn->stalled = 1;
 		conn->stalled_sent = conn->sent;
-		conn->stalled_whole = conn->whole;
+		conn->stalled_complete = conn->last_complete;
 		conn->stalled_since = now;
 	}
 	if (now - conn->stalled_since < conn->cfg.stall_ms)
@@ -495,7 +495,7 @@ void rpcrdma_conn_stamp(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
 		return;
 	}
 	stamp(conn, header);
-	conn->said = conn->sent;
+	conn->last_nongrant = conn->sent;
 	conn->tx_open = static_cast<u8>(kind + 1);
 }
 

@@ -36,8 +36,8 @@ static inline bool room_for_call(const struct rpcrdma_conn *conn)
 
 	if (left > CALL_RESERVE)
 		return true;
-	return left > 0 && distance(conn->said, conn->counted) >= 0 &&
-	       distance(conn->counted, conn->limit) > CALL_RESERVE;
+	return left > 0 && distance(conn->last_nongrant, conn->acked) >= 0 &&
+	       distance(conn->acked, conn->limit) > CALL_RESERVE;
 }
 
 /*
@@ -74,8 +74,8 @@ static inline u32 advertise(struct rpcrdma_conn *conn)
 	 * for another one. But this header has counted those that are still to
 	 * be replaced.
 	 */
-	conn->grants_unreplaced = 0;
-	conn->moved = 0;
+	conn->grant_recvs_to_free = 0;
+	conn->recvs_freed = 0;
 	return credit;
 }
 
@@ -123,13 +123,13 @@ static inline bool grant_owed(const struct rpcrdma_conn *conn)
 
 	if (!limit_can_rise(conn))
 		return false;
-	if (could < 0 || gain <= 0 || conn->grants_unreplaced)
+	if (could < 0 || gain <= 0 || conn->grant_recvs_to_free)
 		return false;
-	if (gain >= half && conn->moved)
+	if (gain >= half && conn->recvs_freed)
 		return true;
-	if (left > CALL_RESERVE || conn->unreplaced)
+	if (left > CALL_RESERVE || conn->recvs_to_free)
 		return false;
-	if (conn->moved || left <= 0 || could > CALL_RESERVE + 1)
+	if (conn->recvs_freed || left <= 0 || could > CALL_RESERVE + 1)
 		return true;
 	return could > CALL_RESERVE && window_left(conn) > CALL_RESERVE + 1;
 }
@@ -182,7 +182,7 @@ take_credits(struct rpcrdma_conn *conn, const v2::prefix &prefix)
 	 * Relative to counted: the header's own count may be older by any
 	 * number.
 	 */
-	const s32 ahead = distance(conn->counted, prefix.received) +
+	const s32 ahead = distance(conn->acked, prefix.received) +
 			  static_cast<s32>(credit);
 
 	if (distance(conn->sent, prefix.received) > 0) {
@@ -191,10 +191,10 @@ take_credits(struct rpcrdma_conn *conn, const v2::prefix &prefix)
 	}
 
 	/* Neither moves back, even if an older header arrives later. */
-	if (distance(conn->counted, conn->limit) < ahead)
+	if (distance(conn->acked, conn->limit) < ahead)
 		conn->limit = prefix.received + credit;
-	if (distance(conn->counted, prefix.received) > 0)
-		conn->counted = prefix.received;
+	if (distance(conn->acked, prefix.received) > 0)
+		conn->acked = prefix.received;
 	return true;
 }
 

@@ -252,9 +252,9 @@ verdict receive(struct rpcrdma_conn *conn, const void *msg, u32 length,
 						 verdict verdict)
 {
 	if (verdict == RPCRDMA_RX_CALL)
-		conn->moved = 1;
+		conn->recvs_freed = 1;
 	else
-		conn->unreplaced++;
+		conn->recvs_to_free++;
 }
 
 /* Add the events that may be due. */

@@ -172,7 +172,7 @@ verdict receive_grant(const message &m)
 	struct rpcrdma_conn *conn = m.conn;
 
 	/* Even if it is invalid, it must not be answered. */
-	conn->grants_unreplaced++;
+	conn->grant_recvs_to_free++;
 	if (m.prefix.flags & (RDMA2_F_RESPONSE | RDMA2_F_MORE | RDMA2_F_TPMORE))
 		return drop(conn);
 	conn->counters.grants_received++;

@@ -85,15 +85,15 @@ u32 left_to_peer(const struct rpcrdma_conn *conn)
 
 /*
  * Return true if messages have been received that the peer may have sent
- * knowing its present window. From then on heard_later follows the count of
+ * knowing its present window. From then on window_known_at follows the count of
  * received messages: a serial number older than 2^31 messages would be ahead of
  * it again. Called whenever Receives are posted, which is more often than that.
  */
 bool window_is_heard(struct rpcrdma_conn *conn)
 {
-	if (distance(conn->heard_later, conn->received) < 0)
+	if (distance(conn->window_known_at, conn->received) < 0)
 		return false;
-	conn->heard_later = conn->received;
+	conn->window_known_at = conn->received;
 	return true;
 }
 
@@ -123,7 +123,7 @@ void grow(struct rpcrdma_conn *conn)
 
 	set_window(conn, min_u32(max_u32(2 * there, usual_window(conn)),
 				 conn->cfg.window));
-	conn->heard_later = conn->received + left_to_peer(conn);
+	conn->window_known_at = conn->received + left_to_peer(conn);
 }
 
 /*
@@ -134,7 +134,7 @@ void grow(struct rpcrdma_conn *conn)
 bool is_used_v1(struct rpcrdma_conn *conn)
 {
 	return window_is_heard(conn) && conn->window < conn->cfg.window &&
-	       conn->receives >= conn->wanted;
+	       conn->receives >= conn->recvs_wanted;
 }
 
 /* Return the unused credit of the peer; withheld Receives are unused, too. */
@@ -146,13 +146,13 @@ u32 unused(const struct rpcrdma_conn *conn)
 /* Shrink the window if it has been larger than needed for long enough. */
 void watch_time(struct rpcrdma_conn *conn, u32 now)
 {
-	conn->least_left = min_u32(conn->least_left, unused(conn));
+	conn->min_unused = min_u32(conn->min_unused, unused(conn));
 	if (now - conn->watched_since < WATCH_MS)
 		return;
 	if (conn->window > usual_window(conn) &&
-	    conn->least_left >= conn->window - conn->window / 8)
+	    conn->min_unused >= conn->window - conn->window / 8)
 		set_window(conn, max_u32(conn->window / 2, usual_window(conn)));
-	conn->least_left = unused(conn);
+	conn->min_unused = unused(conn);
 	conn->watched_since = now;
 }
 
@@ -205,20 +205,20 @@ enum rpcrdma_receives_need need(const struct rpcrdma_conn *conn)
 /* Return the Receives to allocate, if none are being allocated. */
 u32 receives_short(const struct rpcrdma_conn *conn)
 {
-	return !conn->making && conn->wanted > conn->receives ?
-		       conn->wanted - conn->receives :
+	return !conn->recvs_allocating && conn->recvs_wanted > conn->receives ?
+		       conn->recvs_wanted - conn->receives :
 		       0;
 }
 
 /* Count a free Receive, posted or not, for the rule for credit grants. */
 void count_free(struct rpcrdma_conn *conn)
 {
-	if (conn->unreplaced)
-		conn->unreplaced--;
-	if (conn->grants_unreplaced)
-		conn->grants_unreplaced--;
+	if (conn->recvs_to_free)
+		conn->recvs_to_free--;
+	if (conn->grant_recvs_to_free)
+		conn->grant_recvs_to_free--;
 	else
-		conn->moved = 1;
+		conn->recvs_freed = 1;
 }
 
 /*
@@ -256,7 +256,7 @@ void set_window(struct rpcrdma_conn *conn, u32 window)
 	conn->window = window;
 	conn->batch = min_u32(BATCH, window / 4);
 	conn->least_posted = max_u32(RPCRDMA_MIN_WINDOW, window / 4);
-	conn->wanted = window + beside_window(conn);
+	conn->recvs_wanted = window + beside_window(conn);
 }
 
 /*
@@ -266,7 +266,7 @@ void set_window(struct rpcrdma_conn *conn, u32 window)
 static void set_window_v1(struct rpcrdma_conn *conn, u32 window)
 {
 	set_window(conn, min_u32(window, conn->cfg.window));
-	conn->heard_later = conn->received + 2 * conn->window;
+	conn->window_known_at = conn->received + 2 * conn->window;
 }
 
 /*
@@ -301,7 +301,7 @@ struct rpcrdma_receives rpcrdma_conn_to_make(struct rpcrdma_conn *conn)
 {
 	const u32 count = receives_short(conn);
 
-	conn->making += count;
+	conn->recvs_allocating += count;
 	return { .count = count,
 		 .octets = receive_octets(conn),
 		 .need = need(conn) };
@@ -320,16 +320,16 @@ u32 rpcrdma_conn_send_octets(const struct rpcrdma_conn *conn)
 
 u32 rpcrdma_conn_made(struct rpcrdma_conn *conn, u32 count)
 {
-	const bool all = count >= conn->making;
+	const bool all = count >= conn->recvs_allocating;
 	const bool v1 = conn->version == RPCRDMA_VERS_1;
 	const bool stuck = v1 && !v1::may_call(conn);
 	u32 events = 0;
 
-	conn->making = 0;
+	conn->recvs_allocating = 0;
 	conn->receives += count;
 	conn->kept_back += count;
 	if (count)
-		conn->moved = 1;
+		conn->recvs_freed = 1;
 	if (v1)
 		v1::set_grant(conn);
 	if (stuck && v1::may_call(conn))
@@ -347,8 +347,8 @@ u32 rpcrdma_conn_made(struct rpcrdma_conn *conn, u32 count)
 	case RPCRDMA_RECEIVES_WANTED:
 		set_window(conn, possible_window(conn));
 		/* Do not allocate more for now. */
-		conn->wanted = conn->receives;
-		conn->heard_later = conn->received + conn->window;
+		conn->recvs_wanted = conn->receives;
+		conn->window_known_at = conn->received + conn->window;
 		break;
 	}
 	return due_events(conn) | events;
@@ -403,7 +403,7 @@ u32 rpcrdma_conn_given_back(struct rpcrdma_conn *conn)
 {
 	count_free(conn);
 	/* Without it, enough are posted for a smaller window. */
-	if (conn->receives > conn->wanted && !conn->making &&
+	if (conn->receives > conn->recvs_wanted && !conn->recvs_allocating &&
 	    available(conn) >= static_cast<s32>(conn->window)) {
 		conn->receives--;
 		return RPCRDMA_EV_LET_GO | not_posted(conn);

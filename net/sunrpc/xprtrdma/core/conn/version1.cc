@@ -354,7 +354,7 @@ void stamp(struct rpcrdma_conn *conn, enum rpcrdma_kind kind, void *header)
 	conn->sent++;
 	if (call) {
 		conn->calls_out++;
-		conn->whole = conn->sent;
+		conn->last_complete = conn->sent;
 	}
 	span<FIXED_OCTETS, u8>{ header }.word<OFF_CREDIT>(call ? wanted(conn) :
 								 conn->granted);
