@@ -99,7 +99,7 @@ struct rpcrdma_conn {
 	u8 props_due;			/* CONNPROPs of this end may be sent */
 	u8 err_vers_high, err_vers_low;	/* from an ERR_VERS, 255 at most */
 	u8 answered;			/* client: something valid was received */
-	u8 refused;			/* client: that was ERR_VERS, and nothing else */
+	u8 version_refused; /* client: that was ERR_VERS, and nothing else */
 	/* client: something other than an opening was received */
 	u8 odd;
 	/* Credits, WP 3 */

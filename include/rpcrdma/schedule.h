@@ -250,7 +250,7 @@ enum rpcrdma_sq_turn rpcrdma_sq_next(const struct rpcrdma_conn *conn,
  */
 static inline bool rpcrdma_sq_has_waiters(const struct rpcrdma_sq *sq)
 {
-	return sq->transfers | sq->messages | sq->call_wrs | sq->refused;
+	return sq->transfers | sq->messages | sq->call_wrs | sq->waiters;
 }
 
 /**

@@ -58,7 +58,7 @@ struct rpcrdma_sq {
 	u32 reserve, reserve_waits;
 	u32 call_wrs;		/* slots of the largest Call refused; 0: none was */
 	/* other callers that were refused, private to the engine */
-	u8 refused;
+	u8 waiters;
 };
 
 /* A chain of Work Requests that is posted at once; embed it in the work. */

@@ -51,7 +51,7 @@ struct rpcrdma_work {
 	struct rpcrdma_chain	*chain;
 	struct rpcrdma_wrs	wrs;		/* number of WRs, for the account */
 	u8			kind;		/* enum rpcrdma_work_kind */
-	bool			refused;	/* not posted completely */
+	bool post_failed;			/* not posted completely */
 	/*
 	 * Called once for posted work, when the device no longer uses it; not called
 	 * for Sends, whose context is released instead. @ok is false if the work may

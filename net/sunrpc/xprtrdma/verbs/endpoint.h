@@ -114,7 +114,7 @@ struct rpcrdma_ep {
 	atomic_t		users;		/* hold off the teardown */
 
 	/* Send side, under lock */
-	const struct ib_send_wr	*refused;	/* bad_wr of ib_post_send(), unused */
+	const struct ib_send_wr *bad_wr; /* bad_wr of ib_post_send(), unused */
 	struct verbs_send	*send_ring;
 	struct llist_head	completed;	/* completed work, the newest first */
 	struct work_struct	reap_work;	/* reaps completed work */

@@ -18,16 +18,16 @@ static void rpcrdma_wc_work(struct ib_cq *cq, struct ib_wc *wc);
 static __always_inline bool rpcrdma_doorbell(struct rpcrdma_ep *ep,
 					     const struct ib_send_wr *first)
 {
-	const struct ib_send_wr **refused = &ep->refused;
+	const struct ib_send_wr **bad_wr = &ep->bad_wr;
 
 	lockdep_assert_held(&ep->lock);
 	/*
 	 * Without this hint, ib_post_send() reserves stack space for bad_wr, and with
 	 * it a stack check.
 	 */
-	if (!refused)
+	if (!bad_wr)
 		__builtin_unreachable();
-	return !ib_post_send(ep->qp, first, refused);
+	return !ib_post_send(ep->qp, first, bad_wr);
 }
 
 bool rpcrdma_chain_post(struct rpcrdma_ep *ep, struct rpcrdma_work *work)

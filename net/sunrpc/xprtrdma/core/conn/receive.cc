@@ -72,7 +72,7 @@ void refused_version(struct rpcrdma_conn *conn, span<v1::ERR_VERS_OCTETS> msg)
 	const u32 high = msg.word<v1::OFF_ERR_HIGH>();
 
 	conn->answered = 1;
-	conn->refused = 1;
+	conn->version_refused = 1;
 	conn->err_vers_low = static_cast<u8>(min_u32(low, 255));
 	conn->err_vers_high = static_cast<u8>(min_u32(high, 255));
 	if (conn->cfg.version_low > RPCRDMA_VERS_1 || low > RPCRDMA_VERS_1)

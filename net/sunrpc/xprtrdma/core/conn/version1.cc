@@ -246,9 +246,9 @@ verdict receive_error(const message &m)
 			 * 1.
 			 */
 			m.conn->answered = 0;
-			m.conn->refused = versions.word<OFF_ERR_HIGH>() >=
-					  RPCRDMA_VERS_2;
-			m.conn->odd = !m.conn->refused;
+			m.conn->version_refused =
+				versions.word<OFF_ERR_HIGH>() >= RPCRDMA_VERS_2;
+			m.conn->odd = !m.conn->version_refused;
 			close_connection(m.conn,
 					 "peer does not have version 1");
 			return RPCRDMA_RX_CLOSE;
@@ -378,7 +378,7 @@ verdict receive(struct rpcrdma_conn *conn, const void *msg, u32 length,
 	verdict v;
 
 	conn->answered = 1;
-	conn->refused = 0;
+	conn->version_refused = 0;
 	v = receive_any(m);
 	note_window(conn);
 	return v;
@@ -393,7 +393,8 @@ bool is_plain(const struct rpcrdma_conn *conn, const void *msg, u32 length)
 	static_assert(!RDMA_MSG);
 	return conn->state == RPCRDMA_CONN_OPEN &&
 	       conn->version == RPCRDMA_VERS_1 && conn->answered == 1 &&
-	       conn->refused == 0 && length >= payload + RPC_MIN_OCTETS &&
+	       conn->version_refused == 0 &&
+	       length >= payload + RPC_MIN_OCTETS &&
 	       m.word<OFF_VERS>() == RPCRDMA_VERS_1 &&
 	       !(m.word<OFF_PROC>() | m.word<OFF_LISTS>() |
 		 m.word<OFF_LISTS + 4>() | m.word<OFF_LISTS + 8>()) &&

@@ -123,14 +123,15 @@ enum rpcrdma_answer rpcrdma_conn_answer(const struct rpcrdma_conn *conn,
 	if (conn->answered && conn->version) {
 		if (conn->version == RPCRDMA_VERS_2)
 			return RPCRDMA_ANSWER_V2;
-		return conn->refused && in_vain ? RPCRDMA_ANSWER_REFUSED :
-						  RPCRDMA_ANSWER_V1;
+		return conn->version_refused && in_vain ?
+			       RPCRDMA_ANSWER_REFUSED :
+			       RPCRDMA_ANSWER_V1;
 	}
 	/*
 	 * ERR_VERS to version 1 offers version 2; ERR_VERS to version 2 leaves
 	 * none.
 	 */
-	if (conn->refused)
+	if (conn->version_refused)
 		return conn->version ? RPCRDMA_ANSWER_V2 : RPCRDMA_ANSWER_ODD;
 	if (conn->odd && end != RPCRDMA_END_NONE)
 		return RPCRDMA_ANSWER_ODD;

@@ -82,7 +82,7 @@ void rpcrdma_core_stream_init(struct rpcrdma_stream *st, enum rpcrdma_kind kind,
 	st->work.wrs = {};
 	st->work.wrs.nr = 1;
 	st->work.kind = RPCRDMA_WORK_STREAM;
-	st->work.refused = false;
+	st->work.post_failed = false;
 	st->work.done = stream_done;
 	st->kind = kind;
 	st->xid = xid;

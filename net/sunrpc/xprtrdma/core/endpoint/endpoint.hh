@@ -190,7 +190,7 @@ void reply_pulled(const rpcrdma_recv *rv);
 free_up_send(rpcrdma_ep_core *core, rpcrdma_send *s, list_head *through)
 {
 	if (s->rw) [[unlikely]] {
-		s->rw->work.refused = s->work.refused;
+		s->rw->work.post_failed = s->work.post_failed;
 		list_push_back(&s->rw->work.list, through);
 		s->rw = nullptr;
 	}

@@ -33,10 +33,10 @@ bool post_work(rpcrdma_ep_core *core, rpcrdma_work *work)
 {
 	rpcrdma_sq_charge(&core->sq, &work->wrs);
 	append(core, work);
-	work->refused = !(work->kind == RPCRDMA_WORK_TRANSFER ?
-				  post_batch(core, work) :
-				  rpcrdma_port_post(core, work));
-	return !work->refused;
+	work->post_failed = !(work->kind == RPCRDMA_WORK_TRANSFER ?
+				      post_batch(core, work) :
+				      rpcrdma_port_post(core, work));
+	return !work->post_failed;
 }
 
 /* Post the first of the queued transfers. */
@@ -166,8 +166,8 @@ bool hand_over_send(rpcrdma_ep_core *core, rpcrdma_send *s)
 		s->exposed = nullptr;
 	}
 	append(core, &s->work);
-	s->work.refused = !rpcrdma_port_post_send(core, s);
-	return !s->work.refused;
+	s->work.post_failed = !rpcrdma_port_post_send(core, s);
+	return !s->work.post_failed;
 }
 
 bool post_send(rpcrdma_ep_core *core, rpcrdma_send *s)
@@ -348,6 +348,6 @@ void rpcrdma_core_tell(struct list_head *through, bool ok)
 		auto *work = list_first<rpcrdma_work>(through);
 
 		list_remove(&work->list);
-		work->done(work, ok && !work->refused);
+		work->done(work, ok && !work->post_failed);
 	}
 }

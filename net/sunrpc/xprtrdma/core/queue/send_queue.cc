@@ -20,9 +20,9 @@ namespace
 
 /* Refused requests, except Calls */
 enum : u8 {
-	REFUSED_CONTROL = 1, /* a slot or a context */
-	REFUSED_CONTEXT = 2,
-	REFUSED_AHEAD = 4, /* a context for a Reply yet to be made */
+	WAITS_CONTROL = 1, /* a slot or a context */
+	WAITS_CONTEXT = 2,
+	WAITS_RESERVE = 4, /* a context for a Reply yet to be made */
 };
 
 /* Return true if the first queued message may be posted. */
@@ -49,12 +49,12 @@ bool may_retry(const struct rpcrdma_conn *conn, struct rpcrdma_sq *sq)
 		sq->call_wrs = 0;
 		retry = true;
 	}
-	if (sq->refused & REFUSED_CONTEXT && context_left(sq)) {
-		sq->refused &= static_cast<u8>(~REFUSED_CONTEXT);
+	if (sq->waiters & WAITS_CONTEXT && context_left(sq)) {
+		sq->waiters &= static_cast<u8>(~WAITS_CONTEXT);
 		retry = true;
 	}
-	if (sq->refused & REFUSED_AHEAD && sq->contexts > sq->reply_reserve) {
-		sq->refused &= static_cast<u8>(~REFUSED_AHEAD);
+	if (sq->waiters & WAITS_RESERVE && sq->contexts > sq->reply_reserve) {
+		sq->waiters &= static_cast<u8>(~WAITS_RESERVE);
 		retry = true;
 	}
 	return retry;
@@ -134,7 +134,7 @@ bool rpcrdma_sq_may_call(const struct rpcrdma_conn *conn, struct rpcrdma_sq *sq)
 bool rpcrdma_sq_take(struct rpcrdma_sq *sq)
 {
 	if (!context_left(sq)) {
-		sq->refused |= REFUSED_CONTEXT;
+		sq->waiters |= WAITS_CONTEXT;
 		return false;
 	}
 	sq->contexts--;
@@ -145,7 +145,7 @@ bool rpcrdma_sq_may_take_ahead(struct rpcrdma_sq *sq)
 {
 	if (sq->contexts > sq->reply_reserve)
 		return true;
-	sq->refused |= REFUSED_AHEAD;
+	sq->waiters |= WAITS_RESERVE;
 	return false;
 }
 
@@ -161,13 +161,13 @@ enum rpcrdma_sq_turn rpcrdma_sq_next(const struct rpcrdma_conn *conn,
 				     struct rpcrdma_sq *sq,
 				     const struct rpcrdma_sq_first *first)
 {
-	sq->refused &= static_cast<u8>(~REFUSED_CONTROL);
+	sq->waiters &= static_cast<u8>(~WAITS_CONTROL);
 	if (rpcrdma_conn_control_due(conn)) {
 		if (sq->contexts && rpcrdma_sq_room(sq, 1)) {
 			sq->contexts--;
 			return RPCRDMA_TURN_CONTROL;
 		}
-		sq->refused |= REFUSED_CONTROL;
+		sq->waiters |= WAITS_CONTROL;
 	}
 	if (sq->transfers && rpcrdma_sq_room(sq, first->transfer_wrs)) {
 		sq->transfers--;
