@@ -65,7 +65,7 @@ void rpcrdma_core_mrs_carry_out(struct rpcrdma_ep_core *core, u32 todo);
 /* ---- Mapping ---- */
 
 /**
- * rpcrdma_core_mrs_cut() - get the limits by which memory is split into MRs
+ * rpcrdma_core_mrs_limits() - get the limits by which memory is split into MRs
  * @core: connection
  *
  * For callers that count the MRs they need. An outdated copy only costs a mapping that
@@ -73,10 +73,10 @@ void rpcrdma_core_mrs_carry_out(struct rpcrdma_ep_core *core, u32 todo);
  * Context: any.
  * Return: the limits.
  */
-static inline struct rpcrdma_cut
-rpcrdma_core_mrs_cut(const struct rpcrdma_ep_core *core)
+static inline struct rpcrdma_mr_limits
+rpcrdma_core_mrs_limits(const struct rpcrdma_ep_core *core)
 {
-	struct rpcrdma_cut cut = core->mrs.cut;
+	struct rpcrdma_mr_limits cut = core->mrs.cut;
 
 	cut.octets = rpcrdma_conn_limits(&core->conn).max_segment;
 	/* No MR is provided to a peer that accepts none. */

@@ -17,7 +17,7 @@ extern "C" {
  * chunk. Both the registration and the functions that count segments in advance
  * use them.
  */
-struct rpcrdma_cut {
+struct rpcrdma_mr_limits {
 	u32 page_shift;		/* a page has 1 << page_shift bytes */
 	u32 pages;		/* pages in an MR, at most; not 0 */
 	u32 octets;		/* bytes in an MR, at most; not 0 */
@@ -47,7 +47,7 @@ struct rpcrdma_region {
  *
  * Return: true if so.
  */
-static inline bool rpcrdma_region_gap(const struct rpcrdma_cut *cut,
+static inline bool rpcrdma_region_gap(const struct rpcrdma_mr_limits *cut,
 				      const struct rpcrdma_region *r,
 				      u32 offset, u32 length)
 {
@@ -69,7 +69,7 @@ static inline bool rpcrdma_region_gap(const struct rpcrdma_cut *cut,
  * accepts some bytes.
  * Return: the number of bytes added; 0 means that a new MR is needed.
  */
-static inline u32 rpcrdma_region_take(const struct rpcrdma_cut *cut,
+static inline u32 rpcrdma_region_take(const struct rpcrdma_mr_limits *cut,
 				      struct rpcrdma_region *r, u32 offset,
 				      u32 length)
 {
@@ -119,7 +119,7 @@ static inline u32 rpcrdma_region_take(const struct rpcrdma_cut *cut,
  * stops once the result exceeds RPCRDMA_MAX_SEGS.
  * Return: the number.
  */
-static inline u32 rpcrdma_region_count(const struct rpcrdma_cut *cut,
+static inline u32 rpcrdma_region_count(const struct rpcrdma_mr_limits *cut,
 				       u32 offset, u32 length)
 {
 	const u32 in_page = (1u << cut->page_shift) - 1;
@@ -141,7 +141,7 @@ static inline u32 rpcrdma_region_count(const struct rpcrdma_cut *cut,
 }
 
 /**
- * rpcrdma_cut_finer() - lower the limits of MRs because a device mapped less into one
+ * rpcrdma_mr_limits_reduce() - lower the limits of MRs because a device mapped less into one
  * @now: limits to be lowered
  * @used: limits that the device did not reach
  *
@@ -149,7 +149,8 @@ static inline u32 rpcrdma_region_count(const struct rpcrdma_cut *cut,
  * Return: true if the caller must plan its message again, false if lower limits cannot
  *	help.
  */
-bool rpcrdma_cut_finer(struct rpcrdma_cut *now, const struct rpcrdma_cut *used);
+bool rpcrdma_mr_limits_reduce(struct rpcrdma_mr_limits *now,
+			      const struct rpcrdma_mr_limits *used);
 
 #ifdef __cplusplus
 }

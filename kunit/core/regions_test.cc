@@ -35,21 +35,21 @@ u32 any_shift(generator &random)
 	return 12 + 2 * random.below(3);
 }
 
-rpcrdma_cut cut_of(u32 pages, u32 octets = ~0u, bool gaps = false)
+rpcrdma_mr_limits cut_of(u32 pages, u32 octets = ~0u, bool gaps = false)
 {
 	return { page_shift, pages, octets, gaps, false };
 }
 
 /* Return the limits of a device that drops offsets within pages. */
-rpcrdma_cut cut_apart(u32 pages, u32 octets = ~0u)
+rpcrdma_mr_limits cut_apart(u32 pages, u32 octets = ~0u)
 {
 	return { page_shift, pages, octets, false, true };
 }
 
 /* Return random limits, in the same order for the same seed. */
-rpcrdma_cut any_cut(generator &random, u32 pages)
+rpcrdma_mr_limits any_cut(generator &random, u32 pages)
 {
-	rpcrdma_cut cut =
+	rpcrdma_mr_limits cut =
 		cut_of(1 + random.below(pages),
 		       random.chance(50) ? 1 + random.below(10 * page) : ~0u,
 		       random.chance(30));
@@ -82,7 +82,8 @@ struct filled {
 };
 
 /* Register ranges one after the other, and check the invariants of each MR. */
-std::vector<filled> map(const rpcrdma_cut &cut, const std::vector<vec> &memory)
+std::vector<filled> map(const rpcrdma_mr_limits &cut,
+			const std::vector<vec> &memory)
 {
 	std::vector<filled> all;
 	u32 skip = 0;
@@ -168,7 +169,7 @@ TEST(Regions, Counted)
 	};
 
 	for (const auto &c : cases) {
-		const rpcrdma_cut cut = cut_of(c.pages, c.octets);
+		const rpcrdma_mr_limits cut = cut_of(c.pages, c.octets);
 
 		EXPECT_EQ(rpcrdma_region_count(&cut, c.offset, c.length),
 			  c.count)
@@ -180,7 +181,7 @@ TEST(Regions, Counted)
 TEST(Regions, CountingHasAnEnd)
 {
 	for (const u32 octets : { 1u, 3u, 100u }) {
-		const rpcrdma_cut cut = cut_of(256, octets);
+		const rpcrdma_mr_limits cut = cut_of(256, octets);
 
 		EXPECT_EQ(rpcrdma_region_count(&cut, 7, 1 << 30),
 			  RPCRDMA_MAX_SEGS + 1u);
@@ -228,28 +229,29 @@ TEST(Regions, PartsOfPagesApart)
  */
 TEST(Regions, CutFiner)
 {
-	rpcrdma_cut now = cut_of(8), used = now, gaps = cut_of(2, ~0u, true);
+	rpcrdma_mr_limits now = cut_of(8), used = now,
+			  gaps = cut_of(2, ~0u, true);
 
-	EXPECT_TRUE(rpcrdma_cut_finer(&now, &used));
+	EXPECT_TRUE(rpcrdma_mr_limits_reduce(&now, &used));
 	EXPECT_TRUE(now.apart);
 	EXPECT_EQ(now.pages, 8u);
 	/* A mapping split before yields no new limit. */
-	EXPECT_TRUE(rpcrdma_cut_finer(&now, &used));
+	EXPECT_TRUE(rpcrdma_mr_limits_reduce(&now, &used));
 	EXPECT_EQ(now.pages, 8u);
 	for (const u32 pages : { 4u, 2u, 1u }) {
 		used = now;
 		used.octets = 1000;
-		EXPECT_TRUE(rpcrdma_cut_finer(&now, &used));
+		EXPECT_TRUE(rpcrdma_mr_limits_reduce(&now, &used));
 		EXPECT_EQ(now.pages, pages);
-		EXPECT_TRUE(rpcrdma_cut_finer(&now, &used));
+		EXPECT_TRUE(rpcrdma_mr_limits_reduce(&now, &used));
 		EXPECT_EQ(now.pages, pages);
 	}
 	used = now;
-	EXPECT_FALSE(rpcrdma_cut_finer(&now, &used));
+	EXPECT_FALSE(rpcrdma_mr_limits_reduce(&now, &used));
 	EXPECT_EQ(now.pages, 1u);
 
 	used = gaps;
-	EXPECT_TRUE(rpcrdma_cut_finer(&gaps, &used));
+	EXPECT_TRUE(rpcrdma_mr_limits_reduce(&gaps, &used));
 	EXPECT_FALSE(gaps.apart);
 	EXPECT_EQ(gaps.pages, 1u);
 }
@@ -261,7 +263,7 @@ TEST(Regions, CountedAsTheyAreFilled)
 
 	for (u32 i = 0; i < 20000; i++) {
 		const page_size size{ any_shift(random) };
-		const rpcrdma_cut cut = any_cut(random, 20);
+		const rpcrdma_mr_limits cut = any_cut(random, 20);
 		const u32 offset = random.below(page);
 		const u32 length = random.below(15 * page);
 		const std::vector<filled> all = map(cut, run(offset, length));
@@ -283,7 +285,7 @@ TEST(Regions, PageByPageOrAtOnce)
 
 	for (u32 i = 0; i < 20000; i++) {
 		const page_size size{ any_shift(random) };
-		const rpcrdma_cut cut = any_cut(random, 20);
+		const rpcrdma_mr_limits cut = any_cut(random, 20);
 		std::vector<vec> pages, runs;
 
 		for (u32 n = 1 + random.below(3); n; n--) {
@@ -314,7 +316,7 @@ TEST(Regions, AddUpToTheMost)
 
 	for (u32 i = 0; i < 20000; i++) {
 		const page_size size{ any_shift(random) };
-		rpcrdma_cut cut = cut_of(
+		rpcrdma_mr_limits cut = cut_of(
 			1 + random.below(6),
 			random.chance(50) ? page / 8 + random.below(5 * page) :
 					    ~0u,

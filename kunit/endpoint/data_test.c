@@ -112,7 +112,7 @@ static void data_small_segments(struct kunit *test)
 	struct shim_pair *pair = shim_open(test);
 	struct rpcrdma_ep *ep = pair->client.ep;
 	struct rpcrdma_lists *lists;
-	struct rpcrdma_cut cut;
+	struct rpcrdma_mr_limits cut;
 	struct shim_buf buf;
 	u32 i, j, octets;
 	LIST_HEAD(mrs);
@@ -123,7 +123,7 @@ static void data_small_segments(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 1234, 5800), 0);
 	for (i = 0; i < ARRAY_SIZE(most); i++) {
 		ep->core.conn.peer.rssiz = most[i];
-		cut = rpcrdma_mrs_cut(ep);
+		cut = rpcrdma_mrs_limits(ep);
 		do {
 			rpcrdma_mrs_put(ep, &mrs);
 			rpcrdma_lists_init(lists);

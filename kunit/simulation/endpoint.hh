@@ -224,7 +224,7 @@ public:
 	}
 	u32 count_regions(u32 at, u32 length) const
 	{
-		const rpcrdma_cut cut = rpcrdma_core_mrs_cut(this);
+		const rpcrdma_mr_limits cut = rpcrdma_core_mrs_limits(this);
 
 		return rpcrdma_region_count(
 			&cut, at & (params.page_octets() - 1), length);
@@ -288,9 +288,9 @@ public:
 	void make_regions_in(u32 ms);
 	void regions_told();
 	region *take_region(u32 *todo);
-	int map_region(region *reg, const rpcrdma_cut &cut,
+	int map_region(region *reg, const rpcrdma_mr_limits &cut,
 		       rpcrdma_extent_pos &pos, bool writable);
-	bool cut_regions_finer(const rpcrdma_cut &used);
+	bool cut_regions_finer(const rpcrdma_mr_limits &used);
 	rpcrdma_pull_entry *next_overdue();
 	void *new_buffer(u32 size, u64 *addr);
 	void free_buffer(u64 addr);

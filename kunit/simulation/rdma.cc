@@ -283,7 +283,7 @@ int rpcrdma_port_part(struct rpcrdma_transfer *t, struct rpcrdma_local *local,
 }
 
 u32 rpcrdma_port_region(struct rpcrdma_local *local, u32 at,
-			const struct rpcrdma_cut *cut, u32 octets)
+			const struct rpcrdma_mr_limits *cut, u32 octets)
 {
 	rpcrdma_region region{};
 

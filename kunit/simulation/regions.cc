@@ -222,7 +222,7 @@ region *endpoint::take_region(u32 *todo)
 	return reg;
 }
 
-int endpoint::map_region(region *reg, const rpcrdma_cut &cut,
+int endpoint::map_region(region *reg, const rpcrdma_mr_limits &cut,
 			 rpcrdma_extent_pos &pos, bool writable)
 {
 	const u32 room = params.region_room ? params.region_room :
@@ -251,9 +251,9 @@ int endpoint::map_region(region *reg, const rpcrdma_cut &cut,
 	return pos.length != 0;
 }
 
-bool endpoint::cut_regions_finer(const rpcrdma_cut &used)
+bool endpoint::cut_regions_finer(const rpcrdma_mr_limits &used)
 {
-	const bool finer = rpcrdma_cut_finer(&mrs.cut, &used);
+	const bool finer = rpcrdma_mr_limits_reduce(&mrs.cut, &used);
 
 	more_regions_ |= finer;
 	return finer;
@@ -368,7 +368,7 @@ struct rpcrdma_mr *rpcrdma_port_mr_take(struct rpcrdma_ep_core *core, u32 *todo)
 }
 
 int rpcrdma_port_mr_map(struct rpcrdma_ep_core *core, struct rpcrdma_mr *mr,
-			const struct rpcrdma_cut *cut,
+			const struct rpcrdma_mr_limits *cut,
 			struct rpcrdma_extent_pos *pos, bool remote_write)
 {
 	return of(core).map_region(static_cast<region *>(mr), *cut, *pos,
@@ -376,7 +376,7 @@ int rpcrdma_port_mr_map(struct rpcrdma_ep_core *core, struct rpcrdma_mr *mr,
 }
 
 bool rpcrdma_port_mrs_finer(struct rpcrdma_ep_core *core,
-			    const struct rpcrdma_cut *used)
+			    const struct rpcrdma_mr_limits *used)
 {
 	return of(core).cut_regions_finer(*used);
 }

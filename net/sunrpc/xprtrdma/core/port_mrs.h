@@ -94,19 +94,19 @@ struct rpcrdma_mr *rpcrdma_port_mr_take(struct rpcrdma_ep_core *core,
  * the limits permit; or another negative errno. On error nothing is mapped.
  */
 int rpcrdma_port_mr_map(struct rpcrdma_ep_core *core, struct rpcrdma_mr *mr,
-			const struct rpcrdma_cut *cut,
+			const struct rpcrdma_mr_limits *cut,
 			struct rpcrdma_extent_pos *pos, bool remote_write);
 
 /**
- * rpcrdma_port_mrs_finer - take the lock and call rpcrdma_cut_finer()
+ * rpcrdma_port_mrs_finer - take the lock and call rpcrdma_mr_limits_reduce()
  * @core: connection
  * @used: limits with which an MR was mapped
  *
  * Context: no lock held.
- * Return: as rpcrdma_cut_finer() does for core->mrs.cut.
+ * Return: as rpcrdma_mr_limits_reduce() does for core->mrs.cut.
  */
 bool rpcrdma_port_mrs_finer(struct rpcrdma_ep_core *core,
-			    const struct rpcrdma_cut *used);
+			    const struct rpcrdma_mr_limits *used);
 
 /**
  * rpcrdma_port_chain_inv - add the invalidation of an MR to a chain

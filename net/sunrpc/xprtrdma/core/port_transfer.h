@@ -42,7 +42,7 @@ int rpcrdma_port_part(struct rpcrdma_transfer *t, struct rpcrdma_local *local,
  * Return: bytes; 0 if @local is shorter than @at.
  */
 u32 rpcrdma_port_region(struct rpcrdma_local *local, u32 at,
-			const struct rpcrdma_cut *cut, u32 octets);
+			const struct rpcrdma_mr_limits *cut, u32 octets);
 
 /**
  * rpcrdma_port_prepare - map a part for the device, and take the MRs that it needs

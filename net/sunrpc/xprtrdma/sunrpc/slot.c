@@ -286,9 +286,9 @@ void rpcrdma_requester_buf_free(struct rpc_task *task)
 /* ---- The RPC of a slot ---- */
 
 /* Count the segments for @len bytes of @buf: for all of them, and for its page data. */
-static void rpcrdma_req_count(const struct rpcrdma_cut *cut,
-			      const struct xdr_buf *buf, u32 len,
-			      u16 *all_segs, u16 *page_segs)
+static void rpcrdma_req_count(const struct rpcrdma_mr_limits *cut,
+			      const struct xdr_buf *buf, u32 len, u16 *all_segs,
+			      u16 *page_segs)
 {
 	const struct kvec *head = &buf->head[0], *tail = &buf->tail[0];
 	u32 head_len = min_t(u32, head->iov_len, len);
@@ -312,7 +312,7 @@ void rpcrdma_req_call(const struct rpcrdma_req *req,
 	const struct xdr_buf *snd = &rqst->rq_snd_buf;
 	const struct xdr_buf *rcv = &rqst->rq_rcv_buf;
 	struct rpcrdma_requester *r = rpcrdma_xprt_requester(rqst->rq_xprt);
-	struct rpcrdma_cut cut = rpcrdma_mrs_cut(ep);
+	struct rpcrdma_mr_limits cut = rpcrdma_mrs_limits(ep);
 
 	memset(call, 0, sizeof(*call));
 	call->xid = be32_to_cpu(rqst->rq_xid);

@@ -56,8 +56,9 @@ struct verbs_mr {
 	};
 };
 
-/* Call rpcrdma_core_mrs_cut(). */
-static inline struct rpcrdma_cut rpcrdma_mrs_cut(const struct rpcrdma_ep *ep);
+/* Call rpcrdma_core_mrs_limits(). */
+static inline struct rpcrdma_mr_limits
+rpcrdma_mrs_limits(const struct rpcrdma_ep *ep);
 
 /*
  * Prepare MRs for the memory in the @nr elements of @ext and append them to @mrs and,

@@ -161,9 +161,10 @@ static inline struct rpcrdma_ep *rpcrdma_ep_of(const struct rpcrdma_ep_core *cor
 	return container_of(core, struct rpcrdma_ep, core);
 }
 
-static inline struct rpcrdma_cut rpcrdma_mrs_cut(const struct rpcrdma_ep *ep)
+static inline struct rpcrdma_mr_limits
+rpcrdma_mrs_limits(const struct rpcrdma_ep *ep)
 {
-	return rpcrdma_core_mrs_cut(&ep->core);
+	return rpcrdma_core_mrs_limits(&ep->core);
 }
 
 static inline void rpcrdma_ep_get(struct rpcrdma_ep *ep)

@@ -145,7 +145,7 @@ u32 rpcrdma_extent_count(const struct rpcrdma_extent_pos *pos, u32 octets)
  * the limits @cut; 0 if there is no memory.
  */
 u32 rpcrdma_extent_region(const struct rpcrdma_extent_pos *pos,
-			  const struct rpcrdma_cut *cut, u32 octets)
+			  const struct rpcrdma_mr_limits *cut, u32 octets)
 {
 	struct rpcrdma_extent_pos at = *pos;
 	struct rpcrdma_region region = {};

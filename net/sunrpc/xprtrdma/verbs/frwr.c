@@ -122,10 +122,10 @@ struct rpcrdma_mr *rpcrdma_port_mr_take(struct rpcrdma_ep_core *core, u32 *todo)
 }
 
 bool rpcrdma_port_mrs_finer(struct rpcrdma_ep_core *core,
-			    const struct rpcrdma_cut *used)
+			    const struct rpcrdma_mr_limits *used)
 {
 	return rpcrdma_locked(&rpcrdma_ep_of(core)->mr_lock,
-			      rpcrdma_cut_finer(&core->mrs.cut, used));
+			      rpcrdma_mr_limits_reduce(&core->mrs.cut, used));
 }
 
 /*
@@ -134,7 +134,7 @@ bool rpcrdma_port_mrs_finer(struct rpcrdma_ep_core *core,
  * missing.
  */
 static u32 rpcrdma_mr_fill(struct rpcrdma_ep *ep, struct verbs_mr *mr,
-			   const struct rpcrdma_cut *cut,
+			   const struct rpcrdma_mr_limits *cut,
 			   struct rpcrdma_extent_pos *pos)
 {
 	u32 octets = rpcrdma_extent_region(pos, cut, U32_MAX);
@@ -146,7 +146,7 @@ static u32 rpcrdma_mr_fill(struct rpcrdma_ep *ep, struct verbs_mr *mr,
 }
 
 int rpcrdma_port_mr_map(struct rpcrdma_ep_core *core, struct rpcrdma_mr *m,
-			const struct rpcrdma_cut *cut,
+			const struct rpcrdma_mr_limits *cut,
 			struct rpcrdma_extent_pos *pos, bool remote_write)
 {
 	struct verbs_mr *mr = container_of(m, struct verbs_mr, core);

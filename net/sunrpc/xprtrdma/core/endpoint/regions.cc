@@ -16,7 +16,7 @@ namespace
  * The device mapped less than one MR with the limits @cut. Lower the limits, so that the
  * caller plans and maps again.
  */
-int cut_finer(rpcrdma_ep_core *core, const rpcrdma_cut *cut)
+int cut_finer(rpcrdma_ep_core *core, const rpcrdma_mr_limits *cut)
 {
 	if (!rpcrdma_port_mrs_finer(core, cut))
 		return -E_IO;
@@ -114,7 +114,7 @@ int rpcrdma_core_mrs_map(struct rpcrdma_ep_core *core, struct list_head *mrs,
 			 struct rpcrdma_extent_pos *pos, bool remote_write,
 			 struct rpcrdma_lists *lists)
 {
-	const rpcrdma_cut cut = rpcrdma_core_mrs_cut(core);
+	const rpcrdma_mr_limits cut = rpcrdma_core_mrs_limits(core);
 	int more;
 
 	do {

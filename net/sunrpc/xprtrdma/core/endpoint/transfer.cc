@@ -315,7 +315,7 @@ enum rpcrdma_read_turn rpcrdma_core_claim(struct rpcrdma_ep_core *core,
 			       RPCRDMA_READ_FAIL;
 		break;
 	case RPCRDMA_CLAIM_FINER:
-		if (!rpcrdma_cut_finer(&core->rw.cut, &t->cut))
+		if (!rpcrdma_mr_limits_reduce(&core->rw.cut, &t->cut))
 			turn = RPCRDMA_READ_FAIL;
 		break;
 	case RPCRDMA_CLAIM_TRIED:

@@ -94,7 +94,8 @@ using namespace rpcrdma;
  * first. Smaller MRs are for a device that maps still less, for whatever
  * reason.
  */
-bool rpcrdma_cut_finer(struct rpcrdma_cut *now, const struct rpcrdma_cut *used)
+bool rpcrdma_mr_limits_reduce(struct rpcrdma_mr_limits *now,
+			      const struct rpcrdma_mr_limits *used)
 {
 	/* Another context has lowered the limits since. */
 	if (now->apart != used->apart || now->pages != used->pages)
