@@ -64,7 +64,7 @@ rpcrdma_lists_seg(const struct rpcrdma_lists *lists, u32 i)
 }
 
 /* A byte range of a chunk, as a cursor */
-struct rpcrdma_stretch {
+struct rpcrdma_chunk_cursor {
 	u32 offset;			/* bytes from the start of the current segment */
 	/* index of the current segment in the chunk; 0 to begin */
 	u32 segment;
@@ -84,7 +84,7 @@ struct rpcrdma_stretch {
  */
 static inline bool rpcrdma_chunk_next(const struct rpcrdma_lists *lists,
 				      const struct rpcrdma_chunk *chunk,
-				      struct rpcrdma_stretch *at,
+				      struct rpcrdma_chunk_cursor *at,
 				      struct rpcrdma_segment *part)
 {
 	const struct rpcrdma_segment *seg;

@@ -584,7 +584,7 @@ TEST(Offers, NotToListsThatAreFull)
 std::string stretch(u32 offset, u32 length, u32 *left)
 {
 	auto lists = std::make_unique<rpcrdma_lists>();
-	rpcrdma_stretch at = { offset, 0, length };
+	rpcrdma_chunk_cursor at = { offset, 0, length };
 	rpcrdma_segment part;
 	std::string said;
 

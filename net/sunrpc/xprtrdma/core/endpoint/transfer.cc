@@ -198,9 +198,9 @@ int rpcrdma_core_transfer_add(struct rpcrdma_transfer *t,
 			      const struct rpcrdma_chunk *chunk,
 			      u32 chunk_offset, u32 at, u32 length)
 {
-	rpcrdma_stretch range = { .offset = chunk_offset,
-				  .segment = 0,
-				  .length = length };
+	rpcrdma_chunk_cursor range = { .offset = chunk_offset,
+				       .segment = 0,
+				       .length = length };
 	rpcrdma_segment segment;
 
 	while (rpcrdma_chunk_next(lists, chunk, &range, &segment)) {
