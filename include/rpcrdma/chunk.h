@@ -164,11 +164,11 @@ int rpcrdma_lists_add_segment(struct rpcrdma_lists *lists, u32 handle,
 			      u32 length, u64 offset);
 
 /**
- * rpcrdma_lists_offer() - set inv_handle to the largest segment's (6.2.4), if there is
+ * rpcrdma_lists_set_inv_handle() - set inv_handle to the largest segment's (6.2.4), if there is
  *	a segment
  * @lists: chunk lists
  */
-void rpcrdma_lists_offer(struct rpcrdma_lists *lists);
+void rpcrdma_lists_set_inv_handle(struct rpcrdma_lists *lists);
 
 #ifdef __cplusplus
 }

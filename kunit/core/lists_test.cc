@@ -737,7 +737,7 @@ TEST(Lists, OfferTheLargestSegmentForInvalidation)
 
 	rpcrdma_lists_init(&lists);
 	lists.inv_handle = 5;
-	rpcrdma_lists_offer(&lists);
+	rpcrdma_lists_set_inv_handle(&lists);
 	EXPECT_EQ(lists.inv_handle, 0u);
 
 	rpcrdma_lists_add_read(&lists, 64);
@@ -745,10 +745,10 @@ TEST(Lists, OfferTheLargestSegmentForInvalidation)
 	rpcrdma_lists_add_segment(&lists, 2, 200, 0);
 	rpcrdma_lists_add_write(&lists);
 	rpcrdma_lists_add_segment(&lists, 3, 200, 0);
-	rpcrdma_lists_offer(&lists);
+	rpcrdma_lists_set_inv_handle(&lists);
 	EXPECT_EQ(lists.inv_handle, 2u);
 	rpcrdma_lists_add_segment(&lists, 4, 201, 0);
-	rpcrdma_lists_offer(&lists);
+	rpcrdma_lists_set_inv_handle(&lists);
 	EXPECT_EQ(lists.inv_handle, 4u);
 }
 

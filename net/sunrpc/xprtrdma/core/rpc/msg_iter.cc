@@ -165,7 +165,7 @@ int rpcrdma_offer_next(struct rpcrdma_offers *at, struct rpcrdma_lists *lists,
 		*offer = { false, at->call.head, at->call.pages, true };
 		rc = rpcrdma_lists_add_read(lists, at->call.head);
 	} else if (step == OFFER_LAST) {
-		rpcrdma_lists_offer(lists);
+		rpcrdma_lists_set_inv_handle(lists);
 		return 0;
 	} else if (step == OFFER_END) {
 		return 0;

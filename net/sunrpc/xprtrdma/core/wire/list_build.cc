@@ -125,7 +125,7 @@ int rpcrdma_lists_add_segment(struct rpcrdma_lists *lists, u32 handle,
 	return 0;
 }
 
-void rpcrdma_lists_offer(struct rpcrdma_lists *lists)
+void rpcrdma_lists_set_inv_handle(struct rpcrdma_lists *lists)
 {
 	lists->inv_handle = largest_segment(lists);
 }
