@@ -18,7 +18,7 @@ extern "C" {
  * @rx: the ERROR
  * @call: the Call's geometry, with segments counted; @call->recovery is the result of
  *	earlier errors
- * @offered: the lists it was sent with
+ * @call_lists: the lists it was sent with
  * @recovery: plan and send it with this. The earlier attempt's memory must be
  *	invalidated before
  *
@@ -29,7 +29,7 @@ extern "C" {
  */
 int rpcrdma_call_refused(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
 			 const struct rpcrdma_call *call,
-			 const struct rpcrdma_lists *offered,
+			 const struct rpcrdma_lists *call_lists,
 			 struct rpcrdma_recovery *recovery);
 
 /*

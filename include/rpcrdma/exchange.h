@@ -38,7 +38,7 @@ struct rpcrdma_placed {
 /**
  * rpcrdma_check_reply() - check a Reply's returned lists against the Call's
  * @conn: connection
- * @offered: lists that the Call was sent with
+ * @call_lists: lists that the Call was sent with
  * @rx: received message, decoded
  * @placed: returns the lengths that the Reply reports
  *
@@ -48,7 +48,7 @@ struct rpcrdma_placed {
  *	verdict BAD_REPLY.
  */
 int rpcrdma_check_reply(const struct rpcrdma_conn *conn,
-			const struct rpcrdma_lists *offered,
+			const struct rpcrdma_lists *call_lists,
 			const struct rpcrdma_rx *rx,
 			struct rpcrdma_placed *placed);
 

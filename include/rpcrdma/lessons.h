@@ -46,17 +46,17 @@ static inline bool rpcrdma_lessons_any(const struct rpcrdma_lessons *lessons)
 
 /**
  * rpcrdma_lessons_learn() - learn from an ERROR, before rpcrdma_call_refused() is
- *	called with the same @rx, @call and @offered
+ *	called with the same @rx, @call and @call_lists
  * @lessons: learned limits of the server
  * @now: seconds
  * @rx: received message, decoded
  * @call: Call
- * @offered: lists that the Call was sent with
+ * @call_lists: lists that the Call was sent with
  */
 void rpcrdma_lessons_learn(struct rpcrdma_lessons *lessons, u64 now,
 			   const struct rpcrdma_rx *rx,
 			   const struct rpcrdma_call *call,
-			   const struct rpcrdma_lists *offered);
+			   const struct rpcrdma_lists *call_lists);
 
 /**
  * rpcrdma_lessons_recall() - apply the limits learned to a Call that is about to be

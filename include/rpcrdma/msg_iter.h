@@ -26,7 +26,7 @@ struct rpcrdma_buf_layout {
 };
 
 /* Memory that a Call provides to the peer in a chunk, or in a part of one */
-struct rpcrdma_offer {
+struct rpcrdma_chunk_range {
 	bool written;			/* of the Reply; else of the Call */
 	u32 from;			/* bytes into that memory */
 	u32 length;			/* never 0 */
@@ -34,7 +34,7 @@ struct rpcrdma_offer {
 };
 
 /* Iterator over the memory that a Call provides. Both messages have a head. */
-struct rpcrdma_offers {
+struct rpcrdma_chunk_range_iter {
 	const struct rpcrdma_call_plan *plan;
 	struct rpcrdma_buf_layout call;	 /* layout of the Call */
 	struct rpcrdma_buf_layout reply; /* layout of the memory for its Reply */
@@ -42,21 +42,22 @@ struct rpcrdma_offers {
 };
 
 /**
- * rpcrdma_offer_next() - get the next memory range of a Call's chunks, in wire order
+ * rpcrdma_chunk_range_next() - get the next memory range of a Call's chunks, in wire order
  *	(6.2.3)
  * @at: iterator
  * @lists: initialised
- * @offer: returns the range
+ * @range: returns the range
  *
  * Before the first range of a chunk, the chunk is begun in @lists; the user appends a
  * segment for each MR that the range needs, and calls this function again. At the last
  * range the inv_handle is set, so that the peer may invalidate an MR. No memory is in
  * two chunks that the peer writes to.
- * Return: 1 with @offer; 0 at the end; -EMSGSIZE if @lists have no space for the chunk,
+ * Return: 1 with @range; 0 at the end; -EMSGSIZE if @lists have no space for the chunk,
  *	which ends the iteration.
  */
-int rpcrdma_offer_next(struct rpcrdma_offers *at, struct rpcrdma_lists *lists,
-		       struct rpcrdma_offer *offer);
+int rpcrdma_chunk_range_next(struct rpcrdma_chunk_range_iter *at,
+			     struct rpcrdma_lists *lists,
+			     struct rpcrdma_chunk_range *range);
 
 /* Where bytes of a Call come from, or where bytes of a Reply go */
 enum rpcrdma_origin {

@@ -123,7 +123,7 @@ bool rpcrdma_payload_ok(u32 xid, bool response, const void *first);
 /**
  * rpcrdma_invalidation_ok() - check the handle that the peer's Send invalidated (WP 6)
  * @conn: connection
- * @offered: the Call's lists
+ * @call_lists: the Call's lists
  * @invalidated: the handle
  *
  * It must be one that the peer was provided with for this RPC. If not, close the
@@ -131,7 +131,7 @@ bool rpcrdma_payload_ok(u32 xid, bool response, const void *first);
  * Return: true if it is.
  */
 bool rpcrdma_invalidation_ok(const struct rpcrdma_conn *conn,
-			     const struct rpcrdma_lists *offered,
+			     const struct rpcrdma_lists *call_lists,
 			     u32 invalidated);
 
 /**

@@ -244,16 +244,16 @@ TEST(Pieces, OfAPlannedReply)
 			rpcrdma_reply reply = {};
 			rpcrdma_pieces at = {};
 			rpcrdma_piece piece;
-			rpcrdma_lists offered;
+			rpcrdma_lists call_lists;
 			u32 inlined = 0, placed = 0;
 
-			rpcrdma_lists_init(&offered);
-			add_write(&offered, 1, 100);
+			rpcrdma_lists_init(&call_lists);
+			add_write(&call_lists, 1, 100);
 			reply.xid = 1;
 			reply.length = 100 + octets + behind;
 			reply.nr_items = 1;
 			reply.items[0] = { 100, octets };
-			rpcrdma_plan_reply(&e->conn, &offered, &reply,
+			rpcrdma_plan_reply(&e->conn, &call_lists, &reply,
 					   plan.get());
 			ASSERT_EQ(plan->format, RPCRDMA_INLINE);
 			while (rpcrdma_reply_next(&reply, plan.get(), &at,
@@ -352,28 +352,29 @@ TEST(Pieces, OfAReplyGoWhereItsPlanSays)
 struct offers {
 	std::unique_ptr<rpcrdma_lists> lists =
 		std::make_unique<rpcrdma_lists>();
-	std::vector<rpcrdma_offer> ranges;
+	std::vector<rpcrdma_chunk_range> ranges;
 	int end;
 
 	offers(const rpcrdma_call_plan &plan, const rpcrdma_buf_layout &call,
 	       const rpcrdma_buf_layout &reply)
 	{
-		rpcrdma_offers at = { &plan, call, reply, 0 };
-		rpcrdma_offer offer;
+		rpcrdma_chunk_range_iter at = { &plan, call, reply, 0 };
+		rpcrdma_chunk_range range;
 
 		rpcrdma_lists_init(lists.get());
-		while ((end = rpcrdma_offer_next(&at, lists.get(), &offer)) >
-		       0) {
-			EXPECT_NE(offer.length, 0u);
-			ranges.push_back(offer);
+		while ((end = rpcrdma_chunk_range_next(&at, lists.get(),
+						       &range)) > 0) {
+			EXPECT_NE(range.length, 0u);
+			ranges.push_back(range);
 			EXPECT_EQ(rpcrdma_lists_add_segment(
 					  lists.get(),
 					  static_cast<u32>(ranges.size()),
-					  offer.length, 0),
+					  range.length, 0),
 				  0);
 		}
 		/* The iterator stays at its end. */
-		EXPECT_EQ(rpcrdma_offer_next(&at, lists.get(), &offer), end);
+		EXPECT_EQ(rpcrdma_chunk_range_next(&at, lists.get(), &range),
+			  end);
 	}
 
 	/*
@@ -386,7 +387,7 @@ struct offers {
 		std::string map(length, '.');
 
 		for (u32 i = chunk.first; i < chunk.first + chunk.count; i++) {
-			const rpcrdma_offer &range = ranges.at(i);
+			const rpcrdma_chunk_range &range = ranges.at(i);
 
 			EXPECT_EQ(range.written, written);
 			for (u32 n = 0; n < range.length; n++)
@@ -568,12 +569,15 @@ TEST(Offers, NotToListsThatAreFull)
 	       plan_of(RPCRDMA_INLINE, false, true, false),
 	       plan_of(RPCRDMA_INLINE, false, false, true) }) {
 		auto lists = std::make_unique<rpcrdma_lists>();
-		rpcrdma_offers at = { &plan, { 12, 8, 4 }, { 8, 100, 6 }, 0 };
-		rpcrdma_offer offer;
+		rpcrdma_chunk_range_iter at = {
+			&plan, { 12, 8, 4 }, { 8, 100, 6 }, 0
+		};
+		rpcrdma_chunk_range range;
 
 		rpcrdma_lists_init(lists.get());
 		ASSERT_EQ(rpcrdma_lists_add_reply(lists.get()), 0);
-		EXPECT_EQ(rpcrdma_offer_next(&at, lists.get(), &offer), -90);
+		EXPECT_EQ(rpcrdma_chunk_range_next(&at, lists.get(), &range),
+			  -90);
 	}
 }
 

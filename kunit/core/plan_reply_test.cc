@@ -531,19 +531,19 @@ TEST_P(Returned, Lists)
 {
 	const returned_case &c = GetParam();
 	auto e = requester();
-	rpcrdma_lists offered = no_lists();
+	rpcrdma_lists call_lists = no_lists();
 	auto rx = std::make_unique<rpcrdma_rx>();
 	rpcrdma_placed placed;
 
-	add_write(&offered, 2, 1000);
-	add_write(&offered, 1, 500);
-	add_reply(&offered, 2, 1500);
+	add_write(&call_lists, 2, 1000);
+	add_write(&call_lists, 1, 500);
+	add_reply(&call_lists, 2, 1500);
 
 	memset(rx.get(), 0, sizeof(*rx));
 	rx->format = c.special ? RPCRDMA_SPECIAL : RPCRDMA_INLINE;
-	rx->lists = offered;
+	rx->lists = call_lists;
 	c.change(&rx->lists);
-	EXPECT_EQ(rpcrdma_check_reply(&e->conn, &offered, rx.get(), &placed),
+	EXPECT_EQ(rpcrdma_check_reply(&e->conn, &call_lists, rx.get(), &placed),
 		  c.ret);
 	if (!c.ret) {
 		EXPECT_EQ(placed.write_octets, c.write_octets);
@@ -560,25 +560,25 @@ INSTANTIATE_TEST_SUITE_P(All, Returned, testing::ValuesIn(returned_cases),
 TEST(ReturnedLists, NothingWasOffered)
 {
 	auto e = requester();
-	const rpcrdma_lists offered = no_lists();
+	const rpcrdma_lists call_lists = no_lists();
 	auto rx = std::make_unique<rpcrdma_rx>();
 	rpcrdma_placed placed;
 
 	memset(rx.get(), 0, sizeof(*rx));
-	EXPECT_EQ(rpcrdma_check_reply(&e->conn, &offered, rx.get(), &placed),
+	EXPECT_EQ(rpcrdma_check_reply(&e->conn, &call_lists, rx.get(), &placed),
 		  0);
 	add_reply(&rx->lists, 1, 0);
-	EXPECT_EQ(rpcrdma_check_reply(&e->conn, &offered, rx.get(), &placed),
+	EXPECT_EQ(rpcrdma_check_reply(&e->conn, &call_lists, rx.get(), &placed),
 		  -5);
 	rx->lists = no_lists();
 	add_write(&rx->lists, 1, 0);
-	EXPECT_EQ(rpcrdma_check_reply(&e->conn, &offered, rx.get(), &placed),
+	EXPECT_EQ(rpcrdma_check_reply(&e->conn, &call_lists, rx.get(), &placed),
 		  -5);
 	/* A pulled Reply places no data. */
 	rx->lists = no_lists();
 	rx->format = RPCRDMA_SPECIAL;
 	add_read(&rx->lists, 0, 1, 5000);
-	EXPECT_EQ(rpcrdma_check_reply(&e->conn, &offered, rx.get(), &placed),
+	EXPECT_EQ(rpcrdma_check_reply(&e->conn, &call_lists, rx.get(), &placed),
 		  0);
 	EXPECT_EQ(placed.reply_octets, 0u);
 }

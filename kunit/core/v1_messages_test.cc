@@ -355,11 +355,11 @@ TEST(MessagesV1, NoDone)
 TEST(MessagesV1, Replies)
 {
 	auto e = client1();
-	rpcrdma_lists offered;
+	rpcrdma_lists call_lists;
 	rpcrdma_placed placed;
 
-	rpcrdma_lists_init(&offered);
-	add_write(&offered, 2, 4096);
+	rpcrdma_lists_init(&call_lists);
+	add_write(&call_lists, 2, 4096);
 	/* Used in part, then unused in both forms */
 	EXPECT_EQ(e->receive(fixed(X, MSG)
 				     .word(0)
@@ -371,7 +371,8 @@ TEST(MessagesV1, Replies)
 				     .word(0)
 				     .rpc(X, REPLY, 40)),
 		  RPCRDMA_RX_REPLY);
-	EXPECT_EQ(rpcrdma_check_reply(&e->conn, &offered, &e->rx, &placed), 0);
+	EXPECT_EQ(rpcrdma_check_reply(&e->conn, &call_lists, &e->rx, &placed),
+		  0);
 	EXPECT_EQ(placed.write_octets, 4106u);
 	EXPECT_EQ(e->receive(fixed(X, MSG)
 				     .word(0)
@@ -383,25 +384,28 @@ TEST(MessagesV1, Replies)
 				     .word(0)
 				     .rpc(X, REPLY, 40)),
 		  RPCRDMA_RX_REPLY);
-	EXPECT_EQ(rpcrdma_check_reply(&e->conn, &offered, &e->rx, &placed), 0);
+	EXPECT_EQ(rpcrdma_check_reply(&e->conn, &call_lists, &e->rx, &placed),
+		  0);
 	EXPECT_EQ(placed.write_octets, 0u);
 	EXPECT_EQ(
 		e->receive(
 			fixed(X, MSG).word(0).word(1).word(0).word(0).word(0).rpc(
 				X, REPLY, 40)),
 		RPCRDMA_RX_REPLY);
-	EXPECT_EQ(rpcrdma_check_reply(&e->conn, &offered, &e->rx, &placed), 0);
+	EXPECT_EQ(rpcrdma_check_reply(&e->conn, &call_lists, &e->rx, &placed),
+		  0);
 	EXPECT_EQ(placed.write_octets, 0u);
 
-	rpcrdma_lists_init(&offered);
-	add_reply(&offered, 1, 65536);
+	rpcrdma_lists_init(&call_lists);
+	add_reply(&call_lists, 1, 65536);
 	EXPECT_EQ(
 		e->receive(
 			fixed(X, NOMSG).word(0).word(0).word(1).word(1).segment(
 				0x1000, 9000, 0)),
 		RPCRDMA_RX_REPLY);
 	EXPECT_EQ(e->rx.format, RPCRDMA_SPECIAL);
-	EXPECT_EQ(rpcrdma_check_reply(&e->conn, &offered, &e->rx, &placed), 0);
+	EXPECT_EQ(rpcrdma_check_reply(&e->conn, &call_lists, &e->rx, &placed),
+		  0);
 	EXPECT_EQ(placed.reply_octets, 9000u);
 }
 

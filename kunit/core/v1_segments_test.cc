@@ -67,14 +67,14 @@ void expect_err_chunk(end &e, const message &m)
  * Check a Reply with @placed bytes against the received Call, as its Requester
  * does.
  */
-int check_reply(const end &e, const rpcrdma_lists &offered,
+int check_reply(const end &e, const rpcrdma_lists &call_lists,
 		const rpcrdma_reply_plan &p, rpcrdma_placed *placed)
 {
 	auto rx = std::make_unique<rpcrdma_rx>();
 
 	rx->format = p.format;
 	rx->lists = p.lists;
-	return rpcrdma_check_reply(&e.conn, &offered, rx.get(), placed);
+	return rpcrdma_check_reply(&e.conn, &call_lists, rx.get(), placed);
 }
 
 /* Expect that the lengths of @chunk's segments add up to @octets, in pages. */
@@ -109,7 +109,7 @@ TEST(SegmentsV1, OneForEachPageOfAResult)
 	EXPECT_EQ(e->rx.lists.writes[0].count, PAGES);
 	EXPECT_EQ(e->rx.lists.writes[0].length, PAGES * 4096u);
 
-	const rpcrdma_lists offered = copy_of(e->rx.lists, more);
+	const rpcrdma_lists call_lists = copy_of(e->rx.lists, more);
 
 	reply.xid = X;
 	reply.length = 120 + 1000000;
@@ -120,7 +120,7 @@ TEST(SegmentsV1, OneForEachPageOfAResult)
 	EXPECT_EQ(p.format, RPCRDMA_INLINE);
 	EXPECT_EQ(p.inline_length, 120u);
 	expect_filled(p.lists, p.lists.writes[0], PAGES, 0, 1000000);
-	ASSERT_EQ(check_reply(*e, offered, p, &placed), 0);
+	ASSERT_EQ(check_reply(*e, call_lists, p, &placed), 0);
 	EXPECT_EQ(placed.write_octets, 1000000u);
 
 	/* The message as its Requester gets it */
@@ -151,7 +151,7 @@ TEST(SegmentsV1, OneForEachPageOfAReply)
 	ASSERT_EQ(e->receive(offering(0, -1, PAGES, 4096)), RPCRDMA_RX_CALL);
 	expect_segments(e->rx.lists, PAGES, 4096);
 
-	const rpcrdma_lists offered = copy_of(e->rx.lists, more);
+	const rpcrdma_lists call_lists = copy_of(e->rx.lists, more);
 
 	reply.xid = X;
 	reply.length = PAGES * 4096 - 100;
@@ -160,7 +160,7 @@ TEST(SegmentsV1, OneForEachPageOfAReply)
 	EXPECT_EQ(p.format, RPCRDMA_SPECIAL);
 	EXPECT_EQ(p.reply_length, reply.length);
 	expect_filled(p.lists, p.lists.reply, PAGES, 0, reply.length);
-	ASSERT_EQ(check_reply(*e, offered, p, &placed), 0);
+	ASSERT_EQ(check_reply(*e, call_lists, p, &placed), 0);
 	EXPECT_EQ(placed.reply_octets, reply.length);
 }
 
@@ -185,7 +185,7 @@ TEST(SegmentsV1, AllKindsOfChunks)
 			  RPCRDMA_RX_CALL);
 		expect_segments(e->rx.lists, c[0] + c[1] + c[2], 4096);
 
-		const rpcrdma_lists offered = copy_of(e->rx.lists, more);
+		const rpcrdma_lists call_lists = copy_of(e->rx.lists, more);
 
 		reply.xid = X;
 		reply.length = 300 + item;
@@ -197,7 +197,7 @@ TEST(SegmentsV1, AllKindsOfChunks)
 		EXPECT_EQ(p.lists.nr_segs, c[1] + c[2]);
 		expect_filled(p.lists, p.lists.writes[0], c[1], c[0], item);
 		expect_filled(p.lists, p.lists.reply, c[2], c[0] + c[1], 300);
-		ASSERT_EQ(check_reply(*e, offered, p, &placed), 0);
+		ASSERT_EQ(check_reply(*e, call_lists, p, &placed), 0);
 		EXPECT_EQ(placed.write_octets, item);
 		EXPECT_EQ(placed.reply_octets, 300u);
 	}

@@ -181,10 +181,11 @@ int host::map_data(rpc *task, endpoint *on, bool result)
  */
 int host::map(rpc *task, endpoint *on, const rpcrdma_call_plan &plan)
 {
-	rpcrdma_offers at = { &plan, call_of(task->what), reply_of(task), 0 };
+	rpcrdma_chunk_range_iter at = { &plan, call_of(task->what),
+					reply_of(task), 0 };
 	const rpcrdma_buf_layout &reply = at.reply;
 	rpcrdma_lists &lists = task->x.lists;
-	rpcrdma_offer offer;
+	rpcrdma_chunk_range range;
 	int rc;
 
 	task->regions_of = on;
@@ -193,15 +194,15 @@ int host::map(rpc *task, endpoint *on, const rpcrdma_call_plan &plan)
 	if (plan.reply_chunk)
 		task->reply.octets.resize(reply.head + reply.pages +
 					  reply.tail);
-	while ((rc = rpcrdma_offer_next(&at, &lists, &offer)) > 0) {
-		if (offer.written && plan.write_chunk &&
-		    offer.from > reply.head)
-			offer.from -= reply.pages;
-		rc = offer.data ?
-			     map_data(task, on, offer.written) :
+	while ((rc = rpcrdma_chunk_range_next(&at, &lists, &range)) > 0) {
+		if (range.written && plan.write_chunk &&
+		    range.from > reply.head)
+			range.from -= reply.pages;
+		rc = range.data ?
+			     map_data(task, on, range.written) :
 			     on->map(&task->mrs,
-				     offer.written ? task->reply : task->call,
-				     offer.from, offer.length, offer.written,
+				     range.written ? task->reply : task->call,
+				     range.from, range.length, range.written,
 				     lists);
 		if (rc)
 			break;

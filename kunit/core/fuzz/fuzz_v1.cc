@@ -144,7 +144,7 @@ void check_answer(const end &e, u32 length)
 	struct rpcrdma_conn_limits limits;
 	rpcrdma_reply reply = {};
 	std::unique_ptr<rpcrdma_segment[]> more;
-	const rpcrdma_lists offered = copy_of(e.rx.lists, more);
+	const rpcrdma_lists call_lists = copy_of(e.rx.lists, more);
 	rpcrdma_placed placed;
 	u32 header;
 
@@ -168,7 +168,7 @@ void check_answer(const end &e, u32 length)
 	memset(rx.get(), 0, sizeof(*rx));
 	rx->format = plan->format;
 	rx->lists = plan->lists;
-	REQUIRE(!rpcrdma_check_reply(&e.conn, &offered, rx.get(), &placed));
+	REQUIRE(!rpcrdma_check_reply(&e.conn, &call_lists, rx.get(), &placed));
 }
 
 } // namespace

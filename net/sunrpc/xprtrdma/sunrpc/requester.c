@@ -34,7 +34,7 @@ static int rpcrdma_fill_sparse_pages(struct xdr_buf *buf)
 static __always_inline int
 rpcrdma_req_map_range(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
 		      const struct xdr_buf *buf,
-		      const struct rpcrdma_offer *offer)
+		      const struct rpcrdma_chunk_range *offer)
 {
 	struct rpcrdma_extent ext[RPCRDMA_XDR_EXTENTS] __uninitialized;
 	int n;
@@ -54,8 +54,8 @@ static noinline int rpcrdma_req_map(struct rpcrdma_req *req,
 {
 	const struct xdr_buf *snd = &req->rqst.rq_snd_buf;
 	const struct xdr_buf *rcv = &req->rqst.rq_rcv_buf;
-	struct rpcrdma_offers at __uninitialized;
-	struct rpcrdma_offer offer __uninitialized;
+	struct rpcrdma_chunk_range_iter at __uninitialized;
+	struct rpcrdma_chunk_range offer __uninitialized;
 	int rc;
 
 	if (!req->ep) {
@@ -66,7 +66,8 @@ static noinline int rpcrdma_req_map(struct rpcrdma_req *req,
 	rpcrdma_xdr_layout(snd, &at.call);
 	rpcrdma_xdr_layout(rcv, &at.reply);
 	at.left = 0;
-	while ((rc = rpcrdma_offer_next(&at, &req->x.lists, &offer)) > 0) {
+	while ((rc = rpcrdma_chunk_range_next(&at, &req->x.lists, &offer)) >
+	       0) {
 		rc = rpcrdma_req_map_range(req, ep, offer.written ? rcv : snd,
 					   &offer);
 		if (rc)

@@ -268,10 +268,10 @@ void rpcrdma_ep_send_done(struct rpcrdma_ep *ep, u32 xid, u32 inv_handle)
 
 int rpcrdma_ep_refused(struct rpcrdma_ep *ep, const struct rpcrdma_rx *rx,
 		       const struct rpcrdma_call *call,
-		       const struct rpcrdma_lists *offered,
+		       const struct rpcrdma_lists *call_lists,
 		       struct rpcrdma_recovery *recovery)
 {
 	return rpcrdma_locked(&ep->lock,
 			      rpcrdma_call_refused(&ep->core.conn, rx, call,
-						   offered, recovery));
+						   call_lists, recovery));
 }

@@ -159,7 +159,7 @@ void rpcrdma_ep_send_done(struct rpcrdma_ep *ep, u32 xid, u32 inv_handle);
  */
 int rpcrdma_ep_refused(struct rpcrdma_ep *ep, const struct rpcrdma_rx *rx,
 		       const struct rpcrdma_call *call,
-		       const struct rpcrdma_lists *offered,
+		       const struct rpcrdma_lists *call_lists,
 		       struct rpcrdma_recovery *recovery);
 
 /*

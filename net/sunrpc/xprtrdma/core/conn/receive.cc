@@ -385,11 +385,11 @@ bool rpcrdma_payload_ok(u32 xid, bool response, const void *first)
  * Version 1 cannot name one: there it may be any handle of the Call (RFC 8797).
  */
 bool rpcrdma_invalidation_ok(const struct rpcrdma_conn *conn,
-			     const struct rpcrdma_lists *offered,
+			     const struct rpcrdma_lists *call_lists,
 			     u32 invalidated)
 {
-	if (!invalidated || invalidated == offered->inv_handle)
+	if (!invalidated || invalidated == call_lists->inv_handle)
 		return true;
 	return conn->version == RPCRDMA_VERS_1 &&
-	       v1::handle_offered(offered, invalidated);
+	       v1::handle_was_registered(call_lists, invalidated);
 }

@@ -429,10 +429,10 @@ bool wants_more_segs(const void *msg, u32 length)
 	return count_segments({ msg, length, OFF_LISTS }) > RPCRDMA_MAX_SEGS;
 }
 
-bool handle_offered(const struct rpcrdma_lists *offered, u32 handle)
+bool handle_was_registered(const struct rpcrdma_lists *call_lists, u32 handle)
 {
-	for (u32 i = 0; i < offered->nr_segs; i++) {
-		if (rpcrdma_lists_seg(offered, i)->handle == handle)
+	for (u32 i = 0; i < call_lists->nr_segs; i++) {
+		if (rpcrdma_lists_seg(call_lists, i)->handle == handle)
 			return true;
 	}
 	return false;

@@ -107,7 +107,7 @@ enum rpcrdma_verdict receive_plain(struct rpcrdma_conn *conn, const void *msg,
 bool wants_more_segs(const void *msg, u32 length);
 
 /* Return true if a Call provided @handle. */
-bool handle_offered(const struct rpcrdma_lists *offered, u32 handle);
+bool handle_was_registered(const struct rpcrdma_lists *call_lists, u32 handle);
 
 } // namespace rpcrdma::v1
 

@@ -61,12 +61,12 @@ void keep(struct rpcrdma_lessons *lessons, u64 &until, u64 now)
  * Zero: no length would help (7.3.5).
  */
 bool reply_chunk_helps(const struct rpcrdma_rx *rx,
-		       const struct rpcrdma_lists *offered)
+		       const struct rpcrdma_lists *call_lists)
 {
 	const u32 needed = rx->error.arg[0];
 
 	return needed &&
-	       !(offered->has_reply && offered->reply.length >= needed);
+	       !(call_lists->has_reply && call_lists->reply.length >= needed);
 }
 
 /*
@@ -76,12 +76,12 @@ bool reply_chunk_helps(const struct rpcrdma_rx *rx,
  * result in the rest of the Reply, if that has space.
  */
 bool roundup_helps(const struct rpcrdma_rx *rx, const struct rpcrdma_call *call,
-		   const struct rpcrdma_lists *offered)
+		   const struct rpcrdma_lists *call_lists)
 {
 	const u32 index = rx->error.arg[0], needed = rx->error.arg[1];
 
-	return index && index <= offered->nr_writes &&
-	       needed > offered->writes[index - 1].length &&
+	return index && index <= call_lists->nr_writes &&
+	       needed > call_lists->writes[index - 1].length &&
 	       needed <= roundup4(call->result_max);
 }
 
@@ -92,7 +92,7 @@ bool roundup_helps(const struct rpcrdma_rx *rx, const struct rpcrdma_call *call,
  */
 bool give_in(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
 	     const struct rpcrdma_call *call,
-	     const struct rpcrdma_lists *offered,
+	     const struct rpcrdma_lists *call_lists,
 	     struct rpcrdma_recovery *recovery)
 {
 	const u32 arg = rx->error.arg[0];
@@ -101,22 +101,22 @@ bool give_in(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
 	case RDMA2_ERR_READ_CHUNKS:
 		recovery->few_reads = 1;
 		recovery->max_reads = arg;
-		return offered->nr_reads > arg;
+		return call_lists->nr_reads > arg;
 	case RDMA2_ERR_WRITE_CHUNKS:
 		recovery->no_writes = 1;
-		return offered->nr_writes > arg;
+		return call_lists->nr_writes > arg;
 	case RDMA2_ERR_SEGMENTS:
 		/* The peer's RCSIZ under another name (WP 5) */
 		if (arg < conn->peer.rcsiz)
 			__atomic_store_n(&conn->peer.rcsiz, arg,
 					 __ATOMIC_RELAXED);
-		return offered->nr_segs > arg;
+		return call_lists->nr_segs > arg;
 	case RDMA2_ERR_WRITE_RESOURCE:
 		recovery->no_writes = 1;
-		return roundup_helps(rx, call, offered);
+		return roundup_helps(rx, call, call_lists);
 	case RDMA2_ERR_REPLY_RESOURCE:
 		recovery->reply_needed = arg;
-		return reply_chunk_helps(rx, offered);
+		return reply_chunk_helps(rx, call_lists);
 	default:
 		return false;
 	}
@@ -137,7 +137,7 @@ using namespace rpcrdma;
  */
 int rpcrdma_call_refused(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
 			 const struct rpcrdma_call *call,
-			 const struct rpcrdma_lists *offered,
+			 const struct rpcrdma_lists *call_lists,
 			 struct rpcrdma_recovery *recovery)
 {
 	const u32 code = rx->error.code;
@@ -145,7 +145,7 @@ int rpcrdma_call_refused(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
 	struct rpcrdma_call_plan plan;
 	const u32 bit = code < 32 ? 1u << code : 0;
 	/* Even if this RPC ends, others use the limits learned. */
-	const bool hope = give_in(conn, rx, call, offered, &again.recovery);
+	const bool hope = give_in(conn, rx, call, call_lists, &again.recovery);
 
 	*recovery = call->recovery;
 	if (!hope || call->recovery.given_in & bit)
@@ -165,12 +165,12 @@ int rpcrdma_call_refused(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
 void rpcrdma_lessons_learn(struct rpcrdma_lessons *lessons, u64 now,
 			   const struct rpcrdma_rx *rx,
 			   const struct rpcrdma_call *call,
-			   const struct rpcrdma_lists *offered)
+			   const struct rpcrdma_lists *call_lists)
 {
 	const u32 octets = rx->error.arg[0];
 
 	if (rx->error.code == RDMA2_ERR_REPLY_RESOURCE &&
-	    reply_chunk_helps(rx, offered)) {
+	    reply_chunk_helps(rx, call_lists)) {
 		const bool first = now >= lessons->reply_until;
 
 		if (first || octets < lessons->reply_octets)
@@ -179,7 +179,7 @@ void rpcrdma_lessons_learn(struct rpcrdma_lessons *lessons, u64 now,
 			lessons->reply_max = call->reply_max;
 		keep(lessons, lessons->reply_until, now);
 	} else if (rx->error.code == RDMA2_ERR_WRITE_RESOURCE &&
-		   roundup_helps(rx, call, offered)) {
+		   roundup_helps(rx, call, call_lists)) {
 		keep(lessons, lessons->writes_until, now);
 	}
 }

@@ -27,14 +27,14 @@ walk walk_of(const struct rpcrdma_pieces *at)
 
 /* The ranges that a Call provides, a bit for each, in wire order */
 enum : u32 {
-	OFFER_MESSAGE = 1,	/* at Position Zero */
-	OFFER_MESSAGE_TAIL = 2, /* the rest of it, after its argument */
-	OFFER_ARGUMENT = 4,
-	OFFER_RESULT = 8,
-	OFFER_REPLY = 16,
-	OFFER_REPLY_TAIL = 32, /* the rest of the Reply, after the result */
-	OFFER_LAST = 64,
-	OFFER_END = 128
+	RANGE_MESSAGE = 1,	/* at Position Zero */
+	RANGE_MESSAGE_TAIL = 2, /* the rest of it, after its argument */
+	RANGE_ARGUMENT = 4,
+	RANGE_RESULT = 8,
+	RANGE_REPLY = 16,
+	RANGE_REPLY_TAIL = 32, /* the rest of the Reply, after the result */
+	RANGE_LAST = 64,
+	RANGE_END = 128
 };
 
 void go(struct rpcrdma_pieces *at, walk next)
@@ -78,27 +78,27 @@ u32 octets_of(const struct rpcrdma_buf_layout &room)
  * no range after it, and an argument is provided with its roundup, which begins
  * the tail (4.3.4.4).
  */
-u32 offers_of(const struct rpcrdma_offers *at)
+u32 offers_of(const struct rpcrdma_chunk_range_iter *at)
 {
 	const struct rpcrdma_call_plan *plan = at->plan;
-	u32 offers = OFFER_LAST | OFFER_END;
+	u32 ranges = RANGE_LAST | RANGE_END;
 
 	if (plan->read_item)
-		offers |= OFFER_ARGUMENT;
+		ranges |= RANGE_ARGUMENT;
 	if (plan->write_chunk)
-		offers |= OFFER_RESULT;
+		ranges |= RANGE_RESULT;
 	if (plan->format == RPCRDMA_SPECIAL) {
-		offers |= OFFER_MESSAGE;
+		ranges |= RANGE_MESSAGE;
 		if (plan->read_item &&
 		    at->call.tail > roundup_octets(at->call.pages))
-			offers |= OFFER_MESSAGE_TAIL;
+			ranges |= RANGE_MESSAGE_TAIL;
 	}
 	if (plan->reply_chunk) {
-		offers |= OFFER_REPLY;
+		ranges |= RANGE_REPLY;
 		if (plan->write_chunk && at->reply.tail)
-			offers |= OFFER_REPLY_TAIL;
+			ranges |= RANGE_REPLY_TAIL;
 	}
-	return offers;
+	return ranges;
 }
 
 /* Return where the bytes of a Reply go that are not in Write chunks. */
@@ -111,31 +111,31 @@ enum rpcrdma_origin stream_goes(const struct rpcrdma_reply_plan *plan)
 }
 
 /* Return the range @step, of a complete message, or of one around its data. */
-[[gnu::noinline]] int offer_message(const struct rpcrdma_offers *at, u32 step,
-				    struct rpcrdma_lists *lists,
-				    struct rpcrdma_offer *offer)
+[[gnu::noinline]] int
+range_of_message(const struct rpcrdma_chunk_range_iter *at, u32 step,
+		 struct rpcrdma_lists *lists, struct rpcrdma_chunk_range *range)
 {
 	const struct rpcrdma_buf_layout &call = at->call, &reply = at->reply;
 	const u32 roundup = roundup_octets(call.pages);
 
 	switch (step) {
-	case OFFER_MESSAGE:
-		*offer = { false, 0,
+	case RANGE_MESSAGE:
+		*range = { false, 0,
 			   at->plan->read_item ? call.head : octets_of(call),
 			   false };
 		return rpcrdma_lists_add_read(lists, 0);
-	case OFFER_MESSAGE_TAIL:
-		*offer = { false, call.head + call.pages + roundup,
+	case RANGE_MESSAGE_TAIL:
+		*range = { false, call.head + call.pages + roundup,
 			   call.tail - roundup, false };
 		return 0;
-	case OFFER_REPLY:
-		*offer = { true, 0,
+	case RANGE_REPLY:
+		*range = { true, 0,
 			   at->plan->write_chunk ? reply.head :
 						   octets_of(reply),
 			   false };
 		return rpcrdma_lists_add_reply(lists);
 	default:
-		*offer = { true, reply.head + reply.pages, reply.tail, false };
+		*range = { true, reply.head + reply.pages, reply.tail, false };
 		return 0;
 	}
 }
@@ -150,27 +150,28 @@ using namespace rpcrdma;
  * Around data that has a chunk of its own, a message is in two ranges, or one
  * if nothing follows the data. The first range of a chunk begins it.
  */
-int rpcrdma_offer_next(struct rpcrdma_offers *at, struct rpcrdma_lists *lists,
-		       struct rpcrdma_offer *offer)
+int rpcrdma_chunk_range_next(struct rpcrdma_chunk_range_iter *at,
+			     struct rpcrdma_lists *lists,
+			     struct rpcrdma_chunk_range *range)
 {
 	const u32 left = at->left ? at->left : offers_of(at);
 	const u32 step = left & -left;
 	int rc;
 
-	at->left = (left ^ step) | OFFER_END;
-	if (step == OFFER_RESULT) {
-		*offer = { true, at->reply.head, at->reply.pages, true };
+	at->left = (left ^ step) | RANGE_END;
+	if (step == RANGE_RESULT) {
+		*range = { true, at->reply.head, at->reply.pages, true };
 		rc = rpcrdma_lists_add_write(lists);
-	} else if (step == OFFER_ARGUMENT) {
-		*offer = { false, at->call.head, at->call.pages, true };
+	} else if (step == RANGE_ARGUMENT) {
+		*range = { false, at->call.head, at->call.pages, true };
 		rc = rpcrdma_lists_add_read(lists, at->call.head);
-	} else if (step == OFFER_LAST) {
+	} else if (step == RANGE_LAST) {
 		rpcrdma_lists_set_inv_handle(lists);
 		return 0;
-	} else if (step == OFFER_END) {
+	} else if (step == RANGE_END) {
 		return 0;
 	} else {
-		rc = offer_message(at, step, lists, offer);
+		rc = range_of_message(at, step, lists, range);
 	}
 	return rc ? -E_MSGSIZE : 1;
 }

@@ -15,13 +15,13 @@ namespace
  * The chunks that a Call provides for its Reply; negative segments: no such
  * chunk.
  */
-struct offer {
+struct reply_resources {
 	s32 write_segs;
 	s32 reply_segs;
 };
 
 /* Write and Reply chunk, either alone, or none */
-constexpr u32 MAX_OFFERS = 4;
+constexpr u32 MAX_RESOURCES = 4;
 
 /* All inputs of the plan for one Call */
 class call_planner
@@ -33,19 +33,21 @@ public:
 	int plan(struct rpcrdma_call_plan *plan) const;
 
 private:
-	u32 make_offers(offer (&offers)[MAX_OFFERS]) const;
-	bool try_forms(const offer &o, struct rpcrdma_call_plan *plan) const;
-	bool try_continued(const offer &o,
+	u32 make_resources(reply_resources (&resources)[MAX_RESOURCES]) const;
+	bool try_forms(const reply_resources &o,
+		       struct rpcrdma_call_plan *plan) const;
+	bool try_continued(const reply_resources &o,
 			   struct rpcrdma_call_plan *plan) const;
-	bool try_special(const offer &o, struct rpcrdma_call_plan *plan) const;
+	bool try_special(const reply_resources &o,
+			 struct rpcrdma_call_plan *plan) const;
 	bool reads_ok(u32 chunks) const;
-	bool reply_chunk_enough(const offer &o) const;
-	bool segs_fit(u32 read_segs, const offer &o) const;
-	bool reply_fits(u32 octets, const offer &o) const;
-	offer whole_reply() const;
-	bool whole_ok(const offer &o) const;
+	bool reply_chunk_enough(const reply_resources &o) const;
+	bool segs_fit(u32 read_segs, const reply_resources &o) const;
+	bool reply_fits(u32 octets, const reply_resources &o) const;
+	reply_resources whole_reply() const;
+	bool whole_ok(const reply_resources &o) const;
 	bool was_refused(u32 octets) const;
-	bool will_fit(u32 octets, const offer &o) const;
+	bool will_fit(u32 octets, const reply_resources &o) const;
 
 	const struct rpcrdma_conn *conn_;
 	const struct rpcrdma_call *call_;
@@ -102,7 +104,7 @@ bool call_planner::reads_ok(u32 chunks) const
  * It has the memory for the Reply less the Write chunk. Without a Write chunk
  * it may have to hold the item, too, but then it has all the memory there is.
  */
-bool call_planner::reply_chunk_enough(const offer &o) const
+bool call_planner::reply_chunk_enough(const reply_resources &o) const
 {
 	u32 room = call_->reply_max;
 
@@ -115,7 +117,7 @@ bool call_planner::reply_chunk_enough(const offer &o) const
  * Return true if the lists stay within the peer's RCSIZ, and there are MRs for
  * them.
  */
-bool call_planner::segs_fit(u32 read_segs, const offer &o) const
+bool call_planner::segs_fit(u32 read_segs, const reply_resources &o) const
 {
 	u32 segs = read_segs;
 
@@ -131,7 +133,7 @@ bool call_planner::segs_fit(u32 read_segs, const offer &o) const
  * Return true if a Reply of @octets fits into one Receive, with the chunks that
  * its header must return.
  */
-bool call_planner::reply_fits(u32 octets, const offer &o) const
+bool call_planner::reply_fits(u32 octets, const reply_resources &o) const
 {
 	const u32 header = header_octets(conn_, -1, o.write_segs, o.reply_segs);
 
@@ -140,7 +142,7 @@ bool call_planner::reply_fits(u32 octets, const offer &o) const
 }
 
 /* Return a Reply chunk, and nothing else. */
-offer call_planner::whole_reply() const
+reply_resources call_planner::whole_reply() const
 {
 	return { -1, call_->reply_segs };
 }
@@ -149,7 +151,7 @@ offer call_planner::whole_reply() const
  * Return true if a Reply chunk alone can replace @o, the Write chunk of which
  * may have too many segments.
  */
-bool call_planner::whole_ok(const offer &o) const
+bool call_planner::whole_ok(const reply_resources &o) const
 {
 	return o.write_segs >= 0 && call_->reply_segs &&
 	       reply_fits(0, whole_reply()) &&
@@ -169,7 +171,7 @@ bool call_planner::was_refused(u32 octets) const
  * Return true if such a Reply will be in one message. If one that would fit was
  * refused, the peer sends smaller messages than it may.
  */
-bool call_planner::will_fit(u32 octets, const offer &o) const
+bool call_planner::will_fit(u32 octets, const reply_resources &o) const
 {
 	return reply_fits(octets, o) &&
 	       !(was_refused(octets) &&
@@ -195,7 +197,8 @@ bool call_planner::will_fit(u32 octets, const offer &o) const
  *   which GSS needs), and the round trip of a Read chunk would be paid each
  *   time (DR 5.2.2); or a smaller offer was refused before.
  */
-u32 call_planner::make_offers(offer (&offers)[MAX_OFFERS]) const
+u32 call_planner::make_resources(
+	reply_resources (&resources)[MAX_RESOURCES]) const
 {
 	const struct rpcrdma_props *own = &conn_->cfg.props;
 	/* A refusal requires more than what it refused (7.3.2, 7.3.5). */
@@ -204,19 +207,19 @@ u32 call_planner::make_offers(offer (&offers)[MAX_OFFERS]) const
 	const bool pull = own->reply_read & RDMA2_REPLY_READ_PULL &&
 			  conn_->peer.reply_read & RDMA2_REPLY_READ_PROVIDE &&
 			  chunks_;
-	const offer none = { -1, -1 };
-	const offer whole = whole_reply();
+	const reply_resources none = { -1, -1 };
+	const reply_resources whole = whole_reply();
 	/* The memory is there without the roundup. */
 	const bool writes_ok =
 		!call_->recovery.no_writes &&
 		!(call_->whole_writes && call_->result_max % sizeof(u32));
 	bool bulk = call_->bulk, learnt;
-	offer o = none;
+	reply_resources o = none;
 	u32 rest = call_->reply_max;
 	u32 n = 0;
 
 	if (!instead && will_fit(rest, none)) {
-		offers[n++] = none;
+		resources[n++] = none;
 		return n;
 	}
 
@@ -239,14 +242,14 @@ u32 call_planner::make_offers(offer (&offers)[MAX_OFFERS]) const
 	      (!learnt && ((pull && !bulk) ||
 			   (may_continue_ && rest <= own->reassembly))))) {
 		if (chunks_ && call_->reply_segs) {
-			offer with_reply = simple_ ? none : o;
+			reply_resources with_reply = simple_ ? none : o;
 
 			with_reply.reply_segs = call_->reply_segs;
 			if (reply_fits(0, with_reply) &&
 			    reply_chunk_enough(with_reply))
-				offers[n++] = with_reply;
+				resources[n++] = with_reply;
 			if ((larger || learnt) && whole_ok(o))
-				offers[n++] = whole;
+				resources[n++] = whole;
 		}
 		/*
 		 * The retry is for this chunk. And a Responder of version 1 has
@@ -257,25 +260,25 @@ u32 call_planner::make_offers(offer (&offers)[MAX_OFFERS]) const
 			return n;
 	}
 	if (o.write_segs >= 0)
-		offers[n++] = o;
+		resources[n++] = o;
 	/*
 	 * If the Write chunk has too many segments for the peer, the result is
 	 * part of the Reply that was refused.
 	 */
 	if (!learnt && was_refused(call_->reply_max) && whole_ok(o))
-		offers[n++] = whole;
+		resources[n++] = whole;
 	/*
 	 * A Reply that may be too large rarely is; if it is, the Responder
 	 * sends an ERROR, from which a Requester of version 1 learns nothing. Here,
 	 * version 1 has a Write chunk, and waits until there are MRs for it.
 	 */
 	if (!simple_ || call_->reverse)
-		offers[n++] = none;
+		resources[n++] = none;
 	return n;
 }
 
 /* Special Format: the Call in a Position Zero Read chunk (4.4.3) */
-bool call_planner::try_special(const offer &o,
+bool call_planner::try_special(const reply_resources &o,
 			       struct rpcrdma_call_plan *plan) const
 {
 	u32 segs = call_->call_segs;
@@ -301,7 +304,7 @@ bool call_planner::try_special(const offer &o,
  * Plan a continued message, with the item in a Read chunk if that suffices
  * (4.4.2).
  */
-bool call_planner::try_continued(const offer &o,
+bool call_planner::try_continued(const reply_resources &o,
 				 struct rpcrdma_call_plan *plan) const
 {
 	const u32 room = limits_.send_inline;
@@ -322,7 +325,7 @@ bool call_planner::try_continued(const offer &o,
 }
 
 /* Try the formats in which a Call with @o can be conveyed, best first (4.4). */
-bool call_planner::try_forms(const offer &o,
+bool call_planner::try_forms(const reply_resources &o,
 			     struct rpcrdma_call_plan *plan) const
 {
 	const u32 room = limits_.send_inline;
@@ -360,11 +363,11 @@ bool call_planner::try_forms(const offer &o,
 
 int call_planner::plan(struct rpcrdma_call_plan *plan) const
 {
-	offer offers[MAX_OFFERS];
-	const u32 n = make_offers(offers);
+	reply_resources resources[MAX_RESOURCES];
+	const u32 n = make_resources(resources);
 
 	for (u32 i = 0; i < n; i++) {
-		if (try_forms(offers[i], plan))
+		if (try_forms(resources[i], plan))
 			return 0;
 	}
 	return -E_MSGSIZE;
@@ -375,7 +378,7 @@ int call_planner::plan(struct rpcrdma_call_plan *plan) const
  * placed. The data is contiguous only if no segment follows one that was not
  * filled.
  */
-bool chunk_ok(const struct rpcrdma_lists *offered,
+bool chunk_ok(const struct rpcrdma_lists *call_lists,
 	      const struct rpcrdma_chunk *ours,
 	      const struct rpcrdma_lists *returned,
 	      const struct rpcrdma_chunk *theirs, u32 &placed)
@@ -391,7 +394,7 @@ bool chunk_ok(const struct rpcrdma_lists *offered,
 
 	for (u32 i = 0; i < ours->count; i++) {
 		const struct rpcrdma_segment *a =
-			rpcrdma_lists_seg(offered, ours->first + i);
+			rpcrdma_lists_seg(call_lists, ours->first + i);
 		const struct rpcrdma_segment *b =
 			rpcrdma_lists_seg(returned, theirs->first + i);
 
@@ -417,7 +420,7 @@ using namespace rpcrdma;
  * Format); Special Format. For the Reply: inline; a Write chunk for a result
  * that may not fit; nothing more if continuation or a Reply that the Responder
  * provides for pulling (WP 8) suffices; otherwise a Reply chunk. The reasons
- * are at the decisions: try_forms(), make_offers().
+ * are at the decisions: try_forms(), make_resources().
  */
 int rpcrdma_plan_call(const struct rpcrdma_conn *conn,
 		      const struct rpcrdma_call *call,
@@ -467,7 +470,7 @@ struct rpcrdma_fragment rpcrdma_next_fragment(const struct rpcrdma_conn *conn,
 
 /* Implements the Requester's side of 4.3.6, 4.4.3 and WP 6. */
 int rpcrdma_check_reply(const struct rpcrdma_conn *conn,
-			const struct rpcrdma_lists *offered,
+			const struct rpcrdma_lists *call_lists,
 			const struct rpcrdma_rx *rx,
 			struct rpcrdma_placed *placed)
 {
@@ -476,12 +479,12 @@ int rpcrdma_check_reply(const struct rpcrdma_conn *conn,
 	(void)conn;
 	*placed = {};
 
-	if (returned->nr_writes != offered->nr_writes)
+	if (returned->nr_writes != call_lists->nr_writes)
 		return BAD_REPLY_STATUS;
-	for (u32 i = 0; i < offered->nr_writes; i++) {
+	for (u32 i = 0; i < call_lists->nr_writes; i++) {
 		u32 octets;
 
-		if (!chunk_ok(offered, &offered->writes[i], returned,
+		if (!chunk_ok(call_lists, &call_lists->writes[i], returned,
 			      &returned->writes[i], octets))
 			return BAD_REPLY_STATUS;
 		placed->write_octets += octets;
@@ -490,8 +493,8 @@ int rpcrdma_check_reply(const struct rpcrdma_conn *conn,
 	}
 
 	if (returned->has_reply) {
-		if (!offered->has_reply ||
-		    !chunk_ok(offered, &offered->reply, returned,
+		if (!call_lists->has_reply ||
+		    !chunk_ok(call_lists, &call_lists->reply, returned,
 			      &returned->reply, placed->reply_octets))
 			return BAD_REPLY_STATUS;
 		/* The payload is in one place only. */
