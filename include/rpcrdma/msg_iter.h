@@ -61,14 +61,14 @@ int rpcrdma_chunk_range_next(struct rpcrdma_chunk_range_iter *at,
 
 /* Where bytes of a Call come from, or where bytes of a Reply go */
 enum rpcrdma_origin {
-	RPCRDMA_PIECE_INLINE,		/* the Payload stream outside of chunks */
-	RPCRDMA_PIECE_CHUNK,
-	RPCRDMA_PIECE_ROUNDUP,		/* zeroes, which are not sent */
-	RPCRDMA_PIECE_EXPOSED,		/* of a Reply: for the peer to pull */
+	RPCRDMA_RANGE_INLINE, /* the Payload stream outside of chunks */
+	RPCRDMA_RANGE_CHUNK,
+	RPCRDMA_RANGE_ROUNDUP, /* zeroes, which are not sent */
+	RPCRDMA_RANGE_EXPOSED, /* of a Reply: for the peer to pull */
 };
 
 /* Bytes that are contiguous both in their source and in their destination */
-struct rpcrdma_piece {
+struct rpcrdma_msg_range {
 	const struct rpcrdma_chunk *chunk;	/* CHUNK: that chunk; else NULL */
 	enum rpcrdma_origin origin;
 	u32 from;			/* bytes into the source */
@@ -77,7 +77,7 @@ struct rpcrdma_piece {
 };
 
 /* The position of an iterator. Zero it to begin. */
-struct rpcrdma_pieces {
+struct rpcrdma_msg_iter {
 	u8 next;			/* all fields are private to the engine */
 	u32 item, stream, out;
 };
@@ -149,7 +149,7 @@ rpcrdma_call_to_pull(const struct rpcrdma_rx *rx, u32 before, bool in_place)
 }
 
 /**
- * rpcrdma_call_next() - get the next range of a Call, in the order of its bytes
+ * rpcrdma_call_iter_next() - get the next range of a Call, in the order of its bytes
  * @rx: a Call that was delivered
  * @at: iterator
  * @piece: returns the range
@@ -158,11 +158,12 @@ rpcrdma_call_to_pull(const struct rpcrdma_rx *rx, u32 before, bool in_place)
  * reduction.
  * Return: false at the end.
  */
-bool rpcrdma_call_next(const struct rpcrdma_rx *rx, struct rpcrdma_pieces *at,
-		       struct rpcrdma_piece *piece);
+bool rpcrdma_call_iter_next(const struct rpcrdma_rx *rx,
+			    struct rpcrdma_msg_iter *at,
+			    struct rpcrdma_msg_range *piece);
 
 /**
- * rpcrdma_reply_next() - get the next range of a Reply, in the order of its bytes
+ * rpcrdma_reply_iter_next() - get the next range of a Reply, in the order of its bytes
  * @reply: Reply
  * @plan: plan of the Reply
  * @at: iterator
@@ -172,9 +173,10 @@ bool rpcrdma_call_next(const struct rpcrdma_rx *rx, struct rpcrdma_pieces *at,
  * chunk, or else the payload that is sent or exposed.
  * Return: false at the end.
  */
-bool rpcrdma_reply_next(const struct rpcrdma_reply *reply,
-			const struct rpcrdma_reply_plan *plan,
-			struct rpcrdma_pieces *at, struct rpcrdma_piece *piece);
+bool rpcrdma_reply_iter_next(const struct rpcrdma_reply *reply,
+			     const struct rpcrdma_reply_plan *plan,
+			     struct rpcrdma_msg_iter *at,
+			     struct rpcrdma_msg_range *piece);
 
 #ifdef __cplusplus
 }

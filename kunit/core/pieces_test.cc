@@ -71,23 +71,23 @@ struct call {
 	octets put_together() const
 	{
 		octets made(rpcrdma_call_octets(rx.get()), 0xee);
-		rpcrdma_pieces at = {};
-		rpcrdma_piece piece;
+		rpcrdma_msg_iter at = {};
+		rpcrdma_msg_range piece;
 		u32 end = 0;
 
-		while (rpcrdma_call_next(rx.get(), &at, &piece)) {
+		while (rpcrdma_call_iter_next(rx.get(), &at, &piece)) {
 			const octets *from = &stream;
 
 			EXPECT_EQ(piece.to, end);
 			EXPECT_NE(piece.length, 0u);
 			EXPECT_EQ(piece.chunk != nullptr,
-				  piece.origin == RPCRDMA_PIECE_CHUNK);
+				  piece.origin == RPCRDMA_RANGE_CHUNK);
 			end = piece.to + piece.length;
 			if (end > made.size()) {
 				ADD_FAILURE() << "too long: " << end;
 				return {};
 			}
-			if (piece.origin == RPCRDMA_PIECE_ROUNDUP) {
+			if (piece.origin == RPCRDMA_RANGE_ROUNDUP) {
 				std::fill_n(made.begin() + piece.to,
 					    piece.length, uint8_t{ 0 });
 				continue;
@@ -99,7 +99,7 @@ struct call {
 				    made.begin() + piece.to);
 		}
 		EXPECT_EQ(end, made.size());
-		EXPECT_FALSE(rpcrdma_call_next(rx.get(), &at, &piece));
+		EXPECT_FALSE(rpcrdma_call_iter_next(rx.get(), &at, &piece));
 		return made;
 	}
 };
@@ -171,8 +171,8 @@ TEST(Pieces, OfAnyReply)
 		auto plan = std::make_unique<rpcrdma_reply_plan>();
 		auto reply = std::make_unique<rpcrdma_reply>();
 		octets whole, rest, expected;
-		rpcrdma_pieces at = {};
-		rpcrdma_piece piece;
+		rpcrdma_msg_iter at = {};
+		rpcrdma_msg_range piece;
 		u32 end = 24, written = 0;
 
 		*reply = {};
@@ -210,8 +210,8 @@ TEST(Pieces, OfAnyReply)
 		}
 		append(expected, whole, end, reply->length - end);
 
-		while (rpcrdma_reply_next(reply.get(), plan.get(), &at,
-					  &piece)) {
+		while (rpcrdma_reply_iter_next(reply.get(), plan.get(), &at,
+					       &piece)) {
 			ASSERT_NE(piece.length, 0u);
 			ASSERT_LE(piece.from + piece.length, whole.size());
 			if (!piece.chunk) {
@@ -242,8 +242,8 @@ TEST(Pieces, OfAPlannedReply)
 		for (u32 octets = 1; octets < 9; octets++) {
 			auto plan = std::make_unique<rpcrdma_reply_plan>();
 			rpcrdma_reply reply = {};
-			rpcrdma_pieces at = {};
-			rpcrdma_piece piece;
+			rpcrdma_msg_iter at = {};
+			rpcrdma_msg_range piece;
 			rpcrdma_lists call_lists;
 			u32 inlined = 0, placed = 0;
 
@@ -256,8 +256,8 @@ TEST(Pieces, OfAPlannedReply)
 			rpcrdma_plan_reply(&e->conn, &call_lists, &reply,
 					   plan.get());
 			ASSERT_EQ(plan->format, RPCRDMA_INLINE);
-			while (rpcrdma_reply_next(&reply, plan.get(), &at,
-						  &piece))
+			while (rpcrdma_reply_iter_next(&reply, plan.get(), &at,
+						       &piece))
 				(piece.chunk ? placed : inlined) +=
 					piece.length;
 			EXPECT_EQ(placed, octets);
@@ -327,18 +327,18 @@ TEST(Pieces, OfAReplyGoWhereItsPlanSays)
 
 	reply.length = 1000;
 	for (const rpcrdma_origin where :
-	     { RPCRDMA_PIECE_INLINE, RPCRDMA_PIECE_CHUNK,
-	       RPCRDMA_PIECE_EXPOSED }) {
-		const bool chunk = where == RPCRDMA_PIECE_CHUNK;
-		rpcrdma_pieces at = {};
-		rpcrdma_piece piece;
+	     { RPCRDMA_RANGE_INLINE, RPCRDMA_RANGE_CHUNK,
+	       RPCRDMA_RANGE_EXPOSED }) {
+		const bool chunk = where == RPCRDMA_RANGE_CHUNK;
+		rpcrdma_msg_iter at = {};
+		rpcrdma_msg_range piece;
 
 		*plan = {};
 		plan->reply_length = chunk ? 1000 : 0;
-		plan->format = where == RPCRDMA_PIECE_INLINE ? RPCRDMA_INLINE :
+		plan->format = where == RPCRDMA_RANGE_INLINE ? RPCRDMA_INLINE :
 							       RPCRDMA_SPECIAL;
-		ASSERT_TRUE(
-			rpcrdma_reply_next(&reply, plan.get(), &at, &piece));
+		ASSERT_TRUE(rpcrdma_reply_iter_next(&reply, plan.get(), &at,
+						    &piece));
 		EXPECT_EQ(piece.origin, where);
 		EXPECT_EQ(piece.chunk, chunk ? &plan->lists.reply : nullptr);
 		EXPECT_EQ(piece.length, 1000u);

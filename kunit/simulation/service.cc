@@ -169,8 +169,8 @@ void host::begin_reads(served *s)
 {
 	const received *rv = s->rv;
 	const rpcrdma_lists &lists = rv->rx.lists;
-	rpcrdma_pieces at{};
-	rpcrdma_piece piece;
+	rpcrdma_msg_iter at{};
+	rpcrdma_msg_range piece;
 	transfer *t;
 	int rc = 0;
 
@@ -182,11 +182,11 @@ void host::begin_reads(served *s)
 		end(s);
 		return;
 	}
-	while (!rc && rpcrdma_call_next(&rv->rx, &at, &piece)) {
-		if (piece.origin == RPCRDMA_PIECE_INLINE)
+	while (!rc && rpcrdma_call_iter_next(&rv->rx, &at, &piece)) {
+		if (piece.origin == RPCRDMA_RANGE_INLINE)
 			memcpy(&s->call.octets[piece.to],
 			       rv->data() + piece.from, piece.length);
-		else if (piece.origin == RPCRDMA_PIECE_CHUNK)
+		else if (piece.origin == RPCRDMA_RANGE_CHUNK)
 			rc = s->ep->add_transfer(t, lists, *piece.chunk,
 						 piece.from, s->call, piece.to,
 						 piece.length);

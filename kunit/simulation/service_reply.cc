@@ -16,10 +16,10 @@ static std::vector<u8> without(const std::vector<u8> &whole,
 			       const rpcrdma_reply_plan &plan)
 {
 	std::vector<u8> rest;
-	rpcrdma_pieces at{};
-	rpcrdma_piece piece;
+	rpcrdma_msg_iter at{};
+	rpcrdma_msg_range piece;
 
-	while (rpcrdma_reply_next(&reply, &plan, &at, &piece)) {
+	while (rpcrdma_reply_iter_next(&reply, &plan, &at, &piece)) {
 		const auto from = whole.begin() + piece.from;
 
 		if (!piece.chunk || piece.chunk == &plan.lists.reply)
@@ -200,8 +200,8 @@ int host::answer_one(served *s, const std::vector<u8> &whole,
 		 */
 		auto pages = std::make_shared<simulation::memory>();
 		u64 octets = plan->reply_length;
-		rpcrdma_pieces at{};
-		rpcrdma_piece piece;
+		rpcrdma_msg_iter at{};
+		rpcrdma_msg_range piece;
 
 		pages->octets = rest;
 		pages->octets.insert(pages->octets.end(), whole.begin(),
@@ -215,7 +215,8 @@ int host::answer_one(served *s, const std::vector<u8> &whole,
 			return -ENOTCONN;
 		}
 		rc = 0;
-		while (!rc && rpcrdma_reply_next(&reply, plan, &at, &piece)) {
+		while (!rc &&
+		       rpcrdma_reply_iter_next(&reply, plan, &at, &piece)) {
 			const u64 index = piece.chunk - plan->lists.writes;
 
 			if (piece.chunk == &plan->lists.reply) {

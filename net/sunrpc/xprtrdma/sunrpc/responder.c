@@ -44,8 +44,8 @@ int rpcrdma_call_pull(struct rpcrdma_recv *rv, const struct rpcrdma_chunk *item,
 {
 	struct rpcrdma_extent ext = rpcrdma_extent_of_pages(pages, 0, octets);
 	const struct rpcrdma_lists *lists = &rv->rx.lists;
-	struct rpcrdma_pieces at = {};
-	struct rpcrdma_piece piece;
+	struct rpcrdma_msg_iter at = {};
+	struct rpcrdma_msg_range piece;
 	struct rpcrdma_rw *rw;
 	int rc = 0;
 
@@ -54,8 +54,8 @@ int rpcrdma_call_pull(struct rpcrdma_recv *rv, const struct rpcrdma_chunk *item,
 		return -ENOMEM;
 	if (item)
 		rc = rpcrdma_rw_add(rw, lists, item, 0, &ext, 1, 0, octets);
-	while (!item && !rc && rpcrdma_call_next(&rv->rx, &at, &piece))
-		if (piece.origin == RPCRDMA_PIECE_CHUNK)
+	while (!item && !rc && rpcrdma_call_iter_next(&rv->rx, &at, &piece))
+		if (piece.origin == RPCRDMA_RANGE_CHUNK)
 			rc = rpcrdma_rw_add(rw, lists, piece.chunk, piece.from,
 					    &ext, 1, piece.to, piece.length);
 	if (rc) {
@@ -71,15 +71,17 @@ int rpcrdma_call_pull(struct rpcrdma_recv *rv, const struct rpcrdma_chunk *item,
 enum rpcrdma_refusal rpcrdma_call_complete(const struct rpcrdma_recv *rv,
 					   struct page **pages)
 {
-	struct rpcrdma_pieces at = {};
-	struct rpcrdma_piece piece;
+	struct rpcrdma_msg_iter at = {};
+	struct rpcrdma_msg_range piece;
 
-	while (rpcrdma_call_next(&rv->rx, &at, &piece)) {
-		if (piece.origin != RPCRDMA_PIECE_CHUNK)
-			rpcrdma_pages_fill(pages, piece.to,
-					   piece.origin == RPCRDMA_PIECE_INLINE ?
-					   rv->payload + piece.from : NULL,
-					   piece.length);
+	while (rpcrdma_call_iter_next(&rv->rx, &at, &piece)) {
+		if (piece.origin != RPCRDMA_RANGE_CHUNK)
+			rpcrdma_pages_fill(
+				pages, piece.to,
+				piece.origin == RPCRDMA_RANGE_INLINE ?
+					rv->payload + piece.from :
+					NULL,
+				piece.length);
 	}
 	return rpcrdma_call_refusal(&rv->rx, page_address(pages[0]));
 }
@@ -146,7 +148,7 @@ static void rpcrdma_reply_unexposed(struct rpcrdma_pull_entry *x)
 
 /* Write the range @piece of the Reply to its chunk. */
 static int rpcrdma_reply_write(struct rpcrdma_reply_out *a,
-			       const struct rpcrdma_piece *piece)
+			       const struct rpcrdma_msg_range *piece)
 {
 	struct rpcrdma_extent ext[RPCRDMA_XDR_EXTENTS] __uninitialized;
 	int nr = 1;
@@ -170,16 +172,16 @@ static int rpcrdma_reply_place(struct rpcrdma_reply_out *a, void *to)
 {
 	const struct rpcrdma_reply_plan *plan = a->plan;
 	u32 left = plan->inline_length;
-	struct rpcrdma_pieces at = {};
-	struct rpcrdma_piece piece;
+	struct rpcrdma_msg_iter at = {};
+	struct rpcrdma_msg_range piece;
 	int rc;
 
-	while (rpcrdma_reply_next(a->reply, plan, &at, &piece)) {
+	while (rpcrdma_reply_iter_next(a->reply, plan, &at, &piece)) {
 		if (piece.chunk) {
 			rc = rpcrdma_reply_write(a, &piece);
 			if (rc)
 				return rc;
-		} else if (piece.origin == RPCRDMA_PIECE_INLINE) {
+		} else if (piece.origin == RPCRDMA_RANGE_INLINE) {
 			if (unlikely(piece.length > left))
 				return -EINVAL;
 			rpcrdma_xdr_copy_out(a->res, piece.from, piece.length,
@@ -260,12 +262,12 @@ static int rpcrdma_reply_fill(struct rpcrdma_reply_out *a, void *to)
 static int rpcrdma_reply_extents(const struct rpcrdma_reply_out *a,
 				 struct rpcrdma_extent *ext)
 {
-	struct rpcrdma_pieces at = {};
-	struct rpcrdma_piece piece;
+	struct rpcrdma_msg_iter at = {};
+	struct rpcrdma_msg_range piece;
 	int n, nr = 0;
 
-	while (rpcrdma_reply_next(a->reply, a->plan, &at, &piece)) {
-		if (piece.origin != RPCRDMA_PIECE_EXPOSED)
+	while (rpcrdma_reply_iter_next(a->reply, a->plan, &at, &piece)) {
+		if (piece.origin != RPCRDMA_RANGE_EXPOSED)
 			continue;
 		n = rpcrdma_xdr_extents(a->res, piece.from, piece.length,
 					ext + nr, RPCRDMA_REPLY_EXTENTS - nr);

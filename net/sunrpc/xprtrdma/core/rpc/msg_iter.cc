@@ -12,7 +12,7 @@ namespace rpcrdma
 namespace
 {
 
-/* Values of rpcrdma_pieces.next; zero is the beginning. */
+/* Values of rpcrdma_msg_iter.next; zero is the beginning. */
 enum class walk : u8 {
 	STREAM,
 	ITEM,
@@ -20,7 +20,7 @@ enum class walk : u8 {
 	END
 };
 
-walk walk_of(const struct rpcrdma_pieces *at)
+walk walk_of(const struct rpcrdma_msg_iter *at)
 {
 	return static_cast<walk>(at->next);
 }
@@ -37,7 +37,7 @@ enum : u32 {
 	RANGE_END = 128
 };
 
-void go(struct rpcrdma_pieces *at, walk next)
+void go(struct rpcrdma_msg_iter *at, walk next)
 {
 	at->next = static_cast<u8>(next);
 }
@@ -105,9 +105,9 @@ u32 offers_of(const struct rpcrdma_chunk_range_iter *at)
 enum rpcrdma_origin stream_goes(const struct rpcrdma_reply_plan *plan)
 {
 	if (plan->reply_length)
-		return RPCRDMA_PIECE_CHUNK;
-	return plan->format == RPCRDMA_SPECIAL ? RPCRDMA_PIECE_EXPOSED :
-						 RPCRDMA_PIECE_INLINE;
+		return RPCRDMA_RANGE_CHUNK;
+	return plan->format == RPCRDMA_SPECIAL ? RPCRDMA_RANGE_EXPOSED :
+						 RPCRDMA_RANGE_INLINE;
 }
 
 /* Return the range @step, of a complete message, or of one around its data. */
@@ -203,8 +203,9 @@ const struct rpcrdma_chunk *rpcrdma_call_only_item(const struct rpcrdma_rx *rx,
  * to be within the message before the Call was delivered; without that, the
  * ranges would still have a total length of rpcrdma_call_octets().
  */
-bool rpcrdma_call_next(const struct rpcrdma_rx *rx, struct rpcrdma_pieces *at,
-		       struct rpcrdma_piece *piece)
+bool rpcrdma_call_iter_next(const struct rpcrdma_rx *rx,
+			    struct rpcrdma_msg_iter *at,
+			    struct rpcrdma_msg_range *piece)
 {
 	for (;;) {
 		const struct rpcrdma_chunk *item = item_at(rx, at->item);
@@ -214,8 +215,8 @@ bool rpcrdma_call_next(const struct rpcrdma_rx *rx, struct rpcrdma_pieces *at,
 		switch (walk_of(at)) {
 		case walk::STREAM:
 			piece->chunk = position_zero(rx);
-			piece->origin = piece->chunk ? RPCRDMA_PIECE_CHUNK :
-						       RPCRDMA_PIECE_INLINE;
+			piece->origin = piece->chunk ? RPCRDMA_RANGE_CHUNK :
+						       RPCRDMA_RANGE_INLINE;
 			piece->from = at->stream;
 			piece->length = stream_octets(rx) - at->stream;
 			if (item)
@@ -227,13 +228,13 @@ bool rpcrdma_call_next(const struct rpcrdma_rx *rx, struct rpcrdma_pieces *at,
 			break;
 		case walk::ITEM:
 			piece->chunk = item;
-			piece->origin = RPCRDMA_PIECE_CHUNK;
+			piece->origin = RPCRDMA_RANGE_CHUNK;
 			piece->length = item->length;
 			go(at, walk::ROUNDUP);
 			break;
 		case walk::ROUNDUP:
 			piece->chunk = nullptr;
-			piece->origin = RPCRDMA_PIECE_ROUNDUP;
+			piece->origin = RPCRDMA_RANGE_ROUNDUP;
 			piece->length = roundup_octets(item->length);
 			at->item++;
 			go(at, walk::STREAM);
@@ -260,9 +261,10 @@ enum rpcrdma_refusal rpcrdma_call_refusal(const struct rpcrdma_rx *rx,
  * An item at the end of a Reply may lack its roundup, which is omitted with the
  * item.
  */
-bool rpcrdma_reply_next(const struct rpcrdma_reply *reply,
-			const struct rpcrdma_reply_plan *plan,
-			struct rpcrdma_pieces *at, struct rpcrdma_piece *piece)
+bool rpcrdma_reply_iter_next(const struct rpcrdma_reply *reply,
+			     const struct rpcrdma_reply_plan *plan,
+			     struct rpcrdma_msg_iter *at,
+			     struct rpcrdma_msg_range *piece)
 {
 	for (;;) {
 		const struct rpcrdma_item *item = nullptr;
@@ -278,7 +280,7 @@ bool rpcrdma_reply_next(const struct rpcrdma_reply *reply,
 			const u32 end = item ? item->position : reply->length;
 
 			piece->origin = stream_goes(plan);
-			piece->chunk = piece->origin == RPCRDMA_PIECE_CHUNK ?
+			piece->chunk = piece->origin == RPCRDMA_RANGE_CHUNK ?
 					       &plan->lists.reply :
 					       nullptr;
 			piece->from = at->stream;
@@ -289,7 +291,7 @@ bool rpcrdma_reply_next(const struct rpcrdma_reply *reply,
 			break;
 		}
 		case walk::ITEM:
-			piece->origin = RPCRDMA_PIECE_CHUNK;
+			piece->origin = RPCRDMA_RANGE_CHUNK;
 			piece->chunk = &plan->lists.writes[at->item];
 			piece->from = item->position;
 			piece->to = 0;
