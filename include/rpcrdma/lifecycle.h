@@ -84,30 +84,30 @@ struct rpcrdma_life_step {
 };
 
 /* Events of the connection manager */
-enum rpcrdma_news {
-	RPCRDMA_NEWS_RESOLVED,		/* the address, or the route */
-	RPCRDMA_NEWS_UNRESOLVED,
-	RPCRDMA_NEWS_ESTABLISHED,
-	RPCRDMA_NEWS_UNREACHABLE,	/* the peer does not respond */
-	RPCRDMA_NEWS_REJECTED,		/* with a reason */
-	RPCRDMA_NEWS_FAILED,		/* the connection could not be established */
-	RPCRDMA_NEWS_DISCONNECTED,
-	RPCRDMA_NEWS_ADDRESS_CHANGED,	/* of this end */
-	RPCRDMA_NEWS_REMOVED,		/* the device */
-	RPCRDMA_NR_NEWS,
+enum rpcrdma_cm_event {
+	RPCRDMA_CM_RESOLVED, /* the address, or the route */
+	RPCRDMA_CM_UNRESOLVED,
+	RPCRDMA_CM_ESTABLISHED,
+	RPCRDMA_CM_UNREACHABLE, /* the peer does not respond */
+	RPCRDMA_CM_REJECTED,	/* with a reason */
+	RPCRDMA_CM_FAILED,	/* the connection could not be established */
+	RPCRDMA_CM_DISCONNECTED,
+	RPCRDMA_CM_ADDRESS_CHANGED, /* of this end */
+	RPCRDMA_CM_REMOVED,	    /* the device */
+	RPCRDMA_NR_CM_EVENTS,
 };
 
 /**
- * rpcrdma_life_news() - report a connection manager event
+ * rpcrdma_lifecycle_cm_event() - report a connection manager event
  * @life: the connection's lifecycle
  * @news: event
  * @rejection: for REJECTED, the IBTA reject reason, or a negative errno
  *
  * Return: the actions to run.
  */
-struct rpcrdma_life_step rpcrdma_life_news(struct rpcrdma_life *life,
-					   enum rpcrdma_news news,
-					   int rejection);
+struct rpcrdma_life_step rpcrdma_lifecycle_cm_event(struct rpcrdma_life *life,
+						    enum rpcrdma_cm_event news,
+						    int rejection);
 
 /**
  * rpcrdma_life_opened() - report RPCRDMA_EV_OPENED: the properties of both ends were

@@ -46,14 +46,15 @@ struct rpcrdma_listen_step {
 };
 
 /**
- * rpcrdma_listen_news() - report an event
+ * rpcrdma_listen_event_occurred() - report an event
  * @l: listener
  * @event: event
  *
  * Return: the actions.
  */
-struct rpcrdma_listen_step rpcrdma_listen_news(struct rpcrdma_listening *l,
-						enum rpcrdma_listen_event event);
+struct rpcrdma_listen_step
+rpcrdma_listen_event_occurred(struct rpcrdma_listening *l,
+			      enum rpcrdma_listen_event event);
 
 /**
  * rpcrdma_listen_tried() - report an attempt to listen, including the first one

@@ -36,15 +36,15 @@ public:
 		life.client = true;
 		make();
 		make();
-		news(RPCRDMA_NEWS_RESOLVED);
+		news(RPCRDMA_CM_RESOLVED);
 		make();
 		make();
-		news(RPCRDMA_NEWS_RESOLVED);
+		news(RPCRDMA_CM_RESOLVED);
 		make();
 		make();
 		make();
 		e->post(33);
-		news(RPCRDMA_NEWS_ESTABLISHED);
+		news(RPCRDMA_CM_ESTABLISHED);
 		e->control();
 	}
 
@@ -59,9 +59,10 @@ public:
 		return rpcrdma_life_make(&life, &e->conn, result);
 	}
 
-	void news(rpcrdma_news what)
+	void news(rpcrdma_cm_event what)
 	{
-		const rpcrdma_life_step s = rpcrdma_life_news(&life, what, 0);
+		const rpcrdma_life_step s =
+			rpcrdma_lifecycle_cm_event(&life, what, 0);
 
 		if (s.todo & RPCRDMA_LIFE_BEGIN)
 			events(rpcrdma_conn_established(&e->conn));
@@ -212,7 +213,7 @@ TEST(Fallback, WhateverIsAnswered)
 			if (d != disconnect::BEFORE)
 				a.receive(f.m);
 			if (d != disconnect::NEVER)
-				a.news(RPCRDMA_NEWS_DISCONNECTED);
+				a.news(RPCRDMA_CM_DISCONNECTED);
 			EXPECT_EQ(a.finish(), UNOPENED);
 			EXPECT_LE(a.waited, 1000u);
 			a.begin();
@@ -257,7 +258,7 @@ TEST(Fallback, AnAnswerBeforeTheConnectionIsKnown)
 	a.life.stage = RPCRDMA_STAGE_CONNECTING;
 	rpcrdma_life_odd(&a.life);
 	EXPECT_EQ(a.make().ms, 20000u);
-	a.news(RPCRDMA_NEWS_ESTABLISHED);
+	a.news(RPCRDMA_CM_ESTABLISHED);
 	EXPECT_EQ(a.make().ms, 1000u);
 }
 
@@ -293,7 +294,7 @@ TEST(Fallback, AnErrorAboutThePropertiesIsVersion2)
 			  .prefix(0, RDMA2_ERROR, RDMA2_F_RESPONSE, 16, 1)
 			  .word(RDMA2_ERR_BAD_PROPVAL));
 	EXPECT_EQ(a.make().ms, 15000u);
-	a.news(RPCRDMA_NEWS_DISCONNECTED);
+	a.news(RPCRDMA_CM_DISCONNECTED);
 	EXPECT_EQ(a.finish(), NO_CONNECTION);
 	EXPECT_EQ(a.first(), 2);
 }
@@ -309,7 +310,7 @@ TEST(Fallback, ARefusal)
 	EXPECT_EQ(a.e->conn.version, 1);
 	EXPECT_EQ(a.first(), 2);
 	/* The transport has the connection, and is notified of its end. */
-	a.news(RPCRDMA_NEWS_DISCONNECTED);
+	a.news(RPCRDMA_CM_DISCONNECTED);
 	a.forget();
 	EXPECT_TRUE(a.at_once);
 	EXPECT_EQ(a.first(), 1);
@@ -322,7 +323,7 @@ TEST(Fallback, ARefusalAndTheEndBeforeAnyoneLooks)
 	a.begin();
 	a.receive(err_vers());
 	EXPECT_EQ(a.life.stage, RPCRDMA_STAGE_OPEN);
-	a.news(RPCRDMA_NEWS_DISCONNECTED);
+	a.news(RPCRDMA_CM_DISCONNECTED);
 	EXPECT_EQ(a.finish(), UNOPENED);
 	a.begin();
 	EXPECT_EQ(a.tried, 1);
@@ -359,9 +360,9 @@ TEST(Fallback, AFailureOfThisEnd)
 		EXPECT_EQ(a.finish(), NO_CONNECTION);
 		EXPECT_EQ(a.first(), 2);
 	}
-	for (rpcrdma_news what :
-	     { RPCRDMA_NEWS_ADDRESS_CHANGED, RPCRDMA_NEWS_REMOVED,
-	       RPCRDMA_NEWS_FAILED }) {
+	for (rpcrdma_cm_event what :
+	     { RPCRDMA_CM_ADDRESS_CHANGED, RPCRDMA_CM_REMOVED,
+	       RPCRDMA_CM_FAILED }) {
 		attempts a;
 
 		a.begin();

@@ -37,9 +37,9 @@ struct life {
 	{
 		return rpcrdma_life_make(&l, &conn, result);
 	}
-	rpcrdma_life_step news(rpcrdma_news what, int rejection = 0)
+	rpcrdma_life_step news(rpcrdma_cm_event what, int rejection = 0)
 	{
-		return rpcrdma_life_news(&l, what, rejection);
+		return rpcrdma_lifecycle_cm_event(&l, what, rejection);
 	}
 	rpcrdma_release release(bool qp = true, bool posted = true,
 				int result = 0)
@@ -75,7 +75,7 @@ using event = std::function<std::string(life &)>;
 /* The actions, and the resulting stage */
 using result = std::pair<std::string, std::string>;
 
-inline event news(rpcrdma_news what, int rejection = 0)
+inline event news(rpcrdma_cm_event what, int rejection = 0)
 {
 	return [=](life &e) {
 		return name_of(e.news(what, rejection));

@@ -28,11 +28,11 @@ std::unique_ptr<life> in_stage(bool client, const std::string &name)
 	if (client) {
 		if (is())
 			return e;
-		e->news(RPCRDMA_NEWS_RESOLVED);
+		e->news(RPCRDMA_CM_RESOLVED);
 		e->make();
 		if (is())
 			return e;
-		e->news(RPCRDMA_NEWS_RESOLVED);
+		e->news(RPCRDMA_CM_RESOLVED);
 		e->make();
 	}
 	if (is())
@@ -40,7 +40,7 @@ std::unique_ptr<life> in_stage(bool client, const std::string &name)
 	e->make();
 	if (is())
 		return e;
-	e->news(RPCRDMA_NEWS_ESTABLISHED);
+	e->news(RPCRDMA_CM_ESTABLISHED);
 	if (is())
 		return e;
 	rpcrdma_life_opened(&e->l);
@@ -150,13 +150,12 @@ TEST(Life, AnswersCountWhereSomethingWasAsked)
 			resolved = { { "resolving", { "wake", "resolving" } },
 				     { "routing", { "wake", "routing" } } };
 		}
-		expect("resolved", client, news(RPCRDMA_NEWS_RESOLVED),
-		       resolved);
+		expect("resolved", client, news(RPCRDMA_CM_RESOLVED), resolved);
 		/*
 		 * A server may be open already because of its client's
 		 * messages.
 		 */
-		expect("established", client, news(RPCRDMA_NEWS_ESTABLISHED),
+		expect("established", client, news(RPCRDMA_CM_ESTABLISHED),
 		       { { "connecting", { "begin wake", "opening" } } });
 		expect("opened", client,
 		       [](life &e) {
@@ -169,32 +168,29 @@ TEST(Life, AnswersCountWhereSomethingWasAsked)
 
 TEST(Life, WhatEndsIt)
 {
-	expect_end("unresolved", news(RPCRDMA_NEWS_UNRESOLVED), "",
-		   UNREACHABLE);
-	expect_end("unreachable", news(RPCRDMA_NEWS_UNREACHABLE), "",
+	expect_end("unresolved", news(RPCRDMA_CM_UNRESOLVED), "", UNREACHABLE);
+	expect_end("unreachable", news(RPCRDMA_CM_UNREACHABLE), "",
 		   UNREACHABLE);
 	/*
 	 * A peer that closes the connection at once rejects an established
 	 * connection.
 	 */
-	expect_end("rejected", news(RPCRDMA_NEWS_REJECTED, REJECT_SERVICE), "",
+	expect_end("rejected", news(RPCRDMA_CM_REJECTED, REJECT_SERVICE), "",
 		   REFUSED, NO_CONNECTION);
-	expect_end("rejected by iWARP", news(RPCRDMA_NEWS_REJECTED, REFUSED),
-		   "", REFUSED, NO_CONNECTION);
+	expect_end("rejected by iWARP", news(RPCRDMA_CM_REJECTED, REFUSED), "",
+		   REFUSED, NO_CONNECTION);
 	/* A client that was restarted has to retry. */
-	expect_end("rejected as known",
-		   news(RPCRDMA_NEWS_REJECTED, REJECT_STALE), "",
-		   NO_CONNECTION);
+	expect_end("rejected as known", news(RPCRDMA_CM_REJECTED, REJECT_STALE),
+		   "", NO_CONNECTION);
 	/* Reason numbers of other events than a rejection mean nothing. */
 	expect_end("unreachable, 10",
-		   news(RPCRDMA_NEWS_UNREACHABLE, REJECT_STALE), "",
-		   UNREACHABLE);
-	expect_end("failed", news(RPCRDMA_NEWS_FAILED), "", NO_CONNECTION);
-	expect_end("disconnected", news(RPCRDMA_NEWS_DISCONNECTED), "",
+		   news(RPCRDMA_CM_UNREACHABLE, REJECT_STALE), "", UNREACHABLE);
+	expect_end("failed", news(RPCRDMA_CM_FAILED), "", NO_CONNECTION);
+	expect_end("disconnected", news(RPCRDMA_CM_DISCONNECTED), "",
 		   NO_CONNECTION);
-	expect_end("address changed", news(RPCRDMA_NEWS_ADDRESS_CHANGED),
+	expect_end("address changed", news(RPCRDMA_CM_ADDRESS_CHANGED),
 		   ": a local address changed", NO_DEVICE);
-	expect_end("removed", news(RPCRDMA_NEWS_REMOVED), "", NO_DEVICE);
+	expect_end("removed", news(RPCRDMA_CM_REMOVED), "", NO_DEVICE);
 	expect_end(
 		"closed",
 		[](life &e) {
@@ -254,17 +250,17 @@ TEST(Life, AClientAsksStepByStep)
 	expect_make(e.make(), RPCRDMA_MAKE_ADDRESS, 5000);
 	expect_make(e.make(), RPCRDMA_MAKE_WAIT, 5000);
 	EXPECT_FALSE(e.l.settled);
-	e.news(RPCRDMA_NEWS_RESOLVED);
+	e.news(RPCRDMA_CM_RESOLVED);
 	EXPECT_TRUE(e.l.settled);
 	expect_make(e.make(), RPCRDMA_MAKE_ROUTE, 5000);
 	EXPECT_FALSE(e.l.settled);
 	expect_make(e.make(), RPCRDMA_MAKE_WAIT, 5000);
-	e.news(RPCRDMA_NEWS_RESOLVED);
+	e.news(RPCRDMA_CM_RESOLVED);
 	expect_make(e.make(), RPCRDMA_MAKE_OBJECTS, 0);
 	expect_make(e.make(), RPCRDMA_MAKE_CONNECT, 20000);
 	expect_make(e.make(), RPCRDMA_MAKE_WAIT, 20000);
 	EXPECT_FALSE(e.l.settled);
-	e.news(RPCRDMA_NEWS_ESTABLISHED);
+	e.news(RPCRDMA_CM_ESTABLISHED);
 	EXPECT_TRUE(e.l.settled);
 	expect_make(e.make(), RPCRDMA_MAKE_WAIT, 15000);
 	EXPECT_FALSE(e.l.settled);
@@ -283,16 +279,16 @@ TEST(Life, AClientWaitsNoLongerThanItIsTold)
 	e.l.limit_ms = 3000;
 	expect_make(e.make(), RPCRDMA_MAKE_ADDRESS, 3000);
 	expect_make(e.make(), RPCRDMA_MAKE_WAIT, 3000);
-	e.news(RPCRDMA_NEWS_RESOLVED);
+	e.news(RPCRDMA_CM_RESOLVED);
 	expect_make(e.make(), RPCRDMA_MAKE_ROUTE, 3000);
 	expect_make(e.make(), RPCRDMA_MAKE_WAIT, 3000);
 	e.l.limit_ms = 12000;
 	expect_make(e.make(), RPCRDMA_MAKE_WAIT, 5000);
-	e.news(RPCRDMA_NEWS_RESOLVED);
+	e.news(RPCRDMA_CM_RESOLVED);
 	expect_make(e.make(), RPCRDMA_MAKE_OBJECTS, 0);
 	expect_make(e.make(), RPCRDMA_MAKE_CONNECT, 12000);
 	expect_make(e.make(), RPCRDMA_MAKE_WAIT, 12000);
-	e.news(RPCRDMA_NEWS_ESTABLISHED);
+	e.news(RPCRDMA_CM_ESTABLISHED);
 	expect_make(e.make(), RPCRDMA_MAKE_WAIT, 15000);
 }
 
@@ -302,12 +298,12 @@ TEST(Life, AClientTakesAnswersAsTheyCome)
 	life e{ true };
 
 	e.make();
-	e.news(RPCRDMA_NEWS_RESOLVED);
+	e.news(RPCRDMA_CM_RESOLVED);
 	expect_make(e.make(), RPCRDMA_MAKE_ROUTE, 5000);
-	e.news(RPCRDMA_NEWS_RESOLVED);
+	e.news(RPCRDMA_CM_RESOLVED);
 	expect_make(e.make(), RPCRDMA_MAKE_OBJECTS, 0);
 	expect_make(e.make(), RPCRDMA_MAKE_CONNECT, 20000);
-	e.news(RPCRDMA_NEWS_ESTABLISHED);
+	e.news(RPCRDMA_CM_ESTABLISHED);
 	rpcrdma_life_opened(&e.l);
 	expect_make(e.make(), RPCRDMA_MAKE_END, 0);
 	EXPECT_TRUE(e.l.handed);
@@ -383,12 +379,12 @@ TEST(Life, AnAnswerAtTheLastMomentCounts)
 	auto e = in_stage(true, "resolving");
 
 	e->make();
-	e->news(RPCRDMA_NEWS_RESOLVED);
+	e->news(RPCRDMA_CM_RESOLVED);
 	EXPECT_EQ(e->make(LATE).what, RPCRDMA_MAKE_ROUTE);
 
 	e = in_stage(true, "connecting");
 	e->make();
-	e->news(RPCRDMA_NEWS_ESTABLISHED);
+	e->news(RPCRDMA_CM_ESTABLISHED);
 	EXPECT_EQ(e->make(LATE).what, RPCRDMA_MAKE_WAIT);
 	rpcrdma_life_opened(&e->l);
 	EXPECT_EQ(e->make(LATE).what, RPCRDMA_MAKE_END);
@@ -396,7 +392,7 @@ TEST(Life, AnAnswerAtTheLastMomentCounts)
 
 	e = in_stage(true, "connecting");
 	e->make();
-	e->news(RPCRDMA_NEWS_REJECTED, REJECT_SERVICE);
+	e->news(RPCRDMA_CM_REJECTED, REJECT_SERVICE);
 	EXPECT_EQ(e->make(LATE).status, REFUSED);
 }
 
@@ -413,14 +409,14 @@ TEST(Life, TheMakerHearsWhatEndedIt)
 			rpcrdma_make_step m;
 
 			SCOPED_TRACE(stage);
-			e->news(RPCRDMA_NEWS_REMOVED);
+			e->news(RPCRDMA_CM_REMOVED);
 			expect_make(e->make(result), RPCRDMA_MAKE_END, 0,
 				    NO_DEVICE);
 			EXPECT_FALSE(e->l.handed);
 
 			/* Connected, but the peer sent nothing. */
 			e = in_stage(true, stage);
-			e->news(RPCRDMA_NEWS_DISCONNECTED);
+			e->news(RPCRDMA_CM_DISCONNECTED);
 			m = e->make(result);
 			EXPECT_EQ(m.status, met ? SILENT : NO_CONNECTION);
 			e->conn.answered = true;
@@ -436,7 +432,7 @@ TEST(Life, TheMakerHearsWhatEndedIt)
 		 * The context that closed the connection has already reported
 		 * the reason.
 		 */
-		e->news(RPCRDMA_NEWS_REMOVED);
+		e->news(RPCRDMA_CM_REMOVED);
 		expect_make(e->make(), RPCRDMA_MAKE_END, 0, 0);
 	}
 }
@@ -457,7 +453,7 @@ TEST(Life, ALostConfirmationIsReported)
 	EXPECT_EQ(rpcrdma_life_overdue(&e.l).todo, RPCRDMA_LIFE_CONFIRM);
 	EXPECT_EQ(e.stage(), "open");
 	/* The connection manager then reports the client as connected. */
-	EXPECT_EQ(e.news(RPCRDMA_NEWS_ESTABLISHED).todo, 0u);
+	EXPECT_EQ(e.news(RPCRDMA_CM_ESTABLISHED).todo, 0u);
 	EXPECT_EQ(rpcrdma_life_overdue(&e.l).todo, 0u);
 	EXPECT_EQ(e.stage(), "open");
 }

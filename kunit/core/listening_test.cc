@@ -44,7 +44,8 @@ TEST(Listening, EachLossIsSaidAndRetried)
 
 	for (const auto &loss : losses) {
 		rpcrdma_listening l = listening();
-		rpcrdma_listen_step step = rpcrdma_listen_news(&l, loss.event);
+		rpcrdma_listen_step step =
+			rpcrdma_listen_event_occurred(&l, loss.event);
 
 		EXPECT_TRUE(step.retry);
 		EXPECT_EQ(step.ms == 0, loss.now);
@@ -52,7 +53,8 @@ TEST(Listening, EachLossIsSaidAndRetried)
 		EXPECT_EQ(step.say, RPCRDMA_LISTEN_SAY_LOST);
 		ASSERT_NE(step.cause, nullptr);
 		/* The same loss has several events. */
-		step = rpcrdma_listen_news(&l, RPCRDMA_LISTEN_REMOVED);
+		step = rpcrdma_listen_event_occurred(&l,
+						     RPCRDMA_LISTEN_REMOVED);
 		EXPECT_TRUE(step.retry);
 		EXPECT_EQ(step.say, RPCRDMA_LISTEN_SAY_NOTHING);
 		step = rpcrdma_listen_tried(&l, 0);
@@ -67,7 +69,7 @@ TEST(Listening, ItNeverGivesUp)
 	rpcrdma_listening l = listening();
 	u32 said = 0, waited = 0;
 
-	rpcrdma_listen_news(&l, RPCRDMA_LISTEN_GONE);
+	rpcrdma_listen_event_occurred(&l, RPCRDMA_LISTEN_GONE);
 	for (u32 i = 0; i < 100000; i++) {
 		const rpcrdma_listen_step step =
 			rpcrdma_listen_tried(&l, NO_DEVICE);
@@ -97,14 +99,14 @@ TEST(Listening, TheAddressComesBack)
 	rpcrdma_listen_step step;
 
 	/* It is listening there already. */
-	step = rpcrdma_listen_news(&l, RPCRDMA_LISTEN_BACK);
+	step = rpcrdma_listen_event_occurred(&l, RPCRDMA_LISTEN_BACK);
 	EXPECT_FALSE(step.retry);
 	EXPECT_TRUE(l.listening);
 
-	rpcrdma_listen_news(&l, RPCRDMA_LISTEN_GONE);
+	rpcrdma_listen_event_occurred(&l, RPCRDMA_LISTEN_GONE);
 	for (u32 i = 0; i < 40; i++)
 		rpcrdma_listen_tried(&l, NO_DEVICE);
-	step = rpcrdma_listen_news(&l, RPCRDMA_LISTEN_BACK);
+	step = rpcrdma_listen_event_occurred(&l, RPCRDMA_LISTEN_BACK);
 	EXPECT_TRUE(step.retry);
 	EXPECT_EQ(step.ms, 0u);
 	EXPECT_EQ(step.say, RPCRDMA_LISTEN_SAY_NOTHING);
@@ -117,8 +119,8 @@ TEST(Listening, ALossDuringAnAttempt)
 {
 	rpcrdma_listening l = listening();
 
-	rpcrdma_listen_news(&l, RPCRDMA_LISTEN_GONE);
-	rpcrdma_listen_news(&l, RPCRDMA_LISTEN_REMOVED);
+	rpcrdma_listen_event_occurred(&l, RPCRDMA_LISTEN_GONE);
+	rpcrdma_listen_event_occurred(&l, RPCRDMA_LISTEN_REMOVED);
 	EXPECT_FALSE(rpcrdma_listen_tried(&l, 0).retry);
 	EXPECT_TRUE(l.listening);
 	/* The attempt that the event had queued */

@@ -168,7 +168,7 @@ public:
 
 	/* Opening and closing */
 	void make(int result);
-	void news(rpcrdma_news what, int rejection = 0);
+	void news(rpcrdma_cm_event what, int rejection = 0);
 	void happened(const rpcrdma_life_event &event);
 	void happened(enum rpcrdma_happened what);
 	/* What the peer's request, or its answer, will say */

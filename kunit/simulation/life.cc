@@ -69,14 +69,14 @@ void endpoint::happened(enum rpcrdma_happened what)
 	happened(event);
 }
 
-void endpoint::news(rpcrdma_news what, int rejection)
+void endpoint::news(rpcrdma_cm_event what, int rejection)
 {
 	rpcrdma_life_event event{};
 
 	event.what = RPCRDMA_HAPPENED_NEWS;
 	event.news = what;
 	event.rejection = rejection;
-	if (life.client && what == RPCRDMA_NEWS_ESTABLISHED)
+	if (life.client && what == RPCRDMA_CM_ESTABLISHED)
 		event.peer = &answer_;
 	happened(event);
 }

@@ -208,7 +208,7 @@ void network::rest()
 }
 
 /* Report to the client that its attempt has failed. */
-void network::answer(u32 index, enum rpcrdma_news news, int rejection)
+void network::answer(u32 index, enum rpcrdma_cm_event news, int rejection)
 {
 	fallback_.asked = false;
 	if (index == PEER1)
@@ -228,7 +228,7 @@ void network::request(u32 index)
 	if (client && client->is_closing())
 		return;
 	if (w_.now < std::max(away_until_[0], away_until_[1])) {
-		answer(index, RPCRDMA_NEWS_UNREACHABLE);
+		answer(index, RPCRDMA_CM_UNREACHABLE);
 		return;
 	}
 	if (w_.fault(1000)) {
@@ -242,7 +242,7 @@ void network::request(u32 index)
 			 * Rejected, or the peer already has a connection like
 			 * it
 			 */
-			answer(index, RPCRDMA_NEWS_REJECTED,
+			answer(index, RPCRDMA_CM_REJECTED,
 			       w_.choose.below(2) ? 10 : 8);
 			return;
 		} else {
@@ -262,7 +262,7 @@ void network::request(u32 index)
 		if (!listener_.admit(*server)) {
 			server->leave_quota();
 			endpoints_.pop_back();
-			answer(index, RPCRDMA_NEWS_REJECTED, 28);
+			answer(index, RPCRDMA_CM_REJECTED, 28);
 			return;
 		}
 	}
@@ -280,7 +280,7 @@ void network::request(u32 index)
 			       back, ENOUGH_READS });
 		server->make(0);
 		if (server->is_closing()) {
-			answer(index, RPCRDMA_NEWS_REJECTED, 28);
+			answer(index, RPCRDMA_CM_REJECTED, 28);
 			return;
 		}
 	}
@@ -389,7 +389,7 @@ void network::act(u32 what, u64 arg)
 		break;
 	case ACCEPTED:
 	case ESTABLISHED:
-		endpoints_[arg]->news(RPCRDMA_NEWS_ESTABLISHED);
+		endpoints_[arg]->news(RPCRDMA_CM_ESTABLISHED);
 		break;
 	case NO_ANSWER:
 		/* A client of version 1 retries. */
@@ -455,7 +455,7 @@ void network::remove(bool client)
 			continue;
 		if (surprise && ep.qp.connected())
 			ep.qp.cut();
-		ep.news(RPCRDMA_NEWS_REMOVED);
+		ep.news(RPCRDMA_CM_REMOVED);
 	}
 	w_.after(SECOND, this, REMOVED, client);
 }

@@ -131,7 +131,7 @@ static void rpcrdma_listener_event(struct rpcrdma_listener *l,
 	struct rpcrdma_listen_step step;
 
 	spin_lock_bh(&l->lock);
-	step = rpcrdma_listen_news(&l->state, event);
+	step = rpcrdma_listen_event_occurred(&l->state, event);
 	rpcrdma_listener_step(l, &step, 0);
 	spin_unlock_bh(&l->lock);
 }

@@ -54,7 +54,7 @@ constexpr meaning MEANINGS[] = {
 	{ RPCRDMA_END_HERE, -E_NODEV, "a local address changed" },
 	/* REMOVED */ { RPCRDMA_END_HERE, -E_NODEV, nullptr },
 };
-static_assert(sizeof(MEANINGS) / sizeof(MEANINGS[0]) == RPCRDMA_NR_NEWS);
+static_assert(sizeof(MEANINGS) / sizeof(MEANINGS[0]) == RPCRDMA_NR_CM_EVENTS);
 
 /* Conditions for a teardown step; otherwise it is skipped */
 enum class needs : u8 {
@@ -380,18 +380,18 @@ enum rpcrdma_link next_of(const link_step (&steps)[N],
 
 using namespace rpcrdma;
 
-struct rpcrdma_life_step rpcrdma_life_news(struct rpcrdma_life *life,
-					   enum rpcrdma_news news,
-					   int rejection)
+struct rpcrdma_life_step rpcrdma_lifecycle_cm_event(struct rpcrdma_life *life,
+						    enum rpcrdma_cm_event news,
+						    int rejection)
 {
 	/*
 	 * A peer that ends a connection before its connection manager has heard
 	 * of this end's confirmation rejects it, although it was made.
 	 */
-	if (news == RPCRDMA_NEWS_REJECTED && rejection != REJECTED_STALE &&
+	if (news == RPCRDMA_CM_REJECTED && rejection != REJECTED_STALE &&
 	    (life->stage == RPCRDMA_STAGE_OPENING ||
 	     life->stage == RPCRDMA_STAGE_OPEN))
-		news = RPCRDMA_NEWS_DISCONNECTED;
+		news = RPCRDMA_CM_DISCONNECTED;
 
 	const meaning &m = MEANINGS[news];
 
@@ -401,13 +401,13 @@ struct rpcrdma_life_step rpcrdma_life_news(struct rpcrdma_life *life,
 		 * connection with the same numbers, from before this host
 		 * restarted (IB CM "stale connection").
 		 */
-		const bool stale = news == RPCRDMA_NEWS_REJECTED &&
+		const bool stale = news == RPCRDMA_CM_REJECTED &&
 				   rejection == REJECTED_STALE;
 
 		return close(life, stale ? RPCRDMA_END_HERE : m.end,
 			     stale ? -E_NOTCONN : m.status, m.reason);
 	}
-	if (news == RPCRDMA_NEWS_RESOLVED) {
+	if (news == RPCRDMA_CM_RESOLVED) {
 		if (life->stage != RPCRDMA_STAGE_RESOLVING &&
 		    life->stage != RPCRDMA_STAGE_ROUTING)
 			return {};

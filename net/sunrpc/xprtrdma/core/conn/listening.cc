@@ -35,8 +35,9 @@ u32 pause_ms(const struct rpcrdma_listening *l)
 
 using namespace rpcrdma;
 
-struct rpcrdma_listen_step rpcrdma_listen_news(struct rpcrdma_listening *l,
-					       enum rpcrdma_listen_event event)
+struct rpcrdma_listen_step
+rpcrdma_listen_event_occurred(struct rpcrdma_listening *l,
+			      enum rpcrdma_listen_event event)
 {
 	struct rpcrdma_listen_step step = {
 		.retry = true,

@@ -154,7 +154,8 @@ rpcrdma_life_step step_of(rpcrdma_life *life, const rpcrdma_life_event *event)
 {
 	switch (event->what) {
 	case RPCRDMA_HAPPENED_NEWS:
-		return rpcrdma_life_news(life, event->news, event->rejection);
+		return rpcrdma_lifecycle_cm_event(life, event->news,
+						  event->rejection);
 	case RPCRDMA_HAPPENED_OPENED:
 		return rpcrdma_life_opened(life);
 	case RPCRDMA_HAPPENED_OVERDUE:
