@@ -194,7 +194,7 @@ enum {
 	RPCRDMA_EV_RECEIVES = 16,	/* allocate Receives, or post free ones */
 	/* free the Receive that was released: it is surplus */
 	RPCRDMA_EV_LET_GO = 32,
-	RPCRDMA_EV_ODD = 64,		/* once: rpcrdma_life_odd() */
+	RPCRDMA_EV_ODD = 64, /* once: rpcrdma_lifecycle_odd() */
 };
 
 /**

@@ -28,7 +28,7 @@ struct rpcrdma_ep_params {
 	u32	first_window;		/* initially; 0: all of them */
 	u32	reverse;		/* of window, for reverse direction */
 	u32	sends;			/* Send contexts for RPC traffic */
-	u32	connect_ms;		/* client: rpcrdma_life.limit_ms */
+	u32 connect_ms;			/* client: rpcrdma_lifecycle.limit_ms */
 	u32	send_size, recv_size;	/* bytes, 1024..65536 */
 	u32	reassembly;		/* bytes of continued messages; 0: none */
 	u32	max_mrs;		/* MRs at most */
@@ -149,7 +149,7 @@ enum rpcrdma_happened {
 };
 
 /* An event in the life of a connection; lifecycle.h describes the members. */
-struct rpcrdma_life_event {
+struct rpcrdma_lifecycle_event {
 	enum rpcrdma_happened	what;
 	enum rpcrdma_cm_event news;
 	int			rejection;	/* of NEWS_REJECTED */
@@ -161,7 +161,7 @@ struct rpcrdma_life_event {
 
 /* The actions that follow an event */
 struct rpcrdma_happened_step {
-	struct rpcrdma_life_step life;
+	struct rpcrdma_lifecycle_step life;
 	u32			events;		/* RPCRDMA_EV_* */
 };
 
@@ -177,7 +177,7 @@ struct rpcrdma_happened_step {
  */
 struct rpcrdma_happened_step
 rpcrdma_core_happened(struct rpcrdma_ep_core *core,
-		      const struct rpcrdma_life_event *event);
+		      const struct rpcrdma_lifecycle_event *event);
 
 /**
  * rpcrdma_core_carry_out() - run the actions that follow an event, in their order
@@ -203,11 +203,11 @@ void rpcrdma_core_open_later(struct rpcrdma_ep_core *core);
  * rpcrdma_core_make() - execute the next steps to set up a connection
  * @core: connection
  * @result: 0 at first, or the errno for which there is no id of the connection manager;
- *	then of the wait: 0, or -ETIMEDOUT if it ended before life->settled
+ *	then of the wait: 0, or -ETIMEDOUT if it ended before life->step_done
  *
  * The setup context calls this until it returns END.
  * Context: no lock held, may sleep.
- * Return: WAIT, to wait for life->settled for @ms; or END with @status.
+ * Return: WAIT, to wait for life->step_done for @ms; or END with @status.
  */
 struct rpcrdma_make_step rpcrdma_core_make(struct rpcrdma_ep_core *core,
 					   int result);

@@ -207,7 +207,7 @@ static inline bool rpcrdma_core_poll_begin(struct rpcrdma_ep_core *core)
 	struct rpcrdma_ep_arrivals *a = &core->arrivals;
 
 	a->left = RPCRDMA_POLL_BATCH;
-	if (__builtin_expect(rpcrdma_life_drops_calls(&core->life), 0) &&
+	if (__builtin_expect(rpcrdma_lifecycle_drops_calls(&core->life), 0) &&
 	    !a->draining) {
 		a->left = 0;
 		return false;

@@ -96,7 +96,7 @@ enum {
 /* The core's part of an endpoint; protected by the lock unless noted otherwise */
 struct rpcrdma_ep_core {
 	struct rpcrdma_conn	conn;
-	struct rpcrdma_life	life;
+	struct rpcrdma_lifecycle life;
 	struct rpcrdma_ep_control control;
 	struct rpcrdma_sq	sq;		/* account of the Send Queue */
 	struct rpcrdma_work	*inflight;	/* posted, in order */

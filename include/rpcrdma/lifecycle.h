@@ -9,9 +9,9 @@
  * events without a meaning in the current stage return no action.
  *
  * Three contexts drive it. The setup context (the maker) calls
- * rpcrdma_life_make() in a loop and performs the step it returns. Event sources
+ * rpcrdma_lifecycle_next_setup() in a loop and performs the step it returns. Event sources
  * report an event and run the actions returned for it. The teardown is run by
- * the context that was asked to close: it calls rpcrdma_life_release() in a
+ * the context that was asked to close: it calls rpcrdma_lifecycle_next_teardown() in a
  * loop and performs the step it returns, after the maker has finished.
  */
 #ifndef RPCRDMA_LIFECYCLE_H
@@ -39,15 +39,15 @@ enum rpcrdma_stage {
 };
 
 /* Zero it except for @client. */
-struct rpcrdma_life {
+struct rpcrdma_lifecycle {
 	u8 client;
 	u8 stage;		/* enum rpcrdma_stage, modified only by the engine */
 	u8 may_send;		/* messages may be posted */
-	u8 settled;		/* the maker's wait is over */
-	u8 met;			/* the connection manager has reported: established */
-	u8 handed;		/* client: the maker has passed it to the transport */
+	u8 step_done;		/* the maker's wait is over */
+	u8 established; /* the connection manager has reported: established */
+	u8 owned_by_transport; /* client: the maker has passed it to the transport */
 	u8 released;		/* teardown steps that are complete */
-	u8 odd;			/* client: rpcrdma_life_odd() was called */
+	u8 odd;			/* client: rpcrdma_lifecycle_odd() was called */
 	u8 end;			/* enum rpcrdma_end */
 	u8 stops;		/* how often STOP has failed */
 	/* STOP has failed for good: the device may complete and place data */
@@ -62,24 +62,24 @@ enum {
 	 * rpcrdma_conn_established(), before any other event is reported; then
 	 * handle its events
 	 */
-	RPCRDMA_LIFE_BEGIN = 1,
+	RPCRDMA_LIFECYCLE_BEGIN = 1,
 	/*
 	 * notify the transport that RPC traffic may begin; stop the time limit
 	 */
-	RPCRDMA_LIFE_OPENED = 2,
-	/* wake the maker, which checks life->settled */
-	RPCRDMA_LIFE_WAKE = 4,
+	RPCRDMA_LIFECYCLE_OPENED = 2,
+	/* wake the maker, which checks life->step_done */
+	RPCRDMA_LIFECYCLE_WAKE = 4,
 	/* start the teardown; log @reason, if there is one */
-	RPCRDMA_LIFE_CLOSE = 8,
+	RPCRDMA_LIFECYCLE_CLOSE = 8,
 	/*
 	 * server: report to the connection manager that the connection is
 	 * established
 	 */
-	RPCRDMA_LIFE_CONFIRM = 16,
+	RPCRDMA_LIFECYCLE_CONFIRM = 16,
 };
 
-struct rpcrdma_life_step {
-	u32 todo;			/* RPCRDMA_LIFE_* */
+struct rpcrdma_lifecycle_step {
+	u32 todo;			/* RPCRDMA_LIFECYCLE_* */
 	const char *reason;		/* a static string; NULL: an ordinary close */
 };
 
@@ -105,38 +105,41 @@ enum rpcrdma_cm_event {
  *
  * Return: the actions to run.
  */
-struct rpcrdma_life_step rpcrdma_lifecycle_cm_event(struct rpcrdma_life *life,
-						    enum rpcrdma_cm_event news,
-						    int rejection);
+struct rpcrdma_lifecycle_step
+rpcrdma_lifecycle_cm_event(struct rpcrdma_lifecycle *life,
+			   enum rpcrdma_cm_event news, int rejection);
 
 /**
- * rpcrdma_life_opened() - report RPCRDMA_EV_OPENED: the properties of both ends were
+ * rpcrdma_lifecycle_opened() - report RPCRDMA_EV_OPENED: the properties of both ends were
  *	exchanged
  * @life: the connection's lifecycle
  *
  * Return: the actions to run.
  */
-struct rpcrdma_life_step rpcrdma_life_opened(struct rpcrdma_life *life);
+struct rpcrdma_lifecycle_step
+rpcrdma_lifecycle_opened(struct rpcrdma_lifecycle *life);
 
 /**
- * rpcrdma_life_overdue() - report that a server's time limit for opening has expired;
+ * rpcrdma_lifecycle_overdue() - report that a server's time limit for opening has expired;
  *	the step ACCEPT returned it
  * @life: the connection's lifecycle
  *
  * May also be called for a connection that has opened.
  * Return: the actions to run.
  */
-struct rpcrdma_life_step rpcrdma_life_overdue(struct rpcrdma_life *life);
+struct rpcrdma_lifecycle_step
+rpcrdma_lifecycle_overdue(struct rpcrdma_lifecycle *life);
 
 /**
- * rpcrdma_life_odd() - report RPCRDMA_EV_ODD
+ * rpcrdma_lifecycle_odd() - report RPCRDMA_EV_ODD
  * @life: the connection's lifecycle
  *
  * A client's peer has answered with something other than an opening of version 2. An
  * opening may still follow, but the time for it is short.
  * Return: the actions to run.
  */
-struct rpcrdma_life_step rpcrdma_life_odd(struct rpcrdma_life *life);
+struct rpcrdma_lifecycle_step
+rpcrdma_lifecycle_odd(struct rpcrdma_lifecycle *life);
 
 /* Causes of a failed Work Request */
 enum rpcrdma_failure {
@@ -146,37 +149,38 @@ enum rpcrdma_failure {
 };
 
 /**
- * rpcrdma_life_failed() - report a failed Work Request
+ * rpcrdma_lifecycle_failed() - report a failed Work Request
  * @life: the connection's lifecycle
  * @failure: operation that failed
  * @why: a static string, logged if this was the first sign of the failure
  *
  * Return: the actions to run.
  */
-struct rpcrdma_life_step rpcrdma_life_failed(struct rpcrdma_life *life,
-					     enum rpcrdma_failure failure,
-					     const char *why);
+struct rpcrdma_lifecycle_step
+rpcrdma_lifecycle_failed(struct rpcrdma_lifecycle *life,
+			 enum rpcrdma_failure failure, const char *why);
 
 /**
- * rpcrdma_life_close() - close the connection for any other reason
+ * rpcrdma_lifecycle_close() - close the connection for any other reason
  * @life: the connection's lifecycle
  * @reason: a static string; NULL: an ordinary close of a connection that is no longer
  *	needed or waited for
  *
  * Return: the actions to run.
  */
-struct rpcrdma_life_step rpcrdma_life_close(struct rpcrdma_life *life,
-					    const char *reason);
+struct rpcrdma_lifecycle_step
+rpcrdma_lifecycle_close(struct rpcrdma_lifecycle *life, const char *reason);
 
 /**
- * rpcrdma_life_drops_calls() - check if a Call that has arrived is dropped
+ * rpcrdma_lifecycle_drops_calls() - check if a Call that has arrived is dropped
  * @life: the connection's lifecycle
  *
  * Once the connection is closing its Reply cannot be sent; its sender sends it again on
  * another connection.
  * Return: true if so.
  */
-static inline bool rpcrdma_life_drops_calls(const struct rpcrdma_life *life)
+static inline bool
+rpcrdma_lifecycle_drops_calls(const struct rpcrdma_lifecycle *life)
 {
 	return __atomic_load_n(&life->stage, __ATOMIC_RELAXED) >=
 	       RPCRDMA_STAGE_CLOSING;
@@ -189,7 +193,7 @@ enum rpcrdma_make {
 	RPCRDMA_MAKE_OBJECTS,		/* allocate the device's objects, post Receives */
 	RPCRDMA_MAKE_CONNECT,		/* send the connect request */
 	RPCRDMA_MAKE_ACCEPT,		/* accept the request; it is overdue in @ms */
-	RPCRDMA_MAKE_WAIT,		/* wait for life->settled, for @ms */
+	RPCRDMA_MAKE_WAIT,		/* wait for life->step_done, for @ms */
 	/*
 	 * Setup is complete, with @status. A client has an open connection, the
 	 * close of which will be reported; or, with an errno, none, and must
@@ -205,24 +209,24 @@ struct rpcrdma_make_step {
 	int status;			/* 0 or a negative errno */
 	/* END of a client, with @status: for rpcrdma_version_learn() */
 	enum rpcrdma_answer answer;
-	struct rpcrdma_life_step step;	/* END: run these actions, too */
+	struct rpcrdma_lifecycle_step step; /* END: run these actions, too */
 };
 
 /**
- * rpcrdma_life_make() - get the next step to set up a connection
+ * rpcrdma_lifecycle_next_setup() - get the next step to set up a connection
  * @life: the connection's lifecycle
  * @conn: read only, for the peer's answer; zeroed or set up
  * @result: of the last step: 0 or a negative errno; -ETIMEDOUT if a wait ended before
- *	life->settled; 0 at first
+ *	life->step_done; 0 at first
  *
  * The status of END is -EPROTONOSUPPORT if the peer has accepted the connection, but
  * did not open it with the version that was tried; another version may succeed.
  * Otherwise it is the reason why there is no connection.
  * Return: the next step.
  */
-struct rpcrdma_make_step rpcrdma_life_make(struct rpcrdma_life *life,
-					   const struct rpcrdma_conn *conn,
-					   int result);
+struct rpcrdma_make_step
+rpcrdma_lifecycle_next_setup(struct rpcrdma_lifecycle *life,
+			     const struct rpcrdma_conn *conn, int result);
 
 /* The next teardown step; skip it for objects that do not exist */
 enum rpcrdma_release {
@@ -257,7 +261,7 @@ enum {
 };
 
 /**
- * rpcrdma_life_release() - get the next teardown step
+ * rpcrdma_lifecycle_next_teardown() - get the next teardown step
  * @life: the connection's lifecycle
  * @qp: there is a queue pair
  * @posted: something was posted to its Send Queue
@@ -266,8 +270,9 @@ enum {
  * The preceding one must be complete.
  * Return: the next teardown step.
  */
-enum rpcrdma_release rpcrdma_life_release(struct rpcrdma_life *life, bool qp,
-					  bool posted, int result);
+enum rpcrdma_release
+rpcrdma_lifecycle_next_teardown(struct rpcrdma_lifecycle *life, bool qp,
+				bool posted, int result);
 
 #ifdef __cplusplus
 }

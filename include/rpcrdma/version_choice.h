@@ -70,7 +70,7 @@ enum rpcrdma_end {
 /**
  * rpcrdma_conn_answer() - get what a client's connection has shown of its server
  * @conn: connection
- * @end: as in rpcrdma_life.end
+ * @end: as in rpcrdma_lifecycle.end
  *
  * A failure of this end shows nothing.
  * Return: the server's answer.

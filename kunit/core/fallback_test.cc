@@ -56,22 +56,22 @@ public:
 
 	rpcrdma_make_step make(int result = 0)
 	{
-		return rpcrdma_life_make(&life, &e->conn, result);
+		return rpcrdma_lifecycle_next_setup(&life, &e->conn, result);
 	}
 
 	void news(rpcrdma_cm_event what)
 	{
-		const rpcrdma_life_step s =
+		const rpcrdma_lifecycle_step s =
 			rpcrdma_lifecycle_cm_event(&life, what, 0);
 
-		if (s.todo & RPCRDMA_LIFE_BEGIN)
+		if (s.todo & RPCRDMA_LIFECYCLE_BEGIN)
 			events(rpcrdma_conn_established(&e->conn));
 	}
 
 	void receive(const message &m)
 	{
 		if (e->receive(m) == RPCRDMA_RX_CLOSE)
-			rpcrdma_life_close(&life, e->conn.reason);
+			rpcrdma_lifecycle_close(&life, e->conn.reason);
 		else
 			events(e->events);
 	}
@@ -79,9 +79,9 @@ public:
 	void events(u32 ev)
 	{
 		if (ev & RPCRDMA_EV_OPENED)
-			rpcrdma_life_opened(&life);
+			rpcrdma_lifecycle_opened(&life);
 		if (ev & RPCRDMA_EV_ODD)
-			rpcrdma_life_odd(&life);
+			rpcrdma_lifecycle_odd(&life);
 	}
 
 	/*
@@ -107,7 +107,7 @@ public:
 	/* Tear a connection down, which may have ended by itself. */
 	void forget()
 	{
-		rpcrdma_life_close(&life, nullptr);
+		rpcrdma_lifecycle_close(&life, nullptr);
 		learn(rpcrdma_conn_answer(&e->conn, ended()));
 	}
 
@@ -122,7 +122,7 @@ public:
 	}
 
 	rpcrdma_version_memory memory{};
-	rpcrdma_life life{};
+	rpcrdma_lifecycle life{};
 	std::unique_ptr<end> e;
 	u64 now = 1000;	      /* seconds */
 	u32 nr = 0;	      /* connections */
@@ -256,7 +256,7 @@ TEST(Fallback, AnAnswerBeforeTheConnectionIsKnown)
 
 	a.begin();
 	a.life.stage = RPCRDMA_STAGE_CONNECTING;
-	rpcrdma_life_odd(&a.life);
+	rpcrdma_lifecycle_odd(&a.life);
 	EXPECT_EQ(a.make().ms, 20000u);
 	a.news(RPCRDMA_CM_ESTABLISHED);
 	EXPECT_EQ(a.make().ms, 1000u);
@@ -351,12 +351,13 @@ TEST(Fallback, AFailureOfThisEnd)
 		a.begin();
 		if (answered)
 			a.receive(err_vers());
-		rpcrdma_life_close(&a.life, "a Send could not be posted");
+		rpcrdma_lifecycle_close(&a.life, "a Send could not be posted");
 		EXPECT_EQ(a.finish(), NO_CONNECTION);
 		EXPECT_EQ(a.first(), 2);
 
 		a.begin();
-		rpcrdma_life_failed(&a.life, RPCRDMA_FAILURE_HERE, "broken");
+		rpcrdma_lifecycle_failed(&a.life, RPCRDMA_FAILURE_HERE,
+					 "broken");
 		EXPECT_EQ(a.finish(), NO_CONNECTION);
 		EXPECT_EQ(a.first(), 2);
 	}
@@ -376,7 +377,7 @@ TEST(Fallback, AFailureOfThisEnd)
 		attempts a;
 
 		a.begin();
-		rpcrdma_life_failed(&a.life, failure, "broken");
+		rpcrdma_lifecycle_failed(&a.life, failure, "broken");
 		EXPECT_EQ(a.finish(), UNOPENED);
 		EXPECT_EQ(a.first(), 1);
 	}
@@ -394,7 +395,7 @@ TEST(Fallback, AFailureOfThisEndWithVersion1)
 	EXPECT_EQ(a.waited, 15000u);
 	a.begin();
 	EXPECT_EQ(a.finish(), 0);
-	rpcrdma_life_close(&a.life, "a Call could not be posted");
+	rpcrdma_lifecycle_close(&a.life, "a Call could not be posted");
 	a.forget();
 	EXPECT_EQ(a.first(), 1);
 	a.begin();

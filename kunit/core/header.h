@@ -23,7 +23,7 @@ struct header_sizes {
 			sizeof(struct rpcrdma_exchange),             \
 			sizeof(struct rpcrdma_pull_entry),           \
 			sizeof(struct rpcrdma_sq),                   \
-			sizeof(struct rpcrdma_life),                 \
+			sizeof(struct rpcrdma_lifecycle),            \
 	}
 
 #ifdef __cplusplus

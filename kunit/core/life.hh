@@ -35,27 +35,27 @@ struct life {
 
 	rpcrdma_make_step make(int result = 0)
 	{
-		return rpcrdma_life_make(&l, &conn, result);
+		return rpcrdma_lifecycle_next_setup(&l, &conn, result);
 	}
-	rpcrdma_life_step news(rpcrdma_cm_event what, int rejection = 0)
+	rpcrdma_lifecycle_step news(rpcrdma_cm_event what, int rejection = 0)
 	{
 		return rpcrdma_lifecycle_cm_event(&l, what, rejection);
 	}
 	rpcrdma_release release(bool qp = true, bool posted = true,
 				int result = 0)
 	{
-		return rpcrdma_life_release(&l, qp, posted, result);
+		return rpcrdma_lifecycle_next_teardown(&l, qp, posted, result);
 	}
 	std::string stage() const
 	{
 		return stages[l.stage];
 	}
 
-	rpcrdma_life l{};
+	rpcrdma_lifecycle l{};
 	rpcrdma_conn conn{};
 };
 
-inline std::string name_of(const rpcrdma_life_step &s)
+inline std::string name_of(const rpcrdma_lifecycle_step &s)
 {
 	static const char *const names[] = { "begin", "opened", "wake",
 					     "close" };

@@ -43,11 +43,11 @@ std::unique_ptr<life> in_stage(bool client, const std::string &name)
 	e->news(RPCRDMA_CM_ESTABLISHED);
 	if (is())
 		return e;
-	rpcrdma_life_opened(&e->l);
+	rpcrdma_lifecycle_opened(&e->l);
 	if (is())
 		return e;
 	e->make();
-	rpcrdma_life_close(&e->l, nullptr);
+	rpcrdma_lifecycle_close(&e->l, nullptr);
 	if (is())
 		return e;
 	while (e->release() != RPCRDMA_RELEASE_END)
@@ -75,7 +75,7 @@ void expect(const char *what, bool client, const event &happens,
 			continue;
 		}
 
-		const rpcrdma_life before = e->l;
+		const rpcrdma_lifecycle before = e->l;
 
 		seen += found != results.end();
 		if (found != results.end()) {
@@ -93,7 +93,7 @@ void expect(const char *what, bool client, const event &happens,
 			  e->stage() == "opening" || e->stage() == "open" ||
 				  (!client && e->stage() == "connecting"));
 		if (e->l.stage >= RPCRDMA_STAGE_OPENING) {
-			EXPECT_TRUE(e->l.settled);
+			EXPECT_TRUE(e->l.step_done);
 		}
 	}
 	EXPECT_EQ(seen, results.size());
@@ -159,7 +159,7 @@ TEST(Life, AnswersCountWhereSomethingWasAsked)
 		       { { "connecting", { "begin wake", "opening" } } });
 		expect("opened", client,
 		       [](life &e) {
-			       return name_of(rpcrdma_life_opened(&e.l));
+			       return name_of(rpcrdma_lifecycle_opened(&e.l));
 		       },
 		       { { "connecting", { "opened wake", "open" } },
 			 { "opening", { "opened wake", "open" } } });
@@ -194,13 +194,13 @@ TEST(Life, WhatEndsIt)
 	expect_end(
 		"closed",
 		[](life &e) {
-			return name_of(rpcrdma_life_close(&e.l, "enough"));
+			return name_of(rpcrdma_lifecycle_close(&e.l, "enough"));
 		},
 		": enough", NO_CONNECTION);
 	expect_end(
 		"a Work Request failed",
 		[](life &e) {
-			return name_of(rpcrdma_life_failed(
+			return name_of(rpcrdma_lifecycle_failed(
 				&e.l, RPCRDMA_FAILURE_HERE, "broken"));
 		},
 		": broken", NO_CONNECTION);
@@ -210,7 +210,7 @@ TEST(Life, WhatEndsIt)
 TEST(Life, AClientThatIsRefusedWaitsForTheReason)
 {
 	const event flushed = [](life &e) {
-		return name_of(rpcrdma_life_failed(
+		return name_of(rpcrdma_lifecycle_failed(
 			&e.l, RPCRDMA_FAILURE_FLUSHED, "broken"));
 	};
 
@@ -228,7 +228,7 @@ TEST(Life, AClientThatIsRefusedWaitsForTheReason)
 TEST(Life, APeerThatDoesNotFinishOpeningIsShownOut)
 {
 	const event overdue = [](life &e) {
-		return name_of(rpcrdma_life_overdue(&e.l));
+		return name_of(rpcrdma_lifecycle_overdue(&e.l));
 	};
 	const result out = {
 		"wake close: the peer did not finish opening in time", "closing"
@@ -249,26 +249,26 @@ TEST(Life, AClientAsksStepByStep)
 
 	expect_make(e.make(), RPCRDMA_MAKE_ADDRESS, 5000);
 	expect_make(e.make(), RPCRDMA_MAKE_WAIT, 5000);
-	EXPECT_FALSE(e.l.settled);
+	EXPECT_FALSE(e.l.step_done);
 	e.news(RPCRDMA_CM_RESOLVED);
-	EXPECT_TRUE(e.l.settled);
+	EXPECT_TRUE(e.l.step_done);
 	expect_make(e.make(), RPCRDMA_MAKE_ROUTE, 5000);
-	EXPECT_FALSE(e.l.settled);
+	EXPECT_FALSE(e.l.step_done);
 	expect_make(e.make(), RPCRDMA_MAKE_WAIT, 5000);
 	e.news(RPCRDMA_CM_RESOLVED);
 	expect_make(e.make(), RPCRDMA_MAKE_OBJECTS, 0);
 	expect_make(e.make(), RPCRDMA_MAKE_CONNECT, 20000);
 	expect_make(e.make(), RPCRDMA_MAKE_WAIT, 20000);
-	EXPECT_FALSE(e.l.settled);
+	EXPECT_FALSE(e.l.step_done);
 	e.news(RPCRDMA_CM_ESTABLISHED);
-	EXPECT_TRUE(e.l.settled);
+	EXPECT_TRUE(e.l.step_done);
 	expect_make(e.make(), RPCRDMA_MAKE_WAIT, 15000);
-	EXPECT_FALSE(e.l.settled);
-	rpcrdma_life_opened(&e.l);
-	EXPECT_TRUE(e.l.settled);
-	EXPECT_FALSE(e.l.handed);
+	EXPECT_FALSE(e.l.step_done);
+	rpcrdma_lifecycle_opened(&e.l);
+	EXPECT_TRUE(e.l.step_done);
+	EXPECT_FALSE(e.l.owned_by_transport);
 	expect_make(e.make(), RPCRDMA_MAKE_END, 0);
-	EXPECT_TRUE(e.l.handed);
+	EXPECT_TRUE(e.l.owned_by_transport);
 }
 
 /* A shorter limit applies to connecting, not to opening the connection. */
@@ -304,9 +304,9 @@ TEST(Life, AClientTakesAnswersAsTheyCome)
 	expect_make(e.make(), RPCRDMA_MAKE_OBJECTS, 0);
 	expect_make(e.make(), RPCRDMA_MAKE_CONNECT, 20000);
 	e.news(RPCRDMA_CM_ESTABLISHED);
-	rpcrdma_life_opened(&e.l);
+	rpcrdma_lifecycle_opened(&e.l);
 	expect_make(e.make(), RPCRDMA_MAKE_END, 0);
-	EXPECT_TRUE(e.l.handed);
+	EXPECT_TRUE(e.l.owned_by_transport);
 }
 
 TEST(Life, AServerAnswersAndIsThrough)
@@ -340,7 +340,7 @@ TEST(Life, WhatCannotBeDoneEndsIt)
 			EXPECT_EQ(m.status, NO_MEMORY);
 			EXPECT_EQ(name_of(m.step), "wake close");
 			EXPECT_EQ(e->stage(), "closing");
-			EXPECT_FALSE(e->l.handed);
+			EXPECT_FALSE(e->l.owned_by_transport);
 		}
 	}
 }
@@ -386,9 +386,9 @@ TEST(Life, AnAnswerAtTheLastMomentCounts)
 	e->make();
 	e->news(RPCRDMA_CM_ESTABLISHED);
 	EXPECT_EQ(e->make(LATE).what, RPCRDMA_MAKE_WAIT);
-	rpcrdma_life_opened(&e->l);
+	rpcrdma_lifecycle_opened(&e->l);
 	EXPECT_EQ(e->make(LATE).what, RPCRDMA_MAKE_END);
-	EXPECT_TRUE(e->l.handed);
+	EXPECT_TRUE(e->l.owned_by_transport);
 
 	e = in_stage(true, "connecting");
 	e->make();
@@ -405,14 +405,14 @@ TEST(Life, TheMakerHearsWhatEndedIt)
 				   "connecting", "opening", "open" }) {
 		for (int result : { 0, NO_MEMORY, LATE }) {
 			auto e = in_stage(true, stage);
-			const bool met = e->l.met;
+			const bool met = e->l.established;
 			rpcrdma_make_step m;
 
 			SCOPED_TRACE(stage);
 			e->news(RPCRDMA_CM_REMOVED);
 			expect_make(e->make(result), RPCRDMA_MAKE_END, 0,
 				    NO_DEVICE);
-			EXPECT_FALSE(e->l.handed);
+			EXPECT_FALSE(e->l.owned_by_transport);
 
 			/* Connected, but the peer sent nothing. */
 			e = in_stage(true, stage);
@@ -448,13 +448,14 @@ TEST(Life, ALostConfirmationIsReported)
 	e.make();
 	e.make();
 	ASSERT_EQ(e.stage(), "connecting");
-	EXPECT_EQ(rpcrdma_life_opened(&e.l).todo,
-		  RPCRDMA_LIFE_OPENED | RPCRDMA_LIFE_WAKE);
-	EXPECT_EQ(rpcrdma_life_overdue(&e.l).todo, RPCRDMA_LIFE_CONFIRM);
+	EXPECT_EQ(rpcrdma_lifecycle_opened(&e.l).todo,
+		  RPCRDMA_LIFECYCLE_OPENED | RPCRDMA_LIFECYCLE_WAKE);
+	EXPECT_EQ(rpcrdma_lifecycle_overdue(&e.l).todo,
+		  RPCRDMA_LIFECYCLE_CONFIRM);
 	EXPECT_EQ(e.stage(), "open");
 	/* The connection manager then reports the client as connected. */
 	EXPECT_EQ(e.news(RPCRDMA_CM_ESTABLISHED).todo, 0u);
-	EXPECT_EQ(rpcrdma_life_overdue(&e.l).todo, 0u);
+	EXPECT_EQ(rpcrdma_lifecycle_overdue(&e.l).todo, 0u);
 	EXPECT_EQ(e.stage(), "open");
 }
 
@@ -466,7 +467,7 @@ TEST(Life, ACallIsDroppedOnceTheConnectionCloses)
 
 		if (!e)
 			continue;
-		EXPECT_EQ(rpcrdma_life_drops_calls(&e->l),
+		EXPECT_EQ(rpcrdma_lifecycle_drops_calls(&e->l),
 			  e->l.stage >= RPCRDMA_STAGE_CLOSING)
 			<< stage;
 	}
@@ -693,7 +694,7 @@ TEST(Life, OnlyWhatWasGivenAwayIsToldOf)
 
 			if (!e)
 				continue;
-			rpcrdma_life_close(&e->l, nullptr);
+			rpcrdma_lifecycle_close(&e->l, nullptr);
 			e->make();
 
 			const auto all = releases(*e, true, true);
@@ -707,7 +708,7 @@ TEST(Life, OnlyWhatWasGivenAwayIsToldOf)
 	auto e = in_stage(true, "open");
 
 	e->make();
-	rpcrdma_life_close(&e->l, nullptr);
+	rpcrdma_lifecycle_close(&e->l, nullptr);
 	EXPECT_EQ(releases(*e, true, true).size(),
 		  size_t{ RPCRDMA_RELEASE_END });
 }

@@ -265,8 +265,8 @@ static void hardware_keeps_no_call_last(struct kunit *test)
 	struct shim_side *c = &pair->client, *s = &pair->server;
 	struct shim_rpc *rpc = shim_rpcs(test, 1);
 	struct rpcrdma_poll poll = { .ep = s->ep };
-	const struct rpcrdma_life_event event = {
-		.what	= RPCRDMA_HAPPENED_CLOSE,
+	const struct rpcrdma_lifecycle_event event = {
+		.what = RPCRDMA_HAPPENED_CLOSE,
 	};
 	struct rpcrdma_happened_step step;
 	struct rpcrdma_recv *rv;
@@ -305,9 +305,12 @@ static void hardware_loses_confirmation(struct kunit *test)
 	memdev_default_traits(&t);
 	t.lose_rtu = true;
 	shim_open_over(test, &t);
-	KUNIT_EXPECT_FALSE(test, READ_ONCE(pair->server.ep->core.life.met));
+	KUNIT_EXPECT_FALSE(test,
+			   READ_ONCE(pair->server.ep->core.life.established));
 	mod_delayed_work(rpcrdma_wq, &pair->server.ep->open_timer, 0);
-	KUNIT_EXPECT_TRUE(test, shim_poll(READ_ONCE(pair->server.ep->core.life.met)));
+	KUNIT_EXPECT_TRUE(
+		test,
+		shim_poll(READ_ONCE(pair->server.ep->core.life.established)));
 	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 100, 100, 0,
 					   PAGE_SIZE), 0);
 }

@@ -119,7 +119,7 @@ bool endpoint::receive(received *rv)
 /* Handle a failed Receive: the queue pair has stopped. */
 void endpoint::failed()
 {
-	rpcrdma_life_event event{};
+	rpcrdma_lifecycle_event event{};
 
 	event.what = RPCRDMA_HAPPENED_FAILED;
 	event.failure = RPCRDMA_FAILURE_FLUSHED;

@@ -142,10 +142,10 @@ void endpoint::act(u32 what, u64 arg)
 		if (!sleeps_ || arg != slept_)
 			break;
 		sleeps_ = false;
-		if (what == MAKE_LATE && life.settled && !woken_)
+		if (what == MAKE_LATE && life.step_done && !woken_)
 			w_.complain(std::string(name) +
 				    ": its setup is not woken");
-		make(what == MAKE_LATE && !life.settled ? -ETIMEDOUT : 0);
+		make(what == MAKE_LATE && !life.step_done ? -ETIMEDOUT : 0);
 		break;
 	case RELEASE:
 		release();

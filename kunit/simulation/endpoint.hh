@@ -169,7 +169,7 @@ public:
 	/* Opening and closing */
 	void make(int result);
 	void news(rpcrdma_cm_event what, int rejection = 0);
-	void happened(const rpcrdma_life_event &event);
+	void happened(const rpcrdma_lifecycle_event &event);
 	void happened(enum rpcrdma_happened what);
 	/* What the peer's request, or its answer, will say */
 	void meet(const rpcrdma_cm_peer &peer);

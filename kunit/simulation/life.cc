@@ -54,7 +54,7 @@ void endpoint::make(int result)
 		w_.after(1, this, RELEASE);
 }
 
-void endpoint::happened(const rpcrdma_life_event &event)
+void endpoint::happened(const rpcrdma_lifecycle_event &event)
 {
 	const rpcrdma_happened_step step = rpcrdma_core_happened(this, &event);
 
@@ -63,7 +63,7 @@ void endpoint::happened(const rpcrdma_life_event &event)
 
 void endpoint::happened(enum rpcrdma_happened what)
 {
-	rpcrdma_life_event event{};
+	rpcrdma_lifecycle_event event{};
 
 	event.what = what;
 	happened(event);
@@ -71,7 +71,7 @@ void endpoint::happened(enum rpcrdma_happened what)
 
 void endpoint::news(rpcrdma_cm_event what, int rejection)
 {
-	rpcrdma_life_event event{};
+	rpcrdma_lifecycle_event event{};
 
 	event.what = RPCRDMA_HAPPENED_NEWS;
 	event.news = what;
@@ -88,7 +88,7 @@ void endpoint::meet(const rpcrdma_cm_peer &peer)
 
 void endpoint::close(const char *reason)
 {
-	rpcrdma_life_event event{};
+	rpcrdma_lifecycle_event event{};
 
 	event.what = RPCRDMA_HAPPENED_CLOSE;
 	event.reason = reason;
@@ -118,7 +118,7 @@ void endpoint::release()
 		releasing_ = rpcrdma_core_teardown(this);
 		if (releasing_ == RPCRDMA_RELEASE_END) {
 			drop(rpcrdma_core_recvs_end(this));
-			if (life.client && !life.handed)
+			if (life.client && !life.owned_by_transport)
 				ops_.failed(*this, status_);
 			return;
 		}
@@ -321,7 +321,7 @@ void rpcrdma_port_close(struct rpcrdma_ep_core *core, const char *reason)
 struct rpcrdma_make_step rpcrdma_port_make_next(struct rpcrdma_ep_core *core,
 						int result)
 {
-	return rpcrdma_life_make(&core->life, &core->conn, result);
+	return rpcrdma_lifecycle_next_setup(&core->life, &core->conn, result);
 }
 
 int rpcrdma_port_make(struct rpcrdma_ep_core *core,
@@ -351,7 +351,7 @@ int rpcrdma_port_sends(struct rpcrdma_ep_core *core)
 }
 
 void rpcrdma_port_happened(struct rpcrdma_ep_core *core,
-			   const struct rpcrdma_life_event *event)
+			   const struct rpcrdma_lifecycle_event *event)
 {
 	of(core).happened(*event);
 }

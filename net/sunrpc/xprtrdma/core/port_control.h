@@ -16,7 +16,7 @@ extern "C" {
 /* ---- Setup ---- */
 
 /**
- * rpcrdma_port_make_next - take the lock and call rpcrdma_life_make()
+ * rpcrdma_port_make_next - take the lock and call rpcrdma_lifecycle_next_setup()
  * @core: connection
  * @result: of the last step
  *
@@ -82,7 +82,7 @@ int rpcrdma_port_sends(struct rpcrdma_ep_core *core);
  * Context: no lock held.
  */
 void rpcrdma_port_happened(struct rpcrdma_ep_core *core,
-			   const struct rpcrdma_life_event *event);
+			   const struct rpcrdma_lifecycle_event *event);
 
 /**
  * rpcrdma_port_open_later - call rpcrdma_core_open_later() soon, unless the teardown begins

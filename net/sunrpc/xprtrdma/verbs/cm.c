@@ -49,9 +49,9 @@ int rpcrdma_ep_cm_handler(struct rdma_cm_id *id,
 		[RDMA_CM_EVENT_TIMEWAIT_EXIT] = RPCRDMA_CM_DISCONNECTED,
 	};
 	struct rpcrdma_ep *ep = id->context;
-	struct rpcrdma_life_event happened = {
-		.what		= RPCRDMA_HAPPENED_NEWS,
-		.rejection	= event->status,
+	struct rpcrdma_lifecycle_event happened = {
+		.what = RPCRDMA_HAPPENED_NEWS,
+		.rejection = event->status,
 	};
 	struct rpcrdma_cm_peer peer;
 

@@ -262,8 +262,8 @@ static void rpcrdma_ep_overdue(struct work_struct *work)
 {
 	struct rpcrdma_ep *ep = container_of(to_delayed_work(work),
 					     struct rpcrdma_ep, open_timer);
-	const struct rpcrdma_life_event event = {
-		.what	= RPCRDMA_HAPPENED_OVERDUE,
+	const struct rpcrdma_lifecycle_event event = {
+		.what = RPCRDMA_HAPPENED_OVERDUE,
 	};
 
 	rpcrdma_ep_happened(ep, &event);
@@ -311,15 +311,18 @@ static void rpcrdma_ep_opened_later(struct work_struct *work)
 
 static int rpcrdma_ep_wait(struct rpcrdma_ep *ep, u32 ms)
 {
-	return wait_event_timeout(ep->wait, READ_ONCE(ep->core.life.settled),
-				  msecs_to_jiffies(ms)) ? 0 : -ETIMEDOUT;
+	return wait_event_timeout(ep->wait, READ_ONCE(ep->core.life.step_done),
+				  msecs_to_jiffies(ms)) ?
+		       0 :
+		       -ETIMEDOUT;
 }
 
 struct rpcrdma_make_step rpcrdma_port_make_next(struct rpcrdma_ep_core *core,
 						int result)
 {
-	return rpcrdma_locked(&rpcrdma_ep_of(core)->lock,
-			      rpcrdma_life_make(&core->life, &core->conn, result));
+	return rpcrdma_locked(
+		&rpcrdma_ep_of(core)->lock,
+		rpcrdma_lifecycle_next_setup(&core->life, &core->conn, result));
 }
 
 /**

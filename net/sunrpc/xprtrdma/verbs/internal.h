@@ -84,7 +84,7 @@ void rpcrdma_ep_list(struct rpcrdma_ep *ep);
 void rpcrdma_ep_unlist(struct rpcrdma_ep *ep);
 /* Report an event in the life of a connection. Process context, no lock held. */
 void rpcrdma_ep_happened(struct rpcrdma_ep *ep,
-			 const struct rpcrdma_life_event *event);
+			 const struct rpcrdma_lifecycle_event *event);
 /*
  * Close the connection after a failed Work Request. @reason: a static string, reported
  * unless the Work Request was only flushed.

@@ -2,7 +2,7 @@
 /*
  * The base of all other files of the endpoint: the state of the connection, its users,
  * and the start of its teardown. The engine makes the decisions, see struct
- * rpcrdma_life.
+ * rpcrdma_lifecycle.
  */
 
 #include <linux/workqueue.h>
@@ -53,7 +53,7 @@ void rpcrdma_port_leave(struct rpcrdma_ep_core *core)
 
 /* Report an event in the life of a connection. Process context, no ep lock held. */
 void rpcrdma_ep_happened(struct rpcrdma_ep *ep,
-			 const struct rpcrdma_life_event *event)
+			 const struct rpcrdma_lifecycle_event *event)
 {
 	struct rpcrdma_happened_step step;
 
@@ -64,7 +64,7 @@ void rpcrdma_ep_happened(struct rpcrdma_ep *ep,
 }
 
 void rpcrdma_port_happened(struct rpcrdma_ep_core *core,
-			   const struct rpcrdma_life_event *event)
+			   const struct rpcrdma_lifecycle_event *event)
 {
 	rpcrdma_ep_happened(rpcrdma_ep_of(core), event);
 }
@@ -89,9 +89,9 @@ void rpcrdma_port_closing(struct rpcrdma_ep_core *core, const char *reason)
 
 void rpcrdma_ep_close(struct rpcrdma_ep *ep, const char *reason)
 {
-	const struct rpcrdma_life_event event = {
-		.what	= RPCRDMA_HAPPENED_CLOSE,
-		.reason	= reason,
+	const struct rpcrdma_lifecycle_event event = {
+		.what = RPCRDMA_HAPPENED_CLOSE,
+		.reason = reason,
 	};
 
 	rpcrdma_ep_happened(ep, &event);
@@ -132,10 +132,10 @@ static enum rpcrdma_failure rpcrdma_wc_failure(enum ib_wc_status status)
 void rpcrdma_ep_failed(struct rpcrdma_ep *ep, enum ib_wc_status status,
 		       const char *reason)
 {
-	const struct rpcrdma_life_event event = {
-		.what		= RPCRDMA_HAPPENED_FAILED,
-		.failure	= rpcrdma_wc_failure(status),
-		.reason		= reason,
+	const struct rpcrdma_lifecycle_event event = {
+		.what = RPCRDMA_HAPPENED_FAILED,
+		.failure = rpcrdma_wc_failure(status),
+		.reason = reason,
 	};
 
 	rpcrdma_ep_happened(ep, &event);

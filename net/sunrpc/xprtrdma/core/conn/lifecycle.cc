@@ -108,7 +108,7 @@ constexpr release_step RELEASES[] = {
 };
 constexpr u32 NR_RELEASES = sizeof(RELEASES) / sizeof(RELEASES[0]);
 
-bool release_needed(needs needed, const struct rpcrdma_life *life, bool qp,
+bool release_needed(needs needed, const struct rpcrdma_lifecycle *life, bool qp,
 		    bool posted)
 {
 	switch (needed) {
@@ -124,27 +124,28 @@ bool release_needed(needs needed, const struct rpcrdma_life *life, bool qp,
 	case needs::POSTED:
 		return qp && !life->unstopped && posted;
 	case needs::HANDED:
-		return !life->client || life->handed;
+		return !life->client || life->owned_by_transport;
 	}
 	return true;
 }
 
-bool closing(const struct rpcrdma_life *life)
+bool closing(const struct rpcrdma_lifecycle *life)
 {
 	return life->stage >= RPCRDMA_STAGE_CLOSING;
 }
 
-struct rpcrdma_life_step close(struct rpcrdma_life *life, enum rpcrdma_end end,
-			       int status, const char *reason)
+struct rpcrdma_lifecycle_step close(struct rpcrdma_lifecycle *life,
+				    enum rpcrdma_end end, int status,
+				    const char *reason)
 {
 	if (closing(life))
 		return {};
 	life->end = static_cast<u8>(end);
 	life->stage = RPCRDMA_STAGE_CLOSING;
 	life->may_send = false;
-	life->settled = true;
+	life->step_done = true;
 	life->status = status;
-	return { RPCRDMA_LIFE_WAKE | RPCRDMA_LIFE_CLOSE, reason };
+	return { RPCRDMA_LIFECYCLE_WAKE | RPCRDMA_LIFECYCLE_CLOSE, reason };
 }
 
 struct rpcrdma_make_step make(enum rpcrdma_make what, u32 ms)
@@ -156,19 +157,19 @@ struct rpcrdma_make_step make(enum rpcrdma_make what, u32 ms)
 		 .step = {} };
 }
 
-struct rpcrdma_make_step wait(struct rpcrdma_life *life, u32 ms)
+struct rpcrdma_make_step wait(struct rpcrdma_lifecycle *life, u32 ms)
 {
 	/* An answer received so far has been processed. */
-	life->settled = false;
+	life->step_done = false;
 	return make(RPCRDMA_MAKE_WAIT, ms);
 }
 
-struct rpcrdma_make_step ask(struct rpcrdma_life *life,
+struct rpcrdma_make_step ask(struct rpcrdma_lifecycle *life,
 			     enum rpcrdma_stage stage, enum rpcrdma_make what,
 			     u32 ms)
 {
 	life->stage = static_cast<u8>(stage);
-	life->settled = false;
+	life->step_done = false;
 	return make(what, ms);
 }
 
@@ -176,12 +177,12 @@ struct rpcrdma_make_step ask(struct rpcrdma_life *life,
  * Return the peer's answer. A peer that was never connected has not answered,
  * unless it did not accept.
  */
-enum rpcrdma_answer answer_of(const struct rpcrdma_life *life,
+enum rpcrdma_answer answer_of(const struct rpcrdma_lifecycle *life,
 			      const struct rpcrdma_conn *conn)
 {
 	const auto end = static_cast<enum rpcrdma_end>(life->end);
 
-	return life->met || end == RPCRDMA_END_AWAY ?
+	return life->established || end == RPCRDMA_END_AWAY ?
 		       rpcrdma_conn_answer(conn, end) :
 		       RPCRDMA_ANSWER_NOT_YET;
 }
@@ -194,7 +195,7 @@ bool speaks_against_version(enum rpcrdma_answer answer)
 }
 
 /* End setup without a connection. */
-struct rpcrdma_make_step give_up(const struct rpcrdma_life *life,
+struct rpcrdma_make_step give_up(const struct rpcrdma_lifecycle *life,
 				 const struct rpcrdma_conn *conn)
 {
 	struct rpcrdma_make_step m = make(RPCRDMA_MAKE_END, 0);
@@ -207,12 +208,12 @@ struct rpcrdma_make_step give_up(const struct rpcrdma_life *life,
 }
 
 /* Handle a setup step that failed, or timed out. */
-struct rpcrdma_make_step fail(struct rpcrdma_life *life,
+struct rpcrdma_make_step fail(struct rpcrdma_lifecycle *life,
 			      const struct rpcrdma_conn *conn, int result)
 {
 	const bool away = life->client && result == -E_TIMEDOUT &&
 			  life->stage == RPCRDMA_STAGE_CONNECTING;
-	struct rpcrdma_life_step step;
+	struct rpcrdma_lifecycle_step step;
 	struct rpcrdma_make_step m;
 
 	if (life->client && life->stage == RPCRDMA_STAGE_OPENING)
@@ -226,19 +227,19 @@ struct rpcrdma_make_step fail(struct rpcrdma_life *life,
 	return m;
 }
 
-struct rpcrdma_make_step make_client(struct rpcrdma_life *life)
+struct rpcrdma_make_step make_client(struct rpcrdma_lifecycle *life)
 {
 	switch (life->stage) {
 	case RPCRDMA_STAGE_IDLE:
 		return ask(life, RPCRDMA_STAGE_RESOLVING, RPCRDMA_MAKE_ADDRESS,
 			   RESOLVE_MS);
 	case RPCRDMA_STAGE_RESOLVING:
-		if (!life->settled)
+		if (!life->step_done)
 			return wait(life, RESOLVE_MS);
 		return ask(life, RPCRDMA_STAGE_ROUTING, RPCRDMA_MAKE_ROUTE,
 			   RESOLVE_MS);
 	case RPCRDMA_STAGE_ROUTING:
-		if (!life->settled)
+		if (!life->step_done)
 			return wait(life, RESOLVE_MS);
 		return ask(life, RPCRDMA_STAGE_PREPARING, RPCRDMA_MAKE_OBJECTS,
 			   0);
@@ -251,12 +252,12 @@ struct rpcrdma_make_step make_client(struct rpcrdma_life *life)
 		return wait(life, life->odd ? ODD_MS : OPEN_MS);
 	default:
 		/* From now on the transport is notified of the close. */
-		life->handed = true;
+		life->owned_by_transport = true;
 		return make(RPCRDMA_MAKE_END, 0);
 	}
 }
 
-struct rpcrdma_make_step make_server(struct rpcrdma_life *life)
+struct rpcrdma_make_step make_server(struct rpcrdma_lifecycle *life)
 {
 	switch (life->stage) {
 	case RPCRDMA_STAGE_IDLE:
@@ -380,9 +381,9 @@ enum rpcrdma_link next_of(const link_step (&steps)[N],
 
 using namespace rpcrdma;
 
-struct rpcrdma_life_step rpcrdma_lifecycle_cm_event(struct rpcrdma_life *life,
-						    enum rpcrdma_cm_event news,
-						    int rejection)
+struct rpcrdma_lifecycle_step
+rpcrdma_lifecycle_cm_event(struct rpcrdma_lifecycle *life,
+			   enum rpcrdma_cm_event news, int rejection)
 {
 	/*
 	 * A peer that ends a connection before its connection manager has heard
@@ -411,36 +412,38 @@ struct rpcrdma_life_step rpcrdma_lifecycle_cm_event(struct rpcrdma_life *life,
 		if (life->stage != RPCRDMA_STAGE_RESOLVING &&
 		    life->stage != RPCRDMA_STAGE_ROUTING)
 			return {};
-		life->settled = true;
-		return { RPCRDMA_LIFE_WAKE, nullptr };
+		life->step_done = true;
+		return { RPCRDMA_LIFECYCLE_WAKE, nullptr };
 	}
 	/*
 	 * A server may be open before the event: its client's message was
 	 * faster.
 	 */
 	if (life->stage == RPCRDMA_STAGE_OPEN)
-		life->met = true;
+		life->established = true;
 	if (life->stage != RPCRDMA_STAGE_CONNECTING)
 		return {};
 	life->stage = RPCRDMA_STAGE_OPENING;
 	life->may_send = true;
-	life->settled = true;
-	life->met = true;
-	return { RPCRDMA_LIFE_BEGIN | RPCRDMA_LIFE_WAKE, nullptr };
+	life->step_done = true;
+	life->established = true;
+	return { RPCRDMA_LIFECYCLE_BEGIN | RPCRDMA_LIFECYCLE_WAKE, nullptr };
 }
 
-struct rpcrdma_life_step rpcrdma_life_opened(struct rpcrdma_life *life)
+struct rpcrdma_lifecycle_step
+rpcrdma_lifecycle_opened(struct rpcrdma_lifecycle *life)
 {
 	if (life->stage != RPCRDMA_STAGE_CONNECTING &&
 	    life->stage != RPCRDMA_STAGE_OPENING)
 		return {};
 	life->stage = RPCRDMA_STAGE_OPEN;
 	life->may_send = true;
-	life->settled = true;
-	return { RPCRDMA_LIFE_OPENED | RPCRDMA_LIFE_WAKE, nullptr };
+	life->step_done = true;
+	return { RPCRDMA_LIFECYCLE_OPENED | RPCRDMA_LIFECYCLE_WAKE, nullptr };
 }
 
-struct rpcrdma_life_step rpcrdma_life_overdue(struct rpcrdma_life *life)
+struct rpcrdma_lifecycle_step
+rpcrdma_lifecycle_overdue(struct rpcrdma_lifecycle *life)
 {
 	/*
 	 * The client's confirmation was lost, and the connection manager would
@@ -448,15 +451,17 @@ struct rpcrdma_life_step rpcrdma_life_overdue(struct rpcrdma_life *life)
 	 * disconnect soon afterwards would wait until the connection manager
 	 * stops retransmitting its reply.
 	 */
-	if (life->stage == RPCRDMA_STAGE_OPEN && !life->client && !life->met)
-		return { RPCRDMA_LIFE_CONFIRM, nullptr };
+	if (life->stage == RPCRDMA_STAGE_OPEN && !life->client &&
+	    !life->established)
+		return { RPCRDMA_LIFECYCLE_CONFIRM, nullptr };
 	if (life->stage >= RPCRDMA_STAGE_OPEN)
 		return {};
 	return close(life, RPCRDMA_END_WAITED, -E_NOTCONN, OVERDUE);
 }
 
 /* A message may precede the ESTABLISHED event. */
-struct rpcrdma_life_step rpcrdma_life_odd(struct rpcrdma_life *life)
+struct rpcrdma_lifecycle_step
+rpcrdma_lifecycle_odd(struct rpcrdma_lifecycle *life)
 {
 	if (life->stage != RPCRDMA_STAGE_CONNECTING &&
 	    life->stage != RPCRDMA_STAGE_OPENING)
@@ -464,8 +469,8 @@ struct rpcrdma_life_step rpcrdma_life_odd(struct rpcrdma_life *life)
 	life->odd = true;
 	if (life->stage == RPCRDMA_STAGE_CONNECTING)
 		return {};
-	life->settled = true;
-	return { RPCRDMA_LIFE_WAKE, nullptr };
+	life->step_done = true;
+	return { RPCRDMA_LIFECYCLE_WAKE, nullptr };
 }
 
 /*
@@ -474,9 +479,9 @@ struct rpcrdma_life_step rpcrdma_life_odd(struct rpcrdma_life *life)
  * it was stopped by the peer's disconnect: a failure would have completed a
  * Work Request of its own.
  */
-struct rpcrdma_life_step rpcrdma_life_failed(struct rpcrdma_life *life,
-					     enum rpcrdma_failure failure,
-					     const char *why)
+struct rpcrdma_lifecycle_step
+rpcrdma_lifecycle_failed(struct rpcrdma_lifecycle *life,
+			 enum rpcrdma_failure failure, const char *why)
 {
 	const bool flushed = failure == RPCRDMA_FAILURE_FLUSHED;
 
@@ -488,19 +493,19 @@ struct rpcrdma_life_step rpcrdma_life_failed(struct rpcrdma_life *life,
 		     -E_NOTCONN, flushed ? nullptr : why);
 }
 
-struct rpcrdma_life_step rpcrdma_life_close(struct rpcrdma_life *life,
-					    const char *reason)
+struct rpcrdma_lifecycle_step
+rpcrdma_lifecycle_close(struct rpcrdma_lifecycle *life, const char *reason)
 {
 	return close(life, reason ? RPCRDMA_END_HERE : RPCRDMA_END_WAITED,
 		     -E_NOTCONN, reason);
 }
 
-struct rpcrdma_make_step rpcrdma_life_make(struct rpcrdma_life *life,
-					   const struct rpcrdma_conn *conn,
-					   int result)
+struct rpcrdma_make_step
+rpcrdma_lifecycle_next_setup(struct rpcrdma_lifecycle *life,
+			     const struct rpcrdma_conn *conn, int result)
 {
 	/* The answer may have arrived just after the wait timed out. */
-	if (result == -E_TIMEDOUT && life->settled)
+	if (result == -E_TIMEDOUT && life->step_done)
 		result = 0;
 	if (closing(life)) {
 		/*
@@ -522,8 +527,9 @@ struct rpcrdma_make_step rpcrdma_life_make(struct rpcrdma_life *life,
 	return m;
 }
 
-enum rpcrdma_release rpcrdma_life_release(struct rpcrdma_life *life, bool qp,
-					  bool posted, int result)
+enum rpcrdma_release
+rpcrdma_lifecycle_next_teardown(struct rpcrdma_lifecycle *life, bool qp,
+				bool posted, int result)
 {
 	if (result && !life->unstopped) {
 		/* A device may fail while it disconnects by itself. */

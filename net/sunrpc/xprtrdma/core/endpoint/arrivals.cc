@@ -124,7 +124,7 @@ bool is_for_transport(const rpcrdma_ep_core *core, const rpcrdma_recv *rv)
 	case RPCRDMA_RX_ERROR:
 		return true;
 	case RPCRDMA_RX_CALL:
-		return !rpcrdma_life_drops_calls(&core->life);
+		return !rpcrdma_lifecycle_drops_calls(&core->life);
 	default:
 		return false;
 	}

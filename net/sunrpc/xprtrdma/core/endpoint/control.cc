@@ -150,22 +150,24 @@ u32 begin(rpcrdma_ep_core *core, const rpcrdma_cm_peer *peer)
 	return events;
 }
 
-rpcrdma_life_step step_of(rpcrdma_life *life, const rpcrdma_life_event *event)
+rpcrdma_lifecycle_step step_of(rpcrdma_lifecycle *life,
+			       const rpcrdma_lifecycle_event *event)
 {
 	switch (event->what) {
 	case RPCRDMA_HAPPENED_NEWS:
 		return rpcrdma_lifecycle_cm_event(life, event->news,
 						  event->rejection);
 	case RPCRDMA_HAPPENED_OPENED:
-		return rpcrdma_life_opened(life);
+		return rpcrdma_lifecycle_opened(life);
 	case RPCRDMA_HAPPENED_OVERDUE:
-		return rpcrdma_life_overdue(life);
+		return rpcrdma_lifecycle_overdue(life);
 	case RPCRDMA_HAPPENED_ODD:
-		return rpcrdma_life_odd(life);
+		return rpcrdma_lifecycle_odd(life);
 	case RPCRDMA_HAPPENED_FAILED:
-		return rpcrdma_life_failed(life, event->failure, event->reason);
+		return rpcrdma_lifecycle_failed(life, event->failure,
+						event->reason);
 	case RPCRDMA_HAPPENED_CLOSE:
-		return rpcrdma_life_close(life, event->reason);
+		return rpcrdma_lifecycle_close(life, event->reason);
 	}
 	return {};
 }
@@ -253,12 +255,12 @@ u32 rpcrdma_core_part_octets(const struct rpcrdma_ep_core *core, u32 sges,
 
 struct rpcrdma_happened_step
 rpcrdma_core_happened(struct rpcrdma_ep_core *core,
-		      const struct rpcrdma_life_event *event)
+		      const struct rpcrdma_lifecycle_event *event)
 {
 	rpcrdma_happened_step step = { .life = step_of(&core->life, event),
 				       .events = 0 };
 
-	if (step.life.todo & RPCRDMA_LIFE_BEGIN)
+	if (step.life.todo & RPCRDMA_LIFECYCLE_BEGIN)
 		step.events = begin(core, event->peer);
 	return step;
 }
@@ -270,13 +272,13 @@ void rpcrdma_core_carry_out(struct rpcrdma_ep_core *core,
 
 	if (step->events)
 		rpcrdma_core_events(core, step->events);
-	if (todo & RPCRDMA_LIFE_OPENED)
+	if (todo & RPCRDMA_LIFECYCLE_OPENED)
 		rpcrdma_port_opened(core);
-	if (todo & RPCRDMA_LIFE_WAKE)
+	if (todo & RPCRDMA_LIFECYCLE_WAKE)
 		rpcrdma_port_wake(core);
-	if (todo & RPCRDMA_LIFE_CLOSE)
+	if (todo & RPCRDMA_LIFECYCLE_CLOSE)
 		rpcrdma_port_closing(core, step->life.reason);
-	if (todo & RPCRDMA_LIFE_CONFIRM)
+	if (todo & RPCRDMA_LIFECYCLE_CONFIRM)
 		rpcrdma_port_confirm(core);
 }
 

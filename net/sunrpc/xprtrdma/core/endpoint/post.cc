@@ -121,7 +121,7 @@ retire(rpcrdma_ep_core *core, rpcrdma_work *work, list_head *through)
 /* Report an event of the protocol. */
 void happened(rpcrdma_ep_core *core, enum rpcrdma_happened what)
 {
-	rpcrdma_life_event event{};
+	rpcrdma_lifecycle_event event{};
 
 	event.what = what;
 	rpcrdma_port_happened(core, &event);

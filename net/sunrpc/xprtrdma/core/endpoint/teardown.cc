@@ -63,8 +63,8 @@ using namespace rpcrdma;
 enum rpcrdma_release rpcrdma_core_release_next(struct rpcrdma_ep_core *core,
 					       int result)
 {
-	return rpcrdma_life_release(&core->life, core->control.queue_pair,
-				    core->sq.posted, result);
+	return rpcrdma_lifecycle_next_teardown(
+		&core->life, core->control.queue_pair, core->sq.posted, result);
 }
 
 enum rpcrdma_release rpcrdma_core_teardown(struct rpcrdma_ep_core *core)
