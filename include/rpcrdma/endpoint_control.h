@@ -209,8 +209,8 @@ void rpcrdma_core_open_later(struct rpcrdma_ep_core *core);
  * Context: no lock held, may sleep.
  * Return: WAIT, to wait for life->step_done for @ms; or END with @status.
  */
-struct rpcrdma_make_step rpcrdma_core_make(struct rpcrdma_ep_core *core,
-					   int result);
+struct rpcrdma_setup_step rpcrdma_core_make(struct rpcrdma_ep_core *core,
+					    int result);
 
 /* ---- Control messages for the transport; the lock is held ---- */
 
@@ -252,7 +252,7 @@ u32 rpcrdma_core_send_done(struct rpcrdma_ep_core *core, u32 xid,
  * Context: no lock held, may sleep.
  * Return: MAKER, PAUSE, DRAIN or USERS: lifecycle.h says what to wait for; or END.
  */
-enum rpcrdma_release rpcrdma_core_teardown(struct rpcrdma_ep_core *core);
+enum rpcrdma_teardown rpcrdma_core_teardown(struct rpcrdma_ep_core *core);
 
 /**
  * rpcrdma_core_release_next() - get the next step of the teardown, for
@@ -263,8 +263,8 @@ enum rpcrdma_release rpcrdma_core_teardown(struct rpcrdma_ep_core *core);
  * Context: lock held.
  * Return: the next step.
  */
-enum rpcrdma_release rpcrdma_core_release_next(struct rpcrdma_ep_core *core,
-					       int result);
+enum rpcrdma_teardown rpcrdma_core_release_next(struct rpcrdma_ep_core *core,
+						int result);
 
 /**
  * rpcrdma_core_destroy() - release what the endpoint keeps until its last reference is

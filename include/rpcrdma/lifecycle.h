@@ -187,24 +187,24 @@ rpcrdma_lifecycle_drops_calls(const struct rpcrdma_lifecycle *life)
 }
 
 /* The next setup step */
-enum rpcrdma_make {
-	RPCRDMA_MAKE_ADDRESS,		/* resolve the address, within @ms */
-	RPCRDMA_MAKE_ROUTE,		/* resolve the route, within @ms */
-	RPCRDMA_MAKE_OBJECTS,		/* allocate the device's objects, post Receives */
-	RPCRDMA_MAKE_CONNECT,		/* send the connect request */
-	RPCRDMA_MAKE_ACCEPT,		/* accept the request; it is overdue in @ms */
-	RPCRDMA_MAKE_WAIT,		/* wait for life->step_done, for @ms */
+enum rpcrdma_setup {
+	RPCRDMA_SETUP_ADDRESS, /* resolve the address, within @ms */
+	RPCRDMA_SETUP_ROUTE,   /* resolve the route, within @ms */
+	RPCRDMA_SETUP_OBJECTS, /* allocate the device's objects, post Receives */
+	RPCRDMA_SETUP_CONNECT, /* send the connect request */
+	RPCRDMA_SETUP_ACCEPT,  /* accept the request; it is overdue in @ms */
+	RPCRDMA_SETUP_WAIT,    /* wait for life->step_done, for @ms */
 	/*
 	 * Setup is complete, with @status. A client has an open connection, the
 	 * close of which will be reported; or, with an errno, none, and must
 	 * wait for the teardown. A server only learns whether something failed
 	 * here.
 	 */
-	RPCRDMA_MAKE_END,
+	RPCRDMA_SETUP_END,
 };
 
-struct rpcrdma_make_step {
-	enum rpcrdma_make what;
+struct rpcrdma_setup_step {
+	enum rpcrdma_setup what;
 	u32 ms;				/* milliseconds */
 	int status;			/* 0 or a negative errno */
 	/* END of a client, with @status: for rpcrdma_version_learn() */
@@ -224,34 +224,34 @@ struct rpcrdma_make_step {
  * Otherwise it is the reason why there is no connection.
  * Return: the next step.
  */
-struct rpcrdma_make_step
+struct rpcrdma_setup_step
 rpcrdma_lifecycle_next_setup(struct rpcrdma_lifecycle *life,
 			     const struct rpcrdma_conn *conn, int result);
 
 /* The next teardown step; skip it for objects that do not exist */
-enum rpcrdma_release {
-	RPCRDMA_RELEASE_MAKER,		/* wait until setup has ended */
-	RPCRDMA_RELEASE_TIMERS,		/* stop the connection's time limits */
-	RPCRDMA_RELEASE_DISCONNECT,	/* disconnect from the peer */
-	RPCRDMA_RELEASE_STOP,		/* move the queue pair to ERR */
-	RPCRDMA_RELEASE_PAUSE,		/* wait RPCRDMA_STOP_PAUSE_MS */
-	RPCRDMA_RELEASE_DRAIN,		/* wait for posted Work Requests */
-	RPCRDMA_RELEASE_MESSAGES,	/* process the messages received */
-	RPCRDMA_RELEASE_RESET,		/* wait until the device has finished */
-	RPCRDMA_RELEASE_POSTED,		/* end posted work */
-	RPCRDMA_RELEASE_WAITING,	/* end queued work */
-	RPCRDMA_RELEASE_USERS,		/* wait for contexts that prepare work */
+enum rpcrdma_teardown {
+	RPCRDMA_TEARDOWN_SETUP,	     /* wait until setup has ended */
+	RPCRDMA_TEARDOWN_TIMERS,     /* stop the connection's time limits */
+	RPCRDMA_TEARDOWN_DISCONNECT, /* disconnect from the peer */
+	RPCRDMA_TEARDOWN_STOP,	     /* move the queue pair to ERR */
+	RPCRDMA_TEARDOWN_PAUSE,	     /* wait RPCRDMA_STOP_PAUSE_MS */
+	RPCRDMA_TEARDOWN_DRAIN,	     /* wait for posted Work Requests */
+	RPCRDMA_TEARDOWN_MESSAGES,   /* process the messages received */
+	RPCRDMA_TEARDOWN_RESET,	     /* wait until the device has finished */
+	RPCRDMA_TEARDOWN_POSTED,     /* end posted work */
+	RPCRDMA_TEARDOWN_WAITING,    /* end queued work */
+	RPCRDMA_TEARDOWN_USERS,	     /* wait for contexts that prepare work */
 	/* destroy it: the peer can access no memory after this */
-	RPCRDMA_RELEASE_QUEUE_PAIR,
-	RPCRDMA_RELEASE_COMPLETIONS,	/* destroy the CQs: no completions after this */
-	RPCRDMA_RELEASE_REGIONS,
-	RPCRDMA_RELEASE_EXPOSED,	/* Replies that were exposed to be pulled */
-	RPCRDMA_RELEASE_BUFFERS,	/* unmap them */
-	RPCRDMA_RELEASE_DOMAIN,
-	RPCRDMA_RELEASE_ID,		/* of the connection manager */
-	RPCRDMA_RELEASE_GONE,		/* wake the waiters for the teardown */
-	RPCRDMA_RELEASE_TELL,		/* notify the transport: closed */
-	RPCRDMA_RELEASE_END,
+	RPCRDMA_TEARDOWN_QUEUE_PAIR,
+	RPCRDMA_TEARDOWN_COMPLETIONS, /* destroy the CQs: no completions after this */
+	RPCRDMA_TEARDOWN_MRS,
+	RPCRDMA_TEARDOWN_EXPOSED, /* Replies that were exposed to be pulled */
+	RPCRDMA_TEARDOWN_BUFFERS, /* unmap them */
+	RPCRDMA_TEARDOWN_DOMAIN,
+	RPCRDMA_TEARDOWN_ID,	 /* of the connection manager */
+	RPCRDMA_TEARDOWN_GONE,	 /* wake the waiters for the teardown */
+	RPCRDMA_TEARDOWN_NOTIFY, /* notify the transport: closed */
+	RPCRDMA_TEARDOWN_END,
 };
 
 enum {
@@ -270,7 +270,7 @@ enum {
  * The preceding one must be complete.
  * Return: the next teardown step.
  */
-enum rpcrdma_release
+enum rpcrdma_teardown
 rpcrdma_lifecycle_next_teardown(struct rpcrdma_lifecycle *life, bool qp,
 				bool posted, int result);
 

@@ -54,7 +54,7 @@ public:
 					     RPCRDMA_VERS_2);
 	}
 
-	rpcrdma_make_step make(int result = 0)
+	rpcrdma_setup_step make(int result = 0)
 	{
 		return rpcrdma_lifecycle_next_setup(&life, &e->conn, result);
 	}
@@ -90,13 +90,13 @@ public:
 	 */
 	int finish()
 	{
-		rpcrdma_make_step m = make();
+		rpcrdma_setup_step m = make();
 
-		while (m.what == RPCRDMA_MAKE_WAIT) {
+		while (m.what == RPCRDMA_SETUP_WAIT) {
 			waited += m.ms;
 			m = make(LATE);
 		}
-		EXPECT_EQ(m.what, RPCRDMA_MAKE_END);
+		EXPECT_EQ(m.what, RPCRDMA_SETUP_END);
 		if (m.status)
 			learn(m.answer);
 		else

@@ -33,7 +33,7 @@ struct life {
 		l.client = client;
 	}
 
-	rpcrdma_make_step make(int result = 0)
+	rpcrdma_setup_step make(int result = 0)
 	{
 		return rpcrdma_lifecycle_next_setup(&l, &conn, result);
 	}
@@ -41,8 +41,8 @@ struct life {
 	{
 		return rpcrdma_lifecycle_cm_event(&l, what, rejection);
 	}
-	rpcrdma_release release(bool qp = true, bool posted = true,
-				int result = 0)
+	rpcrdma_teardown release(bool qp = true, bool posted = true,
+				 int result = 0)
 	{
 		return rpcrdma_lifecycle_next_teardown(&l, qp, posted, result);
 	}
@@ -82,7 +82,7 @@ inline event news(rpcrdma_cm_event what, int rejection = 0)
 	};
 }
 
-inline void expect_make(const rpcrdma_make_step &m, rpcrdma_make what, u32 ms,
+inline void expect_make(const rpcrdma_setup_step &m, rpcrdma_setup what, u32 ms,
 			int status = 0)
 {
 	EXPECT_EQ(m.what, what);

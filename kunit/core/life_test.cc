@@ -50,7 +50,7 @@ std::unique_ptr<life> in_stage(bool client, const std::string &name)
 	rpcrdma_lifecycle_close(&e->l, nullptr);
 	if (is())
 		return e;
-	while (e->release() != RPCRDMA_RELEASE_END)
+	while (e->release() != RPCRDMA_TEARDOWN_END)
 		;
 	return is() ? std::move(e) : nullptr;
 }
@@ -247,27 +247,27 @@ TEST(Life, AClientAsksStepByStep)
 {
 	life e{ true };
 
-	expect_make(e.make(), RPCRDMA_MAKE_ADDRESS, 5000);
-	expect_make(e.make(), RPCRDMA_MAKE_WAIT, 5000);
+	expect_make(e.make(), RPCRDMA_SETUP_ADDRESS, 5000);
+	expect_make(e.make(), RPCRDMA_SETUP_WAIT, 5000);
 	EXPECT_FALSE(e.l.step_done);
 	e.news(RPCRDMA_CM_RESOLVED);
 	EXPECT_TRUE(e.l.step_done);
-	expect_make(e.make(), RPCRDMA_MAKE_ROUTE, 5000);
+	expect_make(e.make(), RPCRDMA_SETUP_ROUTE, 5000);
 	EXPECT_FALSE(e.l.step_done);
-	expect_make(e.make(), RPCRDMA_MAKE_WAIT, 5000);
+	expect_make(e.make(), RPCRDMA_SETUP_WAIT, 5000);
 	e.news(RPCRDMA_CM_RESOLVED);
-	expect_make(e.make(), RPCRDMA_MAKE_OBJECTS, 0);
-	expect_make(e.make(), RPCRDMA_MAKE_CONNECT, 20000);
-	expect_make(e.make(), RPCRDMA_MAKE_WAIT, 20000);
+	expect_make(e.make(), RPCRDMA_SETUP_OBJECTS, 0);
+	expect_make(e.make(), RPCRDMA_SETUP_CONNECT, 20000);
+	expect_make(e.make(), RPCRDMA_SETUP_WAIT, 20000);
 	EXPECT_FALSE(e.l.step_done);
 	e.news(RPCRDMA_CM_ESTABLISHED);
 	EXPECT_TRUE(e.l.step_done);
-	expect_make(e.make(), RPCRDMA_MAKE_WAIT, 15000);
+	expect_make(e.make(), RPCRDMA_SETUP_WAIT, 15000);
 	EXPECT_FALSE(e.l.step_done);
 	rpcrdma_lifecycle_opened(&e.l);
 	EXPECT_TRUE(e.l.step_done);
 	EXPECT_FALSE(e.l.owned_by_transport);
-	expect_make(e.make(), RPCRDMA_MAKE_END, 0);
+	expect_make(e.make(), RPCRDMA_SETUP_END, 0);
 	EXPECT_TRUE(e.l.owned_by_transport);
 }
 
@@ -277,19 +277,19 @@ TEST(Life, AClientWaitsNoLongerThanItIsTold)
 	life e{ true };
 
 	e.l.limit_ms = 3000;
-	expect_make(e.make(), RPCRDMA_MAKE_ADDRESS, 3000);
-	expect_make(e.make(), RPCRDMA_MAKE_WAIT, 3000);
+	expect_make(e.make(), RPCRDMA_SETUP_ADDRESS, 3000);
+	expect_make(e.make(), RPCRDMA_SETUP_WAIT, 3000);
 	e.news(RPCRDMA_CM_RESOLVED);
-	expect_make(e.make(), RPCRDMA_MAKE_ROUTE, 3000);
-	expect_make(e.make(), RPCRDMA_MAKE_WAIT, 3000);
+	expect_make(e.make(), RPCRDMA_SETUP_ROUTE, 3000);
+	expect_make(e.make(), RPCRDMA_SETUP_WAIT, 3000);
 	e.l.limit_ms = 12000;
-	expect_make(e.make(), RPCRDMA_MAKE_WAIT, 5000);
+	expect_make(e.make(), RPCRDMA_SETUP_WAIT, 5000);
 	e.news(RPCRDMA_CM_RESOLVED);
-	expect_make(e.make(), RPCRDMA_MAKE_OBJECTS, 0);
-	expect_make(e.make(), RPCRDMA_MAKE_CONNECT, 12000);
-	expect_make(e.make(), RPCRDMA_MAKE_WAIT, 12000);
+	expect_make(e.make(), RPCRDMA_SETUP_OBJECTS, 0);
+	expect_make(e.make(), RPCRDMA_SETUP_CONNECT, 12000);
+	expect_make(e.make(), RPCRDMA_SETUP_WAIT, 12000);
 	e.news(RPCRDMA_CM_ESTABLISHED);
-	expect_make(e.make(), RPCRDMA_MAKE_WAIT, 15000);
+	expect_make(e.make(), RPCRDMA_SETUP_WAIT, 15000);
 }
 
 /* The answer may arrive before the request has returned. */
@@ -299,13 +299,13 @@ TEST(Life, AClientTakesAnswersAsTheyCome)
 
 	e.make();
 	e.news(RPCRDMA_CM_RESOLVED);
-	expect_make(e.make(), RPCRDMA_MAKE_ROUTE, 5000);
+	expect_make(e.make(), RPCRDMA_SETUP_ROUTE, 5000);
 	e.news(RPCRDMA_CM_RESOLVED);
-	expect_make(e.make(), RPCRDMA_MAKE_OBJECTS, 0);
-	expect_make(e.make(), RPCRDMA_MAKE_CONNECT, 20000);
+	expect_make(e.make(), RPCRDMA_SETUP_OBJECTS, 0);
+	expect_make(e.make(), RPCRDMA_SETUP_CONNECT, 20000);
 	e.news(RPCRDMA_CM_ESTABLISHED);
 	rpcrdma_lifecycle_opened(&e.l);
-	expect_make(e.make(), RPCRDMA_MAKE_END, 0);
+	expect_make(e.make(), RPCRDMA_SETUP_END, 0);
 	EXPECT_TRUE(e.l.owned_by_transport);
 }
 
@@ -313,14 +313,14 @@ TEST(Life, AServerAnswersAndIsThrough)
 {
 	life e{ false };
 
-	expect_make(e.make(), RPCRDMA_MAKE_OBJECTS, 0);
+	expect_make(e.make(), RPCRDMA_SETUP_OBJECTS, 0);
 	EXPECT_FALSE(e.l.may_send);
-	expect_make(e.make(), RPCRDMA_MAKE_ACCEPT, 15000);
+	expect_make(e.make(), RPCRDMA_SETUP_ACCEPT, 15000);
 	EXPECT_TRUE(e.l.may_send);
-	expect_make(e.make(), RPCRDMA_MAKE_END, 0);
+	expect_make(e.make(), RPCRDMA_SETUP_END, 0);
 	EXPECT_EQ(e.stage(), "connecting");
 	for (const char *stage : { "opening", "open" })
-		expect_make(in_stage(false, stage)->make(), RPCRDMA_MAKE_END,
+		expect_make(in_stage(false, stage)->make(), RPCRDMA_SETUP_END,
 			    0);
 }
 
@@ -330,13 +330,13 @@ TEST(Life, WhatCannotBeDoneEndsIt)
 	     { "idle", "resolving", "routing", "preparing", "connecting" }) {
 		for (bool client : { true, false }) {
 			auto e = in_stage(client, stage);
-			rpcrdma_make_step m;
+			rpcrdma_setup_step m;
 
 			if (!e)
 				continue;
 			SCOPED_TRACE(stage);
 			m = e->make(NO_MEMORY);
-			EXPECT_EQ(m.what, RPCRDMA_MAKE_END);
+			EXPECT_EQ(m.what, RPCRDMA_SETUP_END);
 			EXPECT_EQ(m.status, NO_MEMORY);
 			EXPECT_EQ(name_of(m.step), "wake close");
 			EXPECT_EQ(e->stage(), "closing");
@@ -349,20 +349,20 @@ TEST(Life, EachWaitHasAnEnd)
 {
 	for (const char *stage : { "resolving", "routing", "connecting" }) {
 		auto e = in_stage(true, stage);
-		rpcrdma_make_step m;
+		rpcrdma_setup_step m;
 
 		SCOPED_TRACE(stage);
-		EXPECT_EQ(e->make().what, RPCRDMA_MAKE_WAIT);
+		EXPECT_EQ(e->make().what, RPCRDMA_SETUP_WAIT);
 		m = e->make(LATE);
-		EXPECT_EQ(m.what, RPCRDMA_MAKE_END);
+		EXPECT_EQ(m.what, RPCRDMA_SETUP_END);
 		EXPECT_EQ(m.status, LATE);
 		EXPECT_EQ(name_of(m.step), "wake close");
 	}
 	for (bool answered : { true, false }) {
 		auto e = in_stage(true, "opening");
-		rpcrdma_make_step m;
+		rpcrdma_setup_step m;
 
-		EXPECT_EQ(e->make().what, RPCRDMA_MAKE_WAIT);
+		EXPECT_EQ(e->make().what, RPCRDMA_SETUP_WAIT);
 		e->conn.answered = answered;
 		e->conn.version = answered ? 2 : 0;
 		m = e->make(LATE);
@@ -380,14 +380,14 @@ TEST(Life, AnAnswerAtTheLastMomentCounts)
 
 	e->make();
 	e->news(RPCRDMA_CM_RESOLVED);
-	EXPECT_EQ(e->make(LATE).what, RPCRDMA_MAKE_ROUTE);
+	EXPECT_EQ(e->make(LATE).what, RPCRDMA_SETUP_ROUTE);
 
 	e = in_stage(true, "connecting");
 	e->make();
 	e->news(RPCRDMA_CM_ESTABLISHED);
-	EXPECT_EQ(e->make(LATE).what, RPCRDMA_MAKE_WAIT);
+	EXPECT_EQ(e->make(LATE).what, RPCRDMA_SETUP_WAIT);
 	rpcrdma_lifecycle_opened(&e->l);
-	EXPECT_EQ(e->make(LATE).what, RPCRDMA_MAKE_END);
+	EXPECT_EQ(e->make(LATE).what, RPCRDMA_SETUP_END);
 	EXPECT_TRUE(e->l.owned_by_transport);
 
 	e = in_stage(true, "connecting");
@@ -406,11 +406,11 @@ TEST(Life, TheMakerHearsWhatEndedIt)
 		for (int result : { 0, NO_MEMORY, LATE }) {
 			auto e = in_stage(true, stage);
 			const bool met = e->l.established;
-			rpcrdma_make_step m;
+			rpcrdma_setup_step m;
 
 			SCOPED_TRACE(stage);
 			e->news(RPCRDMA_CM_REMOVED);
-			expect_make(e->make(result), RPCRDMA_MAKE_END, 0,
+			expect_make(e->make(result), RPCRDMA_SETUP_END, 0,
 				    NO_DEVICE);
 			EXPECT_FALSE(e->l.owned_by_transport);
 
@@ -433,7 +433,7 @@ TEST(Life, TheMakerHearsWhatEndedIt)
 		 * the reason.
 		 */
 		e->news(RPCRDMA_CM_REMOVED);
-		expect_make(e->make(), RPCRDMA_MAKE_END, 0, 0);
+		expect_make(e->make(), RPCRDMA_SETUP_END, 0, 0);
 	}
 }
 
@@ -476,28 +476,28 @@ TEST(Life, ACallIsDroppedOnceTheConnectionCloses)
 /* ---- Teardown ---- */
 
 /* @refusals: the number of times that STOP fails */
-std::vector<rpcrdma_release> releases(life &e, bool qp, bool posted,
-				      u32 refusals = 0)
+std::vector<rpcrdma_teardown> releases(life &e, bool qp, bool posted,
+				       u32 refusals = 0)
 {
-	std::vector<rpcrdma_release> all;
+	std::vector<rpcrdma_teardown> all;
 	int result = 0;
 
 	do {
 		all.push_back(e.release(qp, posted, result));
 		result = 0;
-		if (all.back() == RPCRDMA_RELEASE_STOP && refusals) {
+		if (all.back() == RPCRDMA_TEARDOWN_STOP && refusals) {
 			refusals--;
 			result = NO_MEMORY;
 		}
-		if (all.back() == RPCRDMA_RELEASE_QUEUE_PAIR)
+		if (all.back() == RPCRDMA_TEARDOWN_QUEUE_PAIR)
 			qp = false;
 		EXPECT_EQ(e.l.stage == RPCRDMA_STAGE_GONE,
-			  all.back() >= RPCRDMA_RELEASE_GONE);
-	} while (all.back() != RPCRDMA_RELEASE_END);
+			  all.back() >= RPCRDMA_TEARDOWN_GONE);
+	} while (all.back() != RPCRDMA_TEARDOWN_END);
 	return all;
 }
 
-bool has(const std::vector<rpcrdma_release> &all, rpcrdma_release what)
+bool has(const std::vector<rpcrdma_teardown> &all, rpcrdma_teardown what)
 {
 	return std::find(all.begin(), all.end(), what) != all.end();
 }
@@ -506,53 +506,53 @@ bool has(const std::vector<rpcrdma_release> &all, rpcrdma_release what)
 TEST(Life, NothingIsReleasedThatIsUsed)
 {
 	static constexpr struct {
-		rpcrdma_release first, then;
+		rpcrdma_teardown first, then;
 	} orders[] = {
 		/*
 		 * No context sets the connection up or starts a timer any more.
 		 */
-		{ RPCRDMA_RELEASE_MAKER, RPCRDMA_RELEASE_TIMERS },
-		{ RPCRDMA_RELEASE_TIMERS, RPCRDMA_RELEASE_DISCONNECT },
-		{ RPCRDMA_RELEASE_DISCONNECT, RPCRDMA_RELEASE_STOP },
+		{ RPCRDMA_TEARDOWN_SETUP, RPCRDMA_TEARDOWN_TIMERS },
+		{ RPCRDMA_TEARDOWN_TIMERS, RPCRDMA_TEARDOWN_DISCONNECT },
+		{ RPCRDMA_TEARDOWN_DISCONNECT, RPCRDMA_TEARDOWN_STOP },
 		/*
 		 * The result of the drain does not show whether the device
 		 * stops.
 		 */
-		{ RPCRDMA_RELEASE_STOP, RPCRDMA_RELEASE_DRAIN },
-		{ RPCRDMA_RELEASE_DRAIN, RPCRDMA_RELEASE_MESSAGES },
+		{ RPCRDMA_TEARDOWN_STOP, RPCRDMA_TEARDOWN_DRAIN },
+		{ RPCRDMA_TEARDOWN_DRAIN, RPCRDMA_TEARDOWN_MESSAGES },
 		/*
 		 * Completions may have arrived before the device has finished.
 		 */
-		{ RPCRDMA_RELEASE_MESSAGES, RPCRDMA_RELEASE_RESET },
-		{ RPCRDMA_RELEASE_RESET, RPCRDMA_RELEASE_POSTED },
+		{ RPCRDMA_TEARDOWN_MESSAGES, RPCRDMA_TEARDOWN_RESET },
+		{ RPCRDMA_TEARDOWN_RESET, RPCRDMA_TEARDOWN_POSTED },
 		/* Users wait for the end of their work. */
-		{ RPCRDMA_RELEASE_POSTED, RPCRDMA_RELEASE_USERS },
-		{ RPCRDMA_RELEASE_WAITING, RPCRDMA_RELEASE_USERS },
-		{ RPCRDMA_RELEASE_USERS, RPCRDMA_RELEASE_QUEUE_PAIR },
+		{ RPCRDMA_TEARDOWN_POSTED, RPCRDMA_TEARDOWN_USERS },
+		{ RPCRDMA_TEARDOWN_WAITING, RPCRDMA_TEARDOWN_USERS },
+		{ RPCRDMA_TEARDOWN_USERS, RPCRDMA_TEARDOWN_QUEUE_PAIR },
 		/* As long as the queue pair exists, peers can access memory. */
-		{ RPCRDMA_RELEASE_QUEUE_PAIR, RPCRDMA_RELEASE_REGIONS },
-		{ RPCRDMA_RELEASE_REGIONS, RPCRDMA_RELEASE_EXPOSED },
-		{ RPCRDMA_RELEASE_QUEUE_PAIR, RPCRDMA_RELEASE_COMPLETIONS },
-		{ RPCRDMA_RELEASE_COMPLETIONS, RPCRDMA_RELEASE_BUFFERS },
-		{ RPCRDMA_RELEASE_REGIONS, RPCRDMA_RELEASE_DOMAIN },
-		{ RPCRDMA_RELEASE_BUFFERS, RPCRDMA_RELEASE_DOMAIN },
-		{ RPCRDMA_RELEASE_DOMAIN, RPCRDMA_RELEASE_ID },
-		{ RPCRDMA_RELEASE_ID, RPCRDMA_RELEASE_GONE },
-		{ RPCRDMA_RELEASE_GONE, RPCRDMA_RELEASE_TELL },
-		{ RPCRDMA_RELEASE_TELL, RPCRDMA_RELEASE_END },
+		{ RPCRDMA_TEARDOWN_QUEUE_PAIR, RPCRDMA_TEARDOWN_MRS },
+		{ RPCRDMA_TEARDOWN_MRS, RPCRDMA_TEARDOWN_EXPOSED },
+		{ RPCRDMA_TEARDOWN_QUEUE_PAIR, RPCRDMA_TEARDOWN_COMPLETIONS },
+		{ RPCRDMA_TEARDOWN_COMPLETIONS, RPCRDMA_TEARDOWN_BUFFERS },
+		{ RPCRDMA_TEARDOWN_MRS, RPCRDMA_TEARDOWN_DOMAIN },
+		{ RPCRDMA_TEARDOWN_BUFFERS, RPCRDMA_TEARDOWN_DOMAIN },
+		{ RPCRDMA_TEARDOWN_DOMAIN, RPCRDMA_TEARDOWN_ID },
+		{ RPCRDMA_TEARDOWN_ID, RPCRDMA_TEARDOWN_GONE },
+		{ RPCRDMA_TEARDOWN_GONE, RPCRDMA_TEARDOWN_NOTIFY },
+		{ RPCRDMA_TEARDOWN_NOTIFY, RPCRDMA_TEARDOWN_END },
 	};
 	auto e = in_stage(false, "closing");
 	const auto all = releases(*e, true, true);
-	const auto at = [&](rpcrdma_release what) {
+	const auto at = [&](rpcrdma_teardown what) {
 		EXPECT_EQ(std::count(all.begin(), all.end(), what), 1) << what;
 		return std::find(all.begin(), all.end(), what) - all.begin();
 	};
 
 	/* All steps except PAUSE */
-	EXPECT_EQ(all.size(), size_t{ RPCRDMA_RELEASE_END });
+	EXPECT_EQ(all.size(), size_t{ RPCRDMA_TEARDOWN_END });
 	for (const auto &o : orders)
 		EXPECT_LT(at(o.first), at(o.then)) << o.first << " " << o.then;
-	EXPECT_EQ(e->release(), RPCRDMA_RELEASE_END);
+	EXPECT_EQ(e->release(), RPCRDMA_TEARDOWN_END);
 }
 
 /* A device may stop when asked again. The number of attempts is bounded. */
@@ -561,30 +561,30 @@ TEST(Life, ADeviceIsAskedToStopAgain)
 	for (u32 refusals : { 1u, 2u, RPCRDMA_STOP_TRIES - 1u }) {
 		auto e = in_stage(false, "closing");
 		const auto all = releases(*e, true, true, refusals);
-		const auto stop =
-			std::find(all.begin(), all.end(), RPCRDMA_RELEASE_STOP);
+		const auto stop = std::find(all.begin(), all.end(),
+					    RPCRDMA_TEARDOWN_STOP);
 		const auto drain = std::find(all.begin(), all.end(),
-					     RPCRDMA_RELEASE_DRAIN);
+					     RPCRDMA_TEARDOWN_DRAIN);
 
 		EXPECT_EQ(std::count(all.begin(), all.end(),
-				     RPCRDMA_RELEASE_STOP),
+				     RPCRDMA_TEARDOWN_STOP),
 			  refusals + 1);
 		EXPECT_EQ(std::count(all.begin(), all.end(),
-				     RPCRDMA_RELEASE_PAUSE),
+				     RPCRDMA_TEARDOWN_PAUSE),
 			  refusals);
 		/* A pause precedes each attempt but the first one. */
 		ASSERT_EQ(drain - stop, 2 * refusals + 1);
 		for (u32 i = 0; i < 2 * refusals + 1; i++)
-			EXPECT_EQ(stop[i], i & 1 ? RPCRDMA_RELEASE_PAUSE :
-						   RPCRDMA_RELEASE_STOP);
+			EXPECT_EQ(stop[i], i & 1 ? RPCRDMA_TEARDOWN_PAUSE :
+						   RPCRDMA_TEARDOWN_STOP);
 		/* The rest is as if the device had stopped at once. */
 		EXPECT_EQ(std::count(all.begin(), all.end(),
-				     RPCRDMA_RELEASE_POSTED),
+				     RPCRDMA_TEARDOWN_POSTED),
 			  1);
 		EXPECT_LT(std::find(all.begin(), all.end(),
-				    RPCRDMA_RELEASE_POSTED),
+				    RPCRDMA_TEARDOWN_POSTED),
 			  std::find(all.begin(), all.end(),
-				    RPCRDMA_RELEASE_USERS));
+				    RPCRDMA_TEARDOWN_USERS));
 		EXPECT_FALSE(e->l.unstopped);
 	}
 }
@@ -599,32 +599,32 @@ TEST(Life, WhatADeviceDoesNotStopIsEndedLast)
 	for (bool posted : { true, false }) {
 		auto e = in_stage(false, "closing");
 		const auto all = releases(*e, true, posted, RPCRDMA_STOP_TRIES);
-		const auto at = [&](rpcrdma_release what) {
+		const auto at = [&](rpcrdma_teardown what) {
 			EXPECT_EQ(std::count(all.begin(), all.end(), what), 1)
 				<< what;
 			return std::find(all.begin(), all.end(), what) -
 			       all.begin();
 		};
 
-		EXPECT_FALSE(has(all, RPCRDMA_RELEASE_DRAIN));
-		EXPECT_FALSE(has(all, RPCRDMA_RELEASE_RESET));
-		EXPECT_LT(at(RPCRDMA_RELEASE_MESSAGES),
-			  at(RPCRDMA_RELEASE_USERS));
-		EXPECT_LT(at(RPCRDMA_RELEASE_WAITING),
-			  at(RPCRDMA_RELEASE_USERS));
-		EXPECT_LT(at(RPCRDMA_RELEASE_USERS),
-			  at(RPCRDMA_RELEASE_QUEUE_PAIR));
-		EXPECT_LT(at(RPCRDMA_RELEASE_QUEUE_PAIR),
-			  at(RPCRDMA_RELEASE_COMPLETIONS));
-		EXPECT_LT(at(RPCRDMA_RELEASE_COMPLETIONS),
-			  at(RPCRDMA_RELEASE_POSTED));
+		EXPECT_FALSE(has(all, RPCRDMA_TEARDOWN_DRAIN));
+		EXPECT_FALSE(has(all, RPCRDMA_TEARDOWN_RESET));
+		EXPECT_LT(at(RPCRDMA_TEARDOWN_MESSAGES),
+			  at(RPCRDMA_TEARDOWN_USERS));
+		EXPECT_LT(at(RPCRDMA_TEARDOWN_WAITING),
+			  at(RPCRDMA_TEARDOWN_USERS));
+		EXPECT_LT(at(RPCRDMA_TEARDOWN_USERS),
+			  at(RPCRDMA_TEARDOWN_QUEUE_PAIR));
+		EXPECT_LT(at(RPCRDMA_TEARDOWN_QUEUE_PAIR),
+			  at(RPCRDMA_TEARDOWN_COMPLETIONS));
+		EXPECT_LT(at(RPCRDMA_TEARDOWN_COMPLETIONS),
+			  at(RPCRDMA_TEARDOWN_POSTED));
 		/* Pulled Replies hold the memory of their invalidations. */
-		EXPECT_LT(at(RPCRDMA_RELEASE_POSTED),
-			  at(RPCRDMA_RELEASE_EXPOSED));
-		EXPECT_LT(at(RPCRDMA_RELEASE_POSTED),
-			  at(RPCRDMA_RELEASE_DOMAIN));
+		EXPECT_LT(at(RPCRDMA_TEARDOWN_POSTED),
+			  at(RPCRDMA_TEARDOWN_EXPOSED));
+		EXPECT_LT(at(RPCRDMA_TEARDOWN_POSTED),
+			  at(RPCRDMA_TEARDOWN_DOMAIN));
 		EXPECT_EQ(std::count(all.begin(), all.end(),
-				     RPCRDMA_RELEASE_STOP),
+				     RPCRDMA_TEARDOWN_STOP),
 			  u32{ RPCRDMA_STOP_TRIES });
 	}
 }
@@ -636,7 +636,7 @@ TEST(Life, WhatADeviceDoesNotStopIsEndedLast)
 TEST(Life, NothingIsReapedWhileTheDeviceDoesNotStop)
 {
 	auto e = in_stage(false, "closing");
-	rpcrdma_release what;
+	rpcrdma_teardown what;
 	bool over = false, gone = false;
 	u32 stops = 0;
 	int result = 0;
@@ -644,19 +644,19 @@ TEST(Life, NothingIsReapedWhileTheDeviceDoesNotStop)
 	do {
 		what = e->release(!gone, true, result);
 		result = 0;
-		if (what == RPCRDMA_RELEASE_STOP) {
+		if (what == RPCRDMA_TEARDOWN_STOP) {
 			result = NO_MEMORY;
 			stops++;
 		}
-		if (what == RPCRDMA_RELEASE_QUEUE_PAIR)
+		if (what == RPCRDMA_TEARDOWN_QUEUE_PAIR)
 			gone = true;
-		if (what == RPCRDMA_RELEASE_POSTED)
+		if (what == RPCRDMA_TEARDOWN_POSTED)
 			over = true;
-		if (what != RPCRDMA_RELEASE_STOP &&
-		    what != RPCRDMA_RELEASE_PAUSE)
+		if (what != RPCRDMA_TEARDOWN_STOP &&
+		    what != RPCRDMA_TEARDOWN_PAUSE)
 			EXPECT_EQ(e->l.unstopped,
 				  stops == RPCRDMA_STOP_TRIES && !over);
-	} while (what != RPCRDMA_RELEASE_END);
+	} while (what != RPCRDMA_TEARDOWN_END);
 }
 
 TEST(Life, WhatIsNotThereNeedsNoRelease)
@@ -666,18 +666,20 @@ TEST(Life, WhatIsNotThereNeedsNoRelease)
 			auto e = in_stage(false, "closing");
 			const auto all = releases(*e, qp, posted);
 
-			for (rpcrdma_release r :
-			     { RPCRDMA_RELEASE_DISCONNECT, RPCRDMA_RELEASE_STOP,
-			       RPCRDMA_RELEASE_DRAIN, RPCRDMA_RELEASE_MESSAGES,
-			       RPCRDMA_RELEASE_POSTED, RPCRDMA_RELEASE_WAITING,
-			       RPCRDMA_RELEASE_QUEUE_PAIR })
+			for (rpcrdma_teardown r :
+			     { RPCRDMA_TEARDOWN_DISCONNECT,
+			       RPCRDMA_TEARDOWN_STOP, RPCRDMA_TEARDOWN_DRAIN,
+			       RPCRDMA_TEARDOWN_MESSAGES,
+			       RPCRDMA_TEARDOWN_POSTED,
+			       RPCRDMA_TEARDOWN_WAITING,
+			       RPCRDMA_TEARDOWN_QUEUE_PAIR })
 				EXPECT_EQ(has(all, r), qp) << r;
 			/*
 			 * The connection manager may still use the connection.
 			 */
-			EXPECT_EQ(has(all, RPCRDMA_RELEASE_RESET),
+			EXPECT_EQ(has(all, RPCRDMA_TEARDOWN_RESET),
 				  qp && posted);
-			EXPECT_EQ(all.size(), size_t{ RPCRDMA_RELEASE_END } -
+			EXPECT_EQ(all.size(), size_t{ RPCRDMA_TEARDOWN_END } -
 						      (qp ? 0 : 7) -
 						      (qp && posted ? 0 : 1));
 		}
@@ -699,7 +701,8 @@ TEST(Life, OnlyWhatWasGivenAwayIsToldOf)
 
 			const auto all = releases(*e, true, true);
 
-			EXPECT_EQ(all[all.size() - 2] == RPCRDMA_RELEASE_TELL,
+			EXPECT_EQ(all[all.size() - 2] ==
+					  RPCRDMA_TEARDOWN_NOTIFY,
 				  !client)
 				<< stage;
 		}
@@ -710,7 +713,7 @@ TEST(Life, OnlyWhatWasGivenAwayIsToldOf)
 	e->make();
 	rpcrdma_lifecycle_close(&e->l, nullptr);
 	EXPECT_EQ(releases(*e, true, true).size(),
-		  size_t{ RPCRDMA_RELEASE_END });
+		  size_t{ RPCRDMA_TEARDOWN_END });
 }
 
 /* ---- The errno that sunrpc gets ---- */

@@ -334,13 +334,13 @@ public:
 		return static_cast<u32>(w_.now);
 	}
 	int create();
-	int take(const rpcrdma_make_step &m);
+	int take(const rpcrdma_setup_step &m);
 	int make_sends();
 	void open_later();
 	void opened();
 	void wake();
 	void closing(const char *reason);
-	int release_one(rpcrdma_release what);
+	int release_one(rpcrdma_teardown what);
 	bool registers() const
 	{
 		return life.client || params.cfg.inv_ok || params.read_into;
@@ -398,7 +398,7 @@ private:
 	void work_rdma(rpcrdma_work *w);
 	void refused(u32 count);
 	void disturb();
-	bool is_over(enum rpcrdma_release what) const;
+	bool is_over(enum rpcrdma_teardown what) const;
 	void release();
 	void drop(bool now);
 	void letter_give_back(received *rv);
@@ -457,7 +457,7 @@ private:
 	u32 slept_ = 0;
 	int status_ = 0;
 	/* The teardown: what it waits for; whether it has stopped the timers */
-	rpcrdma_release releasing_ = RPCRDMA_RELEASE_END;
+	rpcrdma_teardown releasing_ = RPCRDMA_TEARDOWN_END;
 	bool stopped_ = false;
 	bool unstopped_ = false;      /* the last STOP has failed */
 	u32 regions_made_ = 0;	      /* MRs allocated */

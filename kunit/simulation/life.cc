@@ -38,9 +38,9 @@ rpcrdma_ep_params endpoint::settings_of(const endpoint_params &p)
 /* Run the setup context until it has to wait. */
 void endpoint::make(int result)
 {
-	const rpcrdma_make_step m = rpcrdma_core_make(this, result);
+	const rpcrdma_setup_step m = rpcrdma_core_make(this, result);
 
-	if (m.what == RPCRDMA_MAKE_WAIT) {
+	if (m.what == RPCRDMA_SETUP_WAIT) {
 		sleeps_ = true;
 		woken_ = false;
 		w_.after(m.ms * MILLISECOND, this, MAKE_LATE, ++slept_);
@@ -50,7 +50,7 @@ void endpoint::make(int result)
 	status_ = m.status;
 	if (life.client && !m.status)
 		ops_.connected(*this);
-	if (releasing_ == RPCRDMA_RELEASE_MAKER)
+	if (releasing_ == RPCRDMA_TEARDOWN_SETUP)
 		w_.after(1, this, RELEASE);
 }
 
@@ -96,12 +96,12 @@ void endpoint::close(const char *reason)
 }
 
 /* Return true if the wait of the teardown for @what is over. */
-bool endpoint::is_over(enum rpcrdma_release what) const
+bool endpoint::is_over(enum rpcrdma_teardown what) const
 {
 	switch (what) {
-	case RPCRDMA_RELEASE_MAKER:
+	case RPCRDMA_TEARDOWN_SETUP:
 		return made_;
-	case RPCRDMA_RELEASE_USERS:
+	case RPCRDMA_TEARDOWN_USERS:
 		/* Contexts that prepare transfers, which will be refused */
 		return users_ == rpcrdma_core_transfers_posted(this);
 	default:
@@ -112,31 +112,31 @@ bool endpoint::is_over(enum rpcrdma_release what) const
 /* Teardown steps that sleep let other events happen meanwhile. */
 void endpoint::release()
 {
-	if (releasing_ == RPCRDMA_RELEASE_DRAIN)
+	if (releasing_ == RPCRDMA_TEARDOWN_DRAIN)
 		drain_device();
 	while (is_over(releasing_)) {
 		releasing_ = rpcrdma_core_teardown(this);
-		if (releasing_ == RPCRDMA_RELEASE_END) {
+		if (releasing_ == RPCRDMA_TEARDOWN_END) {
 			drop(rpcrdma_core_recvs_end(this));
 			if (life.client && !life.owned_by_transport)
 				ops_.failed(*this, status_);
 			return;
 		}
-		if (releasing_ == RPCRDMA_RELEASE_DRAIN) {
+		if (releasing_ == RPCRDMA_TEARDOWN_DRAIN) {
 			if (unstopped_)
 				w_.complain(
 					std::string(name) +
 					": a device is drained that does not stop");
 			qp.cut();
 		}
-		if (releasing_ == RPCRDMA_RELEASE_DRAIN ||
-		    releasing_ == RPCRDMA_RELEASE_PAUSE) {
+		if (releasing_ == RPCRDMA_TEARDOWN_DRAIN ||
+		    releasing_ == RPCRDMA_TEARDOWN_PAUSE) {
 			w_.after(w_.delay(100), this, RELEASE);
 			return;
 		}
 	}
 	/* The setup context comes back by itself. */
-	if (releasing_ != RPCRDMA_RELEASE_MAKER)
+	if (releasing_ != RPCRDMA_TEARDOWN_SETUP)
 		w_.after(1000, this, RELEASE);
 }
 
@@ -156,17 +156,17 @@ void endpoint::drop(bool now)
 
 /* ---- Setup ---- */
 
-int endpoint::take(const rpcrdma_make_step &m)
+int endpoint::take(const rpcrdma_setup_step &m)
 {
 	switch (m.what) {
-	case RPCRDMA_MAKE_ADDRESS:
-	case RPCRDMA_MAKE_ROUTE:
+	case RPCRDMA_SETUP_ADDRESS:
+	case RPCRDMA_SETUP_ROUTE:
 		w_.after(w_.delay(30), this, ANSWER);
 		break;
-	case RPCRDMA_MAKE_CONNECT:
+	case RPCRDMA_SETUP_CONNECT:
 		ops_.request(*this);
 		break;
-	case RPCRDMA_MAKE_ACCEPT:
+	case RPCRDMA_SETUP_ACCEPT:
 		w_.after(m.ms * MILLISECOND, this, OPEN_OVERDUE);
 		break;
 	default:
@@ -244,16 +244,16 @@ void endpoint::closing(const char *reason)
 	w_.after(w_.delay(50), this, RELEASE);
 }
 
-int endpoint::release_one(rpcrdma_release what)
+int endpoint::release_one(rpcrdma_teardown what)
 {
 	if (!made_)
 		w_.complain(std::string(name) +
 			    ": is taken down while it is made");
 	switch (what) {
-	case RPCRDMA_RELEASE_TIMERS:
+	case RPCRDMA_TEARDOWN_TIMERS:
 		stopped_ = true;
 		break;
-	case RPCRDMA_RELEASE_STOP:
+	case RPCRDMA_TEARDOWN_STOP:
 		if (!life.stops && w_.fault(500)) {
 			/* Sometimes the device stops after a few attempts. */
 			refusals_ = w_.choose.below(2 * RPCRDMA_STOP_TRIES);
@@ -264,13 +264,13 @@ int endpoint::release_one(rpcrdma_release what)
 			break;
 		refusals_--;
 		return -EIO;
-	case RPCRDMA_RELEASE_MESSAGES:
+	case RPCRDMA_TEARDOWN_MESSAGES:
 		check_drained();
 		break;
-	case RPCRDMA_RELEASE_RESET:
+	case RPCRDMA_TEARDOWN_RESET:
 		qp.quiet();
 		break;
-	case RPCRDMA_RELEASE_QUEUE_PAIR:
+	case RPCRDMA_TEARDOWN_QUEUE_PAIR:
 		if (users_ != rpcrdma_core_transfers_posted(this))
 			w_.complain(std::string(name) +
 				    ": its users are not waited for");
@@ -280,15 +280,15 @@ int endpoint::release_one(rpcrdma_release what)
 			qp.quiet();
 		}
 		break;
-	case RPCRDMA_RELEASE_REGIONS:
+	case RPCRDMA_TEARDOWN_MRS:
 		if (nr_sends && !qp.dead())
 			w_.complain(std::string(name) +
 				    ": memory is released that a peer reaches");
 		break;
-	case RPCRDMA_RELEASE_GONE:
+	case RPCRDMA_TEARDOWN_GONE:
 		w_.tell("%s: closed", name);
 		break;
-	case RPCRDMA_RELEASE_TELL:
+	case RPCRDMA_TEARDOWN_NOTIFY:
 		if (!is_gone())
 			w_.complain(std::string(name) +
 				    ": is reported closed before it is");
@@ -318,14 +318,14 @@ void rpcrdma_port_close(struct rpcrdma_ep_core *core, const char *reason)
 	of(core).close(reason);
 }
 
-struct rpcrdma_make_step rpcrdma_port_make_next(struct rpcrdma_ep_core *core,
-						int result)
+struct rpcrdma_setup_step rpcrdma_port_make_next(struct rpcrdma_ep_core *core,
+						 int result)
 {
 	return rpcrdma_lifecycle_next_setup(&core->life, &core->conn, result);
 }
 
 int rpcrdma_port_make(struct rpcrdma_ep_core *core,
-		      const struct rpcrdma_make_step *m)
+		      const struct rpcrdma_setup_step *m)
 {
 	return of(core).take(*m);
 }
@@ -381,14 +381,14 @@ void rpcrdma_port_confirm(struct rpcrdma_ep_core *)
 {
 }
 
-enum rpcrdma_release rpcrdma_port_release_next(struct rpcrdma_ep_core *core,
-					       int result)
+enum rpcrdma_teardown rpcrdma_port_release_next(struct rpcrdma_ep_core *core,
+						int result)
 {
 	return rpcrdma_core_release_next(core, result);
 }
 
 int rpcrdma_port_release(struct rpcrdma_ep_core *core,
-			 enum rpcrdma_release what)
+			 enum rpcrdma_teardown what)
 {
 	return of(core).release_one(what);
 }

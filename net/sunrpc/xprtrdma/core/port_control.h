@@ -23,19 +23,19 @@ extern "C" {
  * Context: no lock held.
  * Return: the next step.
  */
-struct rpcrdma_make_step rpcrdma_port_make_next(struct rpcrdma_ep_core *core,
-						int result);
+struct rpcrdma_setup_step rpcrdma_port_make_next(struct rpcrdma_ep_core *core,
+						 int result);
 
 /**
  * rpcrdma_port_make - take a step to set up a connection
  * @core: connection
- * @m: ADDRESS, ROUTE, CONNECT or ACCEPT, see enum rpcrdma_make
+ * @m: ADDRESS, ROUTE, CONNECT or ACCEPT, see enum rpcrdma_setup
  *
  * Context: no lock held; may sleep.
  * Return: 0 or a negative errno.
  */
 int rpcrdma_port_make(struct rpcrdma_ep_core *core,
-		      const struct rpcrdma_make_step *m);
+		      const struct rpcrdma_setup_step *m);
 
 /**
  * rpcrdma_port_objects - create the device's objects
@@ -134,8 +134,8 @@ void rpcrdma_port_confirm(struct rpcrdma_ep_core *core);
  *
  * Return: the next step.
  */
-enum rpcrdma_release rpcrdma_port_release_next(struct rpcrdma_ep_core *core,
-					       int result);
+enum rpcrdma_teardown rpcrdma_port_release_next(struct rpcrdma_ep_core *core,
+						int result);
 
 /**
  * rpcrdma_port_release - do what a step means for the device and for the transport
@@ -145,7 +145,7 @@ enum rpcrdma_release rpcrdma_port_release_next(struct rpcrdma_ep_core *core,
  * Return: of STOP: 0 or a negative errno, of all others 0.
  */
 int rpcrdma_port_release(struct rpcrdma_ep_core *core,
-			 enum rpcrdma_release what);
+			 enum rpcrdma_teardown what);
 
 /**
  * rpcrdma_port_flush_posted - take the lock and call rpcrdma_core_flush_posted()

@@ -161,18 +161,18 @@ static int rpcrdma_ep_resolve(struct rpcrdma_ep *ep, u32 ms)
 }
 
 int rpcrdma_port_make(struct rpcrdma_ep_core *core,
-		      const struct rpcrdma_make_step *m)
+		      const struct rpcrdma_setup_step *m)
 {
 	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
 
 	switch (m->what) {
-	case RPCRDMA_MAKE_ADDRESS:
+	case RPCRDMA_SETUP_ADDRESS:
 		return rpcrdma_ep_resolve(ep, m->ms);
-	case RPCRDMA_MAKE_ROUTE:
+	case RPCRDMA_SETUP_ROUTE:
 		return rdma_resolve_route(ep->id, m->ms);
-	case RPCRDMA_MAKE_CONNECT:
+	case RPCRDMA_SETUP_CONNECT:
 		return rpcrdma_ep_request(ep);
-	case RPCRDMA_MAKE_ACCEPT:
+	case RPCRDMA_SETUP_ACCEPT:
 		return rpcrdma_ep_answer(ep, m->ms);
 	default:
 		return -EINVAL;

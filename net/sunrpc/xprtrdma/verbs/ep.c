@@ -151,62 +151,62 @@ static void rpcrdma_ep_destroy_qp(struct rpcrdma_ep *ep)
 }
 
 int rpcrdma_port_release(struct rpcrdma_ep_core *core,
-			 enum rpcrdma_release what)
+			 enum rpcrdma_teardown what)
 {
 	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
 
 	switch (what) {
-	case RPCRDMA_RELEASE_TIMERS:
+	case RPCRDMA_TEARDOWN_TIMERS:
 		cancel_work_sync(&ep->opened_work);
 		cancel_delayed_work_sync(&ep->open_timer);
 		cancel_delayed_work_sync(&ep->stall_timer);
 		break;
-	case RPCRDMA_RELEASE_DISCONNECT:
+	case RPCRDMA_TEARDOWN_DISCONNECT:
 		rdma_disconnect(ep->id);
 		break;
-	case RPCRDMA_RELEASE_STOP:
+	case RPCRDMA_TEARDOWN_STOP:
 		return rpcrdma_ep_stop(ep);
-	case RPCRDMA_RELEASE_RESET:
+	case RPCRDMA_TEARDOWN_RESET:
 		rpcrdma_ep_quiet(ep);
 		break;
-	case RPCRDMA_RELEASE_POSTED:
+	case RPCRDMA_TEARDOWN_POSTED:
 		rpcrdma_rw_late_end(ep);
 		break;
-	case RPCRDMA_RELEASE_QUEUE_PAIR:
+	case RPCRDMA_TEARDOWN_QUEUE_PAIR:
 		rpcrdma_ep_destroy_qp(ep);
 		break;
-	case RPCRDMA_RELEASE_COMPLETIONS:
+	case RPCRDMA_TEARDOWN_COMPLETIONS:
 		rpcrdma_ep_free_cqs(ep);
 		break;
-	case RPCRDMA_RELEASE_REGIONS:
+	case RPCRDMA_TEARDOWN_MRS:
 		rpcrdma_mrs_destroy(ep);
 		break;
-	case RPCRDMA_RELEASE_EXPOSED:
+	case RPCRDMA_TEARDOWN_EXPOSED:
 		cancel_delayed_work_sync(&ep->exposed_work);
 		break;
-	case RPCRDMA_RELEASE_BUFFERS:
+	case RPCRDMA_TEARDOWN_BUFFERS:
 		rpcrdma_recvs_unmap(ep);
 		rpcrdma_sends_unmap(ep);
 		break;
-	case RPCRDMA_RELEASE_DOMAIN:
+	case RPCRDMA_TEARDOWN_DOMAIN:
 		if (ep->pd)
 			ib_dealloc_pd(ep->pd);
 		ep->pd = NULL;
 		break;
-	case RPCRDMA_RELEASE_ID:
+	case RPCRDMA_TEARDOWN_ID:
 		/* Waits for a CM handler that is running. */
 		if (ep->id)
 			rdma_destroy_id(ep->id);
 		ep->id = NULL;
 		break;
-	case RPCRDMA_RELEASE_GONE:
+	case RPCRDMA_TEARDOWN_GONE:
 		wake_up_all(&ep->wait);
 		complete_all(&ep->gone);
 		break;
-	case RPCRDMA_RELEASE_TELL:
+	case RPCRDMA_TEARDOWN_NOTIFY:
 		ep->ops->closed(ep);
 		break;
-	case RPCRDMA_RELEASE_END:
+	case RPCRDMA_TEARDOWN_END:
 		complete_all(&ep->closed);
 		break;
 	default:
@@ -215,28 +215,29 @@ int rpcrdma_port_release(struct rpcrdma_ep_core *core,
 	return 0;
 }
 
-enum rpcrdma_release rpcrdma_port_release_next(struct rpcrdma_ep_core *core,
-					       int result)
+enum rpcrdma_teardown rpcrdma_port_release_next(struct rpcrdma_ep_core *core,
+						int result)
 {
 	return rpcrdma_locked(&rpcrdma_ep_of(core)->lock,
 			      rpcrdma_core_release_next(core, result));
 }
 
 /* Wait for the end of a step of the teardown. */
-static void rpcrdma_ep_wait_step(struct rpcrdma_ep *ep, enum rpcrdma_release what)
+static void rpcrdma_ep_wait_step(struct rpcrdma_ep *ep,
+				 enum rpcrdma_teardown what)
 {
 	switch (what) {
-	case RPCRDMA_RELEASE_MAKER:
+	case RPCRDMA_TEARDOWN_SETUP:
 		/* The id and its objects may still be under construction. */
 		wait_for_completion(&ep->made);
 		break;
-	case RPCRDMA_RELEASE_PAUSE:
+	case RPCRDMA_TEARDOWN_PAUSE:
 		msleep(RPCRDMA_STOP_PAUSE_MS);
 		break;
-	case RPCRDMA_RELEASE_DRAIN:
+	case RPCRDMA_TEARDOWN_DRAIN:
 		ib_drain_qp(ep->qp);
 		break;
-	case RPCRDMA_RELEASE_USERS:
+	case RPCRDMA_TEARDOWN_USERS:
 		rpcrdma_ep_wait_users(ep);
 		break;
 	default:
@@ -250,9 +251,10 @@ static void rpcrdma_ep_teardown(struct work_struct *work)
 		container_of(work, struct rpcrdma_ep, teardown_work);
 	/* Memory reclaim may wait for an RPC that waits for the teardown. */
 	unsigned int nofs = memalloc_nofs_save();
-	enum rpcrdma_release what;
+	enum rpcrdma_teardown what;
 
-	while ((what = rpcrdma_core_teardown(&ep->core)) != RPCRDMA_RELEASE_END)
+	while ((what = rpcrdma_core_teardown(&ep->core)) !=
+	       RPCRDMA_TEARDOWN_END)
 		rpcrdma_ep_wait_step(ep, what);
 	rpcrdma_recvs_end(ep);
 	memalloc_nofs_restore(nofs);
@@ -317,8 +319,8 @@ static int rpcrdma_ep_wait(struct rpcrdma_ep *ep, u32 ms)
 		       -ETIMEDOUT;
 }
 
-struct rpcrdma_make_step rpcrdma_port_make_next(struct rpcrdma_ep_core *core,
-						int result)
+struct rpcrdma_setup_step rpcrdma_port_make_next(struct rpcrdma_ep_core *core,
+						 int result)
 {
 	return rpcrdma_locked(
 		&rpcrdma_ep_of(core)->lock,
@@ -336,9 +338,9 @@ struct rpcrdma_make_step rpcrdma_port_make_next(struct rpcrdma_ep_core *core,
  */
 int rpcrdma_ep_make(struct rpcrdma_ep *ep, int rc)
 {
-	struct rpcrdma_make_step m;
+	struct rpcrdma_setup_step m;
 
-	while ((m = rpcrdma_core_make(&ep->core, rc)).what != RPCRDMA_MAKE_END)
+	while ((m = rpcrdma_core_make(&ep->core, rc)).what != RPCRDMA_SETUP_END)
 		rc = rpcrdma_ep_wait(ep, m.ms);
 	/* The teardown of a server's connection may free @ep after this. */
 	complete_all(&ep->made);

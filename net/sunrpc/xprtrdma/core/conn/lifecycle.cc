@@ -67,7 +67,7 @@ enum class needs : u8 {
 };
 
 struct release_step {
-	enum rpcrdma_release what;
+	enum rpcrdma_teardown what;
 	needs needed;
 };
 
@@ -81,30 +81,30 @@ struct release_step {
  * that no peer can access freed memory.
  */
 constexpr release_step RELEASES[] = {
-	{ RPCRDMA_RELEASE_MAKER, needs::NOTHING },
-	{ RPCRDMA_RELEASE_TIMERS, needs::NOTHING },
-	{ RPCRDMA_RELEASE_DISCONNECT, needs::QUEUE_PAIR },
-	{ RPCRDMA_RELEASE_STOP, needs::QUEUE_PAIR },
-	{ RPCRDMA_RELEASE_DRAIN, needs::STOPPED },
-	{ RPCRDMA_RELEASE_MESSAGES, needs::QUEUE_PAIR },
+	{ RPCRDMA_TEARDOWN_SETUP, needs::NOTHING },
+	{ RPCRDMA_TEARDOWN_TIMERS, needs::NOTHING },
+	{ RPCRDMA_TEARDOWN_DISCONNECT, needs::QUEUE_PAIR },
+	{ RPCRDMA_TEARDOWN_STOP, needs::QUEUE_PAIR },
+	{ RPCRDMA_TEARDOWN_DRAIN, needs::STOPPED },
+	{ RPCRDMA_TEARDOWN_MESSAGES, needs::QUEUE_PAIR },
 	/* Earlier, the connection manager may still be using the queue pair. */
-	{ RPCRDMA_RELEASE_RESET, needs::POSTED },
-	{ RPCRDMA_RELEASE_POSTED, needs::STOPPED },
-	{ RPCRDMA_RELEASE_WAITING, needs::QUEUE_PAIR },
-	{ RPCRDMA_RELEASE_USERS, needs::NOTHING },
-	{ RPCRDMA_RELEASE_QUEUE_PAIR, needs::QUEUE_PAIR },
-	{ RPCRDMA_RELEASE_COMPLETIONS, needs::NOTHING },
-	{ RPCRDMA_RELEASE_POSTED, needs::UNSTOPPED },
-	{ RPCRDMA_RELEASE_REGIONS, needs::NOTHING },
-	{ RPCRDMA_RELEASE_EXPOSED, needs::NOTHING },
-	{ RPCRDMA_RELEASE_BUFFERS, needs::NOTHING },
-	{ RPCRDMA_RELEASE_DOMAIN, needs::NOTHING },
+	{ RPCRDMA_TEARDOWN_RESET, needs::POSTED },
+	{ RPCRDMA_TEARDOWN_POSTED, needs::STOPPED },
+	{ RPCRDMA_TEARDOWN_WAITING, needs::QUEUE_PAIR },
+	{ RPCRDMA_TEARDOWN_USERS, needs::NOTHING },
+	{ RPCRDMA_TEARDOWN_QUEUE_PAIR, needs::QUEUE_PAIR },
+	{ RPCRDMA_TEARDOWN_COMPLETIONS, needs::NOTHING },
+	{ RPCRDMA_TEARDOWN_POSTED, needs::UNSTOPPED },
+	{ RPCRDMA_TEARDOWN_MRS, needs::NOTHING },
+	{ RPCRDMA_TEARDOWN_EXPOSED, needs::NOTHING },
+	{ RPCRDMA_TEARDOWN_BUFFERS, needs::NOTHING },
+	{ RPCRDMA_TEARDOWN_DOMAIN, needs::NOTHING },
 	/*
 	 * The last ID permits the removal of the device, which waits for that.
 	 */
-	{ RPCRDMA_RELEASE_ID, needs::NOTHING },
-	{ RPCRDMA_RELEASE_GONE, needs::NOTHING },
-	{ RPCRDMA_RELEASE_TELL, needs::HANDED },
+	{ RPCRDMA_TEARDOWN_ID, needs::NOTHING },
+	{ RPCRDMA_TEARDOWN_GONE, needs::NOTHING },
+	{ RPCRDMA_TEARDOWN_NOTIFY, needs::HANDED },
 };
 constexpr u32 NR_RELEASES = sizeof(RELEASES) / sizeof(RELEASES[0]);
 
@@ -148,7 +148,7 @@ struct rpcrdma_lifecycle_step close(struct rpcrdma_lifecycle *life,
 	return { RPCRDMA_LIFECYCLE_WAKE | RPCRDMA_LIFECYCLE_CLOSE, reason };
 }
 
-struct rpcrdma_make_step make(enum rpcrdma_make what, u32 ms)
+struct rpcrdma_setup_step make(enum rpcrdma_setup what, u32 ms)
 {
 	return { .what = what,
 		 .ms = ms,
@@ -157,16 +157,16 @@ struct rpcrdma_make_step make(enum rpcrdma_make what, u32 ms)
 		 .step = {} };
 }
 
-struct rpcrdma_make_step wait(struct rpcrdma_lifecycle *life, u32 ms)
+struct rpcrdma_setup_step wait(struct rpcrdma_lifecycle *life, u32 ms)
 {
 	/* An answer received so far has been processed. */
 	life->step_done = false;
-	return make(RPCRDMA_MAKE_WAIT, ms);
+	return make(RPCRDMA_SETUP_WAIT, ms);
 }
 
-struct rpcrdma_make_step ask(struct rpcrdma_lifecycle *life,
-			     enum rpcrdma_stage stage, enum rpcrdma_make what,
-			     u32 ms)
+struct rpcrdma_setup_step ask(struct rpcrdma_lifecycle *life,
+			      enum rpcrdma_stage stage, enum rpcrdma_setup what,
+			      u32 ms)
 {
 	life->stage = static_cast<u8>(stage);
 	life->step_done = false;
@@ -195,10 +195,10 @@ bool speaks_against_version(enum rpcrdma_answer answer)
 }
 
 /* End setup without a connection. */
-struct rpcrdma_make_step give_up(const struct rpcrdma_lifecycle *life,
-				 const struct rpcrdma_conn *conn)
+struct rpcrdma_setup_step give_up(const struct rpcrdma_lifecycle *life,
+				  const struct rpcrdma_conn *conn)
 {
-	struct rpcrdma_make_step m = make(RPCRDMA_MAKE_END, 0);
+	struct rpcrdma_setup_step m = make(RPCRDMA_SETUP_END, 0);
 
 	m.status = life->status;
 	m.answer = answer_of(life, conn);
@@ -208,13 +208,13 @@ struct rpcrdma_make_step give_up(const struct rpcrdma_lifecycle *life,
 }
 
 /* Handle a setup step that failed, or timed out. */
-struct rpcrdma_make_step fail(struct rpcrdma_lifecycle *life,
-			      const struct rpcrdma_conn *conn, int result)
+struct rpcrdma_setup_step fail(struct rpcrdma_lifecycle *life,
+			       const struct rpcrdma_conn *conn, int result)
 {
 	const bool away = life->client && result == -E_TIMEDOUT &&
 			  life->stage == RPCRDMA_STAGE_CONNECTING;
 	struct rpcrdma_lifecycle_step step;
-	struct rpcrdma_make_step m;
+	struct rpcrdma_setup_step m;
 
 	if (life->client && life->stage == RPCRDMA_STAGE_OPENING)
 		step = close(life, RPCRDMA_END_WAITED, -E_NOTCONN,
@@ -227,25 +227,25 @@ struct rpcrdma_make_step fail(struct rpcrdma_lifecycle *life,
 	return m;
 }
 
-struct rpcrdma_make_step make_client(struct rpcrdma_lifecycle *life)
+struct rpcrdma_setup_step make_client(struct rpcrdma_lifecycle *life)
 {
 	switch (life->stage) {
 	case RPCRDMA_STAGE_IDLE:
-		return ask(life, RPCRDMA_STAGE_RESOLVING, RPCRDMA_MAKE_ADDRESS,
+		return ask(life, RPCRDMA_STAGE_RESOLVING, RPCRDMA_SETUP_ADDRESS,
 			   RESOLVE_MS);
 	case RPCRDMA_STAGE_RESOLVING:
 		if (!life->step_done)
 			return wait(life, RESOLVE_MS);
-		return ask(life, RPCRDMA_STAGE_ROUTING, RPCRDMA_MAKE_ROUTE,
+		return ask(life, RPCRDMA_STAGE_ROUTING, RPCRDMA_SETUP_ROUTE,
 			   RESOLVE_MS);
 	case RPCRDMA_STAGE_ROUTING:
 		if (!life->step_done)
 			return wait(life, RESOLVE_MS);
-		return ask(life, RPCRDMA_STAGE_PREPARING, RPCRDMA_MAKE_OBJECTS,
+		return ask(life, RPCRDMA_STAGE_PREPARING, RPCRDMA_SETUP_OBJECTS,
 			   0);
 	case RPCRDMA_STAGE_PREPARING:
-		return ask(life, RPCRDMA_STAGE_CONNECTING, RPCRDMA_MAKE_CONNECT,
-			   CONNECT_MS);
+		return ask(life, RPCRDMA_STAGE_CONNECTING,
+			   RPCRDMA_SETUP_CONNECT, CONNECT_MS);
 	case RPCRDMA_STAGE_CONNECTING:
 		return wait(life, CONNECT_MS);
 	case RPCRDMA_STAGE_OPENING:
@@ -253,25 +253,25 @@ struct rpcrdma_make_step make_client(struct rpcrdma_lifecycle *life)
 	default:
 		/* From now on the transport is notified of the close. */
 		life->owned_by_transport = true;
-		return make(RPCRDMA_MAKE_END, 0);
+		return make(RPCRDMA_SETUP_END, 0);
 	}
 }
 
-struct rpcrdma_make_step make_server(struct rpcrdma_lifecycle *life)
+struct rpcrdma_setup_step make_server(struct rpcrdma_lifecycle *life)
 {
 	switch (life->stage) {
 	case RPCRDMA_STAGE_IDLE:
-		return ask(life, RPCRDMA_STAGE_PREPARING, RPCRDMA_MAKE_OBJECTS,
+		return ask(life, RPCRDMA_STAGE_PREPARING, RPCRDMA_SETUP_OBJECTS,
 			   0);
 	case RPCRDMA_STAGE_PREPARING:
 		/*
 		 * The client's first message may precede the ESTABLISHED event.
 		 */
 		life->may_send = true;
-		return ask(life, RPCRDMA_STAGE_CONNECTING, RPCRDMA_MAKE_ACCEPT,
+		return ask(life, RPCRDMA_STAGE_CONNECTING, RPCRDMA_SETUP_ACCEPT,
 			   OPEN_MS);
 	default:
-		return make(RPCRDMA_MAKE_END, 0);
+		return make(RPCRDMA_SETUP_END, 0);
 	}
 }
 
@@ -500,7 +500,7 @@ rpcrdma_lifecycle_close(struct rpcrdma_lifecycle *life, const char *reason)
 		     -E_NOTCONN, reason);
 }
 
-struct rpcrdma_make_step
+struct rpcrdma_setup_step
 rpcrdma_lifecycle_next_setup(struct rpcrdma_lifecycle *life,
 			     const struct rpcrdma_conn *conn, int result)
 {
@@ -513,13 +513,13 @@ rpcrdma_lifecycle_next_setup(struct rpcrdma_lifecycle *life,
 		 * the cause.
 		 */
 		return life->client ? give_up(life, conn) :
-				      make(RPCRDMA_MAKE_END, 0);
+				      make(RPCRDMA_SETUP_END, 0);
 	}
 	if (result < 0)
 		return fail(life, conn, result);
 
-	struct rpcrdma_make_step m = life->client ? make_client(life) :
-						    make_server(life);
+	struct rpcrdma_setup_step m = life->client ? make_client(life) :
+						     make_server(life);
 
 	/* The time for a peer's opening is not configurable by the caller. */
 	if (life->limit_ms && life->stage < RPCRDMA_STAGE_OPENING)
@@ -527,7 +527,7 @@ rpcrdma_lifecycle_next_setup(struct rpcrdma_lifecycle *life,
 	return m;
 }
 
-enum rpcrdma_release
+enum rpcrdma_teardown
 rpcrdma_lifecycle_next_teardown(struct rpcrdma_lifecycle *life, bool qp,
 				bool posted, int result)
 {
@@ -535,7 +535,7 @@ rpcrdma_lifecycle_next_teardown(struct rpcrdma_lifecycle *life, bool qp,
 		/* A device may fail while it disconnects by itself. */
 		if (++life->stops < RPCRDMA_STOP_TRIES) {
 			life->released--;
-			return RPCRDMA_RELEASE_PAUSE;
+			return RPCRDMA_TEARDOWN_PAUSE;
 		}
 		life->unstopped = true;
 	}
@@ -547,11 +547,11 @@ rpcrdma_lifecycle_next_teardown(struct rpcrdma_lifecycle *life, bool qp,
 		/* No more completions arrive. */
 		if (r.needed == needs::UNSTOPPED)
 			life->unstopped = false;
-		if (r.what == RPCRDMA_RELEASE_GONE)
+		if (r.what == RPCRDMA_TEARDOWN_GONE)
 			life->stage = RPCRDMA_STAGE_GONE;
 		return r.what;
 	}
-	return RPCRDMA_RELEASE_END;
+	return RPCRDMA_TEARDOWN_END;
 }
 
 int rpcrdma_connect_status(int status)

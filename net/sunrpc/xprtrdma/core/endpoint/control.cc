@@ -287,20 +287,20 @@ void rpcrdma_core_open_later(struct rpcrdma_ep_core *core)
 	rpcrdma_core_events(core, LATER);
 }
 
-struct rpcrdma_make_step rpcrdma_core_make(struct rpcrdma_ep_core *core,
-					   int result)
+struct rpcrdma_setup_step rpcrdma_core_make(struct rpcrdma_ep_core *core,
+					    int result)
 {
-	rpcrdma_make_step m;
+	rpcrdma_setup_step m;
 
 	for (;;) {
 		m = rpcrdma_port_make_next(core, result);
 		switch (m.what) {
-		case RPCRDMA_MAKE_OBJECTS:
+		case RPCRDMA_SETUP_OBJECTS:
 			result = make_objects(core);
 			break;
-		case RPCRDMA_MAKE_WAIT:
+		case RPCRDMA_SETUP_WAIT:
 			return m;
-		case RPCRDMA_MAKE_END: {
+		case RPCRDMA_SETUP_END: {
 			const rpcrdma_happened_step end = { .life = m.step,
 							    .events = 0 };
 

@@ -20,10 +20,11 @@ rpcrdma_recv *recv_of(list_head *all)
 }
 
 /* Return true if the host waits for the end of this step, and so may other events. */
-bool waits(enum rpcrdma_release what)
+bool waits(enum rpcrdma_teardown what)
 {
-	return what == RPCRDMA_RELEASE_MAKER || what == RPCRDMA_RELEASE_PAUSE ||
-	       what == RPCRDMA_RELEASE_DRAIN || what == RPCRDMA_RELEASE_USERS;
+	return what == RPCRDMA_TEARDOWN_SETUP ||
+	       what == RPCRDMA_TEARDOWN_PAUSE ||
+	       what == RPCRDMA_TEARDOWN_DRAIN || what == RPCRDMA_TEARDOWN_USERS;
 }
 
 /*
@@ -60,37 +61,37 @@ void end_all_exposed(rpcrdma_ep_core *core)
 
 using namespace rpcrdma;
 
-enum rpcrdma_release rpcrdma_core_release_next(struct rpcrdma_ep_core *core,
-					       int result)
+enum rpcrdma_teardown rpcrdma_core_release_next(struct rpcrdma_ep_core *core,
+						int result)
 {
 	return rpcrdma_lifecycle_next_teardown(
 		&core->life, core->control.queue_pair, core->sq.posted, result);
 }
 
-enum rpcrdma_release rpcrdma_core_teardown(struct rpcrdma_ep_core *core)
+enum rpcrdma_teardown rpcrdma_core_teardown(struct rpcrdma_ep_core *core)
 {
 	int result = 0;
 
 	for (;;) {
-		const enum rpcrdma_release what =
+		const enum rpcrdma_teardown what =
 			rpcrdma_port_release_next(core, result);
 
 		if (waits(what))
 			return what;
-		if (what == RPCRDMA_RELEASE_POSTED)
+		if (what == RPCRDMA_TEARDOWN_POSTED)
 			end_work(core, rpcrdma_port_flush_posted);
-		else if (what == RPCRDMA_RELEASE_WAITING)
+		else if (what == RPCRDMA_TEARDOWN_WAITING)
 			end_work(core, rpcrdma_port_flush_waiting);
-		else if (what == RPCRDMA_RELEASE_MESSAGES)
+		else if (what == RPCRDMA_TEARDOWN_MESSAGES)
 			rpcrdma_core_drain(core);
 		result = rpcrdma_port_release(core, what);
-		if (what == RPCRDMA_RELEASE_QUEUE_PAIR)
+		if (what == RPCRDMA_TEARDOWN_QUEUE_PAIR)
 			core->control.queue_pair = false;
-		else if (what == RPCRDMA_RELEASE_REGIONS)
+		else if (what == RPCRDMA_TEARDOWN_MRS)
 			end_mrs(core);
-		else if (what == RPCRDMA_RELEASE_EXPOSED)
+		else if (what == RPCRDMA_TEARDOWN_EXPOSED)
 			end_all_exposed(core);
-		else if (what == RPCRDMA_RELEASE_END)
+		else if (what == RPCRDMA_TEARDOWN_END)
 			return what;
 	}
 }
