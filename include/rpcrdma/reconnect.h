@@ -15,55 +15,56 @@ extern "C" {
  * The reconnect procedure of a client: the actions for its connection, of which
  * it has one at a time, and their order. Meanwhile sunrpc blocks senders.
  */
-enum rpcrdma_link {
+enum rpcrdma_reconnect {
 	/*
 	 * Remove the existing connection, if any, from the senders; close it,
 	 * wait for its end, and learn what it shows of the server.
 	 */
-	RPCRDMA_LINK_FORGET,
+	RPCRDMA_RECONNECT_FORGET,
 	/*
 	 * Set up a connection with rpcrdma_version_first(); learn from a failed
 	 * attempt.
 	 */
-	RPCRDMA_LINK_TRY,
+	RPCRDMA_RECONNECT_TRY,
 	/*
 	 * The peer did not open it with that version. If
 	 * rpcrdma_version_first() returns another one now, try that; otherwise
 	 * the attempt has failed.
 	 */
-	RPCRDMA_LINK_TRY_OTHER,
-	RPCRDMA_LINK_KEEP,		/* install it for senders */
-	RPCRDMA_LINK_SETTLED,		/* the attempt has ended */
-	RPCRDMA_LINK_UP,		/* mark connected, with a new connect cookie */
-	RPCRDMA_LINK_DROP,		/* close it: it has ended */
-	RPCRDMA_LINK_WAKE,		/* wake tasks that wait for one, with @status */
-	RPCRDMA_LINK_UNLOCK,		/* permit others to send */
-	RPCRDMA_LINK_DOWN,		/* mark disconnected, with a new connect cookie */
-	RPCRDMA_LINK_END,		/* the procedure is complete */
+	RPCRDMA_RECONNECT_TRY_OTHER,
+	RPCRDMA_RECONNECT_KEEP,	   /* install it for senders */
+	RPCRDMA_RECONNECT_SETTLED, /* the attempt has ended */
+	RPCRDMA_RECONNECT_UP,	/* mark connected, with a new connect cookie */
+	RPCRDMA_RECONNECT_DROP, /* close it: it has ended */
+	RPCRDMA_RECONNECT_WAKE, /* wake tasks that wait for one, with @status */
+	RPCRDMA_RECONNECT_UNLOCK, /* permit others to send */
+	RPCRDMA_RECONNECT_DOWN, /* mark disconnected, with a new connect cookie */
+	RPCRDMA_RECONNECT_END, /* the procedure is complete */
 };
 
 /* Progress of the procedure. Zero it to begin, except for @close. */
-struct rpcrdma_link_walk {
+struct rpcrdma_reconnect_walk {
 	u8 close;		/* close only, do not connect */
 	u8 next;		/* private to the engine */
 	int status;		/* of the attempt */
 };
 
-struct rpcrdma_link_step {
-	enum rpcrdma_link what;
+struct rpcrdma_reconnect_step {
+	enum rpcrdma_reconnect what;
 	int status;		/* WAKE: a negative errno */
 };
 
 /**
- * rpcrdma_link_next() - get the next action
+ * rpcrdma_reconnect_next() - get the next action
  * @walk: progress of the procedure
  * @result: of the last attempt, 0 or a negative errno
  * @open: true if the new connection is still open. It must be read after UP
  *
  * Return: the next action.
  */
-struct rpcrdma_link_step rpcrdma_link_next(struct rpcrdma_link_walk *walk,
-					   int result, bool open);
+struct rpcrdma_reconnect_step
+rpcrdma_reconnect_next(struct rpcrdma_reconnect_walk *walk, int result,
+		       bool open);
 
 /**
  * rpcrdma_connect_status() - get the status with which tasks that wait for a connection

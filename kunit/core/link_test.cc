@@ -11,7 +11,7 @@ namespace
 /* ---- Reconnect ---- */
 
 struct linked {
-	std::vector<enum rpcrdma_link> what;
+	std::vector<enum rpcrdma_reconnect> what;
 	int woken = 0;
 };
 
@@ -21,44 +21,47 @@ struct linked {
  */
 linked link(bool close, int result, bool up, int other = SILENT)
 {
-	rpcrdma_link_walk walk = {};
+	rpcrdma_reconnect_walk walk = {};
 	linked l;
 	bool open = false;
 	int rc = 0;
 
 	walk.close = close;
 	for (;;) {
-		const rpcrdma_link_step s = rpcrdma_link_next(&walk, rc, open);
+		const rpcrdma_reconnect_step s =
+			rpcrdma_reconnect_next(&walk, rc, open);
 
-		if (s.what == RPCRDMA_LINK_END)
+		if (s.what == RPCRDMA_RECONNECT_END)
 			break;
 		l.what.push_back(s.what);
-		if (s.what == RPCRDMA_LINK_TRY) {
+		if (s.what == RPCRDMA_RECONNECT_TRY) {
 			rc = result;
 			open = !rc;
-		} else if (s.what == RPCRDMA_LINK_TRY_OTHER) {
+		} else if (s.what == RPCRDMA_RECONNECT_TRY_OTHER) {
 			rc = other;
 			open = !rc;
-		} else if (s.what == RPCRDMA_LINK_UP) {
+		} else if (s.what == RPCRDMA_RECONNECT_UP) {
 			open = up;
-		} else if (s.what == RPCRDMA_LINK_WAKE) {
+		} else if (s.what == RPCRDMA_RECONNECT_WAKE) {
 			l.woken = s.status;
 		}
 	}
-	EXPECT_EQ(rpcrdma_link_next(&walk, 0, true).what, RPCRDMA_LINK_END);
+	EXPECT_EQ(rpcrdma_reconnect_next(&walk, 0, true).what,
+		  RPCRDMA_RECONNECT_END);
 	return l;
 }
 
-using links = std::vector<enum rpcrdma_link>;
+using links = std::vector<enum rpcrdma_reconnect>;
 
 TEST(Link, AConnectionIsMade)
 {
 	const linked l = link(false, 0, true);
 
-	EXPECT_EQ(l.what, (links{ RPCRDMA_LINK_FORGET, RPCRDMA_LINK_TRY,
-				  RPCRDMA_LINK_KEEP, RPCRDMA_LINK_SETTLED,
-				  RPCRDMA_LINK_UP, RPCRDMA_LINK_WAKE,
-				  RPCRDMA_LINK_UNLOCK }));
+	EXPECT_EQ(l.what,
+		  (links{ RPCRDMA_RECONNECT_FORGET, RPCRDMA_RECONNECT_TRY,
+			  RPCRDMA_RECONNECT_KEEP, RPCRDMA_RECONNECT_SETTLED,
+			  RPCRDMA_RECONNECT_UP, RPCRDMA_RECONNECT_WAKE,
+			  RPCRDMA_RECONNECT_UNLOCK }));
 	EXPECT_EQ(l.woken, -11);
 }
 
@@ -67,10 +70,11 @@ TEST(Link, ItEndsWhileItIsMade)
 {
 	const linked l = link(false, 0, false);
 
-	EXPECT_EQ(l.what, (links{ RPCRDMA_LINK_FORGET, RPCRDMA_LINK_TRY,
-				  RPCRDMA_LINK_KEEP, RPCRDMA_LINK_SETTLED,
-				  RPCRDMA_LINK_UP, RPCRDMA_LINK_DROP,
-				  RPCRDMA_LINK_WAKE, RPCRDMA_LINK_UNLOCK }));
+	EXPECT_EQ(l.what,
+		  (links{ RPCRDMA_RECONNECT_FORGET, RPCRDMA_RECONNECT_TRY,
+			  RPCRDMA_RECONNECT_KEEP, RPCRDMA_RECONNECT_SETTLED,
+			  RPCRDMA_RECONNECT_UP, RPCRDMA_RECONNECT_DROP,
+			  RPCRDMA_RECONNECT_WAKE, RPCRDMA_RECONNECT_UNLOCK }));
 	EXPECT_EQ(l.woken, -11);
 }
 
@@ -86,10 +90,11 @@ TEST(Link, NoneIsMade)
 	for (const auto &c : cases) {
 		const linked l = link(false, c.result, true);
 
-		EXPECT_EQ(l.what,
-			  (links{ RPCRDMA_LINK_FORGET, RPCRDMA_LINK_TRY,
-				  RPCRDMA_LINK_SETTLED, RPCRDMA_LINK_WAKE,
-				  RPCRDMA_LINK_UNLOCK }));
+		EXPECT_EQ(l.what, (links{ RPCRDMA_RECONNECT_FORGET,
+					  RPCRDMA_RECONNECT_TRY,
+					  RPCRDMA_RECONNECT_SETTLED,
+					  RPCRDMA_RECONNECT_WAKE,
+					  RPCRDMA_RECONNECT_UNLOCK }));
 		EXPECT_EQ(l.woken, c.told);
 	}
 }
@@ -99,18 +104,21 @@ TEST(Link, AnotherVersionIsTried)
 {
 	const linked l = link(false, SILENT, true, 0);
 
-	EXPECT_EQ(l.what, (links{ RPCRDMA_LINK_FORGET, RPCRDMA_LINK_TRY,
-				  RPCRDMA_LINK_TRY_OTHER, RPCRDMA_LINK_KEEP,
-				  RPCRDMA_LINK_SETTLED, RPCRDMA_LINK_UP,
-				  RPCRDMA_LINK_WAKE, RPCRDMA_LINK_UNLOCK }));
+	EXPECT_EQ(l.what,
+		  (links{ RPCRDMA_RECONNECT_FORGET, RPCRDMA_RECONNECT_TRY,
+			  RPCRDMA_RECONNECT_TRY_OTHER, RPCRDMA_RECONNECT_KEEP,
+			  RPCRDMA_RECONNECT_SETTLED, RPCRDMA_RECONNECT_UP,
+			  RPCRDMA_RECONNECT_WAKE, RPCRDMA_RECONNECT_UNLOCK }));
 	EXPECT_EQ(l.woken, -11);
 	for (const int other : { SILENT, REFUSED }) {
 		const linked none = link(false, SILENT, true, other);
 
-		EXPECT_EQ(none.what,
-			  (links{ RPCRDMA_LINK_FORGET, RPCRDMA_LINK_TRY,
-				  RPCRDMA_LINK_TRY_OTHER, RPCRDMA_LINK_SETTLED,
-				  RPCRDMA_LINK_WAKE, RPCRDMA_LINK_UNLOCK }));
+		EXPECT_EQ(none.what, (links{ RPCRDMA_RECONNECT_FORGET,
+					     RPCRDMA_RECONNECT_TRY,
+					     RPCRDMA_RECONNECT_TRY_OTHER,
+					     RPCRDMA_RECONNECT_SETTLED,
+					     RPCRDMA_RECONNECT_WAKE,
+					     RPCRDMA_RECONNECT_UNLOCK }));
 		EXPECT_EQ(none.woken, other == SILENT ? NO_CONNECTION : other);
 	}
 }
@@ -119,9 +127,9 @@ TEST(Link, AnotherVersionIsTried)
 TEST(Link, ItIsClosed)
 {
 	EXPECT_EQ(link(true, 0, true).what,
-		  (links{ RPCRDMA_LINK_FORGET, RPCRDMA_LINK_DOWN }));
+		  (links{ RPCRDMA_RECONNECT_FORGET, RPCRDMA_RECONNECT_DOWN }));
 	EXPECT_EQ(link(true, -5, false).what,
-		  (links{ RPCRDMA_LINK_FORGET, RPCRDMA_LINK_DOWN }));
+		  (links{ RPCRDMA_RECONNECT_FORGET, RPCRDMA_RECONNECT_DOWN }));
 }
 
 } // namespace

@@ -88,44 +88,44 @@ bool link::forget(worker &me)
 
 /* Run one reconnect step. Return false if it has not completed and comes again
  * by itself, or was the last. */
-bool link::step(worker &me, const rpcrdma_link_step &s)
+bool link::step(worker &me, const rpcrdma_reconnect_step &s)
 {
 	switch (s.what) {
-	case RPCRDMA_LINK_FORGET:
+	case RPCRDMA_RECONNECT_FORGET:
 		return forget(me);
-	case RPCRDMA_LINK_TRY:
+	case RPCRDMA_RECONNECT_TRY:
 		net_.connect(*this);
 		return false;
-	case RPCRDMA_LINK_TRY_OTHER:
+	case RPCRDMA_RECONNECT_TRY_OTHER:
 		return !net_.connect_otherwise(*this);
-	case RPCRDMA_LINK_KEEP:
+	case RPCRDMA_RECONNECT_KEEP:
 		net_.learn(*me.made, RPCRDMA_END_NONE);
 		if (client_.ep)
 			w_.complain("a client has two connections");
 		client_.ep = me.made;
 		break;
-	case RPCRDMA_LINK_SETTLED:
+	case RPCRDMA_RECONNECT_SETTLED:
 		connecting_ = false;
 		break;
-	case RPCRDMA_LINK_UP:
+	case RPCRDMA_RECONNECT_UP:
 		connected_ = true;
 		me.open = me.made->is_open();
 		break;
-	case RPCRDMA_LINK_DROP:
+	case RPCRDMA_RECONNECT_DROP:
 		w_.sum.ended_early++;
 		drop();
 		break;
-	case RPCRDMA_LINK_WAKE:
+	case RPCRDMA_RECONNECT_WAKE:
 		client_.wake(s.status);
 		break;
-	case RPCRDMA_LINK_UNLOCK:
+	case RPCRDMA_RECONNECT_UNLOCK:
 		unlock();
 		break;
-	case RPCRDMA_LINK_DOWN:
+	case RPCRDMA_RECONNECT_DOWN:
 		connected_ = false;
 		client_.wake(-ENOTCONN);
 		break;
-	case RPCRDMA_LINK_END:
+	case RPCRDMA_RECONNECT_END:
 		/* The worker that closes still holds the lock. */
 		if (me.walk.close)
 			unlock();
@@ -150,12 +150,12 @@ void link::act(u32 what, u64 arg)
 		me.old = nullptr;
 	}
 
-	const rpcrdma_link_step s =
-		rpcrdma_link_next(&me.walk, me.result, me.open);
+	const rpcrdma_reconnect_step s =
+		rpcrdma_reconnect_next(&me.walk, me.result, me.open);
 
 	if (step(me, s)) {
 		go_on(arg);
-	} else if (s.what == RPCRDMA_LINK_END) {
+	} else if (s.what == RPCRDMA_RECONNECT_END) {
 		me.busy = false;
 		if (me.again)
 			start(arg, std::max(me.again, w_.now + 1) - w_.now);

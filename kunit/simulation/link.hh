@@ -63,7 +63,7 @@ private:
 	 * other one runs.
 	 */
 	struct worker {
-		rpcrdma_link_walk walk{};
+		rpcrdma_reconnect_walk walk{};
 		endpoint *made = nullptr, *old = nullptr;
 		int result = 0;
 		bool open = false;
@@ -74,7 +74,7 @@ private:
 
 	void start(bool close, u64 delay);
 	void go_on(bool close);
-	bool step(worker &me, const rpcrdma_link_step &s);
+	bool step(worker &me, const rpcrdma_reconnect_step &s);
 	bool forget(worker &me);
 	void unlock();
 

@@ -260,48 +260,48 @@ static void rpcrdma_client_down(struct rpc_xprt *xprt)
 void rpcrdma_client_link(struct rpcrdma_client *client, bool close)
 {
 	struct rpc_xprt *xprt = &client->requester.xprt;
-	struct rpcrdma_link_walk walk = { .close = close };
-	struct rpcrdma_link_step step;
+	struct rpcrdma_reconnect_walk walk = { .close = close };
+	struct rpcrdma_reconnect_step step;
 	struct rpcrdma_client_trial trial;
 	struct rpcrdma_ep *ep = NULL;
 	bool open = false;
 
 	for (;;) {
-		step = rpcrdma_link_next(&walk, PTR_ERR_OR_ZERO(ep), open);
+		step = rpcrdma_reconnect_next(&walk, PTR_ERR_OR_ZERO(ep), open);
 		switch (step.what) {
-		case RPCRDMA_LINK_FORGET:
+		case RPCRDMA_RECONNECT_FORGET:
 			rpcrdma_client_disconnect(client);
 			break;
-		case RPCRDMA_LINK_TRY:
+		case RPCRDMA_RECONNECT_TRY:
 			ep = rpcrdma_client_first(client, &trial);
 			break;
-		case RPCRDMA_LINK_TRY_OTHER:
+		case RPCRDMA_RECONNECT_TRY_OTHER:
 			ep = rpcrdma_client_other(client, &trial, ep);
 			break;
-		case RPCRDMA_LINK_KEEP:
+		case RPCRDMA_RECONNECT_KEEP:
 			rpcrdma_client_learn(client, ep, RPCRDMA_END_NONE);
 			rpcrdma_client_swap_ep(client, ep);
 			break;
-		case RPCRDMA_LINK_SETTLED:
+		case RPCRDMA_RECONNECT_SETTLED:
 			xprt_clear_connecting(xprt);
 			break;
-		case RPCRDMA_LINK_UP:
+		case RPCRDMA_RECONNECT_UP:
 			rpcrdma_client_up(xprt);
 			open = rpcrdma_ep_is_open(ep);
 			break;
-		case RPCRDMA_LINK_DROP:
+		case RPCRDMA_RECONNECT_DROP:
 			xprt_force_disconnect(xprt);
 			break;
-		case RPCRDMA_LINK_WAKE:
+		case RPCRDMA_RECONNECT_WAKE:
 			xprt_wake_pending_tasks(xprt, step.status);
 			break;
-		case RPCRDMA_LINK_UNLOCK:
+		case RPCRDMA_RECONNECT_UNLOCK:
 			xprt_unlock_connect(xprt, client);
 			break;
-		case RPCRDMA_LINK_DOWN:
+		case RPCRDMA_RECONNECT_DOWN:
 			rpcrdma_client_down(xprt);
 			break;
-		case RPCRDMA_LINK_END:
+		case RPCRDMA_RECONNECT_END:
 			return;
 		}
 	}

@@ -317,7 +317,7 @@ enum class when : u8 {
 };
 
 struct link_step {
-	enum rpcrdma_link what;
+	enum rpcrdma_reconnect what;
 	when needed;
 };
 
@@ -331,20 +331,20 @@ struct link_step {
  * Call a second time, which ends the connection.
  */
 constexpr link_step CONNECTS[] = {
-	{ RPCRDMA_LINK_FORGET, when::ALWAYS },
-	{ RPCRDMA_LINK_TRY, when::ALWAYS },
-	{ RPCRDMA_LINK_TRY_OTHER, when::UNOPENED },
-	{ RPCRDMA_LINK_KEEP, when::MADE },
-	{ RPCRDMA_LINK_SETTLED, when::ALWAYS },
-	{ RPCRDMA_LINK_UP, when::MADE },
-	{ RPCRDMA_LINK_DROP, when::ENDED },
-	{ RPCRDMA_LINK_WAKE, when::ALWAYS },
-	{ RPCRDMA_LINK_UNLOCK, when::ALWAYS },
+	{ RPCRDMA_RECONNECT_FORGET, when::ALWAYS },
+	{ RPCRDMA_RECONNECT_TRY, when::ALWAYS },
+	{ RPCRDMA_RECONNECT_TRY_OTHER, when::UNOPENED },
+	{ RPCRDMA_RECONNECT_KEEP, when::MADE },
+	{ RPCRDMA_RECONNECT_SETTLED, when::ALWAYS },
+	{ RPCRDMA_RECONNECT_UP, when::MADE },
+	{ RPCRDMA_RECONNECT_DROP, when::ENDED },
+	{ RPCRDMA_RECONNECT_WAKE, when::ALWAYS },
+	{ RPCRDMA_RECONNECT_UNLOCK, when::ALWAYS },
 };
 
 constexpr link_step CLOSES[] = {
-	{ RPCRDMA_LINK_FORGET, when::ALWAYS },
-	{ RPCRDMA_LINK_DOWN, when::ALWAYS },
+	{ RPCRDMA_RECONNECT_FORGET, when::ALWAYS },
+	{ RPCRDMA_RECONNECT_DOWN, when::ALWAYS },
 };
 
 bool happens(when needed, int status, bool open)
@@ -363,8 +363,8 @@ bool happens(when needed, int status, bool open)
 }
 
 template <u32 N>
-enum rpcrdma_link next_of(const link_step (&steps)[N],
-			  struct rpcrdma_link_walk *walk, bool open)
+enum rpcrdma_reconnect next_of(const link_step (&steps)[N],
+			       struct rpcrdma_reconnect_walk *walk, bool open)
 {
 	while (walk->next < N) {
 		const link_step &s = steps[walk->next++];
@@ -372,7 +372,7 @@ enum rpcrdma_link next_of(const link_step (&steps)[N],
 		if (happens(s.needed, walk->status, open))
 			return s.what;
 	}
-	return RPCRDMA_LINK_END;
+	return RPCRDMA_RECONNECT_END;
 }
 
 } // namespace
@@ -562,14 +562,17 @@ int rpcrdma_connect_status(int status)
 	return -E_NOTCONN;
 }
 
-struct rpcrdma_link_step rpcrdma_link_next(struct rpcrdma_link_walk *walk,
-					   int result, bool open)
+struct rpcrdma_reconnect_step
+rpcrdma_reconnect_next(struct rpcrdma_reconnect_walk *walk, int result,
+		       bool open)
 {
 	const bool begun = walk->next && !walk->close;
-	const enum rpcrdma_link last = begun ? CONNECTS[walk->next - 1].what :
-					       RPCRDMA_LINK_FORGET;
+	const enum rpcrdma_reconnect last =
+		begun ? CONNECTS[walk->next - 1].what :
+			RPCRDMA_RECONNECT_FORGET;
 
-	if (last == RPCRDMA_LINK_TRY || last == RPCRDMA_LINK_TRY_OTHER)
+	if (last == RPCRDMA_RECONNECT_TRY ||
+	    last == RPCRDMA_RECONNECT_TRY_OTHER)
 		walk->status = result;
 	return {
 		.what = walk->close ? next_of(CLOSES, walk, open) :
