@@ -13,26 +13,27 @@ using namespace engine_test;
 namespace
 {
 
-constexpr u32 BACKLOG = RPCRDMA_MAX_GUESTS, ALL = RPCRDMA_MAX_GUESTS_ALL;
+constexpr u32 BACKLOG = RPCRDMA_MAX_PENDING, ALL = RPCRDMA_MAX_PENDING_ALL;
 
 /* A listener and the lists of its user, in order of arrival */
 struct listener {
 	rpcrdma_admission all{};
-	std::deque<rpcrdma_guest *> opening, opened;
-	std::deque<rpcrdma_guest> guests;
+	std::deque<rpcrdma_pending_conn *> opening, opened;
+	std::deque<rpcrdma_pending_conn> guests;
 	/*
 	 * Longer than the grace by default, so that any connection can be
 	 * evicted
 	 */
-	u32 now = 0xfffffff0, step = RPCRDMA_GUEST_GRACE_MS;
+	u32 now = 0xfffffff0, step = RPCRDMA_PENDING_GRACE_MS;
 
 	/*
 	 * Request a connection. Memory for it is found at once, after so many
 	 * evictions, or never.
 	 */
-	rpcrdma_guest *ask(enum rpcrdma_admit &admit, u32 memory_after = 0)
+	rpcrdma_pending_conn *ask(enum rpcrdma_admit &admit,
+				  u32 memory_after = 0)
 	{
-		rpcrdma_guest &g = guests.emplace_back();
+		rpcrdma_pending_conn &g = guests.emplace_back();
 		u32 left = 0;
 
 		g = {};
@@ -42,7 +43,7 @@ struct listener {
 				&all, &g,
 				opening.empty() ? nullptr : opening.front(),
 				left >= memory_after, now);
-			if (admit != RPCRDMA_ADMIT_DISPLACE)
+			if (admit != RPCRDMA_ADMIT_EVICT)
 				break;
 			left++;
 			rpcrdma_admission_leave(&all, opening.front());
@@ -54,28 +55,29 @@ struct listener {
 		opening.push_back(&g);
 		return &g;
 	}
-	rpcrdma_guest *ask()
+	rpcrdma_pending_conn *ask()
 	{
 		enum rpcrdma_admit admit;
-		rpcrdma_guest *g = ask(admit);
+		rpcrdma_pending_conn *g = ask(admit);
 
 		EXPECT_EQ(admit, RPCRDMA_ADMIT);
 		return g;
 	}
-	bool open(rpcrdma_guest *g)
+	bool open(rpcrdma_pending_conn *g)
 	{
-		if (!(rpcrdma_admission_opened(&all, g) & RPCRDMA_GUEST_LISTED))
+		if (!(rpcrdma_admission_opened(&all, g) &
+		      RPCRDMA_PENDING_LISTED))
 			return false;
 		std::erase(opening, g);
 		opened.push_back(g);
 		return true;
 	}
-	u32 take(rpcrdma_guest *g)
+	u32 take(rpcrdma_pending_conn *g)
 	{
 		std::erase(opened, g);
 		return rpcrdma_admission_take(&all, g);
 	}
-	u32 gone(rpcrdma_guest *g)
+	u32 gone(rpcrdma_pending_conn *g)
 	{
 		std::erase(opening, g);
 		std::erase(opened, g);
@@ -86,19 +88,20 @@ struct listener {
 TEST(Admission, ALifeWithAService)
 {
 	listener l;
-	rpcrdma_guest *g = l.ask();
+	rpcrdma_pending_conn *g = l.ask();
 
-	EXPECT_FALSE(rpcrdma_guest_known(g));
+	EXPECT_FALSE(rpcrdma_pending_conn_known(g));
 	EXPECT_TRUE(l.open(g));
 	EXPECT_EQ(l.all.all, 1u);
 	/* Nothing is left for which the listener would have to wait. */
-	EXPECT_EQ(l.take(g), u32{ RPCRDMA_GUEST_LAST });
+	EXPECT_EQ(l.take(g), u32{ RPCRDMA_PENDING_LAST });
 	EXPECT_EQ(l.all.all, 0u);
-	EXPECT_FALSE(rpcrdma_guest_known(g));
-	EXPECT_EQ(rpcrdma_guest_served(g, true), u32{ RPCRDMA_GUEST_DATA });
-	EXPECT_TRUE(rpcrdma_guest_known(g));
+	EXPECT_FALSE(rpcrdma_pending_conn_known(g));
+	EXPECT_EQ(rpcrdma_pending_conn_served(g, true),
+		  u32{ RPCRDMA_PENDING_DATA });
+	EXPECT_TRUE(rpcrdma_pending_conn_known(g));
 	EXPECT_EQ(rpcrdma_admission_gone(nullptr, g),
-		  u32{ RPCRDMA_GUEST_CLOSE });
+		  u32{ RPCRDMA_PENDING_CLOSE });
 	/* Reported once only */
 	EXPECT_EQ(rpcrdma_admission_gone(nullptr, g), 0u);
 }
@@ -110,7 +113,8 @@ TEST(Admission, ALifeWithAService)
 TEST(Admission, EndsBeforeThat)
 {
 	listener l;
-	rpcrdma_guest *opening = l.ask(), *opened = l.ask(), *taken = l.ask();
+	rpcrdma_pending_conn *opening = l.ask(), *opened = l.ask(),
+			     *taken = l.ask();
 
 	EXPECT_TRUE(l.open(opened));
 	EXPECT_TRUE(l.open(taken));
@@ -120,18 +124,18 @@ TEST(Admission, EndsBeforeThat)
 	 * afterwards.
 	 */
 	EXPECT_EQ(rpcrdma_admission_gone(nullptr, taken), 0u);
-	EXPECT_EQ(rpcrdma_guest_served(taken, false),
-		  u32{ RPCRDMA_GUEST_CLOSE });
-	EXPECT_TRUE(rpcrdma_guest_known(taken));
-	EXPECT_EQ(l.gone(opening), u32{ RPCRDMA_GUEST_FREE });
-	EXPECT_EQ(l.gone(opened), RPCRDMA_GUEST_FREE | RPCRDMA_GUEST_LAST);
+	EXPECT_EQ(rpcrdma_pending_conn_served(taken, false),
+		  u32{ RPCRDMA_PENDING_CLOSE });
+	EXPECT_TRUE(rpcrdma_pending_conn_known(taken));
+	EXPECT_EQ(l.gone(opening), u32{ RPCRDMA_PENDING_FREE });
+	EXPECT_EQ(l.gone(opened), RPCRDMA_PENDING_FREE | RPCRDMA_PENDING_LAST);
 	EXPECT_EQ(l.all.opening + l.all.opened + l.all.all, 0u);
 }
 
 TEST(Admission, TheOldestThatIsOpeningMakesWay)
 {
 	listener l;
-	std::vector<rpcrdma_guest *> g;
+	std::vector<rpcrdma_pending_conn *> g;
 
 	for (u32 i = 0; i < BACKLOG; i++)
 		g.push_back(l.ask());
@@ -140,14 +144,14 @@ TEST(Admission, TheOldestThatIsOpeningMakesWay)
 	 */
 	EXPECT_TRUE(l.open(g[0]));
 	l.ask();
-	EXPECT_EQ(g[0]->stage, RPCRDMA_GUEST_OPENED);
-	EXPECT_EQ(g[1]->stage, RPCRDMA_GUEST_LEAVING);
+	EXPECT_EQ(g[0]->stage, RPCRDMA_PENDING_OPENED);
+	EXPECT_EQ(g[1]->stage, RPCRDMA_PENDING_EVICTED);
 	EXPECT_EQ(l.all.opening + l.all.opened, BACKLOG);
 	EXPECT_EQ(l.all.all, BACKLOG + 1);
 	/* The connection opens too late. Its end frees it. */
 	EXPECT_FALSE(l.open(g[1]));
 	EXPECT_EQ(l.take(g[1]), 0u);
-	EXPECT_EQ(l.gone(g[1]), u32{ RPCRDMA_GUEST_FREE });
+	EXPECT_EQ(l.gone(g[1]), u32{ RPCRDMA_PENDING_FREE });
 	EXPECT_EQ(l.all.all, BACKLOG);
 }
 
@@ -182,7 +186,7 @@ TEST(Admission, NobodyMakesWayWhoHasJustBegun)
 	EXPECT_EQ(admit, RPCRDMA_ADMIT_TOO_MANY);
 	EXPECT_EQ(l.ask(admit, 1), nullptr);
 	EXPECT_EQ(admit, RPCRDMA_ADMIT_NO_MEMORY);
-	l.now += RPCRDMA_GUEST_GRACE_MS - 1;
+	l.now += RPCRDMA_PENDING_GRACE_MS - 1;
 	EXPECT_EQ(l.ask(admit), nullptr);
 	EXPECT_EQ(l.all.opening, BACKLOG);
 	/* The grace of each connection has passed now. */
@@ -191,9 +195,9 @@ TEST(Admission, NobodyMakesWayWhoHasJustBegun)
 		l.ask();
 	EXPECT_EQ(l.all.opening, BACKLOG);
 	for (u32 i = 0; i < BACKLOG; i++)
-		EXPECT_EQ(l.guests[i].stage, RPCRDMA_GUEST_LEAVING);
+		EXPECT_EQ(l.guests[i].stage, RPCRDMA_PENDING_EVICTED);
 	/* The grace of the connections that replaced them has not passed. */
-	EXPECT_EQ(l.gone(&l.guests[0]), u32{ RPCRDMA_GUEST_FREE });
+	EXPECT_EQ(l.gone(&l.guests[0]), u32{ RPCRDMA_PENDING_FREE });
 	EXPECT_EQ(l.ask(admit), nullptr);
 	EXPECT_EQ(admit, RPCRDMA_ADMIT_TOO_MANY);
 }
@@ -209,7 +213,7 @@ TEST(Admission, TornDownOnesAreBounded)
 	EXPECT_EQ(l.all.all, ALL);
 	EXPECT_EQ(l.ask(admit), nullptr);
 	EXPECT_EQ(admit, RPCRDMA_ADMIT_TOO_MANY);
-	EXPECT_EQ(l.gone(&l.guests[0]), u32{ RPCRDMA_GUEST_FREE });
+	EXPECT_EQ(l.gone(&l.guests[0]), u32{ RPCRDMA_PENDING_FREE });
 	l.ask();
 	EXPECT_EQ(l.all.all, ALL);
 }
@@ -224,7 +228,7 @@ TEST(Admission, MemoryOfOneThatMakesWay)
 	EXPECT_EQ(admit, RPCRDMA_ADMIT_NO_MEMORY);
 	l.ask();
 	EXPECT_NE(l.ask(admit, 1), nullptr);
-	EXPECT_EQ(l.guests[1].stage, RPCRDMA_GUEST_LEAVING);
+	EXPECT_EQ(l.guests[1].stage, RPCRDMA_PENDING_EVICTED);
 	/* If one eviction was not sufficient, no second one follows. */
 	l.ask();
 	EXPECT_EQ(l.ask(admit, 2), nullptr);
@@ -236,16 +240,17 @@ TEST(Admission, NobodyComesToAListenerThatHasStopped)
 {
 	listener l;
 	enum rpcrdma_admit admit;
-	rpcrdma_guest *opening = l.ask(), *opened = l.ask(), *late = l.ask();
+	rpcrdma_pending_conn *opening = l.ask(), *opened = l.ask(),
+			     *late = l.ask();
 
 	EXPECT_TRUE(l.open(opened));
 	rpcrdma_admission_stop(&l.all);
 	EXPECT_EQ(l.ask(admit), nullptr);
 	EXPECT_EQ(admit, RPCRDMA_ADMIT_STOPPED);
 	EXPECT_FALSE(l.open(late));
-	EXPECT_EQ(l.gone(opening), u32{ RPCRDMA_GUEST_FREE });
-	EXPECT_EQ(l.gone(late), u32{ RPCRDMA_GUEST_FREE });
-	EXPECT_EQ(l.gone(opened), RPCRDMA_GUEST_FREE | RPCRDMA_GUEST_LAST);
+	EXPECT_EQ(l.gone(opening), u32{ RPCRDMA_PENDING_FREE });
+	EXPECT_EQ(l.gone(late), u32{ RPCRDMA_PENDING_FREE });
+	EXPECT_EQ(l.gone(opened), RPCRDMA_PENDING_FREE | RPCRDMA_PENDING_LAST);
 }
 
 /* Possible events, those of one connection in any order, four deep */
@@ -267,7 +272,7 @@ enum event {
 void every_order(std::vector<int> &so_far, u32 depth)
 {
 	listener l;
-	rpcrdma_guest *g = l.ask();
+	rpcrdma_pending_conn *g = l.ask();
 	u32 freed = 0, closed = 0, last = 0;
 	bool gone = false, taken = false, served = false;
 
@@ -297,7 +302,7 @@ void every_order(std::vector<int> &so_far, u32 depth)
 			if (!taken || served)
 				break;
 			served = true;
-			todo = rpcrdma_guest_served(g, false);
+			todo = rpcrdma_pending_conn_served(g, false);
 			break;
 		case STOP:
 			rpcrdma_admission_stop(&l.all);
@@ -310,16 +315,17 @@ void every_order(std::vector<int> &so_far, u32 depth)
 			l.opening.clear();
 			break;
 		}
-		freed += !!(todo & RPCRDMA_GUEST_FREE);
-		closed += !!(todo & RPCRDMA_GUEST_CLOSE);
-		last += !!(todo & RPCRDMA_GUEST_LAST);
+		freed += !!(todo & RPCRDMA_PENDING_FREE);
+		closed += !!(todo & RPCRDMA_PENDING_CLOSE);
+		last += !!(todo & RPCRDMA_PENDING_LAST);
 		ASSERT_EQ(freed, gone && !taken);
 		ASSERT_EQ(closed, gone && served);
 		ASSERT_EQ(last, gone || taken);
 		ASSERT_EQ(l.all.all, gone || taken ? 0u : 1u);
 		ASSERT_EQ(l.all.opening, l.opening.size());
 		ASSERT_EQ(l.all.opened, l.opened.size());
-		ASSERT_EQ(rpcrdma_guest_known(g), served || (gone && !taken));
+		ASSERT_EQ(rpcrdma_pending_conn_known(g),
+			  served || (gone && !taken));
 	}
 	for (int what = 0; depth && what < NR_EVENTS; what++) {
 		so_far.push_back(what);
@@ -340,7 +346,7 @@ TEST(Admission, AnyOrderOfMany)
 {
 	generator random{ 3 };
 	listener l;
-	std::vector<rpcrdma_guest *> left;
+	std::vector<rpcrdma_pending_conn *> left;
 	u32 served = 0;
 
 	for (u32 i = 0; i < 100000; i++) {
@@ -351,7 +357,8 @@ TEST(Admission, AnyOrderOfMany)
 		case 1:
 		case 2:
 		case 3:
-			if (rpcrdma_guest *g = l.ask(admit, random.below(3)))
+			if (rpcrdma_pending_conn *g =
+				    l.ask(admit, random.below(3)))
 				left.push_back(g);
 			break;
 		case 4:
@@ -372,7 +379,7 @@ TEST(Admission, AnyOrderOfMany)
 			const u32 n =
 				random.below(static_cast<u32>(left.size()));
 
-			EXPECT_TRUE(l.gone(left[n]) & RPCRDMA_GUEST_FREE);
+			EXPECT_TRUE(l.gone(left[n]) & RPCRDMA_PENDING_FREE);
 			left.erase(left.begin() + n);
 		}
 		ASSERT_EQ(l.all.opening, l.opening.size());

@@ -32,7 +32,7 @@ bool listener::admit(endpoint &server)
 			oldest ? &oldest->guest : nullptr, memory, w_.now_ms());
 		if (answer == RPCRDMA_ADMIT)
 			opening_.push_back(&server);
-		if (answer != RPCRDMA_ADMIT_DISPLACE)
+		if (answer != RPCRDMA_ADMIT_EVICT)
 			return answer == RPCRDMA_ADMIT;
 		w_.tell("%s: makes way", oldest->name);
 		opening_.pop_front();
@@ -48,18 +48,18 @@ bool listener::opened(endpoint &server)
 	if (!rpcrdma_admission_opened(&admission_, &server.guest))
 		return false;
 	rpcrdma_admission_take(&admission_, &server.guest);
-	rpcrdma_guest_served(&server.guest, false);
+	rpcrdma_pending_conn_served(&server.guest, false);
 	return true;
 }
 
 void listener::closed(endpoint &server)
 {
-	const bool known = rpcrdma_guest_known(&server.guest);
+	const bool known = rpcrdma_pending_conn_known(&server.guest);
 	const u32 todo = rpcrdma_admission_gone(known ? nullptr : &admission_,
 						&server.guest);
 
 	std::erase(opening_, &server);
-	if (!(todo & (known ? RPCRDMA_GUEST_CLOSE : RPCRDMA_GUEST_FREE)))
+	if (!(todo & (known ? RPCRDMA_PENDING_CLOSE : RPCRDMA_PENDING_FREE)))
 		w_.complain("nobody is told of a connection's end");
 }
 

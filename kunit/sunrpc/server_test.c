@@ -43,7 +43,7 @@ static struct server_fixture *server_taken(struct kunit *test)
 	spin_lock_init(&f->conn.lock);
 	INIT_LIST_HEAD(&f->conn.node);
 	f->conn.ep = &f->ep;
-	f->conn.guest.stage = RPCRDMA_GUEST_TAKEN;
+	f->conn.pending.stage = RPCRDMA_PENDING_ACCEPTED;
 	f->ep.priv = &f->conn;
 	svc_xprt_init(&init_net, &server_class, &f->conn.xprt, &f->serv);
 	/* A new transport is busy, as if sunrpc were processing it: none is enqueued. */
@@ -54,7 +54,7 @@ static struct server_fixture *server_taken(struct kunit *test)
 static void server_serve(struct server_fixture *f)
 {
 	spin_lock(&f->conn.lock);
-	rpcrdma_guest_served(&f->conn.guest, false);
+	rpcrdma_pending_conn_served(&f->conn.pending, false);
 	spin_unlock(&f->conn.lock);
 }
 
@@ -74,8 +74,8 @@ static void server_ended_after_last_put(struct kunit *test)
 	rpcrdma_svc_closed(&f->ep);
 	KUNIT_EXPECT_EQ(test, xprt->xpt_flags, flags);
 	KUNIT_EXPECT_EQ(test, kref_read(&xprt->xpt_ref), 0U);
-	KUNIT_EXPECT_EQ(test, (u32)f->conn.guest.stage,
-			(u32)RPCRDMA_GUEST_GONE);
+	KUNIT_EXPECT_EQ(test, (u32)f->conn.pending.stage,
+			(u32)RPCRDMA_PENDING_GONE);
 }
 
 /* Before the last put, the end closes the svc_xprt, with a reference of its own. */
@@ -99,8 +99,9 @@ static void server_ended_meanwhile(struct kunit *test)
 
 	rpcrdma_svc_closed(&f->ep);
 	KUNIT_EXPECT_FALSE(test, test_bit(XPT_CLOSE, &xprt->xpt_flags));
-	KUNIT_EXPECT_EQ(test, rpcrdma_guest_served(&f->conn.guest, false),
-			(u32)RPCRDMA_GUEST_CLOSE);
+	KUNIT_EXPECT_EQ(test,
+			rpcrdma_pending_conn_served(&f->conn.pending, false),
+			(u32)RPCRDMA_PENDING_CLOSE);
 	svc_xprt_put(xprt);
 }
 

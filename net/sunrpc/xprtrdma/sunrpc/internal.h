@@ -43,7 +43,7 @@ struct rpcrdma_svc_conn {
 	struct page		**spare;	/* pages to pull into, or NULL */
 	u32			nr_spare;	/* at most arg_pages */
 	u32			arg_pages;	/* maximum for a Call, 0: unknown */
-	struct rpcrdma_guest	guest;		/* the engine's: its owner */
+	struct rpcrdma_pending_conn pending;	/* the engine's: its owner */
 };
 
 /*

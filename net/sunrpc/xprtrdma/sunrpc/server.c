@@ -31,7 +31,7 @@ struct svc_xprt *rpcrdma_svc_conn_get(struct rpcrdma_svc_conn *conn)
 	bool known;
 
 	spin_lock(&conn->lock);
-	known = rpcrdma_guest_known(&conn->guest);
+	known = rpcrdma_pending_conn_known(&conn->pending);
 	spin_unlock(&conn->lock);
 	if (!known || !kref_get_unless_zero(&conn->xprt.xpt_ref))
 		return NULL;

@@ -87,7 +87,7 @@ rpcrdma_svc_queue(struct rpcrdma_svc_conn *conn,
 
 	spin_lock(&conn->lock);
 	queue(&conn->queue, call);
-	known = rpcrdma_guest_known(&conn->guest);
+	known = rpcrdma_pending_conn_known(&conn->pending);
 	/* Pairs with the barrier in rpcrdma_svc_next(). */
 	smp_mb__before_atomic();
 	if (known)

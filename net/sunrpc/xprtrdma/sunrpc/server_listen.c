@@ -76,9 +76,9 @@ static void rpcrdma_svc_opened(struct rpcrdma_ep *ep)
 	 */
 	l = conn->listener;
 	spin_lock(&conn->lock);
-	todo = rpcrdma_admission_opened(&l->admission, &conn->guest);
+	todo = rpcrdma_admission_opened(&l->admission, &conn->pending);
 	spin_unlock(&conn->lock);
-	if (todo & RPCRDMA_GUEST_LISTED) {
+	if (todo & RPCRDMA_PENDING_LISTED) {
 		list_move_tail(&conn->node, &l->opened);
 		set_bit(XPT_CONN, &l->xprt.xpt_flags);
 		svc_xprt_enqueue(&l->xprt);
@@ -92,7 +92,7 @@ static void rpcrdma_svc_leave_listener(struct rpcrdma_svc_conn *conn, u32 todo)
 	lockdep_assert_held(&rpcrdma_svc_accept_lock);
 	list_del_init(&conn->node);
 	/* Wake under the lock, because the listener may be freed right after it. */
-	if (todo & RPCRDMA_GUEST_LAST)
+	if (todo & RPCRDMA_PENDING_LAST)
 		wake_up_all(&conn->listener->wait);
 	conn->listener = NULL;
 }
@@ -107,18 +107,18 @@ static void rpcrdma_svc_closed(struct rpcrdma_ep *ep)
 	spin_lock(&rpcrdma_svc_accept_lock);
 	l = conn->listener;
 	spin_lock(&conn->lock);
-	todo = rpcrdma_admission_gone(l ? &l->admission : NULL, &conn->guest);
+	todo = rpcrdma_admission_gone(l ? &l->admission : NULL, &conn->pending);
 	spin_unlock(&conn->lock);
 	if (l)
 		rpcrdma_svc_leave_listener(conn, todo);
 	spin_unlock(&rpcrdma_svc_accept_lock);
-	if (todo & RPCRDMA_GUEST_FREE) {
+	if (todo & RPCRDMA_PENDING_FREE) {
 		rpcrdma_svc_conn_free(conn);
 		return;
 	}
 
 	rpcrdma_svc_spare_free(conn);
-	if (!(todo & RPCRDMA_GUEST_CLOSE))
+	if (!(todo & RPCRDMA_PENDING_CLOSE))
 		return;
 	xprt = rpcrdma_svc_conn_get(conn);
 	if (xprt) {
@@ -142,12 +142,12 @@ static const struct rpcrdma_ep_ops rpcrdma_svc_ep_ops = {
  * memory, which is freed by the teardown, is reserved for that one. Caller holds the
  * accept lock.
  */
-static void rpcrdma_svc_displace(struct rpcrdma_svc_listener *l,
-				 struct rpcrdma_svc_conn *conn)
+static void rpcrdma_svc_evict(struct rpcrdma_svc_listener *l,
+			      struct rpcrdma_svc_conn *conn)
 {
 	lockdep_assert_held(&rpcrdma_svc_accept_lock);
 	spin_lock(&conn->lock);
-	rpcrdma_admission_leave(&l->admission, &conn->guest);
+	rpcrdma_admission_leave(&l->admission, &conn->pending);
 	spin_unlock(&conn->lock);
 	list_del_init(&conn->node);
 	/* closed(), which waits for the lock, frees it. */
@@ -174,13 +174,13 @@ static enum rpcrdma_admit rpcrdma_svc_admit(struct rpcrdma_svc_listener *l,
 		oldest = list_first_entry_or_null(&l->opening,
 						  struct rpcrdma_svc_conn,
 						  node);
-		admit = rpcrdma_admission_ask(&l->admission, &conn->guest,
-					      oldest ? &oldest->guest : NULL,
+		admit = rpcrdma_admission_ask(&l->admission, &conn->pending,
+					      oldest ? &oldest->pending : NULL,
 					      memory,
 					      ktime_to_ms(ktime_get_coarse()));
-		if (admit != RPCRDMA_ADMIT_DISPLACE)
+		if (admit != RPCRDMA_ADMIT_EVICT)
 			break;
-		rpcrdma_svc_displace(l, oldest);
+		rpcrdma_svc_evict(l, oldest);
 	}
 	if (admit == RPCRDMA_ADMIT) {
 		conn->listener = l;
@@ -219,8 +219,9 @@ static int rpcrdma_svc_incoming(void *priv, struct rpcrdma_ep *ep)
 	case RPCRDMA_ADMIT:
 		return 0;
 	case RPCRDMA_ADMIT_TOO_MANY:
-		pr_warn_ratelimited("svcrdma: connection from %pISpc rejected: %u others are opening or wait for a service thread; more nfsd threads may help\n",
-				    &ep->remote, RPCRDMA_MAX_GUESTS);
+		pr_warn_ratelimited(
+			"svcrdma: connection from %pISpc rejected: %u others are opening or wait for a service thread; more nfsd threads may help\n",
+			&ep->remote, RPCRDMA_MAX_PENDING);
 		break;
 	case RPCRDMA_ADMIT_NO_MEMORY:
 		pr_warn_ratelimited("svcrdma: connection from %pISpc rejected: the others may hold all of the %llu MiB that svc_max_memory allows\n",
@@ -265,11 +266,11 @@ static struct svc_xprt *rpcrdma_svc_publish(struct rpcrdma_svc_conn *conn,
 	WRITE_ONCE(conn->arg_pages,
 		   listener->xpt_server->sv_max_mesg >> PAGE_SHIFT);
 	conn->queue.max_octets = (u64)conn->arg_pages << PAGE_SHIFT;
-	todo = rpcrdma_guest_served(&conn->guest,
-				    rpcrdma_calls_any(&conn->queue));
-	if (todo & RPCRDMA_GUEST_DATA)
+	todo = rpcrdma_pending_conn_served(&conn->pending,
+					   rpcrdma_calls_any(&conn->queue));
+	if (todo & RPCRDMA_PENDING_DATA)
 		set_bit(XPT_DATA, &xprt->xpt_flags);
-	if (todo & RPCRDMA_GUEST_CLOSE)
+	if (todo & RPCRDMA_PENDING_CLOSE)
 		set_bit(XPT_CLOSE, &xprt->xpt_flags);
 	spin_unlock(&conn->lock);
 	/* Pairs with the acquire in rpcrdma_svc_messages(). */
@@ -295,7 +296,7 @@ static struct svc_xprt *rpcrdma_svc_accept(struct svc_xprt *xprt)
 					node);
 	if (conn) {
 		spin_lock(&conn->lock);
-		todo = rpcrdma_admission_take(&l->admission, &conn->guest);
+		todo = rpcrdma_admission_take(&l->admission, &conn->pending);
 		spin_unlock(&conn->lock);
 		rpcrdma_svc_leave_listener(conn, todo);
 	}

@@ -73,7 +73,7 @@ static void rpcrdma_svc_spare_alloc(struct rpcrdma_svc_conn *conn)
 		return;
 	spare = kvmalloc_array(conn->arg_pages, sizeof(*spare), GFP_KERNEL);
 	spin_lock(&conn->lock);
-	if (!conn->spare && !rpcrdma_guest_gone(&conn->guest))
+	if (!conn->spare && !rpcrdma_pending_conn_gone(&conn->pending))
 		swap(conn->spare, spare);
 	spin_unlock(&conn->lock);
 	kvfree(spare);

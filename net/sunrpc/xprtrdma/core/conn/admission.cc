@@ -18,16 +18,16 @@ namespace rpcrdma
 namespace
 {
 
-void go(struct rpcrdma_guest *guest, enum rpcrdma_guest_stage next)
+void go(struct rpcrdma_pending_conn *pending, enum rpcrdma_pending_stage next)
 {
-	guest->stage = static_cast<u8>(next);
+	pending->stage = static_cast<u8>(next);
 }
 
 /* Remove a connection from its listener. */
 u32 forget(struct rpcrdma_admission *all)
 {
 	all->all--;
-	return all->all ? 0 : RPCRDMA_GUEST_LAST;
+	return all->all ? 0 : RPCRDMA_PENDING_LAST;
 }
 
 } // namespace
@@ -36,97 +36,98 @@ u32 forget(struct rpcrdma_admission *all)
 
 using namespace rpcrdma;
 
-enum rpcrdma_admit rpcrdma_admission_ask(struct rpcrdma_admission *all,
-					 struct rpcrdma_guest *guest,
-					 const struct rpcrdma_guest *oldest,
-					 bool memory, u32 now_ms)
+enum rpcrdma_admit rpcrdma_admission_ask(
+	struct rpcrdma_admission *all, struct rpcrdma_pending_conn *pending,
+	const struct rpcrdma_pending_conn *oldest, bool memory, u32 now_ms)
 {
-	const bool full = all->opening + all->opened >= RPCRDMA_MAX_GUESTS;
+	const bool full = all->opening + all->opened >= RPCRDMA_MAX_PENDING;
 	const bool late = oldest &&
-			  now_ms - oldest->since_ms >= RPCRDMA_GUEST_GRACE_MS;
+			  now_ms - oldest->since_ms >= RPCRDMA_PENDING_GRACE_MS;
 
 	if (all->stopped)
 		return RPCRDMA_ADMIT_STOPPED;
 	if (memory && !full) {
-		go(guest, RPCRDMA_GUEST_OPENING);
-		guest->since_ms = now_ms;
+		go(pending, RPCRDMA_PENDING_OPENING);
+		pending->since_ms = now_ms;
 		all->opening++;
 		all->all++;
 		return RPCRDMA_ADMIT;
 	}
-	if (!guest->displaced && late && all->all < RPCRDMA_MAX_GUESTS_ALL) {
-		guest->displaced = 1;
-		return RPCRDMA_ADMIT_DISPLACE;
+	if (!pending->evicted_another && late &&
+	    all->all < RPCRDMA_MAX_PENDING_ALL) {
+		pending->evicted_another = 1;
+		return RPCRDMA_ADMIT_EVICT;
 	}
 	return memory ? RPCRDMA_ADMIT_TOO_MANY : RPCRDMA_ADMIT_NO_MEMORY;
 }
 
 void rpcrdma_admission_leave(struct rpcrdma_admission *all,
-			     struct rpcrdma_guest *guest)
+			     struct rpcrdma_pending_conn *pending)
 {
-	if (guest->stage != RPCRDMA_GUEST_OPENING)
+	if (pending->stage != RPCRDMA_PENDING_OPENING)
 		return;
-	go(guest, RPCRDMA_GUEST_LEAVING);
+	go(pending, RPCRDMA_PENDING_EVICTED);
 	all->opening--;
 }
 
 u32 rpcrdma_admission_opened(struct rpcrdma_admission *all,
-			     struct rpcrdma_guest *guest)
+			     struct rpcrdma_pending_conn *pending)
 {
-	if (guest->stage != RPCRDMA_GUEST_OPENING || all->stopped)
+	if (pending->stage != RPCRDMA_PENDING_OPENING || all->stopped)
 		return 0;
-	go(guest, RPCRDMA_GUEST_OPENED);
+	go(pending, RPCRDMA_PENDING_OPENED);
 	all->opening--;
 	all->opened++;
-	return RPCRDMA_GUEST_LISTED;
+	return RPCRDMA_PENDING_LISTED;
 }
 
 u32 rpcrdma_admission_take(struct rpcrdma_admission *all,
-			   struct rpcrdma_guest *guest)
+			   struct rpcrdma_pending_conn *pending)
 {
-	if (guest->stage != RPCRDMA_GUEST_OPENED)
+	if (pending->stage != RPCRDMA_PENDING_OPENED)
 		return 0;
-	go(guest, RPCRDMA_GUEST_TAKEN);
+	go(pending, RPCRDMA_PENDING_ACCEPTED);
 	all->opened--;
 	return forget(all);
 }
 
-u32 rpcrdma_guest_served(struct rpcrdma_guest *guest, bool calls)
+u32 rpcrdma_pending_conn_served(struct rpcrdma_pending_conn *pending,
+				bool calls)
 {
-	u32 todo = calls ? RPCRDMA_GUEST_DATA : 0;
+	u32 todo = calls ? RPCRDMA_PENDING_DATA : 0;
 
-	if (guest->stage == RPCRDMA_GUEST_LOST) {
-		go(guest, RPCRDMA_GUEST_GONE);
-		todo |= RPCRDMA_GUEST_CLOSE;
+	if (pending->stage == RPCRDMA_PENDING_CLOSED_EARLY) {
+		go(pending, RPCRDMA_PENDING_GONE);
+		todo |= RPCRDMA_PENDING_CLOSE;
 	} else {
-		go(guest, RPCRDMA_GUEST_SERVED);
+		go(pending, RPCRDMA_PENDING_IN_SERVICE);
 	}
 	return todo;
 }
 
 u32 rpcrdma_admission_gone(struct rpcrdma_admission *all,
-			   struct rpcrdma_guest *guest)
+			   struct rpcrdma_pending_conn *pending)
 {
-	switch (guest->stage) {
-	case RPCRDMA_GUEST_OPENING:
+	switch (pending->stage) {
+	case RPCRDMA_PENDING_OPENING:
 		all->opening--;
 		break;
-	case RPCRDMA_GUEST_OPENED:
+	case RPCRDMA_PENDING_OPENED:
 		all->opened--;
 		break;
-	case RPCRDMA_GUEST_LEAVING:
+	case RPCRDMA_PENDING_EVICTED:
 		break;
-	case RPCRDMA_GUEST_TAKEN:
-		go(guest, RPCRDMA_GUEST_LOST);
+	case RPCRDMA_PENDING_ACCEPTED:
+		go(pending, RPCRDMA_PENDING_CLOSED_EARLY);
 		return 0;
-	case RPCRDMA_GUEST_SERVED:
-		go(guest, RPCRDMA_GUEST_GONE);
-		return RPCRDMA_GUEST_CLOSE;
+	case RPCRDMA_PENDING_IN_SERVICE:
+		go(pending, RPCRDMA_PENDING_GONE);
+		return RPCRDMA_PENDING_CLOSE;
 	default:
 		return 0;
 	}
-	go(guest, RPCRDMA_GUEST_GONE);
-	return RPCRDMA_GUEST_FREE | forget(all);
+	go(pending, RPCRDMA_PENDING_GONE);
+	return RPCRDMA_PENDING_FREE | forget(all);
 }
 
 void rpcrdma_admission_stop(struct rpcrdma_admission *all)
