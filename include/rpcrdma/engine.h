@@ -48,7 +48,7 @@
 #include "read_mr_pool.h"
 #include "receive.h"
 #include "encode.h"
-#include "lessons.h"
+#include "peer_limits.h"
 #include "plan_call.h"
 #include "plan_reply.h"
 #include "errors.h"

@@ -130,7 +130,7 @@ enum {
  *	Call was sent there before and no Reply has come: a second Call with that xid (WP 7)
  *	would get a second Reply, or receive the first one's. RPCRDMA_BEGIN_LOST: as 0, and
  *	the Call was sent before as a continued message, on a connection that may have
- *	ended because the peer had no memory for it: rpcrdma_lessons_lost() remembers that.
+ *	ended because the peer had no memory for it: rpcrdma_peer_limits_lost() remembers that.
  */
 int rpcrdma_exchange_begin_anew(struct rpcrdma_exchange *x,
 				const struct rpcrdma_conn *conn);

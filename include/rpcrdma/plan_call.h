@@ -7,7 +7,7 @@
 
 #include "chunk.h"
 #include "conn.h"
-#include "lessons.h"
+#include "peer_limits.h"
 #include "limits.h"
 #include "mr_pool.h"
 
@@ -47,7 +47,7 @@ struct rpcrdma_call {
 	/* Set by rpcrdma_call_regions() */
 	u8 few_regions;		/* max_regions is a limit */
 	u16 max_regions;	/* for the chunks of the Call */
-	/* Set by rpcrdma_lessons_recall() */
+	/* Set by rpcrdma_peer_limits_recall() */
 	u8 no_parts;		/* Special Format rather than continued */
 	u8 whole_writes;	/* a Write chunk must include space for roundup */
 	u32 reply_chunk_from;	/* Replies from this length need a chunk; 0: not known */
@@ -98,7 +98,7 @@ static inline void rpcrdma_call_regions(struct rpcrdma_call *call,
  *	Call's memory
  * @conn: connection
  * @recovery: limits learned from refusals of this Call
- * @lessons: what was refused before
+ * @learned: what was refused before
  * @length: of the Call
  * @reply_max: length of its largest Reply
  * @plan: plan of the Call
@@ -110,11 +110,12 @@ static inline void rpcrdma_call_regions(struct rpcrdma_call *call,
  */
 static inline bool rpcrdma_plan_plain(const struct rpcrdma_conn *conn,
 				      const struct rpcrdma_recovery *recovery,
-				      const struct rpcrdma_lessons *lessons,
+				      const struct rpcrdma_peer_limits *learned,
 				      u32 length, u32 reply_max,
 				      struct rpcrdma_call_plan *plan)
 {
-	if (conn->state != RPCRDMA_CONN_OPEN || rpcrdma_lessons_any(lessons) ||
+	if (conn->state != RPCRDMA_CONN_OPEN ||
+	    rpcrdma_peer_limits_any(learned) ||
 	    (!conn->cfg.client && conn->peer.brs == RDMA2_RVRSDIR_NONE) ||
 	    recovery->reply_needed || recovery->no_writes ||
 	    length > rpcrdma_plain_send_room(conn) ||

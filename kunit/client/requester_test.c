@@ -93,7 +93,7 @@ static struct req_fixture *req_open(struct kunit *test)
 			(u32)REQ_LIMIT);
 	f->req = rpcrdma_req_create(&f->stats, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, f->req);
-	spin_lock_init(&f->requester.lessons_lock);
+	spin_lock_init(&f->requester.learned_lock);
 	f->req->rqst.rq_xprt = &f->requester.xprt;
 	for (i = 0; i < REQ_PAGES; i++) {
 		f->pages[i] = alloc_page(GFP_KERNEL | __GFP_ZERO);

@@ -43,8 +43,8 @@ TEST(PlanCall, InlineUpToTheThreshold)
  */
 TEST(PlanCall, PlainCallsArePlannedTheSameWithoutTheirGeometry)
 {
-	const rpcrdma_lessons none = {};
-	rpcrdma_lessons some = {};
+	const rpcrdma_peer_limits none = {};
+	rpcrdma_peer_limits some = {};
 
 	some.any = 1;
 	for (bool client : { true, false }) {
@@ -100,7 +100,7 @@ TEST(PlanCall, PlainCallsArePlannedTheSameWithoutTheirGeometry)
 TEST(PlanCall, PlainCallsNeedAnOpenConnectionAndAPeerThatTakesThem)
 {
 	const rpcrdma_recovery unrefused = {};
-	const rpcrdma_lessons none = {};
+	const rpcrdma_peer_limits none = {};
 	auto peer = usual_props();
 	rpcrdma_call_plan plan;
 

@@ -77,7 +77,7 @@ public:
 		for (u32 arg : args)
 			m.word(arg);
 		EXPECT_EQ(e->receive(m), RPCRDMA_RX_ERROR);
-		rpcrdma_lessons_learn(&lessons, now, &e->rx, &call, &lists);
+		rpcrdma_peer_limits_learn(&learned, now, &e->rx, &call, &lists);
 		return rpcrdma_call_refused(&e->conn, &e->rx, &call, &lists,
 					    &call.recovery);
 	}
@@ -97,9 +97,9 @@ public:
 				      plan.format == RPCRDMA_CONTINUED);
 		/* On the same connection it may still be answered. */
 		EXPECT_LT(rpcrdma_exchange_begin(&x, &e->conn), 0);
-		EXPECT_EQ(lessons.parts_until, 0u);
+		EXPECT_EQ(learned.parts_until, 0u);
 		if (rpcrdma_exchange_begin(&x, &next) == RPCRDMA_BEGIN_LOST)
-			rpcrdma_lessons_lost(&lessons, now);
+			rpcrdma_peer_limits_lost(&learned, now);
 	}
 
 	/*
@@ -111,8 +111,8 @@ public:
 		now += seconds;
 		call.recovery = {};
 		/* As a user does before it takes the lock */
-		if (rpcrdma_lessons_any(&lessons))
-			rpcrdma_lessons_recall(&lessons, now, &call);
+		if (rpcrdma_peer_limits_any(&learned))
+			rpcrdma_peer_limits_recall(&learned, now, &call);
 	}
 
 	u32 max_segs() const
@@ -124,7 +124,7 @@ public:
 	rpcrdma_call call = {};
 	rpcrdma_call_plan plan = {};
 	rpcrdma_lists lists = {};
-	rpcrdma_lessons lessons = {};
+	rpcrdma_peer_limits learned = {};
 	u64 now = 1000;
 };
 
@@ -421,15 +421,15 @@ TEST(Lessons, AreForgotten)
 		} else {
 			r.lose();
 		}
-		ASSERT_TRUE(rpcrdma_lessons_any(&r.lessons)) << code;
+		ASSERT_TRUE(rpcrdma_peer_limits_any(&r.learned)) << code;
 		r.next_rpc(299);
-		EXPECT_TRUE(rpcrdma_lessons_any(&r.lessons)) << code;
+		EXPECT_TRUE(rpcrdma_peer_limits_any(&r.learned)) << code;
 		EXPECT_FALSE(rpcrdma_plan_plain(&r.e->conn, &r.call.recovery,
-						&r.lessons, 100, 100, &plan));
+						&r.learned, 100, 100, &plan));
 		r.next_rpc(1);
-		EXPECT_FALSE(rpcrdma_lessons_any(&r.lessons)) << code;
+		EXPECT_FALSE(rpcrdma_peer_limits_any(&r.learned)) << code;
 		EXPECT_TRUE(rpcrdma_plan_plain(&r.e->conn, &r.call.recovery,
-					       &r.lessons, 100, 100, &plan));
+					       &r.learned, 100, 100, &plan));
 	}
 }
 
@@ -443,7 +443,7 @@ TEST(Lessons, OtherCallsThatWereLost)
 
 	r.lose();
 	ASSERT_NE(r.plan.format, RPCRDMA_CONTINUED);
-	EXPECT_EQ(r.lessons.parts_until, 0u);
+	EXPECT_EQ(r.learned.parts_until, 0u);
 }
 
 /* A Call that was executed is repeated as another RPC, followed by others. */

@@ -96,8 +96,8 @@ void host::error(endpoint &from, received *rv)
 		rv->rx.error.arg[0]);
 	w_.sum.refused++;
 	geometry(task, &from, &call);
-	rpcrdma_lessons_learn(&lessons_, w_.now / SECOND, &rv->rx, &call,
-			      &task->x.lists);
+	rpcrdma_peer_limits_learn(&lessons_, w_.now / SECOND, &rv->rx, &call,
+				  &task->x.lists);
 	status = rpcrdma_call_refused(&from.conn, &rv->rx, &call,
 				      &task->x.lists, &task->x.recovery);
 	from.put(rv);

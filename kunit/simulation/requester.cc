@@ -109,8 +109,8 @@ void host::geometry(rpc *task, const endpoint *on, rpcrdma_call *call)
 	call->reply_segs = static_cast<u16>(
 		on->count_regions(0, reply.head + reply.pages + reply.tail) +
 		1);
-	if (rpcrdma_lessons_any(&lessons_))
-		rpcrdma_lessons_recall(&lessons_, w_.now / SECOND, call);
+	if (rpcrdma_peer_limits_any(&lessons_))
+		rpcrdma_peer_limits_recall(&lessons_, w_.now / SECOND, call);
 }
 
 /* Return true if the header has space for a separate chunk for each piece. */
@@ -276,7 +276,7 @@ int host::try_send(rpc *task, endpoint *on)
 		return rc;
 	}
 	if (rc == RPCRDMA_BEGIN_LOST)
-		rpcrdma_lessons_lost(&lessons_, w_.now / SECOND);
+		rpcrdma_peer_limits_lost(&lessons_, w_.now / SECOND);
 	if (!list_is_empty(&task->mrs)) {
 		if (!task->regions_of->is_gone())
 			w_.complain("regions of a connection that is not gone");

@@ -223,8 +223,8 @@ static __always_inline int rpcrdma_requester_try(struct rpcrdma_requester *r,
 	if (unlikely(!send))
 		return -EAGAIN;
 	rqst->rq_xtime = ktime_get();
-	if (likely(rpcrdma_plan_plain(&ep->core.conn, &req->x.recovery, &r->lessons,
-				      rqst->rq_snd_buf.len,
+	if (likely(rpcrdma_plan_plain(&ep->core.conn, &req->x.recovery,
+				      &r->learned, rqst->rq_snd_buf.len,
 				      rpcrdma_xdr_room(&rqst->rq_rcv_buf),
 				      &plan)))
 		return rpcrdma_req_post(ep, req, &plan, send);
@@ -296,9 +296,9 @@ int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 	if (unlikely(rc < 0))
 		return rc;
 	if (unlikely(rc == RPCRDMA_BEGIN_LOST)) {
-		spin_lock(&r->lessons_lock);
-		rpcrdma_lessons_lost(&r->lessons, ktime_get_seconds());
-		spin_unlock(&r->lessons_lock);
+		spin_lock(&r->learned_lock);
+		rpcrdma_peer_limits_lost(&r->learned, ktime_get_seconds());
+		spin_unlock(&r->learned_lock);
 	}
 	/* Left over from a connection that is gone */
 	if (unlikely(req->ep))

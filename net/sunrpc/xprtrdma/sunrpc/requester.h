@@ -52,8 +52,8 @@ struct rpcrdma_requester {
 	struct rpcrdma_req	*free;		/* by next_free; reserve_lock */
 	struct rpcrdma_requester_stats stats;
 	/* Limits learned from the peer's refusals, on any connection */
-	spinlock_t		lessons_lock;
-	struct rpcrdma_lessons	lessons;
+	spinlock_t learned_lock;
+	struct rpcrdma_peer_limits learned;
 };
 
 static inline struct rpcrdma_requester *

@@ -377,10 +377,10 @@ static int rpcrdma_req_refused(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
 	 * Learn the limit for all following Calls, and for this one if it is sent as
 	 * another RPC.
 	 */
-	spin_lock(&r->lessons_lock);
-	rpcrdma_lessons_learn(&r->lessons, ktime_get_seconds(), rx, &call,
-			      &req->x.lists);
-	spin_unlock(&r->lessons_lock);
+	spin_lock(&r->learned_lock);
+	rpcrdma_peer_limits_learn(&r->learned, ktime_get_seconds(), rx, &call,
+				  &req->x.lists);
+	spin_unlock(&r->learned_lock);
 	return rpcrdma_ep_refused(ep, rx, &call, &req->x.lists,
 				  &req->x.recovery);
 }

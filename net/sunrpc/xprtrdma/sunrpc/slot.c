@@ -145,7 +145,7 @@ int rpcrdma_requester_init(struct rpcrdma_requester *r)
 	unsigned int i;
 
 	INIT_LIST_HEAD(&r->reqs);
-	spin_lock_init(&r->lessons_lock);
+	spin_lock_init(&r->learned_lock);
 	xprt->min_reqs = min_t(unsigned int, xprt->max_reqs,
 			       RPCRDMA_FIRST_SLOTS);
 	for (i = 0; i < xprt->min_reqs; i++) {
@@ -340,11 +340,11 @@ void rpcrdma_req_call(const struct rpcrdma_req *req,
 	rpcrdma_req_count(&cut, rcv, call->reply_max, &call->reply_segs,
 			  &call->result_segs);
 
-	if (likely(!rpcrdma_lessons_any(&r->lessons)))
+	if (likely(!rpcrdma_peer_limits_any(&r->learned)))
 		return;
-	spin_lock(&r->lessons_lock);
-	rpcrdma_lessons_recall(&r->lessons, ktime_get_seconds(), call);
-	spin_unlock(&r->lessons_lock);
+	spin_lock(&r->learned_lock);
+	rpcrdma_peer_limits_recall(&r->learned, ktime_get_seconds(), call);
+	spin_unlock(&r->learned_lock);
 }
 
 /*

@@ -43,17 +43,17 @@ namespace
 /* How long a peer's refusal is remembered: as long as its versions */
 constexpr u64 LESSON_SECONDS = 300;
 
-/* rpcrdma_lessons_any() reads it without the user's lock. */
-void set_any(struct rpcrdma_lessons *lessons, bool any)
+/* rpcrdma_peer_limits_any() reads it without the user's lock. */
+void set_any(struct rpcrdma_peer_limits *learned, bool any)
 {
-	__atomic_store_n(&lessons->any, static_cast<u8>(any), __ATOMIC_RELAXED);
+	__atomic_store_n(&learned->any, static_cast<u8>(any), __ATOMIC_RELAXED);
 }
 
 /* Remember a limit for that time. */
-void keep(struct rpcrdma_lessons *lessons, u64 &until, u64 now)
+void keep(struct rpcrdma_peer_limits *learned, u64 &until, u64 now)
 {
 	until = now + LESSON_SECONDS;
-	set_any(lessons, true);
+	set_any(learned, true);
 }
 
 /*
@@ -162,25 +162,25 @@ int rpcrdma_call_refused(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
  * 7.3.5): after the others it is retransmitted, and the peer has not executed
  * it yet. The smallest Reply counts: the peer had no other method for it.
  */
-void rpcrdma_lessons_learn(struct rpcrdma_lessons *lessons, u64 now,
-			   const struct rpcrdma_rx *rx,
-			   const struct rpcrdma_call *call,
-			   const struct rpcrdma_lists *call_lists)
+void rpcrdma_peer_limits_learn(struct rpcrdma_peer_limits *learned, u64 now,
+			       const struct rpcrdma_rx *rx,
+			       const struct rpcrdma_call *call,
+			       const struct rpcrdma_lists *call_lists)
 {
 	const u32 octets = rx->error.arg[0];
 
 	if (rx->error.code == RDMA2_ERR_REPLY_RESOURCE &&
 	    reply_chunk_helps(rx, call_lists)) {
-		const bool first = now >= lessons->reply_until;
+		const bool first = now >= learned->reply_until;
 
-		if (first || octets < lessons->reply_octets)
-			lessons->reply_octets = octets;
-		if (first || call->reply_max < lessons->reply_max)
-			lessons->reply_max = call->reply_max;
-		keep(lessons, lessons->reply_until, now);
+		if (first || octets < learned->reply_octets)
+			learned->reply_octets = octets;
+		if (first || call->reply_max < learned->reply_max)
+			learned->reply_max = call->reply_max;
+		keep(learned, learned->reply_until, now);
 	} else if (rx->error.code == RDMA2_ERR_WRITE_RESOURCE &&
 		   roundup_helps(rx, call, call_lists)) {
-		keep(lessons, lessons->writes_until, now);
+		keep(learned, learned->writes_until, now);
 	}
 }
 
@@ -190,23 +190,23 @@ void rpcrdma_lessons_learn(struct rpcrdma_lessons *lessons, u64 now,
  * all of them were continued on the next one, too, that would repeat. A Read
  * chunk is read when the server has memory.
  */
-void rpcrdma_lessons_lost(struct rpcrdma_lessons *lessons, u64 now)
+void rpcrdma_peer_limits_lost(struct rpcrdma_peer_limits *learned, u64 now)
 {
-	keep(lessons, lessons->parts_until, now);
+	keep(learned, learned->parts_until, now);
 }
 
 /* If all limits have expired, the next Calls need not check. */
-void rpcrdma_lessons_recall(struct rpcrdma_lessons *lessons, u64 now,
-			    struct rpcrdma_call *call)
+void rpcrdma_peer_limits_recall(struct rpcrdma_peer_limits *learned, u64 now,
+				struct rpcrdma_call *call)
 {
-	if (now >= lessons->reply_until && now >= lessons->writes_until &&
-	    now >= lessons->parts_until)
-		set_any(lessons, false);
+	if (now >= learned->reply_until && now >= learned->writes_until &&
+	    now >= learned->parts_until)
+		set_any(learned, false);
 	call->reply_chunk_from =
-		now < lessons->reply_until ? lessons->reply_octets : 0;
-	call->refused_max = lessons->reply_max;
-	call->whole_writes = now < lessons->writes_until;
-	call->no_parts = now < lessons->parts_until;
+		now < learned->reply_until ? learned->reply_octets : 0;
+	call->refused_max = learned->reply_max;
+	call->whole_writes = now < learned->writes_until;
+	call->no_parts = now < learned->parts_until;
 }
 
 const char *rpcrdma_error_name(u32 code)
