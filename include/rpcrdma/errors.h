@@ -16,10 +16,10 @@ extern "C" {
  * rpcrdma_call_refused() - decide how to continue after an ERROR for a Call
  * @conn: connection
  * @rx: the ERROR
- * @call: the Call's geometry, with segments counted; @call->recovery is the result of
+ * @call: the Call's geometry, with segments counted; @call->retry_limits is the result of
  *	earlier errors
  * @call_lists: the lists it was sent with
- * @recovery: plan and send it with this. The earlier attempt's memory must be
+ * @retry_limits: plan and send it with this. The earlier attempt's memory must be
  *	invalidated before
  *
  * It may be possible to send the Call again in a form that this error permits (7.3, WP
@@ -30,7 +30,7 @@ extern "C" {
 int rpcrdma_call_refused(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
 			 const struct rpcrdma_call *call,
 			 const struct rpcrdma_lists *call_lists,
-			 struct rpcrdma_recovery *recovery);
+			 struct rpcrdma_retry_limits *retry_limits);
 
 /*
  * Reasons for a Responder to give up a Call, or its Reply, for good. If another

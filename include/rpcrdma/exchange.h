@@ -75,7 +75,7 @@ struct rpcrdma_exchange {
 	/* number of the connection the Call was sent on */
 	u32 conn;
 	u32 xid, pull_handle;		/* of the Reply */
-	struct rpcrdma_recovery recovery;	/* on that connection */
+	struct rpcrdma_retry_limits retry_limits; /* on that connection */
 	struct rpcrdma_placed placed;
 	struct rpcrdma_reply_layout parts;
 	struct rpcrdma_lists lists;	/* provided by the Call; its sender sets them */

@@ -20,7 +20,7 @@ extern "C" {
  * for a Call that was not refused, and again for one that is planned for
  * another connection; only rpcrdma_call_refused() modifies it.
  */
-struct rpcrdma_recovery {
+struct rpcrdma_retry_limits {
 	/* bit for each code: retried once because of it */
 	u32 given_in;
 	u32 reply_needed;		/* bytes of Reply chunk, 0: not known */
@@ -52,7 +52,7 @@ struct rpcrdma_call {
 	u8 whole_writes;	/* a Write chunk must include space for roundup */
 	u32 reply_chunk_from;	/* Replies from this length need a chunk; 0: not known */
 	u32 refused_max;	/* reply_max of the Call it was learned from */
-	struct rpcrdma_recovery recovery;
+	struct rpcrdma_retry_limits retry_limits;
 };
 
 struct rpcrdma_call_plan {
@@ -97,7 +97,7 @@ static inline void rpcrdma_call_regions(struct rpcrdma_call *call,
  * rpcrdma_plan_plain() - fast path of rpcrdma_plan_call(), without looking at the
  *	Call's memory
  * @conn: connection
- * @recovery: limits learned from refusals of this Call
+ * @retry_limits: limits learned from refusals of this Call
  * @learned: what was refused before
  * @length: of the Call
  * @reply_max: length of its largest Reply
@@ -108,16 +108,16 @@ static inline void rpcrdma_call_regions(struct rpcrdma_call *call,
  * sent inline: all other rules of rpcrdma_plan_call() come after these two.
  * Return: false if rpcrdma_plan_call() is needed.
  */
-static inline bool rpcrdma_plan_plain(const struct rpcrdma_conn *conn,
-				      const struct rpcrdma_recovery *recovery,
-				      const struct rpcrdma_peer_limits *learned,
-				      u32 length, u32 reply_max,
-				      struct rpcrdma_call_plan *plan)
+static inline bool
+rpcrdma_plan_plain(const struct rpcrdma_conn *conn,
+		   const struct rpcrdma_retry_limits *retry_limits,
+		   const struct rpcrdma_peer_limits *learned, u32 length,
+		   u32 reply_max, struct rpcrdma_call_plan *plan)
 {
 	if (conn->state != RPCRDMA_CONN_OPEN ||
 	    rpcrdma_peer_limits_any(learned) ||
 	    (!conn->cfg.client && conn->peer.brs == RDMA2_RVRSDIR_NONE) ||
-	    recovery->reply_needed || recovery->no_writes ||
+	    retry_limits->reply_needed || retry_limits->no_writes ||
 	    length > rpcrdma_plain_send_room(conn) ||
 	    reply_max > rpcrdma_plain_recv_room(conn))
 		return false;

@@ -681,21 +681,21 @@ TEST(Exchange, ANewConnectionForgetsWhatWasRuledOut)
 {
 	exchange e;
 
-	e.x.recovery.no_writes = 1;
+	e.x.retry_limits.no_writes = 1;
 	EXPECT_EQ(rpcrdma_exchange_begin(&e.x, &e.conn), 0);
-	EXPECT_EQ(e.x.recovery.no_writes, 0);
+	EXPECT_EQ(e.x.retry_limits.no_writes, 0);
 
 	e.error(0);
-	e.x.recovery.no_writes = 1;
+	e.x.retry_limits.no_writes = 1;
 	rpcrdma_exchange_again(&e.x);
 	EXPECT_EQ(rpcrdma_exchange_begin(&e.x, &e.conn), 0);
-	EXPECT_EQ(e.x.recovery.no_writes, 1);
+	EXPECT_EQ(e.x.retry_limits.no_writes, 1);
 	EXPECT_EQ(rpcrdma_exchange_begin(&e.x, &e.next), 0);
-	EXPECT_EQ(e.x.recovery.no_writes, 0);
+	EXPECT_EQ(e.x.retry_limits.no_writes, 0);
 
-	e.x.recovery.no_writes = 1;
+	e.x.retry_limits.no_writes = 1;
 	EXPECT_TRUE(rpcrdma_exchange_release(&e.x));
-	EXPECT_EQ(e.x.recovery.no_writes, 0);
+	EXPECT_EQ(e.x.retry_limits.no_writes, 0);
 }
 
 } // namespace

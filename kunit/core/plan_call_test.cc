@@ -74,15 +74,15 @@ TEST(PlanCall, PlainCallsArePlannedTheSameWithoutTheirGeometry)
 				call.result_max = i & 16 ? 600 : 0;
 				call.bulk = i & 16 ? 1 : 0;
 				if (i & 32)
-					call.recovery.reply_needed = 100;
+					call.retry_limits.reply_needed = 100;
 
 				ASSERT_EQ(rpcrdma_plan_plain(
-						  &e->conn, &call.recovery,
+						  &e->conn, &call.retry_limits,
 						  &none, call.length,
 						  call.reply_max, &plan),
 					  fits && !(i & 32));
 				EXPECT_FALSE(rpcrdma_plan_plain(
-					&e->conn, &call.recovery, &some,
+					&e->conn, &call.retry_limits, &some,
 					call.length, call.reply_max, &plan));
 				if (!fits || i & 32)
 					continue;
@@ -99,7 +99,7 @@ TEST(PlanCall, PlainCallsArePlannedTheSameWithoutTheirGeometry)
 
 TEST(PlanCall, PlainCallsNeedAnOpenConnectionAndAPeerThatTakesThem)
 {
-	const rpcrdma_recovery unrefused = {};
+	const rpcrdma_retry_limits unrefused = {};
 	const rpcrdma_peer_limits none = {};
 	auto peer = usual_props();
 	rpcrdma_call_plan plan;
@@ -116,7 +116,7 @@ TEST(PlanCall, PlainCallsNeedAnOpenConnectionAndAPeerThatTakesThem)
 	EXPECT_FALSE(rpcrdma_plan_plain(&e->conn, &unrefused, &none, 100, 100,
 					&plan));
 
-	rpcrdma_recovery no_writes = {};
+	rpcrdma_retry_limits no_writes = {};
 
 	no_writes.no_writes = 1;
 	e = requester();
@@ -506,7 +506,7 @@ TEST(PlanCall, BulkReplyIsNotPulled)
 		 * retry provides more.
 		 */
 		call.bulk = 0;
-		call.recovery.reply_needed = 90000;
+		call.retry_limits.reply_needed = 90000;
 		EXPECT_TRUE(plan_call(*e, call).plan.reply_chunk);
 	}
 }

@@ -37,10 +37,10 @@ TEST(PlanCall, AlwaysWithinLimits)
 		call.reply_segs = static_cast<u16>(random.below(40));
 		call.result_segs = static_cast<u16>(random.below(40));
 		call.ddp = random.chance(70);
-		call.recovery.few_reads = random.chance(20);
-		call.recovery.max_reads = random.below(3);
-		call.recovery.no_writes = random.chance(20);
-		call.recovery.reply_needed =
+		call.retry_limits.few_reads = random.chance(20);
+		call.retry_limits.max_reads = random.below(3);
+		call.retry_limits.no_writes = random.chance(20);
+		call.retry_limits.reply_needed =
 			random.chance(80) ? 0 : random.below(400000);
 		call.few_regions = random.chance(20);
 		call.max_regions = static_cast<u16>(random.below(64));
@@ -64,13 +64,13 @@ TEST(PlanCall, AlwaysWithinLimits)
 			segs += call.call_segs;
 			add_read(&lists, 0, call.call_segs, 1);
 		}
-		if (call.recovery.few_reads)
+		if (call.retry_limits.few_reads)
 			ASSERT_LE((p.plan.format == RPCRDMA_SPECIAL) +
 					  u32{ p.plan.read_item },
-				  call.recovery.max_reads);
-		if (call.recovery.no_writes)
+				  call.retry_limits.max_reads);
+		if (call.retry_limits.no_writes)
 			ASSERT_FALSE(p.plan.write_chunk);
-		if (call.recovery.reply_needed)
+		if (call.retry_limits.reply_needed)
 			ASSERT_TRUE(p.plan.reply_chunk);
 		if (p.plan.read_item) {
 			segs += call.item_segs;

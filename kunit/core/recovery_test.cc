@@ -79,7 +79,7 @@ public:
 		EXPECT_EQ(e->receive(m), RPCRDMA_RX_ERROR);
 		rpcrdma_peer_limits_learn(&learned, now, &e->rx, &call, &lists);
 		return rpcrdma_call_refused(&e->conn, &e->rx, &call, &lists,
-					    &call.recovery);
+					    &call.retry_limits);
 	}
 
 	/*
@@ -109,7 +109,7 @@ public:
 	void next_rpc(u64 seconds)
 	{
 		now += seconds;
-		call.recovery = {};
+		call.retry_limits = {};
 		/* As a user does before it takes the lock */
 		if (rpcrdma_peer_limits_any(&learned))
 			rpcrdma_peer_limits_recall(&learned, now, &call);
@@ -226,10 +226,10 @@ TEST(Recovery, SegmentsIsNewsOnceAndForEachCall)
 
 	ASSERT_EQ(r.send(), 0);
 	EXPECT_EQ(r.refuse(RDMA2_ERR_SEGMENTS, { 3 }), 0);
-	r.call.recovery = {}; /* another Call, sent before */
+	r.call.retry_limits = {}; /* another Call, sent before */
 	EXPECT_EQ(r.refuse(RDMA2_ERR_SEGMENTS, { 3 }), 0);
 	/* The limit does not rise again. */
-	r.call.recovery = {};
+	r.call.retry_limits = {};
 	r.refuse(RDMA2_ERR_SEGMENTS, { 60 });
 	EXPECT_EQ(r.max_segs(), 3u);
 }
@@ -424,11 +424,12 @@ TEST(Lessons, AreForgotten)
 		ASSERT_TRUE(rpcrdma_peer_limits_any(&r.learned)) << code;
 		r.next_rpc(299);
 		EXPECT_TRUE(rpcrdma_peer_limits_any(&r.learned)) << code;
-		EXPECT_FALSE(rpcrdma_plan_plain(&r.e->conn, &r.call.recovery,
+		EXPECT_FALSE(rpcrdma_plan_plain(&r.e->conn,
+						&r.call.retry_limits,
 						&r.learned, 100, 100, &plan));
 		r.next_rpc(1);
 		EXPECT_FALSE(rpcrdma_peer_limits_any(&r.learned)) << code;
-		EXPECT_TRUE(rpcrdma_plan_plain(&r.e->conn, &r.call.recovery,
+		EXPECT_TRUE(rpcrdma_plan_plain(&r.e->conn, &r.call.retry_limits,
 					       &r.learned, 100, 100, &plan));
 	}
 }

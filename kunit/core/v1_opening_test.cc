@@ -221,14 +221,14 @@ TEST(OpeningV1, ErrVersEndsTheCall)
 	EXPECT_LT(e->rx.error.status, 0);
 
 	rpcrdma_lists none;
-	rpcrdma_recovery recovery = {};
+	rpcrdma_retry_limits retry_limits = {};
 	rpcrdma_call call = {};
 
 	call.length = 100;
 	call.reply_max = 100;
 	rpcrdma_lists_init(&none);
 	EXPECT_EQ(rpcrdma_call_refused(&e->conn, &e->rx, &call, &none,
-				       &recovery),
+				       &retry_limits),
 		  e->rx.error.status);
 }
 

@@ -249,13 +249,15 @@ static void errors_received(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f->client.rx.error.code, c->code);
 	KUNIT_EXPECT_EQ(test, f->client.rx.error.status, c->status);
 
-	KUNIT_EXPECT_EQ(test, rpcrdma_call_refused(&f->client.conn,
-						   &f->client.rx, &call, lists,
-						   &call.recovery), c->again);
+	KUNIT_EXPECT_EQ(test,
+			rpcrdma_call_refused(&f->client.conn, &f->client.rx,
+					     &call, lists, &call.retry_limits),
+			c->again);
 	/* A second ERROR with the same code is final. */
-	KUNIT_EXPECT_EQ(test, rpcrdma_call_refused(&f->client.conn,
-						   &f->client.rx, &call, lists,
-						   &call.recovery), c->status);
+	KUNIT_EXPECT_EQ(test,
+			rpcrdma_call_refused(&f->client.conn, &f->client.rx,
+					     &call, lists, &call.retry_limits),
+			c->status);
 }
 
 static void errors_broken_sequence(struct kunit *test)

@@ -99,7 +99,7 @@ void host::error(endpoint &from, received *rv)
 	rpcrdma_peer_limits_learn(&lessons_, w_.now / SECOND, &rv->rx, &call,
 				  &task->x.lists);
 	status = rpcrdma_call_refused(&from.conn, &rv->rx, &call,
-				      &task->x.lists, &task->x.recovery);
+				      &task->x.lists, &task->x.retry_limits);
 	from.put(rv);
 	/* The Call was executed: the service may know another copy of it. */
 	if (!status && (code == RDMA2_ERR_REPLY_RESOURCE ||

@@ -83,7 +83,7 @@ void host::geometry(rpc *task, const endpoint *on, rpcrdma_call *call)
 	call->length = what.call_length;
 	call->reply_max = what.reply_max;
 	call->reverse = !client_;
-	call->recovery = task->x.recovery;
+	call->retry_limits = task->x.retry_limits;
 	call->ddp = what.ddp;
 	call->bulk = what.bulk;
 	if (what.ddp && what.call_item) {

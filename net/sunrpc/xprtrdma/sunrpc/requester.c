@@ -223,7 +223,7 @@ static __always_inline int rpcrdma_requester_try(struct rpcrdma_requester *r,
 	if (unlikely(!send))
 		return -EAGAIN;
 	rqst->rq_xtime = ktime_get();
-	if (likely(rpcrdma_plan_plain(&ep->core.conn, &req->x.recovery,
+	if (likely(rpcrdma_plan_plain(&ep->core.conn, &req->x.retry_limits,
 				      &r->learned, rqst->rq_snd_buf.len,
 				      rpcrdma_xdr_room(&rqst->rq_rcv_buf),
 				      &plan)))

@@ -382,7 +382,7 @@ static int rpcrdma_req_refused(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
 				  &req->x.lists);
 	spin_unlock(&r->learned_lock);
 	return rpcrdma_ep_refused(ep, rx, &call, &req->x.lists,
-				  &req->x.recovery);
+				  &req->x.retry_limits);
 }
 
 /*

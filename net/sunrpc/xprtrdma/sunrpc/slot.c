@@ -319,7 +319,7 @@ void rpcrdma_req_call(const struct rpcrdma_req *req,
 	call->length = snd->len;
 	call->reply_max = rpcrdma_xdr_room(rcv);
 	call->reverse = rqst->rq_xprt->bc_xprt != NULL;
-	call->recovery = req->x.recovery;
+	call->retry_limits = req->x.retry_limits;
 	/* Integrity and privacy require the complete messages (11.2.2). */
 	call->ddp = rqst->rq_cred &&
 		    !test_bit(RPCAUTH_AUTH_DATATOUCH,

@@ -269,9 +269,9 @@ void rpcrdma_ep_send_done(struct rpcrdma_ep *ep, u32 xid, u32 inv_handle)
 int rpcrdma_ep_refused(struct rpcrdma_ep *ep, const struct rpcrdma_rx *rx,
 		       const struct rpcrdma_call *call,
 		       const struct rpcrdma_lists *call_lists,
-		       struct rpcrdma_recovery *recovery)
+		       struct rpcrdma_retry_limits *retry_limits)
 {
 	return rpcrdma_locked(&ep->lock,
 			      rpcrdma_call_refused(&ep->core.conn, rx, call,
-						   call_lists, recovery));
+						   call_lists, retry_limits));
 }

@@ -160,7 +160,7 @@ void rpcrdma_ep_send_done(struct rpcrdma_ep *ep, u32 xid, u32 inv_handle);
 int rpcrdma_ep_refused(struct rpcrdma_ep *ep, const struct rpcrdma_rx *rx,
 		       const struct rpcrdma_call *call,
 		       const struct rpcrdma_lists *call_lists,
-		       struct rpcrdma_recovery *recovery);
+		       struct rpcrdma_retry_limits *retry_limits);
 
 /*
  * Begin a message that is sent as a single one: write its header and ensure that

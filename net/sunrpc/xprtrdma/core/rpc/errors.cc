@@ -93,17 +93,17 @@ bool roundup_helps(const struct rpcrdma_rx *rx, const struct rpcrdma_call *call,
 bool give_in(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
 	     const struct rpcrdma_call *call,
 	     const struct rpcrdma_lists *call_lists,
-	     struct rpcrdma_recovery *recovery)
+	     struct rpcrdma_retry_limits *retry_limits)
 {
 	const u32 arg = rx->error.arg[0];
 
 	switch (rx->error.code) {
 	case RDMA2_ERR_READ_CHUNKS:
-		recovery->few_reads = 1;
-		recovery->max_reads = arg;
+		retry_limits->few_reads = 1;
+		retry_limits->max_reads = arg;
 		return call_lists->nr_reads > arg;
 	case RDMA2_ERR_WRITE_CHUNKS:
-		recovery->no_writes = 1;
+		retry_limits->no_writes = 1;
 		return call_lists->nr_writes > arg;
 	case RDMA2_ERR_SEGMENTS:
 		/* The peer's RCSIZ under another name (WP 5) */
@@ -112,10 +112,10 @@ bool give_in(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
 					 __ATOMIC_RELAXED);
 		return call_lists->nr_segs > arg;
 	case RDMA2_ERR_WRITE_RESOURCE:
-		recovery->no_writes = 1;
+		retry_limits->no_writes = 1;
 		return roundup_helps(rx, call, call_lists);
 	case RDMA2_ERR_REPLY_RESOURCE:
-		recovery->reply_needed = arg;
+		retry_limits->reply_needed = arg;
 		return reply_chunk_helps(rx, call_lists);
 	default:
 		return false;
@@ -138,22 +138,23 @@ using namespace rpcrdma;
 int rpcrdma_call_refused(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
 			 const struct rpcrdma_call *call,
 			 const struct rpcrdma_lists *call_lists,
-			 struct rpcrdma_recovery *recovery)
+			 struct rpcrdma_retry_limits *retry_limits)
 {
 	const u32 code = rx->error.code;
 	struct rpcrdma_call again = *call;
 	struct rpcrdma_call_plan plan;
 	const u32 bit = code < 32 ? 1u << code : 0;
 	/* Even if this RPC ends, others use the limits learned. */
-	const bool hope = give_in(conn, rx, call, call_lists, &again.recovery);
+	const bool hope =
+		give_in(conn, rx, call, call_lists, &again.retry_limits);
 
-	*recovery = call->recovery;
-	if (!hope || call->recovery.given_in & bit)
+	*retry_limits = call->retry_limits;
+	if (!hope || call->retry_limits.given_in & bit)
 		return rx->error.status;
-	again.recovery.given_in |= bit;
+	again.retry_limits.given_in |= bit;
 	if (rpcrdma_plan_call(conn, &again, &plan))
 		return rx->error.status;
-	*recovery = again.recovery;
+	*retry_limits = again.retry_limits;
 	return 0;
 }
 

@@ -229,7 +229,7 @@ int rpcrdma_exchange_begin_anew(struct rpcrdma_exchange *x,
 	 * Limits learned from an ERROR hold for the connection it arrived on.
 	 */
 	if (!same)
-		x->recovery = {};
+		x->retry_limits = {};
 	go(x, stage::IDLE);
 	return lost ? RPCRDMA_BEGIN_LOST : 0;
 }
@@ -448,6 +448,6 @@ bool rpcrdma_exchange_release(struct rpcrdma_exchange *x)
 	if (stage_of(x) >= stage::CLAIMED && stage_of(x) <= stage::PULLING)
 		return false;
 	go(x, stage::IDLE);
-	x->recovery = {};
+	x->retry_limits = {};
 	return true;
 }

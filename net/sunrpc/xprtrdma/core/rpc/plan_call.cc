@@ -94,7 +94,7 @@ call_planner::call_planner(const struct rpcrdma_conn *conn,
  */
 bool call_planner::reads_ok(u32 chunks) const
 {
-	const struct rpcrdma_recovery &r = call_->recovery;
+	const struct rpcrdma_retry_limits &r = call_->retry_limits;
 
 	return !r.few_reads || chunks <= r.max_reads;
 }
@@ -110,7 +110,7 @@ bool call_planner::reply_chunk_enough(const reply_resources &o) const
 
 	if (o.write_segs >= 0)
 		room -= min_u32(room, call_->result_max);
-	return call_->recovery.reply_needed <= room;
+	return call_->retry_limits.reply_needed <= room;
 }
 
 /*
@@ -202,8 +202,8 @@ u32 call_planner::make_resources(
 {
 	const struct rpcrdma_props *own = &conn_->cfg.props;
 	/* A refusal requires more than what it refused (7.3.2, 7.3.5). */
-	const bool larger = call_->recovery.reply_needed;
-	const bool instead = larger || call_->recovery.no_writes;
+	const bool larger = call_->retry_limits.reply_needed;
+	const bool instead = larger || call_->retry_limits.no_writes;
 	const bool pull = own->reply_read & RDMA2_REPLY_READ_PULL &&
 			  conn_->peer.reply_read & RDMA2_REPLY_READ_PROVIDE &&
 			  chunks_;
@@ -211,7 +211,7 @@ u32 call_planner::make_resources(
 	const reply_resources whole = whole_reply();
 	/* The memory is there without the roundup. */
 	const bool writes_ok =
-		!call_->recovery.no_writes &&
+		!call_->retry_limits.no_writes &&
 		!(call_->whole_writes && call_->result_max % sizeof(u32));
 	bool bulk = call_->bulk, learnt;
 	reply_resources o = none;
