@@ -37,10 +37,10 @@ int rpcrdma_call_refused(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
  * attempt might succeed, it closes the connection instead (7.4).
  */
 enum rpcrdma_refusal {
-	RPCRDMA_REFUSE_NOT,
+	RPCRDMA_REFUSE_NONE,
 	RPCRDMA_REFUSE_TOO_LARGE,	/* a Call, for the service */
 	/* the Read chunks contain another message */
-	RPCRDMA_REFUSE_ANOTHERS,
+	RPCRDMA_REFUSE_MISMATCH,
 	RPCRDMA_REFUSE_NO_SERVICE,	/* for a Call */
 	/* a Reply cannot be conveyed in any form */
 	RPCRDMA_REFUSE_NO_REPLY,

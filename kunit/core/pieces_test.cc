@@ -660,28 +660,28 @@ TEST(Refusals, OfACallThatWasRead)
 	xid.rpc(8, CALL, 40);
 	direction.rpc(7, REPLY, 40);
 	EXPECT_EQ(rpcrdma_call_refusal(rx.get(), right.data().data()),
-		  RPCRDMA_REFUSE_NOT);
+		  RPCRDMA_REFUSE_NONE);
 	EXPECT_EQ(rpcrdma_call_refusal(rx.get(), xid.data().data()),
-		  RPCRDMA_REFUSE_ANOTHERS);
+		  RPCRDMA_REFUSE_MISMATCH);
 	EXPECT_EQ(rpcrdma_call_refusal(rx.get(), direction.data().data()),
-		  RPCRDMA_REFUSE_ANOTHERS);
+		  RPCRDMA_REFUSE_MISMATCH);
 	/* An inline Call was checked when it arrived. */
 	rx->format = RPCRDMA_INLINE;
 	EXPECT_EQ(rpcrdma_call_refusal(rx.get(), xid.data().data()),
-		  RPCRDMA_REFUSE_NOT);
+		  RPCRDMA_REFUSE_NONE);
 }
 
 TEST(Refusals, HaveACode)
 {
 	EXPECT_EQ(rpcrdma_refusal_code(RPCRDMA_REFUSE_TOO_LARGE),
 		  u32{ RDMA2_ERR_SYSTEM });
-	EXPECT_EQ(rpcrdma_refusal_code(RPCRDMA_REFUSE_ANOTHERS),
+	EXPECT_EQ(rpcrdma_refusal_code(RPCRDMA_REFUSE_MISMATCH),
 		  u32{ RDMA2_ERR_BAD_XDR });
 	EXPECT_EQ(rpcrdma_refusal_code(RPCRDMA_REFUSE_NO_SERVICE),
 		  u32{ RDMA2_ERR_SYSTEM });
 	EXPECT_EQ(rpcrdma_refusal_code(RPCRDMA_REFUSE_NO_REPLY),
 		  u32{ RDMA2_ERR_SYSTEM });
-	for (int i = RPCRDMA_REFUSE_NOT; i <= RPCRDMA_REFUSE_NO_REPLY; i++)
+	for (int i = RPCRDMA_REFUSE_NONE; i <= RPCRDMA_REFUSE_NO_REPLY; i++)
 		EXPECT_NE(rpcrdma_refusal_text(static_cast<rpcrdma_refusal>(i)),
 			  nullptr);
 }
@@ -703,13 +703,13 @@ TEST(Refusals, NotForWhatMayPass)
 {
 	for (const rpcrdma_failed failed : PLACES) {
 		EXPECT_EQ(remedy(failed, 0).kind, RPCRDMA_REMEDY_NONE);
-		EXPECT_EQ(remedy(failed, 0).refusal, RPCRDMA_REFUSE_NOT);
+		EXPECT_EQ(remedy(failed, 0).refusal, RPCRDMA_REFUSE_NONE);
 		for (const int status : PASSING) {
 			const rpcrdma_remedy r = remedy(failed, status);
 
 			EXPECT_NE(r.kind, RPCRDMA_REMEDY_NONE);
 			EXPECT_NE(r.kind, RPCRDMA_REMEDY_GIVE_UP) << status;
-			EXPECT_EQ(r.refusal, RPCRDMA_REFUSE_NOT);
+			EXPECT_EQ(r.refusal, RPCRDMA_REFUSE_NONE);
 			/* sunrpc knows these, and no RPC ends with them. */
 			if (r.kind == RPCRDMA_REMEDY_CLOSE)
 				EXPECT_EQ(r.status, -107);
@@ -754,9 +754,9 @@ TEST(Refusals, ForWhatLasts)
 		EXPECT_EQ(remedy(RPCRDMA_FAILED_KEPT_REPLY, status).refusal,
 			  RPCRDMA_REFUSE_NO_REPLY);
 		EXPECT_EQ(remedy(RPCRDMA_FAILED_PULL, status).refusal,
-			  RPCRDMA_REFUSE_NOT);
+			  RPCRDMA_REFUSE_NONE);
 		EXPECT_EQ(remedy(RPCRDMA_FAILED_SEND, status).refusal,
-			  RPCRDMA_REFUSE_NOT);
+			  RPCRDMA_REFUSE_NONE);
 	}
 	/* EOPNOTSUPP */
 	EXPECT_EQ(remedy(RPCRDMA_FAILED_CALL, -95).kind,

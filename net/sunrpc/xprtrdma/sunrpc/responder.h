@@ -31,7 +31,7 @@ int rpcrdma_call_pull(struct rpcrdma_recv *rv, const struct rpcrdma_chunk *item,
 		      void (*done)(struct rpcrdma_rw *rw, bool ok), void *priv);
 /*
  * Add to @pages, in the linear mapping, what was not pulled of the complete Call @rv.
- * Return why it is refused, or RPCRDMA_REFUSE_NOT.
+ * Return why it is refused, or RPCRDMA_REFUSE_NONE.
  */
 enum rpcrdma_refusal rpcrdma_call_complete(const struct rpcrdma_recv *rv,
 					   struct page **pages);

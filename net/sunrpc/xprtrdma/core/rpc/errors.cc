@@ -262,7 +262,7 @@ enum rpcrdma_refusal refusal_of(enum rpcrdma_failed failed, int status)
 	case RPCRDMA_FAILED_KEPT_REPLY:
 		return RPCRDMA_REFUSE_NO_REPLY;
 	default:
-		return RPCRDMA_REFUSE_NOT;
+		return RPCRDMA_REFUSE_NONE;
 	}
 }
 
@@ -288,14 +288,15 @@ const char *rpcrdma_refusal_text(enum rpcrdma_refusal refusal)
 struct rpcrdma_remedy rpcrdma_remedy_for(enum rpcrdma_failed failed, int status)
 {
 	if (!status)
-		return { RPCRDMA_REMEDY_NONE, RPCRDMA_REFUSE_NOT, 0 };
+		return { RPCRDMA_REMEDY_NONE, RPCRDMA_REFUSE_NONE, 0 };
 	if (lasting(status))
 		return { RPCRDMA_REMEDY_GIVE_UP, refusal_of(failed, status),
 			 status };
 	if (!has_task(failed) || status == -E_NOTCONN)
-		return { RPCRDMA_REMEDY_CLOSE, RPCRDMA_REFUSE_NOT, -E_NOTCONN };
+		return { RPCRDMA_REMEDY_CLOSE, RPCRDMA_REFUSE_NONE,
+			 -E_NOTCONN };
 	/* No task is notified when memory becomes available. */
 	if (status == -E_NOMEM)
 		status = -E_NOBUFS;
-	return { RPCRDMA_REMEDY_RETRY, RPCRDMA_REFUSE_NOT, status };
+	return { RPCRDMA_REMEDY_RETRY, RPCRDMA_REFUSE_NONE, status };
 }

@@ -253,8 +253,8 @@ enum rpcrdma_refusal rpcrdma_call_refusal(const struct rpcrdma_rx *rx,
 {
 	if (rx->format != RPCRDMA_SPECIAL ||
 	    rpcrdma_payload_ok(rx->xid, false, first))
-		return RPCRDMA_REFUSE_NOT;
-	return RPCRDMA_REFUSE_ANOTHERS;
+		return RPCRDMA_REFUSE_NONE;
+	return RPCRDMA_REFUSE_MISMATCH;
 }
 
 /*
