@@ -42,7 +42,8 @@ struct rpcrdma_lists {
 	u8 nr_writes;
 	u16 has_reply;			/* a Reply chunk is present */
 	u16 nr_segs;
-	struct rpcrdma_segment *more;	/* RPCRDMA_MORE_SEGS, or NULL: none */
+	struct rpcrdma_segment
+		*extra_segs; /* RPCRDMA_MAX_EXTRA_SEGS, or NULL: none */
 	struct rpcrdma_chunk reads[RPCRDMA_MAX_READ_CHUNKS];
 	struct rpcrdma_chunk writes[RPCRDMA_MAX_WRITE_CHUNKS];
 	struct rpcrdma_chunk reply;
@@ -60,7 +61,7 @@ static inline const struct rpcrdma_segment *
 rpcrdma_lists_seg(const struct rpcrdma_lists *lists, u32 i)
 {
 	return i < RPCRDMA_MAX_SEGS ? &lists->segs[i] :
-				      &lists->more[i - RPCRDMA_MAX_SEGS];
+				      &lists->extra_segs[i - RPCRDMA_MAX_SEGS];
 }
 
 /* A byte range of a chunk, as a cursor */
@@ -123,7 +124,7 @@ static inline void rpcrdma_lists_init(struct rpcrdma_lists *lists)
 	lists->nr_writes = 0;
 	lists->has_reply = 0;
 	lists->nr_segs = 0;
-	lists->more = NULL;
+	lists->extra_segs = NULL;
 }
 
 /**

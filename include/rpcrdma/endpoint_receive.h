@@ -262,8 +262,8 @@ static inline bool rpcrdma_core_poll_is_over(const struct rpcrdma_ep_core *core)
 static inline void rpcrdma_core_receive_prepare(const struct rpcrdma_ep_core *core,
 						struct rpcrdma_recv *rv)
 {
-	if (__builtin_expect(rpcrdma_wants_more_segs(&core->conn, rv->buf,
-						     rv->octets),
+	if (__builtin_expect(rpcrdma_wants_extra_segs(&core->conn, rv->buf,
+						      rv->octets),
 			     0))
 		rpcrdma_core_receive_segs(rv);
 }

@@ -45,21 +45,21 @@ struct rpcrdma_rx {
 };
 
 /**
- * rpcrdma_has_more_segs() - check if a message that was just received has more segments
+ * rpcrdma_has_extra_segs() - check if a message that was just received has more segments
  *	than lists hold without more[], and may have them
  * @msg: the message, 4-byte aligned
  * @length: bytes
  *
- * In that case rpcrdma_conn_receive() needs @rx->lists.more; without it the message is
+ * In that case rpcrdma_conn_receive() needs @rx->lists.extra_segs; without it the message is
  * refused as one with too many segments. Only version 1 clients may send that many (RFC
  * 8166 limits no list): version 2 has its RCSIZ, and a client knows what it has
  * provided.
  * Return: true if so.
  */
-bool rpcrdma_has_more_segs(const void *msg, u32 length);
+bool rpcrdma_has_extra_segs(const void *msg, u32 length);
 
 /**
- * rpcrdma_wants_more_segs() - check if the message to be processed next may have more
+ * rpcrdma_wants_extra_segs() - check if the message to be processed next may have more
  *	segments than lists hold without more[]
  * @conn: connection
  * @msg: the message, 4-byte aligned
@@ -67,11 +67,11 @@ bool rpcrdma_has_more_segs(const void *msg, u32 length);
  *
  * Return: true if so.
  */
-static inline bool rpcrdma_wants_more_segs(const struct rpcrdma_conn *conn,
-					   const void *msg, u32 length)
+static inline bool rpcrdma_wants_extra_segs(const struct rpcrdma_conn *conn,
+					    const void *msg, u32 length)
 {
 	return !conn->cfg.client && conn->version != RPCRDMA_VERS_2 &&
-	       rpcrdma_has_more_segs(msg, length);
+	       rpcrdma_has_extra_segs(msg, length);
 }
 
 /**
@@ -80,7 +80,7 @@ static inline bool rpcrdma_wants_more_segs(const struct rpcrdma_conn *conn,
  * @msg: the message, 4-byte aligned
  * @length: bytes at @msg
  * @rx: filled as far as the verdict needs; rx->events always. On entry only its
- *	lists.more is used: as for rpcrdma_has_more_segs(), or NULL
+ *	lists.extra_segs is used: as for rpcrdma_has_extra_segs(), or NULL
  *
  * Every successful Receive completion must be passed to this function, in order.
  *

@@ -98,7 +98,7 @@ enum {
 	 * servers: with these, there is a segment for each page that 1 MiB of
 	 * payload and the rest of its message touch.
 	 */
-	RPCRDMA_MORE_SEGS = 200,
+	RPCRDMA_MAX_EXTRA_SEGS = 200,
 	RPCRDMA_MAX_READ_CHUNKS = 16,	/* Read chunks in one Call */
 	RPCRDMA_MAX_WRITE_CHUNKS = 16,	/* Write chunks in one message */
 	/* Read chunks together, and Write chunks and Reply chunk together */

@@ -19,7 +19,7 @@ namespace
 
 /* The maximum of chunks and segments of the lists, of any length */
 constexpr list_limits ANY = { RPCRDMA_MAX_READ_CHUNKS, RPCRDMA_MAX_WRITE_CHUNKS,
-			      RPCRDMA_MAX_SEGS + RPCRDMA_MORE_SEGS, ~0u,
+			      RPCRDMA_MAX_SEGS + RPCRDMA_MAX_EXTRA_SEGS, ~0u,
 			      false };
 
 void print_chunk(const rpcrdma_lists &lists, const rpcrdma_chunk &chunk)
@@ -59,12 +59,12 @@ void print_payload(xdr_reader in, u32 version)
 {
 	auto lists = std::make_unique<rpcrdma_lists>();
 	const auto more =
-		std::make_unique<rpcrdma_segment[]>(RPCRDMA_MORE_SEGS);
+		std::make_unique<rpcrdma_segment[]>(RPCRDMA_MAX_EXTRA_SEGS);
 	list_limits max = ANY;
 	fault wrong;
 
 	rpcrdma_lists_init(lists.get());
-	lists->more = more.get();
+	lists->extra_segs = more.get();
 	max.any_order = version == RPCRDMA_VERS_1;
 	wrong = version == RPCRDMA_VERS_2 ?
 			v2::decode_lists(in, max, lists.get()) :

@@ -60,7 +60,7 @@ public:
 		: random_{ random }, out_{ out }
 	{
 		rpcrdma_conn_init(&conn, &cfg);
-		rx.lists.more = nullptr;
+		rx.lists.extra_segs = nullptr;
 	}
 
 	/*

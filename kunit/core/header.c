@@ -10,7 +10,10 @@
 
 const struct header_sizes header_sizes_in_c = HEADER_SIZES;
 
-enum { WINDOW = 8, OCTETS = 4096 };
+enum {
+	WINDOW = 8,
+	OCTETS = 4096
+};
 
 struct station {
 	struct rpcrdma_conn conn;
@@ -75,18 +78,15 @@ static void send(struct station *s, enum rpcrdma_kind kind)
 	const u32 xid = 0x01010101;
 	u32 words[64], header;
 
-	header = rpcrdma_encode_header(&s->conn, words, sizeof(words), xid,
-				       RDMA2_MSG,
-				       kind == RPCRDMA_KIND_REPLY ?
-					       RDMA2_F_RESPONSE :
-					       0,
-				       NULL);
+	header = rpcrdma_encode_header(
+		&s->conn, words, sizeof(words), xid, RDMA2_MSG,
+		kind == RPCRDMA_KIND_REPLY ? RDMA2_F_RESPONSE : 0, NULL);
 	rpcrdma_conn_stamp(&s->conn, kind, words);
 	/* The same members, for any byte order */
 	words[header / sizeof(u32)] = xid;
 	words[header / sizeof(u32) + 1] = 0;
-	((u8 *)&words[header / sizeof(u32) + 1])[3] =
-		kind == RPCRDMA_KIND_REPLY;
+	((u8 *)&words[header / sizeof(u32) + 1])[3] = kind ==
+						      RPCRDMA_KIND_REPLY;
 	put(s, words, header + 2 * sizeof(u32));
 }
 
@@ -111,8 +111,8 @@ bool header_exchange_in_c(u32 version)
 
 	client.peer = &server;
 	server.peer = &client;
-	client.rx.lists.more = NULL;
-	server.rx.lists.more = NULL;
+	client.rx.lists.extra_segs = NULL;
+	server.rx.lists.extra_segs = NULL;
 	client.replies = client.opened = client.closed = 0;
 	server.replies = server.opened = server.closed = 0;
 	rpcrdma_conn_init(&server.conn, &cfg);

@@ -15,7 +15,7 @@ struct header_sizes {
 			offsetof(struct rpcrdma_conn, pend),         \
 			sizeof(struct rpcrdma_rx),                   \
 			sizeof(struct rpcrdma_lists),                \
-			offsetof(struct rpcrdma_lists, more),        \
+			offsetof(struct rpcrdma_lists, extra_segs),  \
 			sizeof(struct rpcrdma_call),                 \
 			sizeof(struct rpcrdma_call_plan),            \
 			sizeof(struct rpcrdma_reply),                \

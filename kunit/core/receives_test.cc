@@ -55,7 +55,7 @@ public:
 	/* Receive a message, and release its Receive unless @hold. */
 	void take(const message &m, bool hold = false)
 	{
-		rx.lists.more = nullptr;
+		rx.lists.extra_segs = nullptr;
 		rpcrdma_conn_receive(&e->conn, m.data().data(), m.size(), &rx);
 		received++;
 		if (rx.events & RPCRDMA_EV_RECEIVES)

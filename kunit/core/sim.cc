@@ -446,7 +446,7 @@ bool sim::deliver(side to)
 	copy = static_cast<u8 *>(malloc(data.empty() ? 1 : data.size()));
 	std::copy(data.begin(), data.end(), copy);
 	memset(&rx_, 0xaa, sizeof(rx_));
-	rx_.lists.more = nullptr;
+	rx_.lists.extra_segs = nullptr;
 	verdict = rpcrdma_conn_receive(&me.conn, copy,
 				       static_cast<u32>(data.size()), &rx_);
 	const u32 events = rx_.events;

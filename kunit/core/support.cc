@@ -126,7 +126,7 @@ end::end(const rpcrdma_conn_config &cfg)
 {
 	rpcrdma_conn_init(&conn, &cfg);
 	memset(&rx, 0xaa, sizeof(rx));
-	rx.lists.more = nullptr;
+	rx.lists.extra_segs = nullptr;
 }
 
 void end::post(u32 count)
@@ -157,9 +157,9 @@ rpcrdma_verdict end::receive(const message &m, bool hold)
 	std::copy(m.data().begin(), m.data().end(), static_cast<u8 *>(copy));
 	/* As the endpoint does */
 	more.reset();
-	if (may_have_more && rpcrdma_wants_more_segs(&conn, copy, m.size()))
-		more.reset(new rpcrdma_segment[RPCRDMA_MORE_SEGS]);
-	rx.lists.more = more.get();
+	if (may_have_more && rpcrdma_wants_extra_segs(&conn, copy, m.size()))
+		more.reset(new rpcrdma_segment[RPCRDMA_MAX_EXTRA_SEGS]);
+	rx.lists.extra_segs = more.get();
 	verdict = rpcrdma_conn_receive(&conn, copy, m.size(), &rx);
 	free(copy);
 	now = rx.events;
@@ -269,10 +269,11 @@ rpcrdma_lists copy_of(const rpcrdma_lists &lists,
 {
 	rpcrdma_lists copy = lists;
 
-	if (lists.more) {
-		more.reset(new rpcrdma_segment[RPCRDMA_MORE_SEGS]);
-		std::copy_n(lists.more, +RPCRDMA_MORE_SEGS, more.get());
-		copy.more = more.get();
+	if (lists.extra_segs) {
+		more.reset(new rpcrdma_segment[RPCRDMA_MAX_EXTRA_SEGS]);
+		std::copy_n(lists.extra_segs, +RPCRDMA_MAX_EXTRA_SEGS,
+			    more.get());
+		copy.extra_segs = more.get();
 	}
 	return copy;
 }

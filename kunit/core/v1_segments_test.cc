@@ -9,7 +9,7 @@ namespace
 {
 
 /* The maximum of a Call */
-constexpr int MOST = RPCRDMA_MAX_SEGS + RPCRDMA_MORE_SEGS;
+constexpr int MOST = RPCRDMA_MAX_SEGS + RPCRDMA_MAX_EXTRA_SEGS;
 /* The maximum of pages in 1 MiB and the data around it */
 constexpr int PAGES = 259;
 
@@ -405,8 +405,8 @@ TEST(SegmentsV1, TheFirstMessage)
 TEST(SegmentsV1, MemoryOnlyWhereItCounts)
 {
 	const auto wants = [](const end &e, const message &m) {
-		return rpcrdma_wants_more_segs(&e.conn, m.data().data(),
-					       m.size());
+		return rpcrdma_wants_extra_segs(&e.conn, m.data().data(),
+						m.size());
 	};
 	const message many = offering(0, 65, -1, 4);
 	auto server = server1();
@@ -444,7 +444,7 @@ TEST(SegmentsV1, ClientsTakeNoMore)
 	EXPECT_EQ(e->receive(offering(0, 65, -1, 4)
 				     .set(36 + 65 * 16 + 8 + 4, REPLY)),
 		  RPCRDMA_RX_BAD_REPLY);
-	EXPECT_EQ(e->rx.lists.more, nullptr);
+	EXPECT_EQ(e->rx.lists.extra_segs, nullptr);
 }
 
 TEST(SegmentsV1, HeaderTooLargeForTheReply)

@@ -92,7 +92,7 @@ public:
 	explicit engine(const rpcrdma_conn_config &cfg)
 	{
 		rpcrdma_conn_init(&conn_, &cfg);
-		rx_.lists.more = nullptr;
+		rx_.lists.extra_segs = nullptr;
 	}
 
 	void established() override

@@ -328,7 +328,7 @@ static void data_turns(struct kunit *test)
 static void data_most_segments(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
-	u32 n, most = RPCRDMA_MAX_SEGS + RPCRDMA_MORE_SEGS;
+	u32 n, most = RPCRDMA_MAX_SEGS + RPCRDMA_MAX_EXTRA_SEGS;
 	struct rpcrdma_lists *lists;
 	struct rpcrdma_rw *rw;
 	struct shim_buf buf;
@@ -341,9 +341,10 @@ static void data_most_segments(struct kunit *test)
 	lists = kunit_kzalloc(test, sizeof(*lists), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, lists);
 	rpcrdma_lists_init(lists);
-	lists->more = kunit_kcalloc(test, RPCRDMA_MORE_SEGS,
-				    sizeof(*lists->more), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, lists->more);
+	lists->extra_segs = kunit_kcalloc(test, RPCRDMA_MAX_EXTRA_SEGS,
+					  sizeof(*lists->extra_segs),
+					  GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, lists->extra_segs);
 	rpcrdma_lists_add_write(lists);
 	for (n = 0; n < most; n++)
 		rpcrdma_lists_add_segment(lists, 1, 1, 0);

@@ -241,14 +241,14 @@ rpcrdma_segment *endpoint::more_segs()
 		return nullptr;
 	}
 	live_arrays_++;
-	return new rpcrdma_segment[RPCRDMA_MORE_SEGS];
+	return new rpcrdma_segment[RPCRDMA_MAX_EXTRA_SEGS];
 }
 
 void endpoint::shrink(received *rv)
 {
 	free_assembly(rv->assembled);
-	live_arrays_ -= rv->rx.lists.more != nullptr;
-	delete[] rv->rx.lists.more;
+	live_arrays_ -= rv->rx.lists.extra_segs != nullptr;
+	delete[] rv->rx.lists.extra_segs;
 }
 
 void endpoint::refuse(const char *reason)
@@ -310,7 +310,7 @@ bool rpcrdma_port_assembled(struct rpcrdma_ep_core *core, u64 octets)
 	return of(core).assembled(octets);
 }
 
-struct rpcrdma_segment *rpcrdma_port_more_segs(struct rpcrdma_ep_core *core)
+struct rpcrdma_segment *rpcrdma_port_extra_segs(struct rpcrdma_ep_core *core)
 {
 	return of(core).more_segs();
 }

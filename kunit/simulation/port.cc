@@ -442,7 +442,7 @@ void endpoint::free_receive(received *rv)
 {
 	shrink(rv);
 	rv->assembled = nullptr;
-	rv->rx.lists.more = nullptr;
+	rv->rx.lists.extra_segs = nullptr;
 	rv->space = {};
 	w_.sum.receives_let_go++;
 }

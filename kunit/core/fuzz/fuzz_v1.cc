@@ -89,7 +89,7 @@ std::unique_ptr<end> make_end(uint8_t state)
 void check_lists(const end &e, bool call)
 {
 	const rpcrdma_lists &lists = e.rx.lists;
-	const u32 more = lists.more ? RPCRDMA_MORE_SEGS : 0;
+	const u32 more = lists.extra_segs ? RPCRDMA_MAX_EXTRA_SEGS : 0;
 	u32 segs = 0;
 	auto chunk = [&](const rpcrdma_chunk &c) {
 		u64 length = 0;
@@ -103,7 +103,7 @@ void check_lists(const end &e, bool call)
 		REQUIRE(length == c.length);
 	};
 
-	REQUIRE(!lists.more || (call && !e.conn.cfg.client));
+	REQUIRE(!lists.extra_segs || (call && !e.conn.cfg.client));
 	REQUIRE(lists.nr_segs <= RPCRDMA_MAX_SEGS + more);
 	REQUIRE(lists.nr_reads <= RPCRDMA_MAX_READ_CHUNKS);
 	REQUIRE(lists.nr_writes <= RPCRDMA_MAX_WRITE_CHUNKS);

@@ -571,7 +571,7 @@ int rpcrdma2_conn_read_pkt(struct rpcrdma2_conn *conn, const void *pkt,
 
 	if (conn->error)
 		return conn->error;
-	conn->rx.lists.more = nullptr;
+	conn->rx.lists.extra_segs = nullptr;
 	conn->held = 0;
 
 	const enum rpcrdma_verdict verdict =

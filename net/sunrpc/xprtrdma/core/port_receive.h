@@ -55,7 +55,7 @@ void rpcrdma_port_recv_unmap(struct rpcrdma_recv *rv);
 void rpcrdma_port_recv_free(struct rpcrdma_recv *rv);
 
 /**
- * rpcrdma_port_recv_shrink - free rv->assembled and rv->rx.lists.more
+ * rpcrdma_port_recv_shrink - free rv->assembled and rv->rx.lists.extra_segs
  * @rv: Receive; either may be NULL
  *
  * Context: no lock held.
@@ -125,13 +125,13 @@ void rpcrdma_port_assembly_free(struct rpcrdma_ep_core *core, void *assembly);
 bool rpcrdma_port_assembled(struct rpcrdma_ep_core *core, u64 octets);
 
 /**
- * rpcrdma_port_more_segs - allocate RPCRDMA_MORE_SEGS segments
+ * rpcrdma_port_extra_segs - allocate RPCRDMA_MAX_EXTRA_SEGS segments
  * @core: connection
  *
  * Context: no lock held, may sleep.
- * Return: memory for rv->rx.lists.more, or NULL if out of memory.
+ * Return: memory for rv->rx.lists.extra_segs, or NULL if out of memory.
  */
-struct rpcrdma_segment *rpcrdma_port_more_segs(struct rpcrdma_ep_core *core);
+struct rpcrdma_segment *rpcrdma_port_extra_segs(struct rpcrdma_ep_core *core);
 
 /**
  * rpcrdma_port_refuse - take the lock and call rpcrdma_conn_refuse(), then close

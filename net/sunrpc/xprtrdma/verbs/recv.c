@@ -144,7 +144,7 @@ void rpcrdma_port_recv_unmap(struct rpcrdma_recv *rv)
 void rpcrdma_port_recv_shrink(struct rpcrdma_recv *rv)
 {
 	kvfree(rv->assembled);
-	kfree(rv->rx.lists.more);
+	kfree(rv->rx.lists.extra_segs);
 }
 
 void rpcrdma_port_recv_free(struct rpcrdma_recv *rv)
@@ -212,9 +212,10 @@ void rpcrdma_port_assembly_free(struct rpcrdma_ep_core *core, void *assembly)
 	kvfree(assembly);
 }
 
-struct rpcrdma_segment *rpcrdma_port_more_segs(struct rpcrdma_ep_core *core)
+struct rpcrdma_segment *rpcrdma_port_extra_segs(struct rpcrdma_ep_core *core)
 {
-	return kmalloc_array(RPCRDMA_MORE_SEGS, sizeof(struct rpcrdma_segment),
+	return kmalloc_array(RPCRDMA_MAX_EXTRA_SEGS,
+			     sizeof(struct rpcrdma_segment),
 			     GFP_NOFS | __GFP_NOWARN);
 }
 

@@ -333,7 +333,7 @@ receive_plain_v1(struct rpcrdma_conn *conn, const void *msg, u32 length,
 using namespace rpcrdma;
 
 /* The first message of a connection has its version. */
-bool rpcrdma_has_more_segs(const void *msg, u32 length)
+bool rpcrdma_has_extra_segs(const void *msg, u32 length)
 {
 	const span<v2::COMMON_OCTETS> common{ msg };
 

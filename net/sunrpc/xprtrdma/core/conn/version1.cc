@@ -171,7 +171,7 @@ list_limits limits(const struct rpcrdma_conn *conn,
 		   const struct rpcrdma_lists *lists)
 {
 	const struct rpcrdma_props *own = &conn->cfg.props;
-	const u32 more = lists->more ? u32{ RPCRDMA_MORE_SEGS } : 0;
+	const u32 more = lists->extra_segs ? u32{ RPCRDMA_MAX_EXTRA_SEGS } : 0;
 
 	return {
 		.reads = RPCRDMA_MAX_READ_CHUNKS,

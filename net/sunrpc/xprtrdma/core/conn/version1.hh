@@ -103,7 +103,7 @@ bool is_plain(const struct rpcrdma_conn *conn, const void *msg, u32 length);
 enum rpcrdma_verdict receive_plain(struct rpcrdma_conn *conn, const void *msg,
 				   u32 length, struct rpcrdma_rx *rx);
 
-/* rpcrdma_wants_more_segs() for a message of version 1 to a server */
+/* rpcrdma_wants_extra_segs() for a message of version 1 to a server */
 bool wants_more_segs(const void *msg, u32 length);
 
 /* Return true if a Call provided @handle. */

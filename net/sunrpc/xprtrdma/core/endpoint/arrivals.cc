@@ -170,7 +170,7 @@ void rpcrdma_core_poll_events(struct rpcrdma_ep_core *core)
 
 void rpcrdma_core_receive_segs(struct rpcrdma_recv *rv)
 {
-	rv->rx.lists.more = rpcrdma_port_more_segs(rv->core);
+	rv->rx.lists.extra_segs = rpcrdma_port_extra_segs(rv->core);
 	rv->large = true;
 }
 

@@ -165,7 +165,7 @@ void rpcrdma_core_recv_shrink(struct rpcrdma_recv *rv)
 				      rv->counted);
 	rpcrdma_port_recv_shrink(rv);
 	rv->assembled = nullptr;
-	rv->rx.lists.more = nullptr;
+	rv->rx.lists.extra_segs = nullptr;
 	rv->large = false;
 }
 

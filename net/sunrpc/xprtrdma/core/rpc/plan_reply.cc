@@ -230,7 +230,7 @@ void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 	plan->read_length = 0;
 	give_up(plan, 0, 0, 0);
 	rpcrdma_lists_init(&plan->lists);
-	plan->lists.more = call_lists->more;
+	plan->lists.extra_segs = call_lists->extra_segs;
 
 	/* The first of the methods above */
 	if (rpcrdma_reply_is_plain(conn, call_lists, reply->length))

@@ -29,7 +29,8 @@ enum {
 /* Return the number of segments that @lists can hold. */
 static inline u32 segment_room(const struct rpcrdma_lists *lists)
 {
-	return RPCRDMA_MAX_SEGS + (lists->more ? RPCRDMA_MORE_SEGS : 0);
+	return RPCRDMA_MAX_SEGS +
+	       (lists->extra_segs ? RPCRDMA_MAX_EXTRA_SEGS : 0);
 }
 
 /* rpcrdma_lists_seg() for writing */
