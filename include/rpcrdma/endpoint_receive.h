@@ -150,7 +150,7 @@ static inline void rpcrdma_core_recv_free_up(struct rpcrdma_ep_core *core,
  * @rv: Receive
  *
  * Context: lock held.
- * Return: 0, or what to pass to rpcrdma_core_recv_given_back(). @rv does not hold the
+ * Return: 0, or what to pass to rpcrdma_core_recv_freed(). @rv does not hold the
  *	endpoint any more. With RPCRDMA_RECV_LAST the teardown's reference is dropped, too.
  */
 static inline u32 rpcrdma_core_recv_put(struct rpcrdma_ep_core *core,
@@ -162,7 +162,7 @@ static inline u32 rpcrdma_core_recv_put(struct rpcrdma_ep_core *core,
 	/* Don't post once the connection is closing: the drain would not flush it. */
 	if (__builtin_expect(core->life.stage >= RPCRDMA_STAGE_CLOSING, 0))
 		return rpcrdma_core_recv_released_late(core);
-	todo = rpcrdma_conn_given_back(&core->conn);
+	todo = rpcrdma_recvs_released(&core->conn);
 	if (__builtin_expect(todo & (RPCRDMA_EV_LET_GO | RPCRDMA_EV_RECEIVES),
 			     0))
 		return rpcrdma_core_recv_released(core, rv, todo);
@@ -171,15 +171,15 @@ static inline u32 rpcrdma_core_recv_put(struct rpcrdma_ep_core *core,
 }
 
 /**
- * rpcrdma_core_recv_given_back() - handle the events and results in @todo
+ * rpcrdma_core_recv_freed() - handle the events and results in @todo
  * @core: connection
  * @rv: Receive
  * @todo: result of rpcrdma_core_recv_put()
  *
  * Context: no lock held.
  */
-void rpcrdma_core_recv_given_back(struct rpcrdma_ep_core *core,
-				  struct rpcrdma_recv *rv, u32 todo);
+void rpcrdma_core_recv_freed(struct rpcrdma_ep_core *core,
+			     struct rpcrdma_recv *rv, u32 todo);
 
 /**
  * rpcrdma_core_recvs_end() - report that the teardown has ended

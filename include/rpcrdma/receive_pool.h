@@ -8,11 +8,11 @@
  * before the connection is established, and then whenever events contain
  * EV_RECEIVES:
  *
- *   rpcrdma_conn_to_make() -> rpcrdma_conn_made()
- *   rpcrdma_conn_to_post() -> rpcrdma_conn_posted()
+ *   rpcrdma_recvs_to_alloc() -> rpcrdma_recvs_allocated()
+ *   rpcrdma_recvs_to_post() -> rpcrdma_recvs_posted()
  *
  * When the message of a Receive has been processed, the caller calls
- * rpcrdma_conn_given_back(). If a version 1 client that sends many Calls at
+ * rpcrdma_recvs_released(). If a version 1 client that sends many Calls at
  * once needs withheld Receives, the event comes with the next message.
  */
 #ifndef RPCRDMA_RECEIVE_POOL_H
@@ -48,14 +48,14 @@ struct rpcrdma_receives {
 };
 
 /**
- * rpcrdma_conn_to_make() - get the Receives to allocate now
+ * rpcrdma_recvs_to_alloc() - get the Receives to allocate now
  * @conn: connection
  *
  * If the count is not zero, the caller must report the outcome with
- * rpcrdma_conn_made(); until it does, other callers get a count of zero.
+ * rpcrdma_recvs_allocated(); until it does, other callers get a count of zero.
  * Return: the number and properties of the Receives.
  */
-struct rpcrdma_receives rpcrdma_conn_to_make(struct rpcrdma_conn *conn);
+struct rpcrdma_receives rpcrdma_recvs_to_alloc(struct rpcrdma_conn *conn);
 
 /**
  * rpcrdma_conn_send_octets() - get the length of the largest message sent, or the
@@ -68,7 +68,7 @@ struct rpcrdma_receives rpcrdma_conn_to_make(struct rpcrdma_conn *conn);
 u32 rpcrdma_conn_send_octets(const struct rpcrdma_conn *conn);
 
 /**
- * rpcrdma_conn_made() - report that @count Receives of rpcrdma_conn_to_make() were
+ * rpcrdma_recvs_allocated() - report that @count Receives of rpcrdma_recvs_to_alloc() were
  *	allocated, and are free
  * @conn: connection
  * @count: number
@@ -78,21 +78,21 @@ u32 rpcrdma_conn_send_octets(const struct rpcrdma_conn *conn);
  * decreases, too.
  * Return: events.
  */
-u32 rpcrdma_conn_made(struct rpcrdma_conn *conn, u32 count);
+u32 rpcrdma_recvs_allocated(struct rpcrdma_conn *conn, u32 count);
 
 /**
- * rpcrdma_conn_to_post() - get how many of the free Receives to post now: all of them,
+ * rpcrdma_recvs_to_post() - get how many of the free Receives to post now: all of them,
  *	or none
  * @conn: connection
  * @now: milliseconds of any clock, the same clock each time
  *
- * If not zero, rpcrdma_conn_posted() must follow.
+ * If not zero, rpcrdma_recvs_posted() must follow.
  * Return: number of Receives.
  */
-u32 rpcrdma_conn_to_post(struct rpcrdma_conn *conn, u32 now);
+u32 rpcrdma_recvs_to_post(struct rpcrdma_conn *conn, u32 now);
 
 /**
- * rpcrdma_conn_posted() - report that @count Receives were posted, WP 3: free ones, and
+ * rpcrdma_recvs_posted() - report that @count Receives were posted, WP 3: free ones, and
  *	if there are fewer than @count, others that were reposted at once after their message
  *	was processed
  * @conn: connection
@@ -100,19 +100,19 @@ u32 rpcrdma_conn_to_post(struct rpcrdma_conn *conn, u32 now);
  *
  * Return: events.
  */
-u32 rpcrdma_conn_posted(struct rpcrdma_conn *conn, u32 count);
+u32 rpcrdma_recvs_posted(struct rpcrdma_conn *conn, u32 count);
 
 /**
- * rpcrdma_conn_given_back() - report that a message has been processed and its Receive
+ * rpcrdma_recvs_released() - report that a message has been processed and its Receive
  *	can be reused
  * @conn: connection
  *
  * Do not call this after EV_CLOSE. EV_LET_GO: the window has shrunk and this Receive is
  * surplus; free it instead of keeping it. EV_RECEIVES: the Receives may be posted now,
- * see rpcrdma_conn_to_post(); it is one of the free ones.
+ * see rpcrdma_recvs_to_post(); it is one of the free ones.
  * Return: events.
  */
-u32 rpcrdma_conn_given_back(struct rpcrdma_conn *conn);
+u32 rpcrdma_recvs_released(struct rpcrdma_conn *conn);
 
 /**
  * rpcrdma_window_receives() - get the number of Receives to post for a window

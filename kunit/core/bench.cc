@@ -206,13 +206,13 @@ void whole_rpc(benchmark::State &state)
 					  RDMA2_MSG, RDMA2_F_RESPONSE,
 					  &plan->lists);
 		rpcrdma_conn_stamp(&server->conn, RPCRDMA_KIND_REPLY, buf);
-		rpcrdma_conn_posted(&server->conn, 1);
+		rpcrdma_recvs_posted(&server->conn, 1);
 		buf[n + 3] = XID;
 		buf[n + 7] = REPLY;
 		if (rpcrdma_conn_receive(&client->conn, buf, n + 120,
 					 &client->rx) != RPCRDMA_RX_REPLY)
 			break;
-		rpcrdma_conn_posted(&client->conn, 1);
+		rpcrdma_recvs_posted(&client->conn, 1);
 	}
 	if (client->conn.state != RPCRDMA_CONN_OPEN ||
 	    server->conn.state != RPCRDMA_CONN_OPEN)

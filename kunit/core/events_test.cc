@@ -169,9 +169,9 @@ public:
 			return;
 		if (rpcrdma_conn_control_due(&conn))
 			complain("EV_CONTROL is missing");
-		if (!making_ && rpcrdma_conn_to_make(&copy).count)
+		if (!making_ && rpcrdma_recvs_to_alloc(&copy).count)
 			complain("EV_RECEIVES is missing, to allocate");
-		if (!calls_since_ && rpcrdma_conn_to_post(&copy, now))
+		if (!calls_since_ && rpcrdma_recvs_to_post(&copy, now))
 			complain("EV_RECEIVES is missing, to post");
 		if (!opened)
 			return;
@@ -232,7 +232,7 @@ private:
 
 	void receives_due()
 	{
-		const rpcrdma_receives want = rpcrdma_conn_to_make(&conn);
+		const rpcrdma_receives want = rpcrdma_recvs_to_alloc(&conn);
 
 		need_ = want.need;
 		if (want.count && opened && random_.chance(30)) {
@@ -254,7 +254,7 @@ private:
 		refused += count - there;
 		free_ += there;
 
-		const u32 events = rpcrdma_conn_made(&conn, there);
+		const u32 events = rpcrdma_recvs_allocated(&conn, there);
 
 		post_due();
 		handle(events);
@@ -262,7 +262,7 @@ private:
 
 	void post_due()
 	{
-		const u32 count = rpcrdma_conn_to_post(&conn, now);
+		const u32 count = rpcrdma_recvs_to_post(&conn, now);
 
 		if (!count)
 			return;
@@ -270,12 +270,12 @@ private:
 			complain("other Receives are posted than are free");
 		device_ += count;
 		free_ -= count;
-		handle(rpcrdma_conn_posted(&conn, count));
+		handle(rpcrdma_recvs_posted(&conn, count));
 	}
 
 	void give_back()
 	{
-		const u32 events = rpcrdma_conn_given_back(&conn);
+		const u32 events = rpcrdma_recvs_released(&conn);
 
 		if (events & RPCRDMA_EV_LET_GO)
 			let_go++;

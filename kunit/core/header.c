@@ -35,20 +35,20 @@ static void put(struct station *from, const u32 *words, u32 octets)
 	if (verdict == RPCRDMA_RX_REPLY)
 		s->replies++;
 	if (verdict != RPCRDMA_RX_CALL)
-		events |= rpcrdma_conn_given_back(&s->conn);
+		events |= rpcrdma_recvs_released(&s->conn);
 	do_events(s, events);
 }
 
 static void receives_due(struct station *s)
 {
-	struct rpcrdma_receives want = rpcrdma_conn_to_make(&s->conn);
+	struct rpcrdma_receives want = rpcrdma_recvs_to_alloc(&s->conn);
 	u32 events = 0, count;
 
 	if (want.count)
-		events |= rpcrdma_conn_made(&s->conn, want.count);
-	count = rpcrdma_conn_to_post(&s->conn, 0);
+		events |= rpcrdma_recvs_allocated(&s->conn, want.count);
+	count = rpcrdma_recvs_to_post(&s->conn, 0);
 	if (count)
-		events |= rpcrdma_conn_posted(&s->conn, count);
+		events |= rpcrdma_recvs_posted(&s->conn, count);
 	do_events(s, events);
 }
 
@@ -134,7 +134,7 @@ bool header_exchange_in_c(u32 version)
 	    !rpcrdma_conn_may_send(&server.conn, RPCRDMA_KIND_REPLY))
 		return false;
 	send(&server, RPCRDMA_KIND_REPLY);
-	do_events(&server, rpcrdma_conn_given_back(&server.conn));
+	do_events(&server, rpcrdma_recvs_released(&server.conn));
 	return client.replies == 1 && !client.closed && !server.closed &&
 	       client.conn.version == version &&
 	       rpcrdma_conn_limits(&client.conn).send_inline == OCTETS;

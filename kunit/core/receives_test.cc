@@ -79,7 +79,7 @@ public:
 
 	void give_back()
 	{
-		const u32 events = rpcrdma_conn_given_back(&e->conn);
+		const u32 events = rpcrdma_recvs_released(&e->conn);
 
 		if (events & RPCRDMA_EV_LET_GO)
 			let_go++;
@@ -97,19 +97,19 @@ public:
 
 	void due()
 	{
-		const rpcrdma_receives make = rpcrdma_conn_to_make(&e->conn);
+		const rpcrdma_receives make = rpcrdma_recvs_to_alloc(&e->conn);
 		const u32 there = std::min(make.count, memory);
 
 		if (make.count) {
 			asked++;
 			need = make.need;
-			EXPECT_EQ(0u, rpcrdma_conn_to_make(&e->conn).count);
-			rpcrdma_conn_made(&e->conn, there);
+			EXPECT_EQ(0u, rpcrdma_recvs_to_alloc(&e->conn).count);
+			rpcrdma_recvs_allocated(&e->conn, there);
 			free += there;
 			made += there;
 		}
 
-		const u32 post = rpcrdma_conn_to_post(&e->conn, now);
+		const u32 post = rpcrdma_recvs_to_post(&e->conn, now);
 
 		if (!post)
 			return;
@@ -117,7 +117,7 @@ public:
 		posted += post;
 		posts++;
 		free = 0;
-		if (rpcrdma_conn_posted(&e->conn, post) & RPCRDMA_EV_RECEIVES)
+		if (rpcrdma_recvs_posted(&e->conn, post) & RPCRDMA_EV_RECEIVES)
 			due();
 	}
 
@@ -150,7 +150,7 @@ TEST(Receives, AllAtOnceIfToldSo)
 	auto cfg = usual_config(true, MOST);
 	end e{ cfg };
 
-	EXPECT_EQ(rpcrdma_conn_to_make(&e.conn).count, MOST + 1);
+	EXPECT_EQ(rpcrdma_recvs_to_alloc(&e.conn).count, MOST + 1);
 }
 
 /* Without a message that would advertise the free Receives */
@@ -505,10 +505,10 @@ TEST(Receives, SmallestWindowKeepsNone)
 	auto e = open_end(cfg, usual_config(true));
 
 	for (u32 i = 0; i < 10; i++) {
-		EXPECT_FALSE(rpcrdma_conn_given_back(&e->conn) &
+		EXPECT_FALSE(rpcrdma_recvs_released(&e->conn) &
 			     RPCRDMA_EV_LET_GO);
-		EXPECT_EQ(rpcrdma_conn_to_post(&e->conn, 0), 1u);
-		rpcrdma_conn_posted(&e->conn, 1);
+		EXPECT_EQ(rpcrdma_recvs_to_post(&e->conn, 0), 1u);
+		rpcrdma_recvs_posted(&e->conn, 1);
 	}
 }
 
@@ -541,9 +541,9 @@ TEST(Receives, NoConnectionWithoutTheFirstOnes)
 	cfg.first_window = FIRST;
 	end e{ cfg };
 
-	make = rpcrdma_conn_to_make(&e.conn);
+	make = rpcrdma_recvs_to_alloc(&e.conn);
 	EXPECT_EQ(make.need, RPCRDMA_RECEIVES_NEEDED);
-	EXPECT_EQ(rpcrdma_conn_made(&e.conn, make.count - 1),
+	EXPECT_EQ(rpcrdma_recvs_allocated(&e.conn, make.count - 1),
 		  +RPCRDMA_EV_CLOSE);
 }
 
@@ -562,11 +562,11 @@ TEST(Receives, TheFirstOnesAreSmallerWithoutMemoryForLargeOnes)
 	cfg.props.rbsiz = 8192;
 	end e{ cfg };
 
-	make = rpcrdma_conn_to_make(&e.conn);
+	make = rpcrdma_recvs_to_alloc(&e.conn);
 	EXPECT_EQ(make.octets, 8192u);
 	EXPECT_EQ(make.need, RPCRDMA_RECEIVES_OR_SMALLER);
 	EXPECT_EQ(rpcrdma_conn_send_octets(&e.conn), 16384u);
-	EXPECT_EQ(rpcrdma_conn_made(&e.conn, make.count - 5),
+	EXPECT_EQ(rpcrdma_recvs_allocated(&e.conn, make.count - 5),
 		  +RPCRDMA_EV_RECEIVES);
 	EXPECT_EQ(rpcrdma_conn_send_octets(&e.conn), 4096u);
 	rpcrdma_conn_announce(&e.conn, &told);
@@ -574,11 +574,11 @@ TEST(Receives, TheFirstOnesAreSmallerWithoutMemoryForLargeOnes)
 	EXPECT_EQ(told.send_size, 4096u);
 	EXPECT_EQ(e.conn.cfg.props.rbsiz, 4096u);
 
-	make = rpcrdma_conn_to_make(&e.conn);
+	make = rpcrdma_recvs_to_alloc(&e.conn);
 	EXPECT_EQ(make.count, 5u);
 	EXPECT_EQ(make.octets, 4096u);
 	EXPECT_EQ(make.need, RPCRDMA_RECEIVES_NEEDED);
-	EXPECT_EQ(rpcrdma_conn_made(&e.conn, 4), +RPCRDMA_EV_CLOSE);
+	EXPECT_EQ(rpcrdma_recvs_allocated(&e.conn, 4), +RPCRDMA_EV_CLOSE);
 }
 
 /* The announced size is kept: a window that does not grow does no harm. */
@@ -590,7 +590,7 @@ TEST(Receives, LaterOnesAreNotSmaller)
 	a.memory = 3;
 	a.calls(FIRST / 4 * 3 + 1, true);
 	EXPECT_EQ(a.e->conn.window, FIRST + 3);
-	make = rpcrdma_conn_to_make(&a.e->conn);
+	make = rpcrdma_recvs_to_alloc(&a.e->conn);
 	EXPECT_EQ(make.octets, 8192u);
 	EXPECT_EQ(make.need, RPCRDMA_RECEIVES_WANTED);
 	EXPECT_EQ(a.need, RPCRDMA_RECEIVES_WANTED);
@@ -620,7 +620,7 @@ TEST(Receives, AtLeastTheDefaultThreshold)
 	cfg.props.sbsiz = cfg.props.rbsiz = 1024;
 	end e{ cfg };
 
-	make = rpcrdma_conn_to_make(&e.conn);
+	make = rpcrdma_recvs_to_alloc(&e.conn);
 	EXPECT_EQ(make.octets, 4096u);
 	EXPECT_EQ(make.need, RPCRDMA_RECEIVES_NEEDED);
 	EXPECT_EQ(rpcrdma_conn_send_octets(&e.conn), 4096u);
@@ -654,7 +654,7 @@ TEST(Receives, VersionOneHasThemAsLargeAsItsPeerSends)
 		EXPECT_EQ(told.recv_size, least);
 		EXPECT_EQ(told.send_size, 8192u);
 		/* The peer may still turn out to have version 2. */
-		EXPECT_EQ(rpcrdma_conn_to_make(&e.conn).octets, 8192u);
+		EXPECT_EQ(rpcrdma_recvs_to_alloc(&e.conn).octets, 8192u);
 		e.post(rpcrdma_window_receives(MOST));
 		e.receive(message{}
 				  .word(7)
@@ -666,7 +666,7 @@ TEST(Receives, VersionOneHasThemAsLargeAsItsPeerSends)
 				  .word(0)
 				  .rpc(7, CALL, 64));
 		ASSERT_EQ(e.conn.version, +RPCRDMA_VERS_1);
-		EXPECT_EQ(rpcrdma_conn_to_make(&e.conn).octets, least);
+		EXPECT_EQ(rpcrdma_recvs_to_alloc(&e.conn).octets, least);
 	}
 }
 

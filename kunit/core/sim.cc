@@ -73,9 +73,9 @@ bool sim::open()
 {
 	/* Receives are posted before the connection exists (WP 4). */
 	handle(SERVER,
-	       rpcrdma_conn_posted(&ends_[SERVER].conn, start_[SERVER]));
+	       rpcrdma_recvs_posted(&ends_[SERVER].conn, start_[SERVER]));
 	handle(CLIENT,
-	       rpcrdma_conn_posted(&ends_[CLIENT].conn, start_[CLIENT]));
+	       rpcrdma_recvs_posted(&ends_[CLIENT].conn, start_[CLIENT]));
 	handle(CLIENT, rpcrdma_conn_established(&ends_[CLIENT].conn));
 	drain();
 	return !closed_ && ends_[CLIENT].conn.state == RPCRDMA_CONN_OPEN &&
@@ -137,7 +137,7 @@ void sim::put(side s, octets data)
 
 void sim::repost(side s)
 {
-	handle(s, rpcrdma_conn_posted(&ends_[s].conn, 1));
+	handle(s, rpcrdma_recvs_posted(&ends_[s].conn, 1));
 }
 
 void sim::handle(side s, u32 events)

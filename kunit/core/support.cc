@@ -131,7 +131,7 @@ end::end(const rpcrdma_conn_config &cfg)
 
 void end::post(u32 count)
 {
-	events = rpcrdma_conn_posted(&conn, count);
+	events = rpcrdma_recvs_posted(&conn, count);
 	all_events |= events;
 }
 
@@ -139,9 +139,9 @@ void end::make()
 {
 	u32 count;
 
-	while ((count = rpcrdma_conn_to_make(&conn).count)) {
-		all_events |= rpcrdma_conn_made(&conn, count);
-		count = rpcrdma_conn_to_post(&conn, 0);
+	while ((count = rpcrdma_recvs_to_alloc(&conn).count)) {
+		all_events |= rpcrdma_recvs_allocated(&conn, count);
+		count = rpcrdma_recvs_to_post(&conn, 0);
 		if (count)
 			post(count);
 	}
@@ -164,7 +164,7 @@ rpcrdma_verdict end::receive(const message &m, bool hold)
 	free(copy);
 	now = rx.events;
 	if (!hold && verdict != RPCRDMA_RX_CLOSE)
-		now |= rpcrdma_conn_posted(&conn, 1);
+		now |= rpcrdma_recvs_posted(&conn, 1);
 	events = now;
 	all_events |= events;
 	return verdict;

@@ -36,14 +36,14 @@ TEST(CreditsV1, KeptBackReceivesArePostedWhenFewAreLeft)
 	for (u32 i = 0; i < 3; i++) {
 		ASSERT_EQ(e->receive(inline_msg(X, REPLY, 7), true),
 			  RPCRDMA_RX_REPLY);
-		ASSERT_EQ(rpcrdma_conn_given_back(&e->conn), 0u);
+		ASSERT_EQ(rpcrdma_recvs_released(&e->conn), 0u);
 	}
 	while (!(e->events & RPCRDMA_EV_RECEIVES)) {
 		ASSERT_LT(n++, 30u);
 		ASSERT_EQ(e->receive(inline_msg(X, REPLY, 7), true),
 			  RPCRDMA_RX_REPLY);
 	}
-	EXPECT_EQ(rpcrdma_conn_to_post(&e->conn, 0), 3u);
+	EXPECT_EQ(rpcrdma_recvs_to_post(&e->conn, 0), 3u);
 }
 
 TEST(CreditsV1, GrantIsAbsoluteAndMayShrink)
@@ -143,12 +143,12 @@ public:
 	 */
 	void make(u32 memory = ~0u)
 	{
-		const rpcrdma_receives want = rpcrdma_conn_to_make(&e->conn);
+		const rpcrdma_receives want = rpcrdma_recvs_to_alloc(&e->conn);
 
 		if (want.count) {
 			asked++;
 			need = want.need;
-			events = rpcrdma_conn_made(
+			events = rpcrdma_recvs_allocated(
 				&e->conn, std::min(want.count, memory));
 		}
 		post();
@@ -156,7 +156,7 @@ public:
 
 	void post()
 	{
-		const u32 count = rpcrdma_conn_to_post(&e->conn, 0);
+		const u32 count = rpcrdma_recvs_to_post(&e->conn, 0);
 
 		if (count)
 			e->post(count);
@@ -180,7 +180,7 @@ public:
 	{
 		const u32 grant = header_of(*e, RPCRDMA_KIND_REPLY, xid).get(8);
 
-		rpcrdma_conn_given_back(&e->conn);
+		rpcrdma_recvs_released(&e->conn);
 		post();
 		return grant;
 	}

@@ -109,22 +109,22 @@ public:
 
 	u32 begin(u32 now) override
 	{
-		const u32 make = rpcrdma_conn_to_make(&conn_).count;
+		const u32 make = rpcrdma_recvs_to_alloc(&conn_).count;
 
 		if (make)
-			rpcrdma_conn_made(&conn_, make);
+			rpcrdma_recvs_allocated(&conn_, make);
 
-		const u32 posts = rpcrdma_conn_to_post(&conn_, now);
+		const u32 posts = rpcrdma_recvs_to_post(&conn_, now);
 
 		if (posts &&
-		    rpcrdma_conn_posted(&conn_, posts) & RPCRDMA_EV_RECEIVES)
+		    rpcrdma_recvs_posted(&conn_, posts) & RPCRDMA_EV_RECEIVES)
 			return posts + begin(now);
 		return posts;
 	}
 
 	u32 give_back(u32 now) override
 	{
-		const u32 events = rpcrdma_conn_given_back(&conn_);
+		const u32 events = rpcrdma_recvs_released(&conn_);
 
 		return events & RPCRDMA_EV_RECEIVES ? begin(now) : 0;
 	}

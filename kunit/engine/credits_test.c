@@ -114,7 +114,7 @@ static void credits_traffic(struct kunit *test)
 						RPCRDMA_RX_REPLY);
 			}
 			held--;
-			rpcrdma_conn_posted(&f->server.conn, 1);
+			rpcrdma_recvs_posted(&f->server.conn, 1);
 			deliver_control(test, f, &f->server, &f->client);
 			deliver_control(test, f, &f->client, &f->server);
 			check_invariants(test, &f->server, &f->client);

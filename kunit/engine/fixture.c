@@ -65,7 +65,7 @@ enum rpcrdma_verdict feed(struct kunit *test, struct end *e,
 	e->events = e->rx.events;
 	kfree(copy);
 	if (!hold && verdict != RPCRDMA_RX_CLOSE)
-		e->events |= rpcrdma_conn_posted(&e->conn, 1);
+		e->events |= rpcrdma_recvs_posted(&e->conn, 1);
 	return verdict;
 }
 
@@ -95,8 +95,8 @@ int fixture_init(struct kunit *test)
 	rpcrdma_conn_init(&f->client.conn, &cfg);
 	usual_config(&cfg, false);
 	rpcrdma_conn_init(&f->server.conn, &cfg);
-	rpcrdma_conn_posted(&f->client.conn, 33);
-	rpcrdma_conn_posted(&f->server.conn, 33);
+	rpcrdma_recvs_posted(&f->client.conn, 33);
+	rpcrdma_recvs_posted(&f->server.conn, 33);
 	test->priv = f;
 	return 0;
 }

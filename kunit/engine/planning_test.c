@@ -173,7 +173,7 @@ static void planning_parts(struct kunit *test)
 						     &f->server.rx),
 				part.more ? RPCRDMA_RX_FRAGMENT :
 					    RPCRDMA_RX_CALL);
-			rpcrdma_conn_posted(&f->server.conn, 1);
+			rpcrdma_recvs_posted(&f->server.conn, 1);
 			deliver_control(test, f, &f->server, &f->client);
 			left -= part.octets;
 			KUNIT_ASSERT_EQ(test, f->server.rx.total_length,

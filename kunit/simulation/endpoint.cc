@@ -236,7 +236,7 @@ void endpoint::letter_give_back(received *rv)
 		return;
 	free_receives_.push_back(rv);
 	post_free(letter_->give_back());
-	ev = rpcrdma_conn_posted(&conn, 1);
+	ev = rpcrdma_recvs_posted(&conn, 1);
 	as_letter_says();
 	rpcrdma_core_events(this, ev | RPCRDMA_EV_CONTROL);
 }
@@ -261,7 +261,7 @@ void endpoint::give_back(received *rv)
 	w_.sum.receives_given_back += !is_closing();
 	todo = rpcrdma_core_recv_put(this, rv);
 	if (todo)
-		rpcrdma_core_recv_given_back(this, rv, todo);
+		rpcrdma_core_recv_freed(this, rv, todo);
 	drop(todo == RPCRDMA_RECV_LAST);
 }
 

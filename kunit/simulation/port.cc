@@ -581,7 +581,7 @@ void rpcrdma_port_recv_free(struct rpcrdma_recv *rv)
 
 struct rpcrdma_receives rpcrdma_port_recvs_want(struct rpcrdma_ep_core *core)
 {
-	return rpcrdma_conn_to_make(&core->conn);
+	return rpcrdma_recvs_to_alloc(&core->conn);
 }
 
 u32 rpcrdma_port_recvs_made(struct rpcrdma_ep_core *core,

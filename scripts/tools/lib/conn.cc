@@ -545,13 +545,14 @@ uint32_t rpcrdma2_conn_get_receives(struct rpcrdma2_conn *conn, uint64_t now)
 		return 0;
 
 	const struct rpcrdma_receives wanted =
-		rpcrdma_conn_to_make(&conn->core);
+		rpcrdma_recvs_to_alloc(&conn->core);
 
 	/* The Receives are the caller's, which provides the number it announced. */
 	if (wanted.count &&
-	    conn->process(rpcrdma_conn_made(&conn->core, wanted.count), now))
+	    conn->process(rpcrdma_recvs_allocated(&conn->core, wanted.count),
+			  now))
 		return 0;
-	return rpcrdma_conn_to_post(&conn->core, to_ms(now));
+	return rpcrdma_recvs_to_post(&conn->core, to_ms(now));
 }
 
 int rpcrdma2_conn_posted(struct rpcrdma2_conn *conn, uint32_t count,
@@ -559,7 +560,7 @@ int rpcrdma2_conn_posted(struct rpcrdma2_conn *conn, uint32_t count,
 {
 	if (conn->error)
 		return conn->error;
-	return conn->process(rpcrdma_conn_posted(&conn->core, count), now);
+	return conn->process(rpcrdma_recvs_posted(&conn->core, count), now);
 }
 
 int rpcrdma2_conn_read_pkt(struct rpcrdma2_conn *conn, const void *pkt,
@@ -587,7 +588,7 @@ int rpcrdma2_conn_read_pkt(struct rpcrdma2_conn *conn, const void *pkt,
 	if (rc)
 		return rc;
 	if (!conn->held)
-		rc = conn->process(rpcrdma_conn_given_back(&conn->core), now);
+		rc = conn->process(rpcrdma_recvs_released(&conn->core), now);
 	if (!rc) {
 		conn->watch(now);
 		rc = conn->error;
@@ -606,7 +607,7 @@ int rpcrdma2_conn_hold(struct rpcrdma2_conn *conn)
 void rpcrdma2_conn_release(struct rpcrdma2_conn *conn)
 {
 	if (!conn->error)
-		rpcrdma_conn_given_back(&conn->core);
+		rpcrdma_recvs_released(&conn->core);
 }
 
 int rpcrdma2_conn_send_call(struct rpcrdma2_conn *conn, struct rpcrdma2_tx *tx)

@@ -63,7 +63,7 @@ void rpcrdma_port_recv_free(struct rpcrdma_recv *rv);
 void rpcrdma_port_recv_shrink(struct rpcrdma_recv *rv);
 
 /**
- * rpcrdma_port_recvs_want - take the lock and call rpcrdma_conn_to_make()
+ * rpcrdma_port_recvs_want - take the lock and call rpcrdma_recvs_to_alloc()
  * @core: connection
  *
  * Context: no lock held.
@@ -87,7 +87,7 @@ u32 rpcrdma_port_recvs_made(struct rpcrdma_ep_core *core,
  * @rv: Receive
  *
  * Calls rpcrdma_core_recv_shrink() before if @rv is large, and
- * rpcrdma_core_recv_given_back() afterwards.
+ * rpcrdma_core_recv_freed() afterwards.
  * Context: no lock held.
  */
 void rpcrdma_port_recv_put(struct rpcrdma_recv *rv);

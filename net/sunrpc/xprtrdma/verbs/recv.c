@@ -96,7 +96,7 @@ bool rpcrdma_port_post_recvs(struct rpcrdma_ep_core *core,
 struct rpcrdma_receives rpcrdma_port_recvs_want(struct rpcrdma_ep_core *core)
 {
 	return rpcrdma_locked(&rpcrdma_ep_of(core)->lock,
-			      rpcrdma_conn_to_make(&core->conn));
+			      rpcrdma_recvs_to_alloc(&core->conn));
 }
 
 u32 rpcrdma_port_recvs_made(struct rpcrdma_ep_core *core,
@@ -155,10 +155,10 @@ void rpcrdma_port_recv_free(struct rpcrdma_recv *rv)
 }
 
 /* Handle the events and results in @todo, and drop a reference to @ep. */
-static noinline void rpcrdma_recv_given_back(struct rpcrdma_ep *ep,
-					     struct rpcrdma_recv *rv, u32 todo)
+static noinline void rpcrdma_recv_freed(struct rpcrdma_ep *ep,
+					struct rpcrdma_recv *rv, u32 todo)
 {
-	rpcrdma_core_recv_given_back(&ep->core, rv, todo);
+	rpcrdma_core_recv_freed(&ep->core, rv, todo);
 	rpcrdma_ep_put(ep);
 }
 
@@ -179,7 +179,7 @@ void rpcrdma_recv_put(struct rpcrdma_recv *rv)
 	spin_unlock(&ep->lock);
 
 	if (unlikely(todo))
-		rpcrdma_recv_given_back(ep, rv, todo);
+		rpcrdma_recv_freed(ep, rv, todo);
 }
 
 void rpcrdma_port_recv_put(struct rpcrdma_recv *rv)
@@ -257,7 +257,7 @@ static __always_inline bool rpcrdma_recv_one(struct rpcrdma_ep *ep,
 		return rpcrdma_core_receive_finish(core, rv, what);
 	/* The teardown waits for this context, so that the endpoint stays. */
 	if (unlikely(todo))
-		rpcrdma_core_recv_given_back(core, rv, todo);
+		rpcrdma_core_recv_freed(core, rv, todo);
 	return false;
 }
 

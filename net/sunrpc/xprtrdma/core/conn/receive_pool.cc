@@ -297,7 +297,7 @@ u32 few_posted(struct rpcrdma_conn *conn)
 
 using namespace rpcrdma;
 
-struct rpcrdma_receives rpcrdma_conn_to_make(struct rpcrdma_conn *conn)
+struct rpcrdma_receives rpcrdma_recvs_to_alloc(struct rpcrdma_conn *conn)
 {
 	const u32 count = receives_short(conn);
 
@@ -318,7 +318,7 @@ u32 rpcrdma_conn_send_octets(const struct rpcrdma_conn *conn)
 	return max_u32(octets, RPCRDMA_V2_DEFAULT_INLINE);
 }
 
-u32 rpcrdma_conn_made(struct rpcrdma_conn *conn, u32 count)
+u32 rpcrdma_recvs_allocated(struct rpcrdma_conn *conn, u32 count)
 {
 	const bool all = count >= conn->recvs_allocating;
 	const bool v1 = conn->version == RPCRDMA_VERS_1;
@@ -358,7 +358,7 @@ u32 rpcrdma_conn_made(struct rpcrdma_conn *conn, u32 count)
  * The window's use is checked once for several messages, which is as accurate
  * as checking it with each of them.
  */
-u32 rpcrdma_conn_to_post(struct rpcrdma_conn *conn, u32 now)
+u32 rpcrdma_recvs_to_post(struct rpcrdma_conn *conn, u32 now)
 {
 	if (!post_due(conn))
 		return 0;
@@ -376,7 +376,7 @@ u32 rpcrdma_conn_to_post(struct rpcrdma_conn *conn, u32 now)
  * More Receives raise the limit that can be advertised; the peer is owed a
  * credit grant if it needs one (WP 3).
  */
-u32 rpcrdma_conn_posted(struct rpcrdma_conn *conn, u32 count)
+u32 rpcrdma_recvs_posted(struct rpcrdma_conn *conn, u32 count)
 {
 	const bool v1 = conn->version == RPCRDMA_VERS_1;
 	/*
@@ -399,7 +399,7 @@ u32 rpcrdma_conn_posted(struct rpcrdma_conn *conn, u32 count)
 	return events;
 }
 
-u32 rpcrdma_conn_given_back(struct rpcrdma_conn *conn)
+u32 rpcrdma_recvs_released(struct rpcrdma_conn *conn)
 {
 	count_free(conn);
 	/* Without it, enough are posted for a smaller window. */

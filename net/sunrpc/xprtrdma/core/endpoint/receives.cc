@@ -20,8 +20,8 @@ constexpr char NOT_POSTED[] = "a Receive could not be posted";
 u32 post_recvs(rpcrdma_ep_core *core)
 {
 	rpcrdma_recv *first = core->free_recvs;
-	const u32 count =
-		rpcrdma_conn_to_post(&core->conn, rpcrdma_port_coarse_ms(core));
+	const u32 count = rpcrdma_recvs_to_post(&core->conn,
+						rpcrdma_port_coarse_ms(core));
 
 	/*
 	 * After a failure to post, none are left on the list: the connection will be
@@ -32,7 +32,7 @@ u32 post_recvs(rpcrdma_ep_core *core)
 	core->free_recvs = nullptr;
 	if (!rpcrdma_port_post_recvs(core, first)) [[unlikely]]
 		return RPCRDMA_RECV_UNPOSTED;
-	return rpcrdma_conn_posted(&core->conn, count);
+	return rpcrdma_recvs_posted(&core->conn, count);
 }
 
 /* Update the account after a change of the number of Receives. */
@@ -151,7 +151,7 @@ u32 rpcrdma_core_recvs_made(struct rpcrdma_ep_core *core,
 		count_recvs(core);
 	}
 	if (made->want.count)
-		events = rpcrdma_conn_made(&core->conn, made->nr);
+		events = rpcrdma_recvs_allocated(&core->conn, made->nr);
 	/* Don't post once the connection is closing: the drain would not flush them. */
 	if (!is_closing(core) && !(events & RPCRDMA_EV_CLOSE))
 		events |= post_recvs(core);
@@ -188,8 +188,8 @@ u32 rpcrdma_core_recv_released_late(const struct rpcrdma_ep_core *core)
 	return !core->recvs_out && core->torn_down ? RPCRDMA_RECV_LAST : 0;
 }
 
-void rpcrdma_core_recv_given_back(struct rpcrdma_ep_core *core,
-				  struct rpcrdma_recv *rv, u32 todo)
+void rpcrdma_core_recv_freed(struct rpcrdma_ep_core *core,
+			     struct rpcrdma_recv *rv, u32 todo)
 {
 	if (todo & RPCRDMA_EV_LET_GO) {
 		rpcrdma_port_uncharge(core, RPCRDMA_MEMORY_BUFFERS,
