@@ -198,26 +198,26 @@ enum {
 };
 
 /**
- * rpcrdma_conn_private() - record the peer's private message, as decoded by
+ * rpcrdma_conn_set_peer_private() - record the peer's private message, as decoded by
  *	rpcrdma_decode_private()
  * @conn: connection
  * @priv: private message
  *
  * Call this no later than when the connection is established.
  */
-void rpcrdma_conn_private(struct rpcrdma_conn *conn,
-			  const struct rpcrdma_private *priv);
+void rpcrdma_conn_set_peer_private(struct rpcrdma_conn *conn,
+				   const struct rpcrdma_private *priv);
 
 /**
- * rpcrdma_conn_announce() - build the private message of this end's connect request or
+ * rpcrdma_conn_build_private() - build the private message of this end's connect request or
  *	accept
  * @conn: connection
  * @priv: private message
  *
  * For an accept, the peer's must be known before.
  */
-void rpcrdma_conn_announce(const struct rpcrdma_conn *conn,
-			   struct rpcrdma_private *priv);
+void rpcrdma_conn_build_private(const struct rpcrdma_conn *conn,
+				struct rpcrdma_private *priv);
 
 /**
  * rpcrdma_conn_read_depth() - record how many RDMA Reads may be outstanding

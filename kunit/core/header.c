@@ -118,10 +118,10 @@ bool header_exchange_in_c(u32 version)
 	rpcrdma_conn_init(&server.conn, &cfg);
 	cfg.client = 1;
 	rpcrdma_conn_init(&client.conn, &cfg);
-	rpcrdma_conn_announce(&client.conn, &priv);
-	rpcrdma_conn_private(&server.conn, &priv);
-	rpcrdma_conn_announce(&server.conn, &priv);
-	rpcrdma_conn_private(&client.conn, &priv);
+	rpcrdma_conn_build_private(&client.conn, &priv);
+	rpcrdma_conn_set_peer_private(&server.conn, &priv);
+	rpcrdma_conn_build_private(&server.conn, &priv);
+	rpcrdma_conn_set_peer_private(&client.conn, &priv);
 	receives_due(&server);
 	receives_due(&client);
 	do_events(&server, rpcrdma_conn_established(&server.conn));

@@ -87,7 +87,7 @@ inline std::unique_ptr<end> client1(u32 window = 32)
 	auto e = std::make_unique<end>(cfg);
 
 	e->post(rpcrdma_window_receives(window));
-	rpcrdma_conn_private(&e->conn, &priv);
+	rpcrdma_conn_set_peer_private(&e->conn, &priv);
 	e->events = rpcrdma_conn_established(&e->conn);
 	return e;
 }
@@ -102,7 +102,7 @@ inline std::unique_ptr<end> server1(bool inv = true, u32 octets = 4096)
 
 	auto e = std::make_unique<end>(cfg);
 
-	rpcrdma_conn_private(&e->conn, &priv);
+	rpcrdma_conn_set_peer_private(&e->conn, &priv);
 	e->make();
 	EXPECT_EQ(e->receive(inline_msg(1, CALL)), RPCRDMA_RX_CALL);
 	e->make();

@@ -569,7 +569,7 @@ TEST(Receives, TheFirstOnesAreSmallerWithoutMemoryForLargeOnes)
 	EXPECT_EQ(rpcrdma_recvs_allocated(&e.conn, make.count - 5),
 		  +RPCRDMA_EV_RECEIVES);
 	EXPECT_EQ(rpcrdma_conn_send_octets(&e.conn), 4096u);
-	rpcrdma_conn_announce(&e.conn, &told);
+	rpcrdma_conn_build_private(&e.conn, &told);
 	EXPECT_EQ(told.recv_size, 4096u);
 	EXPECT_EQ(told.send_size, 4096u);
 	EXPECT_EQ(e.conn.cfg.props.rbsiz, 4096u);
@@ -624,7 +624,7 @@ TEST(Receives, AtLeastTheDefaultThreshold)
 	EXPECT_EQ(make.octets, 4096u);
 	EXPECT_EQ(make.need, RPCRDMA_RECEIVES_NEEDED);
 	EXPECT_EQ(rpcrdma_conn_send_octets(&e.conn), 4096u);
-	rpcrdma_conn_announce(&e.conn, &told);
+	rpcrdma_conn_build_private(&e.conn, &told);
 	EXPECT_EQ(told.recv_size, 1024u);
 	EXPECT_EQ(told.send_size, 1024u);
 }
@@ -649,8 +649,8 @@ TEST(Receives, VersionOneHasThemAsLargeAsItsPeerSends)
 		cfg.props.sbsiz = cfg.props.rbsiz = 8192;
 		end e{ cfg };
 
-		rpcrdma_conn_private(&e.conn, &priv);
-		rpcrdma_conn_announce(&e.conn, &told);
+		rpcrdma_conn_set_peer_private(&e.conn, &priv);
+		rpcrdma_conn_build_private(&e.conn, &told);
 		EXPECT_EQ(told.recv_size, least);
 		EXPECT_EQ(told.send_size, 8192u);
 		/* The peer may still turn out to have version 2. */

@@ -88,7 +88,7 @@ TEST(OpeningV1, ClientFallsBackOnErrVers)
 	struct rpcrdma_conn_limits limits;
 
 	e.post(33);
-	rpcrdma_conn_private(&e.conn, &priv);
+	rpcrdma_conn_set_peer_private(&e.conn, &priv);
 	rpcrdma_conn_established(&e.conn);
 	EXPECT_EQ(e.control().get(4), 2u);
 	EXPECT_EQ(e.receive(err_vers(2, 1, 1)), RPCRDMA_RX_CONSUMED);
@@ -131,7 +131,7 @@ TEST(OpeningV1, ThePrivateMessageIsOfOneConnection)
 	struct rpcrdma_conn_limits limits;
 
 	e.post(33);
-	rpcrdma_conn_private(&e.conn, &priv);
+	rpcrdma_conn_set_peer_private(&e.conn, &priv);
 	rpcrdma_conn_established(&e.conn);
 	limits = rpcrdma_conn_limits(&e.conn);
 	EXPECT_EQ(limits.recv_inline, 4096u);
@@ -154,7 +154,7 @@ TEST(OpeningV1, NoPrivateMessageMeans1024)
 
 	rpcrdma_decode_private(nullptr, 0, &none);
 	e.post(33);
-	rpcrdma_conn_private(&e.conn, &none);
+	rpcrdma_conn_set_peer_private(&e.conn, &none);
 	EXPECT_TRUE(rpcrdma_conn_established(&e.conn) & RPCRDMA_EV_OPENED);
 	limits = rpcrdma_conn_limits(&e.conn);
 	EXPECT_EQ(limits.send_inline, 1024u);
@@ -183,7 +183,7 @@ TEST(OpeningV1, ThresholdsAreTheSmallerOnes)
 		end e{ cfg };
 
 		e.post(33);
-		rpcrdma_conn_private(&e.conn, &priv);
+		rpcrdma_conn_set_peer_private(&e.conn, &priv);
 		rpcrdma_conn_established(&e.conn);
 		limits = rpcrdma_conn_limits(&e.conn);
 		EXPECT_EQ(limits.send_inline, c.send);

@@ -159,7 +159,7 @@ TEST(PlansV1, WithoutPrivateMessageAndReplyChunk)
 		end e{ cfg };
 
 		if (c.priv)
-			rpcrdma_conn_private(&e.conn, &priv);
+			rpcrdma_conn_set_peer_private(&e.conn, &priv);
 		e.make();
 		ASSERT_EQ(e.receive(inline_msg(1, CALL)), RPCRDMA_RX_CALL);
 		EXPECT_EQ(rpcrdma_conn_limits(&e.conn).send_inline, 1024u);

@@ -11,7 +11,7 @@ rpcrdma_private private_of(const endpoint *from, const rpcrdma_conn_config &cfg)
 	u8 octets[RPCRDMA_PRIVATE_OCTETS];
 
 	if (from)
-		rpcrdma_conn_announce(&from->conn, &priv);
+		rpcrdma_conn_build_private(&from->conn, &priv);
 	rpcrdma_encode_private(&priv, octets);
 	rpcrdma_decode_private(octets, sizeof(octets), &priv);
 	return priv;

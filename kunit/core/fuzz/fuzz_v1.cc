@@ -69,7 +69,7 @@ std::unique_ptr<end> make_end(uint8_t state)
 	auto e = std::make_unique<end>(cfg);
 
 	e->post(9);
-	rpcrdma_conn_private(&e->conn, &priv);
+	rpcrdma_conn_set_peer_private(&e->conn, &priv);
 	rpcrdma_conn_established(&e->conn);
 	e->control();
 	if (state & STATE_OPENING)

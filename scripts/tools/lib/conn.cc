@@ -492,7 +492,7 @@ void rpcrdma2_conn_announce(const struct rpcrdma2_conn *conn, void *buf)
 {
 	struct rpcrdma_private priv;
 
-	rpcrdma_conn_announce(&conn->core, &priv);
+	rpcrdma_conn_build_private(&conn->core, &priv);
 	rpcrdma_encode_private(&priv, static_cast<u8 *>(buf));
 }
 
@@ -503,7 +503,7 @@ void rpcrdma2_conn_peer_private(struct rpcrdma2_conn *conn, const void *buf,
 
 	rpcrdma_decode_private(
 		buf, static_cast<u32>(length < 256 ? length : 256), &priv);
-	rpcrdma_conn_private(&conn->core, &priv);
+	rpcrdma_conn_set_peer_private(&conn->core, &priv);
 }
 
 void rpcrdma2_conn_read_depth(struct rpcrdma2_conn *conn, uint32_t outbound,

@@ -205,7 +205,7 @@ void rpcrdma_ep_conn_param(struct rpcrdma_ep *ep,
 {
 	struct rpcrdma_private priv;
 
-	rpcrdma_conn_announce(&ep->core.conn, &priv);
+	rpcrdma_conn_build_private(&ep->core.conn, &priv);
 	rpcrdma_encode_private(&priv, buf);
 	memset(param, 0, sizeof(*param));
 	param->private_data = buf;

@@ -345,8 +345,8 @@ u32 rpcrdma_reverse_payload(const struct rpcrdma_conn *conn)
 }
 
 /* Version 1's thresholds are in the private message (RFC 8797). */
-void rpcrdma_conn_private(struct rpcrdma_conn *conn,
-			  const struct rpcrdma_private *priv)
+void rpcrdma_conn_set_peer_private(struct rpcrdma_conn *conn,
+				   const struct rpcrdma_private *priv)
 {
 	if (priv->valid)
 		conn->peer_private = *priv;
@@ -356,8 +356,8 @@ void rpcrdma_conn_private(struct rpcrdma_conn *conn,
  * Sizes are in units of 1024 bytes, rounded down, so a peer may send more than
  * it has announced; a server answers with the size that its Receives will have.
  */
-void rpcrdma_conn_announce(const struct rpcrdma_conn *conn,
-			   struct rpcrdma_private *priv)
+void rpcrdma_conn_build_private(const struct rpcrdma_conn *conn,
+				struct rpcrdma_private *priv)
 {
 	*priv = {
 		.valid = 1,

@@ -104,7 +104,7 @@ void meet(rpcrdma_ep_core *core, const rpcrdma_cm_peer *peer)
 {
 	rpcrdma_ep_control *c = &core->control;
 
-	rpcrdma_conn_private(&core->conn, &peer->priv);
+	rpcrdma_conn_set_peer_private(&core->conn, &peer->priv);
 	c->reads_in = min_u32(c->reads_in, peer->reads_in);
 	c->reads_out = min_u32(c->reads_out, peer->reads_out);
 	rpcrdma_conn_read_depth(&core->conn, c->reads_out, c->reads_in);
