@@ -107,7 +107,7 @@ struct rpcrdma_conn {
 	/* the peer permits messages up to this value of sent */
 	rpcrdma_serial limit;
 	/* Calls outstanding in both directions; read unlocked as a hint */
-	u32 underway;
+	u32 calls_outstanding;
 	rpcrdma_serial received;	/* messages received by this end */
 	rpcrdma_serial posted;		/* Receives posted since the start */
 	/* the peer's acknowledgement: our messages it has received */

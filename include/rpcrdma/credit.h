@@ -32,7 +32,7 @@ struct rpcrdma_control rpcrdma_conn_next_control(struct rpcrdma_conn *conn,
 						 void *buf, u32 size);
 
 /**
- * rpcrdma_conn_alone() - check if no other RPC is outstanding in either direction
+ * rpcrdma_conn_is_idle() - check if no other RPC is outstanding in either direction
  * @conn: connection
  * @kind: Call, Reply or control message
  *
@@ -41,10 +41,11 @@ struct rpcrdma_control rpcrdma_conn_next_control(struct rpcrdma_conn *conn,
  * Context: any.
  * Return: true if so.
  */
-static inline bool rpcrdma_conn_alone(const struct rpcrdma_conn *conn,
-				      enum rpcrdma_kind kind)
+static inline bool rpcrdma_conn_is_idle(const struct rpcrdma_conn *conn,
+					enum rpcrdma_kind kind)
 {
-	return (int)__atomic_load_n(&conn->underway, __ATOMIC_RELAXED) <=
+	return (int)__atomic_load_n(&conn->calls_outstanding,
+				    __ATOMIC_RELAXED) <=
 	       (kind == RPCRDMA_KIND_REPLY);
 }
 

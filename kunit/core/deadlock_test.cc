@@ -273,7 +273,7 @@ void count(end &e, rpcrdma_kind kind)
 
 bool alone(const end &e, rpcrdma_kind kind)
 {
-	return rpcrdma_conn_alone(&e.conn, kind);
+	return rpcrdma_conn_is_idle(&e.conn, kind);
 }
 
 TEST(Alone, ACallWhileNoneIsUnderWay)

@@ -17,14 +17,14 @@ TEST(AloneV1, WhatIsAnswered)
 	       fixed(2, ERROR).word(ERR_VERS).word(1).word(1) }) {
 		rpcrdma_conn_count(&e->conn, RPCRDMA_KIND_CALL, RPCRDMA_INLINE,
 				   nullptr);
-		EXPECT_FALSE(rpcrdma_conn_alone(&e->conn, RPCRDMA_KIND_CALL));
+		EXPECT_FALSE(rpcrdma_conn_is_idle(&e->conn, RPCRDMA_KIND_CALL));
 		e->receive(m);
-		EXPECT_TRUE(rpcrdma_conn_alone(&e->conn, RPCRDMA_KIND_CALL));
+		EXPECT_TRUE(rpcrdma_conn_is_idle(&e->conn, RPCRDMA_KIND_CALL));
 	}
 	e = server1();
-	EXPECT_TRUE(rpcrdma_conn_alone(&e->conn, RPCRDMA_KIND_REPLY));
+	EXPECT_TRUE(rpcrdma_conn_is_idle(&e->conn, RPCRDMA_KIND_REPLY));
 	EXPECT_EQ(e->receive(inline_msg(2, CALL)), RPCRDMA_RX_CALL);
-	EXPECT_FALSE(rpcrdma_conn_alone(&e->conn, RPCRDMA_KIND_REPLY));
+	EXPECT_FALSE(rpcrdma_conn_is_idle(&e->conn, RPCRDMA_KIND_REPLY));
 }
 
 } // namespace

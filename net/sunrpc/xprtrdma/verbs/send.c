@@ -98,7 +98,7 @@ static __always_inline bool rpcrdma_post_begin(struct rpcrdma_ep *ep,
 					       enum rpcrdma_kind kind)
 	__acquires(&ep->lock)
 {
-	bool alone = ep->softirq && rpcrdma_conn_alone(&ep->core.conn, kind);
+	bool alone = ep->softirq && rpcrdma_conn_is_idle(&ep->core.conn, kind);
 
 	if (alone)
 		local_bh_disable();

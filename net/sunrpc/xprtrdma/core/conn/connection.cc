@@ -503,7 +503,7 @@ u32 rpcrdma_conn_queue_error(struct rpcrdma_conn *conn, u32 xid, u32 code,
 			     u32 arg0, u32 arg1)
 {
 	push_pending(conn, xid, RDMA2_ERROR, code, arg0, arg1);
-	conn->underway--;
+	conn->calls_outstanding--;
 	return due_events(conn);
 }
 

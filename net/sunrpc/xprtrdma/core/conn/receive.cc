@@ -321,7 +321,7 @@ receive_plain_v1(struct rpcrdma_conn *conn, const void *msg, u32 length,
 		rx->error.status = BAD_REPLY_STATUS;
 	/* No Reply will answer that Call. */
 	if (verdict == RPCRDMA_RX_BAD_REPLY || verdict == RPCRDMA_RX_ERROR)
-		conn->underway--;
+		conn->calls_outstanding--;
 	count_verdict(conn, verdict);
 	return add_events(conn, rx, verdict);
 }

@@ -116,14 +116,14 @@ static inline bool has_chunks(const struct rpcrdma_lists *lists)
 						     enum rpcrdma_format format)
 {
 	conn->counters.calls[format]++;
-	conn->underway++;
+	conn->calls_outstanding++;
 }
 
 [[gnu::always_inline]] static inline void
 count_reply(struct rpcrdma_conn *conn, enum rpcrdma_format format)
 {
 	conn->counters.replies[format]++;
-	conn->underway--;
+	conn->calls_outstanding--;
 }
 
 /*
