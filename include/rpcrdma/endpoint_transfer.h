@@ -160,10 +160,10 @@ enum rpcrdma_claim_event {
  *
  * Return: how to continue with the transfer.
  */
-enum rpcrdma_read_turn rpcrdma_core_claim(struct rpcrdma_ep_core *core,
-					  struct rpcrdma_transfer *t,
-					  enum rpcrdma_claim_event event,
-					  int status);
+enum rpcrdma_read_result rpcrdma_core_claim(struct rpcrdma_ep_core *core,
+					    struct rpcrdma_transfer *t,
+					    enum rpcrdma_claim_event event,
+					    int status);
 
 /**
  * rpcrdma_core_next_read() - remove the first transfer from those that wait for MRs

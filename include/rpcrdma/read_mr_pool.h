@@ -107,15 +107,15 @@ static inline bool rpcrdma_read_fits(const struct rpcrdma_read_pool *pool,
 }
 
 /* The disposition of a transfer */
-enum rpcrdma_read_turn {
+enum rpcrdma_read_result {
 	RPCRDMA_READ_POST,	/* it is prepared */
 	/* append it to the queue, and try the queue */
-	RPCRDMA_READ_BEHIND,
+	RPCRDMA_READ_QUEUE_TAIL,
 	/*
 	 * undo the preparation, put it at the head of the queue and stop
 	 * trying: returning MRs retries the queue
 	 */
-	RPCRDMA_READ_FRONT,
+	RPCRDMA_READ_QUEUE_HEAD,
 	RPCRDMA_READ_FAIL,	/* it ends with an error */
 };
 
@@ -126,8 +126,8 @@ enum rpcrdma_read_turn {
  *
  * Return: the disposition.
  */
-enum rpcrdma_read_turn rpcrdma_read_whole(const struct rpcrdma_read_claim *claim,
-					  bool closing);
+enum rpcrdma_read_result
+rpcrdma_read_whole(const struct rpcrdma_read_claim *claim, bool closing);
 
 /**
  * rpcrdma_read_tried() - get the disposition of a transfer that was prepared completely
@@ -139,9 +139,9 @@ enum rpcrdma_read_turn rpcrdma_read_whole(const struct rpcrdma_read_claim *claim
  * It was removed from the head of the queue before.
  * Return: the disposition.
  */
-enum rpcrdma_read_turn rpcrdma_read_tried(struct rpcrdma_read_pool *pool,
-					  struct rpcrdma_read_claim *claim,
-					  int status, bool closing);
+enum rpcrdma_read_result rpcrdma_read_tried(struct rpcrdma_read_pool *pool,
+					    struct rpcrdma_read_claim *claim,
+					    int status, bool closing);
 
 /**
  * rpcrdma_read_over() - report that a transfer has ended, or is abandoned, and holds no

@@ -64,11 +64,11 @@ TEST(ReadPool, TooFewAreWaitedFor)
 	 * available. */
 	EXPECT_FALSE(rpcrdma_read_add(&pool, &claim, 1));
 	EXPECT_EQ(claim.regions, 2u);
-	EXPECT_EQ(rpcrdma_read_whole(&claim, false), RPCRDMA_READ_BEHIND);
+	EXPECT_EQ(rpcrdma_read_whole(&claim, false), RPCRDMA_READ_QUEUE_TAIL);
 	EXPECT_EQ(rpcrdma_read_whole(&claim, true), RPCRDMA_READ_FAIL);
 
 	EXPECT_EQ(rpcrdma_read_tried(&pool, &claim, AGAIN, false),
-		  RPCRDMA_READ_FRONT);
+		  RPCRDMA_READ_QUEUE_HEAD);
 	EXPECT_TRUE(rpcrdma_read_wanted(&pool));
 	EXPECT_EQ(rpcrdma_read_tried(&pool, &claim, 0, false),
 		  RPCRDMA_READ_POST);
@@ -86,7 +86,7 @@ TEST(ReadPool, OthersComeBehind)
 	EXPECT_TRUE(rpcrdma_read_short(&pool, &first, AGAIN));
 	rpcrdma_read_begin(&pool, &second);
 	EXPECT_FALSE(rpcrdma_read_add(&pool, &second, 1));
-	EXPECT_EQ(rpcrdma_read_whole(&second, false), RPCRDMA_READ_BEHIND);
+	EXPECT_EQ(rpcrdma_read_whole(&second, false), RPCRDMA_READ_QUEUE_TAIL);
 	/* A transfer that needs no MR does not wait. */
 	rpcrdma_read_begin(&pool, &write);
 	EXPECT_TRUE(rpcrdma_read_add(&pool, &write, 1));
@@ -202,7 +202,7 @@ protected:
 		auto t = put_together();
 
 		if (rpcrdma_read_whole(&t->claim, false) ==
-		    RPCRDMA_READ_BEHIND) {
+		    RPCRDMA_READ_QUEUE_TAIL) {
 			EXPECT_EQ(t->holds, 0u);
 			waiting_.push_back(std::move(t));
 		} else {
@@ -230,7 +230,7 @@ protected:
 			if (rc)
 				undo(t.get());
 			if (rpcrdma_read_tried(&pool_, &t->claim, rc, false) ==
-			    RPCRDMA_READ_FRONT) {
+			    RPCRDMA_READ_QUEUE_HEAD) {
 				waiting_.push_front(std::move(t));
 				break;
 			}

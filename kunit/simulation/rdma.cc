@@ -326,10 +326,10 @@ void rpcrdma_port_transfer_free(struct rpcrdma_transfer *t)
 	of(t->core).free_transfer(own(t));
 }
 
-enum rpcrdma_read_turn rpcrdma_port_claim(struct rpcrdma_ep_core *core,
-					  struct rpcrdma_transfer *t,
-					  enum rpcrdma_claim_event event,
-					  int status)
+enum rpcrdma_read_result rpcrdma_port_claim(struct rpcrdma_ep_core *core,
+					    struct rpcrdma_transfer *t,
+					    enum rpcrdma_claim_event event,
+					    int status)
 {
 	return rpcrdma_core_claim(core, t, event, status);
 }

@@ -106,10 +106,10 @@ void rpcrdma_port_transfer_free(struct rpcrdma_transfer *t);
  * Context: no lock held.
  * Return: as rpcrdma_core_claim() does.
  */
-enum rpcrdma_read_turn rpcrdma_port_claim(struct rpcrdma_ep_core *core,
-					  struct rpcrdma_transfer *t,
-					  enum rpcrdma_claim_event event,
-					  int status);
+enum rpcrdma_read_result rpcrdma_port_claim(struct rpcrdma_ep_core *core,
+					    struct rpcrdma_transfer *t,
+					    enum rpcrdma_claim_event event,
+					    int status);
 
 /**
  * rpcrdma_port_next_read - take the lock and call rpcrdma_core_next_read()

@@ -292,10 +292,10 @@ void rpcrdma_rw_read(struct rpcrdma_rw *rw)
 
 /* ---- Transfers that wait for MRs ---- */
 
-enum rpcrdma_read_turn rpcrdma_port_claim(struct rpcrdma_ep_core *core,
-					  struct rpcrdma_transfer *t,
-					  enum rpcrdma_claim_event event,
-					  int status)
+enum rpcrdma_read_result rpcrdma_port_claim(struct rpcrdma_ep_core *core,
+					    struct rpcrdma_transfer *t,
+					    enum rpcrdma_claim_event event,
+					    int status)
 {
 	return rpcrdma_locked(&rpcrdma_ep_of(core)->lock,
 			      rpcrdma_core_claim(core, t, event, status));

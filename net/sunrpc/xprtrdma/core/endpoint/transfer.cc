@@ -74,7 +74,7 @@ int prepare_all(rpcrdma_transfer *t)
 int fall_short(rpcrdma_transfer *t, int rc)
 {
 	if (rpcrdma_port_claim(t->core, t, RPCRDMA_CLAIM_SHORT, rc) !=
-	    RPCRDMA_READ_BEHIND)
+	    RPCRDMA_READ_QUEUE_TAIL)
 		return rc;
 	unprepare(t);
 	rpcrdma_port_claim(t->core, t, RPCRDMA_CLAIM_RETURNED, 0);
@@ -222,7 +222,7 @@ int rpcrdma_core_transfer_post(struct rpcrdma_ep_core *core,
 	switch (rpcrdma_read_whole(&t->claim, is_closing(core))) {
 	case RPCRDMA_READ_POST:
 		break;
-	case RPCRDMA_READ_BEHIND:
+	case RPCRDMA_READ_QUEUE_TAIL:
 		list_push_back(&t->work.list, &core->rw.waiting);
 		wake_reads(core);
 		return 0;
@@ -266,7 +266,7 @@ void rpcrdma_core_reads_retry(struct rpcrdma_ep_core *core)
 		case RPCRDMA_READ_POST:
 			rpcrdma_port_post_transfer(core, t);
 			break;
-		case RPCRDMA_READ_FRONT:
+		case RPCRDMA_READ_QUEUE_HEAD:
 			return;
 		default:
 			rpcrdma_core_transfer_end(t, false);
@@ -297,13 +297,13 @@ bool rpcrdma_core_transfers(const struct rpcrdma_ep_core *core)
 	return work;
 }
 
-enum rpcrdma_read_turn rpcrdma_core_claim(struct rpcrdma_ep_core *core,
-					  struct rpcrdma_transfer *t,
-					  enum rpcrdma_claim_event event,
-					  int status)
+enum rpcrdma_read_result rpcrdma_core_claim(struct rpcrdma_ep_core *core,
+					    struct rpcrdma_transfer *t,
+					    enum rpcrdma_claim_event event,
+					    int status)
 {
 	rpcrdma_read_pool *pool = &core->rw.pool;
-	enum rpcrdma_read_turn turn = RPCRDMA_READ_POST;
+	enum rpcrdma_read_result turn = RPCRDMA_READ_POST;
 
 	switch (event) {
 	case RPCRDMA_CLAIM_BEGUN:
@@ -311,7 +311,7 @@ enum rpcrdma_read_turn rpcrdma_core_claim(struct rpcrdma_ep_core *core,
 		break;
 	case RPCRDMA_CLAIM_SHORT:
 		turn = rpcrdma_read_short(pool, &t->claim, status) ?
-			       RPCRDMA_READ_BEHIND :
+			       RPCRDMA_READ_QUEUE_TAIL :
 			       RPCRDMA_READ_FAIL;
 		break;
 	case RPCRDMA_CLAIM_FINER:
@@ -321,7 +321,7 @@ enum rpcrdma_read_turn rpcrdma_core_claim(struct rpcrdma_ep_core *core,
 	case RPCRDMA_CLAIM_TRIED:
 		turn = rpcrdma_read_tried(pool, &t->claim, status,
 					  is_closing(core));
-		if (turn == RPCRDMA_READ_FRONT)
+		if (turn == RPCRDMA_READ_QUEUE_HEAD)
 			list_push_front(&t->work.list, &core->rw.waiting);
 		break;
 	case RPCRDMA_CLAIM_OVER:

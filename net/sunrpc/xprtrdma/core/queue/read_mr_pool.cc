@@ -44,23 +44,23 @@ bool rpcrdma_read_short(struct rpcrdma_read_pool *pool,
 	return true;
 }
 
-enum rpcrdma_read_turn
+enum rpcrdma_read_result
 rpcrdma_read_whole(const struct rpcrdma_read_claim *claim, bool closing)
 {
 	if (!claim->waits)
 		return RPCRDMA_READ_POST;
-	return closing ? RPCRDMA_READ_FAIL : RPCRDMA_READ_BEHIND;
+	return closing ? RPCRDMA_READ_FAIL : RPCRDMA_READ_QUEUE_TAIL;
 }
 
-enum rpcrdma_read_turn rpcrdma_read_tried(struct rpcrdma_read_pool *pool,
-					  struct rpcrdma_read_claim *claim,
-					  int status, bool closing)
+enum rpcrdma_read_result rpcrdma_read_tried(struct rpcrdma_read_pool *pool,
+					    struct rpcrdma_read_claim *claim,
+					    int status, bool closing)
 {
 	if (!status) {
 		rpcrdma_read_over(pool, claim);
 		return RPCRDMA_READ_POST;
 	}
-	return status == -E_AGAIN && !closing ? RPCRDMA_READ_FRONT :
+	return status == -E_AGAIN && !closing ? RPCRDMA_READ_QUEUE_HEAD :
 						RPCRDMA_READ_FAIL;
 }
 
