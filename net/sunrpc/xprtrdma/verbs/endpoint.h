@@ -127,8 +127,8 @@ struct rpcrdma_ep {
 	struct work_struct	rw_work;	/* retries transfers */
 
 	/* Receives */
-	struct llist_head	arrived;	/* completed, the newest first */
-	unsigned long		taking;		/* bit 0: messages in processing */
+	struct llist_head rx_new; /* completed, the newest first */
+	unsigned long rx_busy;	  /* bit 0: messages in processing */
 	struct delayed_work	take_work;	/* fallback that processes messages */
 
 	/* MRs */

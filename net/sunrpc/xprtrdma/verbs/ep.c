@@ -47,7 +47,7 @@ struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
 	ep->core.recv_size = sizeof(struct verbs_recv);
 	INIT_DELAYED_WORK(&ep->open_timer, rpcrdma_ep_overdue);
 	INIT_DELAYED_WORK(&ep->exposed_work, rpcrdma_exposed_overdue);
-	init_llist_head(&ep->arrived);
+	init_llist_head(&ep->rx_new);
 	INIT_DELAYED_WORK(&ep->take_work, rpcrdma_recvs_take);
 	init_llist_head(&ep->completed);
 	INIT_WORK(&ep->reap_work, rpcrdma_works_reap);
@@ -132,8 +132,8 @@ static void rpcrdma_ep_wait_users(struct rpcrdma_ep *ep)
 	posted = rpcrdma_core_transfers_posted(&ep->core);
 	spin_unlock(&ep->lock);
 	atomic_sub(posted, &ep->users);
-	wait_event(ep->wait, atomic_read(&ep->users) == 0 &&
-			     !test_bit(0, &ep->taking));
+	wait_event(ep->wait,
+		   atomic_read(&ep->users) == 0 && !test_bit(0, &ep->rx_busy));
 	atomic_add(posted, &ep->users);
 	cancel_work_sync(&ep->rw_work);
 }

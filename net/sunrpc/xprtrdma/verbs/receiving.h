@@ -36,8 +36,7 @@ static inline struct rpcrdma_ep *rpcrdma_recv_ep(const struct rpcrdma_recv *rv)
  */
 static inline bool rpcrdma_ep_holds_messages(const struct rpcrdma_ep *ep)
 {
-	return !llist_empty(&ep->arrived) ||
-	       READ_ONCE(ep->core.arrivals.first);
+	return !llist_empty(&ep->rx_new) || READ_ONCE(ep->core.arrivals.first);
 }
 
 /* Processing of messages by one context, which initializes @ep only */
@@ -51,7 +50,7 @@ struct rpcrdma_poll {
 /* End a batch. The endpoint's files and rpcrdma_ep_poll() call this. */
 static inline void rpcrdma_ep_poll_end(struct rpcrdma_ep *ep)
 {
-	clear_bit_unlock(0, &ep->taking);
+	clear_bit_unlock(0, &ep->rx_busy);
 	/*
 	 * The context that checks next sees the messages that have arrived meanwhile.
 	 */
@@ -86,7 +85,7 @@ static inline struct rpcrdma_recv *rpcrdma_ep_poll(struct rpcrdma_poll *poll)
  */
 static inline bool rpcrdma_ep_has_messages(const struct rpcrdma_ep *ep)
 {
-	return rpcrdma_ep_holds_messages(ep) && !test_bit(0, &ep->taking) &&
+	return rpcrdma_ep_holds_messages(ep) && !test_bit(0, &ep->rx_busy) &&
 	       !rpcrdma_ep_is_closing(ep);
 }
 

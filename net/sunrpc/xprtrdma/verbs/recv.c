@@ -291,20 +291,20 @@ static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc)
 		 * The failure is reported in order, but without waiting for a thread.
 		 */
 		vr->status = wc->status;
-		llist_add(&vr->core.arrived, &ep->arrived);
+		llist_add(&vr->core.arrived, &ep->rx_new);
 		if (!rpcrdma_ep_is_closing(ep))
 			rpcrdma_recvs_hurry(ep);
 		return;
 	}
 	rpcrdma_recv_completed(&vr->core, wc);
-	if (!llist_add(&vr->core.arrived, &ep->arrived))
+	if (!llist_add(&vr->core.arrived, &ep->rx_new))
 		return;
 	if (!ep->ops->messages) {
 		/*
 		 * If the bit is set, the work item, which is the only consumer, checks
 		 * again.
 		 */
-		if (!test_bit(0, &ep->taking))
+		if (!test_bit(0, &ep->rx_busy))
 			queue_delayed_work(rpcrdma_message_wq, &ep->take_work,
 					   0);
 	} else if (unlikely(!ep->ops->messages(ep))) {
@@ -323,11 +323,11 @@ static bool rpcrdma_poll_begin(struct rpcrdma_poll *poll)
 {
 	struct rpcrdma_ep *ep = poll->ep;
 
-	if (!rpcrdma_ep_holds_messages(ep) || test_and_set_bit(0, &ep->taking))
+	if (!rpcrdma_ep_holds_messages(ep) || test_and_set_bit(0, &ep->rx_busy))
 		return false;
 	poll->began = true;
 	if (likely(rpcrdma_core_poll_begin(&ep->core)))
-		rpcrdma_core_arrived(&ep->core, llist_del_all(&ep->arrived));
+		rpcrdma_core_arrived(&ep->core, llist_del_all(&ep->rx_new));
 	return true;
 }
 
@@ -370,7 +370,7 @@ void rpcrdma_recvs_take(struct work_struct *work)
 	} while (rpcrdma_ep_has_messages(ep));
 	if (!ep->ops->messages)
 		return;
-	taken = test_bit(0, &ep->taking);
+	taken = test_bit(0, &ep->rx_busy);
 	/*
 	 * Pairs with clear_bit_unlock(): a reader that sees the bit clear sees the
 	 * messages that were left.
@@ -401,5 +401,5 @@ void rpcrdma_port_polled(struct rpcrdma_ep_core *core)
 
 	/* Pairs with test_and_set_bit(). */
 	smp_mb();
-	wait_event(ep->wait, !test_bit(0, &ep->taking));
+	wait_event(ep->wait, !test_bit(0, &ep->rx_busy));
 }
