@@ -31,14 +31,14 @@ bool rpcrdma_core_may_call(struct rpcrdma_ep_core *core);
 struct rpcrdma_send *rpcrdma_core_send_get(struct rpcrdma_ep_core *core);
 
 /**
- * rpcrdma_core_send_reserve() - take a free Send context for a Reply, before its Call
+ * rpcrdma_core_reserve_reply() - take a free Send context for a Reply, before its Call
  *	is processed
  * @core: connection
  *
  * Context: lock held.
  * Return: the context, or NULL.
  */
-struct rpcrdma_send *rpcrdma_core_send_reserve(struct rpcrdma_ep_core *core);
+struct rpcrdma_send *rpcrdma_core_reserve_reply(struct rpcrdma_ep_core *core);
 
 /**
  * rpcrdma_core_send_put() - release a context that was not sent

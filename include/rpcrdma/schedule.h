@@ -167,25 +167,25 @@ static inline bool rpcrdma_sq_has_waiters_hint(const struct rpcrdma_sq *sq)
 bool rpcrdma_sq_take(struct rpcrdma_sq *sq);
 
 /**
- * rpcrdma_sq_take_ahead() - reserve a Send context for a Reply, before work on its Call
+ * rpcrdma_sq_reserve_reply() - reserve a Send context for a Reply, before work on its Call
  *	is started
  * @sq: Send Queue
  *
  * Return: true if it is charged; if false, RPCRDMA_TURN_RETRY follows.
  */
-bool rpcrdma_sq_take_ahead(struct rpcrdma_sq *sq);
+bool rpcrdma_sq_reserve_reply(struct rpcrdma_sq *sq);
 
 /**
- * rpcrdma_sq_may_take_ahead() - check if rpcrdma_sq_take_ahead() would succeed
+ * rpcrdma_sq_can_reserve_reply() - check if rpcrdma_sq_reserve_reply() would succeed
  * @sq: Send Queue
  *
  * If false, RPCRDMA_TURN_RETRY follows.
  * Return: true if so.
  */
-bool rpcrdma_sq_may_take_ahead(struct rpcrdma_sq *sq);
+bool rpcrdma_sq_can_reserve_reply(struct rpcrdma_sq *sq);
 
 /**
- * rpcrdma_sq_can_reserve_reply_hint() - check, as a hint without the lock, if rpcrdma_sq_take_ahead()
+ * rpcrdma_sq_can_reserve_reply_hint() - check, as a hint without the lock, if rpcrdma_sq_reserve_reply()
  *	would succeed
  * @sq: Send Queue
  *

@@ -310,9 +310,9 @@ TEST(SendQueue, ControlMessagesHaveTheLastContexts)
 	queue q{ 1000 };
 	u32 replies = 0, others = 0, control = 0;
 
-	while (rpcrdma_sq_may_take_ahead(&q.sq)) {
+	while (rpcrdma_sq_can_reserve_reply(&q.sq)) {
 		ASSERT_TRUE(rpcrdma_sq_can_reserve_reply_hint(&q.sq));
-		ASSERT_TRUE(rpcrdma_sq_take_ahead(&q.sq));
+		ASSERT_TRUE(rpcrdma_sq_reserve_reply(&q.sq));
 		replies++;
 	}
 	EXPECT_FALSE(rpcrdma_sq_can_reserve_reply_hint(&q.sq));
@@ -344,27 +344,27 @@ TEST(SendQueue, NoCallIsBegunWhileManyRepliesWait)
 
 	/* Any number may be made while none has to wait. */
 	for (taken = 0; taken < REPLIES + 5; taken++)
-		ASSERT_TRUE(rpcrdma_sq_take_ahead(&q.sq));
-	EXPECT_TRUE(rpcrdma_sq_may_take_ahead(&q.sq));
+		ASSERT_TRUE(rpcrdma_sq_reserve_reply(&q.sq));
+	EXPECT_TRUE(rpcrdma_sq_can_reserve_reply(&q.sq));
 	q.conn()->limit = q.conn()->sent;
 	ASSERT_EQ(q.reply(1), RPCRDMA_SQ_WAIT);
 	EXPECT_FALSE(rpcrdma_sq_can_reserve_reply_hint(&q.sq));
-	EXPECT_FALSE(rpcrdma_sq_take_ahead(&q.sq));
+	EXPECT_FALSE(rpcrdma_sq_reserve_reply(&q.sq));
 	for (; taken >= REPLIES; taken--) {
 		EXPECT_FALSE(q.pump()) << taken;
 		rpcrdma_sq_give(&q.sq);
 	}
 	EXPECT_TRUE(q.pump());
-	ASSERT_TRUE(rpcrdma_sq_take_ahead(&q.sq));
-	EXPECT_FALSE(rpcrdma_sq_take_ahead(&q.sq));
+	ASSERT_TRUE(rpcrdma_sq_reserve_reply(&q.sq));
+	EXPECT_FALSE(rpcrdma_sq_reserve_reply(&q.sq));
 	/* The Reply is posted: none waits any more. */
 	q.conn()->limit++;
 	EXPECT_TRUE(q.pump());
-	EXPECT_TRUE(rpcrdma_sq_take_ahead(&q.sq));
+	EXPECT_TRUE(rpcrdma_sq_reserve_reply(&q.sq));
 
 	/* The same holds for continued Replies. */
 	ASSERT_EQ(rpcrdma_sq_reply_waits(&q.sq, 1), RPCRDMA_SQ_WAIT);
-	EXPECT_FALSE(rpcrdma_sq_may_take_ahead(&q.sq));
+	EXPECT_FALSE(rpcrdma_sq_can_reserve_reply(&q.sq));
 }
 
 TEST(SendQueue, SomebodyWaits)
@@ -394,12 +394,12 @@ TEST(SendQueue, TheReserveIsNeverLess)
 		rpcrdma_sq_init(&sq, DEPTH, SENDS, REVERSE, replies);
 		for (u32 i = 0; i < RPCRDMA_CONTROL_SENDS + REVERSE; i++)
 			rpcrdma_sq_give(&sq);
-		EXPECT_FALSE(rpcrdma_sq_may_take_ahead(&sq));
+		EXPECT_FALSE(rpcrdma_sq_can_reserve_reply(&sq));
 		rpcrdma_sq_enqueue_message(&sq);
-		EXPECT_FALSE(rpcrdma_sq_may_take_ahead(&sq)) << replies;
+		EXPECT_FALSE(rpcrdma_sq_can_reserve_reply(&sq)) << replies;
 	}
 	rpcrdma_sq_give(&sq);
-	EXPECT_TRUE(rpcrdma_sq_may_take_ahead(&sq));
+	EXPECT_TRUE(rpcrdma_sq_can_reserve_reply(&sq));
 }
 
 /* A transfer that needs many slots at once, among Replies that need few */
@@ -597,7 +597,7 @@ TEST(SendQueue, RefusedAreTold)
 	/* A Reply needs a context, and no credits for Calls. */
 	while (rpcrdma_sq_take(&q.sq))
 		;
-	EXPECT_FALSE(rpcrdma_sq_take_ahead(&q.sq));
+	EXPECT_FALSE(rpcrdma_sq_reserve_reply(&q.sq));
 	q.conn()->limit = q.conn()->sent;
 	EXPECT_FALSE(q.pump());
 	rpcrdma_sq_give(&q.sq);
@@ -714,7 +714,7 @@ void walk(u64 seed)
 			rpcrdma_sq_may_call(q.conn(), &q.sq);
 			break;
 		case 6:
-			ahead += rpcrdma_sq_take_ahead(&q.sq);
+			ahead += rpcrdma_sq_reserve_reply(&q.sq);
 			break;
 		case 7:
 			taken += rpcrdma_sq_take(&q.sq);

@@ -54,7 +54,7 @@ static void close_reserved_late(struct kunit *test)
 	unsigned int nr = 0;
 
 	while (READ_ONCE(ep->core.free_sends) && nr < ARRAY_SIZE(sends)) {
-		s = rpcrdma_send_reserve(ep);
+		s = rpcrdma_ep_reserve_reply(ep);
 		KUNIT_ASSERT_NOT_NULL(test, s);
 		sends[nr++] = s;
 	}
@@ -64,13 +64,13 @@ static void close_reserved_late(struct kunit *test)
 	rpcrdma_ep_wait_closed(ep);
 	/* The teardown has released the contexts of control messages. */
 	while (READ_ONCE(ep->core.free_sends) && nr < ARRAY_SIZE(sends)) {
-		s = rpcrdma_send_reserve(ep);
+		s = rpcrdma_ep_reserve_reply(ep);
 		KUNIT_ASSERT_NOT_NULL(test, s);
 		sends[nr++] = s;
 	}
 	KUNIT_ASSERT_NULL(test, READ_ONCE(ep->core.free_sends));
 	KUNIT_ASSERT_LT(test, ep->core.sends_made, ep->core.nr_sends);
-	s = rpcrdma_send_reserve(ep);
+	s = rpcrdma_ep_reserve_reply(ep);
 	KUNIT_EXPECT_NOT_NULL(test, s);
 	if (s)
 		rpcrdma_send_put(s);

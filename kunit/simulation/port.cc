@@ -50,7 +50,7 @@ u32 endpoint::count(const list_head &list)
 rpcrdma_send *endpoint::take_reply_send()
 {
 	return life.client ? rpcrdma_core_send_get(this) :
-			     rpcrdma_core_send_reserve(this);
+			     rpcrdma_core_reserve_reply(this);
 }
 
 rpcrdma_send *endpoint::for_call()

@@ -442,7 +442,8 @@ int rpcrdma_svc_has_wspace(struct svc_xprt *xprt)
 	/* A caller in softirq context has a message, and may not take these locks. */
 	if (!in_task() || unlikely(rpcrdma_ep_has_messages(ep)))
 		return 1;
-	return likely(rpcrdma_ep_may_reply(ep)) && rpcrdma_svc_has_room(conn);
+	return likely(rpcrdma_ep_can_reserve_reply(ep)) &&
+	       rpcrdma_svc_has_room(conn);
 }
 
 /* RDMA has no reserved ports: every host of the fabric is trusted. */
@@ -494,7 +495,7 @@ int rpcrdma_svc_recvfrom(struct svc_rqst *rqstp)
 	 * window.
 	 */
 	room = rpcrdma_svc_has_room(conn);
-	reply = room ? rpcrdma_send_reserve(conn->ep) : NULL;
+	reply = room ? rpcrdma_ep_reserve_reply(conn->ep) : NULL;
 	if (unlikely(!reply)) {
 		if (room)
 			percpu_counter_inc(&svcrdma_stat_sq_starve);

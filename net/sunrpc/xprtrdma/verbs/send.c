@@ -43,15 +43,15 @@ struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_ep *ep)
 	return rpcrdma_locked(&ep->lock, rpcrdma_core_send_get(&ep->core));
 }
 
-bool rpcrdma_ep_ask_for_reply(struct rpcrdma_ep *ep)
+bool rpcrdma_ep_can_reserve_reply_slow(struct rpcrdma_ep *ep)
 {
 	return rpcrdma_locked(&ep->lock,
-			      rpcrdma_sq_may_take_ahead(&ep->core.sq));
+			      rpcrdma_sq_can_reserve_reply(&ep->core.sq));
 }
 
-struct rpcrdma_send *rpcrdma_send_reserve(struct rpcrdma_ep *ep)
+struct rpcrdma_send *rpcrdma_ep_reserve_reply(struct rpcrdma_ep *ep)
 {
-	return rpcrdma_locked(&ep->lock, rpcrdma_core_send_reserve(&ep->core));
+	return rpcrdma_locked(&ep->lock, rpcrdma_core_reserve_reply(&ep->core));
 }
 
 /* Slow path of rpcrdma_send_begin(): allocate a larger buffer. */

@@ -48,15 +48,15 @@ static inline int rpcrdma_send_room(struct rpcrdma_send *s, u32 octets,
 /*
  * Reserve a Send context for a Reply before its Call is processed, so that the Reply
  * never waits for one. Return NULL if there is none; some contexts are kept for Calls
- * of this end. rpcrdma_ep_may_reply() returns whether a context can be reserved.
+ * of this end. rpcrdma_ep_can_reserve_reply() returns whether a context can be reserved.
  * Otherwise write_space() will be called, unless the connection is lost.
  */
-struct rpcrdma_send *rpcrdma_send_reserve(struct rpcrdma_ep *ep);
-bool rpcrdma_ep_ask_for_reply(struct rpcrdma_ep *ep);
-static inline bool rpcrdma_ep_may_reply(struct rpcrdma_ep *ep)
+struct rpcrdma_send *rpcrdma_ep_reserve_reply(struct rpcrdma_ep *ep);
+bool rpcrdma_ep_can_reserve_reply_slow(struct rpcrdma_ep *ep);
+static inline bool rpcrdma_ep_can_reserve_reply(struct rpcrdma_ep *ep)
 {
 	return likely(rpcrdma_sq_can_reserve_reply_hint(&ep->core.sq)) ||
-	       rpcrdma_ep_ask_for_reply(ep);
+	       rpcrdma_ep_can_reserve_reply_slow(ep);
 }
 
 /*

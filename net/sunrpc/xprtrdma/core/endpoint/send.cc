@@ -65,9 +65,9 @@ struct rpcrdma_send *rpcrdma_core_send_get(struct rpcrdma_ep_core *core)
 	return rpcrdma_sq_take(&core->sq) ? pop_send(core) : nullptr;
 }
 
-struct rpcrdma_send *rpcrdma_core_send_reserve(struct rpcrdma_ep_core *core)
+struct rpcrdma_send *rpcrdma_core_reserve_reply(struct rpcrdma_ep_core *core)
 {
-	return rpcrdma_sq_take_ahead(&core->sq) ? pop_send(core) : nullptr;
+	return rpcrdma_sq_reserve_reply(&core->sq) ? pop_send(core) : nullptr;
 }
 
 void rpcrdma_core_send_put(struct rpcrdma_ep_core *core, struct rpcrdma_send *s,

@@ -141,7 +141,7 @@ bool rpcrdma_sq_take(struct rpcrdma_sq *sq)
 	return true;
 }
 
-bool rpcrdma_sq_may_take_ahead(struct rpcrdma_sq *sq)
+bool rpcrdma_sq_can_reserve_reply(struct rpcrdma_sq *sq)
 {
 	if (sq->contexts > sq->reply_reserve)
 		return true;
@@ -149,9 +149,9 @@ bool rpcrdma_sq_may_take_ahead(struct rpcrdma_sq *sq)
 	return false;
 }
 
-bool rpcrdma_sq_take_ahead(struct rpcrdma_sq *sq)
+bool rpcrdma_sq_reserve_reply(struct rpcrdma_sq *sq)
 {
-	if (!rpcrdma_sq_may_take_ahead(sq))
+	if (!rpcrdma_sq_can_reserve_reply(sq))
 		return false;
 	sq->contexts--;
 	return true;
