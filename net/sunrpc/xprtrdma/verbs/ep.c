@@ -94,7 +94,7 @@ static void rpcrdma_ep_broken(struct work_struct *work)
  * finished the work that it has completed; a reset does. Devices that do not support
  * this do not need it.
  */
-static void rpcrdma_ep_quiet(struct rpcrdma_ep *ep)
+static void rpcrdma_ep_reset_qp(struct rpcrdma_ep *ep)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
 
@@ -167,7 +167,7 @@ int rpcrdma_port_release(struct rpcrdma_ep_core *core,
 	case RPCRDMA_TEARDOWN_STOP:
 		return rpcrdma_ep_stop(ep);
 	case RPCRDMA_TEARDOWN_RESET:
-		rpcrdma_ep_quiet(ep);
+		rpcrdma_ep_reset_qp(ep);
 		break;
 	case RPCRDMA_TEARDOWN_POSTED:
 		rpcrdma_rw_late_end(ep);

@@ -233,8 +233,8 @@ void rpcrdma_port_refuse(struct rpcrdma_ep_core *core, const char *reason)
  * Process the message of a Receive. Return true if it is for the transport, which owns
  * the Receive until it releases it.
  */
-static __always_inline bool rpcrdma_recv_one(struct rpcrdma_ep *ep,
-					     struct rpcrdma_recv *rv)
+static __always_inline bool rpcrdma_recv_process(struct rpcrdma_ep *ep,
+						 struct rpcrdma_recv *rv)
 {
 	struct rpcrdma_ep_core *core = &ep->core;
 	enum rpcrdma_outcome what;
@@ -262,7 +262,7 @@ static __always_inline bool rpcrdma_recv_one(struct rpcrdma_ep *ep,
 }
 
 /* Schedule the fallback work item immediately. */
-static void rpcrdma_recvs_hurry(struct rpcrdma_ep *ep)
+static void rpcrdma_recv_work_schedule(struct rpcrdma_ep *ep)
 {
 	mod_delayed_work(rpcrdma_message_wq, &ep->take_work, 0);
 }
@@ -293,7 +293,7 @@ static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc)
 		vr->status = wc->status;
 		llist_add(&vr->core.arrived, &ep->rx_new);
 		if (!rpcrdma_ep_is_closing(ep))
-			rpcrdma_recvs_hurry(ep);
+			rpcrdma_recv_work_schedule(ep);
 		return;
 	}
 	rpcrdma_recv_completed(&vr->core, wc);
@@ -308,7 +308,7 @@ static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc)
 			queue_delayed_work(rpcrdma_message_wq, &ep->take_work,
 					   0);
 	} else if (unlikely(!ep->ops->messages(ep))) {
-		rpcrdma_recvs_hurry(ep);
+		rpcrdma_recv_work_schedule(ep);
 	} else if (unlikely(!delayed_work_pending(&ep->take_work))) {
 		queue_delayed_work(rpcrdma_message_wq, &ep->take_work,
 				   RPCRDMA_TAKE_DELAY);
@@ -344,7 +344,7 @@ struct rpcrdma_recv *rpcrdma_ep_poll_next(struct rpcrdma_poll *poll)
 		if (unlikely(status != IB_WC_SUCCESS)) {
 			rpcrdma_ep_failed(ep, status,
 					  "a Receive failed: a message longer than announced?");
-		} else if (likely(rpcrdma_recv_one(ep, rv))) {
+		} else if (likely(rpcrdma_recv_process(ep, rv))) {
 			poll->over = rpcrdma_core_poll_is_over(&ep->core);
 			return rv;
 		}
