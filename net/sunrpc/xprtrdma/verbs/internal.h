@@ -150,7 +150,8 @@ static __always_inline void rpcrdma_ep_finish(struct rpcrdma_ep *ep, u32 todo)
 }
 
 /* Post work of kind RPCRDMA_WORK_RDMA, or queue it. No lock held. */
-void rpcrdma_work_rdma(struct rpcrdma_ep *ep, struct rpcrdma_work *work);
+void rpcrdma_work_post_or_queue(struct rpcrdma_ep *ep,
+				struct rpcrdma_work *work);
 /*
  * Post the chain of @work, as rpcrdma_port_post() does; the completion of its last Work
  * Request is reported as that of @work. Caller holds ep->lock.

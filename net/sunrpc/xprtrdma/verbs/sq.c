@@ -68,7 +68,8 @@ bool rpcrdma_port_post_send(struct rpcrdma_ep_core *core,
 	return rpcrdma_doorbell(ep, s->before ?: wr);
 }
 
-void rpcrdma_work_rdma(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
+void rpcrdma_work_post_or_queue(struct rpcrdma_ep *ep,
+				struct rpcrdma_work *work)
 {
 	bool taken;
 	u32 todo;
@@ -83,7 +84,7 @@ void rpcrdma_work_rdma(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
 
 void rpcrdma_port_rdma(struct rpcrdma_ep_core *core, struct rpcrdma_work *work)
 {
-	rpcrdma_work_rdma(rpcrdma_ep_of(core), work);
+	rpcrdma_work_post_or_queue(rpcrdma_ep_of(core), work);
 }
 
 /* ---- Completions ---- */
