@@ -73,7 +73,8 @@ rpcrdma_svc_not_sent(struct rpcrdma_svc_conn *conn, u32 xid, u32 length,
  * Release the Call early if a Reply is a credit (version 1): its Receive must be posted
  * before the Reply is sent, and the Call is not needed any more.
  */
-static void rpcrdma_svc_grant(struct svc_rqst *rqstp, struct rpcrdma_ep *ep)
+static void rpcrdma_svc_release_call_v1(struct svc_rqst *rqstp,
+					struct rpcrdma_ep *ep)
 {
 	if (likely(!rpcrdma_reply_is_credit(&ep->core.conn)))
 		return;
@@ -134,7 +135,7 @@ rpcrdma_svc_send_planned(struct svc_rqst *rqstp, struct rpcrdma_svc_conn *conn)
 	/*
 	 * The segments of @plan, which the Call holds, are not needed any more either.
 	 */
-	rpcrdma_svc_grant(rqstp, ep);
+	rpcrdma_svc_release_call_v1(rqstp, ep);
 	return rpcrdma_reply_send(&a);
 }
 
@@ -159,7 +160,7 @@ static int rpcrdma_svc_send_plain(struct svc_rqst *rqstp,
 					    rc);
 	}
 	rpcrdma_xdr_copy_out(res, 0, res->len, s->buf + s->header_len);
-	rpcrdma_svc_grant(rqstp, ep);
+	rpcrdma_svc_release_call_v1(rqstp, ep);
 	return rpcrdma_send_reply(s, NULL, inv_handle, RPCRDMA_INLINE, NULL);
 }
 
