@@ -65,7 +65,7 @@ struct rpcrdma_svc_call {
 	struct rpcrdma_item	items[RPCRDMA_MAX_WRITE_CHUNKS];
 };
 
-static inline struct rpcrdma_svc_conn *rpcrdma_svc_c(struct svc_xprt *xprt)
+static inline struct rpcrdma_svc_conn *to_svc_conn(struct svc_xprt *xprt)
 {
 	return container_of(xprt, struct rpcrdma_svc_conn, xprt);
 }

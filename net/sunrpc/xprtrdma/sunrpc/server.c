@@ -17,7 +17,7 @@ struct workqueue_struct *rpcrdma_svc_wq;
 
 struct rpcrdma_ep *rpcrdma_server_ep(struct svc_xprt *xprt)
 {
-	return rpcrdma_svc_c(xprt)->ep;
+	return to_svc_conn(xprt)->ep;
 }
 
 void rpcrdma_svc_fail(struct rpcrdma_svc_conn *conn, const char *reason)
@@ -55,7 +55,7 @@ void rpcrdma_svc_conn_free(struct rpcrdma_svc_conn *conn)
 /* End the service of a connection. XPT_BUSY stays set for ever. */
 void rpcrdma_svc_conn_detach(struct svc_xprt *xprt)
 {
-	rpcrdma_ep_close(rpcrdma_svc_c(xprt)->ep, NULL);
+	rpcrdma_ep_close(to_svc_conn(xprt)->ep, NULL);
 }
 
 static void rpcrdma_svc_conn_free_work(struct work_struct *work)
@@ -75,7 +75,7 @@ static void rpcrdma_svc_conn_free_work(struct work_struct *work)
  */
 void rpcrdma_svc_conn_last_put(struct svc_xprt *xprt)
 {
-	struct rpcrdma_svc_conn *conn = rpcrdma_svc_c(xprt);
+	struct rpcrdma_svc_conn *conn = to_svc_conn(xprt);
 
 	/*
 	 * Not initialized earlier, because without a svc_xprt, closed() frees the

@@ -431,7 +431,7 @@ static bool rpcrdma_svc_has_room(struct rpcrdma_svc_conn *conn)
  */
 int rpcrdma_svc_has_wspace(struct svc_xprt *xprt)
 {
-	struct rpcrdma_svc_conn *conn = rpcrdma_svc_c(xprt);
+	struct rpcrdma_svc_conn *conn = to_svc_conn(xprt);
 	struct rpcrdma_ep *ep = conn->ep;
 
 	/*
@@ -476,7 +476,7 @@ static void rpcrdma_svc_set_flags(struct svc_rqst *rqstp)
 int rpcrdma_svc_recvfrom(struct svc_rqst *rqstp)
 {
 	struct svc_xprt *xprt = rqstp->rq_xprt;
-	struct rpcrdma_svc_conn *conn = rpcrdma_svc_c(xprt);
+	struct rpcrdma_svc_conn *conn = to_svc_conn(xprt);
 	struct xdr_buf *arg = &rqstp->rq_arg;
 	struct rpcrdma_svc_call *call;
 	struct rpcrdma_send *reply;

@@ -55,7 +55,7 @@ static struct svc_xprt_class rpcrdma_svc_class = {
 	.xcl_ident	= XPRT_TRANSPORT_RDMA,
 };
 
-static struct rpcrdma_svc_listener *rpcrdma_svc_l(struct svc_xprt *xprt)
+static struct rpcrdma_svc_listener *to_svc_listener(struct svc_xprt *xprt)
 {
 	return container_of(xprt, struct rpcrdma_svc_listener, xprt);
 }
@@ -287,7 +287,7 @@ static struct svc_xprt *rpcrdma_svc_publish(struct rpcrdma_svc_conn *conn,
  */
 static struct svc_xprt *rpcrdma_svc_accept(struct svc_xprt *xprt)
 {
-	struct rpcrdma_svc_listener *l = rpcrdma_svc_l(xprt);
+	struct rpcrdma_svc_listener *l = to_svc_listener(xprt);
 	struct rpcrdma_svc_conn *conn;
 	u32 todo;
 
@@ -423,7 +423,7 @@ static int rpcrdma_svc_listener_has_wspace(struct svc_xprt *xprt)
 /* Stop listening immediately, because a new listener may need the port. Sleeps. */
 static void rpcrdma_svc_listener_detach(struct svc_xprt *xprt)
 {
-	struct rpcrdma_svc_listener *l = rpcrdma_svc_l(xprt);
+	struct rpcrdma_svc_listener *l = to_svc_listener(xprt);
 
 	rpcrdma_listener_destroy(l->listener);
 	rpcrdma_svc_listener_stop(l);
@@ -431,7 +431,7 @@ static void rpcrdma_svc_listener_detach(struct svc_xprt *xprt)
 
 static void rpcrdma_svc_listener_last_put(struct svc_xprt *xprt)
 {
-	queue_work(rpcrdma_svc_wq, &rpcrdma_svc_l(xprt)->free_work);
+	queue_work(rpcrdma_svc_wq, &to_svc_listener(xprt)->free_work);
 }
 
 static const struct svc_xprt_ops rpcrdma_svc_listener_ops = {

@@ -177,7 +177,7 @@ static int rpcrdma_svc_send_plain(struct svc_rqst *rqstp,
 int rpcrdma_svc_sendto(struct svc_rqst *rqstp)
 {
 	struct svc_xprt *xprt = rqstp->rq_xprt;
-	struct rpcrdma_svc_conn *conn = rpcrdma_svc_c(xprt);
+	struct rpcrdma_svc_conn *conn = to_svc_conn(xprt);
 	struct rpcrdma_recv *rv = rqstp->rq_xprt_ctxt;
 	struct rpcrdma_ep *ep = conn->ep;
 	int rc;
