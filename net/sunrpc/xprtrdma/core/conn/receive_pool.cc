@@ -103,7 +103,7 @@ bool window_is_heard(struct rpcrdma_conn *conn)
  * would cost a separate credit grant. Messages that the peer may send before it
  * knows the present window do not show that it is too small.
  */
-bool is_short(struct rpcrdma_conn *conn)
+bool window_too_small(struct rpcrdma_conn *conn)
 {
 	if (!window_is_heard(conn) || conn->window >= conn->cfg.window)
 		return false;
@@ -112,7 +112,7 @@ bool is_short(struct rpcrdma_conn *conn)
 		conn->window < usual_window(conn));
 }
 
-void grow(struct rpcrdma_conn *conn)
+void grow_window(struct rpcrdma_conn *conn)
 {
 	/*
 	 * A window that has shrunk may still have more Receives than its size.
@@ -138,7 +138,7 @@ bool is_used_v1(struct rpcrdma_conn *conn)
 }
 
 /* Return the unused credit of the peer; withheld Receives are unused, too. */
-u32 unused(const struct rpcrdma_conn *conn)
+u32 unused_credits(const struct rpcrdma_conn *conn)
 {
 	return left_to_peer(conn) + conn->kept_back;
 }
@@ -146,13 +146,13 @@ u32 unused(const struct rpcrdma_conn *conn)
 /* Shrink the window if it has been larger than needed for long enough. */
 void watch_time(struct rpcrdma_conn *conn, u32 now)
 {
-	conn->min_unused = min_u32(conn->min_unused, unused(conn));
+	conn->min_unused = min_u32(conn->min_unused, unused_credits(conn));
 	if (now - conn->watched_since < WATCH_MS)
 		return;
 	if (conn->window > usual_window(conn) &&
 	    conn->min_unused >= conn->window - conn->window / 8)
 		set_window(conn, max_u32(conn->window / 2, usual_window(conn)));
-	conn->min_unused = unused(conn);
+	conn->min_unused = unused_credits(conn);
 	conn->watched_since = now;
 }
 
@@ -178,7 +178,7 @@ bool may_be_smaller(const struct rpcrdma_conn *conn)
  * Reduce the inline thresholds. More than a page of contiguous memory may not
  * be available, and the default threshold is better than no connection.
  */
-void be_smaller(struct rpcrdma_props *own)
+void reduce_thresholds(struct rpcrdma_props *own)
 {
 	own->rbsiz = min_u32(own->rbsiz, RPCRDMA_V2_DEFAULT_INLINE);
 	own->sbsiz = min_u32(own->sbsiz, RPCRDMA_V2_DEFAULT_INLINE);
@@ -188,18 +188,18 @@ void be_smaller(struct rpcrdma_props *own)
  * Return true if the connection needs the Receives: the first ones, and those
  * for a client's Calls of version 1.
  */
-bool are_few(const struct rpcrdma_conn *conn)
+bool has_first_receives_only(const struct rpcrdma_conn *conn)
 {
 	return conn->receives <= conn->cfg.first_window ||
 	       (conn->version == RPCRDMA_VERS_1 && conn->cfg.client);
 }
 
-enum rpcrdma_receives_need need(const struct rpcrdma_conn *conn)
+enum rpcrdma_receives_need alloc_policy(const struct rpcrdma_conn *conn)
 {
 	if (may_be_smaller(conn))
 		return RPCRDMA_RECEIVES_OR_SMALLER;
-	return are_few(conn) ? RPCRDMA_RECEIVES_NEEDED :
-			       RPCRDMA_RECEIVES_WANTED;
+	return has_first_receives_only(conn) ? RPCRDMA_RECEIVES_NEEDED :
+					       RPCRDMA_RECEIVES_WANTED;
 }
 
 /* Return the Receives to allocate, if none are being allocated. */
@@ -236,7 +236,7 @@ u32 possible_window(const struct rpcrdma_conn *conn)
  * Return the events for a free Receive that is not posted: at most a credit
  * grant is due.
  */
-u32 not_posted(struct rpcrdma_conn *conn)
+u32 grant_events(struct rpcrdma_conn *conn)
 {
 	return conn->version == RPCRDMA_VERS_2 && grant_owed(conn) ?
 		       due_events(conn) :
@@ -287,8 +287,8 @@ void open_window_v1(struct rpcrdma_conn *conn)
  */
 u32 few_posted(struct rpcrdma_conn *conn)
 {
-	if (adapts(conn) && is_short(conn))
-		grow(conn);
+	if (adapts(conn) && window_too_small(conn))
+		grow_window(conn);
 	return post_due(conn) || more_receives_due(conn) ? RPCRDMA_EV_RECEIVES :
 							   0;
 }
@@ -304,7 +304,7 @@ struct rpcrdma_receives rpcrdma_recvs_to_alloc(struct rpcrdma_conn *conn)
 	conn->recvs_allocating += count;
 	return { .count = count,
 		 .octets = receive_octets(conn),
-		 .need = need(conn) };
+		 .need = alloc_policy(conn) };
 }
 
 /* CONNPROP may use the default threshold whatever was announced. */
@@ -336,9 +336,9 @@ u32 rpcrdma_recvs_allocated(struct rpcrdma_conn *conn, u32 count)
 		events = RPCRDMA_EV_WINDOW;
 	if (all)
 		return due_events(conn) | events;
-	switch (need(conn)) {
+	switch (alloc_policy(conn)) {
 	case RPCRDMA_RECEIVES_OR_SMALLER:
-		be_smaller(&conn->cfg.props);
+		reduce_thresholds(&conn->cfg.props);
 		events |= RPCRDMA_EV_RECEIVES;
 		break;
 	case RPCRDMA_RECEIVES_NEEDED:
@@ -364,8 +364,8 @@ u32 rpcrdma_recvs_to_post(struct rpcrdma_conn *conn, u32 now)
 		return 0;
 	if (adapts(conn)) {
 		watch_time(conn, now);
-		if (is_short(conn))
-			grow(conn);
+		if (window_too_small(conn))
+			grow_window(conn);
 	} else if (serves_v1(conn) && is_used_v1(conn)) {
 		set_window_v1(conn, 2 * conn->window);
 	}
@@ -406,10 +406,10 @@ u32 rpcrdma_recvs_released(struct rpcrdma_conn *conn)
 	if (conn->receives > conn->recvs_wanted && !conn->recvs_allocating &&
 	    available(conn) >= static_cast<s32>(conn->window)) {
 		conn->receives--;
-		return RPCRDMA_EV_LET_GO | not_posted(conn);
+		return RPCRDMA_EV_LET_GO | grant_events(conn);
 	}
 	conn->kept_back++;
 	if (post_due(conn))
 		return RPCRDMA_EV_RECEIVES;
-	return not_posted(conn);
+	return grant_events(conn);
 }
