@@ -44,13 +44,13 @@ struct rpcrdma_send *rpcrdma_core_reserve_reply(struct rpcrdma_ep_core *core);
  * rpcrdma_core_send_put() - release a context that was not sent
  * @core: connection
  * @s: Send context
- * @through: list that retired work is appended to
+ * @done_list: list that retired work is appended to
  *
- * The work attached to it is appended to @through.
+ * The work attached to it is appended to @done_list.
  * Context: lock held.
  */
 void rpcrdma_core_send_put(struct rpcrdma_ep_core *core, struct rpcrdma_send *s,
-			   struct list_head *through);
+			   struct list_head *done_list);
 
 /**
  * rpcrdma_core_send_call() - send the Call in core->call_send

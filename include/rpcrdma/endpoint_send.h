@@ -159,27 +159,27 @@ void rpcrdma_core_finish(struct rpcrdma_ep_core *core, u32 todo);
 
 /**
  * rpcrdma_core_tell() - call done() of each work item in a list
- * @through: list of retired work
+ * @done_list: list of retired work
  * @ok: it was executed, if the device accepted it
  *
  * Context: no lock held.
  */
-void rpcrdma_core_tell(struct list_head *through, bool ok);
+void rpcrdma_core_tell(struct list_head *done_list, bool ok);
 
 /**
  * rpcrdma_core_end() - notify retired work and do the work that was left, after a call
  * @core: connection
  * @todo: RPCRDMA_TODO_*, from rpcrdma_core_take_todo()
- * @through: list that the call has appended retired work to
+ * @done_list: list that the call has appended retired work to
  * @ok: the work was executed, if the device accepted it
  *
  * Context: no lock held.
  */
 static inline void rpcrdma_core_end(struct rpcrdma_ep_core *core, u32 todo,
-				    struct list_head *through, bool ok)
+				    struct list_head *done_list, bool ok)
 {
-	if (__builtin_expect(through->next != through, 0))
-		rpcrdma_core_tell(through, ok);
+	if (__builtin_expect(done_list->next != done_list, 0))
+		rpcrdma_core_tell(done_list, ok);
 	if (__builtin_expect(!!todo, 0))
 		rpcrdma_core_finish(core, todo);
 }
@@ -228,13 +228,13 @@ bool rpcrdma_core_rdma(struct rpcrdma_ep_core *core, struct rpcrdma_work *work);
  *	completion covers
  * @core: connection
  * @work: work item
- * @through: list that retired work is appended to
+ * @done_list: list that retired work is appended to
  *
- * Work that the device no longer uses is appended to @through.
+ * Work that the device no longer uses is appended to @done_list.
  * Context: lock held.
  */
 void rpcrdma_core_reap(struct rpcrdma_ep_core *core, struct rpcrdma_work *work,
-		       struct list_head *through);
+		       struct list_head *done_list);
 
 /**
  * rpcrdma_core_freed() - post work that may wait for slots or contexts, after some were
@@ -252,22 +252,22 @@ static inline void rpcrdma_core_freed(struct rpcrdma_ep_core *core)
 /**
  * rpcrdma_core_flush_posted() - retire all posted work: no more completions arrive
  * @core: connection
- * @through: list that retired work is appended to
+ * @done_list: list that retired work is appended to
  *
  * Context: lock held.
  */
 void rpcrdma_core_flush_posted(struct rpcrdma_ep_core *core,
-			       struct list_head *through);
+			       struct list_head *done_list);
 
 /**
  * rpcrdma_core_flush_waiting() - retire all work that waits to be posted
  * @core: connection
- * @through: list that retired work is appended to
+ * @done_list: list that retired work is appended to
  *
  * Context: lock held.
  */
 void rpcrdma_core_flush_waiting(struct rpcrdma_ep_core *core,
-				struct list_head *through);
+				struct list_head *done_list);
 
 /**
  * rpcrdma_core_post_control() - post a control message

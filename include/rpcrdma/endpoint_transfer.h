@@ -178,13 +178,13 @@ struct rpcrdma_transfer *rpcrdma_core_next_read(struct rpcrdma_ep_core *core);
  * @core: connection
  * @reply: the Reply
  * @ok: the Writes have completed; otherwise they never will
- * @through: list that retired work is appended to
+ * @done_list: list that retired work is appended to
  *
- * Queue @reply if @ok. Otherwise append it, or what is attached to it, to @through.
+ * Queue @reply if @ok. Otherwise append it, or what is attached to it, to @done_list.
  */
 void rpcrdma_core_written(struct rpcrdma_ep_core *core,
 			  struct rpcrdma_work *reply, bool ok,
-			  struct list_head *through);
+			  struct list_head *done_list);
 
 #ifdef __cplusplus
 }

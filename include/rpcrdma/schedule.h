@@ -89,7 +89,7 @@ rpcrdma_sq_reply_waits(struct rpcrdma_sq *sq, u32 nr_wrs)
  * The context in which the next Call is built is not part of the account.
  * Return: GO: as for rpcrdma_sq_reply(), and another context has been charged for the
  *	next Call; WAIT: nothing was changed, and rpcrdma_sq_next() returns
- *	RPCRDMA_TURN_RETRY when the Call may be tried again; until then call
+ *	RPCRDMA_SQ_NOTIFY when the Call may be tried again; until then call
  *	rpcrdma_conn_stalled(); NEVER.
  */
 enum rpcrdma_sq_answer rpcrdma_sq_call(struct rpcrdma_conn *conn,
@@ -106,7 +106,7 @@ enum rpcrdma_sq_answer rpcrdma_sq_call(struct rpcrdma_conn *conn,
  * @more: others follow, so that the Call is counted as queued: insert it at the head of
  *	the queued messages
  *
- * Return: GO: send its first message, as for RPCRDMA_TURN_MESSAGE, in a context that
+ * Return: GO: send its first message, as for RPCRDMA_SQ_POST_MESSAGE, in a context that
  *	has been charged; WAIT or NEVER.
  */
 enum rpcrdma_sq_answer
@@ -118,7 +118,7 @@ rpcrdma_sq_continued_call(const struct rpcrdma_conn *conn,
  * @conn: connection
  * @sq: Send Queue
  *
- * If false, RPCRDMA_TURN_RETRY follows; until then call rpcrdma_conn_stalled().
+ * If false, RPCRDMA_SQ_NOTIFY follows; until then call rpcrdma_conn_stalled().
  * Return: true if so.
  */
 bool rpcrdma_sq_may_call(const struct rpcrdma_conn *conn,
@@ -162,7 +162,7 @@ static inline bool rpcrdma_sq_has_waiters_hint(const struct rpcrdma_sq *sq)
  * @sq: Send Queue
  *
  * No other answer includes one.
- * Return: true if it is charged; if false, RPCRDMA_TURN_RETRY follows.
+ * Return: true if it is charged; if false, RPCRDMA_SQ_NOTIFY follows.
  */
 bool rpcrdma_sq_take(struct rpcrdma_sq *sq);
 
@@ -171,7 +171,7 @@ bool rpcrdma_sq_take(struct rpcrdma_sq *sq);
  *	is started
  * @sq: Send Queue
  *
- * Return: true if it is charged; if false, RPCRDMA_TURN_RETRY follows.
+ * Return: true if it is charged; if false, RPCRDMA_SQ_NOTIFY follows.
  */
 bool rpcrdma_sq_reserve_reply(struct rpcrdma_sq *sq);
 
@@ -179,7 +179,7 @@ bool rpcrdma_sq_reserve_reply(struct rpcrdma_sq *sq);
  * rpcrdma_sq_can_reserve_reply() - check if rpcrdma_sq_reserve_reply() would succeed
  * @sq: Send Queue
  *
- * If false, RPCRDMA_TURN_RETRY follows.
+ * If false, RPCRDMA_SQ_NOTIFY follows.
  * Return: true if so.
  */
 bool rpcrdma_sq_can_reserve_reply(struct rpcrdma_sq *sq);
@@ -210,20 +210,20 @@ struct rpcrdma_sq_first {
 };
 
 /* The next action */
-enum rpcrdma_sq_turn {
-	RPCRDMA_TURN_NONE,	/* nothing can be posted now */
+enum rpcrdma_sq_action {
+	RPCRDMA_SQ_IDLE, /* nothing can be posted now */
 	/* call rpcrdma_conn_next_control(), in a context that is charged */
-	RPCRDMA_TURN_CONTROL,
+	RPCRDMA_SQ_POST_CONTROL,
 	/* post the first transfer, which is no longer counted as queued */
-	RPCRDMA_TURN_TRANSFER,
+	RPCRDMA_SQ_POST_TRANSFER,
 	/*
 	 * post the first message, or the next fragment of a continued one, in a
 	 * context that is charged; it is no longer counted as queued, unless
 	 * fragments remain
 	 */
-	RPCRDMA_TURN_MESSAGE,
+	RPCRDMA_SQ_POST_MESSAGE,
 	/* retry refused Calls, and Replies yet to be built */
-	RPCRDMA_TURN_RETRY,
+	RPCRDMA_SQ_NOTIFY,
 };
 
 /**
@@ -237,9 +237,9 @@ enum rpcrdma_sq_turn {
  * Only while messages may be sent.
  * Return: the next action.
  */
-enum rpcrdma_sq_turn rpcrdma_sq_next(const struct rpcrdma_conn *conn,
-				     struct rpcrdma_sq *sq,
-				     const struct rpcrdma_sq_first *first);
+enum rpcrdma_sq_action rpcrdma_sq_next(const struct rpcrdma_conn *conn,
+				       struct rpcrdma_sq *sq,
+				       const struct rpcrdma_sq_first *first);
 
 /**
  * rpcrdma_sq_has_waiters() - check if anything may be waiting for slots or contexts

@@ -43,7 +43,7 @@ struct rpcrdma_sq {
 	 * Slots ever used, modulo 2^32: all, those free again, and those up to
 	 * the last signaled Work Request
 	 */
-	rpcrdma_serial posted, through;
+	rpcrdma_serial posted, retired;
 	rpcrdma_serial signaled;
 	u32 contexts;		/* free Send contexts */
 	/* Adjacent: these two are tested together. */
@@ -119,7 +119,7 @@ static inline bool rpcrdma_sq_fits(const struct rpcrdma_sq *sq, u32 nr_wrs)
 }
 
 /**
- * rpcrdma_sq_turn_wrs() - get the maximum of Work Requests of a transfer that are
+ * rpcrdma_sq_max_batch_wrs() - get the maximum of Work Requests of a transfer that are
  *	posted at once
  * @sq: Send Queue
  *
@@ -127,7 +127,7 @@ static inline bool rpcrdma_sq_fits(const struct rpcrdma_sq *sq, u32 nr_wrs)
  * Context: any.
  * Return: number of Work Requests.
  */
-static inline u32 rpcrdma_sq_turn_wrs(const struct rpcrdma_sq *sq)
+static inline u32 rpcrdma_sq_max_batch_wrs(const struct rpcrdma_sq *sq)
 {
 	const u32 most = (sq->depth - sq->batch) / 2;
 
@@ -145,7 +145,7 @@ static inline u32 rpcrdma_sq_turn_wrs(const struct rpcrdma_sq *sq)
  */
 static inline u32 rpcrdma_sq_part_pages(const struct rpcrdma_sq *sq, u32 pages)
 {
-	return rpcrdma_sq_turn_wrs(sq) * pages;
+	return rpcrdma_sq_max_batch_wrs(sq) * pages;
 }
 
 /**
@@ -161,7 +161,7 @@ static inline u32 rpcrdma_sq_part_pages(const struct rpcrdma_sq *sq, u32 pages)
 static inline bool rpcrdma_sq_in_chain(const struct rpcrdma_sq *sq, u32 message,
 				       u32 writes)
 {
-	return !writes || (writes <= rpcrdma_sq_turn_wrs(sq) &&
+	return !writes || (writes <= rpcrdma_sq_max_batch_wrs(sq) &&
 			   rpcrdma_sq_fits(sq, message + writes));
 }
 
@@ -174,7 +174,7 @@ static inline bool rpcrdma_sq_in_chain(const struct rpcrdma_sq *sq, u32 message,
  */
 static inline bool rpcrdma_sq_room(const struct rpcrdma_sq *sq, u32 nr_wrs)
 {
-	return sq->posted - sq->through + nr_wrs <= sq->depth;
+	return sq->posted - sq->retired + nr_wrs <= sq->depth;
 }
 
 /**
@@ -201,7 +201,7 @@ static inline void rpcrdma_sq_charge(struct rpcrdma_sq *sq,
 }
 
 /**
- * rpcrdma_sq_vouches() - check if the completion of @completed also retires @wrs, which
+ * rpcrdma_sq_completion_covers() - check if the completion of @completed also retires @wrs, which
  *	was posted earlier
  * @completed: chain that has completed
  * @wrs: chain posted earlier
@@ -210,8 +210,9 @@ static inline void rpcrdma_sq_charge(struct rpcrdma_sq *sq,
  * progress, so a signaled chain is retired only by its own completion.
  * Return: true if so.
  */
-static inline bool rpcrdma_sq_vouches(const struct rpcrdma_wrs *completed,
-				      const struct rpcrdma_wrs *wrs)
+static inline bool
+rpcrdma_sq_completion_covers(const struct rpcrdma_wrs *completed,
+			     const struct rpcrdma_wrs *wrs)
 {
 	return wrs == completed || !wrs->signaled;
 }
@@ -227,7 +228,7 @@ static inline bool rpcrdma_sq_vouches(const struct rpcrdma_wrs *completed,
 static inline void rpcrdma_sq_reaped(struct rpcrdma_sq *sq,
 				     const struct rpcrdma_wrs *oldest)
 {
-	sq->through = oldest ? oldest->begin : sq->posted;
+	sq->retired = oldest ? oldest->begin : sq->posted;
 }
 
 /**

@@ -327,7 +327,7 @@ static void shim_check_wrs(struct rpcrdma_ep *ep, const struct ib_send_wr *wr)
 		}
 	}
 	if (n != work->wrs.nr || last != work->chain->last ||
-	    ep->core.sq.posted - ep->core.sq.through > ep->core.sq.depth)
+	    ep->core.sq.posted - ep->core.sq.retired > ep->core.sq.depth)
 		atomic_inc(&shim_misuse);
 }
 

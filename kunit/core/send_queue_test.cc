@@ -45,7 +45,7 @@ public:
 	{
 		flight.push_back({ { nr, 0, signaled }, context });
 		rpcrdma_sq_charge(&sq, &flight.back().wrs);
-		EXPECT_LE(sq.posted - sq.through, sq.depth);
+		EXPECT_LE(sq.posted - sq.retired, sq.depth);
 	}
 
 	/*
@@ -67,7 +67,7 @@ public:
 		}
 		conn()->limit++;
 		conn()->acked = conn()->sent;
-		EXPECT_LE(sq.posted - sq.through, sq.depth);
+		EXPECT_LE(sq.posted - sq.retired, sq.depth);
 		return may;
 	}
 
@@ -96,7 +96,7 @@ public:
 		return may;
 	}
 
-	rpcrdma_sq_turn turn()
+	rpcrdma_sq_action next_action()
 	{
 		rpcrdma_sq_first first{};
 
@@ -115,23 +115,23 @@ public:
 		bool retry = false;
 
 		for (;;) {
-			switch (turn()) {
-			case RPCRDMA_TURN_CONTROL:
+			switch (next_action()) {
+			case RPCRDMA_SQ_POST_CONTROL:
 				EXPECT_GT(end->control().size(), 0u);
 				post(1, true);
 				break;
-			case RPCRDMA_TURN_TRANSFER:
+			case RPCRDMA_SQ_POST_TRANSFER:
 				post(transfers.front(), false, true);
 				transfers.pop_front();
 				break;
-			case RPCRDMA_TURN_MESSAGE:
+			case RPCRDMA_SQ_POST_MESSAGE:
 				post(messages.front(), true);
 				messages.pop_front();
 				break;
-			case RPCRDMA_TURN_RETRY:
+			case RPCRDMA_SQ_NOTIFY:
 				retry = true;
 				break;
-			case RPCRDMA_TURN_NONE:
+			case RPCRDMA_SQ_IDLE:
 				EXPECT_EQ(sq.transfers, transfers.size());
 				EXPECT_EQ(sq.messages, messages.size());
 				return retry;
@@ -148,7 +148,7 @@ public:
 			const auto each = i++;
 			const bool last = &each->wrs == wrs;
 
-			if (rpcrdma_sq_vouches(wrs, &each->wrs)) {
+			if (rpcrdma_sq_completion_covers(wrs, &each->wrs)) {
 				if (each->context)
 					rpcrdma_sq_give(&sq);
 				flight.erase(each);
@@ -197,15 +197,15 @@ TEST(SendQueue, Wraps)
 {
 	queue q;
 
-	q.sq.posted = q.sq.through = q.sq.signaled = ~0u - 20;
+	q.sq.posted = q.sq.retired = q.sq.signaled = ~0u - 20;
 	for (int i = 0; i < 100; i++) {
 		ASSERT_EQ(q.transfer(30), RPCRDMA_SQ_GO);
 		ASSERT_EQ(q.transfer(30), RPCRDMA_SQ_GO);
 		EXPECT_FALSE(rpcrdma_sq_room(&q.sq, 5));
 		q.complete(q.reporter());
-		EXPECT_EQ(q.sq.posted - q.sq.through, 30u);
+		EXPECT_EQ(q.sq.posted - q.sq.retired, 30u);
 		q.complete(q.reporter());
-		EXPECT_EQ(q.sq.posted, q.sq.through);
+		EXPECT_EQ(q.sq.posted, q.sq.retired);
 	}
 }
 
@@ -237,13 +237,13 @@ TEST(SendQueue, KnowsWhatNeverFits)
 TEST(SendQueue, TurnsOfTransfers)
 {
 	queue q{ 116, 200 }, shortest{ 2, 200 };
-	const u32 turn = rpcrdma_sq_turn_wrs(&q.sq);
+	const u32 turn = rpcrdma_sq_max_batch_wrs(&q.sq);
 
 	EXPECT_EQ(turn, (116u - 16) / 2);
 	EXPECT_EQ(q.transfer(turn), RPCRDMA_SQ_GO);
 	EXPECT_EQ(q.reply(turn), RPCRDMA_SQ_GO);
 	/* Even the shortest queue has a batch. */
-	EXPECT_EQ(rpcrdma_sq_turn_wrs(&shortest.sq), 1u);
+	EXPECT_EQ(rpcrdma_sq_max_batch_wrs(&shortest.sq), 1u);
 	/* A part is never longer than a batch. */
 	EXPECT_EQ(rpcrdma_sq_part_pages(&q.sq, 19), 19 * turn);
 	EXPECT_EQ(rpcrdma_sq_part_pages(&shortest.sq, 19), 19u);
@@ -252,7 +252,7 @@ TEST(SendQueue, TurnsOfTransfers)
 TEST(SendQueue, WritesGoWithTheirReplyIfThatIsNotTooLong)
 {
 	queue q{ 116, 200 };
-	const u32 turn = rpcrdma_sq_turn_wrs(&q.sq);
+	const u32 turn = rpcrdma_sq_max_batch_wrs(&q.sq);
 	const u32 most = 116 - q.sq.batch;
 
 	EXPECT_TRUE(rpcrdma_sq_in_chain(&q.sq, 1, turn));
@@ -323,17 +323,17 @@ TEST(SendQueue, ControlMessagesHaveTheLastContexts)
 	EXPECT_FALSE(rpcrdma_sq_take(&q.sq));
 	while (q.sq.contexts) {
 		rpcrdma_conn_queue_done(q.conn(), control, 0);
-		ASSERT_EQ(q.turn(), RPCRDMA_TURN_CONTROL);
+		ASSERT_EQ(q.next_action(), RPCRDMA_SQ_POST_CONTROL);
 		ASSERT_GT(q.end->control().size(), 0u);
 		control++;
 	}
 	EXPECT_EQ(control, u32{ RPCRDMA_CONTROL_SENDS });
 	/* Without a context, it waits and is not forgotten. */
 	rpcrdma_conn_queue_done(q.conn(), control, 0);
-	EXPECT_EQ(q.turn(), RPCRDMA_TURN_NONE);
+	EXPECT_EQ(q.next_action(), RPCRDMA_SQ_IDLE);
 	EXPECT_TRUE(rpcrdma_sq_has_waiters(&q.sq));
 	rpcrdma_sq_give(&q.sq);
-	EXPECT_EQ(q.turn(), RPCRDMA_TURN_CONTROL);
+	EXPECT_EQ(q.next_action(), RPCRDMA_SQ_POST_CONTROL);
 }
 
 /* A peer that sends Calls and grants nothing fills buffers with Replies. */
@@ -408,7 +408,7 @@ TEST(SendQueue, SmallMessagesDoNotStarveTransfers)
 	queue q;
 	u32 n = 0;
 
-	while (q.sq.posted - q.sq.through < DEPTH)
+	while (q.sq.posted - q.sq.retired < DEPTH)
 		q.post(1, false, true);
 	ASSERT_EQ(q.transfer(50), RPCRDMA_SQ_WAIT);
 	for (int i = 0; i < 20; i++)
@@ -461,7 +461,7 @@ TEST(SendQueue, CallsDoNotStarveReplies)
 {
 	queue q;
 
-	while (q.sq.posted - q.sq.through < DEPTH)
+	while (q.sq.posted - q.sq.retired < DEPTH)
 		q.post(1, false, true);
 	ASSERT_EQ(q.reply(40), RPCRDMA_SQ_WAIT);
 	for (int i = 0; i < 39; i++) {
@@ -482,7 +482,7 @@ TEST(SendQueue, RepliesKeepTheirOrder)
 {
 	queue q;
 
-	while (q.sq.posted - q.sq.through < DEPTH)
+	while (q.sq.posted - q.sq.retired < DEPTH)
 		q.post(1, false, true);
 	ASSERT_EQ(q.reply(2), RPCRDMA_SQ_WAIT);
 	q.complete(q.reporter());
@@ -497,14 +497,14 @@ TEST(SendQueue, ControlMessagesGoFirst)
 {
 	queue q;
 
-	while (q.sq.posted - q.sq.through < DEPTH)
+	while (q.sq.posted - q.sq.retired < DEPTH)
 		q.post(1, false, true);
 	ASSERT_EQ(q.transfer(2), RPCRDMA_SQ_WAIT);
 	ASSERT_EQ(q.reply(1), RPCRDMA_SQ_WAIT);
 	rpcrdma_conn_queue_done(q.conn(), 1, 0);
-	EXPECT_EQ(q.turn(), RPCRDMA_TURN_NONE);
+	EXPECT_EQ(q.next_action(), RPCRDMA_SQ_IDLE);
 	q.complete(q.reporter());
-	EXPECT_EQ(q.turn(), RPCRDMA_TURN_CONTROL);
+	EXPECT_EQ(q.next_action(), RPCRDMA_SQ_POST_CONTROL);
 	/*
 	 * A waiting control message is sent before a Reply that lacks nothing
 	 * else.
@@ -513,7 +513,7 @@ TEST(SendQueue, ControlMessagesGoFirst)
 
 	rpcrdma_conn_queue_done(other.conn(), 1, 0);
 	EXPECT_EQ(other.reply(1), RPCRDMA_SQ_WAIT);
-	EXPECT_EQ(other.turn(), RPCRDMA_TURN_CONTROL);
+	EXPECT_EQ(other.next_action(), RPCRDMA_SQ_POST_CONTROL);
 }
 
 /* The parts of a continued message are not interleaved with other messages. */
@@ -535,12 +535,12 @@ TEST(SendQueue, PartsStayTogether)
 	first.parts = 1;
 	first.more = 1;
 	EXPECT_EQ(rpcrdma_sq_next(q.conn(), &q.sq, &first),
-		  RPCRDMA_TURN_MESSAGE);
+		  RPCRDMA_SQ_POST_MESSAGE);
 	q.end->send(RPCRDMA_KIND_CALL, 1, RDMA2_F_MORE);
 	EXPECT_EQ(q.sq.messages, 2u);
 	first.more = 0;
 	EXPECT_EQ(rpcrdma_sq_next(q.conn(), &q.sq, &first),
-		  RPCRDMA_TURN_MESSAGE);
+		  RPCRDMA_SQ_POST_MESSAGE);
 	q.end->send(RPCRDMA_KIND_CALL, 1);
 	EXPECT_EQ(q.sq.messages, 1u);
 	EXPECT_EQ(q.sq.contexts, CONTEXTS - 3);
@@ -568,10 +568,10 @@ TEST(SendQueue, PartsWaitForContexts)
 	first.message_wrs = 1;
 	first.kind = RPCRDMA_KIND_REPLY;
 	first.parts = 1;
-	EXPECT_EQ(rpcrdma_sq_next(q.conn(), &q.sq, &first), RPCRDMA_TURN_NONE);
+	EXPECT_EQ(rpcrdma_sq_next(q.conn(), &q.sq, &first), RPCRDMA_SQ_IDLE);
 	rpcrdma_sq_give(&q.sq);
 	EXPECT_EQ(rpcrdma_sq_next(q.conn(), &q.sq, &first),
-		  RPCRDMA_TURN_MESSAGE);
+		  RPCRDMA_SQ_POST_MESSAGE);
 }
 
 /* A refused sender is notified, once, and only when a retry is worthwhile. */
@@ -579,7 +579,7 @@ TEST(SendQueue, RefusedAreTold)
 {
 	queue q;
 
-	while (q.sq.posted - q.sq.through < DEPTH)
+	while (q.sq.posted - q.sq.retired < DEPTH)
 		q.post(1, false, true);
 	EXPECT_EQ(q.call(3), RPCRDMA_SQ_WAIT);
 	EXPECT_EQ(q.call(1), RPCRDMA_SQ_WAIT);
@@ -620,7 +620,7 @@ TEST(SendQueue, EachRefusalIsKnown)
 	for (int sort = 0; sort < 3; sort++) {
 		queue q;
 
-		while (q.sq.posted - q.sq.through < DEPTH)
+		while (q.sq.posted - q.sq.retired < DEPTH)
 			q.post(1, false, true);
 		EXPECT_FALSE(rpcrdma_sq_has_waiters(&q.sq));
 		if (sort == 0) {
@@ -631,14 +631,14 @@ TEST(SendQueue, EachRefusalIsKnown)
 				  RPCRDMA_SQ_WAIT);
 		} else {
 			rpcrdma_conn_queue_done(q.conn(), 1, 0);
-			EXPECT_EQ(q.turn(), RPCRDMA_TURN_NONE);
+			EXPECT_EQ(q.next_action(), RPCRDMA_SQ_IDLE);
 		}
 		EXPECT_TRUE(rpcrdma_sq_has_waiters(&q.sq)) << sort;
 		/* For window, no control message waits here. */
 		EXPECT_EQ(rpcrdma_sq_waiting_kinds(&q.sq), sort < 2);
 		q.complete(q.reporter());
-		EXPECT_EQ(q.turn(),
-			  sort < 2 ? RPCRDMA_TURN_RETRY : RPCRDMA_TURN_CONTROL);
+		EXPECT_EQ(q.next_action(), sort < 2 ? RPCRDMA_SQ_NOTIFY :
+						      RPCRDMA_SQ_POST_CONTROL);
 		EXPECT_FALSE(rpcrdma_sq_has_waiters(&q.sq));
 	}
 }
@@ -654,9 +654,9 @@ TEST(SendQueue, ReadsAreNotVouchedFor)
 	q.complete(std::prev(q.flight.end()));
 	/* The Read is left, and nothing after it is released. */
 	ASSERT_EQ(q.flight.size(), 1u);
-	EXPECT_EQ(q.sq.posted - q.sq.through, 12u);
+	EXPECT_EQ(q.sq.posted - q.sq.retired, 12u);
 	q.complete(q.reporter());
-	EXPECT_EQ(q.sq.posted, q.sq.through);
+	EXPECT_EQ(q.sq.posted, q.sq.retired);
 }
 
 /*

@@ -299,7 +299,7 @@ static void data_turns(struct kunit *test)
 	pair->server_params.reads = shim_iwarp ? 50 : 4;
 	pair->server_params.max_mrs = 0;
 	shim_open(test);
-	turn = rpcrdma_sq_turn_wrs(&pair->server.ep->core.sq);
+	turn = rpcrdma_sq_max_batch_wrs(&pair->server.ep->core.sq);
 	if (!shim_iwarp)
 		KUNIT_EXPECT_LT(test, turn, 25U);
 	/* Fifty segments to read, fifty to write, and 25 of each */

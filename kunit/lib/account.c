@@ -31,7 +31,7 @@ static void shim_read_accounts(struct shim_side *side,
 		a->queued++;
 	a->queued += READ_ONCE(ep->core.rw.pool.waiting);
 	a->sends += ep->core.sq.contexts + (ep->core.call_send ? 1 : 0);
-	a->slots = ep->core.sq.posted - ep->core.sq.through;
+	a->slots = ep->core.sq.posted - ep->core.sq.retired;
 	a->receives = ep->core.conn.posted - ep->core.conn.received +
 		      ep->core.conn.kept_back;
 	if (ep->core.conn.version == RPCRDMA_VERS_2)

@@ -457,7 +457,7 @@ void endpoint::describe() const
 	w_.tell("%s: stage %u, version %u; sent %u of %u, received %u, posted %u, advertised %u; %u Sends free, %u of %u slots used; waiting: %u messages, %u transfers, %u control%s%s; %u Receives lent",
 		name, life.stage, conn.version, u32{ conn.sent },
 		u32{ conn.limit }, u32{ conn.received }, u32{ conn.posted },
-		u32{ conn.advertised }, sq.contexts, sq.posted - sq.through,
+		u32{ conn.advertised }, sq.contexts, sq.posted - sq.retired,
 		sq.depth, count(messages), count(transfers), conn.pend_count,
 		conn.tx_open ? ", one in parts" : "",
 		sq.call_wrs ? ", Calls" : "", recvs_out);
@@ -473,7 +473,7 @@ void endpoint::check()
 			w_.complain(who + "is set up without Sends");
 		return;
 	}
-	if (sq.posted - sq.through > sq.depth)
+	if (sq.posted - sq.retired > sq.depth)
 		w_.complain(who + "the Send Queue runs over");
 	check_sends();
 	if (stall_watched && !stall_armed_)

@@ -210,7 +210,7 @@ bool endpoint::post_batch(transfer *t)
 {
 	rpcrdma_work *w = &t->work;
 
-	if (w->wrs.nr > rpcrdma_sq_turn_wrs(&sq))
+	if (w->wrs.nr > rpcrdma_sq_max_batch_wrs(&sq))
 		w_.complain("a batch is too long");
 	if (t->posted == &t->parts && t->waited && t->waited < reads_posted_)
 		w_.complain("a transfer overtakes one that waits longer");

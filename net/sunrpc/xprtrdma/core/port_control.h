@@ -150,20 +150,20 @@ int rpcrdma_port_release(struct rpcrdma_ep_core *core,
 /**
  * rpcrdma_port_flush_posted - take the lock and call rpcrdma_core_flush_posted()
  * @core: connection; the device does not use posted work any more
- * @through: list
+ * @done_list: list
  *
  * Passes the completions that have arrived to rpcrdma_core_reap() before.
  */
 void rpcrdma_port_flush_posted(struct rpcrdma_ep_core *core,
-			       struct list_head *through);
+			       struct list_head *done_list);
 
 /**
  * rpcrdma_port_flush_waiting - take the lock and call rpcrdma_core_flush_waiting()
  * @core: connection
- * @through: list
+ * @done_list: list
  */
 void rpcrdma_port_flush_waiting(struct rpcrdma_ep_core *core,
-				struct list_head *through);
+				struct list_head *done_list);
 
 /**
  * rpcrdma_port_leave_quota - detach a connection from the quota, if it is attached

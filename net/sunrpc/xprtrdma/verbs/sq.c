@@ -89,14 +89,14 @@ void rpcrdma_port_rdma(struct rpcrdma_ep_core *core, struct rpcrdma_work *work)
 
 /* ---- Completions ---- */
 
-/* Release ep->lock after a call of the core that has appended work to @through. */
-static void rpcrdma_works_end(struct rpcrdma_ep *ep, struct list_head *through,
-			      bool ok)
+/* Release ep->lock after a call of the core that has appended work to @done_list. */
+static void rpcrdma_works_end(struct rpcrdma_ep *ep,
+			      struct list_head *done_list, bool ok)
 	__releases(&ep->lock)
 {
 	u32 todo = rpcrdma_ep_unlock(ep);
 
-	rpcrdma_core_end(&ep->core, todo, through, ok);
+	rpcrdma_core_end(&ep->core, todo, done_list, ok);
 }
 
 /* Retire completed work, and post work that waited for it. */
@@ -105,7 +105,7 @@ void rpcrdma_works_reap(struct work_struct *item)
 	struct rpcrdma_ep *ep = container_of(item, struct rpcrdma_ep, reap_work);
 	struct rpcrdma_chain *chain;
 	struct llist_node *node;
-	LIST_HEAD(through);
+	LIST_HEAD(done_list);
 
 	/*
 	 * If the device does not stop, the teardown reaps, after it has destroyed the
@@ -118,10 +118,10 @@ void rpcrdma_works_reap(struct work_struct *item)
 	while (node) {
 		chain = llist_entry(node, struct rpcrdma_chain, completed);
 		node = node->next;
-		rpcrdma_core_reap(&ep->core, chain->work, &through);
+		rpcrdma_core_reap(&ep->core, chain->work, &done_list);
 	}
 	rpcrdma_core_freed(&ep->core);
-	rpcrdma_works_end(ep, &through, true);
+	rpcrdma_works_end(ep, &done_list, true);
 	rpcrdma_works_check(ep);
 }
 
@@ -129,21 +129,21 @@ void rpcrdma_port_written(struct rpcrdma_ep_core *core,
 			  struct rpcrdma_work *reply, bool ok)
 {
 	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
-	LIST_HEAD(through);
+	LIST_HEAD(done_list);
 
 	spin_lock(&ep->lock);
-	rpcrdma_core_written(core, reply, ok, &through);
-	rpcrdma_works_end(ep, &through, false);
+	rpcrdma_core_written(core, reply, ok, &done_list);
+	rpcrdma_works_end(ep, &done_list, false);
 }
 
 void rpcrdma_send_put(struct rpcrdma_send *s)
 {
 	struct rpcrdma_ep *ep = rpcrdma_send_ep(s);
-	LIST_HEAD(through);
+	LIST_HEAD(done_list);
 
 	spin_lock(&ep->lock);
-	rpcrdma_core_send_put(&ep->core, s, &through);
-	rpcrdma_works_end(ep, &through, false);
+	rpcrdma_core_send_put(&ep->core, s, &done_list);
+	rpcrdma_works_end(ep, &done_list, false);
 }
 
 /* ---- Completions, in a softirq ---- */
@@ -219,26 +219,26 @@ static void rpcrdma_wc_chained(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 void rpcrdma_port_flush_posted(struct rpcrdma_ep_core *core,
-			       struct list_head *through)
+			       struct list_head *done_list)
 {
 	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
 
 	queue_work(rpcrdma_message_wq, &ep->reap_work);
 	flush_work(&ep->reap_work);
 	spin_lock(&ep->lock);
-	rpcrdma_core_flush_posted(core, through);
+	rpcrdma_core_flush_posted(core, done_list);
 	spin_unlock(&ep->lock);
 }
 
 void rpcrdma_port_flush_waiting(struct rpcrdma_ep_core *core,
-				struct list_head *through)
+				struct list_head *done_list)
 {
 	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
 
 	/* If the device does not stop, no completion is processed after this. */
 	flush_work(&ep->reap_work);
 	spin_lock(&ep->lock);
-	rpcrdma_core_flush_waiting(core, through);
+	rpcrdma_core_flush_waiting(core, done_list);
 	spin_unlock(&ep->lock);
 }
 

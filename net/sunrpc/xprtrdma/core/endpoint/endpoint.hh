@@ -185,17 +185,17 @@ void end_exposed(rpcrdma_pull_entry *x);
 /* Handle the peer's DONE in @rv: invalidate the MRs that it did not. No lock held. */
 void reply_pulled(const rpcrdma_recv *rv);
 
-/* Release the context of @s and append the work attached to it to @through. */
+/* Release the context of @s and append the work attached to it to @done_list. */
 [[gnu::always_inline]] static inline void
-free_up_send(rpcrdma_ep_core *core, rpcrdma_send *s, list_head *through)
+free_up_send(rpcrdma_ep_core *core, rpcrdma_send *s, list_head *done_list)
 {
 	if (s->rw) [[unlikely]] {
 		s->rw->work.post_failed = s->work.post_failed;
-		list_push_back(&s->rw->work.list, through);
+		list_push_back(&s->rw->work.list, done_list);
 		s->rw = nullptr;
 	}
 	if (s->stream) [[unlikely]] {
-		list_push_back(&s->stream->work.list, through);
+		list_push_back(&s->stream->work.list, done_list);
 		s->stream = nullptr;
 	}
 	push_send(core, s);

@@ -110,12 +110,12 @@ void describe_first(rpcrdma_ep_core *core, rpcrdma_sq_first *first)
 
 /* Retire any work, which is on no list any more. */
 [[gnu::always_inline]] inline void
-retire(rpcrdma_ep_core *core, rpcrdma_work *work, list_head *through)
+retire(rpcrdma_ep_core *core, rpcrdma_work *work, list_head *done_list)
 {
 	if (work->kind <= RPCRDMA_WORK_CONTROL) [[likely]]
-		free_up_send(core, send_of(work), through);
+		free_up_send(core, send_of(work), done_list);
 	else
-		list_push_back(&work->list, through);
+		list_push_back(&work->list, done_list);
 }
 
 /* Report an event of the protocol. */
@@ -128,13 +128,13 @@ void happened(rpcrdma_ep_core *core, enum rpcrdma_happened what)
 }
 
 /* Retire all work in @list. */
-void retire_all(rpcrdma_ep_core *core, list_head *list, list_head *through)
+void retire_all(rpcrdma_ep_core *core, list_head *list, list_head *done_list)
 {
 	while (!list_is_empty(list)) {
 		auto *work = list_first<rpcrdma_work>(list);
 
 		list_remove(&work->list);
-		retire(core, work, through);
+		retire(core, work, done_list);
 	}
 }
 
@@ -230,19 +230,19 @@ void rpcrdma_core_pump(struct rpcrdma_ep_core *core)
 	while (ok) {
 		describe_first(core, &first);
 		switch (rpcrdma_sq_next(&core->conn, &core->sq, &first)) {
-		case RPCRDMA_TURN_CONTROL:
+		case RPCRDMA_SQ_POST_CONTROL:
 			ok = post_control(core);
 			break;
-		case RPCRDMA_TURN_TRANSFER:
+		case RPCRDMA_SQ_POST_TRANSFER:
 			ok = post_transfer(core);
 			break;
-		case RPCRDMA_TURN_MESSAGE:
+		case RPCRDMA_SQ_POST_MESSAGE:
 			ok = post_message(core);
 			break;
-		case RPCRDMA_TURN_RETRY:
+		case RPCRDMA_SQ_NOTIFY:
 			core->todo |= RPCRDMA_TODO_RETRY;
 			break;
-		case RPCRDMA_TURN_NONE:
+		case RPCRDMA_SQ_IDLE:
 			if (core->sq.messages || core->conn.pend_count)
 				watch_stall(core);
 			return;
@@ -299,14 +299,15 @@ bool rpcrdma_core_rdma(struct rpcrdma_ep_core *core, struct rpcrdma_work *work)
 }
 
 void rpcrdma_core_reap(struct rpcrdma_ep_core *core, struct rpcrdma_work *work,
-		       struct list_head *through)
+		       struct list_head *done_list)
 {
 	rpcrdma_work **at = &core->inflight;
 
 	while (rpcrdma_work *w = *at) {
-		if (rpcrdma_sq_vouches(&work->wrs, &w->wrs)) [[likely]] {
+		if (rpcrdma_sq_completion_covers(&work->wrs, &w->wrs))
+			[[likely]] {
 			*at = w->next;
-			retire(core, w, through);
+			retire(core, w, done_list);
 		} else {
 			at = &w->next;
 		}
@@ -320,7 +321,7 @@ void rpcrdma_core_reap(struct rpcrdma_ep_core *core, struct rpcrdma_work *work,
 }
 
 void rpcrdma_core_flush_posted(struct rpcrdma_ep_core *core,
-			       struct list_head *through)
+			       struct list_head *done_list)
 {
 	rpcrdma_work *work = core->inflight;
 
@@ -329,23 +330,23 @@ void rpcrdma_core_flush_posted(struct rpcrdma_ep_core *core,
 	while (work) {
 		rpcrdma_work *next = work->next;
 
-		retire(core, work, through);
+		retire(core, work, done_list);
 		work = next;
 	}
 }
 
 void rpcrdma_core_flush_waiting(struct rpcrdma_ep_core *core,
-				struct list_head *through)
+				struct list_head *done_list)
 {
-	retire_all(core, &core->rw.waiting, through);
-	retire_all(core, &core->transfers, through);
-	retire_all(core, &core->messages, through);
+	retire_all(core, &core->rw.waiting, done_list);
+	retire_all(core, &core->transfers, done_list);
+	retire_all(core, &core->messages, done_list);
 }
 
-void rpcrdma_core_tell(struct list_head *through, bool ok)
+void rpcrdma_core_tell(struct list_head *done_list, bool ok)
 {
-	while (!list_is_empty(through)) {
-		auto *work = list_first<rpcrdma_work>(through);
+	while (!list_is_empty(done_list)) {
+		auto *work = list_first<rpcrdma_work>(done_list);
 
 		list_remove(&work->list);
 		work->done(work, ok && !work->post_failed);

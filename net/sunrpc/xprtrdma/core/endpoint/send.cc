@@ -71,11 +71,11 @@ struct rpcrdma_send *rpcrdma_core_reserve_reply(struct rpcrdma_ep_core *core)
 }
 
 void rpcrdma_core_send_put(struct rpcrdma_ep_core *core, struct rpcrdma_send *s,
-			   struct list_head *through)
+			   struct list_head *done_list)
 {
 	/* The caller keeps the memory that it was to expose. */
 	s->exposed = nullptr;
-	free_up_send(core, s, through);
+	free_up_send(core, s, done_list);
 	rpcrdma_core_freed(core);
 }
 

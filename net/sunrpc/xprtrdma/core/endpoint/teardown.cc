@@ -34,11 +34,11 @@ bool waits(enum rpcrdma_teardown what)
 void end_work(rpcrdma_ep_core *core,
 	      void (*flush)(rpcrdma_ep_core *, list_head *))
 {
-	list_head through;
+	list_head done_list;
 
-	list_init(&through);
-	flush(core, &through);
-	rpcrdma_core_tell(&through, false);
+	list_init(&done_list);
+	flush(core, &done_list);
+	rpcrdma_core_tell(&done_list, false);
 }
 
 /* The MRs are gone, and no peer can access the memory that they had. */

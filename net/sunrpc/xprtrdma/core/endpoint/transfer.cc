@@ -155,7 +155,7 @@ int add_segment(rpcrdma_transfer *t, rpcrdma_local *local, u32 at,
  */
 void choose_batch(const rpcrdma_sq *sq, rpcrdma_transfer *t)
 {
-	const u32 most = rpcrdma_sq_turn_wrs(sq);
+	const u32 most = rpcrdma_sq_max_batch_wrs(sq);
 	u32 nr = 0;
 
 	t->batch = t->posted;
@@ -347,7 +347,7 @@ struct rpcrdma_transfer *rpcrdma_core_next_read(struct rpcrdma_ep_core *core)
 
 void rpcrdma_core_written(struct rpcrdma_ep_core *core,
 			  struct rpcrdma_work *reply, bool ok,
-			  struct list_head *through)
+			  struct list_head *done_list)
 {
 	ok = ok && is_open(core);
 	if (ok && queue_reply(core, reply, reply->wrs.nr)) [[likely]]
@@ -355,10 +355,10 @@ void rpcrdma_core_written(struct rpcrdma_ep_core *core,
 	if (ok)
 		core->todo |= RPCRDMA_TODO_TOO_LONG;
 	if (reply->kind == RPCRDMA_WORK_STREAM) {
-		list_push_back(&reply->list, through);
+		list_push_back(&reply->list, done_list);
 		return;
 	}
 	/* The teardown releases what it was to expose. */
 	send_of(reply)->exposed = nullptr;
-	free_up_send(core, send_of(reply), through);
+	free_up_send(core, send_of(reply), done_list);
 }

@@ -157,28 +157,28 @@ bool rpcrdma_sq_reserve_reply(struct rpcrdma_sq *sq)
 	return true;
 }
 
-enum rpcrdma_sq_turn rpcrdma_sq_next(const struct rpcrdma_conn *conn,
-				     struct rpcrdma_sq *sq,
-				     const struct rpcrdma_sq_first *first)
+enum rpcrdma_sq_action rpcrdma_sq_next(const struct rpcrdma_conn *conn,
+				       struct rpcrdma_sq *sq,
+				       const struct rpcrdma_sq_first *first)
 {
 	sq->waiters &= static_cast<u8>(~WAITS_CONTROL);
 	if (rpcrdma_conn_control_due(conn)) {
 		if (sq->contexts && rpcrdma_sq_room(sq, 1)) {
 			sq->contexts--;
-			return RPCRDMA_TURN_CONTROL;
+			return RPCRDMA_SQ_POST_CONTROL;
 		}
 		sq->waiters |= WAITS_CONTROL;
 	}
 	if (sq->transfers && rpcrdma_sq_room(sq, first->transfer_wrs)) {
 		sq->transfers--;
-		return RPCRDMA_TURN_TRANSFER;
+		return RPCRDMA_SQ_POST_TRANSFER;
 	}
 	if (message_turn(conn, sq, first)) {
 		if (first->parts)
 			sq->contexts--;
 		if (!first->more && !--sq->messages)
 			sq->reply_reserve = sq->reserve;
-		return RPCRDMA_TURN_MESSAGE;
+		return RPCRDMA_SQ_POST_MESSAGE;
 	}
-	return may_retry(conn, sq) ? RPCRDMA_TURN_RETRY : RPCRDMA_TURN_NONE;
+	return may_retry(conn, sq) ? RPCRDMA_SQ_NOTIFY : RPCRDMA_SQ_IDLE;
 }
