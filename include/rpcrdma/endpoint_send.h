@@ -50,7 +50,7 @@ struct rpcrdma_send {
 	u64			addr;		/* of buf, for the device */
 	u32			size;		/* bytes in buf */
 	u32			number;		/* index among the contexts */
-	u32			report;		/* signal threshold, see below */
+	u32 signal_threshold; /* signal threshold, see below */
 	bool			shared;		/* buf is part of core->control_bufs */
 	u32			header_len;	/* bytes */
 	u32			len;		/* bytes, header and payload */
@@ -63,15 +63,15 @@ struct rpcrdma_send {
 };
 
 /*
- * s->report: a Send of at least this many bytes is signaled, even if the Send Queue does
+ * s->signal_threshold: a Send of at least this many bytes is signaled, even if the Send Queue does
  * not need its completion.
  * - siw completes a Send as soon as TCP has queued it. It copies a signaled Send, but
  *   transmits an unsignaled Send of a page or more by reference from the buffer.
  * - A client's reserve buffer, for use when memory is short, is signaled so that it is
  *   reusable at once.
  */
-#define RPCRDMA_REPORT_NONE	0xffffffffu
-#define RPCRDMA_REPORT_ALL	0u
+#define RPCRDMA_SIGNAL_BY_QUEUE 0xffffffffu
+#define RPCRDMA_SIGNAL_ALWAYS 0u
 
 /*
  * Bytes of a small Send buffer: for control messages, and for most Calls and Replies
@@ -109,7 +109,7 @@ struct rpcrdma_ep_core {
 	u32			nr_sends;	/* Send contexts */
 	u32			sends_made;	/* contexts used so far */
 	u32			send_bufs;	/* contexts with an own buffer; atomic */
-	u32			report;		/* initial value of s->report */
+	u32 signal_threshold; /* initial value of s->signal_threshold */
 	u8			*control_bufs;	/* one allocation, the host's */
 	u64			control_addr;
 	u32			todo;		/* RPCRDMA_TODO_* */

@@ -651,11 +651,13 @@ static void hardware_sends_report(struct kunit *test)
 	ep = pair->client.ep;
 	last = &ep->send_ring[ep->core.nr_sends - 1].core;
 	KUNIT_EXPECT_EQ(test, last->size, 4096U);
-	KUNIT_EXPECT_EQ(test, last->report, (u32)RPCRDMA_REPORT_ALL);
+	KUNIT_EXPECT_EQ(test, last->signal_threshold,
+			(u32)RPCRDMA_SIGNAL_ALWAYS);
 	for (i = 0; i < ep->core.nr_sends - 1; i++) {
 		s = &ep->send_ring[i].core;
-		KUNIT_EXPECT_EQ(test, s->report, (u32)RPCRDMA_REPORT_NONE);
-		s->report = 3000;
+		KUNIT_EXPECT_EQ(test, s->signal_threshold,
+				(u32)RPCRDMA_SIGNAL_BY_QUEUE);
+		s->signal_threshold = 3000;
 	}
 	for (i = 0; i < 8; i++) {
 		rpc = shim_rpcs(test, 1);

@@ -308,7 +308,7 @@ int endpoint::make_sends()
 		return -ENOMEM;
 	/* One more is for the next Call. */
 	nr_sends = params.sends + RPCRDMA_CONTROL_SENDS + 1;
-	report = RPCRDMA_REPORT_NONE;
+	signal_threshold = RPCRDMA_SIGNAL_BY_QUEUE;
 	sends_ = std::vector<send_context>(nr_sends);
 	control_.octets.resize(RPCRDMA_CONTROL_BUFS);
 	control_bufs = control_.octets.data();
@@ -322,7 +322,7 @@ int endpoint::make_sends()
 
 		if (buf) {
 			rpcrdma_core_send_buffer(last, buf, addr, size);
-			last->report = RPCRDMA_REPORT_ALL;
+			last->signal_threshold = RPCRDMA_SIGNAL_ALWAYS;
 		}
 	}
 	return 0;

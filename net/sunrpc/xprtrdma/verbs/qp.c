@@ -127,11 +127,11 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep,
 
 	ep->device = dev;
 	ep->device_node = ibdev_to_node(dev);
-	ep->core.report = RPCRDMA_REPORT_NONE;
+	ep->core.signal_threshold = RPCRDMA_SIGNAL_BY_QUEUE;
 	if (ib_uses_virt_dma(dev)) {
 		ep->softirq = rdma_protocol_roce(dev, ep->id->port_num);
 		if (rdma_protocol_iwarp(dev, ep->id->port_num))
-			ep->core.report = PAGE_SIZE;
+			ep->core.signal_threshold = PAGE_SIZE;
 	}
 	ep->core.rw.pool.pages = rpcrdma_region_pages(dev);
 	ep->pd = ib_alloc_pd(dev, 0);

@@ -323,7 +323,7 @@ static void rpcrdma_send_reserve_buffer(struct rpcrdma_ep *ep)
 	if (!buf)
 		return;
 	rpcrdma_core_send_buffer(s, buf, addr, size);
-	s->report = RPCRDMA_REPORT_ALL;
+	s->signal_threshold = RPCRDMA_SIGNAL_ALWAYS;
 }
 
 /*

@@ -105,7 +105,7 @@ rpcrdma_send *pop_send_with_room(rpcrdma_ep_core *core, u32 octets);
 	s->inv_handle = inv_handle;
 	s->before = nullptr;
 	s->work.wrs.nr = 1;
-	s->work.wrs.signaled = s->len >= s->report;
+	s->work.wrs.signaled = s->len >= s->signal_threshold;
 	s->work.kind = kind;
 }
 

@@ -32,7 +32,7 @@ void make_bare(rpcrdma_send *s)
 	const rpcrdma_ep_core *core = s->core;
 	const u32 number = s->number;
 
-	s->report = core->report;
+	s->signal_threshold = core->signal_threshold;
 	s->shared = number && number <= RPCRDMA_CONTROL_SENDS;
 	if (s->shared) {
 		const u32 at = (number - 1) * RPCRDMA_SMALL_SEND;
@@ -173,7 +173,7 @@ bool rpcrdma_core_send_exchange(struct rpcrdma_send *s, u32 octets)
 		exchange(&s->addr, &other->addr);
 		exchange(&s->size, &other->size);
 		exchange(&s->shared, &other->shared);
-		exchange(&s->report, &other->report);
+		exchange(&s->signal_threshold, &other->signal_threshold);
 		if (!has_own(other))
 			make_bare(other);
 		return true;
