@@ -129,7 +129,7 @@ struct rpcrdma_conn {
 	u32 least_posted;
 	u32 receives;			/* Receives allocated */
 	u32 recvs_allocating; /* Receives that the caller is allocating */
-	u32 kept_back;			/* free Receives that are withheld */
+	u32 recvs_withheld;   /* free Receives that are withheld */
 	/* value of received at which the peer knows the window */
 	rpcrdma_serial window_known_at;
 	/* credits that the peer left unused at least, in the interval */
@@ -193,7 +193,7 @@ enum {
 	RPCRDMA_EV_CLOSE = 8,		/* close the connection: conn->reason */
 	RPCRDMA_EV_RECEIVES = 16,	/* allocate Receives, or post free ones */
 	/* free the Receive that was released: it is surplus */
-	RPCRDMA_EV_LET_GO = 32,
+	RPCRDMA_EV_FREE_RECEIVE = 32,
 	RPCRDMA_EV_ODD = 64, /* once: rpcrdma_lifecycle_odd() */
 };
 

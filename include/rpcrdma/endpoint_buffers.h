@@ -58,13 +58,13 @@ void rpcrdma_core_send_buffer(struct rpcrdma_send *s, void *buf, u64 addr,
 bool rpcrdma_core_send_exchange(struct rpcrdma_send *s, u32 octets);
 
 /**
- * rpcrdma_core_send_let_go() - free the least recently used of the free buffers
+ * rpcrdma_core_send_free_surplus() - free the least recently used of the free buffers
  * @core: connection
  *
  * Context: lock held.
  * Return: the number of buffers that remain, not counting those of control messages.
  */
-u32 rpcrdma_core_send_let_go(struct rpcrdma_ep_core *core);
+u32 rpcrdma_core_send_free_surplus(struct rpcrdma_ep_core *core);
 
 /**
  * rpcrdma_core_send_begin() - begin a message that is sent as a single one

@@ -158,13 +158,13 @@ static inline u32 rpcrdma_core_recv_put(struct rpcrdma_ep_core *core,
 {
 	u32 todo;
 
-	core->recvs_out--;
+	core->recvs_held--;
 	/* Don't post once the connection is closing: the drain would not flush it. */
 	if (__builtin_expect(core->life.stage >= RPCRDMA_STAGE_CLOSING, 0))
 		return rpcrdma_core_recv_released_late(core);
 	todo = rpcrdma_recvs_released(&core->conn);
-	if (__builtin_expect(todo & (RPCRDMA_EV_LET_GO | RPCRDMA_EV_RECEIVES),
-			     0))
+	if (__builtin_expect(
+		    todo & (RPCRDMA_EV_FREE_RECEIVE | RPCRDMA_EV_RECEIVES), 0))
 		return rpcrdma_core_recv_released(core, rv, todo);
 	rpcrdma_core_recv_free_up(core, rv);
 	return todo;

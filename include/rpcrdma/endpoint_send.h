@@ -115,8 +115,8 @@ struct rpcrdma_ep_core {
 	u32			todo;		/* RPCRDMA_TODO_* */
 	bool			stall_watched;	/* the stall timer is armed */
 	/* Receives, see endpoint_receive.h */
-	bool			torn_down;	/* only recvs_out keeps it */
-	u32			recvs_out;	/* held by the transport */
+	bool torn_down;				/* only recvs_held keeps it */
+	u32 recvs_held;				/* held by the transport */
 	struct rpcrdma_recv	*free_recvs;	/* not posted */
 	struct list_head	all_recvs;
 	u32			nr_recvs;

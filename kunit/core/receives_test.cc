@@ -81,8 +81,8 @@ public:
 	{
 		const u32 events = rpcrdma_recvs_released(&e->conn);
 
-		if (events & RPCRDMA_EV_LET_GO)
-			let_go++;
+		if (events & RPCRDMA_EV_FREE_RECEIVE)
+			free_surplus++;
 		else
 			free++;
 		if (events & RPCRDMA_EV_RECEIVES)
@@ -131,7 +131,7 @@ public:
 	rpcrdma_rx rx;
 	u32 memory = 1000, now = 1;
 	u32 made = 0, free = 0, held = 0, posted = 0, posts = 0, received = 0;
-	u32 let_go = 0, asked = 0;
+	u32 free_surplus = 0, asked = 0;
 	rpcrdma_receives_need need = RPCRDMA_RECEIVES_WANTED;
 };
 
@@ -196,7 +196,7 @@ TEST(Receives, AUsedConnectionHasAUsualWindow)
 	}
 	EXPECT_EQ(a.made, USUAL + 1);
 	EXPECT_EQ(a.e->conn.window, USUAL);
-	EXPECT_EQ(a.let_go, 0u);
+	EXPECT_EQ(a.free_surplus, 0u);
 }
 
 /* No Receive is freed that could be posted. */
@@ -299,15 +299,15 @@ TEST(Receives, WindowThatIsNotUsedGetsSmall)
 		a.tell();
 		EXPECT_GE(a.with_device(), FIRST - BATCH);
 	}
-	EXPECT_EQ(a.made - a.let_go, FIRST + 1);
-	EXPECT_EQ(a.let_go, FIRST);
+	EXPECT_EQ(a.made - a.free_surplus, FIRST + 1);
+	EXPECT_EQ(a.free_surplus, FIRST);
 	/* Never less than the first window */
 	for (u32 i = 0; i < 10; i++) {
 		a.now += LONG;
 		a.calls(1);
 		a.tell();
 	}
-	EXPECT_EQ(a.let_go, FIRST);
+	EXPECT_EQ(a.free_surplus, FIRST);
 }
 
 TEST(Receives, WindowThatIsUsedStays)
@@ -326,7 +326,7 @@ TEST(Receives, WindowThatIsUsedStays)
 		a.now += LONG / 10;
 	}
 	EXPECT_EQ(a.e->conn.window, 2 * FIRST);
-	EXPECT_EQ(a.let_go, 0u);
+	EXPECT_EQ(a.free_surplus, 0u);
 }
 
 /* Grow the window to that size, and then leave it unused. */
@@ -451,13 +451,13 @@ TEST(Receives, NoneIsFreedThatThePeerNeeds)
 	/* The peer uses the larger window that it was granted. */
 	a.calls(FIRST, true);
 	ASSERT_LT(a.with_device(), FIRST);
-	ASSERT_GT(a.made - a.let_go, FIRST + 1) << "there are too many";
+	ASSERT_GT(a.made - a.free_surplus, FIRST + 1) << "there are too many";
 
-	const u32 before = a.let_go;
+	const u32 before = a.free_surplus;
 
 	a.held--;
 	a.give_back();
-	EXPECT_EQ(a.let_go, before);
+	EXPECT_EQ(a.free_surplus, before);
 }
 
 TEST(Receives, SeveralArePostedTogether)
@@ -506,7 +506,7 @@ TEST(Receives, SmallestWindowKeepsNone)
 
 	for (u32 i = 0; i < 10; i++) {
 		EXPECT_FALSE(rpcrdma_recvs_released(&e->conn) &
-			     RPCRDMA_EV_LET_GO);
+			     RPCRDMA_EV_FREE_RECEIVE);
 		EXPECT_EQ(rpcrdma_recvs_to_post(&e->conn, 0), 1u);
 		rpcrdma_recvs_posted(&e->conn, 1);
 	}

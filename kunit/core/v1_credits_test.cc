@@ -204,7 +204,7 @@ TEST(CreditsV1, NothingIsGrantedThatIsNotThere)
 	EXPECT_EQ(s.need, RPCRDMA_RECEIVES_WANTED);
 	s.call();
 	EXPECT_EQ(s.reply(), +RPCRDMA_USUAL_WINDOW);
-	EXPECT_EQ(s.on_device() + s.e->conn.kept_back,
+	EXPECT_EQ(s.on_device() + s.e->conn.recvs_withheld,
 		  RPCRDMA_USUAL_WINDOW + s.REVERSE + 1 +
 			  RPCRDMA_V1_SPARE_RECEIVES);
 }
@@ -288,7 +288,7 @@ TEST(CreditsV1, AServerDoesWithFewerReceives)
 	}
 	EXPECT_EQ(s.e->conn.state, RPCRDMA_CONN_OPEN);
 	EXPECT_LT(s.asked, 30u);
-	EXPECT_EQ(s.on_device() + s.e->conn.kept_back, 4u + 1 + 3);
+	EXPECT_EQ(s.on_device() + s.e->conn.recvs_withheld, 4u + 1 + 3);
 	/* Once memory is available again, the grant grows. */
 	for (u32 i = 0; i < 10; i++) {
 		s.call();

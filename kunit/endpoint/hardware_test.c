@@ -624,10 +624,11 @@ static void hardware_send_buffers(struct kunit *test)
 	spin_lock(&ep->lock);
 	while (nr) {
 		nr--;
-		KUNIT_EXPECT_EQ(test, rpcrdma_core_send_let_go(&ep->core), nr);
+		KUNIT_EXPECT_EQ(test, rpcrdma_core_send_free_surplus(&ep->core),
+				nr);
 		KUNIT_EXPECT_EQ(test, shim_send_buffers(ep, 1), nr);
 	}
-	KUNIT_EXPECT_EQ(test, rpcrdma_core_send_let_go(&ep->core), 0U);
+	KUNIT_EXPECT_EQ(test, rpcrdma_core_send_free_surplus(&ep->core), 0U);
 	spin_unlock(&ep->lock);
 	/* The contexts for control messages have their own buffers again. */
 	for (i = 1; i <= RPCRDMA_CONTROL_SENDS && i < ep->core.sends_made; i++)

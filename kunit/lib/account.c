@@ -33,7 +33,7 @@ static void shim_read_accounts(struct shim_side *side,
 	a->sends += ep->core.sq.contexts + (ep->core.call_send ? 1 : 0);
 	a->slots = ep->core.sq.posted - ep->core.sq.retired;
 	a->receives = ep->core.conn.posted - ep->core.conn.received +
-		      ep->core.conn.kept_back;
+		      ep->core.conn.recvs_withheld;
 	if (ep->core.conn.version == RPCRDMA_VERS_2)
 		a->beyond = ep->core.conn.advertised - (ep->core.conn.posted - 1);
 	spin_unlock(&ep->lock);

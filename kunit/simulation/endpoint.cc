@@ -249,7 +249,7 @@ void endpoint::give_back(received *rv)
 	if (rv->large)
 		rpcrdma_core_recv_shrink(rv);
 	if (!is_closing() && (rv->spare || is_letter())) {
-		recvs_out--;
+		recvs_held--;
 		if (!rv->spare) {
 			letter_give_back(rv);
 			return;
@@ -460,7 +460,7 @@ void endpoint::describe() const
 		u32{ conn.advertised }, sq.contexts, sq.posted - sq.retired,
 		sq.depth, count(messages), count(transfers), conn.pend_count,
 		conn.tx_open ? ", one in parts" : "",
-		sq.call_wrs ? ", Calls" : "", recvs_out);
+		sq.call_wrs ? ", Calls" : "", recvs_held);
 }
 
 void endpoint::check()
@@ -540,7 +540,7 @@ void endpoint::check_gone()
 		w_.complain(who + "is never closed");
 		return;
 	}
-	if (recvs_out)
+	if (recvs_held)
 		w_.complain(who + "Receives are lent for ever");
 	if (dropped_ != 1)
 		w_.complain(who +

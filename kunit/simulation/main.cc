@@ -79,7 +79,7 @@ static std::string run(choices &c, totals &sum, bool verbose)
 	sum.attempts_failed += w.sum.attempts_failed;
 	sum.receives_given_back += w.sum.receives_given_back;
 	sum.receive_posts += w.sum.receive_posts;
-	sum.receives_let_go += w.sum.receives_let_go;
+	sum.receives_freed += w.sum.receives_freed;
 	sum.windows_bounded += w.sum.windows_bounded;
 	sum.turns += w.sum.turns;
 	sum.behind += w.sum.behind;
@@ -224,7 +224,7 @@ int main(int argc, char **argv)
 	       sum.short_chunks, sum.waited, sum.no_room, sum.reads_waited,
 	       sum.cut_finer, sum.regions_waited, sum.regions_given_up,
 	       sum.regions_short, sum.receives_given_back, sum.receive_posts,
-	       sum.receives_let_go, sum.windows_bounded, sum.turns, sum.behind,
+	       sum.receives_freed, sum.windows_bounded, sum.turns, sum.behind,
 	       sum.unstopped, sum.more_segs, sum.batched);
 	printf("%s %llu-%llu\n", failed ? "not ok" : "ok", first, seed - 1);
 	return failed ? 1 : 0;

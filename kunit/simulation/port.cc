@@ -419,10 +419,10 @@ bool endpoint::post_receives(received *first)
 {
 	u32 nr = 0;
 
-	for (rpcrdma_recv *rv = first; rv && nr <= conn.kept_back;
+	for (rpcrdma_recv *rv = first; rv && nr <= conn.recvs_withheld;
 	     rv = rv->next)
 		nr++;
-	if (nr != conn.kept_back) {
+	if (nr != conn.recvs_withheld) {
 		w_.complain(std::string(name) +
 			    ": other Receives are free than are counted");
 		return false;
@@ -444,7 +444,7 @@ void endpoint::free_receive(received *rv)
 	rv->assembled = nullptr;
 	rv->rx.lists.extra_segs = nullptr;
 	rv->space = {};
-	w_.sum.receives_let_go++;
+	w_.sum.receives_freed++;
 }
 
 /* ---- Timers ---- */

@@ -53,7 +53,7 @@ struct totals {
 	u64 reads_waited, regions_waited, regions_given_up, regions_short;
 	u64 ended_early;
 	u64 no_room, attempts_failed;
-	u64 receives_given_back, receive_posts, receives_let_go;
+	u64 receives_given_back, receive_posts, receives_freed;
 	u64 windows_bounded;
 	u64 turns, behind, unstopped, more_segs, batched, cut_finer;
 };

@@ -265,7 +265,7 @@ verdict receive(struct rpcrdma_conn *conn, const void *msg, u32 length,
 		rx->events |= due_events(conn);
 	rx->events |= watch_receive(conn);
 	if (conn->version == RPCRDMA_VERS_1 && v1::few_left(conn) &&
-	    conn->kept_back)
+	    conn->recvs_withheld)
 		rx->events |= RPCRDMA_EV_RECEIVES;
 	return verdict;
 }
@@ -284,7 +284,7 @@ receive_plain_v1(struct rpcrdma_conn *conn, const void *msg, u32 length,
 
 	count_verdict(conn, verdict);
 	if (conn->pend_count || !enough_posted(conn) ||
-	    (conn->kept_back && v1::few_left(conn)))
+	    (conn->recvs_withheld && v1::few_left(conn)))
 		return add_events(conn, rx, verdict);
 	return verdict;
 }

@@ -38,9 +38,9 @@ bool may_keep(const struct rpcrdma_conn *conn)
 
 bool post_due(const struct rpcrdma_conn *conn)
 {
-	if (!conn->kept_back)
+	if (!conn->recvs_withheld)
 		return false;
-	return conn->kept_back >= conn->batch || !may_keep(conn);
+	return conn->recvs_withheld >= conn->batch || !may_keep(conn);
 }
 
 bool adapts(const struct rpcrdma_conn *conn)
@@ -140,7 +140,7 @@ bool is_used_v1(struct rpcrdma_conn *conn)
 /* Return the unused credit of the peer; withheld Receives are unused, too. */
 u32 unused_credits(const struct rpcrdma_conn *conn)
 {
-	return left_to_peer(conn) + conn->kept_back;
+	return left_to_peer(conn) + conn->recvs_withheld;
 }
 
 /* Shrink the window if it has been larger than needed for long enough. */
@@ -327,7 +327,7 @@ u32 rpcrdma_recvs_allocated(struct rpcrdma_conn *conn, u32 count)
 
 	conn->recvs_allocating = 0;
 	conn->receives += count;
-	conn->kept_back += count;
+	conn->recvs_withheld += count;
 	if (count)
 		conn->recvs_freed = 1;
 	if (v1)
@@ -369,7 +369,7 @@ u32 rpcrdma_recvs_to_post(struct rpcrdma_conn *conn, u32 now)
 	} else if (serves_v1(conn) && is_used_v1(conn)) {
 		set_window_v1(conn, 2 * conn->window);
 	}
-	return conn->kept_back;
+	return conn->recvs_withheld;
 }
 
 /*
@@ -385,10 +385,10 @@ u32 rpcrdma_recvs_posted(struct rpcrdma_conn *conn, u32 count)
 	const bool stuck = v1 ? !v1::may_call(conn) : available(conn) < 0;
 	const bool opening = !v1 && conn->state == RPCRDMA_CONN_OPEN &&
 			     !conn->props_sent;
-	const u32 kept = min_u32(count, conn->kept_back);
+	const u32 kept = min_u32(count, conn->recvs_withheld);
 	u32 events;
 
-	conn->kept_back -= kept;
+	conn->recvs_withheld -= kept;
 	conn->posted += count;
 	for (u32 i = kept; i < count; i++)
 		count_free(conn);
@@ -406,9 +406,9 @@ u32 rpcrdma_recvs_released(struct rpcrdma_conn *conn)
 	if (conn->receives > conn->recvs_wanted && !conn->recvs_allocating &&
 	    available(conn) >= static_cast<s32>(conn->window)) {
 		conn->receives--;
-		return RPCRDMA_EV_LET_GO | grant_events(conn);
+		return RPCRDMA_EV_FREE_RECEIVE | grant_events(conn);
 	}
-	conn->kept_back++;
+	conn->recvs_withheld++;
 	if (post_due(conn))
 		return RPCRDMA_EV_RECEIVES;
 	return grant_events(conn);

@@ -180,7 +180,7 @@ enum rpcrdma_outcome rpcrdma_core_receive(struct rpcrdma_ep_core *core,
 	const enum rpcrdma_verdict verdict =
 		rpcrdma_conn_receive(&core->conn, rv->buf, rv->octets, &rv->rx);
 
-	core->recvs_out++;
+	core->recvs_held++;
 	core->arrivals.events = rv->rx.events;
 	rv->verdict = verdict;
 	rv->payload = static_cast<u8 *>(rv->buf) + rv->rx.payload_offset;

@@ -109,7 +109,7 @@ bool recvs_round(rpcrdma_ep_core *core)
  * Send buffer, and the latter's charge remains while there are more such buffers than
  * Receives. The connection is not closing.
  */
-void let_go(rpcrdma_ep_core *core, rpcrdma_recv *rv)
+void free_surplus(rpcrdma_ep_core *core, rpcrdma_recv *rv)
 {
 	const u32 octets = rv->size, owed = core->bufs_owed + 1;
 	u32 bufs = 0;
@@ -119,7 +119,7 @@ void let_go(rpcrdma_ep_core *core, rpcrdma_recv *rv)
 	count_recvs(core);
 	rpcrdma_port_recv_unmap(rv);
 	if (!core->conn.cfg.client)
-		bufs = rpcrdma_core_send_let_go(core);
+		bufs = rpcrdma_core_send_free_surplus(core);
 	core->bufs_owed = min_u32(owed, bufs - min_u32(bufs, core->nr_recvs));
 	rv->counted = rpcrdma_core_recv_cost(core->recv_size, octets) - octets +
 		      u64{ octets } * (owed - core->bufs_owed);
@@ -172,8 +172,8 @@ void rpcrdma_core_recv_shrink(struct rpcrdma_recv *rv)
 u32 rpcrdma_core_recv_released(struct rpcrdma_ep_core *core,
 			       struct rpcrdma_recv *rv, u32 todo)
 {
-	if (todo & RPCRDMA_EV_LET_GO)
-		let_go(core, rv);
+	if (todo & RPCRDMA_EV_FREE_RECEIVE)
+		free_surplus(core, rv);
 	else
 		rpcrdma_core_recv_free_up(core, rv);
 	if (todo & RPCRDMA_EV_RECEIVES) {
@@ -185,13 +185,13 @@ u32 rpcrdma_core_recv_released(struct rpcrdma_ep_core *core,
 
 u32 rpcrdma_core_recv_released_late(const struct rpcrdma_ep_core *core)
 {
-	return !core->recvs_out && core->torn_down ? RPCRDMA_RECV_LAST : 0;
+	return !core->recvs_held && core->torn_down ? RPCRDMA_RECV_LAST : 0;
 }
 
 void rpcrdma_core_recv_freed(struct rpcrdma_ep_core *core,
 			     struct rpcrdma_recv *rv, u32 todo)
 {
-	if (todo & RPCRDMA_EV_LET_GO) {
+	if (todo & RPCRDMA_EV_FREE_RECEIVE) {
 		rpcrdma_port_uncharge(core, RPCRDMA_MEMORY_BUFFERS,
 				      rv->counted);
 		rpcrdma_port_recv_free(rv);
@@ -205,5 +205,5 @@ void rpcrdma_core_recv_freed(struct rpcrdma_ep_core *core,
 bool rpcrdma_core_recvs_end(struct rpcrdma_ep_core *core)
 {
 	core->torn_down = true;
-	return !core->recvs_out;
+	return !core->recvs_held;
 }

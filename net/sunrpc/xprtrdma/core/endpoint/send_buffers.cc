@@ -181,7 +181,7 @@ bool rpcrdma_core_send_exchange(struct rpcrdma_send *s, u32 octets)
 	return false;
 }
 
-u32 rpcrdma_core_send_let_go(struct rpcrdma_ep_core *core)
+u32 rpcrdma_core_send_free_surplus(struct rpcrdma_ep_core *core)
 {
 	rpcrdma_send *last = nullptr;
 
