@@ -21,7 +21,7 @@ struct rpcrdma_conn_config {
 	u8 version_low, version_high;	/* versions allowed to this role */
 	u8 inv_ok;			/* device can invalidate remotely */
 	u8 no_regions;			/* device cannot register memory */
-	u8 guess;			/* version 1 is a fallback: 2 got no answer */
+	u8 fallback_v1; /* version 1 is a fallback: 2 got no answer */
 	u32 window;			/* Receives for RPC traffic, at most, >= 4 */
 	/* Receives for RPC traffic to begin with, >= 4; 0: all */
 	u32 first_window;

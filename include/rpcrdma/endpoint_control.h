@@ -41,7 +41,7 @@ struct rpcrdma_ep_params {
 	u32	stall_ms;		/* ms to wait for window; 0: the default */
 	bool	pull;			/* the peer may provide them */
 	u8	version_low, version_high;
-	bool	guess;			/* version_high: no answer to version 2 */
+	bool fallback_v1; /* version_high: no answer to version 2 */
 };
 
 /* Limits and features of a device, as far as the host uses them */

@@ -39,7 +39,7 @@ struct rpcrdma_version_memory {
  * @high: highest version permitted
  *
  * A connection with a version lower than @high is a fallback
- * (rpcrdma_conn_config.guess).
+ * (rpcrdma_conn_config.fallback_v1).
  * Return: @high, or 1 if the memory says so and @low permits it.
  */
 u8 rpcrdma_version_first(const struct rpcrdma_version_memory *memory, u64 now,

@@ -30,7 +30,7 @@ public:
 		nr++;
 		cfg.version_low = RPCRDMA_VERS_1;
 		cfg.version_high = tried = first();
-		cfg.guess = tried < RPCRDMA_VERS_2;
+		cfg.fallback_v1 = tried < RPCRDMA_VERS_2;
 		e = std::make_unique<end>(cfg);
 		life = {};
 		life.client = true;

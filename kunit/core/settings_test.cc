@@ -122,7 +122,7 @@ TEST(Settings, Client)
 	EXPECT_EQ(p.reassembly, s.max_reassembly);
 	EXPECT_EQ(p.version_low, 1u);
 	EXPECT_EQ(p.version_high, 1u);
-	EXPECT_FALSE(p.guess);
+	EXPECT_FALSE(p.fallback_v1);
 	EXPECT_EQ(p.expose_octets, 0u);
 }
 

@@ -111,7 +111,7 @@ rpcrdma_conn_config usual_config(bool client, u32 window)
 		.version_high = 2,
 		.inv_ok = 1,
 		.no_regions = 0,
-		.guess = 0,
+		.fallback_v1 = 0,
 		.window = window,
 		.first_window = 0,
 		.reverse = window / 4,

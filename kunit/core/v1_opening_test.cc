@@ -247,7 +247,7 @@ TEST(OpeningV1, ErrVersToAGuessCloses)
 {
 	auto cfg = config(true, 1, 1);
 
-	cfg.guess = 1;
+	cfg.fallback_v1 = 1;
 
 	end e{ cfg };
 

@@ -31,7 +31,7 @@ rpcrdma_ep_params endpoint::settings_of(const endpoint_params &p)
 	s.pull = p.cfg.props.reply_read & RDMA2_REPLY_READ_PULL;
 	s.version_low = p.cfg.version_low;
 	s.version_high = p.cfg.version_high;
-	s.guess = p.cfg.guess;
+	s.fallback_v1 = p.cfg.fallback_v1;
 	return s;
 }
 

@@ -152,7 +152,7 @@ void network::attempt()
 	if (!may_attempt())
 		return;
 	p.cfg.version_high = tried_;
-	p.cfg.guess = tried_ < high;
+	p.cfg.fallback_v1 = tried_ < high;
 	p.cfg.number = static_cast<u32>(endpoints_.size()) + 1;
 	endpoints_.push_back(
 		std::make_unique<endpoint>(w_, p, client_, "client"));

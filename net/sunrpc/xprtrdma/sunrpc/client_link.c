@@ -178,7 +178,7 @@ static void rpcrdma_client_choose(struct rpcrdma_client *client,
 				     ktime_get_seconds(), params->version_low,
 				     t->version_high);
 	spin_unlock(&rpcrdma_versions_lock);
-	params->guess = params->version_high < t->version_high;
+	params->fallback_v1 = params->version_high < t->version_high;
 }
 
 static struct rpcrdma_ep *rpcrdma_client_try(struct rpcrdma_client *client,

@@ -286,7 +286,7 @@ void rpcrdma_conn_init(struct rpcrdma_conn *conn,
 	conn->cfg.client = !!cfg->client;
 	conn->cfg.inv_ok = !!cfg->inv_ok;
 	conn->cfg.no_regions = !!cfg->no_regions;
-	conn->cfg.guess = !!cfg->guess;
+	conn->cfg.fallback_v1 = !!cfg->fallback_v1;
 	conn->cfg.version_low = static_cast<u8>(
 		clamp_u32(cfg->version_low, LOWEST_VERSION, HIGHEST_VERSION));
 	conn->cfg.version_high = static_cast<u8>(clamp_u32(

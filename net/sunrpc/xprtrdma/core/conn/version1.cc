@@ -240,7 +240,7 @@ verdict receive_error(const message &m)
 
 		const span<ERR_VERS_OCTETS> versions{ m.octets };
 
-		if (m.conn->cfg.guess) {
+		if (m.conn->cfg.fallback_v1) {
 			/*
 			 * The fallback was wrong: this is no answer in version
 			 * 1.

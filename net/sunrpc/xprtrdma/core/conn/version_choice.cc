@@ -225,6 +225,6 @@ const char *rpcrdma_version_why(const struct rpcrdma_conn *conn)
 	if (conn->version == RPCRDMA_VERS_2)
 		return "both";
 	if (conn->cfg.version_high == RPCRDMA_VERS_1)
-		return conn->cfg.guess ? "silence" : "setting";
+		return conn->cfg.fallback_v1 ? "silence" : "setting";
 	return conn->cfg.client ? "refused" : "peer";
 }
