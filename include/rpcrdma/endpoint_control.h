@@ -170,7 +170,7 @@ struct rpcrdma_happened_step {
  * @core: connection
  * @event: event
  *
- * The caller passes the result to rpcrdma_core_carry_out() after it has released the
+ * The caller passes the result to rpcrdma_core_run_actions() after it has released the
  * lock.
  * Context: lock held.
  * Return: the actions that follow.
@@ -180,14 +180,14 @@ rpcrdma_core_happened(struct rpcrdma_ep_core *core,
 		      const struct rpcrdma_lifecycle_event *event);
 
 /**
- * rpcrdma_core_carry_out() - run the actions that follow an event, in their order
+ * rpcrdma_core_run_actions() - run the actions that follow an event, in their order
  * @core: connection
  * @step: from rpcrdma_core_happened()
  *
  * Context: no lock held.
  */
-void rpcrdma_core_carry_out(struct rpcrdma_ep_core *core,
-			    const struct rpcrdma_happened_step *step);
+void rpcrdma_core_run_actions(struct rpcrdma_ep_core *core,
+			      const struct rpcrdma_happened_step *step);
 
 /**
  * rpcrdma_core_open_later() - do the work that rpcrdma_port_open_later() deferred

@@ -47,20 +47,20 @@ void rpcrdma_core_mrs_make(struct rpcrdma_ep_core *core);
  * @count: number of MRs
  *
  * Context: the lock for MRs is held.
- * Return: the argument of rpcrdma_core_mrs_carry_out().
+ * Return: the argument of rpcrdma_core_mrs_run_actions().
  */
 u32 rpcrdma_core_mrs_made(struct rpcrdma_ep_core *core,
 			  struct rpcrdma_mr *first, struct rpcrdma_mr *last,
 			  u32 count);
 
 /**
- * rpcrdma_core_mrs_carry_out() - run the actions that an event of the pool has returned
+ * rpcrdma_core_mrs_run_actions() - run the actions that an event of the pool has returned
  * @core: connection
  * @todo: RPCRDMA_POOL_*
  *
  * Context: no lock held, the teardown is held off.
  */
-void rpcrdma_core_mrs_carry_out(struct rpcrdma_ep_core *core, u32 todo);
+void rpcrdma_core_mrs_run_actions(struct rpcrdma_ep_core *core, u32 todo);
 
 /* ---- Mapping ---- */
 
@@ -88,7 +88,7 @@ rpcrdma_core_mrs_limits(const struct rpcrdma_ep_core *core)
 /**
  * rpcrdma_core_mr_take() - take a free MR
  * @core: connection
- * @todo: returns RPCRDMA_POOL_*, the argument of rpcrdma_core_mrs_carry_out()
+ * @todo: returns RPCRDMA_POOL_*, the argument of rpcrdma_core_mrs_run_actions()
  *
  * Context: the lock for MRs is held.
  * Return: the MR, or NULL if none is free.
@@ -175,7 +175,7 @@ void rpcrdma_core_mrs_invalidate(struct rpcrdma_ep_core *core,
  *
  * The MRs are unmapped and not exposed.
  * Context: the lock for MRs is held.
- * Return: the argument of rpcrdma_core_mrs_carry_out(), unless the connection is
+ * Return: the argument of rpcrdma_core_mrs_run_actions(), unless the connection is
  *	closing.
  */
 u32 rpcrdma_core_mrs_put(struct rpcrdma_ep_core *core, struct list_head *mrs);

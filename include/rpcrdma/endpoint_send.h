@@ -158,13 +158,13 @@ static inline u32 rpcrdma_core_take_todo(struct rpcrdma_ep_core *core)
 void rpcrdma_core_finish(struct rpcrdma_ep_core *core, u32 todo);
 
 /**
- * rpcrdma_core_tell() - call done() of each work item in a list
+ * rpcrdma_core_run_callbacks() - call done() of each work item in a list
  * @done_list: list of retired work
  * @ok: it was executed, if the device accepted it
  *
  * Context: no lock held.
  */
-void rpcrdma_core_tell(struct list_head *done_list, bool ok);
+void rpcrdma_core_run_callbacks(struct list_head *done_list, bool ok);
 
 /**
  * rpcrdma_core_end() - notify retired work and do the work that was left, after a call
@@ -179,7 +179,7 @@ static inline void rpcrdma_core_end(struct rpcrdma_ep_core *core, u32 todo,
 				    struct list_head *done_list, bool ok)
 {
 	if (__builtin_expect(done_list->next != done_list, 0))
-		rpcrdma_core_tell(done_list, ok);
+		rpcrdma_core_run_callbacks(done_list, ok);
 	if (__builtin_expect(!!todo, 0))
 		rpcrdma_core_finish(core, todo);
 }

@@ -253,7 +253,7 @@ TEST(RegionPool, NotStarvedWithAll)
 class pool_walk : public testing::TestWithParam<u32>
 {
 protected:
-	void carry_out(u32 todo, bool reason)
+	void run_actions(u32 todo, bool reason)
 	{
 		if (todo & (MAKE | PAUSE)) {
 			EXPECT_FALSE(maker_) << "two makers";
@@ -272,14 +272,14 @@ protected:
 		const u32 todo = rpcrdma_pool_give(&pool_, count, used);
 
 		pauses_ += !!(todo & PAUSE);
-		carry_out(todo, used);
+		run_actions(todo, used);
 	}
 	bool take(u32 count)
 	{
 		for (u32 i = 0; i < count; i++) {
 			const u32 todo = rpcrdma_pool_take(&pool_);
 
-			carry_out(todo, false);
+			run_actions(todo, false);
 			if (todo & TAKEN)
 				continue;
 			give(i, false);
@@ -297,7 +297,7 @@ protected:
 		maker_ = 0;
 		todo = rpcrdma_pool_made(&pool_, made);
 		pauses_ += !!(todo & PAUSE);
-		carry_out(todo, made);
+		run_actions(todo, made);
 		EXPECT_LE(pool_.made, pool_.most);
 	}
 	/* In order: no request overtakes one that waits. */

@@ -290,7 +290,7 @@ static void hardware_keeps_no_call_last(struct kunit *test)
 		rpcrdma_recv_put(rv);
 	WRITE_ONCE(s->ep->core.arrivals.draining, false);
 	KUNIT_EXPECT_EQ(test, atomic_read(&s->calls), 0);
-	rpcrdma_core_carry_out(&s->ep->core, &step);
+	rpcrdma_core_run_actions(&s->ep->core, &step);
 	KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));
 	KUNIT_EXPECT_TRUE(test, shim_wait_gone(c));
 	shim_rpc_end(c, rpc);

@@ -243,7 +243,7 @@ private:
 			const rpcrdma_call_plan &plan) const;
 	void report(const rpc *task, const rpcrdma_step &s);
 	void unpin(rpc *task);
-	void carry_out(rpc *task, endpoint &from, rpcrdma_step s);
+	void run_actions(rpc *task, endpoint &from, rpcrdma_step s);
 	bool invalidate(rpc *task, endpoint &from, rpcrdma_step *s);
 	void pull(rpc *task, endpoint &from);
 	std::vector<u8> assemble(const rpc *task) const;

@@ -58,7 +58,7 @@ void endpoint::happened(const rpcrdma_lifecycle_event &event)
 {
 	const rpcrdma_happened_step step = rpcrdma_core_happened(this, &event);
 
-	rpcrdma_core_carry_out(this, &step);
+	rpcrdma_core_run_actions(this, &step);
 }
 
 void endpoint::happened(enum rpcrdma_happened what)

@@ -68,7 +68,7 @@ void endpoint::put_regions(list_head *list)
 		w_.complain(std::string(name) +
 			    ": who waits for regions is not told of some");
 	if (open)
-		rpcrdma_core_mrs_carry_out(this, todo);
+		rpcrdma_core_mrs_run_actions(this, todo);
 }
 
 void endpoint::excuse(const list_head *list)
@@ -357,7 +357,7 @@ void rpcrdma_port_mrs_short(struct rpcrdma_ep_core *)
 {
 }
 
-void rpcrdma_port_mrs_told(struct rpcrdma_ep_core *core)
+void rpcrdma_port_mrs_notified(struct rpcrdma_ep_core *core)
 {
 	of(core).regions_told();
 }

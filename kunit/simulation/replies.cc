@@ -77,7 +77,8 @@ void host::reply(endpoint &from, received *rv)
 		a.exposed = from.invalidated(&task->mrs, a.inv_handle);
 	a.length = rv->payload_len;
 	a.room = room_of(task->what);
-	carry_out(task, from, rpcrdma_exchange_reply(&task->x, &from.conn, &a));
+	run_actions(task, from,
+		    rpcrdma_exchange_reply(&task->x, &from.conn, &a));
 }
 
 void host::error(endpoint &from, received *rv)
@@ -113,7 +114,7 @@ void host::error(endpoint &from, received *rv)
 		task->what.too_short = 0;
 	if (++task->refusals > 16)
 		w_.complain("a Call is refused for ever");
-	carry_out(task, from, rpcrdma_exchange_error(&task->x, status));
+	run_actions(task, from, rpcrdma_exchange_error(&task->x, status));
 }
 
 /*
@@ -161,7 +162,7 @@ void host::answered(rpc *task, const std::vector<u8> &whole)
 }
 
 /* Perform the engine's actions, in its order. */
-void host::carry_out(rpc *task, endpoint &from, rpcrdma_step s)
+void host::run_actions(rpc *task, endpoint &from, rpcrdma_step s)
 {
 	do {
 		if (s.todo & RPCRDMA_STEP_REPORT)
@@ -213,9 +214,9 @@ bool host::invalidate(rpc *task, endpoint &from, rpcrdma_step *s)
 	from.invalidate(&task->mrs, [this, task, &from](bool ok) {
 		if (ok)
 			from.put_regions(&task->mrs);
-		carry_out(task, from,
-			  rpcrdma_exchange_invalidated(&task->x, ok,
-						       first_of(task)));
+		run_actions(task, from,
+			    rpcrdma_exchange_invalidated(&task->x, ok,
+							 first_of(task)));
 	});
 	return false;
 }
@@ -233,9 +234,9 @@ void host::pull(rpc *task, endpoint &from)
 	t = from.new_transfer(op::read);
 	if (!t) {
 		from.put(rv);
-		carry_out(task, from,
-			  rpcrdma_exchange_pulled(&task->x, RPCRDMA_PULL_SHORT,
-						  nullptr));
+		run_actions(task, from,
+			    rpcrdma_exchange_pulled(
+				    &task->x, RPCRDMA_PULL_SHORT, nullptr));
 		return;
 	}
 	rc = from.add_transfer(t, rv->rx.lists, rv->rx.lists.reads[0], 0,
@@ -243,17 +244,17 @@ void host::pull(rpc *task, endpoint &from)
 	from.put(rv);
 	if (rc) {
 		from.drop_transfer(t);
-		carry_out(task, from,
-			  rpcrdma_exchange_pulled(&task->x, RPCRDMA_PULL_SHORT,
-						  nullptr));
+		run_actions(task, from,
+			    rpcrdma_exchange_pulled(
+				    &task->x, RPCRDMA_PULL_SHORT, nullptr));
 		return;
 	}
 	t->ended = [this, task, &from](bool ok) {
-		carry_out(task, from,
-			  rpcrdma_exchange_pulled(&task->x,
-						  ok ? RPCRDMA_PULL_OK :
-						       RPCRDMA_PULL_FAILED,
-						  first_of(task)));
+		run_actions(task, from,
+			    rpcrdma_exchange_pulled(&task->x,
+						    ok ? RPCRDMA_PULL_OK :
+							 RPCRDMA_PULL_FAILED,
+						    first_of(task)));
 	};
 	from.read(t);
 }

@@ -77,7 +77,7 @@ int rpcrdma_port_sends(struct rpcrdma_ep_core *core);
  * rpcrdma_port_happened - handle an event
  * @core: connection
  * @event: passed to rpcrdma_core_happened(), with the lock, and the result of that to
- *	rpcrdma_core_carry_out()
+ *	rpcrdma_core_run_actions()
  *
  * Context: no lock held.
  */

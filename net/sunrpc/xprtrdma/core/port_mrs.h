@@ -62,12 +62,12 @@ void rpcrdma_port_make_mrs(struct rpcrdma_ep_core *core, u32 ms);
 void rpcrdma_port_mrs_short(struct rpcrdma_ep_core *core);
 
 /**
- * rpcrdma_port_mrs_told - wake contexts of the host that wait for core->mrs.told
+ * rpcrdma_port_mrs_notified - wake contexts of the host that wait for core->mrs.told
  * @core: connection
  *
  * Context: no lock held.
  */
-void rpcrdma_port_mrs_told(struct rpcrdma_ep_core *core);
+void rpcrdma_port_mrs_notified(struct rpcrdma_ep_core *core);
 
 /**
  * rpcrdma_port_mr_take - take the lock and call rpcrdma_core_mr_take()
@@ -122,7 +122,7 @@ void rpcrdma_port_chain_inv(struct rpcrdma_inv *inv, struct rpcrdma_mr *mr);
  * @core: connection
  * @mrs: list of MRs that are not exposed, or an empty list
  *
- * Unmaps the MRs before, and passes the result to rpcrdma_core_mrs_carry_out().
+ * Unmaps the MRs before, and passes the result to rpcrdma_core_mrs_run_actions().
  * Context: no lock held.
  */
 void rpcrdma_port_mrs_put(struct rpcrdma_ep_core *core, struct list_head *mrs);

@@ -193,8 +193,9 @@ static int rpcrdma_req_reads(struct rpcrdma_req *req, struct rpcrdma_rw *rw,
 				parts->rest);
 }
 
-static void rpcrdma_req_carry_out(struct rpcrdma_req *req,
-				  struct rpcrdma_ep *ep, struct rpcrdma_step s);
+static void rpcrdma_req_run_actions(struct rpcrdma_req *req,
+				    struct rpcrdma_ep *ep,
+				    struct rpcrdma_step s);
 
 /* Return the start of a Reply that is not in a Receive, for the engine to check. */
 static const void *rpcrdma_req_first(const struct rpcrdma_req *req)
@@ -212,7 +213,7 @@ static void rpcrdma_requester_pulled(struct rpcrdma_rw *rw, bool ok)
 	struct rpcrdma_step s;
 
 	s = rpcrdma_exchange_pulled(&req->x, how, rpcrdma_req_first(req));
-	rpcrdma_req_carry_out(req, rpcrdma_rw_ep(rw), s);
+	rpcrdma_req_run_actions(req, rpcrdma_rw_ep(rw), s);
 }
 
 /*
@@ -243,8 +244,8 @@ static noinline void rpcrdma_req_pull(struct rpcrdma_req *req,
 	if (rpcrdma_remedy_for(RPCRDMA_FAILED_PULL, rc).kind ==
 	    RPCRDMA_REMEDY_GIVE_UP)
 		how = RPCRDMA_PULL_NEVER;
-	rpcrdma_req_carry_out(req, ep,
-			      rpcrdma_exchange_pulled(&req->x, how, NULL));
+	rpcrdma_req_run_actions(req, ep,
+				rpcrdma_exchange_pulled(&req->x, how, NULL));
 }
 
 /*
@@ -263,7 +264,7 @@ static void rpcrdma_requester_inv_done(struct rpcrdma_inv *inv, bool ok)
 	if (ok)
 		rpcrdma_req_put_mrs(req);
 	s = rpcrdma_exchange_invalidated(&req->x, ok, rpcrdma_req_first(req));
-	rpcrdma_req_carry_out(req, ep, s);
+	rpcrdma_req_run_actions(req, ep, s);
 	rpcrdma_ep_put(ep);
 }
 
@@ -292,8 +293,9 @@ static bool rpcrdma_req_invalidate(struct rpcrdma_req *req,
  * complete, unpinned or scheduled for another transmission, the slot may belong to
  * another RPC.
  */
-static void rpcrdma_req_carry_out(struct rpcrdma_req *req,
-				  struct rpcrdma_ep *ep, struct rpcrdma_step s)
+static void rpcrdma_req_run_actions(struct rpcrdma_req *req,
+				    struct rpcrdma_ep *ep,
+				    struct rpcrdma_step s)
 {
 	struct rpc_rqst *rqst = &req->rqst;
 	struct rpcrdma_recv *rv;
@@ -347,8 +349,8 @@ static noinline void rpcrdma_req_answered(struct rpcrdma_req *req,
 		    rpcrdma_mrs_invalidated(&req->mrs, a.inv_handle);
 	a.length = rv->payload_len;
 	rpcrdma_xdr_layout(&req->rqst.rq_rcv_buf, &a.room);
-	rpcrdma_req_carry_out(req, ep,
-			      rpcrdma_exchange_reply(&req->x, &ep->core.conn, &a));
+	rpcrdma_req_run_actions(
+		req, ep, rpcrdma_exchange_reply(&req->x, &ep->core.conn, &a));
 }
 
 /* Drop a Reply for which no RPC waits (any more). Consumes @rv. */
@@ -419,8 +421,8 @@ static noinline void rpcrdma_requester_error(struct rpc_xprt *xprt,
 	else
 		pr_info_ratelimited("rpcrdma: %pISpc refused the Call with xid 0x%08x: %s; sending it in another form\n",
 				    &ep->remote, xid, rpcrdma_error_name(code));
-	rpcrdma_req_carry_out(req, ep,
-			      rpcrdma_exchange_error(&req->x, status));
+	rpcrdma_req_run_actions(req, ep,
+				rpcrdma_exchange_error(&req->x, status));
 }
 
 void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,

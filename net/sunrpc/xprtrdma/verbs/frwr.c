@@ -108,7 +108,7 @@ void rpcrdma_port_mrs_short(struct rpcrdma_ep_core *core)
 			    READ_ONCE(core->mrs.pool.made));
 }
 
-void rpcrdma_port_mrs_told(struct rpcrdma_ep_core *core)
+void rpcrdma_port_mrs_notified(struct rpcrdma_ep_core *core)
 {
 	wake_up_all(&rpcrdma_ep_of(core)->wait);
 }
@@ -331,7 +331,7 @@ void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs)
 	if (unlikely(!open))
 		return;
 	if (unlikely(todo))
-		rpcrdma_core_mrs_carry_out(&ep->core, todo);
+		rpcrdma_core_mrs_run_actions(&ep->core, todo);
 	rpcrdma_ep_leave(ep);
 }
 

@@ -60,7 +60,7 @@ void rpcrdma_ep_happened(struct rpcrdma_ep *ep,
 	spin_lock(&ep->lock);
 	step = rpcrdma_core_happened(&ep->core, event);
 	spin_unlock(&ep->lock);
-	rpcrdma_core_carry_out(&ep->core, &step);
+	rpcrdma_core_run_actions(&ep->core, &step);
 }
 
 void rpcrdma_port_happened(struct rpcrdma_ep_core *core,

@@ -265,8 +265,8 @@ rpcrdma_core_happened(struct rpcrdma_ep_core *core,
 	return step;
 }
 
-void rpcrdma_core_carry_out(struct rpcrdma_ep_core *core,
-			    const struct rpcrdma_happened_step *step)
+void rpcrdma_core_run_actions(struct rpcrdma_ep_core *core,
+			      const struct rpcrdma_happened_step *step)
 {
 	const u32 todo = step->life.todo;
 
@@ -305,7 +305,7 @@ struct rpcrdma_setup_step rpcrdma_core_make(struct rpcrdma_ep_core *core,
 							    .events = 0 };
 
 			core->control.answer = m.answer;
-			rpcrdma_core_carry_out(core, &end);
+			rpcrdma_core_run_actions(core, &end);
 			return m;
 		}
 		default:

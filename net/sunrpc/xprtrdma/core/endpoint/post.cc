@@ -343,7 +343,7 @@ void rpcrdma_core_flush_waiting(struct rpcrdma_ep_core *core,
 	retire_all(core, &core->messages, done_list);
 }
 
-void rpcrdma_core_tell(struct list_head *done_list, bool ok)
+void rpcrdma_core_run_callbacks(struct list_head *done_list, bool ok)
 {
 	while (!list_is_empty(done_list)) {
 		auto *work = list_first<rpcrdma_work>(done_list);

@@ -21,7 +21,7 @@ int cut_finer(rpcrdma_ep_core *core, const rpcrdma_mr_limits *cut)
 	if (!rpcrdma_port_mrs_finer(core, cut))
 		return -E_IO;
 	/* Notify the caller, and other waiters that are to retry as well. */
-	rpcrdma_core_mrs_carry_out(core, RPCRDMA_POOL_TELL);
+	rpcrdma_core_mrs_run_actions(core, RPCRDMA_POOL_TELL);
 	return -E_AGAIN;
 }
 
@@ -71,8 +71,8 @@ void rpcrdma_core_mrs_make(struct rpcrdma_ep_core *core)
 		if (!last)
 			last = mr;
 	}
-	rpcrdma_core_mrs_carry_out(core, rpcrdma_port_mrs_made(core, first,
-							       last, made));
+	rpcrdma_core_mrs_run_actions(core, rpcrdma_port_mrs_made(core, first,
+								 last, made));
 }
 
 u32 rpcrdma_core_mrs_made(struct rpcrdma_ep_core *core,
@@ -93,7 +93,7 @@ u32 rpcrdma_core_mrs_made(struct rpcrdma_ep_core *core,
 	return rpcrdma_pool_made(&mrs.pool, count);
 }
 
-void rpcrdma_core_mrs_carry_out(struct rpcrdma_ep_core *core, u32 todo)
+void rpcrdma_core_mrs_run_actions(struct rpcrdma_ep_core *core, u32 todo)
 {
 	if (todo & RPCRDMA_POOL_MAKE)
 		rpcrdma_port_make_mrs(core, 0);
@@ -105,7 +105,7 @@ void rpcrdma_core_mrs_carry_out(struct rpcrdma_ep_core *core, u32 todo)
 		rpcrdma_port_mrs_short(core);
 	if (todo & RPCRDMA_POOL_TELL) {
 		__atomic_add_fetch(&core->mrs.told, 1, __ATOMIC_RELAXED);
-		rpcrdma_port_mrs_told(core);
+		rpcrdma_port_mrs_notified(core);
 		rpcrdma_port_write_space(core);
 	}
 }
@@ -122,7 +122,7 @@ int rpcrdma_core_mrs_map(struct rpcrdma_ep_core *core, struct list_head *mrs,
 		rpcrdma_mr *mr = rpcrdma_port_mr_take(core, &todo);
 
 		if (todo & ~u32{ RPCRDMA_POOL_TAKEN }) [[unlikely]]
-			rpcrdma_core_mrs_carry_out(core, todo);
+			rpcrdma_core_mrs_run_actions(core, todo);
 		if (!mr) [[unlikely]]
 			return -E_AGAIN;
 		list_push_back(&mr->list, mrs);

@@ -38,7 +38,7 @@ void end_work(rpcrdma_ep_core *core,
 
 	list_init(&done_list);
 	flush(core, &done_list);
-	rpcrdma_core_tell(&done_list, false);
+	rpcrdma_core_run_callbacks(&done_list, false);
 }
 
 /* The MRs are gone, and no peer can access the memory that they had. */
