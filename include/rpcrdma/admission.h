@@ -81,7 +81,7 @@ enum rpcrdma_admit {
  * @all: the listener's account
  * @pending: pending connection
  * @oldest: the connection that has been opening longest, or NULL
- * @memory: its account is attached (rpcrdma_memory_join()); that is tried again after
+ * @memory: its account is attached (rpcrdma_quota_attach()); that is tried again after
  *	another connection was evicted
  * @now_ms: milliseconds of any clock, modulo 2^32
  *

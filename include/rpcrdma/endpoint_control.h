@@ -90,8 +90,8 @@ struct rpcrdma_ep_sizes {
  * If memory is tight, @p is lowered to few, small buffers. No other context uses
  * @account.
  */
-void rpcrdma_core_promise(const struct rpcrdma_memory *all,
-			  struct rpcrdma_memory_account *account,
+void rpcrdma_core_promise(const struct rpcrdma_quota *all,
+			  struct rpcrdma_quota_account *account,
 			  struct rpcrdma_ep_params *p,
 			  const struct rpcrdma_ep_sizes *sizes, u32 message);
 

@@ -37,9 +37,9 @@ enum rpcrdma_figure {
 	RPCRDMA_FIGURE_DONES_OVERDUE,
 	RPCRDMA_FIGURE_EXPOSED_OCTETS,
 	RPCRDMA_FIGURE_MEMORY_FIXED,
-	/* By enum rpcrdma_memory_use */
+	/* By enum rpcrdma_quota_use */
 	RPCRDMA_FIGURE_MEMORY,
-	RPCRDMA_FIGURE_REGIONS = RPCRDMA_FIGURE_MEMORY + RPCRDMA_MEMORY_USES,
+	RPCRDMA_FIGURE_REGIONS = RPCRDMA_FIGURE_MEMORY + RPCRDMA_QUOTA_USES,
 	RPCRDMA_FIGURE_REGION_SHORTAGES,
 	RPCRDMA_NR_FIGURES
 };
@@ -72,12 +72,11 @@ void rpcrdma_conn_figures(const struct rpcrdma_conn *conn, u64 *f);
 void rpcrdma_pool_figures(const struct rpcrdma_region_pool *pool, u64 *f);
 
 /**
- * rpcrdma_memory_figures() - set the figures that the account of memory has
+ * rpcrdma_quota_figures() - set the figures that the account of memory has
  * @account: the connection's
  * @f: RPCRDMA_NR_FIGURES elements
  */
-void rpcrdma_memory_figures(const struct rpcrdma_memory_account *account,
-			    u64 *f);
+void rpcrdma_quota_figures(const struct rpcrdma_quota_account *account, u64 *f);
 
 /**
  * rpcrdma_stage_name() - get the state of a connection in one word

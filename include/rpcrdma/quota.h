@@ -13,7 +13,7 @@
  *   has nothing yet for that. Connections that find the reserve used up wait in
  *   a queue.
  * - While one of these waits, connections that hold messages for a peer that
- *   makes no progress are to be closed, see rpcrdma_memory_stuck().
+ *   makes no progress are to be closed, see rpcrdma_quota_stuck().
  *
  * A Reply to a Call in progress is always charged and never refused, so the
  * limit may be exceeded by one Reply for each service thread. While it is
@@ -35,29 +35,29 @@
 extern "C" {
 #endif
 
-enum rpcrdma_memory_use {
-	RPCRDMA_MEMORY_BUFFERS,	/* Receives, and the buffers to send Replies from */
-	RPCRDMA_MEMORY_PARTS,	/* a continued message being reassembled */
-	RPCRDMA_MEMORY_CALLS,	/* messages received, until they are processed */
-	RPCRDMA_MEMORY_REPLIES,	/* Replies, until the peer has received them */
-	RPCRDMA_MEMORY_USES,
+enum rpcrdma_quota_use {
+	RPCRDMA_QUOTA_BUFFERS, /* Receives, and the buffers to send Replies from */
+	RPCRDMA_QUOTA_PARTS,   /* a continued message being reassembled */
+	RPCRDMA_QUOTA_CALLS,   /* messages received, until they are processed */
+	RPCRDMA_QUOTA_REPLIES, /* Replies, until the peer has received them */
+	RPCRDMA_QUOTA_USES,
 };
 
 enum {
 	/*
-	 * Milliseconds between calls of rpcrdma_memory_stuck() for an account
+	 * Milliseconds between calls of rpcrdma_quota_stuck() for an account
 	 */
-	RPCRDMA_MEMORY_TICK_MS = 250,
+	RPCRDMA_QUOTA_TICK_MS = 250,
 	/* Ticks without progress after which a connection is closed */
-	RPCRDMA_MEMORY_STUCK_TICKS = 8,
+	RPCRDMA_QUOTA_STUCK_TICKS = 8,
 	/* Accounts that a run wakes at most */
-	RPCRDMA_MEMORY_WAKES = 32,
+	RPCRDMA_QUOTA_WAKES = 32,
 };
 
-struct rpcrdma_memory_account;
+struct rpcrdma_quota_account;
 
 /* All connections; bytes. All zero at first. */
-struct rpcrdma_memory {
+struct rpcrdma_quota {
 	u64 limit;
 	u64 reserve;		/* the last part of the limit */
 	/* Read without a lock; they change rarely. */
@@ -70,56 +70,55 @@ struct rpcrdma_memory {
 	u32 waiting;		/* accounts in the queue */
 	u32 visited_ms;		/* time of the last visit of the accounts */
 	u8 visited;		/* there was one */
-	struct rpcrdma_memory_account *first, *last;
+	struct rpcrdma_quota_account *first, *last;
 	/* the last that waits to send a Reply; those after it wait for a Call */
-	struct rpcrdma_memory_account *last_reply;
+	struct rpcrdma_quota_account *last_reply;
 };
 
 /* One connection; bytes. All zero, except the reservation, at first. */
-struct rpcrdma_memory_account {
+struct rpcrdma_quota_account {
 	u64 fixed;		/* held for the connection's lifetime */
 	/*
 	 * BUFFERS: reserved. Other uses: the maximum of one message, for which
 	 * the reserve may be used.
 	 */
-	u64 share[RPCRDMA_MEMORY_USES];
-	u64 held[RPCRDMA_MEMORY_USES];
+	u64 share[RPCRDMA_QUOTA_USES];
+	u64 held[RPCRDMA_QUOTA_USES];
 	u64 quota;		/* of the shared memory */
 	u32 released;		/* number of releases, modulo 2^32 */
-	u32 seen;		/* value of released at the last rpcrdma_memory_stuck() */
+	u32 seen; /* value of released at the last rpcrdma_quota_stuck() */
 	u8 ticks;		/* since then */
 	u8 member;		/* it is one of the connections that share a limit */
 	u8 wanted;		/* it was refused memory, and not woken since */
 	u8 replies;		/* Replies are held */
 	/* Protected by the lock for all accounts */
 	u8 queued;		/* it waits for memory that others release, if not 0 */
-	u8 turn;		/* it was removed from the queue to try again */
-	struct rpcrdma_memory_account *next, *prev;
+	u8 retrying;		/* it was removed from the queue to try again */
+	struct rpcrdma_quota_account *next, *prev;
 };
 
 /**
- * rpcrdma_memory_set_limit() - set the limit
+ * rpcrdma_quota_set_limit() - set the limit
  * @all: quota of all connections
  * @limit: bytes, of which the reserve is a part
  * @message: bytes of the largest message
  */
-void rpcrdma_memory_set_limit(struct rpcrdma_memory *all, u64 limit,
-			      u64 message);
+void rpcrdma_quota_set_limit(struct rpcrdma_quota *all, u64 limit, u64 message);
 
 /**
- * rpcrdma_memory_is_tight() - check if new connections should have few and small
+ * rpcrdma_quota_is_tight() - check if new connections should have few and small
  *	buffers, so that very many connections can have their reservation
  * @all: quota of all connections
  *
  * Return: true if so.
  */
-static inline bool rpcrdma_memory_is_tight(const struct rpcrdma_memory *all)
+static inline bool rpcrdma_quota_is_tight(const struct rpcrdma_quota *all)
 {
 	return __atomic_load_n(&all->tight, __ATOMIC_RELAXED);
 }
 
 /**
- * rpcrdma_memory_promise() - set the reservation of a connection, and the maximum of a
+ * rpcrdma_quota_reserve() - set the reservation of a connection, and the maximum of a
  *	message
  * @account: the connection's account
  * @fixed: bytes that it needs in any case
@@ -128,31 +127,31 @@ static inline bool rpcrdma_memory_is_tight(const struct rpcrdma_memory *all)
  * @parts: bytes reassembled from continued messages, in addition
  * @spare: more that one message may need
  */
-void rpcrdma_memory_promise(struct rpcrdma_memory_account *account, u64 fixed,
-			    u64 buffers, u64 message, u64 parts, u64 spare);
+void rpcrdma_quota_reserve(struct rpcrdma_quota_account *account, u64 fixed,
+			   u64 buffers, u64 message, u64 parts, u64 spare);
 
 /**
- * rpcrdma_memory_join() - attach a connection
+ * rpcrdma_quota_attach() - attach a connection
  * @all: quota of all connections
  * @account: the connection's account
  *
  * Return: 0, or -1 if there is no memory for its reservation.
  */
-int rpcrdma_memory_join(struct rpcrdma_memory *all,
-			struct rpcrdma_memory_account *account);
+int rpcrdma_quota_attach(struct rpcrdma_quota *all,
+			 struct rpcrdma_quota_account *account);
 
 /**
- * rpcrdma_memory_leave() - detach a connection, even if it still holds memory for a moment
+ * rpcrdma_quota_detach() - detach a connection, even if it still holds memory for a moment
  * @all: quota of all connections
  * @account: the connection's account
  *
  * May be called any number of times, attached or not.
  */
-void rpcrdma_memory_leave(struct rpcrdma_memory *all,
-			  struct rpcrdma_memory_account *account);
+void rpcrdma_quota_detach(struct rpcrdma_quota *all,
+			  struct rpcrdma_quota_account *account);
 
 /**
- * rpcrdma_memory_room() - check if @bytes more may be charged to the account
+ * rpcrdma_quota_allows() - check if @bytes more may be charged to the account
  * @all: quota of all connections
  * @account: the connection's account
  * @use: use of the memory
@@ -161,12 +160,12 @@ void rpcrdma_memory_leave(struct rpcrdma_memory *all,
  * If it is not attached, everything is counted and nothing is limited.
  * Return: true if so.
  */
-bool rpcrdma_memory_room(const struct rpcrdma_memory *all,
-			 const struct rpcrdma_memory_account *account,
-			 enum rpcrdma_memory_use use, u64 bytes);
+bool rpcrdma_quota_allows(const struct rpcrdma_quota *all,
+			  const struct rpcrdma_quota_account *account,
+			  enum rpcrdma_quota_use use, u64 bytes);
 
 /**
- * rpcrdma_memory_room_own() - check if @bytes are within the account's quota, whatever
+ * rpcrdma_quota_allows_own() - check if @bytes are within the account's quota, whatever
  *	others use
  * @account: the connection's account
  * @use: use of the memory
@@ -174,11 +173,11 @@ bool rpcrdma_memory_room(const struct rpcrdma_memory *all,
  *
  * Return: true if so.
  */
-bool rpcrdma_memory_room_own(const struct rpcrdma_memory_account *account,
-			     enum rpcrdma_memory_use use, u64 bytes);
+bool rpcrdma_quota_allows_own(const struct rpcrdma_quota_account *account,
+			      enum rpcrdma_quota_use use, u64 bytes);
 
 /**
- * rpcrdma_memory_fits() - get the number of buffers that may be charged
+ * rpcrdma_quota_fits() - get the number of buffers that may be charged
  * @all: quota of all connections
  * @account: the connection's account
  * @use: use of the memory
@@ -187,29 +186,29 @@ bool rpcrdma_memory_room_own(const struct rpcrdma_memory_account *account,
  *
  * Return: @count, or half of it, a quarter and so on.
  */
-u32 rpcrdma_memory_fits(const struct rpcrdma_memory *all,
-			const struct rpcrdma_memory_account *account,
-			enum rpcrdma_memory_use use, u64 bytes, u32 count);
+u32 rpcrdma_quota_fits(const struct rpcrdma_quota *all,
+		       const struct rpcrdma_quota_account *account,
+		       enum rpcrdma_quota_use use, u64 bytes, u32 count);
 
 /**
- * rpcrdma_memory_ask() - check if more may be charged to the account, and wait otherwise
+ * rpcrdma_quota_ask() - check if more may be charged to the account, and wait otherwise
  * @all: quota of all connections
  * @account: the connection's account
  * @use: use of the memory
  * @bytes: number of bytes
  *
- * As rpcrdma_memory_room(), for a caller that waits if the result is false: until
- * rpcrdma_memory_give() returns true for its account, or rpcrdma_memory_next() returns
+ * As rpcrdma_quota_allows(), for a caller that waits if the result is false: until
+ * rpcrdma_quota_uncharge() returns true for its account, or rpcrdma_quota_next() returns
  * it.
  * Return: true if so.
  */
-bool rpcrdma_memory_ask(struct rpcrdma_memory *all,
-			struct rpcrdma_memory_account *account,
-			enum rpcrdma_memory_use use, u64 bytes);
+bool rpcrdma_quota_ask(struct rpcrdma_quota *all,
+		       struct rpcrdma_quota_account *account,
+		       enum rpcrdma_quota_use use, u64 bytes);
 
 /**
- * rpcrdma_memory_must_ask() - check if a Call may be started only after
- *	rpcrdma_memory_ask() for the Replies to all Calls in progress, including this one
+ * rpcrdma_quota_must_ask() - check if a Call may be started only after
+ *	rpcrdma_quota_ask() for the Replies to all Calls in progress, including this one
  * @all: quota of all connections
  * @account: the connection's account
  *
@@ -219,37 +218,37 @@ bool rpcrdma_memory_ask(struct rpcrdma_memory *all,
  * Return: true if so.
  */
 static inline bool
-rpcrdma_memory_must_ask(const struct rpcrdma_memory *all,
-			const struct rpcrdma_memory_account *account)
+rpcrdma_quota_must_ask(const struct rpcrdma_quota *all,
+		       const struct rpcrdma_quota_account *account)
 {
 	return __atomic_load_n(&account->replies, __ATOMIC_RELAXED) ||
 	       __atomic_load_n(&all->full, __ATOMIC_RELAXED);
 }
 
 /**
- * rpcrdma_memory_hold() - charge @bytes, even if they exceed a limit
+ * rpcrdma_quota_charge() - charge @bytes, even if they exceed a limit
  * @all: quota of all connections
  * @account: the connection's account
  * @use: use of the memory
  * @bytes: number of bytes
  */
-void rpcrdma_memory_hold(struct rpcrdma_memory *all,
-			 struct rpcrdma_memory_account *account,
-			 enum rpcrdma_memory_use use, u64 bytes);
+void rpcrdma_quota_charge(struct rpcrdma_quota *all,
+			  struct rpcrdma_quota_account *account,
+			  enum rpcrdma_quota_use use, u64 bytes);
 
 /**
- * rpcrdma_memory_hold_own() - charge @bytes within the account's quota
+ * rpcrdma_quota_charge_own() - charge @bytes within the account's quota
  * @account: the connection's account
  * @use: use of the memory
  * @bytes: number of bytes
  *
  * Return: false if nothing was changed.
  */
-bool rpcrdma_memory_hold_own(struct rpcrdma_memory_account *account,
-			     enum rpcrdma_memory_use use, u64 bytes);
+bool rpcrdma_quota_charge_own(struct rpcrdma_quota_account *account,
+			      enum rpcrdma_quota_use use, u64 bytes);
 
 /**
- * rpcrdma_memory_assembled() - charge a reassembled message of @bytes to CALLS instead
+ * rpcrdma_quota_assembled() - charge a reassembled message of @bytes to CALLS instead
  *	of PARTS
  * @all: quota of all connections
  * @account: the connection's account
@@ -257,68 +256,67 @@ bool rpcrdma_memory_hold_own(struct rpcrdma_memory_account *account,
  *
  * Return: false if that is not possible because of the other Calls that are held.
  */
-bool rpcrdma_memory_assembled(const struct rpcrdma_memory *all,
-			      struct rpcrdma_memory_account *account,
-			      u64 bytes);
+bool rpcrdma_quota_assembled(const struct rpcrdma_quota *all,
+			     struct rpcrdma_quota_account *account, u64 bytes);
 
 /**
- * rpcrdma_memory_give() - uncharge @bytes
+ * rpcrdma_quota_uncharge() - uncharge @bytes
  * @all: quota of all connections
  * @account: the connection's account
  * @use: use of the memory
  * @bytes: number of bytes
  *
- * Return: true if a caller of rpcrdma_memory_ask() waits and must try again.
+ * Return: true if a caller of rpcrdma_quota_ask() waits and must try again.
  */
-bool rpcrdma_memory_give(struct rpcrdma_memory *all,
-			 struct rpcrdma_memory_account *account,
-			 enum rpcrdma_memory_use use, u64 bytes);
+bool rpcrdma_quota_uncharge(struct rpcrdma_quota *all,
+			    struct rpcrdma_quota_account *account,
+			    enum rpcrdma_quota_use use, u64 bytes);
 
 /**
- * rpcrdma_memory_give_own() - uncharge without the lock for all accounts, if the
+ * rpcrdma_quota_uncharge_own() - uncharge without the lock for all accounts, if the
  *	account may keep its quota
  * @all: quota of all connections
  * @account: the connection's account
  * @use: use of the memory
  * @bytes: number of bytes
- * @tell: returns the result of rpcrdma_memory_give()
+ * @tell: returns the result of rpcrdma_quota_uncharge()
  *
  * Return: false if nothing was changed.
  */
-bool rpcrdma_memory_give_own(const struct rpcrdma_memory *all,
-			     struct rpcrdma_memory_account *account,
-			     enum rpcrdma_memory_use use, u64 bytes,
-			     bool *tell);
+bool rpcrdma_quota_uncharge_own(const struct rpcrdma_quota *all,
+				struct rpcrdma_quota_account *account,
+				enum rpcrdma_quota_use use, u64 bytes,
+				bool *tell);
 
 /**
- * rpcrdma_memory_trim() - release the unused part of the account's quota
+ * rpcrdma_quota_trim() - release the unused part of the account's quota
  * @all: quota of all connections
  * @account: the connection's account
  */
-void rpcrdma_memory_trim(struct rpcrdma_memory *all,
-			 struct rpcrdma_memory_account *account);
+void rpcrdma_quota_trim(struct rpcrdma_quota *all,
+			struct rpcrdma_quota_account *account);
 
 /**
- * rpcrdma_memory_next() - remove the account that has waited longest from the queue, to
+ * rpcrdma_quota_next() - remove the account that has waited longest from the queue, to
  *	try again
  * @all: quota of all connections
  *
  * Needs only the lock for all accounts.
  * Return: the account; NULL if there is none, or no memory is free.
  */
-struct rpcrdma_memory_account *rpcrdma_memory_next(struct rpcrdma_memory *all);
+struct rpcrdma_quota_account *rpcrdma_quota_next(struct rpcrdma_quota *all);
 
 /**
- * rpcrdma_memory_stuck() - check for a lack of progress, once in a tick while accounts
+ * rpcrdma_quota_stuck() - check for a lack of progress, once in a tick while accounts
  *	wait
  * @account: the connection's account
  * @reads: Calls that are being read count, too
  *
  * The connection holds parts of a message, Replies, or with @reads Calls that are being
- * read, and has released nothing for RPCRDMA_MEMORY_STUCK_TICKS.
+ * read, and has released nothing for RPCRDMA_QUOTA_STUCK_TICKS.
  * Return: true if the connection is to be closed.
  */
-bool rpcrdma_memory_stuck(struct rpcrdma_memory_account *account, bool reads);
+bool rpcrdma_quota_stuck(struct rpcrdma_quota_account *account, bool reads);
 
 #ifdef __cplusplus
 }

@@ -14,58 +14,58 @@
 extern "C" {
 #endif
 
-enum rpcrdma_memory_what {
-	RPCRDMA_MEMORY_ROOM,	/* as rpcrdma_memory_ask(); sets @ok */
-	RPCRDMA_MEMORY_HOLD,	/* charge @count times @octets */
-	RPCRDMA_MEMORY_SOME,	/* charge as many as fit; sets @count */
-	RPCRDMA_MEMORY_ASSEMBLED, /* as rpcrdma_memory_assembled(); sets @ok */
-	RPCRDMA_MEMORY_GIVE,	/* uncharge @octets; sets @tell */
-	RPCRDMA_MEMORY_JOIN,	/* set the limit and attach; sets @ok */
-	RPCRDMA_MEMORY_LEAVE,	/* detach */
+enum rpcrdma_quota_action {
+	RPCRDMA_QUOTA_ROOM,	 /* as rpcrdma_quota_ask(); sets @ok */
+	RPCRDMA_QUOTA_HOLD,	 /* charge @count times @octets */
+	RPCRDMA_QUOTA_SOME,	 /* charge as many as fit; sets @count */
+	RPCRDMA_QUOTA_ASSEMBLED, /* as rpcrdma_quota_assembled(); sets @ok */
+	RPCRDMA_QUOTA_GIVE,	 /* uncharge @octets; sets @tell */
+	RPCRDMA_QUOTA_JOIN,	 /* set the limit and attach; sets @ok */
+	RPCRDMA_QUOTA_LEAVE,	 /* detach */
 };
 
 /* When the accounts are to be visited: trimmed, and those that wait woken */
-enum rpcrdma_memory_visit {
-	RPCRDMA_MEMORY_VISIT_NOT,
-	RPCRDMA_MEMORY_VISIT_NOW,
-	RPCRDMA_MEMORY_VISIT_LATER,	/* in RPCRDMA_MEMORY_TICK_MS */
+enum rpcrdma_quota_visit {
+	RPCRDMA_QUOTA_VISIT_NOT,
+	RPCRDMA_QUOTA_VISIT_NOW,
+	RPCRDMA_QUOTA_VISIT_LATER, /* in RPCRDMA_QUOTA_TICK_MS */
 };
 
 /* A change of an account, and its result */
-struct rpcrdma_memory_change {
-	enum rpcrdma_memory_what what;
-	enum rpcrdma_memory_use use;
+struct rpcrdma_quota_change {
+	enum rpcrdma_quota_action what;
+	enum rpcrdma_quota_use use;
 	u32 count;
 	u64 octets;
-	/* of JOIN, see rpcrdma_memory_set_limit(); @limit 0: as it is */
+	/* of JOIN, see rpcrdma_quota_set_limit(); @limit 0: as it is */
 	u64 limit, message;
 	bool ok;
 	bool tell;		/* the account's callers must try again */
-	enum rpcrdma_memory_visit visit;
+	enum rpcrdma_quota_visit visit;
 };
 
 /**
- * rpcrdma_memory_change_own() - make @change under the account's lock alone
+ * rpcrdma_quota_change_own() - make @change under the account's lock alone
  * @all: quota of all connections
  * @account: the connection's account
  * @change: change, and its result
  *
  * Return: false if that is not possible and nothing was changed: call
- *	rpcrdma_memory_change_all(), which needs both locks.
+ *	rpcrdma_quota_change_all(), which needs both locks.
  */
-bool rpcrdma_memory_change_own(const struct rpcrdma_memory *all,
-			       struct rpcrdma_memory_account *account,
-			       struct rpcrdma_memory_change *change);
+bool rpcrdma_quota_change_own(const struct rpcrdma_quota *all,
+			      struct rpcrdma_quota_account *account,
+			      struct rpcrdma_quota_change *change);
 
 /**
- * rpcrdma_memory_change_all() - make a change under both locks
+ * rpcrdma_quota_change_all() - make a change under both locks
  * @all: quota of all connections
  * @account: the connection's account
  * @change: change, and its result
  */
-void rpcrdma_memory_change_all(struct rpcrdma_memory *all,
-			       struct rpcrdma_memory_account *account,
-			       struct rpcrdma_memory_change *change);
+void rpcrdma_quota_change_all(struct rpcrdma_quota *all,
+			      struct rpcrdma_quota_account *account,
+			      struct rpcrdma_quota_change *change);
 
 #ifdef __cplusplus
 }

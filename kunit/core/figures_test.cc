@@ -27,7 +27,7 @@ figures named(const u64 *f)
 TEST(Figures, EachHasItsName)
 {
 	u64 f[RPCRDMA_NR_FIGURES] = {};
-	rpcrdma_memory_account account{};
+	rpcrdma_quota_account account{};
 	rpcrdma_region_pool pool{};
 	rpcrdma_conn conn{};
 	rpcrdma_conn_counters &c = conn.counters;
@@ -52,7 +52,7 @@ TEST(Figures, EachHasItsName)
 	pool.made = 6;
 	rpcrdma_conn_figures(&conn, f);
 	rpcrdma_pool_figures(&pool, f);
-	rpcrdma_memory_figures(&account, f);
+	rpcrdma_quota_figures(&account, f);
 	f[RPCRDMA_FIGURE_REMOTE_INV] = 7;
 	f[RPCRDMA_FIGURE_LOCAL_INV] = 8;
 

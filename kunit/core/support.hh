@@ -127,11 +127,11 @@ rpcrdma_lists copy_of(const rpcrdma_lists &lists,
 bool same_lists(const rpcrdma_lists &a, const rpcrdma_lists &b);
 
 /* Ask as a server does before it starts another Call. */
-inline bool may_begin(rpcrdma_memory *all, rpcrdma_memory_account *account,
+inline bool may_begin(rpcrdma_quota *all, rpcrdma_quota_account *account,
 		      u64 bytes)
 {
-	return !rpcrdma_memory_must_ask(all, account) ||
-	       rpcrdma_memory_ask(all, account, RPCRDMA_MEMORY_REPLIES, bytes);
+	return !rpcrdma_quota_must_ask(all, account) ||
+	       rpcrdma_quota_ask(all, account, RPCRDMA_QUOTA_REPLIES, bytes);
 }
 
 /*

@@ -12,7 +12,7 @@ struct shim_accounts {
 static void shim_read_accounts(struct shim_side *side,
 			       struct shim_accounts *a)
 {
-	struct rpcrdma_memory_account memory;
+	struct rpcrdma_quota_account memory;
 	struct rpcrdma_ep *ep = side->ep;
 	struct rpcrdma_work *work;
 	struct rpcrdma_mr *mr;
@@ -46,8 +46,8 @@ static void shim_read_accounts(struct shim_side *side,
 	/* A held Call that was continued is charged as long as its Receive is held. */
 	rpcrdma_ep_memory(ep, &memory);
 	if (!READ_ONCE(side->nr_held))
-		a->held = memory.held[RPCRDMA_MEMORY_CALLS];
-	a->held += memory.held[RPCRDMA_MEMORY_REPLIES];
+		a->held = memory.held[RPCRDMA_QUOTA_CALLS];
+	a->held += memory.held[RPCRDMA_QUOTA_REPLIES];
 }
 
 static bool shim_accounts_ok(struct shim_side *side, struct shim_accounts *a)

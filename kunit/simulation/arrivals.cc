@@ -225,7 +225,7 @@ bool endpoint::assembled(u64 octets)
 	 * With the earlier messages of this connection, the message may exceed its
 	 * share.
 	 */
-	if (change(RPCRDMA_MEMORY_ASSEMBLED, RPCRDMA_MEMORY_CALLS, octets, 1).ok)
+	if (change(RPCRDMA_QUOTA_ASSEMBLED, RPCRDMA_QUOTA_CALLS, octets, 1).ok)
 		return true;
 	w_.trouble = true;
 	w_.sum.no_room++;

@@ -28,8 +28,8 @@ crowd::crowd(world &w, u32 connections)
 	w_.slowness = 4;
 	server_.threads = THREADS;
 	server_.largest = MESSAGE;
-	rpcrdma_memory_set_limit(&memory_, MEMORY / CONNECTIONS * count_,
-				 MESSAGE);
+	rpcrdma_quota_set_limit(&memory_, MEMORY / CONNECTIONS * count_,
+				MESSAGE);
 	rpcs_ = count_ + std::max(600u, count_ / 5);
 	/* The hostile clients are of one kind, or of all. */
 	const u32 sort = w_.choose.below(4);
@@ -116,7 +116,7 @@ void crowd::ask(endpoint &client)
 	w_.after(w_.delay(200), this, REQUEST, client.params.cfg.number - 1);
 }
 
-/* Attach the server's end to the quota, as rpcrdma_ep_join() of the module does. */
+/* Attach the server's end to the quota, as rpcrdma_ep_quota_attach() of the module does. */
 bool crowd::join(connection &c, u32 number)
 {
 	static const rpcrdma_ep_sizes sizes = {
@@ -309,11 +309,11 @@ void crowd::hoard(connection &c)
 
 /* ---- Memory ---- */
 
-void crowd::run_quota(endpoint &, enum rpcrdma_memory_visit when)
+void crowd::run_quota(endpoint &, enum rpcrdma_quota_visit when)
 {
-	run_after(when == RPCRDMA_MEMORY_VISIT_NOW ?
+	run_after(when == RPCRDMA_QUOTA_VISIT_NOW ?
 			  1 :
-			  RPCRDMA_MEMORY_TICK_MS * MILLISECOND);
+			  RPCRDMA_QUOTA_TICK_MS * MILLISECOND);
 }
 
 /* Run after this time, or when an earlier request is due. */
@@ -333,27 +333,26 @@ void crowd::tick()
 		return;
 	run_at_ = 0;
 
-	rpcrdma_memory_run run =
-		rpcrdma_memory_run_begin(&memory_, w_.now_ms());
+	rpcrdma_quota_run run = rpcrdma_quota_run_begin(&memory_, w_.now_ms());
 
 	most_ = std::max(most_, u64{ memory_.used });
 	for (connection &c : connections_) {
 		endpoint *ep = c.at_server.get();
 
 		if (!run.visit || !ep ||
-		    !rpcrdma_memory_run_visit(&memory_, &ep->account,
-					      rpcrdma_core_transfers(ep)))
+		    !rpcrdma_quota_run_visit(&memory_, &ep->account,
+					     rpcrdma_core_transfers(ep)))
 			continue;
 		if (c.of->what == kind::honest)
 			w_.complain("a client is taken for a hoarder");
 		stuck_++;
 		ep->close(nullptr);
 	}
-	while (auto *next = rpcrdma_memory_run_next(&memory_, &run)) {
+	while (auto *next = rpcrdma_quota_run_next(&memory_, &run)) {
 		server_.memory_freed(
 			*static_cast<owned_account *>(next)->owner);
 	}
-	if (const u32 ms = rpcrdma_memory_run_end(&memory_, &run); ms)
+	if (const u32 ms = rpcrdma_quota_run_end(&memory_, &run); ms)
 		run_after(ms * MILLISECOND);
 }
 

@@ -46,7 +46,7 @@ public:
 	void failed(endpoint &client, int status) override;
 	void closed(endpoint &ep) override;
 	void rpc_over(rpc *task) override;
-	void run_quota(endpoint &ep, enum rpcrdma_memory_visit when) override;
+	void run_quota(endpoint &ep, enum rpcrdma_quota_visit when) override;
 
 	void act(u32 what, u64 arg) override;
 
@@ -102,7 +102,7 @@ private:
 	world &w_;
 	u32 count_;
 	host server_;
-	rpcrdma_memory &memory_;
+	rpcrdma_quota &memory_;
 	listener listener_{ w_ };
 	std::vector<std::unique_ptr<client>> clients_;
 	std::deque<connection> connections_;

@@ -296,24 +296,24 @@ void endpoint::put(received *rv)
 /* ---- Shared memory ---- */
 
 /* Make a change of the account, and do what follows from it. */
-void endpoint::change(rpcrdma_memory_change *c)
+void endpoint::change(rpcrdma_quota_change *c)
 {
-	if (!rpcrdma_memory_change_own(params.memory, &account, c))
-		rpcrdma_memory_change_all(params.memory, &account, c);
+	if (!rpcrdma_quota_change_own(params.memory, &account, c))
+		rpcrdma_quota_change_all(params.memory, &account, c);
 	if (params.memory->used > params.most_memory)
 		w_.complain(std::string(name) +
 			    ": more memory is held than may be");
 	if (c->tell && is_open())
 		ops_.memory_freed(*this);
-	if (c->visit != RPCRDMA_MEMORY_VISIT_NOT)
+	if (c->visit != RPCRDMA_QUOTA_VISIT_NOT)
 		ops_.run_quota(*this, c->visit);
 }
 
-rpcrdma_memory_change endpoint::change(rpcrdma_memory_what what,
-				       rpcrdma_memory_use use, u64 octets,
-				       u32 count)
+rpcrdma_quota_change endpoint::change(rpcrdma_quota_action what,
+				      rpcrdma_quota_use use, u64 octets,
+				      u32 count)
 {
-	rpcrdma_memory_change c{};
+	rpcrdma_quota_change c{};
 
 	c.what = what;
 	c.use = use;
@@ -326,26 +326,25 @@ rpcrdma_memory_change endpoint::change(rpcrdma_memory_what what,
 	return c;
 }
 
-bool endpoint::room(rpcrdma_memory_use use, u64 octets)
+bool endpoint::room(rpcrdma_quota_use use, u64 octets)
 {
-	return change(RPCRDMA_MEMORY_ROOM, use, octets, 1).ok;
+	return change(RPCRDMA_QUOTA_ROOM, use, octets, 1).ok;
 }
 
-void endpoint::hold(rpcrdma_memory_use use, u64 octets)
+void endpoint::hold(rpcrdma_quota_use use, u64 octets)
 {
-	change(RPCRDMA_MEMORY_HOLD, use, octets, 1);
+	change(RPCRDMA_QUOTA_HOLD, use, octets, 1);
 }
 
-u32 endpoint::hold_some(rpcrdma_memory_use use, u64 octets, u32 count)
+u32 endpoint::hold_some(rpcrdma_quota_use use, u64 octets, u32 count)
 {
 	/* Other connections may just have taken the memory for a message. */
-	const bool none = params.memory && use == RPCRDMA_MEMORY_PARTS &&
+	const bool none = params.memory && use == RPCRDMA_QUOTA_PARTS &&
 			  w_.fault(60);
 	const u32 fit =
-		none ? 0 :
-		       change(RPCRDMA_MEMORY_SOME, use, octets, count).count;
+		none ? 0 : change(RPCRDMA_QUOTA_SOME, use, octets, count).count;
 
-	if (use == RPCRDMA_MEMORY_BUFFERS) {
+	if (use == RPCRDMA_QUOTA_BUFFERS) {
 		w_.sum.windows_bounded += fit < count;
 	} else if (fit < count) {
 		w_.trouble = true;
@@ -354,30 +353,30 @@ u32 endpoint::hold_some(rpcrdma_memory_use use, u64 octets, u32 count)
 	return fit;
 }
 
-void endpoint::give(rpcrdma_memory_use use, u64 octets)
+void endpoint::give(rpcrdma_quota_use use, u64 octets)
 {
 	if (octets)
-		change(RPCRDMA_MEMORY_GIVE, use, octets, 1);
+		change(RPCRDMA_QUOTA_GIVE, use, octets, 1);
 }
 
 bool endpoint::join()
 {
-	return change(RPCRDMA_MEMORY_JOIN, RPCRDMA_MEMORY_BUFFERS, 0, 0).ok;
+	return change(RPCRDMA_QUOTA_JOIN, RPCRDMA_QUOTA_BUFFERS, 0, 0).ok;
 }
 
 void endpoint::leave_quota()
 {
-	change(RPCRDMA_MEMORY_LEAVE, RPCRDMA_MEMORY_BUFFERS, 0, 0);
+	change(RPCRDMA_QUOTA_LEAVE, RPCRDMA_QUOTA_BUFFERS, 0, 0);
 }
 
 /* Another connection may wait for the memory that this one has released. */
 void endpoint::wake_waiting()
 {
-	rpcrdma_memory_account *next;
+	rpcrdma_quota_account *next;
 
 	/* A connection that is refused again goes back to the list. */
 	for (u32 n = params.memory->waiting; n; n--) {
-		next = rpcrdma_memory_next(params.memory);
+		next = rpcrdma_quota_next(params.memory);
 		if (!next)
 			return;
 		ops_.memory_freed(*static_cast<owned_account *>(next)->owner);
@@ -527,7 +526,7 @@ void endpoint::check_charges()
 	}
 	octets += u64{ bufs_owed } * size;
 	if (params.memory && alike &&
-	    account.held[RPCRDMA_MEMORY_BUFFERS] != octets)
+	    account.held[RPCRDMA_QUOTA_BUFFERS] != octets)
 		w_.complain(std::string(name) +
 			    ": Receives are charged wrongly");
 }

@@ -73,7 +73,7 @@ struct endpoint_params {
 	bool letter;
 	bool refuses_props; /* refuses the peer's properties */
 	/* The quota shared with other connections; NULL: memory is unlimited */
-	rpcrdma_memory *memory;
+	rpcrdma_quota *memory;
 	u64 most_memory; /* upper bound of its use of the quota, in bytes */
 
 	u32 page_octets() const
@@ -129,7 +129,7 @@ struct stream final : rpcrdma_stream {
 class endpoint;
 
 /* An account of the shared quota, and the connection to wake */
-struct owned_account : rpcrdma_memory_account {
+struct owned_account : rpcrdma_quota_account {
 	endpoint *owner;
 };
 
@@ -145,8 +145,7 @@ public:
 	/* Work that waits for memory may retry. */
 	virtual void memory_freed(endpoint &ep) = 0;
 	/* Run the quota of the server. */
-	virtual void run_quota(endpoint &ep,
-			       enum rpcrdma_memory_visit when) = 0;
+	virtual void run_quota(endpoint &ep, enum rpcrdma_quota_visit when) = 0;
 	virtual void opened(endpoint &ep) = 0;
 	virtual void closed(endpoint &ep) = 0;
 	/*
@@ -261,9 +260,9 @@ public:
 	 * Charge memory held for the peer to the shared quota. If that fails,
 	 * memory_freed() will be called.
 	 */
-	bool room(rpcrdma_memory_use use, u64 octets);
-	void hold(rpcrdma_memory_use use, u64 octets);
-	void give(rpcrdma_memory_use use, u64 octets);
+	bool room(rpcrdma_quota_use use, u64 octets);
+	void hold(rpcrdma_quota_use use, u64 octets);
+	void give(rpcrdma_quota_use use, u64 octets);
 	bool join();
 	void wake_waiting();
 
@@ -324,7 +323,7 @@ public:
 	bool assembled(u64 octets);
 	rpcrdma_segment *more_segs();
 	void refuse(const char *reason);
-	u32 hold_some(rpcrdma_memory_use use, u64 octets, u32 count);
+	u32 hold_some(rpcrdma_quota_use use, u64 octets, u32 count);
 	u32 coarse_ms() const
 	{
 		/*
@@ -377,10 +376,10 @@ private:
 	};
 
 	u32 finish();
-	void change(rpcrdma_memory_change *c);
-	rpcrdma_memory_change change(rpcrdma_memory_what what,
-				     rpcrdma_memory_use use, u64 octets,
-				     u32 count);
+	void change(rpcrdma_quota_change *c);
+	rpcrdma_quota_change change(rpcrdma_quota_action what,
+				    rpcrdma_quota_use use, u64 octets,
+				    u32 count);
 	void finish(list_head *through, bool ok);
 	static rpcrdma_ep_params settings_of(const endpoint_params &p);
 	void free_sends_of();

@@ -375,7 +375,7 @@ void host::memory_freed(endpoint &from)
 	write_space(from);
 }
 
-void host::run_quota(endpoint &from, enum rpcrdma_memory_visit when)
+void host::run_quota(endpoint &from, enum rpcrdma_quota_visit when)
 {
 	net_.run_quota(from, when);
 }

@@ -181,7 +181,7 @@ public:
 	void error(endpoint &ep, received *rv) override;
 	void write_space(endpoint &ep) override;
 	void memory_freed(endpoint &ep) override;
-	void run_quota(endpoint &ep, enum rpcrdma_memory_visit when) override;
+	void run_quota(endpoint &ep, enum rpcrdma_quota_visit when) override;
 	void opened(endpoint &ep) override;
 	void closed(endpoint &ep) override;
 	void connected(endpoint &ep) override;
@@ -209,7 +209,7 @@ public:
 	}
 
 	endpoint *ep = nullptr;	   /* the connection for new Calls */
-	rpcrdma_memory memory{};   /* the quota shared by all peers */
+	rpcrdma_quota memory{};	   /* the quota shared by all peers */
 	u32 threads = ~0u;	   /* threads of the service */
 	u32 largest = MAX_MESSAGE; /* bytes of an RPC message, at most */
 	u32 number = 0;		   /* of several clients */

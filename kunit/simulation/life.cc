@@ -150,7 +150,7 @@ void endpoint::drop(bool now)
 		return;
 	dropped_++;
 	check_charges();
-	give(RPCRDMA_MEMORY_BUFFERS, account.held[RPCRDMA_MEMORY_BUFFERS]);
+	give(RPCRDMA_QUOTA_BUFFERS, account.held[RPCRDMA_QUOTA_BUFFERS]);
 	rpcrdma_core_destroy(this);
 }
 

@@ -257,7 +257,7 @@ void network::request(u32 index)
 		endpoints_.push_back(
 			std::make_unique<endpoint>(w_, p, server_, "server"));
 		server = endpoints_.back().get();
-		static_cast<rpcrdma_memory_account &>(server->account) =
+		static_cast<rpcrdma_quota_account &>(server->account) =
 			promised_;
 		if (!listener_.admit(*server)) {
 			server->leave_quota();

@@ -65,7 +65,7 @@ public:
 	void closed(endpoint &ep) override;
 	void rpc_over(rpc *task) override;
 	/* Of the few connections there are, those that wait are woken at once. */
-	void run_quota(endpoint &ep, enum rpcrdma_memory_visit) override
+	void run_quota(endpoint &ep, enum rpcrdma_quota_visit) override
 	{
 		ep.wake_waiting();
 	}
@@ -123,7 +123,7 @@ private:
 	std::unique_ptr<peer1> peer1_;
 	bool private_ = false; /* private messages were exchanged */
 	rpcrdma_server_memories versions_{};
-	rpcrdma_memory_account promised_{};
+	rpcrdma_quota_account promised_{};
 	listener listener_{ w_ };
 	bool connecting_ = false; /* of a version 1 peer */
 	/*

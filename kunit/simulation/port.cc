@@ -524,13 +524,13 @@ void rpcrdma_port_stream_free(struct rpcrdma_stream *st)
 void rpcrdma_port_hold(struct rpcrdma_ep_core *core,
 		       const struct rpcrdma_stream *st)
 {
-	of(core).hold(RPCRDMA_MEMORY_REPLIES, st->len);
+	of(core).hold(RPCRDMA_QUOTA_REPLIES, st->len);
 }
 
 void rpcrdma_port_give(struct rpcrdma_ep_core *core,
 		       const struct rpcrdma_stream *st)
 {
-	of(core).give(RPCRDMA_MEMORY_REPLIES, st->len);
+	of(core).give(RPCRDMA_QUOTA_REPLIES, st->len);
 }
 
 u32 rpcrdma_port_now_ms(const struct rpcrdma_ep_core *core)
@@ -591,13 +591,13 @@ u32 rpcrdma_port_recvs_made(struct rpcrdma_ep_core *core,
 }
 
 u32 rpcrdma_port_charge(struct rpcrdma_ep_core *core,
-			enum rpcrdma_memory_use use, u64 octets, u32 count)
+			enum rpcrdma_quota_use use, u64 octets, u32 count)
 {
 	return of(core).hold_some(use, octets, count);
 }
 
 void rpcrdma_port_uncharge(struct rpcrdma_ep_core *core,
-			   enum rpcrdma_memory_use use, u64 octets)
+			   enum rpcrdma_quota_use use, u64 octets)
 {
 	of(core).give(use, octets);
 }

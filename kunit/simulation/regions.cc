@@ -167,7 +167,7 @@ void exposure::over(rpcrdma_pull_entry *x)
 	auto *ep = static_cast<endpoint *>(x->core);
 
 	own->data.retire(ep->w_, "a Reply to be pulled");
-	ep->give(RPCRDMA_MEMORY_REPLIES, own->held);
+	ep->give(RPCRDMA_QUOTA_REPLIES, own->held);
 	ep->live_--;
 	delete own;
 }

@@ -109,8 +109,7 @@ void host::call(endpoint &from, received *rv)
 /* Return true if the quota of a connection has memory for a Call. */
 static bool call_room(void *user, u64 octets)
 {
-	return static_cast<endpoint *>(user)->room(RPCRDMA_MEMORY_CALLS,
-						   octets);
+	return static_cast<endpoint *>(user)->room(RPCRDMA_QUOTA_CALLS, octets);
 }
 
 /*
@@ -147,7 +146,7 @@ bool host::pull_early(served *s)
 void host::pull(served *s)
 {
 	s->held = s->rv->queued.pull_octets;
-	s->ep->hold(RPCRDMA_MEMORY_CALLS, s->held);
+	s->ep->hold(RPCRDMA_QUOTA_CALLS, s->held);
 	begin_reads(s);
 }
 
@@ -161,7 +160,7 @@ void host::give_pages(served *s)
 					&s->rv->queued);
 	s->early = false;
 	s->held = 0;
-	s->ep->give(RPCRDMA_MEMORY_CALLS, held);
+	s->ep->give(RPCRDMA_QUOTA_CALLS, held);
 }
 
 /* Assemble the Call's message from its Payload stream and Read chunks. */
@@ -228,8 +227,8 @@ bool host::may_take(const service_queue &q) const
 	endpoint &on = *q.ep;
 
 	return !on.params.memory ||
-	       !rpcrdma_memory_must_ask(on.params.memory, &on.account) ||
-	       on.room(RPCRDMA_MEMORY_REPLIES, octets);
+	       !rpcrdma_quota_must_ask(on.params.memory, &on.account) ||
+	       on.room(RPCRDMA_QUOTA_REPLIES, octets);
 }
 
 static served *served_of(rpcrdma_queued_call *call)

@@ -192,7 +192,7 @@ int host::answer_one(served *s, const std::vector<u8> &whole,
 			return rc;
 		}
 		x->held = rest.size();
-		on->hold(RPCRDMA_MEMORY_REPLIES, x->held);
+		on->hold(RPCRDMA_QUOTA_REPLIES, x->held);
 	}
 	if (plan->placed || plan->reply_length) {
 		/*
@@ -237,17 +237,17 @@ int host::answer_one(served *s, const std::vector<u8> &whole,
 		if (rc) {
 			on->drop_transfer(t);
 			if (x) {
-				on->give(RPCRDMA_MEMORY_REPLIES, x->held);
+				on->give(RPCRDMA_QUOTA_REPLIES, x->held);
 				on->cancel_exposure(x);
 				delete x;
 			}
 			/* The thread tries again. */
 			return -EAGAIN;
 		}
-		on->hold(RPCRDMA_MEMORY_REPLIES, octets);
+		on->hold(RPCRDMA_QUOTA_REPLIES, octets);
 		t->ended = [this, on, pages, octets](bool) {
 			pages->retire(w_, "a Reply that is written");
-			on->give(RPCRDMA_MEMORY_REPLIES, octets);
+			on->give(RPCRDMA_QUOTA_REPLIES, octets);
 		};
 	}
 	if (plan->format == RPCRDMA_CONTINUED) {
@@ -265,7 +265,7 @@ int host::answer_one(served *s, const std::vector<u8> &whole,
 		if (t)
 			on->drop_transfer(t);
 		if (x) {
-			on->give(RPCRDMA_MEMORY_REPLIES, x->held);
+			on->give(RPCRDMA_QUOTA_REPLIES, x->held);
 			on->cancel_exposure(x);
 			delete x;
 		}

@@ -266,18 +266,18 @@ void network::bound_memory()
 			 chained)));
 
 	promised_ = {};
-	rpcrdma_memory_promise(&promised_, 0, u64{ receives } * 2 * buffer,
-			       MAX_MESSAGE, cfg.props.reassembly, 0);
+	rpcrdma_quota_reserve(&promised_, 0, u64{ receives } * 2 * buffer,
+			      MAX_MESSAGE, cfg.props.reassembly, 0);
 	/*
 	 * Calls that wait for memory, or for another Call that waits for a
 	 * callback, keep their Receives. If the window cannot grow for want of
 	 * memory, the Call that a callback waits for may have no credit. No
 	 * service of the kernel waits like that.
 	 */
-	promised_.share[RPCRDMA_MEMORY_CALLS] +=
+	promised_.share[RPCRDMA_QUOTA_CALLS] +=
 		u64{ MAX_MESSAGE } * setup_.chains;
 	if (tight)
-		promised_.share[RPCRDMA_MEMORY_REPLIES] = 0;
+		promised_.share[RPCRDMA_QUOTA_REPLIES] = 0;
 	/* Large Calls wait for each other's memory. */
 	setup_.heavy = tight && !cfg.props.reassembly;
 	if (setup_.heavy)
@@ -289,10 +289,10 @@ void network::bound_memory()
 	 * Reserve one message of the largest Call, and what is held for its
 	 * Reply.
 	 */
-	for (u32 use = RPCRDMA_MEMORY_PARTS; use < RPCRDMA_MEMORY_USES; use++)
+	for (u32 use = RPCRDMA_QUOTA_PARTS; use < RPCRDMA_QUOTA_USES; use++)
 		server_.memory.reserve += promised_.share[use];
 	server_.memory.limit = free + promised_.fixed +
-			       promised_.share[RPCRDMA_MEMORY_BUFFERS] +
+			       promised_.share[RPCRDMA_QUOTA_BUFFERS] +
 			       server_.memory.reserve;
 	setup_.server.memory = &server_.memory;
 	/* Replies begun while the quota had space for any Reply */

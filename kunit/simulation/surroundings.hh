@@ -42,8 +42,7 @@ public:
 	virtual void failed(endpoint &client, int status) = 0;
 	virtual void closed(endpoint &ep) = 0;
 	virtual void rpc_over(rpc *task) = 0;
-	virtual void run_quota(endpoint &ep,
-			       enum rpcrdma_memory_visit when) = 0;
+	virtual void run_quota(endpoint &ep, enum rpcrdma_quota_visit when) = 0;
 
 	rpc *new_rpc()
 	{

@@ -37,7 +37,7 @@ extern "C" {
  * Return: the number of objects charged.
  */
 u32 rpcrdma_port_charge(struct rpcrdma_ep_core *core,
-			enum rpcrdma_memory_use use, u64 octets, u32 count);
+			enum rpcrdma_quota_use use, u64 octets, u32 count);
 
 /**
  * rpcrdma_port_uncharge - uncharge memory
@@ -48,7 +48,7 @@ u32 rpcrdma_port_charge(struct rpcrdma_ep_core *core,
  * Context: no lock held.
  */
 void rpcrdma_port_uncharge(struct rpcrdma_ep_core *core,
-			   enum rpcrdma_memory_use use, u64 octets);
+			   enum rpcrdma_quota_use use, u64 octets);
 
 /* ---- Time ---- */
 

@@ -115,7 +115,7 @@ void *rpcrdma_port_assembly(struct rpcrdma_ep_core *core, u32 size);
 void rpcrdma_port_assembly_free(struct rpcrdma_ep_core *core, void *assembly);
 
 /**
- * rpcrdma_port_assembled - call rpcrdma_memory_assembled()
+ * rpcrdma_port_assembled - call rpcrdma_quota_assembled()
  * @core: connection
  * @octets: bytes of memory of a complete message
  *

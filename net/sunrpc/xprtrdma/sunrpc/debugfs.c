@@ -46,7 +46,7 @@ static void connections_stop(struct seq_file *m, void *v)
 
 static int connections_show(struct seq_file *m, void *v)
 {
-	struct rpcrdma_memory_account memory;
+	struct rpcrdma_quota_account memory;
 	u64 figures[RPCRDMA_NR_FIGURES];
 	struct rpcrdma_ep *ep = v;
 	const char *why;
@@ -65,7 +65,7 @@ static int connections_show(struct seq_file *m, void *v)
 	rpcrdma_pool_figures(&ep->core.mrs.pool, figures);
 	spin_unlock(&ep->mr_lock);
 	rpcrdma_ep_memory(ep, &memory);
-	rpcrdma_memory_figures(&memory, figures);
+	rpcrdma_quota_figures(&memory, figures);
 
 	seq_printf(m, "role=%s local=%pISpc remote=%pISpc version=%u why=%s state=%s",
 		   ep->client ? "client" : "server", &ep->local, &ep->remote,

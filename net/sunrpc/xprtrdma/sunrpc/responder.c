@@ -113,14 +113,15 @@ static void rpcrdma_pages_hold(struct rpcrdma_ep *ep,
 {
 	held->nr = nr;
 	memcpy(held->pages, pages, nr * sizeof(*pages));
-	rpcrdma_ep_hold(ep, RPCRDMA_MEMORY_REPLIES, (u64)nr << PAGE_SHIFT);
+	rpcrdma_ep_charge(ep, RPCRDMA_QUOTA_REPLIES, (u64)nr << PAGE_SHIFT);
 }
 
 static void rpcrdma_pages_release(struct rpcrdma_ep *ep,
 				  struct rpcrdma_reply_pages *held)
 {
 	release_pages(held->pages, held->nr);
-	rpcrdma_ep_give(ep, RPCRDMA_MEMORY_REPLIES, (u64)held->nr << PAGE_SHIFT);
+	rpcrdma_ep_uncharge(ep, RPCRDMA_QUOTA_REPLIES,
+			    (u64)held->nr << PAGE_SHIFT);
 }
 
 void rpcrdma_pages_put(struct page **pages, u32 nr)

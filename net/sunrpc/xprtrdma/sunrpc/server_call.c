@@ -152,7 +152,7 @@ static int rpcrdma_svc_pull(struct rpcrdma_svc_conn *conn,
 	else if (!rpcrdma_svc_early_pages(rv))
 		return -ENOMEM;
 	call->held = nr << PAGE_SHIFT;
-	rpcrdma_ep_hold(conn->ep, RPCRDMA_MEMORY_CALLS, call->held);
+	rpcrdma_ep_charge(conn->ep, RPCRDMA_QUOTA_CALLS, call->held);
 
 	rc = rpcrdma_call_pull(rv, pull.item, call->pages, call->octets, gfp,
 			       rpcrdma_svc_pulled, rv);
@@ -422,7 +422,8 @@ static bool rpcrdma_svc_has_room(struct rpcrdma_svc_conn *conn)
 	/* Replies of the Calls being processed, at most, and of this one */
 	octets = ((u64)READ_ONCE(conn->arg_pages) << PAGE_SHIFT) +
 		 atomic_read(&conn->xprt.xpt_reserved);
-	return rpcrdma_ep_has_room(conn->ep, RPCRDMA_MEMORY_REPLIES, octets);
+	return rpcrdma_ep_quota_available(conn->ep, RPCRDMA_QUOTA_REPLIES,
+					  octets);
 }
 
 /*

@@ -151,7 +151,7 @@ static void rpcrdma_svc_evict(struct rpcrdma_svc_listener *l,
 	spin_unlock(&conn->lock);
 	list_del_init(&conn->node);
 	/* closed(), which waits for the lock, frees it. */
-	rpcrdma_ep_part(conn->ep);
+	rpcrdma_ep_quota_detach(conn->ep);
 	rpcrdma_ep_close(conn->ep,
 			 "it did not finish opening, and others want to open");
 }
@@ -170,7 +170,8 @@ static enum rpcrdma_admit rpcrdma_svc_admit(struct rpcrdma_svc_listener *l,
 
 	spin_lock(&rpcrdma_svc_accept_lock);
 	for (;;) {
-		memory = memory || !rpcrdma_ep_join(conn->ep, limit, message);
+		memory = memory ||
+			 !rpcrdma_ep_quota_attach(conn->ep, limit, message);
 		oldest = list_first_entry_or_null(&l->opening,
 						  struct rpcrdma_svc_conn,
 						  node);

@@ -33,7 +33,7 @@ static void rpcrdma_svc_call_give(struct rpcrdma_svc_call *call)
 	u32 held = call->held;
 
 	call->held = 0;
-	rpcrdma_ep_give(call->conn->ep, RPCRDMA_MEMORY_CALLS, held);
+	rpcrdma_ep_uncharge(call->conn->ep, RPCRDMA_QUOTA_CALLS, held);
 }
 
 void rpcrdma_svc_call_free(struct rpcrdma_recv *rv)
@@ -83,7 +83,8 @@ bool rpcrdma_svc_call_room(void *user, u64 octets)
 {
 	struct rpcrdma_svc_conn *conn = user;
 
-	return rpcrdma_ep_has_room(conn->ep, RPCRDMA_MEMORY_CALLS, octets);
+	return rpcrdma_ep_quota_available(conn->ep, RPCRDMA_QUOTA_CALLS,
+					  octets);
 }
 
 /*

@@ -14,38 +14,38 @@
  * Return: 0, or -ENOMEM if the other connections hold all of the quota.
  *
  * The connection is detached with the end of its memory, or earlier, when it is evicted.
- * rpcrdma_ep_part() may be called any number of times.
+ * rpcrdma_ep_quota_detach() may be called any number of times.
  */
-int rpcrdma_ep_join(struct rpcrdma_ep *ep, u64 limit, u32 message);
-void rpcrdma_ep_part(struct rpcrdma_ep *ep);
+int rpcrdma_ep_quota_attach(struct rpcrdma_ep *ep, u64 limit, u32 message);
+void rpcrdma_ep_quota_detach(struct rpcrdma_ep *ep);
 
 /* The quota shared by all connections. Only its flags are read without the lock. */
-extern struct rpcrdma_memory rpcrdma_memory;
+extern struct rpcrdma_quota rpcrdma_quota;
 
 /*
  * Memory accounting. The endpoint charges the memory it allocates itself: continued
  * messages and Replies that wait as streams. The transport charges its pages.
- * rpcrdma_ep_has_room() arranges for write_space() if it returns false;
- * rpcrdma_ep_hold() always succeeds; rpcrdma_ep_give() requires process context without
+ * rpcrdma_ep_quota_available() arranges for write_space() if it returns false;
+ * rpcrdma_ep_charge() always succeeds; rpcrdma_ep_uncharge() requires process context without
  * a lock.
  */
-bool rpcrdma_ep_has_room(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
+bool rpcrdma_ep_quota_available(struct rpcrdma_ep *ep,
+				enum rpcrdma_quota_use use, u64 octets);
+void rpcrdma_ep_charge(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
+		       u64 octets);
+void rpcrdma_ep_uncharge(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
 			 u64 octets);
-void rpcrdma_ep_hold(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
-		     u64 octets);
-void rpcrdma_ep_give(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
-		     u64 octets);
 /*
- * Return true if a Call may only be started when rpcrdma_ep_has_room() confirms that
+ * Return true if a Call may only be started when rpcrdma_ep_quota_available() confirms that
  * there is memory for the Replies to all started Calls and this one. False in the fast
  * path. Any context.
  */
 static inline bool rpcrdma_ep_must_ask(const struct rpcrdma_ep *ep)
 {
-	return rpcrdma_memory_must_ask(&rpcrdma_memory, &ep->memory);
+	return rpcrdma_quota_must_ask(&rpcrdma_quota, &ep->memory);
 }
 /* Copy the account, for display. */
 void rpcrdma_ep_memory(struct rpcrdma_ep *ep,
-		       struct rpcrdma_memory_account *account);
+		       struct rpcrdma_quota_account *account);
 
 #endif /* RPCRDMA_CHARGE_H */

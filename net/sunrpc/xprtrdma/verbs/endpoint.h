@@ -89,7 +89,7 @@ struct rpcrdma_ep {
 	spinlock_t		lock;
 	struct rpcrdma_ep_core	core;
 	/* Memory charged to the peer */
-	struct rpcrdma_memory_account memory;
+	struct rpcrdma_quota_account memory;
 	spinlock_t		memory_lock;
 	const struct rpcrdma_ep_ops *ops;
 	void			*priv;		/* the transport's */

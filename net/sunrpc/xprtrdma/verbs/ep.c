@@ -431,6 +431,6 @@ int rpcrdma_ep_init(void)
 void rpcrdma_ep_exit(void)
 {
 	wait_event(rpcrdma_eps_wait, atomic_read(&rpcrdma_nr_eps) == 0);
-	rpcrdma_memory_exit();
+	rpcrdma_quota_exit();
 	rpcrdma_ep_destroy();
 }

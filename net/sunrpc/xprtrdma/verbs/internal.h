@@ -120,9 +120,9 @@ static inline void *rpcrdma_buffer_create(struct rpcrdma_ep *ep, u32 size,
 	return NULL;
 }
 
-void rpcrdma_memory_exit(void);
-u32 rpcrdma_ep_hold_some(struct rpcrdma_ep *ep, enum rpcrdma_memory_use use,
-			 u64 octets, u32 count);
+void rpcrdma_quota_exit(void);
+u32 rpcrdma_ep_charge_some(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
+			   u64 octets, u32 count);
 
 /* ---- sq.c ---- */
 

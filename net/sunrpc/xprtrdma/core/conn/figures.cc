@@ -72,11 +72,10 @@ void rpcrdma_pool_figures(const struct rpcrdma_region_pool *pool, u64 *f)
 	f[RPCRDMA_FIGURE_REGION_SHORTAGES] = pool->shortages;
 }
 
-void rpcrdma_memory_figures(const struct rpcrdma_memory_account *account,
-			    u64 *f)
+void rpcrdma_quota_figures(const struct rpcrdma_quota_account *account, u64 *f)
 {
 	f[RPCRDMA_FIGURE_MEMORY_FIXED] = account->fixed;
-	for (u32 use = 0; use < RPCRDMA_MEMORY_USES; use++)
+	for (u32 use = 0; use < RPCRDMA_QUOTA_USES; use++)
 		f[RPCRDMA_FIGURE_MEMORY + use] = account->held[use];
 }
 

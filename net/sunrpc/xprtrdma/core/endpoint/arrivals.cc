@@ -23,7 +23,7 @@ void free_assembly(rpcrdma_ep_core *core)
 {
 	rpcrdma_ep_arrivals *a = &core->arrivals;
 
-	rpcrdma_port_uncharge(core, RPCRDMA_MEMORY_PARTS, a->assembly_size);
+	rpcrdma_port_uncharge(core, RPCRDMA_QUOTA_PARTS, a->assembly_size);
 	rpcrdma_port_assembly_free(core, a->assembly);
 	a->assembly = nullptr;
 	a->assembly_len = 0;
@@ -41,12 +41,12 @@ bool grow(rpcrdma_ep_core *core, u32 need)
 	const u32 size = clamp_u32(2 * a->assembly_size, need, most);
 	u8 *grown;
 
-	if (!rpcrdma_port_charge(core, RPCRDMA_MEMORY_PARTS,
+	if (!rpcrdma_port_charge(core, RPCRDMA_QUOTA_PARTS,
 				 size - a->assembly_size, 1))
 		return false;
 	grown = static_cast<u8 *>(rpcrdma_port_assembly(core, size));
 	if (!grown) {
-		rpcrdma_port_uncharge(core, RPCRDMA_MEMORY_PARTS,
+		rpcrdma_port_uncharge(core, RPCRDMA_QUOTA_PARTS,
 				      size - a->assembly_size);
 		return false;
 	}

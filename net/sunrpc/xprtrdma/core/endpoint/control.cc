@@ -178,12 +178,12 @@ rpcrdma_lifecycle_step step_of(rpcrdma_lifecycle *life,
 
 using namespace rpcrdma;
 
-void rpcrdma_core_promise(const struct rpcrdma_memory *all,
-			  struct rpcrdma_memory_account *account,
+void rpcrdma_core_promise(const struct rpcrdma_quota *all,
+			  struct rpcrdma_quota_account *account,
 			  struct rpcrdma_ep_params *p,
 			  const struct rpcrdma_ep_sizes *sizes, u32 message)
 {
-	if (rpcrdma_memory_is_tight(all))
+	if (rpcrdma_quota_is_tight(all))
 		be_small(p);
 
 	const u64 sends = u64{ p->sends } + RPCRDMA_CONTROL_SENDS + 1;
@@ -191,12 +191,12 @@ void rpcrdma_core_promise(const struct rpcrdma_memory *all,
 		p->first_window ? p->first_window : p->window);
 	const u32 octets = max_u32(p->recv_size, RPCRDMA_V2_DEFAULT_INLINE);
 
-	rpcrdma_memory_promise(account,
-			       sizes->ep + sends * sizes->send +
-				       static_cast<u64>(RPCRDMA_CONTROL_BUFS),
-			       recvs * rpcrdma_core_recv_cost(sizes->recv,
-							      octets),
-			       message, p->reassembly, sizes->stream);
+	rpcrdma_quota_reserve(account,
+			      sizes->ep + sends * sizes->send +
+				      static_cast<u64>(RPCRDMA_CONTROL_BUFS),
+			      recvs * rpcrdma_core_recv_cost(sizes->recv,
+							     octets),
+			      message, p->reassembly, sizes->stream);
 }
 
 int rpcrdma_core_configure(struct rpcrdma_ep_core *core,

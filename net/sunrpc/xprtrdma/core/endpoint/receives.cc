@@ -70,11 +70,11 @@ void charge_and_make(rpcrdma_ep_core *core, rpcrdma_recvs_made *made)
 {
 	const u64 cost =
 		rpcrdma_core_recv_cost(core->recv_size, made->want.octets);
-	const u32 fit = rpcrdma_port_charge(core, RPCRDMA_MEMORY_BUFFERS, cost,
+	const u32 fit = rpcrdma_port_charge(core, RPCRDMA_QUOTA_BUFFERS, cost,
 					    made->want.count);
 
 	make_recvs(core, fit, made);
-	rpcrdma_port_uncharge(core, RPCRDMA_MEMORY_BUFFERS,
+	rpcrdma_port_uncharge(core, RPCRDMA_QUOTA_BUFFERS,
 			      (fit - made->nr) * cost);
 }
 
@@ -161,7 +161,7 @@ u32 rpcrdma_core_recvs_made(struct rpcrdma_ep_core *core,
 void rpcrdma_core_recv_shrink(struct rpcrdma_recv *rv)
 {
 	if (rv->assembled)
-		rpcrdma_port_uncharge(rv->core, RPCRDMA_MEMORY_CALLS,
+		rpcrdma_port_uncharge(rv->core, RPCRDMA_QUOTA_CALLS,
 				      rv->counted);
 	rpcrdma_port_recv_shrink(rv);
 	rv->assembled = nullptr;
@@ -192,8 +192,7 @@ void rpcrdma_core_recv_freed(struct rpcrdma_ep_core *core,
 			     struct rpcrdma_recv *rv, u32 todo)
 {
 	if (todo & RPCRDMA_EV_FREE_RECEIVE) {
-		rpcrdma_port_uncharge(core, RPCRDMA_MEMORY_BUFFERS,
-				      rv->counted);
+		rpcrdma_port_uncharge(core, RPCRDMA_QUOTA_BUFFERS, rv->counted);
 		rpcrdma_port_recv_free(rv);
 	}
 	if (todo & RPCRDMA_RECV_UNPOSTED)

@@ -20,27 +20,27 @@ namespace
 {
 
 /* Return the shared bytes that an account is charged, with @more for @use. */
-u64 charge(const struct rpcrdma_memory_account *account,
-	   enum rpcrdma_memory_use use = RPCRDMA_MEMORY_BUFFERS, u64 more = 0)
+u64 charge(const struct rpcrdma_quota_account *account,
+	   enum rpcrdma_quota_use use = RPCRDMA_QUOTA_BUFFERS, u64 more = 0)
 {
-	const bool windows = use == RPCRDMA_MEMORY_BUFFERS;
+	const bool windows = use == RPCRDMA_QUOTA_BUFFERS;
 	const u64 buffers =
-		account->held[RPCRDMA_MEMORY_BUFFERS] + (windows ? more : 0);
-	const u64 share = account->share[RPCRDMA_MEMORY_BUFFERS];
+		account->held[RPCRDMA_QUOTA_BUFFERS] + (windows ? more : 0);
+	const u64 share = account->share[RPCRDMA_QUOTA_BUFFERS];
 
 	return (buffers > share ? buffers - share : 0) +
-	       account->held[RPCRDMA_MEMORY_PARTS] +
-	       account->held[RPCRDMA_MEMORY_CALLS] +
-	       account->held[RPCRDMA_MEMORY_REPLIES] + (windows ? 0 : more);
+	       account->held[RPCRDMA_QUOTA_PARTS] +
+	       account->held[RPCRDMA_QUOTA_CALLS] +
+	       account->held[RPCRDMA_QUOTA_REPLIES] + (windows ? 0 : more);
 }
 
-u64 promised(const struct rpcrdma_memory_account *account)
+u64 promised(const struct rpcrdma_quota_account *account)
 {
-	return account->fixed + account->share[RPCRDMA_MEMORY_BUFFERS];
+	return account->fixed + account->share[RPCRDMA_QUOTA_BUFFERS];
 }
 
 /* Return the memory that is not part of the reserve. */
-u64 common(const struct rpcrdma_memory *all)
+u64 common(const struct rpcrdma_quota *all)
 {
 	return all->limit > all->reserve ? all->limit - all->reserve : 0;
 }
@@ -50,7 +50,7 @@ u64 common(const struct rpcrdma_memory *all)
  * since their memory is released late: the rest is for messages, and for the
  * reservations of future connections.
  */
-u64 ample(const struct rpcrdma_memory *all)
+u64 ample(const struct rpcrdma_quota *all)
 {
 	return all->limit >> 2;
 }
@@ -62,19 +62,19 @@ void set(u8 *flag, bool value)
 }
 
 /* Update the flags after a change of the sum or the queue. */
-void note(struct rpcrdma_memory *all)
+void note(struct rpcrdma_quota *all)
 {
 	set(&all->tight, all->used > ample(all) || all->waiting);
 	set(&all->full, all->used > all->limit);
 }
 
-/* For rpcrdma_memory_must_ask(): not every machine reads 64 bits at once. */
-void note_replies(struct rpcrdma_memory_account *account)
+/* For rpcrdma_quota_must_ask(): not every machine reads 64 bits at once. */
+void note_replies(struct rpcrdma_quota_account *account)
 {
-	set(&account->replies, account->held[RPCRDMA_MEMORY_REPLIES] != 0);
+	set(&account->replies, account->held[RPCRDMA_QUOTA_REPLIES] != 0);
 }
 
-void add(struct rpcrdma_memory_account *account, enum rpcrdma_memory_use use,
+void add(struct rpcrdma_quota_account *account, enum rpcrdma_quota_use use,
 	 u64 bytes)
 {
 	account->held[use] += bytes;
@@ -82,8 +82,8 @@ void add(struct rpcrdma_memory_account *account, enum rpcrdma_memory_use use,
 }
 
 /* Returns true if a caller waits. */
-bool release(struct rpcrdma_memory_account *account,
-	     enum rpcrdma_memory_use use, u64 bytes)
+bool release(struct rpcrdma_quota_account *account, enum rpcrdma_quota_use use,
+	     u64 bytes)
 {
 	const bool tell = account->wanted;
 
@@ -94,8 +94,8 @@ bool release(struct rpcrdma_memory_account *account,
 	return tell;
 }
 
-void set_quota(struct rpcrdma_memory *all,
-	       struct rpcrdma_memory_account *account, u64 quota)
+void set_quota(struct rpcrdma_quota *all, struct rpcrdma_quota_account *account,
+	       u64 quota)
 {
 	all->used += quota - account->quota;
 	account->quota = quota;
@@ -106,10 +106,10 @@ void set_quota(struct rpcrdma_memory *all,
  * Return true if the reserve may be used: for one message of the account, or
  * its first. A Call that was reassembled and is then read is one message.
  */
-bool is_for_one(const struct rpcrdma_memory_account *account,
-		enum rpcrdma_memory_use use, u64 bytes)
+bool is_for_one(const struct rpcrdma_quota_account *account,
+		enum rpcrdma_quota_use use, u64 bytes)
 {
-	if (use == RPCRDMA_MEMORY_BUFFERS)
+	if (use == RPCRDMA_QUOTA_BUFFERS)
 		return false;
 	return !account->held[use] ||
 	       account->held[use] + bytes <= account->share[use];
@@ -126,14 +126,14 @@ enum : u8 {
  * no more than the limit is used, and what they hold is released by their Replies. Behind
  * Calls that wait for that memory they would never be woken.
  */
-void enqueue(struct rpcrdma_memory *all, struct rpcrdma_memory_account *account,
-	     enum rpcrdma_memory_use use)
+void enqueue(struct rpcrdma_quota *all, struct rpcrdma_quota_account *account,
+	     enum rpcrdma_quota_use use)
 {
-	const bool replies = use == RPCRDMA_MEMORY_REPLIES;
+	const bool replies = use == RPCRDMA_QUOTA_REPLIES;
 	/* It was woken, and another one was faster: it keeps its place. */
-	struct rpcrdma_memory_account *const front =
-		account->turn ? all->last_reply : all->last;
-	struct rpcrdma_memory_account *const before = replies ? nullptr : front;
+	struct rpcrdma_quota_account *const front =
+		account->retrying ? all->last_reply : all->last;
+	struct rpcrdma_quota_account *const before = replies ? nullptr : front;
 
 	account->queued = replies ? FOR_REPLY : FOR_CALL;
 	account->prev = before;
@@ -146,7 +146,7 @@ void enqueue(struct rpcrdma_memory *all, struct rpcrdma_memory_account *account,
 	note(all);
 }
 
-void dequeue(struct rpcrdma_memory *all, struct rpcrdma_memory_account *account)
+void dequeue(struct rpcrdma_quota *all, struct rpcrdma_quota_account *account)
 {
 	(account->next ? account->next->prev : all->last) = account->prev;
 	(account->prev ? account->prev->next : all->first) = account->next;
@@ -163,8 +163,7 @@ void dequeue(struct rpcrdma_memory *all, struct rpcrdma_memory_account *account)
 
 using namespace rpcrdma;
 
-void rpcrdma_memory_set_limit(struct rpcrdma_memory *all, u64 limit,
-			      u64 message)
+void rpcrdma_quota_set_limit(struct rpcrdma_quota *all, u64 limit, u64 message)
 {
 	all->limit = limit;
 	/* Both a Call and its Reply must fit. */
@@ -172,18 +171,18 @@ void rpcrdma_memory_set_limit(struct rpcrdma_memory *all, u64 limit,
 	note(all);
 }
 
-void rpcrdma_memory_promise(struct rpcrdma_memory_account *account, u64 fixed,
-			    u64 buffers, u64 message, u64 parts, u64 spare)
+void rpcrdma_quota_reserve(struct rpcrdma_quota_account *account, u64 fixed,
+			   u64 buffers, u64 message, u64 parts, u64 spare)
 {
 	account->fixed = fixed;
-	account->share[RPCRDMA_MEMORY_BUFFERS] = buffers;
-	account->share[RPCRDMA_MEMORY_PARTS] = parts;
-	account->share[RPCRDMA_MEMORY_CALLS] = message + parts + spare;
-	account->share[RPCRDMA_MEMORY_REPLIES] = message + spare;
+	account->share[RPCRDMA_QUOTA_BUFFERS] = buffers;
+	account->share[RPCRDMA_QUOTA_PARTS] = parts;
+	account->share[RPCRDMA_QUOTA_CALLS] = message + parts + spare;
+	account->share[RPCRDMA_QUOTA_REPLIES] = message + spare;
 }
 
-int rpcrdma_memory_join(struct rpcrdma_memory *all,
-			struct rpcrdma_memory_account *account)
+int rpcrdma_quota_attach(struct rpcrdma_quota *all,
+			 struct rpcrdma_quota_account *account)
 {
 	const u64 bytes = promised(account), most = common(all);
 
@@ -195,8 +194,8 @@ int rpcrdma_memory_join(struct rpcrdma_memory *all,
 	return 0;
 }
 
-void rpcrdma_memory_leave(struct rpcrdma_memory *all,
-			  struct rpcrdma_memory_account *account)
+void rpcrdma_quota_detach(struct rpcrdma_quota *all,
+			  struct rpcrdma_quota_account *account)
 {
 	if (!account->member)
 		return;
@@ -208,63 +207,64 @@ void rpcrdma_memory_leave(struct rpcrdma_memory *all,
 	note(all);
 }
 
-bool rpcrdma_memory_room_own(const struct rpcrdma_memory_account *account,
-			     enum rpcrdma_memory_use use, u64 bytes)
+bool rpcrdma_quota_allows_own(const struct rpcrdma_quota_account *account,
+			      enum rpcrdma_quota_use use, u64 bytes)
 {
 	return !account->member ||
 	       charge(account, use, bytes) <= account->quota;
 }
 
-bool rpcrdma_memory_room(const struct rpcrdma_memory *all,
-			 const struct rpcrdma_memory_account *account,
-			 enum rpcrdma_memory_use use, u64 bytes)
+bool rpcrdma_quota_allows(const struct rpcrdma_quota *all,
+			  const struct rpcrdma_quota_account *account,
+			  enum rpcrdma_quota_use use, u64 bytes)
 {
-	const u64 most = use == RPCRDMA_MEMORY_BUFFERS ? ample(all) :
-							 common(all);
+	const u64 most = use == RPCRDMA_QUOTA_BUFFERS ? ample(all) :
+							common(all);
 	const u64 charged = charge(account, use, bytes);
 	u64 used;
 
-	if (rpcrdma_memory_room_own(account, use, bytes))
+	if (rpcrdma_quota_allows_own(account, use, bytes))
 		return true;
 	used = all->used - account->quota + charged;
 	if (used <= most && charged <= most - used)
 		return true;
 	return is_for_one(account, use, bytes) && used <= all->limit &&
 	       /* PARTS cannot wait, and need not. */
-	       (!all->waiting || account->turn || use == RPCRDMA_MEMORY_PARTS);
+	       (!all->waiting || account->retrying ||
+		use == RPCRDMA_QUOTA_PARTS);
 }
 
-u32 rpcrdma_memory_fits(const struct rpcrdma_memory *all,
-			const struct rpcrdma_memory_account *account,
-			enum rpcrdma_memory_use use, u64 bytes, u32 count)
+u32 rpcrdma_quota_fits(const struct rpcrdma_quota *all,
+		       const struct rpcrdma_quota_account *account,
+		       enum rpcrdma_quota_use use, u64 bytes, u32 count)
 {
-	while (count && !rpcrdma_memory_room(all, account, use, count * bytes))
+	while (count && !rpcrdma_quota_allows(all, account, use, count * bytes))
 		count /= 2;
 	return count;
 }
 
-bool rpcrdma_memory_ask(struct rpcrdma_memory *all,
-			struct rpcrdma_memory_account *account,
-			enum rpcrdma_memory_use use, u64 bytes)
+bool rpcrdma_quota_ask(struct rpcrdma_quota *all,
+		       struct rpcrdma_quota_account *account,
+		       enum rpcrdma_quota_use use, u64 bytes)
 {
-	if (rpcrdma_memory_room(all, account, use, bytes)) {
-		account->turn = 0;
+	if (rpcrdma_quota_allows(all, account, use, bytes)) {
+		account->retrying = 0;
 		return true;
 	}
 	account->wanted = 1;
 	/* The others wait for memory that they hold themselves. */
 	if (!is_for_one(account, use, bytes))
 		return false;
-	if (account->queued == FOR_CALL && use == RPCRDMA_MEMORY_REPLIES)
+	if (account->queued == FOR_CALL && use == RPCRDMA_QUOTA_REPLIES)
 		dequeue(all, account);
 	if (!account->queued)
 		enqueue(all, account, use);
 	return false;
 }
 
-void rpcrdma_memory_hold(struct rpcrdma_memory *all,
-			 struct rpcrdma_memory_account *account,
-			 enum rpcrdma_memory_use use, u64 bytes)
+void rpcrdma_quota_charge(struct rpcrdma_quota *all,
+			  struct rpcrdma_quota_account *account,
+			  enum rpcrdma_quota_use use, u64 bytes)
 {
 	u64 charged;
 
@@ -274,52 +274,53 @@ void rpcrdma_memory_hold(struct rpcrdma_memory *all,
 		set_quota(all, account, charged);
 }
 
-bool rpcrdma_memory_hold_own(struct rpcrdma_memory_account *account,
-			     enum rpcrdma_memory_use use, u64 bytes)
+bool rpcrdma_quota_charge_own(struct rpcrdma_quota_account *account,
+			      enum rpcrdma_quota_use use, u64 bytes)
 {
-	if (!rpcrdma_memory_room_own(account, use, bytes))
+	if (!rpcrdma_quota_allows_own(account, use, bytes))
 		return false;
 	add(account, use, bytes);
 	return true;
 }
 
-bool rpcrdma_memory_assembled(const struct rpcrdma_memory *all,
-			      struct rpcrdma_memory_account *account, u64 bytes)
+bool rpcrdma_quota_assembled(const struct rpcrdma_quota *all,
+			     struct rpcrdma_quota_account *account, u64 bytes)
 {
-	const u64 calls = account->held[RPCRDMA_MEMORY_CALLS] + bytes,
+	const u64 calls = account->held[RPCRDMA_QUOTA_CALLS] + bytes,
 		  charged = charge(account), most = common(all);
 
-	if (account->member && calls > account->share[RPCRDMA_MEMORY_CALLS] &&
+	if (account->member && calls > account->share[RPCRDMA_QUOTA_CALLS] &&
 	    (all->used > most || charged > most - all->used))
 		return false;
-	account->held[RPCRDMA_MEMORY_PARTS] -= bytes;
-	account->held[RPCRDMA_MEMORY_CALLS] += bytes;
+	account->held[RPCRDMA_QUOTA_PARTS] -= bytes;
+	account->held[RPCRDMA_QUOTA_CALLS] += bytes;
 	account->released++;
 	return true;
 }
 
-bool rpcrdma_memory_give(struct rpcrdma_memory *all,
-			 struct rpcrdma_memory_account *account,
-			 enum rpcrdma_memory_use use, u64 bytes)
+bool rpcrdma_quota_uncharge(struct rpcrdma_quota *all,
+			    struct rpcrdma_quota_account *account,
+			    enum rpcrdma_quota_use use, u64 bytes)
 {
 	const bool tell = release(account, use, bytes);
 
-	rpcrdma_memory_trim(all, account);
+	rpcrdma_quota_trim(all, account);
 	return tell;
 }
 
-bool rpcrdma_memory_give_own(const struct rpcrdma_memory *all,
-			     struct rpcrdma_memory_account *account,
-			     enum rpcrdma_memory_use use, u64 bytes, bool *tell)
+bool rpcrdma_quota_uncharge_own(const struct rpcrdma_quota *all,
+				struct rpcrdma_quota_account *account,
+				enum rpcrdma_quota_use use, u64 bytes,
+				bool *tell)
 {
-	if (account->member && rpcrdma_memory_is_tight(all))
+	if (account->member && rpcrdma_quota_is_tight(all))
 		return false;
 	*tell = release(account, use, bytes);
 	return true;
 }
 
-void rpcrdma_memory_trim(struct rpcrdma_memory *all,
-			 struct rpcrdma_memory_account *account)
+void rpcrdma_quota_trim(struct rpcrdma_quota *all,
+			struct rpcrdma_quota_account *account)
 {
 	const u64 charged = charge(account);
 
@@ -327,144 +328,143 @@ void rpcrdma_memory_trim(struct rpcrdma_memory *all,
 		set_quota(all, account, charged);
 }
 
-bool rpcrdma_memory_change_own(const struct rpcrdma_memory *all,
-			       struct rpcrdma_memory_account *account,
-			       struct rpcrdma_memory_change *change)
+bool rpcrdma_quota_change_own(const struct rpcrdma_quota *all,
+			      struct rpcrdma_quota_account *account,
+			      struct rpcrdma_quota_change *change)
 {
 	switch (change->what) {
-	case RPCRDMA_MEMORY_ROOM:
-		change->ok = rpcrdma_memory_room_own(account, change->use,
-						     change->octets);
+	case RPCRDMA_QUOTA_ROOM:
+		change->ok = rpcrdma_quota_allows_own(account, change->use,
+						      change->octets);
 		return change->ok;
-	case RPCRDMA_MEMORY_HOLD:
-	case RPCRDMA_MEMORY_SOME:
-		return rpcrdma_memory_hold_own(account, change->use,
-					       change->count * change->octets);
-	case RPCRDMA_MEMORY_GIVE:
-		return rpcrdma_memory_give_own(all, account, change->use,
-					       change->octets, &change->tell);
+	case RPCRDMA_QUOTA_HOLD:
+	case RPCRDMA_QUOTA_SOME:
+		return rpcrdma_quota_charge_own(account, change->use,
+						change->count * change->octets);
+	case RPCRDMA_QUOTA_GIVE:
+		return rpcrdma_quota_uncharge_own(all, account, change->use,
+						  change->octets,
+						  &change->tell);
 	default:
 		return false;
 	}
 }
 
-void rpcrdma_memory_change_all(struct rpcrdma_memory *all,
-			       struct rpcrdma_memory_account *account,
-			       struct rpcrdma_memory_change *change)
+void rpcrdma_quota_change_all(struct rpcrdma_quota *all,
+			      struct rpcrdma_quota_account *account,
+			      struct rpcrdma_quota_change *change)
 {
-	const bool tight = rpcrdma_memory_is_tight(all);
+	const bool tight = rpcrdma_quota_is_tight(all);
 	bool released = false;
 
 	switch (change->what) {
-	case RPCRDMA_MEMORY_ROOM:
-		change->ok = rpcrdma_memory_ask(all, account, change->use,
-						change->octets);
+	case RPCRDMA_QUOTA_ROOM:
+		change->ok = rpcrdma_quota_ask(all, account, change->use,
+					       change->octets);
 		/* An account that was woken may be refused after the run. */
 		if (!change->ok && account->queued)
-			change->visit = RPCRDMA_MEMORY_VISIT_LATER;
+			change->visit = RPCRDMA_QUOTA_VISIT_LATER;
 		break;
-	case RPCRDMA_MEMORY_SOME:
-		change->count = rpcrdma_memory_fits(all, account, change->use,
-						    change->octets,
-						    change->count);
+	case RPCRDMA_QUOTA_SOME:
+		change->count = rpcrdma_quota_fits(all, account, change->use,
+						   change->octets,
+						   change->count);
 		[[fallthrough]];
-	case RPCRDMA_MEMORY_HOLD:
-		rpcrdma_memory_hold(all, account, change->use,
-				    change->count * change->octets);
+	case RPCRDMA_QUOTA_HOLD:
+		rpcrdma_quota_charge(all, account, change->use,
+				     change->count * change->octets);
 		break;
-	case RPCRDMA_MEMORY_ASSEMBLED:
+	case RPCRDMA_QUOTA_ASSEMBLED:
 		change->ok =
-			rpcrdma_memory_assembled(all, account, change->octets);
+			rpcrdma_quota_assembled(all, account, change->octets);
 		break;
-	case RPCRDMA_MEMORY_GIVE:
-		change->tell = rpcrdma_memory_give(all, account, change->use,
-						   change->octets);
+	case RPCRDMA_QUOTA_GIVE:
+		change->tell = rpcrdma_quota_uncharge(all, account, change->use,
+						      change->octets);
 		released = true;
 		break;
-	case RPCRDMA_MEMORY_JOIN:
+	case RPCRDMA_QUOTA_JOIN:
 		if (change->limit)
-			rpcrdma_memory_set_limit(all, change->limit,
-						 change->message);
-		change->ok = !rpcrdma_memory_join(all, account);
+			rpcrdma_quota_set_limit(all, change->limit,
+						change->message);
+		change->ok = !rpcrdma_quota_attach(all, account);
 		break;
-	case RPCRDMA_MEMORY_LEAVE:
-		rpcrdma_memory_leave(all, account);
+	case RPCRDMA_QUOTA_LEAVE:
+		rpcrdma_quota_detach(all, account);
 		released = true;
 		break;
 	}
 	if (released && all->waiting)
-		change->visit = RPCRDMA_MEMORY_VISIT_NOW;
+		change->visit = RPCRDMA_QUOTA_VISIT_NOW;
 	/* The unused quota of idle connections is needed. */
-	else if (rpcrdma_memory_is_tight(all) && !tight)
-		change->visit = all->waiting ? RPCRDMA_MEMORY_VISIT_LATER :
-					       RPCRDMA_MEMORY_VISIT_NOW;
+	else if (rpcrdma_quota_is_tight(all) && !tight)
+		change->visit = all->waiting ? RPCRDMA_QUOTA_VISIT_LATER :
+					       RPCRDMA_QUOTA_VISIT_NOW;
 }
 
-struct rpcrdma_memory_account *rpcrdma_memory_next(struct rpcrdma_memory *all)
+struct rpcrdma_quota_account *rpcrdma_quota_next(struct rpcrdma_quota *all)
 {
-	struct rpcrdma_memory_account *account = all->first;
+	struct rpcrdma_quota_account *account = all->first;
 
 	if (!account || all->used > all->limit)
 		return nullptr;
 	dequeue(all, account);
-	account->turn = 1;
+	account->retrying = 1;
 	return account;
 }
 
-bool rpcrdma_memory_stuck(struct rpcrdma_memory_account *account, bool reads)
+bool rpcrdma_quota_stuck(struct rpcrdma_quota_account *account, bool reads)
 {
-	const bool waits = account->held[RPCRDMA_MEMORY_PARTS] ||
-			   account->held[RPCRDMA_MEMORY_REPLIES] ||
-			   (reads && account->held[RPCRDMA_MEMORY_CALLS]);
+	const bool waits = account->held[RPCRDMA_QUOTA_PARTS] ||
+			   account->held[RPCRDMA_QUOTA_REPLIES] ||
+			   (reads && account->held[RPCRDMA_QUOTA_CALLS]);
 
 	if (!account->member || !waits || account->released != account->seen) {
 		account->seen = account->released;
 		account->ticks = 0;
 		return false;
 	}
-	if (account->ticks < RPCRDMA_MEMORY_STUCK_TICKS)
+	if (account->ticks < RPCRDMA_QUOTA_STUCK_TICKS)
 		account->ticks++;
-	return account->ticks >= RPCRDMA_MEMORY_STUCK_TICKS;
+	return account->ticks >= RPCRDMA_QUOTA_STUCK_TICKS;
 }
 
-struct rpcrdma_memory_run rpcrdma_memory_run_begin(struct rpcrdma_memory *all,
-						   u32 now_ms)
+struct rpcrdma_quota_run rpcrdma_quota_run_begin(struct rpcrdma_quota *all,
+						 u32 now_ms)
 {
 	const u32 since = now_ms - all->visited_ms;
-	const bool due = !all->visited || since >= RPCRDMA_MEMORY_TICK_MS;
+	const bool due = !all->visited || since >= RPCRDMA_QUOTA_TICK_MS;
 
 	if (due) {
 		all->visited = 1;
 		all->visited_ms = now_ms;
 	}
 	return { .visit = due,
-		 .wakes = RPCRDMA_MEMORY_WAKES,
-		 .next_ms = RPCRDMA_MEMORY_TICK_MS - (due ? 0 : since) };
+		 .wakes = RPCRDMA_QUOTA_WAKES,
+		 .next_ms = RPCRDMA_QUOTA_TICK_MS - (due ? 0 : since) };
 }
 
-struct rpcrdma_memory_account *
-rpcrdma_memory_run_next(struct rpcrdma_memory *all,
-			struct rpcrdma_memory_run *run)
+struct rpcrdma_quota_account *
+rpcrdma_quota_run_next(struct rpcrdma_quota *all, struct rpcrdma_quota_run *run)
 {
 	if (!run->wakes)
 		return nullptr;
 	run->wakes--;
-	return rpcrdma_memory_next(all);
+	return rpcrdma_quota_next(all);
 }
 
-u32 rpcrdma_memory_run_end(const struct rpcrdma_memory *all,
-			   const struct rpcrdma_memory_run *run)
+u32 rpcrdma_quota_run_end(const struct rpcrdma_quota *all,
+			  const struct rpcrdma_quota_run *run)
 {
 	/* Memory is tight, and the accounts were not visited in this run. */
-	const bool tight = !run->visit && rpcrdma_memory_is_tight(all);
+	const bool tight = !run->visit && rpcrdma_quota_is_tight(all);
 
 	return all->waiting || tight ? run->next_ms : 0;
 }
 
-bool rpcrdma_memory_run_visit(struct rpcrdma_memory *all,
-			      struct rpcrdma_memory_account *account,
-			      bool reads)
+bool rpcrdma_quota_run_visit(struct rpcrdma_quota *all,
+			     struct rpcrdma_quota_account *account, bool reads)
 {
-	rpcrdma_memory_trim(all, account);
-	return all->waiting && rpcrdma_memory_stuck(account, reads);
+	rpcrdma_quota_trim(all, account);
+	return all->waiting && rpcrdma_quota_stuck(account, reads);
 }
