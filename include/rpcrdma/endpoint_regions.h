@@ -98,7 +98,7 @@ rpcrdma_core_mr_take(struct rpcrdma_ep_core *core, u32 *todo)
 {
 	struct rpcrdma_mr *mr = core->mrs.free;
 
-	*todo = rpcrdma_pool_take(&core->mrs.pool);
+	*todo = rpcrdma_mr_pool_get(&core->mrs.pool);
 	if (__builtin_expect(!(*todo & RPCRDMA_POOL_TAKEN), 0))
 		return NULL;
 	core->mrs.free = mr->next;

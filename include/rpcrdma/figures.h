@@ -65,11 +65,11 @@ const char *rpcrdma_figure_name(u32 i);
 void rpcrdma_conn_figures(const struct rpcrdma_conn *conn, u64 *f);
 
 /**
- * rpcrdma_pool_figures() - set the figures that a pool of MRs has
+ * rpcrdma_mr_pool_figures() - set the figures that a pool of MRs has
  * @pool: the connection's
  * @f: RPCRDMA_NR_FIGURES elements
  */
-void rpcrdma_pool_figures(const struct rpcrdma_region_pool *pool, u64 *f);
+void rpcrdma_mr_pool_figures(const struct rpcrdma_mr_pool *pool, u64 *f);
 
 /**
  * rpcrdma_quota_figures() - set the figures that the account of memory has

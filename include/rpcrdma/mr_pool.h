@@ -35,7 +35,7 @@ enum {
 };
 
 /* Zero it to begin, but for @most. */
-struct rpcrdma_region_pool {
+struct rpcrdma_mr_pool {
 	u32 most;		/* MRs that there may be */
 	u32 made;		/* MRs allocated; it never decreases */
 	u32 free;		/* free ones of these */
@@ -56,98 +56,99 @@ enum {
 };
 
 /**
- * rpcrdma_pool_take_last() - slow path of rpcrdma_pool_take(): at most one MR is free
+ * rpcrdma_mr_pool_get_last() - slow path of rpcrdma_mr_pool_get(): at most one MR is free
  * @pool: pool of MRs
  *
- * Return: as rpcrdma_pool_take().
+ * Return: as rpcrdma_mr_pool_get().
  */
-u32 rpcrdma_pool_take_last(struct rpcrdma_region_pool *pool);
+u32 rpcrdma_mr_pool_get_last(struct rpcrdma_mr_pool *pool);
 
 /**
- * rpcrdma_pool_take() - take an MR from the pool
+ * rpcrdma_mr_pool_get() - take an MR from the pool
  * @pool: pool of MRs
  *
  * Without TAKEN, the caller must return the MRs it has; it is notified (TELL) when it
  * may retry.
  * Return: TAKEN if there is one, and perhaps MAKE.
  */
-static inline u32 rpcrdma_pool_take(struct rpcrdma_region_pool *pool)
+static inline u32 rpcrdma_mr_pool_get(struct rpcrdma_mr_pool *pool)
 {
 	if (pool->free <= 1)
-		return rpcrdma_pool_take_last(pool);
+		return rpcrdma_mr_pool_get_last(pool);
 	pool->free--;
 	return RPCRDMA_POOL_TAKEN;
 }
 
 /**
- * rpcrdma_pool_given() - slow path of rpcrdma_pool_give(): callers wait for MRs
+ * rpcrdma_mr_pool_put_slow() - slow path of rpcrdma_mr_pool_put(): callers wait for MRs
  * @pool: pool of MRs
  * @used: at least one MR was posted
  *
- * Return: as rpcrdma_pool_give().
+ * Return: as rpcrdma_mr_pool_put().
  */
-u32 rpcrdma_pool_given(struct rpcrdma_region_pool *pool, bool used);
+u32 rpcrdma_mr_pool_put_slow(struct rpcrdma_mr_pool *pool, bool used);
 
 /**
- * rpcrdma_pool_give() - return MRs to the pool
+ * rpcrdma_mr_pool_put() - return MRs to the pool
  * @pool: pool of MRs
  * @count: number
  * @used: at least one was posted
  *
  * Return: TELL, PAUSE or 0.
  */
-static inline u32 rpcrdma_pool_give(struct rpcrdma_region_pool *pool, u32 count,
-				    bool used)
+static inline u32 rpcrdma_mr_pool_put(struct rpcrdma_mr_pool *pool, u32 count,
+				      bool used)
 {
 	pool->free += count;
-	return pool->wanted && count ? rpcrdma_pool_given(pool, used) : 0;
+	return pool->wanted && count ? rpcrdma_mr_pool_put_slow(pool, used) : 0;
 }
 
 /**
- * rpcrdma_pool_to_make() - get how many MRs the maker is to allocate
+ * rpcrdma_mr_pool_to_make() - get how many MRs the maker is to allocate
  * @pool: pool of MRs
  *
  * One maker at a time.
  * Return: number of MRs.
  */
-u32 rpcrdma_pool_to_make(const struct rpcrdma_region_pool *pool);
+u32 rpcrdma_mr_pool_to_make(const struct rpcrdma_mr_pool *pool);
 
 /**
- * rpcrdma_pool_made() - report that the maker has allocated @count MRs, no more than
- *	rpcrdma_pool_to_make() returned; they are free
+ * rpcrdma_mr_pool_made() - report that the maker has allocated @count MRs, no more than
+ *	rpcrdma_mr_pool_to_make() returned; they are free
  * @pool: pool of MRs
  * @count: number
  *
  * Must be called even if @count is 0.
  * Return: any of TELL, PAUSE, LATER and LOG, or 0.
  */
-u32 rpcrdma_pool_made(struct rpcrdma_region_pool *pool, u32 count);
+u32 rpcrdma_mr_pool_made(struct rpcrdma_mr_pool *pool, u32 count);
 
 /**
- * rpcrdma_pool_is_starved() - check if no more MRs are expected soon
+ * rpcrdma_mr_pool_is_starved() - check if no more MRs are expected soon
  * @pool: pool of MRs
  *
  * A hint, if not serialised with the calls above.
  * Return: true if so.
  */
-static inline bool rpcrdma_pool_is_starved(const struct rpcrdma_region_pool *pool)
+static inline bool
+rpcrdma_mr_pool_is_starved(const struct rpcrdma_mr_pool *pool)
 {
 	return __atomic_load_n(&pool->failures, __ATOMIC_RELAXED) >=
 	       RPCRDMA_POOL_FAILURES;
 }
 
 /**
- * rpcrdma_pool_is_spent() - check if others have all MRs that there will ever be
+ * rpcrdma_mr_pool_is_spent() - check if others have all MRs that there will ever be
  * @pool: pool of MRs
  *
  * A caller that cannot wait for those must do without. A hint, if not serialised with
  * the calls above.
  * Return: true if so.
  */
-static inline bool rpcrdma_pool_is_spent(const struct rpcrdma_region_pool *pool)
+static inline bool rpcrdma_mr_pool_is_spent(const struct rpcrdma_mr_pool *pool)
 {
 	return (__atomic_load_n(&pool->made, __ATOMIC_RELAXED) >= pool->most ||
-		rpcrdma_pool_is_starved(pool)) &&
+		rpcrdma_mr_pool_is_starved(pool)) &&
 	       !__atomic_load_n(&pool->free, __ATOMIC_RELAXED);
 }
 

@@ -84,11 +84,11 @@ int rpcrdma_plan_call(const struct rpcrdma_conn *conn,
  * @pool: pool of MRs
  */
 static inline void rpcrdma_call_regions(struct rpcrdma_call *call,
-					const struct rpcrdma_region_pool *pool)
+					const struct rpcrdma_mr_pool *pool)
 {
 	const u32 made = __atomic_load_n(&pool->made, __ATOMIC_RELAXED);
 
-	call->few_regions = rpcrdma_pool_is_starved(pool);
+	call->few_regions = rpcrdma_mr_pool_is_starved(pool);
 	call->max_regions = (u16)(made < RPCRDMA_MAX_SEGS ? made :
 						   (u32)RPCRDMA_MAX_SEGS);
 }

@@ -72,7 +72,7 @@ int rpcrdma_pull_reserve(struct rpcrdma_conn *conn,
  *	so many segments, or all MRs are used by other Replies that it has not read.
  */
 int rpcrdma_plan_expose(const struct rpcrdma_conn *conn,
-			const struct rpcrdma_region_pool *pool, int status,
+			const struct rpcrdma_mr_pool *pool, int status,
 			const struct rpcrdma_lists *chunk,
 			struct rpcrdma_reply_plan *plan);
 

@@ -23,7 +23,7 @@ const char *rpcrdma_version_why(const struct rpcrdma_conn *conn);
  * Memory of a server's versions that a client keeps from one connection to the
  * next, WP 4. All zero at first. @now below: seconds, of a monotonic clock.
  */
-struct rpcrdma_version_memory {
+struct rpcrdma_version_cache {
 	u64 only_v1_until;		/* seconds; 0: no */
 	u8 silent;			/* consecutive attempts without an answer */
 	u8 has_v2;			/* the server has used version 2 */
@@ -42,7 +42,7 @@ struct rpcrdma_version_memory {
  * (rpcrdma_conn_config.fallback_v1).
  * Return: @high, or 1 if the memory says so and @low permits it.
  */
-u8 rpcrdma_version_first(const struct rpcrdma_version_memory *memory, u64 now,
+u8 rpcrdma_version_first(const struct rpcrdma_version_cache *memory, u64 now,
 			 u8 low, u8 high);
 
 /* A server's answer on a connection */
@@ -89,7 +89,7 @@ enum rpcrdma_answer rpcrdma_conn_answer(const struct rpcrdma_conn *conn,
  * Return: true if the server has refused that version and closed the connection, so
  *	that the next attempt, which begins with version 1, need not be delayed.
  */
-bool rpcrdma_version_learn(struct rpcrdma_version_memory *memory, u64 now,
+bool rpcrdma_version_learn(struct rpcrdma_version_cache *memory, u64 now,
 			   u8 tried, enum rpcrdma_answer answer);
 
 /* ---- Of several servers ---- */
@@ -115,7 +115,7 @@ struct rpcrdma_server_memories {
 	struct {
 		struct rpcrdma_server_name name;
 		u64 used;		/* 0: free */
-		struct rpcrdma_version_memory memory;
+		struct rpcrdma_version_cache memory;
 	} servers[RPCRDMA_REMEMBERED_SERVERS];
 };
 

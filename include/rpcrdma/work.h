@@ -112,7 +112,7 @@ struct rpcrdma_mr {
 
 /* The MRs of a connection; see endpoint_regions.h */
 struct rpcrdma_mrs {
-	struct rpcrdma_region_pool pool;
+	struct rpcrdma_mr_pool pool;
 	struct rpcrdma_mr_limits cut;		/* except octets */
 	struct rpcrdma_mr	*free;		/* the last used first */
 	struct rpcrdma_mr	*all;

@@ -105,7 +105,8 @@ static void regions_gone(struct kunit *test)
 	/* Once MRs can be allocated again, they are used. */
 	t.regions_gone = false;
 	memdev_set_traits(shim_memdev, &t);
-	KUNIT_EXPECT_TRUE(test, shim_poll(!rpcrdma_pool_is_starved(&ep->core.mrs.pool)));
+	KUNIT_EXPECT_TRUE(test, shim_poll(!rpcrdma_mr_pool_is_starved(
+					&ep->core.mrs.pool)));
 	KUNIT_EXPECT_EQ(test, peer_call(test, 4, 50003, 0, true), 0);
 	KUNIT_EXPECT_EQ(test, ep->core.conn.counters.read_chunks, 1ULL);
 	rpcrdma_ep_put(ep);

@@ -54,7 +54,7 @@ rpcrdma_lists empty_lists()
 int expose(const rpcrdma_conn *conn, const rpcrdma_lists *chunk,
 	   rpcrdma_reply_plan *plan)
 {
-	const rpcrdma_region_pool pool{};
+	const rpcrdma_mr_pool pool{};
 
 	return rpcrdma_plan_expose(conn, &pool, 0, chunk, plan);
 }
@@ -375,7 +375,7 @@ TEST(ReplyRead, ChunkWithinThePeersLimits)
 TEST(ReplyRead, TooFewRegions)
 {
 	auto e = provider();
-	rpcrdma_region_pool pool{};
+	rpcrdma_mr_pool pool{};
 	rpcrdma_lists part;
 
 	rpcrdma_lists_init(&part);

@@ -121,7 +121,7 @@ public:
 		at_once = rpcrdma_version_learn(&memory, now, tried, answer);
 	}
 
-	rpcrdma_version_memory memory{};
+	rpcrdma_version_cache memory{};
 	rpcrdma_lifecycle life{};
 	std::unique_ptr<end> e;
 	u64 now = 1000;	      /* seconds */

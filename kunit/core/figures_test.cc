@@ -28,7 +28,7 @@ TEST(Figures, EachHasItsName)
 {
 	u64 f[RPCRDMA_NR_FIGURES] = {};
 	rpcrdma_quota_account account{};
-	rpcrdma_region_pool pool{};
+	rpcrdma_mr_pool pool{};
 	rpcrdma_conn conn{};
 	rpcrdma_conn_counters &c = conn.counters;
 	figures by_name;
@@ -51,7 +51,7 @@ TEST(Figures, EachHasItsName)
 	conn.exposed_octets = 5;
 	pool.made = 6;
 	rpcrdma_conn_figures(&conn, f);
-	rpcrdma_pool_figures(&pool, f);
+	rpcrdma_mr_pool_figures(&pool, f);
 	rpcrdma_quota_figures(&account, f);
 	f[RPCRDMA_FIGURE_REMOTE_INV] = 7;
 	f[RPCRDMA_FIGURE_LOCAL_INV] = 8;

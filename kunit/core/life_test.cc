@@ -758,7 +758,7 @@ TEST(Life, TasksHearWhatTheyKnow)
 
 TEST(Life, ASilentServerIsAskedForTheOtherVersionAtOnce)
 {
-	rpcrdma_version_memory memory{};
+	rpcrdma_version_cache memory{};
 
 	const auto next = [&](u8 tried, u8 low, u8 high) {
 		rpcrdma_version_learn(&memory, 1, tried, RPCRDMA_ANSWER_NONE);

@@ -11,7 +11,6 @@ using engine_test::may_begin;
 
 namespace
 {
-
 constexpr u64 FIXED = 60, BUFFERS = 40, PARTS = 50, CALLS = 20, REPLIES = 30;
 /* Memory charged to an idle connection */
 constexpr u64 PROMISE = FIXED + BUFFERS;

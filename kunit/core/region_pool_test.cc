@@ -19,9 +19,9 @@ constexpr u32 TAKEN = RPCRDMA_POOL_TAKEN, MAKE = RPCRDMA_POOL_MAKE,
 	      PAUSE = RPCRDMA_POOL_PAUSE, TELL = RPCRDMA_POOL_TELL,
 	      LATER = RPCRDMA_POOL_LATER, LOG = RPCRDMA_POOL_LOG;
 
-rpcrdma_region_pool pool_of(u32 most, u32 made = 0)
+rpcrdma_mr_pool pool_of(u32 most, u32 made = 0)
 {
-	rpcrdma_region_pool pool{};
+	rpcrdma_mr_pool pool{};
 
 	pool.most = most;
 	pool.made = made;
@@ -30,62 +30,63 @@ rpcrdma_region_pool pool_of(u32 most, u32 made = 0)
 }
 
 /* Run the allocation of MRs, with memory for so many. */
-u32 make(rpcrdma_region_pool *pool, u32 memory = ~0u)
+u32 make(rpcrdma_mr_pool *pool, u32 memory = ~0u)
 {
-	return rpcrdma_pool_made(pool,
-				 std::min(memory, rpcrdma_pool_to_make(pool)));
+	return rpcrdma_mr_pool_made(
+		pool, std::min(memory, rpcrdma_mr_pool_to_make(pool)));
 }
 
 TEST(RegionPool, MadeWhenTheyAreWanted)
 {
-	rpcrdma_region_pool pool = pool_of(20);
+	rpcrdma_mr_pool pool = pool_of(20);
 
-	EXPECT_EQ(rpcrdma_pool_take(&pool), MAKE);
+	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), MAKE);
 	/* The allocation is pending. */
-	EXPECT_EQ(rpcrdma_pool_take(&pool), 0u);
-	EXPECT_EQ(rpcrdma_pool_to_make(&pool), +RPCRDMA_POOL_BATCH);
+	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), 0u);
+	EXPECT_EQ(rpcrdma_mr_pool_to_make(&pool), +RPCRDMA_POOL_BATCH);
 	EXPECT_EQ(make(&pool), TELL);
 	EXPECT_EQ(pool.free, +RPCRDMA_POOL_BATCH);
 	for (u32 i = 1; i < RPCRDMA_POOL_BATCH; i++)
-		EXPECT_EQ(rpcrdma_pool_take(&pool), TAKEN);
+		EXPECT_EQ(rpcrdma_mr_pool_get(&pool), TAKEN);
 	/* Before there are any MRs, and without a waiter */
-	EXPECT_EQ(rpcrdma_pool_take(&pool), TAKEN | MAKE);
+	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), TAKEN | MAKE);
 	EXPECT_EQ(make(&pool), 0u);
-	EXPECT_EQ(rpcrdma_pool_take(&pool), TAKEN);
+	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), TAKEN);
 }
 
 TEST(RegionPool, NotMoreThanTheMost)
 {
-	rpcrdma_region_pool pool = pool_of(RPCRDMA_POOL_BATCH + 2);
+	rpcrdma_mr_pool pool = pool_of(RPCRDMA_POOL_BATCH + 2);
 	u32 todo;
 
-	EXPECT_EQ(rpcrdma_pool_take(&pool), MAKE);
+	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), MAKE);
 	EXPECT_EQ(make(&pool), TELL);
 	for (u32 i = 0; i < pool.most; i++) {
-		todo = rpcrdma_pool_take(&pool);
+		todo = rpcrdma_mr_pool_get(&pool);
 		EXPECT_EQ(todo & TAKEN, TAKEN) << i;
-		EXPECT_FALSE(rpcrdma_pool_is_spent(&pool) && i < pool.most - 1);
+		EXPECT_FALSE(rpcrdma_mr_pool_is_spent(&pool) &&
+			     i < pool.most - 1);
 		if (todo & MAKE) {
-			EXPECT_EQ(rpcrdma_pool_to_make(&pool), 2u);
+			EXPECT_EQ(rpcrdma_mr_pool_to_make(&pool), 2u);
 			EXPECT_EQ(make(&pool), 0u);
 		}
 	}
 	EXPECT_EQ(pool.made, pool.most);
-	EXPECT_TRUE(rpcrdma_pool_is_spent(&pool));
+	EXPECT_TRUE(rpcrdma_mr_pool_is_spent(&pool));
 	/* No MR is to be allocated. */
-	EXPECT_EQ(rpcrdma_pool_take(&pool), 0u);
-	EXPECT_EQ(rpcrdma_pool_to_make(&pool), 0u);
-	EXPECT_EQ(rpcrdma_pool_give(&pool, 1, true), TELL);
-	EXPECT_FALSE(rpcrdma_pool_is_spent(&pool));
+	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), 0u);
+	EXPECT_EQ(rpcrdma_mr_pool_to_make(&pool), 0u);
+	EXPECT_EQ(rpcrdma_mr_pool_put(&pool, 1, true), TELL);
+	EXPECT_FALSE(rpcrdma_mr_pool_is_spent(&pool));
 }
 
 TEST(RegionPool, NoneAtAll)
 {
-	rpcrdma_region_pool pool = pool_of(0);
+	rpcrdma_mr_pool pool = pool_of(0);
 
-	EXPECT_TRUE(rpcrdma_pool_is_spent(&pool));
-	EXPECT_EQ(rpcrdma_pool_take(&pool), 0u);
-	EXPECT_EQ(rpcrdma_pool_to_make(&pool), 0u);
+	EXPECT_TRUE(rpcrdma_mr_pool_is_spent(&pool));
+	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), 0u);
+	EXPECT_EQ(rpcrdma_mr_pool_to_make(&pool), 0u);
 }
 
 /*
@@ -94,17 +95,17 @@ TEST(RegionPool, NoneAtAll)
  */
 TEST(RegionPool, ToldWhenUsedOnesComeBack)
 {
-	rpcrdma_region_pool pool = pool_of(2, 2);
+	rpcrdma_mr_pool pool = pool_of(2, 2);
 
-	EXPECT_EQ(rpcrdma_pool_take(&pool), TAKEN);
-	EXPECT_EQ(rpcrdma_pool_give(&pool, 1, true), 0u);
-	rpcrdma_pool_take(&pool);
-	rpcrdma_pool_take(&pool);
-	EXPECT_EQ(rpcrdma_pool_take(&pool), 0u);
-	EXPECT_EQ(rpcrdma_pool_give(&pool, 0, true), 0u);
-	EXPECT_EQ(rpcrdma_pool_give(&pool, 1, true), TELL);
+	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), TAKEN);
+	EXPECT_EQ(rpcrdma_mr_pool_put(&pool, 1, true), 0u);
+	rpcrdma_mr_pool_get(&pool);
+	rpcrdma_mr_pool_get(&pool);
+	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), 0u);
+	EXPECT_EQ(rpcrdma_mr_pool_put(&pool, 0, true), 0u);
+	EXPECT_EQ(rpcrdma_mr_pool_put(&pool, 1, true), TELL);
 	/* Reported once only */
-	EXPECT_EQ(rpcrdma_pool_give(&pool, 1, true), 0u);
+	EXPECT_EQ(rpcrdma_mr_pool_put(&pool, 1, true), 0u);
 }
 
 /*
@@ -113,34 +114,34 @@ TEST(RegionPool, ToldWhenUsedOnesComeBack)
  */
 TEST(RegionPool, TriedAgainAfterAPause)
 {
-	rpcrdma_region_pool pool = pool_of(2, 2);
+	rpcrdma_mr_pool pool = pool_of(2, 2);
 
-	rpcrdma_pool_take(&pool);
-	rpcrdma_pool_take(&pool);
-	EXPECT_EQ(rpcrdma_pool_take(&pool), 0u);
-	EXPECT_EQ(rpcrdma_pool_give(&pool, 1, false), PAUSE);
-	EXPECT_EQ(rpcrdma_pool_give(&pool, 1, false), 0u);
+	rpcrdma_mr_pool_get(&pool);
+	rpcrdma_mr_pool_get(&pool);
+	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), 0u);
+	EXPECT_EQ(rpcrdma_mr_pool_put(&pool, 1, false), PAUSE);
+	EXPECT_EQ(rpcrdma_mr_pool_put(&pool, 1, false), 0u);
 	EXPECT_EQ(make(&pool), TELL);
 	/* The pauses continue. */
-	rpcrdma_pool_take(&pool);
-	rpcrdma_pool_take(&pool);
-	rpcrdma_pool_take(&pool);
-	EXPECT_EQ(rpcrdma_pool_give(&pool, 2, false), PAUSE);
+	rpcrdma_mr_pool_get(&pool);
+	rpcrdma_mr_pool_get(&pool);
+	rpcrdma_mr_pool_get(&pool);
+	EXPECT_EQ(rpcrdma_mr_pool_put(&pool, 2, false), PAUSE);
 	/* Used MRs that come back end the waiting before the pause is over. */
-	EXPECT_EQ(rpcrdma_pool_give(&pool, 0, true), 0u);
-	rpcrdma_pool_take(&pool);
-	EXPECT_EQ(rpcrdma_pool_give(&pool, 1, true), TELL);
+	EXPECT_EQ(rpcrdma_mr_pool_put(&pool, 0, true), 0u);
+	rpcrdma_mr_pool_get(&pool);
+	EXPECT_EQ(rpcrdma_mr_pool_put(&pool, 1, true), TELL);
 	EXPECT_EQ(make(&pool), 0u);
 }
 
 /* While an allocation is pending, no pause is needed. */
 TEST(RegionPool, WhatIsMadeIsWaitedFor)
 {
-	rpcrdma_region_pool pool = pool_of(20, 1);
+	rpcrdma_mr_pool pool = pool_of(20, 1);
 
-	EXPECT_EQ(rpcrdma_pool_take(&pool), TAKEN | MAKE);
-	EXPECT_EQ(rpcrdma_pool_take(&pool), 0u);
-	EXPECT_EQ(rpcrdma_pool_give(&pool, 1, false), 0u);
+	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), TAKEN | MAKE);
+	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), 0u);
+	EXPECT_EQ(rpcrdma_mr_pool_put(&pool, 1, false), 0u);
 	EXPECT_EQ(make(&pool), TELL);
 }
 
@@ -150,15 +151,15 @@ TEST(RegionPool, WhatIsMadeIsWaitedFor)
  */
 TEST(RegionPool, TheMakerFails)
 {
-	rpcrdma_region_pool pool = pool_of(20);
+	rpcrdma_mr_pool pool = pool_of(20);
 
-	EXPECT_EQ(rpcrdma_pool_take(&pool), MAKE);
+	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), MAKE);
 	for (u32 i = 0; i < 3; i++) {
 		EXPECT_EQ(make(&pool, 0), i ? PAUSE : LOG | PAUSE);
 		/* Further requests do not allocate any sooner. */
-		EXPECT_EQ(rpcrdma_pool_take(&pool), 0u);
+		EXPECT_EQ(rpcrdma_mr_pool_get(&pool), 0u);
 		EXPECT_EQ(make(&pool, 0), TELL);
-		EXPECT_EQ(rpcrdma_pool_take(&pool), MAKE);
+		EXPECT_EQ(rpcrdma_mr_pool_get(&pool), MAKE);
 	}
 	EXPECT_EQ(make(&pool, 1), TELL);
 	EXPECT_EQ(pool.made, 1u);
@@ -166,9 +167,9 @@ TEST(RegionPool, TheMakerFails)
 	 * Without a waiter the allocation fails. The next request starts it
 	 * again.
 	 */
-	EXPECT_EQ(rpcrdma_pool_take(&pool), TAKEN | MAKE);
+	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), TAKEN | MAKE);
 	EXPECT_EQ(make(&pool, 0), LOG);
-	EXPECT_EQ(rpcrdma_pool_take(&pool), MAKE);
+	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), MAKE);
 	EXPECT_EQ(pool.shortages, 8u);
 }
 
@@ -176,19 +177,19 @@ TEST(RegionPool, TheMakerFails)
  * A request waits, and the allocation fails until it is starved. Return the
  * actions asked for.
  */
-u32 starve(rpcrdma_region_pool *pool)
+u32 starve(rpcrdma_mr_pool *pool)
 {
 	u32 all = 0, todo = 0;
 
 	for (u32 i = 0; i < RPCRDMA_POOL_FAILURES; i++) {
-		EXPECT_FALSE(rpcrdma_pool_is_starved(pool));
+		EXPECT_FALSE(rpcrdma_mr_pool_is_starved(pool));
 		if (!(todo & PAUSE))
-			EXPECT_EQ(rpcrdma_pool_take(pool), MAKE) << i;
+			EXPECT_EQ(rpcrdma_mr_pool_get(pool), MAKE) << i;
 		todo = make(pool, 0);
 		if (i)
 			all |= todo;
 	}
-	EXPECT_TRUE(rpcrdma_pool_is_starved(pool));
+	EXPECT_TRUE(rpcrdma_mr_pool_is_starved(pool));
 	return all;
 }
 
@@ -198,14 +199,14 @@ u32 starve(rpcrdma_region_pool *pool)
  */
 TEST(RegionPool, StarvedAfterAWhile)
 {
-	rpcrdma_region_pool pool = pool_of(20);
+	rpcrdma_mr_pool pool = pool_of(20);
 	rpcrdma_call call{};
 
 	rpcrdma_call_regions(&call, &pool);
 	EXPECT_EQ(call.few_regions, 0);
 	/* The last failure ends the waiting, and the allocation is repeated. */
 	EXPECT_EQ(starve(&pool), PAUSE | TELL | LATER | LOG);
-	EXPECT_TRUE(rpcrdma_pool_is_spent(&pool));
+	EXPECT_TRUE(rpcrdma_mr_pool_is_spent(&pool));
 	rpcrdma_call_regions(&call, &pool);
 	EXPECT_EQ(call.few_regions, 1);
 	EXPECT_EQ(call.max_regions, 0);
@@ -213,35 +214,35 @@ TEST(RegionPool, StarvedAfterAWhile)
 	for (u32 i = 0; i < 3; i++)
 		EXPECT_EQ(make(&pool, 0), LATER);
 	/* A Call that is refused meanwhile retries then. */
-	EXPECT_EQ(rpcrdma_pool_take(&pool), 0u);
+	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), 0u);
 	EXPECT_EQ(make(&pool, 0), TELL | LATER);
 	EXPECT_EQ(pool.failures, +RPCRDMA_POOL_FAILURES);
 	EXPECT_EQ(pool.shortages, RPCRDMA_POOL_FAILURES + 4u);
 
 	/* One MR is sufficient to restart the count. */
 	EXPECT_EQ(make(&pool, 1), 0u);
-	EXPECT_FALSE(rpcrdma_pool_is_starved(&pool));
+	EXPECT_FALSE(rpcrdma_mr_pool_is_starved(&pool));
 	EXPECT_EQ(pool.shortages, RPCRDMA_POOL_FAILURES + 5u);
 	rpcrdma_call_regions(&call, &pool);
 	EXPECT_EQ(call.few_regions, 0);
-	EXPECT_EQ(rpcrdma_pool_take(&pool), TAKEN | MAKE);
-	rpcrdma_pool_give(&pool, 1, true);
+	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), TAKEN | MAKE);
+	rpcrdma_mr_pool_put(&pool, 1, true);
 	EXPECT_EQ(make(&pool, 0), LOG);
 }
 
 /* The maximum of MRs is allocated: waiting for more is no failure. */
 TEST(RegionPool, NotStarvedWithAll)
 {
-	rpcrdma_region_pool pool = pool_of(1, 1);
+	rpcrdma_mr_pool pool = pool_of(1, 1);
 
-	rpcrdma_pool_take(&pool);
+	rpcrdma_mr_pool_get(&pool);
 	for (u32 i = 0; i < 2 * RPCRDMA_POOL_FAILURES; i++) {
-		EXPECT_EQ(rpcrdma_pool_take(&pool), 0u);
-		rpcrdma_pool_give(&pool, 1, false);
+		EXPECT_EQ(rpcrdma_mr_pool_get(&pool), 0u);
+		rpcrdma_mr_pool_put(&pool, 1, false);
 		EXPECT_EQ(make(&pool), TELL);
-		rpcrdma_pool_take(&pool);
+		rpcrdma_mr_pool_get(&pool);
 	}
-	EXPECT_FALSE(rpcrdma_pool_is_starved(&pool));
+	EXPECT_FALSE(rpcrdma_mr_pool_is_starved(&pool));
 	EXPECT_EQ(pool.shortages, 0u);
 }
 
@@ -269,7 +270,7 @@ protected:
 	}
 	void give(u32 count, bool used)
 	{
-		const u32 todo = rpcrdma_pool_give(&pool_, count, used);
+		const u32 todo = rpcrdma_mr_pool_put(&pool_, count, used);
 
 		pauses_ += !!(todo & PAUSE);
 		run_actions(todo, used);
@@ -277,7 +278,7 @@ protected:
 	bool take(u32 count)
 	{
 		for (u32 i = 0; i < count; i++) {
-			const u32 todo = rpcrdma_pool_take(&pool_);
+			const u32 todo = rpcrdma_mr_pool_get(&pool_);
 
 			run_actions(todo, false);
 			if (todo & TAKEN)
@@ -290,12 +291,12 @@ protected:
 	}
 	void maker_comes(bool memory)
 	{
-		const u32 want = rpcrdma_pool_to_make(&pool_);
+		const u32 want = rpcrdma_mr_pool_to_make(&pool_);
 		const u32 made = memory ? want : random_.below(want + 1) / 2;
 		u32 todo;
 
 		maker_ = 0;
-		todo = rpcrdma_pool_made(&pool_, made);
+		todo = rpcrdma_mr_pool_made(&pool_, made);
 		pauses_ += !!(todo & PAUSE);
 		run_actions(todo, made);
 		EXPECT_LE(pool_.made, pool_.most);
@@ -328,7 +329,7 @@ protected:
 		}
 	}
 
-	rpcrdma_region_pool pool_ = pool_of(5 + GetParam());
+	rpcrdma_mr_pool pool_ = pool_of(5 + GetParam());
 	generator random_{ GetParam() };
 	std::deque<u32> waiting_, busy_;
 	u32 maker_ = 0; /* steps until it runs; 0: it is not scheduled */

@@ -400,7 +400,7 @@ bool sim::expose(side at, outgoing *out, rpcrdma_reply_plan *plan)
 {
 	rpcrdma_conn *conn = &ends_[at].conn;
 	const u32 third = plan->read_length / 3 & ~3u;
-	const rpcrdma_region_pool pool{};
+	const rpcrdma_mr_pool pool{};
 	rpcrdma_lists chunk;
 
 	rpcrdma_pull_entry *exposure = &exposures_.emplace_back();

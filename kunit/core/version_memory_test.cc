@@ -7,7 +7,7 @@ using namespace engine_test::version1;
 
 TEST(VersionMemory, NothingKnownBeginsWithTheHighest)
 {
-	const rpcrdma_version_memory memory = {};
+	const rpcrdma_version_cache memory = {};
 
 	EXPECT_EQ(rpcrdma_version_first(&memory, 0, 1, 2), 2);
 	EXPECT_EQ(rpcrdma_version_first(&memory, 0, 1, 1), 1);
@@ -16,7 +16,7 @@ TEST(VersionMemory, NothingKnownBeginsWithTheHighest)
 
 TEST(VersionMemory, SilenceMeansVersion1ForAWhile)
 {
-	rpcrdma_version_memory memory = {};
+	rpcrdma_version_cache memory = {};
 
 	rpcrdma_version_learn(&memory, 1000, 2, RPCRDMA_ANSWER_NONE);
 	EXPECT_EQ(rpcrdma_version_first(&memory, 1000, 1, 2), 1);
@@ -38,7 +38,7 @@ TEST(VersionMemory, SilenceMeansVersion1ForAWhile)
 /* A lost connection costs no time: version 2 is tried again soon. */
 TEST(VersionMemory, ALostConnectionMeansVersion1ForMinutes)
 {
-	rpcrdma_version_memory memory = {};
+	rpcrdma_version_cache memory = {};
 
 	rpcrdma_version_learn(&memory, 1000, 2, RPCRDMA_ANSWER_LOST);
 	EXPECT_EQ(rpcrdma_version_first(&memory, 1299, 1, 2), 1);
@@ -49,7 +49,7 @@ TEST(VersionMemory, ALostConnectionMeansVersion1ForMinutes)
 /* A server that answers with version 1 restarts from time to time. */
 TEST(VersionMemory, OneThatHasVersion1GetsAnotherChance)
 {
-	rpcrdma_version_memory memory = {};
+	rpcrdma_version_cache memory = {};
 
 	rpcrdma_version_learn(&memory, 1000, 2, RPCRDMA_ANSWER_NONE);
 	for (u64 now = 1000; now < 1100; now += 20) {
@@ -71,7 +71,7 @@ TEST(VersionMemory, OneThatHasVersion1GetsAnotherChance)
  */
 TEST(VersionMemory, SilenceOfAPeerThatIsAwayWasNotTheVersion)
 {
-	rpcrdma_version_memory memory = {};
+	rpcrdma_version_cache memory = {};
 
 	rpcrdma_version_learn(&memory, 1000, 2, RPCRDMA_ANSWER_AWAY);
 	EXPECT_EQ(rpcrdma_version_first(&memory, 1000, 1, 2), 2);
@@ -82,7 +82,7 @@ TEST(VersionMemory, SilenceOfAPeerThatIsAwayWasNotTheVersion)
 
 TEST(VersionMemory, SilenceInVersion1TooWasNotTheVersion)
 {
-	rpcrdma_version_memory memory = {};
+	rpcrdma_version_cache memory = {};
 
 	rpcrdma_version_learn(&memory, 1000, 2, RPCRDMA_ANSWER_NONE);
 	rpcrdma_version_learn(&memory, 1060, 1, RPCRDMA_ANSWER_NONE);
@@ -92,7 +92,7 @@ TEST(VersionMemory, SilenceInVersion1TooWasNotTheVersion)
 /* A server that restarts drops connections without notice. */
 TEST(VersionMemory, OneThatHasVersion2GetsAnotherChance)
 {
-	rpcrdma_version_memory memory = {};
+	rpcrdma_version_cache memory = {};
 
 	for (u64 now = 1000; now < 1100; now += 20) {
 		rpcrdma_version_learn(&memory, now, 2, RPCRDMA_ANSWER_V2);
@@ -109,7 +109,7 @@ TEST(VersionMemory, OneThatHasVersion2GetsAnotherChance)
 /* A refusal after which version 1 can follow costs no more than a message. */
 TEST(VersionMemory, ARefusalIsAnAnswer)
 {
-	rpcrdma_version_memory memory = {};
+	rpcrdma_version_cache memory = {};
 
 	rpcrdma_version_learn(&memory, 1000, 2, RPCRDMA_ANSWER_V2);
 	rpcrdma_version_learn(&memory, 1010, 2, RPCRDMA_ANSWER_NONE);
@@ -125,7 +125,7 @@ TEST(VersionMemory, ARefusalIsAnAnswer)
  */
 TEST(VersionMemory, ARefusalThatEndsTheConnectionIsRemembered)
 {
-	rpcrdma_version_memory memory = {};
+	rpcrdma_version_cache memory = {};
 
 	memory.has_v2 = 1;
 	for (u64 now = 1000; now < 5000; now += 400) {
@@ -197,7 +197,7 @@ TEST(VersionMemory, WhatAConnectionSaysOfItsServer)
 /* A connection that opened without a message, as those of version 1 do */
 TEST(VersionMemory, NothingIsLearntOfWhatMayComeYet)
 {
-	rpcrdma_version_memory memory = {};
+	rpcrdma_version_cache memory = {};
 
 	rpcrdma_version_learn(&memory, 1000, 2, RPCRDMA_ANSWER_NONE);
 	EXPECT_EQ(rpcrdma_version_first(&memory, 1001, 1, 2), 1);
@@ -213,7 +213,7 @@ TEST(VersionMemory, NothingIsLearntOfWhatMayComeYet)
 /* With a peer that never answers, the versions alternate. */
 TEST(VersionMemory, SilenceForEverTriesBothInTurn)
 {
-	rpcrdma_version_memory memory = {};
+	rpcrdma_version_cache memory = {};
 	u32 tried[3] = {};
 	u8 last = 1;
 

@@ -300,7 +300,7 @@ u32 endpoint::free_regions() const
 
 void endpoint::check_regions()
 {
-	const rpcrdma_region_pool &pool = mrs.pool;
+	const rpcrdma_mr_pool &pool = mrs.pool;
 	const std::string who = std::string(name) + ": ";
 
 	if (regions_wanted_ && !pool.maker && pool.free == pool.made)
@@ -336,7 +336,7 @@ struct rpcrdma_mr *rpcrdma_port_mr(struct rpcrdma_ep_core *core)
 
 u32 rpcrdma_port_mrs_want(struct rpcrdma_ep_core *core)
 {
-	return rpcrdma_pool_to_make(&core->mrs.pool);
+	return rpcrdma_mr_pool_to_make(&core->mrs.pool);
 }
 
 u32 rpcrdma_port_mrs_made(struct rpcrdma_ep_core *core,

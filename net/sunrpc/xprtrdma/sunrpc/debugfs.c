@@ -62,7 +62,7 @@ static int connections_show(struct seq_file *m, void *v)
 	spin_unlock(&ep->lock);
 	figures[RPCRDMA_FIGURE_LOCAL_INV] = atomic64_read(&ep->local_inv);
 	spin_lock(&ep->mr_lock);
-	rpcrdma_pool_figures(&ep->core.mrs.pool, figures);
+	rpcrdma_mr_pool_figures(&ep->core.mrs.pool, figures);
 	spin_unlock(&ep->mr_lock);
 	rpcrdma_ep_memory(ep, &memory);
 	rpcrdma_quota_figures(&memory, figures);

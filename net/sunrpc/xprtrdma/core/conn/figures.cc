@@ -66,7 +66,7 @@ void rpcrdma_conn_figures(const struct rpcrdma_conn *conn, u64 *f)
 	f[RPCRDMA_FIGURE_EXPOSED_OCTETS] = conn->exposed_octets;
 }
 
-void rpcrdma_pool_figures(const struct rpcrdma_region_pool *pool, u64 *f)
+void rpcrdma_mr_pool_figures(const struct rpcrdma_mr_pool *pool, u64 *f)
 {
 	f[RPCRDMA_FIGURE_REGIONS] = pool->made;
 	f[RPCRDMA_FIGURE_REGION_SHORTAGES] = pool->shortages;

@@ -29,7 +29,7 @@ u32 enough_silence(bool known)
 	return known ? 2 : 1;
 }
 
-void only_v1(struct rpcrdma_version_memory *memory, u64 now, bool lasts)
+void only_v1(struct rpcrdma_version_cache *memory, u64 now, bool lasts)
 {
 	memory->only_v1_until =
 		now + (lasts ? ONLY_V1_LONG_SECONDS : ONLY_V1_SECONDS);
@@ -40,7 +40,7 @@ void only_v1(struct rpcrdma_version_memory *memory, u64 now, bool lasts)
  * Learn from a connection that began with version 1. If version 1 gets no
  * answer either, the version is not the cause.
  */
-void learn_from_v1(struct rpcrdma_version_memory *memory, u64 now,
+void learn_from_v1(struct rpcrdma_version_cache *memory, u64 now,
 		   enum rpcrdma_answer answer)
 {
 	if (answer == RPCRDMA_ANSWER_V1) {
@@ -58,7 +58,7 @@ void learn_from_v1(struct rpcrdma_version_memory *memory, u64 now,
 }
 
 /* Learn from a connection that began with version 2, but did not use it. */
-void learn_from_v2(struct rpcrdma_version_memory *memory, u64 now,
+void learn_from_v2(struct rpcrdma_version_cache *memory, u64 now,
 		   enum rpcrdma_answer answer)
 {
 	switch (answer) {
@@ -100,7 +100,7 @@ void learn_from_v2(struct rpcrdma_version_memory *memory, u64 now,
  * cost a timeout or the connection, and only for some time: servers are
  * upgraded.
  */
-u8 rpcrdma_version_first(const struct rpcrdma_version_memory *memory, u64 now,
+u8 rpcrdma_version_first(const struct rpcrdma_version_cache *memory, u64 now,
 			 u8 low, u8 high)
 {
 	return now < memory->only_v1_until && low == RPCRDMA_VERS_1 ?
@@ -147,7 +147,7 @@ enum rpcrdma_answer rpcrdma_conn_answer(const struct rpcrdma_conn *conn,
 	}
 }
 
-bool rpcrdma_version_learn(struct rpcrdma_version_memory *memory, u64 now,
+bool rpcrdma_version_learn(struct rpcrdma_version_cache *memory, u64 now,
 			   u8 tried, enum rpcrdma_answer answer)
 {
 	if (answer == RPCRDMA_ANSWER_NOT_YET)

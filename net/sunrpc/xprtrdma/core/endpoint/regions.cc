@@ -90,7 +90,7 @@ u32 rpcrdma_core_mrs_made(struct rpcrdma_ep_core *core,
 		last->next = mrs.free;
 		mrs.free = first;
 	}
-	return rpcrdma_pool_made(&mrs.pool, count);
+	return rpcrdma_mr_pool_made(&mrs.pool, count);
 }
 
 void rpcrdma_core_mrs_run_actions(struct rpcrdma_ep_core *core, u32 todo)
@@ -195,5 +195,5 @@ u32 rpcrdma_core_mrs_put(struct rpcrdma_ep_core *core, struct list_head *mrs)
 	}
 	core->mrs.free = first;
 	list_init(mrs);
-	return rpcrdma_pool_give(&core->mrs.pool, count, used);
+	return rpcrdma_mr_pool_put(&core->mrs.pool, count, used);
 }

@@ -26,7 +26,7 @@ enum : u8 {
 	MAKER_PAUSES,
 };
 
-u32 call_maker(struct rpcrdma_region_pool *pool)
+u32 call_maker(struct rpcrdma_mr_pool *pool)
 {
 	if (pool->maker != MAKER_IDLE || pool->made >= pool->most)
 		return 0;
@@ -34,7 +34,7 @@ u32 call_maker(struct rpcrdma_region_pool *pool)
 	return RPCRDMA_POOL_MAKE;
 }
 
-u32 pause(struct rpcrdma_region_pool *pool)
+u32 pause(struct rpcrdma_mr_pool *pool)
 {
 	if (pool->maker != MAKER_IDLE)
 		return 0;
@@ -42,7 +42,7 @@ u32 pause(struct rpcrdma_region_pool *pool)
 	return RPCRDMA_POOL_PAUSE;
 }
 
-u32 tell(struct rpcrdma_region_pool *pool)
+u32 tell(struct rpcrdma_mr_pool *pool)
 {
 	pool->wanted = 0;
 	return RPCRDMA_POOL_TELL;
@@ -52,9 +52,9 @@ u32 tell(struct rpcrdma_region_pool *pool)
  * No Call is planned with MRs that a starved pool does not have, so that none
  * would call the maker: it runs periodically.
  */
-u32 later(struct rpcrdma_region_pool *pool)
+u32 later(struct rpcrdma_mr_pool *pool)
 {
-	if (!rpcrdma_pool_is_starved(pool))
+	if (!rpcrdma_mr_pool_is_starved(pool))
 		return 0;
 	pool->maker = MAKER_PAUSES;
 	return RPCRDMA_POOL_LATER;
@@ -65,9 +65,9 @@ u32 later(struct rpcrdma_region_pool *pool)
  * Returns LOG if that should be logged: at the first failure, and at the one
  * that starves the pool.
  */
-u32 count_failures(struct rpcrdma_region_pool *pool, u32 count)
+u32 count_failures(struct rpcrdma_mr_pool *pool, u32 count)
 {
-	const u32 wanted = rpcrdma_pool_to_make(pool);
+	const u32 wanted = rpcrdma_mr_pool_to_make(pool);
 
 	if (count < wanted)
 		pool->shortages++;
@@ -75,10 +75,10 @@ u32 count_failures(struct rpcrdma_region_pool *pool, u32 count)
 		pool->failures = 0;
 		return 0;
 	}
-	if (rpcrdma_pool_is_starved(pool))
+	if (rpcrdma_mr_pool_is_starved(pool))
 		return 0;
 	pool->failures++;
-	return pool->failures == 1 || rpcrdma_pool_is_starved(pool) ?
+	return pool->failures == 1 || rpcrdma_mr_pool_is_starved(pool) ?
 		       RPCRDMA_POOL_LOG :
 		       0;
 }
@@ -111,7 +111,7 @@ bool rpcrdma_mr_limits_reduce(struct rpcrdma_mr_limits *now,
 }
 
 /* More are allocated before none are left. */
-u32 rpcrdma_pool_take_last(struct rpcrdma_region_pool *pool)
+u32 rpcrdma_mr_pool_get_last(struct rpcrdma_mr_pool *pool)
 {
 	u32 todo = 0;
 
@@ -126,17 +126,17 @@ u32 rpcrdma_pool_take_last(struct rpcrdma_region_pool *pool)
 	return todo;
 }
 
-u32 rpcrdma_pool_given(struct rpcrdma_region_pool *pool, bool used)
+u32 rpcrdma_mr_pool_put_slow(struct rpcrdma_mr_pool *pool, bool used)
 {
 	return used ? tell(pool) : pause(pool);
 }
 
-u32 rpcrdma_pool_to_make(const struct rpcrdma_region_pool *pool)
+u32 rpcrdma_mr_pool_to_make(const struct rpcrdma_mr_pool *pool)
 {
 	return min_u32(RPCRDMA_POOL_BATCH, pool->most - pool->made);
 }
 
-u32 rpcrdma_pool_made(struct rpcrdma_region_pool *pool, u32 count)
+u32 rpcrdma_mr_pool_made(struct rpcrdma_mr_pool *pool, u32 count)
 {
 	const bool paused = pool->maker == MAKER_PAUSES;
 	const u32 log = count_failures(pool, count);

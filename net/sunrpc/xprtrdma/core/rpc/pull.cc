@@ -92,7 +92,7 @@ int rpcrdma_pull_reserve(struct rpcrdma_conn *conn,
  * returns already; these do not count against the peer's RCSIZ (WP 5).
  */
 int rpcrdma_plan_expose(const struct rpcrdma_conn *conn,
-			const struct rpcrdma_region_pool *pool, int status,
+			const struct rpcrdma_mr_pool *pool, int status,
 			const struct rpcrdma_lists *chunk,
 			struct rpcrdma_reply_plan *plan)
 {
@@ -101,7 +101,7 @@ int rpcrdma_plan_expose(const struct rpcrdma_conn *conn,
 	const struct rpcrdma_conn_limits limits = rpcrdma_conn_limits(conn);
 
 	/* The peer may never read the Replies that use the MRs. */
-	if (status == -E_AGAIN && rpcrdma_pool_is_spent(pool))
+	if (status == -E_AGAIN && rpcrdma_mr_pool_is_spent(pool))
 		return no_room(plan);
 	/* With too many segments the chunk is not complete. */
 	if (status && status != -E_MSGSIZE)
