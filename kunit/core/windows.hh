@@ -10,7 +10,7 @@
 #include <deque>
 #include <string>
 
-#include "letter.hh"
+#include "credit_model.hh"
 #include "support.hh"
 
 namespace engine_test::meetings
@@ -198,10 +198,10 @@ private:
 
 /* ---- The reference credit model ---- */
 
-class letter final : public party
+class model final : public party
 {
 public:
-	letter(bool client, u32 window, bool keeps)
+	model(bool client, u32 window, bool keeps)
 		: client_{ client }, credits_{ window, keeps }
 	{
 	}
@@ -327,7 +327,7 @@ private:
 	}
 
 	const bool client_;
-	letter_credits credits_;
+	credit_model credits_;
 	bool answered_ = false, props_due_ = false, props_sent_ = false;
 	bool in_sequence_ = false;
 	what sequence_ = what::CALL;
@@ -368,7 +368,7 @@ public:
 					std::min(first[kind % 4], windows[s]);
 				ends_[s] = std::make_unique<engine>(cfg);
 			} else {
-				ends_[s] = std::make_unique<letter>(
+				ends_[s] = std::make_unique<model>(
 					s == CLIENT, windows[s], kind % 2);
 			}
 			limit_[s] = 1;

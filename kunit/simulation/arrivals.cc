@@ -96,8 +96,8 @@ bool endpoint::receive(received *rv)
 	if (what == RPCRDMA_OUTCOME_CLOSE && !conn.reason)
 		w_.complain("the engine closes without a reason");
 	check_invalidation(rv, what);
-	if (is_letter()) {
-		letter_received(rv);
+	if (is_model()) {
+		model_received(rv);
 		arrivals.events |= RPCRDMA_EV_CONTROL | RPCRDMA_EV_WINDOW;
 	}
 	if (what == RPCRDMA_OUTCOME_RELEASE) {

@@ -69,10 +69,10 @@ endpoint::endpoint(world &w, const endpoint_params &p, upcalls &ops,
 	/* A long Read time lets other transfers start meanwhile. */
 	if (params.read_into)
 		qp.read_time = 4000;
-	if (params.letter) {
-		letter_ = std::make_unique<engine_test::letter_credits>(
+	if (params.model) {
+		model_ = std::make_unique<engine_test::credit_model>(
 			params.cfg.window);
-		letter_->resize(params.cfg.window);
+		model_->resize(params.cfg.window);
 	}
 }
 
@@ -192,7 +192,7 @@ void endpoint::pump()
 {
 	if (!life.may_send)
 		return;
-	post_letter_grants();
+	post_model_grants();
 	rpcrdma_core_pump(this);
 	finish();
 	/* A part for which there was no memory waits for the teardown. */
@@ -228,16 +228,16 @@ void endpoint::post_free(u32 count)
  * The reference credit model decides what is posted. For the engine's account, no
  * Receive is withheld.
  */
-void endpoint::letter_give_back(received *rv)
+void endpoint::model_give_back(received *rv)
 {
 	u32 ev;
 
 	if (is_closing())
 		return;
 	free_receives_.push_back(rv);
-	post_free(letter_->give_back());
+	post_free(model_->give_back());
 	ev = rpcrdma_recvs_posted(&conn, 1);
-	as_letter_says();
+	as_model_says();
 	rpcrdma_core_events(this, ev | RPCRDMA_EV_CONTROL);
 }
 
@@ -248,10 +248,10 @@ void endpoint::give_back(received *rv)
 
 	if (rv->large)
 		rpcrdma_core_recv_shrink(rv);
-	if (!is_closing() && (rv->spare || is_letter())) {
+	if (!is_closing() && (rv->spare || is_model())) {
 		recvs_held--;
 		if (!rv->spare) {
-			letter_give_back(rv);
+			model_give_back(rv);
 			return;
 		}
 		rv->spare = false;
@@ -274,13 +274,13 @@ void endpoint::lend(received *rv)
 	 * With the credit model, only Calls hold their Receive. Any other
 	 * message has a spare posted in place of its Receive.
 	 */
-	if (!is_letter() || rv->verdict == RPCRDMA_RX_CALL)
+	if (!is_model() || rv->verdict == RPCRDMA_RX_CALL)
 		return;
 	if (spares_.empty())
 		spares_.push_back(new_received(rv->size));
 	spare = spares_.back();
 	spares_.pop_back();
-	letter_give_back(spare);
+	model_give_back(spare);
 	rv->spare = true;
 }
 
@@ -390,14 +390,14 @@ void endpoint::wake_waiting()
  * this model uses the engine for everything but credits, and sends no credit
  * grants of the engine's.
  */
-void endpoint::as_letter_says()
+void endpoint::as_model_says()
 {
-	if (!is_letter())
+	if (!is_model())
 		return;
 	conn.limit = conn.sent;
-	if (letter_->may_call())
+	if (model_->may_call())
 		conn.limit += 1000;
-	else if (letter_->may_send())
+	else if (model_->may_send())
 		conn.limit++;
 	/* No message is regarded as unsent. */
 	conn.last_nongrant = conn.acked + 1;
@@ -405,10 +405,10 @@ void endpoint::as_letter_says()
 	conn.grant_recvs_to_free = 1;
 }
 
-void endpoint::post_letter_grants()
+void endpoint::post_model_grants()
 {
-	while (is_letter() && conn.state != RPCRDMA_CONN_CLOSING &&
-	       conn.props_sent && conn.answered && letter_->grant_due() &&
+	while (is_model() && conn.state != RPCRDMA_CONN_CLOSING &&
+	       conn.props_sent && conn.answered && model_->grant_due() &&
 	       rpcrdma_sq_room(&sq, 1)) {
 		rpcrdma_send *s = rpcrdma_core_send_get(this);
 
@@ -424,29 +424,29 @@ void endpoint::post_letter_grants()
 	}
 }
 
-void endpoint::letter_stamp(u8 *header)
+void endpoint::model_stamp(u8 *header)
 {
-	if (!is_letter())
+	if (!is_model())
 		return;
 
 	/* All grants are this model's. */
 	const bool grant = load(header + 12) == RDMA2_NOMSG && !load(header);
 
-	const auto fields = letter_->send(grant);
+	const auto fields = model_->send(grant);
 
 	store(header + 8, fields.credit);
 	store(header + 20, fields.received);
-	as_letter_says();
+	as_model_says();
 }
 
-void endpoint::letter_received(const received *rv)
+void endpoint::model_received(const received *rv)
 {
 	const u8 *m = rv->space.data();
 
-	post_free(letter_->receive({ load(m + 8), load(m + 20) },
-				   load(m + 12) == RDMA2_NOMSG && !load(m),
-				   rv->verdict == RPCRDMA_RX_CALL));
-	as_letter_says();
+	post_free(model_->receive({ load(m + 8), load(m + 20) },
+				  load(m + 12) == RDMA2_NOMSG && !load(m),
+				  rv->verdict == RPCRDMA_RX_CALL));
+	as_model_says();
 }
 
 /* ---- Invariants ---- */
@@ -483,7 +483,7 @@ void endpoint::check()
 	if (receives_refused_ && !is_closing())
 		w_.complain(who + "stays although it lacks Receives");
 	check_regions();
-	if (conn.version == RPCRDMA_VERS_1 || params.silent || is_letter())
+	if (conn.version == RPCRDMA_VERS_1 || params.silent || is_model())
 		return;
 	if (distance(conn.advertised, conn.posted - 1) < 0)
 		w_.complain(who + "advertises its reserve");
@@ -557,7 +557,7 @@ void endpoint::check_gone()
 	if (!list_is_empty(&all_recvs))
 		w_.complain(who + "Receives are left in the list");
 	for (const auto &rv : receives_) {
-		if (!letter_ && !rv->space.empty())
+		if (!model_ && !rv->space.empty())
 			w_.complain(who + "a Receive is not freed");
 	}
 	if (free_regions() != mrs.pool.made || regions_made_ != mrs.pool.made)

@@ -10,7 +10,7 @@
 #include <functional>
 #include <memory>
 
-#include <letter.hh>
+#include <credit_model.hh>
 #include <list.hh>
 #include <port.h>
 
@@ -70,7 +70,7 @@ struct endpoint_params {
 	 * Use the reference credit model of the wire profile, not the engine's
 	 * credits.
 	 */
-	bool letter;
+	bool model;
 	bool refuses_props; /* refuses the peer's properties */
 	/* The quota shared with other connections; NULL: memory is unlimited */
 	rpcrdma_quota *memory;
@@ -390,7 +390,7 @@ private:
 	bool submit(rpcrdma_chain *chain, const rpcrdma_work &w);
 	void check_device(const rpcrdma_chain &chain);
 	static u32 count(const list_head &list);
-	void post_letter_grants();
+	void post_model_grants();
 	void make_regions();
 	void check_regions();
 	u32 free_regions() const;
@@ -400,16 +400,16 @@ private:
 	bool is_over(enum rpcrdma_teardown what) const;
 	void release();
 	void drop(bool now);
-	void letter_give_back(received *rv);
+	void model_give_back(received *rv);
 	void post_free(u32 count);
 	void lend(received *rv);
-	bool is_letter() const
+	bool is_model() const
 	{
-		return letter_ && conn.version != RPCRDMA_VERS_1;
+		return model_ && conn.version != RPCRDMA_VERS_1;
 	}
-	void as_letter_says();
-	void letter_stamp(u8 *header);
-	void letter_received(const received *rv);
+	void as_model_says();
+	void model_stamp(u8 *header);
+	void model_received(const received *rv);
 	received *new_received(u32 octets);
 	void queue_arrival(received *rv);
 	void poll();
@@ -472,7 +472,7 @@ private:
 	u64 none_until_ = 0;	/* until then the device has no MRs */
 	u64 refused_since_ = 0; /* an MR used by no other message was refused */
 	bool refused_ = false;
-	std::unique_ptr<engine_test::letter_credits> letter_;
+	std::unique_ptr<engine_test::credit_model> model_;
 	std::vector<received *> spares_, free_receives_;
 	/*
 	 * Arrivals: the Receives that have completed since the last batch, the newest

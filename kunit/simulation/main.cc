@@ -63,7 +63,7 @@ static std::string run(choices &c, totals &sum, bool verbose)
 	sum.callbacks += w.sum.callbacks;
 	sum.version1 += w.sum.version1;
 	sum.fallbacks += w.sum.fallbacks;
-	sum.letters += w.sum.letters;
+	sum.models += w.sum.models;
 	sum.peers1 += w.sum.peers1;
 	sum.removals += w.sum.removals;
 	sum.bad += w.sum.bad;
@@ -219,8 +219,8 @@ int main(int argc, char **argv)
 	       sum.connections, sum.version1, sum.fallbacks, sum.losses,
 	       sum.ended_early, sum.attempts_failed, sum.killed, sum.refused,
 	       sum.failed, sum.timed_out, sum.pulled, sum.callbacks);
-	printf("# %llu connections with an end to the letter, %llu with a peer of version 1; %llu devices removed; %llu bad Replies, %llu Calls with several Read chunks, %llu short Write chunks; %llu times no memory at once, %llu times none at all; %llu Reads waited for a region, %llu were cut finer, and %llu times a Call or a Reply did, of which %llu gave up; %llu regions held less than planned; %llu Receives free again, posted with %llu calls, and %llu let go of; %llu windows had no memory to grow; %llu turns of transfers were not the last, and %llu Replies went behind their Writes; %llu queue pairs did not stop; %llu messages had many segments, and %llu were not the first of their batch\n",
-	       sum.letters, sum.peers1, sum.removals, sum.bad, sum.in_pieces,
+	printf("# %llu connections with an end that is the reference model, %llu with a peer of version 1; %llu devices removed; %llu bad Replies, %llu Calls with several Read chunks, %llu short Write chunks; %llu times no memory at once, %llu times none at all; %llu Reads waited for a region, %llu were cut finer, and %llu times a Call or a Reply did, of which %llu gave up; %llu regions held less than planned; %llu Receives free again, posted with %llu calls, and %llu let go of; %llu windows had no memory to grow; %llu turns of transfers were not the last, and %llu Replies went behind their Writes; %llu queue pairs did not stop; %llu messages had many segments, and %llu were not the first of their batch\n",
+	       sum.models, sum.peers1, sum.removals, sum.bad, sum.in_pieces,
 	       sum.short_chunks, sum.waited, sum.no_room, sum.reads_waited,
 	       sum.cut_finer, sum.regions_waited, sum.regions_given_up,
 	       sum.regions_short, sum.receives_given_back, sum.receive_posts,

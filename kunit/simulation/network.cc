@@ -266,7 +266,7 @@ void network::request(u32 index)
 			return;
 		}
 	}
-	w_.sum.letters += p.letter || setup_.client.letter;
+	w_.sum.models += p.model || setup_.client.model;
 	/* Some peers send no private messages. */
 	private_ = !w_.choose.chance(500) &&
 		   !(setup_.peer1_server && peer1_->as().no_private);

@@ -30,7 +30,7 @@ void endpoint::finish(list_head *through, bool ok)
 	const u32 todo = rpcrdma_core_take_todo(this);
 
 	rpcrdma_core_end(this, todo, through, ok);
-	if (is_letter())
+	if (is_model())
 		pump();
 }
 
@@ -292,7 +292,7 @@ bool endpoint::post_send(rpcrdma_send *s)
 	    load(header + 16) & RDMA2_F_MORE &&
 	    (s->len == s->header_len || (s->len - s->header_len) % 4))
 		w_.complain("a message is cut wrongly");
-	letter_stamp(header);
+	model_stamp(header);
 	if (!s->before)
 		chain->requests.clear();
 	chain->requests.push_back({ op::send, nullptr, s->inv_handle, 0,

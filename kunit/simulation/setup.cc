@@ -160,7 +160,7 @@ void network::choose_setup()
 		if (setup_.client.cfg.version_high == 1 ||
 		    setup_.server.cfg.version_high == 1)
 			break;
-		p->letter = c.below(4) == 3;
+		p->model = c.below(4) == 3;
 		p->refuses_props = c.chance(200);
 	}
 	setup_.rpcs = 1 + c.below(c.chance(1000) ? 1500 : 400);
@@ -176,7 +176,7 @@ void network::choose_setup()
 		const u32 number = setup_.rpcs / (p->cfg.client ? 4 : 1);
 
 		p->sges = sges[setup_.rpcs / 8 % std::size(sges)];
-		if (!p->letter)
+		if (!p->model)
 			p->cfg.first_window =
 				first_windows[number % std::size(first_windows)];
 		/* A version 1 peer splits its memory as it likes. */

@@ -49,7 +49,7 @@ struct totals {
 	u64 runs, exchanges, steps, connections, losses;
 	u64 killed, timed_out, refused, failed, pulled, callbacks, version1,
 		fallbacks;
-	u64 letters, peers1, removals, bad, in_pieces, short_chunks, waited;
+	u64 models, peers1, removals, bad, in_pieces, short_chunks, waited;
 	u64 reads_waited, regions_waited, regions_given_up, regions_short;
 	u64 ended_early;
 	u64 no_room, attempts_failed;

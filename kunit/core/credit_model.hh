@@ -16,7 +16,7 @@
 namespace engine_test
 {
 
-class letter_credits
+class credit_model
 {
 public:
 	/* The credit fields of a header */
@@ -24,7 +24,7 @@ public:
 		u32 credit, received;
 	};
 
-	explicit letter_credits(u32 window, bool keeps = true)
+	explicit credit_model(u32 window, bool keeps = true)
 		: window_{ window }, keeps_{ keeps }
 	{
 	}
