@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The lifecycle of a connection: each event in each stage, in either role */
-#include "life.hh"
+#include "lifecycle.hh"
 
 using namespace engine_test;
 using namespace engine_test::lifecycle;

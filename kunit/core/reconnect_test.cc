@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* How a client makes its connections, one after another */
-#include "life.hh"
+#include "lifecycle.hh"
 
 using namespace engine_test;
 using namespace engine_test::lifecycle;
