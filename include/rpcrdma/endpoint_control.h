@@ -151,7 +151,7 @@ enum rpcrdma_happened {
 /* An event in the life of a connection; lifecycle.h describes the members. */
 struct rpcrdma_lifecycle_event {
 	enum rpcrdma_happened	what;
-	enum rpcrdma_cm_event news;
+	enum rpcrdma_cm_event event;
 	int			rejection;	/* of NEWS_REJECTED */
 	/* NEWS_ESTABLISHED of a client: the server's answer, or NULL */
 	const struct rpcrdma_cm_peer *peer;

@@ -8,11 +8,11 @@
  * serialised; events may be reported in any stage, as often as they happen:
  * events without a meaning in the current stage return no action.
  *
- * Three contexts drive it. The setup context (the maker) calls
+ * Three contexts drive it. The setup context calls
  * rpcrdma_lifecycle_next_setup() in a loop and performs the step it returns. Event sources
  * report an event and run the actions returned for it. The teardown is run by
  * the context that was asked to close: it calls rpcrdma_lifecycle_next_teardown() in a
- * loop and performs the step it returns, after the maker has finished.
+ * loop and performs the step it returns, after the setup context has finished.
  */
 #ifndef RPCRDMA_LIFECYCLE_H
 #define RPCRDMA_LIFECYCLE_H
@@ -43,9 +43,9 @@ struct rpcrdma_lifecycle {
 	u8 client;
 	u8 stage;		/* enum rpcrdma_stage, modified only by the engine */
 	u8 may_send;		/* messages may be posted */
-	u8 step_done;		/* the maker's wait is over */
+	u8 step_done;		/* the setup context's wait is over */
 	u8 established; /* the connection manager has reported: established */
-	u8 owned_by_transport; /* client: the maker has passed it to the transport */
+	u8 owned_by_transport; /* client: the setup context has passed it to the transport */
 	u8 released;		/* teardown steps that are complete */
 	u8 odd;			/* client: rpcrdma_lifecycle_odd() was called */
 	u8 end;			/* enum rpcrdma_end */
@@ -67,7 +67,7 @@ enum {
 	 * notify the transport that RPC traffic may begin; stop the time limit
 	 */
 	RPCRDMA_LIFECYCLE_OPENED = 2,
-	/* wake the maker, which checks life->step_done */
+	/* wake the setup context, which checks life->step_done */
 	RPCRDMA_LIFECYCLE_WAKE = 4,
 	/* start the teardown; log @reason, if there is one */
 	RPCRDMA_LIFECYCLE_CLOSE = 8,
@@ -100,14 +100,14 @@ enum rpcrdma_cm_event {
 /**
  * rpcrdma_lifecycle_cm_event() - report a connection manager event
  * @life: the connection's lifecycle
- * @news: event
+ * @event: event
  * @rejection: for REJECTED, the IBTA reject reason, or a negative errno
  *
  * Return: the actions to run.
  */
 struct rpcrdma_lifecycle_step
 rpcrdma_lifecycle_cm_event(struct rpcrdma_lifecycle *life,
-			   enum rpcrdma_cm_event news, int rejection);
+			   enum rpcrdma_cm_event event, int rejection);
 
 /**
  * rpcrdma_lifecycle_opened() - report RPCRDMA_EV_OPENED: the properties of both ends were

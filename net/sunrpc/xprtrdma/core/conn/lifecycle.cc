@@ -383,18 +383,18 @@ using namespace rpcrdma;
 
 struct rpcrdma_lifecycle_step
 rpcrdma_lifecycle_cm_event(struct rpcrdma_lifecycle *life,
-			   enum rpcrdma_cm_event news, int rejection)
+			   enum rpcrdma_cm_event event, int rejection)
 {
 	/*
 	 * A peer that ends a connection before its connection manager has heard
 	 * of this end's confirmation rejects it, although it was made.
 	 */
-	if (news == RPCRDMA_CM_REJECTED && rejection != REJECTED_STALE &&
+	if (event == RPCRDMA_CM_REJECTED && rejection != REJECTED_STALE &&
 	    (life->stage == RPCRDMA_STAGE_OPENING ||
 	     life->stage == RPCRDMA_STAGE_OPEN))
-		news = RPCRDMA_CM_DISCONNECTED;
+		event = RPCRDMA_CM_DISCONNECTED;
 
-	const meaning &m = MEANINGS[news];
+	const meaning &m = MEANINGS[event];
 
 	if (m.end != RPCRDMA_END_NONE) {
 		/*
@@ -402,13 +402,13 @@ rpcrdma_lifecycle_cm_event(struct rpcrdma_lifecycle *life,
 		 * connection with the same numbers, from before this host
 		 * restarted (IB CM "stale connection").
 		 */
-		const bool stale = news == RPCRDMA_CM_REJECTED &&
+		const bool stale = event == RPCRDMA_CM_REJECTED &&
 				   rejection == REJECTED_STALE;
 
 		return close(life, stale ? RPCRDMA_END_HERE : m.end,
 			     stale ? -E_NOTCONN : m.status, m.reason);
 	}
-	if (news == RPCRDMA_CM_RESOLVED) {
+	if (event == RPCRDMA_CM_RESOLVED) {
 		if (life->stage != RPCRDMA_STAGE_RESOLVING &&
 		    life->stage != RPCRDMA_STAGE_ROUTING)
 			return {};
