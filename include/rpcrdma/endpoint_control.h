@@ -140,7 +140,7 @@ u32 rpcrdma_core_part_octets(const struct rpcrdma_ep_core *core, u32 sges,
 /* ---- Events ---- */
 
 enum rpcrdma_happened {
-	RPCRDMA_HAPPENED_NEWS,		/* of the connection manager */
+	RPCRDMA_HAPPENED_CM_EVENT,		/* of the connection manager */
 	RPCRDMA_HAPPENED_OPENED,	/* RPCRDMA_EV_OPENED */
 	RPCRDMA_HAPPENED_OVERDUE,	/* the time limit of ACCEPT has expired */
 	RPCRDMA_HAPPENED_ODD,		/* RPCRDMA_EV_ODD */

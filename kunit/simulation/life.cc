@@ -73,8 +73,8 @@ void endpoint::news(rpcrdma_cm_event what, int rejection)
 {
 	rpcrdma_lifecycle_event event{};
 
-	event.what = RPCRDMA_HAPPENED_NEWS;
-	event.news = what;
+	event.what = RPCRDMA_HAPPENED_CM_EVENT;
+	event.event = what;
 	event.rejection = rejection;
 	if (life.client && what == RPCRDMA_CM_ESTABLISHED)
 		event.peer = &answer_;

@@ -30,7 +30,7 @@ void rpcrdma_ep_peer(struct rpcrdma_cm_peer *peer,
 int rpcrdma_ep_cm_handler(struct rdma_cm_id *id,
 			  struct rdma_cm_event *event)
 {
-	static const u8 news[] = {
+	static const u8 cm_events[] = {
 		[RDMA_CM_EVENT_ADDR_RESOLVED] = RPCRDMA_CM_RESOLVED,
 		[RDMA_CM_EVENT_ADDR_ERROR] = RPCRDMA_CM_UNRESOLVED,
 		[RDMA_CM_EVENT_ROUTE_RESOLVED] = RPCRDMA_CM_RESOLVED,
@@ -50,15 +50,15 @@ int rpcrdma_ep_cm_handler(struct rdma_cm_id *id,
 	};
 	struct rpcrdma_ep *ep = id->context;
 	struct rpcrdma_lifecycle_event happened = {
-		.what = RPCRDMA_HAPPENED_NEWS,
+		.what = RPCRDMA_HAPPENED_CM_EVENT,
 		.rejection = event->status,
 	};
 	struct rpcrdma_cm_peer peer;
 
-	if (event->event >= ARRAY_SIZE(news) ||
-	    news[event->event] == RPCRDMA_NR_CM_EVENTS)
+	if (event->event >= ARRAY_SIZE(cm_events) ||
+	    cm_events[event->event] == RPCRDMA_NR_CM_EVENTS)
 		return 0;
-	happened.news = news[event->event];
+	happened.event = cm_events[event->event];
 	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
 		pr_info("rpcrdma: device %s is removed, closing the connection to %pISpc\n",
 			id->device->name, &ep->remote);

@@ -154,8 +154,8 @@ rpcrdma_lifecycle_step step_of(rpcrdma_lifecycle *life,
 			       const rpcrdma_lifecycle_event *event)
 {
 	switch (event->what) {
-	case RPCRDMA_HAPPENED_NEWS:
-		return rpcrdma_lifecycle_cm_event(life, event->news,
+	case RPCRDMA_HAPPENED_CM_EVENT:
+		return rpcrdma_lifecycle_cm_event(life, event->event,
 						  event->rejection);
 	case RPCRDMA_HAPPENED_OPENED:
 		return rpcrdma_lifecycle_opened(life);
