@@ -75,5 +75,6 @@
 #include "reconnect.h"
 #include "settings.h"
 #include "figures.h"
+#include "counters.h"
 
 #endif /* RPCRDMA_ENGINE_H */

@@ -4,6 +4,7 @@
 #define RPCRDMA_FIGURES_H
 
 #include "conn.h"
+#include "endpoint_send.h"
 #include "lifecycle.h"
 #include "mr_pool.h"
 #include "quota.h"
@@ -12,7 +13,10 @@
 extern "C" {
 #endif
 
-/* In the order in which they are displayed; scripts rely on it. */
+/*
+ * In the order in which they are displayed. The numbers are an interface
+ * (Documentation/netlink/specs/rpcrdma.yaml): new ones are the last.
+ */
 enum rpcrdma_figure {
 	RPCRDMA_FIGURE_SEND_INLINE,
 	RPCRDMA_FIGURE_RECV_INLINE,
@@ -41,20 +45,33 @@ enum rpcrdma_figure {
 	RPCRDMA_FIGURE_MEMORY,
 	RPCRDMA_FIGURE_REGIONS = RPCRDMA_FIGURE_MEMORY + RPCRDMA_QUOTA_USES,
 	RPCRDMA_FIGURE_REGION_SHORTAGES,
+	RPCRDMA_FIGURE_OUTSTANDING,
 	RPCRDMA_NR_FIGURES
 };
 
+enum rpcrdma_number_kind {
+	RPCRDMA_COUNTER,		/* never decreases, except that it may wrap */
+	RPCRDMA_GAUGE,
+};
+
+/* The description of a number, for all that displays it */
+struct rpcrdma_number {
+	const char *name;
+	const char *unit;
+	enum rpcrdma_number_kind kind;
+};
+
 /**
- * rpcrdma_figure_name() - get the name of a figure
+ * rpcrdma_figure_info() - get the description of a figure
  * @i: enum rpcrdma_figure
  *
- * Return: a static string.
+ * Return: static data, or NULL if there is no such figure.
  */
-const char *rpcrdma_figure_name(u32 i);
+const struct rpcrdma_number *rpcrdma_figure_info(u32 i);
 
 /*
- * Each part of a connection has some of its figures, and a lock of its own. REMOTE_INV
- * and LOCAL_INV are in none of them.
+ * Each part of a connection has some of its figures, and a lock of its own. LOCAL_INV is
+ * in none of them.
  */
 
 /**
@@ -76,7 +93,37 @@ void rpcrdma_mr_pool_figures(const struct rpcrdma_mr_pool *pool, u64 *f);
  * @account: the connection's
  * @f: RPCRDMA_NR_FIGURES elements
  */
-void rpcrdma_quota_figures(const struct rpcrdma_quota_account *account, u64 *f);
+void rpcrdma_quota_figures(const struct rpcrdma_quota_account *account,
+			    u64 *f);
+
+/* The state of a connection, for all that displays it */
+struct rpcrdma_conn_view {
+	/* Each string is static. */
+	const char *role, *why, *state;
+	const char *reason;		/* of a close that is not ordinary, or NULL */
+	u8 version;			/* 0: not known yet */
+	bool fallback;			/* rpcrdma_conn_fell_back() */
+	u64 numbers[RPCRDMA_NR_FIGURES];
+};
+
+/**
+ * rpcrdma_core_view() - get the state of a connection
+ * @core: connection
+ * @view: set, except the numbers that rpcrdma_mr_pool_figures() and
+ *	rpcrdma_quota_figures() set, and LOCAL_INV
+ *
+ * Context: lock held.
+ */
+void rpcrdma_core_view(const struct rpcrdma_ep_core *core,
+		       struct rpcrdma_conn_view *view);
+
+/**
+ * rpcrdma_conn_fell_back() - check if a client uses version 1 although it may use more
+ * @conn: an open connection
+ *
+ * Return: true if so.
+ */
+bool rpcrdma_conn_fell_back(const struct rpcrdma_conn *conn);
 
 /**
  * rpcrdma_stage_name() - get the state of a connection in one word

@@ -47,12 +47,14 @@ struct rpcrdma_lifecycle {
 	u8 established; /* the connection manager has reported: established */
 	u8 owned_by_transport; /* client: the setup context has passed it to the transport */
 	u8 released;		/* teardown steps that are complete */
+	u8 opened;		/* it has been open */
 	u8 odd;			/* client: rpcrdma_lifecycle_odd() was called */
 	u8 end;			/* enum rpcrdma_end */
 	u8 stops;		/* how often STOP has failed */
 	/* STOP has failed for good: the device may complete and place data */
 	u8 unstopped;
 	int status;		/* the errno that it closed with */
+	const char *reason;		/* static, or NULL: an ordinary end */
 	u32 limit_ms;		/* of each step before opening, 0: the default */
 };
 
@@ -95,6 +97,13 @@ enum rpcrdma_cm_event {
 	RPCRDMA_CM_ADDRESS_CHANGED, /* of this end */
 	RPCRDMA_CM_REMOVED,	    /* the device */
 	RPCRDMA_NR_CM_EVENTS,
+};
+
+/* IBTA's reasons for a rejection */
+enum {
+	RPCRDMA_REJECT_NO_SERVICE = 8,	/* the peer does not listen there */
+	RPCRDMA_REJECT_STALE = 10,	/* it has a connection with the same numbers */
+	RPCRDMA_REJECT_CONSUMER = 28,	/* its transport rejects the connection */
 };
 
 /**

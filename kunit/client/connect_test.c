@@ -24,9 +24,12 @@ static void connect_backoff(struct kunit *test)
 	struct rpc_message msg = {
 		.rpc_proc	= &peer_procs[1],
 	};
+	u64 failed = rpcrdma_counted(&init_net, RPCRDMA_COUNT_CONNECTS_FAILED);
+	u64 rejects = rpcrdma_counted(&init_net, RPCRDMA_COUNT_REJECTS_NO_LISTENER);
 	struct rpc_xprt *xprt;
 	int i;
 
+	atomic_set(&shim_changes, 0);
 	msg.rpc_argp = peer_rpc_alloc(0, 0, 0, false);
 	KUNIT_ASSERT_NOT_NULL(test, msg.rpc_argp);
 	msg.rpc_resp = msg.rpc_argp;
@@ -45,19 +48,31 @@ static void connect_backoff(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, xprt->reestablish_timeout,
 				seconds[i] * HZ);
 	}
+	/* They are counted, with their cause, and not announced. */
+	failed = rpcrdma_counted(&init_net, RPCRDMA_COUNT_CONNECTS_FAILED) - failed;
+	rejects = rpcrdma_counted(&init_net, RPCRDMA_COUNT_REJECTS_NO_LISTENER) - rejects;
+	KUNIT_EXPECT_EQ(test, failed, (u64)ARRAY_SIZE(seconds));
+	KUNIT_EXPECT_EQ(test, rejects, (u64)ARRAY_SIZE(seconds));
+	KUNIT_EXPECT_EQ(test, atomic_read(&shim_changes), 0);
 	peer_rpc_free(msg.rpc_argp);
 }
 
 /* With swap over the connection, the connect worker uses the memory reserves. */
 static void connect_swap(struct kunit *test)
 {
+	u64 opened = rpcrdma_counted(&init_net, RPCRDMA_COUNT_OPENED);
 	struct peer *peer = peer_open(test);
 	struct rpc_xprt *xprt = rcu_access_pointer(peer->clnt->cl_xprt);
 
+	atomic_set(&shim_changes, 0);
 	KUNIT_EXPECT_EQ(test, xprt->ops->enable_swap(xprt), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&xprt->swapper), 1);
 	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 0, 0, true), 0);
 	KUNIT_EXPECT_TRUE(test, shim_connect_flags & PF_MEMALLOC);
+	/* The client's connection is announced. Both ends' are counted. */
+	KUNIT_EXPECT_EQ(test, atomic_read(&shim_changes), 1);
+	KUNIT_EXPECT_EQ(test, rpcrdma_counted(&init_net, RPCRDMA_COUNT_OPENED),
+			opened + 2);
 	xprt->ops->disable_swap(xprt);
 	KUNIT_EXPECT_EQ(test, atomic_read(&xprt->swapper), 0);
 }

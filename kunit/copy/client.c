@@ -88,6 +88,17 @@ unsigned int shim_connect_flags;
 	(shim_connect_flags = current->flags,				\
 	 (rpcrdma_ep_connect)(__VA_ARGS__))
 
+/* Record the notifications of a connection's start and end. */
+atomic_t shim_changes;
+
+#define rpcrdma_netlink_changed	shim_netlink_changed
+#include "../../net/sunrpc/xprtrdma/sunrpc/netlink.h"
+
+void shim_netlink_changed(struct rpcrdma_ep *ep)
+{
+	atomic_inc(&shim_changes);
+}
+
 #include "../../net/sunrpc/xprtrdma/sunrpc/responder.c"
 #include "../../net/sunrpc/xprtrdma/sunrpc/client_bc.c"
 #include "../../net/sunrpc/xprtrdma/sunrpc/client_link.c"

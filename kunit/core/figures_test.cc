@@ -19,7 +19,7 @@ figures named(const u64 *f)
 	figures by_name;
 
 	for (u32 i = 0; i < RPCRDMA_NR_FIGURES; i++)
-		by_name[rpcrdma_figure_name(i)] = f[i];
+		by_name[rpcrdma_figure_info(i)->name] = f[i];
 	return by_name;
 }
 
@@ -49,6 +49,7 @@ TEST(Figures, EachHasItsName)
 	conn.received = 3;
 	conn.advertised = 4;
 	conn.exposed_octets = 5;
+	conn.calls_outstanding = 9;
 	pool.made = 6;
 	rpcrdma_conn_figures(&conn, f);
 	rpcrdma_mr_pool_figures(&pool, f);
@@ -66,6 +67,7 @@ TEST(Figures, EachHasItsName)
 	EXPECT_EQ(by_name["regions"], 6u);
 	EXPECT_EQ(by_name["remote_inv"], 7u);
 	EXPECT_EQ(by_name["local_inv"], 8u);
+	EXPECT_EQ(by_name["outstanding"], 9u);
 	next = 1000;
 	for (const char *name :
 	     { "calls_inline",	  "calls_continued",   "calls_special",
@@ -78,9 +80,10 @@ TEST(Figures, EachHasItsName)
 	       "region_shortages" })
 		EXPECT_EQ(by_name[name], next++) << name;
 	/* The first and the last of the line */
-	EXPECT_STREQ(rpcrdma_figure_name(0), "send_inline");
-	EXPECT_STREQ(rpcrdma_figure_name(RPCRDMA_NR_FIGURES - 1),
-		     "region_shortages");
+	EXPECT_STREQ(rpcrdma_figure_info(0)->name, "send_inline");
+	EXPECT_STREQ(rpcrdma_figure_info(RPCRDMA_NR_FIGURES - 1)->name,
+		     "outstanding");
+	EXPECT_EQ(rpcrdma_figure_info(RPCRDMA_NR_FIGURES), nullptr);
 	EXPECT_EQ(by_name["send_inline"],
 		  rpcrdma_conn_limits(&conn).send_inline);
 	EXPECT_EQ(by_name["recv_inline"],
@@ -94,6 +97,75 @@ TEST(Figures, Stages)
 	EXPECT_STREQ(rpcrdma_stage_name(RPCRDMA_STAGE_OPEN), "open");
 	EXPECT_STREQ(rpcrdma_stage_name(RPCRDMA_STAGE_CLOSING), "closing");
 	EXPECT_STREQ(rpcrdma_stage_name(RPCRDMA_STAGE_GONE), "closing");
+}
+
+/* What grows without an end is a counter, and what is in use is a gauge. */
+TEST(Figures, Kinds)
+{
+	std::map<std::string, const rpcrdma_number *> numbers;
+
+	for (u32 i = 0; i < RPCRDMA_NR_FIGURES; i++)
+		numbers[rpcrdma_figure_info(i)->name] = rpcrdma_figure_info(i);
+	for (const char *name : { "sent", "calls_inline", "remote_inv",
+				  "dones_overdue", "region_shortages" })
+		EXPECT_EQ(numbers[name]->kind, RPCRDMA_COUNTER) << name;
+	for (const char *name : { "send_inline", "exposed_octets",
+				  "memory_calls", "regions", "outstanding" })
+		EXPECT_EQ(numbers[name]->kind, RPCRDMA_GAUGE) << name;
+	EXPECT_STREQ(numbers["memory_calls"]->unit, "bytes");
+	EXPECT_STREQ(numbers["sent"]->unit, "messages");
+}
+
+TEST(Figures, ViewOfAConnection)
+{
+	rpcrdma_ep_core core{};
+	rpcrdma_conn_view view{};
+
+	core.life.client = 1;
+	core.life.stage = RPCRDMA_STAGE_OPEN;
+	core.conn.cfg.client = 1;
+	core.conn.cfg.version_high = RPCRDMA_VERS_2;
+	core.conn.version = RPCRDMA_VERS_1;
+	core.conn.sent = 5;
+	core.arrivals.remote_inv = 6;
+	rpcrdma_core_view(&core, &view);
+	EXPECT_STREQ(view.role, "client");
+	EXPECT_STREQ(view.why, "refused");
+	EXPECT_STREQ(view.state, "open");
+	EXPECT_EQ(view.reason, nullptr);
+	EXPECT_EQ(view.version, RPCRDMA_VERS_1);
+	EXPECT_TRUE(view.fallback);
+	EXPECT_EQ(view.numbers[RPCRDMA_FIGURE_SENT], 5u);
+	EXPECT_EQ(view.numbers[RPCRDMA_FIGURE_REMOTE_INV], 6u);
+
+	/* The reason is that of the first close. */
+	rpcrdma_lifecycle_close(&core.life, "a reason");
+	rpcrdma_lifecycle_close(&core.life, "another");
+	core.life.client = 0;
+	rpcrdma_core_view(&core, &view);
+	EXPECT_STREQ(view.role, "server");
+	EXPECT_STREQ(view.state, "closing");
+	EXPECT_STREQ(view.reason, "a reason");
+}
+
+/* Version 1 by a setting, or of a client that a server has, is no fallback. */
+TEST(Figures, FallBack)
+{
+	rpcrdma_conn conn{};
+
+	conn.cfg.client = 1;
+	conn.cfg.version_high = RPCRDMA_VERS_2;
+	EXPECT_FALSE(rpcrdma_conn_fell_back(&conn));
+	conn.version = RPCRDMA_VERS_2;
+	EXPECT_FALSE(rpcrdma_conn_fell_back(&conn));
+	conn.version = RPCRDMA_VERS_1;
+	EXPECT_TRUE(rpcrdma_conn_fell_back(&conn));
+	conn.cfg.version_high = RPCRDMA_VERS_1;
+	EXPECT_FALSE(rpcrdma_conn_fell_back(&conn));
+	conn.cfg.fallback_v1 = 1;
+	EXPECT_TRUE(rpcrdma_conn_fell_back(&conn));
+	conn.cfg.client = 0;
+	EXPECT_FALSE(rpcrdma_conn_fell_back(&conn));
 }
 
 } // namespace

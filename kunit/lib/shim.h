@@ -118,6 +118,7 @@ extern bool shim_no_transfers;
 extern unsigned int shim_no_streams;
 /* Flags of the task that called rpcrdma_ep_connect() last */
 extern unsigned int shim_connect_flags;
+extern atomic_t shim_changes;
 /* Set up the server's reverse direction, as sunrpc does. */
 struct rpc_xprt *shim_bc_setup(struct xprt_create *args);
 /* The reverse direction put its module reference outside of any work item. */

@@ -339,6 +339,8 @@ public:
 	void opened();
 	void wake();
 	void closing(const char *reason);
+	void count(enum rpcrdma_counter counter);
+	void check_counts();
 	int release_one(rpcrdma_teardown what);
 	bool registers() const
 	{
@@ -484,6 +486,8 @@ private:
 	bool polling_ = false, polls_ = false; /* POLL is scheduled */
 	bool in_drain_ = false, drained_ = false;
 	bool told_open_ = false;
+	/* What the core has counted, and what it should have counted */
+	u64 counts_[RPCRDMA_NR_COUNTERS]{}, due_[RPCRDMA_NR_COUNTERS]{};
 	u32 live_arrays_ = 0; /* memory of messages that is not freed */
 	u32 live_ = 0;	      /* works, streams and similar objects not freed */
 	/* Values that check() saw last */

@@ -48,6 +48,9 @@ void endpoint::make(int result)
 	}
 	made_ = true;
 	status_ = m.status;
+	if (status_ < 0)
+		due_[life.client ? RPCRDMA_COUNT_CONNECTS_FAILED :
+				   RPCRDMA_COUNT_ACCEPTS_FAILED]++;
 	if (life.client && !m.status)
 		ops_.connected(*this);
 	if (releasing_ == RPCRDMA_TEARDOWN_SETUP)
@@ -223,6 +226,12 @@ void endpoint::open_later()
 void endpoint::opened()
 {
 	told_open_ = true;
+	due_[RPCRDMA_COUNT_OPENED]++;
+	due_[RPCRDMA_COUNT_CLOSED]++;
+	if (life.client && conn.version == RPCRDMA_VERS_1 &&
+	    (params.cfg.fallback_v1 ||
+	     params.cfg.version_high == RPCRDMA_VERS_2))
+		due_[RPCRDMA_COUNT_FALLBACKS]++;
 	w_.tell("%s: open, version %u", name, conn.version);
 	ops_.opened(*this);
 }
@@ -275,6 +284,7 @@ int endpoint::release_one(rpcrdma_teardown what)
 			w_.complain(std::string(name) +
 				    ": its users are not waited for");
 		if (life.unstopped) {
+			due_[RPCRDMA_COUNT_DRAINS_FAILED]++;
 			w_.sum.unstopped++;
 			qp.cut();
 			qp.quiet();
@@ -287,6 +297,7 @@ int endpoint::release_one(rpcrdma_teardown what)
 		break;
 	case RPCRDMA_TEARDOWN_GONE:
 		w_.tell("%s: closed", name);
+		check_counts();
 		break;
 	case RPCRDMA_TEARDOWN_NOTIFY:
 		if (!is_gone())
@@ -298,6 +309,26 @@ int endpoint::release_one(rpcrdma_teardown what)
 		break;
 	}
 	return 0;
+}
+
+void endpoint::count(enum rpcrdma_counter counter)
+{
+	counts_[counter]++;
+}
+
+/* The causes of failed attempts are the host tests'. */
+void endpoint::check_counts()
+{
+	for (u32 i = 0; i < RPCRDMA_NR_COUNTERS; i++) {
+		if (i >= RPCRDMA_COUNT_UNRESOLVED &&
+		    i <= RPCRDMA_COUNT_OPENINGS_OVERDUE)
+			continue;
+		if (i != RPCRDMA_COUNT_WR_FAILURES && counts_[i] != due_[i])
+			w_.complain(std::string(name) + ": " +
+				    rpcrdma_counter_info(i)->name + " is " +
+				    std::to_string(counts_[i]) + ", not " +
+				    std::to_string(due_[i]));
+	}
 }
 
 void endpoint::flush_posted(list_head *through)
@@ -364,6 +395,12 @@ void rpcrdma_port_open_later(struct rpcrdma_ep_core *core)
 void rpcrdma_port_opened(struct rpcrdma_ep_core *core)
 {
 	of(core).opened();
+}
+
+void rpcrdma_port_count(struct rpcrdma_ep_core *core,
+			enum rpcrdma_counter counter)
+{
+	of(core).count(counter);
 }
 
 void rpcrdma_port_wake(struct rpcrdma_ep_core *core)

@@ -263,6 +263,7 @@ bool endpoint::submit(rpcrdma_chain *chain, const rpcrdma_work &w)
 	/* Work that the device rejects comes back with the teardown. */
 	if (w_.fault(1)) {
 		w_.tell("%s: the device refuses work", name);
+		due_[RPCRDMA_COUNT_POSTS_REFUSED]++;
 		return false;
 	}
 	return qp.post(chain);
@@ -430,6 +431,7 @@ bool endpoint::post_receives(received *first)
 	if (is_open() && w_.fault(1)) {
 		w_.tell("%s: the device refuses Receives", name);
 		receives_refused_ = true;
+		due_[RPCRDMA_COUNT_POSTS_REFUSED]++;
 		return false;
 	}
 	for (rpcrdma_recv *rv = first; rv; rv = rv->next)

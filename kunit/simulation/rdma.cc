@@ -144,8 +144,10 @@ int endpoint::prepare(transfer *t, transfer_part *p)
 	disturb();
 	if (p->holds || p->wrs)
 		w_.complain("a part is prepared twice");
-	if (w_.fault(1))
+	if (w_.fault(1)) {
+		due_[RPCRDMA_COUNT_MAP_FAILURES]++;
 		return -ENOMEM;
+	}
 	if (!t->claim.reads || !params.read_into)
 		return static_cast<int>((p->elements + params.sges - 1) /
 					params.sges);

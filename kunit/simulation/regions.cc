@@ -237,6 +237,7 @@ int endpoint::map_region(region *reg, const rpcrdma_mr_limits &cut,
 		w_.complain("a region is mapped beyond its memory");
 	if (w_.fault(1)) {
 		w_.tell("%s: no memory to map a region", name);
+		due_[RPCRDMA_COUNT_MAP_FAILURES]++;
 		return -ENOMEM;
 	}
 	if (filled.pages > room >> params.page_shift ||
@@ -256,6 +257,8 @@ bool endpoint::cut_regions_finer(const rpcrdma_mr_limits &used)
 	const bool finer = rpcrdma_mr_limits_reduce(&mrs.cut, &used);
 
 	more_regions_ |= finer;
+	if (!finer)
+		due_[RPCRDMA_COUNT_MAP_FAILURES]++;
 	return finer;
 }
 
@@ -264,6 +267,9 @@ bool endpoint::cut_regions_finer(const rpcrdma_mr_limits &used)
 void endpoint::made_regions(u32 count)
 {
 	more_regions_ |= count;
+	/* No more are requested while some are allocated. */
+	if (count < rpcrdma_mr_pool_to_make(&mrs.pool))
+		due_[RPCRDMA_COUNT_MR_SHORTAGES]++;
 }
 
 void endpoint::make_regions_in(u32 ms)

@@ -33,3 +33,4 @@
 #include "conn/listening.cc"
 #include "conn/settings.cc"
 #include "conn/figures.cc"
+#include "conn/counters.cc"

@@ -11,6 +11,7 @@
 #ifndef RPCRDMA_CORE_PORT_H
 #define RPCRDMA_CORE_PORT_H
 
+#include <rpcrdma/counters.h>
 #include <rpcrdma/quota_change.h>
 #include <rpcrdma/quota_run.h>
 
@@ -87,6 +88,16 @@ void rpcrdma_port_arm_stall(struct rpcrdma_ep_core *core, u32 ms);
  * Context: lock held.
  */
 void rpcrdma_port_arm_overdue(struct rpcrdma_ep_core *core, u32 ms);
+
+/**
+ * rpcrdma_port_count - count an event
+ * @core: connection
+ * @counter: counter of the connection's network namespace
+ *
+ * Context: any; the connection manager's ID is not destroyed yet.
+ */
+void rpcrdma_port_count(struct rpcrdma_ep_core *core,
+			enum rpcrdma_counter counter);
 
 /* ---- Actions, no lock held ---- */
 

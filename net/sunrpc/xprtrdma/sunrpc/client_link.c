@@ -15,6 +15,7 @@
 
 #include "client.h"
 #include "client_bc.h"
+#include "netlink.h"
 #include "settings.h"
 
 /* ---- The versions of servers ---- */
@@ -154,6 +155,7 @@ static const struct rpcrdma_ep_ops rpcrdma_client_ep_ops = {
 	.poll		= rpcrdma_client_poll,
 	.write_space	= rpcrdma_client_write_space,
 	.closed		= rpcrdma_client_closed,
+	.changed	= rpcrdma_netlink_changed,
 };
 
 /* ---- Connecting ---- */

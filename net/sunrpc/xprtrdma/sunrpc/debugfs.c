@@ -9,8 +9,8 @@
 #include <linux/module.h>
 #include <linux/seq_file.h>
 
-#include "../verbs/charge.h"
 #include "debugfs.h"
+#include "netlink.h"
 
 static struct dentry *rpcrdma_debugfs_dir;
 
@@ -46,32 +46,16 @@ static void connections_stop(struct seq_file *m, void *v)
 
 static int connections_show(struct seq_file *m, void *v)
 {
-	struct rpcrdma_quota_account memory;
-	u64 figures[RPCRDMA_NR_FIGURES];
+	struct rpcrdma_conn_view view;
 	struct rpcrdma_ep *ep = v;
-	const char *why;
-	u8 stage, version;
 	u32 i;
 
-	spin_lock(&ep->lock);
-	rpcrdma_conn_figures(&ep->core.conn, figures);
-	figures[RPCRDMA_FIGURE_REMOTE_INV] = ep->core.arrivals.remote_inv;
-	stage = ep->core.life.stage;
-	version = ep->core.conn.version;
-	why = rpcrdma_version_why(&ep->core.conn);
-	spin_unlock(&ep->lock);
-	figures[RPCRDMA_FIGURE_LOCAL_INV] = atomic64_read(&ep->local_inv);
-	spin_lock(&ep->mr_lock);
-	rpcrdma_mr_pool_figures(&ep->core.mrs.pool, figures);
-	spin_unlock(&ep->mr_lock);
-	rpcrdma_ep_memory(ep, &memory);
-	rpcrdma_quota_figures(&memory, figures);
-
+	rpcrdma_ep_view(ep, &view);
 	seq_printf(m, "role=%s local=%pISpc remote=%pISpc version=%u why=%s state=%s",
-		   ep->client ? "client" : "server", &ep->local, &ep->remote,
-		   version, why, rpcrdma_stage_name(stage));
+		   view.role, &ep->local, &ep->remote, view.version, view.why,
+		   view.state);
 	for (i = 0; i < RPCRDMA_NR_FIGURES; i++)
-		seq_printf(m, " %s=%llu", rpcrdma_figure_name(i), figures[i]);
+		seq_printf(m, " %s=%llu", rpcrdma_figure_info(i)->name, view.numbers[i]);
 	seq_putc(m, '\n');
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include "../verbs/endpoint.h"
 #include "client.h"
 #include "debugfs.h"
+#include "netlink.h"
 #include "server.h"
 #include "settings.h"
 
@@ -25,8 +26,8 @@ MODULE_ALIAS("rpcrdma6");
 
 /*
  * The transport classes, which create connections, are registered last and unregistered
- * first: after that no new connection can begin, and rpcrdma_ep_exit() waits for the
- * others. The server's reverse-direction transports end on the client's workqueue.
+ * first: after that no new connection can begin, and rpcrdma_ep_wait_all() waits for
+ * the others. The server's reverse-direction transports end on the client's workqueue.
  */
 static int __init rpcrdma_init(void)
 {
@@ -38,10 +39,13 @@ static int __init rpcrdma_init(void)
 	rc = rpcrdma_ep_init();
 	if (rc)
 		goto out_settings;
+	rc = rpcrdma_netlink_init();
+	if (rc)
+		goto out_ep;
 	rpcrdma_debugfs_init();
 	rc = rpcrdma_client_init();
 	if (rc)
-		goto out_ep;
+		goto out_netlink;
 	rc = rpcrdma_server_init();
 	if (rc)
 		goto out_client;
@@ -50,8 +54,11 @@ static int __init rpcrdma_init(void)
 
 out_client:
 	rpcrdma_client_exit();
-out_ep:
+out_netlink:
 	rpcrdma_debugfs_exit();
+	rpcrdma_ep_wait_all();
+	rpcrdma_netlink_exit();
+out_ep:
 	rpcrdma_ep_exit();
 out_settings:
 	rpcrdma_settings_exit();
@@ -63,6 +70,8 @@ static void __exit rpcrdma_exit(void)
 	rpcrdma_server_exit();
 	rpcrdma_client_exit();
 	rpcrdma_debugfs_exit();
+	rpcrdma_ep_wait_all();
+	rpcrdma_netlink_exit();
 	rpcrdma_ep_exit();
 	rpcrdma_settings_exit();
 }

@@ -22,6 +22,7 @@
 
 #include "../compat.h"
 #include "internal.h"
+#include "netlink.h"
 #include "server.h"
 #include "server_bc.h"
 #include "settings.h"
@@ -133,6 +134,7 @@ static const struct rpcrdma_ep_ops rpcrdma_svc_ep_ops = {
 	.write_space	= rpcrdma_svc_write_space,
 	.opened		= rpcrdma_svc_opened,
 	.closed		= rpcrdma_svc_closed,
+	.changed	= rpcrdma_netlink_changed,
 };
 
 /* ---- Connections ---- */
@@ -220,11 +222,13 @@ static int rpcrdma_svc_incoming(void *priv, struct rpcrdma_ep *ep)
 	case RPCRDMA_ADMIT:
 		return 0;
 	case RPCRDMA_ADMIT_TOO_MANY:
+		rpcrdma_ep_count(ep, RPCRDMA_COUNT_REFUSED_TOO_MANY);
 		pr_warn_ratelimited(
 			"svcrdma: connection from %pISpc rejected: %u others are opening or wait for a service thread; more nfsd threads may help\n",
 			&ep->remote, RPCRDMA_MAX_PENDING);
 		break;
 	case RPCRDMA_ADMIT_NO_MEMORY:
+		rpcrdma_ep_count(ep, RPCRDMA_COUNT_REFUSED_NO_MEMORY);
 		pr_warn_ratelimited("svcrdma: connection from %pISpc rejected: the others may hold all of the %llu MiB that svc_max_memory allows\n",
 				    &ep->remote, limit >> 20);
 		break;

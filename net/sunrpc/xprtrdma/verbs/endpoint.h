@@ -54,8 +54,8 @@ struct rpcrdma_chain {
 
 struct rpcrdma_ep_ops {
 	/*
-	 * All upcalls except messages() run in process context with no lock held and
-	 * may sleep briefly. Each may run before incoming() or connect() has returned.
+	 * All upcalls except messages() and changed() run in process context with no
+	 * lock held and may sleep briefly. Each may run before incoming() or connect() has returned.
 	 */
 
 	/*
@@ -83,6 +83,12 @@ struct rpcrdma_ep_ops {
 	 * Called once, last, from the module's workqueue.
 	 */
 	void (*closed)(struct rpcrdma_ep *ep);
+	/*
+	 * The connection has opened, or begins to close after it was open. NULL: no
+	 * call.
+	 * Context: a spinlock may be held, must not sleep.
+	 */
+	void (*changed)(struct rpcrdma_ep *ep);
 };
 
 struct rpcrdma_ep {
@@ -235,6 +241,12 @@ rpcrdma_listen(struct net *net, const struct sockaddr *addr,
 void rpcrdma_listener_destroy(struct rpcrdma_listener *listener);
 /* Return the bound address, including the port. */
 const struct sockaddr *rpcrdma_listener_addr(struct rpcrdma_listener *l);
+/*
+ * Get the address of listener @nr, from 0, in @net, and whether it is listening. Return
+ * false if there are fewer. Sleeps.
+ */
+bool rpcrdma_listener_nth(struct net *net, u32 nr, struct sockaddr_storage *addr,
+			  bool *listening);
 
 /*
  * Return the endpoint after @ep, NULL for the first, each with a reference; that of @ep is
@@ -243,8 +255,17 @@ const struct sockaddr *rpcrdma_listener_addr(struct rpcrdma_listener *l);
  */
 struct rpcrdma_ep *rpcrdma_ep_next(struct rpcrdma_ep *ep);
 
-/* Module start and end. rpcrdma_ep_exit() waits until no endpoint is left. */
+/*
+ * Count an event in the connection's network namespace, to which its CM ID holds a
+ * reference. Any context.
+ */
+void rpcrdma_ep_count(struct rpcrdma_ep *ep, enum rpcrdma_counter counter);
+/* Return a counter of @net. */
+u64 rpcrdma_counted(struct net *net, enum rpcrdma_counter counter);
+
+/* Module start and end. rpcrdma_ep_exit() waits until no endpoint is left, too. */
 int rpcrdma_ep_init(void);
+void rpcrdma_ep_wait_all(void);
 void rpcrdma_ep_exit(void);
 
 #endif /* RPCRDMA_ENDPOINT_H */

@@ -287,6 +287,8 @@ void rpcrdma_port_opened(struct rpcrdma_ep_core *core)
 	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
 
 	trace_rpcrdma_opened(ep);
+	if (ep->ops->changed)
+		ep->ops->changed(ep);
 	if (core->conn.version == RPCRDMA_VERS_1)
 		rpcrdma_ep_opened_v1(ep);
 	if (ep->ops->opened)
@@ -404,6 +406,7 @@ out:
 static void rpcrdma_ep_destroy(void)
 {
 	rpcrdma_recvs_exit();
+	rpcrdma_counts_exit();
 	if (rpcrdma_message_wq)
 		destroy_workqueue(rpcrdma_message_wq);
 	if (rpcrdma_accept_wq)
@@ -418,6 +421,8 @@ int rpcrdma_ep_init(void)
 	/* A client may have to reconnect while memory reclaim writes through it. */
 	const unsigned int flags = WQ_UNBOUND | WQ_MEM_RECLAIM;
 
+	if (rpcrdma_counts_init())
+		return -ENOMEM;
 	rpcrdma_wq = alloc_workqueue("rpcrdma", flags, 0);
 	rpcrdma_accept_wq = alloc_workqueue("rpcrdma_accept", flags, 0);
 	rpcrdma_message_wq = alloc_workqueue("rpcrdma_message", flags, 0);
@@ -428,9 +433,14 @@ int rpcrdma_ep_init(void)
 	return -ENOMEM;
 }
 
-void rpcrdma_ep_exit(void)
+void rpcrdma_ep_wait_all(void)
 {
 	wait_event(rpcrdma_eps_wait, atomic_read(&rpcrdma_nr_eps) == 0);
+}
+
+void rpcrdma_ep_exit(void)
+{
+	rpcrdma_ep_wait_all();
 	rpcrdma_quota_exit();
 	rpcrdma_ep_destroy();
 }

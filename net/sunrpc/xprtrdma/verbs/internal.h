@@ -239,6 +239,9 @@ void rpcrdma_stall_expired(struct work_struct *work);
 /* ---- recv.c ---- */
 
 /* Module start and end */
+/* life.c: the counters of all network namespaces. Sleep. Return 0 or a negative errno. */
+int rpcrdma_counts_init(void);
+void rpcrdma_counts_exit(void);
 int rpcrdma_recvs_init(void);
 void rpcrdma_recvs_exit(void);
 void rpcrdma_recvs_take(struct work_struct *work);

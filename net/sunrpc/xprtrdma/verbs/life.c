@@ -6,6 +6,8 @@
  */
 
 #include <linux/workqueue.h>
+#include <net/net_namespace.h>
+#include <net/netns/generic.h>
 
 #include "internal.h"
 
@@ -81,6 +83,8 @@ void rpcrdma_port_closing(struct rpcrdma_ep_core *core, const char *reason)
 	/* Pairs with the barrier in rpcrdma_ep_enter(). */
 	smp_mb();
 	trace_rpcrdma_disconnect(ep, reason);
+	if (core->life.opened && ep->ops->changed)
+		ep->ops->changed(ep);
 	if (reason)
 		pr_warn_ratelimited("rpcrdma: connection to %pISpc closed: %s\n",
 				    &ep->remote, reason);
@@ -157,6 +161,48 @@ void rpcrdma_ep_write_space(struct rpcrdma_ep *ep)
 void rpcrdma_port_write_space(struct rpcrdma_ep_core *core)
 {
 	rpcrdma_ep_write_space(rpcrdma_ep_of(core));
+}
+
+/* ---- Counters ---- */
+
+struct rpcrdma_counts {
+	atomic64_t		counts[RPCRDMA_NR_COUNTERS];
+};
+
+static unsigned int rpcrdma_counts_id;
+static struct pernet_operations rpcrdma_counts_ops = {
+	.id	= &rpcrdma_counts_id,
+	.size	= sizeof(struct rpcrdma_counts),
+};
+
+void rpcrdma_ep_count(struct rpcrdma_ep *ep, enum rpcrdma_counter counter)
+{
+	struct rpcrdma_counts *c = net_generic(ep->net, rpcrdma_counts_id);
+
+	atomic64_inc(&c->counts[counter]);
+}
+
+void rpcrdma_port_count(struct rpcrdma_ep_core *core,
+			enum rpcrdma_counter counter)
+{
+	rpcrdma_ep_count(rpcrdma_ep_of(core), counter);
+}
+
+u64 rpcrdma_counted(struct net *net, enum rpcrdma_counter counter)
+{
+	struct rpcrdma_counts *c = net_generic(net, rpcrdma_counts_id);
+
+	return atomic64_read(&c->counts[counter]);
+}
+
+int rpcrdma_counts_init(void)
+{
+	return register_pernet_subsys(&rpcrdma_counts_ops);
+}
+
+void rpcrdma_counts_exit(void)
+{
+	unregister_pernet_subsys(&rpcrdma_counts_ops);
 }
 
 /* ---- All endpoints ---- */

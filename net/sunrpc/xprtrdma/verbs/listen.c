@@ -19,7 +19,11 @@ enum {
 	RPCRDMA_BACKLOG = 64,
 };
 
+static DEFINE_MUTEX(rpcrdma_listeners_mutex);
+static LIST_HEAD(rpcrdma_listeners);
+
 struct rpcrdma_listener {
+	struct list_head	node;		/* of rpcrdma_listeners */
 	/*
 	 * NULL: not listening yet, or the device is gone. The context that takes the id
 	 * from here destroys it.
@@ -336,6 +340,7 @@ rpcrdma_listen(struct net *net, const struct sockaddr *addr,
 	l->incoming = incoming;
 	l->priv = priv;
 	l->net = net;
+	INIT_LIST_HEAD(&l->node);
 	INIT_DELAYED_WORK(&l->renew_work, rpcrdma_listener_renew);
 	mutex_init(&l->renew_mutex);
 	rpcrdma_ep_address(&l->addr, addr);
@@ -348,11 +353,17 @@ rpcrdma_listen(struct net *net, const struct sockaddr *addr,
 		return ERR_PTR(rc);
 	}
 	rpcrdma_listener_watch(l);
+	mutex_lock(&rpcrdma_listeners_mutex);
+	list_add_tail(&l->node, &rpcrdma_listeners);
+	mutex_unlock(&rpcrdma_listeners_mutex);
 	return l;
 }
 
 void rpcrdma_listener_destroy(struct rpcrdma_listener *l)
 {
+	mutex_lock(&rpcrdma_listeners_mutex);
+	list_del(&l->node);
+	mutex_unlock(&rpcrdma_listeners_mutex);
 	rpcrdma_listener_unwatch(l);
 	mutex_lock(&l->renew_mutex);
 	l->dead = true;
@@ -366,4 +377,23 @@ void rpcrdma_listener_destroy(struct rpcrdma_listener *l)
 const struct sockaddr *rpcrdma_listener_addr(struct rpcrdma_listener *l)
 {
 	return (struct sockaddr *)&l->addr;
+}
+
+bool rpcrdma_listener_nth(struct net *net, u32 nr, struct sockaddr_storage *addr,
+			  bool *listening)
+{
+	struct rpcrdma_listener *l;
+	bool found = false;
+
+	mutex_lock(&rpcrdma_listeners_mutex);
+	list_for_each_entry(l, &rpcrdma_listeners, node) {
+		if (!net_eq(l->net, net) || nr--)
+			continue;
+		*addr = l->addr;
+		*listening = READ_ONCE(l->state.listening);
+		found = true;
+		break;
+	}
+	mutex_unlock(&rpcrdma_listeners_mutex);
+	return found;
 }

@@ -12,20 +12,42 @@ namespace
 {
 
 /* By enum rpcrdma_figure */
-constexpr const char *NAMES[] = {
-	"send_inline",	   "recv_inline",	"sent",
-	"limit",	   "received",		"advertised",
-	"calls_inline",	   "calls_continued",	"calls_special",
-	"replies_inline",  "replies_continued", "replies_special",
-	"read_chunks",	   "write_chunks",	"reply_chunks",
-	"remote_inv",	   "local_inv",		"errors_sent",
-	"errors_received", "replies_exposed",	"replies_to_pull",
-	"dones_sent",	   "dones_received",	"dones_overdue",
-	"exposed_octets",  "memory_fixed",	"memory_buffers",
-	"memory_parts",	   "memory_calls",	"memory_replies",
-	"regions",	   "region_shortages",
+constexpr rpcrdma_number FIGURES[] = {
+	{ "send_inline", "bytes", RPCRDMA_GAUGE },
+	{ "recv_inline", "bytes", RPCRDMA_GAUGE },
+	{ "sent", "messages", RPCRDMA_COUNTER },
+	{ "limit", "messages", RPCRDMA_COUNTER },
+	{ "received", "messages", RPCRDMA_COUNTER },
+	{ "advertised", "messages", RPCRDMA_COUNTER },
+	{ "calls_inline", "calls", RPCRDMA_COUNTER },
+	{ "calls_continued", "calls", RPCRDMA_COUNTER },
+	{ "calls_special", "calls", RPCRDMA_COUNTER },
+	{ "replies_inline", "replies", RPCRDMA_COUNTER },
+	{ "replies_continued", "replies", RPCRDMA_COUNTER },
+	{ "replies_special", "replies", RPCRDMA_COUNTER },
+	{ "read_chunks", "chunks", RPCRDMA_COUNTER },
+	{ "write_chunks", "chunks", RPCRDMA_COUNTER },
+	{ "reply_chunks", "chunks", RPCRDMA_COUNTER },
+	{ "remote_inv", "handles", RPCRDMA_COUNTER },
+	{ "local_inv", "handles", RPCRDMA_COUNTER },
+	{ "errors_sent", "messages", RPCRDMA_COUNTER },
+	{ "errors_received", "messages", RPCRDMA_COUNTER },
+	{ "replies_exposed", "replies", RPCRDMA_COUNTER },
+	{ "replies_to_pull", "replies", RPCRDMA_COUNTER },
+	{ "dones_sent", "messages", RPCRDMA_COUNTER },
+	{ "dones_received", "messages", RPCRDMA_COUNTER },
+	{ "dones_overdue", "replies", RPCRDMA_COUNTER },
+	{ "exposed_octets", "bytes", RPCRDMA_GAUGE },
+	{ "memory_fixed", "bytes", RPCRDMA_GAUGE },
+	{ "memory_buffers", "bytes", RPCRDMA_GAUGE },
+	{ "memory_parts", "bytes", RPCRDMA_GAUGE },
+	{ "memory_calls", "bytes", RPCRDMA_GAUGE },
+	{ "memory_replies", "bytes", RPCRDMA_GAUGE },
+	{ "regions", "regions", RPCRDMA_GAUGE },
+	{ "region_shortages", "shortages", RPCRDMA_COUNTER },
+	{ "outstanding", "calls", RPCRDMA_GAUGE },
 };
-static_assert(sizeof(NAMES) / sizeof(NAMES[0]) == RPCRDMA_NR_FIGURES);
+static_assert(sizeof(FIGURES) / sizeof(FIGURES[0]) == RPCRDMA_NR_FIGURES);
 
 } // namespace
 
@@ -33,9 +55,9 @@ static_assert(sizeof(NAMES) / sizeof(NAMES[0]) == RPCRDMA_NR_FIGURES);
 
 using namespace rpcrdma;
 
-const char *rpcrdma_figure_name(u32 i)
+const struct rpcrdma_number *rpcrdma_figure_info(u32 i)
 {
-	return NAMES[i];
+	return i < RPCRDMA_NR_FIGURES ? &FIGURES[i] : nullptr;
 }
 
 void rpcrdma_conn_figures(const struct rpcrdma_conn *conn, u64 *f)
@@ -64,6 +86,7 @@ void rpcrdma_conn_figures(const struct rpcrdma_conn *conn, u64 *f)
 	f[RPCRDMA_FIGURE_DONES_RECEIVED] = c.dones_received;
 	f[RPCRDMA_FIGURE_DONES_OVERDUE] = c.dones_overdue;
 	f[RPCRDMA_FIGURE_EXPOSED_OCTETS] = conn->exposed_octets;
+	f[RPCRDMA_FIGURE_OUTSTANDING] = conn->calls_outstanding;
 }
 
 void rpcrdma_mr_pool_figures(const struct rpcrdma_mr_pool *pool, u64 *f)
@@ -79,9 +102,31 @@ void rpcrdma_quota_figures(const struct rpcrdma_quota_account *account, u64 *f)
 		f[RPCRDMA_FIGURE_MEMORY + use] = account->held[use];
 }
 
+bool rpcrdma_conn_fell_back(const struct rpcrdma_conn *conn)
+{
+	return conn->cfg.client && conn->version == RPCRDMA_VERS_1 &&
+	       (conn->cfg.fallback_v1 ||
+		conn->cfg.version_high > RPCRDMA_VERS_1);
+}
+
 const char *rpcrdma_stage_name(u8 stage)
 {
 	if (stage < RPCRDMA_STAGE_OPEN)
 		return "opening";
 	return stage == RPCRDMA_STAGE_OPEN ? "open" : "closing";
+}
+
+void rpcrdma_core_view(const struct rpcrdma_ep_core *core,
+		       struct rpcrdma_conn_view *view)
+{
+	const struct rpcrdma_conn *conn = &core->conn;
+
+	view->role = core->life.client ? "client" : "server";
+	view->why = rpcrdma_version_why(conn);
+	view->state = rpcrdma_stage_name(core->life.stage);
+	view->reason = core->life.reason;
+	view->version = conn->version;
+	view->fallback = rpcrdma_conn_fell_back(conn);
+	rpcrdma_conn_figures(conn, view->numbers);
+	view->numbers[RPCRDMA_FIGURE_REMOTE_INV] = core->arrivals.remote_inv;
 }

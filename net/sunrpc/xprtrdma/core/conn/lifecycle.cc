@@ -28,9 +28,6 @@ constexpr u32 OPEN_MS = 15000;
  */
 constexpr u32 ODD_MS = 1000;
 
-/* IBTA's reason 10: the peer has a connection with the same numbers. */
-constexpr int REJECTED_STALE = 10;
-
 constexpr const char *OVERDUE = "the peer did not finish opening in time";
 constexpr const char *ODD =
 	"the peer answers with something else than version 2";
@@ -145,6 +142,7 @@ struct rpcrdma_lifecycle_step close(struct rpcrdma_lifecycle *life,
 	life->may_send = false;
 	life->step_done = true;
 	life->status = status;
+	life->reason = reason;
 	return { RPCRDMA_LIFECYCLE_WAKE | RPCRDMA_LIFECYCLE_CLOSE, reason };
 }
 
@@ -389,7 +387,7 @@ rpcrdma_lifecycle_cm_event(struct rpcrdma_lifecycle *life,
 	 * A peer that ends a connection before its connection manager has heard
 	 * of this end's confirmation rejects it, although it was made.
 	 */
-	if (event == RPCRDMA_CM_REJECTED && rejection != REJECTED_STALE &&
+	if (event == RPCRDMA_CM_REJECTED && rejection != RPCRDMA_REJECT_STALE &&
 	    (life->stage == RPCRDMA_STAGE_OPENING ||
 	     life->stage == RPCRDMA_STAGE_OPEN))
 		event = RPCRDMA_CM_DISCONNECTED;
@@ -403,7 +401,7 @@ rpcrdma_lifecycle_cm_event(struct rpcrdma_lifecycle *life,
 		 * restarted (IB CM "stale connection").
 		 */
 		const bool stale = event == RPCRDMA_CM_REJECTED &&
-				   rejection == REJECTED_STALE;
+				   rejection == RPCRDMA_REJECT_STALE;
 
 		return close(life, stale ? RPCRDMA_END_HERE : m.end,
 			     stale ? -E_NOTCONN : m.status, m.reason);
@@ -437,6 +435,7 @@ rpcrdma_lifecycle_opened(struct rpcrdma_lifecycle *life)
 	    life->stage != RPCRDMA_STAGE_OPENING)
 		return {};
 	life->stage = RPCRDMA_STAGE_OPEN;
+	life->opened = true;
 	life->may_send = true;
 	life->step_done = true;
 	return { RPCRDMA_LIFECYCLE_OPENED | RPCRDMA_LIFECYCLE_WAKE, nullptr };

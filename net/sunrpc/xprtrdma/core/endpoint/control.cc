@@ -172,6 +172,34 @@ rpcrdma_lifecycle_step step_of(rpcrdma_lifecycle *life,
 	return {};
 }
 
+/* Count the end of a connection that was in @stage when @event occurred. */
+void count_end(rpcrdma_ep_core *core, const rpcrdma_lifecycle_event *event,
+	       u8 stage)
+{
+	const rpcrdma_counter cause = rpcrdma_counter_of_end(event, stage);
+
+	if (cause != RPCRDMA_NR_COUNTERS)
+		rpcrdma_port_count(core, cause);
+	if (core->life.opened)
+		rpcrdma_port_count(core, RPCRDMA_COUNT_CLOSED);
+}
+
+/* Return the counter of setups that failed, for this role. */
+rpcrdma_counter failed_setup(const rpcrdma_ep_core *core)
+{
+	return core->life.client ? RPCRDMA_COUNT_CONNECTS_FAILED :
+				   RPCRDMA_COUNT_ACCEPTS_FAILED;
+}
+
+/* Report that RPC traffic may begin. */
+void opened(rpcrdma_ep_core *core)
+{
+	rpcrdma_port_count(core, RPCRDMA_COUNT_OPENED);
+	if (rpcrdma_conn_fell_back(&core->conn))
+		rpcrdma_port_count(core, RPCRDMA_COUNT_FALLBACKS);
+	rpcrdma_port_opened(core);
+}
+
 } // namespace
 
 } // namespace rpcrdma
@@ -257,9 +285,12 @@ struct rpcrdma_happened_step
 rpcrdma_core_happened(struct rpcrdma_ep_core *core,
 		      const struct rpcrdma_lifecycle_event *event)
 {
+	const u8 stage = core->life.stage;
 	rpcrdma_happened_step step = { .life = step_of(&core->life, event),
 				       .events = 0 };
 
+	if (step.life.todo & RPCRDMA_LIFECYCLE_CLOSE)
+		count_end(core, event, stage);
 	if (step.life.todo & RPCRDMA_LIFECYCLE_BEGIN)
 		step.events = begin(core, event->peer);
 	return step;
@@ -273,7 +304,7 @@ void rpcrdma_core_run_actions(struct rpcrdma_ep_core *core,
 	if (step->events)
 		rpcrdma_core_events(core, step->events);
 	if (todo & RPCRDMA_LIFECYCLE_OPENED)
-		rpcrdma_port_opened(core);
+		opened(core);
 	if (todo & RPCRDMA_LIFECYCLE_WAKE)
 		rpcrdma_port_wake(core);
 	if (todo & RPCRDMA_LIFECYCLE_CLOSE)
@@ -305,6 +336,8 @@ struct rpcrdma_setup_step rpcrdma_core_make(struct rpcrdma_ep_core *core,
 							    .events = 0 };
 
 			core->control.answer = m.answer;
+			if (m.status < 0)
+				rpcrdma_port_count(core, failed_setup(core));
 			rpcrdma_core_run_actions(core, &end);
 			return m;
 		}

@@ -29,6 +29,15 @@ constexpr char TOO_LONG[] =
 	core->inflight_end = &work->next;
 }
 
+/* Return true if the device took @work, and count it otherwise. */
+[[gnu::always_inline]] inline bool count_post(rpcrdma_ep_core *core,
+					      const rpcrdma_work *work)
+{
+	if (work->post_failed) [[unlikely]]
+		rpcrdma_port_count(core, RPCRDMA_COUNT_POSTS_REFUSED);
+	return !work->post_failed;
+}
+
 bool post_work(rpcrdma_ep_core *core, rpcrdma_work *work)
 {
 	rpcrdma_sq_charge(&core->sq, &work->wrs);
@@ -36,7 +45,7 @@ bool post_work(rpcrdma_ep_core *core, rpcrdma_work *work)
 	work->post_failed = !(work->kind == RPCRDMA_WORK_TRANSFER ?
 				      post_batch(core, work) :
 				      rpcrdma_port_post(core, work));
-	return !work->post_failed;
+	return count_post(core, work);
 }
 
 /* Post the first of the queued transfers. */
@@ -167,7 +176,7 @@ bool hand_over_send(rpcrdma_ep_core *core, rpcrdma_send *s)
 	}
 	append(core, &s->work);
 	s->work.post_failed = !rpcrdma_port_post_send(core, s);
-	return !s->work.post_failed;
+	return count_post(core, &s->work);
 }
 
 bool post_send(rpcrdma_ep_core *core, rpcrdma_send *s)

@@ -30,8 +30,10 @@ u32 post_recvs(rpcrdma_ep_core *core)
 	if (!count || !first)
 		return 0;
 	core->free_recvs = nullptr;
-	if (!rpcrdma_port_post_recvs(core, first)) [[unlikely]]
+	if (!rpcrdma_port_post_recvs(core, first)) [[unlikely]] {
+		rpcrdma_port_count(core, RPCRDMA_COUNT_POSTS_REFUSED);
 		return RPCRDMA_RECV_UNPOSTED;
+	}
 	return rpcrdma_recvs_posted(&core->conn, count);
 }
 

@@ -18,8 +18,10 @@ namespace
  */
 int cut_finer(rpcrdma_ep_core *core, const rpcrdma_mr_limits *cut)
 {
-	if (!rpcrdma_port_mrs_finer(core, cut))
+	if (!rpcrdma_port_mrs_finer(core, cut)) {
+		rpcrdma_port_count(core, RPCRDMA_COUNT_MAP_FAILURES);
 		return -E_IO;
+	}
 	/* Notify the caller, and other waiters that are to retry as well. */
 	rpcrdma_core_mrs_run_actions(core, RPCRDMA_POOL_TELL);
 	return -E_AGAIN;
@@ -80,6 +82,7 @@ u32 rpcrdma_core_mrs_made(struct rpcrdma_ep_core *core,
 			  u32 count)
 {
 	rpcrdma_mrs &mrs = core->mrs;
+	const u64 shortages = mrs.pool.shortages;
 
 	if (count) {
 		last->next = nullptr;
@@ -90,7 +93,11 @@ u32 rpcrdma_core_mrs_made(struct rpcrdma_ep_core *core,
 		last->next = mrs.free;
 		mrs.free = first;
 	}
-	return rpcrdma_mr_pool_made(&mrs.pool, count);
+	const u32 todo = rpcrdma_mr_pool_made(&mrs.pool, count);
+
+	if (mrs.pool.shortages != shortages)
+		rpcrdma_port_count(core, RPCRDMA_COUNT_MR_SHORTAGES);
+	return todo;
 }
 
 void rpcrdma_core_mrs_run_actions(struct rpcrdma_ep_core *core, u32 todo)
@@ -129,8 +136,10 @@ int rpcrdma_core_mrs_map(struct rpcrdma_ep_core *core, struct list_head *mrs,
 		more = rpcrdma_port_mr_map(core, mr, &cut, pos, remote_write);
 		if (more == -E_IO) [[unlikely]]
 			return cut_finer(core, &cut);
-		if (more < 0) [[unlikely]]
+		if (more < 0) [[unlikely]] {
+			rpcrdma_port_count(core, RPCRDMA_COUNT_MAP_FAILURES);
 			return more;
+		}
 		if (rpcrdma_lists_add_segment(lists, mr->handle, mr->length,
 					      mr->offset))
 			return -E_MSGSIZE;

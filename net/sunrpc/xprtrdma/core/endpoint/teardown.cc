@@ -64,8 +64,13 @@ using namespace rpcrdma;
 enum rpcrdma_teardown rpcrdma_core_release_next(struct rpcrdma_ep_core *core,
 						int result)
 {
-	return rpcrdma_lifecycle_next_teardown(
+	const bool was_unstopped = core->life.unstopped;
+	const enum rpcrdma_teardown what = rpcrdma_lifecycle_next_teardown(
 		&core->life, core->control.queue_pair, core->sq.posted, result);
+
+	if (core->life.unstopped && !was_unstopped) [[unlikely]]
+		rpcrdma_port_count(core, RPCRDMA_COUNT_DRAINS_FAILED);
+	return what;
 }
 
 enum rpcrdma_teardown rpcrdma_core_teardown(struct rpcrdma_ep_core *core)

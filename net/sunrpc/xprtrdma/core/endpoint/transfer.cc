@@ -54,6 +54,14 @@ void unprepare(rpcrdma_transfer *t)
 	t->left = 0;
 }
 
+/* Return the status @rc of a part, and count it unless MRs are short, or too small. */
+int not_prepared(rpcrdma_transfer *t, int rc)
+{
+	if (rc != -E_AGAIN && rc != -E_RANGE)
+		rpcrdma_port_count(t->core, RPCRDMA_COUNT_MAP_FAILURES);
+	return rc;
+}
+
 /* Prepare all parts of a transfer that has waited. Return 0 or a negative errno. */
 int prepare_all(rpcrdma_transfer *t)
 {
@@ -61,7 +69,7 @@ int prepare_all(rpcrdma_transfer *t)
 		const int wrs = rpcrdma_port_prepare(t, part_of(at));
 
 		if (wrs < 0)
-			return wrs;
+			return not_prepared(t, wrs);
 		prepared(t, part_of(at), wrs);
 	}
 	return 0;
@@ -100,7 +108,7 @@ int add_part(rpcrdma_transfer *t, rpcrdma_local *local, u32 at,
 	if (rc >= 0) [[likely]]
 		prepared(t, part, rc);
 	else
-		rc = fall_short(t, rc);
+		rc = fall_short(t, not_prepared(t, rc));
 	if (rc < 0) [[unlikely]]
 		return rc;
 	return rpcrdma_read_fits(pool, &t->claim) ? 0 : -E_2BIG;

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/* Counts of what has happened to all connections */
+#include <rpcrdma/counters.h>
+
+#include "../internal.hh"
+
+namespace rpcrdma
+{
+
+namespace
+{
+
+/* By enum rpcrdma_counter */
+constexpr rpcrdma_number COUNTERS[] = {
+	{ "opened", "connections", RPCRDMA_COUNTER },
+	{ "closed", "connections", RPCRDMA_COUNTER },
+	{ "fallbacks", "connections", RPCRDMA_COUNTER },
+	{ "connects_failed", "attempts", RPCRDMA_COUNTER },
+	{ "unresolved", "attempts", RPCRDMA_COUNTER },
+	{ "unreachable", "attempts", RPCRDMA_COUNTER },
+	{ "rejects_no_listener", "attempts", RPCRDMA_COUNTER },
+	{ "rejects_by_peer", "attempts", RPCRDMA_COUNTER },
+	{ "rejects_stale", "attempts", RPCRDMA_COUNTER },
+	{ "rejects_other", "attempts", RPCRDMA_COUNTER },
+	{ "openings_overdue", "attempts", RPCRDMA_COUNTER },
+	{ "accepts_failed", "requests", RPCRDMA_COUNTER },
+	{ "refused_too_many", "requests", RPCRDMA_COUNTER },
+	{ "refused_no_memory", "requests", RPCRDMA_COUNTER },
+	{ "mr_shortages", "shortages", RPCRDMA_COUNTER },
+	{ "map_failures", "failures", RPCRDMA_COUNTER },
+	{ "posts_refused", "failures", RPCRDMA_COUNTER },
+	{ "wr_failures", "failures", RPCRDMA_COUNTER },
+	{ "drains_failed", "failures", RPCRDMA_COUNTER },
+};
+static_assert(sizeof(COUNTERS) / sizeof(COUNTERS[0]) == RPCRDMA_NR_COUNTERS);
+
+rpcrdma_counter counter_of_rejection(int reason)
+{
+	switch (reason) {
+	case RPCRDMA_REJECT_NO_SERVICE:
+	case -E_CONNREFUSED: /* of iWARP */
+		return RPCRDMA_COUNT_REJECTS_NO_LISTENER;
+	case RPCRDMA_REJECT_CONSUMER:
+		return RPCRDMA_COUNT_REJECTS_BY_PEER;
+	case RPCRDMA_REJECT_STALE:
+		return RPCRDMA_COUNT_REJECTS_STALE;
+	default:
+		return RPCRDMA_COUNT_REJECTS_OTHER;
+	}
+}
+
+} // namespace
+
+} // namespace rpcrdma
+
+using namespace rpcrdma;
+
+const struct rpcrdma_number *rpcrdma_counter_info(u32 i)
+{
+	return i < RPCRDMA_NR_COUNTERS ? &COUNTERS[i] : nullptr;
+}
+
+enum rpcrdma_counter
+rpcrdma_counter_of_end(const struct rpcrdma_lifecycle_event *event, u8 stage)
+{
+	if (stage == RPCRDMA_STAGE_OPEN)
+		return event->what == RPCRDMA_HAPPENED_FAILED &&
+				       event->failure !=
+					       RPCRDMA_FAILURE_FLUSHED ?
+			       RPCRDMA_COUNT_WR_FAILURES :
+			       RPCRDMA_NR_COUNTERS;
+	if (event->what == RPCRDMA_HAPPENED_OVERDUE)
+		return RPCRDMA_COUNT_OPENINGS_OVERDUE;
+	if (event->what != RPCRDMA_HAPPENED_CM_EVENT)
+		return RPCRDMA_NR_COUNTERS;
+	switch (event->event) {
+	case RPCRDMA_CM_UNRESOLVED:
+		return RPCRDMA_COUNT_UNRESOLVED;
+	case RPCRDMA_CM_UNREACHABLE:
+		return RPCRDMA_COUNT_UNREACHABLE;
+	case RPCRDMA_CM_REJECTED:
+		return counter_of_rejection(event->rejection);
+	default:
+		return RPCRDMA_NR_COUNTERS;
+	}
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The generic netlink family "rpcrdma": the connections, listeners and counters of the
+ * caller's network namespace, and events. Documentation/netlink/specs/rpcrdma.yaml
+ * describes it. No privilege is needed, as for the addresses and counters in mountstats.
+ */
+
+#include <linux/module.h>
+#include <linux/sunrpc/addr.h>
+#include <net/genetlink.h>
+#include <net/sock.h>
+#include <uapi/linux/rpcrdma_netlink.h>
+
+#include "../verbs/charge.h"
+#include "netlink.h"
+
+static struct genl_family rpcrdma_netlink_family;
+
+void rpcrdma_ep_view(struct rpcrdma_ep *ep, struct rpcrdma_conn_view *view)
+{
+	struct rpcrdma_quota_account memory;
+
+	spin_lock(&ep->lock);
+	rpcrdma_core_view(&ep->core, view);
+	spin_unlock(&ep->lock);
+	view->numbers[RPCRDMA_FIGURE_LOCAL_INV] = atomic64_read(&ep->local_inv);
+	spin_lock(&ep->mr_lock);
+	rpcrdma_mr_pool_figures(&ep->core.mrs.pool, view->numbers);
+	spin_unlock(&ep->mr_lock);
+	rpcrdma_ep_memory(ep, &memory);
+	rpcrdma_quota_figures(&memory, view->numbers);
+}
+
+/* ---- Messages; each function returns 0, or a negative errno if there is no space ---- */
+
+static int rpcrdma_netlink_put_addr(struct sk_buff *skb, int attr,
+				    const struct sockaddr_storage *addr)
+{
+	return nla_put(skb, attr, addr->ss_family == AF_INET6 ?
+		       sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in),
+		       addr);
+}
+
+static int rpcrdma_netlink_put_number(struct sk_buff *skb,
+				      const struct rpcrdma_number *number)
+{
+	return nla_put_string(skb, RPCRDMA_A_NUMBER_NAME, number->name) ?:
+	       nla_put_string(skb, RPCRDMA_A_NUMBER_UNIT, number->unit) ?:
+	       nla_put_string(skb, RPCRDMA_A_NUMBER_KIND,
+			      number->kind == RPCRDMA_GAUGE ? "gauge" : "counter");
+}
+
+static int rpcrdma_netlink_put_ep(struct sk_buff *skb, struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_conn_view view;
+	int rc;
+
+	rpcrdma_ep_view(ep, &view);
+	rc = nla_put_string(skb, RPCRDMA_A_CONNECTION_ROLE, view.role) ?:
+	     rpcrdma_netlink_put_addr(skb, RPCRDMA_A_CONNECTION_LOCAL, &ep->local) ?:
+	     rpcrdma_netlink_put_addr(skb, RPCRDMA_A_CONNECTION_REMOTE, &ep->remote) ?:
+	     nla_put_u32(skb, RPCRDMA_A_CONNECTION_VERSION, view.version) ?:
+	     nla_put_string(skb, RPCRDMA_A_CONNECTION_WHY, view.why) ?:
+	     nla_put_string(skb, RPCRDMA_A_CONNECTION_STATE, view.state) ?:
+	     nla_put(skb, RPCRDMA_A_CONNECTION_NUMBERS, sizeof(view.numbers),
+		     view.numbers);
+	if (!rc && view.fallback)
+		rc = nla_put_flag(skb, RPCRDMA_A_CONNECTION_FALLBACK);
+	if (!rc && view.reason)
+		rc = nla_put_string(skb, RPCRDMA_A_CONNECTION_REASON, view.reason);
+	return rc;
+}
+
+/* ---- Dumps ---- */
+
+/*
+ * A dump calls this for its message number @nr. It returns 1 if there is a message, 0
+ * after the last one, or a negative errno if there is no space. @ep: connection of the
+ * previous message, with a reference, or NULL; for connections only.
+ */
+typedef int (*rpcrdma_netlink_fill)(struct sk_buff *skb, struct net *net, u32 nr,
+				    struct rpcrdma_ep **ep);
+
+static int rpcrdma_netlink_dump(struct sk_buff *skb, struct netlink_callback *cb,
+				u8 cmd, rpcrdma_netlink_fill fill)
+{
+	struct rpcrdma_ep *ep = NULL;
+	void *hdr;
+	int rc;
+
+	for (;; cb->args[0]++) {
+		hdr = genlmsg_put(skb, NETLINK_CB(cb->skb).portid,
+				  cb->nlh->nlmsg_seq, &rpcrdma_netlink_family,
+				  NLM_F_MULTI, cmd);
+		if (!hdr)
+			break;
+		rc = fill(skb, sock_net(skb->sk), cb->args[0], &ep);
+		if (rc <= 0) {
+			genlmsg_cancel(skb, hdr);
+			break;
+		}
+		genlmsg_end(skb, hdr);
+	}
+	if (ep)
+		rpcrdma_ep_put(ep);
+	return skb->len;
+}
+
+static int rpcrdma_netlink_number(struct sk_buff *skb, struct net *net, u32 nr,
+				  struct rpcrdma_ep **ep)
+{
+	const struct rpcrdma_number *number = rpcrdma_figure_info(nr);
+
+	return number ? rpcrdma_netlink_put_number(skb, number) ?: 1 : 0;
+}
+
+static int rpcrdma_netlink_numbers(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	return rpcrdma_netlink_dump(skb, cb, RPCRDMA_CMD_NUMBER_GET,
+				    rpcrdma_netlink_number);
+}
+
+static int rpcrdma_netlink_counter(struct sk_buff *skb, struct net *net, u32 nr,
+				   struct rpcrdma_ep **ep)
+{
+	const struct rpcrdma_number *number = rpcrdma_counter_info(nr);
+
+	if (!number)
+		return 0;
+	return rpcrdma_netlink_put_number(skb, number) ?:
+	       nla_put_u64_64bit(skb, RPCRDMA_A_NUMBER_VALUE,
+				 rpcrdma_counted(net, nr), RPCRDMA_A_NUMBER_PAD) ?: 1;
+}
+
+static int rpcrdma_netlink_counters(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	return rpcrdma_netlink_dump(skb, cb, RPCRDMA_CMD_COUNTER_GET,
+				    rpcrdma_netlink_counter);
+}
+
+static int rpcrdma_netlink_connection(struct sk_buff *skb, struct net *net, u32 nr,
+				      struct rpcrdma_ep **ep)
+{
+	u32 skip = *ep ? 0 : nr;
+
+	do
+		*ep = rpcrdma_ep_next(*ep);
+	while (*ep && (!net_eq((*ep)->net, net) || skip--));
+	return *ep ? rpcrdma_netlink_put_ep(skb, *ep) ?: 1 : 0;
+}
+
+static int rpcrdma_netlink_connections(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	return rpcrdma_netlink_dump(skb, cb, RPCRDMA_CMD_CONNECTION_GET,
+				    rpcrdma_netlink_connection);
+}
+
+static int rpcrdma_netlink_listener(struct sk_buff *skb, struct net *net, u32 nr,
+				    struct rpcrdma_ep **ep)
+{
+	struct sockaddr_storage addr;
+	bool listening;
+	int rc;
+
+	if (!rpcrdma_listener_nth(net, nr, &addr, &listening))
+		return 0;
+	rc = rpcrdma_netlink_put_addr(skb, RPCRDMA_A_LISTENER_LOCAL, &addr);
+	if (!rc && listening)
+		rc = nla_put_flag(skb, RPCRDMA_A_LISTENER_LISTENING);
+	return rc ?: 1;
+}
+
+static int rpcrdma_netlink_listeners(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	return rpcrdma_netlink_dump(skb, cb, RPCRDMA_CMD_LISTENER_GET,
+				    rpcrdma_netlink_listener);
+}
+
+/* ---- The family ---- */
+
+static const struct genl_small_ops rpcrdma_netlink_ops[] = {
+	{ .cmd = RPCRDMA_CMD_NUMBER_GET, .dumpit = rpcrdma_netlink_numbers },
+	{ .cmd = RPCRDMA_CMD_COUNTER_GET, .dumpit = rpcrdma_netlink_counters },
+	{ .cmd = RPCRDMA_CMD_CONNECTION_GET, .dumpit = rpcrdma_netlink_connections },
+	{ .cmd = RPCRDMA_CMD_LISTENER_GET, .dumpit = rpcrdma_netlink_listeners },
+};
+
+static const struct genl_multicast_group rpcrdma_netlink_groups[] = {
+	{ .name = RPCRDMA_MCGRP_CONNECTIONS },
+};
+
+static struct genl_family rpcrdma_netlink_family __ro_after_init = {
+	.name		= RPCRDMA_FAMILY_NAME,
+	.version	= RPCRDMA_FAMILY_VERSION,
+	.netnsok	= true,
+	.module		= THIS_MODULE,
+	.small_ops	= rpcrdma_netlink_ops,
+	.n_small_ops	= ARRAY_SIZE(rpcrdma_netlink_ops),
+	.mcgrps		= rpcrdma_netlink_groups,
+	.n_mcgrps	= ARRAY_SIZE(rpcrdma_netlink_groups),
+};
+
+void rpcrdma_netlink_changed(struct rpcrdma_ep *ep)
+{
+	struct sk_buff *skb;
+	void *hdr;
+
+	if (!genl_has_listeners(&rpcrdma_netlink_family, ep->net, 0))
+		return;
+	skb = genlmsg_new(NLMSG_DEFAULT_SIZE, GFP_ATOMIC);
+	if (!skb)
+		return;
+	hdr = genlmsg_put(skb, 0, 0, &rpcrdma_netlink_family, 0,
+			  RPCRDMA_CMD_CONNECTION_NTF);
+	if (!hdr || rpcrdma_netlink_put_ep(skb, ep)) {
+		nlmsg_free(skb);
+		return;
+	}
+	genlmsg_end(skb, hdr);
+	genlmsg_multicast_netns(&rpcrdma_netlink_family, ep->net, skb, 0, 0,
+				GFP_ATOMIC);
+}
+
+int rpcrdma_netlink_init(void)
+{
+	return genl_register_family(&rpcrdma_netlink_family);
+}
+
+void rpcrdma_netlink_exit(void)
+{
+	genl_unregister_family(&rpcrdma_netlink_family);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The generic netlink family "rpcrdma", and what it has in common with debugfs. */
+#ifndef RPCRDMA_NETLINK_H
+#define RPCRDMA_NETLINK_H
+
+#include "../verbs/endpoint.h"
+
+/* Get the state of a connection. Any context. */
+void rpcrdma_ep_view(struct rpcrdma_ep *ep, struct rpcrdma_conn_view *view);
+
+/*
+ * The upcall changed() of both transports: notify listening programs of a connection that
+ * has opened, or is closing. Any context.
+ */
+void rpcrdma_netlink_changed(struct rpcrdma_ep *ep);
+
+/*
+ * Module start and end, after rpcrdma_ep_init() and before rpcrdma_ep_exit(), when no
+ * connection is left. Sleep. rpcrdma_netlink_init() returns 0 or a negative errno.
+ */
+int rpcrdma_netlink_init(void);
+void rpcrdma_netlink_exit(void);
+
+#endif /* RPCRDMA_NETLINK_H */
