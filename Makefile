@@ -25,6 +25,7 @@ CORE_TEST := kunit/core
 SIMULATION := kunit/simulation
 LIBRARY := scripts/tools/lib
 PING := scripts/tools/ping
+CTL := scripts/tools/ctl
 LIBRARY_TEST := kunit/library
 in_kdir = -C $(KDIR) M=$(CURDIR)
 
@@ -71,7 +72,7 @@ DKMS_SRC := $(DESTDIR)/usr/src/rpcrdma-v2-$(VERSION)
 dkms_source:
 	rm -rf $(DKMS_SRC)
 	mkdir -p $(DKMS_SRC)/scripts
-	cp -r Makefile Kbuild COPYING include net $(DKMS_SRC)
+	cp -r Makefile Kbuild COPYING include net $(LIBRARY)/COPYING.BSD $(DKMS_SRC)
 	find $(DKMS_SRC) -name '*.o' -delete -o -name '.*.cmd' -delete -o -name '.*.d' -delete -o -name README -delete -o -name '*.answer' -delete
 	rm -f $(DKMS_SRC)/net/sunrpc/xprtrdma/compat/config.h
 	cp scripts/lib.sh scripts/dkms-make.sh scripts/install.sh $(DKMS_SRC)/scripts
@@ -110,6 +111,7 @@ tools:
 
 tools-install:
 	$(MAKE) -C $(PING) install
+	$(MAKE) -C $(CTL) install
 
 # HTML and man pages, in Documentation/_build
 docs:
@@ -170,7 +172,7 @@ help:
 	@echo '  make deb              Debian packages, in deb/: DKMS sources, documents'
 	@echo '  make rpm              an RPM package of the DKMS sources, in rpm/'
 	@echo '  make lib              librpcrdma2, the protocol engine for programs; make lib-install (PREFIX=, DESTDIR=)'
-	@echo '  make tools            rpcrdma-ping; make tools-install (PREFIX=, DESTDIR=)'
+	@echo '  make tools            rpcrdma-ping; make tools-install, which installs rpcrdma-ctl, too (PREFIX=, DESTDIR=)'
 	@echo '  make docs             HTML and man pages, with a reference of the core, in Documentation/_build'
 	@echo '  make dissector_install   install a dissector for Wireshark and tshark'
 	@echo '  make clean            remove what was built in this folder'

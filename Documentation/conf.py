@@ -19,5 +19,6 @@ man_pages = [
     ('administration', 'rpcrdma-v2-administration', 'running RPC-over-RDMA version 2', '', 7),
     ('settings', 'rpcrdma-v2-settings', 'settings of rpcrdma.ko', '', 7),
     ('rpcrdma-ping', 'rpcrdma-ping', 'tries RPC-over-RDMA to a host', '', 8),
+    ('rpcrdma-ctl', 'rpcrdma-ctl', 'shows and manages RPC-over-RDMA', '', 8),
     ('library', 'librpcrdma2', 'RPC-over-RDMA versions 1 and 2 for programs', '', 7),
 ]

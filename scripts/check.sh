@@ -458,6 +458,16 @@ test_dissector()
 	fi
 }
 
+# rpcrdma-ctl on a made-up host
+test_ctl()
+{
+	local dir=$1 status=0
+	/usr/bin/python3 -B scripts/tools/ctl/test.py >"$dir/ctl.results" 2>"$dir/ctl.log" || status=$?
+	results "$dir/ctl.results" ctl/
+	[ $status -eq 0 ] || grep -q '^not ok ' "$dir/ctl.results" ||
+		not_ok ctl/run "$(tail -n 1 "$dir/ctl.log")"
+}
+
 level_build()
 {
 	local dir=$1 log=$build_root/clean.log
@@ -499,6 +509,7 @@ level_build()
 	# One, to see that the tool still builds what it breaks
 	try build/mutant scripts/mutants.py 'suites:SendQueue #1'
 	test_dissector "$dir"
+	test_ctl "$dir"
 	scripts/conformance.py --counts | sed 's/^/#   /'
 }
 
@@ -727,6 +738,7 @@ level_field()
 	local module guest tree
 	GUEST=uml guest_module field uml || return 0
 	build_ping "$1" || { not_ok field/ping "rpcrdma-ping does not build"; return; }
+	cp -r scripts/tools/ctl "$1/ctl"
 	run_e2e field "$1" "${guest[@]}" --module "$module" --timeout 1500 -- "$1/guest/field.sh"
 }
 

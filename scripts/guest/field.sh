@@ -30,6 +30,8 @@ ONLY=${2:-}
 . "$(dirname "$0")/field/server.sh"
 # shellcheck source-path=SCRIPTDIR source=field/ping.sh
 . "$(dirname "$0")/field/ping.sh"
+# shellcheck source-path=SCRIPTDIR source=field/ctl.sh
+. "$(dirname "$0")/field/ctl.sh"
 # shellcheck source-path=SCRIPTDIR source=field/siw.sh
 . "$(dirname "$0")/field/siw.sh"
 # shellcheck disable=SC2034
@@ -63,6 +65,17 @@ t ping.version1 200 ping_version1
 t ping.server 200 ping_server
 t ping.sentences 200 ping_sentences
 repair
+
+recipe ctl.status mounted 4.2 ctl_status
+recipe ctl.top mounted 4.2 ctl_top
+recipe ctl.trace mounted 4.2 ctl_trace
+recipe ctl.events ctl_events
+recipe ctl.fallback ctl_fallback
+recipe ctl.devices ctl_devices
+recipe ctl.mtu mounted 4.2 ctl_mtu
+recipe ctl.listeners ctl_listeners
+recipe ctl.counters ctl_counters
+recipe ctl.reload ctl_reload
 
 recipe hosts.3 mounted 3 work_hosts 3
 recipe hosts.4.2 mounted 4.2 work_hosts 4.2

@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Findings, each with a remedy. Documentation/rpcrdma-ctl.rst lists them."""
+
+import os
+
+from . import netlink
+from .netlink import text
+
+ERROR, WARNING, NOTE = "error", "warning", "note"
+
+SMALL_WINDOW = 8        # Calls that may be outstanding
+USED = 100              # Calls after which a window should have grown
+SMALL_THRESHOLD = 4096  # bytes, of a connection made while memory is tight
+
+
+class Report:
+    """The findings so far."""
+
+    def __init__(self):
+        self.findings = []
+
+    def add(self, name, severity, what, remedy):
+        self.findings.append({"name": name, "severity": severity, "what": what,
+                              "remedy": remedy})
+
+
+def plural(count, noun):
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+# ---- The module ----
+
+def ours(module):
+    """Return true if the fields are those of this project's module: in-tree has no version."""
+    return bool(module and module["version"])
+
+
+def check_module(system, report):
+    module = system.module()
+    loaded, installed = module["loaded"], module["installed"]
+    sources = system.list("/usr/src/rpcrdma-v2-*")
+    kernel = module["kernel"]
+    if not ours(installed) and sources and not system.exists(f"/lib/modules/{kernel}/build"):
+        report.add("missing-headers", ERROR,
+                   f"DKMS has the sources, but kernel {kernel} has no headers to build for",
+                   f"apt install linux-headers-{kernel}, then: dkms autoinstall -k {kernel}")
+    elif not installed:
+        report.add("not-installed", ERROR, f"no module is installed for kernel {kernel}",
+                   "install rpcrdma-v2-dkms, or make install")
+    elif not ours(installed):
+        report.add("in-tree-installed", WARNING,
+                   f"the module for kernel {kernel} is the in-tree one, {installed['file']}",
+                   "install rpcrdma-v2-dkms, or make install")
+    if len([name for name in module["files"] if "/updates/" in name]) > 1:
+        report.add("shadowed", ERROR,
+                   f"several modules are installed: {', '.join(module['files'])}; "
+                   f"modprobe takes {installed['file'] if installed else 'one of them'}",
+                   "make uninstall removes the one that make install has left under "
+                   "updates/; then depmod -a")
+    if not loaded:
+        report.add("not-loaded", NOTE, "no rpcrdma module is loaded",
+                   "modprobe rpcrdma; a mount and nfsd's portlist load it, too")
+    elif ours(installed) and not ours(loaded):
+        report.add("in-tree-loaded", ERROR,
+                   "the in-tree module is loaded, and another one is installed",
+                   "rpcrdma-ctl reload")
+    elif ours(installed) and loaded["srcversion"] != installed["srcversion"]:
+        report.add("stale", WARNING,
+                   f"version {loaded['version']} ({loaded['srcversion']}) is loaded, but "
+                   f"version {installed['version']} ({installed['srcversion']}) is installed",
+                   "rpcrdma-ctl reload")
+    if loaded and not ours(loaded):
+        return
+    if loaded and not have_netlink(system):
+        report.add("no-interface", WARNING,
+                   "the loaded module has no netlink family: it is older than this program",
+                   "install the module of the same version, then: rpcrdma-ctl reload")
+
+
+def have_netlink(system):
+    try:
+        system.netlink()
+    except (netlink.Unavailable, OSError):
+        return False
+    return True
+
+
+def check_stack(system, report):
+    path = system.modinfo("ib_core").get("filename", "")
+    if system.exists("/sys/module/mlx_compat") or "/updates/" in path or "/extra/" in path:
+        report.add("foreign-stack", ERROR,
+                   "the RDMA stack is not the kernel's own"
+                   + (f": ib_core is {path}" if path else " (mlx_compat is loaded)"),
+                   "the module is built for the kernel's RDMA stack: remove the other one "
+                   "(for MLNX_OFED: ofed_uninstall.sh), or build the module against its "
+                   "headers")
+
+
+# ---- Devices ----
+
+def check_devices(system, report):
+    devices = system.devices()
+    if not devices:
+        report.add("no-device", ERROR, "there is no RDMA device",
+                   "load the device's driver; without hardware: rdma link add rxe0 type rxe "
+                   "netdev eth0")
+    for device in devices:
+        for port in device["ports"]:
+            check_port(device, port, report)
+
+
+def check_port(device, port, report):
+    name = f"{device['name']}/{port['port']}"
+    if port["state"] != "ACTIVE":
+        downs = [netdev["name"] for netdev in port["netdevs"]
+                 if netdev["operstate"] not in ("up", "unknown")]
+        report.add("port-down", ERROR, f"port {name} is {port['state'] or 'in no state'}"
+                   + (f", and {', '.join(downs)} is down" if downs else ""),
+                   f"ip link set {downs[0]} up" if downs else
+                   "check the cable, and on InfiniBand the subnet manager")
+    # Devices of iWARP have neither version of RoCE.
+    roce = port["link_layer"] == "Ethernet" and device["type"] == "CA"
+    if roce and not any(gid["type"] == "RoCE v2" for gid in port["gids"]):
+        report.add("no-rocev2-gid", ERROR, f"port {name} has no RoCE version 2 GID",
+                   "give its network interface an IP address; if it has one, the device "
+                   "supports RoCE version 1 only")
+    mtus = {netdev["mtu"] for netdev in port["netdevs"]}
+    if roce and len(mtus) > 1:
+        report.add("mtu-interfaces", WARNING,
+                   f"the interfaces of port {name} have different MTUs: "
+                   + ", ".join(f"{netdev['name']} {netdev['mtu']}"
+                               for netdev in port["netdevs"]),
+                   "give all of them the same: ip link set DEVICE mtu N")
+
+
+def check_paths(system, report, connections):
+    """Ask each server for a packet of the interface's whole MTU, which no router may split."""
+    done = set()
+    for mount in system.mounts():
+        rdma = any(transport["protocol"] == "rdma" for transport in mount["transports"])
+        host = mount["options"].get("addr")
+        if not rdma or not host or host in done:
+            continue
+        done.add(host)
+        local = [connection["local"]["address"] for connection in connections
+                 if connection["role"] == "client" and connection["remote"] and
+                 connection["local"] and connection["remote"]["address"] == host]
+        mtu = system.mtu_towards(host, local[0] if local else None)
+        if not mtu or system.ping(host, 56) is not True:
+            continue
+        if system.ping(host, mtu - (48 if ":" in host else 28)) is False:
+            report.add("mtu-mismatch", ERROR,
+                       f"packets of {mtu} bytes, the MTU towards {host}, get lost on the way",
+                       "give both hosts and the switches between them the same MTU; RoCE "
+                       "retransmits until the connection fails")
+
+
+# ---- The server ----
+
+def check_server(system, report, listeners):
+    nfsd = system.nfsd()
+    if not nfsd["threads"]:
+        return
+    if not nfsd["rdma_ports"]:
+        report.add("listener-missing", WARNING,
+                   "nfsd runs, but does not listen for RDMA",
+                   "echo rdma 20049 > /proc/fs/nfsd/portlist, and rdma=y in the section "
+                   "[nfsd] of /etc/nfs.conf")
+    elif not nfsd["configured"]:
+        report.add("listener-not-persistent", WARNING,
+                   "nfsd listens for RDMA, but will not after its next start",
+                   "rdma=y and rdma-port=20049 in the section [nfsd] of /etc/nfs.conf")
+    for listener in listeners:
+        if not listener["listening"]:
+            report.add("listener-lost", ERROR,
+                       f"the listener at {text(listener['local'])} has lost its device or "
+                       "its address",
+                       "bring the device and the address back: the module listens again "
+                       "within ten seconds")
+
+
+# ---- Connections ----
+
+WHY = {
+    "silence": "the server does not answer version 2, or ended such a connection",
+    "refused": "the server has no version 2",
+}
+
+
+def check_connections(report, connections):
+    for connection in connections:
+        peer = f"{connection['role']} connection with {text(connection['remote'])}"
+        numbers = connection["numbers"]
+        if connection["fallback"]:
+            report.add("fallback", WARNING,
+                       f"the {peer} uses version 1: {WHY.get(connection['why'], '')}",
+                       "update the server; to try version 2 again at once: sysctl "
+                       "sunrpc.rdma_min_version=2, mount, and set it back to 1")
+        if numbers.get("dones_overdue"):
+            report.add("never-pulled", WARNING,
+                       f"the {peer}: {numbers['dones_overdue']} Replies were not pulled in "
+                       "time", "look for a client that hangs; if it is only slow, raise "
+                       "sunrpc.svc_rdma.done_timeout")
+        sent, received = numbers.get("errors_sent", 0), numbers.get("errors_received", 0)
+        if sent or received:
+            report.add("errors", WARNING,
+                       f"the {peer}: {plural(sent, 'error')} sent, {received} received",
+                       "the log names the refused messages (dmesg | grep rpcrdma); "
+                       "rpcrdma-ctl trace --preset errors shows them")
+        if connection["state"] == "open":
+            check_window(report, connection, peer)
+
+
+def check_window(report, connection, peer):
+    numbers = connection["numbers"]
+    calls = sum(numbers.get(f"calls_{form}", 0) for form in ("inline", "continued", "special"))
+    if connection["version"] == 2 and connection["role"] == "client":
+        # Modulo 2^32
+        window = (numbers["limit"] - numbers["sent"]) % (1 << 32) + numbers["outstanding"]
+        if calls > USED and window <= SMALL_WINDOW:
+            report.add("small-window", WARNING,
+                       f"the {peer}: the server permits no more than {window} Calls at a time",
+                       "raise sunrpc.svc_rdma.max_requests or sunrpc.svc_rdma.max_memory of "
+                       "the server")
+    if connection["version"] == 2 and \
+       min(numbers["send_inline"], numbers["recv_inline"]) <= SMALL_THRESHOLD:
+        report.add("small-threshold", NOTE,
+                   f"the {peer}: messages of at most "
+                   f"{min(numbers['send_inline'], numbers['recv_inline'])} bytes",
+                   "one of the ends has little memory (sunrpc.svc_rdma.max_memory), or a "
+                   "setting says so (rdma_max_inline_read, rdma_max_inline_write, "
+                   "svc_rdma.max_req_size)")
+
+
+def check_mounts(system, report):
+    wanted = system.fstab()
+    for mount in system.mounts():
+        protocols = {transport["protocol"] for transport in mount["transports"]}
+        if mount["mountpoint"] in wanted and protocols and "rdma" not in protocols:
+            report.add("not-rdma", WARNING,
+                       f"{mount['mountpoint']} is to be mounted with RDMA, but uses "
+                       f"{', '.join(sorted(protocols))}",
+                       "an earlier mount of the same server decides: unmount all mounts of "
+                       "it, and mount this one first, or add nosharetransport")
+
+
+# ---- Counters ----
+
+COUNTED = {
+    "connects_failed": (NOTE, "attempts to connect have failed",
+                        "see the causes, if there are any, and the log"),
+    "unresolved": (WARNING, "times a server's address had no RDMA device or route",
+                   "check the address and the routes: ip route get ADDRESS; the outgoing "
+                   "interface must have an RDMA device"),
+    "unreachable": (WARNING, "times a server did not answer a connect request",
+                    "check that UDP port 4791 (RoCE) passes the firewalls, and "
+                    "rpcrdma-ping HOST"),
+    "rejects_no_listener": (WARNING, "times a server did not listen at the port",
+                            "at the server: rdma-port in /etc/nfs.conf, 20049 by default"),
+    "rejects_by_peer": (WARNING, "times a server rejected a connection",
+                        "the log of the server has the reason"),
+    "rejects_other": (WARNING, "connections were rejected for another reason",
+                      "the log of the server"),
+    "openings_overdue": (WARNING, "clients connected and did not finish opening",
+                         "look for clients that hang, or for an attack"),
+    "accepts_failed": (ERROR, "connect requests failed for lack of resources of the device",
+                       "fewer connections, or a lower svc_max_requests"),
+    "refused_too_many": (WARNING, "clients were rejected because too many were opening",
+                         "more nfsd threads"),
+    "refused_no_memory": (ERROR, "clients were rejected for lack of memory",
+                          "raise sunrpc.svc_rdma.max_memory"),
+    "mr_shortages": (WARNING, "times the device had too few memory regions",
+                     "fewer connections (nconnect), or a device with more of them"),
+    "map_failures": (WARNING, "times memory could not be mapped for the device",
+                     "more memory, or a larger IOMMU or swiotlb"),
+    "posts_refused": (ERROR, "times the device refused Work Requests",
+                      "the log of the device's driver"),
+    "wr_failures": (WARNING, "connections were lost to a failed Work Request",
+                    "the log has the status: a retry counter that was exceeded is the "
+                    "network, a local error this device, a remote error the peer"),
+    "drains_failed": (ERROR, "times the device did not stop a queue pair",
+                      "the log of the device's driver"),
+}
+
+
+def check_counters(report, counters):
+    for counter in counters:
+        if counter["name"] in COUNTED and counter.get("value"):
+            severity, what, remedy = COUNTED[counter["name"]]
+            report.add(counter["name"].replace("_", "-"), severity,
+                       f"{counter['value']} {what}", remedy)
+
+
+def findings(system):
+    """Return all findings, the worst first."""
+    report = Report()
+    check_module(system, report)
+    check_stack(system, report)
+    check_devices(system, report)
+    connections, listeners, counters = [], [], []
+    try:
+        family = system.netlink()
+        connections, listeners = family.connections(), family.listeners()
+        counters = family.counters()
+    except (netlink.Unavailable, OSError):
+        pass
+    check_server(system, report, listeners)
+    check_mounts(system, report)
+    check_connections(report, connections)
+    check_paths(system, report, connections)
+    check_counters(report, counters)
+    order = [ERROR, WARNING, NOTE]
+    return sorted(report.findings, key=lambda finding: order.index(finding["severity"]))
+
+
+def show(result, out):
+    for finding in result:
+        out.write(f"{finding['severity']}: {finding['what']} [{finding['name']}]\n"
+                  f"    {finding['remedy']}\n")
+    if not result:
+        out.write("nothing found\n")
+
+
+def status(result):
+    """Return the exit status: 2 after errors, 1 after warnings."""
+    severities = {finding["severity"] for finding in result}
+    return 2 if ERROR in severities else 1 if WARNING in severities else os.EX_OK

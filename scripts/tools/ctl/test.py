@@ -1,0 +1,602 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Tests of rpcrdma-ctl on a made-up host: files below a folder, programs and netlink.
+
+Prints "ok NAME" or "not ok NAME" for each test, as "make check" reads it.
+"""
+
+import io
+import json
+import os
+import pathlib
+import re
+import shutil
+import struct
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+TOP = HERE.parents[2]
+sys.path.insert(0, str(HERE))
+
+from rpcrdma_ctl import doctor, main, metrics, netlink, status, top  # noqa: E402
+from rpcrdma_ctl import reload as reloading  # noqa: E402
+from rpcrdma_ctl.system import System  # noqa: E402
+
+KERNEL = "6.1.0-50-amd64"
+UPDATES = f"/lib/modules/{KERNEL}/updates"
+INFO = {"filename": f"{UPDATES}/dkms/rpcrdma.ko", "version": "0.2", "srcversion": "A1"}
+IN_TREE = {"filename": f"/lib/modules/{KERNEL}/kernel/net/sunrpc/xprtrdma/rpcrdma.ko",
+           "srcversion": "B2"}
+NAMES = ["send_inline", "recv_inline", "sent", "limit", "received", "advertised",
+         "calls_inline", "calls_continued", "calls_special", "read_chunks", "write_chunks",
+         "reply_chunks", "remote_inv", "local_inv", "errors_sent", "errors_received",
+         "dones_overdue", "memory_fixed", "memory_calls", "outstanding"]
+MOUNTSTATS = """device rootfs mounted on / with fstype rootfs
+device 192.0.2.1:/export mounted on /mnt with fstype nfs4 statvers=1.1
+\topts:\trw,vers=4.2,rsize=1048576,proto=rdma,port=20049,clientaddr=192.0.2.2
+\tbytes:\t0 0 0 0 4096 8192 1 2
+\txprt:\trdma 0 0 1 0 11 100 100 0 0 0
+\tper-op statistics
+\t        READ: 10 10 0 1000 5000 20 40 60 0
+"""
+
+
+def connection(**changes):
+    """Return a good connection of a client, with changes."""
+    numbers = dict.fromkeys(NAMES, 0)
+    numbers.update(send_inline=16384, recv_inline=16384, sent=500, limit=564,
+                   received=500, advertised=564, calls_inline=490)
+    numbers.update(changes.pop("numbers", {}))
+    result = {"role": "client", "version": 2, "why": "both", "state": "open",
+              "fallback": False, "local": {"address": "192.0.2.2", "port": 4000},
+              "remote": {"address": "192.0.2.1", "port": 20049}, "numbers": numbers}
+    result.update(changes)
+    return result
+
+
+class Family:
+    """A netlink family with given answers."""
+
+    def __init__(self):
+        self.answers = {"connections": [connection()], "listeners": [], "counters": [
+            {"name": name, "unit": "attempts", "kind": "counter", "value": 0}
+            for name in doctor.COUNTED]}
+
+    def connections(self):
+        return self.answers["connections"]
+
+    def listeners(self):
+        return self.answers["listeners"]
+
+    def counters(self):
+        return self.answers["counters"]
+
+    def count(self, name, value):
+        for counter in self.answers["counters"]:
+            if counter["name"] == name:
+                counter["value"] = value
+
+    @staticmethod
+    def numbers():
+        return [{"name": name, "unit": "bytes" if "inline" in name[:11] else "calls",
+                 "kind": "gauge" if name in ("outstanding", "send_inline") else "counter"}
+                for name in NAMES]
+
+
+class Host(System):
+    """A host with nothing wrong."""
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.info = {"rpcrdma": dict(INFO),
+                     "ib_core": {"filename": f"/lib/modules/{KERNEL}/kernel/ib_core.ko"}}
+        self.family = Family()
+        self.lost = None        # bytes of a packet's data from which on it is lost
+        self.ran = []
+        self.failing = ()       # programs
+        self.starts = lambda: None
+        self.file("/proc/sys/kernel/osrelease", KERNEL)
+        self.file("/sys/module/rpcrdma/version", "0.2")
+        self.file("/sys/module/rpcrdma/srcversion", "A1")
+        self.file("/sys/module/rpcrdma/refcnt", "0")
+        self.file(INFO["filename"], "")
+        self.file(IN_TREE["filename"], "")
+        self.file(f"/lib/modules/{KERNEL}/build/Makefile", "")
+        device = "/sys/class/infiniband/rxe0"
+        self.file(f"{device}/node_type", "1: CA")
+        self.file(f"{device}/ports/1/state", "4: ACTIVE")
+        self.file(f"{device}/ports/1/link_layer", "Ethernet")
+        self.file(f"{device}/ports/1/rate", "25 Gb/sec (1X EDR)")
+        self.gid(0, "fe80:0000:0000:0000:0011:22ff:fe33:4455")
+        self.gid(1, "0000:0000:0000:0000:0000:ffff:c000:0202")
+        self.file("/sys/class/net/eth0/mtu", "9000")
+        self.file("/sys/class/net/eth0/operstate", "up")
+        self.file("/proc/self/mountstats", MOUNTSTATS)
+        self.file("/proc/self/mounts", "192.0.2.1:/export /mnt nfs4 "
+                  "rw,vers=4.2,proto=rdma,port=20049,clientaddr=192.0.2.2,addr=192.0.2.1 0 0")
+
+    def file(self, name, text):
+        path = pathlib.Path(self.path(name))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n", encoding="utf-8")
+
+    def gid(self, index, gid, kind="RoCE v2", netdev="eth0"):
+        port = "/sys/class/infiniband/rxe0/ports/1"
+        self.file(f"{port}/gids/{index}", gid)
+        self.file(f"{port}/gid_attrs/types/{index}", kind)
+        self.file(f"{port}/gid_attrs/ndevs/{index}", netdev)
+
+    def remove(self, name):
+        path = self.path(name)
+        if os.path.isdir(path):
+            shutil.rmtree(path)
+        else:
+            os.unlink(path)
+
+    def modinfo(self, name):
+        return self.info.get(name, {})
+
+    def netlink(self):
+        if self.family is None:
+            raise netlink.Unavailable
+        return self.family
+
+    def run(self, *command):
+        self.ran.append(command)
+        if command[0] in self.failing:
+            return 1, "it fails"
+        if command[:2] == ("systemctl", "start"):
+            self.starts()
+        if command[0] == "ip":
+            return 0, "192.0.2.1 dev eth0 src 192.0.2.2"
+        if command[0] == "ping":
+            size = int(command[command.index("-s") + 1])
+            return int(self.lost is not None and size >= self.lost), ""
+        return 0, ""
+
+
+class Test(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.host = Host(folder.name)
+
+    def names(self):
+        return [finding["name"] for finding in doctor.findings(self.host)]
+
+    def run_tool(self, *argv):
+        out = io.StringIO()
+        code = main.main(list(argv), self.host, out)
+        return code, out.getvalue()
+
+
+class Doctor(Test):
+    """Each finding is there for its cause, and no other one is."""
+
+    def only(self, *names):
+        self.assertEqual(self.names(), list(names))
+
+    def with_numbers(self, **numbers):
+        self.host.family.answers["connections"] = [connection(numbers=numbers)]
+
+    def serve(self, portlist="rdma 20049\nrdma 20049\ntcp 2049", conf="[nfsd]\nrdma=y"):
+        self.host.file("/proc/fs/nfsd/threads", "8")
+        self.host.file("/proc/fs/nfsd/portlist", portlist)
+        self.host.file("/etc/nfs.conf", conf)
+
+    def test_good(self):
+        self.only()
+        self.assertEqual(self.run_tool("doctor"), (0, "nothing found\n"))
+
+    def test_good_server(self):
+        self.serve()
+        self.host.family.answers["listeners"] = [{"local": None, "listening": True}]
+        self.only()
+
+    def test_missing_headers(self):
+        self.host.info["rpcrdma"] = IN_TREE
+        self.host.file("/usr/src/rpcrdma-v2-0.2/Kbuild", "")
+        self.host.remove(f"/lib/modules/{KERNEL}/build")
+        self.only("missing-headers")
+
+    def test_not_installed(self):
+        self.host.info["rpcrdma"] = {}
+        self.only("not-installed")
+
+    def test_in_tree_installed(self):
+        self.host.info["rpcrdma"] = IN_TREE
+        self.host.remove("/sys/module/rpcrdma/version")
+        self.host.family = None
+        self.only("in-tree-installed")
+
+    def test_shadowed(self):
+        self.host.file(f"{UPDATES}/rpcrdma.ko", "")
+        self.only("shadowed")
+
+    def test_not_loaded(self):
+        self.host.remove("/sys/module/rpcrdma")
+        self.host.family = None
+        self.only("not-loaded")
+
+    def test_in_tree_loaded(self):
+        self.host.remove("/sys/module/rpcrdma/version")
+        self.host.family = None
+        self.only("in-tree-loaded")
+
+    def test_stale(self):
+        self.host.file("/sys/module/rpcrdma/srcversion", "A0")
+        self.only("stale")
+
+    def test_no_interface(self):
+        self.host.family = None
+        self.only("no-interface")
+
+    def test_foreign_stack(self):
+        self.host.info["ib_core"] = {"filename": f"{UPDATES}/mlnx-ofed/ib_core.ko"}
+        self.only("foreign-stack")
+
+    def test_foreign_stack_by_module(self):
+        self.host.file("/sys/module/mlx_compat/version", "5.8")
+        self.only("foreign-stack")
+
+    def test_no_device(self):
+        self.host.remove("/sys/class/infiniband")
+        self.only("no-device")
+
+    def test_port_down(self):
+        self.host.file("/sys/class/infiniband/rxe0/ports/1/state", "1: DOWN")
+        self.host.file("/sys/class/net/eth0/operstate", "down")
+        self.only("port-down")
+        self.assertIn("ip link set eth0 up", self.run_tool("doctor")[1])
+
+    def test_no_rocev2_gid(self):
+        for index in (0, 1):
+            self.host.gid(index, "fe80:0000:0000:0000:0011:22ff:fe33:4455", "IB/RoCE v1")
+        self.only("no-rocev2-gid")
+
+    def test_iwarp_needs_no_gid(self):
+        self.host.file("/sys/class/infiniband/rxe0/node_type", "4: RNIC")
+        self.host.remove("/sys/class/infiniband/rxe0/ports/1/gid_attrs")
+        self.only()
+
+    def test_mtu_interfaces(self):
+        self.host.file("/sys/class/net/eth0.5/mtu", "1500")
+        self.host.gid(2, "0000:0000:0000:0000:0000:ffff:c000:0302", netdev="eth0.5")
+        self.only("mtu-interfaces")
+
+    def test_mtu_mismatch(self):
+        self.host.lost = 1500
+        self.only("mtu-mismatch")
+        self.assertIn("9000 bytes", doctor.findings(self.host)[0]["what"])
+
+    def test_host_without_ping(self):
+        self.host.lost = 0
+        self.only()
+
+    def test_listener_missing(self):
+        self.serve("tcp 2049")
+        self.only("listener-missing")
+
+    def test_listener_not_persistent(self):
+        for conf in ("", "[nfsd]\nrdma=n", "[mountd]\nrdma=y", "[nfsd]\n# rdma=y"):
+            self.serve(conf=conf)
+            self.only("listener-not-persistent")
+
+    def test_listener_in_a_fragment(self):
+        self.serve(conf="")
+        self.host.file("/etc/nfs.conf.d/local.conf", "[nfsd]\nrdma = y  # port 20049")
+        self.only()
+
+    def test_listener_lost(self):
+        self.serve()
+        self.host.family.answers["listeners"] = [
+            {"local": {"address": "192.0.2.2", "port": 20049}, "listening": False}]
+        self.only("listener-lost")
+
+    def test_not_rdma(self):
+        self.host.file("/etc/fstab", "192.0.2.1:/export /mnt nfs4 proto=rdma,hard 0 0")
+        self.only()
+        self.host.file("/proc/self/mountstats", MOUNTSTATS.replace("xprt:\trdma", "xprt:\ttcp"))
+        self.only("not-rdma")
+
+    def test_fallback(self):
+        self.host.family.answers["connections"] = [
+            connection(version=1, why="silence", fallback=True)]
+        self.only("fallback")
+        self.assertIn("does not answer version 2", self.run_tool("doctor")[1])
+
+    def test_never_pulled(self):
+        self.with_numbers(dones_overdue=3)
+        self.only("never-pulled")
+
+    def test_errors(self):
+        self.with_numbers(errors_received=1)
+        self.only("errors")
+
+    def test_small_window(self):
+        self.with_numbers(limit=502)
+        self.only("small-window")
+        # Modulo 2^32, and with those that wait for Replies
+        self.with_numbers(limit=10, sent=(1 << 32) - 10)
+        self.only()
+        self.with_numbers(limit=502, outstanding=60)
+        self.only()
+
+    def test_small_threshold(self):
+        self.with_numbers(recv_inline=4096)
+        self.only("small-threshold")
+
+    def test_each_counter(self):
+        for name in doctor.COUNTED:
+            self.host.family = Family()
+            self.host.family.count(name, 2)
+            self.only(name.replace("_", "-"))
+
+    def test_exit_status(self):
+        self.host.family.count("drains_failed", 1)
+        self.assertEqual(self.run_tool("doctor")[0], 2)
+        self.host.family = Family()
+        self.host.family.count("mr_shortages", 1)
+        code, text = self.run_tool("doctor", "--json")
+        self.assertEqual(code, 1)
+        self.assertEqual(json.loads(text)[0]["name"], "mr-shortages")
+
+
+class Counters(unittest.TestCase):
+    """The table of the doctor and the counters of the core"""
+
+    def test_known(self):
+        core = (TOP / "net/sunrpc/xprtrdma/core/conn/counters.cc").read_text("utf-8")
+        names = set(re.findall(r'\{ "(\w+)", "\w+", RPCRDMA_COUNTER \}', core))
+        self.assertLessEqual(set(doctor.COUNTED), names)
+        # Those that are no trouble
+        self.assertEqual(names - set(doctor.COUNTED),
+                         {"opened", "closed", "fallbacks", "rejects_stale"})
+
+
+class Specification(unittest.TestCase):
+    """The specification, the header and the program have the same names and numbers."""
+
+    def setUp(self):
+        self.text = (TOP / "Documentation/netlink/specs/rpcrdma.yaml").read_text("utf-8")
+        self.header = (TOP / "include/uapi/linux/rpcrdma_netlink.h").read_text("utf-8")
+
+    def spec_sets(self):
+        part = self.text[self.text.index("attribute-sets:"):self.text.index("operations:")]
+        result = {}
+        for spaces, name in re.findall(r"^( +)name: (\S+)$", part, re.M):
+            if len(spaces) == 4:
+                result[name] = members = []
+            else:
+                members.append(name)
+        return result
+
+    def spec_commands(self):
+        part = self.text[self.text.index("operations:"):self.text.index("mcast-groups:")]
+        return re.findall(r"^      name: (\S+)$", part, re.M)
+
+    def enumeration(self, prefix):
+        return [name.lower().replace("_", "-") for name in
+                re.findall(rf"^\t{prefix}_([A-Z_]+)(?: = 1)?,$", self.header, re.M)]
+
+    def test_sets(self):
+        self.assertEqual(self.spec_sets(), netlink.SETS)
+        for name, members in netlink.SETS.items():
+            self.assertEqual(self.enumeration(f"RPCRDMA_A_{name.upper()}"), members)
+
+    def test_commands(self):
+        self.assertEqual(self.spec_commands(), netlink.COMMANDS)
+        self.assertEqual(self.enumeration("RPCRDMA_CMD"), netlink.COMMANDS)
+
+
+class Decode(unittest.TestCase):
+    def test_connection(self):
+        attribute = netlink.attribute
+        four = struct.pack("=H", 2) + struct.pack("!H", 20049) + bytes((192, 0, 2, 1)) + bytes(8)
+        six = struct.pack("=H", 10) + struct.pack("!HI", 20049, 0) + \
+            bytes.fromhex("20010db8" + "0" * 23 + "1") + bytes(4)
+        data = (attribute(1, b"server\0") + attribute(2, four) + attribute(3, six)
+                + attribute(4, struct.pack("=I", 2)) + attribute(7, b"")
+                + attribute(9, struct.pack("=3Q", 1, 2, 1 << 40)) + attribute(99, b"new"))
+        result = netlink.decode("connection", data, ["a", "b"])
+        self.assertEqual(result["role"], "server")
+        self.assertEqual(netlink.text(result["local"]), "192.0.2.1:20049")
+        self.assertEqual(netlink.text(result["remote"]), "[2001:db8::1]:20049")
+        self.assertEqual(result["version"], 2)
+        self.assertTrue(result["fallback"])
+        # More numbers than names: a newer module
+        self.assertEqual(result["numbers"], {"a": 1, "b": 2})
+
+    def test_malformed(self):
+        self.assertEqual(list(netlink.attributes(b"\1\0\1\0\0\0")), [])
+        self.assertIsNone(netlink.address(bytes(16)))
+
+
+class Status(Test):
+    def test_text(self):
+        self.host.family.answers["listeners"] = [
+            {"local": {"address": "0.0.0.0", "port": 20049}, "listening": False}]
+        code, text = self.run_tool("status")
+        self.assertEqual(code, 0)
+        for line in (r"Module +loaded: 0.2 \(A1\), 0 users",
+                     r"installed: 0.2 \(A1\), .*/updates/dkms/rpcrdma.ko, not signed",
+                     r"Device +rxe0/1 CA, Ethernet, ACTIVE, 25 Gb/sec .*eth0 \(MTU 9000\), "
+                     r"RoCE v2",
+                     r"Listener +0.0.0.0:20049, waits for",
+                     r"Mount +/mnt of 192.0.2.1:/export, NFS 4.2, rdma, connection 0",
+                     r"Connection +0: client 192.0.2.2:4000 - 192.0.2.1:20049, "
+                     r"version 2 \(both\)"):
+            self.assertRegex(text, line)
+
+    def test_json(self):
+        result = json.loads(self.run_tool("status", "--json")[1])
+        self.assertEqual(result["mounts"][0]["connections"], [0])
+        self.assertEqual(result["connections"][0]["numbers"]["sent"], 500)
+
+    def test_other_servers(self):
+        self.host.family.answers["connections"] = [
+            connection(remote={"address": "192.0.2.9", "port": 20049}),
+            connection(role="server")]
+        self.assertEqual(status.status(self.host)["mounts"][0]["connections"], [])
+
+    def test_without_module(self):
+        self.host.remove("/sys/module/rpcrdma")
+        self.host.family = None
+        self.host.info["rpcrdma"] = {}
+        self.assertRegex(self.run_tool("status")[1], "not loaded\n.*none is installed")
+
+
+class Top(Test):
+    def test_rates(self):
+        later = connection(numbers={"calls_inline": 690, "calls_special": 100, "sent": 800,
+                                    "limit": 10, "remote_inv": 20, "memory_calls": 4096,
+                                    "outstanding": 3})
+        row = top.rates([connection()], [later], 2.0)[0]
+        self.assertEqual((row["calls"], row["remote_inv"], row["held"], row["outstanding"]),
+                         (150, 10, 4096, 3))
+        self.assertEqual(row["credits"], (1 << 32) - 790)
+        self.assertEqual(top.rates([later], [connection()], 2.0)[0]["calls"], 0)
+
+    def test_mounts(self):
+        before = self.host.mounts()
+        self.host.file("/proc/self/mountstats",
+                       MOUNTSTATS.replace("4096 8192", "8192 8192")
+                       .replace("READ: 10 10 0 1000 5000 20 40", "READ: 20 20 0 2000 9000 20 65"))
+        row = top.mount_rates(before, self.host.mounts(), 2.0)[0]
+        self.assertEqual((row["read"], row["written"], row["operations"], row["rtt_ms"]),
+                         (2048, 0, 5, 2.5))
+
+    def test_screen(self):
+        code, text = self.run_tool("top", "-d", "0", "-n", "1")
+        self.assertEqual(code, 0)
+        self.assertRegex(text, r"c 192.0.2.2:4000 192.0.2.1:20049 +2 +0 +64 +0")
+
+
+class Metrics(Test):
+    def test_lines(self):
+        lines = list(metrics.lines(self.host.family))
+        label = '{role="client",local="192.0.2.2:4000",remote="192.0.2.1:20049"}'
+        for line in ("# TYPE rpcrdma_mr_shortages_total counter",
+                     "rpcrdma_mr_shortages_total 0",
+                     "# TYPE rpcrdma_connection_sent_total counter",
+                     f"rpcrdma_connection_sent_total{label} 500",
+                     f"rpcrdma_connection_send_inline_bytes{label} 16384",
+                     f"rpcrdma_connection_outstanding{label} 0",
+                     f"rpcrdma_connection_version{label} 2"):
+            self.assertIn(line, lines)
+        # A name has one type, which precedes all of its values.
+        types = [line.split()[2] for line in lines if line.startswith("# TYPE")]
+        self.assertEqual(len(types), len(set(types)))
+
+    def test_closing(self):
+        self.host.family.answers["connections"] = [connection(state="closing")]
+        self.assertFalse([line for line in metrics.lines(self.host.family) if "role=" in line])
+
+    def test_file(self):
+        path = self.host.path("/rpcrdma.prom")
+        self.assertEqual(self.run_tool("metrics", "-o", path), (0, ""))
+        self.assertIn("rpcrdma_mr_shortages_total 0",
+                      pathlib.Path(path).read_text("utf-8"))
+        self.assertEqual(os.stat(path).st_mode & 0o777, 0o644)
+
+
+class Reload(Test):
+    def setUp(self):
+        super().setUp()
+        self.host.file("/proc/self/mountstats", "")
+
+    def serve(self):
+        self.host.file("/proc/fs/nfsd/threads", "8")
+        self.host.file("/proc/fs/nfsd/portlist", "rdma 20049\nrdma 20049\ntcp 2049")
+
+    def modprobes(self):
+        return [command for command in self.host.ran if command[0] == "modprobe"]
+
+    def test_mounted(self):
+        self.host.file("/proc/self/mountstats", MOUNTSTATS)
+        code, text = self.run_tool("reload")
+        self.assertEqual((code, text), (1, "/mnt is mounted: umount /mnt\n"))
+        self.assertFalse(self.modprobes())
+
+    def test_held(self):
+        self.host.file("/sys/module/rpcrdma/holders/other/x", "")
+        self.assertEqual(self.run_tool("reload"),
+                         (1, "module other uses it: modprobe -r other\n"))
+
+    def test_client(self):
+        code, text = self.run_tool("reload")
+        self.assertEqual((code, text), (0, "loaded: 0.2 (A1)\n"))
+        self.assertEqual(self.modprobes(),
+                         [("modprobe", "-r", "rpcrdma"), ("modprobe", "rpcrdma")])
+
+    def test_unit(self):
+        self.serve()
+        code, text = self.run_tool("reload")
+        self.assertEqual(code, 0)
+        self.assertIn("nfsd serves again, at RDMA port 20049", text)
+        order = [command[:2] for command in self.host.ran
+                 if command[0] == "modprobe" or command[1] in ("stop", "start")]
+        self.assertEqual(order, [("systemctl", "stop"), ("modprobe", "-r"),
+                                 ("modprobe", "rpcrdma"), ("systemctl", "start")])
+
+    def test_unit_without_rdma(self):
+        """The listener is not in nfs.conf: it is added as it was."""
+        self.serve()
+        self.host.starts = lambda: self.host.file("/proc/fs/nfsd/portlist", "tcp 2049")
+        self.run_tool("reload")
+        self.assertEqual(self.host.read("/proc/fs/nfsd/portlist"), "rdma 20049")
+
+    def test_no_unit(self):
+        self.serve()
+        self.host.failing = ("systemctl",)
+        self.assertEqual(self.run_tool("reload")[0], 0)
+        self.assertEqual(self.host.read("/proc/fs/nfsd/threads"), "8")
+        # The last of its two listeners
+        self.assertEqual(self.host.read("/proc/fs/nfsd/portlist"), "tcp 2049")
+
+    def test_in_use(self):
+        self.serve()
+        self.host.file("/sys/module/rpcrdma/refcnt", "1")
+        code, text = self.run_tool("reload", "-t", "0")
+        self.assertEqual(code, 1)
+        self.assertIn("still in use", text)
+        self.assertFalse(self.modprobes())
+        self.assertIn("serves again", text)
+
+    def test_dry_run(self):
+        self.serve()
+        self.assertEqual(self.run_tool("reload", "--dry-run"),
+                         (0, "nfsd stops: its clients wait\n"))
+        self.assertFalse(self.modprobes())
+
+    def test_not_loaded(self):
+        self.host.remove("/sys/module/rpcrdma")
+        self.assertEqual(reloading.reload(self.host, io.StringIO()), 1)
+
+
+class Results(unittest.TextTestResult):
+    """One line for each test."""
+
+    @staticmethod
+    def name(test):
+        return test.id().partition(".")[2].replace(".test_", ".").replace("_", "-")
+
+    def addSuccess(self, test):
+        super().addSuccess(test)
+        print(f"ok {self.name(test)}")
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        print(f"not ok {self.name(test)} - {str(err[1]).splitlines()[0]}")
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        print(f"not ok {self.name(test)} - {err[0].__name__}: {err[1]}")
+
+
+if __name__ == "__main__":
+    sys.exit(not unittest.main(
+        exit=False, testRunner=unittest.TextTestRunner(
+            resultclass=Results, verbosity=0)).result.wasSuccessful())
