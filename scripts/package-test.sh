@@ -60,7 +60,8 @@ make_packages()
 	if [ ! -e "$builder/ready" ]; then
 		say "what packages are built with, in $builder (log: $builder.log)"
 		apt_in "$builder" update
-		apt_in "$builder" install make dpkg-dev debhelper dh-dkms python3-sphinx lintian
+		apt_in "$builder" install make g++ dpkg-dev debhelper dh-dkms python3-sphinx lintian \
+			nlohmann-json3-dev libibverbs-dev librdmacm-dev
 		touch "$builder/ready"
 	fi
 	rm -rf "$builder/packages"
@@ -83,7 +84,7 @@ prepare()
 {
 	local depends key lock kernels
 	# Only dependencies of the packages are installed, and the packages apt has to fetch.
-	depends=$(for p in dkms doc; do dpkg-deb -f "$dir/rpcrdma-v2-${p}_${version}_all.deb" Depends; done | paste -sd,)
+	depends=$(for p in dkms doc tools; do dpkg-deb -f "$dir/rpcrdma-v2-${p}_${version}"_*.deb Depends; done | paste -sd,)
 	key=$(sha256sum <<<"$depends" | cut -c1-12)
 	exec {lock}>"$base.prepare"
 	flock "$lock"
@@ -195,7 +196,8 @@ test_rpmlint()
 test_install()
 {
 	local other
-	install "/packages/rpcrdma-v2-dkms_${version}_all.deb" "/packages/rpcrdma-v2-doc_${version}_all.deb" || return
+	install "/packages/rpcrdma-v2-dkms_${version}_all.deb" "/packages/rpcrdma-v2-doc_${version}_all.deb" \
+		"/packages/rpcrdma-v2-tools_${version}_$(dpkg --print-architecture).deb" || return
 	whole && is "$version" "$old" || return
 	[ -e "$root/usr/share/man/man7/rpcrdma-v2.7.gz" ] || { echo "there is no rpcrdma-v2(7)"; return 1; }
 	other=$(cd "$root/usr/src/rpcrdma-v2-$version" && find . -type f | grep -vxE '\./((net|include)/.*\.(c|cc|h|hh|mk)|.*/Makefile.core|.*/compat/probe\.sh|Makefile|Kbuild|COPYING(\.BSD)?|dkms.conf|scripts/[a-z-]*\.sh)' | head -n 1)
@@ -206,6 +208,16 @@ test_new_kernel()
 {
 	install --no-download "linux-image-$new" "linux-headers-$new" || return
 	whole && is "$version" "$new" && is "$version" "$old"
+}
+
+# The programs, in a system without RDMA
+test_tools()
+{
+	inside rpcrdma-ctl status || return
+	said 1 'Device      none' || return
+	inside rpcrdma-ping 192.0.2.1
+	[ $? -eq 2 ] || { echo "rpcrdma-ping finds a device"; return 1; }
+	[ -e "$root/usr/share/man/man8/rpcrdma-ctl.8.gz" ] || { echo "there is no rpcrdma-ctl(8)"; return 1; }
 }
 
 # As the service at boot does
@@ -299,7 +311,7 @@ test_kernel_mended()
 test_purge()
 {
 	local kernel left
-	inside apt-get -y purge rpcrdma-v2-dkms rpcrdma-v2-doc || return
+	inside apt-get -y purge rpcrdma-v2-dkms rpcrdma-v2-doc rpcrdma-v2-tools || return
 	whole || return
 	for kernel in "$old" "$new" 9.0-own; do
 		picks "$kernel" kernel || return
@@ -330,6 +342,7 @@ t()
 t lintian
 ! ours || t rpmlint
 t install
+t tools
 t new-kernel
 t autoinstall
 t kernel-with-its-own

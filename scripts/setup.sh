@@ -20,7 +20,7 @@ build=(make gcc-12 g++-12 linux-headers-amd64 kmod)
 demo=(qemu-system-x86 busybox-static cpio linux-image-amd64
       nfs-common nfs-kernel-server rpcbind rdma-core iproute2 procps
       gcc libc6-dev binutils)
-deb=(make dpkg-dev debhelper dh-dkms python3-sphinx)
+deb=(make g++ dpkg-dev debhelper dh-dkms python3-sphinx nlohmann-json3-dev libibverbs-dev librdmacm-dev)
 rpm=(make rpm)
 check=(ccache g++ cmake pkg-config libgtest-dev clang libclang-rt-14-dev clang-format clang-tidy
        gcc-12-aarch64-linux-gnu g++-12-aarch64-linux-gnu
