@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# scripts/layers.sh FOLDER: check that no object of the module that was built in FOLDER
-# uses a symbol of a higher one. Kbuild has them in order, lowest first: those of core/,
+# scripts/layers.sh [FOLDER]: check that no object of the module that was built in FOLDER,
+# by default in this checkout, uses a symbol of a higher one. Kbuild has them in order, lowest first: those of core/,
 # of verbs/ and of sunrpc/. If one does, fail and print the symbols with both objects.
 # Lower objects call higher ones by hooks and work items. The core, and no other object,
 # calls the functions of its port (core/port.h), wherever they are.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
-built=${1:?usage: scripts/layers.sh FOLDER}/net/sunrpc/xprtrdma
+built=${1:-$here}/net/sunrpc/xprtrdma
 
 # The objects of the list $1 in Kbuild, in their order
 objects()
