@@ -13,14 +13,13 @@ extern "C" {
 #endif
 
 /**
- * rpcrdma_core_sends_begin() - begin to use core->nr_sends contexts, with
- *	core->control_bufs
- * @core: connection
- * @all: initialise all of them now
+ * rpcrdma_core_sends_begin() - begin to use the Send contexts
+ * @core: connection, with its control buffers
+ * @nr: number of contexts, as rpcrdma_port_sends() was called with
  *
  * Context: lock held.
  */
-void rpcrdma_core_sends_begin(struct rpcrdma_ep_core *core, bool all);
+void rpcrdma_core_sends_begin(struct rpcrdma_ep_core *core, u32 nr);
 
 /**
  * rpcrdma_core_send_size() - get the size of the buffer to allocate for a message

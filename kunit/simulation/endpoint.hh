@@ -334,7 +334,7 @@ public:
 	}
 	int create();
 	int take(const rpcrdma_setup_step &m);
-	int make_sends();
+	int make_sends(u32 nr);
 	void open_later();
 	void opened();
 	void wake();

@@ -376,9 +376,9 @@ int rpcrdma_port_queue_pair(struct rpcrdma_ep_core *core,
 	return 0;
 }
 
-int rpcrdma_port_sends(struct rpcrdma_ep_core *core)
+int rpcrdma_port_sends(struct rpcrdma_ep_core *core, u32 nr)
 {
-	return of(core).make_sends();
+	return of(core).make_sends(nr);
 }
 
 void rpcrdma_port_happened(struct rpcrdma_ep_core *core,

@@ -303,29 +303,16 @@ bool endpoint::post_send(rpcrdma_send *s)
 
 /* ---- Memory of Send contexts ---- */
 
-int endpoint::make_sends()
+int endpoint::make_sends(u32 nr)
 {
 	if (w_.fault(20))
 		return -ENOMEM;
-	/* One more is for the next Call. */
-	nr_sends = params.sends + RPCRDMA_CONTROL_SENDS + 1;
 	signal_threshold = RPCRDMA_SIGNAL_BY_QUEUE;
-	sends_ = std::vector<send_context>(nr_sends);
+	sends_ = std::vector<send_context>(nr);
 	control_.octets.resize(RPCRDMA_CONTROL_BUFS);
 	control_bufs = control_.octets.data();
 	control_addr = reinterpret_cast<u64>(&control_);
-	rpcrdma_core_sends_begin(this, life.client);
-	if (life.client) {
-		rpcrdma_send *last = &sends_.back();
-		const u32 size = rpcrdma_conn_send_octets(&conn);
-		u64 addr;
-		void *buf = new_buffer(size, &addr);
-
-		if (buf) {
-			rpcrdma_core_send_buffer(last, buf, addr, size);
-			last->signal_threshold = RPCRDMA_SIGNAL_ALWAYS;
-		}
-	}
+	rpcrdma_core_sends_begin(this, nr);
 	return 0;
 }
 
@@ -505,7 +492,8 @@ struct rpcrdma_send *rpcrdma_port_send(struct rpcrdma_ep_core *core, u32 number)
 	return of(core).first_use(number);
 }
 
-void *rpcrdma_port_buffer(struct rpcrdma_ep_core *core, u32 size, u64 *addr)
+void *rpcrdma_port_buffer(struct rpcrdma_ep_core *core, u32 size, bool,
+			  u64 *addr)
 {
 	return of(core).new_buffer(size, addr);
 }

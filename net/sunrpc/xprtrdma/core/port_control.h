@@ -62,14 +62,16 @@ int rpcrdma_port_queue_pair(struct rpcrdma_ep_core *core,
 			    const struct rpcrdma_queues *queues, u32 *wrs);
 
 /**
- * rpcrdma_port_sends - allocate the Send contexts
+ * rpcrdma_port_sends - allocate the Send contexts, and the buffers for control messages
  * @core: connection with its device's objects
+ * @nr: number of contexts
  *
- * Takes the lock and calls rpcrdma_core_sends_begin().
+ * Sets core->control_bufs and core->control_addr, takes the lock and calls
+ * rpcrdma_core_sends_begin().
  * Context: no lock held; may sleep.
  * Return: 0 or a negative errno.
  */
-int rpcrdma_port_sends(struct rpcrdma_ep_core *core);
+int rpcrdma_port_sends(struct rpcrdma_ep_core *core, u32 nr);
 
 /* ---- Events in the life of a connection ---- */
 

@@ -102,12 +102,14 @@ struct rpcrdma_send *rpcrdma_port_send(struct rpcrdma_ep_core *core,
  * rpcrdma_port_buffer - allocate a buffer for messages and map it for the device
  * @core: connection
  * @size: bytes
+ * @sleep: may sleep, and the lock is not held
  * @addr: gets the device's address of the buffer
  *
- * Context: lock held.
+ * Context: lock held, unless @sleep.
  * Return: the buffer, or NULL if out of memory.
  */
-void *rpcrdma_port_buffer(struct rpcrdma_ep_core *core, u32 size, u64 *addr);
+void *rpcrdma_port_buffer(struct rpcrdma_ep_core *core, u32 size, bool sleep,
+			  u64 *addr);
 
 /**
  * rpcrdma_port_buffer_free - unmap and free a buffer

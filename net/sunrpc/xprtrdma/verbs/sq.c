@@ -244,10 +244,13 @@ void rpcrdma_port_flush_waiting(struct rpcrdma_ep_core *core,
 
 /* ---- Send contexts ---- */
 
-void *rpcrdma_port_buffer(struct rpcrdma_ep_core *core, u32 size, u64 *addr)
+void *rpcrdma_port_buffer(struct rpcrdma_ep_core *core, u32 size, bool sleep,
+			  u64 *addr)
 {
 	return rpcrdma_buffer_create(rpcrdma_ep_of(core), size, DMA_TO_DEVICE,
-				     GFP_ATOMIC | __GFP_NOWARN, addr);
+				     sleep ? RPCRDMA_GFP_CLIENT :
+					     GFP_ATOMIC | __GFP_NOWARN,
+				     addr);
 }
 
 void rpcrdma_port_buffer_free(struct rpcrdma_ep_core *core, void *buf, u64 addr,
@@ -310,37 +313,13 @@ int rpcrdma_send_larger(struct rpcrdma_send *s, u32 octets, gfp_t gfp)
 	return ok ? 0 : -ENOMEM;
 }
 
-/* Allocate the reserve buffer of a client, for sending when memory is short. */
-static void rpcrdma_send_reserve_buffer(struct rpcrdma_ep *ep)
-{
-	struct rpcrdma_send *s = &ep->send_ring[ep->core.nr_sends - 1].core;
-	u32 size = rpcrdma_conn_send_octets(&ep->core.conn);
-	void *buf;
-	u64 addr;
-
-	buf = rpcrdma_buffer_create(ep, size, DMA_TO_DEVICE, RPCRDMA_GFP_CLIENT,
-				    &addr);
-	if (!buf)
-		return;
-	rpcrdma_core_send_buffer(s, buf, addr, size);
-	s->signal_threshold = RPCRDMA_SIGNAL_ALWAYS;
-}
-
-/*
- * The contexts for control messages have a buffer from the start. The last context of a
- * client has a buffer of the largest size, if it can be allocated: it allows a client
- * to send messages that free memory when memory is short. The contexts of a server,
- * which may have thousands of idle connections, are initialized at their first use.
- */
-int rpcrdma_port_sends(struct rpcrdma_ep_core *core)
+int rpcrdma_port_sends(struct rpcrdma_ep_core *core, u32 nr)
 {
 	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
-	/* One more is for the Call that is built next. */
-	u32 count = ep->params.sends + RPCRDMA_CONTROL_SENDS + 1;
 
 	ep->reg_cqe.done = rpcrdma_wc_chained;
 	ep->rw_cqe.done = rpcrdma_wc_chained;
-	ep->send_ring = kvmalloc_array(count, sizeof(*ep->send_ring), GFP_NOFS);
+	ep->send_ring = kvmalloc_array(nr, sizeof(*ep->send_ring), GFP_NOFS);
 	if (!ep->send_ring)
 		return -ENOMEM;
 	core->control_bufs = rpcrdma_buffer_create(ep, RPCRDMA_CONTROL_BUFS,
@@ -349,11 +328,8 @@ int rpcrdma_port_sends(struct rpcrdma_ep_core *core)
 	if (!core->control_bufs)
 		return -ENOMEM;
 	spin_lock(&ep->lock);
-	core->nr_sends = count;
-	rpcrdma_core_sends_begin(core, ep->client);
+	rpcrdma_core_sends_begin(core, nr);
 	spin_unlock(&ep->lock);
-	if (ep->client)
-		rpcrdma_send_reserve_buffer(ep);
 	return 0;
 }
 

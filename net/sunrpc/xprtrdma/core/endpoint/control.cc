@@ -118,7 +118,7 @@ int make_objects(rpcrdma_ep_core *core)
 
 	if (rc)
 		return rc;
-	rc = rpcrdma_port_sends(core);
+	rc = make_sends(core);
 	if (rc)
 		return rc;
 	rpcrdma_core_recvs_due(core);

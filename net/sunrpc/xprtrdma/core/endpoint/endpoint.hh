@@ -40,6 +40,12 @@ stream_of(rpcrdma_work *work)
 	return reinterpret_cast<rpcrdma_stream *>(work);
 }
 
+/* Send contexts beyond those for RPC traffic: see make_sends() */
+constexpr u32 MORE_SENDS = RPCRDMA_CONTROL_SENDS + 1;
+
+/* Allocate the Send contexts of a connection. Returns 0 or a negative errno. */
+int make_sends(rpcrdma_ep_core *core);
+
 /*
  * Initialise the next context for its first use. Not called if all have been used.
  */

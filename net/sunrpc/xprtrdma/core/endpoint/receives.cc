@@ -41,9 +41,8 @@ u32 post_recvs(rpcrdma_ep_core *core)
 void count_recvs(rpcrdma_ep_core *core)
 {
 	if (!core->conn.cfg.client)
-		rpcrdma_sq_set_replies(
-			&core->sq, core->nr_sends - RPCRDMA_CONTROL_SENDS - 1,
-			core->nr_recvs);
+		rpcrdma_sq_set_replies(&core->sq, core->nr_sends - MORE_SENDS,
+				       core->nr_recvs);
 }
 
 /*

@@ -2,7 +2,9 @@
 /*
  * Send contexts and their buffers. The contexts for control messages have a buffer from
  * the start. The others get one when they need it, and keep it; the contexts used last
- * are used next, so that few of them ever have a large one.
+ * are used next, so that few of them ever have a large one. The last context of a client
+ * has a reserve buffer of the largest size, if it could be allocated: with it a client
+ * can send the messages that free memory when memory is short.
  */
 #include "endpoint.hh"
 
@@ -85,7 +87,7 @@ rpcrdma_send *pop_send_with_room(rpcrdma_ep_core *core, u32 octets)
 
 	if (octets <= s->size) [[likely]]
 		return s;
-	buf = rpcrdma_port_buffer(core, octets, &addr);
+	buf = rpcrdma_port_buffer(core, octets, false, &addr);
 	if (buf) {
 		rpcrdma_core_send_buffer(s, buf, addr, octets);
 		return s;
@@ -108,16 +110,48 @@ rpcrdma_send *pop_send_with_room(rpcrdma_ep_core *core, u32 octets)
 	return nullptr;
 }
 
+/*
+ * One context more than those for RPC traffic and control messages is for the Call that
+ * is built next. A client uses its context with the reserve buffer last, and signals
+ * each Send from it: when memory is short, the buffer must soon be free again.
+ */
+int make_sends(rpcrdma_ep_core *core)
+{
+	const u32 size = rpcrdma_conn_send_octets(&core->conn);
+	const int rc = rpcrdma_port_sends(core, core->control.params->sends +
+							MORE_SENDS);
+	u64 addr;
+
+	if (rc || !core->life.client)
+		return rc;
+
+	rpcrdma_send *last = send_of(core->free_sends);
+	void *buf = rpcrdma_port_buffer(core, size, true, &addr);
+
+	if (!buf)
+		return 0;
+	while (last->work.next)
+		last = send_of(last->work.next);
+	rpcrdma_core_send_buffer(last, buf, addr, size);
+	last->signal_threshold = RPCRDMA_SIGNAL_ALWAYS;
+	return 0;
+}
+
 } // namespace rpcrdma
 
 using namespace rpcrdma;
 
-void rpcrdma_core_sends_begin(struct rpcrdma_ep_core *core, bool all)
+/*
+ * The contexts of a server, which may have thousands of idle connections, are
+ * initialised at their first use.
+ */
+void rpcrdma_core_sends_begin(struct rpcrdma_ep_core *core, u32 nr)
 {
+	core->nr_sends = nr;
 	core->call_send = make_send(core);
 	for (u32 i = 1; i < core->nr_sends; i++)
 		rpcrdma_sq_give(&core->sq);
-	if (!all)
+	if (!core->life.client)
 		return;
 
 	/*
