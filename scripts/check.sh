@@ -64,7 +64,7 @@ report=$(mktemp -d)
 trap 'rm -rf "$report"' EXIT
 report_level=
 
-# Keep one result line of a test program.
+# Record one result line of a test program.
 result()
 {
 	case $1 in
@@ -76,7 +76,7 @@ ok() { echo "ok $1"; result "ok $1"; }
 not_ok() { echo "not ok $1 - $2"; result "not ok $1 - $2"; }
 skip() { echo "ok $1 # SKIP $2"; result "ok $1 # SKIP $2"; }
 
-# The results in the file $1, their names with $2 before them.
+# Record the results in the file $1, with $2 prefixed to their names.
 results()
 {
 	local line
@@ -89,8 +89,7 @@ results()
 	done <"$1"
 }
 
-# try NAME COMMAND...: a test that is one command; what it printed is the
-# reason when it fails.
+# try NAME COMMAND...: run a test that is one command. If it fails, its output is the reason.
 try()
 {
 	local name=$1 out
@@ -103,9 +102,9 @@ try()
 	fi
 }
 
-# A copy of the sources in $1, so that each kernel has a build folder of its
-# own and the checkout stays as it is. Times are kept: what did not change is
-# not built again; what is gone here goes there.
+# Copy the sources to $1, so that each kernel has a build folder of its own and the checkout
+# does not change. Modification times are kept, so that unchanged files are not built again.
+# Files that no longer exist are removed.
 mirror()
 {
 	local to=$1 list=$1.list
@@ -118,8 +117,8 @@ mirror()
 	tar -cf - -T "$list" | tar -C "$to" -xf -
 }
 
-# Folders of two checkouts must not mix, nor those of two runs at the same time. Which
-# number a run has does not depend on its checkout: ccache finds what another one built.
+# Folders of two checkouts must not mix, nor those of two concurrent runs. The number of a run
+# does not depend on its checkout, so that ccache finds the results of another one.
 build_root=
 i=0
 while [ -z "$build_root" ]; do
@@ -138,8 +137,8 @@ if [ "$(cat "$build_root/checkout" 2>/dev/null)" != "$here" ]; then
 	echo "$here" >"$build_root/checkout"
 fi
 
-# One build at a time in a folder; sets $build. A failed build is reported
-# once, as a test of the level that needs it.
+# build_for KIND MAKE-ARGUMENT...: build in the folder of that kind, one build at a time, and set
+# build to it. A failed build is reported once, as a test of the level that needs it.
 build_for()
 {
 	local kind=$1 log=$build_root/$1.log status=0 build_lock
@@ -170,7 +169,7 @@ engine()
 	# shellcheck disable=SC2086
 	scripts/count-junit.py $f >"$dir/results"
 	results "$dir/results" engine/
-	# A sanitizer's report ends the program with no test to blame.
+	# A sanitizer's report ends the program, without naming a test.
 	if [ $status -eq 0 ]; then
 		ok engine/ends-well
 	else
@@ -179,7 +178,7 @@ engine()
 	fi
 }
 
-# The library, built from the engine
+# The library that is built from the engine
 library()
 {
 	local dir=$1 status=0
@@ -232,7 +231,7 @@ level_simulation()
 
 no_warnings()
 {
-	# A message of Debian's headers for every external module
+	# A message that Debian's headers cause for every external module
 	! grep -E 'warning:|WARNING|objtool:|modpost:' "$1" |
 		grep -vE 'warning: the compiler differs from the one used to build the kernel'
 }
@@ -331,8 +330,8 @@ checkpatch()
 	! grep -E ': ERROR:' <<<"$out"
 }
 
-# Each kernel-doc comment describes all parameters and members; those of the interfaces
-# that are built into the reference describe the returned values, too.
+# Each kernel-doc comment describes all parameters and members; those of the interfaces in the
+# reference also describe the returned values.
 kernel_doc()
 {
 	local out header kernel_scripts
@@ -362,7 +361,7 @@ sparse_clean()
 	! grep -E 'warning:|error:' <<<"$out"
 }
 
-# The kernel's scripts for known kinds of errors; a few have no mode "report".
+# The kernel's scripts for known kinds of errors; a few have no "report" mode.
 coccinelle()
 {
 	local out kernel_scripts
@@ -382,7 +381,7 @@ formatted()
 	clang-format --dry-run -Werror $(sources '*.cc' '*.hh')
 }
 
-# As the kernel builds it: one file that has all others in it
+# Built as for the kernel: one file that includes all others
 tidy()
 {
 	clang-tidy --quiet net/sunrpc/xprtrdma/core/endpoint.cc -- -std=c++20 -ffreestanding \
@@ -429,8 +428,7 @@ mapped()
 	return $bad
 }
 
-# Neither HTML nor man pages may have anything to complain of, nor a terminal that
-# shows the latter.
+# Building HTML and man pages causes no warning, nor does a terminal that displays the latter.
 documents()
 {
 	local page said
@@ -443,7 +441,7 @@ documents()
 	done
 }
 
-# The dissector of Wireshark, with captures that are made for it
+# Wireshark's dissector, with generated captures
 test_dissector()
 {
 	local dir=$1/dissector status=0
@@ -471,8 +469,8 @@ test_ctl()
 level_build()
 {
 	local dir=$1 log=$build_root/clean.log
-	# From nothing: a warning is only seen when its file is compiled. In a folder of
-	# its own: others boot guests with what is in the stock kernel's.
+	# Build everything: a warning is shown only when its file is compiled. Use a separate
+	# folder: others boot guests with the stock kernel's.
 	rm -rf "$build_root/clean" "$build_root/clean.list"
 	if ! build_for clean KVER="$kver"; then
 		tail -n 40 "$log" | sed 's/^/#   /'
@@ -506,15 +504,15 @@ level_build()
 	try build/conformance scripts/conformance.py
 	try build/reasons scripts/reasons.py
 	try build/mutants scripts/mutants.py --check
-	# One, to see that the tool still builds what it breaks
+	# Build one mutant, to check that the tool builds its mutants
 	try build/mutant scripts/mutants.py 'suites:SendQueue #1'
 	test_dissector "$dir"
 	test_ctl "$dir"
 	scripts/conformance.py --counts | sed 's/^/#   /'
 }
 
-# script_level LEVEL DIR COMMAND...: a level that is a script, which prints results
-# and fails if one of them did
+# script_level LEVEL DIR COMMAND...: a level that is a script, which prints results and fails if
+# one of them failed
 script_level()
 {
 	local level=$1 dir=$2 status=0
@@ -566,8 +564,8 @@ level_kunit()
 	guest_ended kunit $status "$dir"
 }
 
-# The guest's own end is a test too: that there is one, and no complaint of
-# the kernel between the tests.
+# The guest's own end is a test, too: that it ended in order, and without a complaint of the
+# kernel between the tests.
 guest_ended()
 {
 	local level=$1 status=$2 dir=$3
@@ -666,7 +664,7 @@ level_demo()
 	guest_ended demo $status "$1"
 }
 
-# The module's own cost stands out over the device in memory.
+# Over the device in memory, most of the cost is the module's own.
 level_cost()
 {
 	local dir=$1 status=0 module guest tree
@@ -696,8 +694,8 @@ level_interop()
 {
 	local status=0 module guest tree
 	MODULE='' guest_module interop stock || return 0
-	# The versions between them have nothing of their own in the transport; and
-	# e2e has what this module does with itself, the simulation two of version 1.
+	# NFS 4.0 and 4.1 are no different for the transport; e2e has two ends of this module,
+	# the simulation two of version 1.
 	[ -n "${VERSIONS:-}" ] || export VERSIONS='3 4.2' OURS_VERSIONS=4.2 DIVIDE=yes
 	PREFIX=interop/ scripts/interop.sh --module "$module" --run-dir "$1" \
 		in-tree:ours:1 ours:ours:2 ours:in-tree:1 switch silent drop || status=$?
@@ -742,7 +740,7 @@ level_field()
 	run_e2e field "$1" "${guest[@]}" --module "$module" --timeout 1500 -- "$1/guest/field.sh"
 }
 
-# Mounts between two hosts in one guest: captured there, decoded and counted here
+# Mounts between two hosts in one guest: captured there, decoded and compared here
 level_capture()
 {
 	local module guest tree capture name
@@ -774,7 +772,7 @@ for level in "${levels[@]}"; do
 	declare -F "level_$level" >/dev/null || die "there is no level $level"
 done
 
-# Run one level, and keep how long it took and what it had to try twice.
+# Run one level, and record its duration and the tests that were retried.
 run_level()
 {
 	local started=$SECONDS run=
@@ -789,13 +787,14 @@ run_level()
 		"$(grep -c '^not ok ' "$report/$1.results") failed, $((SECONDS - started)) s"
 }
 
-# True if this level boots no guest. The time of a guest continues while it has no processor.
+# Return true if this level boots no guest. The time of a guest continues while it has no
+# processor.
 on_host() { [[ $1 =~ ^(engine|build|simulation|packages)$ ]]; }
 
-# True if this level boots User-Mode Linux unless GUEST names another kernel.
+# Return true if this level boots User-Mode Linux unless GUEST names another kernel.
 uses_uml() { [[ ${GUEST:-uml} = uml && $1 =~ ^(kunit|e2e-debug|field|capture|hostile|hostile-server)$ ]]; }
 
-# Take the next level from the file $1, a line each, and set level to it.
+# Take the next level from the file $1, which has one on each line, and set level to it.
 next_level()
 {
 	local lock
@@ -807,8 +806,8 @@ next_level()
 	[ -n "$level" ]
 }
 
-# Run the levels in the file $1 at the same time as other lanes do. The output of a
-# level is shown when it has ended.
+# Run the levels in the file $1, concurrently with other lanes. The output of a level is shown
+# when it has ended.
 run_lane()
 {
 	local out level
@@ -820,12 +819,12 @@ run_lane()
 	done
 }
 
-# Run these levels, two guests at a time, and those without a guest with what the guests
-# leave of the machine: a guest keeps one core busy and waits much.
+# Run these levels, two guests at a time, and those without a guest on the processor time that
+# remains: a guest keeps one core busy and waits often.
 run_lanes()
 {
 	local pids=() level i
-	# Each has less of the machine.
+	# Each has less processor time.
 	export TIMEOUT_SCALE=$((TIMEOUT_SCALE * 2))
 	touch "$report/guests" "$report/host"
 	for level in "$@"; do
@@ -870,7 +869,7 @@ for level in "${first[@]}"; do
 done
 if [ ${#levels[@]} -gt ${#first[@]} ]; then
 	levels=("${levels[@]:${#first[@]}}")
-	# A commit that breaks the engine shows it in minutes.
+	# A commit that breaks the engine is detected within minutes.
 	if ! grep -q '^not ok ' "$report"/*.results 2>/dev/null; then
 		run_lanes "${levels[@]}"
 	else
@@ -879,7 +878,7 @@ if [ ${#levels[@]} -gt ${#first[@]} ]; then
 	fi
 fi
 
-# A lane that died has left levels without an end.
+# A lane that died has left levels without a result.
 for level in "${levels[@]}"; do
 	[ -e "$report/$level.seconds" ] ||
 		echo "not ok $level/run - the level did not end" >>"$report/$level.results"

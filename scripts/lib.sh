@@ -4,12 +4,12 @@
 
 # shellcheck disable=SC2034
 
-# Everything large that can be made again lives here, outside the checkout.
+# Everything large that can be built again is here, outside the checkout.
 CACHE=${RPCRDMA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rpcrdma-v2}
 
-# What was compiled before, in this checkout or another, is not compiled again. Without
-# the folder of a compilation in it, a result is the same for each checkout; debuggers
-# then look for sources below the current folder.
+# ccache avoids compiling sources again that this or another checkout has compiled. The folder
+# of a compilation is left out, so that results are the same for each checkout; debuggers then
+# look for sources below the current folder.
 if [ -d /usr/lib/ccache ] && [ -z "${CCACHE_BASEDIR:-}" ]; then
 	PATH=/usr/lib/ccache:$PATH
 	export CCACHE_DIR=${CCACHE_DIR:-$CACHE/ccache} CCACHE_NOHASHDIR=1
@@ -17,8 +17,7 @@ if [ -d /usr/lib/ccache ] && [ -z "${CCACHE_BASEDIR:-}" ]; then
 	export CCACHE_BASEDIR
 fi
 
-# Emulated guests on a busy machine are slow: every time limit is multiplied
-# by this.
+# Emulated guests on a busy machine are slow: this factor multiplies each time limit.
 TIMEOUT_SCALE=${TIMEOUT_SCALE:-1}
 
 say()
@@ -32,8 +31,8 @@ die()
 	exit 1
 }
 
-# The newest installed stock Debian 6.1 kernel that has its headers installed.
-# Not "uname -r": the machine itself may run something else altogether.
+# Print the newest installed stock Debian 6.1 kernel that has its headers installed. Not "uname
+# -r": this machine may run a different kernel.
 stock_kernel_version()
 {
 	local d v
@@ -57,7 +56,7 @@ kernel_version()
 	echo "$v"
 }
 
-# The project's files in this folder: with git what is not ignored, or else all.
+# Print the project's files in this folder: with git those that are not ignored, or else all.
 project_files()
 {
 	if git rev-parse --git-dir >/dev/null 2>&1; then
@@ -67,14 +66,14 @@ project_files()
 	fi | while read -r f; do [ ! -f "$f" ] || echo "$f"; done | sort
 }
 
-# Those of them that the module and its KUnit suites are built from
+# Print those from which the module and its KUnit suites are built.
 module_files()
 {
 	project_files | grep -E '^(Makefile|Kbuild|net/|include/|kunit/|scripts/(lib|install)\.sh)' |
 		grep -vE '^kunit/(core|simulation)/|/README$'
 }
 
-# The project's files in the folder $1, with the version $2
+# Copy the project's files to the folder $1, with the version $2.
 source_tree()
 {
 	mkdir "$1"
@@ -84,7 +83,7 @@ source_tree()
 
 project_version() { sed -n 's/^version := //p' "$(dirname "${BASH_SOURCE[0]}")/../Kbuild"; }
 
-# The maintainer named in packages: the person that builds them, as set for Debian's
+# Print the maintainer named in packages: the person that builds them, as set for Debian's
 # tools, or else an address that does not exist.
 maintainer()
 {
@@ -95,9 +94,9 @@ maintainer()
 	fi
 }
 
-# begin_package DIR [VERSION]: in this checkout, which becomes the current folder,
-# set to: DIR, made if need be; version; work: a folder for this script alone; and
-# tree: the project's files in it, with that version.
+# begin_package DIR [VERSION]: create DIR, change to this checkout, and set to (the absolute path
+# of DIR), version, work (a temporary folder of this script) and tree (the project's files in
+# it, with that version).
 begin_package()
 {
 	mkdir -p "$1"
@@ -110,11 +109,11 @@ begin_package()
 	source_tree "$tree" "$version"
 }
 
-# When they changed: packages that are made again are the same.
+# Print the time of the last change: packages that are built again are the same.
 source_date() { echo "${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}"; }
 
-# The items of the changelog's newest section, in the form of packages: $1 is
-# before each, and $2 before its further lines.
+# Print the items of the changelog's newest section, in the form of packages: $1 precedes each
+# item, and $2 its further lines.
 changes()
 {
 	sed -n '/^[0-9]/,$p' Documentation/changelog.rst | awk -v first="$1" -v next_="$2" '
@@ -132,7 +131,7 @@ changes()
 			print line
 		}
 		{ gsub("``", "") }
-		# It reads to the end: its writer would otherwise get SIGPIPE.
+		# Read to the end: the writer would otherwise get SIGPIPE.
 		/^===/ { sections++ }
 		sections > 1 { next }
 		/^[*] / { if (item) wrap(item); item = $0 }
@@ -140,15 +139,15 @@ changes()
 		END { wrap(item) }'
 }
 
-# unresolved FOLDER...: of the output of "nm -u" on the standard input, the symbols
-# that neither the kernel nor the modules built in these folders define
+# unresolved FOLDER...: print the symbols in the output of "nm -u" on the standard input that
+# neither the kernel nor the modules built in these folders define
 unresolved()
 {
 	awk '$1 == "U" { print $2 }' | LC_ALL=C sort -u |
 		LC_ALL=C comm -23 - <(awk '{ print $2 }' "${@/%//Module.symvers}" | LC_ALL=C sort -u)
 }
 
-# Where apt here takes the suite $1 from
+# Print the archive from which apt here gets the suite $1.
 archive()
 {
 	# shellcheck disable=SC2016
@@ -162,13 +161,13 @@ host_suite() { (. /etc/os-release && echo "$VERSION_CODENAME"); }
 
 debian_key=/usr/share/keyrings/debian-archive-keyring.gpg
 
-# An archive that is gone, or was never configured, ends a script with this status.
+# Exit status of scripts if an archive no longer exists, or was never configured
 NO_ARCHIVE=3
 no_archive() { echo "$(basename "$0"): $*" >&2; exit $NO_ARCHIVE; }
 
-# Set apt: the folder of a separate apt, in the cache's kernels/, which knows only
-# the suite $1 and no installed package. Its output goes to the file $2. The packages
-# are those of the architecture $3 (default: amd64).
+# Set apt: the folder of a separate apt, in the cache's kernels/, which knows only the suite $1
+# and no installed package. Its output goes to the file $2. The packages are those of the
+# architecture $3 (default: amd64).
 suite_apt()
 {
 	local suite=$1 log=$2 host like uri
@@ -190,7 +189,7 @@ suite_apt()
 	fi
 }
 
-# A tool of that apt: apt_here TOOL ARG...
+# apt_here TOOL ARG...: run a tool of that apt
 apt_here()
 {
 	local tool=$1
@@ -209,8 +208,8 @@ apt_depends()
 		tr ',|' '\n\n' | sed 's/^ *//; s/ .*//'
 }
 
-# The package and the version of the newest kernel sources in the suite $1, which is
-# asked once a week
+# Print package and version of the newest kernel sources in the suite $1. The archive is checked
+# once a week.
 newest_source()
 {
 	local newest=$CACHE/kernels/$1.source lock apt apt_arch package
@@ -243,7 +242,7 @@ unpack_source()
 	rm -f "$deb"
 }
 
-# Apply the patch $2 to the sources in the folder $1 if all of it fits.
+# Apply the patch $2 to the sources in the folder $1 if all of it applies.
 fit_patch()
 {
 	if patch -d "$1" -p1 --dry-run <"$2"; then
@@ -265,7 +264,7 @@ test_kernel()
 	tree=$CACHE/$1-$(sha256sum <<<"$2" | cut -c1-16)
 	shift 4
 	[ ! -f "$tree/.complete" ] || return 0
-	# One builder at a time; a second one waits and finds the tree complete.
+	# One builder at a time; a second one waits, and finds the tree complete.
 	mkdir -p "$CACHE"
 	exec {lock}>"$CACHE/$name.lock"
 	flock "$lock"
@@ -277,12 +276,12 @@ test_kernel()
 			"$unpack" "$tree.src" && "$config" >"$tree.src/.config" &&
 				make -C "$tree.src" "$@" olddefconfig
 		} >"$log" 2>&1 || { tail -30 "$log" >&2; die "configuring the $name failed, see $log"; }
-		# olddefconfig silently drops what does not fit together: a test kernel
-		# without its checkers would pass everything.
+		# olddefconfig silently drops options whose dependencies are missing: a test
+		# kernel without its checkers would pass everything.
 		lost=$("$config" | grep '^CONFIG_' | grep -Fxv -f "$tree.src/.config" || true)
 		[ -z "$lost" ] || die "the configuration lost these requested lines:
 $lost"
-		# The kernel goes where its makefiles put it; "all" has its modules.
+		# The path of the kernel depends on its makefiles; "all" builds its modules.
 		make -C "$tree.src" -j"$(nproc)" "$@" all >>"$log" 2>&1 ||
 			{ tail -30 "$log" >&2; die "building the $name failed, see $log"; }
 		make -C "$tree.src" "$@" modules_install INSTALL_MOD_PATH="$tree.src/modroot" \
@@ -290,8 +289,8 @@ $lost"
 			{ tail -30 "$log" >&2; die "installing the modules of the $name failed, see $log"; }
 		# Links to the build tree, which is not needed here.
 		rm -f "$tree.src"/modroot/lib/modules/*/{build,source}
-		# Only what external modules, a guest and a reader of its traces need is
-		# kept: no objects.
+		# Only the files that external modules, a guest and a reader of its stack traces
+		# need are kept: no objects.
 		find "$tree.src" \( -name '*.o' -o -name '*.a' -o -name '.*.cmd' \) \
 			-not -path '*/scripts/*' -not -path '*/tools/*' -delete
 		mv "$tree.src" "$tree"
@@ -301,7 +300,7 @@ $lost"
 	exec {lock}>&-
 }
 
-# A minimal system of the Debian suite $1 in the folder $2, unless it is there
+# Make a minimal system of the Debian suite $1 in the folder $2, unless it exists
 debian_system()
 {
 	local suite=$1 to=$2 lock valid
@@ -314,10 +313,10 @@ debian_system()
 		rm -rf "$to"
 		debootstrap --variant=minbase --keyring=$debian_key "$suite" "$to" "$(archive "$(host_suite)")" >"$to.log" 2>&1 ||
 			{ tail -n 5 "$to.log" >&2; die "debootstrap cannot make a $suite"; }
-		# An old mirror is as good there as it is here.
+		# The mirror configured here has other suites as well.
 		valid=$(apt-config dump --format '%v' Acquire::Check-Valid-Until)
 		echo "Acquire::Check-Valid-Until \"${valid:-true}\";" >"$to/etc/apt/apt.conf.d/90mirror"
-		# Nothing is started there.
+		# No service is started there.
 		printf '#!/bin/sh\nexit 101\n' >"$to/usr/sbin/policy-rc.d"
 		chmod 755 "$to/usr/sbin/policy-rc.d"
 		touch "$to/.complete"
@@ -334,7 +333,7 @@ build_guest_tools()
 	gcc -O2 -Wall -Wextra -Werror -o "$1/nfsdlisten" "$from/nfsdlisten.c"
 }
 
-# The hostile peer, which needs the libraries of user-space RDMA.
+# Build the hostile peer, which needs the libraries of user-space RDMA.
 build_hostile()
 {
 	local from
@@ -343,7 +342,7 @@ build_hostile()
 		"$from"/*.c "$from"/{lib,client,server}/*.c -lrdmacm -libverbs
 }
 
-# rpcrdma-ping, in the folder $1
+# Build rpcrdma-ping in the folder $1.
 build_ping()
 {
 	local from
@@ -352,11 +351,11 @@ build_ping()
 	cp "$(make -s -C "$from" build-dir)/rpcrdma-ping" "$1"
 }
 
-# Where the logs of runs are kept until the next run of the same name.
+# Folder of the logs of runs, which are kept until the next run of the same name
 RUNS=${RPCRDMA_RUNS:-$CACHE/runs}
 
-# A fresh folder for the run called $1: set run to it. Another one that is
-# under way by the same name keeps its own.
+# Create a new folder for the run called $1, and set run to it. A run of the same name in
+# progress keeps its own.
 new_run()
 {
 	run=$RUNS/$1
@@ -366,6 +365,6 @@ new_run()
 	rm -rf "$run"
 	mkdir -p "$run"
 	run=$(cd "$run" && pwd)
-	# A script that is edited while a guest reads it is two halves.
+	# A guest that reads a script while it is edited would get two halves.
 	cp -r "$(dirname "${BASH_SOURCE[0]}")/guest" "$run/guest"
 }

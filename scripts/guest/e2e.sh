@@ -6,12 +6,11 @@
 #
 #   e2e.sh everything|full|reduced [PREFIX [ONLY]]
 #
-# "reduced" is for kernels with checkers, which are slower: less load, and iWARP.
-# What takes long is divided between the two: each has of the troubles, of the forms
-# that large messages take, and of the flavours of Kerberos what the other has not.
-# "everything" has all of it but iWARP. What neither has of "everything" differs in
-# nothing that the transport sees, or the simulation tries it in seconds.
-# $RUN/nfsio is nfsio.c, compiled on the host.
+# "reduced" is for kernels with checkers, which are slower: less load, and iWARP. Slow tests are
+# divided between "full" and "reduced": faults, forms of large messages and flavours of Kerberos
+# are in one of them each. "everything" has all tests except iWARP. The tests that neither of
+# the other two has make no difference to the transport, or the simulation covers them in
+# seconds. $RUN/nfsio is nfsio.c, compiled on the host.
 # shellcheck disable=SC2012,SC2086,SC2119,SC2120,SC2317
 set -u
 
@@ -51,20 +50,20 @@ reduced)
 *) echo "unknown profile: $PROFILE"; exit 2 ;;
 esac
 
-# Does the other profile, on the stock kernel, leave nothing of this for the debug
-# kernel to find?
+# Return true if the debug kernel would find nothing new: this is the stock kernel with the
+# profile of the other.
 whole() { [ $PROFILE != reduced ]; }
 
 # ---- what only this has of work in the mount $MNT ---------------------------
 
-# True when the clients of $CROWD are there; they print it, or end.
+# Return true when all clients of $CROWD have printed a line or ended.
 crowd_is_here()
 {
 	grep -q '^here' /tmp/crowd.log || ! runs $CROWD
 }
 
-# with_threads N COMMAND...: with as many threads of nfsd, which takes 20 connections for
-# each and 60 more.
+# with_threads N COMMAND...: run it with N threads of nfsd, which accepts 20 connections for
+# each thread and 60 more.
 with_threads()
 {
 	local threads status=0
@@ -76,8 +75,8 @@ with_threads()
 	return $status
 }
 
-# As many clients at once as given, of a server with the memory that is a quarter of
-# 2 GiB: all have an answer, and no connection is refused or closed.
+# Connect as many clients at once as given, to a server with the memory limit of a machine with
+# 2 GiB: all get an answer, and no connection is refused or closed.
 crowd_at_once()
 {
 	local status=0
@@ -87,8 +86,8 @@ crowd_at_once()
 	return $status
 }
 
-# As many clients as given, all idle at the same time: a mount works on amid them,
-# and then each of them has another answer on the connection that it had.
+# Keep as many clients as given connected and idle: a mount continues to work, and then each
+# client gets another answer on its connection.
 work_idle_clients()
 {
 	local input status=0
@@ -109,7 +108,7 @@ work_idle_clients()
 	return $status
 }
 
-# Many entries; they go as they came, behind the client's back: quickly.
+# Many entries. They are removed at the server, which is faster.
 work_huge()
 {
 	mkdir -p $MNT/dir
@@ -117,8 +116,8 @@ work_huge()
 	rm -rf $EXPORT/dir
 }
 
-# Several connections: each has carried something. (6.1 opens them for v3
-# only, and one for v4.)
+# Several connections: each has conveyed messages. (6.1 opens them for NFS 3 only, and one for
+# NFS 4.)
 work_nconnect()
 {
 	local unused
@@ -129,8 +128,8 @@ work_nconnect()
 	[ $unused -eq 0 ] || complain "$unused of the transports were not used"
 }
 
-# Replies that the server refuses when it has executed the Call: the client
-# asks again, in a way that leads to the end, and keeps its connection.
+# Replies that the server refuses after it has executed the Call: the client sends the Call
+# again in a form that succeeds, and keeps its connection.
 work_refused()
 {
 	local names before
@@ -145,9 +144,8 @@ work_refused()
 	[ "$(sum_of server errors_sent)" -gt 0 ] || complain "no Call was refused"
 }
 
-# What integrity and privacy protect is one piece: no item of it may be reduced,
-# so what is large goes by the format of large messages. rsize and wsize are
-# such that there are thousands of these.
+# With integrity and privacy, no item may be reduced, so that large messages use the formats for
+# them. rsize and wsize are such that there are thousands of these.
 work_bulk()
 {
 	local megs=$1 format=$2 least=$(($1 * 100))
@@ -164,7 +162,7 @@ work_protected()
 }
 
 # The server of Debian's 6.1.192 refuses all Calls with privacy, over TCP as well
-# (scripts/debug-kernel.patch): a test is skipped where that is so.
+# (scripts/debug-kernel.patch): the test is skipped there.
 over_tcp()
 {
 	local dir=/mnt-tcp
@@ -191,10 +189,10 @@ trouble_restart()
 	load_end $ROUNDS
 }
 
-# Writing a client's server address, even the same, makes it reconnect.
-# A connection that opened is dropped, and the next one when that has opened: with iWARP
-# it may be the second. siw forgets data that come while it hands the socket over, so
-# that neither end hears of the other until the time for opening is over.
+# A write to a client's server address, even of the same address, makes it reconnect. A
+# connection that is open is dropped, and the next one when it is open: with iWARP the second
+# may be needed. siw loses data that arrives while it passes on the socket, so that neither end
+# hears of the other until the time limit of the opening.
 trouble_client_drop()
 {
 	local i f before found=0
@@ -212,19 +210,19 @@ trouble_client_drop()
 	[ $found -eq 1 ] || complain "no transport was found to drop"
 }
 
-# Delegations are recalled while the connection is busy with other things.
+# Delegations are recalled while the connection is busy with other work.
 trouble_delegation()
 {
 	local i
 	load_begin $LOAD
 	for ((i = 0; i < ROUNDS; i++)); do
-		# The client remembers that a name was not there.
+		# The client has cached that a name did not exist.
 		work_delegation -$i-
 	done
 	load_end
 }
 
-# The server forgets the client, connection included.
+# The server drops the client's state and its connection.
 trouble_server_drop()
 {
 	local i f
@@ -238,8 +236,7 @@ trouble_server_drop()
 	load_end
 }
 
-# Faults that sunrpc injects, where the kernel has that: both ends drop
-# connections at random.
+# Faults that sunrpc injects, on kernels with that: both ends drop connections at random.
 trouble_injected()
 {
 	local d=/sys/kernel/debug/fail_sunrpc
@@ -268,7 +265,7 @@ trouble_link()
 		rdma_del
 		sleep 1
 		rdma_add
-		# The listeners went with the device: nfsd makes new ones.
+		# The listeners were removed with the device: nfsd creates new ones.
 		nfsd_down
 		nfsd_up
 		wait_for 60 connected_again $before
@@ -276,7 +273,7 @@ trouble_link()
 	load_end $ROUNDS
 }
 
-# The callers of RPCs in progress die; a bystander's data must not suffer.
+# The callers of RPCs in progress are killed; other data must not change.
 trouble_kill()
 {
 	local i pids p
@@ -299,8 +296,8 @@ trouble_kill()
 	rm -rf $MNT/burn*
 }
 
-# A soft mount of a server that went away gives up in bounded time, and works
-# again when the server is back.
+# A soft mount of a server that is down fails in bounded time, and works again when the server
+# is up.
 trouble_soft()
 {
 	local dir=/mnt-soft started=$SECONDS
@@ -317,7 +314,7 @@ trouble_soft()
 	umount $dir
 }
 
-# Mount while the server is away, then let it come.
+# Mount while the server is down, and start it then.
 trouble_late_server()
 {
 	local pid dir=/mnt-late
@@ -327,7 +324,7 @@ trouble_late_server()
 	pid=$!
 	sleep 3
 	nfsd_up
-	# mount.nfs itself may have given up: then a second try has to work
+	# mount.nfs itself may have given up: then a second attempt has to succeed
 	wait $pid || do_mount $1 $dir
 	umount $dir
 }
@@ -343,7 +340,7 @@ trouble_mount_loop()
 	done
 }
 
-# One pool of nfsd's threads for each processor, and no thread in one of them
+# One pool of nfsd threads for each processor, and no thread in one of them
 trouble_pools()
 {
 	local f threads before
@@ -386,7 +383,7 @@ reload()
 	done
 }
 
-# Another device, $RDMA, instead of $1
+# Replace the device $1 by another one, $RDMA
 change_device()
 {
 	nfsd_down
@@ -395,7 +392,7 @@ change_device()
 	nfsd_up
 }
 
-# The device goes while nothing is mounted but nfsd listens on it.
+# The device is removed while nothing is mounted and nfsd listens on it.
 device_goes_idle()
 {
 	modprobe rpcrdma
@@ -514,7 +511,7 @@ done
 
 t krb5.setup 90 krb5_up
 HOST=$KRB5_HOST
-# Without them a mount waits for the daemons to come.
+# Without them a mount waits until the daemons run.
 pidof krb5kdc >/dev/null || KRB5=
 for sec in $KRB5; do
 	if ! over_tcp $sec; then
@@ -581,8 +578,8 @@ for v in $TROUBLE; do
 	t trouble.$v.server-gone-soft-mount 180 trouble_soft $v
 done
 
-# iWARP, in a kernel that has it: memory that a Read fills is registered there, and
-# completions of Sends and Reads come in another order.
+# iWARP, in kernels that have it: memory that a Read fills is registered there, and completions
+# of Sends and Reads arrive in another order.
 if ! whole; then
 	RDMA=siw
 	t siw.device 60 change_device rxe

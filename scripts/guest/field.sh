@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Recipes from the field: what users of NFS over RDMA have reported in public, of
-# this transport or another, done between two hosts in one guest of a kernel that
-# has soft-RoCE in network namespaces (7.x; scripts/uml-kernel.sh).
+# Recipes from the field: reports of users of NFS over RDMA, with this transport or another,
+# reproduced between two hosts in one guest, with a kernel that has soft-RoCE in network
+# namespaces (7.x; scripts/uml-kernel.sh).
 #
 #   field.sh [PREFIX [ONLY]]
 #
-# $RUN/nfsio is nfsio.c, compiled on the host. After each test nothing is left of
-# its connections.
+# $RUN/nfsio is nfsio.c, compiled on the host. After each test, nothing of its connections is
+# left.
 # shellcheck disable=SC2086,SC2119,SC2317
 set -u
 
@@ -53,7 +53,7 @@ MAC=$(cat /sys/class/net/d0/address)
 t setup.module 100 check_module
 count_resources
 
-# recipe NAME COMMAND...: a test, and what it takes for the next one after a failure
+# recipe NAME COMMAND...: run a test, and restore the initial state if it failed
 recipe()
 {
 	t "$1" 100 "${@:2}"
@@ -124,7 +124,7 @@ recipe server.bound-device bound mounted 4.2 work_bound_device
 recipe server.bound-address bound bound_address
 recipe server.no-ipv6 no_ipv6
 if [ -e /sys/kernel/debug/nfsd/io_cache_read ]; then
-	# A mount of NFSv3 has one file system.
+	# An NFS 3 mount has one file system.
 	EXPORT=$EXPORT/disk recipe direct.3 mounted 3 work_direct
 	recipe direct.4.2 mounted 4.2 work_direct /disk
 fi

@@ -5,8 +5,8 @@
 #   ok NAME # SKIP reason
 #   not ok NAME - reason
 #
-# and at the end "# end of run", which the host waits for: a guest that ends
-# without has failed.
+# and at the end "# end of run", for which the host waits: a guest that ends without it has
+# failed.
 # shellcheck shell=bash disable=SC2086,SC2119
 
 # shellcheck source-path=SCRIPTDIR source=complaints.sh
@@ -16,10 +16,10 @@
 
 # The prefix of every name, e.g. "stock/"
 PREFIX=${PREFIX:-}
-# Regular expression of the names to run; empty for all.
+# Regular expression of the names to run; empty: all.
 ONLY=${ONLY:-}
 FAILED=0
-# Lines of the kernel log that were looked at already.
+# Number of lines of the kernel log that have been checked.
 LOG_SEEN=0
 TESTLOG=/tmp/test.log
 
@@ -30,7 +30,7 @@ end_of_run()
 	exit
 }
 
-# Stop: the results of later tests would be meaningless.
+# Stop: later results would be meaningless.
 abort()
 {
 	echo "# giving up: $*"
@@ -51,7 +51,7 @@ new_complaints()
 	! grep -qaE -f /tmp/complaints $log || COMPLAINT=$(complaints <$log)
 }
 
-# Show the reason why a test may take too long.
+# Print the reason why a test may take too long.
 what_hangs()
 {
 	local f
@@ -85,9 +85,9 @@ skip()
 	echo "ok $PREFIX$1 # SKIP $2"
 }
 
-# t NAME SECONDS COMMAND...: one test. The command runs in a subshell with -e
-# and must succeed, in time, without a complaint of the kernel; the last line
-# that it printed is the reason when it did not.
+# t NAME SECONDS COMMAND...: run one test. The command runs in a subshell with -e. It must
+# succeed in time without a complaint of the kernel; if it fails, the last line that it printed
+# is the reason.
 t()
 {
 	local name=$1 limit=$(($2 * TIMEOUT_SCALE)) started=$SECONDS pid status reason
@@ -177,7 +177,7 @@ check_connections()
 	[ $MODULE_KIND = ours ] || return 0
 	lines=$(connections) || complain "there is no /sys/kernel/debug/rpcrdma/connections"
 	echo "$lines"
-	# One process for all of it: each takes its time in the debug kernel.
+	# All in one process: each process takes long in the debug kernel.
 	awk -v count="$1" -v wanted="${*:2}" '
 		function complain(what) { if (!bad++) print what }
 		{
@@ -266,7 +266,8 @@ check_unloaded()
 	done
 }
 
-# mount_works VERS [OPTION,...]: mount on $MNT, and check that a file written is at the server.
+# mount_works VERS [OPTION,...]: mount on $MNT, and check that a file written there exists at
+# the server
 mount_works()
 {
 	local vers=$1 line
@@ -296,7 +297,7 @@ stop_all()
 
 rmmod_works()
 {
-	# the last transports are destroyed from a work queue
+	# the last transports are destroyed by a work queue
 	wait_for 30 modprobe -r rpcrdma
 	check_unloaded
 }

@@ -41,8 +41,8 @@ sysctl -qw kernel.sysrq=1 kernel.printk='7 4 1 7' 2>/dev/null
 # An emulated processor that the host does not schedule for a while is no lockup.
 sysctl -qw kernel.watchdog_thresh=30 2>/dev/null
 
-# The modules under test, where an administrator would install them: the
-# module index was made on the host, emulated it would take a minute.
+# The modules under test, installed as by an administrator. The module index was made on the
+# host: under emulation that would take a minute.
 if [ -d $RUN/modules ]; then
 	mkdir -p "/lib/modules/$(uname -r)"
 	cp -a $RUN/modules/. "/lib/modules/$(uname -r)/"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-# Sourced by the two ends of an interop run: the link between the guests, which
-# module is loaded, and how the client's guest has the server's guest do
-# something. They share the folder $SHARED, which the host provides.
+# Sourced by both guests of an interop run: the link between the guests, the choice of the
+# module, and requests of the client's guest to the server's guest. They share the folder
+# $SHARED, which the host provides.
 # shellcheck shell=bash disable=SC2034
 
 # shellcheck source-path=SCRIPTDIR source=harness.sh
@@ -53,13 +53,13 @@ module_kind()
 	fi
 }
 
-# use_module ours|in-tree: load it, in the place of the other one. Nothing may
-# be mounted or exported over RDMA.
+# use_module ours|in-tree: load it in place of the other one. Nothing may be mounted or exported
+# over RDMA.
 use_module()
 {
 	local file dep
 	[ "$(module_kind)" != $1 ] || return 0
-	# the last transports are destroyed from a work queue
+	# the last transports are destroyed by a work queue
 	[ ! -d /sys/module/rpcrdma ] || wait_for 30 modprobe -r rpcrdma || return
 	case $1 in
 	ours) file=$(modinfo -n rpcrdma) ;;
@@ -72,7 +72,7 @@ use_module()
 	[ "$(module_kind)" = $1 ] || complain "$file is not what was asked for"
 }
 
-# on_server COMMAND: run it in the server's guest; its output, and its status.
+# on_server COMMAND: run it in the server's guest; print its output, and return its status
 on_server()
 {
 	local n i
@@ -90,7 +90,7 @@ on_server()
 	return "$(cat $SHARED/status.$n)"
 }
 
-# Serve these requests, until one asks to stop.
+# Serve these requests until one of them says stop.
 serve_requests()
 {
 	local n=1

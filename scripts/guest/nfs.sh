@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# Sourced by what runs in the guest: an RDMA device, an NFS server, mounts.
+# Sourced by programs that run in the guest: an RDMA device, an NFS server, mounts.
 # shellcheck shell=bash disable=SC2034,SC2046,SC2086
 
 # Under the address families' documentation prefixes.
@@ -11,10 +11,10 @@ EXPORT=/export
 MNT=/mnt
 NFSD_THREADS=8
 
-# The RDMA device: rxe, siw, or memdev, which is kunit/'s device in memory
+# The RDMA device: rxe, siw, or memdev, the device in memory of kunit/
 RDMA=${RDMA:-rxe}
 
-# That device over a dummy netdev with both address families.
+# Create that device over a dummy netdev with addresses of both families.
 rdma_up()
 {
 	modprobe dummy numdummies=0
@@ -29,8 +29,8 @@ rdma_add()
 {
 	case $RDMA in
 	memdev) modprobe rpcrdma_memdev netdevs=d0 ${MEMDEV_PARAMETERS:-} ;;
-	# The server's siw loses messages that a client sends before the server has
-	# returned from answering the connection request; no real wire is that fast.
+	# The server's siw loses messages that a client sends before the server has returned
+	# from accepting the connection; no real network is that fast.
 	siw)
 		tc qdisc replace dev lo root netem delay 1ms &&
 			modprobe siw && rdma link add siw0 type siw netdev d0
@@ -48,8 +48,8 @@ rdma_del()
 	esac
 }
 
-# Set the sizes in bytes of Sends and Receives of the next connections: $1 those of
-# clients, and $2 those of servers, by default the same
+# Set the sizes in bytes of Sends and Receives of the next connections: $1 for clients, $2 for
+# servers (default: the same).
 set_inline()
 {
 	local p=/sys/module/rpcrdma/parameters
@@ -58,7 +58,7 @@ set_inline()
 	echo ${2:-$1} >$p/svc_max_req_size
 }
 
-# A fifth of a second without starting a process, which is slow here.
+# Wait for a fifth of a second. No process is started, which would be slow here.
 exec {PAUSE_FD}<> <(:)
 pause()
 {
@@ -76,7 +76,7 @@ wait_for()
 	done
 }
 
-# Everything but nfsd's own threads: what mount, exportfs and lockd need.
+# Start everything but nfsd's threads: the services that mount, exportfs and lockd need.
 nfs_services_up()
 {
 	modprobe nfsd
@@ -96,30 +96,29 @@ nfs_services_up()
 	rpc.statd --no-notify || return
 	nfsdcld -p /run/rpc_pipefs || return
 	rpc.idmapd -p /run/rpc_pipefs 2>/dev/null || true
-	# lockd's grace period holds locks back as nfsd's does opens
+	# lockd's grace period delays locks as nfsd's delays opens
 	[ ! -e /proc/sys/fs/nfs/nlm_grace_period ] || echo 1 >/proc/sys/fs/nfs/nlm_grace_period
 	exportfs -ra || return
 	rpc.mountd || return
 }
 
-# Threads and the RDMA listeners. The grace period is over at once: nothing
-# here was locked before.
+# Start threads and RDMA listeners. The grace period is ended at once: no lock was held before.
 nfsd_up()
 {
 	echo 10 >/proc/fs/nfsd/nfsv4gracetime
 	echo 10 >/proc/fs/nfsd/nfsv4leasetime
-	# The default depends on the memory, and is below 1 MiB here. It can only
-	# be set while the server is down.
+	# The default depends on the memory, and is less than 1 MiB here. It can be set only
+	# while the server is down.
 	echo ${MAX_BLOCK_SIZE:-1048576} >/proc/fs/nfsd/max_block_size 2>/dev/null
-	# Newer kernels start no service without a listener; older ones add those
-	# for TCP and UDP only where there is none.
+	# Newer kernels start no service without a listener; older ones add those for TCP and
+	# UDP only if there is none.
 	if ! echo ${1:-$NFSD_THREADS} >/proc/fs/nfsd/threads 2>/dev/null; then
 		nfsd_listen && echo ${1:-$NFSD_THREADS} >/proc/fs/nfsd/threads || return
 	fi
 	nfsd_listen
 }
 
-# It is no error if the listener exists already.
+# It is no error if the listener exists.
 nfsd_listen()
 {
 	grep -q '^rdma' /proc/fs/nfsd/portlist ||
@@ -139,7 +138,7 @@ disk_up()
 	mke2fs -q -t ext4 -b 4096 -O ^has_journal /export.img
 	modprobe loop 2>/dev/null || true
 	mount -o loop /export.img $EXPORT/disk
-	# In a file of its own, because Kerberos replaces the other one.
+	# In a file of its own: Kerberos replaces the other one.
 	echo "$EXPORT/disk *(rw,async,no_root_squash,no_subtree_check,insecure)" >/etc/exports.d/disk.exports
 	exportfs -ra
 }
@@ -153,7 +152,7 @@ do_mount()
 	3) path=$EXPORT; opts=nolock${opts:+,$opts} ;;
 	3lock) vers=3; path=$EXPORT ;;
 	esac
-	# The netid determines the address family, the address does not.
+	# The address family is that of the netid, not that of the address.
 	[[ ${HOST:-} == \[* ]] && proto=rdma6
 	[ -d "$dir" ] || mkdir -p "$dir"
 	timeout $((60 * TIMEOUT_SCALE)) ${NETNS:+nsenter --net=/run/netns/$NETNS} mount -t nfs \
@@ -182,20 +181,19 @@ xprt_lines()
 
 CONNECTION_LINES=/sys/kernel/debug/rpcrdma/connections
 
-# Print the connections of the module under test; nothing with the in-tree
-# module.
+# Print the connections of the module under test, or nothing with the in-tree module.
 connections()
 {
 	cat $CONNECTION_LINES 2>/dev/null
 }
 
-# field KEY: the values of KEY in the connection lines on stdin.
+# field KEY: print the values of KEY in the connection lines on stdin
 field()
 {
 	grep -oE "(^| )$1=[^ ]*" | cut -d= -f2
 }
 
-# stop_daemons NAME...: those that run
+# stop_daemons NAME...: stop those that run
 stop_daemons()
 {
 	local p

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-# Sourced by the test programs: work in the mount $MNT, one function for each
-# kind, and whether the mount connected again. $EXPORT shows the server's files
-# by another way than the mount under test: it is the export itself, or the
-# export mounted over another transport. The work's size is in MAXSIZE, FIO_SIZE,
-# MANY, ENTRIES and LINKS; NFSIO is the program made of nfsio.c.
+# Sourced by the test programs: work in the mount $MNT, one function for each kind of work, and
+# checks of reconnects. $EXPORT shows the server's files in another way than the mount under
+# test: it is the export itself, or the export mounted over another transport. MAXSIZE,
+# FIO_SIZE, MANY, ENTRIES and LINKS set the amount of work; NFSIO is the program built from
+# nfsio.c.
 # shellcheck shell=bash disable=SC2012,SC2086,SC2154
 
-# at_server COMMAND: by the server itself; bounded.
+# at_server COMMAND: run it at the server, with a time limit
 at_server()
 {
 	timeout $((30 * TIMEOUT_SCALE)) bash -c "$1"
@@ -17,9 +17,8 @@ work_sizes()
 	"$NFSIO" sizes $MNT $EXPORT $MAXSIZE
 }
 
-# work_fio NAME DIRECT BLOCKSIZES: writes at random offsets, all read back and
-# verified by the writer; then the server's copy is compared with what the
-# mount shows when nothing is cached.
+# work_fio NAME DIRECT BLOCKSIZES: writes at random offsets, which the writer reads back and
+# verifies; then the server's copy is compared with the mount's content when nothing is cached.
 work_fio()
 {
 	local file=fio-$1
@@ -48,8 +47,8 @@ work_dir()
 	[ ! -e $EXPORT/dir ] || complain "rm -rf left something"
 }
 
-# v3 carries POSIX ACLs in a side protocol, v4 has its own, and extended
-# attributes since 4.2. Long ones, so that they need chunks.
+# NFS 3 conveys POSIX ACLs in a side protocol, 4 has its own ACLs, and 4.2 extended attributes.
+# Long ones need chunks.
 work_acl()
 {
 	local f=acl$1 i value
@@ -71,7 +70,7 @@ work_acl()
 			complain "the server has another ACL"
 		;;
 	esac
-	# These want a disk file system at the server, which is not everywhere.
+	# These need a disk file system at the server, which not each server has.
 	if [ $1 = 4.2 ] && mountpoint -q $EXPORT/disk; then
 		f=disk/xattr
 		: >$MNT/$f
@@ -81,7 +80,7 @@ work_acl()
 			[ "$(getfattr --absolute-names --only-values -n user.a$i $EXPORT/$f)" = "$value" ] ||
 				complain "an attribute of $i octets did not reach the server"
 			setfattr -x user.a$i $MNT/$f
-			# one that the client has not cached
+			# a name that the client has not cached
 			setfattr -n user.b$i -v "$value" $EXPORT/$f
 			echo 2 >/proc/sys/vm/drop_caches
 			[ "$(getfattr --absolute-names --only-values -n user.b$i $MNT/$f)" = "$value" ] ||
@@ -93,13 +92,13 @@ work_acl()
 	rm -f $MNT/$f $MNT/acl$1
 }
 
-# delegations NAME: how many the server has given for the file
+# delegations NAME: print how many the server has granted for the file
 delegations()
 {
 	at_server "cat /proc/fs/nfsd/clients/*/states 2>/dev/null | grep -c 'type: deleg.*[/\"]$1\"'"
 }
 
-# How often the client returned a delegation.
+# Print how often the client returned a delegation.
 delegreturns()
 {
 	awk '$1 == "DELEGRETURN:" { n += $2 } END { print n + 0 }' /proc/self/mountstats
@@ -107,14 +106,14 @@ delegreturns()
 
 returned_more() { [ "$(delegreturns)" -gt $1 ]; }
 
-# A read delegation is given, a write at the server recalls it over the reverse
-# direction, the client returns it and sees what was written.
+# A read delegation is granted; a write at the server recalls it over the reverse direction; the
+# client returns it and reads the new data.
 work_delegation()
 {
 	local i returned name=deleg${1:-}
 	returned=$(delegreturns)
-	# Not given while the server still checks the callback's path, nor for
-	# a file that was the reason of a conflict just now.
+	# The server grants none while it checks the callback's path, nor for a file that was
+	# the reason of a recent conflict.
 	for ((i = 0; i < 20; i++)); do
 		at_server "echo before >$EXPORT/$name$i"
 		sleep 0.5
@@ -127,7 +126,7 @@ work_delegation()
 	at_server "echo after >$EXPORT/$name$i" ||
 		complain "the conflicting write did not get through"
 	[ "$(delegations $name$i)" -eq 0 ] || complain "the delegation is still there after the conflicting write"
-	# The client counts what is over, which the server knows before.
+	# The client counts the end of the recall, which the server knows earlier.
 	wait_for 20 returned_more $returned || complain "the client did not return the delegation"
 	[ "$(cat $MNT/$name$i)" = after ] || complain "the client shows what was there before"
 	exec 7<&-
@@ -135,8 +134,8 @@ work_delegation()
 	echo "recalled and returned; DELEGRETURN $returned -> $(delegreturns)"
 }
 
-# xprt_sum N: the sum of the words N of the mount's "xprt: rdma" lines, counted from 1,
-# without starting a process
+# xprt_sum N: the sum of word N of the mount's "xprt: rdma" lines, counted from 1. No process is
+# started.
 xprt_sum()
 {
 	local w mine='' n=0
@@ -149,11 +148,11 @@ xprt_sum()
 	echo $n
 }
 
-# How often the mount's transports have connected.
+# Print how often the mount's transports have connected.
 connects() { xprt_sum 5; }
 
-# Has the mount connected more than $1 times? A client backs off when it is
-# refused, for 5 s and more: ask for something, so that it tries.
+# Return true if the mount has connected more than $1 times. A client that was rejected waits
+# for 5 s and more: send a request, so that it tries.
 connected_again()
 {
 	[ "$(connects)" -le "$1" ] || return 0
@@ -161,20 +160,20 @@ connected_again()
 	[ "$(connects)" -gt "$1" ]
 }
 
-# Replies that the mount has received
+# Print the number of Replies that the mount has received.
 answered() { xprt_sum 9; }
 answered_more() { [ "$(answered)" -gt $1 ]; }
 
-# goes_on COUNT: wait until the mount has COUNT more Replies.
+# goes_on COUNT: wait until the mount has received COUNT more Replies.
 goes_on()
 {
 	wait_for 60 answered_more $(($(answered) + $1)) || { what_hangs; complain "the mount gets no Replies"; }
 }
 
-# unbroken COMMAND...: again if a connection ended meanwhile, as happens now and
-# then on a busy machine. When rxe retransmits, it executes registrations again;
-# and when a Call is overtaken by 128 others, on its way or by nfsd's threads,
-# nfsd's RPCSEC_GSS drops it and closes. A new connection counts anew.
+# unbroken COMMAND...: run it again if a connection ended meanwhile, which happens occasionally
+# on a busy machine. When rxe retransmits, it executes registrations again; and when a Call is
+# overtaken by 128 others, in transit or in nfsd's threads, nfsd's RPCSEC_GSS drops it and
+# closes the connection. The counts of a new connection start at 0.
 unbroken()
 {
 	local before
@@ -185,10 +184,10 @@ unbroken()
 	done
 }
 
-# work_data BYTES: move as many bytes each way, in files that no cache has
+# work_data BYTES: move that many bytes each way, in files that are in no cache
 work_data()
 {
-	# Made by the server: no client has seen it.
+	# The server creates it: no client has cached it.
 	"$NFSIO" tree $EXPORT/data-in 3 0 $1
 	cp -r $EXPORT/data-in $MNT/data-out
 	diff -r $EXPORT/data-in $EXPORT/data-out
@@ -196,14 +195,14 @@ work_data()
 	rm -rf $MNT/data-in $MNT/data-out
 }
 
-# check_connections, of a connection that all of this was done over at the least
+# check_connections, for a connection that conveyed at least all of this work
 work_counted()
 {
 	unbroken work_data 400000
 	check_connections "$@"
 }
 
-# Of the one connection of client and server: the sum of field $2 of role $1.
+# Of the only connection between client and server: the sum of field $2 of role $1.
 sum_of()
 {
 	local n=0 v
@@ -211,9 +210,9 @@ sum_of()
 	echo $n
 }
 
-# How the next connections send what is large: "special", "pulled" or
-# "continued", and anything but a little is large; "refused", the client counts
-# on pulling what is more than the server exposes; or "usual", the defaults.
+# Set how the next connections convey large messages: "special", "pulled" or "continued", and
+# all but small messages are large; "refused": the client relies on pulling Replies that are
+# larger than the server exposes; "usual": the defaults.
 set_format()
 {
 	local p=/sys/module/rpcrdma/parameters inline=1024 reassembly=262144 pull=1
@@ -232,8 +231,8 @@ set_format()
 	echo $expose >$p/svc_expose
 }
 
-# Links with long targets, read by several processes: each one is a Reply that
-# seldom is so large.
+# Links with long targets, read by several processes: the maximum of each Reply is large, and
+# the Reply seldom is.
 work_links()
 {
 	local i bad='' pids=()
@@ -248,7 +247,7 @@ work_links()
 
 none_exposed() { [ "$(sum_of server exposed_octets)" -eq 0 ]; }
 
-# At least $1 Replies were pulled; each of them is over.
+# At least $1 Replies were pulled, and the exposure of each has ended.
 check_pulled()
 {
 	local pulled
@@ -270,10 +269,10 @@ work_all()
 	work_acl $1
 }
 
-# The other formats: with small messages and without continuation all that is
-# large goes by Position Zero Read chunk and Reply chunk, or is pulled from the
-# server; with it, in parts.
-# work_format VERS FORMAT [WORK]: WORK is done before the links, and is for Calls.
+# The other formats: with small thresholds and without continuation, large messages are conveyed
+# by Position Zero Read chunk and Reply chunk, or are pulled from the server; with continuation,
+# they are continued. work_format VERS FORMAT [WORK]: WORK is done before the links, and is for
+# Calls.
 work_format()
 {
 	[ -z "${3:-}" ] || unbroken $3 $1
@@ -289,7 +288,7 @@ work_format()
 	esac
 }
 
-# has FILE WORDS: the file is there, and has these; without starting a process
+# has FILE WORDS: the file exists and has these words. No process is started.
 has()
 {
 	local text=
@@ -297,8 +296,8 @@ has()
 	[[ $text == *$2* ]]
 }
 
-# The folders in sysfs of the connected transports to the server. SYSFS is where
-# the client's network namespace shows its own.
+# The folders in sysfs of the connected transports to the server. SYSFS is the mount point of
+# sysfs of the client's network namespace.
 client_transports()
 {
 	local f
@@ -308,18 +307,17 @@ client_transports()
 	done
 }
 
-# Drop the connection of the transport in the folder $1. Fail if its lock was
-# never free, so that it is still connected.
+# Drop the connection of the transport in the folder $1. Fail if its lock was never free: then
+# it is still connected.
 drop_transport()
 {
 	"$NFSIO" drop $1/dstaddr $ADDR4 $((10 * TIMEOUT_SCALE)) ||
 		! has $1/xprt_state CONNECTED
 }
 
-# Start loads in the mount; load_end waits for them and for what they verify.
-# Its argument is how many new connections there must have been at least.
-# LOAD_KIND: links for Replies that are pulled; NAMES and XATTRS for random
-# operations on names, and on extended attributes as well.
+# Start loads in the mount. load_end waits for them and for their verification; its argument is
+# the minimum number of new connections. LOAD_KIND: links, for Replies that are pulled; NAMES
+# and XATTRS, to add random operations on names and on extended attributes.
 LOADS=()
 load_begin()
 {
@@ -338,7 +336,7 @@ load_begin()
 	goes_on 50
 }
 
-# End the loads early.
+# Stop the loads early.
 load_stop()
 {
 	kill -TERM "${LOADS[@]}" 2>/dev/null || true

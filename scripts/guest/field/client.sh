@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-# Sourced by field.sh: what happens at the client.
+# Sourced by field.sh: recipes at the client.
 # shellcheck shell=bash disable=SC2034,SC2046,SC2086,SC2119,SC2154
 
-# Everything that one mount can show in short
+# All kinds of work of one mount, in short
 work_hosts()
 {
 	work_many
@@ -10,7 +10,7 @@ work_hosts()
 	work_counted 1 read_chunks write_chunks calls_inline replies_inline remote_inv
 }
 
-# A mount outside the namespace, of the same server, at the same time
+# A mount of the same server outside the namespace, at the same time
 work_outside()
 {
 	NETNS='' do_mount $1 /mnt-other
@@ -44,7 +44,7 @@ work_xattrs()
 
 copies() { awk '$1 == "COPY:" { n += $2 } END { print n + 0 }' /proc/self/mountstats; }
 
-# The server copies on its own, while connections end.
+# The server copies data itself, while connections end.
 work_copy()
 {
 	local before i
@@ -69,10 +69,10 @@ burnt()
 	! runs $1
 }
 
-# RPCs of a soft mount time out, with memory registered for them, and are sent again to
-# a server that may have executed them; connections end as well. A hard mount of the same
-# server has its data. (A time limit that a working server does not keep would let
-# soft-RoCE read from memory whose registration is over.)
+# RPCs of a soft mount time out while memory is registered for them, and are sent again to a
+# server that may have executed them; connections end as well. A hard mount of the same server
+# keeps its data. (With a time limit that a working server exceeds, soft-RoCE would read from
+# memory after its registration has ended.)
 work_soft()
 {
 	local i pids=()
@@ -101,8 +101,7 @@ work_soft()
 	sort /tmp/soft.errors | sed 's/.*: //' | uniq -c
 }
 
-# Each transport of a mount with several is dropped, and some are set offline
-# and removed.
+# Each transport of a mount with several is dropped, and some are set offline and removed.
 work_nconnect()
 {
 	local f i=0 count unused
@@ -117,7 +116,7 @@ work_nconnect()
 		drop_transport $f
 		goes_on 20
 		i=$((i + 1))
-		# The first one is the mount's own.
+		# The first one belongs to the mount.
 		if [ $((i % 4)) -eq 0 ]; then
 			echo offline >$f/xprt_state
 			echo remove >$f/xprt_state
@@ -127,7 +126,7 @@ work_nconnect()
 	load_stop 1
 }
 
-# spelt OPTION,... [PATH]: mount as administrators write it.
+# spelt OPTION,... [PATH]: mount with options as administrators write them
 spelt()
 {
 	local opts=$1 path=${2:-/} type=${3:-nfs}
@@ -137,7 +136,7 @@ spelt()
 	: >$MNT/spelt
 }
 
-# refused OPTION,... [PATH]: a mount that cannot work ends with an error.
+# refused OPTION,... [PATH]: a mount that cannot work ends with an error
 refused()
 {
 	! timeout $((60 * TIMEOUT_SCALE)) nsenter --net=/run/netns/$NETNS \
@@ -167,15 +166,15 @@ spellings()
 	mount -o remount,rw $MNT
 	touch $MNT/spelt
 	umount $MNT
-	# No such listener, and what contradicts itself
+	# No such listener, and options that contradict each other
 	refused rdma,port=2049,vers=4.2,retry=0
 	refused rdma,port=2049,vers=3,nolock,retry=0 $EXPORT
 	refused rdma,tcp
 	settle
 }
 
-# Clients that crash: no packet says so, and their device is another one when
-# they come again from the same address.
+# Clients that crash: no packet announces it, and their device is another one when they connect
+# again from the same address.
 crashed()
 {
 	local i held=$CONNECTIONS
@@ -196,12 +195,12 @@ crashed()
 	mount_works $1
 	work_many
 	umount_works
-	# nfsd keeps those of clients that no longer answer for a while: restart it.
+	# nfsd keeps the connections of silent clients for a while: restart it.
 	server_again
 	settle
 }
 
-# A client that hears and says nothing for longer than its lease, and goes on
+# A client that receives and sends nothing for longer than its lease, and then continues
 work_paused()
 {
 	local before
@@ -211,7 +210,7 @@ work_paused()
 	load_begin 600
 	impair client loss 100%
 	impair server loss 100%
-	# The server holds nothing for a client without lease.
+	# The server holds nothing for a client without a lease.
 	wait_for 90 no_client
 	heal
 	reconnected $before

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-# Sourced by field.sh: two hosts in one guest, on kernels in which soft-RoCE is
-# available in every network namespace (7.x). nfsd is outside, on the device of
-# $ADDR4. The client is in the namespace $NETNS, on the other end of a pair of
-# Ethernet devices, so that packets can be lost and addresses can move.
+# Sourced by field.sh: two hosts in one guest, on kernels in which soft-RoCE is available in
+# every network namespace (7.x). nfsd is in the initial namespace, on the device of $ADDR4. The
+# client is in the namespace $NETNS, on the other end of a pair of Ethernet devices, so that
+# packets can be lost and addresses can move.
 # shellcheck shell=bash disable=SC2034,SC2086,SC2119
 
 NETNS=c
@@ -10,11 +10,11 @@ ADDR4=198.51.100.1
 ADDR6=2001:db8:1::1
 CLIENT4=198.51.100.2
 CLIENT6=2001:db8:1::2
-# The namespace's own sysfs, with the transports of its mounts
+# The sysfs of the namespace, with the transports of its mounts
 SYSFS=/run/sys-$NETNS
 
-# client COMMAND...: in the client's namespace. (A mount made by "ip netns exec"
-# would end with that command.)
+# client COMMAND...: run it in the client's namespace. (A mount made by "ip netns exec" would
+# end with that command.)
 client()
 {
 	nsenter --net=/run/netns/$NETNS "$@"
@@ -37,8 +37,8 @@ hosts_up()
 	ip -n $NETNS -6 addr add $CLIENT6/64 dev c0 nodad
 	link_quality add server
 	link_quality add client
-	# An address that does not answer, or a hardware address that has changed, shows
-	# in a second.
+	# An address that does not answer, or a changed hardware address, is detected within a
+	# second.
 	client sysctl -qw net.ipv4.neigh.c0.retrans_time_ms=200 \
 		net.ipv4.neigh.c0.delay_first_probe_time=1 net.ipv4.neigh.c0.base_reachable_time_ms=1000
 	rdma_add
@@ -57,18 +57,17 @@ client_device_del()
 	rdma link delete rxec
 }
 
-# A name of its own, so that nfsd does not take mounts outside the namespace for
-# those of the same client.
+# A host name of its own, so that nfsd distinguishes the client from mounts outside the
+# namespace
 client_named()
 {
 	echo $NETNS >$SYSFS/fs/nfs/net/nfs_client/identifier
 }
 
-# link_quality add|change HOST [NETEM...]: what happens to packets that leave HOST (server,
-# client). The queueing discipline is there from the beginning to the end: while it is
-# replaced, or when it is full, packets are refused, and the first refused packet of the
-# connection manager is the last one that soft-RoCE sends: the queue pair 1 of its device
-# is in the error state then, for good.
+# link_quality add|change HOST [NETEM...]: impair packets that leave HOST (server, client). The
+# queueing discipline exists from the beginning to the end: while it is replaced, or when it is
+# full, packets are refused. After the first refused packet of the connection manager, queue
+# pair 1 of the soft-RoCE device stays in the error state, and sends nothing more.
 link_quality()
 {
 	local verb=$1 host=$2
@@ -91,8 +90,8 @@ heal()
 	impair client
 }
 
-# mounted VERS[,OPTION...] COMMAND...: the command, with $MNT mounted; then
-# nothing of the connection is left.
+# mounted VERS[,OPTION...] COMMAND...: run it with $MNT mounted; then nothing of the connection
+# is left
 mounted()
 {
 	local how=$1 opts=
@@ -111,7 +110,7 @@ reconnected()
 	wait_for 60 connected_again $1 || { what_hangs; complain "it did not connect again after $1 times"; }
 }
 
-# Drop the mount's connections, if there are any now.
+# Drop the mount's connections, if there are any.
 drop_any()
 {
 	local f found=
@@ -130,7 +129,7 @@ drop_once()
 	reconnected $before
 }
 
-# Return true if nfsd answers mounts: nothing of the test that ended keeps it.
+# Return true if nfsd answers mounts: nothing of the previous test blocks it.
 repair()
 {
 	local dir
@@ -155,7 +154,7 @@ repair()
 	settle >/dev/null || abort "what the test left does not end"
 }
 
-# nfsd anew, with the usual settings
+# Restart nfsd with the usual settings
 server_again()
 {
 	nfsd_down

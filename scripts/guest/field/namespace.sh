@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-# Sourced by field.sh: mounts in a network namespace, as containers have them. By
-# default their RPCs end with an error when the network is gone (fatal_neterrors).
-# What a mount outside survives is no such case.
+# Sourced by field.sh: mounts in a network namespace, as in containers. By default their RPCs
+# end with an error when the network is gone (fatal_neterrors), unlike those of mounts outside.
 # shellcheck shell=bash disable=SC2034,SC2086,SC2119,SC2154
 
 # The server's address does not resolve for a while.
@@ -10,8 +9,8 @@ work_address_gone()
 	local before
 	before=$(connects)
 	load_begin 600
-	# The server keeps the address: soft-RoCE ends for good what the connection
-	# manager sends from an address that is not there.
+	# The server keeps the address: soft-RoCE never sends again for the connection manager
+	# after a packet from an address that does not exist.
 	ip link set d0 arp off
 	impair server loss 100%
 	wait_for 60 no_transport
@@ -24,17 +23,17 @@ work_address_gone()
 	load_stop 1
 }
 
-# The client asks for the hardware address of $1, in vain.
+# The client requests the hardware address of $1, which no host answers.
 unresolved() { ip -n $NETNS neigh show to $1 | grep -qE 'INCOMPLETE|FAILED'; }
 
-# How often transports have begun to connect
+# Print how often transports have begun to connect.
 tries() { grep -c ' xprt_connect: ' $TRACE/trace || true; }
 tried_more() { [ "$(tries)" -gt $1 ]; }
 
-# work_taken device|address|link: the client's device is removed under load, with its
-# address or its link, and comes back after attempts to connect. The device goes with
-# the others, because soft-RoCE ends for good what the connection manager sends from an
-# address that is not there.
+# work_taken device|address|link: the client's device is removed under load, with its address or
+# its link, and comes back after attempts to connect. The device is removed in each case,
+# because soft-RoCE never sends again for the connection manager after a packet from an address
+# that does not exist.
 work_taken()
 {
 	local before
@@ -60,8 +59,8 @@ work_taken()
 	load_stop 1
 }
 
-# ended VERS...: a container's network is lost with its last device. The operations of
-# its hard mount end, and so does the mount.
+# ended VERS...: a container's network disappears with its last device. The operations of its
+# hard mount end, and it can be unmounted.
 ended()
 {
 	local v pid

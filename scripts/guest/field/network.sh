@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-# Sourced by field.sh: what happens between the hosts.
+# Sourced by field.sh: recipes in the network between the hosts.
 # shellcheck shell=bash disable=SC2034,SC2046,SC2086,SC2119,SC2154
 
-# Packets are lost, overtake others, or come late: nothing is wrong, but slow.
+# Packets are lost, overtake others, or arrive late: operations are slow, and none fails.
 work_lossy()
 {
 	load_begin 600
@@ -14,8 +14,8 @@ work_lossy()
 	load_stop
 }
 
-# partition SIDE... : no packet leaves these, for longer than the device retries.
-# Then the load goes on.
+# partition SIDE...: no packet leaves these for longer than the device retries. Then the load
+# continues.
 work_partition()
 {
 	local side before
@@ -51,7 +51,7 @@ vlan_mount()
 	ip -n $NETNS link del c0.7
 }
 
-# fe80::... with the name of the client's device after it
+# The link-local address, followed by the name of the client's device
 link_local()
 {
 	local addr
@@ -65,7 +65,7 @@ link_local()
 lost() { tc -s qdisc show dev d0 | sed -n 's/.*dropped \([0-9]*\).*/\1/p' | head -n 1; }
 lost_more() { [ "$(lost)" -gt $1 ]; }
 
-# Every packet is lost, but not for so long that the device gives up.
+# All packets are lost, for less time than the device retries.
 work_cut()
 {
 	local i before
@@ -80,8 +80,8 @@ work_cut()
 	load_stop
 }
 
-# The server's address gets another MAC. The kernel announces that if "arp_notify"
-# is set.
+# The server's address gets another MAC address. The kernel announces that if "arp_notify" is
+# set.
 work_mac()
 {
 	local i
@@ -96,9 +96,9 @@ work_mac()
 	load_stop
 }
 
-# The server's address moves to another device, as it moves to another node.
-# Then it comes back to a device that is another one than before: soft-RoCE does
-# not send again for the connection manager where the address was missing.
+# The server's address moves to another device, as to another node. Then it moves back to a new
+# device: soft-RoCE never sends again for the connection manager from a device on which the
+# address was missing.
 work_moves()
 {
 	local from=d0 to=d1 before link
@@ -185,7 +185,7 @@ bonding()
 	ip link del s2
 }
 
-# The other links become active, under load; a new mount works after each time.
+# The other links become active, under load; a new mount works after each change.
 work_failover()
 {
 	local i
@@ -199,8 +199,8 @@ work_failover()
 	load_stop
 }
 
-# Mounts of addresses that no host has end; and one succeeds whose address comes
-# while it tries.
+# Mounts of addresses that no host has fail; a mount succeeds if its address appears while it
+# tries.
 unanswered()
 {
 	local i pids=() started=$SECONDS
@@ -231,7 +231,7 @@ unanswered()
 	settle
 }
 
-# A client killed while its mount waits for an address, which nothing answers
+# A client is killed while its mount waits for an address that no host has
 unanswered_killed()
 {
 	local pid

@@ -5,7 +5,7 @@
 PING=$RUN/rpcrdma-ping
 PING_PORT=20050
 
-# ping_says STATUS TEXT ARG...: its exit status, and what it prints
+# ping_says STATUS TEXT ARG...: check its exit status, and the text that it prints
 ping_says()
 {
 	local wanted=$1 text=$2 status=0
@@ -38,7 +38,8 @@ ping_version1()
 	server_again
 }
 
-# ping_with OPTION... -- COMMAND...: with its own server, outside the namespace
+# ping_with OPTION... -- COMMAND...: run it with rpcrdma-ping's own server, outside the
+# namespace
 ping_with()
 {
 	local options=() server
@@ -52,7 +53,7 @@ ping_with()
 	wait_for 20 grep -q listening /tmp/ping-server.log || complain "the server does not listen"
 	"$@"
 	kill $server
-	# By the signal
+	# Ended by the signal
 	wait $server 2>/dev/null || true
 }
 
@@ -65,7 +66,7 @@ ping_server()
 	ping_with -v 1 -- ping_says 6 'has version 1 only' -p $PING_PORT -v 2 $ADDR4
 }
 
-# Each failure has a sentence and an exit status of its own.
+# Each failure has its own sentence and exit status.
 ping_sentences()
 {
 	ping_says 4 'nothing listens for RDMA' -p 20051 $ADDR4

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
-# Sourced by field.sh: what happens at the server.
+# Sourced by field.sh: recipes at the server.
 # shellcheck shell=bash disable=SC2034,SC2086,SC2119,SC2120,SC2154
 
 # ---- Calls that wait for mountd ---------------------------------------------
 
 TRACE=/sys/kernel/tracing
 
-# How often sunrpc has deferred a Call
+# Print how often sunrpc has deferred a Call.
 defers() { grep -c ' svc_defer: ' $TRACE/trace || true; }
 deferred_more() { [ "$(defers)" -gt $1 ]; }
 
-# sunrpc defers a Call that misses in a cache, instead of waiting a second first.
+# sunrpc defers a Call at once if it misses in a cache, without waiting for a second.
 defer_at_once()
 {
 	local d=/sys/kernel/debug/fail_sunrpc
@@ -24,7 +24,7 @@ defer_at_once()
 	echo $1 >$TRACE/events/sunrpc/svc_defer/enable
 }
 
-# The server forgets who may mount, and nothing answers it.
+# The server drops its cache of exports, and no daemon answers its requests.
 forget_exports()
 {
 	pkill -STOP -x rpc.mountd
@@ -33,8 +33,8 @@ forget_exports()
 
 none_held() { [ "$(sum_of server memory_calls)" -eq 0 ] && [ "$(sum_of server memory_replies)" -eq 0 ]; }
 
-# work_deferred [dropped|stopped]: Calls that wait for mountd, and what happens
-# while they do
+# work_deferred [dropped|stopped]: Calls wait for mountd; meanwhile the connection is dropped,
+# or nfsd is restarted
 work_deferred()
 {
 	local i before round pid
@@ -73,7 +73,7 @@ work_deferred()
 	esac
 }
 
-# Drop the connection without waiting for the next one.
+# Drop the connection, and do not wait for the next one.
 drop_begin()
 {
 	local f
@@ -84,13 +84,12 @@ drop_begin()
 
 # ---- operations that must not be executed twice ------------------------------
 
-# Calls that the duplicate request cache has answered
+# Print the number of Calls that the duplicate request cache has answered.
 cache_hits() { awk '$1 == "rc" { print $2 }' /proc/net/rpc/nfsd; }
 
-# work_names FORM...: random operations on names, each of which must be executed
-# once, while connections are dropped. Replies take their time, so that the
-# connection is lost between execution and Reply; the next connection conveys
-# Calls in another form, or is of version 1.
+# work_names FORM...: random operations on names, each of which must be executed once, while
+# connections are dropped. Replies are delayed, so that the connection is lost between execution
+# and Reply; the next connection conveys Calls in another form, or is of version 1.
 work_names()
 {
 	local form hits round=0
@@ -115,14 +114,14 @@ work_names()
 	load_stop $((round + 1))
 	hits=$(($(cache_hits) - hits))
 	echo "$hits Calls were answered from the cache"
-	# Sessions of NFSv4.1 and later have caches of their own.
+	# Sessions of NFS 4.1 and later have caches of their own.
 	[[ $(grep " $MNT nfs" /proc/mounts) != *vers=3,* ]] || [ $hits -gt 0 ] ||
 		complain "no Call was sent again after its execution"
 }
 
 # ---- nfsd itself --------------------------------------------------------------
 
-# nfsd's payload of 4 MiB, where it has that
+# nfsd's payload of 4 MiB, on kernels that support it
 work_payload()
 {
 	local max=4194304
@@ -134,8 +133,8 @@ work_payload()
 	server_again
 }
 
-# work_direct [DISK]: nfsd that reads and writes past its page cache, to the disk that is
-# mounted, or is at DISK in the mount. Payload begins inside a page.
+# work_direct [DISK]: nfsd reads and writes past its page cache, to the disk that is mounted, or
+# is at DISK in the mount. Payload begins inside a page.
 work_direct()
 {
 	local MNT=$MNT${1:-} EXPORT=$EXPORT${1:-} bs d=/sys/kernel/debug/nfsd count
@@ -143,7 +142,7 @@ work_direct()
 	echo 2 >$d/io_cache_write
 	"$NFSIO" tree /tmp/direct 7 0 2000003
 	for bs in 4095 47008 65537 1000001; do
-		# A few of the small ones
+		# A few small files
 		count=$((4000000 / bs < 40 ? 4000000 / bs : 40))
 		dd if=/tmp/direct/big0 of=$MNT/direct bs=$bs count=$count oflag=direct status=none
 		cmp -n $((bs * count < 2000003 ? bs * count : 2000003)) /tmp/direct/big0 $EXPORT/direct
@@ -157,7 +156,7 @@ work_direct()
 	check_connections 1 read_chunks write_chunks
 }
 
-# nfsd stopped and started again at once, with mounts that are in use
+# nfsd is stopped and started again at once, with mounts in use
 work_restarts()
 {
 	local i before
@@ -175,7 +174,7 @@ work_restarts()
 
 has_listener() { grep -q "^rdma $1\$" /proc/fs/nfsd/portlist; }
 
-# Listeners on two ports come and go while a mount is in use.
+# Listeners on two ports are added and removed while a mount is in use.
 work_listeners()
 {
 	local i
@@ -185,7 +184,7 @@ work_listeners()
 		echo $i >/mnt-other/listener
 		[ "$(cat $EXPORT/listener)" = $i ]
 		umount /mnt-other
-		# One more on the same port fails and leaves nothing.
+		# Another one on the same port fails, and leaves nothing.
 		! echo "rdma 20050" 2>/dev/null >/proc/fs/nfsd/portlist || complain "two listeners have one port"
 		nfsd_down
 		! has_listener 20050 || complain "a listener is left"
@@ -194,7 +193,7 @@ work_listeners()
 	cmp $MNT/listener $EXPORT/listener
 }
 
-# A host without IPv6 has the listener for IPv4 at least.
+# A host without IPv6 has at least the listener for IPv4.
 no_ipv6()
 {
 	nfsd_down
@@ -207,8 +206,8 @@ no_ipv6()
 	nfsd_up
 }
 
-# bound COMMAND...: with nfsd's one listener bound to the server's address, as nfsdctl
-# does it. It listens again when the device or the address comes back.
+# bound COMMAND...: run it with nfsd's only listener bound to the server's address, as nfsdctl
+# does. It listens again when the device or the address is back.
 bound()
 {
 	nfsd_down
@@ -234,8 +233,8 @@ work_bound_device()
 	umount /mnt-other
 }
 
-# The server's address is away. Nothing is mounted, because soft-RoCE ends for good
-# what the connection manager sends from an address that is not there.
+# The server's address is removed and added. Nothing is mounted, because soft-RoCE never sends
+# again for the connection manager after a packet from an address that does not exist.
 bound_address()
 {
 	local i
