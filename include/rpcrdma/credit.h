@@ -58,6 +58,18 @@ static inline bool rpcrdma_conn_is_idle(const struct rpcrdma_conn *conn,
 bool rpcrdma_conn_control_due(const struct rpcrdma_conn *conn);
 
 /**
+ * rpcrdma_conn_is_grant() - check if a message is a credit grant
+ * @conn: connection
+ * @msg: message that was sent or received
+ * @octets: its length
+ *
+ * For reports: it does not check flags, which a sender of a credit grant has to clear.
+ * Return: true if so.
+ */
+bool rpcrdma_conn_is_grant(const struct rpcrdma_conn *conn, const void *msg,
+			   u32 octets);
+
+/**
  * rpcrdma_conn_may_send() - check if a message of this kind may be sent now
  * @conn: connection
  * @kind: Call, Reply or control message

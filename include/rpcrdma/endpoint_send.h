@@ -250,6 +250,21 @@ static inline void rpcrdma_core_freed(struct rpcrdma_ep_core *core)
 }
 
 /**
+ * rpcrdma_core_is_queued() - check if work is queued, to be posted later
+ * @core: connection
+ * @work: work of the last call of the core, which may have been posted or refused
+ *
+ * Context: lock held since that call.
+ * Return: true if so.
+ */
+static inline bool rpcrdma_core_is_queued(const struct rpcrdma_ep_core *core,
+					  const struct rpcrdma_work *work)
+{
+	return core->messages.prev == &work->list ||
+	       core->transfers.prev == &work->list;
+}
+
+/**
  * rpcrdma_core_flush_posted() - retire all posted work: no more completions arrive
  * @core: connection
  * @done_list: list that retired work is appended to

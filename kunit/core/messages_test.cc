@@ -131,6 +131,30 @@ TEST(Control, Grants)
 	}
 }
 
+/* Tracepoints report credit grants of version 2, and no other message. */
+TEST(Control, GrantsAreRecognised)
+{
+	auto e = open_server();
+	const auto is_grant = [&](const message &m) {
+		return rpcrdma_conn_is_grant(&e->conn, m.data().data(),
+					     m.size());
+	};
+
+	EXPECT_TRUE(is_grant(grant()));
+	EXPECT_FALSE(is_grant(
+		message().prefix(X, RDMA2_NOMSG, 0, 100, 1).no_lists()));
+	EXPECT_FALSE(
+		is_grant(message().prefix(0, RDMA2_MSG, 0, 100, 1).no_lists()));
+	EXPECT_FALSE(is_grant(message().prefix(X, RDMA2_DONE, 0, 100, 1)));
+	EXPECT_FALSE(is_grant(message()
+				      .prefix(0, RDMA2_NOMSG, 0, 100, 1)
+				      .no_lists()
+				      .truncate(36)));
+	EXPECT_FALSE(is_grant(grant().truncate(20)));
+	e->conn.version = RPCRDMA_VERS_1;
+	EXPECT_FALSE(is_grant(grant()));
+}
+
 TEST(Control, Done)
 {
 	auto e = open_server();

@@ -51,9 +51,29 @@ latencies()
 }
 
 t setup.mount 300 bring_up
+# The first registration of a connection waits until MRs are allocated.
+stalls()
+{
+	local pid
+	bpftrace $TOOLS/rpcrdma-stalls.bt >/tmp/stalls.log 2>&1 &
+	pid=$!
+	wait_for 120 attached stalls
+	sleep 10
+	do_umount $MNT
+	do_mount 4.2 $MNT
+	dd if=/dev/zero of=$MNT/stalls bs=64k count=1 oflag=direct
+	rm $MNT/stalls
+	sleep 1
+	kill -INT $pid || { cat /tmp/stalls.log; complain "it has ended"; }
+	wait $pid
+	cp /tmp/stalls.log $RUN/latency-stalls.log
+	grep '^@[a-z_]*_us:' /tmp/stalls.log
+}
+
 [ $FAILED -eq 0 ] || abort "there is no server to test with"
 t mount 100 mount_works 4.2
 t latency.client 200 latencies client queue wire finish
 t latency.server 200 latencies server queue server
+t latency.stalls 200 stalls
 t umount 100 umount_works
 end_of_run

@@ -16,6 +16,7 @@
 #include "client.h"
 #include "client_bc.h"
 #include "settings.h"
+#include "trace.h"
 
 enum {
 	RPCRDMA_CLIENT_MAX_PAYLOAD = 1 << 20,
@@ -52,6 +53,7 @@ static void rpcrdma_client_connect(struct rpc_xprt *xprt, struct rpc_task *task)
 
 	delay = xprt_reconnect_delay(xprt);
 	xprt_reconnect_backoff(xprt, RPCRDMA_RECONNECT_FIRST);
+	trace_rpcrdma_op_connect(xprt, delay);
 	queue_delayed_work(rpcrdma_xprt_wq, &client->connect_worker, delay);
 }
 

@@ -17,6 +17,7 @@
 #include "client_bc.h"
 #include "netlink.h"
 #include "settings.h"
+#include "trace.h"
 
 /* ---- The versions of servers ---- */
 
@@ -270,6 +271,7 @@ void rpcrdma_client_link(struct rpcrdma_client *client, bool close)
 
 	for (;;) {
 		step = rpcrdma_reconnect_next(&walk, PTR_ERR_OR_ZERO(ep), open);
+		trace_rpcrdma_reconnect(xprt, &step);
 		switch (step.what) {
 		case RPCRDMA_RECONNECT_FORGET:
 			rpcrdma_client_disconnect(client);

@@ -5,6 +5,7 @@
 #include <linux/mm.h>
 #include <linux/sunrpc/sched.h>
 
+#include "../verbs/trace.h"
 #include "internal.h"
 #include "requester.h"
 
@@ -251,10 +252,12 @@ static noinline int rpcrdma_requester_try_again(struct rpcrdma_requester *r,
 	 */
 	if (rc == -EAGAIN && !rpcrdma_ep_is_open(ep))
 		rc = -ENOTCONN;
-	if (rc != -EAGAIN)
-		xprt_write_space(&r->xprt);
-	else
+	if (rc == -EAGAIN) {
 		req->stats->no_send_space++;
+		trace_rpcrdma_sq_full(ep, be32_to_cpu(req->rqst.rq_xid), NULL);
+	} else {
+		xprt_write_space(&r->xprt);
+	}
 	return rc;
 }
 

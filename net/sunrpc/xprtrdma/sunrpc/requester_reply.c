@@ -16,6 +16,10 @@
 #include "internal.h"
 #include "requester.h"
 
+/* The lowest object of this folder with a tracepoint */
+#define CREATE_TRACE_POINTS
+#include "trace.h"
+
 /*
  * Have sunrpc send a Call again. The task encodes and sends it once more when it finds
  * this status: sunrpc must not regard it as sent on the current connection, because
@@ -212,6 +216,8 @@ static void rpcrdma_requester_pulled(struct rpcrdma_rw *rw, bool ok)
 	struct rpcrdma_req *req = rw->priv;
 	struct rpcrdma_step s;
 
+	trace_rpcrdma_pulled(rpcrdma_rw_ep(rw), be32_to_cpu(req->rqst.rq_xid),
+			     rw->core.octets, ok ? 0 : -EIO);
 	s = rpcrdma_exchange_pulled(&req->x, how, rpcrdma_req_first(req));
 	rpcrdma_req_run_actions(req, rpcrdma_rw_ep(rw), s);
 }
@@ -232,6 +238,7 @@ static noinline void rpcrdma_req_pull(struct rpcrdma_req *req,
 	rw = rpcrdma_rw_alloc(ep, DMA_FROM_DEVICE, 0, GFP_NOFS);
 	if (rw)
 		rc = rpcrdma_req_reads(req, rw, &rv->rx.lists);
+	trace_rpcrdma_pull(ep, rv->rx.xid, rv->rx.lists.reads[0].length, rc);
 	rpcrdma_recv_put(rv);
 	if (likely(!rc)) {
 		rw->priv = req;
@@ -421,6 +428,7 @@ static noinline void rpcrdma_requester_error(struct rpc_xprt *xprt,
 	else
 		pr_info_ratelimited("rpcrdma: %pISpc refused the Call with xid 0x%08x: %s; sending it in another form\n",
 				    &ep->remote, xid, rpcrdma_error_name(code));
+	trace_rpcrdma_retry(ep, xid, code, status);
 	rpcrdma_req_run_actions(req, ep,
 				rpcrdma_exchange_error(&req->x, status));
 }

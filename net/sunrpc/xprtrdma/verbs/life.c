@@ -154,6 +154,7 @@ void rpcrdma_ep_write_space(struct rpcrdma_ep *ep)
 {
 	if (!ep->ops->write_space || !rpcrdma_ep_enter(ep))
 		return;
+	trace_rpcrdma_sq_retry(ep);
 	ep->ops->write_space(ep);
 	rpcrdma_ep_leave(ep);
 }

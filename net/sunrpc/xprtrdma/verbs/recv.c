@@ -82,6 +82,7 @@ bool rpcrdma_port_post_recvs(struct rpcrdma_ep_core *core,
 	struct verbs_recv *vr;
 
 	lockdep_assert_held(&ep->lock);
+	trace_rpcrdma_post_recvs(ep, first);
 	for (; first; first = first->next) {
 		vr = verbs_recv_of(first);
 		ib_dma_sync_single_for_device(ep->device, vr->sge.addr,
@@ -247,6 +248,7 @@ static __always_inline bool rpcrdma_recv_process(struct rpcrdma_ep *ep,
 	spin_lock(&ep->lock);
 	what = rpcrdma_core_receive(core, rv);
 	trace_rpcrdma_receive(ep, rv);
+	trace_rpcrdma_grant_received(ep, rv->buf, rv->octets);
 	if (what == RPCRDMA_OUTCOME_RELEASE)
 		todo = rpcrdma_core_recv_put(core, rv);
 	spin_unlock(&ep->lock);

@@ -274,6 +274,7 @@ void rpcrdma_port_post_transfer(struct rpcrdma_ep_core *core,
 
 	spin_lock(&ep->lock);
 	rc = rpcrdma_core_transfer_post(core, t);
+	trace_rpcrdma_sq_full(ep, 0, &t->work);
 	todo = rpcrdma_ep_unlock(ep);
 	rpcrdma_ep_finish(ep, todo);
 	if (unlikely(rc))

@@ -148,6 +148,7 @@ int rpcrdma_send_reply(struct rpcrdma_send *s, struct rpcrdma_rw *rw,
 	alone = rpcrdma_post_begin(ep, RPCRDMA_KIND_REPLY);
 	rc = rpcrdma_core_send_reply(&ep->core, s, rw ? &rw->core : NULL,
 				     inv_handle, format, lists);
+	trace_rpcrdma_sq_full(ep, be32_to_cpup(s->buf), &s->work);
 	todo = rpcrdma_post_end(ep, alone);
 	rpcrdma_ep_finish(ep, todo);
 	if (unlikely(todo & RPCRDMA_TODO_WRITES))
@@ -237,6 +238,7 @@ int rpcrdma_send_continued_reply(struct rpcrdma_ep *ep,
 	rc = rpcrdma_core_send_continued_reply(&ep->core, st,
 					       rw ? &rw->core : NULL,
 					       inv_handle);
+	trace_rpcrdma_sq_full(ep, st->xid, &st->work);
 	todo = rpcrdma_ep_unlock(ep);
 	if (unlikely(todo & RPCRDMA_TODO_WRITES))
 		rpcrdma_rw_write(rw);

@@ -54,6 +54,7 @@ bool rpcrdma_port_post_send(struct rpcrdma_ep_core *core,
 	struct ib_send_wr *wr = &vs->wr;
 
 	trace_rpcrdma_send(ep, s);
+	trace_rpcrdma_grant_sent(ep, s->buf, s->len);
 	vs->sge.addr = s->addr;
 	vs->sge.length = s->len;
 	wr->send_flags = s->work.wrs.signaled ? IB_SEND_SIGNALED : 0;
@@ -76,6 +77,7 @@ void rpcrdma_work_post_or_queue(struct rpcrdma_ep *ep,
 
 	spin_lock(&ep->lock);
 	taken = rpcrdma_core_rdma(&ep->core, work);
+	trace_rpcrdma_sq_full(ep, 0, work);
 	todo = rpcrdma_ep_unlock(ep);
 	rpcrdma_ep_finish(ep, todo);
 	if (unlikely(!taken))

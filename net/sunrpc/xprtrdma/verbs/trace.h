@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tracepoints: /sys/kernel/tracing/events/rpcrdma
+ * Tracepoints: /sys/kernel/tracing/events/rpcrdma. Documentation/settings.rst describes
+ * each. A name that ends as one of the in-tree module's does has its meaning.
+ *
+ * An event that is off costs a branch over it: its arguments are pointers and values that
+ * the caller has, and all fields are computed when the event is recorded.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM rpcrdma
@@ -12,9 +16,50 @@
 #include <linux/tracepoint.h>
 #include <linux/sunrpc/addr.h>
 
+#include "data.h"
 #include "receiving.h"
+#include "sending.h"
 
 #define RPCRDMA_PEER_LEN	(INET6_ADDRSTRLEN + 10)
+
+#define rpcrdma_trace_peer(entry, addr) \
+	snprintf((entry)->peer, sizeof((entry)->peer), "%pISpc", addr)
+
+/* Programs that read the binary trace learn the numbers of the names. */
+TRACE_DEFINE_ENUM(RPCRDMA_WORK_CALL);
+TRACE_DEFINE_ENUM(RPCRDMA_WORK_REPLY);
+TRACE_DEFINE_ENUM(RPCRDMA_WORK_CONTROL);
+TRACE_DEFINE_ENUM(RPCRDMA_WORK_RDMA);
+TRACE_DEFINE_ENUM(RPCRDMA_WORK_TRANSFER);
+TRACE_DEFINE_ENUM(RPCRDMA_WORK_STREAM);
+#define rpcrdma_show_work(x)						\
+	__print_symbolic(x,						\
+		{ RPCRDMA_WORK_CALL, "call" },				\
+		{ RPCRDMA_WORK_REPLY, "reply" },			\
+		{ RPCRDMA_WORK_CONTROL, "control" },			\
+		{ RPCRDMA_WORK_RDMA, "invalidation" },			\
+		{ RPCRDMA_WORK_TRANSFER, "transfer" },			\
+		{ RPCRDMA_WORK_STREAM, "continued" })
+TRACE_DEFINE_ENUM(RPCRDMA_RX_CONSUMED);
+TRACE_DEFINE_ENUM(RPCRDMA_RX_FRAGMENT);
+TRACE_DEFINE_ENUM(RPCRDMA_RX_CALL);
+TRACE_DEFINE_ENUM(RPCRDMA_RX_REPLY);
+TRACE_DEFINE_ENUM(RPCRDMA_RX_BAD_REPLY);
+TRACE_DEFINE_ENUM(RPCRDMA_RX_ERROR);
+TRACE_DEFINE_ENUM(RPCRDMA_RX_PULL_COMPLETE);
+TRACE_DEFINE_ENUM(RPCRDMA_RX_CLOSE);
+#define rpcrdma_show_verdict(x)						\
+	__print_symbolic(x,						\
+		{ RPCRDMA_RX_CONSUMED, "done" },				\
+		{ RPCRDMA_RX_FRAGMENT, "part" },				\
+		{ RPCRDMA_RX_CALL, "call" },				\
+		{ RPCRDMA_RX_REPLY, "reply" },				\
+		{ RPCRDMA_RX_BAD_REPLY, "bad_reply" },			\
+		{ RPCRDMA_RX_ERROR, "error" },				\
+		{ RPCRDMA_RX_PULL_COMPLETE, "pulled" },			\
+		{ RPCRDMA_RX_CLOSE, "close" })
+
+/* ---- Connections ---- */
 
 DECLARE_EVENT_CLASS(rpcrdma_ep_event,
 	TP_PROTO(const struct rpcrdma_ep *ep),
@@ -28,8 +73,7 @@ DECLARE_EVENT_CLASS(rpcrdma_ep_event,
 		__field(u32, limit)
 	),
 	TP_fast_assign(
-		snprintf(__entry->peer, sizeof(__entry->peer), "%pISpc",
-			 &ep->remote);
+		rpcrdma_trace_peer(__entry, &ep->remote);
 		__entry->client = ep->client;
 		__entry->version = ep->core.conn.version;
 		__entry->send_inline =
@@ -50,6 +94,9 @@ DEFINE_EVENT(rpcrdma_ep_event, rpcrdma_connect,
 /* Both ends' properties are known. */
 DEFINE_EVENT(rpcrdma_ep_event, rpcrdma_opened,
 	TP_PROTO(const struct rpcrdma_ep *ep), TP_ARGS(ep));
+/* What waits for credits, a slot or a context is tried again. */
+DEFINE_EVENT(rpcrdma_ep_event, rpcrdma_sq_retry,
+	TP_PROTO(const struct rpcrdma_ep *ep), TP_ARGS(ep));
 
 TRACE_EVENT(rpcrdma_disconnect,
 	TP_PROTO(const struct rpcrdma_ep *ep, const char *reason),
@@ -59,12 +106,97 @@ TRACE_EVENT(rpcrdma_disconnect,
 		__array(char, reason, 80)
 	),
 	TP_fast_assign(
-		snprintf(__entry->peer, sizeof(__entry->peer), "%pISpc",
-			 &ep->remote);
+		rpcrdma_trace_peer(__entry, &ep->remote);
 		snprintf(__entry->reason, sizeof(__entry->reason), "%s",
 			 reason ? reason : "ordinary");
 	),
 	TP_printk("peer=%s reason=%s", __entry->peer, __entry->reason)
+);
+
+/* ---- Messages and credits ---- */
+
+TRACE_EVENT(rpcrdma_post_recvs,
+	TP_PROTO(const struct rpcrdma_ep *ep, const struct rpcrdma_recv *first),
+	TP_ARGS(ep, first),
+	TP_STRUCT__entry(
+		__array(char, peer, RPCRDMA_PEER_LEN)
+		__field(u32, count)
+		__field(u32, receives)
+	),
+	TP_fast_assign(
+		rpcrdma_trace_peer(__entry, &ep->remote);
+		__entry->count = 0;
+		for (; first; first = first->next)
+			__entry->count++;
+		__entry->receives = ep->core.nr_recvs;
+	),
+	TP_printk("peer=%s count=%u receives=%u", __entry->peer,
+		  __entry->count, __entry->receives)
+);
+
+DECLARE_EVENT_CLASS(rpcrdma_grant_event,
+	TP_PROTO(const struct rpcrdma_ep *ep, const void *header, u32 octets),
+	TP_ARGS(ep, header, octets),
+	TP_STRUCT__entry(
+		__array(char, peer, RPCRDMA_PEER_LEN)
+		__field(u32, sent)
+		__field(u32, limit)
+		__field(u32, received)
+		__field(u32, advertised)
+	),
+	TP_fast_assign(
+		rpcrdma_trace_peer(__entry, &ep->remote);
+		__entry->sent = ep->core.conn.sent;
+		__entry->limit = ep->core.conn.limit;
+		__entry->received = ep->core.conn.received;
+		__entry->advertised = ep->core.conn.advertised;
+	),
+	TP_printk("peer=%s sent=%u limit=%u received=%u advertised=%u",
+		  __entry->peer, __entry->sent, __entry->limit,
+		  __entry->received, __entry->advertised)
+);
+
+/* A message that conveys credits alone */
+DEFINE_EVENT_CONDITION(rpcrdma_grant_event, rpcrdma_grant_sent,
+	TP_PROTO(const struct rpcrdma_ep *ep, const void *header, u32 octets),
+	TP_ARGS(ep, header, octets),
+	TP_CONDITION(rpcrdma_conn_is_grant(&ep->core.conn, header, octets)));
+DEFINE_EVENT_CONDITION(rpcrdma_grant_event, rpcrdma_grant_received,
+	TP_PROTO(const struct rpcrdma_ep *ep, const void *header, u32 octets),
+	TP_ARGS(ep, header, octets),
+	TP_CONDITION(rpcrdma_conn_is_grant(&ep->core.conn, header, octets)));
+
+/*
+ * @work is queued, for credits or for slots. @work is NULL for a Call: its task is queued,
+ * for these, a Send context, memory or MRs.
+ */
+TRACE_EVENT_CONDITION(rpcrdma_sq_full,
+	TP_PROTO(const struct rpcrdma_ep *ep, u32 xid,
+		 const struct rpcrdma_work *work),
+	TP_ARGS(ep, xid, work),
+	TP_CONDITION(!work || rpcrdma_core_is_queued(&ep->core, work)),
+	TP_STRUCT__entry(
+		__array(char, peer, RPCRDMA_PEER_LEN)
+		__field(u32, xid)
+		__field(u32, kind)
+		__field(u32, sent)
+		__field(u32, limit)
+		__field(u32, used)
+		__field(u32, depth)
+	),
+	TP_fast_assign(
+		rpcrdma_trace_peer(__entry, &ep->remote);
+		__entry->xid = xid;
+		__entry->kind = work ? work->kind : RPCRDMA_WORK_CALL;
+		__entry->sent = ep->core.conn.sent;
+		__entry->limit = ep->core.conn.limit;
+		__entry->used = ep->core.sq.posted - ep->core.sq.retired;
+		__entry->depth = ep->core.sq.depth;
+	),
+	TP_printk("peer=%s xid=0x%08x kind=%s sent=%u limit=%u slots=%u of %u",
+		  __entry->peer, __entry->xid, rpcrdma_show_work(__entry->kind),
+		  __entry->sent, __entry->limit, __entry->used,
+		  __entry->depth)
 );
 
 TRACE_EVENT(rpcrdma_send,
@@ -88,44 +220,37 @@ TRACE_EVENT(rpcrdma_send,
 	),
 	TP_printk("xid=0x%08x kind=%s octets=%u sent=%u limit=%u%s",
 		  __entry->xid,
-		  __print_symbolic(__entry->kind,
-				   { RPCRDMA_WORK_CALL, "call" },
-				   { RPCRDMA_WORK_REPLY, "reply" },
-				   { RPCRDMA_WORK_CONTROL, "control" }),
+		  rpcrdma_show_work(__entry->kind),
 		  __entry->octets, __entry->sent, __entry->limit,
 		  __entry->invalidate ? " invalidate" : "")
 );
 
-TRACE_EVENT(
-	rpcrdma_receive,
+TRACE_EVENT(rpcrdma_receive,
 	TP_PROTO(const struct rpcrdma_ep *ep, const struct rpcrdma_recv *rv),
 	TP_ARGS(ep, rv),
-	TP_STRUCT__entry(__field(u32, xid) __field(u32, verdict)
-				 __field(u32, octets) __field(u32, inv_handle)
-					 __field(u32, limit)
-						 __field(u32, error)),
-	TP_fast_assign(__entry->xid = rv->rx.xid;
-		       __entry->verdict = rv->verdict;
-		       __entry->octets = rv->octets;
-		       __entry->inv_handle = rv->inv_handle;
-		       __entry->limit = ep->core.conn.limit;
-		       __entry->error = rv->verdict == RPCRDMA_RX_ERROR ?
-						rv->rx.error.code :
-						0;),
-	TP_printk(
-		"xid=0x%08x verdict=%s octets=%u inv_handle=0x%08x limit=%u error=%u",
-		__entry->xid,
-		__print_symbolic(__entry->verdict,
-				 { RPCRDMA_RX_CONSUMED, "done" },
-				 { RPCRDMA_RX_FRAGMENT, "part" },
-				 { RPCRDMA_RX_CALL, "call" },
-				 { RPCRDMA_RX_REPLY, "reply" },
-				 { RPCRDMA_RX_BAD_REPLY, "bad_reply" },
-				 { RPCRDMA_RX_ERROR, "error" },
-				 { RPCRDMA_RX_PULL_COMPLETE, "pulled" },
-				 { RPCRDMA_RX_CLOSE, "close" }),
-		__entry->octets, __entry->inv_handle, __entry->limit,
-		__entry->error));
+	TP_STRUCT__entry(
+		__field(u32, xid)
+		__field(u32, verdict)
+		__field(u32, octets)
+		__field(u32, inv_handle)
+		__field(u32, limit)
+		__field(u32, error)
+	),
+	TP_fast_assign(
+		__entry->xid = rv->rx.xid;
+		__entry->verdict = rv->verdict;
+		__entry->octets = rv->octets;
+		__entry->inv_handle = rv->inv_handle;
+		__entry->limit = ep->core.conn.limit;
+		__entry->error = rv->verdict == RPCRDMA_RX_ERROR ?
+				 rv->rx.error.code : 0;
+	),
+	TP_printk("xid=0x%08x verdict=%s octets=%u inv_handle=0x%08x limit=%u error=%u",
+		  __entry->xid,
+		  rpcrdma_show_verdict(__entry->verdict),
+		  __entry->octets, __entry->inv_handle, __entry->limit,
+		  __entry->error)
+);
 
 TRACE_EVENT(rpcrdma_refuse,
 	TP_PROTO(const struct rpcrdma_ep *ep, u32 xid, u32 code),
@@ -136,14 +261,15 @@ TRACE_EVENT(rpcrdma_refuse,
 		__field(u32, code)
 	),
 	TP_fast_assign(
-		snprintf(__entry->peer, sizeof(__entry->peer), "%pISpc",
-			 &ep->remote);
+		rpcrdma_trace_peer(__entry, &ep->remote);
 		__entry->xid = xid;
 		__entry->code = code;
 	),
 	TP_printk("peer=%s xid=0x%08x error=%u", __entry->peer, __entry->xid,
 		  __entry->code)
 );
+
+/* ---- Memory, and Work Requests ---- */
 
 TRACE_EVENT(rpcrdma_map,
 	TP_PROTO(const struct rpcrdma_ep *ep, const struct verbs_mr *mr),
@@ -204,8 +330,7 @@ TRACE_EVENT(rpcrdma_wc_error,
 		__field(u32, status)
 	),
 	TP_fast_assign(
-		snprintf(__entry->peer, sizeof(__entry->peer), "%pISpc",
-			 &ep->remote);
+		rpcrdma_trace_peer(__entry, &ep->remote);
 		__entry->status = status;
 	),
 	TP_printk("peer=%s status=%u", __entry->peer, __entry->status)

@@ -127,7 +127,8 @@ verdict receive_connprop(const message &m)
 
 	conn->prop_octets += m.length;
 	if (conn->prop_octets > MAX_PROP_OCTETS) {
-		close_connection(conn, "too many transport properties");
+		close_connection(
+			conn, "the peer's transport properties exceed 64 KiB");
 		return RPCRDMA_RX_CLOSE;
 	}
 	conn->answered = 1;
@@ -194,3 +195,18 @@ verdict receive_control(const message &m)
 }
 
 } // namespace rpcrdma::v2
+
+bool rpcrdma_conn_is_grant(const struct rpcrdma_conn *conn, const void *msg,
+			   u32 octets)
+{
+	using namespace rpcrdma;
+
+	if (conn->version != RPCRDMA_VERS_2 || octets < RPCRDMA_V2_PREFIX)
+		return false;
+
+	const v2::message m{ nullptr, msg, octets,
+			     v2::decode_prefix(span<RPCRDMA_V2_PREFIX>{ msg }),
+			     nullptr };
+
+	return m.prefix.htype == RDMA2_NOMSG && v2::is_grant(m);
+}
