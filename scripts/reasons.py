@@ -20,7 +20,8 @@ NO_REASONS = {"nothing is wrong", "rdma backchannel"}
 def strings(text):
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     text = re.sub(r'"\s*\n\s*"', "", text)
-    return set(re.findall(r'"([A-Za-z][^"%\\:]* [^"%\\]*)"', text))
+    found = re.findall(r'"([A-Za-z][^"%\\]* [^"%\\]*)"', text)
+    return {s for s in found if not s.startswith(("rpcrdma:", "svcrdma:"))}
 
 
 def main():

@@ -381,8 +381,9 @@ TEST(Conn, Version2Only)
 
 	p.run();
 	EXPECT_FALSE(p.client.opened);
-	EXPECT_STREQ(rpcrdma2_conn_reason(p.client.conn),
-		     "peer does not have version 2");
+	EXPECT_STREQ(
+		rpcrdma2_conn_reason(p.client.conn),
+		"the peer does not support version 2, which min_version requires");
 }
 
 TEST(Conn, Errors)

@@ -331,7 +331,7 @@ static void rpcrdma_bc_call_failed(struct rpcrdma_ep *ep, u32 xid, int rc)
 	if (remedy.kind == RPCRDMA_REMEDY_GIVE_UP)
 		rpcrdma_ep_refuse(ep, xid, remedy.refusal);
 	else
-		rpcrdma_ep_close(ep, "no resources to take a callback");
+		rpcrdma_ep_close(ep, "no resources for a received callback");
 }
 
 /* Pass a complete Call to the service. Caller holds bc_mutex. */

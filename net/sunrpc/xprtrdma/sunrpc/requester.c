@@ -273,7 +273,7 @@ static noinline int rpcrdma_requester_failed(struct rpcrdma_req *req,
 	if (remedy.kind != RPCRDMA_REMEDY_GIVE_UP)
 		return remedy.status;
 	req->stats->failed_sends++;
-	pr_warn_ratelimited("rpcrdma: a Call of %u octets to %pISpc cannot be sent (error %d), its RPC fails; a smaller rsize or wsize may help\n",
+	pr_warn_ratelimited("rpcrdma: Call of %u bytes to %pISpc cannot be sent (error %d), its RPC fails; mount with a smaller rsize or wsize\n",
 			    rqst->rq_snd_buf.len, &ep->remote, rc);
 	/*
 	 * A returned errno would be reported to the task that is sending, which need

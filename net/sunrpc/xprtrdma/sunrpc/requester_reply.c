@@ -310,7 +310,7 @@ static void rpcrdma_req_run_actions(struct rpcrdma_req *req,
 	do {
 		if (unlikely(s.todo & RPCRDMA_STEP_REPORT)) {
 			req->bad_reply = 1;
-			pr_warn_ratelimited("rpcrdma: the Reply with xid 0x%08x from %pISpc is bad: %s; its RPC fails\n",
+			pr_warn_ratelimited("rpcrdma: Reply with xid 0x%08x from %pISpc discarded: %s; its RPC fails\n",
 					    be32_to_cpu(rqst->rq_xid),
 					    &ep->remote, s.reason);
 		}

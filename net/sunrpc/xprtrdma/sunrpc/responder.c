@@ -418,8 +418,8 @@ bool rpcrdma_reply_give_up(struct rpcrdma_ep *ep, u32 xid, u32 length,
 	} else {
 		return false;
 	}
-	pr_warn_ratelimited("rpcrdma: Reply %08x of %u octets to %pISpc cannot be sent (%s): the peer has to offer other room for it\n",
-			    xid, length, &ep->remote, rpcrdma_error_name(code));
+	pr_warn_ratelimited("rpcrdma: Reply of %u bytes with xid 0x%08x to %pISpc cannot be sent (%s); the peer has to provide larger chunks\n",
+			    length, xid, &ep->remote, rpcrdma_error_name(code));
 	rpcrdma_ep_send_error(ep, xid, code, arg0, arg1);
 	return true;
 }

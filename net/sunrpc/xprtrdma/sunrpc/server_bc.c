@@ -178,7 +178,7 @@ static void rpcrdma_bc_disable_swap(struct rpc_xprt *xprt)
 static void rpcrdma_bc_inject_disconnect(struct rpc_xprt *xprt)
 {
 	rpcrdma_ep_close(rpcrdma_server_ep(xprt->bc_xprt),
-			 "disconnected on purpose");
+			 "a new connection for callbacks was requested");
 }
 
 static const struct rpc_xprt_ops rpcrdma_bc_ops = {

@@ -37,7 +37,7 @@ static void rpcrdma_svc_refuse(struct rpcrdma_svc_conn *conn,
 {
 	u32 xid = rv->rx.xid, code = rpcrdma_refusal_code(refusal);
 
-	pr_warn_ratelimited("svcrdma: Call %08x from %pISpc refused (%s): %s\n",
+	pr_warn_ratelimited("svcrdma: Call with xid 0x%08x from %pISpc refused (%s): %s\n",
 			    xid, &conn->ep->remote,
 			    rpcrdma_error_name(code), rpcrdma_refusal_text(refusal));
 	/* To the peer, an ERROR may mean that a Receive is available again. */
@@ -541,7 +541,7 @@ int rpcrdma_svc_recvfrom(struct svc_rqst *rqstp)
 	if (rv->rx.lists.nr_writes &&
 	    !rpcrdma_svc_call_alloc(conn, rv, GFP_KERNEL)) {
 		rpcrdma_svc_call_failed(conn, rv, -ENOMEM,
-					"no memory to take a Call");
+					"no memory for a received Call");
 		return 0;
 	}
 	if (!rpcrdma_svc_arg_inline(rqstp, rv)) {

@@ -155,7 +155,7 @@ static void rpcrdma_svc_evict(struct rpcrdma_svc_listener *l,
 	/* closed(), which waits for the lock, frees it. */
 	rpcrdma_ep_quota_detach(conn->ep);
 	rpcrdma_ep_close(conn->ep,
-			 "it did not finish opening, and others want to open");
+			 "evicted: it did not finish opening, and another connection needs its place");
 }
 
 /*
@@ -223,13 +223,12 @@ static int rpcrdma_svc_incoming(void *priv, struct rpcrdma_ep *ep)
 		return 0;
 	case RPCRDMA_ADMIT_TOO_MANY:
 		rpcrdma_ep_count(ep, RPCRDMA_COUNT_REFUSED_TOO_MANY);
-		pr_warn_ratelimited(
-			"svcrdma: connection from %pISpc rejected: %u others are opening or wait for a service thread; more nfsd threads may help\n",
-			&ep->remote, RPCRDMA_MAX_PENDING);
+		pr_warn_ratelimited("svcrdma: connection from %pISpc rejected: %u others are opening or wait for a service thread; start more nfsd threads\n",
+				    &ep->remote, RPCRDMA_MAX_PENDING);
 		break;
 	case RPCRDMA_ADMIT_NO_MEMORY:
 		rpcrdma_ep_count(ep, RPCRDMA_COUNT_REFUSED_NO_MEMORY);
-		pr_warn_ratelimited("svcrdma: connection from %pISpc rejected: the others may hold all of the %llu MiB that svc_max_memory allows\n",
+		pr_warn_ratelimited("svcrdma: connection from %pISpc rejected: others have reserved the %llu MiB that svc_max_memory allows; raise it\n",
 				    &ep->remote, limit >> 20);
 		break;
 	default:

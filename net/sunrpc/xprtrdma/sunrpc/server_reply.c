@@ -190,7 +190,7 @@ int rpcrdma_svc_sendto(struct svc_rqst *rqstp)
 	 * is not deferred any more.
 	 */
 	if (unlikely(!rv)) {
-		rpcrdma_svc_fail(conn, "a deferred Call was not kept");
+		rpcrdma_svc_fail(conn, "sunrpc released a deferred Call; the client has to send it again");
 		return -ENOTCONN;
 	}
 	if (likely(rpcrdma_reply_is_plain(&ep->core.conn, &rv->rx.lists,

@@ -65,24 +65,24 @@ static const struct kernel_param_ops rpcrdma_param_ops = {
 	__MODULE_PARM_TYPE(name, "uint");				\
 	MODULE_PARM_DESC(name, description)
 
-RPCRDMA_PARAM(slot_table_entries, "client: RPCs under way per connection (4..16384)");
-RPCRDMA_PARAM(max_inline_read, "client: octets of a Receive (1024..65536)");
-RPCRDMA_PARAM(max_inline_write, "client: octets of a Send (1024..65536)");
+RPCRDMA_PARAM(slot_table_entries, "client: RPCs outstanding per connection (4..16384)");
+RPCRDMA_PARAM(max_inline_read, "client: bytes of a Receive (1024..65536)");
+RPCRDMA_PARAM(max_inline_write, "client: bytes of a Send (1024..65536)");
 RPCRDMA_PARAM(reverse_level,
-	      "client: reverse-direction Calls taken: 0 none, 1 inline, 2 in parts, 3 with chunks");
-RPCRDMA_PARAM(svc_max_requests, "server: requests under way per connection (4..16384)");
-RPCRDMA_PARAM(svc_max_bc_requests, "server: callbacks under way per connection (1..64)");
-RPCRDMA_PARAM(svc_max_req_size, "server: octets of a Receive and of a Send (4096..65536)");
-RPCRDMA_PARAM(svc_ord, "server: RDMA Reads under way per connection (1..255)");
+	      "client: reverse-direction Calls accepted: 0 none, 1 inline, 2 continued, 3 with chunks");
+RPCRDMA_PARAM(svc_max_requests, "server: Calls outstanding per connection (4..16384)");
+RPCRDMA_PARAM(svc_max_bc_requests, "server: callbacks outstanding per connection (1..64)");
+RPCRDMA_PARAM(svc_max_req_size, "server: bytes of a Receive and of a Send (4096..65536)");
+RPCRDMA_PARAM(svc_ord, "server: RDMA Reads outstanding per connection (1..255)");
 RPCRDMA_PARAM(svc_expose,
-	      "server: octets of Replies exposed per connection for the client to read, 0 for none (0..1073741824)");
+	      "server: bytes of Replies exposed per connection for the client to pull, 0 for none (0..1073741824)");
 RPCRDMA_PARAM(svc_done_timeout,
-	      "server: seconds that a client has to read such a Reply (1..600)");
+	      "server: seconds that a client has to pull such a Reply (1..600)");
 RPCRDMA_PARAM(svc_max_memory,
-	      "server: MiB that all connections may hold, 0 for a quarter of the memory (0..1048576)");
-RPCRDMA_PARAM(pull_replies, "client: read Replies that the server exposes (0..1)");
+	      "server: MiB charged to all connections together, 0 for a quarter of the memory (0..1048576)");
+RPCRDMA_PARAM(pull_replies, "client: pull Replies that the server exposes (0..1)");
 RPCRDMA_PARAM(max_reassembly,
-	      "octets reassembled from a message in parts, 0 for none (0..1048576)");
+	      "bytes of a continued message, 0 for none (0..1048576)");
 RPCRDMA_PARAM(min_version, "client: lowest protocol version to use (1..2)");
 RPCRDMA_PARAM(max_version, "client: highest protocol version to use (1..2)");
 RPCRDMA_PARAM(svc_min_version, "server: lowest protocol version to use (1..2)");

@@ -60,7 +60,7 @@ int rpcrdma_ep_cm_handler(struct rdma_cm_id *id,
 		return 0;
 	happened.event = cm_events[event->event];
 	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
-		pr_info("rpcrdma: device %s is removed, closing the connection to %pISpc\n",
+		pr_info("rpcrdma: device %s is being removed, closing the connection to %pISpc\n",
 			id->device->name, &ep->remote);
 	if (event->event == RDMA_CM_EVENT_ESTABLISHED) {
 		trace_rpcrdma_connect(ep);

@@ -141,7 +141,7 @@ static void rpcrdma_ep_wait_users(struct rpcrdma_ep *ep)
 static void rpcrdma_ep_destroy_qp(struct rpcrdma_ep *ep)
 {
 	if (unlikely(ep->core.life.unstopped)) {
-		pr_warn_ratelimited("rpcrdma: device %s refuses to stop the connection to %pISpc, destroying its queue pair\n",
+		pr_warn_ratelimited("rpcrdma: device %s cannot stop the queue pair of the connection to %pISpc, destroying it\n",
 				    ep->device->name, &ep->remote);
 		rpcrdma_rw_late_begin(ep);
 	}
@@ -277,7 +277,7 @@ static void rpcrdma_ep_overdue(struct work_struct *work)
 static void rpcrdma_ep_opened_v1(struct rpcrdma_ep *ep)
 {
 	if (ep->client && ep->params.version_high > RPCRDMA_VERS_1)
-		pr_info_ratelimited("rpcrdma: %pISpc does not have version 2 (it has %u to %u), using version 1\n",
+		pr_info_ratelimited("rpcrdma: %pISpc does not support version 2 (it supports %u to %u), using version 1\n",
 				    &ep->remote, ep->core.conn.err_vers_low,
 				    ep->core.conn.err_vers_high);
 }

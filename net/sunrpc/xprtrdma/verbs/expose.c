@@ -78,7 +78,7 @@ rpcrdma_port_next_overdue(struct rpcrdma_ep_core *core)
 		rpcrdma_locked(&ep->lock, rpcrdma_core_next_overdue(core));
 
 	if (x)
-		pr_warn_ratelimited("rpcrdma: %pISpc did not say in time that it has read a Reply: it is taken back\n",
+		pr_warn_ratelimited("rpcrdma: %pISpc did not report in time that it has pulled a Reply; invalidating the Reply's memory\n",
 				    &ep->remote);
 	return x;
 }

@@ -103,7 +103,7 @@ void rpcrdma_port_mrs_short(struct rpcrdma_ep_core *core)
 {
 	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
 
-	pr_warn_ratelimited("rpcrdma: device %s allocates no more memory regions for %pISpc, which has %u; RPCs wait for them or do without\n",
+	pr_warn_ratelimited("rpcrdma: device %s allocates no more MRs for the connection to %pISpc, which has %u; RPCs may be delayed, use fewer connections\n",
 			    ep->device->name, &ep->remote,
 			    READ_ONCE(core->mrs.pool.made));
 }

@@ -162,7 +162,7 @@ static void rpcrdma_quota_visit_ep(struct rpcrdma_ep *ep)
 	spin_unlock(&rpcrdma_quota_lock);
 	spin_unlock(&ep->memory_lock);
 	if (unlikely(stuck))
-		rpcrdma_ep_close(ep, "it takes nothing that is held for it, and others need the memory");
+		rpcrdma_ep_close(ep, "evicted: it accepts no data, and other connections need the memory");
 }
 
 /* Notify the next account of @run that it may retry. Return false if there is none. */

@@ -161,7 +161,7 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep,
 	if (rc)
 		return rc;
 	if (queues.slots < slots)
-		pr_info_ratelimited("rpcrdma: device %s has room for a Send Queue of %u only: lower settings would do for %pISpc\n",
+		pr_info_ratelimited("rpcrdma: device %s supports a Send Queue of only %u for the connection to %pISpc\n",
 				    dev->name, rpcrdma_queues_send_wrs(&queues),
 				    &ep->remote);
 	rpcrdma_ep_set_parts(ep);
@@ -192,7 +192,7 @@ int rpcrdma_port_objects(struct rpcrdma_ep_core *core)
 	} while (!core->control.number);
 	rc = rpcrdma_core_configure(core, &limits, &load);
 	if (rc) {
-		pr_warn_ratelimited("rpcrdma: device %s cannot register memory by Work Request (FRWR); use another device\n",
+		pr_warn_ratelimited("rpcrdma: device %s does not support memory registration by Work Request (FRWR), use another device\n",
 				    id->device->name);
 		return rc;
 	}

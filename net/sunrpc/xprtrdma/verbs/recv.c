@@ -345,7 +345,7 @@ struct rpcrdma_recv *rpcrdma_ep_poll_next(struct rpcrdma_poll *poll)
 		status = verbs_recv_of(rv)->status;
 		if (unlikely(status != IB_WC_SUCCESS)) {
 			rpcrdma_ep_failed(ep, status,
-					  "a Receive failed: a message longer than announced?");
+					  "a Receive failed; its message may be longer than this end announced");
 		} else if (likely(rpcrdma_recv_process(ep, rv))) {
 			poll->over = rpcrdma_core_poll_is_over(&ep->core);
 			return rv;

@@ -251,7 +251,8 @@ void push_pending(struct rpcrdma_conn *conn, u32 xid, u32 htype, u32 code,
 	if (conn->state == RPCRDMA_CONN_CLOSING)
 		return;
 	if (conn->pend_count == RPCRDMA_MAX_PENDING_CONTROL) {
-		close_connection(conn, "too many control messages wait");
+		close_connection(conn,
+				 "too many control messages wait for credits");
 		return;
 	}
 	tail = (conn->pend_head + conn->pend_count) %

@@ -186,7 +186,9 @@ take_credits(struct rpcrdma_conn *conn, const v2::prefix &prefix)
 			  static_cast<s32>(credit);
 
 	if (distance(conn->sent, prefix.received) > 0) {
-		close_connection(conn, "peer counts messages never sent");
+		close_connection(
+			conn,
+			"the peer acknowledged messages that were never sent");
 		return false;
 	}
 

@@ -30,7 +30,7 @@ constexpr u32 ODD_MS = 1000;
 
 constexpr const char *OVERDUE = "the peer did not finish opening in time";
 constexpr const char *ODD =
-	"the peer answers with something else than version 2";
+	"the peer's first answer is not a version 2 message";
 
 /* The meaning of a CM event that ends a connection, in any stage */
 struct meaning {

@@ -76,7 +76,9 @@ void refused_version(struct rpcrdma_conn *conn, span<v1::ERR_VERS_OCTETS> msg)
 	conn->err_vers_low = static_cast<u8>(min_u32(low, 255));
 	conn->err_vers_high = static_cast<u8>(min_u32(high, 255));
 	if (conn->cfg.version_low > RPCRDMA_VERS_1 || low > RPCRDMA_VERS_1)
-		close_connection(conn, "peer does not have version 2");
+		close_connection(
+			conn,
+			"the peer does not support version 2, which min_version requires");
 	else
 		v1::open(conn);
 }
@@ -101,7 +103,9 @@ void refused_version(struct rpcrdma_conn *conn, span<v1::ERR_VERS_OCTETS> msg)
 
 	/* A client has chosen with its first message. */
 	if (conn->cfg.client && version != RPCRDMA_VERS_2) {
-		close_connection(conn, "peer answers in another version");
+		close_connection(
+			conn,
+			"the peer answered in a version that was not requested");
 		return false;
 	}
 	if (version >= conn->cfg.version_low &&
@@ -140,7 +144,9 @@ void refused_version(struct rpcrdma_conn *conn, span<v1::ERR_VERS_OCTETS> msg)
 	conn->received++;
 	if (distance(conn->advertised, conn->received) > 1 &&
 	    conn->version != RPCRDMA_VERS_1) {
-		close_connection(conn, "peer exceeds its window");
+		close_connection(
+			conn,
+			"the peer sent more messages than it had credits for");
 		return false;
 	}
 	return true;
@@ -238,7 +244,9 @@ verdict receive(struct rpcrdma_conn *conn, const void *msg, u32 length,
 	}
 
 	if (common.word<v2::OFF_VERS>() != conn->version) {
-		close_connection(conn, "peer changes the version");
+		close_connection(
+			conn,
+			"the peer changed the version within the connection");
 		return RPCRDMA_RX_CLOSE;
 	}
 

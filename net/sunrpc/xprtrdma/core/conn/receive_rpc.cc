@@ -331,7 +331,9 @@ verdict receive_rpc(const message &m)
 	const bool more = m.flag(RDMA2_F_MORE);
 
 	if (conn->state != RPCRDMA_CONN_OPEN || !conn->props_sent) {
-		close_connection(conn, "RPC before the opening has finished");
+		close_connection(
+			conn,
+			"the peer sent an RPC before the opening was complete");
 		return RPCRDMA_RX_CLOSE;
 	}
 
@@ -341,7 +343,8 @@ verdict receive_rpc(const message &m)
 	if (conn->rx_open && !(is_msg && sequence_open(conn, seq))) {
 		if (!m.response())
 			return broken_by_call(m);
-		close_connection(conn, "Reply amid another message's parts");
+		close_connection(
+			conn, "the peer interleaved the parts of two Replies");
 		return RPCRDMA_RX_CLOSE;
 	}
 

@@ -250,7 +250,7 @@ verdict receive_error(const message &m)
 				versions.word<OFF_ERR_HIGH>() >= RPCRDMA_VERS_2;
 			m.conn->odd = !m.conn->version_refused;
 			close_connection(m.conn,
-					 "peer does not have version 1");
+					 "the peer does not support version 1");
 			return RPCRDMA_RX_CLOSE;
 		}
 		rx->error.code = RDMA2_ERR_VERS;

@@ -13,7 +13,7 @@ namespace
 
 constexpr char NO_MEMORY[] = "no memory to reassemble a message";
 constexpr char NOT_OFFERED[] =
-	"the peer invalidated a handle it was not offered";
+	"the peer invalidated a handle that its RPC did not provide";
 
 /* Events that are handled before the message with which they come */
 constexpr u32 BEFORE = RPCRDMA_EV_OPENED | RPCRDMA_EV_RECEIVES;

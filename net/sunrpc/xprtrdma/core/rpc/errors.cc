@@ -229,11 +229,12 @@ struct refusal {
 constexpr refusal REFUSALS[] = {
 	{ 0, "nothing is wrong" },
 	{ RDMA2_ERR_SYSTEM,
-	  "larger than this service takes; mount with a smaller wsize" },
+	  "it is larger than this service accepts; mount with a smaller wsize" },
 	{ RDMA2_ERR_BAD_XDR,
-	  "what its Read chunks hold does not belong to it" },
-	{ RDMA2_ERR_SYSTEM, "there is no service for it" },
-	{ RDMA2_ERR_SYSTEM, "there is no way to send its Reply" },
+	  "the data of its Read chunks is not a part of it" },
+	{ RDMA2_ERR_SYSTEM, "no service accepts it" },
+	{ RDMA2_ERR_SYSTEM,
+	  "no form of its Reply is possible with its chunks" },
 };
 static_assert(sizeof(REFUSALS) / sizeof(REFUSALS[0]) ==
 	      RPCRDMA_REFUSE_NO_REPLY + 1);

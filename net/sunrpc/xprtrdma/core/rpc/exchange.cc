@@ -154,7 +154,7 @@ struct rpcrdma_step finish(struct rpcrdma_exchange *x, const void *first)
 
 		x->placed = {};
 		s.reason =
-			"what is in the Reply chunk is not what its header announced";
+			"the RPC message in the Reply chunk has another XID than its header";
 		return s;
 	}
 	case stage::PROVIDED:
@@ -308,14 +308,14 @@ reply_by_chunks(struct rpcrdma_exchange *x, const struct rpcrdma_conn *conn,
 		return refuse(
 			x, RPCRDMA_STEP_PUT | RPCRDMA_STEP_CLOSE,
 			BAD_REPLY_STATUS,
-			"the peer invalidated a handle it was not offered");
+			"the peer invalidated a handle that its RPC did not provide");
 	if (a->bad)
 		return refuse(x, RPCRDMA_STEP_PUT, rx->error.status,
-			      "it breaks the protocol");
+			      "it violates the protocol");
 	status = rpcrdma_check_reply(conn, &x->lists, rx, &x->placed);
 	if (status) {
 		s = refuse(x, rpcrdma_exchange_stray(rx, false).todo, status,
-			   "its chunks are not those of the Call");
+			   "its chunks differ from those of the Call");
 		s.xid = rx->xid;
 		s.handle = rx->lists.inv_handle;
 		return s;
@@ -421,7 +421,7 @@ struct rpcrdma_step rpcrdma_exchange_pulled(struct rpcrdma_exchange *x,
 		if (how == RPCRDMA_PULL_OK) {
 			s.todo |= RPCRDMA_STEP_REPORT;
 			s.reason =
-				"what was pulled is not what its header announced";
+				"the RPC message that was pulled has another XID than its header";
 		}
 	}
 	s.xid = x->xid;
