@@ -1,5 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The Requester: sending Calls. A slot, see slot.c, belongs to the sender meanwhile. */
+/*
+ * The Requester: sending Calls, of a client and in the reverse direction.
+ *
+ * Operation
+ *
+ * sunrpc calls with the write lock of the transport held, so that one Call is built at
+ * a time. The core plans how it is conveyed: in one message, continued, with chunks. A
+ * plain Call, the fast path, is planned inline, and copied to a Send context that is
+ * reserved in advance. Other Calls map their chunks, and may be copied to a continued
+ * message. The core then sends the Call or refuses it, in one call.
+ *
+ * Memory
+ *
+ * The request slot (slot.c) belongs to the sender until the Call is posted; from then
+ * on, to the context that claims its Reply. The MRs of a Call are in the slot. A Call
+ * that was not posted has its MRs returned here; those of a posted one are returned
+ * when they are invalid.
+ *
+ * Errors
+ *
+ * -EAGAIN means that credits, slots, contexts or MRs are missing: sunrpc is registered
+ * as a waiter, the Call is tried again, because they may have become available before
+ * that, and write_space() wakes the task later. -ENOTCONN: the task waits for the next
+ * connection. A Call that can never be sent ends its RPC; the errno is set in the RPC's
+ * task, because the task that is sending need not be the RPC's.
+ *
+ * Locking
+ *
+ * The write lock, by sunrpc. The core's call is made under ep->lock. learned_lock
+ * protects the limits learned from refusals; the fast path does not take it.
+ */
 
 #include <linux/module.h>
 #include <linux/mm.h>

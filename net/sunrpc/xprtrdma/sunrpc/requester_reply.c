@@ -1,12 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The Requester: processing Replies and ERRORs. The engine decides what to do with a
- * Reply, and when an RPC may end (struct rpcrdma_step). This file runs these actions.
+ * The Requester: processing Replies and ERRORs.
+ *
+ * Operation
+ *
+ * A received Reply is looked up by xid, and claimed: the core decides what to do with
+ * it, and when its RPC may end (struct rpcrdma_actions, include/rpcrdma/exchange.h). A
+ * Reply to a plain Call, the fast path, is copied and completed at once. Otherwise the
+ * actions are run in order: copy, invalidate, pull, complete, send DONE. An action that
+ * has to wait for the device ends the run, and its completion continues it.
  *
  * If a Call is refused, and can be sent in another form, its task retries it as after a
  * lost connection. sunrpc encodes the Call once more, with the same xid. With
- * RPCSEC_GSS, a Call that has been executed is therefore accepted as a new one, and it
- * waits for window, memory or its timeout like any other.
+ * RPCSEC_GSS, a Call that has been executed is therefore accepted as a new one.
+ *
+ * Memory
+ *
+ * The rpc_rqst is pinned from the claim until the last action, so that its task cannot
+ * release it, even if it is killed. The Receive is released as soon as its payload has
+ * been copied. No RPC completes while the peer, or the device, can access its memory.
+ *
+ * Errors
+ *
+ * A bad Reply ends its RPC with EIO, after its memory is invalid; the connection
+ * remains. An ERROR ends its RPC, or has the Call sent again. A pull that fails closes
+ * the connection, and the Call is sent again on the next one. A Reply that no RPC waits
+ * for is dropped, with a DONE if it was exposed.
+ *
+ * Locking
+ *
+ * queue_lock protects the lookup and the completion, as sunrpc requires. The state of
+ * the RPC is changed by the context that has claimed it, without a lock.
  */
 
 #include <linux/module.h>

@@ -2,9 +2,30 @@
 /*
  * The Responder, for either direction.
  *
- * A Call with Read chunks is pulled into pages, and completed from its inline part.
- * A Reply is conveyed as the engine has planned it: in a message or several, in the
- * chunks of its Call, or exposed for the peer to pull.
+ * Operation
+ *
+ * A Call with Read chunks is pulled into pages, and completed from its inline part. A
+ * Reply is conveyed as the core has planned it: in a message or several, in the chunks
+ * of its Call, or exposed for the peer to pull. The Writes and the Send that follows
+ * them are posted in one chain if that fits the Send Queue.
+ *
+ * Memory
+ *
+ * The pages of a Reply that the device reads are kept until its Writes, or the pull,
+ * have ended: references move from the thread to the transfer, so that the thread can
+ * continue with other pages. They are charged to the peer's quota. The inline part is
+ * copied to the Send context, which was reserved before the Call was executed.
+ *
+ * Errors
+ *
+ * A failure is remedied as rpcrdma_remedy_for() says: the Reply is retried, an ERROR is
+ * sent in its place, or the connection is closed, after which the peer sends the Call
+ * again. A Call that is malformed is refused before it is executed.
+ *
+ * Locking
+ *
+ * This file has no lock. The structures belong to the calling thread until the Reply is
+ * posted, and to the completion afterwards.
  */
 
 #include <linux/mm.h>

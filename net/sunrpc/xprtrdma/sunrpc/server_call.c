@@ -2,9 +2,34 @@
 /*
  * Server transport: Calls, from their arrival until a service receives them.
  *
- * A Call with its argument in Read chunks is pulled first: ahead of the service threads
- * if the quota of the connection has pages for that, or otherwise into the pages of the
- * thread that receives it.
+ * Operation
+ *
+ * Messages are polled in xpo_recvfrom(), by service threads, or by a work item while a
+ * connection opens or all threads are busy. A Call that is complete and arrives while
+ * no other waits is received by the thread that polled it. Others are queued
+ * (call_queue.h). A Call with its argument in Read chunks is pulled first: ahead of the
+ * threads if the quota of the connection has pages for that, or otherwise into the
+ * pages of the thread that receives it; the thread then looks for another Call, and the
+ * end of the Reads queues the Call as complete.
+ *
+ * Memory
+ *
+ * The Receive of a Call is held until the Call has been processed: that is how a busy
+ * server limits what its peers send. The pages of a pulled Call belong to the Call, and
+ * move to rq_pages of the thread that executes it. They are charged to the quota of the
+ * connection; a Call that exceeds it waits.
+ *
+ * Errors
+ *
+ * A Call that is too large, malformed, or of no service is refused with an ERROR. A
+ * failure for lack of memory closes the connection, and the client sends the Call
+ * again.
+ *
+ * Locking
+ *
+ * conn->lock protects the queue and the flags of the svc_xprt that depend on it.
+ * XPT_BUSY admits one thread to recvfrom. Barriers pair the queue with XPT_DATA, so
+ * that no Call is left without a thread.
  */
 
 #include <linux/module.h>

@@ -1,5 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Connections: setup, opening, teardown. */
+/*
+ * Connections: allocation, setup, opening, teardown.
+ *
+ * Operation
+ *
+ * An endpoint has three contexts. The setup context, the client's connect worker or the
+ * server's accept work item, executes the steps that the core returns and sleeps in
+ * between. Event sources (the connection manager, completions, timers, the transport)
+ * report events, each with one call. The teardown, a work item, is started by the event
+ * that closes the connection, waits for the setup context, and destroys the objects in
+ * the order of the table in core/conn/lifecycle.cc. This file executes the steps; it
+ * decides nothing.
+ *
+ * Memory
+ *
+ * An endpoint has two references: the transport's, and one that the teardown drops.
+ * Further ones are taken by holders of its Receives and Sends. Objects of the device
+ * are destroyed by the teardown, the endpoint itself with its last reference.
+ * rpcrdma_ep_enter() holds off the teardown for a context that prepares MRs or
+ * transfers. Setup and teardown are a part of memory reclaim: their allocations are
+ * NOFS, and the teardown waits for nothing that sunrpc or a file system does.
+ *
+ * Errors
+ *
+ * A step that fails or exceeds its time closes the connection, with the errno that the
+ * transport gets. A device that refuses to stop its queue pair is given 5 seconds;
+ * posted work then ends after the queue pair is destroyed.
+ *
+ * Locking
+ *
+ * The stage and all counts are the core's, under ep->lock; actions follow after its
+ * release. Upcalls run without it. Teardowns, accepting and messages have a workqueue
+ * each: a teardown waits for accepting, and messages must not wait for the setup of
+ * other connections.
+ */
 
 #include <linux/delay.h>
 #include <linux/module.h>

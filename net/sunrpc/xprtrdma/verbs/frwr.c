@@ -1,9 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * MRs exposed to the peer. The Send that names them registers them (FRWR); a
- * Requester's MRs are invalidated before its RPC completes. The core decides which MR is
- * used, and when it is invalidated (core/endpoint/regions.cc); here is what that means
- * for the device.
+ * MRs that the peer accesses, registered by Work Requests (FRWR).
+ *
+ * Operation
+ *
+ * A Requester, or a Responder whose Reply is pulled, maps memory to MRs of its
+ * connection: each MR is one segment of a chunk. The registrations are chained before
+ * the Send that conveys their handles, with one doorbell. Each use of an MR has another
+ * handle. The peer invalidates one MR with its Send; the others are invalidated by a
+ * chain of Work Requests before the RPC completes. The core decides which MR is used,
+ * when it is invalidated, and when more are allocated (core/endpoint/regions.cc,
+ * core/queue/mr_pool.cc); here is what that means for the device.
+ *
+ * Memory
+ *
+ * MRs and their scatterlists are allocated by a work item, because allocation may sleep
+ * and sending must not, and are kept until the connection ends. Pages are mapped for
+ * DMA when an MR is mapped, and unmapped when it is returned, which is what makes data
+ * that the device wrote visible. The protection domain belongs to one connection, so
+ * that no other peer can use a handle.
+ *
+ * Errors
+ *
+ * If the device maps less than requested, the limits are reduced and the Call is
+ * planned again. If it allocates no more MRs, RPCs wait, or are conveyed in forms that
+ * need fewer, and the log says so. If an invalidation fails, the connection is closed,
+ * and the MRs are returned when they are destroyed: an RPC never completes while a peer
+ * may access its memory.
+ *
+ * Locking
+ *
+ * ep->mr_lock protects the free MRs and the limits. Mapping is done without a lock by
+ * the context that owns the MR. unmap_mutex serializes unmapping with the teardown.
  */
 
 #include <linux/random.h>

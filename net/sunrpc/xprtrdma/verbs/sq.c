@@ -1,7 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The Send Queue: posting for the core, completions, and the memory of Send contexts.
- * The core decides what is posted, and when.
+ *
+ * Operation
+ *
+ * The core decides what is posted, and when; a chain of Work Requests is posted with
+ * one doorbell. Only the last one of a chain can be signaled, and few are. A completion
+ * in a softirq appends the chain to ep->completed, an llist, and schedules one work
+ * item, which lets the core retire all chains that completed, and those that they
+ * cover, and post work that waited for the slots. Callbacks of retired work run after
+ * the lock was released.
+ *
+ * Memory
+ *
+ * The ring of Send contexts is allocated with the connection. Their buffers are
+ * allocated when a message first needs one, remain mapped, and are reused, the most
+ * recently used first. Those for control messages share one allocation, and a client
+ * keeps one buffer of the largest size in reserve, to send messages that free memory
+ * when memory is short. A message is copied to its buffer, so that no Send refers to
+ * the memory of an RPC.
+ *
+ * Errors
+ *
+ * The first failed Work Request closes the connection; its status is logged, and the
+ * failures that follow are its consequence. Nothing is retired by a failure: the work
+ * ends in the teardown, when the device no longer accesses its memory.
+ *
+ * Locking
+ *
+ * ep->lock is held across ib_post_send(), so that the order of the counts is that of
+ * the messages. Completion handlers take no lock.
  */
 
 #include <linux/sched/mm.h>

@@ -1,11 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The state machine of a connection: setup, close and teardown.
+ * The state machine of a connection: setup, close and teardown; and a client's
+ * reconnects.
  *
- * A CM event is accepted only in the stage that is waiting for it; an event
- * that ends the connection takes effect once, in any stage. The setup context
- * learns of it when it asks for its next step, so no other context touches
- * partly built resources. Teardown waits for setup to finish.
+ * Operation
+ *
+ * A CM event is accepted only in the stage that is waiting for it; an event that ends
+ * the connection takes effect once, in any stage. The setup context learns of it when
+ * it asks for its next step, so that no other context touches partly built resources.
+ * The teardown is a table of steps with conditions: the user of an object is torn down
+ * before the object. A client reconnects by another table: nothing is left of the old
+ * connection when a new one is made.
+ *
+ * Errors
+ *
+ * Each event that ends a connection has an errno for the attempt, and a reason for the
+ * log unless it is ordinary. The first one counts. The errno for sunrpc's tasks is one
+ * that sunrpc knows: it ends RPCs, even of hard mounts, for others.
+ *
+ * Locking
+ *
+ * struct rpcrdma_lifecycle is protected by the lock of the connection. A function
+ * returns what its caller does after it has released the lock.
  */
 #include "../internal.hh"
 

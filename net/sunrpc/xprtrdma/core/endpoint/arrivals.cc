@@ -2,6 +2,35 @@
 /*
  * Arrivals: the order in which received messages are processed, what becomes of each of
  * them, and the reassembly of continued messages.
+ *
+ * Operation
+ *
+ * The host appends completed Receives to a list, newest first; a batch is reversed once
+ * and processed in order, a bounded number at a time, so that a busy connection does
+ * not keep its context for ever. The header of each message is processed under the
+ * lock. Then the message is delivered to the transport, or its Receive is released, or
+ * it is finished without the lock (a fragment is appended, a DONE releases its Reply),
+ * or it closes the connection. Events of a message are handled before the next message,
+ * those of the opening before the message itself is delivered.
+ *
+ * Memory
+ *
+ * A continued message is assembled in one buffer, which is doubled as required up to
+ * the announced Reassembly. Its growth is charged to the peer's quota before it is
+ * allocated. A complete message takes the buffer with it. Messages with many segments
+ * have a larger array of segments.
+ *
+ * Errors
+ *
+ * A continued message for which there is no memory closes the connection: its peer
+ * sends it again, in another form. A handle that was invalidated without permission,
+ * and a violation of the credits, close the connection, too. The teardown drains: it
+ * processes all messages that have arrived, but executes no Call.
+ *
+ * Locking
+ *
+ * One context at a time processes the messages of a connection. The lock of the
+ * connection is held for the header, and not for copying payload or for allocations.
  */
 #include "endpoint.hh"
 

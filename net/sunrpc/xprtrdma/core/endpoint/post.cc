@@ -1,10 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Posting what the engine schedules, and retiring what the device has completed.
+ * Posting what the core schedules, and retiring what the device has completed.
  *
- * Posted work is in core->inflight, in the order of posting, until a completion vouches
- * for it. Few Work Requests are signaled, so a completion usually retires several chains.
- * A context or a slot that becomes free is offered to what waits for one.
+ * Operation
+ *
+ * Each chain of Work Requests is described by a work item: a Send with what precedes
+ * it, an invalidation, or a batch of a transfer. It is posted at once if the Send Queue
+ * (queue/send_queue.cc) permits, and queued in core->transfers or core->messages
+ * otherwise. rpcrdma_core_pump() posts what is next until nothing more can be posted.
+ * Posted work is in core->inflight, in the order of posting, until a completion covers
+ * it. Few Work Requests are signaled, so that a completion usually retires several
+ * chains. A context or a slot that becomes free is offered to the work that waits for
+ * it, in the same critical section.
+ *
+ * Memory
+ *
+ * A Send context returns to the free ones when its Send is retired. Work without a
+ * message is appended to a list, and its callback runs after the lock was released.
+ *
+ * Errors
+ *
+ * A chain that the device refuses stays in core->inflight and is marked: the connection
+ * is closed, and the work ends in the teardown like all other. If no buffer can be
+ * allocated for a control message, the connection is closed. A peer that grants no
+ * credits for a minute while messages wait is detected by a timer that runs only then.
+ *
+ * Locking
+ *
+ * All functions are called with the lock of the connection, except for those that
+ * report the end of work.
  */
 #include "endpoint.hh"
 

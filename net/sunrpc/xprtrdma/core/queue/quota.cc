@@ -1,15 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Quotas of the memory that connections make this end hold, for each connection
- * and for all together.
+ * Quotas of the memory that connections make this end hold, for each connection and for
+ * all together.
  *
- * A reservation (promise) is small, since thousands of connections have one and
- * most of these are idle: the buffers of the first window. It is charged in
- * full when the connection is attached, so that it is guaranteed whatever
- * others use. The rest is shared by a rule that needs no knowledge of the other
- * connections: each may have as much of it as it leaves free. The reserve at
- * the end of the limit guarantees progress when that is too little for a
- * message.
+ * Operation
+ *
+ * A reservation is small, since thousands of connections have one and most of these are
+ * idle: the buffers of the first window. It is charged in full when the connection is
+ * attached, so that it is guaranteed whatever others use. The rest is shared by a rule
+ * that needs no knowledge of the other connections: each may have as much of it as it
+ * leaves free. The reserve at the end of the limit guarantees progress when that is too
+ * little for a message: a connection may use it for one message of each kind. Accounts
+ * that find it used up queue, those that wait for Replies first, because Replies
+ * release memory.
+ *
+ * While accounts wait or memory is tight, all accounts are visited at intervals. A
+ * visit closes a connection whose peer has accepted nothing for some intervals, and
+ * uncharges quota that is not used.
+ *
+ * Errors
+ *
+ * Memory that already exists, such as a Reply, is always charged. Everything else asks
+ * first, and is deferred when refused, until the account is notified.
+ *
+ * Locking
+ *
+ * An account is changed under the lock of its owner, the sum under one lock of the
+ * host, for a few additions. Flags that are read without a lock say whether the sum has
+ * to be asked at all; they are hints.
  */
 #include "../internal.hh"
 
