@@ -12,38 +12,58 @@
 extern "C" {
 #endif
 
-/* A plain segment, 4.3.3 */
+/**
+ * struct rpcrdma_segment - a plain segment (4.3.3)
+ * @handle: key of the memory
+ * @length: bytes; 0: an empty segment
+ * @offset: address of the memory, for the device of its owner
+ */
 struct rpcrdma_segment {
 	u32 handle;
-	u32 length;			/* bytes; 0: an empty segment */
+	u32 length;
 	u64 offset;
 };
 
-/* A chunk: a run of segments of the containing lists */
+/**
+ * struct rpcrdma_chunk - a run of segments of the lists that contain it
+ * @position: bytes into the unreduced Payload stream; Read chunks only
+ * @length: bytes, the sum over its segments
+ * @first: index of its first segment
+ * @count: number of segments; 0: an empty chunk
+ */
 struct rpcrdma_chunk {
-	u32 position;			/* bytes; Read chunks only */
-	u32 length;			/* bytes, the sum over its segments */
-	u16 first;			/* index of its first segment */
-	u16 count;			/* segments; 0: an empty chunk */
+	u32 position;
+	u32 length;
+	u16 first;
+	u16 count;
 };
 
-/*
- * The chunk lists of one message, 6.2.3, decoded or to be encoded. Read chunks
- * are in list order; a Position Zero Read chunk is reads[0] with position 0.
- * Segments of all chunks are in wire order: reads, writes, reply. The first
- * segments are in segs[], those that do not fit there in more[]:
- * rpcrdma_lists_seg() finds them. @more belongs to the user of the lists; a
- * copy of the lists must not outlive it.
+/**
+ * struct rpcrdma_lists - the chunk lists of one message (6.2.3), decoded or to be
+ *	encoded
+ * @inv_handle: handle that may be invalidated (6.2.4); 0: none
+ * @nr_reads: number of Read chunks. This and the next three are one word, which
+ *	is zero for most messages
+ * @nr_writes: number of Write chunks
+ * @has_reply: 1 if a Reply chunk is present
+ * @nr_segs: number of segments
+ * @extra_segs: array of RPCRDMA_MAX_EXTRA_SEGS, or NULL if there is none
+ * @reads: Read chunks in list order; a Position Zero Read chunk is the first
+ * @writes: Write chunks in list order
+ * @reply: the Reply chunk
+ * @segs: the first segments
+ *
+ * Segments of all chunks are in wire order: reads, writes, reply. Those that do not
+ * fit into @segs are in @extra_segs; rpcrdma_lists_seg() finds either. @extra_segs
+ * belongs to the user of the lists: a copy of them must not outlive it.
  */
 struct rpcrdma_lists {
-	u32 inv_handle;			/* 6.2.4; 0: none */
-	/* These four are one word, which is zero for most messages. */
+	u32 inv_handle;
 	u8 nr_reads;
 	u8 nr_writes;
-	u16 has_reply;			/* a Reply chunk is present */
+	u16 has_reply;
 	u16 nr_segs;
-	struct rpcrdma_segment
-		*extra_segs; /* RPCRDMA_MAX_EXTRA_SEGS, or NULL: none */
+	struct rpcrdma_segment *extra_segs;
 	struct rpcrdma_chunk reads[RPCRDMA_MAX_READ_CHUNKS];
 	struct rpcrdma_chunk writes[RPCRDMA_MAX_WRITE_CHUNKS];
 	struct rpcrdma_chunk reply;

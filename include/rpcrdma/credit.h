@@ -11,10 +11,14 @@
 extern "C" {
 #endif
 
-/* A control message to send now */
+/**
+ * struct rpcrdma_control - a control message to send now
+ * @octets: length of the message; 0: none is due
+ * @inv_handle: handle to invalidate with the message; 0: plain Send
+ */
 struct rpcrdma_control {
-	u32	octets;		/* length of the message, 0: none is due */
-	u32	inv_handle;	/* invalidate it with the message, 0: plain Send */
+	u32	octets;
+	u32	inv_handle;
 };
 
 /**
@@ -121,10 +125,14 @@ u32 rpcrdma_conn_queue_error(struct rpcrdma_conn *conn, u32 xid, u32 code,
 u32 rpcrdma_conn_queue_done(struct rpcrdma_conn *conn, u32 xid,
 			    u32 inv_handle);
 
-/* The state of messages that wait for credit */
+/**
+ * struct rpcrdma_stall - the state of messages that wait for credits
+ * @wait: milliseconds after which to call again; 0: never
+ * @events: RPCRDMA_EV_CLOSE if the time is over
+ */
 struct rpcrdma_stall {
-	u32	wait;		/* call again after that many milliseconds, 0: never */
-	u32	events;		/* EV_CLOSE when the time is over */
+	u32	wait;
+	u32	events;
 };
 
 /* Messages of the caller that are queued or were refused: rpcrdma_sq_waiting_kinds() */

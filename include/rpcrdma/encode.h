@@ -71,10 +71,14 @@ u32 rpcrdma_encode_rpc(const struct rpcrdma_conn *conn, void *buf, u32 size,
 u32 rpcrdma_header_octets(const struct rpcrdma_conn *conn,
 			  const struct rpcrdma_lists *lists);
 
-/* One message of a CONTINUED message (4.4.2) */
+/**
+ * struct rpcrdma_fragment - one message of a continued one (4.4.2)
+ * @octets: bytes of its payload
+ * @more: true if others follow: it has RDMA2_F_MORE
+ */
 struct rpcrdma_fragment {
-	u32	octets;		/* of the payload */
-	bool	more;		/* others follow: it has RDMA2_F_MORE */
+	u32	octets;
+	bool	more;
 };
 
 /**

@@ -68,14 +68,17 @@ enum rpcrdma_remedy_kind {
 	RPCRDMA_REMEDY_GIVE_UP,
 };
 
+/**
+ * struct rpcrdma_remedy - the remedy for a failure
+ * @kind: the action to take
+ * @refusal: GIVE_UP at a Responder: the reason that the ERROR conveys
+ * @status: errno for the task, if there is one: -EAGAIN, it is woken; -ENOBUFS,
+ *	it tries again after a delay; -ENOTCONN, it needs another connection; otherwise
+ *	the RPC ends with it
+ */
 struct rpcrdma_remedy {
 	enum rpcrdma_remedy_kind kind;
-	enum rpcrdma_refusal refusal;	/* GIVE_UP at a Responder */
-	/*
-	 * The errno for the task, if there is one: -EAGAIN, it is woken; -ENOBUFS, it
-	 * tries again after a delay; -ENOTCONN, it needs another connection; else the
-	 * RPC ends with it.
-	 */
+	enum rpcrdma_refusal refusal;
 	int status;
 };
 

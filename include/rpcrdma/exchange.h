@@ -27,12 +27,18 @@
 extern "C" {
 #endif
 
-/* Lengths that a Reply reports for the chunks of its Call */
+/**
+ * struct rpcrdma_placed - lengths that a Reply reports for the chunks of its Call
+ * @write_octets: bytes in all Write chunks
+ * @reply_octets: bytes in the Reply chunk; 0: unused
+ * @pull_octets: bytes to be pulled from the Responder (WP 8)
+ * @write_chunks: number of Write chunks that are neither empty nor unused
+ */
 struct rpcrdma_placed {
-	u32 write_octets;	/* in all Write chunks */
-	u32 reply_octets;	/* in the Reply chunk, 0: unused */
-	u32 pull_octets;	/* to be pulled from the Responder (WP 8) */
-	u8 write_chunks;	/* Write chunks that are neither empty nor unused */
+	u32 write_octets;
+	u32 reply_octets;
+	u32 pull_octets;
+	u8 write_chunks;
 };
 
 /**

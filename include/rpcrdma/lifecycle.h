@@ -80,9 +80,14 @@ enum {
 	RPCRDMA_LIFECYCLE_CONFIRM = 16,
 };
 
+/**
+ * struct rpcrdma_lifecycle_step - actions that follow an event
+ * @todo: RPCRDMA_LIFECYCLE_*
+ * @reason: static string; NULL: an ordinary close
+ */
 struct rpcrdma_lifecycle_step {
-	u32 todo;			/* RPCRDMA_LIFECYCLE_* */
-	const char *reason;		/* a static string; NULL: an ordinary close */
+	u32 todo;
+	const char *reason;
 };
 
 /* Events of the connection manager */
@@ -212,13 +217,20 @@ enum rpcrdma_setup {
 	RPCRDMA_SETUP_END,
 };
 
+/**
+ * struct rpcrdma_setup_step - the next step of the setup
+ * @what: the step
+ * @ms: WAIT: milliseconds to wait at most
+ * @status: END: 0 or a negative errno
+ * @answer: END of a client, with @status: for rpcrdma_version_learn()
+ * @step: END: actions to run as well
+ */
 struct rpcrdma_setup_step {
 	enum rpcrdma_setup what;
-	u32 ms;				/* milliseconds */
-	int status;			/* 0 or a negative errno */
-	/* END of a client, with @status: for rpcrdma_version_learn() */
+	u32 ms;
+	int status;
 	enum rpcrdma_answer answer;
-	struct rpcrdma_lifecycle_step step; /* END: run these actions, too */
+	struct rpcrdma_lifecycle_step step;
 };
 
 /**

@@ -38,11 +38,18 @@ enum rpcrdma_listen_say {
 	RPCRDMA_LISTEN_SAY_AGAIN,
 };
 
+/**
+ * struct rpcrdma_listen_step - what a listener does next
+ * @retry: true: listen again in @ms, and report the result
+ * @ms: milliseconds
+ * @say: the message to log
+ * @cause: static string for that message
+ */
 struct rpcrdma_listen_step {
-	bool retry;		/* listen again in @ms, and report the result */
+	bool retry;
 	u32 ms;
 	enum rpcrdma_listen_say say;
-	const char *cause;	/* a static string */
+	const char *cause;
 };
 
 /**

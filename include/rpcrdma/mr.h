@@ -12,21 +12,23 @@
 extern "C" {
 #endif
 
-/*
- * Limits by which memory is split into MRs, each of which is a segment of a
- * chunk. Both the registration and the functions that count segments in advance
- * use them.
+/**
+ * struct rpcrdma_mr_limits - limits by which memory is split into MRs
+ * @page_shift: a page has 1 << page_shift bytes
+ * @pages: maximum of pages in an MR; not 0
+ * @octets: maximum of bytes in an MR; not 0
+ * @gaps: true if an MR may have gaps between its pages
+ * @apart: true if the device may use another offset for a part of a page, for
+ *	instance in a bounce buffer: without @gaps, such a part needs an MR of its own
+ *
+ * Each MR is a segment of a chunk. Both the registration and the functions that
+ * count segments in advance use these limits.
  */
 struct rpcrdma_mr_limits {
-	u32 page_shift;		/* a page has 1 << page_shift bytes */
-	u32 pages;		/* pages in an MR, at most; not 0 */
-	u32 octets;		/* bytes in an MR, at most; not 0 */
-	bool gaps;		/* an MR may have gaps between its pages */
-	/*
-	 * The device may use another offset for a part of a page, for instance
-	 * in a bounce buffer: without @gaps, such a part needs an MR of its
-	 * own.
-	 */
+	u32 page_shift;
+	u32 pages;
+	u32 octets;
+	bool gaps;
 	bool apart;
 };
 

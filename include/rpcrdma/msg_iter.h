@@ -14,10 +14,13 @@
 extern "C" {
 #endif
 
-/*
- * Layout of a message in memory: three ranges that follow each other, in bytes.
- * The pages of a Call are the argument, and those of a Reply are the result, if
- * that is reduced.
+/**
+ * struct rpcrdma_buf_layout - layout of a message in memory: three ranges that follow
+ *	each other
+ * @head: bytes of the first range
+ * @pages: bytes of the second range: the argument of a Call, and the result of a
+ *	Reply, if it is reduced
+ * @tail: bytes of the third range
  */
 struct rpcrdma_buf_layout {
 	u32 head;
@@ -25,12 +28,19 @@ struct rpcrdma_buf_layout {
 	u32 tail;
 };
 
-/* Memory that a Call provides to the peer in a chunk, or in a part of one */
+/**
+ * struct rpcrdma_chunk_range - memory that a Call provides to the peer in a chunk, or
+ *	in a part of one
+ * @written: true: memory of the Reply; false: of the Call
+ * @from: bytes into that memory
+ * @length: bytes, never 0
+ * @data: true: the pages, in a chunk of their own
+ */
 struct rpcrdma_chunk_range {
-	bool written;			/* of the Reply; else of the Call */
-	u32 from;			/* bytes into that memory */
-	u32 length;			/* never 0 */
-	bool data;			/* the pages, in a chunk of their own */
+	bool written;
+	u32 from;
+	u32 length;
+	bool data;
 };
 
 /* Iterator over the memory that a Call provides. Both messages have a head. */
@@ -67,13 +77,21 @@ enum rpcrdma_origin {
 	RPCRDMA_RANGE_EXPOSED, /* of a Reply: for the peer to pull */
 };
 
-/* Bytes that are contiguous both in their source and in their destination */
+/**
+ * struct rpcrdma_msg_range - bytes that are contiguous both in their source and in
+ *	their destination
+ * @chunk: CHUNK: that chunk; otherwise NULL
+ * @origin: the kind of source or destination
+ * @from: bytes into the source
+ * @to: bytes into the destination
+ * @length: bytes, never 0
+ */
 struct rpcrdma_msg_range {
-	const struct rpcrdma_chunk *chunk;	/* CHUNK: that chunk; else NULL */
+	const struct rpcrdma_chunk *chunk;
 	enum rpcrdma_origin origin;
-	u32 from;			/* bytes into the source */
-	u32 to;				/* bytes into the destination */
-	u32 length;			/* never 0 */
+	u32 from;
+	u32 to;
+	u32 length;
 };
 
 /* The position of an iterator. Zero it to begin. */
@@ -120,10 +138,14 @@ static inline u64 rpcrdma_call_read_octets(const struct rpcrdma_rx *rx)
 const struct rpcrdma_chunk *rpcrdma_call_only_item(const struct rpcrdma_rx *rx,
 						   u32 before);
 
-/* The part of a Call to pull */
+/**
+ * struct rpcrdma_call_pull - the part of a Call to pull
+ * @item: the chunk to pull alone; NULL: the complete Call
+ * @octets: bytes; 0: nothing is pulled
+ */
 struct rpcrdma_call_pull {
-	const struct rpcrdma_chunk *item;	/* it alone; NULL: the complete Call */
-	u64 octets;				/* 0: nothing */
+	const struct rpcrdma_chunk *item;
+	u64 octets;
 };
 
 /**

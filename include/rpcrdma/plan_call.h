@@ -15,18 +15,24 @@
 extern "C" {
 #endif
 
-/*
- * Limits for a Call that follow from the ERRORs about it (7.3, WP 7). All zero
- * for a Call that was not refused, and again for one that is planned for
- * another connection; only rpcrdma_call_refused() modifies it.
+/**
+ * struct rpcrdma_retry_limits - limits for a Call that follow from the ERRORs about
+ *	it (7.3, WP 7)
+ * @given_in: a bit for each error code because of which the Call was sent again
+ * @reply_needed: bytes of Reply chunk needed; 0: not known
+ * @max_reads: maximum of Read chunks, with @few_reads
+ * @few_reads: 1: @max_reads is a limit
+ * @no_writes: 1: no Write chunk may be used
+ *
+ * All zero for a Call that was not refused, and again for one that is planned for
+ * another connection. Only rpcrdma_call_refused() modifies it.
  */
 struct rpcrdma_retry_limits {
-	/* bit for each code: retried once because of it */
 	u32 given_in;
-	u32 reply_needed;		/* bytes of Reply chunk, 0: not known */
-	u32 max_reads;			/* Read chunks, with few_reads */
+	u32 reply_needed;
+	u32 max_reads;
 	u8 few_reads;
-	u8 no_writes;			/* no Write chunk may be used */
+	u8 no_writes;
 };
 
 /* Geometry of a Call about to be sent */
@@ -55,12 +61,20 @@ struct rpcrdma_call {
 	struct rpcrdma_retry_limits retry_limits;
 };
 
+/**
+ * struct rpcrdma_call_plan - how a Call is conveyed
+ * @format: enum rpcrdma_format
+ * @read_item: 1: the argument is conveyed in a Read chunk
+ * @write_chunk: 1: provide a Write chunk for the result
+ * @reply_chunk: 1: provide a Reply chunk
+ * @inline_length: payload bytes conveyed in Sends
+ */
 struct rpcrdma_call_plan {
-	u8 format;		/* enum rpcrdma_format */
-	u8 read_item;		/* argument goes in a Read chunk */
-	u8 write_chunk;		/* provide a Write chunk for the result */
-	u8 reply_chunk;		/* provide a Reply chunk */
-	u32 inline_length;	/* payload bytes conveyed in Sends */
+	u8 format;
+	u8 read_item;
+	u8 write_chunk;
+	u8 reply_chunk;
+	u32 inline_length;
 };
 
 /**

@@ -13,18 +13,30 @@
 extern "C" {
 #endif
 
+/**
+ * struct rpcrdma_item - a DDP-eligible result
+ * @position: bytes into the unreduced Reply message
+ * @length: bytes without roundup
+ */
 struct rpcrdma_item {
-	u32 position;		/* bytes into the unreduced Reply message */
-	u32 length;		/* bytes without roundup */
+	u32 position;
+	u32 length;
 };
 
-/* Geometry of a Reply about to be sent */
+/**
+ * struct rpcrdma_reply - geometry of a Reply about to be sent
+ * @xid: xid of the RPC
+ * @length: bytes of the complete unreduced Reply message
+ * @nr_items: number of DDP-eligible results
+ * @items: these results, in ascending order
+ * @reverse: 1: sent by the client end
+ */
 struct rpcrdma_reply {
 	u32 xid;
-	u32 length;		/* complete unreduced Reply message */
-	u8 nr_items;		/* DDP-eligible results, ascending */
+	u32 length;
+	u8 nr_items;
 	struct rpcrdma_item items[RPCRDMA_MAX_WRITE_CHUNKS];
-	u8 reverse;		/* sent by the client end */
+	u8 reverse;
 };
 
 struct rpcrdma_reply_plan {

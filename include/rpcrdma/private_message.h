@@ -12,11 +12,19 @@
 extern "C" {
 #endif
 
-/* The private message of connection requests and accepts, RFC 8797 */
+/**
+ * struct rpcrdma_private - the private message of connection requests and accepts
+ *	(RFC 8797)
+ * @valid: decoded: 1 if a message was present
+ * @inv_ok: 1: Remote Invalidation is supported
+ * @send_size: bytes of its Sends, 1024..262144
+ * @recv_size: bytes of its Receives, 1024..262144
+ */
 struct rpcrdma_private {
-	u8 valid;		/* decoded: a message was present */
+	u8 valid;
 	u8 inv_ok;
-	u32 send_size, recv_size;	/* bytes, 1024..262144 */
+	u32 send_size;
+	u32 recv_size;
 };
 
 /**

@@ -12,15 +12,26 @@
 extern "C" {
 #endif
 
-/* Transport properties of one end, WP 5. 0 is never "default" here. */
+/**
+ * struct rpcrdma_props - transport properties of one end (WP 5)
+ * @sbsiz: bytes, largest message sent
+ * @rbsiz: bytes of its Receives
+ * @rssiz: bytes in a segment; 0: no chunks
+ * @rcsiz: segments in a message; 0: no chunks
+ * @brs: RDMA2_RVRSDIR_*; a client's only
+ * @reply_read: RDMA2_REPLY_READ_*
+ * @reassembly: bytes reassembled from a continued message
+ *
+ * A value of 0 never stands for the default here.
+ */
 struct rpcrdma_props {
-	u32 sbsiz;			/* bytes, largest message sent */
-	u32 rbsiz;			/* bytes, size of its Receives */
-	u32 rssiz;			/* bytes per segment; 0: no chunks */
-	u32 rcsiz;			/* segments per message; 0: no chunks */
-	u32 brs;			/* RDMA2_RVRSDIR_*; a client's only */
-	u32 reply_read;			/* RDMA2_REPLY_READ_* */
-	u32 reassembly;			/* bytes reassembled from continued messages */
+	u32 sbsiz;
+	u32 rbsiz;
+	u32 rssiz;
+	u32 rcsiz;
+	u32 brs;
+	u32 reply_read;
+	u32 reassembly;
 };
 
 /**

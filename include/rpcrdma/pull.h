@@ -89,12 +89,14 @@ void rpcrdma_pull_sent(struct rpcrdma_conn *conn,
 		       struct rpcrdma_pull_entry *exposure, u32 inv_handle,
 		       u32 now);
 
-/* A Reply with an overdue DONE, if there is one */
+/**
+ * struct rpcrdma_overdue - a Reply with an overdue DONE, if there is one
+ * @exposure: the Reply, which a DONE no longer finds; or NULL
+ * @wait: if @exposure is NULL: milliseconds until the next call is useful; 0: no
+ *	Reply waits
+ */
 struct rpcrdma_overdue {
-	struct rpcrdma_pull_entry *exposure; /* no longer found by a DONE */
-	/*
-	 * if NULL: milliseconds until the next call is useful, 0: nothing waits
-	 */
+	struct rpcrdma_pull_entry *exposure;
 	u32	wait;
 };
 

@@ -11,12 +11,13 @@
 extern "C" {
 #endif
 
-/*
- * The maximum load of a connection
+/**
+ * struct rpcrdma_load - the maximum load of a connection
  * @window: Receives for RPC traffic
  * @sends: messages of RPC traffic
  * @regions: MRs that its peer is provided with; 0: none
  * @reads: transfers by RDMA Read; 0: neither RDMA Reads nor RDMA Writes
+ * @client: 1: the end of a client
  * @version_low: 1 if the peer may only have version 1
  */
 struct rpcrdma_load {
@@ -35,10 +36,11 @@ struct rpcrdma_load {
  */
 void rpcrdma_load_fit(struct rpcrdma_load *load, u32 max_wrs);
 
-/*
- * Limits of a device
- * @wrs, @cqes: Work Requests and completions in a queue, at most
- * @read_regions: RDMA Reads need MRs
+/**
+ * struct rpcrdma_queue_limits - limits of a device
+ * @wrs: maximum of Work Requests in a queue
+ * @cqes: maximum of completions in a completion queue
+ * @read_regions: 1: RDMA Reads need MRs
  */
 struct rpcrdma_queue_limits {
 	u32 wrs;
@@ -46,12 +48,11 @@ struct rpcrdma_queue_limits {
 	u8 read_regions;
 };
 
-/*
- * The resources that a connection needs
+/**
+ * struct rpcrdma_queues - the resources that a connection needs
  * @receives: Work Requests of the Receive Queue, and their completions
  * @slots: Work Requests of the Send Queue, without those of @reads
- * @reads: transfers into MRs; the creator of the queue adds their Work
- *	Requests
+ * @reads: transfers into MRs; the creator of the queue adds their Work Requests
  * @send_cqes: completions of the Send Queue
  */
 struct rpcrdma_queues {

@@ -34,11 +34,11 @@ enum rpcrdma_receives_need {
 	RPCRDMA_RECEIVES_NEEDED,
 };
 
-/*
- * Receives to allocate
- * @octets: size of each: as much as this end announces, or the default
- *	threshold if that is larger (WP 4); with version 1 no more than the
- *	peer sends
+/**
+ * struct rpcrdma_receives - Receives to allocate
+ * @count: number of Receives
+ * @octets: size of each: as much as this end announces, or the default threshold
+ *	if that is larger (WP 4); with version 1 no more than the peer sends
  * @need: the consequence if there is no memory for them
  */
 struct rpcrdma_receives {

@@ -42,16 +42,28 @@ enum rpcrdma_reconnect {
 	RPCRDMA_RECONNECT_END, /* the procedure is complete */
 };
 
-/* Progress of the procedure. Zero it to begin, except for @close. */
+/**
+ * struct rpcrdma_reconnect_walk - progress of the reconnect procedure
+ * @close: 1: close only, do not connect
+ * @next: private to the engine
+ * @status: of the attempt
+ *
+ * Zero it to begin, except for @close.
+ */
 struct rpcrdma_reconnect_walk {
-	u8 close;		/* close only, do not connect */
-	u8 next;		/* private to the engine */
-	int status;		/* of the attempt */
+	u8 close;
+	u8 next;
+	int status;
 };
 
+/**
+ * struct rpcrdma_reconnect_step - the next action of the reconnect procedure
+ * @what: the action
+ * @status: WAKE: a negative errno
+ */
 struct rpcrdma_reconnect_step {
 	enum rpcrdma_reconnect what;
-	int status;		/* WAKE: a negative errno */
+	int status;
 };
 
 /**

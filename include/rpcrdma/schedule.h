@@ -199,14 +199,21 @@ rpcrdma_sq_can_reserve_reply_hint(const struct rpcrdma_sq *sq)
 	       __atomic_load_n(&sq->reply_reserve, __ATOMIC_RELAXED);
 }
 
-/* The first of the queued transfers and of the queued messages, if any */
+/**
+ * struct rpcrdma_sq_first - the first of the queued transfers and of the queued
+ *	messages, if any
+ * @transfer_wrs: Work Requests of the transfer
+ * @message_wrs: Work Requests of the message, or of its next fragment
+ * @kind: enum rpcrdma_kind of the message
+ * @parts: 1: the message is a continued one
+ * @more: 1, with @parts: the next fragment is not the last
+ */
 struct rpcrdma_sq_first {
-	u32 transfer_wrs;	/* Work Requests of the transfer */
-	/* Work Requests of the message, or of its next fragment */
+	u32 transfer_wrs;
 	u32 message_wrs;
-	u8 kind;		/* enum rpcrdma_kind of the message */
-	u8 parts;		/* the message is a continued one */
-	u8 more;		/* parts: the next fragment is not the last */
+	u8 kind;
+	u8 parts;
+	u8 more;
 };
 
 /* The next action */
