@@ -47,9 +47,9 @@ enum rpcrdma_pending_stage {
 	RPCRDMA_PENDING_OPENED,
 	RPCRDMA_PENDING_EVICTED, /* evicted, or refused */
 	RPCRDMA_PENDING_ACCEPTED, /* by a thread; the service has yet to get it */
-	RPCRDMA_PENDING_CLOSED_EARLY, /* TAKEN, but it has ended since */
+	RPCRDMA_PENDING_CLOSED_EARLY, /* ACCEPTED, but it has ended since */
 	RPCRDMA_PENDING_IN_SERVICE,   /* the service has it */
-	RPCRDMA_PENDING_GONE,	      /* SERVED, and it has ended */
+	RPCRDMA_PENDING_GONE,	      /* IN_SERVICE, and it has ended */
 };
 
 /*

@@ -134,7 +134,7 @@ static inline bool rpcrdma_chunk_next(const struct rpcrdma_lists *lists,
  *
  * Chunks must be added in wire order (reads by ascending position, writes, reply). Add
  * a chunk, then append its segments; a Write chunk may stay empty. Initialised lists
- * have no more[]; it may be set while they are empty.
+ * have no extra_segs; it may be set while they are empty.
  */
 static inline void rpcrdma_lists_init(struct rpcrdma_lists *lists)
 {

@@ -77,7 +77,7 @@ rpcrdma_item_placed(const struct rpcrdma_reply_plan *plan, u32 i)
  * @plan: plan of the Reply
  *
  * Always fills @plan; plan->error is set if the Reply cannot be conveyed. A plan with a
- * read_length is not complete yet, see below. The plan's lists share the more[] of
+ * read_length is not complete yet, see below. The plan's lists share the extra_segs of
  * @call_lists and overwrite it: a Reply can be planned only once.
  */
 void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,

@@ -46,7 +46,7 @@ struct rpcrdma_rx {
 
 /**
  * rpcrdma_has_extra_segs() - check if a message that was just received has more segments
- *	than lists hold without more[], and may have them
+ *	than lists hold without extra_segs, and may have them
  * @msg: the message, 4-byte aligned
  * @length: bytes
  *
@@ -60,7 +60,7 @@ bool rpcrdma_has_extra_segs(const void *msg, u32 length);
 
 /**
  * rpcrdma_wants_extra_segs() - check if the message to be processed next may have more
- *	segments than lists hold without more[]
+ *	segments than lists hold without extra_segs
  * @conn: connection
  * @msg: the message, 4-byte aligned
  * @length: bytes

@@ -211,7 +211,7 @@ TEST(CallQueue, ACallWithoutReadsPassesAnEmptyQueue)
 	rpcrdma_queued_call *a = e.arrive(PAGE), fresh;
 
 	fresh.pull_octets = PAGE;
-	/* What is being pulled ahead is not waited for. */
+	/* A Call that is being pulled in advance is not waited for. */
 	EXPECT_TRUE(e.early(a));
 	EXPECT_FALSE(rpcrdma_calls_pass(&e.q, &fresh, 1));
 	EXPECT_TRUE(rpcrdma_calls_pass(&e.q, &fresh, 0));

@@ -233,7 +233,7 @@ TEST(Pieces, OfAnyReply)
 	}
 }
 
-/* The pieces have exactly the inline part of the plan. */
+/* The ranges have exactly the inline part of the plan. */
 TEST(Pieces, OfAPlannedReply)
 {
 	auto e = open_server();
@@ -319,7 +319,7 @@ TEST(Pieces, WhatIsPulledOfACall)
 	}
 }
 
-/* What is left of a Reply is sent, written to the Reply chunk or exposed. */
+/* The rest of a Reply is sent, written to the Reply chunk or exposed. */
 TEST(Pieces, OfAReplyGoWhereItsPlanSays)
 {
 	auto plan = std::make_unique<rpcrdma_reply_plan>();

@@ -117,8 +117,8 @@ void add_write(rpcrdma_lists *lists, u32 segs, u32 length);
 void add_reply(rpcrdma_lists *lists, u32 segs, u32 length);
 
 /*
- * Return a copy of @lists with a more[] of its own, stored in @more, because
- * plans overwrite the more[] of the lists they are given.
+ * Return a copy of @lists with an extra_segs of its own, stored in @more, because
+ * plans overwrite the extra_segs of the lists they are given.
  */
 rpcrdma_lists copy_of(const rpcrdma_lists &lists,
 		      std::unique_ptr<rpcrdma_segment[]> &more);

@@ -161,7 +161,7 @@ TEST(MessagesV1, ReadListInAnyOrder)
 {
 	auto e = server1();
 
-	/* Two items, the second one first, and the first one in two pieces */
+	/* Two items, the second one first, and the first one in two segments */
 	EXPECT_EQ(e->receive(fixed(X, NOMSG)
 				     .read_segment(120, 5, 40)
 				     .read_segment(100, 6, 8)

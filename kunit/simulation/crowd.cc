@@ -132,7 +132,7 @@ bool crowd::join(connection &c, u32 number)
 
 	rpcrdma_core_promise(&memory_, &server.account, server.control.params,
 			     &sizes, MESSAGE);
-	/* What a hostile client causes is no error of this end. */
+	/* The consequences of a hostile client are no error of this end. */
 	server.excused = c.of->what != kind::honest;
 	if (listener_.admit(server))
 		return true;

@@ -170,7 +170,7 @@ public:
 	void news(rpcrdma_cm_event what, int rejection = 0);
 	void happened(const rpcrdma_lifecycle_event &event);
 	void happened(enum rpcrdma_happened what);
-	/* What the peer's request, or its answer, will say */
+	/* Content of the peer's request, or of its answer */
 	void meet(const rpcrdma_cm_peer &peer);
 	void close(const char *reason);
 	void lost() override;

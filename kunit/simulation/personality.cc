@@ -83,7 +83,7 @@ personality libevpl(bool late)
 
 /*
  * vitastor: ignores version 2, and grants the credits that are free, down to none. It
- * returns an unused Write chunk as it was call_lists, which only NFS can tell from one that
+ * returns an unused Write chunk as it was provided, which only NFS can distinguish from one that
  * was used: here its segments are empty.
  */
 personality vitastor()

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Servers that have version 1 alone, as far as their clients can tell them apart: the
+ * Servers of version 1 only, as far as clients can distinguish them: the
  * answer to a first message of version 2, the credits granted, and the forms of Replies.
  */
 #ifndef SIMULATION_PERSONALITY_HH

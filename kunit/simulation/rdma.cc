@@ -170,7 +170,7 @@ void endpoint::unprepare(transfer_part *p)
 	p->posted = false;
 }
 
-/* Append the Work Requests of the parts behind @from, up to @to. */
+/* Append the Work Requests of the parts after @from, up to @to. */
 void endpoint::chain(const transfer *t, list_head *from, const list_head *to,
 		     std::vector<request> *requests)
 {

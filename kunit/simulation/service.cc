@@ -292,7 +292,7 @@ void host::take_from(service_queue &q)
 	execute(s);
 }
 
-/* The connection is gone: nobody waits for its Calls. */
+/* The connection is gone: no peer waits for its Calls. */
 void host::drop_calls(endpoint &gone)
 {
 	service_queue &q = queue_of(gone);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a host has around it: the connections for its Calls, what becomes of them, and
+ * The environment of a host: the connections for its Calls, their ends, and
  * the RPCs of the run, which both ends know.
  */
 #ifndef SIMULATION_SURROUNDINGS_HH

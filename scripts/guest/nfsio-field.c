@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the recipes from the field need of nfsio */
+/* The parts of nfsio that the recipes from the field need */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

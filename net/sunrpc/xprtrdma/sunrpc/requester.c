@@ -291,7 +291,7 @@ static noinline int rpcrdma_requester_try_again(struct rpcrdma_requester *r,
 	return rc;
 }
 
-/* Return what sunrpc is told about a Call that could not be sent. */
+/* Return the errno for sunrpc after a Call could not be sent. */
 static noinline int rpcrdma_requester_failed(struct rpcrdma_req *req,
 					     struct rpcrdma_ep *ep, int rc)
 {

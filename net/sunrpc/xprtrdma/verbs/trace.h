@@ -94,7 +94,7 @@ DEFINE_EVENT(rpcrdma_ep_event, rpcrdma_connect,
 /* Both ends' properties are known. */
 DEFINE_EVENT(rpcrdma_ep_event, rpcrdma_opened,
 	TP_PROTO(const struct rpcrdma_ep *ep), TP_ARGS(ep));
-/* What waits for credits, a slot or a context is tried again. */
+/* Messages that wait for credits, slots or contexts are tried again. */
 DEFINE_EVENT(rpcrdma_ep_event, rpcrdma_sq_retry,
 	TP_PROTO(const struct rpcrdma_ep *ep), TP_ARGS(ep));
 

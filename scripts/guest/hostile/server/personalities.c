@@ -114,7 +114,7 @@ SCASE(personalities, libevpl_old, MOUNT, "read", OK, .as = &libevpl_old)
 
 /*
  * vitastor has a private message with the largest sizes and remote invalidation, and
- * grants the credits that are free, possibly none. It uses a Reply chunk that is call_lists,
+ * grants the credits that are free, possibly none. It uses a Reply chunk that is provided,
  * and returns an unused Write chunk as it was offered. It ignores version 2.
  */
 static const struct personality vitastor = {

@@ -101,7 +101,7 @@ verdict bad_reply(const message &m)
 
 /*
  * Handle a message that cannot be interpreted, not even its direction. A server
- * treats it as a Call and a client as a Reply, as most messages to it are, but
+ * treats it as a Call and a client as a Reply, which is the usual case, but
  * ignores its credits, which may have another meaning (RFC 8167, 4.1).
  */
 verdict refuse(const message &m)

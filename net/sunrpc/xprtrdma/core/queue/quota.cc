@@ -133,7 +133,7 @@ bool is_for_one(const struct rpcrdma_quota_account *account,
 	       account->held[use] + bytes <= account->share[use];
 }
 
-/* What an account in the queue waits for */
+/* The reason why an account is queued */
 enum : u8 {
 	FOR_CALL = 1,
 	FOR_REPLY

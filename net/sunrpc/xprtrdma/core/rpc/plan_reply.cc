@@ -14,7 +14,7 @@ namespace
 
 /*
  * Copy a chunk of the Call into the Reply's lists. The lengths of its segments
- * show how @octets fill them (4.3.6). Both lists may have the same more[]: no
+ * show how @octets fill them (4.3.6). Both lists may have the same extra_segs: no
  * segment has a higher index here than in the Call.
  */
 void return_chunk(const struct rpcrdma_lists *call_lists,
