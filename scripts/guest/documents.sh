@@ -54,6 +54,18 @@ documented_looks()
 	[ "$(cat /sys/module/rpcrdma/version)" = "$(modinfo -F version rpcrdma)" ]
 	grep -q version= /sys/kernel/debug/rpcrdma/connections
 	dmesg | grep -E 'rpcrdma|svcrdma|xprtrdma' | tail -n 3
+	documented_events
+}
+
+# Each tracepoint is described, and the formats have no constant that only the compiler knows.
+documented_events()
+{
+	local event events=/sys/kernel/tracing/events/rpcrdma
+	! grep -l RPCRDMA_ $events/*/format || complain "a format cannot be read by programs"
+	for event in $events/rpcrdma_*; do
+		grep -qF "\`\`${event##*/}\`\`" "$PWD/Documentation/settings.rst" ||
+			complain "settings.rst does not have ${event##*/}"
+	done
 }
 
 # Another module, and its settings; nothing uses it.
