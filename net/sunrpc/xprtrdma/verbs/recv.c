@@ -280,7 +280,9 @@ static __always_inline bool rpcrdma_recv_process(struct rpcrdma_ep *ep,
 	spin_lock(&ep->lock);
 	what = rpcrdma_core_receive(core, rv);
 	trace_rpcrdma_receive(ep, rv);
-	trace_rpcrdma_grant_received(ep, rv->buf, rv->octets);
+	/* Otherwise the arguments would be loaded for an event that is off. */
+	if (trace_rpcrdma_grant_received_enabled())
+		trace_rpcrdma_grant_received(ep, rv->buf, rv->octets);
 	if (what == RPCRDMA_OUTCOME_RELEASE)
 		todo = rpcrdma_core_recv_put(core, rv);
 	spin_unlock(&ep->lock);
