@@ -30,5 +30,5 @@ sed -i '/^Source:/r /dev/stdin' "$tree/debian/control" <<<"Maintainer: $(maintai
 
 ( cd "$tree" && dpkg-buildpackage -us -uc -d ) >"$work/log" 2>&1 || { tail -n 40 "$work/log" >&2; die "the packages do not build"; }
 rm -rf "$tree"
-find "$work" -maxdepth 1 -name 'rpcrdma-v2*' -exec mv -f -t "$to" {} +
+find "$work" -maxdepth 1 \( -name 'rpcrdma-v2*' -o -name 'librpcrdma2*' \) -exec mv -f -t "$to" {} +
 find "$to" -name "*_${version}_*.deb" | sort

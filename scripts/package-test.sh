@@ -84,7 +84,8 @@ prepare()
 {
 	local depends key lock kernels
 	# Only dependencies of the packages are installed, and the packages apt has to fetch.
-	depends=$(for p in dkms doc tools; do dpkg-deb -f "$dir/rpcrdma-v2-${p}_${version}"_*.deb Depends; done | paste -sd,)
+	depends=$(for p in rpcrdma-v2-{dkms,doc,tools} librpcrdma2-0; do
+		dpkg-deb -f "$dir/${p}_${version}"_*.deb Depends; done | paste -sd,)
 	key=$(sha256sum <<<"$depends" | cut -c1-12)
 	exec {lock}>"$base.prepare"
 	flock "$lock"
@@ -197,7 +198,7 @@ test_install()
 {
 	local other
 	install "/packages/rpcrdma-v2-dkms_${version}_all.deb" "/packages/rpcrdma-v2-doc_${version}_all.deb" \
-		"/packages/rpcrdma-v2-tools_${version}_$(dpkg --print-architecture).deb" || return
+		"/packages/"{rpcrdma-v2-tools,librpcrdma2-0,librpcrdma2-dev}"_${version}_$(dpkg --print-architecture).deb" || return
 	whole && is "$version" "$old" || return
 	[ -e "$root/usr/share/man/man7/rpcrdma-v2.7.gz" ] || { echo "there is no rpcrdma-v2(7)"; return 1; }
 	other=$(cd "$root/usr/src/rpcrdma-v2-$version" && find . -type f | grep -vxE '\./((net|include)/.*\.(c|cc|h|hh|mk)|.*/Makefile.core|.*/compat/probe\.sh|Makefile|Kbuild|COPYING(\.BSD)?|dkms.conf|scripts/[a-z-]*\.sh)' | head -n 1)
@@ -311,7 +312,7 @@ test_kernel_mended()
 test_purge()
 {
 	local kernel left
-	inside apt-get -y purge rpcrdma-v2-dkms rpcrdma-v2-doc rpcrdma-v2-tools || return
+	inside apt-get -y purge rpcrdma-v2-dkms rpcrdma-v2-doc rpcrdma-v2-tools librpcrdma2-0 librpcrdma2-dev || return
 	whole || return
 	for kernel in "$old" "$new" 9.0-own; do
 		picks "$kernel" kernel || return
