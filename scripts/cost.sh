@@ -13,6 +13,11 @@
 #   UPDATE=1       write the figures, the table and the plots of the documentation,
 #                  and figures of the short form, for the level "cost" of the tests
 #   LENGTH=short   a quarter of the operations, no idle memory, and no crowd that connects
+#   LENGTH=grid    reads and writes of many sizes, some of them chosen at random, with many
+#                  numbers of outstanding operations, aligned and not, with 4, 8 and 64
+#                  threads of nfsd, and with sec=krb5i; streams; READDIR; GETXATTR
+#   ROWS=regex     the rows of the grid to measure. By default all
+#   SEED=number    the seed of the random sizes, as a run of the grid prints it
 #   ONLY="v2 own"  some of: own (the in-tree module), v1, v2, tcp
 #   NFSVERS=4.2    the version of NFS
 #   RDMA=memdev    over the device in memory of kunit/ instead of soft-RoCE: mostly the
@@ -55,11 +60,28 @@ gcc -O2 -Wall -Wextra -Werror -o "$run/nfswork" scripts/guest/nfswork.c
 build_hostile "$run"
 gcc -O2 -Wall -Wextra -Werror -shared -fPIC -o "$run/insns.so" scripts/cost/insns.c
 
+# Print the rows of the grid: OPERATION, or OPERATION.BYTES.DEPTH, or in addition .VARIANT.
+grid_rows()
+{
+	local variant bytes depth
+	RANDOM=$SEED
+	local sizes=(512 1024 4096 8192 12288 16384 20480 32768 65536 131072 262144 524288 1048576
+		$((1 + RANDOM % 20480)) $((20481 + RANDOM)) $((65536 + 29 * RANDOM)))
+	printf '%s\n' readdir getxattr stream-read stream-write
+	for variant in '' .unaligned .threads4 .threads64 .krb5i; do
+		for bytes in "${sizes[@]}"; do
+			for depth in 1 4 16 64; do
+				printf '%s\n' "read.$bytes.$depth$variant" "write.$bytes.$depth$variant"
+			done
+		done
+	done
+}
+
 # measure LENGTH KIND PROTO MODULE [MODULE-OPTION...]
 measure()
 {
 	local length=$1 kind=$2 proto=$3 module=$4 dir=$run/$2 crowd=
-	[ "$length" = long ] || dir=$run/$length/$kind
+	[ "$length" != short ] || dir=$run/$length/$kind
 	shift 4
 	mkdir -p "$dir"
 	cp "$run/nfswork" "$run/hostile" "$dir/"
@@ -71,9 +93,9 @@ measure()
 	say "$kind: booting a guest; its logs are in $dir"
 	# With erms each byte that a string instruction moves counts as an
 	# instruction; without it, the kernel moves eight at a time.
-	scripts/guest.sh --icount --cpu max,erms=off,fsrm=off --module "$module" "${modules[@]}" --timeout 1200 \
+	scripts/guest.sh --icount --cpu max,erms=off,fsrm=off --module "$module" "${modules[@]}" --timeout $limit \
 		--run-dir "$dir" --quiet --qemu-arg -plugin --qemu-arg "$run/insns.so,out=$dir/insns" -- \
-		env "RDMA=$device" "MEMDEV_PARAMETERS=$parameters" "CROWD=$crowd" "$run/guest/cost.sh" "$proto" "${NFSVERS:-4.2}" "$length" "$@" ||
+		env "RDMA=$device" "MEMDEV_PARAMETERS=$parameters" "CROWD=$crowd" "ROWS=$rows" "$run/guest/cost.sh" "$proto" "${NFSVERS:-4.2}" "$length" "$@" ||
 		die "$kind: the guest failed, see $dir/output.log and console.log"
 }
 
@@ -92,14 +114,26 @@ measure_all()
 	done
 }
 
+rows=
+limit=1200
 case $length in
 long|short) ;;
-*) die "LENGTH=$length is not how much there is to measure: long or short" ;;
+grid)
+	SEED=${SEED:-$RANDOM}
+	rows=$(grid_rows | grep -E -- "${ROWS:-.}" | tr '\n' ' ') || die "no row of the grid matches $ROWS"
+	say "$(wc -w <<<"$rows") rows of the grid, of sizes by SEED=$SEED"
+	limit=14400
+	;;
+*) die "LENGTH=$length is not how much there is to measure: long, short or grid" ;;
 esac
 arguments=(--device "$device")
 [ -z "${CHECK:-}" ] || arguments+=(--check)
 [ -z "${UPDATE:-}" ] || arguments+=(--update)
 measure_all $length "${kinds[@]}"
+if [ $length = grid ]; then
+	scripts/cost/report.py "${arguments[@]}" --grid "$run" "${kinds[@]}"
+	exit 0
+fi
 if [ $length = long ]; then
 	scripts/cost/report.py "${arguments[@]}" "$run" "${kinds[@]}"
 	[ -n "${UPDATE:-}" ] || exit 0

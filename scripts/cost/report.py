@@ -4,6 +4,10 @@
 
   report.py [--check] [--update] [--short] RUN KIND...
                                                the table, the kinds side by side
+  report.py [--update] --grid RUN KIND...      the rows of the grid, relative to the
+                                               in-tree module if that was measured; the
+                                               heat map, in RUN or with --update in the
+                                               documentation
   report.py --top N --row ROW RUN KIND         the heaviest functions of one row
   report.py --against KIND --row ROW RUN KIND  where two kinds differ in one row
 
@@ -17,6 +21,8 @@ import collections
 import json
 import os
 import sys
+
+import heat
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DOCS = os.path.join(HERE, "..", "..", "Documentation", "performance")
@@ -43,6 +49,9 @@ ENTRIES = {
 # The figures that are the same in each run, even a short one; the others depend on
 # concurrent activity.
 STEADY = ("rpcrdma", "posts")
+# What each of these is to cost at most, relative to the in-tree module
+GOALS = {"rpcrdma": 1.0, "rpcrdma+sunrpc+ib_core": 0.85, "all": 0.9}
+COUNTS = ("schedules", "posts", "CQ arms", "CQEs")
 # Figures that small are noise when they are compared.
 LEAST = {"schedules": 0.3, "posts": 0.1, "CQ arms": 0.1, "CQEs": 0.1}
 
@@ -196,6 +205,52 @@ def check(figures, path, compared=None):
     return worse
 
 
+def grid_lines(figures, kind):
+    """A head, and a line for each row: figures of kind, relative to the in-tree module's
+    if there are any. A count has the in-tree module's beside it."""
+    own = figures.get("own")
+    lines = [[NAMES[kind], ""] + [*GOALS, *COUNTS]]
+    for row, numbers in figures[kind].items():
+        base = own[row] if own else None
+        line = [row, "/ in-tree" if base else ""]
+        for what in GOALS:
+            line.append(shown(what, numbers[what]) + (f" {numbers[what] / base[what]:.2f}" if base else ""))
+        for what in COUNTS:
+            line.append(shown(what, numbers[what]) + (f" ({shown(what, base[what])})" if base else ""))
+        lines.append(line)
+    return lines
+
+
+def heat_map(figures, kind, path):
+    blocks = []
+    for what, goal in GOALS.items():
+        for operation in ("read", "write"):
+            cells = {}
+            for row, numbers in figures[kind].items():
+                words = row.split(".")
+                if words[0] != operation:
+                    continue
+                line = " ".join([f"depth {words[2]}"] + words[3:])
+                cells[line, int(words[1])] = numbers[what] / figures["own"][row][what]
+            if cells:
+                blocks.append((f"{operation.upper()}, {what}: {NAMES[kind]} / in-tree", cells, goal))
+    if blocks:
+        heat.write(blocks, path)
+
+
+def report_grid(figures, arguments):
+    """Print the grid, and draw the heat maps."""
+    for kind in arguments.kinds:
+        if kind != "own" or len(arguments.kinds) == 1:
+            print_table(grid_lines(figures, kind))
+        if kind in ("v1", "v2") and "own" in figures:
+            name = f"grid-{kind}.svg"
+            to_docs = arguments.update
+            path = committed_file(name, arguments.device) if to_docs else os.path.join(arguments.run, name)
+            heat_map(figures, kind, path)
+            print(f"The heat map is {os.path.normpath(path)}.")
+
+
 def differences(this, other, count):
     both = sorted(set(this) | set(other), key=lambda f: other[f] - this[f])
     for f in both[:count] + both[-count:]:
@@ -208,6 +263,7 @@ def main():
     parser.add_argument("--update", action="store_true")
     parser.add_argument("--device", default="rxe", help="rxe or memdev: which committed figures")
     parser.add_argument("--short", action="store_true", help="those of the short form, and nothing else")
+    parser.add_argument("--grid", action="store_true")
     parser.add_argument("--top", type=int, default=40)
     parser.add_argument("--row")
     parser.add_argument("--against")
@@ -226,6 +282,9 @@ def main():
         return 0
 
     figures = {k: Run(os.path.join(arguments.run, k)).figures() for k in arguments.kinds}
+    if arguments.grid:
+        report_grid(figures, arguments)
+        return 0
     lines = table(figures, arguments.kinds)
     print_table(lines)
     committed = committed_file("figures-short.json" if arguments.short else "figures.json", arguments.device)

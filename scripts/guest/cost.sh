@@ -4,7 +4,10 @@
 # For scripts/cost.sh: mount, work, and write the data for the computation of the cost to
 # $RUN: kallsyms, work (printed by nfswork), idle (memory).
 #
-#   cost.sh rdma|tcp NFSVERS short|long [MODULE-OPTION...]
+#   cost.sh rdma|tcp NFSVERS short|long|grid [MODULE-OPTION...]
+#
+# With "grid" the environment's ROWS are measured, each with the number of threads and the
+# security flavor that its name ends with.
 # shellcheck disable=SC2086
 set -eu
 
@@ -15,6 +18,8 @@ shift 3
 TIMEOUT_SCALE=${TIMEOUT_SCALE:-1}
 # shellcheck source-path=SCRIPTDIR source=nfs.sh
 . "$(dirname "$0")/nfs.sh"
+# shellcheck source-path=SCRIPTDIR source=krb5.sh
+. "$(dirname "$0")/krb5.sh"
 
 # Print the free memory in KiB, after caches were dropped.
 free_memory()
@@ -44,6 +49,49 @@ mount_it()
 	return 1
 }
 
+# Measure $ROWS.
+grid()
+{
+	local row variant dir before=
+	for row in $ROWS; do
+		variant=${row##*.}
+		dir=$MNT
+		case $variant in
+		threads*|krb5i) ;;
+		*) variant= ;;
+		esac
+		if [ "$variant" != "$before" ]; then
+			case $variant in
+			threads*) threads=${variant#threads} ;;
+			*) threads=$NFSD_THREADS ;;
+			esac
+			echo $threads >/proc/fs/nfsd/threads
+			case $variant in
+			krb5i)
+				krb5_up >$RUN/krb5.log 2>&1
+				umount $MNT
+				HOST=$KRB5_HOST mount_it $vers ,sec=krb5i $path
+				;;
+			esac
+			before=$variant
+		fi
+		case $row in
+		readdir)
+			mkdir -p $EXPORT/readdir-names
+			(cd $EXPORT/readdir-names && seq 0 9999 | xargs touch)
+			;;
+		getxattr)
+			disk_up
+			mkdir $EXPORT/disk/getxattr-names
+			(cd $EXPORT/disk/getxattr-names && seq 0 199 | xargs touch &&
+				setfattr -n user.work -v "$(head -c 2048 /dev/zero | tr '\0' w)" *)
+			dir=$MNT/disk
+			;;
+		esac
+		"$RUN/nfswork" $dir $row
+	done
+}
+
 rdma_up
 nfs_services_up
 modprobe rpcrdma "$@"
@@ -56,7 +104,12 @@ path=/
 mount_it $vers "" $path
 cat /proc/kallsyms >/tmp/kallsyms
 grep -E '^[0-9a-f]+ [tTwW] ' /tmp/kallsyms >$RUN/kallsyms
-"$RUN/nfswork" $MNT $length | tee $RUN/work
+if [ $length = grid ]; then
+	grid >$RUN/work
+else
+	"$RUN/nfswork" $MNT $length >$RUN/work
+fi
+cat $RUN/work
 connections | tee $RUN/connections
 do_umount $MNT
 [ $length = long ] || exit 0

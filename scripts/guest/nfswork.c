@@ -4,11 +4,16 @@
  * scripts/cost/insns.c. For "make cost".
  *
  *   nfswork DIR short|long
+ *   nfswork DIR NAME...
  *
  * Prints a line "WORK NAME COUNT" for each kind, in the order of the marks. NAME is
- * OPERATION, or OPERATION.OCTETS.DEPTH, where DEPTH operations are outstanding at a time.
+ * OPERATION, or OPERATION.BYTES.DEPTH, where DEPTH operations are outstanding at a time.
+ * The second form performs the named kinds (scripts/cost.sh lists them). A variant may
+ * follow BYTES.DEPTH. The variant "unaligned" begins 100 bytes after a
+ * page's start in memory and in the file. The caller provides for all other variants.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -19,14 +24,24 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "mark.h"
 
-enum { FILE_OCTETS = 4 << 20, MAX_DEPTH = 16, MAX_NAMES = 400, SMALL = 2048 };
+enum {
+	FILE_OCTETS = 4 << 20,
+	MAX_DEPTH = 64,
+	MAX_NAMES = 400,
+	SMALL = 2048,
+	LISTED = 10000,
+	ASKEW = 100,
+};
 
 static int fd;
 static unsigned char *buffer;
+/* The displacement from a page's start, in memory and in the file */
+static size_t askew;
 static aio_context_t aio;
 
 static void __attribute__((noreturn)) fail(const char *what)
@@ -37,7 +52,13 @@ static void __attribute__((noreturn)) fail(const char *what)
 
 static off_t offset_of(size_t octets, int i)
 {
-	return (off_t)octets * i % FILE_OCTETS;
+	return (off_t)askew + (off_t)octets * i % (FILE_OCTETS / octets * octets);
+}
+
+/* Concurrent operations have memory of their own, unless they are larger than that. */
+static unsigned char *memory_of(size_t octets, int i)
+{
+	return buffer + askew + octets * i % (FILE_OCTETS / octets * octets);
 }
 
 /* One at a time: only a system call per operation is added. */
@@ -49,7 +70,8 @@ static void in_turn(int write, size_t octets, int count)
 	for (i = 0; i < count; i++) {
 		off_t off = offset_of(octets, i);
 
-		n = write ? pwrite(fd, buffer, octets, off) : pread(fd, buffer, octets, off);
+		n = write ? pwrite(fd, buffer + askew, octets, off) :
+			    pread(fd, buffer + askew, octets, off);
 		if (n != (ssize_t)octets)
 			fail(write ? "write" : "read");
 	}
@@ -71,7 +93,7 @@ static void at_once(int write, size_t octets, int depth, int count)
 		cbs[begun] = (struct iocb){
 			.aio_fildes = fd,
 			.aio_lio_opcode = write ? IOCB_CMD_PWRITE : IOCB_CMD_PREAD,
-			.aio_buf = (uintptr_t)(buffer + octets * begun),
+			.aio_buf = (uintptr_t)memory_of(octets, begun),
 			.aio_nbytes = octets,
 			.aio_offset = offset_of(octets, begun),
 		};
@@ -103,14 +125,17 @@ static void transfer(int write, size_t octets, int depth, int count)
 		at_once(write, octets, depth, count);
 }
 
-static void measure(int write, size_t octets, int depth, int count)
+static void measure(int write, size_t octets, int depth, int count, const char *name)
 {
 	/* Allocate slots, MRs, caches and pages before counting. */
 	transfer(write, octets, depth, 4 * depth + count / 8);
 	MARK_BEGIN;
 	transfer(write, octets, depth, count);
 	MARK_END;
-	printf("WORK %s.%zu.%d %d\n", write ? "write" : "read", octets, depth, count);
+	if (name)
+		printf("WORK %s %d\n", name, count);
+	else
+		printf("WORK %s.%zu.%d %d\n", write ? "write" : "read", octets, depth, count);
 }
 
 /* Operations on names: each for the files 0, 1, 2 and so on */
@@ -163,14 +188,121 @@ static void names(const char *name, enum op op, int count)
 	printf("WORK %s %d\n", name, count - first);
 }
 
+/* Print the path of the name @i in a folder of names for the row @name. */
+static void name_in(char *path, const char *dir, const char *name, int i)
+{
+	snprintf(path, PATH_MAX, "%s/%s-names/%d", dir, name, i);
+}
+
+/* List a folder of 10,000 names, each time after a change to it. The caller made it. */
+static void list_names(const char *dir, int count)
+{
+	char path[PATH_MAX], other[PATH_MAX];
+	int i, n;
+
+	for (i = -1; i < count; i++) {
+		DIR *names;
+
+		if (!i)
+			MARK_BEGIN;
+		name_in(path, dir, "readdir", i & 1 ? 0 : LISTED);
+		name_in(other, dir, "readdir", i & 1 ? LISTED : 0);
+		if (rename(path, other))
+			fail("rename in a large folder");
+		snprintf(path, sizeof(path), "%s/readdir-names", dir);
+		names = opendir(path);
+		if (!names)
+			fail(path);
+		for (n = 0; readdir(names); n++)
+			;
+		closedir(names);
+		if (n != LISTED + 2)
+			fail("names are missing");
+	}
+	MARK_END;
+	printf("WORK readdir %d\n", count);
+}
+
+/* Get an attribute of each of some files, which the caller has made. */
+static void get_attributes(const char *dir, int count)
+{
+	char path[PATH_MAX];
+	int i, warm = count / 4;
+
+	for (i = 0; i < count; i++) {
+		if (i == warm)
+			MARK_BEGIN;
+		name_in(path, dir, "getxattr", i);
+		if (getxattr(path, "user.work", buffer, SMALL) != SMALL)
+			fail(path);
+	}
+	MARK_END;
+	printf("WORK getxattr %d\n", count - warm);
+}
+
+/* Buffered, sequential, and to the end: all of the file from or to the server */
+static void stream(const char *path, int write, int count)
+{
+	int i, f = open(path, O_RDWR);
+	size_t at;
+
+	if (f < 0)
+		fail(path);
+	for (i = -1; i < count; i++) {
+		posix_fadvise(f, 0, 0, POSIX_FADV_DONTNEED);
+		if (!i)
+			MARK_BEGIN;
+		for (at = 0; at < FILE_OCTETS; at += 1 << 16) {
+			ssize_t n = write ? pwrite(f, buffer + at, 1 << 16, at) :
+					    pread(f, buffer + at, 1 << 16, at);
+
+			if (n != 1 << 16)
+				fail(path);
+		}
+		if (write && fsync(f))
+			fail("fsync");
+	}
+	MARK_END;
+	close(f);
+	printf("WORK stream-%s %d\n", write ? "write" : "read", count);
+}
+
+/* Perform the operations of a row of the grid. */
+static void grid_row(const char *dir, const char *path, const char *name)
+{
+	char what[8], variant[24] = "";
+	size_t octets;
+	int depth, count;
+
+	if (!strcmp(name, "readdir")) {
+		list_names(dir, 4);
+	} else if (!strcmp(name, "getxattr")) {
+		get_attributes(dir, 200);
+	} else if (!strcmp(name, "stream-read") || !strcmp(name, "stream-write")) {
+		stream(path, name[7] == 'w', 4);
+	} else if (sscanf(name, "%7[a-z].%zu.%d.%23s", what, &octets, &depth, variant) >= 3 &&
+		   octets && octets <= FILE_OCTETS && depth > 0 && depth <= MAX_DEPTH) {
+		/* Receives are posted in batches, and the figures are those of an operation. */
+		count = octets > 1 << 16 ? 48 : 96;
+		if (count < 4 * depth)
+			count = 4 * depth;
+		askew = strcmp(variant, "unaligned") ? 0 : ASKEW;
+		measure(!strcmp(what, "write"), octets, depth, count, name);
+		askew = 0;
+	} else {
+		errno = EINVAL;
+		fail(name);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	char path[PATH_MAX];
 	int i, many, few;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	if (argc != 3) {
-		fprintf(stderr, "usage: nfswork DIR short|long\n");
+	if (argc < 3) {
+		fprintf(stderr, "usage: nfswork DIR short|long|NAME...\n");
 		return 2;
 	}
 	many = strcmp(argv[2], "short") ? 1600 : 400;
@@ -179,7 +311,7 @@ int main(int argc, char **argv)
 	fd = open(path, O_RDWR | O_CREAT | O_DIRECT, 0644);
 	if (fd < 0)
 		fail(path);
-	errno = posix_memalign((void **)&buffer, 4096, FILE_OCTETS);
+	errno = posix_memalign((void **)&buffer, 4096, FILE_OCTETS + 4096);
 	if (errno)
 		fail("no memory");
 	memset(buffer, 'w', FILE_OCTETS);
@@ -189,18 +321,29 @@ int main(int argc, char **argv)
 		snprintf(paths[i], sizeof(paths[i]), "%.200s/work-%d", argv[1], i);
 		snprintf(others[i], sizeof(others[i]), "%.200s/moved-%d", argv[1], i);
 	}
-	transfer(1, 1 << 20, 1, FILE_OCTETS >> 20);
+	/* A page more, for what is not aligned */
+	transfer(1, FILE_OCTETS / 4, 1, 4);
+	if (ftruncate(fd, FILE_OCTETS + 4096))
+		fail("ftruncate");
 
-	measure(0, 4096, 1, many);
-	measure(1, 4096, 1, many);
-	measure(0, 4096, 16, many);
-	measure(1, 4096, 16, many);
-	measure(0, 8192, 1, many);
-	measure(1, 8192, 1, many);
-	measure(0, 8192, 16, many);
-	measure(1, 8192, 16, many);
-	measure(0, 262144, 4, few);
-	measure(1, 262144, 4, few);
+	if (strcmp(argv[2], "short") && strcmp(argv[2], "long")) {
+		for (i = 2; i < argc; i++)
+			grid_row(argv[1], path, argv[i]);
+		close(fd);
+		unlink(path);
+		return 0;
+	}
+
+	measure(0, 4096, 1, many, NULL);
+	measure(1, 4096, 1, many, NULL);
+	measure(0, 4096, 16, many, NULL);
+	measure(1, 4096, 16, many, NULL);
+	measure(0, 8192, 1, many, NULL);
+	measure(1, 8192, 1, many, NULL);
+	measure(0, 8192, 16, many, NULL);
+	measure(1, 8192, 16, many, NULL);
+	measure(0, 262144, 4, few, NULL);
+	measure(1, 262144, 4, few, NULL);
 	names("lookup", LOOKUP, few + few / 4);
 	names("create", CREATE, few + few / 4);
 	names("open+read", OPEN_READ, few + few / 4);
