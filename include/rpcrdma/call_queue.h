@@ -153,6 +153,102 @@ struct rpcrdma_queued_call *
 rpcrdma_calls_next(struct rpcrdma_call_queue *q,
 		   bool (*room)(void *user, u64 octets), void *user);
 
+/*
+ * How many pages a connection keeps for the next Calls. Each Call that is pulled needs
+ * pages, and when a thread receives it, as many pages of that thread become free. All
+ * zero at first, protected by a lock of the user.
+ */
+struct rpcrdma_spare_pages {
+	u32 nr;				/* pages kept */
+	u32 least;			/* minimum of @nr since the last trim */
+	u32 keep;			/* kept without a limit of time */
+	u32 most;			/* maximum of @nr */
+};
+
+/**
+ * rpcrdma_spare_init() - permit pages to be kept
+ * @spare: pages that are kept
+ * @pages: of the largest Call
+ *
+ * The pages of one largest Call are kept until the connection ends, and those of all
+ * Calls that are pulled ahead as long as Calls need them.
+ */
+static inline void rpcrdma_spare_init(struct rpcrdma_spare_pages *spare,
+				      u32 pages)
+{
+	spare->keep = pages;
+	spare->most = RPCRDMA_EARLY_CALLS * pages;
+}
+
+/**
+ * rpcrdma_spare_take() - use kept pages
+ * @spare: pages that are kept
+ * @want: pages that a Call needs
+ *
+ * Return: how many of them are used; the others have to be allocated.
+ */
+static inline u32 rpcrdma_spare_take(struct rpcrdma_spare_pages *spare, u32 want)
+{
+	const u32 nr = want < spare->nr ? want : spare->nr;
+
+	spare->nr -= nr;
+	if (spare->nr < spare->least)
+		spare->least = spare->nr;
+	return nr;
+}
+
+/**
+ * rpcrdma_spare_put() - keep pages that became free
+ * @spare: pages that are kept
+ * @nr: number of pages
+ *
+ * Return: how many of them are kept; the others have to be freed.
+ */
+static inline u32 rpcrdma_spare_put(struct rpcrdma_spare_pages *spare, u32 nr)
+{
+	const u32 space = spare->most - spare->nr;
+
+	if (nr > space)
+		nr = space;
+	spare->nr += nr;
+	return nr;
+}
+
+/**
+ * rpcrdma_spare_is_large() - check if rpcrdma_spare_trim() must be called after a while
+ * @spare: pages that are kept
+ *
+ * Return: true if so.
+ */
+static inline bool rpcrdma_spare_is_large(const struct rpcrdma_spare_pages *spare)
+{
+	return spare->nr > spare->keep;
+}
+
+/**
+ * rpcrdma_spare_trim() - give up pages that no Call has needed since the last time
+ * @spare: pages that are kept
+ * @most: how many at once
+ *
+ * Return: how many pages, of the last ones, are not kept any more; if @most, call this
+ *	again.
+ */
+static inline u32 rpcrdma_spare_trim(struct rpcrdma_spare_pages *spare, u32 most)
+{
+	u32 surplus = spare->nr > spare->keep ? spare->nr - spare->keep : 0;
+
+	if (surplus > spare->least)
+		surplus = spare->least;
+	if (surplus > most) {
+		spare->nr -= most;
+		spare->least -= most;
+		return most;
+	}
+	spare->nr -= surplus;
+	spare->least = spare->nr;
+	return surplus;
+}
+
 #ifdef __cplusplus
 }
 #endif

@@ -243,3 +243,47 @@ TEST(CallQueue, ACallIsPulledBeforeItIsProcessed)
 	rpcrdma_calls_arrived(&e.q, a, PAGE);
 	EXPECT_TRUE(rpcrdma_call_must_pull(a));
 }
+
+/* Deep WRITEs need the pages of several Calls: none is freed between two of them. */
+TEST(CallQueue, PagesAreKeptForTheNextCalls)
+{
+	rpcrdma_spare_pages spare{};
+
+	/* A connection without a service keeps none. */
+	EXPECT_EQ(rpcrdma_spare_put(&spare, 1), 0u);
+	EXPECT_EQ(rpcrdma_spare_take(&spare, 1), 0u);
+
+	rpcrdma_spare_init(&spare, 10);
+	EXPECT_EQ(rpcrdma_spare_put(&spare, 10), 10u);
+	EXPECT_FALSE(rpcrdma_spare_is_large(&spare));
+	EXPECT_EQ(rpcrdma_spare_put(&spare, 10 * RPCRDMA_EARLY_CALLS),
+		  10u * (RPCRDMA_EARLY_CALLS - 1));
+	EXPECT_TRUE(rpcrdma_spare_is_large(&spare));
+	EXPECT_EQ(rpcrdma_spare_put(&spare, 1), 0u);
+	EXPECT_EQ(rpcrdma_spare_take(&spare, 3), 3u);
+	EXPECT_EQ(rpcrdma_spare_take(&spare, 1000),
+		  10u * RPCRDMA_EARLY_CALLS - 3);
+	EXPECT_EQ(spare.nr, 0u);
+}
+
+/* Pages that Calls still need are not trimmed; the others are, after a while. */
+TEST(CallQueue, PagesThatNoCallNeedsAreGivenUp)
+{
+	rpcrdma_spare_pages spare{};
+
+	rpcrdma_spare_init(&spare, 10);
+	EXPECT_EQ(rpcrdma_spare_put(&spare, 50), 50u);
+	/* They have just been put. */
+	EXPECT_EQ(rpcrdma_spare_trim(&spare, 100), 0u);
+	/* All but 30 were used meanwhile. */
+	EXPECT_EQ(rpcrdma_spare_take(&spare, 20), 20u);
+	EXPECT_EQ(rpcrdma_spare_put(&spare, 20), 20u);
+	EXPECT_EQ(rpcrdma_spare_trim(&spare, 16), 16u);
+	EXPECT_EQ(rpcrdma_spare_trim(&spare, 16), 14u);
+	EXPECT_EQ(spare.nr, 20u);
+	/* None was used: the pages of one Call stay. */
+	EXPECT_EQ(rpcrdma_spare_trim(&spare, 100), 10u);
+	EXPECT_EQ(rpcrdma_spare_trim(&spare, 100), 0u);
+	EXPECT_EQ(spare.nr, 10u);
+	EXPECT_FALSE(rpcrdma_spare_is_large(&spare));
+}

@@ -41,7 +41,8 @@ struct rpcrdma_svc_conn {
 	spinlock_t		lock;		/* protects the following */
 	struct rpcrdma_call_queue queue;	/* the engine's */
 	struct page		**spare;	/* pages to pull into, or NULL */
-	u32			nr_spare;	/* at most arg_pages */
+	struct rpcrdma_spare_pages nr_spare;	/* the engine's */
+	struct delayed_work	spare_work;
 	u32			arg_pages;	/* maximum for a Call, 0: unknown */
 	struct rpcrdma_pending_conn pending;	/* the engine's: its owner */
 };
@@ -72,6 +73,7 @@ static inline struct rpcrdma_svc_conn *to_svc_conn(struct svc_xprt *xprt)
 
 /* server_pages.c */
 extern struct kmem_cache *rpcrdma_svc_call_cache;
+extern struct workqueue_struct *rpcrdma_svc_wq;
 /* Allocate the state of a Call with chunks. Return NULL if out of memory. */
 struct rpcrdma_svc_call *
 rpcrdma_svc_call_alloc(struct rpcrdma_svc_conn *conn, struct rpcrdma_recv *rv,
@@ -94,10 +96,10 @@ bool rpcrdma_svc_early_pages(struct rpcrdma_recv *rv);
 void rpcrdma_svc_take_pages(struct svc_rqst *rqstp,
 			    struct rpcrdma_svc_call *call);
 /* Free the pages to pull into, after the last Call has been pulled. */
+void rpcrdma_svc_spare_init(struct rpcrdma_svc_conn *conn);
 void rpcrdma_svc_spare_free(struct rpcrdma_svc_conn *conn);
 
 /* server.c */
-extern struct workqueue_struct *rpcrdma_svc_wq;
 /*
  * Close a connection that cannot be used any more (7.4: a Reply that cannot be sent
  * ends it).

@@ -13,8 +13,6 @@
 #include "internal.h"
 #include "server.h"
 
-struct workqueue_struct *rpcrdma_svc_wq;
-
 struct rpcrdma_ep *rpcrdma_server_ep(struct svc_xprt *xprt)
 {
 	return to_svc_conn(xprt)->ep;
@@ -48,6 +46,7 @@ void rpcrdma_svc_conn_free(struct rpcrdma_svc_conn *conn)
 		rpcrdma_svc_call_release(container_of(call, struct rpcrdma_recv,
 						      queued));
 	rpcrdma_svc_spare_free(conn);
+	cancel_delayed_work_sync(&conn->spare_work);
 	rpcrdma_ep_put(conn->ep);
 	kfree(conn);
 }

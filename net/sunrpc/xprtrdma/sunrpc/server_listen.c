@@ -211,6 +211,7 @@ static int rpcrdma_svc_incoming(void *priv, struct rpcrdma_ep *ep)
 	conn->ep = ep;
 	spin_lock_init(&conn->lock);
 	INIT_LIST_HEAD(&conn->node);
+	rpcrdma_svc_spare_init(conn);
 
 	ep->ops = &rpcrdma_svc_ep_ops;
 	ep->priv = conn;
@@ -270,6 +271,7 @@ static struct svc_xprt *rpcrdma_svc_publish(struct rpcrdma_svc_conn *conn,
 	WRITE_ONCE(conn->arg_pages,
 		   listener->xpt_server->sv_max_mesg >> PAGE_SHIFT);
 	conn->queue.max_octets = (u64)conn->arg_pages << PAGE_SHIFT;
+	rpcrdma_spare_init(&conn->nr_spare, conn->arg_pages);
 	todo = rpcrdma_pending_conn_served(&conn->pending,
 					   rpcrdma_calls_any(&conn->queue));
 	if (todo & RPCRDMA_PENDING_DATA)

@@ -12,7 +12,12 @@
 #include "../compat.h"
 #include "internal.h"
 
+/* How many spare pages are freed at once, and how often */
+enum { RPCRDMA_SVC_TRIM = 64 };
+#define RPCRDMA_SVC_TRIM_DELAY	(HZ / 2)
+
 struct kmem_cache *rpcrdma_svc_call_cache;
+struct workqueue_struct *rpcrdma_svc_wq;
 
 struct rpcrdma_svc_call *
 rpcrdma_svc_call_alloc(struct rpcrdma_svc_conn *conn, struct rpcrdma_recv *rv,
@@ -64,6 +69,8 @@ void rpcrdma_svc_call_release(struct rpcrdma_recv *rv)
 	rpcrdma_recv_put(rv);
 }
 
+/* ---- Spare pages ---- */
+
 /* Allocate the array of spare pages, if possible. Called by a service thread. */
 static void rpcrdma_svc_spare_alloc(struct rpcrdma_svc_conn *conn)
 {
@@ -71,13 +78,73 @@ static void rpcrdma_svc_spare_alloc(struct rpcrdma_svc_conn *conn)
 
 	if (likely(READ_ONCE(conn->spare)))
 		return;
-	spare = kvmalloc_array(conn->arg_pages, sizeof(*spare), GFP_KERNEL);
+	spare = kvmalloc_array(conn->nr_spare.most, sizeof(*spare), GFP_KERNEL);
 	spin_lock(&conn->lock);
 	if (!conn->spare && !rpcrdma_pending_conn_gone(&conn->pending))
 		swap(conn->spare, spare);
 	spin_unlock(&conn->lock);
 	kvfree(spare);
 }
+
+/* Use spare pages for @call. Return how many. Caller holds conn->lock. */
+static u32 rpcrdma_svc_spare_take(struct rpcrdma_svc_conn *conn,
+				  struct rpcrdma_svc_call *call)
+{
+	u32 nr = rpcrdma_spare_take(&conn->nr_spare, call->nr_pages);
+
+	if (nr)
+		memcpy(call->pages, conn->spare + conn->nr_spare.nr,
+		       nr * sizeof(*call->pages));
+	return nr;
+}
+
+/* Free the pages that no Call has needed since the last time. */
+static void rpcrdma_svc_spare_trim(struct work_struct *work)
+{
+	struct rpcrdma_svc_conn *conn =
+		container_of(to_delayed_work(work), struct rpcrdma_svc_conn,
+			     spare_work);
+	struct page *pages[RPCRDMA_SVC_TRIM];
+	bool more;
+	u32 nr;
+
+	do {
+		spin_lock(&conn->lock);
+		nr = rpcrdma_spare_trim(&conn->nr_spare, ARRAY_SIZE(pages));
+		if (nr)
+			memcpy(pages, conn->spare + conn->nr_spare.nr,
+			       nr * sizeof(*pages));
+		more = rpcrdma_spare_is_large(&conn->nr_spare);
+		spin_unlock(&conn->lock);
+		release_pages(pages, nr);
+	} while (nr == ARRAY_SIZE(pages));
+	if (more)
+		queue_delayed_work(rpcrdma_svc_wq, &conn->spare_work,
+				   RPCRDMA_SVC_TRIM_DELAY);
+}
+
+void rpcrdma_svc_spare_init(struct rpcrdma_svc_conn *conn)
+{
+	INIT_DELAYED_WORK(&conn->spare_work, rpcrdma_svc_spare_trim);
+}
+
+void rpcrdma_svc_spare_free(struct rpcrdma_svc_conn *conn)
+{
+	struct page **spare;
+	u32 nr;
+
+	spin_lock(&conn->lock);
+	spare = conn->spare;
+	nr = conn->nr_spare.nr;
+	conn->spare = NULL;
+	conn->nr_spare.nr = 0;
+	spin_unlock(&conn->lock);
+	if (nr)
+		release_pages(spare, nr);
+	kvfree(spare);
+}
+
+/* ---- Pages of Calls ---- */
 
 bool rpcrdma_svc_call_room(void *user, u64 octets)
 {
@@ -89,13 +156,14 @@ bool rpcrdma_svc_call_room(void *user, u64 octets)
 
 /*
  * Exchange pulled pages for pages of the thread. Pulling a Call needs pages, and
- * passing it to a service thread releases as many pages of that thread. They are
- * recycled: the pages of up to one largest Call are kept.
+ * passing it to a service thread releases as many pages of that thread. They are kept
+ * for the next Calls, so that none is allocated and cleared for each.
  */
 void rpcrdma_svc_swap_pages(struct rpcrdma_recv *rv, struct page **pages)
 {
 	struct rpcrdma_svc_call *call = rv->priv;
 	struct rpcrdma_svc_conn *conn = call->conn;
+	bool large = false;
 	u32 kept = 0;
 
 	rpcrdma_svc_spare_alloc(conn);
@@ -104,12 +172,15 @@ void rpcrdma_svc_swap_pages(struct rpcrdma_recv *rv, struct page **pages)
 		rpcrdma_calls_early_end(&conn->queue, &rv->queued);
 	call->early = false;
 	if (likely(conn->spare)) {
-		kept = min(call->nr_pages, conn->arg_pages - conn->nr_spare);
-		memcpy(conn->spare + conn->nr_spare, pages,
+		kept = rpcrdma_spare_put(&conn->nr_spare, call->nr_pages);
+		memcpy(conn->spare + conn->nr_spare.nr - kept, pages,
 		       kept * sizeof(*pages));
-		conn->nr_spare += kept;
+		large = rpcrdma_spare_is_large(&conn->nr_spare);
 	}
 	spin_unlock(&conn->lock);
+	if (large && !delayed_work_pending(&conn->spare_work))
+		queue_delayed_work(rpcrdma_svc_wq, &conn->spare_work,
+				   RPCRDMA_SVC_TRIM_DELAY);
 	if (kept < call->nr_pages)
 		release_pages(pages + kept, call->nr_pages - kept);
 	memcpy(pages, call->pages, call->nr_pages * sizeof(*pages));
@@ -126,13 +197,8 @@ bool rpcrdma_svc_early_pages(struct rpcrdma_recv *rv)
 	spin_lock(&conn->lock);
 	call->early = rpcrdma_calls_early(&conn->queue, &rv->queued,
 					  rpcrdma_svc_call_room, conn);
-	if (call->early) {
-		spare = min(nr, conn->nr_spare);
-		conn->nr_spare -= spare;
-	}
-	if (spare)
-		memcpy(call->pages, conn->spare + conn->nr_spare,
-		       spare * sizeof(*call->pages));
+	if (call->early)
+		spare = rpcrdma_svc_spare_take(conn, call);
 	spin_unlock(&conn->lock);
 
 	for (i = spare; call->early && i < nr; i++) {
@@ -145,28 +211,17 @@ bool rpcrdma_svc_early_pages(struct rpcrdma_recv *rv)
 	return i == nr;
 }
 
-void rpcrdma_svc_spare_free(struct rpcrdma_svc_conn *conn)
-{
-	struct page **spare;
-	u32 nr;
-
-	spin_lock(&conn->lock);
-	spare = conn->spare;
-	nr = conn->nr_spare;
-	conn->spare = NULL;
-	conn->nr_spare = 0;
-	spin_unlock(&conn->lock);
-	if (nr)
-		release_pages(spare, nr);
-	kvfree(spare);
-}
-
 void rpcrdma_svc_take_pages(struct svc_rqst *rqstp,
 			    struct rpcrdma_svc_call *call)
 {
-	size_t octets = call->nr_pages * sizeof(*call->pages);
+	struct rpcrdma_svc_conn *conn = call->conn;
+	u32 nr, spare;
 
-	memcpy(call->pages, rqstp->rq_pages, octets);
-	memset(rqstp->rq_pages, 0, octets);
-	rpcrdma_rqst_pages_taken(rqstp, call->nr_pages);
+	spin_lock(&conn->lock);
+	spare = rpcrdma_svc_spare_take(conn, call);
+	spin_unlock(&conn->lock);
+	nr = call->nr_pages - spare;
+	memcpy(call->pages + spare, rqstp->rq_pages, nr * sizeof(*call->pages));
+	memset(rqstp->rq_pages, 0, nr * sizeof(*call->pages));
+	rpcrdma_rqst_pages_taken(rqstp, nr);
 }
