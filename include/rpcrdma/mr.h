@@ -112,6 +112,21 @@ static inline u32 rpcrdma_region_take(const struct rpcrdma_mr_limits *cut,
 }
 
 /**
+ * rpcrdma_region_is_one() - fast path: check if memory is in one MR, without counting
+ * @cut: limits of an MR
+ * @offset: begin of the memory, into a page
+ * @length: bytes of the memory, which continues in whole pages
+ *
+ * Return: true if it is; false if it may need more, or is empty.
+ */
+static inline bool rpcrdma_region_is_one(const struct rpcrdma_mr_limits *cut,
+					 u32 offset, u32 length)
+{
+	return length && !cut->apart && length <= cut->octets &&
+	       (u64)offset + length <= (u64)cut->pages << cut->page_shift;
+}
+
+/**
  * rpcrdma_region_count() - get the number of MRs needed to register memory
  * @cut: limits of an MR
  * @offset: begin of the memory, into a page
@@ -127,9 +142,7 @@ static inline u32 rpcrdma_region_count(const struct rpcrdma_mr_limits *cut,
 	const u32 in_page = (1u << cut->page_shift) - 1;
 	u32 count = 0, n;
 
-	/* Fast path: everything is in one MR. */
-	if (length && !cut->apart && length <= cut->octets &&
-	    (u64)offset + length <= (u64)cut->pages << cut->page_shift)
+	if (rpcrdma_region_is_one(cut, offset, length))
 		return 1;
 	while (length && count <= RPCRDMA_MAX_SEGS) {
 		struct rpcrdma_region r = { 0, 0, 0, 0 };

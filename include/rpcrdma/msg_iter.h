@@ -69,6 +69,27 @@ int rpcrdma_chunk_range_next(struct rpcrdma_chunk_range_iter *at,
 			     struct rpcrdma_lists *lists,
 			     struct rpcrdma_chunk_range *range);
 
+/**
+ * rpcrdma_chunk_range_only() - fast path of rpcrdma_chunk_range_next(): begin the only chunk of a Call
+ * @plan: plan of the Call
+ * @head: bytes of the Call before its argument
+ * @lists: initialised
+ *
+ * The only range then is the pages of the Reply, or with plan->read_item, of the Call.
+ * The user appends its segments, and sets the inv_handle with rpcrdma_lists_set_inv_handle().
+ * Return: false, with nothing begun, if the Call provides other memory, or there is no
+ *	space for the chunk: use rpcrdma_chunk_range_next().
+ */
+static inline bool rpcrdma_chunk_range_only(const struct rpcrdma_call_plan *plan,
+				      u32 head, struct rpcrdma_lists *lists)
+{
+	if (plan->format == RPCRDMA_SPECIAL || plan->reply_chunk ||
+	    plan->read_item == plan->write_chunk)
+		return false;
+	return !(plan->read_item ? rpcrdma_lists_add_read(lists, head) :
+				   rpcrdma_lists_add_write(lists));
+}
+
 /* Where bytes of a Call come from, or where bytes of a Reply go */
 enum rpcrdma_origin {
 	RPCRDMA_RANGE_INLINE, /* the Payload stream outside of chunks */
@@ -199,6 +220,36 @@ bool rpcrdma_reply_iter_next(const struct rpcrdma_reply *reply,
 			     const struct rpcrdma_reply_plan *plan,
 			     struct rpcrdma_msg_iter *at,
 			     struct rpcrdma_msg_range *piece);
+
+/**
+ * rpcrdma_reply_only_item() - fast path of rpcrdma_reply_iter_next(): a Reply with one item
+ * @reply: Reply
+ * @plan: plan of the Reply
+ * @piece: returns the item
+ * @rest: returns the begin of what is sent after the item
+ *
+ * The Reply then is the bytes before the item, which are sent, the item in its Write
+ * chunk, and the bytes from @rest on, which are sent, too.
+ * Return: false if the Reply is another one: use rpcrdma_reply_iter_next().
+ */
+static inline bool rpcrdma_reply_only_item(const struct rpcrdma_reply *reply,
+					   const struct rpcrdma_reply_plan *plan,
+					   struct rpcrdma_msg_range *piece, u32 *rest)
+{
+	const struct rpcrdma_item *item = &reply->items[0];
+	const u32 length = (item->length + 3) & ~3u;
+
+	if (plan->format != RPCRDMA_INLINE || plan->nr_items != 1 ||
+	    !item->length || plan->inline_length + length != reply->length)
+		return false;
+	piece->chunk = &plan->lists.writes[0];
+	piece->origin = RPCRDMA_RANGE_CHUNK;
+	piece->from = item->position;
+	piece->to = 0;
+	piece->length = item->length;
+	*rest = item->position + length;
+	return true;
+}
 
 #ifdef __cplusplus
 }

@@ -19,9 +19,17 @@ void rpcrdma_req_put_mrs(struct rpcrdma_req *req);
  * Release the MRs of req->ep, exposed or not. Sleeps until the peer cannot access them.
  */
 void rpcrdma_req_take_back(struct rpcrdma_req *req);
-/* Fill in the geometry of its Call for the engine. */
-void rpcrdma_req_call(const struct rpcrdma_req *req,
-		      const struct rpcrdma_ep *ep, struct rpcrdma_call *call);
+/*
+ * Fill in the geometry of its Call for the engine, except for the segments of complete
+ * messages and what was refused before.
+ */
+void rpcrdma_req_call_data(const struct rpcrdma_req *req,
+			   const struct rpcrdma_ep *ep,
+			   struct rpcrdma_call *call);
+/* Fill in the rest, which few Calls need. */
+void rpcrdma_req_call_rest(const struct rpcrdma_req *req,
+			   const struct rpcrdma_ep *ep,
+			   struct rpcrdma_call *call);
 /* End an RPC with @status, a negative errno. Caller holds queue_lock. */
 void rpcrdma_rqst_fail(struct rpc_rqst *rqst, int status);
 

@@ -87,11 +87,23 @@ static noinline int rpcrdma_req_map(struct rpcrdma_req *req,
 	const struct xdr_buf *rcv = &req->rqst.rq_rcv_buf;
 	struct rpcrdma_chunk_range_iter at __uninitialized;
 	struct rpcrdma_chunk_range offer __uninitialized;
+	struct rpcrdma_extent ext;
 	int rc;
 
 	if (!req->ep) {
 		rpcrdma_ep_get(ep);
 		req->ep = ep;
+	}
+	if (likely(rpcrdma_chunk_range_only(plan, snd->head[0].iov_len,
+				      &req->x.lists))) {
+		if (plan->write_chunk)
+			snd = rcv;
+		ext = rpcrdma_extent_of_pages(snd->pages, snd->page_base,
+					      snd->page_len);
+		rc = rpcrdma_mrs_map(ep, &req->mrs, &ext, 1, plan->write_chunk,
+				     &req->x.lists);
+		rpcrdma_lists_set_inv_handle(&req->x.lists);
+		return rc;
 	}
 	at.plan = plan;
 	rpcrdma_xdr_layout(snd, &at.call);
@@ -206,7 +218,8 @@ out_discard:
 }
 
 /* Send a Call that may need chunks, or more than one message. */
-static noinline int rpcrdma_req_post_planned(struct rpcrdma_ep *ep,
+static noinline int rpcrdma_req_post_planned(struct rpcrdma_requester *r,
+					     struct rpcrdma_ep *ep,
 					     struct rpcrdma_req *req,
 					     struct rpcrdma_send *send)
 {
@@ -214,15 +227,18 @@ static noinline int rpcrdma_req_post_planned(struct rpcrdma_ep *ep,
 	struct rpcrdma_call_plan plan;
 	int rc;
 
-	rpcrdma_req_call(req, ep, &call);
-	rpcrdma_call_regions(&call, &ep->core.mrs.pool);
-	rc = rpcrdma_plan_call(&ep->core.conn, &call, &plan);
-	if (unlikely(rc == -ENOBUFS)) {
-		rpcrdma_ep_close(ep, "the device has too few memory regions for a Call");
-		return -ENOTCONN;
+	rpcrdma_req_call_data(req, ep, &call);
+	if (unlikely(rpcrdma_peer_limits_any(&r->learned) ||
+		     !rpcrdma_plan_one_chunk(&ep->core.conn, &call, &plan))) {
+		rpcrdma_req_call_rest(req, ep, &call);
+		rc = rpcrdma_plan_call(&ep->core.conn, &call, &plan);
+		if (unlikely(rc == -ENOBUFS)) {
+			rpcrdma_ep_close(ep, "the device has too few memory regions for a Call");
+			return -ENOTCONN;
+		}
+		if (rc)
+			return rc;
 	}
-	if (rc)
-		return rc;
 	/* Map nothing for a Call that cannot be sent now. */
 	if (rpcrdma_plan_has_chunks(&plan) &&
 	    unlikely(rpcrdma_sq_has_waiters_hint(&ep->core.sq)) &&
@@ -259,7 +275,7 @@ static __always_inline int rpcrdma_requester_try(struct rpcrdma_requester *r,
 				      rpcrdma_xdr_room(&rqst->rq_rcv_buf),
 				      &plan)))
 		return rpcrdma_req_post(ep, req, &plan, send);
-	return rpcrdma_req_post_planned(ep, req, send);
+	return rpcrdma_req_post_planned(r, ep, req, send);
 }
 
 /*

@@ -196,8 +196,16 @@ static int rpcrdma_reply_place(struct rpcrdma_reply_out *a, void *to)
 	u32 left = plan->inline_length;
 	struct rpcrdma_msg_iter at = {};
 	struct rpcrdma_msg_range piece;
+	u32 rest;
 	int rc;
 
+	if (likely(rpcrdma_reply_only_item(a->reply, plan, &piece, &rest))) {
+		rpcrdma_xdr_copy_out(a->res, 0, piece.from, to);
+		if (left > piece.from)
+			rpcrdma_xdr_copy_out(a->res, rest, left - piece.from,
+					     to + piece.from);
+		return rpcrdma_reply_write(a, &piece);
+	}
 	while (rpcrdma_reply_iter_next(a->reply, plan, &at, &piece)) {
 		if (piece.chunk) {
 			rc = rpcrdma_reply_write(a, &piece);

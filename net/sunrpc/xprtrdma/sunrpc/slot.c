@@ -285,33 +285,36 @@ void rpcrdma_requester_buf_free(struct rpc_task *task)
 
 /* ---- The RPC of a slot ---- */
 
-/* Count the segments for @len bytes of @buf: for all of them, and for its page data. */
-static void rpcrdma_req_count(const struct rpcrdma_mr_limits *cut,
-			      const struct xdr_buf *buf, u32 len, u16 *all_segs,
-			      u16 *page_segs)
+/* Count the segments for the page data of @buf. */
+static u32 rpcrdma_req_count_pages(const struct rpcrdma_mr_limits *cut,
+				   const struct xdr_buf *buf)
+{
+	return rpcrdma_region_count(cut, offset_in_page(buf->page_base),
+				    buf->page_len);
+}
+
+/* Count the segments for @len bytes of @buf, of which @pages are for all page data. */
+static u32 rpcrdma_req_count(const struct rpcrdma_mr_limits *cut,
+			     const struct xdr_buf *buf, u32 len, u32 pages)
 {
 	const struct kvec *head = &buf->head[0], *tail = &buf->tail[0];
 	u32 head_len = min_t(u32, head->iov_len, len);
 	u32 page_len = min_t(u32, buf->page_len, len - head_len);
-	u32 segs;
 
-	segs = rpcrdma_region_count(cut, offset_in_page(buf->page_base),
-				    page_len);
-	*page_segs = segs;
-	segs += rpcrdma_region_count(cut, offset_in_page(head->iov_base),
-				     head_len);
-	segs += rpcrdma_region_count(cut, offset_in_page(tail->iov_base),
-				     len - head_len - page_len);
-	*all_segs = segs;
+	return pages +
+	       rpcrdma_region_count(cut, offset_in_page(head->iov_base),
+				    head_len) +
+	       rpcrdma_region_count(cut, offset_in_page(tail->iov_base),
+				    len - head_len - page_len);
 }
 
-void rpcrdma_req_call(const struct rpcrdma_req *req,
-		      const struct rpcrdma_ep *ep, struct rpcrdma_call *call)
+void rpcrdma_req_call_data(const struct rpcrdma_req *req,
+			   const struct rpcrdma_ep *ep,
+			   struct rpcrdma_call *call)
 {
 	const struct rpc_rqst *rqst = &req->rqst;
 	const struct xdr_buf *snd = &rqst->rq_snd_buf;
 	const struct xdr_buf *rcv = &rqst->rq_rcv_buf;
-	struct rpcrdma_requester *r = rpcrdma_xprt_requester(rqst->rq_xprt);
 	struct rpcrdma_mr_limits cut = rpcrdma_mrs_limits(ep);
 
 	memset(call, 0, sizeof(*call));
@@ -335,10 +338,24 @@ void rpcrdma_req_call(const struct rpcrdma_req *req,
 	call->bulk = !!(rcv->flags & XDRBUF_READ);
 	if (call->ddp && call->bulk)
 		call->result_max = rcv->page_len;
-	rpcrdma_req_count(&cut, snd, snd->len, &call->call_segs,
-			  &call->item_segs);
-	rpcrdma_req_count(&cut, rcv, call->reply_max, &call->reply_segs,
-			  &call->result_segs);
+	call->item_segs = rpcrdma_req_count_pages(&cut, snd);
+	call->result_segs = rpcrdma_req_count_pages(&cut, rcv);
+	rpcrdma_call_regions(call, &ep->core.mrs.pool);
+}
+
+void rpcrdma_req_call_rest(const struct rpcrdma_req *req,
+			   const struct rpcrdma_ep *ep,
+			   struct rpcrdma_call *call)
+{
+	const struct rpc_rqst *rqst = &req->rqst;
+	struct rpcrdma_requester *r = rpcrdma_xprt_requester(rqst->rq_xprt);
+	struct rpcrdma_mr_limits cut = rpcrdma_mrs_limits(ep);
+
+	call->call_segs = rpcrdma_req_count(&cut, &rqst->rq_snd_buf,
+					    call->length, call->item_segs);
+	call->reply_segs = rpcrdma_req_count(&cut, &rqst->rq_rcv_buf,
+					     call->reply_max,
+					     call->result_segs);
 
 	if (likely(!rpcrdma_peer_limits_any(&r->learned)))
 		return;

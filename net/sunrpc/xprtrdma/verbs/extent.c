@@ -151,6 +151,13 @@ u32 rpcrdma_extent_region(const struct rpcrdma_extent_pos *pos,
 	struct rpcrdma_region region = {};
 	u32 n, taken;
 
+	/* Fast path: the rest of a single extent */
+	if (at.nr == 1 && at.ext->length - at.done <= octets) {
+		n = at.ext->length - at.done;
+		if (rpcrdma_region_is_one(cut, offset_in_page(at.ext->offset +
+							      at.done), n))
+			return n;
+	}
 	while (at.nr && octets) {
 		n = min(octets, at.ext->length - at.done);
 		taken = rpcrdma_region_take(cut, &region,

@@ -4,6 +4,7 @@
  * from a peer is validated here, in receive_rpc.cc, receive_control.cc and version1.cc.
  */
 #include "../wire/codec.hh"
+#include "../wire/one_chunk.hh"
 #include "credits.hh"
 #include "other_drafts.hh"
 #include "receive.hh"
@@ -153,38 +154,57 @@ void refused_version(struct rpcrdma_conn *conn, span<v1::ERR_VERS_OCTETS> msg)
 }
 
 /*
- * Fast-path test: return true for a complete RPC message without chunks whose
- * first words match its header, received while no continued message is in
- * progress and no sender is short of credits. Only the credit fields of such a
- * message still need checking.
+ * Fast-path test: return true if no continued message is in progress and no sender is
+ * short of credits, so that of a complete RPC message only the header, its match with
+ * the payload, and the credit fields need checking.
  */
+[[gnu::always_inline]] inline bool is_usual(const struct rpcrdma_conn *conn)
+{
+	return is_settled(conn) && !(conn->rx_open || conn->nr_discard) &&
+	       !is_short_of_window(conn);
+}
+
+/*
+ * Fast-path test: return true for a complete RPC message whose first words match its
+ * header of @HEADER bytes. @zero: words that have to be zero, combined.
+ */
+template <u32 HEADER>
+[[gnu::always_inline]] inline bool matches(const struct rpcrdma_conn *conn,
+					   span<HEADER + RPC_MIN_OCTETS> m,
+					   u32 zero)
+{
+	const u32 flags = m.template word<v2::OFF_FLAGS>();
+
+	/* The flag of a Reply equals the direction word of its RPC message. */
+	static_assert(+RDMA2_F_RESPONSE == RPC_REPLY && !RPC_CALL);
+	static_assert(!RDMA2_MSG);
+	/* Not every client accepts Calls. */
+	if (!flags && conn->cfg.client &&
+	    conn->cfg.props.brs == RDMA2_RVRSDIR_NONE)
+		return false;
+	if (flags > RDMA2_F_RESPONSE ||
+	    (m.template word<v2::OFF_HTYPE>() | zero))
+		return false;
+	return m.template word<v2::OFF_VERS>() == RPCRDMA_VERS_2 &&
+	       m.template word<HEADER>() == m.template word<v2::OFF_XID>() &&
+	       m.template word<HEADER + RPC_OFF_DIRECTION>() == flags;
+}
+
+/* Return true for a message without chunks on the fast path. */
 [[gnu::always_inline]] inline bool is_plain(const struct rpcrdma_conn *conn,
 					    const void *msg, u32 length)
 {
 	constexpr u32 lists = RPCRDMA_V2_PREFIX + sizeof(u32);
 	constexpr u32 payload = v2::PLAIN_HEADER_OCTETS;
 
-	/* The flag of a Reply equals the direction word of its RPC message. */
-	static_assert(+RDMA2_F_RESPONSE == RPC_REPLY && !RPC_CALL);
-	static_assert(!RDMA2_MSG);
-	if (!is_settled(conn) || (conn->rx_open || conn->nr_discard) ||
-	    is_short_of_window(conn) || length < payload + RPC_MIN_OCTETS)
+	if (!is_usual(conn) || length < payload + RPC_MIN_OCTETS)
 		return false;
 
 	const span<payload + RPC_MIN_OCTETS> m{ msg };
-	const u32 flags = m.word<v2::OFF_FLAGS>();
 
-	/* Not every client accepts Calls. */
-	if (!flags && conn->cfg.client &&
-	    conn->cfg.props.brs == RDMA2_RVRSDIR_NONE)
-		return false;
-	if (flags > RDMA2_F_RESPONSE ||
-	    (m.word<v2::OFF_HTYPE>() | m.word<lists>() | m.word<lists + 4>() |
-	     m.word<lists + 8>()))
-		return false;
-	return m.word<v2::OFF_VERS>() == RPCRDMA_VERS_2 &&
-	       m.word<payload>() == m.word<v2::OFF_XID>() &&
-	       m.word<payload + RPC_OFF_DIRECTION>() == flags;
+	return matches<payload>(conn, m,
+				m.word<lists>() | m.word<lists + 4>() |
+					m.word<lists + 8>());
 }
 
 /* Receive a message for which is_plain() returned true. */
@@ -206,6 +226,61 @@ void refused_version(struct rpcrdma_conn *conn, span<v1::ERR_VERS_OCTETS> msg)
 	}
 	count_call(conn, RPCRDMA_INLINE);
 	return RPCRDMA_RX_CALL;
+}
+
+/*
+ * Fast path: receive a Call at a server with one Read chunk or Write chunk of one
+ * segment, or a Reply with such a Write chunk. Returns false if the message is another
+ * one, or needs other checks; only @rx has been changed then.
+ */
+[[gnu::always_inline]] inline bool
+receive_one_chunk(struct rpcrdma_conn *conn, const void *msg, u32 length,
+		  struct rpcrdma_rx *rx, verdict &verdict)
+{
+	constexpr u32 payload = v2::ONE_CHUNK_HEADER_OCTETS;
+	const struct rpcrdma_props *own = &conn->cfg.props;
+
+	if (!is_usual(conn) || length < payload + RPC_MIN_OCTETS)
+		return false;
+
+	const span<payload + RPC_MIN_OCTETS> m{ msg };
+
+	if (!matches<payload>(conn, m, 0))
+		return false;
+
+	const v2::prefix prefix =
+		v2::decode_prefix(span<RPCRDMA_V2_PREFIX>{ m });
+	const bool reply = prefix.flags & RDMA2_F_RESPONSE;
+
+	/* The Write chunk of a Reply is this end's own. Few clients accept chunks. */
+	if (reply != conn->cfg.client)
+		return false;
+
+	const list_limits limits = {
+		.reads = !reply,
+		.writes = 1,
+		.segs = reply ? 1 : own->rcsiz,
+		.segment = reply ? ~0u : own->rssiz,
+		.any_order = false,
+	};
+	struct rpcrdma_lists *const lists = &rx->lists;
+
+	fill_plain(rx, prefix.xid, payload, length,
+		   m.word<RPCRDMA_V2_PREFIX>());
+	if (!decode_one({ msg, length, RPCRDMA_V2_PREFIX + sizeof(u32) },
+			limits, lists))
+		return false;
+	if (lists->nr_reads && (lists->reads[0].position < RPC_MIN_OCTETS ||
+				lists->reads[0].position > rx->total_length))
+		return false;
+	if (!count_message(conn) || !take_credits(conn, prefix)) {
+		verdict = RPCRDMA_RX_CLOSE;
+		return true;
+	}
+	verdict = reply ? RPCRDMA_RX_REPLY : RPCRDMA_RX_CALL;
+	count_whole(conn, reply ? RPCRDMA_KIND_REPLY : RPCRDMA_KIND_CALL,
+		    RPCRDMA_INLINE, lists);
+	return true;
 }
 
 /*
@@ -334,6 +409,29 @@ receive_plain_v1(struct rpcrdma_conn *conn, const void *msg, u32 length,
 	return add_events(conn, rx, verdict);
 }
 
+/* Count a message of the fast path. It is usual that no event is due. */
+[[gnu::always_inline]] inline verdict
+counted(struct rpcrdma_conn *conn, struct rpcrdma_rx *rx, verdict verdict)
+{
+	count_verdict(conn, verdict);
+	if (verdict == RPCRDMA_RX_CLOSE || limit_can_rise(conn) ||
+	    !enough_posted(conn))
+		return add_events(conn, rx, verdict);
+	return verdict;
+}
+
+/* Receive a message that is not plain. */
+[[gnu::noinline]] verdict receive_chunks(struct rpcrdma_conn *conn,
+					 const void *msg, u32 length,
+					 struct rpcrdma_rx *rx)
+{
+	verdict verdict;
+
+	if (!receive_one_chunk(conn, msg, length, rx, verdict))
+		return receive_other(conn, msg, length, rx);
+	return counted(conn, rx, verdict);
+}
+
 } // namespace
 
 } // namespace rpcrdma
@@ -357,17 +455,8 @@ enum rpcrdma_verdict rpcrdma_conn_receive(struct rpcrdma_conn *conn,
 	if (!is_plain(conn, msg, length))
 		return v1::is_plain(conn, msg, length) ?
 			       receive_plain_v1(conn, msg, length, rx) :
-			       receive_other(conn, msg, length, rx);
-
-	const enum rpcrdma_verdict verdict =
-		receive_plain(conn, msg, length, rx);
-
-	count_verdict(conn, verdict);
-	/* Fast path: neither is true, and no event is due. */
-	if (verdict == RPCRDMA_RX_CLOSE || limit_can_rise(conn) ||
-	    !enough_posted(conn))
-		return add_events(conn, rx, verdict);
-	return verdict;
+			       receive_chunks(conn, msg, length, rx);
+	return counted(conn, rx, receive_plain(conn, msg, length, rx));
 }
 
 void rpcrdma_conn_refuse(struct rpcrdma_conn *conn, const char *reason)

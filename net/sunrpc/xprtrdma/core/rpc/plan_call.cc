@@ -374,6 +374,23 @@ int call_planner::plan(struct rpcrdma_call_plan *plan) const
 }
 
 /*
+ * Return true if the peer accepts chunks with any Call to it, and no refusal
+ * rules one out for @call.
+ */
+bool may_reduce(const struct rpcrdma_conn *conn,
+		const struct rpcrdma_call *call)
+{
+	const struct rpcrdma_retry_limits &r = call->retry_limits;
+
+	return conn->state == RPCRDMA_CONN_OPEN && call->ddp &&
+	       !(call->reverse || call->few_regions) &&
+	       !(call->whole_writes || call->reply_chunk_from) &&
+	       !(r.reply_needed || r.few_reads || r.no_writes) &&
+	       conn->peer.rssiz && !conn->cfg.no_regions &&
+	       __atomic_load_n(&conn->peer.rcsiz, __ATOMIC_RELAXED);
+}
+
+/*
  * Check a returned chunk against the one that was provided, and count the bytes
  * placed. The data is contiguous only if no segment follows one that was not
  * filled.
@@ -414,6 +431,46 @@ bool chunk_ok(const struct rpcrdma_lists *call_lists,
 
 using namespace rpcrdma;
 
+bool rpcrdma_plan_one_chunk(const struct rpcrdma_conn *conn,
+			    const struct rpcrdma_call *call,
+			    struct rpcrdma_call_plan *plan)
+{
+	constexpr u32 chunk = ONE_CHUNK_OCTETS - EMPTY_CHUNKS_OCTETS;
+	const u32 send = rpcrdma_plain_send_room(conn);
+	const u32 recv = rpcrdma_plain_recv_room(conn);
+	const bool reply_fits = call->reply_max <= recv;
+	u32 sent = call->length;
+
+	if (!may_reduce(conn, call))
+		return false;
+	if (reply_fits) {
+		const u32 position = call->item_position;
+
+		if (sent <= send || call->item_segs != 1 ||
+		    !call->item_length || position < RPC_MIN_OCTETS ||
+		    position % sizeof(u32) || position >= sent ||
+		    call->item_length > sent - position)
+			return false;
+		sent -= reduced_by(sent, position, call->item_length);
+	} else {
+		const u64 result = roundup4(call->result_max);
+
+		if (call->result_segs != 1 || !call->result_max)
+			return false;
+		if (result < call->reply_max &&
+		    call->reply_max - result + chunk > recv)
+			return false;
+	}
+	if (sent + chunk > send)
+		return false;
+	plan->format = RPCRDMA_INLINE;
+	plan->read_item = reply_fits;
+	plan->write_chunk = !reply_fits;
+	plan->reply_chunk = 0;
+	plan->inline_length = sent;
+	return true;
+}
+
 /*
  * In the order of preference, for the Call: one message; one message and a Read
  * chunk for its DDP-eligible argument; continued (6.3.2 prefers that to Special
@@ -426,6 +483,8 @@ int rpcrdma_plan_call(const struct rpcrdma_conn *conn,
 		      const struct rpcrdma_call *call,
 		      struct rpcrdma_call_plan *plan)
 {
+	if (rpcrdma_plan_one_chunk(conn, call, plan))
+		return 0;
 	*plan = {};
 	if (conn->state != RPCRDMA_CONN_OPEN)
 		return -E_NOTCONN;

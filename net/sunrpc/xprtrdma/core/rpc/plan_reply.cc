@@ -4,6 +4,7 @@
  * Call.
  */
 #include "../wire/codec.hh"
+#include "../wire/one_chunk.hh"
 #include "../conn/version1.hh"
 
 namespace rpcrdma
@@ -204,6 +205,42 @@ void give_up(struct rpcrdma_reply_plan *plan, u32 code, u32 arg0, u32 arg1)
 		give_up(plan, RDMA2_ERR_REPLY_RESOURCE, payload, 0);
 }
 
+/*
+ * Fast path: plan a Reply with one item that fits the only chunk of its Call, a
+ * Write chunk of one segment, and the rest of which fits into one message.
+ * Returns false, with the plan unchanged, if the Reply is another one.
+ */
+[[gnu::always_inline]] inline bool plan_one_chunk(
+	const struct rpcrdma_conn *conn, const struct rpcrdma_lists *call_lists,
+	const struct rpcrdma_reply *reply, struct rpcrdma_reply_plan *plan)
+{
+	constexpr u32 chunk = ONE_CHUNK_OCTETS - EMPTY_CHUNKS_OCTETS;
+	const struct rpcrdma_item &item = reply->items[0];
+	struct rpcrdma_lists *const lists = &plan->lists;
+
+	if (!has_one_segment(call_lists) || !call_lists->nr_writes ||
+	    reply->nr_items != 1 || item.length > call_lists->segs[0].length)
+		return false;
+
+	const u32 payload =
+		reply->length -
+		min_u32(reply->length,
+			reduced_by(reply->length, item.position, item.length));
+
+	if (payload > rpcrdma_plain_send_room(conn) - chunk)
+		return false;
+	plan->placed = 1;
+	plan->nr_items = 1;
+	plan->inline_length = payload;
+	lists->nr_writes = 1;
+	lists->nr_segs = 1;
+	lists->writes[0] = call_lists->writes[0];
+	lists->writes[0].length = item.length;
+	lists->segs[0] = call_lists->segs[0];
+	lists->segs[0].length = item.length;
+	return true;
+}
+
 } // namespace
 
 bool may_continue_replies(const struct rpcrdma_conn *conn, bool reverse)
@@ -235,7 +272,7 @@ void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 	/* The first of the methods above */
 	if (rpcrdma_reply_is_plain(conn, call_lists, reply->length))
 		plan->inline_length = reply->length;
-	else
+	else if (!plan_one_chunk(conn, call_lists, reply, plan))
 		plan_large(conn, call_lists, reply, plan);
 }
 
@@ -253,15 +290,17 @@ void rpcrdma_reply_items(struct rpcrdma_reply *reply,
 	for (u32 i = 0; i < nr; i++) {
 		const u32 length = results[i].length;
 		u32 position = results[i].position;
-		u8 words[2 * WORD] = {};
+		u8 word[WORD] = {};
 
 		if (position < WORD || position % WORD || position > end ||
 		    length > end - position)
 			continue;
-		read(user, position - WORD,
-		     min_u32(sizeof(words), end - (position - WORD)), words);
-		if (load_word(words, 0) != length) {
-			if (!length || load_word(words, WORD) != length)
+		read(user, position - WORD, WORD, word);
+		if (load_word(word, 0) != length) {
+			if (!length || end - position < WORD)
+				continue;
+			read(user, position, WORD, word);
+			if (load_word(word, 0) != length)
 				continue;
 			position += WORD;
 		}

@@ -24,6 +24,9 @@ enum {
 	EMPTY_LISTS_OCTETS = 4 + EMPTY_CHUNKS_OCTETS,
 	/* A header without chunks */
 	PLAIN_HEADER_OCTETS = RPCRDMA_V2_PREFIX + EMPTY_LISTS_OCTETS,
+	/* A header with one Read chunk or Write chunk of one segment */
+	ONE_CHUNK_HEADER_OCTETS =
+		RPCRDMA_V2_PREFIX + sizeof(u32) + ONE_CHUNK_OCTETS,
 	/* An ERROR without data, and ERR_VERS: seven words */
 	ERROR_OCTETS = 28,
 	/* The words that are parsed before the version is known */

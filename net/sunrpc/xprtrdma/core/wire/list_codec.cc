@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-#include "list_codec.hh"
+#include "one_chunk.hh"
 
 namespace rpcrdma
 {
@@ -52,18 +52,6 @@ private:
 	bool has_reply_ = false;
 	bool too_long_ = false;
 };
-
-/* Return a segment; the caller has checked that it is present. */
-[[gnu::always_inline]] inline struct rpcrdma_segment
-decode_segment(xdr_reader &in)
-{
-	struct rpcrdma_segment seg;
-
-	seg.handle = in.word();
-	seg.length = in.word();
-	seg.offset = in.hyper();
-	return seg;
-}
 
 /* Read and count a segment. */
 [[gnu::always_inline]] inline struct rpcrdma_segment
@@ -362,63 +350,6 @@ static bool empty(xdr_reader in)
 	       !(in.word() | in.word() | in.word());
 }
 
-/*
- * Set one chunk, of constants. has_chunks() reads three of these fields as one
- * word, and a processor that has just written them one by one would stall on
- * that read. The compiler stores constants at once.
- */
-[[gnu::always_inline]] static inline void one_chunk(struct rpcrdma_lists *lists,
-						    bool read)
-{
-	lists->nr_segs = 1;
-	if (read) {
-		lists->nr_reads = 1;
-		lists->nr_writes = 0;
-		lists->has_reply = 0;
-	} else {
-		lists->nr_reads = 0;
-		lists->nr_writes = 1;
-		lists->has_reply = 0;
-	}
-}
-
-/*
- * Fast path: decode lists that have nothing but one Read chunk or one Write
- * chunk of one segment. Returns false if the lists, or these limits, need the
- * full decoder.
- */
-[[gnu::always_inline]] static inline bool
-decode_one(xdr_reader in, const list_limits &max, struct rpcrdma_lists *lists)
-{
-	if (!in.has(ONE_CHUNK_OCTETS))
-		return false;
-
-	/* A Read segment with its Position; or no more, and a Write chunk */
-	const u32 more = in.word(), second = in.word();
-	const bool read = more == 1 && second % sizeof(u32) == 0;
-
-	if (!read && (more || second != 1 || in.word() != 1))
-		return false;
-
-	const struct rpcrdma_segment seg = decode_segment(in);
-
-	if ((in.word() | in.word()) || (read && in.word()))
-		return false;
-	if (!(read ? max.reads : max.writes) || !max.segs ||
-	    seg.length > max.segment || seg.length > RPCRDMA_MAX_CHUNK_OCTETS)
-		return false;
-
-	struct rpcrdma_chunk *const chunk = read ? lists->reads : lists->writes;
-
-	chunk->position = read ? second : 0;
-	chunk->length = seg.length;
-	chunk->first = 0;
-	chunk->count = 1;
-	lists->segs[0] = seg;
-	one_chunk(lists, read);
-	return true;
-}
-
 fault decode_chunks(xdr_reader &in, const list_limits &max,
 		    struct rpcrdma_lists *lists)
 {
@@ -489,15 +420,6 @@ bool reads_fit(const struct rpcrdma_lists *lists, u32 stream, bool special)
 namespace
 {
 
-[[gnu::always_inline]] inline xdr_writer
-encode_segment(xdr_writer out, const struct rpcrdma_segment &seg)
-{
-	out.word(seg.handle);
-	out.word(seg.length);
-	out.hyper(seg.offset);
-	return out;
-}
-
 xdr_writer encode_array(xdr_writer out, const struct rpcrdma_lists *lists,
 			const struct rpcrdma_chunk &chunk)
 {
@@ -525,6 +447,8 @@ xdr_writer encode_read(xdr_writer out, const struct rpcrdma_lists *lists,
 
 xdr_writer encode_some_chunks(xdr_writer out, const struct rpcrdma_lists *lists)
 {
+	if (has_one_segment(lists))
+		return encode_one(out, lists);
 	for (u32 i = 0; i < lists->nr_reads; i++)
 		out = encode_read(out, lists, lists->reads[i]);
 	out.word(0);

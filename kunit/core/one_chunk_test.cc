@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The fast paths for messages with one chunk of one segment: each decides as the general
+ * path does.
+ */
+#include "planning.hh"
+
+using namespace engine_test;
+using namespace engine_test::planning;
+
+namespace
+{
+
+constexpr u32 X = 77;
+/* A flag that is ignored, with which a message is not on the fast path */
+constexpr u32 RESERVED = 8;
+
+bool same_plan(const rpcrdma_call_plan &a, const rpcrdma_call_plan &b)
+{
+	return a.format == b.format && a.read_item == b.read_item &&
+	       a.write_chunk == b.write_chunk &&
+	       a.reply_chunk == b.reply_chunk &&
+	       a.inline_length == b.inline_length;
+}
+
+/* A message with a Read chunk, or a Write chunk, of one segment */
+message one_chunk(u32 flags, bool read, u32 position, u32 length, u32 payload,
+		  u32 direction, u32 xid = X)
+{
+	message m;
+
+	m.prefix(X, RDMA2_MSG, flags, 900).word(5);
+	if (read)
+		m.read_segment(position, 5, length).word(0).word(0).word(0);
+	else
+		m.word(0).word(1).word(1).segment(5, length, 99).word(0).word(0);
+	return m.rpc(xid, direction, payload);
+}
+
+/* Expect that @m is received as the same message is on the general path. */
+void expect_same(bool client, const message &m, const std::string &what)
+{
+	auto fast = client ? open_client() : open_server();
+	auto general = client ? open_client() : open_server();
+	message other = m;
+
+	/* Replies are to Calls that were sent. */
+	fast->send(RPCRDMA_KIND_CALL, X);
+	general->send(RPCRDMA_KIND_CALL, X);
+	other.set(16, other.get(16) | RESERVED);
+
+	const rpcrdma_verdict verdict = fast->receive(m);
+
+	ASSERT_EQ(verdict, general->receive(other)) << what;
+	EXPECT_EQ(fast->conn.state, general->conn.state) << what;
+	EXPECT_EQ(fast->conn.pend_count, general->conn.pend_count) << what;
+	EXPECT_EQ(fast->conn.limit, general->conn.limit) << what;
+	EXPECT_EQ(fast->conn.received, general->conn.received) << what;
+	EXPECT_EQ(fast->events, general->events) << what;
+	EXPECT_EQ(0, memcmp(&fast->conn.counters, &general->conn.counters,
+			    sizeof(fast->conn.counters)))
+		<< what;
+	if (verdict != RPCRDMA_RX_CALL && verdict != RPCRDMA_RX_REPLY)
+		return;
+	EXPECT_EQ(fast->rx.xid, general->rx.xid) << what;
+	EXPECT_EQ(fast->rx.format, general->rx.format) << what;
+	EXPECT_EQ(fast->rx.payload_offset, general->rx.payload_offset) << what;
+	EXPECT_EQ(fast->rx.payload_length, general->rx.payload_length) << what;
+	EXPECT_EQ(fast->rx.total_length, general->rx.total_length) << what;
+	EXPECT_TRUE(same_lists(fast->rx.lists, general->rx.lists)) << what;
+}
+
+} // namespace
+
+/* With limited MRs, of which there are enough, a Call is planned by all rules. */
+TEST(OneChunk, CallsArePlannedTheSame)
+{
+	auto e = requester();
+	const u32 send = rpcrdma_plain_send_room(&e->conn);
+	const u32 recv = rpcrdma_plain_recv_room(&e->conn);
+	u32 usual = 0;
+
+	for (u32 length : { 100u, send - 24, send - 23, send, send + 1,
+			    send + 1000, 2 * send })
+		for (u32 item :
+		     { 0u, 1u, 4u, 1000u, send - 100, send, send + 950 })
+			for (u32 position :
+			     { 0u, 8u, 10u, 40u, length, length + 4 })
+				for (u32 reply : { 100u, recv, recv + 1,
+						   recv + 1000, 5 * recv })
+					for (u32 result :
+					     { 0u, 1u, 24u, 25u, 1000u, 1024u,
+					       4 * recv + 24, 5 * recv })
+						for (u32 segs :
+						     { 0u, 1u, 2u }) {
+							rpcrdma_call
+								call = simple_call(
+									length,
+									reply),
+								all;
+							planned p, q;
+
+							call.item_position =
+								position;
+							call.item_length = item;
+							call.result_max =
+								result;
+							call.item_segs = call.result_segs =
+								static_cast<u16>(
+									segs);
+							all = call;
+							all.few_regions = 1;
+							all.max_regions =
+								RPCRDMA_MAX_SEGS;
+							p = plan_call(*e, call);
+							q = plan_call(*e, all);
+							ASSERT_EQ(p.ret, q.ret);
+							ASSERT_TRUE(
+								p.ret ||
+								same_plan(
+									p.plan,
+									q.plan))
+								<< length << " "
+								<< item << " "
+								<< position
+								<< " " << reply
+								<< " " << result
+								<< " " << segs;
+							usual += rpcrdma_plan_one_chunk(
+								&e->conn, &call,
+								&p.plan);
+							ASSERT_FALSE(
+								rpcrdma_plan_one_chunk(
+									&e->conn,
+									&all,
+									&q.plan));
+						}
+	EXPECT_GT(usual, 50u);
+}
+
+/* What was refused, and what a peer does not accept, is for the general path. */
+TEST(OneChunk, CallsThatNeedOtherRules)
+{
+	auto e = requester();
+	const u32 recv = rpcrdma_plain_recv_room(&e->conn);
+	rpcrdma_call call = simple_call(200, recv + 4000);
+	rpcrdma_call_plan plan;
+
+	call.result_max = 4096;
+	ASSERT_TRUE(rpcrdma_plan_one_chunk(&e->conn, &call, &plan));
+	EXPECT_TRUE(plan.write_chunk);
+	for (u32 i = 0; i < 7; i++) {
+		rpcrdma_call other = call;
+
+		other.retry_limits.reply_needed = i == 0;
+		other.retry_limits.no_writes = i == 1;
+		other.retry_limits.few_reads = i == 2;
+		other.whole_writes = i == 3;
+		other.reply_chunk_from = i == 4;
+		other.reverse = i == 5;
+		other.ddp = i != 6;
+		EXPECT_FALSE(rpcrdma_plan_one_chunk(&e->conn, &other, &plan))
+			<< i;
+	}
+	e->conn.peer.rcsiz = 0;
+	EXPECT_FALSE(rpcrdma_plan_one_chunk(&e->conn, &call, &plan));
+}
+
+TEST(OneChunk, TheRangeOfACall)
+{
+	for (u32 read = 0; read <= 1; read++)
+		for (u32 write = 0; write <= 1; write++)
+			for (u32 reply = 0; reply <= 1; reply++)
+				for (rpcrdma_format format :
+				     { RPCRDMA_INLINE, RPCRDMA_SPECIAL }) {
+					const rpcrdma_call_plan plan = {
+						.format =
+							static_cast<u8>(format),
+						.read_item =
+							static_cast<u8>(read),
+						.write_chunk =
+							static_cast<u8>(write),
+						.reply_chunk =
+							static_cast<u8>(reply),
+						.inline_length = 12,
+					};
+					rpcrdma_chunk_range_iter at = {
+						.plan = &plan,
+						.call = { 12, 100, 0 },
+						.reply = { 8, 200, 4 },
+						.left = 0,
+					};
+					auto a =
+						std::make_unique<rpcrdma_lists>();
+					auto b =
+						std::make_unique<rpcrdma_lists>();
+					rpcrdma_chunk_range range;
+					const bool only =
+						format == RPCRDMA_INLINE &&
+						!reply && read + write == 1;
+
+					rpcrdma_lists_init(a.get());
+					rpcrdma_lists_init(b.get());
+					ASSERT_EQ(rpcrdma_chunk_range_only(
+							  &plan, 12, a.get()),
+						  only);
+					if (!only)
+						continue;
+					ASSERT_EQ(rpcrdma_chunk_range_next(
+							  &at, b.get(), &range),
+						  1);
+					EXPECT_TRUE(same_lists(*a, *b));
+					EXPECT_TRUE(range.data);
+					EXPECT_EQ(range.written, !!write);
+					ASSERT_EQ(rpcrdma_chunk_range_next(
+							  &at, b.get(), &range),
+						  0);
+				}
+}
+
+TEST(OneChunk, TheItemOfAReply)
+{
+	auto e = responder();
+	rpcrdma_lists lists;
+
+	rpcrdma_lists_init(&lists);
+	add_write(&lists, 1, 5000);
+	for (u32 position : { 8u, 100u })
+		for (u32 length : { 0u, 1u, 2u, 4u, 4999u, 5000u, 5001u })
+			for (u32 after : { 0u, 4u, 50u }) {
+				const u32 padded = (length + 3) & ~3u;
+				const u32 all = position + padded + after;
+				rpcrdma_reply reply = {};
+				rpcrdma_msg_iter at = {};
+				rpcrdma_msg_range item, range;
+				u32 rest = 0;
+
+				auto plan =
+					plan_reply(*e, lists, all,
+						   { { position, length } });
+
+				reply.length = all;
+				reply.nr_items = 1;
+				reply.items[0] = { position, length };
+				EXPECT_EQ(rpcrdma_item_placed(plan.get(), 0),
+					  length <= 5000);
+				if (!rpcrdma_reply_only_item(&reply, plan.get(),
+							     &item, &rest)) {
+					EXPECT_TRUE(!length || length > 5000);
+					continue;
+				}
+				ASSERT_TRUE(length && length <= 5000);
+				ASSERT_TRUE(rpcrdma_reply_iter_next(
+					&reply, plan.get(), &at, &range));
+				EXPECT_EQ(range.origin, RPCRDMA_RANGE_INLINE);
+				EXPECT_EQ(range.length, item.from);
+				ASSERT_TRUE(rpcrdma_reply_iter_next(
+					&reply, plan.get(), &at, &range));
+				EXPECT_EQ(range.chunk, item.chunk);
+				EXPECT_EQ(range.from, item.from);
+				EXPECT_EQ(range.to, item.to);
+				EXPECT_EQ(range.length, item.length);
+				EXPECT_EQ(item.chunk->length, length);
+				EXPECT_EQ(plan->lists.segs[0].length, length);
+				EXPECT_EQ(plan->lists.segs[0].handle,
+					  lists.segs[0].handle);
+				ASSERT_EQ(rpcrdma_reply_iter_next(&reply,
+								  plan.get(),
+								  &at, &range),
+					  after != 0);
+				if (after) {
+					EXPECT_EQ(range.from, rest);
+				}
+				EXPECT_EQ(plan->inline_length,
+					  position + after);
+			}
+}
+
+/* A reserved flag is ignored, and leads to the general path. */
+TEST(OneChunk, MessagesAreReceivedTheSame)
+{
+	const u32 limit = usual_props().rssiz;
+
+	for (bool client : { false, true })
+		for (u32 flags : { 0u, 1u, 2u })
+			for (u32 direction : { CALL, REPLY })
+				for (u32 length :
+				     { 0u, 100u, 65536u, limit, ~0u })
+					for (u32 payload : { 8u, 12u, 200u }) {
+						expect_same(
+							client,
+							one_chunk(flags, false,
+								  0, length,
+								  payload,
+								  direction),
+							"Write chunk");
+						for (u32 position :
+						     { 0u, 4u, 8u, 12u, 14u,
+						       16u, 200u, 204u })
+							expect_same(
+								client,
+								one_chunk(
+									flags,
+									true,
+									position,
+									length,
+									payload,
+									direction),
+								"Read chunk at " +
+									std::to_string(
+										position));
+					}
+	/* Of another RPC, and with the words after its only chunk not zero */
+	expect_same(false, one_chunk(0, false, 0, 8, 40, CALL, X + 1), "xid");
+	for (u32 at : { 28u, 32u, 36u, 56u, 60u }) {
+		for (u32 value : { 0u, 1u, 2u }) {
+			expect_same(false,
+				    one_chunk(0, false, 0, 8, 40, CALL)
+					    .set(at, value),
+				    "word " + std::to_string(at));
+			expect_same(false,
+				    one_chunk(0, true, 8, 8, 40, CALL)
+					    .set(at, value),
+				    "word " + std::to_string(at));
+		}
+	}
+}
