@@ -100,11 +100,14 @@ void rpcrdma_svc_swap_pages(struct rpcrdma_recv *rv, struct page **pages);
  * Call then has the pages that were available.
  */
 bool rpcrdma_svc_early_pages(struct rpcrdma_recv *rv);
-/* Take pages from @rqstp, which sunrpc refills. */
+/*
+ * Use spare pages for a Call, and if there are too few, pages of @rqstp, which sunrpc
+ * refills.
+ */
 void rpcrdma_svc_take_pages(struct svc_rqst *rqstp,
 			    struct rpcrdma_svc_call *call);
-/* Free the pages to pull into, after the last Call has been pulled. */
 void rpcrdma_svc_spare_init(struct rpcrdma_svc_conn *conn);
+/* Free the spare pages, after the last Call has been pulled. */
 void rpcrdma_svc_spare_free(struct rpcrdma_svc_conn *conn);
 
 /* server.c */
