@@ -7,6 +7,7 @@
 
 #include "base.h"
 #include "chunk.h"
+#include "hostauth.h"
 #include "private_message.h"
 #include "properties.h"
 #include "wire.h"
@@ -33,6 +34,8 @@ struct rpcrdma_conn_config {
 	/* milliseconds without credit; 0: RPCRDMA_STALL_MS */
 	u32 stall_ms;
 	struct rpcrdma_props props;	/* what this end announces */
+	/* host authentication; NULL: this end takes no part (WP 9) */
+	struct rpcrdma_hostauth *auth;
 };
 
 enum rpcrdma_conn_state {
@@ -96,7 +99,9 @@ struct rpcrdma_conn {
 	u8 rx_open;			/* 1: a continued message is being received */
 	u8 nr_discard;			/* sequences to discard, see below */
 	u8 props_received;		/* all CONNPROPs of the peer were received */
-	u8 props_due;			/* CONNPROPs of this end may be sent */
+	u8 props_due;			/* a CONNPROP of this end may be sent */
+	u8 props_begun;			/* a CONNPROP of this end was sent */
+	u8 auth_result;			/* enum rpcrdma_auth_result */
 	u8 err_vers_high, err_vers_low;	/* from an ERR_VERS, 255 at most */
 	u8 answered;			/* client: something valid was received */
 	u8 version_refused; /* client: that was ERR_VERS, and nothing else */
@@ -195,6 +200,7 @@ enum {
 	/* free the Receive that was released: it is surplus */
 	RPCRDMA_EV_FREE_RECEIVE = 32,
 	RPCRDMA_EV_ODD = 64, /* once: rpcrdma_lifecycle_odd() */
+	RPCRDMA_EV_AUTH = 128,		/* answer rpcrdma_auth_next() */
 };
 
 /**

@@ -63,10 +63,11 @@ struct rpcrdma_cm_peer {
 
 /* A part of struct rpcrdma_ep_core */
 struct rpcrdma_ep_control {
-	/* The first three are the host's, set before rpcrdma_core_configure() */
+	/* The first four are the host's, set before rpcrdma_core_configure() */
 	struct rpcrdma_ep_params *params;
 	u32			number;		/* unique, not 0 */
 	struct rpcrdma_cm_peer	peer;		/* of a server */
+	struct rpcrdma_hostauth	*auth;		/* NULL: no host authentication */
 	/* Outstanding Reads, negotiated; for the connection managers */
 	u32			reads_in, reads_out;
 	enum rpcrdma_answer	answer;		/* client: of a failed attempt */

@@ -36,6 +36,7 @@
 #include "mr.h"
 #include "properties.h"
 #include "private_message.h"
+#include "hostauth.h"
 #include "conn.h"
 #include "limits.h"
 #include "version_choice.h"

@@ -45,13 +45,15 @@ enum rpcrdma_reconnect {
 /**
  * struct rpcrdma_reconnect_walk - progress of the reconnect procedure
  * @close: 1: close only, do not connect
+ * @first: 1: the transport has never had a connection
  * @next: private to the engine
  * @status: of the attempt
  *
- * Zero it to begin, except for @close.
+ * Zero it to begin, except for @close and @first.
  */
 struct rpcrdma_reconnect_walk {
 	u8 close;
+	u8 first;
 	u8 next;
 	int status;
 };

@@ -38,6 +38,7 @@ struct rpcrdma_settings {
 	u32 svc_min_version, svc_max_version;
 	/* Of both */
 	u32 max_reassembly;		/* of a continued message; 0: none */
+	u32 host_auth, svc_host_auth;	/* enum rpcrdma_auth_mode */
 };
 
 /*
@@ -62,6 +63,8 @@ struct rpcrdma_settings {
 	.svc_min_version	= RPCRDMA_VERS_1,			\
 	.svc_max_version	= RPCRDMA_VERS_2,			\
 	.max_reassembly		= 262144,				\
+	.host_auth		= RPCRDMA_AUTH_OFFER,			\
+	.svc_host_auth		= RPCRDMA_AUTH_OFFER,			\
 }
 
 struct rpcrdma_range {

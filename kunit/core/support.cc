@@ -119,6 +119,7 @@ rpcrdma_conn_config usual_config(bool client, u32 window)
 		.done_ms = 1000,
 		.stall_ms = 0,
 		.props = usual_props(),
+		.auth = nullptr,
 	};
 }
 

@@ -58,6 +58,7 @@ endpoint::endpoint(world &w, const endpoint_params &p, upcalls &ops,
 	control.number = params.cfg.number;
 	control.peer = { {}, ENOUGH_READS, ENOUGH_READS };
 	answer_ = control.peer;
+	offer_auth();
 	qp.reorders = params.reorders;
 	mrs.cut = { .page_shift = params.page_shift,
 		    .pages = params.region_size >> params.page_shift,
@@ -182,6 +183,10 @@ void endpoint::act(u32 what, u64 arg)
 	case OPEN_LATER:
 		if (!stopped_)
 			rpcrdma_core_open_later(this);
+		break;
+	case AUTH:
+		if (!is_closing())
+			rpcrdma_core_events(this, answer_auth());
 		break;
 	}
 	check();
@@ -501,7 +506,7 @@ void endpoint::check()
 	 * Between ends that keep the rules, no connection closes with a reason.
 	 */
 	if (conn.state == RPCRDMA_CONN_CLOSING && conn.reason && !excused &&
-	    !refused_)
+	    !refused_ && !rpcrdma_auth_failed(&conn))
 		w_.complain(who + conn.reason);
 }
 

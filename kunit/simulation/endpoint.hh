@@ -75,6 +75,9 @@ struct endpoint_params {
 	/* The quota shared with other connections; NULL: memory is unlimited */
 	rpcrdma_quota *memory;
 	u64 most_memory; /* upper bound of its use of the quota, in bytes */
+	/* Host authentication: enum rpcrdma_auth_mode, and a secret, 0: none */
+	u32 auth, secret;
+	bool secrets_differ; /* between client and server */
 
 	u32 page_octets() const
 	{
@@ -336,6 +339,7 @@ public:
 	int take(const rpcrdma_setup_step &m);
 	int make_sends(u32 nr);
 	void open_later();
+	void auth_asked();
 	void opened();
 	void wake();
 	void closing(const char *reason);
@@ -359,6 +363,7 @@ public:
 	queue_pair qp;
 	const char *name;
 	bool excused = false; /* the peer is not required to keep the rules */
+	rpcrdma_hostauth handshake{};
 
 private:
 	enum {
@@ -375,7 +380,11 @@ private:
 		POLL,
 		OPEN_OVERDUE,
 		OPEN_LATER,
+		AUTH,
 	};
+
+	void offer_auth();
+	u32 answer_auth();
 
 	u32 finish();
 	void change(rpcrdma_quota_change *c);

@@ -232,6 +232,8 @@ void endpoint::opened()
 	    (params.cfg.fallback_v1 ||
 	     params.cfg.version_high == RPCRDMA_VERS_2))
 		due_[RPCRDMA_COUNT_FALLBACKS]++;
+	w_.sum.authenticated += rpcrdma_conn_auth_result(&conn) ==
+				RPCRDMA_AUTH_DONE;
 	w_.tell("%s: open, version %u", name, conn.version);
 	ops_.opened(*this);
 }
@@ -247,7 +249,8 @@ void endpoint::wake()
 void endpoint::closing(const char *reason)
 {
 	w_.tell("%s: closes: %s", name, reason ? reason : "-");
-	if (reason && !w_.trouble && !params.silent && !excused)
+	if (reason && !w_.trouble && !params.silent && !excused &&
+	    !(params.secrets_differ && rpcrdma_auth_failed(&conn)))
 		w_.complain(std::string(name) +
 			    ": closes without need: " + reason);
 	w_.after(w_.delay(50), this, RELEASE);
@@ -390,6 +393,11 @@ void rpcrdma_port_happened(struct rpcrdma_ep_core *core,
 void rpcrdma_port_open_later(struct rpcrdma_ep_core *core)
 {
 	of(core).open_later();
+}
+
+void rpcrdma_port_auth(struct rpcrdma_ep_core *core)
+{
+	of(core).auth_asked();
 }
 
 void rpcrdma_port_opened(struct rpcrdma_ep_core *core)

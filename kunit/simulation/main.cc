@@ -87,6 +87,7 @@ static std::string run(choices &c, totals &sum, bool verbose)
 	sum.cut_finer += w.sum.cut_finer;
 	sum.more_segs += w.sum.more_segs;
 	sum.batched += w.sum.batched;
+	sum.authenticated += w.sum.authenticated;
 	return w.complaint;
 }
 
@@ -226,6 +227,7 @@ int main(int argc, char **argv)
 	       sum.regions_short, sum.receives_given_back, sum.receive_posts,
 	       sum.receives_freed, sum.windows_bounded, sum.turns, sum.behind,
 	       sum.unstopped, sum.more_segs, sum.batched);
+	printf("# %llu ends were authenticated\n", sum.authenticated);
 	printf("%s %llu-%llu\n", failed ? "not ok" : "ok", first, seed - 1);
 	return failed ? 1 : 0;
 }

@@ -146,6 +146,8 @@ bool network::connect_otherwise(link &)
 
 void network::attempt()
 {
+	renew_secrets();
+
 	endpoint_params p = setup_.client;
 	const u8 high = p.cfg.version_high;
 
@@ -270,6 +272,8 @@ void network::request(u32 index)
 	/* Some peers send no private messages. */
 	private_ = !w_.choose.chance(500) &&
 		   !(setup_.peer1_server && peer1_->as().no_private);
+	/* Those that authenticate each other do. */
+	private_ |= setup_.client.secret != 0;
 	/* Some devices support Reads in one direction only. */
 	const u32 back = w_.choose.chance(300) ? 0 : ENOUGH_READS;
 
@@ -321,6 +325,7 @@ void network::request(u32 index)
 
 void network::opened(endpoint &ep)
 {
+	check_secrets(ep);
 	/*
 	 * A client's connection is used once the context that requested it
 	 * knows of it.

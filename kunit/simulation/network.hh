@@ -112,6 +112,9 @@ private:
 	void bound_memory();
 	void bound_regions(endpoint_params *p);
 	void deceive(endpoint_params *p);
+	void choose_secrets();
+	void renew_secrets();
+	void check_secrets(const endpoint &ep);
 	void give_read_regions(endpoint_params *p);
 	void remove(bool client);
 

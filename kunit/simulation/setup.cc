@@ -230,6 +230,7 @@ void network::choose_setup()
 			w_, *this, one.client ? client_ : server_, one);
 		setup_.bad = 0;
 	}
+	choose_secrets();
 	bound_memory();
 	w_.slowness = c.below(4) == 3 ? 1 + c.below(50) : c.below(2) * 4;
 	if (c.below(2)) {

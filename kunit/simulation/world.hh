@@ -56,6 +56,7 @@ struct totals {
 	u64 receives_given_back, receive_posts, receives_freed;
 	u64 windows_bounded;
 	u64 turns, behind, unstopped, more_segs, batched, cut_finer;
+	u64 authenticated;
 };
 
 class world

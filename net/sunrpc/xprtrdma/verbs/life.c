@@ -71,6 +71,12 @@ void rpcrdma_port_happened(struct rpcrdma_ep_core *core,
 	rpcrdma_ep_happened(rpcrdma_ep_of(core), event);
 }
 
+/* No transport takes part in host authentication. */
+void rpcrdma_port_auth(struct rpcrdma_ep_core *core)
+{
+	rpcrdma_ep_close(rpcrdma_ep_of(core), "no host authentication here");
+}
+
 void rpcrdma_port_wake(struct rpcrdma_ep_core *core)
 {
 	wake_up_all(&rpcrdma_ep_of(core)->wait);

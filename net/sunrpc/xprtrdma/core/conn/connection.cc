@@ -6,6 +6,7 @@
  */
 #include "../wire/codec.hh"
 #include "credits.hh"
+#include "hostauth.hh"
 #include "../wire/properties.hh"
 #include "receive_pool.hh"
 #include "version1.hh"
@@ -58,7 +59,7 @@ next_control(const struct rpcrdma_conn *conn)
 	if (connprop_ready(conn, 0))
 		return control::connprop;
 	/* A client sends nothing more until it was answered (4.2.3). */
-	if (conn->props_sent && (conn->answered || !conn->cfg.client) &&
+	if (conn->props_begun && (conn->answered || !conn->cfg.client) &&
 	    left >= 0 && grant_owed(conn))
 		return control::grant;
 	return control::none;
@@ -71,7 +72,7 @@ next_control(const struct rpcrdma_conn *conn)
  */
 u32 opening_events(struct rpcrdma_conn *conn)
 {
-	if (!conn->props_received)
+	if (!conn->props_received || auth::holds(conn))
 		return 0;
 	if (!conn->props_sent && !connprop_ready(conn, conn->pend_count))
 		return 0;
@@ -182,16 +183,27 @@ rpcrdma_control send_pending(struct rpcrdma_conn *conn, void *buf)
 
 u32 send_connprop(struct rpcrdma_conn *conn, void *buf)
 {
+	const auth::contents what = auth::next_contents(conn);
+	const u32 items = what.type ? 1 : 0;
 	xdr_writer out{ buf };
 
 	/*
 	 * All properties of this end fit into one message that even a version 1
-	 * server could receive, so TPMORE is never set.
+	 * server could receive. Only the handshake of host authentication needs
+	 * others after it.
 	 */
-	out = v2::encode_prefix(out, 0, RDMA2_CONNPROP, 0);
-	encode_props(out, &conn->cfg.props, conn->cfg.client);
+	out = v2::encode_prefix(out, 0, RDMA2_CONNPROP,
+				what.more ? RDMA2_F_TPMORE : 0);
+	if (what.props)
+		encode_props(out, &conn->cfg.props, conn->cfg.client, items);
+	else
+		out.word(items);
+	out = auth::encode_item(conn, what, out);
 	stamp_control(conn, buf);
-	conn->props_sent = 1;
+	auth::sent(conn, what, buf, out.offset());
+	conn->props_begun = 1;
+	conn->props_due = 0;
+	conn->props_sent = !what.more;
 	return out.offset();
 }
 
@@ -289,7 +301,9 @@ void rpcrdma_conn_init(struct rpcrdma_conn *conn,
 	conn->cfg.no_regions = !!cfg->no_regions;
 	conn->cfg.fallback_v1 = !!cfg->fallback_v1;
 	conn->cfg.version_low = static_cast<u8>(
-		clamp_u32(cfg->version_low, LOWEST_VERSION, HIGHEST_VERSION));
+		clamp_u32(auth::is_required(conn) ? u32{ RPCRDMA_VERS_2 } :
+						    cfg->version_low,
+			  LOWEST_VERSION, HIGHEST_VERSION));
 	conn->cfg.version_high = static_cast<u8>(clamp_u32(
 		cfg->version_high, conn->cfg.version_low, HIGHEST_VERSION));
 	conn->cfg.window =
@@ -399,6 +413,7 @@ u32 rpcrdma_conn_established(struct rpcrdma_conn *conn)
 		return RPCRDMA_EV_OPENED | due_events(conn);
 	}
 	conn->props_due = 1;
+	auth::begin(conn);
 	return due_events(conn);
 }
 

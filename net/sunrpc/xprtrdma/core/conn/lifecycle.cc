@@ -23,7 +23,7 @@
  * struct rpcrdma_lifecycle is protected by the lock of the connection. A function
  * returns what its caller does after it has released the lock.
  */
-#include "../internal.hh"
+#include "hostauth.hh"
 
 namespace rpcrdma
 {
@@ -214,7 +214,7 @@ struct rpcrdma_setup_step give_up(const struct rpcrdma_lifecycle *life,
 {
 	struct rpcrdma_setup_step m = make(RPCRDMA_SETUP_END, 0);
 
-	m.status = life->status;
+	m.status = rpcrdma_auth_denied(conn) ? -E_ACCES : life->status;
 	m.answer = answer_of(life, conn);
 	if (m.status == -E_NOTCONN && speaks_against_version(m.answer))
 		m.status = -E_PROTONOSUPPORT;
@@ -592,8 +592,6 @@ rpcrdma_reconnect_next(struct rpcrdma_reconnect_walk *walk, int result,
 	return {
 		.what = walk->close ? next_of(CLOSES, walk, open) :
 				      next_of(CONNECTS, walk, open),
-		/* The waiting tasks find a connection when they retry. */
-		.status = walk->status ? rpcrdma_connect_status(walk->status) :
-					 -E_AGAIN,
+		.status = auth::wake_status(walk),
 	};
 }

@@ -6,6 +6,7 @@
 #include "../wire/codec.hh"
 #include "../wire/one_chunk.hh"
 #include "credits.hh"
+#include "hostauth.hh"
 #include "other_drafts.hh"
 #include "receive.hh"
 #include "receive_pool.hh"
@@ -76,7 +77,9 @@ void refused_version(struct rpcrdma_conn *conn, span<v1::ERR_VERS_OCTETS> msg)
 	conn->version_refused = 1;
 	conn->err_vers_low = static_cast<u8>(min_u32(low, 255));
 	conn->err_vers_high = static_cast<u8>(min_u32(high, 255));
-	if (conn->cfg.version_low > RPCRDMA_VERS_1 || low > RPCRDMA_VERS_1)
+	if (auth::is_required(conn))
+		auth::fail(conn, RPCRDMA_AUTH_VERSION_1);
+	else if (conn->cfg.version_low > RPCRDMA_VERS_1 || low > RPCRDMA_VERS_1)
 		close_connection(
 			conn,
 			"the peer does not support version 2, which min_version requires");

@@ -5,7 +5,7 @@
  */
 #include "../rpc/pull.hh"
 #include "../wire/properties.hh"
-#include "receive.hh"
+#include "hostauth.hh"
 
 namespace rpcrdma::v2
 {
@@ -62,7 +62,7 @@ bool about_own_props(const struct rpcrdma_conn *conn)
 {
 	const struct rpcrdma_conn_counters *counters = &conn->counters;
 
-	if (!conn->props_sent)
+	if (!conn->props_begun)
 		return false;
 	if (conn->state != RPCRDMA_CONN_OPEN)
 		return true;
@@ -97,7 +97,7 @@ verdict receive_error(const message &m)
 	for (u32 i = 0; i < error->words; i++)
 		rx->error.arg[i] = in.word();
 
-	if (!m.prefix.xid && about_own_props(conn)) {
+	if (!m.prefix.xid && about_own_props(conn) && auth::own_refused(conn)) {
 		conn->answered = 1;
 		conn->counters.errors_received++;
 		own_props_refused(conn);
@@ -116,6 +116,8 @@ verdict receive_connprop(const message &m)
 {
 	struct rpcrdma_conn *conn = m.conn;
 	xdr_reader in = m.body();
+	struct prop_others others;
+	bool refused = true;
 
 	/* Not answered if RESPONSE is set: only its sender could be meant. */
 	if (conn->props_received) {
@@ -138,11 +140,14 @@ verdict receive_connprop(const message &m)
 		drop(conn);
 	else if (m.flag(RDMA2_F_MORE))
 		answer(m, { RDMA2_ERR_INVAL_CONT });
-	else if (const fault wrong = decode_props(in, &conn->staged))
+	else if (const fault wrong = decode_props(in, &conn->staged, &others))
 		answer(m, wrong);
+	else
+		refused = false;
 
 	/* The server answers the first CONNPROP with its own (WP 4). */
-	conn->props_due = 1;
+	if (!auth::received(m, refused ? nullptr : &others))
+		conn->props_due = 1;
 	if (!m.flag(RDMA2_F_TPMORE))
 		conn->props_received = 1;
 	return RPCRDMA_RX_CONSUMED;

@@ -47,6 +47,8 @@ constexpr rule RULES[] = {
 	{ &s::svc_max_version, RPCRDMA_VERS_1, RPCRDMA_VERS_2,
 	  &s::svc_min_version },
 	{ &s::max_reassembly, 0, 1 << 20 },
+	{ &s::host_auth, RPCRDMA_AUTH_NONE, RPCRDMA_AUTH_REQUIRE },
+	{ &s::svc_host_auth, RPCRDMA_AUTH_NONE, RPCRDMA_AUTH_REQUIRE },
 };
 static_assert(sizeof(RULES) / sizeof(RULES[0]) ==
 	      sizeof(rpcrdma_settings) / sizeof(u32));
@@ -58,6 +60,13 @@ void set_window(struct rpcrdma_ep_params *p, u32 calls, u32 reverse)
 	p->first_window = RPCRDMA_FIRST_WINDOW;
 	p->reverse = reverse;
 	p->sends = calls + reverse;
+}
+
+/* Authentication that is required excludes version 1, whatever the settings say. */
+void set_versions(struct rpcrdma_ep_params *p, u32 auth, u32 low, u32 high)
+{
+	p->version_low = rpcrdma_auth_version_low(auth, static_cast<u8>(low));
+	p->version_high = static_cast<u8>(max_u32(high, p->version_low));
 }
 
 } // namespace
@@ -89,8 +98,7 @@ void rpcrdma_client_params(const struct rpcrdma_settings *s, u32 calls,
 	p->reassembly = s->max_reassembly;
 	p->pull = s->pull_replies;
 	p->brs = s->reverse_level;
-	p->version_low = static_cast<u8>(s->min_version);
-	p->version_high = static_cast<u8>(s->max_version);
+	set_versions(p, s->host_auth, s->min_version, s->max_version);
 	/* A Reply that is pulled seldom needs that many Reads. */
 	if (p->pull)
 		p->reads = RPCRDMA_MAX_SEGS;
@@ -117,8 +125,8 @@ void rpcrdma_server_params(const struct rpcrdma_settings *s,
 	p->done_ms = s->svc_done_timeout * 1000;
 	if (p->expose_octets)
 		p->max_mrs += REPLY_MRS * RPCRDMA_MAX_EXPOSED;
-	p->version_low = static_cast<u8>(s->svc_min_version);
-	p->version_high = static_cast<u8>(s->svc_max_version);
+	set_versions(p, s->svc_host_auth, s->svc_min_version,
+		     s->svc_max_version);
 }
 
 u64 rpcrdma_server_memory(const struct rpcrdma_settings *s, u64 memory)

@@ -96,6 +96,7 @@ rpcrdma_conn_config config_of(const rpcrdma_ep_core *core,
 	cfg.props.brs = p->brs;
 	cfg.props.reply_read = rpcrdma_reply_read(p->pull, p->expose_octets);
 	cfg.props.reassembly = p->reassembly;
+	cfg.auth = core->control.auth;
 	return cfg;
 }
 
@@ -293,6 +294,11 @@ rpcrdma_core_happened(struct rpcrdma_ep_core *core,
 		count_end(core, event, stage);
 	if (step.life.todo & RPCRDMA_LIFECYCLE_BEGIN)
 		step.events = begin(core, event->peer);
+	/* A client that was refused ends the connection. */
+	if (step.life.todo & RPCRDMA_LIFECYCLE_CLOSE &&
+	    rpcrdma_auth_failed(&core->conn))
+		step.life.reason = rpcrdma_auth_reason(
+			rpcrdma_conn_auth_result(&core->conn));
 	return step;
 }
 

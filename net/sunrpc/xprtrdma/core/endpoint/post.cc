@@ -315,6 +315,8 @@ void rpcrdma_core_events(struct rpcrdma_ep_core *core, u32 events)
 		happened(core, RPCRDMA_HAPPENED_OPENED);
 	if (events & RPCRDMA_EV_ODD)
 		happened(core, RPCRDMA_HAPPENED_ODD);
+	if (events & RPCRDMA_EV_AUTH)
+		rpcrdma_port_auth(core);
 	if (events & (RPCRDMA_EV_CONTROL | RPCRDMA_EV_WINDOW))
 		rpcrdma_port_pump(core);
 }

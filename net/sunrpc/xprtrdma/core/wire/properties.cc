@@ -8,8 +8,8 @@ namespace
 {
 
 /*
- * A property, all of which are uint32 data here (WP 5). HOSTAUTH is not
- * implemented yet, and neither sent nor understood.
+ * A property, all of which are uint32 data here (WP 5). HOSTAUTH is opaque:
+ * hostauth_codec.cc has its content.
  */
 struct property {
 	u32 rpcrdma_props::*value;
@@ -74,13 +74,16 @@ void clamp_props(struct rpcrdma_props *props)
 		min_u32(props->reassembly, RPCRDMA_MAX_CHUNK_OCTETS);
 }
 
-fault decode_props(xdr_reader &in, struct rpcrdma_props *props)
+fault decode_props(xdr_reader &in, struct rpcrdma_props *props,
+		   struct prop_others *others)
 {
 	struct rpcrdma_props result = *props;
+	struct prop_others rest = {};
 	u32 count;
 
 	if (!in.get(count))
 		return { RDMA2_ERR_BAD_XDR };
+	rest.count = count;
 
 	while (count--) {
 		const property *prop;
@@ -94,6 +97,11 @@ fault decode_props(xdr_reader &in, struct rpcrdma_props *props)
 
 		prop = find_prop(id);
 		if (!prop) {
+			if (id == RDMA2_PROPID_HOSTAUTH && length) {
+				rest.nr_auth++;
+				rest.auth = in.next();
+				rest.auth_octets = length;
+			}
 			in.skip(static_cast<u32>(roundup4(length)));
 		} else if (!length) {
 			result.*prop->value = DEFAULT_PROPS.*prop->value;
@@ -109,6 +117,8 @@ fault decode_props(xdr_reader &in, struct rpcrdma_props *props)
 	}
 
 	*props = result;
+	if (others)
+		*others = rest;
 	return {};
 }
 
@@ -118,9 +128,9 @@ u32 props_octets(bool client)
 }
 
 void encode_props(xdr_writer &out, const struct rpcrdma_props *props,
-		  bool client)
+		  bool client, u32 more)
 {
-	out.word(count_own(client));
+	out.word(count_own(client) + more);
 	for (const property &p : PROPERTIES) {
 		if (!client && !p.server)
 			continue;

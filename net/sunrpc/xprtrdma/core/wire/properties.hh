@@ -26,18 +26,31 @@ constexpr struct rpcrdma_props DEFAULT_PROPS = {
  */
 void clamp_props(struct rpcrdma_props *props);
 
+/* What a CONNPROP has besides values of struct rpcrdma_props */
+struct prop_others {
+	u32 count;	/* properties of all kinds */
+	u32 nr_auth;	/* of these, HOSTAUTH with data */
+	const u8 *auth; /* the data of the last one */
+	u32 auth_octets;
+};
+
 /*
  * Decode the properties of a CONNPROP (6.3.4) into @props, replacing its
- * values. Returns the fault, if any; in that case @props is unchanged.
+ * values. @others, which may be null, points into the message. Returns the fault,
+ * if any; in that case @props is unchanged.
  */
-fault decode_props(xdr_reader &in, struct rpcrdma_props *props);
+fault decode_props(xdr_reader &in, struct rpcrdma_props *props,
+		   struct prop_others *others = nullptr);
 
 /* Return the length of encode_props()'s output. */
 u32 props_octets(bool client);
 
-/* Write the part of this end's CONNPROP that follows the prefix. */
+/*
+ * Write the part of this end's CONNPROP that follows the prefix. The caller writes
+ * @more properties after these.
+ */
 void encode_props(xdr_writer &out, const struct rpcrdma_props *props,
-		  bool client);
+		  bool client, u32 more);
 
 } // namespace rpcrdma
 

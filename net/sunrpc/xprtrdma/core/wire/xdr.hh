@@ -148,6 +148,12 @@ public:
 		return high << 32 | word();
 	}
 
+	/* Return what follows. */
+	[[gnu::always_inline]] const u8 *next() const
+	{
+		return buf_ + offset_;
+	}
+
 	/* Skip bytes whose presence has() has shown. */
 	[[gnu::always_inline]] void skip(u32 octets)
 	{
@@ -208,6 +214,14 @@ public:
 	{
 		word(static_cast<u32>(value >> 32));
 		word(static_cast<u32>(value));
+	}
+
+	/* Write @count bytes, and zeros up to the end of the word. */
+	[[gnu::always_inline]] void octets(const void *from, u32 count)
+	{
+		__builtin_memcpy(buf_ + offset_, from, count);
+		for (offset_ += count; offset_ % sizeof(u32); offset_++)
+			buf_[offset_] = 0;
 	}
 
 private:

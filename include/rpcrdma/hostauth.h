@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Host authentication: the peers of a connection prove to each other, while it opens,
+ * that they know the same secret (5.2.6, WP 9).
+ *
+ * The core builds and checks all messages and decides. Its host finds secrets and
+ * computes HMACs, because both may sleep: RPCRDMA_EV_AUTH says that a request is pending,
+ * rpcrdma_auth_next() returns it, and rpcrdma_auth_answered() takes the answer. The core
+ * holds no secret.
+ */
+#ifndef RPCRDMA_HOSTAUTH_H
+#define RPCRDMA_HOSTAUTH_H
+
+#include "base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rpcrdma_conn;
+
+/* Settings of a role */
+enum rpcrdma_auth_mode {
+	RPCRDMA_AUTH_NONE,		/* do not take part */
+	RPCRDMA_AUTH_OFFER,		/* if both ends have a secret */
+	RPCRDMA_AUTH_REQUIRE,		/* no connection without it */
+	RPCRDMA_NR_AUTH_MODES,
+};
+
+/* Hash functions of the HMAC, as on the wire; a set of them is a mask of 1 << number */
+enum rpcrdma_auth_hash {
+	RPCRDMA_AUTH_SHA256 = 1,
+	RPCRDMA_AUTH_SHA384 = 2,
+	RPCRDMA_AUTH_SHA512 = 3,
+};
+#define RPCRDMA_AUTH_ALL_HASHES						\
+	(1 << RPCRDMA_AUTH_SHA256 | 1 << RPCRDMA_AUTH_SHA384 |		\
+	 1 << RPCRDMA_AUTH_SHA512)
+
+enum {
+	RPCRDMA_AUTH_NONCE = 32,	/* bytes of a nonce */
+	RPCRDMA_AUTH_MAX_MAC = 64,	/* bytes of the longest HMAC */
+	RPCRDMA_AUTH_MAX_IDENTITY = 128,	/* bytes of an identity */
+	RPCRDMA_AUTH_MIN_SECRET = 16,	/* bytes of the shortest secret to use */
+	/* bytes of an end's first CONNPROP, after the prefix, at most */
+	RPCRDMA_AUTH_BODY = 1000,
+	RPCRDMA_AUTH_CONTEXT = 68,	/* bytes of the HMAC's input before these */
+};
+
+/* Results of the handshake, from RPCRDMA_AUTH_REFUSED on failures */
+enum rpcrdma_auth_result {
+	RPCRDMA_AUTH_PENDING,		/* not decided, or this end takes no part */
+	RPCRDMA_AUTH_UNUSED,		/* offered; the peer takes no part */
+	RPCRDMA_AUTH_DONE,		/* both ends are authenticated */
+	RPCRDMA_AUTH_REFUSED,		/* the server refuses this client's proof */
+	RPCRDMA_AUTH_WRONG_PROOF,	/* the peer's proof is wrong */
+	RPCRDMA_AUTH_UNKNOWN,		/* server: no secret for the peer's identity */
+	RPCRDMA_AUTH_WRONG_IDENTITY,	/* the peer claims another than expected */
+	RPCRDMA_AUTH_NOT_OFFERED,	/* required here, the peer takes no part */
+	RPCRDMA_AUTH_PEER_REQUIRES,	/* client: required by the server, not used here */
+	RPCRDMA_AUTH_VERSION_1,		/* required here, the peer has version 1 only */
+	RPCRDMA_AUTH_NO_SECRET,		/* client: required here, there is no secret */
+	RPCRDMA_AUTH_NO_HASH,		/* no algorithm in common */
+	RPCRDMA_AUTH_MALFORMED,		/* a message is not valid, or not in order */
+	RPCRDMA_AUTH_UNAVAILABLE,	/* no memory or no algorithm: try again later */
+	RPCRDMA_NR_AUTH_RESULTS,
+};
+
+/*
+ * The handshake of one connection. The host allocates it, initialises it with
+ * rpcrdma_auth_init(), sets core->control.auth to it before rpcrdma_core_configure(), and
+ * frees it after the connection. All members are private to the core.
+ */
+struct rpcrdma_hostauth {
+	u8 require;
+	u8 hashes;			/* mask of those this end accepts */
+	u8 state;
+	u8 hash;			/* the one chosen */
+	u8 known;			/* server: there is a secret */
+	u8 pending;			/* a request has no answer yet */
+	u8 failure;			/* server: reason to send, as on the wire */
+	char own[RPCRDMA_AUTH_MAX_IDENTITY + 1];
+	char expected[RPCRDMA_AUTH_MAX_IDENTITY + 1];	/* of the peer; "": any */
+	char peer[RPCRDMA_AUTH_MAX_IDENTITY + 1];
+	u8 nonce[RPCRDMA_AUTH_NONCE];
+	/* By role: [0] the client, [1] the server */
+	u8 proof[2][RPCRDMA_AUTH_MAX_MAC];
+	u8 received[RPCRDMA_AUTH_MAX_MAC];	/* server: the client's proof */
+	u8 context[2][RPCRDMA_AUTH_CONTEXT];
+	u32 flags[2], octets[2];
+	u8 body[2][RPCRDMA_AUTH_BODY];
+};
+
+/**
+ * rpcrdma_auth_init() - initialise a handshake
+ * @auth: handshake
+ * @mode: RPCRDMA_AUTH_OFFER or RPCRDMA_AUTH_REQUIRE
+ * @own: identity of this host, "" if a client has no secret: 1 to 128 printable ASCII
+ *	characters without spaces
+ * @expected: identity that the peer must have, or "" for any
+ * @nonce: bytes from a cryptographic random number generator
+ *
+ * Return: false if an identity is not valid; @auth cannot be used then.
+ */
+bool rpcrdma_auth_init(struct rpcrdma_hostauth *auth,
+		       enum rpcrdma_auth_mode mode, const char *own,
+		       const char *expected,
+		       const u8 nonce[RPCRDMA_AUTH_NONCE]);
+
+/**
+ * rpcrdma_auth_identity_ok() - check an identity
+ * @identity: string
+ *
+ * Return: true if it may be used and logged.
+ */
+bool rpcrdma_auth_identity_ok(const char *identity);
+
+/* A request to the host */
+enum rpcrdma_auth_ask {
+	RPCRDMA_AUTH_ASK_NOTHING,
+	/* server: is there a secret for @identity? */
+	RPCRDMA_AUTH_ASK_SECRET,
+	/* compute both HMACs with the secret for @identity */
+	RPCRDMA_AUTH_ASK_PROOFS,
+};
+
+enum {
+	RPCRDMA_AUTH_PIECES = 3,
+};
+
+/* Bytes of the input of an HMAC */
+struct rpcrdma_auth_piece {
+	const void *data;
+	u32 octets;
+};
+
+struct rpcrdma_auth_request {
+	enum rpcrdma_auth_ask what;
+	/* The client's, which is the name of the secret on both ends */
+	const char *identity;
+	const char *server;		/* the server's identity */
+	/* ASK_PROOFS: */
+	enum rpcrdma_auth_hash hash;
+	u32 mac_octets;			/* length of the HMAC */
+	struct rpcrdma_auth_piece input[2][RPCRDMA_AUTH_PIECES];
+};
+
+/* The host's answer; zero it after use */
+struct rpcrdma_auth_answer {
+	/*
+	 * 0; -ENOKEY or another errno if there is no usable secret; -ENOMEM and
+	 * -EOPNOTSUPP (no such algorithm) if that is no statement about the secret
+	 */
+	int status;
+	u8 proof[2][RPCRDMA_AUTH_MAX_MAC];	/* of input[0] and input[1] */
+};
+
+/**
+ * rpcrdma_auth_next() - get the request that is pending
+ * @conn: connection
+ * @request: is set; what it points to is unchanged until the answer
+ *
+ * Call this after RPCRDMA_EV_AUTH.
+ * Context: the caller serialises this with other calls for @conn.
+ */
+void rpcrdma_auth_next(const struct rpcrdma_conn *conn,
+		       struct rpcrdma_auth_request *request);
+
+/**
+ * rpcrdma_auth_answered() - take the answer to a request
+ * @conn: connection
+ * @answer: answer; an answer to no request is ignored
+ *
+ * Context: the caller serialises this with other calls for @conn.
+ * Return: events.
+ */
+u32 rpcrdma_auth_answered(struct rpcrdma_conn *conn,
+			const struct rpcrdma_auth_answer *answer);
+
+/**
+ * rpcrdma_conn_auth_result() - get the result of the handshake
+ * @conn: connection
+ *
+ * Return: the result.
+ */
+enum rpcrdma_auth_result rpcrdma_conn_auth_result(const struct rpcrdma_conn *conn);
+
+/**
+ * rpcrdma_auth_failed() - check if the connection fails for want of authentication
+ * @conn: connection
+ *
+ * Return: true if so.
+ */
+bool rpcrdma_auth_failed(const struct rpcrdma_conn *conn);
+
+/**
+ * rpcrdma_auth_denied() - check if the handshake has failed, and will fail again
+ * @conn: connection
+ *
+ * Return: true for all failures but RPCRDMA_AUTH_UNAVAILABLE.
+ */
+bool rpcrdma_auth_denied(const struct rpcrdma_conn *conn);
+
+/**
+ * rpcrdma_auth_reason() - describe a failure, for the log
+ * @result: result of a handshake
+ *
+ * Return: a static string; NULL if @result is no failure.
+ */
+const char *rpcrdma_auth_reason(enum rpcrdma_auth_result result);
+
+/**
+ * rpcrdma_auth_name() - describe a result in one word, for statistics
+ * @result: result of a handshake
+ *
+ * Return: a static string.
+ */
+const char *rpcrdma_auth_name(enum rpcrdma_auth_result result);
+
+/**
+ * rpcrdma_auth_peer() - get the identity that the peer has claimed
+ * @conn: connection
+ *
+ * It is proven only if the result is RPCRDMA_AUTH_DONE, but safe to log at any time.
+ * Return: a string, "" if there is none.
+ */
+const char *rpcrdma_auth_peer(const struct rpcrdma_conn *conn);
+
+/**
+ * rpcrdma_auth_version_low() - get the lowest version of a connection
+ * @mode: enum rpcrdma_auth_mode
+ * @low: lowest version that the settings permit
+ *
+ * Return: @low, or 2 if authentication is required: version 1 has none.
+ */
+static inline u8 rpcrdma_auth_version_low(u32 mode, u8 low)
+{
+	return mode == RPCRDMA_AUTH_REQUIRE && low < 2 ? 2 : low;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RPCRDMA_HOSTAUTH_H */

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Two ends that authenticate each other, and a host that answers with a stand-in HMAC */
+#ifndef ENGINE_TEST_HOSTAUTH_HH
+#define ENGINE_TEST_HOSTAUTH_HH
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <string>
+
+#include "opening.hh"
+#include "stand_in.hh"
+
+namespace engine_test::hostauth
+{
+
+constexpr int NO_KEY = -126, REVOKED = -128, NO_MEMORY = -12;
+constexpr int NO_ALGORITHM = -95;
+
+using secrets = std::map<std::string, std::string>;
+
+/* One end with its handshake and its host */
+struct peer {
+	explicit peer(bool client,
+		      enum rpcrdma_auth_mode mode = RPCRDMA_AUTH_OFFER,
+		      const char *own = nullptr, const char *expected = "",
+		      u32 hashes = RPCRDMA_AUTH_ALL_HASHES)
+	{
+		rpcrdma_conn_config cfg = usual_config(client);
+		u8 nonce[RPCRDMA_AUTH_NONCE];
+
+		static u8 count;
+
+		memset(nonce, ++count, sizeof(nonce));
+		if (!own)
+			own = client ? "client" : "server";
+		if (mode != RPCRDMA_AUTH_NONE) {
+			EXPECT_TRUE(rpcrdma_auth_init(&auth, mode, own,
+						      expected, nonce));
+			auth.hashes = static_cast<u8>(hashes);
+			cfg.auth = &auth;
+		}
+		e = std::make_unique<end>(cfg);
+		e->post(33);
+	}
+
+	/* Answer a request. Return false if there is none. */
+	bool answer(int status = 0)
+	{
+		rpcrdma_auth_request ask;
+		rpcrdma_auth_answer a{};
+
+		rpcrdma_auth_next(&e->conn, &ask);
+		if (ask.what == RPCRDMA_AUTH_ASK_NOTHING)
+			return false;
+		asked++;
+		if (!known.count(ask.identity))
+			a.status = NO_KEY;
+		if (status)
+			a.status = status;
+		if (!a.status && ask.what == RPCRDMA_AUTH_ASK_PROOFS) {
+			for (u32 i = 0; i < 2; i++)
+				stand_in(known[ask.identity], ask.input[i],
+					 ask.mac_octets, a.proof[i]);
+			proofs++;
+		}
+		e->events = rpcrdma_auth_answered(&e->conn, &a);
+		e->all_events |= e->events;
+		return true;
+	}
+
+	enum rpcrdma_auth_result result() const
+	{
+		return rpcrdma_conn_auth_result(&e->conn);
+	}
+	bool open() const
+	{
+		return e->conn.state == RPCRDMA_CONN_OPEN;
+	}
+	bool closing() const
+	{
+		return e->conn.state == RPCRDMA_CONN_CLOSING;
+	}
+
+	rpcrdma_hostauth auth{};
+	secrets known{ { "client", "a secret of both" } };
+	std::unique_ptr<end> e;
+	u32 asked = 0, proofs = 0;
+};
+
+/* Both ends, their private messages exchanged, and the messages between them */
+struct pair {
+	pair(peer &client, peer &server) : c{ client }, s{ server }
+	{
+		rpcrdma_private priv;
+
+		rpcrdma_conn_build_private(&c.e->conn, &priv);
+		rpcrdma_conn_set_peer_private(&s.e->conn, &priv);
+		rpcrdma_conn_build_private(&s.e->conn, &priv);
+		rpcrdma_conn_set_peer_private(&c.e->conn, &priv);
+		c.e->all_events |= rpcrdma_conn_established(&c.e->conn);
+		rpcrdma_conn_established(&s.e->conn);
+	}
+
+	/* Return the next message of an end, after an answer that it waits for. */
+	message next(peer &p)
+	{
+		message m;
+
+		do {
+			m = p.e->control();
+		} while (!m.size() && p.answer());
+		return m;
+	}
+
+	/* Deliver up to @count messages, one after the other, the client's first. */
+	void run(u32 count = 20)
+	{
+		for (bool moved = true; moved;) {
+			moved = false;
+			for (bool client : { true, false }) {
+				if (sent.size() == count)
+					return;
+
+				message m = next(client ? c : s);
+
+				if (!m.size())
+					continue;
+				sent.push_back(m);
+				(client ? s : c).e->receive(m);
+				moved = true;
+			}
+		}
+		/* Requests that lead to no message */
+		while (c.answer() || s.answer())
+			;
+	}
+
+	bool both_open() const
+	{
+		return c.open() && s.open();
+	}
+	bool both_done() const
+	{
+		return c.result() == RPCRDMA_AUTH_DONE &&
+		       s.result() == RPCRDMA_AUTH_DONE;
+	}
+
+	peer &c, &s;
+	std::vector<message> sent;
+};
+
+inline u32 flags_of(const message &m)
+{
+	return m.get(16);
+}
+
+} // namespace engine_test::hostauth
+
+#endif

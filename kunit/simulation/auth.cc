@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Host authentication: the hosts' secrets, and their answers to the core. A secret is a
+ * number here, and both ends have the same, or not.
+ */
+#include <cerrno>
+#include <cstring>
+
+#include <stand_in.hh>
+
+#include "network.hh"
+
+namespace simulation
+{
+
+/* Duration of a look-up, or of both HMACs, in microseconds */
+constexpr u64 USUAL_ANSWER = 30;
+/* Attempts of a client until its secret, or the server's, is put right */
+constexpr u32 ATTEMPTS_WRONG = 2;
+
+/* Take part, as the module does: a client that has a secret, and any server. */
+void endpoint::offer_auth()
+{
+	const auto mode = static_cast<enum rpcrdma_auth_mode>(params.auth);
+	u8 nonce[RPCRDMA_AUTH_NONCE] = {};
+
+	if (!mode || (life.client && !params.secret))
+		return;
+	store(nonce, params.cfg.number);
+	nonce[4] = life.client;
+	if (!rpcrdma_auth_init(&handshake, mode,
+			       life.client ? "client" : "server",
+			       life.client ? "server" : "", nonce))
+		w_.complain("the name of a host is not valid");
+	control.auth = &handshake;
+}
+
+void endpoint::auth_asked()
+{
+	w_.after(w_.delay(USUAL_ANSWER), this, AUTH);
+}
+
+/* Return events. */
+u32 endpoint::answer_auth()
+{
+	rpcrdma_auth_request ask;
+	rpcrdma_auth_answer answer{};
+
+	rpcrdma_auth_next(&conn, &ask);
+	if (ask.what == RPCRDMA_AUTH_ASK_NOTHING)
+		return 0;
+	if (strcmp(ask.identity, "client"))
+		w_.complain(std::string(name) + ": asks for another secret");
+	if (w_.fault(100))
+		answer.status = -ENOMEM;
+	else if (!params.secret)
+		answer.status = -ENOKEY;
+	if (!answer.status && ask.what == RPCRDMA_AUTH_ASK_PROOFS) {
+		for (u32 i = 0; i < 2; i++)
+			engine_test::stand_in(std::to_string(params.secret),
+					      ask.input[i], ask.mac_octets,
+					      answer.proof[i]);
+	}
+	return rpcrdma_auth_answered(&conn, &answer);
+}
+
+/*
+ * Give secrets to both ends in some runs. Derived from a number already chosen: one more
+ * choice would change all recorded runs.
+ */
+void network::choose_secrets()
+{
+	endpoint_params &client = setup_.client, &server = setup_.server;
+	const u32 number = setup_.rpcs % 16;
+
+	/* An end that refuses its peer's properties ends the handshake, too. */
+	if (peer1_ || client.refuses_props || server.refuses_props)
+		return;
+	client.auth = server.auth = RPCRDMA_AUTH_OFFER;
+	switch (number) {
+	case 3:
+		client.secret = server.secret = 1;
+		break;
+	case 5:
+		client.secret = server.secret = 1;
+		/* Only if both have version 2 */
+		if (client.cfg.version_high > 1 && server.cfg.version_high > 1)
+			client.auth = server.auth = RPCRDMA_AUTH_REQUIRE;
+		break;
+	case 9:
+		client.secret = 1;
+		break;
+	case 11:
+		server.secret = 1;
+		break;
+	case 13:
+		client.secret = 2;
+		server.secret = 1;
+		client.secrets_differ = server.secrets_differ = true;
+		break;
+	}
+}
+
+/* Correct a wrong secret after some attempts, which fail until then. */
+void network::renew_secrets()
+{
+	if (setup_.client.secret != 2 || attempts_ <= ATTEMPTS_WRONG)
+		return;
+	setup_.client.secret = 1;
+	setup_.client.secrets_differ = setup_.server.secrets_differ = false;
+}
+
+/* Complain if a connection is open that must not be, or lacks what both ends have. */
+void network::check_secrets(const endpoint &ep)
+{
+	const u32 client = setup_.client.secret, server = setup_.server.secret;
+	const bool done = rpcrdma_conn_auth_result(&ep.conn) ==
+			  RPCRDMA_AUTH_DONE;
+
+	if (ep.conn.version == RPCRDMA_VERS_2 &&
+	    done != (client && client == server))
+		w_.complain(
+			std::string(ep.name) +
+			(done ? ": authenticated without the secret" :
+				": open without the proof of a common secret"));
+}
+
+} // namespace simulation

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * The handshake of host authentication within the opening (WP 9): it decides what this
+ * end's CONNPROPs contain, and whether the connection opens.
+ */
+#ifndef RPCRDMA_CORE_HOSTAUTH_HH
+#define RPCRDMA_CORE_HOSTAUTH_HH
+
+#include "../wire/properties.hh"
+#include "receive.hh"
+
+namespace rpcrdma::auth
+{
+
+/* Return true if this end refuses peers that take no part. */
+static inline bool is_required(const struct rpcrdma_conn *conn)
+{
+	return conn->cfg.auth && conn->cfg.auth->require;
+}
+
+/* Return true while the connection may not open. */
+bool holds(const struct rpcrdma_conn *conn);
+
+/*
+ * End the handshake without success. A server says so to its client if it still can; in
+ * all other cases the connection closes.
+ */
+void fail(struct rpcrdma_conn *conn, enum rpcrdma_auth_result result);
+
+/* Begin a client's handshake, before its first message. */
+void begin(struct rpcrdma_conn *conn);
+
+/*
+ * Handle the CONNPROP in @m. @props: what it contains, or null if it was refused. Return
+ * false if the handshake does not decide when this end's next CONNPROP is due.
+ */
+bool received(const v2::message &m, const struct prop_others *props);
+
+/*
+ * Handle an ERROR about a CONNPROP of this end. Return false if the handshake has ended,
+ * so that the ERROR is about something else.
+ */
+bool own_refused(struct rpcrdma_conn *conn);
+
+/* The contents of this end's next CONNPROP */
+struct contents {
+	bool props; /* struct rpcrdma_props */
+	bool more;  /* it is not the last one */
+	u32 type;   /* of the item of the handshake; 0: none */
+};
+
+contents next_contents(const struct rpcrdma_conn *conn);
+
+/* Write the item of the handshake, if there is one. */
+[[nodiscard]] xdr_writer encode_item(const struct rpcrdma_conn *conn,
+				     const contents &what, xdr_writer out);
+
+/* Note that a CONNPROP was sent: @octets bytes in @buf. */
+void sent(struct rpcrdma_conn *conn, const contents &what, const void *buf,
+	  u32 octets);
+
+/* Return the reason that a server sends for a failure. */
+u32 reason_of(enum rpcrdma_auth_result result);
+
+/* Return a client's failure for the reason that a server has sent. */
+enum rpcrdma_auth_result result_of(u32 reason);
+
+/*
+ * Return the status with which a client's tasks are woken after an attempt. They retry if
+ * it was successful. Only those of a mount wait for the first connection: if that is
+ * refused, they end. Later ones retry, because secrets may be renewed.
+ */
+int wake_status(const struct rpcrdma_reconnect_walk *walk);
+
+} // namespace rpcrdma::auth
+
+#endif /* RPCRDMA_CORE_HOSTAUTH_HH */

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/* Results of host authentication (WP 9): what is said to the client, and to users */
+#include "hostauth.hh"
+
+#include "../wire/hostauth_codec.hh"
+
+namespace rpcrdma::auth
+{
+
+namespace
+{
+
+/* By enum rpcrdma_auth_result */
+struct result_info {
+	const char *reason; /* null: no failure */
+	u32 said;	    /* to the client, by a server */
+};
+
+constexpr result_info RESULTS[] = {
+	/* PENDING */ { nullptr, 0 },
+	/* UNUSED */ { nullptr, 0 },
+	/* DONE */ { nullptr, 0 },
+	/* REFUSED */
+	{ "the server refuses this host's identity or secret", DENIED },
+	/* WRONG_PROOF */
+	{ "the peer does not prove that it knows the secret", DENIED },
+	/* UNKNOWN */ { "there is no secret for the peer's identity", DENIED },
+	/* WRONG_IDENTITY */
+	{ "the peer has another identity than expected", DENIED },
+	/* NOT_OFFERED */
+	{ "host authentication is required, and the peer does not take part",
+	  REQUIRED },
+	/* PEER_REQUIRES */
+	{ "the server requires host authentication", REQUIRED },
+	/* VERSION_1 */
+	{ "host authentication is required, and the peer has only version 1",
+	  REQUIRED },
+	/* NO_SECRET */
+	{ "this host has no usable secret for host authentication", DENIED },
+	/* NO_HASH */
+	{ "both ends have no algorithm for host authentication in common",
+	  NO_ALGORITHM },
+	/* MALFORMED */
+	{ "a message of the host authentication is not valid", NOT_VALID },
+	/* UNAVAILABLE */
+	{ "host authentication is not available at present", NOT_AVAILABLE },
+};
+static_assert(sizeof(RESULTS) / sizeof(RESULTS[0]) == RPCRDMA_NR_AUTH_RESULTS);
+
+} // namespace
+
+u32 reason_of(enum rpcrdma_auth_result result)
+{
+	return RESULTS[result].said;
+}
+
+enum rpcrdma_auth_result result_of(u32 reason)
+{
+	switch (reason) {
+	case REQUIRED:
+		return RPCRDMA_AUTH_PEER_REQUIRES;
+	case NO_ALGORITHM:
+		return RPCRDMA_AUTH_NO_HASH;
+	case NOT_VALID:
+		return RPCRDMA_AUTH_MALFORMED;
+	case NOT_AVAILABLE:
+		return RPCRDMA_AUTH_UNAVAILABLE;
+	default:
+		return RPCRDMA_AUTH_REFUSED;
+	}
+}
+
+int wake_status(const struct rpcrdma_reconnect_walk *walk)
+{
+	if (!walk->status)
+		return -E_AGAIN;
+	return walk->first && walk->status == -E_ACCES ?
+		       walk->status :
+		       rpcrdma_connect_status(walk->status);
+}
+
+} // namespace rpcrdma::auth
+
+using namespace rpcrdma;
+
+enum rpcrdma_auth_result
+rpcrdma_conn_auth_result(const struct rpcrdma_conn *conn)
+{
+	return static_cast<enum rpcrdma_auth_result>(conn->auth_result);
+}
+
+bool rpcrdma_auth_failed(const struct rpcrdma_conn *conn)
+{
+	return rpcrdma_auth_reason(rpcrdma_conn_auth_result(conn));
+}
+
+bool rpcrdma_auth_denied(const struct rpcrdma_conn *conn)
+{
+	return rpcrdma_auth_failed(conn) &&
+	       conn->auth_result != RPCRDMA_AUTH_UNAVAILABLE;
+}
+
+const char *rpcrdma_auth_reason(enum rpcrdma_auth_result result)
+{
+	return auth::RESULTS[result].reason;
+}
+
+const char *rpcrdma_auth_name(enum rpcrdma_auth_result result)
+{
+	switch (result) {
+	case RPCRDMA_AUTH_PENDING:
+		return "none";
+	case RPCRDMA_AUTH_UNUSED:
+		return "unused";
+	case RPCRDMA_AUTH_DONE:
+		return "authenticated";
+	default:
+		return "failed";
+	}
+}
+
+const char *rpcrdma_auth_peer(const struct rpcrdma_conn *conn)
+{
+	return conn->cfg.auth ? conn->cfg.auth->peer : "";
+}
