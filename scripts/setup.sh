@@ -25,7 +25,7 @@ rpm=(make rpm)
 check=(ccache g++ cmake pkg-config libgtest-dev clang libclang-rt-14-dev clang-format clang-tidy
        gcc-12-aarch64-linux-gnu g++-12-aarch64-linux-gnu
        coccinelle sparse shellcheck
-       fio acl attr nfs4-acl-tools krb5-kdc krb5-admin-server krb5-user
+       fio acl attr nfs4-acl-tools krb5-kdc krb5-admin-server krb5-user keyutils
        hostname diffutils patch python3 perl git
        libibverbs-dev librdmacm-dev ibverbs-providers
        linux-source-6.1 xz-utils bc bison flex libelf-dev libssl-dev

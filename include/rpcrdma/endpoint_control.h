@@ -42,6 +42,7 @@ struct rpcrdma_ep_params {
 	bool	pull;			/* the peer may provide them */
 	u8	version_low, version_high;
 	bool fallback_v1; /* version_high: no answer to version 2 */
+	u8	auth;			/* enum rpcrdma_auth_mode */
 };
 
 /* Limits and features of a device, as far as the host uses them */

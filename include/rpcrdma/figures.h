@@ -101,6 +101,9 @@ struct rpcrdma_conn_view {
 	/* Each string is static. */
 	const char *role, *why, *state;
 	const char *reason;		/* of a close that is not ordinary, or NULL */
+	const char *auth;		/* rpcrdma_auth_name() */
+	/* rpcrdma_auth_peer() or "none"; not static, set at most once */
+	const char *identity;
 	u8 version;			/* 0: not known yet */
 	bool fallback;			/* rpcrdma_conn_fell_back() */
 	u64 numbers[RPCRDMA_NR_FIGURES];

@@ -23,6 +23,8 @@ ONLY=${3:-}
 . "$(dirname "$0")/work.sh"
 # shellcheck source-path=SCRIPTDIR source=krb5.sh
 . "$(dirname "$0")/krb5.sh"
+# shellcheck source-path=SCRIPTDIR source=hostauth.sh
+. "$(dirname "$0")/hostauth.sh"
 # shellcheck source-path=SCRIPTDIR source=documents.sh
 . "$(dirname "$0")/documents.sh"
 NFSIO=$RUN/nfsio
@@ -32,6 +34,7 @@ everything|full)
 	MAXSIZE=1100000 FIO_SIZE=8m MANY='24 12' ENTRIES=3000
 	LINKS=500 BULK=24 REFUSED='3 4.0 4.1 4.2'
 	LOAD=15 ROUNDS=3 KILLS=12 RELOADS=5
+	AUTH='3 4.0 4.1 4.2'
 	VERSIONS='3 4.0 4.1 4.2' TROUBLE='3 4.2' IPV6='3 4.2' HUGE='3 4.2' LOCKS='3lock 4.0 4.1'
 	FORMATS='special.3 special.4.2 pulled.3 pulled.4.2 continued.3 continued.4.2'
 	RSIZES='1048576 32768 4096' KRB5='krb5 krb5i krb5p' FORM_WORK=work_all
@@ -45,6 +48,7 @@ reduced)
 	MAXSIZE=70000 FIO_SIZE=1m MANY='6 4' ENTRIES=400
 	LINKS=60 BULK=12 REFUSED=''
 	LOAD=12 ROUNDS=2 KILLS=4 RELOADS=3
+	AUTH=4.2
 	VERSIONS=4.2 TROUBLE=4.2 IPV6='' HUGE='' LOCKS=''
 	FORMATS=pulled.4.2 RSIZES='' KRB5=krb5p KRB5_FORMATS='' FORM_WORK='' ;;
 *) echo "unknown profile: $PROFILE"; exit 2 ;;
@@ -611,6 +615,14 @@ if ! whole; then
 	done
 	RDMA=rxe
 	t siw.over 60 change_device siw
+fi
+
+if [ $MODULE_KIND = ours ]; then
+	for v in $AUTH; do t auth.$v.secret 60 auth_secret $v; done
+	for how in missing revoked short not_offered version_1; do
+		t auth.$how 90 auth_$how
+	done
+	t auth.off 20 auth_off
 fi
 
 # Slow commands, whatever the kernel

@@ -263,7 +263,10 @@ static void rpcrdma_client_down(struct rpc_xprt *xprt)
 void rpcrdma_client_link(struct rpcrdma_client *client, bool close)
 {
 	struct rpc_xprt *xprt = &client->requester.xprt;
-	struct rpcrdma_reconnect_walk walk = { .close = close };
+	struct rpcrdma_reconnect_walk walk = {
+		.close	= close,
+		.first	= !xprt->stat.connect_count,
+	};
 	struct rpcrdma_reconnect_step step;
 	struct rpcrdma_client_trial trial;
 	struct rpcrdma_ep *ep = NULL;

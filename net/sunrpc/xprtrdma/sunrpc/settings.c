@@ -86,6 +86,10 @@ RPCRDMA_PARAM(max_reassembly,
 RPCRDMA_PARAM(min_version, "client: lowest protocol version to use (1..2)");
 RPCRDMA_PARAM(max_version, "client: highest protocol version to use (1..2)");
 RPCRDMA_PARAM(svc_min_version, "server: lowest protocol version to use (1..2)");
+RPCRDMA_PARAM(host_auth,
+	      "client: host authentication: 0 none, 1 if both ends have a secret, 2 required");
+RPCRDMA_PARAM(svc_host_auth,
+	      "server: host authentication: 0 none, 1 if both ends have a secret, 2 required");
 RPCRDMA_PARAM(svc_max_version, "server: highest protocol version to use (1..2)");
 
 /* ---- sysctl ---- */
@@ -137,6 +141,7 @@ static struct ctl_table rpcrdma_client_table[] = {
 	RPCRDMA_SETTING("rdma_min_version", min_version),
 	RPCRDMA_SETTING("rdma_max_version", max_version),
 	RPCRDMA_SETTING("rdma_reverse_level", reverse_level),
+	RPCRDMA_SETTING("rdma_host_auth", host_auth),
 	/* Without effect, kept for scripts that write them: */
 	RPCRDMA_UINT("rdma_inline_write_padding", inline_write_padding,
 		     zero, padding_max),
@@ -180,6 +185,7 @@ static struct ctl_table rpcrdma_server_table[] = {
 	RPCRDMA_SETTING("max_memory", svc_max_memory),
 	RPCRDMA_SETTING("min_version", svc_min_version),
 	RPCRDMA_SETTING("max_version", svc_max_version),
+	RPCRDMA_SETTING("host_auth", svc_host_auth),
 	RPCRDMA_COUNTER("rdma_stat_read", svcrdma_stat_read),
 	RPCRDMA_COUNTER("rdma_stat_recv", svcrdma_stat_recv),
 	RPCRDMA_COUNTER("rdma_stat_write", svcrdma_stat_write),

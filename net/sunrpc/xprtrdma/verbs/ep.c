@@ -86,6 +86,7 @@ struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
 	init_llist_head(&ep->completed);
 	INIT_WORK(&ep->reap_work, rpcrdma_works_reap);
 	INIT_DELAYED_WORK(&ep->stall_timer, rpcrdma_stall_expired);
+	INIT_WORK(&ep->auth_work, rpcrdma_auth_answer);
 	INIT_WORK(&ep->opened_work, rpcrdma_ep_opened_later);
 	INIT_WORK(&ep->broken_work, rpcrdma_ep_broken);
 	INIT_WORK(&ep->rw_work, rpcrdma_rw_retry);
@@ -108,6 +109,7 @@ static void rpcrdma_ep_release(struct kref *kref)
 	rpcrdma_core_destroy(&ep->core);
 	rpcrdma_sends_free(ep);
 	rpcrdma_mrs_free(ep);
+	rpcrdma_auth_free(ep);
 	kfree(ep);
 	if (atomic_dec_and_test(&rpcrdma_nr_eps))
 		wake_up_all(&rpcrdma_eps_wait);
@@ -376,6 +378,8 @@ int rpcrdma_ep_make(struct rpcrdma_ep *ep, int rc)
 {
 	struct rpcrdma_setup_step m;
 
+	if (!rc)
+		rc = rpcrdma_auth_setup(ep);
 	while ((m = rpcrdma_core_make(&ep->core, rc)).what != RPCRDMA_SETUP_END)
 		rc = rpcrdma_ep_wait(ep, m.ms);
 	/* The teardown of a server's connection may free @ep after this. */

@@ -258,6 +258,12 @@ void rpcrdma_recvs_unmap(struct rpcrdma_ep *ep);
 void rpcrdma_ep_conn_param(struct rpcrdma_ep *ep,
 			   struct rdma_conn_param *param, u8 *buf);
 
+/* ---- hostauth.c ---- */
+
+int rpcrdma_auth_setup(struct rpcrdma_ep *ep);
+void rpcrdma_auth_answer(struct work_struct *work);
+void rpcrdma_auth_free(struct rpcrdma_ep *ep);
+
 /* ---- cm.c ---- */
 
 int rpcrdma_ep_cm_handler(struct rdma_cm_id *id,

@@ -71,12 +71,6 @@ void rpcrdma_port_happened(struct rpcrdma_ep_core *core,
 	rpcrdma_ep_happened(rpcrdma_ep_of(core), event);
 }
 
-/* No transport takes part in host authentication. */
-void rpcrdma_port_auth(struct rpcrdma_ep_core *core)
-{
-	rpcrdma_ep_close(rpcrdma_ep_of(core), "no host authentication here");
-}
-
 void rpcrdma_port_wake(struct rpcrdma_ep_core *core)
 {
 	wake_up_all(&rpcrdma_ep_of(core)->wait);
@@ -84,6 +78,7 @@ void rpcrdma_port_wake(struct rpcrdma_ep_core *core)
 
 void rpcrdma_port_closing(struct rpcrdma_ep_core *core, const char *reason)
 {
+	const char *peer = rpcrdma_auth_peer(&core->conn);
 	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
 
 	/* Pairs with the barrier in rpcrdma_ep_enter(). */
@@ -92,8 +87,9 @@ void rpcrdma_port_closing(struct rpcrdma_ep_core *core, const char *reason)
 	if (core->life.opened && ep->ops->changed)
 		ep->ops->changed(ep);
 	if (reason)
-		pr_warn_ratelimited("rpcrdma: connection to %pISpc closed: %s\n",
-				    &ep->remote, reason);
+		pr_warn_ratelimited("rpcrdma: connection to %pISpc closed: %s%s%s\n",
+				    &ep->remote, reason,
+				    *peer ? "; its identity: " : "", peer);
 	queue_work(rpcrdma_wq, &ep->teardown_work);
 }
 

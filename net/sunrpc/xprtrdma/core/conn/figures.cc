@@ -125,6 +125,10 @@ void rpcrdma_core_view(const struct rpcrdma_ep_core *core,
 	view->why = rpcrdma_version_why(conn);
 	view->state = rpcrdma_stage_name(core->life.stage);
 	view->reason = core->life.reason;
+	view->auth = rpcrdma_auth_name(rpcrdma_conn_auth_result(conn));
+	view->identity = rpcrdma_auth_peer(conn);
+	if (!*view->identity)
+		view->identity = "none";
 	view->version = conn->version;
 	view->fallback = rpcrdma_conn_fell_back(conn);
 	rpcrdma_conn_figures(conn, view->numbers);

@@ -67,6 +67,7 @@ void set_versions(struct rpcrdma_ep_params *p, u32 auth, u32 low, u32 high)
 {
 	p->version_low = rpcrdma_auth_version_low(auth, static_cast<u8>(low));
 	p->version_high = static_cast<u8>(max_u32(high, p->version_low));
+	p->auth = static_cast<u8>(auth);
 }
 
 } // namespace

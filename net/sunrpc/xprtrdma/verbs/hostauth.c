@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Host authentication: the core decides (core/conn/hostauth.cc); here are what it cannot
+ * have, the secrets, which are keys of the type "logon" in root's user keyring, and the
+ * kernel's HMACs.
+ */
+
+#include <crypto/hash.h>
+#include <keys/user-type.h>
+#include <linux/key.h>
+#include <linux/module.h>
+#include <linux/moduleparam.h>
+#include <linux/random.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/utsname.h>
+
+#include "internal.h"
+
+MODULE_SOFTDEP("pre: crypto-hmac crypto-sha256 crypto-sha512");
+
+#define RPCRDMA_AUTH_PREFIX	"rpcrdma:"
+
+static char rpcrdma_host_identity[RPCRDMA_AUTH_MAX_IDENTITY + 2];
+module_param_string(host_identity, rpcrdma_host_identity,
+		    sizeof(rpcrdma_host_identity), 0644);
+MODULE_PARM_DESC(host_identity,
+		 "identity of this host in host authentication, by default its name");
+
+/* Copy the identity of this host. Without a valid one it is empty. */
+static void rpcrdma_auth_own(char own[RPCRDMA_AUTH_MAX_IDENTITY + 2])
+{
+	kernel_param_lock(THIS_MODULE);
+	strscpy(own, rpcrdma_host_identity, RPCRDMA_AUTH_MAX_IDENTITY + 2);
+	kernel_param_unlock(THIS_MODULE);
+	/* A value written to sysfs usually ends with a newline. */
+	strreplace(own, '\n', '\0');
+	if (!*own)
+		strscpy(own, init_utsname()->nodename,
+			RPCRDMA_AUTH_MAX_IDENTITY + 2);
+	if (!rpcrdma_auth_identity_ok(own)) {
+		pr_warn_ratelimited("rpcrdma: this host's identity is not valid, see host_identity\n");
+		*own = '\0';
+	}
+}
+
+/* ---- Secrets and HMACs ---- */
+
+#if IS_ENABLED(CONFIG_KEYS) && IS_REACHABLE(CONFIG_CRYPTO_HASH)
+
+static int rpcrdma_auth_digest(struct crypto_shash *tfm,
+			       const struct rpcrdma_auth_piece *input, u8 *proof)
+{
+	SHASH_DESC_ON_STACK(desc, tfm);
+	unsigned int i;
+	int rc;
+
+	desc->tfm = tfm;
+	rc = crypto_shash_init(desc);
+	for (i = 0; !rc && i < RPCRDMA_AUTH_PIECES; i++)
+		rc = crypto_shash_update(desc, input[i].data, input[i].octets);
+	if (!rc)
+		rc = crypto_shash_final(desc, proof);
+	shash_desc_zero(desc);
+	return rc;
+}
+
+/* Compute both HMACs of @req. A failure is no statement about the secret. */
+static int rpcrdma_auth_proofs(const struct rpcrdma_auth_request *req,
+			       const struct user_key_payload *secret,
+			       struct rpcrdma_auth_answer *answer)
+{
+	static const char *const names[] = {
+		[RPCRDMA_AUTH_SHA256] = "hmac(sha256)",
+		[RPCRDMA_AUTH_SHA384] = "hmac(sha384)",
+		[RPCRDMA_AUTH_SHA512] = "hmac(sha512)",
+	};
+	struct crypto_shash *tfm;
+	int rc;
+
+	tfm = crypto_alloc_shash(names[req->hash], 0, 0);
+	if (IS_ERR(tfm))
+		return PTR_ERR(tfm) == -ENOMEM ? -ENOMEM : -EOPNOTSUPP;
+	rc = crypto_shash_setkey(tfm, secret->data, secret->datalen);
+	if (!rc)
+		rc = rpcrdma_auth_digest(tfm, req->input[0], answer->proof[0]);
+	if (!rc)
+		rc = rpcrdma_auth_digest(tfm, req->input[1], answer->proof[1]);
+	/* Zeroes the key. */
+	crypto_free_shash(tfm);
+	return rc ? -EOPNOTSUPP : 0;
+}
+
+/*
+ * Find the secret for @req->identity, and compute HMACs with it if asked to. Work items
+ * have the kernel's credentials, which are root's. Sleeps.
+ */
+static int rpcrdma_auth_secret(const struct rpcrdma_auth_request *req,
+			       struct rpcrdma_auth_answer *answer)
+{
+	char name[sizeof(RPCRDMA_AUTH_PREFIX) + RPCRDMA_AUTH_MAX_IDENTITY];
+	const struct user_key_payload *secret;
+	struct key *key;
+	int rc;
+
+	snprintf(name, sizeof(name), RPCRDMA_AUTH_PREFIX "%s", req->identity);
+	key = request_key(&key_type_logon, name, NULL);
+	if (IS_ERR(key))
+		return PTR_ERR(key);
+	down_read(&key->sem);
+	rc = key_validate(key);
+	secret = user_key_payload_locked(key);
+	if (!rc && !secret)
+		rc = -EKEYREVOKED;
+	if (!rc && secret->datalen < RPCRDMA_AUTH_MIN_SECRET) {
+		pr_warn_ratelimited("rpcrdma: the secret %s has less than %u bytes and is not used\n",
+				    name, RPCRDMA_AUTH_MIN_SECRET);
+		rc = -EINVAL;
+	}
+	if (!rc && req->what == RPCRDMA_AUTH_ASK_PROOFS)
+		rc = rpcrdma_auth_proofs(req, secret, answer);
+	up_read(&key->sem);
+	key_put(key);
+	return rc;
+}
+
+#else
+
+static int rpcrdma_auth_secret(const struct rpcrdma_auth_request *req,
+			       struct rpcrdma_auth_answer *answer)
+{
+	return -EOPNOTSUPP;
+}
+
+#endif
+
+/* ---- The handshake of a connection ---- */
+
+void rpcrdma_auth_answer(struct work_struct *work)
+{
+	struct rpcrdma_ep *ep = container_of(work, struct rpcrdma_ep, auth_work);
+	/* Memory reclaim may wait for an RPC that waits for the connection. */
+	unsigned int nofs = memalloc_nofs_save();
+	struct rpcrdma_auth_answer answer = { };
+	struct rpcrdma_auth_request req;
+	u32 events;
+
+	spin_lock(&ep->lock);
+	rpcrdma_auth_next(&ep->core.conn, &req);
+	spin_unlock(&ep->lock);
+	if (req.what != RPCRDMA_AUTH_ASK_NOTHING) {
+		answer.status = rpcrdma_auth_secret(&req, &answer);
+		events = rpcrdma_locked(&ep->lock,
+					rpcrdma_auth_answered(&ep->core.conn,
+							      &answer));
+		memzero_explicit(&answer, sizeof(answer));
+		rpcrdma_core_events(&ep->core, events);
+	}
+	memalloc_nofs_restore(nofs);
+	rpcrdma_ep_leave(ep);
+	rpcrdma_ep_put(ep);
+}
+
+void rpcrdma_port_auth(struct rpcrdma_ep_core *core)
+{
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
+
+	/* The teardown waits for the work item. */
+	if (!rpcrdma_ep_enter(ep))
+		return;
+	rpcrdma_ep_get(ep);
+	queue_work(rpcrdma_message_wq, &ep->auth_work);
+}
+
+/*
+ * Prepare the handshake of a connection before its setup. A client offers it only if it
+ * has a secret. Sleeps.
+ * Return: 0 or a negative errno.
+ */
+int rpcrdma_auth_setup(struct rpcrdma_ep *ep)
+{
+	const enum rpcrdma_auth_mode mode = ep->params.auth;
+	char own[RPCRDMA_AUTH_MAX_IDENTITY + 2];
+	const struct rpcrdma_auth_request req = {
+		.what		= RPCRDMA_AUTH_ASK_SECRET,
+		.identity	= own,
+	};
+	u8 nonce[RPCRDMA_AUTH_NONCE];
+	struct rpcrdma_hostauth *auth;
+
+	if (mode == RPCRDMA_AUTH_NONE)
+		return 0;
+	rpcrdma_auth_own(own);
+	if (ep->client && *own && rpcrdma_auth_secret(&req, NULL))
+		*own = '\0';
+	if (!*own && mode == RPCRDMA_AUTH_OFFER)
+		return 0;
+	auth = kzalloc(sizeof(*auth), GFP_NOFS);
+	if (!auth)
+		return -ENOMEM;
+	get_random_bytes(nonce, sizeof(nonce));
+	/* Without a secret the core refuses a client's connection, and says why. */
+	if (!rpcrdma_auth_init(auth, mode, own, "", nonce)) {
+		kfree_sensitive(auth);
+		return -EACCES;
+	}
+	ep->core.control.auth = auth;
+	return 0;
+}
+
+void rpcrdma_auth_free(struct rpcrdma_ep *ep)
+{
+	kfree_sensitive(ep->core.control.auth);
+}
