@@ -138,7 +138,7 @@ static void trace_each_event(struct kunit *test)
 				    "%s", trace_counts[i].name);
 }
 
-static int trace_init(struct kunit *test)
+static int trace_test_init(struct kunit *test)
 {
 	int rc = peer_test_init(test);
 
@@ -165,7 +165,7 @@ static struct kunit_suite client_trace_suite = {
 	.name		= "rpcrdma_client_trace",
 	.suite_init	= peer_mem_suite_init,
 	.suite_exit	= peer_suite_exit,
-	.init		= trace_init,
+	.init		= trace_test_init,
 	.exit		= trace_exit,
 	.test_cases	= trace_cases,
 };

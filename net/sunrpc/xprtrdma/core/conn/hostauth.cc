@@ -330,7 +330,7 @@ void write_context(const struct rpcrdma_conn *conn, u32 role)
 
 	static_assert(RPCRDMA_AUTH_CONTEXT ==
 		      LABEL_OCTETS + 9 * sizeof(u32) +
-			      2 * RPCRDMA_PRIVATE_OCTETS);
+			      2ul * RPCRDMA_PRIVATE_OCTETS);
 	rpcrdma_conn_build_private(conn, &own);
 	out.octets(LABEL, LABEL_OCTETS);
 	out.word(MECHANISM);
@@ -432,16 +432,14 @@ bool received(const v2::message &m, const struct prop_others *props)
 	if (state == GREETED && client)
 		return receive_challenge(m, props);
 	/* All others answer a message of this end. */
-	if (conn->props_due)
+	if (conn->props_due || (state != CHALLENGED && state != PROVED))
 		fail(conn, RPCRDMA_AUTH_MALFORMED);
 	else if (state == CHALLENGED)
 		receive_client_proof(m, props);
-	else if (state == PROVED && client)
+	else if (client)
 		receive_server_proof(m, props);
-	else if (state == PROVED)
-		receive_last(m, props);
 	else
-		fail(conn, RPCRDMA_AUTH_MALFORMED);
+		receive_last(m, props);
 	return true;
 }
 
