@@ -91,10 +91,9 @@ unsigned int shim_connect_flags;
 /* Record the notifications of a connection's start and end. */
 atomic_t shim_changes;
 
-#define rpcrdma_netlink_changed	shim_netlink_changed
 #include "../../net/sunrpc/xprtrdma/sunrpc/netlink.h"
 
-void shim_netlink_changed(struct rpcrdma_ep *ep)
+void rpcrdma_netlink_changed(struct rpcrdma_ep *ep)
 {
 	atomic_inc(&shim_changes);
 }

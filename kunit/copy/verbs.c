@@ -497,6 +497,7 @@ static void *shim_kvmalloc(size_t size, gfp_t gfp)
 #include "../../net/sunrpc/xprtrdma/verbs/recv.c"
 #include "../../net/sunrpc/xprtrdma/verbs/qp.c"
 #include "../../net/sunrpc/xprtrdma/verbs/cm.c"
+#include "../../net/sunrpc/xprtrdma/verbs/hostauth.c"
 #include "../../net/sunrpc/xprtrdma/verbs/ep.c"
 #include "../../net/sunrpc/xprtrdma/verbs/listen.c"
 
