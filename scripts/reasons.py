@@ -20,6 +20,7 @@ NO_REASONS = {"nothing is wrong", "rdma backchannel"}
 def strings(text):
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     text = re.sub(r'"\s*\n\s*"', "", text)
+    text = re.sub(r"\bMODULE_\w+\([^;]*\);", "", text)
     found = re.findall(r'"([A-Za-z][^"%\\]* [^"%\\]*)"', text)
     return {s for s in found if not s.startswith(("rpcrdma:", "svcrdma:"))}
 
