@@ -18,8 +18,6 @@
 
 #include "internal.h"
 
-MODULE_SOFTDEP("pre: crypto-hmac crypto-sha256 crypto-sha512");
-
 #define RPCRDMA_AUTH_PREFIX	"rpcrdma:"
 
 static char rpcrdma_host_identity[RPCRDMA_AUTH_MAX_IDENTITY + 2];
