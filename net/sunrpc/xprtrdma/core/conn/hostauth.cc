@@ -170,22 +170,37 @@ bool not_offered(struct rpcrdma_conn *conn)
 	return true;
 }
 
+/*
+ * Get the item of the peer's first CONNPROP. Returns false if there is none to go on
+ * with: @part returns false if the peer takes no part and needs not, true after a
+ * failure.
+ */
+bool first_item(struct rpcrdma_conn *conn, const struct prop_others *props,
+		item &it, bool &part)
+{
+	part = true;
+	switch (find_item(props, it)) {
+	case found::ITEM:
+		return true;
+	case found::NONE:
+		part = not_offered(conn);
+		return false;
+	default:
+		fail(conn, RPCRDMA_AUTH_MALFORMED);
+		return false;
+	}
+}
+
 /* Server: the client's first CONNPROP */
 bool receive_hello(const v2::message &m, const struct prop_others *props)
 {
 	struct rpcrdma_conn *conn = m.conn;
 	struct rpcrdma_hostauth *auth = conn->cfg.auth;
+	bool part;
 	item it;
 
-	switch (find_item(props, it)) {
-	case found::NONE:
-		return not_offered(conn);
-	case found::WRONG:
-		fail(conn, RPCRDMA_AUTH_MALFORMED);
-		return true;
-	default:
-		break;
-	}
+	if (!first_item(conn, props, it, part))
+		return part;
 	if (!meet(m, it, HELLO))
 		return true;
 	/* The strongest that both ends have */
@@ -206,17 +221,11 @@ bool receive_challenge(const v2::message &m, const struct prop_others *props)
 {
 	struct rpcrdma_conn *conn = m.conn;
 	struct rpcrdma_hostauth *auth = conn->cfg.auth;
+	bool part;
 	item it;
 
-	switch (find_item(props, it)) {
-	case found::NONE:
-		return not_offered(conn);
-	case found::WRONG:
-		fail(conn, RPCRDMA_AUTH_MALFORMED);
-		return true;
-	default:
-		break;
-	}
+	if (!first_item(conn, props, it, part))
+		return part;
 	if (it.type == FAILURE) {
 		fail(conn, result_of(it.reason));
 		return true;
