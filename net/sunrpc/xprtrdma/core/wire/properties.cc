@@ -31,9 +31,6 @@ constexpr property PROPERTIES[] = {
 	{ &rpcrdma_props::reassembly, RDMA2_PROPID_REASSEMBLY, 0, ~0u, true },
 };
 
-/* Length of a property that is sent: id, length, uint32 */
-constexpr u32 PROP_OCTETS = 12;
-
 constexpr u32 count_own(bool client)
 {
 	u32 count = 0;
@@ -120,11 +117,6 @@ fault decode_props(xdr_reader &in, struct rpcrdma_props *props,
 	if (others)
 		*others = rest;
 	return {};
-}
-
-u32 props_octets(bool client)
-{
-	return u32{ sizeof(u32) } + PROP_OCTETS * count_own(client);
 }
 
 void encode_props(xdr_writer &out, const struct rpcrdma_props *props,

@@ -42,9 +42,6 @@ struct prop_others {
 fault decode_props(xdr_reader &in, struct rpcrdma_props *props,
 		   struct prop_others *others = nullptr);
 
-/* Return the length of encode_props()'s output. */
-u32 props_octets(bool client);
-
 /*
  * Write the part of this end's CONNPROP that follows the prefix. The caller writes
  * @more properties after these.
