@@ -86,7 +86,7 @@ static noinline int rpcrdma_req_map(struct rpcrdma_req *req,
 	const struct xdr_buf *snd = &req->rqst.rq_snd_buf;
 	const struct xdr_buf *rcv = &req->rqst.rq_rcv_buf;
 	struct rpcrdma_chunk_range_iter at __uninitialized;
-	struct rpcrdma_chunk_range offer __uninitialized;
+	struct rpcrdma_chunk_range range __uninitialized;
 	struct rpcrdma_extent ext;
 	int rc;
 
@@ -95,7 +95,7 @@ static noinline int rpcrdma_req_map(struct rpcrdma_req *req,
 		req->ep = ep;
 	}
 	if (likely(rpcrdma_chunk_range_only(plan, snd->head[0].iov_len,
-				      &req->x.lists))) {
+					    &req->x.lists))) {
 		if (plan->write_chunk)
 			snd = rcv;
 		ext = rpcrdma_extent_of_pages(snd->pages, snd->page_base,
@@ -109,10 +109,10 @@ static noinline int rpcrdma_req_map(struct rpcrdma_req *req,
 	rpcrdma_xdr_layout(snd, &at.call);
 	rpcrdma_xdr_layout(rcv, &at.reply);
 	at.left = 0;
-	while ((rc = rpcrdma_chunk_range_next(&at, &req->x.lists, &offer)) >
+	while ((rc = rpcrdma_chunk_range_next(&at, &req->x.lists, &range)) >
 	       0) {
-		rc = rpcrdma_req_map_range(req, ep, offer.written ? rcv : snd,
-					   &offer);
+		rc = rpcrdma_req_map_range(req, ep, range.written ? rcv : snd,
+					   &range);
 		if (rc)
 			break;
 	}

@@ -78,7 +78,7 @@ u32 octets_of(const struct rpcrdma_buf_layout &room)
  * no range after it, and an argument is provided with its roundup, which begins
  * the tail (4.3.4.4).
  */
-u32 offers_of(const struct rpcrdma_chunk_range_iter *at)
+u32 ranges_of(const struct rpcrdma_chunk_range_iter *at)
 {
 	const struct rpcrdma_call_plan *plan = at->plan;
 	u32 ranges = RANGE_LAST | RANGE_END;
@@ -154,7 +154,7 @@ int rpcrdma_chunk_range_next(struct rpcrdma_chunk_range_iter *at,
 			     struct rpcrdma_lists *lists,
 			     struct rpcrdma_chunk_range *range)
 {
-	const u32 left = at->left ? at->left : offers_of(at);
+	const u32 left = at->left ? at->left : ranges_of(at);
 	const u32 step = left & -left;
 	int rc;
 
