@@ -8,7 +8,7 @@
                              no document has a rule of, with the tests of a suite
   mutants.py NAME ...        those of a document, or of a rule: "version-two",
                              "version-two:7.1.2 #1"; of "suites", of one of these, or
-                             one: "suites:RegionPool", "suites:RegionPool #1"
+                             one: "suites:MrPool", "suites:MrPool #1"
   mutants.py --check         builds nothing: each mutation still applies, and
                              each rule with an engine test has one, or a reason
   mutants.py --simulation [NAME ...]

@@ -85,7 +85,7 @@ struct listener {
 	}
 };
 
-TEST(Admission, ALifeWithAService)
+TEST(Admission, AcceptedAndServed)
 {
 	listener l;
 	rpcrdma_pending_conn *g = l.ask();
@@ -110,7 +110,7 @@ TEST(Admission, ALifeWithAService)
  * A connection that ends before the service has it is freed without involving
  * the service.
  */
-TEST(Admission, EndsBeforeThat)
+TEST(Admission, EndsBeforeItIsAccepted)
 {
 	listener l;
 	rpcrdma_pending_conn *opening = l.ask(), *opened = l.ask(),
@@ -132,7 +132,7 @@ TEST(Admission, EndsBeforeThat)
 	EXPECT_EQ(l.all.opening + l.all.opened + l.all.all, 0u);
 }
 
-TEST(Admission, TheOldestThatIsOpeningMakesWay)
+TEST(Admission, TheOldestOpeningConnectionIsEvicted)
 {
 	listener l;
 	std::vector<rpcrdma_pending_conn *> g;
@@ -158,7 +158,7 @@ TEST(Admission, TheOldestThatIsOpeningMakesWay)
 /*
  * Connections that have opened wait for service; the new one is asked to retry.
  */
-TEST(Admission, NobodyThatHasOpenedMakesWay)
+TEST(Admission, OpenConnectionsAreNotEvicted)
 {
 	listener l;
 	enum rpcrdma_admit admit;
@@ -174,7 +174,7 @@ TEST(Admission, NobodyThatHasOpenedMakesWay)
 }
 
 /* Clients that connect all at once do not evict each other. */
-TEST(Admission, NobodyMakesWayWhoHasJustBegun)
+TEST(Admission, NewConnectionsAreNotEvicted)
 {
 	listener l;
 	enum rpcrdma_admit admit;
@@ -203,7 +203,7 @@ TEST(Admission, NobodyMakesWayWhoHasJustBegun)
 }
 
 /* Evicted connections are still being torn down, and are bounded, too. */
-TEST(Admission, TornDownOnesAreBounded)
+TEST(Admission, ConnectionsInTeardownAreBounded)
 {
 	listener l;
 	enum rpcrdma_admit admit;
@@ -218,7 +218,7 @@ TEST(Admission, TornDownOnesAreBounded)
 	EXPECT_EQ(l.all.all, ALL);
 }
 
-TEST(Admission, MemoryOfOneThatMakesWay)
+TEST(Admission, AnEvictionReleasesMemory)
 {
 	listener l;
 	enum rpcrdma_admit admit;
@@ -236,7 +236,7 @@ TEST(Admission, MemoryOfOneThatMakesWay)
 	EXPECT_EQ(l.all.opening, 1u);
 }
 
-TEST(Admission, NobodyComesToAListenerThatHasStopped)
+TEST(Admission, AStoppedListenerAdmitsNone)
 {
 	listener l;
 	enum rpcrdma_admit admit;
@@ -342,7 +342,7 @@ TEST(Admission, EveryOrder)
 }
 
 /* Many connections at a time, in random order */
-TEST(Admission, AnyOrderOfMany)
+TEST(Admission, ManyInRandomOrder)
 {
 	generator random{ 3 };
 	listener l;

@@ -130,7 +130,7 @@ TEST(CallQueue, ACallWithoutMemoryIsOvertaken)
 }
 
 /* The last Call is removed, and others are queued after it. */
-TEST(CallQueue, CallsAreQueuedBehindThoseWithoutMemory)
+TEST(CallQueue, CallsAreQueuedAfterThoseWithoutMemory)
 {
 	queue e;
 	rpcrdma_queued_call *a = e.wait(PAGE), *b = e.wait();
@@ -267,7 +267,7 @@ TEST(CallQueue, PagesAreKeptForTheNextCalls)
 }
 
 /* Pages that Calls still need are not trimmed; the others are, after a while. */
-TEST(CallQueue, PagesThatNoCallNeedsAreGivenUp)
+TEST(CallQueue, UnusedPagesAreTrimmed)
 {
 	rpcrdma_spare_pages spare{};
 

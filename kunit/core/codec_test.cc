@@ -250,7 +250,7 @@ TEST(Payload, MustAgreeWithTheHeader)
 	}
 }
 
-TEST(Payload, NeedsEightOctets)
+TEST(Payload, NeedsEightBytes)
 {
 	for (u32 n = 0; n < 12; n++) {
 		const decoded d =
@@ -260,7 +260,7 @@ TEST(Payload, NeedsEightOctets)
 	}
 }
 
-TEST(Flags, ReservedOnesAreIgnored)
+TEST(Flags, ReservedBitsAreIgnored)
 {
 	EXPECT_EQ(decode_call(message()
 				      .prefix(XID, RDMA2_MSG, 0xfffffff8)

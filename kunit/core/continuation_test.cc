@@ -313,7 +313,7 @@ TEST(Broken, ByACallOfTheSameXid)
  * The sender regards INVAL_CONT as the end of the Call, and reuses the xid
  * without having sent the remaining parts.
  */
-TEST(Broken, TheXidIsUsedAgain)
+TEST(Broken, TheXidIsReused)
 {
 	const message again[] = {
 		first(X, 0),
@@ -355,7 +355,7 @@ TEST(Broken, TheXidIsUsedAgain)
 					   { X, RDMA2_ERR_INVAL_CONT } }));
 }
 
-TEST(Broken, AgainAndAgain)
+TEST(Broken, Repeatedly)
 {
 	auto e = open_server();
 
@@ -396,7 +396,7 @@ TEST(Broken, ByAReplyCloses)
  * The caller had no memory for a part: the following parts make no message
  * without it.
  */
-TEST(Broken, ByACallerWithoutMemory)
+TEST(Broken, ByAReceiverWithoutMemory)
 {
 	for (u32 resp : { 0u, RESP }) {
 		auto e = resp ? open_client() : open_server();
@@ -480,7 +480,7 @@ TEST(Reassembly, DiscardsToTheEndWhileGranting)
 	EXPECT_EQ(e->receive(first(X, 0)), RPCRDMA_RX_CALL);
 }
 
-TEST(Reassembly, NoneAtAll)
+TEST(Reassembly, NotSupported)
 {
 	auto cfg = usual_config(false);
 

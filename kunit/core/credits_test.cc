@@ -35,7 +35,7 @@ TEST(Window, ACallThatLeavesTwoIsAnsweredByAGrant)
 	EXPECT_EQ(left, 3u);
 }
 
-TEST(Window, OneBeforeTheFirstHeader)
+TEST(Window, OneMessageBeforeTheFirstHeader)
 {
 	end client{ usual_config(true) };
 
@@ -91,7 +91,7 @@ TEST(Window, PartsOfACallLeaveTwo)
  * Receives of credit grants are replaced without notice. A Call may count on
  * them, but only if nothing else is outstanding.
  */
-TEST(Window, UncountedGrantsLeaveRoomForACall)
+TEST(Window, UncountedGrantsLeaveCreditsForACall)
 {
 	auto e = open_server(4);
 
@@ -141,7 +141,7 @@ TEST(Window, LimitNeverMovesBack)
 	EXPECT_EQ(e->conn.state, RPCRDMA_CONN_OPEN);
 }
 
-TEST(Window, ClampsWhatIsTooLarge)
+TEST(Window, ClampsLargeCredits)
 {
 	for (u32 credit : { 65535u, 65536u, 0x7fffffffu, 0x80000000u, ~0u }) {
 		auto e = open_server(10);
@@ -180,7 +180,7 @@ TEST(Window, ReceivedMoreThanSentCloses)
 }
 
 /* The largest distance by which a count can be older rather than newer */
-TEST(Window, ACountFarBehindMovesNothing)
+TEST(Window, AnOldCountChangesNothing)
 {
 	for (u32 behind : { 0x7ffffff0u, 0x7fffffffu, 0x80000000u }) {
 		auto e = open_server(10);
@@ -253,7 +253,7 @@ TEST(Window, EventsWhenItOpens)
 	EXPECT_TRUE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL));
 }
 
-TEST(Reserve, NothingGoesWhileItIsUsed)
+TEST(Reserve, NothingIsSentWhileItIsUsed)
 {
 	auto cfg = usual_config(false, 4);
 	auto e = open_end(cfg, usual_config(true));
@@ -273,7 +273,7 @@ TEST(Reserve, NothingGoesWhileItIsUsed)
 	EXPECT_EQ(e->control().get(8), 0u) << "no credit to give";
 }
 
-TEST(Reserve, OnlyAGrantUsesThePeers)
+TEST(Reserve, OnlyAGrantUsesThePeersReserve)
 {
 	auto cfg = usual_config(false, 4);
 	auto e = open_end(cfg, usual_config(true), 3);
@@ -324,7 +324,7 @@ TEST(Grants, ByHalfTheWindow)
 	}
 }
 
-TEST(Grants, AnyHeaderPays)
+TEST(Grants, AnyHeaderConveysThem)
 {
 	auto e = open_server();
 
@@ -361,7 +361,7 @@ TEST(Grants, HeldReceivesAreNotGranted)
  * only the credits that Calls may not use. A Call that the held ones wait for
  * could then never arrive.
  */
-TEST(Grants, CallsAreNotStuckBehindHeldOnes)
+TEST(Grants, HeldCallsDoNotBlockOthers)
 {
 	for (u32 window : { 4u, 6u, 8u, 32u }) {
 		for (u32 held = 1; held + 3 <= window; held++) {
@@ -388,7 +388,7 @@ TEST(Grants, CallsAreNotStuckBehindHeldOnes)
 	}
 }
 
-TEST(Grants, GrantForGrantOnlyWhenItTookTheLast)
+TEST(Grants, AnswerAGrantOnlyIfItUsedTheLastCredit)
 {
 	auto e = open_end(usual_config(false, 8), usual_config(true));
 	u32 answered = 0;
@@ -408,7 +408,7 @@ TEST(Grants, GrantForGrantOnlyWhenItTookTheLast)
 }
 
 /* With all Calls held, the rest is for Replies, and is granted, too. */
-TEST(Grants, WhatCallsLeaveIsGranted)
+TEST(Grants, CreditsForRepliesAreGranted)
 {
 	for (u32 window : { 4u, 8u, 32u }) {
 		auto e = open_end(usual_config(false, window),
@@ -456,7 +456,7 @@ std::unique_ptr<end> open_for_one_call(u32 own)
 }
 
 /* A peer with an equally narrow window would answer the answer, and so on. */
-TEST(Grants, OfOneCallAreNotAnswered)
+TEST(Grants, ForOneCallAreNotAnswered)
 {
 	for (u32 own = 2; own < 6; own++) {
 		auto e = open_for_one_call(own);

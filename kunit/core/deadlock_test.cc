@@ -183,7 +183,7 @@ TEST(Deadlock, ChainsOfCallsComplete)
 }
 
 /* Many Calls wait for the same number of reverse Calls. */
-TEST(Deadlock, AllCallsWaitForReverseOnes)
+TEST(Deadlock, AllCallsWaitForReverseCalls)
 {
 	for (u32 window : { 4u, 6u, 16u }) {
 		sim s{ usual_options(window, window) };
@@ -276,7 +276,7 @@ bool alone(const end &e, rpcrdma_kind kind)
 	return rpcrdma_conn_is_idle(&e.conn, kind);
 }
 
-TEST(Alone, ACallWhileNoneIsUnderWay)
+TEST(Idle, OneCall)
 {
 	auto e = open_client();
 
@@ -305,7 +305,7 @@ TEST(Alone, ACallWhileNoneIsUnderWay)
 	EXPECT_TRUE(alone(*e, RPCRDMA_KIND_CALL));
 }
 
-TEST(Alone, AReplyToTheOnlyCall)
+TEST(Idle, TheReplyToTheOnlyCall)
 {
 	auto e = open_server();
 

@@ -587,7 +587,7 @@ private:
 	std::string complaint_;
 };
 
-TEST(Events, AreAllThereIsToGoBy)
+TEST(Events, AreSufficient)
 {
 	constexpr u32 ROUNDS = 60;
 

@@ -140,7 +140,7 @@ TEST(Exchange, IsAnsweredOnce)
 }
 
 /* Fast path: a Reply without chunks completes the RPC at once. */
-TEST(Exchange, APlainReplyIsTheLast)
+TEST(Exchange, APlainReplyCompletesIt)
 {
 	const auto claim = [](exchange &e, u32 head) {
 		return rpcrdma_exchange_claim_reply(
@@ -228,7 +228,7 @@ TEST(Exchange, IsLostWithItsConnection)
 	}
 }
 
-TEST(Exchange, AnswersCountWhenTheyAreClaimed)
+TEST(Exchange, AnswersCountOnceClaimed)
 {
 	expect("a Reply",
 	       [](exchange &e) {
@@ -252,7 +252,7 @@ TEST(Exchange, AnswersCountWhenTheyAreClaimed)
 	       { { "claimed", "inval" } });
 }
 
-TEST(Exchange, ItsEndWaitsForItsMemory)
+TEST(Exchange, CompletesAfterInvalidation)
 {
 	expect("the end of an invalidation",
 	       [](exchange &e) { return name_of(e.invalidated()); },
@@ -290,7 +290,7 @@ TEST(Exchange, ItsEndWaitsForItsMemory)
 	       { { "pulling", "complete done" } });
 }
 
-TEST(Exchange, ATaskHearsOnceThatItIsToSendAgain)
+TEST(Exchange, ARetryIsReportedOnce)
 {
 	expect("a task that is about to wait",
 	       [](exchange &e) {
@@ -313,7 +313,7 @@ TEST(Exchange, ATaskHearsOnceThatItIsToSendAgain)
 }
 
 /* A task that is killed waits for the end of outstanding work. */
-TEST(Exchange, CanBeReleasedWhenNothingIsUnderWay)
+TEST(Exchange, CanBeReleasedWhenIdle)
 {
 	expect("its release",
 	       [](exchange &e) { return yes(rpcrdma_exchange_release(&e.x)); },
@@ -340,7 +340,7 @@ TEST(Exchange, CanBeReleasedWhenNothingIsUnderWay)
 
 /* ---- Processing a Reply ---- */
 
-TEST(Exchange, AReplyWithoutRegionsEndsIt)
+TEST(Exchange, AReplyWithoutMrsCompletesIt)
 {
 	exchange e;
 	const rpcrdma_step s = e.reply();
@@ -366,7 +366,7 @@ TEST(Exchange, AnAnsweredCallIsSentAgainOnItsConnection)
 }
 
 /* A chunk's memory belongs to the device until its MR is invalidated. */
-TEST(Exchange, AReplyIsPlacedWhereNothingIsMapped)
+TEST(Exchange, AReplyIsPlacedOutsideMappedMemory)
 {
 	struct {
 		u32 payload, written;
@@ -458,7 +458,7 @@ TEST(Exchange, AReplyIsDividedAmongItsMemory)
 }
 
 /* The tail has no space for the roundup. */
-TEST(Exchange, AResultBehindWhichNothingHasRoom)
+TEST(Exchange, AResultWithoutSpaceForItsRoundup)
 {
 	exchange e;
 
@@ -492,7 +492,7 @@ TEST(Exchange, AReplyInTheReplyChunk)
 	expect_parts(beside.x.parts, 100, 6, 2, 20, 128);
 }
 
-TEST(Exchange, SomethingElseInTheReplyChunk)
+TEST(Exchange, AnotherMessageInTheReplyChunk)
 {
 	const u8 *const firsts[] = { nullptr, CALL_WORDS };
 
@@ -552,7 +552,7 @@ TEST(Exchange, AReplyThatIsPulled)
 	EXPECT_TRUE(rpcrdma_exchange_release(&failed.x));
 }
 
-TEST(Exchange, ABadReplyEndsItWhenItsMemoryIsOutOfReach)
+TEST(Exchange, ABadReplyEndsItAfterInvalidation)
 {
 	exchange verdict, chunks, provided;
 	rpcrdma_step s;
@@ -576,7 +576,7 @@ TEST(Exchange, ABadReplyEndsItWhenItsMemoryIsOutOfReach)
 	EXPECT_EQ(s.handle, 0x77u);
 }
 
-TEST(Exchange, AHandleThatWasNotOfferedEndsTheConnection)
+TEST(Exchange, AnUnprovidedHandleClosesTheConnection)
 {
 	exchange wrong, not_exposed, right;
 	rpcrdma_step s;
@@ -599,7 +599,7 @@ TEST(Exchange, AHandleThatWasNotOfferedEndsTheConnection)
  * A Reply without chunks is checked, too. It does not complete the RPC
  * successfully if it violates a rule.
  */
-TEST(Exchange, AReplyWithoutChunksIsLookedAtToo)
+TEST(Exchange, AReplyWithoutChunksIsChecked)
 {
 	exchange invalidates, bad;
 	rpcrdma_step s = invalidates.invalidates(HANDLE, false).reply();
@@ -615,7 +615,7 @@ TEST(Exchange, AReplyWithoutChunksIsLookedAtToo)
 }
 
 /* A Call without chunks cannot get a Reply in chunks. */
-TEST(Exchange, AReplyInChunksThatWereNotOffered)
+TEST(Exchange, AReplyInUnprovidedChunks)
 {
 	exchange written, special;
 	rpcrdma_step s = written.in_write(8).reply();
@@ -630,7 +630,7 @@ TEST(Exchange, AReplyInChunksThatWereNotOffered)
 }
 
 /* Only the bytes that this answer placed count, not an earlier one's. */
-TEST(Exchange, WhatWasPlacedIsForgottenWithTheNextAnswer)
+TEST(Exchange, PlacedBytesAreThoseOfTheLastAnswer)
 {
 	exchange plain, bad, error;
 
@@ -648,7 +648,7 @@ TEST(Exchange, WhatWasPlacedIsForgottenWithTheNextAnswer)
 	EXPECT_EQ(error.x.placed.write_octets, 0u);
 }
 
-TEST(Exchange, AReplyThatNobodyWaitsFor)
+TEST(Exchange, AReplyWithoutAnRpc)
 {
 	exchange plain, provided;
 	rpcrdma_step s;
@@ -677,7 +677,7 @@ TEST(Exchange, ARefusedCall)
 /*
  * The limits learned from a refusal apply to the connection it was received on.
  */
-TEST(Exchange, ANewConnectionForgetsWhatWasRuledOut)
+TEST(Exchange, ANewConnectionHasNoRetryLimits)
 {
 	exchange e;
 

@@ -200,7 +200,7 @@ enum class disconnect {
  * Version 1 is next, at once and with little delay. It is the second
  * connection, and it is remembered.
  */
-TEST(Fallback, WhateverIsAnswered)
+TEST(Fallback, AnyAnswer)
 {
 	for (const form &f : odd_forms()) {
 		for (disconnect d : { disconnect::BEFORE, disconnect::AFTER,
@@ -231,7 +231,7 @@ TEST(Fallback, WhateverIsAnswered)
 /*
  * A second message that does not open the connection does not prolong the wait.
  */
-TEST(Fallback, MoreOfItDoesNotCostMore)
+TEST(Fallback, FurtherAnswersDoNotProlongTheWait)
 {
 	for (const form &f : odd_forms()) {
 		attempts a;
@@ -250,7 +250,7 @@ TEST(Fallback, MoreOfItDoesNotCostMore)
 }
 
 /* An answer that arrives before the event that the connection is established */
-TEST(Fallback, AnAnswerBeforeTheConnectionIsKnown)
+TEST(Fallback, AnAnswerBeforeTheConnectionIsEstablished)
 {
 	attempts a;
 
@@ -316,7 +316,7 @@ TEST(Fallback, ARefusal)
 	EXPECT_EQ(a.first(), 1);
 }
 
-TEST(Fallback, ARefusalAndTheEndBeforeAnyoneLooks)
+TEST(Fallback, ARefusalAndADisconnectAtOnce)
 {
 	attempts a;
 
@@ -418,7 +418,7 @@ message reply1(u32 xid)
 }
 
 /* The wait for a server that ignores version 2 occurs once. */
-TEST(Fallback, SilenceIsPaidOnce)
+TEST(Fallback, SilenceIsWaitedForOnce)
 {
 	attempts a;
 
@@ -439,7 +439,7 @@ TEST(Fallback, SilenceIsPaidOnce)
 }
 
 /* Until the server shows that it has version 2 */
-TEST(Fallback, UntilVersion2IsSpoken)
+TEST(Fallback, UntilVersion2Answers)
 {
 	attempts a;
 

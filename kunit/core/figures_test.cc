@@ -149,7 +149,7 @@ TEST(Figures, ViewOfAConnection)
 }
 
 /* Version 1 by a setting, or of a client that a server has, is no fallback. */
-TEST(Figures, FallBack)
+TEST(Figures, Fallback)
 {
 	rpcrdma_conn conn{};
 

@@ -245,7 +245,7 @@ TEST(HostAuthHostile, EachBitOfAProof)
 /* ---- Order ---- */
 
 /* A server asks its host at most twice, whatever the client sends. */
-TEST(HostAuthHostile, NoWorkForNothing)
+TEST(HostAuthHostile, LookupsAreBounded)
 {
 	peer c{ true }, s{ false };
 	pair p{ c, s };

@@ -113,7 +113,7 @@ TEST(HostAuth, GrantsMayComeBetween)
 
 /* ---- Without a secret, or without a part in it ---- */
 
-TEST(HostAuth, WithoutItNothingChanges)
+TEST(HostAuth, WithoutASecretNothingChanges)
 {
 	peer c{ true, NONE }, s{ false, NONE };
 	peer offers{ false, OFFER };
@@ -383,7 +383,7 @@ TEST(HostAuth, NotAvailable)
 	}
 }
 
-TEST(HostAuth, LateAnswersMeanNothing)
+TEST(HostAuth, LateAnswersAreIgnored)
 {
 	peer c{ true }, s{ false };
 	pair p{ c, s };
@@ -441,7 +441,7 @@ TEST(HostAuth, TheStrongestHashOfBoth)
 
 /* ---- What follows for the connection ---- */
 
-TEST(HostAuth, AMountEnds)
+TEST(HostAuth, AMountFails)
 {
 	using namespace engine_test::lifecycle;
 

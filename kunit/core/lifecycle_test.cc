@@ -141,7 +141,7 @@ void expect_end(const char *what, const event &happens, const char *reason,
 	expect_end(what, happens, reason, status, status);
 }
 
-TEST(Life, AnswersCountWhereSomethingWasAsked)
+TEST(Lifecycle, CmEventsCountInTheirStage)
 {
 	for (bool client : { true, false }) {
 		std::map<std::string, result> resolved;
@@ -166,7 +166,7 @@ TEST(Life, AnswersCountWhereSomethingWasAsked)
 	}
 }
 
-TEST(Life, WhatEndsIt)
+TEST(Lifecycle, EventsThatEndIt)
 {
 	expect_end("unresolved", news(RPCRDMA_CM_UNRESOLVED), "", UNREACHABLE);
 	expect_end("unreachable", news(RPCRDMA_CM_UNREACHABLE), "",
@@ -207,7 +207,7 @@ TEST(Life, WhatEndsIt)
 }
 
 /* The connection manager is about to report the reason. */
-TEST(Life, AClientThatIsRefusedWaitsForTheReason)
+TEST(Lifecycle, ARejectedClientWaitsForTheReason)
 {
 	const event flushed = [](life &e) {
 		return name_of(rpcrdma_lifecycle_failed(
@@ -225,7 +225,7 @@ TEST(Life, AClientThatIsRefusedWaitsForTheReason)
 		 { "open", { "wake close", "closing" } } });
 }
 
-TEST(Life, APeerThatDoesNotFinishOpeningIsShownOut)
+TEST(Lifecycle, AnUnfinishedOpeningIsClosed)
 {
 	const event overdue = [](life &e) {
 		return name_of(rpcrdma_lifecycle_overdue(&e.l));
@@ -243,7 +243,7 @@ TEST(Life, APeerThatDoesNotFinishOpeningIsShownOut)
 
 /* ---- Setup ---- */
 
-TEST(Life, AClientAsksStepByStep)
+TEST(Lifecycle, SetupOfAClient)
 {
 	life e{ true };
 
@@ -272,7 +272,7 @@ TEST(Life, AClientAsksStepByStep)
 }
 
 /* A shorter limit applies to connecting, not to opening the connection. */
-TEST(Life, AClientWaitsNoLongerThanItIsTold)
+TEST(Lifecycle, AClientKeepsItsConnectLimit)
 {
 	life e{ true };
 
@@ -293,7 +293,7 @@ TEST(Life, AClientWaitsNoLongerThanItIsTold)
 }
 
 /* The answer may arrive before the request has returned. */
-TEST(Life, AClientTakesAnswersAsTheyCome)
+TEST(Lifecycle, EarlyAnswersCount)
 {
 	life e{ true };
 
@@ -309,7 +309,7 @@ TEST(Life, AClientTakesAnswersAsTheyCome)
 	EXPECT_TRUE(e.l.owned_by_transport);
 }
 
-TEST(Life, AServerAnswersAndIsThrough)
+TEST(Lifecycle, SetupOfAServer)
 {
 	life e{ false };
 
@@ -324,7 +324,7 @@ TEST(Life, AServerAnswersAndIsThrough)
 			    0);
 }
 
-TEST(Life, WhatCannotBeDoneEndsIt)
+TEST(Lifecycle, AFailedStepEndsTheSetup)
 {
 	for (const char *stage :
 	     { "idle", "resolving", "routing", "preparing", "connecting" }) {
@@ -345,7 +345,7 @@ TEST(Life, WhatCannotBeDoneEndsIt)
 	}
 }
 
-TEST(Life, EachWaitHasAnEnd)
+TEST(Lifecycle, EachWaitIsBounded)
 {
 	for (const char *stage : { "resolving", "routing", "connecting" }) {
 		auto e = in_stage(true, stage);
@@ -374,7 +374,7 @@ TEST(Life, EachWaitHasAnEnd)
 }
 
 /* An answer that arrives at the end of the wait counts. */
-TEST(Life, AnAnswerAtTheLastMomentCounts)
+TEST(Lifecycle, AnAnswerAtTheLastMomentCounts)
 {
 	auto e = in_stage(true, "resolving");
 
@@ -399,7 +399,7 @@ TEST(Life, AnAnswerAtTheLastMomentCounts)
 /*
  * In any step, the setup context stops and returns what ended the connection.
  */
-TEST(Life, TheMakerHearsWhatEndedIt)
+TEST(Lifecycle, TheSetupReturnsWhatEndedIt)
 {
 	for (const char *stage : { "idle", "resolving", "routing", "preparing",
 				   "connecting", "opening", "open" }) {
@@ -441,7 +441,7 @@ TEST(Life, TheMakerHearsWhatEndedIt)
  * The messages of a client show that it is connected, even if its confirmation
  * was lost.
  */
-TEST(Life, ALostConfirmationIsReported)
+TEST(Lifecycle, ALostConfirmationIsReported)
 {
 	life e(false);
 
@@ -460,7 +460,7 @@ TEST(Life, ALostConfirmationIsReported)
 }
 
 /* The Reply to a Call cannot be sent once the connection is closing. */
-TEST(Life, ACallIsDroppedOnceTheConnectionCloses)
+TEST(Lifecycle, ACallIsDroppedOnceTheConnectionCloses)
 {
 	for (const char *stage : stages) {
 		auto e = in_stage(false, stage);
@@ -503,7 +503,7 @@ bool has(const std::vector<rpcrdma_teardown> &all, rpcrdma_teardown what)
 }
 
 /* The order of the teardown steps, each pair separately */
-TEST(Life, NothingIsReleasedThatIsUsed)
+TEST(Lifecycle, TeardownOrder)
 {
 	static constexpr struct {
 		rpcrdma_teardown first, then;
@@ -556,7 +556,7 @@ TEST(Life, NothingIsReleasedThatIsUsed)
 }
 
 /* A device may stop when asked again. The number of attempts is bounded. */
-TEST(Life, ADeviceIsAskedToStopAgain)
+TEST(Lifecycle, StopIsRetried)
 {
 	for (u32 refusals : { 1u, 2u, RPCRDMA_STOP_TRIES - 1u }) {
 		auto e = in_stage(false, "closing");
@@ -594,7 +594,7 @@ TEST(Life, ADeviceIsAskedToStopAgain)
  * as the queue pair or a completion queue exists. It is not drained or reset
  * either, because the results of these mean nothing then.
  */
-TEST(Life, WhatADeviceDoesNotStopIsEndedLast)
+TEST(Lifecycle, UnstoppedWorkIsEndedLast)
 {
 	for (bool posted : { true, false }) {
 		auto e = in_stage(false, "closing");
@@ -633,7 +633,7 @@ TEST(Life, WhatADeviceDoesNotStopIsEndedLast)
  * From the last failure of STOP on, completions are not processed until there
  * are none.
  */
-TEST(Life, NothingIsReapedWhileTheDeviceDoesNotStop)
+TEST(Lifecycle, NothingIsReapedWhileTheDeviceDoesNotStop)
 {
 	auto e = in_stage(false, "closing");
 	rpcrdma_teardown what;
@@ -659,7 +659,7 @@ TEST(Life, NothingIsReapedWhileTheDeviceDoesNotStop)
 	} while (what != RPCRDMA_TEARDOWN_END);
 }
 
-TEST(Life, WhatIsNotThereNeedsNoRelease)
+TEST(Lifecycle, AbsentObjectsNeedNoTeardown)
 {
 	for (bool qp : { true, false }) {
 		for (bool posted : { true, false }) {
@@ -687,7 +687,7 @@ TEST(Life, WhatIsNotThereNeedsNoRelease)
 }
 
 /* A transport is notified of the end of a connection that it owns. */
-TEST(Life, OnlyWhatWasGivenAwayIsToldOf)
+TEST(Lifecycle, OnlyOwnersAreNotified)
 {
 	for (const char *stage :
 	     { "idle", "resolving", "connecting", "opening", "open" }) {
@@ -718,7 +718,7 @@ TEST(Life, OnlyWhatWasGivenAwayIsToldOf)
 
 /* ---- The errno that sunrpc gets ---- */
 
-TEST(Life, TasksHearWhatTheyKnow)
+TEST(Lifecycle, TasksGetErrnosOfSunrpc)
 {
 	static constexpr struct {
 		int status, told;
@@ -756,7 +756,7 @@ TEST(Life, TasksHearWhatTheyKnow)
 		EXPECT_EQ(rpcrdma_connect_status(c.status), c.told) << c.status;
 }
 
-TEST(Life, ASilentServerIsAskedForTheOtherVersionAtOnce)
+TEST(Lifecycle, ASilentServerGetsTheOtherVersionAtOnce)
 {
 	rpcrdma_version_cache memory{};
 

@@ -21,7 +21,7 @@ rpcrdma_listening listening()
 }
 
 /* The caller reports that it cannot begin, and there is nothing to retry. */
-TEST(Listening, AFirstFailureIsTheCallers)
+TEST(Listening, AFirstFailureIsReturned)
 {
 	rpcrdma_listening l{};
 	const rpcrdma_listen_step step = rpcrdma_listen_tried(&l, IN_USE);
@@ -31,7 +31,7 @@ TEST(Listening, AFirstFailureIsTheCallers)
 	EXPECT_FALSE(l.listening);
 }
 
-TEST(Listening, EachLossIsSaidAndRetried)
+TEST(Listening, EachLossIsReportedAndRetried)
 {
 	static constexpr struct {
 		enum rpcrdma_listen_event event;
@@ -64,7 +64,7 @@ TEST(Listening, EachLossIsSaidAndRetried)
 }
 
 /* An attempt follows each failure, without end: an address may be gone for days. */
-TEST(Listening, ItNeverGivesUp)
+TEST(Listening, RetriesAreNotBounded)
 {
 	rpcrdma_listening l = listening();
 	u32 said = 0, waited = 0;

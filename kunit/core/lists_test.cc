@@ -49,7 +49,7 @@ TEST(Lists, BoundsOfBuilding)
  * The bytes of all chunks of a kind are bounded together: no receiver accepts
  * more.
  */
-TEST(Lists, WhatIsBuiltIsTaken)
+TEST(Lists, BuiltListsAreAccepted)
 {
 	constexpr u32 half = RPCRDMA_MAX_CHUNK_OCTETS / 2;
 	auto cfg = usual_config(false);
@@ -295,7 +295,7 @@ TEST(LimitsOfProps, OwnRcsiz)
 /*
  * 7.3.1, 7.3.2: if no chunks are accepted at all, the reported number is zero.
  */
-TEST(LimitsOfProps, NoChunksTaken)
+TEST(LimitsOfProps, NoChunksAccepted)
 {
 	const message read = call_prefix()
 				     .word(0)
@@ -731,7 +731,7 @@ TEST(Replies, ToBePulledWithinOwnRcsiz)
 	}
 }
 
-TEST(Lists, OfferTheLargestSegmentForInvalidation)
+TEST(Lists, InvHandleIsTheLargestSegments)
 {
 	rpcrdma_lists lists;
 

@@ -9,7 +9,7 @@ namespace
 {
 
 /* Wrong counts, lists that never end, and invalid booleans */
-TEST(Lies, Counts)
+TEST(Malformed, Counts)
 {
 	for (u32 count : { 2u, 3u, 0x10000000u, 0x10000001u, 0x7fffffffu,
 			   0x80000000u, ~0u, ~0u / 16 }) {
@@ -32,7 +32,7 @@ TEST(Lies, Counts)
 	}
 }
 
-TEST(Lies, Booleans)
+TEST(Malformed, Booleans)
 {
 	for (u32 value : { 2u, ~0u, 0x01000000u, 0x80000001u }) {
 		for (u32 place : { 28u, 32u, 36u }) {
@@ -45,7 +45,7 @@ TEST(Lies, Booleans)
 	}
 }
 
-TEST(Lies, TruncatedAtEveryLength)
+TEST(Malformed, TruncatedAtEveryLength)
 {
 	const message call = call_prefix()
 				     .word(1)
@@ -86,7 +86,7 @@ TEST(Lies, TruncatedAtEveryLength)
 	}
 }
 
-TEST(Lies, TruncatedRepliesAreBadReplies)
+TEST(Malformed, TruncatedRepliesAreBadReplies)
 {
 	const message reply = reply_prefix()
 				      .word(0)
@@ -114,7 +114,7 @@ TEST(Lies, TruncatedRepliesAreBadReplies)
 	}
 }
 
-TEST(Lies, EveryOctetChanged)
+TEST(Malformed, EveryByteChanged)
 {
 	const message call = call_prefix()
 				     .word(1)

@@ -9,7 +9,7 @@ namespace
 {
 
 /* An invalid direction, whatever the flags are */
-TEST(Messages, NoDirectionIsMadeOfFlags)
+TEST(Messages, TheDirectionIsNotDerivedFromFlags)
 {
 	for (u32 flags = 2; flags; flags <<= 1) {
 		auto e = open_server();
@@ -328,7 +328,7 @@ TEST(Received, ErrorsSentHaveTheirData)
 	}
 }
 
-TEST(Invalidation, OfTheOfferedHandleOnly)
+TEST(Invalidation, OfTheProvidedHandleOnly)
 {
 	auto e = open_client();
 	rpcrdma_lists lists;

@@ -36,7 +36,7 @@ u32 make(rpcrdma_mr_pool *pool, u32 memory = ~0u)
 		pool, std::min(memory, rpcrdma_mr_pool_to_make(pool)));
 }
 
-TEST(RegionPool, MadeWhenTheyAreWanted)
+TEST(MrPool, AllocatesOnDemand)
 {
 	rpcrdma_mr_pool pool = pool_of(20);
 
@@ -54,7 +54,7 @@ TEST(RegionPool, MadeWhenTheyAreWanted)
 	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), TAKEN);
 }
 
-TEST(RegionPool, NotMoreThanTheMost)
+TEST(MrPool, AllocatesUpToTheMaximum)
 {
 	rpcrdma_mr_pool pool = pool_of(RPCRDMA_POOL_BATCH + 2);
 	u32 todo;
@@ -80,7 +80,7 @@ TEST(RegionPool, NotMoreThanTheMost)
 	EXPECT_FALSE(rpcrdma_mr_pool_is_spent(&pool));
 }
 
-TEST(RegionPool, NoneAtAll)
+TEST(MrPool, WithoutMrs)
 {
 	rpcrdma_mr_pool pool = pool_of(0);
 
@@ -93,7 +93,7 @@ TEST(RegionPool, NoneAtAll)
  * Used MRs come back because another RPC has ended. Without a waiter there is
  * no notification.
  */
-TEST(RegionPool, ToldWhenUsedOnesComeBack)
+TEST(MrPool, NotifiesWhenMrsReturn)
 {
 	rpcrdma_mr_pool pool = pool_of(2, 2);
 
@@ -112,7 +112,7 @@ TEST(RegionPool, ToldWhenUsedOnesComeBack)
  * Returning unused MRs, of which there were too few, does not change the
  * shortage.
  */
-TEST(RegionPool, TriedAgainAfterAPause)
+TEST(MrPool, RetriesAfterAPause)
 {
 	rpcrdma_mr_pool pool = pool_of(2, 2);
 
@@ -135,7 +135,7 @@ TEST(RegionPool, TriedAgainAfterAPause)
 }
 
 /* While an allocation is pending, no pause is needed. */
-TEST(RegionPool, WhatIsMadeIsWaitedFor)
+TEST(MrPool, WaitsForAPendingAllocation)
 {
 	rpcrdma_mr_pool pool = pool_of(20, 1);
 
@@ -149,7 +149,7 @@ TEST(RegionPool, WhatIsMadeIsWaitedFor)
  * Without memory, the waiters retry at the pace of the pauses, and so does the
  * allocation.
  */
-TEST(RegionPool, TheMakerFails)
+TEST(MrPool, AllocationFails)
 {
 	rpcrdma_mr_pool pool = pool_of(20);
 
@@ -197,7 +197,7 @@ u32 starve(rpcrdma_mr_pool *pool)
  * The device has no MRs left. That ends the waiting for them, and is logged
  * twice.
  */
-TEST(RegionPool, StarvedAfterAWhile)
+TEST(MrPool, StarvedAfterAWhile)
 {
 	rpcrdma_mr_pool pool = pool_of(20);
 	rpcrdma_call call{};
@@ -231,7 +231,7 @@ TEST(RegionPool, StarvedAfterAWhile)
 }
 
 /* The maximum of MRs is allocated: waiting for more is no failure. */
-TEST(RegionPool, NotStarvedWithAll)
+TEST(MrPool, NotStarvedAtTheMaximum)
 {
 	rpcrdma_mr_pool pool = pool_of(1, 1);
 
@@ -337,7 +337,7 @@ protected:
 	bool told_ = false;
 };
 
-TEST_P(pool_walk, AllComeToTheirTurn)
+TEST_P(pool_walk, AllAreServedInOrder)
 {
 	for (u32 i = 0; i < 5000; i++) {
 		step(true, random_.chance(80));
@@ -353,6 +353,6 @@ TEST_P(pool_walk, AllComeToTheirTurn)
 	EXPECT_EQ(pool_.free, pool_.made);
 }
 
-INSTANTIATE_TEST_SUITE_P(RegionPool, pool_walk, testing::Range(1u, 17u));
+INSTANTIATE_TEST_SUITE_P(MrPool, pool_walk, testing::Range(1u, 17u));
 
 } // namespace

@@ -104,7 +104,7 @@ struct call {
 	}
 };
 
-TEST(Pieces, OfACall)
+TEST(MsgIter, OfACall)
 {
 	const std::vector<rpcrdma_item> cases[] = {
 		{},
@@ -126,7 +126,7 @@ TEST(Pieces, OfACall)
 	}
 }
 
-TEST(Pieces, OfAnyCall)
+TEST(MsgIter, OfAnyCall)
 {
 	generator random{ 5 };
 
@@ -148,7 +148,7 @@ TEST(Pieces, OfAnyCall)
 }
 
 /* The Call was already refused, yet no piece is outside its memory. */
-TEST(Pieces, OfACallThatFitsNowhere)
+TEST(MsgIter, OfACallThatExceedsItsMemory)
 {
 	generator random{ 6 };
 
@@ -163,7 +163,7 @@ TEST(Pieces, OfACallThatFitsNowhere)
 	}
 }
 
-TEST(Pieces, OfAnyReply)
+TEST(MsgIter, OfAnyReply)
 {
 	generator random{ 7 };
 
@@ -234,7 +234,7 @@ TEST(Pieces, OfAnyReply)
 }
 
 /* The ranges have exactly the inline part of the plan. */
-TEST(Pieces, OfAPlannedReply)
+TEST(MsgIter, OfAPlannedReply)
 {
 	auto e = open_server();
 
@@ -267,7 +267,7 @@ TEST(Pieces, OfAPlannedReply)
 	}
 }
 
-TEST(Pieces, AnOnlyItem)
+TEST(MsgIter, AnOnlyItem)
 {
 	auto rx = std::make_unique<rpcrdma_rx>();
 
@@ -297,7 +297,7 @@ TEST(Pieces, AnOnlyItem)
 	EXPECT_EQ(rpcrdma_call_only_item(rx.get(), 0), nullptr);
 }
 
-TEST(Pieces, WhatIsPulledOfACall)
+TEST(MsgIter, PulledPartsOfACall)
 {
 	auto rx = std::make_unique<rpcrdma_rx>();
 	rpcrdma_call_pull pull;
@@ -320,7 +320,7 @@ TEST(Pieces, WhatIsPulledOfACall)
 }
 
 /* The rest of a Reply is sent, written to the Reply chunk or exposed. */
-TEST(Pieces, OfAReplyGoWhereItsPlanSays)
+TEST(MsgIter, OfAReplyFollowItsPlan)
 {
 	auto plan = std::make_unique<rpcrdma_reply_plan>();
 	rpcrdma_reply reply = {};
@@ -404,7 +404,7 @@ constexpr rpcrdma_call_plan plan_of(rpcrdma_format format, bool read_item,
 		 0 };
 }
 
-TEST(Offers, AnArgument)
+TEST(ChunkRanges, AnArgument)
 {
 	const offers o{ plan_of(RPCRDMA_INLINE, true, false, false),
 			{ 12, 7, 9 },
@@ -425,7 +425,7 @@ TEST(Offers, AnArgument)
  * The argument has a chunk of its own. Its roundup is in neither chunk
  * (4.3.4.4).
  */
-TEST(Offers, AMessageAroundItsArgument)
+TEST(ChunkRanges, AMessageAroundItsArgument)
 {
 	const offers o{ plan_of(RPCRDMA_SPECIAL, true, false, false),
 			{ 12, 7, 9 },
@@ -447,7 +447,7 @@ TEST(Offers, AMessageAroundItsArgument)
 }
 
 /* Some messages end with their argument, with or without its roundup. */
-TEST(Offers, AnArgumentAtTheEnd)
+TEST(ChunkRanges, AnArgumentAtTheEnd)
 {
 	for (u32 tail : { 0u, 1u }) {
 		const offers o{ plan_of(RPCRDMA_SPECIAL, true, false, false),
@@ -462,7 +462,7 @@ TEST(Offers, AnArgumentAtTheEnd)
 	}
 }
 
-TEST(Offers, AWholeMessage)
+TEST(ChunkRanges, ACompleteMessage)
 {
 	const offers o{ plan_of(RPCRDMA_SPECIAL, false, false, false),
 			{ 12, 7, 9 },
@@ -473,7 +473,7 @@ TEST(Offers, AWholeMessage)
 	EXPECT_EQ(o.map_of(o.lists->reads[0], 28, false), std::string(28, '#'));
 }
 
-TEST(Offers, AResult)
+TEST(ChunkRanges, AResult)
 {
 	const offers o{ plan_of(RPCRDMA_INLINE, false, true, false),
 			{ 12, 0, 0 },
@@ -488,7 +488,7 @@ TEST(Offers, AResult)
 	EXPECT_FALSE(o.lists->has_reply);
 }
 
-TEST(Offers, AReply)
+TEST(ChunkRanges, AReply)
 {
 	const offers o{ plan_of(RPCRDMA_INLINE, false, false, true),
 			{ 12, 0, 0 },
@@ -502,7 +502,7 @@ TEST(Offers, AReply)
 }
 
 /* If a peer wrote twice to the same memory, the content would be undefined. */
-TEST(Offers, NoMemoryTwiceToBeWritten)
+TEST(ChunkRanges, NoMemoryIsWrittenTwice)
 {
 	const offers o{ plan_of(RPCRDMA_INLINE, false, true, true),
 			{ 12, 0, 0 },
@@ -519,7 +519,7 @@ TEST(Offers, NoMemoryTwiceToBeWritten)
 }
 
 /* A Reply that ends with its result has no range after it. */
-TEST(Offers, AResultAtTheEnd)
+TEST(ChunkRanges, AResultAtTheEnd)
 {
 	const offers o{ plan_of(RPCRDMA_INLINE, false, true, true),
 			{ 12, 0, 0 },
@@ -531,7 +531,7 @@ TEST(Offers, AResultAtTheEnd)
 	EXPECT_EQ(o.map_of(o.lists->reply, 18, true), "########..........");
 }
 
-TEST(Offers, AllOfThem)
+TEST(ChunkRanges, AllKinds)
 {
 	const offers o{ plan_of(RPCRDMA_SPECIAL, true, true, true),
 			{ 12, 8, 4 },
@@ -546,7 +546,7 @@ TEST(Offers, AllOfThem)
 	EXPECT_EQ(o.lists->inv_handle, 4u);
 }
 
-TEST(Offers, NothingOfAPlainCall)
+TEST(ChunkRanges, NothingOfAPlainCall)
 {
 	const offers o{ plan_of(RPCRDMA_CONTINUED, false, false, false),
 			{ 12, 0, 0 },
@@ -561,7 +561,7 @@ TEST(Offers, NothingOfAPlainCall)
  * Lists that contain chunks already: a fault of the caller, and no chunk is
  * damaged.
  */
-TEST(Offers, NotToListsThatAreFull)
+TEST(ChunkRanges, NotToFullLists)
 {
 	for (const auto &plan :
 	     { plan_of(RPCRDMA_SPECIAL, false, false, false),
@@ -613,7 +613,7 @@ std::string stretch(u32 offset, u32 length, u32 *left)
 	return said;
 }
 
-TEST(Stretches, OfAChunk)
+TEST(ChunkCursor, OfAChunk)
 {
 	u32 left;
 
@@ -637,7 +637,7 @@ TEST(Stretches, OfAChunk)
 /*
  * A range beyond the chunk is reported, and nothing after the chunk is touched.
  */
-TEST(Stretches, BeyondAChunk)
+TEST(ChunkCursor, BeyondAChunk)
 {
 	u32 left;
 
@@ -699,7 +699,7 @@ constexpr rpcrdma_failed PLACES[] = {
 /* EAGAIN, ENOMEM, ENOBUFS, ENOTCONN */
 constexpr int PASSING[] = { -11, -12, -105, -107 };
 
-TEST(Refusals, NotForWhatMayPass)
+TEST(Refusals, NotForTemporaryFailures)
 {
 	for (const rpcrdma_failed failed : PLACES) {
 		EXPECT_EQ(remedy(failed, 0).kind, RPCRDMA_REMEDY_NONE);
@@ -720,7 +720,7 @@ TEST(Refusals, NotForWhatMayPass)
 }
 
 /* The peer sends its Call again only on another connection. */
-TEST(Refusals, TheConnectionEndsWhereNoTaskRepeatsIt)
+TEST(Refusals, TheConnectionClosesIfNoTaskRetries)
 {
 	for (const int status : PASSING) {
 		const auto retry = status == -107 ? RPCRDMA_REMEDY_CLOSE :
@@ -738,7 +738,7 @@ TEST(Refusals, TheConnectionEndsWhereNoTaskRepeatsIt)
 	}
 }
 
-TEST(Refusals, ForWhatLasts)
+TEST(Refusals, ForPermanentFailures)
 {
 	/* E2BIG, EFAULT, EINVAL, EMSGSIZE, EIO, and others */
 	for (const int status : { -7, -14, -22, -90, -5, -1, -4096 }) {

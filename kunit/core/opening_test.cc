@@ -141,7 +141,7 @@ TEST(Version, ClientSeesErrVers)
 }
 
 /* 28 bytes alone are not ERR_VERS. */
-TEST(Version, ClientTellsOtherErrorsFromErrVers)
+TEST(Version, ClientDistinguishesOtherErrorsFromErrVers)
 {
 	struct {
 		const char *what;
@@ -274,7 +274,7 @@ TEST(Order, ServerWaitsForAWindow)
  * With a window of one, the ERROR uses it, and the CONNPROP of this end has to
  * wait.
  */
-TEST(Order, OpenedOnlyWhenOwnPartsCanGo)
+TEST(Order, OpenedOnlyWhenOwnPartsCanBeSent)
 {
 	auto e = new_server();
 
@@ -399,7 +399,7 @@ TEST(Order, PartsOfTheClient)
 	EXPECT_EQ(e->control().size(), 0u);
 }
 
-TEST(Order, TooManyOctetsClose)
+TEST(Order, TooManyBytesClose)
 {
 	auto e = new_server();
 	const message part = connprop({ { 77, octets(4000) } }, RDMA2_F_TPMORE);

@@ -45,7 +45,7 @@ TEST(OtherDrafts, ClientsAreNamed)
 	expect_refused(*new_server(), prefix(7, 0), LATE);
 }
 
-TEST(OtherDrafts, ServersAreNamedAndNotAskedAgain)
+TEST(OtherDrafts, ServersAreNamedAndGetVersion1Next)
 {
 	for (const message &m : { early(), with_properties(prefix(7, 2)) }) {
 		end e{ usual_config(true) };
@@ -58,7 +58,7 @@ TEST(OtherDrafts, ServersAreNamedAndNotAskedAgain)
 	}
 }
 
-TEST(OtherDrafts, NothingElseIsTakenForOne)
+TEST(OtherDrafts, NothingElseIsRecognised)
 {
 	/* A grant of draft -02, which is too short here */
 	auto e = new_server();

@@ -41,7 +41,7 @@ TEST(PlanCall, InlineUpToTheThreshold)
  * Where the fast path has an answer, it is the slow path's. It covers most
  * Calls.
  */
-TEST(PlanCall, PlainCallsArePlannedTheSameWithoutTheirGeometry)
+TEST(PlanCall, TheFastPathAgrees)
 {
 	const rpcrdma_peer_limits none = {};
 	rpcrdma_peer_limits some = {};
@@ -97,7 +97,7 @@ TEST(PlanCall, PlainCallsArePlannedTheSameWithoutTheirGeometry)
 	}
 }
 
-TEST(PlanCall, PlainCallsNeedAnOpenConnectionAndAPeerThatTakesThem)
+TEST(PlanCall, TheFastPathNeedsAnOpenConnectionAndAWillingPeer)
 {
 	const rpcrdma_retry_limits unrefused = {};
 	const rpcrdma_peer_limits none = {};
@@ -318,7 +318,7 @@ TEST(PlanCall, Special)
 }
 
 /* The last part must have space for payload in addition to the chunks. */
-TEST(PlanCall, NoRoomInTheLastPart)
+TEST(PlanCall, NoSpaceInTheLastPart)
 {
 	for (u32 room = 0; room < 12; room++) {
 		auto peer = usual_props();
@@ -339,7 +339,7 @@ TEST(PlanCall, NoRoomInTheLastPart)
 	}
 }
 
-TEST(PlanCall, NoChunksTaken)
+TEST(PlanCall, NoChunksAccepted)
 {
 	for (u32 rpcrdma_props::*member :
 	     { &rpcrdma_props::rssiz, &rpcrdma_props::rcsiz }) {
@@ -425,7 +425,7 @@ TEST(PlanCall, WriteChunkOnlyAboveTheThreshold)
 }
 
 /* The returned Write list occupies space in the Reply's header. */
-TEST(PlanCall, ReplyChunkBesideAWriteChunk)
+TEST(PlanCall, ReplyChunkWithAWriteChunk)
 {
 	auto own = usual_props();
 
@@ -685,7 +685,7 @@ TEST(PlanCall, NotOpen)
  * A device has few MRs left, or none: messages that can be conveyed with fewer
  * are.
  */
-TEST(PlanCall, FewRegions)
+TEST(PlanCall, FewMrs)
 {
 	auto own = usual_props(), peer = usual_props();
 

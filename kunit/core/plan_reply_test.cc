@@ -34,7 +34,7 @@ void expect_plain(const rpcrdma_conn *conn, const rpcrdma_lists &lists,
 	EXPECT_EQ(rpcrdma_reply_invalidates(conn, &lists), plan->inv_handle);
 }
 
-TEST(PlanReply, PlainRepliesNeedNone)
+TEST(PlanReply, PlainRepliesNeedNoPlan)
 {
 	for (u32 version : { RPCRDMA_VERS_1, RPCRDMA_VERS_2 }) {
 		for (u32 chunks = 0; chunks < 8; chunks++) {
@@ -134,7 +134,7 @@ TEST(PlanReply, ReplyChunkBeforeContinuation)
 	EXPECT_FALSE(plan->lists.has_reply);
 }
 
-TEST(PlanReply, NoWayLeft)
+TEST(PlanReply, NoMethodLeft)
 {
 	auto peer = usual_props();
 
@@ -389,7 +389,7 @@ TEST(PlanReply, HeaderTooLarge)
 }
 
 /* The last part returns all chunks, and has space for payload, too. */
-TEST(PlanReply, NoRoomInTheLastPart)
+TEST(PlanReply, NoSpaceInTheLastPart)
 {
 	for (u32 room = 0; room < 12; room++) {
 		auto peer = usual_props();
@@ -433,7 +433,7 @@ TEST(PlanReply, RemoteInvalidation)
  * A Requester that provides no handle gets a plain Send, whatever its chunks
  * are.
  */
-TEST(PlanReply, NoHandleIsInvalidatedUnasked)
+TEST(PlanReply, NoHandleIsInvalidatedUnrequested)
 {
 	auto e = responder();
 
@@ -557,7 +557,7 @@ INSTANTIATE_TEST_SUITE_P(All, Returned, testing::ValuesIn(returned_cases),
 				 return std::string(info.param.name);
 			 });
 
-TEST(ReturnedLists, NothingWasOffered)
+TEST(ReturnedLists, NothingWasProvided)
 {
 	auto e = requester();
 	const rpcrdma_lists call_lists = no_lists();

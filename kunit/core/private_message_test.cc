@@ -55,7 +55,7 @@ TEST(Private, RoundTrip)
 	}
 }
 
-TEST(Private, OctetForOctet)
+TEST(Private, ByteForByte)
 {
 	const rpcrdma_private priv = { 1, 1, 4096, 262144 };
 	u8 buf[8];
@@ -65,7 +65,7 @@ TEST(Private, OctetForOctet)
 	EXPECT_EQ(memcmp(buf, expected, 8), 0);
 }
 
-TEST(Private, NotOurs)
+TEST(Private, OtherFormats)
 {
 	u8 good[56] = { 0xf6, 0xab, 0x0e, 0x18, 1, 1, 3, 255 };
 	rpcrdma_private priv;

@@ -10,7 +10,7 @@ namespace
 
 /* ---- Values ---- */
 
-TEST(Props, OwnOnes)
+TEST(Props, OwnProperties)
 {
 	auto cfg = usual_config(true);
 
@@ -284,7 +284,7 @@ TEST(Props, RefusedPartStillCounts)
 	EXPECT_EQ(e->control().get(12), +RDMA2_CONNPROP);
 }
 
-TEST(Props, OwnOnesRefused)
+TEST(Props, OwnPropertiesRefused)
 {
 	auto cfg = usual_config(true);
 
@@ -373,7 +373,7 @@ TEST(Props, ResponseAppliesNothing)
 }
 
 /* Its messages are not larger than it announced. */
-TEST(Props, OwnOnesRefusedButSmall)
+TEST(Props, SmallPropertiesRefused)
 {
 	auto cfg = usual_config(true);
 
@@ -407,7 +407,7 @@ message props_refused(u32 received)
  * A server is already open when it receives the ERROR, but nothing has used its
  * properties.
  */
-TEST(Props, AServersOwnOnesRefused)
+TEST(Props, AServersPropertiesRefused)
 {
 	auto cfg = usual_config(false);
 
@@ -522,7 +522,7 @@ TEST(Props, LimitsOfBothEnds)
 	}
 }
 
-TEST(Props, NoChunksWithoutRegions)
+TEST(Props, NoChunksWithoutMrs)
 {
 	auto own = usual_config(false);
 

@@ -121,7 +121,7 @@ rpcrdma_lists chunk_of(std::vector<u32> lengths)
 
 /* ---- Permission ---- */
 
-TEST(ReplyRead, ReadDepthDecidesWhatIsAnnounced)
+TEST(PulledReply, ReadDepthDecidesTheProperty)
 {
 	for (u32 outbound : { 0u, 1u, 16u }) {
 		for (u32 inbound : { 0u, 1u, 16u }) {
@@ -151,7 +151,7 @@ TEST(ReplyRead, ReadDepthDecidesWhatIsAnnounced)
 	EXPECT_EQ(e.conn.cfg.props.brs, +RDMA2_RVRSDIR_SIMPLE);
 }
 
-TEST(ReplyRead, OnlyWhenBothSaidSo)
+TEST(PulledReply, OnlyIfBothAnnouncedIt)
 {
 	for (u32 own = 0; own < 4; own++) {
 		for (u32 peer = 0; peer < 4; peer++) {
@@ -178,7 +178,7 @@ TEST(ReplyRead, OnlyWhenBothSaidSo)
 	}
 }
 
-TEST(ReplyRead, NotToOneThatTakesNoChunks)
+TEST(PulledReply, NotToAPeerWithoutChunks)
 {
 	auto peer = client_config();
 
@@ -188,7 +188,7 @@ TEST(ReplyRead, NotToOneThatTakesNoChunks)
 	EXPECT_EQ(plan_reply(*e, 50000)->error, +RDMA2_ERR_REPLY_RESOURCE);
 }
 
-TEST(ReplyRead, ReverseDirectionByItsLevel)
+TEST(PulledReply, ReverseDirectionByItsLevel)
 {
 	for (u32 brs = 0; brs <= RDMA2_RVRSDIR_GENL; brs++) {
 		auto own = client_config(), peer = server_config();
@@ -209,7 +209,7 @@ TEST(ReplyRead, ReverseDirectionByItsLevel)
 }
 
 /* Inline, Reply chunk, continued, Read chunk, error (WP 6) */
-TEST(ReplyRead, ComesLast)
+TEST(PulledReply, IsTheLastMethod)
 {
 	auto peer = client_config();
 
@@ -251,7 +251,7 @@ TEST(ReplyRead, ComesLast)
 
 /* ---- The chunk ---- */
 
-TEST(ReplyRead, ChunkGoesBeforeWriteChunks)
+TEST(PulledReply, ChunkPrecedesWriteChunks)
 {
 	auto server = provider();
 	auto client = open_end(client_config(), server_config());
@@ -312,7 +312,7 @@ TEST(ReplyRead, ChunkGoesBeforeWriteChunks)
 	EXPECT_EQ(placed.reply_octets, 0u);
 }
 
-TEST(ReplyRead, NoHandleFromADeviceThatCannot)
+TEST(PulledReply, NoHandleWithoutRemoteInvalidation)
 {
 	auto cfg = server_config();
 
@@ -326,7 +326,7 @@ TEST(ReplyRead, NoHandleFromADeviceThatCannot)
 	EXPECT_EQ(plan->lists.inv_handle, 0u);
 }
 
-TEST(ReplyRead, ChunkWithinThePeersLimits)
+TEST(PulledReply, ChunkWithinThePeersLimits)
 {
 	for (u32 segs = 1; segs <= RPCRDMA_MAX_SEGS; segs++) {
 		auto peer = client_config();
@@ -372,7 +372,7 @@ TEST(ReplyRead, ChunkWithinThePeersLimits)
 }
 
 /* The possible results of registering the memory */
-TEST(ReplyRead, TooFewRegions)
+TEST(PulledReply, TooFewMrs)
 {
 	auto e = provider();
 	rpcrdma_mr_pool pool{};
@@ -419,7 +419,7 @@ bool done_ok(const end &e, u32 handle)
 	return rpcrdma_may_invalidate(RPCRDMA_RX_PULL_COMPLETE, &e.rx, handle);
 }
 
-TEST(ReplyRead, DoneEndsOne)
+TEST(PulledReply, DoneReleasesIt)
 {
 	auto e = provider();
 	reply x, y;
@@ -448,7 +448,7 @@ TEST(ReplyRead, DoneEndsOne)
 	EXPECT_EQ(e->conn.counters.dropped, 0u);
 }
 
-TEST(ReplyRead, WithoutAHandleNoneMayBeInvalidated)
+TEST(PulledReply, WithoutAHandleNoneMayBeInvalidated)
 {
 	auto e = provider();
 	reply x;
@@ -461,7 +461,7 @@ TEST(ReplyRead, WithoutAHandleNoneMayBeInvalidated)
 
 /* A Call, a part, a credit grant or an ERROR may not invalidate. A Reply's
  * invalidation is checked by its RPC. */
-TEST(ReplyRead, WhatElseMayInvalidate)
+TEST(PulledReply, OtherMessagesMayNotInvalidate)
 {
 	auto e = provider();
 	reply x;
@@ -482,7 +482,7 @@ TEST(ReplyRead, WhatElseMayInvalidate)
 
 /* A DONE that is unknown, too early or repeated is dropped without an answer
  * (DR 4.1.3). */
-TEST(ReplyRead, OtherDonesAreDropped)
+TEST(PulledReply, InvalidDonesAreDropped)
 {
 	auto e = provider();
 	reply x;
@@ -502,7 +502,7 @@ TEST(ReplyRead, OtherDonesAreDropped)
 	EXPECT_NE(e->conn.state, RPCRDMA_CONN_CLOSING);
 }
 
-TEST(ReplyRead, BoundsOfWhatIsExposed)
+TEST(PulledReply, ExposedMemoryIsBounded)
 {
 	auto e = provider();
 	reply replies[RPCRDMA_MAX_EXPOSED], one;
@@ -531,7 +531,7 @@ TEST(ReplyRead, BoundsOfWhatIsExposed)
 }
 
 /* DONE could not distinguish them. */
-TEST(ReplyRead, OneForEachXid)
+TEST(PulledReply, OneForEachXid)
 {
 	auto e = provider();
 	reply first, second;
@@ -555,7 +555,7 @@ const rpcrdma_pull_entry *overdue(end &e, u32 now, u32 *wait)
 	return found.exposure;
 }
 
-TEST(ReplyRead, TakenBackAfterTheTimeLimit)
+TEST(PulledReply, ReleasedAfterTheTimeLimit)
 {
 	for (u32 start : { 0u, 1u, 0x7fffffffu, 0xfffffc00u, ~0u }) {
 		auto e = provider();
@@ -601,7 +601,7 @@ sim_options pulling_options(u32 window, u32 reassembly = 0)
 	return options;
 }
 
-TEST(ReplyRead, RepliesOfAllSizesArrive)
+TEST(PulledReply, RepliesOfAllSizesArrive)
 {
 	for (u32 window : { 4u, 8u, 32u }) {
 		sim s{ pulling_options(window) };
@@ -644,7 +644,7 @@ TEST(ReplyRead, RepliesOfAllSizesArrive)
 }
 
 /* The permitted number, then errors; each DONE permits another one. */
-TEST(ReplyRead, ManyAtATime)
+TEST(PulledReply, ManyAtATime)
 {
 	sim_options options = pulling_options(100);
 
@@ -673,7 +673,7 @@ TEST(ReplyRead, ManyAtATime)
 }
 
 /* A Requester that forgot the RPC still sends DONE. */
-TEST(ReplyRead, ForgottenRpcsAreDone)
+TEST(PulledReply, ForgottenRpcsGetADone)
 {
 	sim s{ pulling_options(16) };
 	rpc_shape shape;
@@ -695,7 +695,7 @@ TEST(ReplyRead, ForgottenRpcsAreDone)
 	EXPECT_EQ(s.complaint(), "");
 }
 
-TEST(ReplyRead, ARequesterThatNeverSaysDone)
+TEST(PulledReply, ARequesterThatNeverSendsDone)
 {
 	sim s{ pulling_options(16) };
 	rpc_shape shape;

@@ -32,7 +32,7 @@ constexpr rpcrdma_load client_load()
 }
 
 /* Space for its messages, and for further Work Requests of half their number */
-TEST(Queues, AServersSendQueueHasRoomForItsMessages)
+TEST(Queues, AServersSendQueueHoldsItsMessages)
 {
 	const rpcrdma_load load = server_load();
 	rpcrdma_queues queues = rpcrdma_queues_for(&load, &PLENTY);
@@ -45,7 +45,7 @@ TEST(Queues, AServersSendQueueHasRoomForItsMessages)
 }
 
 /* An MR for each Call, but not for the maximum of Calls */
-TEST(Queues, AClientsSendQueueHasRoomForTheRegionsOfItsCalls)
+TEST(Queues, AClientsSendQueueHoldsTheMrsOfItsCalls)
 {
 	rpcrdma_load load = client_load();
 
@@ -63,7 +63,7 @@ TEST(Queues, AClientsSendQueueHasRoomForTheRegionsOfItsCalls)
 }
 
 /* However few messages there are, one may have an MR for each segment. */
-TEST(Queues, TheLargestMessageHasRoom)
+TEST(Queues, TheLargestMessageFits)
 {
 	for (u8 client : { 0, 1 }) {
 		rpcrdma_load load = client ? client_load() : server_load();
@@ -91,7 +91,7 @@ TEST(Queues, TheLargestMessageHasRoom)
 /*
  * A version 1 peer may send a Call before the Receive of a refused one is free.
  */
-TEST(Queues, APeerOfVersionOneHasReceivesToSpare)
+TEST(Queues, AVersion1PeerHasExtraReceives)
 {
 	const rpcrdma_load load = server_load(RPCRDMA_VERS_1);
 
@@ -100,7 +100,7 @@ TEST(Queues, APeerOfVersionOneHasReceivesToSpare)
 }
 
 /* Where Reads need no MR, hardly any MRs are allocated for them. */
-TEST(Queues, ReadsIntoRegionsHaveThemAndCompletions)
+TEST(Queues, ReadsIntoMrsHaveMrsAndCompletions)
 {
 	const rpcrdma_load load = server_load();
 	rpcrdma_queue_limits most = PLENTY;
@@ -156,7 +156,7 @@ TEST(Queues, SmallSettingsAreKept)
 }
 
 /* A device's limit is only known once a queue was requested. */
-TEST(Queues, AShorterOneHasLessOfAll)
+TEST(Queues, AShorterQueueScalesTheLoad)
 {
 	rpcrdma_queue_limits most = PLENTY;
 	rpcrdma_load load = server_load();
@@ -185,7 +185,7 @@ TEST(Queues, AShorterOneHasLessOfAll)
 
 /* The last entry is for the completion that an end waits for when it drains the
  * queue. */
-TEST(Queues, TheAccountHasWhatBothTheQueueAndItsCompletionsHave)
+TEST(Queues, SlotsFitTheQueueAndItsCompletions)
 {
 	const rpcrdma_load load = server_load();
 	rpcrdma_queue_limits most = PLENTY;

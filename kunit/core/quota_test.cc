@@ -55,7 +55,7 @@ u64 take_all(rpcrdma_quota &all, rpcrdma_quota_account &a,
 	return n;
 }
 
-TEST(Memory, ConnectionsAreBounded)
+TEST(Quota, ConnectionsAreBounded)
 {
 	rpcrdma_quota all = memory(3, PROMISE / 2);
 	std::vector<rpcrdma_quota_account> a(4, account());
@@ -76,7 +76,7 @@ TEST(Memory, ConnectionsAreBounded)
  * The buffers of the first window are available, whatever other connections
  * hold.
  */
-TEST(Memory, PromisesAreKept)
+TEST(Quota, FirstWindowsAreReserved)
 {
 	rpcrdma_quota all = memory(6, 20 * MESSAGES);
 	rpcrdma_quota_account good = account();
@@ -97,7 +97,7 @@ TEST(Memory, PromisesAreKept)
  * Other connections hold all shared memory, of any kind. One message of each
  * kind is available from the reserve.
  */
-TEST(Memory, TheReserveIsForOneMessageOfEachKind)
+TEST(Quota, TheReserveIsForOneMessageOfEachKind)
 {
 	rpcrdma_quota all = memory(2, 100, MESSAGES);
 	rpcrdma_quota_account good = account(), other = account();
@@ -123,7 +123,7 @@ TEST(Memory, TheReserveIsForOneMessageOfEachKind)
  * A continued Call with Read chunks holds both at once. With a smaller promise,
  * it would wait for memory that it holds itself.
  */
-TEST(Memory, ACallInPartsHasRoomForItsReadChunks)
+TEST(Quota, AContinuedCallHasSpaceForItsReadChunks)
 {
 	constexpr u64 MESSAGE = 40, SPARE = 5;
 	rpcrdma_quota_account a = {}, other = {};
@@ -158,7 +158,7 @@ TEST(Memory, ACallInPartsHasRoomForItsReadChunks)
 }
 
 /* Continued Calls that wait for service are bounded, as others are. */
-TEST(Memory, CallsInPartsAreBounded)
+TEST(Quota, ContinuedCallsAreBounded)
 {
 	rpcrdma_quota all = memory(1, 2 * PARTS, CALLS);
 	rpcrdma_quota_account a = account();
@@ -181,7 +181,7 @@ TEST(Memory, CallsInPartsAreBounded)
  * Calls in progress are this end's work, and do not stop another one. Replies
  * that wait for the peer do.
  */
-TEST(Memory, ACallIsBegunWhileNoReplyWaits)
+TEST(Quota, ACallIsBegunWhileNoReplyWaits)
 {
 	rpcrdma_quota all = memory(1, 0, MESSAGES);
 	rpcrdma_quota_account a = account();
@@ -197,7 +197,7 @@ TEST(Memory, ACallIsBegunWhileNoReplyWaits)
 }
 
 /* Replies held beyond the limit stop further ones from being made. */
-TEST(Memory, NoCallIsBegunBeyondTheLimit)
+TEST(Quota, NoCallIsBegunBeyondTheLimit)
 {
 	rpcrdma_quota all = memory(2, 0, MESSAGES);
 	rpcrdma_quota_account a = account(), b = account();
@@ -217,7 +217,7 @@ TEST(Memory, NoCallIsBegunBeyondTheLimit)
 }
 
 /* A connection that was refused memory is notified once when some is free. */
-TEST(Memory, WhoWaitsIsTold)
+TEST(Quota, WaitersAreNotified)
 {
 	rpcrdma_quota all = memory(1, 0, CALLS + REPLIES);
 	rpcrdma_quota_account a = account();
@@ -248,7 +248,7 @@ TEST(Memory, WhoWaitsIsTold)
 }
 
 /* In the order of arrival. A connection that is overtaken keeps its place. */
-TEST(Memory, ThoseWhoWaitHaveTheirTurn)
+TEST(Quota, WaitersAreServedInOrder)
 {
 	rpcrdma_quota all = memory(5, 0, CALLS);
 	std::vector<rpcrdma_quota_account> a(5, account());
@@ -295,7 +295,7 @@ TEST(Memory, ThoseWhoWaitHaveTheirTurn)
  * A connection keeps what it once had, without asking for it, until memory is
  * tight.
  */
-TEST(Memory, AQuotaIsKept)
+TEST(Quota, AUsedQuotaIsKept)
 {
 	/* Memory is tight above 240 bytes in use. */
 	rpcrdma_quota all = memory(0, 960);
@@ -332,7 +332,7 @@ TEST(Memory, AQuotaIsKept)
 }
 
 /* The runs in which accounts are visited and woken */
-TEST(Memory, RunsVisitAndWake)
+TEST(Quota, RunsVisitAndWake)
 {
 	constexpr u32 MANY = RPCRDMA_QUOTA_WAKES + 1;
 	rpcrdma_quota all = memory(MANY, 0, MESSAGES);
@@ -381,7 +381,7 @@ TEST(Memory, RunsVisitAndWake)
 }
 
 /* An account that waits requests a run, and one for a Reply is woken first. */
-TEST(Memory, RepliesAreWokenBeforeCalls)
+TEST(Quota, RepliesAreWokenBeforeCalls)
 {
 	rpcrdma_quota all = memory(3, 0, MESSAGES);
 	std::vector<rpcrdma_quota_account> a(3, account());
@@ -402,7 +402,7 @@ TEST(Memory, RepliesAreWokenBeforeCalls)
 }
 
 /* A peer that makes no progress, and the memory that waits for it */
-TEST(Memory, WhoHoardsIsStuck)
+TEST(Quota, HoardersAreStuck)
 {
 	rpcrdma_quota all = memory(1, 1000);
 	rpcrdma_quota_account a = account();
@@ -488,7 +488,7 @@ void write_and_read(rpcrdma_quota &all, rpcrdma_quota_account &a)
 /*
  * 10,000 connections, of which the first ones were used and have wider windows
  */
-TEST(Memory, TenThousandIdleConnections)
+TEST(Quota, TenThousandIdleConnections)
 {
 	rpcrdma_quota all = server_memory();
 	constexpr u32 MORE = RPCRDMA_USUAL_WINDOW - RPCRDMA_FIRST_WINDOW;
@@ -524,7 +524,7 @@ TEST(Memory, TenThousandIdleConnections)
  * When the maximum of connections is admitted, with nfsd's largest payload, the
  * reserve is still available.
  */
-TEST(Memory, TheLastOneWorks)
+TEST(Quota, TheLastConnectionWorks)
 {
 	for (u64 of : { 256 * MIB, 2 * GIB, 4 * GIB }) {
 		rpcrdma_quota all = server_memory(of);
@@ -547,7 +547,7 @@ TEST(Memory, TheLastOneWorks)
  * All connections work at once, in any order, and wait if the quota requires it.
  * None waits for long: meanwhile each of the others gets few turns.
  */
-TEST(Memory, NoneIsStarved)
+TEST(Quota, NoneIsStarved)
 {
 	constexpr u32 COUNT = 3000;
 	rpcrdma_quota all = server_memory(3 * GIB / 2);
@@ -598,7 +598,7 @@ TEST(Memory, NoneIsStarved)
  * closed. A connection that works among them always makes progress, and the
  * limit is kept.
  */
-TEST(Memory, HoardersStarveNobody)
+TEST(Quota, HoardersStarveNoConnection)
 {
 	constexpr u32 COUNT = 2000, THREADS = 64;
 	rpcrdma_quota all = server_memory(GIB);
@@ -669,7 +669,7 @@ TEST(Memory, HoardersStarveNobody)
 	EXPECT_LE(longest, 2000u / 10);
 }
 
-TEST(Memory, AWindowGrowsIntoWhatIsLeft)
+TEST(Quota, AWindowGrowsIntoFreeMemory)
 {
 	constexpr u64 PIECE = 10;
 	/* A quarter is for windows. */
@@ -706,7 +706,7 @@ TEST(Memory, AWindowGrowsIntoWhatIsLeft)
 }
 
 /* The only connection that wants more gets half of the unpromised memory. */
-TEST(Memory, WhoWantsAllGetsHalf)
+TEST(Quota, OneConnectionGetsAtMostHalf)
 {
 	rpcrdma_quota all = memory(1, 1000);
 	rpcrdma_quota_account a = account();
@@ -718,7 +718,7 @@ TEST(Memory, WhoWantsAllGetsHalf)
 	EXPECT_EQ(all.used, PROMISE + 500 + CALLS);
 }
 
-TEST(Memory, ThereIsRoomForWhoComesNext)
+TEST(Quota, SpaceIsLeftForNewConnections)
 {
 	rpcrdma_quota all = memory(100);
 	rpcrdma_quota_account greedy = account();
@@ -731,7 +731,7 @@ TEST(Memory, ThereIsRoomForWhoComesNext)
 }
 
 /* A connection that was given up may still release memory it held. */
-TEST(Memory, LeavingIsOnce)
+TEST(Quota, DetachingHappensOnce)
 {
 	rpcrdma_quota all = memory(10);
 	rpcrdma_quota_account a = account(), b = account();
@@ -751,7 +751,7 @@ TEST(Memory, LeavingIsOnce)
  * A connection that never joined, such as a client's, is counted and not
  * bounded.
  */
-TEST(Memory, WhoDidNotJoinIsNotBounded)
+TEST(Quota, UnattachedConnectionsAreNotBounded)
 {
 	rpcrdma_quota all = memory(0, 10);
 	rpcrdma_quota_account a = {};
@@ -765,7 +765,7 @@ TEST(Memory, WhoDidNotJoinIsNotBounded)
 }
 
 /* A connection that charges only available memory never exceeds the limit. */
-TEST(Memory, TheSumIsBounded)
+TEST(Quota, TheSumIsBounded)
 {
 	std::mt19937 random(7);
 	rpcrdma_quota all = memory(25, 0, 5 * PROMISE);

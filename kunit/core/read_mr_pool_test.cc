@@ -24,7 +24,7 @@ rpcrdma_read_claim reader()
 	return claim;
 }
 
-TEST(ReadPool, NobodyWaits)
+TEST(ReadMrPool, NoTransferWaits)
 {
 	rpcrdma_read_pool pool{ 4, 2, 0 };
 	rpcrdma_read_claim claim = reader();
@@ -40,7 +40,7 @@ TEST(ReadPool, NobodyWaits)
 }
 
 /* MRs of two pages, a separate one for each segment */
-TEST(ReadPool, RegionsAreCounted)
+TEST(ReadMrPool, MrsAreCounted)
 {
 	rpcrdma_read_pool pool{ 4, 2, 0 };
 	rpcrdma_read_claim claim = reader();
@@ -52,7 +52,7 @@ TEST(ReadPool, RegionsAreCounted)
 	}
 }
 
-TEST(ReadPool, TooFewAreWaitedFor)
+TEST(ReadMrPool, TransfersWaitForMrs)
 {
 	rpcrdma_read_pool pool{ 4, 1, 0 };
 	rpcrdma_read_claim claim = reader();
@@ -78,7 +78,7 @@ TEST(ReadPool, TooFewAreWaitedFor)
 	EXPECT_EQ(pool.waiting, 0u);
 }
 
-TEST(ReadPool, OthersComeBehind)
+TEST(ReadMrPool, LaterTransfersQueue)
 {
 	rpcrdma_read_pool pool{ 4, 1, 0 };
 	rpcrdma_read_claim first = reader(), second = reader(), write{};
@@ -101,7 +101,7 @@ TEST(ReadPool, OthersComeBehind)
 }
 
 /* Errors that do not pass, and errors that a Write cannot wait for */
-TEST(ReadPool, NoWaitingHelps)
+TEST(ReadMrPool, ErrorsThatNoWaitCures)
 {
 	rpcrdma_read_pool pool{ 4, 1, 0 };
 	rpcrdma_read_claim claim = reader(), write{};
@@ -122,7 +122,7 @@ TEST(ReadPool, NoWaitingHelps)
 	EXPECT_EQ(pool.waiting, 0u);
 }
 
-TEST(ReadPool, WhatNeverFits)
+TEST(ReadMrPool, TransfersThatNeverFit)
 {
 	rpcrdma_read_pool pool{ 4, 1, 0 };
 	rpcrdma_read_claim claim = reader();
@@ -259,7 +259,7 @@ protected:
 	std::mt19937 random_{ GetParam() };
 };
 
-TEST_P(pool_test, AllComeToTheirTurn)
+TEST_P(pool_test, AllAreServedInOrder)
 {
 	for (int i = 0; i < 2000; i++) {
 		if (below(2))
@@ -277,6 +277,6 @@ TEST_P(pool_test, AllComeToTheirTurn)
 	EXPECT_EQ(pool_.waiting, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(ReadPool, pool_test, testing::Range(1u, 9u));
+INSTANTIATE_TEST_SUITE_P(ReadMrPool, pool_test, testing::Range(1u, 9u));
 
 } // namespace

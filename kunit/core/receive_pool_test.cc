@@ -145,7 +145,7 @@ TEST(Receives, BeginWithAFew)
 	}
 }
 
-TEST(Receives, AllAtOnceIfToldSo)
+TEST(Receives, AllAtOnceIfConfigured)
 {
 	auto cfg = usual_config(true, MOST);
 	end e{ cfg };
@@ -249,7 +249,7 @@ TEST(Receives, WindowStaysSmallWithoutMemory)
  * After a failure, memory is requested again only once a window has been used
  * up.
  */
-TEST(Receives, MemoryIsNotAskedForAgainAtOnce)
+TEST(Receives, AllocationIsNotRetriedAtOnce)
 {
 	account a{ false };
 	const u32 before = a.received;
@@ -267,7 +267,7 @@ TEST(Receives, MemoryIsNotAskedForAgainAtOnce)
 	EXPECT_EQ(a.e->conn.window, FIRST);
 }
 
-TEST(Receives, WindowThatIsNotUsedGetsSmall)
+TEST(Receives, UnusedWindowShrinks)
 {
 	account a{ false };
 
@@ -310,7 +310,7 @@ TEST(Receives, WindowThatIsNotUsedGetsSmall)
 	EXPECT_EQ(a.free_surplus, FIRST);
 }
 
-TEST(Receives, WindowThatIsUsedStays)
+TEST(Receives, UsedWindowStays)
 {
 	account a{ false };
 
@@ -382,7 +382,7 @@ TEST(Receives, WindowGrowsHoweverLongItWasSmall)
 }
 
 /* A window's size is determined by its maximum use, not by its latest use. */
-TEST(Receives, WindowThatIsUsedOnceInAWhileStays)
+TEST(Receives, RarelyUsedWindowStays)
 {
 	account a{ false };
 
@@ -403,7 +403,7 @@ TEST(Receives, WindowThatIsUsedOnceInAWhileStays)
 }
 
 /* The window has been used, but not for long enough since. */
-TEST(Receives, WindowThatWasUsedGetsSmall)
+TEST(Receives, WindowShrinksWhenNoLongerUsed)
 {
 	account a{ false };
 
@@ -416,7 +416,7 @@ TEST(Receives, WindowThatWasUsedGetsSmall)
 }
 
 /* After each halving, the new window is observed for the same time. */
-TEST(Receives, WindowIsHalvedOnceInAWhile)
+TEST(Receives, WindowIsHalvedOncePerPeriod)
 {
 	account a{ false };
 	u32 before, changed = 0;
@@ -475,7 +475,7 @@ TEST(Receives, SeveralArePostedTogether)
 }
 
 /* Withheld Receives would be missing when Calls hold the others. */
-TEST(Receives, NoneIsKeptFromAPeerInNeed)
+TEST(Receives, NoneIsWithheldFromAPeerInNeed)
 {
 	account a{ false, RPCRDMA_VERS_2, MOST };
 
@@ -498,7 +498,7 @@ TEST(Receives, NoneIsKeptFromAPeerInNeed)
 	EXPECT_EQ(a.posts, 2u);
 }
 
-TEST(Receives, SmallestWindowKeepsNone)
+TEST(Receives, SmallestWindowWithholdsNone)
 {
 	auto cfg = usual_config(false, RPCRDMA_MIN_WINDOW);
 
@@ -513,7 +513,7 @@ TEST(Receives, SmallestWindowKeepsNone)
 }
 
 /* A client needs a Receive for each Call that may be outstanding. */
-TEST(Receives, AClientOfVersionOneHasAllAtOnce)
+TEST(Receives, AVersion1ClientHasAllAtOnce)
 {
 	account a{ true, RPCRDMA_VERS_1 };
 
@@ -523,7 +523,7 @@ TEST(Receives, AClientOfVersionOneHasAllAtOnce)
 	EXPECT_EQ(a.e->conn.state, RPCRDMA_CONN_OPEN);
 }
 
-TEST(Receives, AClientOfVersionOneDoesNotDoWithFewer)
+TEST(Receives, AVersion1ClientNeedsAll)
 {
 	account a{ true, RPCRDMA_VERS_1 };
 
@@ -533,7 +533,7 @@ TEST(Receives, AClientOfVersionOneDoesNotDoWithFewer)
 	EXPECT_EQ(a.e->conn.state, RPCRDMA_CONN_CLOSING);
 }
 
-TEST(Receives, NoConnectionWithoutTheFirstOnes)
+TEST(Receives, NoConnectionWithoutTheFirstReceives)
 {
 	auto cfg = usual_config(true, MOST);
 	rpcrdma_receives make;
@@ -551,7 +551,7 @@ TEST(Receives, NoConnectionWithoutTheFirstOnes)
  * Large Receives need more than a page each, which may not be available
  * contiguously.
  */
-TEST(Receives, TheFirstOnesAreSmallerWithoutMemoryForLargeOnes)
+TEST(Receives, TheFirstReceivesShrinkWithoutMemory)
 {
 	auto cfg = usual_config(true, MOST);
 	rpcrdma_receives make;
@@ -582,7 +582,7 @@ TEST(Receives, TheFirstOnesAreSmallerWithoutMemoryForLargeOnes)
 }
 
 /* The announced size is kept: a window that does not grow does no harm. */
-TEST(Receives, LaterOnesAreNotSmaller)
+TEST(Receives, LaterReceivesDoNotShrink)
 {
 	account a{ false, RPCRDMA_VERS_2, FIRST, 8192 };
 	rpcrdma_receives make;
@@ -597,7 +597,7 @@ TEST(Receives, LaterOnesAreNotSmaller)
 }
 
 /* On an open connection, no larger than the peer's messages */
-TEST(Receives, MessagesAreNoLargerThanThePeerTakes)
+TEST(Receives, MessagesAreNoLargerThanThePeerAccepts)
 {
 	auto cfg = usual_config(true), peer = usual_config(false);
 
@@ -634,7 +634,7 @@ TEST(Receives, AtLeastTheDefaultThreshold)
  * messages. The peer may send more than the size it announced, which was
  * rounded down.
  */
-TEST(Receives, VersionOneHasThemAsLargeAsItsPeerSends)
+TEST(Receives, Version1ReceivesFitThePeersSends)
 {
 	for (u32 sends : { 1024u, 4096u, 6144u, 8192u, 16384u }) {
 		auto cfg = usual_config(false, MOST);

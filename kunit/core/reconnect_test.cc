@@ -53,7 +53,7 @@ linked link(bool close, int result, bool up, int other = SILENT)
 
 using links = std::vector<enum rpcrdma_reconnect>;
 
-TEST(Link, AConnectionIsMade)
+TEST(Reconnect, Connects)
 {
 	const linked l = link(false, 0, true);
 
@@ -66,7 +66,7 @@ TEST(Link, AConnectionIsMade)
 }
 
 /* The connection ended before the transport had it. */
-TEST(Link, ItEndsWhileItIsMade)
+TEST(Reconnect, EndsDuringSetup)
 {
 	const linked l = link(false, 0, false);
 
@@ -78,7 +78,7 @@ TEST(Link, ItEndsWhileItIsMade)
 	EXPECT_EQ(l.woken, -11);
 }
 
-TEST(Link, NoneIsMade)
+TEST(Reconnect, Fails)
 {
 	const struct {
 		int result, told;
@@ -100,7 +100,7 @@ TEST(Link, NoneIsMade)
 }
 
 /* Another version is tried once, and only with a peer that sent nothing. */
-TEST(Link, AnotherVersionIsTried)
+TEST(Reconnect, TriesAnotherVersion)
 {
 	const linked l = link(false, SILENT, true, 0);
 
@@ -124,7 +124,7 @@ TEST(Link, AnotherVersionIsTried)
 }
 
 /* This wakes no task: sunrpc does it when the end is reported. */
-TEST(Link, ItIsClosed)
+TEST(Reconnect, Closes)
 {
 	EXPECT_EQ(link(true, 0, true).what,
 		  (links{ RPCRDMA_RECONNECT_FORGET, RPCRDMA_RECONNECT_DOWN }));

@@ -220,7 +220,7 @@ TEST(Recovery, SegmentsWithinTheNewLimit)
 }
 
 /* Several Calls are outstanding when the limit becomes known. */
-TEST(Recovery, SegmentsIsNewsOnceAndForEachCall)
+TEST(Recovery, SegmentsIsLearnedOnceAndRetriesEachCall)
 {
 	requester r;
 
@@ -263,7 +263,7 @@ TEST(Recovery, EachErrorAllowsOneResend)
  * The largest result, and a peer that accepts fewer segments than the result
  * has
  */
-TEST(Recovery, SegmentsWithNoWayLeft)
+TEST(Recovery, SegmentsWithNoMethodLeft)
 {
 	requester r{ props(0), props(0) };
 
@@ -296,7 +296,7 @@ TEST(Recovery, ReplyResource)
  * A Reply chunk in addition to a Write chunk has the rest of the message;
  * without a Write chunk it has the complete message.
  */
-TEST(Recovery, ReplyResourceBesideAWriteChunk)
+TEST(Recovery, ReplyResourceWithAWriteChunk)
 {
 	for (u32 needed : { 536u, 537u, 65536u, 65537u }) {
 		requester r;
@@ -314,7 +314,7 @@ TEST(Recovery, ReplyResourceBesideAWriteChunk)
 	}
 }
 
-TEST(Recovery, ReplyResourceThatWasThere)
+TEST(Recovery, ReplyResourceThatWasProvided)
 {
 	requester r{ props(0), usual_props() };
 
@@ -360,7 +360,7 @@ TEST(Recovery, WriteResource)
  * A server without memory for all the continued Calls it receives closes the
  * connection. Calls that it pulls itself are pulled when it has memory.
  */
-TEST(Lessons, CallsInPartsThatWereLost)
+TEST(PeerLimits, LostContinuedCalls)
 {
 	requester r;
 
@@ -384,7 +384,7 @@ TEST(Lessons, CallsInPartsThatWereLost)
 	EXPECT_EQ(r.plan.format, RPCRDMA_CONTINUED);
 }
 
-TEST(Lessons, CallsInPartsThatCannotGoOtherwise)
+TEST(PeerLimits, CallsThatMustBeContinued)
 {
 	requester r;
 
@@ -400,7 +400,7 @@ TEST(Lessons, CallsInPartsThatCannotGoOtherwise)
  * Once all learned limits have expired, Calls are planned as if there had never
  * been any.
  */
-TEST(Lessons, AreForgotten)
+TEST(PeerLimits, Expire)
 {
 	for (u32 code :
 	     { +RDMA2_ERR_REPLY_RESOURCE, +RDMA2_ERR_WRITE_RESOURCE, 0 }) {
@@ -438,7 +438,7 @@ TEST(Lessons, AreForgotten)
  * The loss of a Call that was not continued says nothing about memory for
  * continued Calls.
  */
-TEST(Lessons, OtherCallsThatWereLost)
+TEST(PeerLimits, OtherLostCalls)
 {
 	requester r;
 
@@ -448,7 +448,7 @@ TEST(Lessons, OtherCallsThatWereLost)
 }
 
 /* A Call that was executed is repeated as another RPC, followed by others. */
-TEST(Lessons, ReplyChunk)
+TEST(PeerLimits, ReplyChunk)
 {
 	requester r;
 
@@ -489,7 +489,7 @@ TEST(Lessons, ReplyChunk)
 }
 
 /* In addition to a Write chunk, only the rest of the Reply counts. */
-TEST(Lessons, ReplyChunkBesideAWriteChunk)
+TEST(PeerLimits, ReplyChunkWithAWriteChunk)
 {
 	requester r;
 
@@ -506,7 +506,7 @@ TEST(Lessons, ReplyChunkBesideAWriteChunk)
 }
 
 /* If both exceed the peer's limits, the Reply chunk has the complete Reply. */
-TEST(Lessons, ReplyChunkInsteadOfAWriteChunk)
+TEST(PeerLimits, ReplyChunkInsteadOfAWriteChunk)
 {
 	requester r;
 
@@ -527,7 +527,7 @@ TEST(Lessons, ReplyChunkInsteadOfAWriteChunk)
  * If the peer does not accept the Write chunk, the refused Reply chunk includes
  * the result. The small rest next to a Write chunk does not count.
  */
-TEST(Lessons, ReplyChunkWhereTheWriteChunkIsTooMuch)
+TEST(PeerLimits, ReplyChunkIfTheWriteChunkIsRefused)
 {
 	requester r;
 
@@ -549,7 +549,7 @@ TEST(Lessons, ReplyChunkWhereTheWriteChunkIsTooMuch)
  * A peer may send smaller messages than it announced, and refuse a Reply that
  * would fit.
  */
-TEST(Lessons, AReplyThatWouldFit)
+TEST(PeerLimits, AReplyThatWouldFit)
 {
 	requester r;
 
@@ -577,7 +577,7 @@ TEST(Lessons, AReplyThatWouldFit)
  * If there is no space for a chunk, the Call is planned as if nothing had been
  * learned.
  */
-TEST(Lessons, AreNoCommands)
+TEST(PeerLimits, AreIgnoredWithoutSpace)
 {
 	requester r;
 
@@ -590,7 +590,7 @@ TEST(Lessons, AreNoCommands)
 	EXPECT_FALSE(r.plan.reply_chunk);
 }
 
-TEST(Lessons, WriteChunkWithoutRoundup)
+TEST(PeerLimits, WriteChunkWithoutRoundup)
 {
 	requester r;
 
@@ -615,7 +615,7 @@ TEST(Lessons, WriteChunkWithoutRoundup)
  * Nothing is learned from contradictory ERRORs, nor from those about Calls not
  * executed yet.
  */
-TEST(Lessons, NothingIsLearnt)
+TEST(PeerLimits, NothingIsLearned)
 {
 	const struct {
 		u32 code;

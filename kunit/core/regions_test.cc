@@ -142,7 +142,7 @@ u32 octets_of(const std::vector<filled> &all)
 	return n;
 }
 
-TEST(Regions, Counted)
+TEST(MrSplit, Counted)
 {
 	struct {
 		u32 octets, pages, offset, length, count;
@@ -178,7 +178,7 @@ TEST(Regions, Counted)
 }
 
 /* A peer that accepts single bytes costs no more than one that accepts 64. */
-TEST(Regions, CountingHasAnEnd)
+TEST(MrSplit, CountingIsBounded)
 {
 	for (const u32 octets : { 1u, 3u, 100u }) {
 		const rpcrdma_mr_limits cut = cut_of(256, octets);
@@ -189,7 +189,7 @@ TEST(Regions, CountingHasAnEnd)
 }
 
 /* Memory that does not begin or end at a page boundary is only at the ends. */
-TEST(Regions, WholePagesOrGaps)
+TEST(MrSplit, WholePagesOrGaps)
 {
 	const std::vector<vec> odd = { { 100, 200 }, { 0, 4096 }, { 0, 10 },
 				       { 0, 4096 },  { 5, 4091 }, { 0, 1 } };
@@ -205,7 +205,7 @@ TEST(Regions, WholePagesOrGaps)
 }
 
 /* If a device drops offsets, a partial page has an MR of its own. */
-TEST(Regions, PartsOfPagesApart)
+TEST(MrSplit, PartialPagesApart)
 {
 	const std::vector<filled> all = map(cut_apart(16), run(100, 20000));
 	const std::vector<filled> gaps =
@@ -227,7 +227,7 @@ TEST(Regions, PartsOfPagesApart)
  * However little a device maps, the registration continues as long as it maps a
  * page.
  */
-TEST(Regions, CutFiner)
+TEST(MrSplit, SplitFiner)
 {
 	rpcrdma_mr_limits now = cut_of(8), used = now,
 			  gaps = cut_of(2, ~0u, true);
@@ -257,7 +257,7 @@ TEST(Regions, CutFiner)
 }
 
 /* Counting and registering give the same MRs, however the memory is split. */
-TEST(Regions, CountedAsTheyAreFilled)
+TEST(MrSplit, CountedAsTheyAreFilled)
 {
 	generator random{ 11 };
 
@@ -279,7 +279,7 @@ TEST(Regions, CountedAsTheyAreFilled)
  * Page by page or in ranges as long as possible, alone or after other memory,
  * the MRs are the same.
  */
-TEST(Regions, PageByPageOrAtOnce)
+TEST(MrSplit, PageByPageOrAtOnce)
 {
 	generator random{ 13 };
 
@@ -310,7 +310,7 @@ TEST(Regions, PageByPageOrAtOnce)
 }
 
 /* After other memory, no range needs more MRs than it does alone. */
-TEST(Regions, AddUpToTheMost)
+TEST(MrSplit, AddAtMostTheirMaximum)
 {
 	generator random{ 12 };
 

@@ -71,7 +71,7 @@ TEST(Results, ThoseOfTheReplyAreItems)
 }
 
 /* The service has taken back what it had encoded, and encoded something else. */
-TEST(Results, ARevokedOneIsNoItem)
+TEST(Results, ARevokedResultIsNoItem)
 {
 	encoded e(24);
 
@@ -101,7 +101,7 @@ TEST(Results, APositionMayBeThatOfTheLength)
 	e.expect({});
 }
 
-TEST(Results, ImpossibleOnesAreNoItems)
+TEST(Results, ImpossibleResultsAreNoItems)
 {
 	encoded e(24);
 
@@ -128,7 +128,7 @@ TEST(Results, ImpossibleOnesAreNoItems)
 }
 
 /* A Call is sent without its argument and the roundup of that. */
-TEST(Results, WhatIsBeforeAnArgument)
+TEST(Results, BytesBeforeAnArgument)
 {
 	rpcrdma_call_plan plan = {};
 

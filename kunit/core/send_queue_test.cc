@@ -212,7 +212,7 @@ TEST(SendQueue, Wraps)
 /*
  * A chain that can never fit after a batch that may be unsignaled is refused.
  */
-TEST(SendQueue, KnowsWhatNeverFits)
+TEST(SendQueue, RefusesChainsThatNeverFit)
 {
 	queue q;
 	const u32 most = DEPTH - q.sq.batch;
@@ -234,7 +234,7 @@ TEST(SendQueue, KnowsWhatNeverFits)
 }
 
 /* A long transfer is posted in batches, and leaves half the queue to others. */
-TEST(SendQueue, TurnsOfTransfers)
+TEST(SendQueue, BatchesOfTransfers)
 {
 	queue q{ 116, 200 }, shortest{ 2, 200 };
 	const u32 turn = rpcrdma_sq_max_batch_wrs(&q.sq);
@@ -249,7 +249,7 @@ TEST(SendQueue, TurnsOfTransfers)
 	EXPECT_EQ(rpcrdma_sq_part_pages(&shortest.sq, 19), 19u);
 }
 
-TEST(SendQueue, WritesGoWithTheirReplyIfThatIsNotTooLong)
+TEST(SendQueue, WritesAreChainedToAShortReply)
 {
 	queue q{ 116, 200 };
 	const u32 turn = rpcrdma_sq_max_batch_wrs(&q.sq);
@@ -264,7 +264,7 @@ TEST(SendQueue, WritesGoWithTheirReplyIfThatIsNotTooLong)
 	EXPECT_TRUE(rpcrdma_sq_in_chain(&q.sq, most + 1, 0));
 }
 
-TEST(SendQueue, OneOfABatchReportsItself)
+TEST(SendQueue, OneOfABatchIsSignaled)
 {
 	queue q{ 128, 200 };
 
@@ -288,7 +288,7 @@ TEST(SendQueue, OneOfABatchReportsItself)
 }
 
 /* Every chain is signaled when contexts become few. */
-TEST(SendQueue, LastContextsReportThemselves)
+TEST(SendQueue, LastContextsAreSignaled)
 {
 	queue q{ 1000 };
 	u32 n = 0;
@@ -367,7 +367,7 @@ TEST(SendQueue, NoCallIsBegunWhileManyRepliesWait)
 	EXPECT_FALSE(rpcrdma_sq_can_reserve_reply(&q.sq));
 }
 
-TEST(SendQueue, SomebodyWaits)
+TEST(SendQueue, HasWaiters)
 {
 	queue transfer, message, call;
 
@@ -575,7 +575,7 @@ TEST(SendQueue, PartsWaitForContexts)
 }
 
 /* A refused sender is notified, once, and only when a retry is worthwhile. */
-TEST(SendQueue, RefusedAreTold)
+TEST(SendQueue, RefusedSendersAreNotified)
 {
 	queue q;
 
@@ -615,7 +615,7 @@ TEST(SendQueue, RefusedAreTold)
  * Each refusal separately: a notification for one does not stand in for
  * another.
  */
-TEST(SendQueue, EachRefusalIsKnown)
+TEST(SendQueue, EachRefusalIsRecorded)
 {
 	for (int sort = 0; sort < 3; sort++) {
 		queue q;
@@ -644,7 +644,7 @@ TEST(SendQueue, EachRefusalIsKnown)
 }
 
 /* siw: Sends complete while earlier Reads are in progress. */
-TEST(SendQueue, ReadsAreNotVouchedFor)
+TEST(SendQueue, ReadsAreNotCovered)
 {
 	queue q{ DEPTH, 200 };
 
@@ -744,7 +744,7 @@ void walk(u64 seed)
 		  sends + RPCRDMA_CONTROL_SENDS);
 }
 
-TEST(SendQueue, SomethingIsAlwaysOnItsWay)
+TEST(SendQueue, ACompletionIsAlwaysPending)
 {
 	for (u64 seed = 1; seed <= 100 && !testing::Test::HasFailure(); seed++)
 		walk(seed);

@@ -48,7 +48,7 @@ TEST(Stall, EndsTheConnection)
 	EXPECT_EQ(events, 0u);
 }
 
-TEST(Stall, OnlyOfWhatWaits)
+TEST(Stall, OnlyIfAMessageWaits)
 {
 	auto e = open_stalled();
 	u32 events;
@@ -62,7 +62,7 @@ TEST(Stall, OnlyOfWhatWaits)
 	EXPECT_EQ(e->conn.state, RPCRDMA_CONN_OPEN);
 }
 
-TEST(Stall, BeginsAnewWhenWhatWaitsGoes)
+TEST(Stall, RestartsWhenAWaitingMessageIsSent)
 {
 	auto e = open_stalled();
 	u32 events;
@@ -80,7 +80,7 @@ TEST(Stall, BeginsAnewWhenWhatWaitsGoes)
 }
 
 /* A Call every 59 seconds is slow, but that is how a peer limits load. */
-TEST(Stall, NotWhileCallsGo)
+TEST(Stall, NotWhileCallsAreSent)
 {
 	auto e = open_stalled();
 	u32 events, now = 1000;
@@ -136,7 +136,7 @@ TEST(Stall, PartsAreNotEnough)
 }
 
 /* With credits for them, Replies wait for slots, or for their Writes. */
-TEST(Stall, NotOfRepliesThatFindAWindow)
+TEST(Stall, NotOfRepliesWithCredits)
 {
 	auto e = open_stalled();
 	rpcrdma_sq sq = {};

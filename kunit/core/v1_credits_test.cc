@@ -28,7 +28,7 @@ TEST(CreditsV1, APlainReply)
 /*
  * Receives are withheld only while there are enough for the expected Replies.
  */
-TEST(CreditsV1, KeptBackReceivesArePostedWhenFewAreLeft)
+TEST(CreditsV1, WithheldReceivesArePostedWhenFewAreLeft)
 {
 	auto e = client1();
 	u32 n = 0;
@@ -99,7 +99,7 @@ TEST(CreditsV1, NotMoreThanThereAreReceives)
 	EXPECT_TRUE(may_call(*e));
 }
 
-TEST(CreditsV1, WhatHeadersSay)
+TEST(CreditsV1, HeaderCredits)
 {
 	auto c = client1();
 	auto s = server1();
@@ -193,7 +193,7 @@ public:
 /*
  * The first Call may be answered before the Receives for others are allocated.
  */
-TEST(CreditsV1, NothingIsGrantedThatIsNotThere)
+TEST(CreditsV1, GrantsAreBackedByReceives)
 {
 	server_window s;
 
@@ -210,7 +210,7 @@ TEST(CreditsV1, NothingIsGrantedThatIsNotThere)
 }
 
 /* If windows do not adapt, the full window is granted. */
-TEST(CreditsV1, AllIsGrantedWhereAllIsThere)
+TEST(CreditsV1, TheFullWindowIsGranted)
 {
 	server_window s{ server_window::MOST };
 
@@ -273,7 +273,7 @@ TEST(CreditsV1, AGrantThatIsUsedGrowsToTheLast)
  * Without memory the grant does not grow, and memory is not requested with each
  * Call.
  */
-TEST(CreditsV1, AServerDoesWithFewerReceives)
+TEST(CreditsV1, AServerWithoutMemoryGrantsLess)
 {
 	server_window s;
 
@@ -350,7 +350,7 @@ TEST(CreditsV1, EachCallFindsAReceive)
 }
 
 /* A grant of zero would stop all Calls. */
-TEST(CreditsV1, NeverGrantsNothing)
+TEST(CreditsV1, NeverGrantsZero)
 {
 	for (u32 window : { 0u, 1u, 4u }) {
 		for (u32 reverse : { 0u, 1u, 4u, 100u }) {
@@ -378,7 +378,7 @@ TEST(CreditsV1, NeverGrantsNothing)
 }
 
 /* Only a Call needs a credit. */
-TEST(CreditsV1, RepliesGoAtOnce)
+TEST(CreditsV1, RepliesNeedNoCredit)
 {
 	auto e = server1();
 

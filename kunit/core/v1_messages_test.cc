@@ -446,7 +446,7 @@ TEST(MessagesV1, Invalidation)
 	EXPECT_FALSE(rpcrdma_invalidation_ok(&e->conn, &lists, 0x1002));
 }
 
-TEST(MessagesV1, HeadersAsOctets)
+TEST(MessagesV1, HeadersAsBytes)
 {
 	auto e = client1();
 	rpcrdma_lists lists;

@@ -8,7 +8,7 @@ using namespace engine_test::version1;
 namespace
 {
 
-TEST(AloneV1, WhatIsAnswered)
+TEST(IdleV1, CountsCallsInProgress)
 {
 	auto e = client1();
 
@@ -162,7 +162,7 @@ TEST(OpeningV1, NoPrivateMessageMeans1024)
 }
 
 /* The sender's Send Size or the receiver's Receive Size (RFC 8797, 4.2) */
-TEST(OpeningV1, ThresholdsAreTheSmallerOnes)
+TEST(OpeningV1, ThresholdsAreTheMinimum)
 {
 	const struct {
 		u32 own_send, own_recv, peer_send, peer_recv, send, recv;
@@ -243,7 +243,7 @@ TEST(OpeningV1, AnotherVersionLaterCloses)
  * A version that was only assumed: its refusal ends the connection, not the
  * Call.
  */
-TEST(OpeningV1, ErrVersToAGuessCloses)
+TEST(OpeningV1, ErrVersToAnAssumedVersionCloses)
 {
 	auto cfg = config(true, 1, 1);
 
@@ -274,7 +274,7 @@ TEST(OpeningV1, ErrVersToAGuessCloses)
 		  RPCRDMA_ANSWER_ODD);
 }
 
-TEST(OpeningV1, WhyItIsThatVersion)
+TEST(OpeningV1, ReasonsForTheVersion)
 {
 	end undecided{ config(false) };
 

@@ -257,7 +257,7 @@ TEST(SegmentsV1, ManyPositions)
 }
 
 /* More bytes than a Responder pulls, in segments that are not too long */
-TEST(SegmentsV1, ReadChunksOfTooManyOctets)
+TEST(SegmentsV1, ReadChunksOfTooManyBytes)
 {
 	constexpr u32 SEGS = RPCRDMA_MAX_CHUNK_OCTETS / 1048576;
 
@@ -339,7 +339,7 @@ TEST(SegmentsV1, ReverseOrderCostsNoMore)
 	EXPECT_LT(least[1], 4 * least[0]);
 }
 
-TEST(SegmentsV1, AsManyAsMayBeAndOneMore)
+TEST(SegmentsV1, TheMaximumAndOneMore)
 {
 	const int most[][3] = { { MOST, -1, -1 },
 				{ 0, MOST, -1 },
@@ -402,7 +402,7 @@ TEST(SegmentsV1, TheFirstMessage)
 	EXPECT_EQ(only2.control().get(16), +ERR_VERS);
 }
 
-TEST(SegmentsV1, MemoryOnlyWhereItCounts)
+TEST(SegmentsV1, MemoryOnlyWhereItHelps)
 {
 	const auto wants = [](const end &e, const message &m) {
 		return rpcrdma_wants_extra_segs(&e.conn, m.data().data(),
@@ -437,7 +437,7 @@ TEST(SegmentsV1, MemoryOnlyWhereItCounts)
 }
 
 /* A client has not provided so many segments. */
-TEST(SegmentsV1, ClientsTakeNoMore)
+TEST(SegmentsV1, ClientsAcceptNoMore)
 {
 	auto e = client1();
 

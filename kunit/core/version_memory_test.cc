@@ -5,7 +5,7 @@
 using namespace engine_test;
 using namespace engine_test::version1;
 
-TEST(VersionMemory, NothingKnownBeginsWithTheHighest)
+TEST(VersionCache, NothingKnownBeginsWithTheHighest)
 {
 	const rpcrdma_version_cache memory = {};
 
@@ -14,7 +14,7 @@ TEST(VersionMemory, NothingKnownBeginsWithTheHighest)
 	EXPECT_EQ(rpcrdma_version_first(&memory, 0, 2, 2), 2);
 }
 
-TEST(VersionMemory, SilenceMeansVersion1ForAWhile)
+TEST(VersionCache, SilenceMeansVersion1ForAWhile)
 {
 	rpcrdma_version_cache memory = {};
 
@@ -36,7 +36,7 @@ TEST(VersionMemory, SilenceMeansVersion1ForAWhile)
 }
 
 /* A lost connection costs no time: version 2 is tried again soon. */
-TEST(VersionMemory, ALostConnectionMeansVersion1ForMinutes)
+TEST(VersionCache, ALostConnectionMeansVersion1ForMinutes)
 {
 	rpcrdma_version_cache memory = {};
 
@@ -47,7 +47,7 @@ TEST(VersionMemory, ALostConnectionMeansVersion1ForMinutes)
 }
 
 /* A server that answers with version 1 restarts from time to time. */
-TEST(VersionMemory, OneThatHasVersion1GetsAnotherChance)
+TEST(VersionCache, AVersion1ServerGetsAnotherChance)
 {
 	rpcrdma_version_cache memory = {};
 
@@ -69,7 +69,7 @@ TEST(VersionMemory, OneThatHasVersion1GetsAnotherChance)
  * If a peer is unreachable after it was silent, the version was not the reason
  * for its silence.
  */
-TEST(VersionMemory, SilenceOfAPeerThatIsAwayWasNotTheVersion)
+TEST(VersionCache, SilenceOfAnUnreachablePeerProvesNothing)
 {
 	rpcrdma_version_cache memory = {};
 
@@ -80,7 +80,7 @@ TEST(VersionMemory, SilenceOfAPeerThatIsAwayWasNotTheVersion)
 	EXPECT_EQ(rpcrdma_version_first(&memory, 1020, 1, 2), 2);
 }
 
-TEST(VersionMemory, SilenceInVersion1TooWasNotTheVersion)
+TEST(VersionCache, SilenceInBothVersionsProvesNothing)
 {
 	rpcrdma_version_cache memory = {};
 
@@ -90,7 +90,7 @@ TEST(VersionMemory, SilenceInVersion1TooWasNotTheVersion)
 }
 
 /* A server that restarts drops connections without notice. */
-TEST(VersionMemory, OneThatHasVersion2GetsAnotherChance)
+TEST(VersionCache, AVersion2ServerGetsAnotherChance)
 {
 	rpcrdma_version_cache memory = {};
 
@@ -107,7 +107,7 @@ TEST(VersionMemory, OneThatHasVersion2GetsAnotherChance)
 }
 
 /* A refusal after which version 1 can follow costs no more than a message. */
-TEST(VersionMemory, ARefusalIsAnAnswer)
+TEST(VersionCache, ARefusalIsAnAnswer)
 {
 	rpcrdma_version_cache memory = {};
 
@@ -123,7 +123,7 @@ TEST(VersionMemory, ARefusalIsAnAnswer)
  * A peer that refuses and disconnects is not asked for version 2 again at once
  * (4.2.3.2).
  */
-TEST(VersionMemory, ARefusalThatEndsTheConnectionIsRemembered)
+TEST(VersionCache, ARefusalThatEndsTheConnectionIsRemembered)
 {
 	rpcrdma_version_cache memory = {};
 
@@ -155,7 +155,7 @@ enum rpcrdma_answer answer(const end &e, enum rpcrdma_end ended)
 
 } // namespace
 
-TEST(VersionMemory, WhatAConnectionSaysOfItsServer)
+TEST(VersionCache, WhatAConnectionProvesAboutItsServer)
 {
 	end e{ config(true) };
 
@@ -195,7 +195,7 @@ TEST(VersionMemory, WhatAConnectionSaysOfItsServer)
 }
 
 /* A connection that opened without a message, as those of version 1 do */
-TEST(VersionMemory, NothingIsLearntOfWhatMayComeYet)
+TEST(VersionCache, NothingIsLearnedBeforeAnAnswer)
 {
 	rpcrdma_version_cache memory = {};
 
@@ -211,7 +211,7 @@ TEST(VersionMemory, NothingIsLearntOfWhatMayComeYet)
 }
 
 /* With a peer that never answers, the versions alternate. */
-TEST(VersionMemory, SilenceForEverTriesBothInTurn)
+TEST(VersionCache, EndlessSilenceAlternatesVersions)
 {
 	rpcrdma_version_cache memory = {};
 	u32 tried[3] = {};
@@ -246,7 +246,7 @@ static rpcrdma_server_name named(u8 last)
 }
 
 /* Servers are distinguished by all of their name. */
-TEST(VersionMemory, ServersAreToldApart)
+TEST(VersionCache, ServersAreDistinguished)
 {
 	const rpcrdma_server_name known = named(1);
 	rpcrdma_server_memories all = {};
@@ -283,7 +283,7 @@ TEST(VersionMemory, ServersAreToldApart)
 }
 
 /* The server that no connection was made to for longest is forgotten. */
-TEST(VersionMemory, TheLeastRecentlyUsedIsForgotten)
+TEST(VersionCache, TheLeastRecentlyUsedIsForgotten)
 {
 	rpcrdma_server_memories all = {};
 	rpcrdma_server_name name;

@@ -214,7 +214,7 @@ void happen(table &t, side s)
  * Calls and Replies in both directions, Calls answered, refused, dropped and
  * held, DONEs, and windows that grow and shrink
  */
-TEST_P(Windows, AnythingMayHappen)
+TEST_P(Windows, RandomEvents)
 {
 	u64 seed = 1;
 

@@ -286,7 +286,7 @@ TEST(Check, Rules)
 		  (verdict{ RPCRDMA2_ERR_NO_POSITION_ZERO, 16 }));
 }
 
-TEST(Encode, RefusesWhatDoesNotExist)
+TEST(Encode, RefusesUndefinedValues)
 {
 	rpcrdma2_msg msg = {};
 	bytes out(200);

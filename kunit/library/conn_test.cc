@@ -308,7 +308,7 @@ TEST(Conn, HeldReceivesLimitThePeer)
 	EXPECT_EQ(rpcrdma2_conn_hold(p.server.conn), RPCRDMA2_ERR_INVALID);
 }
 
-TEST(Conn, NoCreditEndsIt)
+TEST(Conn, LackOfCreditClosesIt)
 {
 	pair_of p{ usual(true), usual(false, 4) };
 
