@@ -76,13 +76,13 @@ void rpcrdma_core_mrs_run_actions(struct rpcrdma_ep_core *core, u32 todo);
 static inline struct rpcrdma_mr_limits
 rpcrdma_core_mrs_limits(const struct rpcrdma_ep_core *core)
 {
-	struct rpcrdma_mr_limits cut = core->mrs.cut;
+	struct rpcrdma_mr_limits limits = core->mrs.limits;
 
-	cut.octets = rpcrdma_conn_limits(&core->conn).max_segment;
+	limits.octets = rpcrdma_conn_limits(&core->conn).max_segment;
 	/* No MR is provided to a peer that accepts none. */
-	if (!cut.octets)
-		cut.octets = 0xffffffffu;
-	return cut;
+	if (!limits.octets)
+		limits.octets = 0xffffffffu;
+	return limits;
 }
 
 /**

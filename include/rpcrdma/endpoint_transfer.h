@@ -144,7 +144,7 @@ enum rpcrdma_claim_event {
 	/* a part could not be prepared, with an errno; BEHIND: the transfer waits */
 	RPCRDMA_CLAIM_SHORT,
 	RPCRDMA_CLAIM_RETURNED,		/* it holds no MRs any more */
-	/* an MR holds less than t->cut permits; POST: split it again */
+	/* an MR holds less than t->limits permits; POST: split it again */
 	RPCRDMA_CLAIM_FINER,
 	/* all of it was prepared, with 0 or an errno, after it had waited */
 	RPCRDMA_CLAIM_TRIED,

@@ -42,27 +42,27 @@ struct rpcrdma_region {
 
 /**
  * rpcrdma_region_gap() - check if a gap prevents memory from following the memory of an MR
- * @cut: limits of an MR
+ * @limits: limits of an MR
  * @r: MR, which is not empty
  * @offset: of the memory, into a page
  * @length: bytes of the memory
  *
  * Return: true if so.
  */
-static inline bool rpcrdma_region_gap(const struct rpcrdma_mr_limits *cut,
+static inline bool rpcrdma_region_gap(const struct rpcrdma_mr_limits *limits,
 				      const struct rpcrdma_region *r,
 				      u32 offset, u32 length)
 {
-	if (cut->gaps)
+	if (limits->gaps)
 		return false;
 	if (offset || r->end)
 		return true;
-	return cut->apart && (r->begin || length >> cut->page_shift == 0);
+	return limits->apart && (r->begin || length >> limits->page_shift == 0);
 }
 
 /**
  * rpcrdma_region_take() - add as much of a memory range to an MR as fits
- * @cut: limits of an MR
+ * @limits: limits of an MR
  * @r: MR
  * @offset: begin of the range, into a page
  * @length: bytes of the range, which continues in whole pages
@@ -71,18 +71,18 @@ static inline bool rpcrdma_region_gap(const struct rpcrdma_mr_limits *cut,
  * accepts some bytes.
  * Return: the number of bytes added; 0 means that a new MR is needed.
  */
-static inline u32 rpcrdma_region_take(const struct rpcrdma_mr_limits *cut,
+static inline u32 rpcrdma_region_take(const struct rpcrdma_mr_limits *limits,
 				      struct rpcrdma_region *r, u32 offset,
 				      u32 length)
 {
-	const u32 in_page = (1u << cut->page_shift) - 1;
+	const u32 in_page = (1u << limits->page_shift) - 1;
 	u32 n = length, room, beyond;
 
-	if (r->octets && rpcrdma_region_gap(cut, r, offset, length))
+	if (r->octets && rpcrdma_region_gap(limits, r, offset, length))
 		return 0;
-	if (r->pages == cut->pages)
+	if (r->pages == limits->pages)
 		return 0;
-	if (cut->apart && !cut->gaps) {
+	if (limits->apart && !limits->gaps) {
 		if (offset)
 			room = in_page + 1 - offset;
 		else
@@ -90,10 +90,10 @@ static inline u32 rpcrdma_region_take(const struct rpcrdma_mr_limits *cut,
 		if (n > room)
 			n = room;
 	}
-	room = ((cut->pages - r->pages) << cut->page_shift) - offset;
+	room = ((limits->pages - r->pages) << limits->page_shift) - offset;
 	if (n > room)
 		n = room;
-	room = cut->octets - r->octets;
+	room = limits->octets - r->octets;
 	if (n > room)
 		n = room;
 	if (n < length) {
@@ -105,7 +105,7 @@ static inline u32 rpcrdma_region_take(const struct rpcrdma_mr_limits *cut,
 	}
 	if (!r->octets)
 		r->begin = offset;
-	r->pages += (offset + n + in_page) >> cut->page_shift;
+	r->pages += (offset + n + in_page) >> limits->page_shift;
 	r->octets += n;
 	r->end = (offset + n) & in_page;
 	return n;
@@ -113,22 +113,22 @@ static inline u32 rpcrdma_region_take(const struct rpcrdma_mr_limits *cut,
 
 /**
  * rpcrdma_region_is_one() - fast path: check if memory is in one MR, without counting
- * @cut: limits of an MR
+ * @limits: limits of an MR
  * @offset: begin of the memory, into a page
  * @length: bytes of the memory, which continues in whole pages
  *
  * Return: true if it is; false if it may need more, or is empty.
  */
-static inline bool rpcrdma_region_is_one(const struct rpcrdma_mr_limits *cut,
+static inline bool rpcrdma_region_is_one(const struct rpcrdma_mr_limits *limits,
 					 u32 offset, u32 length)
 {
-	return length && !cut->apart && length <= cut->octets &&
-	       (u64)offset + length <= (u64)cut->pages << cut->page_shift;
+	return length && !limits->apart && length <= limits->octets &&
+	       (u64)offset + length <= (u64)limits->pages << limits->page_shift;
 }
 
 /**
  * rpcrdma_region_count() - get the number of MRs needed to register memory
- * @cut: limits of an MR
+ * @limits: limits of an MR
  * @offset: begin of the memory, into a page
  * @length: bytes of the memory
  *
@@ -136,18 +136,18 @@ static inline bool rpcrdma_region_is_one(const struct rpcrdma_mr_limits *cut,
  * stops once the result exceeds RPCRDMA_MAX_SEGS.
  * Return: the number.
  */
-static inline u32 rpcrdma_region_count(const struct rpcrdma_mr_limits *cut,
+static inline u32 rpcrdma_region_count(const struct rpcrdma_mr_limits *limits,
 				       u32 offset, u32 length)
 {
-	const u32 in_page = (1u << cut->page_shift) - 1;
+	const u32 in_page = (1u << limits->page_shift) - 1;
 	u32 count = 0, n;
 
-	if (rpcrdma_region_is_one(cut, offset, length))
+	if (rpcrdma_region_is_one(limits, offset, length))
 		return 1;
 	while (length && count <= RPCRDMA_MAX_SEGS) {
 		struct rpcrdma_region r = { 0, 0, 0, 0 };
 
-		n = rpcrdma_region_take(cut, &r, offset, length);
+		n = rpcrdma_region_take(limits, &r, offset, length);
 		offset = (offset + n) & in_page;
 		length -= n;
 		count++;

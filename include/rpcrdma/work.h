@@ -85,7 +85,7 @@ struct rpcrdma_transfer {
 	u32			left;
 	u32			octets;		/* bytes of all parts */
 	struct rpcrdma_read_claim claim;	/* to MRs; under the lock */
-	struct rpcrdma_mr_limits cut; /* with which the last part was split */
+	struct rpcrdma_mr_limits limits; /* with which the last part was split */
 	struct rpcrdma_work	*reply;		/* to be sent after these Writes */
 };
 
@@ -93,7 +93,7 @@ struct rpcrdma_transfer {
 struct rpcrdma_ep_rw {
 	u32			read_part, write_part; /* most bytes of a part */
 	bool			reads_into_mrs;	/* the device needs MRs for Reads */
-	struct rpcrdma_mr_limits cut; /* for parts that are read into MRs */
+	struct rpcrdma_mr_limits limits; /* for parts that are read into MRs */
 	struct rpcrdma_read_pool pool;		/* of these MRs */
 	struct list_head	waiting;	/* transfers that wait for MRs */
 };
@@ -113,7 +113,7 @@ struct rpcrdma_mr {
 /* The MRs of a connection; see endpoint_regions.h */
 struct rpcrdma_mrs {
 	struct rpcrdma_mr_pool pool;
-	struct rpcrdma_mr_limits cut;		/* except octets */
+	struct rpcrdma_mr_limits limits;	/* except octets */
 	struct rpcrdma_mr	*free;		/* the last used first */
 	struct rpcrdma_mr	*all;
 	u32			told;		/* times that waiters were notified; atomic */

@@ -78,8 +78,9 @@ static void regions_bounced(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, peer_call(test, 6000, 50003, 60001, false), 0);
 	ep = peer_client_ep(peer);
 	KUNIT_ASSERT_NOT_NULL(test, ep);
-	KUNIT_EXPECT_EQ(test, ep->core.mrs.cut.apart, !ep->core.mrs.cut.gaps);
-	KUNIT_EXPECT_EQ(test, ep->core.mrs.cut.pages, ep->mr_pages);
+	KUNIT_EXPECT_EQ(test, ep->core.mrs.limits.apart,
+			!ep->core.mrs.limits.gaps);
+	KUNIT_EXPECT_EQ(test, ep->core.mrs.limits.pages, ep->mr_pages);
 	rpcrdma_ep_put(ep);
 	KUNIT_EXPECT_EQ(test, atomic_read(&peer->connected), 1);
 }

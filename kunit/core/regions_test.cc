@@ -35,27 +35,27 @@ u32 any_shift(generator &random)
 	return 12 + 2 * random.below(3);
 }
 
-rpcrdma_mr_limits cut_of(u32 pages, u32 octets = ~0u, bool gaps = false)
+rpcrdma_mr_limits limits_of(u32 pages, u32 octets = ~0u, bool gaps = false)
 {
 	return { page_shift, pages, octets, gaps, false };
 }
 
 /* Return the limits of a device that drops offsets within pages. */
-rpcrdma_mr_limits cut_apart(u32 pages, u32 octets = ~0u)
+rpcrdma_mr_limits limits_apart(u32 pages, u32 octets = ~0u)
 {
 	return { page_shift, pages, octets, false, true };
 }
 
 /* Return random limits, in the same order for the same seed. */
-rpcrdma_mr_limits any_cut(generator &random, u32 pages)
+rpcrdma_mr_limits any_limits(generator &random, u32 pages)
 {
-	rpcrdma_mr_limits cut =
-		cut_of(1 + random.below(pages),
-		       random.chance(50) ? 1 + random.below(10 * page) : ~0u,
-		       random.chance(30));
+	rpcrdma_mr_limits limits =
+		limits_of(1 + random.below(pages),
+			  random.chance(50) ? 1 + random.below(10 * page) : ~0u,
+			  random.chance(30));
 
-	cut.apart = random.chance(30);
-	return cut;
+	limits.apart = random.chance(30);
+	return limits;
 }
 
 /* Memory from byte @offset of a page on, page by page or all at once */
@@ -82,7 +82,7 @@ struct filled {
 };
 
 /* Register ranges one after the other, and check the invariants of each MR. */
-std::vector<filled> map(const rpcrdma_mr_limits &cut,
+std::vector<filled> map(const rpcrdma_mr_limits &limits,
 			const std::vector<vec> &memory)
 {
 	std::vector<filled> all;
@@ -95,16 +95,16 @@ std::vector<filled> map(const rpcrdma_mr_limits &cut,
 		for (; i < memory.size(); i++, skip = 0) {
 			const vec &v = memory[i];
 			const u32 at = (v.offset + skip) % page;
-			const u32 n = rpcrdma_region_take(&cut, &r, at,
+			const u32 n = rpcrdma_region_take(&limits, &r, at,
 							  v.length - skip);
 
 			if (!n)
 				break;
-			if (before != ~0u && !cut.gaps) {
+			if (before != ~0u && !limits.gaps) {
 				EXPECT_EQ(before % page, 0u);
 				EXPECT_EQ(at, 0u);
 			}
-			if (cut.apart && !cut.gaps) {
+			if (limits.apart && !limits.gaps) {
 				if (first != ~0u) {
 					EXPECT_EQ(first % page, 0u);
 					EXPECT_GE(n, page);
@@ -124,8 +124,8 @@ std::vector<filled> map(const rpcrdma_mr_limits &cut,
 			}
 		}
 		EXPECT_GT(r.octets, 0u);
-		EXPECT_LE(r.octets, cut.octets);
-		EXPECT_LE(r.pages, cut.pages);
+		EXPECT_LE(r.octets, limits.octets);
+		EXPECT_LE(r.pages, limits.pages);
 		if (!r.octets)
 			break;
 		all.push_back({ r.octets, r.pages });
@@ -169,9 +169,9 @@ TEST(MrSplit, Counted)
 	};
 
 	for (const auto &c : cases) {
-		const rpcrdma_mr_limits cut = cut_of(c.pages, c.octets);
+		const rpcrdma_mr_limits limits = limits_of(c.pages, c.octets);
 
-		EXPECT_EQ(rpcrdma_region_count(&cut, c.offset, c.length),
+		EXPECT_EQ(rpcrdma_region_count(&limits, c.offset, c.length),
 			  c.count)
 			<< c.octets << " " << c.offset << " " << c.length;
 	}
@@ -181,9 +181,9 @@ TEST(MrSplit, Counted)
 TEST(MrSplit, CountingIsBounded)
 {
 	for (const u32 octets : { 1u, 3u, 100u }) {
-		const rpcrdma_mr_limits cut = cut_of(256, octets);
+		const rpcrdma_mr_limits limits = limits_of(256, octets);
 
-		EXPECT_EQ(rpcrdma_region_count(&cut, 7, 1 << 30),
+		EXPECT_EQ(rpcrdma_region_count(&limits, 7, 1 << 30),
 			  RPCRDMA_MAX_SEGS + 1u);
 	}
 }
@@ -193,21 +193,21 @@ TEST(MrSplit, WholePagesOrGaps)
 {
 	const std::vector<vec> odd = { { 100, 200 }, { 0, 4096 }, { 0, 10 },
 				       { 0, 4096 },  { 5, 4091 }, { 0, 1 } };
-	const std::vector<filled> plain = map(cut_of(16), odd);
-	const std::vector<filled> gaps = map(cut_of(16, ~0u, true), odd);
+	const std::vector<filled> plain = map(limits_of(16), odd);
+	const std::vector<filled> gaps = map(limits_of(16, ~0u, true), odd);
 
 	ASSERT_EQ(plain.size(), 4u);
 	EXPECT_EQ(plain[1].octets, 4106u);
 	EXPECT_EQ(octets_of(plain), octets_of(gaps));
 	ASSERT_EQ(gaps.size(), 1u);
 	EXPECT_EQ(gaps[0].pages, 6u);
-	EXPECT_EQ(map(cut_of(4, ~0u, true), odd).size(), 2u);
+	EXPECT_EQ(map(limits_of(4, ~0u, true), odd).size(), 2u);
 }
 
 /* If a device drops offsets, a partial page has an MR of its own. */
 TEST(MrSplit, PartialPagesApart)
 {
-	const std::vector<filled> all = map(cut_apart(16), run(100, 20000));
+	const std::vector<filled> all = map(limits_apart(16), run(100, 20000));
 	const std::vector<filled> gaps =
 		map({ 12, 16, ~0u, true, true }, run(100, 20000));
 
@@ -215,11 +215,11 @@ TEST(MrSplit, PartialPagesApart)
 	EXPECT_EQ(all[0].octets, page - 100);
 	EXPECT_EQ(all[1].octets, 3 * page);
 	EXPECT_EQ(all[2].octets, 20100 - 4 * page);
-	EXPECT_EQ(map(cut_apart(16), run(0, 3 * page)).size(), 1u);
-	EXPECT_EQ(map(cut_apart(16), run(100, 200)).size(), 1u);
+	EXPECT_EQ(map(limits_apart(16), run(0, 3 * page)).size(), 1u);
+	EXPECT_EQ(map(limits_apart(16), run(100, 200)).size(), 1u);
 	/* It may end a page, or begin one. */
-	EXPECT_EQ(map(cut_apart(16), run(4000, 96 + page)).size(), 2u);
-	EXPECT_EQ(map(cut_apart(16), run(0, page + 1)).size(), 2u);
+	EXPECT_EQ(map(limits_apart(16), run(4000, 96 + page)).size(), 2u);
+	EXPECT_EQ(map(limits_apart(16), run(0, page + 1)).size(), 2u);
 	EXPECT_EQ(gaps.size(), 1u);
 }
 
@@ -229,8 +229,8 @@ TEST(MrSplit, PartialPagesApart)
  */
 TEST(MrSplit, SplitFiner)
 {
-	rpcrdma_mr_limits now = cut_of(8), used = now,
-			  gaps = cut_of(2, ~0u, true);
+	rpcrdma_mr_limits now = limits_of(8), used = now,
+			  gaps = limits_of(2, ~0u, true);
 
 	EXPECT_TRUE(rpcrdma_mr_limits_reduce(&now, &used));
 	EXPECT_TRUE(now.apart);
@@ -263,13 +263,14 @@ TEST(MrSplit, CountedAsTheyAreFilled)
 
 	for (u32 i = 0; i < 20000; i++) {
 		const page_size size{ any_shift(random) };
-		const rpcrdma_mr_limits cut = any_cut(random, 20);
+		const rpcrdma_mr_limits limits = any_limits(random, 20);
 		const u32 offset = random.below(page);
 		const u32 length = random.below(15 * page);
-		const std::vector<filled> all = map(cut, run(offset, length));
+		const std::vector<filled> all =
+			map(limits, run(offset, length));
 
 		ASSERT_EQ(octets_of(all), length);
-		ASSERT_EQ(rpcrdma_region_count(&cut, offset, length),
+		ASSERT_EQ(rpcrdma_region_count(&limits, offset, length),
 			  std::min<u32>(static_cast<u32>(all.size()),
 					RPCRDMA_MAX_SEGS + 1));
 	}
@@ -285,7 +286,7 @@ TEST(MrSplit, PageByPageOrAtOnce)
 
 	for (u32 i = 0; i < 20000; i++) {
 		const page_size size{ any_shift(random) };
-		const rpcrdma_mr_limits cut = any_cut(random, 20);
+		const rpcrdma_mr_limits limits = any_limits(random, 20);
 		std::vector<vec> pages, runs;
 
 		for (u32 n = 1 + random.below(3); n; n--) {
@@ -298,8 +299,8 @@ TEST(MrSplit, PageByPageOrAtOnce)
 			runs.push_back({ offset, length });
 		}
 
-		const std::vector<filled> one = map(cut, pages);
-		const std::vector<filled> all = map(cut, runs);
+		const std::vector<filled> one = map(limits, pages);
+		const std::vector<filled> all = map(limits, runs);
 
 		ASSERT_EQ(one.size(), all.size());
 		for (size_t k = 0; k < one.size(); k++) {
@@ -316,7 +317,7 @@ TEST(MrSplit, AddAtMostTheirMaximum)
 
 	for (u32 i = 0; i < 20000; i++) {
 		const page_size size{ any_shift(random) };
-		rpcrdma_mr_limits cut = cut_of(
+		rpcrdma_mr_limits limits = limits_of(
 			1 + random.below(6),
 			random.chance(50) ? page / 8 + random.below(5 * page) :
 					    ~0u,
@@ -324,7 +325,7 @@ TEST(MrSplit, AddAtMostTheirMaximum)
 		std::vector<vec> memory;
 		u32 most = 0;
 
-		cut.apart = random.chance(30);
+		limits.apart = random.chance(30);
 		for (u32 n = 1 + random.below(3); n; n--) {
 			const u32 offset =
 				random.chance(50) ? 0 : random.below(page);
@@ -334,9 +335,9 @@ TEST(MrSplit, AddAtMostTheirMaximum)
 			const std::vector<vec> more = run(offset, length);
 
 			memory.insert(memory.end(), more.begin(), more.end());
-			most += rpcrdma_region_count(&cut, offset, length);
+			most += rpcrdma_region_count(&limits, offset, length);
 		}
-		ASSERT_LE(map(cut, memory).size(), most);
+		ASSERT_LE(map(limits, memory).size(), most);
 	}
 }
 

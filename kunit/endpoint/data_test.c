@@ -112,7 +112,7 @@ static void data_small_segments(struct kunit *test)
 	struct shim_pair *pair = shim_open(test);
 	struct rpcrdma_ep *ep = pair->client.ep;
 	struct rpcrdma_lists *lists;
-	struct rpcrdma_mr_limits cut;
+	struct rpcrdma_mr_limits limits;
 	struct shim_buf buf;
 	u32 i, j, octets;
 	LIST_HEAD(mrs);
@@ -123,7 +123,7 @@ static void data_small_segments(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 1234, 5800), 0);
 	for (i = 0; i < ARRAY_SIZE(most); i++) {
 		ep->core.conn.peer.rssiz = most[i];
-		cut = rpcrdma_mrs_limits(ep);
+		limits = rpcrdma_mrs_limits(ep);
 		do {
 			rpcrdma_mrs_put(ep, &mrs);
 			rpcrdma_lists_init(lists);
@@ -134,7 +134,7 @@ static void data_small_segments(struct kunit *test)
 		} while (rc == -EAGAIN);
 		KUNIT_EXPECT_EQ(test, rc, 0);
 		KUNIT_EXPECT_LE(test, (u32)lists->nr_segs,
-				rpcrdma_region_count(&cut, buf.ext[0].offset,
+				rpcrdma_region_count(&limits, buf.ext[0].offset,
 						     buf.len));
 		for (j = 0, octets = 0; j < lists->nr_segs; j++) {
 			KUNIT_EXPECT_LE(test, lists->segs[j].length, most[i]);

@@ -60,11 +60,11 @@ endpoint::endpoint(world &w, const endpoint_params &p, upcalls &ops,
 	answer_ = control.peer;
 	offer_auth();
 	qp.reorders = params.reorders;
-	mrs.cut = { .page_shift = params.page_shift,
-		    .pages = params.region_size >> params.page_shift,
-		    .octets = 0,
-		    .gaps = false,
-		    .apart = false };
+	mrs.limits = { .page_shift = params.page_shift,
+		       .pages = params.region_size >> params.page_shift,
+		       .octets = 0,
+		       .gaps = false,
+		       .apart = false };
 	rw.pool = { 0, params.read_pages, 0 };
 	free_read_regions_ = params.read_into;
 	/* A long Read time lets other transfers start meanwhile. */

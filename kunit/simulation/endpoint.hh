@@ -226,10 +226,10 @@ public:
 	}
 	u32 count_regions(u32 at, u32 length) const
 	{
-		const rpcrdma_mr_limits cut = rpcrdma_core_mrs_limits(this);
+		const rpcrdma_mr_limits limits = rpcrdma_core_mrs_limits(this);
 
 		return rpcrdma_region_count(
-			&cut, at & (params.page_octets() - 1), length);
+			&limits, at & (params.page_octets() - 1), length);
 	}
 	/* As rpcrdma_mrs_map() of the module */
 	int map(list_head *list, memory &mem, u32 at, u32 length, bool writable,
@@ -290,7 +290,7 @@ public:
 	void make_regions_in(u32 ms);
 	void regions_told();
 	region *take_region(u32 *todo);
-	int map_region(region *reg, const rpcrdma_mr_limits &cut,
+	int map_region(region *reg, const rpcrdma_mr_limits &limits,
 		       rpcrdma_extent_pos &pos, bool writable);
 	bool cut_regions_finer(const rpcrdma_mr_limits &used);
 	rpcrdma_pull_entry *next_overdue();

@@ -211,8 +211,8 @@ int endpoint::create()
 		rpcrdma_core_part_octets(this, params.sges, params.page_shift);
 	rw.read_part = rw.write_part;
 	rw.reads_into_mrs = params.read_into;
-	rw.cut = { params.page_shift, rw.pool.pages, RPCRDMA_MAX_CHUNK_OCTETS,
-		   false, false };
+	rw.limits = { params.page_shift, rw.pool.pages,
+		      RPCRDMA_MAX_CHUNK_OCTETS, false, false };
 	return 0;
 }
 

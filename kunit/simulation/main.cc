@@ -84,7 +84,7 @@ static std::string run(choices &c, totals &sum, bool verbose)
 	sum.turns += w.sum.turns;
 	sum.behind += w.sum.behind;
 	sum.unstopped += w.sum.unstopped;
-	sum.cut_finer += w.sum.cut_finer;
+	sum.split_finer += w.sum.split_finer;
 	sum.more_segs += w.sum.more_segs;
 	sum.batched += w.sum.batched;
 	sum.authenticated += w.sum.authenticated;
@@ -223,7 +223,7 @@ int main(int argc, char **argv)
 	printf("# %llu connections with an end that is the reference model, %llu with a peer of version 1; %llu devices removed; %llu bad Replies, %llu Calls with several Read chunks, %llu short Write chunks; %llu times no memory at once, %llu times none at all; %llu Reads waited for a region, %llu were cut finer, and %llu times a Call or a Reply did, of which %llu gave up; %llu regions held less than planned; %llu Receives free again, posted with %llu calls, and %llu let go of; %llu windows had no memory to grow; %llu turns of transfers were not the last, and %llu Replies went behind their Writes; %llu queue pairs did not stop; %llu messages had many segments, and %llu were not the first of their batch\n",
 	       sum.models, sum.peers1, sum.removals, sum.bad, sum.in_pieces,
 	       sum.short_chunks, sum.waited, sum.no_room, sum.reads_waited,
-	       sum.cut_finer, sum.regions_waited, sum.regions_given_up,
+	       sum.split_finer, sum.regions_waited, sum.regions_given_up,
 	       sum.regions_short, sum.receives_given_back, sum.receive_posts,
 	       sum.receives_freed, sum.windows_bounded, sum.turns, sum.behind,
 	       sum.unstopped, sum.more_segs, sum.batched);

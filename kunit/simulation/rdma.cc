@@ -129,7 +129,7 @@ int endpoint::new_part(transfer *t, rpcrdma_local *local, u32 at,
 	if (now)
 		rc = prepare(t, p);
 	if (rc == -ERANGE) {
-		w_.sum.cut_finer++;
+		w_.sum.split_finer++;
 		live_--;
 		delete p;
 		return rc;
@@ -285,13 +285,13 @@ int rpcrdma_port_part(struct rpcrdma_transfer *t, struct rpcrdma_local *local,
 }
 
 u32 rpcrdma_port_region(struct rpcrdma_local *local, u32 at,
-			const struct rpcrdma_mr_limits *cut, u32 octets)
+			const struct rpcrdma_mr_limits *limits, u32 octets)
 {
 	rpcrdma_region region{};
 
 	return rpcrdma_region_take(
-		cut, &region, (local->at + at) & ((1u << cut->page_shift) - 1),
-		octets);
+		limits, &region,
+		(local->at + at) & ((1u << limits->page_shift) - 1), octets);
 }
 
 int rpcrdma_port_prepare(struct rpcrdma_transfer *t,

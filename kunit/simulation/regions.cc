@@ -222,14 +222,15 @@ region *endpoint::take_region(u32 *todo)
 	return reg;
 }
 
-int endpoint::map_region(region *reg, const rpcrdma_mr_limits &cut,
+int endpoint::map_region(region *reg, const rpcrdma_mr_limits &limits,
 			 rpcrdma_extent_pos &pos, bool writable)
 {
 	const u32 room = params.region_room ? params.region_room :
 					      params.region_size;
 	rpcrdma_region filled{};
-	const u32 n = rpcrdma_region_take(
-		&cut, &filled, pos.at & (params.page_octets() - 1), pos.length);
+	const u32 n = rpcrdma_region_take(&limits, &filled,
+					  pos.at & (params.page_octets() - 1),
+					  pos.length);
 
 	if (reg->exposed || reg->valid)
 		w_.complain("a region is used again while it is exposed");
@@ -254,7 +255,7 @@ int endpoint::map_region(region *reg, const rpcrdma_mr_limits &cut,
 
 bool endpoint::cut_regions_finer(const rpcrdma_mr_limits &used)
 {
-	const bool finer = rpcrdma_mr_limits_reduce(&mrs.cut, &used);
+	const bool finer = rpcrdma_mr_limits_reduce(&mrs.limits, &used);
 
 	more_regions_ |= finer;
 	if (!finer)
@@ -374,10 +375,10 @@ struct rpcrdma_mr *rpcrdma_port_mr_take(struct rpcrdma_ep_core *core, u32 *todo)
 }
 
 int rpcrdma_port_mr_map(struct rpcrdma_ep_core *core, struct rpcrdma_mr *mr,
-			const struct rpcrdma_mr_limits *cut,
+			const struct rpcrdma_mr_limits *limits,
 			struct rpcrdma_extent_pos *pos, bool remote_write)
 {
-	return of(core).map_region(static_cast<region *>(mr), *cut, *pos,
+	return of(core).map_region(static_cast<region *>(mr), *limits, *pos,
 				   remote_write);
 }
 

@@ -55,7 +55,7 @@ struct totals {
 	u64 no_room, attempts_failed;
 	u64 receives_given_back, receive_posts, receives_freed;
 	u64 windows_bounded;
-	u64 turns, behind, unstopped, more_segs, batched, cut_finer;
+	u64 turns, behind, unstopped, more_segs, batched, split_finer;
 	u64 authenticated;
 };
 

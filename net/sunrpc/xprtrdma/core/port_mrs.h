@@ -84,7 +84,7 @@ struct rpcrdma_mr *rpcrdma_port_mr_take(struct rpcrdma_ep_core *core,
  * rpcrdma_port_mr_map - map as much memory to an MR as it holds
  * @core: connection
  * @mr: MR that is not mapped; its handle, length and offset are set
- * @cut: limits for it
+ * @limits: limits for it
  * @pos: position in the memory, which is not at its end; advanced
  * @remote_write: the peer may write to the memory (else read)
  *
@@ -94,7 +94,7 @@ struct rpcrdma_mr *rpcrdma_port_mr_take(struct rpcrdma_ep_core *core,
  * the limits permit; or another negative errno. On error nothing is mapped.
  */
 int rpcrdma_port_mr_map(struct rpcrdma_ep_core *core, struct rpcrdma_mr *mr,
-			const struct rpcrdma_mr_limits *cut,
+			const struct rpcrdma_mr_limits *limits,
 			struct rpcrdma_extent_pos *pos, bool remote_write);
 
 /**
@@ -103,7 +103,7 @@ int rpcrdma_port_mr_map(struct rpcrdma_ep_core *core, struct rpcrdma_mr *mr,
  * @used: limits with which an MR was mapped
  *
  * Context: no lock held.
- * Return: as rpcrdma_mr_limits_reduce() does for core->mrs.cut.
+ * Return: as rpcrdma_mr_limits_reduce() does for core->mrs.limits.
  */
 bool rpcrdma_port_mrs_finer(struct rpcrdma_ep_core *core,
 			    const struct rpcrdma_mr_limits *used);

@@ -35,14 +35,14 @@ int rpcrdma_port_part(struct rpcrdma_transfer *t, struct rpcrdma_local *local,
  * rpcrdma_port_region - return how much memory fits into one MR
  * @local: memory of this end
  * @at: byte of @local at which the MR begins
- * @cut: limits of an MR
+ * @limits: limits of an MR
  * @octets: bytes at most
  *
  * Context: no lock held.
  * Return: bytes; 0 if @local is shorter than @at.
  */
 u32 rpcrdma_port_region(struct rpcrdma_local *local, u32 at,
-			const struct rpcrdma_mr_limits *cut, u32 octets);
+			const struct rpcrdma_mr_limits *limits, u32 octets);
 
 /**
  * rpcrdma_port_prepare - map a part for the device, and take the MRs that it needs

@@ -286,15 +286,15 @@ void rpcrdma_requester_buf_free(struct rpc_task *task)
 /* ---- The RPC of a slot ---- */
 
 /* Count the segments for the page data of @buf. */
-static u32 rpcrdma_req_count_pages(const struct rpcrdma_mr_limits *cut,
+static u32 rpcrdma_req_count_pages(const struct rpcrdma_mr_limits *limits,
 				   const struct xdr_buf *buf)
 {
-	return rpcrdma_region_count(cut, offset_in_page(buf->page_base),
+	return rpcrdma_region_count(limits, offset_in_page(buf->page_base),
 				    buf->page_len);
 }
 
 /* Count the segments for @len bytes of @buf, of which @pages are for all page data. */
-static u32 rpcrdma_req_count(const struct rpcrdma_mr_limits *cut,
+static u32 rpcrdma_req_count(const struct rpcrdma_mr_limits *limits,
 			     const struct xdr_buf *buf, u32 len, u32 pages)
 {
 	const struct kvec *head = &buf->head[0], *tail = &buf->tail[0];
@@ -302,9 +302,9 @@ static u32 rpcrdma_req_count(const struct rpcrdma_mr_limits *cut,
 	u32 page_len = min_t(u32, buf->page_len, len - head_len);
 
 	return pages +
-	       rpcrdma_region_count(cut, offset_in_page(head->iov_base),
+	       rpcrdma_region_count(limits, offset_in_page(head->iov_base),
 				    head_len) +
-	       rpcrdma_region_count(cut, offset_in_page(tail->iov_base),
+	       rpcrdma_region_count(limits, offset_in_page(tail->iov_base),
 				    len - head_len - page_len);
 }
 
@@ -315,7 +315,7 @@ void rpcrdma_req_call_data(const struct rpcrdma_req *req,
 	const struct rpc_rqst *rqst = &req->rqst;
 	const struct xdr_buf *snd = &rqst->rq_snd_buf;
 	const struct xdr_buf *rcv = &rqst->rq_rcv_buf;
-	struct rpcrdma_mr_limits cut = rpcrdma_mrs_limits(ep);
+	struct rpcrdma_mr_limits limits = rpcrdma_mrs_limits(ep);
 
 	memset(call, 0, sizeof(*call));
 	call->xid = be32_to_cpu(rqst->rq_xid);
@@ -338,8 +338,8 @@ void rpcrdma_req_call_data(const struct rpcrdma_req *req,
 	call->bulk = !!(rcv->flags & XDRBUF_READ);
 	if (call->ddp && call->bulk)
 		call->result_max = rcv->page_len;
-	call->item_segs = rpcrdma_req_count_pages(&cut, snd);
-	call->result_segs = rpcrdma_req_count_pages(&cut, rcv);
+	call->item_segs = rpcrdma_req_count_pages(&limits, snd);
+	call->result_segs = rpcrdma_req_count_pages(&limits, rcv);
 	rpcrdma_call_regions(call, &ep->core.mrs.pool);
 }
 
@@ -349,11 +349,11 @@ void rpcrdma_req_call_rest(const struct rpcrdma_req *req,
 {
 	const struct rpc_rqst *rqst = &req->rqst;
 	struct rpcrdma_requester *r = rpcrdma_xprt_requester(rqst->rq_xprt);
-	struct rpcrdma_mr_limits cut = rpcrdma_mrs_limits(ep);
+	struct rpcrdma_mr_limits limits = rpcrdma_mrs_limits(ep);
 
-	call->call_segs = rpcrdma_req_count(&cut, &rqst->rq_snd_buf,
+	call->call_segs = rpcrdma_req_count(&limits, &rqst->rq_snd_buf,
 					    call->length, call->item_segs);
-	call->reply_segs = rpcrdma_req_count(&cut, &rqst->rq_rcv_buf,
+	call->reply_segs = rpcrdma_req_count(&limits, &rqst->rq_rcv_buf,
 					     call->reply_max,
 					     call->result_segs);
 

@@ -141,11 +141,11 @@ u32 rpcrdma_extent_count(const struct rpcrdma_extent_pos *pos, u32 octets)
 }
 
 /*
- * Return how many bytes of the memory at @pos, at most @octets, fit into one MR with
- * the limits @cut; 0 if there is no memory.
+ * Return how many bytes of the memory at @pos, at most @octets, fit into one MR
+ * within @limits; 0 if there is no memory.
  */
 u32 rpcrdma_extent_region(const struct rpcrdma_extent_pos *pos,
-			  const struct rpcrdma_mr_limits *cut, u32 octets)
+			  const struct rpcrdma_mr_limits *limits, u32 octets)
 {
 	struct rpcrdma_extent_pos at = *pos;
 	struct rpcrdma_region region = {};
@@ -154,13 +154,13 @@ u32 rpcrdma_extent_region(const struct rpcrdma_extent_pos *pos,
 	/* Fast path: the rest of a single extent */
 	if (at.nr == 1 && at.ext->length - at.done <= octets) {
 		n = at.ext->length - at.done;
-		if (rpcrdma_region_is_one(cut, offset_in_page(at.ext->offset +
+		if (rpcrdma_region_is_one(limits, offset_in_page(at.ext->offset +
 							      at.done), n))
 			return n;
 	}
 	while (at.nr && octets) {
 		n = min(octets, at.ext->length - at.done);
-		taken = rpcrdma_region_take(cut, &region,
+		taken = rpcrdma_region_take(limits, &region,
 					    offset_in_page(at.ext->offset +
 							   at.done), n);
 		if (taken < n)

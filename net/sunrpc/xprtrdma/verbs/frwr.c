@@ -65,9 +65,9 @@ void rpcrdma_mrs_init(struct rpcrdma_ep *ep)
 	INIT_DELAYED_WORK(&ep->mr_work, rpcrdma_mrs_work);
 	mrs->pool.most = ep->params.max_mrs;
 	ep->mr_pages = rpcrdma_region_pages(dev);
-	mrs->cut.page_shift = PAGE_SHIFT;
-	mrs->cut.pages = ep->mr_pages;
-	mrs->cut.gaps = rpcrdma_device_has_gaps(dev);
+	mrs->limits.page_shift = PAGE_SHIFT;
+	mrs->limits.pages = ep->mr_pages;
+	mrs->limits.gaps = rpcrdma_device_has_gaps(dev);
 	/* Limit of scatterlists, also of those of explicit RDMA */
 	ep->max_element = max_t(u32, PAGE_SIZE, PAGE_MASK &
 				min_t(u32, ib_dma_max_seg_size(ep->id->device),
@@ -92,8 +92,9 @@ struct rpcrdma_mr *rpcrdma_port_mr(struct rpcrdma_ep_core *core)
 	 * One page more than is used, if the device supports as many: after rxe has
 	 * read the last of 256 pages, it accesses the position of the next one.
 	 */
-	mr->ibmr = ib_alloc_mr(ep->pd, core->mrs.cut.gaps ? IB_MR_TYPE_SG_GAPS :
-			       IB_MR_TYPE_MEM_REG,
+	mr->ibmr = ib_alloc_mr(ep->pd, core->mrs.limits.gaps ?
+					IB_MR_TYPE_SG_GAPS :
+					IB_MR_TYPE_MEM_REG,
 			       min(ep->mr_pages + 1,
 				   ep->device->attrs.max_fast_reg_page_list_len));
 	if (IS_ERR(mr->ibmr))
@@ -153,7 +154,7 @@ bool rpcrdma_port_mrs_finer(struct rpcrdma_ep_core *core,
 			    const struct rpcrdma_mr_limits *used)
 {
 	return rpcrdma_locked(&rpcrdma_ep_of(core)->mr_lock,
-			      rpcrdma_mr_limits_reduce(&core->mrs.cut, used));
+			      rpcrdma_mr_limits_reduce(&core->mrs.limits, used));
 }
 
 /*
@@ -162,10 +163,10 @@ bool rpcrdma_port_mrs_finer(struct rpcrdma_ep_core *core,
  * missing.
  */
 static u32 rpcrdma_mr_fill(struct rpcrdma_ep *ep, struct verbs_mr *mr,
-			   const struct rpcrdma_mr_limits *cut,
+			   const struct rpcrdma_mr_limits *limits,
 			   struct rpcrdma_extent_pos *pos)
 {
-	u32 octets = rpcrdma_extent_region(pos, cut, U32_MAX);
+	u32 octets = rpcrdma_extent_region(pos, limits, U32_MAX);
 	u32 nents = rpcrdma_extent_take(pos, octets, ep->max_element, mr->sg);
 
 	if (likely(nents))
@@ -174,14 +175,14 @@ static u32 rpcrdma_mr_fill(struct rpcrdma_ep *ep, struct verbs_mr *mr,
 }
 
 int rpcrdma_port_mr_map(struct rpcrdma_ep_core *core, struct rpcrdma_mr *m,
-			const struct rpcrdma_mr_limits *cut,
+			const struct rpcrdma_mr_limits *limits,
 			struct rpcrdma_extent_pos *pos, bool remote_write)
 {
 	struct verbs_mr *mr = container_of(m, struct verbs_mr, core);
 	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
 	struct ib_reg_wr *reg = &mr->reg_wr;
 	struct ib_mr *ibmr = mr->ibmr;
-	u32 nr = rpcrdma_mr_fill(ep, mr, cut, pos);
+	u32 nr = rpcrdma_mr_fill(ep, mr, limits, pos);
 	int dma_nents, n;
 
 	if (unlikely(!nr))

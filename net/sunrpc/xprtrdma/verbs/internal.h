@@ -175,7 +175,7 @@ u32 rpcrdma_extent_take(struct rpcrdma_extent_pos *pos, u32 octets, u32 most,
 			struct scatterlist *sg);
 u32 rpcrdma_extent_count(const struct rpcrdma_extent_pos *pos, u32 octets);
 u32 rpcrdma_extent_region(const struct rpcrdma_extent_pos *pos,
-			  const struct rpcrdma_mr_limits *cut, u32 octets);
+			  const struct rpcrdma_mr_limits *limits, u32 octets);
 void rpcrdma_extent_skip(struct rpcrdma_extent_pos *pos, u32 octets);
 
 /* ---- frwr.c ---- */

@@ -60,10 +60,10 @@ static void rpcrdma_ep_set_parts(struct rpcrdma_ep *ep)
 	rw->read_part = rpcrdma_core_part_octets(&ep->core, ep->qp->max_read_sge,
 						 PAGE_SHIFT);
 	rw->reads_into_mrs = rpcrdma_ep_read_regions(ep->id);
-	rw->cut.page_shift = PAGE_SHIFT;
-	rw->cut.pages = rw->pool.pages;
+	rw->limits.page_shift = PAGE_SHIFT;
+	rw->limits.pages = rw->pool.pages;
 	/* iWARP reads into MRs only; other devices need none for a few elements. */
-	rw->cut.octets = rdma_protocol_iwarp(ep->device, ep->id->port_num) ?
+	rw->limits.octets = rdma_protocol_iwarp(ep->device, ep->id->port_num) ?
 			 RPCRDMA_MAX_CHUNK_OCTETS : rw->read_part;
 }
 

@@ -125,10 +125,10 @@ void rpcrdma_port_unprepare(struct rpcrdma_transfer *t,
  * pages, and does not know about gaps.
  */
 u32 rpcrdma_port_region(struct rpcrdma_local *local, u32 at,
-			const struct rpcrdma_mr_limits *cut, u32 octets)
+			const struct rpcrdma_mr_limits *limits, u32 octets)
 {
 	rpcrdma_local_seek(local, at);
-	return rpcrdma_extent_region(&local->pos, cut, octets);
+	return rpcrdma_extent_region(&local->pos, limits, octets);
 }
 
 int rpcrdma_port_part(struct rpcrdma_transfer *t, struct rpcrdma_local *local,

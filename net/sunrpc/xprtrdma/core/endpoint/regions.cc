@@ -13,12 +13,12 @@ namespace
 {
 
 /*
- * The device mapped less than one MR with the limits @cut. Lower the limits, so that the
+ * The device mapped less than one MR within @limits. Lower the limits, so that the
  * caller plans and maps again.
  */
-int cut_finer(rpcrdma_ep_core *core, const rpcrdma_mr_limits *cut)
+int split_finer(rpcrdma_ep_core *core, const rpcrdma_mr_limits *limits)
 {
-	if (!rpcrdma_port_mrs_finer(core, cut)) {
+	if (!rpcrdma_port_mrs_finer(core, limits)) {
 		rpcrdma_port_count(core, RPCRDMA_COUNT_MAP_FAILURES);
 		return -E_IO;
 	}
@@ -121,7 +121,7 @@ int rpcrdma_core_mrs_map(struct rpcrdma_ep_core *core, struct list_head *mrs,
 			 struct rpcrdma_extent_pos *pos, bool remote_write,
 			 struct rpcrdma_lists *lists)
 {
-	const rpcrdma_mr_limits cut = rpcrdma_core_mrs_limits(core);
+	const rpcrdma_mr_limits limits = rpcrdma_core_mrs_limits(core);
 	int more;
 
 	do {
@@ -133,9 +133,10 @@ int rpcrdma_core_mrs_map(struct rpcrdma_ep_core *core, struct list_head *mrs,
 		if (!mr) [[unlikely]]
 			return -E_AGAIN;
 		list_push_back(&mr->list, mrs);
-		more = rpcrdma_port_mr_map(core, mr, &cut, pos, remote_write);
+		more = rpcrdma_port_mr_map(core, mr, &limits, pos,
+					   remote_write);
 		if (more == -E_IO) [[unlikely]]
-			return cut_finer(core, &cut);
+			return split_finer(core, &limits);
 		if (more < 0) [[unlikely]] {
 			rpcrdma_port_count(core, RPCRDMA_COUNT_MAP_FAILURES);
 			return more;

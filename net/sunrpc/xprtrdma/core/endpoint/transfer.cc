@@ -126,8 +126,8 @@ u32 part_length(rpcrdma_transfer *t, rpcrdma_local *local, u32 at, u32 left)
 		return min_u32(left, rw->write_part);
 	if (!rw->reads_into_mrs) [[likely]]
 		return min_u32(left, rw->read_part);
-	t->cut = rw->cut;
-	return rpcrdma_port_region(local, at, &t->cut, left);
+	t->limits = rw->limits;
+	return rpcrdma_port_region(local, at, &t->limits, left);
 }
 
 /* Append the transfer of a segment, in parts. */
@@ -323,7 +323,7 @@ enum rpcrdma_read_result rpcrdma_core_claim(struct rpcrdma_ep_core *core,
 			       RPCRDMA_READ_FAIL;
 		break;
 	case RPCRDMA_CLAIM_FINER:
-		if (!rpcrdma_mr_limits_reduce(&core->rw.cut, &t->cut))
+		if (!rpcrdma_mr_limits_reduce(&core->rw.limits, &t->limits))
 			turn = RPCRDMA_READ_FAIL;
 		break;
 	case RPCRDMA_CLAIM_TRIED:
