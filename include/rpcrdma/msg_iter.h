@@ -198,7 +198,7 @@ rpcrdma_call_to_pull(const struct rpcrdma_rx *rx, u32 before, bool in_place)
  * rpcrdma_call_iter_next() - get the next range of a Call, in the order of its bytes
  * @rx: a Call that was delivered
  * @at: iterator
- * @piece: returns the range
+ * @range: returns the range
  *
  * Source: the inline payload, a Read chunk or roundup; destination: the Call before
  * reduction.
@@ -206,29 +206,29 @@ rpcrdma_call_to_pull(const struct rpcrdma_rx *rx, u32 before, bool in_place)
  */
 bool rpcrdma_call_iter_next(const struct rpcrdma_rx *rx,
 			    struct rpcrdma_msg_iter *at,
-			    struct rpcrdma_msg_range *piece);
+			    struct rpcrdma_msg_range *range);
 
 /**
  * rpcrdma_reply_iter_next() - get the next range of a Reply, in the order of its bytes
  * @reply: Reply
  * @plan: plan of the Reply
  * @at: iterator
- * @piece: returns the range
+ * @range: returns the range
  *
- * Source: the complete Reply; destination: @piece->chunk, a Write chunk or the Reply
+ * Source: the complete Reply; destination: @range->chunk, a Write chunk or the Reply
  * chunk, or else the payload that is sent or exposed.
  * Return: false at the end.
  */
 bool rpcrdma_reply_iter_next(const struct rpcrdma_reply *reply,
 			     const struct rpcrdma_reply_plan *plan,
 			     struct rpcrdma_msg_iter *at,
-			     struct rpcrdma_msg_range *piece);
+			     struct rpcrdma_msg_range *range);
 
 /**
  * rpcrdma_reply_only_item() - fast path of rpcrdma_reply_iter_next(): a Reply with one item
  * @reply: Reply
  * @plan: plan of the Reply
- * @piece: returns the item
+ * @range: returns the item
  * @rest: returns the begin of what is sent after the item
  *
  * The Reply then is the bytes before the item, which are sent, the item in its Write
@@ -237,7 +237,7 @@ bool rpcrdma_reply_iter_next(const struct rpcrdma_reply *reply,
  */
 static inline bool rpcrdma_reply_only_item(const struct rpcrdma_reply *reply,
 					   const struct rpcrdma_reply_plan *plan,
-					   struct rpcrdma_msg_range *piece, u32 *rest)
+					   struct rpcrdma_msg_range *range, u32 *rest)
 {
 	const struct rpcrdma_item *item = &reply->items[0];
 	const u32 length = (item->length + 3) & ~3u;
@@ -245,11 +245,11 @@ static inline bool rpcrdma_reply_only_item(const struct rpcrdma_reply *reply,
 	if (plan->format != RPCRDMA_INLINE || plan->nr_items != 1 ||
 	    !item->length || plan->inline_length + length != reply->length)
 		return false;
-	piece->chunk = &plan->lists.writes[0];
-	piece->origin = RPCRDMA_RANGE_CHUNK;
-	piece->from = item->position;
-	piece->to = 0;
-	piece->length = item->length;
+	range->chunk = &plan->lists.writes[0];
+	range->origin = RPCRDMA_RANGE_CHUNK;
+	range->from = item->position;
+	range->to = 0;
+	range->length = item->length;
 	*rest = item->position + length;
 	return true;
 }

@@ -72,34 +72,34 @@ struct call {
 	{
 		octets made(rpcrdma_call_octets(rx.get()), 0xee);
 		rpcrdma_msg_iter at = {};
-		rpcrdma_msg_range piece;
+		rpcrdma_msg_range range;
 		u32 end = 0;
 
-		while (rpcrdma_call_iter_next(rx.get(), &at, &piece)) {
+		while (rpcrdma_call_iter_next(rx.get(), &at, &range)) {
 			const octets *from = &stream;
 
-			EXPECT_EQ(piece.to, end);
-			EXPECT_NE(piece.length, 0u);
-			EXPECT_EQ(piece.chunk != nullptr,
-				  piece.origin == RPCRDMA_RANGE_CHUNK);
-			end = piece.to + piece.length;
+			EXPECT_EQ(range.to, end);
+			EXPECT_NE(range.length, 0u);
+			EXPECT_EQ(range.chunk != nullptr,
+				  range.origin == RPCRDMA_RANGE_CHUNK);
+			end = range.to + range.length;
 			if (end > made.size()) {
 				ADD_FAILURE() << "too long: " << end;
 				return {};
 			}
-			if (piece.origin == RPCRDMA_RANGE_ROUNDUP) {
-				std::fill_n(made.begin() + piece.to,
-					    piece.length, uint8_t{ 0 });
+			if (range.origin == RPCRDMA_RANGE_ROUNDUP) {
+				std::fill_n(made.begin() + range.to,
+					    range.length, uint8_t{ 0 });
 				continue;
 			}
-			if (piece.chunk)
+			if (range.chunk)
 				from = &chunks[static_cast<size_t>(
-					piece.chunk - rx->lists.reads)];
-			std::copy_n(from->begin() + piece.from, piece.length,
-				    made.begin() + piece.to);
+					range.chunk - rx->lists.reads)];
+			std::copy_n(from->begin() + range.from, range.length,
+				    made.begin() + range.to);
 		}
 		EXPECT_EQ(end, made.size());
-		EXPECT_FALSE(rpcrdma_call_iter_next(rx.get(), &at, &piece));
+		EXPECT_FALSE(rpcrdma_call_iter_next(rx.get(), &at, &range));
 		return made;
 	}
 };
@@ -147,7 +147,7 @@ TEST(MsgIter, OfAnyCall)
 	}
 }
 
-/* The Call was already refused, yet no piece is outside its memory. */
+/* The Call was already refused, yet no range is outside its memory. */
 TEST(MsgIter, OfACallThatExceedsItsMemory)
 {
 	generator random{ 6 };
@@ -172,7 +172,7 @@ TEST(MsgIter, OfAnyReply)
 		auto reply = std::make_unique<rpcrdma_reply>();
 		octets whole, rest, expected;
 		rpcrdma_msg_iter at = {};
-		rpcrdma_msg_range piece;
+		rpcrdma_msg_range range;
 		u32 end = 24, written = 0;
 
 		*reply = {};
@@ -211,22 +211,22 @@ TEST(MsgIter, OfAnyReply)
 		append(expected, whole, end, reply->length - end);
 
 		while (rpcrdma_reply_iter_next(reply.get(), plan.get(), &at,
-					       &piece)) {
-			ASSERT_NE(piece.length, 0u);
-			ASSERT_LE(piece.from + piece.length, whole.size());
-			if (!piece.chunk) {
-				ASSERT_EQ(piece.to, rest.size());
-				append(rest, whole, piece.from, piece.length);
+					       &range)) {
+			ASSERT_NE(range.length, 0u);
+			ASSERT_LE(range.from + range.length, whole.size());
+			if (!range.chunk) {
+				ASSERT_EQ(range.to, rest.size());
+				append(rest, whole, range.from, range.length);
 				continue;
 			}
-			const auto i = piece.chunk - plan->lists.writes;
+			const auto i = range.chunk - plan->lists.writes;
 
 			EXPECT_TRUE(rpcrdma_item_placed(plan.get(),
 							static_cast<u32>(i)));
-			EXPECT_EQ(piece.from, reply->items[i].position);
-			EXPECT_EQ(piece.length, reply->items[i].length);
-			EXPECT_EQ(piece.to, 0u);
-			written -= piece.length;
+			EXPECT_EQ(range.from, reply->items[i].position);
+			EXPECT_EQ(range.length, reply->items[i].length);
+			EXPECT_EQ(range.to, 0u);
+			written -= range.length;
 		}
 		ASSERT_EQ(rest, expected);
 		ASSERT_EQ(written, 0u);
@@ -243,7 +243,7 @@ TEST(MsgIter, OfAPlannedReply)
 			auto plan = std::make_unique<rpcrdma_reply_plan>();
 			rpcrdma_reply reply = {};
 			rpcrdma_msg_iter at = {};
-			rpcrdma_msg_range piece;
+			rpcrdma_msg_range range;
 			rpcrdma_lists call_lists;
 			u32 inlined = 0, placed = 0;
 
@@ -257,9 +257,9 @@ TEST(MsgIter, OfAPlannedReply)
 					   plan.get());
 			ASSERT_EQ(plan->format, RPCRDMA_INLINE);
 			while (rpcrdma_reply_iter_next(&reply, plan.get(), &at,
-						       &piece))
-				(piece.chunk ? placed : inlined) +=
-					piece.length;
+						       &range))
+				(range.chunk ? placed : inlined) +=
+					range.length;
 			EXPECT_EQ(placed, octets);
 			EXPECT_EQ(inlined, plan->inline_length)
 				<< octets << ' ' << behind;
@@ -331,17 +331,17 @@ TEST(MsgIter, OfAReplyFollowItsPlan)
 	       RPCRDMA_RANGE_EXPOSED }) {
 		const bool chunk = where == RPCRDMA_RANGE_CHUNK;
 		rpcrdma_msg_iter at = {};
-		rpcrdma_msg_range piece;
+		rpcrdma_msg_range range;
 
 		*plan = {};
 		plan->reply_length = chunk ? 1000 : 0;
 		plan->format = where == RPCRDMA_RANGE_INLINE ? RPCRDMA_INLINE :
 							       RPCRDMA_SPECIAL;
 		ASSERT_TRUE(rpcrdma_reply_iter_next(&reply, plan.get(), &at,
-						    &piece));
-		EXPECT_EQ(piece.origin, where);
-		EXPECT_EQ(piece.chunk, chunk ? &plan->lists.reply : nullptr);
-		EXPECT_EQ(piece.length, 1000u);
+						    &range));
+		EXPECT_EQ(range.origin, where);
+		EXPECT_EQ(range.chunk, chunk ? &plan->lists.reply : nullptr);
+		EXPECT_EQ(range.length, 1000u);
 	}
 }
 

@@ -169,7 +169,7 @@ void host::begin_reads(served *s)
 	const received *rv = s->rv;
 	const rpcrdma_lists &lists = rv->rx.lists;
 	rpcrdma_msg_iter at{};
-	rpcrdma_msg_range piece;
+	rpcrdma_msg_range range;
 	transfer *t;
 	int rc = 0;
 
@@ -181,14 +181,14 @@ void host::begin_reads(served *s)
 		end(s);
 		return;
 	}
-	while (!rc && rpcrdma_call_iter_next(&rv->rx, &at, &piece)) {
-		if (piece.origin == RPCRDMA_RANGE_INLINE)
-			memcpy(&s->call.octets[piece.to],
-			       rv->data() + piece.from, piece.length);
-		else if (piece.origin == RPCRDMA_RANGE_CHUNK)
-			rc = s->ep->add_transfer(t, lists, *piece.chunk,
-						 piece.from, s->call, piece.to,
-						 piece.length);
+	while (!rc && rpcrdma_call_iter_next(&rv->rx, &at, &range)) {
+		if (range.origin == RPCRDMA_RANGE_INLINE)
+			memcpy(&s->call.octets[range.to],
+			       rv->data() + range.from, range.length);
+		else if (range.origin == RPCRDMA_RANGE_CHUNK)
+			rc = s->ep->add_transfer(t, lists, *range.chunk,
+						 range.from, s->call, range.to,
+						 range.length);
 	}
 	if (rc) {
 		s->ep->drop_transfer(t);

@@ -17,13 +17,13 @@ static std::vector<u8> without(const std::vector<u8> &whole,
 {
 	std::vector<u8> rest;
 	rpcrdma_msg_iter at{};
-	rpcrdma_msg_range piece;
+	rpcrdma_msg_range range;
 
-	while (rpcrdma_reply_iter_next(&reply, &plan, &at, &piece)) {
-		const auto from = whole.begin() + piece.from;
+	while (rpcrdma_reply_iter_next(&reply, &plan, &at, &range)) {
+		const auto from = whole.begin() + range.from;
 
-		if (!piece.chunk || piece.chunk == &plan.lists.reply)
-			rest.insert(rest.end(), from, from + piece.length);
+		if (!range.chunk || range.chunk == &plan.lists.reply)
+			rest.insert(rest.end(), from, from + range.length);
 	}
 	return rest;
 }
@@ -201,7 +201,7 @@ int host::answer_one(served *s, const std::vector<u8> &whole,
 		auto pages = std::make_shared<simulation::memory>();
 		u64 octets = plan->reply_length;
 		rpcrdma_msg_iter at{};
-		rpcrdma_msg_range piece;
+		rpcrdma_msg_range range;
 
 		pages->octets = rest;
 		pages->octets.insert(pages->octets.end(), whole.begin(),
@@ -216,22 +216,22 @@ int host::answer_one(served *s, const std::vector<u8> &whole,
 		}
 		rc = 0;
 		while (!rc &&
-		       rpcrdma_reply_iter_next(&reply, plan, &at, &piece)) {
-			const u64 index = piece.chunk - plan->lists.writes;
+		       rpcrdma_reply_iter_next(&reply, plan, &at, &range)) {
+			const u64 index = range.chunk - plan->lists.writes;
 
-			if (piece.chunk == &plan->lists.reply) {
+			if (range.chunk == &plan->lists.reply) {
 				rc = on->add_transfer(t, returned,
-						      returned.reply, piece.to,
-						      *pages, piece.to,
-						      piece.length);
-			} else if (piece.chunk) {
-				octets += piece.length;
+						      returned.reply, range.to,
+						      *pages, range.to,
+						      range.length);
+			} else if (range.chunk) {
+				octets += range.length;
 				rc = on->add_transfer(
 					t, returned, returned.writes[index],
-					piece.to, *pages,
+					range.to, *pages,
 					static_cast<u32>(rest.size()) +
-						piece.from,
-					piece.length);
+						range.from,
+					range.length);
 			}
 		}
 		if (rc) {

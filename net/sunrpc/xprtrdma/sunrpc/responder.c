@@ -66,7 +66,7 @@ int rpcrdma_call_pull(struct rpcrdma_recv *rv, const struct rpcrdma_chunk *item,
 	struct rpcrdma_extent ext = rpcrdma_extent_of_pages(pages, 0, octets);
 	const struct rpcrdma_lists *lists = &rv->rx.lists;
 	struct rpcrdma_msg_iter at = {};
-	struct rpcrdma_msg_range piece;
+	struct rpcrdma_msg_range range;
 	struct rpcrdma_rw *rw;
 	int rc = 0;
 
@@ -75,10 +75,10 @@ int rpcrdma_call_pull(struct rpcrdma_recv *rv, const struct rpcrdma_chunk *item,
 		return -ENOMEM;
 	if (item)
 		rc = rpcrdma_rw_add(rw, lists, item, 0, &ext, 1, 0, octets);
-	while (!item && !rc && rpcrdma_call_iter_next(&rv->rx, &at, &piece))
-		if (piece.origin == RPCRDMA_RANGE_CHUNK)
-			rc = rpcrdma_rw_add(rw, lists, piece.chunk, piece.from,
-					    &ext, 1, piece.to, piece.length);
+	while (!item && !rc && rpcrdma_call_iter_next(&rv->rx, &at, &range))
+		if (range.origin == RPCRDMA_RANGE_CHUNK)
+			rc = rpcrdma_rw_add(rw, lists, range.chunk, range.from,
+					    &ext, 1, range.to, range.length);
 	if (rc) {
 		rpcrdma_rw_free(rw);
 		return rc;
@@ -93,16 +93,16 @@ enum rpcrdma_refusal rpcrdma_call_complete(const struct rpcrdma_recv *rv,
 					   struct page **pages)
 {
 	struct rpcrdma_msg_iter at = {};
-	struct rpcrdma_msg_range piece;
+	struct rpcrdma_msg_range range;
 
-	while (rpcrdma_call_iter_next(&rv->rx, &at, &piece)) {
-		if (piece.origin != RPCRDMA_RANGE_CHUNK)
+	while (rpcrdma_call_iter_next(&rv->rx, &at, &range)) {
+		if (range.origin != RPCRDMA_RANGE_CHUNK)
 			rpcrdma_pages_fill(
-				pages, piece.to,
-				piece.origin == RPCRDMA_RANGE_INLINE ?
-					rv->payload + piece.from :
+				pages, range.to,
+				range.origin == RPCRDMA_RANGE_INLINE ?
+					rv->payload + range.from :
 					NULL,
-				piece.length);
+				range.length);
 	}
 	return rpcrdma_call_refusal(&rv->rx, page_address(pages[0]));
 }
@@ -168,25 +168,25 @@ static void rpcrdma_reply_unexposed(struct rpcrdma_pull_entry *x)
 	kfree(e);
 }
 
-/* Write the range @piece of the Reply to its chunk. */
+/* Write the range @range of the Reply to its chunk. */
 static int rpcrdma_reply_write(struct rpcrdma_reply_out *a,
-			       const struct rpcrdma_msg_range *piece)
+			       const struct rpcrdma_msg_range *range)
 {
 	struct rpcrdma_extent ext[RPCRDMA_XDR_EXTENTS] __uninitialized;
 	int nr = 1;
 
 	if (a->pages) {
-		nr = rpcrdma_xdr_extents(a->res, piece->from, piece->length,
+		nr = rpcrdma_xdr_extents(a->res, range->from, range->length,
 					 ext, ARRAY_SIZE(ext));
 		if (nr < 0)
 			return nr;
 		percpu_counter_inc(&svcrdma_stat_write);
 	} else {
-		ext[0] = rpcrdma_extent_of(a->rw->priv + piece->from,
-					   piece->length);
+		ext[0] = rpcrdma_extent_of(a->rw->priv + range->from,
+					   range->length);
 	}
-	return rpcrdma_rw_add(a->rw, &a->plan->lists, piece->chunk, piece->to,
-			      ext, nr, 0, piece->length);
+	return rpcrdma_rw_add(a->rw, &a->plan->lists, range->chunk, range->to,
+			      ext, nr, 0, range->length);
 }
 
 /* Copy what is sent inline to @to, which has space for it, and write the rest. */
@@ -195,29 +195,29 @@ static int rpcrdma_reply_place(struct rpcrdma_reply_out *a, void *to)
 	const struct rpcrdma_reply_plan *plan = a->plan;
 	u32 left = plan->inline_length;
 	struct rpcrdma_msg_iter at = {};
-	struct rpcrdma_msg_range piece;
+	struct rpcrdma_msg_range range;
 	u32 rest;
 	int rc;
 
-	if (likely(rpcrdma_reply_only_item(a->reply, plan, &piece, &rest))) {
-		rpcrdma_xdr_copy_out(a->res, 0, piece.from, to);
-		if (left > piece.from)
-			rpcrdma_xdr_copy_out(a->res, rest, left - piece.from,
-					     to + piece.from);
-		return rpcrdma_reply_write(a, &piece);
+	if (likely(rpcrdma_reply_only_item(a->reply, plan, &range, &rest))) {
+		rpcrdma_xdr_copy_out(a->res, 0, range.from, to);
+		if (left > range.from)
+			rpcrdma_xdr_copy_out(a->res, rest, left - range.from,
+					     to + range.from);
+		return rpcrdma_reply_write(a, &range);
 	}
-	while (rpcrdma_reply_iter_next(a->reply, plan, &at, &piece)) {
-		if (piece.chunk) {
-			rc = rpcrdma_reply_write(a, &piece);
+	while (rpcrdma_reply_iter_next(a->reply, plan, &at, &range)) {
+		if (range.chunk) {
+			rc = rpcrdma_reply_write(a, &range);
 			if (rc)
 				return rc;
-		} else if (piece.origin == RPCRDMA_RANGE_INLINE) {
-			if (unlikely(piece.length > left))
+		} else if (range.origin == RPCRDMA_RANGE_INLINE) {
+			if (unlikely(range.length > left))
 				return -EINVAL;
-			rpcrdma_xdr_copy_out(a->res, piece.from, piece.length,
+			rpcrdma_xdr_copy_out(a->res, range.from, range.length,
 					     to);
-			to += piece.length;
-			left -= piece.length;
+			to += range.length;
+			left -= range.length;
 		}
 	}
 	return unlikely(left) ? -EINVAL : 0;
@@ -282,7 +282,7 @@ static int rpcrdma_reply_fill(struct rpcrdma_reply_out *a, void *to)
 	a->rw = NULL;
 	if (unlikely(a->plan->nr_items || a->plan->reply_length))
 		return rpcrdma_reply_fill_rw(a, to);
-	/* Fast path: copy it in one piece. A Reply to be pulled stays in place. */
+	/* Fast path: copy all of it at once. A Reply to be pulled stays in place. */
 	if (a->plan->inline_length)
 		rpcrdma_xdr_copy_out(a->res, 0, a->plan->inline_length, to);
 	return 0;
@@ -293,13 +293,13 @@ static int rpcrdma_reply_extents(const struct rpcrdma_reply_out *a,
 				 struct rpcrdma_extent *ext)
 {
 	struct rpcrdma_msg_iter at = {};
-	struct rpcrdma_msg_range piece;
+	struct rpcrdma_msg_range range;
 	int n, nr = 0;
 
-	while (rpcrdma_reply_iter_next(a->reply, a->plan, &at, &piece)) {
-		if (piece.origin != RPCRDMA_RANGE_EXPOSED)
+	while (rpcrdma_reply_iter_next(a->reply, a->plan, &at, &range)) {
+		if (range.origin != RPCRDMA_RANGE_EXPOSED)
 			continue;
-		n = rpcrdma_xdr_extents(a->res, piece.from, piece.length,
+		n = rpcrdma_xdr_extents(a->res, range.from, range.length,
 					ext + nr, RPCRDMA_REPLY_EXTENTS - nr);
 		if (n < 0)
 			return n;

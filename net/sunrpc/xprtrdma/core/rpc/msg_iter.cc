@@ -205,45 +205,45 @@ const struct rpcrdma_chunk *rpcrdma_call_only_item(const struct rpcrdma_rx *rx,
  */
 bool rpcrdma_call_iter_next(const struct rpcrdma_rx *rx,
 			    struct rpcrdma_msg_iter *at,
-			    struct rpcrdma_msg_range *piece)
+			    struct rpcrdma_msg_range *range)
 {
 	for (;;) {
 		const struct rpcrdma_chunk *item = item_at(rx, at->item);
 
-		piece->to = at->out;
-		piece->from = 0;
+		range->to = at->out;
+		range->from = 0;
 		switch (walk_of(at)) {
 		case walk::STREAM:
-			piece->chunk = position_zero(rx);
-			piece->origin = piece->chunk ? RPCRDMA_RANGE_CHUNK :
+			range->chunk = position_zero(rx);
+			range->origin = range->chunk ? RPCRDMA_RANGE_CHUNK :
 						       RPCRDMA_RANGE_INLINE;
-			piece->from = at->stream;
-			piece->length = stream_octets(rx) - at->stream;
+			range->from = at->stream;
+			range->length = stream_octets(rx) - at->stream;
 			if (item)
-				piece->length =
-					min_u32(piece->length,
+				range->length =
+					min_u32(range->length,
 						item->position - at->out);
-			at->stream += piece->length;
+			at->stream += range->length;
 			go(at, item ? walk::ITEM : walk::END);
 			break;
 		case walk::ITEM:
-			piece->chunk = item;
-			piece->origin = RPCRDMA_RANGE_CHUNK;
-			piece->length = item->length;
+			range->chunk = item;
+			range->origin = RPCRDMA_RANGE_CHUNK;
+			range->length = item->length;
 			go(at, walk::ROUNDUP);
 			break;
 		case walk::ROUNDUP:
-			piece->chunk = nullptr;
-			piece->origin = RPCRDMA_RANGE_ROUNDUP;
-			piece->length = roundup_octets(item->length);
+			range->chunk = nullptr;
+			range->origin = RPCRDMA_RANGE_ROUNDUP;
+			range->length = roundup_octets(item->length);
 			at->item++;
 			go(at, walk::STREAM);
 			break;
 		case walk::END:
 			return false;
 		}
-		at->out += piece->length;
-		if (piece->length)
+		at->out += range->length;
+		if (range->length)
 			return true;
 	}
 }
@@ -264,7 +264,7 @@ enum rpcrdma_refusal rpcrdma_call_refusal(const struct rpcrdma_rx *rx,
 bool rpcrdma_reply_iter_next(const struct rpcrdma_reply *reply,
 			     const struct rpcrdma_reply_plan *plan,
 			     struct rpcrdma_msg_iter *at,
-			     struct rpcrdma_msg_range *piece)
+			     struct rpcrdma_msg_range *range)
 {
 	for (;;) {
 		const struct rpcrdma_item *item = nullptr;
@@ -279,23 +279,23 @@ bool rpcrdma_reply_iter_next(const struct rpcrdma_reply *reply,
 		case walk::STREAM: {
 			const u32 end = item ? item->position : reply->length;
 
-			piece->origin = stream_goes(plan);
-			piece->chunk = piece->origin == RPCRDMA_RANGE_CHUNK ?
+			range->origin = stream_goes(plan);
+			range->chunk = range->origin == RPCRDMA_RANGE_CHUNK ?
 					       &plan->lists.reply :
 					       nullptr;
-			piece->from = at->stream;
-			piece->to = at->out;
-			piece->length = end > at->stream ? end - at->stream : 0;
-			at->out += piece->length;
+			range->from = at->stream;
+			range->to = at->out;
+			range->length = end > at->stream ? end - at->stream : 0;
+			at->out += range->length;
 			go(at, item ? walk::ITEM : walk::END);
 			break;
 		}
 		case walk::ITEM:
-			piece->origin = RPCRDMA_RANGE_CHUNK;
-			piece->chunk = &plan->lists.writes[at->item];
-			piece->from = item->position;
-			piece->to = 0;
-			piece->length = item->length;
+			range->origin = RPCRDMA_RANGE_CHUNK;
+			range->chunk = &plan->lists.writes[at->item];
+			range->from = item->position;
+			range->to = 0;
+			range->length = item->length;
 			at->stream = item->position + item->length +
 				     roundup_octets(item->length);
 			at->item++;
@@ -304,7 +304,7 @@ bool rpcrdma_reply_iter_next(const struct rpcrdma_reply *reply,
 		default:
 			return false;
 		}
-		if (piece->length)
+		if (range->length)
 			return true;
 	}
 }
