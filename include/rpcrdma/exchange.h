@@ -215,7 +215,7 @@ struct rpcrdma_arrival {
 	u32 inv_handle;			/* invalidated by the peer, 0: none */
 	bool exposed;			/* inv_handle was one of the RPC's MRs */
 	u32 length;			/* of the inline payload */
-	struct rpcrdma_buf_layout room;
+	struct rpcrdma_buf_layout layout;
 };
 
 /**

@@ -17,7 +17,7 @@ namespace engine_test::exchanges
 
 constexpr u32 XID = 0x1234, HANDLE = 0x1000, OTHER_HANDLE = 0x1001;
 constexpr int ENOTCONN_ = 107, EIO_ = 5;
-constexpr rpcrdma_buf_layout ROOM = { 100, 1000, 60 };
+constexpr rpcrdma_buf_layout LAYOUT = { 100, 1000, 60 };
 
 constexpr u32 REPORT = RPCRDMA_STEP_REPORT, PLACE = RPCRDMA_STEP_PLACE,
 	      MOVE = RPCRDMA_STEP_MOVE, PUT = RPCRDMA_STEP_PUT,
@@ -46,7 +46,7 @@ struct exchange {
 		rx->xid = XID;
 		a.rx = rx.get();
 		a.length = 80;
-		a.room = ROOM;
+		a.layout = LAYOUT;
 	}
 
 	/* Let the Call provide a Write chunk. */

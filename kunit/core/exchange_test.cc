@@ -401,18 +401,18 @@ TEST(Exchange, AReplyIsPlacedOutsideMappedMemory)
 
 /* The ranges of a stream are the parts that are not omitted, in its order. */
 void expect_ranges(const rpcrdma_reply_layout &parts,
-		   const rpcrdma_buf_layout &room)
+		   const rpcrdma_buf_layout &layout)
 {
-	const u32 behind = room.head + room.pages + parts.pad;
+	const u32 rest_at = layout.head + layout.pages + parts.pad;
 	std::map<u32, u32> expected, seen; /* place and byte */
 	u32 next = 0;
 
 	for (u32 i = 0; i < parts.head; i++)
 		expected[i] = next++;
 	for (u32 i = 0; !parts.reduced && i < parts.pages; i++)
-		expected[room.head + i] = next++;
+		expected[layout.head + i] = next++;
 	for (u32 i = 0; i < parts.tail; i++)
-		expected[behind + i] = next++;
+		expected[rest_at + i] = next++;
 	for (u32 i = 0; i < parts.first; i++)
 		seen[i] = i;
 	for (u32 i = 0; i < parts.rest; i++)
@@ -452,7 +452,7 @@ TEST(Exchange, AReplyIsDividedAmongItsMemory)
 		expect_parts(e.x.parts, c.head, c.pages, c.pad, c.tail,
 			     c.octets);
 		EXPECT_EQ(e.x.parts.reduced, c.written != 0);
-		expect_ranges(e.x.parts, e.a.room);
+		expect_ranges(e.x.parts, e.a.layout);
 		EXPECT_EQ(e.invalidated().status, static_cast<int>(c.octets));
 	}
 }
@@ -463,7 +463,7 @@ TEST(Exchange, AResultWithoutSpaceForItsRoundup)
 	exchange e;
 
 	e.write();
-	e.a.room.tail = 2;
+	e.a.layout.tail = 2;
 	e.in_write(5).payload(108).reply();
 	expect_parts(e.x.parts, 100, 5, 3, 0, 108);
 }

@@ -26,7 +26,7 @@ void host::unpin(rpc *task)
  * own. The engine knows one result; of several, the host finds each one's
  * bytes.
  */
-static rpcrdma_buf_layout room_of(const spec &what)
+static rpcrdma_buf_layout layout_of(const spec &what)
 {
 	if (what.ddp && what.reply_item && what.reply_pieces == 1)
 		return { ITEM_POSITION, what.reply_item,
@@ -46,7 +46,7 @@ void host::reply(endpoint &from, received *rv)
 	if (task)
 		claimed = rpcrdma_exchange_claim_reply(
 			&task->x, &from.conn, &rv->rx, a.bad, rv->inv_handle,
-			room_of(task->what).head);
+			layout_of(task->what).head);
 	if (claimed == RPCRDMA_CLAIMED_NOT) {
 		s = rpcrdma_exchange_stray(a.rx, a.bad);
 		from.put(rv);
@@ -76,7 +76,7 @@ void host::reply(endpoint &from, received *rv)
 	if (a.inv_handle)
 		a.exposed = from.invalidated(&task->mrs, a.inv_handle);
 	a.length = rv->payload_len;
-	a.room = room_of(task->what);
+	a.layout = layout_of(task->what);
 	run_actions(task, from,
 		    rpcrdma_exchange_reply(&task->x, &from.conn, &a));
 }

@@ -379,7 +379,7 @@ static noinline void rpcrdma_req_answered(struct rpcrdma_req *req,
 	a.exposed = a.inv_handle &&
 		    rpcrdma_mrs_invalidated(&req->mrs, a.inv_handle);
 	a.length = rv->payload_len;
-	rpcrdma_xdr_layout(&req->rqst.rq_rcv_buf, &a.room);
+	rpcrdma_xdr_layout(&req->rqst.rq_rcv_buf, &a.layout);
 	rpcrdma_req_run_actions(
 		req, ep, rpcrdma_exchange_reply(&req->x, &ep->core.conn, &a));
 }

@@ -20,13 +20,13 @@ static inline u32 rpcrdma_xdr_room(const struct xdr_buf *buf)
 	return buf->head[0].iov_len + buf->page_len + buf->tail[0].iov_len;
 }
 
-/* Set @room to the lengths of the parts of @buf, for the engine. */
+/* Set @layout to the lengths of the parts of @buf, for the engine. */
 static inline void rpcrdma_xdr_layout(const struct xdr_buf *buf,
-				      struct rpcrdma_buf_layout *room)
+				      struct rpcrdma_buf_layout *layout)
 {
-	room->head = buf->head[0].iov_len;
-	room->pages = buf->page_len;
-	room->tail = buf->tail[0].iov_len;
+	layout->head = buf->head[0].iov_len;
+	layout->pages = buf->page_len;
+	layout->tail = buf->tail[0].iov_len;
 }
 
 /*

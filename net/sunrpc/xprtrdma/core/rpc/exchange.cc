@@ -54,29 +54,29 @@ struct rpcrdma_step step(u32 todo)
 
 /* Return how a Reply's Payload stream of @length bytes is divided. */
 struct rpcrdma_reply_layout divide(u32 length,
-				   const struct rpcrdma_buf_layout &room,
+				   const struct rpcrdma_buf_layout &layout,
 				   const struct rpcrdma_placed &placed)
 {
 	struct rpcrdma_reply_layout p = {};
-	u32 rest, tail = room.tail;
+	u32 rest, tail = layout.tail;
 
 	/* Fast path: everything is in the head. */
-	if (!placed.write_octets && length <= room.head) {
+	if (!placed.write_octets && length <= layout.head) {
 		p.head = length;
 		p.octets = length;
 		p.first = length;
 		return p;
 	}
 	p.reduced = placed.write_octets != 0;
-	p.head = min_u32(length, room.head);
+	p.head = min_u32(length, layout.head);
 	rest = length - p.head;
 	if (p.reduced) {
-		p.pages = min_u32(room.pages, placed.write_octets);
+		p.pages = min_u32(layout.pages, placed.write_octets);
 		p.pad = -p.pages & 3;
-		p.rest_at = room.head + room.pages + p.pad;
+		p.rest_at = layout.head + layout.pages + p.pad;
 		tail -= min_u32(tail, p.pad);
 	} else {
-		p.pages = min_u32(rest, room.pages);
+		p.pages = min_u32(rest, layout.pages);
 		rest -= p.pages;
 	}
 	p.tail = min_u32(rest, tail);
@@ -106,7 +106,7 @@ bool may_place(const struct rpcrdma_exchange *x,
 	if (lists.has_reply)
 		return false;
 	return !lists.nr_writes || x->parts.reduced ||
-	       a->length <= a->room.head;
+	       a->length <= a->layout.head;
 }
 
 struct rpcrdma_step end(struct rpcrdma_exchange *x, u32 todo, int status)
@@ -325,7 +325,7 @@ reply_by_chunks(struct rpcrdma_exchange *x, const struct rpcrdma_conn *conn,
 		length = x->placed.pull_octets;
 	else if (x->placed.reply_octets)
 		length = x->placed.reply_octets;
-	x->parts = divide(length, a->room, x->placed);
+	x->parts = divide(length, a->layout, x->placed);
 
 	if (x->placed.pull_octets) {
 		x->pull_handle = rx->lists.inv_handle;
@@ -355,7 +355,7 @@ struct rpcrdma_step rpcrdma_exchange_reply(struct rpcrdma_exchange *x,
 	if (!is_plain(x, rx, a->bad, a->inv_handle))
 		return reply_by_chunks(x, conn, a);
 	x->placed = {};
-	x->parts = divide(a->length, a->room, x->placed);
+	x->parts = divide(a->length, a->layout, x->placed);
 	return end(x, RPCRDMA_STEP_PLACE | RPCRDMA_STEP_PUT,
 		   static_cast<int>(x->parts.octets));
 }

@@ -68,9 +68,9 @@ u32 roundup_octets(u32 octets)
 	return -octets & 3;
 }
 
-u32 octets_of(const struct rpcrdma_buf_layout &room)
+u32 octets_of(const struct rpcrdma_buf_layout &layout)
 {
-	return room.head + room.pages + room.tail;
+	return layout.head + layout.pages + layout.tail;
 }
 
 /*
