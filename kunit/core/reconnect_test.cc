@@ -10,7 +10,7 @@ namespace
 
 /* ---- Reconnect ---- */
 
-struct linked {
+struct walked {
 	std::vector<enum rpcrdma_reconnect> what;
 	int woken = 0;
 };
@@ -19,10 +19,10 @@ struct linked {
  * @result: of the attempt; @other: of an attempt with another version; @up: the
  * connection is still open when it is reported as open
  */
-linked link(bool close, int result, bool up, int other = SILENT)
+walked walk_through(bool close, int result, bool up, int other = SILENT)
 {
 	rpcrdma_reconnect_walk walk = {};
-	linked l;
+	walked l;
 	bool open = false;
 	int rc = 0;
 
@@ -51,14 +51,14 @@ linked link(bool close, int result, bool up, int other = SILENT)
 	return l;
 }
 
-using links = std::vector<enum rpcrdma_reconnect>;
+using steps = std::vector<enum rpcrdma_reconnect>;
 
 TEST(Reconnect, Connects)
 {
-	const linked l = link(false, 0, true);
+	const walked l = walk_through(false, 0, true);
 
 	EXPECT_EQ(l.what,
-		  (links{ RPCRDMA_RECONNECT_FORGET, RPCRDMA_RECONNECT_TRY,
+		  (steps{ RPCRDMA_RECONNECT_FORGET, RPCRDMA_RECONNECT_TRY,
 			  RPCRDMA_RECONNECT_KEEP, RPCRDMA_RECONNECT_SETTLED,
 			  RPCRDMA_RECONNECT_UP, RPCRDMA_RECONNECT_WAKE,
 			  RPCRDMA_RECONNECT_UNLOCK }));
@@ -68,10 +68,10 @@ TEST(Reconnect, Connects)
 /* The connection ended before the transport had it. */
 TEST(Reconnect, EndsDuringSetup)
 {
-	const linked l = link(false, 0, false);
+	const walked l = walk_through(false, 0, false);
 
 	EXPECT_EQ(l.what,
-		  (links{ RPCRDMA_RECONNECT_FORGET, RPCRDMA_RECONNECT_TRY,
+		  (steps{ RPCRDMA_RECONNECT_FORGET, RPCRDMA_RECONNECT_TRY,
 			  RPCRDMA_RECONNECT_KEEP, RPCRDMA_RECONNECT_SETTLED,
 			  RPCRDMA_RECONNECT_UP, RPCRDMA_RECONNECT_DROP,
 			  RPCRDMA_RECONNECT_WAKE, RPCRDMA_RECONNECT_UNLOCK }));
@@ -88,9 +88,9 @@ TEST(Reconnect, Fails)
 		      { -22, -71 } };
 
 	for (const auto &c : cases) {
-		const linked l = link(false, c.result, true);
+		const walked l = walk_through(false, c.result, true);
 
-		EXPECT_EQ(l.what, (links{ RPCRDMA_RECONNECT_FORGET,
+		EXPECT_EQ(l.what, (steps{ RPCRDMA_RECONNECT_FORGET,
 					  RPCRDMA_RECONNECT_TRY,
 					  RPCRDMA_RECONNECT_SETTLED,
 					  RPCRDMA_RECONNECT_WAKE,
@@ -102,18 +102,18 @@ TEST(Reconnect, Fails)
 /* Another version is tried once, and only with a peer that sent nothing. */
 TEST(Reconnect, TriesAnotherVersion)
 {
-	const linked l = link(false, SILENT, true, 0);
+	const walked l = walk_through(false, SILENT, true, 0);
 
 	EXPECT_EQ(l.what,
-		  (links{ RPCRDMA_RECONNECT_FORGET, RPCRDMA_RECONNECT_TRY,
+		  (steps{ RPCRDMA_RECONNECT_FORGET, RPCRDMA_RECONNECT_TRY,
 			  RPCRDMA_RECONNECT_TRY_OTHER, RPCRDMA_RECONNECT_KEEP,
 			  RPCRDMA_RECONNECT_SETTLED, RPCRDMA_RECONNECT_UP,
 			  RPCRDMA_RECONNECT_WAKE, RPCRDMA_RECONNECT_UNLOCK }));
 	EXPECT_EQ(l.woken, -11);
 	for (const int other : { SILENT, REFUSED }) {
-		const linked none = link(false, SILENT, true, other);
+		const walked none = walk_through(false, SILENT, true, other);
 
-		EXPECT_EQ(none.what, (links{ RPCRDMA_RECONNECT_FORGET,
+		EXPECT_EQ(none.what, (steps{ RPCRDMA_RECONNECT_FORGET,
 					     RPCRDMA_RECONNECT_TRY,
 					     RPCRDMA_RECONNECT_TRY_OTHER,
 					     RPCRDMA_RECONNECT_SETTLED,
@@ -126,10 +126,10 @@ TEST(Reconnect, TriesAnotherVersion)
 /* This wakes no task: sunrpc does it when the end is reported. */
 TEST(Reconnect, Closes)
 {
-	EXPECT_EQ(link(true, 0, true).what,
-		  (links{ RPCRDMA_RECONNECT_FORGET, RPCRDMA_RECONNECT_DOWN }));
-	EXPECT_EQ(link(true, -5, false).what,
-		  (links{ RPCRDMA_RECONNECT_FORGET, RPCRDMA_RECONNECT_DOWN }));
+	EXPECT_EQ(walk_through(true, 0, true).what,
+		  (steps{ RPCRDMA_RECONNECT_FORGET, RPCRDMA_RECONNECT_DOWN }));
+	EXPECT_EQ(walk_through(true, -5, false).what,
+		  (steps{ RPCRDMA_RECONNECT_FORGET, RPCRDMA_RECONNECT_DOWN }));
 }
 
 } // namespace

@@ -93,7 +93,7 @@ endpoint_params crowd::params(bool client, u32 number) const
 	return p;
 }
 
-void crowd::connect(link &l)
+void crowd::connect(reconnect &l)
 {
 	const u32 number = static_cast<u32>(connections_.size());
 

@@ -6,7 +6,7 @@
 #ifndef SIMULATION_CROWD_HH
 #define SIMULATION_CROWD_HH
 
-#include "link.hh"
+#include "reconnect.hh"
 #include "listener.hh"
 
 namespace simulation
@@ -21,7 +21,7 @@ public:
 	/* Do the whole run. A failure is reported in w.complaint. */
 	void run();
 
-	link &link_of(const host &client) override
+	reconnect &reconnect_of(const host &client) override
 	{
 		return clients_[client.number]->l;
 	}
@@ -32,8 +32,8 @@ public:
 	void reset_backoff() override
 	{
 	}
-	void connect(link &l) override;
-	bool connect_otherwise(link &) override
+	void connect(reconnect &l) override;
+	bool connect_otherwise(reconnect &) override
 	{
 		return false;
 	}
@@ -75,7 +75,7 @@ private:
 		}
 
 		host h;
-		link l;
+		reconnect l;
 		kind what;
 		bool was_connected = false;
 	};

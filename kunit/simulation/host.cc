@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "link.hh"
+#include "reconnect.hh"
 
 namespace simulation
 {
@@ -156,7 +156,7 @@ void host::timed_out(rpc *task)
 	if (!task->unanswered)
 		w_.complain("an RPC has no Reply for a minute");
 	if (client_)
-		net_.link_of(*this).drop();
+		net_.reconnect_of(*this).drop();
 	else if (task->sent_on)
 		task->sent_on->close("an RPC waited too long");
 }
@@ -217,7 +217,7 @@ void host::transmit()
 {
 	const endpoint *blocked = nullptr;
 
-	if (client_ && (asleep_ || net_.link_of(*this).is_locked()))
+	if (client_ && (asleep_ || net_.reconnect_of(*this).is_locked()))
 		return;
 	for (size_t i = 0; i < xmit_.size();) {
 		rpc *task = xmit_[i];
@@ -239,7 +239,7 @@ void host::transmit()
 			continue;
 		}
 		if (rc == -ENOTCONN && !task->bound) {
-			link &mine = net_.link_of(*this);
+			reconnect &mine = net_.reconnect_of(*this);
 
 			asleep_ = !mine.is_connected();
 			if (asleep_)

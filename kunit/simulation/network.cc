@@ -121,7 +121,7 @@ bool network::may_attempt()
 	return attempts_ <= 400;
 }
 
-void network::connect(link &)
+void network::connect(reconnect &)
 {
 	const rpcrdma_conn_config &cfg = setup_.client.cfg;
 
@@ -130,7 +130,7 @@ void network::connect(link &)
 	attempt();
 }
 
-bool network::connect_otherwise(link &)
+bool network::connect_otherwise(reconnect &)
 {
 	const rpcrdma_conn_config &cfg = setup_.client.cfg;
 	const u8 other = rpcrdma_server_first(&versions_, &NAME,
@@ -341,7 +341,7 @@ void network::connected(endpoint &client)
 	w_.sum.connections++;
 	w_.sum.version1 += client.conn.version == RPCRDMA_VERS_1;
 	attempt_ = nullptr;
-	link_.tried(&client, 0);
+	reconnect_.tried(&client, 0);
 }
 
 void network::learn(u8 tried, enum rpcrdma_answer answer)
@@ -361,7 +361,7 @@ void network::failed(endpoint &ep, int status)
 	learn(ep.params.cfg.version_high, ep.control.answer);
 	attempt_ = nullptr;
 	w_.sum.attempts_failed++;
-	link_.tried(nullptr, status);
+	reconnect_.tried(nullptr, status);
 }
 
 void network::closed(endpoint &ep)
@@ -372,7 +372,7 @@ void network::closed(endpoint &ep)
 	}
 	if (&ep == attempt_)
 		w_.complain("the end of a connection that nobody has");
-	link_.closed(ep);
+	reconnect_.closed(ep);
 	w_.sum.losses += over_ < rpcs();
 }
 

@@ -6,7 +6,7 @@
 #ifndef SIMULATION_NETWORK_HH
 #define SIMULATION_NETWORK_HH
 
-#include "link.hh"
+#include "reconnect.hh"
 #include "listener.hh"
 #include "peer1.hh"
 
@@ -40,17 +40,17 @@ public:
 	/* Do the whole run. A failure is reported in w.complaint. */
 	void run();
 
-	link &link_of(const host &) override
+	reconnect &reconnect_of(const host &) override
 	{
-		return link_;
+		return reconnect_;
 	}
 	u64 reconnect_delay() override;
 	void reset_backoff() override
 	{
 		backoff_ = 0;
 	}
-	void connect(link &l) override;
-	bool connect_otherwise(link &l) override;
+	void connect(reconnect &l) override;
+	bool connect_otherwise(reconnect &l) override;
 	void learn(const endpoint &ep, enum rpcrdma_end end) override;
 	void learn(u8 tried, enum rpcrdma_answer answer);
 	/* For a version 1 peer */
@@ -121,7 +121,7 @@ private:
 	world &w_;
 	setup setup_;
 	host client_, server_;
-	link link_{ w_, *this, client_ };
+	reconnect reconnect_{ w_, *this, client_ };
 	std::vector<std::unique_ptr<endpoint>> endpoints_;
 	std::unique_ptr<peer1> peer1_;
 	bool private_ = false; /* private messages were exchanged */

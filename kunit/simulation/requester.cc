@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "link.hh"
+#include "reconnect.hh"
 
 namespace simulation
 {

@@ -11,24 +11,24 @@
 namespace simulation
 {
 
-class link;
+class reconnect;
 
 class surroundings
 {
 public:
 	virtual ~surroundings() = default;
 
-	/* The link of a client */
-	virtual link &link_of(const host &client) = 0;
+	/* The reconnect procedure of a client */
+	virtual reconnect &reconnect_of(const host &client) = 0;
 	/* Return the delay before a client reconnects. */
 	virtual u64 reconnect_delay() = 0;
 	virtual void reset_backoff() = 0;
 	/*
-	 * Attempt to connect and report the result to the client's link; or
+	 * Attempt to connect and report the result to the client; or
 	 * attempt it with another version, if there is one.
 	 */
-	virtual void connect(link &l) = 0;
-	virtual bool connect_otherwise(link &l) = 0;
+	virtual void connect(reconnect &l) = 0;
+	virtual bool connect_otherwise(reconnect &l) = 0;
 	/*
 	 * Learn the server's versions from a connection that opened, or that
 	 * ended with @end.

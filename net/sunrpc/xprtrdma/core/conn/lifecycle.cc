@@ -330,7 +330,7 @@ enum class when : u8 {
 	ENDED, /* made, and no longer open */
 };
 
-struct link_step {
+struct reconnect_entry {
 	enum rpcrdma_reconnect what;
 	when needed;
 };
@@ -344,7 +344,7 @@ struct link_step {
  * sent waits for its Reply on the same queue, and if woken there would send its
  * Call a second time, which ends the connection.
  */
-constexpr link_step CONNECTS[] = {
+constexpr reconnect_entry CONNECTS[] = {
 	{ RPCRDMA_RECONNECT_FORGET, when::ALWAYS },
 	{ RPCRDMA_RECONNECT_TRY, when::ALWAYS },
 	{ RPCRDMA_RECONNECT_TRY_OTHER, when::UNOPENED },
@@ -356,7 +356,7 @@ constexpr link_step CONNECTS[] = {
 	{ RPCRDMA_RECONNECT_UNLOCK, when::ALWAYS },
 };
 
-constexpr link_step CLOSES[] = {
+constexpr reconnect_entry CLOSES[] = {
 	{ RPCRDMA_RECONNECT_FORGET, when::ALWAYS },
 	{ RPCRDMA_RECONNECT_DOWN, when::ALWAYS },
 };
@@ -377,11 +377,11 @@ bool happens(when needed, int status, bool open)
 }
 
 template <u32 N>
-enum rpcrdma_reconnect next_of(const link_step (&steps)[N],
+enum rpcrdma_reconnect next_of(const reconnect_entry (&steps)[N],
 			       struct rpcrdma_reconnect_walk *walk, bool open)
 {
 	while (walk->next < N) {
-		const link_step &s = steps[walk->next++];
+		const reconnect_entry &s = steps[walk->next++];
 
 		if (happens(s.needed, walk->status, open))
 			return s.what;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "link.hh"
+#include "reconnect.hh"
 
 #include <cerrno>
 
 namespace simulation
 {
 
-void link::start(bool close, u64 delay)
+void reconnect::start(bool close, u64 delay)
 {
 	worker &me = workers_[close];
 
@@ -21,12 +21,12 @@ void link::start(bool close, u64 delay)
 	w_.after(delay, this, STEP, close);
 }
 
-void link::go_on(bool close)
+void reconnect::go_on(bool close)
 {
 	w_.after(w_.delay(20), this, STEP, close);
 }
 
-void link::connect()
+void reconnect::connect()
 {
 	if (connecting_)
 		return;
@@ -35,7 +35,7 @@ void link::connect()
 	start(false, 1 + net_.reconnect_delay());
 }
 
-void link::drop()
+void reconnect::drop()
 {
 	to_be_closed_ = true;
 	if (locked_)
@@ -44,7 +44,7 @@ void link::drop()
 	w_.after(w_.delay(20), this, CLEAN_UP);
 }
 
-void link::unlock()
+void reconnect::unlock()
 {
 	if (to_be_closed_) {
 		w_.after(w_.delay(20), this, CLEAN_UP);
@@ -56,7 +56,7 @@ void link::unlock()
 	client_.transmit_soon();
 }
 
-void link::tried(endpoint *made, int result)
+void reconnect::tried(endpoint *made, int result)
 {
 	workers_[false].made = made;
 	workers_[false].result = result;
@@ -64,7 +64,7 @@ void link::tried(endpoint *made, int result)
 	w_.after(w_.delay(2000), this, STEP, false);
 }
 
-void link::closed(endpoint &ep)
+void reconnect::closed(endpoint &ep)
 {
 	for (worker &each : workers_) {
 		if (each.old == &ep)
@@ -76,7 +76,7 @@ void link::closed(endpoint &ep)
 }
 
 /* Forget the old connection. Return false if that has not completed. */
-bool link::forget(worker &me)
+bool reconnect::forget(worker &me)
 {
 	me.old = client_.ep;
 	client_.ep = nullptr;
@@ -88,7 +88,7 @@ bool link::forget(worker &me)
 
 /* Run one reconnect step. Return false if it has not completed and comes again
  * by itself, or was the last. */
-bool link::step(worker &me, const rpcrdma_reconnect_step &s)
+bool reconnect::step(worker &me, const rpcrdma_reconnect_step &s)
 {
 	switch (s.what) {
 	case RPCRDMA_RECONNECT_FORGET:
@@ -134,7 +134,7 @@ bool link::step(worker &me, const rpcrdma_reconnect_step &s)
 	return true;
 }
 
-void link::act(u32 what, u64 arg)
+void reconnect::act(u32 what, u64 arg)
 {
 	if (what == CLEAN_UP) {
 		to_be_closed_ = false;

@@ -5,18 +5,18 @@
  * which admits one task that sends or one worker that connects or closes, and
  * the tasks that wait for a connection.
  */
-#ifndef SIMULATION_LINK_HH
-#define SIMULATION_LINK_HH
+#ifndef SIMULATION_RECONNECT_HH
+#define SIMULATION_RECONNECT_HH
 
 #include "surroundings.hh"
 
 namespace simulation
 {
 
-class link final : public actor
+class reconnect final : public actor
 {
 public:
-	link(world &w, surroundings &net, host &client)
+	reconnect(world &w, surroundings &net, host &client)
 		: w_{ w }, net_{ net }, client_{ client }
 	{
 	}
@@ -88,4 +88,4 @@ private:
 
 } // namespace simulation
 
-#endif /* SIMULATION_LINK_HH */
+#endif /* SIMULATION_RECONNECT_HH */
