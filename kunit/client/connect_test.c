@@ -48,7 +48,7 @@ static void connect_backoff(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, xprt->reestablish_timeout,
 				seconds[i] * HZ);
 	}
-	/* They are counted, with their cause, and not announced. */
+	/* The failed attempts are counted by cause, and not announced to programs. */
 	failed = rpcrdma_counted(&init_net, RPCRDMA_COUNT_CONNECTS_FAILED) - failed;
 	rejects = rpcrdma_counted(&init_net, RPCRDMA_COUNT_REJECTS_NO_LISTENER) - rejects;
 	KUNIT_EXPECT_EQ(test, failed, (u64)ARRAY_SIZE(seconds));
@@ -69,7 +69,10 @@ static void connect_swap(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&xprt->swapper), 1);
 	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 0, 0, true), 0);
 	KUNIT_EXPECT_TRUE(test, shim_connect_flags & PF_MEMALLOC);
-	/* The client's connection is announced. Both ends' are counted. */
+	/*
+	 * The client's connection is announced to programs. Both ends' connections are
+	 * counted.
+	 */
 	KUNIT_EXPECT_EQ(test, atomic_read(&shim_changes), 1);
 	KUNIT_EXPECT_EQ(test, rpcrdma_counted(&init_net, RPCRDMA_COUNT_OPENED),
 			opened + 2);

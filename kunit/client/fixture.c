@@ -138,8 +138,10 @@ void peer_test_exit(struct kunit *test)
 	peer_release(peer);
 	shim_check_gone(test);
 	/*
-	 * sunrpc destroys transports later. Each holds a module reference, which keeps
-	 * rpcrdma.ko loaded until then. Here the fixture must wait for it.
+	 * sunrpc destroys a transport some time after the RPC client is shut down. Each
+	 * transport holds a module reference, which keeps rpcrdma.ko loaded until then.
+	 * This module has no such protection, so the fixture waits for the references
+	 * to be put.
 	 */
 	KUNIT_EXPECT_TRUE(test, shim_poll(module_refcount(THIS_MODULE) ==
 					  peer->module_refs));

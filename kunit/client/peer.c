@@ -4,7 +4,7 @@
 
 #include "peer.h"
 
-/* Replaces the server transport's function, which the reverse direction calls. */
+/* Replace the function of the server's transport that the reverse direction calls. */
 struct rpcrdma_ep *rpcrdma_server_ep(struct svc_xprt *xprt)
 {
 	return container_of(xprt, struct peer, sxprt)->ep;
@@ -150,7 +150,7 @@ static void peer_pulled(struct rpcrdma_pull_entry *x)
 	peer_reply_free(container_of(x, struct peer_reply, exposed.core));
 }
 
-/* Get a Send context. Those of earlier Replies may still be in use: wait for one. */
+/* Get a Send context. If all are still in use by earlier Replies, wait for one. */
 static struct rpcrdma_send *peer_send_get(struct rpcrdma_ep *ep)
 {
 	unsigned long end = jiffies + PEER_WAIT_S * HZ;
@@ -283,7 +283,7 @@ static void peer_serve(struct peer *peer, struct rpcrdma_recv *rv,
 	attempt->sound = len && peer_sound(peer->call, len, &want);
 	if (peer->mute_client)
 		shim_mute = SHIM_MUTE_CLIENT;
-	/* On a new connection, the client retransmits the Call. */
+	/* If this fails, the client retransmits the Call on a new connection. */
 	if (!attempt->sound || !peer_reply(rv, want, bad))
 		rpcrdma_ep_close(rpcrdma_recv_ep(rv), NULL);
 }
@@ -325,7 +325,10 @@ static void peer_take(struct peer *peer, struct rpcrdma_recv *rv)
 	unsigned int n;
 	u32 i;
 
-	/* Record the Call before it is answered: the test checks it after that. */
+	/*
+	 * Record the Call before replying, because the test checks the record once it
+	 * has the Reply.
+	 */
 	spin_lock(&peer->lock);
 	n = peer->nr_attempts++;
 	if (n < PEER_ATTEMPTS) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Suites of the client's transport: sunrpc's own RPC client uses it against a peer
- * that follows a script.
+ * Suites of the client's transport. sunrpc's own RPC client uses the transport against
+ * a peer that follows a script.
  *
- * A Call's arguments are the length of the result, the length of the plain argument
- * and that of the bulk argument, followed by these two. The result is a length,
- * followed by the data.
+ * A Call's arguments are three lengths, those of the result, of the plain argument and
+ * of the bulk argument, followed by the two arguments. The result is a length, followed
+ * by the data.
  */
 #ifndef RPCRDMA_SHIM_PEER_H
 #define RPCRDMA_SHIM_PEER_H
@@ -29,7 +29,7 @@ enum {
 	PEER_ATTEMPTS	= 16,
 	PEER_PAGES	= 16,		/* pages of bulk data in each direction */
 	PEER_PLAIN	= 8192,		/* maximum bytes of plain argument */
-	PEER_TAIL	= 16384,	/* space after a result, see ROOM */
+	PEER_TAIL	= 16384,	/* space after a result; for procedure ROOM */
 	PEER_MESSAGE	= 128 << 10,	/* maximum bytes of any message */
 	PEER_CALL_HEAD	= 40,		/* RPC Call with AUTH_NULL */
 	PEER_REPLY_HEAD	= 24,
@@ -59,7 +59,7 @@ struct peer_attempt {
 	u32	xid;
 	u8	format, nr_reads, nr_writes, has_reply;
 	u16	nr_segs;
-	bool	sound;		/* all bytes correct; set if served */
+	bool	sound;		/* all bytes correct; valid if served */
 };
 
 struct peer {
@@ -72,22 +72,22 @@ struct peer {
 	unsigned int		nr_steps;
 	bool			every;		/* apply steps[0] to each new XID */
 	bool			marked;		/* apply steps[0] to Calls with 8 bytes */
-	bool			whole;		/* leave Write chunks unused */
+	bool			whole;		/* return Write chunks unused */
 	struct peer_attempt	attempts[PEER_ATTEMPTS];
 	unsigned int		nr_attempts;
-	bool			hold;		/* keep Receives of Calls */
+	bool			hold;		/* hold the Receives of Calls */
 	bool			mute_client;	/* mute the client before replying */
 	struct list_head	held;
 	unsigned int		nr_held;
-	struct list_head	queue;		/* Calls not processed yet */
+	struct list_head	queue;		/* Calls to process */
 	struct work_struct	work;
-	atomic_t		connections, connected;	/* now, ever */
+	atomic_t		connections, connected;	/* now; so far */
 	u8			*call;		/* complete Call being processed */
 	u32			seen[1024];	/* xids */
 	unsigned int		nr_seen;
 	const struct peer_kind	*kind;
 	struct rpc_clnt		*clnt;
-	int			module_refs;	/* before transports were created */
+	int			module_refs;	/* before any transport existed */
 	/* Reverse direction: an RPC client of the peer, a service of the client */
 	struct svc_xprt		sxprt;
 	struct svc_xprt_class	sclass;
@@ -97,14 +97,14 @@ struct peer {
 	u8			*cb_call;	/* Call that @service processes */
 	unsigned int		cb_served;
 	bool			cb_sound;	/* all Calls were correct */
-	bool			cb_hold;	/* don't send Replies yet */
+	bool			cb_hold;	/* withhold Replies */
 };
 
 u8 peer_octet(u32 i);
 void peer_fill(u8 *p, u32 len);
 /* Return true if the complete @call is correct. Store the length of its result. */
 bool peer_sound(const u8 *call, u32 len, u32 *want);
-/* Put the Receives of Calls that are kept, and keep no more. */
+/* Release the held Receives, and stop holding Receives. */
 void peer_release(struct peer *peer);
 /* Process the Calls in peer->queue. */
 void peer_worker(struct work_struct *work);
@@ -171,7 +171,7 @@ void peer_script(struct peer *peer, const struct peer_step *steps, unsigned int 
 /* Start a script with one step: an ERROR. */
 void peer_refuse(struct peer *peer, u32 code, u32 arg0, u32 arg1);
 
-/* ---- A case of pulled_test.c that regions_test.c has, too ---- */
+/* ---- A case of pulled_test.c that regions_test.c runs, too ---- */
 
 void pull_replies(struct kunit *test);
 

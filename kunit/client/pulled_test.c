@@ -35,8 +35,8 @@ void pull_replies(struct kunit *test)
 }
 
 /*
- * A Read of a pulled Reply does not complete until the connection is lost. If @kill,
- * the RPC is killed during the Read.
+ * The Read of a pulled Reply completes only when the connection is lost. If @kill is
+ * set, the RPC is killed during the Read.
  */
 static void pull_interrupted(struct kunit *test, bool kill)
 {

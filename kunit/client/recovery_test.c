@@ -153,7 +153,7 @@ static void recover_reply_resource(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 0, 50000, false), 0);
 	KUNIT_EXPECT_EQ(test, peer->attempts[1].has_reply, 0);
 
-	/* The Reply needs more than the buffer has, or an unknown length. */
+	/* The ERROR requests more than the buffer holds, or no length. */
 	peer_refuse(peer, RDMA2_ERR_REPLY_RESOURCE, 70000, 0);
 	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 0, 60001, false), -EREMOTEIO);
 	KUNIT_EXPECT_EQ(test, peer->nr_attempts, 1U);
@@ -272,14 +272,14 @@ static void recover_bad_reply(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&peer->connected), 1);
 }
 
-/* Repeated ERRORs, and Replies to refused Calls */
+/* The peer repeats ERRORs, and replies to refused Calls. */
 static void recover_confused_peer(struct kunit *test)
 {
 	static const struct peer_step confused[] = {
 		{ RDMA2_ERR_READ_CHUNKS, 0, 0, 2 },
 		{ RDMA2_ERR_WRITE_CHUNKS, 0, 0, 2 },
 		{ RDMA2_ERR_BAD_XDR, 0, 0, 3 },
-		/* The peer may access memory that is no longer exposed. */
+		/* The peer may access memory that is not exposed any more. */
 		{ RDMA2_ERR_READ_CHUNKS, 0, 0, 1, true },
 		{ RDMA2_ERR_WRITE_CHUNKS, 0, 0, 1, true },
 		{ RDMA2_ERR_SYSTEM, 0, 0, 2, true },
@@ -352,7 +352,7 @@ static void recover_own_result(struct kunit *test)
 
 	t = kunit_kcalloc(test, PEER_MANY, sizeof(*t), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, t);
-	/* Calls with eight plain bytes are refused, those with four are not. */
+	/* The peer refuses Calls with eight plain bytes, and serves those with four. */
 	peer_refuse(peer, RDMA2_ERR_BAD_XDR, 0, 0);
 	peer->marked = true;
 	for (round = 0; round < 4; round++) {
@@ -400,7 +400,7 @@ static void recover_without_window(struct kunit *test)
 			t[i].task = peer_start(peer, t[i].rpc);
 			KUNIT_ASSERT_FALSE(test, IS_ERR(t[i].task));
 		}
-		/* All credits except the last two and the reserve */
+		/* Use all credits except the last two and the reserve. */
 		KUNIT_EXPECT_TRUE(test, peer_attempted(peer, 5));
 		schedule_timeout_uninterruptible(HZ / 2);
 		KUNIT_EXPECT_LE(test, peer->nr_attempts, 7U);
@@ -410,7 +410,7 @@ static void recover_without_window(struct kunit *test)
 			peer_release(peer);
 		for (i = 0; i < ARRAY_SIZE(t); i++) {
 			rpc_wait_for_completion_task(t[i].task);
-			/* Some Calls may have got a credit before that. */
+			/* Some Calls may have been sent before that. */
 			if (kill)
 				KUNIT_EXPECT_LE(test, t[i].task->tk_status, 0);
 			else
@@ -464,7 +464,7 @@ static void recover_reconnect(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
 }
 
-/* An RPC is killed when some fragments of its Call have been sent. */
+/* An RPC is killed after some fragments of its Call were sent. */
 static void recover_killed_half_sent(struct kunit *test)
 {
 	struct peer *peer = test->priv;
@@ -526,7 +526,10 @@ static void recover_no_memory_for_parts(struct kunit *test)
 {
 	struct peer *peer = peer_open(test);
 
-	/* Make the client allocate MRs, which it does in the background. */
+	/*
+	 * Run an RPC that makes the client allocate MRs, which happens in the
+	 * background.
+	 */
 	KUNIT_EXPECT_EQ(test, peer_call(test, 8, 60000, 60000, true), 0);
 	peer_script(peer, NULL, 0);
 	shim_no_streams = 3;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The client: devices with various traits, with the memory layout of sunrpc */
+/* The client over devices with various traits, with sunrpc's memory layout */
 #include "peer.h"
 
 /* Pages of each MR that the peer exposes */
@@ -42,14 +42,16 @@ static void regions_pull_merged(struct kunit *test)
 	struct memdev_traits t;
 
 	if (!memdev_merges(shim_memdev))
-		kunit_skip(test, "this kernel lets no driver merge memory");
+		kunit_skip(test, "in this kernel no driver can merge memory");
 	memdev_default_traits(&t);
 	t.reads_into_regions = true;
 	t.merge = true;
 	pull_into(test, &t);
 }
 
-/* With bounce buffers, memory that does not start at a page boundary ends its MR. */
+/*
+ * With bounce buffers, an MR ends before memory that does not start at a page boundary.
+ */
 static void regions_pull_bounced(struct kunit *test)
 {
 	struct memdev_traits t;
@@ -85,7 +87,7 @@ static void regions_bounced(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&peer->connected), 1);
 }
 
-/* If no MRs can be allocated, a Call that does not need any is sent without. */
+/* If no MRs can be allocated, a Call that does not need MRs is sent without them. */
 static void regions_gone(struct kunit *test)
 {
 	struct peer *peer = peer_open(test);
@@ -114,7 +116,10 @@ static void regions_gone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&peer->connected), 1);
 }
 
-/* A Call that needs MRs ends the connection, because a new one may get some. */
+/*
+ * If no MRs can be allocated, a Call that needs some closes the connection, because the
+ * device may have MRs for a new one.
+ */
 static void regions_gone_for_good(struct kunit *test)
 {
 	struct peer *peer = test->priv;

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Tests of the Requester: the chunks of a Call, and the memory they consist of.
- */
+/* Tests of the Requester: the chunks of a Call, and the memory they describe */
 
 #include <linux/sunrpc/xprt.h>
 
 #include "../lib/shim.h"
 
 /*
- * Count misuse if an RPC is completed without being pinned: its task does not need the
- * queue lock to continue, and then releases the rpc_rqst.
+ * Count misuse if an RPC is completed without being pinned. Without the pin, its task
+ * can continue without the queue lock, and release the rpc_rqst.
  */
 static void shim_complete_rqst(struct rpc_task *task, int octets)
 {
@@ -53,7 +51,10 @@ struct req_fixture {
 	struct rpcrdma_call_plan	plan;
 };
 
-/* Set up @buf with @len bytes of page data and a tail that begins with @pad bytes. */
+/*
+ * Set up @buf with @len bytes of page data, and a tail that begins with @pad bytes of
+ * roundup.
+ */
 static void req_buf(struct req_fixture *f, struct xdr_buf *buf, void *head,
 		    u32 len, u32 pad)
 {
@@ -122,7 +123,7 @@ static void req_set(struct req_fixture *f, u32 len)
 
 	req_buf(f, &rqst->rq_snd_buf, f->req->send_buf, len,
 		xdr_pad_size(len));
-	/* The tail has space for a result's roundup, too. */
+	/* Provide space for a result's roundup in the tail, too. */
 	req_buf(f, &rqst->rq_rcv_buf, f->req->recv_buf, len, 0);
 	rqst->rq_rcv_buf.len = 0;
 }
@@ -349,7 +350,7 @@ static void requester_never(struct kunit *test)
 	req_close(f);
 }
 
-/* The caller of a task that exits meanwhile gets that task's status. */
+/* The caller of a task that exits meanwhile gets the status of that task. */
 static void requester_exiting(struct kunit *test)
 {
 	struct req_fixture *f = req_open(test);

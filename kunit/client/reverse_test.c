@@ -37,7 +37,10 @@ static void peer_callback(struct peer *peer, struct rpc_rqst *rqst)
 
 	while (READ_ONCE(peer->cb_hold))
 		schedule_timeout_uninterruptible(1);
-	/* Count first: the test may check the Reply before send_request() returns. */
+	/*
+	 * Count before replying: the test may check the count before send_request()
+	 * returns.
+	 */
 	peer->cb_served++;
 	atomic_dec(&rqst->rq_xprt->bc_slot_count);
 	while ((rc = rqst->rq_xprt->ops->send_request(rqst)) == -EAGAIN ||
@@ -124,7 +127,7 @@ static void peer_end_callback(struct peer *peer)
 	kthread_stop(peer->service);
 	/* sunrpc calls this when it deletes the svc_xprt. */
 	bc->ops->close(bc);
-	/* Upcalls may still run, and must not use freed objects. */
+	/* Upcalls may still run. They must not use freed objects. */
 	peer->sxprt.xpt_bc_xprt = NULL;
 	svc_xprt_put(&peer->sxprt);
 	peer->sxprt.xpt_bc_xps = NULL;
@@ -182,7 +185,7 @@ static void reverse_simple(struct kunit *test)
 	peer_open_reverse(test);
 	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 0, 0), 0);
 	KUNIT_EXPECT_EQ(test, peer_call_back(test, 4000, 0, 2000), 0);
-	/* Nothing beyond the client's reverse direction level is sent. */
+	/* Beyond the client's reverse direction level, nothing is sent. */
 	sent = peer->ep->core.conn.sent;
 	KUNIT_EXPECT_EQ(test, peer_call_back(test, 4008, 0, 0), -EMSGSIZE);
 	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 9000, 0), -EMSGSIZE);
@@ -192,9 +195,9 @@ static void reverse_simple(struct kunit *test)
 }
 
 /*
- * Calls have no credits, so sunrpc grants the write lock to no Call. A Reply in the
- * reverse direction gets the lock nevertheless, as soon as it is free, because the
- * server may need that Reply before it grants credits.
+ * No credits are left for Calls, so that sunrpc grants the write lock to no Call. A
+ * Reply in the reverse direction still gets the lock as soon as it is free, because the
+ * server may need that Reply before it can grant credits.
  */
 static void reverse_before_calls(struct kunit *test)
 {
@@ -294,7 +297,7 @@ static void reverse_general(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->read_chunks, 0ULL);
 	KUNIT_EXPECT_EQ(test, peer_call_back_ddp(test, 100, 50001), 0);
 	KUNIT_EXPECT_EQ(test, c->read_chunks, 1ULL);
-	/* A Position Zero chunk that includes the item, or one without it */
+	/* A Position Zero chunk with the item, or without it */
 	KUNIT_EXPECT_EQ(test, peer_call_back(test, 8192, 30001, 0), 0);
 	KUNIT_EXPECT_EQ(test, c->calls[RPCRDMA_SPECIAL], 1ULL);
 	KUNIT_EXPECT_EQ(test, c->read_chunks, 2ULL);
@@ -402,7 +405,7 @@ static void reverse_last_reference(struct kunit *test)
 		schedule_timeout_uninterruptible(1);
 	KUNIT_EXPECT_EQ(test, kref_read(&xprt->kref), 1U);
 	xprt_force_disconnect(xprt);
-	/* The objects of the lost connection are freed with the test's others. */
+	/* The test's exit frees the objects of the lost connection. */
 	rpcrdma_ep_wait_closed(ep);
 	rpcrdma_ep_put(ep);
 
@@ -414,7 +417,9 @@ static void reverse_last_reference(struct kunit *test)
 	peer_end_callback(peer);
 }
 
-/* xprt->bc_serv may point to a freed service, if that could not be started. */
+/*
+ * xprt->bc_serv may point to a service that was freed because it could not be started.
+ */
 static void reverse_service_freed(struct kunit *test)
 {
 	struct peer *peer = peer_open(test);
@@ -463,7 +468,9 @@ static void reverse_one_transport(struct kunit *test)
 	peer_close_reverse(test);
 }
 
-/* sunrpc destroys an rpc_xprt after a failed setup, while the svc_xprt points to it. */
+/*
+ * sunrpc destroys an rpc_xprt whose setup failed while the svc_xprt still points to it.
+ */
 static void reverse_not_made(struct kunit *test)
 {
 	struct peer *peer = peer_open_reverse(test);

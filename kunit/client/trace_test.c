@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The tracepoints: each one fires, in the situation that settings.rst names for it */
+/* Each tracepoint fires in the situation that settings.rst gives for it. */
 #include <linux/module.h>
 #include <linux/tracepoint.h>
 
@@ -7,7 +7,7 @@
 
 enum {
 	TRACE_MAX	= 32,	/* tracepoints of the module */
-	TRACE_TASKS	= 10,	/* more than a window of 8 lets pass */
+	TRACE_TASKS	= 10,	/* more Calls than a window of 8 permits */
 };
 
 struct trace_count {
@@ -17,7 +17,7 @@ struct trace_count {
 
 static struct trace_count trace_counts[TRACE_MAX];
 
-/* The arguments of the event, which follow, are ignored. */
+/* The event's own arguments follow @data, and are ignored. */
 static void trace_fired(void *data)
 {
 	struct trace_count *count = data;
@@ -60,7 +60,10 @@ static int trace_count(const char *name)
 #define TRACE_EXPECT(test, name, n) \
 	KUNIT_EXPECT_EQ_MSG(test, trace_count(name), n, name)
 
-/* The peer keeps Receives until a Call has to wait, and then releases them. */
+/*
+ * The peer holds its Receives until a Call has to wait for credits, and then releases
+ * them.
+ */
 static void trace_full_window(struct kunit *test, struct peer *peer)
 {
 	int i, full = trace_count("rpcrdma_sq_full");
@@ -120,7 +123,7 @@ static void trace_scenario(struct kunit *test)
 	KUNIT_EXPECT_GT(test, trace_count("rpcrdma_sq_retry"), 0);
 	KUNIT_EXPECT_TRUE(test, shim_poll(trace_count("rpcrdma_grant_received") > 0));
 
-	/* The client's next connection replaces one of which a Send has failed. */
+	/* A Send fails, and the client replaces the connection. */
 	TRACE_EXPECT(test, "rpcrdma_wc_error", 0);
 	TRACE_EXPECT(test, "rpcrdma_disconnect", 0);
 	memdev_fail_wr(shim_memdev, IB_WR_SEND, 1, IB_WC_LOC_QP_OP_ERR);
@@ -150,7 +153,9 @@ static int trace_test_init(struct kunit *test)
 	return rc;
 }
 
-/* Also after an assertion that failed: the module may be unloaded next. */
+/*
+ * Unregister even if an assertion has failed, because the module may be unloaded next.
+ */
 static void trace_exit(struct kunit *test)
 {
 	trace_all(test, false);

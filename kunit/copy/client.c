@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The client's transport, the settings and the code shared with the reverse direction,
- * except for the Requester, which is in client/requester_test.c.
+ * The client's transport, the settings, and the code shared with the reverse direction.
+ * The Requester is included by client/requester_test.c instead.
  */
 #include <linux/kthread.h>
 #include <linux/moduleparam.h>
@@ -11,7 +11,7 @@
 static int shim_set_uint(const char *val, const struct kernel_param *kp,
 			 unsigned int min, unsigned int max);
 
-/* Called after the other setting was read and before this one is changed */
+/* Called after the other setting was read, and before this one is stored. */
 #define param_set_uint_minmax(val, kp, min, max) \
 	shim_set_uint(val, kp, min, max)
 
@@ -35,7 +35,7 @@ static int shim_rival_fn(void *data)
 	kthread_complete_and_exit(&r->done, 0);
 }
 
-/* Run the concurrent writer until it has finished or blocks on this writer. */
+/* Let the concurrent writer run until it has finished or waits for this one. */
 static int shim_set_uint(const char *val, const struct kernel_param *kp,
 			 unsigned int min, unsigned int max)
 {

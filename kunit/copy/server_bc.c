@@ -8,8 +8,9 @@
 bool shim_bc_put_outside;
 
 /*
- * Record whether the reference is put outside of a work item. Work items of the
- * module's own workqueue have returned before the module is unloaded.
+ * Record whether the module reference is put outside of any work item. A work item of
+ * the module's own workqueue has returned before the module is unloaded; other contexts
+ * may still execute code of the module.
  */
 static void shim_module_put(struct module *module)
 {

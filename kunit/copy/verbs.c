@@ -34,7 +34,7 @@ bool shim_removal_at_listen;
 static atomic_t shim_countdown;
 static bool shim_has_failed;
 static DEFINE_XARRAY(shim_valid);
-/* MRs of the endpoint, without those of rdma_rw */
+/* MRs of the endpoint, except those of rdma_rw */
 static DEFINE_XARRAY(shim_ours);
 
 unsigned int shim_valid_handles(void)
@@ -125,8 +125,8 @@ static int shim_dereg_mr(struct ib_mr *mr)
 }
 
 /*
- * Memory reclaim may wait for a connection to be set up or torn down. An allocation in
- * these paths must therefore not wait for reclaim to write back a file.
+ * Memory reclaim may wait for a connection to be set up or torn down. Allocations in
+ * these paths must therefore not make reclaim write back a file.
  */
 void shim_check_nofs(void)
 {
@@ -243,7 +243,10 @@ static void shim_unmap_sg(struct rpcrdma_ep *ep, struct scatterlist *sg,
 	struct ib_device *dev = ep->device;
 
 #ifdef CONFIG_LOCKDEP
-	/* mr_lock may be held only while closing, when the teardown may unmap as well. */
+	/*
+	 * mr_lock may be held only while the connection is closing, when the teardown
+	 * may unmap as well.
+	 */
 	if (!rpcrdma_ep_is_closing(ep) &&
 	    lockdep_is_held(&ep->mr_lock) == LOCK_STATE_HELD)
 		atomic_inc(&shim_misuse);
@@ -272,7 +275,10 @@ static int shim_rw_init(struct rdma_rw_ctx *ctx, struct ib_qp *qp, u32 port,
 		return -EAGAIN;
 	}
 	rc = rdma_rw_ctx_init(ctx, qp, port, sg, cnt, offset, addr, rkey, dir);
-	/* The endpoint must split by MRs: rdma_rw splits by elements, maybe merged. */
+	/*
+	 * The endpoint must split memory by MRs, because rdma_rw splits only by
+	 * elements, which may be merged.
+	 */
 	if (rc >= 0 && dir == DMA_FROM_DEVICE &&
 	    rdma_protocol_iwarp(qp->device, port) && ctx->nr_ops > 1)
 		atomic_inc(&shim_misuse);
@@ -293,7 +299,10 @@ static void shim_rw_destroy(struct rdma_rw_ctx *ctx, struct ib_qp *qp,
 	rdma_rw_ctx_destroy(ctx, qp, port, sg, cnt, dir);
 }
 
-/* Count what a device with a bounded queue and strict protection would reject. */
+/*
+ * Count Work Requests that a device with a bounded queue and strict protection would
+ * reject.
+ */
 static void shim_check_wrs(struct rpcrdma_ep *ep, const struct ib_send_wr *wr)
 {
 	const struct rpcrdma_work *work =
@@ -389,7 +398,9 @@ static int shim_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr,
 	return ib_post_recv(qp, wr, bad);
 }
 
-/* These wrappers are functions because some kernels have macros by these names. */
+/*
+ * These wrappers are functions, because some kernels define macros of the same names.
+ */
 static void *shim_kzalloc(size_t size, gfp_t gfp)
 {
 	return shim_fault() ? NULL : kzalloc(size, gfp);

@@ -15,20 +15,20 @@ namespace
 
 constexpr u32 BACKLOG = RPCRDMA_MAX_PENDING, ALL = RPCRDMA_MAX_PENDING_ALL;
 
-/* A listener and the lists of its user, in order of arrival */
+/* A listener, and the connections of its user in order of arrival */
 struct listener {
 	rpcrdma_admission all{};
 	std::deque<rpcrdma_pending_conn *> opening, opened;
 	std::deque<rpcrdma_pending_conn> guests;
 	/*
-	 * Longer than the grace by default, so that any connection can be
-	 * evicted
+	 * Each step of time exceeds the grace by default, so that any
+	 * connection can be evicted.
 	 */
 	u32 now = 0xfffffff0, step = RPCRDMA_PENDING_GRACE_MS;
 
 	/*
-	 * Request a connection. Memory for it is found at once, after so many
-	 * evictions, or never.
+	 * Request a connection. Memory for it is available after @memory_after
+	 * evictions.
 	 */
 	rpcrdma_pending_conn *ask(enum rpcrdma_admit &admit,
 				  u32 memory_after = 0)
@@ -93,7 +93,7 @@ TEST(Admission, AcceptedAndServed)
 	EXPECT_FALSE(rpcrdma_pending_conn_known(g));
 	EXPECT_TRUE(l.open(g));
 	EXPECT_EQ(l.all.all, 1u);
-	/* Nothing is left for which the listener would have to wait. */
+	/* The listener waits for nothing any more. */
 	EXPECT_EQ(l.take(g), u32{ RPCRDMA_PENDING_LAST });
 	EXPECT_EQ(l.all.all, 0u);
 	EXPECT_FALSE(rpcrdma_pending_conn_known(g));
@@ -102,13 +102,13 @@ TEST(Admission, AcceptedAndServed)
 	EXPECT_TRUE(rpcrdma_pending_conn_known(g));
 	EXPECT_EQ(rpcrdma_admission_gone(nullptr, g),
 		  u32{ RPCRDMA_PENDING_CLOSE });
-	/* Reported once only */
+	/* The end is reported only once. */
 	EXPECT_EQ(rpcrdma_admission_gone(nullptr, g), 0u);
 }
 
 /*
- * A connection that ends before the service has it is freed without involving
- * the service.
+ * A connection that ends before the service accepts it is freed, and the
+ * service is not notified.
  */
 TEST(Admission, EndsBeforeItIsAccepted)
 {
@@ -120,7 +120,7 @@ TEST(Admission, EndsBeforeItIsAccepted)
 	EXPECT_TRUE(l.open(taken));
 	EXPECT_EQ(l.take(taken), 0u);
 	/*
-	 * A thread is processing the connection, and is notified of the end
+	 * A thread is accepting the connection, and is notified of the end
 	 * afterwards.
 	 */
 	EXPECT_EQ(rpcrdma_admission_gone(nullptr, taken), 0u);
@@ -139,16 +139,14 @@ TEST(Admission, TheOldestOpeningConnectionIsEvicted)
 
 	for (u32 i = 0; i < BACKLOG; i++)
 		g.push_back(l.ask());
-	/*
-	 * A connection that has opened waits for a thread, and is not evicted.
-	 */
+	/* An open connection waits for a thread, and is not evicted. */
 	EXPECT_TRUE(l.open(g[0]));
 	l.ask();
 	EXPECT_EQ(g[0]->stage, RPCRDMA_PENDING_OPENED);
 	EXPECT_EQ(g[1]->stage, RPCRDMA_PENDING_EVICTED);
 	EXPECT_EQ(l.all.opening + l.all.opened, BACKLOG);
 	EXPECT_EQ(l.all.all, BACKLOG + 1);
-	/* The connection opens too late. Its end frees it. */
+	/* This connection opens after its eviction. Its end frees it. */
 	EXPECT_FALSE(l.open(g[1]));
 	EXPECT_EQ(l.take(g[1]), 0u);
 	EXPECT_EQ(l.gone(g[1]), u32{ RPCRDMA_PENDING_FREE });
@@ -156,7 +154,7 @@ TEST(Admission, TheOldestOpeningConnectionIsEvicted)
 }
 
 /*
- * Connections that have opened wait for service; the new one is asked to retry.
+ * All connections are open and wait for service: the new one is asked to retry.
  */
 TEST(Admission, OpenConnectionsAreNotEvicted)
 {
@@ -202,7 +200,7 @@ TEST(Admission, NewConnectionsAreNotEvicted)
 	EXPECT_EQ(admit, RPCRDMA_ADMIT_TOO_MANY);
 }
 
-/* Evicted connections are still being torn down, and are bounded, too. */
+/* Evicted connections that are still being torn down are bounded, too. */
 TEST(Admission, ConnectionsInTeardownAreBounded)
 {
 	listener l;
@@ -223,13 +221,16 @@ TEST(Admission, AnEvictionReleasesMemory)
 	listener l;
 	enum rpcrdma_admit admit;
 
-	/* There is no connection to evict for its memory. */
+	/* No connection can be evicted to release memory. */
 	EXPECT_EQ(l.ask(admit, 1), nullptr);
 	EXPECT_EQ(admit, RPCRDMA_ADMIT_NO_MEMORY);
 	l.ask();
 	EXPECT_NE(l.ask(admit, 1), nullptr);
 	EXPECT_EQ(l.guests[1].stage, RPCRDMA_PENDING_EVICTED);
-	/* If one eviction was not sufficient, no second one follows. */
+	/*
+	 * One eviction per request: if it does not release enough, no second
+	 * one follows.
+	 */
 	l.ask();
 	EXPECT_EQ(l.ask(admit, 2), nullptr);
 	EXPECT_EQ(admit, RPCRDMA_ADMIT_NO_MEMORY);
@@ -265,9 +266,9 @@ enum event {
 };
 
 /*
- * In any order, each connection is freed once or reported to the service once,
- * and never both. The last one of the listener is reported, and no count
- * underflows.
+ * For events in any order, each connection is either freed or reported to the
+ * service, exactly once. The end of the listener's last connection is reported,
+ * and no count underflows.
  */
 void every_order(std::vector<int> &so_far, u32 depth)
 {
@@ -341,7 +342,7 @@ TEST(Admission, EveryOrder)
 	every_order(none, 6);
 }
 
-/* Many connections at a time, in random order */
+/* Many connections at a time, with events in random order */
 TEST(Admission, ManyInRandomOrder)
 {
 	generator random{ 3 };

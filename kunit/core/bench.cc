@@ -47,7 +47,10 @@ rpcrdma_lists make_lists(int shape, bool reply = false)
 	return lists;
 }
 
-/* The receive path changes state: reset what would stop it. */
+/*
+ * Receiving changes the state of the connection. Reset what would stop the
+ * benchmark.
+ */
 void reset(rpcrdma_conn *conn)
 {
 	conn->received = conn->posted - 33;

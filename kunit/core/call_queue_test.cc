@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Calls that wait for a service thread: their order, and what is pulled ahead */
+/*
+ * Calls that wait for a service thread: their order, and which are pulled ahead
+ * of the threads
+ */
 #include <deque>
 #include <vector>
 
@@ -62,7 +65,7 @@ struct queue {
 	}
 };
 
-/* Where the number of Calls wraps, too */
+/* First serial numbers, some of which soon wrap */
 constexpr u32 STARTS[] = { 0, 0x7fffffff, 0xffffffff };
 
 } // namespace
@@ -84,7 +87,7 @@ TEST(CallQueue, CallsAreServedInOrderOfArrival)
 	}
 }
 
-/* Neither complete Calls nor the others overtake older ones. */
+/* No Call overtakes an older one, complete or not. */
 TEST(CallQueue, PulledCallsKeepTheirPlace)
 {
 	for (u32 start : STARTS) {
@@ -123,7 +126,7 @@ TEST(CallQueue, ACallWithoutMemoryIsOvertaken)
 	e.memory = PAGE;
 	e.expect({ b, d, f });
 	EXPECT_TRUE(rpcrdma_calls_any(&e.q));
-	/* It keeps its place, before Calls that come later. */
+	/* The Call keeps its place before Calls that come later. */
 	f = e.wait(PAGE);
 	e.memory = 2 * PAGE;
 	e.expect({ a, c, f });
@@ -143,7 +146,9 @@ TEST(CallQueue, CallsAreQueuedAfterThoseWithoutMemory)
 	e.expect({ a });
 }
 
-/* A Call that is too large needs no memory: a thread refuses it. */
+/*
+ * A Call that is too large needs no memory, because a thread only refuses it.
+ */
 TEST(CallQueue, ACallThatIsTooLargeDoesNotWait)
 {
 	queue e;
@@ -187,7 +192,7 @@ TEST(CallQueue, NothingIsPulledAheadWithoutNeedOrService)
 	EXPECT_EQ(e.q.early_octets, 0u);
 }
 
-/* The quota is asked last, because a refusal has a wake-up follow. */
+/* The quota is asked last, because each refusal causes a wake-up later. */
 TEST(CallQueue, NothingIsPulledAheadWithoutMemory)
 {
 	queue e;
@@ -211,7 +216,7 @@ TEST(CallQueue, ACallWithoutReadsPassesAnEmptyQueue)
 	rpcrdma_queued_call *a = e.arrive(PAGE), fresh;
 
 	fresh.pull_octets = PAGE;
-	/* A Call that is being pulled in advance is not waited for. */
+	/* A thread does not wait for a Call that is pulled ahead of it. */
 	EXPECT_TRUE(e.early(a));
 	EXPECT_FALSE(rpcrdma_calls_pass(&e.q, &fresh, 1));
 	EXPECT_TRUE(rpcrdma_calls_pass(&e.q, &fresh, 0));
@@ -239,12 +244,15 @@ TEST(CallQueue, ACallIsPulledBeforeItIsProcessed)
 	rpcrdma_calls_pulled(&e.q, a);
 	EXPECT_EQ(e.next(), a);
 	EXPECT_FALSE(rpcrdma_call_must_pull(a));
-	/* Its object is used for another Call. */
+	/* The object is used for another Call. */
 	rpcrdma_calls_arrived(&e.q, a, PAGE);
 	EXPECT_TRUE(rpcrdma_call_must_pull(a));
 }
 
-/* Deep WRITEs need the pages of several Calls: none is freed between two of them. */
+/*
+ * Many outstanding WRITEs need the pages of several Calls. No page is freed
+ * between two of them.
+ */
 TEST(CallQueue, PagesAreKeptForTheNextCalls)
 {
 	rpcrdma_spare_pages spare{};
@@ -273,7 +281,7 @@ TEST(CallQueue, UnusedPagesAreTrimmed)
 
 	rpcrdma_spare_init(&spare, 10);
 	EXPECT_EQ(rpcrdma_spare_put(&spare, 50), 50u);
-	/* They have just been put. */
+	/* The pages have just been put. */
 	EXPECT_EQ(rpcrdma_spare_trim(&spare, 100), 0u);
 	/* All but 30 were used meanwhile. */
 	EXPECT_EQ(rpcrdma_spare_take(&spare, 20), 20u);

@@ -90,7 +90,7 @@ TEST(Header, StampWritesCreditsOnly)
 	EXPECT_EQ(m.set(8, 0).set(20, 0).data(), before);
 }
 
-/* Random lists are decoded as they were encoded, for Calls and for Replies. */
+/* Random lists are decoded to what was encoded, for Calls and for Replies. */
 TEST(RoundTrip, Calls)
 {
 	generator random{ 1 };
@@ -118,7 +118,10 @@ TEST(RoundTrip, Calls)
 			passed += 4 * random.below(8);
 			if (passed > stream)
 				break;
-			/* At least one word follows another item. */
+			/*
+			 * If an item follows, at least one word is between the
+			 * two.
+			 */
 			if (rpcrdma_lists_add_read(&lists, passed + reduced))
 				break;
 			lists.nr_reads--;
@@ -348,7 +351,10 @@ TEST(Encode, CallsAndRepliesByFormat)
 		  0u);
 }
 
-/* The same bytes as on the slow path, in either version, and no more */
+/*
+ * The fast path encodes the same bytes as the slow path, in either version, and
+ * no more.
+ */
 TEST(Encode, PlainHeaders)
 {
 	for (u32 version : { RPCRDMA_VERS_1, RPCRDMA_VERS_2 }) {

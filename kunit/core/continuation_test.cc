@@ -31,7 +31,7 @@ TEST(Continuation, ThreeParts)
 		EXPECT_EQ(e->rx.payload_length, 7u);
 		EXPECT_EQ(e->rx.format, RPCRDMA_CONTINUED);
 		EXPECT_EQ(errors(*e), error_list{});
-		/* The same xid again is a new message. */
+		/* The same XID again begins a new message. */
 		EXPECT_EQ(e->receive(first(X, resp)),
 			  resp ? RPCRDMA_RX_REPLY : RPCRDMA_RX_CALL);
 		EXPECT_EQ(e->rx.format, RPCRDMA_INLINE);
@@ -176,14 +176,14 @@ TEST_P(Violations, OfACall)
 	EXPECT_EQ(errors(*e), (error_list{ { X, c.error } }));
 	EXPECT_EQ(e->conn.rx_open, 0);
 
-	/* Later parts are not answered, up to the end of the sequence. */
+	/* Later parts, up to the end of the sequence, are not answered. */
 	if (c.m.get(16) & MORE && c.m.get(12) == RDMA2_MSG) {
 		EXPECT_EQ(e->receive(next(X, MORE)), RPCRDMA_RX_CONSUMED);
 		EXPECT_EQ(e->receive(grant()), RPCRDMA_RX_CONSUMED);
 		EXPECT_EQ(e->receive(next(X, 0)), RPCRDMA_RX_CONSUMED);
 		EXPECT_EQ(errors(*e), error_list{});
 	}
-	/* Then the xid may be used again. */
+	/* After that, the XID can be reused. */
 	EXPECT_EQ(e->receive(first(X, 0)), RPCRDMA_RX_CALL);
 	EXPECT_EQ(e->receive(first(Y, MORE)), RPCRDMA_RX_FRAGMENT);
 }
@@ -194,7 +194,7 @@ TEST_P(Violations, OfAReply)
 	auto e = open_client();
 	message m = c.m;
 
-	/* A rule for Calls only */
+	/* This rule applies to Calls only. */
 	if (std::string(c.name) == "wrong_direction_inside")
 		return;
 	m.set(16, m.get(16) | RESP);
@@ -206,8 +206,8 @@ TEST_P(Violations, OfAReply)
 		m.set(m.size() - 36, REPLY);
 	EXPECT_EQ(e->receive(m), RPCRDMA_RX_BAD_REPLY);
 	EXPECT_EQ(e->rx.xid, X);
-	EXPECT_EQ(e->rx.error.status, -5) << "the RPC ends with it";
-	EXPECT_EQ(errors(*e), error_list{}) << "never about a Reply";
+	EXPECT_EQ(e->rx.error.status, -5) << "it ends the RPC";
+	EXPECT_EQ(errors(*e), error_list{}) << "no ERROR about a Reply";
 	EXPECT_EQ(e->conn.rx_open, 0);
 	/* The other RPCs of the connection are not affected. */
 	EXPECT_EQ(e->receive(first(Y, RESP)), RPCRDMA_RX_REPLY);
@@ -271,7 +271,7 @@ TEST(Broken, ByACall)
 			  (error_list{ { X, RDMA2_ERR_INVAL_CONT },
 				       { Y, RDMA2_ERR_INVAL_CONT } }))
 			<< c.what;
-		/* Later parts of either, mixed */
+		/* Later parts of either Call, mixed */
 		EXPECT_EQ(e->receive(next(X, MORE)), RPCRDMA_RX_CONSUMED);
 		if (c.goes_on)
 			EXPECT_EQ(e->receive(next(Y, MORE)),
@@ -310,8 +310,8 @@ TEST(Broken, ByACallOfTheSameXid)
 }
 
 /*
- * The sender regards INVAL_CONT as the end of the Call, and reuses the xid
- * without having sent the remaining parts.
+ * The sender takes INVAL_CONT as the end of the Call, and reuses the XID
+ * without sending the remaining parts.
  */
 TEST(Broken, TheXidIsReused)
 {
@@ -335,14 +335,14 @@ TEST(Broken, TheXidIsReused)
 			  (error_list{ { X, RDMA2_ERR_INVAL_CONT },
 				       { Y, RDMA2_ERR_INVAL_CONT } }));
 		EXPECT_EQ(e->receive(m), RPCRDMA_RX_CALL);
-		/* No state is left that the next message could meet. */
+		/* No state is left that could affect the next message. */
 		EXPECT_EQ(e->receive(next(X, 0)), RPCRDMA_RX_CONSUMED);
 		EXPECT_EQ(errors(*e), (error_list{ { X, RDMA2_ERR_BAD_XDR } }));
 		EXPECT_EQ(e->receive(first(X, 0)), RPCRDMA_RX_CALL);
 	}
 	/*
-	 * Between the parts of another message it is an interruption like any
-	 * other.
+	 * Between the parts of another message, a Call interrupts as any other
+	 * does.
 	 */
 	auto e = open_server();
 
@@ -368,7 +368,9 @@ TEST(Broken, Repeatedly)
 					   { Y, RDMA2_ERR_INVAL_CONT },
 					   { Z, RDMA2_ERR_INVAL_CONT },
 					   { 0x44, RDMA2_ERR_INVAL_CONT } }));
-	/* Z and 0x44 are discarded; the older two were forgotten. */
+	/*
+	 * Parts of Z and 0x44 are discarded. The two older XIDs were forgotten.
+	 */
 	EXPECT_EQ(e->receive(next(Z, 0)), RPCRDMA_RX_CONSUMED);
 	EXPECT_EQ(e->receive(next(0x44, 0)), RPCRDMA_RX_CONSUMED);
 	EXPECT_EQ(errors(*e), error_list{});
@@ -385,7 +387,7 @@ TEST(Broken, ByAReplyCloses)
 		EXPECT_EQ(e->receive(first(Y, RESP)), RPCRDMA_RX_CLOSE);
 		EXPECT_TRUE(e->events & RPCRDMA_EV_CLOSE);
 	}
-	/* Same xid, other direction: another message */
+	/* The same XID in the other direction is another message. */
 	auto e = open_client();
 
 	e->receive(first(X, MORE));
@@ -393,7 +395,7 @@ TEST(Broken, ByAReplyCloses)
 }
 
 /*
- * The caller had no memory for a part: the following parts make no message
+ * The receiver had no memory for one part. The following parts make no message
  * without it.
  */
 TEST(Broken, ByAReceiverWithoutMemory)
@@ -420,7 +422,7 @@ TEST(Broken, ReplySequenceByACall)
 	EXPECT_EQ(e->receive(first(Y, 0)), RPCRDMA_RX_BAD_REPLY);
 	EXPECT_EQ(e->rx.xid, X);
 	EXPECT_EQ(errors(*e), (error_list{ { Y, RDMA2_ERR_INVAL_CONT } }));
-	/* If the xid was not pending, the rest is still dropped. */
+	/* Even if the XID was not pending, the rest is dropped. */
 	EXPECT_EQ(e->receive(next(X, RESP)), RPCRDMA_RX_CONSUMED);
 	EXPECT_EQ(e->receive(first(X, 0)), RPCRDMA_RX_CALL);
 }

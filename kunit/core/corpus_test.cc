@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Replays the corpora of the fuzzers, a test for each file. ENGINE_CORPUS is
+ * Replay the corpora of the fuzzers, one test for each file. ENGINE_CORPUS is
  * their folder.
  */
 #include <algorithm>

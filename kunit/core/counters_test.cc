@@ -47,7 +47,7 @@ TEST(Counters, EachHasItsName)
 		EXPECT_STREQ(rpcrdma_counter_info(counter)->name, name);
 }
 
-/* IBTA's reasons, and the errno that iWARP has in their place */
+/* The IBTA's reject reasons, and the errno that iWARP reports instead */
 TEST(Counters, Rejections)
 {
 	EXPECT_EQ(of_cm(RPCRDMA_CM_REJECTED, 8),
@@ -63,7 +63,10 @@ TEST(Counters, Rejections)
 	EXPECT_EQ(of_cm(RPCRDMA_CM_FAILED), RPCRDMA_NR_COUNTERS);
 }
 
-/* An open connection is not rejected; "unreachable" is then an ordinary end. */
+/*
+ * An open connection cannot be rejected. For it, "unreachable" is an ordinary
+ * end.
+ */
 TEST(Counters, EndsOfOpenConnections)
 {
 	rpcrdma_lifecycle_event event{};

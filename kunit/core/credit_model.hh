@@ -57,7 +57,7 @@ public:
 
 	/*
 	 * Release a Receive. Return the number of Receives posted now. Receives
-	 * that may be withheld are withheld, and those beyond the window
+	 * that may be withheld are withheld, those beyond the window
 	 * permanently.
 	 */
 	u32 give_back()
@@ -122,7 +122,8 @@ public:
 		owed_ = false;
 		others_ = false;
 		/*
-		 * This header counts a credit grant without the Receive for it.
+		 * This header counts a credit grant whose Receive was not
+		 * replaced.
 		 */
 		if (replacing_ == replacing::GRANT)
 			replacing_ = replacing::OTHER;
@@ -139,7 +140,7 @@ private:
 	}
 
 	/*
-	 * Return the number of posted Receives from which on others may be
+	 * Return the number of posted Receives above which others may be
 	 * withheld.
 	 */
 	number least() const

@@ -9,15 +9,15 @@ namespace
 {
 
 /*
- * More Receives are posted than were advertised, and the peer has used up
- * those.
+ * More Receives are posted than were advertised, and the peer has used all that
+ * were advertised.
  */
 TEST(Window, ACallThatLeavesTwoIsAnsweredByAGrant)
 {
 	auto e = open_server();
 	u32 left = 0;
 
-	/* Too few for a separate credit grant */
+	/* Too few new Receives for a separate credit grant */
 	e->send(RPCRDMA_KIND_REPLY, 1);
 	e->post(10);
 	ASSERT_FALSE(e->events & RPCRDMA_EV_CONTROL);
@@ -45,7 +45,7 @@ TEST(Window, OneMessageBeforeTheFirstHeader)
 	EXPECT_EQ(client.control().size(), 0u);
 	EXPECT_FALSE(rpcrdma_conn_may_send(&client.conn, RPCRDMA_KIND_CALL));
 	EXPECT_FALSE(rpcrdma_conn_may_send(&client.conn, RPCRDMA_KIND_REPLY));
-	/* Not even a message that needs only the window can be sent. */
+	/* Not even a message that may use the complete window can be sent. */
 	rpcrdma_conn_queue_error(&client.conn, 1, RDMA2_ERR_SYSTEM, 0, 0);
 	EXPECT_EQ(client.control().size(), 0u);
 	client.receive(connprop_of(usual_config(false), 16, 1));
@@ -116,7 +116,8 @@ TEST(Window, UncountedGrantsLeaveCreditsForACall)
 	ASSERT_EQ(e->conn.limit - e->conn.sent, 2u);
 	EXPECT_FALSE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL));
 	/*
-	 * The grant was counted, which is sufficient: the limit stays the same.
+	 * The grant was counted. That is sufficient, although the limit stays
+	 * the same.
 	 */
 	e->receive(grant(3, 3));
 	EXPECT_EQ(e->conn.limit - e->conn.sent, 2u);
@@ -179,7 +180,7 @@ TEST(Window, ReceivedMoreThanSentCloses)
 	}
 }
 
-/* The largest distance by which a count can be older rather than newer */
+/* The count is older by the largest distance at which it is not yet newer. */
 TEST(Window, AnOldCountChangesNothing)
 {
 	for (u32 behind : { 0x7ffffff0u, 0x7fffffffu, 0x80000000u }) {
@@ -243,7 +244,8 @@ TEST(Window, EventsWhenItOpens)
 	auto e = open_server(5);
 
 	e->receive(grant(6, 1));
-	EXPECT_FALSE(e->events & RPCRDMA_EV_WINDOW) << "it was not short";
+	EXPECT_FALSE(e->events & RPCRDMA_EV_WINDOW)
+		<< "was not short of credits";
 	while (rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL))
 		e->send(RPCRDMA_KIND_CALL, 1);
 	e->receive(grant(6, e->conn.sent - 5));
@@ -270,7 +272,7 @@ TEST(Reserve, NothingIsSentWhileItIsUsed)
 	EXPECT_TRUE(e->events & RPCRDMA_EV_WINDOW);
 	EXPECT_TRUE(e->events & RPCRDMA_EV_CONTROL);
 	EXPECT_TRUE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_REPLY));
-	EXPECT_EQ(e->control().get(8), 0u) << "no credit to give";
+	EXPECT_EQ(e->control().get(8), 0u) << "no credit can be granted";
 }
 
 TEST(Reserve, OnlyAGrantUsesThePeersReserve)
@@ -296,10 +298,10 @@ TEST(Reserve, OnlyAGrantUsesThePeersReserve)
 	EXPECT_EQ(m.get(12), +RDMA2_NOMSG);
 	EXPECT_EQ(m.get(0), 0u);
 	EXPECT_EQ(e->conn.sent, e->conn.limit + 1);
-	EXPECT_EQ(e->control().size(), 0u) << "no second one";
+	EXPECT_EQ(e->control().size(), 0u) << "no second grant";
 }
 
-/* The conditions in which a credit grant is owed */
+/* The conditions under which a credit grant is owed */
 TEST(Grants, ByHalfTheWindow)
 {
 	for (u32 window : { 4u, 5u, 8u, 9u, 32u, 128u, 1000u }) {
@@ -349,8 +351,8 @@ TEST(Grants, HeldReceivesAreNotGranted)
 		e->receive(call(i, 1000, 1), true);
 	EXPECT_FALSE(rpcrdma_conn_control_due(&e->conn));
 	/*
-	 * Receives released without a Reply are owed by half the window, or at
-	 * once if only the Replies' reserve is left.
+	 * Released Receives are owed as credits once they are half the window,
+	 * or at once if only the Replies' share is left.
 	 */
 	e->post(1);
 	EXPECT_TRUE(rpcrdma_conn_control_due(&e->conn));
@@ -377,8 +379,8 @@ TEST(Grants, HeldCallsDoNotBlockOthers)
 					used = held;
 			}
 			/*
-			 * However the window was used, the remaining credits of
-			 * the peer suffice for a Call.
+			 * However the window was used, the peer's remaining
+			 * credits suffice for a Call.
 			 */
 			EXPECT_GT(static_cast<int>(e->conn.advertised -
 						   e->conn.received),
@@ -407,7 +409,10 @@ TEST(Grants, AnswerAGrantOnlyIfItUsedTheLastCredit)
 	EXPECT_EQ(e->conn.counters.grants_received, 6u);
 }
 
-/* With all Calls held, the rest is for Replies, and is granted, too. */
+/*
+ * With all Receives for Calls held, the rest is for Replies, and is granted,
+ * too.
+ */
 TEST(Grants, CreditsForRepliesAreGranted)
 {
 	for (u32 window : { 4u, 8u, 32u }) {
@@ -416,7 +421,7 @@ TEST(Grants, CreditsForRepliesAreGranted)
 
 		for (u32 i = 0; i < window - 2; i++)
 			e->receive(call(i, 1000, 1), true);
-		EXPECT_EQ(e->control().size(), 0u) << "nothing to give";
+		EXPECT_EQ(e->control().size(), 0u) << "nothing to grant";
 		for (u32 i = 0; i < 3; i++) {
 			e->receive(reply(i, 1000, 1));
 			ASSERT_EQ(e->control().size(), 40u);
@@ -426,7 +431,7 @@ TEST(Grants, CreditsForRepliesAreGranted)
 	}
 }
 
-/* A Call that arrives posts no Receive, but may leave too few. */
+/* A Call that arrives posts no Receive. It may leave too few credits. */
 TEST(Grants, WhenACallLeavesTheLastTwo)
 {
 	auto e = open_end(usual_config(false, 32), usual_config(true));
@@ -440,14 +445,16 @@ TEST(Grants, WhenACallLeavesTheLastTwo)
 	EXPECT_EQ(e->control().get(8), 3u);
 }
 
-/* Return a server that accepts one Call, and may send @own messages. */
+/* Return a server that can hold one Call, and may send @own messages. */
 std::unique_ptr<end> open_for_one_call(u32 own)
 {
 	auto e = open_end(usual_config(false, 8), usual_config(true), own + 2);
 
 	for (u32 i = 0; i < 5; i++)
 		e->receive(call(i, own, 1), true);
-	/* No received message was news since then. */
+	/*
+	 * After this header, the peer knows of every message received so far.
+	 */
 	e->send(RPCRDMA_KIND_REPLY, 1);
 	EXPECT_EQ(e->conn.advertised - e->conn.received, 3u);
 	EXPECT_EQ(e->conn.limit - e->conn.sent, own);
@@ -455,7 +462,10 @@ std::unique_ptr<end> open_for_one_call(u32 own)
 	return e;
 }
 
-/* A peer with an equally narrow window would answer the answer, and so on. */
+/*
+ * If grants for one Call were answered, a peer with an equally small window
+ * would answer the answer, and so on.
+ */
 TEST(Grants, ForOneCallAreNotAnswered)
 {
 	for (u32 own = 2; own < 6; own++) {
@@ -484,8 +494,8 @@ TEST(Grants, ForOneCallAreNotAnswered)
 }
 
 /*
- * A header that counts a credit grant whose Receive is not replaced reduces
- * what its sender may count on.
+ * A header may count a credit grant whose Receive is not replaced yet. That
+ * reduces what the grant's sender may rely on.
  */
 TEST(Grants, ReplacementAfterAHeader)
 {

@@ -141,7 +141,7 @@ INSTANTIATE_TEST_SUITE_P(All, Traffic, testing::ValuesIn(all_traffic()),
 
 /*
  * A Call that completes only after a reverse Call, which completes only after
- * another Call: the chain of a recalled delegation
+ * another Call. The recall of a delegation is such a chain.
  */
 TEST(Deadlock, ChainsOfCallsComplete)
 {
@@ -150,7 +150,7 @@ TEST(Deadlock, ChainsOfCallsComplete)
 			sim s{ usual_options(window, window) };
 
 			ASSERT_TRUE(s.open());
-			/* Change the state of the windows. */
+			/* Bring the windows into some other state. */
 			for (u32 i = 0; i < noise; i++) {
 				s.call(i & 1 ? sim::CLIENT : sim::SERVER, {});
 				if (noise & 2)
@@ -286,7 +286,7 @@ TEST(Idle, OneCall)
 		EXPECT_FALSE(alone(*e, RPCRDMA_KIND_CALL));
 		EXPECT_EQ(e->receive(reply(i, 100, 0)), RPCRDMA_RX_REPLY);
 	}
-	/* The answer need not be a Reply. */
+	/* An ERROR completes the Call as well. */
 	count(*e, RPCRDMA_KIND_CALL);
 	EXPECT_EQ(e->receive(message()
 				     .prefix(9, RDMA2_ERROR, RDMA2_F_RESPONSE,

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Two ends that act only on events (engine.h). Receives are allocated and
- * posted for EV_RECEIVES, control messages are sent for EV_CONTROL, waiting
- * messages are retried for EV_WINDOW, and traffic begins with EV_OPENED. After
- * each step no such work may be left, since its event would be missing.
- * Receives are counted as a device counts them, so that a message without one
- * is detected.
+ * Two ends that act only on events: they allocate and post Receives for
+ * EV_RECEIVES, send control messages for EV_CONTROL, retry waiting messages for
+ * EV_WINDOW, and begin traffic with EV_OPENED. After each step no such work may
+ * be left, because then its event would be missing. Receives are counted as a
+ * device counts them, so that a message without a Receive is detected.
  */
 #include <gtest/gtest.h>
 
@@ -64,7 +63,7 @@ public:
 	}
 
 	/*
-	 * Before the connection is up, the first Receives are due without an
+	 * The first Receives are posted before the connection is up, without an
 	 * event.
 	 */
 	void begin()
@@ -91,7 +90,7 @@ public:
 		bool back;
 
 		if (!device_) {
-			complain("a message finds no Receive");
+			complain("no Receive for a message");
 			return;
 		}
 		device_--;
@@ -223,7 +222,7 @@ private:
 			controls();
 		if (events & RPCRDMA_EV_OPENED) {
 			if (opened)
-				complain("EV_OPENED comes twice");
+				complain("EV_OPENED is reported twice");
 			opened = true;
 		}
 		if (events & (RPCRDMA_EV_OPENED | RPCRDMA_EV_WINDOW))
@@ -267,7 +266,7 @@ private:
 		if (!count)
 			return;
 		if (count != free_)
-			complain("other Receives are posted than are free");
+			complain("Receives are posted that are not free");
 		device_ += count;
 		free_ -= count;
 		handle(rpcrdma_recvs_posted(&conn, count));
@@ -347,7 +346,7 @@ private:
 
 	generator &random_;
 	std::deque<octets> &out_;
-	/* Posted, free, and being allocated */
+	/* Receives posted, free, and being allocated */
 	u32 device_ = 0, free_ = 0, making_ = 0;
 	/* A client's version 1 Calls since the last message received */
 	u32 calls_since_ = 0;
@@ -433,7 +432,7 @@ public:
 			else if (ends_[s].conn.version != v_.agreed)
 				complain(s, "has another version");
 			else if (ends_[s].outstanding)
-				complain(s, "waits for Replies for ever");
+				complain(s, "waits for Replies forever");
 			else if (ends_[s].receives() != ends_[s].conn.receives)
 				complain(s, "has lost Receives");
 		}
@@ -539,7 +538,7 @@ private:
 		return true;
 	}
 
-	/* Let windows shrink that were not used. */
+	/* Let the time pass after which unused windows shrink. */
 	void wait()
 	{
 		const u32 ms = random_.below(15000);
@@ -558,7 +557,7 @@ private:
 			check_quiet(s);
 	}
 
-	/* Check that no such work waits while no message is in flight. */
+	/* Check that no message waits while none is in flight. */
 	void check_quiet(side s)
 	{
 		const station &me = ends_[s], &peer = ends_[other(s)];
@@ -567,21 +566,21 @@ private:
 		if (!me.opened || !complaint().empty())
 			return;
 		if (me.conn.pend_count)
-			complain(s, "an ERROR waits for ever");
+			complain(s, "an ERROR waits forever");
 		if (!me.replies.empty() &&
 		    (me.calls.empty() || !me.calls.front().sent))
-			complain(s, "a Reply waits for ever");
+			complain(s, "a Reply waits forever");
 		if (me.calls.empty())
 			return;
 		if (v_.agreed == RPCRDMA_VERS_2 ?
 			    held + 3 <= peer.conn.window :
 			    !held && !peer.conn.pend_count)
-			complain(s, "a Call waits for ever");
+			complain(s, "a Call waits forever");
 	}
 
 	generator random_;
 	const versions &v_;
-	std::deque<octets> wire_[2]; /* sent by, not received */
+	std::deque<octets> wire_[2]; /* sent by this side, not received yet */
 	station ends_[2];
 	u32 xid_[2];
 	std::string complaint_;

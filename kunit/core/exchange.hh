@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* An RPC at its Requester, and the events that it has */
+/* An RPC at its Requester, and the events that change its state */
 #ifndef ENGINE_TEST_EXCHANGE_HH
 #define ENGINE_TEST_EXCHANGE_HH
 
@@ -30,7 +30,7 @@ constexpr u32 REPORT = RPCRDMA_STEP_REPORT, PLACE = RPCRDMA_STEP_PLACE,
 constexpr u8 GOOD[8] = { 0, 0, 0x12, 0x34, 0, 0, 0, 1 };
 constexpr u8 CALL_WORDS[8] = { 0, 0, 0x12, 0x34, 0, 0, 0, 0 };
 
-/* An RPC, two connections, and a Reply to it that can be changed */
+/* An RPC, two connections, and a Reply to the RPC that tests can change */
 struct exchange {
 	exchange() : rx{ std::make_unique<rpcrdma_rx>() }
 	{
@@ -87,7 +87,7 @@ struct exchange {
 		return *this;
 	}
 	/*
-	 * Let the Reply provide a chunk to be pulled. To be called before
+	 * Let the Reply provide a Read chunk to be pulled. Call this before
 	 * in_write().
 	 */
 	exchange &provided(u32 octets, u32 inv_handle = 0x77)

@@ -80,9 +80,9 @@ std::unique_ptr<exchange> in_state(const std::string &name)
 }
 
 /*
- * Expect the result of an event for each state listed. In the other states it
- * has no effect. Of events that return a bool, only those that return true are
- * listed.
+ * Expect the result of an event for each listed state. In the other states the
+ * event has no effect. For an event that returns a bool, only the states in
+ * which it returns true are listed.
  */
 void expect(const char *what, const event &happens,
 	    const std::map<std::string, std::string> &results)
@@ -109,12 +109,12 @@ std::string yes(bool is)
 
 TEST(Exchange, IsNotSentTwiceOnAConnectionWithoutAReply)
 {
-	expect("begun on the same connection",
+	expect("begin on the same connection",
 	       [](exchange &e) {
 		       return yes(!rpcrdma_exchange_begin(&e.x, &e.conn));
 	       },
 	       { { "idle", "yes" }, { "again", "yes" }, { "over", "yes" } });
-	expect("begun on another",
+	expect("begin on another connection",
 	       [](exchange &e) {
 		       return yes(!rpcrdma_exchange_begin(&e.x, &e.next));
 	       },
@@ -179,7 +179,7 @@ TEST(Exchange, APlainReplyCompletesIt)
 		row.change(e);
 		e.send();
 		EXPECT_EQ(claim(e, 100), row.claimed);
-		/* Claimed once only */
+		/* A Reply is claimed only once. */
 		EXPECT_EQ(claim(e, 100), RPCRDMA_CLAIMED_NOT);
 		EXPECT_EQ(rpcrdma_exchange_release(&e.x),
 			  row.claimed == RPCRDMA_CLAIMED_LAST);
@@ -223,7 +223,7 @@ TEST(Exchange, IsLostWithItsConnection)
 		EXPECT_EQ(rpcrdma_exchange_begin(&e.x, &e.conn), -ENOTCONN_);
 		EXPECT_EQ(rpcrdma_exchange_begin(&e.x, &e.next),
 			  in_parts ? RPCRDMA_BEGIN_LOST : 0);
-		/* Once */
+		/* Only once */
 		EXPECT_EQ(rpcrdma_exchange_begin(&e.x, &e.next), 0);
 	}
 }
@@ -240,7 +240,7 @@ TEST(Exchange, AnswersCountOnceClaimed)
 			       rpcrdma_exchange_reply(&e.x, &e.conn, &e.a));
 	       },
 	       { { "claimed", "place put inval" } });
-	expect("an ERROR that ends it",
+	expect("an ERROR that ends the RPC",
 	       [](exchange &e) {
 		       return name_of(rpcrdma_exchange_error(&e.x, -EIO_));
 	       },
@@ -262,7 +262,7 @@ TEST(Exchange, CompletesAfterInvalidation)
 		 { "provided", "pull" },
 		 { "failed", "complete" },
 		 { "refused", "again" } });
-	expect("the connection's end instead",
+	expect("the end of the connection instead",
 	       [](exchange &e) { return name_of(e.invalidated(false)); },
 	       { { "placed", "close leave" },
 		 { "kept", "put close leave" },
@@ -278,12 +278,12 @@ TEST(Exchange, CompletesAfterInvalidation)
 		       return name_of(e.pulled(RPCRDMA_PULL_FAILED));
 	       },
 	       { { "pulling", "close leave" } });
-	expect("Reads that cannot be made now",
+	expect("Reads that cannot be posted now",
 	       [](exchange &e) {
 		       return name_of(e.pulled(RPCRDMA_PULL_SHORT));
 	       },
 	       { { "pulling", "close leave" } });
-	expect("Reads that can never be made",
+	expect("Reads that can never be posted",
 	       [](exchange &e) {
 		       return name_of(e.pulled(RPCRDMA_PULL_NEVER));
 	       },
@@ -292,19 +292,19 @@ TEST(Exchange, CompletesAfterInvalidation)
 
 TEST(Exchange, ARetryIsReportedOnce)
 {
-	expect("a task that is about to wait",
+	expect("a task about to wait",
 	       [](exchange &e) {
 		       return yes(rpcrdma_exchange_resend(&e.x) &&
 				  !rpcrdma_exchange_resend(&e.x));
 	       },
 	       { { "again", "yes" } });
-	expect("being told, and then that",
+	expect("a notification, then the wait",
 	       [](exchange &e) {
 		       rpcrdma_exchange_again(&e.x);
 		       return yes(rpcrdma_exchange_resend(&e.x));
 	       },
 	       { { "refused", "yes" }, { "again", "yes" } });
-	expect("beginning, and then that",
+	expect("begin, then the wait",
 	       [](exchange &e) {
 		       return yes(!rpcrdma_exchange_begin(&e.x, &e.conn) &&
 				  rpcrdma_exchange_resend(&e.x));
@@ -365,7 +365,10 @@ TEST(Exchange, AnAnsweredCallIsSentAgainOnItsConnection)
 	e.send().claim();
 }
 
-/* A chunk's memory belongs to the device until its MR is invalidated. */
+/*
+ * A chunk's memory belongs to the device until its MR is invalidated. Only
+ * other memory may be written before.
+ */
 TEST(Exchange, AReplyIsPlacedOutsideMappedMemory)
 {
 	struct {
@@ -392,14 +395,17 @@ TEST(Exchange, AReplyIsPlacedOutsideMappedMemory)
 			  c.todo & PLACE ? COMPLETE : PLACE | PUT | COMPLETE);
 	}
 
-	/* A Read chunk is not memory of the Reply. */
+	/* A Read chunk covers no memory of the Reply. */
 	exchange e;
 
 	EXPECT_EQ(e.read(1000).payload(160).reply().todo,
 		  PLACE | PUT | INVALIDATE);
 }
 
-/* The ranges of a stream are the parts that are not omitted, in its order. */
+/*
+ * The ranges of the stream cover its parts that are not omitted, in the order
+ * of the stream.
+ */
 void expect_ranges(const rpcrdma_reply_layout &parts,
 		   const rpcrdma_buf_layout &layout)
 {
@@ -431,10 +437,10 @@ TEST(Exchange, AReplyIsDividedAmongItsMemory)
 		{ 104, 0, 100, 4, 0, 0, 104 },
 		{ 1100, 0, 100, 1000, 0, 0, 1100 },
 		{ 1160, 0, 100, 1000, 0, 60, 1160 },
-		/* cut short */
+		/* the message is truncated */
 		{ 1164, 0, 100, 1000, 0, 60, 1160 },
 		{ 0xfffffffc, 0, 100, 1000, 0, 60, 1160 },
-		/* around a result */
+		/* a message around a result */
 		{ 100, 7, 100, 7, 1, 0, 108 },
 		{ 120, 7, 100, 7, 1, 20, 128 },
 		{ 60, 1000, 60, 1000, 0, 0, 1060 },
@@ -468,7 +474,7 @@ TEST(Exchange, AResultWithoutSpaceForItsRoundup)
 	expect_parts(e.x.parts, 100, 5, 3, 0, 108);
 }
 
-/* The bytes of a chunk beyond the pages are not the result's. */
+/* Bytes of a chunk beyond the pages are not part of the result. */
 TEST(Exchange, AResultThatIsLargerThanItsPages)
 {
 	exchange e;
@@ -544,7 +550,7 @@ TEST(Exchange, AReplyThatIsPulled)
 	never.provided(120).reply();
 	EXPECT_EQ(never.pulled(RPCRDMA_PULL_NEVER).status, -EIO_);
 
-	/* An RPC that failed is not outstanding any more. */
+	/* A failed RPC is not outstanding any more. */
 	exchange failed;
 
 	failed.provided(120).reply();
@@ -629,7 +635,7 @@ TEST(Exchange, AReplyInUnprovidedChunks)
 	EXPECT_EQ(s.status, -EIO_);
 }
 
-/* Only the bytes that this answer placed count, not an earlier one's. */
+/* Only the bytes that this Reply placed count, not those of an earlier one. */
 TEST(Exchange, PlacedBytesAreThoseOfTheLastAnswer)
 {
 	exchange plain, bad, error;
@@ -675,7 +681,7 @@ TEST(Exchange, ARefusedCall)
 }
 
 /*
- * The limits learned from a refusal apply to the connection it was received on.
+ * Retry limits apply only to the connection on which the refusal was received.
  */
 TEST(Exchange, ANewConnectionHasNoRetryLimits)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * From a server's answer to the version of the next connection (WP 4): each
- * form of an answer, with and without a disconnect, in each order in which the
- * connection's state machine and its setup work item can get these events
+ * The version of the next connection, by a server's answer (WP 4): each form of
+ * an answer, with and without a disconnect, in each order in which the
+ * connection's state machine and its setup work item can see these events
  */
 #include <gtest/gtest.h>
 
@@ -20,8 +20,8 @@ class attempts
 {
 public:
 	/*
-	 * Begin a connection with the version from the cache, until its
-	 * CONNPROP is sent.
+	 * Begin a connection with the version from the cache, and send its
+	 * CONNPROP if it has one.
 	 */
 	void begin()
 	{
@@ -104,7 +104,7 @@ public:
 		return m.status;
 	}
 
-	/* Tear a connection down, which may have ended by itself. */
+	/* Tear down a connection, which may have ended already. */
 	void forget()
 	{
 		rpcrdma_lifecycle_close(&life, nullptr);
@@ -128,7 +128,7 @@ public:
 	u32 nr = 0;	      /* connections */
 	u32 waited = 0;	      /* milliseconds in all */
 	u8 tried = 0;	      /* version of the last one */
-	bool at_once = false; /* the next one is made without a delay */
+	bool at_once = false; /* connect next without a delay */
 };
 
 struct form {
@@ -149,8 +149,8 @@ message err_vers(u32 version = 2)
 }
 
 /*
- * Return the answers to CONNPROP of servers without version 2, except a valid
- * ERR_VERS.
+ * Return the answers to CONNPROP that servers without version 2 may send,
+ * except a valid ERR_VERS.
  */
 std::vector<form> odd_forms()
 {
@@ -197,8 +197,8 @@ enum class disconnect {
 };
 
 /*
- * Version 1 is next, at once and with little delay. It is the second
- * connection, and it is remembered.
+ * Version 1 follows, at once and with little delay. It works on the second
+ * connection, and is remembered.
  */
 TEST(Fallback, AnyAnswer)
 {
@@ -221,7 +221,7 @@ TEST(Fallback, AnyAnswer)
 			EXPECT_EQ(a.finish(), 0);
 			EXPECT_EQ(a.nr, 2u);
 			EXPECT_EQ(a.first(), 1);
-			/* For hours, if that was an answer */
+			/* For hours, if the server has answered */
 			a.now += 6 * 3600;
 			EXPECT_EQ(a.first(), d == disconnect::BEFORE ? 2 : 1);
 		}
@@ -249,7 +249,7 @@ TEST(Fallback, FurtherAnswersDoNotProlongTheWait)
 	}
 }
 
-/* An answer that arrives before the event that the connection is established */
+/* An answer arrives before the event that the connection is established. */
 TEST(Fallback, AnAnswerBeforeTheConnectionIsEstablished)
 {
 	attempts a;
@@ -309,7 +309,7 @@ TEST(Fallback, ARefusal)
 	EXPECT_EQ(a.finish(), 0);
 	EXPECT_EQ(a.e->conn.version, 1);
 	EXPECT_EQ(a.first(), 2);
-	/* The transport has the connection, and is notified of its end. */
+	/* The transport owns the connection, and is notified of its end. */
 	a.news(RPCRDMA_CM_DISCONNECTED);
 	a.forget();
 	EXPECT_TRUE(a.at_once);
@@ -330,7 +330,10 @@ TEST(Fallback, ARefusalAndADisconnectAtOnce)
 	EXPECT_EQ(a.waited, 0u);
 }
 
-/* A server that refuses version 2 and then does not answer version 1 there, either */
+/*
+ * A server refuses version 2, and then does not answer version 1 on that
+ * connection either.
+ */
 TEST(Fallback, ARefusalAndSilence)
 {
 	attempts a;
@@ -371,7 +374,7 @@ TEST(Fallback, AFailureOfThisEnd)
 		a.finish();
 		EXPECT_EQ(a.first(), 2);
 	}
-	/* These failures are the peer's. */
+	/* These failures are caused by the peer. */
 	for (rpcrdma_failure failure :
 	     { RPCRDMA_FAILURE_FLUSHED, RPCRDMA_FAILURE_PEER }) {
 		attempts a;
@@ -384,7 +387,8 @@ TEST(Fallback, AFailureOfThisEnd)
 }
 
 /*
- * Version 1 is assumed, and a failure of this end does not refute that either.
+ * Version 1 was assumed. A failure of this end does not refute the assumption
+ * either.
  */
 TEST(Fallback, AFailureOfThisEndWithVersion1)
 {
@@ -430,7 +434,10 @@ TEST(Fallback, SilenceIsWaitedForOnce)
 		EXPECT_EQ(a.finish(), 0);
 		a.e->send(RPCRDMA_KIND_CALL, 5);
 		a.receive(reply1(5));
-		/* Idle, or in use for longer than the cache's lifetime */
+		/*
+		 * The connection is idle, or used for longer than a cache entry
+		 * lives.
+		 */
 		a.now += i % 10 ? 301 : 48 * 3600;
 		a.forget();
 	}
@@ -438,7 +445,7 @@ TEST(Fallback, SilenceIsWaitedForOnce)
 	EXPECT_EQ(a.nr, 101u);
 }
 
-/* Until the server shows that it has version 2 */
+/* Version 1 is used until the server shows that it has version 2. */
 TEST(Fallback, UntilVersion2Answers)
 {
 	attempts a;

@@ -79,7 +79,7 @@ TEST(Figures, EachHasItsName)
 	       "memory_parts",	  "memory_calls",      "memory_replies",
 	       "region_shortages" })
 		EXPECT_EQ(by_name[name], next++) << name;
-	/* The first and the last of the line */
+	/* The first and the last figure of the line */
 	EXPECT_STREQ(rpcrdma_figure_info(0)->name, "send_inline");
 	EXPECT_STREQ(rpcrdma_figure_info(RPCRDMA_NR_FIGURES - 1)->name,
 		     "outstanding");
@@ -99,7 +99,7 @@ TEST(Figures, Stages)
 	EXPECT_STREQ(rpcrdma_stage_name(RPCRDMA_STAGE_GONE), "closing");
 }
 
-/* What grows without an end is a counter, and what is in use is a gauge. */
+/* Numbers that only grow are counters; numbers in use are gauges. */
 TEST(Figures, Kinds)
 {
 	std::map<std::string, const rpcrdma_number *> numbers;
@@ -138,7 +138,7 @@ TEST(Figures, ViewOfAConnection)
 	EXPECT_EQ(view.numbers[RPCRDMA_FIGURE_SENT], 5u);
 	EXPECT_EQ(view.numbers[RPCRDMA_FIGURE_REMOTE_INV], 6u);
 
-	/* The reason is that of the first close. */
+	/* The reason of the first close is kept. */
 	rpcrdma_lifecycle_close(&core.life, "a reason");
 	rpcrdma_lifecycle_close(&core.life, "another");
 	core.life.client = 0;
@@ -148,7 +148,7 @@ TEST(Figures, ViewOfAConnection)
 	EXPECT_STREQ(view.reason, "a reason");
 }
 
-/* Version 1 by a setting, or of a client that a server has, is no fallback. */
+/* Version 1 by a setting, or because a client has only that, is no fallback. */
 TEST(Figures, Fallback)
 {
 	rpcrdma_conn conn{};

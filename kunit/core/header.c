@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Use engine.h in a C program of user space, without a header of the kernel. It is the
- * only header included before the code. Two ends exchange a Call and a Reply with its
- * functions, including the inline ones. Called by header_test.cc.
+ * Use engine.h in a C program in user space, without kernel headers. engine.h
+ * is the only header included before the code. Two ends exchange a Call and a
+ * Reply with the functions of the header, including the inline ones.
+ * header_test.cc calls this.
  */
 #include <rpcrdma/engine.h>
 
@@ -82,7 +83,7 @@ static void send(struct station *s, enum rpcrdma_kind kind)
 		&s->conn, words, sizeof(words), xid, RDMA2_MSG,
 		kind == RPCRDMA_KIND_REPLY ? RDMA2_F_RESPONSE : 0, NULL);
 	rpcrdma_conn_stamp(&s->conn, kind, words);
-	/* The same members, for any byte order */
+	/* XID and direction, in any byte order */
 	words[header / sizeof(u32)] = xid;
 	words[header / sizeof(u32) + 1] = 0;
 	((u8 *)&words[header / sizeof(u32) + 1])[3] = kind ==

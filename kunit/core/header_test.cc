@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* engine.h for users in C and in C++, without the kernel: they see the same. */
+/* engine.h means the same to users in C and in C++, without the kernel. */
 #include <rpcrdma/engine.h>
 
 #include <cstddef>

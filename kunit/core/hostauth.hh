@@ -45,7 +45,9 @@ struct peer {
 		e->post(33);
 	}
 
-	/* Answer a request. Return false if there is none. */
+	/*
+	 * Answer the host request of this end. Return false if there is none.
+	 */
 	bool answer(int status = 0)
 	{
 		rpcrdma_auth_request ask;
@@ -103,7 +105,10 @@ struct pair {
 		rpcrdma_conn_established(&s.e->conn);
 	}
 
-	/* Return the next message of an end, after an answer that it waits for. */
+	/*
+	 * Answer the host request of an end, if any, and return its next
+	 * message.
+	 */
 	message next(peer &p)
 	{
 		message m;
@@ -132,7 +137,7 @@ struct pair {
 				moved = true;
 			}
 		}
-		/* Requests that lead to no message */
+		/* Answer requests after which no message follows. */
 		while (c.answer() || s.answer())
 			;
 	}

@@ -100,7 +100,10 @@ TEST(HostAuthHostile, NothingCanBeTruncated)
 	}
 }
 
-/* The property taken out of a first message: no worse than silence if it is required. */
+/*
+ * Removing the property from a first message is no worse than silence if
+ * authentication is required.
+ */
 TEST(HostAuthHostile, NothingCanBeRemoved)
 {
 	for (u32 which : { 0u, 1u }) {
@@ -112,7 +115,10 @@ TEST(HostAuthHostile, NothingCanBeRemoved)
 
 			message m = p.next(which ? s : c);
 
-			/* Another number: unknown, and so skipped */
+			/*
+			 * With another number, the property is unknown and is
+			 * skipped.
+			 */
 			m.set(m.get(24) == 8 ? 28 + 7 * 12 : 28 + 6 * 12, 99);
 			(which ? c : s).e->receive(m);
 			p.run();
@@ -195,7 +201,7 @@ TEST(HostAuthHostile, Reflection)
 	c.e->receive(with_flags(p.next(c), 0));
 	EXPECT_EQ(c.result(), RPCRDMA_AUTH_WRONG_PROOF);
 
-	/* Its HELLO comes back: that is no CHALLENGE. */
+	/* The HELLO comes back to its sender. It is no CHALLENGE. */
 	peer d{ true };
 	pair q{ d, s };
 
@@ -204,7 +210,7 @@ TEST(HostAuthHostile, Reflection)
 	EXPECT_EQ(d.result(), RPCRDMA_AUTH_MALFORMED);
 }
 
-/* The proof of one role is none of the other. */
+/* The proof for one role is not valid for the other. */
 TEST(HostAuthHostile, RolesDiffer)
 {
 	peer c{ true }, s{ false };
@@ -220,7 +226,7 @@ TEST(HostAuthHostile, RolesDiffer)
 	EXPECT_NE(memcmp(a, b, 32), 0);
 }
 
-/* A client of the peer without the secret, whose proof differs in one bit */
+/* A peer whose proof differs in one bit from that of the secret */
 TEST(HostAuthHostile, EachBitOfAProof)
 {
 	for (u32 which : { 2u, 3u }) {
@@ -264,7 +270,7 @@ TEST(HostAuthHostile, LookupsAreBounded)
 	EXPECT_EQ(s.proofs, 0u);
 	EXPECT_FALSE(s.open());
 
-	/* And so after a proof */
+	/* The same after a proof */
 	peer t{ false };
 	pair q{ c, t };
 
@@ -297,7 +303,7 @@ TEST(HostAuthHostile, TooEarly)
 	EXPECT_EQ(t.result(), RPCRDMA_AUTH_MALFORMED);
 	EXPECT_FALSE(t.answer());
 
-	/* Between the secret and the challenge */
+	/* After the secret is known, and before the challenge */
 	peer f{ true }, u{ false };
 	pair r{ f, u };
 
@@ -341,7 +347,7 @@ TEST(HostAuthHostile, TooEarly)
 	EXPECT_TRUE(i.closing());
 }
 
-/* Contents of the third, fourth and fifth message that are not theirs */
+/* Third, fourth and fifth messages with invalid contents */
 TEST(HostAuthHostile, OtherMessages)
 {
 	const struct {
@@ -360,7 +366,10 @@ TEST(HostAuthHostile, OtherMessages)
 		{ 2, item(MORE, { 1, 9, 1 }) },
 		{ 2, item(MORE, { 2, 3, 0, 0 }) },
 		{ 2, item(MORE, { 1 }) },
-		/* A refused one: RESPONSE, MORE, a value that is not valid */
+		/*
+		 * A message that is refused: RESPONSE or MORE set, an invalid
+		 * value
+		 */
 		{ 2, with_flags(proof(MORE, 64), MORE | RDMA2_F_RESPONSE) },
 		{ 2, with_flags(proof(MORE, 64), MORE | RDMA2_F_MORE) },
 		{ 2, connprop({ prop32(1, 1) }, MORE, 0, 1) },
@@ -437,7 +446,10 @@ TEST(HostAuthHostile, Hellos)
 	} cases[] = {
 		{ {}, RPCRDMA_AUTH_PENDING },
 		{ { .hashes = ~0u, .groups = ~0u }, RPCRDMA_AUTH_PENDING },
-		/* Another mechanism is none: the server offers, and goes on without. */
+		/*
+		 * An unknown mechanism counts as none: the server offers
+		 * authentication, and continues without it.
+		 */
 		{ { .mechanism = 2 }, RPCRDMA_AUTH_UNUSED },
 		{ { .type = 2 }, RPCRDMA_AUTH_MALFORMED },
 		{ { .type = 4 }, RPCRDMA_AUTH_MALFORMED },
@@ -463,7 +475,10 @@ TEST(HostAuthHostile, Hellos)
 		EXPECT_EQ(!!(s.e->events & RPCRDMA_EV_AUTH),
 			  t.expected == RPCRDMA_AUTH_PENDING);
 	}
-	/* For a server that requires it, another mechanism is a refusal. */
+	/*
+	 * A server that requires authentication refuses a client with another
+	 * mechanism.
+	 */
 	peer s{ false, REQUIRE };
 
 	s.e->receive(hello{ .mechanism = 2 }.made());
@@ -535,7 +550,7 @@ TEST(HostAuthHostile, ReasonsOfAServer)
 			EXPECT_FALSE(c.open());
 		}
 	}
-	/* To a server it says nothing. */
+	/* A server ignores such a reason. */
 	peer s{ false, NONE };
 
 	s.e->receive(item(0, { 1, 4, 1 }, 0));
@@ -543,7 +558,7 @@ TEST(HostAuthHostile, ReasonsOfAServer)
 	EXPECT_TRUE(s.open());
 }
 
-/* A server that has refused says nothing more, and does nothing more. */
+/* After a refusal, a server sends and asks nothing more. */
 TEST(HostAuthHostile, AfterARefusal)
 {
 	peer c{ true, NONE }, s{ false, REQUIRE };
@@ -559,7 +574,7 @@ TEST(HostAuthHostile, AfterARefusal)
 	EXPECT_EQ(s.asked, 0u);
 }
 
-/* An ERROR about a CONNPROP must not make an end go on without the proof. */
+/* An ERROR about a CONNPROP must not let an end continue without the proof. */
 TEST(HostAuthHostile, Errors)
 {
 	for (auto mode : { OFFER, REQUIRE }) {
@@ -584,7 +599,7 @@ TEST(HostAuthHostile, Errors)
 					continue;
 				}
 				if (to == &s && early) {
-					/* It has sent nothing yet. */
+					/* This end has sent nothing yet. */
 					EXPECT_EQ(to->result(), before);
 					continue;
 				}
@@ -620,7 +635,10 @@ TEST(HostAuthHostile, GoesOnWithoutAfterAnError)
 	EXPECT_EQ(last.get(24), 0u);
 	c.e->receive(connprop({}, 0, 0, 2));
 	EXPECT_TRUE(c.open());
-	/* It is bound by the defaults: its properties were refused. */
+	/*
+	 * The client is bound by the defaults, because its properties were
+	 * refused.
+	 */
 	EXPECT_EQ(c.e->conn.cfg.props.brs, +RDMA2_RVRSDIR_NONE);
 }
 

@@ -50,7 +50,7 @@ TEST(HostAuth, BothEndsProveTheSecret)
 		EXPECT_EQ(p.sent[4].get(24), 0u);
 		EXPECT_EQ(c.asked, 1u);
 		EXPECT_EQ(s.asked, 2u);
-		/* Nothing is left that another connection could use. */
+		/* No proof is left that another connection could use. */
 		for (const u8 *proof :
 		     { c.auth.proof[0], s.auth.proof[0], s.auth.received }) {
 			for (u32 i = 0; i < RPCRDMA_AUTH_MAX_MAC; i++)
@@ -95,7 +95,7 @@ TEST(HostAuth, RpcTrafficFollows)
 		  RPCRDMA_RX_REPLY);
 }
 
-/* Computing proofs may take long, and grants may come meanwhile. */
+/* Credit grants may arrive while a proof is computed. */
 TEST(HostAuth, GrantsMayComeBetween)
 {
 	peer c{ true }, s{ false };
@@ -111,7 +111,7 @@ TEST(HostAuth, GrantsMayComeBetween)
 	EXPECT_EQ(c.e->conn.counters.grants_received, 1u);
 }
 
-/* ---- Without a secret, or without a part in it ---- */
+/* ---- Without a secret, or without support for the handshake ---- */
 
 TEST(HostAuth, WithoutASecretNothingChanges)
 {
@@ -127,7 +127,10 @@ TEST(HostAuth, WithoutASecretNothingChanges)
 	EXPECT_EQ(p.sent[0].get(24), 7u);
 	EXPECT_EQ(p.sent[1].get(24), 6u);
 	EXPECT_TRUE(p.both_open());
-	/* A server that offers it answers such a client with the same bytes. */
+	/*
+	 * A server that offers authentication answers such a client with the
+	 * same bytes.
+	 */
 	offers.e->receive(p.sent[0]);
 	EXPECT_EQ(offers.e->control().data(), p.sent[1].data());
 	EXPECT_TRUE(offers.open());
@@ -182,7 +185,7 @@ TEST(HostAuth, ClientRequiresItAndHasNoSecret)
 	EXPECT_EQ(c.result(), RPCRDMA_AUTH_NO_SECRET);
 }
 
-/* It says so to every client, and these understand it. */
+/* The server reports that to every client, and clients understand it. */
 TEST(HostAuth, ServerRequiresIt)
 {
 	peer c{ true, NONE };
@@ -200,7 +203,7 @@ TEST(HostAuth, ServerRequiresIt)
 	EXPECT_EQ(s.asked, 0u);
 	ASSERT_EQ(p.sent.size(), 2u);
 	EXPECT_EQ(flags_of(p.sent[1]), 0u);
-	/* A client that goes on gets nowhere. */
+	/* A client that continues anyway is refused. */
 	EXPECT_EQ(s.e->receive(message()
 				       .prefix(5, RDMA2_MSG, 0)
 				       .no_lists()
@@ -230,7 +233,7 @@ TEST(HostAuth, VersionOneIsRefused)
 		if (mode == REQUIRE)
 			EXPECT_EQ(s.control().get(20), 2u);
 	}
-	/* Even where a setting permits version 1 only */
+	/* Even if a setting permits only version 1 */
 	cfg.version_high = 1;
 	end s{ cfg };
 
@@ -274,13 +277,16 @@ TEST(HostAuth, WrongSecret)
 		EXPECT_EQ(c.result(), RPCRDMA_AUTH_REFUSED);
 		EXPECT_EQ(s.result(), RPCRDMA_AUTH_WRONG_PROOF);
 		EXPECT_EQ(s.proofs, 1u);
-		/* Nothing of the server's proof was sent. */
+		/* No part of the server's proof was sent. */
 		ASSERT_EQ(p.sent.size(), 4u);
 		EXPECT_EQ(p.sent[3].get(40), 4u);
 	}
 }
 
-/* A server that requires it does not say which identities it has. */
+/*
+ * A server that requires authentication does not disclose which identities it
+ * knows.
+ */
 TEST(HostAuth, UnknownIdentity)
 {
 	peer c{ true, REQUIRE, "stranger" }, s{ false, REQUIRE };
@@ -337,7 +343,10 @@ TEST(HostAuth, IdentitiesArePrintable)
 	EXPECT_FALSE(rpcrdma_auth_init(&auth, REQUIRE, "a b", "", nonce));
 	EXPECT_FALSE(rpcrdma_auth_init(&auth, OFFER, "a", "b c", nonce));
 
-	/* The longest fits, with all properties, into what version 1 receives. */
+	/*
+	 * The longest identity fits, with all properties, into a message that
+	 * version 1 receives.
+	 */
 	peer c{ true, OFFER, longest.c_str() }, s{ false };
 	pair p{ c, s };
 
@@ -347,7 +356,7 @@ TEST(HostAuth, IdentitiesArePrintable)
 	EXPECT_LE(p.sent[0].size(), 1024u);
 }
 
-/* Revoked, or expired, after the connection began */
+/* The secret is revoked or expires after the connection began. */
 TEST(HostAuth, RevokedMeanwhile)
 {
 	for (u32 steps = 0; steps < 3; steps++) {
@@ -363,7 +372,7 @@ TEST(HostAuth, RevokedMeanwhile)
 	}
 }
 
-/* A lack of memory is no statement about a secret: the client tries again. */
+/* A lack of memory says nothing about the secret: the client retries. */
 TEST(HostAuth, NotAvailable)
 {
 	for (int status : { NO_MEMORY, NO_ALGORITHM }) {
@@ -532,7 +541,7 @@ octets body_of(const message &m)
 	return { m.data().begin() + RPCRDMA_V2_PREFIX, m.data().end() };
 }
 
-/* Answer with the proofs of a vector, after a comparison of the inputs. */
+/* Compare the inputs with the vector's, and answer with its proofs. */
 void answer_vector(peer &p, const vector_case &v)
 {
 	rpcrdma_auth_request ask;

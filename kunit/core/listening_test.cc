@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A listener bound to one address: lost, retried, listening again. */
+/* A listener bound to one address: it is lost, retries, and listens again. */
 #include <gtest/gtest.h>
 
 #include "support.hh"
@@ -20,7 +20,7 @@ rpcrdma_listening listening()
 	return l;
 }
 
-/* The caller reports that it cannot begin, and there is nothing to retry. */
+/* The caller reports the failure of the first attempt. No retry follows. */
 TEST(Listening, AFirstFailureIsReturned)
 {
 	rpcrdma_listening l{};
@@ -52,7 +52,7 @@ TEST(Listening, EachLossIsReportedAndRetried)
 		EXPECT_LE(step.ms, 1000u);
 		EXPECT_EQ(step.say, RPCRDMA_LISTEN_SAY_LOST);
 		ASSERT_NE(step.cause, nullptr);
-		/* The same loss has several events. */
+		/* Several events report the same loss. */
 		step = rpcrdma_listen_event_occurred(&l,
 						     RPCRDMA_LISTEN_REMOVED);
 		EXPECT_TRUE(step.retry);
@@ -63,7 +63,10 @@ TEST(Listening, EachLossIsReportedAndRetried)
 	}
 }
 
-/* An attempt follows each failure, without end: an address may be gone for days. */
+/*
+ * An attempt follows each failure, without end, because an address may be
+ * absent for days.
+ */
 TEST(Listening, RetriesAreNotBounded)
 {
 	rpcrdma_listening l = listening();
@@ -92,13 +95,16 @@ TEST(Listening, RetriesAreNotBounded)
 	EXPECT_EQ(rpcrdma_listen_tried(&l, 0).say, RPCRDMA_LISTEN_SAY_AGAIN);
 }
 
-/* The return of the address ends the wait, and the pace is that of a new loss. */
+/*
+ * The return of the address ends the wait. A later loss begins with the
+ * shortest delay again.
+ */
 TEST(Listening, TheAddressComesBack)
 {
 	rpcrdma_listening l = listening();
 	rpcrdma_listen_step step;
 
-	/* It is listening there already. */
+	/* The listener is already listening there. */
 	step = rpcrdma_listen_event_occurred(&l, RPCRDMA_LISTEN_BACK);
 	EXPECT_FALSE(step.retry);
 	EXPECT_TRUE(l.listening);
@@ -110,11 +116,14 @@ TEST(Listening, TheAddressComesBack)
 	EXPECT_TRUE(step.retry);
 	EXPECT_EQ(step.ms, 0u);
 	EXPECT_EQ(step.say, RPCRDMA_LISTEN_SAY_NOTHING);
-	/* The device may need a moment more than the address. */
+	/* The device may become available a moment after the address. */
 	EXPECT_EQ(rpcrdma_listen_tried(&l, NO_DEVICE).ms, 1000u);
 }
 
-/* The device can go at any moment: also between success and its report. */
+/*
+ * The device can be removed at any moment, also between the success of an
+ * attempt and its report.
+ */
 TEST(Listening, ALossDuringAnAttempt)
 {
 	rpcrdma_listening l = listening();
@@ -123,7 +132,7 @@ TEST(Listening, ALossDuringAnAttempt)
 	rpcrdma_listen_event_occurred(&l, RPCRDMA_LISTEN_REMOVED);
 	EXPECT_FALSE(rpcrdma_listen_tried(&l, 0).retry);
 	EXPECT_TRUE(l.listening);
-	/* The attempt that the event had queued */
+	/* The attempt that the event has queued */
 	EXPECT_TRUE(rpcrdma_listen_tried(&l, NO_DEVICE).retry);
 	EXPECT_FALSE(l.listening);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Chunk lists: what they may hold, and what a receiver takes */
+/* Chunk lists: their bounds, and what a receiver accepts */
 #include "codec.hh"
 
 using namespace engine_test;
@@ -46,8 +46,8 @@ TEST(Lists, BoundsOfBuilding)
 }
 
 /*
- * The bytes of all chunks of a kind are bounded together: no receiver accepts
- * more.
+ * The bytes of all chunks of one kind are bounded together, because no receiver
+ * accepts more.
  */
 TEST(Lists, BuiltListsAreAccepted)
 {
@@ -89,8 +89,8 @@ TEST(Lists, BuiltListsAreAccepted)
 }
 
 /*
- * A single chunk of one segment is decoded as it is next to another chunk, and
- * each word that ends a list is checked.
+ * A single chunk of one segment is decoded as it would be next to another
+ * chunk. Each word that ends a list is checked.
  */
 TEST(Lists, OneChunkAlone)
 {
@@ -146,7 +146,9 @@ TEST(Lists, OneChunkAlone)
 						    word >= 3 && word < 7;
 			message bad = whole;
 
-			/* An invalid boolean or count; a Position */
+			/*
+			 * Make a boolean or a count invalid, or set a Position.
+			 */
 			if (segment)
 				continue;
 			EXPECT_EQ(decode_call(bad.set(at, 0x80000001u)).error,
@@ -164,7 +166,7 @@ TEST(Lists, OneChunkAlone)
 }
 
 /*
- * Limits that are exceeded: the error that results, and the number it reports
+ * A Call that exceeds a limit: the resulting error, and the number it reports
  */
 struct limit_case {
 	const char *name;
@@ -219,7 +221,7 @@ TEST_P(Limits, OfACall)
 		m.word(0);
 	}
 
-	/* Well-formed: the limit is the reason for the ERROR. */
+	/* The Call is well-formed: the limit is the reason for the ERROR. */
 	message whole = m;
 	const decoded d = decode_call(whole.rpc(XID, CALL, 200));
 
@@ -227,7 +229,7 @@ TEST_P(Limits, OfACall)
 	EXPECT_EQ(d.arg, c.arg);
 	EXPECT_EQ(d.verdict, c.error ? RPCRDMA_RX_CONSUMED : RPCRDMA_RX_CALL);
 
-	/* Malformed as well: BAD_XDR has precedence. */
+	/* If the Call is malformed as well, BAD_XDR takes precedence. */
 	if (c.error) {
 		message cut = m;
 
@@ -651,8 +653,8 @@ TEST(Replies, ToBePulled)
 }
 
 /*
- * The DONE frees the memory of a pulled Reply, whatever else is wrong with the
- * Reply.
+ * DONE frees the memory of a pulled Reply. It is sent whatever else is wrong
+ * with the Reply.
  */
 TEST(Replies, ToBePulledAndBad)
 {
@@ -672,19 +674,19 @@ TEST(Replies, ToBePulledAndBad)
 	} const cases[] = {
 		{ "too many segments",
 		  reads(RDMA2_NOMSG, 0, RPCRDMA_MAX_SEGS + 1, 100), 1, 9 },
-		{ "too many octets",
+		{ "too many bytes",
 		  reads(RDMA2_NOMSG, 0, 1, RPCRDMA_MAX_CHUNK_OCTETS + 1), 1,
 		  9 },
-		{ "too many octets together",
-		  reads(RDMA2_NOMSG, 0, 17, 1048576), 1, 9 },
+		{ "too many bytes together", reads(RDMA2_NOMSG, 0, 17, 1048576),
+		  1, 9 },
 		{ "flags", reads(RDMA2_NOMSG, RDMA2_F_TPMORE, 1, 100), 1, 9 },
 		{ "in parts", reads(RDMA2_NOMSG, RDMA2_F_MORE, 1, 100), 1, 9 },
 		{ "the list does not end",
 		  reads(RDMA2_NOMSG, 0, 1, 100).truncate(24 + 4 + 24), 1, 9 },
-		{ "beside a payload",
+		{ "with a payload",
 		  reads(RDMA2_MSG, 0, 1, 100).rpc(XID, REPLY, 40), 1, 0 },
-		{ "nothing to be read", reads(RDMA2_NOMSG, 0, 0, 0), 0, 0 },
-		{ "not even lists",
+		{ "nothing to read", reads(RDMA2_NOMSG, 0, 0, 0), 0, 0 },
+		{ "no lists at all",
 		  message().prefix(XID, RDMA2_NOMSG, RDMA2_F_RESPONSE, 100, 1),
 		  0, 0 },
 	};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Headers that are cut, changed, or lie about what follows */
+/* Headers that are truncated, changed, or contradict what follows */
 #include "codec.hh"
 
 using namespace engine_test;
@@ -71,7 +71,7 @@ TEST(Malformed, TruncatedAtEveryLength)
 		const message answer = e->control();
 
 		if (n < 24) {
-			/* There is no peer to answer. */
+			/* Too short for an answer */
 			EXPECT_EQ(v, RPCRDMA_RX_CONSUMED) << n;
 			EXPECT_EQ(answer.size(), 0u) << n;
 			EXPECT_EQ(e->conn.counters.dropped, 1u);
@@ -80,7 +80,7 @@ TEST(Malformed, TruncatedAtEveryLength)
 			ASSERT_EQ(answer.size(), 28u) << n;
 			EXPECT_EQ(answer.get(24), +RDMA2_ERR_BAD_XDR) << n;
 		} else {
-			/* The payload may end anywhere. */
+			/* The payload may have any length. */
 			EXPECT_EQ(v, RPCRDMA_RX_CALL) << n;
 		}
 	}

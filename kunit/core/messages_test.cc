@@ -8,7 +8,7 @@ using namespace engine_test::messages;
 namespace
 {
 
-/* An invalid direction, whatever the flags are */
+/* The direction is invalid, whatever the flags are. */
 TEST(Messages, TheDirectionIsNotDerivedFromFlags)
 {
 	for (u32 flags = 2; flags; flags <<= 1) {
@@ -165,7 +165,7 @@ TEST(Control, Done)
 
 	ASSERT_EQ(rpcrdma_pull_reserve(&e->conn, &exposure, X, &plan), 0);
 	rpcrdma_pull_sent(&e->conn, &exposure, 7, 0);
-	/* It has no flags. */
+	/* DONE has no flags. */
 	for (u32 flag : { RESP, MORE, TPMORE })
 		EXPECT_EQ(e->receive(message().prefix(X, RDMA2_DONE, flag, 100,
 						      1)),
@@ -319,7 +319,10 @@ TEST(Received, ErrorsSentHaveTheirData)
 		message m = server->control();
 
 		ASSERT_EQ(m.size(), 28 + 4 * c.words);
-		/* The two ends here are not connected to each other. */
+		/*
+		 * The two ends are not connected to each other. Set a valid
+		 * count of received messages.
+		 */
 		m.set(20, 1);
 		EXPECT_EQ(client->receive(m), RPCRDMA_RX_ERROR);
 		EXPECT_EQ(client->rx.error.code, c.code);
@@ -333,7 +336,7 @@ TEST(Invalidation, OfTheProvidedHandleOnly)
 	auto e = open_client();
 	rpcrdma_lists lists;
 
-	/* Segments are handles 0x1000 and 0x1001. */
+	/* The segments have the handles 0x1000 and 0x1001. */
 	rpcrdma_lists_init(&lists);
 	add_write(&lists, 2, 4096);
 	lists.inv_handle = 0x1001;

@@ -29,7 +29,7 @@ rpcrdma_mr_pool pool_of(u32 most, u32 made = 0)
 	return pool;
 }
 
-/* Run the allocation of MRs, with memory for so many. */
+/* Run the allocation of MRs, with memory for at most that many. */
 u32 make(rpcrdma_mr_pool *pool, u32 memory = ~0u)
 {
 	return rpcrdma_mr_pool_made(
@@ -48,7 +48,7 @@ TEST(MrPool, AllocatesOnDemand)
 	EXPECT_EQ(pool.free, +RPCRDMA_POOL_BATCH);
 	for (u32 i = 1; i < RPCRDMA_POOL_BATCH; i++)
 		EXPECT_EQ(rpcrdma_mr_pool_get(&pool), TAKEN);
-	/* Before there are any MRs, and without a waiter */
+	/* No MRs exist yet, and no request waits. */
 	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), TAKEN | MAKE);
 	EXPECT_EQ(make(&pool), 0u);
 	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), TAKEN);
@@ -90,8 +90,8 @@ TEST(MrPool, WithoutMrs)
 }
 
 /*
- * Used MRs come back because another RPC has ended. Without a waiter there is
- * no notification.
+ * Used MRs are returned when another RPC ends. Without a waiter there is no
+ * notification.
  */
 TEST(MrPool, NotifiesWhenMrsReturn)
 {
@@ -104,13 +104,13 @@ TEST(MrPool, NotifiesWhenMrsReturn)
 	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), 0u);
 	EXPECT_EQ(rpcrdma_mr_pool_put(&pool, 0, true), 0u);
 	EXPECT_EQ(rpcrdma_mr_pool_put(&pool, 1, true), TELL);
-	/* Reported once only */
+	/* Only one notification */
 	EXPECT_EQ(rpcrdma_mr_pool_put(&pool, 1, true), 0u);
 }
 
 /*
- * Returning unused MRs, of which there were too few, does not change the
- * shortage.
+ * A request returns the MRs that it got if they were too few. That does not end
+ * the shortage.
  */
 TEST(MrPool, RetriesAfterAPause)
 {
@@ -127,7 +127,7 @@ TEST(MrPool, RetriesAfterAPause)
 	rpcrdma_mr_pool_get(&pool);
 	rpcrdma_mr_pool_get(&pool);
 	EXPECT_EQ(rpcrdma_mr_pool_put(&pool, 2, false), PAUSE);
-	/* Used MRs that come back end the waiting before the pause is over. */
+	/* The return of used MRs ends the wait before the pause is over. */
 	EXPECT_EQ(rpcrdma_mr_pool_put(&pool, 0, true), 0u);
 	rpcrdma_mr_pool_get(&pool);
 	EXPECT_EQ(rpcrdma_mr_pool_put(&pool, 1, true), TELL);
@@ -145,10 +145,7 @@ TEST(MrPool, WaitsForAPendingAllocation)
 	EXPECT_EQ(make(&pool), TELL);
 }
 
-/*
- * Without memory, the waiters retry at the pace of the pauses, and so does the
- * allocation.
- */
+/* Without memory, the waiters and the allocation retry after each pause. */
 TEST(MrPool, AllocationFails)
 {
 	rpcrdma_mr_pool pool = pool_of(20);
@@ -156,7 +153,7 @@ TEST(MrPool, AllocationFails)
 	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), MAKE);
 	for (u32 i = 0; i < 3; i++) {
 		EXPECT_EQ(make(&pool, 0), i ? PAUSE : LOG | PAUSE);
-		/* Further requests do not allocate any sooner. */
+		/* Further requests do not start an allocation any sooner. */
 		EXPECT_EQ(rpcrdma_mr_pool_get(&pool), 0u);
 		EXPECT_EQ(make(&pool, 0), TELL);
 		EXPECT_EQ(rpcrdma_mr_pool_get(&pool), MAKE);
@@ -164,7 +161,7 @@ TEST(MrPool, AllocationFails)
 	EXPECT_EQ(make(&pool, 1), TELL);
 	EXPECT_EQ(pool.made, 1u);
 	/*
-	 * Without a waiter the allocation fails. The next request starts it
+	 * The allocation fails without a waiter. The next request starts it
 	 * again.
 	 */
 	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), TAKEN | MAKE);
@@ -174,8 +171,8 @@ TEST(MrPool, AllocationFails)
 }
 
 /*
- * A request waits, and the allocation fails until it is starved. Return the
- * actions asked for.
+ * Let a request wait, and the allocation fail until the request is starved.
+ * Return the actions requested.
  */
 u32 starve(rpcrdma_mr_pool *pool)
 {
@@ -194,8 +191,7 @@ u32 starve(rpcrdma_mr_pool *pool)
 }
 
 /*
- * The device has no MRs left. That ends the waiting for them, and is logged
- * twice.
+ * The device has no MRs left. That ends the wait for them, and is logged twice.
  */
 TEST(MrPool, StarvedAfterAWhile)
 {
@@ -204,22 +200,22 @@ TEST(MrPool, StarvedAfterAWhile)
 
 	rpcrdma_call_regions(&call, &pool);
 	EXPECT_EQ(call.few_regions, 0);
-	/* The last failure ends the waiting, and the allocation is repeated. */
+	/* The last failure ends the wait, and the allocation is retried. */
 	EXPECT_EQ(starve(&pool), PAUSE | TELL | LATER | LOG);
 	EXPECT_TRUE(rpcrdma_mr_pool_is_spent(&pool));
 	rpcrdma_call_regions(&call, &pool);
 	EXPECT_EQ(call.few_regions, 1);
 	EXPECT_EQ(call.max_regions, 0);
-	/* It continues without further messages. */
+	/* The retries continue without further log messages. */
 	for (u32 i = 0; i < 3; i++)
 		EXPECT_EQ(make(&pool, 0), LATER);
-	/* A Call that is refused meanwhile retries then. */
+	/* A Call that is refused meanwhile is retried then. */
 	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), 0u);
 	EXPECT_EQ(make(&pool, 0), TELL | LATER);
 	EXPECT_EQ(pool.failures, +RPCRDMA_POOL_FAILURES);
 	EXPECT_EQ(pool.shortages, RPCRDMA_POOL_FAILURES + 4u);
 
-	/* One MR is sufficient to restart the count. */
+	/* A single MR restarts the count of failures. */
 	EXPECT_EQ(make(&pool, 1), 0u);
 	EXPECT_FALSE(rpcrdma_mr_pool_is_starved(&pool));
 	EXPECT_EQ(pool.shortages, RPCRDMA_POOL_FAILURES + 5u);
@@ -230,7 +226,9 @@ TEST(MrPool, StarvedAfterAWhile)
 	EXPECT_EQ(make(&pool, 0), LOG);
 }
 
-/* The maximum of MRs is allocated: waiting for more is no failure. */
+/*
+ * The maximum number of MRs is allocated. Waiting for used ones is no failure.
+ */
 TEST(MrPool, NotStarvedAtTheMaximum)
 {
 	rpcrdma_mr_pool pool = pool_of(1, 1);
@@ -247,8 +245,8 @@ TEST(MrPool, NotStarvedAtTheMaximum)
 }
 
 /*
- * Callers come, take the MRs they need or return those they hold, use them, and
- * return them, in any order. The allocation is slow and sometimes has no
+ * Callers arrive in any order, get the MRs they need or return those they got,
+ * use them, and return them. The allocation is slow and sometimes has no
  * memory.
  */
 class pool_walk : public testing::TestWithParam<u32>
@@ -262,7 +260,7 @@ protected:
 		}
 		if (!(todo & TELL))
 			return;
-		/* Without a reason, only at the end of a pause */
+		/* Only the end of a pause may wake callers without a reason. */
 		if (!reason)
 			idle_tells_++;
 		EXPECT_LE(idle_tells_, pauses_);
@@ -343,7 +341,7 @@ TEST_P(pool_walk, AllAreServedInOrder)
 		step(true, random_.chance(80));
 		ASSERT_TRUE(waiting_.empty() || told_ || maker_ ||
 			    !busy_.empty())
-			<< "nobody is to come";
+			<< "no caller is left";
 	}
 	for (u32 i = 0; i < 10000 && !waiting_.empty(); i++)
 		step(false, true);

@@ -58,7 +58,10 @@ rpcrdma_mr_limits any_limits(generator &random, u32 pages)
 	return limits;
 }
 
-/* Memory from byte @offset of a page on, page by page or all at once */
+/*
+ * Memory that starts @offset bytes into a page, added page by page or all at
+ * once
+ */
 struct vec {
 	u32 offset, length;
 };
@@ -157,7 +160,7 @@ TEST(MrSplit, Counted)
 		{ 1 << 20, 256, 0, 1 << 20, 1 },
 		{ 1 << 20, 2, 0, 20480, 3 },
 		{ 1 << 20, 2, 4095, 8192, 2 },
-		/* The peer's bound, in complete pages as far as they fit */
+		/* The peer's bound, in complete pages as far as possible */
 		{ 8192, 256, 0, 20480, 3 },
 		{ 8192, 256, 100, 10000, 2 },
 		{ 8192, 256, 100, 8092, 1 },
@@ -188,7 +191,10 @@ TEST(MrSplit, CountingIsBounded)
 	}
 }
 
-/* Memory that does not begin or end at a page boundary is only at the ends. */
+/*
+ * Within an MR, only the first range may begin, and only the last may end,
+ * inside a page.
+ */
 TEST(MrSplit, WholePagesOrGaps)
 {
 	const std::vector<vec> odd = { { 100, 200 }, { 0, 4096 }, { 0, 10 },
@@ -217,14 +223,14 @@ TEST(MrSplit, PartialPagesApart)
 	EXPECT_EQ(all[2].octets, 20100 - 4 * page);
 	EXPECT_EQ(map(limits_apart(16), run(0, 3 * page)).size(), 1u);
 	EXPECT_EQ(map(limits_apart(16), run(100, 200)).size(), 1u);
-	/* It may end a page, or begin one. */
+	/* The partial page may be the end of a page, or the beginning. */
 	EXPECT_EQ(map(limits_apart(16), run(4000, 96 + page)).size(), 2u);
 	EXPECT_EQ(map(limits_apart(16), run(0, page + 1)).size(), 2u);
 	EXPECT_EQ(gaps.size(), 1u);
 }
 
 /*
- * However little a device maps, the registration continues as long as it maps a
+ * However little a device maps, registration succeeds as long as it maps a
  * page.
  */
 TEST(MrSplit, SplitFiner)
@@ -235,7 +241,7 @@ TEST(MrSplit, SplitFiner)
 	EXPECT_TRUE(rpcrdma_mr_limits_reduce(&now, &used));
 	EXPECT_TRUE(now.apart);
 	EXPECT_EQ(now.pages, 8u);
-	/* A mapping split before yields no new limit. */
+	/* A mapping with the former limits yields no new limit. */
 	EXPECT_TRUE(rpcrdma_mr_limits_reduce(&now, &used));
 	EXPECT_EQ(now.pages, 8u);
 	for (const u32 pages : { 4u, 2u, 1u }) {
@@ -277,8 +283,8 @@ TEST(MrSplit, CountedAsTheyAreFilled)
 }
 
 /*
- * Page by page or in ranges as long as possible, alone or after other memory,
- * the MRs are the same.
+ * The MRs are the same for single pages and for ranges as long as possible,
+ * alone or after other memory.
  */
 TEST(MrSplit, PageByPageOrAtOnce)
 {

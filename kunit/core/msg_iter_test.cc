@@ -110,7 +110,7 @@ TEST(MsgIter, OfACall)
 		{},
 		{ { 40, 400 } },
 		{ { 40, 401 } },
-		/* Up to the end, and one after the other */
+		/* Up to the end of the message, and one after the other */
 		{ { 100, 899 } },
 		{ { 40, 3 }, { 44, 1 }, { 48, 400 }, { 900, 0 } },
 		{ { 8, 5 }, { 500, 6 }, { 600, 7 }, { 700, 300 } },
@@ -233,7 +233,7 @@ TEST(MsgIter, OfAnyReply)
 	}
 }
 
-/* The ranges have exactly the inline part of the plan. */
+/* The ranges cover exactly the inline part of the plan. */
 TEST(MsgIter, OfAPlannedReply)
 {
 	auto e = open_server();
@@ -310,7 +310,7 @@ TEST(MsgIter, PulledPartsOfACall)
 	pull = rpcrdma_call_to_pull(rx.get(), 40, true);
 	EXPECT_EQ(pull.item, &rx->lists.reads[0]);
 	EXPECT_EQ(pull.octets, 4999u);
-	/* The complete Call */
+	/* The complete Call is pulled. */
 	for (const rpcrdma_call_pull &all :
 	     { rpcrdma_call_to_pull(rx.get(), 44, true),
 	       rpcrdma_call_to_pull(rx.get(), 40, false) }) {
@@ -319,7 +319,10 @@ TEST(MsgIter, PulledPartsOfACall)
 	}
 }
 
-/* The rest of a Reply is sent, written to the Reply chunk or exposed. */
+/*
+ * The Payload stream of a Reply is sent, written to the Reply chunk, or
+ * exposed.
+ */
 TEST(MsgIter, OfAReplyFollowItsPlan)
 {
 	auto plan = std::make_unique<rpcrdma_reply_plan>();
@@ -372,7 +375,7 @@ struct offers {
 					  range.length, 0),
 				  0);
 		}
-		/* The iterator stays at its end. */
+		/* At its end, the iterator stays there. */
 		EXPECT_EQ(rpcrdma_chunk_range_next(&at, lists.get(), &range),
 			  end);
 	}
@@ -501,7 +504,7 @@ TEST(ChunkRanges, AReply)
 	EXPECT_FALSE(o.ranges[0].data);
 }
 
-/* If a peer wrote twice to the same memory, the content would be undefined. */
+/* Two writes of the peer to the same memory would leave undefined contents. */
 TEST(ChunkRanges, NoMemoryIsWrittenTwice)
 {
 	const offers o{ plan_of(RPCRDMA_INLINE, false, true, true),
@@ -558,7 +561,7 @@ TEST(ChunkRanges, NothingOfAPlainCall)
 }
 
 /*
- * Lists that contain chunks already: a fault of the caller, and no chunk is
+ * Lists that already contain chunks are a fault of the caller. No chunk is
  * damaged.
  */
 TEST(ChunkRanges, NotToFullLists)
@@ -593,7 +596,7 @@ std::string stretch(u32 offset, u32 length, u32 *left)
 	std::string said;
 
 	rpcrdma_lists_init(lists.get());
-	/* The chunk is not the first one. */
+	/* The chunk is not the first one of the lists. */
 	rpcrdma_lists_add_read(lists.get(), 40);
 	rpcrdma_lists_add_segment(lists.get(), 9, 1000, 0);
 	rpcrdma_lists_add_read(lists.get(), 80);
@@ -634,9 +637,7 @@ TEST(ChunkCursor, OfAChunk)
 	EXPECT_EQ(left, 0u);
 }
 
-/*
- * A range beyond the chunk is reported, and nothing after the chunk is touched.
- */
+/* A range beyond the chunk is reported. Nothing after the chunk is read. */
 TEST(ChunkCursor, BeyondAChunk)
 {
 	u32 left;
@@ -710,7 +711,10 @@ TEST(Refusals, NotForTemporaryFailures)
 			EXPECT_NE(r.kind, RPCRDMA_REMEDY_NONE);
 			EXPECT_NE(r.kind, RPCRDMA_REMEDY_GIVE_UP) << status;
 			EXPECT_EQ(r.refusal, RPCRDMA_REFUSE_NONE);
-			/* sunrpc knows these, and no RPC ends with them. */
+			/*
+			 * sunrpc retries after these errors, and no RPC ends
+			 * with them.
+			 */
 			if (r.kind == RPCRDMA_REMEDY_CLOSE)
 				EXPECT_EQ(r.status, -107);
 			else
@@ -719,7 +723,7 @@ TEST(Refusals, NotForTemporaryFailures)
 	}
 }
 
-/* The peer sends its Call again only on another connection. */
+/* Close the connection: the peer retransmits its Call only on another one. */
 TEST(Refusals, TheConnectionClosesIfNoTaskRetries)
 {
 	for (const int status : PASSING) {

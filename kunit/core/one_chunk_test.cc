@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The fast paths for messages with one chunk of one segment: each decides as the general
- * path does.
+ * The fast paths for messages with one chunk of one segment agree with the
+ * general path.
  */
 #include "planning.hh"
 
@@ -12,7 +12,7 @@ namespace
 {
 
 constexpr u32 X = 77;
-/* A flag that is ignored, with which a message is not on the fast path */
+/* A flag that receivers ignore, and that keeps a message off the fast path */
 constexpr u32 RESERVED = 8;
 
 bool same_plan(const rpcrdma_call_plan &a, const rpcrdma_call_plan &b)
@@ -37,14 +37,14 @@ message one_chunk(u32 flags, bool read, u32 position, u32 length, u32 payload,
 	return m.rpc(xid, direction, payload);
 }
 
-/* Expect that @m is received as the same message is on the general path. */
+/* Expect the same result for @m on the fast path and on the general path. */
 void expect_same(bool client, const message &m, const std::string &what)
 {
 	auto fast = client ? open_client() : open_server();
 	auto general = client ? open_client() : open_server();
 	message other = m;
 
-	/* Replies are to Calls that were sent. */
+	/* A Reply needs a Call that was sent. */
 	fast->send(RPCRDMA_KIND_CALL, X);
 	general->send(RPCRDMA_KIND_CALL, X);
 	other.set(16, other.get(16) | RESERVED);
@@ -72,7 +72,7 @@ void expect_same(bool client, const message &m, const std::string &what)
 
 } // namespace
 
-/* With limited MRs, of which there are enough, a Call is planned by all rules. */
+/* If MRs are limited but sufficient, a Call is planned on the general path. */
 TEST(OneChunk, CallsArePlannedTheSame)
 {
 	auto e = requester();
@@ -138,7 +138,10 @@ TEST(OneChunk, CallsArePlannedTheSame)
 	EXPECT_GT(usual, 50u);
 }
 
-/* What was refused, and what a peer does not accept, is for the general path. */
+/*
+ * Calls that were refused, and chunks that the peer does not accept, are
+ * planned on the general path.
+ */
 TEST(OneChunk, CallsThatNeedOtherRules)
 {
 	auto e = requester();
@@ -276,7 +279,7 @@ TEST(OneChunk, TheItemOfAReply)
 			}
 }
 
-/* A reserved flag is ignored, and leads to the general path. */
+/* A reserved flag is ignored, and makes the message take the general path. */
 TEST(OneChunk, MessagesAreReceivedTheSame)
 {
 	const u32 limit = usual_props().rssiz;
@@ -310,7 +313,10 @@ TEST(OneChunk, MessagesAreReceivedTheSame)
 									std::to_string(
 										position));
 					}
-	/* Of another RPC, and with the words after its only chunk not zero */
+	/*
+	 * A Reply to another RPC, and words after the only chunk that are not
+	 * zero
+	 */
 	expect_same(false, one_chunk(0, false, 0, 8, 40, CALL, X + 1), "xid");
 	for (u32 at : { 28u, 32u, 36u, 56u, 60u }) {
 		for (u32 value : { 0u, 1u, 2u }) {

@@ -40,7 +40,7 @@ TEST(Version, OthersGetErrVers)
 		EXPECT_EQ(e->conn.version, 0);
 		EXPECT_EQ(e->conn.sent, 1u);
 		EXPECT_EQ(e->conn.counters.errors_sent, 1u);
-		/* The window before the first header is one message. */
+		/* Before the first header, one message may be sent. */
 		e->receive(version1_call(version));
 		EXPECT_EQ(e->control().size(), 0u);
 	}
@@ -67,7 +67,7 @@ TEST(Version, ErrVersThenVersion2)
 
 	e->receive(version1_call(1));
 	e->control();
-	/* The peer has received our answer. */
+	/* The peer has received this end's answer. */
 	e->receive(connprop({}).set(20, 1));
 	EXPECT_EQ(e->conn.version, 2);
 	EXPECT_EQ(e->control().get(12), +RDMA2_CONNPROP);
@@ -164,7 +164,7 @@ TEST(Version, ClientDistinguishesOtherErrorsFromErrVers)
 		EXPECT_EQ(e->conn.err_vers_high, 0) << c.what;
 		EXPECT_EQ(e->conn.version, 2) << c.what;
 	}
-	/* Later it would be an error like any other. */
+	/* After the opening, it is an error like any other. */
 	auto e = open_client();
 
 	EXPECT_EQ(e->receive(err_vers(1, 1)), RPCRDMA_RX_CONSUMED);
@@ -172,8 +172,8 @@ TEST(Version, ClientDistinguishesOtherErrorsFromErrVers)
 }
 
 /*
- * The draft's own prefix has no received word. In its place is the number of
- * properties, according to which more messages were received than were sent.
+ * The prefix of the draft has no received word. In its place is the number of
+ * properties, which reads as more messages received than were sent.
  */
 TEST(Version, ThePrefixOfTheDraftCloses)
 {
@@ -254,7 +254,7 @@ TEST(Order, OpenedComesOnce)
 	EXPECT_EQ(times, 1u);
 }
 
-/* A server's first window is a normal one. */
+/* A server's first window is at least the minimum of a normal window. */
 TEST(Order, ServerWaitsForAWindow)
 {
 	end e{ usual_config(false, 4) };
@@ -271,8 +271,8 @@ TEST(Order, ServerWaitsForAWindow)
 }
 
 /*
- * With a window of one, the ERROR uses it, and the CONNPROP of this end has to
- * wait.
+ * With a window of one, the ERROR uses the only credit, and this end's CONNPROP
+ * has to wait.
  */
 TEST(Order, OpenedOnlyWhenOwnPartsCanBeSent)
 {
@@ -289,8 +289,8 @@ TEST(Order, OpenedOnlyWhenOwnPartsCanBeSent)
 }
 
 /*
- * Posting a Receive before the CONNPROP of this end is sent requests another
- * attempt.
+ * Posting a Receive before this end's CONNPROP is sent raises the event to send
+ * it.
  */
 TEST(Order, ReceivesBeforeOwnConnpropOpenTheWindow)
 {
@@ -304,7 +304,7 @@ TEST(Order, ReceivesBeforeOwnConnpropOpenTheWindow)
 	EXPECT_EQ(e->events, RPCRDMA_EV_CONTROL | RPCRDMA_EV_WINDOW);
 	ASSERT_EQ(e->control().get(12), +RDMA2_CONNPROP);
 	EXPECT_TRUE(rpcrdma_conn_may_send(&e->conn, RPCRDMA_KIND_CALL));
-	/* Later ones cause no event. */
+	/* Later Receives cause no event. */
 	e->post(1);
 	EXPECT_FALSE(e->events & RPCRDMA_EV_WINDOW);
 }
@@ -336,12 +336,12 @@ TEST(Order, RpcBeforeTheEndOfOpeningCloses)
 
 		EXPECT_EQ(server->receive(m), RPCRDMA_RX_CLOSE);
 
-		/* Between the parts of the client's CONNPROP */
+		/* RPC traffic between the parts of the client's CONNPROP */
 		server = new_server();
 		server->receive(connprop({}, RDMA2_F_TPMORE));
 		EXPECT_EQ(server->receive(m), RPCRDMA_RX_CLOSE);
 
-		/* Before the server has sent its own CONNPROP */
+		/* RPC traffic before the server has sent its CONNPROP */
 		server = new_server();
 		server->receive(connprop({}));
 		EXPECT_EQ(server->receive(m), RPCRDMA_RX_CLOSE);
@@ -416,7 +416,7 @@ TEST(Order, TooManyBytesClose)
 	EXPECT_LE(total - part.size(), 65536u);
 }
 
-/* Both ends, with every small number of Receives */
+/* Both ends open, with every small number of Receives. */
 TEST(Opening, OfTwoEngines)
 {
 	for (u32 client = 2; client < 8; client++) {

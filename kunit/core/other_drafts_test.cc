@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Peers of other drafts of version 2, by their first message */
+/* Peers of other drafts of version 2 are recognised by their first message. */
 #include "opening.hh"
 
 using namespace engine_test;
@@ -11,7 +11,10 @@ namespace
 constexpr char EARLY[] = "the peer implements draft -01 or -02 of version 2";
 constexpr char LATE[] = "the peer implements draft -03 to -07 of version 2";
 
-/* Five words as in all drafts: the last is flags, or a number of properties */
+/*
+ * The five words common to all drafts; the last is flags or a number of
+ * properties
+ */
 message prefix(u32 type, u32 last)
 {
 	return message().word(0).word(2).word(32).word(type).word(last);
@@ -23,7 +26,10 @@ message with_properties(message m)
 	return m.word(1).word(4).word(4096).word(2).word(4).word(4096);
 }
 
-/* Draft -01 and -02: flags, and the number of properties in place of what was received */
+/*
+ * Drafts -01 and -02: flags, and the number of properties where this profile
+ * has the received word
+ */
 message early()
 {
 	return with_properties(prefix(RDMA2_CONNPROP, 0).word(2));
@@ -60,7 +66,7 @@ TEST(OtherDrafts, ServersAreNamedAndGetVersion1Next)
 
 TEST(OtherDrafts, NothingElseIsRecognised)
 {
-	/* A grant of draft -02, which is too short here */
+	/* A credit grant of draft -02, which is too short for this profile */
 	auto e = new_server();
 
 	EXPECT_EQ(e->receive(prefix(6, 0)), RPCRDMA_RX_CONSUMED);
@@ -75,12 +81,12 @@ TEST(OtherDrafts, NothingElseIsRecognised)
 		EXPECT_EQ(e->control().get(24), +RDMA2_ERR_INVAL_HTYPE);
 	}
 
-	/* The same numbers where this profile has them */
+	/* The same numbers in the places that this profile gives them */
 	e = new_server();
 	e->receive(connprop({ prop32(1, 4096), prop32(2, 4096) }));
 	EXPECT_EQ(e->conn.state, RPCRDMA_CONN_OPEN);
 
-	/* A second message of that type is unknown, as all are. */
+	/* A second message of that type is an unknown one. */
 	e->receive(prefix(7, 0).word(0).word(0));
 	EXPECT_NE(e->conn.state, RPCRDMA_CONN_CLOSING);
 }

@@ -38,8 +38,8 @@ TEST(PlanCall, InlineUpToTheThreshold)
 }
 
 /*
- * Where the fast path has an answer, it is the slow path's. It covers most
- * Calls.
+ * If the fast path has a plan, it is the same as the general path's. It covers
+ * most Calls.
  */
 TEST(PlanCall, TheFastPathAgrees)
 {
@@ -150,13 +150,16 @@ TEST(PlanCall, ReducedCallAtTheThreshold)
 		auto e = requester();
 
 		for (int d : { -4, -1, 0, 1, 4 }) {
-			/* The rest exceeds what fits inline by this much. */
+			/*
+			 * The rest of the Call exceeds the inline threshold by
+			 * this much.
+			 */
 			const u32 rest = 4096 - PLAIN - READ_SEG * segs +
 					 static_cast<u32>(d);
 			rpcrdma_call call = simple_call(rest + 65536);
 
 			call.item_position = 100;
-			call.item_length = 65533; /* and roundup */
+			call.item_length = 65533; /* and its roundup */
 			call.item_segs = static_cast<u16>(segs);
 
 			const planned p = plan_call(*e, call);
@@ -188,7 +191,9 @@ TEST(PlanCall, ResultsThatMayNotBeReduced)
 	EXPECT_TRUE(p.plan.reply_chunk);
 }
 
-/* An item at the end of the message, without its roundup in the message */
+/*
+ * An item at the end of the message, whose roundup is not part of the message
+ */
 TEST(PlanCall, ItemWithoutRoundup)
 {
 	auto e = requester();
@@ -277,8 +282,8 @@ TEST(PlanCall, ContinuedWithinReassembly)
 }
 
 /*
- * Position Zero: with the item inside, or in a chunk of its own if that is
- * permitted
+ * Position Zero chunk: with the item inside, or with a chunk of its own for the
+ * item if that is permitted
  */
 TEST(PlanCall, Special)
 {
@@ -497,7 +502,7 @@ TEST(PlanCall, BulkReplyIsNotPulled)
 		call.result_max = 90000;
 		EXPECT_TRUE(plan_call(*e, call).plan.write_chunk);
 		EXPECT_FALSE(plan_call(*e, call).plan.reply_chunk);
-		/* GSS requires it unreduced. */
+		/* GSS requires the result unreduced. */
 		call.ddp = 0;
 		EXPECT_EQ(plan_call(*e, call).plan.reply_chunk, !reassembly);
 
@@ -562,7 +567,7 @@ TEST(PlanCall, RcsizCountsAllLists)
 		segs += p.plan.write_chunk ? 3 : 0;
 		segs += p.plan.reply_chunk ? 3 : 0;
 		EXPECT_LE(segs, rcsiz);
-		/* Segments that are available are used for the Reply first. */
+		/* Available segments are used for the Reply first. */
 		EXPECT_EQ(p.plan.reply_chunk, rcsiz >= 6);
 		EXPECT_EQ(p.plan.write_chunk, rcsiz >= 3);
 		EXPECT_EQ(p.plan.read_item, rcsiz >= 10 || rcsiz == 0);
@@ -610,7 +615,8 @@ TEST(PlanCall, Reverse)
 }
 
 /*
- * This end issues no Reads, so reverse Calls with chunks could not be pulled.
+ * This end issues no Reads, so that it could not pull reverse Calls with
+ * chunks.
  */
 TEST(PlanCall, ReverseGeneralNeedsReads)
 {
@@ -659,7 +665,10 @@ TEST(PlanCall, ReversePayload)
 			auto e = requester(true, peer, own);
 			const u32 max = rpcrdma_reverse_payload(&e->conn);
 
-			/* Without a connection: what any of them conveys */
+			/*
+			 * Without a connection, the payload that any connection
+			 * can convey
+			 */
 			EXPECT_EQ(rpcrdma_reverse_payload(nullptr), 960u);
 			EXPECT_LE(960u, max);
 			if (brs < RDMA2_RVRSDIR_CONT)
@@ -682,8 +691,8 @@ TEST(PlanCall, NotOpen)
 }
 
 /*
- * A device has few MRs left, or none: messages that can be conveyed with fewer
- * are.
+ * With few MRs left, or none, messages that can be conveyed with fewer are
+ * planned that way.
  */
 TEST(PlanCall, FewMrs)
 {
@@ -708,7 +717,10 @@ TEST(PlanCall, FewMrs)
 	EXPECT_EQ(p.plan.format, RPCRDMA_CONTINUED);
 	EXPECT_FALSE(p.plan.read_item);
 
-	/* No chunk is provided for a Reply, which may be small after all. */
+	/*
+	 * No chunk is provided for a Reply, because the Reply may turn out
+	 * small.
+	 */
 	call = simple_call(100, LOTS);
 	call.result_max = LOTS - 100;
 	call.few_regions = 1;
@@ -718,8 +730,8 @@ TEST(PlanCall, FewMrs)
 	EXPECT_FALSE(p.plan.reply_chunk);
 
 	/*
-	 * Where only MRs would help, that is reported; where nothing would,
-	 * too.
+	 * If only MRs would help, the plan says so. If nothing would, the plan
+	 * says that.
 	 */
 	call = simple_call(20000);
 	call.few_regions = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Plans and parts of messages keep to the limits, whatever these are (WP 5, 6) */
+/* Plans, and parts of messages, respect all limits (WP 5, 6). */
 #include "planning.hh"
 
 using namespace engine_test;

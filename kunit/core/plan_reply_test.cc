@@ -78,9 +78,7 @@ TEST(PlanReply, InlineUpToTheThreshold)
 		EXPECT_EQ(plan->inline_length, length);
 		EXPECT_EQ(plan->lists.nr_segs, 0);
 	}
-	/*
-	 * A provided Reply chunk stays unused, with and without Write chunks.
-	 */
+	/* A provided Reply chunk is not used, with and without Write chunks. */
 	for (bool writes : { false, true }) {
 		rpcrdma_lists lists = no_lists();
 
@@ -127,7 +125,7 @@ TEST(PlanReply, ReplyChunkBeforeContinuation)
 		EXPECT_EQ(plan->lists.segs[2].handle, lists.segs[2].handle);
 		EXPECT_EQ(plan->lists.segs[2].offset, lists.segs[2].offset);
 	}
-	/* Unused: returned absent */
+	/* An unused Reply chunk is returned as absent. */
 	const auto plan = plan_reply(*e, lists, 100);
 
 	EXPECT_EQ(plan->format, RPCRDMA_INLINE);
@@ -184,14 +182,19 @@ TEST(PlanReply, WriteChunks)
 	for (u32 i = 0; i < 3; i++)
 		EXPECT_EQ(plan->lists.writes[i].count, lists.writes[i].count);
 
-	/* More items than chunks: the others stay in the message. */
+	/*
+	 * If there are more items than chunks, the others stay in the message.
+	 */
 	lists = no_lists();
 	add_write(&lists, 1, 1000);
 	plan = plan_reply(*e, lists, 3000, { { 100, 1000 }, { 1700, 17 } });
 	EXPECT_EQ(plan->nr_items, 1);
 	EXPECT_EQ(plan->inline_length, 2000u);
 
-	/* An empty result uses a chunk, too, which is returned empty. */
+	/*
+	 * An empty result uses a chunk, too, which is returned with a length of
+	 * 0.
+	 */
 	plan = plan_reply(*e, lists, 3000, { { 100, 0 } });
 	EXPECT_EQ(plan->nr_items, 1);
 	EXPECT_EQ(plan->inline_length, 3000u);
@@ -226,14 +229,14 @@ TEST(PlanReply, WriteChunkTooShortIsNoError)
 		u32 format, error;
 	} cases[] = {
 		{ "inline", 3000, 0, 0, false, RPCRDMA_INLINE, 0 },
-		{ "inline, however much there is", 3000, 262144, 60000, true,
-		  RPCRDMA_INLINE, 0 },
+		{ "inline, whatever chunks there are", 3000, 262144, 60000,
+		  true, RPCRDMA_INLINE, 0 },
 		{ "Reply chunk", 30000, 262144, 60000, true, RPCRDMA_SPECIAL,
 		  0 },
 		{ "continued", 30000, 262144, 20000, true, RPCRDMA_CONTINUED,
 		  0 },
 		{ "pulled", 30000, 20000, 20000, true, RPCRDMA_SPECIAL, 0 },
-		{ "no way left", 30000, 20000, 20000, false, 0,
+		{ "no method left", 30000, 20000, 20000, false, 0,
 		  RDMA2_ERR_WRITE_RESOURCE },
 	};
 
@@ -267,7 +270,8 @@ TEST(PlanReply, WriteChunkTooShortIsNoError)
 			  c.result + 400)
 			<< c.what;
 		/*
-		 * Its chunk is returned unused; the other chunk has its item.
+		 * The chunk of the long result is returned unused; the other
+		 * chunk has its item.
 		 */
 		EXPECT_EQ(plan->nr_items, 2);
 		EXPECT_FALSE(rpcrdma_item_placed(plan.get(), 0));
@@ -366,7 +370,7 @@ TEST(PlanReply, HeaderAtTheThreshold)
 	}
 }
 
-/* So many chunks that even their list does not fit */
+/* Even the list of so many chunks does not fit. */
 TEST(PlanReply, HeaderTooLarge)
 {
 	auto peer = usual_props();
@@ -388,7 +392,7 @@ TEST(PlanReply, HeaderTooLarge)
 	EXPECT_EQ(plan_reply(*e, lists, 16)->error, 0u);
 }
 
-/* The last part returns all chunks, and has space for payload, too. */
+/* The last part returns all chunks, and must have space for payload, too. */
 TEST(PlanReply, NoSpaceInTheLastPart)
 {
 	for (u32 room = 0; room < 12; room++) {
@@ -430,8 +434,8 @@ TEST(PlanReply, RemoteInvalidation)
 }
 
 /*
- * A Requester that provides no handle gets a plain Send, whatever its chunks
- * are.
+ * A Requester that provides no handle gets a Send without invalidation,
+ * whatever its chunks are.
  */
 TEST(PlanReply, NoHandleIsInvalidatedUnrequested)
 {

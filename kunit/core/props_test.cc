@@ -92,7 +92,7 @@ TEST(Props, ConfigIsClamped)
 	EXPECT_EQ(conn.cfg.props.reply_read, 3u);
 	EXPECT_EQ(conn.cfg.props.reassembly, +RPCRDMA_MAX_CHUNK_OCTETS);
 
-	/* A zero in one property means no chunks at all. */
+	/* Zero in either property means no chunks at all. */
 	cfg.props.rssiz = 0;
 	rpcrdma_conn_init(&conn, &cfg);
 	EXPECT_EQ(conn.cfg.props.rcsiz, 0u);
@@ -102,7 +102,7 @@ struct value_case {
 	const char *name;
 	std::vector<prop> props;
 	u32 error;
-	/* The outcome for one property */
+	/* The message with one property, and the outcome */
 	u32 rpcrdma_props::*member;
 	u32 value;
 };
@@ -209,15 +209,15 @@ TEST_P(Values, OfProperties)
 	auto e = new_server();
 
 	e->receive(connprop(c.props));
-	/* Whether refused or not, the opening continues. */
+	/* The opening continues, whether the property was refused or not. */
 	EXPECT_TRUE(e->all_events & RPCRDMA_EV_OPENED);
 	EXPECT_EQ(e->conn.peer.*c.member, c.value);
 	if (c.error) {
 		const message m = e->control();
 
 		/*
-		 * Sent before the CONNPROP of this end: the client must still
-		 * be opening.
+		 * The ERROR is sent before this end's CONNPROP, because the
+		 * client must still be opening.
 		 */
 		ASSERT_EQ(m.size(), 28u);
 		EXPECT_EQ(m.get(0), 0u);
@@ -365,14 +365,14 @@ TEST(Props, ResponseAppliesNothing)
 	e->receive(
 		connprop({ prop32(RDMA2_PROPID_RCSIZ, 7) }, RDMA2_F_RESPONSE));
 	EXPECT_EQ(e->conn.counters.dropped, 1u);
-	/* It is counted, and not answered with an ERROR. */
+	/* The message is counted, and not answered with an ERROR. */
 	EXPECT_EQ(e->conn.state, RPCRDMA_CONN_OPEN);
 	EXPECT_EQ(e->conn.peer.rcsiz, 16u);
 	EXPECT_EQ(e->control().get(12), +RDMA2_CONNPROP);
 	EXPECT_EQ(e->control().size(), 0u);
 }
 
-/* Its messages are not larger than it announced. */
+/* After the refusal, this end's messages are not larger than it announced. */
 TEST(Props, SmallPropertiesRefused)
 {
 	auto cfg = usual_config(true);
@@ -404,8 +404,8 @@ message props_refused(u32 received)
 }
 
 /*
- * A server is already open when it receives the ERROR, but nothing has used its
- * properties.
+ * A server is already open when it receives the ERROR, but no message has used
+ * its properties yet.
  */
 TEST(Props, AServersPropertiesRefused)
 {
@@ -446,7 +446,10 @@ TEST(Props, AServersPropertiesRefused)
 	}
 }
 
-/* Then the ERROR is about a Call of this end, as any other is. */
+/*
+ * Once its properties were used, the ERROR is about a Call of this end, as any
+ * other is.
+ */
 TEST(Props, AnErrorLaterIsAboutACall)
 {
 	for (u32 n = 0; n < 3; n++) {
@@ -475,7 +478,7 @@ TEST(Props, AnErrorLaterIsAboutACall)
 		EXPECT_EQ(e->rx.xid, 0u);
 		EXPECT_EQ(e->conn.cfg.props.rcsiz, rcsiz);
 	}
-	/* A client has opened, and knows the refused properties. */
+	/* A client that is open knows whether its properties were refused. */
 	auto e = open_client();
 
 	EXPECT_EQ(e->receive(props_refused(1)), RPCRDMA_RX_ERROR);

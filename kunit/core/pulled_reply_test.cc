@@ -27,7 +27,7 @@ rpcrdma_conn_config server_config()
 	return cfg;
 }
 
-/* A client that pulls, and reassembles nothing */
+/* A client that pulls Replies and does not reassemble any */
 rpcrdma_conn_config client_config()
 {
 	auto cfg = usual_config(true);
@@ -76,7 +76,7 @@ plan_reply(const end &e, u32 length, const rpcrdma_lists &lists = empty_lists(),
 	return plan;
 }
 
-/* The result of registering a Reply, and whether it fits the bounds */
+/* The result of registering a Reply, and whether the bounds permit it */
 struct reply : rpcrdma_pull_entry {
 	bool fits(end &e, u32 of_xid, u32 of_octets = 10000)
 	{
@@ -208,7 +208,10 @@ TEST(PulledReply, ReverseDirectionByItsLevel)
 	}
 }
 
-/* Inline, Reply chunk, continued, Read chunk, error (WP 6) */
+/*
+ * The order of the methods: inline, Reply chunk, continued, Read chunk, error
+ * (WP 6)
+ */
 TEST(PulledReply, IsTheLastMethod)
 {
 	auto peer = client_config();
@@ -355,12 +358,14 @@ TEST(PulledReply, ChunkWithinThePeersLimits)
 	auto chunk = chunk_of({ 20000, 20001 });
 
 	EXPECT_EQ(expose(&e->conn, &chunk, plan.get()), MESSAGE_SIZE);
-	/* Memory that differs from the plan */
+	/* The memory differs from the plan. */
 	plan = plan_reply(*e, 40001);
 	chunk = chunk_of({ 20000, 20000 });
 	EXPECT_EQ(expose(&e->conn, &chunk, plan.get()), MESSAGE_SIZE);
-	/* With returned Write chunks, the segments have to be encoded in
-	 * addition. */
+	/*
+	 * If Write chunks are returned, the segments have to be encoded in
+	 * addition.
+	 */
 	rpcrdma_lists lists = empty_lists();
 
 	add_write(&lists, 40, 1000);
@@ -384,8 +389,10 @@ TEST(PulledReply, TooFewMrs)
 	pool.most = 4;
 	pool.made = 3;
 	for (u32 i = 0; i < 3; i++) {
-		/* MRs are being allocated; all are in use; one has just been
-		 * released. */
+		/*
+		 * The three causes: MRs are being allocated; all are in use;
+		 * one was just released.
+		 */
 		const int results[] = { AGAIN, MESSAGE_SIZE, AGAIN };
 		auto plan = plan_reply(*e, 50000);
 
@@ -431,10 +438,10 @@ TEST(PulledReply, DoneReleasesIt)
 	EXPECT_EQ(e->rx.exposed, &y);
 	EXPECT_TRUE(done_ok(*e, 0));
 	EXPECT_TRUE(done_ok(*e, 8));
-	/* A handle of another Reply, or of none */
+	/* The handle of another Reply, or of no Reply */
 	EXPECT_FALSE(done_ok(*e, 7));
 	EXPECT_FALSE(done_ok(*e, 9));
-	/* The bytes count until the peer cannot access them any more. */
+	/* The bytes are counted until the peer cannot access them any more. */
 	EXPECT_EQ(e->conn.exposed_octets, 20000u);
 	rpcrdma_pull_cancel(&e->conn, &y);
 	EXPECT_EQ(e->conn.exposed_octets, 10000u);
@@ -511,7 +518,7 @@ TEST(PulledReply, ExposedMemoryIsBounded)
 	for (u32 i = 0; i < 4; i++)
 		EXPECT_TRUE(replies[i].fits(*e, i, 25000));
 	EXPECT_FALSE(one.fits(*e, 4, 4));
-	/* They end in any order. */
+	/* They are released in any order. */
 	for (u32 i : { 2, 0, 3, 1 })
 		rpcrdma_pull_cancel(&e->conn, &replies[i]);
 	EXPECT_FALSE(one.fits(*e, 4, 100001));
@@ -530,7 +537,7 @@ TEST(PulledReply, ExposedMemoryIsBounded)
 	EXPECT_FALSE(replies[17].fits(*e, 17, 8));
 }
 
-/* DONE could not distinguish them. */
+/* One pulled Reply per XID, because DONE could not distinguish two. */
 TEST(PulledReply, OneForEachXid)
 {
 	auto e = provider();
@@ -541,8 +548,10 @@ TEST(PulledReply, OneForEachXid)
 	rpcrdma_pull_sent(&e->conn, &first, 7, 0);
 	EXPECT_FALSE(second.fits(*e, X));
 	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_PULL_COMPLETE);
-	/* The first one has ended, although its memory is still being
-	 * invalidated. */
+	/*
+	 * The first one is done, although its memory is still being
+	 * invalidated.
+	 */
 	EXPECT_TRUE(second.fits(*e, X));
 }
 
@@ -567,7 +576,7 @@ TEST(PulledReply, ReleasedAfterTheTimeLimit)
 		EXPECT_EQ(wait, 0u);
 		x.sent(*e, X, 7, start);
 		y.sent(*e, Y, 8, start + 300);
-		/* Not sent: the time limit does not run. */
+		/* While the Reply is not sent, the time limit does not run. */
 		EXPECT_TRUE(z.fits(*e, 3));
 		EXPECT_EQ(overdue(*e, start + 300, &wait), nullptr);
 		EXPECT_EQ(wait, 700u);
@@ -643,7 +652,10 @@ TEST(PulledReply, RepliesOfAllSizesArrive)
 	}
 }
 
-/* The permitted number, then errors; each DONE permits another one. */
+/*
+ * The permitted number of Replies is pulled, further ones are errors. Each DONE
+ * permits another one.
+ */
 TEST(PulledReply, ManyAtATime)
 {
 	sim_options options = pulling_options(100);

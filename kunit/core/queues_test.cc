@@ -31,7 +31,10 @@ constexpr rpcrdma_load client_load()
 		 .version_low = RPCRDMA_VERS_1 };
 }
 
-/* Space for its messages, and for further Work Requests of half their number */
+/*
+ * The queue holds the server's messages, and half as many further Work
+ * Requests.
+ */
 TEST(Queues, AServersSendQueueHoldsItsMessages)
 {
 	const rpcrdma_load load = server_load();
@@ -44,7 +47,7 @@ TEST(Queues, AServersSendQueueHoldsItsMessages)
 	EXPECT_LT(queues.send_cqes, 128u);
 }
 
-/* An MR for each Call, but not for the maximum of Calls */
+/* Each Call may use an MR, but not all Calls the maximum of MRs. */
 TEST(Queues, AClientsSendQueueHoldsTheMrsOfItsCalls)
 {
 	rpcrdma_load load = client_load();
@@ -57,12 +60,15 @@ TEST(Queues, AClientsSendQueueHoldsTheMrsOfItsCalls)
 	load.reads = 1;
 	EXPECT_EQ(rpcrdma_queues_for(&load, &PLENTY).slots,
 		  64u + RPCRDMA_CONTROL_SENDS + 64);
-	/* None of its peers sends more than it was granted. */
+	/* No peer sends more than it was granted. */
 	EXPECT_EQ(rpcrdma_queues_for(&load, &PLENTY).receives,
 		  rpcrdma_window_receives(64) + 1);
 }
 
-/* However few messages there are, one may have an MR for each segment. */
+/*
+ * However few messages are permitted, one of them may have an MR for each
+ * segment.
+ */
 TEST(Queues, TheLargestMessageFits)
 {
 	for (u8 client : { 0, 1 }) {
@@ -74,7 +80,7 @@ TEST(Queues, TheLargestMessageFits)
 		queues = rpcrdma_queues_for(&load, &PLENTY);
 		rpcrdma_sq_init(&sq, queues.slots, load.sends, 1, 1);
 		EXPECT_TRUE(rpcrdma_sq_fits(&sq, RPCRDMA_MAX_SEGS + 1));
-		/* Also with a device of short queues */
+		/* A device with short queues */
 		const rpcrdma_queue_limits little = { 96, 96, 0 };
 
 		rpcrdma_load_fit(&load, little.wrs);
@@ -99,7 +105,7 @@ TEST(Queues, AVersion1PeerHasExtraReceives)
 		  rpcrdma_window_receives(64) + RPCRDMA_V1_SPARE_RECEIVES + 1);
 }
 
-/* Where Reads need no MR, hardly any MRs are allocated for them. */
+/* If Reads need no MR, few MRs are allocated for them. */
 TEST(Queues, ReadsIntoMrsHaveMrsAndCompletions)
 {
 	const rpcrdma_load load = server_load();
@@ -155,7 +161,7 @@ TEST(Queues, SmallSettingsAreKept)
 	EXPECT_EQ(load.reads, 48u);
 }
 
-/* A device's limit is only known once a queue was requested. */
+/* The limit of a device becomes known when a queue is requested. */
 TEST(Queues, AShorterQueueScalesTheLoad)
 {
 	rpcrdma_queue_limits most = PLENTY;
@@ -173,7 +179,7 @@ TEST(Queues, AShorterQueueScalesTheLoad)
 	while (rpcrdma_queues_shorten(&queues) &&
 	       rpcrdma_queues_send_wrs(&queues) < before);
 	EXPECT_FALSE(rpcrdma_queues_shorten(&queues));
-	/* Control messages can still be sent. */
+	/* Enough slots for control messages remain. */
 	EXPECT_EQ(queues.slots, 2u * RPCRDMA_CONTROL_SENDS);
 
 	/* One Read is always possible. */
@@ -183,8 +189,10 @@ TEST(Queues, AShorterQueueScalesTheLoad)
 	EXPECT_EQ(queues.reads, 1u);
 }
 
-/* The last entry is for the completion that an end waits for when it drains the
- * queue. */
+/*
+ * One entry is for the completion that an end waits for when it drains the
+ * queue.
+ */
 TEST(Queues, SlotsFitTheQueueAndItsCompletions)
 {
 	const rpcrdma_load load = server_load();

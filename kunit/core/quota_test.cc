@@ -104,7 +104,7 @@ TEST(Quota, TheReserveIsForOneMessageOfEachKind)
 
 	ASSERT_EQ(rpcrdma_quota_attach(&all, &good), 0);
 	ASSERT_EQ(rpcrdma_quota_attach(&all, &other), 0);
-	/* However the memory came to be held */
+	/* In any order of charges */
 	rpcrdma_quota_charge(&all, &other, RPCRDMA_QUOTA_REPLIES, 100);
 	EXPECT_EQ(take_all(all, good, RPCRDMA_QUOTA_PARTS), PARTS);
 	EXPECT_EQ(take_all(all, good, RPCRDMA_QUOTA_CALLS), CALLS);
@@ -144,14 +144,14 @@ TEST(Quota, AContinuedCallHasSpaceForItsReadChunks)
 
 	ASSERT_TRUE(rpcrdma_quota_allows(&all, &a, RPCRDMA_QUOTA_PARTS, PARTS));
 	rpcrdma_quota_charge(&all, &a, RPCRDMA_QUOTA_PARTS, PARTS);
-	/* The last part has arrived. */
+	/* The Call is complete. */
 	ASSERT_TRUE(rpcrdma_quota_assembled(&all, &a, PARTS));
 	EXPECT_EQ(a.held[RPCRDMA_QUOTA_PARTS], 0u);
 	EXPECT_EQ(a.held[RPCRDMA_QUOTA_CALLS], PARTS);
 	/* With the Read chunks it is the largest Call, in whole pages. */
 	EXPECT_TRUE(rpcrdma_quota_allows(&all, &a, RPCRDMA_QUOTA_CALLS,
 					 MESSAGE + SPARE));
-	/* It waits for no other Call, and its Reply is charged in any case. */
+	/* The Call does not wait, and its Reply is charged in any case. */
 	rpcrdma_quota_charge(&all, &a, RPCRDMA_QUOTA_CALLS, MESSAGE + SPARE);
 	EXPECT_TRUE(may_begin(&all, &a, MESSAGE));
 	EXPECT_EQ(all.used, all.limit);
@@ -229,7 +229,7 @@ TEST(Quota, WaitersAreNotified)
 	EXPECT_FALSE(rpcrdma_quota_allows(&all, &a, RPCRDMA_QUOTA_CALLS, 1));
 	EXPECT_FALSE(rpcrdma_quota_uncharge(&all, &a, RPCRDMA_QUOTA_CALLS, 1));
 	EXPECT_FALSE(rpcrdma_quota_ask(&all, &a, RPCRDMA_QUOTA_CALLS, 2));
-	/* It is not enqueued, because it holds the memory itself. */
+	/* The account holds the memory itself, so that it is not enqueued. */
 	EXPECT_EQ(all.waiting, 0u);
 	EXPECT_TRUE(rpcrdma_quota_uncharge(&all, &a, RPCRDMA_QUOTA_CALLS, 2));
 	EXPECT_FALSE(rpcrdma_quota_uncharge(&all, &a, RPCRDMA_QUOTA_CALLS, 2));
@@ -247,7 +247,7 @@ TEST(Quota, WaitersAreNotified)
 	EXPECT_FALSE(rpcrdma_quota_must_ask(&all, &a));
 }
 
-/* In the order of arrival. A connection that is overtaken keeps its place. */
+/* In order of arrival. A connection that is passed over keeps its place. */
 TEST(Quota, WaitersAreServedInOrder)
 {
 	rpcrdma_quota all = memory(5, 0, CALLS);
@@ -265,7 +265,7 @@ TEST(Quota, WaitersAreServedInOrder)
 	rpcrdma_quota_charge(&all, &a[0], RPCRDMA_QUOTA_CALLS, CALLS);
 	for (u32 i = 1; i < 4; i++) {
 		EXPECT_FALSE(ask(i));
-		/* Enqueued once, however often it asks */
+		/* An account is enqueued only once. */
 		EXPECT_FALSE(ask(i));
 	}
 	EXPECT_EQ(all.waiting, 3u);
@@ -331,7 +331,7 @@ TEST(Quota, AUsedQuotaIsKept)
 	EXPECT_EQ(all.used, PROMISE + 40);
 }
 
-/* The runs in which accounts are visited and woken */
+/* Runs visit accounts and wake them. */
 TEST(Quota, RunsVisitAndWake)
 {
 	constexpr u32 MANY = RPCRDMA_QUOTA_WAKES + 1;
@@ -349,7 +349,7 @@ TEST(Quota, RunsVisitAndWake)
 	EXPECT_EQ(rpcrdma_quota_run_end(&all, &run), 0u);
 	for (rpcrdma_quota_account &one : a)
 		ASSERT_EQ(rpcrdma_quota_attach(&all, &one), 0);
-	/* Tight, and not visited since */
+	/* Memory is tight, and the account was not visited since. */
 	EXPECT_EQ(rpcrdma_quota_run_end(&all, &run), 1u);
 	EXPECT_TRUE(begin(1).visit);
 	EXPECT_EQ(rpcrdma_quota_run_end(&all, &run), 0u);
@@ -361,7 +361,7 @@ TEST(Quota, RunsVisitAndWake)
 	a[0].held[RPCRDMA_QUOTA_REPLIES] = held - 1;
 	EXPECT_FALSE(rpcrdma_quota_run_visit(&all, &a[0], false));
 	EXPECT_EQ(a[0].quota, held - 1);
-	/* It is stuck, but no other account waits. */
+	/* The account makes no progress, but no other account waits. */
 	for (u32 n = 0; n < 2 * RPCRDMA_QUOTA_STUCK_TICKS; n++)
 		EXPECT_FALSE(rpcrdma_quota_run_visit(&all, &a[0], false));
 
@@ -380,7 +380,9 @@ TEST(Quota, RunsVisitAndWake)
 	EXPECT_EQ(woken, u32{ RPCRDMA_QUOTA_WAKES });
 }
 
-/* An account that waits requests a run, and one for a Reply is woken first. */
+/*
+ * A waiting account requests a run. One that waits for a Reply is woken first.
+ */
 TEST(Quota, RepliesAreWokenBeforeCalls)
 {
 	rpcrdma_quota all = memory(3, 0, MESSAGES);
@@ -401,7 +403,7 @@ TEST(Quota, RepliesAreWokenBeforeCalls)
 	EXPECT_EQ(rpcrdma_quota_next(&all), &a[1]);
 }
 
-/* A peer that makes no progress, and the memory that waits for it */
+/* A peer that makes no progress while memory waits for it */
 TEST(Quota, HoardersAreStuck)
 {
 	rpcrdma_quota all = memory(1, 1000);
@@ -417,7 +419,7 @@ TEST(Quota, HoardersAreStuck)
 
 	ASSERT_EQ(rpcrdma_quota_attach(&all, &a), 0);
 	EXPECT_EQ(ticks(true), 100u);
-	/* Memory in use by this end is not the peer's. */
+	/* Memory that this end uses is not the peer's. */
 	rpcrdma_quota_charge(&all, &a, RPCRDMA_QUOTA_CALLS, 10);
 	EXPECT_EQ(ticks(false), 100u);
 	EXPECT_EQ(ticks(true), u32{ RPCRDMA_QUOTA_STUCK_TICKS } - 1);
@@ -460,7 +462,7 @@ rpcrdma_quota_account server_account(const rpcrdma_quota &all)
 	return a;
 }
 
-/* A server of 4 GiB, of which its clients may use a quarter */
+/* A server with 4 GiB, of which its clients may use a quarter */
 rpcrdma_quota server_memory(u64 of = 4 * GIB)
 {
 	rpcrdma_quota all = {};
@@ -544,8 +546,8 @@ TEST(Quota, TheLastConnectionWorks)
 }
 
 /*
- * All connections work at once, in any order, and wait if the quota requires it.
- * None waits for long: meanwhile each of the others gets few turns.
+ * All connections work at once, in any order, and wait as the quota requires.
+ * During the wait of one, each other one is served only a few times.
  */
 TEST(Quota, NoneIsStarved)
 {
@@ -689,7 +691,7 @@ TEST(Quota, AWindowGrowsIntoFreeMemory)
 		ASSERT_EQ(rpcrdma_quota_attach(&all, one), 0);
 	EXPECT_EQ(grow(a, 4), 4u);
 	EXPECT_EQ(all.used, 3 * PROMISE);
-	/* 16 are left. One connection may have half of them, and no more. */
+	/* 16 are left. One connection may have at most half of them. */
 	EXPECT_EQ(grow(a, 4), 4u);
 	EXPECT_EQ(grow(a, 8), 4u);
 	EXPECT_EQ(grow(a, 16), 0u);
@@ -705,7 +707,7 @@ TEST(Quota, AWindowGrowsIntoFreeMemory)
 	EXPECT_LE(all.used, all.limit);
 }
 
-/* The only connection that wants more gets half of the unpromised memory. */
+/* The only connection that wants more gets half of the unreserved memory. */
 TEST(Quota, OneConnectionGetsAtMostHalf)
 {
 	rpcrdma_quota all = memory(1, 1000);
@@ -730,7 +732,7 @@ TEST(Quota, SpaceIsLeftForNewConnections)
 		EXPECT_EQ(rpcrdma_quota_attach(&all, &a), 0);
 }
 
-/* A connection that was given up may still release memory it held. */
+/* A detached connection may still release memory it held. */
 TEST(Quota, DetachingHappensOnce)
 {
 	rpcrdma_quota all = memory(10);
@@ -747,10 +749,7 @@ TEST(Quota, DetachingHappensOnce)
 	EXPECT_EQ(a.held[RPCRDMA_QUOTA_CALLS], 0U);
 }
 
-/*
- * A connection that never joined, such as a client's, is counted and not
- * bounded.
- */
+/* An unattached connection, such as a client's, is counted and not bounded. */
 TEST(Quota, UnattachedConnectionsAreNotBounded)
 {
 	rpcrdma_quota all = memory(0, 10);

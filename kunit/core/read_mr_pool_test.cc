@@ -33,7 +33,7 @@ TEST(ReadMrPool, NoTransferWaits)
 	EXPECT_TRUE(rpcrdma_read_add(&pool, &claim, 1));
 	EXPECT_TRUE(rpcrdma_read_fits(&pool, &claim));
 	EXPECT_EQ(rpcrdma_read_whole(&claim, false), RPCRDMA_READ_POST);
-	/* The failure is then reported when the transfer is posted. */
+	/* The failure is reported when the transfer is posted. */
 	EXPECT_EQ(rpcrdma_read_whole(&claim, true), RPCRDMA_READ_POST);
 	rpcrdma_read_over(&pool, &claim);
 	EXPECT_FALSE(rpcrdma_read_wanted(&pool));
@@ -100,7 +100,7 @@ TEST(ReadMrPool, LaterTransfersQueue)
 	EXPECT_FALSE(rpcrdma_read_wanted(&pool));
 }
 
-/* Errors that do not pass, and errors that a Write cannot wait for */
+/* Permanent errors, and errors that a Write cannot wait for */
 TEST(ReadMrPool, ErrorsThatNoWaitCures)
 {
 	rpcrdma_read_pool pool{ 4, 1, 0 };
@@ -115,7 +115,7 @@ TEST(ReadMrPool, ErrorsThatNoWaitCures)
 		  RPCRDMA_READ_FAIL);
 	EXPECT_EQ(rpcrdma_read_tried(&pool, &claim, AGAIN, true),
 		  RPCRDMA_READ_FAIL);
-	/* The transfer waits until it is over. */
+	/* The transfer counts as waiting until it has ended. */
 	EXPECT_EQ(pool.waiting, 1u);
 	rpcrdma_read_over(&pool, &claim);
 	rpcrdma_read_over(&pool, &claim);
@@ -131,7 +131,7 @@ TEST(ReadMrPool, TransfersThatNeverFit)
 	rpcrdma_read_add(&pool, &claim, 5);
 	EXPECT_TRUE(rpcrdma_read_fits(&pool, &claim));
 
-	/* A waiting transfer needs no more MRs than there are. */
+	/* A transfer waits only if it needs no more MRs than exist. */
 	claim = reader();
 	EXPECT_TRUE(rpcrdma_read_short(&pool, &claim, AGAIN));
 	rpcrdma_read_add(&pool, &claim, 4);
@@ -140,7 +140,7 @@ TEST(ReadMrPool, TransfersThatNeverFit)
 	EXPECT_FALSE(rpcrdma_read_fits(&pool, &claim));
 }
 
-/* ---- All transfers get their turn, in order, whatever happens ---- */
+/* ---- All transfers are served, in order, whatever happens ---- */
 
 struct transfer {
 	rpcrdma_read_claim claim{};

@@ -16,7 +16,7 @@ constexpr u32 FIRST = 16, MOST = 64, BATCH = 8;
 /* Milliseconds after which an unused window shrinks */
 constexpr u32 LONG = 10000;
 
-/* An end that allocates, posts and frees Receives as the engine wants */
+/* An end that allocates, posts and frees Receives as the engine requests */
 class account
 {
 public:
@@ -44,10 +44,12 @@ public:
 		take(connprop_of(usual_config(!client), 1000, client));
 		if (!client) {
 			e->control();
-			/* With the Receive of the client's CONNPROP */
+			/*
+			 * Including the Receive used by the client's CONNPROP
+			 */
 			EXPECT_EQ(e->conn.advertised, 1 + first);
 		}
-		/* The first Receives that become free are posted. */
+		/* The first free Receives are posted as one batch. */
 		calls(std::min(BATCH, first / 4) - free);
 		tell();
 	}
@@ -153,7 +155,7 @@ TEST(Receives, AllAtOnceIfConfigured)
 	EXPECT_EQ(rpcrdma_recvs_to_alloc(&e.conn).count, MOST + 1);
 }
 
-/* Without a message that would advertise the free Receives */
+/* No message advertises the free Receives. */
 TEST(Receives, WindowDoublesWithUse)
 {
 	account a{ false };
@@ -163,7 +165,7 @@ TEST(Receives, WindowDoublesWithUse)
 	a.calls(1);
 	EXPECT_EQ(a.made, 2 * FIRST + 1);
 	EXPECT_EQ(a.e->conn.window, 2 * FIRST);
-	/* Once, until the peer can know the new window */
+	/* Only once, until the peer can know the new window */
 	a.calls(FIRST / 2 - 2);
 	EXPECT_EQ(a.made, 2 * FIRST + 1);
 	a.tell();
@@ -171,7 +173,7 @@ TEST(Receives, WindowDoublesWithUse)
 	EXPECT_EQ(a.e->conn.window, 4 * FIRST);
 }
 
-/* Clients that connect and then are nearly idle cost few Receives. */
+/* Clients that connect and then are almost idle need few Receives. */
 TEST(Receives, AUsedConnectionHasAUsualWindow)
 {
 	constexpr u32 USED = 8, USUAL = RPCRDMA_USUAL_WINDOW;
@@ -209,10 +211,12 @@ TEST(Receives, WindowDoublesWhereMostAreHeld)
 	a.calls(1, true);
 	EXPECT_EQ(a.made, 2 * FIRST + 1);
 	EXPECT_EQ(a.e->conn.window, 2 * FIRST);
-	/* Once, until the peer can know the new window */
+	/* Only once, until the peer can know the new window */
 	a.calls(2, true);
 	EXPECT_EQ(a.made, 2 * FIRST + 1);
-	/* The peer is notified at once, unless another message notifies it. */
+	/*
+	 * The new window is granted at once, unless another message conveys it.
+	 */
 	while (!a.e->control().data().empty())
 		;
 	EXPECT_GE(a.e->conn.advertised - a.e->conn.received, FIRST);
@@ -301,7 +305,7 @@ TEST(Receives, UnusedWindowShrinks)
 	}
 	EXPECT_EQ(a.made - a.free_surplus, FIRST + 1);
 	EXPECT_EQ(a.free_surplus, FIRST);
-	/* Never less than the first window */
+	/* The window never shrinks below the first one. */
 	for (u32 i = 0; i < 10; i++) {
 		a.now += LONG;
 		a.calls(1);
@@ -352,8 +356,8 @@ void few_calls(account &a)
 }
 
 /*
- * A window that has been small for more messages than a serial number spans
- * still grows with use.
+ * A window grows with use even if it was small for more messages than a serial
+ * number spans.
  */
 TEST(Receives, WindowGrowsHoweverLongItWasSmall)
 {
@@ -367,7 +371,7 @@ TEST(Receives, WindowGrowsHoweverLongItWasSmall)
 			a.now += LONG;
 			few_calls(a);
 		}
-		/* Until Receives are posted again instead of freed */
+		/* Continue until Receives are posted again instead of freed. */
 		while (a.e->conn.receives > a.e->conn.recvs_wanted)
 			few_calls(a);
 		for (u32 i = 0; i < steps; i++) {
@@ -402,7 +406,7 @@ TEST(Receives, RarelyUsedWindowStays)
 	}
 }
 
-/* The window has been used, but not for long enough since. */
+/* The window was used, but not recently enough. */
 TEST(Receives, WindowShrinksWhenNoLongerUsed)
 {
 	account a{ false };
@@ -488,7 +492,7 @@ TEST(Receives, NoneIsWithheldFromAPeerInNeed)
 	a.tell();
 	a.calls(1, true);
 	EXPECT_EQ(a.free, 0u);
-	/* From here on, Receives are posted at once. */
+	/* From here on, free Receives are posted at once. */
 	a.tell();
 	a.calls(BATCH, true);
 	a.posts = 0;
@@ -596,7 +600,7 @@ TEST(Receives, LaterReceivesDoNotShrink)
 	EXPECT_EQ(a.need, RPCRDMA_RECEIVES_WANTED);
 }
 
-/* On an open connection, no larger than the peer's messages */
+/* On an open connection, Receives are no larger than the peer's messages. */
 TEST(Receives, MessagesAreNoLargerThanThePeerAccepts)
 {
 	auto cfg = usual_config(true), peer = usual_config(false);
@@ -610,7 +614,7 @@ TEST(Receives, MessagesAreNoLargerThanThePeerAccepts)
 	EXPECT_EQ(rpcrdma_conn_send_octets(&open_end(cfg, peer)->conn), 4096u);
 }
 
-/* Buffers for CONNPROP, whatever size is announced */
+/* Receives hold a CONNPROP, whatever size is announced. */
 TEST(Receives, AtLeastTheDefaultThreshold)
 {
 	auto cfg = usual_config(true, MOST);

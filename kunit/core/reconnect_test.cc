@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* How a client makes its connections, one after another */
+/* The reconnect procedure of a client */
 #include "lifecycle.hh"
 
 using namespace engine_test;
@@ -16,8 +16,8 @@ struct walked {
 };
 
 /*
- * @result: of the attempt; @other: of an attempt with another version; @up: the
- * connection is still open when it is reported as open
+ * @result: of the attempt; @other: of an attempt with the other version; @up:
+ *      the connection is still open when it is reported
  */
 walked walk_through(bool close, int result, bool up, int other = SILENT)
 {
@@ -65,7 +65,7 @@ TEST(Reconnect, Connects)
 	EXPECT_EQ(l.woken, -11);
 }
 
-/* The connection ended before the transport had it. */
+/* The connection ended before the transport owned it. */
 TEST(Reconnect, EndsDuringSetup)
 {
 	const walked l = walk_through(false, 0, false);
@@ -123,7 +123,7 @@ TEST(Reconnect, TriesAnotherVersion)
 	}
 }
 
-/* This wakes no task: sunrpc does it when the end is reported. */
+/* No task is woken here, because sunrpc wakes them when the end is reported. */
 TEST(Reconnect, Closes)
 {
 	EXPECT_EQ(walk_through(true, 0, true).what,

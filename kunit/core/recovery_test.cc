@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The retry of a Call that an ERROR refuses (7.3, WP 5, 7) */
+/* Retries of a Call that an ERROR has refused (7.3, WP 5, 7) */
 #include <cstring>
 
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@ namespace
 constexpr u32 X = 0x12345678;
 
 /*
- * A Requester that plans a Call, has it refused, and plans it again within the
- * limits that are left
+ * A Requester that plans a Call, whose peer refuses the Call, and that plans it
+ * again within the remaining limits
  */
 class requester
 {
@@ -95,7 +95,7 @@ public:
 		ASSERT_EQ(rpcrdma_exchange_begin(&x, &e->conn), 0);
 		rpcrdma_exchange_sent(&x, &e->conn,
 				      plan.format == RPCRDMA_CONTINUED);
-		/* On the same connection it may still be answered. */
+		/* On the same connection, the Call may still be answered. */
 		EXPECT_LT(rpcrdma_exchange_begin(&x, &e->conn), 0);
 		EXPECT_EQ(learned.parts_until, 0u);
 		if (rpcrdma_exchange_begin(&x, &next) == RPCRDMA_BEGIN_LOST)
@@ -110,7 +110,9 @@ public:
 	{
 		now += seconds;
 		call.retry_limits = {};
-		/* As a user does before it takes the lock */
+		/*
+		 * The same check as that of a user before it acquires its lock
+		 */
 		if (rpcrdma_peer_limits_any(&learned))
 			rpcrdma_peer_limits_recall(&learned, now, &call);
 	}
@@ -147,7 +149,7 @@ TEST(Recovery, ReadChunksContinued)
 	EXPECT_FALSE(r.plan.read_item);
 	EXPECT_EQ(r.plan.format, RPCRDMA_CONTINUED);
 	EXPECT_EQ(r.plan.inline_length, 65536u);
-	EXPECT_TRUE(r.plan.write_chunk) << "that was not refused";
+	EXPECT_TRUE(r.plan.write_chunk) << "no error ruled that out";
 }
 
 /*
@@ -186,7 +188,7 @@ TEST(Recovery, WriteChunksReplyChunk)
 		ASSERT_EQ(r.send(), 0);
 		EXPECT_FALSE(r.plan.write_chunk);
 		EXPECT_TRUE(r.plan.reply_chunk);
-		EXPECT_TRUE(r.plan.read_item) << "that was not refused";
+		EXPECT_TRUE(r.plan.read_item) << "no error ruled that out";
 	}
 }
 
@@ -228,7 +230,7 @@ TEST(Recovery, SegmentsIsLearnedOnceAndRetriesEachCall)
 	EXPECT_EQ(r.refuse(RDMA2_ERR_SEGMENTS, { 3 }), 0);
 	r.call.retry_limits = {}; /* another Call, sent before */
 	EXPECT_EQ(r.refuse(RDMA2_ERR_SEGMENTS, { 3 }), 0);
-	/* The limit does not rise again. */
+	/* The limit is not raised again. */
 	r.call.retry_limits = {};
 	r.refuse(RDMA2_ERR_SEGMENTS, { 60 });
 	EXPECT_EQ(r.max_segs(), 3u);
@@ -270,7 +272,7 @@ TEST(Recovery, SegmentsWithNoMethodLeft)
 	r.call.call_segs = r.call.item_segs = 20;
 	ASSERT_EQ(r.send(), 0);
 	EXPECT_EQ(r.refuse(RDMA2_ERR_SEGMENTS, { 19 }), -5);
-	EXPECT_EQ(r.max_segs(), 19u) << "the next Call knows";
+	EXPECT_EQ(r.max_segs(), 19u) << "the next Call uses the limit";
 	EXPECT_EQ(r.send(), -90);
 }
 
@@ -325,7 +327,7 @@ TEST(Recovery, ReplyResourceThatWasProvided)
 	EXPECT_EQ(r.refuse(RDMA2_ERR_REPLY_RESOURCE, { 65537 }), -121);
 }
 
-/* Only a required length that includes the roundup makes a difference. */
+/* A retry helps only if the required length includes the roundup. */
 TEST(Recovery, WriteResource)
 {
 	const struct {
@@ -373,11 +375,11 @@ TEST(PeerLimits, LostContinuedCalls)
 	r.next_rpc(298);
 	ASSERT_EQ(r.send(), 0);
 	EXPECT_EQ(r.plan.format, RPCRDMA_SPECIAL);
-	/* Small Calls are not concerned, */
+	/* Small Calls are not affected, */
 	r.call.length = 200;
 	ASSERT_EQ(r.send(), 0);
 	EXPECT_EQ(r.plan.format, RPCRDMA_INLINE);
-	/* and none is after five minutes. */
+	/* and after five minutes, no Call is. */
 	r.call.length = 65536;
 	r.next_rpc(1);
 	ASSERT_EQ(r.send(), 0);
@@ -476,7 +478,7 @@ TEST(PeerLimits, ReplyChunk)
 	r.call.reply_max = 100;
 	ASSERT_EQ(r.send(), 0);
 	EXPECT_FALSE(r.plan.reply_chunk);
-	/* Servers change, too: the limit expires. */
+	/* The limit expires, because servers change. */
 	r.call.reply_max = 65536;
 	r.next_rpc(300);
 	ASSERT_EQ(r.send(), 0);
@@ -485,7 +487,7 @@ TEST(PeerLimits, ReplyChunk)
 	r.call.reply_max = 40000;
 	r.next_rpc(0);
 	ASSERT_EQ(r.send(), 0);
-	EXPECT_FALSE(r.plan.reply_chunk) << "what was known before is over";
+	EXPECT_FALSE(r.plan.reply_chunk) << "older limits have expired";
 }
 
 /* In addition to a Write chunk, only the rest of the Reply counts. */
@@ -505,7 +507,10 @@ TEST(PeerLimits, ReplyChunkWithAWriteChunk)
 	EXPECT_TRUE(r.plan.reply_chunk);
 }
 
-/* If both exceed the peer's limits, the Reply chunk has the complete Reply. */
+/*
+ * If a Write chunk and a Reply chunk exceed the peer's limits together, the
+ * Reply chunk has the complete Reply.
+ */
 TEST(PeerLimits, ReplyChunkInsteadOfAWriteChunk)
 {
 	requester r;
@@ -601,7 +606,7 @@ TEST(PeerLimits, WriteChunkWithoutRoundup)
 	r.next_rpc(299);
 	ASSERT_EQ(r.send(), 0);
 	EXPECT_FALSE(r.plan.write_chunk);
-	/* Without roundup nothing is wrong. */
+	/* A result without roundup is not affected. */
 	r.call.result_max = 65000;
 	ASSERT_EQ(r.send(), 0);
 	EXPECT_TRUE(r.plan.write_chunk);
@@ -649,7 +654,7 @@ TEST(PeerLimits, NothingIsLearned)
 	ASSERT_TRUE(r.plan.reply_chunk);
 	r.refuse(RDMA2_ERR_REPLY_RESOURCE, { 60000 });
 	r.next_rpc(0);
-	EXPECT_EQ(r.call.reply_chunk_from, 0u) << "it had one";
+	EXPECT_EQ(r.call.reply_chunk_from, 0u) << "the Call had one";
 }
 
 TEST(Recovery, Permanent)
@@ -693,7 +698,7 @@ TEST(Recovery, Contradictions)
 	EXPECT_EQ(q.refuse(RDMA2_ERR_WRITE_CHUNKS, { 1 }), -5);
 }
 
-/* The RPC ends for any answers of the peer, however often it answers. */
+/* The RPC ends after a bounded number of retries, whatever the peer answers. */
 TEST(Recovery, Ends)
 {
 	generator random{ 42 };
@@ -730,7 +735,7 @@ TEST(Recovery, Ends)
 			ASSERT_LE(++attempts, 6u);
 			if (r.refuse(code, { max, random.below(70000) }))
 				break;
-			ASSERT_EQ(r.send(), 0) << "a plan was promised";
+			ASSERT_EQ(r.send(), 0) << "a plan must exist";
 			/* The new plan differs from the refused one. */
 			EXPECT_FALSE(r.plan.format == plan.format &&
 				     same_lists(before, r.lists));

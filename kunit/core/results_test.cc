@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Results that a Reply still contains, and what is left out of a Call */
+/*
+ * Results that a Reply still contains, and the bytes that are left out of a
+ * Call
+ */
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -11,7 +14,7 @@ using namespace engine_test;
 namespace
 {
 
-/* A Reply with items of variable length, which has their lengths before them */
+/* A Reply with items of variable length, each preceded by its length */
 struct encoded {
 	octets whole;
 	std::vector<rpcrdma_item> results;
@@ -70,7 +73,7 @@ TEST(Results, ThoseOfTheReplyAreItems)
 	e.expect({ { 28, 100 }, { 132, 7 }, { 144, 0 }, { 148, 5 } });
 }
 
-/* The service has taken back what it had encoded, and encoded something else. */
+/* The service has replaced encoded results by others. */
 TEST(Results, ARevokedResultIsNoItem)
 {
 	encoded e(24);
@@ -79,14 +82,14 @@ TEST(Results, ARevokedResultIsNoItem)
 	e.append(200);
 	e.whole[24 + 3] = 99;
 	e.expect({ { 132, 200 } });
-	/* All of it */
+	/* The complete Reply was replaced. */
 	e.whole.resize(60);
 	e.expect({});
 	e.whole.resize(24);
 	e.expect({});
 }
 
-/* The position of a length is reported instead of the item's. */
+/* The service reports the position of the length instead of the item's. */
 TEST(Results, APositionMayBeThatOfTheLength)
 {
 	encoded e(24);
@@ -94,7 +97,7 @@ TEST(Results, APositionMayBeThatOfTheLength)
 	e.append(9);
 	e.results[0].position -= 4;
 	e.expect({ { 28, 9 } });
-	/* An empty one says nothing about what is before it. */
+	/* An empty result proves nothing about the words before it. */
 	e.results[0] = { 24, 0 };
 	e.whole[27] = 0;
 	e.whole[23] = 1;
@@ -117,17 +120,17 @@ TEST(Results, ImpossibleResultsAreNoItems)
 		e.results = { bad };
 		e.expect({});
 	}
-	/* Twice the same */
+	/* The same result twice */
 	e.results = { { 28, 8 }, { 28, 8 } };
 	e.expect({ { 28, 8 } });
-	/* Without its roundup at the end */
+	/* A result at the end without its roundup */
 	e = encoded(24);
 	e.append(5);
 	e.whole.resize(33);
 	e.expect({});
 }
 
-/* A Call is sent without its argument and the roundup of that. */
+/* A Call is sent without its argument and the argument's roundup. */
 TEST(Results, BytesBeforeAnArgument)
 {
 	rpcrdma_call_plan plan = {};

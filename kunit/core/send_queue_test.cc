@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The Send Queue: what can be posted, what waits, and which is posted next */
+/*
+ * The Send Queue: what can be posted, what has to wait, and what is posted next
+ */
 #include <algorithm>
 #include <array>
 #include <deque>
@@ -186,13 +188,13 @@ TEST(SendQueue, IsNeverOverrun)
 	EXPECT_EQ(q.flight.size(), DEPTH / 5);
 	EXPECT_FALSE(rpcrdma_sq_room(&q.sq, 5));
 	EXPECT_TRUE(rpcrdma_sq_room(&q.sq, DEPTH % 5));
-	/* Slots are released in the order in which they were reserved. */
+	/* Slots are released in the order in which they were charged. */
 	q.complete(q.reporter());
 	EXPECT_TRUE(rpcrdma_sq_room(&q.sq, 5));
 	EXPECT_FALSE(rpcrdma_sq_room(&q.sq, 10));
 }
 
-/* Counters that wrap work as others do. */
+/* The accounting works across the wrap of its counters. */
 TEST(SendQueue, Wraps)
 {
 	queue q;
@@ -210,7 +212,8 @@ TEST(SendQueue, Wraps)
 }
 
 /*
- * A chain that can never fit after a batch that may be unsignaled is refused.
+ * Refuse a chain that could never be posted after a batch of unsignaled Work
+ * Requests.
  */
 TEST(SendQueue, RefusesChainsThatNeverFit)
 {
@@ -242,7 +245,7 @@ TEST(SendQueue, BatchesOfTransfers)
 	EXPECT_EQ(turn, (116u - 16) / 2);
 	EXPECT_EQ(q.transfer(turn), RPCRDMA_SQ_GO);
 	EXPECT_EQ(q.reply(turn), RPCRDMA_SQ_GO);
-	/* Even the shortest queue has a batch. */
+	/* A batch has at least one Work Request, even in the shortest queue. */
 	EXPECT_EQ(rpcrdma_sq_max_batch_wrs(&shortest.sq), 1u);
 	/* A part is never longer than a batch. */
 	EXPECT_EQ(rpcrdma_sq_part_pages(&q.sq, 19), 19 * turn);
@@ -274,8 +277,8 @@ TEST(SendQueue, OneOfABatchIsSignaled)
 		EXPECT_EQ(q.flight.back().wrs.signaled, i % 16 == 0) << i;
 	}
 	/*
-	 * A chain that requests it is signaled, and the next signaled one comes
-	 * later.
+	 * A chain that requests it is signaled, and the next signaled chain
+	 * comes later.
 	 */
 	q.post(3, true, true);
 	EXPECT_TRUE(q.flight.back().wrs.signaled);
@@ -328,7 +331,7 @@ TEST(SendQueue, ControlMessagesHaveTheLastContexts)
 		control++;
 	}
 	EXPECT_EQ(control, u32{ RPCRDMA_CONTROL_SENDS });
-	/* Without a context, it waits and is not forgotten. */
+	/* Without a context, the control message waits. */
 	rpcrdma_conn_queue_done(q.conn(), control, 0);
 	EXPECT_EQ(q.next_action(), RPCRDMA_SQ_IDLE);
 	EXPECT_TRUE(rpcrdma_sq_has_waiters(&q.sq));
@@ -342,7 +345,7 @@ TEST(SendQueue, NoCallIsBegunWhileManyRepliesWait)
 	queue q{ 1000 };
 	u32 taken;
 
-	/* Any number may be made while none has to wait. */
+	/* Any number of Replies may be reserved while none has to wait. */
 	for (taken = 0; taken < REPLIES + 5; taken++)
 		ASSERT_TRUE(rpcrdma_sq_reserve_reply(&q.sq));
 	EXPECT_TRUE(rpcrdma_sq_can_reserve_reply(&q.sq));
@@ -357,7 +360,7 @@ TEST(SendQueue, NoCallIsBegunWhileManyRepliesWait)
 	EXPECT_TRUE(q.pump());
 	ASSERT_TRUE(rpcrdma_sq_reserve_reply(&q.sq));
 	EXPECT_FALSE(rpcrdma_sq_reserve_reply(&q.sq));
-	/* The Reply is posted: none waits any more. */
+	/* The Reply is posted, and none waits any more. */
 	q.conn()->limit++;
 	EXPECT_TRUE(q.pump());
 	EXPECT_TRUE(rpcrdma_sq_reserve_reply(&q.sq));
@@ -476,7 +479,7 @@ TEST(SendQueue, CallsDoNotStarveReplies)
 }
 
 /*
- * A Reply for which there is space does not overtake one that waits for more.
+ * A Reply that could be posted does not overtake one that waits for more slots.
  */
 TEST(SendQueue, RepliesKeepTheirOrder)
 {
@@ -544,17 +547,17 @@ TEST(SendQueue, PartsStayTogether)
 	q.end->send(RPCRDMA_KIND_CALL, 1);
 	EXPECT_EQ(q.sq.messages, 1u);
 	EXPECT_EQ(q.sq.contexts, CONTEXTS - 3);
-	/* Now the Reply, then the Calls */
+	/* Now the Reply is posted, and then the Calls. */
 	EXPECT_TRUE(q.pump());
 	EXPECT_TRUE(q.messages.empty());
-	/* A message of a single part leaves no state. */
+	/* A message with a single part leaves no state. */
 	ASSERT_EQ(rpcrdma_sq_continued_call(q.conn(), &q.sq, 1, false),
 		  RPCRDMA_SQ_GO);
 	EXPECT_EQ(q.sq.messages, 0u);
 	EXPECT_EQ(q.call(1), RPCRDMA_SQ_GO);
 }
 
-/* Parts use contexts, and leave the last ones. */
+/* Parts use contexts, but not the last ones. */
 TEST(SendQueue, PartsWaitForContexts)
 {
 	queue q{ 1000 };
@@ -612,8 +615,8 @@ TEST(SendQueue, RefusedSendersAreNotified)
 }
 
 /*
- * Each refusal separately: a notification for one does not stand in for
- * another.
+ * Refusals are recorded separately: a notification for one does not replace
+ * that for another.
  */
 TEST(SendQueue, EachRefusalIsRecorded)
 {
@@ -634,7 +637,7 @@ TEST(SendQueue, EachRefusalIsRecorded)
 			EXPECT_EQ(q.next_action(), RPCRDMA_SQ_IDLE);
 		}
 		EXPECT_TRUE(rpcrdma_sq_has_waiters(&q.sq)) << sort;
-		/* For window, no control message waits here. */
+		/* In the case of credits, no control message waits. */
 		EXPECT_EQ(rpcrdma_sq_waiting_kinds(&q.sq), sort < 2);
 		q.complete(q.reporter());
 		EXPECT_EQ(q.next_action(), sort < 2 ? RPCRDMA_SQ_NOTIFY :
@@ -652,7 +655,7 @@ TEST(SendQueue, ReadsAreNotCovered)
 	q.post(1, true);
 	q.post(1, true, true);
 	q.complete(std::prev(q.flight.end()));
-	/* The Read is left, and nothing after it is released. */
+	/* The Read is still in flight, and no later work is released. */
 	ASSERT_EQ(q.flight.size(), 1u);
 	EXPECT_EQ(q.sq.posted - q.sq.retired, 12u);
 	q.complete(q.reporter());
@@ -660,9 +663,9 @@ TEST(SendQueue, ReadsAreNotCovered)
 }
 
 /*
- * In any order in which the device completes work: while something waits, a
- * completion is outstanding, or a sender holds a context that it will post or
- * release; and in the end nothing waits.
+ * Invariant for any order of completions: while something waits, a completion
+ * is outstanding, or a sender holds a context that it will post or release. In
+ * the end nothing waits.
  */
 void walk(u64 seed)
 {
@@ -704,7 +707,7 @@ void walk(u64 seed)
 			ahead--;
 			q.reply(some());
 			break;
-		case 4: /* a context held, with a message to be sent */
+		case 4: /* a held context, with a message to send */
 			if (taken) {
 				taken--;
 				q.reply(1);

@@ -29,7 +29,10 @@ TEST(Settings, DefaultsAreInRange)
 	}
 }
 
-/* Documentation/settings.rst and the module parameters' texts have these, too. */
+/*
+ * Documentation/settings.rst and the descriptions of the module parameters have
+ * these ranges, too.
+ */
 TEST(Settings, Ranges)
 {
 	using s = rpcrdma_settings;
@@ -181,7 +184,7 @@ TEST(Settings, Memory)
 	rpcrdma_settings s = DEFAULTS;
 
 	EXPECT_EQ(rpcrdma_server_memory(&s, u64{ 64 } << 30), u64{ 16 } << 30);
-	/* A small machine */
+	/* A machine with little memory */
 	EXPECT_EQ(rpcrdma_server_memory(&s, 128 << 20), u64{ 64 } << 20);
 	s.svc_max_memory = 1 << 20;
 	EXPECT_EQ(rpcrdma_server_memory(&s, 128 << 20), u64{ 1 } << 40);

@@ -100,7 +100,7 @@ void sim::check()
 		if (distance(conn.advertised, conn.posted - 1) < 0)
 			complain(who + "advertises its reserve");
 		if (distance(me.last_advertised, conn.advertised) < 0)
-			complain(who + "takes back what it advertised");
+			complain(who + "reduces the limit it advertised");
 		if (distance(me.last_limit, conn.limit) < 0)
 			complain(who + "limit moved back");
 		if (distance(conn.limit, conn.sent) > 1)
@@ -174,7 +174,7 @@ bool sim::send_one(side s, outgoing &out)
 		more = next.more;
 		if (part > left || (more && (part == left || part % 4)) ||
 		    part < 4)
-			complain("bad cut of a continued message");
+			complain("a continued message is split wrongly");
 		if (more) {
 			flags |= RDMA2_F_MORE;
 			lists = nullptr;
@@ -252,7 +252,7 @@ void sim::pump(side s)
 	if (!me.current && !me.calls.empty() && !me.replies.empty() &&
 	    rpcrdma_conn_may_send(&me.conn, RPCRDMA_KIND_CALL) &&
 	    !rpcrdma_conn_may_send(&me.conn, RPCRDMA_KIND_REPLY))
-		complain("a Call may go where a Reply may not");
+		complain("a Call may be sent while a Reply may not");
 }
 
 u32 sim::call(side from, const rpc_shape &shape)
@@ -318,7 +318,7 @@ void sim::got_call(side s, const rpcrdma_rx &rx, const octets &payload)
 
 	if (honest_) {
 		if (found == peer(s).pending.end()) {
-			complain("a Call nobody made");
+			complain("a Call that was never sent");
 		} else if (!same_lists(found->second.lists, rx.lists)) {
 			complain("a Call's lists differ");
 		} else if (rx.format != RPCRDMA_SPECIAL &&
@@ -348,7 +348,7 @@ void sim::got_reply(side s, const rpcrdma_rx &rx, const octets &payload)
 		if (me.abandoned)
 			me.abandoned--;
 		else if (honest_)
-			complain("a Reply nobody waits for");
+			complain("a Reply without an RPC");
 		return;
 	}
 	if (rpcrdma_check_reply(&me.conn, &found->second.lists, &rx, &placed)) {
@@ -363,7 +363,7 @@ void sim::got_reply(side s, const rpcrdma_rx &rx, const octets &payload)
 			roundup4(placed.write_octets);
 
 		if (total != shape.reply_length)
-			complain("a Reply's octets are missing");
+			complain("bytes of a Reply are missing");
 	}
 	me.pending.erase(found);
 	me.completed++;
@@ -374,7 +374,7 @@ void sim::got_reply(side s, const rpcrdma_rx &rx, const octets &payload)
 void sim::got_done(side s, const rpcrdma_rx &rx)
 {
 	if (!rx.exposed || !ends_[s].exposed) {
-		complain("a DONE for nothing");
+		complain("a DONE without a pulled Reply");
 		return;
 	}
 	rpcrdma_pull_cancel(&ends_[s].conn, rx.exposed);
@@ -432,8 +432,10 @@ bool sim::deliver(side to)
 
 	if (closed_ || other.wire.empty())
 		return false;
-	/* The device would find no Receive, which is the fault of a dishonest
-	 * peer. */
+	/*
+	 * The device would have no Receive, which is the fault of a dishonest
+	 * peer.
+	 */
 	if (!distance(me.conn.received, me.conn.posted)) {
 		closed_ = true;
 		check();
@@ -442,7 +444,10 @@ bool sim::deliver(side to)
 	data = std::move(other.wire.front());
 	other.wire.pop_front();
 
-	/* malloc: ASan detects accesses to the first byte after the message. */
+	/*
+	 * Use malloc(), with which ASan detects accesses to the first byte
+	 * after the message.
+	 */
 	copy = static_cast<u8 *>(malloc(data.empty() ? 1 : data.size()));
 	std::copy(data.begin(), data.end(), copy);
 	memset(&rx_, 0xaa, sizeof(rx_));
@@ -660,8 +665,10 @@ void sim::inject_grant(side from)
 
 bool sim::drain(bool answer_calls)
 {
-	/* Far more steps than any queue here needs: beyond that it never
-	 * ends. */
+	/*
+	 * Far more steps than any queue here needs. If they do not suffice, the
+	 * exchange has no end.
+	 */
 	for (u32 i = 0; i < 200000; i++) {
 		bool moved = false;
 
@@ -675,7 +682,7 @@ bool sim::drain(bool answer_calls)
 		if (!moved)
 			return true;
 	}
-	complain("messages go round without end");
+	complain("messages are exchanged without end");
 	return false;
 }
 

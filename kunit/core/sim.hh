@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Two engines connected by a channel that can corrupt messages and be cut, with
- * the simplest possible endpoint between engine and wire. It checks the
- * invariants after every step (WP 3).
+ * Two engines connected by a channel that can corrupt messages and be cut. The
+ * endpoint between engine and wire is as simple as possible. The simulation
+ * checks its invariants after every step (WP 3).
  */
 #ifndef ENGINE_TEST_SIM_HH
 #define ENGINE_TEST_SIM_HH
@@ -60,7 +60,7 @@ public:
 	 * oldest first.
 	 */
 	bool answer(side at, u32 index = 0);
-	/* Answer that Call with an ERROR, or not at all. */
+	/* Answer that Call with an ERROR, or never answer it. */
 	bool refuse(side at, u32 index, u32 code);
 	bool forget(side at, u32 index);
 	/* All outstanding Calls of @from are abandoned by their callers. */
@@ -133,7 +133,7 @@ private:
 		rpcrdma_lists lists;
 		octets payload;
 		u32 sent = 0;
-		rpcrdma_pull_entry *exposure = nullptr; /* to be pulled */
+		rpcrdma_pull_entry *exposure = nullptr; /* Reply to be pulled */
 	};
 	struct pending_call {
 		rpc_shape shape;
@@ -146,7 +146,7 @@ private:
 	};
 	struct end_state {
 		rpcrdma_conn conn;
-		std::deque<octets> wire; /* sent, not received */
+		std::deque<octets> wire; /* sent and not received yet */
 		std::deque<outgoing> calls, replies;
 		bool current = false;	   /* a continued message is open at */
 		rpcrdma_kind current_kind; /* the front of the queue of this

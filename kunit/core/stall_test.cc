@@ -67,7 +67,10 @@ TEST(Stall, RestartsWhenAWaitingMessageIsSent)
 	auto e = open_stalled();
 	u32 events;
 
-	/* Not enough for a Call, after Replies have used the rest */
+	/*
+	 * Replies have used the rest, so that the credits do not suffice for a
+	 * Call.
+	 */
 	e->send(RPCRDMA_KIND_REPLY, 1);
 	e->send(RPCRDMA_KIND_REPLY, 1);
 	e->receive(grant(6, 1));
@@ -79,7 +82,7 @@ TEST(Stall, RestartsWhenAWaitingMessageIsSent)
 	EXPECT_EQ(e->conn.state, RPCRDMA_CONN_OPEN);
 }
 
-/* A Call every 59 seconds is slow, but that is how a peer limits load. */
+/* One Call every 59 seconds is slow, but that is how a peer may limit load. */
 TEST(Stall, NotWhileCallsAreSent)
 {
 	auto e = open_stalled();
@@ -95,7 +98,7 @@ TEST(Stall, NotWhileCallsAreSent)
 	EXPECT_EQ(e->conn.state, RPCRDMA_CONN_OPEN);
 }
 
-/* Replies wait, which only the peer can cause. */
+/* Replies wait for credits, which only the peer can grant. */
 TEST(Stall, CreditsNowAndThenAreNotEnough)
 {
 	auto e = open_stalled();
@@ -115,7 +118,7 @@ TEST(Stall, CreditsNowAndThenAreNotEnough)
 	EXPECT_EQ(events, +RPCRDMA_EV_CLOSE);
 }
 
-/* It is also not enough that one part of a long message is sent at a time. */
+/* Sending one part of a long message at a time is not sufficient either. */
 TEST(Stall, PartsAreNotEnough)
 {
 	for (u32 flags : { 0u, u32{ RDMA2_F_MORE } }) {
@@ -135,7 +138,7 @@ TEST(Stall, PartsAreNotEnough)
 	}
 }
 
-/* With credits for them, Replies wait for slots, or for their Writes. */
+/* Replies that have credits wait for slots, or for their Writes. */
 TEST(Stall, NotOfRepliesWithCredits)
 {
 	auto e = open_stalled();
@@ -158,7 +161,7 @@ TEST(Stall, NotOfRepliesWithCredits)
 				       70000)
 			  .wait,
 		  60000u);
-	/* A Call's parts need as much as a Call. */
+	/* The parts of a Call need as many credits as a Call. */
 	e->receive(grant(8, 1));
 	EXPECT_EQ(stalled(*e, false, 80000, &events), 0u);
 	e->send(RPCRDMA_KIND_CALL, 1, RDMA2_F_MORE);

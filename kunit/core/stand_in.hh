@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A stand-in for HMACs in tests of the handshake, whose results depend on each byte of
- * secret and input. It protects nothing.
+ * A stand-in for HMACs in tests of the handshake. Its result depends on each
+ * byte of secret and input. It provides no protection.
  */
 #ifndef ENGINE_TEST_STAND_IN_HH
 #define ENGINE_TEST_STAND_IN_HH

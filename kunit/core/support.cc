@@ -156,7 +156,7 @@ rpcrdma_verdict end::receive(const message &m, bool hold)
 	u32 now;
 
 	std::copy(m.data().begin(), m.data().end(), static_cast<u8 *>(copy));
-	/* As the endpoint does */
+	/* Free the extra segments, as the endpoint does. */
 	more.reset();
 	if (may_have_more && rpcrdma_wants_extra_segs(&conn, copy, m.size()))
 		more.reset(new rpcrdma_segment[RPCRDMA_MAX_EXTRA_SEGS]);
@@ -200,7 +200,10 @@ message connprop_of(const rpcrdma_conn_config &cfg, u32 credit, u32 received)
 {
 	rpcrdma_conn_config client = cfg;
 
-	/* Use a client's configuration, which has all properties. */
+	/*
+	 * Use the configuration of a client, because it announces all
+	 * properties.
+	 */
 	client.client = 1;
 
 	end e{ client };

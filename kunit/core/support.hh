@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Helpers shared by the host tests of the engine. They build messages word by
- * word, pass them to the engine, and bring connections into a state.
+ * word, pass them to the engine, and bring connections into a given state.
  */
 #ifndef ENGINE_TEST_SUPPORT_HH
 #define ENGINE_TEST_SUPPORT_HH
@@ -126,7 +126,10 @@ rpcrdma_lists copy_of(const rpcrdma_lists &lists,
 /* Return true if the meaningful parts of both lists are equal. */
 bool same_lists(const rpcrdma_lists &a, const rpcrdma_lists &b);
 
-/* Ask as a server does before it starts another Call. */
+/*
+ * Return true if a server may start another Call, as the server asks before
+ * each one.
+ */
 inline bool may_begin(rpcrdma_quota *all, rpcrdma_quota_account *account,
 		      u64 bytes)
 {

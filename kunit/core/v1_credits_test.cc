@@ -18,7 +18,7 @@ TEST(CreditsV1, APlainReply)
 			  RPCRDMA_RX_REPLY);
 		EXPECT_EQ(rpcrdma_conn_answer(&e->conn, RPCRDMA_END_NONE),
 			  RPCRDMA_ANSWER_V1);
-		/* For readers of the window */
+		/* The window as debugfs shows it */
 		EXPECT_EQ(e->conn.limit - e->conn.sent, 7u);
 		EXPECT_EQ(e->conn.advertised - e->conn.received,
 			  e->conn.cfg.reverse);
@@ -59,7 +59,7 @@ TEST(CreditsV1, GrantIsAbsoluteAndMayShrink)
 	}
 	EXPECT_FALSE(may_call(*e));
 
-	/* Three are left, and two are permitted. */
+	/* Three Calls are outstanding, and two are permitted. */
 	e->receive(inline_msg(answered++, REPLY, 2));
 	EXPECT_FALSE(e->events & RPCRDMA_EV_WINDOW);
 	EXPECT_FALSE(may_call(*e));
@@ -84,7 +84,7 @@ TEST(CreditsV1, NotMoreThanThereAreReceives)
 	auto e = client1(16); /* of which 8 are for reverse Calls */
 
 	header_of(*e, RPCRDMA_KIND_CALL, 1);
-	/* This Reply is still held, which leaves 16 Receives. */
+	/* The Receive of this Reply is still held, which leaves 16 Receives. */
 	e->receive(inline_msg(1, REPLY, 1000), true);
 	for (u32 i = 0; i < 8; i++) {
 		ASSERT_TRUE(may_call(*e)) << i;
@@ -109,7 +109,7 @@ TEST(CreditsV1, HeaderCredits)
 	EXPECT_EQ(header_of(*c, RPCRDMA_KIND_REPLY, X).get(8), 8u);
 	EXPECT_EQ(header_of(*s, RPCRDMA_KIND_REPLY, X).get(8), 24u);
 	EXPECT_EQ(header_of(*s, RPCRDMA_KIND_CALL, X).get(8), 8u);
-	/* The version of the first message is used (4.2.3.3). */
+	/* The credits of the version of the first message apply (4.2.3.3). */
 	for (end *e : { c.get(), s.get() }) {
 		EXPECT_EQ(header_of(*e, RPCRDMA_KIND_CALL, X).get(4), 1u);
 		EXPECT_EQ(header_of(*e, RPCRDMA_KIND_REPLY, X).get(4), 1u);
@@ -308,7 +308,7 @@ TEST(CreditsV1, ReverseCallsWaitForReceives)
 	for (; may_call(*s.e); out++) {
 		ASSERT_LT(out, 10u);
 		header_of(*s.e, RPCRDMA_KIND_CALL, 100 + out);
-		/* The client accepts many. */
+		/* The client permits many reverse Calls. */
 		s.e->conn.call_limit = 10;
 	}
 	EXPECT_LT(out, s.on_device() + 1);
@@ -377,7 +377,7 @@ TEST(CreditsV1, NeverGrantsZero)
 	}
 }
 
-/* Only a Call needs a credit. */
+/* Only Calls need credits. */
 TEST(CreditsV1, RepliesNeedNoCredit)
 {
 	auto e = server1();
@@ -416,7 +416,7 @@ TEST(StallV1, OnlyOfCalls)
 	}
 	ASSERT_EQ(e->conn.state, RPCRDMA_CONN_OPEN);
 
-	/* A Call that waits for the answer does count. */
+	/* A Call that waits for an answer does count. */
 	EXPECT_FALSE(rpcrdma_sq_may_call(&e->conn, &sq));
 	stall = rpcrdma_conn_stalled(&e->conn, rpcrdma_sq_waiting_kinds(&sq),
 				     200000);

@@ -168,8 +168,8 @@ int fuzz_connection(const uint8_t *data, size_t size)
 	}
 
 	/*
-	 * The connection is cut: no more messages arrive. Between honest ends this is the
-	 * end.
+	 * No more messages arrive. Between honest ends this is the end of the
+	 * connection.
 	 */
 	if (!honest || s.closed())
 		return 0;

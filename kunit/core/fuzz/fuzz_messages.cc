@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One message at a time. The first byte of the input selects the state of the end that
- * receives it. The rest is the message, except the words for the kind of message. These
- * are set, because few random inputs would be valid in them.
+ * One message at a time. The first byte of the input selects the state of the
+ * end that receives the message. The rest is the message, except for the words
+ * that determine its kind. These are set here, because few random inputs would
+ * have valid ones.
  */
 #include <cstdio>
 #include <cstdlib>
@@ -34,7 +35,7 @@ enum {
 	STATE_SMALL = 8,    /* low limits */
 	STATE_PULL = 16,    /* pulls Replies; has one to pull */
 	STATE_WINDOW = 32,  /* no credit to answer */
-	STATE_RAW = 64,	    /* leave version and credits unchanged, too */
+	STATE_RAW = 64,	    /* take version and credits from the input, too */
 };
 
 /* The Reply that this end has exposed in some states */
@@ -254,7 +255,7 @@ int one_message(const uint8_t *data, size_t size, u32 htype)
 		break;
 	}
 
-	/* Answers are well-formed, and an ERROR, DONE or Reply gets none. */
+	/* Answers are well-formed. An ERROR, a DONE or a Reply gets none. */
 	for (u32 i = 0; i < 4; i++) {
 		const message answer = e->control();
 

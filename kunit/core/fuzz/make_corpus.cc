@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Writes the seed corpora: for each target a few inputs that reach its corner cases, from
- * which the fuzzer continues. "make corpus"; the result is committed.
+ * Write the seed corpora: for each target a few inputs that reach its corner
+ * cases, from which the fuzzer continues. Run by "make corpus"; the result is
+ * committed.
  */
 #include <cstdio>
 #include <filesystem>
