@@ -21,13 +21,13 @@ TEST(ReverseV1, CallAndReply)
 	EXPECT_EQ(c->receive(inline_msg(X, REPLY)), RPCRDMA_RX_REPLY);
 	EXPECT_EQ(s->receive(inline_msg(X, REPLY, 16)), RPCRDMA_RX_REPLY);
 	EXPECT_TRUE(s->events & RPCRDMA_EV_WINDOW);
-	/* Not more than was requested */
+	/* No more Calls than the client requested */
 	for (u32 i = 0; i < 8; i++)
 		header_of(*s, RPCRDMA_KIND_CALL, i);
 	EXPECT_FALSE(may_call(*s));
 }
 
-/* A xid may be in use in both directions at a time (RFC 8167 2.4). */
+/* An XID may be in use */
 TEST(ReverseV1, EachDirectionHasXidsOfItsOwn)
 {
 	for (bool client : { false, true }) {
@@ -77,7 +77,10 @@ TEST(ReverseV1, PayloadMustAgreeWithTheHeader)
 	EXPECT_EQ(c->receive(inline_msg(X, CALL)), RPCRDMA_RX_CALL);
 }
 
-/* The credits could be those the peer requests, or those it grants. */
+/*
+ * The credits of such a message could be those that the peer requests, or those
+ * that it grants.
+ */
 TEST(ReverseV1, CreditsOfNoDirectionAreIgnored)
 {
 	auto e = client1();
@@ -161,7 +164,10 @@ TEST(MessagesV1, ReadListInAnyOrder)
 {
 	auto e = server1();
 
-	/* Two items, the second one first, and the first one in two segments */
+	/*
+	 * Two items: the second one comes first, and the first one has two
+	 * segments.
+	 */
 	EXPECT_EQ(e->receive(fixed(X, NOMSG)
 				     .read_segment(120, 5, 40)
 				     .read_segment(100, 6, 8)
@@ -237,7 +243,7 @@ TEST(MessagesV1, BadCallsGetErrChunk)
 		fixed(X, NOMSG).word(0).word(0).word(0),
 		fixed(X, NOMSG).word(0).word(0).word(1).word(1).segment(1, 99,
 									0),
-		/* Unaligned, beyond the end */
+		/* A Position that is unaligned, or beyond the end */
 		fixed(X, MSG).read_segment(17, 1, 4).word(0).word(0).word(0).rpc(
 			X, CALL, 40),
 		fixed(X, MSG).read_segment(44, 1, 4).word(0).word(0).word(0).rpc(
@@ -245,7 +251,7 @@ TEST(MessagesV1, BadCallsGetErrChunk)
 		/* Another xid, no direction */
 		inline_msg(X, CALL).set(28, X + 1),
 		inline_msg(X, 2),
-		/* Cut off, not a boolean, a count from nowhere */
+		/* Truncated lists, an invalid boolean, an impossible count */
 		fixed(X, MSG).word(1).fill(20),
 		fixed(X, MSG).word(2).fill(40),
 		fixed(X, MSG).word(0).word(1).word(0xffffffff).fill(40),
@@ -327,8 +333,7 @@ TEST(MessagesV1, ErrorsAnswerCallsOnly)
 		auto e = client ? client1() : server1();
 
 		/*
-		 * 20 bytes: the only messages shorter than 28 bytes that are
-		 * accepted
+		 * 20 bytes: no other message shorter than 28 bytes is accepted.
 		 */
 		const message m = fixed(X, ERROR).word(ERR_CHUNK);
 
@@ -360,7 +365,7 @@ TEST(MessagesV1, Replies)
 
 	rpcrdma_lists_init(&call_lists);
 	add_write(&call_lists, 2, 4096);
-	/* Used in part, then unused in both forms */
+	/* Write chunks used in part, and unused in both permitted forms */
 	EXPECT_EQ(e->receive(fixed(X, MSG)
 				     .word(0)
 				     .word(1)
@@ -436,7 +441,7 @@ TEST(MessagesV1, Invalidation)
 	auto e = client1();
 	rpcrdma_lists lists;
 
-	/* Any handle of the Call, whichever was meant to be invalidated */
+	/* Any handle of the Call, whichever the sender wanted invalidated */
 	rpcrdma_lists_init(&lists);
 	add_write(&lists, 2, 4096);
 	lists.inv_handle = 0x1001;

@@ -42,7 +42,7 @@ TEST(OpeningV1, FirstCallOpensAndIsDelivered)
 	EXPECT_EQ(e.rx.payload_offset, 28u);
 	EXPECT_EQ(e.rx.payload_length, 64u);
 	EXPECT_EQ(e.rx.format, RPCRDMA_INLINE);
-	/* Delivered once */
+	/* The Call is delivered only once. */
 	EXPECT_EQ(e.receive(inline_msg(2, CALL)), RPCRDMA_RX_CALL);
 	EXPECT_FALSE(e.events & RPCRDMA_EV_OPENED);
 	EXPECT_EQ(e.control().size(), 0u);
@@ -101,7 +101,7 @@ TEST(OpeningV1, ClientFallsBackOnErrVers)
 	EXPECT_EQ(limits.recv_inline, 4096u);
 	EXPECT_EQ(limits.continued, 0u);
 
-	/* Starting from one credit */
+	/* Version 1 starts with one credit. */
 	ASSERT_TRUE(may_call(e));
 	EXPECT_EQ(header_of(e, RPCRDMA_KIND_CALL, X).get(4), 1u);
 	EXPECT_FALSE(may_call(e));
@@ -161,7 +161,10 @@ TEST(OpeningV1, NoPrivateMessageMeans1024)
 	EXPECT_EQ(limits.recv_inline, 1024u);
 }
 
-/* The sender's Send Size or the receiver's Receive Size (RFC 8797, 4.2) */
+/*
+ * The smaller one of the sender's Send Size and the receiver's Receive Size
+ * (RFC 8797, 4.2)
+ */
 TEST(OpeningV1, ThresholdsAreTheMinimum)
 {
 	const struct {
@@ -209,7 +212,7 @@ TEST(OpeningV1, ClientOfVersion1SendsNoConnprop)
 	EXPECT_FALSE(e->conn.answered);
 }
 
-/* The answer to a first Call, by a server that does not have version 1 */
+/* A server without version 1 answers the first Call. */
 TEST(OpeningV1, ErrVersEndsTheCall)
 {
 	auto e = client1();
@@ -240,7 +243,7 @@ TEST(OpeningV1, AnotherVersionLaterCloses)
 }
 
 /*
- * A version that was only assumed: its refusal ends the connection, not the
+ * If the version was only assumed, its refusal ends the connection, not the
  * Call.
  */
 TEST(OpeningV1, ErrVersToAnAssumedVersionCloses)

@@ -26,21 +26,21 @@ TEST(PlansV1, Calls)
 	call.call_segs = call.item_segs = 1;
 	call.reply_segs = call.result_segs = 1;
 
-	/* Short, up to the last byte */
+	/* A short Call, up to the last byte */
 	call.length = 4096 - 28;
 	call.reply_max = 4096 - 28;
 	ASSERT_EQ(plan(*e, call, p), 0);
 	EXPECT_EQ(p.format, RPCRDMA_INLINE);
 	EXPECT_FALSE(p.reply_chunk || p.write_chunk || p.read_item);
 
-	/* Long, never continued, and with a Reply chunk */
+	/* A long Call: never continued, and with a Reply chunk */
 	call.length++;
 	call.reply_max++;
 	ASSERT_EQ(plan(*e, call, p), 0);
 	EXPECT_EQ(p.format, RPCRDMA_SPECIAL);
 	EXPECT_TRUE(p.reply_chunk);
 
-	/* Chunked */
+	/* A Call with a chunk */
 	call.length = 65536 + 200;
 	call.item_position = 200;
 	call.item_length = 65536;
@@ -50,7 +50,7 @@ TEST(PlansV1, Calls)
 	EXPECT_TRUE(p.read_item);
 	EXPECT_EQ(p.inline_length, 200u);
 
-	/* Long with an item: in one chunk */
+	/* A long Call with an item: all in one chunk */
 	call.item_position = 8000;
 	call.length = 8000 + 65536;
 	ASSERT_EQ(plan(*e, call, p), 0);
@@ -75,8 +75,8 @@ TEST(PlansV1, Calls)
 	EXPECT_TRUE(p.reply_chunk);
 
 	/*
-	 * No memory for the Reply: no Call is sent in the hope that the Reply
-	 * will fit.
+	 * Without memory for the Reply no Call is sent in the hope that the
+	 * Reply fits inline.
 	 */
 	call.reply_segs = 33;
 	EXPECT_LT(plan(*e, call, p), 0);
@@ -105,7 +105,10 @@ TEST(PlansV1, TheReplyChunkIsAlwaysReturned)
 	EXPECT_EQ(p.format, RPCRDMA_SPECIAL);
 	EXPECT_EQ(p.reply_length, reply.length);
 
-	/* Too small for the Reply: unused, and returned with a length of 0 */
+	/*
+	 * A Reply chunk that is too small for the Reply is unused, and returned
+	 * with a length of 0.
+	 */
 	rpcrdma_lists_init(&lists);
 	add_reply(&lists, 2, 50);
 	reply.length = 200;
@@ -127,8 +130,9 @@ TEST(PlansV1, TheReplyChunkIsAlwaysReturned)
 }
 
 /*
- * The size of the client's Receives is unknown, and a Reply cannot be conveyed
- * otherwise: it is sent in one message if it fits a Send.
+ * The client sent no private message, so that the size of its Receives is
+ * unknown, and its Call has no Reply chunk. The Reply is sent in one message if
+ * it fits a Send.
  */
 TEST(PlansV1, WithoutPrivateMessageAndReplyChunk)
 {
@@ -278,7 +282,7 @@ TEST(PlansV1, AResultWaitsForMrs)
 	ASSERT_EQ(plan(*e, call, p), 0);
 	EXPECT_TRUE(p.write_chunk);
 
-	/* One that fits needs none. */
+	/* A result that fits needs no MRs. */
 	call.max_regions = 0;
 	call.result_max = 1000;
 	call.reply_max = 1200;

@@ -8,9 +8,9 @@ using namespace engine_test::version1;
 namespace
 {
 
-/* The maximum of a Call */
+/* The maximum number of segments in a Call */
 constexpr int MOST = RPCRDMA_MAX_SEGS + RPCRDMA_MAX_EXTRA_SEGS;
-/* The maximum of pages in 1 MiB and the data around it */
+/* The maximum number of pages of 1 MiB and the data around it */
 constexpr int PAGES = 259;
 
 /*
@@ -123,7 +123,7 @@ TEST(SegmentsV1, OneForEachPageOfAResult)
 	ASSERT_EQ(check_reply(*e, call_lists, p, &placed), 0);
 	EXPECT_EQ(placed.write_octets, 1000000u);
 
-	/* The message as its Requester gets it */
+	/* The message as the Requester receives it */
 	buf.resize(rpcrdma_encode_header(&e->conn, buf.data(), 8192, X,
 					 RDMA2_MSG, RDMA2_F_RESPONSE,
 					 &p.lists));
@@ -229,7 +229,7 @@ TEST(SegmentsV1, ReadsInReverseOrder)
 	}
 }
 
-/* The maximum number of Positions, and more, in the worst order */
+/* The maximum number of Positions, and more than that, in the worst order */
 TEST(SegmentsV1, ManyPositions)
 {
 	for (int chunks :
@@ -256,7 +256,7 @@ TEST(SegmentsV1, ManyPositions)
 	}
 }
 
-/* More bytes than a Responder pulls, in segments that are not too long */
+/* More bytes than a Responder pulls, in segments of permitted length */
 TEST(SegmentsV1, ReadChunksOfTooManyBytes)
 {
 	constexpr u32 SEGS = RPCRDMA_MAX_CHUNK_OCTETS / 1048576;
@@ -277,7 +277,7 @@ TEST(SegmentsV1, ReadChunksOfTooManyBytes)
 	}
 }
 
-/* A list in ascending order is complete or refused. */
+/* A list in ascending order is accepted completely, or refused. */
 TEST(SegmentsV1, OnePositionTooMany)
 {
 	for (u32 over : { 0u, 1u }) {
@@ -299,9 +299,9 @@ TEST(SegmentsV1, OnePositionTooMany)
 }
 
 /*
- * A peer chooses the order, but not the cost of decoding. No other message of
- * the connection is processed while the lists are decoded. The worst order once
- * took many times as long.
+ * A peer chooses the order of the segments, but not the cost of decoding them.
+ * While the lists are decoded, no other message of the connection is processed.
+ * The worst order once took many times as long.
  */
 TEST(SegmentsV1, ReverseOrderCostsNoMore)
 {
@@ -322,7 +322,7 @@ TEST(SegmentsV1, ReverseOrderCostsNoMore)
 		}
 		m.word(0).word(0).word(0).rpc(X, CALL, 40);
 	}
-	/* Limit the free space in its lists */
+	/* Limit the free space in the lists. */
 	ASSERT_EQ(e->receive(lists[0]), RPCRDMA_RX_CALL);
 	for (u32 i = 0; i < 1000; i++) {
 		const message &m = lists[i & 1];
@@ -416,27 +416,27 @@ TEST(SegmentsV1, MemoryOnlyWhereItHelps)
 	EXPECT_TRUE(wants(*server, offering(65, -1, -1, 4)));
 	EXPECT_TRUE(wants(*server, offering(22, 22, 21, 4)));
 	EXPECT_TRUE(wants(*server, message(many).set(12, NOMSG)));
-	/* No more than there is space for */
+	/* Not for lists that exceed the space for more segments */
 	EXPECT_FALSE(wants(*server, offering(0, 64, -1, 4)));
 	EXPECT_FALSE(wants(*server, inline_msg(X, CALL, 16, 4000)));
-	/* Not an RPC message */
+	/* Not for a message that is no RPC message */
 	EXPECT_FALSE(wants(*server, message(many).set(12, MSGP)));
 	EXPECT_FALSE(wants(*server, message(many).set(12, ERROR)));
-	/* Malformed: refused whatever space there is */
+	/* Not for a malformed message, which is refused anyway */
 	EXPECT_FALSE(wants(*server, message(many).set(24, 2000)));
 	for (u32 len = 0; len < 36 + 65 * 16; len++)
 		ASSERT_FALSE(wants(*server, message(many).truncate(len)));
 	EXPECT_FALSE(wants(
 		*server,
 		message(offering(100, -1, -1, 4)).truncate(16 + 80 * 24 + 8)));
-	/* Not at this end */
+	/* Not at a client */
 	EXPECT_FALSE(wants(*client1(), many));
 	EXPECT_FALSE(wants(*v2, many));
 	EXPECT_FALSE(wants(*v2, message(many).set(4, 2)));
 	EXPECT_FALSE(wants(*server, message(many).set(4, 2)));
 }
 
-/* A client has not provided so many segments. */
+/* A client never provides so many segments. */
 TEST(SegmentsV1, ClientsAcceptNoMore)
 {
 	auto e = client1();
@@ -453,7 +453,7 @@ TEST(SegmentsV1, HeaderTooLargeForTheReply)
 	rpcrdma_reply reply = {};
 	rpcrdma_reply_plan p;
 
-	/* One segment more than fits, and the maximum that fits */
+	/* One segment more than fits, then the maximum that fits */
 	for (int count : { 154, 153 }) {
 		const bool fits = 28 + 8 + 4 + 16 * (100 + count) <= 4096;
 

@@ -20,22 +20,23 @@ TEST(VersionCache, SilenceMeansVersion1ForAWhile)
 
 	rpcrdma_version_learn(&memory, 1000, 2, RPCRDMA_ANSWER_NONE);
 	EXPECT_EQ(rpcrdma_version_first(&memory, 1000, 1, 2), 1);
-	/* Except if version 1 is not permitted */
+	/* unless version 1 is not permitted */
 	EXPECT_EQ(rpcrdma_version_first(&memory, 1000, 2, 2), 2);
 	/*
-	 * For a day, and for another one after the last answer with version 1
+	 * Version 1 is used for a day, and for another day after the last
+	 * answer with version 1.
 	 */
 	EXPECT_EQ(rpcrdma_version_first(&memory, 87399, 1, 2), 1);
 	EXPECT_EQ(rpcrdma_version_first(&memory, 87400, 1, 2), 2);
 	rpcrdma_version_learn(&memory, 90000, 1, RPCRDMA_ANSWER_V1);
 	EXPECT_EQ(rpcrdma_version_first(&memory, 176399, 1, 2), 1);
 	EXPECT_EQ(rpcrdma_version_first(&memory, 176400, 1, 2), 2);
-	/* The same once more */
+	/* The same happens once more. */
 	rpcrdma_version_learn(&memory, 176400, 2, RPCRDMA_ANSWER_NONE);
 	EXPECT_EQ(rpcrdma_version_first(&memory, 176401, 1, 2), 1);
 }
 
-/* A lost connection costs no time: version 2 is tried again soon. */
+/* A lost connection costs no waiting time, so version 2 is tried again soon. */
 TEST(VersionCache, ALostConnectionMeansVersion1ForMinutes)
 {
 	rpcrdma_version_cache memory = {};
@@ -46,7 +47,9 @@ TEST(VersionCache, ALostConnectionMeansVersion1ForMinutes)
 	EXPECT_EQ(rpcrdma_version_first(&memory, 1300, 1, 2), 2);
 }
 
-/* A server that answers with version 1 restarts from time to time. */
+/*
+ * A server that answers with version 1 may restart with version 2 at any time.
+ */
 TEST(VersionCache, AVersion1ServerGetsAnotherChance)
 {
 	rpcrdma_version_cache memory = {};
@@ -89,7 +92,10 @@ TEST(VersionCache, SilenceInBothVersionsProvesNothing)
 	EXPECT_EQ(rpcrdma_version_first(&memory, 1060, 1, 2), 2);
 }
 
-/* A server that restarts drops connections without notice. */
+/*
+ * A server that restarts drops connections without notice, which proves
+ * nothing.
+ */
 TEST(VersionCache, AVersion2ServerGetsAnotherChance)
 {
 	rpcrdma_version_cache memory = {};
@@ -106,7 +112,7 @@ TEST(VersionCache, AVersion2ServerGetsAnotherChance)
 	EXPECT_EQ(rpcrdma_version_first(&memory, 1400, 1, 2), 2);
 }
 
-/* A refusal after which version 1 can follow costs no more than a message. */
+/* A refusal after which version 1 can follow costs only one message. */
 TEST(VersionCache, ARefusalIsAnAnswer)
 {
 	rpcrdma_version_cache memory = {};
@@ -132,7 +138,7 @@ TEST(VersionCache, ARefusalThatEndsTheConnectionIsRemembered)
 		EXPECT_EQ(rpcrdma_version_first(&memory, now, 1, 2), 2);
 		rpcrdma_version_learn(&memory, now, 2, RPCRDMA_ANSWER_REFUSED);
 		EXPECT_EQ(rpcrdma_version_first(&memory, now, 1, 2), 1);
-		/* Version 1 works, and that connection ends, too. */
+		/* Version 1 works on that connection, which ends, too. */
 		rpcrdma_version_learn(&memory, now + 200, 1, RPCRDMA_ANSWER_V1);
 		EXPECT_EQ(rpcrdma_version_first(&memory, now + 299, 1, 2), 1);
 		EXPECT_EQ(memory.has_v2, 0);
@@ -181,8 +187,8 @@ TEST(VersionCache, WhatAConnectionProvesAboutItsServer)
 	EXPECT_EQ(answer(*v2, RPCRDMA_END_PEER), RPCRDMA_ANSWER_V2);
 
 	/*
-	 * The peer says it has neither version. Version 1 shows whether it has
-	 * that one.
+	 * The peer announces neither version. An attempt with version 1 shows
+	 * whether it has that.
 	 */
 	end none{ config(true) };
 
@@ -194,7 +200,7 @@ TEST(VersionCache, WhatAConnectionProvesAboutItsServer)
 	EXPECT_EQ(answer(none, RPCRDMA_END_HERE), RPCRDMA_ANSWER_ODD);
 }
 
-/* A connection that opened without a message, as those of version 1 do */
+/* A connection that opened without any message, as those of version 1 do */
 TEST(VersionCache, NothingIsLearnedBeforeAnAnswer)
 {
 	rpcrdma_version_cache memory = {};
@@ -221,7 +227,7 @@ TEST(VersionCache, EndlessSilenceAlternatesVersions)
 	for (u64 now = 1000; now < 5000; now += 10) {
 		const u8 version = rpcrdma_version_first(&memory, now, 1, 2);
 
-		/* Never version 1 twice in a row */
+		/* Version 1 is never tried twice in a row. */
 		EXPECT_FALSE(version == 1 && last == 1);
 		last = version;
 		tried[version]++;
@@ -232,7 +238,7 @@ TEST(VersionCache, EndlessSilenceAlternatesVersions)
 	EXPECT_GT(tried[2], 100u);
 }
 
-/* ---- Of several servers ---- */
+/* ---- Several servers ---- */
 
 static rpcrdma_server_name named(u8 last)
 {
@@ -289,7 +295,7 @@ TEST(VersionCache, TheLeastRecentlyUsedIsForgotten)
 	rpcrdma_server_name name;
 	u64 now = 0;
 
-	/* The first one at time 0 */
+	/* The first server is used at time 0. */
 	for (u8 i = 0; i < RPCRDMA_REMEMBERED_SERVERS; i++) {
 		name = named(i);
 		rpcrdma_server_learn(&all, &name, now++, 2,
@@ -300,11 +306,13 @@ TEST(VersionCache, TheLeastRecentlyUsedIsForgotten)
 		EXPECT_EQ(rpcrdma_server_first(&all, &name, now, 1, 2), 1)
 			<< +i;
 	}
-	/* Used again: the second one is the oldest now. */
+	/*
+	 * The first server is used again, so that the second one is the oldest.
+	 */
 	name = named(0);
 	rpcrdma_server_learn(&all, &name, now++, 1, RPCRDMA_ANSWER_V1);
 	name = named(100);
-	/* Nothing is known of the one that takes its place. */
+	/* Nothing is known about the server that replaces it. */
 	rpcrdma_server_learn(&all, &name, now++, 2, RPCRDMA_ANSWER_NOT_YET);
 	EXPECT_EQ(rpcrdma_server_first(&all, &name, now, 1, 2), 2);
 	rpcrdma_server_learn(&all, &name, now++, 2, RPCRDMA_ANSWER_NONE);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Two ends of a connection at one table, and the messages between them */
+/* Two ends of a connection in one test, and the messages between them */
 #ifndef ENGINE_TEST_WINDOWS_HH
 #define ENGINE_TEST_WINDOWS_HH
 
@@ -30,7 +30,7 @@ enum class what {
 	OTHER,
 };
 
-/* One end of a connection, without the RPCs that use it */
+/* One end of a connection, without its RPCs */
 class party
 {
 public:
@@ -43,9 +43,7 @@ public:
 	virtual u32 give_back(u32 now) = 0;
 	/* Set another window of at most @most. */
 	virtual u32 resize(generator &random, u32 most) = 0;
-	/*
-	 * The Calls permitted at once, without credits for another one, and 2
-	 */
+	/* Return the current window. */
 	virtual u32 window() const = 0;
 	virtual bool open() const = 0;
 	virtual bool may_send(what kind) const = 0;
@@ -545,7 +543,7 @@ private:
 	void give_back(side at)
 	{
 		quiet_grants_ = 0;
-		/* Pending messages may be sent before or after that. */
+		/* Control messages may be sent before or after that. */
 		if (random_.chance(50))
 			pump(at);
 		post(at);
@@ -646,7 +644,7 @@ private:
 			pump(to);
 	}
 
-	/* Check the invariants while no message is in flight. */
+	/* Check the invariants that hold while no message is in flight. */
 	void check_quiet()
 	{
 		quiet_grants_ = 0;
@@ -659,24 +657,24 @@ private:
 				continue;
 			if (in_sequence_[s] ? sequence_[s] == what::REPLY :
 					      !replies_[s].empty())
-				complain(who + " Reply waits for ever");
+				complain(who + " Reply waits forever");
 			if (ends_[s]->waiting())
-				complain(who + " ERROR or DONE waits for ever");
+				complain(who + " ERROR or DONE waits forever");
 			if (!calls_[s].empty() &&
 			    held(other) + 3 <= ends_[other]->window())
 				complain(who +
-					 " Call waits for ever, with only " +
+					 " Call waits forever, with only " +
 					 std::to_string(held(other)) + " held");
 		}
 	}
 
-	/* Far more than the rule needs when nothing else happens */
+	/* Far more grants than the rule needs while nothing else happens */
 	static constexpr u32 MANY_GRANTS = 8;
 
 	const u32 windows_[2];
 	generator random_;
 	std::unique_ptr<party> ends_[2];
-	std::deque<octets> wire_[2]; /* sent by, not received */
+	std::deque<octets> wire_[2]; /* sent by this side, not received yet */
 	std::deque<item> calls_[2], replies_[2];
 	bool in_sequence_[2] = {};
 	what sequence_[2] = {};
@@ -684,7 +682,7 @@ private:
 	u32 now_ = 1; /* milliseconds */
 	u32 xid_[2];
 	u32 outstanding_[2] = {};
-	/* As seen on the wire */
+	/* The counts as an observer of the wire computes them */
 	u32 posted_[2] = {}, received_[2] = {}, sent_[2] = {}, limit_[2];
 	u32 grants_ = 0, quiet_grants_ = 0;
 	std::string complaint_;

@@ -78,22 +78,23 @@ TEST_P(Windows, ContinuedCallWhileOthersAreHeld)
 					t->call(s);
 				t->settle(how);
 				ASSERT_EQ(t->held(peer), held);
-				/* 240,000 bytes */
+				/* A continued Call of 240,000 bytes */
 				t->call(s, 60, SAMPLE ? 4000 : 8);
 				t->settle(how);
 				ASSERT_EQ(t->complaint(), "")
 					<< window << " " << held;
 				ASSERT_EQ(t->held(peer), held + 1);
 				/*
-				 * A Reply of the same length, while all those
-				 * Calls are held
+				 * A continued Reply of the same length, while
+				 * all those Calls are held
 				 */
 				t->answer(peer, held, 60, SAMPLE ? 4000 : 8);
 				t->settle(how);
 				ASSERT_EQ(t->complaint(), "")
 					<< window << " " << held;
 				/*
-				 * All Receives that Calls may use, and no more
+				 * Fill all Receives that Calls may use, and no
+				 * more.
 				 */
 				for (u32 i = held; i < window - 1; i++) {
 					t->call(s);
@@ -109,8 +110,8 @@ TEST_P(Windows, ContinuedCallWhileOthersAreHeld)
 }
 
 /*
- * The chain of a recalled delegation: a Call that is answered only after a
- * reverse Call, answered or not, and after another Call
+ * A chain as a recalled delegation causes: a Call is answered only after a
+ * reverse Call, answered or not, and after another Call.
  */
 TEST_P(Windows, ChainOfARecall)
 {
@@ -119,7 +120,7 @@ TEST_P(Windows, ChainOfARecall)
 			if (client > 16 && server > 16)
 				continue;
 			/*
-			 * With wide windows, other traffic has little effect.
+			 * With large windows, other traffic has little effect.
 			 */
 			const u32 variants = client > 16 || server > 16 ? 8 :
 									  32;
@@ -130,7 +131,7 @@ TEST_P(Windows, ChainOfARecall)
 				const bool answered = variant & 4;
 				auto t = meet(client, server, variant + 1);
 
-				/* Change the state of the windows. */
+				/* Bring the windows into some other state. */
 				for (u32 i = 0; i < noise; i++) {
 					t->call(i & 1 ? SERVER : CLIENT);
 					t->settle(how);
@@ -210,9 +211,9 @@ void happen(table &t, side s)
 }
 
 /*
- * Random events, mostly while Calls have only a few Receives left: continued
- * Calls and Replies in both directions, Calls answered, refused, dropped and
- * held, DONEs, and windows that grow and shrink
+ * Random events, mostly while only a few Receives are left for Calls: continued
+ * Calls and Replies in both directions; Calls answered, refused, dropped and
+ * held; DONEs; windows that grow and shrink
  */
 TEST_P(Windows, RandomEvents)
 {
@@ -224,7 +225,7 @@ TEST_P(Windows, RandomEvents)
 			auto t = meet(client, server, seed++);
 			generator &random = t->random();
 
-			/* Bring the windows to a few credits. */
+			/* Use the windows up to a few credits. */
 			for (side s : { CLIENT, SERVER }) {
 				const u32 left = 2 + random.below(4);
 

@@ -90,7 +90,7 @@ static void close_by_many(struct kunit *test)
 	}
 }
 
-/* Calls and their Receives are held beyond the end of the connection. */
+/* The transport holds Calls and their Receives beyond the end of the connection. */
 static void close_calls_held(struct kunit *test)
 {
 	struct shim_pair *pair = shim_open(test);
@@ -117,14 +117,14 @@ static void close_calls_held(struct kunit *test)
 	}
 	KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));
 	/*
-	 * Serving the Calls now must be harmless, and their contents must be unchanged:
-	 * a changed one counts as bad.
+	 * Serving the Calls now must do no harm. Their contents must be unchanged: a
+	 * changed one is counted as bad.
 	 */
 	shim_release(s, 4);
 	shim_buf_free(&buf);
 }
 
-/* MRs are released, waiting for their invalidation, while the connection ends. */
+/* The connection ends while MRs are released that wait for their invalidation. */
 static void close_invalidating(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -144,7 +144,9 @@ static void close_invalidating(struct kunit *test)
 		if (round & 1)
 			shim_mute = SHIM_MUTE_CLIENT;
 		for (i = 0; i < 8; i++) {
-			/* If the client is muted, only the teardown ends the wait. */
+			/*
+			 * While the client is muted, only the teardown ends the wait.
+			 */
 			if (i == (round & 1 ? 0 : round))
 				rpcrdma_ep_close(round & 2 ?
 						 pair->server.ep :
@@ -253,7 +255,7 @@ static void close_replies_queued(struct kunit *test)
 	}
 }
 
-/* The peer grants no credits to waiting messages for too long. */
+/* Time limits of the tests in which a peer grants no credits to waiting messages */
 enum {
 	STALL_MS = 500,
 };
@@ -309,7 +311,10 @@ static void SHIM_ONCE close_not_while_granted(struct kunit *test)
 	struct shim_rpc *rpcs;
 	u32 i, sent = 0;
 
-	/* Much longer than each wait, for slow machines, but shorter than their sum */
+	/*
+	 * The time limit is much longer than each wait, so that slow machines pass, but
+	 * shorter than the sum of the waits.
+	 */
 	pair->client_params.stall_ms = 20 * STALL_MS;
 	shim_open(test);
 	rpcs = shim_rpcs(test, SHIM_MANY);
@@ -333,7 +338,9 @@ static bool shim_streaming(struct rpcrdma_ep *ep)
 	return READ_ONCE(ep->core.conn.tx_open);
 }
 
-/* Close when some fragments of a Call or of Replies are sent and no credits are left. */
+/*
+ * Close after some fragments of a Call or of Replies were sent, with no credits left.
+ */
 static void close_streams(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -362,7 +369,10 @@ static void close_streams(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, shim_rpc_try(c, &rpcs[1]),
 					-EAGAIN);
 		} else {
-			/* Otherwise Replies may complete before the client is mute. */
+			/*
+			 * Hold the Calls, so that no Reply is complete before the
+			 * client is muted.
+			 */
 			s->hold_calls = true;
 			for (i = 0; i < 4; i++)
 				KUNIT_ASSERT_EQ(test, 0,
@@ -387,8 +397,8 @@ static void close_streams(struct kunit *test)
 }
 
 /*
- * An RPC is abandoned when some fragments of its Call have been sent. The other
- * fragments follow, with handles that are no longer valid.
+ * An RPC is abandoned after some fragments of its Call were sent. The other fragments
+ * follow, with handles that are no longer valid.
  */
 static void close_half_sent(struct kunit *test)
 {
@@ -469,7 +479,7 @@ static void close_reads(struct kunit *test)
 	shim_buf_free(&buf);
 }
 
-/* Close with Replies after Writes that the device never executes. */
+/* Close while Replies wait for Writes that the device never executes. */
 static void close_writes(struct kunit *test)
 {
 	struct shim_pair *pair = shim_open(test);
@@ -490,7 +500,9 @@ static void close_writes(struct kunit *test)
 	shim_close_by_many(test, pair);
 	for (i = 0; i < 8; i++)
 		shim_rpc_end(c, &rpcs[i]);
-	/* Muted Sends count as invalidating, and the client invalidates again. */
+	/*
+	 * Muted Sends were counted as invalidations, and the client invalidates again.
+	 */
 	atomic_set(&shim_double_inv, 0);
 	shim_buf_free(&buf);
 }

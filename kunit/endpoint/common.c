@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Helpers of the endpoint's suites: callers, and their operations */
+/* Helpers of the endpoint's suites: callers, and the operations they run */
 #include <linux/kthread.h>
 #include <linux/netdevice.h>
 #include <linux/random.h>
@@ -116,7 +116,7 @@ struct shim_pair *shim_open(struct kunit *test)
 	bool opened;
 
 	KUNIT_ASSERT_EQ(test, shim_connect(pair), 0);
-	/* With version 1, a server is open only after the first Call. */
+	/* With version 1, a server opens with the first Call. */
 	if (pair->client.ep->core.conn.version == RPCRDMA_VERS_1)
 		return pair;
 	opened = shim_wait_until(&pair->server,
@@ -224,7 +224,7 @@ void shim_pull_params(struct shim_pair *pair)
 	pair->client_params.pull = true;
 	pair->client_params.reassembly = 0;
 	pair->server_params.expose_octets = PULL_OCTETS;
-	/* Long, except in tests of this time limit */
+	/* Long enough not to expire, except in tests of this time limit */
 	pair->server_params.done_ms = 60000;
 }
 

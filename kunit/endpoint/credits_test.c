@@ -10,7 +10,7 @@ static void SHIM_ONCE credits_one_at_a_time(struct kunit *test)
 	struct rpcrdma_ep *c = pair->client.ep, *s = pair->server.ep;
 	int i;
 
-	/* 4.2.1: the transport is reliable and in order. */
+	/* 4.2.1: the transport delivers reliably and in order. */
 	KUNIT_EXPECT_EQ(test, c->qp->qp_type, IB_QPT_RC);
 	KUNIT_EXPECT_EQ(test, s->qp->qp_type, IB_QPT_RC);
 	shim_check_idle(test, &pair->client);
@@ -24,7 +24,7 @@ static void SHIM_ONCE credits_one_at_a_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&pair->client.replies), 200);
 	KUNIT_EXPECT_EQ(test, c->core.conn.sent, s->core.conn.received);
 	KUNIT_EXPECT_EQ(test, s->core.conn.sent, c->core.conn.received);
-	/* Headers convey the credits, so that few credit grants are needed. */
+	/* Other headers convey the credits, so that few credit grants are needed. */
 	KUNIT_EXPECT_LE(test, c->core.conn.counters.grants_sent, 2ULL);
 	KUNIT_EXPECT_LE(test, s->core.conn.counters.grants_sent, 2ULL);
 }
@@ -47,7 +47,10 @@ static void SHIM_ONCE credits_held_calls(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, shim_rpc_try(c, &rpcs[sent]), -EAGAIN);
 	shim_check_idle(test, s);
 
-	/* Each released Receive permits another Call, by an unsolicited credit grant. */
+	/*
+	 * Each released Receive permits another Call, through an unsolicited credit
+	 * grant.
+	 */
 	for (i = 0; i < 8; i++) {
 		seen = atomic_read(&c->space);
 		if (shim_rpc_try(c, &rpcs[sent]) == -EAGAIN) {
@@ -124,7 +127,7 @@ static void SHIM_ONCE credits_lopsided_windows(struct kunit *test)
 	shim_traffic(test, pair, 8, 40, 0, PAGE_SIZE, 0, true);
 }
 
-/* Continued messages in both directions, among others */
+/* Continued messages in both directions, and other messages */
 static void SHIM_ONCE credits_continued(struct kunit *test)
 {
 	struct shim_pair *pair = shim_open(test);
@@ -174,7 +177,7 @@ static void SHIM_ONCE credits_version_1_alone(struct kunit *test)
 	pair->server_params.version_low = RPCRDMA_VERS_1;
 	pair->client_params.version_low = RPCRDMA_VERS_1;
 	pair->client_params.version_high = RPCRDMA_VERS_1;
-	/* Further Receives are due when the connection opens. */
+	/* With this window, further Receives are due when the connection opens. */
 	pair->client_params.first_window = RPCRDMA_MIN_WINDOW;
 	shim_open(test);
 	KUNIT_EXPECT_EQ(test, pair->client.ep->core.conn.version, RPCRDMA_VERS_1);
@@ -182,7 +185,7 @@ static void SHIM_ONCE credits_version_1_alone(struct kunit *test)
 	shim_traffic(test, pair, 6, 40, 5000, PAGE_SIZE, 0, false);
 }
 
-/* Callers wait for MRs: each may need half of all MRs. */
+/* Callers have to wait for MRs: each may need half of all MRs. */
 static void credits_few_regions(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -193,7 +196,7 @@ static void credits_few_regions(struct kunit *test)
 	KUNIT_EXPECT_LE(test, pair->client.ep->core.mrs.pool.made, 8U);
 }
 
-/* Callers wait for Send Queue slots: a Call may use half of the Send Queue. */
+/* Callers have to wait for Send Queue slots: a Call may use half of the Send Queue. */
 static void credits_short_send_queue(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;

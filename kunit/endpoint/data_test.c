@@ -181,7 +181,7 @@ static void data_invalidation(struct kunit *test)
 	shim_check_idle(test, &pair->client);
 }
 
-/* A server works with a device that cannot register memory; a client does not. */
+/* With a device that cannot register memory, a server works, and a client does not. */
 static void data_no_registration(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -228,7 +228,7 @@ static void data_no_read_of_results(struct kunit *test)
 	struct shim_buf buf;
 
 	if (shim_iwarp)
-		kunit_skip(test, "siw does not look at the access rights");
+		kunit_skip(test, "siw does not check access rights");
 	pair->server.hold_calls = true;
 	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 0, 5000), 0);
 	shim_rpc_init(rpc, NULL, &buf);
@@ -275,7 +275,7 @@ static void data_bounds(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->reads[0],
 					     U32_MAX, buf.ext, buf.nr_ext, 0, 1),
 			-EINVAL);
-	/* Up to the end of both, and an empty range */
+	/* Up to the end of the memory and of the chunk, and an empty range */
 	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->reads[0], 100,
 					     buf.ext, buf.nr_ext, 0, 1400), 0);
 	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->reads[0], 1500,
@@ -286,8 +286,8 @@ static void data_bounds(struct kunit *test)
 
 /*
  * A transfer that needs more Work Requests than a short Send Queue permits at once is
- * posted in batches, and a Reply waits for its Writes. Test this with many segments, and
- * with long segments of which a Work Request transfers only a page.
+ * posted in batches, and a Reply waits for its Writes. Test this with many segments,
+ * and with long segments of which each Work Request transfers only a page.
  */
 static void data_turns(struct kunit *test)
 {
@@ -302,7 +302,7 @@ static void data_turns(struct kunit *test)
 	turn = rpcrdma_sq_max_batch_wrs(&pair->server.ep->core.sq);
 	if (!shim_iwarp)
 		KUNIT_EXPECT_LT(test, turn, 25U);
-	/* Fifty segments to read, fifty to write, and 25 of each */
+	/* Read fifty segments, write fifty, and then 25 of each. */
 	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 50 * 300, 0, 0, 300), 0);
 	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 0, 50 * 300, 0, 300), 0);
 	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 25 * 300, 25 * 300, 0,
@@ -322,8 +322,8 @@ static void data_turns(struct kunit *test)
 }
 
 /*
- * However short the Send Queue, a transfer can have a Write to each of the maximum
- * number of segments of a version 1 Call.
+ * However short the Send Queue is, a transfer can write to the maximum number of
+ * segments of a version 1 Call.
  */
 static void data_most_segments(struct kunit *test)
 {
@@ -360,12 +360,15 @@ static void data_most_segments(struct kunit *test)
 	shim_buf_free(&buf);
 }
 
-/* If no service thread processes messages after a notification, the endpoint does. */
-static void data_nobody_takes(struct kunit *test)
+/*
+ * If no service thread processes messages after a notification, the endpoint's work
+ * item does.
+ */
+static void data_no_service_thread(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
 
-	pair->server.nobody_takes = true;
+	pair->server.no_service_thread = true;
 	shim_open(test);
 	shim_traffic(test, pair, 4, 10, 5000, PAGE_SIZE, 20000, true);
 	KUNIT_EXPECT_GT(test, atomic_read(&pair->server.told), 0);
@@ -414,8 +417,8 @@ static void data_turns_closed(struct kunit *test)
 #define SHIM_FEW_REGIONS 6
 
 /*
- * Set up a server with a device that reads into MRs, and few of these; eight held Calls
- * with data to read; and a transfer that uses half of the MRs. Return the transfer.
+ * Set up a server whose device reads only into MRs and has few of them. Start eight
+ * Calls with data to read, and hold them. Return a transfer that uses half of the MRs.
  */
 static struct rpcrdma_rw *shim_few_regions(struct kunit *test,
 					   struct shim_rpc *rpcs,
@@ -453,7 +456,9 @@ static struct rpcrdma_rw *shim_few_regions(struct kunit *test,
 	return rw;
 }
 
-/* Wait if too few MRs are free now; fail if a transfer needs more than exist. */
+/*
+ * A transfer waits if too few MRs are free now, and fails if it needs more than exist.
+ */
 static void data_few_read_regions(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -530,7 +535,7 @@ static struct kunit_case data_cases[] = {
 	KUNIT_CASE(data_bounds),
 	KUNIT_CASE(data_turns),
 	KUNIT_CASE(data_turns_closed),
-	KUNIT_CASE(data_nobody_takes),
+	KUNIT_CASE(data_no_service_thread),
 	KUNIT_CASE(data_most_segments),
 	KUNIT_CASE(data_no_registration),
 	KUNIT_CASE(data_few_read_regions),

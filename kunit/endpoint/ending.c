@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Ends of connections: by many threads, under load, and after any fault */
+/* Ends of connections: closed by many threads, under load, and after any fault */
 #include <linux/kthread.h>
 #include <linux/random.h>
 #include <linux/slab.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Suites of the endpoint: credits and Receives, data, teardown, pulled Replies, device
- * removal; and what only a device with configurable traits can show. The first ones run
- * over each kind of device: memdev_test.c includes their sources again.
+ * removal, and device traits that can be configured. All but the last run over each
+ * kind of device: memdev_test.c includes their sources once more.
  */
 #ifndef RPCRDMA_SHIM_ENDPOINT_H
 #define RPCRDMA_SHIM_ENDPOINT_H
@@ -15,8 +15,8 @@
 #define SHIM_FIRST_DEVICE
 #endif
 /*
- * Cases that test only decisions of the engine, about credits and time limits, run over
- * the first device only, because their results do not depend on the device.
+ * Cases that test only decisions of the core, about credits and time limits. They run
+ * over the first device only, because their results do not depend on the device.
  */
 #define SHIM_ONCE		__maybe_unused
 
@@ -97,7 +97,7 @@ void shim_after_any_fault(struct kunit *test);
 
 /* ---- Cases of close_test.c that are in setup.c ---- */
 
-/* Ops of connections that release what they receive */
+/* Ops of connections that release every Receive at once */
 extern const struct rpcrdma_ep_ops shim_no_ops;
 
 void close_refused(struct kunit *test);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The endpoint: devices with various traits */
+/* The endpoint over devices with various traits */
 #include <linux/kthread.h>
 #include <linux/slab.h>
 #include <rdma/ib_verbs.h>
@@ -48,8 +48,9 @@ static void hardware_bounces(struct kunit *test)
 }
 
 /*
- * A transport may have changed a message it holds, for example by decrypting it in
- * place. Unmapping at the end of the connection must not overwrite that message.
+ * A transport may have changed the content of a Receive that it holds, for example by
+ * decrypting it in place. Unmapping at the end of the connection must not overwrite
+ * that content.
  */
 static void hardware_bounces_lent(struct kunit *test)
 {
@@ -82,8 +83,8 @@ static void hardware_bounces_lent(struct kunit *test)
 #define SHIM_REGIONS		4
 
 /*
- * Reads need MRs, several each, and few MRs exist. A transfer that gets none waits for
- * the completion of another.
+ * Each Read needs several MRs, and few MRs exist. A transfer that gets none waits for
+ * another one to complete.
  */
 static void hardware_regions_run_dry(struct kunit *test)
 {
@@ -101,7 +102,7 @@ static void hardware_regions_run_dry(struct kunit *test)
 	shim_open_over(test, &t);
 	KUNIT_EXPECT_EQ(test, s->ep->core.rw.pool.regions, (u32)SHIM_REGIONS);
 
-	/* Each is read in two ranges, see shim_pull(), each into one MR. */
+	/* Each is read in two ranges, each into one MR; see shim_pull(). */
 	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&arg, 0, 4 * PAGE_SIZE), 0);
 	shim_buf_fill(&arg, 0);
 	s->hold_calls = true;
@@ -221,7 +222,9 @@ static void hardware_answers_last(struct kunit *test)
 		KUNIT_ASSERT_TRUE(test, shim_wait_until(s,
 							READ_ONCE(s->nr_held) == 1));
 		WRITE_ONCE(s->hold_calls, false);
-		/* The Reply is in its Receive, and the completion is withheld. */
+		/*
+		 * The Reply has arrived in its Receive, and its completion is withheld.
+		 */
 		memdev_hold(shim_memdev, false, true);
 		shim_release(s, 1);
 		KUNIT_ASSERT_TRUE(test, shim_poll(memdev_held(shim_memdev)));
@@ -234,7 +237,10 @@ static void hardware_answers_last(struct kunit *test)
 	}
 }
 
-/* A Call received before the connection ended is dropped: no Reply can be sent. */
+/*
+ * A Call that was received before the connection ended is dropped, because its Reply
+ * could not be sent.
+ */
 static void hardware_drops_calls_last(struct kunit *test)
 {
 	struct shim_pair *pair = shim_open(test);
@@ -257,7 +263,7 @@ static void hardware_drops_calls_last(struct kunit *test)
 
 /*
  * A service thread that processes messages during the teardown must not get a Call
- * either, because it would execute it.
+ * either, because it would execute that Call.
  */
 static void hardware_keeps_no_call_last(struct kunit *test)
 {
@@ -379,7 +385,10 @@ static void shim_close_unstopped(struct kunit *test, unsigned int refusals,
 	shim_disconnect(test, pair);
 }
 
-/* A device may refuse the error state for a while, as when it resets itself. */
+/*
+ * A device may refuse to enter the error state for a while, for example while it resets
+ * itself.
+ */
 static void hardware_stops_late(struct kunit *test)
 {
 	shim_close_unstopped(test, 3, false);
@@ -387,8 +396,8 @@ static void hardware_stops_late(struct kunit *test)
 }
 
 /*
- * If a device refuses permanently, memory of posted Work Requests is not freed until the
- * queue pair and the completion queues are destroyed.
+ * If a device refuses permanently, the memory of posted Work Requests is freed only
+ * after the queue pair and the completion queues are destroyed.
  */
 static void hardware_never_stops(struct kunit *test)
 {
@@ -432,7 +441,9 @@ static void hardware_is_replaced(struct kunit *test)
 	shim_memdev = md;
 }
 
-/* Completions of Sends are late, before or after those of Receives. */
+/*
+ * Completions of Sends are withheld, and delivered before or after those of Receives.
+ */
 static void hardware_completes_late(struct kunit *test)
 {
 	struct shim_pair *pair = shim_open(test);
@@ -590,7 +601,7 @@ static void hardware_send_buffers(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, rc, 0);
 	KUNIT_EXPECT_EQ(test, shim_send_buffers(ep, octets), nr + 1);
 
-	/* @s is in use, so that its buffer cannot be moved. */
+	/* @s is in use, so that its buffer is not moved to another context. */
 	other = rpcrdma_send_get(ep);
 	KUNIT_ASSERT_NOT_NULL(test, other);
 	if (!nr) {
@@ -609,7 +620,7 @@ static void hardware_send_buffers(struct kunit *test)
 	/* The buffer must have the reported size: write all of it. */
 	memset(other->buf, 0, other->size);
 
-	/* If the usual size cannot be allocated, only the requested size is. */
+	/* If the usual size cannot be allocated, a buffer of the requested size is. */
 	s = rpcrdma_send_get(ep);
 	KUNIT_ASSERT_NOT_NULL(test, s);
 	memdev_fail_own(shim_memdev, 1);

@@ -2,7 +2,7 @@
 /* The endpoint: pulled Replies */
 #include "endpoint.h"
 
-/* Long enough for some RPCs and the checks of them, even on a slow machine */
+/* Long enough for some RPCs and for checking them, even on a slow machine */
 enum { PULL_DONE_MS = 4000 };
 
 static int shim_pull_rpc(struct shim_pair *pair, u32 len)
@@ -20,7 +20,7 @@ static struct rpcrdma_conn_counters *shim_counters(struct shim_side *side)
 	return &side->ep->core.conn.counters;
 }
 
-/* Replies are exposed, read and released by DONE with Remote Invalidation. */
+/* Each Reply is exposed, read, and released by a DONE with Remote Invalidation. */
 static void pull_all_lengths(struct kunit *test)
 {
 	static const u32 lengths[] = {
@@ -51,7 +51,9 @@ static void pull_all_lengths(struct kunit *test)
 	shim_check_idle(test, s);
 }
 
-/* After DONE without Remote Invalidation, the responder invalidates all MRs itself. */
+/*
+ * After a DONE without Remote Invalidation, the Responder invalidates all MRs itself.
+ */
 static void pull_plain_done(struct kunit *test)
 {
 	struct shim_pair *pair = shim_open_pull(test);
@@ -93,7 +95,7 @@ static void SHIM_ONCE pull_smallest_window(struct kunit *test)
 }
 
 /*
- * Without DONE, a Reply is released after the time limit, and not before. A later DONE
+ * Without a DONE, a Reply is released after the time limit, and not before. A late DONE
  * has no effect.
  */
 static void pull_never_done(struct kunit *test)
@@ -166,7 +168,7 @@ static void pull_wrong_handle(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, shim_all_released(s));
 }
 
-/* The RPC was abandoned when its Reply arrives. */
+/* The RPC is abandoned before its Reply arrives. */
 static void pull_forgotten(struct kunit *test)
 {
 	struct shim_pair *pair = shim_open_pull(test);
@@ -191,7 +193,10 @@ static void pull_forgotten(struct kunit *test)
 	shim_check_idle(test, s);
 }
 
-/* Above the limit of exposed bytes, a Reply is an ERROR until some are released. */
+/*
+ * Above the limit of exposed bytes, a Reply becomes an ERROR, until others are
+ * released.
+ */
 static void pull_beyond_the_bound(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -260,7 +265,10 @@ static void pull_read_only(struct kunit *test)
 		     DMA_TO_DEVICE);
 }
 
-/* Close either end while Reads are outstanding, or are never executed. */
+/*
+ * Close either end while Reads are outstanding, or while Reads are posted that are
+ * never executed.
+ */
 static void pull_close_reading(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -297,7 +305,7 @@ static void pull_close_reading(struct kunit *test)
 	}
 }
 
-/* Close while Replies wait at the responder for DONE or for credits. */
+/* Close while Replies wait at the Responder for DONE or for credits. */
 static void pull_close_exposed(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;

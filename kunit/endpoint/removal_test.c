@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The endpoint: device removal. The last suite, because it leaves no device. */
+/* The endpoint: device removal. This is the last suite, because no device remains. */
 #include <linux/kthread.h>
 #include <linux/slab.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Cases of the suites of teardown: connections that are not open yet, many at the same
- * time, and listeners
+ * Cases of the teardown suite: connections that are not open yet, many connections at
+ * the same time, and listeners
  */
 #include <linux/kthread.h>
 #include <linux/slab.h>
@@ -73,7 +73,10 @@ void close_nobody_listens(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, PTR_ERR(ep), (long)-ECONNREFUSED);
 }
 
-/* No host answers: without the close, the connection manager would retry for a minute. */
+/*
+ * No host answers at the address. Without the close, the connection manager would retry
+ * for a minute.
+ */
 void close_connecting(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -113,7 +116,7 @@ void close_during_connect(struct kunit *test)
 	kunit_info(test, "%u of %u were opened first", opened, i);
 }
 
-/* Close while the connected peer does not respond. */
+/* Close while the peer is connected and silent. */
 void close_opening(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -121,14 +124,17 @@ void close_opening(struct kunit *test)
 	struct shim_caller closer = {};
 
 	shim_mute = SHIM_MUTE_SERVER;
-	/* After connecting, even on a slow machine, and before the opening times out */
+	/*
+	 * The close comes after the connection is established, even on a slow machine,
+	 * and before the opening times out.
+	 */
 	shim_closer_start(test, &closer, 6 * HZ);
 	KUNIT_EXPECT_EQ(test, shim_connect(pair), -EPROTONOSUPPORT);
 	KUNIT_EXPECT_LT(test, jiffies - start, 13UL * HZ);
 	wait_for_completion(&closer.done);
 }
 
-/* The connected peer does not respond, and the opening times out. */
+/* The peer is connected and silent, and the opening times out. */
 void close_opening_timeout(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
@@ -185,7 +191,7 @@ struct shim_crowd_client {
 	struct rpcrdma_ep	*ep;
 };
 
-/* Many clients of one server, which only connect */
+/* Many clients of one server that only connect */
 struct shim_crowd {
 	struct rpcrdma_ep_params params;
 	struct rpcrdma_listener	*listener;
@@ -250,8 +256,8 @@ static void shim_crowd_end(struct rpcrdma_ep *ep)
 }
 
 /*
- * Many clients connect at the same time, as after a power failure. Neither a client nor
- * the connection manager waits for the setup of another connection.
+ * Many clients connect at the same time, as after a power failure. No client waits for
+ * the setup of another connection, and neither does the connection manager.
  */
 void connect_all_at_once(struct kunit *test)
 {

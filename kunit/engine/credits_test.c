@@ -8,12 +8,12 @@ struct credit_case {
 	const char *name;
 	u32 sent;		/* messages sent before */
 	u32 credit, back;	/* the peer's header: credit, received = sent - back */
-	s32 window;		/* messages that may be sent then; -1: closed */
+	s32 window;		/* messages that may then be sent; -1: closed */
 };
 
 static const struct credit_case credit_cases[] = {
 	{ "all received", 100, 16, 0, 16 },
-	{ "some under way", 100, 16, 4, 12 },
+	{ "some in flight", 100, 16, 4, 12 },
 	{ "none granted", 100, 0, 0, 4 },
 	{ "old news", 100, 2, 50, 4 },
 	{ "clamped", 100, ~0u, 0, 65535 },
@@ -67,8 +67,8 @@ static void check_invariants(struct kunit *test, const struct end *e,
 }
 
 /*
- * Send Calls in one direction. The server holds them, then answers any number of
- * them: credits must limit the Calls, and come back as Receives are released.
+ * Send Calls in one direction. The server holds them, then answers any number of them.
+ * Credits must limit the Calls, and must be granted again as Receives are released.
  */
 static void credits_traffic(struct kunit *test)
 {
@@ -134,7 +134,10 @@ static void credits_overrun(struct kunit *test)
 	struct fixture *f = test->priv;
 	u32 i;
 
-	/* 32 credits advertised after the CONNPROP, and one Receive in reserve */
+	/*
+	 * 32 credits were advertised after the CONNPROP, and one Receive is the
+	 * reserve.
+	 */
 	for (i = 0; i < 33; i++) {
 		prefix(&f->m, i, RDMA2_MSG, 0, 16, 1);
 		no_lists(&f->m);

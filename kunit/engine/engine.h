@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The protocol engine inside the kernel. The host tests are more thorough; these
- * suites test that the engine behaves the same when Kbuild has compiled it: codec,
- * credits, opening, errors and plans. Each message is in memory of exactly its size,
- * so that KASAN detects accesses beyond it.
+ * The protocol engine inside the kernel. The host tests are more thorough. These suites
+ * show that the engine behaves the same when Kbuild has compiled it: codec, credits,
+ * opening, errors and plans. Each message is in memory of exactly its size, so that
+ * KASAN detects accesses beyond it.
  */
 #ifndef RPCRDMA_KUNIT_ENGINE_H
 #define RPCRDMA_KUNIT_ENGINE_H

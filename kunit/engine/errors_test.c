@@ -165,7 +165,7 @@ static void errors_sent(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, get(&f->answer, 0), XID);
 }
 
-/* The same faults in a Reply are reported to the transport, not to the peer. */
+/* The same faults in a Reply are reported to the transport, and not to the peer. */
 static void errors_in_replies(struct kunit *test)
 {
 	const struct refused_case *c = test->param_value;
@@ -284,7 +284,10 @@ static void errors_broken_sequence(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, feed(test, &f->server, &f->m, false),
 			RPCRDMA_RX_CONSUMED);
 	KUNIT_EXPECT_EQ(test, error_code(f, &f->server), 0);
-	/* The RPC header shows that a new Call begins: the last fragment was omitted. */
+	/*
+	 * The RPC header shows that a new Call begins, so the last fragment was
+	 * omitted.
+	 */
 	prefix(&f->m, XID, RDMA2_MSG, 0, 16, 1);
 	body_call(&f->m);
 	KUNIT_EXPECT_EQ(test, feed(test, &f->server, &f->m, false),

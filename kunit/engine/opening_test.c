@@ -87,7 +87,7 @@ static void opening_versions(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, get(&f->answer, 20), RPCRDMA_VERS_2);
 	KUNIT_EXPECT_EQ(test, get(&f->answer, 24), RPCRDMA_VERS_2);
 
-	/* The client receives a version 1 server's answer. */
+	/* The client receives the answer of a version 1 server. */
 	rpcrdma_conn_established(&f->client.conn);
 	control(&f->client, &f->m);
 	f->m.len = 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Accounts that balance when nothing is under way */
+/* Accounts of a connection, which balance while the connection is idle */
 #include "pair.h"
 
 struct shim_accounts {
 	u32	inflight_wrs, sends, slots, receives;
-	s32	beyond;		/* advertised minus the allowed maximum */
+	s32	beyond;		/* credits advertised beyond the permitted maximum */
 	u32	queued, mrs;
 	u64	held;		/* bytes charged to the peer */
 };
@@ -43,7 +43,7 @@ static void shim_read_accounts(struct shim_side *side,
 		a->mrs++;
 	spin_unlock(&ep->mr_lock);
 
-	/* A held Call that was continued is charged as long as its Receive is held. */
+	/* A continued Call that is held is charged as long as its Receive is held. */
 	rpcrdma_ep_memory(ep, &memory);
 	if (!READ_ONCE(side->nr_held))
 		a->held = memory.held[RPCRDMA_QUOTA_CALLS];

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Two endpoints, from their connection to its end, and what must be gone then */
+/*
+ * Two endpoints, from their connection to its end, and the check that nothing is left
+ * then
+ */
 #include <rdma/ib_verbs.h>
 
 #include "pair.h"
@@ -31,7 +34,7 @@ int shim_incoming(void *priv, struct rpcrdma_ep *ep)
 		ep->priv = &pair->server;
 		ep->params = pair->server_params;
 		pair->server.ep = ep;
-		/* The client has already checked the flag. */
+		/* The client has checked the flag already. */
 		if (pair->no_frwr)
 			ep->id->device->attrs.device_cap_flags &=
 				~(u64)IB_DEVICE_MEM_MGT_EXTENSIONS;

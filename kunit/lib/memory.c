@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Memory of RPCs, and what it is to hold */
+/* Memory of RPCs, and its expected contents */
 #include <linux/mm.h>
 #include <linux/slab.h>
 

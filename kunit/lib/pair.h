@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Two endpoints over the RDMA device under test, and RPCs between them: what the
- * sources of shim.h's second half share.
+ * Two endpoints over the RDMA device under test, and RPCs between them: the
+ * declarations that the sources of shim.h's second half share
  *
  * A Call consists of XID, direction, seed and result length; a Reply of XID, direction,
- * status and result length. Data generated from the seed follow inline, or are
- * conveyed by a Read chunk at the end of the Call and a Write chunk for the result.
+ * status and result length. Data generated from the seed follow inline, or are conveyed
+ * by a Read chunk at the end of the Call and a Write chunk for the result.
  */
 #ifndef RPCRDMA_SHIM_PAIR_H
 #define RPCRDMA_SHIM_PAIR_H
@@ -30,7 +30,7 @@ u8 *shim_buf_at(const struct shim_buf *buf, u32 i);
 void shim_payload(u8 *to, u32 xid, u32 direction, u32 word, u32 octets, u32 seed,
 		  u32 len);
 bool shim_payload_ok(const u8 *p, u32 seed, u32 len);
-/* Serve a Call. Its Receive is released after the Reply was sent. */
+/* Serve a Call. Its Receive is released once the Reply is sent. */
 void shim_serve(struct shim_side *side, struct rpcrdma_recv *rv);
 
 /* ---- Upcalls: upcalls.c ---- */

@@ -143,7 +143,7 @@ int shim_rpc_wait(struct shim_side *side, struct shim_rpc *rpc)
 
 void shim_rpc_end(struct shim_side *side, struct shim_rpc *rpc)
 {
-	/* If a Reply has claimed the RPC, wait until it completes it. */
+	/* If a Reply has claimed the RPC, wait until the Reply has completed it. */
 	if (rpc->xid && shim_claim(side, rpc->xid) != rpc)
 		shim_rpc_wait(side, rpc);
 	rpcrdma_mrs_release_sync(side->ep, &rpc->mrs);

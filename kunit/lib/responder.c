@@ -23,7 +23,7 @@ static struct rpcrdma_rw *shim_writes(struct rpcrdma_ep *ep,
 	buf = kzalloc(sizeof(*buf), GFP_KERNEL);
 	if (!buf)
 		return NULL;
-	/* Use an alignment that differs from the Requester's. */
+	/* Use another alignment than the Requester. */
 	if (shim_buf_alloc(buf, seed % PAGE_SIZE, want))
 		goto out_free;
 	shim_buf_fill(buf, seed);
@@ -59,7 +59,7 @@ static void shim_unexposed(struct rpcrdma_pull_entry *x)
 					      exposed.core);
 	struct shim_side *side = e->side;
 
-	/* Overwrite the data, so that a Read after the release is detected. */
+	/* Overwrite the data, so that the test detects a Read after the release. */
 	shim_buf_fill(&e->buf, ~0);
 	shim_buf_free(&e->buf);
 	kfree(e);
@@ -68,8 +68,8 @@ static void shim_unexposed(struct rpcrdma_pull_entry *x)
 }
 
 /*
- * Expose a Reply to be pulled. Return it or an ERR_PTR. If plan->error is not set in
- * the second case, the connection has failed or a failure was injected.
+ * Expose a Reply to be pulled. Return it, or an ERR_PTR. If an ERR_PTR is returned and
+ * plan->error is not set, the connection has failed or a failure was injected.
  */
 static struct verbs_exposure *shim_expose(struct shim_side *side,
 					  struct rpcrdma_ep *ep,
@@ -91,7 +91,9 @@ static struct verbs_exposure *shim_expose(struct shim_side *side,
 		*shim_buf_at(&e->buf, i) = octets[i];
 	e->side = side;
 	e->exposed.core.release = shim_unexposed;
-	/* On a slow machine its wait for MRs may time out before they are allocated. */
+	/*
+	 * On a slow machine, the wait for MRs may time out before they are allocated.
+	 */
 	i = 10;
 	do {
 		rc = rpcrdma_expose(ep, &e->exposed, xid, e->buf.ext,
@@ -193,8 +195,8 @@ static bool shim_try_reply(struct shim_side *side, struct rpcrdma_recv **rvp,
 	if (!plan->error && plan->read_length) {
 		htype = RDMA2_NOMSG;
 		/*
-		 * Get the Send context first: the wait ends when the teardown begins, and
-		 * an exposed Reply holds the teardown off.
+		 * Get the Send context first, because that wait ends when the teardown
+		 * begins, whereas an exposed Reply holds the teardown off.
 		 */
 		if (!s)
 			s = shim_wait_send(ep);

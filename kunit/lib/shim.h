@@ -4,9 +4,9 @@
  * module with its own copy of these and of the engine, because rpcrdma.ko exports
  * nothing.
  *
- * The endpoint is compiled against wrappers of the kernel's RDMA interfaces. They
- * count allocations and mappings, check rules that software devices do not check,
- * and inject failures or drop Work Requests on demand.
+ * The endpoint is compiled against wrappers of the kernel's RDMA interfaces. The
+ * wrappers count allocations and mappings, and check rules that software devices do not
+ * check. On request they inject failures or drop Work Requests.
  */
 #ifndef RPCRDMA_SHIM_H
 #define RPCRDMA_SHIM_H
@@ -28,7 +28,7 @@ enum {
 	SHIM_WAIT_S = 60,	/* emulated machines are slow */
 };
 
-/* Poll for a condition that no upcall reports. True if it is met in time. */
+/* Poll for a condition that no upcall reports. True if the condition is met in time. */
 #define shim_poll(cond)							\
 ({									\
 	unsigned long __end = jiffies + SHIM_WAIT_S * HZ;		\
@@ -48,11 +48,12 @@ struct shim_balance {
 extern struct shim_balance shim_balance;
 
 /*
- * Number of rule violations. For posting, for example: Work Requests not charged to the
- * Send Queue, Work Requests without a wr_cqe, so that their failure would be lost, more
- * Work Requests than slots, an MR registered twice, and an iWARP Read that needs more
- * than one MR in one rdma_rw context. For memory: connections set up or torn down where
- * reclaim may recurse, and scatterlists unmapped with a lock held.
+ * Number of rule violations. Violations when posting are, for example, Work Requests
+ * not charged to the Send Queue, Work Requests without a wr_cqe, whose failure would be
+ * lost, more Work Requests than slots, an MR registered twice, and an iWARP Read that
+ * needs more than one MR in one rdma_rw context. Violations about memory are
+ * connections set up or torn down where reclaim may recurse, and scatterlists unmapped
+ * with a lock held.
  */
 extern atomic_t shim_misuse;
 /* Count misuse if the caller's allocations may wait for a file to be written back. */
@@ -74,7 +75,7 @@ enum {
 };
 extern unsigned int shim_mute;
 
-/* Fail to post Work Requests with this enum ib_wr_opcode on these sides. */
+/* On these sides, fail to post Work Requests with this enum ib_wr_opcode. */
 extern unsigned int shim_unpostable, shim_unpostable_opcode;
 
 /*
@@ -110,18 +111,20 @@ struct svc_rqst;
 struct svc_serv;
 struct xprt_create;
 
-/* A callback service that was freed: using it is misuse. */
+/* A callback service that was freed. Using it is misuse. */
 extern const struct svc_serv *shim_dead_service;
 /* Fail the allocation of a client's transfers for callbacks. */
 extern bool shim_no_transfers;
-/* Fail so many allocations of continued Calls. */
+/* Fail that many allocations of continued Calls. */
 extern unsigned int shim_no_streams;
 /* Flags of the task that called rpcrdma_ep_connect() last */
 extern unsigned int shim_connect_flags;
 extern atomic_t shim_changes;
 /* Set up the server's reverse direction, as sunrpc does. */
 struct rpc_xprt *shim_bc_setup(struct xprt_create *args);
-/* The reverse direction put its module reference outside of any work item. */
+/*
+ * True if the reverse direction has put its module reference outside of any work item
+ */
 extern bool shim_bc_put_outside;
 /* Set the flags of @rqstp as for a received Call. */
 void shim_svc_set_flags(struct svc_rqst *rqstp);
@@ -144,7 +147,7 @@ struct shim_side {
 	struct list_head	rpcs;		/* RPCs without a Reply yet */
 	bool			hold_calls, hold_replies;
 	struct work_struct	take_work;	/* a server processes messages */
-	bool			nobody_takes;	/* don't queue @take_work */
+	bool			no_service_thread;	/* do not queue @take_work */
 	bool			close_on_open;
 	bool			no_inv;		/* no Remote Invalidation in Replies */
 	bool			no_done;	/* never send DONE */
@@ -166,7 +169,10 @@ struct shim_pair {
 	bool			reject;
 	/* Clear the device's MEM_MGT_EXTENSIONS after the client has checked it. */
 	bool			no_frwr;
-	/* A connect request may arrive long after its connection was closed. */
+	/*
+	 * Protects @server.ep, because a connect request may arrive long after its
+	 * connection was closed.
+	 */
 	struct mutex		lock;
 	bool			over;
 };
@@ -203,7 +209,7 @@ struct shim_rpc {
 	u32			inline_arg, inline_res;
 	u32			got;		/* bytes received of inline_res */
 	bool			pulled;
-	struct rpcrdma_lists	reply_lists;	/* of a pulled Reply */
+	struct rpcrdma_lists	reply_lists;	/* lists of a pulled Reply */
 	u32			seed;
 };
 
@@ -249,8 +255,8 @@ void shim_check_idle(struct kunit *test, struct shim_side *side);
 /* Address of the device under test */
 extern struct sockaddr_in shim_addr;
 /*
- * The device is iWARP, which means siw: its connect() cannot be interrupted, and it
- * lets a peer read memory that is registered for writing.
+ * The device is iWARP, that is, siw: its connect() cannot be interrupted, and a peer
+ * can read memory that is registered for writing only.
  */
 extern bool shim_iwarp;
 /* The device under test if it is the one in memory, or NULL */

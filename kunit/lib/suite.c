@@ -66,9 +66,11 @@ int shim_mem_suite_init(struct kunit_suite *suite)
 
 int shim_suite_init(struct kunit_suite *suite)
 {
-	/* Without a device, fail: a pass without any test would be misleading. */
+	/*
+	 * Fail without a device, because a pass without any test would be misleading.
+	 */
 	if (!shim_find_address()) {
-		pr_err("rpcrdma_shim_test: no RDMA device with an IPv4 address: make one first, such as rxe on a dummy netdev\n");
+		pr_err("rpcrdma_shim_test: no RDMA device with an IPv4 address; create one first, for example rxe on a dummy netdev\n");
 		return -ENODEV;
 	}
 	return rpcrdma_ep_init();

@@ -114,7 +114,7 @@ static void shim_reply_pulled(struct rpcrdma_rw *rw, bool ok)
 	kfree(pull);
 }
 
-/* Pull the Reply to @rpc that @rv announces. Puts @rv. */
+/* Pull the Reply to @rpc that @rv announces, and put @rv. */
 static void shim_pull_reply(struct shim_side *side, struct rpcrdma_recv *rv,
 			    struct shim_rpc *rpc)
 {
@@ -286,7 +286,7 @@ static bool shim_op_messages(struct rpcrdma_ep *ep)
 	struct shim_side *side = ep->priv;
 
 	atomic_inc(&side->told);
-	if (!READ_ONCE(side->nobody_takes))
+	if (!READ_ONCE(side->no_service_thread))
 		queue_work(rpcrdma_wq, &side->take_work);
 	return true;
 }

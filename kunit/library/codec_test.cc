@@ -129,7 +129,10 @@ TEST(Decode, Errors)
 	EXPECT_EQ(msg.nr_args, 2u);
 	EXPECT_EQ(msg.arg[1], 5000u);
 	EXPECT_EQ(checked(m), GOOD);
-	/* ERR_VERS of a server without version 2, and of one with others */
+	/*
+	 * ERR_VERS of a server without version 2, and of a server with other
+	 * versions
+	 */
 	for (uint32_t version : { 1u, 2u, 3u }) {
 		m = words({ 7, version, 16, RPCRDMA2_ERROR, 1, 1, 1 });
 		ASSERT_EQ(rpcrdma2_msg_decode(&msg, m.data(), m.size(),
@@ -140,13 +143,13 @@ TEST(Decode, Errors)
 		EXPECT_EQ(msg.arg[1], 1u);
 		EXPECT_EQ(checked(m), GOOD);
 	}
-	/* An ERROR of version 2 without data has the same length. */
+	/* A version 2 ERROR without data has the same length. */
 	m = prefix(RPCRDMA2_ERROR, RPCRDMA2_RESPONSE) +
 	    words({ RPCRDMA2_CODE_BAD_XDR });
 	ASSERT_EQ(rpcrdma2_msg_decode(&msg, m.data(), m.size(), nullptr), 0);
 	EXPECT_EQ(msg.err_vers, 0u);
 	EXPECT_EQ(msg.code, +RPCRDMA2_CODE_BAD_XDR);
-	/* Version 1 */
+	/* An ERROR of version 1 */
 	m = words({ 7, 1, 16, RPCRDMA2_ERROR, 2 });
 	ASSERT_EQ(rpcrdma2_msg_decode(&msg, m.data(), m.size(), nullptr), 0);
 	EXPECT_EQ(msg.code, 2u);
@@ -159,7 +162,7 @@ TEST(Decode, Version1)
 	rpcrdma2_msg msg;
 	bytes m = words({ 7, 1, 16, RPCRDMA2_MSG }) + tail;
 
-	/* The order of Read chunks is free. */
+	/* Read chunks may be in any order. */
 	ASSERT_EQ(rpcrdma2_msg_decode(&msg, m.data(), m.size(), nullptr), 0);
 	EXPECT_EQ(msg.nr_reads, 2u);
 	EXPECT_EQ(msg.payload_length, 8u);
@@ -214,7 +217,7 @@ TEST(Decode, FaultAndItsPlace)
 		  (verdict{ RPCRDMA2_ERR_SHORT, 28 }));
 }
 
-/* Each length of a message that is cut off is a fault within it. */
+/* A message truncated at any length has a fault, which lies within it. */
 TEST(Decode, Truncated)
 {
 	const bytes whole = prefix(RPCRDMA2_MSG) + lists;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Connections of the library: two ends in one program, over queues of messages. */
+/*
+ * Connections of the library: two ends in one program, connected by queues of
+ * messages
+ */
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -27,7 +30,7 @@ rpcrdma2_config usual(bool client, uint32_t window = 8)
 	return config;
 }
 
-/* One end, and the callbacks it got */
+/* One end, and the record of its callbacks */
 class end
 {
 public:
@@ -81,7 +84,9 @@ public:
 					      invalidated, now);
 	}
 
-	/* Queue a message of @length; it stays until it was sent. */
+	/*
+	 * Queue a message of @length bytes. It stays queued until it is sent.
+	 */
 	int send(rpcrdma2_kind kind, uint32_t xid, uint32_t length,
 		 std::vector<rpcrdma2_item> items = {})
 	{
@@ -424,7 +429,10 @@ TEST(Conn, Chunks)
 	segment.handle = 0x22;
 	segment.length = 65536;
 	p.run();
-	/* Special Format has no payload, and has a chunk at Position Zero. */
+	/*
+	 * A Special Format message has no payload, but a chunk at Position
+	 * Zero.
+	 */
 	EXPECT_EQ(p.client.send(RPCRDMA2_CALL, 1, 40, { read }),
 		  RPCRDMA2_ERR_INVALID);
 	EXPECT_EQ(p.client.send(RPCRDMA2_CALL, 2, 0), RPCRDMA2_ERR_INVALID);
@@ -444,7 +452,7 @@ TEST(Conn, Chunks)
 	/* The Reply is in the Reply chunk. */
 	segment.length = 3000;
 	EXPECT_EQ(p.server.send(RPCRDMA2_REPLY, 5, 0, { reply, segment }), 0);
-	/* The other direction accepts no chunks. */
+	/* In the other direction, no chunks are accepted. */
 	p.run();
 	EXPECT_EQ(p.client.replies, std::vector<uint32_t>{ 5 });
 	EXPECT_EQ(p.client.items, 2u);
@@ -473,7 +481,7 @@ TEST(Conn, Invalidation)
 	pair_of p;
 
 	p.run();
-	/* A grant, a Call and a CONNPROP invalidate nothing. */
+	/* A credit grant, a Call and a CONNPROP invalidate nothing. */
 	p.client.send(RPCRDMA2_CALL, 5, 40);
 	for (const bytes &m : p.client.write())
 		EXPECT_EQ(p.server.read(m, 77), RPCRDMA2_ERR_INVALIDATED);
@@ -530,7 +538,10 @@ TEST(Conn, Init)
 	config.version_high = 3;
 	EXPECT_EQ(rpcrdma2_conn_init(&conn, storage, sizeof(storage), &config),
 		  RPCRDMA2_ERR_INVALID);
-	/* Not established: nothing to send, and nothing expires. */
+	/*
+	 * Before the connection is established, there is nothing to send, and
+	 * no timer expires.
+	 */
 	config = usual(true);
 	EXPECT_EQ(rpcrdma2_conn_init(&conn, storage, sizeof(storage), &config),
 		  0);

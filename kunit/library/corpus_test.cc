@@ -65,7 +65,9 @@ std::vector<sample> all_samples()
 			const std::string name =
 				std::string(corpus.folder) + "_" +
 				entry.path().filename().string();
-			/* The first byte is the state of the fuzzed end. */
+			/*
+			 * The first byte selects the state of the fuzzed end.
+			 */
 			sample raw{ name + "_raw",
 				    { data.begin() + 1, data.end() } };
 
@@ -144,7 +146,7 @@ void check_codec(const bytes &m)
 	rpcrdma2_msg_check(&msg, pkt.get(), m.size(), &again);
 	EXPECT_LE(again.offset, m.size());
 
-	/* A decoded message is encoded to the same header. */
+	/* A decoded message encodes to the same header. */
 	const auto items = items_of(msg, m);
 	bytes out(m.size() + 4);
 
@@ -206,7 +208,7 @@ void check_against_core(const bytes &m)
 	EXPECT_EQ(segs, lists->nr_segs);
 }
 
-/* Connections at each end, before and after the message */
+/* Pass the message to connections at each end, before and after the opening. */
 void check_connection(const bytes &m, bool client)
 {
 	std::vector<max_align_t> storage(

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Messages for the tests of the library, word by word. */
+/* Messages for the tests of the library, built word by word */
 #ifndef LIBRARY_TEST_SUPPORT_HH
 #define LIBRARY_TEST_SUPPORT_HH
 

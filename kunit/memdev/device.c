@@ -19,26 +19,26 @@
 
 static char *netdevs = "mem0";
 module_param(netdevs, charp, 0444);
-MODULE_PARM_DESC(netdevs, "network devices to make one on, by commas");
+MODULE_PARM_DESC(netdevs, "network devices to create an RDMA device on, separated by commas");
 
-/* No addresses of its own are kept, and nothing of them is checked. */
+/* Use kernel pointers as DMA addresses, and do not check them. */
 bool memdev_virt_dma;
 module_param_named(virt_dma, memdev_virt_dma, bool, 0444);
-MODULE_PARM_DESC(virt_dma, "its addresses are pointers (virtual DMA), as soft-RoCE's");
+MODULE_PARM_DESC(virt_dma, "DMA addresses are kernel pointers (virtual DMA), as with soft-RoCE");
 
 static bool bounce, sg_gaps;
 static unsigned int max_sgl_rd;
 module_param(bounce, bool, 0444);
-MODULE_PARM_DESC(bounce, "data pass through buffers of the device");
+MODULE_PARM_DESC(bounce, "data pass through bounce buffers of the device");
 module_param(sg_gaps, bool, 0444);
-MODULE_PARM_DESC(sg_gaps, "regions of pieces that are not whole pages");
+MODULE_PARM_DESC(sg_gaps, "MRs of ranges that are not complete pages (SG gaps)");
 module_param(max_sgl_rd, uint, 0444);
-MODULE_PARM_DESC(max_sgl_rd, "Reads of more pieces want a region");
+MODULE_PARM_DESC(max_sgl_rd, "Reads with more SGEs need an MR");
 
 struct workqueue_struct *memdev_wq;
 static DEFINE_MUTEX(memdev_mutex);
 static LIST_HEAD(memdevs);
-/* Queue pairs of all devices, by number: a peer can be on another device */
+/* Queue pairs of all devices, by number, because the peer can be on another device */
 static DEFINE_XARRAY_FLAGS(memdev_qps, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_IRQ);
 static u32 memdev_next_qpn;
 
@@ -140,7 +140,7 @@ void memdev_set_traits(struct memdev *md, const struct memdev_traits *traits)
 
 	md->traits = *traits;
 	memdev_attributes(traits, &md->ib.attrs);
-	/* rdma_rw checks this flag; the connection manager checks others. */
+	/* rdma_rw checks this flag; the connection manager checks other ones. */
 	if (traits->reads_into_regions)
 		port->core_cap_flags |= RDMA_CORE_CAP_PROT_IWARP;
 	else
@@ -202,7 +202,7 @@ EXPORT_SYMBOL_GPL(memdev_maps);
 
 bool memdev_merges(const struct memdev *md)
 {
-	/* Otherwise sg_dma_len() is the length of the element in memory. */
+	/* Without this option, sg_dma_len() is the length of the element in memory. */
 	return memdev_maps(md) && IS_ENABLED(CONFIG_NEED_SG_DMA_LENGTH);
 }
 EXPORT_SYMBOL_GPL(memdev_merges);
@@ -281,7 +281,7 @@ static int memdev_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
 	return 0;
 }
 
-/* Not used: consumers use local_dma_lkey, and there is no user space access. */
+/* Never called: consumers use local_dma_lkey, and user space has no access. */
 static struct ib_mr *memdev_get_dma_mr(struct ib_pd *pd, int access)
 {
 	return ERR_PTR(-EOPNOTSUPP);
@@ -434,7 +434,10 @@ static int memdev_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 	refcount_set(&qp->refs, 1);
 	init_completion(&qp->gone);
 	spin_lock_init(&qp->lock);
-	/* A single lock class suffices: two of these locks are never held at a time. */
+	/*
+	 * One lock class suffices, because no context holds two of these locks at a
+	 * time.
+	 */
 	lockdep_set_class(&qp->lock, &memdev_qp_key);
 	INIT_DELAYED_WORK(&qp->work, memdev_qp_work);
 	rc = memdev_alloc_queues(qp);
@@ -444,7 +447,10 @@ static int memdev_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 		ibqp->qp_num = 1;
 		md->gsi = qp;
 	} else {
-		/* Reuse a number late: a message for it may be in flight. */
+		/*
+		 * Reuse a number as late as possible, because a message for it may be
+		 * in flight.
+		 */
 		rc = xa_alloc_cyclic_irq(&memdev_qps, &ibqp->qp_num, qp,
 					 XA_LIMIT(0x10, 0xffffff),
 					 &memdev_next_qpn, GFP_KERNEL);
@@ -473,7 +479,7 @@ static void memdev_qp_quiet(struct memdev_qp *qp)
 			break;
 		usleep_range(50, 100);
 	}
-	/* The last sender to this queue pair may have scheduled a flush. */
+	/* The last context that sent to this queue pair may have scheduled a flush. */
 	cancel_delayed_work_sync(&qp->work);
 }
 
@@ -524,7 +530,7 @@ static int memdev_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr,
 		return 0;
 	}
 	spin_lock_irq(&qp->lock);
-	/* Don't leave the error state if a failure has been faster. */
+	/* Don't leave the error state if a failure came first. */
 	if (qp->state != IB_QPS_ERR || next == IB_QPS_ERR)
 		qp->state = next;
 	spin_unlock_irq(&qp->lock);
@@ -551,7 +557,10 @@ static int memdev_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	struct memdev *md = qp->md;
 
 	if (md->gsi == qp) {
-		/* memdev_gsi_get() looks the GSI up under this mutex. */
+		/*
+		 * Clear the GSI under the mutex under which memdev_gsi_get() looks it
+		 * up.
+		 */
 		mutex_lock(&memdev_mutex);
 		md->gsi = NULL;
 		mutex_unlock(&memdev_mutex);
@@ -712,7 +721,7 @@ static int __init memdev_init(void)
 		md = memdev_add(name);
 		if (IS_ERR(md)) {
 			rc = PTR_ERR(md);
-			pr_err("memdev: none can be made on network device %s: error %d\n",
+			pr_err("memdev: cannot create a device on network device %s: error %d\n",
 			       name, rc);
 		}
 	}
@@ -728,7 +737,7 @@ out:
 
 static void __exit memdev_exit(void)
 {
-	/* No other driver without a number of its own is in any kernel. */
+	/* In every kernel, this is the only driver without a driver id of its own. */
 	ib_unregister_driver(RDMA_DRIVER_UNKNOWN);
 	destroy_workqueue(memdev_wq);
 	xa_destroy(&memdev_qps);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The device's own DMA addresses. Each map uses pages of addresses that were never
- * used before, so that an access to an address that is no longer mapped, or never
- * was, is detected. In kernels where a driver cannot do this, DMA addresses are
- * pointers (virtual DMA).
+ * The device's own DMA addresses. Each mapping uses pages of addresses that were never
+ * used before, so that an access to an address that is no longer mapped, or never was,
+ * is detected. In kernels in which a driver cannot do this, DMA addresses are pointers
+ * (virtual DMA).
  */
 
 #include <linux/dma-map-ops.h>
@@ -91,7 +91,10 @@ static dma_addr_t memdev_map_to(struct memdev *md, void *memory, size_t size,
 		map->bounce = kmalloc(size, GFP_ATOMIC);
 		if (!map->bounce)
 			goto out_free;
-		/* Copy all, because unmapping also copies back bytes the device left. */
+		/*
+		 * Copy all of it, because unmapping also copies back the bytes that the
+		 * device did not write.
+		 */
 		memcpy(map->bounce, memory, size);
 	}
 	map->memory = memory;
@@ -235,7 +238,10 @@ static int memdev_op_map_sg(struct device *dev, struct scatterlist *sgl,
 		bool merge = dma && READ_ONCE(md->traits.merge) && !offset &&
 			     !offset_in_page(addr);
 
-		/* Skip a page: adjacent addresses could be treated as one range. */
+		/*
+		 * Skip a page, because adjacent addresses could be treated as one
+		 * range.
+		 */
 		if (dma && !merge)
 			page++;
 		addr = memdev_map_to(md, sg_virt(sg), sg->length, page, offset,
@@ -266,7 +272,9 @@ static void memdev_op_unmap_sg(struct device *dev, struct scatterlist *sgl,
 {
 	struct memdev *md = memdev_of(dev);
 
-	/* With an IOMMU, unmapping may take long. */
+	/*
+	 * Count calls in atomic context, because with an IOMMU unmapping may take long.
+	 */
 	if (!preemptible())
 		atomic_inc(&md->counts.atomic_unmaps);
 	memdev_unmap_list(md, sgl, nents, dir, attrs);

@@ -38,12 +38,12 @@ struct memdev {
 	struct memdev_traits	traits;
 	struct memdev_counts	counts;
 
-	/* DMA; the xarray's lock also protects the maps */
+	/* DMA. The xarray's lock also protects the mappings. */
 	bool			maps;
-	struct xarray		dma;		/* maps by page of the address */
+	struct xarray		dma;		/* mappings by page of the address */
 	u64			next_page;
 
-	/* MRs; the lock is held while one is read or written */
+	/* MRs. The lock is held while an MR is read or written. */
 	spinlock_t		region_lock;
 	struct xarray		regions;	/* by key >> MEMDEV_KEY_SHIFT */
 
@@ -70,7 +70,7 @@ struct memdev_piece {
 
 struct memdev_region {
 	struct ib_mr		ib;
-	struct memdev_piece	*pieces;	/* of the next registration */
+	struct memdev_piece	*pieces;	/* for the next registration */
 	u32			index, max, nr;
 	bool			gaps;
 	/* The current registration; protected by region_lock */
@@ -94,7 +94,7 @@ struct memdev_pd {
 struct memdev_cqe {
 	struct ib_wc		wc;
 	struct memdev_qp	*qp;		/* NULL: destroyed or reset */
-	u32			slot;		/* new tail of the queue once polled */
+	u32			slot;		/* tail of the queue once this is polled */
 	bool			recv;
 };
 
@@ -127,7 +127,7 @@ struct memdev_wqe {
 	u64			iova, reg_length;
 	/* Datagrams */
 	union ib_gid		sgid, dgid;
-	/* A message that has overtaken a Read, and its status */
+	/* For a message that has overtaken a Read, and its status */
 	bool			fence, carried_out;
 	enum ib_wc_status	status;
 };
@@ -154,13 +154,13 @@ struct memdev_qp {
 	struct ib_sge		*sges;		/* of both queues */
 	u32			sq_size, sq_head, sq_next, sq_tail;
 	u32			rq_size, rq_head, rq_next, rq_tail;
-	bool			receiving;	/* the entry at rq_next is in use */
+	bool			receiving;	/* the entry at rq_next is being filled */
 
 	/* Used by the work item only */
 	struct delayed_work	work;
 	u32			tries;		/* of the entry at sq_next */
 	unsigned long		since;
-	u8			*stage;		/* a page */
+	u8			*stage;		/* buffer of a page */
 };
 
 static inline struct memdev *to_memdev(struct ib_device *ib)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * An RDMA device in memory, for tests. It provides reliable connections between
- * queue pairs of this machine, without packets. Unlike a software device such as
- * rxe, it checks that addresses are DMA mapped while they are used, can use bounce
- * buffers, enforces exact limits, and completes or fails work on a test's request.
+ * An RDMA device in memory, for tests. It provides reliable connections between queue
+ * pairs of this machine, without packets. Unlike a software device such as rxe, it
+ * checks that addresses are DMA mapped while they are used, can use bounce buffers, and
+ * enforces exact limits. On a test's request it completes or fails work.
  *
- * The device is bound to a network device, is reached by that device's addresses,
- * and is found by the connection manager like a RoCE device.
+ * The device is bound to a network device, is reached by that device's addresses, and
+ * is found by the connection manager like a RoCE device.
  */
 #ifndef MEMDEV_H
 #define MEMDEV_H
@@ -62,11 +62,11 @@ enum {
 /* Misuse by the driver, and activity. Reset by the test. */
 struct memdev_counts {
 	atomic_t	bad_dma;	/* accesses not covered by a DMA mapping */
-	atomic_t	bad_unmap;	/* unmaps that match no map */
+	atomic_t	bad_unmap;	/* unmaps that match no mapping */
 	atomic_t	bad_key;	/* uses or invalidations of invalid keys */
 	atomic_t	bad_post;	/* Work Requests beyond the requested limits */
 	atomic_t	bad_cq;		/* completions lost because the CQ was full */
-	atomic_t	untold;		/* failures of Work Requests without wr_cqe */
+	atomic_t	untold;		/* failures without a wr_cqe to report them */
 	atomic_t	atomic_unmaps;	/* scatterlists unmapped in atomic context */
 	atomic_t	maps;		/* current DMA mappings */
 	atomic_t	regions, qps;	/* current MRs and queue pairs */

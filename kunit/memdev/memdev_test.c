@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of what other suites rely on: the device in memory executes Work Requests as
- * a device does, and detects misuse. They use two queue pairs, without the connection
- * manager.
+ * Tests of the properties that other suites rely on: the device in memory executes Work
+ * Requests as a device does, and detects misuse. They use two queue pairs, without the
+ * connection manager.
  */
 
 #include <kunit/test.h>
@@ -330,7 +330,9 @@ static void memdev_messages(struct kunit *test)
 	KUNIT_EXPECT_NE(test, 0, raw_wait(r->end[1].rcq, &wc));
 }
 
-/* No Receive, or one that is too short; later Work Requests are flushed. */
+/*
+ * The peer has no Receive, or one that is too short. Later Work Requests are flushed.
+ */
 static void memdev_refuses_messages(struct kunit *test)
 {
 	struct raw *r = test->priv;
@@ -378,7 +380,10 @@ static void memdev_moves_data(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, memdev_misuse(r->md));
 }
 
-/* Bytes before or after the MR, wrong access rights, wrong key, invalidated MR */
+/*
+ * Accesses before or after the MR, with wrong access rights or a wrong key, and to an
+ * invalidated MR
+ */
 static void memdev_protects_data(struct kunit *test)
 {
 	static const struct {
@@ -423,7 +428,9 @@ static void memdev_protects_data(struct kunit *test)
 					      IB_ACCESS_REMOTE_READ));
 }
 
-/* Addresses that are not mapped, no longer mapped, or mapped for other accesses */
+/*
+ * Uses of addresses that are not mapped, no longer mapped, or mapped for other accesses
+ */
 static void memdev_notices_addresses(struct kunit *test)
 {
 	struct raw *r = test->priv;
@@ -436,7 +443,7 @@ static void memdev_notices_addresses(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, buf);
 	dma = ib_dma_map_single(r->ib, buf, 100, DMA_TO_DEVICE);
 	KUNIT_ASSERT_EQ(test, 0, ib_dma_mapping_error(r->ib, dma));
-	/* One byte too many; a write to a read-only map; an unmapped address */
+	/* One byte too many, a write to a read-only mapping, and an unmapped address */
 	KUNIT_ASSERT_EQ(test, 0, raw_post_recv(r, 1, r->end[1].dma, 200));
 	KUNIT_EXPECT_EQ(test, (int)IB_WC_LOC_PROT_ERR,
 			raw_send(r, 0, dma, 101, 0));
@@ -590,7 +597,7 @@ static void memdev_overtakes(struct kunit *test)
 					      IB_ACCESS_REMOTE_READ));
 	read.remote_addr = r->end[1].mr->iova;
 	read.rkey = r->end[1].mr->rkey;
-	/* The Send fails for lack of a Receive, before the Read is executed. */
+	/* The Send fails for lack of a Receive before the Read is executed. */
 	KUNIT_ASSERT_EQ(test, 0, ib_post_send(r->end[0].qp, &read.wr, NULL));
 	KUNIT_EXPECT_EQ(test, 0, raw_wait(r->end[0].scq, &wc));
 	KUNIT_EXPECT_EQ(test, wc.wr_id, 1ULL);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Work Requests and completions. A work item per queue pair executes its Work
+ * Work Requests and completions. A work item for each queue pair executes its Work
  * Requests in order. A slot of a queue becomes free when its completion, or a later
- * one, is polled, because only then does a driver know that the slot is free.
+ * one, is polled, because a driver does not know earlier that the slot is free.
  */
 
 #include <linux/ip.h>
@@ -50,7 +50,7 @@ int memdev_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 }
 
 /*
- * Make all completions visible to polling. Return true if the CQ's owner must be
+ * Make all completions visible to polling. Return true if the owner of the CQ must be
  * notified. Caller holds cq->lock.
  */
 static bool memdev_cq_show(struct memdev_cq *cq)
@@ -230,7 +230,10 @@ static int memdev_take_send(struct memdev_qp *qp, struct memdev_wqe *wqe,
 		wqe->inv_key = wr->ex.invalidate_rkey;
 		break;
 	case IB_WR_RDMA_READ_WITH_INV:
-		/* rdma_rw leaves the MR's previous key in invalidate_rkey. */
+		/*
+		 * Accept any invalidate_rkey, because rdma_rw leaves the previous key
+		 * of the MR there.
+		 */
 		if (wr->num_sge != 1)
 			return -EINVAL;
 		wqe->inv_key = wr->sg_list->lkey;
@@ -456,7 +459,7 @@ static int memdev_send(struct memdev_qp *qp, struct memdev_qp *peer,
 
 	if (rqe)
 		return memdev_deliver(qp, peer, wqe, rqe);
-	/* A peer that has entered the error state or was reset does not respond. */
+	/* A peer that is in the error state or was reset does not respond. */
 	state = READ_ONCE(peer->state);
 	if (state != IB_QPS_RTR && state != IB_QPS_RTS) {
 		qp->since = jiffies;
@@ -662,7 +665,10 @@ static void memdev_flush(struct memdev_qp *qp)
 	for (;;) {
 		spin_lock_irq(&qp->lock);
 		rqe = NULL;
-		/* A delivery in progress schedules this work item when it is done. */
+		/*
+		 * If a delivery is in progress, it schedules this work item when it is
+		 * done.
+		 */
 		if (!qp->receiving && qp->rq_next != qp->rq_head) {
 			rqe = &qp->rq[qp->rq_next % qp->rq_size];
 			qp->receiving = true;

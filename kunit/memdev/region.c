@@ -58,7 +58,7 @@ int memdev_dereg_mr(struct ib_mr *mr, struct ib_udata *udata)
 	struct memdev *md = to_memdev(mr->device);
 	struct memdev_region *r = to_memdev_region(mr);
 
-	/* Wait for copies to or from the MR: they hold this lock. */
+	/* Wait for copies to or from the MR, which hold this lock. */
 	spin_lock_irq(&md->region_lock);
 	xa_erase(&md->regions, r->index);
 	spin_unlock_irq(&md->region_lock);
@@ -82,7 +82,7 @@ static int memdev_set_page(struct ib_mr *mr, u64 addr)
 
 /*
  * Return how many elements of a list fit into one MR if each element starts at a page
- * boundary: no element can follow one that ends within a page. If the device has
+ * boundary. No element can follow one that ends within a page. If the device has
  * addresses of its own, the list already has the changed offsets.
  */
 static int memdev_without_offsets(const struct memdev *md,
@@ -201,7 +201,10 @@ static bool memdev_region_copy(struct memdev *md, struct memdev_region *r,
 	const struct memdev_piece *piece;
 	u32 i, n;
 
-	/* Pages start at a page boundary; arbitrary ranges start at their first byte. */
+	/*
+	 * In an MR of pages, each starts at a page boundary. Arbitrary ranges start at
+	 * their first byte.
+	 */
 	if (!r->gaps)
 		at += r->iova & (r->ib.page_size - 1);
 	for (i = 0; i < r->nr_registered && len; i++) {
@@ -234,7 +237,7 @@ bool memdev_remote_ok(struct memdev_qp *qp, u32 key, u64 addr, u32 len,
 	spin_lock_irq(&md->region_lock);
 	ok = memdev_region_allows(memdev_region_of(qp, key), addr, len, access);
 	spin_unlock_irq(&md->region_lock);
-	/* A refused access is the peer's fault: don't count it as misuse. */
+	/* A refused access is the peer's fault, and is not counted as misuse. */
 	return ok;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The server's transport. sunrpc owns a svc_xprt until the last reference is put. After
- * that the transport must not be used, although its endpoint may still call upcalls.
+ * The server's transport. sunrpc owns a svc_xprt until the last reference to it is put.
+ * After that, no upcall of the endpoint may use the svc_xprt, although upcalls may
+ * still occur.
  */
 
 /* The client's suites define a function of the same name. */
@@ -46,7 +47,10 @@ static struct server_fixture *server_taken(struct kunit *test)
 	f->conn.pending.stage = RPCRDMA_PENDING_ACCEPTED;
 	f->ep.priv = &f->conn;
 	svc_xprt_init(&init_net, &server_class, &f->conn.xprt, &f->serv);
-	/* A new transport is busy, as if sunrpc were processing it: none is enqueued. */
+	/*
+	 * A new transport is marked busy, as if sunrpc were processing it, so that it
+	 * is not enqueued.
+	 */
 	KUNIT_EXPECT_TRUE(test, test_bit(XPT_BUSY, &f->conn.xprt.xpt_flags));
 	return f;
 }
@@ -78,7 +82,10 @@ static void server_ended_after_last_put(struct kunit *test)
 			(u32)RPCRDMA_PENDING_GONE);
 }
 
-/* Before the last put, the end closes the svc_xprt, with a reference of its own. */
+/*
+ * Before the last put, the end of the connection closes the svc_xprt, and holds a
+ * reference meanwhile.
+ */
 static void server_ended_before(struct kunit *test)
 {
 	struct server_fixture *f = server_taken(test);
@@ -91,7 +98,10 @@ static void server_ended_before(struct kunit *test)
 	svc_xprt_put(xprt);
 }
 
-/* While a thread is accepting the connection, the result reports the end to it. */
+/*
+ * If a connection ends while a thread is accepting it, the result of the accept reports
+ * the end to the thread.
+ */
 static void server_ended_meanwhile(struct kunit *test)
 {
 	struct server_fixture *f = server_taken(test);
@@ -105,7 +115,10 @@ static void server_ended_meanwhile(struct kunit *test)
 	svc_xprt_put(xprt);
 }
 
-/* The thread may have served a TCP mount of its own host before: RQ_LOCAL is set. */
+/*
+ * A Call is not marked local, even if the thread has served a TCP mount of its own host
+ * before, which sets RQ_LOCAL.
+ */
 static void server_call_is_not_local(struct kunit *test)
 {
 	struct svc_rqst *rqstp;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Tests of the translation of xdr_bufs to extents, segments and header bytes.
- */
+/* Tests of the translation of xdr_bufs to extents, segments and header bytes */
 
 #include <linux/highmem.h>
 #include <linux/sunrpc/xdr.h>
@@ -166,7 +164,9 @@ static void xdr_check_extents(struct kunit *test, struct xdr_fixture *f,
 	KUNIT_EXPECT_EQ(test, done, len);
 }
 
-/* Return the @i-th offset: offsets at, before and after each section boundary. */
+/*
+ * Return the @i-th test offset. These are at, before and after each section boundary.
+ */
 static u32 xdr_border(const struct xdr_geometry *g, u32 i)
 {
 	u32 total = g->head + g->page + g->tail;
@@ -207,7 +207,10 @@ static void xdr_extents(struct kunit *test)
 						  0, 2 * PAGE_SIZE);
 				if (!nr)
 					continue;
-				/* Space for enough extents, and for one too few */
+				/*
+				 * Arrays with space for all extents, and for one too
+				 * few
+				 */
 				KUNIT_EXPECT_EQ(test, nr,
 					rpcrdma_xdr_extents(&f->buf, from,
 							    to - from, f->ext,
@@ -311,7 +314,7 @@ static void xdr_reduced(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(geometries); i++) {
 		g = &geometries[i];
 		n = xdr_set(f, g);
-		/* Omit nothing, then the page data with its roundup. */
+		/* Omit nothing first, then the page data with its roundup. */
 		plan.inline_length = n;
 		rpcrdma_xdr_copy_call(&f->buf, &plan, f->out);
 		KUNIT_EXPECT_EQ(test, 0, memcmp(f->out, f->flat, n));
@@ -438,10 +441,12 @@ static void xdr_header_words(struct kunit *test)
 	w = (struct xdr_words){ .p = (__be32 *)f->out, .nr = len / 4 };
 	XDR_WORD(test, &w, 0x11223344);
 	XDR_WORD(test, &w, 2);
-	w.at++;				/* credit: set when the Call is posted */
+	/* Skip the credit, which is set when the Call is posted. */
+	w.at++;
 	XDR_WORD(test, &w, RDMA2_NOMSG);
 	XDR_WORD(test, &w, 0);
-	w.at++;				/* received: set when the Call is posted */
+	/* Skip the count of received messages, set when the Call is posted. */
+	w.at++;
 	XDR_WORD(test, &w, 0xabc00001);
 	for (i = 0; i < 2; i++) {
 		for (j = 0; j < lists->reads[i].count; j++) {
