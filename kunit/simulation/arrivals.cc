@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Received messages: from the device's completions to the upcalls. The core decides what
- * becomes of a message; the port's part in that is here, too.
+ * Received messages, from the device's completions to the upcalls. The core
+ * decides what is done with a message. The port's functions for that are here,
+ * too.
  */
 #include "endpoint.hh"
 
@@ -14,8 +15,8 @@ bool endpoint::holds_messages() const
 }
 
 /*
- * Queue a completed Receive, and let a context poll: at once, or later, so that several
- * messages arrive meanwhile.
+ * Queue a completed Receive, and let a context poll, at once or later, so that
+ * several messages may arrive before.
  */
 void endpoint::arrived(received *rv)
 {
@@ -43,7 +44,10 @@ void endpoint::poll_later()
 	w_.after(w_.delay(20), this, POLL);
 }
 
-/* Process a batch: rpcrdma_ep_poll() of the module, and the transport's loop around it */
+/*
+ * Process a batch: the module's rpcrdma_ep_poll(), and the loop of the
+ * transport around it
+ */
 void endpoint::poll()
 {
 	const bool late = is_closing() && !in_drain_;
@@ -61,7 +65,7 @@ void endpoint::poll()
 		if (late || drained_)
 			w_.complain(
 				std::string(name) +
-				": a message is processed beside the teardown");
+				": a message is processed during the teardown's drain");
 		nr++;
 		if (receive(static_cast<received *>(rv)))
 			dispatch(static_cast<received *>(rv));
@@ -69,7 +73,7 @@ void endpoint::poll()
 	polling_ = false;
 	w_.sum.batched += nr > 1 ? nr - 1 : 0;
 	if (nr > RPCRDMA_POLL_BATCH)
-		w_.complain(std::string(name) + ": a batch has no end");
+		w_.complain(std::string(name) + ": a batch does not end");
 	if (holds_messages() && !is_closing())
 		poll_later();
 }
@@ -92,7 +96,7 @@ bool endpoint::receive(received *rv)
 	rpcrdma_core_receive_prepare(this, rv);
 	what = rpcrdma_core_receive(this, rv);
 	if (rv->rx.payload_offset + rv->rx.payload_length > rv->octets)
-		w_.complain("a payload beyond its message");
+		w_.complain("a payload exceeds its message");
 	if (what == RPCRDMA_OUTCOME_CLOSE && !conn.reason)
 		w_.complain("the engine closes without a reason");
 	check_invalidation(rv, what);
@@ -102,15 +106,15 @@ bool endpoint::receive(received *rv)
 	}
 	if (what == RPCRDMA_OUTCOME_RELEASE) {
 		if (rv->large)
-			w_.complain(
-				"a Receive is posted with memory of its own");
+			w_.complain("a posted Receive holds other memory");
 		give_back(rv);
 		return false;
 	}
 	ours = what != RPCRDMA_OUTCOME_DELIVER &&
 	       !rpcrdma_core_receive_finish(this, rv, what);
 	if (what == RPCRDMA_OUTCOME_CLOSE && !is_closing())
-		w_.complain(std::string(name) + ": goes on after a violation");
+		w_.complain(std::string(name) +
+			    ": continues after a protocol violation");
 	if (ours)
 		check();
 	return !ours;
@@ -128,8 +132,9 @@ void endpoint::failed()
 }
 
 /*
- * Check that a message that has invalidated a handle is used only if it may have. This is
- * the rule of WP 6; the core has it in rpcrdma_may_invalidate().
+ * Check that a message that has invalidated a handle is used only if it was
+ * permitted to. This repeats the rule of WP 6, which the core has in
+ * rpcrdma_may_invalidate().
  */
 void endpoint::check_invalidation(const received *rv, enum rpcrdma_outcome what)
 {
@@ -147,11 +152,11 @@ void endpoint::check_invalidation(const received *rv, enum rpcrdma_outcome what)
 	if (qp.is_excused(rv->inv_handle))
 		w_.trouble = true;
 	else if (rv->verdict != RPCRDMA_RX_CLOSE)
-		w_.complain("a handle is invalidated that was not offered");
+		w_.complain("a handle is invalidated that was not provided");
 	refused_ = true;
 	if (what != RPCRDMA_OUTCOME_CLOSE)
 		w_.complain(
-			"a message is used that has invalidated any handle");
+			"a message is used that invalidated a handle without permission");
 }
 
 /* Pass a message to the transport. */
@@ -164,7 +169,7 @@ void endpoint::dispatch(received *rv)
 		w_.complain("parts of a message are missing");
 	if (!told_open_ && !is_closing())
 		w_.complain(std::string(name) +
-			    ": traffic begins before it is open");
+			    ": traffic begins before the connection is open");
 	lend(rv);
 	switch (rv->verdict) {
 	case RPCRDMA_RX_CALL:
@@ -178,7 +183,7 @@ void endpoint::dispatch(received *rv)
 		ops_.error(*this, rv);
 		break;
 	default:
-		w_.complain("a message is passed on that is no RPC's");
+		w_.complain("a message is passed on that belongs to no RPC");
 		break;
 	}
 	check();
@@ -204,7 +209,7 @@ void *endpoint::new_assembly(u32 size)
 {
 	if (size > std::max(arrivals.assembly_size, conn.cfg.props.reassembly))
 		w_.complain("more is reassembled than was announced");
-	/* Without memory the connection ends, whatever messages follow. */
+	/* Without memory, the connection closes, whatever messages follow. */
 	if (w_.fault(60)) {
 		w_.tell("%s: no memory for a continued message", name);
 		return nullptr;
@@ -222,8 +227,8 @@ void endpoint::free_assembly(void *assembly)
 bool endpoint::assembled(u64 octets)
 {
 	/*
-	 * With the earlier messages of this connection, the message may exceed its
-	 * share.
+	 * Together with earlier messages of this connection, the message may
+	 * exceed its share.
 	 */
 	if (change(RPCRDMA_QUOTA_ASSEMBLED, RPCRDMA_QUOTA_CALLS, octets, 1).ok)
 		return true;
@@ -260,7 +265,7 @@ void endpoint::refuse(const char *reason)
 
 /* ---- The teardown ---- */
 
-/* The drain of the device: it has reported all its completions. */
+/* The device has been drained: it has reported all its completions. */
 void endpoint::drain_device()
 {
 	while (received *rv = qp.next_arrival()) {
@@ -288,7 +293,7 @@ void endpoint::check_drained()
 			    ": messages that have arrived are lost");
 	if (arrivals.assembly)
 		w_.complain(std::string(name) +
-			    ": a continued message is kept for ever");
+			    ": a continued message is never freed");
 }
 
 } // namespace simulation

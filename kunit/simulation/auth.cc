@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Host authentication: the hosts' secrets, and their answers to the core. A secret is a
- * number here, and both ends have the same, or not.
+ * Host authentication: the hosts' secrets, and their answers to the core. A
+ * secret is a number here. Both ends have the same one, or different ones.
  */
 #include <cerrno>
 #include <cstring>
@@ -15,10 +15,10 @@ namespace simulation
 
 /* Duration of a look-up, or of both HMACs, in microseconds */
 constexpr u64 USUAL_ANSWER = 30;
-/* Attempts of a client until its secret, or the server's, is put right */
+/* Attempts of a client until a wrong secret at either end is corrected */
 constexpr u32 ATTEMPTS_WRONG = 2;
 
-/* Take part, as the module does: a client that has a secret, and any server. */
+/* Take part if the module would: a client that has a secret, and any server. */
 void endpoint::offer_auth()
 {
 	const auto mode = static_cast<enum rpcrdma_auth_mode>(params.auth);
@@ -40,7 +40,7 @@ void endpoint::auth_asked()
 	w_.after(w_.delay(USUAL_ANSWER), this, AUTH);
 }
 
-/* Return events. */
+/* Answer the core's request. Return events. */
 u32 endpoint::answer_auth()
 {
 	rpcrdma_auth_request ask;
@@ -65,15 +65,15 @@ u32 endpoint::answer_auth()
 }
 
 /*
- * Give secrets to both ends in some runs. Derived from a number already chosen: one more
- * choice would change all recorded runs.
+ * Give secrets to both ends in some runs. Derive the choice from a number
+ * already chosen, because one more choice would change all recorded runs.
  */
 void network::choose_secrets()
 {
 	endpoint_params &client = setup_.client, &server = setup_.server;
 	const u32 number = setup_.rpcs % 16;
 
-	/* An end that refuses its peer's properties ends the handshake, too. */
+	/* An end that refuses its peer's properties also ends the handshake. */
 	if (peer1_ || client.refuses_props || server.refuses_props)
 		return;
 	client.auth = server.auth = RPCRDMA_AUTH_OFFER;
@@ -83,7 +83,7 @@ void network::choose_secrets()
 		break;
 	case 5:
 		client.secret = server.secret = 1;
-		/* Only if both have version 2 */
+		/* Require authentication only if both ends have version 2. */
 		if (client.cfg.version_high > 1 && server.cfg.version_high > 1)
 			client.auth = server.auth = RPCRDMA_AUTH_REQUIRE;
 		break;
@@ -101,7 +101,7 @@ void network::choose_secrets()
 	}
 }
 
-/* Correct a wrong secret after some attempts, which fail until then. */
+/* Correct a wrong secret after some attempts. Until then attempts fail. */
 void network::renew_secrets()
 {
 	if (setup_.client.secret != 2 || attempts_ <= ATTEMPTS_WRONG)
@@ -110,7 +110,10 @@ void network::renew_secrets()
 	setup_.client.secrets_differ = setup_.server.secrets_differ = false;
 }
 
-/* Complain if a connection is open that must not be, or lacks what both ends have. */
+/*
+ * Complain if a connection is open that must not be, or is open without the
+ * authentication that both ends support.
+ */
 void network::check_secrets(const endpoint &ep)
 {
 	const u32 client = setup_.client.secret, server = setup_.server.secret;

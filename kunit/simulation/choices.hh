@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * All random decisions of a run. A seed makes the same choices each time. So
- * does the list of choices that an earlier run recorded, or a copy of it in
- * which some choices were replaced by 0. 0 is always the simplest choice: the
- * shortest delay, no fault, the smallest message.
+ * All random decisions of a run. A seed yields the same choices each time. So
+ * does a recorded list of choices, or a copy of it in which some choices were
+ * replaced by 0. The choice 0 is always the simplest one: the shortest delay,
+ * no fault, the smallest message.
  */
 #ifndef SIMULATION_CHOICES_HH
 #define SIMULATION_CHOICES_HH

@@ -7,14 +7,20 @@ namespace simulation
 {
 
 constexpr u64 KIB = 1024, MIB = 1024 * KIB, GIB = 1024 * MIB;
-/* A server of 4 GiB gives its clients a quarter of that (sunrpc/server_listen.c). */
+/*
+ * A server with 4 GiB lets its clients use a quarter of it
+ * (sunrpc/server_listen.c).
+ */
 constexpr u64 MEMORY = GIB;
 constexpr u32 CONNECTIONS = 10000;
-/* READs and WRITEs have this much data; nfsd's messages have a page more. */
+/*
+ * READs and WRITEs have this many bytes of data. nfsd's messages may be a page
+ * longer.
+ */
 constexpr u32 DATA = MIB;
 constexpr u32 MESSAGE = DATA + 4 * KIB;
 constexpr u32 THREADS = 64;
-/* One of so many clients is hostile. */
+/* One of this many clients is hostile. */
 constexpr u32 HOSTILE = 50;
 /* Time in which the RPC of an honest client has to end */
 constexpr u64 BOUND = 6 * SECOND;
@@ -31,7 +37,7 @@ crowd::crowd(world &w, u32 connections)
 	rpcrdma_quota_set_limit(&memory_, MEMORY / CONNECTIONS * count_,
 				MESSAGE);
 	rpcs_ = count_ + std::max(600u, count_ / 5);
-	/* The hostile clients are of one kind, or of all. */
+	/* All hostile clients are of the same kind, or of all kinds. */
 	const u32 sort = w_.choose.below(4);
 
 	w_.tell("%u clients; 1 in %u is hostile, by %s", count_, HOSTILE,
@@ -63,7 +69,7 @@ endpoint_params crowd::params(bool client, u32 number) const
 	p.page_shift = page_shifts[client];
 	p.cfg.client = client;
 	p.cfg.version_low = 1;
-	/* Some clients have version 1 alone. */
+	/* Some clients have only version 1. */
 	p.cfg.version_high = v1 ? 1 : 2;
 	p.cfg.inv_ok = true;
 	p.cfg.number = number + 1;
@@ -88,7 +94,7 @@ endpoint_params crowd::params(bool client, u32 number) const
 	p.max_regions = client ? 16 : 24;
 	p.sq_depth = 200;
 	p.memory = client ? nullptr : &memory_;
-	/* A Reply is charged in any case, one of each thread at a time. */
+	/* A Reply is charged in any case, one for each thread at a time. */
 	p.most_memory = memory_.limit + u64{ THREADS } * MESSAGE;
 	return p;
 }
@@ -132,7 +138,7 @@ bool crowd::join(connection &c, u32 number)
 
 	rpcrdma_core_promise(&memory_, &server.account, server.control.params,
 			     &sizes, MESSAGE);
-	/* The consequences of a hostile client are no error of this end. */
+	/* What a hostile client causes is no error of this end. */
 	server.excused = c.of->what != kind::honest;
 	if (listener_.admit(server))
 		return true;
@@ -177,7 +183,7 @@ void crowd::connected(endpoint &ep)
 	w_.sum.connections++;
 	w_.sum.version1 += ep.conn.version == RPCRDMA_VERS_1;
 	c.of->l.tried(&ep, 0);
-	/* A mount begins with a small RPC; then it is idle. */
+	/* A mount begins with a small RPC. After that, the client is idle. */
 	if (!c.of->was_connected)
 		begin(*c.of, {});
 	c.of->was_connected = true;
@@ -236,7 +242,7 @@ void crowd::begin(client &c, const spec &what)
 	c.h.begin(what, nullptr, nullptr);
 }
 
-/* Some clients, idle until now, send one RPC or several. */
+/* Let some idle clients send one RPC or several. */
 void crowd::work()
 {
 	for (u32 n = w_.choose.below(16);
@@ -256,7 +262,7 @@ void crowd::rpc_over(rpc *task)
 {
 	u64 time;
 
-	/* An RPC that only holds memory has no end. */
+	/* An RPC that is sent only to hold memory never ends. */
 	if (task->unanswered)
 		return;
 	w_.sum.exchanges++;
@@ -269,7 +275,7 @@ void crowd::rpc_over(rpc *task)
 		w_.complain("an RPC takes too long");
 	if (over_ != count_)
 		return;
-	/* All clients are connected, and idle. */
+	/* All clients are connected and idle. */
 	w_.after(2 * SECOND, this, WORK);
 	for (u32 i = 0; i < connections_.size(); i++) {
 		if (connections_[i].of->what != kind::honest)
@@ -297,10 +303,10 @@ void crowd::hoard(connection &c)
 		break;
 	default:
 		s.call_length = ITEM_POSITION + DATA;
-		/* Its device answers no Read. */
+		/* The client's device answers no Read. */
 		c.at_server->qp.read_time = 3600 * SECOND;
 	}
-	/* RPCs of an earlier connection are sent again, and count. */
+	/* RPCs of an earlier connection are retransmitted, and count. */
 	while (c.of->h.outstanding() < 5)
 		c.of->h.begin(s, nullptr, nullptr)->unanswered = true;
 	w_.after(c.of->what == kind::parts ? 1 : 200, this, SILENCE,
@@ -316,7 +322,7 @@ void crowd::run_quota(endpoint &, enum rpcrdma_quota_visit when)
 			  RPCRDMA_QUOTA_TICK_MS * MILLISECOND);
 }
 
-/* Run after this time, or when an earlier request is due. */
+/* Run the quota after @time, or when an earlier request is due. */
 void crowd::run_after(u64 time)
 {
 	if (run_at_ && run_at_ <= w_.now + time)
@@ -328,7 +334,7 @@ void crowd::run_after(u64 time)
 /* The work item of verbs/memory.c */
 void crowd::tick()
 {
-	/* Requests that an earlier one has overtaken */
+	/* Ignore a request that was replaced by an earlier one. */
 	if (w_.now != run_at_)
 		return;
 	run_at_ = 0;
@@ -344,7 +350,7 @@ void crowd::tick()
 					     rpcrdma_core_transfers(ep)))
 			continue;
 		if (c.of->what == kind::honest)
-			w_.complain("a client is taken for a hoarder");
+			w_.complain("an honest client is closed as a hoarder");
 		stuck_++;
 		ep->close(nullptr);
 	}
@@ -389,7 +395,7 @@ void crowd::act(u32 what, u64 arg)
 	}
 }
 
-/* End all connections. Nothing may be left. */
+/* End all connections. No object may be left. */
 void crowd::end()
 {
 	const u64 until = w_.now + 30 * SECOND;
@@ -417,7 +423,7 @@ void crowd::end()
 		for (u32 n = 0; !gone && n < count_ && w_.step(); n++)
 			;
 	}
-	/* Let the tasks end that were killed. */
+	/* Let the killed tasks end. */
 	for (const u64 later = w_.now + SECOND; w_.now < later && w_.step();)
 		;
 	for (connection &c : connections_) {
@@ -428,7 +434,7 @@ void crowd::end()
 	server_.check_gone();
 	listener_.check_gone();
 	if (memory_.used || memory_.waiting || memory_.first)
-		w_.complain("memory is charged for ever");
+		w_.complain("memory is charged forever");
 }
 
 void crowd::run()
@@ -437,9 +443,9 @@ void crowd::run()
 		w_.after(1 + i * 50, this, CONNECT, i);
 	while (w_.complaint.empty() && (over_ < begun_ || begun_ < rpcs_)) {
 		if (!w_.step())
-			w_.complain("nothing happens any more");
+			w_.complain("no event is left");
 		else if (w_.now > LONGEST)
-			w_.complain("a run has no end");
+			w_.complain("a run does not end");
 	}
 	w_.tell("%llu connections, at most %llu MiB of %llu; %u RPCs, the slowest took %llu ms; %u hoarders closed; %llu s",
 		w_.sum.connections, most_ / MIB, memory_.limit / MIB, over_,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * One server with very many clients, most of them idle, and the memory that they share.
- * Some clients are hostile: each holds as much of it as it can, and releases nothing.
+ * One server with very many clients, most of them idle, and the memory that
+ * they share. Some clients are hostile: each holds as much memory as it can,
+ * and releases none.
  */
 #ifndef SIMULATION_CROWD_HH
 #define SIMULATION_CROWD_HH
@@ -15,7 +16,10 @@ namespace simulation
 class crowd final : public surroundings, public actor
 {
 public:
-	/* @connections: clients; the server's memory is in proportion to that. */
+	/*
+	 * @connections: number of clients; the server's memory is in proportion
+	 *      to it
+	 */
 	crowd(world &w, u32 connections);
 
 	/* Do the whole run. A failure is reported in w.complaint. */
@@ -63,9 +67,9 @@ private:
 	};
 	enum class kind : u8 {
 		honest,
-		parts,	 /* begins continued Calls and does not end them */
-		replies, /* does not pull Replies, and takes no message */
-		reads,	 /* its memory is read for ever */
+		parts,	 /* begins continued Calls without finishing them */
+		replies, /* does not pull Replies, and receives no message */
+		reads,	 /* Reads of its memory never complete */
 	};
 	struct client {
 		client(world &w, crowd &all, u32 number, kind what)
@@ -107,7 +111,7 @@ private:
 	std::vector<std::unique_ptr<client>> clients_;
 	std::deque<connection> connections_;
 	std::vector<u64> begun_at_; /* of the RPCs, by id */
-	u32 rpcs_;		    /* in all, of honest clients */
+	u32 rpcs_;		    /* total, of honest clients */
 	u32 begun_ = 0, over_ = 0, stuck_ = 0;
 	u64 slowest_ = 0, most_ = 0;
 	u64 run_at_ = 0; /* time of the next run of the quota; 0: none */

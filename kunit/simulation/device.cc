@@ -23,7 +23,7 @@ void queue_pair::connect(queue_pair &a, queue_pair &b)
 	b.run(b.transmitting_, TRANSMIT, 10);
 }
 
-/* One event of each kind at a time preserves the order. */
+/* One scheduled event of each kind at a time preserves the order. */
 void queue_pair::run(bool &scheduled, u32 what, u64 usual)
 {
 	if (scheduled)
@@ -44,7 +44,7 @@ bool queue_pair::post(work *w)
 		w->pending++;
 		sq_.push_back({ r, w, last, false, false });
 	}
-	/* The work will not be done, which the drain finds out. */
+	/* The work will never be executed. The drain detects that. */
 	if (dead_)
 		return true;
 	if (peer_)
@@ -90,7 +90,10 @@ void queue_pair::act(u32 what, u64 arg)
 			deliver();
 		break;
 	case RESPONSE:
-		/* The entry exists: a Read stays until it has finished. */
+		/*
+		 * The entry still exists, because a Read stays until it has
+		 * finished.
+		 */
 		if (!dead_) {
 			entry &e = at(arg);
 			const region *reg =
@@ -131,7 +134,7 @@ void queue_pair::transmit()
 	switch (r.what) {
 	case op::reg:
 		if (r.reg->valid)
-			w_.complain("a valid region is registered again");
+			w_.complain("a valid MR is registered again");
 		if (w_.fault(2)) {
 			w_.tell("a registration fails");
 			error();
@@ -148,7 +151,7 @@ void queue_pair::transmit()
 			error();
 			return;
 		}
-		/* The peer may have invalidated it first. */
+		/* The peer may have invalidated the MR first. */
 		if (r.reg->valid) {
 			r.reg->valid = false;
 			r.reg->mem->exposed--;
@@ -174,8 +177,10 @@ void queue_pair::deliver()
 
 	wire_.pop_front();
 	if (e.what.what == op::read) {
-		/* The response comes later; other requests are not delayed by
-		 * it. */
+		/*
+		 * The response arrives later. Other requests are not delayed by
+		 * it.
+		 */
 		w_.after(w_.delay(read_time), this, RESPONSE, index);
 	} else if (!arrive(e)) {
 		/* The peer accepts nothing that follows the failed request. */
@@ -219,16 +224,16 @@ region *queue_pair::find(u32 handle, u64 offset, u32 length, bool write,
 		return nullptr;
 	}
 	if (write && !reg->writable) {
-		w_.complain("Write to memory that is to be read");
+		w_.complain("Write to memory exposed for reading");
 		return nullptr;
 	}
 	if (!write && reg->writable) {
-		w_.complain("Read of memory that is to be written");
+		w_.complain("Read of memory exposed for writing");
 		return nullptr;
 	}
 	if (offset < reg->offset || offset - reg->offset > reg->length ||
 	    length > reg->length - (offset - reg->offset)) {
-		w_.complain(std::string(what) + " beyond a region");
+		w_.complain(std::string(what) + " beyond an MR");
 		return nullptr;
 	}
 	return reg;
@@ -240,7 +245,7 @@ bool queue_pair::receive(const request &r)
 	if (dead_)
 		return false;
 	if (receives_.empty()) {
-		w_.complain("a message finds no Receive");
+		w_.complain("no Receive for a message");
 		return false;
 	}
 	if (r.handle) {
@@ -260,7 +265,7 @@ bool queue_pair::receive(const request &r)
 	received *rv = receives_.front();
 
 	if (r.length > rv->space.size()) {
-		w_.complain("a message is larger than the Receive");
+		w_.complain("a message is larger than its Receive");
 		return false;
 	}
 	receives_.pop_front();
@@ -347,8 +352,8 @@ void queue_pair::cut()
 }
 
 /*
- * Report the Receives that will not be used. A device does so at once, or only when the
- * connection manager stops the queue pair, which has no model.
+ * Flush the Receives that will not be used. A device does so at once, or only
+ * when the connection manager stops the queue pair. The latter is not modelled.
  */
 void queue_pair::flush()
 {

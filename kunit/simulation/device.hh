@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A model of a reliable connection between two RNICs: queue pairs, MRs and
- * RDMA. It keeps the guarantees of the verbs and gives no others. Work Requests
- * begin in order. A Send arrives after the Writes posted before it, and may be
- * completed long before or after the receiver has processed it. A Read may take
- * long. Some devices complete a Send before earlier Reads. If the connection is
- * lost, any part of the work in flight may have arrived.
+ * RDMA. It keeps the guarantees of the verbs, and gives no others:
+ *
+ * - Work Requests begin in order.
+ * - A Send arrives after the Writes posted before it. It may be completed long
+ *   before or after the receiver has processed it.
+ * - A Read may take long. Some devices complete a Send before earlier Reads.
+ * - If the connection is lost, any part of the work in flight may have arrived.
  */
 #ifndef SIMULATION_DEVICE_HH
 #define SIMULATION_DEVICE_HH
@@ -20,8 +22,8 @@ namespace simulation
 {
 
 /*
- * Memory that a device may access. The context that frees it calls retire(),
- * which complains if a device still accesses it.
+ * Memory that a device may access. Before it is freed, retire() complains if a
+ * device may still access it.
  */
 struct memory {
 	std::vector<u8> octets;
@@ -32,11 +34,11 @@ struct memory {
 	{
 		if (exposed)
 			w.complain(std::string(what) +
-				   " is freed while a peer may reach it");
+				   " is freed while a peer may access it");
 		if (posted)
 			w.complain(std::string(what) +
 				   " is freed while the device works on it");
-		/* An assignment of {} would keep the memory. */
+		/* Swap, because an assignment of {} would keep the memory. */
 		std::vector<u8>().swap(octets);
 	}
 };
@@ -50,7 +52,7 @@ struct region : rpcrdma_mr {
 	u32 at = 0; /* byte offset in mem */
 	bool writable = false;
 	bool valid = false;
-	bool registered = false; /* since it was taken */
+	bool registered = false; /* since it was set up */
 	bool taken = false;
 
 	/*
@@ -81,9 +83,10 @@ enum class op : u8 {
 struct request {
 	op what;
 	region *reg; /* MR of a reg or invalidate */
-	u32 handle;  /* the peer's; of a send: handle to invalidate, or 0 */
+	/* the peer's handle; of a send: the handle to invalidate, or 0 */
+	u32 handle;
 	u64 offset;
-	memory *mem; /* local */
+	memory *mem; /* local memory */
 	u32 at, length;
 };
 
@@ -115,7 +118,7 @@ struct work {
 struct received final : rpcrdma_recv {
 	endpoint *ep;
 	std::vector<u8> space; /* buf */
-	u64 turn = 0;	       /* number of the completion at its end */
+	u64 turn = 0;	       /* number of the completion that ends it */
 	bool failed = false;   /* flushed, because the queue pair has stopped */
 	bool lent = false;
 	bool spare = false; /* another Receive was posted in its place */
@@ -138,7 +141,7 @@ public:
 	static void connect(queue_pair &a, queue_pair &b);
 	/*
 	 * Lose the connection: part of the work in flight arrives, and nothing
-	 * after that.
+	 * after it.
 	 */
 	void cut();
 	bool dead() const
@@ -161,7 +164,7 @@ public:
 		receives_.push_back(rv);
 	}
 	/*
-	 * The owner has given up @reg: the peer's access to it may fail without
+	 * The owner has freed @reg: an access of the peer may fail without
 	 * being a fault.
 	 */
 	void excuse(const region *reg)

@@ -13,8 +13,8 @@ static s32 distance(u32 from, u32 to)
 }
 
 /*
- * Receives are large, so later connections reuse them. They are not reused in
- * builds with a sanitizer, which detects use after free.
+ * Receives are large, so that later connections reuse them. Builds with a
+ * sanitizer do not reuse them, to detect use after free.
  */
 template <typename T>
 class stock
@@ -67,7 +67,7 @@ endpoint::endpoint(world &w, const endpoint_params &p, upcalls &ops,
 		       .apart = false };
 	rw.pool = { 0, params.read_pages, 0 };
 	free_read_regions_ = params.read_into;
-	/* A long Read time lets other transfers start meanwhile. */
+	/* Let Reads take long, so that other transfers start meanwhile. */
 	if (params.read_into)
 		qp.read_time = 4000;
 	if (params.model) {
@@ -92,7 +92,7 @@ received *endpoint::new_received(u32 octets)
 	rv->ep = this;
 	rv->space.resize(octets);
 	rv->buf = rv->space.data();
-	/* The core sets these, but not in a spare Receive. */
+	/* The core sets these fields, except in a spare Receive. */
 	rv->core = this;
 	rv->size = octets;
 	rv->lent = false;
@@ -139,7 +139,7 @@ void endpoint::act(u32 what, u64 arg)
 		break;
 	case MAKE:
 	case MAKE_LATE:
-		/* A context woken twice runs once. */
+		/* A context that is woken twice runs once. */
 		if (!sleeps_ || arg != slept_)
 			break;
 		sleeps_ = false;
@@ -200,10 +200,10 @@ void endpoint::pump()
 	post_model_grants();
 	rpcrdma_core_pump(this);
 	finish();
-	/* A part for which there was no memory waits for the teardown. */
+	/* A part that got no memory waits for the teardown. */
 	if (!is_closing() && (sq.transfers != count(transfers) ||
 			      sq.messages != count(messages)))
-		w_.complain(std::string(name) + ": who waits is miscounted");
+		w_.complain(std::string(name) + ": waiting work is miscounted");
 }
 
 void endpoint::do_write_space()
@@ -230,8 +230,8 @@ void endpoint::post_free(u32 count)
 }
 
 /*
- * The reference credit model decides what is posted. For the engine's account, no
- * Receive is withheld.
+ * The reference credit model decides which Receives are posted. In the engine's
+ * account, no Receive is withheld.
  */
 void endpoint::model_give_back(received *rv)
 {
@@ -276,8 +276,8 @@ void endpoint::lend(received *rv)
 
 	rv->lent = true;
 	/*
-	 * With the credit model, only Calls hold their Receive. Any other
-	 * message has a spare posted in place of its Receive.
+	 * With the credit model, only Calls hold their Receive. For any other
+	 * message, a spare is posted in place of its Receive.
 	 */
 	if (!is_model() || rv->verdict == RPCRDMA_RX_CALL)
 		return;
@@ -300,14 +300,14 @@ void endpoint::put(received *rv)
 
 /* ---- Shared memory ---- */
 
-/* Make a change of the account, and do what follows from it. */
+/* Change the account, and run the resulting actions. */
 void endpoint::change(rpcrdma_quota_change *c)
 {
 	if (!rpcrdma_quota_change_own(params.memory, &account, c))
 		rpcrdma_quota_change_all(params.memory, &account, c);
 	if (params.memory->used > params.most_memory)
 		w_.complain(std::string(name) +
-			    ": more memory is held than may be");
+			    ": more memory is held than permitted");
 	if (c->tell && is_open())
 		ops_.memory_freed(*this);
 	if (c->visit != RPCRDMA_QUOTA_VISIT_NOT)
@@ -324,7 +324,7 @@ rpcrdma_quota_change endpoint::change(rpcrdma_quota_action what,
 	c.use = use;
 	c.octets = octets;
 	c.count = count;
-	/* Nothing is refused without a limit. */
+	/* Without a limit, no charge is refused. */
 	c.ok = true;
 	if (params.memory)
 		change(&c);
@@ -343,7 +343,7 @@ void endpoint::hold(rpcrdma_quota_use use, u64 octets)
 
 u32 endpoint::hold_some(rpcrdma_quota_use use, u64 octets, u32 count)
 {
-	/* Other connections may just have taken the memory for a message. */
+	/* Other connections may just have charged the memory for a message. */
 	const bool none = params.memory && use == RPCRDMA_QUOTA_PARTS &&
 			  w_.fault(60);
 	const u32 fit =
@@ -379,7 +379,7 @@ void endpoint::wake_waiting()
 {
 	rpcrdma_quota_account *next;
 
-	/* A connection that is refused again goes back to the list. */
+	/* A connection that is refused again returns to the list. */
 	for (u32 n = params.memory->waiting; n; n--) {
 		next = rpcrdma_quota_next(params.memory);
 		if (!next)
@@ -392,8 +392,8 @@ void endpoint::wake_waiting()
 
 /*
  * Overwrite the engine's credit account with the reference model's. An end with
- * this model uses the engine for everything but credits, and sends no credit
- * grants of the engine's.
+ * this model uses the engine for everything but credits, and sends none of the
+ * engine's credit grants.
  */
 void endpoint::as_model_says()
 {
@@ -434,7 +434,7 @@ void endpoint::model_stamp(u8 *header)
 	if (!is_model())
 		return;
 
-	/* All grants are this model's. */
+	/* All credit grants are this model's. */
 	const bool grant = load(header + 12) == RDMA2_NOMSG && !load(header);
 
 	const auto fields = model_->send(grant);
@@ -458,12 +458,12 @@ void endpoint::model_received(const received *rv)
 
 void endpoint::describe() const
 {
-	w_.tell("%s: stage %u, version %u; sent %u of %u, received %u, posted %u, advertised %u; %u Sends free, %u of %u slots used; waiting: %u messages, %u transfers, %u control%s%s; %u Receives lent",
+	w_.tell("%s: stage %u, version %u; sent %u of %u, received %u, posted %u, advertised %u; %u Sends free, %u of %u slots used; waiting: %u messages, %u transfers, %u control%s%s; %u Receives held",
 		name, life.stage, conn.version, u32{ conn.sent },
 		u32{ conn.limit }, u32{ conn.received }, u32{ conn.posted },
 		u32{ conn.advertised }, sq.contexts, sq.posted - sq.retired,
 		sq.depth, count(messages), count(transfers), conn.pend_count,
-		conn.tx_open ? ", one in parts" : "",
+		conn.tx_open ? ", one continued" : "",
 		sq.call_wrs ? ", Calls" : "", recvs_held);
 }
 
@@ -471,29 +471,29 @@ void endpoint::check()
 {
 	const std::string who = std::string(name) + ": ";
 
-	/* It has not been configured yet, or could not be. */
+	/* The endpoint has not been configured yet, or could not be. */
 	if (!nr_sends) {
 		if (life.stage > RPCRDMA_STAGE_PREPARING && !is_closing())
 			w_.complain(who + "is set up without Sends");
 		return;
 	}
 	if (sq.posted - sq.retired > sq.depth)
-		w_.complain(who + "the Send Queue runs over");
+		w_.complain(who + "the Send Queue overflows");
 	check_sends();
 	if (stall_watched && !stall_armed_)
-		w_.complain(who + "no timer looks for messages that wait");
+		w_.complain(who + "no stall timer runs while messages wait");
 	if (nr_recvs != conn.receives ||
 	    (!dropped_ && nr_recvs != count(all_recvs)))
 		w_.complain(who + "Receives are miscounted");
 	if (receives_refused_ && !is_closing())
-		w_.complain(who + "stays although it lacks Receives");
+		w_.complain(who + "stays open although it lacks Receives");
 	check_regions();
 	if (conn.version == RPCRDMA_VERS_1 || params.silent || is_model())
 		return;
 	if (distance(conn.advertised, conn.posted - 1) < 0)
 		w_.complain(who + "advertises its reserve");
 	if (distance(last_advertised_, conn.advertised) < 0)
-		w_.complain(who + "takes back what it advertised");
+		w_.complain(who + "reduces the limit it advertised");
 	if (distance(last_limit_, conn.limit) < 0)
 		w_.complain(who + "its limit moved back");
 	if (distance(conn.limit, conn.sent) > 1)
@@ -503,7 +503,8 @@ void endpoint::check()
 	last_advertised_ = conn.advertised;
 	last_limit_ = conn.limit;
 	/*
-	 * Between ends that keep the rules, no connection closes with a reason.
+	 * Between ends that follow the protocol, no connection closes with a
+	 * reason.
 	 */
 	if (conn.state == RPCRDMA_CONN_CLOSING && conn.reason && !excused &&
 	    !refused_ && !rpcrdma_auth_failed(&conn))
@@ -511,8 +512,8 @@ void endpoint::check()
 }
 
 /*
- * Each Receive is charged twice, the second time for a Send buffer, whose charge may
- * remain.
+ * Each Receive is charged twice, the second time for a Send buffer. The second
+ * charge may remain after the Receive is freed.
  */
 void endpoint::check_charges()
 {
@@ -545,10 +546,11 @@ void endpoint::check_gone()
 		return;
 	}
 	if (recvs_held)
-		w_.complain(who + "Receives are lent for ever");
+		w_.complain(who + "Receives are held forever");
 	if (dropped_ != 1)
-		w_.complain(who +
-			    "the teardown's reference is not dropped once");
+		w_.complain(
+			who +
+			"the teardown's reference is not dropped exactly once");
 	if (live_)
 		w_.complain(who + "work is not freed");
 	if (live_arrays_)
@@ -556,9 +558,9 @@ void endpoint::check_gone()
 	if (buffers_ != send_bufs || buffers_ != own_buffers())
 		w_.complain(who + "Send buffers are miscounted");
 	if (sq.contexts + !!nr_sends != nr_sends)
-		w_.complain(who + "Sends are not given back");
+		w_.complain(who + "Sends are not released");
 	if (account.member)
-		w_.complain(who + "its share of the memory is kept");
+		w_.complain(who + "its account is not detached from the quota");
 	if (!list_is_empty(&all_recvs))
 		w_.complain(who + "Receives are left in the list");
 	for (const auto &rv : receives_) {
@@ -566,18 +568,18 @@ void endpoint::check_gone()
 			w_.complain(who + "a Receive is not freed");
 	}
 	if (free_regions() != mrs.pool.made || regions_made_ != mrs.pool.made)
-		w_.complain(who + "regions are not given back");
+		w_.complain(who + "MRs are not released");
 	if (free_read_regions_ != params.read_into || rw.pool.waiting)
-		w_.complain(who + "regions for Reads are not given back");
+		w_.complain(who + "MRs for Reads are not released");
 	for (const region &reg : qp.regions) {
 		if (reg.valid)
-			w_.complain(who + "a region is valid for ever");
+			w_.complain(who + "an MR stays valid");
 	}
 	if (conn.exposed_octets)
-		w_.complain(who + "exposed octets are miscounted");
+		w_.complain(who + "exposed bytes are miscounted");
 	for (u64 octets : account.held) {
 		if (octets)
-			w_.complain(who + "memory is held for ever");
+			w_.complain(who + "memory is held forever");
 	}
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * One end of one connection around the core, on the model of a device: the
- * core's host. While the module would hold a lock, no other event happens here.
- * Where the module sleeps or queues work, other events happen.
+ * One end of one connection: the core with its host, on the model of a device.
+ * While the module would hold a lock, no other event happens here. Where the
+ * module sleeps or queues work, other events happen.
  */
 #ifndef SIMULATION_ENDPOINT_HH
 #define SIMULATION_ENDPOINT_HH
@@ -42,8 +42,9 @@ using rpcrdma::list_push_front;
 using rpcrdma::list_remove;
 
 /*
- * Page sizes of a server's and of a client's memory, which begins at a page boundary.
- * Messages are so small that pages of 1 KiB are usual here: many have several of them.
+ * Page sizes of a server's and of a client's memory, which begins at a page
+ * boundary. Messages are small here, so that pages of 1 KiB are usual: many
+ * messages span several of them.
  */
 extern u32 page_shifts[2];
 
@@ -55,24 +56,27 @@ struct endpoint_params {
 	u32 page_shift;	 /* a page has 1 << page_shift bytes */
 	u32 sends;	 /* Send contexts for RPC traffic */
 	u32 sq_depth;	 /* Send Queue depth of the device */
-	u32 sq_wanted;	 /* depth to begin with; 0: sq_depth */
+	u32 sq_wanted;	 /* depth requested first; 0: sq_depth */
 	u32 max_regions; /* number of MRs */
 	u32 region_size; /* maximum length of an MR in bytes, whole pages */
 	u32 read_into;	 /* MRs for Reads; 0: Reads need no MR */
-	/* Pages of such an MR: as the device reports it, and as it holds */
+	/* Pages of such an MR: as the device reports them, and as it holds */
 	u32 read_pages = 1, read_holds = 1;
-	u32 sges = 64;	 /* pages of a Read or Write Work Request */
-	bool splits;	 /* a part of a page needs an MR of its own */
-	u32 region_room; /* bytes that the device maps to an MR; 0: region_size */
-	bool reorders;	 /* the device completes Sends before earlier Reads */
-	bool silent;	 /* reads nothing, sends nothing */
+	u32 sges = 64; /* pages of a Read or Write Work Request */
+	bool splits;   /* a part of a page needs an MR of its own */
+	/* bytes that the device maps to an MR; 0: region_size */
+	u32 region_room;
+	bool reorders; /* the device completes Sends before earlier Reads */
+	bool silent;   /* ignores messages and sends none */
 	/*
 	 * Use the reference credit model of the wire profile, not the engine's
 	 * credits.
 	 */
 	bool model;
 	bool refuses_props; /* refuses the peer's properties */
-	/* The quota shared with other connections; NULL: memory is unlimited */
+	/*
+	 * The quota shared with other connections; NULL: memory is not limited
+	 */
 	rpcrdma_quota *memory;
 	u64 most_memory; /* upper bound of its use of the quota, in bytes */
 	/* Host authentication: enum rpcrdma_auth_mode, and a secret, 0: none */
@@ -89,7 +93,7 @@ struct endpoint_params {
 struct transfer final : rpcrdma_transfer {
 	endpoint *ep;
 	rpcrdma_chain chain; /* the batch being posted */
-	u64 waited = 0;	     /* the order of those that have waited for MRs */
+	u64 waited = 0;	     /* order among the transfers that waited for MRs */
 	/* Callback of the holder of the memory, called once, at the end */
 	std::function<void(bool ok)> ended;
 };
@@ -152,8 +156,8 @@ public:
 	virtual void opened(endpoint &ep) = 0;
 	virtual void closed(endpoint &ep) = 0;
 	/*
-	 * A client's setup has ended, with a connection, or without one and
-	 * with an errno.
+	 * A client's setup has ended, with a connection, or with an errno and
+	 * without one.
 	 */
 	virtual void connected(endpoint &ep) = 0;
 	virtual void failed(endpoint &ep, int status) = 0;
@@ -173,7 +177,7 @@ public:
 	void news(rpcrdma_cm_event what, int rejection = 0);
 	void happened(const rpcrdma_lifecycle_event &event);
 	void happened(enum rpcrdma_happened what);
-	/* Content of the peer's request, or of its answer */
+	/* Process the private data of the peer's request, or of its answer. */
 	void meet(const rpcrdma_cm_peer &peer);
 	void close(const char *reason);
 	void lost() override;
@@ -197,11 +201,11 @@ public:
 	rpcrdma_send *take_reply_send();
 	void put_send(rpcrdma_send *s);
 	/*
-	 * Return the Send context for the next Call of any task. NULL: no Call
-	 * may be sent now.
+	 * Return the Send context for the next Call of any task, or NULL if no
+	 * Call may be sent now.
 	 */
 	rpcrdma_send *for_call();
-	/* As rpcrdma_send_begin() of the module */
+	/* Like the module's rpcrdma_send_begin() */
 	int begin(rpcrdma_send *s, enum rpcrdma_kind kind,
 		  enum rpcrdma_format format, u32 xid, u32 octets,
 		  const rpcrdma_lists *lists);
@@ -231,11 +235,14 @@ public:
 		return rpcrdma_region_count(
 			&limits, at & (params.page_octets() - 1), length);
 	}
-	/* As rpcrdma_mrs_map() of the module */
+	/* Like the module's rpcrdma_mrs_map() */
 	int map(list_head *list, memory &mem, u32 at, u32 length, bool writable,
 		rpcrdma_lists &lists);
 	void put_regions(list_head *list);
-	/* The peer's access to @list may fail without being a fault. */
+	/*
+	 * From now on, the peer's access to @list may fail without being a
+	 * fault.
+	 */
 	void excuse(const list_head *list);
 	bool invalidated(list_head *list, u32 handle);
 	void check_invalidated(u32 handle);
@@ -261,7 +268,7 @@ public:
 
 	/*
 	 * Charge memory held for the peer to the shared quota. If that fails,
-	 * memory_freed() will be called.
+	 * memory_freed() follows.
 	 */
 	bool room(rpcrdma_quota_use use, u64 octets);
 	void hold(rpcrdma_quota_use use, u64 octets);
@@ -330,8 +337,8 @@ public:
 	u32 coarse_ms() const
 	{
 		/*
-		 * Runs are short: with microseconds passed for milliseconds, windows
-		 * shrink a thousand times as soon.
+		 * Runs are short: because microseconds pass for milliseconds,
+		 * windows shrink a thousand times sooner.
 		 */
 		return static_cast<u32>(w_.now);
 	}
@@ -362,7 +369,7 @@ public:
 	endpoint_params params;
 	queue_pair qp;
 	const char *name;
-	bool excused = false; /* the peer is not required to keep the rules */
+	bool excused = false; /* the peer need not follow the protocol */
 	rpcrdma_hostauth handshake{};
 
 private:
@@ -442,62 +449,72 @@ private:
 	bool reads_tried_ = false;
 	/* Transfers that have waited for MRs, and the last of them posted */
 	u64 reads_waited_ = 0, reads_posted_ = 0;
-	/* Work completed before the device has stopped the queue pair */
+	/* Work completed before the device stopped the queue pair */
 	std::vector<work *> late_;
-	bool flushed_ = false;	     /* no posted work is left */
-	u32 refusals_ = 0;	     /* failures of STOP still to inject */
-	rpcrdma_ep_params settings_; /* params, as the core has them */
+	bool flushed_ = false; /* no posted work is left */
+	/* number of STOPs that are still to fail */
+	u32 refusals_ = 0;
+	rpcrdma_ep_params settings_; /* params in the core's form */
 	rpcrdma_cm_peer answer_;     /* of a client's server */
 	std::vector<send_context> sends_;
-	memory control_;	/* the buffers of control messages */
-	u32 buffers_short_ = 0; /* allocations that fail */
-	u32 buffers_ = 0;	/* Send buffers that are not control_'s */
+	memory control_;	/* buffers of control messages */
+	u32 buffers_short_ = 0; /* allocations that are to fail */
+	u32 buffers_ = 0;	/* other Send buffers */
 	u32 checks_ = 0;
-	bool receives_refused_ = false; /* by the device */
+	bool receives_refused_ = false; /* the device has refused Receives */
 	u32 dropped_ = 0; /* times that the teardown's reference was dropped */
 	std::vector<std::unique_ptr<received>> receives_;
 	bool overdue_watched_ = false;
 	bool stall_armed_ = false;
 	bool noticed_ = false;
 	/*
-	 * The setup context: whether it sleeps, the number of its sleeps, and
-	 * whether it has ended
+	 * The setup context: whether it sleeps, was woken, and has ended; the
+	 * number of its sleeps
 	 */
 	bool sleeps_ = false, woken_ = false, made_ = false;
 	u32 slept_ = 0;
 	int status_ = 0;
-	/* The teardown: what it waits for; whether it has stopped the timers */
+	/*
+	 * The teardown: the step it waits for; whether it has stopped the
+	 * timers
+	 */
 	rpcrdma_teardown releasing_ = RPCRDMA_TEARDOWN_END;
 	bool stopped_ = false;
-	bool unstopped_ = false;      /* the last STOP has failed */
-	u32 regions_made_ = 0;	      /* MRs allocated */
-	u32 regions_left_ = 0;	      /* MRs that can be allocated at once */
-	bool making_ = false;	      /* MRs are to be allocated, or are */
-	bool regions_wanted_ = false; /* a waiter refused, not notified */
-	/*
-	 * MRs were added or recycled since the last notification of the waiters
-	 */
+	bool unstopped_ = false; /* the last STOP has failed */
+	u32 regions_made_ = 0;	 /* MRs allocated */
+	u32 regions_left_ = 0;	 /* MRs that can be allocated at once */
+	/* an allocation of MRs is scheduled or runs */
+	bool making_ = false;
+	/* a waiter was refused and not notified yet */
+	bool regions_wanted_ = false;
+	/* MRs were added or released since the waiters were last notified */
 	bool more_regions_ = false;
-	u64 idly_told_ = 0;	/* time of the last notification without that */
-	u64 short_until_ = 0;	/* until then no memory for MRs */
-	u64 none_until_ = 0;	/* until then the device has no MRs */
-	u64 refused_since_ = 0; /* an MR used by no other message was refused */
+	/* time of the last notification without such a change */
+	u64 idly_told_ = 0;
+	u64 short_until_ = 0; /* until then, no memory for MRs */
+	u64 none_until_ = 0;  /* until then, the device has no MRs */
+	/*
+	 * since then, a message was refused although no other message has MRs
+	 */
+	u64 refused_since_ = 0;
 	bool refused_ = false;
 	std::unique_ptr<engine_test::credit_model> model_;
 	std::vector<received *> spares_, free_receives_;
 	/*
-	 * Arrivals: the Receives that have completed since the last batch, the newest
-	 * first; numbers of the last one, and of the last one processed
+	 * Arrivals: the Receives completed since the last batch, the newest
+	 * first; the numbers of the last one completed and of the last one
+	 * processed
 	 */
 	llist_node *newest_ = nullptr;
 	u64 last_arrival_ = 0, last_received_ = 0;
-	u64 invalidations_ = 0;		       /* by the peer's Sends */
+	/* invalidations by the peer's Sends */
+	u64 invalidations_ = 0;
 	bool polling_ = false, polls_ = false; /* POLL is scheduled */
 	bool in_drain_ = false, drained_ = false;
 	bool told_open_ = false;
-	/* What the core has counted, and what it should have counted */
+	/* The counts of the core, and the expected ones */
 	u64 counts_[RPCRDMA_NR_COUNTERS]{}, due_[RPCRDMA_NR_COUNTERS]{};
-	u32 live_arrays_ = 0; /* memory of messages that is not freed */
+	u32 live_arrays_ = 0; /* message memory not freed */
 	u32 live_ = 0;	      /* works, streams and similar objects not freed */
 	/* Values that check() saw last */
 	u32 last_limit_ = 0, last_advertised_ = 0;

@@ -57,7 +57,7 @@ rpc *host::begin(const spec &what, endpoint *bound, std::function<void()> ended)
 	tasks_[task->xid] = task;
 	encode(task);
 	xmit_.push_back(task);
-	/* Its task is awake. */
+	/* The task is awake. */
 	asleep_ = false;
 	w_.tell("%s: RPC %u, xid %x, %u (item %u) for %u (item %u) of %u, chain %u",
 		client_ ? "client" : "server", task->id, task->xid,
@@ -75,15 +75,16 @@ void host::encode(rpc *task)
 	     task->what.call_length, task->what.call_item);
 }
 
-/* Complete the RPC. Its Reply has arrived or never will. */
+/* Complete the RPC, whose Reply has arrived or never will. */
 void host::complete(rpc *task, int status)
 {
 	/*
-	 * A task fails for its own Call that cannot be sent, not for another's.
+	 * A task fails only because its own Call cannot be sent, not because of
+	 * another one.
 	 */
 	if (task->state == rpc::QUEUED && status && status != -ENOTCONN &&
 	    status != task->refused)
-		w_.complain("an RPC ends for what another one met");
+		w_.complain("an RPC fails with the error of another one");
 	tasks_.erase(task->xid);
 	task->status = status;
 	release(task);
@@ -92,11 +93,12 @@ void host::complete(rpc *task, int status)
 void host::release(rpc *task)
 {
 	if (!rpcrdma_exchange_release(&task->x))
-		w_.complain("an RPC is released while a step is under way");
+		w_.complain(
+			"an RPC is released while an action is in progress");
 	if (!list_is_empty(&task->mrs))
 		task->regions_of->put_regions(&task->mrs);
 	if (task->what.bad && !task->status)
-		w_.complain("a bad Reply is taken");
+		w_.complain("a bad Reply is accepted");
 	task->call.retire(w_, "a Call");
 	task->reply.retire(w_, "a Reply");
 	task->item.retire(w_, "a result");
@@ -123,13 +125,13 @@ void host::kill(rpc *task)
 	task->status = -EINTR;
 	if (task->regions_of)
 		task->regions_of->excuse(&task->mrs);
-	/* As sunrpc does, wait until its answer is no longer processed. */
+	/* As in sunrpc, wait until no answer to it is being processed. */
 	if (!task->pinned)
 		take_back(task);
 }
 
 /*
- * Invalidate the task's memory, which may only be freed when the peer cannot
+ * Invalidate the task's MRs. Its memory may be freed only when the peer cannot
  * access it any more.
  */
 void host::take_back(rpc *task)
@@ -232,7 +234,7 @@ void host::transmit()
 		if (rc == -EAGAIN || rc == -ENOMEM) {
 			blocked = on;
 			i++;
-			/* sunrpc waits a while for memory. */
+			/* In sunrpc, the task retries after a delay. */
 			if (rc == -ENOMEM)
 				w_.after(250 * MILLISECOND, this,
 					 TRANSMIT_AGAIN);
@@ -309,8 +311,8 @@ std::vector<rpc *> host::tasks_that(F which) const
 }
 
 /*
- * Forget the connection @gone, which is off the device. A callback cannot use
- * any other connection.
+ * Forget the connection @gone, whose device work has ended. A callback cannot
+ * use any other connection.
  */
 void host::disconnected(endpoint *gone)
 {
@@ -330,9 +332,9 @@ void host::disconnected(endpoint *gone)
 }
 
 /*
- * Wake the tasks. In sunrpc, tasks that wait for Replies sleep on the queue of
- * those that wait for a connection, and send their Calls again. An RPC ends
- * with an errno that sunrpc does not know.
+ * Wake the tasks. As in sunrpc, tasks that wait for Replies sleep on the same
+ * queue as those that wait for a connection, and send their Calls again. An
+ * errno that sunrpc does not know ends an RPC.
  */
 void host::wake(int status)
 {
@@ -344,7 +346,7 @@ void host::wake(int status)
 
 	if (std::find(std::begin(known), std::end(known), -status) ==
 	    std::end(known))
-		w_.complain("RPCs end for what their connection met");
+		w_.complain("RPCs fail with the error of their connection");
 	for (rpc *task : tasks_that([](const rpc *each) {
 		     return each->state == rpc::WAITING && !each->bound;
 	     })) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A model of one machine above the endpoint: sunrpc's tasks with the part of
- * sunrpc/requester.c, and a service with the part of sunrpc/server.c.
- * Both machines have both parts, because callbacks are sent in the reverse
- * direction.
+ * A model of one machine above the endpoint: the tasks of sunrpc with their
+ * counterpart of sunrpc/requester.c, and a service with its counterpart of
+ * sunrpc/server.c. Both machines have both, because callbacks are sent in the
+ * reverse direction.
  */
 #ifndef SIMULATION_HOST_HH
 #define SIMULATION_HOST_HH
@@ -15,15 +15,15 @@
 namespace simulation
 {
 
-/* Offset of the item in its message that may be reduced */
+/* Offset in a message of the item that may be reduced */
 constexpr u32 ITEM_POSITION = 64;
 constexpr u32 MIN_MESSAGE = 24;
 /* Maximum length of an RPC message */
 constexpr u32 MAX_MESSAGE = 65536;
 constexpr u32 MAX_SMALLER = 4000; /* maximum length of an item, in some runs */
 /*
- * Maximum number of Read chunks of a message: its items', and the Position Zero
- * Read chunk.
+ * Maximum number of Read chunks of a message: those of its items, and the
+ * Position Zero Read chunk
  */
 constexpr u32 MAX_READ_CHUNKS = 5;
 /* Timeout of sunrpc for a Reply */
@@ -34,16 +34,17 @@ struct spec {
 	u32 call_length = MIN_MESSAGE, call_item = 0;
 	u32 reply_length = MIN_MESSAGE, reply_item = 0;
 	u32 reply_max = MIN_MESSAGE;
-	bool ddp = true; /* no GSS integrity or privacy */
+	bool ddp = true; /* without GSS integrity or privacy */
 	bool bulk = false;
-	bool session = false;	/* a second execution is rejected */
+	bool session = false;	/* a session: a second execution is rejected */
 	bool sequenced = false; /* GSS: a second copy is not answered */
-	u8 chain = 0; /* nested RPCs in the other direction to wait for */
+	/* number of nested RPCs in the other direction to wait for */
+	u8 chain = 0;
 	/*
-	 * Number of consecutive items at the position, each reduced separately
+	 * Number of consecutive items at that position, each reduced separately
 	 */
 	u8 call_pieces = 1, reply_pieces = 1;
-	/* Bits: the Write chunks of these items are empty, or too short */
+	/* Bit masks of the items whose Write chunks are empty, or too short */
 	u8 empty = 0, too_short = 0;
 	bool bad = false; /* each Reply to it violates the protocol */
 
@@ -57,10 +58,7 @@ struct spec {
 	}
 };
 
-/*
- * Values of words in an RPC message: the direction, and the fourth word of a
- * Reply
- */
+/* Words of an RPC message: the direction, and the fourth word of a Reply */
 constexpr u32 CALL = 0;
 constexpr u32 REPLY = 1;
 constexpr u32 STATUS_OK = 0;
@@ -88,11 +86,11 @@ class host;
 
 /* An RPC and its task */
 struct rpc final : actor {
-	/* State of the task. The state of the Call is the engine's. */
+	/* State of the task. The engine has the state of the Call. */
 	enum life {
 		QUEUED,	 /* waits to be sent */
 		WAITING, /* waits for the Reply */
-		DYING,	 /* killed: its memory is being invalidated */
+		DYING,	 /* killed; its memory is being invalidated */
 		OVER,
 	};
 
@@ -117,11 +115,12 @@ struct rpc final : actor {
 	rpcrdma_exchange x{};
 	list_head mrs{ &mrs, &mrs };
 	std::vector<u8> stream;	  /* Payload stream of an inline Reply */
-	memory call, reply, item; /* item: memory for a Write chunk */
-	received *rv = nullptr;	  /* the Reply's Receive, until it is read */
+	memory call, reply, item; /* item: memory of the Write chunk */
+	/* Receive of the Reply until it is processed */
+	received *rv = nullptr;
 	int status = 0;
-	bool unanswered = false; /* correctly left without a Reply */
-	int refused = 0;	 /* reason why it cannot be sent */
+	bool unanswered = false; /* may remain without a Reply */
+	int refused = 0;	 /* errno if it cannot be sent */
 	u32 written[4]{};	 /* bytes of the result in each Write chunk */
 	std::function<void()> ended;
 };
@@ -136,21 +135,21 @@ struct served final : actor {
 	memory call;
 	u32 rpc_id = 0;
 	u64 held = 0;	    /* bytes of its pages charged to the quota */
-	bool early = false; /* pulled ahead of the threads */
+	bool early = false; /* is pulled ahead of the threads */
 	bool uncached = false;
 	/* The Send context reserved for its Reply */
 	rpcrdma_send *send = nullptr;
 	u64 since = 0;
-	bool stays = false; /* keeps its thread until there are MRs */
+	bool stays = false; /* holds its thread until MRs are available */
 };
 
 /* The service's part of a connection */
 struct service_queue {
 	endpoint *ep = nullptr;
 	rpcrdma_call_queue calls{};
-	bool data = false;  /* XPT_DATA: there may be Calls to continue with */
-	bool ready = false; /* it is in ready_ */
-	u32 busy = 0;	    /* threads with a Call of it */
+	bool data = false;  /* XPT_DATA: Calls may be waiting */
+	bool ready = false; /* the queue is in ready_ */
+	u32 busy = 0;	    /* threads that process a Call of this connection */
 };
 
 class surroundings;
@@ -168,8 +167,8 @@ public:
 	void transmit_soon();
 
 	/*
-	 * Use a new connection of a server; forget a lost connection of either
-	 * end.
+	 * Use a new connection of a server, or drop the lost connection of
+	 * either end.
 	 */
 	void use(endpoint *ep);
 	void disconnected(endpoint *ep);
@@ -212,10 +211,10 @@ public:
 	rpcrdma_quota memory{};	   /* the quota shared by all peers */
 	u32 threads = ~0u;	   /* threads of the service */
 	u32 largest = MAX_MESSAGE; /* bytes of an RPC message, at most */
-	u32 number = 0;		   /* of several clients */
+	u32 number = 0;		   /* number among several clients */
 
 private:
-	/* Events, besides those of its RPCs */
+	/* Events other than those of its RPCs */
 	enum {
 		TRANSMIT_AGAIN = rpc::WAIT_FOR_END + 1,
 		POLL,
@@ -285,8 +284,9 @@ private:
 	std::unordered_map<u32, rpc *> tasks_; /* by xid */
 	std::vector<std::unique_ptr<served>> all_served_;
 	std::unordered_map<endpoint *, service_queue> queues_;
-	std::deque<service_queue *> ready_; /* they wait for a thread */
-	std::vector<served *> waiting_;	    /* tasks with a Reply to
+	/* connections that wait for a thread */
+	std::deque<service_queue *> ready_;
+	std::vector<served *> waiting_; /* tasks with a Reply to
 					       * process */
 	u32 serving_ = 0, busy_ = 0;
 	bool transmitting_ = false;

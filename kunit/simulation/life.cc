@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The life of an endpoint: its setup, its events and its teardown, which the core
- * decides. The port's part in them is here, too.
+ * The lifecycle of an endpoint: setup, events and teardown, which the core
+ * decides. The port's functions for them are here, too.
  */
 #include <cerrno>
 
@@ -105,14 +105,17 @@ bool endpoint::is_over(enum rpcrdma_teardown what) const
 	case RPCRDMA_TEARDOWN_SETUP:
 		return made_;
 	case RPCRDMA_TEARDOWN_USERS:
-		/* Contexts that prepare transfers, which will be refused */
+		/*
+		 * Contexts that prepare transfers are not waited for: their
+		 * transfers will be refused.
+		 */
 		return users_ == rpcrdma_core_transfers_posted(this);
 	default:
 		return true;
 	}
 }
 
-/* Teardown steps that sleep let other events happen meanwhile. */
+/* While a teardown step sleeps, other events happen. */
 void endpoint::release()
 {
 	if (releasing_ == RPCRDMA_TEARDOWN_DRAIN)
@@ -129,7 +132,7 @@ void endpoint::release()
 			if (unstopped_)
 				w_.complain(
 					std::string(name) +
-					": a device is drained that does not stop");
+					": a device that has not stopped is drained");
 			qp.cut();
 		}
 		if (releasing_ == RPCRDMA_TEARDOWN_DRAIN ||
@@ -138,14 +141,14 @@ void endpoint::release()
 			return;
 		}
 	}
-	/* The setup context comes back by itself. */
+	/* The setup context continues by itself. */
 	if (releasing_ != RPCRDMA_TEARDOWN_SETUP)
 		w_.after(1000, this, RELEASE);
 }
 
 /*
- * Drop the teardown's reference if @now. The transport's is dropped already: it does not
- * use the connection after closed().
+ * Drop the teardown's reference if @now is set. The transport has already
+ * dropped its reference: it does not use the connection after closed().
  */
 void endpoint::drop(bool now)
 {
@@ -252,7 +255,7 @@ void endpoint::closing(const char *reason)
 	if (reason && !w_.trouble && !params.silent && !excused &&
 	    !(params.secrets_differ && rpcrdma_auth_failed(&conn)))
 		w_.complain(std::string(name) +
-			    ": closes without need: " + reason);
+			    ": closes without a cause: " + reason);
 	w_.after(w_.delay(50), this, RELEASE);
 }
 
@@ -260,7 +263,7 @@ int endpoint::release_one(rpcrdma_teardown what)
 {
 	if (!made_)
 		w_.complain(std::string(name) +
-			    ": is taken down while it is made");
+			    ": is torn down during its setup");
 	switch (what) {
 	case RPCRDMA_TEARDOWN_TIMERS:
 		stopped_ = true;
@@ -285,7 +288,7 @@ int endpoint::release_one(rpcrdma_teardown what)
 	case RPCRDMA_TEARDOWN_QUEUE_PAIR:
 		if (users_ != rpcrdma_core_transfers_posted(this))
 			w_.complain(std::string(name) +
-				    ": its users are not waited for");
+				    ": does not wait for its users");
 		if (life.unstopped) {
 			due_[RPCRDMA_COUNT_DRAINS_FAILED]++;
 			w_.sum.unstopped++;
@@ -296,7 +299,7 @@ int endpoint::release_one(rpcrdma_teardown what)
 	case RPCRDMA_TEARDOWN_MRS:
 		if (nr_sends && !qp.dead())
 			w_.complain(std::string(name) +
-				    ": memory is released that a peer reaches");
+				    ": memory is freed that a peer can access");
 		break;
 	case RPCRDMA_TEARDOWN_GONE:
 		w_.tell("%s: closed", name);
@@ -305,7 +308,7 @@ int endpoint::release_one(rpcrdma_teardown what)
 	case RPCRDMA_TEARDOWN_NOTIFY:
 		if (!is_gone())
 			w_.complain(std::string(name) +
-				    ": is reported closed before it is");
+				    ": is reported closed too early");
 		ops_.closed(*this);
 		break;
 	default:
@@ -319,7 +322,7 @@ void endpoint::count(enum rpcrdma_counter counter)
 	counts_[counter]++;
 }
 
-/* The causes of failed attempts are the host tests'. */
+/* The host tests check the causes of failed attempts. */
 void endpoint::check_counts()
 {
 	for (u32 i = 0; i < RPCRDMA_NR_COUNTERS; i++) {
@@ -369,7 +372,7 @@ int rpcrdma_port_objects(struct rpcrdma_ep_core *core)
 	return of(core).create();
 }
 
-/* The device has no memory for more than it has. */
+/* A device that has less than it reported refuses the queue pair. */
 int rpcrdma_port_queue_pair(struct rpcrdma_ep_core *core,
 			    const struct rpcrdma_queues *queues, u32 *wrs)
 {
@@ -421,7 +424,7 @@ void rpcrdma_port_closing(struct rpcrdma_ep_core *core, const char *reason)
 	of(core).closing(reason);
 }
 
-/* A lost confirmation of the client has no model. */
+/* The loss of a client's confirmation is not modelled. */
 void rpcrdma_port_confirm(struct rpcrdma_ep_core *)
 {
 }

@@ -34,7 +34,7 @@ bool listener::admit(endpoint &server)
 			opening_.push_back(&server);
 		if (answer != RPCRDMA_ADMIT_EVICT)
 			return answer == RPCRDMA_ADMIT;
-		w_.tell("%s: makes way", oldest->name);
+		w_.tell("%s: is evicted", oldest->name);
 		opening_.pop_front();
 		rpcrdma_admission_leave(&admission_, &oldest->guest);
 		oldest->leave_quota();
@@ -60,15 +60,15 @@ void listener::closed(endpoint &server)
 
 	std::erase(opening_, &server);
 	if (!(todo & (known ? RPCRDMA_PENDING_CLOSE : RPCRDMA_PENDING_FREE)))
-		w_.complain("nobody is told of a connection's end");
+		w_.complain("the end of a connection is not reported");
 }
 
 void listener::check_gone()
 {
 	if (admission_.all)
-		w_.complain("a listener waits for a connection that is gone");
+		w_.complain("a listener waits for a connection that has ended");
 	if (admission_.opening || admission_.opened)
-		w_.complain("a listener counts a connection that is gone");
+		w_.complain("a listener counts a connection that has ended");
 }
 
 } // namespace simulation

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Connection requests: the private messages, and which connections a server admits,
- * which the core decides
+ * Connection requests: the private messages, and the admission of connections
+ * by a server, which the core decides
  */
 #ifndef SIMULATION_LISTENER_HH
 #define SIMULATION_LISTENER_HH
@@ -12,7 +12,8 @@ namespace simulation
 {
 
 /*
- * Return the private message of @from, set up as @cfg. NULL: a model of a peer
+ * Return the private message of @from, set up as @cfg. NULL: a model of a
+ * version 1 peer
  */
 rpcrdma_private private_of(const endpoint *from,
 			   const rpcrdma_conn_config &cfg);
@@ -25,8 +26,8 @@ public:
 	}
 
 	/*
-	 * Admit the connection or not. The connection that has been opening
-	 * longest may be evicted.
+	 * Return true if the connection is admitted. For it, the connection
+	 * that has been opening longest may be evicted.
 	 */
 	bool admit(endpoint &server);
 	/* Return true if the service has the connection from now on. */
@@ -37,7 +38,7 @@ public:
 private:
 	world &w_;
 	rpcrdma_admission admission_{};
-	std::deque<endpoint *> opening_; /* in order */
+	std::deque<endpoint *> opening_; /* in order of arrival */
 };
 
 } // namespace simulation

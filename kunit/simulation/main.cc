@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * simulate [-s SECONDS] [-k FAILURES] [-n] [-v] [-c CONNECTIONS] [-p SHIFT-SHIFT] FIRST-LAST
+ * simulate [-s SECONDS] [-k FAILURES] [-n] [-v] [-c CONNECTIONS] [-p
+ * SHIFT-SHIFT] FIRST-LAST
  *
- * Runs the seeds one after another; with SECONDS, begins at the first seed and
- * stops after that time. Ends with "ok" or "not ok". For a run that fails it
- * prints the complaint, the seed, and, without -n, the log of the shortest run
- * found that fails in the same way. It stops after one failure, or after
- * FAILURES of them. With CONNECTIONS, a run has one server and so many clients. A client's
- * and a server's pages have 1 << SHIFT bytes.
+ * Run the seeds one after another. With SECONDS, begin at the first seed and
+ * stop after that time. The last line is "ok" or "not ok". For a run that
+ * fails, print the complaint and the seed, and, without -n, the log of the
+ * shortest run found that fails in the same way. Stop after one failure, or
+ * after FAILURES of them. With CONNECTIONS, a run has one server and that many
+ * clients. A client's and a server's pages have 1 << SHIFT bytes.
  */
 #include <chrono>
 #include <cstdarg>
@@ -36,7 +37,7 @@ void world::tell(const char *format, ...)
 	putchar('\n');
 }
 
-/* Clients of one server, or 0: a run has two machines. */
+/* Number of clients of one server; 0: a run has two machines */
 static u32 connections;
 
 u32 page_shifts[2] = { 10, 10 };
@@ -92,8 +93,9 @@ static std::string run(choices &c, totals &sum, bool verbose)
 }
 
 /*
- * Replace choices by the simplest, in ever smaller pieces, as long as the same
- * complaint results. The effort is bounded, because a person waits for it.
+ * Replace choices by the simplest ones, in ever smaller parts, as long as the
+ * same complaint results. The effort is bounded, because a person waits for the
+ * result.
  */
 static std::vector<u32> shrink(std::vector<u32> script, const std::string &why)
 {
@@ -144,10 +146,10 @@ static void report(u64 seed, const std::string &why, choices &made, bool story)
 	totals none{};
 
 	printf("# seed %llu: %s\n", seed, why.c_str());
-	printf("# after %zu choices; of %zu that are left:\n",
+	printf("# after %zu choices; with the %zu that are left:\n",
 	       made.made().size(), script.size());
 	run(c, none, true);
-	printf("# again, whole: simulate -v -p %u-%u %llu-%llu\n",
+	printf("# to repeat the complete run: simulate -v -p %u-%u %llu-%llu\n",
 	       page_shifts[1], page_shifts[0], seed, seed);
 }
 
@@ -182,7 +184,7 @@ int main(int argc, char **argv)
 		else
 			range = argv[i];
 	}
-	/* A run with very many connections takes too long to be shrunk. */
+	/* Shrinking a run with very many connections would take too long. */
 	story = story && !connections;
 	first = strtoull(range, &end, 10);
 	last = *end == '-' ? strtoull(end + 1, nullptr, 10) : first;
@@ -213,14 +215,14 @@ int main(int argc, char **argv)
 	const double own =
 		static_cast<double>(::clock() - worked) / CLOCKS_PER_SEC;
 
-	printf("# %llu runs, %llu exchanges in %.1f s, of which %.1f on a processor: %.0f in a minute of those; %llu steps\n",
+	printf("# %llu runs, %llu RPCs in %.1f s, %.1f s of processor time: %.0f RPCs per minute of that; %llu steps\n",
 	       sum.runs, sum.exchanges, took, own,
 	       static_cast<double>(sum.exchanges) * 60 / own, sum.steps);
 	printf("# %llu connections (%llu of version 1, %llu instead of version 2), %llu lost, %llu of them before they were used, %llu not made; %llu RPCs killed, %llu refused, %llu failed, %llu timed out; %llu Replies pulled, %llu callbacks\n",
 	       sum.connections, sum.version1, sum.fallbacks, sum.losses,
 	       sum.ended_early, sum.attempts_failed, sum.killed, sum.refused,
 	       sum.failed, sum.timed_out, sum.pulled, sum.callbacks);
-	printf("# %llu connections with an end that is the reference model, %llu with a peer of version 1; %llu devices removed; %llu bad Replies, %llu Calls with several Read chunks, %llu short Write chunks; %llu times no memory at once, %llu times none at all; %llu Reads waited for a region, %llu were cut finer, and %llu times a Call or a Reply did, of which %llu gave up; %llu regions held less than planned; %llu Receives free again, posted with %llu calls, and %llu let go of; %llu windows had no memory to grow; %llu turns of transfers were not the last, and %llu Replies went behind their Writes; %llu queue pairs did not stop; %llu messages had many segments, and %llu were not the first of their batch\n",
+	printf("# %llu connections with an end that is the reference model, %llu with a peer of version 1; %llu devices removed; %llu bad Replies, %llu Calls with several Read chunks, %llu short Write chunks; %llu Calls waited for memory, %llu charges of memory were refused; %llu Reads waited for an MR, %llu were split finer; %llu Calls or Replies waited for MRs, of which %llu gave up; %llu MRs held less than planned; %llu Receives released, reposted with %llu calls, and %llu freed; %llu windows had no memory to grow; %llu batches of transfers were not the last, and %llu Replies followed their Writes; %llu queue pairs did not stop; %llu messages had many segments, and %llu were not the first of their batch\n",
 	       sum.models, sum.peers1, sum.removals, sum.bad, sum.in_pieces,
 	       sum.short_chunks, sum.waited, sum.no_room, sum.reads_waited,
 	       sum.split_finer, sum.regions_waited, sum.regions_given_up,

@@ -6,7 +6,7 @@
 namespace simulation
 {
 
-/* Bounds of a run's time and events */
+/* Bounds of the time and the events of a run */
 constexpr u64 LONGEST = 4 * 3600 * SECOND;
 constexpr u64 MOST_STEPS = 2000000;
 
@@ -16,9 +16,9 @@ enum {
 };
 
 /*
- * Time from a client's first connection to a server without version 2 until this serves a
- * Call: if the server refuses version 2 in any form, and if it says nothing for the time
- * of an opening
+ * Maximum time from a client's first connection to a server without version 2
+ * until the server processes a Call: if the server refuses version 2 in any
+ * form, and if it stays silent for the time limit of an opening
  */
 constexpr u64 REFUSAL = 2 * SECOND;
 constexpr u64 SILENCE = 15 * SECOND + REFUSAL;
@@ -28,7 +28,7 @@ constexpr u32 MOST_RESTS = 2;
 /* The only server */
 constexpr rpcrdma_server_name NAME{};
 
-/* Index of a version 1 peer, in place of an endpoint's */
+/* Index that stands for a version 1 peer in place of an endpoint's */
 constexpr u32 PEER1 = ~0u;
 
 network::network(world &w)
@@ -72,7 +72,7 @@ void network::work()
 		if (c.below(4) == 3)
 			break;
 	}
-	/* An RPC that ends lets another one begin. */
+	/* When an RPC ends, another one may begin. */
 	if (begun_ < setup_.rpcs && outstanding() < setup_.at_once &&
 	    !work_scheduled_) {
 		work_scheduled_ = true;
@@ -109,7 +109,7 @@ void network::want_connection()
 }
 
 /*
- * Some attempts fail for want of memory. The number of failures is bounded, so
+ * Some attempts fail for lack of memory. The number of failures is bounded, so
  * that a run ends.
  */
 bool network::may_attempt()
@@ -117,7 +117,7 @@ bool network::may_attempt()
 	if (++attempts_ > 100)
 		setup_.rpcs = begun_;
 	if (attempts_ > 400)
-		w_.complain("connections are made for ever");
+		w_.complain("the attempts to connect have no end");
 	return attempts_ <= 400;
 }
 
@@ -169,7 +169,10 @@ void network::ask(endpoint &client)
 	w_.after(w_.delay(200), this, REQUEST, client.conn.cfg.number - 1);
 }
 
-/* A client whose first version is @version has reached a server of version 1. */
+/*
+ * A client whose first version is @version has reached a server that has only
+ * version 1.
+ */
 void network::met_peer1(u8 version)
 {
 	const personality &as = peer1_->as();
@@ -178,7 +181,7 @@ void network::met_peer1(u8 version)
 		if (!fallback_.asked)
 			fallback_ = { true, w_.now, 0, w_.faults_left };
 		silences_ += !as.refusal && !as.hangs_up;
-		/* The memory of it lasts longer than a run. */
+		/* The cached version outlives a run. */
 		if (silences_ > 1 && !w_.trouble)
 			w_.complain("a client waits for a silent server again");
 	}
@@ -202,7 +205,10 @@ void network::served_version1()
 		w_.complain("version 1 takes too long");
 }
 
-/* Begin no RPC for longer than an idle timer, and than most of what a client remembers. */
+/*
+ * Begin no RPC for a time that exceeds the idle timers, and most of what a
+ * client remembers.
+ */
 void network::rest()
 {
 	if (rests_++ < MOST_RESTS)
@@ -226,7 +232,7 @@ void network::request(u32 index)
 	endpoint_params p = setup_.server;
 	queue_pair *one = nullptr;
 
-	/* The request was not sent. */
+	/* The client closed before the request was sent. */
 	if (client && client->is_closing())
 		return;
 	if (w_.now < std::max(away_until_[0], away_until_[1])) {
@@ -236,13 +242,13 @@ void network::request(u32 index)
 	if (w_.fault(1000)) {
 		const u32 sort = w_.choose.below(peer1_ ? 2 : 3);
 
-		w_.tell("connect: trouble %u", sort);
+		w_.tell("connect: fault %u", sort);
 		if (sort == 2) {
 			p.silent = true;
 		} else if (!sort) {
 			/*
-			 * Rejected, or the peer already has a connection like
-			 * it
+			 * The request is rejected, or the peer already has such
+			 * a connection.
 			 */
 			answer(index, RPCRDMA_CM_REJECTED,
 			       w_.choose.below(2) ? 10 : 8);
@@ -272,7 +278,7 @@ void network::request(u32 index)
 	/* Some peers send no private messages. */
 	private_ = !w_.choose.chance(500) &&
 		   !(setup_.peer1_server && peer1_->as().no_private);
-	/* Those that authenticate each other do. */
+	/* Ends that authenticate each other send them. */
 	private_ |= setup_.client.secret != 0;
 	/* Some devices support Reads in one direction only. */
 	const u32 back = w_.choose.chance(300) ? 0 : ENOUGH_READS;
@@ -288,9 +294,7 @@ void network::request(u32 index)
 			return;
 		}
 	}
-	/*
-	 * With little memory a server advertises less than it was set up for.
-	 */
+	/* With little memory, a server advertises less than its settings. */
 	if (client)
 		client->meet({ private_ ?
 				       private_of(server, setup_.server.cfg) :
@@ -371,7 +375,7 @@ void network::closed(endpoint &ep)
 		return;
 	}
 	if (&ep == attempt_)
-		w_.complain("the end of a connection that nobody has");
+		w_.complain("the end of a connection that is not in use");
 	reconnect_.closed(ep);
 	w_.sum.losses += over_ < rpcs();
 }
@@ -424,7 +428,7 @@ void network::act(u32 what, u64 arg)
 		if (!ep)
 			break;
 		if (arg & 2)
-			ep->close("for no reason");
+			ep->close("without a cause");
 		else if (ep->qp.connected())
 			ep->qp.cut();
 		break;
@@ -441,8 +445,8 @@ void network::act(u32 what, u64 arg)
 }
 
 /*
- * Remove a device for two seconds. By surprise, its connections are lost before
- * its removal is announced.
+ * Remove a device for two seconds. If the removal is sudden, its connections
+ * are lost before the removal is announced.
  */
 void network::remove(bool client)
 {
@@ -479,11 +483,11 @@ void network::run()
 	while (w_.complaint.empty() &&
 	       (begun_ < setup_.rpcs || over_ < rpcs() || serving())) {
 		if (!w_.step()) {
-			w_.complain("nothing happens any more");
+			w_.complain("no event is left");
 			break;
 		}
 		if (w_.now > LONGEST || w_.steps > MOST_STEPS)
-			w_.complain("a run has no end");
+			w_.complain("a run does not end");
 	}
 	if (!w_.complaint.empty()) {
 		for (const auto &ep : endpoints_) {
@@ -493,7 +497,7 @@ void network::run()
 		return;
 	}
 
-	/* The run has ended without a complaint: nothing may be left. */
+	/* The run has ended without a complaint. No object may be left. */
 	if (peer1_)
 		peer1_->close();
 	end = w_.now + 30 * SECOND;
@@ -501,7 +505,7 @@ void network::run()
 		bool gone = true;
 
 		/*
-		 * A connection may still be opened here, for an RPC that was
+		 * A connection may still be opening, for an RPC that was
 		 * killed.
 		 */
 		for (auto &ep : endpoints_) {

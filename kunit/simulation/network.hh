@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * One run: two machines, the connection manager between them, their RPCs and
- * the faults.
+ * One run: two machines, the connection manager between them, their RPCs, and
+ * the faults
  */
 #ifndef SIMULATION_NETWORK_HH
 #define SIMULATION_NETWORK_HH
@@ -18,7 +18,7 @@ struct setup {
 	endpoint_params client, server;
 	u32 rpcs;    /* RPCs in all */
 	u32 at_once; /* RPCs outstanding at a time */
-	u32 chains;  /* Calls at a time that wait for callbacks */
+	u32 chains;  /* Calls that wait for callbacks at a time */
 	u32 large;   /* probability in 10000 */
 	u32 largest; /* maximum length of an item in bytes */
 	u32 kills;   /* probability in 10000 */
@@ -27,7 +27,7 @@ struct setup {
 	bool sessions, gss, callbacks, slow;
 	bool heavy;	   /* many items are large */
 	bool pieces;	   /* items of a message in several chunks */
-	bool short_chunks; /* some of several chunks are too short */
+	bool short_chunks; /* some of these chunks are too short */
 	/* One end is a version 1 peer without the engine. */
 	bool peer1_client, peer1_server;
 };
@@ -53,7 +53,7 @@ public:
 	bool connect_otherwise(reconnect &l) override;
 	void learn(const endpoint &ep, enum rpcrdma_end end) override;
 	void learn(u8 tried, enum rpcrdma_answer answer);
-	/* For a version 1 peer */
+	/* Called by a version 1 peer that needs a connection */
 	void want_connection();
 	void served_version1();
 	void rest();
@@ -64,7 +64,7 @@ public:
 	void failed(endpoint &client, int status) override;
 	void closed(endpoint &ep) override;
 	void rpc_over(rpc *task) override;
-	/* Of the few connections there are, those that wait are woken at once. */
+	/* There are few connections: wake those that wait at once. */
 	void run_quota(endpoint &ep, enum rpcrdma_quota_visit) override
 	{
 		ep.wake_waiting();
@@ -130,16 +130,16 @@ private:
 	listener listener_{ w_ };
 	bool connecting_ = false; /* of a version 1 peer */
 	/*
-	 * Since a server without version 2 was asked for it, while it has served no
-	 * Call and nothing else has failed
+	 * The time since a server without version 2 was asked for it, as long
+	 * as it has processed no Call and nothing else has failed
 	 */
 	struct {
 		bool asked = false;
 		u64 at = 0;	     /* time */
-		u32 connections = 0; /* with the server */
+		u32 connections = 0; /* connections with the server */
 		u32 faults_left = 0;
 	} fallback_;
-	u32 silences_ = 0; /* openings that such a server has not answered */
+	u32 silences_ = 0; /* openings that such a server did not answer */
 	endpoint *attempt_ = nullptr;
 	u8 tried_ = 0;
 	u64 backoff_ = 0;
@@ -147,8 +147,8 @@ private:
 	bool work_scheduled_ = false;
 	u64 rest_until_ = 0; /* no RPC begins before */
 	u32 rests_ = 0;
-	u64 away_until_[2] = {}; /* until then the device of server, client is
-				  * gone */
+	/* until then, the device of server, client is removed */
+	u64 away_until_[2] = {};
 	size_t removed_[2] = {}; /* endpoints to remove together with the
 				  * device */
 };

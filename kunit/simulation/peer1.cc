@@ -8,8 +8,10 @@ namespace simulation
 
 constexpr u32 SEND_QUEUE = 2048;
 constexpr u32 REGIONS = 1024;
-/* Receives in addition to those for Calls: for Replies to its own Calls, and
- * for refusals */
+/*
+ * Receives in addition to those for Calls, for Replies to its own Calls and for
+ * refusals
+ */
 constexpr u32 MORE_RECEIVES = 80;
 
 peer1::peer1(world &w, network &net, host &stands_for,
@@ -78,7 +80,7 @@ void peer1::lost()
 	w_.after(w_.delay(500), this, CLOSE, generation_);
 }
 
-/* From now on no job uses the peer's memory, and nothing can access it. */
+/* From now on, no job uses the peer's memory, and no device can access it. */
 void peer1::close()
 {
 	std::vector<job *> through;
@@ -105,8 +107,10 @@ void peer1::close()
 		t.sent = false;
 		t.answered = false;
 		t.regions.clear();
-		/* A server does not repeat a Call that failed with the
-		 * connection. */
+		/*
+		 * A server does not retransmit a Call that failed with its
+		 * connection.
+		 */
 		if (!params_.client)
 			over(xid, -ENOTCONN);
 	}
@@ -213,13 +217,13 @@ void peer1::refuse(u32 xid)
 
 /* ---- Receiving ---- */
 
-/* Answer a message of version 2, or not. */
+/* Answer a message of version 2, or ignore it. */
 void peer1::version2(received *rv)
 {
 	const personality &as = params_.as;
 
 	if (params_.client || refused_)
-		w_.complain("version 2 goes on after it was refused");
+		w_.complain("version 2 continues after it was refused");
 	refused_ = true;
 	if (as.refusal)
 		send(refuse_version(*as.refusal, load(rv->space.data()),
@@ -283,7 +287,7 @@ void peer1::arrived(received *rv)
 		version2(rv);
 		return;
 	}
-	/* A peer that disconnects sends nothing more. */
+	/* A peer that has disconnected sends nothing more. */
 	if (refused_ && params_.as.hangs_up)
 		return;
 	if (load(m + 12) == RDMA_ERROR) {
@@ -295,14 +299,16 @@ void peer1::arrived(received *rv)
 		w_.complain("a header of version 1 cannot be read");
 		return;
 	}
-	/* Only Calls have Read chunks, and only Replies are entirely in the
-	 * other chunks. */
+	/*
+	 * Check that only Calls have Read chunks, and that only Replies are
+	 * entirely in the other chunks.
+	 */
 	if (load(m + 12) == RDMA_MSG ? load(m + l.end + 4) == REPLY :
 				       l.reads.empty())
 		reply(rv, l);
 	else
 		serve(rv, l);
-	/* close() may have run. */
+	/* The connection may have been closed meanwhile. */
 	if (qp_)
 		qp_->post_receive(rv);
 	transmit();

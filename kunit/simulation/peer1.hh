@@ -2,10 +2,10 @@
 /*
  * A machine that has only version 1, as defined by RFC 8166 and RFC 8167: a
  * client with its tasks, or a server with its service. It contains no part of
- * the engine. It uses the protocol as implementations in the field do, and also
- * some of what the RFCs merely permit: many small segments, several chunks of a
- * kind, unused chunks that are returned in each of the permitted forms. A server
- * has a personality.
+ * the engine. It uses the protocol as deployed implementations do, and also in
+ * ways that the RFCs merely permit: many small segments, several chunks of a
+ * kind, unused chunks returned in each permitted form. A server behaves as its
+ * personality says.
  */
 #ifndef SIMULATION_PEER1_HH
 #define SIMULATION_PEER1_HH
@@ -27,9 +27,10 @@ constexpr u32 ASKS_MORE = ~1u;
 
 struct peer1_params {
 	bool client;
-	u32 credits; /* Receives for Calls, and the credits that it may grant */
-	u32 size;    /* bytes of its Receives, and of its Sends */
-	u32 asks;    /* ASKS_MORE, or always so many */
+	/* Receives for Calls, which are the credits that it may grant */
+	u32 credits;
+	u32 size; /* bytes of each Receive and of each Send */
+	u32 asks; /* credits requested in each Call, or ASKS_MORE */
 	personality as;
 };
 
@@ -41,8 +42,9 @@ public:
 	~peer1() override;
 
 	/*
-	 * Set up a new connection, for which the previous one must be given up,
-	 * with the values that both private messages convey, or would convey.
+	 * Set up a new connection, after the previous one is closed. The
+	 * arguments are the values that the private messages convey, or would
+	 * convey.
 	 */
 	queue_pair &connect(u32 threshold, bool inv_ok);
 	void established();
@@ -113,7 +115,7 @@ private:
 	void refused(u32 xid, u32 code);
 	void invalidate(const task &t, std::function<void(bool)> ended);
 
-	/* Calls it sends */
+	/* Functions for Calls that it sends */
 	void transmit();
 	bool send_call(task &t);
 	bool map(task &t, job *j, memory &mem, u32 at, u32 length,
@@ -123,7 +125,7 @@ private:
 		    const std::vector<u32> &written);
 	void over(u32 xid, int status);
 
-	/* Calls it receives */
+	/* Functions for Calls that it receives */
 	void serve(received *rv, const lists &l);
 	void execute(const std::shared_ptr<call> &c);
 	void answer(const std::shared_ptr<call> &c);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Shared by the parts of the version 1 peer */
+/* Declarations shared by the files of the version 1 peer */
 #ifndef SIMULATION_PEER1_INTERNAL_HH
 #define SIMULATION_PEER1_INTERNAL_HH
 
@@ -44,9 +44,10 @@ struct peer1::task {
 /* An RPC that this peer receives */
 struct peer1::call {
 	u32 xid = 0, generation = 0, rpc_id = 0;
-	u32 asked = 0; /* credits that it asks for */
+	u32 asked = 0; /* credits that it requests */
 	lists l;
-	memory base; /* the payload, or the Position Zero Read chunk */
+	/* the payload, or the memory of the Position Zero Read chunk */
+	memory base;
 	memory items;
 	bool uncached = false;
 };

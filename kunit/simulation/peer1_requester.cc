@@ -38,8 +38,8 @@ void peer1::transmit()
 }
 
 /*
- * Segments of a chunk, which the other end accepts in addition to those of its own limit
- * if it has memory for them
+ * Maximum number of segments of a chunk. If the other end has memory for them,
+ * it accepts more than its own limit.
  */
 constexpr u32 MANY_SEGS = RPCRDMA_MAX_SEGS + 26;
 
@@ -48,7 +48,7 @@ constexpr u32 MANY_SEGS = RPCRDMA_MAX_SEGS + 26;
 bool peer1::map(task &t, job *j, memory &mem, u32 at, u32 length, bool writable,
 		u32 position, chunk *c, bool many)
 {
-	/* An upper bound of the segments that certainly fit in the header */
+	/* Number of segments of a chunk that certainly fit into the header */
 	const u32 nr = many ? MANY_SEGS : threshold_ / 200;
 	const u32 most = std::max(many ? 128u : 1024u, (length / nr + 4) & ~3u);
 
@@ -130,8 +130,10 @@ bool peer1::send_call(task &t)
 	}
 	if (ok &&
 	    payload.size() + 28 + 24 * t.regions.size() + 16 > threshold_) {
-		/* The complete Call except its items, in a Position Zero Read
-		 * chunk */
+		/*
+		 * The complete Call except its items, in a Position Zero Read
+		 * chunk
+		 */
 		chunk base;
 
 		special = true;
@@ -219,7 +221,7 @@ void peer1::reply(received *rv, const lists &l)
 
 	if (found == tasks_.end() || !found->second->sent ||
 	    found->second->answered) {
-		w_.complain("a Reply of version 1 that nobody waits for");
+		w_.complain("a Reply of version 1 without an RPC");
 		return;
 	}
 	task &t = *found->second;
@@ -228,21 +230,22 @@ void peer1::reply(received *rv, const lists &l)
 	limit_ = std::max(1u, load(m + 8));
 	t.answered = true;
 	if (rv->inv_handle && !inv_ok_)
-		w_.complain("version 1 invalidates without leave");
+		w_.complain("version 1 invalidates without permission");
 	if (l.writes.size() != t.writes.size()) {
-		w_.complain("Write chunks of version 1 do not come back");
+		w_.complain("Write chunks of version 1 are not returned");
 		return;
 	}
 	for (size_t i = 0; i < l.writes.size(); i++) {
 		written.push_back(octets_of(l.writes[i]));
 		if (written[i] > octets_of(t.writes[i]))
-			w_.complain("more of version 1 is written than fits");
+			w_.complain(
+				"a version 1 chunk is written beyond its end");
 	}
 	if (load(m + 12) == RDMA_NOMSG) {
 		const u32 n = octets_of(l.reply);
 
 		if (t.reply_chunk.empty() || n > t.reply.octets.size()) {
-			w_.complain("a Reply of version 1 is nowhere");
+			w_.complain("a Reply of version 1 has no payload");
 			return;
 		}
 		stream.assign(t.reply.octets.begin(),
@@ -259,8 +262,8 @@ void peer1::reply(received *rv, const lists &l)
 }
 
 /*
- * The Call @xid was refused. That is wrong unless the other end has no memory for its
- * segments. The Call was not executed: send it again.
+ * The Call @xid was refused. That is an error, unless the other end has no
+ * memory for its segments. The Call was not executed: send it again.
  */
 void peer1::refused(u32 xid, u32 code)
 {
@@ -339,7 +342,8 @@ void peer1::finish(task &t, const std::vector<u8> &stream,
 				continue;
 			}
 			if (written[i] || at + to - from > stream.size()) {
-				w_.complain("a result of version 1 is cut");
+				w_.complain(
+					"a result of version 1 is truncated");
 				break;
 			}
 			whole.insert(whole.end(), stream.begin() + at,
@@ -355,7 +359,7 @@ void peer1::finish(task &t, const std::vector<u8> &stream,
 		fill(expected, t.what->xid, REPLY, t.what->id, STATUS_UNCACHED,
 		     MIN_MESSAGE, 0);
 	if (whole != expected)
-		w_.complain("octets of a Reply of version 1 are wrong");
+		w_.complain("bytes of a Reply of version 1 are wrong");
 	over(t.what->xid, 0);
 	w_.after(1, this, SEND_AGAIN);
 }

@@ -32,7 +32,8 @@ void peer1::serve(received *rv, const lists &l)
 	if (load(m + 12) == RDMA_NOMSG)
 		c->base.octets.resize(base);
 	else if (base)
-		w_.complain("a Position Zero Read chunk beside a payload");
+		w_.complain(
+			"a Position Zero Read chunk in addition to a payload");
 	c->items.octets.resize(items);
 	j = new_job({}, 0);
 	base = items = 0;
@@ -70,7 +71,8 @@ void peer1::execute(const std::shared_ptr<call> &c)
 			continue;
 		if (position < whole.size() ||
 		    position - whole.size() > c->base.octets.size() - base) {
-			w_.complain("a Read chunk of version 1 is nowhere");
+			w_.complain(
+				"a Read chunk of version 1 has an impossible position");
 			return;
 		}
 		const u32 before = position - static_cast<u32>(whole.size());
@@ -88,16 +90,16 @@ void peer1::execute(const std::shared_ptr<call> &c)
 	if (whole.size() >= MIN_MESSAGE)
 		what = net_.find(load(&whole[8]));
 	if (!what || what->owner == &host_) {
-		w_.complain("a Call of version 1 that nobody made");
+		w_.complain("a Call of version 1 that was never sent");
 		return;
 	}
 	fill(expected, what->xid, CALL, what->id, load(&whole[12]),
 	     what->what.call_length, what->what.call_item);
 	if (whole != expected)
-		w_.complain("octets of a Call of version 1 are wrong");
+		w_.complain("bytes of a Call of version 1 are wrong");
 	if (!net_.new_sequence(what->id, load(&whole[12])) &&
 	    what->what.sequenced)
-		w_.complain("a sequence number comes a second time");
+		w_.complain("a sequence number is used twice");
 	c->rpc_id = what->id;
 	c->uncached = net_.executed(what->id) && what->what.session;
 	if (!params_.client && what->what.chain && !c->uncached) {
@@ -115,7 +117,10 @@ void peer1::execute(const std::shared_ptr<call> &c)
 	w_.after(w_.delay(20), this, ANSWER);
 }
 
-/* Return the credits of a message that is the Reply to @c, or of another. */
+/*
+ * Return the credits to grant in the Reply to @c, or in another message if @c
+ * is null.
+ */
 u32 peer1::grant(const call *c) const
 {
 	const personality &as = params_.as;
@@ -128,7 +133,7 @@ u32 peer1::grant(const call *c) const
 	return as.fixed ? as.credits : params_.credits;
 }
 
-/* Return true if a chunk that is not used comes back in this form. */
+/* Return true if an unused chunk is returned in this form. */
 static bool comes_back(choices &c, unused form)
 {
 	return form == unused::empty || (form == unused::any && c.below(2));
@@ -156,7 +161,9 @@ void peer1::answer(const std::shared_ptr<call> &c)
 		     what.reply_length, what.reply_item);
 	}
 
-	/* The data of a READ is in the Reply chunk, if that is large enough. */
+	/*
+	 * Place the data of a READ in the Reply chunk, if that is large enough.
+	 */
 	if (as.whole && c->l.has_reply && octets_of(c->l.reply) >= whole.size())
 		pieces = 0;
 	j = new_job({}, 0);
@@ -188,12 +195,15 @@ void peer1::answer(const std::shared_ptr<call> &c)
 	    (as.reply_chunk || header + rest.size() > threshold_))
 		reply_octets = static_cast<u32>(rest.size());
 	if (!reply_octets && header + rest.size() > threshold_) {
-		w_.complain("a Call of version 1 has no room for its Reply");
+		w_.complain("a Call of version 1 has no space for its Reply");
 		delete j;
 		return;
 	}
 
-	/* The pages of the Reply, until the device has transmitted them */
+	/*
+	 * The pages of the Reply, which live until the device has transmitted
+	 * them
+	 */
 	auto pages = std::make_shared<memory>();
 
 	pages->octets = whole;
@@ -244,7 +254,10 @@ void peer1::answer(const std::shared_ptr<call> &c)
 				  w_.choose.below(2);
 		const chunk &w = c->l.writes[i];
 
-		/* All is in the Reply chunk, and nothing in a Write chunk. */
+		/*
+		 * All of the Reply is in the Reply chunk, and nothing in a
+		 * Write chunk.
+		 */
 		if (reply_octets && !pieces && as.write == unused::absent)
 			break;
 		put_word(m, 1);

@@ -9,7 +9,7 @@ namespace simulation
 namespace
 {
 
-/* In place of these words a refusal has the xid, and the credits. */
+/* In a refusal, these words stand for the XID, and for the credits. */
 constexpr u32 XID = 0xfffffffe, CREDITS = 0xffffffff;
 
 constexpr refusal_form FORMS[] = {
@@ -50,8 +50,8 @@ personality known(const char *name, u32 credits, const refusal_form *refusal)
 }
 
 /*
- * ntirpc (NFS-Ganesha): a Reply chunk is used for each Reply, and has the data of a READ.
- * The Write list of such a Reply is absent.
+ * ntirpc (NFS-Ganesha): a Reply chunk is used for every Reply, and gets the
+ * data of a READ as well. The Write list of such a Reply is absent.
  */
 personality ntirpc(u32 credits)
 {
@@ -66,8 +66,9 @@ personality ntirpc(u32 credits)
 }
 
 /*
- * libevpl (chimera): each chunk comes back. Since May 2026 it grants what is asked for;
- * before, it granted nothing, and a message of version 2 ended its process.
+ * libevpl (chimera): every chunk is returned. Since May 2026 it grants the
+ * credits that are requested. Before, it granted none, and a message of version
+ * 2 ended its process.
  */
 personality libevpl(bool late)
 {
@@ -82,9 +83,9 @@ personality libevpl(bool late)
 }
 
 /*
- * vitastor: ignores version 2, and grants the credits that are free, down to none. It
- * returns an unused Write chunk as it was provided, which only NFS can distinguish from one that
- * was used: here its segments are empty.
+ * vitastor: ignores version 2, and grants the credits that are free, possibly
+ * none. It returns an unused Write chunk unchanged, which only NFS can
+ * distinguish from a used one. Here the segments of such a chunk are empty.
  */
 personality vitastor()
 {
@@ -99,7 +100,7 @@ personality vitastor()
 	return p;
 }
 
-/* All that RFC 8166 permits, and any refusal */
+/* Any behaviour that RFC 8166 permits, and any refusal */
 personality any(choices &c)
 {
 	personality p{};
@@ -108,7 +109,9 @@ personality any(choices &c)
 	p.hangs_up = c.below(2);
 	p.reply_chunk = c.below(2);
 
-	/* Half of them use the form that is defined, which is the first one. */
+	/*
+	 * Half of these servers use the defined form, which is the first one.
+	 */
 	const u32 sort = c.below(2) * c.below(std::size(FORMS) + 1);
 
 	p.refusal = sort < std::size(FORMS) ? &FORMS[sort] : nullptr;
@@ -121,7 +124,7 @@ personality choose(choices &c)
 	case 11:
 		return ntirpc(30);
 	case 12:
-		/* With the credits of a small configuration */
+		/* Use the credits of a small configuration. */
 		return ntirpc(3);
 	case 13:
 		return libevpl(true);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The core's host on the model of a device: the port (core/port.h), and the
- * entries that call the core. They do what the entries of verbs/ do under their
- * lock.
+ * entries that call the core. The entries do what those of verbs/ do under
+ * their lock.
  */
 #include <cerrno>
 #include <cstring>
@@ -14,7 +14,10 @@ namespace simulation
 
 /* ---- Entries ---- */
 
-/* Do what a call of the core has left to do. Return that. */
+/*
+ * Run the actions that a call of the core has returned. Return the remaining
+ * events.
+ */
 u32 endpoint::finish()
 {
 	const u32 todo = rpcrdma_core_take_todo(this);
@@ -24,7 +27,7 @@ u32 endpoint::finish()
 	return todo;
 }
 
-/* The same after a call that has ended the work in @through. */
+/* As above, after a call that has ended the work in @through. */
 void endpoint::finish(list_head *through, bool ok)
 {
 	const u32 todo = rpcrdma_core_take_todo(this);
@@ -101,7 +104,7 @@ int endpoint::begin(rpcrdma_send *s, enum rpcrdma_kind kind,
 		const int rc =
 			room(s, rpcrdma_header_octets(&conn, lists) + octets);
 
-		/* Without memory, the caller tries again; here, at once. */
+		/* If there is no memory, the caller retries, here at once. */
 		if (rc && rc != -ENOMEM)
 			return rc;
 	}
@@ -221,7 +224,7 @@ void endpoint::completed(work *w)
 
 	if (flushed_)
 		return;
-	/* The queue pair must end first. */
+	/* The queue pair must be destroyed first. */
 	if (life.unstopped) {
 		late_.push_back(w);
 		return;
@@ -235,18 +238,22 @@ void endpoint::completed(work *w)
 
 /* ---- Posting ---- */
 
-/* Complain if @chain needs what the device or the peer's device cannot do. */
+/*
+ * Complain if @chain needs a feature that the device or the peer's device
+ * lacks.
+ */
 void endpoint::check_device(const rpcrdma_chain &chain)
 {
 	const rpcrdma_cm_peer &peer = life.client ? answer_ : control.peer;
 
 	for (const request &r : chain.requests) {
 		if (r.what == op::read && !peer.reads_out)
-			w_.complain(std::string(name) +
-				    ": reads where no Reads are supported");
+			w_.complain(
+				std::string(name) +
+				": posts Reads although none are supported");
 		if (r.what == op::reg && !registers())
 			w_.complain(std::string(name) +
-				    ": a device registers that cannot");
+				    ": registers on a device that cannot");
 	}
 }
 
@@ -254,13 +261,13 @@ bool endpoint::submit(rpcrdma_chain *chain, const rpcrdma_work &w)
 {
 	if (chain->pending)
 		w_.complain(std::string(name) +
-			    ": work is posted that the device has");
+			    ": posts work that is already posted");
 	if (chain->requests.size() != w.wrs.nr)
 		w_.complain(std::string(name) +
-			    ": a chain is not what was charged");
+			    ": a chain differs from what was charged");
 	check_device(*chain);
 	chain->wrs.signaled = w.wrs.signaled;
-	/* Work that the device rejects comes back with the teardown. */
+	/* Work that the device rejects is returned by the teardown. */
 	if (w_.fault(1)) {
 		w_.tell("%s: the device refuses work", name);
 		due_[RPCRDMA_COUNT_POSTS_REFUSED]++;
@@ -292,7 +299,7 @@ bool endpoint::post_send(rpcrdma_send *s)
 	    conn.version == RPCRDMA_VERS_2 && load(header + 12) == RDMA2_MSG &&
 	    load(header + 16) & RDMA2_F_MORE &&
 	    (s->len == s->header_len || (s->len - s->header_len) % 4))
-		w_.complain("a message is cut wrongly");
+		w_.complain("a message is split wrongly");
 	model_stamp(header);
 	if (!s->before)
 		chain->requests.clear();
@@ -337,7 +344,7 @@ void *endpoint::new_buffer(u32 size, u64 *addr)
 {
 	memory *m;
 
-	/* If memory is short, it is so for several buffers. */
+	/* If an allocation fails, the next ones fail, too. */
 	if (w_.fault(10)) {
 		w_.tell("%s: no memory for Send buffers", name);
 		buffers_short_ = 1 + w_.choose.below(4);
@@ -371,7 +378,7 @@ u32 endpoint::own_buffers() const
 	return n;
 }
 
-/* Check the free Send contexts, now and then: there are many. */
+/* Check the free Send contexts only now and then, because there are many. */
 void endpoint::check_sends()
 {
 	u32 free = nr_sends - sends_made;
@@ -383,8 +390,7 @@ void endpoint::check_sends()
 		const auto *s = reinterpret_cast<const rpcrdma_send *>(w);
 
 		if (w->chain->pending && !life.unstopped)
-			w_.complain(
-				"a Send is given back while the device has it");
+			w_.complain("a Send is released while it is posted");
 		if (s->rw || s->stream)
 			w_.complain("work is attached to a free Send");
 		free++;
@@ -397,7 +403,10 @@ void endpoint::check_sends()
 
 received *endpoint::new_receive(const rpcrdma_receives &want)
 {
-	/* Receives that are needed are allocated without faults. */
+	/*
+	 * Do not let allocations of Receives fail without which the connection
+	 * would end.
+	 */
 	return want.need != RPCRDMA_RECEIVES_NEEDED && w_.fault(5) ?
 		       nullptr :
 		       new_received(want.octets);
@@ -412,7 +421,7 @@ bool endpoint::post_receives(received *first)
 		nr++;
 	if (nr != conn.recvs_withheld) {
 		w_.complain(std::string(name) +
-			    ": other Receives are free than are counted");
+			    ": the free Receives are miscounted");
 		return false;
 	}
 	if (is_open() && w_.fault(1)) {

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Transfers on the model of a device: its part of the port, and what verbs/rw.c does. A
- * device moves a few pages in a Work Request. Some devices read into MRs only, of which
- * there are few, and of which each may hold less than was reported.
+ * Transfers on the model of a device: their part of the port, and the
+ * counterpart of verbs/rw.c. A device transfers a few pages in each Work
+ * Request. Some devices read only into MRs, of which there are few, and each of
+ * which may hold less than was reported.
  */
 #include <cerrno>
 
 #include "endpoint.hh"
 
-/* The memory of this end, from byte @at of @mem on */
+/* Memory of this end, from byte @at of @mem on */
 struct rpcrdma_local {
 	simulation::memory *mem;
 	u32 at;
@@ -37,7 +38,7 @@ transfer *endpoint::new_transfer(op what)
 	t->chain.of = &t->work;
 	rpcrdma_core_transfer_begin(this, t, what == op::read);
 	if (t->claim.reads && rw.pool.waiting && !t->claim.waits)
-		w_.complain("a transfer does not wait behind others");
+		w_.complain("a transfer overtakes waiting ones");
 	return t;
 }
 
@@ -94,7 +95,7 @@ void endpoint::written(rpcrdma_work *reply, bool ok)
 
 /* ---- Parts ---- */
 
-/* The connection may close while a transfer is prepared. */
+/* The connection may close while a transfer is being prepared. */
 void endpoint::disturb()
 {
 	if (is_open() && w_.fault(1))
@@ -152,7 +153,10 @@ int endpoint::prepare(transfer *t, transfer_part *p)
 		return static_cast<int>((p->elements + params.sges - 1) /
 					params.sges);
 	if (p->elements > params.read_holds) {
-		/* The connection ends if a transfer that has waited meets this. */
+		/*
+		 * If a transfer that has waited gets this failure, the
+		 * connection closes.
+		 */
 		w_.trouble |= t->claim.waits;
 		return -ERANGE;
 	}
@@ -170,7 +174,9 @@ void endpoint::unprepare(transfer_part *p)
 	p->posted = false;
 }
 
-/* Append the Work Requests of the parts after @from, up to @to. */
+/*
+ * Append the Work Requests of the parts after @from, up to and including @to.
+ */
 void endpoint::chain(const transfer *t, list_head *from, const list_head *to,
 		     std::vector<request> *requests)
 {
@@ -195,7 +201,7 @@ void endpoint::chain(const transfer *t, list_head *from, const list_head *to,
 			w_.complain("a part is posted that is not prepared");
 		p->posted = true;
 		for (; left; left -= r.length) {
-			/* Work Requests end at the ends of pages. */
+			/* A Work Request ends at the end of a page. */
 			const u32 room =
 				most -
 				(p->holds ? 0 : r.at % params.page_octets());
@@ -233,7 +239,7 @@ void endpoint::end_parts(transfer *t, bool ok)
 		if (ok && !p->posted)
 			w_.complain("a transfer ends before all is posted");
 		if (t->chain.pending && !life.unstopped)
-			w_.complain("a transfer ends while the device has it");
+			w_.complain("a transfer ends while it is posted");
 		if (p->wrs)
 			unprepare(p);
 		else if (p->holds)

@@ -60,7 +60,7 @@ void reconnect::tried(endpoint *made, int result)
 {
 	workers_[false].made = made;
 	workers_[false].result = result;
-	/* A worker that has slept that long may be slow to wake. */
+	/* A worker that has slept that long may wake late. */
 	w_.after(w_.delay(2000), this, STEP, false);
 }
 
@@ -70,7 +70,7 @@ void reconnect::closed(endpoint &ep)
 		if (each.old == &ep)
 			go_on(each.walk.close);
 	}
-	/* The context that has removed the connection completes the rest. */
+	/* The context that has removed the connection does the rest. */
 	if (client_.ep == &ep)
 		drop();
 }
@@ -86,8 +86,10 @@ bool reconnect::forget(worker &me)
 	return me.old->is_gone();
 }
 
-/* Run one reconnect step. Return false if it has not completed and comes again
- * by itself, or was the last. */
+/*
+ * Run one reconnect step. Return false if the step completes later by itself,
+ * or was the last one.
+ */
 bool reconnect::step(worker &me, const rpcrdma_reconnect_step &s)
 {
 	switch (s.what) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A client's only connection: the part of sunrpc/client.c that reconnects,
- * in the engine's order, and the surrounding parts of sunrpc. These are a lock,
- * which admits one task that sends or one worker that connects or closes, and
- * the tasks that wait for a connection.
+ * A client's only connection: the model of the part of sunrpc/client.c that
+ * reconnects, in the order given by the engine, and of the parts of sunrpc
+ * around it. These are a lock, which admits one task that sends or one worker
+ * that connects or closes, and the tasks that wait for a connection.
  */
 #ifndef SIMULATION_RECONNECT_HH
 #define SIMULATION_RECONNECT_HH
@@ -38,15 +38,16 @@ public:
 	}
 
 	/*
-	 * A task has the lock and no connection. It sleeps until there is one.
+	 * Called by a task that has the lock and no connection. The task sleeps
+	 * until there is a connection.
 	 */
 	void connect();
 	/* Close the connection as soon as the lock is free. */
 	void drop();
 
 	/*
-	 * Called by the network: the result of an attempt, and the end of a
-	 * connection
+	 * Called by the network with the result of an attempt, and at the end
+	 * of a connection
 	 */
 	void tried(endpoint *made, int result);
 	void closed(endpoint &ep);
@@ -69,7 +70,7 @@ private:
 		bool open = false;
 		bool busy = false;
 		u64 again =
-			0; /* when to run again, if asked to while it runs */
+			0; /* time to run again, if requested while it runs */
 	};
 
 	void start(bool close, u64 delay);
@@ -81,7 +82,8 @@ private:
 	world &w_;
 	surroundings &net_;
 	host &client_;
-	worker workers_[2]; /* the one that connects, the one that closes */
+	/* the worker that connects, and the one that closes */
+	worker workers_[2];
 	bool locked_ = false, connected_ = false, connecting_ = false;
 	bool to_be_closed_ = false;
 };

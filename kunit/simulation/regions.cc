@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * MRs and pulled Replies: the port, and a model of the device. Allocating MRs takes time,
- * and memory, which may be short for a while. The device may map less to an MR than it
- * says, and an invalidation may fail, as any Work Request.
+ * MRs and pulled Replies: their part of the port, and a model of the device.
+ * Allocating MRs takes time, and memory, which may be short for a while. The
+ * device may map less to an MR than it reports. An invalidation may fail, as
+ * any Work Request may.
  */
 #include <cerrno>
 
@@ -34,7 +35,10 @@ int endpoint::map(list_head *list, memory &mem, u32 at, u32 length,
 	return rc;
 }
 
-/* A message that holds @count MRs got no more. Complain if it waits forever. */
+/*
+ * A message that holds @count MRs got no more. Complain if it would wait
+ * forever.
+ */
 void endpoint::refused(u32 count)
 {
 	if (count + mrs.pool.free != mrs.pool.made)
@@ -42,8 +46,9 @@ void endpoint::refused(u32 count)
 	else if (!refused_since_)
 		refused_since_ = w_.now;
 	else if (w_.now - refused_since_ > 5 * SECOND)
-		w_.complain(std::string(name) +
-			    ": a message waits for regions that never come");
+		w_.complain(
+			std::string(name) +
+			": a message waits for MRs that never become available");
 }
 
 void endpoint::put_regions(list_head *list)
@@ -58,7 +63,7 @@ void endpoint::put_regions(list_head *list)
 		region *reg = region_of(at);
 
 		if (reg->exposed || reg->valid)
-			w_.complain("a region is given back that is exposed");
+			w_.complain("an exposed MR is released");
 		reg->taken = false;
 		used |= reg->registered;
 	}
@@ -66,7 +71,7 @@ void endpoint::put_regions(list_head *list)
 	todo = rpcrdma_core_mrs_put(this, list);
 	if (open && used && regions_wanted_ && !(todo & RPCRDMA_POOL_TELL))
 		w_.complain(std::string(name) +
-			    ": who waits for regions is not told of some");
+			    ": waiters are not notified of free MRs");
 	if (open)
 		rpcrdma_core_mrs_run_actions(this, todo);
 }
@@ -85,14 +90,17 @@ bool endpoint::invalidated(list_head *list, u32 handle)
 	return true;
 }
 
-/* The device may refuse to invalidate an MR that the peer has invalidated. */
+/*
+ * Complain if an MR that the peer has invalidated counts as valid: the device
+ * may refuse to invalidate it again.
+ */
 void endpoint::check_invalidated(u32 handle)
 {
 	for (const region &reg : qp.regions) {
 		if (reg.handle == handle && reg.exposed)
 			w_.complain(
 				std::string(name) +
-				": it is forgotten that a region is invalid");
+				": an invalidated MR still counts as valid");
 	}
 }
 
@@ -125,7 +133,7 @@ void endpoint::make_regions()
 		return;
 	if (w_.fault(100))
 		short_until_ = w_.now + w_.choose.below(200) * MILLISECOND;
-	/* The device may be out of MRs for longer than the waiters wait. */
+	/* The device may lack MRs for longer than the waiters wait. */
 	if (w_.fault(30))
 		none_until_ = w_.now + w_.choose.below(10000) * MILLISECOND;
 	regions_left_ = RPCRDMA_POOL_BATCH;
@@ -172,7 +180,10 @@ void exposure::over(rpcrdma_pull_entry *x)
 	delete own;
 }
 
-/* The peer's access to a Reply that is taken back may fail without being a fault. */
+/*
+ * The peer's access to a Reply that is released after the time limit may fail
+ * without being a fault.
+ */
 rpcrdma_pull_entry *endpoint::next_overdue()
 {
 	rpcrdma_pull_entry *x = rpcrdma_core_next_overdue(this);
@@ -191,7 +202,7 @@ region *endpoint::new_region()
 	regions_left_--;
 	if (regions_made_ == mrs.pool.most ||
 	    regions_made_ == qp.regions.size()) {
-		w_.complain("more regions are made than there may be");
+		w_.complain("more MRs are allocated than permitted");
 		return nullptr;
 	}
 	return &qp.regions[regions_made_++];
@@ -203,13 +214,13 @@ region *endpoint::take_region(u32 *todo)
 	region *reg;
 
 	if (none) {
-		w_.complain("a region is taken that there is not");
+		w_.complain("an MR is used that does not exist");
 		*todo = 0;
 		return nullptr;
 	}
 	reg = static_cast<region *>(rpcrdma_core_mr_take(this, todo));
 	if (reg && reg->taken) {
-		w_.complain("a region is taken twice");
+		w_.complain("an MR is used twice");
 		return nullptr;
 	}
 	if (reg) {
@@ -233,11 +244,11 @@ int endpoint::map_region(region *reg, const rpcrdma_mr_limits &limits,
 					  pos.length);
 
 	if (reg->exposed || reg->valid)
-		w_.complain("a region is used again while it is exposed");
+		w_.complain("an MR is reused while it is exposed");
 	if (!n || n > pos.length)
-		w_.complain("a region is mapped beyond its memory");
+		w_.complain("an MR is mapped beyond its memory");
 	if (w_.fault(1)) {
-		w_.tell("%s: no memory to map a region", name);
+		w_.tell("%s: no memory to map an MR", name);
 		due_[RPCRDMA_COUNT_MAP_FAILURES]++;
 		return -ENOMEM;
 	}
@@ -268,7 +279,7 @@ bool endpoint::cut_regions_finer(const rpcrdma_mr_limits &used)
 void endpoint::made_regions(u32 count)
 {
 	more_regions_ |= count;
-	/* No more are requested while some are allocated. */
+	/* No more MRs are requested while some are being allocated. */
 	if (count < rpcrdma_mr_pool_to_make(&mrs.pool))
 		due_[RPCRDMA_COUNT_MR_SHORTAGES]++;
 }
@@ -276,19 +287,19 @@ void endpoint::made_regions(u32 count)
 void endpoint::make_regions_in(u32 ms)
 {
 	if (making_)
-		w_.complain("regions are to be made twice");
+		w_.complain("two allocations of MRs at a time");
 	making_ = true;
 	w_.after(ms ? ms * MILLISECOND : w_.delay(10), this, MAKE_REGIONS);
 }
 
 void endpoint::regions_told()
 {
-	/* Nothing has changed since the MRs were refused, except the time. */
+	/* Only time has passed since the MRs were refused. */
 	if (!more_regions_) {
 		if (idly_told_ &&
 		    w_.now - idly_told_ < RPCRDMA_POOL_PAUSE_MS * MILLISECOND)
 			w_.complain(std::string(name) +
-				    ": who waits for regions spins");
+				    ": waiters for MRs are woken without need");
 		idly_told_ = w_.now;
 	}
 	more_regions_ = false;
@@ -311,19 +322,21 @@ void endpoint::check_regions()
 	const std::string who = std::string(name) + ": ";
 
 	if (regions_wanted_ && !pool.maker && pool.free == pool.made)
-		w_.complain(who + "nobody has the regions that are waited for");
+		w_.complain(who + "messages wait for MRs that no message has");
 	if (pool.maker && !making_ && !is_closing())
-		w_.complain(who + "nobody makes the regions that are wanted");
-	/* Now and then: there may be many. */
+		w_.complain(
+			who +
+			"messages wait for MRs that are not being allocated");
+	/* Check only now and then, because there may be many. */
 	if (checks_ % 16)
 		return;
 	if (free_regions() != pool.free)
-		w_.complain(who + "regions are miscounted");
+		w_.complain(who + "MRs are miscounted");
 	for (const rpcrdma_mr *mr = mrs.free; mr; mr = mr->next) {
 		const auto *reg = static_cast<const region *>(mr);
 
 		if (reg->exposed || reg->used || reg->valid)
-			w_.complain(who + "a free region is in use");
+			w_.complain(who + "a free MR is in use");
 	}
 }
 
@@ -359,7 +372,7 @@ void rpcrdma_port_make_mrs(struct rpcrdma_ep_core *core, u32 ms)
 	of(core).make_regions_in(ms);
 }
 
-/* There is no log. */
+/* There is no kernel log here. */
 void rpcrdma_port_mrs_short(struct rpcrdma_ep_core *)
 {
 }

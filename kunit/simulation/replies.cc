@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The Requester: Replies, ERRORs, and what the core says to do with them */
+/*
+ * The Requester: Replies, ERRORs, and the actions that the core requests for
+ * them
+ */
 #include "host.hh"
 
 #include <cerrno>
@@ -11,8 +14,8 @@ namespace simulation
 {
 
 /*
- * The answer is processed. Invalidate a task that was killed meanwhile; from
- * now on the task may be killed.
+ * The answer is processed. From now on the task may be killed; if it was killed
+ * meanwhile, invalidate its memory.
  */
 void host::unpin(rpc *task)
 {
@@ -23,8 +26,8 @@ void host::unpin(rpc *task)
 
 /*
  * Return the layout of a Reply's memory, in which the result has a place of its
- * own. The engine knows one result; of several, the host finds each one's
- * bytes.
+ * own. The engine knows one result. Of several results, the host finds the
+ * bytes itself.
  */
 static rpcrdma_buf_layout layout_of(const spec &what)
 {
@@ -102,18 +105,21 @@ void host::error(endpoint &from, received *rv)
 	status = rpcrdma_call_refused(&from.conn, &rv->rx, &call,
 				      &task->x.lists, &task->x.retry_limits);
 	from.put(rv);
-	/* The Call was executed: the service may know another copy of it. */
+	/*
+	 * The Call was executed, so that the service may recognise another copy
+	 * of it.
+	 */
 	if (!status && (code == RDMA2_ERR_REPLY_RESOURCE ||
 			code == RDMA2_ERR_WRITE_RESOURCE))
 		encode(task);
 	/*
-	 * A task that has larger chunks does not provide a chunk that is too
-	 * short again.
+	 * The task has learned the required length: it does not provide a chunk
+	 * that is too short again.
 	 */
 	if (code == RDMA2_ERR_WRITE_RESOURCE)
 		task->what.too_short = 0;
 	if (++task->refusals > 16)
-		w_.complain("a Call is refused for ever");
+		w_.complain("the refusals of a Call have no end");
 	run_actions(task, from, rpcrdma_exchange_error(&task->x, status));
 }
 
@@ -127,8 +133,8 @@ static const void *first_of(const rpc *task)
 }
 
 /*
- * Report a bad Reply. An end that follows the profile sends one only on request
- * of the run.
+ * Report a bad Reply. An end that follows the profile sends one only if the run
+ * requests it.
  */
 void host::report(const rpc *task, const rpcrdma_step &s)
 {
@@ -136,15 +142,15 @@ void host::report(const rpc *task, const rpcrdma_step &s)
 	if (!task->what.bad || s.todo & RPCRDMA_STEP_CLOSE)
 		w_.complain(s.reason);
 	w_.sum.bad++;
-	/* The RPC ends now, even if more of its Reply is in flight. */
+	/* The RPC ends now, even if parts of its Reply are still in flight. */
 	if (task->regions_of)
 		task->regions_of->excuse(&task->mrs);
 }
 
-/* The RPC gets no Reply, or its task is gone. */
+/* The RPC will get no Reply, or its task has ended. */
 void host::over(rpc *task)
 {
-	/* The peer may still have access to its memory. */
+	/* The peer may still be able to access the RPC's memory. */
 	tasks_.erase(task->xid);
 	task->state = rpc::DYING;
 	unpin(task);
@@ -287,7 +293,7 @@ std::vector<u8> host::with_items(const rpc *task,
 					  static_cast<u32>(whole.size())));
 			  } else if (task->written[i] ||
 				     at + roundup4(length) > stream.size()) {
-				  w_.complain("a result is cut");
+				  w_.complain("a result is truncated");
 			  } else {
 				  whole.insert(whole.end(), stream.begin() + at,
 					       stream.begin() + at +
@@ -323,7 +329,7 @@ std::vector<u8> host::assemble(const rpc *task) const
 	whole.insert(whole.end(), parts.pad, 0);
 	whole.insert(whole.end(), from, from + parts.tail);
 	if (whole.size() != parts.octets)
-		w_.complain("the parts of a Reply are not the whole of it");
+		w_.complain("the parts of a Reply are not all of it");
 	return whole;
 }
 
@@ -335,7 +341,7 @@ void host::requeue(rpc *task)
 		take_back(task);
 		return;
 	}
-	/* Notify some tasks before they go to sleep. */
+	/* Notify some tasks before they sleep. */
 	if (task->id & 1 && !rpcrdma_exchange_resend(&task->x))
 		w_.complain("a task waits for a Call that is not sent");
 	task->state = rpc::QUEUED;
@@ -357,7 +363,7 @@ void host::deliver(rpc *task, const std::vector<u8> &whole)
 		return;
 	}
 	if (load(&whole[12]) == STATUS_UNCACHED && what.session) {
-		/* The client repeats the request in another RPC. */
+		/* The client repeats the request as another RPC. */
 		rpc *next;
 
 		fill(expected, task->xid, REPLY, id, STATUS_UNCACHED,
@@ -368,14 +374,14 @@ void host::deliver(rpc *task, const std::vector<u8> &whole)
 		task->ended = nullptr;
 		w_.tell("RPC %u was executed before: anew", id);
 		/*
-		 * The chunk's size may be refused several times, but not
+		 * A chunk may be refused several times for its size, but not
 		 * because it is too short.
 		 */
 		what.too_short = 0;
 		next = begin(what, nullptr, std::move(ended));
 		next->replays = replays + 1;
 		if (next->replays > 40)
-			w_.complain("an RPC is executed for ever");
+			w_.complain("the executions of an RPC have no end");
 		complete(task, 0);
 		return;
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The Requester: what is registered for a Call, and how it is sent */
+/* The Requester: registering the memory of a Call, and sending it */
 #include "host.hh"
 
 #include <cerrno>
@@ -103,7 +103,7 @@ void host::geometry(rpc *task, const endpoint *on, rpcrdma_call *call)
 		});
 		call->result_segs = static_cast<u16>(write_segs);
 	}
-	/* Around an item, the message is in two pieces. */
+	/* Without its item, the message consists of two ranges. */
 	call->call_segs =
 		static_cast<u16>(on->count_regions(0, what.call_length) + 1);
 	call->reply_segs = static_cast<u16>(
@@ -113,7 +113,10 @@ void host::geometry(rpc *task, const endpoint *on, rpcrdma_call *call)
 		rpcrdma_peer_limits_recall(&lessons_, w_.now / SECOND, call);
 }
 
-/* Return true if the header has space for a separate chunk for each piece. */
+/*
+ * Return true if the header has space for a separate chunk for each part of an
+ * item.
+ */
 bool host::pieces_fit(const rpc *task, const endpoint *on,
 		      const rpcrdma_call_plan &plan) const
 {
@@ -127,10 +130,12 @@ bool host::pieces_fit(const rpc *task, const endpoint *on,
 		octets += 8;
 	if (octets > rpcrdma_conn_limits(&on->conn).send_inline)
 		return false;
-	/* One Write chunk may have fewer segments than several chunks. */
+	/*
+	 * One Write chunk may have fewer segments than several chunks together.
+	 */
 	if (!plan.write_chunk)
 		return task->what.reply_pieces == 1;
-	/* The plan is for one Write chunk, which is returned with the Reply. */
+	/* The plan counts one Write chunk, which is returned with the Reply. */
 	returned = task->x.lists;
 	returned.nr_reads = 0;
 	octets = rpcrdma_header_octets(&on->conn, &returned);
@@ -142,8 +147,8 @@ bool host::pieces_fit(const rpc *task, const endpoint *on,
 }
 
 /*
- * Register data, which may have several chunks. The engine has begun the first
- * one.
+ * Register the data of a Call or result, which may have several chunks. The
+ * engine has begun the first one.
  */
 int host::map_data(rpc *task, endpoint *on, bool result)
 {
@@ -279,7 +284,7 @@ int host::try_send(rpc *task, endpoint *on)
 		rpcrdma_peer_limits_lost(&lessons_, w_.now / SECOND);
 	if (!list_is_empty(&task->mrs)) {
 		if (!task->regions_of->is_gone())
-			w_.complain("regions of a connection that is not gone");
+			w_.complain("MRs of a connection that has not ended");
 		task->regions_of->put_regions(&task->mrs);
 	}
 	s = on->for_call();
@@ -290,7 +295,7 @@ int host::try_send(rpc *task, endpoint *on)
 	rc = rpcrdma_plan_call(&on->conn, &call, &plan);
 	if (rc == -ENOBUFS) {
 		w_.sum.regions_given_up++;
-		on->close("the device has too few memory regions for a Call");
+		on->close("the device has too few MRs for a Call");
 		return -ENOTCONN;
 	}
 	/* The peer may answer before this returns. */

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The Responder: the part of sunrpc/server.c for the service above it.
+ * The Responder: the counterpart of sunrpc/server.c, for the service above it.
  *
- * A Call waits for a thread in its connection's queue, which is the core's
- * (rpcrdma/call_queue.h), is processed and answered. It is read ahead of the
- * threads, or by one. A thread may process a Call if a Send is available for its
- * Reply, and if the Replies that wait for the peer leave memory for it. No thread
- * waits for a peer.
+ * A Call waits for a thread in the queue of its connection, which is the core's
+ * (rpcrdma/call_queue.h). Its chunks are pulled ahead of the threads, or by a
+ * thread. A thread may process a Call if a Send context is available for its
+ * Reply, and if the Replies that wait for the peer leave enough memory. No
+ * thread waits for a peer.
  */
 #include "host.hh"
 
@@ -60,7 +60,7 @@ service_queue &host::queue_of(endpoint &from)
 	return q;
 }
 
-/* Offer the connection to the threads, as svc_xprt_enqueue() does. */
+/* Mark the connection ready for the threads, as svc_xprt_enqueue() does. */
 void host::enqueue(service_queue &q)
 {
 	if (!q.data || q.ready)
@@ -71,8 +71,8 @@ void host::enqueue(service_queue &q)
 }
 
 /*
- * Return the bytes that the Read chunks of a Call are pulled into. Only pages are
- * charged: an item alone, or the complete Call.
+ * Return the number of bytes that the Read chunks of a Call are pulled into.
+ * Only pages are charged: an item alone, or the complete Call.
  */
 static u64 pull_octets(const endpoint &from, const received *rv)
 {
@@ -120,7 +120,7 @@ bool host::pull_early(served *s)
 {
 	service_queue &q = queue_of(*s->ep);
 
-	/* Sometimes there are no pages. */
+	/* Sometimes no pages are available. */
 	auto room = [](void *user, u64 octets) {
 		auto *each = static_cast<served *>(user);
 		world &w = each->owner->w_;
@@ -150,7 +150,7 @@ void host::pull(served *s)
 	begin_reads(s);
 }
 
-/* The pages of a Call become a thread's, or are freed. */
+/* The pages of a Call pass to a thread, or are freed. */
 void host::give_pages(served *s)
 {
 	const u64 held = s->held;
@@ -192,7 +192,7 @@ void host::begin_reads(served *s)
 	}
 	if (rc) {
 		s->ep->drop_transfer(t);
-		s->ep->close("no resources to pull a Call's data");
+		s->ep->close("no resources to pull the data of a Call");
 		end(s);
 		return;
 	}
@@ -222,7 +222,10 @@ void host::pulled(served *s, bool ok)
 /* Return true if a thread may process a Call of this connection. */
 bool host::may_take(const service_queue &q) const
 {
-	/* The maximum of the Calls in progress, and of this one */
+	/*
+	 * Bytes of the largest Replies to the Calls in progress, and to this
+	 * one
+	 */
 	const u64 octets = u64{ largest } * (q.busy + 1);
 	endpoint &on = *q.ep;
 
@@ -240,7 +243,7 @@ static served *served_of(rpcrdma_queued_call *call)
 	return static_cast<served *>(rv->priv);
 }
 
-/* Let the threads continue with Calls, one of each connection in turn. */
+/* Let the threads process Calls, one of each connection in turn. */
 void host::take()
 {
 	while (busy_ < threads && !ready_.empty()) {
@@ -249,12 +252,12 @@ void host::take()
 		ready_.pop_front();
 		q.ready = false;
 		take_from(q);
-		/* Otherwise write_space() follows. */
+		/* If not, write_space() follows. */
 	}
 }
 
 /*
- * A thread continues with a Call of the connection, if there are the resources to
+ * Let a thread process a Call of the connection, if there are the resources to
  * reply to it. Otherwise write_space() or memory_freed() is called.
  */
 void host::take_from(service_queue &q)
@@ -292,7 +295,7 @@ void host::take_from(service_queue &q)
 	execute(s);
 }
 
-/* The connection is gone: no peer waits for its Calls. */
+/* The connection has ended, and no peer waits for its Calls. */
 void host::drop_calls(endpoint &gone)
 {
 	service_queue &q = queue_of(gone);
@@ -308,13 +311,13 @@ void host::check_gone()
 {
 	for (const auto &each : queues_) {
 		if (rpcrdma_calls_any(&each.second.calls) || each.second.busy)
-			w_.complain("a Call is left that nobody serves");
+			w_.complain("a Call is left that no thread processes");
 		if (each.second.calls.early_octets)
 			w_.complain("pages of Calls are left");
 	}
 }
 
-/* A thread that had a Call of this connection is free. */
+/* A thread that processed a Call of this connection is free. */
 void host::thread_is_free(served *s)
 {
 	queue_of(*s->ep).busy--;
@@ -334,7 +337,7 @@ void host::execute(served *s)
 	if (call.size() >= MIN_MESSAGE)
 		task = net_.find(load(&call[8]));
 	if (!task || task->owner == this) {
-		w_.complain("a Call that nobody made");
+		w_.complain("a Call that was never sent");
 		thread_is_free(s);
 		end(s);
 		return;
@@ -343,11 +346,11 @@ void host::execute(served *s)
 	fill(expected, task->xid, CALL, task->id, sequence,
 	     task->what.call_length, task->what.call_item);
 	if (call != expected)
-		w_.complain("octets of a Call are wrong");
+		w_.complain("bytes of a Call are wrong");
 	s->rpc_id = task->id;
 	if (!net_.new_sequence(task->id, sequence) && task->what.sequenced) {
 		task->unanswered = true;
-		w_.complain("a sequence number comes a second time");
+		w_.complain("a sequence number is used twice");
 		thread_is_free(s);
 		end(s);
 		return;
@@ -357,8 +360,8 @@ void host::execute(served *s)
 }
 
 /*
- * The service has executed the Call. Its callbacks are waited for without a
- * thread.
+ * The service has executed the Call. Its callbacks are waited for without using
+ * a thread.
  */
 void host::serve(served *s)
 {
@@ -368,8 +371,8 @@ void host::serve(served *s)
 	thread_is_free(s);
 	s->since = w_.now;
 	/*
-	 * Version 1 permits one Call until the first Reply. A first Call that
-	 * waited for a second one would wait forever.
+	 * Version 1 permits one Call until the first Reply. If that first Call
+	 * waited for a second one, it would wait forever.
 	 */
 	if (!task->what.chain || s->uncached || !s->ep->is_open() ||
 	    (client_ && s->ep->conn.version == RPCRDMA_VERS_1)) {

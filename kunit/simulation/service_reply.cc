@@ -29,8 +29,8 @@ static std::vector<u8> without(const std::vector<u8> &whole,
 }
 
 /*
- * Check the wire profile's rules for Write chunks, and for when a Responder may
- * report that a Reply cannot be conveyed (section 6).
+ * Check the wire profile's rules about the use of Write chunks, and about when
+ * a Responder may report that a Reply cannot be conveyed (section 6).
  */
 void host::check_plan(const served *s, const rpcrdma_reply &reply,
 		      const rpcrdma_reply_plan &plan)
@@ -81,7 +81,10 @@ void host::answer(served *s)
 	int rc;
 
 	if (!on->is_open()) {
-		/* The thread may have decided so before the end. */
+		/*
+		 * A thread may notice that before or after the end of the
+		 * connection.
+		 */
 		if (s->rpc_id % 2)
 			refuse(s, RDMA2_ERR_REPLY_RESOURCE, 0, 0);
 		else
@@ -125,9 +128,9 @@ void host::answer(served *s)
 	}
 	rc = answer_one(s, whole, reply, &plan);
 	if (rc == -EAGAIN) {
-		/* All MRs are in use; other RPCs release theirs. */
+		/* All MRs are in use. Other RPCs will release theirs. */
 		if (w_.now - s->since > 5 * SECOND)
-			w_.complain("a Reply waits too long for regions");
+			w_.complain("a Reply waits too long for MRs");
 		busy_ += !s->stays;
 		queue_of(*on).busy += !s->stays;
 		s->stays = true;
@@ -143,8 +146,8 @@ void host::answer(served *s)
 }
 
 /*
- * Make a Reply that its Requester cannot accept: chunks that are not the
- * Call's, or a message with another xid.
+ * Corrupt a Reply so that its Requester cannot accept it: chunks that are not
+ * the Call's, or a message with another XID.
  */
 void host::spoil(rpcrdma_reply_plan *plan, std::vector<u8> &rest)
 {
@@ -196,7 +199,8 @@ int host::answer_one(served *s, const std::vector<u8> &whole,
 	}
 	if (plan->placed || plan->reply_length) {
 		/*
-		 * The pages of the Reply, until the device has transmitted them
+		 * The pages of the Reply, which live until the device has
+		 * transmitted them
 		 */
 		auto pages = std::make_shared<simulation::memory>();
 		u64 octets = plan->reply_length;
@@ -241,7 +245,7 @@ int host::answer_one(served *s, const std::vector<u8> &whole,
 				on->cancel_exposure(x);
 				delete x;
 			}
-			/* The thread tries again. */
+			/* The thread retries. */
 			return -EAGAIN;
 		}
 		on->hold(RPCRDMA_QUOTA_REPLIES, octets);

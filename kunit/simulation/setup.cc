@@ -6,10 +6,10 @@ namespace simulation
 {
 
 /*
- * Make the device read into MRs of a few pages, which may hold less than it
- * reports. It has no more of them than the largest transfer needs, in which each
- * segment may begin and end within a page. Messages are smaller, so that there
- * are few MRs.
+ * Let the device read only into MRs of a few pages, which may hold less than it
+ * reports. It has no more of them than the largest transfer needs, in which
+ * each segment may begin and end within a page. Messages are smaller, so that
+ * there are few MRs.
  */
 void network::give_read_regions(endpoint_params *p)
 {
@@ -23,7 +23,7 @@ void network::give_read_regions(endpoint_params *p)
 	setup_.largest = MAX_SMALLER;
 	p->read_pages = number % 2 ? 4 : 1;
 	p->read_holds = p->read_pages - number / 2 % p->read_pages;
-	/* How finely memory is split in the end */
+	/* Pages of the MRs after all splitting */
 	for (pages = p->read_pages; pages > p->read_holds; pages /= 2)
 		;
 	p->read_into = most / (pages * p->page_octets()) +
@@ -32,9 +32,9 @@ void network::give_read_regions(endpoint_params *p)
 }
 
 /*
- * Bound the MRs to one more than the largest message needs. A message that
+ * Limit the MRs to one more than the largest message needs. A message that
  * waits for MRs then waits for other messages, but not for Calls that
- * themselves wait for one that is queued after it.
+ * themselves wait for a message queued after it.
  */
 void network::bound_regions(endpoint_params *p)
 {
@@ -45,8 +45,8 @@ void network::bound_regions(endpoint_params *p)
 }
 
 /*
- * Let the device map less to an MR than it says, in some runs. A header of version 1 has
- * no space for so many segments.
+ * In some runs, let the device map less to an MR than it reports. A version 1
+ * header has no space for the resulting number of segments.
  */
 void network::deceive(endpoint_params *p)
 {
@@ -60,7 +60,7 @@ void network::deceive(endpoint_params *p)
 		p->region_room = std::max(p->region_size / 8, p->page_octets());
 }
 
-/* Make the server one that has version 1 alone. */
+/* Let the server be one that has only version 1. */
 void network::choose_personality(peer1_params *one)
 {
 	rpcrdma_props &props = setup_.server.cfg.props;
@@ -73,9 +73,10 @@ void network::choose_personality(peer1_params *one)
 		props.rbsiz = LARGEST_ANNOUNCED;
 		one->size = setup_.client.cfg.props.sbsiz;
 	}
-	w_.tell("a server of version 1: %s; to version 2: %s%s", one->as.name,
+	w_.tell("a server of version 1: %s; its answer to version 2: %s%s",
+		one->as.name,
 		one->as.refusal ? one->as.refusal->name : "nothing",
-		one->as.hangs_up ? ", and the end" : "");
+		one->as.hangs_up ? ", then a disconnect" : "");
 }
 
 void network::choose_setup()
@@ -132,13 +133,16 @@ void network::choose_setup()
 				 p->page_octets());
 		p->max_regions = 2 * RPCRDMA_MAX_SEGS +
 				 (c.below(2) ? 0 : 2 * cfg.window);
-		/* Space for one message of maximum size, or for many */
+		/*
+		 * A Send Queue with space for one message of maximum size, or
+		 * for many
+		 */
 		p->sq_depth = c.below(2) ?
 				      RPCRDMA_MAX_SEGS + 1 + RPCRDMA_SQ_BATCH :
 				      4 * cfg.window + 400;
 		p->reorders = c.below(4) == 3;
 	}
-	/* Version 2 most of the time */
+	/* Use version 2 most of the time. */
 	if (versions == 7)
 		setup_.client.cfg.version_high = 1;
 	else if (versions == 8)
@@ -147,7 +151,7 @@ void network::choose_setup()
 		setup_.client.cfg.version_low = 2;
 	if (setup_.client.cfg.version_high == 1 ||
 	    setup_.server.cfg.version_high == 1) {
-		/* Large data only in chunks, and no RCSIZ */
+		/* Convey large data only in chunks, without an RCSIZ. */
 		for (endpoint_params *p : { &setup_.client, &setup_.server }) {
 			p->cfg.props.rcsiz = RPCRDMA_MAX_SEGS;
 			p->cfg.props.rssiz = 1048576;
@@ -199,7 +203,9 @@ void network::choose_setup()
 		setup_.chains = 1 + c.below(setup_.chains);
 	}
 	for (endpoint_params *p : { &setup_.client, &setup_.server }) {
-		/* The device has memory for half of what is wanted. */
+		/*
+		 * The device has memory for half of the Send Queue requested.
+		 */
 		if (setup_.rpcs % 4 == 1 && !p->read_into)
 			p->sq_wanted = 2 * p->sq_depth;
 		bound_regions(p);
@@ -251,12 +257,12 @@ void network::bound_memory()
 		std::max<u32>(RPCRDMA_V2_DEFAULT_INLINE, cfg.props.rbsiz);
 	const u64 free = shared[c.below(std::size(shared))];
 	/*
-	 * The memory suffices for one thread and one Reply that waits for the
-	 * peer.
+	 * The memory suffices only for one thread, and for one Reply that waits
+	 * for the peer.
 	 */
 	const bool tight = free == shared[std::size(shared) - 1];
 	/*
-	 * Two Calls at a time of each chain, and the Receives with which the
+	 * Two Calls of each chain at a time, and the Receives by which the
 	 * window grows
 	 */
 	const u32 chained =
@@ -270,9 +276,9 @@ void network::bound_memory()
 	rpcrdma_quota_reserve(&promised_, 0, u64{ receives } * 2 * buffer,
 			      MAX_MESSAGE, cfg.props.reassembly, 0);
 	/*
-	 * Calls that wait for memory, or for another Call that waits for a
-	 * callback, keep their Receives. If the window cannot grow for want of
-	 * memory, the Call that a callback waits for may have no credit. No
+	 * Calls keep their Receives while they wait for memory, or for another
+	 * Call that waits for a callback. If the window cannot grow for lack of
+	 * memory, the Call that a callback waits for may get no credit. No
 	 * service of the kernel waits like that.
 	 */
 	promised_.share[RPCRDMA_QUOTA_CALLS] +=
@@ -284,10 +290,10 @@ void network::bound_memory()
 	if (setup_.heavy)
 		setup_.large = 5000;
 	server_.threads = tight ? 1 : 1 + c.below(c.below(2) ? 16 : 3);
-	/* A new connection has to wait for the end of the previous one. */
+	/* A new connection must wait until the previous one has ended. */
 	server_.memory = {};
 	/*
-	 * Reserve one message of the largest Call, and what is held for its
+	 * Reserve memory for one message of the largest Call, and for its
 	 * Reply.
 	 */
 	for (u32 use = RPCRDMA_QUOTA_PARTS; use < RPCRDMA_QUOTA_USES; use++)
@@ -296,7 +302,7 @@ void network::bound_memory()
 			       promised_.share[RPCRDMA_QUOTA_BUFFERS] +
 			       server_.memory.reserve;
 	setup_.server.memory = &server_.memory;
-	/* Replies begun while the quota had space for any Reply */
+	/* Replies may begin while the quota has space for any Reply */
 	setup_.server.most_memory =
 		server_.memory.limit +
 		u64{ MAX_MESSAGE } * (server_.threads + setup_.chains);

@@ -24,8 +24,8 @@ public:
 	virtual u64 reconnect_delay() = 0;
 	virtual void reset_backoff() = 0;
 	/*
-	 * Attempt to connect and report the result to the client; or
-	 * attempt it with another version, if there is one.
+	 * Attempt to connect, and report the result to the client. If there is
+	 * another version, attempt that one instead.
 	 */
 	virtual void connect(reconnect &l) = 0;
 	virtual bool connect_otherwise(reconnect &l) = 0;
@@ -35,7 +35,7 @@ public:
 	 */
 	virtual void learn(const endpoint &ep, enum rpcrdma_end end) = 0;
 
-	/* Reports of endpoints */
+	/* Events of endpoints */
 	virtual void ask(endpoint &client) = 0;
 	virtual void opened(endpoint &ep) = 0;
 	virtual void connected(endpoint &client) = 0;
@@ -64,7 +64,10 @@ public:
 	{
 		return executed_[id]++;
 	}
-	/* Sequence numbers increase with each copy, and each is used once. */
+	/*
+	 * Return true if the sequence number is new. Sequence numbers increase
+	 * with each copy, and each is used once.
+	 */
 	bool new_sequence(u32 id, u32 sequence)
 	{
 		const u32 last = sequences_[id];
@@ -75,7 +78,7 @@ public:
 		return true;
 	}
 
-	bool slow = false; /* services take long */
+	bool slow = false; /* services are slow */
 
 private:
 	std::vector<std::unique_ptr<rpc>> rpcs_;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The simulated time, the order of events, and the first fault found. */
+/* The simulated time, the order of events, and the first fault found */
 #ifndef SIMULATION_WORLD_HH
 #define SIMULATION_WORLD_HH
 
@@ -22,7 +22,7 @@ static inline u32 roundup4(u32 n)
 	return (n + 3) & ~3u;
 }
 
-/* Access to the words of messages */
+/* Access to words of messages */
 static inline void store(u8 *to, u32 value)
 {
 	to[0] = static_cast<u8>(value >> 24);
@@ -133,9 +133,9 @@ public:
 	u64 now = 0, steps = 0;
 	u32 faults_left = 0;
 	u32 slowness = 0;
-	/* A fault that is permitted has been injected. */
+	/* A permitted fault was injected. */
 	bool trouble = false;
-	/* Calls that the injected lack of memory for segments refuses */
+	/* Calls refused because of an injected lack of memory for segments */
 	u32 segs_missing = 0;
 	bool verbose = false;
 	std::string complaint;
