@@ -36,7 +36,7 @@ enum {
 struct rpcrdma_admission {
 	u32 opening;			/* properties are not exchanged yet */
 	u32 opened;			/* not accepted yet */
-	u32 all;			/* these, and those that were evicted */
+	u32 all;			/* these, and evicted ones that still exist */
 	u8 stopped;			/* no connection is admitted any more */
 };
 
@@ -46,16 +46,15 @@ enum rpcrdma_pending_stage {
 	RPCRDMA_PENDING_OPENING,
 	RPCRDMA_PENDING_OPENED,
 	RPCRDMA_PENDING_EVICTED, /* evicted, or refused */
-	RPCRDMA_PENDING_ACCEPTED, /* by a thread; the service has yet to get it */
+	RPCRDMA_PENDING_ACCEPTED, /* by a thread; not yet in service */
 	RPCRDMA_PENDING_CLOSED_EARLY, /* ACCEPTED, but it has ended since */
 	RPCRDMA_PENDING_IN_SERVICE,   /* the service has it */
 	RPCRDMA_PENDING_GONE,	      /* IN_SERVICE, and it has ended */
 };
 
 /*
- * One connection; all zero at first. It may have a lock of its own, which nests
- * inside the listener's where both are needed: in each function with an
- * admission.
+ * One connection; all zero at first. It may have a lock of its own, which nests inside
+ * the listener's. Functions with an admission need both.
  */
 struct rpcrdma_pending_conn {
 	u8 stage;			/* enum rpcrdma_pending_stage */
@@ -65,10 +64,10 @@ struct rpcrdma_pending_conn {
 
 /* The answer to a connect request */
 enum rpcrdma_admit {
-	RPCRDMA_ADMIT,			/* admitted; it is opening now */
+	RPCRDMA_ADMIT,			/* admitted, and opening from now on */
 	/*
-	 * evict the oldest that is opening: rpcrdma_admission_leave(), then ask
-	 * again
+	 * evict the connection that has been opening longest:
+	 * rpcrdma_admission_leave(), then ask again
 	 */
 	RPCRDMA_ADMIT_EVICT,
 	RPCRDMA_ADMIT_STOPPED,		/* refused: the listener has stopped */
@@ -93,12 +92,12 @@ enum rpcrdma_admit rpcrdma_admission_ask(
 
 /* Actions after an event */
 enum {
-	RPCRDMA_PENDING_LISTED = 1, /* add it to the list of those to accept */
+	RPCRDMA_PENDING_LISTED = 1, /* add it to the list of connections to accept */
 	RPCRDMA_PENDING_FREE = 2,   /* free it: there are no references */
 	RPCRDMA_PENDING_DATA = 4,   /* notify the service of Calls */
 	RPCRDMA_PENDING_CLOSE = 8,  /* have the service close it */
 	RPCRDMA_PENDING_LAST =
-		16, /* it was the listener's last: wake the waiter */
+		16, /* the listener's last connection: wake the waiter */
 };
 
 /**
@@ -142,8 +141,8 @@ u32 rpcrdma_pending_conn_served(struct rpcrdma_pending_conn *pending,
 				bool calls);
 
 /**
- * rpcrdma_pending_conn_known() - check if the service has the connection and is notified of
- *	Calls at once
+ * rpcrdma_pending_conn_known() - check if the service has the connection, so that it is
+ *	notified of Calls at once
  * @pending: pending connection
  *
  * Return: true if so.

@@ -2,9 +2,9 @@
 /*
  * Calls of a connection that wait for a service thread.
  *
- * A Call waits as it arrived, or, once its Read chunks have been pulled, as a
- * complete one. Chunks may be pulled ahead of the threads, into a limited
- * amount of memory; otherwise a thread that gets the Call pulls them.
+ * A Call waits as it arrived or, once its Read chunks have been pulled, as a complete
+ * Call. Chunks may be pulled ahead of the threads, into a limited amount of memory.
+ * Otherwise the thread that gets the Call pulls them.
  */
 #ifndef RPCRDMA_CALL_QUEUE_H
 #define RPCRDMA_CALL_QUEUE_H
@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/* The largest Calls that are pulled ahead of the service threads, at most */
+/* Maximum number of largest Calls that are pulled ahead of the service threads */
 enum {
 	RPCRDMA_EARLY_CALLS = 8,
 };
@@ -55,12 +55,13 @@ static inline bool rpcrdma_calls_any(const struct rpcrdma_call_queue *q)
 }
 
 /**
- * rpcrdma_calls_pass() - check if a thread may continue with a Call as it arrives
+ * rpcrdma_calls_pass() - check if a thread may process a Call at once when it arrives
  * @q: queue of Calls
  * @call: Call
  * @read_octets: length of its Read chunks
  *
- * Fast path, without the lock. Such a Call is not queued. It does not pass older ones.
+ * Fast path, without the lock. Such a Call is not queued. It never overtakes an older
+ * Call.
  * Return: true if so.
  */
 static inline bool rpcrdma_calls_pass(const struct rpcrdma_call_queue *q,
@@ -74,11 +75,12 @@ static inline bool rpcrdma_calls_pass(const struct rpcrdma_call_queue *q,
 }
 
 /**
- * rpcrdma_call_must_pull() - check what a thread does with a Call
+ * rpcrdma_call_must_pull() - check if a thread has to pull a Call
  * @call: Call that passed, or that rpcrdma_calls_next() returned
  *
- * Return: true if it begins to pull the Call, which is then reported by
- *	rpcrdma_calls_pulled(); false if it processes the Call, which is complete.
+ * Return: true if the thread begins to pull the Call, which is then reported by
+ *	rpcrdma_calls_pulled(); false if the Call is complete, and the thread
+ *	processes it.
  */
 static inline bool rpcrdma_call_must_pull(const struct rpcrdma_queued_call *call)
 {
@@ -86,8 +88,8 @@ static inline bool rpcrdma_call_must_pull(const struct rpcrdma_queued_call *call
 }
 
 /**
- * rpcrdma_calls_arrived() - report a Call that arrives, and that no thread continues
- *	with at once
+ * rpcrdma_calls_arrived() - report a Call that arrives, and that no thread processes at
+ *	once
  * @q: queue of Calls
  * @call: Call
  * @pull_octets: the memory that its Read chunks are pulled into, or 0
@@ -98,7 +100,7 @@ void rpcrdma_calls_arrived(struct rpcrdma_call_queue *q,
 			   struct rpcrdma_queued_call *call, u64 pull_octets);
 
 /**
- * rpcrdma_calls_early() - check if the Call may be pulled ahead of its turn
+ * rpcrdma_calls_early() - check if the Call may be pulled ahead of the threads
  * @q: queue of Calls
  * @call: Call
  * @room: returns true if @user has memory for so many bytes
@@ -136,16 +138,16 @@ void rpcrdma_calls_pulled(struct rpcrdma_call_queue *q,
 			  struct rpcrdma_queued_call *call);
 
 /**
- * rpcrdma_calls_next() - remove the Call that a thread continues with
+ * rpcrdma_calls_next() - remove the Call that a thread processes next
  * @q: queue of Calls
  * @room: returns true if @user has memory for so many bytes
  * @user: passed to the callbacks
  *
- * Otherwise the thread would wait for other Calls of this peer to release theirs, and a
- * Call that needs none may overtake it. A Call that is larger than the service accepts
- * is returned, to be refused. Neither list may starve the other: apart from the effect
- * on the client, RPCSEC_GSS has a window of sequence numbers, and a Call that is too
- * old for it costs the connection.
+ * Without that memory, the thread would wait for other Calls of this peer to release
+ * theirs. A Call that needs none may overtake such a Call. A Call that is larger than
+ * the service accepts is returned, to be refused. Neither list may starve the other:
+ * RPCSEC_GSS has a window of sequence numbers, and a Call that is too old for it costs
+ * the connection.
  * Return: the oldest Call, but one that is still to be pulled only if there is memory
  *	for that; NULL if no Call can proceed.
  */
@@ -154,9 +156,9 @@ rpcrdma_calls_next(struct rpcrdma_call_queue *q,
 		   bool (*room)(void *user, u64 octets), void *user);
 
 /*
- * How many pages a connection keeps for the next Calls. Each Call that is pulled needs
- * pages, and when a thread receives it, as many pages of that thread become free. All
- * zero at first, protected by a lock of the user.
+ * The pages that a connection keeps for its next Calls. Each Call that is pulled needs
+ * pages, and as many pages of a thread become free when the thread receives the Call.
+ * All zero at first, protected by a lock of the user.
  */
 struct rpcrdma_spare_pages {
 	u32 nr;				/* pages kept */
@@ -170,8 +172,8 @@ struct rpcrdma_spare_pages {
  * @spare: pages that are kept
  * @pages: of the largest Call
  *
- * The pages of one largest Call are kept until the connection ends, and those of all
- * Calls that are pulled ahead as long as Calls need them.
+ * The pages for one largest Call are kept until the connection ends. The pages for all
+ * Calls pulled ahead are kept as long as Calls need them.
  */
 static inline void rpcrdma_spare_init(struct rpcrdma_spare_pages *spare,
 				      u32 pages)
@@ -226,12 +228,12 @@ static inline bool rpcrdma_spare_is_large(const struct rpcrdma_spare_pages *spar
 }
 
 /**
- * rpcrdma_spare_trim() - give up pages that no Call has needed since the last time
+ * rpcrdma_spare_trim() - stop keeping pages that no Call has needed since the last trim
  * @spare: pages that are kept
- * @most: how many at once
+ * @most: maximum number of pages
  *
- * Return: how many pages, of the last ones, are not kept any more; if @most, call this
- *	again.
+ * Return: the number of pages at the end of the array that are not kept any more; if it
+ *	is @most, call this again.
  */
 static inline u32 rpcrdma_spare_trim(struct rpcrdma_spare_pages *spare, u32 most)
 {

@@ -84,7 +84,7 @@ rpcrdma_lists_seg(const struct rpcrdma_lists *lists, u32 i)
 				      &lists->extra_segs[i - RPCRDMA_MAX_SEGS];
 }
 
-/* A byte range of a chunk, as a cursor */
+/* A cursor over a byte range of a chunk */
 struct rpcrdma_chunk_cursor {
 	u32 offset;			/* bytes from the start of the current segment */
 	/* index of the current segment in the chunk; 0 to begin */
@@ -100,7 +100,7 @@ struct rpcrdma_chunk_cursor {
  * @at: position in the chunk; at->length is reduced by the length of @part
  * @part: returns the bytes, at least one
  *
- * The chunk is too short by the at->length that is left.
+ * If at->length is not 0 at the end, the chunk is too short by that much.
  * Return: false at the end.
  */
 static inline bool rpcrdma_chunk_next(const struct rpcrdma_lists *lists,

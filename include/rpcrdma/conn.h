@@ -20,9 +20,9 @@ struct rpcrdma_conn_config {
 	u32 number;			/* unique among all connections; not 0 */
 	u8 client;			/* 1: this end opens (4.2.3) */
 	u8 version_low, version_high;	/* versions allowed to this role */
-	u8 inv_ok;			/* device can invalidate remotely */
-	u8 no_regions;			/* device cannot register memory */
-	u8 fallback_v1; /* version 1 is a fallback: 2 got no answer */
+	u8 inv_ok;			/* the device can invalidate remotely */
+	u8 no_regions;			/* the device cannot register memory */
+	u8 fallback_v1; /* version 1 is a fallback, because 2 got no answer */
 	u32 window;			/* Receives for RPC traffic, at most, >= 4 */
 	/* Receives for RPC traffic to begin with, >= 4; 0: all */
 	u32 first_window;
@@ -89,8 +89,8 @@ struct rpcrdma_conn {
 	struct rpcrdma_props peer;	/* effective once open */
 	struct rpcrdma_props staged;	/* the peer's properties received so far */
 	/*
-	 * Adjacent: is_settled() compares these four as one 32-bit word, and
-	 * the next two together.
+	 * Keep adjacent: is_settled() compares these four as one 32-bit word, and the
+	 * fast path compares the next two together.
 	 */
 	u8 state;			/* enum rpcrdma_conn_state */
 	u8 version;			/* 0 until fixed */
@@ -104,7 +104,7 @@ struct rpcrdma_conn {
 	u8 auth_result;			/* enum rpcrdma_auth_result */
 	u8 err_vers_high, err_vers_low;	/* from an ERR_VERS, 255 at most */
 	u8 answered;			/* client: something valid was received */
-	u8 version_refused; /* client: that was ERR_VERS, and nothing else */
+	u8 version_refused; /* client: it was ERR_VERS, and nothing else */
 	/* client: something other than an opening was received */
 	u8 odd;
 	/* Credits, WP 3 */
@@ -130,23 +130,23 @@ struct rpcrdma_conn {
 	/* Receives to have: window, reserve and spare ones */
 	u32 recvs_wanted;
 	u32 batch;			/* free Receives to post together */
-	/* while that many are posted, without the reserve */
+	/* withhold free ones while this many are posted, besides the reserve */
 	u32 least_posted;
 	u32 receives;			/* Receives allocated */
 	u32 recvs_allocating; /* Receives that the caller is allocating */
 	u32 recvs_withheld;   /* free Receives that are withheld */
-	/* value of received at which the peer knows the window */
+	/* once received has this value, the peer knows the window */
 	rpcrdma_serial window_known_at;
-	/* credits that the peer left unused at least, in the interval */
+	/* minimum of the peer's unused credits in the interval */
 	u32 min_unused;
 	/* milliseconds: begin of the interval for min_unused */
 	rpcrdma_serial watched_since;
 	/* value of sent after the last complete message that needs credit */
 	rpcrdma_serial last_complete;
 	u8 stalled;			/* a message waits for credit */
-	rpcrdma_serial stalled_since;	/* stalled: milliseconds, since when */
-	rpcrdma_serial stalled_sent;	/* stalled: sent at that time */
-	rpcrdma_serial stalled_complete; /* stalled: last_complete at that time */
+	rpcrdma_serial stalled_since;	/* stalled: since then, in milliseconds */
+	rpcrdma_serial stalled_sent;	/* stalled: value of sent then */
+	rpcrdma_serial stalled_complete; /* stalled: value of last_complete then */
 	u32 prop_octets;		/* bytes of CONNPROP received, bounded */
 	/* Version 1: its credits, and the origin of its limits */
 	u32 calls_out;			/* Calls sent and not answered */
@@ -249,8 +249,8 @@ void rpcrdma_conn_read_depth(struct rpcrdma_conn *conn, u32 outbound,
 u32 rpcrdma_conn_established(struct rpcrdma_conn *conn);
 
 /**
- * rpcrdma_conn_count() - count a complete Call or Reply by its format, once, when only
- *	credit and the Send Queue can still delay it, or later
+ * rpcrdma_conn_count() - count a complete Call or Reply by its format. Do so once, not
+ *	before only credit and the Send Queue can still delay it
  * @conn: connection
  * @kind: Call, Reply or control message
  * @format: format of the message

@@ -40,8 +40,8 @@ struct rpcrdma_control rpcrdma_conn_next_control(struct rpcrdma_conn *conn,
  * @conn: connection
  * @kind: Call, Reply or control message
  *
- * Other than the one being sent or answered. A hint, read without the lock: use it for
- * optimisation only.
+ * The RPC being sent or answered does not count. This is a hint, read without the lock:
+ * use it only for optimisation.
  * Context: any.
  * Return: true if so.
  */
@@ -67,7 +67,8 @@ bool rpcrdma_conn_control_due(const struct rpcrdma_conn *conn);
  * @msg: message that was sent or received
  * @octets: its length
  *
- * For reports: it does not check flags, which a sender of a credit grant has to clear.
+ * Use this only for reports: it does not check the flags that the sender of a credit
+ * grant must clear.
  * Return: true if so.
  */
 bool rpcrdma_conn_is_grant(const struct rpcrdma_conn *conn, const void *msg,
@@ -135,23 +136,26 @@ struct rpcrdma_stall {
 	u32	events;
 };
 
-/* Messages of the caller that are queued or were refused: rpcrdma_sq_waiting_kinds() */
+/*
+ * Kinds of the caller's messages that are queued or were refused:
+ * rpcrdma_sq_waiting_kinds()
+ */
 enum {
-	RPCRDMA_WAITS_CALL = 1,		/* a Call, of which nothing was sent */
+	RPCRDMA_WAITS_CALL = 1,		/* a Call of which no part was sent */
 	RPCRDMA_WAITS_MESSAGE = 2,	/* a Reply, or the rest of a continued message */
 };
 
 /**
  * rpcrdma_conn_stalled() - check for credit starvation
  * @conn: connection
- * @waits: RPCRDMA_WAITS_* for all that waits, for whatever reason; control messages
+ * @waits: RPCRDMA_WAITS_* for everything that waits, for any reason; control messages
  *	need not be included
  * @now: milliseconds of any clock
  *
  * A peer owes grants (WP 3). If for cfg.stall_ms it has granted nothing, or too little
  * for a Call to be sent, the connection is closed, because a Call that has not been
- * sent has no other timeout. A Reply that has credit, and any Reply of version 1, waits
- * for something else and has no such limit.
+ * sent has no other timeout. A Reply that has credit, or any Reply in version 1, waits
+ * for something else, and has no such limit.
  * Return: when to call this again, and events.
  */
 struct rpcrdma_stall rpcrdma_conn_stalled(struct rpcrdma_conn *conn, u32 waits,

@@ -38,23 +38,27 @@ struct rpcrdma_ep_arrivals {
 	/* Completed Receives, the oldest first; others may compare it with NULL */
 	struct llist_node	*first;
 	u32			left;		/* messages of this batch */
-	u32			events;		/* to handle before the next one */
+	u32			events;		/* to handle before the next message */
 	bool			draining;	/* the teardown processes the rest */
 	/* The Payload stream of the continued message that is being received */
 	u8			*assembly;
 	u32			assembly_len, assembly_size;
-	u64			remote_inv;	/* MRs the peer invalidated; the lock's */
+	/* MRs that the peer invalidated; under the lock */
+	u64			remote_inv;
 };
 
 /* The next step for a received message */
 enum rpcrdma_outcome {
 	/* Deliver it to the transport, which holds the Receive until it releases it. */
 	RPCRDMA_OUTCOME_DELIVER,
-	/* It has been processed. Call rpcrdma_core_recv_put(), and release the lock. */
+	/*
+	 * The message has been processed. Call rpcrdma_core_recv_put(), and release the
+	 * lock.
+	 */
 	RPCRDMA_OUTCOME_RELEASE,
 	/* Release the lock, and call rpcrdma_core_receive_finish(). */
 	RPCRDMA_OUTCOME_FINISH,
-	/* As FINISH; the connection has to be closed, for conn->reason. */
+	/* As FINISH, and close the connection for conn->reason. */
 	RPCRDMA_OUTCOME_CLOSE,
 };
 
@@ -63,7 +67,7 @@ enum rpcrdma_outcome {
  * @core: connection
  * @newest: the newest Receive, or NULL; chained by rv->arrived
  *
- * They are chained by rv->arrived, the newest first.
+ * The newest Receive is the first of the chain.
  */
 void rpcrdma_core_arrived(struct rpcrdma_ep_core *core,
 			  struct llist_node *newest);
@@ -90,8 +94,8 @@ void rpcrdma_core_receive_segs(struct rpcrdma_recv *rv);
  * @core: connection
  * @rv: Receive
  *
- * Any other result than RELEASE keeps the endpoint until the Receive is released,
- * because its memory belongs to the endpoint.
+ * Any result other than RELEASE keeps the endpoint until the Receive is released,
+ * because the memory of the Receive belongs to the endpoint.
  * Context: lock held.
  * Return: the next step for @rv.
  */

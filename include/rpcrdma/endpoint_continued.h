@@ -13,8 +13,8 @@ extern "C" {
 
 /*
  * A Call or Reply that is sent as a sequence of continued messages (4.4.2), split as
- * the window allows. It has its own copy of the Payload stream, so that it does not
- * hold references to an RPC's memory either.
+ * the window allows. It has its own copy of the Payload stream, so that it holds no
+ * references to an RPC's memory.
  */
 struct rpcrdma_stream {
 	struct rpcrdma_work	work;		/* queue entry */
@@ -23,7 +23,8 @@ struct rpcrdma_stream {
 	u32			len, sent;	/* bytes of payload */
 	u32			inv_handle;	/* with the last message */
 	struct rpcrdma_transfer	*rw;		/* Writes before the last message */
-	struct rpcrdma_ep_core	*held_for;	/* Replies: charged for its bytes */
+	/* Replies: the connection charged for its bytes */
+	struct rpcrdma_ep_core	*held_for;
 	u8			*data;
 	struct rpcrdma_lists	lists;		/* in the last message's header */
 };

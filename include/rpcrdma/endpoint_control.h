@@ -64,7 +64,7 @@ struct rpcrdma_cm_peer {
 
 /* A part of struct rpcrdma_ep_core */
 struct rpcrdma_ep_control {
-	/* The first four are the host's, set before rpcrdma_core_configure() */
+	/* The host sets the first four before rpcrdma_core_configure(). */
 	struct rpcrdma_ep_params *params;
 	u32			number;		/* unique, not 0 */
 	struct rpcrdma_cm_peer	peer;		/* of a server */
@@ -72,7 +72,7 @@ struct rpcrdma_ep_control {
 	/* Outstanding Reads, negotiated; for the connection managers */
 	u32			reads_in, reads_out;
 	enum rpcrdma_answer	answer;		/* client: of a failed attempt */
-	bool			queue_pair;	/* there is one */
+	bool			queue_pair;	/* the queue pair exists */
 };
 
 /* Bytes of the host's structures, for the quota */
@@ -102,10 +102,9 @@ void rpcrdma_core_promise(const struct rpcrdma_quota *all,
  *	core->conn
  * @core: connection
  * @dev: limits of the device
- * @load: is set to what the queues have to hold
+ * @load: returns what the queues have to hold
  *
- * The host calls this in rpcrdma_port_objects(). *@load is set to what its queues have
- * to hold.
+ * The host calls this in rpcrdma_port_objects().
  * Context: no lock held.
  * Return: 0; -EOPNOTSUPP if the device cannot be used.
  */
@@ -116,7 +115,7 @@ int rpcrdma_core_configure(struct rpcrdma_ep_core *core,
 /**
  * rpcrdma_core_queue_pair() - create the queue pair
  * @core: connection
- * @queues: of rpcrdma_queues_for(); what was created in the end
+ * @queues: as rpcrdma_queues_for() returned them; returns what was created
  *
  * The capacity of a device cannot be known beforehand: it depends on the size of an entry,
  * which only its driver knows. If the device has no memory for the queue pair, this
@@ -154,8 +153,8 @@ enum rpcrdma_happened {
 struct rpcrdma_lifecycle_event {
 	enum rpcrdma_happened	what;
 	enum rpcrdma_cm_event event;
-	int			rejection;	/* of NEWS_REJECTED */
-	/* NEWS_ESTABLISHED of a client: the server's answer, or NULL */
+	int			rejection;	/* of RPCRDMA_CM_REJECTED */
+	/* RPCRDMA_CM_ESTABLISHED of a client: the server's answer, or NULL */
 	const struct rpcrdma_cm_peer *peer;
 	enum rpcrdma_failure	failure;
 	const char		*reason;	/* of FAILED and CLOSE */
@@ -245,14 +244,14 @@ u32 rpcrdma_core_send_done(struct rpcrdma_ep_core *core, u32 xid,
 /* ---- Teardown ---- */
 
 /**
- * rpcrdma_core_teardown() - execute the next steps of the teardown, up to one that has
- *	to be waited for
+ * rpcrdma_core_teardown() - execute the next steps of the teardown, up to the next one
+ *	that the caller must wait for
  * @core: connection
  *
  * The teardown calls this, waits as the result says, and calls it again, until it
  * returns END.
  * Context: no lock held, may sleep.
- * Return: MAKER, PAUSE, DRAIN or USERS: lifecycle.h says what to wait for; or END.
+ * Return: SETUP, PAUSE, DRAIN or USERS: lifecycle.h says what to wait for; or END.
  */
 enum rpcrdma_teardown rpcrdma_core_teardown(struct rpcrdma_ep_core *core);
 

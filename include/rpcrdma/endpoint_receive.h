@@ -36,7 +36,7 @@ struct rpcrdma_recv {
 	struct rpcrdma_send	*send;		/* the transport's */
 	struct rpcrdma_queued_call queued;	/* the transport's */
 
-	/* private to the endpoint */
+	/* The fields below are private to the endpoint. */
 	struct list_head	all;		/* in core->all_recvs */
 	struct llist_node	arrived;	/* after completion, until processed */
 	struct rpcrdma_recv	*next;		/* the next one that is not posted */
@@ -44,7 +44,7 @@ struct rpcrdma_recv {
 	u32			octets;		/* bytes received */
 	void			*buf;
 	void			*assembled;	/* a continued message, or NULL */
-	u64			counted;	/* bytes to uncharge with it */
+	u64			counted;	/* bytes to uncharge when it is freed */
 };
 
 /* Results of releasing or posting Receives, in addition to the engine's events */
@@ -109,8 +109,8 @@ u32 rpcrdma_core_recvs_made(struct rpcrdma_ep_core *core,
 void rpcrdma_core_recv_shrink(struct rpcrdma_recv *rv);
 
 /**
- * rpcrdma_core_recv_released() - handle the events for a Receive, with EV_LET_GO or
- *	EV_RECEIVES
+ * rpcrdma_core_recv_released() - handle the events for a Receive, with EV_FREE_RECEIVE
+ *	or EV_RECEIVES
  * @core: connection
  * @rv: Receive
  * @todo: the engine's events for @rv

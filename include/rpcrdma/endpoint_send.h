@@ -85,7 +85,7 @@ enum {
 /* Work that a call leaves to its caller, without the lock; core->todo */
 enum {
 	RPCRDMA_TODO_RETRY = 1,		/* refused senders may retry */
-	RPCRDMA_TODO_SEND_REFUSED = 2,	/* by the device: close */
+	RPCRDMA_TODO_SEND_REFUSED = 2,	/* the device refused a Send: close */
 	RPCRDMA_TODO_CALL_REFUSED = 4,
 	RPCRDMA_TODO_RDMA_REFUSED = 8,
 	RPCRDMA_TODO_TOO_LONG = 16,	/* a Reply can never be posted: close */
@@ -115,7 +115,8 @@ struct rpcrdma_ep_core {
 	u32			todo;		/* RPCRDMA_TODO_* */
 	bool			stall_watched;	/* the stall timer is armed */
 	/* Receives, see endpoint_receive.h */
-	bool torn_down;				/* only recvs_held keeps it */
+	/* only the Receives in recvs_held keep the endpoint */
+	bool torn_down;
 	u32 recvs_held;				/* held by the transport */
 	struct rpcrdma_recv	*free_recvs;	/* not posted */
 	struct list_head	all_recvs;
@@ -149,7 +150,7 @@ static inline u32 rpcrdma_core_take_todo(struct rpcrdma_ep_core *core)
 }
 
 /**
- * rpcrdma_core_finish() - do the work that was left, except WRITES
+ * rpcrdma_core_finish() - do the work that a call has left, except WRITES
  * @core: connection
  * @todo: RPCRDMA_TODO_*, from rpcrdma_core_take_todo()
  *
@@ -167,7 +168,8 @@ void rpcrdma_core_finish(struct rpcrdma_ep_core *core, u32 todo);
 void rpcrdma_core_run_callbacks(struct list_head *done_list, bool ok);
 
 /**
- * rpcrdma_core_end() - notify retired work and do the work that was left, after a call
+ * rpcrdma_core_end() - run the callbacks of retired work, and do the work that a call
+ * has left
  * @core: connection
  * @todo: RPCRDMA_TODO_*, from rpcrdma_core_take_todo()
  * @done_list: list that the call has appended retired work to

@@ -141,7 +141,9 @@ u32 rpcrdma_core_transfers_posted(const struct rpcrdma_ep_core *core);
 /* An event of a transfer's claim to MRs */
 enum rpcrdma_claim_event {
 	RPCRDMA_CLAIM_BEGUN,
-	/* a part could not be prepared, with an errno; BEHIND: the transfer waits */
+	/*
+	 * a part could not be prepared, with an errno; QUEUE_TAIL: the transfer waits
+	 */
 	RPCRDMA_CLAIM_SHORT,
 	RPCRDMA_CLAIM_RETURNED,		/* it holds no MRs any more */
 	/* an MR holds less than t->limits permits; POST: split it again */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/*
- * Errors: what follows from an ERROR about a Call, and from a failure here.
- */
+/* Errors: what follows from an ERROR about a Call, and from a failure at this end */
 #ifndef RPCRDMA_ERRORS_H
 #define RPCRDMA_ERRORS_H
 
@@ -22,9 +20,9 @@ extern "C" {
  * @retry_limits: plan and send it with this. The earlier attempt's memory must be
  *	invalidated before
  *
- * It may be possible to send the Call again in a form that this error permits (7.3, WP
- * 7). Each kind of error permits one retry, so that retries end; a plan is known to
- * exist. Lowers the peer's RCSIZ, if that is the meaning of the error.
+ * Often the Call can be sent again in a form that this error permits (7.3, WP 7); a
+ * plan for it is then known to exist. Each kind of error permits one retry, so that
+ * retries end. This lowers the peer's RCSIZ, if that is the meaning of the error.
  * Return: 0: send it again, with the same xid; or the negative errno that ends the RPC.
  */
 int rpcrdma_call_refused(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
@@ -33,7 +31,7 @@ int rpcrdma_call_refused(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
 			 struct rpcrdma_retry_limits *retry_limits);
 
 /*
- * Reasons for a Responder to give up a Call, or its Reply, for good. If another
+ * Reasons for a Responder to give up a Call or its Reply permanently. If another
  * attempt might succeed, it closes the connection instead (7.4).
  */
 enum rpcrdma_refusal {
@@ -47,8 +45,8 @@ enum rpcrdma_refusal {
 };
 
 /*
- * Places at which an operation on a Call or a Reply may fail with a negative
- * errno. The message is given up for good, or tried again.
+ * Operations on a Call or a Reply that may fail with a negative errno. After the
+ * failure, the message is given up, or the operation is retried.
  */
 enum rpcrdma_failed {
 	RPCRDMA_FAILED_CALL,		/* Responder: deliver a Call to its service */
@@ -60,11 +58,11 @@ enum rpcrdma_failed {
 
 enum rpcrdma_remedy_kind {
 	RPCRDMA_REMEDY_NONE,		/* nothing has failed */
-	/* The task tries again on this connection, if that is still open. */
+	/* The task retries on this connection, if that is still open. */
 	RPCRDMA_REMEDY_RETRY,
 	/* Close the connection: the Requester sends the Call again on the next. */
 	RPCRDMA_REMEDY_CLOSE,
-	/* Each attempt would fail: end the RPC, at a Responder with an ERROR. */
+	/* Every attempt would fail: end the RPC, at a Responder with an ERROR. */
 	RPCRDMA_REMEDY_GIVE_UP,
 };
 
@@ -83,7 +81,7 @@ struct rpcrdma_remedy {
 };
 
 /**
- * rpcrdma_remedy_for() - get the remedy after an action has ended
+ * rpcrdma_remedy_for() - get the remedy for the result of an operation
  * @failed: the action
  * @status: a negative errno, or 0
  *

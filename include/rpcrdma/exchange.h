@@ -2,17 +2,16 @@
 /*
  * An RPC at its Requester.
  *
- * The state of an RPC at its Requester, from its first Call to its end. Zero
- * it, and embed it in the object that holds the RPC's memory. Events are
- * reported by the functions below, one at a time for each RPC; they return the
- * actions to run.
+ * struct rpcrdma_exchange is the state of an RPC at its Requester, from its first Call
+ * to its end. Zero it, and embed it in the object that holds the RPC's memory. The
+ * functions below report events, one at a time for each RPC, and return the actions to
+ * run.
  *
- * The context that sends or releases the Call owns the RPC until the Call is
- * sent. From then on the context whose rpcrdma_exchange_claim() succeeds owns
- * it, until an action completes the RPC, retransmits it or leaves it. The two
- * may run concurrently: call rpcrdma_exchange_sent() in the connection's
- * serialisation, in the critical section that posts the Call, so that no Reply
- * is processed before.
+ * The context that sends or releases the Call owns the RPC until the Call is sent. From
+ * then on, the context whose rpcrdma_exchange_claim() succeeds owns the RPC, until an
+ * action completes, retransmits or leaves it. The two may run concurrently: call
+ * rpcrdma_exchange_sent() in the connection's serialisation, in the critical section
+ * that posts the Call, so that no Reply is processed before.
  */
 #ifndef RPCRDMA_EXCHANGE_H
 #define RPCRDMA_EXCHANGE_H
@@ -67,9 +66,9 @@ struct rpcrdma_reply_layout {
 	u32 octets;			/* of the complete Reply, as far as it fits */
 	u8 reduced;			/* a Write chunk has the page data */
 	/*
-	 * The same as ranges of the stream: the first @first bytes belong to the start of
-	 * the Reply's memory, and the next @rest bytes, which follow a reduced result, to
-	 * byte @rest_at of it.
+	 * The same layout as ranges of the stream: the first @first bytes belong to the
+	 * start of the Reply's memory; the next @rest bytes, which follow a reduced
+	 * result, belong to byte @rest_at of that memory.
 	 */
 	u32 first, rest, rest_at;
 };
@@ -84,21 +83,22 @@ struct rpcrdma_exchange {
 	struct rpcrdma_retry_limits retry_limits; /* on that connection */
 	struct rpcrdma_placed placed;
 	struct rpcrdma_reply_layout parts;
-	struct rpcrdma_lists lists;	/* provided by the Call; its sender sets them */
+	/* chunks provided by the Call; its sender sets them */
+	struct rpcrdma_lists lists;
 };
 
 /* Actions, in this order */
 enum {
 	RPCRDMA_STEP_REPORT = 1,	/* report a bad Reply: @reason */
 	RPCRDMA_STEP_PLACE = 2,		/* copy the inline payload to @parts */
-	/* move what lies in head and tail memory to @parts */
+	/* move the bytes in head and tail memory to @parts */
 	RPCRDMA_STEP_MOVE = 4,
 	RPCRDMA_STEP_PUT = 8,		/* release the Receive: it has been read */
 	RPCRDMA_STEP_CLOSE = 16,	/* close the connection: @reason, or NULL */
 	/*
-	 * At most one of the next five. INVALIDATE: make the RPC's MRs
+	 * At most one of the next five is set. INVALIDATE: make the RPC's MRs
 	 * inaccessible to the peer, return them, then call
-	 * rpcrdma_exchange_invalidated()
+	 * rpcrdma_exchange_invalidated().
 	 */
 	RPCRDMA_STEP_INVALIDATE = 32,
 	/* read the Reply to @parts, then call rpcrdma_exchange_pulled() */
@@ -130,13 +130,14 @@ enum {
  * @x: RPC
  * @conn: connection
  *
- * An RPC that was answered may be sent there again: sunrpc repeats a Call, with the
- * same xid, if its Reply reports an RPC error.
+ * An RPC that was answered may be sent on the same connection again, because sunrpc
+ * repeats a Call, with the same xid, if its Reply reports an RPC error.
  * Return: 0: MRs left from an earlier attempt must be released first. -ENOTCONN: the
- *	Call was sent there before and no Reply has come: a second Call with that xid (WP 7)
- *	would get a second Reply, or receive the first one's. RPCRDMA_BEGIN_LOST: as 0, and
- *	the Call was sent before as a continued message, on a connection that may have
- *	ended because the peer had no memory for it: rpcrdma_peer_limits_lost() remembers that.
+ *	Call was sent on this connection before, and no Reply has arrived. A second
+ *	Call with that xid (WP 7) would get a second Reply, or the Reply to the
+ *	first. RPCRDMA_BEGIN_LOST: as 0, and the Call was sent before as a continued
+ *	message, on a connection that may have ended because the peer had no memory
+ *	for it: rpcrdma_peer_limits_lost() remembers that.
  */
 int rpcrdma_exchange_begin_anew(struct rpcrdma_exchange *x,
 				const struct rpcrdma_conn *conn);
@@ -266,7 +267,8 @@ struct rpcrdma_step rpcrdma_exchange_invalidated(struct rpcrdma_exchange *x,
 
 enum rpcrdma_pull {
 	RPCRDMA_PULL_OK,
-	RPCRDMA_PULL_FAILED,		/* the connection cannot do it (now) */
+	/* the connection cannot post the Reads, or they failed */
+	RPCRDMA_PULL_FAILED,
 	RPCRDMA_PULL_SHORT,		/* no resources for it now */
 	RPCRDMA_PULL_NEVER,		/* another attempt would fail, too */
 };
@@ -284,8 +286,8 @@ struct rpcrdma_step rpcrdma_exchange_pulled(struct rpcrdma_exchange *x,
 					    const void *first);
 
 /**
- * rpcrdma_exchange_again() - report, for the action AGAIN, that the RPC's task is
- *	notified now
+ * rpcrdma_exchange_again() - report that the RPC's task is notified now, for the action
+ *	AGAIN
  * @x: RPC
  */
 void rpcrdma_exchange_again(struct rpcrdma_exchange *x);
@@ -301,10 +303,10 @@ void rpcrdma_exchange_again(struct rpcrdma_exchange *x);
 bool rpcrdma_exchange_resend(struct rpcrdma_exchange *x);
 
 /**
- * rpcrdma_exchange_release() - report that the RPC has ended for its task
+ * rpcrdma_exchange_release() - report that the RPC's task has ended
  * @x: RPC
  *
- * It has completed or was killed, and will not be claimed any more: its MRs have to be
+ * The RPC has completed or was killed, and is not claimed any more. Its MRs have to be
  * released. May be called any number of times.
  * Return: false while actions are in progress, which must finish first.
  */

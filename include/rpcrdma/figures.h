@@ -14,8 +14,8 @@ extern "C" {
 #endif
 
 /*
- * In the order in which they are displayed. The numbers are an interface
- * (Documentation/netlink/specs/rpcrdma.yaml): new ones are the last.
+ * The order is that of their display. The numbers are an interface
+ * (Documentation/netlink/specs/rpcrdma.yaml): add new ones at the end.
  */
 enum rpcrdma_figure {
 	RPCRDMA_FIGURE_SEND_INLINE,
@@ -54,7 +54,7 @@ enum rpcrdma_number_kind {
 	RPCRDMA_GAUGE,
 };
 
-/* The description of a number, for all that displays it */
+/* The description of a number, for every program that displays it */
 struct rpcrdma_number {
 	const char *name;
 	const char *unit;
@@ -70,8 +70,8 @@ struct rpcrdma_number {
 const struct rpcrdma_number *rpcrdma_figure_info(u32 i);
 
 /*
- * Each part of a connection has some of its figures, and a lock of its own. LOCAL_INV is
- * in none of them.
+ * Each part of a connection has some of its figures, and a lock of its own. No part has
+ * LOCAL_INV.
  */
 
 /**
@@ -96,7 +96,7 @@ void rpcrdma_mr_pool_figures(const struct rpcrdma_mr_pool *pool, u64 *f);
 void rpcrdma_quota_figures(const struct rpcrdma_quota_account *account,
 			    u64 *f);
 
-/* The state of a connection, for all that displays it */
+/* The state of a connection, for every program that displays it */
 struct rpcrdma_conn_view {
 	/* Each string is static. */
 	const char *role, *why, *state;
@@ -129,7 +129,7 @@ void rpcrdma_core_view(const struct rpcrdma_ep_core *core,
 bool rpcrdma_conn_fell_back(const struct rpcrdma_conn *conn);
 
 /**
- * rpcrdma_stage_name() - get the state of a connection in one word
+ * rpcrdma_stage_name() - get the name of a connection's state, one word
  * @stage: its life.stage
  *
  * Return: a static string.

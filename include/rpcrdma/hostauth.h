@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Host authentication: the peers of a connection prove to each other, while it opens,
- * that they know the same secret (5.2.6, WP 9).
+ * Host authentication: the two ends of a connection prove to each other, while it
+ * opens, that they know the same secret (5.2.6, WP 9).
  *
- * The core builds and checks all messages and decides. Its host finds secrets and
- * computes HMACs, because both may sleep: RPCRDMA_EV_AUTH says that a request is pending,
- * rpcrdma_auth_next() returns it, and rpcrdma_auth_answered() takes the answer. The core
- * holds no secret.
+ * The core builds and checks all messages, and makes the decisions. Its host looks up
+ * secrets and computes HMACs, because both may sleep. RPCRDMA_EV_AUTH reports that a
+ * request is pending, rpcrdma_auth_next() returns the request, and
+ * rpcrdma_auth_answered() receives the answer. The core holds no secret.
  */
 #ifndef RPCRDMA_HOSTAUTH_H
 #define RPCRDMA_HOSTAUTH_H
@@ -44,7 +44,8 @@ enum {
 	RPCRDMA_AUTH_MIN_SECRET = 16,	/* bytes of the shortest secret to use */
 	/* bytes of an end's first CONNPROP, after the prefix, at most */
 	RPCRDMA_AUTH_BODY = 1000,
-	RPCRDMA_AUTH_CONTEXT = 68,	/* bytes of the HMAC's input before these */
+	/* bytes of the HMAC's input before the CONNPROPs */
+	RPCRDMA_AUTH_CONTEXT = 68,
 };
 
 /* Results of the handshake, from RPCRDMA_AUTH_REFUSED on failures */
@@ -55,14 +56,15 @@ enum rpcrdma_auth_result {
 	RPCRDMA_AUTH_REFUSED,		/* the server refuses this client's proof */
 	RPCRDMA_AUTH_WRONG_PROOF,	/* the peer's proof is wrong */
 	RPCRDMA_AUTH_UNKNOWN,		/* server: no secret for the peer's identity */
-	RPCRDMA_AUTH_WRONG_IDENTITY,	/* the peer claims another than expected */
+	/* the peer claims another identity than expected */
+	RPCRDMA_AUTH_WRONG_IDENTITY,
 	RPCRDMA_AUTH_NOT_OFFERED,	/* required here, the peer takes no part */
 	RPCRDMA_AUTH_PEER_REQUIRES,	/* client: required by the server, not used here */
 	RPCRDMA_AUTH_VERSION_1,		/* required here, the peer has version 1 only */
 	RPCRDMA_AUTH_NO_SECRET,		/* client: required here, there is no secret */
 	RPCRDMA_AUTH_NO_HASH,		/* no algorithm in common */
 	RPCRDMA_AUTH_MALFORMED,		/* a message is not valid, or not in order */
-	RPCRDMA_AUTH_UNAVAILABLE,	/* no memory or no algorithm: try again later */
+	RPCRDMA_AUTH_UNAVAILABLE,	/* no memory or no algorithm: retry later */
 	RPCRDMA_NR_AUTH_RESULTS,
 };
 
@@ -73,9 +75,9 @@ enum rpcrdma_auth_result {
  */
 struct rpcrdma_hostauth {
 	u8 require;
-	u8 hashes;			/* mask of those this end accepts */
+	u8 hashes;			/* mask of hashes that this end accepts */
 	u8 state;
-	u8 hash;			/* the one chosen */
+	u8 hash;			/* the hash chosen */
 	u8 known;			/* server: there is a secret */
 	u8 pending;			/* a request has no answer yet */
 	u8 failure;			/* server: reason to send, as on the wire */
@@ -136,7 +138,7 @@ struct rpcrdma_auth_piece {
 
 struct rpcrdma_auth_request {
 	enum rpcrdma_auth_ask what;
-	/* The client's, which is the name of the secret on both ends */
+	/* The client's identity, which names the secret on both ends */
 	const char *identity;
 	const char *server;		/* the server's identity */
 	/* ASK_PROOFS: */
@@ -167,9 +169,9 @@ void rpcrdma_auth_next(const struct rpcrdma_conn *conn,
 		       struct rpcrdma_auth_request *request);
 
 /**
- * rpcrdma_auth_answered() - take the answer to a request
+ * rpcrdma_auth_answered() - receive the answer to a request
  * @conn: connection
- * @answer: answer; an answer to no request is ignored
+ * @answer: answer; it is ignored if no request is pending
  *
  * Context: the caller serialises this with other calls for @conn.
  * Return: events.
@@ -186,7 +188,7 @@ u32 rpcrdma_auth_answered(struct rpcrdma_conn *conn,
 enum rpcrdma_auth_result rpcrdma_conn_auth_result(const struct rpcrdma_conn *conn);
 
 /**
- * rpcrdma_auth_failed() - check if the connection fails for want of authentication
+ * rpcrdma_auth_failed() - check if the connection fails for lack of authentication
  * @conn: connection
  *
  * Return: true if so.

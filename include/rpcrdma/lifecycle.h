@@ -50,8 +50,11 @@ struct rpcrdma_lifecycle {
 	u8 opened;		/* it has been open */
 	u8 odd;			/* client: rpcrdma_lifecycle_odd() was called */
 	u8 end;			/* enum rpcrdma_end */
-	u8 stops;		/* how often STOP has failed */
-	/* STOP has failed for good: the device may complete and place data */
+	u8 stops;		/* number of times that STOP has failed */
+	/*
+	 * STOP has failed permanently: the device may still complete work and place
+	 * data
+	 */
 	u8 unstopped;
 	int status;		/* the errno that it closed with */
 	const char *reason;		/* static, or NULL: an ordinary end */
@@ -107,7 +110,8 @@ enum rpcrdma_cm_event {
 /* IBTA's reasons for a rejection */
 enum {
 	RPCRDMA_REJECT_NO_SERVICE = 8,	/* the peer does not listen there */
-	RPCRDMA_REJECT_STALE = 10,	/* it has a connection with the same numbers */
+	/* the peer has a connection with the same numbers */
+	RPCRDMA_REJECT_STALE = 10,
 	RPCRDMA_REJECT_CONSUMER = 28,	/* its transport rejects the connection */
 };
 
@@ -158,7 +162,8 @@ rpcrdma_lifecycle_odd(struct rpcrdma_lifecycle *life);
 /* Causes of a failed Work Request */
 enum rpcrdma_failure {
 	RPCRDMA_FAILURE_FLUSHED,	/* the queue pair had stopped */
-	RPCRDMA_FAILURE_PEER,		/* the peer does not answer, or objects */
+	/* the peer does not respond, or reports an error */
+	RPCRDMA_FAILURE_PEER,
 	RPCRDMA_FAILURE_HERE,
 };
 
@@ -209,10 +214,9 @@ enum rpcrdma_setup {
 	RPCRDMA_SETUP_ACCEPT,  /* accept the request; it is overdue in @ms */
 	RPCRDMA_SETUP_WAIT,    /* wait for life->step_done, for @ms */
 	/*
-	 * Setup is complete, with @status. A client has an open connection, the
-	 * close of which will be reported; or, with an errno, none, and must
-	 * wait for the teardown. A server only learns whether something failed
-	 * here.
+	 * Setup is complete, with @status. With 0, a client has an open connection,
+	 * whose close will be reported. With an errno, it has none, and must wait for
+	 * the teardown. For a server, @status only reports whether the setup failed.
 	 */
 	RPCRDMA_SETUP_END,
 };

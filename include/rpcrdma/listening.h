@@ -12,8 +12,8 @@ extern "C" {
 #endif
 
 /*
- * A listener that is bound to one address. Its ID in the connection manager is
- * lost with the device, and remains if the address is removed. Embed it,
+ * A listener that is bound to one address. If its device is removed, its ID in the
+ * connection manager is lost; if the address is removed, the ID remains. Embed it,
  * zeroed. All calls for one listener are serialised.
  */
 struct rpcrdma_listening {

@@ -132,8 +132,8 @@ static inline bool rpcrdma_region_is_one(const struct rpcrdma_mr_limits *limits,
  * @offset: begin of the memory, into a page
  * @length: bytes of the memory
  *
- * If adjacent memory is registered with them, they add at most this many. Counting
- * stops once the result exceeds RPCRDMA_MAX_SEGS.
+ * If the memory is registered together with adjacent memory, it adds at most this many.
+ * Counting stops once the result exceeds RPCRDMA_MAX_SEGS.
  * Return: the number.
  */
 static inline u32 rpcrdma_region_count(const struct rpcrdma_mr_limits *limits,
@@ -160,7 +160,8 @@ static inline u32 rpcrdma_region_count(const struct rpcrdma_mr_limits *limits,
  * @now: limits to be lowered
  * @used: limits that the device did not reach
  *
- * If another context has lowered them since @used was copied, that is enough.
+ * If another context has lowered the limits since @used was copied, this changes
+ * nothing.
  * Return: true if the caller must plan its message again, false if lower limits cannot
  *	help.
  */

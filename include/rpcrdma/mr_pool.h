@@ -2,21 +2,19 @@
 /*
  * The pool of MRs that a connection provides to its peer.
  *
- * Memory that the peer reads and writes is registered in MRs. A connection
- * allocates them on demand, a batch at a time and up to a maximum, and keeps
- * them. Allocating them sleeps, so a work item of the user (the maker) does it,
- * and a caller that finds too few MRs does not sleep: it returns those that it
- * got and retries when notified. It is notified at once if an RPC that used MRs
- * has ended, or if MRs were allocated. If MRs are returned unused, the
- * notification is delayed, because it is another refused caller that returns
- * them.
+ * Memory that the peer reads and writes is registered in MRs. A connection allocates
+ * them on demand, a batch at a time and up to a maximum, and keeps them. Allocating
+ * them sleeps, so a work item of the user (the maker) does it. A caller that finds too
+ * few MRs does not sleep: it returns the MRs that it got, and retries when notified.
+ * The notification is immediate if an RPC that used MRs has ended, or if MRs were
+ * allocated. It is delayed if MRs are returned unused, because another refused caller
+ * returns those.
  *
- * A device may have no MRs left. After RPCRDMA_POOL_FAILURES consecutive
- * attempts that allocated none the pool is starved: Calls are planned with the
- * MRs that exist, see rpcrdma_call_regions(), and the maker retries at a slower
- * pace until it succeeds.
+ * A device may have no MRs left. After RPCRDMA_POOL_FAILURES consecutive attempts that
+ * allocated none, the pool is starved: Calls are planned with the MRs that exist
+ * (rpcrdma_call_regions()), and the maker retries less often until it succeeds.
  *
- * The user keeps the MRs, and serialises all calls for one pool; any context.
+ * The user keeps the MRs, and serialises all calls for one pool. Context: any.
  */
 #ifndef RPCRDMA_MR_POOL_H
 #define RPCRDMA_MR_POOL_H
@@ -34,12 +32,12 @@ enum {
 	RPCRDMA_POOL_FAILURES = 250,	/* two for each pause: 2.5 seconds */
 };
 
-/* Zero it to begin, but for @most. */
+/* Zero it to begin, except for @most. */
 struct rpcrdma_mr_pool {
-	u32 most;		/* MRs that there may be */
+	u32 most;		/* maximum number of MRs */
 	u32 made;		/* MRs allocated; it never decreases */
 	u32 free;		/* free ones of these */
-	u8 wanted;		/* a caller was refused one, and not notified since */
+	u8 wanted;		/* a caller was refused an MR, and not notified since */
 	u8 maker;		/* private to the engine */
 	u16 failures;		/* consecutive attempts that allocated none */
 	u64 shortages;		/* attempts that allocated fewer than required */
@@ -138,11 +136,12 @@ rpcrdma_mr_pool_is_starved(const struct rpcrdma_mr_pool *pool)
 }
 
 /**
- * rpcrdma_mr_pool_is_spent() - check if others have all MRs that there will ever be
+ * rpcrdma_mr_pool_is_spent() - check if other callers have all MRs, and no more will be
+ * allocated
  * @pool: pool of MRs
  *
- * A caller that cannot wait for those must do without. A hint, if not serialised with
- * the calls above.
+ * A caller that cannot wait for these MRs must do without. A hint, if not serialised
+ * with the calls above.
  * Return: true if so.
  */
 static inline bool rpcrdma_mr_pool_is_spent(const struct rpcrdma_mr_pool *pool)

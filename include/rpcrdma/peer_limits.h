@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/*
- * A Requester's memory of refusals.
- */
+/* Limits that a Requester has learned from refusals */
 #ifndef RPCRDMA_PEER_LIMITS_H
 #define RPCRDMA_PEER_LIMITS_H
 
@@ -16,11 +14,11 @@ struct rpcrdma_lists;
 struct rpcrdma_rx;
 
 /*
- * A requester's memory of a peer's refusals, from one RPC to the next, and from
- * one connection to the next (WP 7). With NFS sessions, a Call that was
- * executed before it was refused is repeated as another RPC: its requirements
- * must be known by then. All zero at first, and protected by a lock of the
- * user, except for rpcrdma_peer_limits_any(). @now: seconds, of a monotonic clock.
+ * The limits that a Requester has learned from a peer's refusals, kept from one RPC to
+ * the next, and from one connection to the next (WP 7). With NFS sessions, a Call that
+ * was executed before it was refused is repeated as another RPC, whose requirements
+ * must be known by then. All zero at first, and protected by a lock of the user, except
+ * for rpcrdma_peer_limits_any(). @now: seconds, of a monotonic clock.
  */
 struct rpcrdma_peer_limits {
 	u64 reply_until; /* seconds; after that the limit expires */
@@ -35,7 +33,7 @@ struct rpcrdma_peer_limits {
  * rpcrdma_peer_limits_any() - check if there may be anything to recall
  * @learned: learned limits of the server
  *
- * If all has expired, rpcrdma_peer_limits_recall() finds that.
+ * If all limits have expired, rpcrdma_peer_limits_recall() notices that.
  * Context: any, without a lock.
  * Return: true if so.
  */

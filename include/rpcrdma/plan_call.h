@@ -24,8 +24,8 @@ extern "C" {
  * @few_reads: 1: @max_reads is a limit
  * @no_writes: 1: no Write chunk may be used
  *
- * All zero for a Call that was not refused, and again for one that is planned for
- * another connection. Only rpcrdma_call_refused() modifies it.
+ * All zero for a Call that was not refused, and for one that is planned for another
+ * connection. Only rpcrdma_call_refused() modifies it.
  */
 struct rpcrdma_retry_limits {
 	u32 given_in;
@@ -39,8 +39,8 @@ struct rpcrdma_retry_limits {
 struct rpcrdma_call {
 	u32 xid;
 	u32 length;		/* complete unreduced Call message */
-	u32 item_position;	/* DDP-eligible argument: its position */
-	u32 item_length;	/* and length without roundup; 0: none */
+	u32 item_position;	/* position of the DDP-eligible argument */
+	u32 item_length;	/* its length without roundup; 0: none */
 	u32 reply_max;		/* largest complete Reply message expected */
 	u32 result_max;		/* DDP-eligible result in it; 0: none */
 	u16 call_segs;		/* segments if registered; 0: cannot be */
@@ -54,7 +54,7 @@ struct rpcrdma_call {
 	u8 few_regions;		/* max_regions is a limit */
 	u16 max_regions;	/* for the chunks of the Call */
 	/* Set by rpcrdma_peer_limits_recall() */
-	u8 no_parts;		/* Special Format rather than continued */
+	u8 no_parts;		/* use Special Format instead of continued messages */
 	u8 whole_writes;	/* a Write chunk must include space for roundup */
 	u32 reply_chunk_from;	/* Replies from this length need a chunk; 0: not known */
 	u32 refused_max;	/* reply_max of the Call it was learned from */
@@ -123,11 +123,11 @@ static inline void rpcrdma_call_regions(struct rpcrdma_call *call,
 }
 
 /**
- * rpcrdma_plan_plain() - fast path of rpcrdma_plan_call(), without looking at the
+ * rpcrdma_plan_plain() - fast path of rpcrdma_plan_call(), without the layout of the
  *	Call's memory
  * @conn: connection
  * @retry_limits: limits learned from refusals of this Call
- * @learned: what was refused before
+ * @learned: limits learned from the peer's refusals
  * @length: of the Call
  * @reply_max: length of its largest Reply
  * @plan: plan of the Call
@@ -172,7 +172,8 @@ rpcrdma_plan_has_chunks(const struct rpcrdma_call_plan *plan)
 }
 
 /**
- * rpcrdma_plan_before() - get how much of a Call is sent before what a Read chunk has
+ * rpcrdma_plan_before() - get the bytes of a Call that are sent before the argument in
+ * its Read chunk
  * @plan: plan of the Call, not in Special Format
  * @length: of the Call
  * @head: bytes before its argument

@@ -31,10 +31,10 @@ struct rpcrdma_pull_entry {
 	struct rpcrdma_inv inv;
 	struct rpcrdma_lists lists; /* its chunk, while it is built */
 	/*
-	 * Called once after the exposure was attached to a Send, when no peer
-	 * can access the memory any more, at the latest before closed(). The
-	 * Reply has been pulled, has not been pulled in time, or was not even
-	 * sent. The callee owns @x. Process context.
+	 * Called once after the exposure was attached to a Send, when no peer can
+	 * access the memory any more, at the latest before closed(). The Reply was
+	 * pulled, was not pulled in time, or was never sent. The callee owns @x.
+	 * Process context.
 	 */
 	void (*release)(struct rpcrdma_pull_entry *x);
 };

@@ -2,29 +2,27 @@
 /*
  * Memory held for peers.
  *
- * Quotas of a server's memory. A connection has reserved what it needs while it
- * is idle: its own structures, and the buffers of its first window. Everything
- * else is charged when it is used, and shared by all connections:
+ * Quotas of a server's memory. A connection has reserved the memory that it needs while
+ * it is idle: its own structures, and the buffers of its first window. All other memory
+ * is charged when it is used, and shared by all connections:
  *
- * - A connection may have as much beyond its reservation as it leaves free. A
+ * - A connection may have as much memory beyond its reservation as it leaves free. A
  *   single greedy connection gets half; two get a third each.
- * - The last part of the limit is a reserve, which is not available for
- *   reservations and windows. A connection may use it for one message, if it
- *   has nothing yet for that. Connections that find the reserve used up wait in
- *   a queue.
- * - While one of these waits, connections that hold messages for a peer that
- *   makes no progress are to be closed, see rpcrdma_quota_stuck().
+ * - The last part of the limit is a reserve, which is not available for reservations
+ *   and windows. A connection may use it for one message of a kind of which it holds
+ *   none. Connections that find the reserve used up wait in a queue.
+ * - While a connection waits, connections that hold messages for a peer that makes no
+ *   progress are closed, see rpcrdma_quota_stuck().
  *
- * A Reply to a Call in progress is always charged and never refused, so the
- * limit may be exceeded by one Reply for each service thread. While it is
- * exceeded, no Call is started.
+ * A Reply to a Call in progress is always charged and never refused, so that the limit
+ * may be exceeded by one Reply for each service thread. While it is exceeded, no Call
+ * is started.
  *
- * A connection keeps the quota that it once had, unless memory is tight. A
- * charge within the quota affects that connection alone.
+ * A connection keeps the quota that it once had, unless memory is tight. A charge
+ * within the quota affects that connection alone.
  *
- * Functions with an @all and an account need a lock for all accounts and,
- * within it or around it, one of the account. Functions with an account need
- * its lock.
+ * Functions with an @all and an account need a lock for all accounts and, within it or
+ * around it, the lock of the account. Functions with only an account need its lock.
  */
 #ifndef RPCRDMA_QUOTA_H
 #define RPCRDMA_QUOTA_H
@@ -69,9 +67,11 @@ struct rpcrdma_quota {
 	u64 used;		/* reservations and quotas */
 	u32 waiting;		/* accounts in the queue */
 	u32 visited_ms;		/* time of the last visit of the accounts */
-	u8 visited;		/* there was one */
+	u8 visited;		/* visited_ms is valid */
 	struct rpcrdma_quota_account *first, *last;
-	/* the last that waits to send a Reply; those after it wait for a Call */
+	/*
+	 * the last account that waits to send a Reply; those after it wait for a Call
+	 */
 	struct rpcrdma_quota_account *last_reply;
 };
 
@@ -92,8 +92,9 @@ struct rpcrdma_quota_account {
 	u8 wanted;		/* it was refused memory, and not woken since */
 	u8 replies;		/* Replies are held */
 	/* Protected by the lock for all accounts */
-	u8 queued;		/* it waits for memory that others release, if not 0 */
-	u8 retrying;		/* it was removed from the queue to try again */
+	/* reason why it waits for memory that others release; 0: does not wait */
+	u8 queued;
+	u8 retrying;		/* it was removed from the queue to retry */
 	struct rpcrdma_quota_account *next, *prev;
 };
 
@@ -297,8 +298,8 @@ void rpcrdma_quota_trim(struct rpcrdma_quota *all,
 			struct rpcrdma_quota_account *account);
 
 /**
- * rpcrdma_quota_next() - remove the account that has waited longest from the queue, to
- *	try again
+ * rpcrdma_quota_next() - remove the account that has waited longest from the queue, so
+ *	that it retries
  * @all: quota of all connections
  *
  * Needs only the lock for all accounts.
@@ -307,10 +308,10 @@ void rpcrdma_quota_trim(struct rpcrdma_quota *all,
 struct rpcrdma_quota_account *rpcrdma_quota_next(struct rpcrdma_quota *all);
 
 /**
- * rpcrdma_quota_stuck() - check for a lack of progress, once in a tick while accounts
- *	wait
+ * rpcrdma_quota_stuck() - check for a lack of progress; called once in a tick while
+ *	accounts wait
  * @account: the connection's account
- * @reads: Calls that are being read count, too
+ * @reads: also count Calls that are being read
  *
  * The connection holds parts of a message, Replies, or with @reads Calls that are being
  * read, and has released nothing for RPCRDMA_QUOTA_STUCK_TICKS.

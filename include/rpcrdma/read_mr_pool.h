@@ -2,17 +2,15 @@
 /*
  * The pool of MRs of devices that can read into MRs only.
  *
- * Some devices can read into MRs only, of which a queue pair has a pool. A
- * transfer is prepared segment by segment while it is being built. If there are
- * not enough MRs, the transfer releases those it has and is queued; it is
- * prepared later, all at once. No transfer holds MRs while it waits, so waiting
- * transfers cannot deadlock. New transfers queue after it. Returning MRs to the
- * pool retries the queue in order. A transfer in progress always ends, if only
- * with the connection.
+ * For such a device, a queue pair has a pool of MRs. A transfer is prepared segment by
+ * segment while it is being built. If there are not enough MRs, the transfer releases
+ * the MRs it has and is queued; it is prepared later, all at once. No transfer holds
+ * MRs while it waits, so that waiting transfers cannot deadlock. New transfers queue
+ * after it. Returning MRs to the pool retries the queue in order. A transfer in
+ * progress always ends, at the latest with the connection.
  *
- * Used in the serialisation of the connection's rpcrdma_sq, except for
- * functions marked "any context". The user keeps the queue of waiting
- * transfers.
+ * Use this in the serialisation of the connection's rpcrdma_sq, except for functions
+ * marked "any context". The user keeps the queue of waiting transfers.
  */
 #ifndef RPCRDMA_READ_MR_POOL_H
 #define RPCRDMA_READ_MR_POOL_H
@@ -31,10 +29,11 @@ enum {
 struct rpcrdma_read_pool {
 	u32 regions;		/* MRs in the pool */
 	u32 pages;		/* pages in an MR, at most; not 0 */
-	u32 waiting;		/* transfers queued, or to be queued when complete */
+	/* transfers queued, or to be queued once they are built */
+	u32 waiting;
 };
 
-/* One transfer. Zero it to begin, but for @reads. */
+/* One transfer. Zero it to begin, except for @reads. */
 struct rpcrdma_read_claim {
 	u32 regions;		/* MRs that it needs, at most */
 	u8 reads;		/* 0 for a Write: it needs no MRs and waits for none */
@@ -69,7 +68,7 @@ void rpcrdma_read_begin(struct rpcrdma_read_pool *pool,
  * @pages: number of pages
  *
  * Context: any, one at a time for a transfer.
- * Return: true: prepare it now; false: later.
+ * Return: true: prepare the segment now; false: later.
  */
 static inline bool rpcrdma_read_add(const struct rpcrdma_read_pool *pool,
 				    struct rpcrdma_read_claim *claim, u32 pages)
@@ -85,9 +84,8 @@ static inline bool rpcrdma_read_add(const struct rpcrdma_read_pool *pool,
  * @claim: the transfer's claim to MRs
  * @status: a negative errno, or 0
  *
- * False: waiting cannot help.
  * Return: true: undo the preparation of the transfer and continue to build it; it
- *	waits.
+ *	waits. False: waiting cannot help.
  */
 bool rpcrdma_read_short(struct rpcrdma_read_pool *pool,
 			struct rpcrdma_read_claim *claim, int status);

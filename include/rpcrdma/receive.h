@@ -27,11 +27,11 @@ struct rpcrdma_rx {
 	u32 xid;
 	u32 events;		/* RPCRDMA_EV_* */
 	u8 format;		/* enum rpcrdma_format of the complete message */
-	u8 first_part;		/* PART: begins a new continued message */
+	u8 first_part;		/* FRAGMENT: begins a new continued message */
 	u32 payload_offset;	/* bytes into this message */
 	u32 payload_length;	/* bytes in this message */
 	u32 total_length;	/* bytes of the Payload stream in all messages */
-	struct rpcrdma_pull_entry *exposed; /* PULLED: that Reply */
+	struct rpcrdma_pull_entry *exposed; /* PULL_COMPLETE: that Reply */
 	/*
 	 * ERROR: rpcrdma_call_refused() returns what happens to the RPC.
 	 * BAD_REPLY: the RPC ends with @status; code and arg are 0.
@@ -45,15 +45,15 @@ struct rpcrdma_rx {
 };
 
 /**
- * rpcrdma_has_extra_segs() - check if a message that was just received has more segments
- *	than lists hold without extra_segs, and may have them
+ * rpcrdma_has_extra_segs() - check if a message that was just received has more
+ *	segments than lists hold without extra_segs, and is permitted to
  * @msg: the message, 4-byte aligned
  * @length: bytes
  *
- * In that case rpcrdma_conn_receive() needs @rx->lists.extra_segs; without it the message is
- * refused as one with too many segments. Only version 1 clients may send that many (RFC
- * 8166 limits no list): version 2 has its RCSIZ, and a client knows what it has
- * provided.
+ * In that case rpcrdma_conn_receive() needs @rx->lists.extra_segs; without it the
+ * message is refused as one with too many segments. Only version 1 clients may send
+ * that many, because RFC 8166 limits no list. Version 2 has RCSIZ, and a client knows
+ * the segments that it has provided.
  * Return: true if so.
  */
 bool rpcrdma_has_extra_segs(const void *msg, u32 length);
@@ -84,7 +84,7 @@ static inline bool rpcrdma_wants_extra_segs(const struct rpcrdma_conn *conn,
  *
  * Every successful Receive completion must be passed to this function, in order.
  *
- * - PART, CALL and REPLY with a payload: append it to the open continued message
+ * - FRAGMENT, CALL and REPLY with a payload: append it to the open continued message
  *   (@rx->first_part: begin one); CALL and REPLY complete it.
  * - BAD_REPLY: if the RPC @rx->xid waits for its Reply, it ends with @rx->error.status
  *   once its memory is out of the peer's reach; otherwise nothing needs to be done. The
@@ -103,7 +103,8 @@ enum rpcrdma_verdict rpcrdma_conn_receive(struct rpcrdma_conn *conn,
  * @conn: connection
  * @reason: static, in plain words; it becomes conn->reason, unless there is one already
  *
- * After a lost message of a continued one, another one would complete it with a hole.
+ * Otherwise, after a lost message of a continued sequence, the next one would complete
+ * the sequence with a hole.
  */
 void rpcrdma_conn_refuse(struct rpcrdma_conn *conn, const char *reason);
 
@@ -141,8 +142,8 @@ bool rpcrdma_invalidation_ok(const struct rpcrdma_conn *conn,
  * @rx: received message, decoded
  * @handle: the handle, 0: none
  *
- * A Reply may, as far as is known without its RPC, which has its own check; a DONE may
- * invalidate the handle that its Reply named. If false, close the connection.
+ * A Reply may; its RPC checks the handle. A DONE may invalidate the handle that its
+ * Reply named. If false, close the connection.
  * Return: true if so.
  */
 bool rpcrdma_may_invalidate(enum rpcrdma_verdict verdict,

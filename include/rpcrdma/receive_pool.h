@@ -74,8 +74,8 @@ u32 rpcrdma_conn_send_octets(const struct rpcrdma_conn *conn);
  * @count: number
  *
  * If there was no memory for the others, enum rpcrdma_receives_need says what follows.
- * If smaller ones will do, this end announces less, and rpcrdma_conn_send_octets()
- * decreases, too.
+ * If smaller Receives suffice, this end announces a smaller size, and
+ * rpcrdma_conn_send_octets() decreases, too.
  * Return: events.
  */
 u32 rpcrdma_recvs_allocated(struct rpcrdma_conn *conn, u32 count);
@@ -107,9 +107,9 @@ u32 rpcrdma_recvs_posted(struct rpcrdma_conn *conn, u32 count);
  *	can be reused
  * @conn: connection
  *
- * Do not call this after EV_CLOSE. EV_LET_GO: the window has shrunk and this Receive is
- * surplus; free it instead of keeping it. EV_RECEIVES: the Receives may be posted now,
- * see rpcrdma_recvs_to_post(); it is one of the free ones.
+ * Do not call this after EV_CLOSE. EV_FREE_RECEIVE: the window has shrunk and this
+ * Receive is surplus; free it instead of keeping it. EV_RECEIVES: the Receives may be
+ * posted now, see rpcrdma_recvs_to_post(); this Receive is one of the free ones.
  * Return: events.
  */
 u32 rpcrdma_recvs_released(struct rpcrdma_conn *conn);

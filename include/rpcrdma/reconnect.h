@@ -27,16 +27,16 @@ enum rpcrdma_reconnect {
 	 */
 	RPCRDMA_RECONNECT_TRY,
 	/*
-	 * The peer did not open it with that version. If
-	 * rpcrdma_version_first() returns another one now, try that; otherwise
-	 * the attempt has failed.
+	 * The peer did not open the connection with that version. If
+	 * rpcrdma_version_first() now returns another version, try that; otherwise the
+	 * attempt has failed.
 	 */
 	RPCRDMA_RECONNECT_TRY_OTHER,
 	RPCRDMA_RECONNECT_KEEP,	   /* install it for senders */
 	RPCRDMA_RECONNECT_SETTLED, /* the attempt has ended */
 	RPCRDMA_RECONNECT_UP,	/* mark connected, with a new connect cookie */
 	RPCRDMA_RECONNECT_DROP, /* close it: it has ended */
-	RPCRDMA_RECONNECT_WAKE, /* wake tasks that wait for one, with @status */
+	RPCRDMA_RECONNECT_WAKE, /* wake tasks that wait for a connection, with @status */
 	RPCRDMA_RECONNECT_UNLOCK, /* permit others to send */
 	RPCRDMA_RECONNECT_DOWN, /* mark disconnected, with a new connect cookie */
 	RPCRDMA_RECONNECT_END, /* the procedure is complete */
@@ -86,9 +86,9 @@ rpcrdma_reconnect_next(struct rpcrdma_reconnect_walk *walk, int result,
  * @status: errno with which the attempt ended
  *
  * sunrpc ends an RPC for an errno that it does not know, even on a hard mount. The
- * errnos that it knows are of two kinds. Some end an RPC that tests for a connection,
- * such as a mount's first one, and are retried by others: they are for failures that
- * will repeat. After the rest, every RPC retries.
+ * errnos that it knows are of two kinds. Errnos of the first kind are for failures that
+ * will repeat: they end an RPC that tests for a connection, such as a mount's first
+ * one, and other RPCs retry. After an errno of the second kind, every RPC retries.
  * Return: a negative errno.
  */
 int rpcrdma_connect_status(int status);

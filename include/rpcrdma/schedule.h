@@ -18,7 +18,7 @@ extern "C" {
 /* Answers to a request to post something */
 enum rpcrdma_sq_answer {
 	RPCRDMA_SQ_GO,		/* post it now */
-	RPCRDMA_SQ_WAIT,	/* no slots or credit, or others are first */
+	RPCRDMA_SQ_WAIT,	/* no slots or credit, or other work precedes it */
 	RPCRDMA_SQ_NEVER,	/* the Send Queue is too short for it */
 };
 
@@ -49,7 +49,6 @@ rpcrdma_sq_transfer(struct rpcrdma_sq *sq, u32 nr_wrs)
  * @format: format of the message
  * @lists: NULL for none
  *
- * It is counted by its format.
  * Return: GO: its slots are charged (rpcrdma_sq_charge()) and its header is stamped
  *	(rpcrdma_conn_stamp()), post it now; WAIT: append it to the queued messages and call
  *	rpcrdma_sq_next(); NEVER.
@@ -161,7 +160,7 @@ static inline bool rpcrdma_sq_has_waiters_hint(const struct rpcrdma_sq *sq)
  * rpcrdma_sq_take() - reserve a Send context for a message that is built next
  * @sq: Send Queue
  *
- * No other answer includes one.
+ * Other answers do not include a context.
  * Return: true if it is charged; if false, RPCRDMA_SQ_NOTIFY follows.
  */
 bool rpcrdma_sq_take(struct rpcrdma_sq *sq);

@@ -32,13 +32,13 @@ extern "C" {
 enum {
 	/* Send contexts reserved for control messages */
 	RPCRDMA_CONTROL_SENDS = 16,
-	/* Of that many Work Requests posted, at least one is signaled. */
+	/* At least one of this many posted Work Requests is signaled. */
 	RPCRDMA_SQ_BATCH = 16,
 };
 
 struct rpcrdma_sq {
 	u32 depth;		/* slots */
-	u32 batch;		/* of that many Work Requests at least one is signaled */
+	u32 batch;		/* at least one of this many Work Requests is signaled */
 	/*
 	 * Slots ever used, modulo 2^32: all, those free again, and those up to
 	 * the last signaled Work Request
@@ -51,8 +51,8 @@ struct rpcrdma_sq {
 	/* queued messages, including a continued one that is being sent */
 	u32 messages;
 	/*
-	 * Contexts that Replies may not reserve; then its values while no
-	 * message is queued, and while some are
+	 * Contexts that Replies may not reserve: the value in use, the value while no
+	 * message is queued, and the value while some are
 	 */
 	u32 reply_reserve;
 	u32 reserve, reserve_waits;
@@ -88,8 +88,8 @@ void rpcrdma_sq_init(struct rpcrdma_sq *sq, u32 depth, u32 sends, u32 reverse,
  * @sends: as for rpcrdma_sq_init()
  * @replies: as for rpcrdma_sq_init()
  *
- * A server's is its number of Receives, because each of these is charged together with
- * a Send buffer and no client has more Calls outstanding.
+ * For a server, this is its number of Receives, because each of these is charged
+ * together with a Send buffer, and no client has more Calls outstanding.
  */
 void rpcrdma_sq_set_replies(struct rpcrdma_sq *sq, u32 sends, u32 replies);
 

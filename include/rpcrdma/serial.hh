@@ -6,9 +6,8 @@
 #define RPCRDMA_SERIAL_HH
 
 /*
- * A count, or a time, that continues with 0 after 2^32 - 1, as the counts on the wire do.
- * Two of them cannot be compared by size, so such an expression does not compile. Their
- * distance() has a meaning.
+ * A count, or a time, that continues with 0 after 2^32 - 1, as the counts on the wire
+ * do. An expression that compares two of them by size does not compile. Use distance().
  */
 class rpcrdma_serial
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The administrator's settings: their values, their ranges, and what a connection
- * gets from them.
+ * The administrator's settings: their values, their ranges, and the parameters of a
+ * connection that follow from them
  */
 #ifndef RPCRDMA_CORE_SETTINGS_H
 #define RPCRDMA_CORE_SETTINGS_H
@@ -42,8 +42,8 @@ struct rpcrdma_settings {
 };
 
 /*
- * A message of 16 KiB in one Send has 8 KiB of data and the rest of its message.
- * Registering memory for so few bytes costs more than copying them.
+ * A message of 16 KiB in one Send holds 8 KiB of data and the rest of its message. For
+ * so few bytes, registering memory would cost more than copying.
  */
 #define RPCRDMA_DEFAULT_SETTINGS {					\
 	.slot_table_entries	= 128,					\

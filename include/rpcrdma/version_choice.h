@@ -20,8 +20,8 @@ extern "C" {
 const char *rpcrdma_version_why(const struct rpcrdma_conn *conn);
 
 /*
- * Memory of a server's versions that a client keeps from one connection to the
- * next, WP 4. All zero at first. @now below: seconds, of a monotonic clock.
+ * The cache of a server's versions that a client keeps from one connection to the next,
+ * WP 4. All zero at first. @now below: seconds, of a monotonic clock.
  */
 struct rpcrdma_version_cache {
 	u64 only_v1_until;		/* seconds; 0: no */
@@ -40,16 +40,16 @@ struct rpcrdma_version_cache {
  *
  * A connection with a version lower than @high is a fallback
  * (rpcrdma_conn_config.fallback_v1).
- * Return: @high, or 1 if the memory says so and @low permits it.
+ * Return: @high, or 1 if the cache says so and @low permits it.
  */
 u8 rpcrdma_version_first(const struct rpcrdma_version_cache *memory, u64 now,
 			 u8 low, u8 high);
 
 /* A server's answer on a connection */
 enum rpcrdma_answer {
-	RPCRDMA_ANSWER_NOT_YET,		/* nothing that is conclusive */
-	RPCRDMA_ANSWER_NONE,		/* nothing, in all the time it had */
-	RPCRDMA_ANSWER_LOST,		/* nothing: it closed the connection */
+	RPCRDMA_ANSWER_NOT_YET,		/* no conclusive answer yet */
+	RPCRDMA_ANSWER_NONE,		/* no answer within the time limit */
+	RPCRDMA_ANSWER_LOST,		/* no answer: it closed the connection */
 	RPCRDMA_ANSWER_AWAY,		/* it did not accept the connection */
 	RPCRDMA_ANSWER_V1,
 	RPCRDMA_ANSWER_V2,
@@ -59,7 +59,7 @@ enum rpcrdma_answer {
 
 /* The cause of the end of a connection, or of the attempt at one */
 enum rpcrdma_end {
-	RPCRDMA_END_NONE,		/* none: it has not ended */
+	RPCRDMA_END_NONE,		/* no cause: it has not ended */
 	RPCRDMA_END_HERE,		/* a failure of this end, or of its network */
 	RPCRDMA_END_PEER,		/* the peer, or the connection to it */
 	RPCRDMA_END_WAITED,		/* this end, after waiting for the peer */
@@ -107,8 +107,8 @@ enum {
 };
 
 /*
- * The memories of the servers used last. When all places are taken, the least recently
- * used one is forgotten: at worst that server is probed once more. All zero at first,
+ * The caches for the servers used last. If all places are taken, the least recently
+ * used server is forgotten: at worst it is probed once more. All zero at first,
  * protected by a lock of the user.
  */
 struct rpcrdma_server_memories {

@@ -83,7 +83,8 @@ enum {
 	RPCRDMA_MIN_INLINE_OCTETS = 1024,
 	RPCRDMA_MAX_CREDIT = 65535,	/* WP 3 */
 	RPCRDMA_MIN_WINDOW = 4,		/* WP 3 */
-	RPCRDMA_CALL_RESERVE = 2,	/* left to Replies by a Call, WP 3 */
+	/* messages of the window that Calls leave to Replies, WP 3 */
+	RPCRDMA_CALL_RESERVE = 2,
 	RPCRDMA_FIRST_WINDOW = 4,	/* messages, at the start */
 	RPCRDMA_USUAL_WINDOW = 16,	/* messages, once the peer uses the connection */
 	RPCRDMA_MAX_PENDING_CONTROL = 64,	/* WP 3 */
@@ -94,8 +95,8 @@ enum {
 enum {
 	RPCRDMA_MAX_SEGS = 64,		/* segments in one message: our RCSIZ */
 	/*
-	 * Version 1 has no RCSIZ, and clients may rely on the limits of other
-	 * servers: with these, there is a segment for each page that 1 MiB of
+	 * Version 1 has no RCSIZ, and its clients may rely on the limits of other
+	 * servers. With these segments, there is one for each page that 1 MiB of
 	 * payload and the rest of its message touch.
 	 */
 	RPCRDMA_MAX_EXTRA_SEGS = 200,
@@ -115,10 +116,10 @@ enum {
 	 */
 	RPCRDMA_STALL_MS = 60000,
 	/*
-	 * Receives that a server has in addition to the window of a version 1
-	 * peer. An ERROR may be sent, and answered by the next Call, shortly
-	 * before the Receive of the refused Call is free again; and some free
-	 * Receives are withheld to be posted in a batch.
+	 * Receives that a server has in addition to the window of a version 1 peer. An
+	 * ERROR may be sent, and followed by the peer's next Call, shortly before the
+	 * Receive of the refused Call is free again. In addition, some free Receives
+	 * are withheld to be posted in a batch.
 	 */
 	RPCRDMA_V1_SPARE_RECEIVES = 24,
 };

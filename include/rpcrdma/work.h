@@ -46,7 +46,7 @@ enum rpcrdma_work_kind {
 
 /* A chain of Work Requests that is posted with one doorbell */
 struct rpcrdma_work {
-	struct list_head	list;		/* waiting, or ended */
+	struct list_head	list;		/* list of waiting, or of ended, work */
 	struct rpcrdma_work	*next;		/* next posted, or next free Send */
 	struct rpcrdma_chain	*chain;
 	struct rpcrdma_wrs	wrs;		/* number of WRs, for the account */
