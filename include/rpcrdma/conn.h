@@ -249,8 +249,9 @@ void rpcrdma_conn_read_depth(struct rpcrdma_conn *conn, u32 outbound,
 u32 rpcrdma_conn_established(struct rpcrdma_conn *conn);
 
 /**
- * rpcrdma_conn_count() - count a complete Call or Reply by its format. Do so once, not
- *	before only credit and the Send Queue can still delay it
+ * rpcrdma_conn_count() - count a complete Call or Reply by its format. Call this once
+ *	for each, when only credit and the Send Queue can still delay the message, or
+ *	later
  * @conn: connection
  * @kind: Call, Reply or control message
  * @format: format of the message

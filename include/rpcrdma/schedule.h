@@ -49,6 +49,7 @@ rpcrdma_sq_transfer(struct rpcrdma_sq *sq, u32 nr_wrs)
  * @format: format of the message
  * @lists: NULL for none
  *
+ * The Reply is counted by its format.
  * Return: GO: its slots are charged (rpcrdma_sq_charge()) and its header is stamped
  *	(rpcrdma_conn_stamp()), post it now; WAIT: append it to the queued messages and call
  *	rpcrdma_sq_next(); NEVER.

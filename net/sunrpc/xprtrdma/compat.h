@@ -2,12 +2,12 @@
 /*
  * Differences between kernel releases, in one place.
  *
- * The code is written for the newest form and does not mention releases; the
- * differences of other kernels are hidden here. Version numbers are unreliable (fixes
- * are backported to stable releases, and distributions add their own), so each
- * interface that differs has its known forms, a macro each, and the build defines the
- * macro of the form that compiles (compat.mk). Documentation/kernels.rst has a table of
- * them, with the releases.
+ * The code is written for the newest form of each interface, and does not mention
+ * releases. This header hides the differences of other kernels. Version numbers are
+ * unreliable, because fixes are backported to stable releases, and distributions add
+ * their own. Therefore each interface that differs has a macro for each of its known
+ * forms, and the build defines the macro of the form that compiles (compat.mk).
+ * Documentation/kernels.rst has a table of the forms and their releases.
  */
 #ifndef RPCRDMA_COMPAT_H
 #define RPCRDMA_COMPAT_H
@@ -76,7 +76,7 @@ static inline void rpcrdma_rqst_set_respages(struct svc_rqst *rqstp, u32 nr)
 }
 
 /*
- * Keep the first page of the Reply, which is unused, for the next one. All its other
+ * Keep the first page of the Reply, which is unused, for the next Reply. All its other
  * pages are NULL.
  */
 static inline void rpcrdma_rqst_keep_first(struct svc_rqst *rqstp)
@@ -125,9 +125,9 @@ static inline void rpcrdma_rqst_keep_first(struct svc_rqst *rqstp)
 /* ---- Transports of a service ---- */
 
 /*
- * The member of svc_xprt_ops by which sunrpc releases what the transport has attached to
- * a Call, named @fn. A deferred Call loses it if the kernel has no xpo_release_ctxt: its
- * Reply cannot be sent then.
+ * The member of svc_xprt_ops by which sunrpc releases what the transport has attached
+ * to a Call, named @fn. If the kernel has no xpo_release_ctxt, a deferred Call loses
+ * the attachment, and its Reply cannot be sent.
  */
 #ifdef HAVE_XPO_RELEASE_CTXT
 #define RPCRDMA_RELEASE_FN(fn)
@@ -215,12 +215,15 @@ static inline void rpcrdma_bc_enqueue(struct svc_serv *serv,
 {
 	struct rpc_xprt *xprt = rqst->rq_xprt;
 
-	/* This takes a reference of its own; @rqst may have been released already. */
+	/* sunrpc takes a reference of its own. @rqst may have been released already. */
 	xprt_enqueue_bc_request(rqst);
 	xprt_put(xprt);
 }
 
-/* Return NULL: when the service ends, it releases the Calls that it has not started. */
+/*
+ * Return NULL, because the service releases the Calls that it has not started when it
+ * ends.
+ */
 static inline struct rpc_rqst *rpcrdma_bc_dequeue(struct svc_serv *serv,
 						  struct rpc_xprt *xprt)
 {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which end lets the next thread in while a Call is received: the transport, as soon as
- * it has taken the Call, or sunrpc, when xpo_recvfrom() has returned. Both have the
- * function, and a second call of it releases another thread's claim. The call moved into
- * the transports without a change of any declaration. struct rpc_xprt has named its class
- * since soon after, and no long-term release is between the two.
+ * The side that lets the next thread in while a Call is received: the transport, as
+ * soon as it has taken the Call, or sunrpc, when xpo_recvfrom() has returned. Both
+ * kinds of kernels have the function, and a second call of it would release another
+ * thread's claim. No declaration changed when the call moved into the transports.
+ * struct rpc_xprt has named its class since soon after that, and no long-term release
+ * is between the two.
  *
  * Forms: HAVE_RECEIVED_BY_TRANSPORT HAVE_RECEIVED_BY_SUNRPC
  */

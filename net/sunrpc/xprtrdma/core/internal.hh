@@ -51,7 +51,7 @@ enum {
 	E_REMOTEIO = 121,
 };
 
-/* A Call leaves that much of the window to Replies (WP 3). */
+/* Messages of the window that a Call leaves to Replies (WP 3) */
 constexpr s32 CALL_RESERVE = RPCRDMA_CALL_RESERVE;
 
 /* Limit of all CONNPROPs of one end together (WP 4) */

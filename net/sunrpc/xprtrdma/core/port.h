@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The port: what the core calls and its host provides, resolved by the linker. The
- * module's host is verbs/, the simulation's is kunit/simulation/port.cc. Only the core
- * calls these functions.
+ * The port: the functions that the core calls and its host provides, resolved by the
+ * linker. The module's host is verbs/, the simulation's is kunit/simulation/port.cc.
+ * Only the core calls these functions.
  *
  * "Lock held": the core was called with the connection's lock held, and so is the
- * function, which must neither sleep nor call the core. "No lock held": process context;
- * the function may take the lock and call the core.
+ * function, which must neither sleep nor call the core. "No lock held": process
+ * context; the function may take the lock and call the core.
  */
 #ifndef RPCRDMA_CORE_PORT_H
 #define RPCRDMA_CORE_PORT_H

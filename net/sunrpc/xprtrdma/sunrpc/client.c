@@ -133,7 +133,10 @@ static int rpcrdma_client_send_request(struct rpc_rqst *rqst)
 #endif
 	if (!xprt_connected(xprt))
 		return -ENOTCONN;
-	/* Remains valid: only the holder of the write lock changes it. */
+	/*
+	 * The pointer remains valid, because only the holder of the write lock changes
+	 * it.
+	 */
 	ep = READ_ONCE(rpcrdma_xprt_client(xprt)->ep);
 	if (!ep)
 		return -ENOTCONN;
@@ -159,8 +162,8 @@ static void rpcrdma_client_print_stats(struct rpc_xprt *xprt,
 }
 
 /*
- * Count a swap file over this transport: sunrpc's sender and the connect worker may
- * then use the memory reserves, because what frees memory may wait for them.
+ * Count a swap file over this transport. sunrpc's sender and the connect worker may
+ * then use the memory reserves, because memory reclaim may wait for them.
  */
 static int rpcrdma_client_enable_swap(struct rpc_xprt *xprt)
 {

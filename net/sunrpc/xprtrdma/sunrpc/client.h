@@ -47,8 +47,8 @@ static inline struct rpcrdma_client *rpcrdma_xprt_client(struct rpc_xprt *xprt)
 /* Return the connection, with a reference for the caller, or NULL. Any context. */
 struct rpcrdma_ep *rpcrdma_client_ep(struct rpcrdma_client *client);
 /*
- * Reconnect or, with @close, disconnect, in the engine's order. The caller has the
- * write lock, which is released after a reconnect. Sleeps.
+ * Reconnect or, with @close, disconnect, in the order given by the engine. The caller
+ * has the write lock, which is released after a reconnect. Sleeps.
  */
 void rpcrdma_client_link(struct rpcrdma_client *client, bool close);
 /* End the connection, if any, and wait until it is gone. Sleeps. */

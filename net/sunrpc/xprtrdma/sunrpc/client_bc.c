@@ -63,7 +63,7 @@ static void rpcrdma_bc_free_pages(struct rpcrdma_bc_rqst *bc, u32 first)
 static void rpcrdma_bc_destroy_rqst(struct rpcrdma_bc_rqst *bc)
 {
 	/*
-	 * If this is called from the work item, that has released @bc, but may not have
+	 * If the work item calls this, the work item has released @bc, but may not have
 	 * returned. Do not wait for it as for pending work: this may run on its own
 	 * workqueue, which has no other thread when memory is short.
 	 */
@@ -176,7 +176,7 @@ void rpcrdma_client_bc_destroy(struct rpc_xprt *xprt, unsigned int max_reqs)
 
 	mutex_lock(&client->bc_mutex);
 	if (max_reqs == UINT_MAX)
-		/* Each unfinished Call would hold a reference, so there is none. */
+		/* There is no unfinished Call, because each would hold a reference. */
 		client->bc_sessions = 0;
 	else if (client->bc_sessions)
 		client->bc_sessions--;
@@ -303,7 +303,7 @@ static struct rpcrdma_bc_rqst *rpcrdma_bc_begin(struct rpcrdma_client *client,
 		if (!bc->pages[i])
 			goto out_push;
 	}
-	/* The transport may be being destroyed. */
+	/* The transport may be in destruction. */
 	rc = -ENOTCONN;
 	if (!xprt_get(&client->requester.xprt))
 		goto out_push;
@@ -347,7 +347,10 @@ static void rpcrdma_bc_deliver(struct rpcrdma_client *client,
 	rqst->rq_xprt = xprt;
 	rqst->rq_xid = cpu_to_be32(xid);
 	rqst->rq_connect_cookie = xprt->connect_cookie;
-	/* Its Reply precedes Calls: sunrpc queues such a request before the others. */
+	/*
+	 * The Reply must precede Calls: sunrpc queues a request with this flag before
+	 * the others.
+	 */
 	rqst->rq_cong = 1;
 	INIT_LIST_HEAD(&rqst->rq_xmit);
 	INIT_LIST_HEAD(&rqst->rq_xmit2);
@@ -360,7 +363,7 @@ static void rpcrdma_bc_deliver(struct rpcrdma_client *client,
 	rqst->rq_private_buf.len = bc->octets;
 	__set_bit(RPC_BC_PA_IN_USE, &rqst->rq_bc_pa_state);
 
-	/* The service decrements it when it has processed the Call. */
+	/* The service decrements the count when it has processed the Call. */
 	atomic_inc(&xprt->bc_slot_count);
 	rpcrdma_bc_enqueue(xprt->bc_serv, rqst);
 }

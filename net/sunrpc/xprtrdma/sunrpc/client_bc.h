@@ -48,8 +48,8 @@ void rpcrdma_client_bc_call(struct rpcrdma_client *client,
 			    struct rpcrdma_ep *ep, struct rpcrdma_recv *rv);
 /*
  * Send the Reply in rq_snd_buf of a Call's rpc_rqst, on the connection of the Call. If
- * that is gone, the Reply is dropped: the server sends the Call again. The caller has the
- * write lock. Return 0 or -ENOBUFS.
+ * the connection has ended, drop the Reply: the server sends the Call again. The caller
+ * has the write lock. Return 0 or -ENOBUFS.
  */
 int rpcrdma_client_bc_reply(struct rpc_rqst *rqst);
 

@@ -94,7 +94,7 @@ static void rpcrdma_client_learn(struct rpcrdma_client *client,
 {
 	struct rpc_xprt *xprt = &client->requester.xprt;
 
-	/* Only a connection that was of no use delays the next one. */
+	/* Delay the next attempt only if this connection was of no use. */
 	if (rpcrdma_versions_learn(xprt, ep->params.version_high,
 				   rpcrdma_conn_answer(&ep->core.conn, end)))
 		xprt->reestablish_timeout = 0;
@@ -161,7 +161,7 @@ static const struct rpcrdma_ep_ops rpcrdma_client_ep_ops = {
 
 /* ---- Connecting ---- */
 
-/* The connection to try, and the highest version that the settings allow */
+/* The connection being tried, and the highest version that the settings permit */
 struct rpcrdma_client_trial {
 	struct rpcrdma_ep_params params;
 	u8			version_high;
@@ -197,7 +197,7 @@ static struct rpcrdma_ep *rpcrdma_client_try(struct rpcrdma_client *client,
 	ep = rpcrdma_ep_connect(xprt->xprt_net, (struct sockaddr *)&xprt->addr,
 				src, &t->params, &rpcrdma_client_ep_ops, client,
 				&answer);
-	/* If it is open, it may show more until it ends. */
+	/* An open connection may show more until it ends. */
 	if (IS_ERR(ep))
 		rpcrdma_versions_learn(xprt, t->params.version_high, answer);
 	return ep;

@@ -26,7 +26,7 @@ void rpcrdma_req_take_back(struct rpcrdma_req *req);
 void rpcrdma_req_call_data(const struct rpcrdma_req *req,
 			   const struct rpcrdma_ep *ep,
 			   struct rpcrdma_call *call);
-/* Fill in the rest, which few Calls need. */
+/* Fill in the remaining fields, which few Calls need. */
 void rpcrdma_req_call_rest(const struct rpcrdma_req *req,
 			   const struct rpcrdma_ep *ep,
 			   struct rpcrdma_call *call);
@@ -64,7 +64,7 @@ struct rpcrdma_svc_call {
 	/* Read chunks */
 	struct page		**pages;	/* pulled into */
 	u32			nr_pages;
-	bool			early;		/* of conn->queue.early_octets */
+	bool			early;		/* charged to conn->queue.early_octets */
 	u32			octets;		/* bytes in these pages */
 	u32			held;		/* bytes charged for them */
 	bool			item_only;	/* one item, page-aligned */
@@ -86,7 +86,7 @@ extern struct workqueue_struct *rpcrdma_svc_wq;
 struct rpcrdma_svc_call *
 rpcrdma_svc_call_alloc(struct rpcrdma_svc_conn *conn, struct rpcrdma_recv *rv,
 		       gfp_t gfp);
-/* Free it, if there is one, and its pages. */
+/* Free the state of the Call in @rv, if there is one, and its pages. */
 void rpcrdma_svc_call_free(struct rpcrdma_recv *rv);
 /* Release everything that a Call holds. Process context. */
 void rpcrdma_svc_call_release(struct rpcrdma_recv *rv);

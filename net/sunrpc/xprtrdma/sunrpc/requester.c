@@ -248,7 +248,7 @@ static noinline int rpcrdma_req_post_planned(struct rpcrdma_requester *r,
 	if (likely(rc != -ENOMEM || plan.format != RPCRDMA_CONTINUED))
 		return rc;
 	/*
-	 * The copy of a continued message may need memory that is only freed after this
+	 * Copying a continued message may need memory that is only freed after this
 	 * Call has been sent. A Read chunk needs none.
 	 */
 	call.no_parts = true;
@@ -349,7 +349,7 @@ int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 		rpcrdma_peer_limits_lost(&r->learned, ktime_get_seconds());
 		spin_unlock(&r->learned_lock);
 	}
-	/* Left over from a connection that is gone */
+	/* MRs of a connection that has ended */
 	if (unlikely(req->ep))
 		rpcrdma_req_take_back(req);
 

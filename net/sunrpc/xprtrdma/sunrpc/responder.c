@@ -109,7 +109,7 @@ enum rpcrdma_refusal rpcrdma_call_complete(const struct rpcrdma_recv *rv,
 
 /* ---- Replies ---- */
 
-/* Pages that a peer reads from, or is written from, charged to it */
+/* Pages from which a Reply is written or pulled, and the charge for them */
 struct rpcrdma_reply_pages {
 	u32			nr;
 	struct page		*pages[];
@@ -168,7 +168,7 @@ static void rpcrdma_reply_unexposed(struct rpcrdma_pull_entry *x)
 	kfree(e);
 }
 
-/* Write the range @range of the Reply to its chunk. */
+/* Write @range of the Reply to its chunk. */
 static int rpcrdma_reply_write(struct rpcrdma_reply_out *a,
 			       const struct rpcrdma_msg_range *range)
 {
@@ -189,7 +189,7 @@ static int rpcrdma_reply_write(struct rpcrdma_reply_out *a,
 			      ext, nr, 0, range->length);
 }
 
-/* Copy what is sent inline to @to, which has space for it, and write the rest. */
+/* Copy the inline part to @to, which has space for it, and write the rest. */
 static int rpcrdma_reply_place(struct rpcrdma_reply_out *a, void *to)
 {
 	const struct rpcrdma_reply_plan *plan = a->plan;
@@ -276,7 +276,7 @@ static noinline_for_stack int rpcrdma_reply_fill_rw(struct rpcrdma_reply_out *a,
 	return 0;
 }
 
-/* Copy what is sent inline to @to, and prepare the Writes, a->rw, if there are any. */
+/* Copy the inline part to @to, and prepare the Writes, a->rw, if there are any. */
 static int rpcrdma_reply_fill(struct rpcrdma_reply_out *a, void *to)
 {
 	a->rw = NULL;
@@ -288,7 +288,10 @@ static int rpcrdma_reply_fill(struct rpcrdma_reply_out *a, void *to)
 	return 0;
 }
 
-/* Describe what is not sent in Write chunks. Return the number of extents, or an errno. */
+/*
+ * Describe the part that is not sent in Write chunks. Return the number of extents, or
+ * an errno.
+ */
 static int rpcrdma_reply_extents(const struct rpcrdma_reply_out *a,
 				 struct rpcrdma_extent *ext)
 {

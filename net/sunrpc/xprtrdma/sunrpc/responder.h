@@ -30,8 +30,8 @@ int rpcrdma_call_pull(struct rpcrdma_recv *rv, const struct rpcrdma_chunk *item,
 		      struct page **pages, u32 octets, gfp_t gfp,
 		      void (*done)(struct rpcrdma_rw *rw, bool ok), void *priv);
 /*
- * Add to @pages, in the linear mapping, what was not pulled of the complete Call @rv.
- * Return why it is refused, or RPCRDMA_REFUSE_NONE.
+ * Complete the Call @rv in @pages, in the linear mapping, with the bytes that were not
+ * pulled. Return the reason why it is refused, or RPCRDMA_REFUSE_NONE.
  */
 enum rpcrdma_refusal rpcrdma_call_complete(const struct rpcrdma_recv *rv,
 					   struct page **pages);
@@ -69,9 +69,9 @@ int rpcrdma_reply_build(struct rpcrdma_reply_out *a);
 int rpcrdma_reply_send(struct rpcrdma_reply_out *a);
 
 /*
- * Decide what follows from the failure @rc to build a Reply of @length bytes. If the
- * Reply can never be sent, now or later, notify the peer (7.3) and return true. @plan:
- * NULL if there is none. @failed: RPCRDMA_FAILED_REPLY or RPCRDMA_FAILED_KEPT_REPLY
+ * Handle the failure @rc to build a Reply of @length bytes. If the Reply can never be
+ * sent, now or later, notify the peer (7.3) and return true. @plan: NULL if there is
+ * none. @failed: RPCRDMA_FAILED_REPLY or RPCRDMA_FAILED_KEPT_REPLY
  */
 bool rpcrdma_reply_give_up(struct rpcrdma_ep *ep, u32 xid, u32 length,
 			   const struct rpcrdma_reply_plan *plan,

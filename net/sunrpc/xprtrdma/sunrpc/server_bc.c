@@ -131,7 +131,10 @@ static void rpcrdma_bc_connect(struct rpc_xprt *xprt, struct rpc_task *task)
 	xprt_wake_pending_tasks(xprt, -ENOTCONN);
 }
 
-/* On the module's own workqueue, so that the module's end can wait for it. */
+/*
+ * Destroy the rpc_xprt on the module's own workqueue, so that the module's exit can
+ * wait for it.
+ */
 static void rpcrdma_bc_destroy_worker(struct work_struct *work)
 {
 	struct rpcrdma_bc *bc =
@@ -140,8 +143,8 @@ static void rpcrdma_bc_destroy_worker(struct work_struct *work)
 	struct svc_xprt *sxprt = bc->making;
 
 	/*
-	 * sunrpc could not finish it: otherwise the svc_xprt, which drops the last
-	 * reference, would still have this one. @making stays set for
+	 * sunrpc could not finish the rpc_xprt: otherwise the svc_xprt, which drops the
+	 * last reference, would still point to it. @making stays set for
 	 * rpcrdma_bc_xprt().
 	 */
 	if (sxprt) {
@@ -242,7 +245,7 @@ static struct rpc_xprt *rpcrdma_bc_setup(struct xprt_create *args)
 	ep = rpcrdma_server_ep(sxprt);
 	xprt->max_payload = rpcrdma_conn_limits(&ep->core.conn).send_inline;
 	xprt->resvport = 0;
-	/* The client has bound and connected it, and maintains it. */
+	/* The client has bound and connected it, and maintains the connection. */
 	xprt->bind_timeout = 0;
 	xprt->reestablish_timeout = 0;
 	xprt->idle_timeout = 0;
@@ -286,6 +289,6 @@ struct xprt_class rpcrdma_server_bc_class = {
 	.owner		= THIS_MODULE,
 	.ident		= XPRT_TRANSPORT_BC_RDMA,
 	.setup		= rpcrdma_bc_setup,
-	/* The lookup by netid stops at an empty one. */
+	/* An empty name, at which the lookup by netid stops */
 	.netid		= { "" },
 };

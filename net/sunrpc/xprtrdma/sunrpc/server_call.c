@@ -90,8 +90,8 @@ static void rpcrdma_svc_call_failed(struct rpcrdma_svc_conn *conn,
 }
 
 /*
- * Return what is pulled of a Call. The most common one with a Read chunk has one item in
- * an inline message: the pages receive only the item, and the Receive keeps the rest.
+ * Return the part of a Call that is pulled. Usually that is one item of an inline
+ * message: the pages receive only the item, and the Receive keeps the rest.
  */
 static __always_inline struct rpcrdma_call_pull
 rpcrdma_svc_to_pull(const struct rpcrdma_recv *rv)
@@ -171,7 +171,7 @@ static int rpcrdma_svc_pull(struct rpcrdma_svc_conn *conn,
 	if (!call->pages)
 		return -ENOMEM;
 	call->nr_pages = nr;
-	/* A thread has checked the quota before it dequeued the Call. */
+	/* The thread has checked the quota before it dequeued the Call. */
 	if (rqstp)
 		rpcrdma_svc_take_pages(rqstp, call);
 	else if (!rpcrdma_svc_early_pages(rv))
@@ -300,7 +300,7 @@ static bool rpcrdma_svc_pull_early(struct rpcrdma_svc_conn *conn,
 	return true;
 }
 
-/* Process a Call that no thread continues with: pull it, or queue it. */
+/* Handle a Call that no thread processes at once: pull it, or queue it. */
 static void rpcrdma_svc_arrived(struct rpcrdma_svc_conn *conn,
 				struct rpcrdma_recv *rv)
 {
@@ -312,8 +312,8 @@ static void rpcrdma_svc_arrived(struct rpcrdma_svc_conn *conn,
 }
 
 /*
- * Wake a service thread. XPT_DATA does so even if there is no space for a Reply,
- * because the messages that have arrived may provide it.
+ * Wake a service thread. XPT_DATA wakes one even without space for a Reply, because the
+ * messages that have arrived may provide it.
  */
 bool rpcrdma_svc_messages(struct rpcrdma_ep *ep)
 {
@@ -354,7 +354,7 @@ static void rpcrdma_svc_dispatch(struct rpcrdma_svc_conn *conn,
 		rpcrdma_svc_arrived(conn, rv);
 		return;
 	}
-	/* The others are for Calls of the reverse direction. */
+	/* The other messages answer Calls of the reverse direction. */
 	xprt = rpcrdma_svc_conn_get(conn);
 	if (!xprt) {
 		rpcrdma_recv_put(rv);
@@ -373,7 +373,7 @@ void rpcrdma_svc_poll(struct rpcrdma_ep *ep)
 		rpcrdma_svc_dispatch(ep->priv, rv);
 }
 
-/* Process the messages that have arrived. Return the Call that may pass, or NULL. */
+/* Process the messages that have arrived. Return a Call to process at once, or NULL. */
 static struct rpcrdma_recv *rpcrdma_svc_poll_call(struct rpcrdma_svc_conn *conn)
 {
 	struct rpcrdma_poll poll = { .ep = conn->ep };
@@ -391,9 +391,9 @@ static struct rpcrdma_recv *rpcrdma_svc_poll_call(struct rpcrdma_svc_conn *conn)
 }
 
 /*
- * Return the Call with which a thread continues, or NULL. Fast path: the Call is not
- * queued here, because it has just arrived. It may then overtake others that the work
- * item has processed meanwhile. Caller holds XPT_BUSY.
+ * Return the Call that a thread processes next, or NULL. Fast path: the Call has just
+ * arrived and is not queued. It may overtake Calls that the work item has processed
+ * meanwhile. Caller holds XPT_BUSY.
  */
 static struct rpcrdma_recv *rpcrdma_svc_next(struct rpcrdma_svc_conn *conn)
 {
@@ -417,7 +417,7 @@ static struct rpcrdma_recv *rpcrdma_svc_next(struct rpcrdma_svc_conn *conn)
 			clear_bit(XPT_DATA, flags);
 		spin_unlock(&conn->lock);
 		if (more) {
-			/* Fast path: it is set already. */
+			/* Fast path: the flag is already set. */
 			if (unlikely(!test_bit(XPT_DATA, flags)))
 				set_bit(XPT_DATA, flags);
 			return rv;
@@ -444,7 +444,7 @@ static bool rpcrdma_svc_has_room(struct rpcrdma_svc_conn *conn)
 
 	if (likely(!rpcrdma_ep_must_ask(conn->ep)))
 		return true;
-	/* Replies of the Calls being processed, at most, and of this one */
+	/* Maximum of the Replies to the Calls in progress and to this one */
 	octets = ((u64)READ_ONCE(conn->arg_pages) << PAGE_SHIFT) +
 		 atomic_read(&conn->xprt.xpt_reserved);
 	return rpcrdma_ep_quota_available(conn->ep, RPCRDMA_QUOTA_REPLIES,
@@ -510,7 +510,7 @@ int rpcrdma_svc_recvfrom(struct svc_rqst *rqstp)
 	bool room;
 	int rc;
 
-	/* Nothing is to be freed if there is no Call. */
+	/* If there is no Call, nothing is to be freed. */
 	rpcrdma_rqst_set_respages(rqstp, 0);
 	rqstp->rq_xprt_ctxt = NULL;
 

@@ -39,9 +39,9 @@ struct rpcrdma_svc_listener {
 };
 
 /*
- * Protects the lists of listeners; taken a few times in a connection's life. The
- * engine's admission decides about connections. Its state changes under this lock, and
- * its per-connection part under the connection's lock, nested in this one.
+ * Protects the lists of listeners. It is taken only a few times for each connection.
+ * The engine's admission decides about connections: its state changes under this lock,
+ * and its per-connection part under the connection's lock, nested in this one.
  */
 static DEFINE_SPINLOCK(rpcrdma_svc_accept_lock);
 

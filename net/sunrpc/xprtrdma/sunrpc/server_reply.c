@@ -70,8 +70,8 @@ rpcrdma_svc_not_sent(struct rpcrdma_svc_conn *conn, u32 xid, u32 length,
 }
 
 /*
- * Release the Call early if a Reply is a credit (version 1): its Receive must be posted
- * before the Reply is sent, and the Call is not needed any more.
+ * Release the Call early if its Reply is a credit (version 1): its Receive must be
+ * posted before the Reply is sent. The Call is not needed any more.
  */
 static void rpcrdma_svc_release_call_v1(struct svc_rqst *rqstp,
 					struct rpcrdma_ep *ep)
@@ -185,9 +185,9 @@ int rpcrdma_svc_sendto(struct svc_rqst *rqstp)
 	if (svc_xprt_is_dead(xprt) || !rpcrdma_ep_is_open(ep))
 		return -ENOTCONN;
 	/*
-	 * A kernel that does not keep it for a deferred Call has released it. The client
-	 * would wait for this Reply; on a new connection it sends the Call again, which
-	 * is not deferred any more.
+	 * A kernel that does not keep the Receive for a deferred Call has released it.
+	 * The client would wait forever for this Reply. On a new connection, it sends
+	 * the Call again, which is then not deferred.
 	 */
 	if (unlikely(!rv)) {
 		rpcrdma_svc_fail(conn, "sunrpc released a deferred Call; the client has to send it again");

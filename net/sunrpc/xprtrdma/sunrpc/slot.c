@@ -206,15 +206,14 @@ void rpcrdma_requester_alloc_slot(struct rpc_xprt *xprt, struct rpc_task *task)
 	spin_unlock(&xprt->reserve_lock);
 }
 
-/*
- * An RPC that had buffers, without which nothing is sent, has released them before.
- */
+/* An RPC that was sent had buffers, and has released them before. */
 void rpcrdma_requester_free_slot(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
 {
 	size_t octets = sizeof(*rqst);
 
 	/*
-	 * Otherwise a compiler clears it a word at a time: see rpcrdma_xdr_copy_pages()
+	 * Hide the size, otherwise a compiler clears the slot a word at a time: see
+	 * rpcrdma_xdr_copy_pages().
 	 */
 	OPTIMIZER_HIDE_VAR(octets);
 	WARN_ON_ONCE(rpcrdma_rqst_req(rqst)->ep);
@@ -373,7 +372,9 @@ void rpcrdma_rqst_fail(struct rpc_rqst *rqst, int status)
 	struct rpc_task *task = rqst->rq_task;
 
 	lockdep_assert_held(&rqst->rq_xprt->queue_lock);
-	/* sunrpc copies it to tk_status, unless the task is exiting already. */
+	/*
+	 * sunrpc copies this status to tk_status, unless the task is exiting already.
+	 */
 	cmpxchg(&task->tk_rpc_status, 0, status);
 	xprt_complete_rqst(task, 0);
 }

@@ -8,12 +8,12 @@
 /*
  * Attach a connection to the quota of @limit bytes that all attached connections share.
  * The transport calls this from incoming(), after it has set ep->params. If memory is
- * tight, the connection gets few and small buffers. Nothing is refused to a connection
- * that is not attached.
- * @message: bytes of the largest Call or Reply
+ * tight, the connection gets few and small buffers. A connection that is not attached
+ * is never refused memory. @message: bytes of the largest Call or Reply
+ *
  * Return: 0, or -ENOMEM if the other connections hold all of the quota.
  *
- * The connection is detached with the end of its memory, or earlier, when it is evicted.
+ * The connection is detached when its memory is freed, or earlier, when it is evicted.
  * rpcrdma_ep_quota_detach() may be called any number of times.
  */
 int rpcrdma_ep_quota_attach(struct rpcrdma_ep *ep, u64 limit, u32 message);

@@ -11,8 +11,8 @@
 /* ---- Events ---- */
 
 /*
- * Set @peer to what a connect request, or the answer to one, says. The CM has exchanged
- * the two numbers: they are from this end's view.
+ * Set @peer to the content of a connect request, or of the answer to one. The CM has
+ * exchanged the two numbers: they are from this end's view.
  */
 void rpcrdma_ep_peer(struct rpcrdma_cm_peer *peer,
 		     const struct rdma_conn_param *param)
@@ -75,7 +75,10 @@ int rpcrdma_ep_cm_handler(struct rdma_cm_id *id,
 
 void rpcrdma_port_confirm(struct rpcrdma_ep_core *core)
 {
-	/* The teardown stops the timer, which leads here, before it destroys the id. */
+	/*
+	 * The id exists, because the teardown stops the timer, which leads here, before
+	 * it destroys the id.
+	 */
 	rdma_notify(rpcrdma_ep_of(core)->id, IB_EVENT_COMM_EST);
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Memory that RPCs' data is moved from and to: extents, MRs, pulled Replies, transfers. */
+/*
+ * Memory of RPCs, and the means to transfer it: extents, MRs, pulled Replies,
+ * transfers.
+ */
 #ifndef RPCRDMA_DATA_H
 #define RPCRDMA_DATA_H
 
@@ -148,7 +151,7 @@ static inline void rpcrdma_expose_cancel(struct verbs_exposure *x)
 struct rpcrdma_rw {
 	struct rpcrdma_transfer	core;
 	struct rpcrdma_chain	chain;		/* of the batch being posted */
-	gfp_t			gfp;		/* for its parts */
+	gfp_t			gfp;		/* for allocating its parts */
 	/* Called once; the endpoint frees @rw afterwards. Process context. */
 	void			(*done)(struct rpcrdma_rw *rw, bool ok);
 	void			*priv;	/* the owner's; initially its memory */

@@ -46,7 +46,7 @@ struct rpcrdma_listener;
 
 /* A chain of Work Requests that is posted with one doorbell */
 struct rpcrdma_chain {
-	struct rpcrdma_work	*work;		/* of which it is the chain */
+	struct rpcrdma_work	*work;		/* the work item whose chain this is */
 	struct ib_send_wr	*first, *last;	/* last->wr_cqe is cqe */
 	struct ib_cqe		cqe;
 	struct llist_node	completed;	/* completed, not reaped yet */
@@ -78,9 +78,9 @@ struct rpcrdma_ep_ops {
 	/* RPC traffic may begin. Called once. */
 	void (*opened)(struct rpcrdma_ep *ep);
 	/*
-	 * The connection is gone from the device: no memory is exposed, and no work or
-	 * Receive is left, except Receives that the transport has still to release.
-	 * Called once, last, from the module's workqueue.
+	 * Nothing of the connection is left on the device: no memory is exposed, and no
+	 * work or Receive remains, except Receives that the transport has still to
+	 * release. Called once, last, from the module's workqueue.
 	 */
 	void (*closed)(struct rpcrdma_ep *ep);
 	/*
@@ -124,7 +124,7 @@ struct rpcrdma_ep {
 	struct verbs_send	*send_ring;
 	struct llist_head	completed;	/* completed work, the newest first */
 	struct work_struct	reap_work;	/* reaps completed work */
-	const char		*failure;	/* of a Work Request */
+	const char		*failure;	/* first failure of a Work Request */
 	enum ib_wc_status	failure_status;
 	bool			flushed;	/* a Work Request was flushed */
 	struct ib_cqe		reg_cqe;	/* of REG_MRs, never signaled */

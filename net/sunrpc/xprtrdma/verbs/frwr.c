@@ -10,15 +10,15 @@
  * handle. The peer invalidates one MR with its Send; the others are invalidated by a
  * chain of Work Requests before the RPC completes. The core decides which MR is used,
  * when it is invalidated, and when more are allocated (core/endpoint/regions.cc,
- * core/queue/mr_pool.cc); here is what that means for the device.
+ * core/queue/mr_pool.cc). This file executes that on the device.
  *
  * Memory
  *
  * MRs and their scatterlists are allocated by a work item, because allocation may sleep
  * and sending must not, and are kept until the connection ends. Pages are mapped for
- * DMA when an MR is mapped, and unmapped when it is returned, which is what makes data
- * that the device wrote visible. The protection domain belongs to one connection, so
- * that no other peer can use a handle.
+ * DMA when an MR is mapped, and unmapped when it is returned. Unmapping makes the data
+ * that the device wrote visible to the CPU. The protection domain belongs to one
+ * connection, so that no other peer can use a handle.
  *
  * Errors
  *

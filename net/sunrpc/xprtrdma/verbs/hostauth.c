@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Host authentication: the core decides (core/conn/hostauth.cc); here are what it cannot
- * have, the secrets, which are keys of the type "logon" in root's user keyring, and the
- * kernel's HMACs.
+ * Host authentication. The core makes the decisions (core/conn/hostauth.cc). This file
+ * has the parts that need the kernel: the secrets, which are keys of the type "logon"
+ * in root's user keyring, and HMACs.
  */
 
 #include <crypto/hash.h>
@@ -64,7 +64,7 @@ static int rpcrdma_auth_digest(struct crypto_shash *tfm,
 	return rc;
 }
 
-/* Compute both HMACs of @req. A failure is no statement about the secret. */
+/* Compute both HMACs of @req. A failure says nothing about the secret. */
 static int rpcrdma_auth_proofs(const struct rpcrdma_auth_request *req,
 			       const struct user_key_payload *secret,
 			       struct rpcrdma_auth_answer *answer)
@@ -198,7 +198,10 @@ int rpcrdma_auth_setup(struct rpcrdma_ep *ep)
 	if (!auth)
 		return -ENOMEM;
 	get_random_bytes(nonce, sizeof(nonce));
-	/* Without a secret the core refuses a client's connection, and says why. */
+	/*
+	 * Without a secret, the core refuses a client's connection, and reports the
+	 * reason.
+	 */
 	if (!rpcrdma_auth_init(auth, mode, own, "", nonce)) {
 		kfree_sensitive(auth);
 		return -EACCES;

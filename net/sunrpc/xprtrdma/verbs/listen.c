@@ -156,7 +156,10 @@ static int rpcrdma_listener_handler(struct rdma_cm_id *id,
 		 * context that creates it.
 		 */
 		WRITE_ONCE(l->removed, true);
-		/* First, because without an id @l may be destroyed meanwhile. */
+		/*
+		 * Report the event first, because @l may be destroyed once it has no
+		 * id.
+		 */
 		rpcrdma_listener_event(l, RPCRDMA_LISTEN_REMOVED);
 		return xchg(&l->id, NULL) ? 1 : 0;
 	case RDMA_CM_EVENT_ADDR_CHANGE:
@@ -273,7 +276,7 @@ static int rpcrdma_listener_start(struct rpcrdma_listener *l)
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 #if IS_ENABLED(CONFIG_IPV6)
-	/* An IPv4 and an IPv6 listener share a port. */
+	/* An IPv4 and an IPv6 listener may share a port. */
 	rc = rdma_set_afonly(id, 1);
 	if (rc)
 		goto out_id;

@@ -20,7 +20,7 @@ struct rpcrdma_quota rpcrdma_quota;
 static void rpcrdma_quota_run(struct work_struct *work);
 static DECLARE_DELAYED_WORK(rpcrdma_quota_work, rpcrdma_quota_run);
 
-/* Make a change of an account, and do what follows from it. */
+/* Change an account, and run the resulting actions. */
 static void rpcrdma_quota_change(struct rpcrdma_ep *ep,
 				 struct rpcrdma_quota_change *change)
 {
@@ -46,7 +46,7 @@ int rpcrdma_ep_quota_attach(struct rpcrdma_ep *ep, u64 limit, u32 message)
 		.ep	= sizeof(struct rpcrdma_ep),
 		.send	= sizeof(struct verbs_send),
 		.recv	= sizeof(struct verbs_recv),
-		/* With partially filled pages at both ends of a message */
+		/* Plus the partially filled pages at both ends of a message */
 		.stream	= sizeof(struct rpcrdma_stream) + 2 * PAGE_SIZE,
 	};
 	struct rpcrdma_quota_change change = {

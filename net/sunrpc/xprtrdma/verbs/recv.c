@@ -206,7 +206,7 @@ void rpcrdma_recv_put(struct rpcrdma_recv *rv)
 
 	spin_lock(&ep->lock);
 	todo = rpcrdma_core_recv_put(&ep->core, rv);
-	/* @rv does not hold the endpoint any more. */
+	/* @rv no longer holds the endpoint. */
 	if (unlikely(todo) && !(todo & RPCRDMA_RECV_LAST))
 		rpcrdma_ep_get(ep);
 	spin_unlock(&ep->lock);
@@ -280,7 +280,9 @@ static __always_inline bool rpcrdma_recv_process(struct rpcrdma_ep *ep,
 	spin_lock(&ep->lock);
 	what = rpcrdma_core_receive(core, rv);
 	trace_rpcrdma_receive(ep, rv);
-	/* Otherwise the arguments would be loaded for an event that is off. */
+	/*
+	 * Without this check, the arguments would be loaded even if the event is off.
+	 */
 	if (trace_rpcrdma_grant_received_enabled())
 		trace_rpcrdma_grant_received(ep, rv->buf, rv->octets);
 	if (what == RPCRDMA_OUTCOME_RELEASE)

@@ -343,7 +343,7 @@ void rpcrdma_rw_late_begin(struct rpcrdma_ep *ep)
 	late->pd = qp->pd;
 	spin_lock_init(&late->mr_lock);
 	INIT_LIST_HEAD(&late->rdma_mrs);
-	/* The MRs in use no longer belong to this queue pair. */
+	/* The MRs in use do not belong to this queue pair any more. */
 	spin_lock_irq(&qp->mr_lock);
 	late->mrs_used = qp->mrs_used;
 	qp->mrs_used = 0;

@@ -148,7 +148,7 @@ int rpcrdma_send_reply(struct rpcrdma_send *s, struct rpcrdma_rw *rw,
 	alone = rpcrdma_post_begin(ep, RPCRDMA_KIND_REPLY);
 	rc = rpcrdma_core_send_reply(&ep->core, s, rw ? &rw->core : NULL,
 				     inv_handle, format, lists);
-	/* Otherwise the xid would be loaded for an event that is off. */
+	/* Without this check, the xid would be loaded even if the event is off. */
 	if (trace_rpcrdma_sq_full_enabled())
 		trace_rpcrdma_sq_full(ep, be32_to_cpup(s->buf), &s->work);
 	todo = rpcrdma_post_end(ep, alone);

@@ -146,10 +146,9 @@ static inline void rpcrdma_ep_refuse(struct rpcrdma_ep *ep, u32 xid,
 }
 
 /*
- * Notify the peer that this end needs the pulled Reply to @xid no longer (DR 4.1.3).
- * The message is queued and sent in order.
- * @inv_handle: the handle that the Reply named, or 0.
- * Context: process context.
+ * Notify the peer that this end no longer needs the pulled Reply to @xid (DR 4.1.3).
+ * The message is queued and sent in order. @inv_handle: the handle that the Reply
+ * named, or 0. Context: process context.
  */
 void rpcrdma_ep_send_done(struct rpcrdma_ep *ep, u32 xid, u32 inv_handle);
 

@@ -323,7 +323,7 @@ int rpcrdma_send_larger(struct rpcrdma_send *s, u32 octets, gfp_t gfp)
 	/* Hold off the teardown, which unmaps the buffer. */
 	if (!rpcrdma_ep_enter(ep))
 		return -ENOTCONN;
-	/* For the same reason as in rpcrdma_rw_add() */
+	/* Memory reclaim may wait for the RPC, see rpcrdma_rw_add(). */
 	nofs = memalloc_nofs_save();
 	do {
 		buf = rpcrdma_buffer_create(ep, size, DMA_TO_DEVICE, gfp, &addr);

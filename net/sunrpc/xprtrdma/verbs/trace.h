@@ -167,8 +167,8 @@ DEFINE_EVENT_CONDITION(rpcrdma_grant_event, rpcrdma_grant_received,
 	TP_CONDITION(rpcrdma_conn_is_grant(&ep->core.conn, header, octets)));
 
 /*
- * @work is queued, for credits or for slots. @work is NULL for a Call: its task is queued,
- * for these, a Send context, memory or MRs.
+ * @work is queued, for credits or for slots. @work is NULL for a Call: its task waits
+ * for credits, slots, a Send context, memory or MRs.
  */
 TRACE_EVENT_CONDITION(rpcrdma_sq_full,
 	TP_PROTO(const struct rpcrdma_ep *ep, u32 xid,

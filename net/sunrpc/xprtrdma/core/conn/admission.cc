@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Incoming connections, until a service has them: which are admitted, which are
- * evicted, and which context owns a connection when it ends.
+ * Incoming connections, until a service has accepted them: which are admitted, which
+ * are evicted, and which context owns a connection when it ends.
  *
- * All connections of a listener count until they have ended, so that those
- * which were evicted, and are still being torn down, have a limit, too. A
- * connect request evicts one connection at most: each has the same reservation,
- * so that if this is not enough, the memory is held by others. A connection
- * that may still be in the middle of its opening is not evicted: if all are,
- * the client has to retry.
+ * All connections of a listener count until they have ended, so that evicted
+ * connections that are still being torn down are limited, too. A connect request evicts
+ * one connection at most: each has the same reservation, so that if one eviction does
+ * not suffice, other users hold the memory. A connection that may still be in the
+ * middle of its opening is not evicted: if all are, the client has to retry.
  */
 #include "../internal.hh"
 

@@ -43,7 +43,7 @@ next_control(const struct rpcrdma_conn *conn)
 	const s32 left = window_left(conn);
 
 	if (conn->version == RPCRDMA_VERS_1) {
-		/* A peer has a Receive for the answer to its Call. */
+		/* In version 1, a peer has a Receive for the answer to its Call. */
 		return conn->pend_count && conn->state == RPCRDMA_CONN_OPEN ?
 			       control::pending :
 			       control::none;
@@ -313,7 +313,7 @@ void rpcrdma_conn_init(struct rpcrdma_conn *conn,
 						   RPCRDMA_MIN_WINDOW,
 						   conn->cfg.window) :
 					 conn->cfg.window;
-	/* Neither direction may have none. */
+	/* Each direction needs at least one Receive. */
 	conn->cfg.reverse = clamp_u32(cfg->reverse, 1, conn->cfg.window - 1);
 	/* Half of the range of a clock of 32 bits */
 	conn->cfg.done_ms = clamp_u32(cfg->done_ms, 1, ~0u / 2);
@@ -339,7 +339,7 @@ constexpr u32 MOST_PLAIN_HEADER = 64;
 
 } // namespace
 
-/* In one message, or in as many as both ends reassemble */
+/* The payload of one message, or of as many continued ones as both ends reassemble */
 u32 rpcrdma_reverse_payload(const struct rpcrdma_conn *conn)
 {
 	struct rpcrdma_conn_limits limits;
@@ -465,11 +465,10 @@ bool rpcrdma_conn_may_send(const struct rpcrdma_conn *conn,
 }
 
 /*
- * The wait restarts if a message that waited was sent completely, and as much
- * credit as a Call needs was granted for that: a peer that sends much and
- * grants nothing is no better than a silent one, and neither is one that grants
- * a single message now and then. While Calls are sent, one may wait for long,
- * but others do not.
+ * The wait restarts if a waiting message was sent completely, and as much credit as a
+ * Call needs was granted for that. A peer that sends much and grants nothing is no
+ * better than a silent one, and neither is a peer that grants a single message now and
+ * then. While Calls are sent, one Call may wait for long, but others do not.
  */
 struct rpcrdma_stall rpcrdma_conn_stalled(struct rpcrdma_conn *conn, u32 waits,
 					  u32 now)

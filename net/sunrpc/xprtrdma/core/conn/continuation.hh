@@ -38,8 +38,8 @@ static inline void open_sequence(struct rpcrdma_conn *conn, const sequence &seq,
 }
 
 /*
- * Discard the rest of @seq. There is space for the two sequences of one
- * interruption; of more the oldest is forgotten, and its messages will be
+ * Discard the rest of @seq. There is space for the two sequences of one interruption.
+ * If there are more, the oldest one is forgotten, and its remaining messages are
  * refused one by one.
  */
 void discard_sequence(struct rpcrdma_conn *conn, const sequence &seq);

@@ -70,9 +70,8 @@ static inline u32 advertise(struct rpcrdma_conn *conn)
 	conn->sent++;
 	conn->advertised = conn->received + credit;
 	/*
-	 * From now on, replacing the Receives of credit grants is not a reason
-	 * for another one. But this header has counted those that are still to
-	 * be replaced.
+	 * From now on, replacing the Receives of credit grants is no reason for another
+	 * grant. But this header has counted those that are still to be replaced.
 	 */
 	conn->grant_recvs_to_free = 0;
 	conn->recvs_freed = 0;
@@ -179,8 +178,7 @@ take_credits(struct rpcrdma_conn *conn, const v2::prefix &prefix)
 {
 	const u32 credit = min_u32(prefix.credit, RPCRDMA_MAX_CREDIT);
 	/*
-	 * Relative to counted: the header's own count may be older by any
-	 * number.
+	 * Relative to conn->acked: the header's own count may be older by any number.
 	 */
 	const s32 ahead = distance(conn->acked, prefix.received) +
 			  static_cast<s32>(credit);

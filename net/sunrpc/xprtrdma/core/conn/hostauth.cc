@@ -11,9 +11,10 @@
  *		<- PROOF			PROVED
  *	ENDED	   nothing		->	ENDED
  *
- * A peer without a part in it skips the property, and all its CONNPROPs come without.
- * Each end has at most two requests to its host in a connection, and a server asks for
- * proofs only when it has a client's: the peer cannot make it repeat any work.
+ * A peer that does not support host authentication skips the property, and sends none.
+ * Each end makes at most two requests to its host in a connection, and a server
+ * requests proofs only after it has received the client's, so that the peer cannot make
+ * it repeat any work.
  */
 #include "hostauth.hh"
 
@@ -55,7 +56,7 @@ const u8 *octets_of(const char *string)
 	return reinterpret_cast<const u8 *>(string);
 }
 
-/* In a time that does not depend on the contents */
+/* Compare in a time that does not depend on the contents. */
 bool same_proof(const u8 *a, const u8 *b, u32 octets)
 {
 	u32 differ = 0;
@@ -88,7 +89,7 @@ void end(struct rpcrdma_conn *conn, enum rpcrdma_auth_result result)
 	conn->auth_result = static_cast<u8>(result);
 }
 
-/* Ask the host; what the answer means depends on the state. */
+/* Send a request to the host. The meaning of the answer depends on the state. */
 void ask(struct rpcrdma_conn *conn, state next, struct rpcrdma_rx *rx)
 {
 	conn->cfg.auth->state = next;
@@ -96,7 +97,7 @@ void ask(struct rpcrdma_conn *conn, state next, struct rpcrdma_rx *rx)
 	rx->events |= RPCRDMA_EV_AUTH;
 }
 
-/* An item that is the only one of its CONNPROP, or the reason why there is none */
+/* The item of a CONNPROP if it is the only one, or the reason why there is none */
 enum class found {
 	ITEM,
 	NONE, /* or one of another mechanism */
@@ -171,9 +172,9 @@ bool not_offered(struct rpcrdma_conn *conn)
 }
 
 /*
- * Get the item of the peer's first CONNPROP. Returns false if there is none to go on
- * with: @part returns false if the peer takes no part and needs not, true after a
- * failure.
+ * Get the item of the peer's first CONNPROP. Return false if there is none to continue
+ * with. @part is set to false if the peer takes no part and need not, and to true after
+ * a failure.
  */
 bool first_item(struct rpcrdma_conn *conn, const struct prop_others *props,
 		item &it, bool &part)
@@ -203,7 +204,7 @@ bool receive_hello(const v2::message &m, const struct prop_others *props)
 		return part;
 	if (!meet(m, it, HELLO))
 		return true;
-	/* The strongest that both ends have */
+	/* Choose the strongest hash that both ends have. */
 	for (u32 hash = RPCRDMA_AUTH_SHA256; hash <= RPCRDMA_AUTH_SHA512;
 	     hash++) {
 		if (it.hashes & auth->hashes & 1u << hash)
@@ -256,7 +257,7 @@ bool receive_proof(const v2::message &m, const struct prop_others *props,
 		fail(conn, result_of(it.reason));
 		return false;
 	}
-	/* The server's is its last CONNPROP. */
+	/* The server's proof is in its last CONNPROP. */
 	if (!is_item || it.type != PROOF || props->count != 1 ||
 	    m.flag(RDMA2_F_TPMORE) == !!conn->cfg.client ||
 	    it.proof_octets != mac_octets(conn->cfg.auth->hash)) {
@@ -440,7 +441,7 @@ bool received(const v2::message &m, const struct prop_others *props)
 		return receive_hello(m, props);
 	if (state == GREETED && client)
 		return receive_challenge(m, props);
-	/* All others answer a message of this end. */
+	/* All other messages answer a message of this end. */
 	if (conn->props_due || (state != CHALLENGED && state != PROVED))
 		fail(conn, RPCRDMA_AUTH_MALFORMED);
 	else if (state == CHALLENGED)
@@ -456,7 +457,7 @@ bool own_refused(struct rpcrdma_conn *conn)
 {
 	if (!holds(conn))
 		return conn->auth_result != RPCRDMA_AUTH_DONE;
-	/* A server that knows another content of the property */
+	/* The server knows another content of the property. */
 	if (conn->cfg.client && conn->cfg.auth->state == GREETED)
 		conn->props_due = !not_offered(conn);
 	else

@@ -22,8 +22,8 @@ static inline bool is_required(const struct rpcrdma_conn *conn)
 bool holds(const struct rpcrdma_conn *conn);
 
 /*
- * End the handshake without success. A server says so to its client if it still can; in
- * all other cases the connection closes.
+ * End the handshake without success. A server sends the reason to its client if it
+ * still can. In all other cases the connection closes.
  */
 void fail(struct rpcrdma_conn *conn, enum rpcrdma_auth_result result);
 
@@ -66,9 +66,10 @@ u32 reason_of(enum rpcrdma_auth_result result);
 enum rpcrdma_auth_result result_of(u32 reason);
 
 /*
- * Return the status with which a client's tasks are woken after an attempt. They retry if
- * it was successful. Only those of a mount wait for the first connection: if that is
- * refused, they end. Later ones retry, because secrets may be renewed.
+ * Return the status with which a client's tasks are woken after an attempt. After a
+ * successful attempt they retry. Only the tasks of a mount wait for the first
+ * connection: if that is refused, they end. Later tasks retry, because secrets may be
+ * renewed.
  */
 int wake_status(const struct rpcrdma_reconnect_walk *walk);
 

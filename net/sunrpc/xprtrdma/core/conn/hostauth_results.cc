@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Results of host authentication (WP 9): what is said to the client, and to users */
+/*
+ * Results of host authentication (WP 9): the reason sent to the client, and the texts
+ * for users
+ */
 #include "hostauth.hh"
 
 #include "../wire/hostauth_codec.hh"

@@ -289,7 +289,9 @@ struct rpcrdma_setup_step make_server(struct rpcrdma_lifecycle *life)
 	}
 }
 
-/* Errnos, and those with which tasks are woken; all others: -ENOTCONN */
+/*
+ * Errnos of attempts, and the errnos with which tasks are woken; all others: -ENOTCONN
+ */
 struct told {
 	int status, as;
 };
@@ -400,8 +402,8 @@ rpcrdma_lifecycle_cm_event(struct rpcrdma_lifecycle *life,
 			   enum rpcrdma_cm_event event, int rejection)
 {
 	/*
-	 * A peer that ends a connection before its connection manager has heard
-	 * of this end's confirmation rejects it, although it was made.
+	 * If a peer ends a connection before its connection manager has received this
+	 * end's confirmation, it rejects the connection, although it was established.
 	 */
 	if (event == RPCRDMA_CM_REJECTED && rejection != RPCRDMA_REJECT_STALE &&
 	    (life->stage == RPCRDMA_STAGE_OPENING ||

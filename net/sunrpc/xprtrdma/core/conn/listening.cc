@@ -57,7 +57,7 @@ rpcrdma_listen_event_occurred(struct rpcrdma_listening *l,
 	default:
 		break;
 	}
-	/* The slower pace holds until the next event. */
+	/* The slower pace lasts until the next event. */
 	l->failures = 0;
 	if (l->listening) {
 		l->listening = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Other drafts of version 2, which have its version number and another wire format.
- * Their first message shows the draft; section 9.7 of
+ * Other drafts of version 2, which have the same version number and another wire
+ * format. The first message of a peer shows its draft. Section 9.7 of
  * Documentation/notes-to-the-working-group.rst has the table.
  */
 #ifndef RPCRDMA_CORE_OTHER_DRAFTS_HH
@@ -25,8 +25,8 @@ static inline bool is_property(u32 number)
 }
 
 /*
- * Return the reason why @msg, the first one of version 2 that this end receives, is of
- * another draft, or nullptr.
+ * Return the reason to close if @msg, the first message of version 2 that this end
+ * receives, is of another draft; otherwise nullptr.
  */
 static inline const char *other_draft(const struct rpcrdma_conn *conn,
 				      const void *msg, u32 length)
@@ -60,8 +60,8 @@ static inline const char *other_draft(const struct rpcrdma_conn *conn,
 	    flags && is_property(sixth))
 		return LATE;
 	/*
-	 * In this profile the sixth word counts messages received, of which there are no
-	 * more than were sent. Before -03 it was the number of properties.
+	 * In this profile, the sixth word counts the messages received, which are never
+	 * more than were sent. Before draft -03, it was the number of properties.
 	 */
 	if (type == RDMA2_CONNPROP && distance(conn->sent, sixth) > 0 &&
 	    is_property(seventh))

@@ -287,9 +287,9 @@ receive_one_chunk(struct rpcrdma_conn *conn, const void *msg, u32 length,
 }
 
 /*
- * Note an odd answer. A client that opens waits for CONNPROP, ERR_VERS, or an
- * ERROR about its own CONNPROP. A peer that sends anything else before these
- * may not support version 2.
+ * Note an answer that is no opening of version 2. A client that opens waits for
+ * CONNPROP, ERR_VERS, or an ERROR about its own CONNPROP. A peer that sends anything
+ * else before these may not support version 2.
  */
 void note_odd(struct rpcrdma_conn *conn, struct rpcrdma_rx *rx)
 {
@@ -412,7 +412,7 @@ receive_plain_v1(struct rpcrdma_conn *conn, const void *msg, u32 length,
 	return add_events(conn, rx, verdict);
 }
 
-/* Count a message of the fast path. It is usual that no event is due. */
+/* Count a message of the fast path. Usually no event is due. */
 [[gnu::always_inline]] inline verdict
 counted(struct rpcrdma_conn *conn, struct rpcrdma_rx *rx, verdict verdict)
 {
@@ -441,7 +441,7 @@ counted(struct rpcrdma_conn *conn, struct rpcrdma_rx *rx, verdict verdict)
 
 using namespace rpcrdma;
 
-/* The first message of a connection has its version. */
+/* The version of a connection's first message is in the message. */
 bool rpcrdma_has_extra_segs(const void *msg, u32 length)
 {
 	const span<v2::COMMON_OCTETS> common{ msg };
@@ -468,8 +468,8 @@ void rpcrdma_conn_refuse(struct rpcrdma_conn *conn, const char *reason)
 }
 
 /*
- * For Special Format, where header and payload arrive separately: the check
- * that receive_msg() makes for the other formats.
+ * For Special Format, in which header and payload arrive separately: the same check as
+ * receive_msg() makes for the other formats.
  */
 bool rpcrdma_payload_ok(u32 xid, bool response, const void *first)
 {

@@ -84,10 +84,10 @@ u32 left_to_peer(const struct rpcrdma_conn *conn)
 }
 
 /*
- * Return true if messages have been received that the peer may have sent
- * knowing its present window. From then on window_known_at follows the count of
- * received messages: a serial number older than 2^31 messages would be ahead of
- * it again. Called whenever Receives are posted, which is more often than that.
+ * Return true if a received message shows that the peer knows its present window. From
+ * then on, window_known_at follows the count of received messages, because a serial
+ * number older than 2^31 messages would be ahead of it again. Called whenever Receives
+ * are posted, which is more often than that.
  */
 bool window_is_heard(struct rpcrdma_conn *conn)
 {
@@ -114,9 +114,7 @@ bool window_too_small(struct rpcrdma_conn *conn)
 
 void grow_window(struct rpcrdma_conn *conn)
 {
-	/*
-	 * A window that has shrunk may still have more Receives than its size.
-	 */
+	/* A window that has shrunk may still have more Receives than it needs. */
 	const u32 there =
 		max_u32(rpcrdma_window_receives(conn->window), conn->receives) -
 		1;
@@ -245,7 +243,7 @@ u32 grant_events(struct rpcrdma_conn *conn)
 
 } // namespace
 
-/* For the first Receives the caller needs no event. */
+/* The first Receives are allocated without an event. */
 bool more_receives_due(const struct rpcrdma_conn *conn)
 {
 	return conn->receives && receives_short(conn);
@@ -355,8 +353,8 @@ u32 rpcrdma_recvs_allocated(struct rpcrdma_conn *conn, u32 count)
 }
 
 /*
- * The window's use is checked once for several messages, which is as accurate
- * as checking it with each of them.
+ * The use of the window is checked once for several messages, which is as accurate as
+ * checking it with each one.
  */
 u32 rpcrdma_recvs_to_post(struct rpcrdma_conn *conn, u32 now)
 {
@@ -402,7 +400,7 @@ u32 rpcrdma_recvs_posted(struct rpcrdma_conn *conn, u32 count)
 u32 rpcrdma_recvs_released(struct rpcrdma_conn *conn)
 {
 	count_free(conn);
-	/* Without it, enough are posted for a smaller window. */
+	/* Without this Receive, enough are posted for a smaller window. */
 	if (conn->receives > conn->recvs_wanted && !conn->recvs_allocating &&
 	    available(conn) >= static_cast<s32>(conn->window)) {
 		conn->receives--;

@@ -214,8 +214,8 @@ verdict receive_msg(const message &m)
 			       rx->total_length);
 
 	/*
-	 * It cannot wrap: one summand is within this limit, the other a
-	 * Receive.
+	 * The sum cannot wrap: one summand is within this limit, the other is the
+	 * length of a Receive.
 	 */
 	if (rx->total_length > conn->cfg.props.reassembly)
 		return refuse(m, { RDMA2_ERR_INVAL_CONT });
@@ -304,9 +304,9 @@ bool is_whole_message(const message &m)
 }
 
 /*
- * Return true if @m belongs to a continued message that was refused (7.1.3).
- * Its sender may also have left the rest unsent, and started again with the
- * same xid: that message is not lost.
+ * Return true if @m belongs to a continued message that was refused (7.1.3). Its sender
+ * may also have omitted the rest, and started again with the same xid. That new message
+ * is not discarded.
  */
 bool is_discarded(const message &m)
 {

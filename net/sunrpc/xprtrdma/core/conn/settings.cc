@@ -53,7 +53,7 @@ constexpr rule RULES[] = {
 static_assert(sizeof(RULES) / sizeof(RULES[0]) ==
 	      sizeof(rpcrdma_settings) / sizeof(u32));
 
-/* Calls in one direction, Replies in the other */
+/* Set the window to the Calls in one direction and the Replies in the other. */
 void set_window(struct rpcrdma_ep_params *p, u32 calls, u32 reverse)
 {
 	p->window = calls + reverse;
@@ -62,7 +62,7 @@ void set_window(struct rpcrdma_ep_params *p, u32 calls, u32 reverse)
 	p->sends = calls + reverse;
 }
 
-/* Authentication that is required excludes version 1, whatever the settings say. */
+/* Required authentication excludes version 1, whatever the settings say. */
 void set_versions(struct rpcrdma_ep_params *p, u32 auth, u32 low, u32 high)
 {
 	p->version_low = rpcrdma_auth_version_low(auth, static_cast<u8>(low));

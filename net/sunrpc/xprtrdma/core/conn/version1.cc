@@ -15,8 +15,8 @@ constexpr u32 DIRECTION_CALL = 0;
 constexpr u32 DIRECTION_REPLY = 1;
 
 /*
- * Segments in one message, Read and Reply chunk together: for each of both as
- * many as the in-tree client has ever sent.
+ * Maximum number of segments in one message of this end: for Read and Reply chunk
+ * together twice what the in-tree client has ever sent for either
  */
 constexpr u32 MAX_SEGS = 32;
 
@@ -226,7 +226,7 @@ verdict receive_rpc(const message &m, bool nomsg)
 	}
 }
 
-/* An error is permanent: retransmitting the Call would not help. */
+/* Every error is permanent: retransmitting the Call would not help. */
 verdict receive_error(const message &m)
 {
 	struct rpcrdma_rx *rx = m.rx;
@@ -242,7 +242,7 @@ verdict receive_error(const message &m)
 
 		if (m.conn->cfg.fallback_v1) {
 			/*
-			 * The fallback was wrong: this is no answer in version
+			 * The fallback was wrong: the peer has not answered in version
 			 * 1.
 			 */
 			m.conn->answered = 0;
@@ -309,7 +309,7 @@ void open(struct rpcrdma_conn *conn)
 	conn->granted = 1;
 	set_grant(conn);
 	/*
-	 * Fields that are not set are not supported; the rest are RFC 8166's
+	 * Properties that are not set are not supported. The others have RFC 8166's
 	 * values.
 	 */
 	conn->peer = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The version that a client begins with, its memory of a server's versions
- * between connections, and the text for the version of a connection (WP 4).
+ * The version that a client begins with, the cache of a server's versions, which
+ * outlives connections, and the text for the version of a connection (WP 4)
  */
 #include "../internal.hh"
 
@@ -11,18 +11,18 @@ namespace
 {
 
 /*
- * For how long to assume that a server does not support version 2. To try one
- * that answers at once costs a connection; to try one that answers nothing, or
- * nothing useful, costs the opening time. The opening time must not be paid
- * again after each idle period, nor after a night without traffic.
+ * Time for which a server is assumed not to support version 2. Trying a server that
+ * answers at once costs a connection. Trying one that gives no answer, or no useful
+ * one, costs the opening time, which must not be paid again after each idle period, nor
+ * after a night without traffic.
  */
 constexpr u64 ONLY_V1_SECONDS = 300;
 constexpr u64 ONLY_V1_LONG_SECONDS = 24ULL * 3600;
 
 /*
- * Return the number of attempts without an answer before the other version is
- * tried. A server that is known to support the version is more likely shutting
- * down or starting.
+ * Return the number of attempts without an answer after which the other version is
+ * tried. A server that is known to support the version is more likely shutting down or
+ * starting.
  */
 u32 enough_silence(bool known)
 {
@@ -49,7 +49,7 @@ void learn_from_v1(struct rpcrdma_version_cache *memory, u64 now,
 		if (memory->lasts)
 			only_v1(memory, now, true);
 	} else if (answer == RPCRDMA_ANSWER_AWAY) {
-		/* A peer that was shutting down was silent for that reason. */
+		/* A peer that was shutting down was silent because of that. */
 		if (!memory->has_v1)
 			*memory = {};
 	} else if (++memory->silent >= enough_silence(memory->has_v1)) {

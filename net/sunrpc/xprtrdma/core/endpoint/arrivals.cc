@@ -96,7 +96,7 @@ bool append(rpcrdma_ep_core *core, const rpcrdma_recv *rv)
 	rpcrdma_ep_arrivals *a = &core->arrivals;
 	u32 need;
 
-	/* The rest of another one, which was refused, may be left. */
+	/* The rest of another continued message, which was refused, may be left. */
 	if (rv->rx.first_part)
 		a->assembly_len = 0;
 	need = a->assembly_len + rv->rx.payload_length;
@@ -269,7 +269,10 @@ void rpcrdma_core_drain(struct rpcrdma_ep_core *core)
 	core->arrivals.draining = true;
 	while (rpcrdma_port_has_arrived(core))
 		rpcrdma_port_poll(core);
-	/* A context that begins later sees this, or is waited for. */
+	/*
+	 * A context that begins to process messages later sees this flag, or is waited
+	 * for.
+	 */
 	core->arrivals.draining = false;
 	rpcrdma_port_polled(core);
 	free_assembly(core);

@@ -30,7 +30,7 @@ bool post_part(rpcrdma_ep_core *core, rpcrdma_stream *st, const list_head *mrs)
 	rpcrdma_fragment part;
 
 	if (!s) [[unlikely]] {
-		/* It ends with the other queued messages. */
+		/* The stream ends with the other queued messages. */
 		list_remove(&st->work.list);
 		list_push_front(&st->work.list, &core->messages);
 		return false;
@@ -54,7 +54,7 @@ bool post_part(rpcrdma_ep_core *core, rpcrdma_stream *st, const list_head *mrs)
 		attach_writes(s, st->rw);
 		chain_writes(s, st->rw);
 		st->rw = nullptr;
-		/* It is freed when the lock is not held. */
+		/* The stream is freed when the lock is not held. */
 		list_remove(&st->work.list);
 		s->stream = st;
 		/* A Call may be waiting until its bytes are uncharged. */

@@ -100,7 +100,10 @@ rpcrdma_conn_config config_of(const rpcrdma_ep_core *core,
 	return cfg;
 }
 
-/* Record what the peer has said, and the Reads that both ends can have outstanding. */
+/*
+ * Record the content of the peer's request or answer, and the number of Reads that both
+ * ends can have outstanding.
+ */
 void meet(rpcrdma_ep_core *core, const rpcrdma_cm_peer *peer)
 {
 	rpcrdma_ep_control *c = &core->control;
@@ -276,7 +279,7 @@ u32 rpcrdma_core_part_octets(const struct rpcrdma_ep_core *core, u32 sges,
 {
 	const u32 pages = rpcrdma_sq_part_pages(&core->sq, max_u32(sges, 1));
 
-	/* The part need not be page-aligned. */
+	/* A part need not be page-aligned. */
 	return clamp_u32(pages - 1, 1,
 			 u32{ RPCRDMA_MAX_CHUNK_OCTETS } >> page_shift)
 	       << page_shift;

@@ -137,10 +137,11 @@ rpcrdma_send *pop_send_with_room(rpcrdma_ep_core *core, u32 octets);
 }
 
 /*
- * Post a stamped message whose slots are reserved. Here and below, false means that the
- * device refused it. The work item is always consumed: if it is refused, the connection
- * ends and the drain returns it. Others may post until then. If their completion covers
- * this work item, it is reported as failed.
+ * Post a stamped message whose slots are reserved. Return false if the device refused
+ * it; the same applies to the functions below. The work item is always consumed: if it
+ * is refused, the connection ends, and the drain returns the item. Until then other
+ * work may be posted. If the completion of that work covers this item, the item is
+ * reported as failed.
  */
 bool hand_over_send(rpcrdma_ep_core *core, rpcrdma_send *s);
 
@@ -157,8 +158,8 @@ bool post_rdma(rpcrdma_ep_core *core, rpcrdma_work *work);
 bool post_batch(rpcrdma_ep_core *core, rpcrdma_work *work);
 
 /*
- * Start the time limit of messages that wait for window, if there are any. Return
- * events, but only when the limit has expired.
+ * Start the time limit of messages that wait for credits, if there are any. Return
+ * events, but only if the limit has expired.
  */
 u32 watch_stall(rpcrdma_ep_core *core);
 

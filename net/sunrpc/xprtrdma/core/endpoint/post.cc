@@ -81,7 +81,7 @@ bool post_transfer(rpcrdma_ep_core *core)
 	return post_work(core, work);
 }
 
-/* From here on DONE, or the time limit, ends the exposure of @x. */
+/* From now on, a DONE or the time limit ends the exposure of @x. */
 void expose_reply(rpcrdma_ep_core *core, rpcrdma_pull_entry *x)
 {
 	expose_mrs(&x->mrs);
@@ -151,7 +151,7 @@ retire(rpcrdma_ep_core *core, rpcrdma_work *work, list_head *done_list)
 		list_push_back(&work->list, done_list);
 }
 
-/* Report an event of the protocol. */
+/* Report an event to the host. */
 void happened(rpcrdma_ep_core *core, enum rpcrdma_happened what)
 {
 	rpcrdma_lifecycle_event event{};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The Receives: allocating and charging them, posting them in batches, and what becomes
- * of one whose message has been processed.
+ * The Receives: allocating, charging and posting them, and reusing or freeing a Receive
+ * whose message has been processed
  */
 #include "endpoint.hh"
 
@@ -86,7 +86,7 @@ bool recvs_round(rpcrdma_ep_core *core)
 				    .nr = 0,
 				    .first = nullptr,
 				    .last = nullptr };
-	/* Hold off the teardown, which unmaps them. */
+	/* Hold off the teardown, which unmaps the Receives. */
 	const bool entered = made.want.count && rpcrdma_port_enter(core);
 	u32 events;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The MRs that a peer accesses: taking and mapping them, their invalidation, and their
+ * The MRs that a peer accesses: getting and mapping them, their invalidation, and their
  * return. queue/mr_pool.cc decides which callers wait for MRs, and when more are
  * allocated.
  */
@@ -22,7 +22,7 @@ int split_finer(rpcrdma_ep_core *core, const rpcrdma_mr_limits *limits)
 		rpcrdma_port_count(core, RPCRDMA_COUNT_MAP_FAILURES);
 		return -E_IO;
 	}
-	/* Notify the caller, and other waiters that are to retry as well. */
+	/* Notify the caller, and other waiters, which retry as well. */
 	rpcrdma_core_mrs_run_actions(core, RPCRDMA_POOL_TELL);
 	return -E_AGAIN;
 }

@@ -73,7 +73,7 @@ struct rpcrdma_send *rpcrdma_core_reserve_reply(struct rpcrdma_ep_core *core)
 void rpcrdma_core_send_put(struct rpcrdma_ep_core *core, struct rpcrdma_send *s,
 			   struct list_head *done_list)
 {
-	/* The caller keeps the memory that it was to expose. */
+	/* The caller keeps the memory that @s was to expose. */
 	s->exposed = nullptr;
 	free_up_send(core, s, done_list);
 	rpcrdma_core_freed(core);
@@ -95,7 +95,7 @@ int rpcrdma_core_send_call(struct rpcrdma_ep_core *core, struct rpcrdma_send *s,
 	if (rc) [[unlikely]]
 		return rc;
 	core->call_send = pop_send(core);
-	/* The registrations precede it, with the same doorbell. */
+	/* The registrations precede the Call, with the same doorbell. */
 	if (mrs) {
 		rpcrdma_port_chain_mrs(s, mrs);
 		expose_mrs(mrs);

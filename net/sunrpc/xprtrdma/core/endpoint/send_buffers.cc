@@ -26,8 +26,8 @@ u32 count_own(rpcrdma_ep_core *core, u32 more)
 }
 
 /*
- * Initialise @s, which has no buffer of its own (any more): with one for control
- * messages, or none.
+ * Initialise @s, which has no buffer of its own, or no longer has one. It gets one of
+ * the control buffers, or none.
  */
 void make_bare(rpcrdma_send *s)
 {
@@ -76,8 +76,8 @@ rpcrdma_send *make_send(rpcrdma_ep_core *core)
 }
 
 /*
- * If the allocation fails, return a context that has a buffer of that size from earlier,
- * or from the start (most connections have one).
+ * If the allocation fails, return a context that already has a buffer of that size. On
+ * most connections there is one.
  */
 rpcrdma_send *pop_send_with_room(rpcrdma_ep_core *core, u32 octets)
 {

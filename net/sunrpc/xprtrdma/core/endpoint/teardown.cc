@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The teardown of an endpoint. conn/lifecycle.cc has the order of its steps. Here is what
- * each of them means for the core's own state; the host does what it means for the device.
+ * The teardown of an endpoint. conn/lifecycle.cc has the order of its steps. This file
+ * executes each step for the core's own state; the host executes it for the device.
  */
 #include "endpoint.hh"
 
@@ -41,7 +41,7 @@ void end_work(rpcrdma_ep_core *core,
 	rpcrdma_core_run_callbacks(&done_list, false);
 }
 
-/* The MRs are gone, and no peer can access the memory that they had. */
+/* The MRs are destroyed, and no peer can access the memory that they had. */
 void end_mrs(rpcrdma_ep_core *core)
 {
 	for (rpcrdma_mr *mr = core->mrs.all; mr; mr = mr->all)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Transfers: Reads of Calls and of pulled Replies, and Writes of Replies. How a chunk is
- * split into parts, which parts are posted at once, what follows when a batch has
- * completed, and what becomes of a transfer that lacks MRs.
+ * Transfers: Reads of Calls and of pulled Replies, and Writes of Replies. This file
+ * decides how a chunk is split into parts, which parts are posted at once, what follows
+ * when a batch has completed, and how a transfer that lacks MRs continues.
  *
- * A transfer is built and ended without the lock: it belongs to one context at a time.
- * Its claim to MRs, and everything about posting, are under the lock.
+ * A transfer is built and ended without the lock, because it belongs to one context at
+ * a time. Its claim to MRs, and everything about posting, are under the lock.
  */
 #include "endpoint.hh"
 
@@ -54,7 +54,10 @@ void unprepare(rpcrdma_transfer *t)
 	t->left = 0;
 }
 
-/* Return the status @rc of a part, and count it unless MRs are short, or too small. */
+/*
+ * Return the status @rc of a part, and count a failure, unless MRs are missing or too
+ * small.
+ */
 int not_prepared(rpcrdma_transfer *t, int rc)
 {
 	if (rc != -E_AGAIN && rc != -E_RANGE)
@@ -366,7 +369,7 @@ void rpcrdma_core_written(struct rpcrdma_ep_core *core,
 		list_push_back(&reply->list, done_list);
 		return;
 	}
-	/* The teardown releases what it was to expose. */
+	/* The teardown releases the memory that the Reply was to expose. */
 	send_of(reply)->exposed = nullptr;
 	free_up_send(core, send_of(reply), done_list);
 }

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The MRs of a connection: which callers wait for them, and when more are
- * allocated.
+ * The MRs of a connection: which callers wait for them, and when more are allocated.
  *
- * Why every wait ends: a caller that was refused returns the MRs it got. While
- * others have MRs, each of these is returned; once one has been used, or was
- * newly allocated, a retry is worthwhile. If all are returned unused, by
- * callers that were refused, the maker runs after a pause, and has them retried
- * whatever it allocates. So a retry is always scheduled, and a caller that
- * finds no change retries at the pace of the pauses. That, too, has an end: see
- * RPCRDMA_POOL_FAILURES.
+ * Why every wait ends. A caller that was refused returns the MRs it got. While other
+ * callers have MRs, each of these is returned. A retry is worthwhile once a returned MR
+ * was used, or an MR was newly allocated. If all MRs are returned unused, by callers
+ * that were refused, the maker runs after a pause, and notifies the waiters whatever it
+ * allocates. So a retry is always scheduled, and a caller that finds no change retries
+ * once in a pause. These retries have an end, too: see RPCRDMA_POOL_FAILURES.
  */
 #include "../internal.hh"
 
@@ -19,7 +17,7 @@ namespace rpcrdma
 namespace
 {
 
-/* When the maker runs */
+/* Values of pool->maker: when the maker runs */
 enum : u8 {
 	MAKER_IDLE, /* when it is called */
 	MAKER_CALLED,
@@ -49,8 +47,8 @@ u32 tell(struct rpcrdma_mr_pool *pool)
 }
 
 /*
- * No Call is planned with MRs that a starved pool does not have, so that none
- * would call the maker: it runs periodically.
+ * The maker runs periodically, because no Call is planned with MRs that a starved pool
+ * does not have, so that none would start the maker.
  */
 u32 later(struct rpcrdma_mr_pool *pool)
 {
@@ -61,9 +59,9 @@ u32 later(struct rpcrdma_mr_pool *pool)
 }
 
 /*
- * Count the failures after the maker allocated @count of the MRs it had to.
- * Returns LOG if that should be logged: at the first failure, and at the one
- * that starves the pool.
+ * Count the failures after the maker has allocated @count of the requested MRs. Return
+ * LOG if that should be logged: at the first failure, and at the one that starves the
+ * pool.
  */
 u32 count_failures(struct rpcrdma_mr_pool *pool, u32 count)
 {
@@ -90,9 +88,8 @@ u32 count_failures(struct rpcrdma_mr_pool *pool, u32 count)
 using namespace rpcrdma;
 
 /*
- * Bounce buffers keep no offset within a page, so partial pages are separated
- * first. Smaller MRs are for a device that maps still less, for whatever
- * reason.
+ * Bounce buffers keep no offset within a page, so partial pages are separated first.
+ * Smaller MRs are for a device that maps still less, for whatever reason.
  */
 bool rpcrdma_mr_limits_reduce(struct rpcrdma_mr_limits *now,
 			      const struct rpcrdma_mr_limits *used)

@@ -18,9 +18,9 @@ constexpr u32 MOST_REGIONS_SLOTS =
 	u32{ RPCRDMA_MAX_SEGS } + 1 + RPCRDMA_SQ_BATCH;
 
 /*
- * MRs for Reads with a device that does not need them. The rdma_rw API can be
- * forced to use MRs, for debugging (ib_core.force_mr): then a few Reads are
- * possible at a time, and a Write that finds no MR costs the connection.
+ * MRs for Reads on a device that does not need them. The rdma_rw API can be forced to
+ * use MRs, for debugging (ib_core.force_mr). A few Reads are then possible at a time,
+ * and a Write that finds no MR costs the connection.
  */
 constexpr u32 SPARE_READS = 8;
 
@@ -33,11 +33,11 @@ bool serves_version_1(const struct rpcrdma_load *load)
 }
 
 /*
- * Return the slots for messages, and the work that belongs to them: a Call
- * registers an MR, and may later invalidate it; one Reply in several has a
- * Write. Work that does not fit is queued, and transfers are posted in batches,
- * so these are for speed, not for correctness. More would cost memory with each
- * connection, and a few dozen keep a device busy.
+ * Return the slots for messages, and for the work that belongs to them. A Call
+ * registers an MR, and may later invalidate it; some Replies have a Write. Work that
+ * does not fit is queued, and transfers are posted in batches, so that the number of
+ * slots affects speed, not correctness. Each connection pays for its slots, and a few
+ * dozen keep a device busy.
  */
 u32 slots_for(const struct rpcrdma_load *load, u32 max_wrs)
 {

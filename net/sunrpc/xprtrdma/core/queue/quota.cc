@@ -86,7 +86,9 @@ void note(struct rpcrdma_quota *all)
 	set(&all->full, all->used > all->limit);
 }
 
-/* For rpcrdma_quota_must_ask(): not every machine reads 64 bits at once. */
+/*
+ * A flag for rpcrdma_quota_must_ask(), because not every machine reads 64 bits at once.
+ */
 void note_replies(struct rpcrdma_quota_account *account)
 {
 	set(&account->replies, account->held[RPCRDMA_QUOTA_REPLIES] != 0);
@@ -140,15 +142,15 @@ enum : u8 {
 };
 
 /*
- * Accounts that wait for a Reply are before all that wait for a Call. They need only that
- * no more than the limit is used, and what they hold is released by their Replies. Behind
- * Calls that wait for that memory they would never be woken.
+ * Accounts that wait for a Reply precede all that wait for a Call. They only require
+ * that no more than the limit is used, and their Replies release the memory they hold.
+ * After Calls that wait for that memory they would never be woken.
  */
 void enqueue(struct rpcrdma_quota *all, struct rpcrdma_quota_account *account,
 	     enum rpcrdma_quota_use use)
 {
 	const bool replies = use == RPCRDMA_QUOTA_REPLIES;
-	/* It was woken, and another one was faster: it keeps its place. */
+	/* The account was woken, and another one was faster: it keeps its place. */
 	struct rpcrdma_quota_account *const front =
 		account->retrying ? all->last_reply : all->last;
 	struct rpcrdma_quota_account *const before = replies ? nullptr : front;
@@ -270,7 +272,7 @@ bool rpcrdma_quota_ask(struct rpcrdma_quota *all,
 		return true;
 	}
 	account->wanted = 1;
-	/* The others wait for memory that they hold themselves. */
+	/* If not, the account waits for memory that it holds itself. */
 	if (!is_for_one(account, use, bytes))
 		return false;
 	if (account->queued == FOR_CALL && use == RPCRDMA_QUOTA_REPLIES)

@@ -2,10 +2,10 @@
 /*
  * Reads that need MRs: which transfers wait for them, and in which order.
  *
- * Why every wait ends: a waiting transfer holds no MRs, so all that are missing
- * belong to transfers that are posted or being prepared; these end, and each
- * end retries the queue. The first in the queue is tried with all free MRs, and
- * no other gets one before it: it needs no more than there are.
+ * Why every wait ends. A waiting transfer holds no MRs, so that all missing MRs belong
+ * to transfers that are posted or being prepared. Each of these ends, and its end
+ * retries the queue. The first transfer in the queue is tried with all free MRs, and no
+ * other gets one before it: it needs no more MRs than exist.
  */
 #include "../internal.hh"
 

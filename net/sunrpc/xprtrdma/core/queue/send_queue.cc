@@ -2,13 +2,12 @@
 /*
  * The Send Queue: what may be posted now, and what is next.
  *
- * Why every wait ends. Work that fits leaves a batch of slots free in addition
- * to its own. If there are not enough slots for it, more than a batch is in
- * use, so that a part of that was posted signaled, and its completion covers
- * all before it. And while so many contexts are in use that no more than twice
- * the control messages' reserve is free, everything is posted signaled: a
- * context that is missing is either with a caller that will post or release it,
- * or on the device with a completion to come.
+ * Why every wait ends. Work that fits leaves a batch of slots free in addition to its
+ * own. If there are not enough slots for it, more than a batch is in use. A part of
+ * that was therefore posted signaled, and its completion covers everything before it.
+ * While so many contexts are in use that at most twice the control messages' reserve is
+ * free, every chain is posted signaled. A missing context is therefore either held by a
+ * caller that will post or release it, or posted with a completion to come.
  */
 #include "send_queue.hh"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The Send Queue's decisions that each Call and each Reply needs. The endpoint has them
- * inline: a call of each costs more than what it decides.
+ * The decisions of the Send Queue that every Call and every Reply need. The endpoint
+ * has them inline, because calling each would cost more than the decision.
  */
 #ifndef RPCRDMA_CORE_SEND_QUEUE_HH
 #define RPCRDMA_CORE_SEND_QUEUE_HH
@@ -37,9 +37,9 @@ static inline void refuse_call(struct rpcrdma_sq *sq, u32 nr_wrs)
 }
 
 /*
- * A control message that is due need not precede the Reply if it only conveys
- * credits, because the Reply conveys them, too. But one that is queued for
- * credit has waited longer.
+ * A due control message that only conveys credits need not precede the Reply, because
+ * the Reply conveys them, too. A control message that is queued for credit has waited
+ * longer than the Reply, and precedes it.
  */
 [[gnu::always_inline]] static inline enum rpcrdma_sq_answer
 sq_reply(struct rpcrdma_conn *conn, struct rpcrdma_sq *sq,

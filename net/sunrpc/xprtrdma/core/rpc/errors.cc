@@ -40,7 +40,7 @@ const error_info *find_error(u32 code)
 namespace
 {
 
-/* How long a peer's refusal is remembered: as long as its versions */
+/* Seconds for which a peer's refusal is remembered: as long as its versions */
 constexpr u64 LESSON_SECONDS = 300;
 
 /* rpcrdma_peer_limits_any() reads it without the user's lock. */
@@ -70,10 +70,10 @@ bool reply_chunk_helps(const struct rpcrdma_rx *rx,
 }
 
 /*
- * Return true if another placement of the result can help. Zero: the peer could
- * not determine a length (7.3.4). The chunk has all the memory there is for the
- * result, so only a peer that counts the roundup, too, can succeed: with the
- * result in the rest of the Reply, if that has space.
+ * Return true if another placement of the result can help. Zero: the peer could not
+ * determine a length (7.3.4). The chunk has all the memory that exists for the result.
+ * Only a peer that counts the roundup, too, can therefore succeed, with the result in
+ * the rest of the Reply, if that has space.
  */
 bool roundup_helps(const struct rpcrdma_rx *rx, const struct rpcrdma_call *call,
 		   const struct rpcrdma_lists *call_lists)
@@ -86,9 +86,9 @@ bool roundup_helps(const struct rpcrdma_rx *rx, const struct rpcrdma_call *call,
 }
 
 /*
- * Process the content of an ERROR. Returns whether that rules out the form the
- * Call was sent in: if it does not, the peer contradicts itself, and
- * retransmitting the same form would not help.
+ * Process the content of an ERROR. Return true if it rules out the form in which the
+ * Call was sent. If it does not, the peer contradicts itself, and retransmitting the
+ * same form would not help.
  */
 bool give_in(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
 	     const struct rpcrdma_call *call,
@@ -144,7 +144,7 @@ int rpcrdma_call_refused(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
 	struct rpcrdma_call again = *call;
 	struct rpcrdma_call_plan plan;
 	const u32 bit = code < 32 ? 1u << code : 0;
-	/* Even if this RPC ends, others use the limits learned. */
+	/* Even if this RPC ends, other RPCs use the limits learned. */
 	const bool hope =
 		give_in(conn, rx, call, call_lists, &again.retry_limits);
 

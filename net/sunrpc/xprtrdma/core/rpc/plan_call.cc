@@ -67,9 +67,8 @@ call_planner::call_planner(const struct rpcrdma_conn *conn,
 	const u32 position = call->item_position;
 
 	/*
-	 * Avoid combinations that version 1 permits, but that its peers may
-	 * never have received from the client that all of them were tested
-	 * with.
+	 * Avoid combinations that version 1 permits, but that servers may never have
+	 * received from the client that all of them were tested with.
 	 */
 	simple_ = conn->version == RPCRDMA_VERS_1;
 	chunks_ = limits_.max_segs &&
@@ -179,23 +178,23 @@ bool call_planner::will_fit(u32 octets, const reply_resources &o) const
 }
 
 /*
- * Return the number of offers in @offers: the chunks that the Call could
- * provide for its Reply, best first (6.4, DR 5.3.1).
+ * Return the number of entries in @offers: the chunks that the Call could provide for
+ * its Reply, best first (6.4, DR 5.3.1).
  *
- * - Nothing, if the largest Reply fits into one message: registering memory
- *   costs two Work Requests and makes the RPC wait for the invalidation.
- * - A Write chunk for a DDP-eligible result that may not fit: no copy.
- * - Nothing in addition, if the rest can be continued within this end's
- *   reassembly limit: that costs something only if the Reply is large.
- * - Nothing in addition, if it is possible but unlikely that the Reply is
- *   large, and the Responder has announced that it provides Read chunks: these,
- *   too, cost something only if it is, and no length can be too small (DR 5.1).
- * - Only a Reply chunk, if a Reply that large was recently refused to a Call
- *   that had none.
- * - A Reply chunk otherwise: the Responder has no other method for a large
- *   Reply; or the Reply is expected to be large (a READ the complete result of
- *   which GSS needs), and the round trip of a Read chunk would be paid each
- *   time (DR 5.2.2); or a smaller offer was refused before.
+ * - Nothing, if the largest Reply fits into one message: registering memory costs two
+ *   Work Requests, and makes the RPC wait for the invalidation.
+ * - A Write chunk for a DDP-eligible result that may not fit: the result is not copied.
+ * - Nothing in addition, if the rest can be continued within this end's reassembly
+ *   limit: that has a cost only if the Reply is large.
+ * - Nothing in addition, if a large Reply is possible but unlikely, and the Responder
+ *   has announced that it provides Read chunks: these, too, have a cost only if the
+ *   Reply is large, and no length can be too small (DR 5.1).
+ * - Only a Reply chunk, if a Reply that large was recently refused to a Call that had
+ *   none.
+ * - A Reply chunk otherwise. The Responder has no other method for a large Reply; or
+ *   the Reply is expected to be large (a READ whose complete result GSS needs), so that
+ *   each Reply would cost the round trip of a Read chunk (DR 5.2.2); or smaller chunks
+ *   were refused before.
  */
 u32 call_planner::make_resources(
 	reply_resources (&resources)[MAX_RESOURCES]) const
@@ -252,9 +251,9 @@ u32 call_planner::make_resources(
 				resources[n++] = whole;
 		}
 		/*
-		 * The retry is for this chunk. And a Responder of version 1 has
-		 * only a permanent error for such a Reply, if it checks the
-		 * length at all.
+		 * The Call is retried for the sake of this chunk. In addition, a
+		 * Responder of version 1 has only a permanent error for such a Reply,
+		 * if it checks the length at all.
 		 */
 		if (larger || (simple_ && !call_->reverse))
 			return n;
@@ -268,9 +267,9 @@ u32 call_planner::make_resources(
 	if (!learnt && was_refused(call_->reply_max) && whole_ok(o))
 		resources[n++] = whole;
 	/*
-	 * A Reply that may be too large rarely is; if it is, the Responder
-	 * sends an ERROR, from which a Requester of version 1 learns nothing. Here,
-	 * version 1 has a Write chunk, and waits until there are MRs for it.
+	 * A Reply that may be too large rarely is. If it is, the Responder sends an
+	 * ERROR, from which a Requester of version 1 learns nothing. In version 1, the
+	 * Call therefore has a Write chunk, and waits until there are MRs for it.
 	 */
 	if (!simple_ || call_->reverse)
 		resources[n++] = none;

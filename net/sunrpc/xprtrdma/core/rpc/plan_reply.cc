@@ -165,9 +165,9 @@ void give_up(struct rpcrdma_reply_plan *plan, u32 code, u32 arg0, u32 arg1)
 		return_reply_chunk(call_lists, lists, 0);
 
 	/*
-	 * A Requester without a private message may have larger Receives than
-	 * the default. If it provides no Reply chunk, an ERROR is worse for it
-	 * than a Reply that may be too long.
+	 * A Requester without a private message may have larger Receives than the
+	 * default. If it provides no Reply chunk, an ERROR is worse for it than a Reply
+	 * that may be too long.
 	 */
 	room = limits.send_inline;
 	if (v1::receives_unknown(conn) && !call_lists->has_reply)

@@ -16,7 +16,7 @@ namespace
 /* exposure->state */
 enum exposure_state : u8 {
 	RESERVED, /* the Reply has not been sent yet */
-	WAITING,  /* for its DONE */
+	WAITING,  /* waiting for its DONE */
 	ENDING,	  /* its memory is being invalidated */
 };
 
@@ -144,7 +144,7 @@ void rpcrdma_pull_sent(struct rpcrdma_conn *conn,
 	conn->counters.replies_exposed++;
 }
 
-/* DR 4.1.3: the Requester may never send it. */
+/* DR 4.1.3: the Requester may never send the DONE. */
 struct rpcrdma_overdue rpcrdma_conn_overdue(struct rpcrdma_conn *conn, u32 now)
 {
 	u32 wait = 0;

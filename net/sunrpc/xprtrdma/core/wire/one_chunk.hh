@@ -33,9 +33,9 @@ encode_segment(xdr_writer out, const struct rpcrdma_segment &seg)
 }
 
 /*
- * Set one chunk, of constants. has_chunks() reads three of these fields as one
- * word, and a processor that has just written them one by one would stall on
- * that read. The compiler stores constants at once.
+ * Set the counts for one chunk, as constants. has_chunks() reads three of these fields
+ * as one word, and a processor that has just written them one by one would stall on
+ * that read. The compiler stores constants with one instruction.
  */
 [[gnu::always_inline]] static inline void one_chunk(struct rpcrdma_lists *lists,
 						    bool read)

@@ -26,7 +26,7 @@ constexpr struct rpcrdma_props DEFAULT_PROPS = {
  */
 void clamp_props(struct rpcrdma_props *props);
 
-/* What a CONNPROP has besides values of struct rpcrdma_props */
+/* The content of a CONNPROP other than the values of struct rpcrdma_props */
 struct prop_others {
 	u32 count;	/* properties of all kinds */
 	u32 nr_auth;	/* of these, HOSTAUTH with data */

@@ -100,10 +100,11 @@ private:
 };
 
 /*
- * Reads words from a message, and never beyond its end.
+ * Read words from a message, and never beyond its end.
  *
- * A function that reads many words copies the reader: bytes may alias anything,
- * so for all the compiler knows also a reader that is passed by reference.
+ * A function that reads many words copies the reader. Bytes may alias any object, so
+ * that for a reader passed by reference the compiler would have to assume that each
+ * access changes it.
  */
 class xdr_reader
 {
