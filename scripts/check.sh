@@ -424,7 +424,7 @@ mapped()
 		f=${f##*/}
 		grep -qE "(^ +|[ /])${f%.*}(\.(c|cc|h|hh))?( |\$)" Documentation/code-map.rst ||
 			{ echo "code-map.rst does not have $f"; bad=1; }
-	done < <(sources 'include/*' 'net/*.c' 'net/*.h' 'net/*.cc' 'net/*.hh' | grep -vE '/compat(\.h$|/)')
+	done < <(sources 'include/*.h' 'include/*.hh' 'net/*.c' 'net/*.h' 'net/*.cc' 'net/*.hh' | grep -vE '/compat(\.h$|/)')
 	return $bad
 }
 
