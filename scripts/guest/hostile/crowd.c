@@ -79,7 +79,7 @@ static void heard(struct client *c, const struct msg *m)
 		c->at = now() - begun;
 		answered++;
 	} else if (!is_grant(m)) {
-		bad("this is no answer: %s", describe(m));
+		bad("this message is no Reply: %s", describe(m));
 	}
 }
 
@@ -132,7 +132,7 @@ static void hear(uint32_t count)
 {
 	while (answered < count) {
 		if (now() - begun > PATIENCE_S * scale)
-			bad("not all have got an answer");
+			bad("some clients got no Reply");
 		run_once(1000);
 	}
 }
@@ -175,7 +175,7 @@ static void stay(uint32_t count)
 			call(&clients[i]);
 		hear(end);
 	}
-	printf("each of %u had another answer\n", count);
+	printf("each of %u clients got a second Reply\n", count);
 }
 
 static void leave(void)

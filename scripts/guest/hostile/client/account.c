@@ -30,7 +30,7 @@ static struct held held_by(const char *const *fields, uint32_t count)
 
 	f = fopen("/sys/kernel/debug/rpcrdma/connections", "r");
 	if (!f)
-		bad("there is no list of connections");
+		bad("debugfs has no list of connections");
 	while (fgets(line, sizeof(line), f)) {
 		if (strncmp(line, "role=server", 11))
 			continue;

@@ -115,7 +115,7 @@ void read_inline(struct peer *p, uint32_t xid, uint32_t header, uint32_t count)
 	send_out(p);
 	m = expect_reply(p, xid);
 	if (m->len != header + READ_ITEM + count || m->data[header + READ_ITEM] != 'h')
-		bad("a READ gets %s", describe(m));
+		bad("a Reply to a READ should come, not %s", describe(m));
 	free(m);
 }
 

@@ -66,7 +66,7 @@ CASE(credits, none_for_a_reply)
 	send_out(p);
 	m = receive_more(p, 1000);
 	if (m)
-		bad("nothing may be sent, and yet came %s", describe(m));
+		bad("the server has no credit, but sent %s", describe(m));
 	p->credit = 8;
 	grant(p, 0);
 	free(expect_reply(p, xid));
@@ -112,7 +112,7 @@ CASE(credits, more_calls_than_sends)
 	first = p->xid + 1;
 	for (;;) {
 		if (p->closed)
-			bad("the connection is closed after %u Calls", n);
+			bad("the server closed the connection after %u Calls", n);
 		if ((int32_t)(p->limit - p->sent) > 0) {
 			null_call(p, ++p->xid, 0);
 			send_out(p);
@@ -124,11 +124,11 @@ CASE(credits, more_calls_than_sends)
 		if (!m)
 			break;
 		if (!is_grant(m))
-			bad("beyond the window came %s", describe(m));
+			bad("the server exceeded its limit with %s", describe(m));
 		free(m);
 	}
 	if (n < 8)
-		bad("the server took %u Calls only", n);
+		bad("the server granted credits for %u Calls only", n);
 	/*
 	 * Wait for as long as service threads would have, but not long enough for a
 	 * stall.
@@ -137,7 +137,8 @@ CASE(credits, more_calls_than_sends)
 	for (i = 0; i < 6; i++) {
 		alive(q);
 		if (peers_run(p, 1000 / scale))
-			bad("the connection with the Calls is %s", p->closed ? "closed" : "open beyond its window");
+			bad("the connection with the Calls is %s",
+			    p->closed ? "closed" : "open, although a Call exceeded its limit");
 	}
 	/* Only the reserve is left, which a grant may use. */
 	p->credit = 64;
@@ -201,7 +202,7 @@ CASE(credits, beyond_the_window)
 	while (receive_more(p, 2 * ANSWER_MS))
 		;
 	if (!p->closed)
-		bad("sent %u with a window of %u, and the connection is open", p->sent, limit);
+		bad("the connection is open after %u messages with a limit of %u", p->sent, limit);
 }
 
 CASE(credits, grants_with_flags)

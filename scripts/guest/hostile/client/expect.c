@@ -71,7 +71,7 @@ uint32_t payload(const struct msg *m, uint32_t version)
 		at += 4;
 	}
 	if (at > m->len)
-		bad("the header of a Reply is broken: %s", describe(m));
+		bad("the header of a Reply is invalid: %s", describe(m));
 	return at;
 }
 
@@ -85,7 +85,7 @@ struct msg *expect_reply(struct peer *p, uint32_t xid)
 		bad("a Reply to %x should come, not %s", xid, describe(m));
 	at = payload(m, p->version);
 	if (m->len < at + 8 || get(m->data, at) != xid || get(m->data, at + 4) != 1)
-		bad("the Reply to %x is none: %s", xid, describe(m));
+		bad("the answer to %x is no RPC Reply: %s", xid, describe(m));
 	return m;
 }
 
@@ -104,9 +104,9 @@ void expect_closed(struct peer *p)
 	struct msg *m = receive_more(p, 2 * ANSWER_MS);
 
 	if (m)
-		bad("the connection should be closed, and an answer came: %s", describe(m));
+		bad("the connection should be closed, but an answer came: %s", describe(m));
 	if (!p->closed)
-		bad("the connection should be closed, and is not");
+		bad("the connection should be closed, but is open");
 }
 
 void expect_connprop(struct peer *p)

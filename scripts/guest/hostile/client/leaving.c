@@ -90,7 +90,7 @@ CASE(leaving, killed)
 			bad("posix_spawn: %s", strerror(errno));
 		waitpid(pid, &status, 0);
 		if (!WIFSIGNALED(status))
-			bad("step %d did not come to its end", step);
+			bad("step %d was not reached", step);
 	}
 }
 
@@ -116,7 +116,7 @@ static bool death_noticed(struct peer *p, int step)
 		/* The client can receive few more messages. */
 		if (!peers_run(p, answered ? 8000 : 30000)) {
 			if (!answered)
-				bad("the server waits without end for one who is dead (step %d)",
+				bad("the server keeps the connection of a dead client (step %d)",
 				    step);
 			return false;
 		}
@@ -142,7 +142,7 @@ CASE(leaving, dead)
 	for (i = 0; i < 3; i++) {
 		for (tries = 0; !death_noticed(owed[i], 7 + i); tries++) {
 			if (tries == 4)
-				bad("step %d is answered each time before the peer dies", 7 + i);
+				bad("the server answered each time before the client died (step %d)", 7 + i);
 			peer_free(owed[i]);
 			owed[i] = go_and_die(7 + i);
 		}
@@ -185,7 +185,7 @@ CASE(leaving, silent_opening)
 		while (p[i]->inbox);
 		while (!p[i]->closed)
 			if (!peers_run(p[i], 25000))
-				bad("silence of kind %d is endured", i);
+				bad("the server keeps a client that stopped opening (kind %d)", i);
 			else
 				free(receive(p[i], 0));
 	}
@@ -209,7 +209,7 @@ CASE(leaving, silent_crowd)
 	}
 	alive(opened());
 	if (!p[0]->closed && !peers_run(p[0], ANSWER_MS))
-		bad("the oldest of %u silent ones is still there", CROWD);
+		bad("the oldest of %u silent clients is still connected", CROWD);
 }
 
 /* An opened connection may be idle, whatever its last message was. */
@@ -229,7 +229,7 @@ CASE(leaving, silent_later)
 	peers_run(NULL, 3000);
 	for (i = 0; i < 4; i++)
 		if (p[i]->closed)
-			bad("connection %d is closed after a few idle seconds", i);
+			bad("the server closed idle connection %d after a few seconds", i);
 	part(p[1], p[1]->xid, 20, 20, false);
 	free(expect_reply(p[1], p[1]->xid));
 }

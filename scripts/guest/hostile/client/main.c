@@ -45,7 +45,7 @@ static int run_load(const char *name, bool takes, const char *rate)
 	}
 	if (load_by_name(name, takes, rate ? atof(rate) : 0))
 		return 0;
-	printf("there is no load %s\n", name);
+	printf("unknown load: %s\n", name);
 	return 1;
 }
 

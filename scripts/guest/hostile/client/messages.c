@@ -216,10 +216,10 @@ static void expect_closed_or_denied(struct peer *p, uint32_t xid)
 
 	if (m && (m->len < at + 12 || get(m->data, at) != xid || get(m->data, at + 4) != 1 ||
 		  get(m->data, at + 8) != 1))
-		bad("the Call should be denied or the connection closed, and this came: %s",
+		bad("the Call should be denied or the connection closed, but this came: %s",
 		    describe(m));
 	if (!m && !p->closed)
-		bad("the connection should be closed, and is not");
+		bad("the connection should be closed, but is open");
 	free(m);
 }
 

@@ -110,7 +110,7 @@ CASE(opening, properties_without_end)
 			expect_connprop(p);
 	}
 	if (i < 60)
-		bad("closed after %d parts of 1000 octets already", i);
+		bad("the connection was closed after %d fragments of 1000 bytes", i);
 	expect_closed(p);
 }
 

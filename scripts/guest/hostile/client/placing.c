@@ -29,10 +29,10 @@ CASE(placing, controls)
 	if (!exposed_is(0, 100, 0) || !exposed_is(100, 10000, 'h') ||
 	    !exposed_is(10100, 9900, 0) || !exposed_is(20000, 10000, 'h') ||
 	    !exposed_is(30000, 20000, 0))
-		bad("the octets are not where the Write chunk has them");
+		bad("the Write chunk does not hold the data");
 	if (get(m->data, 32) != 1 || get(m->data, 36) != 2 ||
 	    get(m->data, 44) != 10000 || get(m->data, 60) != 10000)
-		bad("the Write chunk comes back otherwise than filled: %s", describe(m));
+		bad("the Reply does not return the Write chunk as filled: %s", describe(m));
 	free(m);
 
 	/* Reply chunk */
@@ -140,10 +140,10 @@ static void second_only(struct peer *p, bool empty, uint32_t len)
 	m = expect_reply(p, xid);
 	if (get(m->data, 32) != 1 || get(m->data, 36) != !empty ||
 	    (!empty && (get(m->data, 40) != exposed_mr->rkey || get(m->data, 44))))
-		bad("the first Write chunk does not come back unused: %s", describe(m));
+		bad("the Reply does not return the first Write chunk as unused: %s", describe(m));
 	if (get(m->data, at_second - 4) != 1 || get(m->data, at_second) != exposed_mr->rkey ||
 	    get(m->data, at_second + 4) != SECOND)
-		bad("the second Write chunk comes back otherwise than filled: %s", describe(m));
+		bad("the Reply does not return the second Write chunk as filled: %s", describe(m));
 	if (m->len != payload(m, 2) + READ_ITEM + FIRST + 16 ||
 	    m->data[payload(m, 2) + READ_ITEM] != 'h' ||
 	    m->data[payload(m, 2) + READ_ITEM + FIRST - 1] != 'h' ||
@@ -151,7 +151,7 @@ static void second_only(struct peer *p, bool empty, uint32_t len)
 		bad("the first result is not in the Payload stream: %s", describe(m));
 	if (!exposed_is(0, FILE_OCTETS, 0) || !exposed_is(FILE_OCTETS, SECOND, 'h') ||
 	    !exposed_is(FILE_OCTETS + SECOND, 30000, 0))
-		bad("the octets are not where the second Write chunk has them");
+		bad("the second Write chunk does not hold the data");
 	free(m);
 }
 
@@ -204,7 +204,7 @@ CASE(placing, one_memory_for_all)
 	if (m && get(m->data, 0) != xid)
 		bad("a Reply or the connection's end should come, not %s", describe(m));
 	if (!m && !p->closed)
-		bad("neither a Reply nor the connection's end comes");
+		bad("the server neither replied nor closed the connection");
 	free(m);
 }
 
@@ -219,15 +219,15 @@ CASE(placing, continued_control)
 	rpc_read(p, xid, 20000);
 	send_out(p);
 	do {
-		m = answer(p, "part of a Reply");
+		m = answer(p, "fragment of a Reply");
 		more = get(m->data, 16) & MORE;
 		if (get(m->data, 0) != xid || get(m->data, 12) != MSG)
-			bad("a part of a Reply should come, not %s", describe(m));
+			bad("a fragment of a Reply should come, not %s", describe(m));
 		octets += m->len - HEADER;
 		free(m);
 	} while (more);
 	if (octets != READ_ITEM + 20000)
-		bad("a Reply of %u octets came in parts", octets);
+		bad("a Reply of %u bytes was continued", octets);
 	alive(p);
 }
 
@@ -250,12 +250,12 @@ CASE(placing, continued_without_window)
 	send_out(p);
 	/* Send two fragments without the last one, and close the connection. */
 	for (i = 0; i < 2; i++) {
-		m = answer(p, "part of a Reply");
+		m = answer(p, "fragment of a Reply");
 		if (get(m->data, 0) != xid || get(m->data, 16) != (RESPONSE | MORE))
-			bad("a part of a Reply should come, not %s", describe(m));
+			bad("a fragment of a Reply should come, not %s", describe(m));
 		free(m);
 	}
 	m = receive_more(p, 1000);
 	if (m)
-		bad("beyond the window came %s", describe(m));
+		bad("the server exceeded its limit with %s", describe(m));
 }

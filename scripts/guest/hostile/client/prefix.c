@@ -175,7 +175,7 @@ CASE(prefix, much_longer_than_a_receive)
 	send_out(p);
 	while (!p->closed)
 		if (!peers_run(p, ANSWER_MS))
-			bad("the connection should be closed, and is not");
+			bad("the connection should be closed, but is open");
 		else
 			free(receive(p, 0));
 }

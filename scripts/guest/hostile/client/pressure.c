@@ -55,12 +55,12 @@ CASE(pressure, replies_hoarded)
 		n++;
 	}
 	if (p->closed)
-		bad("the connection is closed after %u Calls", n);
-	printf("# %u Calls taken, %llu octets of Replies held\n", n, largest("memory_replies"));
+		bad("the server closed the connection after %u Calls", n);
+	printf("# %u Calls granted, %llu bytes of Replies held\n", n, largest("memory_replies"));
 	if (n == CALLS)
-		bad("the server took %u Calls, and none of their Replies was taken", n);
+		bad("the server granted credits for %u Calls without credits for their Replies", n);
 	if (largest("memory_replies") < FILE_OCTETS || largest("memory_replies") > LIMIT_MIB << 20)
-		bad("the server holds %llu octets of Replies", largest("memory_replies"));
+		bad("the server holds %llu bytes of Replies", largest("memory_replies"));
 	/* Other connections are not affected. */
 	alive(q);
 	alive(q);

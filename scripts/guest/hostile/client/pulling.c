@@ -12,14 +12,14 @@ void take_exposure(struct exposure *e, const struct msg *m)
 	memset(e, 0, sizeof(*e));
 	e->xid = get(m->data, 0);
 	if (m->len < HEADER || get(m->data, 12) != NOMSG || get(m->data, 16) != RESPONSE)
-		bad("a Reply to be read should come, not %s", describe(m));
+		bad("a Reply to be pulled should come, not %s", describe(m));
 	for (; at + 28 <= m->len && get(m->data, at) && e->count < 16; at += 24, e->count++) {
 		e->handle[e->count] = get(m->data, at + 8);
 		e->len[e->count] = get(m->data, at + 12);
 		e->offset[e->count] = get64(m->data, at + 16);
 	}
 	if (!e->count)
-		bad("a Reply to be read should come, not %s", describe(m));
+		bad("a Reply to be pulled should come, not %s", describe(m));
 }
 
 void pull(struct peer *p, const struct exposure *e, uint32_t to)
@@ -45,11 +45,11 @@ static struct exposure exposed_to(struct peer *p)
 	ww(p, 2, 0, 0);
 	rpc_read(p, xid, 20000);
 	send_out(p);
-	m = answer(p, "Reply to be read");
+	m = answer(p, "Reply to be pulled");
 	take_exposure(&e, m);
 	free(m);
 	if (e.xid != xid)
-		bad("the Reply to %x should come, not that to %x", xid, e.xid);
+		bad("the Reply to %x should come, not the one to %x", xid, e.xid);
 	return e;
 }
 
@@ -64,7 +64,7 @@ CASE(pulling, controls)
 		bad("an exposed Reply cannot be read");
 	if (get(exposed, 0) != e.xid || !exposed_is(READ_ITEM, 20000, 'h') ||
 	    !exposed_is(READ_ITEM + 20000, 1000, 0))
-		bad("what is exposed is not the Reply");
+		bad("the exposed memory does not hold the Reply");
 	done(p, e.xid);
 	alive(p);
 	/* After DONE the memory is invalid. */
@@ -80,7 +80,7 @@ CASE(pulling, of_another_connection)
 
 	pull(q, &e, 0);
 	if (sends_done(q))
-		bad("what is exposed to one connection can be read on another one");
+		bad("memory exposed to one connection can be read on another");
 	alive(p);
 	pull(p, &e, 0);
 	if (!sends_done(p))
@@ -96,5 +96,5 @@ CASE(pulling, only_reads)
 
 	rdma_post(p, false, 0, 100, e.handle[0], e.offset[0]);
 	if (sends_done(p))
-		bad("an exposed Reply can be written to");
+		bad("an exposed Reply can be written");
 }

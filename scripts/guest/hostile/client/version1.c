@@ -183,10 +183,10 @@ static void expect_spread(uint32_t from, uint32_t len, const uint8_t *sizes)
 		n = end < MANY_LEN ? end : MANY_LEN;
 		skip = from < n ? from : n;
 		if (get(sizes, 16 * i) != n)
-			bad("segment %u comes back with %u octets, not %u", i, get(sizes, 16 * i), n);
+			bad("the Reply returns segment %u with %u bytes, not %u", i, get(sizes, 16 * i), n);
 		if (!exposed_is(i * MANY_GAP + skip, n - skip, 'h') ||
 		    !exposed_is(i * MANY_GAP + n, MANY_GAP - n, 0))
-			bad("segment %u holds something else", i);
+			bad("segment %u does not hold the data", i);
 	}
 }
 
@@ -209,7 +209,7 @@ CASE(version1, many_segments)
 	send_out(p);
 	m = expect_reply(p, xid);
 	if (get(m->data, 20) != 1 || get(m->data, 24) != MANY)
-		bad("the Write chunk comes back otherwise: %s", describe(m));
+		bad("the Reply does not return the Write chunk as filled: %s", describe(m));
 	expect_spread(0, 56000, m->data + 32);
 	free(m);
 
@@ -246,7 +246,7 @@ CASE(version1, many_segments)
 	send_out(p);
 	m = expect_reply(p, xid);
 	if (m->len != HEADER1 + READ_ITEM + 1000 || m->data[HEADER1 + READ_ITEM] != 'h')
-		bad("a READ gets %s", describe(m));
+		bad("a Reply to a READ should come, not %s", describe(m));
 	free(m);
 
 	/* Two items, the segments of the second one first, and all kinds of chunks */
@@ -263,7 +263,7 @@ CASE(version1, many_segments)
 	m = expect_reply(p, xid);
 	for (i = 0; i < 40; i++)
 		if (get(m->data, 28 + 16 * i) != exposed_mr->rkey || get(m->data, 32 + 16 * i))
-			bad("an unused Write chunk comes back otherwise: %s", describe(m));
+			bad("the Reply does not return an unused Write chunk as such: %s", describe(m));
 	free(m);
 	alive(p);
 }

@@ -371,7 +371,7 @@ static void wait_cm(struct peer *p, const char *what)
 	while (!p->connected && !p->closed && now() < end)
 		run_once(20);
 	if (!p->connected || p->closed)
-		bad("%s did not work", what);
+		bad("%s failed", what);
 	p->connected = false;
 }
 
@@ -467,7 +467,7 @@ void put(void *data, uint32_t offset, uint32_t word)
 void w(struct peer *p, uint32_t word)
 {
 	if (p->len + 4 > sizeof(p->out))
-		bad("this program makes a message of more than %zu octets", sizeof(p->out));
+		bad("the message exceeds this program's limit of %zu bytes", sizeof(p->out));
 	put(p->out, p->len, word);
 	p->len += 4;
 }
@@ -573,9 +573,9 @@ void send_inv(struct peer *p, uint32_t handle)
 	if (p->closed)
 		return;
 	if (now() >= end)
-		bad("the other end gave no window in time: %u sent, limit %u", p->sent, p->limit);
+		bad("the peer granted no credit in time: %u sent, limit %u", p->sent, p->limit);
 	if (p->len > SLOT)
-		bad("a message of %u octets is too long for this program", p->len);
+		bad("a message of %u bytes is too long for this program", p->len);
 	if (p->stamp && p->version == 2) {
 		put(p->out, 8, p->credit);
 		put(p->out, 20, p->received);
@@ -609,7 +609,7 @@ void rdma_post(struct peer *p, bool read, uint32_t at, uint32_t len,
 	};
 
 	if (at > EXPOSED || len > EXPOSED - at)
-		bad("a transfer of %u octets is too long for this program", len);
+		bad("a transfer of %u bytes is too long for this program", len);
 	if (!p->closed && !post(p, &wr))
 		p->closed = true;
 }

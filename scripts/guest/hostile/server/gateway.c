@@ -49,7 +49,7 @@ static void serve_call(struct peer *p, const struct msg *m)
 	c.xid = get(m->data, 0);
 	if (!take_call(&c, m)) {
 		if (!p->closed)
-			wrong = "there was a Call that this program cannot take";
+			wrong = "this program cannot decode the Call";
 		return;
 	}
 	look_at_call(&c);
@@ -142,7 +142,7 @@ static void serve(struct peer *p, struct msg *m)
 
 static void gone(struct peer *p)
 {
-	tell("%u is gone", p->serial);
+	tell("connection %u is gone", p->serial);
 	closings++;
 	if (current == p)
 		current = NULL;

@@ -19,11 +19,11 @@ static const char *judge(const struct scase *c, int rc)
 	if (rc < 0)
 		return "it hangs";
 	if (!hits)
-		return "it was never tried";
+		return "the client sent no message that the case applies to";
 	if (rc == 3)
-		return "the data is wrong";
+		return "the operation returned wrong data";
 	if (!(c->expect & (rc ? FAILS : OK)))
-		return rc ? "it should have worked" : "it should have failed";
+		return rc ? "the operation should have succeeded" : "the operation should have failed";
 	if ((c->expect & CLOSES) && !closings)
 		return "the client should have closed the connection";
 	if (c->code && !errors[c->code]) {
@@ -33,11 +33,13 @@ static const char *judge(const struct scase *c, int rc)
 	if (c->answered && !replies)
 		return "the client should have sent a Reply";
 	if ((c->expect & STAYS) && closings) {
-		snprintf(text, sizeof(text), "the connection should have stayed, and ended %u times", closings);
+		snprintf(text, sizeof(text),
+			 "the connection should have stayed open, but was closed %u times",
+			 closings);
 		return text;
 	}
 	if (c->times && c->times != hits) {
-		snprintf(text, sizeof(text), "it should have happened %u times", c->times);
+		snprintf(text, sizeof(text), "the case should have happened %u times", c->times);
 		return text;
 	}
 	return NULL;
@@ -86,7 +88,7 @@ static bool run_case(struct scase *c)
 		}
 	}
 	if (c->when > PROPS && !recovers())
-		return result_of(c, "the mount did not work before");
+		return result_of(c, "the mount did not work before the case");
 	memset(errors, 0, sizeof(errors));
 	replies = 0;
 	wrong = NULL;
@@ -113,7 +115,7 @@ static bool run_case(struct scase *c)
 	if (c->when > PROPS)
 		works = false;
 	if ((c->when > PROPS || rc) && !recovers() && !why)
-		why = "the mount does not work afterwards";
+		why = "the mount does not work after the case";
 	if (!why)
 		return result_of(c, NULL);
 	snprintf(text, sizeof(text), "%s (status %d, %s%s%s, %u times, %u closed)", why, rc,
@@ -147,12 +149,12 @@ static int run_all(int argc, char **argv)
 			bads += !run_case((struct scase *)c);
 		}
 		if (c) {
-			result("the mount hangs, what should follow was left out", "share_%u", nth);
+			result("the mount hangs: the remaining cases are not run", "share_%u", nth);
 			return 1;
 		}
 	}
 	if (!count)
-		result("there is no such case", "share_%u", nth);
+		result("no case of that name", "share_%u", nth);
 	return count && !bads ? 0 : 1;
 }
 

@@ -21,13 +21,13 @@ SCASE(memory, beyond_a_write_chunk, READ, "read", OK)
 {
 	rdma_post(p, false, AT_REPLY, 100, c->write.seg[0].handle,
 		  c->write.seg[0].offset + c->write.seg[0].len - 50);
-	refused(p, "what lies behind a Write chunk can be written");
+	refused(p, "memory after a Write chunk can be written");
 }
 
 SCASE(memory, before_a_write_chunk, READ, "read", OK)
 {
 	rdma_post(p, false, AT_REPLY, 100, c->write.seg[0].handle, c->write.seg[0].offset - 1);
-	refused(p, "what lies in front of a Write chunk can be written");
+	refused(p, "memory before a Write chunk can be written");
 }
 
 SCASE(memory, write_to_a_read_chunk, WRITE, "write", OK)
@@ -59,5 +59,5 @@ SCASE(memory, after_a_plain_reply, READ, "read", OK)
 SCASE(memory, next_handle, READ, "read", OK)
 {
 	rdma_post(p, false, AT_REPLY, 100, c->write.seg[0].handle ^ 1, c->write.seg[0].offset);
-	refused(p, "a handle that was not given can be used");
+	refused(p, "a handle that was not announced can be used");
 }

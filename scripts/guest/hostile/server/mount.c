@@ -109,12 +109,12 @@ int do_op(const char *name)
 	if (op_fd < 0)
 		op_start();
 	if (write(op_fd, name, 1) != 1)
-		bad("nobody is there to %s", name);
+		bad("no process accepts the request to %s", name);
 	wake_fd = op_fd;
 	hangs = !serve_until(op_done, OP_MS);
 	wake_fd = -1;
 	if (!hangs && read(op_fd, &last_op, sizeof(last_op)) != sizeof(last_op))
-		bad("%s did not end well", name);
+		bad("%s failed", name);
 	if (hangs)
 		last_op = (struct op_result){ .status = -1 };
 	tell("%s: %d %s %s", name, last_op.status, last_op.what,
@@ -149,7 +149,7 @@ const char *mount_anew(struct scase *c)
 
 	op_end();
 	if (mounted && do_command(umount_line))
-		return "the mount before it cannot be unmounted";
+		return "the mount of the previous case cannot be unmounted";
 	mounted = false;
 	snprintf(number, sizeof(number), "%u",
 		 ANEW_PORTS + atoi(port) % 100 * ANEW_CASES + cases_before++);

@@ -61,7 +61,7 @@ static void do_io(bool writes, int size, const char *path, const char *refpath,
 	fd = op_open(r, refpath, O_RDONLY);
 	if (fd < 0)
 		return;
-	if (op_io(r, pread(fd, ref, size, 0), size, "pread of what is exported") &&
+	if (op_io(r, pread(fd, ref, size, 0), size, "pread of the exported file") &&
 	    memcmp(buf, ref, size))
 		r->status = 3;
 	close(fd);

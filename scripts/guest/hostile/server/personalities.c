@@ -59,10 +59,10 @@ void check_call(const struct call *c, uint32_t type)
 	const struct personality *as = personality();
 
 	if (as->no_nomsg && type == NOMSG)
-		wrong = "a Call came in a Read chunk, which this server does not take";
+		wrong = "a Call came in a Read chunk, which this server does not accept";
 	if (as->narrow && ((c->has_write && c->write.count != 1) ||
 			   (c->has_write && c->op != READ) || (c->has_read && c->op != WRITE)))
-		wrong = "a Call has chunks that this server does not take";
+		wrong = "a Call has chunks that this server does not accept";
 }
 
 /*

@@ -47,7 +47,7 @@ void put_answer(struct call *c, uint32_t from, uint32_t len)
 	struct peer *p = c->p;
 
 	if (p->len + len > sizeof(p->out))
-		bad("a Reply of %u octets is too long for this program", len);
+		bad("a Reply of %u bytes is too long for this program", len);
 	memcpy(p->out + p->len, c->answer + from, len);
 	p->len += len;
 }

@@ -97,17 +97,17 @@ static const char *walk_steps(void)
 		if (do_op(below(4) ? "read" : "write") < 0)
 			return "it hangs";
 		if (now() > end)
-			return "it takes too long";
+			return "an operation did not end in time";
 		works ? successes++ : fails++;
 		if (!below(6)) {
 			want_version1 = below(3) == 0;
 			fresh_connection();
 		}
 	}
-	printf("# %u operations worked, %u did not\n", successes, fails);
+	printf("# %u operations succeeded, %u failed\n", successes, fails);
 	want_version1 = false;
 	fresh_connection();
-	return recovers() ? NULL : "the mount does not work afterwards";
+	return recovers() ? NULL : "the mount does not work after the walk";
 }
 
 int walk(const char *seed, const char *steps)
