@@ -70,7 +70,7 @@ aftermath()
 	umount /mnt-other
 	settle
 	wait_for 30 slab_settled ||
-		complain "memory is left: $SLAB_NOW objects of 4 KiB, and $SLAB before"
+		complain "memory was leaked: $SLAB_NOW objects of 4 KiB, $SLAB before"
 	echo "kmalloc-4k: $SLAB objects before, $SLAB_NOW now"
 }
 
@@ -84,7 +84,7 @@ case_results()
 wrong_cases()
 {
 	grep -vE '^((not )?ok|#) ' $RESULTS || true
-	complain "$(grep -c '^not ok' $RESULTS) cases went wrong, the first: $(grep -m1 '^not ok' $RESULTS)"
+	complain "$(grep -c '^not ok' $RESULTS) cases failed, the first: $(grep -m1 '^not ok' $RESULTS)"
 }
 
 # The tests before and after the hostile ones

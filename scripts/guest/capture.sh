@@ -62,7 +62,7 @@ capture_end()
 			kill -INT $DUMPCAP
 			wait $DUMPCAP
 			[ "$before" != "$(connections)" ] || break
-			complain "a message was sent at the capture's end"
+			complain "a message was sent while the capture ended"
 		fi
 	done
 	echo "$before" >$RUN/$1.connections

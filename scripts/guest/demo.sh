@@ -42,7 +42,7 @@ copy_in()
 	cp -r $TREE/files $MNT/files
 	sync -f $MNT
 	checksums $EXPORT/files >/tmp/got
-	cmp /tmp/want /tmp/got || complain "what the server has is not what was copied"
+	cmp /tmp/want /tmp/got || complain "the server's files differ from those that were copied to it"
 	echo "$(wc -l </tmp/got) checksums compared"
 }
 
@@ -53,7 +53,7 @@ copy_out()
 	cp -r $MNT/files $TREE/back
 	checksums $TREE/back >/tmp/got
 	rm -rf $TREE/back
-	cmp /tmp/want /tmp/got || complain "what was copied back is not what was copied in"
+	cmp /tmp/want /tmp/got || complain "the files copied back differ from those copied to the server"
 	echo "$(wc -l </tmp/got) checksums compared"
 	rm -rf $MNT/files
 }

@@ -27,7 +27,7 @@ documented_server()
 	grep "^rdma $PORT$" /proc/fs/nfsd/portlist
 	# Once more by hand; it exists already.
 	documented administration '^echo rdma' >/tmp/commands
-	! bash -e /tmp/commands 2>/dev/null || complain "a port was given twice"
+	! bash -e /tmp/commands 2>/dev/null || complain "the port was added twice"
 
 	documented administration '^mount -o' >/tmp/commands
 	bash -e /tmp/commands
@@ -61,7 +61,7 @@ documented_looks()
 documented_events()
 {
 	local event events=/sys/kernel/tracing/events/rpcrdma
-	! grep -l RPCRDMA_ $events/*/format || complain "a format cannot be read by programs"
+	! grep -l RPCRDMA_ $events/*/format || complain "a format has a constant that programs cannot resolve"
 	for event in $events/rpcrdma_*; do
 		grep -qF "\`\`${event##*/}\`\`" "$PWD/Documentation/settings.rst" ||
 			complain "settings.rst does not have ${event##*/}"

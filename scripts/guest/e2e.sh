@@ -143,7 +143,7 @@ work_refused()
 	names=$(ls -U $MNT/names | wc -l)
 	rm -rf $EXPORT/names
 	[ "$names" -eq 3000 ] || complain "$names names were listed, not 3000"
-	[ "$(connects)" -eq $before ] || complain "it connected $(($(connects) - before)) times more"
+	[ "$(connects)" -eq $before ] || complain "the client reconnected $(($(connects) - before)) times"
 	connections
 	[ "$(sum_of server errors_sent)" -gt 0 ] || complain "no Call was refused"
 }
@@ -310,7 +310,7 @@ trouble_soft()
 	nfsd_down
 	if timeout -s KILL $((60 * TIMEOUT_SCALE)) stat $dir/soft >/dev/null 2>&1; then
 		nfsd_up
-		complain "stat worked without a server"
+		complain "stat succeeded without a server"
 	fi
 	echo "gave up after $((SECONDS - started)) s"
 	nfsd_up
@@ -351,7 +351,7 @@ trouble_pools()
 	nfsd_down
 	echo percpu >/sys/module/sunrpc/parameters/pool_mode
 	nfsd_up 4
-	[ "$(wc -w </proc/fs/nfsd/pool_threads)" -gt 1 ] || complain "there is one pool only"
+	[ "$(wc -w </proc/fs/nfsd/pool_threads)" -gt 1 ] || complain "nfsd has one pool only"
 	for threads in '0 4' '4 0'; do
 		echo $threads >/proc/fs/nfsd/pool_threads
 		mount_works $1
@@ -414,7 +414,7 @@ bring_up()
 	rdma_up
 	nfs_services_up
 	! whole || disk_up
-	[ ! -d /sys/module/rpcrdma ] || complain "rpcrdma is loaded before anyone asked for it"
+	[ ! -d /sys/module/rpcrdma ] || complain "rpcrdma is loaded before its first use"
 	nfsd_up
 	grep rdma /proc/fs/nfsd/portlist
 }

@@ -175,7 +175,7 @@ check_connections()
 {
 	local lines
 	[ $MODULE_KIND = ours ] || return 0
-	lines=$(connections) || complain "there is no /sys/kernel/debug/rpcrdma/connections"
+	lines=$(connections) || complain "/sys/kernel/debug/rpcrdma/connections does not exist"
 	echo "$lines"
 	# All in one process: each process takes long in the debug kernel.
 	awk -v count="$1" -v wanted="${*:2}" '
@@ -191,7 +191,7 @@ check_connections()
 			if (f["version"] != 2)
 				complain("a connection is not of version 2")
 			if (f["limit"] - f["sent"] < 0)
-				complain("more was sent than the peer allowed")
+				complain("a connection exceeded the limit of its peer")
 			if (f["errors_sent"] != 0 || f["errors_received"] != 0)
 				complain("a connection has errors")
 		}
@@ -204,7 +204,7 @@ check_connections()
 			for (i = split(wanted, keys, " "); i > 0; i--) {
 				split(keys[i], k, ":")
 				if (sum[k[1]] + 0 <= k[2] + 0)
-					complain(k[1] " is " (sum[k[1]] + 0) ", and should be above " (k[2] + 0))
+					complain(k[1] " is " (sum[k[1]] + 0) ", not above " (k[2] + 0))
 			}
 			exit bad > 0
 		}' <<<"$lines"
@@ -243,7 +243,7 @@ settle()
 		connections
 		echo "$CONNECTIONS connections, $RESOURCES; and now:"
 		resources
-		complain "something is left of connections that are over"
+		complain "resources of closed connections are left"
 	fi
 }
 
@@ -252,7 +252,7 @@ check_unloaded()
 {
 	local f
 	[ ! -d /sys/module/rpcrdma ] || complain "rpcrdma is still loaded"
-	[ ! -d /sys/kernel/debug/rpcrdma ] || complain "/sys/kernel/debug/rpcrdma is still there"
+	[ ! -d /sys/kernel/debug/rpcrdma ] || complain "/sys/kernel/debug/rpcrdma still exists"
 	! ls /proc/sys/sunrpc/rdma_* /proc/sys/sunrpc/svc_rdma 2>/dev/null || complain "sysctls are left"
 	# The in-tree module leaks the connections of the reverse direction, and
 	# reading their state is an oops.
@@ -274,23 +274,23 @@ mount_works()
 	do_mount $vers $MNT ${2:-}
 	line=$(grep " $MNT nfs" /proc/mounts)
 	echo "$line"
-	[[ $line =~ proto=rdma6?, ]] || complain "it is not over RDMA"
+	[[ $line =~ proto=rdma6?, ]] || complain "the mount is not over RDMA"
 	case $vers in 3lock) vers=3 ;; esac
-	[[ $line == *vers=$vers,* ]] || complain "it is not of version $vers"
+	[[ $line == *vers=$vers,* ]] || complain "the mount is not of version $vers"
 	echo hello >$MNT/hello
 	read -r line <$EXPORT/hello
-	[ "$line" = hello ] || complain "the server has another file"
+	[ "$line" = hello ] || complain "the file has another content"
 }
 
 umount_works()
 {
 	do_umount $MNT
-	! grep " $MNT nfs" /proc/mounts || complain "it is still mounted"
+	! grep " $MNT nfs" /proc/mounts || complain "$MNT is still mounted"
 }
 
 stop_all()
 {
-	! grep ' nfs4\? .*proto=rdma' /proc/mounts || complain "something is still mounted"
+	! grep ' nfs4\? .*proto=rdma' /proc/mounts || complain "a mount over RDMA is left"
 	nfsd_down
 	rmmod_works
 }

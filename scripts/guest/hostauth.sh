@@ -31,9 +31,9 @@ auth_is()
 {
 	connections
 	connections | grep -q "^role=client .* auth=$1 .*state=open " ||
-		complain "the client does not say $1"
+		complain "the client does not report $1"
 	connections | grep -q "^role=server .* auth=$2 .*state=open " ||
-		complain "the server does not say $2"
+		complain "the server does not report $2"
 }
 
 # auth_mounts VERSION CLIENT SERVER
@@ -42,7 +42,7 @@ auth_mounts()
 	local dir=/mnt-auth status=0
 	do_mount $1 $dir
 	echo $1 >$dir/auth
-	[ "$(cat $EXPORT/auth)" = $1 ] || complain "the server has another content"
+	[ "$(cat $EXPORT/auth)" = $1 ] || complain "the file in the export has another content"
 	auth_is $2 $3 || status=$?
 	umount $dir
 	return $status
@@ -55,10 +55,10 @@ auth_denied()
 	local began=$SECONDS said
 	said=$(do_mount $1 /mnt-auth 2>&1) && complain "the mount did not fail"
 	echo "$said"
-	[ $((SECONDS - began)) -lt $((10 * TIMEOUT_SCALE)) ] || complain "it took $((SECONDS - began)) s"
+	[ $((SECONDS - began)) -lt $((10 * TIMEOUT_SCALE)) ] || complain "the mount took $((SECONDS - began)) s to fail"
 	[[ $said == *denied* ]] || complain "the error is not EACCES"
 	dmesg | tail -n 10
-	dmesg | tail -n 10 | grep -q "$2" || complain "the log does not say: $2"
+	dmesg | tail -n 10 | grep -q "$2" || complain "the log does not have: $2"
 }
 
 auth_secret()

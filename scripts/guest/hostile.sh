@@ -45,8 +45,8 @@ client_pressure()
 	done
 	wait $peer || status=$?
 	rm -f $MNT/beside
-	echo "$rounds rounds of a mount beside it, the slowest took $slowest s"
-	[ $slowest -lt $((30 * TIMEOUT_SCALE)) ] || complain "a mount stood still for $slowest s"
+	echo "$rounds rounds of work in another mount, the slowest took $slowest s"
+	[ $slowest -lt $((30 * TIMEOUT_SCALE)) ] || complain "the other mount made no progress for $slowest s"
 	aftermath
 	[ $status -eq 0 ] || wrong_cases
 }
@@ -84,8 +84,8 @@ no_slower()
 		load_of $1 takes
 		good=${FIGURES[0]}
 		load_of $1 hoards ${FIGURES[4]}
-		[ ${FIGURES[2]} -le $((LIMIT << 20)) ] || complain "$1: the server holds ${FIGURES[2]} octets"
-		[ ${FIGURES[3]} -le $((LIMIT << 20)) ] || complain "$1: ${FIGURES[3]} octets are in the slab"
+		[ ${FIGURES[2]} -le $((LIMIT << 20)) ] || complain "$1: the server holds ${FIGURES[2]} bytes"
+		[ ${FIGURES[3]} -le $((LIMIT << 20)) ] || complain "$1: slab objects have ${FIGURES[3]} bytes"
 		[ ${FIGURES[0]} -gt $((2 * good)) ] || return 0
 	done
 	complain "$1: ${FIGURES[0]} us beside hoarders, and $good beside others"

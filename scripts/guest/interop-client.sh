@@ -165,7 +165,7 @@ load_verified()
 	wait_for 80 test -s /tmp/load-$1.status
 	cat /tmp/load-$1.log
 	[ "$(cat /tmp/load-$1.status)" -eq 0 ] || complain "$(tail -n 1 /tmp/load-$1.log)"
-	echo "connected $(($(connects) - $(cat /tmp/load-$1.connects))) times more"
+	echo "reconnected $(($(connects) - $(cat /tmp/load-$1.connects))) times"
 	check_protocol $2
 }
 

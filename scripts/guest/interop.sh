@@ -69,7 +69,7 @@ use_module()
 		modprobe $dep || return
 	done
 	insmod $file || return
-	[ "$(module_kind)" = $1 ] || complain "$file is not what was asked for"
+	[ "$(module_kind)" = $1 ] || complain "$file is not the requested module"
 }
 
 # on_server COMMAND: run it in the server's guest; print its output, and return its status

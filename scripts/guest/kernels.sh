@@ -49,7 +49,7 @@ version_logged()
 {
 	[ $MODULE_KIND = ours ] || return 0
 	dmesg | grep -qF "rpcrdma: version $(modinfo -F version rpcrdma) " ||
-		complain "the kernel's log does not say which version was loaded"
+		complain "the kernel's log does not have the loaded version"
 }
 
 # Up to 6.1 an NFSv4 mount has one connection, regardless of nconnect.
@@ -58,7 +58,7 @@ nconnect_4()
 	local wanted=2
 	[[ $(uname -r) != 6.1.* ]] || wanted=1
 	xprt_lines $MNT
-	[ $(xprt_lines $MNT | wc -l) -eq $wanted ] || complain "the mount has another number of connections than $wanted"
+	[ $(xprt_lines $MNT | wc -l) -eq $wanted ] || complain "the mount does not have $wanted connections"
 }
 
 SECONDS=0

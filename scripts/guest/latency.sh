@@ -40,12 +40,12 @@ latencies()
 	sleep 10
 	work_data 400000
 	sleep 1
-	kill -INT $pid || { cat /tmp/$name.log; complain "it has ended"; }
+	kill -INT $pid || { cat /tmp/$name.log; complain "bpftrace has ended"; }
 	wait $pid
 	cp /tmp/$name.log $RUN/latency-$name.log
 	for phase in "$@"; do
 		grep -qE "^@${phase}_us\[[A-Z]+\]:" /tmp/$name.log ||
-			complain "there is no histogram of the phase $phase: $(tail -n 1 /tmp/$name.log)"
+			complain "no histogram of the phase $phase: $(tail -n 1 /tmp/$name.log)"
 	done
 	grep -cE '^@[a-z]*_us' /tmp/$name.log
 }
@@ -64,7 +64,7 @@ stalls()
 	dd if=/dev/zero of=$MNT/stalls bs=64k count=1 oflag=direct
 	rm $MNT/stalls
 	sleep 1
-	kill -INT $pid || { cat /tmp/stalls.log; complain "it has ended"; }
+	kill -INT $pid || { cat /tmp/stalls.log; complain "bpftrace has ended"; }
 	wait $pid
 	cp /tmp/stalls.log $RUN/latency-stalls.log
 	grep '^@[a-z_]*_us:' /tmp/stalls.log

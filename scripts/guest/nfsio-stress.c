@@ -50,9 +50,9 @@ static void expect(int ret, int error, const char *what, const char *path)
 	if (ret < 0 && !error)
 		fail("%s %s: %m", what, path);
 	if (ret >= 0 && error)
-		fail("%s %s worked and should have failed with %s", what, path, strerror(error));
+		fail("%s %s succeeded, but should have failed with %s", what, path, strerror(error));
 	if (ret < 0 && errno != error)
-		fail("%s %s: %m, and should have been %s", what, path, strerror(error));
+		fail("%s %s: %m, but should have failed with %s", what, path, strerror(error));
 }
 
 static void node_put(int i)
@@ -107,10 +107,10 @@ static void node_check(const char *dir, int i, int xattrs)
 		return;
 	}
 	if ((st.st_mode & 07777) != n->mode)
-		fail("%s has mode %o and should have %o", path, st.st_mode & 07777, n->mode);
+		fail("%s has mode %o, not %o", path, st.st_mode & 07777, n->mode);
 	if (n->type == S_IFREG) {
 		if ((int)st.st_nlink != n->links)
-			fail("%s has %d links and should have %d", path, (int)st.st_nlink, n->links);
+			fail("%s has %d links, not %d", path, (int)st.st_nlink, n->links);
 		whole(path, dir == stress_dir ? n->flags : 0, n->data, n->len);
 	}
 	for (x = 0; xattrs && x < XATTRS; x++) {

@@ -175,7 +175,7 @@ void same(const unsigned char *got, const unsigned char *want, size_t len,
 			bad = i;
 	for (i = bad; i < len && got[i] != want[i]; i++)
 		;
-	fail("wrong data in %s: %zu octets from offset %lld on (of %zu compared from %lld), first is %#x and should be %#x",
+	fail("wrong data in %s: %zu bytes from offset %lld on (of %zu compared from %lld), the first is %#x, not %#x",
 	     path, i - bad, (long long)off + (long long)bad, len, (long long)off,
 	     got[bad], want[bad]);
 }
@@ -188,7 +188,7 @@ void whole(const char *path, int flags, const unsigned char *want, size_t len)
 	size_t n = get(fd, got, len + 1, 0, path);
 
 	if (n != len)
-		fail("%s has %zu%s octets and should have %zu", path, n,
+		fail("%s has %zu%s bytes, not %zu", path, n,
 		     n > len ? " or more" : "", len);
 	same(got, want, len, 0, path);
 	xclose(fd, path);
@@ -275,7 +275,7 @@ static void one_size(int direct, int buffered, const char *path, int exp, const 
 	put(direct, want, len, off, path);
 	n = get(exp, got, len + 16, off, exppath);
 	if (n != len)
-		fail("a Write of %zu at %lld left %zu there in %s", len, (long long)off, n, exppath);
+		fail("after a Write of %zu at %lld, %zu bytes are in %s", len, (long long)off, n, exppath);
 	same(got, want, len, off, exppath);
 
 	/* Read just this range, and then one that extends past the end of the file. */
@@ -285,7 +285,7 @@ static void one_size(int direct, int buffered, const char *path, int exp, const 
 		fail("a Read of %zu at %lld returned %zu", len, (long long)off, n);
 	same(got, want, len, off, path);
 	if (got[len] != 0x5a)
-		fail("a Read of %zu at %lld wrote past its end", len, (long long)off);
+		fail("a Read of %zu at %lld wrote past the end of its buffer", len, (long long)off);
 	n = get(direct, got, len + 11, off, path);
 	if (n != len)
 		fail("a Read of %zu, 11 past the end, at %lld returned %zu", len, (long long)off, n);
@@ -298,7 +298,7 @@ static void one_size(int direct, int buffered, const char *path, int exp, const 
 		fail("fsync %s: %m", path);
 	n = get(exp, got, len + 16, off, exppath);
 	if (n != len)
-		fail("a buffered write of %zu at %lld left %zu there in %s", len, (long long)off, n, exppath);
+		fail("after a buffered write of %zu at %lld, %zu bytes are in %s", len, (long long)off, n, exppath);
 	same(got, want, len, off, exppath);
 	posix_fadvise(buffered, 0, 0, POSIX_FADV_DONTNEED);
 	n = get(buffered, got, len, off, path);
@@ -439,7 +439,7 @@ static int load(const char *base, const char *expbase, int seconds, uint64_t see
 		if (unlink(path[i]) && errno != ENOENT)
 			fail("unlink %s: %m", path[i]);
 		if (!access(exppath[i], F_OK))
-			fail("%s is still there", exppath[i]);
+			fail("%s still exists", exppath[i]);
 	}
 	printf("%lu writes, %lu reads, %lu syncs; the longest took %.1f s\n",
 	       writes, reads, syncs, longest);
@@ -486,7 +486,7 @@ static int many(const char *dir, const char *expdir, int procs, int files, uint6
 			if (rename(path, to))
 				fail("rename %s: %m", path);
 			if (stat(to, &st) || (size_t)st.st_size != len)
-				fail("stat %s: %lld octets, should be %zu", to, (long long)st.st_size, len);
+				fail("stat %s: %lld bytes, not %zu", to, (long long)st.st_size, len);
 			whole(to, f % 2 ? O_DIRECT : 0, want, len);
 			whole(exppath, 0, want, len);
 			if (f % 3 == 0 && unlink(to))
@@ -519,7 +519,7 @@ static void listing(const char *dir, int count)
 		if (e->d_name[0] == '.')
 			continue;
 		if (sscanf(e->d_name, "entry-%d-", &id) != 1 || id < 0 || id >= count)
-			fail("%s lists %s, which was not made", dir, e->d_name);
+			fail("%s lists %s, which was not created", dir, e->d_name);
 		if (seen[id]++)
 			fail("%s lists %s twice", dir, e->d_name);
 		n++;
@@ -527,7 +527,7 @@ static void listing(const char *dir, int count)
 	if (errno)
 		fail("readdir %s: %m", dir);
 	if (n != count)
-		fail("%s lists %d entries and has %d", dir, n, count);
+		fail("%s lists %d entries, not %d", dir, n, count);
 	closedir(d);
 	free(seen);
 }
@@ -571,19 +571,19 @@ static int dirs(const char *dir, const char *expdir, int count)
 		text[i] = 0;
 		snprintf(path, sizeof(path), "%s/.link%d", dir, i);
 		if (symlink(text, path))
-			fail("symlink of %d octets: %m", i);
+			fail("symlink of %d bytes: %m", i);
 		/* a link that the client did not create */
 		snprintf(path, sizeof(path), "%s/.slink%d", expdir, i);
 		if (symlink(text, path))
-			fail("symlink of %d octets in %s: %m", i, expdir);
+			fail("symlink of %d bytes in %s: %m", i, expdir);
 		snprintf(path, sizeof(path), "%s/.slink%d", dir, i);
 		n = readlink(path, link, sizeof(link));
 		if (n != i || memcmp(link, text, i))
-			fail("readlink of %d octets returned %zd%s", i, n, n == i ? ", not the same" : "");
+			fail("readlink of %d bytes returned %zd%s", i, n, n == i ? ", not the same" : "");
 		snprintf(path, sizeof(path), "%s/.link%d", expdir, i);
 		n = readlink(path, link, sizeof(link));
 		if (n != i || memcmp(link, text, i))
-			fail("the link of %d octets made through the mount has %zd", i, n);
+			fail("the link of %d bytes created in the mount has %zd", i, n);
 	}
 	return 0;
 }
@@ -637,7 +637,7 @@ static int links(const char *dir, const char *expdir, int count, int seconds, ui
 			if (n < 0)
 				fail("readlink %s: %m", path);
 			if (n != len || memcmp(got, want, len))
-				fail("%s: %zd octets, not the target of %zd", path, n, len);
+				fail("%s: %zd bytes, not the target of %zd", path, n, len);
 			done++;
 		}
 	} while (now() < end);
@@ -678,7 +678,7 @@ static int locks(const char *path, const char *exppath)
 		if (lock(exp, F_GETLK, F_WRLCK, 200, 10, &fl))
 			fail("F_GETLK in the export: %m");
 		if (fl.l_type != F_WRLCK || fl.l_start != 200 || fl.l_len != 100)
-			fail("the server knows nothing of the client's lock");
+			fail("the server does not have the client's lock");
 		if (write(fromholder[1], "2", 1) != 1)
 			fail("pipe: %m");
 		sleep(2);
@@ -691,7 +691,7 @@ static int locks(const char *path, const char *exppath)
 	if (lock(fd, F_GETLK, F_WRLCK, 50, 10, &fl) || fl.l_type != F_WRLCK)
 		fail("F_GETLK does not show the conflicting lock");
 	if (lock(fd, F_SETLK, F_WRLCK, 200, 100, NULL))
-		fail("a lock that is free was refused: %m");
+		fail("a free lock was refused: %m");
 	t = now();
 	if (write(toholder[1], "1", 1) != 1 || read(fromholder[0], &c, 1) != 1)
 		fail("the local holder failed");

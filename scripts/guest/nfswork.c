@@ -151,7 +151,7 @@ static void on_name(enum op op, int i)
 	switch (op) {
 	case LOOKUP:
 		if (!stat(others[i], &st))
-			fail("stat of what is not there");
+			fail("stat of a missing file");
 		return;
 	case CREATE:
 		f = open(paths[i], O_CREAT | O_WRONLY, 0644);

@@ -169,7 +169,7 @@ static bool message(struct connection *c, uint32_t *in, uint32_t len, bool first
 	}
 	octets = ask(c, in + at, len - 4 * at, out + at, SIZE - 4 * at);
 	if (!octets) {
-		say("connection %d: no answer to a Call of %u octets", c->number, len);
+		say("connection %d: no answer to a Call of %u bytes", c->number, len);
 		return false;
 	}
 	out[0] = in[0];

@@ -44,7 +44,7 @@ work_dir()
 	"$NFSIO" dir $MNT/dir $EXPORT/dir $ENTRIES
 	[ "$(ls -A $EXPORT/dir | wc -l)" -gt $ENTRIES ]
 	rm -rf $MNT/dir
-	[ ! -e $EXPORT/dir ] || complain "rm -rf left something"
+	[ ! -e $EXPORT/dir ] || complain "rm -rf left files"
 }
 
 # NFS 3 conveys POSIX ACLs in a side protocol, 4 has its own ACLs, and 4.2 extended attributes.
@@ -78,13 +78,13 @@ work_acl()
 			value=$(head -c $i /dev/zero | tr '\0' x)
 			setfattr -n user.a$i -v "$value" $MNT/$f
 			[ "$(getfattr --absolute-names --only-values -n user.a$i $EXPORT/$f)" = "$value" ] ||
-				complain "an attribute of $i octets did not reach the server"
+				complain "an attribute of $i bytes did not reach the server"
 			setfattr -x user.a$i $MNT/$f
 			# a name that the client has not cached
 			setfattr -n user.b$i -v "$value" $EXPORT/$f
 			echo 2 >/proc/sys/vm/drop_caches
 			[ "$(getfattr --absolute-names --only-values -n user.b$i $MNT/$f)" = "$value" ] ||
-				complain "an attribute of $i octets came back differently"
+				complain "an attribute of $i bytes was read back with another value"
 			getfattr --absolute-names $MNT/$f | grep -q user.b$i || complain "listing the attributes failed"
 			setfattr -x user.b$i $EXPORT/$f
 		done
@@ -122,13 +122,13 @@ work_delegation()
 		[ "$(delegations $name$i)" -eq 0 ] || break
 		exec 7<&-
 	done
-	[ "$(delegations $name$i)" -gt 0 ] || complain "the server gives no delegation"
+	[ "$(delegations $name$i)" -gt 0 ] || complain "the server granted no delegation"
 	at_server "echo after >$EXPORT/$name$i" ||
-		complain "the conflicting write did not get through"
-	[ "$(delegations $name$i)" -eq 0 ] || complain "the delegation is still there after the conflicting write"
+		complain "the conflicting write failed"
+	[ "$(delegations $name$i)" -eq 0 ] || complain "the delegation remains after the conflicting write"
 	# The client counts the end of the recall, which the server knows earlier.
 	wait_for 20 returned_more $returned || complain "the client did not return the delegation"
-	[ "$(cat $MNT/$name$i)" = after ] || complain "the client shows what was there before"
+	[ "$(cat $MNT/$name$i)" = after ] || complain "the client shows the old content"
 	exec 7<&-
 	rm -f $MNT/$name*
 	echo "recalled and returned; DELEGRETURN $returned -> $(delegreturns)"
@@ -223,7 +223,7 @@ set_format()
 	continued) ;;
 	refused) inline=4096 reassembly=0 expose=4096 ;;
 	usual) inline=16384 ;;
-	*) complain "there is no format $1" ;;
+	*) complain "unknown format: $1" ;;
 	esac
 	set_inline $inline 16384
 	echo $reassembly >$p/max_reassembly
@@ -242,7 +242,7 @@ work_links()
 	done
 	for i in "${pids[@]}"; do wait $i || bad=1; done
 	rm -rf $EXPORT/links*
-	[ -z "$bad" ] || complain "links were not read well"
+	[ -z "$bad" ] || complain "symbolic links were not read correctly"
 }
 
 none_exposed() { [ "$(sum_of server exposed_octets)" -eq 0 ]; }
@@ -257,9 +257,9 @@ check_pulled()
 	[ $pulled -ge $1 ] || complain "only $pulled Replies were pulled, not $1"
 	[ "$(sum_of client dones_sent)" -eq $pulled ] || complain "not every Reply that was pulled got a DONE"
 	[ "$(sum_of server dones_received)" -eq $pulled ] || complain "DONEs were lost"
-	[ "$(sum_of server replies_exposed)" -eq $pulled ] || complain "Replies were exposed that nobody pulled"
-	[ "$(sum_of server dones_overdue)" -eq 0 ] || complain "Replies were taken back"
-	[ "$(sum_of server remote_inv)" -ge $pulled ] || complain "DONE went without invalidation"
+	[ "$(sum_of server replies_exposed)" -eq $pulled ] || complain "the server exposed Replies that were not pulled"
+	[ "$(sum_of server dones_overdue)" -eq 0 ] || complain "the server ended exposures without DONE"
+	[ "$(sum_of server remote_inv)" -ge $pulled ] || complain "DONE was sent without remote invalidation"
 }
 
 work_all()
@@ -353,6 +353,6 @@ load_end()
 	rm -rf $MNT/load*
 	[ -z "$bad" ] || complain "load$bad: $(cat /tmp/load${bad##* }.log)"
 	i=$(($(connects) - CONNECTS))
-	echo "connected $i times more"
-	[ $i -ge ${1:-0} ] || complain "there should have been $1 new connections at least, and there were $i"
+	echo "reconnected $i times"
+	[ $i -ge ${1:-0} ] || complain "the client should have reconnected $1 times, but did $i times"
 }

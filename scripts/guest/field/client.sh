@@ -15,7 +15,7 @@ work_outside()
 {
 	NETNS='' do_mount $1 /mnt-other
 	echo outside >/mnt-other/outside
-	[ "$(cat $MNT/outside)" = outside ] || complain "the other mount's file is not there"
+	[ "$(cat $MNT/outside)" = outside ] || complain "the other mount's file is missing"
 	work_many
 	umount /mnt-other
 	work_delegation
@@ -140,7 +140,7 @@ spelt()
 refused()
 {
 	! timeout $((60 * TIMEOUT_SCALE)) nsenter --net=/run/netns/$NETNS \
-		mount -t nfs -o "$1" "$ADDR4:${2:-/}" $MNT 2>/tmp/refused || complain "$1 works"
+		mount -t nfs -o "$1" "$ADDR4:${2:-/}" $MNT 2>/tmp/refused || complain "a mount with $1 succeeded"
 	[ -s /tmp/refused ] || complain "$1: no error was shown"
 	echo "$1: $(head -n 1 /tmp/refused)"
 }
@@ -162,7 +162,7 @@ spellings()
 	done
 	spelt rdma / nfs4
 	mount -o remount,ro $MNT
-	! touch $MNT/spelt 2>/dev/null || complain "it is not read-only"
+	! touch $MNT/spelt 2>/dev/null || complain "the mount is not read-only"
 	mount -o remount,rw $MNT
 	touch $MNT/spelt
 	umount $MNT

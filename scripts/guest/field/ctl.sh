@@ -10,7 +10,7 @@ says()
 	local pattern=$1
 	shift
 	"$@" >/tmp/ctl.log 2>&1 || true
-	grep -qE -- "$pattern" /tmp/ctl.log || { cat /tmp/ctl.log; complain "$* does not say: $pattern"; }
+	grep -qE -- "$pattern" /tmp/ctl.log || { cat /tmp/ctl.log; complain "$* does not print: $pattern"; }
 }
 
 # found HOST NAME, not_found HOST NAME: whether the doctor has this finding (HOST: client,
@@ -23,7 +23,7 @@ found()
 not_found()
 {
 	$1 $CTL doctor >/tmp/ctl.log 2>&1 || true
-	! grep -qF "[$2]" /tmp/ctl.log || { cat /tmp/ctl.log; complain "$1: doctor says $2"; }
+	! grep -qF "[$2]" /tmp/ctl.log || { cat /tmp/ctl.log; complain "$1: doctor reports $2"; }
 }
 
 # One mount: both ends' connections, and that no privilege is needed
@@ -37,7 +37,7 @@ ctl_status()
 	says "Connection +[0-9]+: server $ADDR4:20049 - $CLIENT4:[0-9]+, version 2" command $CTL status
 	says 'Device +rxec/1 CA, Ethernet, ACTIVE.* c0 \(MTU 4200\), RoCE v2' client $CTL status
 	# The namespaces do not see each other's.
-	! grep -q 'Connection.*server' <(client $CTL status) || complain "a connection of another namespace"
+	! grep -q 'Connection.*server' <(client $CTL status) || complain "status shows a connection of another namespace"
 	# The same numbers as debugfs
 	says "sent=$($CTL status --json | sed -n 's/.*"sent": \([0-9]*\).*/\1/p' | head -n 1) " \
 		grep role=server /sys/kernel/debug/rpcrdma/connections
@@ -134,7 +134,7 @@ ctl_listeners()
 ctl_counters()
 {
 	! client mount -t nfs -o vers=4.2,proto=rdma,port=20051,soft,timeo=10,retrans=1,retry=0 $ADDR4:/ $MNT 2>/dev/null ||
-		complain "it mounts"
+		complain "the mount succeeded"
 	found client rejects-no-listener
 	not_found command rejects-no-listener
 }

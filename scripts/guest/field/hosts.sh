@@ -107,7 +107,7 @@ mounted()
 # Wait until the mount has connected more than $1 times.
 reconnected()
 {
-	wait_for 60 connected_again $1 || { what_hangs; complain "it did not connect again after $1 times"; }
+	wait_for 60 connected_again $1 || { what_hangs; complain "the client did not reconnect after $1 connections"; }
 }
 
 # Drop the mount's connections, if there are any.
@@ -135,7 +135,7 @@ repair()
 	local dir
 	[ $FAILED -ne ${REPAIRED:-0} ] || return 0
 	REPAIRED=$FAILED
-	echo "# after a failure: back to the beginning"
+	echo "# after a failure: resetting both hosts"
 	heal
 	swapoff -a
 	pkill -KILL -x nfsio

@@ -78,7 +78,7 @@ ended()
 		pid=$!
 		wait_for 60 test -s $EXPORT/burn
 		ip link del d2
-		! wait $pid || complain "it goes on without a network"
+		! wait $pid || complain "work continued without a network"
 		cat /tmp/ended
 		grep -qE 'Network is down|Input/output error' /tmp/ended
 		timeout $((60 * TIMEOUT_SCALE)) umount /mnt-ended

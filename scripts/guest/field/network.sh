@@ -211,10 +211,10 @@ unanswered()
 		pids+=($!)
 	done
 	for i in "${pids[@]}"; do
-		! wait $i || complain "a mount of no server works"
+		! wait $i || complain "a mount without a server succeeded"
 	done
 	for ((i = 0; i < 4; i++)); do
-		[ -s /tmp/none$i ] || complain "a mount of no server did not end by itself"
+		[ -s /tmp/none$i ] || complain "a mount without a server did not end by itself"
 	done
 	sort /tmp/none* | sed 's/198[.0-9]*//' | uniq -c
 	echo "all ended after $((SECONDS - started)) s"
@@ -224,7 +224,7 @@ unanswered()
 	i=$!
 	wait_for 20 unresolved 198.51.100.200
 	ip addr add 198.51.100.200/24 dev d0
-	wait $i || complain "the mount did not succeed when its server's address came"
+	wait $i || complain "the mount did not succeed after its server's address was added"
 	[ -e $MNT/hello ] || ls $MNT >/dev/null
 	umount_works
 	ip addr del 198.51.100.200/24 dev d0
@@ -241,7 +241,7 @@ unanswered_killed()
 	pid=$!
 	wait_for 20 unresolved 198.51.100.99
 	pkill -KILL -f 198.51.100.99:/
-	! wait $pid || complain "a mount of no server works"
+	! wait $pid || complain "a mount without a server succeeded"
 	settle
 	rmdir /mnt-none
 }

@@ -13,7 +13,7 @@ ping_says()
 	# More time than by default, for a busy machine
 	client timeout -s KILL 60 $PING -t 20 "$@" >/tmp/ping.log 2>&1 || status=$?
 	[ $status -eq $wanted ] || { cat /tmp/ping.log; complain "ping $*: exit status $status, not $wanted"; return; }
-	grep -qF -- "$text" /tmp/ping.log || { cat /tmp/ping.log; complain "ping $* does not say: $text"; }
+	grep -qF -- "$text" /tmp/ping.log || { cat /tmp/ping.log; complain "ping $* does not print: $text"; }
 }
 
 # The module's server, with both versions

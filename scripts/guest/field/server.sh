@@ -66,10 +66,10 @@ work_deferred()
 	i=$(($(connects) - before))
 	case ${1:-} in
 	'')
-		[ $i -eq 0 ] || complain "it connected $i times more"
+		[ $i -eq 0 ] || complain "the client reconnected $i times"
 		wait_for 20 none_held
 		check_connections 1 ;;
-	*) [ $i -ge 2 ] || complain "it connected $i times more, not 2 times" ;;
+	*) [ $i -ge 2 ] || complain "the client reconnected $i times, not 2 times" ;;
 	esac
 }
 
@@ -127,7 +127,7 @@ work_payload()
 	local max=4194304
 	nfsd_down
 	MAX_BLOCK_SIZE=$max nfsd_up
-	[ "$(cat /proc/fs/nfsd/max_block_size)" -eq $max ] || complain "nfsd has less"
+	[ "$(cat /proc/fs/nfsd/max_block_size)" -eq $max ] || complain "max_block_size is not $max"
 	mounted 3,rsize=$max,wsize=$max work_data $((max + 1))
 	mounted 4.2,rsize=$max,wsize=$max work_data $((max + 1))
 	server_again
@@ -185,7 +185,7 @@ work_listeners()
 		[ "$(cat $EXPORT/listener)" = $i ]
 		umount /mnt-other
 		# Another one on the same port fails, and leaves nothing.
-		! echo "rdma 20050" 2>/dev/null >/proc/fs/nfsd/portlist || complain "two listeners have one port"
+		! echo "rdma 20050" 2>/dev/null >/proc/fs/nfsd/portlist || complain "a second listener was added to one port"
 		nfsd_down
 		! has_listener 20050 || complain "a listener is left"
 		nfsd_up
@@ -245,7 +245,7 @@ bound_address()
 	done
 	mounted 3 work_many
 	ip addr del $ADDR4/24 dev d0
-	! NETNS='' HOST=127.0.0.1 do_mount 4.2 $MNT retry=0 2>/dev/null || complain "it listens elsewhere"
+	! NETNS='' HOST=127.0.0.1 do_mount 4.2 $MNT retry=0 2>/dev/null || complain "the server listens at another address"
 	ip addr add $ADDR4/24 dev d0
 	mounted 3 work_many
 }
