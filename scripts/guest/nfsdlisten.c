@@ -98,7 +98,7 @@ int main(int argc, char **argv)
 		if (a->nla_type == CTRL_ATTR_FAMILY_ID)
 			family = *(uint16_t *)(at + NLA_HDRLEN);
 	}
-	/* Its acknowledgement */
+	/* The acknowledgement of the request */
 	if (!family || recv(fd, &m, sizeof(m), 0) < 0)
 		fail("the family nfsd");
 	begin(&m, family, NFSD_CMD_LISTENER_SET);

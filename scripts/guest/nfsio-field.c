@@ -12,7 +12,10 @@
 
 #include "nfsio.h"
 
-/* One Call, or a few: of the attributes of a file, of a folder's list, or of a write */
+/*
+ * Cause one Call, or a few: for the attributes of a file, the entries of a folder, or a
+ * write.
+ */
 static void call(const char *dir, int kind, int i)
 {
 	char path[PATH_MAX] = "";

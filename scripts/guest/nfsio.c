@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * File I/O that checks itself, for the end-to-end tests: everything read is
- * compared with what must be there, through the mount and, where a second
- * path is given, in the folder that the server exports: directly, or through
- * a mount of another kind.
+ * File I/O that checks itself, for the end-to-end tests: what is read is compared with
+ * the expected content, through the mount and, if a second path is given, in the
+ * server's export: directly, or through a mount of another kind.
  *
  *   nfsio tree DIR SEED SMALL [BIG...]	make a tree: SMALL small files and
  *					files of BIG bytes, all from SEED
@@ -365,7 +364,7 @@ void on_term(int sig)
 }
 
 /*
- * Two files, one with O_DIRECT and one through the page cache: over any transport, the
+ * Two files, one with O_DIRECT and one through the page cache. With any transport, the
  * client does not keep both ways of access to one file coherent.
  */
 static int load(const char *base, const char *expbase, int seconds, uint64_t seed)

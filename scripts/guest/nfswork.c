@@ -55,7 +55,10 @@ static off_t offset_of(size_t octets, int i)
 	return (off_t)askew + (off_t)octets * i % (FILE_OCTETS / octets * octets);
 }
 
-/* Concurrent operations have memory of their own, unless they are larger than that. */
+/*
+ * Return the memory of the operation @i. Concurrent operations do not share memory
+ * unless they are too large for that.
+ */
 static unsigned char *memory_of(size_t octets, int i)
 {
 	return buffer + askew + octets * i % (FILE_OCTETS / octets * octets);
@@ -321,7 +324,7 @@ int main(int argc, char **argv)
 		snprintf(paths[i], sizeof(paths[i]), "%.200s/work-%d", argv[1], i);
 		snprintf(others[i], sizeof(others[i]), "%.200s/moved-%d", argv[1], i);
 	}
-	/* A page more, for what is not aligned */
+	/* One more page, for unaligned transfers */
 	transfer(1, FILE_OCTETS / 4, 1, 4);
 	if (ftruncate(fd, FILE_OCTETS + 4096))
 		fail("ftruncate");

@@ -4,7 +4,7 @@
 
 CTL=$RUN/ctl/rpcrdma-ctl
 
-# says PATTERN COMMAND...: what the command prints has the pattern
+# says PATTERN COMMAND...: check that the command's output matches PATTERN
 says()
 {
 	local pattern=$1
@@ -13,8 +13,8 @@ says()
 	grep -qE -- "$pattern" /tmp/ctl.log || { cat /tmp/ctl.log; complain "$* does not print: $pattern"; }
 }
 
-# found HOST NAME, not_found HOST NAME: whether the doctor has this finding (HOST: client,
-# or command, for the server)
+# found HOST NAME, not_found HOST NAME: check that doctor reports this finding, or does not.
+# HOST is client, or command for the server.
 found()
 {
 	says "\\[$2\\]\$" $1 $CTL doctor
@@ -26,7 +26,7 @@ not_found()
 	! grep -qF "[$2]" /tmp/ctl.log || { cat /tmp/ctl.log; complain "$1: doctor reports $2"; }
 }
 
-# One mount: both ends' connections, and that no privilege is needed
+# One mount: status shows the connections of both ends, without privileges
 ctl_status()
 {
 	says 'Module +loaded: [0-9.]+ \(' command $CTL status
@@ -36,9 +36,9 @@ ctl_status()
 		client $CTL status
 	says "Connection +[0-9]+: server $ADDR4:20049 - $CLIENT4:[0-9]+, version 2" command $CTL status
 	says 'Device +rxec/1 CA, Ethernet, ACTIVE.* c0 \(MTU 4200\), RoCE v2' client $CTL status
-	# The namespaces do not see each other's.
+	# A namespace's status does not have the connections of the other one.
 	! grep -q 'Connection.*server' <(client $CTL status) || complain "status shows a connection of another namespace"
-	# The same numbers as debugfs
+	# The numbers are those of debugfs.
 	says "sent=$($CTL status --json | sed -n 's/.*"sent": \([0-9]*\).*/\1/p' | head -n 1) " \
 		grep role=server /sys/kernel/debug/rpcrdma/connections
 	says 'Connection' setpriv --reuid 65534 --regid 65534 --clear-groups $CTL status
@@ -66,7 +66,7 @@ ctl_trace()
 	! ls -d /sys/kernel/tracing/instances/rpcrdma-ctl.* 2>/dev/null || complain "an instance is left"
 }
 
-# A connection comes and goes.
+# A connection opens and closes: events, recordings and metrics
 ctl_events()
 {
 	local pid
@@ -98,7 +98,7 @@ ctl_fallback()
 	server_again
 }
 
-# What is wrong with devices
+# Findings about devices
 ctl_devices()
 {
 	not_found client port-down
@@ -110,7 +110,7 @@ ctl_devices()
 	wait_for 20 not_found client port-down
 }
 
-# A packet of the whole MTU gets lost: the server's end takes smaller ones only.
+# Packets of the full MTU are lost, because the server's end accepts smaller ones only.
 ctl_mtu()
 {
 	not_found client mtu-mismatch
@@ -119,7 +119,7 @@ ctl_mtu()
 	ip link set d0 mtu 4200
 }
 
-# Listeners: none, one that the next start does not have, one without its device
+# Listeners: none, one that the next start of nfsd will not have, one without its device
 ctl_listeners()
 {
 	not_found command listener-missing
@@ -130,7 +130,7 @@ ctl_listeners()
 	rm /etc/nfs.conf.d/ctl.conf
 }
 
-# No listener at that port: counted by cause
+# No listener at that port: the client counts the cause
 ctl_counters()
 {
 	! client mount -t nfs -o vers=4.2,proto=rdma,port=20051,soft,timeo=10,retrans=1,retry=0 $ADDR4:/ $MNT 2>/dev/null ||
