@@ -48,7 +48,7 @@ enum {
 	RPCRDMA_POOL_TAKEN = 1,		/* the caller got a free one */
 	RPCRDMA_POOL_MAKE = 2,		/* run the maker now */
 	RPCRDMA_POOL_PAUSE = 4,		/* run the maker in RPCRDMA_POOL_PAUSE_MS */
-	RPCRDMA_POOL_TELL = 8,		/* notify the callers that were refused */
+	RPCRDMA_POOL_NOTIFY = 8,		/* notify the callers that were refused */
 	RPCRDMA_POOL_LATER = 16,	/* run the maker in RPCRDMA_POOL_LATER_MS */
 	RPCRDMA_POOL_LOG = 32,		/* log that the device has no MRs left */
 };

@@ -69,7 +69,7 @@ void endpoint::put_regions(list_head *list)
 	}
 	more_regions_ |= used;
 	todo = rpcrdma_core_mrs_put(this, list);
-	if (open && used && regions_wanted_ && !(todo & RPCRDMA_POOL_TELL))
+	if (open && used && regions_wanted_ && !(todo & RPCRDMA_POOL_NOTIFY))
 		w_.complain(std::string(name) +
 			    ": waiters are not notified of free MRs");
 	if (open)

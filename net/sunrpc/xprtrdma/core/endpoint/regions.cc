@@ -23,7 +23,7 @@ int split_finer(rpcrdma_ep_core *core, const rpcrdma_mr_limits *limits)
 		return -E_IO;
 	}
 	/* Notify the caller, and other waiters, which retry as well. */
-	rpcrdma_core_mrs_run_actions(core, RPCRDMA_POOL_TELL);
+	rpcrdma_core_mrs_run_actions(core, RPCRDMA_POOL_NOTIFY);
 	return -E_AGAIN;
 }
 
@@ -110,7 +110,7 @@ void rpcrdma_core_mrs_run_actions(struct rpcrdma_ep_core *core, u32 todo)
 		rpcrdma_port_make_mrs(core, RPCRDMA_POOL_LATER_MS);
 	if (todo & RPCRDMA_POOL_LOG)
 		rpcrdma_port_mrs_short(core);
-	if (todo & RPCRDMA_POOL_TELL) {
+	if (todo & RPCRDMA_POOL_NOTIFY) {
 		__atomic_add_fetch(&core->mrs.told, 1, __ATOMIC_RELAXED);
 		rpcrdma_port_mrs_notified(core);
 		rpcrdma_port_write_space(core);

@@ -40,10 +40,10 @@ u32 pause(struct rpcrdma_mr_pool *pool)
 	return RPCRDMA_POOL_PAUSE;
 }
 
-u32 tell(struct rpcrdma_mr_pool *pool)
+u32 notify(struct rpcrdma_mr_pool *pool)
 {
 	pool->wanted = 0;
-	return RPCRDMA_POOL_TELL;
+	return RPCRDMA_POOL_NOTIFY;
 }
 
 /*
@@ -125,7 +125,7 @@ u32 rpcrdma_mr_pool_get_last(struct rpcrdma_mr_pool *pool)
 
 u32 rpcrdma_mr_pool_put_slow(struct rpcrdma_mr_pool *pool, bool used)
 {
-	return used ? tell(pool) : pause(pool);
+	return used ? notify(pool) : pause(pool);
 }
 
 u32 rpcrdma_mr_pool_to_make(const struct rpcrdma_mr_pool *pool)
@@ -145,5 +145,5 @@ u32 rpcrdma_mr_pool_made(struct rpcrdma_mr_pool *pool, u32 count)
 		return log | later(pool);
 	if (!count && !paused)
 		return log | pause(pool);
-	return log | tell(pool) | later(pool);
+	return log | notify(pool) | later(pool);
 }
