@@ -63,7 +63,7 @@ bool serves_v1(const struct rpcrdma_conn *conn)
  * Return the Receives in addition to those of the window: the reserve, and
  * spare ones.
  */
-u32 beside_window(const struct rpcrdma_conn *conn)
+u32 extra_receives(const struct rpcrdma_conn *conn)
 {
 	return rpcrdma_window_receives(
 		serves_v1(conn) ? +RPCRDMA_V1_SPARE_RECEIVES : 0);
@@ -225,7 +225,7 @@ void count_free(struct rpcrdma_conn *conn)
  */
 u32 possible_window(const struct rpcrdma_conn *conn)
 {
-	const u32 others = min_u32(conn->receives, beside_window(conn));
+	const u32 others = min_u32(conn->receives, extra_receives(conn));
 
 	return max_u32(conn->receives - others, conn->cfg.first_window);
 }
@@ -254,7 +254,7 @@ void set_window(struct rpcrdma_conn *conn, u32 window)
 	conn->window = window;
 	conn->batch = min_u32(BATCH, window / 4);
 	conn->least_posted = max_u32(RPCRDMA_MIN_WINDOW, window / 4);
-	conn->recvs_wanted = window + beside_window(conn);
+	conn->recvs_wanted = window + extra_receives(conn);
 }
 
 /*
