@@ -281,8 +281,8 @@ receive_one_chunk(struct rpcrdma_conn *conn, const void *msg, u32 length,
 		return true;
 	}
 	verdict = reply ? RPCRDMA_RX_REPLY : RPCRDMA_RX_CALL;
-	count_whole(conn, reply ? RPCRDMA_KIND_REPLY : RPCRDMA_KIND_CALL,
-		    RPCRDMA_INLINE, lists);
+	count_complete(conn, reply ? RPCRDMA_KIND_REPLY : RPCRDMA_KIND_CALL,
+		       RPCRDMA_INLINE, lists);
 	return true;
 }
 

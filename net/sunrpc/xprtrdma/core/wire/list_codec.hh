@@ -131,8 +131,8 @@ count_reply(struct rpcrdma_conn *conn, enum rpcrdma_format format)
  * they are provided: with Calls, and with a Reply to be pulled.
  */
 [[gnu::always_inline]] static inline void
-count_whole(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
-	    enum rpcrdma_format format, const struct rpcrdma_lists *lists)
+count_complete(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
+	       enum rpcrdma_format format, const struct rpcrdma_lists *lists)
 {
 	struct rpcrdma_conn_counters *counters = &conn->counters;
 
